@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+# `make demo` and `make test` need nothing but git, make and root or sudo.
+
+VERSION := 0.1.0
+BUILD   ?= build
+VARIANT ?= $(BUILD)/release
+CC      ?= cc
+PYTHON  ?= /usr/bin/python3
+PREFIX  ?= /usr/local
+JOBS    ?= $(shell nproc)
+
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+	-Wpointer-arith -Wformat=2 -Wvla -Wundef
+HARD := -fPIE -fstack-protector-strong -fstack-clash-protection
+OPT  ?= -O2 -D_FORTIFY_SOURCE=2
+CFLAGS ?= -g
+override CFLAGS += -std=c11 -D_GNU_SOURCE -Iinclude $(WARN) $(HARD) $(OPT) \
+	-DHOLDER_VERSION='"$(VERSION)"' -pthread -MMD -MP
+LDFLAGS ?= -pie -Wl,-z,relro,-z,now,--as-needed
+ifdef SANITIZE
+OPT := -O1
+override CFLAGS += -fsanitize=$(SANITIZE) -fno-omit-frame-pointer
+override LDFLAGS += -fsanitize=$(SANITIZE)
+endif
+
+LAYERS := core wire edge cmd
+# One foreign library, one file: each is linked by the layer that uses it.
+PKGS_core :=
+PKGS_wire := libcjson yaml-0.1
+PKGS_edge := libcurl libmicrohttpd gnutls libcrypto
+pkg = $(shell pkg-config --libs $(1) 2>/dev/null)
+
+libs_core = $(VARIANT)/libcore.a
+libs_wire = $(VARIANT)/libwire.a $(libs_core)
+libs_edge = $(VARIANT)/libedge.a $(libs_wire)
+libs_cmd  = $(VARIANT)/libcmd.a $(libs_edge)
+ext_core  =
+ext_wire  = $(call pkg,$(PKGS_wire))
+ext_edge  = $(call pkg,$(PKGS_edge)) $(ext_wire)
+ext_cmd   = $(ext_edge)
+
+BIN := $(BUILD)/karpenter-node-holder
+DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev \
+	libcjson-dev libyaml-dev libssl-dev libgnutls28-dev check uthash-dev \
+	openssl python3 python3-pytest python3-yaml python3-venv
+
+.PHONY: all check unit e2e e2e-long test demo san tsan lint deps certs install \
+	clean format
+.SECONDARY:
+
+all: $(BIN)
+
+$(BIN): $(VARIANT)/karpenter-node-holder
+	@cp $< $@.tmp && mv $@.tmp $@
+
+$(VARIANT)/%.o: src/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(if $(filter core/%,$*),-Wconversion) -c -o $@ $<
+
+define layer
+$(VARIANT)/lib$(1).a: $$(patsubst src/%.c,$(VARIANT)/%.o,\
+		$$(filter-out src/cmd/main.c,$$(wildcard src/$(1)/*.c)))
+	@rm -f $$@
+	ar rcs $$@ $$^
+endef
+$(foreach l,$(LAYERS),$(eval $(call layer,$(l))))
+
+$(VARIANT)/karpenter-node-holder: $(VARIANT)/cmd/main.o $(libs_cmd)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(ext_cmd)
+
+# --- tests: each links its own layer and those below it, no more -----------
+UNIT_core := $(patsubst tests/unit/core/%.c,%,$(wildcard tests/unit/core/test_*.c))
+UNIT_wire := $(patsubst tests/unit/wire/%.c,%,$(wildcard tests/unit/wire/test_*.c))
+UNIT_edge := $(patsubst tests/edge/%.c,%,$(wildcard tests/edge/test_*.c))
+CHECK_LIBS = $(call pkg,check)
+
+$(VARIANT)/tests/core/%: tests/unit/core/%.c $(libs_core)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -Itests -o $@ $^ $(CHECK_LIBS)
+
+$(VARIANT)/tests/wire/%: tests/unit/wire/%.c $(libs_wire)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -Itests -o $@ $^ $(ext_wire) $(CHECK_LIBS)
+
+$(VARIANT)/tests/edge/%: tests/edge/%.c $(libs_edge)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -Itests -o $@ $^ $(ext_edge) $(CHECK_LIBS) \
+		-lssl
+
+TESTS := $(UNIT_core:%=$(VARIANT)/tests/core/%) \
+	$(UNIT_wire:%=$(VARIANT)/tests/wire/%) \
+	$(UNIT_edge:%=$(VARIANT)/tests/edge/%)
+
+unit: $(TESTS)
+	@for t in $(TESTS); do $$t || exit 1; done
+
+check: all lint unit
+
+-include $(shell find $(VARIANT) -name '*.d' 2>/dev/null)
+
+clean:
+	rm -rf $(BUILD)

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_LIMITS_H
+#define CORE_LIMITS_H
+
+/* Every bound in the program, each with its why. */
+
+/* Names, NULs included. */
+#define NAME_BYTES 254		/* DNS-1123 subdomain: 253 */
+#define POOL_BYTES 64		/* a label value: 63 */
+#define UID_BYTES 40		/* a UUID: 36 */
+#define RV_BYTES 32		/* resourceVersion: 64 bits in decimal, and room */
+#define KEY_BYTES 318		/* annotation key: 253 + '/' + 63 */
+#define VALUE_BYTES 254		/* a hold's value; longer ones are refused */
+#define HELD_KEY_BYTES (KEY_BYTES + VALUE_BYTES)	/* KEY=VALUE */
+#define CONTINUE_BYTES 4096	/* list token: base64 of a key and a revision */
+
+/* The table. */
+#define MACHINES_MAX 65536	/* of each kind; Kubernetes is tested to 5,000 */
+#define SCOPES_MAX 4096		/* NodePools; real clusters have dozens */
+#define HELD_KEYS_MAX 16	/* former holds whose marks are outstanding */
+#define POOL_PATTERNS_MAX 64
+#define POOL_PATTERN_BYTES 128
+
+/* An AdmissionReview. */
+#define REVIEW_BYTES_MAX (7u << 20)	/* a 3 MiB protobuf object as JSON, as
+					   controller-runtime allows */
+#define REVIEW_BYTES_BIG (256u << 10)	/* above this at most REVIEWS_BIG_MAX
+					   are parsed at once */
+#define REVIEWS_BIG_MAX 2
+#define JSON_DEPTH_MAX 64
+#define JSON_VALUES_MAX 100000	/* 7 MiB of `"",` cost cJSON 269 MB */
+
+/* The webhook server. */
+#define SERVER_BYTES_MAX (32u << 20)	/* bodies held at once: beyond, 503 */
+#define SERVER_DISCARD_MAX (32u << 20)	/* of a refused body, so that the
+					   answer is not lost in a reset */
+#define SERVER_CONNECTIONS_MAX 4096	/* one per create in flight, and idle */
+#define SERVER_THREADS 2
+#define SERVER_HEAD_MS 10000	/* accept to first complete head */
+#define SERVER_BODY_MS 10000	/* head to complete body: Kubernetes gives a
+				   webhook 30 s at most, we are given 2 */
+#define SERVER_REPLY_MS 10000	/* a reader that never reads */
+#define SERVER_IDLE_MS 120000	/* above the API server's 90 s, which does not
+				   retry when we close first */
+
+/* The API client. */
+#define LIST_PAGE 500		/* items a page, as client-go */
+#define ITEM_BYTES_MAX (8u << 20)	/* etcd holds 1.5 MiB an object */
+#define ENVELOPE_BYTES_MAX (64u << 10)	/* a list without its items, a Status */
+#define LIST_MS 60000		/* one page */
+#define CALL_MS 10000		/* a patch or a get */
+#define CONNECT_MS 5000
+#define KEEPALIVE_IDLE_S 15	/* a dead peer is found within 30 s: 15 idle + */
+#define KEEPALIVE_PROBE_S 5	/* three probes */
+#define WATCH_MIN_S 300		/* client-go asks for 5 to 10 minutes */
+#define WATCH_SILENT_MS 150000	/* 2.5 bookmark periods of a minute */
+#define BACKOFF_MIN_MS 800	/* client-go's reflector */
+#define BACKOFF_MAX_MS 30000
+#define BACKOFF_RESET_MS 120000
+#define UNSERVED_MS 5000	/* how often we ask again for a missing CRD */
+#define TOKEN_MS 60000		/* a token file is read again, as client-go */
+
+/* The sweep. */
+#define EXPECT_MS 10000		/* a write whose watch line does not come */
+#define FRESH_RETRY_MS 1000	/* a list that knew more than the table */
+#define HINT_WAIT_MS 5000	/* design: a creation just admitted */
+#define HINT_EVERY_MS 60000
+#define LAUNCH_GRACE_MS 5000	/* a claim without a Launched condition */
+#define REHOLDS_MAX 3		/* hold and mark stripped together, a period */
+#define CLOCK_SHIFT_MS 5000	/* logged */
+
+/* Files. */
+#define CONFIG_BYTES_MAX (1u << 20)
+#define CERT_BYTES_MAX (1u << 20)
+#define YAML_DEPTH_MAX 64
+#define YAML_NODES_MAX 100000
+
+#endif

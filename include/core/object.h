@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_OBJECT_H
+#define CORE_OBJECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/limits.h"
+
+/*
+ * What we keep of a Node or a NodeClaim: a plain struct, copied with `=`.
+ * wire/objects makes one of each watch line; the rest of the program reads it.
+ */
+
+/* Our annotations (design §2). */
+#define MARK_KEY "karpenter-node-holder.io/held-since"
+#define HELD_KEY_KEY "karpenter-node-holder.io/held-key"
+
+/* Karpenter's names: sigs.k8s.io/karpenter pkg/apis/v1/{labels,taints}.go */
+#define POOL_LABEL "karpenter.sh/nodepool"
+#define REGISTERED_LABEL "karpenter.sh/registered"
+#define UNREGISTERED_TAINT "karpenter.sh/unregistered"
+#define DEFAULT_HOLD_KEY "karpenter.sh/do-not-disrupt"
+#define DEFAULT_HOLD_VALUE "true"
+
+enum kind {
+	KIND_NODE,
+	KIND_NODECLAIM,
+	KIND_COUNT,
+};
+
+enum hold {
+	HOLD_ABSENT,
+	HOLD_SAME,	/* the value we would write */
+	HOLD_OTHER,	/* any other value */
+};
+
+enum mark {
+	MARK_ABSENT,
+	MARK_TIME,	/* written as we write it: mark_ms says it exactly */
+	MARK_ODD,	/* there, but no time of ours: counts as `created` */
+};
+
+/* A hold annotation: which key, which value. */
+struct hold_key {
+	char key[KEY_BYTES];
+	char value[VALUE_BYTES];
+};
+
+struct object {
+	enum kind kind;
+	char name[NAME_BYTES];
+	char uid[UID_BYTES];
+	char rv[RV_BYTES];	/* metadata.resourceVersion, opaque */
+	char pool[POOL_BYTES];	/* "" without the label */
+	int64_t created_ms;
+	bool deleting;		/* has a deletionTimestamp */
+	bool karpenter;		/* design §2, as the watch can see it */
+
+	/* Our annotations.  `hold` speaks of today's hold; the mark may stand
+	 * for another one, which is then named in `former`. */
+	enum hold hold;
+	enum mark mark;
+	int64_t mark_ms;
+	bool has_former;
+	enum hold former_hold;
+	struct hold_key former;
+
+	/* NodeClaim only. */
+	char node_name[NAME_BYTES];	/* status.nodeName */
+	bool launched;		/* condition Launched, or status.providerID */
+	bool launch_known;	/* there is a Launched condition */
+	int64_t ready_ms;	/* Initialized became True; STAMP_NONE before */
+
+	/* Node only. */
+	bool registered;	/* label karpenter.sh/registered=true */
+	char owner_name[NAME_BYTES];	/* ownerReference of kind NodeClaim */
+	char owner_uid[UID_BYTES];
+};
+
+/* Whose an object's hold is. */
+enum tenure {
+	TENURE_FREE,	/* neither hold nor mark */
+	TENURE_PERSON,	/* a hold in any value, without our mark */
+	TENURE_OURS,	/* hold and mark */
+	TENURE_YIELDED,	/* our mark, but the hold was removed or changed */
+};
+
+enum tenure object_tenure(enum hold hold, enum mark mark, bool has_former,
+			  enum hold former_hold);
+
+const char *kind_name(enum kind kind);	/* "Node", "NodeClaim" */
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef EDGE_CLOCK_H
+#define EDGE_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/stamp.h"
+
+/*
+ * The one place that reads a clock.  Server time is the API server's `Date`
+ * header, median of the recent answers, carried on by CLOCK_BOOTTIME; until
+ * the first answer it is CLOCK_REALTIME.  Any thread.
+ */
+struct clock;
+
+struct clock *clock_new(void);
+void clock_free(struct clock *c);
+
+int64_t clock_boot_ms(void);
+uint64_t clock_boot_us(void);
+struct now clock_now(const struct clock *c);
+
+/* An answer came: its Date (whole seconds) and the boot_ms at its arrival. */
+void clock_date(struct clock *c, int64_t date_ms, int64_t boot_ms);
+
+/* true once after the anchor moved by more than CLOCK_SHIFT_MS; *by_ms says
+ * by how much.  For the log. */
+bool clock_shifted(struct clock *c, int64_t *by_ms);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef EDGE_KUBE_H
+#define EDGE_KUBE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/counters.h"
+#include "core/err.h"
+#include "edge/clock.h"
+#include "wire/kubeconfig.h"
+
+/*
+ * Calls to the API server by libcurl over HTTP/1.1 keep-alive connections
+ * (HTTP/2 does not heal from a hung connection).  `struct kube` is what all
+ * threads share: address, TLS, credentials.  A `kube_stream` is one thread's
+ * blocking call, a `kube_pool` one thread's many calls in flight.
+ */
+
+/* KUBERNETES_SERVICE_HOST/PORT and the service account's files (client-go
+ * rest.InClusterConfig).  root replaces "/var/run/secrets/kubernetes.io/
+ * serviceaccount" in tests.  ERR_INPUT: not in a cluster. */
+int kube_in_cluster(const char *root, struct kubeconfig *out, struct err *e);
+
+struct kube_options {
+	struct kubeconfig access;	/* where and as whom; taken over */
+	struct clock *clock;		/* fed with every Date header */
+	struct counters *counters;	/* rest_client_requests_total */
+	const char *user_agent;
+	int64_t connect_ms;
+	int keepalive_idle_s, keepalive_probe_s;
+	int64_t token_ms;
+};
+
+struct kube;
+struct kube *kube_new(struct kube_options *o, struct err *e);
+void kube_free(struct kube *k);
+
+struct kube_request {
+	const char *method;	/* "GET" or "PATCH" */
+	const char *path;	/* "/api/v1/nodes?limit=500" */
+	const char *accept;	/* NULL: application/json */
+	const char *content_type;	/* with a body */
+	const char *body;	/* copied */
+	size_t body_bytes;
+	int64_t timeout_ms;	/* of the whole call; 0 = none (a watch) */
+	int64_t silent_ms;	/* no byte for that long ends it; 0 = never */
+};
+
+struct kube_reply {
+	int status;		/* HTTP; 0 = no answer, the error says why */
+	int64_t retry_after_ms;	/* seconds or date (RFC 9110); -1 = none */
+	const char *body;	/* kube_call and pool: NUL-terminated, at most
+				   ITEM_BYTES_MAX, valid until the next call */
+	size_t body_bytes;
+};
+
+/* kube_stream: 2xx bodies go to `sink` as they arrive, others (bounded by
+ * ENVELOPE_BYTES_MAX) end up in reply->body. */
+typedef int kube_sink(void *ctx, const char *bytes, size_t n, struct err *e);
+
+struct kube_stream;
+struct kube_stream *kube_stream_new(struct kube *k, struct err *e);
+void kube_stream_free(struct kube_stream *s);
+
+/* Blocks.  0: an HTTP answer came and ended whole (reply->status says which).
+ * -1: ERR_TIMEOUT (also silence), ERR_CUT, ERR_TLS, ERR_SYSTEM,
+ * ERR_CANCELLED, or what the sink said.  `opened` (may be NULL) is called
+ * once when the head of a 2xx answer is there.  On 401 the token file is read
+ * again and the call made once more.  Redirects are not followed. */
+int kube_stream_run(struct kube_stream *s, const struct kube_request *q,
+		    kube_sink *sink, void (*opened)(void *ctx), void *ctx,
+		    struct kube_reply *reply, struct err *e);
+
+/* From any thread: a call under way ends within a second with ERR_CANCELLED.
+ * kube_stream_cancel stays in force; kube_stream_nudge ends only the call
+ * that is running now. */
+void kube_stream_cancel(struct kube_stream *s);
+void kube_stream_nudge(struct kube_stream *s);
+
+struct kube_pool;
+/* n connections at most; n calls may be in flight. */
+struct kube_pool *kube_pool_new(struct kube *k, unsigned n, struct err *e);
+void kube_pool_free(struct kube_pool *p);	/* cuts what is in flight */
+unsigned kube_pool_room(const struct kube_pool *p);
+int kube_pool_start(struct kube_pool *p, const struct kube_request *q,
+		    uint64_t tag, struct err *e);
+
+/* Waits for network, kube_pool_wake or wait_ms. */
+void kube_pool_wait(struct kube_pool *p, int64_t wait_ms);
+void kube_pool_wake(struct kube_pool *p);	/* from any thread */
+
+/* The next finished call, if any: true, with its tag.  *err_out is ERR_NONE
+ * where an HTTP answer came.  reply->body is valid until the next call. */
+bool kube_pool_finished(struct kube_pool *p, uint64_t *tag,
+			struct kube_reply *reply, struct err *err_out);
+
+#endif

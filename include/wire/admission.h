@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIRE_ADMISSION_H
+#define WIRE_ADMISSION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/buf.h"
+#include "core/err.h"
+#include "core/policy.h"
+
+/*
+ * AdmissionReview admission.k8s.io/v1 (k8s.io/api/admission/v1 types.go):
+ * bytes in, bytes out, by core/policy in between.  Stateless; any thread.
+ */
+
+/* What was decided, for metrics, the log and the hint. */
+struct admission_fact {
+	struct review review;
+	struct verdict verdict;
+	char name[NAME_BYTES];	/* request.name or object.metadata.name; "" for
+				   generateName */
+};
+
+/* Enough for any answer: the uid is bounded (128 bytes as it came). */
+#define ADMISSION_REPLY_BYTES 4096
+#define REVIEW_UID_BYTES 129
+
+/*
+ * Answers one review.  now_ms (server time) is the mark's value.
+ *  0  *reply holds the AdmissionReview to send with 200
+ * -1  ERR_INPUT or ERR_LIMIT: send 400 with e->text (one line); any other
+ *     code is our own fault: 500
+ */
+int admission_answer(const struct rules *r, const char *body, size_t n,
+		     int64_t now_ms, struct buf *reply,
+		     struct admission_fact *fact, struct err *e);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIRE_JSON_H
+#define WIRE_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/err.h"
+
+/*
+ * Reading JSON (RFC 8259) by cJSON, behind a pass over the bytes that bounds
+ * depth and number of values and refuses what cJSON would let through: bytes
+ * that are no UTF-8, \u0000, lone surrogates, anything after the document.
+ * Errors say the byte offset.  Keys compare case-sensitively; of a duplicate
+ * key the first counts.
+ */
+struct json;	/* one value; owned by its root */
+
+struct json_bounds {
+	unsigned depth_max;
+	unsigned values_max;
+};
+extern const struct json_bounds json_bounds_default;	/* limits.h */
+
+/* The root, to be freed with json_free; NULL and *e on failure.
+ * bytes need no NUL and may be freed afterwards. */
+struct json *json_parse(const char *bytes, size_t n,
+			const struct json_bounds *bounds, struct err *e);
+void json_free(struct json *root);
+void json_freep(struct json **root);
+#define AUTO_JSON __attribute__((cleanup(json_freep))) struct json *
+
+/* All take NULL and answer NULL, false or 0: a path needs no check a step. */
+const struct json *json_member(const struct json *object, const char *key);
+const struct json *json_path(const struct json *object, const char *const *keys,
+			     size_t n);
+const struct json *json_first(const struct json *array_or_object);
+const struct json *json_next(const struct json *value);
+const char *json_key(const struct json *member);	/* of json_first/next */
+const char *json_string(const struct json *v);	/* NULL unless a string */
+bool json_is_object(const struct json *v);
+bool json_is_array(const struct json *v);
+bool json_is_null(const struct json *v);	/* the value null, not absence */
+bool json_is_true(const struct json *v);
+bool json_is_bool(const struct json *v);
+int json_integer(const struct json *v, long long *out);	/* exact below 2^53 */
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIRE_OBJECTS_H
+#define WIRE_OBJECTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/err.h"
+#include "core/object.h"
+#include "wire/json.h"
+
+/*
+ * API objects and watch lines to core/object.  Nodes come as
+ * PartialObjectMetadata, NodeClaims whole (karpenter.sh/v1) or, in the fresh
+ * list, as PartialObjectMetadata too.
+ */
+
+/* One item of a list, or the object of a line.  `hold` is today's hold.
+ * ERR_INPUT names what is wrong (no uid, a name over its bound, …). */
+int object_decode(const char *bytes, size_t n, enum kind kind,
+		  const struct hold_key *hold, struct object *out,
+		  struct err *e);
+
+enum watch_type {
+	WATCH_ADDED,
+	WATCH_MODIFIED,
+	WATCH_DELETED,
+	WATCH_BOOKMARK,	/* only out->rv is set */
+	WATCH_ERROR,	/* *status_code is the Status' code, e the message */
+};
+
+/* One watch line (metav1.WatchEvent).  0 also for WATCH_ERROR. */
+int watch_decode(const char *bytes, size_t n, enum kind kind,
+		 const struct hold_key *hold, enum watch_type *type,
+		 struct object *out, int *status_code, struct err *e);
+
+/* metadata.resourceVersion and metadata.continue ("" if none) of a list's
+ * envelope (metav1.ListMeta). */
+int list_meta_decode(const char *bytes, size_t n, char rv[RV_BYTES],
+		     char cont[CONTINUE_BYTES], struct err *e);
+
+/* Is this body a metav1.Status?  Fills code, reason and message as far as
+ * they are there ("" otherwise).  false: no Status, such as the plain text
+ * "404 page not found" of a CRD that is not served. */
+struct status {
+	int code;
+	char reason[64];
+	char message[200];
+};
+bool status_decode(const char *bytes, size_t n, struct status *out);
+
+#endif

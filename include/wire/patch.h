@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIRE_PATCH_H
+#define WIRE_PATCH_H
+
+#include <stdint.h>
+
+#include "core/buf.h"
+#include "core/object.h"
+
+/* The bodies of our writes.  Nothing but annotations is ever in them. */
+#define PATCH_BYTES 4096	/* any body below fits */
+
+#define PATCH_MERGE_TYPE "application/merge-patch+json"	/* RFC 7396 */
+#define PATCH_JSON_TYPE "application/json-patch+json"	/* RFC 6902 */
+
+/* Merge patch: hold + mark (+ held-key where the hold is not the default) at
+ * metadata.resourceVersion rv: 409 if the object has moved on. */
+void patch_hold(struct buf *b, const struct hold_key *hold, const char *rv,
+		int64_t mark_ms);
+
+/* What a clear stands on. */
+struct patch_clear {
+	const char *uid;
+	const char *rv;		/* tested where the mark is odd */
+	bool mark_exact;	/* MARK_TIME: the mark's own text is tested */
+	int64_t mark_ms;
+	const struct hold_key *hold;	/* the one the mark stands for; NULL:
+					   drop the mark alone */
+	bool has_held_key;	/* the held-key annotation goes as well */
+};
+
+/* JSON Patch: test uid, test mark (or rv), test hold, remove them; one failed
+ * test means 422 and nothing done. */
+void patch_clear(struct buf *b, const struct patch_clear *c);
+
+#endif

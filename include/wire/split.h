@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIRE_SPLIT_H
+#define WIRE_SPLIT_H
+
+#include <stddef.h>
+
+#include "core/err.h"
+
+/*
+ * Cuts what an API server streams into single JSON documents while it
+ * arrives, so that a list of 100 MB costs one item of memory.
+ *   SPLIT_LIST   one list object: each element of its top-level "items" is
+ *                an item; what remains (metadata after items: keys of CRD
+ *                lists are sorted) is the envelope
+ *   SPLIT_LINES  a watch: one document a line
+ * A body that is no list (a Status) ends up whole in the envelope.
+ */
+enum split_mode {
+	SPLIT_LIST,
+	SPLIT_LINES,
+};
+
+/* bytes are valid during the call only; -1 with *e stops the stream. */
+typedef int split_item_fn(void *ctx, const char *bytes, size_t n,
+			  struct err *e);
+
+struct split;
+
+struct split *split_new(enum split_mode mode, split_item_fn *fn, void *ctx);
+void split_free(struct split *s);
+
+/* Any cut of the stream gives the same items.  ERR_LIMIT: an item over
+ * ITEM_BYTES_MAX or an envelope over ENVELOPE_BYTES_MAX. */
+int split_feed(struct split *s, const char *bytes, size_t n, struct err *e);
+
+/* The stream ended.  ERR_CUT if it did so inside an item, line or list. */
+int split_end(struct split *s, struct err *e);
+
+/* The list without its items (they read as []); owned by s, NUL-terminated. */
+const char *split_envelope(const struct split *s, size_t *n);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/object.h"
+
+enum tenure
+object_tenure(enum hold hold, enum mark mark, bool has_former,
+	      enum hold former_hold)
+{
+	if (mark == MARK_ABSENT)
+		return hold == HOLD_ABSENT ? TENURE_FREE : TENURE_PERSON;
+	if (has_former)
+		hold = former_hold;
+	return hold == HOLD_SAME ? TENURE_OURS : TENURE_YIELDED;
+}
+
+const char *
+kind_name(enum kind kind)
+{
+	return kind == KIND_NODE ? "Node" : "NodeClaim";
+}
