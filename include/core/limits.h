@@ -43,6 +43,9 @@
 #define SERVER_IDLE_MS 120000	/* above the API server's 90 s, which does not
 				   retry when we close first */
 
+#define CERT_LOOK_MS 1000	/* stat of the pair's files */
+#define HEART_MS 30000		/* a thread silent for longer is stuck */
+
 /* The API client. */
 #define LIST_PAGE 500		/* items a page, as client-go */
 #define ITEM_BYTES_MAX (8u << 20)	/* etcd holds 1.5 MiB an object */
@@ -63,11 +66,16 @@
 /* The sweep. */
 #define EXPECT_MS 10000		/* a write whose watch line does not come */
 #define FRESH_RETRY_MS 1000	/* a list that knew more than the table */
+#define FRESH_TRIES 5		/* such lists before the watch is mistrusted */
+#define RELIST_FULL_MS 60000	/* a full table asks for what it left out */
+#define NOTES_MAX 64		/* told and not yet asked for */
 #define HINT_WAIT_MS 5000	/* design: a creation just admitted */
 #define HINT_EVERY_MS 60000
 #define LAUNCH_GRACE_MS 5000	/* a claim without a Launched condition */
 #define REHOLDS_MAX 3		/* hold and mark stripped together, a period */
 #define CLOCK_SHIFT_MS 5000	/* logged */
+
+#define CONFLICT_MS 250		/* a 409 whose watch line does not come */
 
 /* Files. */
 #define CONFIG_BYTES_MAX (1u << 20)

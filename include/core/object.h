@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "core/limits.h"
+#include "core/stamp.h"
 
 /*
  * What we keep of a Node or a NodeClaim: a plain struct, copied with `=`.
@@ -62,6 +63,7 @@ struct object {
 	enum hold hold;
 	enum mark mark;
 	int64_t mark_ms;
+	bool has_held_key;	/* the held-key annotation is there */
 	bool has_former;
 	enum hold former_hold;
 	struct hold_key former;

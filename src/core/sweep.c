@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/sweep.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/heap.h"
+#include "core/holds.h"
+#include "core/limits.h"
+#include "core/machines.h"
+#include "core/pace.h"
+#include "sweep_state.h"
+
+/*
+ * Everything that may change what is to be done puts the machine's head into
+ * the queue; sweep_next takes heads out, asks core/decide and hands over one
+ * action at a time.  Whatever cannot be done now (a closed view, a backoff, a
+ * reply under way) is left out of the queue and put back by what it waits
+ * for.
+ */
+
+struct sweep *
+sweep_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
+	  struct counters *counters)
+{
+	struct sweep *s = calloc(1, sizeof(*s));
+	uint32_t ids = 2 * machines_max;
+
+	if (s == NULL)
+		return NULL;
+	s->rules = *rules;
+	s->counters = counters;
+	s->first = s->last = NO_ID;
+	s->last_ms = STAMP_NONE;
+	s->hint_waited_ms = STAMP_NONE;
+	pace_init(&s->pace, seed);
+	s->work = calloc(ids, sizeof(*s->work));
+	if (s->work == NULL || machines_init(&s->machines, machines_max) ||
+	    holds_init(&s->holds, rules->scope, ids) ||
+	    heap_init(&s->later, ids)) {
+		sweep_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+void
+sweep_free(struct sweep *s)
+{
+	if (s == NULL)
+		return;
+	free(s->work);
+	machines_done(&s->machines);
+	holds_done(&s->holds);
+	heap_done(&s->later);
+	free(s);
+}
+
+/* Server time as the sweep sees it: the median of the Date headers jitters by
+ * parts of a second, and a deadline that has passed must not come back. */
+struct now
+sweep_steady(struct sweep *s, struct now now)
+{
+	if (s->last_ms != STAMP_NONE && now.server_ms < s->last_ms) {
+		if (s->last_ms - now.server_ms < CLOCK_SHIFT_MS)
+			now.server_ms = s->last_ms;
+		else
+			s->recount = true;
+	}
+	s->last_ms = now.server_ms;
+	return now;
+}
+
+/* --- the queue -------------------------------------------------------------- */
+
+void
+sweep_queue(struct sweep *s, uint32_t id)
+{
+	uint32_t head = machines_head(&s->machines, id);
+	struct work *w = &s->work[head];
+
+	if (w->queued || !s->machines.at[head].used)
+		return;
+	w->queued = true;
+	w->next = NO_ID;
+	if (s->last == NO_ID)
+		s->first = head;
+	else
+		s->work[s->last].next = head;
+	s->last = head;
+}
+
+uint32_t
+sweep_dequeue(struct sweep *s)
+{
+	uint32_t id = s->first;
+
+	if (id == NO_ID)
+		return NO_ID;
+	s->first = s->work[id].next;
+	if (s->first == NO_ID)
+		s->last = NO_ID;
+	s->work[id].queued = false;
+	return id;
+}
+
+void
+sweep_queue_all(struct sweep *s)
+{
+	for (uint32_t id = 0; id < s->machines.top; id++)
+		if (s->machines.at[id].used)
+			sweep_queue(s, id);
+}
+
+static void
+queue_scope(struct sweep *s, uint32_t scope)
+{
+	for (uint32_t id = 0; id < s->machines.top; id++)
+		if (s->machines.at[id].used && s->holds.timers[id].used &&
+		    s->holds.timers[id].scope == scope)
+			sweep_queue(s, id);
+}
+
+/* --- timers ------------------------------------------------------------------- */
+
+static int64_t
+counts_from(const struct sweep *s, const struct entry *claim)
+{
+	if (claim == NULL)
+		return sweep_claimless(s) ? COUNTS_ALWAYS : STAMP_NONE;
+	if (claim->launched)
+		return COUNTS_ALWAYS;
+	return claim->launch_known ? STAMP_NONE
+				   : claim->created_ms + LAUNCH_GRACE_MS;
+}
+
+static bool
+being_deleted(const struct entry *claim, const struct entry *node)
+{
+	return (claim != NULL && claim->deleting) ||
+	       (node != NULL && node->deleting);
+}
+
+/* The machine's deadline and from when it counts (design §4). */
+static void
+set_timer(struct sweep *s, uint32_t head, int64_t now_ms)
+{
+	const struct machines *m = &s->machines;
+	const struct entry *claim = machines_claim(m, head);
+	const struct entry *node = machines_node(m, head);
+	const struct entry *e = &m->at[head];
+	int64_t activity;
+
+	if (being_deleted(claim, node) ||
+	    !rules_pool_included(&s->rules, e->pool)) {
+		holds_drop(&s->holds, head);
+		return;
+	}
+	if (claim == NULL)
+		activity = e->created_ms;
+	else if (claim->ready_ms != STAMP_NONE)
+		activity = claim->ready_ms;
+	else
+		activity = claim->created_ms + s->rules.startup_ms;
+	if (holds_put(&s->holds, head, e->pool, activity + s->rules.hold_ms,
+		      counts_from(s, claim), now_ms))
+		counter_add(s->counters, COUNTER_TABLE_FULL);
+}
+
+/* id's facts changed: its machine's timer follows, and it is looked at. */
+void
+sweep_refresh(struct sweep *s, uint32_t id, int64_t now_ms)
+{
+	uint32_t head = machines_head(&s->machines, id);
+
+	if (!s->machines.at[id].used)
+		return;
+	if (head != id)
+		holds_drop(&s->holds, id);
+	set_timer(s, head, now_ms);
+	sweep_queue(s, head);
+}
+
+static void
+turn(struct sweep *s, uint32_t scope, struct now now)
+{
+	const struct scope *sc = &s->holds.scopes[scope];
+
+	queue_scope(s, scope);
+	sweep_tell(s, sc->held ? NOTE_SCOPE_HELD : NOTE_SCOPE_QUIET, sc->name,
+		   sc->held ? holds_quiet_ms(&s->holds, scope, s->machines.top)
+			    : now.server_ms - sc->since_ms);
+}
+
+/* Time has passed: deadlines, then the scopes they turn, then backoffs. */
+void
+sweep_advance(struct sweep *s, struct now now)
+{
+	uint32_t id, scope;
+	int64_t key;
+
+	if (s->recount) {
+		s->recount = false;
+		for (id = 0; id < s->machines.top; id++)
+			sweep_refresh(s, id, now.server_ms);
+	}
+	while (holds_due(&s->holds, now.server_ms, &id))
+		sweep_refresh(s, id, now.server_ms);
+	while ((scope = holds_turned(&s->holds, now)) != NO_ID)
+		turn(s, scope, now);
+	while (heap_top(&s->later, &id, &key) && key <= now.boot_ms) {
+		heap_remove(&s->later, id);
+		s->work[id].expecting = false;
+		s->work[id].waiting = false;
+		sweep_queue(s, id);
+	}
+}
+
+/* --- what the watchers see ------------------------------------------------------ */
+
+void
+sweep_listing(struct sweep *s, enum kind kind)
+{
+	struct view *v = &s->view[kind];
+
+	v->generation++;
+	v->full = false;
+	/* A resource that is not served stays an empty list while we ask
+	 * again; the fresh list guards what happens meanwhile. */
+	if (v->served || !v->listed)
+		v->up = false;
+}
+
+static void
+drop(struct sweep *s, uint32_t id, struct now now)
+{
+	struct touched t = {0};
+	struct work *w = &s->work[id];
+
+	holds_drop(&s->holds, id);
+	heap_remove(&s->later, id);
+	sweep_want_hold(s, id, false);
+	machines_drop(&s->machines, id, &t);
+	/* The queue is a list through work: a dropped head stays in it and is
+	 * passed over.  A reply under way is told by seq. */
+	*w = (struct work){.queued = w->queued, .next = w->next,
+			   .seq = w->seq + 1};
+	for (uint32_t i = 0; i < t.n; i++)
+		sweep_refresh(s, t.id[i], now.server_ms);
+}
+
+void
+sweep_listed(struct sweep *s, enum kind kind, bool served, struct now now)
+{
+	struct view *v = &s->view[kind];
+	bool before = v->served;	/* a Node without a claim hangs on it */
+
+	now = sweep_steady(s, now);
+	if (!served) {
+		s->recount = s->recount || !v->listed;
+		v->up = !v->served;
+		v->listed = true;
+		return;
+	}
+	for (uint32_t id = 0; id < s->machines.top; id++) {
+		const struct entry *e = &s->machines.at[id];
+
+		if (e->used && e->kind == kind &&
+		    e->generation != v->generation)
+			drop(s, id, now);
+	}
+	v->served = v->listed = true;
+	v->up = false;
+	s->recount = s->recount || (!before && kind == KIND_NODECLAIM);
+}
+
+void
+sweep_watch(struct sweep *s, enum kind kind, bool up)
+{
+	bool before = s->view[kind].up;
+
+	s->view[kind].up = up;
+	if (up && !before)
+		sweep_queue_all(s);
+}
+
+/* What we wrote is now seen: the object may be looked at again. */
+static void
+observe(struct sweep *s, uint32_t id)
+{
+	const struct entry *e = &s->machines.at[id];
+	struct work *w = &s->work[id];
+
+	if (w->expecting && strcmp(w->expect_rv, e->rv) == 0) {
+		w->expecting = false;
+		heap_remove(&s->later, id);
+	}
+	if (w->stale && strcmp(w->stale_rv, e->rv) != 0) {
+		w->stale = w->waiting = false;
+		heap_remove(&s->later, id);
+	}
+	if (entry_tenure(e) == TENURE_OURS)
+		w->was_ours = true;
+}
+
+void
+sweep_track(struct sweep *s, const struct object *o, struct now now)
+{
+	struct view *v = &s->view[o->kind];
+	struct touched t = {0};
+	uint32_t id, old;
+
+	now = sweep_steady(s, now);
+	old = machines_find(&s->machines, o);
+	if (old != NO_ID &&
+	    (!o->karpenter || strcmp(s->machines.at[old].uid, o->uid) != 0))
+		drop(s, old, now);
+	if (!o->karpenter)
+		return;
+	if (old != NO_ID && s->machines.at[old].used &&
+	    strcmp(s->machines.at[old].owner_uid, o->owner_uid) != 0)
+		s->work[old].owner_gone = false;
+	id = machines_put(&s->machines, o, now.server_ms, &t);
+	if (id == NO_ID) {
+		v->full = true;
+		counter_add(s->counters, COUNTER_TABLE_FULL);
+		sweep_tell(s, NOTE_TABLE_FULL, o->name, 0);
+		return;
+	}
+	s->machines.at[id].generation = v->generation;
+	observe(s, id);
+	for (uint32_t i = 0; i < t.n; i++)
+		sweep_refresh(s, t.id[i], now.server_ms);
+}
+
+void
+sweep_forget(struct sweep *s, const struct object *o, struct now now)
+{
+	struct view *v = &s->view[o->kind];
+	uint32_t id = machines_find(&s->machines, o);
+
+	now = sweep_steady(s, now);
+	/* A late word about a Node that has a successor of the same name. */
+	if (id == NO_ID || strcmp(s->machines.at[id].uid, o->uid) != 0)
+		return;
+	drop(s, id, now);
+	/* There is room for one that was left out. */
+	if (v->full && now.boot_ms - v->asked_boot_ms >= RELIST_FULL_MS) {
+		v->asked_boot_ms = now.boot_ms;
+		v->wants_list = true;
+	}
+}
+
+bool
+sweep_wants_list(struct sweep *s, enum kind kind)
+{
+	bool wants = s->view[kind].wants_list;
+
+	s->view[kind].wants_list = false;
+	return wants;
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/sweep.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/limits.h"
+#include "core/buf.h"
+#include "sweep_state.h"
+
+/* What came of an action, and what is told of it all. */
+
+static void
+wait_until(struct sweep *s, uint32_t id, int64_t boot_ms)
+{
+	heap_set(&s->later, id, boot_ms);
+}
+
+static void
+back_off(struct sweep *s, uint32_t id, int64_t ms, struct now now)
+{
+	s->work[id].waiting = true;
+	wait_until(s, id, now.boot_ms + ms);
+}
+
+static void
+back_off_failed(struct sweep *s, uint32_t id, struct now now)
+{
+	struct work *w = &s->work[id];
+
+	w->failures++;
+	back_off(s, id,
+		 pace_backoff(&s->pace, w->failures, BACKOFF_MIN_MS,
+			      BACKOFF_MAX_MS),
+		 now);
+}
+
+/* Everybody waits: the API server said how long, or we choose. */
+static void
+pause(struct sweep *s, const struct outcome *o, struct now now)
+{
+	int64_t ms = o->retry_after_ms >= 0 ? o->retry_after_ms : BACKOFF_MIN_MS;
+	int64_t until = now.boot_ms + ms;
+
+	if (until > s->paused_boot_ms)
+		s->paused_boot_ms = until;
+}
+
+/* Does the table show already what the action was to bring about? */
+static bool
+shown(const struct entry *e, enum act act)
+{
+	if (act == ACT_HOLD)
+		return entry_tenure(e) == TENURE_OURS;
+	return e->mark == MARK_ABSENT;
+}
+
+static void
+written(struct sweep *s, const struct action *a, const struct outcome *o,
+	struct now now)
+{
+	const struct entry *e = &s->machines.at[a->id];
+	struct work *w = &s->work[a->id];
+
+	w->failures = 0;
+	if (a->act == ACT_HOLD) {
+		if (w->was_ours)
+			w->reholds++;
+		w->was_ours = true;
+	}
+	if (strcmp(e->rv, o->rv) == 0)
+		return;
+	if (strcmp(e->rv, a->rv) != 0 && shown(e, a->act))
+		return;
+	w->expecting = true;
+	memcpy(w->expect_rv, o->rv, sizeof(w->expect_rv));
+	wait_until(s, a->id, now.boot_ms + EXPECT_MS);
+}
+
+static void
+count(struct sweep *s, const struct action *a, enum outcome_code code)
+{
+	static const enum counter holds[] = {
+		[OUTCOME_OK] = COUNTER_HOLDS_OK,
+		[OUTCOME_CONFLICT] = COUNTER_HOLDS_CONFLICT,
+		[OUTCOME_INVALID] = COUNTER_HOLDS_CONFLICT,
+		[OUTCOME_GONE] = COUNTER_HOLDS_GONE,
+		[OUTCOME_BUSY] = COUNTER_HOLDS_ERROR,
+		[OUTCOME_FAILED] = COUNTER_HOLDS_ERROR,
+	};
+	static const enum counter releases[] = {
+		[OUTCOME_OK] = COUNTER_RELEASES_OK,
+		[OUTCOME_CONFLICT] = COUNTER_RELEASES_CONFLICT,
+		[OUTCOME_INVALID] = COUNTER_RELEASES_CONFLICT,
+		[OUTCOME_GONE] = COUNTER_RELEASES_GONE,
+		[OUTCOME_BUSY] = COUNTER_RELEASES_ERROR,
+		[OUTCOME_FAILED] = COUNTER_RELEASES_ERROR,
+	};
+
+	if (a->act == ACT_HOLD)
+		counter_add(s->counters, holds[code]);
+	else if (a->act == ACT_CLEAR || a->act == ACT_UNMARK)
+		counter_add(s->counters, releases[code]);
+}
+
+/* The object has moved on: its next watch line decides, or a look. */
+static void
+moved_on(struct sweep *s, const struct action *a, bool look, struct now now)
+{
+	struct work *w = &s->work[a->id];
+
+	if (strcmp(s->machines.at[a->id].rv, a->rv) != 0)
+		return;	/* that line is here already */
+	w->reread = look || w->failures > 0;
+	w->failures++;
+	if (look)
+		return;
+	w->stale = true;
+	memcpy(w->stale_rv, a->rv, sizeof(w->stale_rv));
+	back_off(s, a->id,
+		 pace_backoff(&s->pace, w->failures, CONFLICT_MS,
+			      BACKOFF_MAX_MS),
+		 now);
+}
+
+static void
+patch_done(struct sweep *s, const struct action *a, const struct outcome *o,
+	   struct now now)
+{
+	switch (o->code) {
+	case OUTCOME_OK:
+		written(s, a, o, now);
+		break;
+	case OUTCOME_CONFLICT:
+		moved_on(s, a, false, now);
+		break;
+	case OUTCOME_INVALID:
+		/* A hold that is refused as invalid stays so; a clear whose
+		 * test failed is read again and decided anew. */
+		if (a->act == ACT_HOLD)
+			back_off_failed(s, a->id, now);
+		else
+			moved_on(s, a, true, now);
+		break;
+	case OUTCOME_GONE:
+		back_off(s, a->id, EXPECT_MS, now);	/* the watch will say */
+		break;
+	case OUTCOME_BUSY:
+		pause(s, o, now);
+		back_off_failed(s, a->id, now);
+		break;
+	default:
+		back_off_failed(s, a->id, now);
+	}
+}
+
+static void
+read_done(struct sweep *s, const struct action *a, const struct outcome *o,
+	  struct now now)
+{
+	struct work *w = &s->work[a->id];
+
+	if (o->code == OUTCOME_OK) {
+		w->reread = w->stale = false;
+		/* Again and again?  Then slower each time. */
+		if (w->failures > 1)
+			back_off(s, a->id,
+				 pace_backoff(&s->pace, w->failures,
+					      CONFLICT_MS, BACKOFF_MAX_MS),
+				 now);
+		return;
+	}
+	if (o->code == OUTCOME_BUSY)
+		pause(s, o, now);
+	if (o->code == OUTCOME_GONE)
+		back_off(s, a->id, EXPECT_MS, now);
+	else
+		back_off_failed(s, a->id, now);
+}
+
+static void
+owner_done(struct sweep *s, const struct action *a, const struct outcome *o,
+	   struct now now)
+{
+	struct work *w = &s->work[a->id];
+
+	switch (o->code) {
+	case OUTCOME_GONE:
+		w->owner_gone = true;
+		break;
+	case OUTCOME_OK:
+		/* It was tracked, so the Node has a peer now; unless the table
+		 * is full, and then the Node stands for itself. */
+		w->owner_gone = s->view[KIND_NODECLAIM].full;
+		if (!w->owner_gone && s->machines.at[a->id].peer == NO_ID)
+			back_off_failed(s, a->id, now);
+		break;
+	default:
+		if (o->code == OUTCOME_BUSY)
+			pause(s, o, now);
+		back_off_failed(s, a->id, now);
+	}
+}
+
+void
+sweep_fresh(struct sweep *s, const struct object *claim)
+{
+	/* In a full table a claim that is not known says nothing. */
+	if (!claim->deleting && !s->view[KIND_NODECLAIM].full &&
+	    machines_find_claim(&s->machines, claim->uid) == NO_ID)
+		s->fresh.unknown++;
+}
+
+static void
+fresh_done(struct sweep *s, const struct outcome *o, struct now now)
+{
+	struct fresh *f = &s->fresh;
+	bool ok = o->code == OUTCOME_OK ||
+		  (o->code == OUTCOME_GONE && sweep_claimless(s));
+
+	f->in_flight = false;
+	if (ok && f->unknown == 0) {
+		f->tries = 0;
+		f->done_boot_ms = f->begun_boot_ms;
+		/* Machines that fall due one by one share a list a second. */
+		f->not_before_boot_ms = f->begun_boot_ms + FRESH_RETRY_MS;
+		sweep_queue_all(s);
+		return;
+	}
+	f->wanted = true;
+	f->tries++;
+	f->not_before_boot_ms = now.boot_ms + FRESH_RETRY_MS;
+	if (!ok)
+		f->not_before_boot_ms =
+			now.boot_ms + pace_backoff(&s->pace, f->tries,
+						   FRESH_RETRY_MS,
+						   BACKOFF_MAX_MS);
+	else
+		sweep_tell(s, NOTE_STOPPED, "", f->unknown);
+	if (o->code == OUTCOME_BUSY)
+		pause(s, o, now);
+	/* The watch should have brought them by now. */
+	if (ok && f->tries % FRESH_TRIES == 0)
+		s->view[KIND_NODECLAIM].wants_list = true;
+}
+
+void
+sweep_done(struct sweep *s, const struct action *a, const struct outcome *o,
+	   struct now now)
+{
+	struct work *w;
+
+	now = sweep_steady(s, now);
+	assert(s->in_flight > 0);
+	s->in_flight--;
+	count(s, a, o->code);
+	if (a->act == ACT_LIST_CLAIMS) {
+		fresh_done(s, o, now);
+		return;
+	}
+	w = &s->work[a->id];
+	if (w->seq != a->seq || !s->machines.at[a->id].used)
+		return;	/* the object went away meanwhile */
+	w->in_flight = false;
+	if (a->act == ACT_READ)
+		read_done(s, a, o, now);
+	else if (a->act == ACT_READ_CLAIM)
+		owner_done(s, a, o, now);
+	else
+		patch_done(s, a, o, now);
+	sweep_queue(s, a->id);
+}
+
+/* --- telling ------------------------------------------------------------------------ */
+
+void
+sweep_tell(struct sweep *s, enum note_type type, const char *name, int64_t a)
+{
+	struct note *n;
+
+	if (s->notes_n == NOTES_MAX) {
+		s->notes_first = (s->notes_first + 1) % NOTES_MAX;
+		s->notes_n--;
+	}
+	n = &s->notes[(s->notes_first + s->notes_n++) % NOTES_MAX];
+	n->type = type;
+	n->a = a;
+	if (str_copy(n->name, sizeof(n->name), name))
+		n->name[0] = '\0';
+}
+
+bool
+sweep_note(struct sweep *s, struct note *out)
+{
+	if (s->notes_n == 0)
+		return false;
+	*out = s->notes[s->notes_first];
+	s->notes_first = (s->notes_first + 1) % NOTES_MAX;
+	s->notes_n--;
+	return true;
+}
+
+void
+sweep_report(const struct sweep *s, struct sweep_report *out)
+{
+	*out = (struct sweep_report){
+		.timers = s->holds.due.n,
+		.waiting = s->in_flight + s->later.n,
+	};
+	for (int k = 0; k < KIND_COUNT; k++) {
+		out->objects[k] = s->machines.count[k];
+		out->held[k] = s->machines.marked[k];
+		out->listed[k] = s->view[k].listed;
+		out->up[k] = s->view[k].up;
+		out->served[k] = s->view[k].served;
+	}
+}
+
+bool
+sweep_scope(const struct sweep *s, uint32_t *i, struct scope_report *out)
+{
+	for (; *i < s->holds.scopes_top; (*i)++) {
+		const struct scope *sc = &s->holds.scopes[*i];
+
+		if (sc->timers == 0)
+			continue;
+		memcpy(out->name, sc->name, sizeof(out->name));
+		out->held = sc->held;
+		out->quiet_ms = holds_quiet_ms(&s->holds, *i, s->machines.top);
+		(*i)++;
+		return true;
+	}
+	return false;
+}

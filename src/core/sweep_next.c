@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/sweep.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/limits.h"
+#include "sweep_state.h"
+
+/* --- what is wished ------------------------------------------------------------ */
+
+static const char *const reasons[] = {
+	"excluded", "machine-settling", "scale-up", "quiet",
+};
+enum why {
+	WHY_EXCLUDED,
+	WHY_OWN,
+	WHY_SPREAD,
+	WHY_QUIET,
+};
+
+static enum wish
+wish_of(const struct sweep *s, uint32_t head, struct now now, enum why *why)
+{
+	const struct entry *claim = machines_claim(&s->machines, head);
+	const struct entry *node = machines_node(&s->machines, head);
+
+	*why = WHY_QUIET;
+	if ((claim != NULL && claim->deleting) ||
+	    (node != NULL && node->deleting))
+		return WISH_LEAVE;
+	if (!rules_pool_included(&s->rules, s->machines.at[head].pool)) {
+		*why = WHY_EXCLUDED;
+		return WISH_CLEAR;
+	}
+	if (holds_own(&s->holds, head, now.server_ms)) {
+		*why = WHY_OWN;
+		return WISH_HOLD;
+	}
+	if (!holds_scope_held(&s->holds, head))
+		return WISH_CLEAR;
+	*why = WHY_SPREAD;
+	/* Karpenter disrupts no Node without a NodeClaim: nothing to spread
+	 * to, and nothing to take away while the others are held. */
+	return claim != NULL || sweep_claimless(s) ? WISH_HOLD : WISH_LEAVE;
+}
+
+static struct half
+half_of(const struct sweep *s, const struct entry *e)
+{
+	const struct work *w;
+
+	if (e == NULL)
+		return (struct half){0};
+	w = &s->work[machines_id(&s->machines, e)];
+	return (struct half){
+		.present = true,
+		.busy = w->in_flight || w->waiting || w->expecting,
+		.spent = w->reholds >= REHOLDS_MAX,
+		.tenure = entry_tenure(e),
+		.hold = e->hold,
+		.former = e->has_former,
+		.registered = e->registered,
+	};
+}
+
+/* --- what may be done ------------------------------------------------------------- */
+
+static bool
+view_whole(const struct sweep *s)
+{
+	for (int k = 0; k < KIND_COUNT; k++)
+		if (!s->view[k].listed || !s->view[k].up)
+			return false;
+	return true;
+}
+
+/* Nothing is cleared on half a view, and a release begins with a list that
+ * is fresher than its moment. */
+static bool
+may_remove(struct sweep *s, uint32_t head, bool release)
+{
+	if (!view_whole(s))
+		return false;
+	if (!release)
+		return true;
+	if (s->fresh.done_boot_ms >= s->work[head].due_boot_ms)
+		return true;
+	s->fresh.wanted = true;
+	return false;
+}
+
+/* Does the Node name a claim that we do not see, and nobody has looked? */
+static bool
+owner_unseen(const struct sweep *s, const struct entry *e)
+{
+	return e->kind == KIND_NODE && e->peer == NO_ID &&
+	       e->owner_uid[0] != '\0' &&
+	       !s->work[machines_id(&s->machines, e)].owner_gone;
+}
+
+void
+sweep_want_hold(struct sweep *s, uint32_t id, bool wants)
+{
+	struct work *w = &s->work[id];
+
+	if (w->wants_hold == wants)
+		return;
+	w->wants_hold = wants;
+	if (wants)
+		s->wanting_hold++;
+	else
+		s->wanting_hold--;
+}
+
+/* Is the machine still to be held, were it not for a backoff? */
+static void
+watch_latency(struct sweep *s, uint32_t head, struct half c, struct half n,
+	      enum wish wish)
+{
+	const struct entry *node = machines_node(&s->machines, head);
+	struct decision d;
+
+	c.busy = c.busy && !s->work[head].waiting;
+	if (node != NULL)
+		n.busy = n.busy &&
+			 !s->work[machines_id(&s->machines, node)].waiting;
+	d = decide(&c, &n, wish);
+	sweep_want_hold(s, head, d.act == ACT_HOLD);
+}
+
+/* A period ends for a machine when it is to be cleared, and begins when it is
+ * to be held. */
+static void
+mark_period(struct sweep *s, uint32_t head, enum wish wish, struct now now)
+{
+	const struct entry *halves[] = {machines_claim(&s->machines, head),
+					machines_node(&s->machines, head)};
+
+	if (wish == WISH_CLEAR && s->work[head].due_boot_ms == 0)
+		s->work[head].due_boot_ms = now.boot_ms;
+	if (wish != WISH_CLEAR)
+		s->work[head].due_boot_ms = 0;
+	for (int i = 0; wish == WISH_CLEAR && i < 2; i++) {
+		struct work *w;
+
+		if (halves[i] == NULL)
+			continue;
+		w = &s->work[machines_id(&s->machines, halves[i])];
+		w->was_ours = false;
+		w->reholds = 0;
+	}
+}
+
+/* --- actions ------------------------------------------------------------------------ */
+
+static void
+start(struct sweep *s, struct work *w, struct action *out)
+{
+	w->in_flight = true;
+	w->seq = ++s->seq;
+	out->seq = w->seq;
+	s->in_flight++;
+}
+
+static void
+describe(struct sweep *s, const struct entry *e, enum act act,
+	 const char *reason, struct now now, struct action *out)
+{
+	*out = (struct action){
+		.act = act,
+		.kind = e->kind,
+		.id = machines_id(&s->machines, e),
+		.mark_exact = e->mark == MARK_TIME,
+		.mark_ms = act == ACT_HOLD ? now.server_ms : e->mark_ms,
+		.has_held_key = e->has_held_key,
+		.hold = e->has_former ? s->machines.formers[e->former].hold
+				      : s->rules.hold,
+		.reason = reason,
+	};
+	memcpy(out->name, e->name, sizeof(out->name));
+	memcpy(out->uid, e->uid, sizeof(out->uid));
+	memcpy(out->rv, e->rv, sizeof(out->rv));
+	memcpy(out->pool, e->pool, sizeof(out->pool));
+	start(s, &s->work[out->id], out);
+}
+
+static void
+describe_owner(struct sweep *s, const struct entry *e, struct now now,
+	       struct action *out)
+{
+	describe(s, e, ACT_READ_CLAIM, "owner-unseen", now, out);
+	out->kind = KIND_NODECLAIM;
+	memcpy(out->name, e->other_name, sizeof(out->name));
+	memcpy(out->uid, e->owner_uid, sizeof(out->uid));
+}
+
+/* One action for this machine, if there is one that may be done now. */
+static bool
+act_on(struct sweep *s, uint32_t head, struct now now, struct action *out)
+{
+	struct entry *claim = machines_claim(&s->machines, head);
+	struct entry *node = machines_node(&s->machines, head), *e;
+	struct half c = half_of(s, claim), n = half_of(s, node);
+	enum why why;
+	enum wish wish = wish_of(s, head, now, &why);
+	struct decision d = decide(&c, &n, wish);
+	struct work *w;
+
+	mark_period(s, head, wish, now);
+	watch_latency(s, head, c, n, wish);
+	if (d.act == ACT_NONE)
+		return false;
+	e = d.on == KIND_NODE ? node : claim;
+	w = &s->work[machines_id(&s->machines, e)];
+	if (d.act != ACT_HOLD && !may_remove(s, head, d.release))
+		return false;
+	if (w->reread) {
+		describe(s, e, ACT_READ, "changed", now, out);
+		return true;
+	}
+	if (d.act != ACT_HOLD && owner_unseen(s, e)) {
+		describe_owner(s, e, now, out);
+		return true;
+	}
+	if (d.act == ACT_CLEAR)
+		w->was_ours = false;
+	describe(s, e, d.act,
+		 d.act == ACT_UNMARK ? "taken-over"
+		 : d.act == ACT_CLEAR && !d.release ? "hold-changed"
+						    : reasons[why],
+		 now, out);
+	return true;
+}
+
+/* A release that is due within 5 s of a creation just admitted waits those
+ * 5 s, at most once a minute: the watch will tell. */
+static bool
+hint_waits(struct sweep *s, struct now now, int64_t hint_ms)
+{
+	if (now.server_ms < s->hint_until_ms)
+		return true;
+	if (hint_ms == STAMP_NONE || hint_ms > now.server_ms ||
+	    now.server_ms - hint_ms >= HINT_WAIT_MS)
+		return false;
+	if (s->hint_waited_ms != STAMP_NONE &&
+	    now.boot_ms - s->hint_waited_ms < HINT_EVERY_MS)
+		return false;
+	s->hint_waited_ms = now.boot_ms;
+	s->hint_until_ms = hint_ms + HINT_WAIT_MS;
+	return true;
+}
+
+static bool
+start_fresh(struct sweep *s, struct now now, int64_t hint_ms,
+	    struct action *out)
+{
+	struct fresh *f = &s->fresh;
+
+	if (!f->wanted || f->in_flight || now.boot_ms < f->not_before_boot_ms ||
+	    !view_whole(s) || hint_waits(s, now, hint_ms))
+		return false;
+	f->in_flight = true;
+	f->wanted = false;
+	f->unknown = 0;
+	f->begun_boot_ms = now.boot_ms;
+	*out = (struct action){.act = ACT_LIST_CLAIMS,
+			       .kind = KIND_NODECLAIM,
+			       .id = NO_ID,
+			       .seq = ++s->seq,
+			       .reason = "release"};
+	s->in_flight++;
+	return true;
+}
+
+static void
+observe_latency(struct sweep *s, struct now now)
+{
+	if (s->wanting_hold > 0 || s->in_flight > 0)
+		return;
+	for (uint32_t i = 0; i < s->holds.scopes_top; i++) {
+		struct scope *sc = &s->holds.scopes[i];
+
+		if (!sc->held || !sc->latency_open)
+			continue;
+		sc->latency_open = false;
+		counters_hold_latency(s->counters,
+				      (uint64_t)(now.boot_ms -
+						 sc->since_boot_ms));
+	}
+}
+
+static void
+sooner(int64_t *wait_ms, int64_t at, int64_t now)
+{
+	int64_t ms = at > now ? at - now : 0;
+
+	if (ms < *wait_ms)
+		*wait_ms = ms;
+}
+
+static int64_t
+wait_for(const struct sweep *s, struct now now)
+{
+	int64_t wait = INT64_MAX, key, next = holds_next_ms(&s->holds);
+	uint32_t id;
+
+	if (next != STAMP_NONE)
+		sooner(&wait, next, now.server_ms);
+	if (heap_top(&s->later, &id, &key))
+		sooner(&wait, key, now.boot_ms);
+	if (s->fresh.wanted && !s->fresh.in_flight && view_whole(s)) {
+		if (now.server_ms < s->hint_until_ms)
+			sooner(&wait, s->hint_until_ms, now.server_ms);
+		else
+			sooner(&wait, s->fresh.not_before_boot_ms, now.boot_ms);
+	}
+	/* Nothing is written before the pause is over. */
+	if (s->first != NO_ID)
+		sooner(&wait, s->paused_boot_ms, now.boot_ms);
+	if (wait < s->paused_boot_ms - now.boot_ms)
+		wait = s->paused_boot_ms - now.boot_ms;
+	return wait;
+}
+
+bool
+sweep_next(struct sweep *s, struct now now, int64_t hint_ms,
+	   struct action *out, int64_t *wait_ms)
+{
+	uint32_t id;
+
+	now = sweep_steady(s, now);
+	sweep_advance(s, now);
+	if (now.boot_ms >= s->paused_boot_ms) {
+		while ((id = sweep_dequeue(s)) != NO_ID) {
+			if (!s->machines.at[id].used)
+				continue;
+			id = machines_head(&s->machines, id);
+			if (!act_on(s, id, now, out))
+				continue;
+			sweep_queue(s, id);	/* its other half */
+			return true;
+		}
+		if (start_fresh(s, now, hint_ms, out))
+			return true;
+		observe_latency(s, now);
+	}
+	*wait_ms = wait_for(s, now);
+	return false;
+}

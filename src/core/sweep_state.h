@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_SWEEP_STATE_H
+#define CORE_SWEEP_STATE_H
+
+#include "core/heap.h"
+#include "core/holds.h"
+#include "core/machines.h"
+#include "core/pace.h"
+#include "core/sweep.h"
+
+/* What sweep.c (what is seen) and sweep_next.c (what is done) share. */
+
+#define COUNTS_ALWAYS (STAMP_NONE + 1)
+
+/* Beside each entry: what we are about to do with the object. */
+struct work {
+	bool queued;		/* heads only */
+	uint32_t next;
+	uint64_t seq;		/* of the action, so that late replies show */
+	bool in_flight;
+	bool waiting;		/* backing off; `later` has when */
+	bool expecting;		/* written; its watch line is to come */
+	bool stale;		/* 409 or 422 at stale_rv */
+	bool reread;		/* get it before deciding */
+	bool owner_gone;	/* Node: the claim it names was looked for */
+	bool wants_hold;	/* for the hold latency */
+	bool was_ours;		/* seen held in this period */
+	uint8_t reholds;	/* held again in this period */
+	unsigned failures;
+	int64_t due_boot_ms;	/* to be released since; 0 = not */
+	char expect_rv[RV_BYTES];
+	char stale_rv[RV_BYTES];
+};
+
+struct view {
+	bool listed, up, served;
+	bool full;		/* something was left out */
+	bool wants_list;
+	uint32_t generation;
+	int64_t asked_boot_ms;
+};
+
+/* The one fresh list of NodeClaims that a release begins with. */
+struct fresh {
+	bool wanted, in_flight;
+	int64_t begun_boot_ms;	/* of the list in flight */
+	int64_t done_boot_ms;	/* the last good one began then; 0 none */
+	int64_t not_before_boot_ms;
+	unsigned unknown, tries;
+};
+
+struct sweep {
+	struct rules rules;
+	struct counters *counters;
+	struct machines machines;
+	struct holds holds;
+	struct pace pace;
+	struct work *work;
+	struct heap later;	/* boot_ms: backoff and expectations */
+	struct view view[KIND_COUNT];
+	struct fresh fresh;
+	uint32_t first, last;	/* the queue */
+	uint32_t in_flight, wanting_hold;
+	uint64_t seq;
+	int64_t last_ms;	/* server time never goes back a little */
+	bool recount;
+	int64_t paused_boot_ms;	/* 429: nobody writes before */
+	int64_t hint_waited_ms;	/* boot; when a hint was last waited for */
+	int64_t hint_until_ms;	/* server */
+	struct note notes[NOTES_MAX];
+	uint32_t notes_first, notes_n;
+};
+
+struct now sweep_steady(struct sweep *s, struct now now);
+void sweep_queue(struct sweep *s, uint32_t id);
+void sweep_queue_all(struct sweep *s);
+uint32_t sweep_dequeue(struct sweep *s);
+void sweep_refresh(struct sweep *s, uint32_t id, int64_t now_ms);
+void sweep_advance(struct sweep *s, struct now now);
+void sweep_want_hold(struct sweep *s, uint32_t id, bool wants);
+void sweep_tell(struct sweep *s, enum note_type type, const char *name,
+		int64_t a);
+
+/* Is a Node without a claim a machine?  Only where claims are not served. */
+static inline bool
+sweep_claimless(const struct sweep *s)
+{
+	return s->view[KIND_NODECLAIM].listed &&
+	       !s->view[KIND_NODECLAIM].served;
+}
+
+#endif
