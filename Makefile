@@ -13,6 +13,7 @@ WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wpointer-arith -Wformat=2 -Wvla -Wundef
 HARD := -fPIE -fstack-protector-strong -fstack-clash-protection
 OPT  ?= -O2 -D_FORTIFY_SOURCE=2
+CK_FORK ?= yes
 CFLAGS ?= -g
 override CFLAGS += -std=c11 -D_GNU_SOURCE -Iinclude $(WARN) $(HARD) $(OPT) \
 	-DHOLDER_VERSION='"$(VERSION)"' -pthread -MMD -MP
@@ -42,10 +43,11 @@ ext_cmd   = $(ext_edge)
 BIN := $(BUILD)/karpenter-node-holder
 DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev \
 	libcjson-dev libyaml-dev libssl-dev libgnutls28-dev check uthash-dev \
-	openssl python3 python3-pytest python3-yaml python3-venv
+	ca-certificates git openssl python3 python3-pytest python3-yaml \
+	python3-venv
 
-.PHONY: all check unit e2e e2e-long test demo san tsan lint deps certs install \
-	clean format
+.PHONY: all check unit daemon e2e e2e-long test demo san tsan lint deps certs \
+	install clean format
 .SECONDARY:
 
 all: $(BIN)
@@ -87,14 +89,81 @@ $(VARIANT)/tests/edge/%: tests/edge/%.c $(libs_edge)
 	$(CC) $(CFLAGS) $(LDFLAGS) -Itests -o $@ $^ $(ext_edge) $(CHECK_LIBS) \
 		-lssl
 
+# The whole daemon with short deadlines, against a scripted API server.
+$(VARIANT)/tests/holder-fast: tests/edge/holder_fast.c $(libs_cmd)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -Isrc/cmd -o $@ $^ $(ext_cmd)
+
+# Each decoder's fuzz target, replaying its corpus.
+FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+$(VARIANT)/tests/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c $(libs_wire)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -Itests -o $@ $^ $(ext_wire)
+
 TESTS := $(UNIT_core:%=$(VARIANT)/tests/core/%) \
 	$(UNIT_wire:%=$(VARIANT)/tests/wire/%) \
 	$(UNIT_edge:%=$(VARIANT)/tests/edge/%)
+REPLAYS := $(FUZZ:%=$(VARIANT)/tests/fuzz/%)
 
-unit: $(TESTS)
-	@for t in $(TESTS); do $$t || exit 1; done
+unit: $(TESTS) $(REPLAYS)
+	@set -e; for t in $(TESTS); do CK_FORK=$(CK_FORK) $$t; done
+	@set -e; for f in $(FUZZ); do \
+		$(VARIANT)/tests/fuzz/$$f tests/fuzz/corpus/$${f#fuzz_}; done
 
-check: all lint unit
+PYTEST := PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m pytest -q -p no:cacheprovider
+
+daemon: $(VARIANT)/tests/holder-fast
+	HOLDER_FAST=$< $(PYTEST) tests/edge
+
+check: all lint unit daemon
+
+lint: all
+	@tests/lint.sh $(VARIANT)
+
+# Leaks in forked Check children would go unseen: one process.
+san:
+	@echo "== address and undefined behaviour sanitizers"
+	@$(MAKE) --no-print-directory -j$(JOBS) VARIANT=$(BUILD)/san \
+		SANITIZE=address,undefined CK_FORK=no unit daemon
+
+tsan:
+	@echo "== thread sanitizer"
+	@$(MAKE) --no-print-directory -j$(JOBS) VARIANT=$(BUILD)/tsan \
+		SANITIZE=thread CK_FORK=no unit daemon
+
+e2e: all
+	@tests/e2e/binaries.sh etcd kube-apiserver kubectl crds
+	$(PYTEST) tests/e2e
+
+e2e-long: all
+	@tests/e2e/binaries.sh etcd kube-apiserver kubectl crds
+	$(PYTEST) -m long tests/e2e
+
+test: deps
+	@$(MAKE) --no-print-directory -j$(JOBS) all
+	@$(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory san
+	@$(MAKE) --no-print-directory tsan
+	@$(MAKE) --no-print-directory e2e
+
+demo: deps
+	@$(MAKE) --no-print-directory -j$(JOBS) all
+	@tests/e2e/binaries.sh etcd kube-apiserver kubectl crds
+	@PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/e2e/demo.py
+
+deps:
+	@tests/deps.sh $(DEBS)
+
+certs: all
+	@$(BIN) certs --out certs
+
+install: all
+	install -D -m 0755 $(BIN) $(DESTDIR)$(PREFIX)/bin/karpenter-node-holder
+	ln -sf karpenter-node-holder \
+		$(DESTDIR)$(PREFIX)/bin/kubectl-node_holder
+
+format:
+	clang-format -i $$(git ls-files '*.c' '*.h')
 
 -include $(shell find $(VARIANT) -name '*.d' 2>/dev/null)
 

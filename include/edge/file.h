@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef EDGE_FILE_H
+#define EDGE_FILE_H
+
+#include <stddef.h>
+
+#include "core/err.h"
+
+/* A whole file, NUL-terminated (malloc).  ERR_SYSTEM: it cannot be read;
+ * ERR_LIMIT: it is over bytes_max.  The error names the file. */
+int file_read(const char *path, size_t bytes_max, char **out, size_t *n,
+	      struct err *e);
+
+#endif

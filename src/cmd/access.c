@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "access.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/limits.h"
+#include "edge/file.h"
+#include "edge/kube.h"
+
+#define SERVICE_ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount"
+
+static int
+from_file(const char *file, const char *context, struct kubeconfig *out,
+	  struct err *e)
+{
+	char *bytes, *dir;
+	const char *slash = strrchr(file, '/');
+	size_t n;
+	int rc;
+
+	if (file_read(file, CONFIG_BYTES_MAX, &bytes, &n, e))
+		return -1;
+	dir = slash == NULL ? strdup(".")
+			    : strndup(file, slash == file ? 1
+						: (size_t)(slash - file));
+	rc = dir == NULL ? err_set(e, ERR_SYSTEM, "no memory")
+			 : kubeconfig_parse(file, dir, bytes, n, context, out,
+					    e);
+	free(dir);
+	free(bytes);
+	return rc;
+}
+
+int
+access_find(const char *file, const char *context, struct kubeconfig *out,
+	    struct err *e)
+{
+	const char *env = getenv("KUBECONFIG"), *home = getenv("HOME");
+	char path[4096];
+
+	if (file == NULL && env != NULL && env[0] != '\0') {
+		if (strchr(env, ':') != NULL)
+			return err_set(e, ERR_INPUT,
+				       "$KUBECONFIG: a list of files is not "
+				       "in this version, expected one file");
+		file = env;
+	}
+	if (file != NULL)
+		return from_file(file, context, out, e);
+	if (getenv("KUBERNETES_SERVICE_HOST") != NULL && context == NULL)
+		return kube_in_cluster(SERVICE_ACCOUNT, out, e);
+	(void)snprintf(path, sizeof(path), "%s/.kube/config",
+		       home == NULL ? "" : home);
+	if (home == NULL || access(path, F_OK) != 0)
+		return err_set(e, ERR_INPUT,
+			       "no cluster: expected --kubeconfig, "
+			       "$KUBECONFIG, a pod's service account or "
+			       "~/.kube/config");
+	return from_file(path, context, out, e);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CMD_ACCESS_H
+#define CMD_ACCESS_H
+
+#include "core/err.h"
+#include "wire/kubeconfig.h"
+
+/* Which cluster, and as whom: --kubeconfig, $KUBECONFIG, in-cluster,
+ * ~/.kube/config, in that order.  file and context may be NULL. */
+int access_find(const char *file, const char *context, struct kubeconfig *out,
+		struct err *e);
+
+#endif

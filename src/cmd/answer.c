@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "answer.h"
+
+#include <stdio.h>
+
+#include "wire/objects.h"
+
+const char *
+answer_text(const struct kube_reply *r, char text[ANSWER_TEXT])
+{
+	struct status st;
+
+	if (status_decode(r->body, r->body_bytes, &st) && st.message[0] != '\0')
+		(void)snprintf(text, ANSWER_TEXT, "%s", st.message);
+	else
+		(void)snprintf(text, ANSWER_TEXT, "HTTP %d", r->status);
+	return text;
+}
+
+bool
+answer_unserved(const struct kube_reply *r)
+{
+	struct status st;
+
+	return r->status == 404 && !status_decode(r->body, r->body_bytes, &st);
+}

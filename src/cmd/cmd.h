@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CMD_CMD_H
+#define CMD_CMD_H
+
+#include "core/err.h"
+
+/*
+ * The subcommands.  argv[0] is the command's own name; the result is the exit
+ * code: 0 done, 1 it failed, 2 the input was wrong (one line on stderr).
+ */
+#define CMD_OK 0
+#define CMD_FAILED 1
+#define CMD_USAGE 2
+
+struct command {
+	const char *name;
+	const char *summary;
+	int (*run)(int argc, char **argv);
+};
+
+int cmd_serve(int argc, char **argv);
+int cmd_check(int argc, char **argv);
+int cmd_certs(int argc, char **argv);
+int cmd_version(int argc, char **argv);
+
+#endif

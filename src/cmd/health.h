@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CMD_HEALTH_H
+#define CMD_HEALTH_H
+
+#include "hook.h"
+#include "pair.h"
+#include "shared.h"
+#include "sweeper.h"
+#include "timing.h"
+#include "watcher.h"
+
+/*
+ * /healthz, /livez, /readyz and /metrics on the metrics address, as the API
+ * server and controller-runtime answer them.
+ */
+struct health {
+	struct shared *shared;
+	struct hook *hook;
+	struct pair *pair;
+	struct watcher *const *watchers;
+	/* Set when that thread runs. */
+	_Atomic(struct sweeper *) sweeper;
+	const struct timing *timing;
+	const char *cluster_scope;
+	_Atomic int64_t main_beat_ms;
+	struct server *server;
+};
+
+int health_start(struct health *h, const char *address, struct err *e);
+void health_stop(struct health *h);
+void health_beat(struct health *h);	/* main, each round */
+
+#endif

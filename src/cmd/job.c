@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "answer.h"
+#include "core/buf.h"
+#include "edge/log.h"
+#include "resource.h"
+#include "wire/objects.h"
+#include "wire/patch.h"
+#include "wire/split.h"
+
+#define FRESH_PAGE 250	/* metadata only: about a megabyte */
+#define PATH_BYTES (CONTINUE_BYTES + NAME_BYTES + 200)
+
+/* --- the call ----------------------------------------------------------------- */
+
+static void
+patch_of(const struct job_env *v, const struct action *a, struct buf *b,
+	 struct kube_request *q)
+{
+	struct patch_clear c = {
+		.uid = a->uid,
+		.rv = a->rv,
+		.mark_exact = a->mark_exact,
+		.mark_ms = a->mark_ms,
+		.hold = a->act == ACT_CLEAR ? &a->hold : NULL,
+		.has_held_key = a->has_held_key,
+	};
+
+	q->method = "PATCH";
+	if (a->act == ACT_HOLD) {
+		q->content_type = PATCH_MERGE_TYPE;
+		patch_hold(b, &v->rules->hold, a->rv, a->mark_ms);
+	} else {
+		q->content_type = PATCH_JSON_TYPE;
+		patch_clear(b, &c);
+	}
+	q->body = b->data;
+	q->body_bytes = b->len;
+}
+
+static void
+path_of(const struct job *j, struct buf *path, struct kube_request *q)
+{
+	const struct resource *r = &resources[j->action.kind];
+
+	switch (j->action.act) {
+	case ACT_LIST_CLAIMS:
+		buf_printf(path, "%s?limit=%d", r->path, FRESH_PAGE);
+		if (j->cont[0] != '\0')
+			buf_printf(path, "&continue=%s", j->cont);
+		q->accept = ACCEPT_METADATA_LIST;
+		break;
+	case ACT_READ:
+	case ACT_READ_CLAIM:
+		buf_printf(path, "%s/%s", r->path, j->action.name);
+		q->accept = r->item_accept;
+		break;
+	default:
+		buf_printf(path, "%s/%s?fieldManager=karpenter-node-holder",
+			   r->path, j->action.name);
+		q->accept = ACCEPT_METADATA;	/* we need only its version */
+	}
+}
+
+int
+job_start(const struct job_env *v, const struct job *j, uint64_t tag,
+	  struct kube_pool *pool, struct err *e)
+{
+	char path_bytes[PATH_BYTES], body_bytes[PATCH_BYTES];
+	struct buf path, body;
+	struct kube_request q = {.method = "GET", .path = path_bytes};
+
+	buf_init(&path, path_bytes, sizeof(path_bytes));
+	buf_init(&body, body_bytes, sizeof(body_bytes));
+	path_of(j, &path, &q);
+	q.timeout_ms = v->timing->call_ms;
+	if (j->action.act == ACT_HOLD || j->action.act == ACT_CLEAR ||
+	    j->action.act == ACT_UNMARK)
+		patch_of(v, &j->action, &body, &q);
+	if (path.full || body.full)
+		return err_set(e, ERR_LIMIT, "request for %s is too long",
+			       j->action.name);
+	return kube_pool_start(pool, &q, tag, e);
+}
+
+/* --- the answer ----------------------------------------------------------------- */
+
+static enum outcome_code
+code_of(int status)
+{
+	switch (status) {
+	case 200:
+	case 201:
+		return OUTCOME_OK;
+	case 404:
+		return OUTCOME_GONE;
+	case 409:
+		return OUTCOME_CONFLICT;
+	case 422:
+		return OUTCOME_INVALID;
+	case 429:
+	case 503:
+		return OUTCOME_BUSY;
+	default:
+		return OUTCOME_FAILED;
+	}
+}
+
+static void
+log_failure(const struct job *j, const struct kube_reply *r,
+	    const struct err *e)
+{
+	char text[ANSWER_TEXT];
+
+	if (log_ratelimit("request failed", 10))
+		LOG(LOG_WARN, "request failed",
+		    LS("kind", kind_name(j->action.kind)),
+		    LS("name", j->action.name), LS("reason", j->action.reason),
+		    LI("code", r->status),
+		    LS("err", e->code != ERR_NONE ? e->text
+							: answer_text(r, text)));
+}
+
+static void
+log_written(const struct action *a)
+{
+	static const char *const phrases[] = {
+		[ACT_HOLD] = "held",
+		[ACT_CLEAR] = "released",
+		[ACT_UNMARK] = "mark removed",
+	};
+
+	LOG(LOG_INFO, phrases[a->act], LS("kind", kind_name(a->kind)),
+	    LS("name", a->name), LS("pool", a->pool), LS("reason", a->reason));
+}
+
+static void
+patched(const struct job_env *v, const struct job *j,
+	const struct kube_reply *r, struct outcome *out)
+{
+	struct object o;
+	struct err e;
+
+	log_written(&j->action);
+	/* Without its version we wait for the watch, as after a lost reply. */
+	if (object_decode(r->body, r->body_bytes, j->action.kind,
+			  &v->rules->hold, &o, &e) == 0)
+		memcpy(out->rv, o.rv, sizeof(out->rv));
+}
+
+static void
+was_read(const struct job_env *v, const struct job *j,
+	 const struct kube_reply *r, struct outcome *out)
+{
+	struct object o;
+	struct err e;
+
+	if (object_decode(r->body, r->body_bytes, j->action.kind,
+			  &v->rules->hold, &o, &e)) {
+		log_failure(j, r, &e);
+		out->code = OUTCOME_FAILED;
+		return;
+	}
+	/* A claim of the same name is not the claim that was meant. */
+	if (j->action.act == ACT_READ_CLAIM &&
+	    strcmp(o.uid, j->action.uid) != 0) {
+		out->code = OUTCOME_GONE;
+		return;
+	}
+	shared_track(v->shared, &o);
+}
+
+struct fresh_ctx {
+	const struct job_env *env;
+	struct job *job;
+};
+
+static int
+fresh_item(void *ctx, const char *bytes, size_t n, struct err *e)
+{
+	struct fresh_ctx *c = ctx;
+	struct object o;
+
+	if (object_decode(bytes, n, KIND_NODECLAIM, &c->env->rules->hold, &o,
+			  e))
+		return 0;	/* the watch leaves it out as well */
+	c->job->items++;
+	shared_fresh(c->env->shared, &o);
+	return 0;
+}
+
+/* One page of the fresh list.  true: it was the last, or it failed. */
+static bool
+fresh_page(const struct job_env *v, struct job *j, const struct kube_reply *r,
+	   struct outcome *out)
+{
+	struct fresh_ctx ctx = {.env = v, .job = j};
+	struct split *s = split_new(SPLIT_LIST, fresh_item, &ctx);
+	char rv[RV_BYTES];
+	const char *envelope;
+	struct err e = {0};
+	size_t n;
+
+	if (s == NULL || split_feed(s, r->body, r->body_bytes, &e) ||
+	    split_end(s, &e)) {
+		out->code = OUTCOME_FAILED;
+	} else {
+		envelope = split_envelope(s, &n);
+		if (list_meta_decode(envelope, n, rv, j->cont, &e))
+			out->code = OUTCOME_FAILED;
+	}
+	split_free(s);
+	if (out->code != OUTCOME_OK)
+		log_failure(j, r, &e);
+	return out->code != OUTCOME_OK || j->cont[0] == '\0';
+}
+
+bool
+job_answered(const struct job_env *v, struct job *j,
+	     const struct kube_reply *r, const struct err *e,
+	     struct outcome *out)
+{
+	*out = (struct outcome){.code = OUTCOME_FAILED,
+				.retry_after_ms = r->retry_after_ms};
+	if (e->code == ERR_NONE)
+		out->code = code_of(r->status);
+	if (out->code == OUTCOME_BUSY || out->code == OUTCOME_FAILED)
+		log_failure(j, r, e);
+	if (out->code != OUTCOME_OK)
+		return true;
+	switch (j->action.act) {
+	case ACT_LIST_CLAIMS:
+		return fresh_page(v, j, r, out);
+	case ACT_READ:
+	case ACT_READ_CLAIM:
+		was_read(v, j, r, out);
+		return true;
+	default:
+		patched(v, j, r, out);
+		return true;
+	}
+}

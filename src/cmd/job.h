@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CMD_JOB_H
+#define CMD_JOB_H
+
+#include "core/policy.h"
+#include "shared.h"
+#include "timing.h"
+
+/*
+ * One action of the sweep as calls to the API server: which request, and what
+ * its answer means.  All but the list are one call; the list is one call a
+ * page.
+ */
+struct job {
+	bool used;
+	struct action action;
+	unsigned items;		/* of a list */
+	char cont[CONTINUE_BYTES];
+};
+
+struct job_env {
+	struct shared *shared;
+	const struct rules *rules;
+	const struct timing *timing;
+};
+
+int job_start(const struct job_env *v, const struct job *j, uint64_t tag,
+	      struct kube_pool *pool, struct err *e);
+
+/* An answer came, or none (e->code).  true: the action is over, *out says how;
+ * false: the job goes on with another call. */
+bool job_answered(const struct job_env *v, struct job *j,
+		  const struct kube_reply *r, const struct err *e,
+		  struct outcome *out);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "options.h"
+
+static const struct command commands[] = {
+	{"serve", "hold new machines, release them when the cluster is quiet",
+	 cmd_serve},
+	{"check", "validate the configuration and print what counts",
+	 cmd_check},
+	{"certs", "make a CA and a serving certificate, or look at one",
+	 cmd_certs},
+	{"version", "print the version", cmd_version},
+};
+#define COMMANDS_N (sizeof(commands) / sizeof(commands[0]))
+
+static int
+print_help(void)
+{
+	(void)printf("Keeps Karpenter from consolidating a cluster that has "
+		     "just scaled up.\n\n"
+		     "Usage: %s COMMAND [flags]\n\nCommands:\n",
+		     program_name());
+	for (size_t i = 0; i < COMMANDS_N; i++)
+		(void)printf("    %-10s %s\n", commands[i].name,
+			     commands[i].summary);
+	(void)printf("\n'%s COMMAND --help' lists a command's flags.\n",
+		     program_name());
+	return output_code();
+}
+
+static int
+refuse(const char *name)
+{
+	struct err e;
+
+	if (name == NULL)
+		(void)err_set(&e, ERR_INPUT,
+			      "expected a command; see '%s --help'",
+			      program_name());
+	else
+		(void)err_set(&e, ERR_INPUT,
+			      "unknown %s \"%.60s\"; see '%s --help'",
+			      name[0] == '-' ? "flag" : "command", name,
+			      program_name());
+	return fail_code(&e);
+}
+
+int
+main(int argc, char **argv)
+{
+	if (argc < 2)
+		return refuse(NULL);
+	for (size_t i = 0; i < COMMANDS_N; i++)
+		if (strcmp(argv[1], commands[i].name) == 0)
+			return commands[i].run(argc - 1, argv + 1);
+	if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||
+	    strcmp(argv[1], "-h") == 0)
+		return print_help();
+	if (strcmp(argv[1], "--version") == 0)
+		return cmd_version(1, argv + 1);
+	return refuse(argv[1]);
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "core/limits.h"
+#include "edge/log.h"
+#include "health.h"
+#include "hook.h"
+#include "pair.h"
+#include "shared.h"
+#include "sweeper.h"
+#include "watcher.h"
+
+/*
+ * The main thread: owns all signals (blocked before any other thread starts,
+ * taken by sigtimedwait, no handler), looks after the certificate pair, and
+ * starts and stops the others.  Start: webhook and health first, so that
+ * admission is answered whatever the API server does; then the watchers, then
+ * the sweeper.  Stop: sweeper and watchers first, the webhook last.
+ */
+
+const struct timing timing_default = {
+	.head_ms = SERVER_HEAD_MS,
+	.body_ms = SERVER_BODY_MS,
+	.reply_ms = SERVER_REPLY_MS,
+	.idle_ms = SERVER_IDLE_MS,
+	.connect_ms = CONNECT_MS,
+	.call_ms = CALL_MS,
+	.list_ms = LIST_MS,
+	.silent_ms = WATCH_SILENT_MS,
+	.token_ms = TOKEN_MS,
+	.cert_ms = CERT_LOOK_MS,
+	.heart_ms = HEART_MS,
+};
+
+struct serve {
+	const struct config *config;
+	const struct timing *timing;
+	sigset_t signals;
+	struct shared shared;
+	struct hook hook;
+	struct pair pair;
+	struct health health;
+	struct kube *kube;
+	struct watcher *watchers[KIND_COUNT];
+	struct sweeper *sweeper;
+};
+
+/* Pages we do not touch shall cost nothing, and threads no arena each. */
+static void
+spare_memory(void)
+{
+	(void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+	(void)mallopt(M_ARENA_MAX, 2);
+	(void)mallopt(M_MMAP_THRESHOLD, 256 << 10);
+	(void)mallopt(M_TRIM_THRESHOLD, 256 << 10);
+}
+
+static void
+raise_files(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max) {
+		r.rlim_cur = r.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &r);
+	}
+}
+
+static void
+block_signals(sigset_t *set)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+
+	(void)sigemptyset(set);
+	(void)sigaddset(set, SIGTERM);
+	(void)sigaddset(set, SIGINT);
+	(void)sigaddset(set, SIGHUP);
+	(void)pthread_sigmask(SIG_BLOCK, set, NULL);
+	(void)sigaction(SIGPIPE, &ignore, NULL);
+}
+
+/* The signal that came within ms, 0 if none.  SIGHUP only means: look at the
+ * certificate now. */
+static int
+wait_signal(const sigset_t *set, int64_t ms)
+{
+	struct timespec t = {.tv_sec = ms / 1000,
+			     .tv_nsec = ms % 1000 * 1000000};
+	int sig = sigtimedwait(set, NULL, &t);
+
+	return sig == SIGTERM || sig == SIGINT ? sig : 0;
+}
+
+/* --- start ----------------------------------------------------------------------- */
+
+static int
+start_servers(struct serve *v, struct err *e)
+{
+	const struct config *c = v->config;
+
+	if (hook_start(&v->hook, &v->shared, c, v->timing, e))
+		return err_wrap(e, "webhook.address %s", c->webhook.address);
+	pair_init(&v->pair, c, v->shared.clock, &v->shared.counters,
+		  v->hook.server);
+	v->health.shared = &v->shared;
+	v->health.hook = &v->hook;
+	v->health.pair = &v->pair;
+	v->health.watchers = v->watchers;
+	v->health.timing = v->timing;
+	v->health.cluster_scope = "cluster";
+	if (health_start(&v->health, c->metrics_address, e))
+		return err_wrap(e, "metrics.address %s", c->metrics_address);
+	pair_look(&v->pair);
+	return 0;
+}
+
+static int
+start_kube(struct serve *v, struct kubeconfig *access, struct err *e)
+{
+	struct kube_options o = {
+		.access = *access,
+		.clock = v->shared.clock,
+		.counters = &v->shared.counters,
+		.user_agent = "karpenter-node-holder/" HOLDER_VERSION,
+		.connect_ms = v->timing->connect_ms,
+		.keepalive_idle_s = KEEPALIVE_IDLE_S,
+		.keepalive_probe_s = KEEPALIVE_PROBE_S,
+		.token_ms = v->timing->token_ms,
+	};
+
+	*access = (struct kubeconfig){0};
+	v->kube = kube_new(&o, e);
+	return v->kube == NULL ? -1 : 0;
+}
+
+static int
+start_threads(struct serve *v, struct err *e)
+{
+	for (int k = 0; k < KIND_COUNT; k++) {
+		v->watchers[k] = watcher_start(&v->shared, v->kube,
+					       (enum kind)k,
+					       &v->config->rules.hold,
+					       v->timing, e);
+		if (v->watchers[k] == NULL)
+			return -1;
+	}
+	v->sweeper = sweeper_start(&v->shared, v->kube, &v->config->rules,
+				   v->config->patch_concurrency, v->watchers,
+				   v->timing, e);
+	if (v->sweeper == NULL)
+		return -1;
+	atomic_store(&v->health.sweeper, v->sweeper);
+	return 0;
+}
+
+static int
+start(struct serve *v, struct kubeconfig *access, struct err *e)
+{
+	if (shared_init(&v->shared, &v->config->rules, MACHINES_MAX, e) ||
+	    start_kube(v, access, e) || start_servers(v, e) ||
+	    start_threads(v, e))
+		return -1;
+	LOG(LOG_INFO, "serving", LS("version", HOLDER_VERSION),
+	    LI("webhookPort", server_port(v->hook.server)),
+	    LI("metricsPort", server_port(v->health.server)));
+	return 0;
+}
+
+/* --- stop ------------------------------------------------------------------------- */
+
+static void
+stop_threads(struct serve *v)
+{
+	if (v->shared.table != NULL)
+		shared_stop(&v->shared);
+	for (int k = 0; k < KIND_COUNT; k++)
+		watcher_join(v->watchers[k]);
+	if (v->sweeper != NULL)
+		sweeper_join(v->sweeper);
+}
+
+static void
+free_all(struct serve *v)
+{
+	health_stop(&v->health);
+	hook_stop(&v->hook);
+	for (int k = 0; k < KIND_COUNT; k++)
+		watcher_free(v->watchers[k]);
+	sweeper_free(v->sweeper);
+	kube_free(v->kube);
+	shared_done(&v->shared);
+}
+
+/* Reviews go on being answered until no connection is left: the API server
+ * keeps idle ones for 90 s and does not retry when we close first. */
+static void
+drain(struct serve *v)
+{
+	int64_t until = clock_boot_ms() + v->config->webhook.drain_ms;
+
+	shared_stop(&v->shared);
+	server_drain(v->hook.server);
+	while (!sweeper_ended(v->sweeper) ||
+	       (server_connections(v->hook.server) > 0 &&
+		clock_boot_ms() < until)) {
+		health_beat(&v->health);
+		if (wait_signal(&v->signals, 50) != 0) {
+			LOG(LOG_WARN, "second signal, exiting at once");
+			_exit(1);
+		}
+	}
+}
+
+static void
+loop(struct serve *v)
+{
+	int sig = 0;
+
+	while (sig == 0) {
+		health_beat(&v->health);
+		pair_look(&v->pair);
+		sig = wait_signal(&v->signals, v->timing->cert_ms);
+	}
+	LOG(LOG_INFO, "stopping, holds stay",
+	    LS("signal", sig == SIGTERM ? "SIGTERM" : "SIGINT"));
+	drain(v);
+}
+
+int
+serve_run(const struct config *c, struct kubeconfig *access,
+	  const struct timing *t)
+{
+	static struct serve v;	/* the counters are large for a stack */
+	struct err e = {0};
+	int rc;
+
+	v = (struct serve){.config = c, .timing = t};
+	spare_memory();
+	raise_files();
+	block_signals(&v.signals);
+	rc = start(&v, access, &e);
+	if (rc == 0)
+		loop(&v);
+	else
+		LOG(LOG_ERROR, "cannot start", LS("err", e.text));
+	stop_threads(&v);
+	free_all(&v);
+	if (rc == 0)
+		LOG(LOG_INFO, "stopped");
+	return rc == 0 ? 0 : 1;
+}

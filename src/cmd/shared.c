@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shared.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+/*
+ * One mutex.  Watchers track under it, the sweeper asks for the next action
+ * under it; the webhook never takes it.  `awake` keeps a list of 10,000
+ * objects from waking the sweeper 10,000 times.
+ */
+struct shared_table {
+	pthread_mutex_t lock;
+	pthread_cond_t stop;
+	struct sweep *sweep;
+	_Atomic(struct kube_pool *) pool;
+	_Atomic bool awake;
+};
+
+int
+shared_init(struct shared *s, const struct rules *rules, uint32_t machines_max,
+	    struct err *e)
+{
+	pthread_condattr_t attr;
+
+	atomic_store(&s->hint_ms, STAMP_NONE);
+	s->clock = clock_new();
+	s->table = calloc(1, sizeof(*s->table));
+	if (s->clock == NULL || s->table == NULL) {
+		clock_free(s->clock);
+		free(s->table);
+		return err_set(e, ERR_SYSTEM, "no memory for the table");
+	}
+	s->table->sweep = sweep_new(rules, machines_max,
+				    clock_boot_us(), &s->counters);
+	if (s->table->sweep == NULL) {
+		clock_free(s->clock);
+		free(s->table);
+		return err_set(e, ERR_SYSTEM, "no memory for the table");
+	}
+	(void)pthread_mutex_init(&s->table->lock, NULL);
+	(void)pthread_condattr_init(&attr);
+	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&s->table->stop, &attr);
+	(void)pthread_condattr_destroy(&attr);
+	return 0;
+}
+
+void
+shared_done(struct shared *s)
+{
+	if (s->table == NULL)
+		return;
+	sweep_free(s->table->sweep);
+	(void)pthread_mutex_destroy(&s->table->lock);
+	(void)pthread_cond_destroy(&s->table->stop);
+	free(s->table);
+	clock_free(s->clock);
+	s->table = NULL;
+}
+
+void
+shared_sweeper(struct shared *s, struct kube_pool *pool)
+{
+	atomic_store(&s->table->pool, pool);
+}
+
+static struct sweep *
+lock(struct shared *s)
+{
+	(void)pthread_mutex_lock(&s->table->lock);
+	return s->table->sweep;
+}
+
+static void
+unlock(struct shared *s)
+{
+	(void)pthread_mutex_unlock(&s->table->lock);
+}
+
+/* After the table changed. */
+static void
+unlock_and_wake(struct shared *s)
+{
+	struct kube_pool *pool;
+
+	unlock(s);
+	pool = atomic_load(&s->table->pool);
+	if (pool != NULL && !atomic_exchange(&s->table->awake, true))
+		kube_pool_wake(pool);
+}
+
+void
+shared_listing(struct shared *s, enum kind kind)
+{
+	sweep_listing(lock(s), kind);
+	unlock(s);
+}
+
+void
+shared_listed(struct shared *s, enum kind kind, bool served)
+{
+	struct now now = clock_now(s->clock);
+
+	sweep_listed(lock(s), kind, served, now);
+	unlock_and_wake(s);
+}
+
+void
+shared_watch(struct shared *s, enum kind kind, bool up)
+{
+	sweep_watch(lock(s), kind, up);
+	unlock_and_wake(s);
+}
+
+void
+shared_track(struct shared *s, const struct object *o)
+{
+	struct now now = clock_now(s->clock);
+
+	sweep_track(lock(s), o, now);
+	unlock_and_wake(s);
+}
+
+void
+shared_forget(struct shared *s, const struct object *o)
+{
+	struct now now = clock_now(s->clock);
+
+	sweep_forget(lock(s), o, now);
+	unlock_and_wake(s);
+}
+
+bool
+shared_wants_list(struct shared *s, enum kind kind)
+{
+	bool wants = sweep_wants_list(lock(s), kind);
+
+	unlock(s);
+	return wants;
+}
+
+bool
+shared_next(struct shared *s, struct action *out, int64_t *wait_ms)
+{
+	struct now now = clock_now(s->clock);
+	bool any;
+
+	/* Before looking: what comes after is a new wake-up. */
+	atomic_store(&s->table->awake, false);
+	any = sweep_next(lock(s), now, atomic_load(&s->hint_ms), out, wait_ms);
+	unlock(s);
+	return any;
+}
+
+void
+shared_done_action(struct shared *s, const struct action *a,
+		   const struct outcome *o)
+{
+	struct now now = clock_now(s->clock);
+
+	sweep_done(lock(s), a, o, now);
+	unlock(s);
+}
+
+void
+shared_fresh(struct shared *s, const struct object *claim)
+{
+	sweep_fresh(lock(s), claim);
+	unlock(s);
+}
+
+bool
+shared_note(struct shared *s, struct note *out)
+{
+	bool any = sweep_note(lock(s), out);
+
+	unlock(s);
+	return any;
+}
+
+void
+shared_report(struct shared *s, struct sweep_report *out)
+{
+	sweep_report(lock(s), out);
+	unlock(s);
+}
+
+bool
+shared_scope(struct shared *s, uint32_t *i, struct scope_report *out)
+{
+	bool any = sweep_scope(lock(s), i, out);
+
+	unlock(s);
+	return any;
+}
+
+void
+shared_hint(struct shared *s)
+{
+	atomic_store_explicit(&s->hint_ms, clock_now(s->clock).server_ms,
+			      memory_order_relaxed);
+}
+
+void
+shared_stop(struct shared *s)
+{
+	(void)lock(s);
+	atomic_store(&s->stopping, true);
+	atomic_store(&s->table->awake, false);
+	(void)pthread_cond_broadcast(&s->table->stop);
+	unlock_and_wake(s);
+}
+
+bool
+shared_sleep(struct shared *s, int64_t ms)
+{
+	struct timespec until;
+	bool stopping;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += ms / 1000;
+	until.tv_nsec += ms % 1000 * 1000000;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_nsec -= 1000000000;
+		until.tv_sec++;
+	}
+	(void)lock(s);
+	while (!atomic_load(&s->stopping) &&
+	       pthread_cond_timedwait(&s->table->stop, &s->table->lock,
+				      &until) == 0)
+		;
+	stopping = atomic_load(&s->stopping);
+	unlock(s);
+	return stopping;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CMD_SHARED_H
+#define CMD_SHARED_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/counters.h"
+#include "core/sweep.h"
+#include "edge/clock.h"
+#include "edge/kube.h"
+
+/*
+ * What the threads of `serve` share: the timer table behind the program's one
+ * mutex, held across pure core calls only (no I/O, allocation or log under
+ * it), the clock, the counters, and the stop.
+ */
+struct shared {
+	struct clock *clock;
+	struct counters counters;
+	_Atomic int64_t hint_ms;	/* the latest creation admitted */
+	_Atomic bool stopping;
+	struct shared_table *table;
+};
+
+int shared_init(struct shared *s, const struct rules *rules,
+		uint32_t machines_max, struct err *e);
+void shared_done(struct shared *s);
+
+/* Who is to be woken when there may be something to do.  Set once, before
+ * the watchers start. */
+void shared_sweeper(struct shared *s, struct kube_pool *pool);
+
+/* Watchers. */
+void shared_listing(struct shared *s, enum kind kind);
+void shared_listed(struct shared *s, enum kind kind, bool served);
+void shared_watch(struct shared *s, enum kind kind, bool up);
+void shared_track(struct shared *s, const struct object *o);
+void shared_forget(struct shared *s, const struct object *o);
+bool shared_wants_list(struct shared *s, enum kind kind);
+
+/* The sweeper. */
+bool shared_next(struct shared *s, struct action *out, int64_t *wait_ms);
+void shared_done_action(struct shared *s, const struct action *a,
+			const struct outcome *o);
+void shared_fresh(struct shared *s, const struct object *claim);
+bool shared_note(struct shared *s, struct note *out);
+
+/* Reports. */
+void shared_report(struct shared *s, struct sweep_report *out);
+bool shared_scope(struct shared *s, uint32_t *i, struct scope_report *out);
+
+/* A creation was admitted. */
+void shared_hint(struct shared *s);
+
+/* Stop: sleepers wake, shared_sleep answers true from now on. */
+void shared_stop(struct shared *s);
+bool shared_sleep(struct shared *s, int64_t ms);	/* true: stopping */
+
+#endif

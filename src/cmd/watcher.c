@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "watcher.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "answer.h"
+#include "core/reflect.h"
+#include "edge/log.h"
+#include "resource.h"
+#include "wire/split.h"
+
+/*
+ * core/reflect says what to do, this thread does it and tells what came of
+ * it.  Bytes go through wire/split as they arrive, each item through
+ * wire/objects into the shared table; nothing is kept here but the line.
+ */
+
+struct watcher {
+	struct shared *shared;
+	struct kube_stream *stream;
+	struct reflect reflect;
+	enum kind kind;
+	const struct hold_key *hold;
+	const struct timing *timing;
+	pthread_t thread;
+	_Atomic bool restart;
+	_Atomic int64_t beat_ms;
+	struct split *split;	/* of the call under way */
+	bool listing;		/* a list's pages are being taken */
+	bool expired;		/* 410 in the stream */
+	bool troubled;		/* said so in the log */
+	unsigned items;
+};
+
+/* --- items ------------------------------------------------------------------- */
+
+static void
+log_item(const struct watcher *w, const struct err *e)
+{
+	if (log_ratelimit("object left out", 10))
+		LOG(LOG_WARN, "object left out",
+		    LS("resource", resources[w->kind].name),
+		    LS("err", e->text));
+}
+
+/* An object that cannot be read is left out, not the end of the list. */
+static int
+take_item(void *ctx, const char *bytes, size_t n, struct err *e)
+{
+	struct watcher *w = ctx;
+	struct object o;
+
+	if (object_decode(bytes, n, w->kind, w->hold, &o, e)) {
+		log_item(w, e);
+		return 0;
+	}
+	w->items++;
+	shared_track(w->shared, &o);
+	return 0;
+}
+
+static int
+take_line(void *ctx, const char *bytes, size_t n, struct err *e)
+{
+	struct watcher *w = ctx;
+	enum watch_type type;
+	struct object o;
+	int code = 0;
+
+	if (watch_decode(bytes, n, w->kind, w->hold, &type, &o, &code, e)) {
+		log_item(w, e);
+		return 0;
+	}
+	switch (type) {
+	case WATCH_ADDED:
+	case WATCH_MODIFIED:
+		shared_track(w->shared, &o);
+		break;
+	case WATCH_DELETED:
+		shared_forget(w->shared, &o);
+		break;
+	case WATCH_BOOKMARK:
+		break;
+	case WATCH_ERROR:
+		w->expired = code == 410;
+		return err_wrap(e, "watch ended by the API server with %d",
+				code);
+	}
+	reflect_seen(&w->reflect, o.rv);
+	return 0;
+}
+
+static int
+feed(void *ctx, const char *bytes, size_t n, struct err *e)
+{
+	struct watcher *w = ctx;
+
+	atomic_store(&w->beat_ms, clock_boot_ms());
+	return split_feed(w->split, bytes, n, e);
+}
+
+/* --- the log: once when trouble begins, once when it ends --------------------- */
+
+static void
+trouble(struct watcher *w, const char *what, int status, const char *why)
+{
+	enum log_level level = w->troubled ? LOG_DEBUG : LOG_WARN;
+
+	if (atomic_load(&w->shared->stopping))
+		return;
+	w->troubled = true;
+	LOG(level, what, LS("resource", resources[w->kind].name),
+	    LI("code", status), LS("err", why));
+}
+
+static void
+recovered(struct watcher *w, const char *what)
+{
+	LOG(w->troubled ? LOG_INFO : LOG_DEBUG, what,
+	    LS("resource", resources[w->kind].name));
+	w->troubled = false;
+}
+
+/* --- list ---------------------------------------------------------------------- */
+
+static void
+list_page_done(struct watcher *w, struct err *e)
+{
+	char rv[RV_BYTES], cont[CONTINUE_BYTES];
+	const char *envelope;
+	size_t n;
+
+	envelope = split_envelope(w->split, &n);
+	if (list_meta_decode(envelope, n, rv, cont, e) || rv[0] == '\0') {
+		w->listing = false;
+		trouble(w, "list failed", 200, e->text);
+		reflect_done(&w->reflect, REFLECT_FAILED, NULL, NULL, -1,
+			     clock_boot_ms());
+		return;
+	}
+	if (cont[0] != '\0') {
+		reflect_done(&w->reflect, REFLECT_PAGE, rv, cont, -1,
+			     clock_boot_ms());
+		return;
+	}
+	w->listing = false;
+	shared_listed(w->shared, w->kind, true);
+	LOG(LOG_INFO, "listed", LS("resource", resources[w->kind].name),
+	    LI("items", w->items));
+	w->troubled = false;
+	reflect_done(&w->reflect, REFLECT_COMPLETE, rv, cont, -1,
+		     clock_boot_ms());
+}
+
+static void
+list_failed(struct watcher *w, const struct kube_reply *r, const char *why)
+{
+	enum reflect_result result = REFLECT_FAILED;
+
+	w->listing = false;
+	if (r->status == 410)
+		result = REFLECT_EXPIRED;
+	if (answer_unserved(r)) {
+		result = REFLECT_UNSERVED;
+		shared_listed(w->shared, w->kind, false);
+		trouble(w, "resource is not served", r->status,
+			"the CRD is not installed; asking again");
+	} else {
+		trouble(w, "list failed", r->status, why);
+	}
+	reflect_done(&w->reflect, result, NULL, NULL, r->retry_after_ms,
+		     clock_boot_ms());
+}
+
+static void
+list(struct watcher *w, const char *cont)
+{
+	char path[CONTINUE_BYTES + 200], text[ANSWER_TEXT];
+	struct kube_request q = {.method = "GET",
+				 .path = path,
+				 .accept = resources[w->kind].list_accept,
+				 .timeout_ms = w->timing->list_ms};
+	struct kube_reply r = {0};
+	struct err e = {0};
+	int rc;
+
+	if (!w->listing) {
+		w->listing = true;
+		w->items = 0;
+		shared_listing(w->shared, w->kind);
+	}
+	(void)snprintf(path, sizeof(path), "%s?limit=%d%s%s",
+		       resources[w->kind].path, LIST_PAGE,
+		       cont[0] != '\0' ? "&continue=" : "", cont);
+	w->split = split_new(SPLIT_LIST, take_item, w);
+	if (w->split == NULL) {
+		list_failed(w, &r, "no memory");
+		return;
+	}
+	rc = kube_stream_run(w->stream, &q, feed, NULL, w, &r, &e);
+	if (rc == 0 && r.status == 200)
+		rc = split_end(w->split, &e);
+	if (rc == 0 && r.status == 200)
+		list_page_done(w, &e);
+	else if (rc == 0)
+		list_failed(w, &r, answer_text(&r, text));
+	else
+		list_failed(w, &(struct kube_reply){.retry_after_ms = -1},
+			    e.text);
+	split_free(w->split);
+	w->split = NULL;
+}
+
+/* --- watch ----------------------------------------------------------------------- */
+
+static void
+watch_opened(void *ctx)
+{
+	struct watcher *w = ctx;
+
+	shared_watch(w->shared, w->kind, true);
+	recovered(w, "watching");
+}
+
+static void
+count_restart(struct watcher *w, enum reflect_result result, bool silent)
+{
+	static const enum counter first[KIND_COUNT] = {
+		[KIND_NODE] = COUNTER_WATCH_NODES_END,
+		[KIND_NODECLAIM] = COUNTER_WATCH_CLAIMS_END,
+	};
+	enum { END, EXPIRED, SILENT, ERROR } why = ERROR;
+
+	if (result == REFLECT_ENDED)
+		why = END;
+	else if (result == REFLECT_EXPIRED)
+		why = EXPIRED;
+	else if (silent)
+		why = SILENT;
+	counter_add(&w->shared->counters, first[w->kind] + why);
+}
+
+static void
+watch_done(struct watcher *w, int rc, const struct kube_reply *r,
+	   const struct err *e)
+{
+	enum reflect_result result = REFLECT_FAILED;
+	char text[ANSWER_TEXT];
+
+	if (w->expired || (rc == 0 && r->status == 410))
+		result = REFLECT_EXPIRED;
+	else if (rc == 0 && r->status == 200)
+		result = REFLECT_ENDED;
+	if (result == REFLECT_EXPIRED)
+		LOG(LOG_INFO, "watch expired, listing again",
+		    LS("resource", resources[w->kind].name));
+	else if (result == REFLECT_FAILED && !atomic_load(&w->restart))
+		trouble(w, "watch failed", r->status,
+			rc == 0 ? answer_text(r, text) : e->text);
+	count_restart(w, result, e->code == ERR_TIMEOUT);
+	reflect_done(&w->reflect, result, NULL, NULL,
+		     rc == 0 ? r->retry_after_ms : -1, clock_boot_ms());
+}
+
+static void
+watch(struct watcher *w, const char *rv, int timeout_s)
+{
+	char path[300];
+	struct kube_request q = {.method = "GET",
+				 .path = path,
+				 .accept = resources[w->kind].item_accept,
+				 .silent_ms = w->timing->silent_ms};
+	struct kube_reply r = {0};
+	struct err e = {0};
+	int rc;
+
+	(void)snprintf(path, sizeof(path),
+		       "%s?watch=1&allowWatchBookmarks=true"
+		       "&resourceVersion=%s&timeoutSeconds=%d",
+		       resources[w->kind].path, rv, timeout_s);
+	w->expired = false;
+	w->split = split_new(SPLIT_LINES, take_line, w);
+	if (w->split == NULL)
+		rc = err_set(&e, ERR_SYSTEM, "no memory");
+	else
+		rc = kube_stream_run(w->stream, &q, feed, watch_opened, w, &r,
+				     &e);
+	shared_watch(w->shared, w->kind, false);
+	watch_done(w, rc, &r, &e);
+	split_free(w->split);
+	w->split = NULL;
+}
+
+/* --- the thread -------------------------------------------------------------------- */
+
+static void
+step(struct watcher *w)
+{
+	struct reflect_todo todo;
+
+	if (atomic_exchange(&w->restart, false)) {
+		reflect_restart(&w->reflect);
+		w->listing = false;
+	}
+	todo = reflect_next(&w->reflect, clock_boot_ms());
+	atomic_store(&w->beat_ms, clock_boot_ms());
+	switch (todo.step) {
+	case REFLECT_WAIT:
+		(void)shared_sleep(w->shared,
+				   todo.wait_ms < 1000 ? todo.wait_ms : 1000);
+		break;
+	case REFLECT_LIST:
+		list(w, todo.cont);
+		break;
+	case REFLECT_WATCH:
+		watch(w, todo.rv, todo.timeout_s);
+		break;
+	}
+}
+
+static void *
+run(void *ctx)
+{
+	struct watcher *w = ctx;
+
+	while (!atomic_load(&w->shared->stopping))
+		step(w);
+	return NULL;
+}
+
+struct watcher *
+watcher_start(struct shared *s, struct kube *k, enum kind kind,
+	      const struct hold_key *hold, const struct timing *t,
+	      struct err *e)
+{
+	struct watcher *w = calloc(1, sizeof(*w));
+
+	if (w == NULL) {
+		err_set(e, ERR_SYSTEM, "no memory for a watcher");
+		return NULL;
+	}
+	w->shared = s;
+	w->kind = kind;
+	w->hold = hold;
+	w->timing = t;
+	reflect_init(&w->reflect, clock_boot_us() + kind);
+	atomic_store(&w->beat_ms, clock_boot_ms());
+	w->stream = kube_stream_new(k, e);
+	if (w->stream == NULL) {
+		free(w);
+		return NULL;
+	}
+	if (pthread_create(&w->thread, NULL, run, w) != 0) {
+		err_set(e, ERR_SYSTEM, "cannot start a thread");
+		kube_stream_free(w->stream);
+		free(w);
+		return NULL;
+	}
+	return w;
+}
+
+void
+watcher_restart(struct watcher *w)
+{
+	atomic_store(&w->restart, true);
+	kube_stream_nudge(w->stream);
+}
+
+void
+watcher_join(struct watcher *w)
+{
+	if (w == NULL)
+		return;
+	kube_stream_cancel(w->stream);
+	(void)pthread_join(w->thread, NULL);
+}
+
+void
+watcher_free(struct watcher *w)
+{
+	if (w == NULL)
+		return;
+	kube_stream_free(w->stream);
+	free(w);
+}
+
+int64_t
+watcher_heartbeat_age_ms(const struct watcher *w)
+{
+	return clock_boot_ms() - atomic_load(&w->beat_ms);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "edge/process.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+static void
+read_stat(struct metrics_process *out)
+{
+	char line[1024], *p;
+	unsigned long long start = 0, vsize = 0;
+	long long rss = 0;
+	struct timespec boot, real;
+	FILE *f = fopen("/proc/self/stat", "re");
+
+	if (f == NULL)
+		return;
+	/* Fields 22 to 24; the name in parentheses may hold anything. */
+	p = fgets(line, sizeof(line), f) == NULL ? NULL : strrchr(line, ')');
+	if (p != NULL &&
+	    sscanf(p + 1,
+		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d "
+		   "%*d %*d %*d %*d %*d %llu %llu %lld",
+		   &start, &vsize, &rss) == 3) {
+		out->virtual_bytes = vsize;
+		out->resident_bytes = (uint64_t)rss * (uint64_t)sysconf(_SC_PAGESIZE);
+		(void)clock_gettime(CLOCK_BOOTTIME, &boot);
+		(void)clock_gettime(CLOCK_REALTIME, &real);
+		out->start_time_seconds =
+			(double)(real.tv_sec - boot.tv_sec) +
+			(double)start / (double)sysconf(_SC_CLK_TCK);
+	}
+	(void)fclose(f);
+}
+
+static uint64_t
+count_fds(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	uint64_t n = 0;
+
+	if (d == NULL)
+		return 0;
+	while (readdir(d) != NULL)
+		n++;
+	(void)closedir(d);
+	return n >= 3 ? n - 3 : 0;	/* ".", ".." and our own */
+}
+
+void
+process_read(struct metrics_process *out)
+{
+	struct rusage u;
+	struct rlimit r;
+
+	*out = (struct metrics_process){0};
+	read_stat(out);
+	out->open_fds = count_fds();
+	if (getrlimit(RLIMIT_NOFILE, &r) == 0)
+		out->max_fds = r.rlim_cur;
+	if (getrusage(RUSAGE_SELF, &u) == 0)
+		out->cpu_seconds =
+			(double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+			(double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * `serve` with deadlines of tenths of a second, so that what takes minutes in
+ * a cluster shows in a test.  The same objects as the product; only the table
+ * of deadlines differs.
+ */
+#include <stdio.h>
+
+#include "access.h"
+#include "edge/log.h"
+#include "options.h"
+#include "serve.h"
+
+static const struct timing fast = {
+	.head_ms = 500,
+	.body_ms = 500,
+	.reply_ms = 500,
+	.idle_ms = 3000,
+	.connect_ms = 500,
+	.call_ms = 700,
+	.list_ms = 1000,
+	.silent_ms = 1500,
+	.token_ms = 300,
+	.cert_ms = 50,
+	.heart_ms = 5000,
+};
+
+int
+main(int argc, char **argv)
+{
+	static struct options o;
+	struct kubeconfig access = {0};
+	struct err e = {0};
+
+	if (options_parse(argc, argv, "holder-fast", &o, &e) ||
+	    access_find(o.kubeconfig, o.context, &access, &e)) {
+		(void)fprintf(stderr, "holder-fast: %s\n", e.text);
+		return 2;
+	}
+	log_open(o.config.log_text ? LOG_TEXT : LOG_JSON,
+		 (enum log_level)o.config.log_level);
+	return serve_run(&o.config, &access, &fast);
+}

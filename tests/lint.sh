@@ -1,0 +1,83 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# What docs/architecture.md claims and a script can check: who may include
+# what, what each archive needs from outside, one library in one place, sizes.
+set -uo pipefail
+variant=$1
+bad=0
+fault() {
+	echo "lint: $*" >&2
+	bad=1
+}
+sources() { git ls-files -co --exclude-standard "$@"; }
+
+# --- includes: core <- wire <- edge <- cmd ----------------------------------
+layers=(core wire edge cmd)
+below=""
+for layer in "${layers[@]}"; do
+	below="$below|$layer"
+	while IFS=: read -r file line text; do
+		fault "$file:$line: $layer must not include $text"
+	done < <(sources "src/$layer/*.[ch]" "include/$layer/*.h" |
+		xargs grep -nHoE '#include "[a-z]+/[^"]*"' |
+		sed -E 's/#include "([^"]*)"/\1/' |
+		grep -vE ":(${below#|})/")
+done
+
+# --- foreign libraries, each in its place ------------------------------------
+# pattern of the header, pattern of the files that may include it
+one_place() {
+	while read -r file; do
+		fault "$file: must not include <$1>"
+	done < <(sources 'src/*.[ch]' 'include/*.h' |
+		xargs grep -lE "#include <$1" | grep -vE "^src/($2)\$")
+}
+one_place 'cjson/' 'wire/json\.c'
+one_place 'yaml\.h' 'wire/yaml\.c'
+one_place 'curl/' 'edge/kube[a-z_]*\.[ch]'
+one_place 'microhttpd' 'edge/server[a-z_]*\.[ch]'
+one_place 'gnutls/' 'edge/server[a-z_]*\.[ch]'
+one_place 'openssl/' 'edge/certs[a-z_]*\.[ch]'
+one_place 'pthread\.h' 'cmd/[a-z_]*\.c|edge/(server|log|repeat|clock|kube)[a-z_]*\.[ch]'
+while read -r file; do
+	fault "$file: a library's type in a public header"
+done < <(sources 'include/*.h' |
+	xargs grep -lE '#include <(curl|cjson|yaml|microhttpd|gnutls|openssl|pthread)')
+
+# --- nm -u: what an archive takes from outside -------------------------------
+undefined() { nm -u "$1" 2>/dev/null | awk '$1=="U"{print $2}' | sort -u; }
+defined() { nm --defined-only "$@" 2>/dev/null | awk 'NF==3{print $3}' | sort -u; }
+pure='mem(cpy|cmp|set|move|chr)|str(len|cmp|ncmp|chr|rchr|ncpy|str|spn|cspn)'
+pure="$pure|v?snprintf|calloc|free|fnmatch|__assert_fail|__stack_chk_fail"
+pure="$pure|__(mem|str)[a-z]*_chk|__v?snprintf_chk|_GLOBAL_OFFSET_TABLE_"
+alloc='malloc|realloc|strn?dup|strto[a-z]*|__isoc99_[a-z]*|__errno_location'
+alloc="$alloc|__ctype_[a-z_]*|qsort|bsearch|strcasecmp|strncasecmp|sscanf"
+needs() { # archive, allowed pattern, archives below
+	local allowed=$2 a=$1
+	shift 2
+	while read -r sym; do
+		fault "$(basename "$a"): needs $sym from outside"
+	done < <(comm -23 <(undefined "$a") <(defined "$a" "$@") |
+		grep -vxE "$allowed")
+}
+needs "$variant/libcore.a" "$pure"
+needs "$variant/libwire.a" "$pure|$alloc|cJSON_.*|yaml_.*" "$variant/libcore.a"
+upward=$(comm -12 <(undefined "$variant/libedge.a") <(defined "$variant/libcmd.a"))
+[ -z "$upward" ] || fault "libedge.a calls upward: $upward"
+
+# --- sizes and the rest --------------------------------------------------------
+while read -r n file; do
+	case $file in
+	*.c) [ "$n" -le 400 ] || fault "$file: $n lines, 400 at most" ;;
+	*.h) [ "$n" -le 120 ] || fault "$file: $n lines, 120 at most" ;;
+	esac
+done < <(sources 'src/*.[ch]' 'include/*.h' | xargs wc -l | grep -v ' total$')
+while read -r where; do fault "$where: over 60 lines"; done < <(
+	sources 'src/*.c' | xargs awk 'FNR==1{s=0} /^{/{s=FNR}
+		/^}/{if(s&&FNR-s>60)print FILENAME":"s; s=0}')
+while read -r file; do fault "$file: no SPDX line"; done < <(
+	sources '*.c' '*.h' '*.sh' '*.py' Makefile | xargs grep -L 'SPDX-License-Identifier')
+while read -r where; do fault "$where"; done < <(
+	sources 'src/*' 'include/*' 'tests/*.[ch]' | xargs grep -nE 'TODO|FIXME|XXX|#if 0|alloca\(')
+[ "$bad" = 0 ] && echo "lint: ok"
+exit "$bad"
