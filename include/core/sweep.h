@@ -82,8 +82,7 @@ bool sweep_next(struct sweep *s, struct now now, int64_t hint_ms,
 void sweep_done(struct sweep *s, const struct action *a,
 		const struct outcome *o, struct now now);
 
-/* One item of ACT_LIST_CLAIMS. */
-void sweep_fresh(struct sweep *s, const struct object *claim);
+void sweep_fresh(struct sweep *s, const struct object *claim);	/* an item */
 
 /* --- what is to be told ---------------------------------------------------- */
 
@@ -99,8 +98,7 @@ struct note {
 	char name[NAME_BYTES];	/* scope or object */
 	int64_t a;
 };
-/* false: none.  The oldest are lost when nobody asks. */
-bool sweep_note(struct sweep *s, struct note *out);
+bool sweep_note(struct sweep *s, struct note *out);	/* the oldest; or none */
 
 struct sweep_report {
 	uint32_t objects[KIND_COUNT];
@@ -111,13 +109,12 @@ struct sweep_report {
 };
 void sweep_report(const struct sweep *s, struct sweep_report *out);
 
-/* The i-th scope in use; false at the end.  quiet_ms STAMP_NONE: no machine
- * counts in it. */
 struct scope_report {
 	char name[POOL_BYTES];
 	bool held;
-	int64_t quiet_ms;
+	int64_t quiet_ms;	/* STAMP_NONE: no machine counts in it */
 };
+/* The i-th scope in use; false at the end. */
 bool sweep_scope(const struct sweep *s, uint32_t *i, struct scope_report *out);
 
 #endif

@@ -19,13 +19,15 @@ void clock_free(struct clock *c);
 
 int64_t clock_boot_ms(void);
 uint64_t clock_boot_us(void);
+int64_t clock_wall_ms(void);	/* CLOCK_REALTIME: what a log line says */
 struct now clock_now(const struct clock *c);
 
 /* An answer came: its Date (whole seconds) and the boot_ms at its arrival. */
 void clock_date(struct clock *c, int64_t date_ms, int64_t boot_ms);
 
-/* true once after the anchor moved by more than CLOCK_SHIFT_MS; *by_ms says
- * by how much.  For the log. */
+/* true once after the anchor moved by more than CLOCK_SHIFT_MS since it was
+ * last told (at first: from this machine's clock at clock_new); *by_ms says by
+ * how much.  For the log. */
 bool clock_shifted(struct clock *c, int64_t *by_ms);
 
 #endif

@@ -15,7 +15,10 @@
  * Calls to the API server by libcurl over HTTP/1.1 keep-alive connections
  * (HTTP/2 does not heal from a hung connection).  `struct kube` is what all
  * threads share: address, TLS, credentials.  A `kube_stream` is one thread's
- * blocking call, a `kube_pool` one thread's many calls in flight.
+ * blocking call, a `kube_pool` one thread's many calls in flight.  All stream
+ * and pool objects are freed before the kube.  The process must have SIGPIPE
+ * ignored or blocked: OpenSSL writes to sockets without MSG_NOSIGNAL.  Proxy
+ * variables count as for curl, but never for loopback.
  */
 
 /* KUBERNETES_SERVICE_HOST/PORT and the service account's files (client-go
@@ -24,13 +27,16 @@
 int kube_in_cluster(const char *root, struct kubeconfig *out, struct err *e);
 
 struct kube_options {
-	struct kubeconfig access;	/* where and as whom; taken over */
-	struct clock *clock;		/* fed with every Date header */
-	struct counters *counters;	/* rest_client_requests_total */
-	const char *user_agent;
-	int64_t connect_ms;
+	struct kubeconfig access;	/* where and as whom; taken over (and
+					   zeroed) where kube_new succeeds */
+	struct clock *clock;		/* fed by Date headers; or NULL */
+	struct counters *counters;	/* rest_client_requests; or NULL */
+	const char *user_agent;		/* not "curl…": it gets pretty JSON */
+	int64_t connect_ms;		/* name, TCP, TLS; 0 = libcurl's */
 	int keepalive_idle_s, keepalive_probe_s;
-	int64_t token_ms;
+	int64_t token_ms;		/* a token file is read again */
+	int64_t rest_ms;		/* a pool idle for so long closes its
+					   connections; 0 = 15 s */
 };
 
 struct kube;
@@ -50,14 +56,16 @@ struct kube_request {
 
 struct kube_reply {
 	int status;		/* HTTP; 0 = no answer, the error says why */
-	int64_t retry_after_ms;	/* seconds or date (RFC 9110); -1 = none */
-	const char *body;	/* kube_call and pool: NUL-terminated, at most
-				   ITEM_BYTES_MAX, valid until the next call */
+	int64_t retry_after_ms;	/* seconds or date (RFC 9110), at most a day;
+				   -1 = none */
+	const char *body;	/* never NULL; NUL-terminated, valid until the
+				   next run or finished, or the free */
 	size_t body_bytes;
 };
 
-/* kube_stream: 2xx bodies go to `sink` as they arrive, others (bounded by
- * ENVELOPE_BYTES_MAX) end up in reply->body. */
+/* kube_stream: 2xx bodies go to `sink` as they arrive.  All others, and those
+ * of a stream without a sink or of a pool, end up in reply->body: 2xx up to
+ * ITEM_BYTES_MAX, the rest up to ENVELOPE_BYTES_MAX; beyond: ERR_LIMIT. */
 typedef int kube_sink(void *ctx, const char *bytes, size_t n, struct err *e);
 
 struct kube_stream;
@@ -65,15 +73,16 @@ struct kube_stream *kube_stream_new(struct kube *k, struct err *e);
 void kube_stream_free(struct kube_stream *s);
 
 /* Blocks.  0: an HTTP answer came and ended whole (reply->status says which).
- * -1: ERR_TIMEOUT (also silence), ERR_CUT, ERR_TLS, ERR_SYSTEM,
- * ERR_CANCELLED, or what the sink said.  `opened` (may be NULL) is called
- * once when the head of a 2xx answer is there.  On 401 the token file is read
- * again and the call made once more.  Redirects are not followed. */
+ * -1: ERR_TIMEOUT (also silence), ERR_CUT, ERR_TLS, ERR_SYSTEM, ERR_LIMIT,
+ * ERR_CANCELLED, or what the sink said; reply->status is set if a head came.
+ * `opened` (may be NULL) is called once when the head of a 2xx answer is
+ * there.  On 401 (pool: too) the token file is read again and, if it holds
+ * another token, the call made once more.  Redirects are not followed. */
 int kube_stream_run(struct kube_stream *s, const struct kube_request *q,
 		    kube_sink *sink, void (*opened)(void *ctx), void *ctx,
 		    struct kube_reply *reply, struct err *e);
 
-/* From any thread: a call under way ends within a second with ERR_CANCELLED.
+/* From any thread: a call under way ends at once with ERR_CANCELLED.
  * kube_stream_cancel stays in force; kube_stream_nudge ends only the call
  * that is running now. */
 void kube_stream_cancel(struct kube_stream *s);
@@ -84,6 +93,9 @@ struct kube_pool;
 struct kube_pool *kube_pool_new(struct kube *k, unsigned n, struct err *e);
 void kube_pool_free(struct kube_pool *p);	/* cuts what is in flight */
 unsigned kube_pool_room(const struct kube_pool *p);
+/* A kept-alive connection that ends before a byte of the answer costs no error:
+ * libcurl makes the call again on a new one.  A write may so arrive twice: it
+ * needs a precondition. */
 int kube_pool_start(struct kube_pool *p, const struct kube_request *q,
 		    uint64_t tag, struct err *e);
 

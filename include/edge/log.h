@@ -10,7 +10,9 @@
  * then key=value.  Any thread.  Only cmd/ and edge/server's reaper log.
  *   text  2026-01-02T03:04:05.678Z INFO held node="ip-10-0-0-1" reason="spread"
  *   json  {"ts":"2026-…","level":"info","msg":"held","node":"ip-10-0-0-1",…}
- * Control bytes are escaped, strings over 512 bytes cut with "…".
+ * Control bytes are escaped, strings over 512 bytes cut with "…"; fields that
+ * do not fit a line of PIPE_BUF bytes (which a pipe takes whole) are left out,
+ * and cut=1 says so.
  */
 enum log_level {
 	LOG_ERROR,
@@ -50,9 +52,9 @@ void log_fields(enum log_level level, const char *phrase,
 
 bool log_enabled(enum log_level level);
 
-/* For what may repeat: true at most `burst` times a minute for each phrase
- * (compared as a pointer: string literals); after that false, and one line
- * "…suppressed" with the count when the minute is over. */
+/* For what may repeat: true at most `burst` times a minute for each phrase (a
+ * string literal); after that false, and one line "repeats suppressed" with
+ * phrase and count by whoever logs first when the minute is over. */
 bool log_ratelimit(const char *phrase, unsigned burst);
 
 #endif

@@ -9,10 +9,16 @@
 #include "core/err.h"
 
 /*
- * An HTTP/1.1 server by libmicrohttpd, with TLS by GnuTLS or without: a pool
- * of epoll threads, and a reaper that closes connections past their deadlines
- * (MHD's own timeout is reset by every byte).  Handlers run on the pool's
- * threads, several at once.
+ * An HTTP/1.1 server by libmicrohttpd, with TLS 1.2 and 1.3 by GnuTLS or
+ * without: a pool of epoll threads, and a reaper that closes connections past
+ * their deadlines (MHD's own timeout is reset by every byte).  Handlers run on
+ * the pool's threads, several at once, and should be quick.
+ *
+ * It refuses by itself, with one line of text/plain: 400 (ambiguous length),
+ * 404, 405, 415, 413, in this order, 503 (bounds below), 500 (a handler that
+ * left no status).  A refused body is read away first, up to
+ * SERVER_DISCARD_MAX, else the answer would be lost in a reset.  What is no
+ * HTTP/1.1 at all, libmicrohttpd refuses in its own words.
  */
 
 struct server_request {
@@ -39,7 +45,8 @@ typedef void server_handler(void *ctx, const struct server_request *q,
 			    struct server_reply *a);
 
 struct server_route {
-	const char *path;	/* exact; one that ends in '*' is a prefix */
+	const char *path;	/* exact; one that ends in '*' is a prefix;
+				   the first that fits counts */
 	const char *method;	/* "GET" answers HEAD as well */
 	const char *content_type;	/* demanded (415), parameters ignored;
 					   NULL: any */
@@ -58,7 +65,7 @@ struct server_options {
 	const char *address;	/* "host:port", ":port", "[v6]:port"; port 0 =
 				   any free one */
 	bool tls;		/* needs server_rotate before it can answer */
-	const struct server_route *routes;
+	const struct server_route *routes;	/* outlive the server */
 	size_t routes_n;
 	void *ctx;		/* for handlers and on_event */
 	void (*on_event)(void *ctx, enum server_event event);	/* or NULL */
@@ -68,7 +75,10 @@ struct server_options {
 	size_t big_bytes;	/* bodies above it: at most big_max handled at
 				   once, others 503; 0 = no such limit */
 	unsigned big_max;
-	int64_t head_ms, body_ms, reply_ms, idle_ms;	/* limits.h */
+	/* Deadlines, whatever bytes arrive: accept or request line to complete
+	 * head; head to complete body; reply written; reply to the next
+	 * request's line. */
+	int64_t head_ms, body_ms, reply_ms, idle_ms;
 };
 
 struct server;
@@ -78,7 +88,8 @@ void server_free(struct server *s);	/* closes everything at once */
 uint16_t server_port(const struct server *s);
 
 /* Serve this PEM pair from the next handshake on (chain leaf first).  The
- * pair has passed certs_check.  Connections that are open keep theirs. */
+ * pair has passed certs_load.  Connections that are open keep theirs.  From
+ * any thread.  ERR_TLS: GnuTLS cannot read it; the old pair stays. */
 int server_rotate(struct server *s, const char *cert_pem, size_t cert_bytes,
 		  const char *key_pem, size_t key_bytes, struct err *e);
 

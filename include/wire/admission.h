@@ -22,15 +22,20 @@ struct admission_fact {
 				   generateName */
 };
 
-/* Enough for any answer: the uid is bounded (128 bytes as it came). */
-#define ADMISSION_REPLY_BYTES 4096
-#define REVIEW_UID_BYTES 129
+#define REVIEW_UID_BYTES 129	/* a UUID has 36; longer ones are refused */
+/* Enough for any answer: the largest patch (PATCH_BYTES) in base64, the uid
+ * were it all escapes, and the frame. */
+#define ADMISSION_REPLY_BYTES (12u << 10)
 
 /*
  * Answers one review.  now_ms (server time) is the mark's value.
  *  0  *reply holds the AdmissionReview to send with 200
  * -1  ERR_INPUT or ERR_LIMIT: send 400 with e->text (one line); any other
  *     code is our own fault: 500
+ *
+ * What a mark on the object stands for is named by its held-key, and is the
+ * default hold without one.  Where that hold is absent, today's counts
+ * (review.hold): a patch would overwrite it, and it may be a person's.
  */
 int admission_answer(const struct rules *r, const char *body, size_t n,
 		     int64_t now_ms, struct buf *reply,

@@ -13,9 +13,12 @@
 /*
  * The configuration (design §6): defaults, then file, environment, flags.
  * Bytes in, struct out.  A plain struct, immutable once serve has it.
+ * Every key stands once in a table (src/wire/config_keys.c) which drives file,
+ * flags, help and print.
  */
 #define CONFIG_PATH_BYTES 512
 #define CONFIG_ADDRESS_BYTES 300
+#define CONFIG_PRINT_BYTES 65536	/* enough for any configuration */
 
 struct config {
 	struct rules rules;
@@ -40,14 +43,15 @@ struct config {
 
 void config_defaults(struct config *c);
 
-/* YAML.  Errors read "FILE:LINE:COL: …, expected …". */
+/* YAML.  Errors read "FILE:LINE:COL: KEY: …, expected …". */
 int config_file(struct config *c, const char *file, const char *bytes, size_t n,
 		struct err *e);
 
 /* Warnings are whole sentences, given to `warn` one by one. */
 typedef void config_warn(void *ctx, const char *sentence);
 
-/* HOLD_DURATION, HOLD_ANNOTATION, INITIAL_DELAY through get (getenv). */
+/* HOLD_DURATION, HOLD_ANNOTATION, INITIAL_DELAY through get (getenv); an
+ * empty one counts as not set. */
 int config_env(struct config *c, char *(*get)(const char *), config_warn *warn,
 	       void *ctx, struct err *e);
 

@@ -10,15 +10,16 @@
 /*
  * Reading JSON (RFC 8259) by cJSON, behind a pass over the bytes that bounds
  * depth and number of values and refuses what cJSON would let through: bytes
- * that are no UTF-8, \u0000, lone surrogates, anything after the document.
- * Errors say the byte offset.  Keys compare case-sensitively; of a duplicate
- * key the first counts.
+ * that are no UTF-8, \u0000, lone surrogates, control bytes, a BOM, anything
+ * after the document.  No state; any thread.  Errors say the byte offset:
+ * ERR_INPUT "not JSON: … at byte N", ERR_LIMIT beyond the bounds.  Keys compare
+ * case-sensitively; of a duplicate key the first counts.
  */
-struct json;	/* one value; owned by its root */
+struct json;	/* one value; owned by its root, in one block of memory */
 
 struct json_bounds {
-	unsigned depth_max;
-	unsigned values_max;
+	unsigned depth_max;	/* of arrays and objects */
+	unsigned values_max;	/* of any kind; keys are none */
 };
 extern const struct json_bounds json_bounds_default;	/* limits.h */
 
@@ -38,9 +39,10 @@ const struct json *json_first(const struct json *array_or_object);
 const struct json *json_next(const struct json *value);
 const char *json_key(const struct json *member);	/* of json_first/next */
 const char *json_string(const struct json *v);	/* NULL unless a string */
+bool json_says(const struct json *object, const char *key, const char *text);
 bool json_is_object(const struct json *v);
 bool json_is_array(const struct json *v);
-bool json_is_null(const struct json *v);	/* the value null, not absence */
+bool json_is_null(const struct json *v);	/* the value, not absence */
 bool json_is_true(const struct json *v);
 bool json_is_bool(const struct json *v);
 int json_integer(const struct json *v, long long *out);	/* exact below 2^53 */

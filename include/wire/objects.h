@@ -13,11 +13,18 @@
 /*
  * API objects and watch lines to core/object.  Nodes come as
  * PartialObjectMetadata, NodeClaims whole (karpenter.sh/v1) or, in the fresh
- * list, as PartialObjectMetadata too.
+ * list, as PartialObjectMetadata too.  Stateless; any thread.
  */
 
-/* One item of a list, or the object of a line.  `hold` is today's hold.
- * ERR_INPUT names what is wrong (no uid, a name over its bound, …). */
+/*
+ * One item of a list, or the object of a line.  `hold` is today's hold.
+ * ERR_INPUT names what is wrong (no uid, a name over its bound, …).
+ *
+ * out->former: a mark without a held-key stands for the default hold.  A
+ * held-key that cannot be read (held_key_parse) stands for a hold that is not
+ * there, former.key "" and former_hold HOLD_ABSENT: the mark and the held-key
+ * then go alone, and no value is removed that may be a person's.
+ */
 int object_decode(const char *bytes, size_t n, enum kind kind,
 		  const struct hold_key *hold, struct object *out,
 		  struct err *e);
@@ -27,7 +34,8 @@ enum watch_type {
 	WATCH_MODIFIED,
 	WATCH_DELETED,
 	WATCH_BOOKMARK,	/* only out->rv is set */
-	WATCH_ERROR,	/* *status_code is the Status' code, e the message */
+	WATCH_ERROR,	/* *status_code is the Status' code (0: none), e the
+			   message; out is untouched */
 };
 
 /* One watch line (metav1.WatchEvent).  0 also for WATCH_ERROR. */
@@ -49,5 +57,12 @@ struct status {
 	char message[200];
 };
 bool status_decode(const char *bytes, size_t n, struct status *out);
+
+/* For wire/admission as well: one string of labels or annotations (NULL where
+ * there is none; -1: it is no string), and what it says of hold k. */
+int annotation_read(const struct json *map, const char *key, const char **out,
+		    struct err *e);
+int hold_read(const struct json *annotations, const struct hold_key *k,
+	      enum hold *out, struct err *e);
 
 #endif

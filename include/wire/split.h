@@ -13,7 +13,9 @@
  *                an item; what remains (metadata after items: keys of CRD
  *                lists are sorted) is the envelope
  *   SPLIT_LINES  a watch: one document a line
- * A body that is no list (a Status) ends up whole in the envelope.
+ * A body that is no list (a Status, plain text) ends up whole in the envelope,
+ * as does an "items" that is no array.  It cuts and does not parse: who decodes
+ * the items and the envelope finds what is no JSON.  One thread each.
  */
 enum split_mode {
 	SPLIT_LIST,
@@ -26,14 +28,17 @@ typedef int split_item_fn(void *ctx, const char *bytes, size_t n,
 
 struct split;
 
+/* NULL: out of memory. */
 struct split *split_new(enum split_mode mode, split_item_fn *fn, void *ctx);
 void split_free(struct split *s);
 
 /* Any cut of the stream gives the same items.  ERR_LIMIT: an item over
- * ITEM_BYTES_MAX or an envelope over ENVELOPE_BYTES_MAX. */
+ * ITEM_BYTES_MAX or an envelope over ENVELOPE_BYTES_MAX.  ERR_INPUT: a list
+ * with a hole in it.  After an error only split_free may follow. */
 int split_feed(struct split *s, const char *bytes, size_t n, struct err *e);
 
-/* The stream ended.  ERR_CUT if it did so inside an item, line or list. */
+/* The stream ended.  ERR_CUT if it did so inside an item, line or list, or
+ * before a list had begun. */
 int split_end(struct split *s, struct err *e);
 
 /* The list without its items (they read as []); owned by s, NUL-terminated. */

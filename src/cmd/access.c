@@ -6,33 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/limits.h"
-#include "edge/file.h"
 #include "edge/kube.h"
+#include "options.h"
 
 #define SERVICE_ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount"
-
-static int
-from_file(const char *file, const char *context, struct kubeconfig *out,
-	  struct err *e)
-{
-	char *bytes, *dir;
-	const char *slash = strrchr(file, '/');
-	size_t n;
-	int rc;
-
-	if (file_read(file, CONFIG_BYTES_MAX, &bytes, &n, e))
-		return -1;
-	dir = slash == NULL ? strdup(".")
-			    : strndup(file, slash == file ? 1
-						: (size_t)(slash - file));
-	rc = dir == NULL ? err_set(e, ERR_SYSTEM, "no memory")
-			 : kubeconfig_parse(file, dir, bytes, n, context, out,
-					    e);
-	free(dir);
-	free(bytes);
-	return rc;
-}
 
 int
 access_find(const char *file, const char *context, struct kubeconfig *out,
@@ -49,7 +26,7 @@ access_find(const char *file, const char *context, struct kubeconfig *out,
 		file = env;
 	}
 	if (file != NULL)
-		return from_file(file, context, out, e);
+		return options_kubeconfig(file, context, out, e);
 	if (getenv("KUBERNETES_SERVICE_HOST") != NULL && context == NULL)
 		return kube_in_cluster(SERVICE_ACCOUNT, out, e);
 	(void)snprintf(path, sizeof(path), "%s/.kube/config",
@@ -59,5 +36,5 @@ access_find(const char *file, const char *context, struct kubeconfig *out,
 			       "no cluster: expected --kubeconfig, "
 			       "$KUBECONFIG, a pod's service account or "
 			       "~/.kube/config");
-	return from_file(path, context, out, e);
+	return options_kubeconfig(path, context, out, e);
 }

@@ -15,21 +15,23 @@
 #define PATH_CAP 4096
 
 static const char usage[] =
-	" certs --out DIR [--dns NAME[,NAME...]] [--ip IP[,IP...]] [--days N] "
-	"[--new-ca]\n"
+	" certs --out DIR [--dns NAME,...] [--ip IP,...] [--days N]\n"
+	"           [--new-ca]\n"
 	"       %s certs --inspect --cert FILE --key FILE\n\n"
 	"Makes a CA and a serving pair: ca.crt, ca.key, tls.crt, tls.key in "
-	"DIR.  A CA that\nis there already is used again.\n\n"
-	"    --out=DIR:\n        where to; made if missing\n"
-	"    --dns, --ip:\n        names to serve; by default localhost,\n"
-	"        " SERVICE ",\n"
-	"        the same with .cluster.local, 127.0.0.1 and ::1\n"
+	"DIR.\nA CA that is there already is used again.\n\n"
+	"Flags:\n"
+	"    --out='':\n        folder to write to; made if missing\n"
+	"    --dns='', --ip='':\n        names to serve; without any: "
+	"localhost, 127.0.0.1, ::1,\n"
+	"        " SERVICE "\n"
+	"        and the same with .cluster.local\n"
 	"    --days=365:\n        how long the serving certificate is valid; "
 	"the CA ten times that\n"
 	"    --new-ca:\n        make a new CA: whoever trusts the old one must "
 	"be told\n"
 	"    --inspect:\n        say what the pair --cert, --key is good for; "
-	"exit 1 if not for serving\n"
+	"exit 1 if serve would\n        refuse it\n"
 	"    -h, --help:\n        this text\n";
 
 /* What was asked for.  Names point into `lists`, which owns the copies that
@@ -199,7 +201,8 @@ mint(const struct request *r, struct err *e)
 	return 0;
 }
 
-/* A pair that serve would refuse is no wrong input: it is the answer. */
+/* A pair that serve would refuse is no wrong input: it is the answer.  A file
+ * that is not there is. */
 static int
 inspect(const struct request *r)
 {
@@ -216,7 +219,7 @@ inspect(const struct request *r)
 	if (rc == 0)
 		return CMD_OK;
 	(void)fail_code(&e);
-	return CMD_FAILED;
+	return out.len > 0 ? CMD_FAILED : CMD_USAGE;
 }
 
 static int

@@ -172,7 +172,7 @@ is_known(struct options *o, const char *flag)
 static int
 scan(struct flags f, struct options *o, struct err *e)
 {
-	const char *value, **own;
+	const char *value = NULL, **own;
 	int rc;
 
 	while ((rc = flags_next(&f, e)) > 0) {
@@ -200,7 +200,7 @@ read_config(struct options *o, struct err *e)
 		return 0;
 	if (file_read(o->config_file, CONFIG_BYTES_MAX, &bytes, &n, e)) {
 		e->code = ERR_INPUT;
-		return -1;
+		return err_wrap(e, "--config");
 	}
 	rc = config_file(&o->config, o->config_file, bytes, n, e);
 	free(bytes);
@@ -210,7 +210,7 @@ read_config(struct options *o, struct err *e)
 static int
 apply(struct flags f, struct options *o, struct err *e)
 {
-	const char *value;
+	const char *value = NULL;
 	bool known;
 	int rc;
 

@@ -33,7 +33,7 @@ main(int argc, char **argv)
 	struct kubeconfig access = {0};
 	struct err e = {0};
 
-	if (options_parse(argc, argv, "holder-fast", &o, &e) ||
+	if (options_parse(argc, argv, "holder-fast\n", &o, &e) != 0 ||
 	    access_find(o.kubeconfig, o.context, &access, &e)) {
 		(void)fprintf(stderr, "holder-fast: %s\n", e.text);
 		return 2;

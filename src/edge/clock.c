@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The anchor is server time minus boot time.  A Date is cut to whole seconds,
+ * so each sample is up to a second late: half a second is added, and the
+ * median of the last samples keeps one odd server or one slow answer from
+ * moving it.  All is atomic: readers and feeders never wait.  Two feeders at
+ * once may leave the anchor one sample behind, until the next answer.
+ */
+#include "edge/clock.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "core/limits.h"
+
+#define SAMPLES 8
+#define CUT_MS 500
+
+struct clock {
+	_Atomic int64_t sample[SAMPLES]; /* STAMP_NONE: none yet */
+	_Atomic unsigned next;
+	_Atomic int64_t anchor; /* STAMP_NONE before the first Date */
+	_Atomic int64_t told;	/* what clock_shifted last knew */
+};
+
+static struct timespec
+read_clock(clockid_t id)
+{
+	struct timespec t = {0};
+
+	(void)clock_gettime(id, &t);
+	return t;
+}
+
+static int64_t
+to_ms(struct timespec t)
+{
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+int64_t
+clock_boot_ms(void)
+{
+	return to_ms(read_clock(CLOCK_BOOTTIME));
+}
+
+uint64_t
+clock_boot_us(void)
+{
+	struct timespec t = read_clock(CLOCK_BOOTTIME);
+
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+int64_t
+clock_wall_ms(void)
+{
+	return to_ms(read_clock(CLOCK_REALTIME));
+}
+
+struct clock *
+clock_new(void)
+{
+	struct clock *c = malloc(sizeof(*c));
+
+	if (c == NULL)
+		return NULL;
+	for (int i = 0; i < SAMPLES; i++)
+		atomic_init(&c->sample[i], STAMP_NONE);
+	atomic_init(&c->next, 0);
+	atomic_init(&c->anchor, STAMP_NONE);
+	atomic_init(&c->told, clock_wall_ms() - clock_boot_ms());
+	return c;
+}
+
+void
+clock_free(struct clock *c)
+{
+	free(c);
+}
+
+struct now
+clock_now(const struct clock *c)
+{
+	int64_t anchor = atomic_load(&c->anchor);
+	struct now now = {.boot_ms = clock_boot_ms()};
+
+	now.server_ms =
+		anchor == STAMP_NONE ? clock_wall_ms() : now.boot_ms + anchor;
+	return now;
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int64_t
+median(struct clock *c)
+{
+	int64_t v[SAMPLES];
+	size_t n = 0;
+
+	for (int i = 0; i < SAMPLES; i++) {
+		int64_t s = atomic_load(&c->sample[i]);
+
+		if (s != STAMP_NONE)
+			v[n++] = s;
+	}
+	qsort(v, n, sizeof(v[0]), compare);
+	return v[(n - 1) / 2] + (v[n / 2] - v[(n - 1) / 2]) / 2;
+}
+
+void
+clock_date(struct clock *c, int64_t date_ms, int64_t boot_ms)
+{
+	unsigned i = atomic_fetch_add(&c->next, 1) % SAMPLES;
+
+	atomic_store(&c->sample[i], date_ms + CUT_MS - boot_ms);
+	atomic_store(&c->anchor, median(c));
+}
+
+bool
+clock_shifted(struct clock *c, int64_t *by_ms)
+{
+	int64_t anchor = atomic_load(&c->anchor);
+	int64_t told = atomic_load(&c->told);
+
+	if (anchor == STAMP_NONE || llabs(anchor - told) <= CLOCK_SHIFT_MS ||
+	    !atomic_compare_exchange_strong(&c->told, &told, anchor))
+		return false;
+	*by_ms = anchor - told;
+	return true;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The one file that knows GnuTLS, which libmicrohttpd does TLS with. */
+#include "server_tls.h"
+
+#include <gnutls/abstract.h>
+#include <gnutls/gnutls.h>
+#include <stdlib.h>
+
+#define CHAIN_MAX 16
+
+struct tls_pair {
+	struct pair pair;
+	gnutls_privkey_t key;
+	gnutls_pcert_st chain[CHAIN_MAX];
+	unsigned chain_n;
+};
+
+static void
+tls_pair_free(struct pair *p)
+{
+	struct tls_pair *t = (struct tls_pair *)p;
+
+	for (unsigned i = 0; i < t->chain_n; i++)
+		gnutls_pcert_deinit(&t->chain[i]);
+	if (t->key != NULL)
+		gnutls_privkey_deinit(t->key);
+	free(t);
+}
+
+static int
+tls_pair_import(struct tls_pair *t, const gnutls_datum_t *cert,
+		const gnutls_datum_t *key)
+{
+	unsigned n = CHAIN_MAX;
+	int rc;
+
+	rc = gnutls_pcert_list_import_x509_raw(
+		t->chain, &n, cert, GNUTLS_X509_FMT_PEM,
+		GNUTLS_X509_CRT_LIST_FAIL_IF_UNSORTED);
+	if (rc != 0)
+		return rc;
+	t->chain_n = n;
+	rc = gnutls_privkey_init(&t->key);
+	if (rc != 0)
+		return rc;
+	return gnutls_privkey_import_x509_raw(t->key, key, GNUTLS_X509_FMT_PEM,
+					      NULL, 0);
+}
+
+struct pair *
+tls_pair_new(const char *cert_pem, size_t cert_bytes, const char *key_pem,
+	     size_t key_bytes, struct err *e)
+{
+	/* GnuTLS writes to neither. */
+	gnutls_datum_t cert = {(void *)cert_pem, (unsigned)cert_bytes};
+	gnutls_datum_t key = {(void *)key_pem, (unsigned)key_bytes};
+	struct tls_pair *t = calloc(1, sizeof(*t));
+	int rc;
+
+	if (t == NULL) {
+		(void)err_set(e, ERR_SYSTEM, "out of memory");
+		return NULL;
+	}
+	t->pair.free = tls_pair_free;
+	rc = tls_pair_import(t, &cert, &key);
+	if (rc != 0) {
+		tls_pair_free(&t->pair);
+		(void)err_set(e, ERR_TLS, "take the certificate pair: %s",
+			      gnutls_strerror(rc));
+		return NULL;
+	}
+	return &t->pair;
+}
+
+/* The pair stays GnuTLS's to use until the session is gone: the connection
+ * holds it that long.  That the session's pointer is the MHD_Connection is
+ * not documented, but so in 0.9.75 and 1.0, and tests/edge sees to it. */
+static int
+on_certificate(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
+	       gnutls_pcert_st **chain, unsigned *chain_n,
+	       gnutls_ocsp_data_st **ocsp, unsigned *ocsp_n,
+	       gnutls_privkey_t *key, unsigned *flags)
+{
+	struct conn *c = tls_conn(gnutls_session_get_ptr(session));
+	struct tls_pair *t = c == NULL ? NULL : (struct tls_pair *)conn_pair(c);
+
+	(void)info;
+	if (t == NULL)
+		return -1; /* none yet: the handshake fails */
+	*chain = t->chain;
+	*chain_n = t->chain_n;
+	*ocsp = NULL;
+	*ocsp_n = 0;
+	*key = t->key;
+	*flags = 0;
+	return 0;
+}
+
+void *
+tls_certificate_callback(void)
+{
+	return (void *)on_certificate;
+}

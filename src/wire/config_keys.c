@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config_keys.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define AT(field)                                                              \
+	.offset = offsetof(struct config, field),                              \
+	.bytes = sizeof(((struct config *)0)->field)
+#define UNSTORED .offset = CONFIG_UNSTORED
+#define KEY(path_, flag_, type_, def_, help_)                                  \
+	.path = (path_), .flag = (flag_), .type = (type_), .def = (def_),      \
+	.help = (help_)
+
+/* In the order of print and help. */
+/* clang-format off */
+const struct config_key config_keys[] = {
+	{KEY("scope", "scope", TYPE_WORD, "cluster",
+	     "what becomes busy and quiet together"),
+	 AT(rules.scope), .words = "cluster|nodepool|node"},
+	{KEY("holdDuration", "hold-duration", TYPE_DURATION, "10m",
+	     "quiet for this long, then release"),
+	 AT(rules.hold_ms), .min = 1},
+	{KEY("maxHoldDuration", "max-hold-duration", TYPE_DURATION, "0",
+	     "cap of one hold; 0 = no cap"),
+	 AT(max_hold_ms), .off_only = true},
+	{KEY("releaseWindow", "release-window", TYPE_DURATION, "10m",
+	     "how long a capped scope stays released"),
+	 AT(release_window_ms)},
+	{KEY("startupTimeout", "startup-timeout", TYPE_DURATION, "15m",
+	     "how long a machine that is not ready counts as starting"),
+	 AT(rules.startup_ms)},
+	{KEY("replacements", "replacements", TYPE_WORD, "count",
+	     "whether Karpenter's replacements restart the quiet period"),
+	 UNSTORED, .off_only = true, .words = "ignore|count"},
+	{KEY("holdAnnotation.key", "hold-annotation-key", TYPE_ANNOTATION,
+	     DEFAULT_HOLD_KEY, "the annotation that stops Karpenter"),
+	 AT(rules.hold.key)},
+	{KEY("holdAnnotation.value", "hold-annotation-value", TYPE_TEXT,
+	     DEFAULT_HOLD_VALUE, "its value"),
+	 AT(rules.hold.value)},
+	{KEY("nodePools.include", NULL, TYPE_PATTERNS, "*",
+	     "shell patterns of the NodePools to hold"),
+	 AT(rules.include)},
+	{KEY("nodePools.exclude", NULL, TYPE_PATTERNS, "",
+	     "and of those to leave alone"),
+	 AT(rules.exclude)},
+	{KEY("webhook.address", "webhook-address", TYPE_ADDRESS, ":9443",
+	     "where admission is answered"),
+	 AT(webhook.address)},
+	{KEY("webhook.certFile", "webhook-cert-file", TYPE_PATH, "/tls/tls.crt",
+	     "serving certificate, PEM, leaf first"),
+	 AT(webhook.cert_file)},
+	{KEY("webhook.keyFile", "webhook-key-file", TYPE_PATH, "/tls/tls.key",
+	     "its private key, PEM"),
+	 AT(webhook.key_file)},
+	{KEY("webhook.clientCAFile", "webhook-client-ca-file", TYPE_TEXT, "",
+	     "CA of the clients to admit"),
+	 UNSTORED, .off_only = true},
+	{KEY("webhook.allowedClients", NULL, TYPE_PATTERNS, "",
+	     "names of the clients to admit"),
+	 UNSTORED, .off_only = true},
+	{KEY("webhook.drainTimeout", "webhook-drain-timeout", TYPE_DURATION,
+	     "95s", "how long to go on answering after SIGTERM"),
+	 AT(webhook.drain_ms)},
+	{KEY("metrics.address", "metrics-address", TYPE_ADDRESS, ":8080",
+	     "where /metrics and the probes are answered"),
+	 AT(metrics_address)},
+	{KEY("leaderElection.enabled", "leader-election-enabled", TYPE_BOOL,
+	     "false", "elect one of several replicas"),
+	 UNSTORED, .off_only = true},
+	{KEY("leaderElection.namespace", "leader-election-namespace",
+	     TYPE_LABEL, "", "of the Lease; empty = our own"),
+	 AT(leader.namespace_)},
+	{KEY("leaderElection.name", "leader-election-name", TYPE_NAME,
+	     "karpenter-node-holder", "of the Lease"),
+	 AT(leader.name)},
+	{KEY("leaderElection.leaseDuration", "leader-election-lease-duration",
+	     TYPE_DURATION, "15s", "how long a silent leader stays one"),
+	 AT(leader.lease_ms), .min = 1},
+	{KEY("leaderElection.renewDeadline", "leader-election-renew-deadline",
+	     TYPE_DURATION, "10s", "when a leader that cannot renew stops"),
+	 AT(leader.renew_ms), .min = 1},
+	{KEY("leaderElection.retryPeriod", "leader-election-retry-period",
+	     TYPE_DURATION, "2s", "between two tries"),
+	 AT(leader.retry_ms), .min = 1},
+	{KEY("patchConcurrency", "patch-concurrency", TYPE_COUNT, "32",
+	     "patches in flight"),
+	 AT(patch_concurrency), .min = 1, .max = 100},
+	{KEY("logging.format", "logging-format", TYPE_WORD, "json",
+	     "json or text"),
+	 AT(log_text), .words = "json|text"},
+	{KEY("logging.level", "logging-level", TYPE_WORD, "info",
+	     "error, warn, info or debug"),
+	 AT(log_level), .words = "error|warn|info|debug"},
+};
+/* clang-format on */
+const size_t config_keys_n = sizeof(config_keys) / sizeof(config_keys[0]);
+
+void
+config_defaults(struct config *c)
+{
+	*c = (struct config){0};
+	for (size_t i = 0; i < config_keys_n; i++) {
+		const struct config_key *k = &config_keys[i];
+		int rc = 0;
+
+		if (k->type != TYPE_PATTERNS)
+			rc = config_set(c, k, k->def, NULL);
+		else if (k->def[0] != '\0')
+			rc = config_add(c, k, k->def, NULL);
+		assert(rc == 0);
+		(void)rc;
+	}
+}
+
+static const struct config_key *
+key_of_flag(const char *name)
+{
+	for (size_t i = 0; i < config_keys_n; i++)
+		if (config_keys[i].flag != NULL &&
+		    strcmp(config_keys[i].flag, name) == 0)
+			return &config_keys[i];
+	return NULL;
+}
+
+int
+config_flag(struct config *c, const char *name, const char *value, bool *known,
+	    struct err *e)
+{
+	const struct config_key *k = key_of_flag(name);
+
+	*known = k != NULL;
+	if (k == NULL)
+		return err_set(e, ERR_INPUT, "unknown flag --%.60s", name);
+	if (config_set(c, k, value, e))
+		return err_wrap(e, "--%s", name);
+	return 0;
+}
+
+bool
+config_flag_help(size_t i, const char **name, const char **help, char def[64])
+{
+	struct buf b;
+
+	for (size_t k = 0; k < config_keys_n; k++) {
+		if (config_keys[k].flag == NULL || i-- > 0)
+			continue;
+		*name = config_keys[k].flag;
+		*help = config_keys[k].help;
+		buf_init(&b, def, 64);
+		buf_puts(&b, config_keys[k].def);
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kubeconfig_field.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int
+digit_value(char c)
+{
+	if (c >= 'A' && c <= 'Z')
+		return c - 'A';
+	if (c >= 'a' && c <= 'z')
+		return c - 'a' + 26;
+	if (c >= '0' && c <= '9')
+		return c - '0' + 52;
+	return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+/* The next character that is no white space. */
+static char
+next_char(const char **s)
+{
+	*s += strspn(*s, " \t\r\n");
+	return **s == '\0' ? '\0' : *(*s)++;
+}
+
+/* Decodes four characters; the number of bytes they gave, 0 for an error. */
+static size_t
+decode_four(const char **s, char out[3])
+{
+	uint32_t bits = 0;
+	size_t pad = 0;
+
+	for (int i = 0; i < 4; i++) {
+		char c = next_char(s);
+		int v = digit_value(c);
+
+		pad += c == '=';
+		if (c == '=' ? i < 2 : (v < 0 || pad > 0))
+			return 0;
+		bits = bits << 6 | (uint32_t)(c == '=' ? 0 : v);
+	}
+	out[0] = (char)(bits >> 16);
+	out[1] = (char)(bits >> 8);
+	out[2] = (char)bits;
+	return 3 - pad;
+}
+
+/* The decoded length, or 0. */
+static size_t
+decode(const char *s, char *out)
+{
+	size_t n = 0, got = 3;
+
+	while (*(s += strspn(s, " \t\r\n")) != '\0') {
+		if (got != 3)
+			return 0; /* something after the padding */
+		got = decode_four(&s, out + n);
+		if (got == 0)
+			return 0;
+		n += got;
+	}
+	return n;
+}
+
+char *
+base64_decode(const char *s)
+{
+	char *out = malloc(strlen(s) / 4 * 3 + 4);
+	size_t n;
+
+	if (out == NULL)
+		return NULL;
+	n = decode(s, out);
+	if (n > 0 && memchr(out, '\0', n) == NULL) {
+		out[n] = '\0';
+		return out;
+	}
+	free(out);
+	return NULL;
+}

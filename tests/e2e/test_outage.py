@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The API server goes away, forgets, or does not know Karpenter yet."""
+import time
+
+import pytest
+
+from controlplane import CLAIMS, NODES, ApiError, until
+from hold import check_held, claims, held, nodes, seconds
+from karpenter import node_body
+
+# After an outage a client may wait up to 30 s for its next try.
+RECONNECT = 35.0
+RESTARTS = "karpenter_node_holder_watch_restarts_total"
+
+
+@pytest.fixture
+def outage(plane):
+    """Whatever happens, the next test finds an API server."""
+    yield
+    plane.start_apiserver()
+
+
+def still_answering(holder):
+    status, answer, _ = holder.review(node_body("meanwhile"))
+    assert status == 200
+    assert answer["response"]["allowed"] is True
+    assert answer["response"]["patch"]
+
+
+def test_twenty_seconds(plane, make_holder, karpenter, view, outage):
+    """One pool's release falls into the outage, the other's comes after."""
+    a, b = karpenter.settled(20, "a"), karpenter.settled(20, "b")
+    holder = make_holder(scope="nodepool", holdDuration="30s")
+    view.wait_clear(nodes(a + b), 10)
+    in_a = karpenter.machine("a")
+    view.wait_held(nodes(a))
+    time.sleep(max(0, in_a.ready + 18 - time.time()))
+    in_b = karpenter.machine("b")
+    view.wait_held(nodes(b))
+    all_a = nodes(a + [in_a]) + claims([in_a])
+    all_b = nodes(b + [in_b]) + claims([in_b])
+    restarts = holder.metric(RESTARTS)
+    lines = len(holder.logs())
+
+    plane.stop_apiserver()
+    gone_until = time.monotonic() + 20
+    while time.monotonic() < gone_until:
+        still_answering(holder)
+        assert holder.probe("/livez")[0] == 200
+        time.sleep(1)
+    assert in_a.ready + 30 < time.time() < in_b.ready + 30
+    plane.start_apiserver()
+    back = time.time()
+
+    said = [e for e in holder.logs()[lines:]
+            if e.get("level", "").lower() in ("warn", "warning", "error")]
+    assert said, "the outage is not in the log"
+    check_held(plane.create(NODES, node_body("after", unregistered=False)))
+    # nothing is lost; what fell into the outage only comes late
+    view.check_released(all_b, in_b.ready + 30,
+                        late=max(4, back + RECONNECT - in_b.ready - 30))
+    view.wait_clear(all_a, max(0.1, back + RECONNECT - time.time()))
+    assert holder.metric(RESTARTS) > restarts
+
+
+def test_gone_in_the_stream(plane, make_holder, karpenter, view, outage):
+    """Every watch gets 410 and has to list anew."""
+    old = karpenter.settled(20)
+    holder = make_holder(holdDuration="20s")
+    view.wait_clear(nodes(old), 10)
+    m = karpenter.machine()
+    view.wait_held(nodes(old))
+    version = plane.get(NODES)["metadata"]["resourceVersion"]
+    restarts = holder.metric(RESTARTS)
+    plane.stop_apiserver()
+    plane.compact()
+    plane.start_apiserver()
+
+    def first_event():
+        try:
+            return next(plane.watch(NODES, version, 5), None)
+        except ApiError as e:
+            assert e.status == 429
+    event = until(first_event, 20, "an event")
+    assert event["object"]["code"] == 410, "this test shows nothing"
+    karpenter.remove(old.pop())  # a list has to find out what is gone
+    until(lambda: holder.metric(RESTARTS) > restarts, 15,
+          "watches begun anew")
+    second = karpenter.machine()
+    assert second.ready < m.ready + 20, "too slow to tell"
+    everything = nodes(old + [m, second]) + claims([m, second])
+    view.wait_held(everything)
+    view.check_released(everything, second.ready + 20)
+
+
+def test_away_at_the_start(plane, make_holder, karpenter, view, outage):
+    old = karpenter.settled(5)
+    m = karpenter.machine()
+    holder = make_holder(start=False, register=False, holdDuration="8s")
+    plane.stop_apiserver()
+    holder.start()  # ready: admission needs no API server
+    for _ in range(5):
+        still_answering(holder)
+        time.sleep(1)
+    plane.start_apiserver()
+    holder.register()
+    view.wait_clear(nodes(old + [m]), RECONNECT)
+    again = karpenter.machine()
+    view.wait_held(nodes(old))
+    view.check_released(nodes(old + [again]), again.ready + 8)
+
+
+def test_crds_installed_after_the_start(plane, make_holder, karpenter, view):
+    try:
+        plane.remove_crds()
+        holder = make_holder(holdDuration="8s")
+        # until there are NodeClaims, a Node is a machine by itself
+        plane.create(NODES, node_body("first", unregistered=False))
+        time.sleep(3)
+        second = plane.create(NODES, node_body("second", unregistered=False))
+        quiet_at = seconds(second["metadata"]["creationTimestamp"]) + 8
+        lone = [(NODES, "first"), (NODES, "second")]
+        view.check_released(lone, quiet_at)
+    finally:
+        plane.install_crds()
+    old = karpenter.settled(3)
+    view.wait_clear(nodes(old), RECONNECT + 8)
+    m = karpenter.machine()
+    assert held(plane.get(CLAIMS, m.name))
+    # seen once the claims are watched, however late that is
+    view.wait_held(nodes(old), min(RECONNECT, 8))
+    view.check_released(nodes(old + [m]) + claims([m]), m.ready + 8)
+    assert holder.alive()

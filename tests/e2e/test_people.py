@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What people may do while we hold (design, section 4)."""
+import time
+
+import pytest
+
+from controlplane import CLAIMS, NODES
+from hold import (HOLD, MARK, annotations, claims, held, nodes, seconds,
+                  without_hold)
+from karpenter import HASHES, Karpenter
+
+DURATION = 8
+
+
+def change(plane, target, values):
+    plane.patch(*target, {"metadata": {"annotations": values}})
+
+
+class Case:
+    """What one person does to one machine while everything is held.
+
+    change: to the Node's annotations; during: what must be true of them until
+    the release; after: what they are in the end, beside Karpenter's own.
+    """
+
+    def __init__(self, change, during, after, template=None):
+        self.change = change
+        self.during = during
+        self.after = after
+        self.template = template  # annotations of the NodePool's template
+        self.machine = None
+        self.wrong = []           # what was seen during the hold and is wrong
+        self.node = self.claim = None  # annotations in the end
+
+
+CASES = {
+    # our mark removed: the hold is theirs now, for good
+    "taken over": Case({MARK: None}, lambda a: a.get(HOLD) == "true"
+                       and MARK not in a, {HOLD: "true"}),
+    # the hold removed: not put back, and the mark goes at release
+    "opted out": Case({HOLD: None}, lambda a: HOLD not in a, {}),
+    "false": Case({HOLD: "false"}, lambda a: a.get(HOLD) == "false",
+                  {HOLD: "false"}),
+    "empty": Case({HOLD: ""}, lambda a: a.get(HOLD) == "", {HOLD: ""}),
+    "True": Case({HOLD: "True"}, lambda a: a.get(HOLD) == "True",
+                 {HOLD: "True"}),
+    # theirs since ever; the Node got our mark on its way and loses it
+    "template": Case({}, lambda a: a.get(HOLD) == "true", {HOLD: "true"},
+                     template={HOLD: "true"}),
+    "template false": Case({}, lambda a: a.get(HOLD) == "false",
+                           {HOLD: "false"}, template={HOLD: "false"}),
+    # not a person: what becomes of a machine that nobody touches
+    "untouched": Case({}, lambda a: a.get(HOLD) == "true" and MARK in a, {}),
+    # other annotations are free to change meanwhile
+    "annotated": Case({"example.com/a": "1"}, lambda a: MARK in a
+                      and a["example.com/a"] == "1", {"example.com/a": "1"}),
+}
+
+
+@pytest.fixture(scope="module")
+def period(plane, make_module_holder):
+    """All cases in one hold; then its release, and a moment more."""
+    holder = make_module_holder(holdDuration=f"{DURATION}s")
+    karpenter = Karpenter(plane)
+
+    def make(case):
+        case.machine = karpenter.machine(annotations=case.template)
+        if case.change:
+            change(plane, (NODES, case.machine.node), case.change)
+    plane.many(make, CASES.values(), 3)
+    quiet_at = max(c.machine.ready for c in CASES.values()) + DURATION
+    while time.time() < quiet_at - 1.5:
+        seen = plane.metadata(NODES)
+        for case in CASES.values():
+            now = annotations(seen[case.machine.node])
+            if not case.during(now):
+                case.wrong.append(now)
+        time.sleep(0.1)
+    time.sleep(max(0, quiet_at + 4 - time.time()))
+    for case in CASES.values():
+        case.node = plane.annotations(NODES, case.machine.node)
+        case.claim = plane.annotations(CLAIMS, case.machine.name)
+    holder.stop()  # the tests below bring their own
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_respected(period, name):
+    case = CASES[name]
+    assert not case.wrong, "while held"
+    assert case.node == {**HASHES, **case.after}, "after the release"
+    assert case.claim == {**HASHES, **(case.template or {})}
+
+
+def test_taking_over_the_claim_before_registration(
+        plane, make_holder, karpenter, view):
+    """Karpenter copies the claim's annotations until then."""
+    make_holder(holdDuration="6s")
+    m = karpenter.claim()
+    change(plane, (CLAIMS, m.name), {MARK: None})
+    kept = {**HASHES, HOLD: "true"}
+    assert plane.annotations(CLAIMS, m.name) == kept
+    karpenter.launch(m)
+    assert held(karpenter.boot(m))  # the webhook does not know the claim
+    karpenter.register(m)
+    karpenter.initialize(m)
+    view.wait_all(nodes([m]), lambda a: annotations(a) == kept,
+                  "only the mark dropped", m.ready + 6 + 4 - time.time())
+    view.check_stays(nodes([m]), lambda a: annotations(a) == kept,
+                     "left for good", m.ready + 6 + 2 - time.time())
+    assert plane.annotations(CLAIMS, m.name) == kept
+
+
+def test_opting_out_ends_with_the_period(plane, make_holder, karpenter, view):
+    """The next scale-up holds that machine again."""
+    make_holder(holdDuration="6s")
+    m = karpenter.machine()
+    change(plane, (NODES, m.node), {HOLD: None})
+    view.wait_all(nodes([m]), lambda a: annotations(a) == HASHES,
+                  "mark dropped", m.ready + 6 + 4 - time.time())
+    assert time.time() > m.ready + 6 - 1
+    karpenter.machine()
+    view.wait_held(nodes([m]))
+
+
+def test_stripping_both_is_made_good_three_times(
+        plane, make_holder, karpenter, view):
+    """It looks like a creation that was missed, until it goes on."""
+    make_holder(holdDuration="30s")
+    m = karpenter.machine()
+    time.sleep(1)  # the hold is seen before it is stripped
+    for _ in range(3):
+        change(plane, (NODES, m.node), {HOLD: None, MARK: None})
+        view.wait_held(nodes([m]))
+        assert without_hold(plane.get(NODES, m.node)) == HASHES
+        time.sleep(0.5)
+    change(plane, (NODES, m.node), {HOLD: None, MARK: None})
+    view.check_stays(nodes([m]), lambda a: annotations(a) == HASHES,
+                     "left alone the fourth time", 4)
+    assert time.time() < m.ready + 30, "too slow to tell"
+
+
+def test_hold_set_before_us(plane, make_holder, karpenter, view):
+    """On an old Node, or on its claim: one of a machine's objects is enough."""
+    on_node, on_claim, ours = karpenter.settled(3)
+    change(plane, (NODES, on_node.node),
+           {HOLD: "true", "example.com/why": "a long job"})
+    change(plane, (CLAIMS, on_claim.name), {HOLD: "false"})
+    make_holder(holdDuration="6s")
+    view.wait_clear(nodes([ours]), 12)
+
+    def theirs():
+        return [plane.annotations(path, name) for path, name in
+                nodes([on_node, on_claim]) + claims([on_node, on_claim])]
+    before = theirs()
+
+    def untouched(_):
+        assert theirs() == before
+    m = karpenter.machine()
+    view.wait_held(nodes([ours]))
+    view.check_released(nodes([ours, m]), m.ready + 6, meanwhile=untouched)
+
+
+def test_marks_say_since_when(plane, make_holder, karpenter, view):
+    old = karpenter.settled(1)
+    make_holder(holdDuration="6s")
+    view.wait_clear(nodes(old), 12)
+    m = karpenter.machine()
+    view.wait_held(nodes(old))
+    for target in nodes(old + [m]) + claims([m]):
+        at = seconds(plane.annotations(*target)[MARK])
+        assert abs(at - m.created) <= 3

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes busy and quiet together."""
+import time
+
+from hold import clear, held, nodes
+
+
+def test_nodepool(make_holder, karpenter, view):
+    a, b = karpenter.settled(3, "a"), karpenter.settled(3, "b")
+    make_holder(scope="nodepool", holdDuration="8s")
+    view.wait_clear(nodes(a + b), 14)
+    in_a = karpenter.machine("a")
+    view.wait_held(nodes(a))
+    view.check_stays(nodes(b), clear, "another pool", 2)
+    time.sleep(max(0, in_a.ready + 4 - time.time()))
+    in_b = karpenter.machine("b")
+    view.wait_held(nodes(b))
+    # each at its own time: b's scale-up does not move a's release
+    assert in_b.ready > in_a.ready + 2
+
+    def b_held(_):
+        if time.time() < in_b.ready + 7:
+            assert all(map(held, view.of(nodes(b + [in_b])).values()))
+    view.check_released(nodes(a + [in_a]), in_a.ready + 8, meanwhile=b_held)
+    view.check_released(nodes(b + [in_b]), in_b.ready + 8)
+
+
+def test_node(make_holder, karpenter, view):
+    old = karpenter.settled(3)
+    make_holder(scope="node", holdDuration="8s")
+    view.wait_clear(nodes(old), 14)
+    first = karpenter.machine()
+    time.sleep(max(0, first.ready + 3 - time.time()))
+    second = karpenter.machine()
+
+    def alone(_):
+        assert all(map(clear, view.of(nodes(old)).values()))
+    view.check_released(nodes([first]), first.ready + 8, meanwhile=alone)
+    view.check_released(nodes([second]), second.ready + 8, meanwhile=alone)
+
+
+def test_cluster_is_every_pool(make_holder, karpenter, view):
+    a, b = karpenter.settled(2, "a"), karpenter.settled(2, "b")
+    make_holder(holdDuration="7s")
+    view.wait_clear(nodes(a + b), 14)
+    m = karpenter.machine("c")
+    view.wait_held(nodes(a + b))
+    view.check_released(nodes(a + b + [m]), m.ready + 7)

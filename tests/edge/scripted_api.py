@@ -1,0 +1,1082 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A scripted Kubernetes API server for tests of the whole daemon.
+
+It keeps Nodes, NodeClaims and NodePools in memory and answers list, watch,
+get and patch over plain HTTP on a free port of 127.0.0.1, in the shapes a
+real kube-apiserver 1.36 uses.  What a real one cannot be made to do on
+demand, a test switches on as a fault:
+
+    with ScriptedApi() as api:
+        api.create("nodes", "a", labels={"karpenter.sh/nodepool": "p"})
+        api.write_kubeconfig("kubeconfig")
+        ...                                  # start the daemon
+        fault = api.fault("nodes", "watch", "silent")
+        api.wait(lambda: api.count(verb="watch", resource="nodes") > 1)
+        api.clear(fault)
+
+All methods may be called from any thread.  `python3 scripted_api.py` prints
+the port and serves until its standard input ends; `--selftest` tests itself.
+"""
+
+import argparse
+import base64
+import copy
+import dataclasses
+import email.utils
+import json
+import select
+import socket
+import sys
+import threading
+import time
+import urllib.parse
+import uuid
+
+# resource: group, version, kind
+RESOURCES = {
+    "nodes": ("", "v1", "Node"),
+    "nodeclaims": ("karpenter.sh", "v1", "NodeClaim"),
+    "nodepools": ("karpenter.sh", "v1", "NodePool"),
+}
+
+FAULTS = {
+    "expired": "list: 410 for a `continue`; watch: an in-stream 410 ERROR",
+    "429": "Too Many Requests; retry_after=SECONDS or an HTTP date",
+    "500": "a page of HTML",
+    "401": "Unauthorized",
+    "403": "Forbidden",
+    "hang": "never an answer on this connection",
+    "hang-middle": "head and half of the body, then nothing more",
+    "cut": "the connection ends in the middle of an item or a line",
+    "lost-reply": "a write is done, its answer never comes",
+    "delay": "seconds=N before the answer",
+    "split": "each byte is sent by itself",
+    "silent": "a watch without a byte, though events happen",
+    "withhold": "a list's first page comes, the second never does",
+}
+
+EXPIRED_CONTINUE = (
+    "The provided continue parameter is too old to display a consistent list"
+    " result. You can start a new list without the continue parameter, or use"
+    " the continue token in this response to retrieve the remainder of the"
+    " results. Continuing with the provided token results in an inconsistent"
+    " list - objects that were created, modified, or deleted between the time"
+    " the first chunk was returned and now may show up in the list.")
+REJECTED = "the server rejected our request due to an error in our request"
+REASONS = {
+    400: "BadRequest", 401: "Unauthorized", 403: "Forbidden",
+    404: "NotFound", 405: "MethodNotAllowed", 406: "NotAcceptable",
+    409: "Conflict", 410: "Expired", 415: "UnsupportedMediaType",
+    422: "Invalid", 429: "TooManyRequests",
+}
+HTTP_REASONS = {
+    200: "OK", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden",
+    404: "Not Found", 405: "Method Not Allowed", 406: "Not Acceptable",
+    409: "Conflict", 410: "Gone", 415: "Unsupported Media Type",
+    422: "Unprocessable Entity", 429: "Too Many Requests",
+    500: "Internal Server Error",
+}
+
+
+class ApiError(Exception):
+    """An answer that is a metav1.Status."""
+
+    def __init__(self, code, message, details=None, cont=None):
+        super().__init__(message)
+        self.code = code
+        self.status = {
+            "kind": "Status", "apiVersion": "v1",
+            "metadata": {"continue": cont} if cont else {},
+            "status": "Failure", "message": message,
+            "reason": REASONS[code], "code": code,
+        }
+        if details is not None:
+            self.status["details"] = details
+
+
+class Hangup(Exception):
+    """This connection is over: nothing more is sent on it."""
+
+
+@dataclasses.dataclass(eq=False)
+class Fault:
+    """A fault that is on; see FAULTS.  `times` None: until cleared."""
+    resource: str
+    verb: str
+    kind: str
+    times: int | None = None
+    retry_after: str | int = 1
+    seconds: float = 0.0
+
+
+@dataclasses.dataclass
+class Request:
+    """A request as it came; status 0 while unanswered."""
+    connection: int
+    time: float
+    method: str
+    path: str
+    query: dict
+    headers: dict
+    body: object
+    resource: str = ""
+    name: str = ""
+    verb: str = ""
+    status: int = 0
+
+
+# --- patches ---------------------------------------------------------------
+
+def merge_patch(target, patch):
+    """RFC 7396; the target is left as it is."""
+    if not isinstance(patch, dict):
+        return copy.deepcopy(patch)
+    out = dict(target) if isinstance(target, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            out.pop(key, None)
+        else:
+            out[key] = merge_patch(out.get(key), value)
+    return out
+
+
+def json_patch(target, ops):
+    """RFC 6902: test, add, remove, replace in objects; LookupError or
+    ValueError where one does not apply."""
+    out = copy.deepcopy(target)
+    for op in ops:
+        keys = [k.replace("~1", "/").replace("~0", "~")
+                for k in op["path"].split("/")[1:]]
+        at = out
+        for key in keys[:-1]:
+            at = at[key]
+        if not isinstance(at, dict):
+            raise LookupError(op["path"])
+        last = keys[-1]
+        if op["op"] == "test":
+            if at.get(last) != op.get("value"):
+                raise ValueError("test " + op["path"])
+        elif op["op"] in ("remove", "replace") and last not in at:
+            raise LookupError(op["path"])
+        elif op["op"] == "remove":
+            del at[last]
+        elif op["op"] in ("add", "replace"):
+            at[last] = copy.deepcopy(op["value"])
+        else:
+            raise ValueError(op["op"])
+    return out
+
+
+# --- what is stored --------------------------------------------------------
+
+class Store:
+    """Objects and their history, under one condition variable.  A stored
+    object is replaced, never changed, so that readers need no copy."""
+
+    def __init__(self):
+        self.changed = threading.Condition(threading.RLock())
+        self.objects = {r: {} for r in RESOURCES}
+        self.rv = 1
+        self.compacted = 0
+        self.history = []       # (rv, resource, type, object)
+
+    def put(self, resource, event, obj):
+        """Stores obj under the next resourceVersion."""
+        with self.changed:
+            self.rv += 1
+            obj = copy.deepcopy(obj)
+            meta = obj["metadata"]
+            meta["resourceVersion"] = str(self.rv)
+            for empty in ("annotations", "labels", "ownerReferences"):
+                if not meta.get(empty, True):
+                    del meta[empty]
+            if event == "DELETED":
+                self.objects[resource].pop(meta["name"], None)
+            else:
+                self.objects[resource][meta["name"]] = obj
+            self.history.append((self.rv, resource, event, obj))
+            self.changed.notify_all()
+            return obj
+
+    def find(self, resource, name):
+        """The object, or a 404."""
+        with self.changed:
+            obj = self.objects[resource].get(name)
+        if obj is None:
+            group, _, _ = RESOURCES[resource]
+            full = resource + ("." + group if group else "")
+            details = {"name": name, "kind": resource}
+            if group:
+                details["group"] = group
+            raise ApiError(404, f'{full} "{name}" not found', details)
+        return obj
+
+    def after(self, resource, rv):
+        """Events of a resource after rv, oldest first."""
+        with self.changed:
+            return [h for h in self.history if h[0] > rv and h[1] == resource]
+
+
+# --- shapes ----------------------------------------------------------------
+
+def accept_form(header, is_list):
+    """"full" or "partial" by the Accept header; None: 406."""
+    for clause in (header or "application/json").split(","):
+        parts = [p.strip() for p in clause.split(";")]
+        if parts[0] not in ("application/json", "*/*", "application/*"):
+            continue
+        wanted = dict(p.split("=", 1) for p in parts[1:] if "=" in p)
+        form = wanted.get("as")
+        if form is None:
+            return "full"
+        if form == "PartialObjectMetadata" + ("List" if is_list else ""):
+            return "partial"
+    return None
+
+
+def shape(obj, form):
+    if form == "full":
+        return obj
+    return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
+            "metadata": obj["metadata"]}
+
+
+def list_body(resource, items, meta, form):
+    """A list in the key order of a real one: sorted for CRDs (so `items`
+    precedes `metadata`), as declared for the rest."""
+    group, version, kind = RESOURCES[resource]
+    api = f"{group}/{version}" if group else version
+    if form == "partial":
+        return {"kind": "PartialObjectMetadataList",
+                "apiVersion": "meta.k8s.io/v1", "metadata": meta,
+                "items": [shape(o, form) for o in items]}
+    if group:
+        return {"apiVersion": api, "items": items, "kind": kind + "List",
+                "metadata": meta}
+    bare = [{k: v for k, v in o.items() if k not in ("kind", "apiVersion")}
+            for o in items]
+    return {"kind": kind + "List", "apiVersion": api, "metadata": meta,
+            "items": bare}
+
+
+def to_json(value):
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+# --- a connection ----------------------------------------------------------
+
+class Connection:
+    """One accepted socket; reads requests and answers them in turn."""
+
+    def __init__(self, api, sock, ident):
+        self.api, self.sock, self.ident = api, sock, ident
+        self.file = sock.makefile("rb")
+        self.split = False
+
+    def run(self):
+        try:
+            while self.serve_one():
+                pass
+        except (OSError, Hangup, ValueError):
+            pass
+        finally:
+            self.file.close()
+            self.sock.close()
+            self.api.forget(self)
+
+    def read_request(self):
+        line = self.file.readline(65536).decode("latin-1").split()
+        if len(line) != 3:
+            return None
+        headers = {}
+        while True:
+            text = self.file.readline(65536).decode("latin-1").strip()
+            if not text:
+                break
+            key, _, value = text.partition(":")
+            headers[key.strip().lower()] = value.strip()
+        raw = self.file.read(int(headers.get("content-length", "0")))
+        url = urllib.parse.urlsplit(line[1])
+        query = dict(urllib.parse.parse_qsl(url.query,
+                                            keep_blank_values=True))
+        try:
+            body = json.loads(raw) if raw else None
+        except ValueError:
+            body = raw.decode("utf-8", "replace")
+        return Request(self.ident, time.monotonic(), line[0], url.path,
+                       query, headers, body)
+
+    def serve_one(self):
+        request = self.read_request()
+        if request is None:
+            return False
+        self.split = False
+        self.api.route(request)
+        self.api.record(request)
+        try:
+            self.api.answer(self, request)
+        except ApiError as error:
+            self.send(request, error.code, to_json(error.status) + b"\n")
+        return request.headers.get("connection", "").lower() != "close"
+
+    def put(self, data):
+        if not self.split:
+            self.sock.sendall(data)
+            return
+        for i in range(len(data)):
+            self.sock.sendall(data[i:i + 1])
+
+    def head(self, request, code, headers):
+        request.status = code
+        lines = [f"HTTP/1.1 {code} {HTTP_REASONS[code]}",
+                 "Audit-Id: " + str(uuid.uuid4()),
+                 "Cache-Control: no-cache, private",
+                 "Date: " + email.utils.formatdate(self.api.now(),
+                                                   usegmt=True)]
+        lines += [f"{k}: {v}" for k, v in headers.items()]
+        self.put("\r\n".join(lines + ["", ""]).encode())
+
+    def send(self, request, code, body, headers=None, part=None,
+             kind="application/json"):
+        """A whole answer; with part, only so many bytes of its body."""
+        head = {"Content-Type": kind, "Content-Length": len(body)}
+        head.update(headers or {})
+        self.head(request, code, head)
+        self.put(body if part is None else body[:part])
+
+    def chunk(self, data):
+        if self.split:
+            for i in range(len(data)):
+                self.sock.sendall(b"1\r\n" + data[i:i + 1] + b"\r\n")
+        else:
+            self.sock.sendall(b"%x\r\n%s\r\n" % (len(data), data))
+
+    def gone(self):
+        """Has the client closed?  (It sends nothing while it waits.)"""
+        try:
+            ready, _, _ = select.select([self.sock], [], [], 0)
+            return bool(ready) and not self.sock.recv(1, socket.MSG_PEEK)
+        except (OSError, ValueError):
+            return True
+
+    def hang(self):
+        """Until the client gives up or the server stops; then the end."""
+        while not self.api.stopping and not self.gone():
+            time.sleep(0.02)
+        raise Hangup()
+
+
+# --- the server ------------------------------------------------------------
+
+class ScriptedApi:
+    """The server.  `url` is where it listens.
+
+    bookmark_s      seconds between bookmarks of a watch (default 60)
+    clock_offset    seconds added to its clock (Date, creationTimestamp)
+    token           if set, a request without this bearer token gets a 401
+    requests        every Request since the start, oldest first
+    """
+
+    def __init__(self, bookmark_s=60.0, clock_offset=0.0, token=None):
+        self.store = Store()
+        self.bookmark_s = bookmark_s
+        self.clock_offset = clock_offset
+        self.token = token
+        self.requests = []
+        self.stopping = False
+        self._faults = []
+        self._unserved = set()
+        self._epoch = {r: 0 for r in RESOURCES}    # drop_watches counts it
+        self._pages = {}            # continue token: (rv, objects left)
+        self._lock = threading.RLock()
+        self._connections = {}
+        self._accepted = 0
+        self._socket = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self.port = self._socket.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def stop(self):
+        """Closes every connection and the port."""
+        self.stopping = True
+        with self.store.changed:
+            self.store.changed.notify_all()
+        try:
+            self._socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        self._socket.close()
+        self.cut_connections()
+
+    def now(self):
+        """Its clock: seconds since 1970."""
+        return time.time() + self.clock_offset
+
+    def stamp(self, offset=0.0):
+        """Its time as RFC 3339, `offset` seconds from now."""
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ",
+                             time.gmtime(self.now() + offset))
+
+    def write_kubeconfig(self, path):
+        """A kubeconfig (JSON is YAML) whose one context leads here."""
+        user = {"token": self.token} if self.token else {}
+        config = {
+            "apiVersion": "v1", "kind": "Config", "current-context": "s",
+            "clusters": [{"name": "s", "cluster": {"server": self.url}}],
+            "users": [{"name": "s", "user": user}],
+            "contexts": [{"name": "s",
+                          "context": {"cluster": "s", "user": "s"}}],
+        }
+        with open(path, "w", encoding="utf-8") as out:
+            json.dump(config, out, indent=2)
+
+    # --- objects, for tests ------------------------------------------------
+
+    def create(self, resource, name, labels=None, annotations=None,
+               owners=None, spec=None, status=None, created=None, **meta):
+        """Stores a new object and returns it.  created: RFC 3339, default
+        now; further keywords go into its metadata."""
+        group, version, kind = RESOURCES[resource]
+        metadata = {"name": name, "uid": str(uuid.uuid4()),
+                    "creationTimestamp": created or self.stamp(),
+                    "generation": 1}
+        metadata.update(meta)
+        for key, value in (("labels", labels), ("annotations", annotations),
+                           ("ownerReferences", owners)):
+            if value:
+                metadata[key] = value
+        obj = {"apiVersion": f"{group}/{version}" if group else version,
+               "kind": kind, "metadata": metadata, "spec": spec or {},
+               "status": status or {}}
+        with self.store.changed:
+            if name in self.store.objects[resource]:
+                raise ValueError(f"{resource} {name} exists")
+            return self.store.put(resource, "ADDED", obj)
+
+    @staticmethod
+    def owner(claim):
+        """The ownerReference that Karpenter sets on a Node for its claim."""
+        return {"apiVersion": claim["apiVersion"], "kind": claim["kind"],
+                "name": claim["metadata"]["name"],
+                "uid": claim["metadata"]["uid"], "blockOwnerDeletion": True}
+
+    def get(self, resource, name):
+        """The object as it is now, or None."""
+        with self.store.changed:
+            return copy.deepcopy(self.store.objects[resource].get(name))
+
+    def names(self, resource):
+        with self.store.changed:
+            return sorted(self.store.objects[resource])
+
+    def annotations(self, resource, name):
+        return (self.get(resource, name) or {}).get("metadata", {}).get(
+            "annotations", {})
+
+    def change(self, resource, name, patch):
+        """A merge patch by the test itself; None removes a key."""
+        with self.store.changed:
+            old = self.store.find(resource, name)
+            return self.store.put(resource, "MODIFIED",
+                                  merge_patch(old, patch))
+
+    def patch_meta(self, resource, name, **meta):
+        """patch_meta("nodes", "a", annotations={"k": "v", "gone": None})"""
+        return self.change(resource, name, {"metadata": meta})
+
+    def set_status(self, resource, name, **status):
+        """set_status("nodeclaims", "c", nodeName="a", conditions=[...])"""
+        return self.change(resource, name, {"status": status})
+
+    def delete(self, resource, name):
+        """Gone at once.  (A deletion that waits for finalizers is
+        patch_meta(..., deletionTimestamp=api.stamp()).)"""
+        with self.store.changed:
+            return self.store.put(resource, "DELETED",
+                                  self.store.find(resource, name))
+
+    # --- faults ------------------------------------------------------------
+
+    def fault(self, resource, verb, kind, **options):
+        """Switches a fault of FAULTS on for list, watch, get or patch ("*":
+        all) of a resource ("*": all).  times=N: only for the next N."""
+        if kind not in FAULTS:
+            raise ValueError(f"no fault {kind!r}: {', '.join(FAULTS)}")
+        fault = Fault(resource, verb, kind, **options)
+        with self.store.changed:
+            self._faults.append(fault)
+            self.store.changed.notify_all()
+        return fault
+
+    def clear(self, fault=None):
+        """Switches one fault off, or all.  A connection that hangs goes on
+        hanging; a silent watch says what it has kept back."""
+        with self.store.changed:
+            self._faults = [f for f in self._faults
+                            if fault is not None and f is not fault]
+            self.store.changed.notify_all()
+
+    def serve(self, resource, served=True):
+        """Is the CRD there?  While not: plain-text 404, watches end."""
+        with self.store.changed:
+            (self._unserved.discard if served
+             else self._unserved.add)(resource)
+        self.drop_watches(resource)
+
+    def drop_watches(self, resource):
+        """Ends the open watches of a resource, as a server may."""
+        with self.store.changed:
+            self._epoch[resource] += 1
+            self.store.changed.notify_all()
+
+    def cut_connections(self):
+        """Closes every connection at once, as a server that dies."""
+        with self._lock:
+            connections = list(self._connections.values())
+        for c in connections:
+            try:
+                c.sock.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def compact(self):
+        """Forgets history: a watch from before gets a 410 in its stream, a
+        `continue` from before a 410."""
+        with self.store.changed:
+            self.store.compacted = self.store.rv
+            self.store.history.clear()
+            self._pages.clear()
+
+    # --- what came ---------------------------------------------------------
+
+    def select(self, **fields):
+        """The requests whose fields are all equal to these."""
+        with self._lock:
+            return [r for r in self.requests
+                    if all(getattr(r, k) == v for k, v in fields.items())]
+
+    def count(self, **fields):
+        return len(self.select(**fields))
+
+    @staticmethod
+    def wait(condition, timeout=10.0):
+        """Until condition() is true; its value, or an AssertionError."""
+        end = time.monotonic() + timeout
+        while True:
+            value = condition()
+            if value:
+                return value
+            if time.monotonic() > end:
+                raise AssertionError(f"not within {timeout} s")
+            time.sleep(0.01)
+
+    # --- for Connection ----------------------------------------------------
+
+    def _accept(self):
+        while not self.stopping:
+            try:
+                sock, _ = self._socket.accept()
+            except OSError:
+                return
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with self._lock:
+                self._accepted += 1
+                c = Connection(self, sock, self._accepted)
+                self._connections[c.ident] = c
+            threading.Thread(target=c.run, daemon=True).start()
+
+    def forget(self, connection):
+        with self._lock:
+            self._connections.pop(connection.ident, None)
+
+    def record(self, request):
+        with self._lock:
+            self.requests.append(request)
+
+    def route(self, request):
+        """Fills in resource, name and verb, where the path has them."""
+        for resource, (group, version, _) in RESOURCES.items():
+            base = f"/apis/{group}/{version}" if group else "/api/" + version
+            full = f"{base}/{resource}"
+            if request.path != full and \
+                    not request.path.startswith(full + "/"):
+                continue
+            request.resource = resource
+            request.name = urllib.parse.unquote(request.path[len(full) + 1:])
+            if request.method == "PATCH":
+                request.verb = "patch"
+            elif request.name:
+                request.verb = "get"
+            elif request.query.get("watch") in ("1", "true"):
+                request.verb = "watch"
+            else:
+                request.verb = "list"
+
+    def _fault(self, request, *kinds, use=True):
+        """The first of these kinds that is on for this request; `use` counts
+        it against its times."""
+        with self.store.changed:
+            for f in self._faults:
+                if f.kind not in kinds or \
+                        f.resource not in ("*", request.resource) or \
+                        f.verb not in ("*", request.verb):
+                    continue
+                if use and f.times is not None:
+                    f.times -= 1
+                    if f.times <= 0:
+                        self._faults.remove(f)
+                return f
+        return None
+
+    def answer(self, c, request):
+        """Answers one request, with the faults that are on for it."""
+        if self.token is not None and request.headers.get(
+                "authorization") != "Bearer " + self.token:
+            raise ApiError(401, "Unauthorized")
+        if not request.resource or request.resource in self._unserved:
+            c.send(request, 404, b"404 page not found\n",
+                   {"X-Content-Type-Options": "nosniff"},
+                   kind="text/plain; charset=utf-8")
+            return
+        if (f := self._fault(request, "delay")) is not None:
+            time.sleep(f.seconds)
+        if self._fault(request, "hang") is not None:
+            c.hang()
+        if self._refused(c, request):
+            return
+        c.split = self._fault(request, "split") is not None
+        handler = {("GET", "list"): self._list, ("GET", "get"): self._get,
+                   ("GET", "watch"): self._watch,
+                   ("PATCH", "patch"): self._patch}.get(
+                       (request.method, request.verb))
+        if handler is None:
+            raise ApiError(405, "the server does not allow this method on "
+                           "the requested resource", {})
+        handler(c, request)
+
+    def _refused(self, c, request):
+        """The faults that are an answer of their own."""
+        f = self._fault(request, "429", "500", "401", "403")
+        if f is None:
+            return False
+        if f.kind == "500":
+            c.send(request, 500, b"<html><h1>500</h1></html>\n",
+                   kind="text/html")
+        elif f.kind == "429":
+            error = ApiError(429, "Too many requests, please try again later.")
+            c.send(request, 429, to_json(error.status) + b"\n",
+                   {"Retry-After": f.retry_after})
+        elif f.kind == "401":
+            raise ApiError(401, "Unauthorized")
+        else:
+            group = RESOURCES[request.resource][0]
+            raise ApiError(
+                403, f'{request.resource} is forbidden: User "holder" cannot '
+                f'{request.verb} resource "{request.resource}" in API group '
+                f'"{group}" at the cluster scope',
+                {"group": group, "kind": request.resource})
+        return True
+
+    def _form(self, request, is_list=False):
+        form = accept_form(request.headers.get("accept"), is_list)
+        if form is None:
+            raise ApiError(406, "only the following media types are accepted:"
+                           " application/json", {})
+        return form
+
+    def _send(self, c, request, value):
+        """A 200 with the faults that bodies can have."""
+        body = to_json(value) + b"\n"
+        if self._fault(request, "lost-reply") is not None:
+            c.hang()
+        if self._fault(request, "hang-middle") is not None:
+            c.send(request, 200, body, part=len(body) // 2)
+            c.hang()
+        if self._fault(request, "cut") is not None:
+            middle = body.find(b'"uid":', len(body) // 2)
+            c.send(request, 200, body,
+                   part=middle + 9 if middle > 0 else len(body) // 2)
+            raise Hangup()
+        c.send(request, 200, body)
+
+    def _get(self, c, request):
+        obj = self.store.find(request.resource, request.name)
+        self._send(c, request, shape(obj, self._form(request)))
+
+    # --- list --------------------------------------------------------------
+
+    def _page(self, request):
+        """(rv, objects from here on) of a first or a further page."""
+        token = request.query.get("continue")
+        if not token:
+            with self.store.changed:
+                held = self.store.objects[request.resource]
+                return self.store.rv, [held[n] for n in sorted(held)]
+        with self.store.changed:
+            page = self._pages.get(token)
+        if page is None or self._fault(request, "expired") is not None:
+            raise ApiError(410, EXPIRED_CONTINUE, cont=token)
+        return page
+
+    def _list(self, c, request):
+        form = self._form(request, is_list=True)
+        rv, left = self._page(request)
+        limit = int(request.query.get("limit", "0")) or len(left)
+        withheld = self._fault(request, "withhold", use=False)
+        if withheld is not None:
+            if request.query.get("continue"):
+                self._fault(request, "withhold")
+                c.hang()
+            limit = min(limit, len(left) // 2)
+        items, rest = left[:limit], left[limit:]
+        meta = {"resourceVersion": str(rv)}
+        if rest or withheld is not None:
+            token = base64.urlsafe_b64encode(to_json(
+                {"v": "meta.k8s.io/v1", "rv": rv,
+                 "start": str(uuid.uuid4())})).decode().rstrip("=")
+            with self.store.changed:
+                self._pages[token] = (rv, rest)
+            meta["continue"] = token
+            meta["remainingItemCount"] = len(rest)
+        self._send(c, request,
+                   list_body(request.resource, items, meta, form))
+
+    # --- watch -------------------------------------------------------------
+
+    def _watch(self, c, request):
+        form = self._form(request)
+        c.head(request, 200, {"Content-Type": "application/json",
+                              "Transfer-Encoding": "chunked"})
+        rv = int(request.query.get("resourceVersion") or "0")
+        with self.store.changed:
+            epoch = self._epoch[request.resource]
+            if rv == 0:
+                rv = self.store.rv
+                held = self.store.objects[request.resource]
+                first = [("ADDED", held[n]) for n in sorted(held)]
+            else:
+                first = []
+        for event, obj in first:
+            self._event(c, request, event, shape(obj, form))
+        self._stream(c, request, form, rv, epoch)
+        c.sock.sendall(b"0\r\n\r\n")
+
+    def _stream(self, c, request, form, rv, epoch):
+        """Events after rv, until the watch is over."""
+        start = time.monotonic()
+        end = start + float(request.query.get("timeoutSeconds") or 1800)
+        bookmarks = request.query.get("allowWatchBookmarks") in ("1", "true")
+        bookmark_at = start + self.bookmark_s
+        while not self.stopping and not c.gone():
+            now = time.monotonic()
+            if self._epoch[request.resource] != epoch or now >= end:
+                return
+            silent = self._fault(request, "silent", use=False) is not None
+            if not silent:
+                if rv < self.store.compacted or \
+                        self._fault(request, "expired") is not None:
+                    self._expire(c, request, rv)
+                    return
+                for rv, _, event, obj in self.store.after(
+                        request.resource, rv):
+                    self._event(c, request, event, shape(obj, form))
+                if bookmarks and now >= bookmark_at:
+                    rv = self._bookmark(c, request, form, rv)
+                    bookmark_at = now + self.bookmark_s
+            with self.store.changed:
+                if silent or not self.store.after(request.resource, rv):
+                    self.store.changed.wait(0.02)
+
+    def _bookmark(self, c, request, form, rv):
+        """The store's own version, if no event of ours is before it."""
+        group, version, kind = RESOURCES[request.resource]
+        with self.store.changed:
+            if self.store.after(request.resource, rv):
+                return rv
+            rv = self.store.rv
+        obj = {"kind": kind,
+               "apiVersion": f"{group}/{version}" if group else version,
+               "metadata": {"resourceVersion": str(rv),
+                            "creationTimestamp": None}}
+        self._event(c, request, "BOOKMARK", shape(obj, form))
+        return rv
+
+    def _expire(self, c, request, rv):
+        error = ApiError(410, f"too old resource version: {rv} "
+                         f"({self.store.rv})")
+        self._event(c, request, "ERROR", error.status)
+
+    def _event(self, c, request, event, obj):
+        line = to_json({"type": event, "object": obj}) + b"\n"
+        if self._fault(request, "cut") is not None:
+            c.chunk(line[:len(line) // 2])
+            raise Hangup()
+        if self._fault(request, "hang-middle") is not None:
+            c.chunk(line[:len(line) // 2])
+            c.hang()
+        c.chunk(line)
+
+    # --- patch -------------------------------------------------------------
+
+    def _patch(self, c, request):
+        kind = request.headers.get("content-type", "").split(";")[0]
+        form = self._form(request)
+        with self.store.changed:
+            old = self.store.find(request.resource, request.name)
+            new = self._patched(old, kind, request.body)
+            self._check_version(request, old, new)
+            if new != old:
+                old = self.store.put(request.resource, "MODIFIED", new)
+        self._send(c, request, shape(old, form))
+
+    @staticmethod
+    def _patched(old, kind, body):
+        if kind == "application/merge-patch+json":
+            if not isinstance(body, dict):
+                raise ApiError(400, "the merge patch is no object")
+            return merge_patch(old, body)
+        if kind != "application/json-patch+json":
+            raise ApiError(415, "the body of the request was in an unknown "
+                           "format - accepted media types include: "
+                           "application/json-patch+json, "
+                           "application/merge-patch+json", {})
+        if not isinstance(body, list):
+            raise ApiError(400, "the JSON patch is no array")
+        try:
+            return json_patch(old, body)
+        except (LookupError, ValueError) as why:
+            raise ApiError(422, REJECTED, {}) from why
+
+    @staticmethod
+    def _check_version(request, old, new):
+        asked = new["metadata"].get("resourceVersion")
+        if asked != old["metadata"]["resourceVersion"]:
+            group = RESOURCES[request.resource][0]
+            full = request.resource + ("." + group if group else "")
+            raise ApiError(
+                409, f'Operation cannot be fulfilled on {full} '
+                f'"{request.name}": the object has been modified; please '
+                "apply your changes to the latest version and try again",
+                {"name": request.name, "group": group,
+                 "kind": request.resource})
+        if new["metadata"].get("uid") != old["metadata"]["uid"]:
+            raise ApiError(409, "Precondition failed: UID in precondition",
+                           {})
+
+
+# --- self-test -------------------------------------------------------------
+
+PARTIAL = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
+NODES = "/api/v1/nodes"
+CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
+HOLD = "karpenter.sh/do-not-disrupt"
+POINTER = "/metadata/annotations/karpenter.sh~1do-not-disrupt"
+
+
+class Client:
+    """A keep-alive client without any help from an HTTP library, as half of
+    what it sees is not HTTP."""
+
+    def __init__(self, api, timeout=1.0):
+        self.sock = socket.create_connection(("127.0.0.1", api.port), timeout)
+        self.file = self.sock.makefile("rb")
+
+    def ask(self, method, path, body=None, accept="application/json",
+            kind="application/merge-patch+json"):
+        data = b"" if body is None else to_json(body)
+        self.sock.sendall((
+            f"{method} {path} HTTP/1.1\r\nHost: x\r\nAccept: {accept}\r\n"
+            f"Content-Type: {kind}\r\nContent-Length: {len(data)}\r\n\r\n"
+        ).encode() + data)
+        code = int(self.file.readline().split()[1])
+        self.headers = {}
+        while (line := self.file.readline().strip()):
+            key, _, value = line.decode().partition(": ")
+            self.headers[key] = value
+        if "Content-Length" not in self.headers:
+            return code, None
+        self.raw = self.file.read(int(self.headers["Content-Length"]))
+        try:
+            return code, json.loads(self.raw)
+        except ValueError:
+            return code, None
+
+    def line(self):
+        """The next chunks of a watch up to a line's end; None at its end."""
+        text = b""
+        while not text.endswith(b"\n"):
+            size = int(self.file.readline() or b"0", 16)
+            if size == 0:
+                self.file.readline()
+                return None
+            text += self.file.read(size)
+            self.file.read(2)
+        return json.loads(text)
+
+
+def fill(api, n=5):
+    for i in range(n):
+        api.create("nodes", f"n{i}", labels={"karpenter.sh/nodepool": "p"})
+        api.create("nodeclaims", f"c{i}")
+
+
+def test_lists(api):
+    fill(api)
+    c = Client(api)
+    code, page = c.ask("GET", NODES + "?limit=3",
+                       accept=PARTIAL.format("List"))
+    assert code == 200 and page["kind"] == "PartialObjectMetadataList"
+    assert page["items"][0]["kind"] == "PartialObjectMetadata"
+    assert "spec" not in page["items"][0]
+    api.delete("nodes", "n4")       # a page shows its own version
+    code, rest = c.ask("GET", f"{NODES}?limit=3&continue="
+                       + page["metadata"]["continue"])
+    assert [i["metadata"]["name"] for i in rest["items"]] == ["n3", "n4"]
+    assert rest["metadata"]["resourceVersion"] == \
+        page["metadata"]["resourceVersion"]
+    code, claims = c.ask("GET", CLAIMS)
+    assert list(claims) == ["apiVersion", "items", "kind", "metadata"]
+    assert abs(email.utils.parsedate_to_datetime(
+        c.headers["Date"]).timestamp() - api.now()) < 2
+    code, _ = c.ask("GET", NODES, accept=PARTIAL.format(""))
+    assert code == 406
+    assert len({r.connection for r in api.requests}) == 1
+
+
+def test_writes(api):
+    node = api.create("nodes", "a")["metadata"]
+    c = Client(api)
+    patch = {"metadata": {"resourceVersion": node["resourceVersion"],
+                          "annotations": {HOLD: "true"}}}
+    assert c.ask("PATCH", NODES + "/a", patch)[0] == 200
+    assert api.annotations("nodes", "a") == {HOLD: "true"}
+    code, status = c.ask("PATCH", NODES + "/a", patch)
+    assert code == 409 and status["reason"] == "Conflict"
+    ops = [{"op": "test", "path": "/metadata/uid", "value": node["uid"]},
+           {"op": "test", "path": POINTER, "value": "true"},
+           {"op": "remove", "path": POINTER}]
+    kind = "application/json-patch+json"
+    assert c.ask("PATCH", NODES + "/a", ops, kind=kind)[0] == 200
+    assert "annotations" not in api.get("nodes", "a")["metadata"]
+    code, status = c.ask("PATCH", NODES + "/a", ops, kind=kind)
+    assert (code, status["reason"], status["message"]) == \
+        (422, "Invalid", REJECTED)
+    code, status = c.ask("GET", CLAIMS + "/none")
+    assert code == 404 and status["details"]["group"] == "karpenter.sh"
+    assert c.ask("PATCH", NODES + "/a", {}, kind="text/plain")[0] == 415
+    assert c.ask("PUT", NODES + "/a", {})[0] == 405
+
+
+def test_watch(api):
+    api.bookmark_s = 0.1
+    rv = int(api.create("nodes", "a")["metadata"]["resourceVersion"])
+    api.patch_meta("nodes", "a", annotations={"k": "v"})
+    c = Client(api)
+    path = f"{NODES}?watch=1&allowWatchBookmarks=true&timeoutSeconds=1"
+    c.ask("GET", f"{path}&resourceVersion={rv}", accept=PARTIAL.format(""))
+    line = c.line()
+    assert line["type"] == "MODIFIED" and "spec" not in line["object"]
+    api.create("nodeclaims", "c")
+    line = c.line()
+    assert line["type"] == "BOOKMARK", line
+    assert line["object"]["metadata"]["resourceVersion"] == str(rv + 2)
+    fault = api.fault("nodes", "watch", "silent")
+    api.delete("nodes", "a")
+    time.sleep(0.1)
+    api.clear(fault)
+    assert c.line()["type"] == "DELETED"
+    while (line := c.line()) is not None:
+        assert line["type"] == "BOOKMARK"
+    api.fault("nodes", "watch", "split", times=1)
+    c.ask("GET", f"{path}&resourceVersion={rv}")
+    assert c.line()["object"]["kind"] == "Node"
+    api.fault("nodes", "watch", "expired", times=1)
+    line = c.line()
+    while line["type"] != "ERROR":
+        line = c.line()
+    assert line["object"]["code"] == 410 and c.line() is None
+    api.compact()
+    c.ask("GET", f"{path}&resourceVersion={rv}")
+    assert c.line()["object"]["reason"] == "Expired"
+
+
+def hangs(api, method, path, body=None):
+    """Asks on a connection of its own; True if no whole answer comes."""
+    c = Client(api, timeout=0.15)
+    try:
+        code, _ = c.ask(method, path, body)
+        return "Content-Length" in c.headers and \
+            len(c.raw) < int(c.headers["Content-Length"])
+    except (TimeoutError, OSError):
+        return True
+
+
+def test_faults(api):
+    fill(api)
+    c = Client(api)
+    for kind, code in (("429", 429), ("500", 500), ("401", 401),
+                       ("403", 403)):
+        api.fault("*", "list", kind, times=1)
+        assert c.ask("GET", NODES)[0] == code
+        if code == 429:
+            assert c.headers["Retry-After"] == "1"
+    token = c.ask("GET", NODES + "?limit=1")[1]["metadata"]["continue"]
+    api.fault("nodes", "list", "expired", times=1)
+    code, status = c.ask("GET", f"{NODES}?limit=1&continue={token}")
+    assert code == 410 and status["metadata"]["continue"]
+    for kind in ("hang", "hang-middle", "cut"):
+        fault = api.fault("nodes", "list", kind)
+        assert hangs(api, "GET", NODES), kind
+        assert c.ask("GET", CLAIMS)[0] == 200
+        api.clear(fault)
+    api.fault("nodes", "patch", "lost-reply", times=1)
+    assert hangs(api, "PATCH", NODES + "/n0",
+                 {"metadata": {"annotations": {"k": "v"}}})
+    assert api.annotations("nodes", "n0") == {"k": "v"}
+    fault = api.fault("nodes", "list", "withhold")
+    page = c.ask("GET", NODES)[1]
+    assert len(page["items"]) == 2
+    path = f"{NODES}?continue={page['metadata']['continue']}"
+    assert hangs(api, "GET", path)
+    api.clear()
+    assert len(c.ask("GET", path)[1]["items"]) == 3
+    api.serve("nodeclaims", False)
+    assert c.ask("GET", CLAIMS) == (404, None)
+    assert c.raw == b"404 page not found\n"
+    assert api.count(verb="patch", resource="nodes") == 1
+
+
+def test_token(api):
+    api.token = "t"
+    code, status = Client(api).ask("GET", NODES)
+    assert code == 401 and status["reason"] == "Unauthorized"
+
+
+def selftest():
+    for test in (test_lists, test_writes, test_watch, test_faults,
+                 test_token):
+        with ScriptedApi() as api:
+            test(api)
+    print("scripted_api: 5 tests passed")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--selftest", action="store_true")
+    if parser.parse_args().selftest:
+        selftest()
+        return
+    with ScriptedApi() as api:
+        print(api.port, flush=True)
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kube_fixture.h"
+
+#include "core/limits.h"
+
+/* Streams: bodies as they come, and every way in which they end. */
+
+#define LIST                                                                   \
+	"{\"kind\":\"NodeList\",\"items\":[{\"metadata\":{\"name\":\"a\"}}],"  \
+	"\"metadata\":{\"resourceVersion\":\"10\"}}"
+#define BIG (10u << 20)
+
+/* --- scripts -------------------------------------------------------------- */
+
+static bool
+odd_cuts(struct scripted_peer *p, void *ctx)
+{
+	char text[512];
+	size_t n, cut = 1;
+
+	(void)ctx;
+	n = (size_t)snprintf(text, sizeof(text),
+			     "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n%s",
+			     strlen(LIST), LIST);
+	for (size_t at = 0; at < n; at += cut, cut = cut % 5 + 1)
+		if (!scripted_send(p, text + at, n - at < cut ? n - at : cut) ||
+		    (at % 16 == 0 && usleep(500) != 0))
+			return false;
+	return true;
+}
+
+static bool
+chunked(struct scripted_peer *p, void *ctx)
+{
+	(void)ctx;
+	return scripted_puts(p, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked"
+				"\r\n\r\n3\r\nabc\r\n") &&
+	       scripted_puts(p, "2;x=y\r\nde\r\n0\r\nDate: x\r\n\r\n");
+}
+
+static bool
+early_hints(struct scripted_peer *p, void *ctx)
+{
+	(void)ctx;
+	return scripted_puts(p, "HTTP/1.1 103 Early Hints\r\n"
+				"Retry-After: 9\r\n\r\n") &&
+	       scripted_reply(p, "200 OK", "", "abc");
+}
+
+static bool
+said(struct scripted_peer *p, void *ctx)
+{
+	(void)scripted_puts(p, ctx);
+	return false;
+}
+
+static bool
+big_line(struct scripted_peer *p, void *ctx)
+{
+	static char block[1u << 20];
+	char head[128];
+
+	(void)snprintf(head, sizeof(head),
+		       "HTTP/1.1 %s\r\nContent-Length: "
+		       "%u\r\n\r\n",
+		       (const char *)ctx, BIG);
+	memset(block, 'x', sizeof(block));
+	if (!scripted_puts(p, head))
+		return false;
+	for (size_t n = 0; n < BIG; n += sizeof(block))
+		if (!scripted_send(p, block, sizeof(block)))
+			return false;
+	return true;
+}
+
+static bool
+endless_head(struct scripted_peer *p, void *ctx)
+{
+	char line[1024];
+
+	(void)ctx;
+	memset(line, 'x', sizeof(line));
+	memcpy(line, "X-Y: ", 5);
+	memcpy(line + sizeof(line) - 2, "\r\n", 2);
+	if (!scripted_puts(p, "HTTP/1.1 200 OK\r\n"))
+		return false;
+	for (int i = 0; i < 200; i++)
+		if (!scripted_send(p, line, sizeof(line)))
+			return false;
+	return scripted_hang(p);
+}
+
+static bool
+redirect(struct scripted_peer *p, void *ctx)
+{
+	(void)ctx;
+	return scripted_reply(p, "302 Found", "Location: /elsewhere\r\n",
+			      "moved");
+}
+
+static bool
+html(struct scripted_peer *p, void *ctx)
+{
+	(void)ctx;
+	return scripted_reply(p, "500 Internal Server Error",
+			      "Content-Type: text/html\r\n", "<h1>no</h1>");
+}
+
+static bool
+hang(struct scripted_peer *p, void *ctx)
+{
+	(void)ctx;
+	return scripted_hang(p);
+}
+
+static bool
+hang_after_line(struct scripted_peer *p, void *ctx)
+{
+	(void)ctx;
+	return scripted_puts(p, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked"
+				"\r\n\r\n3\r\n{}\n\r\n") &&
+	       scripted_hang(p);
+}
+
+/* --- the ends a call can have --------------------------------------------- */
+
+static const struct end {
+	const char *name;
+	scripted_answer *answer;
+	const char *say;
+	int64_t timeout_ms, silent_ms;
+	bool refuse;
+	int status;
+	enum err_code code;
+	const char *text; /* in the error, or else the whole body */
+	size_t bytes;	  /* of the body, where text is NULL */
+} ends[] = {
+	{"a list in odd cuts", odd_cuts, .status = 200, .text = LIST},
+	{"chunks and a trailer", chunked, .status = 200, .text = "abcde"},
+	{"an early hint", early_hints, .status = 200, .text = "abc"},
+	{"until the connection ends", said, "HTTP/1.1 200 OK\r\n\r\nabc",
+	 .status = 200, .text = "abc"},
+	{"a length too short", said,
+	 "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nabc", .status = 200,
+	 .text = "ab"},
+	{"a length too long", said,
+	 "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabc", .status = 200,
+	 .code = ERR_CUT, .text = "was cut"},
+	{"a length that is none", said,
+	 "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\nabc", .status = 0,
+	 .code = ERR_SYSTEM, .text = "no API server"},
+	{"cut inside a chunk", said,
+	 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nab",
+	 .status = 200, .code = ERR_CUT, .text = "was cut"},
+	{"a chunk that is none", said,
+	 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+	 .status = 200, .code = ERR_CUT, .text = "was cut"},
+	{"cut inside the head", said, "HTTP/1.1 200 OK\r\nContent-Le",
+	 .code = ERR_CUT, .text = "was cut"},
+	{"no answer at all", said, "", .code = ERR_CUT, .text = "was cut"},
+	{"no HTTP", said, "SSH-2.0-OpenSSH_9.2\r\n", .code = ERR_SYSTEM,
+	 .text = "no API server"},
+	{"500 with HTML", html, .status = 500, .text = "<h1>no</h1>"},
+	{"a redirect", redirect, .status = 302, .text = "moved"},
+	{"10 MB for the sink", big_line, "200 OK", .status = 200, .bytes = BIG},
+	{"10 MB of error", big_line, "500 No", .status = 500, .code = ERR_LIMIT,
+	 .text = "(HTTP 500) has more than 65536"},
+	{"an endless head", endless_head, .code = ERR_LIMIT,
+	 .text = "the head of the answer"},
+	{"a sink that refuses", odd_cuts, .refuse = true, .status = 200,
+	 .code = ERR_INPUT, .text = "not to my taste"},
+	{"never an answer", hang, .timeout_ms = 150, .code = ERR_TIMEOUT,
+	 .text = "no whole answer within 150 ms"},
+	{"half an answer", hang_after_line, .timeout_ms = 150, .status = 200,
+	 .code = ERR_TIMEOUT, .text = "no whole answer within 150 ms"},
+	{"a watch gone silent", hang_after_line, .silent_ms = 150,
+	 .status = 200, .code = ERR_TIMEOUT, .text = "silent for 150 ms"},
+	{"never a byte", hang, .silent_ms = 150, .code = ERR_TIMEOUT,
+	 .text = "silent for 150 ms"},
+};
+
+static void
+check_body(const struct end *t, const struct seen *seen,
+	   const struct kube_reply *reply)
+{
+	const char *body = t->status / 100 == 2 ? seen->bytes : reply->body;
+	size_t n = t->status / 100 == 2 ? seen->n : reply->body_bytes;
+
+	if (t->text == NULL) {
+		ck_assert_uint_eq(n, t->bytes);
+		return;
+	}
+	ck_assert_uint_eq(n, strlen(t->text));
+	ck_assert_str_eq(body, t->text);
+}
+
+START_TEST(test_ends)
+{
+	const struct end *t = &ends[_i];
+	struct kube_request q = get(t->timeout_ms);
+	struct seen seen = {.refuse = t->refuse};
+	struct kube_reply reply;
+	struct fixture f;
+	struct err e = {0};
+	int rc;
+
+	q.silent_ms = t->silent_ms;
+	fixture_server(&f, NULL, t->answer, (void *)(uintptr_t)t->say);
+	fixture_kube(&f);
+	rc = kube_stream_run(f.stream, &q, seen_sink, seen_opened, &seen,
+			     &reply, &e);
+	ck_assert_msg(rc == (t->code == ERR_NONE ? 0 : -1), "%s: %s", t->name,
+		      e.text);
+	ck_assert_msg(e.code == t->code, "%s: code %d: %s", t->name, e.code,
+		      e.text);
+	ck_assert_msg(reply.status == t->status, "%s: %d", t->name,
+		      reply.status);
+	ck_assert_msg(seen.opened == (t->status == 200), "%s", t->name);
+	if (rc == 0)
+		check_body(t, &seen, &reply);
+	else
+		ck_assert_msg(strstr(e.text, t->text) != NULL, "%s: %s",
+			      t->name, e.text);
+	ck_assert_uint_eq(f.server.requests, 1);
+	ck_assert_uint_eq(f.counters.rest_get[t->status], 1);
+	free(seen.bytes);
+	fixture_done(&f);
+}
+END_TEST
+
+/* --- stopped from another thread ------------------------------------------ */
+
+static void *
+cancel_soon(void *stream)
+{
+	(void)usleep(50000);
+	kube_stream_cancel(stream);
+	return NULL;
+}
+
+static void *
+nudge_soon(void *stream)
+{
+	(void)usleep(50000);
+	kube_stream_nudge(stream);
+	return NULL;
+}
+
+static int
+run_and(struct fixture *f, void *(*stop)(void *), struct err *e)
+{
+	struct kube_request q = get(0);
+	struct seen seen = {0};
+	struct kube_reply reply;
+	int64_t before = clock_boot_ms();
+	pthread_t t;
+	int rc;
+
+	(void)pthread_create(&t, NULL, stop, f->stream);
+	rc = kube_stream_run(f->stream, &q, seen_sink, NULL, &seen, &reply, e);
+	ck_assert_int_lt(clock_boot_ms() - before, 900);
+	(void)pthread_join(t, NULL);
+	free(seen.bytes);
+	return rc;
+}
+
+START_TEST(test_cancel)
+{
+	struct fixture f;
+	struct err e = {0};
+
+	fixture_server(&f, NULL, hang_after_line, NULL);
+	fixture_kube(&f);
+	ck_assert_int_eq(run_and(&f, cancel_soon, &e), -1);
+	ck_assert_int_eq(e.code, ERR_CANCELLED);
+	/* It stays in force: nothing is asked any more. */
+	ck_assert_int_eq(run_and(&f, cancel_soon, &e), -1);
+	ck_assert_int_eq(e.code, ERR_CANCELLED);
+	ck_assert_uint_eq(f.server.requests, 1);
+	ck_assert_uint_eq(f.counters.rest_get[0], 0);
+	fixture_done(&f);
+}
+END_TEST
+
+START_TEST(test_nudge)
+{
+	struct fixture f;
+	struct err e = {0};
+
+	fixture_server(&f, NULL, hang, NULL);
+	fixture_kube(&f);
+	/* One from before means an earlier call. */
+	kube_stream_nudge(f.stream);
+	for (unsigned i = 1; i <= 2; i++) {
+		ck_assert_int_eq(run_and(&f, nudge_soon, &e), -1);
+		ck_assert_int_eq(e.code, ERR_CANCELLED);
+		ck_assert_uint_eq(f.server.requests, i);
+	}
+	fixture_done(&f);
+}
+END_TEST
+
+START_TEST(test_refused)
+{
+	struct kube_request q = get(900);
+	struct kube_reply reply;
+	struct fixture f;
+	struct err e = {0};
+
+	fixture_server(&f, NULL, hang, NULL);
+	fixture_kube(&f);
+	scripted_stop(&f.server);
+	ck_assert_int_eq(
+		kube_stream_run(f.stream, &q, NULL, NULL, NULL, &reply, &e),
+		-1);
+	ck_assert_int_eq(e.code, ERR_SYSTEM);
+	ck_assert_ptr_nonnull(strstr(e.text, "Connection refused; is the API"));
+	ck_assert_int_eq(reply.status, 0);
+	ck_assert_uint_eq(f.counters.rest_get[0], 1);
+	scripted_start(&f.server, NULL, hang, NULL);
+	fixture_done(&f);
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *s = suite_create("edge/kube");
+	TCase *t = tcase_create("stream");
+
+	tcase_add_loop_test(t, test_ends, 0, sizeof(ends) / sizeof(ends[0]));
+	tcase_add_test(t, test_cancel);
+	tcase_add_test(t, test_nudge);
+	tcase_add_test(t, test_refused);
+	suite_add_tcase(s, t);
+	return run_suite(s);
+}

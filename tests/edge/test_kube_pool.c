@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kube_fixture.h"
+
+#include "core/limits.h"
+
+/* The pool: many calls, few connections, and none that poisons another. */
+
+#define WIDE 8
+#define CALLS 64
+
+static struct kube_pool *
+pool(struct fixture *f, unsigned n)
+{
+	struct err e = {0};
+	struct kube_pool *p = kube_pool_new(f->kube, n, &e);
+
+	ck_assert_msg(p != NULL, "%s", e.text);
+	return p;
+}
+
+/* --- 64 calls over 8 connections ------------------------------------------ */
+
+static bool
+echo_slowly(struct scripted_peer *p, void *ctx)
+{
+	(void)ctx;
+	(void)usleep(3000);
+	return scripted_reply(p, "200 OK", "", p->body);
+}
+
+START_TEST(test_many)
+{
+	struct kube_request q = {
+		.method = "PATCH", .path = "/x", .timeout_ms = 2000};
+	unsigned started = 0, done = 0;
+	bool seen[CALLS] = {false};
+	struct kube_reply reply;
+	struct kube_pool *p;
+	struct fixture f;
+	struct err e = {0};
+	uint64_t tag;
+	char body[32];
+
+	fixture_server(&f, NULL, echo_slowly, NULL);
+	fixture_kube(&f);
+	p = pool(&f, WIDE);
+	while (done < CALLS) {
+		for (; started < CALLS && kube_pool_room(p) > 0; started++) {
+			(void)snprintf(body, sizeof(body), "{\"n\":%u}",
+				       started);
+			q.body = body;
+			q.body_bytes = strlen(body);
+			ck_assert_int_eq(kube_pool_start(p, &q, started, &e),
+					 0);
+		}
+		kube_pool_wait(p, 1000);
+		while (kube_pool_finished(p, &tag, &reply, &e)) {
+			ck_assert_int_eq(e.code, ERR_NONE);
+			(void)snprintf(body, sizeof(body), "{\"n\":%u}",
+				       (unsigned)tag);
+			ck_assert_str_eq(reply.body, body);
+			ck_assert(!seen[tag]);
+			seen[tag] = true;
+			done++;
+		}
+	}
+	ck_assert_uint_eq(kube_pool_room(p), WIDE);
+	ck_assert_uint_eq(f.server.requests, CALLS);
+	ck_assert_uint_le(f.server.accepted, WIDE);
+	ck_assert_uint_eq(f.counters.rest_patch[200], CALLS);
+	kube_pool_free(p);
+	fixture_done(&f);
+}
+END_TEST
+
+START_TEST(test_room)
+{
+	struct kube_request q = get(900);
+	struct kube_pool *p;
+	struct fixture f;
+	struct err e = {0};
+
+	fixture_server(&f, NULL, echo_slowly, NULL);
+	fixture_kube(&f);
+	p = pool(&f, 1);
+	ck_assert_int_eq(kube_pool_start(p, &q, 1, &e), 0);
+	ck_assert_uint_eq(kube_pool_room(p), 0);
+	ck_assert_int_eq(kube_pool_start(p, &q, 2, &e), -1);
+	ck_assert_int_eq(e.code, ERR_LIMIT);
+	/* Cut in flight. */
+	kube_pool_free(p);
+	fixture_done(&f);
+}
+END_TEST
+
+/* --- a connection that hangs, or is closed while idle --------------------- */
+
+/* The first connection answers once, then never again. */
+static bool
+hang_once(struct scripted_peer *p, void *ctx)
+{
+	(void)ctx;
+	if (p->server->accepted == 1 && p->nth > 0)
+		return scripted_hang(p);
+	return scripted_reply(p, "200 OK", "", "{}");
+}
+
+START_TEST(test_hung)
+{
+	struct kube_request q = get(300);
+	struct kube_reply reply;
+	struct kube_pool *p;
+	struct fixture f;
+	struct err e;
+	int64_t before;
+
+	fixture_server(&f, NULL, hang_once, NULL);
+	fixture_kube(&f);
+	p = pool(&f, WIDE);
+	ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
+	before = clock_boot_ms();
+	e = pool_call(p, &q, &reply);
+	ck_assert_int_eq(e.code, ERR_TIMEOUT);
+	ck_assert_int_eq(reply.status, 0);
+	ck_assert_int_ge(clock_boot_ms() - before, 300);
+	ck_assert_int_lt(clock_boot_ms() - before, 700);
+	e = pool_call(p, &q, &reply);
+	ck_assert_msg(e.code == ERR_NONE, "%s", e.text);
+	ck_assert_int_eq(reply.status, 200);
+	ck_assert_uint_eq(f.server.accepted, 2);
+	ck_assert_uint_eq(f.counters.rest_get[0], 1);
+	kube_pool_free(p);
+	fixture_done(&f);
+}
+END_TEST
+
+static bool
+answer_and_close(struct scripted_peer *p, void *ctx)
+{
+	(void)ctx;
+	(void)scripted_reply(p, "200 OK", "", "{}");
+	return false;
+}
+
+START_TEST(test_closed_while_idle)
+{
+	struct kube_request q = get(900);
+	struct kube_reply reply;
+	struct kube_pool *p;
+	struct fixture f;
+
+	fixture_server(&f, NULL, answer_and_close, NULL);
+	fixture_kube(&f);
+	p = pool(&f, WIDE);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
+		(void)usleep(10000);
+	}
+	kube_pool_free(p);
+	fixture_done(&f);
+}
+END_TEST
+
+/* The first connection takes its second request and closes on it. */
+static bool
+close_on_second(struct scripted_peer *p, void *ctx)
+{
+	(void)ctx;
+	if (p->server->accepted == 1 && p->nth > 0)
+		return false;
+	return scripted_reply(p, "200 OK", "", "{}");
+}
+
+START_TEST(test_closed_on_request)
+{
+	struct kube_request q = get(900);
+	struct kube_reply reply;
+	struct kube_pool *p;
+	struct fixture f;
+	struct err e;
+
+	fixture_server(&f, NULL, close_on_second, NULL);
+	fixture_kube(&f);
+	p = pool(&f, WIDE);
+	ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
+	e = pool_call(p, &q, &reply);
+	ck_assert_msg(e.code == ERR_NONE, "%s", e.text);
+	/* It has arrived twice. */
+	ck_assert_uint_eq(f.server.requests, 3);
+	kube_pool_free(p);
+	fixture_done(&f);
+}
+END_TEST
+
+/* Idle for rest_ms, it lets go of its connections, and goes on. */
+START_TEST(test_rest)
+{
+	struct kube_request q = get(900);
+	struct kube_reply reply;
+	struct kube_pool *p;
+	struct fixture f;
+
+	fixture_server(&f, NULL, echo_slowly, NULL);
+	f.options.rest_ms = 50;
+	fixture_kube(&f);
+	p = pool(&f, WIDE);
+	ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
+	ck_assert_uint_eq(f.server.open, 1);
+	kube_pool_wait(p, 150);
+	for (int i = 0; i < 100 && f.server.open > 0; i++)
+		(void)usleep(1000);
+	ck_assert_uint_eq(f.server.open, 0);
+	ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
+	ck_assert_uint_eq(f.server.accepted, 2);
+	kube_pool_free(p);
+	fixture_done(&f);
+}
+END_TEST
+
+/* --- woken ---------------------------------------------------------------- */
+
+static void *
+wake_soon(void *pool_)
+{
+	(void)usleep(50000);
+	kube_pool_wake(pool_);
+	return NULL;
+}
+
+START_TEST(test_wake)
+{
+	struct kube_pool *p;
+	struct fixture f;
+	int64_t before;
+	pthread_t t;
+
+	fixture_server(&f, NULL, echo_slowly, NULL);
+	fixture_kube(&f);
+	p = pool(&f, WIDE);
+	for (int i = 0; i < 2; i++) {
+		before = clock_boot_ms();
+		(void)pthread_create(&t, NULL, wake_soon, p);
+		kube_pool_wait(p, 60000);
+		ck_assert_int_lt(clock_boot_ms() - before, 900);
+		(void)pthread_join(t, NULL);
+	}
+	/* One that came before the wait counts for it; then time does. */
+	kube_pool_wake(p);
+	kube_pool_wait(p, 60000);
+	before = clock_boot_ms();
+	kube_pool_wait(p, 100);
+	ck_assert_int_ge(clock_boot_ms() - before, 100);
+	kube_pool_free(p);
+	fixture_done(&f);
+}
+END_TEST
+
+/* --- bodies --------------------------------------------------------------- */
+
+static bool
+big(struct scripted_peer *p, void *ctx)
+{
+	size_t n = *(const size_t *)ctx;
+	char *body = malloc(n + 1);
+	bool ok;
+
+	memset(body, 'x', n);
+	body[n] = '\0';
+	ok = scripted_reply(p, "200 OK", "", body);
+	free(body);
+	return ok;
+}
+
+static const struct {
+	const char *name;
+	size_t bytes;
+	enum err_code code;
+} bodies[] = {
+	{"none", 0, ERR_NONE},
+	{"at the bound", ITEM_BYTES_MAX, ERR_NONE},
+	{"one past it", ITEM_BYTES_MAX + 1, ERR_LIMIT},
+	{"10 MB", 10u << 20, ERR_LIMIT},
+};
+
+START_TEST(test_body)
+{
+	struct kube_request q = get(2000);
+	size_t bytes = bodies[_i].bytes;
+	struct kube_reply reply;
+	struct kube_pool *p;
+	struct fixture f;
+	struct err e;
+
+	fixture_server(&f, NULL, big, &bytes);
+	fixture_kube(&f);
+	p = pool(&f, WIDE);
+	e = pool_call(p, &q, &reply);
+	ck_assert_msg(e.code == bodies[_i].code, "%s: %s", bodies[_i].name,
+		      e.text);
+	if (e.code == ERR_NONE)
+		ck_assert_uint_eq(strlen(reply.body), bytes);
+	kube_pool_free(p);
+	fixture_done(&f);
+}
+END_TEST
+
+/* --- 429 ------------------------------------------------------------------ */
+
+static bool
+too_many(struct scripted_peer *p, void *ctx)
+{
+	return scripted_reply(p, "429 Too Many Requests", ctx, "later");
+}
+
+#define DATE "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+
+static const struct {
+	const char *name, *headers;
+	int64_t ms;
+} waits[] = {
+	{"none", DATE, -1},
+	{"seconds", DATE "Retry-After: 7\r\n", 7000},
+	{"no wait", DATE "retry-after:0\r\n", 0},
+	{"a date", DATE "Retry-After: Sun, 06 Nov 1994 08:49:42 GMT\r\n", 5000},
+	{"a date before the Date header",
+	 "Retry-After: Sun, 06 Nov 1994 08:50:37 GMT\r\n" DATE, 60000},
+	{"a date that has passed",
+	 DATE "Retry-After: Sun, 06 Nov 1994 08:49:00 GMT\r\n", 0},
+	{"nonsense", DATE "Retry-After: soon\r\n", -1},
+	{"negative", DATE "Retry-After: -5\r\n", -1},
+	{"beyond a day", DATE "Retry-After: 99999999999999999999\r\n",
+	 86400000},
+	{"a date beyond a day",
+	 DATE "Retry-After: Sun, 06 Nov 2094 08:49:00 GMT\r\n", 86400000},
+};
+
+START_TEST(test_retry_after)
+{
+	struct kube_request q = get(900);
+	struct kube_reply reply;
+	struct kube_pool *p;
+	struct fixture f;
+
+	fixture_server(&f, NULL, too_many,
+		       (void *)(uintptr_t)waits[_i].headers);
+	fixture_kube(&f);
+	p = pool(&f, WIDE);
+	ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
+	ck_assert_int_eq(reply.status, 429);
+	ck_assert_str_eq(reply.body, "later");
+	ck_assert_msg(reply.retry_after_ms == waits[_i].ms, "%s: %lld",
+		      waits[_i].name, (long long)reply.retry_after_ms);
+	ck_assert_uint_eq(f.counters.rest_get[429], 1);
+	kube_pool_free(p);
+	fixture_done(&f);
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *s = suite_create("edge/kube_pool");
+	TCase *t = tcase_create("pool");
+
+	tcase_add_test(t, test_many);
+	tcase_add_test(t, test_room);
+	tcase_add_test(t, test_hung);
+	tcase_add_test(t, test_closed_while_idle);
+	tcase_add_test(t, test_closed_on_request);
+	tcase_add_test(t, test_rest);
+	tcase_add_test(t, test_wake);
+	tcase_add_loop_test(t, test_body, 0,
+			    sizeof(bodies) / sizeof(bodies[0]));
+	tcase_add_loop_test(t, test_retry_after, 0,
+			    sizeof(waits) / sizeof(waits[0]));
+	suite_add_tcase(s, t);
+	return run_suite(s);
+}

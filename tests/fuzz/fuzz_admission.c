@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fuzz/fuzz.h"
+
+#include <string.h>
+
+#include "core/limits.h"
+#include "wire/admission.h"
+#include "wire/json.h"
+
+static const struct rules rules[] = {
+	{.hold = {DEFAULT_HOLD_KEY, DEFAULT_HOLD_VALUE},
+	 .include = {1, {"*"}},
+	 .exclude = {1, {"batch-*"}}},
+	{.hold = {"example.com/keep~it", "yes=1"}, .include = {1, {"*"}}},
+};
+
+static void
+check(const struct rules *r, const uint8_t *data, size_t n)
+{
+	static const char *const allowed[] = {"response", "allowed"};
+	static const char *const patch[] = {"response", "patch"};
+	char reply[ADMISSION_REPLY_BYTES];
+	struct admission_fact f;
+	struct err e = {0};
+	struct buf b;
+
+	buf_init(&b, reply, sizeof(reply));
+	if (admission_answer(r, (const char *)data, n, 0, &b, &f, &e)) {
+		PROMISE(e.code == ERR_INPUT || e.code == ERR_LIMIT);
+		PROMISE(b.len == 0 && e.text[0] != '\0');
+		PROMISE(strchr(e.text, '\n') == NULL);
+		return;
+	}
+
+	AUTO_JSON root = json_parse(reply, b.len, &json_bounds_default, NULL);
+
+	PROMISE(json_says(root, "kind", "AdmissionReview"));
+	PROMISE(json_is_true(json_path(root, allowed, 2)));
+	PROMISE(f.verdict.patch == (json_path(root, patch, 2) != NULL));
+	PROMISE(!f.verdict.patch || (f.verdict.held && f.review.karpenter));
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	check(&rules[0], data, n);
+	check(&rules[1], data, n);
+	return 0;
+}

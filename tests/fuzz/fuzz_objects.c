@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fuzz/fuzz.h"
+
+#include <string.h>
+
+#include "core/utf8.h"
+#include "wire/objects.h"
+
+static void
+check_object(const struct object *o)
+{
+	PROMISE(o->name[0] != '\0' && o->uid[0] != '\0' && o->rv[0] != '\0');
+	PROMISE(o->kind == KIND_NODE || o->karpenter);
+	PROMISE(o->mark == MARK_ABSENT || o->karpenter);
+	PROMISE(o->mark != MARK_ABSENT || !o->has_former);
+	PROMISE(!o->has_former || o->former.key[0] != '\0' ||
+		o->former_hold == HOLD_ABSENT);
+	PROMISE((o->mark == MARK_TIME) == (o->mark_ms != STAMP_NONE));
+}
+
+static void
+check_line(const char *text, size_t n, enum kind kind,
+	   const struct hold_key *hold)
+{
+	enum watch_type type;
+	struct object o;
+	struct err e = {0};
+	int code;
+
+	if (watch_decode(text, n, kind, hold, &type, &o, &code, &e))
+		PROMISE(e.code == ERR_INPUT || e.code == ERR_LIMIT);
+	else if (type == WATCH_ERROR)
+		PROMISE(code >= 0 && code < 1000);
+	else if (type == WATCH_BOOKMARK)
+		PROMISE(o.rv[0] != '\0');
+	else
+		check_object(&o);
+	if (object_decode(text, n, kind, hold, &o, &e) == 0)
+		check_object(&o);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	static const struct hold_key holds[] = {
+		{DEFAULT_HOLD_KEY, DEFAULT_HOLD_VALUE},
+		{"example.com/keep", "yes"},
+	};
+	const char *text = (const char *)data;
+	char rv[RV_BYTES], cont[CONTINUE_BYTES];
+	struct status st;
+	struct err e = {0};
+
+	for (int i = 0; i < 4; i++)
+		check_line(text, n, i & 1 ? KIND_NODECLAIM : KIND_NODE,
+			   &holds[i / 2]);
+	if (list_meta_decode(text, n, rv, cont, &e) == 0)
+		PROMISE(rv[0] != '\0');
+	if (status_decode(text, n, &st))
+		for (const char *s = st.message; *s != '\0';) {
+			size_t len = utf8_len(s, strlen(s));
+
+			PROMISE(len > 0);
+			s += len;
+		}
+	return 0;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fuzz/fuzz.h"
+
+#include <string.h>
+
+#include "wire/split.h"
+
+/* What came of a stream, told as a sum over every item and its length. */
+struct outcome {
+	uint64_t sum;
+	size_t items, envelope;
+	int failed;
+	enum err_code code;
+};
+
+static uint64_t
+sum_add(uint64_t sum, const char *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		sum = (sum ^ (uint8_t)p[i]) * UINT64_C(0x100000001b3);
+	return (sum ^ n) * UINT64_C(0x100000001b3);
+}
+
+static int
+note_item(void *ctx, const char *bytes, size_t n, struct err *e)
+{
+	struct outcome *o = ctx;
+
+	(void)e;
+	PROMISE(n > 0);
+	o->sum = sum_add(o->sum, bytes, n);
+	o->items++;
+	return 0;
+}
+
+/* In pieces of `step`; each lies in memory of its own. */
+static struct outcome
+run(enum split_mode mode, const uint8_t *data, size_t n, size_t step)
+{
+	struct outcome o = {0};
+	struct split *s = split_new(mode, note_item, &o);
+	struct err e = {0};
+	const char *env;
+
+	for (size_t at = 0; at < n && !o.failed; at += step) {
+		size_t len = n - at < step ? n - at : step;
+		char *piece = malloc(len);
+
+		memcpy(piece, data + at, len);
+		o.failed = split_feed(s, piece, len, &e);
+		free(piece);
+	}
+	if (!o.failed)
+		o.failed = split_end(s, &e);
+	o.code = e.code;
+	env = split_envelope(s, &o.envelope);
+	PROMISE(env[o.envelope] == '\0');
+	if (!o.failed)
+		o.sum = sum_add(o.sum, env, o.envelope);
+	split_free(s);
+	return o;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	struct outcome whole, cut;
+	enum split_mode mode;
+	size_t step;
+
+	if (n < 2)
+		return 0;
+	mode = data[0] & 1 ? SPLIT_LINES : SPLIT_LIST;
+	step = (data[0] >> 1) + 1u;
+	whole = run(mode, data + 1, n - 1, n);
+	cut = run(mode, data + 1, n - 1, step);
+	PROMISE(whole.failed == cut.failed && whole.code == cut.code);
+	PROMISE(whole.items == cut.items && whole.sum == cut.sum);
+	return 0;
+}

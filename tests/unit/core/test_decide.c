@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/decide.h"
+#include "run.h"
+
+/*
+ * decide() is a function of two halves and a wish: here of every combination
+ * there is, against properties of design §4 and §5.
+ */
+
+#define HALVES (1 + 2 * 2 * 2 * 4 * 3 * 2)	/* absent, and all fields */
+
+static struct half
+half_at(int i)
+{
+	struct half h = {0};
+
+	if (i-- == 0)
+		return h;
+	h.present = true;
+	h.busy = i % 2 != 0;
+	h.spent = (i /= 2) % 2 != 0;
+	h.former = (i /= 2) % 2 != 0;
+	h.tenure = (enum tenure)((i /= 2) % 4);
+	h.hold = (enum hold)((i /= 4) % 3);
+	h.registered = (i /= 3) % 2 != 0;
+	return h;
+}
+
+/* Can an object be like this? (core/object.c) */
+static bool
+possible(const struct half *h, enum kind kind)
+{
+	if (!h->present)
+		return true;
+	if (kind == KIND_NODECLAIM && h->registered)
+		return false;
+	switch (h->tenure) {
+	case TENURE_FREE:
+		return h->hold == HOLD_ABSENT && !h->former;
+	case TENURE_PERSON:
+		return h->hold != HOLD_ABSENT && !h->former;
+	case TENURE_OURS:
+		return h->former || h->hold == HOLD_SAME;
+	default:
+		return h->former || h->hold != HOLD_SAME;
+	}
+}
+
+static const char *
+half_name(const struct half *h, char out[64])
+{
+	static const char *const tenures[] = {"free", "person", "ours",
+					      "yielded"};
+	static const char *const holds[] = {"absent", "same", "other"};
+
+	if (!h->present)
+		return "absent";
+	snprintf(out, 64, "%s hold=%s%s%s%s%s", tenures[h->tenure],
+		 holds[h->hold], h->busy ? " busy" : "",
+		 h->spent ? " spent" : "", h->former ? " former" : "",
+		 h->registered ? " registered" : "");
+	return out;
+}
+
+struct state {
+	struct half claim, node;
+	enum wish wish;
+};
+
+static const char *
+state_name(const struct state *s)
+{
+	static const char *const wishes[] = {"leave", "hold", "clear"};
+	static char out[200];
+	char a[64], b[64];
+
+	snprintf(out, sizeof(out), "claim (%s) node (%s) wish %s",
+		 half_name(&s->claim, a), half_name(&s->node, b),
+		 wishes[s->wish]);
+	return out;
+}
+
+typedef void property(const struct state *s, struct decision d);
+
+static void
+for_all(property *p)
+{
+	for (int i = 0; i < HALVES; i++) {
+		for (int k = 0; k < HALVES; k++) {
+			struct state s = {half_at(i), half_at(k), WISH_LEAVE};
+
+			if (!possible(&s.claim, KIND_NODECLAIM) ||
+			    !possible(&s.node, KIND_NODE))
+				continue;
+			for (int w = 0; w < 3; w++) {
+				s.wish = (enum wish)w;
+				p(&s, decide(&s.claim, &s.node, s.wish));
+			}
+		}
+	}
+}
+
+#define HOLDS_THAT(cond, s) ck_assert_msg(cond, "%s", state_name(s))
+
+static const struct half *
+target(const struct state *s, struct decision d)
+{
+	return d.on == KIND_NODE ? &s->node : &s->claim;
+}
+
+static bool
+marked(const struct half *h)
+{
+	return h->present &&
+	       (h->tenure == TENURE_OURS || h->tenure == TENURE_YIELDED);
+}
+
+/* --- properties ---------------------------------------------------------------- */
+
+static void
+is_sane(const struct state *s, struct decision d)
+{
+	HOLDS_THAT(d.act == ACT_NONE || d.act == ACT_HOLD ||
+			   d.act == ACT_CLEAR || d.act == ACT_UNMARK,
+		   s);
+	if (d.act == ACT_NONE)
+		return;
+	HOLDS_THAT(target(s, d)->present, s);
+	HOLDS_THAT(!target(s, d)->busy, s);
+	HOLDS_THAT(s->wish != WISH_LEAVE, s);
+}
+
+static void
+hold_is_right(const struct state *s, struct decision d)
+{
+	if (d.act != ACT_HOLD)
+		return;
+	HOLDS_THAT(s->wish == WISH_HOLD, s);
+	HOLDS_THAT(!decide_person(&s->claim, &s->node), s);
+	HOLDS_THAT(target(s, d)->tenure == TENURE_FREE, s);
+	HOLDS_THAT(!target(s, d)->spent, s);
+	HOLDS_THAT(d.on == KIND_NODE ||
+			   !(s->node.present && s->node.registered),
+		   s);
+	HOLDS_THAT(!d.release, s);
+}
+
+/* Only what carries our mark beside its hold loses the hold; what is yielded
+ * or a person's loses at most the mark. */
+static void
+clear_is_of_ours(const struct state *s, struct decision d)
+{
+	if (d.act == ACT_CLEAR)
+		HOLDS_THAT(target(s, d)->tenure == TENURE_OURS, s);
+	if (d.act == ACT_UNMARK)
+		HOLDS_THAT(marked(target(s, d)), s);
+	if (d.act == ACT_CLEAR && s->wish == WISH_HOLD)
+		HOLDS_THAT(target(s, d)->former, s);
+	if (d.act == ACT_CLEAR && s->wish == WISH_CLEAR)
+		HOLDS_THAT(d.release, s);
+}
+
+static void
+claim_goes_first(const struct state *s, struct decision d)
+{
+	if (s->wish != WISH_CLEAR || d.act == ACT_NONE || d.on != KIND_NODE)
+		return;
+	HOLDS_THAT(!marked(&s->claim), s);
+	HOLDS_THAT(!(s->claim.present && s->claim.busy), s);
+}
+
+/* design §4: hold without mark on the claim, both on the Node -> only the
+ * mark is dropped; a person's on the unregistered Node would be copied over. */
+static void
+taken_over_is_unmarked(const struct state *s, struct decision d)
+{
+	if (s->wish == WISH_LEAVE || d.act == ACT_NONE)
+		return;
+	if (s->claim.present && s->claim.tenure == TENURE_PERSON &&
+	    s->claim.hold == HOLD_SAME && !s->node.former &&
+	    d.on == KIND_NODE)
+		HOLDS_THAT(d.act == ACT_UNMARK, s);
+	if (s->node.present && s->node.tenure == TENURE_PERSON &&
+	    s->node.hold == HOLD_SAME && !s->node.registered &&
+	    !s->claim.former && d.on == KIND_NODECLAIM)
+		HOLDS_THAT(d.act == ACT_UNMARK, s);
+	if (d.act == ACT_UNMARK)
+		HOLDS_THAT(!d.release, s);
+}
+
+/* Nothing that could be done is left undone. */
+static void
+clear_is_live(const struct state *s, struct decision d)
+{
+	if (s->wish != WISH_CLEAR || s->claim.busy || s->node.busy)
+		return;
+	HOLDS_THAT((d.act != ACT_NONE) ==
+			   (marked(&s->claim) || marked(&s->node)),
+		   s);
+}
+
+static void
+hold_is_live(const struct state *s, struct decision d)
+{
+	const struct half *n = &s->node, *c = &s->claim;
+	bool node_free = n->present && n->tenure == TENURE_FREE;
+	bool claim_free = c->present && c->tenure == TENURE_FREE;
+
+	if (s->wish != WISH_HOLD || c->busy || n->busy || c->spent ||
+	    n->spent || decide_person(c, n))
+		return;
+	if (node_free || (claim_free && !(n->present && n->registered)))
+		HOLDS_THAT(d.act != ACT_NONE, s);
+}
+
+/* design §2, "a person has a say". */
+static void
+person_is_told(const struct state *s, struct decision d)
+{
+	bool say = false;
+
+	(void)d;
+	for (int i = 0; i < 2; i++) {
+		const struct half *h = i == 0 ? &s->claim : &s->node;
+
+		say = say || (h->present && (h->tenure == TENURE_PERSON ||
+					     h->tenure == TENURE_YIELDED));
+	}
+	HOLDS_THAT(decide_person(&s->claim, &s->node) == say, s);
+}
+
+/* What the write brings about. */
+static void
+apply(struct state *s, struct decision d)
+{
+	struct half *h = d.on == KIND_NODE ? &s->node : &s->claim;
+
+	switch (d.act) {
+	case ACT_HOLD:
+		h->tenure = TENURE_OURS;
+		h->hold = HOLD_SAME;
+		break;
+	case ACT_CLEAR:
+		if (!h->former)
+			h->hold = HOLD_ABSENT;
+		break;
+	default:
+		break;
+	}
+	if (d.act == ACT_HOLD)
+		return;
+	h->former = false;
+	h->tenure = h->hold == HOLD_ABSENT ? TENURE_FREE : TENURE_PERSON;
+}
+
+/* Few writes, and then no more: no ping-pong. */
+static void
+ends(const struct state *s, struct decision d)
+{
+	struct state now = *s;
+	int writes = 0;
+
+	(void)d;
+	now.claim.busy = now.node.busy = false;
+	for (;;) {
+		d = decide(&now.claim, &now.node, now.wish);
+		if (d.act == ACT_NONE)
+			break;
+		apply(&now, d);
+		HOLDS_THAT(++writes <= 4, s);
+	}
+	if (now.wish == WISH_CLEAR)
+		HOLDS_THAT(!marked(&now.claim) && !marked(&now.node), s);
+	if (now.wish == WISH_HOLD && now.node.present && !now.node.spent &&
+	    !decide_person(&now.claim, &now.node))
+		HOLDS_THAT(now.node.tenure == TENURE_OURS, s);
+}
+
+/* A person's hold survives every course of writes. */
+static void
+person_survives(const struct state *s, struct decision d)
+{
+	struct state now = *s;
+
+	now.claim.busy = now.node.busy = false;
+	for (int i = 0; i < 10; i++) {
+		d = decide(&now.claim, &now.node, now.wish);
+		if (d.act == ACT_NONE)
+			break;
+		apply(&now, d);
+	}
+	if (s->claim.present && s->claim.tenure == TENURE_PERSON)
+		HOLDS_THAT(s->claim.hold == now.claim.hold, s);
+	if (s->node.present && s->node.tenure == TENURE_PERSON)
+		HOLDS_THAT(s->node.hold == now.node.hold, s);
+}
+
+static const struct {
+	const char *name;
+	property *p;
+} properties[] = {
+	{"sane, and nothing on a busy half", is_sane},
+	{"hold only where nobody has a say", hold_is_right},
+	{"clear only what is ours", clear_is_of_ours},
+	{"claim before Node", claim_goes_first},
+	{"taken over: the mark alone", taken_over_is_unmarked},
+	{"every mark is cleared", clear_is_live},
+	{"what can be held is held", hold_is_live},
+	{"who has a say", person_is_told},
+	{"a fixed point is reached", ends},
+	{"a person's hold survives", person_survives},
+};
+
+START_TEST(holds_for_all)
+{
+	for_all(properties[_i].p);
+}
+END_TEST
+
+/* --- single rows, in the words of design §4's last table -------------------------- */
+
+#define FREE {.present = true}
+#define OURS {.present = true, .tenure = TENURE_OURS, .hold = HOLD_SAME}
+#define THEIRS {.present = true, .tenure = TENURE_PERSON, .hold = HOLD_SAME}
+#define STRIPPED {.present = true, .tenure = TENURE_YIELDED}
+#define ABSENT {.present = false}
+
+static const struct {
+	const char *row;
+	struct state s;
+	enum act act;
+	enum kind on;
+} rows[] = {
+	{"hold on claim, both on Node", {THEIRS, OURS, WISH_HOLD}, ACT_UNMARK,
+	 KIND_NODE},
+	{"the same when quiet", {THEIRS, OURS, WISH_CLEAR}, ACT_UNMARK,
+	 KIND_NODE},
+	{"mark removed from the unregistered Node",
+	 {OURS, THEIRS, WISH_HOLD}, ACT_UNMARK, KIND_NODECLAIM},
+	{"mark removed from the registered Node",
+	 {OURS, {.present = true, .tenure = TENURE_PERSON, .hold = HOLD_SAME,
+		 .registered = true}, WISH_CLEAR}, ACT_CLEAR, KIND_NODECLAIM},
+	{"hold removed: respected", {FREE, STRIPPED, WISH_HOLD}, ACT_NONE,
+	 KIND_NODE},
+	{"hold removed: mark dropped at release",
+	 {FREE, STRIPPED, WISH_CLEAR}, ACT_UNMARK, KIND_NODE},
+	{"stripped both: held again", {FREE, FREE, WISH_HOLD}, ACT_HOLD,
+	 KIND_NODECLAIM},
+	{"Node alone", {ABSENT, FREE, WISH_HOLD}, ACT_HOLD, KIND_NODE},
+	{"claim alone", {FREE, ABSENT, WISH_HOLD}, ACT_HOLD, KIND_NODECLAIM},
+	{"former hold", {ABSENT, {.present = true, .tenure = TENURE_OURS,
+				  .former = true}, WISH_HOLD},
+	 ACT_CLEAR, KIND_NODE},
+	{"nothing there", {ABSENT, ABSENT, WISH_CLEAR}, ACT_NONE, KIND_NODE},
+};
+
+START_TEST(row)
+{
+	const struct state *s = &rows[_i].s;
+	struct decision d = decide(&s->claim, &s->node, s->wish);
+
+	ck_assert_msg(d.act == rows[_i].act, "%s: act %d", rows[_i].row,
+		      d.act);
+	if (d.act != ACT_NONE)
+		ck_assert_msg(d.on == rows[_i].on, "%s", rows[_i].row);
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *s = suite_create("decide");
+	TCase *c = run_case(s, "all"), *r = run_case(s, "rows");
+
+	tcase_add_loop_test(c, holds_for_all, 0,
+			    sizeof(properties) / sizeof(properties[0]));
+	tcase_add_loop_test(r, row, 0, sizeof(rows) / sizeof(rows[0]));
+	return run_suite(s);
+}

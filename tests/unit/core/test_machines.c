@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/machines.h"
+#include "objects.h"
+#include "run.h"
+
+#define NOW 1000000000000
+
+static struct machines table;
+
+static void
+setup(void)
+{
+	ck_assert_int_eq(machines_init(&table, 64), 0);
+}
+
+static void
+teardown(void)
+{
+	machines_done(&table);
+}
+
+static uint32_t
+put(const struct object *o)
+{
+	struct touched t = {0};
+
+	return machines_put(&table, o, NOW, &t);
+}
+
+static void
+drop(uint32_t id)
+{
+	struct touched t = {0};
+
+	machines_drop(&table, id, &t);
+}
+
+static void
+assert_machine(uint32_t claim, uint32_t node)
+{
+	ck_assert_uint_eq(table.at[claim].peer, node);
+	ck_assert_uint_eq(table.at[node].peer, claim);
+	ck_assert_uint_eq(machines_head(&table, node), claim);
+	ck_assert_uint_eq(machines_head(&table, claim), claim);
+	ck_assert_ptr_eq(machines_claim(&table, claim), &table.at[claim]);
+	ck_assert_ptr_eq(machines_node(&table, claim), &table.at[node]);
+}
+
+static void
+assert_alone(uint32_t id)
+{
+	ck_assert_uint_eq(table.at[id].peer, NO_ID);
+	ck_assert_uint_eq(machines_head(&table, id), id);
+}
+
+static bool
+touches(const struct touched *t, uint32_t id)
+{
+	for (uint32_t i = 0; i < t->n; i++)
+		if (t->id[i] == id)
+			return true;
+	return false;
+}
+
+/* --- linking ----------------------------------------------------------------- */
+
+/* By owner uid, by nodeName, by both; claim first, Node first. */
+static const struct {
+	const char *name, *owner, *node_name;
+	bool node_first, linked;
+} links[] = {
+	{"uid, claim first", "c1", "", false, true},
+	{"uid, Node first", "c1", "", true, true},
+	{"nodeName, claim first", "", "n1", false, true},
+	{"nodeName, Node first", "", "n1", true, true},
+	{"both, claim first", "c1", "n1", false, true},
+	{"both, Node first", "c1", "n1", true, true},
+	{"nodeName of a Node that names another claim", "c9", "n1", false,
+	 false},
+	{"the same, Node first", "c9", "n1", true, false},
+	{"uid stands above another nodeName", "c1", "n9", false, true},
+	{"neither", "", "", false, false},
+	{"another nodeName", "", "n9", true, false},
+};
+
+START_TEST(link_table)
+{
+	struct object c = claim_new("c1", NOW), n = node_new("n1", "", NOW);
+	uint32_t claim, node;
+
+	strcpy(n.owner_uid, links[_i].owner);
+	strcpy(c.node_name, links[_i].node_name);
+	node = links[_i].node_first ? put(&n) : NO_ID;
+	claim = put(&c);
+	node = put(&n);
+	if (links[_i].linked) {
+		assert_machine(claim, node);
+		return;
+	}
+	assert_alone(claim);
+	assert_alone(node);
+}
+END_TEST
+
+START_TEST(link_comes_later)
+{
+	struct object c = claim_new("c1", NOW), n = node_new("n1", "", NOW);
+	uint32_t claim = put(&c), node = put(&n);
+	struct touched t = {0};
+
+	assert_alone(claim);
+	strcpy(c.node_name, "n1");
+	ck_assert_uint_eq(machines_put(&table, &c, NOW, &t), claim);
+	assert_machine(claim, node);
+	ck_assert(touches(&t, claim) && touches(&t, node));
+	strcpy(n.owner_uid, "c1");	/* at registration */
+	ck_assert_uint_eq(put(&n), node);
+	assert_machine(claim, node);
+}
+END_TEST
+
+START_TEST(uid_takes_over_from_name)
+{
+	struct object a = claim_new("a", NOW), b = claim_new("b", NOW);
+	struct object n = node_new("n1", "", NOW);
+	struct touched t = {0};
+	uint32_t ida, idb, node;
+
+	strcpy(a.node_name, "n1");
+	ida = put(&a);
+	idb = put(&b);
+	node = put(&n);
+	assert_machine(ida, node);
+	strcpy(n.owner_uid, "b");
+	machines_put(&table, &n, NOW, &t);
+	assert_machine(idb, node);
+	assert_alone(ida);
+	ck_assert(touches(&t, ida) && touches(&t, idb) && touches(&t, node));
+}
+END_TEST
+
+START_TEST(registered_of_two_nodes)
+{
+	struct object c = claim_new("c", NOW);
+	struct object a = node_new("a", "c", NOW), b = node_new("b", "c", NOW);
+	uint32_t claim, ida, idb;
+
+	b.registered = true;
+	if (_i & 1)
+		put(&c);
+	ida = put(_i & 2 ? &a : &b);
+	idb = put(_i & 2 ? &b : &a);
+	claim = put(&c);
+	/* in whatever order they came, once each is seen again */
+	put(&a);
+	put(&b);
+	assert_machine(claim, _i & 2 ? idb : ida);
+	assert_alone(_i & 2 ? ida : idb);
+}
+END_TEST
+
+START_TEST(second_node_follows_the_first)
+{
+	struct object c = claim_new("c", NOW);
+	struct object a = node_new("a", "c", NOW), b = node_new("b", "c", NOW);
+	uint32_t claim = put(&c), ida = put(&a), idb = put(&b);
+	struct touched t = {0};
+
+	assert_machine(claim, ida);
+	assert_alone(idb);
+	machines_drop(&table, ida, &t);
+	assert_machine(claim, idb);
+	ck_assert(touches(&t, claim) && touches(&t, idb));
+}
+END_TEST
+
+START_TEST(node_by_uid_before_node_by_name)
+{
+	struct object c = claim_new("c", NOW);
+	struct object a = node_new("a", "", NOW), b = node_new("b", "c", NOW);
+	uint32_t claim, ida, idb;
+
+	strcpy(c.node_name, "a");
+	claim = put(&c);
+	ida = put(&a);
+	assert_machine(claim, ida);
+	idb = put(&b);
+	assert_machine(claim, idb);
+	assert_alone(ida);
+	put(&a);
+	put(&c);
+	assert_machine(claim, idb);
+	drop(idb);
+	assert_machine(claim, ida);
+}
+END_TEST
+
+START_TEST(dropped_in_either_order)
+{
+	struct object c = claim_new("c", NOW), n = node_new("n", "c", NOW);
+	uint32_t claim = put(&c), node = put(&n);
+	uint32_t first = _i == 0 ? claim : node, last = _i == 0 ? node : claim;
+	struct touched t = {0};
+
+	machines_drop(&table, first, &t);
+	ck_assert(touches(&t, last));
+	ck_assert(!touches(&t, first));
+	assert_alone(last);
+	ck_assert_uint_eq(machines_find(&table, _i == 0 ? &c : &n), NO_ID);
+	drop(last);
+	ck_assert_uint_eq(table.count[KIND_NODE], 0);
+	ck_assert_uint_eq(table.count[KIND_NODECLAIM], 0);
+	ck_assert_uint_eq(table.marked[KIND_NODE], 0);
+}
+END_TEST
+
+START_TEST(node_created_again_under_its_old_name)
+{
+	struct object c = claim_new("c", NOW), n = node_new("n", "c", NOW);
+	struct object again = node_new("n", "", NOW);
+	uint32_t claim = put(&c), id;
+	struct touched t = {0};
+
+	put(&n);
+	strcpy(again.uid, "other");
+	id = machines_put(&table, &again, NOW, &t);
+	ck_assert(touches(&t, claim) && touches(&t, id));
+	ck_assert_uint_eq(table.count[KIND_NODE], 1);
+	assert_alone(claim);
+	assert_alone(id);
+	ck_assert_str_eq(table.at[id].uid, "other");
+}
+END_TEST
+
+/* --- bounds and facts ----------------------------------------------------------- */
+
+START_TEST(full_of_one_kind)
+{
+	struct object o = claim_new("x", NOW);
+	struct object n = node_new("n", "", NOW);
+	uint32_t id = NO_ID;
+
+	for (int i = 0; i < 64; i++) {
+		snprintf(o.uid, sizeof(o.uid), "c%d", i);
+		id = put(&o);
+		ck_assert_uint_ne(id, NO_ID);
+	}
+	strcpy(o.uid, "one more");
+	ck_assert_uint_eq(put(&o), NO_ID);
+	ck_assert_uint_ne(put(&n), NO_ID);	/* of the other kind */
+	strcpy(o.uid, "c63");
+	ck_assert_uint_eq(put(&o), id);		/* known ones go on */
+	drop(id);
+	strcpy(o.uid, "one more");
+	ck_assert_uint_ne(put(&o), NO_ID);
+	/* A Node that replaces one of its name fits a full table. */
+	for (int i = 0; i < 63; i++) {
+		snprintf(n.name, sizeof(n.name), "n%d", i);
+		ck_assert_uint_ne(put(&n), NO_ID);
+	}
+	strcpy(n.uid, "other");
+	ck_assert_uint_ne(put(&n), NO_ID);
+}
+END_TEST
+
+static struct object
+former_object(int i)
+{
+	char name[20];
+	struct object o;
+
+	snprintf(name, sizeof(name), "n%d", i);
+	o = node_new(name, "", NOW);
+	o.mark = MARK_TIME;
+	o.has_held_key = o.has_former = true;
+	o.former_hold = HOLD_SAME;
+	snprintf(o.former.key, sizeof(o.former.key), "example.org/%d", i);
+	snprintf(o.former.value, sizeof(o.former.value), "yes");
+	return o;
+}
+
+START_TEST(formers)
+{
+	struct object o;
+	uint32_t id[HELD_KEYS_MAX + 1];
+
+	for (int i = 0; i <= HELD_KEYS_MAX; i++) {
+		o = former_object(i);
+		id[i] = put(&o);
+	}
+	for (int i = 0; i < HELD_KEYS_MAX; i++) {
+		const struct entry *e = &table.at[id[i]];
+
+		o = former_object(i);
+		ck_assert(e->has_former);
+		ck_assert_str_eq(table.formers[e->former].hold.key,
+				 o.former.key);
+		ck_assert_int_eq(entry_tenure(e), TENURE_OURS);
+	}
+	/* One too many is left alone, as a person's. */
+	ck_assert_int_eq(entry_tenure(&table.at[id[HELD_KEYS_MAX]]),
+			 TENURE_PERSON);
+	ck_assert_uint_eq(table.marked[KIND_NODE], HELD_KEYS_MAX);
+	/* When there is room again, the next sight of it takes it in. */
+	drop(id[3]);
+	o = former_object(HELD_KEYS_MAX);
+	put(&o);
+	ck_assert_int_eq(entry_tenure(&table.at[id[HELD_KEYS_MAX]]),
+			 TENURE_OURS);
+}
+END_TEST
+
+START_TEST(former_is_shared_and_given_back)
+{
+	struct object a = former_object(1), b = former_object(2);
+	uint32_t ida, idb;
+
+	b.former = a.former;
+	ida = put(&a);
+	idb = put(&b);
+	ck_assert_uint_eq(table.at[ida].former, table.at[idb].former);
+	ck_assert_uint_eq(table.formers[table.at[ida].former].users, 2);
+	for (int i = 0; i < 10; i++)
+		put(&a);
+	ck_assert_uint_eq(table.formers[table.at[ida].former].users, 2);
+	a.has_former = false;
+	a.mark = MARK_ABSENT;
+	put(&a);
+	ck_assert_uint_eq(table.formers[table.at[idb].former].users, 1);
+	drop(idb);
+	ck_assert_uint_eq(table.formers[table.at[idb].former].users, 0);
+	ck_assert_uint_eq(table.marked[KIND_NODE], 0);
+}
+END_TEST
+
+/* design §4: a stamp in the future counts as first seen; machines.h: once and
+ * for all.  A clock an hour ahead must not restart the quiet period when that
+ * hour comes and the claim is seen again. */
+START_TEST(future_stamps)
+{
+	struct object c = claim_new("c", NOW + 5000);
+	struct touched t = {0};
+	uint32_t id;
+
+	c.ready_ms = NOW + 3600000;
+	id = machines_put(&table, &c, NOW, &t);
+	ck_assert_int_eq(table.at[id].created_ms, NOW);
+	ck_assert_int_eq(table.at[id].ready_ms, NOW);
+	machines_put(&table, &c, NOW + 1000, &t);
+	ck_assert_int_eq(table.at[id].created_ms, NOW);
+	ck_assert_int_eq(table.at[id].ready_ms, NOW);
+	machines_put(&table, &c, NOW + 3700000, &t);
+	ck_assert_int_eq(table.at[id].created_ms, NOW);
+	ck_assert_msg(table.at[id].ready_ms == NOW,
+		      "ready moved by %lld ms when its hour came",
+		      (long long)(table.at[id].ready_ms - NOW));
+}
+END_TEST
+
+START_TEST(ready_comes_goes_and_comes)
+{
+	struct object c = claim_new("c", NOW - 100000);
+	uint32_t id = put(&c);
+
+	ck_assert(table.at[id].ready_ms == STAMP_NONE);
+	c.ready_ms = NOW - 50000;
+	put(&c);
+	ck_assert_int_eq(table.at[id].ready_ms, NOW - 50000);
+	c.ready_ms = STAMP_NONE;
+	put(&c);
+	ck_assert(table.at[id].ready_ms == STAMP_NONE);
+	c.ready_ms = NOW - 1000;
+	put(&c);
+	ck_assert_int_eq(table.at[id].ready_ms, NOW - 1000);
+}
+END_TEST
+
+/* --- random arrivals ---------------------------------------------------------------- */
+
+#define FEW 6
+
+struct world {
+	struct object claim[FEW], node[FEW];
+	bool has_claim[FEW], has_node[FEW];
+};
+
+/* Names are given once and stay, and no two claims have one Node's name, as
+ * Karpenter does it. */
+static void
+random_step(struct world *w, struct dice *d)
+{
+	uint32_t i = roll(d, FEW);
+	char name[16];
+
+	snprintf(name, sizeof(name), "%u", i);
+	if (roll(d, 4) == 0) {
+		uint32_t id = machines_find(&table, &w->claim[i]);
+
+		if (w->has_claim[i])
+			drop(id);
+		w->has_claim[i] = false;
+	} else if (roll(d, 2) == 0) {
+		if (!w->has_claim[i])
+			w->claim[i] = claim_new(name, NOW);
+		if (w->claim[i].node_name[0] == '\0' && roll(d, 2) == 0)
+			strcpy(w->claim[i].node_name, name);
+		w->has_claim[i] = true;
+		put(&w->claim[i]);
+	} else if (roll(d, 5) == 0) {
+		if (w->has_node[i])
+			drop(machines_find(&table, &w->node[i]));
+		w->has_node[i] = false;
+	} else {
+		if (!w->has_node[i])
+			w->node[i] = node_new(name, "", NOW);
+		if (w->node[i].owner_uid[0] == '\0' && roll(d, 2) == 0)
+			snprintf(w->node[i].owner_uid, UID_BYTES, "%u",
+				 roll(d, FEW));
+		w->node[i].registered = roll(d, 2) == 0;
+		w->has_node[i] = true;
+		put(&w->node[i]);
+	}
+}
+
+static bool
+by_uid(const struct world *w, int c, int n)
+{
+	return w->has_claim[c] && w->has_node[n] &&
+	       strcmp(w->node[n].owner_uid, w->claim[c].uid) == 0;
+}
+
+static bool
+by_name(const struct world *w, int c, int n)
+{
+	return w->has_claim[c] && w->has_node[n] &&
+	       w->node[n].owner_uid[0] == '\0' &&
+	       strcmp(w->claim[c].node_name, w->node[n].name) == 0;
+}
+
+/* Is this pair the only match there is for both?  Then it must stand. */
+static bool
+only_match(const struct world *w, int c, int n)
+{
+	int uids = 0;
+
+	for (int i = 0; i < FEW; i++)
+		uids += by_uid(w, c, i);
+	if (by_uid(w, c, n))
+		return uids == 1;
+	if (!by_name(w, c, n) || uids > 0)
+		return false;
+	for (int i = 0; i < FEW; i++)
+		if (i != c && by_name(w, i, n))
+			return false;
+	return true;
+}
+
+static void
+check_links(const struct world *w, uint64_t seed, int step)
+{
+	for (int c = 0; c < FEW; c++) {
+		for (int n = 0; n < FEW; n++) {
+			uint32_t claim, node;
+
+			if (!w->has_claim[c] || !w->has_node[n])
+				continue;
+			claim = machines_find(&table, &w->claim[c]);
+			node = machines_find(&table, &w->node[n]);
+			ck_assert(claim != NO_ID && node != NO_ID);
+			ck_assert((table.at[claim].peer == node) ==
+				  (table.at[node].peer == claim));
+			if (table.at[claim].peer == node)
+				ck_assert_msg(by_uid(w, c, n) ||
+						      by_name(w, c, n),
+					      "seed %llu step %d: %d-%d",
+					      (unsigned long long)seed, step,
+					      c, n);
+			else
+				ck_assert_msg(!only_match(w, c, n),
+					      "seed %llu step %d: %d, %d apart",
+					      (unsigned long long)seed, step,
+					      c, n);
+		}
+	}
+}
+
+START_TEST(random_arrivals)
+{
+	struct dice d = dice_new((uint64_t)_i);
+	struct world w = {0};
+
+	for (int i = 0; i < 4000; i++) {
+		random_step(&w, &d);
+		check_links(&w, (uint64_t)_i, i);
+	}
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *s = suite_create("machines");
+	TCase *c = run_case(s, "machines");
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_loop_test(c, link_table, 0,
+			    sizeof(links) / sizeof(links[0]));
+	tcase_add_test(c, link_comes_later);
+	tcase_add_test(c, uid_takes_over_from_name);
+	tcase_add_loop_test(c, registered_of_two_nodes, 0, 4);
+	tcase_add_test(c, second_node_follows_the_first);
+	tcase_add_test(c, node_by_uid_before_node_by_name);
+	tcase_add_loop_test(c, dropped_in_either_order, 0, 2);
+	tcase_add_test(c, node_created_again_under_its_old_name);
+	tcase_add_test(c, full_of_one_kind);
+	tcase_add_test(c, formers);
+	tcase_add_test(c, former_is_shared_and_given_back);
+	tcase_add_test(c, future_stamps);
+	tcase_add_test(c, ready_comes_goes_and_comes);
+	tcase_add_loop_test(c, random_arrivals, 0, 20);
+	return run_suite(s);
+}

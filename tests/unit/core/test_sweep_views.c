@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "world.h"
+
+/* design §5: nothing is cleared on half a view, a release begins with a fresh
+ * list, and what the webhook hints at. */
+
+#define MINUTE 60000
+#define SLACK 4000
+
+static struct rules rules;
+static struct world *w;
+
+static void
+setup(void)
+{
+	rules = rules_default();
+	w = world_new(&rules, THINGS, 1);
+}
+
+static void
+teardown(void)
+{
+	world_free(w);
+	w = NULL;
+}
+
+/* n machines of long ago whose Nodes carry our mark still: due at once. */
+static void
+due_machines(int n)
+{
+	for (int i = 0; i < n; i++) {
+		machine_add(w, i, "web", server_ms(w) - DAY);
+		object_hold(&node_at(w, i)->o, server_ms(w) - DAY);
+	}
+}
+
+/* A machine that holds the scope until the returned moment. */
+static int64_t
+busy_until(int n, int64_t settle_ms)
+{
+	machine_add(w, n, "web", server_ms(w) - rules.hold_ms + settle_ms);
+	return claim_at(w, n)->o.ready_ms + rules.hold_ms;
+}
+
+/* --- half a view -------------------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	bool listed[KIND_COUNT], up[KIND_COUNT];
+	bool clears;
+} views[] = {
+	{"nothing listed", {false, false}, {false, false}, false},
+	{"Nodes only", {true, false}, {true, false}, false},
+	{"NodeClaims only", {false, true}, {false, true}, false},
+	{"both listed, no watch", {true, true}, {false, false}, false},
+	{"watch of Nodes only", {true, true}, {true, false}, false},
+	{"watch of NodeClaims only", {true, true}, {false, true}, false},
+	{"both", {true, true}, {true, true}, true},
+};
+
+START_TEST(half_a_view)
+{
+	due_machines(5);
+	for (int k = 0; k < KIND_COUNT; k++) {
+		enum kind kind = (enum kind)k;
+
+		if (views[_i].listed[k])
+			world_list(w, kind);
+		else	/* it is being listed; items come */
+			sweep_listing(w->s, kind);
+		world_watch(w, kind, views[_i].up[k]);
+	}
+	world_run(w, 10 * MINUTE);
+	ck_assert_msg((count_marked(w) == 0) == views[_i].clears &&
+			      (count_marked(w) == 5) == !views[_i].clears,
+		      "%s: %u marks", views[_i].name, count_marked(w));
+}
+END_TEST
+
+START_TEST(items_seen_but_list_not_complete)
+{
+	due_machines(5);
+	sweep_listing(w->s, KIND_NODECLAIM);
+	for (int i = 0; i < 5; i++)
+		sweep_track(w->s, &claim_at(w, i)->o, world_now(w));
+	world_list(w, KIND_NODE);
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(count_marked(w), 5);
+	sweep_listed(w->s, KIND_NODECLAIM, true, world_now(w));
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(count_marked(w), 5);
+	world_watch(w, KIND_NODECLAIM, true);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+START_TEST(watch_down_at_the_release)
+{
+	enum kind kind = (enum kind)_i;
+	int64_t quiet;
+
+	due_machines(5);
+	quiet = busy_until(5, MINUTE);
+	world_open(w);
+	world_watch(w, kind, false);
+	world_run_until(w, quiet + 10 * MINUTE);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 6);
+	world_watch(w, kind, true);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+START_TEST(holding_goes_on_with_a_watch_down)
+{
+	for (int i = 0; i < 5; i++)
+		machine_add(w, i, "web", server_ms(w) - DAY);
+	world_open(w);
+	world_watch(w, KIND_NODE, false);
+	busy_until(5, 5 * MINUTE);
+	world_run(w, SLACK);
+	ck_assert(thing_held(node_at(w, 0)));
+}
+END_TEST
+
+START_TEST(relist_stops_clearing_until_complete)
+{
+	int64_t quiet;
+
+	due_machines(5);
+	quiet = busy_until(5, MINUTE);
+	world_open(w);
+	world_run_until(w, quiet - 1000);
+	sweep_listing(w->s, KIND_NODECLAIM);
+	w->frozen[KIND_NODECLAIM] = true;
+	world_run(w, 5 * MINUTE);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 6);
+	w->frozen[KIND_NODECLAIM] = false;
+	world_list(w, KIND_NODECLAIM);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+START_TEST(claims_gone_unserved_later)
+{
+	int64_t quiet;
+
+	due_machines(5);
+	quiet = busy_until(5, MINUTE);
+	world_open(w);
+	w->unserved = true;
+	world_list(w, KIND_NODECLAIM);	/* the last state stands */
+	world_run_until(w, quiet + 10 * MINUTE);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 6);
+	w->unserved = false;
+	world_list(w, KIND_NODECLAIM);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+START_TEST(list_drops_what_it_did_not_show)
+{
+	int64_t quiet;
+
+	due_machines(3);
+	quiet = busy_until(3, 20 * MINUTE);
+	world_open(w);
+	world_watch(w, KIND_NODECLAIM, false);
+	thing_delete(w, claim_at(w, 3));	/* nobody hears of it */
+	world_list(w, KIND_NODECLAIM);
+	world_run(w, SLACK);
+	ck_assert_int_lt(server_ms(w), quiet);
+	ck_assert(thing_clear(node_at(w, 0)));
+}
+END_TEST
+
+/* --- the fresh list --------------------------------------------------------------------- */
+
+/* Both watches "up", but one says nothing: a claim is made that only a list
+ * shows. */
+START_TEST(unknown_claim_stops_the_release)
+{
+	struct note n;
+	bool told = false;
+	int64_t quiet;
+
+	due_machines(5);
+	quiet = busy_until(5, MINUTE);
+	world_open(w);
+	w->frozen[KIND_NODECLAIM] = true;
+	world_run_until(w, quiet - 1000);
+	machine_add(w, 6, "web", server_ms(w));
+	world_run(w, 3000);
+	ck_assert_uint_ge(count_held(w, KIND_NODE), 6);
+	ck_assert_uint_ge(w->acts[ACT_LIST_CLAIMS], 1);
+	ck_assert_uint_eq(w->acts[ACT_CLEAR], 0);
+	while (sweep_note(w->s, &n))
+		told = told || (n.type == NOTE_STOPPED && n.a == 1);
+	ck_assert(told);
+	w->frozen[KIND_NODECLAIM] = false;
+	world_run(w, 5 * MINUTE);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 7);	/* busy again */
+}
+END_TEST
+
+/* The watch never brings it: after FRESH_TRIES lists it is mistrusted and
+ * listed anew. */
+START_TEST(silent_watch_is_listed_anew)
+{
+	int64_t quiet;
+
+	due_machines(5);
+	quiet = busy_until(5, MINUTE);
+	world_open(w);
+	w->frozen[KIND_NODECLAIM] = true;
+	machine_add(w, 6, "web", server_ms(w) - DAY);
+	world_run_until(w, quiet + MINUTE);
+	ck_assert_uint_eq(count_marked(w), 0);
+	ck_assert_uint_ge(w->acts[ACT_LIST_CLAIMS], FRESH_TRIES);
+	ck_assert_uint_le(w->acts[ACT_LIST_CLAIMS], FRESH_TRIES + 3);
+}
+END_TEST
+
+START_TEST(one_fresh_list_for_many)
+{
+	int64_t quiet;
+
+	due_machines(200);
+	quiet = busy_until(200, MINUTE);
+	world_open(w);
+	memset(w->acts, 0, sizeof(w->acts));
+	world_run_until(w, quiet + SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+	ck_assert_uint_eq(w->acts[ACT_LIST_CLAIMS], 1);
+}
+END_TEST
+
+static enum fault
+lists_fail(struct world *x, const struct action *a)
+{
+	(void)x;
+	return a->act == ACT_LIST_CLAIMS ? FAULT_ERROR : FAULT_NONE;
+}
+
+START_TEST(fresh_list_fails)
+{
+	due_machines(5);
+	w->fault = lists_fail;
+	world_open(w);
+	world_run(w, 10 * MINUTE);
+	ck_assert_uint_eq(count_marked(w), 5);
+	ck_assert_uint_le(w->acts[ACT_LIST_CLAIMS], 60);
+	w->fault = NULL;
+	world_run(w, 70000);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+/* A Node whose claim we do not see, and the fresh list passes it over, as it
+ * is being deleted: read before the Node is touched, and then left alone. */
+START_TEST(owner_that_only_a_get_shows)
+{
+	due_machines(2);
+	claim_at(w, 1)->o.deleting = true;
+	w->watch_ms = 1;
+	w->frozen[KIND_NODECLAIM] = true;
+	world_list(w, KIND_NODE);
+	sweep_listing(w->s, KIND_NODECLAIM);
+	sweep_track(w->s, &claim_at(w, 0)->o, world_now(w));
+	sweep_listed(w->s, KIND_NODECLAIM, true, world_now(w));
+	w->first[KIND_NODECLAIM] = w->last[KIND_NODECLAIM];
+	world_watch(w, KIND_NODECLAIM, true);
+	world_run(w, 10 * MINUTE);
+	ck_assert(thing_clear(node_at(w, 0)));
+	ck_assert(thing_held(node_at(w, 1)));
+	ck_assert_uint_eq(w->acts[ACT_READ_CLAIM], 1);
+}
+END_TEST
+
+/* --- the hint ------------------------------------------------------------------------------ */
+
+/* When was Node 0 cleared, counted from quiet on? */
+static int64_t
+cleared_after(int64_t quiet)
+{
+	ck_assert(thing_clear(node_at(w, 0)));
+	return node_at(w, 0)->cleared_ms - quiet;
+}
+
+static const struct {
+	const char *name;
+	int64_t hint, least, most;	/* relative to quiet */
+} hints[] = {
+	{"long ago", -60000, 0, 1000},
+	{"just over 5 s ago", -5000, 0, 1000},
+	{"4 s ago", -4000, 1000, 2000},
+	{"1 s ago", -1000, 4000, 5000},
+	{"now", 0, 5000, 6000},
+	/* The hook stamped it a moment after we looked at the clock, or the
+	 * clock trembles: it is a creation of now all the same. */
+	{"a moment ahead", 1, 4500, 6000},
+};
+
+START_TEST(hint_delays_the_release)
+{
+	int64_t quiet;
+
+	due_machines(5);
+	quiet = busy_until(5, MINUTE);
+	world_open(w);
+	world_run_until(w, quiet - 1);
+	w->hint_ms = quiet + hints[_i].hint;
+	world_run(w, 20000);
+	ck_assert_msg(cleared_after(quiet) >= hints[_i].least &&
+			      cleared_after(quiet) <= hints[_i].most,
+		      "%s: %lld ms", hints[_i].name,
+		      (long long)cleared_after(quiet));
+}
+END_TEST
+
+START_TEST(hint_once_a_minute)
+{
+	int64_t quiet;
+
+	due_machines(5);
+	quiet = busy_until(5, MINUTE);
+	world_open(w);
+	world_run_until(w, quiet - 1);
+	for (int i = 0; i < 200; i++) {		/* creations without end */
+		w->hint_ms = server_ms(w);
+		world_run(w, 100);
+	}
+	ck_assert_int_le(cleared_after(quiet), 6000);
+	ck_assert_int_ge(cleared_after(quiet), 4900);
+}
+END_TEST
+
+/* The clock goes back while a hint is waited for: 5 s are 5 s. */
+START_TEST(hint_and_clock_back)
+{
+	int64_t quiet, boot;
+
+	due_machines(5);
+	quiet = busy_until(5, MINUTE);
+	world_open(w);
+	world_run_until(w, quiet - 1);
+	w->hint_ms = quiet - 1;
+	world_run(w, 1000);
+	thing_delete(w, claim_at(w, 5));	/* nothing is ahead any more */
+	thing_delete(w, node_at(w, 5));
+	w->offset_ms -= 60 * MINUTE;
+	boot = w->boot_ms;
+	while (count_marked(w) > 0 && w->boot_ms - boot < 120 * MINUTE)
+		world_run(w, 1000);
+	ck_assert_msg(w->boot_ms - boot <= 10000, "released after %lld ms",
+		      (long long)(w->boot_ms - boot));
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *s = suite_create("sweep: views");
+	TCase *c = run_case(s, "views");
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_loop_test(c, half_a_view, 0,
+			    sizeof(views) / sizeof(views[0]));
+	tcase_add_test(c, items_seen_but_list_not_complete);
+	tcase_add_loop_test(c, watch_down_at_the_release, 0, KIND_COUNT);
+	tcase_add_test(c, holding_goes_on_with_a_watch_down);
+	tcase_add_test(c, relist_stops_clearing_until_complete);
+	tcase_add_test(c, claims_gone_unserved_later);
+	tcase_add_test(c, list_drops_what_it_did_not_show);
+	tcase_add_test(c, unknown_claim_stops_the_release);
+	tcase_add_test(c, silent_watch_is_listed_anew);
+	tcase_add_test(c, one_fresh_list_for_many);
+	tcase_add_test(c, fresh_list_fails);
+	tcase_add_test(c, owner_that_only_a_get_shows);
+	tcase_add_loop_test(c, hint_delays_the_release, 0,
+			    sizeof(hints) / sizeof(hints[0]));
+	tcase_add_test(c, hint_once_a_minute);
+	tcase_add_test(c, hint_and_clock_back);
+	return run_suite(s);
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/limits.h"
+#include "wire/json.h"
+
+/* From memory of its exact size, so that ASan sees one byte too many. */
+static struct json *
+parse(const char *text, size_t n, struct err *e)
+{
+	char *copy = malloc(n > 0 ? n : 1);
+	struct json *root;
+
+	memcpy(copy, text, n);
+	root = json_parse(copy, n, &json_bounds_default, e);
+	free(copy);
+	return root;
+}
+
+static const char *const good[] = {
+	"null",
+	"true",
+	" false ",
+	"0",
+	"-1.5e+10",
+	"\"\"",
+	"[]",
+	"{}",
+	"[[],{}]",
+	"{\"a\":[1,2,{\"b\":null}]}\r\n\t ",
+	"\"\\\"\\\\\\/"
+	"\\b\\f\\n\\r\\t\\u0001\\u00e9\\ud83d\\ude00\\uDBFF\\uDFFF\"",
+	"\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xef\xbf\xbf\x7f\"",
+	"{\"a\":1,\"a\":2,\"\":3}",
+	"\"sixteen plain bytes and more, then \\u0041 and \xc3\xa9\"",
+};
+
+START_TEST(test_good)
+{
+	struct err e = {0};
+	AUTO_JSON root = parse(good[_i], strlen(good[_i]), &e);
+
+	ck_assert_msg(root != NULL, "%s: %s", good[_i], e.text);
+}
+END_TEST
+
+#define BAD(text, why)                                                         \
+	{                                                                      \
+		text, sizeof(text) - 1, why                                    \
+	}
+static const struct {
+	const char *text;
+	size_t n;
+	const char *why;
+} bad[] = {
+	BAD("", "not JSON: nothing at byte 0"),
+	BAD(" ", "not JSON: syntax error at byte 0"),
+	BAD("\xef\xbb\xbf{}", "not JSON: unexpected byte at byte 0"),
+	BAD("{}\0", "not JSON: unexpected byte at byte 2"),
+	BAD("\0", "not JSON: unexpected byte at byte 0"),
+	BAD("{}\x0b", "not JSON: unexpected byte at byte 2"),
+	BAD("[1,\f2]", "not JSON: unexpected byte at byte 3"),
+	BAD("{} {}", "not JSON: more than one document at byte 3"),
+	BAD("1 2", "not JSON: more than one document at byte 2"),
+	BAD("nullx", "not JSON: unexpected byte at byte 4"),
+	BAD("truefalse", "not JSON: more than one document at byte 4"),
+	BAD("{", "not JSON: unfinished document at byte 1"),
+	BAD("[1", "not JSON: unfinished document at byte 2"),
+	BAD("]", "not JSON: unexpected bracket at byte 0"),
+	BAD("[]]", "not JSON: unexpected bracket at byte 2"),
+	BAD("[}", "not JSON: syntax error at byte 1"),
+	BAD("[1,]", "not JSON: syntax error at byte 3"),
+	BAD("{\"a\"}", "not JSON: syntax error at byte 4"),
+	BAD("{a:1}", "not JSON: syntax error at byte 2"),
+	BAD("{'a':1}", "not JSON: unexpected byte at byte 1"),
+	BAD("[1] // x", "not JSON: unexpected byte at byte 4"),
+	BAD("NaN", "not JSON: unexpected byte at byte 0"),
+	BAD("\"abc", "not JSON: unfinished string at byte 0"),
+	BAD("[\"abcdefghijklmnop", "not JSON: unfinished string at byte 1"),
+	BAD("\"abc\\", "not JSON: bad \\u escape at byte 4"),
+	BAD("\"abc\\\"", "not JSON: unfinished string at byte 0"),
+	BAD("\"\\u0000\"", "not JSON: \\u0000 at byte 1"),
+	BAD("\"12345678\\u0000\"", "not JSON: \\u0000 at byte 9"),
+	BAD("\"\\u12\"", "not JSON: bad \\u escape at byte 1"),
+	BAD("\"\\u12g4\"", "not JSON: bad \\u escape at byte 1"),
+	BAD("\"\\ud800\"", "not JSON: lone surrogate at byte 1"),
+	BAD("\"\\udc00\"", "not JSON: lone surrogate at byte 1"),
+	BAD("\"\\udc00\\ud800\"", "not JSON: lone surrogate at byte 1"),
+	BAD("\"\\ud800\\ud800\"", "not JSON: lone surrogate at byte 1"),
+	BAD("\"\\ud800\\n1234\"", "not JSON: lone surrogate at byte 1"),
+	BAD("\"a\nb\"", "not JSON: control byte in a string at byte 2"),
+	BAD("\"a\0b\"", "not JSON: control byte in a string at byte 2"),
+	BAD("\"1234567\x1f\"", "not JSON: control byte in a string at byte 8"),
+	BAD("\"\xe9\"", "not JSON: invalid UTF-8 at byte 1"),
+	BAD("\"12345678\xff\"", "not JSON: invalid UTF-8 at byte 9"),
+	BAD("\"\xc0\xaf\"", "not JSON: invalid UTF-8 at byte 1"),
+	BAD("\"\xed\xa0\x80\"", "not JSON: invalid UTF-8 at byte 1"),
+	BAD("\"\xf4\x90\x80\x80\"", "not JSON: invalid UTF-8 at byte 1"),
+	BAD("\"\xe2\x82", "not JSON: invalid UTF-8 at byte 1"),
+	BAD("\"\\x41\"", "not JSON: syntax error at byte 1"),
+};
+
+START_TEST(test_bad)
+{
+	struct err e = {0};
+	AUTO_JSON root = parse(bad[_i].text, bad[_i].n, &e);
+
+	ck_assert_ptr_null(root);
+	ck_assert_int_eq(e.code, ERR_INPUT);
+	ck_assert_str_eq(e.text, bad[_i].why);
+}
+END_TEST
+
+/* head, n times unit, tail. */
+static struct json *
+parse_many(const char *head, const char *unit, size_t n, const char *tail,
+	   struct err *e)
+{
+	size_t h = strlen(head), u = strlen(unit), t = strlen(tail);
+	char *text = malloc(h + n * u + t + 1), *p = text;
+	struct json *root;
+
+	memcpy(p, head, h);
+	p += h;
+	for (size_t i = 0; i < n; i++, p += u)
+		memcpy(p, unit, u);
+	memcpy(p, tail, t);
+	root = json_parse(text, h + n * u + t, &json_bounds_default, e);
+	free(text);
+	return root;
+}
+
+/* n units make n + extra values; one unit more goes over the bound. */
+static const struct {
+	const char *head, *unit, *tail;
+	size_t extra;
+} counted[] = {
+	{"[", "1,", "1]", 2},
+	{"[", "\"\",", "\"\"]", 2},
+	{"[", "[],", "[]]", 2},
+	{"[", "{ \n},", "{}]", 2},
+	{"[[],[[]],{\"a\":1},", "null,", "[[1]]]", 9},
+	{"{", "\"k\":1,", "\"k\":{}}", 2},
+	{"{", "\"a,[{\":1,", "\"k\":{}}", 2},
+};
+
+START_TEST(test_values)
+{
+	size_t n = JSON_VALUES_MAX - counted[_i].extra;
+	struct err e = {0};
+	AUTO_JSON fits = parse_many(counted[_i].head, counted[_i].unit, n,
+				    counted[_i].tail, &e);
+
+	ck_assert_msg(fits != NULL, "%s", e.text);
+
+	AUTO_JSON more = parse_many(counted[_i].head, counted[_i].unit, n + 1,
+				    counted[_i].tail, &e);
+
+	ck_assert_ptr_null(more);
+	ck_assert_int_eq(e.code, ERR_LIMIT);
+	ck_assert_ptr_nonnull(strstr(e.text, "more than 100000 values"));
+}
+END_TEST
+
+START_TEST(test_depth)
+{
+	char open[JSON_DEPTH_MAX + 2], shut[JSON_DEPTH_MAX + 2];
+	struct err e = {0};
+
+	memset(open, '[', sizeof(open));
+	memset(shut, ']', sizeof(shut));
+	open[JSON_DEPTH_MAX] = shut[JSON_DEPTH_MAX] = '\0';
+
+	AUTO_JSON fits = parse_many(open, "1", 1, shut, &e);
+
+	ck_assert_msg(fits != NULL, "%s", e.text);
+
+	AUTO_JSON more = parse_many(open, "[1]", 1, shut, &e);
+
+	ck_assert_ptr_null(more);
+	ck_assert_int_eq(e.code, ERR_LIMIT);
+	ck_assert_str_eq(e.text, "JSON nested deeper than 64 at byte 64");
+}
+END_TEST
+
+/* Errors have no place to go where the caller wants none. */
+START_TEST(test_no_err)
+{
+	ck_assert_ptr_null(parse("[", 1, NULL));
+	ck_assert_ptr_null(parse("", 0, NULL));
+	ck_assert_ptr_null(parse("[}", 2, NULL));
+}
+END_TEST
+
+START_TEST(test_members)
+{
+	static const char text[] =
+		"{\"a\":1,\"A\":2,\"a\":3,"
+		"\"n\":{\"deep\":{\"x\":\"y\"}},\"l\":[1,2]}";
+	static const char *const path[] = {"n", "deep", "x"};
+	static const char *const astray[] = {"n", "l", "x"};
+	AUTO_JSON root = parse(text, strlen(text), NULL);
+	const struct json *l = json_member(root, "l");
+	long long v = 0;
+
+	ck_assert_int_eq(json_integer(json_member(root, "a"), &v), 0);
+	ck_assert_int_eq(v, 1);
+	ck_assert_int_eq(json_integer(json_member(root, "A"), &v), 0);
+	ck_assert_int_eq(v, 2);
+	ck_assert_ptr_null(json_member(root, "N"));
+	ck_assert_ptr_null(json_member(l, "a"));
+	ck_assert_ptr_null(json_member(NULL, "a"));
+	ck_assert_str_eq(json_string(json_path(root, path, 3)), "y");
+	ck_assert_ptr_null(json_path(root, astray, 3));
+	ck_assert(json_says(json_path(root, path, 2), "x", "y"));
+	ck_assert(!json_says(json_path(root, path, 2), "x", "Y"));
+	ck_assert(!json_says(root, "a", "1"));
+	ck_assert_str_eq(json_key(json_first(root)), "a");
+	ck_assert_int_eq(json_integer(json_next(json_first(l)), &v), 0);
+	ck_assert_int_eq(v, 2);
+	ck_assert_ptr_null(json_next(json_next(json_first(l))));
+	ck_assert_ptr_null(json_first(json_member(root, "a")));
+	ck_assert_ptr_null(json_first(NULL));
+	ck_assert_ptr_null(json_key(NULL));
+}
+END_TEST
+
+START_TEST(test_types)
+{
+	static const char text[] = "[null,true,false,\"s\",[],{}]";
+	AUTO_JSON root = parse(text, strlen(text), NULL);
+	const struct json *v = json_first(root);
+
+	ck_assert(json_is_null(v) && !json_is_null(NULL));
+	v = json_next(v);
+	ck_assert(json_is_true(v) && json_is_bool(v));
+	v = json_next(v);
+	ck_assert(!json_is_true(v) && json_is_bool(v));
+	v = json_next(v);
+	ck_assert_str_eq(json_string(v), "s");
+	v = json_next(v);
+	ck_assert(json_is_array(v) && json_string(v) == NULL);
+	v = json_next(v);
+	ck_assert(json_is_object(v) && !json_is_array(v));
+	ck_assert(!json_is_object(NULL) && !json_is_true(NULL));
+}
+END_TEST
+
+START_TEST(test_integers)
+{
+	static const struct {
+		const char *text;
+		int rc;
+		long long v;
+	} t[] = {
+		{"0", 0, 0},
+		{"-7", 0, -7},
+		{"1e3", 0, 1000},
+		{"9007199254740991", 0, 9007199254740991},
+		{"-9007199254740991", 0, -9007199254740991},
+		{"9007199254740992", -1, 0},
+		{"1.5", -1, 0},
+		{"1e300", -1, 0},
+		{"-1e999", -1, 0},
+		{"\"1\"", -1, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		AUTO_JSON root = parse(t[i].text, strlen(t[i].text), NULL);
+		long long v = 0;
+
+		ck_assert_msg(json_integer(root, &v) == t[i].rc && v == t[i].v,
+			      "%s", t[i].text);
+	}
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *s = suite_create("json");
+	TCase *tc = tcase_create("json");
+	SRunner *sr = srunner_create(s);
+	int failed;
+
+	tcase_add_loop_test(tc, test_good, 0, sizeof(good) / sizeof(good[0]));
+	tcase_add_loop_test(tc, test_bad, 0, sizeof(bad) / sizeof(bad[0]));
+	tcase_add_loop_test(tc, test_values, 0,
+			    sizeof(counted) / sizeof(counted[0]));
+	tcase_add_test(tc, test_depth);
+	tcase_add_test(tc, test_no_err);
+	tcase_add_test(tc, test_members);
+	tcase_add_test(tc, test_types);
+	tcase_add_test(tc, test_integers);
+	suite_add_tcase(s, tc);
+	srunner_run_all(sr, CK_NORMAL);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed != 0;
+}

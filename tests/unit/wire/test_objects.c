@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/buf.h"
+#include "core/stamp.h"
+#include "golden/golden.h"
+#include "wire/objects.h"
+
+static const struct hold_key today = {DEFAULT_HOLD_KEY, DEFAULT_HOLD_VALUE};
+static const struct hold_key custom = {"example.com/keep", "yes"};
+
+static const char *const holds[] = {"absent", "same", "other"};
+static const char *const marks[] = {"absent", "time", "odd"};
+static const char *const types[] = {"ADDED", "MODIFIED", "DELETED", "BOOKMARK",
+				    "ERROR"};
+
+static void
+put_time(struct buf *b, const char *name, int64_t ms)
+{
+	char text[STAMP_BYTES];
+
+	if (ms == STAMP_NONE)
+		return;
+	stamp_format(ms, text);
+	buf_printf(b, "%s=%s\n", name, text);
+}
+
+static void
+put_text(struct buf *b, const char *name, const char *s)
+{
+	if (s[0] != '\0')
+		buf_printf(b, "%s=%s\n", name, s);
+}
+
+static void
+put_flag(struct buf *b, const char *name, bool set)
+{
+	if (set)
+		buf_printf(b, "%s\n", name);
+}
+
+static void
+put_object(struct buf *b, const struct object *o)
+{
+	buf_printf(b, "%s %s\n", kind_name(o->kind), o->name);
+	put_text(b, "uid", o->uid);
+	put_text(b, "rv", o->rv);
+	put_text(b, "pool", o->pool);
+	put_time(b, "created", o->created_ms);
+	put_flag(b, "deleting", o->deleting);
+	put_flag(b, "karpenter", o->karpenter);
+	buf_printf(b, "hold=%s\nmark=%s\n", holds[o->hold], marks[o->mark]);
+	put_time(b, "mark_time", o->mark_ms);
+	put_flag(b, "has_held_key", o->has_held_key);
+	if (o->has_former)
+		buf_printf(b, "former=%s \"%s\"=\"%s\"\n",
+			   holds[o->former_hold], o->former.key,
+			   o->former.value);
+	put_text(b, "node_name", o->node_name);
+	put_flag(b, "launched", o->launched);
+	put_flag(b, "launch_known", o->launch_known);
+	put_time(b, "ready", o->ready_ms);
+	put_flag(b, "registered", o->registered);
+	put_text(b, "owner_name", o->owner_name);
+	put_text(b, "owner_uid", o->owner_uid);
+}
+
+/* One watch line, read under today's hold and, where that differs, under
+ * another one. */
+static void
+put_line(struct buf *b, const char *bytes, size_t n, enum kind kind,
+	 const struct hold_key *hold)
+{
+	enum watch_type type;
+	struct object o;
+	struct err e = {0};
+	int code = -1;
+
+	if (watch_decode(bytes, n, kind, hold, &type, &o, &code, &e)) {
+		buf_printf(b, "error %s\n", e.text);
+	} else if (type == WATCH_ERROR) {
+		buf_printf(b, "ERROR %d %s\n", code, e.text);
+	} else if (type == WATCH_BOOKMARK) {
+		buf_printf(b, "BOOKMARK %s\n", o.rv);
+	} else {
+		buf_printf(b, "%s ", types[type]);
+		put_object(b, &o);
+	}
+}
+
+static void
+golden_node(const char *bytes, size_t n, char *out, size_t cap)
+{
+	struct buf b;
+
+	buf_init(&b, out, cap);
+	put_line(&b, bytes, n, KIND_NODE, &today);
+}
+
+static void
+golden_claim(const char *bytes, size_t n, char *out, size_t cap)
+{
+	struct buf b;
+
+	buf_init(&b, out, cap);
+	put_line(&b, bytes, n, KIND_NODECLAIM, &today);
+}
+
+static void
+golden_status(const char *bytes, size_t n, char *out, size_t cap)
+{
+	struct status st;
+	struct buf b;
+
+	buf_init(&b, out, cap);
+	if (status_decode(bytes, n, &st))
+		buf_printf(&b, "code=%d\nreason=%s\nmessage=%s\n", st.code,
+			   st.reason, st.message);
+	else
+		buf_puts(&b, "no Status\n");
+}
+
+START_TEST(test_nodes)
+{
+	golden_folder("tests/golden/nodes", golden_node);
+}
+END_TEST
+
+START_TEST(test_claims)
+{
+	golden_folder("tests/golden/nodeclaims", golden_claim);
+}
+END_TEST
+
+START_TEST(test_status)
+{
+	golden_folder("tests/golden/status", golden_status);
+}
+END_TEST
+
+static int
+decode(const char *annotations, const struct hold_key *hold, struct object *o,
+       struct err *e)
+{
+	char text[1024];
+	int n = snprintf(text, sizeof(text),
+			 "{\"metadata\":{\"name\":\"n\",\"uid\":\"u\","
+			 "\"resourceVersion\":\"1\",\"creationTimestamp\":"
+			 "\"2026-01-02T03:04:05Z\",\"annotations\":%s}}",
+			 annotations);
+
+	return object_decode(text, (size_t)n, KIND_NODE, hold, o, e);
+}
+
+#define M "\"" MARK_KEY "\":\"2026-01-01T00:00:00Z\""
+#define K(text) ",\"" HELD_KEY_KEY "\":\"" text "\""
+#define DEF ",\"karpenter.sh/do-not-disrupt\":\"true\""
+#define KEEP(v) ",\"example.com/keep\":\"" v "\""
+
+/* Whose hold is it, when today's is not the default? */
+static const struct {
+	const char *name, *annotations;
+	enum hold hold;
+	bool former;
+	const char *former_key;
+	enum hold former_hold;
+	enum tenure tenure;
+} formers[] = {
+	{"own", "{" M KEEP("yes") K("example.com/keep=yes") "}", HOLD_SAME,
+	 false, "", HOLD_ABSENT, TENURE_OURS},
+	{"mark of the default", "{" M DEF "}", HOLD_ABSENT, true,
+	 DEFAULT_HOLD_KEY, HOLD_SAME, TENURE_OURS},
+	{"mark of the default, hold gone", "{" M "}", HOLD_ABSENT, true,
+	 DEFAULT_HOLD_KEY, HOLD_ABSENT, TENURE_YIELDED},
+	{"mark of the default, a person's hold", "{" M KEEP("yes") "}",
+	 HOLD_SAME, true, DEFAULT_HOLD_KEY, HOLD_ABSENT, TENURE_YIELDED},
+	{"same key, former value",
+	 "{" M KEEP("old") K("example.com/keep=old") "}", HOLD_OTHER, true,
+	 "example.com/keep", HOLD_SAME, TENURE_OURS},
+	{"held-key names the default",
+	 "{" M DEF K("karpenter.sh/do-not-disrupt=true") "}", HOLD_ABSENT, true,
+	 DEFAULT_HOLD_KEY, HOLD_SAME, TENURE_OURS},
+	{"held-key that says nothing", "{" M KEEP("yes") K("nothing") "}",
+	 HOLD_SAME, true, "", HOLD_ABSENT, TENURE_YIELDED},
+	{"held-key without a mark",
+	 "{\"a\":\"b\"" KEEP("yes") K("example.com/keep=yes") "}", HOLD_SAME,
+	 false, "", HOLD_ABSENT, TENURE_PERSON},
+	{"annotations null", "null", HOLD_ABSENT, false, "", HOLD_ABSENT,
+	 TENURE_FREE},
+};
+
+START_TEST(test_formers)
+{
+	struct object o;
+	struct err e = {0};
+
+	ck_assert_msg(decode(formers[_i].annotations, &custom, &o, &e) == 0,
+		      "%s: %s", formers[_i].name, e.text);
+	ck_assert_msg(o.hold == formers[_i].hold &&
+			      o.has_former == formers[_i].former &&
+			      strcmp(o.former.key, formers[_i].former_key) ==
+				      0 &&
+			      o.former_hold == formers[_i].former_hold,
+		      "%s", formers[_i].name);
+	ck_assert_msg(object_tenure(o.hold, o.mark, o.has_former,
+				    o.former_hold) == formers[_i].tenure,
+		      "%s", formers[_i].name);
+}
+END_TEST
+
+START_TEST(test_untouched)
+{
+	char rv[RV_BYTES] = "before", cont[CONTINUE_BYTES] = "before";
+	enum watch_type type = WATCH_DELETED;
+	struct object o = {.name = "before"};
+	struct err e = {0};
+	int code = 7;
+
+	ck_assert_int_eq(decode("7", &today, &o, &e), -1);
+	ck_assert_str_eq(e.text, "Node n: metadata.annotations is no object");
+	ck_assert_str_eq(o.name, "before");
+	ck_assert_int_eq(watch_decode("{\"type\":\"ADDED\",\"object\":{}}", 28,
+				      KIND_NODE, &today, &type, &o, &code, &e),
+			 -1);
+	ck_assert_int_eq(type, WATCH_DELETED);
+	ck_assert_int_eq(code, 7);
+	ck_assert_str_eq(o.name, "before");
+	ck_assert_int_eq(list_meta_decode("{}", 2, rv, cont, &e), -1);
+	ck_assert_str_eq(rv, "before");
+	ck_assert_str_eq(cont, "before");
+}
+END_TEST
+
+START_TEST(test_list_meta)
+{
+	static char text[CONTINUE_BYTES + 100];
+	char rv[RV_BYTES], cont[CONTINUE_BYTES], token[CONTINUE_BYTES + 1];
+	struct err e = {0};
+	int n;
+
+	memset(token, 'c', sizeof(token));
+	for (int i = 0; i < 2; i++) {
+		token[CONTINUE_BYTES - i] = '\0';
+		n = snprintf(text, sizeof(text),
+			     "{\"metadata\":{\"continue\":\"%s\","
+			     "\"resourceVersion\":\"42\"},\"items\":[]}",
+			     token);
+		ck_assert_int_eq(
+			list_meta_decode(text, (size_t)n, rv, cont, &e),
+			i == 0 ? -1 : 0);
+	}
+	ck_assert_str_eq(cont, token);
+	ck_assert_str_eq(rv, "42");
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *s = suite_create("objects");
+	TCase *tc = tcase_create("objects");
+	SRunner *sr = srunner_create(s);
+	int failed;
+
+	tcase_add_test(tc, test_nodes);
+	tcase_add_test(tc, test_claims);
+	tcase_add_test(tc, test_status);
+	tcase_add_loop_test(tc, test_formers, 0,
+			    sizeof(formers) / sizeof(formers[0]));
+	tcase_add_test(tc, test_untouched);
+	tcase_add_test(tc, test_list_meta);
+	suite_add_tcase(s, tc);
+	srunner_run_all(sr, CK_NORMAL);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed != 0;
+}
