@@ -44,7 +44,7 @@ BIN := $(BUILD)/karpenter-node-holder
 DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev \
 	libcjson-dev libyaml-dev libssl-dev libgnutls28-dev check uthash-dev \
 	ca-certificates git openssl python3 python3-pytest python3-yaml \
-	python3-venv
+	python3-venv python3-pytest-xdist
 
 .PHONY: all check unit daemon e2e e2e-long test demo san tsan lint deps certs \
 	install clean format
@@ -133,7 +133,7 @@ tsan:
 
 e2e: all
 	@tests/e2e/binaries.sh etcd kube-apiserver kubectl crds
-	$(PYTEST) tests/e2e
+	$(PYTEST) -n 4 --dist loadfile tests/e2e
 
 e2e-long: all
 	@tests/e2e/binaries.sh etcd kube-apiserver kubectl crds

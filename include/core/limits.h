@@ -58,7 +58,8 @@
 #define WATCH_MIN_S 300		/* client-go asks for 5 to 10 minutes */
 #define WATCH_SILENT_MS 150000	/* 2.5 bookmark periods of a minute */
 #define BACKOFF_MIN_MS 800	/* client-go's reflector */
-#define BACKOFF_MAX_MS 30000
+#define BACKOFF_MAX_MS 10000	/* client-go: 30 s; two watches a replica are
+				   no load, and an outage should end at once */
 #define BACKOFF_RESET_MS 120000
 #define UNSERVED_MS 5000	/* how often we ask again for a missing CRD */
 #define TOKEN_MS 60000		/* a token file is read again, as client-go */

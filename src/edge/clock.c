@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The anchor is server time minus boot time.  A Date is cut to whole seconds,
- * so each sample is up to a second late: half a second is added, and the
- * median of the last samples keeps one odd server or one slow answer from
- * moving it.  All is atomic: readers and feeders never wait.  Two feeders at
+ * The anchor is server time minus boot time.  A Date is cut to whole seconds
+ * and taken as it stands: so are the stamps on objects that it is compared
+ * with, and where it errs, a release comes late, never early.  The median of
+ * the last samples keeps one odd server or one slow answer from moving it.  All is atomic: readers and feeders never wait.  Two feeders at
  * once may leave the anchor one sample behind, until the next answer.
  */
 #include "edge/clock.h"
@@ -15,7 +15,6 @@
 #include "core/limits.h"
 
 #define SAMPLES 8
-#define CUT_MS 500
 
 struct clock {
 	_Atomic int64_t sample[SAMPLES]; /* STAMP_NONE: none yet */
@@ -120,7 +119,7 @@ clock_date(struct clock *c, int64_t date_ms, int64_t boot_ms)
 {
 	unsigned i = atomic_fetch_add(&c->next, 1) % SAMPLES;
 
-	atomic_store(&c->sample[i], date_ms + CUT_MS - boot_ms);
+	atomic_store(&c->sample[i], date_ms - boot_ms);
 	atomic_store(&c->anchor, median(c));
 }
 

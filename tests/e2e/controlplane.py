@@ -517,8 +517,12 @@ class ControlPlane:
 
     def ok(self, method, path, body=None, content_type=None, **options):
         """request(), but only the answer, and ApiError unless it is 2xx."""
-        status, answer = self.request(
-            method, path, body, content_type, **options)
+        for _ in range(20):
+            status, answer = self.request(
+                method, path, body, content_type, **options)
+            if status != 429:  # "storage is (re)initializing" after a start
+                break
+            time.sleep(0.5)
         if not 200 <= status < 300:
             raise ApiError(method, path, status, answer)
         return answer

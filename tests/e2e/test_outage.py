@@ -10,6 +10,7 @@ from karpenter import node_body
 
 # After an outage a client may wait up to 30 s for its next try.
 RECONNECT = 35.0
+UP = "karpenter_node_holder_watch_up"
 RESTARTS = "karpenter_node_holder_watch_restarts_total"
 
 
@@ -104,7 +105,10 @@ def test_away_at_the_start(plane, make_holder, karpenter, view, outage):
         time.sleep(1)
     plane.start_apiserver()
     holder.register()
-    view.wait_clear(nodes(old + [m]), RECONNECT)
+    until(lambda: all(holder.metric(UP, kind=kind) == 1
+                      for kind in ("Node", "NodeClaim")), RECONNECT,
+          "both watches open")
+    view.wait_clear(nodes(old + [m]))
     again = karpenter.machine()
     view.wait_held(nodes(old))
     view.check_released(nodes(old + [again]), again.ready + 8)

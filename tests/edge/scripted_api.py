@@ -21,6 +21,7 @@ the port and serves until its standard input ends; `--selftest` tests itself.
 
 import argparse
 import base64
+import bisect
 import copy
 import dataclasses
 import email.utils
@@ -53,6 +54,7 @@ FAULTS = {
     "delay": "seconds=N before the answer",
     "split": "each byte is sent by itself",
     "silent": "a watch without a byte, though events happen",
+    "behind": "a watch with bookmarks but without events, as of before",
     "withhold": "a list's first page comes, the second never does",
 }
 
@@ -105,6 +107,7 @@ class Fault:
     resource: str
     verb: str
     kind: str
+    name: str = "*"
     times: int | None = None
     retry_after: str | int = 1
     seconds: float = 0.0
@@ -112,7 +115,8 @@ class Fault:
 
 @dataclasses.dataclass
 class Request:
-    """A request as it came; status 0 while unanswered."""
+    """A request as it came; status 0 while unanswered; changed: its patch
+    has changed the object, whatever the answer."""
     connection: int
     time: float
     method: str
@@ -124,6 +128,7 @@ class Request:
     name: str = ""
     verb: str = ""
     status: int = 0
+    changed: bool = False
 
 
 # --- patches ---------------------------------------------------------------
@@ -215,7 +220,10 @@ class Store:
     def after(self, resource, rv):
         """Events of a resource after rv, oldest first."""
         with self.changed:
-            return [h for h in self.history if h[0] > rv and h[1] == resource]
+            if rv >= self.rv:
+                return []
+            first = bisect.bisect_right(self.history, rv, key=lambda h: h[0])
+            return [h for h in self.history[first:] if h[1] == resource]
 
 
 # --- shapes ----------------------------------------------------------------
@@ -373,26 +381,33 @@ class ScriptedApi:
     """The server.  `url` is where it listens.
 
     bookmark_s      seconds between bookmarks of a watch (default 60)
+    page_max        objects on a page of a list, whatever its limit
     clock_offset    seconds added to its clock (Date, creationTimestamp)
     token           if set, a request without this bearer token gets a 401
     requests        every Request since the start, oldest first
+    port, store     of a server that was stopped: this one takes its place
     """
 
-    def __init__(self, bookmark_s=60.0, clock_offset=0.0, token=None):
-        self.store = Store()
+    def __init__(self, bookmark_s=60.0, clock_offset=0.0, token=None, port=0,
+                 store=None):
+        self.store = store or Store()
         self.bookmark_s = bookmark_s
+        self.page_max = sys.maxsize
         self.clock_offset = clock_offset
         self.token = token
         self.requests = []
         self.stopping = False
         self._faults = []
         self._unserved = set()
+        self._hidden = {}           # (resource, name): verbs
         self._epoch = {r: 0 for r in RESOURCES}    # drop_watches counts it
+        self._close = False
         self._pages = {}            # continue token: (rv, objects left)
         self._lock = threading.RLock()
         self._connections = {}
         self._accepted = 0
-        self._socket = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self._socket = socket.create_server(("127.0.0.1", port),
+                                            backlog=128)
         self.port = self._socket.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         threading.Thread(target=self._accept, daemon=True).start()
@@ -424,9 +439,11 @@ class ScriptedApi:
         return time.strftime("%Y-%m-%dT%H:%M:%SZ",
                              time.gmtime(self.now() + offset))
 
-    def write_kubeconfig(self, path):
+    def write_kubeconfig(self, path, token_file=None):
         """A kubeconfig (JSON is YAML) whose one context leads here."""
         user = {"token": self.token} if self.token else {}
+        if token_file:
+            user = {"tokenFile": str(token_file)}
         config = {
             "apiVersion": "v1", "kind": "Config", "current-context": "s",
             "clusters": [{"name": "s", "cluster": {"server": self.url}}],
@@ -502,11 +519,27 @@ class ScriptedApi:
             return self.store.put(resource, "DELETED",
                                   self.store.find(resource, name))
 
+    def hide(self, resource, name, verbs=("list", "watch")):
+        """Not shown by these: what a client sees that is behind."""
+        with self.store.changed:
+            self._hidden[resource, name] = verbs
+
+    def show(self, resource, name):
+        """No longer hidden; a watch tells of it as of a change."""
+        with self.store.changed:
+            del self._hidden[resource, name]
+            self.store.put(resource, "MODIFIED",
+                           self.store.find(resource, name))
+
+    def _shown(self, verb, resource, name):
+        return verb not in self._hidden.get((resource, name), ())
+
     # --- faults ------------------------------------------------------------
 
     def fault(self, resource, verb, kind, **options):
         """Switches a fault of FAULTS on for list, watch, get or patch ("*":
-        all) of a resource ("*": all).  times=N: only for the next N."""
+        all) of a resource ("*": all).  times=N: only for the next N;
+        name=NAME: only for this object."""
         if kind not in FAULTS:
             raise ValueError(f"no fault {kind!r}: {', '.join(FAULTS)}")
         fault = Fault(resource, verb, kind, **options)
@@ -530,10 +563,12 @@ class ScriptedApi:
              else self._unserved.add)(resource)
         self.drop_watches(resource)
 
-    def drop_watches(self, resource):
-        """Ends the open watches of a resource, as a server may."""
+    def drop_watches(self, resource, close=False):
+        """Ends the open watches of a resource, as a server may; close: their
+        connections as well."""
         with self.store.changed:
             self._epoch[resource] += 1
+            self._close = close
             self.store.changed.notify_all()
 
     def cut_connections(self):
@@ -626,7 +661,8 @@ class ScriptedApi:
             for f in self._faults:
                 if f.kind not in kinds or \
                         f.resource not in ("*", request.resource) or \
-                        f.verb not in ("*", request.verb):
+                        f.verb not in ("*", request.verb) or \
+                        f.name not in ("*", request.name):
                     continue
                 if use and f.times is not None:
                     f.times -= 1
@@ -718,7 +754,9 @@ class ScriptedApi:
         if not token:
             with self.store.changed:
                 held = self.store.objects[request.resource]
-                return self.store.rv, [held[n] for n in sorted(held)]
+                return self.store.rv, [
+                    held[n] for n in sorted(held)
+                    if self._shown("list", request.resource, n)]
         with self.store.changed:
             page = self._pages.get(token)
         if page is None or self._fault(request, "expired") is not None:
@@ -729,6 +767,7 @@ class ScriptedApi:
         form = self._form(request, is_list=True)
         rv, left = self._page(request)
         limit = int(request.query.get("limit", "0")) or len(left)
+        limit = min(limit, self.page_max)
         withheld = self._fault(request, "withhold", use=False)
         if withheld is not None:
             if request.query.get("continue"):
@@ -767,6 +806,8 @@ class ScriptedApi:
             self._event(c, request, event, shape(obj, form))
         self._stream(c, request, form, rv, epoch)
         c.sock.sendall(b"0\r\n\r\n")
+        if self._close:
+            raise Hangup()
 
     def _stream(self, c, request, form, rv, epoch):
         """Events after rv, until the watch is over."""
@@ -778,29 +819,35 @@ class ScriptedApi:
             now = time.monotonic()
             if self._epoch[request.resource] != epoch or now >= end:
                 return
-            silent = self._fault(request, "silent", use=False) is not None
-            if not silent:
+            f = self._fault(request, "silent", "behind", use=False)
+            if f is None or f.kind != "silent":
                 if rv < self.store.compacted or \
                         self._fault(request, "expired") is not None:
                     self._expire(c, request, rv)
                     return
-                for rv, _, event, obj in self.store.after(
-                        request.resource, rv):
-                    self._event(c, request, event, shape(obj, form))
+                if f is None:
+                    rv = self._events(c, request, form, rv)
                 if bookmarks and now >= bookmark_at:
                     rv = self._bookmark(c, request, form, rv)
                     bookmark_at = now + self.bookmark_s
             with self.store.changed:
-                if silent or not self.store.after(request.resource, rv):
+                if f is not None or \
+                        not self.store.after(request.resource, rv):
                     self.store.changed.wait(0.02)
+
+    def _events(self, c, request, form, rv):
+        for rv, resource, event, obj in self.store.after(
+                request.resource, rv):
+            if self._shown("watch", resource, obj["metadata"]["name"]):
+                self._event(c, request, event, shape(obj, form))
+        return rv
 
     def _bookmark(self, c, request, form, rv):
         """The store's own version, if no event of ours is before it."""
         group, version, kind = RESOURCES[request.resource]
         with self.store.changed:
-            if self.store.after(request.resource, rv):
-                return rv
-            rv = self.store.rv
+            if not self.store.after(request.resource, rv):
+                rv = self.store.rv
         obj = {"kind": kind,
                "apiVersion": f"{group}/{version}" if group else version,
                "metadata": {"resourceVersion": str(rv),
@@ -834,6 +881,7 @@ class ScriptedApi:
             self._check_version(request, old, new)
             if new != old:
                 old = self.store.put(request.resource, "MODIFIED", new)
+                request.changed = True
         self._send(c, request, shape(old, form))
 
     @staticmethod
@@ -1053,6 +1101,34 @@ def test_faults(api):
     assert api.count(verb="patch", resource="nodes") == 1
 
 
+def test_behind(api):
+    api.bookmark_s = 0.05
+    rv = api.create("nodes", "a")["metadata"]["resourceVersion"]
+    c = Client(api)
+    fault = api.fault("nodes", "watch", "behind")
+    c.ask("GET", f"{NODES}?watch=1&allowWatchBookmarks=true"
+          f"&resourceVersion={rv}")
+    api.patch_meta("nodes", "a", annotations={"k": "v"})
+    line = c.line()
+    assert line["type"] == "BOOKMARK"
+    assert line["object"]["metadata"]["resourceVersion"] == rv
+    api.clear(fault)
+    while (line := c.line())["type"] == "BOOKMARK":
+        pass
+    assert line["type"] == "MODIFIED"
+    api.hide("nodes", "a")
+    other = Client(api)
+    assert other.ask("GET", NODES)[1]["items"] == []
+    assert other.ask("GET", NODES + "/a")[0] == 200
+    api.show("nodes", "a")
+    while (line := c.line())["type"] == "BOOKMARK":
+        pass
+    assert line["object"]["metadata"]["name"] == "a"
+    api.create("nodes", "b")
+    api.page_max = 1
+    assert len(other.ask("GET", NODES + "?limit=9")[1]["items"]) == 1
+
+
 def test_token(api):
     api.token = "t"
     code, status = Client(api).ask("GET", NODES)
@@ -1060,11 +1136,12 @@ def test_token(api):
 
 
 def selftest():
-    for test in (test_lists, test_writes, test_watch, test_faults,
-                 test_token):
+    tests = (test_lists, test_writes, test_watch, test_faults, test_behind,
+             test_token)
+    for test in tests:
         with ScriptedApi() as api:
             test(api)
-    print("scripted_api: 5 tests passed")
+    print(f"scripted_api: {len(tests)} tests passed")
 
 
 def main():

@@ -191,6 +191,33 @@ START_TEST(clear_races_a_person)
 }
 END_TEST
 
+/* The reply to a GET comes after the watch line of a later version: the table
+ * must not go back to what the GET showed. */
+START_TEST(read_older_than_the_line)
+{
+	struct thing *n = node_at(w, 0);
+
+	object_hold(&n->o, server_ms(w) - DAY);
+	w->watch_ms = 1;
+	world_list(w, KIND_NODE);
+	world_list(w, KIND_NODECLAIM);
+	w->frozen[KIND_NODE] = true;
+	n->o.hold = HOLD_ABSENT;	/* stripped: our clear is a 422 */
+	n->o.mark = MARK_ABSENT;
+	thing_changed(w, n);
+	while (w->acts[ACT_READ] == 0)
+		world_run(w, 1);
+	for (int i = 0; i < FLIGHTS; i++)
+		if (w->flights[i].used)
+			w->flights[i].reply_at = w->boot_ms + 500;
+	object_hold(&n->o, server_ms(w) - DAY);	/* Karpenter's late copy */
+	thing_changed(w, n);
+	w->frozen[KIND_NODE] = false;
+	world_run(w, 10 * MINUTE);
+	ck_assert(thing_clear(n));
+}
+END_TEST
+
 START_TEST(expectation_times_out)
 {
 	struct thing *n = node_at(w, 0);
@@ -442,6 +469,7 @@ main(void)
 	tcase_add_test(c, conflict_for_ever_is_no_loop);
 	tcase_add_test(c, clear_of_what_changed);
 	tcase_add_test(c, clear_races_a_person);
+	tcase_add_test(c, read_older_than_the_line);
 	tcase_add_test(c, expectation_times_out);
 	tcase_add_test(c, busy_server_is_left_alone);
 	tcase_add_loop_test(c, gone_while_queued, 0, 6);

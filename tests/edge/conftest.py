@@ -1,0 +1,497 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole-daemon tests: a World is a ScriptedApi and the holders beside it.
+
+A test takes one argument, `w`, and gets a World of its own.  Most of its time
+is the daemon's backoffs and deadlines, so all of them are started together, a
+few at a time, and pytest reports each when its turn comes.
+
+Most worlds are quiet or busy at a word and need no waiting: a claim that is
+launched but not initialized keeps its scope busy for an hour (w.busy), and
+stops at once when it is said to have been ready for long (w.quiet).
+"""
+import concurrent.futures
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import re
+import signal
+import ssl
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+sys.dont_write_bytecode = True  # nothing of ours belongs in the source tree
+
+from scripted_api import ScriptedApi  # noqa: E402
+
+REPO = pathlib.Path(__file__).resolve().parents[2]
+HOLDER_FAST = pathlib.Path(os.environ.get("HOLDER_FAST") or
+                           REPO / "build/release/tests/holder-fast").resolve()
+WORKERS = 12
+PATIENCE = 60.0     # seconds: for a sanitizer on a busy machine
+
+HOLD = "karpenter.sh/do-not-disrupt"
+MARK = "karpenter-node-holder.io/held-since"
+HELD_KEY = "karpenter-node-holder.io/held-key"
+POOL = "karpenter.sh/nodepool"
+REGISTERED = "karpenter.sh/registered"
+
+# A report of theirs fails the test: World.check looks for it.
+SANITIZERS = {
+    "ASAN_OPTIONS": "exitcode=99:detect_leaks=1",
+    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1:exitcode=99",
+    "TSAN_OPTIONS": "exitcode=99:halt_on_error=1",
+}
+REPORT = re.compile(r"Sanitizer|runtime error:|DEADLYSIGNAL")
+
+abandoned = threading.Event()   # the session is over before its tests
+
+
+def environment(home):
+    """Nothing of the caller's but the path and the sanitizers' options."""
+    env = {"PATH": os.environ["PATH"], "HOME": str(home)}
+    for name, options in SANITIZERS.items():
+        env[name] = ":".join(
+            filter(None, (os.environ.get(name), options)))
+    return env
+
+
+def wait(condition, what="", timeout=PATIENCE):
+    """Until condition() is true; its value."""
+    end = time.monotonic() + timeout
+    while True:
+        value = condition()
+        if value:
+            return value
+        if abandoned.is_set():
+            raise AssertionError("the session is over")
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {timeout} s: {what}")
+        time.sleep(0.02)
+
+
+def stays(condition, seconds=1.0, what=""):
+    """condition() is true, and still is for so long."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        assert condition(), what
+        time.sleep(0.02)
+
+
+def is_clear(request):
+    """Is it one of our JSON patches (clear, unmark), not a merge patch?"""
+    return request.verb == "patch" and isinstance(request.body, list)
+
+
+class Holder:
+    """One process of holder-fast, `serve` with short deadlines."""
+
+    def __init__(self, world, flags):
+        self.world = world
+        self.log = world.dir / f"log{len(world.holders)}"
+        self.ended = None       # exit code that was asked for
+        with self.log.open("wb") as out:
+            self.process = subprocess.Popen(
+                [HOLDER_FAST, *flags], stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL, stderr=out,
+                env=environment(world.dir))
+
+    # --- its log -----------------------------------------------------------
+
+    def text(self):
+        return self.log.read_text(errors="replace")
+
+    def lines(self, msg=None, **fields):
+        """The log's whole lines, decoded; those with this msg and fields."""
+        found = []
+        for line in self.text().splitlines(keepends=True):
+            if not line.endswith("\n"):
+                break
+            entry = json.loads(line)
+            if msg in (None, entry["msg"]) and all(
+                    entry.get(k) == v for k, v in fields.items()):
+                found.append(entry)
+        return found
+
+    def wait_line(self, msg, **fields):
+        def seen():
+            assert self.alive() or self.ended is not None, "it has ended"
+            return self.lines(msg, **fields)
+        return wait(seen, f"log line {msg!r} {fields}")[0]
+
+    def alive(self):
+        return self.process.poll() is None
+
+    # --- its addresses -----------------------------------------------------
+
+    def port(self, which):
+        return self.wait_line("serving")[which]
+
+    def get(self, path):
+        """(status, body) of the metrics address."""
+        c = http.client.HTTPConnection("127.0.0.1", self.port("metricsPort"),
+                                       timeout=10)
+        with contextlib.closing(c):
+            c.request("GET", path)
+            answer = c.getresponse()
+            return answer.status, answer.read().decode()
+
+    def metrics(self):
+        """{'name{labels}': value}"""
+        status, text = self.get("/metrics")
+        assert status == 200
+        return {k: float(v) for k, v in
+                (line.rsplit(" ", 1) for line in text.splitlines()
+                 if not line.startswith("#"))}
+
+    def connect(self):
+        """A connection to the webhook."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        c = http.client.HTTPSConnection(
+            "127.0.0.1", self.port("webhookPort"), context=context,
+            timeout=10)
+        c.connect()
+        return c
+
+    def review(self, connection=None, kind="Node", **metadata):
+        """Asks for the creation of an object; (status, answer, headers)."""
+        group = "" if kind == "Node" else "karpenter.sh"
+        labels = metadata.pop("labels", {POOL: "p"})
+        resource = {"group": group, "version": "v1",
+                    "resource": kind.lower() + "s"}
+        body = {"apiVersion": "admission.k8s.io/v1",
+                "kind": "AdmissionReview",
+                "request": {
+                    "uid": "u", "operation": "CREATE", "dryRun": False,
+                    "kind": {"group": group, "version": "v1", "kind": kind},
+                    "resource": resource,
+                    "object": {"kind": kind,
+                               "metadata": {"name": "n", "labels": labels,
+                                            **metadata}}}}
+        with contextlib.ExitStack() as stack:
+            if connection is None:
+                connection = stack.enter_context(
+                    contextlib.closing(self.connect()))
+            connection.request("POST", "/mutate", json.dumps(body),
+                               {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            text = answer.read()
+            return answer.status, json.loads(text), answer.headers
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    # --- its end -----------------------------------------------------------
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def wait_end(self):
+        self.ended = wait(
+            lambda: None if self.alive() else [self.process.returncode],
+            "the process ends")[0]
+        return self.ended
+
+    def kill9(self):
+        self.ended = -signal.SIGKILL
+        self.signal(signal.SIGKILL)
+        assert self.wait_end() == -signal.SIGKILL
+
+    def term(self):
+        self.ended = 0
+        self.signal(signal.SIGTERM)
+        return self.wait_end()
+
+
+class World:
+    """What one test has."""
+
+    wait = staticmethod(wait)
+    stays = staticmethod(stays)
+
+    def __init__(self, path, pair):
+        self.dir = path
+        self.pair = pair
+        self.api = ScriptedApi(bookmark_s=0.3)
+        self.holders = []
+        self.token = None       # a string that must not be in any log
+        self.patches_max = 8    # of each object: no ping-pong
+        self.kubeconfig = path / "kubeconfig"
+
+    # --- holders -----------------------------------------------------------
+
+    def start(self, *flags, watching=True, config=None, **settings):
+        """A holder; start(hold_duration="2s") is --hold-duration 2s, and
+        config the file.  Returns when it watches both resources."""
+        options = {"hold_duration": "1h", "startup_timeout": "4h",
+                   "webhook_address": "127.0.0.1:0",
+                   "webhook_cert_file": self.pair / "tls.crt",
+                   "webhook_key_file": self.pair / "tls.key",
+                   "webhook_drain_timeout": "300ms",
+                   "metrics_address": "127.0.0.1:0",
+                   "logging_level": "debug", **settings}
+        flags = list(flags)
+        for name, value in options.items():
+            flags += ["--" + name.replace("_", "-"), str(value)]
+        if not self.kubeconfig.exists():
+            self.api.write_kubeconfig(self.kubeconfig)
+        flags += ["--kubeconfig", str(self.kubeconfig)]
+        if config:
+            path = self.dir / "config.yaml"
+            path.write_text("apiVersion: karpenter-node-holder.io/v1\n"
+                            f"kind: HolderConfig\n{config}")
+            flags += ["--config", str(path)]
+        seen = {r: self.watches(r) for r in ("nodes", "nodeclaims")}
+        holder = Holder(self, flags)
+        self.holders.append(holder)
+        holder.wait_line("serving")
+        if watching:
+            for resource, n in seen.items():
+                wait(lambda r=resource, n=n: self.watches(r) > n,
+                     f"a watch of {resource}")
+        return holder
+
+    def restart_api(self, stop=True, start=True):
+        """The API server goes away and comes back with what it stores."""
+        if stop:
+            self.api.stop()
+        if start:
+            self.api = ScriptedApi(bookmark_s=self.api.bookmark_s,
+                                   port=self.api.port, store=self.api.store)
+
+    # --- objects -----------------------------------------------------------
+
+    def ours(self, age=600):
+        """Annotations as we leave them on a held object."""
+        return {HOLD: "true", MARK: self.api.stamp(-age)}
+
+    def condition(self, kind, age):
+        return {"type": kind, "status": "True", "reason": kind,
+                "lastTransitionTime": self.api.stamp(-age)}
+
+    def claim(self, name, pool="p", ready=7200, age=10800, node=None,
+              annotations=None):
+        """ready: so many seconds ago; None: launched, not initialized."""
+        conditions = [self.condition("Launched", age)]
+        if ready is not None:
+            conditions.append(self.condition("Initialized", ready))
+        status = {"providerID": "kwok://" + name, "conditions": conditions}
+        if node:
+            status["nodeName"] = node
+        return self.api.create(
+            "nodeclaims", name, labels={POOL: pool}, annotations=annotations,
+            created=self.api.stamp(-age), status=status)
+
+    def node(self, name, pool="p", claim=None, age=10800, annotations=None,
+             registered=True):
+        labels = {POOL: pool}
+        if registered:
+            labels[REGISTERED] = "true"
+        return self.api.create(
+            "nodes", name, labels=labels, annotations=annotations,
+            owners=[self.api.owner(claim)] if claim else None,
+            created=self.api.stamp(-age))
+
+    def machine(self, name, pool="p", annotations=None, **claim):
+        """A NodeClaim and its registered Node, settled for long."""
+        made = self.claim(name, pool, node=name, **claim)
+        return self.node(name, pool, made, annotations=annotations)
+
+    def machines(self, n, prefix="m", **options):
+        """Their names."""
+        names = [f"{prefix}{i:03}" for i in range(n)]
+        for name in names:
+            self.machine(name, **options)
+        return names
+
+    def busy(self, name="busy", pool="p"):
+        """A scale-up that has not settled."""
+        return self.claim(name, pool, ready=None)
+
+    def quiet(self, name="busy"):
+        """It settled two hours ago: its scope is to be released now."""
+        self.api.set_status("nodeclaims", name, conditions=[
+            self.condition("Launched", 10800),
+            self.condition("Initialized", 7200)])
+
+    def ready(self, name="busy"):
+        """It is settled from now on."""
+        self.api.set_status("nodeclaims", name, conditions=[
+            self.condition("Launched", 10800),
+            self.condition("Initialized", 0)])
+
+    # --- what is to be seen ------------------------------------------------
+
+    def annotations(self, name, resource="nodes"):
+        return self.api.annotations(resource, name)
+
+    def held(self, names, resource="nodes"):
+        """Do all carry our hold and mark?"""
+        names = [names] if isinstance(names, str) else names
+        return all(self.annotations(n, resource).get(HOLD) == "true" and
+                   MARK in self.annotations(n, resource) for n in names)
+
+    def free(self, names, resource="nodes"):
+        """Does none carry a hold or a mark?"""
+        names = [names] if isinstance(names, str) else names
+        return not any(k in self.annotations(n, resource)
+                       for n in names for k in (HOLD, MARK, HELD_KEY))
+
+    def wait_held(self, names, resource="nodes"):
+        wait(lambda: self.held(names, resource), f"{names} held")
+
+    def wait_free(self, names, resource="nodes"):
+        wait(lambda: self.free(names, resource), f"{names} free")
+
+    def watches(self, resource):
+        return self.api.count(verb="watch", resource=resource)
+
+    def lists(self, resource):
+        """Of a watcher, first pages: not the fresh list of a release."""
+        return [r for r in self.api.select(verb="list", resource=resource)
+                if r.query.get("limit") == "500" and
+                "continue" not in r.query]
+
+    def patches(self, name=None, resource="nodes"):
+        return [r for r in self.api.select(verb="patch", resource=resource)
+                if name in (None, r.name)]
+
+    def clears(self):
+        return [r for r in self.api.select(verb="patch") if is_clear(r)]
+
+    def changed(self, name, resource="nodes"):
+        """How often a patch has changed it."""
+        return sum(r.changed for r in self.patches(name, resource))
+
+    # --- the end -----------------------------------------------------------
+
+    def check(self):
+        """What holds of every world."""
+        for holder in self.holders:
+            if holder.alive() and holder.ended is None:
+                assert holder.term() == 0
+            assert not REPORT.search(holder.text()), holder.text()
+            assert holder.lines("serving")      # and each line is JSON
+            assert self.token is None or self.token not in holder.text()
+        counts = {}
+        for r in self.api.select(verb="patch"):
+            assert r.query == {"fieldManager": "karpenter-node-holder"}
+            key = r.resource, r.name
+            counts[key] = counts.get(key, 0) + 1
+        worst = max(counts, key=counts.get, default=None)
+        assert worst is None or counts[worst] <= self.patches_max, (
+            f"{counts[worst]} patches of {worst}")
+
+    def stop(self):
+        for holder in self.holders:
+            holder.process.kill()
+            holder.process.wait()
+        self.api.stop()
+
+
+# --- all at once -----------------------------------------------------------
+
+class Run:
+    """A test that runs, or has run, in a thread of the pool."""
+
+    def __init__(self, item, path):
+        self.item, self.path = item, path
+        self.world = None
+        self.seconds = 0.0
+
+    def __call__(self, pair):
+        if abandoned.is_set():
+            return
+        begun = time.monotonic()
+        params = getattr(self.item, "callspec", None)
+        self.world = World(self.path, pair)
+        try:
+            self.item.function(w=self.world,
+                               **(params.params if params else {}))
+            self.world.check()
+        finally:
+            self.world.stop()
+            self.seconds = time.monotonic() - begun
+
+
+def make_pair(path):
+    """A serving certificate, by openssl alone."""
+    (path / "request").write_text(
+        "[req]\ndistinguished_name=name\nx509_extensions=extensions\n"
+        "prompt=no\n[name]\nCN=localhost\n[extensions]\n"
+        "basicConstraints=critical,CA:FALSE\n"
+        "extendedKeyUsage=serverAuth\n"
+        "subjectAltName=DNS:localhost,IP:127.0.0.1\n")
+    subprocess.run(
+        ["openssl", "req", "-x509", "-config", path / "request", "-newkey",
+         "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+         "-keyout", path / "tls.key", "-out", path / "tls.crt"],
+        stdin=subprocess.DEVNULL, capture_output=True, check=True)
+    return path
+
+
+runs = {}       # item: (Run, its Future)
+
+
+@pytest.fixture
+def w():
+    """A World; the test has it in the thread that runs it."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def all_at_once(request, tmp_path_factory):
+    """Starts the tests that take a World, those marked `long` first."""
+    items = [i for i in request.session.items if "w" in i.fixturenames]
+    if not items:
+        yield
+        return
+    if not HOLDER_FAST.exists():
+        pytest.fail(f"{HOLDER_FAST} is missing: make daemon")
+    items.sort(key=lambda i: i.get_closest_marker("long") is None)
+    base = tmp_path_factory.mktemp("worlds")
+    pair = make_pair(base)
+    with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+        for n, item in enumerate(items):
+            path = base / f"{n}"
+            path.mkdir()
+            run = Run(item, path)
+            runs[item] = run, pool.submit(run, pair)
+        try:
+            yield
+        finally:
+            abandoned.set()
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: is started before the others")
+    # so that fixtures end what they started
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda n, _: pytest.exit(
+            f"ended by signal {n}", returncode=128 + n))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    if pyfuncitem not in runs:
+        return None
+    runs[pyfuncitem][1].result()
+    return True
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    if report.when != "call" or item not in runs:
+        return
+    run = runs[item][0]
+    report.duration = run.seconds
+    for holder in run.world.holders if run.world and report.failed else ():
+        report.sections.append((f"end of {holder.log.name}", "\n".join(
+            holder.text().splitlines()[-40:])))
