@@ -27,6 +27,7 @@ struct entry {
 	enum hold former_hold;
 	uint8_t former;		/* slot in machines.formers */
 	int64_t mark_ms, created_ms, ready_ms;
+	int64_t ready_stamp_ms;	/* as it was written */
 	char name[NAME_BYTES];
 	char uid[UID_BYTES];
 	char rv[RV_BYTES];

@@ -19,7 +19,7 @@
  */
 struct sweep;
 
-/* NULL: no memory.  machines_max: of each kind (limits.h; tests use less). */
+/* machines_max: of each kind.  NULL: no memory. */
 struct sweep *sweep_new(const struct rules *rules, uint32_t machines_max,
 			uint64_t seed, struct counters *counters);
 void sweep_free(struct sweep *s);
@@ -38,11 +38,9 @@ void sweep_watch(struct sweep *s, enum kind kind, bool up);
 void sweep_track(struct sweep *s, const struct object *o, struct now now);
 void sweep_forget(struct sweep *s, const struct object *o, struct now now);
 
-/* Should this kind be listed anew?  true once after each wish. */
-bool sweep_wants_list(struct sweep *s, enum kind kind);
+bool sweep_wants_list(struct sweep *s, enum kind kind);	/* once a wish */
 
-/* --- what is to be done ---------------------------------------------------- */
-
+/* --- what is to be done --- */
 struct action {
 	enum act act;
 	enum kind kind;
@@ -57,6 +55,7 @@ struct action {
 	bool has_held_key;
 	struct hold_key hold;
 	const char *reason;	/* for the log: "scale-up", "quiet", … */
+	uint64_t forgotten;	/* by then: sweep_found */
 };
 
 enum outcome_code {
@@ -82,13 +81,15 @@ bool sweep_next(struct sweep *s, struct now now, int64_t hint_ms,
 void sweep_done(struct sweep *s, const struct action *a,
 		const struct outcome *o, struct now now);
 
-void sweep_fresh(struct sweep *s, const struct object *claim);	/* an item */
+/* Before sweep_done: the object of a READ; an item of LIST_CLAIMS. */
+void sweep_found(struct sweep *s, const struct action *a,
+		 const struct object *o, struct now now);
+void sweep_fresh(struct sweep *s, const struct object *claim);
 
-/* --- what is to be told ---------------------------------------------------- */
-
-enum note_type {
-	NOTE_SCOPE_HELD,	/* a: quiet_ms */
-	NOTE_SCOPE_QUIET,	/* a: how long it was held, ms */
+/* --- what is to be told --- */
+enum note_type {	/* and what `a` is */
+	NOTE_SCOPE_HELD,	/* quiet_ms */
+	NOTE_SCOPE_QUIET,	/* how long it was held, ms */
 	NOTE_TABLE_FULL,	/* name: the object left unheld */
 	NOTE_STOPPED,		/* a release waits: a: claims not known yet */
 };
@@ -104,8 +105,7 @@ struct sweep_report {
 	uint32_t objects[KIND_COUNT];
 	uint32_t held[KIND_COUNT];	/* with hold and mark of ours */
 	uint32_t timers;
-	uint32_t waiting;	/* writes queued, in flight or backing off */
-	bool listed[KIND_COUNT], up[KIND_COUNT], served[KIND_COUNT];
+	bool up[KIND_COUNT];	/* the watch is open */
 };
 void sweep_report(const struct sweep *s, struct sweep_report *out);
 

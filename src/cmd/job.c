@@ -171,7 +171,7 @@ was_read(const struct job_env *v, const struct job *j,
 		out->code = OUTCOME_GONE;
 		return;
 	}
-	shared_track(v->shared, &o);
+	shared_found(v->shared, &j->action, &o);
 }
 
 struct fresh_ctx {

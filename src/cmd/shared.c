@@ -165,6 +165,15 @@ shared_done_action(struct shared *s, const struct action *a,
 }
 
 void
+shared_found(struct shared *s, const struct action *a, const struct object *o)
+{
+	struct now now = clock_now(s->clock);
+
+	sweep_found(lock(s), a, o, now);
+	unlock(s);
+}
+
+void
 shared_fresh(struct shared *s, const struct object *claim)
 {
 	sweep_fresh(lock(s), claim);

@@ -44,6 +44,8 @@ bool shared_wants_list(struct shared *s, enum kind kind);
 bool shared_next(struct shared *s, struct action *out, int64_t *wait_ms);
 void shared_done_action(struct shared *s, const struct action *a,
 			const struct outcome *o);
+void shared_found(struct shared *s, const struct action *a,
+		  const struct object *o);
 void shared_fresh(struct shared *s, const struct object *claim);
 bool shared_note(struct shared *s, struct note *out);
 

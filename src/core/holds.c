@@ -38,11 +38,12 @@ scope_of(struct holds *h, const char *pool)
 	if (h->kind == SCOPE_CLUSTER)
 		pool = "";
 	for (uint32_t i = 0; i < h->scopes_top; i++) {
-		/* A scope that is free but still held has yet to be reported
-		 * as quiet. */
-		if (h->scopes[i].timers == 0 && !h->scopes[i].held)
+		const struct scope *s = &h->scopes[i];
+
+		/* One that is free but held or dirty is yet to be reported. */
+		if (s->timers == 0 && !s->held && !s->dirty)
 			spare = i;
-		else if (strcmp(h->scopes[i].name, pool) == 0)
+		else if (strcmp(s->name, pool) == 0)
 			return i;
 	}
 	if (spare == NO_ID && h->scopes_top < SCOPES_MAX)

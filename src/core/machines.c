@@ -301,10 +301,11 @@ take_facts(struct machines *m, struct entry *e, const struct object *o,
 	e->has_held_key = o->has_held_key;
 	if (o->has_former)
 		former_join(m, e, o);
-	if (o->ready_ms == STAMP_NONE)
-		e->ready_ms = STAMP_NONE;
-	else if (e->ready_ms == STAMP_NONE || o->ready_ms <= seen_ms)
+	/* A stamp in the future counts as first seen, also when its hour has
+	 * come. */
+	if (o->ready_ms != e->ready_stamp_ms)
 		e->ready_ms = no_later(o->ready_ms, seen_ms);
+	e->ready_stamp_ms = o->ready_ms;
 	memcpy(e->rv, o->rv, sizeof(e->rv));
 	memcpy(e->pool, o->pool, sizeof(e->pool));
 	m->marked[e->kind] += entry_tenure(e) == TENURE_OURS;
@@ -347,7 +348,7 @@ machines_put(struct machines *m, const struct object *o, int64_t seen_ms,
 		if (id == NO_ID)
 			return NO_ID;
 		m->at[id].created_ms = no_later(o->created_ms, seen_ms);
-		m->at[id].ready_ms = STAMP_NONE;
+		m->at[id].ready_ms = m->at[id].ready_stamp_ms = STAMP_NONE;
 	}
 	if (is_new || !same_identity(&m->at[id], o)) {
 		if (!is_new)

@@ -58,7 +58,8 @@ failed(struct reflect *r, int64_t retry_after_ms, int64_t now_ms)
 	r->not_before_ms = now_ms + pace_backoff(&r->pace, r->failures,
 						 BACKOFF_MIN_MS,
 						 BACKOFF_MAX_MS);
-	if (retry_after_ms >= 0)
+	/* A server that says 0 does not ask for a loop. */
+	if (retry_after_ms > 0)
 		r->not_before_ms = now_ms + retry_after_ms;
 }
 
@@ -71,10 +72,12 @@ reflect_done(struct reflect *r, enum reflect_result result, const char *rv,
 	switch (result) {
 	case REFLECT_PAGE:
 	case REFLECT_COMPLETE:
-		(void)str_copy(r->rv, sizeof(r->rv), rv);
-		r->cont[0] = '\0';
-		if (result == REFLECT_PAGE)
-			(void)str_copy(r->cont, sizeof(r->cont), cont);
+		if (str_copy(r->rv, sizeof(r->rv), rv) ||
+		    str_copy(r->cont, sizeof(r->cont),
+			     result == REFLECT_PAGE ? cont : "")) {
+			reflect_restart(r);	/* cannot be completed */
+			failed(r, -1, now_ms);
+		}
 		break;
 	case REFLECT_UNSERVED:
 		reflect_restart(r);
@@ -86,7 +89,10 @@ reflect_done(struct reflect *r, enum reflect_result result, const char *rv,
 		break;
 	case REFLECT_EXPIRED:
 		reflect_restart(r);
-		failed(r, listing ? -1 : 0, now_ms);
+		failed(r, -1, now_ms);
+		/* The first of a while is answered by a list at once. */
+		if (!listing && r->failures == 1)
+			r->not_before_ms = now_ms;
 		break;
 	case REFLECT_FAILED:
 		/* A list that broke in the middle starts again: its token may

@@ -199,24 +199,33 @@ unit_ms(const char **s)
 	}
 }
 
-/* One "1.5h": value in thousandths, so that three decimals are exact. */
+/* One "1.5h"; nine decimals count. */
 static int
 duration_term(const char **s, int64_t *ms)
 {
-	int64_t v = 0, unit;
-	int frac = 0, seen = 0;
+	int64_t v = 0, frac = 0, scale = 1, unit;
+	int seen = 0, decimals = 0;
 
 	for (; **s >= '0' && **s <= '9'; (*s)++, seen = 1) {
 		v = v * 10 + (**s - '0');
 		if (v > DURATION_MS_MAX)
 			return -1;
 	}
-	if (!seen || parse_fraction(s, &frac))
+	if (**s == '.') {
+		for ((*s)++; **s >= '0' && **s <= '9'; (*s)++, decimals++) {
+			if (decimals >= 9)
+				continue;
+			frac = frac * 10 + (**s - '0');
+			scale *= 10;
+		}
+		seen = seen && decimals > 0;
+	}
+	if (!seen)
 		return -1;
 	unit = unit_ms(s);
 	if (unit == 0 || v > DURATION_MS_MAX / unit)
 		return -1;
-	*ms += v * unit + frac * unit / 1000;
+	*ms += v * unit + frac * unit / scale;
 	return *ms > DURATION_MS_MAX ? -1 : 0;
 }
 

@@ -176,8 +176,12 @@ sweep_refresh(struct sweep *s, uint32_t id, int64_t now_ms)
 
 	if (!s->machines.at[id].used)
 		return;
-	if (head != id)
+	if (head != id) {
+		/* No head any more: nothing of that time is left. */
 		holds_drop(&s->holds, id);
+		sweep_want_hold(s, id, false);
+		s->work[id].due_boot_ms = 0;
+	}
 	set_timer(s, head, now_ms);
 	sweep_queue(s, head);
 }
@@ -191,6 +195,17 @@ turn(struct sweep *s, uint32_t scope, struct now now)
 	sweep_tell(s, sc->held ? NOTE_SCOPE_HELD : NOTE_SCOPE_QUIET, sc->name,
 		   sc->held ? holds_quiet_ms(&s->holds, scope, s->machines.top)
 			    : now.server_ms - sc->since_ms);
+}
+
+/* A full table has room again: what was left out is asked for, not too often. */
+static void
+ask_for_rest(struct view *v, struct now now)
+{
+	if (!v->room || now.boot_ms < v->ask_boot_ms)
+		return;
+	v->room = false;
+	v->wants_list = true;
+	v->ask_boot_ms = now.boot_ms + RELIST_FULL_MS;
 }
 
 /* Time has passed: deadlines, then the scopes they turn, then backoffs. */
@@ -209,6 +224,8 @@ sweep_advance(struct sweep *s, struct now now)
 		sweep_refresh(s, id, now.server_ms);
 	while ((scope = holds_turned(&s->holds, now)) != NO_ID)
 		turn(s, scope, now);
+	for (int k = 0; k < KIND_COUNT; k++)
+		ask_for_rest(&s->view[k], now);
 	while (heap_top(&s->later, &id, &key) && key <= now.boot_ms) {
 		heap_remove(&s->later, id);
 		s->work[id].expecting = false;
@@ -232,8 +249,8 @@ sweep_listing(struct sweep *s, enum kind kind)
 		v->up = false;
 }
 
-static void
-drop(struct sweep *s, uint32_t id, struct now now)
+void
+sweep_drop(struct sweep *s, uint32_t id, struct now now)
 {
 	struct touched t = {0};
 	struct work *w = &s->work[id];
@@ -268,8 +285,9 @@ sweep_listed(struct sweep *s, enum kind kind, bool served, struct now now)
 
 		if (e->used && e->kind == kind &&
 		    e->generation != v->generation)
-			drop(s, id, now);
+			sweep_drop(s, id, now);
 	}
+	v->room = v->full && s->machines.count[kind] < s->machines.max;
 	v->served = v->listed = true;
 	v->up = false;
 	s->recount = s->recount || (!before && kind == KIND_NODECLAIM);
@@ -315,7 +333,7 @@ sweep_track(struct sweep *s, const struct object *o, struct now now)
 	old = machines_find(&s->machines, o);
 	if (old != NO_ID &&
 	    (!o->karpenter || strcmp(s->machines.at[old].uid, o->uid) != 0))
-		drop(s, old, now);
+		sweep_drop(s, old, now);
 	if (!o->karpenter)
 		return;
 	if (old != NO_ID && s->machines.at[old].used &&
@@ -341,15 +359,12 @@ sweep_forget(struct sweep *s, const struct object *o, struct now now)
 	uint32_t id = machines_find(&s->machines, o);
 
 	now = sweep_steady(s, now);
+	v->forgotten++;
 	/* A late word about a Node that has a successor of the same name. */
 	if (id == NO_ID || strcmp(s->machines.at[id].uid, o->uid) != 0)
 		return;
-	drop(s, id, now);
-	/* There is room for one that was left out. */
-	if (v->full && now.boot_ms - v->asked_boot_ms >= RELIST_FULL_MS) {
-		v->asked_boot_ms = now.boot_ms;
-		v->wants_list = true;
-	}
+	sweep_drop(s, id, now);
+	v->room = v->room || v->full;
 }
 
 bool

@@ -64,8 +64,7 @@ written(struct sweep *s, const struct action *a, const struct outcome *o,
 
 	w->failures = 0;
 	if (a->act == ACT_HOLD) {
-		if (w->was_ours)
-			w->reholds++;
+		w->reholds = (uint8_t)(w->reholds + w->again);
 		w->was_ours = true;
 	}
 	if (strcmp(e->rv, o->rv) == 0)
@@ -143,7 +142,7 @@ patch_done(struct sweep *s, const struct action *a, const struct outcome *o,
 			moved_on(s, a, true, now);
 		break;
 	case OUTCOME_GONE:
-		back_off(s, a->id, EXPECT_MS, now);	/* the watch will say */
+		sweep_drop(s, a->id, now);	/* a late line is no harm */
 		break;
 	case OUTCOME_BUSY:
 		pause(s, o, now);
@@ -173,9 +172,25 @@ read_done(struct sweep *s, const struct action *a, const struct outcome *o,
 	if (o->code == OUTCOME_BUSY)
 		pause(s, o, now);
 	if (o->code == OUTCOME_GONE)
-		back_off(s, a->id, EXPECT_MS, now);
+		sweep_drop(s, a->id, now);
 	else
 		back_off_failed(s, a->id, now);
+}
+
+/* What a GET brought.  Where the watch has said more since it was sent, it may
+ * be older than what the table knows: then it counts for nothing, and the
+ * object is looked at again. */
+void
+sweep_found(struct sweep *s, const struct action *a, const struct object *o,
+	    struct now now)
+{
+	const struct entry *e = &s->machines.at[a->id];
+
+	if (s->work[a->id].seq != a->seq || !e->used)
+		return;
+	if (a->act == ACT_READ ? strcmp(e->rv, a->rv) == 0
+			       : s->view[o->kind].forgotten == a->forgotten)
+		sweep_track(s, o, now);
 }
 
 static void
@@ -262,13 +277,13 @@ sweep_done(struct sweep *s, const struct action *a, const struct outcome *o,
 	if (w->seq != a->seq || !s->machines.at[a->id].used)
 		return;	/* the object went away meanwhile */
 	w->in_flight = false;
+	sweep_queue(s, a->id);
 	if (a->act == ACT_READ)
 		read_done(s, a, o, now);
 	else if (a->act == ACT_READ_CLAIM)
 		owner_done(s, a, o, now);
 	else
 		patch_done(s, a, o, now);
-	sweep_queue(s, a->id);
 }
 
 /* --- telling ------------------------------------------------------------------------ */
@@ -305,14 +320,11 @@ sweep_report(const struct sweep *s, struct sweep_report *out)
 {
 	*out = (struct sweep_report){
 		.timers = s->holds.due.n,
-		.waiting = s->in_flight + s->later.n,
 	};
 	for (int k = 0; k < KIND_COUNT; k++) {
 		out->objects[k] = s->machines.count[k];
 		out->held[k] = s->machines.marked[k];
-		out->listed[k] = s->view[k].listed;
 		out->up[k] = s->view[k].up;
-		out->served[k] = s->view[k].served;
 	}
 }
 

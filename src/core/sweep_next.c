@@ -90,12 +90,14 @@ may_remove(struct sweep *s, uint32_t head, bool release)
 	return false;
 }
 
-/* Does the Node name a claim that we do not see, and nobody has looked? */
+/* Does the Node name a claim that we do not see, and nobody has looked?  A
+ * second Node of a claim that we see has nothing to ask. */
 static bool
 owner_unseen(const struct sweep *s, const struct entry *e)
 {
 	return e->kind == KIND_NODE && e->peer == NO_ID &&
 	       e->owner_uid[0] != '\0' &&
+	       machines_find_claim(&s->machines, e->owner_uid) == NO_ID &&
 	       !s->work[machines_id(&s->machines, e)].owner_gone;
 }
 
@@ -177,6 +179,7 @@ describe(struct sweep *s, const struct entry *e, enum act act,
 		.hold = e->has_former ? s->machines.formers[e->former].hold
 				      : s->rules.hold,
 		.reason = reason,
+		.forgotten = s->view[KIND_NODECLAIM].forgotten,
 	};
 	memcpy(out->name, e->name, sizeof(out->name));
 	memcpy(out->uid, e->uid, sizeof(out->uid));
@@ -225,6 +228,7 @@ act_on(struct sweep *s, uint32_t head, struct now now, struct action *out)
 	}
 	if (d.act == ACT_CLEAR)
 		w->was_ours = false;
+	w->again = w->was_ours;	/* whichever comes first, line or reply */
 	describe(s, e, d.act,
 		 d.act == ACT_UNMARK ? "taken-over"
 		 : d.act == ACT_CLEAR && !d.release ? "hold-changed"
@@ -238,16 +242,21 @@ act_on(struct sweep *s, uint32_t head, struct now now, struct action *out)
 static bool
 hint_waits(struct sweep *s, struct now now, int64_t hint_ms)
 {
-	if (now.server_ms < s->hint_until_ms)
+	int64_t age_ms = hint_ms == STAMP_NONE ? HINT_WAIT_MS
+					       : now.server_ms - hint_ms;
+
+	if (now.boot_ms < s->hint_until_ms)
 		return true;
-	if (hint_ms == STAMP_NONE || hint_ms > now.server_ms ||
-	    now.server_ms - hint_ms >= HINT_WAIT_MS)
+	/* The hook may have stamped it a moment after we read the clock. */
+	if (age_ms < 0 && age_ms > -HINT_WAIT_MS)
+		age_ms = 0;
+	if (age_ms < 0 || age_ms >= HINT_WAIT_MS)
 		return false;
 	if (s->hint_waited_ms != STAMP_NONE &&
 	    now.boot_ms - s->hint_waited_ms < HINT_EVERY_MS)
 		return false;
 	s->hint_waited_ms = now.boot_ms;
-	s->hint_until_ms = hint_ms + HINT_WAIT_MS;
+	s->hint_until_ms = now.boot_ms + HINT_WAIT_MS - age_ms;
 	return true;
 }
 
@@ -310,11 +319,14 @@ wait_for(const struct sweep *s, struct now now)
 	if (heap_top(&s->later, &id, &key))
 		sooner(&wait, key, now.boot_ms);
 	if (s->fresh.wanted && !s->fresh.in_flight && view_whole(s)) {
-		if (now.server_ms < s->hint_until_ms)
-			sooner(&wait, s->hint_until_ms, now.server_ms);
+		if (now.boot_ms < s->hint_until_ms)
+			sooner(&wait, s->hint_until_ms, now.boot_ms);
 		else
 			sooner(&wait, s->fresh.not_before_boot_ms, now.boot_ms);
 	}
+	for (int k = 0; k < KIND_COUNT; k++)
+		if (s->view[k].room)
+			sooner(&wait, s->view[k].ask_boot_ms, now.boot_ms);
 	/* Nothing is written before the pause is over. */
 	if (s->first != NO_ID)
 		sooner(&wait, s->paused_boot_ms, now.boot_ms);

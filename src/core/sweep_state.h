@@ -25,6 +25,7 @@ struct work {
 	bool owner_gone;	/* Node: the claim it names was looked for */
 	bool wants_hold;	/* for the hold latency */
 	bool was_ours;		/* seen held in this period */
+	bool again;		/* the hold in flight is not the first */
 	uint8_t reholds;	/* held again in this period */
 	unsigned failures;
 	int64_t due_boot_ms;	/* to be released since; 0 = not */
@@ -37,7 +38,9 @@ struct view {
 	bool full;		/* something was left out */
 	bool wants_list;
 	uint32_t generation;
-	int64_t asked_boot_ms;
+	bool room;		/* since then something went away */
+	int64_t ask_boot_ms;	/* not before, for what was left out */
+	uint64_t forgotten;	/* objects, ever */
 };
 
 /* The one fresh list of NodeClaims that a release begins with. */
@@ -66,7 +69,7 @@ struct sweep {
 	bool recount;
 	int64_t paused_boot_ms;	/* 429: nobody writes before */
 	int64_t hint_waited_ms;	/* boot; when a hint was last waited for */
-	int64_t hint_until_ms;	/* server */
+	int64_t hint_until_ms;	/* boot */
 	struct note notes[NOTES_MAX];
 	uint32_t notes_first, notes_n;
 };
@@ -75,6 +78,7 @@ struct now sweep_steady(struct sweep *s, struct now now);
 void sweep_queue(struct sweep *s, uint32_t id);
 void sweep_queue_all(struct sweep *s);
 uint32_t sweep_dequeue(struct sweep *s);
+void sweep_drop(struct sweep *s, uint32_t id, struct now now);
 void sweep_refresh(struct sweep *s, uint32_t id, int64_t now_ms);
 void sweep_advance(struct sweep *s, struct now now);
 void sweep_want_hold(struct sweep *s, uint32_t id, bool wants);
