@@ -88,6 +88,10 @@ int kube_stream_run(struct kube_stream *s, const struct kube_request *q,
 void kube_stream_cancel(struct kube_stream *s);
 void kube_stream_nudge(struct kube_stream *s);
 
+/* Since the call under way last turned its loop, each second at least: a
+ * silent watch is no dead thread.  Any thread. */
+int64_t kube_stream_heartbeat_age_ms(const struct kube_stream *s);
+
 struct kube_pool;
 /* n connections at most; n calls may be in flight. */
 struct kube_pool *kube_pool_new(struct kube *k, unsigned n, struct err *e);

@@ -98,7 +98,6 @@ feed(void *ctx, const char *bytes, size_t n, struct err *e)
 {
 	struct watcher *w = ctx;
 
-	atomic_store(&w->beat_ms, clock_boot_ms());
 	return split_feed(w->split, bytes, n, e);
 }
 
@@ -221,6 +220,9 @@ watch_opened(void *ctx)
 {
 	struct watcher *w = ctx;
 
+	/* A restart that was asked for just before this call. */
+	if (atomic_load(&w->restart))
+		kube_stream_nudge(w->stream);
 	shared_watch(w->shared, w->kind, true);
 	recovered(w, "watching");
 }
@@ -390,5 +392,8 @@ watcher_free(struct watcher *w)
 int64_t
 watcher_heartbeat_age_ms(const struct watcher *w)
 {
-	return clock_boot_ms() - atomic_load(&w->beat_ms);
+	int64_t own = clock_boot_ms() - atomic_load(&w->beat_ms);
+	int64_t call = kube_stream_heartbeat_age_ms(w->stream);
+
+	return own < call ? own : call;
 }

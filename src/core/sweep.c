@@ -242,6 +242,7 @@ sweep_listing(struct sweep *s, enum kind kind)
 	struct view *v = &s->view[kind];
 
 	v->generation++;
+	v->forgotten++;		/* what it does not show */
 	v->full = false;
 	/* A resource that is not served stays an empty list while we ask
 	 * again; the fresh list guards what happens meanwhile. */
@@ -287,6 +288,7 @@ sweep_listed(struct sweep *s, enum kind kind, bool served, struct now now)
 		    e->generation != v->generation)
 			sweep_drop(s, id, now);
 	}
+	v->forgotten++;
 	v->room = v->full && s->machines.count[kind] < s->machines.max;
 	v->served = v->listed = true;
 	v->up = false;

@@ -40,7 +40,7 @@ struct view {
 	uint32_t generation;
 	bool room;		/* since then something went away */
 	int64_t ask_boot_ms;	/* not before, for what was left out */
-	uint64_t forgotten;	/* objects, ever */
+	uint64_t forgotten;	/* times that something may have gone */
 };
 
 /* The one fresh list of NodeClaims that a release begins with. */

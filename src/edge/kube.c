@@ -12,6 +12,7 @@
 
 #include <curl/curl.h>
 
+#include "core/limits.h"
 #include "kube_call.h"
 
 /*
@@ -24,7 +25,6 @@
 
 #define BUFFER_BYTES 16384L /* one TLS record */
 #define SLEEP_MS_MAX 3600000
-#define IDLE_MAX_S 80L /* the API server closes idle connections at 90 s */
 
 static_assert(sizeof(((struct kube_call *)0)->detail) >= CURL_ERROR_SIZE,
 	      "libcurl writes that much");
@@ -88,7 +88,7 @@ set_transport(CURL *h, const struct kube *k)
 	SET(bad, h, CURLOPT_BUFFERSIZE, BUFFER_BYTES);
 	SET(bad, h, CURLOPT_UPLOAD_BUFFERSIZE, BUFFER_BYTES);
 	SET(bad, h, CURLOPT_CONNECTTIMEOUT_MS, (long)k->connect_ms);
-	SET(bad, h, CURLOPT_MAXAGE_CONN, IDLE_MAX_S);
+	SET(bad, h, CURLOPT_MAXAGE_CONN, CONNECTION_IDLE_S);
 	/* A name that never resolves must not hold up a cancelled call. */
 	SET(bad, h, CURLOPT_QUICK_EXIT, 1L);
 	SET(bad, h, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);

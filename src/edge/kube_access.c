@@ -6,10 +6,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/limits.h"
 #include "kube_call.h"
 
 /* A pool's burst is over: TLS connections hold about 50 KiB each. */
-#define REST_MS 15000
 
 /* What all threads share: where the API server is, and as whom we come. */
 
@@ -36,7 +36,7 @@ take_options(struct kube *k, struct kube_options *o)
 	k->counters = o->counters;
 	k->connect_ms = o->connect_ms;
 	k->token_ms = o->token_ms;
-	k->rest_ms = o->rest_ms > 0 ? o->rest_ms : REST_MS;
+	k->rest_ms = o->rest_ms > 0 ? o->rest_ms : POOL_REST_MS;
 	k->keepalive_idle_s = o->keepalive_idle_s;
 	k->keepalive_probe_s = o->keepalive_probe_s;
 }

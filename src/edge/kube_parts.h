@@ -7,13 +7,11 @@
 #include <stdint.h>
 
 #include "core/err.h"
+#include "core/limits.h"
 #include "wire/kubeconfig.h"
 
 /* The parts of edge/kube that need no library. */
 
-#define TOKEN_BYTES_MAX (64u << 10)	/* of a service account: 2 KiB */
-#define HEAD_BYTES_MAX (64u << 10)	/* of an answer; real ones: 1 KiB */
-#define RETRY_AFTER_MAX_S 86400
 
 /* --- kube_url.c: the kubeconfig's `server` -------------------------------- */
 

@@ -17,7 +17,10 @@ struct kube_stream {
 	struct kube_token token;
 	struct kube_call *call; /* the last one: its body is the caller's */
 	atomic_bool cancelled, nudged;
+	_Atomic int64_t beat_ms;
 };
+
+#define BEAT_MS 1000	/* however long the call waits */
 
 struct kube_stream *
 kube_stream_new(struct kube *k, struct err *e)
@@ -59,13 +62,16 @@ static void
 drive(struct kube_stream *s, struct kube_call *c)
 {
 	while (kube_lane_drive(&s->lane) == 0) {
-		int64_t now = clock_boot_ms();
+		int64_t now = clock_boot_ms(), wait_ms;
 
+		atomic_store(&s->beat_ms, now);
 		if (stopped(s))
 			(void)err_set(&c->err, ERR_CANCELLED, "cancelled");
 		else if (!kube_call_overdue(c, now)) {
-			(void)kube_lane_sleep(&s->lane,
-					      kube_call_deadline(c) - now);
+			wait_ms = kube_call_deadline(c) - now;
+			(void)kube_lane_sleep(&s->lane, wait_ms < BEAT_MS
+								? wait_ms
+								: BEAT_MS);
 			continue;
 		}
 		kube_lane_drop(&s->lane, c);
@@ -119,6 +125,12 @@ kube_stream_run(struct kube_stream *s, const struct kube_request *q,
 	rc = run(s, s->call, e);
 	kube_answer_reply(s->call, reply);
 	return rc;
+}
+
+int64_t
+kube_stream_heartbeat_age_ms(const struct kube_stream *s)
+{
+	return clock_boot_ms() - atomic_load(&s->beat_ms);
 }
 
 void

@@ -46,3 +46,13 @@ def test_cluster_is_every_pool(make_holder, karpenter, view):
     m = karpenter.machine("c")
     view.wait_held(nodes(a + b))
     view.check_released(nodes(a + b + [m]), m.ready + 7)
+
+
+def test_a_silent_watch_is_no_dead_thread(make_holder):
+    """Liveness allows 30 s; a quiet cluster sends nothing for a minute."""
+    holder = make_holder(register=False)
+    end = time.monotonic() + 40
+    while time.monotonic() < end:
+        status, text, _ = holder.fetch("/livez?verbose")
+        assert status == 200, text
+        time.sleep(1)

@@ -32,8 +32,8 @@ from scripted_api import ScriptedApi  # noqa: E402
 REPO = pathlib.Path(__file__).resolve().parents[2]
 HOLDER_FAST = pathlib.Path(os.environ.get("HOLDER_FAST") or
                            REPO / "build/release/tests/holder-fast").resolve()
-WORKERS = 12
-PATIENCE = 60.0     # seconds: for a sanitizer on a busy machine
+WORKERS = 24
+PATIENCE = float(os.environ.get("PATIENCE", 60.0))     # seconds: for a sanitizer on a busy machine
 
 HOLD = "karpenter.sh/do-not-disrupt"
 MARK = "karpenter-node-holder.io/held-since"
@@ -52,12 +52,12 @@ REPORT = re.compile(r"Sanitizer|runtime error:|DEADLYSIGNAL")
 abandoned = threading.Event()   # the session is over before its tests
 
 
-def environment(home):
+def environment(home, **more):
     """Nothing of the caller's but the path and the sanitizers' options."""
     env = {"PATH": os.environ["PATH"], "HOME": str(home)}
     for name, options in SANITIZERS.items():
         env[name] = ":".join(
-            filter(None, (os.environ.get(name), options)))
+            filter(None, (os.environ.get(name), options, more.get(name))))
     return env
 
 
@@ -88,18 +88,33 @@ def is_clear(request):
     return request.verb == "patch" and isinstance(request.body, list)
 
 
+FIELD = re.compile(r' (\w+)=("(?:[^"\\]|\\.)*"|-?\d+)')
+
+
+def text_line(line):
+    """A line of the text format as the JSON format has it."""
+    at = FIELD.search(line)
+    head = line[:at.start() if at else -1]
+    ts, level, msg = head.split(" ", 2)
+    rest = line[len(head):-1]
+    assert not FIELD.sub("", rest), line
+    return {"ts": ts, "level": level.lower(), "msg": msg,
+            **{k: json.loads(v) for k, v in FIELD.findall(rest)}}
+
+
 class Holder:
     """One process of holder-fast, `serve` with short deadlines."""
 
     def __init__(self, world, flags):
         self.world = world
+        self.decode = text_line if "text" in flags else json.loads
         self.log = world.dir / f"log{len(world.holders)}"
         self.ended = None       # exit code that was asked for
         with self.log.open("wb") as out:
             self.process = subprocess.Popen(
                 [HOLDER_FAST, *flags], stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL, stderr=out,
-                env=environment(world.dir))
+                env=environment(world.dir, **world.sanitizer))
 
     # --- its log -----------------------------------------------------------
 
@@ -112,7 +127,7 @@ class Holder:
         for line in self.text().splitlines(keepends=True):
             if not line.endswith("\n"):
                 break
-            entry = json.loads(line)
+            entry = self.decode(line)
             if msg in (None, entry["msg"]) and all(
                     entry.get(k) == v for k, v in fields.items()):
                 found.append(entry)
@@ -223,6 +238,7 @@ class World:
         self.holders = []
         self.token = None       # a string that must not be in any log
         self.patches_max = 8    # of each object: no ping-pong
+        self.sanitizer = {}     # further options: {"TSAN_OPTIONS": "..."}
         self.kubeconfig = path / "kubeconfig"
 
     # --- holders -----------------------------------------------------------

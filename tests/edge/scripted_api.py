@@ -51,6 +51,7 @@ FAULTS = {
     "hang-middle": "head and half of the body, then nothing more",
     "cut": "the connection ends in the middle of an item or a line",
     "lost-reply": "a write is done, its answer never comes",
+    "late-reply": "a write is done, its answer comes seconds=N later",
     "delay": "seconds=N before the answer",
     "split": "each byte is sent by itself",
     "silent": "a watch without a byte, though events happen",
@@ -732,6 +733,8 @@ class ScriptedApi:
         body = to_json(value) + b"\n"
         if self._fault(request, "lost-reply") is not None:
             c.hang()
+        if (f := self._fault(request, "late-reply")) is not None:
+            time.sleep(f.seconds)
         if self._fault(request, "hang-middle") is not None:
             c.send(request, 200, body, part=len(body) // 2)
             c.hang()

@@ -118,7 +118,7 @@ marked(const struct half *h)
 	       (h->tenure == TENURE_OURS || h->tenure == TENURE_YIELDED);
 }
 
-/* --- properties ---------------------------------------------------------------- */
+/* --- properties ----------------------------------------------------------- */
 
 static void
 is_sane(const struct state *s, struct decision d)
@@ -320,7 +320,7 @@ START_TEST(holds_for_all)
 }
 END_TEST
 
-/* --- single rows, in the words of design §4's last table -------------------------- */
+/* --- single rows, in the words of design §4's last table ------------------ */
 
 #define FREE {.present = true}
 #define OURS {.present = true, .tenure = TENURE_OURS, .hold = HOLD_SAME}

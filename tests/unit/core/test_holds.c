@@ -238,7 +238,7 @@ START_TEST(node)
 }
 END_TEST
 
-/* --- bounds -------------------------------------------------------------------- */
+/* --- bounds --------------------------------------------------------------- */
 
 static struct holds *
 holds_new(enum scope_kind kind, uint32_t ids)

@@ -62,7 +62,7 @@ touches(const struct touched *t, uint32_t id)
 	return false;
 }
 
-/* --- linking ----------------------------------------------------------------- */
+/* --- linking -------------------------------------------------------------- */
 
 /* By owner uid, by nodeName, by both; claim first, Node first. */
 static const struct {
@@ -232,7 +232,7 @@ START_TEST(node_created_again_under_its_old_name)
 }
 END_TEST
 
-/* --- bounds and facts ----------------------------------------------------------- */
+/* --- bounds and facts ----------------------------------------------------- */
 
 START_TEST(full_of_one_kind)
 {
@@ -375,7 +375,7 @@ START_TEST(ready_comes_goes_and_comes)
 }
 END_TEST
 
-/* --- random arrivals ---------------------------------------------------------------- */
+/* --- random arrivals ------------------------------------------------------ */
 
 #define FEW 6
 

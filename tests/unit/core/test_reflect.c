@@ -34,7 +34,7 @@ step(int64_t now_ms, struct reflect_todo *t)
 	return now_ms;
 }
 
-/* --- what comes next -------------------------------------------------------------- */
+/* --- what comes next ------------------------------------------------------ */
 
 enum phase {
 	LISTING,	/* the first page */
@@ -152,7 +152,7 @@ START_TEST(restart_lists)
 }
 END_TEST
 
-/* --- how soon ------------------------------------------------------------------------ */
+/* --- how soon ------------------------------------------------------------- */
 
 START_TEST(backoff_grows_and_is_capped)
 {

@@ -9,7 +9,7 @@
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 #define BAD INT64_MAX	/* no such stamp: an error is expected */
 
-/* --- RFC 3339 ---------------------------------------------------------------- */
+/* --- RFC 3339 ------------------------------------------------------------- */
 
 static const struct {
 	const char *text;
@@ -139,7 +139,7 @@ START_TEST(stamp_with_any_offset)
 }
 END_TEST
 
-/* --- Date headers --------------------------------------------------------------- */
+/* --- Date headers --------------------------------------------------------- */
 
 static const struct {
 	const char *text;
@@ -176,7 +176,7 @@ START_TEST(date_table)
 }
 END_TEST
 
-/* --- durations ------------------------------------------------------------------- */
+/* --- durations ------------------------------------------------------------ */
 
 #define TEN_YEARS (3650 * (int64_t)86400000)
 

@@ -51,7 +51,7 @@ strip(struct thing *t)
 	thing_changed(w, t);
 }
 
-/* --- the rows ------------------------------------------------------------------------ */
+/* --- the rows ------------------------------------------------------------- */
 
 START_TEST(had_set_the_hold_before_us)
 {
@@ -211,7 +211,7 @@ START_TEST(new_machine_stripped)
 }
 END_TEST
 
-/* --- whatever carries our mark is ours to clear -------------------------------------------- */
+/* --- whatever carries our mark is ours to clear --------------------------- */
 
 START_TEST(excluded_pool_is_cleared_at_once)
 {
@@ -336,7 +336,7 @@ START_TEST(copied_back_after_the_clear)
 }
 END_TEST
 
-/* --- being deleted --------------------------------------------------------------------------- */
+/* --- being deleted -------------------------------------------------------- */
 
 START_TEST(deleting_is_not_patched)
 {

@@ -42,7 +42,7 @@ busy_until(int n, int64_t settle_ms)
 	return claim_at(w, n)->o.ready_ms + rules.hold_ms;
 }
 
-/* --- half a view -------------------------------------------------------------------- */
+/* --- half a view ---------------------------------------------------------- */
 
 static const struct {
 	const char *name;
@@ -55,6 +55,10 @@ static const struct {
 	{"both listed, no watch", {true, true}, {false, false}, false},
 	{"watch of Nodes only", {true, true}, {true, false}, false},
 	{"watch of NodeClaims only", {true, true}, {false, true}, false},
+	{"both watches, Nodes not listed", {false, true}, {true, true},
+	 false},
+	{"both watches, NodeClaims not listed", {true, false}, {true, true},
+	 false},
 	{"both", {true, true}, {true, true}, true},
 };
 
@@ -177,7 +181,7 @@ START_TEST(list_drops_what_it_did_not_show)
 }
 END_TEST
 
-/* --- the fresh list --------------------------------------------------------------------- */
+/* --- the fresh list ------------------------------------------------------- */
 
 /* Both watches "up", but one says nothing: a claim is made that only a list
  * shows. */
@@ -310,7 +314,7 @@ START_TEST(owner_that_only_a_get_shows)
 }
 END_TEST
 
-/* --- the hint ------------------------------------------------------------------------------ */
+/* --- the hint ------------------------------------------------------------- */
 
 /* When was Node 0 cleared, counted from quiet on? */
 static int64_t

@@ -7,7 +7,7 @@
  * what a recomputation from the world alone says (invariants I1, I2 and I3).
  */
 
-#define SETTLE_MS 100000	/* backoff at its longest is 60 s, then a write */
+#define SETTLE_MS 100000	/* the longest backoffs, and a write */
 #define STEPS 1500
 #define MACHINES 14		/* at once */
 
@@ -34,7 +34,7 @@ choice_of(const struct thing *t)
 	return &choices[t - w->at];
 }
 
-/* --- the naive model ------------------------------------------------------------------- */
+/* --- the naive model ------------------------------------------------------ */
 
 static struct thing *
 node_of(const struct thing *claim)
@@ -160,7 +160,7 @@ check_world(void)
 	}
 }
 
-/* --- what happens -------------------------------------------------------------------------- */
+/* --- what happens --------------------------------------------------------- */
 
 static struct thing *
 random_thing(enum kind kind)

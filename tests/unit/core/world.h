@@ -77,7 +77,7 @@ struct world {
 	unsigned idle;		/* calls that said "wait" in that second */
 };
 
-/* --- birth ---------------------------------------------------------------------- */
+/* --- birth ---------------------------------------------------------------- */
 
 static inline struct rules
 rules_default(void)
@@ -138,7 +138,7 @@ server_ms(const struct world *w)
 	return w->boot_ms + w->offset_ms;
 }
 
-/* --- objects --------------------------------------------------------------------- */
+/* --- objects -------------------------------------------------------------- */
 
 static inline struct thing *
 thing_find(struct world *w, enum kind kind, const char *name)
@@ -206,7 +206,7 @@ thing_clear(const struct thing *t)
 	return t->o.hold == HOLD_ABSENT && t->o.mark == MARK_ABSENT;
 }
 
-/* --- writes: what the API server does with a patch ----------------------------------- */
+/* --- writes: what the API server does with a patch ------------------------ */
 
 static inline bool
 mark_tests(const struct thing *t, const struct action *a)

@@ -11,7 +11,7 @@ sooner_of(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* --- flights ------------------------------------------------------------------------ */
+/* --- flights -------------------------------------------------------------- */
 
 static inline void
 takeoff(struct world *w, struct flight *f, const struct action *a)
@@ -69,7 +69,7 @@ static inline void
 land(struct world *w, struct flight *f)
 {
 	if (f->out.code == OUTCOME_OK && f->has_read)
-		sweep_track(w->s, &f->read, world_now(w));
+		sweep_found(w->s, &f->a, &f->read, world_now(w));
 	for (uint32_t i = 0; f->out.code == OUTCOME_OK && i < f->fresh_n; i++)
 		sweep_fresh(w->s, &f->fresh[i]);
 	sweep_done(w->s, &f->a, &f->out, world_now(w));
@@ -100,7 +100,7 @@ run_flights(struct world *w)
 	return next;
 }
 
-/* --- watches ------------------------------------------------------------------------- */
+/* --- watches -------------------------------------------------------------- */
 
 static inline int64_t
 run_watches(struct world *w)
@@ -150,7 +150,7 @@ world_list(struct world *w, enum kind kind)
 		world_watch(w, kind, true);
 }
 
-/* --- time ------------------------------------------------------------------------------- */
+/* --- time ----------------------------------------------------------------- */
 
 /* No busy loop: a sweep that says "wait" is asked again only so often. */
 #define IDLE_MAX 400
@@ -186,12 +186,18 @@ run_sweep(struct world *w)
 	return INT64_MAX;	/* no room: an answer comes first */
 }
 
-static inline void
+static inline bool
 relist_if_wanted(struct world *w)
 {
-	for (int k = 0; k < KIND_COUNT; k++)
-		if (sweep_wants_list(w->s, (enum kind)k) && w->up[k])
-			world_list(w, (enum kind)k);
+	bool any = false;
+
+	for (int k = 0; k < KIND_COUNT; k++) {
+		if (!sweep_wants_list(w->s, (enum kind)k) || !w->up[k])
+			continue;
+		world_list(w, (enum kind)k);
+		any = true;
+	}
+	return any;
 }
 
 /* Virtual time passes. */
@@ -202,8 +208,9 @@ world_run(struct world *w, int64_t ms)
 
 	for (;;) {
 		next = sooner_of(run_watches(w), run_flights(w));
-		relist_if_wanted(w);
 		next = sooner_of(next, run_sweep(w));
+		while (relist_if_wanted(w))
+			next = sooner_of(next, run_sweep(w));
 		next = sooner_of(next, run_flights(w));
 		next = sooner_of(next, run_watches(w));
 		if (next > end)
@@ -220,7 +227,7 @@ world_run_until(struct world *w, int64_t at_server_ms)
 	world_run(w, at_server_ms - server_ms(w));
 }
 
-/* --- what the scenarios are made of ------------------------------------------------------ */
+/* --- what the scenarios are made of --------------------------------------- */
 
 static inline void
 world_open(struct world *w)
@@ -230,7 +237,7 @@ world_open(struct world *w)
 	world_run(w, 5000);
 }
 
-/* A machine, ready since ready_ms: a claim "cN" and its registered Node "nN". */
+/* A machine ready since ready_ms: claim "cN" and its registered Node "nN". */
 static inline void
 machine_add(struct world *w, int n, const char *pool, int64_t ready_ms)
 {

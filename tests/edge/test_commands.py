@@ -1,0 +1,575 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands as processes: what they print, where, and how they end."""
+import base64
+import datetime
+import os
+import pathlib
+import re
+import socket
+import stat
+import subprocess
+
+import pytest
+import yaml
+
+from conftest import REPO, REPORT, environment
+
+HOLDER = pathlib.Path(
+    os.environ.get("HOLDER") or REPO / "build/karpenter-node-holder").resolve()
+HEAD = "apiVersion: karpenter-node-holder.io/v1\nkind: HolderConfig\n"
+NAME = "karpenter-node-holder: "
+COMMANDS = ("serve", "check", "certs", "version")
+
+
+class Done:
+    """A process that has ended."""
+
+    def __init__(self, done):
+        self.code, self.out, self.err = (
+            done.returncode, done.stdout, done.stderr)
+        assert not REPORT.search(self.err), self.err
+
+    def warnings(self):
+        return [line[len(NAME + "warning: "):]
+                for line in self.err.splitlines()
+                if line.startswith(NAME + "warning: ")]
+
+    def config(self):
+        assert self.code == 0, self.err
+        return yaml.safe_load(self.out)
+
+
+@pytest.fixture
+def run(tmp_path):
+    """run("check", "--config", "f", NAME="value"): in an empty folder."""
+    if not HOLDER.exists():
+        pytest.fail(f"{HOLDER} is missing: make all")
+
+    def run(*args, **env):
+        return Done(subprocess.run(
+            [HOLDER, *map(str, args)], cwd=tmp_path, text=True,
+            env={**environment(tmp_path), **env}, timeout=60,
+            stdin=subprocess.DEVNULL, capture_output=True))
+    return run
+
+
+@pytest.fixture
+def config(tmp_path):
+    """config(text): a file; its head is added."""
+    def write(text, head=HEAD):
+        path = tmp_path / "config.yaml"
+        path.write_bytes((head + text).encode("utf-8", "surrogateescape"))
+        return path.name
+    return write
+
+
+def refused(done, *words):
+    """Exit 2, nothing on stdout, one line that has all these words."""
+    assert (done.code, done.out) == (2, "")
+    line, = done.err.splitlines()
+    assert line.startswith(NAME), line
+    for word in words:
+        assert word in line, (word, line)
+    return line
+
+
+# --- version, help, unknown words ------------------------------------------
+
+def test_version(run):
+    for args in (["version"], ["--version"]):
+        done = run(*args)
+        assert (done.code, done.err) == (0, "")
+        assert re.fullmatch(r"karpenter-node-holder \d+\.\d+\.\d+\n",
+                            done.out)
+
+
+@pytest.mark.parametrize("flag", ["--help", "-h", "help"])
+def test_help(run, flag):
+    done = run(flag)
+    assert (done.code, done.err) == (0, "")
+    for command in COMMANDS:
+        assert re.search(rf"^ +{command} ", done.out, re.M)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_help_of_each(run, command, flag):
+    done = run(command, flag)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(f"Usage: karpenter-node-holder {command}")
+
+
+@pytest.mark.parametrize("command", ["serve", "check"])
+def test_help_lists_every_flag(run, command):
+    """Every scalar of the file has a flag in kebab-case, with its default."""
+    out = run(command, "--help").out
+    flags = dict(re.findall(r"^    --([a-z-]+)=(.*):$", out, re.M))
+    for key in ("config", "kubeconfig", "context"):
+        assert flags.pop(key) == "''"
+    for key, value in run("check").config().items():
+        members = value.items() if isinstance(value, dict) else [("", value)]
+        for inner, scalar in members:
+            name = key + inner[:1].upper() + inner[1:]
+            flag = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])",
+                          "-", name).lower()
+            if key in ("apiVersion", "kind") or isinstance(scalar, list):
+                assert flag not in flags
+            else:
+                flags.pop(flag)
+    assert not flags
+
+
+@pytest.mark.parametrize("args, words", [
+    ([], ["expected a command"]),
+    ([""], ['unknown command ""']),
+    (["frob"], ['unknown command "frob"']),
+    (["Serve"], ['unknown command "Serve"']),
+    (["status"], ['unknown command "status"']),     # comes later
+    (["--frob"], ['unknown flag "--frob"']),
+    (["version", "x"], ['unexpected argument "x"']),
+    (["version", "--frob"], ["unknown flag --frob"]),
+    (["check", "--frob"], ["unknown flag --frob"]),
+    (["check", "--hold_duration", "1m"], ["unknown flag --hold_duration"]),
+    (["check", "x"], ['unexpected argument "x"']),
+    (["check", "-c", "x"], ['unexpected argument "-c"']),
+    (["check", "--config"], ["--config", "expected a value"]),
+    (["check", "--" + "f" * 200], ["unknown flag --ff"]),
+    (["check", "--nodePools"], ["unknown flag --nodePools"]),
+    (["serve", "--frob=1"], ["unknown flag --frob"]),
+    (["serve", "x"], ['unexpected argument "x"']),
+    (["certs", "--frob"], ["unknown flag --frob"]),
+    (["certs", "--new-ca=yes", "--out", "d"], ["--new-ca", "no value"]),
+    (["certs"], ["expected --out DIR"]),
+    (["certs", "--out", ""], ["expected --out DIR"]),
+    (["certs", "--out"], ["--out", "expected a value"]),
+    (["certs", "d"], ['unexpected argument "d"']),
+])
+def test_unknown_words(run, args, words):
+    refused(run(*args), *words)
+
+
+@pytest.mark.parametrize("args, words", [
+    (["frob\nx"], ["unknown command"]),
+    (["check", "x\ny"], ["unexpected argument"]),
+    (["check", "--x\ny"], ["unknown flag"]),
+    (["check", "--scope", "x\ny"], ["--scope", "expected"]),
+    (["check", "--config", "x\ny"], ["No such file"]),
+    (["certs", "--inspect", "--cert", "x\ny", "--key", "z"],
+     ["No such file"]),
+    (["check", "\x1b[2J"], ["unexpected argument"]),
+])
+def test_control_bytes_in_arguments(run, args, words):
+    """They cannot make two lines of one, nor speak to the terminal."""
+    # Fails as long as fail_code prints an argument's bytes as they are.
+    assert "\x1b" not in refused(run(*args), *words)
+
+
+# --- check: what it prints -------------------------------------------------
+
+def test_defaults(run):
+    done = run("check")
+    c = done.config()
+    assert c["scope"] == "cluster" and c["holdDuration"] == "10m"
+    assert c["holdAnnotation"] == {"key": "karpenter.sh/do-not-disrupt",
+                                   "value": "true"}
+    assert c["patchConcurrency"] == 32
+    assert c["webhook"]["drainTimeout"] == "1m35s"
+    # Of the first release: what comes later is off.
+    assert c["leaderElection"]["enabled"] is False
+    assert c["maxHoldDuration"] == 0 and c["replacements"] == "count"
+    assert [w for w in done.warnings() if "certificate" in w]
+
+
+def test_what_is_printed_can_be_read(run, config):
+    first = run("check", "--config", config(
+        'scope: nodepool\nholdDuration: 90s\n'
+        'nodePools: {include: ["a*", "b\\"\\u00e9"], exclude: ["a-*"]}\n'
+        'webhook: {address: "[::1]:1", certFile: "x y", keyFile: "#k"}\n'
+        'logging: {format: text, level: warn}\n'))
+    c = first.config()
+    assert c["holdDuration"] == "1m30s"
+    assert c["nodePools"] == {"include": ["a*", 'b"\u00e9'],
+                              "exclude": ["a-*"]}
+    again = run("check", "--config", config(first.out, head=""))
+    assert again.out == first.out
+
+
+def test_flags_environment_file(run, config):
+    """In that order; then the defaults."""
+    file = config("holdDuration: 3m\nholdAnnotation: {key: file.io/a}\n"
+                  "scope: node\n")
+
+    def hold(*args, **env):
+        c = run("check", *args, **env).config()
+        return c["holdDuration"], c["holdAnnotation"]["key"], c["scope"]
+    default = "karpenter.sh/do-not-disrupt"
+    assert hold() == ("10m", default, "cluster")
+    assert hold("--config", file) == ("3m", "file.io/a", "node")
+    env = {"HOLD_DURATION": "7", "HOLD_ANNOTATION": "env.io/a"}
+    assert hold(**env) == ("7m", "env.io/a", "cluster")
+    assert hold("--config", file, **env) == ("7m", "env.io/a", "node")
+    assert hold("--hold-duration", "9m", "--config", file, **env) == (
+        "9m", "env.io/a", "node")
+    assert hold("--hold-duration=9m", "--hold-duration=8m") == (
+        "8m", default, "cluster")
+    assert hold(HOLD_DURATION="", HOLD_ANNOTATION="") == hold()
+    assert hold(HOLD_DURATION="90s")[0] == "1m30s"
+
+
+def test_warnings(run):
+    """They go to stderr; what counts is printed all the same."""
+    for args, env, word in [
+            ([], {"INITIAL_DELAY": "60"}, "INITIAL_DELAY"),
+            ([], {"HOLD_ANNOTATION": "karpenter.sh/do-not-consolidate"},
+             "do-not-consolidate"),
+            (["--release-window", "1m"], {}, "releaseWindow"),
+            (["--webhook-drain-timeout", "10s"], {}, "drainTimeout"),
+            (["--hold-duration", "5s"], {}, "holdDuration"),
+            (["--startup-timeout", "5s"], {}, "startupTimeout")]:
+        done = run("check", *args, **env)
+        assert done.config()
+        line, = [w for w in done.warnings() if "certificate" not in w]
+        assert word in line
+
+
+# --- check and serve: what they refuse -------------------------------------
+
+@pytest.mark.parametrize("text, words", [
+    ("frob: 1\n", ["3:1", "frob", "expected"]),
+    ("webhook: {frob: 1}\n", ["3:11", "webhook.frob", "expected"]),
+    ("scope: cluster\nscope: node\n", ["4:1", "scope", "twice"]),
+    ("scope: pool\n", ["3:8", '"pool"', "cluster|nodepool|node"]),
+    ("scope: [a]\n", ["3:8", "scope", "expected"]),
+    ("scope:\n", ["scope", "expected"]),
+    ("holdDuration: 10\n", ["3:15", '"10"', "duration"]),
+    ("holdDuration: -1m\n", ["3:15", "duration"]),
+    ("holdDuration: 0\n", ["3:15", "above 0"]),
+    ("holdDuration: 99999h\n", ["3:15", "duration"]),
+    ("holdDuration: {a: b}\n", ["3:15", "duration"]),
+    ("patchConcurrency: 0\n", ["3:19", "1 to 100"]),
+    ("patchConcurrency: 101\n", ["3:19", "1 to 100"]),
+    ('patchConcurrency: "32"\n', ["3:19", "quotes"]),
+    ("holdAnnotation: {value: true}\n", ["3:25", "quote it"]),
+    ("holdAnnotation: {key: karpenter-node-holder.io/x}\n",
+     ["3:23", "ours"]),
+    ("holdAnnotation: {key: a b}\n", ["3:23", "annotation key"]),
+    ("holdAnnotation: x\n", ["3:17", "expected a mapping"]),
+    ("nodePools: {include: a}\n", ["3:22", "list"]),
+    ("nodePools: {include: [[a]]}\n", ["3:23", "pattern"]),
+    ("webhook: {address: nine}\n", ["3:20", "host:port"]),
+    ('webhook: {address: ":99999"}\n', ["3:20", "host:port"]),
+    ('webhook: {certFile: ""}\n', ["3:21", "file"]),
+    ("logging: {level: loud}\n", ["3:18", "error|warn|info|debug"]),
+    ("scope: &a cluster\nlogging: {level: *a}\n", ["3:8", "anchor"]),
+    ("scope: !!str cluster\n", ["3:8", "expected"]),
+    ("scope: [\n", ["4:1"]),
+    ("\tscope: node\n", ["3:1"]),
+    ("scope: node\n---\nscope: node\n", ["4:1"]),
+    ("scope: \"\\udcff\"\n", ["3:"]),
+])
+def test_bad_files(run, config, text, words):
+    file = config(text)
+    for command in ("check", "serve"):
+        refused(run(command, "--config", file), "config.yaml", *words)
+
+
+@pytest.mark.parametrize("text, words", [
+    ('metrics: {address: ":9443"}\n', ["metrics.address", "webhook"]),
+    ("leaderElection: {leaseDuration: 5s}\n", ["leaseDuration", "more than"]),
+    ("leaderElection: {retryPeriod: 9s}\n", ["renewDeadline", "more than"]),
+])
+def test_keys_that_do_not_go_together(run, config, text, words):
+    """Of what counts in the end, wherever each comes from."""
+    file = config(text)
+    for command in ("check", "serve"):
+        refused(run(command, "--config", file), *words)
+
+
+@pytest.mark.parametrize("head, words", [
+    ("", ["expected"]),
+    ("scope: node\n", ["apiVersion", "karpenter-node-holder.io/v1"]),
+    ("apiVersion: karpenter-node-holder.io/v1\n", ["kind", "HolderConfig"]),
+    ("apiVersion: v2\nkind: HolderConfig\n", ["1:13", '"v2"']),
+    ("apiVersion: karpenter-node-holder.io/v1\nkind: Pod\n", ["2:7"]),
+    ("- a\n", ["1:1", "mapping"]),
+    ("\x00", ["1:1"]),
+])
+def test_bad_heads(run, config, head, words):
+    refused(run("check", "--config", config("", head=head)), "config.yaml",
+            *words)
+
+
+LATER = [
+    ("leaderElection", "enabled", "true", "false"),
+    ("maxHoldDuration", None, "1h", "0"),
+    ("replacements", None, "ignore", "count"),
+    ("webhook", "clientCAFile", "/ca.crt", '""'),
+    ("webhook", "allowedClients", "[a]", "[]"),
+]
+
+
+@pytest.mark.parametrize("key, inner, value, off", LATER,
+                         ids=[k + (i or "") for k, i, _, _ in LATER])
+def test_not_in_this_version(run, config, key, inner, value, off):
+    """Only the off value; else it says so, with the place."""
+    def file(value):
+        return config(f"{key}: {{{inner}: {value}}}\n" if inner
+                      else f"{key}: {value}\n")
+    for command in ("check", "serve"):
+        refused(run(command, "--config", file(value)), "config.yaml:3:",
+                "not in this version", off)
+    assert run("check", "--config", file(off)).code == 0
+
+
+@pytest.mark.parametrize("flag, value, off", [
+    ("leader-election-enabled", "true", "false"),
+    ("max-hold-duration", "1h", "0"),
+    ("replacements", "ignore", "count"),
+    ("webhook-client-ca-file", "f", ""),
+])
+def test_flags_not_in_this_version(run, flag, value, off):
+    refused(run("check", "--" + flag, value), "--" + flag,
+            "not in this version")
+    assert run("check", "--" + flag, off).code == 0
+    assert run("check", f"--{flag}={off}").code == 0
+
+
+@pytest.mark.parametrize("args, env, words", [
+    (["--config", "none"], {}, ["none", "No such file"]),
+    (["--config", "."], {}, ["directory"]),
+    (["--config", ""], {}, ["--config"]),
+    (["--hold-duration", "ten"], {}, ["--hold-duration", '"ten"', "10m"]),
+    (["--hold-duration="], {}, ["--hold-duration", '""']),
+    (["--scope", "all"], {}, ["--scope", "cluster|nodepool|node"]),
+    (["--metrics-address", ":9443"], {}, ["metrics.address"]),
+    ([], {"HOLD_DURATION": "ten"}, ["HOLD_DURATION", '"ten"']),
+    ([], {"HOLD_DURATION": "0"}, ["HOLD_DURATION", "above 0"]),
+    ([], {"HOLD_ANNOTATION": "a b"}, ["HOLD_ANNOTATION", '"a b"']),
+    (["--hold-duration", "1m"], {"HOLD_DURATION": "ten"}, ["HOLD_DURATION"]),
+])
+def test_bad_flags_and_environment(run, args, env, words):
+    for command in ("check", "serve"):
+        refused(run(command, *args, **env), *words)
+
+
+def test_a_file_that_is_too_large(run, config):
+    refused(run("check", "--config", config("# " + "x" * (1 << 20))),
+            "config.yaml")
+
+
+def test_stdout_that_is_full(tmp_path):
+    """What could not be printed is no success."""
+    for args in (["check"], ["version"], ["--help"], ["check", "--help"],
+                 ["certs", "--help"]):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run(
+                [HOLDER, *args], stdout=full, stderr=subprocess.PIPE,
+                stdin=subprocess.DEVNULL, cwd=tmp_path,
+                env=environment(tmp_path), timeout=60)
+        assert done.returncode == 1, args
+        assert b"stdout" in done.stderr
+
+
+# --- serve: what keeps it from starting ------------------------------------
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        return s.getsockname()[1]
+
+
+@pytest.mark.parametrize("args, env, words", [
+    (["--kubeconfig", "none"], {}, ["none", "No such file"]),
+    ([], {"KUBECONFIG": "none"}, ["none", "No such file"]),
+    ([], {"KUBECONFIG": "a:b"}, ["KUBECONFIG", "not in this version"]),
+    ([], {}, ["no cluster", "--kubeconfig"]),
+])
+def test_serve_without_a_cluster(run, args, env, words):
+    port = free_port()
+    refused(run("serve", "--webhook-address", f"127.0.0.1:{port}", *args,
+                **env), *words)
+
+
+def test_serve_in_a_pod_without_an_account(run):
+    done = run("serve", KUBERNETES_SERVICE_HOST="127.0.0.1",
+               KUBERNETES_SERVICE_PORT="1")
+    assert done.code in (1, 2) and done.out == ""
+    line, = done.err.splitlines()
+    assert line.startswith(NAME) and "serviceaccount" in line
+
+
+def kubeconfig(path, cluster="server: http://127.0.0.1:1", user="{}",
+               current="c"):
+    path.write_text(
+        f"""apiVersion: v1
+kind: Config
+current-context: {current}
+clusters:
+- name: c
+  cluster:
+    {cluster}
+users:
+- name: u
+  user: {user}
+contexts:
+- name: c
+  context: {{cluster: c, user: u}}
+""")
+    return path.name
+
+
+@pytest.mark.parametrize("change, args, words", [
+    ({"cluster": "server: ftp://x"}, [], ["7:", "server"]),
+    ({"cluster": "certificate-authority: x"}, [], ["server"]),
+    ({"cluster": "{server: 'https://x', certificate-authority-data: '?'}"},
+     [], ["certificate-authority-data", "base64"]),
+    ({"current": "d"}, [], ["d", "not there"]),
+    ({}, ["--context", "d"], ["d", "not there"]),
+    ({"user": "{exec: {command: aws}}"}, [],
+     ["exec", "not in this version"]),
+    ({"user": "{token: [a]}"}, [], ["10:", "token"]),
+])
+def test_a_bad_kubeconfig(run, tmp_path, change, args, words):
+    file = kubeconfig(tmp_path / "kubeconfig", **change)
+    for command in ("check", "serve"):
+        refused(run(command, "--kubeconfig", file, *args), "kubeconfig",
+                *words)
+
+
+def test_serve_with_an_address_in_use(run, tmp_path):
+    """No wrong input: exit 1, and the log says which."""
+    file = kubeconfig(tmp_path / "kubeconfig")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        used = f"127.0.0.1:{taken.getsockname()[1]}"
+        for flag, other in (("webhook", "metrics"), ("metrics", "webhook")):
+            done = run("serve", "--kubeconfig", file,
+                       f"--{flag}-address", used,
+                       f"--{other}-address", "127.0.0.1:0")
+            assert (done.code, done.out) == (1, "")
+            assert f"{flag}.address {used}" in done.err
+            assert "cannot start" in done.err
+
+
+# --- certs -----------------------------------------------------------------
+
+FILES = {"ca.key": 0o600, "ca.crt": 0o644, "tls.key": 0o600, "tls.crt": 0o644}
+
+
+def modes(folder):
+    return {p.name: stat.S_IMODE(p.stat().st_mode)
+            for p in folder.iterdir()}
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o077])
+def test_certs(run, tmp_path, umask):
+    before = os.umask(umask)
+    try:
+        done = run("certs", "--out", "d")
+    finally:
+        os.umask(before)
+    assert (done.code, done.err) == (0, "")
+    assert "d/tls.crt" in done.out and "valid until" in done.out
+    assert modes(tmp_path / "d") == FILES
+    assert stat.S_IMODE((tmp_path / "d").stat().st_mode) == 0o700
+    assert not [f for f in (tmp_path / "d").iterdir()
+                if "KEY" in f.read_text() and f.suffix != ".key"]
+
+
+def inspect(run, folder="d", cert="tls.crt", key="tls.key"):
+    return run("certs", "--inspect", "--cert", f"{folder}/{cert}",
+               "--key", f"{folder}/{key}")
+
+
+def test_inspect(run):
+    assert run("certs", "--out", "d", "--dns", "a.example,*.b.example",
+               "--ip", "127.0.0.1", "--ip", "::1", "--days", "3").code == 0
+    done = inspect(run)
+    assert (done.code, done.err) == (0, "")
+    for name in ("DNS:a.example", "DNS:*.b.example", "IP:127.0.0.1", "IP:"):
+        assert name in done.out
+    until = re.search(r"to (\d{4}-\d\d-\d\dT[\d:]{8})Z", done.out).group(1)
+    left = datetime.datetime.fromisoformat(until) - \
+        datetime.datetime.utcnow()
+    assert datetime.timedelta(days=2, hours=20) < left < \
+        datetime.timedelta(days=3, hours=1)
+    # The CA is not to be served, and says so: exit 1, not 2.
+    done = inspect(run, cert="ca.crt", key="ca.key")
+    assert done.code == 1 and done.out
+    line, = done.err.splitlines()
+    assert line.startswith(NAME) and "expected" in line
+    done = inspect(run, key="ca.key")
+    assert done.code == 1 and len(done.err.splitlines()) == 1
+
+
+def test_a_pair_is_verified_by_openssl(run, tmp_path):
+    """By a tool that is not ours: chain, name and purpose."""
+    assert run("certs", "--out", "d", "--dns", "a.example").code == 0
+    subprocess.run(
+        ["openssl", "verify", "-x509_strict", "-CAfile", "d/ca.crt",
+         "-purpose", "sslserver", "-verify_hostname", "a.example",
+         "d/tls.crt"],
+        cwd=tmp_path, check=True, capture_output=True,
+        stdin=subprocess.DEVNULL)
+
+
+def test_a_ca_is_used_again(run, tmp_path):
+    def read(name):
+        return (tmp_path / "d" / name).read_bytes()
+    assert run("certs", "--out", "d").code == 0
+    ca, leaf = read("ca.crt"), read("tls.crt")
+    assert run("certs", "--out", "d").code == 0
+    assert read("ca.crt") == ca and read("tls.crt") != leaf
+    assert run("certs", "--out", "d", "--new-ca").code == 0
+    assert read("ca.crt") != ca
+    assert modes(tmp_path / "d") == FILES
+    (tmp_path / "d" / "ca.key").unlink()
+    leaf = read("tls.crt")
+    refused(run("certs", "--out", "d"), "ca.crt without ca.key", "--new-ca")
+    assert read("tls.crt") == leaf
+
+
+@pytest.mark.parametrize("args, words", [
+    (["--days", "0"], ["--days", "1 to 3650"]),
+    (["--days", "3651"], ["--days", "1 to 3650"]),
+    (["--days", "ten"], ["--days", '"ten"']),
+    (["--days", "1.5"], ["--days"]),
+    (["--dns", "a b"], ["a b"]),
+    (["--dns", "a,,b"], ["expected"]),
+    (["--dns", ""], ["expected"]),
+    (["--ip", "localhost"], ["localhost"]),
+    (["--ip", "1.2.3"], ["1.2.3"]),
+    (["--dns", ",".join("abcdefghijklmnopq")], ["--dns", "at most 16"]),
+    (["--cert", "x"], ["--inspect"]),
+])
+def test_certs_refuses(run, tmp_path, args, words):
+    """And nothing is written."""
+    refused(run("certs", "--out", "d", *args), *words)
+    assert not (tmp_path / "d").exists()
+
+
+@pytest.mark.parametrize("args", [
+    [], ["--cert", "x"], ["--key", "x"],
+    ["--cert", "x", "--key", "x", "--out", "d"],
+    ["--cert", "x", "--key", "x", "--new-ca"],
+    ["--cert", "x", "--key", "x", "--dns", "a"],
+])
+def test_inspect_refuses(run, args):
+    refused(run("certs", "--inspect", *args), "--inspect", "--cert")
+
+
+def test_inspect_without_files(run, tmp_path):
+    refused(inspect(run), "d/tls.crt", "No such file")
+    assert run("certs", "--out", "d").code == 0
+    (tmp_path / "d" / "tls.key").unlink()
+    done = inspect(run)
+    assert done.code in (1, 2)
+    line, = done.err.splitlines()
+    assert "d/tls.key" in line
+
+
+def test_certs_into_a_place_that_is_none(run, tmp_path):
+    (tmp_path / "file").write_text("")
+    for out in ("file", "none/d", "/proc/none"):
+        done = run("certs", "--out", out)
+        assert done.code in (1, 2) and done.out == ""
+        line, = done.err.splitlines()
+        assert line.startswith(NAME) and out in line

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Start, crash, stop, and what can be seen from outside."""
+import contextlib
+import re
+import signal
+import time
+
+import pytest
+
+from conftest import HOLD, POOL
+from scripted_api import selftest
+
+
+def test_the_scripted_api_itself():
+    selftest()
+
+
+# --- crashes ---------------------------------------------------------------
+
+def test_killed_in_a_hold_and_in_a_release(w):
+    """300 Nodes: each is held once and cleared once, all in all."""
+    names = w.machines(300)
+    w.machine("theirs", annotations={HOLD: "true"})
+    w.machine("never", annotations={HOLD: "false"})
+    before = [w.api.get("nodes", n) for n in ("theirs", "never")]
+    slow = w.api.fault("nodes", "patch", "delay", seconds=0.1)
+    first = w.start()
+    w.busy()
+    w.wait(lambda: sum(w.held(n) for n in names) >= 60)
+    first.kill9()
+    assert not w.held(names)
+    w.api.clear(slow)
+    second = w.start()
+    w.wait_held(names)
+
+    w.api.fault("nodes", "patch", "delay", seconds=0.1)
+    w.quiet()
+    w.wait(lambda: sum(w.free(n) for n in names) >= 60)
+    second.kill9()
+    assert not w.free(names)
+    w.api.clear()
+    w.start()
+    w.wait_free(names)
+    w.wait_free("busy", "nodeclaims")
+    assert all(w.changed(n) == 2 for n in names)
+    assert before == [w.api.get("nodes", n) for n in ("theirs", "never")]
+
+
+def test_killed_before_the_end_of_a_hold(w):
+    """The release comes all the same; what arrived meanwhile is held."""
+    names = w.machines(5)
+    first = w.start(hold_duration="3s")
+    w.busy()
+    w.wait_held(names)
+    first.kill9()
+    w.machine("new", ready=None)
+    w.ready()
+    w.start(hold_duration="3s")
+    w.wait_held("new")
+    w.ready("new")
+    w.wait_free(names + ["new"])
+
+
+# --- SIGTERM ---------------------------------------------------------------
+
+def test_term(w):
+    """Patches under way are finished, holds stay, reviews are answered until
+    the last connection is closed."""
+    names = w.machines(30)
+    holder = w.start(patch_concurrency=4, webhook_drain_timeout="50s")
+    c = holder.connect()
+    status, _, headers = holder.review(c)
+    assert status == 200 and "connection" not in headers
+    assert holder.get("/readyz") == (200, "ok")
+    w.api.fault("nodes", "patch", "delay", seconds=0.3)
+    w.busy()
+    w.wait(lambda: len(w.patches()) >= 6, "patches")
+    holder.signal(signal.SIGTERM)
+    holder.ended = 0
+    w.wait(lambda: holder.get("/readyz")[0] != 200, "not ready")
+    status, text = holder.get("/readyz")
+    assert status in (500, 503) and "[-]shutdown" in text
+    assert holder.get("/readyz?exclude=shutdown")[0] == 200
+    assert holder.get("/livez") == (200, "ok")
+    w.wait(lambda: w.api.count(verb="patch", status=0) == 0, "all answered")
+    assert holder.alive()
+    status, answer, headers = holder.review(c)
+    assert status == 200 and answer["response"]["patch"]
+    assert headers["connection"] == "close"
+    # Its last connection is closed: it ends.
+    assert holder.wait_end() == 0
+    done = w.patches()
+    assert len(done) < 30 and all(r.status == 200 for r in done)
+    assert w.held([r.name for r in done])
+    assert not w.clears()
+    assert holder.lines("stopping, holds stay", signal="SIGTERM")
+    assert holder.lines()[-1]["msg"] == "stopped"
+
+
+def test_term_with_an_idle_connection(w):
+    """It is left open, for the drain timeout and no longer."""
+    holder = w.start(webhook_drain_timeout="600ms")
+    with contextlib.closing(holder.connect()):
+        assert holder.term() == 0
+
+
+def test_interrupt(w):
+    holder = w.start()
+    holder.signal(signal.SIGINT)
+    assert holder.wait_end() == 0
+    assert holder.lines("stopping, holds stay", signal="SIGINT")
+
+
+def test_a_second_signal(w):
+    # At once: no thread is waited for.
+    w.sanitizer["TSAN_OPTIONS"] = "report_thread_leaks=0"
+    holder = w.start(webhook_drain_timeout="10m")
+    with contextlib.closing(holder.connect()):
+        holder.signal(signal.SIGTERM)
+        w.wait(lambda: holder.get("/readyz")[0] != 200, "not ready")
+        holder.signal(signal.SIGTERM)
+        assert holder.wait_end() == 1
+    assert holder.lines("second signal, exiting at once")
+
+
+def test_term_while_the_api_server_hangs(w):
+    """Nothing is waited for longer than a call may take."""
+    w.machines(4)
+    holder = w.start()
+    w.api.fault("*", "*", "hang")
+    w.busy()
+    w.wait(lambda: w.api.count(verb="patch", status=0), "a hung patch")
+    assert holder.term() == 0
+
+
+def test_term_at_once(w):
+    holder = w.start(watching=False)
+    assert holder.term() == 0
+
+
+# --- what is shown ---------------------------------------------------------
+
+def test_health(w):
+    holder = w.start()
+    for path in ("/livez", "/readyz", "/healthz"):
+        assert holder.get(path) == (200, "ok")
+        status, text = holder.get(path + "?verbose")
+        assert status == 200
+        *checks, last = text.splitlines()
+        assert last == path[1:] + " check passed"
+        for line in checks:
+            name, = re.fullmatch(r"\[\+\]([a-z]+) ok", line).groups()
+            assert holder.get(f"{path}/{name}") == (200, "ok")
+            status, text = holder.get(f"{path}?verbose&exclude={name}")
+            assert status == 200
+            assert f"[+]{name} excluded: ok" in text.splitlines()
+        assert holder.get(path + "/none")[0] == 404
+        assert holder.get(path + "s")[0] == 404
+    checks = holder.get("/readyz?verbose")[1]
+    assert "certificate" in checks and "webhook" in checks
+    checks = holder.get("/livez?verbose")[1]
+    for thread in ("main", "webhook", "watchers", "sweeper"):
+        assert thread in checks
+    assert holder.get("/")[0] == 404
+
+
+def test_ready_with_a_certificate_only(w):
+    """It starts without one, says why, and takes it when it comes."""
+    crt, key = w.dir / "tls.crt", w.dir / "tls.key"
+    holder = w.start(webhook_cert_file=crt, webhook_key_file=key)
+    status, text = holder.get("/readyz")
+    assert status in (500, 503) and "[-]certificate failed" in text
+    assert holder.get("/readyz/certificate")[0] == status
+    assert holder.get("/readyz/webhook") == (200, "ok")
+    assert holder.get("/readyz?exclude=certificate") == (200, "ok")
+    assert holder.get("/livez") == (200, "ok")
+    assert str(crt) in holder.wait_line("certificate not usable")["err"]
+    key.write_bytes((w.pair / "tls.key").read_bytes())
+    crt.write_bytes((w.pair / "tls.crt").read_bytes())
+    w.wait(lambda: holder.get("/readyz") == (200, "ok"), "ready")
+    assert holder.review()[0] == 200
+
+
+def test_metrics(w):
+    names = w.machines(5)
+    holder = w.start()
+    own = "karpenter_node_holder_"
+    m = holder.metrics()
+    assert m[own + 'objects{kind="Node"}'] == 5
+    assert m[own + 'held_objects{kind="Node"}'] == 0
+    assert m[own + 'scope_held{scope="cluster"}'] == 0
+    assert m[own + 'watch_up{kind="Node"}'] == 1
+    assert m[own + "tls_certificate_expiration_timestamp_seconds"] > 1e9
+    w.busy()
+    w.wait_held(names)
+    w.wait(lambda: holder.metrics()[own + 'held_objects{kind="Node"}'] == 5)
+    w.wait(lambda: holder.metrics()[own + "hold_latency_seconds_count"] == 1)
+    m = holder.metrics()
+    assert m[own + 'scope_held{scope="cluster"}'] == 1
+    quiet = m[own + 'scope_quiet_timestamp_seconds{scope="cluster"}']
+    assert abs(quiet - w.api.now() - 7200) < 60
+    assert m[own + 'holds_total{result="ok"}'] == 6
+    assert m[own + "timers"] == 1
+    assert m['rest_client_requests_total{code="200",method="PATCH"}'] == 6
+    assert m["process_open_fds"] > 3
+    assert holder.review()[0] == 200
+    w.quiet()
+    w.wait_free(names)
+    w.wait(lambda: holder.metrics()[
+        own + 'releases_total{result="ok"}'] == 6)
+    m = holder.metrics()
+    assert m[own + 'admission_requests_total{kind="Node",result="held"}'] == 1
+    assert m[own + 'scope_held{scope="cluster"}'] == 0
+    text = holder.get("/metrics")[1]
+    assert not any(n in text for n in names)
+
+
+def test_watch_down_shows(w):
+    holder = w.start()
+    w.api.fault("nodes", "watch", "hang")
+    w.api.drop_watches("nodes")
+    up = 'karpenter_node_holder_watch_up{kind="%s"}'
+    w.wait(lambda: holder.metrics()[up % "Node"] == 0)
+    assert holder.metrics()[up % "NodeClaim"] == 1
+    w.api.clear()
+    w.wait(lambda: holder.metrics()[up % "Node"] == 1)
+
+
+def test_reviews(w):
+    """Answered beside the rest; a dry run leaves no trace."""
+    holder = w.start()
+    with contextlib.closing(holder.connect()) as c:
+        for kind in ("Node", "NodeClaim"):
+            status, answer, _ = holder.review(c, kind=kind)
+            assert status == 200 and answer["response"]["patch"]
+        _, answer, _ = holder.review(c, annotations={HOLD: "true"})
+        assert "patch" not in answer["response"]
+        _, answer, _ = holder.review(c, labels={})
+        assert "patch" not in answer["response"]
+    assert holder.lines("held at admission", kind="Node", pool="p")
+
+
+def test_a_creation_just_admitted_holds_up_a_release(w):
+    """The webhook's hint: the watch will tell within five seconds."""
+    names = w.machines(3)
+    holder = w.start()
+    w.busy()
+    w.wait_held(names)
+    assert holder.review()[0] == 200
+    w.quiet()
+    w.stays(lambda: w.held(names) and not w.clears())
+    w.busy("admitted")
+    w.wait_held("admitted", "nodeclaims")
+    w.stays(lambda: w.held(names) and not w.clears())
+
+
+def test_the_log(w):
+    """Each line is JSON (World.check), says what and why, and no secret."""
+    w.token = w.api.token = "very-secret-token"
+    names = w.machines(3)
+    holder = w.start()
+    w.busy()
+    w.wait_held(names)
+    w.api.fault("*", "*", "401", times=3)
+    w.api.drop_watches("nodes")
+    w.api.drop_watches("nodeclaims")
+    w.quiet()
+    w.wait_free(names)
+    for line in holder.lines():
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z",
+                            line["ts"])
+        assert line["level"] in ("error", "warn", "info", "debug")
+    for msg in ("held", "released"):
+        lines = holder.lines(msg)
+        assert {e["name"] for e in lines} == {*names, "busy"}
+        assert all(e["reason"] and e["pool"] == "p" for e in lines)
+
+
+def test_a_text_log(w):
+    """The same lines (World.check reads them); no name can forge one."""
+    forged = 'x" \n2026-01-01T00:00:00.000Z ERROR forged pool="\x1b[2J'
+    holder = w.start(logging_format="text")
+    w.api.create("nodes", forged, labels={POOL: "p"})
+    w.busy()
+    w.wait_held("busy", "nodeclaims")
+    assert holder.review(labels={POOL: "\x1b[2J\n"})[0] == 200
+    assert holder.review(name=forged)[0] == 200
+    assert holder.wait_line("held at admission", name=forged)
+    assert "\x1b" not in holder.text()
+    assert not [e for e in holder.lines() if e["msg"] == "forged"]
+
+
+@pytest.mark.long
+def test_file_descriptors(w):
+    """Thirty watches end and are opened again, each on a new connection."""
+    holder = w.start()
+    rounds = 15
+    most = None
+    for n in range(rounds):
+        for resource in ("nodes", "nodeclaims"):
+            w.wait(lambda r=resource, n=n: w.watches(r) > n)
+        # One that ends sooner counts as a failure and is backed off.
+        opened = max(w.api.select(verb="watch", resource=r)[-1].time
+                     for r in ("nodes", "nodeclaims"))
+        w.wait(lambda: time.monotonic() > opened + 1.1)
+        if n == 3:
+            most = holder.descriptors()
+        for resource in ("nodes", "nodeclaims"):
+            w.api.drop_watches(resource, close=True)
+    w.wait(lambda: w.watches("nodes") > rounds)
+    w.wait(lambda: w.watches("nodeclaims") > rounds)
+    assert holder.descriptors() <= most
+    assert len(w.lists("nodes")) == 1

@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who is held and who is not, and how much is written for it."""
+import pytest
+
+from conftest import HELD_KEY, HOLD, MARK, POOL, REGISTERED
+
+OTHER = "example.com/hold"
+
+
+def test_a_hold_and_its_end_in_time(w):
+    """The one test that waits for a quiet period to pass."""
+    names = w.machines(5)
+    holder = w.start(hold_duration="2s")
+    w.machine("new", ready=0, age=3)
+    begun = w.api.now()
+    w.wait_held(names + ["new"])
+    w.wait_free(names + ["new"])
+    # Stamps and the Date header are whole seconds.
+    assert w.api.now() - begun > 0.9
+    assert holder.wait_line("scope held", scope="cluster")["quietAt"]
+    assert holder.wait_line("scope quiet", scope="cluster")
+
+
+def test_two_writes_for_each_object(w):
+    """Hold and clear; none for the objects of people, or of nobody."""
+    names = w.machines(20)
+    w.machine("theirs", annotations={HOLD: "true"})
+    w.machine("never", annotations={HOLD: "false"})
+    w.api.create("nodes", "alien")
+    before = [w.api.get("nodes", n) for n in ("theirs", "never", "alien")]
+    w.start()
+    w.busy()
+    w.wait_held(names)
+    w.wait_held("busy", "nodeclaims")
+    w.quiet()
+    w.wait_free(names)
+    w.wait_free("busy", "nodeclaims")
+    w.stays(lambda: all(len(w.patches(n)) == 2 for n in names))
+    assert len(w.patches("busy", "nodeclaims")) == 2
+    assert len(w.patches(resource="nodeclaims")) == 2
+    assert len(w.patches()) == 40
+    assert before == [w.api.get("nodes", n)
+                      for n in ("theirs", "never", "alien")]
+
+
+def test_what_is_written(w):
+    """Annotations alone, and only ours."""
+    w.machine("a", annotations={"team": "a"})
+    w.start()
+    w.busy()
+    w.wait_held("a")
+    mark = w.annotations("a")[MARK]
+    assert w.api.stamp(-30) < mark < w.api.stamp(30)
+    assert w.annotations("a") == {"team": "a", HOLD: "true", MARK: mark}
+    hold, = w.patches("a")
+    assert list(hold.body) == ["metadata"]
+    assert set(hold.body["metadata"]) == {"resourceVersion", "annotations"}
+    w.quiet()
+    w.wait_free("a")
+    assert w.annotations("a") == {"team": "a"}
+    clear = w.patches("a")[1]
+    assert [o["op"] for o in clear.body] == ["test"] * 3 + ["remove"] * 2
+
+
+@pytest.mark.parametrize("scope", ["nodepool", "node"])
+def test_scopes(w, scope):
+    near = w.machines(4, prefix="near", pool="a")
+    far = w.machines(4, prefix="far", pool="b")
+    w.start(scope=scope)
+    w.busy("busy", pool="a")
+    w.wait_held("busy", "nodeclaims")
+    if scope == "nodepool":
+        w.wait_held(near)
+    w.stays(lambda: w.free(far + (near if scope == "node" else [])), 0.5)
+    w.quiet()
+    w.wait_free("busy", "nodeclaims")
+    w.wait_free(near)
+    assert not any(w.patches(n) for n in far)
+
+
+def test_an_excluded_pool(w):
+    """Never held, and what is marked there is cleared at once."""
+    names = w.machines(4)
+    left = w.machines(4, prefix="x", pool="excluded-1",
+                      annotations=w.ours())
+    w.claim("xclaim", "excluded-1", annotations=w.ours())
+    theirs = w.machine("xtheirs", "excluded-1", annotations={HOLD: "true"})
+    w.busy()
+    w.busy("xbusy", "excluded-1")
+    w.start(config='nodePools: {include: ["*"], exclude: ["excluded-*"]}')
+    w.wait_held(names)
+    w.wait_free(left)
+    w.wait_free(["xclaim", "xbusy"], "nodeclaims")
+    w.stays(lambda: w.held(names) and w.free(left), 0.5)
+    assert w.api.get("nodes", "xtheirs") == theirs
+    assert not w.patches("xbusy", "nodeclaims")
+    w.quiet()
+    w.wait_free(names)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seconds", [0.0, 0.2], ids=["after", "before"])
+def test_a_copy_at_registration(w, seconds):
+    """Karpenter copies the claim's annotations from a cache that may be
+    stale: what it puts back, after the answer to our clear or before, is
+    cleared again."""
+    # "before" takes 10 s (EXPECT_MS) a time: core/sweep waits for a line of
+    # its clear that it has had.
+    w.api.fault("nodes", "patch", "late-reply", seconds=seconds)
+    claim = w.busy()
+    w.start()
+    w.wait_held("busy", "nodeclaims")
+    w.node("new", claim=claim, registered=False)
+    copied = {k: v for k, v in w.annotations("busy", "nodeclaims").items()
+              if k in (HOLD, MARK)}
+    w.quiet()
+    w.wait_free("busy", "nodeclaims")
+    w.wait_free("new")
+    for _ in range(2):
+        w.api.patch_meta("nodes", "new", annotations=copied,
+                         labels={REGISTERED: "true"})
+        w.wait_free("new")
+    assert w.annotations("new") == {}
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.1])
+def test_hold_and_mark_stripped_together(w, seconds):
+    """Held again, three times a period: also where the watch is faster than
+    the answer."""
+    w.machine("a")
+    w.api.fault("nodes", "patch", "late-reply", seconds=seconds)
+    holder = w.start()
+    w.busy()
+    for n in range(4):
+        w.wait(lambda n=n: len(holder.lines("held", name="a")) > n)
+        w.api.patch_meta("nodes", "a", annotations={HOLD: None, MARK: None})
+    w.stays(lambda: w.free("a"))
+    assert w.changed("a") == 4
+    w.quiet()
+    w.wait_free("busy", "nodeclaims")
+    w.busy("next")
+    w.wait_held("a")
+
+
+@pytest.mark.parametrize("change, kept", [
+    ({MARK: None}, {HOLD: "true"}),
+    ({HOLD: None}, {}),
+    ({HOLD: "false"}, {HOLD: "false"}),
+    ({HOLD: "false", MARK: None}, {HOLD: "false"}),
+], ids=["takes-over", "opts-out", "changes-value", "says-no"])
+def test_what_people_do_meanwhile(w, change, kept):
+    names = w.machines(3)
+    w.start()
+    w.busy()
+    w.wait_held(names)
+    w.api.patch_meta("nodes", "m000", annotations=change)
+    said = w.annotations("m000")
+    w.stays(lambda: w.annotations("m000") == said, 0.4)
+    w.quiet()
+    w.wait_free(names[1:])
+    w.wait(lambda: w.annotations("m000") == kept)
+    if kept:
+        w.busy("next")
+        w.wait_held(names[1:])
+        w.stays(lambda: w.annotations("m000") == kept, 0.4)
+
+
+def other_flags():
+    return {"hold_annotation_key": OTHER, "hold_annotation_value": "yes"}
+
+
+def is_other(w, names):
+    return all(w.annotations(n) == {
+        OTHER: "yes", HELD_KEY: OTHER + "=yes",
+        MARK: w.annotations(n).get(MARK)} for n in names)
+
+
+def test_another_hold_key(w):
+    """Marks of earlier configurations are cleared, whatever today's says,
+    and machines go on being held by today's."""
+    names = w.machines(5)
+    first = w.start()
+    w.busy()
+    w.wait_held(names)
+    first.kill9()
+    second = w.start(**other_flags())
+    w.wait(lambda: is_other(w, names))
+    second.kill9()
+    w.start()
+    w.wait(lambda: all(
+        w.annotations(n) == {HOLD: "true", MARK: w.annotations(n).get(MARK)}
+        for n in names))
+    w.quiet()
+    w.wait(lambda: not any(w.annotations(n) for n in names))
+    w.wait(lambda: not w.annotations("busy", "nodeclaims"))
+
+
+def test_marks_of_many_holds(w):
+    """Each names its own; a person's hold beside ours stays."""
+    for n in range(6):
+        key = f"example.com/hold-{n}"
+        w.machine(f"m{n}", annotations={
+            key: "v", MARK: w.api.stamp(-600), HELD_KEY: key + "=v",
+            "team": "a"})
+    w.machine("gone", annotations={     # a person took that hold away
+        MARK: w.api.stamp(-600), HELD_KEY: "example.com/x=v", HOLD: "true"})
+    w.machine("odd", annotations={HOLD: "true", MARK: "yesterday"})
+    w.start(**other_flags())
+    w.wait(lambda: all(w.annotations(f"m{n}") == {"team": "a"}
+                       for n in range(6)))
+    w.wait(lambda: w.annotations("gone") == {HOLD: "true"})
+    w.wait(lambda: w.annotations("odd") == {})
+
+
+def test_a_mark_without_a_label(w):
+    """Whatever carries our mark is ours to clear."""
+    w.api.create("nodes", "plain", annotations=w.ours(),
+                 created=w.api.stamp(-10800))
+    w.start()
+    w.wait_free("plain")
+
+
+def test_a_node_without_a_claim(w):
+    """Held for its own time; it moves no scope."""
+    w.machine("settled")
+    w.start(hold_duration="2s")
+    w.node("lone", age=0)
+    w.wait_held("lone")
+    w.wait_free("lone")
+    assert not w.patches("settled")
+
+
+def test_what_is_being_deleted(w):
+    """Not patched, and it counts no more."""
+    names = w.machines(3)
+    w.start()
+    w.busy()
+    w.wait_held(names)
+    w.api.patch_meta("nodes", "m000", deletionTimestamp=w.api.stamp(),
+                     finalizers=["karpenter.sh/termination"])
+    w.api.patch_meta("nodeclaims", "busy", deletionTimestamp=w.api.stamp(),
+                     finalizers=["karpenter.sh/termination"])
+    w.wait_free(names[1:])
+    w.stays(lambda: w.held("m000") and w.held("busy", "nodeclaims"), 0.5)
+    w.api.delete("nodes", "m000")
+    w.api.delete("nodeclaims", "busy")
+    w.stays(lambda: w.free(names[1:]), 0.3)
+
+
+def test_a_claim_that_never_launches(w):
+    """A loop of launch failures moves no scope."""
+    w.machine("settled")
+    w.start()
+    w.api.create("nodeclaims", "failing", labels={POOL: "p"}, status={
+        "conditions": [{"type": "Launched", "status": "Unknown",
+                        "reason": "LaunchFailed",
+                        "lastTransitionTime": w.api.stamp()}]})
+    w.wait_held("failing", "nodeclaims")
+    w.stays(lambda: not w.patches("settled"), 1.0)
+    w.api.delete("nodeclaims", "failing")
+    w.busy()
+    w.wait_held("settled")
+
+
+def test_a_second_scale_up_moves_the_end(w):
+    names = w.machines(3)
+    w.start()
+    w.busy("one")
+    w.wait_held(names)
+    w.busy("two")
+    w.wait_held("two", "nodeclaims")
+    w.quiet("one")
+    w.stays(lambda: w.held(names), 0.5)
+    assert not w.clears()
+    w.quiet("two")
+    w.wait_free(names)
+
+
+def test_the_claim_is_cleared_before_its_node(w):
+    """Until registration Karpenter may copy what still stands on the claim."""
+    claim = w.claim("new", annotations=w.ours())
+    w.node("new", claim=claim, registered=False, annotations=w.ours())
+    w.start()
+    w.wait_free("new")
+    on_claim, on_node = w.clears()
+    assert (on_claim.resource, on_node.resource) == ("nodeclaims", "nodes")
+    assert on_claim.time < on_node.time
