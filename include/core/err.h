@@ -3,7 +3,8 @@
 #define CORE_ERR_H
 
 /*
- * An error is a value: a code for callers that branch, a sentence for people.
+ * An error is a value: a code for callers that branch, a sentence for people
+ * (one line: control bytes of what it quotes read as '?').
  * Functions that can fail end with `struct err *e` and return 0 or -1; outputs
  * are untouched on failure.  Nothing below cmd/ logs what it returns.
  */

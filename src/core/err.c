@@ -5,6 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
+/* An error is one line for a terminal, whatever it quotes. */
+static void
+one_line(char *s)
+{
+	for (; *s != '\0'; s++)
+		if ((unsigned char)*s < 0x20 || *s == 0x7f)
+			*s = '?';
+}
+
 int
 err_set(struct err *e, enum err_code code, const char *fmt, ...)
 {
@@ -16,6 +25,7 @@ err_set(struct err *e, enum err_code code, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(e->text, sizeof(e->text), fmt, ap);
 	va_end(ap);
+	one_line(e->text);
 	return -1;
 }
 
@@ -34,5 +44,6 @@ err_wrap(struct err *e, const char *fmt, ...)
 	va_end(ap);
 	used = strlen(e->text);
 	(void)snprintf(e->text + used, sizeof(e->text) - used, ": %s", inner);
+	one_line(e->text);
 	return -1;
 }

@@ -238,6 +238,7 @@ def test_what_is_being_deleted(w):
     w.wait_held(names)
     w.api.patch_meta("nodes", "m000", deletionTimestamp=w.api.stamp(),
                      finalizers=["karpenter.sh/termination"])
+    w.stays(lambda: w.held("m000"), 0.3)  # two watches have no order
     w.api.patch_meta("nodeclaims", "busy", deletionTimestamp=w.api.stamp(),
                      finalizers=["karpenter.sh/termination"])
     w.wait_free(names[1:])
