@@ -46,7 +46,7 @@ DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev \
 	ca-certificates git openssl python3 python3-pytest python3-yaml \
 	python3-venv python3-pytest-xdist
 
-.PHONY: all check unit daemon e2e e2e-long test demo san tsan lint deps certs \
+.PHONY: all check unit edge daemon programs programs-edge e2e e2e-long test demo san tsan lint deps certs \
 	install clean format
 .SECONDARY:
 
@@ -105,6 +105,10 @@ TESTS := $(UNIT_core:%=$(VARIANT)/tests/core/%) \
 	$(UNIT_edge:%=$(VARIANT)/tests/edge/%)
 REPLAYS := $(FUZZ:%=$(VARIANT)/tests/fuzz/%)
 
+# Where threads are: the layers below have none.
+edge: $(UNIT_edge:%=$(VARIANT)/tests/edge/%)
+	@set -e; for t in $^; do CK_FORK=$(CK_FORK) $$t; done
+
 unit: $(TESTS) $(REPLAYS)
 	@set -e; for t in $(TESTS); do CK_FORK=$(CK_FORK) $$t; done
 	@set -e; for f in $(FUZZ); do \
@@ -120,16 +124,23 @@ check: all lint unit daemon
 lint: all
 	@tests/lint.sh $(VARIANT)
 
+# Compiled side by side, run one after the other: many wait for deadlines.
+FAST := $(VARIANT)/tests/holder-fast
+programs: $(TESTS) $(REPLAYS) $(FAST)
+programs-edge: $(UNIT_edge:%=$(VARIANT)/tests/edge/%) $(FAST)
+SAN  := VARIANT=$(BUILD)/san SANITIZE=address,undefined CK_FORK=no
+TSAN := VARIANT=$(BUILD)/tsan SANITIZE=thread CK_FORK=no
+
 # Leaks in forked Check children would go unseen: one process.
 san:
 	@echo "== address and undefined behaviour sanitizers"
-	@$(MAKE) --no-print-directory -j$(JOBS) VARIANT=$(BUILD)/san \
-		SANITIZE=address,undefined CK_FORK=no unit daemon
+	@$(MAKE) --no-print-directory $(SAN) -j$(JOBS) programs
+	@$(MAKE) --no-print-directory $(SAN) unit daemon
 
 tsan:
 	@echo "== thread sanitizer"
-	@$(MAKE) --no-print-directory -j$(JOBS) VARIANT=$(BUILD)/tsan \
-		SANITIZE=thread CK_FORK=no unit daemon
+	@$(MAKE) --no-print-directory $(TSAN) -j$(JOBS) programs-edge
+	@$(MAKE) --no-print-directory $(TSAN) edge daemon
 
 e2e: all
 	@tests/e2e/binaries.sh etcd kube-apiserver kubectl crds
@@ -140,7 +151,7 @@ e2e-long: all
 	$(PYTEST) -m long tests/e2e
 
 test: deps
-	@$(MAKE) --no-print-directory -j$(JOBS) all
+	@$(MAKE) --no-print-directory -j$(JOBS) all programs
 	@$(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory san
 	@$(MAKE) --no-print-directory tsan

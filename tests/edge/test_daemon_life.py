@@ -266,6 +266,7 @@ def test_the_log(w):
     w.api.drop_watches("nodeclaims")
     w.quiet()
     w.wait_free(names)
+    w.wait_free("busy", "nodeclaims")
     for line in holder.lines():
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z",
                             line["ts"])

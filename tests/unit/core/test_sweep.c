@@ -300,6 +300,28 @@ START_TEST(orphan_node)
 }
 END_TEST
 
+/* Karpenter disrupts no Node without a NodeClaim: a held scope does not spread
+ * to it, nor is it released before the scope is. */
+START_TEST(orphan_in_a_held_scope)
+{
+	int64_t quiet;
+
+	for (int i = 7; i < 9; i++) {
+		node_join(i, "web");
+		node_at(w, i)->o.created_ms -= DAY;
+	}
+	object_hold(&node_at(w, 7)->o, server_ms(w) - DAY);
+	machine_add(w, 1, "web", server_ms(w));
+	quiet = claim_at(w, 1)->o.ready_ms + rules.hold_ms;
+	world_open(w);
+	world_run_until(w, quiet - 1);
+	ck_assert(thing_held(node_at(w, 7)));
+	ck_assert(thing_clear(node_at(w, 8)));
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
 /* --- scopes --------------------------------------------------------------- */
 
 static void
@@ -502,6 +524,7 @@ main(void)
 	tcase_add_test(c, unregistered_node_is_held_with_its_claim);
 	tcase_add_test(c, registered_node_alone_is_held);
 	tcase_add_test(c, orphan_node);
+	tcase_add_test(c, orphan_in_a_held_scope);
 	tcase_add_test(c, scope_nodepool);
 	tcase_add_test(c, scope_node);
 	tcase_add_test(c, claims_not_served);

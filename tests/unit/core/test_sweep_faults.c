@@ -238,6 +238,22 @@ START_TEST(expectation_times_out)
 }
 END_TEST
 
+/* Written, and the line is slow to come: nothing is written twice. */
+START_TEST(slow_lines)
+{
+	int64_t quiet = busy(5 * MINUTE);
+
+	w->watch_ms = EXPECT_MS / 2;
+	w->reply_ms = 5;
+	world_open(w);
+	world_run_until(w, quiet + 3 * EXPECT_MS);
+	ck_assert_uint_eq(count_marked(w), 0);
+	ck_assert_uint_eq(w->acts[ACT_HOLD], 6);
+	ck_assert_uint_eq(w->acts[ACT_CLEAR], 6);
+	ck_assert_uint_eq(w->acts[ACT_READ], 0);
+}
+END_TEST
+
 START_TEST(busy_server_is_left_alone)
 {
 	unsigned n;
@@ -246,9 +262,9 @@ START_TEST(busy_server_is_left_alone)
 	go_wrong("n0", ACT_HOLD, FAULT_BUSY, 1);
 	world_open(w);
 	busy(10 * MINUTE - 30000);
-	world_run(w, 1000);
+	world_run(w, 300);
 	n = w->acts[ACT_HOLD];
-	world_run(w, 5500);
+	world_run(w, 6500);
 	ck_assert_uint_eq(w->acts[ACT_HOLD], n);
 	world_run(w, 10000);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 6);
@@ -497,6 +513,7 @@ main(void)
 	tcase_add_test(c, clear_races_a_person);
 	tcase_add_test(c, read_older_than_the_line);
 	tcase_add_test(c, expectation_times_out);
+	tcase_add_test(c, slow_lines);
 	tcase_add_test(c, busy_server_is_left_alone);
 	tcase_add_loop_test(c, gone_while_queued, 0, 6);
 	tcase_add_test(c, node_created_again_under_its_name);
