@@ -68,7 +68,7 @@ endef
 $(foreach l,$(LAYERS),$(eval $(call layer,$(l))))
 
 $(VARIANT)/karpenter-node-holder: $(VARIANT)/cmd/main.o $(libs_cmd)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(ext_cmd)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o %.a,$^) $(ext_cmd)
 
 # --- tests: each links its own layer and those below it, no more -----------
 UNIT_core := $(patsubst tests/unit/core/%.c,%,$(wildcard tests/unit/core/test_*.c))
@@ -78,27 +78,29 @@ CHECK_LIBS = $(call pkg,check)
 
 $(VARIANT)/tests/core/%: tests/unit/core/%.c $(libs_core)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -Itests -o $@ $^ $(CHECK_LIBS)
+	$(CC) $(CFLAGS) $(LDFLAGS) -Itests -o $@ $(filter %.c %.o %.a,$^) $(CHECK_LIBS)
 
 $(VARIANT)/tests/wire/%: tests/unit/wire/%.c $(libs_wire)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -Itests -o $@ $^ $(ext_wire) $(CHECK_LIBS)
+	$(CC) $(CFLAGS) $(LDFLAGS) -Itests -o $@ $(filter %.c %.o %.a,$^) $(ext_wire) $(CHECK_LIBS)
 
 $(VARIANT)/tests/edge/%: tests/edge/%.c $(libs_edge)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -Itests -o $@ $^ $(ext_edge) $(CHECK_LIBS) \
+	$(CC) $(CFLAGS) $(LDFLAGS) -Itests -o $@ $(filter %.c %.o %.a,$^) $(ext_edge) $(CHECK_LIBS) \
 		-lssl
 
 # The whole daemon with short deadlines, against a scripted API server.
 $(VARIANT)/tests/holder-fast: tests/edge/holder_fast.c $(libs_cmd)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -Isrc/cmd -o $@ $^ $(ext_cmd)
+	$(CC) $(CFLAGS) $(LDFLAGS) -Isrc/cmd -o $@ $(filter %.c %.o %.a,$^) $(ext_cmd)
+
+FAST := $(VARIANT)/tests/holder-fast $(VARIANT)/karpenter-node-holder
 
 # Each decoder's fuzz target, replaying its corpus.
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 $(VARIANT)/tests/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c $(libs_wire)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -Itests -o $@ $^ $(ext_wire)
+	$(CC) $(CFLAGS) $(LDFLAGS) -Itests -o $@ $(filter %.c %.o %.a,$^) $(ext_wire)
 
 TESTS := $(UNIT_core:%=$(VARIANT)/tests/core/%) \
 	$(UNIT_wire:%=$(VARIANT)/tests/wire/%) \
@@ -116,8 +118,8 @@ unit: $(TESTS) $(REPLAYS)
 
 PYTEST := PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m pytest -q -p no:cacheprovider
 
-daemon: $(VARIANT)/tests/holder-fast
-	HOLDER_FAST=$< $(PYTEST) tests/edge
+daemon: $(FAST)
+	HOLDER_FAST=$(word 1,$^) HOLDER=$(word 2,$^) $(PYTEST) tests/edge
 
 check: all lint unit daemon
 
@@ -125,7 +127,6 @@ lint: all
 	@tests/lint.sh $(VARIANT)
 
 # Compiled side by side, run one after the other: many wait for deadlines.
-FAST := $(VARIANT)/tests/holder-fast
 programs: $(TESTS) $(REPLAYS) $(FAST)
 programs-edge: $(UNIT_edge:%=$(VARIANT)/tests/edge/%) $(FAST)
 SAN  := VARIANT=$(BUILD)/san SANITIZE=address,undefined CK_FORK=no

@@ -64,7 +64,8 @@
 #define UNSERVED_MS 5000	/* how often we ask again for a missing CRD */
 #define TOKEN_BYTES_MAX (64u << 10)	/* of a service account: 2 KiB */
 #define HEAD_BYTES_MAX (64u << 10)	/* of an answer; real ones: 1 KiB */
-#define RETRY_AFTER_MAX_S 86400	/* beyond a day nobody means it */
+#define RETRY_AFTER_MAX_S 300	/* the API server asks for 32 s at most; a
+				   proxy's hour must not stop us for one */
 #define POOL_REST_MS 15000	/* an idle pool gives its connections back */
 #define CONNECTION_IDLE_S 80L	/* the API server closes idle ones at 90 s */
 #define TOKEN_MS 60000		/* a token file is read again, as client-go */

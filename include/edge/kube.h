@@ -56,8 +56,8 @@ struct kube_request {
 
 struct kube_reply {
 	int status;		/* HTTP; 0 = no answer, the error says why */
-	int64_t retry_after_ms;	/* seconds or date (RFC 9110), at most a day;
-				   -1 = none */
+	int64_t retry_after_ms;	/* seconds or date (RFC 9110), at most 5
+				   minutes; -1 = none */
 	const char *body;	/* never NULL; NUL-terminated, valid until the
 				   next run or finished, or the free */
 	size_t body_bytes;

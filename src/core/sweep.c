@@ -228,8 +228,8 @@ sweep_advance(struct sweep *s, struct now now)
 		ask_for_rest(&s->view[k], now);
 	while (heap_top(&s->later, &id, &key) && key <= now.boot_ms) {
 		heap_remove(&s->later, id);
-		s->work[id].expecting = false;
-		s->work[id].waiting = false;
+		s->work[id].expecting = s->work[id].waiting = false;
+		s->work[id].stale = false;
 		sweep_queue(s, id);
 	}
 }
@@ -312,7 +312,11 @@ observe(struct sweep *s, uint32_t id)
 	const struct entry *e = &s->machines.at[id];
 	struct work *w = &s->work[id];
 
-	if (w->expecting && strcmp(w->expect_rv, e->rv) == 0) {
+	w->shown = w->shown || sweep_shown(e, w->act);
+	/* An answer without a version: what it shows has to do. */
+	if (w->expecting &&
+	    (w->expect_rv[0] == '\0' ? w->shown
+				     : strcmp(w->expect_rv, e->rv) == 0)) {
 		w->expecting = false;
 		heap_remove(&s->later, id);
 	}

@@ -46,15 +46,6 @@ pause(struct sweep *s, const struct outcome *o, struct now now)
 		s->paused_boot_ms = until;
 }
 
-/* Does the table show already what the action was to bring about? */
-static bool
-shown(const struct entry *e, enum act act)
-{
-	if (act == ACT_HOLD)
-		return entry_tenure(e) == TENURE_OURS;
-	return e->mark == MARK_ABSENT;
-}
-
 static void
 written(struct sweep *s, const struct action *a, const struct outcome *o,
 	struct now now)
@@ -67,9 +58,8 @@ written(struct sweep *s, const struct action *a, const struct outcome *o,
 		w->reholds = (uint8_t)(w->reholds + w->again);
 		w->was_ours = true;
 	}
-	if (strcmp(e->rv, o->rv) == 0)
-		return;
-	if (strcmp(e->rv, a->rv) != 0 && shown(e, a->act))
+	/* Its line came before the answer, perhaps with others behind it. */
+	if (strcmp(e->rv, o->rv) == 0 || w->shown)
 		return;
 	w->expecting = true;
 	memcpy(w->expect_rv, o->rv, sizeof(w->expect_rv));

@@ -160,6 +160,8 @@ static void
 start(struct sweep *s, struct work *w, struct action *out)
 {
 	w->in_flight = true;
+	w->act = out->act;
+	w->shown = false;
 	w->seq = ++s->seq;
 	out->seq = w->seq;
 	s->in_flight++;

@@ -18,6 +18,8 @@ struct work {
 	uint32_t next;
 	uint64_t seq;		/* of the action, so that late replies show */
 	bool in_flight;
+	enum act act;		/* the one in flight, or the last */
+	bool shown;		/* a line has shown what it was to bring about */
 	bool waiting;		/* backing off; `later` has when */
 	bool expecting;		/* written; its watch line is to come */
 	bool stale;		/* 409 or 422 at stale_rv */
@@ -84,6 +86,16 @@ void sweep_advance(struct sweep *s, struct now now);
 void sweep_want_hold(struct sweep *s, uint32_t id, bool wants);
 void sweep_tell(struct sweep *s, enum note_type type, const char *name,
 		int64_t a);
+
+/* Does the table show what the action was to bring about? */
+static inline bool
+sweep_shown(const struct entry *e, enum act act)
+{
+	if (act == ACT_HOLD)
+		return entry_tenure(e) == TENURE_OURS;
+	return (act == ACT_CLEAR || act == ACT_UNMARK) &&
+	       e->mark == MARK_ABSENT;
+}
 
 /* Is a Node without a claim a machine?  Only where claims are not served. */
 static inline bool

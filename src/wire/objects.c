@@ -5,7 +5,6 @@
 
 #include "core/buf.h"
 #include "core/policy.h"
-#include "core/stamp.h"
 #include "wire/patch.h"
 
 #define CLAIM_GROUP "karpenter.sh/"
@@ -164,8 +163,18 @@ is_claim_owner(const struct json *ref)
 	       strncmp(v, CLAIM_GROUP, strlen(CLAIM_GROUP)) == 0;
 }
 
+/* One that cannot be a name names nothing: nobody checks these, and the object
+ * itself must not go unseen for it. */
 static int
-owner_read(const struct json *meta, struct object *o, struct err *e)
+reference_copy(const struct json *map, const char *key, char *dst, size_t cap)
+{
+	const char *s = json_string(json_member(map, key));
+
+	return s == NULL || *s == '\0' ? -1 : str_copy(dst, cap, s);
+}
+
+static void
+owner_read(const struct json *meta, struct object *o)
 {
 	const struct json *refs = json_member(meta, "ownerReferences");
 
@@ -173,14 +182,13 @@ owner_read(const struct json *meta, struct object *o, struct err *e)
 		if (!is_claim_owner(r))
 			continue;
 		o->karpenter = true;
-		if (text_need(r, "name", o->owner_name, sizeof(o->owner_name),
-			      "ownerReference.name", e) ||
-		    text_need(r, "uid", o->owner_uid, sizeof(o->owner_uid),
-			      "ownerReference.uid", e))
-			return -1;
-		return 0;
+		if (reference_copy(r, "name", o->owner_name,
+				   sizeof(o->owner_name)) ||
+		    reference_copy(r, "uid", o->owner_uid,
+				   sizeof(o->owner_uid)))
+			o->owner_name[0] = o->owner_uid[0] = '\0';
+		return;
 	}
-	return 0;
 }
 
 static void
@@ -199,8 +207,8 @@ condition_read(const struct json *c, struct object *o)
 	}
 }
 
-static int
-claim_read(const struct json *root, struct object *o, struct err *e)
+static void
+claim_read(const struct json *root, struct object *o)
 {
 	const struct json *status = json_member(root, "status");
 	const struct json *list = json_member(status, "conditions");
@@ -210,8 +218,8 @@ claim_read(const struct json *root, struct object *o, struct err *e)
 	o->launched = provider != NULL && provider[0] != '\0';
 	for (const struct json *c = json_first(list); c; c = json_next(c))
 		condition_read(c, o);
-	return text_copy(status, "nodeName", o->node_name, sizeof(o->node_name),
-			 "status.nodeName", e);
+	(void)reference_copy(status, "nodeName", o->node_name,
+			     sizeof(o->node_name));
 }
 
 static int
@@ -253,10 +261,9 @@ root_decode(const struct json *root, enum kind kind,
 		      o.mark != MARK_ABSENT;
 	if (kind == KIND_NODE) {
 		o.registered = json_says(labels, REGISTERED_LABEL, "true");
-		if (owner_read(meta, &o, e))
-			return err_wrap(e, "Node %s", o.name);
-	} else if (claim_read(root, &o, e)) {
-		return err_wrap(e, "NodeClaim %s", o.name);
+		owner_read(meta, &o);
+	} else {
+		claim_read(root, &o);
 	}
 	*out = o;
 	return 0;

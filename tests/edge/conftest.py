@@ -33,7 +33,8 @@ REPO = pathlib.Path(__file__).resolve().parents[2]
 HOLDER_FAST = pathlib.Path(os.environ.get("HOLDER_FAST") or
                            REPO / "build/release/tests/holder-fast").resolve()
 WORKERS = 24
-PATIENCE = float(os.environ.get("PATIENCE", 60.0))     # seconds: for a sanitizer on a busy machine
+# Seconds, for a sanitizer on a busy machine.
+PATIENCE = float(os.environ.get("PATIENCE", 60))
 
 HOLD = "karpenter.sh/do-not-disrupt"
 MARK = "karpenter-node-holder.io/held-since"
@@ -264,14 +265,12 @@ class World:
             path.write_text("apiVersion: karpenter-node-holder.io/v1\n"
                             f"kind: HolderConfig\n{config}")
             flags += ["--config", str(path)]
-        seen = {r: self.watches(r) for r in ("nodes", "nodeclaims")}
         holder = Holder(self, flags)
         self.holders.append(holder)
         holder.wait_line("serving")
         if watching:
-            for resource, n in seen.items():
-                wait(lambda r=resource, n=n: self.watches(r) > n,
-                     f"a watch of {resource}")
+            for resource in ("nodes", "nodeclaims"):
+                holder.wait_line("watching", resource=resource)
         return holder
 
     def restart_api(self, stop=True, start=True):

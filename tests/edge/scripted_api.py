@@ -50,6 +50,7 @@ FAULTS = {
     "hang": "never an answer on this connection",
     "hang-middle": "head and half of the body, then nothing more",
     "cut": "the connection ends in the middle of an item or a line",
+    "short": "half of a body, which by its head is the whole of it",
     "lost-reply": "a write is done, its answer never comes",
     "late-reply": "a write is done, its answer comes seconds=N later",
     "delay": "seconds=N before the answer",
@@ -731,6 +732,8 @@ class ScriptedApi:
     def _send(self, c, request, value):
         """A 200 with the faults that bodies can have."""
         body = to_json(value) + b"\n"
+        if self._fault(request, "short") is not None:
+            body = body[:len(body) // 2]
         if self._fault(request, "lost-reply") is not None:
             c.hang()
         if (f := self._fault(request, "late-reply")) is not None:

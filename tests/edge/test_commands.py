@@ -160,7 +160,6 @@ def test_unknown_words(run, args, words):
 ])
 def test_control_bytes_in_arguments(run, args, words):
     """They cannot make two lines of one, nor speak to the terminal."""
-    # Fails as long as fail_code prints an argument's bytes as they are.
     assert "\x1b" not in refused(run(*args), *words)
 
 

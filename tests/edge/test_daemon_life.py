@@ -91,10 +91,22 @@ def test_term(w):
     assert holder.wait_end() == 0
     done = w.patches()
     assert len(done) < 30 and all(r.status == 200 for r in done)
+    assert len(holder.lines("held", kind="Node")) == len(done)
     assert w.held([r.name for r in done])
     assert not w.clears()
     assert holder.lines("stopping, holds stay", signal="SIGTERM")
     assert holder.lines()[-1]["msg"] == "stopped"
+
+
+def test_term_waits_for_patches(w):
+    """Also where no review keeps it."""
+    w.machines(6)
+    holder = w.start()
+    w.api.fault("nodes", "patch", "delay", seconds=0.3)
+    w.busy()
+    w.wait(lambda: w.patches(), "a patch")
+    assert holder.term() == 0
+    assert len(holder.lines("held", kind="Node")) == len(w.patches())
 
 
 def test_term_with_an_idle_connection(w):
@@ -237,7 +249,7 @@ def test_reviews(w):
         assert "patch" not in answer["response"]
         _, answer, _ = holder.review(c, labels={})
         assert "patch" not in answer["response"]
-    assert holder.lines("held at admission", kind="Node", pool="p")
+    holder.wait_line("held at admission", kind="Node", pool="p")
 
 
 def test_a_creation_just_admitted_holds_up_a_release(w):
@@ -272,9 +284,10 @@ def test_the_log(w):
                             line["ts"])
         assert line["level"] in ("error", "warn", "info", "debug")
     for msg in ("held", "released"):
-        lines = holder.lines(msg)
-        assert {e["name"] for e in lines} == {*names, "busy"}
-        assert all(e["reason"] and e["pool"] == "p" for e in lines)
+        w.wait(lambda m=msg: {e["name"] for e in holder.lines(m)} ==
+               {*names, "busy"}, msg)
+        assert all(e["reason"] and e["pool"] == "p"
+                   for e in holder.lines(msg))
 
 
 def test_a_text_log(w):

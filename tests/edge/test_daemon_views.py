@@ -108,7 +108,7 @@ def test_a_claim_that_the_watch_shows_late(w):
     assert not w.clears() and w.held(names)
 
 
-@pytest.mark.parametrize("kind", ["500", "hang", "cut", "429"])
+@pytest.mark.parametrize("kind", ["500", "hang", "cut", "short", "429"])
 def test_a_fresh_list_that_fails(w, kind):
     names = w.machines(6)
     w.start()
