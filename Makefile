@@ -50,6 +50,8 @@ DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev \
 	install clean format
 .SECONDARY:
 
+Q = $(if $(V),,@echo "  $@" && )
+
 all: $(BIN)
 
 $(BIN): $(VARIANT)/karpenter-node-holder
@@ -57,18 +59,18 @@ $(BIN): $(VARIANT)/karpenter-node-holder
 
 $(VARIANT)/%.o: src/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(if $(filter core/%,$*),-Wconversion) -c -o $@ $<
+	$(Q)$(CC) $(CFLAGS) $(if $(filter core/%,$*),-Wconversion) -c -o $@ $<
 
 define layer
 $(VARIANT)/lib$(1).a: $$(patsubst src/%.c,$(VARIANT)/%.o,\
 		$$(filter-out src/cmd/main.c,$$(wildcard src/$(1)/*.c)))
 	@rm -f $$@
-	ar rcs $$@ $$^
+	@ar rcs $$@ $$^
 endef
 $(foreach l,$(LAYERS),$(eval $(call layer,$(l))))
 
 $(VARIANT)/karpenter-node-holder: $(VARIANT)/cmd/main.o $(libs_cmd)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o %.a,$^) $(ext_cmd)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o %.a,$^) $(ext_cmd)
 
 # --- tests: each links its own layer and those below it, no more -----------
 UNIT_core := $(patsubst tests/unit/core/%.c,%,$(wildcard tests/unit/core/test_*.c))
@@ -78,21 +80,20 @@ CHECK_LIBS = $(call pkg,check)
 
 $(VARIANT)/tests/core/%: tests/unit/core/%.c $(libs_core)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -Itests -o $@ $(filter %.c %.o %.a,$^) $(CHECK_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Itests -o $@ $(filter %.c %.o %.a,$^) $(CHECK_LIBS)
 
 $(VARIANT)/tests/wire/%: tests/unit/wire/%.c $(libs_wire)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -Itests -o $@ $(filter %.c %.o %.a,$^) $(ext_wire) $(CHECK_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Itests -o $@ $(filter %.c %.o %.a,$^) $(ext_wire) $(CHECK_LIBS)
 
 $(VARIANT)/tests/edge/%: tests/edge/%.c $(libs_edge)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -Itests -o $@ $(filter %.c %.o %.a,$^) $(ext_edge) $(CHECK_LIBS) \
-		-lssl
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Itests -o $@ $(filter %.c %.o %.a,$^) $(ext_edge) $(CHECK_LIBS) -lssl
 
 # The whole daemon with short deadlines, against a scripted API server.
 $(VARIANT)/tests/holder-fast: tests/edge/holder_fast.c $(libs_cmd)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -Isrc/cmd -o $@ $(filter %.c %.o %.a,$^) $(ext_cmd)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Isrc/cmd -o $@ $(filter %.c %.o %.a,$^) $(ext_cmd)
 
 FAST := $(VARIANT)/tests/holder-fast $(VARIANT)/karpenter-node-holder
 
@@ -100,7 +101,7 @@ FAST := $(VARIANT)/tests/holder-fast $(VARIANT)/karpenter-node-holder
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 $(VARIANT)/tests/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c $(libs_wire)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -Itests -o $@ $(filter %.c %.o %.a,$^) $(ext_wire)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Itests -o $@ $(filter %.c %.o %.a,$^) $(ext_wire)
 
 TESTS := $(UNIT_core:%=$(VARIANT)/tests/core/%) \
 	$(UNIT_wire:%=$(VARIANT)/tests/wire/%) \
@@ -116,10 +117,12 @@ unit: $(TESTS) $(REPLAYS)
 	@set -e; for f in $(FUZZ); do \
 		$(VARIANT)/tests/fuzz/$$f tests/fuzz/corpus/$${f#fuzz_}; done
 
-PYTEST := PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m pytest -q -p no:cacheprovider
+PYTEST = PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m pytest -q -p no:cacheprovider \
+	--basetemp=$(VARIANT)/pytest
 
 daemon: $(FAST)
-	HOLDER_FAST=$(word 1,$^) HOLDER=$(word 2,$^) $(PYTEST) tests/edge
+	@echo "== the whole daemon and its commands, half a minute"
+	@HOLDER_FAST=$(word 1,$^) HOLDER=$(word 2,$^) $(PYTEST) tests/edge
 
 check: all lint unit daemon
 
@@ -134,18 +137,19 @@ TSAN := VARIANT=$(BUILD)/tsan SANITIZE=thread CK_FORK=no
 
 # Leaks in forked Check children would go unseen: one process.
 san:
-	@echo "== address and undefined behaviour sanitizers"
+	@echo "== address and undefined behaviour sanitizers, about 2 minutes"
 	@$(MAKE) --no-print-directory $(SAN) -j$(JOBS) programs
 	@$(MAKE) --no-print-directory $(SAN) unit daemon
 
 tsan:
-	@echo "== thread sanitizer"
+	@echo "== thread sanitizer, about a minute"
 	@$(MAKE) --no-print-directory $(TSAN) -j$(JOBS) programs-edge
 	@$(MAKE) --no-print-directory $(TSAN) edge daemon
 
 e2e: all
 	@tests/e2e/binaries.sh etcd kube-apiserver kubectl crds
-	$(PYTEST) -n 4 --dist loadfile tests/e2e
+	@echo "== against a real kube-apiserver, about 3 minutes"
+	@$(PYTEST) -n 4 --dist loadfile tests/e2e
 
 e2e-long: all
 	@tests/e2e/binaries.sh etcd kube-apiserver kubectl crds

@@ -29,7 +29,10 @@ class Timeline:
     def run(self):
         shown = None
         while not self.stopping.is_set():
-            nodes = self.plane.metadata(NODES)
+            try:
+                nodes = self.plane.metadata(NODES)
+            except Exception:
+                return  # the control plane ends before we do
             sample = (len(nodes), sum(held(n) for n in nodes.values()))
             self.samples.append((time.time(), *sample))
             if sample != shown:
@@ -77,11 +80,13 @@ def scale_up(karpenter, line, count, what):
 
 def run(plane):
     karpenter = Karpenter(plane)
-    print(f"making a cluster of {EXISTING} nodes, none of them held ...",
-          flush=True)
+    print(f"making a cluster of {EXISTING} nodes, none of them held "
+          f"({HOLD_SECONDS} s, so that none counts as new) ...", flush=True)
     old = karpenter.settled(EXISTING)
+    made = time.time()
     own = old[0].node
     plane.patch(NODES, own, {"metadata": {"annotations": {HOLD: "true"}}})
+    time.sleep(max(0, made + HOLD_SECONDS + 1 - time.time()))
     holder = Holder(plane, holdDuration=f"{HOLD_SECONDS}s",
                     startupTimeout="60s")
     holder.start()
@@ -111,7 +116,7 @@ def run(plane):
 
     print(f"""
 what was measured
-  {total - 1} nodes held, the last one {all_held - at:.1f} s after the first NodeClaim
+  {total - 1} Nodes held, the last one {all_held - at:.1f} s after the first NodeClaim
   first node released {dropped - quiet:+.1f} s, last one {clear - quiet:+.1f} s from the quiet time
   ({HOLD_SECONDS} s after the last machine became ready)""")
     kept = annotations(plane.metadata(NODES)[own])
@@ -121,7 +126,8 @@ what was measured
     def patches(kind):
         name = f'karpenter_node_holder_{kind}_total{{result="ok"}}'
         return m[name] - before_all[name]
-    print("  holder: {:.0f} nodes held by patch, {:.0f} objects released, "
+    print("  holder: {:.0f} old Nodes held by patch, {:.0f} Nodes and "
+          "NodeClaims released, "
           "{:.1f} MiB resident, {:.2f} s CPU".format(
               patches("holds"), patches("releases"),
               m["process_resident_memory_bytes"] / 2**20,
@@ -135,7 +141,10 @@ def main():
     print("starting etcd and kube-apiserver on 127.0.0.1 ...", flush=True)
     with ControlPlane(name="demo") as plane:
         plane.install_crds()
-        run(plane)
+        try:
+            run(plane)
+        except KeyboardInterrupt:
+            sys.exit("demo: interrupted; everything is stopped")
     print(f"demo ended after {time.time() - begun:.0f} s")
 
 
