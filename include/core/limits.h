@@ -16,6 +16,8 @@
 
 /* The table. */
 #define MACHINES_MAX 65536	/* of each kind; Kubernetes is tested to 5,000 */
+#define ANNOTATIONS_BYTES_MAX (256u << 10)	/* Kubernetes' own, an object */
+#define ANNOTATIONS_ROOM 2048	/* hold, mark and held-key at their longest */
 #define SCOPES_MAX 4096		/* NodePools; real clusters have dozens */
 #define HELD_KEYS_MAX 16	/* former holds whose marks are outstanding */
 #define POOL_PATTERNS_MAX 64
@@ -82,6 +84,7 @@
 #define REHOLDS_MAX 3		/* hold and mark stripped together, a period */
 #define CLOCK_SHIFT_MS 5000	/* logged */
 
+#define REFUSED_MS 300000	/* a hold that is invalid stays so for a while */
 #define CONFLICT_MS 250		/* a 409 whose watch line does not come */
 
 /* Files. */

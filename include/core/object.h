@@ -14,6 +14,7 @@
  */
 
 /* Our annotations (design §2). */
+#define OWN_PREFIX "karpenter-node-holder.io/"
 #define MARK_KEY "karpenter-node-holder.io/held-since"
 #define HELD_KEY_KEY "karpenter-node-holder.io/held-key"
 

@@ -53,6 +53,7 @@ struct review {
 	enum hold hold;		/* of the hold that counts: the mark's, if its
 				   held-key names another */
 	bool has_mark;
+	bool full;		/* no room for ours beside its annotations */
 	bool has_held_key;
 };
 
@@ -63,6 +64,7 @@ enum reason {
 	REASON_POOL_EXCLUDED,
 	REASON_NOT_HANDLED,	/* kind, operation or subresource */
 	REASON_MALFORMED,
+	REASON_NO_ROOM,		/* ours would make the object invalid */
 	REASON_COUNT,
 };
 

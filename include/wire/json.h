@@ -20,8 +20,12 @@ struct json;	/* one value; owned by its root, in one block of memory */
 struct json_bounds {
 	unsigned depth_max;	/* of arrays and objects */
 	unsigned values_max;	/* of any kind; keys are none */
+	bool nul_ok;	/* \u0000 cuts its string instead */
 };
 extern const struct json_bounds json_bounds_default;	/* limits.h */
+/* For what the API server stores: any annotation or message may hold \u0000,
+ * and its object must not go unseen for it. */
+extern const struct json_bounds json_bounds_stored;
 
 /* The root, to be freed with json_free; NULL and *e on failure.
  * bytes need no NUL and may be freed afterwards. */

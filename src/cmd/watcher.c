@@ -35,8 +35,6 @@ struct watcher {
 	unsigned items;
 };
 
-/* --- items ------------------------------------------------------------------- */
-
 static void
 log_item(const struct watcher *w, const struct err *e)
 {
@@ -52,9 +50,11 @@ take_item(void *ctx, const char *bytes, size_t n, struct err *e)
 {
 	struct watcher *w = ctx;
 	struct object o;
+	struct err bad;
 
-	if (object_decode(bytes, n, w->kind, w->hold, &o, e)) {
-		log_item(w, e);
+	(void)e;	/* stays clean: the stream goes on */
+	if (object_decode(bytes, n, w->kind, w->hold, &o, &bad)) {
+		log_item(w, &bad);
 		return 0;
 	}
 	w->items++;
@@ -68,10 +68,11 @@ take_line(void *ctx, const char *bytes, size_t n, struct err *e)
 	struct watcher *w = ctx;
 	enum watch_type type;
 	struct object o;
+	struct err bad = {0};
 	int code = 0;
 
-	if (watch_decode(bytes, n, w->kind, w->hold, &type, &o, &code, e)) {
-		log_item(w, e);
+	if (watch_decode(bytes, n, w->kind, w->hold, &type, &o, &code, &bad)) {
+		log_item(w, &bad);
 		return 0;
 	}
 	switch (type) {
@@ -86,6 +87,7 @@ take_line(void *ctx, const char *bytes, size_t n, struct err *e)
 		break;
 	case WATCH_ERROR:
 		w->expired = code == 410;
+		*e = bad;
 		return err_wrap(e, "watch ended by the API server with %d",
 				code);
 	}
@@ -212,8 +214,6 @@ list(struct watcher *w, const char *cont)
 	split_free(w->split);
 	w->split = NULL;
 }
-
-/* --- watch ----------------------------------------------------------------------- */
 
 static void
 watch_opened(void *ctx)

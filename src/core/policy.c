@@ -48,6 +48,8 @@ policy_admit(const struct rules *r, const struct review *v)
 		return left_alone(REASON_POOL_EXCLUDED);
 	if (!v->has_mark && v->hold != HOLD_ABSENT)
 		return left_alone(REASON_USER_HOLD);
+	if (v->full && (!v->has_mark || v->hold == HOLD_ABSENT))
+		return left_alone(REASON_NO_ROOM);
 	/* Audit annotations cannot be overwritten when the API server calls
 	 * again, so our own output gets the answer that made it. */
 	return (struct verdict){
@@ -67,6 +69,7 @@ reason_name(enum reason reason)
 		[REASON_POOL_EXCLUDED] = "pool-excluded",
 		[REASON_NOT_HANDLED] = "not-handled",
 		[REASON_MALFORMED] = "malformed-object",
+		[REASON_NO_ROOM] = "no-room",
 	};
 
 	return names[reason];

@@ -127,7 +127,7 @@ patch_done(struct sweep *s, const struct action *a, const struct outcome *o,
 		/* A hold that is refused as invalid stays so; a clear whose
 		 * test failed is read again and decided anew. */
 		if (a->act == ACT_HOLD)
-			back_off_failed(s, a->id, now);
+			back_off(s, a->id, REFUSED_MS, now);
 		else
 			moved_on(s, a, true, now);
 		break;

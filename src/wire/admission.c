@@ -107,6 +107,23 @@ is_map(const struct json *v)
  * without a held-key is the default.  Where that one is gone it is today's:
  * a patch would overwrite it, and it may be a person's.
  */
+/* Keys and values together are bounded: with ours added a fuller map would be
+ * refused, and with it the Node. */
+static bool
+is_full(const struct json *annotations)
+{
+	size_t bytes = 0;
+
+	for (const struct json *a = json_first(annotations); a;
+	     a = json_next(a)) {
+		const char *value = json_string(a);
+
+		bytes += strlen(json_key(a));
+		bytes += value != NULL ? strlen(value) : 0;
+	}
+	return bytes > ANNOTATIONS_BYTES_MAX - ANNOTATIONS_ROOM;
+}
+
 static int
 annotations_read(const struct json *annotations, const struct hold_key *today,
 		 struct review *v)
@@ -116,6 +133,7 @@ annotations_read(const struct json *annotations, const struct hold_key *today,
 	enum hold hold = HOLD_ABSENT;
 
 	v->has_annotations = json_is_object(annotations);
+	v->full = v->has_annotations && is_full(annotations);
 	if (annotation_read(annotations, MARK_KEY, &mark, NULL) ||
 	    annotation_read(annotations, HELD_KEY_KEY, &held, NULL) ||
 	    hold_read(annotations, today, &v->hold, NULL))

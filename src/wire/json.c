@@ -16,6 +16,12 @@ const struct json_bounds json_bounds_default = {
 	.values_max = JSON_VALUES_MAX,
 };
 
+const struct json_bounds json_bounds_stored = {
+	.depth_max = JSON_DEPTH_MAX,
+	.values_max = JSON_VALUES_MAX,
+	.nul_ok = true,
+};
+
 /*
  * One block of memory per document, which its root lies at the start of: the
  * scan has counted what cJSON will ask for.  An allocation a value would be a

@@ -82,7 +82,7 @@ scan_unicode(struct scan *s)
 
 	if (s->end - s->p < 6 || hex4(s->p + 2, &v))
 		return scan_refuse(s, "bad \\u escape");
-	if (v == 0)
+	if (v == 0 && !s->bounds->nul_ok)
 		return scan_refuse(s, "\\u0000");
 	if (v >= 0xd800 && v <= 0xdfff) {
 		if (v >= 0xdc00 || s->end - s->p < 12 || s->p[6] != '\\' ||

@@ -273,7 +273,7 @@ int
 object_decode(const char *bytes, size_t n, enum kind kind,
 	      const struct hold_key *hold, struct object *out, struct err *e)
 {
-	AUTO_JSON root = json_parse(bytes, n, &json_bounds_default, e);
+	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
 
 	if (root == NULL)
 		return -1;
@@ -350,7 +350,7 @@ watch_decode(const char *bytes, size_t n, enum kind kind,
 	     const struct hold_key *hold, enum watch_type *type,
 	     struct object *out, int *status_code, struct err *e)
 {
-	AUTO_JSON root = json_parse(bytes, n, &json_bounds_default, e);
+	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
 	const struct json *object = json_member(root, "object");
 	struct status st = {0};
 	enum watch_type t = WATCH_ERROR;
@@ -377,7 +377,7 @@ int
 list_meta_decode(const char *bytes, size_t n, char rv[RV_BYTES],
 		 char cont[CONTINUE_BYTES], struct err *e)
 {
-	AUTO_JSON root = json_parse(bytes, n, &json_bounds_default, e);
+	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
 	const struct json *meta = json_member(root, "metadata");
 	char version[RV_BYTES];
 
@@ -394,7 +394,7 @@ list_meta_decode(const char *bytes, size_t n, char rv[RV_BYTES],
 bool
 status_decode(const char *bytes, size_t n, struct status *out)
 {
-	AUTO_JSON root = json_parse(bytes, n, &json_bounds_default, NULL);
+	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, NULL);
 
 	return root != NULL && status_read(root, out);
 }

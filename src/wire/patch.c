@@ -83,7 +83,9 @@ held_key_parse(const char *text, struct hold_key *out)
 	const char *eq = strchr(text, '=');
 	size_t n;
 
-	if (eq == NULL || eq == text)
+	/* One of our own keys cannot be a hold. */
+	if (eq == NULL || eq == text ||
+	    strncmp(text, OWN_PREFIX, strlen(OWN_PREFIX)) == 0)
 		return -1;
 	n = (size_t)(eq - text);
 	if (n >= sizeof(out->key) || strlen(eq + 1) >= sizeof(out->value))

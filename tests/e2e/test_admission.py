@@ -218,3 +218,10 @@ def test_broken_reviews_get_400_and_a_reason(serving):
         connection.close()
         assert answer.status == 400, body
         assert text.strip() and "\n" not in text.strip(), text
+
+
+def test_no_room_for_ours(plane):
+    """Annotations are bounded: ours must not be what refuses a Node."""
+    full = {"full": "x" * (256 * 1024 - 100)}
+    answer = plane.create(NODES, node_body("full", annotations=full))
+    assert annotations(answer) == full

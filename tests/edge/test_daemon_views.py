@@ -196,3 +196,16 @@ def test_a_node_whose_claim_cannot_be_looked_for(w, kind):
     assert w.held("lone")
     w.api.clear()
     w.wait_free(["lone", "m000"])
+
+
+def test_an_object_that_cannot_be_read(w):
+    """It is left out and said so; the list it is in goes on."""
+    names = w.machines(3)
+    w.machine("odd")
+    w.api.patch_meta("nodes", "odd", creationTimestamp="long ago")
+    holder = w.start()
+    w.busy()
+    w.wait_held(names)
+    assert holder.wait_line("object left out", resource="nodes")
+    w.quiet()
+    w.wait_free(names)
