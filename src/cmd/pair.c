@@ -62,6 +62,19 @@ refuse(struct pair *p, const struct err *e)
 	(void)str_copy(p->refused, sizeof(p->refused), e->text);
 }
 
+/* FNV-1a: another pair under an old serial number shows as well. */
+static uint64_t
+digest_of(const struct certs_pair *c)
+{
+	uint64_t h = 14695981039346656037u;
+
+	for (size_t i = 0; i < c->cert_bytes; i++)
+		h = (h ^ (unsigned char)c->cert_pem[i]) * 1099511628211u;
+	for (size_t i = 0; i < c->key_bytes; i++)
+		h = (h ^ (unsigned char)c->key_pem[i]) * 1099511628211u;
+	return h;
+}
+
 static void
 commit(struct pair *p, const struct certs_pair *c)
 {
@@ -75,6 +88,7 @@ commit(struct pair *p, const struct certs_pair *c)
 	}
 	counter_add(p->counters, COUNTER_CERT_READS);
 	(void)str_copy(p->serial, sizeof(p->serial), c->serial);
+	p->digest = digest_of(c);
 	p->refused[0] = '\0';
 	atomic_store(&p->not_before_ms, c->not_before_ms);
 	atomic_store(&p->not_after_ms, c->not_after_ms);
@@ -97,7 +111,7 @@ pair_look(struct pair *p)
 		refuse(p, &e);
 		return;
 	}
-	if (strcmp(c.serial, p->serial) != 0)
+	if (p->serial[0] == '\0' || digest_of(&c) != p->digest)
 		commit(p, &c);
 	certs_pair_done(&c);
 }

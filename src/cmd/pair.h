@@ -23,6 +23,7 @@ struct pair {
 	struct stat cert_stat, key_stat;	/* as last read */
 	int64_t read_ms;			/* boot */
 	char serial[64];
+	uint64_t digest;	/* of both files as served */
 	char refused[240];	/* the last complaint, said once */
 	_Atomic int64_t not_before_ms, not_after_ms;	/* 0: none served */
 };

@@ -27,16 +27,16 @@ shared_init(struct shared *s, const struct rules *rules, uint32_t machines_max,
 	atomic_store(&s->hint_ms, STAMP_NONE);
 	s->clock = clock_new();
 	s->table = calloc(1, sizeof(*s->table));
-	if (s->clock == NULL || s->table == NULL) {
+	if (s->table != NULL)
+		s->table->sweep = sweep_new(rules, machines_max,
+					    clock_boot_us(), &s->counters);
+	if (s->clock == NULL || s->table == NULL || s->table->sweep == NULL) {
+		if (s->table != NULL)
+			sweep_free(s->table->sweep);
 		clock_free(s->clock);
 		free(s->table);
-		return err_set(e, ERR_SYSTEM, "no memory for the table");
-	}
-	s->table->sweep = sweep_new(rules, machines_max,
-				    clock_boot_us(), &s->counters);
-	if (s->table->sweep == NULL) {
-		clock_free(s->clock);
-		free(s->table);
+		s->table = NULL;	/* the stop passes it */
+		s->clock = NULL;
 		return err_set(e, ERR_SYSTEM, "no memory for the table");
 	}
 	(void)pthread_mutex_init(&s->table->lock, NULL);

@@ -2,36 +2,64 @@
 #include "edge/file.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#define PIPE_WAIT_MS 5000	/* for the next bytes of a pipe */
+
+/* Up to max bytes.  A pipe is read as far as its writers go on (a shell's
+ * `<(...)`); one that nobody writes to is empty. */
+static ssize_t
+read_all(int fd, char *to, size_t max)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	size_t got = 0;
+
+	while (got < max) {
+		ssize_t n = read(fd, to + got, max - got);
+
+		if (n > 0)
+			got += (size_t)n;
+		else if (n == 0)
+			break;
+		else if (errno == EAGAIN && poll(&p, 1, PIPE_WAIT_MS) == 0) {
+			errno = ETIMEDOUT;
+			return -1;
+		} else if (errno != EAGAIN && errno != EINTR)
+			return -1;
+	}
+	return (ssize_t)got;
+}
 
 int
 file_read(const char *path, size_t bytes_max, char **out, size_t *n,
 	  struct err *e)
 {
-	FILE *f = fopen(path, "re");
+	/* O_NONBLOCK: to open a pipe without a writer would wait for one. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	char *bytes;
-	size_t got;
+	ssize_t got;
 
-	if (f == NULL)
+	if (fd < 0)
 		return err_set(e, ERR_SYSTEM, "%s: %s", path, strerror(errno));
 	bytes = malloc(bytes_max + 2);
-	got = bytes == NULL ? 0 : fread(bytes, 1, bytes_max + 1, f);
-	if (bytes == NULL || ferror(f)) {
+	got = bytes == NULL ? -1 : read_all(fd, bytes, bytes_max + 1);
+	if (got < 0)
+		(void)err_set(e, ERR_SYSTEM, "%s: cannot be read: %s", path,
+			      strerror(errno));
+	else if ((size_t)got > bytes_max)
+		(void)err_set(e, ERR_LIMIT, "%s: over %zu bytes", path,
+			      bytes_max);
+	(void)close(fd);
+	if (got < 0 || (size_t)got > bytes_max) {
 		free(bytes);
-		(void)fclose(f);
-		return err_set(e, ERR_SYSTEM, "%s: cannot be read: %s", path,
-			       strerror(errno));
-	}
-	(void)fclose(f);
-	if (got > bytes_max) {
-		free(bytes);
-		return err_set(e, ERR_LIMIT, "%s: over %zu bytes", path,
-			       bytes_max);
+		return -1;
 	}
 	bytes[got] = '\0';
 	*out = bytes;
-	*n = got;
+	*n = (size_t)got;
 	return 0;
 }

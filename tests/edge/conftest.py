@@ -436,7 +436,7 @@ class Run:
             self.seconds = time.monotonic() - begun
 
 
-def make_pair(path):
+def make_pair(path, serial=None):
     """A serving certificate, by openssl alone."""
     (path / "request").write_text(
         "[req]\ndistinguished_name=name\nx509_extensions=extensions\n"
@@ -447,6 +447,7 @@ def make_pair(path):
     subprocess.run(
         ["openssl", "req", "-x509", "-config", path / "request", "-newkey",
          "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+         *(["-set_serial", str(serial)] if serial else []),
          "-keyout", path / "tls.key", "-out", path / "tls.crt"],
         stdin=subprocess.DEVNULL, capture_output=True, check=True)
     return path

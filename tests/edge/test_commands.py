@@ -45,9 +45,10 @@ def run(tmp_path):
     if not HOLDER.exists():
         pytest.fail(f"{HOLDER} is missing: make all")
 
-    def run(*args, **env):
+    def run(*args, pass_fds=(), **env):
         return Done(subprocess.run(
             [HOLDER, *map(str, args)], cwd=tmp_path, text=True,
+            pass_fds=pass_fds,
             env={**environment(tmp_path), **env}, timeout=60,
             stdin=subprocess.DEVNULL, capture_output=True))
     return run
@@ -351,6 +352,19 @@ def test_bad_flags_and_environment(run, args, env, words):
         refused(run(command, *args, **env), *words)
 
 
+def test_config_from_a_pipe(run, tmp_path):
+    """As a shell's `<(...)`; one that nobody writes to is an empty file."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    refused(run("check", "--config", pipe), "pipe")
+    read, write = os.pipe()
+    os.write(write, (HEAD + "holdDuration: 7m\n").encode())
+    os.close(write)
+    done = run("check", "--config", f"/dev/fd/{read}", pass_fds=[read])
+    os.close(read)
+    assert done.config()["holdDuration"] == "7m"
+
+
 def test_a_file_that_is_too_large(run, config):
     refused(run("check", "--config", config("# " + "x" * (1 << 20))),
             "config.yaml")
@@ -446,6 +460,27 @@ def test_serve_with_an_address_in_use(run, tmp_path):
             assert (done.code, done.out) == (1, "")
             assert f"{flag}.address {used}" in done.err
             assert "cannot start" in done.err
+
+
+@pytest.mark.skipif(b"__asan_init" in HOLDER.read_bytes()
+                    or b"__tsan_init" in HOLDER.read_bytes(),
+                    reason="a sanitizer's shadow needs address space")
+def test_serve_without_memory(tmp_path):
+    """At every step of the start: it ends, and never hangs."""
+    file = kubeconfig(tmp_path / "kubeconfig")
+    codes = set()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        used = f"127.0.0.1:{taken.getsockname()[1]}"
+        for mb in range(60, 360, 30):
+            done = Done(subprocess.run(
+                ["prlimit", f"--as={mb << 20}", HOLDER, "serve",
+                 "--kubeconfig", file, "--webhook-address", "127.0.0.1:0",
+                 "--metrics-address", used], cwd=tmp_path, text=True,
+                env=environment(tmp_path), timeout=60,
+                stdin=subprocess.DEVNULL, capture_output=True))
+            codes.add(done.code)
+            assert done.code in (1, 2, 127), done.err
+    assert 1 in codes
 
 
 # --- certs -----------------------------------------------------------------

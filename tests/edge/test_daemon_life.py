@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Start, crash, stop, and what can be seen from outside."""
 import contextlib
+import os
 import re
 import signal
+import ssl
 import time
 
 import pytest
 
-from conftest import HOLD, POOL
+from conftest import HOLD, POOL, make_pair
 from scripted_api import selftest
 
 
@@ -191,6 +193,34 @@ def test_ready_with_a_certificate_only(w):
     crt.write_bytes((w.pair / "tls.crt").read_bytes())
     w.wait(lambda: holder.get("/readyz") == (200, "ok"), "ready")
     assert holder.review()[0] == 200
+
+
+def test_certificates_from_a_pipe(w):
+    """One without a writer is refused as empty; nothing waits for it."""
+    crt = w.dir / "tls.crt"
+    os.mkfifo(crt)
+    holder = w.start(webhook_cert_file=crt)
+    assert str(crt) in holder.wait_line("certificate not usable")["err"]
+    assert "[-]certificate failed" in holder.get("/readyz")[1]
+    holder.term()
+
+
+def test_a_renewal_under_the_old_serial_number(w):
+    """Private CAs do that; it is the bytes that count."""
+    serve = w.dir / "serve"
+    serve.mkdir()
+    make_pair(serve, serial=7)
+    holder = w.start(webhook_cert_file=serve / "tls.crt",
+                     webhook_key_file=serve / "tls.key")
+
+    def served():
+        return ssl.get_server_certificate(("127.0.0.1",
+                                           holder.port("webhookPort")))
+    w.wait(lambda: holder.get("/readyz") == (200, "ok"), "ready")
+    first = served()
+    make_pair(serve, serial=7)
+    w.wait(lambda: served() == (serve / "tls.crt").read_text() != first,
+           "the new pair")
 
 
 def test_metrics(w):
