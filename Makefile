@@ -153,7 +153,8 @@ e2e: all
 
 e2e-long: all
 	@tests/e2e/binaries.sh etcd kube-apiserver kubectl crds
-	$(PYTEST) -m long tests/e2e
+	@echo "== long scenarios, about 20 minutes"
+	@$(PYTEST) -s -m long -o faulthandler_timeout=1500 tests/e2e
 
 test: deps
 	@$(MAKE) --no-print-directory -j$(JOBS) all programs

@@ -3,10 +3,12 @@
 #
 # Builds the control plane that the end-to-end tests and the demo run on:
 #
-#     tests/e2e/binaries.sh [etcd] [kube-apiserver] [kubectl] [crds]
+#     tests/e2e/binaries.sh etcd kube-apiserver kubectl crds   (the API server)
+#                           kube-scheduler kube-controller-manager
+#                           kwok stages karpenter              (real Karpenter)
 #
-# Programs go to $BUILD/bin, Karpenter's CRDs to $BUILD/crds ($BUILD is build/
-# in the repository unless set).  Each is pinned by its module under
+# Programs go to $BUILD/bin, Karpenter's CRDs to $BUILD/crds, kwok's stages to
+# $BUILD/stages ($BUILD is build/ in the repository unless set).  Each is pinned by its module under
 # tests/modules and made again only when that module's go.mod or go.sum changes.
 # A program in $KUBEBUILDER_ASSETS is taken where it is of that very version.
 set -euo pipefail
@@ -68,7 +70,7 @@ run_go() {
 	local dir=$1
 	shift
 	(cd "$modules/$dir" && GOFLAGS='' GOWORK=off GOTOOLCHAIN=local \
-		CGO_ENABLED=0 GOOS='' GOARCH='' "$go" "$@" </dev/null)
+		GOTMPDIR="$build/.gotmp" CGO_ENABLED=0 GOOS='' GOARCH='' "$go" "$@" </dev/null)
 }
 
 # asset NAME VERSION -> path of a ready-made program of exactly that version
@@ -79,6 +81,20 @@ asset() {
 	# shellcheck disable=SC2086 # two words for kubectl
 	"$file" $flag 2>/dev/null | grep -qE "(^|[^0-9.])${2//./\\.}\$" || return 1
 	printf '%s\n' "$file"
+}
+
+# One of them builds for minutes without a word.
+still() {
+	local start=$SECONDS
+	while sleep 60 >/dev/null 2>&1; do
+		say "$1: still building, $((SECONDS - start)) s"
+	done
+}
+
+beat=
+finish() {
+	[[ -z $beat ]] || kill "$beat" 2>/dev/null || true
+	rm -rf "$build/.gotmp"
 }
 
 # program NAME MODULE-DIR MODULE-PATH PACKAGE MINUTES [LDFLAGS]
@@ -97,8 +113,12 @@ program() {
 	else
 		find_go
 		say "$name $version: building from Go modules, about $minutes min on 2 cores (kept in ${build##*/}/bin)"
+		still "$name" 9>&- & # neither the lock nor the output outlives it
+		beat=$!
 		run_go "$dir" build -mod=readonly -trimpath -buildvcs=false \
 			-ldflags "-s -w $ldflags" -o "$build/bin/.$name.new" "$package" >&2
+		kill "$beat"
+		beat=
 		mv -f "$build/bin/.$name.new" "$build/bin/$name"
 		say "$name $version: took $((SECONDS - start)) s"
 	fi
@@ -116,34 +136,44 @@ kubernetes_ldflags() {
 	done
 }
 
-# The module zip carries no symlinks, so the CRDs come from both folders.
-crds() {
-	local version stamp source start=$SECONDS new=$build/.crds.new
-	version=$(version_of karpenter sigs.k8s.io/karpenter)
-	stamp=$(stamp_of karpenter)
-	if fresh "$build/crds" "$build/crds/.stamp" "$stamp"; then
+kubernetes() { # kubernetes NAME MINUTES
+	program "$1" kubernetes k8s.io/kubernetes "k8s.io/kubernetes/cmd/$1" \
+		"$2" "$(kubernetes_ldflags)"
+}
+
+# files NAME MODULE-DIR MODULE-PATH GLOB...: YAML out of a module
+files() {
+	local name=$1 dir=$2 path=$3 version stamp source start=$SECONDS
+	local new=$build/.$1.new
+	shift 3
+	version=$(version_of "$dir" "$path")
+	stamp=$(stamp_of "$dir")
+	if fresh "$build/$name" "$build/$name/.stamp" "$stamp"; then
 		return 0
 	fi
 	find_go
-	say "Karpenter's CRDs $version: fetching its module, under 1 min"
-	run_go karpenter mod download sigs.k8s.io/karpenter >&2
-	source=$(run_go karpenter list -mod=readonly -m -f '{{.Dir}}' \
-		sigs.k8s.io/karpenter)
+	say "$name of $path $version: fetching the module, under 1 min"
+	run_go "$dir" mod download "$path" >&2
+	source=$(run_go "$dir" list -mod=readonly -m -f '{{.Dir}}' "$path")
 	rm -rf "$new"
 	mkdir -p "$new"
-	install -m 0644 "$source"/kwok/charts/crds/*.yaml \
-		"$source"/kwok/apis/crds/*.yaml "$new"
+	# shellcheck disable=SC2068 # globs, to be expanded there
+	(cd "$source" && install -m 0644 $@ "$new")
 	echo "$stamp" >"$new/.stamp"
-	rm -rf "$build/crds"
-	mv "$new" "$build/crds"
-	say "Karpenter's CRDs $version: took $((SECONDS - start)) s"
+	rm -rf "${build:?}/$name"
+	mv "$new" "$build/$name"
+	say "$name of $path $version: took $((SECONDS - start)) s"
 }
 
-(($#)) || die "usage: binaries.sh [etcd] [kube-apiserver] [kubectl] [crds]"
+(($#)) || die "usage: binaries.sh NAME..."
 mkdir -p "$build/bin"
 build=$(cd "$build" && pwd)
 exec 9>"$build/.binaries.lock" # make -j: one build, the others wait for it
 flock 9
+trap finish EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+mkdir -p "$build/.gotmp"
 
 for wanted in "$@"; do
 	case $wanted in
@@ -151,15 +181,25 @@ for wanted in "$@"; do
 		program etcd etcd go.etcd.io/etcd/server/v3 \
 			go.etcd.io/etcd/server/v3 2
 		;;
-	kube-apiserver)
-		program kube-apiserver kubernetes k8s.io/kubernetes \
-			k8s.io/kubernetes/cmd/kube-apiserver 7 "$(kubernetes_ldflags)"
+	kube-apiserver) kubernetes "$wanted" 7 ;;
+	kubectl) kubernetes "$wanted" 1 ;;
+	kube-scheduler) kubernetes "$wanted" 1 ;;
+	kube-controller-manager) kubernetes "$wanted" 1 ;;
+	kwok) program kwok kwok sigs.k8s.io/kwok sigs.k8s.io/kwok/cmd/kwok 2 ;;
+	karpenter)
+		program karpenter karpenter sigs.k8s.io/karpenter \
+			sigs.k8s.io/karpenter/kwok 2
 		;;
-	kubectl)
-		program kubectl kubernetes k8s.io/kubernetes \
-			k8s.io/kubernetes/cmd/kubectl 2 "$(kubernetes_ldflags)"
+	crds) # the module zip carries no symlinks, so they come from both folders
+		files crds karpenter sigs.k8s.io/karpenter \
+			'kwok/charts/crds/*.yaml' 'kwok/apis/crds/*.yaml'
 		;;
-	crds) crds ;;
-	*) die "unknown: $wanted (etcd, kube-apiserver, kubectl, crds)" ;;
+	stages)
+		files stages kwok sigs.k8s.io/kwok \
+			'kustomize/stage/node/fast/node-*.yaml' \
+			'kustomize/stage/node/heartbeat-with-lease/node-*.yaml' \
+			'kustomize/stage/pod/fast/pod-*.yaml'
+		;;
+	*) die "unknown: $wanted" ;;
 	esac
 done

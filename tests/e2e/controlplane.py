@@ -209,6 +209,9 @@ def parse_metrics(text):
 
 
 class ControlPlane:
+    # no controller-manager makes ServiceAccounts or removes the taint
+    not_admitting = ("ServiceAccount", "TaintNodesByCondition")
+
     def __init__(self, bin_dir=None, crds_dir=None, name="plane"):
         self.bin = pathlib.Path(bin_dir or BUILD / "bin")
         self.crds_dir = pathlib.Path(crds_dir or BUILD / "crds")
@@ -293,8 +296,8 @@ class ControlPlane:
             "--service-cluster-ip-range=10.0.0.0/24",
             # Node, too: RBAC alone gives a kubelet no right to its own Node
             "--authorization-mode=Node,RBAC",
-            # no controller-manager makes ServiceAccounts or removes the taint
-            "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
+            *([f"--disable-admission-plugins={','.join(self.not_admitting)}"]
+              if self.not_admitting else []),
             "--enable-admission-plugins=NodeRestriction",
             "--endpoint-reconciler-type=none",  # 127.0.0.1 is no endpoint
             "--profiling=false",
