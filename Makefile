@@ -46,7 +46,7 @@ DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev \
 	ca-certificates git openssl python3 python3-pytest python3-yaml \
 	python3-venv python3-pytest-xdist
 
-.PHONY: all check unit edge daemon programs programs-edge e2e e2e-long test demo san tsan lint deps certs \
+.PHONY: all check unit edge daemon programs programs-edge e2e e2e-long test demo demo-quick san tsan lint deps certs \
 	install clean format
 .SECONDARY:
 
@@ -146,14 +146,17 @@ tsan:
 	@$(MAKE) --no-print-directory $(TSAN) -j$(JOBS) programs-edge
 	@$(MAKE) --no-print-directory $(TSAN) edge daemon
 
+PLANE   = etcd kube-apiserver kubectl crds
+CLUSTER = $(PLANE) kube-scheduler kube-controller-manager kwok stages karpenter
+
 e2e: all
-	@tests/e2e/binaries.sh etcd kube-apiserver kubectl crds
-	@echo "== against a real kube-apiserver, about 3 minutes"
+	@tests/e2e/binaries.sh $(CLUSTER)
+	@echo "== against a real kube-apiserver and Karpenter, about 4 minutes"
 	@$(PYTEST) -n 4 --dist loadfile tests/e2e
 
 e2e-long: all
-	@tests/e2e/binaries.sh etcd kube-apiserver kubectl crds
-	@echo "== long scenarios, about 20 minutes"
+	@tests/e2e/binaries.sh $(CLUSTER)
+	@echo "== long scenarios, about 30 minutes"
 	@$(PYTEST) -s -m long -o faulthandler_timeout=1500 tests/e2e
 
 test: deps
@@ -165,8 +168,13 @@ test: deps
 
 demo: deps
 	@$(MAKE) --no-print-directory -j$(JOBS) all
-	@tests/e2e/binaries.sh etcd kube-apiserver kubectl crds
+	@tests/e2e/binaries.sh $(CLUSTER)
 	@PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/e2e/demo.py
+
+demo-quick: deps
+	@$(MAKE) --no-print-directory -j$(JOBS) all
+	@tests/e2e/binaries.sh $(PLANE)
+	@PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/e2e/demo_quick.py
 
 deps:
 	@tests/deps.sh $(DEBS)

@@ -28,6 +28,9 @@ PODS = "/api/v1/namespaces/default/pods"
 
 APPLY_PATHS["KWOKNodeClass"] = (CLASSES, False)
 
+STARTING = {"key": "example.com/starting", "value": "true",
+            "effect": "NoSchedule"}
+
 # of Karpenter's own: what it decided to disrupt, and the claims it did
 DECISIONS = "karpenter_voluntary_disruption_decisions_total"
 DISRUPTED = "karpenter_nodeclaims_disrupted_total"
@@ -40,8 +43,13 @@ def node_class(name="default", registration_delay=None):
             if registration_delay else {}}
 
 
-def node_pool(name, cpus=("4",), annotations=None, class_name="default"):
-    """All of it may be disrupted at any time, and at once."""
+def node_pool(name, cpus=("4",), annotations=None, class_name="default",
+              starting=False):
+    """All of it may be disrupted at any time, and at once.
+
+    starting: Nodes register, but are not initialized while they have the
+    startup taint (see Cluster.started).
+    """
     def among(key, *values):
         return {"key": key, "operator": "In", "values": list(values)}
     return {
@@ -60,6 +68,7 @@ def node_pool(name, cpus=("4",), annotations=None, class_name="default"):
                         among("karpenter.sh/capacity-type", "on-demand"),
                         among("karpenter.kwok.sh/instance-family", "c"),
                         among("karpenter.kwok.sh/instance-cpu", *cpus)],
+                    "startupTaints": [STARTING] if starting else [],
                     "expireAfter": "Never"}},
             "disruption": {
                 "consolidationPolicy": "WhenEmptyOrUnderutilized",
@@ -183,12 +192,24 @@ class Cluster(ControlPlane):
     def scale(self, name, replicas):
         self.patch(DEPLOYMENTS, name, {"spec": {"replicas": replicas}})
 
-    def running(self, name):
+    def started(self):
+        """Takes the startup taint off every Node, as its owner would."""
+        for node in self.get(NODES)["items"]:
+            taints = [t for t in node["spec"].get("taints", [])
+                      if t["key"] != STARTING["key"]]
+            self.patch(NODES, node["metadata"]["name"],
+                       {"spec": {"taints": taints}})
+
+    def ready(self, name):
         """Pods of that Deployment that are ready."""
         status = self.get(DEPLOYMENTS, name).get("status") or {}
-        if status.get("replicas", 0) != status.get("readyReplicas", 0):
-            return -1
         return status.get("readyReplicas", 0)
+
+    def running(self, name):
+        """The same, or -1 while others are not, or not gone yet."""
+        status = self.get(DEPLOYMENTS, name).get("status") or {}
+        ready = status.get("readyReplicas", 0)
+        return ready if status.get("replicas", 0) == ready else -1
 
     def wait_running(self, name, replicas, timeout=60):
         until(lambda: self.running(name) == replicas, timeout,

@@ -8,6 +8,7 @@ sys.dont_write_bytecode = True  # nothing of ours belongs in the source tree
 
 import pytest  # noqa: E402
 
+import cluster as cluster_module  # noqa: E402
 from controlplane import (  # noqa: E402
     CLAIMS, HERE, NODES, POOLS, ControlPlane, tail, until)
 from hold import View  # noqa: E402
@@ -34,13 +35,16 @@ def pytest_runtest_makereport(item, call):
                 (f"log of {holder.dir.name}, its end", tail(holder.log, 40)))
 
 
-@pytest.fixture(scope="session")
-def plane(request):
+def build(request, *programs):
     capture = request.config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():  # a cold build takes minutes
-        subprocess.run([HERE / "binaries.sh", "etcd", "kube-apiserver",
-                        "kubectl", "crds"], stdin=subprocess.DEVNULL,
-                       check=True)
+        subprocess.run([HERE / "binaries.sh", *programs],
+                       stdin=subprocess.DEVNULL, check=True)
+
+
+@pytest.fixture(scope="session")
+def plane(request):
+    build(request, "etcd", "kube-apiserver", "kubectl", "crds")
     with ControlPlane() as plane:
         plane.install_crds()
         yield plane
@@ -109,6 +113,26 @@ def make_holder(plane, clean):
 def make_module_holder(plane):
     wipe(plane)
     yield from _holders(plane)
+
+
+@pytest.fixture(scope="session")
+def karpenter_cluster(request):
+    build(request, *cluster_module.PROGRAMS)
+    with cluster_module.Cluster() as cluster:
+        cluster.start_karpenter()
+        yield cluster
+
+
+@pytest.fixture
+def cluster(karpenter_cluster):
+    """With real Karpenter; empty, and emptied afterwards."""
+    yield karpenter_cluster
+    karpenter_cluster.wipe()
+
+
+@pytest.fixture
+def add_holder(cluster):
+    yield from _holders(cluster)
 
 
 @pytest.fixture

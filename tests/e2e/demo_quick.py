@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""make demo: the holder's main job, live, on a real API server."""
+"""make demo-quick: the holder's main job, live, on a real API server."""
 import sys
 import threading
 import time

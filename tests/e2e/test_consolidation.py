@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real Karpenter disrupts nothing while held, and goes on after it."""
+import time
+
+from controlplane import NODES, until
+from disruption import ACTS, Disruption, marks_left, names, quiet_at
+from hold import held
+
+
+def test_consolidation_waits_for_the_release(cluster, add_holder):
+    """Without the holder at once; with it not before the scope is quiet."""
+    cluster.pool()
+    cluster.deploy("web", 12)
+    cluster.wait_running("web", 12)
+    alone = Disruption(cluster)
+    begin = time.time()
+    cluster.scale("web", 4)
+    alone.wait()
+    unheld = time.time() - begin
+    until(lambda: len(names(cluster)) <= 2, ACTS, "fewer nodes", every=0.3)
+
+    hold = 60
+    holder = add_holder(holdDuration=f"{hold}s")
+    cluster.scale("web", 12)
+    cluster.wait_running("web", 12)
+    at = quiet_at(cluster, hold)
+    until(lambda: all(map(held, cluster.metadata(NODES).values())), 5,
+          "all nodes held, the old ones too")
+    with_us = Disruption(cluster)
+    begin = time.time()
+    cluster.scale("web", 4)
+    with_us.none_until(at - 1)
+    assert at - 1 - begin > unheld, "it would not have shown"
+    until(lambda: not marks_left(cluster), 5, "released")
+    assert time.time() >= at - 1
+    with_us.wait()
+    until(lambda: len(names(cluster)) <= 2, ACTS, "fewer nodes", every=0.3)
+    assert holder.metric("karpenter_node_holder_releases_total") > 0
+    print(f"alone after {unheld:.0f} s; held: nothing for {at - begin:.0f} s, "
+          f"first decision {time.time() - at:.0f} s after the quiet time")

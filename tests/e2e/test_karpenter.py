@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What real Karpenter and people do to machines that we hold."""
+import threading
+import time
+
+from controlplane import CLAIMS, NODES, until
+from disruption import ACTS, Disruption, marks_left, names, quiet_at
+from hold import HOLD, MARK, annotations, clear, held
+from karpenter import NODEPOOL
+
+
+class Registrations:
+    """When each Node was registered and each claim cleared, by two watches."""
+
+    def __init__(self, cluster):
+        self.registered, self.cleared, self.marked = {}, {}, set()
+        for path, see in ((NODES, self.node), (CLAIMS, self.claim)):
+            version = cluster.get(path)["metadata"]["resourceVersion"]
+            threading.Thread(target=self.watch, daemon=True, args=(
+                cluster, path, version, see)).start()
+
+    def watch(self, cluster, path, version, see):
+        for event in cluster.watch(path, version, 60):
+            if event["type"] in ("ADDED", "MODIFIED"):
+                see(event["object"]["metadata"])
+
+    def node(self, meta):
+        if "karpenter.sh/registered" in meta.get("labels", {}):
+            self.registered.setdefault(meta["name"], time.time())
+
+    def claim(self, meta):
+        if MARK in annotations(meta):
+            self.marked.add(meta["name"])
+        elif meta["name"] in self.marked:
+            self.cleared.setdefault(meta["name"], time.time())
+
+    def overlap(self):
+        begin, end = (f(self.registered.values()) for f in (min, max))
+        return sum(begin <= at <= end for at in self.cleared.values())
+
+
+def test_fifty_claims_released_while_they_register(cluster, add_holder):
+    """Registration copies the claim's annotations, as Karpenter's cache had
+    them: a hold may come back after it was cleared."""
+    hold, startup = 8, 6
+    holder = add_holder(holdDuration=f"{hold}s", startupTimeout=f"{startup}s")
+    seen = Registrations(cluster)
+    # Given up on as not booting after 14 s and released by 20 s, as Nodes that
+    # were just admitted put it off; ten register at each of these moments,
+    # and are not initialized by that.
+    pools = [f"p{delay}" for delay in (12, 16, 18, 20, 22)]
+    for name in pools:
+        cluster.pool(name, registration_delay=name[1:] + "s", cpus=("1",),
+                     starting=True)
+        cluster.deploy(name, 10, cpu="700m", pool=name)
+    until(lambda: len(seen.registered) >= 50, 60,
+          lambda: f"{len(seen.registered)} registered")
+    until(lambda: len(seen.cleared) >= 50 and not marks_left(cluster), 30,
+          lambda: f"{len(seen.cleared)} released: {marks_left(cluster)[:3]}")
+    assert seen.overlap() >= 10, "no release in the middle of registrations"
+    cluster.started()
+    # Booted after all, so each is held for its own quiet time again.
+    for name in pools:
+        cluster.wait_running(name, 10)
+    at = quiet_at(cluster, hold)
+    until(lambda: any(map(held, cluster.metadata(NODES).values())), 4,
+          "held again")
+    until(lambda: not marks_left(cluster), max(0, at - time.time()) + 8,
+          lambda: f"released: {marks_left(cluster)[:3]}")
+    assert time.time() >= at - 1
+    end = time.time() + 6
+    while time.time() < end:
+        assert marks_left(cluster) == [], "it came back"
+        time.sleep(0.3)
+    for kind, path in (("Node", NODES), ("NodeClaim", CLAIMS)):
+        assert holder.metric("karpenter_node_holder_objects",
+                             kind=kind) == len(names(cluster, path))
+    print(f"{seen.overlap()} of {len(seen.cleared)} claims cleared between "
+          "the first and the last registration")
+
+
+def test_deleted_while_held(cluster, add_holder):
+    """By a person, claims and Nodes in either order; Karpenter terminates
+    both, and makes up for them."""
+    hold = 14
+    holder = add_holder(holdDuration=f"{hold}s")
+    cluster.pool()
+    cluster.deploy("web", 24)
+    cluster.wait_running("web", 24)
+    assert all(map(held, cluster.metadata(NODES).values()))
+    begin = names(cluster)
+    claims = {c["metadata"]["name"]: c["status"]["nodeName"]
+              for c in cluster.get(CLAIMS)["items"]}
+    one, two, three, four = sorted(claims)[:4]
+    cluster.delete(CLAIMS, one)
+    cluster.delete(NODES, claims[two])
+    cluster.delete(CLAIMS, three)
+    cluster.delete(NODES, claims[three])
+    cluster.delete(NODES, claims[four])
+    cluster.delete(CLAIMS, four)
+    gone = {one, two, three, four}
+    until(lambda: not gone & names(cluster, CLAIMS)
+          and not {claims[c] for c in gone} & names(cluster), 60, "all gone",
+          every=0.2)
+    cluster.wait_running("web", 24)
+    assert names(cluster) >= begin - {claims[c] for c in gone}
+    at = quiet_at(cluster, hold)
+    until(lambda: not marks_left(cluster), max(0, at - time.time()) + 6,
+          lambda: f"released: {marks_left(cluster)}")
+    assert time.time() >= at - 1
+    # the table has forgotten what is gone
+    for kind, path in (("Node", NODES), ("NodeClaim", CLAIMS)):
+        until(lambda: holder.metric("karpenter_node_holder_objects",
+                                    kind=kind) == len(names(cluster, path)),
+              5, f"{kind}s in the table are the cluster's")
+
+
+def test_emptiness_and_a_template_with_a_persons_hold(cluster, add_holder):
+    """One pool's template holds its nodes for good: neither marked nor
+    cleared, and Karpenter leaves them alone.  Those of the other pool are
+    empty, and go when the hold does."""
+    hold = 45
+    add_holder(holdDuration=f"{hold}s")
+    cluster.pool("theirs", annotations={HOLD: "true"})
+    cluster.pool("ours")
+    cluster.deploy("a", 8, pool="theirs")
+    cluster.deploy("b", 8, pool="ours")
+    cluster.wait_running("a", 8)
+    cluster.wait_running("b", 8)
+    at = quiet_at(cluster, hold)
+
+    def of(pool, path=NODES):
+        return [m for m in cluster.metadata(path).values()
+                if m["labels"][NODEPOOL] == pool]
+
+    def untouched():
+        for meta in of("theirs") + of("theirs", CLAIMS):
+            a = annotations(meta)
+            assert a.get(HOLD) == "true" and MARK not in a, a
+    untouched()
+    theirs = len(of("theirs"))
+    assert theirs and of("ours") and all(map(held, of("ours")))
+    disruption = Disruption(cluster)
+    cluster.scale("a", 0)
+    cluster.scale("b", 0)
+    disruption.none_until(at - 1)
+    until(lambda: all(map(clear, of("ours"))), 5, "released")
+    untouched()
+    disruption.wait()
+    until(lambda: not of("ours"), ACTS, "the other pool's nodes gone",
+          every=0.3)
+    untouched()
+    assert len(of("theirs")) == theirs
