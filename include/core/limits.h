@@ -37,8 +37,12 @@
 #define SERVER_DISCARD_MAX (32u << 20)	/* of a refused body, so that the
 					   answer is not lost in a reset */
 #define SERVER_CONNECTIONS_MAX 4096	/* one per create in flight, and idle */
+#define SERVER_TRIM 256		/* connections gone: a TLS session is 12 KB,
+					   and what a flood took stayed ours */
 #define SERVER_THREADS 2
 #define SERVER_HEAD_MS 10000	/* accept to first complete head */
+#define SERVER_HURRY_MS 1000	/* the same where a quarter of the places is
+					   left: a webhook call is given 2 s */
 #define SERVER_BODY_MS 10000	/* head to complete body: Kubernetes gives a
 				   webhook 30 s at most, we are given 2 */
 #define SERVER_REPLY_MS 10000	/* a reader that never reads */

@@ -130,7 +130,7 @@ refuse(struct server *s, struct MHD_Connection *con, const struct request *r,
 		.close = status == 503 || status == 400,
 	};
 
-	route_refusal(status, r->route, text);
+	route_refusal(status, r->route, status == 400 ? r->why : NULL, text);
 	a.body_bytes = strlen(text);
 	if (status == 405)
 		route_allow(s->o.routes, s->o.routes_n, path, allow);
@@ -150,7 +150,9 @@ on_uri(void *cls, const char *uri, struct MHD_Connection *con)
 	if (c == NULL)
 		return NULL; /* no memory; its socket is shut down */
 	conn_head_begun(c);
-	return request_new(uri, &s->budget);
+	/* libmicrohttpd tells of no end where a head has two faults. */
+	request_free(c->request);
+	return c->request = request_new(uri, &s->budget);
 }
 
 static enum MHD_Result
@@ -165,13 +167,13 @@ on_field(void *cls, enum MHD_ValueKind kind, const char *name,
 
 static enum MHD_Result
 begin(struct server *s, struct MHD_Connection *con, struct request *r,
-      const char *path, const char *method)
+      struct head h)
 {
-	struct head h = {.path = path, .method = method};
 
 	(void)MHD_get_connection_values(con, MHD_HEADER_KIND, on_field, &h);
 	conn_expect(conn_of(con), CONN_BODY);
-	return request_begin(r, &s->o, &h) ? refuse(s, con, r, path) : MHD_YES;
+	return request_begin(r, &s->o, &h) ? refuse(s, con, r, h.path)
+					   : MHD_YES;
 }
 
 static enum MHD_Result
@@ -210,11 +212,12 @@ on_request(void *cls, struct MHD_Connection *con, const char *path,
 	struct request *r = *con_cls;
 	size_t came = *n;
 
-	(void)version;
 	if (r == NULL || conn_of(con) == NULL)
 		return MHD_NO; /* no memory */
 	if (!r->begun)
-		return begin(cls, con, r, path, method);
+		return begin(cls, con, r, (struct head){
+			.path = path, .method = method,
+			.http10 = strcmp(version, "HTTP/1.0") == 0});
 	*n = 0;
 	if (came > 0)
 		return piece(cls, r, bytes, came);
@@ -230,6 +233,7 @@ on_completed(void *cls, struct MHD_Connection *con, void **con_cls,
 	(void)cls;
 	if (r == NULL)
 		return;
+	conn_of(con)->request = NULL;
 	request_free(r);
 	*con_cls = NULL;
 	if (why == MHD_REQUEST_TERMINATED_COMPLETED_OK)
@@ -247,8 +251,10 @@ on_connection(void *cls, struct MHD_Connection *con, void **context,
 	int fd;
 
 	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
-		if (*context != NULL)
-			conn_drop(*context);
+		if (*context == NULL)
+			return;
+		request_free(((struct conn *)*context)->request);
+		conn_drop(*context);
 		return;
 	}
 	fd = MHD_get_connection_info(con, MHD_CONNECTION_INFO_CONNECTION_FD)

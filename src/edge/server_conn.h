@@ -32,6 +32,7 @@ struct pair {
 };
 
 struct conns;
+struct request;
 
 struct conn {
 	struct conns *table;
@@ -39,6 +40,7 @@ struct conn {
 	_Atomic int wait;	/* enum conn_wait */
 	_Atomic int64_t deadline_ms;	/* boot_ms; INT64_MAX = none */
 	struct pair *pair;	/* NULL before the handshake */
+	struct request *request;	/* its user's, whose end is to come */
 };
 
 struct conns {
@@ -50,6 +52,8 @@ struct conns {
 	struct pair *current;
 	int64_t allowed_ms[CONN_WAITS];	/* 0 = for ever */
 	int tick_ms;
+	unsigned max;
+	unsigned most;	/* open at once since memory was given back */
 	void (*reaped)(void *ctx, unsigned n);
 	void *ctx;
 	_Atomic unsigned open;

@@ -38,7 +38,8 @@ request_begin(struct request *r, const struct server_options *o,
 	r->route = route_find(o->routes, o->routes_n, h, &r->refusal);
 	if (r->route != NULL)
 		r->refusal = route_check(r->route, h);
-	if (head_bad_framing(h))
+	r->why = head_fault(h);
+	if (r->why != NULL)
 		r->refusal = 400;
 	return r->refusal == 400 ||
 	       (r->refusal != 0 &&

@@ -18,6 +18,7 @@ struct request {
 	struct body body;
 	size_t promised;	/* Content-Length; 0: none */
 	int refusal;		/* the status we answer with; 0: go on */
+	const char *why;	/* of 400: a constant */
 	bool begun;		/* the head is there */
 	char query[];
 };

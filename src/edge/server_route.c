@@ -8,26 +8,52 @@
 
 #include "core/buf.h"
 
+/* libmicrohttpd leaves spaces before the colon in the name, and appends a
+ * continued line (obs-fold) to it. */
+static bool
+is_token(const char *s)
+{
+	size_t n = strspn(s, "!#$%&'*+-.^_`|~0123456789"
+			     "abcdefghijklmnopqrstuvwxyz"
+			     "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+
+	return n > 0 && s[n] == '\0';
+}
+
 void
 head_field(struct head *h, const char *name, const char *value)
 {
-	if (strcasecmp(name, "Content-Length") == 0) {
+	if (!is_token(name)) {
+		h->no_token = true;
+	} else if (strcasecmp(name, "Content-Length") == 0) {
 		h->lengths++;
 		h->length = strtoull(value, NULL, 10);
 	} else if (strcasecmp(name, "Transfer-Encoding") == 0) {
 		h->codings++;
 		h->chunked = strcasecmp(value, "chunked") == 0;
 	} else if (strcasecmp(name, "Content-Type") == 0) {
+		h->types++;
 		h->content_type = value;
+	} else if (strcasecmp(name, "Host") == 0) {
+		h->hosts++;
 	} else if (strcasecmp(name, "Expect") == 0) {
 		h->expects = strcasecmp(value, "100-continue") == 0;
 	}
 }
 
-bool
-head_bad_framing(const struct head *h)
+const char *
+head_fault(const struct head *h)
 {
-	return h->lengths + h->codings > 1 || (h->codings == 1 && !h->chunked);
+	if (h->no_token)
+		return "a header field's name is no token";
+	if (h->hosts > 1)
+		return "more than one Host";
+	if (h->codings > 0 && h->http10)
+		return "HTTP/1.0 knows no Transfer-Encoding";
+	if (h->lengths + h->codings > 1 || (h->codings == 1 && !h->chunked))
+		return "the message needs one Content-Length or "
+		       "Transfer-Encoding: chunked";
+	return NULL;
 }
 
 static bool
@@ -70,16 +96,17 @@ media_type_is(const char *value, const char *wanted)
 {
 	size_t n = strlen(wanted);
 
-	/* strchr finds the NUL as well: the value may end here. */
-	return value != NULL && strncasecmp(value, wanted, n) == 0 &&
-	       strchr("; \t", value[n]) != NULL;
+	if (value == NULL || strncasecmp(value, wanted, n) != 0)
+		return false;
+	n += strspn(value + n, " \t");
+	return value[n] == '\0' || value[n] == ';';
 }
 
 int
 route_check(const struct server_route *r, const struct head *h)
 {
 	if (r->content_type != NULL &&
-	    !media_type_is(h->content_type, r->content_type))
+	    (h->types != 1 || !media_type_is(h->content_type, r->content_type)))
 		return 415;
 	return h->length > r->body_max ? 413 : 0;
 }
@@ -109,19 +136,18 @@ route_allow(const struct server_route *routes, size_t n, const char *path,
 }
 
 void
-route_refusal(int status, const struct server_route *r, char out[REFUSAL_BYTES])
+route_refusal(int status, const struct server_route *r, const char *why,
+	      char out[REFUSAL_BYTES])
 {
 	static const struct {
 		int status;
 		const char *text;
 	} plain[] = {
-		{400, "the message needs one Content-Length or "
-		      "Transfer-Encoding: chunked"},
 		{404, "not found"},
 		{405, "method not allowed"},
 		{503, "overloaded: try again"},
 	};
-	const char *text = "internal error";
+	const char *text = why != NULL ? why : "internal error";
 
 	if (status == 415) {
 		(void)snprintf(out, REFUSAL_BYTES, "Content-Type must be %s\n",

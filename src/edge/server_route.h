@@ -17,17 +17,20 @@
 struct head {
 	const char *path, *method;
 	const char *content_type;	/* NULL: none */
-	unsigned lengths, codings;	/* fields of that name */
+	unsigned lengths, codings, types, hosts;	/* fields of that name */
 	uint64_t length;	/* of the last Content-Length */
 	bool chunked;		/* the last Transfer-Encoding is just that */
 	bool expects;		/* 100-continue */
+	bool no_token;		/* a field's name is none (RFC 9110 §5.6.2) */
+	bool http10;
 };
 
 void head_field(struct head *h, const char *name, const char *value);
 
-/* The message's end is ambiguous (RFC 9112 §6.3: request smuggling), or in a
- * coding we do not know. */
-bool head_bad_framing(const struct head *h);
+/* Why the message is not to be trusted, a constant, or NULL: its end is
+ * ambiguous (RFC 9112 §6.3: request smuggling) or in a coding we do not know,
+ * or a field means something else to others than to us. */
+const char *head_fault(const struct head *h);
 
 /* The route, or NULL with *status 404 or 405.  In the order of the table. */
 const struct server_route *route_find(const struct server_route *routes,
@@ -43,8 +46,9 @@ void route_allow(const struct server_route *routes, size_t n,
 		 const char *path, char out[ALLOW_BYTES]);
 
 #define REFUSAL_BYTES 160
-/* One line for people, newline included.  r may be NULL (404, 405). */
-void route_refusal(int status, const struct server_route *r,
+/* One line for people, newline included.  r may be NULL (404, 405); why is
+ * head_fault's or NULL. */
+void route_refusal(int status, const struct server_route *r, const char *why,
 		   char out[REFUSAL_BYTES]);
 
 #endif

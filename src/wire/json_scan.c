@@ -128,6 +128,47 @@ scan_string(struct scan *s)
 	}
 }
 
+static bool
+is_number(char c)
+{
+	return c == '-' || (c >= '0' && c <= '9');
+}
+
+static const char *
+skip_digits(const char *p, const char *end)
+{
+	while (p < end && *p >= '0' && *p <= '9')
+		p++;
+	return p;
+}
+
+/* RFC 8259 §6; cJSON takes what strtod does.  Leaves p at the last byte. */
+static int
+scan_number(struct scan *s)
+{
+	const char *p = s->p + (*s->p == '-'), *from = p;
+
+	p = skip_digits(p, s->end);
+	if (p == from || (*from == '0' && p - from > 1))
+		return scan_refuse(s, "bad number");
+	if (p < s->end && *p == '.') {
+		from = ++p;
+		p = skip_digits(p, s->end);
+		if (p == from)
+			return scan_refuse(s, "bad number");
+	}
+	if (p < s->end && (*p == 'e' || *p == 'E')) {
+		p++;
+		p += p < s->end && (*p == '-' || *p == '+');
+		from = p;
+		p = skip_digits(p, s->end);
+		if (p == from)
+			return scan_refuse(s, "bad number");
+	}
+	s->p = p - 1;
+	return 0;
+}
+
 static int
 scan_value(struct scan *s)
 {
@@ -156,13 +197,12 @@ scan_open(struct scan *s)
 	return scan_value(s);
 }
 
-/* What may stand outside of strings beside quotes, brackets and commas.
+/* What may stand outside of strings beside punctuation and numbers.
  * cJSON takes every byte up to 0x20 for a space and skips a BOM. */
 static bool
 is_outside(char c)
 {
-	return json_is_space(c) || c == ':' || (c >= '0' && c <= '9') ||
-	       (c != '\0' && strchr("-+.eEtrufalsn", c) != NULL);
+	return json_is_space(c) || (c != '\0' && strchr("trufalsen", c));
 }
 
 static int
@@ -193,8 +233,12 @@ scan_bytes(struct scan *s)
 		case ':':
 			break;
 		default:
-			if (!is_outside(*s->p))
+			if (is_number(*s->p)) {
+				if (scan_number(s))
+					return -1;
+			} else if (!is_outside(*s->p)) {
 				return scan_refuse(s, "unexpected byte");
+			}
 		}
 	}
 	return s->depth == 0 ? 0 : scan_refuse(s, "unfinished document");

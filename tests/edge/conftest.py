@@ -32,7 +32,7 @@ from scripted_api import ScriptedApi  # noqa: E402
 REPO = pathlib.Path(__file__).resolve().parents[2]
 HOLDER_FAST = pathlib.Path(os.environ.get("HOLDER_FAST") or
                            REPO / "build/release/tests/holder-fast").resolve()
-WORKERS = 24
+WORKERS = int(os.environ.get("WORKERS", 24))
 # Seconds, for a sanitizer on a busy machine.
 PATIENCE = float(os.environ.get("PATIENCE", 60))
 
@@ -50,7 +50,15 @@ SANITIZERS = {
 }
 REPORT = re.compile(r"Sanitizer|runtime error:|DEADLYSIGNAL")
 
+# Of hundreds of threads that wait most of the time, none for another's 5 ms.
+sys.setswitchinterval(0.001)
 abandoned = threading.Event()   # the session is over before its tests
+
+
+def sanitized():
+    """Is it a build whose memory says nothing?"""
+    program = HOLDER_FAST.read_bytes()
+    return b"__asan_init" in program or b"__tsan_init" in program
 
 
 def environment(home, **more):
@@ -84,6 +92,21 @@ def stays(condition, seconds=1.0, what=""):
         time.sleep(0.02)
 
 
+LATE = 0.3      # seconds: holder-fast waits 0.5 for a request's head
+
+
+def patiently(ask):
+    """Again, where it failed after so long: the test was not given the
+    processor, and the server's deadlines have passed."""
+    while True:
+        begun = time.monotonic()
+        try:
+            return ask()
+        except (OSError, http.client.HTTPException):
+            if time.monotonic() - begun < LATE:
+                raise
+
+
 def is_clear(request):
     """Is it one of our JSON patches (clear, unmark), not a merge patch?"""
     return request.verb == "patch" and isinstance(request.body, list)
@@ -110,10 +133,14 @@ class Holder:
         self.world = world
         self.decode = text_line if "text" in flags else json.loads
         self.log = world.dir / f"log{len(world.holders)}"
+        self.entries, self.read_to = [], 0
         self.ended = None       # exit code that was asked for
+        stdin, first = subprocess.DEVNULL, []
+        if world.terminal is not None:
+            stdin, first = world.terminal, ["setsid", "--ctty"]
         with self.log.open("wb") as out:
             self.process = subprocess.Popen(
-                [HOLDER_FAST, *flags], stdin=subprocess.DEVNULL,
+                [*first, world.program, *flags], stdin=stdin,
                 stdout=subprocess.DEVNULL, stderr=out,
                 env=environment(world.dir, **world.sanitizer))
 
@@ -124,15 +151,15 @@ class Holder:
 
     def lines(self, msg=None, **fields):
         """The log's whole lines, decoded; those with this msg and fields."""
-        found = []
-        for line in self.text().splitlines(keepends=True):
-            if not line.endswith("\n"):
-                break
-            entry = self.decode(line)
-            if msg in (None, entry["msg"]) and all(
-                    entry.get(k) == v for k, v in fields.items()):
-                found.append(entry)
-        return found
+        with self.log.open("rb") as log:
+            log.seek(self.read_to)
+            fresh = log.read().rpartition(b"\n")[0]
+        if fresh:
+            self.read_to += len(fresh) + 1
+            self.entries += [self.decode(line + "\n") for line in
+                             fresh.decode(errors="replace").split("\n")]
+        return [e for e in self.entries if msg in (None, e["msg"]) and
+                all(e.get(k) == v for k, v in fields.items())]
 
     def wait_line(self, msg, **fields):
         def seen():
@@ -150,12 +177,14 @@ class Holder:
 
     def get(self, path):
         """(status, body) of the metrics address."""
-        c = http.client.HTTPConnection("127.0.0.1", self.port("metricsPort"),
-                                       timeout=10)
-        with contextlib.closing(c):
-            c.request("GET", path)
-            answer = c.getresponse()
-            return answer.status, answer.read().decode()
+        def ask():
+            c = http.client.HTTPConnection(
+                "127.0.0.1", self.port("metricsPort"), timeout=10)
+            with contextlib.closing(c):
+                c.request("GET", path)
+                answer = c.getresponse()
+                return answer.status, answer.read().decode()
+        return patiently(ask)
 
     def metrics(self):
         """{'name{labels}': value}"""
@@ -178,6 +207,11 @@ class Holder:
 
     def review(self, connection=None, kind="Node", **metadata):
         """Asks for the creation of an object; (status, answer, headers)."""
+        def on_a_new_one():
+            with contextlib.closing(self.connect()) as c:
+                return self.review(c, kind, **metadata)
+        if connection is None:
+            return patiently(on_a_new_one)
         group = "" if kind == "Node" else "karpenter.sh"
         labels = metadata.pop("labels", {POOL: "p"})
         resource = {"group": group, "version": "v1",
@@ -191,18 +225,19 @@ class Holder:
                     "object": {"kind": kind,
                                "metadata": {"name": "n", "labels": labels,
                                             **metadata}}}}
-        with contextlib.ExitStack() as stack:
-            if connection is None:
-                connection = stack.enter_context(
-                    contextlib.closing(self.connect()))
-            connection.request("POST", "/mutate", json.dumps(body),
-                               {"Content-Type": "application/json"})
-            answer = connection.getresponse()
-            text = answer.read()
-            return answer.status, json.loads(text), answer.headers
+        connection.request("POST", "/mutate", json.dumps(body),
+                           {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        text = answer.read()
+        return answer.status, json.loads(text), answer.headers
 
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    def memory(self, which="VmRSS"):
+        """KiB; which: VmHWM for the most it ever had."""
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(rf"^{which}:\s+(\d+) kB", status, re.M).group(1))
 
     # --- its end -----------------------------------------------------------
 
@@ -240,6 +275,8 @@ class World:
         self.token = None       # a string that must not be in any log
         self.patches_max = 8    # of each object: no ping-pong
         self.sanitizer = {}     # further options: {"TSAN_OPTIONS": "..."}
+        self.terminal = None    # the descriptor of one that holders run on
+        self.program = HOLDER_FAST      # or the product: start("serve")
         self.kubeconfig = path / "kubeconfig"
 
     # --- holders -----------------------------------------------------------
@@ -279,7 +316,8 @@ class World:
             self.api.stop()
         if start:
             self.api = ScriptedApi(bookmark_s=self.api.bookmark_s,
-                                   port=self.api.port, store=self.api.store)
+                                   port=self.api.port, store=self.api.store,
+                                   tls=self.api.tls)
 
     # --- objects -----------------------------------------------------------
 
@@ -451,6 +489,71 @@ def make_pair(path, serial=None):
          "-keyout", path / "tls.key", "-out", path / "tls.crt"],
         stdin=subprocess.DEVNULL, capture_output=True, check=True)
     return path
+
+
+SIGNER = """[ca]
+default_ca = signer
+[signer]
+database = {0}/index
+new_certs_dir = {0}
+unique_subject = no
+rand_serial = yes
+default_md = sha256
+policy = policy
+[policy]
+commonName = supplied
+[req]
+distinguished_name = name
+[name]
+"""
+EC = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+
+
+class Signer:
+    """A CA, by openssl alone: ca.crt and ca.key in its folder.  by: the one
+    that signs it, itself if none."""
+
+    def __init__(self, path, name="ca", by=None):
+        path.mkdir()
+        self.path = path
+        (path / "index").touch()
+        (path / "config").write_text(SIGNER.format(path))
+        self.make(path, "ca", name, "basicConstraints=critical,CA:TRUE\n"
+                  "keyUsage=keyCertSign\n", by=by or self)
+
+    def make(self, path, file, name, extensions, key=EC, start=-3600,
+             end=86400, by=None):
+        """file.crt and file.key; start and end: seconds from now."""
+        by = by or self
+        (path / "extensions").write_text(extensions)
+
+        def openssl(*args):
+            subprocess.run(["openssl", *args], stdin=subprocess.DEVNULL,
+                           capture_output=True, check=True)
+
+        def stamp(offset):
+            return time.strftime("%y%m%d%H%M%SZ",
+                                 time.gmtime(time.time() + offset))
+        made, csr = path / file, path / "request"
+        openssl("req", "-new", *key, "-config", self.path / "config",
+                "-nodes", "-subj", f"/CN={name}", "-keyout", f"{made}.key",
+                "-out", csr)
+        openssl("ca", "-batch", "-notext", "-config", by.path / "config",
+                "-in", csr, "-out", f"{made}.crt",
+                "-extfile", path / "extensions",
+                "-startdate", stamp(start), "-enddate", stamp(end),
+                "-keyfile", by.path / "ca.key",
+                *(["-selfsign"] if made == by.path / "ca" else
+                  ["-cert", by.path / "ca.crt"]))
+
+    def leaf(self, path, san="DNS:localhost,IP:127.0.0.1", use="serverAuth",
+             **options):
+        """tls.crt and tls.key in this folder, which is returned."""
+        path.mkdir(exist_ok=True)
+        self.make(path, "tls", "leaf", "basicConstraints=critical,CA:FALSE\n"
+                  f"extendedKeyUsage={use}\nsubjectAltName={san}\n",
+                  **options)
+        return path
 
 
 runs = {}       # item: (Run, its Future)

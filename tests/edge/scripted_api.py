@@ -26,9 +26,13 @@ import copy
 import dataclasses
 import email.utils
 import json
+import os
 import select
 import socket
+import ssl
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.parse
@@ -58,6 +62,13 @@ FAULTS = {
     "silent": "a watch without a byte, though events happen",
     "behind": "a watch with bookmarks but without events, as of before",
     "withhold": "a list's first page comes, the second never does",
+    "answer": "status=, headers= and body= (bytes, or a function of the"
+              " request that gives them) of the test's own",
+    "head": "headers={name: value} in the head; None: without this one",
+    "edit": "the JSON of an answer or of a watch's line is what edit=F makes"
+            " of it; bytes: as they are",
+    "endless": "200, body= and then fill= again and again, seconds=N apart",
+    "http/1.0": "no chunks, and the connection ends with the answer",
 }
 
 EXPIRED_CONTINUE = (
@@ -113,6 +124,11 @@ class Fault:
     times: int | None = None
     retry_after: str | int = 1
     seconds: float = 0.0
+    status: int = 200
+    headers: dict = dataclasses.field(default_factory=dict)
+    body: object = b""
+    fill: bytes = b" " * 65536
+    edit: object = None
 
 
 @dataclasses.dataclass
@@ -281,19 +297,40 @@ class Connection:
 
     def __init__(self, api, sock, ident):
         self.api, self.sock, self.ident = api, sock, ident
-        self.file = sock.makefile("rb")
+        self.file = None
         self.split = False
+        self.old = False        # HTTP/1.0
 
     def run(self):
         try:
+            self.greet()
             while self.serve_one():
                 pass
         except (OSError, Hangup, ValueError):
             pass
         finally:
-            self.file.close()
+            if self.file is not None:
+                self.file.close()
             self.sock.close()
             self.api.forget(self)
+
+    def greet(self):
+        if self.api.tls is not None:
+            self.sock = self.api.tls.wrap_socket(
+                self.sock, server_side=True, do_handshake_on_connect=False)
+            try:
+                self.sock.do_handshake()
+            except ssl.SSLError:
+                self.linger()
+                raise
+        self.file = self.sock.makefile("rb")
+
+    def linger(self):
+        """Until the client closes: a reset would take the alert, which says
+        why, from it."""
+        socket.socket.shutdown(self.sock, socket.SHUT_WR)
+        while socket.socket.recv(self.sock, 4096):
+            pass
 
     def read_request(self):
         line = self.file.readline(65536).decode("latin-1").split()
@@ -321,14 +358,15 @@ class Connection:
         request = self.read_request()
         if request is None:
             return False
-        self.split = False
+        self.split = self.old = False
         self.api.route(request)
         self.api.record(request)
         try:
             self.api.answer(self, request)
         except ApiError as error:
             self.send(request, error.code, to_json(error.status) + b"\n")
-        return request.headers.get("connection", "").lower() != "close"
+        return not self.old and \
+            request.headers.get("connection", "").lower() != "close"
 
     def put(self, data):
         if not self.split:
@@ -339,12 +377,14 @@ class Connection:
 
     def head(self, request, code, headers):
         request.status = code
-        lines = [f"HTTP/1.1 {code} {HTTP_REASONS[code]}",
-                 "Audit-Id: " + str(uuid.uuid4()),
-                 "Cache-Control: no-cache, private",
-                 "Date: " + email.utils.formatdate(self.api.now(),
-                                                   usegmt=True)]
-        lines += [f"{k}: {v}" for k, v in headers.items()]
+        fields = {"Audit-Id": str(uuid.uuid4()),
+                  "Cache-Control": "no-cache, private",
+                  "Date": email.utils.formatdate(self.api.now(),
+                                                 usegmt=True),
+                  **headers, **self.api.other_headers(request)}
+        lines = [f"HTTP/1.{0 if self.old else 1} {code} "
+                 f"{HTTP_REASONS.get(code, 'Other')}"]
+        lines += [f"{k}: {v}" for k, v in fields.items() if v is not None]
         self.put("\r\n".join(lines + ["", ""]).encode())
 
     def send(self, request, code, body, headers=None, part=None,
@@ -355,18 +395,31 @@ class Connection:
         self.head(request, code, head)
         self.put(body if part is None else body[:part])
 
+    def stream(self, request):
+        """The head of an answer that comes in chunks."""
+        head = {"Content-Type": "application/json"}
+        if not self.old:
+            head["Transfer-Encoding"] = "chunked"
+        self.head(request, 200, head)
+
     def chunk(self, data):
-        if self.split:
+        """b"": the last one."""
+        if self.old:
+            self.sock.sendall(data)
+        elif self.split and data:
             for i in range(len(data)):
                 self.sock.sendall(b"1\r\n" + data[i:i + 1] + b"\r\n")
         else:
             self.sock.sendall(b"%x\r\n%s\r\n" % (len(data), data))
 
     def gone(self):
-        """Has the client closed?  (It sends nothing while it waits.)"""
+        """Has the client closed?  It sends nothing while it waits; over TLS
+        only that it closes."""
         try:
             ready, _, _ = select.select([self.sock], [], [], 0)
-            return bool(ready) and not self.sock.recv(1, socket.MSG_PEEK)
+            return bool(ready) and (
+                isinstance(self.sock, ssl.SSLSocket) or
+                not self.sock.recv(1, socket.MSG_PEEK))
         except (OSError, ValueError):
             return True
 
@@ -386,18 +439,22 @@ class ScriptedApi:
     page_max        objects on a page of a list, whatever its limit
     clock_offset    seconds added to its clock (Date, creationTimestamp)
     token           if set, a request without this bearer token gets a 401
+    tls             an ssl.SSLContext for connections from now on, or None
     requests        every Request since the start, oldest first
+    accepted        when each connection came, whatever became of it
     port, store     of a server that was stopped: this one takes its place
     """
 
     def __init__(self, bookmark_s=60.0, clock_offset=0.0, token=None, port=0,
-                 store=None):
+                 store=None, tls=None):
         self.store = store or Store()
         self.bookmark_s = bookmark_s
         self.page_max = sys.maxsize
         self.clock_offset = clock_offset
         self.token = token
+        self.tls = tls
         self.requests = []
+        self.accepted = []
         self.stopping = False
         self._faults = []
         self._unserved = set()
@@ -407,11 +464,10 @@ class ScriptedApi:
         self._pages = {}            # continue token: (rv, objects left)
         self._lock = threading.RLock()
         self._connections = {}
-        self._accepted = 0
         self._socket = socket.create_server(("127.0.0.1", port),
                                             backlog=128)
         self.port = self._socket.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"http{'s' if tls else ''}://127.0.0.1:{self.port}"
         threading.Thread(target=self._accept, daemon=True).start()
 
     def __enter__(self):
@@ -441,14 +497,19 @@ class ScriptedApi:
         return time.strftime("%Y-%m-%dT%H:%M:%SZ",
                              time.gmtime(self.now() + offset))
 
-    def write_kubeconfig(self, path, token_file=None):
-        """A kubeconfig (JSON is YAML) whose one context leads here."""
-        user = {"token": self.token} if self.token else {}
+    def write_kubeconfig(self, path, token_file=None, cluster=None,
+                         user=None):
+        """A kubeconfig (JSON is YAML) whose one context leads here; cluster
+        and user: what else is in them."""
+        user = dict(user or {})
         if token_file:
-            user = {"tokenFile": str(token_file)}
+            user["tokenFile"] = str(token_file)
+        elif self.token:
+            user["token"] = self.token
         config = {
             "apiVersion": "v1", "kind": "Config", "current-context": "s",
-            "clusters": [{"name": "s", "cluster": {"server": self.url}}],
+            "clusters": [{"name": "s", "cluster": {"server": self.url,
+                                                   **(cluster or {})}}],
             "users": [{"name": "s", "user": user}],
             "contexts": [{"name": "s",
                           "context": {"cluster": "s", "user": "s"}}],
@@ -496,8 +557,9 @@ class ScriptedApi:
             return sorted(self.store.objects[resource])
 
     def annotations(self, resource, name):
-        return (self.get(resource, name) or {}).get("metadata", {}).get(
-            "annotations", {})
+        with self.store.changed:
+            obj = self.store.objects[resource].get(name) or {}
+        return dict(obj.get("metadata", {}).get("annotations") or {})
 
     def change(self, resource, name, patch):
         """A merge patch by the test itself; None removes a key."""
@@ -624,8 +686,8 @@ class ScriptedApi:
                 return
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._lock:
-                self._accepted += 1
-                c = Connection(self, sock, self._accepted)
+                self.accepted.append(time.monotonic())
+                c = Connection(self, sock, len(self.accepted))
                 self._connections[c.ident] = c
             threading.Thread(target=c.run, daemon=True).start()
 
@@ -673,6 +735,10 @@ class ScriptedApi:
                 return f
         return None
 
+    def other_headers(self, request):
+        f = self._fault(request, "head")
+        return f.headers if f is not None else {}
+
     def answer(self, c, request):
         """Answers one request, with the faults that are on for it."""
         if self.token is not None and request.headers.get(
@@ -687,7 +753,8 @@ class ScriptedApi:
             time.sleep(f.seconds)
         if self._fault(request, "hang") is not None:
             c.hang()
-        if self._refused(c, request):
+        c.old = self._fault(request, "http/1.0") is not None
+        if self._refused(c, request) or self._replaced(c, request):
             return
         c.split = self._fault(request, "split") is not None
         handler = {("GET", "list"): self._list, ("GET", "get"): self._get,
@@ -722,6 +789,28 @@ class ScriptedApi:
                 {"group": group, "kind": request.resource})
         return True
 
+    def _replaced(self, c, request):
+        """The faults that are whatever the test says."""
+        f = self._fault(request, "answer", "endless")
+        if f is None:
+            return False
+        if f.kind == "answer":
+            body = f.body(request) if callable(f.body) else f.body
+            c.send(request, f.status, body, f.headers)
+            return True
+        c.head(request, 200, {"Content-Type": "application/json"})
+        c.put(f.body)
+        while not self.stopping:    # or until the client has enough
+            c.put(f.fill)
+            time.sleep(f.seconds)
+        raise Hangup()
+
+    def _json(self, request, value):
+        """value as bytes, edited where a test says so."""
+        if (f := self._fault(request, "edit")) is not None:
+            value = f.edit(copy.deepcopy(value))
+        return value if isinstance(value, bytes) else to_json(value) + b"\n"
+
     def _form(self, request, is_list=False):
         form = accept_form(request.headers.get("accept"), is_list)
         if form is None:
@@ -731,7 +820,7 @@ class ScriptedApi:
 
     def _send(self, c, request, value):
         """A 200 with the faults that bodies can have."""
-        body = to_json(value) + b"\n"
+        body = self._json(request, value)
         if self._fault(request, "short") is not None:
             body = body[:len(body) // 2]
         if self._fault(request, "lost-reply") is not None:
@@ -797,8 +886,7 @@ class ScriptedApi:
 
     def _watch(self, c, request):
         form = self._form(request)
-        c.head(request, 200, {"Content-Type": "application/json",
-                              "Transfer-Encoding": "chunked"})
+        c.stream(request)
         rv = int(request.query.get("resourceVersion") or "0")
         with self.store.changed:
             epoch = self._epoch[request.resource]
@@ -811,7 +899,7 @@ class ScriptedApi:
         for event, obj in first:
             self._event(c, request, event, shape(obj, form))
         self._stream(c, request, form, rv, epoch)
-        c.sock.sendall(b"0\r\n\r\n")
+        c.chunk(b"")
         if self._close:
             raise Hangup()
 
@@ -867,7 +955,7 @@ class ScriptedApi:
         self._event(c, request, "ERROR", error.status)
 
     def _event(self, c, request, event, obj):
-        line = to_json({"type": event, "object": obj}) + b"\n"
+        line = self._json(request, {"type": event, "object": obj})
         if self._fault(request, "cut") is not None:
             c.chunk(line[:len(line) // 2])
             raise Hangup()
@@ -938,9 +1026,15 @@ class Client:
     """A keep-alive client without any help from an HTTP library, as half of
     what it sees is not HTTP."""
 
-    def __init__(self, api, timeout=1.0):
+    def __init__(self, api, timeout=10.0, tls=None):
         self.sock = socket.create_connection(("127.0.0.1", api.port), timeout)
+        if tls:
+            self.sock = tls.wrap_socket(self.sock)
         self.file = self.sock.makefile("rb")
+
+    def close(self):
+        self.sock.close()
+        self.file.close()
 
     def ask(self, method, path, body=None, accept="application/json",
             kind="application/merge-patch+json"):
@@ -1141,9 +1235,77 @@ def test_token(api):
     assert code == 401 and status["reason"] == "Unauthorized"
 
 
+def test_answers_of_the_tests_own(api):
+    fill(api, 1)
+    c = Client(api)
+    api.fault("nodes", "list", "answer", times=1, status=302, body=b"moved",
+              headers={"Location": "/x"})
+    assert c.ask("GET", NODES)[0] == 302
+    assert c.raw == b"moved" and c.headers["Location"] == "/x"
+    head = api.fault("nodes", "list", "head", headers={"Date": None, "A": 1})
+    edit = api.fault("nodes", "list", "edit",
+                     edit=lambda v: {**v, "items": None})
+    code, page = c.ask("GET", NODES)
+    assert code == 200 and page["items"] is None
+    assert c.headers["A"] == "1" and "Date" not in c.headers
+    api.clear(head)
+    api.clear(edit)
+    api.fault("nodes", "list", "edit", times=1, edit=lambda v: b"<html>")
+    assert c.ask("GET", NODES) == (200, None) and c.raw == b"<html>"
+    assert c.ask("GET", NODES)[1]["items"] and c.headers["Date"]
+    api.fault("nodes", "watch", "edit", times=1,
+              edit=lambda v: {**v, "type": "ODD"})
+    c.ask("GET", NODES + "?watch=1")
+    assert c.line()["type"] == "ODD"
+    api.fault("nodes", "list", "endless", body=b"[", fill=b"1,")
+    c = Client(api)
+    assert c.ask("GET", NODES) == (200, None)
+    assert c.file.read(1001) == b"[" + b"1," * 500
+
+
+def test_http_1_0(api):
+    fill(api, 1)
+    api.fault("*", "*", "http/1.0")
+    c = Client(api)
+    assert c.ask("GET", NODES)[0] == 200 and c.file.read() == b""
+    c = Client(api)
+    c.ask("GET", f"{NODES}?watch=1&timeoutSeconds=0.1")
+    assert "Transfer-Encoding" not in c.headers
+    assert json.loads(c.file.read())["type"] == "ADDED"
+    assert len(api.accepted) == 2
+
+
+def test_tls(api):
+    with tempfile.NamedTemporaryFile() as pair:
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+             "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=x", "-keyout",
+             pair.name, "-out", pair.name + ".crt"],
+            stdin=subprocess.DEVNULL, capture_output=True, check=True)
+        api.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        api.tls.load_cert_chain(pair.name + ".crt", pair.name)
+        os.unlink(pair.name + ".crt")
+    trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    c = Client(api, tls=trusting)
+    assert c.ask("GET", NODES)[0] == 200
+    api.fault("nodes", "watch", "hang")
+    c.sock.sendall(f"GET {NODES}?watch=1 HTTP/1.1\r\n\r\n".encode())
+    api.wait(lambda: api.count(verb="watch"))
+    c.close()
+    api.wait(lambda: not api._connections)
+    plain = Client(api)
+    plain.sock.sendall(f"GET {NODES} HTTP/1.1\r\n\r\n".encode())
+    plain.file.read()       # an alert
+    plain.close()
+    api.wait(lambda: len(api.accepted) == 2 and not api._connections)
+    assert api.count(verb="list") == 1
+
+
 def selftest():
     tests = (test_lists, test_writes, test_watch, test_faults, test_behind,
-             test_token)
+             test_token, test_answers_of_the_tests_own, test_http_1_0,
+             test_tls)
     for test in tests:
         with ScriptedApi() as api:
             test(api)

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A client that sends whatever bytes it is told to, TLS around them or not.
+
+TLS runs in memory, beside the socket: what it makes of some bytes can be sent
+when and how slowly one likes (Client.seal, Client.put).
+"""
+import collections
+import contextlib
+import resource
+import select
+import socket
+import ssl
+import sys
+import time
+import warnings
+
+DEADLINE = 0.5      # seconds that holder-fast gives a head, and a body
+
+Answer = collections.namedtuple("Answer", "status fields body")
+
+
+def tls_context(version=None):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    if version is not None:     # also one that OpenSSL finds too old
+        context.set_ciphers("ALL:@SECLEVEL=0")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            context.minimum_version = ssl.TLSVersion[version]
+            context.maximum_version = ssl.TLSVersion[version]
+    return context
+
+
+CONTEXT = tls_context()
+
+
+class Late(Exception):
+    """This machine was too busy to send in time."""
+
+
+class Client:
+    """One connection.  What the server has closed hears nothing more, which
+    is no error: what came before tells."""
+
+    def __init__(self, port, tls=True, context=CONTEXT, timeout=60,
+                 narrow=False):
+        self.sock = socket.socket()
+        self.sock.settimeout(timeout)
+        if narrow:      # the kernels keep little for it, on either side
+            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
+        self.wire = bytearray()     # all that was received
+        self.got = bytearray()      # of that what was not looked at yet
+        self.closed = False         # by the server
+        self.tls = None
+        self.since = time.monotonic()   # connected, or last answered
+        self.slowest = 0
+        self.sock.connect(("127.0.0.1", port))
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls:
+            self.come, self.go = ssl.MemoryBIO(), ssl.MemoryBIO()
+            self.tls = context.wrap_bio(self.come, self.go)
+
+    def close(self):
+        self.sock.close()
+
+    # --- out ---------------------------------------------------------------
+
+    def hello(self):
+        """The first bytes of a handshake."""
+        with contextlib.suppress(ssl.SSLWantReadError):
+            self.tls.do_handshake()
+        return self.go.read()
+
+    def shake(self):
+        """The whole handshake; self.  ssl.SSLError: it was refused."""
+        while True:
+            try:
+                self.tls.do_handshake()
+                self.put(self.go.read())
+                self.slow()
+                return self
+            except ssl.SSLWantReadError:
+                self.put(self.go.read())
+                if not self.take():
+                    self.slow()
+                    raise ssl.SSLError("closed in the handshake") from None
+
+    def seal(self, data):
+        """The bytes on the wire that carry data."""
+        if self.tls is None or not data:
+            return data
+        self.tls.write(data)
+        return self.go.read()
+
+    def put(self, wire):
+        with contextlib.suppress(ConnectionError):
+            self.sock.sendall(wire)
+
+    def send(self, data):
+        self.put(self.seal(data))
+        self.slow()
+
+    def slow(self):
+        self.slowest = max(self.slowest, time.monotonic() - self.since)
+
+    def late(self, deadline=DEADLINE):
+        """Did we need so long to send that it may have been cut off?"""
+        return self.slowest > deadline * 0.8
+
+    def end(self):
+        """Nothing more will come from here."""
+        with contextlib.suppress(OSError):
+            self.sock.shutdown(socket.SHUT_WR)
+
+    # --- in ----------------------------------------------------------------
+
+    def take(self):
+        """What the socket has next; False: its end."""
+        try:
+            wire = self.sock.recv(1 << 16)
+        except ConnectionError:
+            wire = b""
+        self.closed = self.closed or not wire
+        self.wire += wire
+        if self.tls is None:
+            self.got += wire
+        else:
+            self.come.write(wire)
+        return not self.closed
+
+    def more(self):
+        """Waits for more of the answers; False: no more will come."""
+        alive = self.take()
+        with contextlib.suppress(ssl.SSLError):     # no more, or the end
+            while self.tls is not None:
+                text = self.tls.read(1 << 16)
+                if not text:
+                    return False
+                self.got += text
+        return alive
+
+    def gone(self):
+        """Has the server closed it?  Waits for nothing."""
+        poll = select.poll()
+        poll.register(self.sock, select.POLLIN)
+        while not self.closed and poll.poll(0):
+            self.take()
+        return self.closed
+
+    def until(self, mark):
+        """What comes up to and with mark; None: it does not come."""
+        while mark not in self.got:
+            if not self.more() and mark not in self.got:
+                return None
+        return self.eat(self.got.index(mark) + len(mark))
+
+    def eat(self, n):
+        text = bytes(self.got[:n])
+        del self.got[:n]
+        return text
+
+    def answer(self, bodiless=False):
+        """The next one; None: there is none."""
+        head = self.until(b"\r\n\r\n")
+        if head is None:
+            return None
+        first, *lines = head.decode("latin-1").split("\r\n")[:-2]
+        version, status = first.split(" ")[:2]
+        assert version in ("HTTP/1.1", "HTTP/1.0"), first
+        fields = {}
+        for line in lines:
+            name, value = line.split(":", 1)
+            assert name.lower() not in fields, head
+            fields[name.lower()] = value.strip()
+        size = int(fields.get("content-length", 0))
+        if bodiless or status == "100":
+            size = 0
+        while len(self.got) < size:
+            assert self.more() or len(self.got) >= size, "it is cut off"
+        self.since = time.monotonic()
+        return Answer(int(status), fields, self.eat(size))
+
+    def rest(self):
+        """All that still comes, until the server closes."""
+        while self.more():
+            pass
+        return self.eat(len(self.got))
+
+
+def connect(port, **options):
+    """A connection, shaken hands on.  Late or ssl.SSLError: it was closed."""
+    client = Client(port, **options)
+    try:
+        return client.shake() if client.tls else client
+    except ssl.SSLError:
+        client.close()
+        if client.late():
+            raise Late from None
+        raise
+
+
+# --- a flood, in a process of its own ---------------------------------------
+
+def flood(port, silent, reviewed, request):
+    """Opens so many connections and keeps them until stdin ends: some say
+    nothing at all, others have had an answer."""
+    resource.setrlimit(resource.RLIMIT_NOFILE,
+                       [resource.getrlimit(resource.RLIMIT_NOFILE)[1]] * 2)
+    kept = []
+    for _ in range(reviewed):
+        kept.append(connect(port))
+        kept[-1].send(request)
+        assert kept[-1].answer().status == 200
+    for _ in range(silent):
+        kept.append(socket.socket())
+        kept[-1].setblocking(False)     # the backlog may be full
+        kept[-1].connect_ex(("127.0.0.1", port))
+    print("open", flush=True)
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    flood(*map(int, sys.argv[1:4]), sys.argv[4].encode("latin-1"))

@@ -1,0 +1,392 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slow clients, and very many: they go, and nobody else notices."""
+import collections
+import concurrent.futures
+import contextlib
+import itertools
+import json
+import os
+import pathlib
+import resource
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+import raw_client
+from conftest import POOL, REPO
+from raw_client import DEADLINE
+
+IDLE = 3                # seconds that holder-fast gives the next request
+CONNECTIONS_MAX = 4096  # include/core/limits.h
+PRODUCT = pathlib.Path(
+    os.environ.get("HOLDER") or REPO / "build/karpenter-node-holder").resolve()
+HEAD_S = 10             # seconds that it gives a head
+
+BODY = json.dumps({
+    "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+    "request": {"uid": "u", "operation": "CREATE",
+                "resource": {"group": "", "version": "v1",
+                             "resource": "nodes"},
+                "object": {"metadata": {"labels": {POOL: "p"}}}}}).encode()
+HEAD = (b"POST /mutate HTTP/1.1\r\nHost: x\r\n"
+        b"Content-Type: application/json\r\n")
+LENGTH = HEAD + b"Content-Length: %d\r\n\r\n" % len(BODY)
+REVIEW = LENGTH + BODY
+
+
+def answered(client):
+    client.send(REVIEW)
+    answer = client.answer()
+    assert answer is not None and answer.status == 200, answer
+
+
+class Good:
+    """Two clients that do nothing wrong, until the end of the block: one
+    keeps its connection, the other makes a new one for each review.  Each
+    review is answered."""
+
+    def __init__(self, w, holder, deadline=DEADLINE):
+        self.w, self.port = w, holder.port("webhookPort")
+        self.deadline = deadline
+        self.answers = collections.Counter()
+        self.wrong = []
+        self.excused = 0
+        self.over = threading.Event()
+        self.threads = [threading.Thread(target=self.run, args=[kind],
+                                         daemon=True)
+                        for kind in ("kept", "new")]
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        self.go_on()
+        return self
+
+    def __exit__(self, kind, *_):
+        self.over.set()
+        for thread in self.threads:
+            thread.join()
+        assert kind or not self.wrong, self.wrong
+
+    def run(self, kind):
+        while not self.over.is_set() and not self.wrong:
+            with contextlib.closing(raw_client.Client(self.port)) as client:
+                try:
+                    client.shake()
+                    self.ask(client, kind)
+                except Exception as e:
+                    # Where this machine held us up the daemon is right.
+                    if client.late(self.deadline):
+                        self.excused += 1
+                    else:
+                        self.wrong.append((kind, self.answers, e))
+
+    def ask(self, client, kind):
+        while not self.over.is_set():
+            answered(client)
+            client.slowest = 0
+            self.answers[kind] += 1
+            self.over.wait(0.02)
+            if kind == "new":
+                return
+
+    def go_on(self, n=10):
+        """Until each has had n more answers."""
+        before = dict(self.answers)
+        for kind in ("kept", "new"):
+            self.w.wait(lambda k=kind: self.wrong or self.answers[k] >=
+                        before.get(k, 0) + n, f"answers to {kind}")
+        assert not self.wrong, self.wrong
+
+
+def used(holder):
+    return (holder.descriptors(),
+            len(os.listdir(f"/proc/{holder.process.pid}/task")))
+
+
+def wait_used(w, holder, before):
+    w.wait(lambda: all(now <= then for now, then in
+                       zip(used(holder), before)),
+           f"descriptors and threads return to {before}")
+
+
+def reaped(holder):
+    """{what was awaited: connections closed at its deadline}"""
+    counts = collections.Counter()
+    for line in holder.lines("connections closed at their deadline"):
+        counts[line["awaited"]] += line["count"]
+    return counts
+
+
+# --- one by one ------------------------------------------------------------
+
+def nothing(client):
+    pass
+
+
+def shaken(client):
+    client.shake()
+
+
+def reviewed(client):
+    client.shake()
+    answered(client)
+
+
+def ended(client):
+    client.end()
+
+
+def sends(text):
+    return lambda client: client.send(text)
+
+
+def drips(text):
+    """Each byte sealed by itself, the last one for ever."""
+    def wire(client):
+        for i in itertools.count():
+            i = min(i, len(text) - 1)
+            yield client.seal(text[i:i + 1])
+    return wire
+
+
+def drips_wire(make):
+    """Byte by byte what make(client) makes of it for the wire."""
+    def wire(client):
+        whole = make(client)
+        return (whole[i:i + 1] for i in range(len(whole)))
+    return wire
+
+
+def sealed(text):
+    return drips_wire(lambda client: client.seal(text))
+
+
+class Dawdler:
+    """Takes its steps and then drips.  awaited: what the log says; None: it
+    is closed at once."""
+
+    def __init__(self, name, *steps, then=drips_wire(lambda client: b""),
+                 awaited="head"):
+        self.name, self.steps, self.then = name, steps, then
+        self.awaited = awaited
+        self.seconds = {"next head": IDLE, None: 0}.get(awaited, DEADLINE)
+        self.took = None
+
+    def begin(self, port):
+        """False: this machine was too slow for it to begin."""
+        self.client = raw_client.Client(port)
+        try:
+            for step in self.steps:
+                self.begun = time.monotonic()
+                step(self.client)
+        except Exception:
+            if not self.client.late():
+                raise
+        if self.client.late():
+            self.client.close()
+            return False
+        self.wire = self.then(self.client)
+        return True
+
+    def go_on(self):
+        """Has it been closed?  If not, one byte more."""
+        if self.took is None and self.client.gone():
+            self.took = time.monotonic() - self.begun
+            self.client.close()
+        if self.took is None:
+            self.client.put(next(self.wire, b""))
+        return self.took is not None
+
+
+def dawdlers():
+    chunked = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+    yield Dawdler("silent-tcp", nothing)
+    yield Dawdler("hello-dripped", nothing,
+                  then=drips_wire(lambda client: client.hello()))
+    yield Dawdler("hello-and-no-more",
+                  lambda client: client.put(client.hello()))
+    yield Dawdler("handshake-and-no-more", shaken)
+    yield Dawdler("line-dripped", shaken, then=drips(b"POST /mutate"))
+    yield Dawdler("head-dripped", shaken, sends(HEAD), then=drips(b"X: a"))
+    yield Dawdler("record-dripped", shaken, nothing, then=sealed(REVIEW))
+    yield Dawdler("idle", reviewed, awaited="next head")
+    yield Dawdler("second-line-dripped", reviewed,
+                  then=drips(b"POST /mutate"), awaited="next head")
+    yield Dawdler("second-record-dripped", reviewed, then=sealed(REVIEW),
+                  awaited="next head")
+    for which, start in ("", shaken), ("second-", reviewed):
+        if start is reviewed:
+            yield Dawdler("second-head-dripped", start, sends(HEAD),
+                          then=drips(b"X: a"))
+        yield Dawdler(which + "body-silent", start, sends(LENGTH),
+                      awaited="body")
+        yield Dawdler(which + "body-dripped", start, sends(LENGTH),
+                      then=drips(BODY[:9] + b" "), awaited="body")
+        yield Dawdler(which + "body-record-dripped", start, sends(LENGTH),
+                      then=sealed(BODY), awaited="body")
+        yield Dawdler(which + "chunks-dripped", start, sends(chunked),
+                      then=drips(b"1\r\n{\r\n" * 9 + b"1"), awaited="body")
+        yield Dawdler(which + "refused-body-dripped", start,
+                      sends(LENGTH.replace(b"/mutate", b"/elsewhere")),
+                      then=drips(b"a"), awaited="body")
+    # Half closed: whoever sends no more gets no more.
+    yield Dawdler("end-at-once", ended, awaited=None)
+    yield Dawdler("end-behind-handshake", shaken, ended, awaited=None)
+    yield Dawdler("end-when-idle", reviewed, ended, awaited=None)
+    yield Dawdler("end-in-head", shaken, sends(HEAD), ended, awaited=None)
+    yield Dawdler("end-in-body", shaken, sends(LENGTH + BODY[:9]), ended,
+                  awaited=None)
+
+
+def test_each_is_closed_at_its_deadline(w):
+    """Whatever bytes it sends; and good clients are served all the while."""
+    holder = w.start()
+    before = used(holder)
+    all_of_them = list(dawdlers())
+    again = 0
+    with Good(w, holder) as good:
+        for dawdler in all_of_them:
+            while not dawdler.begin(good.port):
+                again += 1
+        w.wait(lambda: time.sleep(0.02) or
+               all([d.go_on() for d in all_of_them]), "all are closed: " +
+               str([d.name for d in all_of_them]))
+        good.go_on()
+    for d in all_of_them:
+        assert d.took >= d.seconds, (d.name, d.took)
+    want = collections.Counter(d.awaited for d in all_of_them if d.awaited)
+    w.wait(lambda: reaped(holder) >= want, f"{want} are told")
+    assert again or good.excused or reaped(holder) == want
+    wait_used(w, holder, before)
+
+
+def test_a_head_that_has_begun(w):
+    """Its time is a head's, not that of a connection that is idle."""
+    holder = w.start()
+    idle = Dawdler("idle", reviewed)
+    second = Dawdler("second-head", reviewed, sends(HEAD))
+    since = -IDLE
+    while time.monotonic() > since + IDLE - DEADLINE:   # a busy machine
+        if idle.begin(holder.port("webhookPort")):
+            since = time.monotonic()
+            time.sleep(DEADLINE)
+            if not second.begin(holder.port("webhookPort")):
+                since = -IDLE
+    w.wait(idle.client.gone, "the idle one is closed")
+    assert second.client.gone()
+    for dawdler in idle, second:
+        dawdler.client.close()
+
+
+def push(client, text):
+    """Sends it again and again until no more is taken.  Is it closed?"""
+    try:
+        while True:
+            client.left = client.left or client.seal(text)
+            n = client.sock.send(client.left)
+            client.left = client.left[n:]
+            client.sent += not client.left
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        return True
+
+
+def test_a_reader_that_never_reads(w):
+    """It asks and asks.  What it does not read is kept for it no longer than
+    the deadline."""
+    holder = w.start()
+    before = used(holder)
+    sent = 0
+    with Good(w, holder) as good:
+        # It may happen that we are held up in the middle of a request.
+        while not reaped(holder)["reply read"]:
+            with contextlib.suppress(raw_client.Late), contextlib.closing(
+                    raw_client.connect(good.port, narrow=True)) as client:
+                client.sock.setblocking(False)
+                client.left, client.sent = b"", 0
+                w.wait(lambda c=client: push(c, REVIEW), "it is closed")
+                sent += client.sent
+                wait_used(w, holder, (before[0] + 2, before[1]))
+        good.go_on()
+    answers = holder.metrics()[
+        'karpenter_node_holder_admission_requests_total'
+        '{kind="Node",result="held"}'] - sum(good.answers.values())
+    assert 0 < answers < sent or good.excused
+    wait_used(w, holder, before)
+
+
+# --- very many -------------------------------------------------------------
+
+@contextlib.contextmanager
+def flood(holder, silent, reviewed=0):
+    """So many connections of another process."""
+    need = CONNECTIONS_MAX + 1000
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < need:
+        pytest.skip(f"fewer than {need} descriptors: ulimit -Hn")
+    process = subprocess.Popen(
+        [sys.executable, raw_client.__file__,
+         str(holder.port("webhookPort")), str(silent), str(reviewed),
+         REVIEW.decode("latin-1")],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+    try:
+        assert process.stdout.readline() == b"open\n"
+        yield
+    finally:
+        process.communicate()
+        assert process.returncode == 0
+
+
+def test_silent_connections_go(w):
+    """Two thousand, each at its deadline, while their client stays."""
+    holder = w.start()
+    before = used(holder)
+    with Good(w, holder) as good, flood(holder, 2000):
+        w.wait(lambda: reaped(holder)["head"] >= 2000, "all are closed")
+        wait_used(w, holder, (before[0] + 2, before[1]))
+        good.go_on()
+    wait_used(w, holder, before)
+
+
+def test_idle_connections_stay(w):
+    """For as long as the product lets them, and in nobody's way."""
+    w.program = PRODUCT
+    holder = w.start("serve")
+    before = used(holder)
+    with Good(w, holder, HEAD_S) as good:
+        with flood(holder, 2000, 200):
+            w.wait(lambda: holder.descriptors() >= before[0] + 2200,
+                   "all are open")
+            good.go_on(20)
+            assert holder.descriptors() >= before[0] + 2200 or reaped(holder)
+        wait_used(w, holder, (before[0] + 2, before[1]))
+        good.go_on()
+    wait_used(w, holder, before)
+
+
+def test_beyond_the_limit(w):
+    """As many as there may be are open; the others wait in the kernel's
+    queue.  Who has a connection is served; who has none, once others go."""
+    w.program = PRODUCT
+    holder = w.start("serve")
+    before = used(holder)
+    most = before[0] + CONNECTIONS_MAX
+    with contextlib.closing(holder.connect()) as old, \
+            concurrent.futures.ThreadPoolExecutor(1) as pool:
+        assert holder.review(old)[0] == 200
+        with flood(holder, CONNECTIONS_MAX + 200):
+            w.wait(lambda: holder.descriptors() >= most, "the limit")
+            new = pool.submit(holder.review)
+            for _ in range(10):
+                assert holder.review(old)[0] == 200
+                assert holder.descriptors() <= most
+            assert not new.done() or reaped(holder)
+        assert new.result()[0] == 200
+        assert holder.review(old)[0] == 200
+    wait_used(w, holder, before)
+    assert holder.review()[0] == 200
