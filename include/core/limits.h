@@ -54,6 +54,7 @@
 
 /* The API client. */
 #define LIST_PAGE 500		/* items a page, as client-go */
+#define LIST_PAGES_MAX 1000	/* of one list: more than a cluster has */
 #define ITEM_BYTES_MAX (8u << 20)	/* etcd holds 1.5 MiB an object */
 #define ENVELOPE_BYTES_MAX (64u << 10)	/* a list without its items, a Status */
 #define LIST_MS 60000		/* one page */

@@ -44,7 +44,8 @@ int watch_decode(const char *bytes, size_t n, enum kind kind,
 		 struct object *out, int *status_code, struct err *e);
 
 /* metadata.resourceVersion and metadata.continue ("" if none) of a list's
- * envelope (metav1.ListMeta). */
+ * envelope (metav1.ListMeta).  ERR_INPUT also where "items" is no list, nor
+ * null, as Go writes an empty one. */
 int list_meta_decode(const char *bytes, size_t n, char rv[RV_BYTES],
 		     char cont[CONTINUE_BYTES], struct err *e);
 

@@ -13,7 +13,6 @@
 #include "wire/split.h"
 
 #define FRESH_PAGE 250	/* metadata only: about a megabyte */
-#define PATH_BYTES (CONTINUE_BYTES + NAME_BYTES + 200)
 
 /* --- the call ----------------------------------------------------------------- */
 
@@ -49,9 +48,7 @@ path_of(const struct job *j, struct buf *path, struct kube_request *q)
 
 	switch (j->action.act) {
 	case ACT_LIST_CLAIMS:
-		buf_printf(path, "%s?limit=%d", r->path, FRESH_PAGE);
-		if (j->cont[0] != '\0')
-			buf_printf(path, "&continue=%s", j->cont);
+		list_path(path, j->action.kind, FRESH_PAGE, j->cont);
 		q->accept = ACCEPT_METADATA_LIST;
 		break;
 	case ACT_READ:
@@ -90,14 +87,19 @@ job_start(const struct job_env *v, const struct job *j, uint64_t tag,
 /* --- the answer ----------------------------------------------------------------- */
 
 static enum outcome_code
-code_of(int status)
+code_of(const struct kube_reply *r)
 {
-	switch (status) {
+	struct status st;
+
+	switch (r->status) {
 	case 200:
 	case 201:
 		return OUTCOME_OK;
-	case 404:
-		return OUTCOME_GONE;
+	case 404:	/* not a proxy's */
+		return answer_unserved(r) ||
+				       status_decode(r->body, r->body_bytes, &st)
+			       ? OUTCOME_GONE
+			       : OUTCOME_FAILED;
 	case 409:
 		return OUTCOME_CONFLICT;
 	case 422:
@@ -211,7 +213,8 @@ fresh_page(const struct job_env *v, struct job *j, const struct kube_reply *r,
 		out->code = OUTCOME_FAILED;
 	} else {
 		envelope = split_envelope(s, &n);
-		if (list_meta_decode(envelope, n, rv, j->cont, &e))
+		if (list_meta_decode(envelope, n, rv, j->cont, &e) ||
+		    list_goes_on(&j->pages, j->cont, &e))
 			out->code = OUTCOME_FAILED;
 	}
 	split_free(s);
@@ -228,7 +231,7 @@ job_answered(const struct job_env *v, struct job *j,
 	*out = (struct outcome){.code = OUTCOME_FAILED,
 				.retry_after_ms = r->retry_after_ms};
 	if (e->code == ERR_NONE)
-		out->code = code_of(r->status);
+		out->code = code_of(r);
 	if (out->code == OUTCOME_BUSY || out->code == OUTCOME_FAILED)
 		log_failure(j, r, e);
 	if (out->code != OUTCOME_OK)

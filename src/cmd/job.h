@@ -14,7 +14,7 @@
 struct job {
 	bool used;
 	struct action action;
-	unsigned items;		/* of a list */
+	unsigned items, pages;	/* of a list */
 	char cont[CONTINUE_BYTES];
 };
 

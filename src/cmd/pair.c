@@ -113,6 +113,8 @@ pair_look(struct pair *p)
 	}
 	if (p->serial[0] == '\0' || digest_of(&c) != p->digest)
 		commit(p, &c);
+	else
+		p->refused[0] = '\0';	/* the old pair is back */
 	certs_pair_done(&c);
 }
 

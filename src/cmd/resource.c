@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "resource.h"
 
+#include <ctype.h>
 #include <stddef.h>
+#include <string.h>
 
 const struct resource resources[KIND_COUNT] = {
 	[KIND_NODE] = {"nodes", "/api/v1/nodes", ACCEPT_METADATA_LIST,
@@ -9,3 +11,35 @@ const struct resource resources[KIND_COUNT] = {
 	[KIND_NODECLAIM] = {"nodeclaims", "/apis/karpenter.sh/v1/nodeclaims",
 			    NULL, NULL},
 };
+
+void
+query_text(struct buf *b, const char *text)
+{
+	for (; *text != '\0'; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c < 0x80 && (isalnum(c) || strchr("-._~", c) != NULL))
+			buf_printf(b, "%c", c);
+		else
+			buf_printf(b, "%%%02X", c);
+	}
+}
+
+void
+list_path(struct buf *b, enum kind kind, unsigned limit, const char *cont)
+{
+	buf_printf(b, "%s?limit=%u", resources[kind].path, limit);
+	if (cont[0] == '\0')
+		return;
+	buf_puts(b, "&continue=");
+	query_text(b, cont);
+}
+
+int
+list_goes_on(unsigned *pages, const char *cont, struct err *e)
+{
+	if (cont[0] == '\0' || ++*pages < LIST_PAGES_MAX)
+		return 0;
+	return err_set(e, ERR_LIMIT, "a list of more than %d pages",
+		       LIST_PAGES_MAX);
+}

@@ -2,6 +2,7 @@
 #ifndef CMD_RESOURCE_H
 #define CMD_RESOURCE_H
 
+#include "core/buf.h"
 #include "core/object.h"
 #include "wire/objects.h"
 
@@ -11,6 +12,16 @@ struct resource {
 	const char *path;
 	const char *list_accept, *item_accept;
 };
+
+/* Of one page of a list; cont: "" for the first.  PATH_BYTES are enough. */
+void list_path(struct buf *b, enum kind kind, unsigned limit,
+	       const char *cont);
+/* Counts a page; ERR_LIMIT where another is to come and there were too many. */
+int list_goes_on(unsigned *pages, const char *cont, struct err *e);
+/* Text as it may stand in a query (RFC 3986 §2.3). */
+void query_text(struct buf *b, const char *text);
+
+#define PATH_BYTES (3 * CONTINUE_BYTES + NAME_BYTES + 200)
 
 /* Nodes as metadata; NodeClaims whole, for their conditions. */
 extern const struct resource resources[KIND_COUNT];

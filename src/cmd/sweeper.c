@@ -64,7 +64,7 @@ take_actions(struct sweeper *w)
 			return wait_ms;
 		j->used = true;
 		j->cont[0] = '\0';
-		j->items = 0;
+		j->items = j->pages = 0;
 		w->in_flight++;
 		begin(w, j);
 	}
@@ -74,6 +74,7 @@ take_actions(struct sweeper *w)
 static void
 take_answers(struct sweeper *w)
 {
+	struct outcome failed = {.code = OUTCOME_FAILED, .retry_after_ms = -1};
 	struct kube_reply r;
 	struct outcome o;
 	struct err e;
@@ -84,6 +85,8 @@ take_answers(struct sweeper *w)
 
 		if (job_answered(&w->env, j, &r, &e, &o))
 			finish(w, j, &o);
+		else if (atomic_load(&w->env.shared->stopping))
+			finish(w, j, &failed);
 		else
 			begin(w, j);
 	}

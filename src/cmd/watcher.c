@@ -32,7 +32,7 @@ struct watcher {
 	bool listing;		/* a list's pages are being taken */
 	bool expired;		/* 410 in the stream */
 	bool troubled;		/* said so in the log */
-	unsigned items;
+	unsigned items, pages;	/* of the list under way */
 };
 
 static void
@@ -117,14 +117,6 @@ trouble(struct watcher *w, const char *what, int status, const char *why)
 	    LI("code", status), LS("err", why));
 }
 
-static void
-recovered(struct watcher *w, const char *what)
-{
-	LOG(w->troubled ? LOG_INFO : LOG_DEBUG, what,
-	    LS("resource", resources[w->kind].name));
-	w->troubled = false;
-}
-
 /* --- list ---------------------------------------------------------------------- */
 
 static void
@@ -135,7 +127,8 @@ list_page_done(struct watcher *w, struct err *e)
 	size_t n;
 
 	envelope = split_envelope(w->split, &n);
-	if (list_meta_decode(envelope, n, rv, cont, e) || rv[0] == '\0') {
+	if (list_meta_decode(envelope, n, rv, cont, e) ||
+	    list_goes_on(&w->pages, cont, e)) {
 		w->listing = false;
 		trouble(w, "list failed", 200, e->text);
 		reflect_done(&w->reflect, REFLECT_FAILED, NULL, NULL, -1,
@@ -179,7 +172,8 @@ list_failed(struct watcher *w, const struct kube_reply *r, const char *why)
 static void
 list(struct watcher *w, const char *cont)
 {
-	char path[CONTINUE_BYTES + 200], text[ANSWER_TEXT];
+	char path[PATH_BYTES], text[ANSWER_TEXT];
+	struct buf b;
 	struct kube_request q = {.method = "GET",
 				 .path = path,
 				 .accept = resources[w->kind].list_accept,
@@ -190,12 +184,11 @@ list(struct watcher *w, const char *cont)
 
 	if (!w->listing) {
 		w->listing = true;
-		w->items = 0;
+		w->items = w->pages = 0;
 		shared_listing(w->shared, w->kind);
 	}
-	(void)snprintf(path, sizeof(path), "%s?limit=%d%s%s",
-		       resources[w->kind].path, LIST_PAGE,
-		       cont[0] != '\0' ? "&continue=" : "", cont);
+	buf_init(&b, path, sizeof(path));
+	list_path(&b, w->kind, LIST_PAGE, cont);
 	w->split = split_new(SPLIT_LIST, take_item, w);
 	if (w->split == NULL) {
 		list_failed(w, &r, "no memory");
@@ -224,7 +217,9 @@ watch_opened(void *ctx)
 	if (atomic_load(&w->restart))
 		kube_stream_nudge(w->stream);
 	shared_watch(w->shared, w->kind, true);
-	recovered(w, "watching");
+	LOG(w->troubled ? LOG_INFO : LOG_DEBUG, "watching",
+	    LS("resource", resources[w->kind].name));
+	w->troubled = false;
 }
 
 static void
@@ -251,15 +246,17 @@ watch_done(struct watcher *w, int rc, const struct kube_reply *r,
 {
 	enum reflect_result result = REFLECT_FAILED;
 	char text[ANSWER_TEXT];
+	/* Another watch would meet the same great line again. */
+	bool great = e->code == ERR_LIMIT;
 
-	if (w->expired || (rc == 0 && r->status == 410))
+	if (w->expired || great || (rc == 0 && r->status == 410))
 		result = REFLECT_EXPIRED;
 	else if (rc == 0 && r->status == 200)
 		result = REFLECT_ENDED;
-	if (result == REFLECT_EXPIRED)
+	if (result == REFLECT_EXPIRED && !great)
 		LOG(LOG_INFO, "watch expired, listing again",
 		    LS("resource", resources[w->kind].name));
-	else if (result == REFLECT_FAILED && !atomic_load(&w->restart))
+	else if (result != REFLECT_ENDED && !atomic_load(&w->restart))
 		trouble(w, "watch failed", r->status,
 			rc == 0 ? answer_text(r, text) : e->text);
 	count_restart(w, result, e->code == ERR_TIMEOUT);
@@ -270,7 +267,8 @@ watch_done(struct watcher *w, int rc, const struct kube_reply *r,
 static void
 watch(struct watcher *w, const char *rv, int timeout_s)
 {
-	char path[300];
+	char path[300 + 3 * RV_BYTES];
+	struct buf b;
 	struct kube_request q = {.method = "GET",
 				 .path = path,
 				 .accept = resources[w->kind].item_accept,
@@ -279,10 +277,10 @@ watch(struct watcher *w, const char *rv, int timeout_s)
 	struct err e = {0};
 	int rc;
 
-	(void)snprintf(path, sizeof(path),
-		       "%s?watch=1&allowWatchBookmarks=true"
-		       "&resourceVersion=%s&timeoutSeconds=%d",
-		       resources[w->kind].path, rv, timeout_s);
+	buf_init(&b, path, sizeof(path));
+	buf_printf(&b, "%s?watch=1&allowWatchBookmarks=true&timeoutSeconds=%d"
+		   "&resourceVersion=", resources[w->kind].path, timeout_s);
+	query_text(&b, rv);
 	w->expired = false;
 	w->split = split_new(SPLIT_LINES, take_line, w);
 	if (w->split == NULL)

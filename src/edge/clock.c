@@ -23,6 +23,10 @@ struct clock {
 	_Atomic int64_t told;	/* what clock_shifted last knew */
 };
 
+/* A server without a clock starts in 1970: before 2024 nobody served what we
+ * ask for, and whatever is stamped would lie in the future. */
+#define CLOCK_EARLIEST_MS INT64_C(1704067200000)
+
 static struct timespec
 read_clock(clockid_t id)
 {
@@ -117,8 +121,11 @@ median(struct clock *c)
 void
 clock_date(struct clock *c, int64_t date_ms, int64_t boot_ms)
 {
-	unsigned i = atomic_fetch_add(&c->next, 1) % SAMPLES;
+	unsigned i;
 
+	if (date_ms < CLOCK_EARLIEST_MS)
+		return;
+	i = atomic_fetch_add(&c->next, 1) % SAMPLES;
 	atomic_store(&c->sample[i], date_ms - boot_ms);
 	atomic_store(&c->anchor, median(c));
 }

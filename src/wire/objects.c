@@ -9,17 +9,14 @@
 
 #define CLAIM_GROUP "karpenter.sh/"
 
-/* Copies map's string into dst; "" where it is missing or null.  `what` names
- * it in the error. */
+/* dst: map's string; "" where it is missing or null.  `what` is for the error. */
 static int
 text_copy(const struct json *map, const char *key, char *dst, size_t cap,
 	  const char *what, struct err *e)
 {
 	const struct json *v = json_member(map, key);
-	const char *s = "";
+	const char *s = v == NULL || json_is_null(v) ? "" : json_string(v);
 
-	if (v != NULL && !json_is_null(v))
-		s = json_string(v);
 	if (s == NULL)
 		return err_set(e, ERR_INPUT, "%s is no string", what);
 	if (str_copy(dst, cap, s))
@@ -34,9 +31,8 @@ text_need(const struct json *map, const char *key, char *dst, size_t cap,
 {
 	if (text_copy(map, key, dst, cap, what, e))
 		return -1;
-	if (dst[0] == '\0')
-		return err_set(e, ERR_INPUT, "%s is missing", what);
-	return 0;
+	return dst[0] != '\0'
+		       ? 0 : err_set(e, ERR_INPUT, "%s is missing", what);
 }
 
 /* A map of strings that may be missing or null. */
@@ -378,14 +374,17 @@ list_meta_decode(const char *bytes, size_t n, char rv[RV_BYTES],
 		 char cont[CONTINUE_BYTES], struct err *e)
 {
 	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
-	const struct json *meta = json_member(root, "metadata");
+	const struct json *meta = json_member(root, "metadata"),
+			  *items = json_member(root, "items");
 	char version[RV_BYTES];
 
 	if (root == NULL ||
 	    text_need(meta, "resourceVersion", version, sizeof(version),
 		      "a list's resourceVersion", e) ||
 	    text_copy(meta, "continue", cont, CONTINUE_BYTES,
-		      "a list's continue token", e))
+		      "a list's continue token", e) ||
+	    (!json_is_array(items) && !json_is_null(items) &&
+	     err_set(e, ERR_INPUT, "a list without items")))
 		return -1;
 	memcpy(rv, version, sizeof(version));
 	return 0;

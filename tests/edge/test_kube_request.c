@@ -26,7 +26,7 @@ ask(struct scripted_peer *p, void *ctx)
 	scripted_header(p, "Expect", a->expect, sizeof(a->expect));
 	(void)snprintf(a->body, sizeof(a->body), "%s", p->body);
 	return scripted_reply(p, "200 OK",
-			      "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n", "{}");
+			      "Date: Wed, 06 Nov 2024 08:49:37 GMT\r\n", "{}");
 }
 
 START_TEST(test_request)
@@ -67,7 +67,7 @@ START_TEST(test_request)
 	ck_assert_uint_eq(f.counters.rest_patch[200], 1);
 	/* The Date has become our clock's time. */
 	ck_assert_int_eq(clock_now(f.clock).server_ms / 10000,
-			 784111777000 / 10000);
+			 1730882977000 / 10000);
 	fixture_done(&f);
 }
 END_TEST
