@@ -121,7 +121,7 @@ PYTEST = PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m pytest -q -p no:cacheprovider \
 	--basetemp=$(VARIANT)/pytest
 
 daemon: $(FAST)
-	@echo "== the whole daemon and its commands, half a minute"
+	@echo "== the whole daemon and its commands, about a minute"
 	@HOLDER_FAST=$(word 1,$^) HOLDER=$(word 2,$^) $(PYTEST) tests/edge
 
 check: all lint unit daemon

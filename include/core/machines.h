@@ -27,7 +27,7 @@ struct entry {
 	enum hold former_hold;
 	uint8_t former;		/* slot in machines.formers */
 	int64_t mark_ms, created_ms, ready_ms;
-	int64_t ready_stamp_ms;	/* as it was written */
+	int64_t created_stamp_ms, ready_stamp_ms;	/* as written */
 	char name[NAME_BYTES];
 	char uid[UID_BYTES];
 	char rv[RV_BYTES];
@@ -67,6 +67,8 @@ struct touched {
  * another uid replaces the old one.  NO_ID: the table is full. */
 uint32_t machines_put(struct machines *m, const struct object *o,
 		      int64_t seen_ms, struct touched *t);
+/* The clock was behind: stamps that were ahead of it then no longer are. */
+void machines_recap(struct machines *m, int64_t now_ms);
 void machines_drop(struct machines *m, uint32_t id, struct touched *t);
 
 /* By uid (NodeClaim) or name (Node). */

@@ -10,6 +10,9 @@
 /* Also without a visible change: what was refused as "not yet valid" becomes
  * valid, and a stat can miss a change within its clock's tick. */
 #define PAIR_AGAIN_MS 10000
+/* A Date is cut to whole seconds: it may be so much later, and a pair of this
+ * moment is valid. */
+#define DATE_MS 1000
 
 void
 pair_init(struct pair *p, const struct config *c, struct clock *clock,
@@ -107,7 +110,8 @@ pair_look(struct pair *p)
 	if (!changed(p) && now.boot_ms - p->read_ms < PAIR_AGAIN_MS)
 		return;
 	p->read_ms = now.boot_ms;
-	if (certs_load(p->cert_file, p->key_file, now.server_ms, &c, &e)) {
+	if (certs_load(p->cert_file, p->key_file, now.server_ms + DATE_MS, &c,
+		       &e)) {
 		refuse(p, &e);
 		return;
 	}
@@ -123,6 +127,6 @@ pair_valid(struct pair *p)
 {
 	int64_t now_ms = clock_now(p->clock).server_ms;
 
-	return atomic_load(&p->not_before_ms) <= now_ms &&
+	return atomic_load(&p->not_before_ms) <= now_ms + DATE_MS &&
 	       now_ms < atomic_load(&p->not_after_ms);
 }

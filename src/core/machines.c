@@ -347,6 +347,7 @@ machines_put(struct machines *m, const struct object *o, int64_t seen_ms,
 		id = entry_new(m, o->kind);
 		if (id == NO_ID)
 			return NO_ID;
+		m->at[id].created_stamp_ms = o->created_ms;
 		m->at[id].created_ms = no_later(o->created_ms, seen_ms);
 		m->at[id].ready_ms = m->at[id].ready_stamp_ms = STAMP_NONE;
 	}
@@ -360,6 +361,15 @@ machines_put(struct machines *m, const struct object *o, int64_t seen_ms,
 	relink(m, id, t);
 	touch(t, id);
 	return id;
+}
+
+void
+machines_recap(struct machines *m, int64_t now_ms)
+{
+	for (struct entry *e = m->at; e < m->at + m->top; e++) {
+		e->created_ms = no_later(e->created_stamp_ms, now_ms);
+		e->ready_ms = no_later(e->ready_stamp_ms, now_ms);
+	}
 }
 
 void

@@ -62,13 +62,22 @@ sweep_free(struct sweep *s)
 struct now
 sweep_steady(struct sweep *s, struct now now)
 {
+	int64_t ahead_ms = 0;
+
 	if (s->last_ms != STAMP_NONE && now.server_ms < s->last_ms) {
 		if (s->last_ms - now.server_ms < CLOCK_SHIFT_MS)
 			now.server_ms = s->last_ms;
 		else
 			s->recount = true;
+	} else if (s->last_ms != STAMP_NONE) {
+		ahead_ms = (now.server_ms - s->last_ms) -
+			   (now.boot_ms - s->last_boot_ms);
 	}
+	/* It was behind, and what was seen then was taken for its future. */
+	if (ahead_ms >= CLOCK_SHIFT_MS)
+		s->recount = s->recap = true;
 	s->last_ms = now.server_ms;
+	s->last_boot_ms = now.boot_ms;
 	return now;
 }
 
@@ -217,6 +226,9 @@ sweep_advance(struct sweep *s, struct now now)
 
 	if (s->recount) {
 		s->recount = false;
+		if (s->recap)
+			machines_recap(&s->machines, now.server_ms);
+		s->recap = false;
 		for (id = 0; id < s->machines.top; id++)
 			sweep_refresh(s, id, now.server_ms);
 	}

@@ -68,7 +68,8 @@ struct sweep {
 	uint32_t in_flight, wanting_hold;
 	uint64_t seq;
 	int64_t last_ms;	/* server time never goes back a little */
-	bool recount;
+	int64_t last_boot_ms;
+	bool recount, recap;
 	int64_t paused_boot_ms;	/* 429: nobody writes before */
 	int64_t hint_waited_ms;	/* boot; when a hint was last waited for */
 	int64_t hint_until_ms;	/* boot */

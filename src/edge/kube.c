@@ -235,6 +235,9 @@ verify_fault(const struct kube_call *c)
 {
 	if (strstr(c->detail, "host name") != NULL)
 		return FAULT_NAME;
+	/* Its alert that ours has expired: all else is a "problem". */
+	if (strcmp(c->detail, "SSL certificate verification failed") == 0)
+		return FAULT_HANDSHAKE;
 	return strstr(c->detail, "expired") != NULL ||
 			       strstr(c->detail, "not yet valid") != NULL
 		       ? FAULT_DATES
