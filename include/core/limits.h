@@ -83,7 +83,7 @@
 #define FRESH_TRIES 5		/* such lists before the watch is mistrusted */
 #define RELIST_FULL_MS 60000	/* a full table asks for what it left out */
 #define NOTES_MAX 64		/* told and not yet asked for */
-#define HINT_WAIT_MS 5000	/* design: a creation just admitted */
+#define HINT_WAIT_MS 5000	/* a creation just admitted */
 #define HINT_EVERY_MS 60000
 #define LAUNCH_GRACE_MS 5000	/* a claim without a Launched condition */
 #define REHOLDS_MAX 3		/* hold and mark stripped together, a period */

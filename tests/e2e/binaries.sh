@@ -169,7 +169,7 @@ files() {
 mkdir -p "$build/bin"
 build=$(cd "$build" && pwd)
 exec 9>"$build/.binaries.lock" # make -j: one build, the others wait for it
-flock 9
+flock -n 9 || { say "another build is under way: waiting for it"; flock 9; }
 trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM

@@ -48,6 +48,7 @@ class Run:
         self.replicas = LOW
         self.peaks = []     # seconds until all pods of a peak ran
         self.asked = 0      # pods, by scaling up
+        self.failure = None
         self.start = time.time()
         self.stopping = threading.Event()
         self.thread = threading.Thread(target=self.look, daemon=True)
@@ -56,15 +57,18 @@ class Run:
         return {m["uid"] for m in self.cluster.metadata(PODS).values()}
 
     def look(self):
-        shown = None
+        shown, failed = None, 0
         while not self.stopping.is_set():
             begin = time.time()
             try:
                 sample = self.sample()
-            except Exception:
-                if self.stopping.is_set():
-                    return
-                raise
+            except Exception as e:
+                failed += 1
+                if failed < 5:      # the machine may be busy for a moment
+                    continue
+                self.failure = e
+                return
+            failed = 0
             self.samples.append(sample)
             row = dataclasses.astuple(sample)[1:]
             if row != shown:
@@ -94,6 +98,17 @@ class Run:
         print(f"\n--- {self.title} ---\n(each # a held node, each . another)",
               flush=True)
         self.thread.start()
+        try:
+            self.wave()
+        finally:
+            self.stopping.set()
+            self.thread.join()
+        if self.failure or not self.samples:
+            raise RuntimeError("the cluster could not be looked at") \
+                from self.failure
+        return self
+
+    def wave(self):
         for replicas, lasts in WAVE:
             begin = time.time()
             up = replicas > self.replicas
@@ -102,14 +117,12 @@ class Run:
             before, self.replicas = self.replicas, replicas
             self.cluster.scale("web", replicas)
             until(lambda: self.cluster.running("web") == replicas, 60,
-                  f"{replicas} pods running", every=0.1)
+                  lambda: f"{replicas} pods running\n"
+                  + self.cluster.log_tail("karpenter"), every=0.1)
             if up:
                 self.peaks.append(time.time() - begin)
                 self.asked += replicas - before
             time.sleep(max(0, begin + lasts - time.time()))
-        self.stopping.set()
-        self.thread.join()
-        return self
 
     # What came of it
 
@@ -193,11 +206,11 @@ def main():
     begun = time.time()
     print("starting etcd, kube-apiserver, controller-manager, scheduler and "
           "kwok on 127.0.0.1 ...", flush=True)
-    with Cluster(name="demo") as cluster:
-        try:
+    try:
+        with Cluster(name="demo") as cluster:
             run(cluster)
-        except KeyboardInterrupt:
-            sys.exit("demo: interrupted; everything is stopped")
+    except KeyboardInterrupt:
+        sys.exit("demo: interrupted; everything is stopped")
     print(f"demo ended after {time.time() - begun:.0f} s")
 
 

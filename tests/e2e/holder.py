@@ -93,7 +93,7 @@ def merged(base, over):
 
 
 class Holder:
-    """settings are top-level keys of the config file (design: HolderConfig)."""
+    """settings are top-level keys of the config file (a HolderConfig)."""
 
     count = 0
 

@@ -317,10 +317,9 @@ class Judge:
     def compare(self, s, table):
         """Nothing is released, and no mark changes, while all is held.
 
-        Returns until when the scope was busy without a break.
-
         Nodes are listed before claims: a claim that is in the sample before
         the last and in this one was there when either list of Nodes was made.
+        Returns until when the scope has been busy without a break.
         """
         (first, old), (_, last) = self.past
         ways = {m.uid: m for m in old.values() if m.uid and not m.deleting
@@ -998,6 +997,10 @@ def report(storm, lines, said, failed_open):
             if late else f"{when}: none" for when, late in (
                 ("all up", j.late[what, True]),
                 ("since all is up again", j.late[what, False])))
+
+    def away(kind):
+        return ", ".join(f"{o.end - o.begin:.1f}"
+                         for o in storm.outages.all if o.kind == kind)
     kinds = {k: count[k] for k in (*Storm.KINDS, *Storm.LONG)}
     words = {k: count[k] for k in (*Storm.WORDS, "given back")}
     print(f"""
@@ -1006,7 +1009,7 @@ storm of seed {storm.seed}: {j.samples} looks, {len(storm.faults)} faults
   creations          {dict(results)}
   held               {said['held at admission']} at admission, \
 {said['held']} by patch
-  claims held beside their registered Node: {j.needless}
+  held needlessly    {j.needless} claims whose Node was registered
   released           {said['released']} by patch; {j.released} seen clear
   scope              held {said['scope held']} times, \
 quiet {said['scope quiet']} times
@@ -1015,10 +1018,9 @@ looked at {j.people_seen} times
   certificates       {count['rotations']} rotations, {len(serials)} serials \
 served, the slowest after {max(storm.served, default=0):.1f} s
   API server         {count['outages']} restarts; away, with its start: \
-{[round(o.end - o.begin) for o in storm.outages.all if o.kind == 'api']} s
-  holder             {count['kills']} kills; down: \
-{[round(o.end - o.begin, 1) for o in storm.outages.all if o.kind == 'holder']}\
- s; at most {storm.mib:.1f} MiB, {storm.fds:.0f} file descriptors
+{away('api')} s
+  holder             {count['kills']} kills; down: {away('holder')} s; \
+at most {storm.mib:.1f} MiB, {storm.fds:.0f} file descriptors
   created while down {len(missed)}, API server counted {failed_open:.0f}; \
 {len(good)} were seen unheld, and held within \
 {max(good, default=0):.1f} s of its return
