@@ -20,7 +20,7 @@ class Registrations:
                 cluster, path, version, see)).start()
 
     def watch(self, cluster, path, version, see):
-        for event in cluster.watch(path, version, 60):
+        for event in cluster.watch(path, version, 300):
             if event["type"] in ("ADDED", "MODIFIED"):
                 see(event["object"]["metadata"])
 

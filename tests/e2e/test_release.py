@@ -125,6 +125,7 @@ def test_unlaunched_claim_moves_nothing(make_holder, karpenter, view):
 def test_claim_without_launched_condition_counts(make_holder, karpenter, view):
     """After 5 s; and a machine that is gone counts no more."""
     old = karpenter.settled(3)
+    time.sleep(8)   # none counts as new
     make_holder(holdDuration="6s")
     view.wait_clear(nodes(old), 12)
     m = karpenter.claim()
