@@ -29,5 +29,7 @@ void buf_json(struct buf *b, const char *s);
 
 /* Copies s into dst[cap]; -1, with dst untouched, if it does not fit. */
 int str_copy(char *dst, size_t cap, const char *s);
+/* The same, cut at the last whole UTF-8 character that fits; NULL is "". */
+void str_cut(char *dst, size_t cap, const char *s);
 
 #endif

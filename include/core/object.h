@@ -62,6 +62,7 @@ struct object {
 	/* Our annotations.  `hold` speaks of today's hold; the mark may stand
 	 * for another one, which is then named in `former`. */
 	enum hold hold;
+	enum hold default_hold;	/* of the default hold, today's or not */
 	enum mark mark;
 	int64_t mark_ms;
 	bool has_held_key;	/* the held-key annotation is there */
@@ -76,7 +77,8 @@ struct object {
 	int64_t ready_ms;	/* Initialized became True; STAMP_NONE before */
 
 	/* Node only. */
-	bool registered;	/* label karpenter.sh/registered=true */
+	bool registered;	/* Node: label karpenter.sh/registered=true;
+				   NodeClaim: status.nodeName is set */
 	char owner_name[NAME_BYTES];	/* ownerReference of kind NodeClaim */
 	char owner_uid[UID_BYTES];
 };

@@ -9,6 +9,7 @@
 #include "core/err.h"
 #include "core/object.h"
 #include "wire/json.h"
+#include "wire/watch.h"
 
 /*
  * API objects and watch lines to core/object.  Nodes come as
@@ -29,15 +30,6 @@ int object_decode(const char *bytes, size_t n, enum kind kind,
 		  const struct hold_key *hold, struct object *out,
 		  struct err *e);
 
-enum watch_type {
-	WATCH_ADDED,
-	WATCH_MODIFIED,
-	WATCH_DELETED,
-	WATCH_BOOKMARK,	/* only out->rv is set */
-	WATCH_ERROR,	/* *status_code is the Status' code (0: none), e the
-			   message; out is untouched */
-};
-
 /* One watch line (metav1.WatchEvent).  0 also for WATCH_ERROR. */
 int watch_decode(const char *bytes, size_t n, enum kind kind,
 		 const struct hold_key *hold, enum watch_type *type,
@@ -48,16 +40,6 @@ int watch_decode(const char *bytes, size_t n, enum kind kind,
  * null, as Go writes an empty one. */
 int list_meta_decode(const char *bytes, size_t n, char rv[RV_BYTES],
 		     char cont[CONTINUE_BYTES], struct err *e);
-
-/* Is this body a metav1.Status?  Fills code, reason and message as far as
- * they are there ("" otherwise).  false: no Status, such as the plain text
- * "404 page not found" of a CRD that is not served. */
-struct status {
-	int code;
-	char reason[64];
-	char message[200];
-};
-bool status_decode(const char *bytes, size_t n, struct status *out);
 
 /* For wire/admission as well: one string of labels or annotations (NULL where
  * there is none; -1: it is no string), and what it says of hold k. */

@@ -105,3 +105,17 @@ str_copy(char *dst, size_t cap, const char *s)
 	memcpy(dst, s, n + 1);
 	return 0;
 }
+
+void
+str_cut(char *dst, size_t cap, const char *s)
+{
+	size_t n = s == NULL ? 0 : strlen(s);
+
+	if (n >= cap)
+		for (n = cap - 1;
+		     n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80;)
+			n--;
+	if (n > 0)
+		memcpy(dst, s, n);
+	dst[n] = '\0';
+}

@@ -6,34 +6,9 @@
 #include "core/buf.h"
 #include "core/policy.h"
 #include "wire/patch.h"
+#include "wire/watch.h"
 
 #define CLAIM_GROUP "karpenter.sh/"
-
-/* dst: map's string; "" where it is missing or null.  `what` is for the error. */
-static int
-text_copy(const struct json *map, const char *key, char *dst, size_t cap,
-	  const char *what, struct err *e)
-{
-	const struct json *v = json_member(map, key);
-	const char *s = v == NULL || json_is_null(v) ? "" : json_string(v);
-
-	if (s == NULL)
-		return err_set(e, ERR_INPUT, "%s is no string", what);
-	if (str_copy(dst, cap, s))
-		return err_set(e, ERR_INPUT, "%s is over %zu bytes", what,
-			       cap - 1);
-	return 0;
-}
-
-static int
-text_need(const struct json *map, const char *key, char *dst, size_t cap,
-	  const char *what, struct err *e)
-{
-	if (text_copy(map, key, dst, cap, what, e))
-		return -1;
-	return dst[0] != '\0'
-		       ? 0 : err_set(e, ERR_INPUT, "%s is missing", what);
-}
 
 /* A map of strings that may be missing or null. */
 static int
@@ -87,6 +62,9 @@ is_own_stamp(const char *s, int64_t *ms)
 	return strcmp(s, again) == 0;
 }
 
+static const struct hold_key default_hold = {DEFAULT_HOLD_KEY,
+					     DEFAULT_HOLD_VALUE};
+
 static bool
 same_hold(const struct hold_key *a, const struct hold_key *b)
 {
@@ -102,7 +80,7 @@ static int
 former_read(const struct json *annotations, const struct hold_key *today,
 	    struct object *o, struct err *e)
 {
-	struct hold_key k = {DEFAULT_HOLD_KEY, DEFAULT_HOLD_VALUE};
+	struct hold_key k = default_hold;
 	const char *text = NULL;
 
 	if (annotation_read(annotations, HELD_KEY_KEY, &text, e))
@@ -126,6 +104,7 @@ marks_read(const struct json *annotations, const struct hold_key *today,
 	int64_t ms;
 
 	if (hold_read(annotations, today, &o->hold, e) ||
+	    hold_read(annotations, &default_hold, &o->default_hold, e) ||
 	    annotation_read(annotations, MARK_KEY, &mark, e))
 		return -1;
 	o->has_held_key = json_member(annotations, HELD_KEY_KEY) != NULL;
@@ -216,6 +195,7 @@ claim_read(const struct json *root, struct object *o)
 		condition_read(c, o);
 	(void)reference_copy(status, "nodeName", o->node_name,
 			     sizeof(o->node_name));
+	o->registered = o->node_name[0] != '\0';
 }
 
 static int
@@ -276,96 +256,26 @@ object_decode(const char *bytes, size_t n, enum kind kind,
 	return root_decode(root, kind, hold, out, e);
 }
 
-static int
-watch_type_read(const struct json *root, enum watch_type *out, struct err *e)
-{
-	static const char *const names[] = {
-		[WATCH_ADDED] = "ADDED",     [WATCH_MODIFIED] = "MODIFIED",
-		[WATCH_DELETED] = "DELETED", [WATCH_BOOKMARK] = "BOOKMARK",
-		[WATCH_ERROR] = "ERROR",
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (json_says(root, "type", names[i])) {
-			*out = (enum watch_type)i;
-			return 0;
-		}
-	}
-	return err_set(e, ERR_INPUT, "a watch line of no known type");
-}
-
-/* Cuts at the last whole character that fits. */
-static void
-text_cut(char *dst, size_t cap, const char *s)
-{
-	size_t n = s == NULL ? 0 : strlen(s);
-
-	if (n >= cap)
-		for (n = cap - 1;
-		     n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80;)
-			n--;
-	if (n > 0)
-		memcpy(dst, s, n);
-	dst[n] = '\0';
-}
-
-static bool
-status_read(const struct json *root, struct status *out)
-{
-	struct status st = {0};
-	long long code;
-
-	if (!json_says(root, "kind", "Status"))
-		return false;
-	if (json_integer(json_member(root, "code"), &code) == 0 && code > 0 &&
-	    code < 1000)
-		st.code = (int)code;
-	text_cut(st.reason, sizeof(st.reason),
-		 json_string(json_member(root, "reason")));
-	text_cut(st.message, sizeof(st.message),
-		 json_string(json_member(root, "message")));
-	*out = st;
-	return true;
-}
-
-static int
-bookmark_read(const struct json *object, enum kind kind, struct object *out,
-	      struct err *e)
-{
-	struct object o = {.kind = kind};
-
-	if (text_need(json_member(object, "metadata"), "resourceVersion", o.rv,
-		      sizeof(o.rv), "a bookmark's resourceVersion", e))
-		return -1;
-	*out = o;
-	return 0;
-}
-
 int
 watch_decode(const char *bytes, size_t n, enum kind kind,
 	     const struct hold_key *hold, enum watch_type *type,
 	     struct object *out, int *status_code, struct err *e)
 {
 	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
-	const struct json *object = json_member(root, "object");
-	struct status st = {0};
-	enum watch_type t = WATCH_ERROR;
+	const struct json *object;
+	struct watch_line line;
 
-	if (root == NULL || watch_type_read(root, &t, e))
+	if (root == NULL || watch_read(root, &line, &object, e))
 		return -1;
-	if (!json_is_object(object))
-		return err_set(e, ERR_INPUT, "a watch line without an object");
-	if (t == WATCH_ERROR) {
-		(void)status_read(object, &st);
-		*status_code = st.code;
-		(void)err_set(e, ERR_INPUT, "%s", st.message);
-	} else if (t == WATCH_BOOKMARK) {
-		if (bookmark_read(object, kind, out, e))
-			return -1;
+	if (line.type == WATCH_ERROR) {
+		*status_code = line.status_code;
+	} else if (line.type == WATCH_BOOKMARK) {
+		*out = (struct object){.kind = kind};
+		memcpy(out->rv, line.rv, sizeof(out->rv));
 	} else if (root_decode(object, kind, hold, out, e)) {
 		return -1;
 	}
-	*type = t;
+	*type = line.type;
 	return 0;
 }
 
@@ -388,12 +298,4 @@ list_meta_decode(const char *bytes, size_t n, char rv[RV_BYTES],
 		return -1;
 	memcpy(rv, version, sizeof(version));
 	return 0;
-}
-
-bool
-status_decode(const char *bytes, size_t n, struct status *out)
-{
-	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, NULL);
-
-	return root != NULL && status_read(root, out);
 }

@@ -1,0 +1,740 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/tell.h"
+#include "run.h"
+
+#define NONE (-1)	/* no Retry-After */
+#define START 1000000	/* boot_ms */
+#define SERVER_AHEAD INT64_C(1767323045000)
+#define MINUTE 60000
+
+static struct tell t;
+static int64_t boot;	/* the virtual clock */
+
+static struct now
+now(void)
+{
+	return (struct now){.server_ms = boot + SERVER_AHEAD, .boot_ms = boot};
+}
+
+static void
+setup(void)
+{
+	boot = START;
+	tell_init(&t, 1);
+}
+
+static void
+say_as(enum tell_reason reason, const char *pool, const char *action,
+       const char *note)
+{
+	struct tell_what w = {.reason = reason,
+			      .pool = pool,
+			      .pool_uid = "u",
+			      .action = action,
+			      .note = note};
+
+	tell_say(&t, &w, now());
+}
+
+static void
+say(const char *pool)
+{
+	say_as(TELL_HOLD_STARTED, pool, NULL, "note");
+}
+
+/* The next write, sleeping as it says, but not beyond `until`. */
+static enum tell_step
+step(int64_t until, struct tell_todo *todo)
+{
+	*todo = tell_next(&t, now());
+	for (int i = 0; todo->step == TELL_WAIT; i++) {
+		ck_assert_int_gt(todo->wait_ms, 0);
+		ck_assert_int_lt(i, 3 * TELL_MAX);
+		if (todo->wait_ms > until - boot) {
+			boot = until;
+			return TELL_WAIT;
+		}
+		boot += todo->wait_ms;
+		*todo = tell_next(&t, now());
+	}
+	ck_assert_ptr_nonnull(todo->event);
+	return todo->step;
+}
+
+static void
+done(enum tell_outcome o)
+{
+	tell_done(&t, o, NONE, now());
+}
+
+/* Writes all there is until then, and says how many that were. */
+static unsigned
+write_all(int64_t until)
+{
+	struct tell_todo todo;
+	unsigned n = 0;
+
+	for (; step(until, &todo) != TELL_WAIT; n++)
+		done(TELL_WRITTEN);
+	return n;
+}
+
+static void
+want(enum tell_step s, unsigned count, int64_t until)
+{
+	struct tell_todo todo;
+
+	ck_assert_int_eq(step(until, &todo), s);
+	if (s != TELL_WAIT)
+		ck_assert_uint_eq(todo.event->count, count);
+}
+
+/* --- series ------------------------------------------------------------- */
+
+START_TEST(one_alone)
+{
+	struct tell_todo todo;
+
+	ck_assert_int_eq(tell_next(&t, now()).wait_ms, INT64_MAX);
+	say("general");
+	ck_assert_int_eq(step(boot, &todo), TELL_CREATE);
+	ck_assert_str_eq(todo.event->pool, "general");
+	ck_assert_str_eq(todo.event->pool_uid, "u");
+	ck_assert_str_eq(todo.event->action, "Hold");
+	ck_assert_str_eq(todo.event->note, "note");
+	ck_assert_int_eq(todo.event->first_us, (START + SERVER_AHEAD) * 1000);
+	ck_assert_uint_eq(todo.event->count, 1);
+	/* One at a time. */
+	say("other");
+	ck_assert_int_eq(tell_next(&t, now()).step, TELL_WAIT);
+	done(TELL_WRITTEN);
+	ck_assert_uint_eq(write_all(boot), 1);
+	ck_assert_int_eq(tell_next(&t, now()).wait_ms, INT64_MAX);
+	boot += 100 * MINUTE;
+	ck_assert_int_eq(tell_next(&t, now()).wait_ms, INT64_MAX);
+	ck_assert_uint_eq(t.lost + t.dropped, 0);
+}
+END_TEST
+
+START_TEST(second_and_third)
+{
+	say("general");
+	ck_assert_uint_eq(write_all(boot), 1);
+	boot += 10000;
+	say("general");
+	want(TELL_PATCH, 2, boot);
+	ck_assert_int_eq(t.sent.last_us, (boot + SERVER_AHEAD) * 1000);
+	ck_assert_int_eq(t.sent.first_us, (START + SERVER_AHEAD) * 1000);
+	done(TELL_WRITTEN);
+	boot += 10000;
+	say("general");
+	want(TELL_WAIT, 0, boot + TELL_SERIES_MS - 1);
+	want(TELL_PATCH, 3, boot + 1);
+	done(TELL_WRITTEN);
+	want(TELL_WAIT, 0, boot + 100 * MINUTE);
+}
+END_TEST
+
+/* A series whose end is written already just goes. */
+START_TEST(second_alone)
+{
+	say("general");
+	(void)write_all(boot);
+	say("general");
+	ck_assert_uint_eq(write_all(boot), 1);
+	ck_assert_uint_eq(write_all(boot + 100 * MINUTE), 0);
+}
+END_TEST
+
+static const struct {
+	const char *name;
+	int64_t apart_ms;
+	enum tell_step next;
+	unsigned count;
+} gaps[] = {
+	{"at once", 0, TELL_PATCH, 2},
+	{"just within 6 min", TELL_SERIES_MS - 1, TELL_PATCH, 2},
+	{"6 min", TELL_SERIES_MS, TELL_CREATE, 1},
+	{"an hour", 60 * MINUTE, TELL_CREATE, 1},
+};
+
+START_TEST(gap)
+{
+	struct tell_todo todo;
+	int64_t first;
+
+	say("general");
+	first = t.entries[0].event.first_us;
+	(void)write_all(boot);
+	boot += gaps[_i].apart_ms;
+	say("general");
+	ck_assert_msg(step(boot, &todo) == gaps[_i].next, "%s", gaps[_i].name);
+	ck_assert_msg(todo.event->count == gaps[_i].count, "%s",
+		      gaps[_i].name);
+	ck_assert_msg((todo.event->first_us == first) ==
+			      (gaps[_i].next == TELL_PATCH),
+		      "%s", gaps[_i].name);
+}
+END_TEST
+
+/* Both the end of the old series and the first of the new. */
+START_TEST(after_a_series)
+{
+	for (int i = 0; i < 5; i++) {
+		say("general");
+		(void)write_all(boot);
+	}
+	boot += TELL_SERIES_MS;
+	say("general");
+	want(TELL_PATCH, 5, boot);
+	done(TELL_WRITTEN);
+	want(TELL_CREATE, 1, boot);
+	done(TELL_WRITTEN);
+	want(TELL_WAIT, 0, boot + 100 * MINUTE);
+}
+END_TEST
+
+/* The refresh comes when it is due, whether anything is said then or not. */
+START_TEST(refresh)
+{
+	say("general");
+	say("general");
+	(void)write_all(boot);
+	for (int i = 1; i <= 5; i++) {
+		say("general");
+		want(TELL_WAIT, 0, START + i * 5 * MINUTE);
+	}
+	say("general");
+	want(TELL_WAIT, 0, START + TELL_REFRESH_MS - 1);
+	want(TELL_PATCH, 8, START + TELL_REFRESH_MS);
+	done(TELL_WRITTEN);
+	want(TELL_WAIT, 0, START + 100 * MINUTE);
+}
+END_TEST
+
+/* --- how many writes ---------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	unsigned sayings;
+	int64_t apart_ms;
+	bool slow;	/* nothing is written before the last is said */
+	unsigned writes, last_count;
+} floods[] = {
+	{"1,000 in a minute", 1000, 60, false, 3, 1000},
+	{"1,000 in a minute, none written before", 1000, 60, true, 1, 1000},
+	{"1,000 at once", 1000, 0, false, 3, 1000},
+	{"one each 5 min for 2 h", 25, 5 * MINUTE, false, 6, 25},
+	{"one each 7 min for 2 h", 17, 7 * MINUTE, false, 17, 1},
+};
+
+START_TEST(flood)
+{
+	unsigned writes = 0;
+
+	for (unsigned i = 0; i < floods[_i].sayings; i++) {
+		say("general");
+		if (!floods[_i].slow)
+			writes += write_all(boot);
+		if (i + 1 == floods[_i].sayings)
+			break;
+		if (floods[_i].slow)
+			boot += floods[_i].apart_ms;
+		else
+			writes += write_all(boot + floods[_i].apart_ms);
+	}
+	writes += write_all(boot + 10 * MINUTE);
+	ck_assert_msg(writes == floods[_i].writes, "%s: %u writes",
+		      floods[_i].name, writes);
+	ck_assert_msg(t.sent.count == floods[_i].last_count, "%s: %u",
+		      floods[_i].name, t.sent.count);
+	ck_assert_uint_eq(t.lost + t.dropped, 0);
+}
+END_TEST
+
+/* --- what is equal ------------------------------------------------------ */
+
+static const struct {
+	const char *name;
+	enum tell_reason reason;
+	const char *pool, *uid, *action, *note;
+	bool equal;
+} kinds[] = {
+	{"the same", TELL_HOLD_STARTED, "general", "u", NULL, "note", true},
+	{"another note", TELL_HOLD_STARTED, "general", "u", NULL, "x", true},
+	{"the action spelled out", TELL_HOLD_STARTED, "general", "u", "Hold",
+	 "note", true},
+	{"another reason", TELL_HOLD_CAPPED, "general", "u", "Hold", "note",
+	 false},
+	{"another pool", TELL_HOLD_STARTED, "gpu", "u", NULL, "note", false},
+	{"a pool made anew", TELL_HOLD_STARTED, "general", "v", NULL, "note",
+	 false},
+	{"another action", TELL_HOLD_STARTED, "general", "u", "Look", "note",
+	 false},
+};
+
+START_TEST(kind)
+{
+	struct tell_what w = {kinds[_i].reason, kinds[_i].pool, kinds[_i].uid,
+			      kinds[_i].action, kinds[_i].note};
+	struct tell_todo todo;
+
+	say("general");
+	(void)write_all(boot);
+	tell_say(&t, &w, now());
+	ck_assert_msg(step(boot, &todo) ==
+			      (kinds[_i].equal ? TELL_PATCH : TELL_CREATE),
+		      "%s", kinds[_i].name);
+	ck_assert_msg(strcmp(todo.event->note, "note") == 0, "%s: note %s",
+		      kinds[_i].name, todo.event->note);
+}
+END_TEST
+
+START_TEST(reasons)
+{
+	static const char *const names[TELL_REASON_COUNT] = {
+		"HoldStarted", "HoldReleased", "HoldCapped", "ManualHold",
+		"InvalidAnnotation"};
+	struct tell_todo todo;
+
+	for (int r = 0; r < TELL_REASON_COUNT; r++) {
+		ck_assert_str_eq(tell_reason_name((enum tell_reason)r),
+				 names[r]);
+		ck_assert_str_eq(tell_reason_type((enum tell_reason)r),
+				 r == TELL_INVALID_ANNOTATION ? "Warning"
+							      : "Normal");
+		say_as((enum tell_reason)r, "general", NULL, "n");
+		ck_assert_int_eq(step(boot, &todo), TELL_CREATE);
+		ck_assert_str_ne(todo.event->action, "");
+		done(TELL_WRITTEN);
+	}
+}
+END_TEST
+
+/* --- failures ----------------------------------------------------------- */
+
+struct turn {
+	enum tell_step step;
+	unsigned count;
+	int64_t wait_min, wait_max;	/* before it */
+	enum tell_outcome outcome;
+};
+#define SOON 0, 0
+#define LATER TELL_RETRY_MS, TELL_RETRY_MS + TELL_RETRY_MS / 4
+#define SERIES TELL_SERIES_MS - 1, TELL_SERIES_MS + 60000
+
+static const struct {
+	const char *name;
+	unsigned sayings;	/* before the first turn */
+	bool written;		/* the first of them is */
+	uint64_t lost;
+	struct turn turns[6];
+} failures[] = {
+	{"no answer, then one", 1, false, 0,
+	 {{TELL_CREATE, 1, SOON, TELL_FAILED},
+	  {TELL_CREATE, 1, LATER, TELL_FAILED},
+	  {TELL_CREATE, 1, LATER, TELL_WRITTEN}}},
+	{"a lost answer: ours is there", 1, false, 0,
+	 {{TELL_CREATE, 1, SOON, TELL_FAILED},
+	  {TELL_CREATE, 1, LATER, TELL_EXISTS}}},
+	{"a lost answer, said again meanwhile", 3, false, 0,
+	 {{TELL_CREATE, 3, SOON, TELL_EXISTS},
+	  {TELL_PATCH, 3, SOON, TELL_WRITTEN}}},
+	{"gone: made anew, with its series", 2, true, 0,
+	 {{TELL_PATCH, 2, SOON, TELL_GONE},
+	  {TELL_CREATE, 2, SOON, TELL_WRITTEN}}},
+	{"gone, and there again", 2, true, 0,
+	 {{TELL_PATCH, 2, SOON, TELL_GONE},
+	  {TELL_CREATE, 2, SOON, TELL_EXISTS},
+	  {TELL_PATCH, 2, SOON, TELL_WRITTEN}}},
+	{"gone, then no answer", 2, true, 0,
+	 {{TELL_PATCH, 2, SOON, TELL_GONE},
+	  {TELL_CREATE, 2, SOON, TELL_FAILED},
+	  {TELL_CREATE, 2, LATER, TELL_WRITTEN}}},
+	{"a conflict on a patch", 2, true, 0,
+	 {{TELL_PATCH, 2, SOON, TELL_EXISTS},
+	  {TELL_PATCH, 2, LATER, TELL_WRITTEN}}},
+	{"refused", 1, false, 1, {{TELL_CREATE, 1, SOON, TELL_REFUSED}}},
+	{"no such namespace", 1, false, 1, {{TELL_CREATE, 1, SOON, TELL_GONE}}},
+	{"a patch refused: the end tries once more", 2, true, 2,
+	 {{TELL_PATCH, 2, SOON, TELL_REFUSED},
+	  {TELL_PATCH, 2, SERIES, TELL_REFUSED}}},
+};
+
+START_TEST(failure)
+{
+	const struct turn *turn = failures[_i].turns;
+	const char *name = failures[_i].name;
+	struct tell_todo todo;
+	int64_t before;
+
+	for (unsigned i = 0; i < failures[_i].sayings; i++) {
+		say("general");
+		if (i == 0 && failures[_i].written)
+			ck_assert_uint_eq(write_all(boot), 1);
+	}
+	for (; turn->count > 0; turn++) {
+		before = boot;
+		ck_assert_msg(step(boot + 60 * MINUTE, &todo) == turn->step,
+			      "%s, turn %d: %d", name,
+			      (int)(turn - failures[_i].turns), todo.step);
+		ck_assert_msg(todo.event->count == turn->count, "%s: %u", name,
+			      todo.event->count);
+		ck_assert_msg(boot - before >= turn->wait_min &&
+				      boot - before <= turn->wait_max,
+			      "%s: waited %lld", name,
+			      (long long)(boot - before));
+		done(turn->outcome);
+	}
+	ck_assert_msg(t.lost == failures[_i].lost, "%s: lost %llu", name,
+		      (unsigned long long)t.lost);
+	ck_assert_msg(write_all(boot + 100 * MINUTE) == 0, "%s: more", name);
+}
+END_TEST
+
+static const enum tell_outcome stubborn[] = {TELL_FAILED, TELL_GONE};
+
+/* 12 tries, then it is lost; a row of 404 and 409 is no endless loop. */
+START_TEST(twelve_tries)
+{
+	struct tell_todo todo;
+	unsigned tries = 0;
+
+	say("general");
+	if (stubborn[_i] == TELL_GONE) {
+		(void)write_all(boot);
+		say("general");
+	}
+	while (step(boot + 60000, &todo) != TELL_WAIT) {
+		ck_assert_uint_le(++tries, TELL_TRIES);
+		done(todo.step == TELL_CREATE && stubborn[_i] == TELL_GONE
+			     ? TELL_EXISTS
+			     : stubborn[_i]);
+	}
+	ck_assert_uint_eq(tries, TELL_TRIES);
+	ck_assert_uint_eq(t.lost, 1);
+}
+END_TEST
+
+/* A refused kind is not tried at each saying: at the second, and the end. */
+START_TEST(refused_for_good)
+{
+	struct tell_todo todo;
+	unsigned tries = 0;
+
+	for (int i = 0; i < 100; i++) {
+		say("general");
+		for (; step(boot + 1000, &todo) != TELL_WAIT; tries++)
+			done(TELL_REFUSED);
+	}
+	for (; step(boot + 100 * MINUTE, &todo) != TELL_WAIT; tries++)
+		done(TELL_REFUSED);
+	ck_assert_uint_eq(tries, 3);
+	ck_assert_uint_eq(t.lost, 3);
+}
+END_TEST
+
+START_TEST(said_while_under_way)
+{
+	struct tell_todo todo;
+
+	say("general");
+	ck_assert_int_eq(step(boot, &todo), TELL_CREATE);
+	say("general");
+	say("general");
+	ck_assert_uint_eq(todo.event->count, 1);
+	done(_i == 0 ? TELL_WRITTEN : TELL_REFUSED);
+	want(_i == 0 ? TELL_PATCH : TELL_CREATE, 3, boot);
+	done(TELL_WRITTEN);
+	ck_assert_uint_eq(write_all(boot + 100 * MINUTE), 0);
+}
+END_TEST
+
+/* What waits does not hold up the rest, and Retry-After is obeyed. */
+START_TEST(retry_after)
+{
+	struct tell_todo todo;
+
+	say("general");
+	say("gpu");
+	ck_assert_int_eq(step(boot, &todo), TELL_CREATE);
+	tell_done(&t, TELL_FAILED, 60000, now());
+	ck_assert_int_eq(step(boot, &todo), TELL_CREATE);
+	ck_assert_str_eq(todo.event->pool, "gpu");
+	done(TELL_WRITTEN);
+	want(TELL_WAIT, 0, START + 59999);
+	want(TELL_CREATE, 1, START + 60000);
+	/* One below the usual wait changes nothing. */
+	tell_done(&t, TELL_FAILED, 1000, now());
+	want(TELL_WAIT, 0, START + 60000 + TELL_RETRY_MS - 1);
+	want(TELL_CREATE, 1, START + 60000 + 2 * TELL_RETRY_MS);
+}
+END_TEST
+
+/* Both due: the one that was to be tried first. */
+START_TEST(due_first)
+{
+	struct tell_todo todo;
+
+	say("general");
+	say("gpu");
+	(void)step(boot, &todo);
+	tell_done(&t, TELL_FAILED, 20000, now());
+	(void)step(boot, &todo);
+	tell_done(&t, TELL_FAILED, 15000, now());
+	boot += 30000;
+	ck_assert_int_eq(step(boot, &todo), TELL_CREATE);
+	ck_assert_str_eq(todo.event->pool, "gpu");
+}
+END_TEST
+
+/* The series ends while a part of it is on its way. */
+START_TEST(ended_under_way)
+{
+	struct tell_todo todo;
+
+	say("general");
+	(void)write_all(boot);
+	say("general");
+	ck_assert_int_eq(step(boot, &todo), TELL_PATCH);
+	say("general");
+	boot += TELL_SERIES_MS;
+	say("gpu");
+	say("general");
+	ck_assert_uint_eq(todo.event->count, 2);
+	done(TELL_WRITTEN);
+	want(TELL_PATCH, 3, boot);
+	done(TELL_WRITTEN);
+	ck_assert_uint_eq(write_all(boot), 2);
+}
+END_TEST
+
+/* --- the bound ---------------------------------------------------------- */
+
+static const char *
+pool_name(int i)
+{
+	static char name[16];
+
+	(void)snprintf(name, sizeof(name), "pool-%d", i);
+	return name;
+}
+
+START_TEST(full)
+{
+	struct tell_todo todo;
+
+	for (int i = 0; i < TELL_MAX + 3; i++)
+		say(pool_name(i));
+	ck_assert_uint_eq(t.dropped, 3);
+	for (int i = 3; i < TELL_MAX + 3; i++) {
+		ck_assert_int_eq(step(boot, &todo), TELL_CREATE);
+		ck_assert_str_eq(todo.event->pool, pool_name(i));
+		done(TELL_WRITTEN);
+	}
+	want(TELL_WAIT, 0, boot);
+	ck_assert_uint_eq(t.dropped, 3);
+	/* All written: the oldest is forgotten, and nothing lost. */
+	say("one more");
+	ck_assert_uint_eq(t.dropped, 3);
+	want(TELL_CREATE, 1, boot);
+	done(TELL_WRITTEN);
+	say(pool_name(3));
+	want(TELL_CREATE, 1, boot);
+	done(TELL_WRITTEN);
+	say(pool_name(TELL_MAX));
+	want(TELL_PATCH, 2, boot);
+}
+END_TEST
+
+/* What is written makes room first, be it younger than what waits. */
+START_TEST(full_waiting)
+{
+	struct tell_todo todo;
+
+	say("waits");
+	(void)step(boot, &todo);
+	done(TELL_FAILED);
+	for (int i = 1; i < TELL_MAX; i++)
+		say(pool_name(i));
+	(void)write_all(boot);
+	say("one more");
+	ck_assert_uint_eq(t.dropped, 0);
+	(void)write_all(boot);
+	ck_assert_int_eq(step(boot + MINUTE, &todo), TELL_CREATE);
+	ck_assert_str_eq(todo.event->pool, "waits");
+}
+END_TEST
+
+START_TEST(full_under_way)
+{
+	struct tell_todo todo;
+
+	say(pool_name(0));
+	ck_assert_int_eq(step(boot, &todo), TELL_CREATE);
+	for (int i = 1; i < TELL_MAX + 1; i++)
+		say(pool_name(i));
+	ck_assert_uint_eq(t.dropped, 1);
+	ck_assert_str_eq(todo.event->pool, pool_name(0));
+	done(TELL_WRITTEN);
+	ck_assert_int_eq(step(boot, &todo), TELL_CREATE);
+	ck_assert_str_eq(todo.event->pool, pool_name(2));
+}
+END_TEST
+
+START_TEST(stamps)
+{
+	int64_t us = (START + SERVER_AHEAD) * 1000;
+
+	say(pool_name(0));
+	say(pool_name(1));
+	say(pool_name(2));
+	ck_assert_int_eq(t.entries[0].event.first_us, us);
+	ck_assert_int_eq(t.entries[1].event.first_us, us + 1);
+	ck_assert_int_eq(t.entries[2].event.first_us, us + 2);
+	/* The server's clock was set back: followed. */
+	boot -= 3600000;
+	say(pool_name(3));
+	ck_assert_int_eq(t.entries[3].event.first_us,
+			 us - INT64_C(3600000000));
+}
+END_TEST
+
+START_TEST(texts)
+{
+	char note[TELL_NOTE_BYTES + 8], name[POOL_BYTES + 1];
+	struct tell_todo todo;
+
+	/* 1,023 bytes and a character of two: it goes as a whole. */
+	memset(note, 'n', sizeof(note));
+	memcpy(note + TELL_NOTE_BYTES - 2, "\xc3\xa9more", 7);
+	say_as(TELL_MANUAL_HOLD, "general", note, note);
+	ck_assert_int_eq(step(boot, &todo), TELL_CREATE);
+	ck_assert_uint_eq(strlen(todo.event->note), TELL_NOTE_BYTES - 2);
+	ck_assert_uint_eq(strlen(todo.event->action), TELL_ACTION_BYTES - 1);
+	done(TELL_WRITTEN);
+	note[TELL_NOTE_BYTES - 2] = 'n';
+	note[TELL_NOTE_BYTES - 1] = '\0';
+	say_as(TELL_MANUAL_HOLD, "gpu", NULL, note);
+	ck_assert_int_eq(step(boot, &todo), TELL_CREATE);
+	ck_assert_str_eq(todo.event->note, note);
+	done(TELL_WRITTEN);
+	/* No NodePool has such a name. */
+	memset(name, 'p', sizeof(name));
+	name[POOL_BYTES] = '\0';
+	say(name);
+	want(TELL_WAIT, 0, boot);
+	ck_assert_uint_eq(t.dropped, 1);
+}
+END_TEST
+
+/* --- random ------------------------------------------------------------- */
+
+#define POOLS 8
+#define WRITTEN_MAX 20000
+
+static struct {
+	int64_t first_us;
+	unsigned count;
+} store[WRITTEN_MAX];	/* the API server's Events, found by their name */
+
+static unsigned stored;
+
+static unsigned
+store_find(int64_t first_us)
+{
+	unsigned i = 0;
+
+	while (i < stored && store[i].first_us != first_us)
+		i++;
+	return i;
+}
+
+/* What the API server makes of it; now and then it is not there, or its answer
+ * is lost. */
+static enum tell_outcome
+serve(const struct tell_todo *todo, struct dice *d)
+{
+	unsigned i = store_find(todo->event->first_us);
+
+	if (roll(d, 8) == 0)
+		return TELL_FAILED;
+	if (todo->step == TELL_CREATE && i < stored)
+		return TELL_EXISTS;
+	if (todo->step == TELL_PATCH && i == stored)
+		return TELL_GONE;
+	ck_assert_uint_lt(i, WRITTEN_MAX);
+	if (i == stored)
+		stored++;
+	else
+		ck_assert_uint_ge(todo->event->count, store[i].count);
+	store[i].first_us = todo->event->first_us;
+	store[i].count = todo->event->count;
+	return roll(d, 8) == 0 ? TELL_FAILED : TELL_WRITTEN;
+}
+
+/* Whatever fails on the way, in the end every saying is counted once. */
+START_TEST(random_days)
+{
+	struct dice d = dice_new((uint64_t)_i + 1);
+	struct tell_todo todo;
+	unsigned said = 0, sum = 0;
+
+	stored = 0;
+	tell_init(&t, (uint64_t)_i);
+	for (int i = 0; i < 2000; i++) {
+		say(pool_name((int)roll(&d, POOLS)));
+		said++;
+		for (int64_t until = boot + roll(&d, 3 * MINUTE);
+		     step(until, &todo) != TELL_WAIT;) {
+			boot += roll(&d, 2000);
+			done(serve(&todo, &d));
+		}
+	}
+	while (step(boot + 60 * MINUTE, &todo) != TELL_WAIT)
+		done(serve(&todo, &d));
+	for (unsigned i = 0; i < stored; i++)
+		sum += store[i].count;
+	ck_assert_uint_eq(t.dropped, 0);
+	ck_assert_uint_eq(t.lost, 0);
+	ck_assert_uint_eq(sum, said);
+	ck_assert_int_eq(tell_next(&t, now()).wait_ms, INT64_MAX);
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *s = suite_create("tell");
+	TCase *c = run_case(s, "tell");
+
+	tcase_add_checked_fixture(c, setup, NULL);
+	tcase_add_test(c, one_alone);
+	tcase_add_test(c, second_and_third);
+	tcase_add_test(c, second_alone);
+	tcase_add_loop_test(c, gap, 0, sizeof(gaps) / sizeof(gaps[0]));
+	tcase_add_test(c, after_a_series);
+	tcase_add_test(c, refresh);
+	tcase_add_loop_test(c, flood, 0, sizeof(floods) / sizeof(floods[0]));
+	tcase_add_loop_test(c, kind, 0, sizeof(kinds) / sizeof(kinds[0]));
+	tcase_add_test(c, reasons);
+	tcase_add_loop_test(c, failure, 0,
+			    sizeof(failures) / sizeof(failures[0]));
+	tcase_add_loop_test(c, twelve_tries, 0,
+			    sizeof(stubborn) / sizeof(stubborn[0]));
+	tcase_add_test(c, refused_for_good);
+	tcase_add_loop_test(c, said_while_under_way, 0, 2);
+	tcase_add_test(c, retry_after);
+	tcase_add_test(c, due_first);
+	tcase_add_test(c, ended_under_way);
+	tcase_add_test(c, full);
+	tcase_add_test(c, full_waiting);
+	tcase_add_test(c, full_under_way);
+	tcase_add_test(c, stamps);
+	tcase_add_test(c, texts);
+	tcase_add_loop_test(c, random_days, 0, 20);
+	return run_suite(s);
+}

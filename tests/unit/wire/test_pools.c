@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/buf.h"
+#include "golden/golden.h"
+#include "wire/pools.h"
+
+static const char *const types[] = {"ADDED", "MODIFIED", "DELETED"};
+
+static void
+put_time(struct buf *b, const char *name, int64_t ms)
+{
+	char text[STAMP_BYTES];
+
+	if (ms == STAMP_NONE)
+		return;
+	stamp_format(ms, text);
+	buf_printf(b, "%s=%s +%d ms\n", name, text, (int)(ms % 1000));
+}
+
+static void
+put_pool(struct buf *b, const struct pool *p)
+{
+	buf_printf(b, "%s\nuid=%s\nrv=%s\n", p->name, p->uid, p->rv);
+	if (p->disabled)
+		buf_puts(b, "disabled\n");
+	put_time(b, "hold_until", p->hold_until_ms);
+	put_time(b, "released_at", p->released_at_ms);
+	buf_printf(b, "hold_ms=%lld\nmax_hold_ms=%lld\n",
+		   (long long)p->hold_ms, (long long)p->max_hold_ms);
+	for (int k = 0; k < POOL_KEY_COUNT; k++) {
+		if (p->bad[k][0] == '\0')
+			continue;
+		buf_printf(b, "bad %s=", pool_key_name((enum pool_key)k));
+		buf_json(b, p->bad[k]);
+		buf_puts(b, "\n");
+	}
+}
+
+static void
+golden_pool(const char *bytes, size_t n, char *out, size_t cap)
+{
+	enum watch_type type;
+	struct pool p;
+	struct err e = {0};
+	struct buf b;
+	int code = -1;
+
+	buf_init(&b, out, cap);
+	if (pool_watch_decode(bytes, n, &type, &p, &code, &e)) {
+		buf_printf(&b, "error %s\n", e.text);
+	} else if (type == WATCH_ERROR) {
+		buf_printf(&b, "ERROR %d %s\n", code, e.text);
+	} else if (type == WATCH_BOOKMARK) {
+		buf_printf(&b, "BOOKMARK %s\n", p.rv);
+	} else {
+		buf_printf(&b, "%s ", types[type]);
+		put_pool(&b, &p);
+	}
+}
+
+START_TEST(test_golden)
+{
+	golden_folder("tests/golden/nodepools", golden_pool);
+}
+END_TEST
+
+/* --- one annotation ----------------------------------------------------- */
+
+#define T 1767323045000 /* 2026-01-02T03:04:05Z */
+#define CUT "1234567890123456789012345678901234567890123456789012345678901"
+
+static const struct {
+	const char *name;
+	enum pool_key key;
+	const char *value;
+	int64_t want;	/* of the key's field; disabled: 0 or 1 */
+	const char *bad;
+} values[] = {
+	{"not there", POOL_ENABLED, NULL, 0, ""},
+	{"enabled", POOL_ENABLED, "true", 0, ""},
+	{"disabled", POOL_ENABLED, "false", 1, ""},
+	{"a capital", POOL_ENABLED, "False", 0, "False"},
+	{"a number", POOL_ENABLED, "0", 0, "0"},
+	{"a space", POOL_ENABLED, "false ", 0, "false "},
+	{"empty", POOL_ENABLED, "", 0, "(empty)"},
+	{"until", POOL_HOLD_UNTIL, "2026-01-02T03:04:05Z", T, ""},
+	{"until, offset", POOL_HOLD_UNTIL, "2026-01-02T05:04:05+02:00", T, ""},
+	{"until, a duration", POOL_HOLD_UNTIL, "2h", STAMP_NONE, "2h"},
+	{"until, no day", POOL_HOLD_UNTIL, "2026-02-30T00:00:00Z", STAMP_NONE,
+	 "2026-02-30T00:00:00Z"},
+	{"released", POOL_RELEASED_AT, "2026-01-02T03:04:05Z", T, ""},
+	{"released, a word", POOL_RELEASED_AT, "now", STAMP_NONE, "now"},
+	{"hold", POOL_HOLD_DURATION, "10m", 600000, ""},
+	{"hold, the least", POOL_HOLD_DURATION, "1ms", 1, ""},
+	{"hold, nothing", POOL_HOLD_DURATION, "0", -1, "0"},
+	{"hold, less than a millisecond", POOL_HOLD_DURATION, "0.0001ms", -1,
+	 "0.0001ms"},
+	{"hold, no unit", POOL_HOLD_DURATION, "10", -1, "10"},
+	{"hold, negative", POOL_HOLD_DURATION, "-10m", -1, "-10m"},
+	{"hold, 10 years", POOL_HOLD_DURATION, "87600h", 315360000000, ""},
+	{"hold, beyond", POOL_HOLD_DURATION, "87601h", -1, "87601h"},
+	{"cap", POOL_MAX_HOLD_DURATION, "1h30m", 5400000, ""},
+	{"no cap", POOL_MAX_HOLD_DURATION, "0", 0, ""},
+	{"cap, a word", POOL_MAX_HOLD_DURATION, "none", -1, "none"},
+	{"63 bytes", POOL_ENABLED, CUT "23", 0, CUT "23"},
+	{"64 bytes", POOL_ENABLED, CUT "234", 0, CUT "23"},
+	{"a character over the edge", POOL_ENABLED, CUT "2\xc3\xa9", 0,
+	 CUT "2"},
+	{"a character up to the edge", POOL_ENABLED, CUT "\xc3\xa9", 0,
+	 CUT "\xc3\xa9"},
+};
+
+static int64_t
+field(const struct pool *p, enum pool_key k)
+{
+	const int64_t all[POOL_KEY_COUNT] = {
+		p->disabled, p->hold_until_ms, p->released_at_ms, p->hold_ms,
+		p->max_hold_ms};
+
+	return all[k];
+}
+
+START_TEST(test_value)
+{
+	struct pool p, plain;
+
+	pool_init(&p);
+	pool_init(&plain);
+	pool_set(&p, values[_i].key, values[_i].value);
+	ck_assert_msg(field(&p, values[_i].key) == values[_i].want, "%s: %lld",
+		      values[_i].name, (long long)field(&p, values[_i].key));
+	for (int k = 0; k < POOL_KEY_COUNT; k++) {
+		bool own = k == (int)values[_i].key;
+
+		ck_assert_msg(strcmp(p.bad[k], own ? values[_i].bad : "") == 0,
+			      "%s: bad %s", values[_i].name, p.bad[k]);
+		ck_assert_msg(own || field(&p, (enum pool_key)k) ==
+					     field(&plain, (enum pool_key)k),
+			      "%s: touches %d", values[_i].name, k);
+	}
+}
+END_TEST
+
+START_TEST(test_names)
+{
+	static const char *const names[POOL_KEY_COUNT] = {
+		"karpenter-node-holder.io/enabled",
+		"karpenter-node-holder.io/hold-until",
+		"karpenter-node-holder.io/released-at",
+		"karpenter-node-holder.io/hold-duration",
+		"karpenter-node-holder.io/max-hold-duration"};
+	static const char *const expected[POOL_KEY_COUNT] = {
+		"\"true\"", "RFC 3339", "RFC 3339", "10m", "no cap"};
+
+	for (int k = 0; k < POOL_KEY_COUNT; k++) {
+		ck_assert_str_eq(pool_key_name((enum pool_key)k), names[k]);
+		ck_assert_ptr_nonnull(
+			strstr(pool_expected((enum pool_key)k), expected[k]));
+	}
+}
+END_TEST
+
+START_TEST(test_item)
+{
+	static const char item[] =
+		"{\"metadata\":{\"name\":\"general\",\"uid\":\"u\","
+		"\"resourceVersion\":\"9\",\"annotations\":{"
+		"\"karpenter-node-holder.io/enabled\":\"false\"}}}";
+	struct pool p = {.name = "before"};
+	struct err e = {0};
+
+	ck_assert_int_eq(pool_decode("{}", 2, &p, &e), -1);
+	ck_assert_str_eq(e.text, "NodePool ?: metadata is missing");
+	ck_assert_str_eq(p.name, "before");
+	ck_assert_int_eq(pool_decode("{", 1, &p, &e), -1);
+	ck_assert_str_eq(p.name, "before");
+	ck_assert_int_eq(pool_decode(item, sizeof(item) - 1, &p, &e), 0);
+	ck_assert_str_eq(p.name, "general");
+	ck_assert(p.disabled);
+}
+END_TEST
+
+/* An ERROR and a line that cannot be read leave *out as it was. */
+START_TEST(test_untouched)
+{
+	static const char error[] = "{\"type\":\"ERROR\",\"object\":{\"kind\":"
+				    "\"Status\",\"code\":410}}";
+	static const char bad[] = "{\"type\":\"ADDED\",\"object\":{}}";
+	enum watch_type type = WATCH_DELETED;
+	struct pool p = {.name = "before"};
+	struct err e = {0};
+	int code = 7;
+
+	ck_assert_int_eq(pool_watch_decode(bad, sizeof(bad) - 1, &type, &p,
+					   &code, &e), -1);
+	ck_assert_int_eq(type, WATCH_DELETED);
+	ck_assert_int_eq(code, 7);
+	ck_assert_str_eq(p.name, "before");
+	ck_assert_int_eq(pool_watch_decode(error, sizeof(error) - 1, &type, &p,
+					   &code, &e), 0);
+	ck_assert_int_eq(type, WATCH_ERROR);
+	ck_assert_int_eq(code, 410);
+	ck_assert_str_eq(p.name, "before");
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *s = suite_create("pools");
+	TCase *tc = tcase_create("pools");
+	SRunner *sr = srunner_create(s);
+	int failed;
+
+	tcase_add_test(tc, test_golden);
+	tcase_add_loop_test(tc, test_value, 0,
+			    sizeof(values) / sizeof(values[0]));
+	tcase_add_test(tc, test_names);
+	tcase_add_test(tc, test_item);
+	tcase_add_test(tc, test_untouched);
+	suite_add_tcase(s, tc);
+	srunner_run_all(sr, CK_NORMAL);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed != 0;
+}
