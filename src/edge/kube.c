@@ -165,7 +165,7 @@ set_request(struct kube_call *c, const struct kube_request *q)
 		    (curl_off_t)q->body_bytes);
 		SET(bad, h, CURLOPT_COPYPOSTFIELDS, q->body);
 	}
-	if (!c->get)
+	if (c->method != REST_GET)
 		SET(bad, h, CURLOPT_CUSTOMREQUEST, q->method);
 	SET(bad, h, CURLOPT_HEADERFUNCTION, on_head);
 	SET(bad, h, CURLOPT_HEADERDATA, c);

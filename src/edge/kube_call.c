@@ -27,13 +27,21 @@ line(struct kube_call *c, const char *name, const char *value)
 	return 0;
 }
 
+static enum rest_method
+method_of(const char *name)
+{
+	if (strcmp(name, "GET") == 0)
+		return REST_GET;
+	return strcmp(name, "POST") == 0 ? REST_POST : REST_PATCH;
+}
+
 int
 kube_call_init(struct kube_call *c, const struct kube *k,
 	       const struct kube_request *q)
 {
 	*c = (struct kube_call){
 		.kube = k,
-		.get = strcmp(q->method, "GET") == 0,
+		.method = method_of(q->method),
 		.timeout_ms = q->timeout_ms,
 		.silent_ms = q->silent_ms,
 	};
@@ -85,7 +93,7 @@ count(const struct kube_call *c, int status)
 
 	if (n == NULL)
 		return;
-	at = c->get ? n->rest_get : n->rest_patch;
+	at = n->rest[c->method];
 	if (status < 0 || status >= HTTP_CODE_MAX)
 		status = 0;
 	atomic_fetch_add_explicit(&at[status], 1, memory_order_relaxed);

@@ -35,7 +35,7 @@ struct kube_call {
 	char *url;
 	char *lines[KUBE_LINES];	/* of the request's head */
 	unsigned lines_n, lines_fixed;
-	bool get;		/* for the counters */
+	enum rest_method method;
 	uint64_t tag;		/* the pool's */
 
 	int64_t timeout_ms, silent_ms;

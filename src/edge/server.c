@@ -169,7 +169,6 @@ static enum MHD_Result
 begin(struct server *s, struct MHD_Connection *con, struct request *r,
       struct head h)
 {
-
 	(void)MHD_get_connection_values(con, MHD_HEADER_KIND, on_field, &h);
 	conn_expect(conn_of(con), CONN_BODY);
 	return request_begin(r, &s->o, &h) ? refuse(s, con, r, h.path)
@@ -248,13 +247,14 @@ on_connection(void *cls, struct MHD_Connection *con, void **context,
 {
 	static const int on = 1;
 	struct server *s = cls;
+	struct conn *c = *context;
 	int fd;
 
 	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
-		if (*context == NULL)
-			return;
-		request_free(((struct conn *)*context)->request);
-		conn_drop(*context);
+		if (c != NULL) {
+			request_free(c->request);
+			conn_drop(c);
+		}
 		return;
 	}
 	fd = MHD_get_connection_info(con, MHD_CONNECTION_INFO_CONNECTION_FD)

@@ -8,8 +8,8 @@
 
 #include "core/buf.h"
 
-/* libmicrohttpd leaves spaces before the colon in the name, and appends a
- * continued line (obs-fold) to it. */
+/* RFC 9110 §5.6.2: libmicrohttpd leaves what stands before the colon in the
+ * name, so " :" would hide a Transfer-Encoding from us alone. */
 static bool
 is_token(const char *s)
 {

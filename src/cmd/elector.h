@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CMD_ELECTOR_H
+#define CMD_ELECTOR_H
+
+#include "shared.h"
+#include "watcher.h"
+#include "wire/config.h"
+
+/* The thread that keeps the Lease, and in it what the next leader is to know
+ * (also where nobody is elected): core/lease says what to do. */
+struct elector;
+
+/* Before any other thread starts: where one is elected we do not lead yet.
+ * namespace_name: where the Lease is, if the configuration does not say. */
+struct elector *elector_new(struct shared *s, struct kube *k,
+			    const struct config *c, const char *namespace_name,
+			    struct err *e);
+/* The watchers list anew after a lead has ended. */
+int elector_start(struct elector *el, struct watcher *const *watchers,
+		  struct err *e);
+/* All work has ended: give the Lease up and end. */
+void elector_release(struct elector *el);
+bool elector_ended(const struct elector *el);
+void elector_join(struct elector *el);
+void elector_free(struct elector *el);
+int64_t elector_heartbeat_age_ms(const struct elector *el);
+
+#endif

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "golden/golden.h"
+#include "wire/json.h"
+#include "wire/lease.h"
+
+#define ACQUIRED INT64_C(1767323045000001) /* 2026-01-02T03:04:05.000001Z */
+#define RENEWED INT64_C(1767323046999999)
+
+static struct lease_record r, back;
+static char body[LEASE_BODY_BYTES + 64];
+static struct buf b;
+
+static void
+setup(void)
+{
+	memset(&r, 0, sizeof(r));
+	(void)str_copy(r.holder, sizeof(r.holder), "pod-1_uid");
+	(void)str_copy(r.rv, sizeof(r.rv), "4711");
+	r.duration_s = 15;
+	r.transitions = 3;
+	r.acquire_us = ACQUIRED;
+	r.renew_us = RENEWED;
+	buf_init(&b, body, LEASE_BODY_BYTES);
+}
+
+/* --- reading -------------------------------------------------------------- */
+
+static void
+put_us(struct buf *out, const char *name, int64_t us)
+{
+	if (us != STAMP_NONE)
+		buf_printf(out, "%s=%lld\n", name, (long long)us);
+}
+
+static void
+golden_lease(const char *bytes, size_t n, char *out, size_t cap)
+{
+	static struct lease_record before;
+	struct err e = {0};
+	struct buf o;
+
+	buf_init(&o, out, cap);
+	memset(&back, 'x', sizeof(back));
+	before = back;
+	if (lease_decode(bytes, n, &back, &e)) {
+		buf_printf(&o, "error %s\n", e.text);
+		ck_assert(memcmp(&back, &before, sizeof(back)) == 0);
+		return;
+	}
+	ck_assert(back.present);
+	buf_printf(&o, "holder=%s%s\nduration=%d\ntransitions=%d\nrv=%s\n",
+		   back.holder, back.holder_cut ? "…" : "",
+		   (int)back.duration_s, (int)back.transitions, back.rv);
+	put_us(&o, "acquire", back.acquire_us);
+	put_us(&o, "renew", back.renew_us);
+	if (back.state[0] != '\0')
+		buf_printf(&o, "state=%s\n", back.state);
+	if (back.state_bad)
+		buf_puts(&o, "state_bad\n");
+}
+
+START_TEST(test_golden)
+{
+	golden_folder("tests/golden/leases", golden_lease);
+}
+END_TEST
+
+/* --- writing -------------------------------------------------------------- */
+
+#define SPEC(holder, s, acquired, renewed, n)                                  \
+	"\"spec\":{\"holderIdentity\":\"" holder                               \
+	"\",\"leaseDurationSeconds\":" s ",\"acquireTime\":" acquired          \
+	",\"renewTime\":" renewed ",\"leaseTransitions\":" n "}"
+#define USUAL                                                                  \
+	SPEC("pod-1_uid", "15", "\"2026-01-02T03:04:05.000001Z\"",             \
+	     "\"2026-01-02T03:04:06.999999Z\"", "3")
+#define ANNOTATION "\"annotations\":{\"karpenter-node-holder.io/state\":"
+#define CREATED                                                                \
+	"{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\","       \
+	"\"metadata\":{\"namespace\":\"ns\",\"name\":\"l\""
+
+static const struct {
+	const char *name, *state;
+	bool nobody;
+	const char *want;
+} creates[] = {
+	{"usual", "", false, CREATED "}," USUAL "}"},
+	{"with a state", "a\"b\n", false,
+	 CREATED "," ANNOTATION "\"a\\\"b\\n\"}}," USUAL "}"},
+	{"nobody's", "", true, CREATED "},\"spec\":{}}"},
+	{"nobody's with a state", "s", true,
+	 CREATED "," ANNOTATION "\"s\"}},\"spec\":{}}"},
+};
+
+START_TEST(test_create)
+{
+	(void)str_copy(r.state, sizeof(r.state), creates[_i].state);
+	if (creates[_i].nobody) {
+		r.holder[0] = '\0';
+		r.duration_s = r.transitions = 0;
+		r.acquire_us = r.renew_us = STAMP_NONE;
+	}
+	lease_create(&b, "ns", "l", &r);
+	ck_assert_msg(strcmp(body, creates[_i].want) == 0, "%s: %s",
+		      creates[_i].name, body);
+}
+END_TEST
+
+#define AT "{\"metadata\":{\"resourceVersion\":\"4711\""
+
+static const struct {
+	const char *name, *state;
+	bool with_spec, with_state;
+	const char *want;
+} updates[] = {
+	{"renewal", "unchanged", true, false, AT "}," USUAL "}"},
+	{"with a state", "new", true, true,
+	 AT "," ANNOTATION "\"new\"}}," USUAL "}"},
+	{"the state goes", "", true, true,
+	 AT "," ANNOTATION "null}}," USUAL "}"},
+	{"the state alone", "new", false, true,
+	 AT "," ANNOTATION "\"new\"}}}"},
+	{"nothing", "unchanged", false, false, AT "}}"},
+};
+
+START_TEST(test_update)
+{
+	(void)str_copy(r.state, sizeof(r.state), updates[_i].state);
+	lease_update(&b, &r, updates[_i].with_spec, updates[_i].with_state);
+	ck_assert_msg(strcmp(body, updates[_i].want) == 0, "%s: %s",
+		      updates[_i].name, body);
+}
+END_TEST
+
+START_TEST(test_release)
+{
+	r.holder[0] = '\0';
+	r.duration_s = 1;
+	r.acquire_us = r.renew_us;
+	lease_update(&b, &r, true, false);
+	ck_assert_str_eq(body, AT "},"
+			 SPEC("", "1", "\"2026-01-02T03:04:06.999999Z\"",
+			      "\"2026-01-02T03:04:06.999999Z\"", "3") "}");
+}
+END_TEST
+
+/* As it was read, back: a time that is not set stays so. */
+START_TEST(test_no_time)
+{
+	r.acquire_us = STAMP_NONE;
+	lease_update(&b, &r, true, false);
+	ck_assert_ptr_nonnull(strstr(body, "\"acquireTime\":null,"));
+}
+END_TEST
+
+/* --- and back ------------------------------------------------------------- */
+
+static const struct {
+	const char *name, *holder, *state;
+	int64_t us;
+} trips[] = {
+	{"usual", "pod-1_uid", "", RENEWED},
+	{"escapes", "a\"b\\c\x7f\n\té/~", "{\"v\":1}", ACQUIRED},
+	{"before 1970", "x", "s", -1},
+	{"a whole second before 1970", "x", "s", -1000000},
+	{"year 1", "x", "s", INT64_C(-62135596800000000)},
+	{"year 9999", "x", "s", INT64_C(253402300799999999)},
+};
+
+static void
+same(const char *name)
+{
+	ck_assert_msg(strcmp(back.holder, r.holder) == 0, "%s: %s", name,
+		      back.holder);
+	ck_assert_msg(strcmp(back.state, r.state) == 0, "%s: %s", name,
+		      back.state);
+	ck_assert_msg(back.acquire_us == r.acquire_us &&
+			      back.renew_us == r.renew_us,
+		      "%s: %lld %lld", name, (long long)back.acquire_us,
+		      (long long)back.renew_us);
+	ck_assert_int_eq(back.duration_s, r.duration_s);
+	ck_assert_int_eq(back.transitions, r.transitions);
+	ck_assert_str_eq(back.rv, r.rv);
+	ck_assert(!back.holder_cut && !back.state_bad && back.present);
+}
+
+/* An update is an object's worth but for its kind. */
+static void
+there_and_back(const char *name)
+{
+	static char object[sizeof(body) + 32];
+	struct err e = {0};
+	int n;
+
+	buf_init(&b, body, LEASE_BODY_BYTES);
+	lease_update(&b, &r, true, true);
+	ck_assert_msg(!b.full, "%s", name);
+	n = snprintf(object, sizeof(object), "{\"kind\":\"Lease\",%s",
+		     body + 1);
+	ck_assert_msg(lease_decode(object, (size_t)n, &back, &e) == 0,
+		      "%s: %s", name, e.text);
+	same(name);
+}
+
+START_TEST(test_round_trip)
+{
+	(void)str_copy(r.holder, sizeof(r.holder), trips[_i].holder);
+	(void)str_copy(r.state, sizeof(r.state), trips[_i].state);
+	r.acquire_us = r.renew_us = trips[_i].us;
+	there_and_back(trips[_i].name);
+}
+END_TEST
+
+START_TEST(test_bounds)
+{
+	char name[NAME_BYTES];
+
+	memset(r.holder, 1, sizeof(r.holder) - 1);
+	memset(r.state, 1, sizeof(r.state) - 1);
+	memset(r.rv, '9', sizeof(r.rv) - 1);
+	memset(name, 1, sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	r.duration_s = r.transitions = INT32_MIN;
+	there_and_back("every byte escapes");
+	buf_init(&b, body, LEASE_BODY_BYTES);
+	lease_create(&b, name, name, &r);
+	ck_assert(!b.full);
+
+	AUTO_JSON root = json_parse(body, b.len, &json_bounds_default, NULL);
+
+	ck_assert_ptr_nonnull(root);
+}
+END_TEST
+
+START_TEST(test_too_small)
+{
+	for (size_t cap = 1; cap <= 120; cap++) {
+		buf_init(&b, body, cap);
+		lease_update(&b, &r, true, true);
+		ck_assert(b.full);
+		buf_init(&b, body, cap);
+		lease_create(&b, "ns", "l", &r);
+		ck_assert(b.full);
+	}
+}
+END_TEST
+
+/* The state at its bound is read, and one byte more is not. */
+START_TEST(test_state_bound)
+{
+	for (size_t n = LEASE_STATE_BYTES - 1; n <= LEASE_STATE_BYTES; n++) {
+		struct err e = {0};
+
+		buf_init(&b, body, sizeof(body));
+		buf_puts(&b, "{\"kind\":\"Lease\",\"metadata\":"
+			     "{\"resourceVersion\":\"1\"," ANNOTATION "\"");
+		for (size_t i = 0; i < n; i++)
+			buf_add(&b, "x", 1);
+		buf_puts(&b, "\"}}}");
+		ck_assert(!b.full);
+		ck_assert_int_eq(lease_decode(body, b.len, &back, &e), 0);
+		ck_assert(back.state_bad == (n == LEASE_STATE_BYTES));
+		ck_assert_uint_eq(strlen(back.state),
+				  n == LEASE_STATE_BYTES ? 0 : n);
+	}
+}
+END_TEST
+
+START_TEST(test_paths)
+{
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), LEASE_ITEM_PATH, "ns", "l");
+	ck_assert_str_eq(path, "/apis/coordination.k8s.io/v1/namespaces/ns/"
+			       "leases/l");
+}
+END_TEST
+
+#define ROWS(table) (int)(sizeof(table) / sizeof((table)[0]))
+
+int
+main(void)
+{
+	Suite *s = suite_create("lease");
+	TCase *tc = tcase_create("lease");
+	SRunner *sr = srunner_create(s);
+	int failed;
+
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, test_golden);
+	tcase_add_loop_test(tc, test_create, 0, ROWS(creates));
+	tcase_add_loop_test(tc, test_update, 0, ROWS(updates));
+	tcase_add_test(tc, test_release);
+	tcase_add_test(tc, test_no_time);
+	tcase_add_loop_test(tc, test_round_trip, 0, ROWS(trips));
+	tcase_add_test(tc, test_bounds);
+	tcase_add_test(tc, test_too_small);
+	tcase_add_test(tc, test_state_bound);
+	tcase_add_test(tc, test_paths);
+	suite_add_tcase(s, tc);
+	srunner_run_all(sr, CK_NORMAL);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed != 0;
+}
