@@ -70,6 +70,12 @@ enum counter {
 	{100, 250, 500, 1000, 2500, 5000, 10000, 30000, 60000, 300000}
 #define HOLD_BUCKETS 10
 
+enum rest_method {
+	REST_GET,
+	REST_PATCH,
+	REST_POST,
+	REST_METHODS,
+};
 #define HTTP_CODE_MAX 600	/* rest_client_requests_total: 0 = no answer */
 
 struct counters {
@@ -78,8 +84,7 @@ struct counters {
 	_Atomic uint64_t latency_us_sum;
 	_Atomic uint64_t hold_latency[HOLD_BUCKETS + 1];
 	_Atomic uint64_t hold_latency_ms_sum;
-	_Atomic uint64_t rest_get[HTTP_CODE_MAX];
-	_Atomic uint64_t rest_patch[HTTP_CODE_MAX];
+	_Atomic uint64_t rest[REST_METHODS][HTTP_CODE_MAX];
 };
 
 static inline void

@@ -24,7 +24,9 @@ struct half {
 	enum tenure tenure;
 	enum hold hold;	/* of today's hold */
 	bool former;	/* the mark stands for a former hold */
-	bool registered;	/* Node: Karpenter has copied the annotations */
+	bool former_default;	/* … and that is the default one */
+	enum hold default_hold;	/* of the default hold, today's or not */
+	bool registered;	/* Karpenter has copied the annotations */
 };
 
 enum act {

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/cap.h"
 #include "core/heap.h"
 #include "core/index.h"
 #include "core/policy.h"
@@ -28,8 +29,10 @@ struct timer {
 struct scope {
 	char name[POOL_BYTES];	/* the pool; "" in scope `cluster` */
 	uint32_t timers;	/* that name it; 0 = the scope is free */
-	uint32_t live;
-	bool held;
+	uint32_t live;			/* above 0: the scope is busy */
+	bool held;			/* busy, and no window is open */
+	struct cap cap;
+	int64_t told_ms;		/* the window's end that was told */
 	bool dirty;
 	bool latency_open;	/* not every object of it is held yet */
 	int64_t since_ms;	/* held since (server time) */
@@ -38,6 +41,8 @@ struct scope {
 
 struct holds {
 	enum scope_kind kind;
+	struct cap_rules cap;
+	bool changed;			/* what is to outlive us; the owner's */
 	struct timer *timers;
 	struct heap due;	/* by id: when something changes by itself */
 	struct scope scopes[SCOPES_MAX];
@@ -47,7 +52,7 @@ struct holds {
 };
 
 /* *h is zeroed memory. */
-int holds_init(struct holds *h, enum scope_kind kind, uint32_t ids_max);
+int holds_init(struct holds *h, const struct rules *rules, uint32_t ids_max);
 void holds_done(struct holds *h);
 
 /* The machine's facts as of now; also after holds_due named it.  -1: more
@@ -64,6 +69,19 @@ int64_t holds_next_ms(const struct holds *h);
 /* The next scope that became held or quiet since the last call; its `held`
  * says which.  NO_ID: none. */
 uint32_t holds_turned(struct holds *h, struct now now);
+
+/* What an earlier leader knew of a scope; before any timer of it. */
+void holds_restore(struct holds *h, const char *name, const struct cap *cap);
+
+/* All scopes, with what is known of their past: no timer is left. */
+void holds_forget(struct holds *h);
+/* The clock by which scopes were seen to turn was wrong: caps begin anew, as a
+ * hold that is too long is better than one that ends by mistake. */
+void holds_shifted(struct holds *h, int64_t now_ms);
+/* Nothing can be cleared now: a window that would close is prolonged. */
+void holds_stay_open(struct holds *h, int64_t now_ms);
+/* The machine's scope has been held at least since then. */
+void holds_since(struct holds *h, uint32_t id, int64_t ms);
 
 bool holds_own(const struct holds *h, uint32_t id, int64_t now_ms);
 bool holds_scope_held(const struct holds *h, uint32_t id);

@@ -21,7 +21,7 @@ struct entry {
 	uint32_t peer;		/* NO_ID: none */
 	uint32_t generation;	/* of the list or watch that last showed it */
 	bool deleting, launched, launch_known, registered;
-	enum hold hold;
+	enum hold hold, default_hold;
 	enum mark mark;
 	bool has_held_key, has_former;
 	enum hold former_hold;

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/cap.h"
 #include "core/object.h"
 
 /*
@@ -30,6 +31,7 @@ struct rules {
 	enum scope_kind scope;
 	int64_t hold_ms;
 	int64_t startup_ms;
+	struct cap_rules cap;
 	struct hold_key hold;
 	struct patterns include, exclude;
 };

@@ -36,6 +36,7 @@ struct reflect {
 	char cont[CONTINUE_BYTES];
 	unsigned failures;
 	int64_t not_before_ms, failed_ms, watch_ms;
+	int64_t expired_ms;	/* the last 410 */
 };
 
 struct reflect_todo {

@@ -22,8 +22,6 @@
 
 struct config {
 	struct rules rules;
-	int64_t max_hold_ms;		/* 0 only, in this version */
-	int64_t release_window_ms;
 	struct {
 		char address[CONFIG_ADDRESS_BYTES];
 		char cert_file[CONFIG_PATH_BYTES];
@@ -32,10 +30,11 @@ struct config {
 	} webhook;
 	char metrics_address[CONFIG_ADDRESS_BYTES];
 	struct {
+		bool enabled;
 		char namespace_[64];
 		char name[NAME_BYTES];
 		int64_t lease_ms, renew_ms, retry_ms;
-	} leader;	/* enabled: false only, in this version */
+	} leader;
 	unsigned patch_concurrency;
 	bool log_text;
 	int log_level;		/* 0 error … 3 debug, as enum log_level */

@@ -22,6 +22,8 @@ struct metrics_process {
 struct metrics_gauges {
 	struct sweep_report sweep;
 	int64_t cert_not_after_ms;	/* 0: no certificate */
+	bool leads;
+	const char *lease_name;
 	const char *version;
 	const char *cluster_scope;	/* the name of scope "" : "cluster" */
 	struct metrics_process process;

@@ -62,6 +62,15 @@ check_watchers(struct health *h)
 	return true;
 }
 
+static bool
+check_elector(struct health *h)
+{
+	struct elector *e = atomic_load(&h->elector);
+
+	return e == NULL || elector_ended(e) ||
+	       elector_heartbeat_age_ms(e) < h->timing->heart_ms;
+}
+
 struct check {
 	const char *name;
 	bool (*ok)(struct health *h);
@@ -79,6 +88,7 @@ static const struct check live_checks[] = {
 	{"webhook", check_webhook},
 	{"watchers", check_watchers},
 	{"sweeper", check_sweeper},
+	{"elector", check_elector},
 	{NULL, NULL},
 };
 
@@ -207,6 +217,8 @@ metrics(void *ctx, const struct server_request *q, struct server_reply *a)
 		.cert_not_after_ms = atomic_load(&h->pair->not_after_ms),
 		.version = HOLDER_VERSION,
 		.cluster_scope = h->cluster_scope,
+		.leads = shared_leads(h->shared),
+		.lease_name = h->lease_name,
 	};
 	char *text = malloc(METRICS_BYTES_MAX);
 	struct buf b;

@@ -2,6 +2,7 @@
 #ifndef CMD_HEALTH_H
 #define CMD_HEALTH_H
 
+#include "elector.h"
 #include "hook.h"
 #include "pair.h"
 #include "shared.h"
@@ -20,8 +21,10 @@ struct health {
 	struct watcher *const *watchers;
 	/* Set when that thread runs. */
 	_Atomic(struct sweeper *) sweeper;
+	_Atomic(struct elector *) elector;	/* NULL: no election */
 	const struct timing *timing;
 	const char *cluster_scope;
+	const char *lease_name;
 	_Atomic int64_t main_beat_ms;
 	struct server *server;
 };

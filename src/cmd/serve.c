@@ -13,6 +13,7 @@
 #include "access.h"
 #include "cmd.h"
 #include "core/limits.h"
+#include "elector.h"
 #include "edge/log.h"
 #include "health.h"
 #include "hook.h"
@@ -26,8 +27,8 @@
  * The main thread: owns all signals (blocked before any other thread starts,
  * taken by sigtimedwait, no handler), looks after the certificate pair, and
  * starts and stops the others.  Start: webhook and health first, so that
- * admission is answered whatever the API server does; then the watchers, then
- * the sweeper.  Stop: sweeper and watchers first, the webhook last.
+ * admission is answered whatever the API server does; then watchers, sweeper
+ * and elector.  Stop: sweeper and watchers, then the Lease, the webhook last.
  */
 
 const struct timing timing_default = {
@@ -55,6 +56,8 @@ struct serve {
 	struct kube *kube;
 	struct watcher *watchers[KIND_COUNT];
 	struct sweeper *sweeper;
+	struct elector *elector;	/* NULL: no election */
+	char namespace_name[64];
 };
 
 /* Pages we do not touch shall cost nothing, and threads no arena each. */
@@ -120,6 +123,7 @@ start_servers(struct serve *v, struct err *e)
 	v->health.watchers = v->watchers;
 	v->health.timing = v->timing;
 	v->health.cluster_scope = "cluster";
+	v->health.lease_name = c->leader.name;
 	if (health_start(&v->health, c->metrics_address, e))
 		return err_wrap(e, "metrics.address %s", c->metrics_address);
 	pair_look(&v->pair);
@@ -140,9 +144,24 @@ start_kube(struct serve *v, struct kubeconfig *access, struct err *e)
 		.token_ms = v->timing->token_ms,
 	};
 
+	if (access->namespace_ != NULL)
+		(void)snprintf(v->namespace_name, sizeof(v->namespace_name),
+			       "%s", access->namespace_);
 	*access = (struct kubeconfig){0};
 	v->kube = kube_new(&o, e);
 	return v->kube == NULL ? -1 : 0;
+}
+
+static int
+start_elector(struct serve *v, struct err *e)
+{
+	/* Without election it only keeps the soft state. */
+	if (!v->config->leader.enabled && v->namespace_name[0] == '\0' &&
+	    v->config->leader.namespace_[0] == '\0')
+		return 0;
+	v->elector = elector_new(&v->shared, v->kube, v->config,
+				 v->namespace_name, e);
+	return v->elector == NULL ? -1 : 0;
 }
 
 static int
@@ -162,15 +181,18 @@ start_threads(struct serve *v, struct err *e)
 	if (v->sweeper == NULL)
 		return -1;
 	atomic_store(&v->health.sweeper, v->sweeper);
-	return 0;
+	if (v->elector == NULL)
+		return 0;
+	atomic_store(&v->health.elector, v->elector);
+	return elector_start(v->elector, v->watchers, e);
 }
 
 static int
 start(struct serve *v, struct kubeconfig *access, struct err *e)
 {
 	if (shared_init(&v->shared, &v->config->rules, MACHINES_MAX, e) ||
-	    start_kube(v, access, e) || start_servers(v, e) ||
-	    start_threads(v, e))
+	    start_kube(v, access, e) || start_elector(v, e) ||
+	    start_servers(v, e) || start_threads(v, e))
 		return -1;
 	LOG(LOG_INFO, "serving", LS("version", HOLDER_VERSION),
 	    LI("webhookPort", server_port(v->hook.server)),
@@ -189,6 +211,9 @@ stop_threads(struct serve *v)
 		watcher_join(v->watchers[k]);
 	if (v->sweeper != NULL)
 		sweeper_join(v->sweeper);
+	if (v->elector != NULL)
+		elector_release(v->elector);
+	elector_join(v->elector);
 }
 
 static void
@@ -199,8 +224,21 @@ free_all(struct serve *v)
 	for (int k = 0; k < KIND_COUNT; k++)
 		watcher_free(v->watchers[k]);
 	sweeper_free(v->sweeper);
+	elector_free(v->elector);
 	kube_free(v->kube);
 	shared_done(&v->shared);
+}
+
+/* The sweeper has ended: then the Lease is given up. */
+static bool
+work_ended(struct serve *v, bool *released)
+{
+	if (!sweeper_ended(v->sweeper))
+		return false;
+	if (v->elector != NULL && !*released)
+		elector_release(v->elector);
+	*released = true;
+	return v->elector == NULL || elector_ended(v->elector);
 }
 
 /* Reviews go on being answered until no connection is left: the API server
@@ -209,10 +247,11 @@ static void
 drain(struct serve *v)
 {
 	int64_t until = clock_boot_ms() + v->config->webhook.drain_ms;
+	bool released = false;
 
 	shared_stop(&v->shared);
 	server_drain(v->hook.server);
-	while (!sweeper_ended(v->sweeper) ||
+	while (!work_ended(v, &released) ||
 	       (server_connections(v->hook.server) > 0 &&
 		clock_boot_ms() < until)) {
 		health_beat(&v->health);
@@ -262,6 +301,20 @@ serve_run(const struct config *c, struct kubeconfig *access,
 	return rc == 0 ? 0 : 1;
 }
 
+/* Where the Lease is to be. */
+static int
+check_namespace(const struct config *c, const struct kubeconfig *access,
+		struct err *e)
+{
+	if (!c->leader.enabled || c->leader.namespace_[0] != '\0' ||
+	    access->namespace_ != NULL)
+		return 0;
+	return err_set(e, ERR_INPUT,
+		       "leaderElection.namespace: \"\", and neither a pod nor "
+		       "the kubeconfig's context has one, expected a namespace "
+		       "(or leaderElection.enabled false)");
+}
+
 static const char usage[] =
 	"serve [--config FILE] [--kubeconfig FILE] [--context NAME] [flags]\n\n"
 	"Answers admission reviews, holds what scales up and releases it when "
@@ -279,6 +332,10 @@ cmd_serve(int argc, char **argv)
 		return output_code();
 	if (rc < 0 || access_find(o.kubeconfig, o.context, &access, &e))
 		return fail_code(&e);
+	if (check_namespace(&o.config, &access, &e)) {
+		kubeconfig_done(&access);
+		return fail_code(&e);
+	}
 	log_open(o.config.log_text ? LOG_TEXT : LOG_JSON,
 		 (enum log_level)o.config.log_level);
 	for (size_t i = 0; i < o.warnings_n; i++)

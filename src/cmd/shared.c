@@ -1,22 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shared.h"
 
-#include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
-/*
- * One mutex.  Watchers track under it, the sweeper asks for the next action
- * under it; the webhook never takes it.  `awake` keeps a list of 10,000
- * objects from waking the sweeper 10,000 times.
- */
-struct shared_table {
-	pthread_mutex_t lock;
-	pthread_cond_t stop;
-	struct sweep *sweep;
-	_Atomic(struct kube_pool *) pool;
-	_Atomic bool awake;
-};
+#include "shared_table.h"
 
 int
 shared_init(struct shared *s, const struct rules *rules, uint32_t machines_max,
@@ -43,6 +30,8 @@ shared_init(struct shared *s, const struct rules *rules, uint32_t machines_max,
 	(void)pthread_condattr_init(&attr);
 	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	(void)pthread_cond_init(&s->table->stop, &attr);
+	(void)pthread_cond_init(&s->table->turn, &attr);
+	s->table->leads = true;
 	(void)pthread_condattr_destroy(&attr);
 	return 0;
 }
@@ -53,8 +42,10 @@ shared_done(struct shared *s)
 	if (s->table == NULL)
 		return;
 	sweep_free(s->table->sweep);
+	free(s->table->lease);
 	(void)pthread_mutex_destroy(&s->table->lock);
 	(void)pthread_cond_destroy(&s->table->stop);
+	(void)pthread_cond_destroy(&s->table->turn);
 	free(s->table);
 	clock_free(s->clock);
 	s->table = NULL;
@@ -64,31 +55,6 @@ void
 shared_sweeper(struct shared *s, struct kube_pool *pool)
 {
 	atomic_store(&s->table->pool, pool);
-}
-
-static struct sweep *
-lock(struct shared *s)
-{
-	(void)pthread_mutex_lock(&s->table->lock);
-	return s->table->sweep;
-}
-
-static void
-unlock(struct shared *s)
-{
-	(void)pthread_mutex_unlock(&s->table->lock);
-}
-
-/* After the table changed. */
-static void
-unlock_and_wake(struct shared *s)
-{
-	struct kube_pool *pool;
-
-	unlock(s);
-	pool = atomic_load(&s->table->pool);
-	if (pool != NULL && !atomic_exchange(&s->table->awake, true))
-		kube_pool_wake(pool);
 }
 
 void
@@ -149,7 +115,13 @@ shared_next(struct shared *s, struct action *out, int64_t *wait_ms)
 
 	/* Before looking: what comes after is a new wake-up. */
 	atomic_store(&s->table->awake, false);
-	any = sweep_next(lock(s), now, atomic_load(&s->hint_ms), out, wait_ms);
+	(void)lock(s);
+	shared_follow(s, now);
+	shared_soft(s);
+	any = sweep_next(s->table->sweep, now, atomic_load(&s->hint_ms), out,
+			 wait_ms);
+	if (any && s->table->lease != NULL)
+		out->fence_ms = lease_fence_ms(s->table->lease);
 	unlock(s);
 	return any;
 }
@@ -219,22 +191,16 @@ shared_stop(struct shared *s)
 	atomic_store(&s->stopping, true);
 	atomic_store(&s->table->awake, false);
 	(void)pthread_cond_broadcast(&s->table->stop);
+	(void)pthread_cond_broadcast(&s->table->turn);
 	unlock_and_wake(s);
 }
 
 bool
 shared_sleep(struct shared *s, int64_t ms)
 {
-	struct timespec until;
+	struct timespec until = moment(ms);
 	bool stopping;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += ms / 1000;
-	until.tv_nsec += ms % 1000 * 1000000;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_nsec -= 1000000000;
-		until.tv_sec++;
-	}
 	(void)lock(s);
 	while (!atomic_load(&s->stopping) &&
 	       pthread_cond_timedwait(&s->table->stop, &s->table->lock,

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "core/counters.h"
+#include "core/lease.h"
 #include "core/sweep.h"
 #include "edge/clock.h"
 #include "edge/kube.h"
@@ -31,6 +32,22 @@ void shared_done(struct shared *s);
 /* Who is to be woken when there may be something to do.  Set once, before
  * the watchers start. */
 void shared_sweeper(struct shared *s, struct kube_pool *pool);
+
+/* Leader election: without it we always lead.  Before any thread starts. */
+int shared_elect(struct shared *s, const struct lease_config *c,
+		 struct err *e);
+/* The elector.  *copy: todo.record, for as long as the caller likes. */
+struct lease_todo shared_lease_next(struct shared *s,
+				    struct lease_record *copy);
+void shared_lease_done(struct shared *s, const struct lease_outcome *o);
+bool shared_lease_note(struct shared *s, struct lease_note *out);
+void shared_lease_wait(struct shared *s, int64_t ms);	/* or a stop */
+void shared_lease_stop(struct shared *s);	/* all work has ended */
+/* Has a lead ended since it was asked last? */
+bool shared_lead_ended(struct shared *s);
+bool shared_leads(struct shared *s);
+/* Waits for it, a second at most. */
+bool shared_await_lead(struct shared *s);
 
 /* Watchers. */
 void shared_listing(struct shared *s, enum kind kind);

@@ -118,6 +118,12 @@ tell(struct sweeper *w)
 			    LS("scope", scope_name(w, n.name)),
 			    LS("heldFor", text));
 			break;
+		case NOTE_SCOPE_CAPPED:
+			stamp_format(n.a, text);
+			LOG(LOG_WARN, "scope held for maxHoldDuration, released",
+			    LS("scope", scope_name(w, n.name)),
+			    LS("until", text));
+			break;
 		case NOTE_TABLE_FULL:
 			if (log_ratelimit("table full", 3))
 				LOG(LOG_ERROR, "table full",

@@ -306,7 +306,6 @@ step(struct watcher *w)
 		w->listing = false;
 	}
 	todo = reflect_next(&w->reflect, clock_boot_ms());
-	atomic_store(&w->beat_ms, clock_boot_ms());
 	switch (todo.step) {
 	case REFLECT_WAIT:
 		(void)shared_sleep(w->shared,
@@ -326,8 +325,11 @@ run(void *ctx)
 {
 	struct watcher *w = ctx;
 
-	while (!atomic_load(&w->shared->stopping))
-		step(w);
+	while (!atomic_load(&w->shared->stopping)) {
+		atomic_store(&w->beat_ms, clock_boot_ms());
+		if (shared_await_lead(w->shared))
+			step(w);
+	}
 	return NULL;
 }
 

@@ -3,17 +3,26 @@
 
 static const struct decision nothing = {.act = ACT_NONE};
 
+/* Where the mark stands for a former hold, today's is not ours. */
 static bool
 person(const struct half *h)
 {
 	return h->present && (h->tenure == TENURE_PERSON ||
-			      h->tenure == TENURE_YIELDED);
+			      h->tenure == TENURE_YIELDED ||
+			      (h->former && h->hold != HOLD_ABSENT));
 }
 
 bool
 decide_person(const struct half *claim, const struct half *node)
 {
 	return person(claim) || person(node);
+}
+
+static bool
+is_marked(const struct half *h)
+{
+	return h->present &&
+	       (h->tenure == TENURE_OURS || h->tenure == TENURE_YIELDED);
 }
 
 /* A hold without mark on one half and ours on the other: is ours really the
@@ -23,8 +32,12 @@ decide_person(const struct half *claim, const struct half *node)
 static bool
 taken_over(enum kind on, const struct half *mine, const struct half *other)
 {
-	if (!other->present || other->tenure != TENURE_PERSON ||
-	    other->hold != HOLD_SAME || mine->former)
+	enum hold theirs = other->hold;
+
+	if (mine->former)	/* of one that is not the default we know none */
+		theirs = mine->former_default ? other->default_hold
+					      : HOLD_ABSENT;
+	if (!other->present || is_marked(other) || theirs != HOLD_SAME)
 		return false;
 	return on == KIND_NODE || !other->registered;
 }
@@ -37,13 +50,6 @@ take_away(enum kind on, const struct half *mine, const struct half *other)
 	if (mine->tenure == TENURE_YIELDED || taken_over(on, mine, other))
 		d = (struct decision){.act = ACT_UNMARK, .on = on};
 	return d;
-}
-
-static bool
-is_marked(const struct half *h)
-{
-	return h->present &&
-	       (h->tenure == TENURE_OURS || h->tenure == TENURE_YIELDED);
 }
 
 /* The claim first: while the Node is not registered Karpenter may copy what
@@ -67,13 +73,13 @@ decide_mend(enum kind on, const struct half *mine, const struct half *other)
 {
 	if (!is_marked(mine) || mine->busy)
 		return nothing;
+	if (mine->tenure == TENURE_OURS && taken_over(on, mine, other))
+		return (struct decision){.act = ACT_UNMARK, .on = on};
 	if (mine->former)
 		return (struct decision){
 			.act = mine->tenure == TENURE_OURS ? ACT_CLEAR
 							   : ACT_UNMARK,
 			.on = on};
-	if (mine->tenure == TENURE_OURS && taken_over(on, mine, other))
-		return (struct decision){.act = ACT_UNMARK, .on = on};
 	return nothing;
 }
 
@@ -93,7 +99,9 @@ decide_hold(const struct half *claim, const struct half *node)
 		d = decide_mend(KIND_NODE, node, claim);
 	if (d.act != ACT_NONE || decide_person(claim, node))
 		return d;
-	if (can_hold(claim) && !(node->present && node->registered))
+	/* Its Node may not be listed yet. */
+	if (can_hold(claim) && !claim->registered &&
+	    !(node->present && node->registered))
 		return (struct decision){.act = ACT_HOLD, .on = KIND_NODECLAIM};
 	if (can_hold(node))
 		return (struct decision){.act = ACT_HOLD, .on = KIND_NODE};

@@ -6,10 +6,11 @@
 #include <string.h>
 
 int
-holds_init(struct holds *h, enum scope_kind kind, uint32_t ids_max)
+holds_init(struct holds *h, const struct rules *rules, uint32_t ids_max)
 {
 	/* The owner gives zeroed memory: clearing it here would touch it. */
-	h->kind = kind;
+	h->kind = rules->scope;
+	h->cap = rules->cap;
 	h->timers = calloc(ids_max, sizeof(*h->timers));
 	if (h->timers == NULL || heap_init(&h->due, ids_max)) {
 		holds_done(h);
@@ -41,7 +42,8 @@ scope_of(struct holds *h, const char *pool)
 		const struct scope *s = &h->scopes[i];
 
 		/* One that is free but held or dirty is yet to be reported. */
-		if (s->timers == 0 && !s->held && !s->dirty)
+		if (s->timers == 0 && !s->held && !s->dirty &&
+		    cap_is_none(&s->cap))
 			spare = i;
 		else if (strcmp(s->name, pool) == 0)
 			return i;
@@ -49,36 +51,145 @@ scope_of(struct holds *h, const char *pool)
 	if (spare == NO_ID && h->scopes_top < SCOPES_MAX)
 		spare = h->scopes_top++;
 	if (spare != NO_ID) {
-		h->scopes[spare] = (struct scope){0};
+		h->scopes[spare] = (struct scope){.cap = CAP_NONE,
+						  .told_ms = STAMP_NONE};
 		(void)strncpy(h->scopes[spare].name, pool, POOL_BYTES - 1);
 	}
 	return spare;
 }
 
 static void
+soil(struct holds *h, uint32_t scope)
+{
+	if (h->scopes[scope].dirty)
+		return;
+	h->scopes[scope].dirty = true;
+	h->dirty[h->dirty_n++] = scope;
+}
+
+/* Compared later, so that a move of the last deadline is no end. */
+static void
 scope_count(struct holds *h, uint32_t scope, int delta)
 {
 	struct scope *s = &h->scopes[scope];
+	bool busy = s->live > 0;
 
 	s->live += (uint32_t)delta;
-	/* Compared later, so that a move of the last deadline is no end. */
-	if ((s->live > 0) == s->held || s->dirty)
+	if (busy != (s->live > 0))
+		soil(h, scope);
+}
+
+static int64_t
+scope_next_ms(const struct holds *h, const struct scope *s)
+{
+	return cap_next_ms(&s->cap, &h->cap, s->live > 0);
+}
+
+static void
+soil_due(struct holds *h, int64_t now_ms)
+{
+	for (uint32_t i = 0; i < h->scopes_top; i++) {
+		int64_t at = scope_next_ms(h, &h->scopes[i]);
+
+		if (at != STAMP_NONE && at <= now_ms)
+			soil(h, i);
+	}
+}
+
+static bool
+same(const struct cap *a, const struct cap *b)
+{
+	return a->run_ms == b->run_ms && a->idle_ms == b->idle_ms &&
+	       a->open_ms == b->open_ms;
+}
+
+void
+holds_restore(struct holds *h, const char *name, const struct cap *cap)
+{
+	uint32_t i = scope_of(h, name);
+
+	/* It may have begun to be held before this came to be known. */
+	if (i == NO_ID || (h->scopes[i].cap.run_ms != STAMP_NONE &&
+			   h->scopes[i].cap.run_ms < cap->run_ms))
 		return;
-	s->dirty = true;
-	h->dirty[h->dirty_n++] = scope;
+	h->scopes[i].cap = *cap;
+	soil(h, i);
+}
+
+void
+holds_forget(struct holds *h)
+{
+	h->scopes_top = h->dirty_n = 0;
+	h->changed = false;
+}
+
+void
+holds_shifted(struct holds *h, int64_t now_ms)
+{
+	for (uint32_t i = 0; i < h->scopes_top; i++) {
+		struct cap *c = &h->scopes[i].cap;
+
+		if (cap_is_none(c))
+			continue;
+		c->run_ms = now_ms;
+		c->open_ms = STAMP_NONE;
+		if (c->idle_ms != STAMP_NONE)
+			c->idle_ms = now_ms;
+		soil(h, i);
+		h->changed = true;
+	}
+}
+
+void
+holds_stay_open(struct holds *h, int64_t now_ms)
+{
+	for (uint32_t i = 0; i < h->scopes_top; i++) {
+		struct cap *c = &h->scopes[i].cap;
+
+		if (c->open_ms == STAMP_NONE || c->open_ms > now_ms)
+			continue;
+		c->open_ms = now_ms + h->cap.window_ms;
+		soil(h, i);
+		h->changed = true;
+	}
+}
+
+void
+holds_since(struct holds *h, uint32_t id, int64_t ms)
+{
+	const struct timer *t = &h->timers[id];
+	struct cap *c;
+
+	if (!t->used || t->scope == NO_ID)
+		return;
+	c = &h->scopes[t->scope].cap;
+	if (c->open_ms != STAMP_NONE ||
+	    (c->run_ms != STAMP_NONE && c->run_ms <= ms))
+		return;
+	c->run_ms = ms;
+	soil(h, t->scope);
 }
 
 uint32_t
 holds_turned(struct holds *h, struct now now)
 {
+	soil_due(h, now.server_ms);
 	while (h->dirty_n > 0) {
 		uint32_t i = h->dirty[--h->dirty_n];
 		struct scope *s = &h->scopes[i];
+		struct cap before = s->cap;
+		bool held = cap_step(&s->cap, &h->cap, s->live > 0,
+				     now.server_ms);
 
 		s->dirty = false;
-		if ((s->live > 0) == s->held)
+		h->changed = h->changed || !same(&before, &s->cap);
+		/* A window may open on one that was not yet held. */
+		if (held == s->held &&
+		    (s->live == 0 || s->cap.open_ms == STAMP_NONE ||
+		     s->cap.open_ms == s->told_ms))
 			continue;
-		s->held = s->live > 0;
+		s->told_ms = s->cap.open_ms;
+		s->held = held;
 		s->latency_open = s->held;
 		if (s->held) {
 			s->since_ms = now.server_ms;
@@ -186,9 +297,16 @@ int64_t
 holds_next_ms(const struct holds *h)
 {
 	uint32_t id;
-	int64_t key;
+	int64_t next, at;
 
-	return heap_top(&h->due, &id, &key) ? key : STAMP_NONE;
+	if (!heap_top(&h->due, &id, &next))
+		next = STAMP_NONE;
+	for (uint32_t i = 0; i < h->scopes_top; i++) {
+		at = scope_next_ms(h, &h->scopes[i]);
+		if (at != STAMP_NONE && (next == STAMP_NONE || at < next))
+			next = at;
+	}
+	return next;
 }
 
 bool

@@ -296,6 +296,7 @@ take_facts(struct machines *m, struct entry *e, const struct object *o,
 	e->launch_known = o->launch_known;
 	e->registered = o->registered;
 	e->hold = o->hold;
+	e->default_hold = o->default_hold;
 	e->mark = o->mark;
 	e->mark_ms = o->mark_ms;
 	e->has_held_key = o->has_held_key;

@@ -12,7 +12,7 @@
 void
 reflect_init(struct reflect *r, uint64_t seed)
 {
-	*r = (struct reflect){0};
+	*r = (struct reflect){.expired_ms = INT64_MIN / 2};
 	pace_init(&r->pace, seed);
 }
 
@@ -90,9 +90,11 @@ reflect_done(struct reflect *r, enum reflect_result result, const char *rv,
 	case REFLECT_EXPIRED:
 		reflect_restart(r);
 		failed(r, -1, now_ms);
-		/* The first of a while is answered by a list at once. */
-		if (!listing && r->failures == 1)
+		/* The first of a while is answered by a list at once, also
+		 * where it took many tries to hear it: the server is back. */
+		if (!listing && now_ms - r->expired_ms > BACKOFF_RESET_MS)
 			r->not_before_ms = now_ms;
+		r->expired_ms = now_ms;
 		break;
 	case REFLECT_FAILED:
 		/* A list that broke in the middle starts again: its token may

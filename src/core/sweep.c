@@ -29,6 +29,7 @@ sweep_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
 
 	if (s == NULL)
 		return NULL;
+	s->leads = s->guess = true;
 	s->rules = *rules;
 	s->counters = counters;
 	s->first = s->last = NO_ID;
@@ -37,7 +38,7 @@ sweep_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
 	pace_init(&s->pace, seed);
 	s->work = calloc(ids, sizeof(*s->work));
 	if (s->work == NULL || machines_init(&s->machines, machines_max) ||
-	    holds_init(&s->holds, rules->scope, ids) ||
+	    holds_init(&s->holds, rules, ids) ||
 	    heap_init(&s->later, ids)) {
 		sweep_free(s);
 		return NULL;
@@ -62,20 +63,19 @@ sweep_free(struct sweep *s)
 struct now
 sweep_steady(struct sweep *s, struct now now)
 {
-	int64_t ahead_ms = 0;
+	int64_t shift_ms = 0;
 
-	if (s->last_ms != STAMP_NONE && now.server_ms < s->last_ms) {
-		if (s->last_ms - now.server_ms < CLOCK_SHIFT_MS)
-			now.server_ms = s->last_ms;
-		else
-			s->recount = true;
-	} else if (s->last_ms != STAMP_NONE) {
-		ahead_ms = (now.server_ms - s->last_ms) -
+	if (s->last_ms != STAMP_NONE)
+		shift_ms = (now.server_ms - s->last_ms) -
 			   (now.boot_ms - s->last_boot_ms);
-	}
+	if (s->last_ms != STAMP_NONE && now.server_ms < s->last_ms &&
+	    s->last_ms - now.server_ms < CLOCK_SHIFT_MS)
+		now.server_ms = s->last_ms;
 	/* It was behind, and what was seen then was taken for its future. */
-	if (ahead_ms >= CLOCK_SHIFT_MS)
-		s->recount = s->recap = true;
+	if (shift_ms >= CLOCK_SHIFT_MS)
+		s->recap = true;
+	if (shift_ms >= CLOCK_SHIFT_MS || shift_ms <= -CLOCK_SHIFT_MS)
+		s->recount = s->shifted = true;
 	s->last_ms = now.server_ms;
 	s->last_boot_ms = now.boot_ms;
 	return now;
@@ -151,6 +151,14 @@ being_deleted(const struct entry *claim, const struct entry *node)
 	       (node != NULL && node->deleting);
 }
 
+/* A machine by itself is not held beyond the cap either. */
+static int64_t
+own_ms(const struct rules *r)
+{
+	return r->cap.max_ms > 0 && r->cap.max_ms < r->hold_ms ? r->cap.max_ms
+							       : r->hold_ms;
+}
+
 /* The machine's deadline and from when it counts (design §4). */
 static void
 set_timer(struct sweep *s, uint32_t head, int64_t now_ms)
@@ -172,9 +180,29 @@ set_timer(struct sweep *s, uint32_t head, int64_t now_ms)
 		activity = claim->ready_ms;
 	else
 		activity = claim->created_ms + s->rules.startup_ms;
-	if (holds_put(&s->holds, head, e->pool, activity + s->rules.hold_ms,
+	if (holds_put(&s->holds, head, e->pool, activity + own_ms(&s->rules),
 		      counts_from(s, claim), now_ms))
 		counter_add(s->counters, COUNTER_TABLE_FULL);
+}
+
+/* The soft state is lost: the oldest mark tells since when. */
+static void
+guess_since(struct sweep *s, uint32_t head)
+{
+	const struct entry *halves[] = {machines_claim(&s->machines, head),
+					machines_node(&s->machines, head)};
+
+	for (int i = 0; i < 2; i++) {
+		const struct entry *e = halves[i];
+
+		if (e == NULL || entry_tenure(e) != TENURE_OURS)
+			continue;
+		/* A copied mark may be older than what it stands on. */
+		holds_since(&s->holds, head,
+			    e->mark == MARK_TIME && e->mark_ms > e->created_ms
+				    ? e->mark_ms
+				    : e->created_ms);
+	}
 }
 
 /* id's facts changed: its machine's timer follows, and it is looked at. */
@@ -192,6 +220,8 @@ sweep_refresh(struct sweep *s, uint32_t id, int64_t now_ms)
 		s->work[id].due_boot_ms = 0;
 	}
 	set_timer(s, head, now_ms);
+	if (s->guess)
+		guess_since(s, head);
 	sweep_queue(s, head);
 }
 
@@ -201,9 +231,14 @@ turn(struct sweep *s, uint32_t scope, struct now now)
 	const struct scope *sc = &s->holds.scopes[scope];
 
 	queue_scope(s, scope);
-	sweep_tell(s, sc->held ? NOTE_SCOPE_HELD : NOTE_SCOPE_QUIET, sc->name,
-		   sc->held ? holds_quiet_ms(&s->holds, scope, s->machines.top)
-			    : now.server_ms - sc->since_ms);
+	if (sc->held)
+		sweep_tell(s, NOTE_SCOPE_HELD, sc->name,
+			   holds_quiet_ms(&s->holds, scope, s->machines.top));
+	else if (sc->live > 0)
+		sweep_tell(s, NOTE_SCOPE_CAPPED, sc->name, sc->cap.open_ms);
+	else
+		sweep_tell(s, NOTE_SCOPE_QUIET, sc->name,
+			   now.server_ms - sc->since_ms);
 }
 
 /* A full table has room again: what was left out is asked for, not too often. */
@@ -226,6 +261,9 @@ sweep_advance(struct sweep *s, struct now now)
 
 	if (s->recount) {
 		s->recount = false;
+		if (s->shifted)
+			holds_shifted(&s->holds, now.server_ms);
+		s->shifted = false;
 		if (s->recap)
 			machines_recap(&s->machines, now.server_ms);
 		s->recap = false;
@@ -234,6 +272,8 @@ sweep_advance(struct sweep *s, struct now now)
 	}
 	while (holds_due(&s->holds, now.server_ms, &id))
 		sweep_refresh(s, id, now.server_ms);
+	if (s->was_whole && !sweep_whole(s))
+		holds_stay_open(&s->holds, now.server_ms);
 	while ((scope = holds_turned(&s->holds, now)) != NO_ID)
 		turn(s, scope, now);
 	for (int k = 0; k < KIND_COUNT; k++)
@@ -247,20 +287,6 @@ sweep_advance(struct sweep *s, struct now now)
 }
 
 /* --- what the watchers see ------------------------------------------------------ */
-
-void
-sweep_listing(struct sweep *s, enum kind kind)
-{
-	struct view *v = &s->view[kind];
-
-	v->generation++;
-	v->forgotten++;		/* what it does not show */
-	v->full = false;
-	/* A resource that is not served stays an empty list while we ask
-	 * again; the fresh list guards what happens meanwhile. */
-	if (v->served || !v->listed)
-		v->up = false;
-}
 
 void
 sweep_drop(struct sweep *s, uint32_t id, struct now now)
@@ -278,43 +304,6 @@ sweep_drop(struct sweep *s, uint32_t id, struct now now)
 			   .seq = w->seq + 1};
 	for (uint32_t i = 0; i < t.n; i++)
 		sweep_refresh(s, t.id[i], now.server_ms);
-}
-
-void
-sweep_listed(struct sweep *s, enum kind kind, bool served, struct now now)
-{
-	struct view *v = &s->view[kind];
-	bool before = v->served;	/* a Node without a claim hangs on it */
-
-	now = sweep_steady(s, now);
-	if (!served) {
-		s->recount = s->recount || !v->listed;
-		v->up = !v->served;
-		v->listed = true;
-		return;
-	}
-	for (uint32_t id = 0; id < s->machines.top; id++) {
-		const struct entry *e = &s->machines.at[id];
-
-		if (e->used && e->kind == kind &&
-		    e->generation != v->generation)
-			sweep_drop(s, id, now);
-	}
-	v->forgotten++;
-	v->room = v->full && s->machines.count[kind] < s->machines.max;
-	v->served = v->listed = true;
-	v->up = false;
-	s->recount = s->recount || (!before && kind == KIND_NODECLAIM);
-}
-
-void
-sweep_watch(struct sweep *s, enum kind kind, bool up)
-{
-	bool before = s->view[kind].up;
-
-	s->view[kind].up = up;
-	if (up && !before)
-		sweep_queue_all(s);
 }
 
 /* What we wrote is now seen: the object may be looked at again. */
@@ -347,6 +336,8 @@ sweep_track(struct sweep *s, const struct object *o, struct now now)
 	struct touched t = {0};
 	uint32_t id, old;
 
+	if (!s->leads)
+		return;
 	now = sweep_steady(s, now);
 	old = machines_find(&s->machines, o);
 	if (old != NO_ID &&
@@ -356,7 +347,7 @@ sweep_track(struct sweep *s, const struct object *o, struct now now)
 		return;
 	if (old != NO_ID && s->machines.at[old].used &&
 	    strcmp(s->machines.at[old].owner_uid, o->owner_uid) != 0)
-		s->work[old].owner_gone = false;
+		s->work[old].owner_gone = s->work[old].owner_holds = false;
 	id = machines_put(&s->machines, o, now.server_ms, &t);
 	if (id == NO_ID) {
 		v->full = true;
@@ -383,13 +374,4 @@ sweep_forget(struct sweep *s, const struct object *o, struct now now)
 		return;
 	sweep_drop(s, id, now);
 	v->room = v->room || v->full;
-}
-
-bool
-sweep_wants_list(struct sweep *s, enum kind kind)
-{
-	bool wants = s->view[kind].wants_list;
-
-	s->view[kind].wants_list = false;
-	return wants;
 }

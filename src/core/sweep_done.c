@@ -181,6 +181,10 @@ sweep_found(struct sweep *s, const struct action *a, const struct object *o,
 	if (a->act == ACT_READ ? strcmp(e->rv, a->rv) == 0
 			       : s->view[o->kind].forgotten == a->forgotten)
 		sweep_track(s, o, now);
+	s->work[a->id].owner_holds =
+		a->act == ACT_READ_CLAIM && o->mark == MARK_ABSENT &&
+		(o->hold == HOLD_SAME || o->default_hold == HOLD_SAME) &&
+		machines_find_claim(&s->machines, o->uid) == NO_ID;
 }
 
 static void
@@ -207,12 +211,24 @@ owner_done(struct sweep *s, const struct action *a, const struct outcome *o,
 	}
 }
 
+/* Is the table behind?  It does not know the claim, or does not have its
+ * latest while it is yet to get ready: then its deadline may have moved. */
+static bool
+behind(const struct sweep *s, const struct object *claim)
+{
+	uint32_t id = machines_find_claim(&s->machines, claim->uid);
+	const struct entry *e;
+
+	if (id == NO_ID)	/* in a full table that says nothing */
+		return !s->view[KIND_NODECLAIM].full;
+	e = &s->machines.at[id];
+	return e->ready_ms == STAMP_NONE && strcmp(e->rv, claim->rv) != 0;
+}
+
 void
 sweep_fresh(struct sweep *s, const struct object *claim)
 {
-	/* In a full table a claim that is not known says nothing. */
-	if (!claim->deleting && !s->view[KIND_NODECLAIM].full &&
-	    machines_find_claim(&s->machines, claim->uid) == NO_ID)
+	if (!claim->deleting && behind(s, claim))
 		s->fresh.unknown++;
 }
 
@@ -235,13 +251,16 @@ fresh_done(struct sweep *s, const struct outcome *o, struct now now)
 	f->wanted = true;
 	f->tries++;
 	f->not_before_boot_ms = now.boot_ms + FRESH_RETRY_MS;
-	if (!ok)
+	if (!ok) {
 		f->not_before_boot_ms =
 			now.boot_ms + pace_backoff(&s->pace, f->tries,
 						   FRESH_RETRY_MS,
 						   BACKOFF_MAX_MS);
-	else
+	} else {
+		/* What an older list allowed is stopped as well. */
+		f->done_boot_ms = 0;
 		sweep_tell(s, NOTE_STOPPED, "", f->unknown);
+	}
 	if (o->code == OUTCOME_BUSY)
 		pause(s, o, now);
 	/* The watch should have brought them by now. */

@@ -60,27 +60,39 @@ half_of(const struct sweep *s, const struct entry *e)
 		.tenure = entry_tenure(e),
 		.hold = e->hold,
 		.former = e->has_former,
+		.former_default =
+			e->has_former &&
+			hold_key_is_default(
+				&s->machines.formers[e->former].hold),
+		.default_hold = e->default_hold,
 		.registered = e->registered,
 	};
 }
 
-/* --- what may be done ------------------------------------------------------------- */
-
-static bool
-view_whole(const struct sweep *s)
+/* A claim that had no room in the table, but was read: does its own hold stand
+ * on the Node, beside our mark? */
+static struct half
+claim_half(const struct sweep *s, const struct entry *claim,
+	   const struct entry *node)
 {
-	for (int k = 0; k < KIND_COUNT; k++)
-		if (!s->view[k].listed || !s->view[k].up)
-			return false;
-	return true;
+	if (claim != NULL || node == NULL ||
+	    !s->work[machines_id(&s->machines, node)].owner_holds)
+		return half_of(s, claim);
+	return (struct half){.present = true,
+			     .tenure = TENURE_PERSON,
+			     .hold = HOLD_SAME,
+			     .default_hold = HOLD_SAME,
+			     .registered = true};
 }
+
+/* --- what may be done ------------------------------------------------------------- */
 
 /* Nothing is cleared on half a view, and a release begins with a list that
  * is fresher than its moment. */
 static bool
 may_remove(struct sweep *s, uint32_t head, bool release)
 {
-	if (!view_whole(s))
+	if (!sweep_whole(s))
 		return false;
 	if (!release)
 		return true;
@@ -171,17 +183,22 @@ static void
 describe(struct sweep *s, const struct entry *e, enum act act,
 	 const char *reason, struct now now, struct action *out)
 {
+	/* Registration may copy a person's hold onto a Node, beside our mark:
+	 * until then the version is tested. */
+	bool joining = e->kind == KIND_NODE && !e->registered;
+
 	*out = (struct action){
 		.act = act,
 		.kind = e->kind,
 		.id = machines_id(&s->machines, e),
-		.mark_exact = e->mark == MARK_TIME,
+		.mark_exact = e->mark == MARK_TIME && !joining,
 		.mark_ms = act == ACT_HOLD ? now.server_ms : e->mark_ms,
 		.has_held_key = e->has_held_key,
 		.hold = e->has_former ? s->machines.formers[e->former].hold
 				      : s->rules.hold,
 		.reason = reason,
 		.forgotten = s->view[KIND_NODECLAIM].forgotten,
+		.fence_ms = INT64_MAX,
 	};
 	memcpy(out->name, e->name, sizeof(out->name));
 	memcpy(out->uid, e->uid, sizeof(out->uid));
@@ -200,13 +217,26 @@ describe_owner(struct sweep *s, const struct entry *e, struct now now,
 	memcpy(out->uid, e->owner_uid, sizeof(out->uid));
 }
 
+/* Nothing is to be done: what failed on the way here is past. */
+static void
+content(struct sweep *s, const struct half *h, const struct entry *e)
+{
+	struct work *w;
+
+	if (e == NULL || h->busy)
+		return;
+	w = &s->work[machines_id(&s->machines, e)];
+	w->failures = 0;
+	w->reread = false;
+}
+
 /* One action for this machine, if there is one that may be done now. */
 static bool
 act_on(struct sweep *s, uint32_t head, struct now now, struct action *out)
 {
 	struct entry *claim = machines_claim(&s->machines, head);
 	struct entry *node = machines_node(&s->machines, head), *e;
-	struct half c = half_of(s, claim), n = half_of(s, node);
+	struct half c = claim_half(s, claim, node), n = half_of(s, node);
 	enum why why;
 	enum wish wish = wish_of(s, head, now, &why);
 	struct decision d = decide(&c, &n, wish);
@@ -214,10 +244,17 @@ act_on(struct sweep *s, uint32_t head, struct now now, struct action *out)
 
 	mark_period(s, head, wish, now);
 	watch_latency(s, head, c, n, wish);
-	if (d.act == ACT_NONE)
+	if (d.act == ACT_NONE) {
+		content(s, &c, claim);
+		content(s, &n, node);
 		return false;
+	}
 	e = d.on == KIND_NODE ? node : claim;
 	w = &s->work[machines_id(&s->machines, e)];
+	/* Before the claims are listed: a person's say may stand on one. */
+	if (d.act == ACT_HOLD && e->kind == KIND_NODE &&
+	    !s->view[KIND_NODECLAIM].listed)
+		return false;
 	if (d.act != ACT_HOLD && !may_remove(s, head, d.release))
 		return false;
 	if (w->reread) {
@@ -269,7 +306,7 @@ start_fresh(struct sweep *s, struct now now, int64_t hint_ms,
 	struct fresh *f = &s->fresh;
 
 	if (!f->wanted || f->in_flight || now.boot_ms < f->not_before_boot_ms ||
-	    !view_whole(s) || hint_waits(s, now, hint_ms))
+	    !sweep_whole(s) || hint_waits(s, now, hint_ms))
 		return false;
 	f->in_flight = true;
 	f->wanted = false;
@@ -279,62 +316,10 @@ start_fresh(struct sweep *s, struct now now, int64_t hint_ms,
 			       .kind = KIND_NODECLAIM,
 			       .id = NO_ID,
 			       .seq = ++s->seq,
-			       .reason = "release"};
+			       .reason = "release",
+			       .fence_ms = INT64_MAX};
 	s->in_flight++;
 	return true;
-}
-
-static void
-observe_latency(struct sweep *s, struct now now)
-{
-	if (s->wanting_hold > 0 || s->in_flight > 0)
-		return;
-	for (uint32_t i = 0; i < s->holds.scopes_top; i++) {
-		struct scope *sc = &s->holds.scopes[i];
-
-		if (!sc->held || !sc->latency_open)
-			continue;
-		sc->latency_open = false;
-		counters_hold_latency(s->counters,
-				      (uint64_t)(now.boot_ms -
-						 sc->since_boot_ms));
-	}
-}
-
-static void
-sooner(int64_t *wait_ms, int64_t at, int64_t now)
-{
-	int64_t ms = at > now ? at - now : 0;
-
-	if (ms < *wait_ms)
-		*wait_ms = ms;
-}
-
-static int64_t
-wait_for(const struct sweep *s, struct now now)
-{
-	int64_t wait = INT64_MAX, key, next = holds_next_ms(&s->holds);
-	uint32_t id;
-
-	if (next != STAMP_NONE)
-		sooner(&wait, next, now.server_ms);
-	if (heap_top(&s->later, &id, &key))
-		sooner(&wait, key, now.boot_ms);
-	if (s->fresh.wanted && !s->fresh.in_flight && view_whole(s)) {
-		if (now.boot_ms < s->hint_until_ms)
-			sooner(&wait, s->hint_until_ms, now.boot_ms);
-		else
-			sooner(&wait, s->fresh.not_before_boot_ms, now.boot_ms);
-	}
-	for (int k = 0; k < KIND_COUNT; k++)
-		if (s->view[k].room)
-			sooner(&wait, s->view[k].ask_boot_ms, now.boot_ms);
-	/* Nothing is written before the pause is over. */
-	if (s->first != NO_ID)
-		sooner(&wait, s->paused_boot_ms, now.boot_ms);
-	if (wait < s->paused_boot_ms - now.boot_ms)
-		wait = s->paused_boot_ms - now.boot_ms;
-	return wait;
 }
 
 bool
@@ -343,8 +328,13 @@ sweep_next(struct sweep *s, struct now now, int64_t hint_ms,
 {
 	uint32_t id;
 
+	*wait_ms = INT64_MAX;
+	if (!s->leads)
+		return false;
 	now = sweep_steady(s, now);
 	sweep_advance(s, now);
+	s->was_whole = s->was_whole || sweep_whole(s);
+	s->guess = s->guess && !s->was_whole;
 	if (now.boot_ms >= s->paused_boot_ms) {
 		while ((id = sweep_dequeue(s)) != NO_ID) {
 			if (!s->machines.at[id].used)
@@ -357,8 +347,8 @@ sweep_next(struct sweep *s, struct now now, int64_t hint_ms,
 		}
 		if (start_fresh(s, now, hint_ms, out))
 			return true;
-		observe_latency(s, now);
+		sweep_latency(s, now);
 	}
-	*wait_ms = wait_for(s, now);
+	*wait_ms = sweep_wait(s, now);
 	return false;
 }

@@ -25,6 +25,7 @@ struct work {
 	bool stale;		/* 409 or 422 at stale_rv */
 	bool reread;		/* get it before deciding */
 	bool owner_gone;	/* Node: the claim it names was looked for */
+	bool owner_holds;	/* … and has a hold of its own, but no room */
 	bool wants_hold;	/* for the hold latency */
 	bool was_ours;		/* seen held in this period */
 	bool again;		/* the hold in flight is not the first */
@@ -36,6 +37,7 @@ struct work {
 };
 
 struct view {
+	bool listing;		/* a list since we lead is under way */
 	bool listed, up, served;
 	bool full;		/* something was left out */
 	bool wants_list;
@@ -55,6 +57,9 @@ struct fresh {
 };
 
 struct sweep {
+	bool leads;
+	bool was_whole;	/* all was seen once, since we lead */
+	bool guess;	/* how long a scope is held, from the oldest mark */
 	struct rules rules;
 	struct counters *counters;
 	struct machines machines;
@@ -69,7 +74,7 @@ struct sweep {
 	uint64_t seq;
 	int64_t last_ms;	/* server time never goes back a little */
 	int64_t last_boot_ms;
-	bool recount, recap;
+	bool recount, recap, shifted;
 	int64_t paused_boot_ms;	/* 429: nobody writes before */
 	int64_t hint_waited_ms;	/* boot; when a hint was last waited for */
 	int64_t hint_until_ms;	/* boot */
@@ -84,6 +89,9 @@ uint32_t sweep_dequeue(struct sweep *s);
 void sweep_drop(struct sweep *s, uint32_t id, struct now now);
 void sweep_refresh(struct sweep *s, uint32_t id, int64_t now_ms);
 void sweep_advance(struct sweep *s, struct now now);
+bool sweep_whole(const struct sweep *s);
+void sweep_latency(struct sweep *s, struct now now);
+int64_t sweep_wait(const struct sweep *s, struct now now);
 void sweep_want_hold(struct sweep *s, uint32_t id, bool wants);
 void sweep_tell(struct sweep *s, enum note_type type, const char *name,
 		int64_t a);

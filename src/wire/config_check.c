@@ -94,7 +94,10 @@ config_advise(const struct config *c, config_warn *warn, void *ctx)
 		warn(ctx, "startupTimeout is under 1m: where a machine takes "
 			  "longer to become ready, the quiet period begins "
 			  "without it, and again when it is.");
-	if (c->release_window_ms < 6 * MINUTE_MS)
+	if (r->cap.max_ms > 0 && r->cap.max_ms <= r->hold_ms)
+		warn(ctx, "maxHoldDuration is not above holdDuration: every "
+			  "hold ends at its cap.");
+	if (r->cap.max_ms > 0 && r->cap.window_ms < 6 * MINUTE_MS)
 		warn(ctx, "releaseWindow is under 6m: Karpenter may take 5m "
 			  "after a release to consolidate, so a shorter window "
 			  "can pass unused.");

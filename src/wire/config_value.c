@@ -182,6 +182,7 @@ config_set(struct config *c, const struct config_key *k, const char *text,
 		rc = set_count(field(c, k), k, text);
 		break;
 	case TYPE_WORD:
+	case TYPE_BOOL:
 		rc = set_word(field(c, k), k, text);
 		break;
 	default:
@@ -246,7 +247,7 @@ config_get(const struct config *c, const struct config_key *k, struct buf *out)
 	} else if (k->type == TYPE_COUNT) {
 		memcpy(&count, at, sizeof(count));
 		buf_printf(out, "%u", count);
-	} else if (k->type == TYPE_WORD) {
+	} else if (k->type == TYPE_WORD || k->type == TYPE_BOOL) {
 		get_word(at, k, out);
 	} else {
 		buf_puts(out, at);

@@ -123,14 +123,17 @@ write_histograms(struct buf *b, struct counters *c)
 static void
 write_rest(struct buf *b, struct counters *c)
 {
-	static const char *const methods[] = {"GET", "PATCH"};
-	_Atomic uint64_t *at[] = {c->rest_get, c->rest_patch};
+	static const char *const methods[REST_METHODS] = {
+		[REST_GET] = "GET",
+		[REST_PATCH] = "PATCH",
+		[REST_POST] = "POST",
+	};
 
 	family(b, "=rest_client_requests_total", "counter",
 	       "Calls to the API server by code and method.");
-	for (int m = 0; m < 2; m++) {
+	for (int m = 0; m < REST_METHODS; m++) {
 		for (int code = 0; code < HTTP_CODE_MAX; code++) {
-			if (load(&at[m][code]) == 0)
+			if (load(&c->rest[m][code]) == 0)
 				continue;
 			buf_puts(b, "rest_client_requests_total{code=\"");
 			if (code == 0)
@@ -138,7 +141,7 @@ write_rest(struct buf *b, struct counters *c)
 			else
 				buf_printf(b, "%d", code);
 			buf_printf(b, "\",method=\"%s\"} %llu\n", methods[m],
-				   load(&at[m][code]));
+				   load(&c->rest[m][code]));
 		}
 	}
 }
@@ -200,6 +203,11 @@ write_table(struct buf *b, const struct metrics_gauges *g)
 		gauge(b, "tls_certificate_expiration_timestamp_seconds",
 		      "When the served certificate ends.",
 		      (double)g->cert_not_after_ms / 1e3);
+	family(b, "=leader_election_master_status", "gauge",
+	       "1 while this replica leads and sweeps.");
+	buf_puts(b, "leader_election_master_status{name=");
+	label_value(b, g->lease_name);
+	buf_printf(b, "} %d\n", g->leads);
 	family(b, "build_info", "gauge", "Always 1; the version is a label.");
 	buf_puts(b, METRICS_PREFIX "build_info{version=");
 	label_value(b, g->version);

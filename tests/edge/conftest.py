@@ -80,7 +80,8 @@ def wait(condition, what="", timeout=PATIENCE):
         if abandoned.is_set():
             raise AssertionError("the session is over")
         if time.monotonic() > end:
-            raise AssertionError(f"not within {timeout} s: {what}")
+            raise AssertionError(f"not within {timeout} s: "
+                                 f"{what() if callable(what) else what}")
         time.sleep(0.02)
 
 
@@ -231,6 +232,11 @@ class Holder:
         text = answer.read()
         return answer.status, json.loads(text), answer.headers
 
+    def open_files(self):
+        """What each descriptor is, to be told."""
+        fds = pathlib.Path(f"/proc/{self.process.pid}/fd")
+        return sorted(os.readlink(fd) for fd in fds.iterdir())
+
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
@@ -290,6 +296,7 @@ class World:
                    "webhook_key_file": self.pair / "tls.key",
                    "webhook_drain_timeout": "300ms",
                    "metrics_address": "127.0.0.1:0",
+                   "leader_election_enabled": "false",
                    "logging_level": "debug", **settings}
         flags = list(flags)
         for name, value in options.items():

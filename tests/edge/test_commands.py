@@ -174,9 +174,10 @@ def test_defaults(run):
                                    "value": "true"}
     assert c["patchConcurrency"] == 32
     assert c["webhook"]["drainTimeout"] == "1m35s"
-    # Of the first release: what comes later is off.
-    assert c["leaderElection"]["enabled"] is False
-    assert c["maxHoldDuration"] == 0 and c["replacements"] == "count"
+    assert c["leaderElection"]["enabled"] is True
+    assert c["maxHoldDuration"] == "1h" and c["releaseWindow"] == "10m"
+    # What comes later is off.
+    assert c["replacements"] == "count"
     assert [w for w in done.warnings() if "certificate" in w]
 
 
@@ -300,8 +301,6 @@ def test_bad_heads(run, config, head, words):
 
 
 LATER = [
-    ("leaderElection", "enabled", "true", "false"),
-    ("maxHoldDuration", None, "1h", "0"),
     ("replacements", None, "ignore", "count"),
     ("webhook", "clientCAFile", "/ca.crt", '""'),
     ("webhook", "allowedClients", "[a]", "[]"),
@@ -322,8 +321,6 @@ def test_not_in_this_version(run, config, key, inner, value, off):
 
 
 @pytest.mark.parametrize("flag, value, off", [
-    ("leader-election-enabled", "true", "false"),
-    ("max-hold-duration", "1h", "0"),
     ("replacements", "ignore", "count"),
     ("webhook-client-ca-file", "f", ""),
 ])
@@ -448,6 +445,12 @@ def test_a_bad_kubeconfig(run, tmp_path, change, args, words):
                 *words)
 
 
+def test_serve_without_a_namespace_for_the_lease(run, tmp_path):
+    file = kubeconfig(tmp_path / "kubeconfig")
+    refused(run("serve", "--kubeconfig", file), "leaderElection.namespace",
+            "expected a namespace")
+
+
 def test_serve_with_an_address_in_use(run, tmp_path):
     """No wrong input: exit 1, and the log says which."""
     file = kubeconfig(tmp_path / "kubeconfig")
@@ -455,6 +458,7 @@ def test_serve_with_an_address_in_use(run, tmp_path):
         used = f"127.0.0.1:{taken.getsockname()[1]}"
         for flag, other in (("webhook", "metrics"), ("metrics", "webhook")):
             done = run("serve", "--kubeconfig", file,
+                       "--leader-election-namespace", "holder",
                        f"--{flag}-address", used,
                        f"--{other}-address", "127.0.0.1:0")
             assert (done.code, done.out) == (1, "")
@@ -474,7 +478,8 @@ def test_serve_without_memory(tmp_path):
         for mb in range(60, 360, 30):
             done = Done(subprocess.run(
                 ["prlimit", f"--as={mb << 20}", HOLDER, "serve",
-                 "--kubeconfig", file, "--webhook-address", "127.0.0.1:0",
+                 "--kubeconfig", file, "--leader-election-namespace", "x",
+                 "--webhook-address", "127.0.0.1:0",
                  "--metrics-address", used], cwd=tmp_path, text=True,
                 env=environment(tmp_path), timeout=60,
                 stdin=subprocess.DEVNULL, capture_output=True))

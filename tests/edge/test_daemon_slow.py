@@ -108,9 +108,13 @@ def used(holder):
 
 
 def wait_used(w, holder, before):
-    w.wait(lambda: all(now <= then for now, then in
-                       zip(used(holder), before)),
-           f"descriptors and threads return to {before}")
+    last = []
+
+    def returned():
+        last[:] = used(holder)
+        return all(now <= then for now, then in zip(last, before))
+    w.wait(returned, lambda: f"descriptors and threads return to {before}: "
+           f"{last}, {holder.open_files()}")
 
 
 def reaped(holder):

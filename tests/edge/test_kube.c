@@ -222,7 +222,7 @@ START_TEST(test_ends)
 		ck_assert_msg(strstr(e.text, t->text) != NULL, "%s: %s",
 			      t->name, e.text);
 	ck_assert_uint_eq(f.server.requests, 1);
-	ck_assert_uint_eq(f.counters.rest_get[t->status], 1);
+	ck_assert_uint_eq(f.counters.rest[REST_GET][t->status], 1);
 	free(seen.bytes);
 	fixture_done(&f);
 }
@@ -277,7 +277,7 @@ START_TEST(test_cancel)
 	ck_assert_int_eq(run_and(&f, cancel_soon, &e), -1);
 	ck_assert_int_eq(e.code, ERR_CANCELLED);
 	ck_assert_uint_eq(f.server.requests, 1);
-	ck_assert_uint_eq(f.counters.rest_get[0], 0);
+	ck_assert_uint_eq(f.counters.rest[REST_GET][0], 0);
 	fixture_done(&f);
 }
 END_TEST
@@ -316,7 +316,7 @@ START_TEST(test_refused)
 	ck_assert_int_eq(e.code, ERR_SYSTEM);
 	ck_assert_ptr_nonnull(strstr(e.text, "Connection refused; is the API"));
 	ck_assert_int_eq(reply.status, 0);
-	ck_assert_uint_eq(f.counters.rest_get[0], 1);
+	ck_assert_uint_eq(f.counters.rest[REST_GET][0], 1);
 	scripted_start(&f.server, NULL, hang, NULL);
 	fixture_done(&f);
 }

@@ -67,7 +67,7 @@ START_TEST(test_many)
 	ck_assert_uint_eq(kube_pool_room(p), WIDE);
 	ck_assert_uint_eq(f.server.requests, CALLS);
 	ck_assert_uint_le(f.server.accepted, WIDE);
-	ck_assert_uint_eq(f.counters.rest_patch[200], CALLS);
+	ck_assert_uint_eq(f.counters.rest[REST_PATCH][200], CALLS);
 	kube_pool_free(p);
 	fixture_done(&f);
 }
@@ -128,7 +128,7 @@ START_TEST(test_hung)
 	ck_assert_msg(e.code == ERR_NONE, "%s", e.text);
 	ck_assert_int_eq(reply.status, 200);
 	ck_assert_uint_eq(f.server.accepted, 2);
-	ck_assert_uint_eq(f.counters.rest_get[0], 1);
+	ck_assert_uint_eq(f.counters.rest[REST_GET][0], 1);
 	kube_pool_free(p);
 	fixture_done(&f);
 }
@@ -350,7 +350,7 @@ START_TEST(test_retry_after)
 	ck_assert_str_eq(reply.body, "later");
 	ck_assert_msg(reply.retry_after_ms == waits[_i].ms, "%s: %lld",
 		      waits[_i].name, (long long)reply.retry_after_ms);
-	ck_assert_uint_eq(f.counters.rest_get[429], 1);
+	ck_assert_uint_eq(f.counters.rest[REST_GET][429], 1);
 	kube_pool_free(p);
 	fixture_done(&f);
 }

@@ -64,7 +64,7 @@ START_TEST(test_request)
 	ck_assert_str_eq(a.body, "{\"a\":1}");
 	ck_assert_str_eq(reply.body, "{}");
 	ck_assert_int_eq(reply.retry_after_ms, -1);
-	ck_assert_uint_eq(f.counters.rest_patch[200], 1);
+	ck_assert_uint_eq(f.counters.rest[REST_PATCH][200], 1);
 	/* The Date has become our clock's time. */
 	ck_assert_int_eq(clock_now(f.clock).server_ms / 10000,
 			 1730882977000 / 10000);

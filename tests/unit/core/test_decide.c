@@ -31,12 +31,10 @@ half_at(int i)
 
 /* Can an object be like this? (core/object.c) */
 static bool
-possible(const struct half *h, enum kind kind)
+possible(const struct half *h)
 {
 	if (!h->present)
 		return true;
-	if (kind == KIND_NODECLAIM && h->registered)
-		return false;
 	switch (h->tenure) {
 	case TENURE_FREE:
 		return h->hold == HOLD_ABSENT && !h->former;
@@ -92,8 +90,7 @@ for_all(property *p)
 		for (int k = 0; k < HALVES; k++) {
 			struct state s = {half_at(i), half_at(k), WISH_LEAVE};
 
-			if (!possible(&s.claim, KIND_NODECLAIM) ||
-			    !possible(&s.node, KIND_NODE))
+			if (!possible(&s.claim) || !possible(&s.node))
 				continue;
 			for (int w = 0; w < 3; w++) {
 				s.wish = (enum wish)w;
@@ -143,7 +140,8 @@ hold_is_right(const struct state *s, struct decision d)
 	HOLDS_THAT(target(s, d)->tenure == TENURE_FREE, s);
 	HOLDS_THAT(!target(s, d)->spent, s);
 	HOLDS_THAT(d.on == KIND_NODE ||
-			   !(s->node.present && s->node.registered),
+			   !(s->claim.registered ||
+			     (s->node.present && s->node.registered)),
 		   s);
 	HOLDS_THAT(!d.release, s);
 }
@@ -212,7 +210,8 @@ hold_is_live(const struct state *s, struct decision d)
 	if (s->wish != WISH_HOLD || c->busy || n->busy || c->spent ||
 	    n->spent || decide_person(c, n))
 		return;
-	if (node_free || (claim_free && !(n->present && n->registered)))
+	if (node_free || (claim_free && !c->registered &&
+			  !(n->present && n->registered)))
 		HOLDS_THAT(d.act != ACT_NONE, s);
 }
 
@@ -226,8 +225,11 @@ person_is_told(const struct state *s, struct decision d)
 	for (int i = 0; i < 2; i++) {
 		const struct half *h = i == 0 ? &s->claim : &s->node;
 
-		say = say || (h->present && (h->tenure == TENURE_PERSON ||
-					     h->tenure == TENURE_YIELDED));
+		/* Beside a mark for a former hold, today's is a person's. */
+		say = say || (h->present &&
+			      (h->tenure == TENURE_PERSON ||
+			       h->tenure == TENURE_YIELDED ||
+			       (h->former && h->hold != HOLD_ABSENT)));
 	}
 	HOLDS_THAT(decide_person(&s->claim, &s->node) == say, s);
 }
@@ -354,6 +356,18 @@ static const struct {
 	{"former hold", {ABSENT, {.present = true, .tenure = TENURE_OURS,
 				  .former = true}, WISH_HOLD},
 	 ACT_CLEAR, KIND_NODE},
+	{"former default hold, the claim's own",
+	 {{.present = true, .default_hold = HOLD_SAME},
+	  {.present = true, .tenure = TENURE_OURS, .former = true,
+	   .former_default = true}, WISH_HOLD}, ACT_UNMARK, KIND_NODE},
+	{"the same when quiet",
+	 {{.present = true, .default_hold = HOLD_SAME},
+	  {.present = true, .tenure = TENURE_OURS, .former = true,
+	   .former_default = true}, WISH_CLEAR}, ACT_UNMARK, KIND_NODE},
+	{"a person's hold beside our former one",
+	 {{.present = true, .tenure = TENURE_OURS, .former = true,
+	   .hold = HOLD_OTHER, .busy = true}, FREE, WISH_HOLD}, ACT_NONE,
+	 KIND_NODE},
 	{"nothing there", {ABSENT, ABSENT, WISH_CLEAR}, ACT_NONE, KIND_NODE},
 };
 

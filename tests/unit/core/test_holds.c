@@ -208,7 +208,7 @@ walk(enum scope_kind kind, uint64_t seed)
 	struct dice d = dice_new(seed);
 
 	ck_assert_ptr_nonnull(h);
-	ck_assert_int_eq(holds_init(h, kind, IDS), 0);
+	ck_assert_int_eq(holds_init(h, &(struct rules){.scope = kind}, IDS), 0);
 	for (m.step = 0; m.step < 6000; m.step++) {
 		random_step(h, &m, &d);
 		if (roll(&d, 4) == 0)
@@ -246,7 +246,7 @@ holds_new(enum scope_kind kind, uint32_t ids)
 	struct holds *h = calloc(1, sizeof(*h));
 
 	ck_assert_ptr_nonnull(h);
-	ck_assert_int_eq(holds_init(h, kind, ids), 0);
+	ck_assert_int_eq(holds_init(h, &(struct rules){.scope = kind}, ids), 0);
 	return h;
 }
 
@@ -333,6 +333,28 @@ START_TEST(deadline_is_exact)
 }
 END_TEST
 
+/* The first Date was an hour behind: no cap is reached by its correction. */
+START_TEST(shifted_clock)
+{
+	struct rules r = {.scope = SCOPE_CLUSTER,
+			  .cap = {.max_ms = 3600000, .window_ms = 600000}};
+	struct holds *h = calloc(1, sizeof(*h));
+	int64_t wrong = 10000000, right = wrong + 3600000;
+
+	ck_assert_int_eq(holds_init(h, &r, 1), 0);
+	holds_put(h, 0, "web", right + 5000000, 0, wrong);
+	ck_assert_uint_eq(holds_turned(h, (struct now){wrong, 1}), 0);
+	ck_assert(h->scopes[0].held);
+	holds_shifted(h, right);
+	ck_assert_uint_eq(holds_turned(h, (struct now){right, 2}), NO_ID);
+	ck_assert(h->scopes[0].held);
+	ck_assert_uint_eq(holds_turned(h, (struct now){right + 3600000, 3}), 0);
+	ck_assert(!h->scopes[0].held);
+	holds_done(h);
+	free(h);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -342,6 +364,7 @@ main(void)
 	tcase_add_loop_test(model, cluster, 0, 5);
 	tcase_add_loop_test(model, nodepool, 0, 5);
 	tcase_add_loop_test(model, node, 0, 5);
+	tcase_add_test(c, shifted_clock);
 	tcase_add_test(c, one_pool_too_many);
 	tcase_add_test(c, many_changes_between_two_looks);
 	tcase_add_test(c, moved_last_deadline_is_no_end);

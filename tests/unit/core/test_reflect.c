@@ -281,6 +281,29 @@ START_TEST(unserved_is_asked_again_for_ever)
 }
 END_TEST
 
+/* Hearing a 410 took many tries, as after an outage: the server is back. */
+START_TEST(expired_after_an_outage)
+{
+	struct reflect_todo t;
+	int64_t now = enter(WATCHING, 1000000) + 60000, then;
+
+	for (int i = 0; i < 5; i++) {
+		reflect_done(&r, REFLECT_FAILED, NULL, NULL, NONE, now);
+		now = step(now, &t);
+		ck_assert_int_eq(t.step, REFLECT_WATCH);
+	}
+	then = now;
+	reflect_done(&r, REFLECT_EXPIRED, NULL, NULL, NONE, now);
+	now = step(now, &t);
+	ck_assert_int_eq(t.step, REFLECT_LIST);
+	ck_assert_int_eq(now, then);
+	complete("9", now);
+	(void)step(now, &t);
+	reflect_done(&r, REFLECT_EXPIRED, NULL, NULL, NONE, now);
+	ck_assert_int_gt(step(now, &t), then);	/* the second is not */
+}
+END_TEST
+
 /* A continue token beyond our bound: the list cannot be completed, and is not
  * to be taken for complete. */
 START_TEST(token_too_long)
@@ -311,6 +334,7 @@ main(void)
 	tcase_add_test(c, jitter_differs_by_seed);
 	tcase_add_loop_test(c, no_spin, 0, sizeof(spins) / sizeof(spins[0]));
 	tcase_add_test(c, unserved_is_asked_again_for_ever);
+	tcase_add_test(c, expired_after_an_outage);
 	tcase_add_test(c, token_too_long);
 	return run_suite(s);
 }

@@ -400,7 +400,8 @@ START_TEST(claims_found_unserved)
 	}
 	world_list(w, KIND_NODE);
 	world_run(w, MINUTE);
-	ck_assert_uint_eq(count_held(w, KIND_NODE), 1);
+	/* A claim might say no. */
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 0);
 	world_list(w, KIND_NODECLAIM);
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);

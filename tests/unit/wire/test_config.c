@@ -39,8 +39,8 @@ assert_every_key(const struct config *c)
 {
 	ck_assert_int_eq(c->rules.scope, SCOPE_NODEPOOL);
 	ck_assert_int_eq(c->rules.hold_ms, 7 * MINUTE);
-	ck_assert_int_eq(c->max_hold_ms, 0);
-	ck_assert_int_eq(c->release_window_ms, 8 * MINUTE + 30000);
+	ck_assert_int_eq(c->rules.cap.max_ms, 0);
+	ck_assert_int_eq(c->rules.cap.window_ms, 8 * MINUTE + 30000);
 	ck_assert_int_eq(c->rules.startup_ms, 9 * MINUTE);
 	ck_assert_str_eq(c->rules.hold.key, "example.com/keep");
 	ck_assert_str_eq(c->rules.hold.value, "yes");
@@ -83,8 +83,8 @@ START_TEST(test_defaults)
 	config_defaults(&c);
 	ck_assert_int_eq(c.rules.scope, SCOPE_CLUSTER);
 	ck_assert_int_eq(c.rules.hold_ms, 10 * MINUTE);
-	ck_assert_int_eq(c.max_hold_ms, 0);
-	ck_assert_int_eq(c.release_window_ms, 10 * MINUTE);
+	ck_assert_int_eq(c.rules.cap.max_ms, 60 * MINUTE);
+	ck_assert_int_eq(c.rules.cap.window_ms, 10 * MINUTE);
 	ck_assert_int_eq(c.rules.startup_ms, 15 * MINUTE);
 	ck_assert(hold_key_is_default(&c.rules.hold));
 	ck_assert(rules_pool_included(&c.rules, "any"));
@@ -143,8 +143,8 @@ static const struct {
 	 "3:17: startupTimeout: \"10\", expected a duration such as 10m or "
 	 "1h30m"},
 	{"negative duration", "releaseWindow: -1m\n",
-	 "3:16: releaseWindow: \"-1m\", expected a duration such as 10m or "
-	 "1h30m"},
+	 "3:16: releaseWindow: \"-1m\", expected a duration above 0 such as "
+	 "10m"},
 	{"hold of 0", "holdDuration: 0\n",
 	 "3:15: holdDuration: \"0\", expected a duration above 0 such as 10m"},
 	{"over ten years", "holdDuration: 87601h\n",
@@ -217,13 +217,17 @@ static const struct {
 	{"bad name", "leaderElection: {name: \"\"}\n",
 	 "3:24: leaderElection.name: \"\", expected a DNS name of lower "
 	 "case"},
-	{"leader election", "leaderElection: {enabled: true}\n",
-	 "3:27: leaderElection.enabled: \"true\" is not in this version, "
-	 "expected false"},
+	{"leader election", "leaderElection: {enabled: yes}\n",
+	 "3:27: leaderElection.enabled: \"yes\", expected true or false"},
 	{"leader election in quotes", "leaderElection: {enabled: \"false\"}\n",
-	 "3:27: leaderElection.enabled: \"false\" in quotes, expected false"},
-	{"cap", "maxHoldDuration: 1h\n",
-	 "3:18: maxHoldDuration: \"1h\" is not in this version, expected 0"},
+	 "3:27: leaderElection.enabled: \"false\" in quotes, expected true or "
+	 "false"},
+	{"cap", "maxHoldDuration: never\n",
+	 "3:18: maxHoldDuration: \"never\", expected a duration such as 10m "
+	 "or 1h30m"},
+	{"window", "releaseWindow: 0s\n",
+	 "3:16: releaseWindow: \"0s\", expected a duration above 0 such as "
+	 "10m"},
 	{"replacements", "replacements: ignore\n",
 	 "3:15: replacements: \"ignore\" is not in this version, expected "
 	 "count"},
@@ -419,9 +423,8 @@ static const struct {
 	{"webhook-address", "x",
 	 "--webhook-address: \"x\", expected host:port, :port or [v6]:port",
 	 true},
-	{"leader-election-enabled", "true",
-	 "--leader-election-enabled: \"true\" is not in this version, expected "
-	 "false",
+	{"leader-election-enabled", "1",
+	 "--leader-election-enabled: \"1\", expected true or false",
 	 true},
 	{"hold-annotation-value", "\xc2\x80",
 	 "--hold-annotation-value: \"\xc2\x80\", expected a string of printable "

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_SWEEP_TELL_H
+#define CORE_SWEEP_TELL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/object.h"
+
+/* What a sweep tells of itself: notes for the log as they come, reports for
+ * the metrics when asked. */
+struct sweep;
+
+enum note_type {	/* and what `a` is */
+	NOTE_SCOPE_HELD,	/* quiet_ms */
+	NOTE_SCOPE_QUIET,	/* how long it was held, ms */
+	NOTE_SCOPE_CAPPED,	/* released until */
+	NOTE_TABLE_FULL,	/* name: the object left unheld */
+	NOTE_STOPPED,		/* a release waits: a: claims not known yet */
+};
+
+struct note {
+	enum note_type type;
+	char name[NAME_BYTES];	/* scope or object */
+	int64_t a;
+};
+bool sweep_note(struct sweep *s, struct note *out);	/* the oldest; or none */
+struct sweep_report {
+	uint32_t objects[KIND_COUNT], timers, held[KIND_COUNT];
+	bool up[KIND_COUNT];	/* the watch is open */
+};
+void sweep_report(const struct sweep *s, struct sweep_report *out);
+struct scope_report {
+	char name[POOL_BYTES];
+	bool held;
+	int64_t quiet_ms;	/* STAMP_NONE: no machine counts in it */
+};
+/* The i-th scope in use; false at the end. */
+bool sweep_scope(const struct sweep *s, uint32_t *i, struct scope_report *out);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CMD_SHARED_TABLE_H
+#define CMD_SHARED_TABLE_H
+
+#include <pthread.h>
+#include <time.h>
+
+#include "shared.h"
+
+/*
+ * One mutex.  Watchers track under it, the sweeper asks for the next action
+ * under it; the webhook never takes it.  `awake` keeps a list of 10,000
+ * objects from waking the sweeper 10,000 times.
+ */
+struct shared_table {
+	pthread_mutex_t lock;
+	pthread_cond_t stop, turn;	/* turn: of the lead, or lease_stop */
+	struct sweep *sweep;
+	struct lease *lease;		/* NULL: no election */
+	bool restored;			/* the soft state, for this lead */
+	char soft[LEASE_STATE_BYTES];
+	bool leads, ended, lease_stopped;
+	_Atomic(struct kube_pool *) pool;
+	_Atomic bool awake;
+};
+
+static inline struct sweep *
+lock(struct shared *s)
+{
+	(void)pthread_mutex_lock(&s->table->lock);
+	return s->table->sweep;
+}
+
+static inline void
+unlock(struct shared *s)
+{
+	(void)pthread_mutex_unlock(&s->table->lock);
+}
+
+/* After the table changed. */
+static inline void
+unlock_and_wake(struct shared *s)
+{
+	struct kube_pool *pool;
+
+	unlock(s);
+	pool = atomic_load(&s->table->pool);
+	if (pool != NULL && !atomic_exchange(&s->table->awake, true))
+		kube_pool_wake(pool);
+}
+
+static inline struct timespec
+moment(int64_t ms)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	t.tv_sec += ms / 1000;
+	t.tv_nsec += ms % 1000 * 1000000;
+	if (t.tv_nsec >= 1000000000) {
+		t.tv_nsec -= 1000000000;
+		t.tv_sec++;
+	}
+	return t;
+}
+
+/* The sweep follows the Lease, whoever notices first that it is over.  Under
+ * the lock. */
+void shared_follow(struct shared *s, struct now now);
+void shared_soft(struct shared *s);
+
+#endif

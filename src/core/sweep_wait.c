@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/sweep.h"
+
+#include "sweep_state.h"
+
+/* What sweep_next asks of the whole: is all of it seen, and how long is there
+ * nothing to do? */
+
+bool
+sweep_whole(const struct sweep *s)
+{
+	for (int k = 0; k < KIND_COUNT; k++)
+		if (!s->view[k].listed || !s->view[k].up)
+			return false;
+	return true;
+}
+
+void
+sweep_latency(struct sweep *s, struct now now)
+{
+	if (s->wanting_hold > 0 || s->in_flight > 0)
+		return;
+	for (uint32_t i = 0; i < s->holds.scopes_top; i++) {
+		struct scope *sc = &s->holds.scopes[i];
+
+		if (!sc->held || !sc->latency_open)
+			continue;
+		sc->latency_open = false;
+		counters_hold_latency(s->counters,
+				      (uint64_t)(now.boot_ms -
+						 sc->since_boot_ms));
+	}
+}
+
+static void
+sooner(int64_t *wait_ms, int64_t at, int64_t now)
+{
+	int64_t ms = at > now ? at - now : 0;
+
+	if (ms < *wait_ms)
+		*wait_ms = ms;
+}
+
+int64_t
+sweep_wait(const struct sweep *s, struct now now)
+{
+	int64_t wait = INT64_MAX, key, next = holds_next_ms(&s->holds);
+	uint32_t id;
+
+	if (next != STAMP_NONE)
+		sooner(&wait, next, now.server_ms);
+	if (heap_top(&s->later, &id, &key))
+		sooner(&wait, key, now.boot_ms);
+	if (s->fresh.wanted && !s->fresh.in_flight && sweep_whole(s)) {
+		if (now.boot_ms < s->hint_until_ms)
+			sooner(&wait, s->hint_until_ms, now.boot_ms);
+		else
+			sooner(&wait, s->fresh.not_before_boot_ms, now.boot_ms);
+	}
+	for (int k = 0; k < KIND_COUNT; k++)
+		if (s->view[k].room)
+			sooner(&wait, s->view[k].ask_boot_ms, now.boot_ms);
+	/* Nothing is written before the pause is over. */
+	if (s->first != NO_ID)
+		sooner(&wait, s->paused_boot_ms, now.boot_ms);
+	if (wait < s->paused_boot_ms - now.boot_ms)
+		wait = s->paused_boot_ms - now.boot_ms;
+	return wait;
+}

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A scope that never gets quiet is released all the same, for a while."""
+import time
+
+from controlplane import until
+from hold import SOON, clear, held, nodes
+from test_leader import LEASES, NAME, said
+
+HOLD, MAX, WINDOW = 8, 20, 16
+HINT = 5        # a release waits so long for a creation just admitted
+SETTINGS = {"holdDuration": f"{HOLD}s", "maxHoldDuration": f"{MAX}s",
+            "releaseWindow": f"{WINDOW}s", "startupTimeout": "60s"}
+
+
+class Churn:
+    """A machine every two seconds; and when the first of them was made."""
+
+    def __init__(self, karpenter):
+        self.karpenter = karpenter
+        self.machines = []
+        self.begin = None
+
+    def until(self, moment):
+        while time.time() < moment:
+            if not self.machines or \
+                    time.time() - self.machines[-1].ready >= 2:
+                self.machines.append(self.karpenter.machine())
+                self.begin = self.begin or self.machines[0].ready
+            time.sleep(0.1)
+
+
+def test_capped_and_held_again(make_holder, karpenter, view):
+    old = karpenter.settled(20)
+    holder = make_holder(**SETTINGS)
+    view.wait_clear(nodes(old), HOLD + 8)
+    churn = Churn(karpenter)
+    churn.until(time.time() + 1)
+    view.wait_held(nodes(old))
+    churn.until(churn.begin + MAX - 3)
+    assert all(map(held, view.of(nodes(old)).values()))
+    churn.until(churn.begin + MAX + HINT + 3)
+    # Released however busy, but for those that are not due themselves.
+    now = view.of(nodes(old + churn.machines[-2:]))
+    assert all(map(clear, list(now.values())[:20]))
+    assert all(map(held, list(now.values())[20:]))
+    assert said(holder, "scope held for maxHoldDuration, released")
+    churn.until(churn.begin + MAX + WINDOW - 3)
+    assert all(map(clear, view.of(nodes(old)).values()))
+    churn.until(churn.begin + MAX + WINDOW + 3)
+    assert all(map(held, view.of(nodes(old)).values()))
+
+
+def test_a_restart_does_not_begin_anew(plane, make_holder, karpenter, view):
+    """Since when it is held stands in the Lease, election or not."""
+    plane.request("DELETE", f"{LEASES}/{NAME}")
+    old = karpenter.settled(5)
+    holder = make_holder(**SETTINGS, leaderElection={
+        "enabled": False, "namespace": "karpenter-node-holder"})
+    view.wait_clear(nodes(old), HOLD + 8)
+    churn = Churn(karpenter)
+    churn.until(time.time() + 1)
+    view.wait_held(nodes(old))
+
+    def kept():
+        lease = plane.request("GET", f"{LEASES}/{NAME}")[1]
+        notes = lease.get("metadata", {}).get("annotations", {})
+        return "cluster run=" in notes.get("karpenter-node-holder.io/state",
+                                           "")
+    until(kept, SOON, "kept in the Lease")
+    churn.until(churn.begin + MAX - 8)
+    holder.kill9()
+    holder.start()
+    churn.until(churn.begin + MAX + HINT + 3)
+    assert all(map(clear, view.of(nodes(old)).values()))
+    plane.request("DELETE", f"{LEASES}/{NAME}")
+
+
+def test_the_oldest_mark_tells_where_the_lease_is_lost(
+        plane, make_holder, karpenter, view):
+    old = karpenter.settled(5)
+    holder = make_holder(**SETTINGS)    # keeps no Lease at all
+    view.wait_clear(nodes(old), HOLD + 8)
+    churn = Churn(karpenter)
+    churn.until(time.time() + 1)
+    view.wait_held(nodes(old))
+    churn.until(churn.begin + MAX - 8)
+    holder.kill9()
+    holder.start()
+    churn.until(churn.begin + MAX + HINT + 3)
+    assert all(map(clear, view.of(nodes(old)).values()))
