@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "elect.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* core/lease against the world's one Lease, as cmd/elector.c performs it. */
+
+void
+elect_init(struct holder *h, uint64_t seed)
+{
+	struct lease_config c = {.enabled = true,
+				 .duration_ms = 15000,
+				 .renew_deadline_ms = 10000,
+				 .retry_ms = 2000};
+
+	snprintf(c.identity, sizeof(c.identity), "holder-%d-%llu", h->number,
+		 (unsigned long long)h->births);
+	lease_init(&h->lease, &c, seed);
+	h->leads = false;
+	sweep_lead(h->sweep, false, holder_now(h));
+	for (int i = 0; i < LEASE_CALLS; i++)
+		h->lease_calls[i].used = false;
+}
+
+/* --- the API server ------------------------------------------------------------- */
+
+static enum lease_code
+serve(struct holder *h, const struct lease_call *c)
+{
+	struct world *w = h->w;
+	struct lease_record *r = &w->lease;
+
+	if (c->step == LEASE_GET)
+		return r->present ? LEASE_OK : LEASE_NOT_FOUND;
+	if (c->step == LEASE_CREATE && r->present)
+		return LEASE_CONFLICT;
+	if (c->step == LEASE_UPDATE && !r->present)
+		return LEASE_NOT_FOUND;
+	if (c->step == LEASE_UPDATE && strcmp(r->rv, c->record.rv) != 0)
+		return LEASE_CONFLICT;
+	/* A merge patch: what is not in it stays. */
+	if (c->step == LEASE_UPDATE && !c->with_state)
+		memcpy(r, &c->record, offsetof(struct lease_record, state));
+	else
+		lease_record_copy(r, &c->record);
+	r->present = true;
+	snprintf(r->rv, sizeof(r->rv), "%llu", (unsigned long long)++w->rv);
+	return LEASE_OK;
+}
+
+static void
+apply(struct holder *h, struct lease_call *c)
+{
+	struct world *w = h->w;
+
+	c->applied = true;
+	if (w->now < w->down_until || c->fault == REPLY_ERROR)
+		return;
+	if (w->now < w->busy_until) {
+		c->code = LEASE_BUSY;
+		return;
+	}
+	c->code = serve(h, c);
+	lease_record_copy(&c->record, &w->lease);
+	if (c->fault != REPLY_WHOLE)
+		c->code = LEASE_FAILED;
+}
+
+/* --- the replica ------------------------------------------------------------------ */
+
+static void
+begin(struct holder *h, const struct lease_todo *todo)
+{
+	struct world *w = h->w;
+	struct lease_call *c = h->lease_calls;
+
+	while (c < h->lease_calls + LEASE_CALLS && c->used)
+		c++;
+	if (c == h->lease_calls + LEASE_CALLS)
+		abort();
+	c->used = true;
+	c->step = todo->step;
+	c->with_state = todo->with_state;
+	c->code = LEASE_FAILED;
+	c->applied = c->answered = false;
+	c->fault = REPLY_WHOLE;
+	if (todo->record != NULL)
+		lease_record_copy(&c->record, todo->record);
+	c->answer_at = w->now + between(&w->dice, 1, 30);
+	if (w->now < w->slow_until)
+		c->answer_at += between(&w->dice, 100, 3000);
+	c->apply_at = between(&w->dice, w->now, c->answer_at);
+	if (roll(&w->dice, 100) < w->odds) {
+		if (w->now < w->error_until)
+			c->fault = REPLY_ERROR;
+		if (w->now < w->lossy_until)
+			c->fault = REPLY_LOST;
+		if (w->now < w->late_until) {
+			c->fault = REPLY_LATE;
+			c->apply_at = w->now + between(&w->dice, 100, 8000);
+			c->answer_at = w->now + todo->timeout_ms;
+		}
+	}
+	/* Given up at its timeout, whatever becomes of it. */
+	if (c->answer_at > w->now + todo->timeout_ms) {
+		c->answer_at = w->now + todo->timeout_ms;
+		c->fault = REPLY_LATE;
+	}
+}
+
+static void
+answer(struct holder *h, struct lease_call *c)
+{
+	struct lease_outcome o = {.code = c->applied ? c->code : LEASE_FAILED,
+				  .record = &c->record};
+
+	c->answered = true;
+	if (o.code == LEASE_BUSY)
+		o.retry_after_ms = h->w->retry_after_ms;
+	lease_done(&h->lease, &o, holder_now(h));
+}
+
+void
+elect_serve(struct holder *h)
+{
+	for (struct lease_call *c = h->lease_calls;
+	     c < h->lease_calls + LEASE_CALLS; c++)
+		if (c->used && !c->applied && c->apply_at <= h->w->now)
+			apply(h, c);
+}
+
+static void
+follow(struct holder *h)
+{
+	bool leads = lease_leads(&h->lease, holder_now(h).boot_ms);
+	struct lease_note n;
+
+	while (lease_note(&h->lease, &n))
+		if (n.type != LEASE_NOTE_LEADER)
+			tell(h->w, "holder %d   %s", h->number,
+			     n.type == LEASE_NOTE_LEADS ? "leads"
+							: "leads no more");
+	if (leads == h->leads)
+		return;
+	h->leads = leads;
+	sweep_lead(h->sweep, leads, holder_now(h));
+	if (leads)
+		sweep_restore(h->sweep, lease_state(&h->lease));
+	h->guesses = leads && lease_state(&h->lease)[0] == '\0';
+	if (h->guesses)
+		truth_lost(h->w);
+	memset(h->known, 0, sizeof(h->known));
+	h->fresh_listed = -1;
+	h->poked = true;
+	for (int k = 0; !leads && k < KIND_COUNT; k++)
+		holder_restart(h, (enum kind)k);
+}
+
+int64_t
+elect_step(struct holder *h)
+{
+	struct lease_todo todo;
+	int64_t next = INT64_MAX, now = h->w->now;
+
+	elect_serve(h);
+	for (struct lease_call *c = h->lease_calls;
+	     c < h->lease_calls + LEASE_CALLS; c++) {
+		if (c->used && !c->answered && c->answer_at <= now)
+			answer(h, c);
+		if (c->applied && c->answered)
+			c->used = false;
+	}
+	todo = lease_next(&h->lease, holder_now(h));
+	if (todo.step == LEASE_WAIT) {
+		if (todo.wait_ms < INT64_MAX)
+			next = now + (todo.wait_ms > 0 ? todo.wait_ms : 1);
+	} else if (todo.step != LEASE_DONE) {
+		begin(h, &todo);
+	}
+	follow(h);
+	for (struct lease_call *c = h->lease_calls;
+	     c < h->lease_calls + LEASE_CALLS; c++) {
+		if (c->used && !c->applied && c->apply_at < next)
+			next = c->apply_at;
+		if (c->used && !c->answered && c->answer_at < next)
+			next = c->answer_at;
+	}
+	return next;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TESTS_SIM_HISTORY_H
+#define TESTS_SIM_HISTORY_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "holder.h"
+
+/*
+ * A history: what happens in the world, and when.  Made from a seed or read
+ * from a file; both are run the same way, and a failing one is shrunk and
+ * written as a file.
+ *
+ *     config scope=cluster hold=600 startup=900 holders=1
+ *     12.500 create pool=a n=3 launch=2 node=20 register=25 ready=40
+ *     80     cut holder=0 kind=node
+ *     3600   end
+ *
+ * Times are seconds with at most three decimals; # begins a comment.
+ */
+
+#define OPS 256
+#define HOLDERS 3
+
+enum op_type {
+	OP_CREATE,
+	OP_DELETE,		/* by Karpenter or a person, held or not */
+	OP_AGAIN,		/* a kubelet posts its Node again */
+	OP_RECREATE,		/* a Node is deleted alone, its kubelet is not */
+	OP_TEMPLATE,		/* a person's hold on the NodePool's template */
+	OP_PERSON,
+	OP_CUT,
+	OP_HANG,
+	OP_LAG,
+	OP_REFUSE,		/* lists and watches of one resource */
+	OP_EXPIRE,
+	OP_DOWN,
+	OP_BUSY,
+	OP_ERRORS,
+	OP_LOSSY,
+	OP_LATE,
+	OP_SLOW,
+	OP_LEASE,		/* the Lease is deleted */
+	OP_KILL,
+	OP_START,
+	OP_PAUSE,
+	OP_SKEW,
+	OP_RULES,		/* a replica starts again with other rules */
+	OP_COUNT,
+};
+
+struct op {
+	int64_t at;
+	enum op_type type;
+	char pool[16], value[TEXT];
+	int n, machine, holder, odds;
+	enum kind kind;
+	enum person what;
+	int64_t for_ms, ms;
+	struct story story;
+	bool other_hold;
+	char exclude[16];
+};
+
+struct history {
+	enum scope_kind scope;
+	int64_t hold_ms, startup_ms, max_ms, window_ms;
+	int holders, machines_max, page;
+	bool elects;		/* several always do */
+	bool other_hold;
+	char exclude[16];
+	uint64_t seed;		/* of what the world makes up by itself */
+	int64_t end;
+	int ops_n;
+	struct op ops[OPS];
+};
+
+/* history_random.c */
+void history_random(struct history *h, uint64_t seed);
+
+/* history_text.c */
+int history_read(struct history *h, const char *file);	/* 0, or told why */
+void history_write(const struct history *h, FILE *out);
+
+/* history_run.c: 0, or 1 and why in out->broken. */
+struct outcome_of_run {
+	char broken[320];
+	uint64_t digest, events, writes, days_ms;
+	uint64_t ops[OP_COUNT];
+	uint64_t faults[4];
+};
+int history_run(const struct history *h, FILE *story,
+		struct outcome_of_run *out);
+extern const char *const op_names[OP_COUNT];
+
+#endif

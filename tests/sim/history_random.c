@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "history.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * A history from a seed.  Faults and people strike at any time, and more
+ * often around the moments at which something turns: births, and births plus
+ * the hold period.
+ */
+
+static const char *const pools[] = {"a", "b", "left-out"};
+
+static int64_t
+one_of(struct dice *d, const int64_t *values, uint32_t n)
+{
+	return values[roll(d, n)];
+}
+
+static struct story
+random_story(struct dice *d)
+{
+	struct story s = {
+		.launch_ms = between(d, 200, 4000),
+		.stale_ms = roll(d, 4) == 0 ? between(d, 0, 3000) : 0,
+		.missed = roll(d, 8) == 0,
+		.no_condition = roll(d, 6) == 0,
+		.node_first = roll(d, 3) == 0,
+		.cloned = roll(d, 20) == 0,
+	};
+
+	s.node_ms = s.launch_ms + between(d, 500, 60000);
+	s.register_ms = s.node_ms + between(d, 100, 5000);
+	s.ready_ms = s.register_ms + between(d, 500, 40000);
+	switch (roll(d, 12)) {
+	case 0:		/* never launched */
+		s.launch_ms = s.node_ms = s.register_ms = s.ready_ms = -1;
+		break;
+	case 1:		/* never boots */
+		s.node_ms = s.register_ms = s.ready_ms = -1;
+		break;
+	case 2:		/* never gets ready */
+		s.ready_ms = -1;
+		break;
+	default:
+		break;
+	}
+	return s;
+}
+
+static void
+random_person(struct dice *d, struct op *o)
+{
+	static const char *const values[] = {"true", "false", "4h", "yes"};
+	static const char *const marks[] = {"2026-01-02T02:00:00Z", "someone",
+					    "2036-01-01T00:00:00Z"};
+
+	o->what = (enum person)roll(d, PERSON_MARK + 1);
+	if (o->what == PERSON_SET)
+		snprintf(o->value, sizeof(o->value), "%s", values[roll(d, 4)]);
+	if (o->what == PERSON_MARK)
+		snprintf(o->value, sizeof(o->value), "%s", marks[roll(d, 3)]);
+}
+
+static void
+random_fault(struct dice *d, struct op *o, const struct history *h)
+{
+	static const int64_t spans[] = {500, 3000, 12000, 40000, 100000};
+
+	o->for_ms = one_of(d, spans, 5);
+	o->odds = (int)between(d, 10, 100);
+	switch (o->type) {
+	case OP_BUSY:
+		o->ms = 1000 * between(d, 0, 5);
+		break;
+	case OP_LAG:
+		o->ms = between(d, 100, 8000);
+		break;
+	case OP_HANG:
+		o->for_ms = between(d, 1000, 200000);
+		break;
+	case OP_SKEW:
+		o->ms = between(d, -3000, 3000);
+		o->for_ms = between(d, 10000, 600000);
+		break;
+	case OP_RULES:
+		o->other_hold = roll(d, 2) == 0;
+		if (roll(d, 2) == 0)
+			snprintf(o->exclude, sizeof(o->exclude), "%s",
+				 pools[roll(d, 3)]);
+		o->for_ms = 0;
+		break;
+	default:
+		break;
+	}
+	(void)h;
+}
+
+static enum op_type
+random_type(struct dice *d)
+{
+	uint32_t n = roll(d, 100);
+
+	if (n < 38)
+		return OP_CREATE;
+	if (n < 46)
+		return OP_DELETE;
+	if (n < 50)
+		return n < 48 ? OP_AGAIN : OP_RECREATE;
+	if (n < 64)
+		return OP_PERSON;
+	if (n < 65)
+		return OP_TEMPLATE;
+	return OP_CUT + (enum op_type)roll(d, OP_COUNT - OP_CUT);
+}
+
+static void
+random_op(struct dice *d, struct history *h, struct op *o)
+{
+	o->type = random_type(d);
+	o->machine = (int)roll(d, 32);
+	o->kind = roll(d, 2) == 0 ? KIND_NODE : KIND_NODECLAIM;
+	o->holder = (int)roll(d, (uint32_t)h->holders);
+	snprintf(o->pool, sizeof(o->pool), "%s",
+		 pools[roll(d, 8) == 0 ? 2 : roll(d, 2)]);
+	if (o->type == OP_CREATE) {
+		o->n = roll(d, 6) == 0 ? (int)between(d, 4, 9)
+				       : (int)between(d, 1, 3);
+		o->story = random_story(d);
+	} else if (o->type == OP_TEMPLATE) {
+		snprintf(o->value, sizeof(o->value), "%s",
+			 roll(d, 2) == 0 ? "true" : "4h");
+	} else if (o->type == OP_PERSON) {
+		random_person(d, o);
+	} else if (o->type >= OP_CUT) {
+		random_fault(d, o, h);
+	}
+}
+
+static int
+by_time(const void *a, const void *b)
+{
+	const struct op *x = a, *y = b;
+
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static void
+random_times(struct dice *d, struct history *h)
+{
+	int64_t span = h->hold_ms * 3 + h->startup_ms / 2;
+
+	for (int i = 0; i < h->ops_n; i++) {
+		struct op *o = &h->ops[i];
+
+		o->at = between(d, 0, span);
+		if (i > 0 && roll(d, 2) == 0)
+			o->at = h->ops[roll(d, (uint32_t)i)].at +
+				(roll(d, 3) == 0 ? h->hold_ms : 0) +
+				between(d, 0, 60000) - 2000;
+		if (o->at < 0)
+			o->at = 0;
+	}
+	qsort(h->ops, (size_t)h->ops_n, sizeof(h->ops[0]), by_time);
+}
+
+/* Who is killed comes back. */
+static void
+revive(struct dice *d, struct history *h)
+{
+	int n = h->ops_n;
+
+	for (int i = 0; i < n && h->ops_n < OPS; i++) {
+		if (h->ops[i].type != OP_KILL)
+			continue;
+		h->ops[h->ops_n++] = (struct op){
+			.at = h->ops[i].at + between(d, 1000, 60000),
+			.type = OP_START,
+			.holder = h->ops[i].holder,
+		};
+	}
+	qsort(h->ops, (size_t)h->ops_n, sizeof(h->ops[0]), by_time);
+}
+
+void
+history_random(struct history *h, uint64_t seed)
+{
+	static const int64_t holds[] = {30000, 60000, 180000, 600000};
+	struct dice d = {(seed + 1) * 0x9e3779b97f4a7c15u | 1};
+
+	for (int i = 0; i < 8; i++)
+		(void)roll(&d, 2);
+	*h = (struct history){
+		.scope = (enum scope_kind)roll(&d, 3),
+		.hold_ms = one_of(&d, holds, 4),
+		.startup_ms = roll(&d, 2) == 0 ? 900000 : 120000,
+		.max_ms = roll(&d, 2) == 0 ? 0 : between(&d, 60000, 900000),
+		.window_ms = between(&d, 30000, 400000),
+		.holders = roll(&d, 3) > 0 ? 1 : (int)between(&d, 2, 3),
+		.elects = roll(&d, 4) == 0,
+		.machines_max = roll(&d, 20) == 0 ? (int)between(&d, 2, 12)
+						  : 192,
+		.page = roll(&d, 3) == 0 ? 2 : 500,
+		.other_hold = roll(&d, 5) == 0,
+		.seed = seed,
+		.ops_n = (int)between(&d, 5, 40),
+	};
+	if (roll(&d, 2) == 0)
+		snprintf(h->exclude, sizeof(h->exclude), "left-out");
+	for (int i = 0; i < h->ops_n; i++)
+		random_op(&d, h, &h->ops[i]);
+	random_times(&d, h);
+	revive(&d, h);
+}

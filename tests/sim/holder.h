@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TESTS_SIM_HOLDER_H
+#define TESTS_SIM_HOLDER_H
+
+#include "core/lease.h"
+#include "core/reflect.h"
+#include "world.h"
+
+/*
+ * One replica: the product's own core objects (sweep, reflect) with a shell
+ * that performs their actions on the modelled world, as cmd/watcher and
+ * cmd/sweeper do on the real one.
+ */
+
+#define FLIGHTS 32
+
+enum reply_fault {
+	REPLY_WHOLE,
+	REPLY_LOST,	/* done, but no answer */
+	REPLY_LATE,	/* no answer; done after that */
+	REPLY_ERROR,	/* 500: nothing done */
+};
+
+struct flight {
+	bool used, applied, answered, has_read;
+	enum reply_fault fault;
+	struct action a;
+	struct outcome out;
+	int64_t apply_at, answer_at;
+	struct object read;
+	struct object *fresh;
+	int fresh_n;
+};
+
+enum stream_state {
+	STREAM_IDLE,
+	STREAM_LISTING,
+	STREAM_OPENING,
+	STREAM_OPEN,
+};
+
+struct stream {
+	struct reflect reflect;
+	enum stream_state state;
+	bool fresh_list;	/* the next page is the first */
+	int64_t at;		/* the page, or the opening, is answered */
+	int64_t ends;		/* the watch's timeout */
+	int64_t lag_ms, lag_until;
+	int64_t hung_until, hung_since, refused_until;
+	size_t pos;		/* the next line of the log */
+	int64_t last_line;	/* lines of one watch keep their order */
+	int64_t next_line;	/* when lines[pos] arrives; 0 not drawn yet */
+	struct thing *page;	/* what the list under way shows */
+	int page_n, page_at;
+	uint64_t page_rv;
+	bool complete;		/* a whole list since birth */
+};
+
+#define LEASE_CALLS 8
+
+struct lease_call {
+	bool used, applied, answered, with_state;
+	enum lease_step step;
+	enum lease_code code;
+	enum reply_fault fault;
+	int64_t apply_at, answer_at;
+	struct lease_record record;
+};
+
+struct holder {
+	struct world *w;
+	struct holder *all;	/* of the cluster */
+	int all_n;
+	int number;
+	bool up;
+	bool elects, leads;	/* without election: leads */
+	struct lease lease;
+	struct lease_call lease_calls[LEASE_CALLS];
+	struct rules rules;
+	uint32_t machines_max;
+	int page;		/* items of one */
+	int64_t paused_until;	/* stopped by a signal */
+	int64_t skew_ms, skew_until;
+	struct sweep *sweep;
+	struct counters counters;
+	struct stream streams[KIND_COUNT];
+	struct flight flights[FLIGHTS];
+	int64_t hint_ms;
+	int64_t wake_at;	/* sweep_next's word */
+	bool poked;		/* something was seen since */
+	uint64_t births;
+	bool guesses;		/* its soft state is lost */
+	/* for the invariants */
+	bool known[THINGS];	/* the watch or a list has shown it */
+	int64_t fresh_begun, fresh_listed;	/* the last good fresh list */
+	unsigned asked;
+	int64_t asked_since;
+	int64_t still_since;	/* no call of the sweep since */
+};
+
+void holder_init(struct holder *h, struct world *w, int number,
+		 const struct rules *rules);
+void holder_start(struct holder *h);
+void holder_crash(struct holder *h);
+void holder_restart(struct holder *h, enum kind kind);	/* list anew */
+void holder_cut(struct holder *h, enum kind kind);
+/* Everything that is due now; the moment of the next. */
+int64_t holder_step(struct holder *h);
+struct now holder_now(const struct holder *h);
+/* How old is the oldest line that this replica has not got? */
+int64_t holder_lag_ms(const struct holder *h);
+void holder_knows(struct holder *h, const char *uid);
+/* Its webhook. */
+void holder_admit(struct holder *h, struct thing *t, bool dry_run);
+
+/* truth.c */
+void truth_action(struct holder *h, const struct action *a);
+/* The soft state is lost. */
+void truth_lost(struct world *w);
+/* The leader says that the scope is released until then, however busy. */
+void truth_capped(struct holder *h, const char *scope, int64_t until_ms);
+/* A write arrives: does another lead meanwhile? */
+void truth_write(const struct holder *h, const struct flight *f);
+
+#endif

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Deliberate faults in the core, one at a time: who finds each?
+
+    tests/sim/mutants.py [NAME...]
+
+Each is one place of src/core that reads FROM and is made to read TO.  It has
+to be found by the simulator (its histories and some seeds) or, failing that,
+by a unit test; one that survives is an error.
+"""
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+OUT = ROOT / "build" / "mutants"
+CFLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-I", ROOT / "include",
+          "-I", ROOT / "src/core", "-I", ROOT / "tests",
+          "-I", ROOT / "tests/sim"]
+SEEDS = 2000
+
+# name, then file, FROM, TO, once or more often
+MUTANTS = [
+    ("a deadline a moment too late", "holds.c",
+     "return t->used && t->deadline_ms > now_ms;",
+     "return t->used && t->deadline_ms + 20000 > now_ms;"),
+    ("released a quarter of a minute early", "holds.c",
+     "live = t->scope != NO_ID && t->counted && deadline_ms > now_ms;",
+     "live = t->scope != NO_ID && t->counted &&\n"
+     "\t       deadline_ms - 15000 > now_ms;"),
+    ("startupTimeout forgotten", "sweep.c",
+     "activity = claim->created_ms + s->rules.startup_ms;",
+     "activity = claim->created_ms;"),
+    ("the 5 s of a claim without condition forgotten", "sweep.c",
+     "return claim->launch_known ? STAMP_NONE\n"
+     "\t\t\t\t   : claim->created_ms + LAUNCH_GRACE_MS;",
+     "return COUNTS_ALWAYS;"),
+    ("an unlaunched claim never counts", "sweep.c",
+     ": claim->created_ms + LAUNCH_GRACE_MS;", ": STAMP_NONE;"),
+    ("a machine that is deleted still counts", "sweep.c",
+     "return (claim != NULL && claim->deleting) ||\n"
+     "\t       (node != NULL && node->deleting);",
+     "return (void)claim, (void)node, false;"),
+    ("spread over excluded pools", "sweep_next.c",
+     "if (!rules_pool_included(&s->rules, s->machines.at[head].pool)) {",
+     "if (0) {", "sweep.c",
+     "if (being_deleted(claim, node) ||\n"
+     "\t    !rules_pool_included(&s->rules, e->pool)) {",
+     "if (being_deleted(claim, node)) {"),
+    ("an excluded pool counts", "sweep.c",
+     "if (being_deleted(claim, node) ||\n"
+     "\t    !rules_pool_included(&s->rules, e->pool)) {",
+     "if (being_deleted(claim, node)) {"),
+    ("released without a fresh list", "sweep_next.c",
+     "if (s->fresh.done_boot_ms >= s->work[head].due_boot_ms)",
+     "if (s->fresh.done_boot_ms >= 0)"),
+    ("cleared on half a view", "sweep_wait.c",
+     "if (!s->view[k].listed || !s->view[k].up)",
+     "if (!s->view[k].listed && !s->view[k].up)"),
+    ("an unseen claim does not stop a release", "sweep_done.c",
+     "s->fresh.unknown++;", "(void)s;"),
+    ("a stale unready claim does not stop a release", "sweep_done.c",
+     "return e->ready_ms == STAMP_NONE && strcmp(e->rv, claim->rv) != 0;",
+     "return false;"),
+    ("cleared without a test of the version while it registers",
+     "sweep_next.c", ".mark_exact = e->mark == MARK_TIME && !joining,",
+     ".mark_exact = e->mark == MARK_TIME,"),
+    ("a template's hold is not seen", "decide.c",
+     "return on == KIND_NODE || !other->registered;", "return false;"),
+    ("the Node before its claim", "decide.c",
+     "if (claim->present && claim->busy)\n\t\treturn nothing;\n"
+     "\tif (is_marked(claim))",
+     "if (is_marked(claim) && !(is_marked(node) && !node->busy))"),
+    ("a person who opted out is held again", "decide.c",
+     "if (d.act != ACT_NONE || decide_person(claim, node))",
+     "if (d.act != ACT_NONE)"),
+    ("what a list does not show stays", "sweep_views.c",
+     "e->generation != v->generation)", "e->generation > v->generation)"),
+    ("a 410 is answered by another watch", "reflect.c",
+     "case REFLECT_EXPIRED:\n\t\treflect_restart(r);",
+     "case REFLECT_EXPIRED:"),
+    ("the cap is ignored", "cap.c",
+     "if (busy && c->open_ms == STAMP_NONE &&", "if (0 &&"),
+    ("a break shorter than the window resets", "cap.c",
+     "if (passed(after(c->idle_ms, r->window_ms), now_ms) &&",
+     "if (passed(c->idle_ms, now_ms) &&"),
+    ("the window never closes", "cap.c",
+     "if (passed(c->open_ms, now_ms))", "if (0)"),
+    ("the soft state is not read", "sweep_soft.c",
+     "holds_restore(&s->holds, name, &c);", "(void)c;"),
+    ("a leader that could not renew leads on", "lease.c",
+     "return l->leading && boot_ms < end_ms(l);", "return l->leading;"),
+    ("a Lease is taken before its time", "lease.c",
+     "boot_ms < l->seen_ms + (int64_t)l->seen.duration_s * 1000;",
+     "boot_ms < l->seen_ms + 1000;"),
+    ("a new lead begins with the old table", "sweep_views.c",
+     "\t\tif (s->machines.at[id].used)\n\t\t\tsweep_drop(s, id, now);",
+     "\t\t(void)now;"),
+]
+
+
+def run(args, seconds=300):
+    try:
+        return subprocess.run([str(a) for a in args], cwd=ROOT, text=True,
+                              stdout=subprocess.PIPE, timeout=seconds,
+                              stderr=subprocess.STDOUT, check=False,
+                              env={"PATH": "/usr/bin:/bin", "CK_FORK": "no",
+                                   "SIM_SEEDS": str(OUT)})
+    except subprocess.TimeoutExpired as e:
+        return subprocess.CompletedProcess(args, 124, "did not end")
+
+
+def compile_(source, to):
+    done = run(["cc", *CFLAGS, "-c", "-o", to, source])
+    if done.returncode:
+        sys.exit(done.stdout)
+    return to
+
+
+def link(sources, objects, to):
+    done = run(["cc", *CFLAGS, "-o", to, *sources, *objects, "-lcheck", "-lm",
+                "-lsubunit", "-lrt", "-pthread"])
+    if done.returncode:
+        sys.exit(done.stdout)
+    return to
+
+
+def objects_of(folder, name):
+    out = OUT / name
+    out.mkdir(parents=True, exist_ok=True)
+    return {s.name: compile_(s, out / (s.stem + ".o"))
+            for s in sorted((ROOT / folder).glob("*.c"))}
+
+
+def killer(core, sim):
+    """Who finds it; None: nobody."""
+    program = link([], [*sim.values(), *core.values()], OUT / "sim")
+    for what, args in (
+            ("history", ["run", *sorted(
+                (ROOT / "tests/sim/histories").glob("*.txt")), *sorted(
+                (ROOT / "tests/sim/seeds").glob("*.txt"))]),
+            ("seed", ["seeds", "1", SEEDS, "2"])):
+        done = run([program, *args])
+        if done.returncode:
+            text = [line for line in done.stdout.splitlines()
+                    if ": at " in line]
+            return f"{what}: " + (text or ["it crashes"])[0].split("/")[-1]
+    for test in sorted((ROOT / "tests/unit/core").glob("test_*.c")):
+        program = link([test], core.values(), OUT / "unit")
+        done = run([program])
+        if done.returncode:
+            text = [line for line in done.stdout.splitlines()
+                    if ":F:" in line or ":E:" in line]
+            return (text or [f"{test.name}: it crashes"])[0].split("/")[-1]
+    return None
+
+
+def main():
+    wanted = sys.argv[1:]
+    core, sim = objects_of("src/core", "core"), objects_of("tests/sim", "sims")
+    if killer(core, sim):
+        sys.exit("mutants: the core is broken as it is")
+    alive = 0
+    for name, *places in MUTANTS:
+        if wanted and name not in wanted:
+            continue
+        broken = dict(core)
+        for file, old, new in zip(*[iter(places)] * 3):
+            text = (ROOT / "src/core" / file).read_text()
+            if text.count(old) != 1:
+                sys.exit(f"mutants: {file}: {text.count(old)} places for: "
+                         f"{name}")
+            source = OUT / file
+            source.write_text(text.replace(old, new))
+            broken[file] = compile_(source, OUT / f"mutant-{source.stem}.o")
+        by = killer(broken, sim)
+        alive += by is None
+        print(f"{name:58} {by or 'SURVIVES'}"[:150], flush=True)
+    print(f"mutants: {len(wanted) or len(MUTANTS)}, {alive} survive")
+    sys.exit(alive != 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/buf.h"
+#include "core/policy.h"
+#include "core/stamp.h"
+
+/* What the API server does: versions, the watch log, patches. */
+
+static void
+log_line(struct world *w, const struct thing *t, bool deleted)
+{
+	size_t *n = &w->lines_n[t->kind], *cap = &w->lines_cap[t->kind];
+
+	w->changes++;
+	if (*n == *cap) {
+		*cap = *cap == 0 ? 256 : 2 * *cap;
+		w->lines[t->kind] = realloc(w->lines[t->kind],
+					    *cap * sizeof(struct line));
+		if (w->lines[t->kind] == NULL)
+			abort();
+	}
+	w->lines[t->kind][(*n)++] = (struct line){w->now, deleted, *t};
+}
+
+static void
+thing_written(struct world *w, struct thing *t)
+{
+	t->rv = ++w->rv;
+	log_line(w, t, false);
+}
+
+void
+thing_changed(struct world *w, struct thing *t)
+{
+	t->touched = w->now;
+	thing_written(w, t);
+}
+
+void
+thing_gone(struct world *w, struct thing *t)
+{
+	t->rv = ++w->rv;
+	t->used = false;
+	log_line(w, t, true);
+}
+
+struct thing *
+thing_named(struct world *w, enum kind kind, const char *name)
+{
+	for (int i = w->things_n - 1; i >= 0; i--) {
+		struct thing *t = &w->things[i];
+
+		if (t->used && t->kind == kind && strcmp(t->name, name) == 0)
+			return t;
+	}
+	return NULL;
+}
+
+/* --- what the wire makes of it (wire/objects.c, in small) ------------------- */
+
+enum ann
+ann_of(const struct hold_key *k)
+{
+	return strcmp(k->key, hold_default.key) == 0 ? ANN_HOLD
+						     : ANN_OTHER_HOLD;
+}
+
+static enum hold
+hold_of(const struct thing *t, const struct hold_key *k)
+{
+	const char *value = t->notes.at[ann_of(k)];
+
+	if (value[0] == '\0')
+		return HOLD_ABSENT;
+	return strcmp(value, k->value) == 0 ? HOLD_SAME : HOLD_OTHER;
+}
+
+static void
+held_key_of(const struct hold_key *k, char out[TEXT])
+{
+	snprintf(out, TEXT, "%.30s=%.20s", k->key, k->value);
+}
+
+static void
+former_of(const struct thing *t, const struct hold_key *today,
+	  struct object *o)
+{
+	const struct hold_key *k = &hold_default;
+	const char *text = t->notes.at[ANN_HELD_KEY];
+	char other[TEXT];
+
+	held_key_of(&hold_other, other);
+	if (strcmp(text, other) == 0)
+		k = &hold_other;
+	else if (text[0] != '\0' && strchr(text, '=') == NULL) {
+		o->has_former = true;
+		return;
+	}
+	if (strcmp(k->key, today->key) == 0)
+		return;
+	o->has_former = true;
+	o->former = *k;
+	o->former_hold = hold_of(t, k);
+}
+
+static bool
+own_stamp(const char *s, int64_t *ms)
+{
+	char again[STAMP_BYTES];
+
+	if (stamp_parse(s, ms))
+		return false;
+	stamp_format(*ms, again);
+	return strcmp(s, again) == 0;
+}
+
+void
+thing_object(const struct thing *t, const struct hold_key *hold,
+	     struct object *o)
+{
+	*o = (struct object){
+		.kind = t->kind,
+		.created_ms = t->created_ms,
+		.deleting = t->deleting,
+		.karpenter = true,
+		.hold = hold_of(t, hold),
+		.default_hold = hold_of(t, &hold_default),
+		.mark_ms = STAMP_NONE,
+		.launched = t->launched,
+		.launch_known = t->launch_known,
+		.ready_ms = t->ready_ms,
+		.registered = t->registered,
+	};
+	memcpy(o->name, t->name, sizeof(t->name));
+	memcpy(o->uid, t->uid, sizeof(t->uid));
+	memcpy(o->pool, t->pool, sizeof(t->pool));
+	snprintf(o->rv, sizeof(o->rv), "%llu", (unsigned long long)t->rv);
+	if (t->kind == KIND_NODECLAIM) {
+		memcpy(o->node_name, t->other, sizeof(t->other));
+		o->registered = t->other[0] != '\0';
+	} else if (t->other[0] != '\0') {
+		memcpy(o->owner_uid, t->other, sizeof(t->other));
+		snprintf(o->owner_name, sizeof(o->owner_name), "%s",
+			 t->other + 2);
+	}
+	o->has_held_key = t->notes.at[ANN_HELD_KEY][0] != '\0';
+	if (t->notes.at[ANN_MARK][0] == '\0')
+		return;
+	o->mark = own_stamp(t->notes.at[ANN_MARK], &o->mark_ms) ? MARK_TIME
+								: MARK_ODD;
+	if (o->mark == MARK_ODD)
+		o->mark_ms = STAMP_NONE;
+	former_of(t, hold, o);
+}
+
+/* --- patches (wire/patch.c says what is in them) ----------------------------- */
+
+void
+thing_hold(struct thing *t, const struct hold_key *hold, int64_t mark_ms)
+{
+	char stamp[STAMP_BYTES];
+	enum ann a = ann_of(hold);
+
+	stamp_format(mark_ms, stamp);
+	(void)str_copy(t->notes.at[a], TEXT, hold->value);
+	snprintf(t->notes.at[ANN_MARK], TEXT, "%s", stamp);
+	t->notes.at[ANN_HELD_KEY][0] = '\0';
+	if (!hold_key_is_default(hold))
+		held_key_of(hold, t->notes.at[ANN_HELD_KEY]);
+	t->notes.by[a] = BY_US;
+}
+
+static enum outcome_code
+patch_hold(struct world *w, struct thing *t, const struct action *a,
+	   const struct hold_key *hold)
+{
+	char rv[RV_BYTES];
+	enum ann k = ann_of(hold);
+
+	snprintf(rv, sizeof(rv), "%llu", (unsigned long long)t->rv);
+	if (strcmp(rv, a->rv) != 0)
+		return OUTCOME_CONFLICT;
+	if (t->notes.at[k][0] != '\0' || t->notes.at[ANN_MARK][0] != '\0')
+		broken(w, "I1: %s is held over hold \"%s\" mark \"%s\"",
+		       t->name, t->notes.at[k], t->notes.at[ANN_MARK]);
+	thing_hold(t, hold, a->mark_ms);
+	return OUTCOME_OK;
+}
+
+static bool
+tests_pass(const struct thing *t, const struct action *a)
+{
+	char text[RV_BYTES];
+
+	if (strcmp(t->uid, a->uid) != 0 || t->notes.at[ANN_MARK][0] == '\0')
+		return false;
+	if (a->mark_exact) {
+		stamp_format(a->mark_ms, text);
+		return strcmp(t->notes.at[ANN_MARK], text) == 0;
+	}
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)t->rv);
+	return strcmp(text, a->rv) == 0;
+}
+
+static enum outcome_code
+patch_clear(struct world *w, struct thing *t, const struct action *a,
+	    const struct hold_key *today)
+{
+	enum ann k = ann_of(&a->hold);
+	/* Of a former hold that is not the default, the claim says nothing. */
+	bool unknown = k != ann_of(today) && k != ANN_HOLD;
+
+	if (!tests_pass(t, a) ||
+	    (a->has_held_key && t->notes.at[ANN_HELD_KEY][0] == '\0'))
+		return OUTCOME_INVALID;
+	if (a->act == ACT_CLEAR) {
+		if (hold_of(t, &a->hold) != HOLD_SAME)
+			return OUTCOME_INVALID;
+		if (t->notes.by[k] == BY_PERSON && !unknown)
+			broken(w, "I1: the hold on %s is a person's, and is "
+			       "taken away", t->name);
+		t->notes.at[k][0] = '\0';
+		t->notes.by[k] = BY_NOBODY;
+	}
+	t->notes.at[ANN_MARK][0] = '\0';
+	if (a->has_held_key)
+		t->notes.at[ANN_HELD_KEY][0] = '\0';
+	return OUTCOME_OK;
+}
+
+enum outcome_code
+thing_patch(struct world *w, const struct action *a,
+	    const struct hold_key *hold, char rv[RV_BYTES])
+{
+	struct thing *t = thing_named(w, a->kind, a->name);
+	enum outcome_code code;
+
+	if (t == NULL)
+		return OUTCOME_GONE;
+	code = a->act == ACT_HOLD ? patch_hold(w, t, a, hold)
+				  : patch_clear(w, t, a, hold);
+	if (code != OUTCOME_OK)
+		return code;
+	t->writes++;
+	w->seen.writes++;
+	thing_written(w, t);
+	snprintf(rv, RV_BYTES, "%llu", (unsigned long long)t->rv);
+	return OUTCOME_OK;
+}

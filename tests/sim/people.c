@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "world.h"
+
+#include <string.h>
+
+/*
+ * What people do to a hold and a mark.  Whose the hold is from then on is what
+ * anybody could say who looks at the object: the same value set again while
+ * ours is on cannot be seen.
+ */
+
+/* Does the object look like one that we hold?  Then the hold is ours. */
+static void
+look_again(struct thing *t)
+{
+	bool other = t->notes.at[ANN_HELD_KEY][0] != '\0';
+	const struct hold_key *k = other ? &hold_other : &hold_default;
+	enum ann a = ann_of(k);
+
+	if (t->notes.at[ANN_MARK][0] != '\0' &&
+	    strcmp(t->notes.at[a], k->value) == 0)
+		t->notes.by[a] = BY_US;
+}
+
+static void
+set(struct thing *t, const char *value)
+{
+	if (strcmp(t->notes.at[ANN_HOLD], value) == 0)
+		return;
+	snprintf(t->notes.at[ANN_HOLD], TEXT, "%s", value);
+	t->notes.by[ANN_HOLD] = BY_PERSON;
+	look_again(t);
+}
+
+static void
+unmark(struct thing *t)
+{
+	t->notes.at[ANN_MARK][0] = '\0';
+	for (int k = 0; k <= ANN_OTHER_HOLD; k++)
+		if (t->notes.at[k][0] != '\0')
+			t->notes.by[k] = BY_PERSON;
+}
+
+static void
+unhold(struct thing *t)
+{
+	for (int k = 0; k <= ANN_OTHER_HOLD; k++) {
+		t->notes.at[k][0] = '\0';
+		t->notes.by[k] = BY_NOBODY;
+	}
+}
+
+/* A Node with our mark and a hold copied from its claim: only the claim shows
+ * whose it is, and only as long as it does. */
+void
+claim_shows(struct world *w, const struct thing *claim)
+{
+	int i = w->machines[claim->machine].node;
+	struct thing *node = i >= 0 ? &w->things[i] : NULL;
+	bool other = node != NULL && node->notes.at[ANN_HELD_KEY][0] != '\0';
+	enum ann a = other ? ANN_OTHER_HOLD : ANN_HOLD;
+
+	if (node != NULL && node->used &&
+	    (claim->notes.at[ANN_MARK][0] != '\0' ||
+	     strcmp(claim->notes.at[a], node->notes.at[a]) != 0))
+		look_again(node);
+}
+
+void
+person_does(struct world *w, struct thing *t, enum person what,
+	    const char *value)
+{
+	static const char *const verbs[] = {
+		[PERSON_SET] = "sets the hold of",
+		[PERSON_UNHOLD] = "removes the hold of",
+		[PERSON_UNMARK] = "removes the mark of",
+		[PERSON_STRIP] = "strips hold and mark of",
+		[PERSON_MARK] = "marks",
+	};
+
+	tell(w, "person     %s %s %s %s", verbs[what], kind_name(t->kind),
+	     t->name, value);
+	switch (what) {
+	case PERSON_SET:
+		set(t, value);
+		break;
+	case PERSON_UNHOLD:
+		unhold(t);
+		break;
+	case PERSON_UNMARK:
+		unmark(t);
+		break;
+	case PERSON_STRIP:
+		if (t->notes.at[ANN_MARK][0] != '\0')
+			t->strips++;
+		memset(&t->notes, 0, sizeof(t->notes));
+		break;
+	case PERSON_MARK:
+		snprintf(t->notes.at[ANN_MARK], TEXT, "%s", value);
+		look_again(t);
+		break;
+	}
+	if (t->kind == KIND_NODECLAIM)
+		claim_shows(w, t);
+	t->reasons += 2;
+	thing_changed(w, t);
+}

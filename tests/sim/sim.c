@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "history.h"
+
+/*
+ *     sim seeds FIRST COUNT [JOBS]   histories from seeds; a failing one is
+ *                                    shrunk and written to $SIM_SEEDS
+ *     sim seed N                     one, told
+ *     sim write N                    one, as a file
+ *     sim run FILE...                histories from files
+ *     sim tell FILE                  one, told
+ */
+
+struct total {
+	uint64_t runs, broken, days_ms, events, writes;
+	uint64_t ops[OP_COUNT], faults[4];
+	char first[512];
+};
+
+static void
+add(struct total *t, const struct outcome_of_run *o)
+{
+	t->runs++;
+	t->days_ms += o->days_ms;
+	t->events += o->events;
+	t->writes += o->writes;
+	for (int i = 0; i < OP_COUNT; i++)
+		t->ops[i] += o->ops[i];
+	for (int i = 0; i < 4; i++)
+		t->faults[i] += o->faults[i];
+}
+
+/* --- shrinking -------------------------------------------------------------------- */
+
+static bool
+fails_alike(const struct history *h, const char *why)
+{
+	struct outcome_of_run o;
+	const char *a = strchr(why, 'I'), *b;
+
+	if (!history_run(h, NULL, &o))
+		return false;
+	b = strchr(o.broken, 'I');
+	return a == NULL || b == NULL || strncmp(a, b, 2) == 0;
+}
+
+static void
+without(const struct history *h, int first, int n, struct history *out)
+{
+	*out = *h;
+	memmove(&out->ops[first], &out->ops[first + n],
+		(size_t)(h->ops_n - first - n) * sizeof(h->ops[0]));
+	out->ops_n -= n;
+}
+
+/* Fewer and fewer of its events, as long as it still fails. */
+static void
+shrink(struct history *h, const char *why)
+{
+	struct history *less = malloc(sizeof(*less));
+
+	if (less == NULL)
+		abort();
+	for (int n = h->ops_n / 2; n >= 1;) {
+		bool any = false;
+
+		for (int i = 0; i + n <= h->ops_n;) {
+			without(h, i, n, less);
+			if (fails_alike(less, why)) {
+				*h = *less;
+				any = true;
+			} else {
+				i += n;
+			}
+		}
+		if (!any || n > 1)
+			n = n > 1 ? n / 2 : 0;
+	}
+	free(less);
+}
+
+static void
+keep(struct history *h, uint64_t seed, const char *why)
+{
+	const char *folder = getenv("SIM_SEEDS");
+	char path[512];
+	FILE *out;
+
+	shrink(h, why);
+	snprintf(path, sizeof(path), "%s/%llu.txt",
+		 folder != NULL ? folder : ".", (unsigned long long)seed);
+	out = fopen(path, "w");
+	if (out == NULL) {
+		perror(path);
+		return;
+	}
+	fprintf(out, "# %s\n", why);
+	history_write(h, out);
+	fclose(out);
+	fprintf(stderr, "sim: seed %llu: %s\nsim: its %d events are in %s\n",
+		(unsigned long long)seed, why, h->ops_n, path);
+}
+
+/* --- many ------------------------------------------------------------------------- */
+
+#define KEPT_MAX 5	/* by one job; then it stops */
+
+static void
+stripe(uint64_t first, uint64_t count, unsigned job, unsigned jobs,
+       struct total *t)
+{
+	struct history *h = malloc(sizeof(*h));
+	struct outcome_of_run o;
+
+	if (h == NULL)
+		abort();
+	for (uint64_t i = job; i < count && t->broken < KEPT_MAX; i += jobs) {
+		history_random(h, first + i);
+		if (history_run(h, NULL, &o)) {
+			t->broken++;
+			keep(h, first + i, o.broken);
+		}
+		add(t, &o);
+	}
+	free(h);
+}
+
+static void
+merge(struct total *t, const struct total *part)
+{
+	t->runs += part->runs;
+	t->broken += part->broken;
+	t->days_ms += part->days_ms;
+	t->events += part->events;
+	t->writes += part->writes;
+	for (int i = 0; i < OP_COUNT; i++)
+		t->ops[i] += part->ops[i];
+	for (int i = 0; i < 4; i++)
+		t->faults[i] += part->faults[i];
+}
+
+static void
+report(const struct total *t, double seconds)
+{
+	printf("sim: %llu seeds, %.0f virtual days, %llu events, %llu writes, "
+	       "%.0f s\nsim:",
+	       (unsigned long long)t->runs, (double)t->days_ms / 86400000,
+	       (unsigned long long)t->events, (unsigned long long)t->writes,
+	       seconds);
+	for (int i = 0; i < OP_COUNT; i++)
+		printf(" %s %llu", op_names[i], (unsigned long long)t->ops[i]);
+	printf("\nsim: answers lost %llu, done after the timeout %llu, "
+	       "errors %llu\nsim: %llu broken\n",
+	       (unsigned long long)t->faults[1],
+	       (unsigned long long)t->faults[2],
+	       (unsigned long long)t->faults[3],
+	       (unsigned long long)t->broken);
+}
+
+static int
+seeds(uint64_t first, uint64_t count, unsigned jobs)
+{
+	struct timespec a, b;
+	struct total all = {0};
+	int pipes[64][2];
+
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	for (unsigned j = 0; j < jobs; j++) {
+		struct total part = {0};
+
+		if (pipe(pipes[j]) != 0)
+			abort();
+		if (fork() != 0)
+			continue;
+		stripe(first, count, j, jobs, &part);
+		_exit(write(pipes[j][1], &part, sizeof(part)) !=
+		      (ssize_t)sizeof(part));
+	}
+	for (unsigned j = 0; j < jobs; j++) {
+		struct total part = {0};
+
+		close(pipes[j][1]);
+		if (read(pipes[j][0], &part, sizeof(part)) !=
+		    (ssize_t)sizeof(part)) {
+			fprintf(stderr, "sim: a job crashed\n");
+			part.broken = 1;
+		}
+		merge(&all, &part);
+	}
+	while (wait(NULL) > 0)
+		;
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	report(&all, (double)(b.tv_sec - a.tv_sec) +
+			     (double)(b.tv_nsec - a.tv_nsec) / 1e9);
+	return all.broken != 0;
+}
+
+/* --- one -------------------------------------------------------------------------- */
+
+static int
+told(const struct history *h)
+{
+	struct outcome_of_run o;
+	int rc = history_run(h, stdout, &o);
+
+	printf("%s%s\ndigest %016llx\n", rc != 0 ? "BROKEN " : "sound",
+	       o.broken, (unsigned long long)o.digest);
+	return rc;
+}
+
+static int
+files(int n, char **names, bool tell_it)
+{
+	struct history *h = malloc(sizeof(*h));
+	struct outcome_of_run o, again;
+	int bad = 0;
+
+	if (h == NULL)
+		abort();
+	for (int i = 0; i < n; i++) {
+		if (history_read(h, names[i])) {
+			bad++;
+		} else if (tell_it) {
+			bad += told(h);
+		} else if (history_run(h, NULL, &o)) {
+			bad++;
+			printf("sim: %s: %s\n", names[i], o.broken);
+		} else if (history_run(h, NULL, &again) ||
+			   again.digest != o.digest) {
+			bad++;
+			printf("sim: %s: not the same twice\n", names[i]);
+		}
+	}
+	if (!tell_it)
+		printf("sim: %d histories from files, %d broken\n", n, bad);
+	free(h);
+	return bad != 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct history h;
+	const char *verb = argc > 2 ? argv[1] : "";
+
+	if (strcmp(verb, "seeds") == 0 && argc > 3) {
+		int jobs = argc > 4 ? atoi(argv[4]) : 1;
+
+		return seeds(strtoull(argv[2], NULL, 10),
+			     strtoull(argv[3], NULL, 10),
+			     (unsigned)(jobs < 1 ? 1 : jobs > 64 ? 64 : jobs));
+	}
+	if (strcmp(verb, "run") == 0)
+		return files(argc - 2, argv + 2, false);
+	if (strcmp(verb, "tell") == 0)
+		return files(1, argv + 2, true);
+	if (strcmp(verb, "seed") == 0 || strcmp(verb, "write") == 0) {
+		history_random(&h, strtoull(argv[2], NULL, 10));
+		if (strcmp(verb, "seed") == 0)
+			return told(&h);
+		history_write(&h, stdout);
+		return 0;
+	}
+	fprintf(stderr, "usage: sim seeds FIRST COUNT [JOBS] | seed N | "
+			"write N | run FILE... | tell FILE\n");
+	return 2;
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/limits.h"
+
+#define DOWN_SAYS_MS 3	/* how soon a server that is down says so */
+
+void
+stream_init(struct stream *s, uint64_t seed)
+{
+	*s = (struct stream){.fresh_list = true};
+	reflect_init(&s->reflect, seed);
+}
+
+void
+stream_done(struct stream *s)
+{
+	free(s->page);
+	s->page = NULL;
+}
+
+static int64_t
+boot(const struct holder *h)
+{
+	return holder_now(h).boot_ms;
+}
+
+void
+holder_knows(struct holder *h, const char *uid)
+{
+	for (int i = 0; i < h->w->things_n; i++)
+		if (strcmp(h->w->things[i].uid, uid) == 0)
+			h->known[i] = true;
+}
+
+static void
+show(struct holder *h, const struct thing *t, bool deleted)
+{
+	struct object o;
+
+	holder_knows(h, t->uid);
+	thing_object(t, &h->rules.hold, &o);
+	if (deleted)
+		sweep_forget(h->sweep, &o, holder_now(h));
+	else
+		sweep_track(h->sweep, &o, holder_now(h));
+	h->poked = true;
+}
+
+/* --- list --------------------------------------------------------------------- */
+
+static void
+snapshot(struct holder *h, struct stream *s, enum kind kind)
+{
+	struct world *w = h->w;
+
+	free(s->page);
+	s->page = calloc((size_t)w->things_n + 1, sizeof(*s->page));
+	if (s->page == NULL)
+		abort();
+	s->page_n = s->page_at = 0;
+	s->page_rv = w->rv;
+	for (int i = 0; i < w->things_n; i++)
+		if (w->things[i].used && w->things[i].kind == kind)
+			s->page[s->page_n++] = w->things[i];
+}
+
+static void
+list_failed(struct holder *h, struct stream *s, enum reflect_result r,
+	    int64_t retry_after_ms)
+{
+	s->state = STREAM_IDLE;
+	s->fresh_list = true;
+	reflect_done(&s->reflect, r, NULL, NULL, retry_after_ms, boot(h));
+}
+
+static void
+list_page(struct holder *h, struct stream *s, enum kind kind)
+{
+	char rv[RV_BYTES];
+	struct world *w = h->w;
+
+	if (w->now < w->down_until || w->now < s->refused_until) {
+		list_failed(h, s, REFLECT_FAILED, -1);
+		return;
+	}
+	if (w->now < w->busy_until) {
+		list_failed(h, s, REFLECT_FAILED, w->retry_after_ms);
+		return;
+	}
+	if (s->fresh_list)
+		snapshot(h, s, kind);
+	else if (s->page_rv < w->compacted) {
+		list_failed(h, s, REFLECT_EXPIRED, -1);
+		return;
+	}
+	s->fresh_list = false;
+	for (int n = 0; n < h->page && s->page_at < s->page_n; n++)
+		show(h, &s->page[s->page_at++], false);
+	snprintf(rv, sizeof(rv), "%llu", (unsigned long long)s->page_rv);
+	s->state = STREAM_IDLE;
+	if (s->page_at < s->page_n) {
+		reflect_done(&s->reflect, REFLECT_PAGE, rv, "more", -1,
+			     boot(h));
+		return;
+	}
+	s->fresh_list = s->complete = true;
+	sweep_listed(h->sweep, kind, true, holder_now(h));
+	h->poked = true;
+	tell(w, "holder %d   has listed %ss: %d", h->number, kind_name(kind),
+	     s->page_n);
+	reflect_done(&s->reflect, REFLECT_COMPLETE, rv, "", -1, boot(h));
+}
+
+/* --- watch -------------------------------------------------------------------- */
+
+static void
+watch_over(struct holder *h, struct stream *s, enum kind kind,
+	   enum reflect_result r)
+{
+	s->state = STREAM_IDLE;
+	s->hung_until = 0;
+	sweep_watch(h->sweep, kind, false);
+	h->poked = true;
+	reflect_done(&s->reflect, r, NULL, NULL, -1, boot(h));
+}
+
+void
+holder_restart(struct holder *h, enum kind kind)
+{
+	struct stream *s = &h->streams[kind];
+
+	s->state = STREAM_IDLE;
+	s->hung_until = 0;
+	s->fresh_list = true;
+	s->complete = false;
+	reflect_restart(&s->reflect);
+}
+
+void
+holder_cut(struct holder *h, enum kind kind)
+{
+	struct stream *s = &h->streams[kind];
+
+	if (!h->up || s->state != STREAM_OPEN)
+		return;
+	tell(h->w, "fault      holder %d's watch of %ss is cut", h->number,
+	     kind_name(kind));
+	watch_over(h, s, kind, REFLECT_FAILED);
+}
+
+static void
+watch_open(struct holder *h, struct stream *s, enum kind kind)
+{
+	struct world *w = h->w;
+	uint64_t rv = strtoull(s->reflect.rv, NULL, 10);
+	size_t n = w->lines_n[kind];
+
+	if (w->now < w->down_until || w->now < w->busy_until ||
+	    w->now < s->refused_until) {
+		watch_over(h, s, kind, REFLECT_FAILED);
+		return;
+	}
+	if (rv < w->compacted) {
+		tell(w, "holder %d   watch of %ss expired", h->number,
+		     kind_name(kind));
+		watch_over(h, s, kind, REFLECT_EXPIRED);
+		return;
+	}
+	while (n > 0 && w->lines[kind][n - 1].t.rv > rv)
+		n--;
+	s->pos = n;
+	s->next_line = 0;
+	s->last_line = w->now;
+	s->state = STREAM_OPEN;
+	sweep_watch(h->sweep, kind, true);
+	h->poked = true;
+}
+
+static int64_t
+arrival(struct holder *h, struct stream *s, const struct line *l)
+{
+	struct world *w = h->w;
+	int64_t lag = w->now < s->lag_until ? s->lag_ms : 0;
+
+	if (s->next_line == 0) {
+		s->next_line = l->at + between(&w->dice, 1, 40) + lag;
+		if (s->next_line < s->last_line)
+			s->next_line = s->last_line;
+	}
+	return s->next_line;
+}
+
+static void
+take_line(struct holder *h, struct stream *s, const struct line *l)
+{
+	char rv[RV_BYTES];
+
+	s->pos++;
+	s->last_line = s->next_line;
+	s->next_line = 0;
+	show(h, &l->t, l->deleted);
+	/* Now and then a line comes twice, as after a list. */
+	if (roll(&h->w->dice, 64) == 0)
+		show(h, &l->t, l->deleted);
+	snprintf(rv, sizeof(rv), "%llu", (unsigned long long)l->t.rv);
+	reflect_seen(&s->reflect, rv);
+}
+
+static int64_t
+hung(struct holder *h, struct stream *s, enum kind kind)
+{
+	int64_t found = s->hung_since + WATCH_SILENT_MS;
+
+	if (h->w->now < found)
+		return s->hung_until < found ? s->hung_until : found;
+	tell(h->w, "holder %d   watch of %ss is silent", h->number,
+	     kind_name(kind));
+	watch_over(h, s, kind, REFLECT_FAILED);
+	return h->w->now;
+}
+
+static int64_t
+watch_step(struct holder *h, struct stream *s, enum kind kind)
+{
+	struct world *w = h->w;
+
+	if (w->now < w->down_until) {
+		watch_over(h, s, kind, REFLECT_FAILED);
+		return w->now;
+	}
+	if (w->now < s->hung_until)
+		return hung(h, s, kind);
+	while (w->now < s->ends && s->pos < w->lines_n[kind]) {
+		const struct line *l = &w->lines[kind][s->pos];
+
+		if (arrival(h, s, l) > w->now)
+			return s->next_line < s->ends ? s->next_line : s->ends;
+		take_line(h, s, l);
+	}
+	if (w->now < s->ends)
+		return s->ends;
+	watch_over(h, s, kind, REFLECT_ENDED);
+	return w->now;
+}
+
+/* --- what core/reflect says ------------------------------------------------------ */
+
+static int64_t
+begin(struct holder *h, struct stream *s, enum kind kind)
+{
+	struct world *w = h->w;
+	struct reflect_todo todo = reflect_next(&s->reflect, boot(h));
+	int64_t soon = w->now < w->down_until ? DOWN_SAYS_MS
+					      : between(&w->dice, 1, 40);
+
+	if (w->now < w->slow_until)
+		soon += between(&w->dice, 0, 2000);
+	switch (todo.step) {
+	case REFLECT_WAIT:
+		return w->now + todo.wait_ms;
+	case REFLECT_LIST:
+		if (s->fresh_list)
+			sweep_listing(h->sweep, kind);
+		s->state = STREAM_LISTING;
+		break;
+	case REFLECT_WATCH:
+		s->state = STREAM_OPENING;
+		s->ends = w->now + 1000 * (int64_t)todo.timeout_s;
+		break;
+	}
+	s->at = w->now + soon;
+	return s->at;
+}
+
+int64_t
+stream_step(struct holder *h, enum kind kind)
+{
+	struct stream *s = &h->streams[kind];
+
+	if (s->state == STREAM_OPEN && sweep_wants_list(h->sweep, kind)) {
+		reflect_restart(&s->reflect);
+		watch_over(h, s, kind, REFLECT_ENDED);
+	}
+	if (s->state == STREAM_OPEN) {
+		int64_t next = watch_step(h, s, kind);
+
+		if (s->state == STREAM_OPEN)
+			return next;
+	}
+	if (s->state == STREAM_IDLE)
+		return begin(h, s, kind);
+	if (h->w->now < s->at)
+		return s->at;
+	if (s->state == STREAM_LISTING)
+		list_page(h, s, kind);
+	else
+		watch_open(h, s, kind);
+	return h->w->now;
+}
+
+/* Since when has the stream something to tell that it has not told? */
+static int64_t
+behind_since(const struct holder *h, enum kind kind)
+{
+	const struct stream *s = &h->streams[kind];
+	const struct world *w = h->w;
+	uint64_t rv = strtoull(s->reflect.rv, NULL, 10);
+	size_t n = w->lines_n[kind];
+
+	if (s->state == STREAM_OPEN)
+		return s->pos < n ? w->lines[kind][s->pos].at : w->now;
+	while (n > 0 && w->lines[kind][n - 1].t.rv > rv)
+		n--;
+	return n < w->lines_n[kind] ? w->lines[kind][n].at : w->now;
+}
+
+int64_t
+holder_lag_ms(const struct holder *h)
+{
+	int64_t oldest = h->w->now;
+
+	for (int k = 0; k < KIND_COUNT; k++) {
+		int64_t since = behind_since(h, (enum kind)k);
+
+		oldest = since < oldest ? since : oldest;
+	}
+	return h->w->now - oldest;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TESTS_SIM_STREAM_H
+#define TESTS_SIM_STREAM_H
+
+#include "holder.h"
+
+/* One resource's list and watch, as cmd/watcher.c performs them. */
+void stream_init(struct stream *s, uint64_t seed);
+void stream_done(struct stream *s);
+int64_t stream_step(struct holder *h, enum kind kind);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TESTS_SIM_TRUTH_H
+#define TESTS_SIM_TRUTH_H
+
+#include "holder.h"
+
+/*
+ * What ought to be, computed from the world alone and without any of the
+ * product's code; and the invariants, checked after every step.
+ */
+
+#define SLACK_MS 15000		/* hint, fresh list, clocks of seconds, lag */
+#define CLOCKS_MS 3500		/* replicas and API server differ by seconds,
+				   and stamps are whole ones */
+#define TROUBLE_SLACK_MS 100000	/* the longest backoffs, one after the other */
+
+struct truth {
+	struct world *w;
+	struct holder *holders;
+	int holders_n;
+	uint64_t seen_rv;	/* the world has not changed since … */
+	int64_t seen_at, looked_at;
+	const struct holder *seen_leader;
+};
+
+void truth_check(struct truth *t);
+/* Faults have stopped and everything is quiet for good (I8). */
+void truth_last(struct truth *t);
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "world.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const ann_keys[ANN_COUNT] = {
+	[ANN_HOLD] = DEFAULT_HOLD_KEY,
+	[ANN_OTHER_HOLD] = "example.com/keep",
+	[ANN_MARK] = MARK_KEY,
+	[ANN_HELD_KEY] = HELD_KEY_KEY,
+};
+const struct hold_key hold_default = {DEFAULT_HOLD_KEY, DEFAULT_HOLD_VALUE};
+const struct hold_key hold_other = {"example.com/keep", "yes"};
+
+/* xorshift64*: not the core's own generator, which is under test. */
+uint32_t
+roll(struct dice *d, uint32_t n)
+{
+	d->state ^= d->state >> 12;
+	d->state ^= d->state << 25;
+	d->state ^= d->state >> 27;
+	return (uint32_t)((d->state * 2685821657736338717u) >> 32) % n;
+}
+
+int64_t
+between(struct dice *d, int64_t low, int64_t high)
+{
+	return low + roll(d, (uint32_t)(high - low + 1));
+}
+
+void
+world_init(struct world *w, uint64_t seed)
+{
+	*w = (struct world){.digest = 14695981039346656037u};
+	w->dice.state = (seed + 1) * 0x9e3779b97f4a7c15u | 1;
+	for (int i = 0; i < 8; i++)
+		(void)roll(&w->dice, 2);
+	w->rv = 100;
+	for (int p = 0; p < POOLS; p++)
+		w->caps[p].run = w->caps[p].idle = w->caps[p].open_until = -1;
+	w->lease_deleted = w->vague_until = -1000000;
+}
+
+void
+world_done(struct world *w)
+{
+	for (int k = 0; k < KIND_COUNT; k++)
+		free(w->lines[k]);
+}
+
+int64_t
+world_server_ms(const struct world *w)
+{
+	return SERVER_START + w->now;
+}
+
+void
+world_trouble(struct world *w, int64_t until)
+{
+	if (until > w->trouble_until)
+		w->trouble_until = until;
+}
+
+static void
+digest_add(struct world *w, const char *s)
+{
+	for (; *s != '\0'; s++)
+		w->digest = (w->digest ^ (unsigned char)*s) * 1099511628211u;
+}
+
+void
+tell(struct world *w, const char *fmt, ...)
+{
+	char text[400];
+	va_list args;
+	int n = snprintf(text, sizeof(text), "%8lld.%03d  ",
+			 (long long)(w->now / 1000), (int)(w->now % 1000));
+
+	va_start(args, fmt);
+	(void)vsnprintf(text + n, sizeof(text) - (size_t)n, fmt, args);
+	va_end(args);
+	digest_add(w, text);
+	if (w->story != NULL)
+		fprintf(w->story, "%s\n", text);
+}
+
+void
+broken(struct world *w, const char *fmt, ...)
+{
+	va_list args;
+	int n;
+
+	if (w->broken[0] != '\0')
+		return;
+	n = snprintf(w->broken, sizeof(w->broken), "at %lld.%03d s: ",
+		     (long long)(w->now / 1000), (int)(w->now % 1000));
+	va_start(args, fmt);
+	(void)vsnprintf(w->broken + n, sizeof(w->broken) - (size_t)n, fmt,
+			args);
+	va_end(args);
+	if (w->story != NULL)
+		fprintf(w->story, "BROKEN %s\n", w->broken);
+}

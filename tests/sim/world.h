@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TESTS_SIM_WORLD_H
+#define TESTS_SIM_WORLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/lease.h"
+#include "core/object.h"
+#include "core/sweep.h"
+
+/*
+ * The world of the simulator: an API server with resourceVersions and a watch
+ * log, Karpenter, kubelets and people.  Virtual time in milliseconds since the
+ * start; everything random comes from one seed.
+ */
+
+#define THINGS 512		/* objects that ever were, in one history */
+#define MACHINES 192
+#define POOLS 4
+#define DUES 1024
+#define TEXT 64			/* an annotation's value */
+#define SERVER_START 1767323045000	/* 2026-01-02T03:04:05Z */
+
+struct dice {
+	uint64_t state;
+};
+uint32_t roll(struct dice *d, uint32_t n);	/* 0 .. n-1 */
+int64_t between(struct dice *d, int64_t low, int64_t high);
+
+/* Two keys may be the hold; a configuration names one of them. */
+enum ann {
+	ANN_HOLD,	/* karpenter.sh/do-not-disrupt */
+	ANN_OTHER_HOLD,
+	ANN_MARK,
+	ANN_HELD_KEY,
+	ANN_COUNT,
+};
+extern const char *const ann_keys[ANN_COUNT];
+extern const struct hold_key hold_default, hold_other;
+
+enum by {
+	BY_NOBODY,
+	BY_US,
+	BY_PERSON,
+};
+
+struct notes_on {	/* annotations, "" = absent, and whose the holds are */
+	char at[ANN_COUNT][TEXT];
+	enum by by[ANN_OTHER_HOLD + 1];
+};
+
+struct thing {
+	bool used;
+	enum kind kind;
+	int machine;
+	char name[24], uid[24], pool[16];
+	uint64_t rv;
+	int64_t created_ms, ready_ms;	/* server time, whole seconds */
+	bool deleting, launched, launch_known, registered;
+	char other[24];		/* claim: status.nodeName; Node: owner's uid */
+	struct notes_on notes;
+	/* for the invariants */
+	unsigned writes, reasons;
+	int strips;
+	int64_t touched;	/* by anybody but us */
+};
+
+struct line {
+	int64_t at;		/* when it happened */
+	bool deleted;
+	struct thing t;
+};
+
+/* What the machine's story is; -1: never. */
+struct story {
+	int64_t launch_ms, node_ms, register_ms, ready_ms;	/* after birth */
+	int64_t stale_ms;	/* age of the claim that registration copies */
+	bool missed;		/* no webhook is called */
+	bool no_condition;	/* no Launched condition before the launch */
+	bool node_first;	/* at its end the Node goes before the claim */
+	bool cloned;		/* a copy of another claim, our mark and all */
+};
+
+struct machine {
+	bool used;
+	char pool[16];
+	int pool_id;
+	int claim, node;	/* things, -1 none */
+	int64_t born;
+	struct story story;
+	/* for the invariants */
+	enum wish wish;
+	int64_t wish_since;
+	bool was_held;			/* by us, when it was looked at last */
+	int64_t held_since, held_troubled;
+};
+
+enum due_type {
+	DUE_LAUNCH,
+	DUE_NODE,
+	DUE_REGISTER,
+	DUE_NODE_NAME,		/* the claim's status follows the Node */
+	DUE_READY,
+	DUE_GONE_FIRST,	/* a deleted machine's objects, one by one */
+	DUE_GONE_SECOND,
+};
+
+struct due {
+	int64_t at;
+	uint64_t order;
+	enum due_type type;
+	int machine;
+};
+
+struct pool_state {
+	char name[16];
+	char template[TEXT];	/* a person's hold on the template */
+};
+
+struct world;
+/* The admission of a creation: by whichever replica answers; or none. */
+typedef void admit_fn(void *ctx, struct thing *t, bool dry_run);
+
+struct world {
+	struct dice dice;
+	int64_t now, end;
+	uint64_t rv, changes;
+	struct thing things[THINGS];
+	int things_n;
+	struct machine machines[MACHINES];
+	int machines_n;
+	struct line *lines[KIND_COUNT];
+	size_t lines_n[KIND_COUNT], lines_cap[KIND_COUNT];
+	uint64_t compacted;	/* watches from before are expired */
+	struct pool_state pools[POOLS];
+	int pools_n;
+	/* Of each pool's scope, as the truth has it; one, where the whole
+	 * cluster is the scope. */
+	struct {
+		int64_t run, idle;	/* -1: not */
+		int64_t open_until;	/* the leader said so */
+	} caps[POOLS];
+	int64_t vague_until;	/* a window was prolonged; the next leader may
+				   not have heard of it */
+	bool quarrel;	/* two led, with different configurations: what
+			   one strips the other holds again, three times */
+	bool full;	/* a table was, and left something out */
+	int64_t troubled_ms;		/* for how long there was trouble */
+	struct lease_record lease;
+	int64_t lease_deleted;	/* by a person; then two may lead for a while */
+	struct due dues[DUES];
+	int dues_n;
+	uint64_t order;
+	/* faults, each until a moment */
+	int64_t down_until, busy_until, retry_after_ms;
+	int64_t lossy_until, late_until, error_until, slow_until;
+	uint32_t odds;		/* percent of writes that meet them */
+	int64_t trouble_until;	/* of any kind: invariants with a slack wait */
+	unsigned strange;	/* lost answers and the like, so far */
+	admit_fn *admit;
+	void *admit_ctx;
+	FILE *story;		/* NULL: nobody reads along */
+	uint64_t digest;
+	char broken[320];	/* the first invariant that did not hold */
+	struct {
+		uint64_t events, writes, faults[16];
+	} seen;
+};
+
+void world_init(struct world *w, uint64_t seed);
+void world_done(struct world *w);
+int64_t world_server_ms(const struct world *w);
+void world_trouble(struct world *w, int64_t until);
+
+/* What happened, for the reader and for the digest of the run. */
+void tell(struct world *w, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* An invariant does not hold: the first is kept, the run ends. */
+void broken(struct world *w, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* objects.c */
+void thing_changed(struct world *w, struct thing *t);
+void thing_gone(struct world *w, struct thing *t);
+enum ann ann_of(const struct hold_key *k);
+struct thing *thing_named(struct world *w, enum kind kind, const char *name);
+void thing_object(const struct thing *t, const struct hold_key *hold,
+		  struct object *o);
+/* What the API server does with a write of ours. */
+enum outcome_code thing_patch(struct world *w, const struct action *a,
+			      const struct hold_key *hold, char rv[RV_BYTES]);
+void thing_hold(struct thing *t, const struct hold_key *hold, int64_t mark_ms);
+
+/* karpenter.c: what Karpenter and kubelets do */
+void machine_new(struct world *w, const char *pool, const struct story *s);
+void machine_delete(struct world *w, int machine);
+void node_again(struct world *w, int machine, bool dry_run);
+int64_t karpenter_next(const struct world *w);	/* INT64_MAX: nothing */
+void karpenter_step(struct world *w);
+struct pool_state *pool_state(struct world *w, const char *name);
+
+/* people.c */
+enum person {
+	PERSON_SET,	/* the hold to a value */
+	PERSON_UNHOLD,
+	PERSON_UNMARK,
+	PERSON_STRIP,
+	PERSON_MARK,	/* a mark of one's own making */
+};
+void claim_shows(struct world *w, const struct thing *claim);
+void person_does(struct world *w, struct thing *t, enum person what,
+		 const char *value);
+
+#endif
