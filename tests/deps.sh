@@ -24,7 +24,9 @@ else
 fi
 # shellcheck disable=SC2086 # lists of words
 {
-	$sudo apt-get update -qq </dev/null
+	# A new machine may be at its own upgrades: wait for its lock.
+	$sudo apt-get -o DPkg::Lock::Timeout=300 update -qq </dev/null
 	$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
-		--no-install-recommends $missing </dev/null
+		-o DPkg::Lock::Timeout=300 --no-install-recommends $missing \
+		</dev/null
 } >/dev/null

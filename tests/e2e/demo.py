@@ -10,7 +10,8 @@ import time
 
 import chart
 from cluster import DECISIONS, DISRUPTED, PODS, Cluster
-from controlplane import BUILD, CLAIMS, NODES, end_on_signals, until
+from controlplane import BUILD, CLAIMS, NODES, until
+from demo_quick import show
 from hold import held, seconds
 from holder import Holder
 
@@ -201,18 +202,9 @@ def compare(without, with_it, holder):
     print(f"picture: {os.path.relpath(SVG)}")
 
 
-def main():
-    end_on_signals()
-    begun = time.time()
-    print("starting etcd, kube-apiserver, controller-manager, scheduler and "
-          "kwok on 127.0.0.1 ...", flush=True)
-    try:
-        with Cluster(name="demo") as cluster:
-            run(cluster)
-    except KeyboardInterrupt:
-        sys.exit("demo: interrupted; everything is stopped")
-    print(f"demo ended after {time.time() - begun:.0f} s")
-
-
 if __name__ == "__main__":
-    main()
+    if not SVG.parent.is_dir():
+        sys.exit(f"demo: {SVG.parent}: no such folder, expected one for "
+                 "$DEMO_SVG")
+    show("etcd, kube-apiserver, controller-manager, scheduler and kwok",
+         Cluster(name="demo"), run)

@@ -79,6 +79,7 @@ def scale_up(karpenter, line, count, what):
 
 
 def run(plane):
+    plane.install_crds()
     karpenter = Karpenter(plane)
     print(f"making a cluster of {EXISTING} nodes, none of them held "
           f"({HOLD_SECONDS} s, so that none counts as new) ...", flush=True)
@@ -135,18 +136,18 @@ what was measured
     holder.stop()
 
 
-def main():
+def show(what, plane, run):
+    """Starts the plane, runs it, and ends everything, however it ends."""
     end_on_signals()
     begun = time.time()
-    print("starting etcd and kube-apiserver on 127.0.0.1 ...", flush=True)
-    with ControlPlane(name="demo") as plane:
-        plane.install_crds()
-        try:
+    print(f"starting {what} on 127.0.0.1 ...", flush=True)
+    try:
+        with plane as plane:
             run(plane)
-        except KeyboardInterrupt:
-            sys.exit("demo: interrupted; everything is stopped")
+    except KeyboardInterrupt:
+        sys.exit("demo: interrupted; everything is stopped")
     print(f"demo ended after {time.time() - begun:.0f} s")
 
 
 if __name__ == "__main__":
-    main()
+    show("etcd and kube-apiserver", ControlPlane(name="demo"), run)

@@ -25,11 +25,15 @@ def marks_left(cluster):
 
 def quiet_at(cluster, hold):
     """When the youngest machine has been ready for that long."""
-    ready = [seconds(c["lastTransitionTime"])
-             for claim in cluster.get(CLAIMS)["items"]
-             for c in claim["status"]["conditions"]
-             if c["type"] == "Initialized" and c["status"] == "True"]
-    return max(ready) + hold
+    def ready():
+        stamps = [[seconds(c["lastTransitionTime"])
+                   for c in claim.get("status", {}).get("conditions", [])
+                   if c["type"] == "Initialized" and c["status"] == "True"]
+                  for claim in cluster.get(CLAIMS)["items"]]
+        # Pods may run on a machine before it is initialized.
+        return all(stamps) and [s for of_one in stamps for s in of_one]
+    until(ready, ACTS, "every machine initialized")
+    return max(ready()) + hold
 
 
 class Disruption:

@@ -125,6 +125,8 @@ class Holder:
                 # the API server keeps its connections for 90 s
                 "drainTimeout": "2s"},
             "metrics": {"address": f"127.0.0.1:{self.metrics_port}"},
+            # Alone, and killed often: test_leader.py elects.
+            "leaderElection": {"enabled": False},
             "logging": {"format": "json", "level": "debug"},
         }, settings)
         self.config.write_text(yaml.safe_dump(self.settings))
@@ -271,7 +273,7 @@ class Holder:
         assert status == 200, text
         return parse_metrics(text)
 
-    def metric(self, name, **labels):
+    def metric(self, name, /, **labels):
         """Sum of all samples of that name with (at least) these labels."""
         wanted = [f'{k}="{v}"' for k, v in labels.items()]
         return sum(value for key, value in self.metrics().items()
