@@ -14,6 +14,15 @@
 
 #define ADMISSION(X, id, labels) X(id, "admission_requests_total", labels)
 
+#define WATCH_WHY(X, id, resource, why)                                        \
+	X(id, "watch_restarts_total",                                          \
+	  "resource=\"" resource "\",reason=\"" why "\"")
+#define WATCH(X, id, resource)                                                 \
+	WATCH_WHY(X, WATCH_##id##_END, resource, "end")                        \
+	WATCH_WHY(X, WATCH_##id##_EXPIRED, resource, "expired")                \
+	WATCH_WHY(X, WATCH_##id##_SILENT, resource, "silent")                  \
+	WATCH_WHY(X, WATCH_##id##_ERROR, resource, "error")
+
 #define COUNTERS(X)                                                            \
 	ADMISSION(X, NODE_HELD, "kind=\"Node\",result=\"held\"")               \
 	ADMISSION(X, NODE_UNCHANGED, "kind=\"Node\",result=\"unchanged\"")     \
@@ -33,22 +42,9 @@
 	X(RELEASES_GONE, "releases_total", "result=\"gone\"")                  \
 	X(RELEASES_ERROR, "releases_total", "result=\"error\"")                \
 	X(TABLE_FULL, "table_full_total", "")                                  \
-	X(WATCH_NODES_END, "watch_restarts_total",                             \
-	  "resource=\"nodes\",reason=\"end\"")                                 \
-	X(WATCH_NODES_EXPIRED, "watch_restarts_total",                         \
-	  "resource=\"nodes\",reason=\"expired\"")                             \
-	X(WATCH_NODES_SILENT, "watch_restarts_total",                          \
-	  "resource=\"nodes\",reason=\"silent\"")                              \
-	X(WATCH_NODES_ERROR, "watch_restarts_total",                           \
-	  "resource=\"nodes\",reason=\"error\"")                               \
-	X(WATCH_CLAIMS_END, "watch_restarts_total",                            \
-	  "resource=\"nodeclaims\",reason=\"end\"")                            \
-	X(WATCH_CLAIMS_EXPIRED, "watch_restarts_total",                        \
-	  "resource=\"nodeclaims\",reason=\"expired\"")                        \
-	X(WATCH_CLAIMS_SILENT, "watch_restarts_total",                         \
-	  "resource=\"nodeclaims\",reason=\"silent\"")                         \
-	X(WATCH_CLAIMS_ERROR, "watch_restarts_total",                          \
-	  "resource=\"nodeclaims\",reason=\"error\"")                          \
+	WATCH(X, NODES, "nodes")                                               \
+	WATCH(X, CLAIMS, "nodeclaims")                                         \
+	WATCH(X, POOLS, "nodepools")                                           \
 	X(CERT_READS, "=certwatcher_read_certificate_total", "")               \
 	X(CERT_ERRORS, "=certwatcher_read_certificate_errors_total", "")
 

@@ -32,6 +32,7 @@ struct scope {
 	uint32_t live;			/* above 0: the scope is busy */
 	bool held;			/* busy, and no window is open */
 	struct cap cap;
+	int64_t max_ms;			/* its own; 0: no cap */
 	int64_t told_ms;		/* the window's end that was told */
 	bool dirty;
 	bool latency_open;	/* not every object of it is held yet */
@@ -43,6 +44,7 @@ struct holds {
 	enum scope_kind kind;
 	struct cap_rules cap;
 	bool changed;			/* what is to outlive us; the owner's */
+	bool made;			/* a scope, with the rules' cap; too */
 	struct timer *timers;
 	struct heap due;	/* by id: when something changes by itself */
 	struct scope scopes[SCOPES_MAX];
@@ -72,6 +74,9 @@ uint32_t holds_turned(struct holds *h, struct now now);
 
 /* What an earlier leader knew of a scope; before any timer of it. */
 void holds_restore(struct holds *h, const char *name, const struct cap *cap);
+
+/* The scope's own cap; in scope `cluster` that of the rules stays. */
+void holds_cap(struct holds *h, uint32_t scope, int64_t max_ms);
 
 /* All scopes, with what is known of their past: no timer is left. */
 void holds_forget(struct holds *h);

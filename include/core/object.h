@@ -28,7 +28,9 @@
 enum kind {
 	KIND_NODE,
 	KIND_NODECLAIM,
-	KIND_COUNT,
+	KIND_COUNT,		/* of the objects that machines are made of */
+	KIND_NODEPOOL = KIND_COUNT,
+	VIEW_COUNT,		/* of what is listed and watched */
 };
 
 enum hold {
@@ -94,6 +96,6 @@ enum tenure {
 enum tenure object_tenure(enum hold hold, enum mark mark, bool has_former,
 			  enum hold former_hold);
 
-const char *kind_name(enum kind kind);	/* "Node", "NodeClaim" */
+const char *kind_name(enum kind kind);	/* "Node", "NodeClaim", … */
 
 #endif

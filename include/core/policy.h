@@ -51,6 +51,7 @@ struct review {
 	bool malformed;		/* object, metadata, labels, annotations */
 	bool karpenter;		/* label or taint; true for every NodeClaim */
 	char pool[POOL_BYTES];
+	bool disabled;		/* the pool is, by its annotation */
 	bool has_annotations;	/* a map, not missing and not null */
 	enum hold hold;		/* of the hold that counts: the mark's, if its
 				   held-key names another */
@@ -64,6 +65,7 @@ enum reason {
 	REASON_USER_HOLD,	/* a person's annotation */
 	REASON_NOT_KARPENTER,
 	REASON_POOL_EXCLUDED,
+	REASON_POOL_DISABLED,
 	REASON_NOT_HANDLED,	/* kind, operation or subresource */
 	REASON_MALFORMED,
 	REASON_NO_ROOM,		/* ours would make the object invalid */

@@ -10,6 +10,7 @@
 #include "core/decide.h"
 #include "core/object.h"
 #include "core/policy.h"
+#include "core/pool.h"
 #include "core/stamp.h"
 #include "core/sweep_tell.h"
 
@@ -47,6 +48,8 @@ void sweep_watch(struct sweep *s, enum kind kind, bool up);
 
 void sweep_track(struct sweep *s, const struct object *o, struct now now);
 void sweep_forget(struct sweep *s, const struct object *o, struct now now);
+void sweep_pool(struct sweep *s, const struct pool *p, struct now now);
+void sweep_pool_gone(struct sweep *s, const char *name, struct now now);
 
 bool sweep_wants_list(struct sweep *s, enum kind kind);	/* once a wish */
 /* --- what is to be done --- */

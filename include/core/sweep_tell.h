@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "core/object.h"
+#include "core/pool.h"
 
 /* What a sweep tells of itself: notes for the log as they come, reports for
  * the metrics when asked. */
@@ -17,17 +18,21 @@ enum note_type {	/* and what `a` is */
 	NOTE_SCOPE_CAPPED,	/* released until */
 	NOTE_TABLE_FULL,	/* name: the object left unheld */
 	NOTE_STOPPED,		/* a release waits: a: claims not known yet */
+	NOTE_POOL_MANUAL,	/* name, uid: the pool's; hold-until */
+	NOTE_POOL_INVALID,	/* …; enum pool_key, and the value */
 };
 
 struct note {
 	enum note_type type;
 	char name[NAME_BYTES];	/* scope or object */
 	int64_t a;
+	char uid[UID_BYTES];
+	char value[POOL_BAD_BYTES];
 };
 bool sweep_note(struct sweep *s, struct note *out);	/* the oldest; or none */
 struct sweep_report {
 	uint32_t objects[KIND_COUNT], timers, held[KIND_COUNT];
-	bool up[KIND_COUNT];	/* the watch is open */
+	bool up[VIEW_COUNT];	/* the watch is open */
 };
 void sweep_report(const struct sweep *s, struct sweep_report *out);
 struct scope_report {
@@ -37,5 +42,13 @@ struct scope_report {
 };
 /* The i-th scope in use; false at the end. */
 bool sweep_scope(const struct sweep *s, uint32_t *i, struct scope_report *out);
+
+struct pool_report {
+	char name[POOL_BYTES], uid[UID_BYTES];
+	bool out;	/* excluded or disabled */
+};
+/* The i-th NodePool seen; false at the end. */
+bool sweep_pool_at(const struct sweep *s, uint32_t *i,
+		   struct pool_report *out);
 
 #endif

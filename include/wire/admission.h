@@ -27,8 +27,17 @@ struct admission_fact {
  * were it all escapes, and the frame. */
 #define ADMISSION_REPLY_BYTES (12u << 10)
 
+/* What the answer depends on beside the review.  disabled: is the NodePool, by
+ * its annotation?  NULL: none is. */
+struct admission_terms {
+	const struct rules *rules;
+	bool (*disabled)(void *ctx, const char *pool);
+	void *ctx;
+	int64_t now_ms;		/* server time: the mark's value */
+};
+
 /*
- * Answers one review.  now_ms (server time) is the mark's value.
+ * Answers one review.
  *  0  *reply holds the AdmissionReview to send with 200
  * -1  ERR_INPUT or ERR_LIMIT: send 400 with e->text (one line); any other
  *     code is our own fault: 500
@@ -37,8 +46,8 @@ struct admission_fact {
  * default hold without one.  Where that hold is absent, today's counts
  * (review.hold): a patch would overwrite it, and it may be a person's.
  */
-int admission_answer(const struct rules *r, const char *body, size_t n,
-		     int64_t now_ms, struct buf *reply,
-		     struct admission_fact *fact, struct err *e);
+int admission_answer(const struct admission_terms *t, const char *body,
+		     size_t n, struct buf *reply, struct admission_fact *fact,
+		     struct err *e);
 
 #endif

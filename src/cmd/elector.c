@@ -158,10 +158,9 @@ tell(struct elector *el)
 static void
 restart(struct elector *el)
 {
-	if (!shared_lead_ended(el->shared))
-		return;
-	for (int k = 0; k < KIND_COUNT; k++)
-		watcher_restart(el->watchers[k]);
+	for (int k = 0; k < VIEW_COUNT; k++)
+		if (shared_lead_turned(el->shared, (enum kind)k))
+			watcher_restart(el->watchers[k]);
 }
 
 static void *

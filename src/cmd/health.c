@@ -55,7 +55,7 @@ check_watchers(struct health *h)
 	if (atomic_load(&h->shared->stopping) ||
 	    atomic_load(&h->sweeper) == NULL)
 		return true;
-	for (int k = 0; k < KIND_COUNT; k++)
+	for (int k = 0; k < VIEW_COUNT; k++)
 		if (watcher_heartbeat_age_ms(h->watchers[k]) >=
 		    h->timing->heart_ms)
 			return false;

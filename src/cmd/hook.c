@@ -51,6 +51,12 @@ refuse(struct hook *h, const struct err *e, struct server_reply *a)
 	a->body_bytes = strlen(e->text);
 }
 
+static bool
+disabled(void *ctx, const char *pool)
+{
+	return closed_has(((struct hook *)ctx)->shared->closed, pool);
+}
+
 static void
 mutate(void *ctx, const struct server_request *q, struct server_reply *a)
 {
@@ -59,14 +65,19 @@ mutate(void *ctx, const struct server_request *q, struct server_reply *a)
 	static _Thread_local char text[ADMISSION_REPLY_BYTES];
 	static _Thread_local struct err e;
 	uint64_t begun_us = clock_boot_us();
+	struct admission_terms terms = {
+		.rules = h->rules,
+		.disabled = disabled,
+		.ctx = h,
+		.now_ms = clock_now(h->shared->clock).server_ms,
+	};
 	struct admission_fact fact;
 	struct buf reply;
 
 	buf_init(&reply, text, sizeof(text));
 	e = (struct err){0};
-	if (admission_answer(h->rules, q->body, q->body_bytes,
-			     clock_now(h->shared->clock).server_ms, &reply,
-			     &fact, &e)) {
+	if (admission_answer(&terms, q->body, q->body_bytes, &reply, &fact,
+			     &e)) {
 		refuse(h, &e, a);
 	} else {
 		count(h->shared, &fact);

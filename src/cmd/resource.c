@@ -5,11 +5,15 @@
 #include <stddef.h>
 #include <string.h>
 
-const struct resource resources[KIND_COUNT] = {
+#include "wire/pools.h"
+
+const struct resource resources[VIEW_COUNT] = {
 	[KIND_NODE] = {"nodes", "/api/v1/nodes", ACCEPT_METADATA_LIST,
 		       ACCEPT_METADATA},
 	[KIND_NODECLAIM] = {"nodeclaims", "/apis/karpenter.sh/v1/nodeclaims",
 			    NULL, NULL},
+	[KIND_NODEPOOL] = {"nodepools", POOLS_PATH, ACCEPT_METADATA_LIST,
+			   ACCEPT_METADATA},
 };
 
 void

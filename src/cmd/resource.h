@@ -23,8 +23,8 @@ void query_text(struct buf *b, const char *text);
 
 #define PATH_BYTES (3 * CONTINUE_BYTES + NAME_BYTES + 200)
 
-/* Nodes as metadata; NodeClaims whole, for their conditions. */
-extern const struct resource resources[KIND_COUNT];
+/* As metadata; NodeClaims whole, for their conditions. */
+extern const struct resource resources[VIEW_COUNT];
 
 #define ACCEPT_METADATA                                                        \
 	"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,"        \

@@ -54,7 +54,7 @@ struct serve {
 	struct pair pair;
 	struct health health;
 	struct kube *kube;
-	struct watcher *watchers[KIND_COUNT];
+	struct watcher *watchers[VIEW_COUNT];
 	struct sweeper *sweeper;
 	struct elector *elector;	/* NULL: no election */
 	char namespace_name[64];
@@ -167,7 +167,7 @@ start_elector(struct serve *v, struct err *e)
 static int
 start_threads(struct serve *v, struct err *e)
 {
-	for (int k = 0; k < KIND_COUNT; k++) {
+	for (int k = 0; k < VIEW_COUNT; k++) {
 		v->watchers[k] = watcher_start(&v->shared, v->kube,
 					       (enum kind)k,
 					       &v->config->rules.hold,
@@ -207,7 +207,7 @@ stop_threads(struct serve *v)
 {
 	if (v->shared.table != NULL)
 		shared_stop(&v->shared);
-	for (int k = 0; k < KIND_COUNT; k++)
+	for (int k = 0; k < VIEW_COUNT; k++)
 		watcher_join(v->watchers[k]);
 	if (v->sweeper != NULL)
 		sweeper_join(v->sweeper);
@@ -221,7 +221,7 @@ free_all(struct serve *v)
 {
 	health_stop(&v->health);
 	hook_stop(&v->hook);
-	for (int k = 0; k < KIND_COUNT; k++)
+	for (int k = 0; k < VIEW_COUNT; k++)
 		watcher_free(v->watchers[k]);
 	sweeper_free(v->sweeper);
 	elector_free(v->elector);

@@ -13,13 +13,16 @@ shared_init(struct shared *s, const struct rules *rules, uint32_t machines_max,
 
 	atomic_store(&s->hint_ms, STAMP_NONE);
 	s->clock = clock_new();
+	s->closed = closed_new();
 	s->table = calloc(1, sizeof(*s->table));
 	if (s->table != NULL)
 		s->table->sweep = sweep_new(rules, machines_max,
 					    clock_boot_us(), &s->counters);
-	if (s->clock == NULL || s->table == NULL || s->table->sweep == NULL) {
+	if (s->clock == NULL || s->closed == NULL || s->table == NULL ||
+	    s->table->sweep == NULL) {
 		if (s->table != NULL)
 			sweep_free(s->table->sweep);
+		closed_free(s->closed);
 		clock_free(s->clock);
 		free(s->table);
 		s->table = NULL;	/* the stop passes it */
@@ -47,6 +50,7 @@ shared_done(struct shared *s)
 	(void)pthread_cond_destroy(&s->table->stop);
 	(void)pthread_cond_destroy(&s->table->turn);
 	free(s->table);
+	closed_free(s->closed);
 	clock_free(s->clock);
 	s->table = NULL;
 }
@@ -60,6 +64,8 @@ shared_sweeper(struct shared *s, struct kube_pool *pool)
 void
 shared_listing(struct shared *s, enum kind kind)
 {
+	if (kind == KIND_NODEPOOL)
+		closed_listing(s->closed);
 	sweep_listing(lock(s), kind);
 	unlock(s);
 }
@@ -69,6 +75,8 @@ shared_listed(struct shared *s, enum kind kind, bool served)
 {
 	struct now now = clock_now(s->clock);
 
+	if (kind == KIND_NODEPOOL && served)
+		closed_listed(s->closed);
 	sweep_listed(lock(s), kind, served, now);
 	unlock_and_wake(s);
 }
@@ -95,6 +103,26 @@ shared_forget(struct shared *s, const struct object *o)
 	struct now now = clock_now(s->clock);
 
 	sweep_forget(lock(s), o, now);
+	unlock_and_wake(s);
+}
+
+void
+shared_pool(struct shared *s, const struct pool *p)
+{
+	struct now now = clock_now(s->clock);
+
+	closed_set(s->closed, p->name, p->disabled);
+	sweep_pool(lock(s), p, now);
+	unlock_and_wake(s);
+}
+
+void
+shared_pool_gone(struct shared *s, const char *name)
+{
+	struct now now = clock_now(s->clock);
+
+	closed_set(s->closed, name, false);
+	sweep_pool_gone(lock(s), name, now);
 	unlock_and_wake(s);
 }
 
@@ -172,6 +200,15 @@ bool
 shared_scope(struct shared *s, uint32_t *i, struct scope_report *out)
 {
 	bool any = sweep_scope(lock(s), i, out);
+
+	unlock(s);
+	return any;
+}
+
+bool
+shared_pool_at(struct shared *s, uint32_t *i, struct pool_report *out)
+{
+	bool any = sweep_pool_at(lock(s), i, out);
 
 	unlock(s);
 	return any;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "closed.h"
 #include "core/counters.h"
 #include "core/lease.h"
 #include "core/sweep.h"
@@ -22,6 +23,7 @@ struct shared {
 	struct counters counters;
 	_Atomic int64_t hint_ms;	/* the latest creation admitted */
 	_Atomic bool stopping;
+	struct closed *closed;		/* NodePools that are disabled */
 	struct shared_table *table;
 };
 
@@ -43,8 +45,8 @@ void shared_lease_done(struct shared *s, const struct lease_outcome *o);
 bool shared_lease_note(struct shared *s, struct lease_note *out);
 void shared_lease_wait(struct shared *s, int64_t ms);	/* or a stop */
 void shared_lease_stop(struct shared *s);	/* all work has ended */
-/* Has a lead ended since it was asked last? */
-bool shared_lead_ended(struct shared *s);
+/* Is what the watcher has under way of another lead?  Once a turn. */
+bool shared_lead_turned(struct shared *s, enum kind kind);
 bool shared_leads(struct shared *s);
 /* Waits for it, a second at most. */
 bool shared_await_lead(struct shared *s);
@@ -55,6 +57,8 @@ void shared_listed(struct shared *s, enum kind kind, bool served);
 void shared_watch(struct shared *s, enum kind kind, bool up);
 void shared_track(struct shared *s, const struct object *o);
 void shared_forget(struct shared *s, const struct object *o);
+void shared_pool(struct shared *s, const struct pool *p);
+void shared_pool_gone(struct shared *s, const char *name);
 bool shared_wants_list(struct shared *s, enum kind kind);
 
 /* The sweeper. */
@@ -69,6 +73,7 @@ bool shared_note(struct shared *s, struct note *out);
 /* Reports. */
 void shared_report(struct shared *s, struct sweep_report *out);
 bool shared_scope(struct shared *s, uint32_t *i, struct scope_report *out);
+bool shared_pool_at(struct shared *s, uint32_t *i, struct pool_report *out);
 
 /* A creation was admitted. */
 void shared_hint(struct shared *s);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
+#include <string.h>
 
 #include "shared_table.h"
 
@@ -16,7 +17,9 @@ shared_follow(struct shared *s, struct now now)
 		return;
 	t->restored = false;
 	t->leads = leads;
-	t->ended = t->ended || !leads;
+	/* Who does not lead watches NodePools only. */
+	for (int k = 0; k < VIEW_COUNT; k++)
+		t->turned[k] |= !leads || k == KIND_NODEPOOL;
 	sweep_lead(t->sweep, leads, now);
 	(void)pthread_cond_broadcast(&t->turn);
 }
@@ -49,7 +52,7 @@ shared_elect(struct shared *s, const struct lease_config *c, struct err *e)
 		return err_set(e, ERR_SYSTEM, "no memory for the Lease");
 	lease_init(t->lease, c, clock_boot_us());
 	shared_follow(s, clock_now(s->clock));
-	t->ended = false;	/* nobody led before */
+	memset(t->turned, 0, sizeof(t->turned));	/* nobody led before */
 	return 0;
 }
 
@@ -115,15 +118,15 @@ shared_lease_stop(struct shared *s)
 }
 
 bool
-shared_lead_ended(struct shared *s)
+shared_lead_turned(struct shared *s, enum kind kind)
 {
-	bool ended;
+	bool turned;
 
 	(void)lock(s);
-	ended = s->table->ended;
-	s->table->ended = false;
+	turned = s->table->turned[kind];
+	s->table->turned[kind] = false;
 	unlock(s);
-	return ended;
+	return turned;
 }
 
 bool

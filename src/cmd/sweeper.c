@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/stamp.h"
 #include "edge/log.h"
 #include "job.h"
+#include "notes.h"
 
 /*
  * One thread, one pool of keep-alive connections.  It asks for actions while
@@ -92,58 +92,13 @@ take_answers(struct sweeper *w)
 	}
 }
 
-static const char *
-scope_name(const struct sweeper *w, const char *name)
-{
-	return w->env.rules->scope == SCOPE_CLUSTER ? "cluster" : name;
-}
-
-static void
-tell(struct sweeper *w)
-{
-	char text[DURATION_BYTES > STAMP_BYTES ? DURATION_BYTES : STAMP_BYTES];
-	struct note n;
-
-	while (shared_note(w->env.shared, &n)) {
-		switch (n.type) {
-		case NOTE_SCOPE_HELD:
-			stamp_format(n.a, text);
-			LOG(LOG_INFO, "scope held",
-			    LS("scope", scope_name(w, n.name)),
-			    LS("quietAt", text));
-			break;
-		case NOTE_SCOPE_QUIET:
-			duration_format(n.a, text);
-			LOG(LOG_INFO, "scope quiet",
-			    LS("scope", scope_name(w, n.name)),
-			    LS("heldFor", text));
-			break;
-		case NOTE_SCOPE_CAPPED:
-			stamp_format(n.a, text);
-			LOG(LOG_WARN, "scope held for maxHoldDuration, released",
-			    LS("scope", scope_name(w, n.name)),
-			    LS("until", text));
-			break;
-		case NOTE_TABLE_FULL:
-			if (log_ratelimit("table full", 3))
-				LOG(LOG_ERROR, "table full",
-				    LS("left_unheld", n.name));
-			break;
-		case NOTE_STOPPED:
-			LOG(LOG_INFO, "release waits for unseen NodeClaims",
-			    LI("unseen", n.a));
-			break;
-		}
-	}
-}
-
 static void
 housekeeping(struct sweeper *w)
 {
 	int64_t by_ms;
 
-	tell(w);
-	for (int k = 0; k < KIND_COUNT; k++)
+	notes_tell(w->env.shared, w->env.rules->scope);
+	for (int k = 0; k < VIEW_COUNT; k++)
 		if (shared_wants_list(w->env.shared, (enum kind)k))
 			watcher_restart(w->watchers[k]);
 	if (clock_shifted(w->env.shared->clock, &by_ms))

@@ -10,7 +10,7 @@
 /* The thread that does what core/sweep says. */
 struct sweeper;
 
-/* watchers[KIND_COUNT] outlive it; concurrency: calls in flight. */
+/* watchers[VIEW_COUNT] outlive it; concurrency: calls in flight. */
 struct sweeper *sweeper_start(struct shared *s, struct kube *k,
 			      const struct rules *rules, unsigned concurrency,
 			      struct watcher *const *watchers,

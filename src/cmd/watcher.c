@@ -10,6 +10,7 @@
 #include "core/reflect.h"
 #include "edge/log.h"
 #include "resource.h"
+#include "sighting.h"
 #include "wire/split.h"
 
 /*
@@ -49,16 +50,16 @@ static int
 take_item(void *ctx, const char *bytes, size_t n, struct err *e)
 {
 	struct watcher *w = ctx;
-	struct object o;
+	struct sighting o = {.kind = w->kind};
 	struct err bad;
 
 	(void)e;	/* stays clean: the stream goes on */
-	if (object_decode(bytes, n, w->kind, w->hold, &o, &bad)) {
+	if (sighting_item(bytes, n, w->hold, &o, &bad)) {
 		log_item(w, &bad);
 		return 0;
 	}
 	w->items++;
-	shared_track(w->shared, &o);
+	sighting_track(w->shared, &o);
 	return 0;
 }
 
@@ -66,22 +67,22 @@ static int
 take_line(void *ctx, const char *bytes, size_t n, struct err *e)
 {
 	struct watcher *w = ctx;
+	struct sighting o = {.kind = w->kind};
 	enum watch_type type;
-	struct object o;
 	struct err bad = {0};
 	int code = 0;
 
-	if (watch_decode(bytes, n, w->kind, w->hold, &type, &o, &code, &bad)) {
+	if (sighting_line(bytes, n, w->hold, &type, &o, &code, &bad)) {
 		log_item(w, &bad);
 		return 0;
 	}
 	switch (type) {
 	case WATCH_ADDED:
 	case WATCH_MODIFIED:
-		shared_track(w->shared, &o);
+		sighting_track(w->shared, &o);
 		break;
 	case WATCH_DELETED:
-		shared_forget(w->shared, &o);
+		sighting_forget(w->shared, &o);
 		break;
 	case WATCH_BOOKMARK:
 		break;
@@ -91,7 +92,7 @@ take_line(void *ctx, const char *bytes, size_t n, struct err *e)
 		return err_wrap(e, "watch ended by the API server with %d",
 				code);
 	}
-	reflect_seen(&w->reflect, o.rv);
+	reflect_seen(&w->reflect, sighting_rv(&o));
 	return 0;
 }
 
@@ -225,9 +226,10 @@ watch_opened(void *ctx)
 static void
 count_restart(struct watcher *w, enum reflect_result result, bool silent)
 {
-	static const enum counter first[KIND_COUNT] = {
+	static const enum counter first[VIEW_COUNT] = {
 		[KIND_NODE] = COUNTER_WATCH_NODES_END,
 		[KIND_NODECLAIM] = COUNTER_WATCH_CLAIMS_END,
+		[KIND_NODEPOOL] = COUNTER_WATCH_POOLS_END,
 	};
 	enum { END, EXPIRED, SILENT, ERROR } why = ERROR;
 
@@ -327,7 +329,8 @@ run(void *ctx)
 
 	while (!atomic_load(&w->shared->stopping)) {
 		atomic_store(&w->beat_ms, clock_boot_ms());
-		if (shared_await_lead(w->shared))
+		/* The webhook of every replica asks what pools are disabled. */
+		if (w->kind == KIND_NODEPOOL || shared_await_lead(w->shared))
 			step(w);
 	}
 	return NULL;
@@ -344,10 +347,8 @@ watcher_start(struct shared *s, struct kube *k, enum kind kind,
 		err_set(e, ERR_SYSTEM, "no memory for a watcher");
 		return NULL;
 	}
-	w->shared = s;
-	w->kind = kind;
-	w->hold = hold;
-	w->timing = t;
+	*w = (struct watcher){.shared = s, .kind = kind, .hold = hold,
+			      .timing = t};
 	reflect_init(&w->reflect, clock_boot_us() + kind);
 	atomic_store(&w->beat_ms, clock_boot_ms());
 	w->stream = kube_stream_new(k, e);

@@ -52,7 +52,9 @@ scope_of(struct holds *h, const char *pool)
 		spare = h->scopes_top++;
 	if (spare != NO_ID) {
 		h->scopes[spare] = (struct scope){.cap = CAP_NONE,
+						  .max_ms = h->cap.max_ms,
 						  .told_ms = STAMP_NONE};
+		h->made = true;
 		(void)strncpy(h->scopes[spare].name, pool, POOL_BYTES - 1);
 	}
 	return spare;
@@ -79,10 +81,18 @@ scope_count(struct holds *h, uint32_t scope, int delta)
 		soil(h, scope);
 }
 
+static struct cap_rules
+rules_of(const struct holds *h, const struct scope *s)
+{
+	return (struct cap_rules){s->max_ms, h->cap.window_ms};
+}
+
 static int64_t
 scope_next_ms(const struct holds *h, const struct scope *s)
 {
-	return cap_next_ms(&s->cap, &h->cap, s->live > 0);
+	struct cap_rules r = rules_of(h, s);
+
+	return cap_next_ms(&s->cap, &r, s->live > 0);
 }
 
 static void
@@ -114,6 +124,17 @@ holds_restore(struct holds *h, const char *name, const struct cap *cap)
 		return;
 	h->scopes[i].cap = *cap;
 	soil(h, i);
+}
+
+void
+holds_cap(struct holds *h, uint32_t scope, int64_t max_ms)
+{
+	struct scope *s = &h->scopes[scope];
+
+	if (h->kind != SCOPE_NODEPOOL || s->max_ms == max_ms)
+		return;
+	s->max_ms = max_ms;
+	soil(h, scope);
 }
 
 void
@@ -177,9 +198,9 @@ holds_turned(struct holds *h, struct now now)
 	while (h->dirty_n > 0) {
 		uint32_t i = h->dirty[--h->dirty_n];
 		struct scope *s = &h->scopes[i];
+		struct cap_rules r = rules_of(h, s);
 		struct cap before = s->cap;
-		bool held = cap_step(&s->cap, &h->cap, s->live > 0,
-				     now.server_ms);
+		bool held = cap_step(&s->cap, &r, s->live > 0, now.server_ms);
 
 		s->dirty = false;
 		h->changed = h->changed || !same(&before, &s->cap);

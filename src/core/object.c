@@ -15,5 +15,11 @@ object_tenure(enum hold hold, enum mark mark, bool has_former,
 const char *
 kind_name(enum kind kind)
 {
-	return kind == KIND_NODE ? "Node" : "NodeClaim";
+	static const char *const names[VIEW_COUNT] = {
+		[KIND_NODE] = "Node",
+		[KIND_NODECLAIM] = "NodeClaim",
+		[KIND_NODEPOOL] = "NodePool",
+	};
+
+	return names[kind];
 }

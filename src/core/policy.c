@@ -46,6 +46,8 @@ policy_admit(const struct rules *r, const struct review *v)
 		return left_alone(REASON_NOT_KARPENTER);
 	if (!rules_pool_included(r, v->pool))
 		return left_alone(REASON_POOL_EXCLUDED);
+	if (v->disabled)
+		return left_alone(REASON_POOL_DISABLED);
 	if (!v->has_mark && v->hold != HOLD_ABSENT)
 		return left_alone(REASON_USER_HOLD);
 	if (v->full && (!v->has_mark || v->hold == HOLD_ABSENT))
@@ -67,6 +69,7 @@ reason_name(enum reason reason)
 		[REASON_USER_HOLD] = "user-hold",
 		[REASON_NOT_KARPENTER] = "not-karpenter",
 		[REASON_POOL_EXCLUDED] = "pool-excluded",
+		[REASON_POOL_DISABLED] = "pool-disabled",
 		[REASON_NOT_HANDLED] = "not-handled",
 		[REASON_MALFORMED] = "malformed-object",
 		[REASON_NO_ROOM] = "no-room",

@@ -33,13 +33,14 @@ sweep_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
 	s->rules = *rules;
 	s->counters = counters;
 	s->first = s->last = NO_ID;
-	s->last_ms = STAMP_NONE;
+	s->last_ms = s->pools_ms = STAMP_NONE;
 	s->hint_waited_ms = STAMP_NONE;
 	pace_init(&s->pace, seed);
 	s->work = calloc(ids, sizeof(*s->work));
 	if (s->work == NULL || machines_init(&s->machines, machines_max) ||
 	    holds_init(&s->holds, rules, ids) ||
-	    heap_init(&s->later, ids)) {
+	    heap_init(&s->later, ids) ||
+	    pools_init(&s->pools, &s->rules, SCOPES_MAX)) {
 		sweep_free(s);
 		return NULL;
 	}
@@ -55,6 +56,7 @@ sweep_free(struct sweep *s)
 	machines_done(&s->machines);
 	holds_done(&s->holds);
 	heap_done(&s->later);
+	pools_done(&s->pools);
 	free(s);
 }
 
@@ -151,12 +153,24 @@ being_deleted(const struct entry *claim, const struct entry *node)
 	       (node != NULL && node->deleting);
 }
 
-/* A machine by itself is not held beyond the cap either. */
+/* A machine by itself is not held beyond the cap either.  A pool's own cap
+ * counts where no other pool shares its scope. */
 static int64_t
-own_ms(const struct rules *r)
+own_ms(const struct rules *r, const struct pool_terms *t)
 {
-	return r->cap.max_ms > 0 && r->cap.max_ms < r->hold_ms ? r->cap.max_ms
-							       : r->hold_ms;
+	int64_t max_ms = r->scope == SCOPE_CLUSTER ? r->cap.max_ms : t->max_ms;
+
+	return max_ms > 0 && max_ms < t->hold_ms ? max_ms : t->hold_ms;
+}
+
+/* Since when the machine is: its claim, or a Node without one. */
+static int64_t
+activity_ms(const struct sweep *s, const struct entry *e)
+{
+	if (e->kind == KIND_NODE)
+		return e->created_ms;
+	return e->ready_ms != STAMP_NONE ? e->ready_ms
+					 : e->created_ms + s->rules.startup_ms;
 }
 
 /* The machine's deadline and from when it counts (design §4). */
@@ -165,23 +179,19 @@ set_timer(struct sweep *s, uint32_t head, int64_t now_ms)
 {
 	const struct machines *m = &s->machines;
 	const struct entry *claim = machines_claim(m, head);
-	const struct entry *node = machines_node(m, head);
 	const struct entry *e = &m->at[head];
-	int64_t activity;
+	struct pool_terms terms = pools_terms(&s->pools, e->pool, now_ms);
+	int64_t deadline = activity_ms(s, e) + own_ms(&s->rules, &terms);
+	int64_t counts = counts_from(s, claim);
 
-	if (being_deleted(claim, node) ||
-	    !rules_pool_included(&s->rules, e->pool)) {
+	if (being_deleted(claim, machines_node(m, head)) || terms.out) {
 		holds_drop(&s->holds, head);
 		return;
 	}
-	if (claim == NULL)
-		activity = e->created_ms;
-	else if (claim->ready_ms != STAMP_NONE)
-		activity = claim->ready_ms;
-	else
-		activity = claim->created_ms + s->rules.startup_ms;
-	if (holds_put(&s->holds, head, e->pool, activity + own_ms(&s->rules),
-		      counts_from(s, claim), now_ms))
+	/* It is still its scope's: what others hold spreads to it. */
+	if (e->created_stamp_ms < terms.released_ms)
+		deadline = counts = STAMP_NONE;
+	if (holds_put(&s->holds, head, e->pool, deadline, counts, now_ms))
 		counter_add(s->counters, COUNTER_TABLE_FULL);
 }
 
@@ -232,13 +242,14 @@ turn(struct sweep *s, uint32_t scope, struct now now)
 
 	queue_scope(s, scope);
 	if (sc->held)
-		sweep_tell(s, NOTE_SCOPE_HELD, sc->name,
-			   holds_quiet_ms(&s->holds, scope, s->machines.top));
+		(void)sweep_tell(s, NOTE_SCOPE_HELD, sc->name,
+				 holds_quiet_ms(&s->holds, scope,
+						s->machines.top));
 	else if (sc->live > 0)
-		sweep_tell(s, NOTE_SCOPE_CAPPED, sc->name, sc->cap.open_ms);
+		(void)sweep_tell(s, NOTE_SCOPE_CAPPED, sc->name, sc->cap.open_ms);
 	else
-		sweep_tell(s, NOTE_SCOPE_QUIET, sc->name,
-			   now.server_ms - sc->since_ms);
+		(void)sweep_tell(s, NOTE_SCOPE_QUIET, sc->name,
+				 now.server_ms - sc->since_ms);
 }
 
 /* A full table has room again: what was left out is asked for, not too often. */
@@ -272,11 +283,12 @@ sweep_advance(struct sweep *s, struct now now)
 	}
 	while (holds_due(&s->holds, now.server_ms, &id))
 		sweep_refresh(s, id, now.server_ms);
+	sweep_pools_turn(s, now);
 	if (s->was_whole && !sweep_whole(s))
 		holds_stay_open(&s->holds, now.server_ms);
 	while ((scope = holds_turned(&s->holds, now)) != NO_ID)
 		turn(s, scope, now);
-	for (int k = 0; k < KIND_COUNT; k++)
+	for (int k = 0; k < VIEW_COUNT; k++)
 		ask_for_rest(&s->view[k], now);
 	while (heap_top(&s->later, &id, &key) && key <= now.boot_ms) {
 		heap_remove(&s->later, id);
@@ -352,7 +364,7 @@ sweep_track(struct sweep *s, const struct object *o, struct now now)
 	if (id == NO_ID) {
 		v->full = true;
 		counter_add(s->counters, COUNTER_TABLE_FULL);
-		sweep_tell(s, NOTE_TABLE_FULL, o->name, 0);
+		(void)sweep_tell(s, NOTE_TABLE_FULL, o->name, 0);
 		return;
 	}
 	s->machines.at[id].generation = v->generation;

@@ -259,7 +259,7 @@ fresh_done(struct sweep *s, const struct outcome *o, struct now now)
 	} else {
 		/* What an older list allowed is stopped as well. */
 		f->done_boot_ms = 0;
-		sweep_tell(s, NOTE_STOPPED, "", f->unknown);
+		(void)sweep_tell(s, NOTE_STOPPED, "", f->unknown);
 	}
 	if (o->code == OUTCOME_BUSY)
 		pause(s, o, now);
@@ -297,7 +297,7 @@ sweep_done(struct sweep *s, const struct action *a, const struct outcome *o,
 
 /* --- telling ------------------------------------------------------------------------ */
 
-void
+struct note *
 sweep_tell(struct sweep *s, enum note_type type, const char *name, int64_t a)
 {
 	struct note *n;
@@ -307,10 +307,9 @@ sweep_tell(struct sweep *s, enum note_type type, const char *name, int64_t a)
 		s->notes_n--;
 	}
 	n = &s->notes[(s->notes_first + s->notes_n++) % NOTES_MAX];
-	n->type = type;
-	n->a = a;
-	if (str_copy(n->name, sizeof(n->name), name))
-		n->name[0] = '\0';
+	*n = (struct note){.type = type, .a = a};
+	(void)str_copy(n->name, sizeof(n->name), name);
+	return n;
 }
 
 bool
@@ -333,8 +332,9 @@ sweep_report(const struct sweep *s, struct sweep_report *out)
 	for (int k = 0; k < KIND_COUNT; k++) {
 		out->objects[k] = s->machines.count[k];
 		out->held[k] = s->machines.marked[k];
-		out->up[k] = s->view[k].up;
 	}
+	for (int k = 0; k < VIEW_COUNT; k++)
+		out->up[k] = s->view[k].up;
 }
 
 bool

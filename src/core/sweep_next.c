@@ -10,11 +10,12 @@
 /* --- what is wished ------------------------------------------------------------ */
 
 static const char *const reasons[] = {
-	"excluded", "machine-settling", "scale-up", "quiet",
+	"excluded", "machine-settling", "hold-until", "scale-up", "quiet",
 };
 enum why {
 	WHY_EXCLUDED,
 	WHY_OWN,
+	WHY_MANUAL,
 	WHY_SPREAD,
 	WHY_QUIET,
 };
@@ -24,12 +25,14 @@ wish_of(const struct sweep *s, uint32_t head, struct now now, enum why *why)
 {
 	const struct entry *claim = machines_claim(&s->machines, head);
 	const struct entry *node = machines_node(&s->machines, head);
+	struct pool_terms terms = pools_terms(
+		&s->pools, s->machines.at[head].pool, now.server_ms);
 
 	*why = WHY_QUIET;
 	if ((claim != NULL && claim->deleting) ||
 	    (node != NULL && node->deleting))
 		return WISH_LEAVE;
-	if (!rules_pool_included(&s->rules, s->machines.at[head].pool)) {
+	if (terms.out) {
 		*why = WHY_EXCLUDED;
 		return WISH_CLEAR;
 	}
@@ -37,9 +40,9 @@ wish_of(const struct sweep *s, uint32_t head, struct now now, enum why *why)
 		*why = WHY_OWN;
 		return WISH_HOLD;
 	}
-	if (!holds_scope_held(&s->holds, head))
+	if (terms.until_ms == STAMP_NONE && !holds_scope_held(&s->holds, head))
 		return WISH_CLEAR;
-	*why = WHY_SPREAD;
+	*why = terms.until_ms != STAMP_NONE ? WHY_MANUAL : WHY_SPREAD;
 	/* Karpenter disrupts no Node without a NodeClaim: nothing to spread
 	 * to, and nothing to take away while the others are held. */
 	return claim != NULL || sweep_claimless(s) ? WISH_HOLD : WISH_LEAVE;
@@ -329,7 +332,8 @@ sweep_next(struct sweep *s, struct now now, int64_t hint_ms,
 	uint32_t id;
 
 	*wait_ms = INT64_MAX;
-	if (!s->leads)
+	/* Before the NodePools are listed: a person's say may stand on one. */
+	if (!s->leads || !s->view[KIND_NODEPOOL].listed)
 		return false;
 	now = sweep_steady(s, now);
 	sweep_advance(s, now);

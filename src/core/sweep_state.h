@@ -6,6 +6,7 @@
 #include "core/holds.h"
 #include "core/machines.h"
 #include "core/pace.h"
+#include "core/pools.h"
 #include "core/sweep.h"
 
 /* What sweep.c (what is seen) and sweep_next.c (what is done) share. */
@@ -21,8 +22,8 @@ struct work {
 	enum act act;		/* the one in flight, or the last */
 	bool shown;		/* a line has shown what it was to bring about */
 	bool waiting;		/* backing off; `later` has when */
-	bool expecting;		/* written; its watch line is to come */
-	bool stale;		/* 409 or 422 at stale_rv */
+	bool expecting, stale;	/* expect_rv is written, its line is to come;
+				   409 or 422 at stale_rv */
 	bool reread;		/* get it before deciding */
 	bool owner_gone;	/* Node: the claim it names was looked for */
 	bool owner_holds;	/* … and has a hold of its own, but no room */
@@ -32,8 +33,7 @@ struct work {
 	uint8_t reholds;	/* held again in this period */
 	unsigned failures;
 	int64_t due_boot_ms;	/* to be released since; 0 = not */
-	char expect_rv[RV_BYTES];
-	char stale_rv[RV_BYTES];
+	char expect_rv[RV_BYTES], stale_rv[RV_BYTES];
 };
 
 struct view {
@@ -57,8 +57,7 @@ struct fresh {
 };
 
 struct sweep {
-	bool leads;
-	bool was_whole;	/* all was seen once, since we lead */
+	bool leads, was_whole;	/* all was seen once, since we lead */
 	bool guess;	/* how long a scope is held, from the oldest mark */
 	struct rules rules;
 	struct counters *counters;
@@ -67,17 +66,18 @@ struct sweep {
 	struct pace pace;
 	struct work *work;
 	struct heap later;	/* boot_ms: backoff and expectations */
-	struct view view[KIND_COUNT];
+	struct pools pools;
+	int64_t pools_ms;	/* their moments up to then have been seen */
+	bool uncapped;		/* a pool has changed: its scope's cap may */
+	struct view view[VIEW_COUNT];
 	struct fresh fresh;
-	uint32_t first, last;	/* the queue */
+	uint32_t first, last;			/* the queue */
 	uint32_t in_flight, wanting_hold;
 	uint64_t seq;
-	int64_t last_ms;	/* server time never goes back a little */
-	int64_t last_boot_ms;
+	int64_t last_ms, last_boot_ms;	/* server time goes back no little */
 	bool recount, recap, shifted;
 	int64_t paused_boot_ms;	/* 429: nobody writes before */
-	int64_t hint_waited_ms;	/* boot; when a hint was last waited for */
-	int64_t hint_until_ms;	/* boot */
+	int64_t hint_waited_ms, hint_until_ms;	/* boot; the last, this one */
 	struct note notes[NOTES_MAX];
 	uint32_t notes_first, notes_n;
 };
@@ -93,8 +93,11 @@ bool sweep_whole(const struct sweep *s);
 void sweep_latency(struct sweep *s, struct now now);
 int64_t sweep_wait(const struct sweep *s, struct now now);
 void sweep_want_hold(struct sweep *s, uint32_t id, bool wants);
-void sweep_tell(struct sweep *s, enum note_type type, const char *name,
-		int64_t a);
+/* The note, for what else it is to say. */
+struct note *sweep_tell(struct sweep *s, enum note_type type,
+			const char *name, int64_t a);
+void sweep_pools_listed(struct sweep *s, struct now now);
+void sweep_pools_turn(struct sweep *s, struct now now);
 
 /* Does the table show what the action was to bring about? */
 static inline bool

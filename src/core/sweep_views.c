@@ -18,7 +18,8 @@ sweep_lead(struct sweep *s, bool leads, struct now now)
 	holds_forget(&s->holds);
 	s->guess = true;
 	s->was_whole = false;
-	for (int k = 0; k < KIND_COUNT; k++) {
+	s->pools.top = 0;
+	for (int k = 0; k < VIEW_COUNT; k++) {
 		struct view *v = &s->view[k];
 
 		/* A GET of before is to count for nothing. */
@@ -71,7 +72,11 @@ sweep_listed(struct sweep *s, enum kind kind, bool served, struct now now)
 			sweep_drop(s, id, now);
 	}
 	v->forgotten++;
-	v->room = v->full && s->machines.count[kind] < s->machines.max;
+	if (kind == KIND_NODEPOOL)
+		sweep_pools_listed(s, now);
+	else
+		v->room = v->full &&
+			  s->machines.count[kind] < s->machines.max;
 	v->served = v->listed = true;
 	v->up = false;
 	s->recount = s->recount || (!before && kind == KIND_NODECLAIM);

@@ -9,7 +9,7 @@
 bool
 sweep_whole(const struct sweep *s)
 {
-	for (int k = 0; k < KIND_COUNT; k++)
+	for (int k = 0; k < VIEW_COUNT; k++)
 		if (!s->view[k].listed || !s->view[k].up)
 			return false;
 	return true;
@@ -49,6 +49,9 @@ sweep_wait(const struct sweep *s, struct now now)
 
 	if (next != STAMP_NONE)
 		sooner(&wait, next, now.server_ms);
+	next = pools_next_ms(&s->pools, now.server_ms);
+	if (next != STAMP_NONE)
+		sooner(&wait, next, now.server_ms);
 	if (heap_top(&s->later, &id, &key))
 		sooner(&wait, key, now.boot_ms);
 	if (s->fresh.wanted && !s->fresh.in_flight && sweep_whole(s)) {
@@ -57,7 +60,7 @@ sweep_wait(const struct sweep *s, struct now now)
 		else
 			sooner(&wait, s->fresh.not_before_boot_ms, now.boot_ms);
 	}
-	for (int k = 0; k < KIND_COUNT; k++)
+	for (int k = 0; k < VIEW_COUNT; k++)
 		if (s->view[k].room)
 			sooner(&wait, s->view[k].ask_boot_ms, now.boot_ms);
 	/* Nothing is written before the pause is over. */

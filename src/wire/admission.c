@@ -177,7 +177,7 @@ object_read(const struct json *object, const struct hold_key *today,
 }
 
 static void
-review_read(const struct json *request, const struct rules *r,
+review_read(const struct json *request, const struct admission_terms *t,
 	    struct admission_fact *f)
 {
 	static const char *const metadata_name[] = {"object", "metadata",
@@ -192,9 +192,12 @@ review_read(const struct json *request, const struct rules *r,
 	if (name != NULL)
 		(void)str_copy(f->name, sizeof(f->name), name);
 	if (f->review.create && f->review.kind_known &&
-	    object_read(json_member(request, "object"), &r->hold, &f->review))
+	    object_read(json_member(request, "object"), &t->rules->hold,
+			&f->review))
 		f->review.malformed = true;
-	f->verdict = policy_admit(r, &f->review);
+	f->review.disabled = t->disabled != NULL &&
+			     t->disabled(t->ctx, f->review.pool);
+	f->verdict = policy_admit(t->rules, &f->review);
 }
 
 /* RFC 4648 §4. */
@@ -247,9 +250,8 @@ reply_write(struct buf *b, const struct rules *r, const char *uid,
 }
 
 int
-admission_answer(const struct rules *r, const char *body, size_t n,
-		 int64_t now_ms, struct buf *reply, struct admission_fact *fact,
-		 struct err *e)
+admission_answer(const struct admission_terms *t, const char *body, size_t n,
+		 struct buf *reply, struct admission_fact *fact, struct err *e)
 {
 	struct admission_fact f = {0};
 	const struct json *request = NULL;
@@ -263,8 +265,8 @@ admission_answer(const struct rules *r, const char *body, size_t n,
 
 	if (root == NULL || request_read(root, &request, &uid, e))
 		return -1;
-	review_read(request, r, &f);
-	reply_write(reply, r, uid, &f, now_ms);
+	review_read(request, t, &f);
+	reply_write(reply, t->rules, uid, &f, t->now_ms);
 	if (reply->full) {
 		reply->data[reply->len = before] = '\0';
 		return err_set(e, ERR_SYSTEM, "the answer is over %zu bytes",

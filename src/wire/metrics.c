@@ -194,7 +194,7 @@ write_table(struct buf *b, const struct metrics_gauges *g)
 			   kind_name((enum kind)k), g->sweep.objects[k]);
 	family(b, "watch_up", "gauge",
 	       "1 while the watch is open; nothing is cleared otherwise.");
-	for (int k = 0; k < KIND_COUNT; k++)
+	for (int k = 0; k < VIEW_COUNT; k++)
 		buf_printf(b, METRICS_PREFIX "watch_up{kind=\"%s\"} %d\n",
 			   kind_name((enum kind)k), g->sweep.up[k]);
 	gauge(b, "timers", "Machines whose deadline lies ahead.",

@@ -3,7 +3,7 @@
 import threading
 import time
 
-from controlplane import CLAIMS, NODES, until
+from controlplane import CLAIMS, NODES, ApiError, until
 from disruption import ACTS, Disruption, marks_left, names, quiet_at
 from hold import HOLD, MARK, annotations, clear, held
 from karpenter import NODEPOOL
@@ -20,9 +20,17 @@ class Registrations:
                 cluster, path, version, see)).start()
 
     def watch(self, cluster, path, version, see):
-        for event in cluster.watch(path, version, 300):
-            if event["type"] in ("ADDED", "MODIFIED"):
-                see(event["object"]["metadata"])
+        """The API server may end a watch of a custom resource at any time."""
+        end = time.time() + 300
+        while time.time() < end:
+            try:
+                for event in cluster.watch(path, version, 300):
+                    meta = event["object"]["metadata"]
+                    version = meta["resourceVersion"]
+                    if event["type"] in ("ADDED", "MODIFIED"):
+                        see(meta)
+            except (ApiError, OSError, KeyError):
+                time.sleep(0.2)
 
     def node(self, meta):
         if "karpenter.sh/registered" in meta.get("labels", {}):

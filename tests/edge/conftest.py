@@ -38,6 +38,7 @@ PATIENCE = float(os.environ.get("PATIENCE", 60))
 
 HOLD = "karpenter.sh/do-not-disrupt"
 MARK = "karpenter-node-holder.io/held-since"
+WATCHED = ("nodes", "nodeclaims", "nodepools")
 HELD_KEY = "karpenter-node-holder.io/held-key"
 POOL = "karpenter.sh/nodepool"
 REGISTERED = "karpenter.sh/registered"
@@ -313,7 +314,7 @@ class World:
         self.holders.append(holder)
         holder.wait_line("serving")
         if watching:
-            for resource in ("nodes", "nodeclaims"):
+            for resource in WATCHED:
                 holder.wait_line("watching", resource=resource)
         return holder
 

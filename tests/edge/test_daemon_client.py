@@ -17,7 +17,7 @@ import time
 
 import pytest
 
-from conftest import MARK, Signer, sanitized
+from conftest import MARK, WATCHED, Signer, sanitized
 from scripted_api import ScriptedApi
 from test_commands import refused, run  # noqa: F401  (a fixture)
 
@@ -613,7 +613,7 @@ def test_redirects_are_not_followed(w, code):
                         headers={"Location": place})
         moved("list", places[code % 3])
         holder = w.start(watching=False)
-        for resource in ("nodes", "nodeclaims"):
+        for resource in WATCHED:
             wait_said(w, holder, "list failed", f"HTTP {code}",
                       resource=resource, code=code)
             w.wait(lambda r=resource: len(w.lists(r)) >= 2)
@@ -720,15 +720,16 @@ def replace(file, by):
 
 
 def check_no_connection(w, names, *words):
-    """Of a holder that cannot come through: all of it.  Each of its two
-    watchers pauses, so of three connections two are one watcher's."""
+    """Of a holder that cannot come through: all of it.  Each watcher pauses,
+    and of one connection more than there are watchers two are the same's."""
     holder = w.start(watching=False)
-    for resource in ("nodes", "nodeclaims"):
+    for resource in WATCHED:
         wait_said(w, holder, "list failed", f"127.0.0.1:{w.api.port}: ",
                   *words, resource=resource)
-    w.wait(lambda: len(w.api.accepted) >= 4, "a second try of both")
-    check_pauses(w.api.accepted[::2])
-    check_pauses(w.api.accepted[1::2])
+    n = len(WATCHED)
+    w.wait(lambda: len(w.api.accepted) >= 2 * n, "a second try of each")
+    for i in range(n):
+        check_pauses(w.api.accepted[i::n])
     assert answers(holder) and holder.get("/readyz") == (200, "ok")
     assert not w.clears() and w.held(names)
     return holder
@@ -736,7 +737,7 @@ def check_no_connection(w, names, *words):
 
 def check_recovered(w, names, holder):
     w.wait_free(names)
-    for resource in ("nodes", "nodeclaims"):
+    for resource in WATCHED:
         assert len(lines_of(holder, "list failed", resource)) == 1
 
 
@@ -797,7 +798,7 @@ def test_a_ca_file_of_no_use(w, kind, words):
         holder = check_no_connection(w, names, words)
     else:
         holder = w.start(watching=False)
-        for resource in ("nodes", "nodeclaims"):
+        for resource in WATCHED:
             wait_said(w, holder, "list failed", words, resource=resource)
         assert answers(holder) and not w.api.requests
     if kind == "folder":
@@ -872,7 +873,7 @@ def test_a_client_key_of_no_use(w, kind):
     ours, w.terminal = pty.openpty()
     try:
         holder = w.start(watching=False)
-        for resource in ("nodes", "nodeclaims"):
+        for resource in WATCHED:
             wait_said(w, holder, "list failed", "check client-certificate",
                       "and client-key", resource=resource)
             assert answers(holder) and not w.api.requests
@@ -897,7 +898,7 @@ def test_a_server_that_is_no_longer_trusted(w):
     w.wait_held(names)
     w.api.tls = tls(Signer(w.dir / "other").leaf(w.dir / "bad"))
     w.api.cut_connections()
-    for resource in ("nodes", "nodeclaims"):
+    for resource in WATCHED:
         holder.wait_line("watch failed", resource=resource)
     w.quiet()
     n = len(w.api.accepted)
@@ -918,7 +919,7 @@ def test_a_token_refused_for_a_while(w):
     w.api.write_kubeconfig(w.kubeconfig, token_file=file)
     names = due(w)
     holder = w.start(watching=False)
-    for resource in ("nodes", "nodeclaims"):
+    for resource in WATCHED:
         wait_said(w, holder, "list failed", "Unauthorized",
                   resource=resource, code=401)
         w.wait(lambda r=resource: len(w.lists(r)) >= 3)
@@ -926,7 +927,7 @@ def test_a_token_refused_for_a_while(w):
     assert answers(holder) and not w.clears()
     file.write_text(w.token + "2")
     w.wait_free(names)
-    for resource in ("nodes", "nodeclaims"):
+    for resource in WATCHED:
         assert len(lines_of(holder, "list failed", resource)) == 1
 
 
@@ -943,7 +944,7 @@ def test_a_token_file_of_no_use(w, content, words):
     w.api.write_kubeconfig(w.kubeconfig, token_file=file)
     names = due(w)
     holder = w.start(watching=False)
-    for resource in ("nodes", "nodeclaims"):
+    for resource in WATCHED:
         wait_said(w, holder, "list failed", str(file), words,
                   resource=resource)
     assert answers(holder) and not w.api.requests

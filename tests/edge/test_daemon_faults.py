@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from conftest import HOLD, MARK, is_clear
+from conftest import HOLD, MARK, WATCHED, is_clear
 
 BOTH = pytest.mark.parametrize("resource", ["nodes", "nodeclaims"])
 
@@ -72,10 +72,10 @@ def test_429_of_lists(w, date):
 # --- watches ---------------------------------------------------------------
 
 def test_429_of_watches(w):
-    w.api.fault("*", "watch", "429", times=2, retry_after=2)
+    w.api.fault("*", "watch", "429", times=len(WATCHED), retry_after=2)
     names = w.machines(3)
     w.start(watching=False)
-    for resource in ("nodes", "nodeclaims"):
+    for resource in WATCHED:
         w.wait(lambda r=resource: w.watches(r) >= 2)
         first, second = w.api.select(verb="watch", resource=resource)[:2]
         assert second.time - first.time > (1.9 if first.status == 429 else 0)
@@ -391,7 +391,7 @@ def test_away_at_the_start(w):
     names = w.machines(4, annotations=w.ours())
     w.restart_api(start=False)
     holder = w.start(watching=False)
-    for resource in ("nodes", "nodeclaims"):
+    for resource in WATCHED:
         holder.wait_line("list failed", resource=resource)
     status, answer, _ = holder.review()
     assert status == 200 and answer["response"]["patch"]
@@ -408,7 +408,7 @@ def test_away_for_a_while(w, busy):
     w.busy()
     w.wait_held(names)
     w.restart_api(start=False)
-    for resource in ("nodes", "nodeclaims"):
+    for resource in WATCHED:
         holder.wait_line("watch failed", resource=resource)
     assert holder.review()[0] == 200
     w.machine("new")

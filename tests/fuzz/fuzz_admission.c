@@ -25,7 +25,8 @@ check(const struct rules *r, const uint8_t *data, size_t n)
 	struct buf b;
 
 	buf_init(&b, reply, sizeof(reply));
-	if (admission_answer(r, (const char *)data, n, 0, &b, &f, &e)) {
+	if (admission_answer(&(struct admission_terms){.rules = r},
+			     (const char *)data, n, &b, &f, &e)) {
 		PROMISE(e.code == ERR_INPUT || e.code == ERR_LIMIT);
 		PROMISE(b.len == 0 && e.text[0] != '\0');
 		PROMISE(strchr(e.text, '\n') == NULL);

@@ -154,8 +154,9 @@ follow(struct holder *h)
 	memset(h->known, 0, sizeof(h->known));
 	h->fresh_listed = -1;
 	h->poked = true;
-	for (int k = 0; !leads && k < KIND_COUNT; k++)
-		holder_restart(h, (enum kind)k);
+	for (int k = 0; k < VIEW_COUNT; k++)
+		if (!leads || k == KIND_NODEPOOL)
+			holder_restart(h, (enum kind)k);
 }
 
 int64_t

@@ -29,6 +29,7 @@ enum op_type {
 	OP_AGAIN,		/* a kubelet posts its Node again */
 	OP_RECREATE,		/* a Node is deleted alone, its kubelet is not */
 	OP_TEMPLATE,		/* a person's hold on the NodePool's template */
+	OP_POOL,		/* a NodePool's annotation */
 	OP_PERSON,
 	OP_CUT,
 	OP_HANG,
@@ -57,6 +58,7 @@ struct op {
 	int n, machine, holder, odds;
 	enum kind kind;
 	enum person what;
+	enum pool_key key;
 	int64_t for_ms, ms;
 	struct story story;
 	bool other_hold;

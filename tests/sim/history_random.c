@@ -63,6 +63,24 @@ random_person(struct dice *d, struct op *o)
 		snprintf(o->value, sizeof(o->value), "%s", marks[roll(d, 3)]);
 }
 
+/* Durations and moments that are near what is going on; and bad ones. */
+static void
+random_pool(struct dice *d, struct op *o, const struct history *h)
+{
+	static const char *const values[] = {"false", "true", "no", "-"};
+
+	o->key = (enum pool_key)roll(d, POOL_KEY_COUNT);
+	if (o->key == POOL_ENABLED)
+		snprintf(o->value, sizeof(o->value), "%s", values[roll(d, 4)]);
+	else if (roll(d, 5) == 0)
+		snprintf(o->value, sizeof(o->value), "%s",
+			 roll(d, 2) == 0 ? "-" : "soon");
+	else if (o->key == POOL_HOLD_DURATION)
+		o->ms = between(d, 10, (int64_t)h->hold_ms / 500) * 1000;
+	else if (o->key == POOL_MAX_HOLD_DURATION)
+		o->ms = roll(d, 3) == 0 ? 0 : between(d, 60, 900) * 1000;
+}
+
 static void
 random_fault(struct dice *d, struct op *o, const struct history *h)
 {
@@ -108,8 +126,10 @@ random_type(struct dice *d)
 		return OP_DELETE;
 	if (n < 50)
 		return n < 48 ? OP_AGAIN : OP_RECREATE;
-	if (n < 64)
+	if (n < 60)
 		return OP_PERSON;
+	if (n < 64)
+		return OP_POOL;
 	if (n < 65)
 		return OP_TEMPLATE;
 	return OP_CUT + (enum op_type)roll(d, OP_COUNT - OP_CUT);
@@ -120,7 +140,7 @@ random_op(struct dice *d, struct history *h, struct op *o)
 {
 	o->type = random_type(d);
 	o->machine = (int)roll(d, 32);
-	o->kind = roll(d, 2) == 0 ? KIND_NODE : KIND_NODECLAIM;
+	o->kind = (enum kind)(roll(d, 5) % VIEW_COUNT);
 	o->holder = (int)roll(d, (uint32_t)h->holders);
 	snprintf(o->pool, sizeof(o->pool), "%s",
 		 pools[roll(d, 8) == 0 ? 2 : roll(d, 2)]);
@@ -131,6 +151,8 @@ random_op(struct dice *d, struct history *h, struct op *o)
 	} else if (o->type == OP_TEMPLATE) {
 		snprintf(o->value, sizeof(o->value), "%s",
 			 roll(d, 2) == 0 ? "true" : "4h");
+	} else if (o->type == OP_POOL) {
+		random_pool(d, o, h);
 	} else if (o->type == OP_PERSON) {
 		random_person(d, o);
 	} else if (o->type >= OP_CUT) {
@@ -161,6 +183,16 @@ random_times(struct dice *d, struct history *h)
 				between(d, 0, 60000) - 2000;
 		if (o->at < 0)
 			o->at = 0;
+	}
+	for (int i = 0; i < h->ops_n; i++) {
+		struct op *o = &h->ops[i];
+
+		if (o->type == OP_POOL && o->value[0] == '\0' &&
+		    o->key == POOL_HOLD_UNTIL)
+			o->ms = o->at + between(d, 0, 2 * h->hold_ms);
+		if (o->type == OP_POOL && o->value[0] == '\0' &&
+		    o->key == POOL_RELEASED_AT)
+			o->ms = o->at + between(d, -60000, 10000);
 	}
 	qsort(h->ops, (size_t)h->ops_n, sizeof(h->ops[0]), by_time);
 }

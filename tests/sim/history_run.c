@@ -86,6 +86,12 @@ on_machines(struct run *r, const struct op *o)
 	else if (o->type == OP_TEMPLATE)
 		snprintf(pool_state(w, o->pool)->template, TEXT, "%s",
 			 o->value);
+	else if (o->type == OP_POOL)
+		person_says(w, o->pool, o->key, o->value,
+			    o->ms + (o->key == POOL_HOLD_UNTIL ||
+						     o->key == POOL_RELEASED_AT
+					     ? SERVER_START
+					     : 0));
 	else if (m < 0)
 		return;
 	else if (o->type == OP_DELETE)

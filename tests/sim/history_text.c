@@ -7,7 +7,8 @@
 const char *const op_names[OP_COUNT] = {
 	[OP_CREATE] = "create",	  [OP_DELETE] = "delete",
 	[OP_AGAIN] = "again",	  [OP_RECREATE] = "recreate",
-	[OP_TEMPLATE] = "template", [OP_PERSON] = "person",
+	[OP_TEMPLATE] = "template", [OP_POOL] = "pool",
+	[OP_PERSON] = "person",
 	[OP_CUT] = "cut",	  [OP_HANG] = "hang",
 	[OP_LAG] = "lag",	  [OP_REFUSE] = "refuse",
 	[OP_EXPIRE] = "expire",
@@ -20,7 +21,9 @@ const char *const op_names[OP_COUNT] = {
 	[OP_RULES] = "rules",
 };
 static const char *const scope_names[] = {"cluster", "nodepool", "node"};
-static const char *const kind_names[] = {"node", "claim"};
+static const char *const kind_names[] = {"node", "claim", "pool"};
+static const char *const key_names[] = {"enabled", "hold-until", "released-at",
+					"hold-duration", "max-hold-duration"};
 static const char *const person_names[] = {"set", "unhold", "unmark", "strip",
 					   "mark"};
 
@@ -34,6 +37,7 @@ enum type {
 	SCOPE,
 	KIND,
 	WHAT,
+	KEY,
 	U64,
 };
 
@@ -67,6 +71,7 @@ static const struct key op_keys[] = {
 	{"holder", INT, OF(op, holder)},
 	{"kind", KIND, OF(op, kind)},
 	{"what", WHAT, OF(op, what)},
+	{"key", KEY, OF(op, key)},
 	{"value", TEXT_OF, OF(op, value)},
 	{"odds", INT, OF(op, odds)},
 	{"for", MS, OF(op, for_ms)},
@@ -138,9 +143,11 @@ value_read(const struct key *k, const char *text, void *to)
 	case SCOPE:
 		return name_read(scope_names, 3, text, to);
 	case KIND:
-		return name_read(kind_names, KIND_COUNT, text, to);
+		return name_read(kind_names, VIEW_COUNT, text, to);
 	case WHAT:
 		return name_read(person_names, 5, text, to);
+	case KEY:
+		return name_read(key_names, POOL_KEY_COUNT, text, to);
 	default:
 		snprintf(to, k->size, "%s", text);
 		return strlen(text) < k->size;
@@ -181,6 +188,9 @@ value_write(const struct key *k, const void *from, FILE *out)
 		break;
 	case WHAT:
 		fprintf(out, "%s", person_names[*(const int *)from]);
+		break;
+	case KEY:
+		fprintf(out, "%s", key_names[*(const int *)from]);
 		break;
 	default:
 		fprintf(out, "%s", (const char *)from);

@@ -42,10 +42,11 @@ holder_start(struct holder *h)
 	h->poked = true;
 	h->paused_until = 0;
 	memset(h->known, 0, sizeof(h->known));
+	memset(h->closed, 0, sizeof(h->closed));
 	h->sweep = sweep_new(&h->rules, h->machines_max, seed, &h->counters);
 	if (h->sweep == NULL)
 		abort();
-	for (int k = 0; k < KIND_COUNT; k++)
+	for (int k = 0; k < VIEW_COUNT; k++)
 		stream_init(&h->streams[k], seed + (uint64_t)k);
 	h->leads = h->guesses = true;
 	if (!h->elects)
@@ -84,7 +85,7 @@ holder_crash(struct holder *h)
 	for (struct flight *f = h->flights; f < h->flights + FLIGHTS; f++)
 		if (f->used)
 			flight_orphan(h, f);
-	for (int k = 0; k < KIND_COUNT; k++)
+	for (int k = 0; k < VIEW_COUNT; k++)
 		stream_done(&h->streams[k]);
 	sweep_free(h->sweep);
 	h->sweep = NULL;
@@ -371,8 +372,9 @@ holder_step(struct holder *h)
 	calls_step(h);
 	if (h->elects)
 		next = sooner(next, elect_step(h));
-	for (int k = 0; h->leads && k < KIND_COUNT; k++)
-		next = sooner(next, stream_step(h, (enum kind)k));
+	for (int k = 0; k < VIEW_COUNT; k++)
+		if (h->leads || k == KIND_NODEPOOL)
+			next = sooner(next, stream_step(h, (enum kind)k));
 	sweep_step(h);
 	if (h->poked)
 		return h->w->now;
@@ -392,6 +394,7 @@ holder_admit(struct holder *h, struct thing *t, bool dry_run)
 
 	thing_object(t, &h->rules.hold, &o);
 	memcpy(v.pool, o.pool, sizeof(v.pool));
+	v.disabled = h->closed[h->w->machines[t->machine].pool_id];
 	v.hold = o.hold;
 	v.has_mark = o.mark != MARK_ABSENT;
 	v.has_held_key = o.has_held_key;

@@ -83,7 +83,8 @@ struct holder {
 	int64_t skew_ms, skew_until;
 	struct sweep *sweep;
 	struct counters counters;
-	struct stream streams[KIND_COUNT];
+	struct stream streams[VIEW_COUNT];
+	bool closed[POOLS];	/* its webhook knows them as disabled */
 	struct flight flights[FLIGHTS];
 	int64_t hint_ms;
 	int64_t wake_at;	/* sweep_next's word */

@@ -19,25 +19,9 @@ due_add(struct world *w, int64_t at, enum due_type type, int machine)
 		(struct due){at, ++w->order, type, machine};
 }
 
-struct pool_state *
-pool_state(struct world *w, const char *name)
-{
-	struct pool_state *p = w->pools;
-
-	for (; p < w->pools + w->pools_n; p++)
-		if (strcmp(p->name, name) == 0)
-			return p;
-	if (w->pools_n == POOLS)
-		return w->pools;
-	p = &w->pools[w->pools_n++];
-	snprintf(p->name, sizeof(p->name), "%s", name);
-	return p;
-}
-
 static struct thing *
 thing_new(struct world *w, enum kind kind, int machine)
 {
-	struct machine *m = &w->machines[machine];
 	struct thing *t;
 
 	if (w->things_n == THINGS)
@@ -45,9 +29,35 @@ thing_new(struct world *w, enum kind kind, int machine)
 	t = &w->things[w->things_n++];
 	*t = (struct thing){.used = true, .kind = kind, .machine = machine,
 			    .ready_ms = STAMP_NONE};
-	memcpy(t->pool, m->pool, sizeof(t->pool));
+	if (machine >= 0)
+		memcpy(t->pool, w->machines[machine].pool, sizeof(t->pool));
 	t->created_ms = world_server_ms(w) / 1000 * 1000;
 	return t;
+}
+
+struct pool_state *
+pool_state(struct world *w, const char *name)
+{
+	struct pool_state *p = w->pools;
+	struct thing *t;
+
+	for (; p < w->pools + w->pools_n; p++)
+		if (strcmp(p->name, name) == 0)
+			return p;
+	if (w->pools_n == POOLS)
+		return w->pools;
+	t = thing_new(w, KIND_NODEPOOL, -1);
+	if (t == NULL)
+		return w->pools;
+	p = &w->pools[w->pools_n++];
+	*p = (struct pool_state){.until = STAMP_NONE, .released = STAMP_NONE,
+				 .hold = -1, .max = -1, .changed = w->now};
+	snprintf(p->name, sizeof(p->name), "%s", name);
+	snprintf(t->name, sizeof(t->name), "%s", p->name);
+	snprintf(t->uid, sizeof(t->uid), "u-%s", p->name);
+	p->thing = (int)(t - w->things);
+	thing_changed(w, t);
+	return p;
 }
 
 static void

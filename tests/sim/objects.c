@@ -157,6 +157,18 @@ thing_object(const struct thing *t, const struct hold_key *hold,
 	former_of(t, hold, o);
 }
 
+void
+thing_pool(const struct thing *t, struct pool *p)
+{
+	pool_init(p);
+	memcpy(p->name, t->name, sizeof(t->name));
+	memcpy(p->uid, t->uid, sizeof(t->uid));
+	snprintf(p->rv, sizeof(p->rv), "%llu", (unsigned long long)t->rv);
+	for (int k = 0; k < POOL_KEY_COUNT; k++)
+		pool_set(p, (enum pool_key)k,
+			 t->says[k][0] != '\0' ? t->says[k] : NULL);
+}
+
 /* --- patches (wire/patch.c says what is in them) ----------------------------- */
 
 void

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/stamp.h"
+
 /*
  * What people do to a hold and a mark.  Whose the hold is from then on is what
  * anybody could say who looks at the object: the same value set again while
@@ -64,6 +66,56 @@ claim_shows(struct world *w, const struct thing *claim)
 	    (claim->notes.at[ANN_MARK][0] != '\0' ||
 	     strcmp(claim->notes.at[a], node->notes.at[a]) != 0))
 		look_again(node);
+}
+
+/* What the annotation means is computed here without the product's parser. */
+static void
+mean(struct pool_state *p, enum pool_key key, const char *value, int64_t at)
+{
+	bool good = value[0] == '\0';
+
+	switch (key) {
+	case POOL_ENABLED:
+		p->disabled = strcmp(value, "false") == 0;
+		break;
+	case POOL_HOLD_UNTIL:
+		p->until = good ? at / 1000 * 1000 : STAMP_NONE;
+		break;
+	case POOL_RELEASED_AT:
+		p->released = good ? at / 1000 * 1000 : STAMP_NONE;
+		break;
+	case POOL_HOLD_DURATION:
+		p->hold = good ? at : -1;
+		break;
+	default:
+		p->max = good ? at : -1;
+	}
+}
+
+void
+person_says(struct world *w, const char *pool, enum pool_key key,
+	    const char *value, int64_t at)
+{
+	struct pool_state *p = pool_state(w, pool);
+	struct thing *t = &w->things[p->thing];
+	char *says = t->says[key];
+	bool is_time = key == POOL_HOLD_UNTIL || key == POOL_RELEASED_AT;
+
+	if (value[0] == '\0' && key == POOL_ENABLED)
+		value = "-";
+	if (value[0] != '\0')
+		snprintf(says, sizeof(t->says[0]), "%.30s",
+			 strcmp(value, "-") == 0 ? "" : value);
+	else if (is_time)
+		stamp_format(at, says);
+	else
+		snprintf(says, sizeof(t->says[0]), "%lldms", (long long)at);
+	mean(p, key, value, at);
+	p->changed = w->now;
+	tell(w, "person     NodePool %s: %s: %s", p->name,
+	     pool_key_name(key) + strlen(OWN_PREFIX),
+	     says[0] != '\0' ? says : "(removed)");
+	thing_changed(w, t);
 }
 
 void

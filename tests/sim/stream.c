@@ -37,17 +37,31 @@ holder_knows(struct holder *h, const char *uid)
 }
 
 static void
+show_pool(struct holder *h, const struct thing *t)
+{
+	struct pool p;
+
+	thing_pool(t, &p);
+	h->closed[pool_state(h->w, p.name) - h->w->pools] = p.disabled;
+	sweep_pool(h->sweep, &p, holder_now(h));
+}
+
+static void
 show(struct holder *h, const struct thing *t, bool deleted)
 {
 	struct object o;
 
+	h->poked = true;
+	if (t->kind == KIND_NODEPOOL) {
+		show_pool(h, t);
+		return;
+	}
 	holder_knows(h, t->uid);
 	thing_object(t, &h->rules.hold, &o);
 	if (deleted)
 		sweep_forget(h->sweep, &o, holder_now(h));
 	else
 		sweep_track(h->sweep, &o, holder_now(h));
-	h->poked = true;
 }
 
 /* --- list --------------------------------------------------------------------- */
@@ -323,7 +337,7 @@ holder_lag_ms(const struct holder *h)
 {
 	int64_t oldest = h->w->now;
 
-	for (int k = 0; k < KIND_COUNT; k++) {
+	for (int k = 0; k < VIEW_COUNT; k++) {
 		int64_t since = behind_since(h, (enum kind)k);
 
 		oldest = since < oldest ? since : oldest;

@@ -23,20 +23,35 @@ deleting(const struct thing *t)
 	return t != NULL && t->deleting;
 }
 
-/* The machine's own deadline (design §4). */
+/* The machine's own deadline (design §4), with what its NodePool says. */
 static int64_t
-deadline(const struct rules *r, const struct thing *claim,
-	 const struct thing *node)
+deadline(const struct world *w, const struct rules *r, const struct machine *m,
+	 int64_t now)
 {
-	int64_t hold = r->hold_ms;
+	const struct pool_state *p = &w->pools[m->pool_id];
+	const struct thing *claim = m->claim >= 0 ? &w->things[m->claim] : NULL;
+	const struct thing *node = m->node >= 0 ? &w->things[m->node] : NULL;
+	const struct thing *head = claim != NULL && claim->used ? claim : node;
+	int64_t hold = p->hold >= 0 ? p->hold : r->hold_ms;
+	int64_t max = p->max >= 0 && r->scope != SCOPE_CLUSTER ? p->max
+								: r->cap.max_ms;
 
-	if (r->cap.max_ms > 0 && r->cap.max_ms < hold)
-		hold = r->cap.max_ms;
-	if (claim == NULL)
+	if (p->released <= now && head->created_ms < p->released)
+		return head->created_ms;
+	if (max > 0 && max < hold)
+		hold = max;
+	if (head == node)
 		return node->created_ms + hold;
 	if (claim->ready_ms != STAMP_NONE)
 		return claim->ready_ms + hold;
 	return claim->created_ms + r->startup_ms + hold;
+}
+
+static bool
+out(const struct world *w, const struct rules *r, const struct machine *m)
+{
+	return !rules_pool_included(r, m->pool) ||
+	       w->pools[m->pool_id].disabled;
 }
 
 static bool
@@ -64,8 +79,8 @@ scopes_at(struct world *w, const struct rules *r, int64_t now)
 		const struct thing *node = alive(w, m->node);
 
 		if (claim == NULL || deleting(claim) || deleting(node) ||
-		    !rules_pool_included(r, m->pool) || !counts(claim, now) ||
-		    deadline(r, claim, node) <= now)
+		    out(w, r, m) || !counts(claim, now) ||
+		    deadline(w, r, m, now) <= now)
 			continue;
 		for (int p = 0; p < POOLS; p++)
 			s.busy[p] |= r->scope == SCOPE_CLUSTER ||
@@ -87,11 +102,11 @@ wish_of(struct world *w, const struct rules *r, const struct machine *m,
 	if ((claim == NULL && node == NULL) || deleting(claim) ||
 	    deleting(node))
 		return WISH_LEAVE;
-	if (!rules_pool_included(r, m->pool))
+	if (out(w, r, m))
 		return WISH_CLEAR;
-	if (deadline(r, claim, node) > now)
+	if (deadline(w, r, m, now) > now)
 		return WISH_HOLD;
-	if (!s->held[m->pool_id])
+	if (!s->held[m->pool_id] && w->pools[m->pool_id].until <= now)
 		return WISH_CLEAR;
 	return claim != NULL ? WISH_HOLD : WISH_LEAVE;
 }
@@ -207,9 +222,9 @@ at_its_end(struct world *w, const struct rules *r, const struct machine *m)
 
 	return (claim != NULL || node != NULL) &&
 	       w->caps[m->pool_id].open_until + CLOCKS_MS > now &&
-	       deadline(r, claim, node) - now <= CLOCKS_MS &&
-	       deadline(r, claim, node) <= w->caps[m->pool_id].open_until +
-						   CLOCKS_MS;
+	       deadline(w, r, m, now) - now <= CLOCKS_MS &&
+	       deadline(w, r, m, now) <= w->caps[m->pool_id].open_until +
+						 CLOCKS_MS;
 }
 
 static void
@@ -343,19 +358,29 @@ truth_lost(struct world *w)
 		w->caps[p].open_until = w->caps[p].run = w->caps[p].idle = -1;
 }
 
+/* The cap of that pool's scope. */
+static int64_t
+max_of(const struct world *w, const struct rules *r, int p)
+{
+	return r->scope != SCOPE_CLUSTER && w->pools[p].max >= 0
+		       ? w->pools[p].max
+		       : r->cap.max_ms;
+}
+
 /* Not before its time, as far as anybody can know. */
 void
 truth_capped(struct holder *h, const char *scope, int64_t until_ms)
 {
 	struct world *w = h->w;
-	int64_t now = world_server_ms(w), max = h->rules.cap.max_ms;
+	int64_t now = world_server_ms(w), max;
 
 	tell(w, "holder %d   scope %s is capped", h->number,
 	     scope[0] != '\0' ? scope : "cluster");
 	for (int p = 0; p < POOLS; p++) {
 		if (scope[0] != '\0' && strcmp(w->pools[p].name, scope) != 0)
 			continue;
-		if (!h->guesses && w->now > h->skew_until + 1000 &&
+		max = max_of(w, &h->rules, p);
+		if (!h->guesses && w->now - w->pools[p].changed > max && w->now > h->skew_until + 1000 &&
 		    w->caps[p].run >= 0 && w->now - w->trouble_until >
 			    max + h->rules.cap.window_ms &&
 		    w->now - w->vague_until > max + SLACK_MS &&
@@ -376,9 +401,11 @@ check_cap(struct world *w, const struct rules *r, struct machine *m)
 	struct thing *node = alive(w, m->node), *claim = alive(w, m->claim);
 	bool is_held = node != NULL && claim != NULL && held(node, r) &&
 		       !deleting(claim) && !deleting(node);
-	int64_t from, troubled, limit;
+	const struct pool_state *p = &w->pools[m->pool_id];
+	int64_t from, troubled, limit, max = max_of(w, r, m->pool_id);
 
-	if (!is_held || !m->was_held) {
+	/* No cap ends what a person holds, and a new cap begins anew. */
+	if (!is_held || !m->was_held || p->changed >= m->held_since) {
 		m->held_since = w->now;
 		m->held_troubled = w->troubled_ms;
 	}
@@ -387,9 +414,12 @@ check_cap(struct world *w, const struct rules *r, struct machine *m)
 		return;
 	troubled = w->troubled_ms - m->held_troubled;
 	/* A fault may have cost the whole of a window. */
-	limit = r->cap.max_ms * (troubled > 0 ? 2 : 1) + SLACK_MS + troubled;
-	from = later(m->held_since, deadline(r, claim, node) - SERVER_START);
-	if (r->cap.max_ms > 0 && w->now - from > limit)
+	limit = max * (troubled > 0 ? 2 : 1) + SLACK_MS + troubled;
+	from = later(m->held_since,
+		     deadline(w, r, m, world_server_ms(w)) - SERVER_START);
+	if (p->until != STAMP_NONE)
+		from = later(from, p->until - SERVER_START);
+	if (max > 0 && w->now - from > limit)
 		broken(w, "I4: %s is held for %lld s, beyond the cap",
 		       node->name, (long long)(w->now - from) / 1000);
 }
@@ -449,7 +479,7 @@ check_views(struct holder *h, const struct action *a, bool release)
 {
 	struct world *w = h->w;
 
-	for (int k = 0; k < KIND_COUNT; k++)
+	for (int k = 0; k < VIEW_COUNT; k++)
 		if (!h->streams[k].complete ||
 		    h->streams[k].state != STREAM_OPEN)
 			broken(w, "I9: %s is cleared while %ss are not watched",
@@ -495,6 +525,7 @@ truth_action(struct holder *h, const struct action *a)
 	    w->now - w->lease_deleted <= DELETED_MS ||
 	    w->now - h->skew_until < TROUBLE_SLACK_MS ||
 	    w->now - m->wish_since <= late ||
+	    w->now - w->pools[m->pool_id].changed <= late ||
 	    (release && at_its_end(w, &h->rules, m)))
 		return;
 	for (int i = 0; i < AROUND; i++) {
@@ -507,9 +538,11 @@ truth_action(struct holder *h, const struct action *a)
 	if (release && m->wish == WISH_HOLD)
 		broken(w, "I3: %s is released, though it is to be held",
 		       a->name);
-	/* A Node whose claim is yet to be listed stands for itself. */
+	/* A Node whose claim is yet to be listed stands for itself; so does
+	 * one that does not name its claim yet. */
 	if (a->act == ACT_HOLD && m->wish == WISH_CLEAR && late < 6000 &&
-	    h->streams[KIND_NODECLAIM].complete)
+	    h->streams[KIND_NODECLAIM].complete &&
+	    (t->kind == KIND_NODECLAIM || t->other[0] != '\0'))
 		broken(w, "I2: %s is held, though it is to be clear", a->name);
 	if (a->act == ACT_HOLD && w->now - touched(w, m) > late &&
 	    says_no(w, m, &h->rules))

@@ -46,7 +46,7 @@ world_init(struct world *w, uint64_t seed)
 void
 world_done(struct world *w)
 {
-	for (int k = 0; k < KIND_COUNT; k++)
+	for (int k = 0; k < VIEW_COUNT; k++)
 		free(w->lines[k]);
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/lease.h"
 #include "core/object.h"
+#include "core/pool.h"
 #include "core/sweep.h"
 
 /*
@@ -61,6 +62,7 @@ struct thing {
 	bool deleting, launched, launch_known, registered;
 	char other[24];		/* claim: status.nodeName; Node: owner's uid */
 	struct notes_on notes;
+	char says[POOL_KEY_COUNT][32];	/* NodePool: its annotations */
 	/* for the invariants */
 	unsigned writes, reasons;
 	int strips;
@@ -117,6 +119,12 @@ struct due {
 struct pool_state {
 	char name[16];
 	char template[TEXT];	/* a person's hold on the template */
+	int thing;
+	/* What its annotations mean, and since when (virtual time). */
+	bool disabled;
+	int64_t until, released;	/* server time; STAMP_NONE: none */
+	int64_t hold, max;		/* -1: the rules' */
+	int64_t changed;
 };
 
 struct world;
@@ -131,8 +139,8 @@ struct world {
 	int things_n;
 	struct machine machines[MACHINES];
 	int machines_n;
-	struct line *lines[KIND_COUNT];
-	size_t lines_n[KIND_COUNT], lines_cap[KIND_COUNT];
+	struct line *lines[VIEW_COUNT];
+	size_t lines_n[VIEW_COUNT], lines_cap[VIEW_COUNT];
 	uint64_t compacted;	/* watches from before are expired */
 	struct pool_state pools[POOLS];
 	int pools_n;
@@ -186,6 +194,7 @@ void thing_changed(struct world *w, struct thing *t);
 void thing_gone(struct world *w, struct thing *t);
 enum ann ann_of(const struct hold_key *k);
 struct thing *thing_named(struct world *w, enum kind kind, const char *name);
+void thing_pool(const struct thing *t, struct pool *p);
 void thing_object(const struct thing *t, const struct hold_key *hold,
 		  struct object *o);
 /* What the API server does with a write of ours. */
@@ -210,6 +219,9 @@ enum person {
 	PERSON_MARK,	/* a mark of one's own making */
 };
 void claim_shows(struct world *w, const struct thing *claim);
+/* at: server time or a duration, where value is ""; "-": none. */
+void person_says(struct world *w, const char *pool, enum pool_key key,
+		 const char *value, int64_t at);
 void person_does(struct world *w, struct thing *t, enum person what,
 		 const char *value);
 

@@ -496,7 +496,7 @@ START_TEST(restart_in_the_middle)
 	quiet = scale_up(20, "web") + rules.hold_ms;
 	world_run(w, _i * 200);	/* also while the holds are being written */
 	sweep_free(w->s);
-	w->s = sweep_new(&rules, THINGS, 9, &w->counters);
+	w->s = sweep_born(w, THINGS, 9);
 	memset(w->flights, 0, sizeof(w->flights));
 	world_open(w);
 	world_run_until(w, quiet - 1);

@@ -335,7 +335,7 @@ crash(void)
 		*f = (struct flight){0};
 	}
 	sweep_free(w->s);
-	w->s = sweep_new(&rules, THINGS, seed + (uint64_t)step, &w->counters);
+	w->s = sweep_born(w, THINGS, seed + (uint64_t)step);
 	ck_assert_ptr_nonnull(w->s);
 	world_list(w, KIND_NODE);
 	if (roll(&w->dice, 2) == 0)

@@ -92,6 +92,20 @@ rules_default(void)
 	};
 }
 
+/* Most scenarios have no NodePools to read. */
+static inline struct sweep *
+sweep_born(struct world *w, uint32_t max, uint64_t seed)
+{
+	struct sweep *s = sweep_new(&w->rules, max, seed, &w->counters);
+
+	ck_assert_ptr_nonnull(s);
+	sweep_listing(s, KIND_NODEPOOL);
+	sweep_listed(s, KIND_NODEPOOL, true,
+		     (struct now){START_SERVER, START_BOOT});
+	sweep_watch(s, KIND_NODEPOOL, true);
+	return s;
+}
+
 static inline struct world *
 world_new(const struct rules *r, uint32_t max, uint64_t seed)
 {
@@ -99,8 +113,7 @@ world_new(const struct rules *r, uint32_t max, uint64_t seed)
 
 	ck_assert_ptr_nonnull(w);
 	w->rules = *r;
-	w->s = sweep_new(r, max, seed, &w->counters);
-	ck_assert_ptr_nonnull(w->s);
+	w->s = sweep_born(w, max, seed);
 	for (int k = 0; k < KIND_COUNT; k++) {
 		w->events[k] = calloc(EVENTS, sizeof(struct event));
 		ck_assert_ptr_nonnull(w->events[k]);

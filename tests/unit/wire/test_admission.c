@@ -48,6 +48,24 @@ put_reply(struct buf *b, const char *reply, size_t n)
 	buf_puts(b, "\n");
 }
 
+/* Of the pools, only "asleep" is disabled. */
+static bool
+asleep(void *ctx, const char *pool)
+{
+	(void)ctx;
+	return strcmp(pool, "asleep") == 0;
+}
+
+static int
+answer(const struct rules *r, const char *bytes, size_t n, struct buf *b,
+       struct admission_fact *f, struct err *e)
+{
+	struct admission_terms t = {.rules = r, .disabled = asleep,
+				    .now_ms = NOW};
+
+	return admission_answer(&t, bytes, n, b, f, e);
+}
+
 static void
 put_answer(const struct rules *r, const char *bytes, size_t n, struct buf *b)
 {
@@ -57,7 +75,7 @@ put_answer(const struct rules *r, const char *bytes, size_t n, struct buf *b)
 	struct buf a;
 
 	buf_init(&a, reply, sizeof(reply));
-	if (admission_answer(r, bytes, n, NOW, &a, &f, &e)) {
+	if (answer(r, bytes, n, &a, &f, &e)) {
 		ck_assert_int_eq(a.len, 0);
 		buf_printf(b, "%s\n%s\n",
 			   e.code == ERR_INPUT	 ? "400 input"
@@ -114,7 +132,7 @@ START_TEST(test_reply_bytes)
 
 	buf_init(&a, reply, sizeof(reply));
 	ck_assert_int_eq(
-		admission_answer(&usual, body, strlen(body), NOW, &a, &f, NULL),
+		answer(&usual, body, strlen(body), &a, &f, NULL),
 		0);
 	ck_assert_str_eq(
 		reply,
@@ -255,7 +273,7 @@ admit(const struct combination *c, const struct rules *r, const struct map *m,
 	buf_puts(&b, "}}}}");
 	ck_assert(!b.full);
 	buf_init(&a, reply, sizeof(reply));
-	ck_assert_msg(admission_answer(r, body, b.len, NOW, &a, &f, &e) == 0,
+	ck_assert_msg(answer(r, body, b.len, &a, &f, &e) == 0,
 		      "%s", e.text);
 	*held = f.verdict.held;
 	*after = *m;
@@ -329,11 +347,11 @@ START_TEST(test_longest)
 		buf_puts(&b, "\\u0001");
 	buf_puts(&b, "\"}}");
 	buf_init(&a, reply, sizeof(reply));
-	ck_assert_msg(admission_answer(&r, body, b.len, NOW, &a, &f, &e) == 0,
+	ck_assert_msg(answer(&r, body, b.len, &a, &f, &e) == 0,
 		      "%s", e.text);
 	ck_assert(f.verdict.patch);
 	buf_init(&a, reply, 100);
-	ck_assert_int_eq(admission_answer(&r, body, b.len, NOW, &a, &f, &e),
+	ck_assert_int_eq(answer(&r, body, b.len, &a, &f, &e),
 			 -1);
 	ck_assert_int_eq(e.code, ERR_SYSTEM);
 	ck_assert_uint_eq(a.len, 0);
@@ -353,7 +371,7 @@ START_TEST(test_many_values)
 	body[0] = '[';
 	body[n - 1] = ']';
 	buf_init(&a, reply, sizeof(reply));
-	ck_assert_int_eq(admission_answer(&usual, body, n, NOW, &a, &f, &e),
+	ck_assert_int_eq(answer(&usual, body, n, &a, &f, &e),
 			 -1);
 	ck_assert_int_eq(e.code, ERR_LIMIT);
 	free(body);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sighting.h"
+
+#include "wire/pools.h"
+
+int
+sighting_item(const char *bytes, size_t n, const struct hold_key *hold,
+	      struct sighting *out, struct err *e)
+{
+	if (out->kind == KIND_NODEPOOL)
+		return pool_decode(bytes, n, &out->as.pool, e);
+	return object_decode(bytes, n, out->kind, hold, &out->as.object, e);
+}
+
+int
+sighting_line(const char *bytes, size_t n, const struct hold_key *hold,
+	      enum watch_type *type, struct sighting *out, int *status_code,
+	      struct err *e)
+{
+	if (out->kind == KIND_NODEPOOL)
+		return pool_watch_decode(bytes, n, type, &out->as.pool,
+					 status_code, e);
+	return watch_decode(bytes, n, out->kind, hold, type, &out->as.object,
+			    status_code, e);
+}
+
+const char *
+sighting_rv(const struct sighting *o)
+{
+	return o->kind == KIND_NODEPOOL ? o->as.pool.rv : o->as.object.rv;
+}
+
+void
+sighting_track(struct shared *s, const struct sighting *o)
+{
+	if (o->kind == KIND_NODEPOOL)
+		shared_pool(s, &o->as.pool);
+	else
+		shared_track(s, &o->as.object);
+}
+
+void
+sighting_forget(struct shared *s, const struct sighting *o)
+{
+	if (o->kind == KIND_NODEPOOL)
+		shared_pool_gone(s, o->as.pool.name);
+	else
+		shared_forget(s, &o->as.object);
+}

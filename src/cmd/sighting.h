@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CMD_SIGHTING_H
+#define CMD_SIGHTING_H
+
+#include "core/pool.h"
+#include "shared.h"
+#include "wire/objects.h"
+
+/* What a watcher sees, of whatever kind, on its way from wire to the table. */
+struct sighting {
+	enum kind kind;
+	union {
+		struct object object;
+		struct pool pool;
+	} as;
+};
+
+/* One item of a list; one line of a watch, as watch_decode.  out->kind is to
+ * be set before. */
+int sighting_item(const char *bytes, size_t n, const struct hold_key *hold,
+		  struct sighting *out, struct err *e);
+int sighting_line(const char *bytes, size_t n, const struct hold_key *hold,
+		  enum watch_type *type, struct sighting *out,
+		  int *status_code, struct err *e);
+
+const char *sighting_rv(const struct sighting *o);
+void sighting_track(struct shared *s, const struct sighting *o);
+void sighting_forget(struct shared *s, const struct sighting *o);
+
+#endif

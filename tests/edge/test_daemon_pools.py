@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What people say in a NodePool's annotations."""
+import pytest
+
+from conftest import POOL
+
+OWN = "karpenter-node-holder.io/"
+
+
+def pool(w, name, annotations=None):
+    return w.api.create("nodepools", name, annotations=annotations)
+
+
+def say(w, name, key, value):
+    w.api.change("nodepools", name,
+                 {"metadata": {"annotations": {OWN + key: value}}})
+
+
+def admits(holder, name, kind="Node"):
+    """Held at admission?"""
+    _, answer, _ = holder.review(labels={POOL: name}, kind=kind)
+    return "patch" in answer["response"]
+
+
+def test_disabled_while_held_and_taken_back(w):
+    pool(w, "p")
+    pool(w, "q")
+    w.machine("mine")
+    w.machine("other", pool="q")
+    holder = w.start()
+    w.busy()
+    w.wait_held(["mine", "other"])
+    assert admits(holder, "p")
+    say(w, "p", "enabled", "false")
+    w.wait_free(["mine", "other"])
+    w.wait_free("busy", "nodeclaims")
+    w.wait(lambda: not admits(holder, "p"), "left alone at admission")
+    assert admits(holder, "q")
+    say(w, "p", "enabled", None)
+    w.wait_held(["mine", "other"])
+    w.wait(lambda: admits(holder, "p"), "held at admission")
+
+
+def test_disabled_before_the_start(w):
+    """Nothing of it is ever held, not for a moment."""
+    pool(w, "p", {OWN + "enabled": "false"})
+    w.machine("mine", ready=0, age=3)
+    fault = w.api.fault("nodepools", "list", "delay", seconds=0.5)
+    holder = w.start()
+    w.api.clear(fault)
+    w.stays(lambda: w.free("mine"))
+    assert not w.patches("mine")
+    assert not admits(holder, "p")
+
+
+@pytest.mark.parametrize("gone", ["deleted", "not listed"])
+def test_the_pool_is_gone(w, gone):
+    pool(w, "p", {OWN + "enabled": "false"})
+    holder = w.start()
+    assert not admits(holder, "p")
+    if gone == "deleted":
+        w.api.delete("nodepools", "p")
+    else:
+        w.api.fault("nodepools", "watch", "403", times=1)
+        w.api.drop_watches("nodepools")
+        w.api.delete("nodepools", "p")
+        w.api.compact()
+    w.wait(lambda: admits(holder, "p"), "held at admission")
+
+
+def test_hold_until_and_released_at(w):
+    pool(w, "p", {OWN + "hold-until": w.api.stamp(3600)})
+    pool(w, "q")
+    w.machine("mine")
+    w.machine("other", pool="q")
+    holder = w.start()
+    w.wait_held("mine")
+    line = holder.wait_line("pool held by hand", pool="p")
+    assert line["until"] == w.api.get("nodepools", "p")["metadata"][
+        "annotations"][OWN + "hold-until"]
+    assert w.free("other")
+    w.busy("later", "q")
+    w.wait_held("other")
+    say(w, "p", "hold-until", None)
+    w.stays(lambda: w.held(["mine", "other"]))  # the cluster is the scope
+    say(w, "q", "released-at", w.api.stamp())
+    w.wait_free("later", "nodeclaims")
+    w.wait_free(["mine", "other"])
+
+
+@pytest.mark.parametrize("key, value, expected", [
+    ("hold-duration", "fast", "a duration above 0 such as 10m"),
+    ("enabled", "no", '"true" or "false"'),
+    ("hold-until", "tomorrow",
+     "an RFC 3339 time such as 2026-01-02T03:04:05Z"),
+])
+def test_a_bad_value_is_told_once(w, key, value, expected):
+    pool(w, "p", {OWN + key: value})
+    w.machine("mine")
+    holder = w.start()
+    line = holder.wait_line("annotation does not count", pool="p")
+    assert line["annotation"] == OWN + key
+    assert (line["value"], line["expected"]) == (value, expected)
+    w.api.change("nodepools", "p", {"metadata": {"labels": {"a": "b"}}})
+    w.busy()
+    w.wait_held("mine")     # the default counts
+    assert len(holder.lines("annotation does not count")) == 1
+
+
+def test_not_served(w):
+    """An older cluster, or none of Karpenter's: all pools are as the
+    configuration says."""
+    w.api.serve("nodepools", False)
+    w.machine("mine")
+    holder = w.start(watching=False)
+    holder.wait_line("resource is not served", resource="nodepools")
+    w.busy()
+    w.wait_held("mine")
+    w.quiet()
+    w.wait_free("mine")
+    assert admits(holder, "p")
+
+
+def test_nothing_is_cleared_while_the_pools_are_not_watched(w):
+    pool(w, "p")
+    w.machine("mine")
+    holder = w.start()
+    w.busy()
+    w.wait_held("mine")
+    fault = w.api.fault("nodepools", "watch", "500")
+    w.api.drop_watches("nodepools")
+    holder.wait_line("watch failed", resource="nodepools")
+    w.quiet()
+    w.stays(lambda: w.held("mine"))
+    w.api.clear(fault)
+    w.wait_free("mine")
