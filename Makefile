@@ -44,7 +44,7 @@ DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev 
 	openssl python3 python3-pytest python3-yaml python3-venv python3-pytest-xdist
 
 .PHONY: all check unit edge daemon programs programs-edge sim sim-quick mutants e2e \
-	e2e-long test demo demo-quick san tsan lint deps certs install clean format
+	e2e-long pictures test demo demo-quick san tsan lint deps certs install clean format
 .SECONDARY:
 
 Q = $(if $(V),,@echo "  $@" && )
@@ -108,11 +108,14 @@ $(SIM): $(wildcard tests/sim/*.c) $(libs_core)
 
 sim-quick: $(SIM)
 	@$(SIM) run tests/sim/histories/*.txt tests/sim/seeds/*.txt
+	@$(SIM) same docs/rules tests/sim/histories/rule-*.txt
 	@SIM_SEEDS=$(VARIANT) $(SIM) seeds 1 $(SEEDS) $(JOBS)
 
 sim: SEEDS = 100000
 sim: sim-quick
 
+pictures: $(SIM)
+	@$(SIM) pictures docs/rules tests/sim/histories/rule-*.txt
 mutants: deps
 	@$(PYTHON) tests/sim/mutants.py
 
@@ -173,9 +176,7 @@ test: deps
 	@nice -n 19 tests/e2e/binaries.sh $(CLUSTER) & builds=$$!; \
 	trap 'kill $$builds 2>/dev/null || :' EXIT; trap 'exit 130' INT TERM; set -e; \
 	$(MAKE) -j$(JOBS) all programs; \
-	for suite in check san tsan e2e; do \
-		$(MAKE) $$suite; \
-	done
+	for suite in check san tsan e2e; do $(MAKE) $$suite; done
 
 demo demo-quick: deps
 	@$(MAKE) -j$(JOBS) all
@@ -190,7 +191,6 @@ certs: all
 install: all
 	install -D -m 0755 $(BIN) $(DESTDIR)$(PREFIX)/bin/karpenter-node-holder
 	ln -sf karpenter-node-holder $(DESTDIR)$(PREFIX)/bin/kubectl-node_holder
-
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 

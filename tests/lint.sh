@@ -79,5 +79,14 @@ while read -r file; do fault "$file: no SPDX line"; done < <(
 	sources '*.c' '*.h' '*.sh' '*.py' Makefile | xargs grep -L 'SPDX-License-Identifier')
 while read -r where; do fault "$where"; done < <(
 	sources 'src/*' 'include/*' 'tests/*.[ch]' | xargs grep -nE 'TODO|FIXME|\bXXX\b|#if 0|alloca\(')
+# --- pictures: drawn from a history, and shown -----------------------------------
+while read -r name; do
+	[ -e "docs/rules/$name.svg" ] || fault "docs/rules/$name.svg: missing, run make pictures"
+	[ -e "tests/sim/histories/rule-$name.txt" ] || fault "docs/rules/$name.svg: of no history"
+	grep -q "(rules/$name.svg)" docs/rules.md || fault "docs/rules/$name.svg: not in docs/rules.md"
+done < <({
+	sources 'docs/rules/*.svg' 'tests/sim/histories/rule-*.txt'
+	grep -oE 'rules/[a-z-]+\.svg' docs/rules.md
+} | sed -E 's/.*(rules\/|rule-)//; s/\.(svg|txt)$//' | sort -u)
 [ "$bad" = 0 ] && echo "lint: ok"
 exit "$bad"

@@ -65,6 +65,8 @@ struct op {
 	char exclude[16];
 };
 
+struct picture;
+
 struct history {
 	enum scope_kind scope;
 	int64_t hold_ms, startup_ms, max_ms, window_ms;
@@ -76,6 +78,7 @@ struct history {
 	int64_t end;
 	int ops_n;
 	struct op ops[OPS];
+	struct picture *picture;	/* drawn meanwhile; NULL: none */
 };
 
 /* history_random.c */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "picture.h"
 #include "truth.h"
 
 struct run {
@@ -252,6 +253,7 @@ pass(struct run *r, int64_t until)
 			next = sooner(next, holder_step(&r->holders[i]));
 		next = sooner(next, karpenter_next(&r->w));
 		truth_check(&r->truth);
+		picture_look(r->h->picture, &r->w, r->holders);
 		r->w.seen.events++;
 		if (next <= r->w.now && ++here > 100000) {
 			broken(&r->w, "I9: time stands still");

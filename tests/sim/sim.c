@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "history.h"
+#include "picture.h"
 
 /*
  *     sim seeds FIRST COUNT [JOBS]   histories from seeds; a failing one is
@@ -14,6 +14,9 @@
  *     sim write N                    one, as a file
  *     sim run FILE...                histories from files
  *     sim tell FILE                  one, told
+ *     sim picture FILE               one, drawn
+ *     sim pictures FOLDER FILE...    rule-NAME.txt drawn as FOLDER/NAME.svg
+ *     sim same FOLDER FILE...        … are those what would be drawn now?
  */
 
 struct total {
@@ -242,6 +245,100 @@ files(int n, char **names, bool tell_it)
 	return bad != 0;
 }
 
+/* --- drawn ------------------------------------------------------------------------- */
+
+/* The picture as text, to be freed; NULL: told why. */
+static char *
+drawn(const char *file)
+{
+	struct history *h = malloc(sizeof(*h));
+	struct outcome_of_run o;
+	char *svg = NULL;
+	size_t n = 0;
+	FILE *out;
+
+	if (h == NULL)
+		abort();
+	if (history_read(h, file) == 0) {
+		h->picture = picture_new(h, file);
+		if (history_run(h, NULL, &o)) {
+			fprintf(stderr, "sim: %s: %s\n", file, o.broken);
+		} else if ((out = open_memstream(&svg, &n)) != NULL) {
+			picture_draw(h->picture, out);
+			fclose(out);
+		}
+		picture_free(h->picture);
+	}
+	free(h);
+	return svg;
+}
+
+static bool
+is_same(const char *path, const char *svg)
+{
+	FILE *in = fopen(path, "r");
+	bool same = in != NULL;
+
+	while (same && *svg != '\0')
+		same = fgetc(in) == (unsigned char)*svg++;
+	same = same && fgetc(in) == EOF;
+	if (in != NULL)
+		fclose(in);
+	return same;
+}
+
+static bool
+draw_to(const char *path, const char *svg)
+{
+	FILE *out = fopen(path, "w");
+
+	if (out == NULL || fputs(svg, out) == EOF || fclose(out) != 0) {
+		perror(path);
+		return false;
+	}
+	return true;
+}
+
+static int
+pictures(const char *folder, int n, char **names, bool compare)
+{
+	int bad = 0;
+
+	for (int i = 0; i < n; i++) {
+		const char *base = strstr(names[i], "rule-");
+		char path[512], *svg = drawn(names[i]);
+
+		base = base != NULL ? base + strlen("rule-") : names[i];
+		snprintf(path, sizeof(path), "%s/%.*s.svg", folder,
+			 (int)strcspn(base, "."), base);
+		if (svg == NULL) {
+			bad++;
+		} else if (!compare) {
+			bad += !draw_to(path, svg);
+		} else if (!is_same(path, svg)) {
+			bad++;
+			printf("sim: %s is not what %s draws now: run `make "
+			       "pictures` and see whether docs/rules.md still "
+			       "fits\n", path, names[i]);
+		}
+		free(svg);
+	}
+	printf("sim: %d pictures, %d %s\n", n, bad,
+	       compare ? "out of date" : "not drawn");
+	return bad != 0;
+}
+
+static int
+picture(const char *file)
+{
+	char *svg = drawn(file);
+
+	if (svg != NULL)
+		fputs(svg, stdout);
+	free(svg);
+	return svg == NULL;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -259,6 +356,11 @@ main(int argc, char **argv)
 		return files(argc - 2, argv + 2, false);
 	if (strcmp(verb, "tell") == 0)
 		return files(1, argv + 2, true);
+	if (strcmp(verb, "picture") == 0)
+		return picture(argv[2]);
+	if (strcmp(verb, "pictures") == 0 || strcmp(verb, "same") == 0)
+		return pictures(argv[2], argc - 3, argv + 3,
+				strcmp(verb, "same") == 0);
 	if (strcmp(verb, "seed") == 0 || strcmp(verb, "write") == 0) {
 		history_random(&h, strtoull(argv[2], NULL, 10));
 		if (strcmp(verb, "seed") == 0)
@@ -267,6 +369,7 @@ main(int argc, char **argv)
 		return 0;
 	}
 	fprintf(stderr, "usage: sim seeds FIRST COUNT [JOBS] | seed N | "
-			"write N | run FILE... | tell FILE\n");
+			"write N | run FILE... | tell FILE | picture FILE | "
+			"pictures FOLDER FILE... | same FOLDER FILE...\n");
 	return 2;
 }

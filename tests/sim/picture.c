@@ -1,0 +1,899 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "picture.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/stamp.h"
+
+#define ROWS 64
+#define SPANS 96		/* of one row; what comes later is not drawn */
+#define WORDS 160
+#define WIDTH 880
+#define LEFT 130
+#define RIGHT 24
+#define TOP 58
+#define PITCH 42		/* from row to row: words, bar, bracket */
+#define BAR 18			/* where the bar's middle is, below the words */
+#define CHAR_W 6		/* a small letter, generously */
+
+/* Those of tests/e2e/chart.py. */
+#define FREE "#9db4c8"
+#define HELD "#2f7d5b"
+#define DARK "#444c56"
+#define BAD "#c0392b"
+#define PERSONS "#c9881f"
+#define STYLE                                                                  \
+	"text{font:13px sans-serif;fill:#24292f}.s{font-size:11px}"            \
+	".h{font-weight:bold;font-size:14px}.r{text-anchor:end}"               \
+	".b{font-weight:bold}"                                                 \
+	".a{paint-order:stroke;stroke:#fff;stroke-width:3px}"                  \
+	".m{text-anchor:middle}.w{fill:" BAD "}.l{fill:#57606a}"               \
+	".f{fill:" FREE "}.o{fill:" HELD "}.p{fill:" PERSONS "}"               \
+	".k{fill:" FREE ";stroke:" HELD ";stroke-width:2}"                     \
+	".u{fill:" DARK "}.x{fill:" BAD "}"                                    \
+	".c{fill:none;stroke:" HELD ";stroke-width:1.5;stroke-dasharray:4 3}"  \
+	".e{stroke:" BAD ";stroke-width:1.5}.q{fill:none;stroke:" DARK "}"     \
+	".t{fill:none;stroke:" DARK ";stroke-dasharray:1 3}"                   \
+	".g{stroke:#e3e8ed}.v{stroke:#8b949e;stroke-dasharray:2 3}"
+
+/* --- what is seen ------------------------------------------------------------ */
+
+enum look {
+	NOTHING,
+	STANDS_BY,
+	LEADS,
+	WATCHES_OPEN,
+	WATCH_DOWN,
+	QUIET,
+	SCOPE_HELD,
+	WINDOW,
+	/* a machine: how far it is, and four whose hold it has */
+	BOOTING,
+	READY = BOOTING + 4,
+	GOING = READY + 4,
+	LOOKS = GOING + 4,
+};
+enum whose {
+	NO_HOLD,
+	OURS,
+	A_PERSONS,
+	ONLY_A_MARK,
+};
+
+enum row_kind {
+	ROW_HOLDER,
+	ROW_WATCHES,
+	ROW_SCOPE,
+	ROW_MACHINE,
+};
+
+struct span {
+	int64_t from, to;
+	enum look look;
+};
+
+struct row {
+	enum row_kind kind;
+	int number;		/* holder or machine */
+	char name[24], pool[16];
+	struct span spans[SPANS];
+	int spans_n;
+	/* a machine's */
+	int64_t born, launched, ready, gone;	/* -1: not */
+	int words_end;		/* x, of the last that were written */
+};
+
+struct word {
+	int64_t at;
+	int row;
+	bool event;
+	char text[WORDS];
+};
+
+struct picture {
+	const struct history *h;
+	const char *file;
+	char title[WORDS];
+	int64_t from, to;
+	struct row rows[ROWS];
+	int rows_n;
+	struct word words[2 * OPS];
+	int words_n;
+	bool used[LOOKS];
+	bool own_time, starting;	/* a bracket of that kind was drawn */
+};
+
+static struct row *
+row_add(struct picture *p, enum row_kind kind, int number, const char *name,
+	const char *pool)
+{
+	struct row *r = &p->rows[p->rows_n];
+
+	if (p->rows_n == ROWS)
+		return NULL;
+	p->rows_n++;
+	*r = (struct row){.kind = kind, .number = number, .born = -1,
+			  .launched = -1, .ready = -1, .gone = -1};
+	snprintf(r->name, sizeof(r->name), "%s", name);
+	snprintf(r->pool, sizeof(r->pool), "%s", pool);
+	return r;
+}
+
+static int
+row_named(const struct picture *p, const char *name)
+{
+	for (int i = 0; i < p->rows_n; i++)
+		if (strcmp(p->rows[i].name, name) == 0)
+			return i;
+	return -1;
+}
+
+static int
+row_of(const struct picture *p, enum row_kind kind, int number)
+{
+	for (int i = 0; i < p->rows_n; i++)
+		if (p->rows[i].kind == kind && p->rows[i].number == number)
+			return i;
+	return -1;
+}
+
+static void
+row_looks(struct row *r, int64_t now, enum look look)
+{
+	struct span *last = r->spans_n > 0 ? &r->spans[r->spans_n - 1] : NULL;
+
+	if (last != NULL)
+		last->to = now;
+	if ((last != NULL && last->look == look) || r->spans_n == SPANS)
+		return;
+	r->spans[r->spans_n++] = (struct span){now, now, look};
+}
+
+static const struct thing *
+alive(const struct world *w, int thing)
+{
+	return thing >= 0 && w->things[thing].used ? &w->things[thing] : NULL;
+}
+
+static enum whose
+whose(const struct thing *t, const struct rules *r)
+{
+	bool mark = t->notes.at[ANN_MARK][0] != '\0';
+	enum ann a = ann_of(&r->hold);
+
+	if (t->notes.at[a][0] == '\0')
+		return mark ? ONLY_A_MARK : NO_HOLD;
+	return mark && t->notes.by[a] != BY_PERSON ? OURS : A_PERSONS;
+}
+
+static enum look
+machine_looks(struct row *row, const struct world *w, const struct rules *r)
+{
+	const struct machine *m = &w->machines[row->number];
+	const struct thing *claim, *node, *t;
+	enum whose hold;
+
+	if (row->number >= w->machines_n)
+		return NOTHING;
+	claim = alive(w, m->claim);
+	node = alive(w, m->node);
+	row->born = m->born;
+	if (claim != NULL) {
+		if (claim->launched && row->launched < 0)
+			row->launched = w->now;
+		row->ready = claim->ready_ms == STAMP_NONE
+				     ? -1
+				     : claim->ready_ms - SERVER_START;
+	}
+	t = node != NULL ? node : claim;
+	if ((t == NULL || t->deleting || (claim != NULL && claim->deleting)) &&
+	    row->gone < 0)
+		row->gone = w->now;
+	if (t == NULL)
+		return NOTHING;
+	hold = whose(t, r);
+	if (row->gone >= 0)
+		return GOING + (int)hold;
+	return (row->ready < 0 ? BOOTING : READY) + (int)hold;
+}
+
+static const struct holder *
+leader(const struct picture *p, const struct holder *holders)
+{
+	for (int i = 0; i < p->h->holders; i++)
+		if (holders[i].up && holders[i].leads)
+			return &holders[i];
+	return NULL;
+}
+
+static enum look
+scope_looks(const struct row *row, const struct world *w,
+	    const struct holder *h)
+{
+	struct scope_report r;
+	int pool = 0;
+
+	if (h == NULL)
+		return NOTHING;
+	for (int i = 0; i < w->pools_n; i++)
+		if (strcmp(w->pools[i].name, row->pool) == 0)
+			pool = i;
+	for (uint32_t i = 0; sweep_scope(h->sweep, &i, &r);)
+		if (strcmp(r.name, row->pool) == 0 && r.held)
+			return SCOPE_HELD;
+	return w->caps[pool].open_until > world_server_ms(w) ? WINDOW : QUIET;
+}
+
+static enum look
+watches_look(const struct holder *h)
+{
+	struct sweep_report r;
+
+	if (h == NULL)
+		return NOTHING;
+	sweep_report(h->sweep, &r);
+	for (int k = 0; k < VIEW_COUNT; k++)
+		if (!r.up[k])
+			return WATCH_DOWN;
+	return WATCHES_OPEN;
+}
+
+void
+picture_look(struct picture *p, const struct world *w,
+	     const struct holder *holders)
+{
+	const struct holder *lead, *h;
+
+	if (p == NULL)
+		return;
+	lead = leader(p, holders);
+	for (struct row *r = p->rows; r < p->rows + p->rows_n; r++) {
+		enum look look = NOTHING;
+
+		/* Nothing has changed up to this step. */
+		if (w->now > p->to) {
+			if (r->spans_n > 0)
+				r->spans[r->spans_n - 1].to = p->to;
+			continue;
+		}
+		h = &holders[r->kind == ROW_HOLDER ? r->number : 0];
+		if (r->kind == ROW_MACHINE)
+			look = machine_looks(r, w, &h->rules);
+		else if (r->kind == ROW_SCOPE)
+			look = scope_looks(r, w, lead);
+		else if (r->kind == ROW_WATCHES)
+			look = watches_look(lead);
+		else if (h->up)
+			look = h->leads ? LEADS : STANDS_BY;
+		row_looks(r, w->now, look);
+	}
+}
+
+/* --- what happens -------------------------------------------------------------- */
+
+static bool
+on_holder(enum op_type type)
+{
+	return type >= OP_KILL && type <= OP_RULES;
+}
+
+static bool
+on_watches(enum op_type type)
+{
+	return type >= OP_CUT && type <= OP_LEASE;
+}
+
+static const char *
+event_words(const struct op *o)
+{
+	static const char *const people[] = {
+		[PERSON_SET] = "a person sets the hold",
+		[PERSON_UNHOLD] = "a person removes the hold",
+		[PERSON_UNMARK] = "a person removes our mark, keeps the hold",
+		[PERSON_STRIP] = "a person strips hold and mark",
+		[PERSON_MARK] = "a person sets our mark",
+	};
+	static const char *const words[OP_COUNT] = {
+		[OP_DELETE] = "deleted",
+		[OP_AGAIN] = "its kubelet posts it again",
+		[OP_RECREATE] = "its Node is made anew",
+		[OP_CUT] = "a watch is cut",
+		[OP_HANG] = "a watch hangs",
+		[OP_LAG] = "a watch lags",
+		[OP_EXPIRE] = "watches expire",
+		[OP_DOWN] = "API server down",
+		[OP_BUSY] = "API server answers 429",
+		[OP_ERRORS] = "API server answers 500",
+		[OP_LOSSY] = "answers are lost",
+		[OP_LATE] = "answers are late",
+		[OP_SLOW] = "API server is slow",
+		[OP_LEASE] = "the Lease is deleted",
+		[OP_KILL] = "killed",
+		[OP_START] = "started",
+		[OP_PAUSE] = "sleeps",
+		[OP_SKEW] = "its clock is wrong",
+		[OP_RULES] = "started with another configuration",
+	};
+
+	if (o->type == OP_REFUSE)
+		return o->kind == KIND_NODE ? "Nodes cannot be listed or watched"
+					    : "NodeClaims cannot be listed or "
+					      "watched";
+	return o->type == OP_PERSON ? people[o->what] : words[o->type];
+}
+
+/* Words that the file says itself come first, and stand for the event's. */
+static void
+word_add(struct picture *p, int64_t at, int row, const char *text, bool event)
+{
+	if (row < 0 || text == NULL || p->words_n == 2 * OPS ||
+	    at < p->from || at > p->to)
+		return;
+	for (struct word *w = p->words; event && w < p->words + p->words_n;
+	     w++) {
+		if (w->at == at && w->row == row) {
+			w->event = true;
+			return;
+		}
+	}
+	p->words[p->words_n] = (struct word){.at = at, .row = row,
+					     .event = event};
+	snprintf(p->words[p->words_n++].text, WORDS, "%s", text);
+}
+
+static void
+events_add(struct picture *p)
+{
+	int64_t at = 0;		/* one after the other, as history_run has it */
+
+	for (int i = 0; i < p->h->ops_n; i++) {
+		const struct op *o = &p->h->ops[i];
+		int row = row_of(p, ROW_MACHINE, o->machine);
+
+		at = o->at > at ? o->at : at;
+		if (on_holder(o->type))
+			row = row_of(p, ROW_HOLDER, o->holder);
+		if (on_watches(o->type))
+			row = row_of(p, ROW_WATCHES, 0);
+		word_add(p, at, row, event_words(o), true);
+	}
+}
+
+/* --- the file's own lines -------------------------------------------------------- */
+
+static void
+line_read(struct picture *p, const char *line)
+{
+	double a, b;
+	char row[24];
+	int n = 0;
+
+	if (sscanf(line, "#: picture %lf %lf %n", &a, &b, &n) == 2 && n > 0) {
+		p->from = (int64_t)(a * 1000 + 0.5);
+		p->to = (int64_t)(b * 1000 + 0.5);
+		snprintf(p->title, WORDS, "%s", line + n);
+	} else if (sscanf(line, "#: say %lf %23s %n", &a, row, &n) == 2 &&
+		   n > 0) {
+		if (row_named(p, row) < 0)
+			fprintf(stderr, "sim: %s: no row %s\n", p->file, row);
+		word_add(p, (int64_t)(a * 1000 + 0.5), row_named(p, row),
+			 line + n, false);
+	}
+}
+
+static void
+file_read(struct picture *p)
+{
+	FILE *in = fopen(p->file, "r");
+	char line[512];
+
+	if (in == NULL) {
+		perror(p->file);
+		return;
+	}
+	while (fgets(line, sizeof(line), in) != NULL) {
+		line[strcspn(line, "\n")] = '\0';
+		line_read(p, line);
+	}
+	fclose(in);
+}
+
+static void
+rows_add(struct picture *p)
+{
+	const struct history *h = p->h;
+	bool holders = h->holders > 1, watches = false;
+	char name[24];
+	int n = 0;
+
+	for (int i = 0; i < h->ops_n; i++) {
+		holders |= on_holder(h->ops[i].type);
+		watches |= on_watches(h->ops[i].type);
+	}
+	for (int i = 0; i < h->holders && holders; i++) {
+		snprintf(name, sizeof(name), "replica %d", i);
+		row_add(p, ROW_HOLDER, i, h->holders > 1 ? name : "holder", "");
+	}
+	if (watches)
+		row_add(p, ROW_WATCHES, 0, "watches", "");
+	if (h->scope == SCOPE_CLUSTER)
+		row_add(p, ROW_SCOPE, 0, "cluster", "");
+	for (int i = 0; i < h->ops_n && h->scope == SCOPE_NODEPOOL; i++)
+		if (h->ops[i].type == OP_CREATE &&
+		    row_named(p, h->ops[i].pool) < 0)
+			row_add(p, ROW_SCOPE, i, h->ops[i].pool,
+				h->ops[i].pool);
+	for (int i = 0; i < h->ops_n; i++) {
+		for (int k = 0; h->ops[i].type == OP_CREATE &&
+				k < h->ops[i].n; k++) {
+			snprintf(name, sizeof(name), "n%d", n);
+			row_add(p, ROW_MACHINE, n++, name, h->ops[i].pool);
+		}
+	}
+}
+
+struct picture *
+picture_new(const struct history *h, const char *file)
+{
+	struct picture *p = calloc(1, sizeof(*p));
+
+	if (p == NULL)
+		abort();
+	p->h = h;
+	p->file = file;
+	snprintf(p->title, WORDS, "%s", file);
+	for (int i = 0; i < h->ops_n; i++)
+		if (h->ops[i].at > p->to)
+			p->to = h->ops[i].at;
+	p->to += h->startup_ms + h->hold_ms;
+	rows_add(p);
+	file_read(p);
+	events_add(p);
+	return p;
+}
+
+void
+picture_free(struct picture *p)
+{
+	free(p);
+}
+
+/* --- drawing: whole numbers, tenths of a pixel -------------------------------------- */
+
+#define FULL (10 * (WIDTH - LEFT - RIGHT))
+#define SEEN 5		/* what is shorter cannot be */
+
+static int
+x_of(const struct picture *p, int64_t at)
+{
+	if (at < p->from)
+		at = p->from;
+	if (at > p->to)
+		at = p->to;
+	return 10 * LEFT +
+	       (int)((at - p->from) * FULL / (p->to - p->from));
+}
+
+static void
+put(FILE *out, int tenths)
+{
+	if (tenths % 10 == 0)
+		fprintf(out, "%d", tenths / 10);
+	else
+		fprintf(out, "%d.%d", tenths / 10, tenths % 10);
+}
+
+static void
+escaped(FILE *out, const char *s)
+{
+	for (; *s != '\0'; s++) {
+		if (*s == '&')
+			fputs("&amp;", out);
+		else if (*s == '<')
+			fputs("&lt;", out);
+		else
+			fputc(*s, out);
+	}
+}
+
+static void
+text(FILE *out, int x, int y, const char *class, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6)));
+
+static void
+text(FILE *out, int x, int y, const char *class, const char *fmt, ...)
+{
+	char words[2 * WORDS];
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vsnprintf(words, sizeof(words), fmt, args);
+	va_end(args);
+	fprintf(out, "<text x=\"");
+	put(out, x);
+	fprintf(out, "\" y=\"%d\" class=\"%s\">", y, class);
+	escaped(out, words);
+	fprintf(out, "</text>\n");
+}
+
+static void
+box(FILE *out, const char *class, int x, int to, int middle, int high)
+{
+	fprintf(out, "<path class=\"%s\" d=\"M", class);
+	put(out, x);
+	fprintf(out, " %dh", middle - high / 2);
+	put(out, to - x);
+	fprintf(out, "v%dH", high);
+	put(out, x);
+	fprintf(out, "z\"/>\n");
+}
+
+static void
+upright(FILE *out, const char *class, int x, int from, int to)
+{
+	fprintf(out, "<path class=\"%s\" d=\"M", class);
+	put(out, x);
+	fprintf(out, " %dV%d\"/>\n", from, to);
+}
+
+/* A machine's own quiet time, below its bar: from, to, and a tick at its end
+ * if that was reached. */
+static void
+bracket(FILE *out, const char *class, int x, int to, int y, bool ends)
+{
+	fprintf(out, "<path class=\"%s\" d=\"M", class);
+	put(out, x);
+	fprintf(out, " %d.5H", y);
+	put(out, to);
+	if (ends)
+		fprintf(out, "m0 -4v8");
+	fprintf(out, "\"/>\n");
+}
+
+static void
+look_draw(FILE *out, enum look look, int x, int to, int middle)
+{
+	static const char *const whose_class[] = {"f", "o", "p", "k"};
+
+	switch (look) {
+	case NOTHING:
+		return;
+	case STANDS_BY:
+		box(out, "f", x, to, middle, 4);
+		return;
+	case LEADS:
+		box(out, "u", x, to, middle, 14);
+		return;
+	case WATCHES_OPEN:
+		box(out, "u", x, to, middle, 4);
+		return;
+	case WATCH_DOWN:
+		box(out, "x", x, to, middle, 10);
+		return;
+	case QUIET:
+		box(out, "f", x, to, middle, 2);
+		return;
+	case SCOPE_HELD:
+		box(out, "o", x, to, middle, 14);
+		return;
+	case WINDOW:
+		box(out, "c", x, to, middle, 14);
+		return;
+	default:
+		box(out, whose_class[(look - BOOTING) % 4], x, to, middle,
+		    look < READY ? 6 : look < GOING ? 14 : 2);
+	}
+}
+
+static void
+row_draw(struct picture *p, const struct row *r, int y, FILE *out)
+{
+	int from = x_of(p, p->from), to = from;
+	enum look look = NOTHING;
+
+	text(out, 160, y + BAR + 4, r->kind == ROW_MACHINE ? "" : "b", "%s%s",
+	     r->kind == ROW_SCOPE ? "scope " : "", r->name);
+	if (r->kind == ROW_MACHINE)
+		text(out, 520, y + BAR + 4, "s l", "%s", r->pool);
+	for (int i = 0; i < r->spans_n; i++) {
+		const struct span *s = &r->spans[i];
+		int x = x_of(p, s->from), end = x_of(p, s->to);
+
+		if (end - x < SEEN)
+			continue;
+		if (s->look != look || x - to >= SEEN) {
+			look_draw(out, look, from, to, y + BAR);
+			look = s->look;
+			from = x - to < SEEN ? to : x;
+		}
+		to = end;
+		p->used[look] = true;
+	}
+	look_draw(out, look, from, to, y + BAR);
+}
+
+/* Its part within the picture, up to the machine's end. */
+static void
+part(struct picture *p, const struct row *r, int64_t from, int64_t to,
+     bool own, int y, FILE *out)
+{
+	bool ends = own && to <= p->to && (r->gone < 0 || r->gone >= to);
+
+	if (r->gone >= 0 && r->gone < to)
+		to = r->gone;
+	if (to <= p->from || from >= p->to || to <= from)
+		return;
+	bracket(out, own ? "q" : "t", x_of(p, from), x_of(p, to), y + BAR + 11,
+		ends);
+	p->own_time |= own;
+	p->starting |= !own;
+}
+
+static void
+own_time(struct picture *p, const struct row *r, int y, FILE *out)
+{
+	int64_t from = r->ready, hold = p->h->hold_ms;
+
+	if (r->kind != ROW_MACHINE || r->launched < 0)
+		return;
+	if (p->h->max_ms > 0 && p->h->max_ms < hold)
+		hold = p->h->max_ms;
+	if (from < 0) {
+		from = r->born + p->h->startup_ms;
+		part(p, r, r->born, from, false, y, out);
+	}
+	part(p, r, from, from + hold, true, y, out);
+}
+
+/* --- words ---------------------------------------------------------------------- */
+
+static void
+clock_write(int64_t ms, char out[32])
+{
+	int64_t s = (ms + 500) / 1000;
+
+	snprintf(out, 32, "%lld:%02d", (long long)(s / 60), (int)(s % 60));
+}
+
+static void
+word_draw(struct picture *p, const struct word *w, int y, FILE *out)
+{
+	struct row *r = &p->rows[w->row];
+	int x = x_of(p, w->at) / 10, wide = CHAR_W * (int)strlen(w->text);
+	bool left = x + wide > WIDTH - 8;
+	int from = left ? x - wide - 4 : x;
+
+	if (w->event)
+		upright(out, "e", 10 * x, y + BAR - 10, y + BAR + 9);
+	if (w->text[0] == '\0')
+		return;
+	if (from < r->words_end + 4) {
+		if (!w->event)
+			fprintf(stderr, "sim: %s: no room for \"%s\"\n",
+				p->file, w->text);
+		return;
+	}
+	text(out, 10 * (left ? x + 2 : x - 1), y + BAR - 12,
+	     left ? (w->event ? "s a r w" : "s a r")
+		  : (w->event ? "s a w" : "s a"),
+	     "%s", w->text);
+	r->words_end = left ? x : x + wide;
+}
+
+/* When a scope turns or a replica takes the lead: words, and of a scope a line
+ * down through the machines.  What is over within a second is no turn: a table
+ * that is being read. */
+static void
+turns(struct picture *p, int row, FILE *out)
+{
+	static const char *const words[LOOKS] = {
+		[LEADS] = "leads", [QUIET] = "quiet", [SCOPE_HELD] = "held",
+		[WINDOW] = "released"};
+	const struct row *r = &p->rows[row];
+	enum look was = NOTHING;
+	char at[32], said[WORDS];
+
+	for (const struct span *s = r->spans; s < r->spans + r->spans_n; s++) {
+		enum look before = was;
+
+		if (s->look == NOTHING || s->to - s->from < 1000)
+			continue;
+		was = s->look;
+		if (was == before || before == NOTHING ||
+		    words[was] == NULL || s->from < p->from || s->from > p->to)
+			continue;
+		clock_write(s->from - p->from, at);
+		snprintf(said, sizeof(said), "%s %s", words[was], at);
+		word_add(p, s->from, row, said, false);
+		if (r->kind == ROW_SCOPE)
+			upright(out, "v", x_of(p, s->from),
+				TOP + PITCH * row + BAR,
+				TOP + PITCH * p->rows_n);
+	}
+}
+
+/* Seconds matter: when was it launched? */
+static void
+launches(struct picture *p, int row)
+{
+	if (p->to - p->from <= 300000 && p->rows[row].launched >= 0)
+		word_add(p, p->rows[row].launched, row, "launched", false);
+}
+
+static int
+by_time(const void *a, const void *b)
+{
+	const struct word *x = a, *y = b;
+
+	if (x->row != y->row)
+		return x->row - y->row;
+	if (x->at != y->at)
+		return x->at < y->at ? -1 : 1;
+	return strcmp(x->text, y->text);
+}
+
+/* --- around it -------------------------------------------------------------------- */
+
+static void
+axis(const struct picture *p, FILE *out)
+{
+	static const int steps[] = {5, 10, 15, 30, 60, 120, 300, 600, 1800};
+	int64_t step = 3600000, bottom = TOP + PITCH * p->rows_n;
+	char at[32];
+
+	for (size_t i = sizeof(steps) / sizeof(steps[0]); i-- > 0;)
+		if ((p->to - p->from) / (steps[i] * 1000) <= 15)
+			step = steps[i] * 1000;
+	for (int64_t t = 0; t <= p->to - p->from; t += step) {
+		int x = x_of(p, p->from + t);
+
+		upright(out, "g", x, TOP, (int)bottom + 4);
+		clock_write(t, at);
+		text(out, x, (int)bottom + 18, "s m", "%s", at);
+	}
+}
+
+static void
+heading(const struct picture *p, FILE *out)
+{
+	const struct history *h = p->h;
+	static const char *const scopes[] = {"cluster", "nodepool", "node"};
+	char a[DURATION_BYTES], b[DURATION_BYTES], more[WORDS] = "";
+
+	duration_format(h->hold_ms, a);
+	if (h->max_ms > 0) {
+		char c[DURATION_BYTES];
+
+		duration_format(h->max_ms, b);
+		duration_format(h->window_ms, c);
+		snprintf(more, sizeof(more),
+			 " · maxHoldDuration %s · releaseWindow %s", b, c);
+	}
+	for (const struct row *r = p->rows; r < p->rows + p->rows_n; r++) {
+		if (r->kind != ROW_MACHINE || r->launched < 0 ||
+		    r->ready >= 0 || strstr(more, "startup") != NULL)
+			continue;
+		duration_format(h->startup_ms, b);
+		snprintf(more + strlen(more), sizeof(more) - strlen(more),
+			 " · startupTimeout %s", b);
+	}
+	text(out, 160, 22, "h", "%s", p->title);
+	text(out, 160, 40, "s l", "scope %s · holdDuration %s%s",
+	     scopes[h->scope], a, more);
+}
+
+struct entry {
+	int x, y;
+	FILE *out;
+};
+
+/* Room for one more entry of the legend; its x. */
+static int
+entry_add(struct entry *e, const char *words)
+{
+	int wide = 36 + CHAR_W * (int)strlen(words) + 8, x;
+
+	if (e->x + wide > WIDTH) {
+		e->x = 16;
+		e->y += 20;
+	}
+	x = e->x;
+	e->x += wide;
+	text(e->out, 10 * (x + 32), e->y, "s", "%s", words);
+	return 10 * x;
+}
+
+static void
+entry_look(struct entry *e, bool used, enum look look, const char *words)
+{
+	int x;
+
+	if (!used)
+		return;
+	x = entry_add(e, words);
+	look_draw(e->out, look, x, x + 260, e->y - 4);
+}
+
+/* Only what is in the picture. */
+static int
+legend(const struct picture *p, int y, FILE *out)
+{
+	struct entry e = {16, y, out};
+	const bool *u = p->used;
+	bool hold[4] = {false}, booting = false, going = false;
+	int x;
+
+	for (int i = 0; i < 4; i++) {
+		hold[i] = u[BOOTING + i] || u[READY + i];
+		booting |= u[BOOTING + i];
+		going |= u[GOING + i];
+	}
+	entry_look(&e, hold[OURS] || u[SCOPE_HELD], READY + OURS, "held");
+	entry_look(&e, u[WINDOW], WINDOW, "window open: nothing spreads");
+	entry_look(&e, hold[NO_HOLD], READY + NO_HOLD, "not held");
+	entry_look(&e, hold[A_PERSONS], READY + A_PERSONS,
+		   "a person's hold");
+	entry_look(&e, hold[ONLY_A_MARK], READY + ONLY_A_MARK,
+		   "our mark, no hold");
+	entry_look(&e, booting, BOOTING + OURS, "booting");
+	entry_look(&e, going, GOING + OURS, "being deleted");
+	if (p->starting) {
+		x = entry_add(&e, "counts as starting");
+		bracket(out, "t", x, x + 260, e.y - 4, false);
+	}
+	if (p->own_time) {
+		x = entry_add(&e, "its own quiet time");
+		bracket(out, "q", x, x + 260, e.y - 4, true);
+	}
+	entry_look(&e, u[LEADS], LEADS, p->h->holders > 1 ? "leads" : "runs");
+	entry_look(&e, u[STANDS_BY], STANDS_BY, "stands by");
+	entry_look(&e, u[WATCHES_OPEN], WATCHES_OPEN, "all watches open");
+	entry_look(&e, u[WATCH_DOWN], WATCH_DOWN, "half a view");
+	return e.y;
+}
+
+static void
+body(struct picture *p, FILE *out)
+{
+	axis(p, out);
+	for (int i = 0; i < p->rows_n; i++) {
+		if (p->rows[i].kind == ROW_MACHINE)
+			launches(p, i);
+		else
+			turns(p, i, out);
+	}
+	for (int i = 0; i < p->rows_n; i++) {
+		row_draw(p, &p->rows[i], TOP + PITCH * i, out);
+		own_time(p, &p->rows[i], TOP + PITCH * i, out);
+	}
+	qsort(p->words, (size_t)p->words_n, sizeof(p->words[0]), by_time);
+	for (int i = 0; i < p->words_n; i++)
+		word_draw(p, &p->words[i], TOP + PITCH * p->words[i].row, out);
+}
+
+void
+picture_draw(struct picture *p, FILE *out)
+{
+	char *inner = NULL;
+	size_t n = 0;
+	FILE *in = open_memstream(&inner, &n);
+	int high;
+
+	if (in == NULL)
+		abort();
+	heading(p, in);
+	body(p, in);
+	high = legend(p, TOP + PITCH * p->rows_n + 46, in) + 16;
+	fclose(in);
+	fprintf(out,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
+		"height=\"%d\" viewBox=\"0 0 %d %d\">\n<title>",
+		WIDTH, high, WIDTH, high);
+	escaped(out, p->title);
+	fprintf(out, "</title>\n<style>" STYLE "</style>\n"
+		     "<rect width=\"%d\" height=\"%d\" fill=\"white\"/>\n%s"
+		     "</svg>\n", WIDTH, high, inner);
+	free(inner);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TESTS_SIM_PICTURE_H
+#define TESTS_SIM_PICTURE_H
+
+#include "history.h"
+
+/*
+ * A history as an SVG timeline: what stands on each machine's objects, which
+ * scopes the leader holds, who leads and sees everything, and what people and
+ * faults do.  Looked at while the history runs.  Its file may say more, in
+ * lines that are comments to history_read (times are seconds of the history):
+ *
+ *     #: picture FROM TO TITLE	what is shown, and its title; FROM is 0:00
+ *     #: say AT ROW WORDS	words on a row (n0, cluster, watches, …), in
+ *				place of those of an event at that moment
+ */
+struct picture;
+
+struct picture *picture_new(const struct history *h, const char *file);
+/* After each step of the run; p NULL: nobody draws. */
+void picture_look(struct picture *p, const struct world *w,
+		  const struct holder *holders);
+void picture_draw(struct picture *p, FILE *out);
+void picture_free(struct picture *p);
+
+#endif
