@@ -41,10 +41,12 @@
 	X(RELEASES_CONFLICT, "releases_total", "result=\"conflict\"")          \
 	X(RELEASES_GONE, "releases_total", "result=\"gone\"")                  \
 	X(RELEASES_ERROR, "releases_total", "result=\"error\"")                \
+	X(REPLACEMENTS, "replacements_total", "")                              \
 	X(TABLE_FULL, "table_full_total", "")                                  \
 	WATCH(X, NODES, "nodes")                                               \
 	WATCH(X, CLAIMS, "nodeclaims")                                         \
 	WATCH(X, POOLS, "nodepools")                                           \
+	WATCH(X, EVENTS, "events")                                             \
 	X(CERT_READS, "=certwatcher_read_certificate_total", "")               \
 	X(CERT_ERRORS, "=certwatcher_read_certificate_errors_total", "")
 

@@ -34,10 +34,18 @@ enum act {
 	ACT_HOLD,	/* add hold and mark */
 	ACT_CLEAR,	/* remove hold and mark */
 	ACT_UNMARK,	/* remove the mark alone: the hold is a person's */
+	ACT_CLASSIFY,	/* write on the claim what it replaces */
 	ACT_READ,	/* get the object and look again */
 	ACT_READ_CLAIM,	/* get the claim that a Node names */
 	ACT_LIST_CLAIMS,	/* one fresh, consistent list of NodeClaims */
 };
+
+static inline bool
+act_writes(enum act a)
+{
+	return a == ACT_HOLD || a == ACT_CLEAR || a == ACT_UNMARK ||
+	       a == ACT_CLASSIFY;
+}
 
 struct decision {
 	enum act act;	/* NONE, HOLD, CLEAR or UNMARK */

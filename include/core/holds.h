@@ -21,6 +21,8 @@
  */
 struct timer {
 	bool used, counted, live;	/* live: counted and deadline ahead */
+	bool undecided;			/* may come to count: a hold that is
+					   on does not end meanwhile */
 	uint32_t scope;			/* NO_ID in scope `node` */
 	int64_t deadline_ms;		/* own deadline */
 	int64_t counts_ms;		/* from when it counts; STAMP_NONE never */
@@ -29,7 +31,8 @@ struct timer {
 struct scope {
 	char name[POOL_BYTES];	/* the pool; "" in scope `cluster` */
 	uint32_t timers;	/* that name it; 0 = the scope is free */
-	uint32_t live;			/* above 0: the scope is busy */
+	uint32_t live, undecided;
+	bool busy;			/* live, or was and undecided */
 	bool held;			/* busy, and no window is open */
 	struct cap cap;
 	int64_t max_ms;			/* its own; 0: no cap */
@@ -57,10 +60,15 @@ struct holds {
 int holds_init(struct holds *h, const struct rules *rules, uint32_t ids_max);
 void holds_done(struct holds *h);
 
+struct timer_facts {
+	const char *pool;
+	int64_t deadline_ms, counts_ms;
+	bool undecided;		/* up to counts_ms */
+};
 /* The machine's facts as of now; also after holds_due named it.  -1: more
  * than SCOPES_MAX pools, the machine has no timer. */
-int holds_put(struct holds *h, uint32_t id, const char *pool,
-	      int64_t deadline_ms, int64_t counts_ms, int64_t now_ms);
+int holds_put(struct holds *h, uint32_t id, const struct timer_facts *f,
+	      int64_t now_ms);
 void holds_drop(struct holds *h, uint32_t id);
 
 /* A machine whose moment has come: put it again.  false: none is due. */

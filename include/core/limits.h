@@ -12,12 +12,18 @@
 #define KEY_BYTES 318		/* annotation key: 253 + '/' + 63 */
 #define VALUE_BYTES 254		/* a hold's value; longer ones are refused */
 #define HELD_KEY_BYTES (KEY_BYTES + VALUE_BYTES)	/* KEY=VALUE */
+#define CLASS_BYTES 32		/* "underutilized"; longer ones are cut off */
 #define CONTINUE_BYTES 4096	/* list token: base64 of a key and a revision */
 
 /* The table. */
 #define MACHINES_MAX 65536	/* of each kind; Kubernetes is tested to 5,000 */
 #define ANNOTATIONS_BYTES_MAX (256u << 10)	/* Kubernetes' own, an object */
 #define ANNOTATIONS_ROOM 2048	/* hold, mark and held-key at their longest */
+#define SIGNS_MAX 16384		/* said of claims that are yet to be seen */
+#define DISRUPTIONS_MAX 64	/* moments at which claims came to be disrupted */
+#define DISRUPTION_MS 10000	/* a claim made so soon after may replace one */
+#define UNDECIDED_MS 5000	/* after it was seen, and seen launched */
+#define UNDECIDED_MAX_MS 30000
 #define SCOPES_MAX 4096		/* NodePools; real clusters have dozens */
 #define HELD_KEYS_MAX 16	/* former holds whose marks are outstanding */
 #define POOL_PATTERNS_MAX 64

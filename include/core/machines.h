@@ -28,6 +28,9 @@ struct entry {
 	uint8_t former;		/* slot in machines.formers */
 	int64_t mark_ms, created_ms, ready_ms;
 	int64_t created_stamp_ms, ready_stamp_ms;	/* as written */
+	int64_t seen_ms, launch_seen_ms;	/* first seen, seen launched */
+	bool classed;			/* it is written on the claim */
+	char replaces[CLASS_BYTES];	/* the claim's class; "": none */
 	char name[NAME_BYTES];
 	char uid[UID_BYTES];
 	char rv[RV_BYTES];

@@ -17,6 +17,7 @@
 #define OWN_PREFIX "karpenter-node-holder.io/"
 #define MARK_KEY "karpenter-node-holder.io/held-since"
 #define HELD_KEY_KEY "karpenter-node-holder.io/held-key"
+#define CLASS_KEY "karpenter-node-holder.io/replacement"
 
 /* Karpenter's names: sigs.k8s.io/karpenter pkg/apis/v1/{labels,taints}.go */
 #define POOL_LABEL "karpenter.sh/nodepool"
@@ -30,6 +31,7 @@ enum kind {
 	KIND_NODECLAIM,
 	KIND_COUNT,		/* of the objects that machines are made of */
 	KIND_NODEPOOL = KIND_COUNT,
+	KIND_EVENT,		/* Karpenter's, on NodeClaims */
 	VIEW_COUNT,		/* of what is listed and watched */
 };
 
@@ -77,6 +79,8 @@ struct object {
 	bool launched;		/* condition Launched, or status.providerID */
 	bool launch_known;	/* there is a Launched condition */
 	int64_t ready_ms;	/* Initialized became True; STAMP_NONE before */
+	int64_t disrupted_ms;	/* DisruptionReason, other than Empty, did */
+	char replaces[CLASS_BYTES];	/* our class; "" without */
 
 	/* Node only. */
 	bool registered;	/* Node: label karpenter.sh/registered=true;

@@ -20,6 +20,11 @@ enum scope_kind {
 	SCOPE_NODE,
 };
 
+enum replacements {
+	REPLACEMENTS_IGNORE,	/* Karpenter's own keep no scope held */
+	REPLACEMENTS_COUNT,
+};
+
 /* Shell patterns (fnmatch(3), no flags) on NodePool names. */
 struct patterns {
 	size_t n;
@@ -31,6 +36,7 @@ struct rules {
 	enum scope_kind scope;
 	int64_t hold_ms;
 	int64_t startup_ms;
+	enum replacements replacements;
 	struct cap_rules cap;
 	struct hold_key hold;
 	struct patterns include, exclude;

@@ -50,6 +50,9 @@ void sweep_track(struct sweep *s, const struct object *o, struct now now);
 void sweep_forget(struct sweep *s, const struct object *o, struct now now);
 void sweep_pool(struct sweep *s, const struct pool *p, struct now now);
 void sweep_pool_gone(struct sweep *s, const char *name, struct now now);
+/* Karpenter says that this claim replaces another; at any time. */
+void sweep_sign(struct sweep *s, const char *claim_uid, const char *reason,
+		struct now now);
 
 bool sweep_wants_list(struct sweep *s, enum kind kind);	/* once a wish */
 /* --- what is to be done --- */
@@ -67,6 +70,7 @@ struct action {
 	bool has_held_key;
 	struct hold_key hold;
 	const char *reason;	/* for the log: "scale-up", "quiet", … */
+	char replaces[CLASS_BYTES];	/* ACT_CLASSIFY: what to write */
 	uint64_t forgotten;	/* by then: sweep_found */
 	int64_t fence_ms;	/* boot time: given up by then, done or not */
 };

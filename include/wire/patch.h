@@ -24,6 +24,9 @@
 void patch_hold(struct buf *b, const struct hold_key *hold, const char *rv,
 		int64_t mark_ms);
 
+/* Merge patch: what the claim replaces, at metadata.resourceVersion rv. */
+void patch_classify(struct buf *b, const char *replaces, const char *rv);
+
 /* What a clear stands on. */
 struct patch_clear {
 	const char *uid;

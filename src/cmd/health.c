@@ -56,8 +56,9 @@ check_watchers(struct health *h)
 	    atomic_load(&h->sweeper) == NULL)
 		return true;
 	for (int k = 0; k < VIEW_COUNT; k++)
-		if (watcher_heartbeat_age_ms(h->watchers[k]) >=
-		    h->timing->heart_ms)
+		if (h->watchers[k] != NULL &&
+		    watcher_heartbeat_age_ms(h->watchers[k]) >=
+			    h->timing->heart_ms)
 			return false;
 	return true;
 }

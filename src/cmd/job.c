@@ -30,7 +30,10 @@ patch_of(const struct job_env *v, const struct action *a, struct buf *b,
 	};
 
 	q->method = "PATCH";
-	if (a->act == ACT_HOLD) {
+	if (a->act == ACT_CLASSIFY) {
+		q->content_type = PATCH_MERGE_TYPE;
+		patch_classify(b, a->replaces, a->rv);
+	} else if (a->act == ACT_HOLD) {
 		q->content_type = PATCH_MERGE_TYPE;
 		patch_hold(b, &v->rules->hold, a->rv, a->mark_ms);
 	} else {
@@ -81,8 +84,7 @@ job_start(const struct job_env *v, const struct job *j, uint64_t tag,
 						    : v->timing->call_ms;
 	if (left_ms <= 0)
 		return err_set(e, ERR_TIMEOUT, "the lead is over");
-	if (j->action.act == ACT_HOLD || j->action.act == ACT_CLEAR ||
-	    j->action.act == ACT_UNMARK)
+	if (act_writes(j->action.act))
 		patch_of(v, &j->action, &body, &q);
 	if (path.full || body.full)
 		return err_set(e, ERR_LIMIT, "request for %s is too long",
@@ -140,10 +142,12 @@ log_written(const struct action *a)
 		[ACT_HOLD] = "held",
 		[ACT_CLEAR] = "released",
 		[ACT_UNMARK] = "mark removed",
+		[ACT_CLASSIFY] = "replacement known",
 	};
 
 	LOG(LOG_INFO, phrases[a->act], LS("kind", kind_name(a->kind)),
-	    LS("name", a->name), LS("pool", a->pool), LS("reason", a->reason));
+	    LS("name", a->name), LS("pool", a->pool),
+	    LS("reason", a->act == ACT_CLASSIFY ? a->replaces : a->reason));
 }
 
 static void

@@ -6,14 +6,17 @@
 #include <string.h>
 
 #include "wire/pools.h"
+#include "wire/signs.h"
 
 const struct resource resources[VIEW_COUNT] = {
 	[KIND_NODE] = {"nodes", "/api/v1/nodes", ACCEPT_METADATA_LIST,
-		       ACCEPT_METADATA},
+		       ACCEPT_METADATA, COUNTER_WATCH_NODES_END, NULL},
 	[KIND_NODECLAIM] = {"nodeclaims", "/apis/karpenter.sh/v1/nodeclaims",
-			    NULL, NULL},
+			    NULL, NULL, COUNTER_WATCH_CLAIMS_END, NULL},
 	[KIND_NODEPOOL] = {"nodepools", POOLS_PATH, ACCEPT_METADATA_LIST,
-			   ACCEPT_METADATA},
+			   ACCEPT_METADATA, COUNTER_WATCH_POOLS_END, NULL},
+	[KIND_EVENT] = {"events", SIGNS_PATH, NULL, NULL,
+			COUNTER_WATCH_EVENTS_END, SIGNS_SELECTOR},
 };
 
 void
@@ -30,9 +33,20 @@ query_text(struct buf *b, const char *text)
 }
 
 void
+resource_path(struct buf *b, enum kind kind)
+{
+	const char *selector = resources[kind].selector;
+
+	buf_printf(b, "%s?", resources[kind].path);
+	if (selector != NULL)
+		buf_printf(b, "%s&", selector);
+}
+
+void
 list_path(struct buf *b, enum kind kind, unsigned limit, const char *cont)
 {
-	buf_printf(b, "%s?limit=%u", resources[kind].path, limit);
+	resource_path(b, kind);
+	buf_printf(b, "limit=%u", limit);
 	if (cont[0] == '\0')
 		return;
 	buf_puts(b, "&continue=");

@@ -3,6 +3,7 @@
 #define CMD_RESOURCE_H
 
 #include "core/buf.h"
+#include "core/counters.h"
 #include "core/object.h"
 #include "wire/objects.h"
 
@@ -11,8 +12,12 @@ struct resource {
 	const char *name;	/* for logs and metrics */
 	const char *path;
 	const char *list_accept, *item_accept;
+	enum counter restarts;	/* …_END, the first of four */
+	const char *selector;	/* NULL: all of them */
 };
 
+/* Up to where the parameters go on. */
+void resource_path(struct buf *b, enum kind kind);
 /* Of one page of a list; cont: "" for the first.  PATH_BYTES are enough. */
 void list_path(struct buf *b, enum kind kind, unsigned limit,
 	       const char *cont);
@@ -21,7 +26,7 @@ int list_goes_on(unsigned *pages, const char *cont, struct err *e);
 /* Text as it may stand in a query (RFC 3986 §2.3). */
 void query_text(struct buf *b, const char *text);
 
-#define PATH_BYTES (3 * CONTINUE_BYTES + NAME_BYTES + 200)
+#define PATH_BYTES (3 * CONTINUE_BYTES + NAME_BYTES + 500)
 
 /* As metadata; NodeClaims whole, for their conditions. */
 extern const struct resource resources[VIEW_COUNT];

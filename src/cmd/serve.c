@@ -168,6 +168,9 @@ static int
 start_threads(struct serve *v, struct err *e)
 {
 	for (int k = 0; k < VIEW_COUNT; k++) {
+		if (k == KIND_EVENT && v->config->rules.replacements ==
+					       REPLACEMENTS_COUNT)
+			continue;
 		v->watchers[k] = watcher_start(&v->shared, v->kube,
 					       (enum kind)k,
 					       &v->config->rules.hold,

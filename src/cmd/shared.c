@@ -126,6 +126,15 @@ shared_pool_gone(struct shared *s, const char *name)
 	unlock_and_wake(s);
 }
 
+void
+shared_sign(struct shared *s, const char *claim_uid, const char *reason)
+{
+	struct now now = clock_now(s->clock);
+
+	sweep_sign(lock(s), claim_uid, reason, now);
+	unlock_and_wake(s);
+}
+
 bool
 shared_wants_list(struct shared *s, enum kind kind)
 {

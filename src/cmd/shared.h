@@ -59,6 +59,7 @@ void shared_track(struct shared *s, const struct object *o);
 void shared_forget(struct shared *s, const struct object *o);
 void shared_pool(struct shared *s, const struct pool *p);
 void shared_pool_gone(struct shared *s, const char *name);
+void shared_sign(struct shared *s, const char *claim_uid, const char *reason);
 bool shared_wants_list(struct shared *s, enum kind kind);
 
 /* The sweeper. */

@@ -9,6 +9,8 @@ sighting_item(const char *bytes, size_t n, const struct hold_key *hold,
 {
 	if (out->kind == KIND_NODEPOOL)
 		return pool_decode(bytes, n, &out->as.pool, e);
+	if (out->kind == KIND_EVENT)
+		return sign_decode(bytes, n, &out->as.sign, e);
 	return object_decode(bytes, n, out->kind, hold, &out->as.object, e);
 }
 
@@ -20,6 +22,9 @@ sighting_line(const char *bytes, size_t n, const struct hold_key *hold,
 	if (out->kind == KIND_NODEPOOL)
 		return pool_watch_decode(bytes, n, type, &out->as.pool,
 					 status_code, e);
+	if (out->kind == KIND_EVENT)
+		return sign_watch_decode(bytes, n, type, &out->as.sign,
+					 status_code, e);
 	return watch_decode(bytes, n, out->kind, hold, type, &out->as.object,
 			    status_code, e);
 }
@@ -27,23 +32,38 @@ sighting_line(const char *bytes, size_t n, const struct hold_key *hold,
 const char *
 sighting_rv(const struct sighting *o)
 {
-	return o->kind == KIND_NODEPOOL ? o->as.pool.rv : o->as.object.rv;
+	switch (o->kind) {
+	case KIND_NODEPOOL:
+		return o->as.pool.rv;
+	case KIND_EVENT:
+		return o->as.sign.rv;
+	default:
+		return o->as.object.rv;
+	}
 }
 
 void
 sighting_track(struct shared *s, const struct sighting *o)
 {
-	if (o->kind == KIND_NODEPOOL)
+	switch (o->kind) {
+	case KIND_NODEPOOL:
 		shared_pool(s, &o->as.pool);
-	else
+		break;
+	case KIND_EVENT:
+		if (o->as.sign.replacement)
+			shared_sign(s, o->as.sign.claim_uid, o->as.sign.reason);
+		break;
+	default:
 		shared_track(s, &o->as.object);
+	}
 }
 
+/* An Event that has expired changes nothing. */
 void
 sighting_forget(struct shared *s, const struct sighting *o)
 {
 	if (o->kind == KIND_NODEPOOL)
 		shared_pool_gone(s, o->as.pool.name);
-	else
+	else if (o->kind != KIND_EVENT)
 		shared_forget(s, &o->as.object);
 }

@@ -5,6 +5,7 @@
 #include "core/pool.h"
 #include "shared.h"
 #include "wire/objects.h"
+#include "wire/signs.h"
 
 /* What a watcher sees, of whatever kind, on its way from wire to the table. */
 struct sighting {
@@ -12,6 +13,7 @@ struct sighting {
 	union {
 		struct object object;
 		struct pool pool;
+		struct sign sign;
 	} as;
 };
 

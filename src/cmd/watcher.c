@@ -99,9 +99,7 @@ take_line(void *ctx, const char *bytes, size_t n, struct err *e)
 static int
 feed(void *ctx, const char *bytes, size_t n, struct err *e)
 {
-	struct watcher *w = ctx;
-
-	return split_feed(w->split, bytes, n, e);
+	return split_feed(((struct watcher *)ctx)->split, bytes, n, e);
 }
 
 /* --- the log: once when trouble begins, once when it ends --------------------- */
@@ -226,11 +224,6 @@ watch_opened(void *ctx)
 static void
 count_restart(struct watcher *w, enum reflect_result result, bool silent)
 {
-	static const enum counter first[VIEW_COUNT] = {
-		[KIND_NODE] = COUNTER_WATCH_NODES_END,
-		[KIND_NODECLAIM] = COUNTER_WATCH_CLAIMS_END,
-		[KIND_NODEPOOL] = COUNTER_WATCH_POOLS_END,
-	};
 	enum { END, EXPIRED, SILENT, ERROR } why = ERROR;
 
 	if (result == REFLECT_ENDED)
@@ -239,7 +232,7 @@ count_restart(struct watcher *w, enum reflect_result result, bool silent)
 		why = EXPIRED;
 	else if (silent)
 		why = SILENT;
-	counter_add(&w->shared->counters, first[w->kind] + why);
+	counter_add(&w->shared->counters, resources[w->kind].restarts + why);
 }
 
 static void
@@ -269,7 +262,7 @@ watch_done(struct watcher *w, int rc, const struct kube_reply *r,
 static void
 watch(struct watcher *w, const char *rv, int timeout_s)
 {
-	char path[300 + 3 * RV_BYTES];
+	char path[600 + 3 * RV_BYTES];
 	struct buf b;
 	struct kube_request q = {.method = "GET",
 				 .path = path,
@@ -280,9 +273,13 @@ watch(struct watcher *w, const char *rv, int timeout_s)
 	int rc;
 
 	buf_init(&b, path, sizeof(path));
-	buf_printf(&b, "%s?watch=1&allowWatchBookmarks=true&timeoutSeconds=%d"
-		   "&resourceVersion=", resources[w->kind].path, timeout_s);
+	resource_path(&b, w->kind);
+	buf_printf(&b, "watch=1&allowWatchBookmarks=true&timeoutSeconds=%d"
+		   "&resourceVersion=", timeout_s);
 	query_text(&b, rv);
+	/* Events have no watch cache, so none of its bookmarks either. */
+	if (w->kind == KIND_EVENT)
+		q.silent_ms += 1000 * (int64_t)timeout_s;
 	w->expired = false;
 	w->split = split_new(SPLIT_LINES, take_line, w);
 	if (w->split == NULL)
@@ -368,6 +365,8 @@ watcher_start(struct shared *s, struct kube *k, enum kind kind,
 void
 watcher_restart(struct watcher *w)
 {
+	if (w == NULL)
+		return;
 	atomic_store(&w->restart, true);
 	kube_stream_nudge(w->stream);
 }

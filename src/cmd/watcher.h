@@ -12,7 +12,8 @@ struct watcher;
 struct watcher *watcher_start(struct shared *s, struct kube *k, enum kind kind,
 			      const struct hold_key *hold,
 			      const struct timing *t, struct err *e);
-/* List anew, now. */
+/* NULL is passed by in all that follows: one that is not needed.  List anew,
+ * now. */
 void watcher_restart(struct watcher *w);
 /* After shared_stop: ends its call and joins.  Its heartbeat may be asked for
  * until watcher_free. */

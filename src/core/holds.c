@@ -81,6 +81,17 @@ scope_count(struct holds *h, uint32_t scope, int delta)
 		soil(h, scope);
 }
 
+/* The last one that was undecided: now it may end. */
+static void
+scope_undecided(struct holds *h, uint32_t scope, int delta)
+{
+	struct scope *s = &h->scopes[scope];
+
+	s->undecided += (uint32_t)delta;
+	if (s->undecided == 0)
+		soil(h, scope);
+}
+
 static struct cap_rules
 rules_of(const struct holds *h, const struct scope *s)
 {
@@ -92,7 +103,7 @@ scope_next_ms(const struct holds *h, const struct scope *s)
 {
 	struct cap_rules r = rules_of(h, s);
 
-	return cap_next_ms(&s->cap, &r, s->live > 0);
+	return cap_next_ms(&s->cap, &r, s->busy);
 }
 
 static void
@@ -200,13 +211,15 @@ holds_turned(struct holds *h, struct now now)
 		struct scope *s = &h->scopes[i];
 		struct cap_rules r = rules_of(h, s);
 		struct cap before = s->cap;
-		bool held = cap_step(&s->cap, &r, s->live > 0, now.server_ms);
+		bool held;
 
+		s->busy = s->live > 0 || (s->busy && s->undecided > 0);
+		held = cap_step(&s->cap, &r, s->busy, now.server_ms);
 		s->dirty = false;
 		h->changed = h->changed || !same(&before, &s->cap);
 		/* A window may open on one that was not yet held. */
 		if (held == s->held &&
-		    (s->live == 0 || s->cap.open_ms == STAMP_NONE ||
+		    (!s->busy || s->cap.open_ms == STAMP_NONE ||
 		     s->cap.open_ms == s->told_ms))
 			continue;
 		s->told_ms = s->cap.open_ms;
@@ -230,6 +243,8 @@ leave(struct holds *h, struct timer *t)
 		return;
 	if (t->live)
 		scope_count(h, t->scope, -1);
+	if (t->undecided)
+		scope_undecided(h, t->scope, -1);
 	if (t->scope != NO_ID)
 		h->scopes[t->scope].timers--;
 	*t = (struct timer){0};
@@ -280,25 +295,30 @@ schedule(struct holds *h, uint32_t id, int64_t now_ms)
 }
 
 int
-holds_put(struct holds *h, uint32_t id, const char *pool, int64_t deadline_ms,
-	  int64_t counts_ms, int64_t now_ms)
+holds_put(struct holds *h, uint32_t id, const struct timer_facts *f,
+	  int64_t now_ms)
 {
 	struct timer *t = &h->timers[id];
-	bool live;
+	bool live, undecided;
 
-	if (moved(h, t, pool))
+	if (moved(h, t, f->pool))
 		leave(h, t);
-	if (!t->used && join(h, t, pool)) {
+	if (!t->used && join(h, t, f->pool)) {
 		heap_remove(&h->due, id);
 		return -1;
 	}
-	t->deadline_ms = deadline_ms;
-	t->counts_ms = counts_ms;
-	t->counted = counts_ms != STAMP_NONE && counts_ms <= now_ms;
-	live = t->scope != NO_ID && t->counted && deadline_ms > now_ms;
+	t->deadline_ms = f->deadline_ms;
+	t->counts_ms = f->counts_ms;
+	t->counted = f->counts_ms != STAMP_NONE && f->counts_ms <= now_ms;
+	live = t->scope != NO_ID && t->counted && f->deadline_ms > now_ms;
+	undecided = t->scope != NO_ID && f->undecided && !t->counted &&
+		    f->deadline_ms > now_ms;
 	if (live != t->live)
 		scope_count(h, t->scope, live ? 1 : -1);
+	if (undecided != t->undecided)
+		scope_undecided(h, t->scope, undecided ? 1 : -1);
 	t->live = live;
+	t->undecided = undecided;
 	schedule(h, id, now_ms);
 	return 0;
 }

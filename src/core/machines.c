@@ -291,6 +291,8 @@ take_facts(struct machines *m, struct entry *e, const struct object *o,
 {
 	m->marked[e->kind] -= entry_tenure(e) == TENURE_OURS;
 	former_leave(m, e);
+	if (o->launched && !e->launched)
+		e->launch_seen_ms = seen_ms;
 	e->deleting = o->deleting;
 	e->launched = o->launched;
 	e->launch_known = o->launch_known;
@@ -351,6 +353,8 @@ machines_put(struct machines *m, const struct object *o, int64_t seen_ms,
 		m->at[id].created_stamp_ms = o->created_ms;
 		m->at[id].created_ms = no_later(o->created_ms, seen_ms);
 		m->at[id].ready_ms = m->at[id].ready_stamp_ms = STAMP_NONE;
+		m->at[id].seen_ms = seen_ms;
+		m->at[id].launch_seen_ms = STAMP_NONE;
 	}
 	if (is_new || !same_identity(&m->at[id], o)) {
 		if (!is_new)

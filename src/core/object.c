@@ -19,6 +19,7 @@ kind_name(enum kind kind)
 		[KIND_NODE] = "Node",
 		[KIND_NODECLAIM] = "NodeClaim",
 		[KIND_NODEPOOL] = "NodePool",
+		[KIND_EVENT] = "Event",
 	};
 
 	return names[kind];

@@ -10,7 +10,7 @@
 #include "core/limits.h"
 #include "core/machines.h"
 #include "core/pace.h"
-#include "sweep_state.h"
+#include "sweep_parts.h"
 
 /*
  * Everything that may change what is to be done puts the machine's head into
@@ -40,7 +40,8 @@ sweep_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
 	if (s->work == NULL || machines_init(&s->machines, machines_max) ||
 	    holds_init(&s->holds, rules, ids) ||
 	    heap_init(&s->later, ids) ||
-	    pools_init(&s->pools, &s->rules, SCOPES_MAX)) {
+	    pools_init(&s->pools, &s->rules, SCOPES_MAX) ||
+	    signs_init(&s->signs, SIGNS_MAX)) {
 		sweep_free(s);
 		return NULL;
 	}
@@ -57,6 +58,7 @@ sweep_free(struct sweep *s)
 	holds_done(&s->holds);
 	heap_done(&s->later);
 	pools_done(&s->pools);
+	signs_done(&s->signs);
 	free(s);
 }
 
@@ -133,107 +135,7 @@ queue_scope(struct sweep *s, uint32_t scope)
 			sweep_queue(s, id);
 }
 
-/* --- timers ------------------------------------------------------------------- */
-
-static int64_t
-counts_from(const struct sweep *s, const struct entry *claim)
-{
-	if (claim == NULL)
-		return sweep_claimless(s) ? COUNTS_ALWAYS : STAMP_NONE;
-	if (claim->launched)
-		return COUNTS_ALWAYS;
-	return claim->launch_known ? STAMP_NONE
-				   : claim->created_ms + LAUNCH_GRACE_MS;
-}
-
-static bool
-being_deleted(const struct entry *claim, const struct entry *node)
-{
-	return (claim != NULL && claim->deleting) ||
-	       (node != NULL && node->deleting);
-}
-
-/* A machine by itself is not held beyond the cap either.  A pool's own cap
- * counts where no other pool shares its scope. */
-static int64_t
-own_ms(const struct rules *r, const struct pool_terms *t)
-{
-	int64_t max_ms = r->scope == SCOPE_CLUSTER ? r->cap.max_ms : t->max_ms;
-
-	return max_ms > 0 && max_ms < t->hold_ms ? max_ms : t->hold_ms;
-}
-
-/* Since when the machine is: its claim, or a Node without one. */
-static int64_t
-activity_ms(const struct sweep *s, const struct entry *e)
-{
-	if (e->kind == KIND_NODE)
-		return e->created_ms;
-	return e->ready_ms != STAMP_NONE ? e->ready_ms
-					 : e->created_ms + s->rules.startup_ms;
-}
-
-/* The machine's deadline and from when it counts (design §4). */
-static void
-set_timer(struct sweep *s, uint32_t head, int64_t now_ms)
-{
-	const struct machines *m = &s->machines;
-	const struct entry *claim = machines_claim(m, head);
-	const struct entry *e = &m->at[head];
-	struct pool_terms terms = pools_terms(&s->pools, e->pool, now_ms);
-	int64_t deadline = activity_ms(s, e) + own_ms(&s->rules, &terms);
-	int64_t counts = counts_from(s, claim);
-
-	if (being_deleted(claim, machines_node(m, head)) || terms.out) {
-		holds_drop(&s->holds, head);
-		return;
-	}
-	/* It is still its scope's: what others hold spreads to it. */
-	if (e->created_stamp_ms < terms.released_ms)
-		deadline = counts = STAMP_NONE;
-	if (holds_put(&s->holds, head, e->pool, deadline, counts, now_ms))
-		counter_add(s->counters, COUNTER_TABLE_FULL);
-}
-
-/* The soft state is lost: the oldest mark tells since when. */
-static void
-guess_since(struct sweep *s, uint32_t head)
-{
-	const struct entry *halves[] = {machines_claim(&s->machines, head),
-					machines_node(&s->machines, head)};
-
-	for (int i = 0; i < 2; i++) {
-		const struct entry *e = halves[i];
-
-		if (e == NULL || entry_tenure(e) != TENURE_OURS)
-			continue;
-		/* A copied mark may be older than what it stands on. */
-		holds_since(&s->holds, head,
-			    e->mark == MARK_TIME && e->mark_ms > e->created_ms
-				    ? e->mark_ms
-				    : e->created_ms);
-	}
-}
-
-/* id's facts changed: its machine's timer follows, and it is looked at. */
-void
-sweep_refresh(struct sweep *s, uint32_t id, int64_t now_ms)
-{
-	uint32_t head = machines_head(&s->machines, id);
-
-	if (!s->machines.at[id].used)
-		return;
-	if (head != id) {
-		/* No head any more: nothing of that time is left. */
-		holds_drop(&s->holds, id);
-		sweep_want_hold(s, id, false);
-		s->work[id].due_boot_ms = 0;
-	}
-	set_timer(s, head, now_ms);
-	if (s->guess)
-		guess_since(s, head);
-	sweep_queue(s, head);
-}
+/* --- time passes ----------------------------------------------------------------- */
 
 static void
 turn(struct sweep *s, uint32_t scope, struct now now)
@@ -245,7 +147,7 @@ turn(struct sweep *s, uint32_t scope, struct now now)
 		(void)sweep_tell(s, NOTE_SCOPE_HELD, sc->name,
 				 holds_quiet_ms(&s->holds, scope,
 						s->machines.top));
-	else if (sc->live > 0)
+	else if (sc->busy)
 		(void)sweep_tell(s, NOTE_SCOPE_CAPPED, sc->name, sc->cap.open_ms);
 	else
 		(void)sweep_tell(s, NOTE_SCOPE_QUIET, sc->name,
@@ -368,6 +270,7 @@ sweep_track(struct sweep *s, const struct object *o, struct now now)
 		return;
 	}
 	s->machines.at[id].generation = v->generation;
+	sweep_classify(s, id, o, now);
 	observe(s, id);
 	for (uint32_t i = 0; i < t.n; i++)
 		sweep_refresh(s, t.id[i], now.server_ms);

@@ -6,7 +6,7 @@
 
 #include "core/limits.h"
 #include "core/buf.h"
-#include "sweep_state.h"
+#include "sweep_parts.h"
 
 /* What came of an action, and what is told of it all. */
 
@@ -90,6 +90,8 @@ count(struct sweep *s, const struct action *a, enum outcome_code code)
 		counter_add(s->counters, holds[code]);
 	else if (a->act == ACT_CLEAR || a->act == ACT_UNMARK)
 		counter_add(s->counters, releases[code]);
+	else if (a->act == ACT_CLASSIFY && code == OUTCOME_OK)
+		counter_add(s->counters, COUNTER_REPLACEMENTS);
 }
 
 /* The object has moved on: its next watch line decides, or a look. */
@@ -124,9 +126,9 @@ patch_done(struct sweep *s, const struct action *a, const struct outcome *o,
 		moved_on(s, a, false, now);
 		break;
 	case OUTCOME_INVALID:
-		/* A hold that is refused as invalid stays so; a clear whose
+		/* What is added and refused as invalid stays so; a clear whose
 		 * test failed is read again and decided anew. */
-		if (a->act == ACT_HOLD)
+		if (a->act == ACT_HOLD || a->act == ACT_CLASSIFY)
 			back_off(s, a->id, REFUSED_MS, now);
 		else
 			moved_on(s, a, true, now);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/limits.h"
-#include "sweep_state.h"
+#include "sweep_parts.h"
 
 /* --- what is wished ------------------------------------------------------------ */
 
@@ -233,6 +233,19 @@ content(struct sweep *s, const struct half *h, const struct entry *e)
 	w->reread = false;
 }
 
+/* What is known of the claim and not yet written on it. */
+static bool
+classify(struct sweep *s, const struct entry *claim, const struct half *c,
+	 struct now now, struct action *out)
+{
+	if (claim == NULL || c->busy || claim->classed || claim->deleting ||
+	    !sweep_replaces(s, claim))
+		return false;
+	describe(s, claim, ACT_CLASSIFY, "replacement", now, out);
+	memcpy(out->replaces, claim->replaces, sizeof(out->replaces));
+	return true;
+}
+
 /* One action for this machine, if there is one that may be done now. */
 static bool
 act_on(struct sweep *s, uint32_t head, struct now now, struct action *out)
@@ -247,6 +260,8 @@ act_on(struct sweep *s, uint32_t head, struct now now, struct action *out)
 
 	mark_period(s, head, wish, now);
 	watch_latency(s, head, c, n, wish);
+	if (classify(s, claim, &c, now, out))
+		return true;
 	if (d.act == ACT_NONE) {
 		content(s, &c, claim);
 		content(s, &n, node);

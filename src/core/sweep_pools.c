@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/buf.h"
-#include "sweep_state.h"
+#include "sweep_parts.h"
 
 /* NodePools: what people say in their annotations reaches the machines. */
 

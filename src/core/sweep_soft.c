@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "sweep_state.h"
+#include "sweep_parts.h"
 
 /*
  * What the objects do not say, and the next leader is to know: one scope after

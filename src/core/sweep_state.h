@@ -7,9 +7,11 @@
 #include "core/machines.h"
 #include "core/pace.h"
 #include "core/pools.h"
+#include "core/signs.h"
 #include "core/sweep.h"
 
-/* What sweep.c (what is seen) and sweep_next.c (what is done) share. */
+/* What the sweep is made of; what its parts ask of each other is in
+ * sweep_parts.h. */
 
 #define COUNTS_ALWAYS (STAMP_NONE + 1)
 
@@ -69,6 +71,9 @@ struct sweep {
 	struct pools pools;
 	int64_t pools_ms;	/* their moments up to then have been seen */
 	bool uncapped;		/* a pool has changed: its scope's cap may */
+	struct signs signs;
+	int64_t disruptions[DISRUPTIONS_MAX];	/* stamps */
+	uint32_t disruptions_n;
 	struct view view[VIEW_COUNT];
 	struct fresh fresh;
 	uint32_t first, last;			/* the queue */
@@ -81,40 +86,5 @@ struct sweep {
 	struct note notes[NOTES_MAX];
 	uint32_t notes_first, notes_n;
 };
-
-struct now sweep_steady(struct sweep *s, struct now now);
-void sweep_queue(struct sweep *s, uint32_t id);
-void sweep_queue_all(struct sweep *s);
-uint32_t sweep_dequeue(struct sweep *s);
-void sweep_drop(struct sweep *s, uint32_t id, struct now now);
-void sweep_refresh(struct sweep *s, uint32_t id, int64_t now_ms);
-void sweep_advance(struct sweep *s, struct now now);
-bool sweep_whole(const struct sweep *s);
-void sweep_latency(struct sweep *s, struct now now);
-int64_t sweep_wait(const struct sweep *s, struct now now);
-void sweep_want_hold(struct sweep *s, uint32_t id, bool wants);
-/* The note, for what else it is to say. */
-struct note *sweep_tell(struct sweep *s, enum note_type type,
-			const char *name, int64_t a);
-void sweep_pools_listed(struct sweep *s, struct now now);
-void sweep_pools_turn(struct sweep *s, struct now now);
-
-/* Does the table show what the action was to bring about? */
-static inline bool
-sweep_shown(const struct entry *e, enum act act)
-{
-	if (act == ACT_HOLD)
-		return entry_tenure(e) == TENURE_OURS;
-	return (act == ACT_CLEAR || act == ACT_UNMARK) &&
-	       e->mark == MARK_ABSENT;
-}
-
-/* Is a Node without a claim a machine?  Only where claims are not served. */
-static inline bool
-sweep_claimless(const struct sweep *s)
-{
-	return s->view[KIND_NODECLAIM].listed &&
-	       !s->view[KIND_NODECLAIM].served;
-}
 
 #endif

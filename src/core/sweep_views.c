@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/sweep.h"
 
-#include "sweep_state.h"
+#include "sweep_parts.h"
 
 /* What is known of a resource as a whole, and since when. */
 
@@ -19,6 +19,8 @@ sweep_lead(struct sweep *s, bool leads, struct now now)
 	s->guess = true;
 	s->was_whole = false;
 	s->pools.top = 0;
+	s->disruptions_n = 0;
+	signs_forget(&s->signs);
 	for (int k = 0; k < VIEW_COUNT; k++) {
 		struct view *v = &s->view[k];
 
@@ -74,7 +76,7 @@ sweep_listed(struct sweep *s, enum kind kind, bool served, struct now now)
 	v->forgotten++;
 	if (kind == KIND_NODEPOOL)
 		sweep_pools_listed(s, now);
-	else
+	else if (kind < KIND_COUNT)
 		v->room = v->full &&
 			  s->machines.count[kind] < s->machines.max;
 	v->served = v->listed = true;

@@ -17,6 +17,7 @@ static const struct {
 	{"admission_requests_total", "Admission reviews by kind and result."},
 	{"holds_total", "Hold patches by result."},
 	{"releases_total", "Release patches by result."},
+	{"replacements_total", "NodeClaims found to replace another."},
 	{"table_full_total", "Objects left out because the table was full."},
 	{"watch_restarts_total", "Watches begun again, by why the last ended."},
 	{"=certwatcher_read_certificate_total",

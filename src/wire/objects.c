@@ -166,20 +166,42 @@ owner_read(const struct json *meta, struct object *o)
 	}
 }
 
+/* One that cannot be read is as old as the claim. */
+static int64_t
+transition_read(const struct json *c, const struct object *o)
+{
+	const char *s = json_string(json_member(c, "lastTransitionTime"));
+	int64_t ms;
+
+	return s == NULL || stamp_parse(s, &ms) ? o->created_ms : ms;
+}
+
 static void
 condition_read(const struct json *c, struct object *o)
 {
-	const char *since;
+	bool is_true = json_says(c, "status", "True");
 
 	if (json_says(c, "type", "Launched")) {
 		o->launch_known = true;
-		o->launched |= json_says(c, "status", "True");
-	} else if (json_says(c, "type", "Initialized") &&
-		   json_says(c, "status", "True")) {
-		since = json_string(json_member(c, "lastTransitionTime"));
-		if (since == NULL || stamp_parse(since, &o->ready_ms))
-			o->ready_ms = o->created_ms;
+		o->launched |= is_true;
+	} else if (json_says(c, "type", "Initialized") && is_true) {
+		o->ready_ms = transition_read(c, o);
+	} else if (json_says(c, "type", "DisruptionReason") && is_true &&
+		   !json_says(c, "reason", "Empty")) {
+		o->disrupted_ms = transition_read(c, o);
 	}
+}
+
+static int
+class_read(const struct json *annotations, struct object *o, struct err *e)
+{
+	const char *value = NULL;
+
+	if (annotation_read(annotations, CLASS_KEY, &value, e))
+		return -1;
+	if (value != NULL)
+		str_cut(o->replaces, sizeof(o->replaces), value);
+	return 0;
 }
 
 static void
@@ -222,13 +244,15 @@ root_decode(const struct json *root, enum kind kind,
 		.kind = kind,
 		.mark_ms = STAMP_NONE,
 		.ready_ms = STAMP_NONE,
+		.disrupted_ms = STAMP_NONE,
 	};
 
 	if (meta_read(meta, &o, e) || map_get(meta, "labels", &labels, e) ||
 	    map_get(meta, "annotations", &annotations, e) ||
 	    text_copy(labels, POOL_LABEL, o.pool, sizeof(o.pool),
 		      "label " POOL_LABEL, e) ||
-	    marks_read(annotations, hold, &o, e))
+	    marks_read(annotations, hold, &o, e) ||
+	    (kind == KIND_NODECLAIM && class_read(annotations, &o, e)))
 		return err_wrap(e, "%s %s", kind_name(kind),
 				o.name[0] != '\0' ? o.name : "?");
 	deleted = json_member(meta, "deletionTimestamp");

@@ -115,13 +115,28 @@ members(struct buf *b, const struct hold_key *hold, int64_t mark_ms)
 	buf_json(b, held);
 }
 
-void
-patch_hold(struct buf *b, const struct hold_key *hold, const char *rv,
-	   int64_t mark_ms)
+static void
+merge_open(struct buf *b, const char *rv)
 {
 	buf_puts(b, "{\"metadata\":{\"resourceVersion\":");
 	buf_json(b, rv);
 	buf_puts(b, ",\"annotations\":{");
+}
+
+void
+patch_classify(struct buf *b, const char *replaces, const char *rv)
+{
+	merge_open(b, rv);
+	buf_puts(b, "\"" CLASS_KEY "\":");
+	buf_json(b, replaces);
+	buf_puts(b, "}}}");
+}
+
+void
+patch_hold(struct buf *b, const struct hold_key *hold, const char *rv,
+	   int64_t mark_ms)
+{
+	merge_open(b, rv);
 	members(b, hold, mark_ms);
 	/* A person who took over by removing the mark may have left it, and
 	 * beside our mark it would speak of another hold. */

@@ -38,7 +38,7 @@ PATIENCE = float(os.environ.get("PATIENCE", 60))
 
 HOLD = "karpenter.sh/do-not-disrupt"
 MARK = "karpenter-node-holder.io/held-since"
-WATCHED = ("nodes", "nodeclaims", "nodepools")
+WATCHED = ("nodes", "nodeclaims", "nodepools", "events")
 HELD_KEY = "karpenter-node-holder.io/held-key"
 POOL = "karpenter.sh/nodepool"
 REGISTERED = "karpenter.sh/registered"

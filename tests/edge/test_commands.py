@@ -177,7 +177,7 @@ def test_defaults(run):
     assert c["leaderElection"]["enabled"] is True
     assert c["maxHoldDuration"] == "1h" and c["releaseWindow"] == "10m"
     # What comes later is off.
-    assert c["replacements"] == "count"
+    assert c["replacements"] == "ignore"
     assert [w for w in done.warnings() if "certificate" in w]
 
 
@@ -301,7 +301,6 @@ def test_bad_heads(run, config, head, words):
 
 
 LATER = [
-    ("replacements", None, "ignore", "count"),
     ("webhook", "clientCAFile", "/ca.crt", '""'),
     ("webhook", "allowedClients", "[a]", "[]"),
 ]
@@ -321,7 +320,6 @@ def test_not_in_this_version(run, config, key, inner, value, off):
 
 
 @pytest.mark.parametrize("flag, value, off", [
-    ("replacements", "ignore", "count"),
     ("webhook-client-ca-file", "f", ""),
 ])
 def test_flags_not_in_this_version(run, flag, value, off):

@@ -145,6 +145,7 @@ follow(struct holder *h)
 	if (leads == h->leads)
 		return;
 	h->leads = leads;
+	h->w->sighted = h->w->now;
 	sweep_lead(h->sweep, leads, holder_now(h));
 	if (leads)
 		sweep_restore(h->sweep, lease_state(&h->lease));

@@ -25,6 +25,7 @@
 
 enum op_type {
 	OP_CREATE,
+	OP_DISRUPT,		/* Karpenter is going to replace it */
 	OP_DELETE,		/* by Karpenter or a person, held or not */
 	OP_AGAIN,		/* a kubelet posts its Node again */
 	OP_RECREATE,		/* a Node is deleted alone, its kubelet is not */
@@ -73,6 +74,7 @@ struct history {
 	int holders, machines_max, page;
 	bool elects;		/* several always do */
 	bool other_hold;
+	bool count;		/* replacements: count */
 	char exclude[16];
 	uint64_t seed;		/* of what the world makes up by itself */
 	int64_t end;

@@ -30,6 +30,9 @@ random_story(struct dice *d)
 		.cloned = roll(d, 20) == 0,
 	};
 
+	if (roll(d, 4) == 0)
+		s.event_ms = roll(d, 4) == 0 ? between(d, 2000, 20000)
+					     : between(d, 100, 2000);
 	s.node_ms = s.launch_ms + between(d, 500, 60000);
 	s.register_ms = s.node_ms + between(d, 100, 5000);
 	s.ready_ms = s.register_ms + between(d, 500, 40000);
@@ -197,6 +200,29 @@ random_times(struct dice *d, struct history *h)
 	qsort(h->ops, (size_t)h->ops_n, sizeof(h->ops[0]), by_time);
 }
 
+/* What is to be replaced is marked so shortly before; and now and then nothing
+ * comes of it, or a scale-up comes in between. */
+static void
+disruptions(struct dice *d, struct history *h)
+{
+	int n = h->ops_n;
+
+	for (int i = 0; i < n && h->ops_n < OPS / 2; i++) {
+		const struct op *o = &h->ops[i];
+		int64_t at = o->at - between(d, 0, 6000);
+
+		if (o->type != OP_CREATE ||
+		    roll(d, 10) >= (o->story.event_ms > 0 ? 9 : 1))
+			continue;
+		h->ops[h->ops_n++] = (struct op){
+			.at = at > 0 ? at : 0,
+			.type = OP_DISRUPT,
+			.machine = (int)roll(d, 32),
+		};
+	}
+	qsort(h->ops, (size_t)h->ops_n, sizeof(h->ops[0]), by_time);
+}
+
 /* Who is killed comes back. */
 static void
 revive(struct dice *d, struct history *h)
@@ -235,6 +261,7 @@ history_random(struct history *h, uint64_t seed)
 						  : 192,
 		.page = roll(&d, 3) == 0 ? 2 : 500,
 		.other_hold = roll(&d, 5) == 0,
+		.count = roll(&d, 6) == 0,
 		.seed = seed,
 		.ops_n = (int)between(&d, 5, 40),
 	};
@@ -243,5 +270,6 @@ history_random(struct history *h, uint64_t seed)
 	for (int i = 0; i < h->ops_n; i++)
 		random_op(&d, h, &h->ops[i]);
 	random_times(&d, h);
+	disruptions(&d, h);
 	revive(&d, h);
 }

@@ -23,6 +23,8 @@ rules_of(const struct history *h, bool other_hold, const char *exclude)
 		.startup_ms = h->startup_ms,
 		.cap = {h->max_ms, h->window_ms},
 		.hold = other_hold ? hold_other : hold_default,
+		.replacements = h->count ? REPLACEMENTS_COUNT
+					 : REPLACEMENTS_IGNORE,
 		.include = {1, {"*"}},
 	};
 
@@ -97,6 +99,8 @@ on_machines(struct run *r, const struct op *o)
 		return;
 	else if (o->type == OP_DELETE)
 		machine_delete(w, m);
+	else if (o->type == OP_DISRUPT)
+		machine_disrupt(w, m);
 	else if (o->type == OP_PERSON && t != NULL)
 		person_does(w, t, o->what, o->value);
 	else if (o->type == OP_AGAIN || o->type == OP_RECREATE)

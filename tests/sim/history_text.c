@@ -6,6 +6,7 @@
 
 const char *const op_names[OP_COUNT] = {
 	[OP_CREATE] = "create",	  [OP_DELETE] = "delete",
+	[OP_DISRUPT] = "disrupt",
 	[OP_AGAIN] = "again",	  [OP_RECREATE] = "recreate",
 	[OP_TEMPLATE] = "template", [OP_POOL] = "pool",
 	[OP_PERSON] = "person",
@@ -21,7 +22,8 @@ const char *const op_names[OP_COUNT] = {
 	[OP_RULES] = "rules",
 };
 static const char *const scope_names[] = {"cluster", "nodepool", "node"};
-static const char *const kind_names[] = {"node", "claim", "pool"};
+static const char *const kind_names[] = {"node", "claim", "pool",
+					 "event"};
 static const char *const key_names[] = {"enabled", "hold-until", "released-at",
 					"hold-duration", "max-hold-duration"};
 static const char *const person_names[] = {"set", "unhold", "unmark", "strip",
@@ -59,6 +61,7 @@ static const struct key config_keys[] = {
 	{"machines-max", INT, OF(history, machines_max)},
 	{"page", INT, OF(history, page)},
 	{"other-hold", FLAG, OF(history, other_hold)},
+	{"count", FLAG, OF(history, count)},
 	{"exclude", TEXT_OF, OF(history, exclude)},
 	{"seed", U64, OF(history, seed)},
 	{NULL, INT, 0, 0},
@@ -85,6 +88,7 @@ static const struct key op_keys[] = {
 	{"no-condition", FLAG, OF(op, story.no_condition)},
 	{"node-first", FLAG, OF(op, story.node_first)},
 	{"cloned", FLAG, OF(op, story.cloned)},
+	{"event", MS, OF(op, story.event_ms)},
 	{"other-hold", FLAG, OF(op, other_hold)},
 	{"exclude", TEXT_OF, OF(op, exclude)},
 	{NULL, INT, 0, 0},

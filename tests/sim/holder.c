@@ -37,6 +37,7 @@ holder_start(struct holder *h)
 		return;
 	tell(h->w, "holder %d   starts", h->number);
 	h->up = true;
+	h->w->sighted = h->w->now;
 	h->hint_ms = STAMP_NONE;
 	h->fresh_begun = h->fresh_listed = -1;
 	h->poked = true;
@@ -99,8 +100,7 @@ fly(struct holder *h, struct flight *f, const struct action *a)
 {
 	struct world *w = h->w;
 	int64_t answer = w->now + between(&w->dice, 1, 30);
-	bool patch = a->act == ACT_HOLD || a->act == ACT_CLEAR ||
-		     a->act == ACT_UNMARK;
+	bool patch = act_writes(a->act);
 
 	if (w->now < w->slow_until)
 		answer += between(&w->dice, 100, 3000);
@@ -178,7 +178,8 @@ served(struct holder *h, struct flight *f)
 			tell(h->w, "holder %d   %s %s %s: %s%s", h->number,
 			     f->a.act == ACT_HOLD    ? "holds"
 			     : f->a.act == ACT_CLEAR ? "releases"
-						     : "unmarks",
+			     : f->a.act == ACT_UNMARK ? "unmarks"
+						      : "classifies",
 			     kind_name(t->kind), t->name, f->a.reason,
 			     f->fault == REPLY_WHOLE ? "" : " (no answer)");
 	}
@@ -349,6 +350,13 @@ sweep_step(struct holder *h)
 	take_notes(h);
 }
 
+bool
+holder_watches(const struct holder *h, enum kind kind)
+{
+	return kind != KIND_EVENT ||
+	       h->rules.replacements == REPLACEMENTS_IGNORE;
+}
+
 int64_t
 holder_step(struct holder *h)
 {
@@ -373,7 +381,8 @@ holder_step(struct holder *h)
 	if (h->elects)
 		next = sooner(next, elect_step(h));
 	for (int k = 0; k < VIEW_COUNT; k++)
-		if (h->leads || k == KIND_NODEPOOL)
+		if (holder_watches(h, (enum kind)k) &&
+		    (h->leads || k == KIND_NODEPOOL))
 			next = sooner(next, stream_step(h, (enum kind)k));
 	sweep_step(h);
 	if (h->poked)

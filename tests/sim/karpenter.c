@@ -28,7 +28,8 @@ thing_new(struct world *w, enum kind kind, int machine)
 		return NULL;
 	t = &w->things[w->things_n++];
 	*t = (struct thing){.used = true, .kind = kind, .machine = machine,
-			    .ready_ms = STAMP_NONE};
+			    .ready_ms = STAMP_NONE,
+			    .disrupted_ms = STAMP_NONE};
 	if (machine >= 0)
 		memcpy(t->pool, w->machines[machine].pool, sizeof(t->pool));
 	t->created_ms = world_server_ms(w) / 1000 * 1000;
@@ -78,7 +79,7 @@ machine_new(struct world *w, const char *pool, const struct story *s)
 	if (i == MACHINES)
 		return;
 	*m = (struct machine){.used = true, .node = -1, .claim = -1,
-			      .born = w->now, .story = *s};
+			      .born = w->now, .said_at = -1, .story = *s};
 	m->pool_id = (int)(p - w->pools);
 	snprintf(m->pool, sizeof(m->pool), "%s", p->name);
 	t = thing_new(w, KIND_NODECLAIM, i);
@@ -107,6 +108,8 @@ machine_new(struct world *w, const char *pool, const struct story *s)
 		due_add(w, w->now + s->register_ms, DUE_REGISTER, i);
 	if (s->ready_ms >= 0)
 		due_add(w, w->now + s->ready_ms, DUE_READY, i);
+	if (s->event_ms > 0)
+		due_add(w, w->now + s->event_ms, DUE_EVENT, i);
 }
 
 static struct thing *
@@ -198,6 +201,42 @@ node_register(struct world *w, int machine)
 	     node->name, claim->name);
 	thing_changed(w, node);
 	due_add(w, w->now + 1 + roll(&w->dice, 400), DUE_NODE_NAME, machine);
+}
+
+/* It is to be replaced: the condition comes before the new claims. */
+void
+machine_disrupt(struct world *w, int machine)
+{
+	struct thing *claim = alive(w, w->machines[machine].claim);
+
+	if (claim == NULL || claim->deleting)
+		return;
+	claim->disrupted_ms = world_server_ms(w) / 1000 * 1000;
+	tell(w, "karpenter  NodeClaim %s: DisruptionReason Drifted",
+	     claim->name);
+	thing_changed(w, claim);
+}
+
+static void
+event_new(struct world *w, int machine)
+{
+	struct machine *m = &w->machines[machine];
+	struct thing *claim = alive(w, m->claim), *t;
+
+	if (claim == NULL)
+		return;
+	t = thing_new(w, KIND_EVENT, -1);
+	if (t == NULL)
+		return;
+	snprintf(t->name, sizeof(t->name), "e%d", machine);
+	snprintf(t->uid, sizeof(t->uid), "u-e%d", machine);
+	memcpy(t->other, claim->uid, sizeof(t->other));
+	snprintf(t->class, sizeof(t->class), "drifted");
+	m->said_at = w->now;
+	claim->reasons += 2;
+	tell(w, "karpenter  Event DisruptionLaunching on NodeClaim %s",
+	     claim->name);
+	thing_changed(w, t);
 }
 
 void
@@ -297,6 +336,9 @@ karpenter_step(struct world *w)
 		switch (d.type) {
 		case DUE_NODE:
 			node_new(w, d.machine, '0');
+			break;
+		case DUE_EVENT:
+			event_new(w, d.machine);
 			break;
 		case DUE_REGISTER:
 			node_register(w, d.machine);

@@ -134,12 +134,14 @@ thing_object(const struct thing *t, const struct hold_key *hold,
 		.launch_known = t->launch_known,
 		.ready_ms = t->ready_ms,
 		.registered = t->registered,
+		.disrupted_ms = t->disrupted_ms,
 	};
 	memcpy(o->name, t->name, sizeof(t->name));
 	memcpy(o->uid, t->uid, sizeof(t->uid));
 	memcpy(o->pool, t->pool, sizeof(t->pool));
 	snprintf(o->rv, sizeof(o->rv), "%llu", (unsigned long long)t->rv);
 	if (t->kind == KIND_NODECLAIM) {
+		memcpy(o->replaces, t->class, sizeof(t->class));
 		memcpy(o->node_name, t->other, sizeof(t->other));
 		o->registered = t->other[0] != '\0';
 	} else if (t->other[0] != '\0') {
@@ -244,6 +246,18 @@ patch_clear(struct world *w, struct thing *t, const struct action *a,
 	return OUTCOME_OK;
 }
 
+static enum outcome_code
+patch_class(struct thing *t, const struct action *a)
+{
+	char rv[RV_BYTES];
+
+	snprintf(rv, sizeof(rv), "%llu", (unsigned long long)t->rv);
+	if (strcmp(rv, a->rv) != 0)
+		return OUTCOME_CONFLICT;
+	snprintf(t->class, sizeof(t->class), "%.15s", a->replaces);
+	return OUTCOME_OK;
+}
+
 enum outcome_code
 thing_patch(struct world *w, const struct action *a,
 	    const struct hold_key *hold, char rv[RV_BYTES])
@@ -253,8 +267,9 @@ thing_patch(struct world *w, const struct action *a,
 
 	if (t == NULL)
 		return OUTCOME_GONE;
-	code = a->act == ACT_HOLD ? patch_hold(w, t, a, hold)
-				  : patch_clear(w, t, a, hold);
+	code = a->act == ACT_HOLD       ? patch_hold(w, t, a, hold)
+	       : a->act == ACT_CLASSIFY ? patch_class(t, a)
+					: patch_clear(w, t, a, hold);
 	if (code != OUTCOME_OK)
 		return code;
 	t->writes++;

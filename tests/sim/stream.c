@@ -56,6 +56,12 @@ show(struct holder *h, const struct thing *t, bool deleted)
 		show_pool(h, t);
 		return;
 	}
+	if (t->kind == KIND_EVENT) {
+		if (!deleted)
+			sweep_sign(h->sweep, t->other, t->class,
+				   holder_now(h));
+		return;
+	}
 	holder_knows(h, t->uid);
 	thing_object(t, &h->rules.hold, &o);
 	if (deleted)
@@ -227,7 +233,9 @@ take_line(struct holder *h, struct stream *s, const struct line *l)
 static int64_t
 hung(struct holder *h, struct stream *s, enum kind kind)
 {
-	int64_t found = s->hung_since + WATCH_SILENT_MS;
+	/* A watch of Events has no bookmarks to miss. */
+	int64_t found = (kind == KIND_EVENT ? s->ends : s->hung_since) +
+			WATCH_SILENT_MS;
 
 	if (h->w->now < found)
 		return s->hung_until < found ? s->hung_until : found;
@@ -338,6 +346,8 @@ holder_lag_ms(const struct holder *h)
 	int64_t oldest = h->w->now;
 
 	for (int k = 0; k < VIEW_COUNT; k++) {
+		if (!holder_watches(h, (enum kind)k))
+			continue;
 		int64_t since = behind_since(h, (enum kind)k);
 
 		oldest = since < oldest ? since : oldest;

@@ -54,11 +54,50 @@ out(const struct world *w, const struct rules *r, const struct machine *m)
 	       w->pools[m->pool_id].disabled;
 }
 
+/* Karpenter has said that it replaces another. */
 static bool
-counts(const struct thing *claim, int64_t now_ms)
+replaces(const struct rules *r, const struct machine *m)
 {
-	if (claim == NULL)
+	return r->replacements == REPLACEMENTS_IGNORE && m->said_at >= 0;
+}
+
+/* It may yet say so: another was marked shortly before, and whoever leads has
+ * not seen the claim for long.  Generous, as clocks differ. */
+#define SUSPECT_MS 45000
+
+static bool
+suspect(const struct world *w, const struct rules *r, const struct machine *m)
+{
+	const struct thing *claim = &w->things[m->claim];
+	int64_t since = m->born > w->sighted ? m->born : w->sighted;
+
+	if (since < w->trouble_until)
+		since = w->trouble_until;
+	if (r->replacements == REPLACEMENTS_COUNT || m->said_at >= 0 ||
+	    w->now - since > SUSPECT_MS)
 		return false;
+	for (int i = 0; i < w->things_n; i++) {
+		const struct thing *t = &w->things[i];
+
+		if (t != claim && t->kind == KIND_NODECLAIM &&
+		    t->disrupted_ms <= claim->created_ms &&
+		    t->disrupted_ms >= claim->created_ms - 10000)
+			return true;
+	}
+	return false;
+}
+
+/* suspects: whether those that are undecided count, whatever else is. */
+static bool
+counts(const struct world *w, const struct rules *r, const struct machine *m,
+       int64_t now_ms, bool suspects)
+{
+	const struct thing *claim = m->claim >= 0 ? &w->things[m->claim] : NULL;
+
+	if (claim == NULL || !claim->used || replaces(r, m))
+		return false;
+	if (suspect(w, r, m))
+		return suspects;
 	return claim->launched || (!claim->launch_known &&
 				   now_ms >= claim->created_ms + 5000);
 }
@@ -66,10 +105,11 @@ counts(const struct thing *claim, int64_t now_ms)
 /* Which pools' scopes are held; in scope `node` there are none. */
 struct scopes {
 	bool busy[POOLS], held[POOLS];
+	bool replaced[POOLS];	/* it would be busy, were replacements to count */
 };
 
 static struct scopes
-scopes_at(struct world *w, const struct rules *r, int64_t now)
+scopes_at(struct world *w, const struct rules *r, int64_t now, bool suspects)
 {
 	struct scopes s = {0};
 
@@ -77,15 +117,19 @@ scopes_at(struct world *w, const struct rules *r, int64_t now)
 		const struct machine *m = &w->machines[i];
 		const struct thing *claim = alive(w, m->claim);
 		const struct thing *node = alive(w, m->node);
+		bool is_one;
 
 		if (claim == NULL || deleting(claim) || deleting(node) ||
-		    out(w, r, m) || !counts(claim, now) ||
-		    deadline(w, r, m, now) <= now)
+		    out(w, r, m) || deadline(w, r, m, now) <= now)
 			continue;
-		for (int p = 0; p < POOLS; p++)
-			s.busy[p] |= r->scope == SCOPE_CLUSTER ||
-				     (r->scope == SCOPE_NODEPOOL &&
-				      p == m->pool_id);
+		is_one = counts(w, r, m, now, suspects);
+		for (int p = 0; p < POOLS; p++) {
+			if (r->scope == SCOPE_NODE ||
+			    (r->scope == SCOPE_NODEPOOL && p != m->pool_id))
+				continue;
+			s.busy[p] |= is_one;
+			s.replaced[p] |= replaces(r, m);
+		}
 	}
 	for (int p = 0; p < POOLS; p++)
 		s.held[p] = s.busy[p] && now >= w->caps[p].open_until;
@@ -190,9 +234,12 @@ check_held(struct world *w, const struct rules *r, struct thing *claim,
 }
 
 static void
-check_clear(struct world *w, const struct thing *t)
+check_clear(struct world *w, const struct thing *t, bool replaced)
 {
-	if (marked(t))
+	if (marked(t) && replaced)
+		broken(w, "I5: %s is held for the sake of replacements alone",
+		       t->name);
+	else if (marked(t))
 		broken(w, "I2: %s still has our mark, though it is quiet",
 		       t->name);
 }
@@ -207,9 +254,16 @@ check_writes(struct world *w, const struct thing *t, unsigned faults)
 
 #define LOOK_MS 1000
 
-/* Around now: clocks differ by seconds, and near a turn neither is wrong. */
-static const int64_t around[] = {0, -CLOCKS_MS, CLOCKS_MS};
-#define AROUND 3
+/* Around now: clocks differ by seconds, and near a turn neither is wrong; nor
+ * is it clear of what is undecided. */
+static const struct {
+	int64_t ms;
+	bool suspects;
+} around[] = {
+	{0, true}, {0, false}, {-CLOCKS_MS, true}, {CLOCKS_MS, true},
+	{-CLOCKS_MS, false}, {CLOCKS_MS, false},
+};
+#define AROUND 6
 
 /* While a window is open only its own deadline holds a machine, and about that
  * clocks may differ just as the window ends. */
@@ -251,7 +305,7 @@ check_machine(struct world *w, const struct rules *r, struct machine *m,
 	if (at_its_end(w, r, m))
 		m->wish_since = w->now;
 	for (int i = 1; i < AROUND; i++)
-		if (wish_of(w, r, m, world_server_ms(w) + around[i],
+		if (wish_of(w, r, m, world_server_ms(w) + around[i].ms,
 			    &scopes[i]) != wish)
 			m->wish_since = w->now;
 	/* What a full table left out is unknown to it, and does not count. */
@@ -266,8 +320,8 @@ check_machine(struct world *w, const struct rules *r, struct machine *m,
 	if (wish == WISH_HOLD) {
 		check_held(w, r, claim, node);
 	} else if (wish == WISH_CLEAR) {
-		check_clear(w, claim);
-		check_clear(w, node);
+		check_clear(w, claim, scopes[0].replaced[m->pool_id]);
+		check_clear(w, node, scopes[0].replaced[m->pool_id]);
 	}
 }
 
@@ -446,7 +500,8 @@ truth_check(struct truth *t)
 	t->seen_at = t->w->now;
 	for (int i = 0; i < AROUND; i++)
 		scopes[i] = scopes_at(t->w, r,
-				      world_server_ms(t->w) + around[i]);
+				      world_server_ms(t->w) + around[i].ms,
+				      around[i].suspects);
 	follow_caps(t->w, r, &scopes[0]);
 	for (int i = 0; i < t->w->machines_n; i++) {
 		check_machine(t->w, r, &t->w->machines[i], scopes);
@@ -480,8 +535,9 @@ check_views(struct holder *h, const struct action *a, bool release)
 	struct world *w = h->w;
 
 	for (int k = 0; k < VIEW_COUNT; k++)
-		if (!h->streams[k].complete ||
-		    h->streams[k].state != STREAM_OPEN)
+		if (holder_watches(h, (enum kind)k) &&
+		    (!h->streams[k].complete ||
+		     h->streams[k].state != STREAM_OPEN))
 			broken(w, "I9: %s is cleared while %ss are not watched",
 			       a->name, kind_name((enum kind)k));
 	for (int i = 0; release && !w->full && i < w->things_n; i++) {
@@ -529,9 +585,9 @@ truth_action(struct holder *h, const struct action *a)
 	    (release && at_its_end(w, &h->rules, m)))
 		return;
 	for (int i = 0; i < AROUND; i++) {
-		int64_t at = world_server_ms(w) + around[i];
+		int64_t at = world_server_ms(w) + around[i].ms;
 
-		scopes = scopes_at(w, &h->rules, at);
+		scopes = scopes_at(w, &h->rules, at, around[i].suspects);
 		if (wish_of(w, &h->rules, m, at, &scopes) != m->wish)
 			return;
 	}

@@ -60,9 +60,12 @@ struct thing {
 	uint64_t rv;
 	int64_t created_ms, ready_ms;	/* server time, whole seconds */
 	bool deleting, launched, launch_known, registered;
-	char other[24];		/* claim: status.nodeName; Node: owner's uid */
+	char other[24];		/* claim: status.nodeName; Node: owner's uid;
+				   Event: the claim's */
 	struct notes_on notes;
 	char says[POOL_KEY_COUNT][32];	/* NodePool: its annotations */
+	int64_t disrupted_ms;		/* claim: DisruptionReason */
+	char class[16];			/* claim: our class; Event: its reason */
 	/* for the invariants */
 	unsigned writes, reasons;
 	int strips;
@@ -82,6 +85,7 @@ struct story {
 	bool missed;		/* no webhook is called */
 	bool no_condition;	/* no Launched condition before the launch */
 	bool node_first;	/* at its end the Node goes before the claim */
+	int64_t event_ms;	/* replaces another: when Karpenter says so; 0 */
 	bool cloned;		/* a copy of another claim, our mark and all */
 };
 
@@ -91,6 +95,7 @@ struct machine {
 	int pool_id;
 	int claim, node;	/* things, -1 none */
 	int64_t born;
+	int64_t said_at;		/* Karpenter's Event; -1: not yet */
 	struct story story;
 	/* for the invariants */
 	enum wish wish;
@@ -105,6 +110,7 @@ enum due_type {
 	DUE_REGISTER,
 	DUE_NODE_NAME,		/* the claim's status follows the Node */
 	DUE_READY,
+	DUE_EVENT,
 	DUE_GONE_FIRST,	/* a deleted machine's objects, one by one */
 	DUE_GONE_SECOND,
 };
@@ -150,6 +156,7 @@ struct world {
 		int64_t run, idle;	/* -1: not */
 		int64_t open_until;	/* the leader said so */
 	} caps[POOLS];
+	int64_t sighted;	/* since then somebody sees all as new */
 	int64_t vague_until;	/* a window was prolonged; the next leader may
 				   not have heard of it */
 	bool quarrel;	/* two led, with different configurations: what
@@ -204,6 +211,7 @@ void thing_hold(struct thing *t, const struct hold_key *hold, int64_t mark_ms);
 
 /* karpenter.c: what Karpenter and kubelets do */
 void machine_new(struct world *w, const char *pool, const struct story *s);
+void machine_disrupt(struct world *w, int machine);
 void machine_delete(struct world *w, int machine);
 void node_again(struct world *w, int machine, bool dry_run);
 int64_t karpenter_next(const struct world *w);	/* INT64_MAX: nothing */

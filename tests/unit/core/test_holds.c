@@ -33,6 +33,15 @@ struct model {
 	ck_assert_msg(cond, "seed %llu step %d, scope kind %d",                \
 		      (unsigned long long)(m)->seed, (m)->step, (m)->kind)
 
+static int
+put_timer(struct holds *h, uint32_t id, const char *pool, int64_t deadline_ms,
+    int64_t counts_ms, int64_t now_ms)
+{
+	struct timer_facts f = {pool, deadline_ms, counts_ms, false};
+
+	return holds_put(h, id, &f, now_ms);
+}
+
 static const char *
 pool_name(int pool)
 {
@@ -93,7 +102,7 @@ put(struct holds *h, const struct model *m, uint32_t id)
 {
 	const struct fact *f = &m->at[id];
 
-	SAYS(m, holds_put(h, id, pool_name(f->pool), f->deadline_ms,
+	SAYS(m, put_timer(h, id, pool_name(f->pool), f->deadline_ms,
 			  f->counts_ms, m->now_ms) == 0);
 }
 
@@ -257,19 +266,19 @@ START_TEST(one_pool_too_many)
 
 	for (uint32_t i = 0; i <= SCOPES_MAX; i++) {
 		snprintf(pool, sizeof(pool), "pool-%u", i);
-		ck_assert_int_eq(holds_put(h, i, pool, 100, 1, 10),
+		ck_assert_int_eq(put_timer(h, i, pool, 100, 1, 10),
 				 i < SCOPES_MAX ? 0 : -1);
 	}
 	ck_assert(!holds_own(h, SCOPES_MAX, 10));
 	ck_assert(!holds_scope_held(h, SCOPES_MAX));
 	/* A known pool is no new one; a free one is used again, once it has
 	 * been reported as quiet. */
-	ck_assert_int_eq(holds_put(h, SCOPES_MAX + 1, "pool-7", 100, 1, 10), 0);
+	ck_assert_int_eq(put_timer(h, SCOPES_MAX + 1, "pool-7", 100, 1, 10), 0);
 	holds_drop(h, 3);
 	while (holds_turned(h, (struct now){10, 10}) != NO_ID)
 		;
-	ck_assert_int_eq(holds_put(h, SCOPES_MAX, "new", 100, 1, 10), 0);
-	ck_assert_int_eq(holds_put(h, 3, "pool-3", 100, 1, 10), -1);
+	ck_assert_int_eq(put_timer(h, SCOPES_MAX, "new", 100, 1, 10), 0);
+	ck_assert_int_eq(put_timer(h, 3, "pool-3", 100, 1, 10), -1);
 	holds_done(h);
 	free(h);
 }
@@ -283,7 +292,7 @@ START_TEST(many_changes_between_two_looks)
 	struct holds *h = holds_new(SCOPE_NODEPOOL, 4);
 
 	for (int i = 0; i < SCOPES_MAX + 10; i++) {
-		holds_put(h, 0, "web", 100, 1, 10);
+		put_timer(h, 0, "web", 100, 1, 10);
 		holds_drop(h, 0);
 		ck_assert_msg(h->dirty_n <= h->scopes_top,
 			      "%u entries in dirty[%d] for %u scopes",
@@ -299,12 +308,12 @@ START_TEST(moved_last_deadline_is_no_end)
 	struct holds *h = holds_new(SCOPE_CLUSTER, 4);
 	struct now now = {10, 10};
 
-	holds_put(h, 0, "web", 100, 1, 10);
+	put_timer(h, 0, "web", 100, 1, 10);
 	ck_assert_uint_eq(holds_turned(h, now), 0);
 	ck_assert_uint_eq(holds_turned(h, now), NO_ID);
 	/* One goes, another comes, before anybody looks. */
 	holds_drop(h, 0);
-	holds_put(h, 1, "api", 200, 1, 10);
+	put_timer(h, 1, "api", 200, 1, 10);
 	ck_assert_uint_eq(holds_turned(h, now), NO_ID);
 	ck_assert(holds_scope_held(h, 1));
 	ck_assert_int_eq(h->scopes[0].since_ms, 10);
@@ -318,13 +327,13 @@ START_TEST(deadline_is_exact)
 	struct holds *h = holds_new(SCOPE_CLUSTER, 1);
 	uint32_t id;
 
-	holds_put(h, 0, "web", 100, 1, 10);
+	put_timer(h, 0, "web", 100, 1, 10);
 	(void)holds_turned(h, (struct now){10, 10});
 	ck_assert(!holds_due(h, 99, &id));
 	ck_assert(holds_own(h, 0, 99));
 	ck_assert(holds_due(h, 100, &id));
 	ck_assert(!holds_own(h, 0, 100));
-	holds_put(h, 0, "web", 100, 1, 100);
+	put_timer(h, 0, "web", 100, 1, 100);
 	ck_assert_uint_eq(holds_turned(h, (struct now){100, 100}), 0);
 	ck_assert(!h->scopes[0].held);
 	ck_assert(holds_next_ms(h) == STAMP_NONE);
@@ -342,7 +351,7 @@ START_TEST(shifted_clock)
 	int64_t wrong = 10000000, right = wrong + 3600000;
 
 	ck_assert_int_eq(holds_init(h, &r, 1), 0);
-	holds_put(h, 0, "web", right + 5000000, 0, wrong);
+	put_timer(h, 0, "web", right + 5000000, 0, wrong);
 	ck_assert_uint_eq(holds_turned(h, (struct now){wrong, 1}), 0);
 	ck_assert(h->scopes[0].held);
 	holds_shifted(h, right);

@@ -92,17 +92,19 @@ rules_default(void)
 	};
 }
 
-/* Most scenarios have no NodePools to read. */
+/* Most scenarios have neither NodePools nor Events. */
 static inline struct sweep *
 sweep_born(struct world *w, uint32_t max, uint64_t seed)
 {
 	struct sweep *s = sweep_new(&w->rules, max, seed, &w->counters);
 
 	ck_assert_ptr_nonnull(s);
-	sweep_listing(s, KIND_NODEPOOL);
-	sweep_listed(s, KIND_NODEPOOL, true,
-		     (struct now){START_SERVER, START_BOOT});
-	sweep_watch(s, KIND_NODEPOOL, true);
+	for (int k = KIND_COUNT; k < VIEW_COUNT; k++) {
+		sweep_listing(s, (enum kind)k);
+		sweep_listed(s, (enum kind)k, true,
+			     (struct now){START_SERVER, START_BOOT});
+		sweep_watch(s, (enum kind)k, true);
+	}
 	return s;
 }
 
@@ -271,6 +273,19 @@ apply_clear(struct world *w, struct thing *t, const struct action *a)
 	return OUTCOME_OK;
 }
 
+static inline enum outcome_code
+apply_write(struct world *w, struct thing *t, const struct action *a)
+{
+	if (a->act == ACT_HOLD)
+		return apply_hold(w, t, a);
+	if (a->act != ACT_CLASSIFY)
+		return apply_clear(w, t, a);
+	if (strcmp(t->o.rv, a->rv) != 0)
+		return OUTCOME_CONFLICT;
+	memcpy(t->o.replaces, a->replaces, sizeof(t->o.replaces));
+	return OUTCOME_OK;
+}
+
 static inline void
 apply_list(struct world *w, struct flight *f)
 {
@@ -305,8 +320,7 @@ apply(struct world *w, struct flight *f)
 		f->out.code = OUTCOME_OK;
 		return;
 	}
-	f->out.code = a->act == ACT_HOLD ? apply_hold(w, t, a)
-					 : apply_clear(w, t, a);
+	f->out.code = apply_write(w, t, a);
 	if (f->out.code != OUTCOME_OK)
 		return;
 	t->writes++;

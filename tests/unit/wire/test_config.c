@@ -228,9 +228,8 @@ static const struct {
 	{"window", "releaseWindow: 0s\n",
 	 "3:16: releaseWindow: \"0s\", expected a duration above 0 such as "
 	 "10m"},
-	{"replacements", "replacements: ignore\n",
-	 "3:15: replacements: \"ignore\" is not in this version, expected "
-	 "count"},
+	{"replacements", "replacements: never\n",
+	 "3:15: replacements: \"never\", expected ignore|count"},
 	{"client CA", "webhook: {clientCAFile: /ca}\n",
 	 "3:25: webhook.clientCAFile: \"/ca\" is not in this version, expected "
 	 "\"\""},

@@ -62,6 +62,8 @@ put_object(struct buf *b, const struct object *o)
 	put_flag(b, "launched", o->launched);
 	put_flag(b, "launch_known", o->launch_known);
 	put_time(b, "ready", o->ready_ms);
+	put_time(b, "disrupted", o->disrupted_ms);
+	put_text(b, "replaces", o->replaces);
 	put_flag(b, "registered", o->registered);
 	put_text(b, "owner_name", o->owner_name);
 	put_text(b, "owner_uid", o->owner_uid);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_SWEEP_PARTS_H
+#define CORE_SWEEP_PARTS_H
+
+#include "sweep_state.h"
+
+/* What the parts of the sweep ask of each other. */
+struct now sweep_steady(struct sweep *s, struct now now);
+void sweep_queue(struct sweep *s, uint32_t id);
+void sweep_queue_all(struct sweep *s);
+uint32_t sweep_dequeue(struct sweep *s);
+void sweep_drop(struct sweep *s, uint32_t id, struct now now);
+void sweep_refresh(struct sweep *s, uint32_t id, int64_t now_ms);
+void sweep_advance(struct sweep *s, struct now now);
+bool sweep_whole(const struct sweep *s);
+void sweep_latency(struct sweep *s, struct now now);
+int64_t sweep_wait(const struct sweep *s, struct now now);
+void sweep_want_hold(struct sweep *s, uint32_t id, bool wants);
+/* The note, for what else it is to say. */
+struct note *sweep_tell(struct sweep *s, enum note_type type,
+			const char *name, int64_t a);
+void sweep_classify(struct sweep *s, uint32_t id, const struct object *o,
+		    struct now now);
+bool sweep_replaces(const struct sweep *s, const struct entry *claim);
+int64_t sweep_undecided_ms(const struct sweep *s, const struct entry *claim);
+void sweep_pools_listed(struct sweep *s, struct now now);
+void sweep_pools_turn(struct sweep *s, struct now now);
+
+/* Does the table show what the action was to bring about? */
+static inline bool
+sweep_shown(const struct entry *e, enum act act)
+{
+	if (act == ACT_HOLD)
+		return entry_tenure(e) == TENURE_OURS;
+	if (act == ACT_CLASSIFY)
+		return e->classed;
+	return (act == ACT_CLEAR || act == ACT_UNMARK) &&
+	       e->mark == MARK_ABSENT;
+}
+
+/* Is a Node without a claim a machine?  Only where claims are not served. */
+static inline bool
+sweep_claimless(const struct sweep *s)
+{
+	return s->view[KIND_NODECLAIM].listed &&
+	       !s->view[KIND_NODECLAIM].served;
+}
+
+#endif

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "world.h"
+
+/* design §4, Replacements: what Karpenter makes to replace others keeps no
+ * scope held; its Event decides, whenever it comes. */
+
+#define MINUTE 60000
+#define SLACK 5000
+
+static struct rules rules;
+static struct world *w;
+static int64_t disrupted;	/* when c0 came to be */
+
+static void
+begin(enum replacements replacements)
+{
+	rules = rules_default();
+	rules.replacements = replacements;
+	w = world_new(&rules, THINGS, 1);
+	for (int i = 0; i < 3; i++)
+		machine_add(w, i, "web", server_ms(w) - DAY);
+	world_open(w);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+
+static void
+setup(void)
+{
+	begin(REPLACEMENTS_IGNORE);
+}
+
+static void
+teardown(void)
+{
+	world_free(w);
+	w = NULL;
+}
+
+static void
+disrupt(void)
+{
+	struct thing *c = claim_at(w, 0);
+
+	disrupted = server_ms(w) / 1000 * 1000;
+	c->o.disrupted_ms = disrupted;
+	thing_changed(w, c);
+}
+
+/* A claim that comes a second later, launched two seconds after that. */
+static struct thing *
+replace(int n)
+{
+	char uid[16];
+	struct object o;
+	struct thing *c;
+
+	world_run(w, 1000);
+	snprintf(uid, sizeof(uid), "c%d", n);
+	o = claim_new(uid, server_ms(w) / 1000 * 1000);
+	strcpy(o.pool, "web");
+	o.launch_known = true;
+	c = thing_add(w, &o);
+	world_run(w, 2000);
+	c->o.launched = true;
+	thing_changed(w, c);
+	world_run(w, 100);
+	return c;
+}
+
+static void
+event(const char *uid)
+{
+	sweep_sign(w->s, uid, "drifted", world_now(w));
+}
+
+/* Of the three that were there before. */
+static unsigned
+spread(void)
+{
+	unsigned n = 0;
+
+	for (int i = 0; i < 3; i++)
+		n += thing_held(node_at(w, i));
+	return n;
+}
+
+static void
+become_ready(struct thing *c)
+{
+	c->o.ready_ms = server_ms(w) / 1000 * 1000;
+	thing_changed(w, c);
+}
+
+START_TEST(the_event_a_second_later)
+{
+	struct thing *c;
+
+	disrupt();
+	c = replace(7);
+	event("c7");
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(spread(), 0);
+	ck_assert(thing_held(c));	/* its own quiet time */
+	ck_assert_str_eq(c->o.replaces, "drifted");
+	become_ready(c);
+	world_run(w, rules.hold_ms - 1000);
+	ck_assert(thing_held(c));
+	ck_assert_uint_eq(spread(), 0);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+	ck_assert_uint_eq(c->writes, 3);
+}
+END_TEST
+
+START_TEST(the_event_before_the_claim)
+{
+	struct thing *c;
+
+	if (_i == 0)
+		disrupt();	/* it decides without that as well */
+	event("c7");
+	c = replace(7);
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(spread(), 0);
+	ck_assert_str_eq(c->o.replaces, "drifted");
+}
+END_TEST
+
+START_TEST(the_event_late)
+{
+	struct thing *c;
+
+	disrupt();
+	c = replace(7);
+	world_run(w, 4500);
+	ck_assert_uint_eq(spread(), 0);
+	world_run(w, 3500);
+	ck_assert_uint_eq(spread(), 3);	/* taken for a scale-up */
+	event("c7");
+	world_run(w, SLACK);
+	ck_assert_uint_eq(spread(), 0);
+	ck_assert(thing_held(c));
+	ck_assert_str_eq(c->o.replaces, "drifted");
+}
+END_TEST
+
+START_TEST(the_event_lost)
+{
+	struct thing *c;
+	int64_t quiet;
+
+	disrupt();
+	c = replace(7);
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(spread(), 3);
+	become_ready(c);
+	quiet = c->o.ready_ms + rules.hold_ms;
+	world_run_until(w, quiet - 1);
+	ck_assert_uint_eq(spread(), 3);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+	ck_assert_uint_eq(c->o.replaces[0], '\0');
+}
+END_TEST
+
+/* Only where another came to be disrupted in the 10 s before. */
+static const struct {
+	int64_t before_ms;
+	bool undecided;
+} befores[] = {
+	{-3000, false}, {0, true}, {9000, true}, {12000, false},
+};
+
+START_TEST(who_is_undecided)
+{
+	struct thing *c = claim_at(w, 0);
+	int64_t at = server_ms(w) / 1000 * 1000 + 1000;
+
+	/* -3000: it is marked when the new one is there. */
+	c->o.disrupted_ms = at - befores[_i].before_ms;
+	if (befores[_i].before_ms >= 0)
+		thing_changed(w, c);
+	(void)replace(7);
+	if (befores[_i].before_ms < 0)
+		thing_changed(w, c);
+	world_run(w, 500);
+	ck_assert_uint_eq(spread(), befores[_i].undecided ? 0 : 3);
+}
+END_TEST
+
+/* Listed in the other order: the sign is looked for again. */
+START_TEST(the_replaced_is_seen_later)
+{
+	disrupted = server_ms(w) / 1000 * 1000;
+	claim_at(w, 0)->o.disrupted_ms = disrupted;
+	(void)replace(7);
+	world_run(w, 500);
+	ck_assert_uint_eq(spread(), 3);
+	thing_changed(w, claim_at(w, 0));
+	world_run(w, 1000);
+	/* A hold that is on does not end for it, nor does it go on for long. */
+	ck_assert_uint_eq(spread(), 3);
+	event("c7");
+	world_run(w, SLACK);
+	ck_assert_uint_eq(spread(), 0);
+}
+END_TEST
+
+START_TEST(a_hold_does_not_end_while_undecided)
+{
+	struct thing *old, *c;
+	int64_t quiet;
+
+	machine_add(w, 5, "web", server_ms(w) / 1000 * 1000);
+	old = claim_at(w, 5);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(spread(), 3);
+	quiet = old->o.ready_ms + rules.hold_ms;
+	world_run_until(w, quiet - 5000);
+	disrupt();
+	c = replace(7);
+	world_run(w, 2000 + SLACK / 2);	/* past the end */
+	ck_assert_int_gt(server_ms(w), quiet);
+	ck_assert_uint_eq(spread(), 3);
+	if (_i == 0)
+		event("c7");
+	world_run(w, SLACK);
+	ck_assert_uint_eq(spread(), _i == 0 ? 0 : 3);
+	(void)c;
+}
+END_TEST
+
+START_TEST(never_launched_is_undecided_for_30_s)
+{
+	struct object o;
+
+	disrupt();
+	world_run(w, 1000);
+	o = claim_new("c7", server_ms(w) / 1000 * 1000);
+	strcpy(o.pool, "web");
+	o.launch_known = false;	/* it would count after 5 s */
+	thing_add(w, &o);
+	world_run(w, 29000);
+	ck_assert_uint_eq(spread(), 0);
+	world_run(w, 2000);
+	ck_assert_uint_eq(spread(), 3);
+}
+END_TEST
+
+START_TEST(count_takes_no_notice)
+{
+	struct thing *c;
+
+	teardown();
+	begin(REPLACEMENTS_COUNT);
+	event("c7");
+	disrupt();
+	c = replace(7);
+	world_run(w, 500);
+	ck_assert_uint_eq(spread(), 3);
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(c->o.replaces[0], '\0');
+}
+END_TEST
+
+/* Another leader reads the class from the claim. */
+START_TEST(the_class_outlives_the_leader)
+{
+	struct thing *c;
+
+	disrupt();
+	c = replace(7);
+	event("c7");
+	world_run(w, 1000);
+	sweep_free(w->s);
+	w->s = sweep_born(w, THINGS, 9);
+	memset(w->flights, 0, sizeof(w->flights));
+	world_open(w);
+	become_ready(c);
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(spread(), 0);
+	ck_assert(thing_held(c));
+}
+END_TEST
+
+static enum fault
+refuse_all(struct world *x, const struct action *a)
+{
+	(void)x;
+	return a->act == ACT_CLASSIFY ? FAULT_ERROR : FAULT_NONE;
+}
+
+/* The class cannot be written: it is known all the same, and tried again. */
+START_TEST(the_class_cannot_be_written)
+{
+	struct thing *c;
+
+	w->fault = refuse_all;
+	disrupt();
+	c = replace(7);
+	event("c7");
+	world_run(w, 2 * MINUTE);
+	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(c->o.replaces[0], '\0');
+	ck_assert_uint_le(w->acts[ACT_CLASSIFY], 25);
+	w->fault = NULL;
+	world_run(w, 15000);
+	ck_assert_str_eq(c->o.replaces, "drifted");
+}
+END_TEST
+
+/* WaitingReadiness names no reason: one that does stands above it. */
+START_TEST(a_reason_stands_above_none)
+{
+	struct thing *c;
+
+	sweep_sign(w->s, "c7", "unknown", world_now(w));
+	sweep_sign(w->s, "c7", "drifted", world_now(w));
+	sweep_sign(w->s, "c7", "unknown", world_now(w));
+	sweep_sign(w->s, "c7", "empty", world_now(w));
+	c = replace(7);
+	world_run(w, 1000);
+	ck_assert_str_eq(c->o.replaces, "drifted");
+}
+END_TEST
+
+/* More is said than is kept: the oldest goes, and nothing else. */
+START_TEST(more_signs_than_there_is_room)
+{
+	char uid[UID_BYTES];
+	struct thing *c;
+
+	event("c7");
+	for (int i = 0; i < 2 * SIGNS_MAX; i++) {
+		snprintf(uid, sizeof(uid), "x%d", i);
+		event(uid);
+	}
+	event("c8");
+	c = replace(8);
+	world_run(w, SLACK);
+	ck_assert_str_eq(c->o.replaces, "drifted");
+	c = replace(7);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(c->o.replaces[0], '\0');
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *s = suite_create("sweep: replacements");
+	TCase *c = run_case(s, "class");
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_test(c, the_event_a_second_later);
+	tcase_add_loop_test(c, the_event_before_the_claim, 0, 2);
+	tcase_add_test(c, the_event_late);
+	tcase_add_test(c, the_event_lost);
+	tcase_add_loop_test(c, who_is_undecided, 0, 4);
+	tcase_add_test(c, the_replaced_is_seen_later);
+	tcase_add_loop_test(c, a_hold_does_not_end_while_undecided, 0, 2);
+	tcase_add_test(c, never_launched_is_undecided_for_30_s);
+	tcase_add_test(c, count_takes_no_notice);
+	tcase_add_test(c, the_class_outlives_the_leader);
+	tcase_add_test(c, the_class_cannot_be_written);
+	tcase_add_test(c, a_reason_stands_above_none);
+	tcase_add_test(c, more_signs_than_there_is_room);
+	return run_suite(s);
+}
