@@ -27,7 +27,6 @@ endif
 MAKEFLAGS += --no-print-directory
 export PYTHONDONTWRITEBYTECODE := 1
 
-LAYERS := core wire edge cmd
 # One foreign library, one file: each is linked by the layer that uses it.
 pkg = $(shell pkg-config --libs $(1) 2>/dev/null)
 
@@ -64,7 +63,7 @@ $(VARIANT)/lib$(1).a: $$(patsubst src/%.c,$(VARIANT)/%.o,\
 	@rm -f $$@
 	@ar rcs $$@ $$^
 endef
-$(foreach l,$(LAYERS),$(eval $(call layer,$(l))))
+$(foreach l,core wire edge cmd,$(eval $(call layer,$(l))))
 
 # link FLAGS LIBRARIES
 define link
@@ -78,8 +77,7 @@ $(VARIANT)/karpenter-node-holder: $(VARIANT)/cmd/main.o $(libs_cmd)
 # --- tests: each links its own layer and those below it, no more -----------
 tests_of = $(patsubst $(1)/%.c,$(VARIANT)/tests/$(2)/%,$(wildcard $(1)/test_*.c))
 EDGE := $(call tests_of,tests/edge,edge)
-TESTS := $(call tests_of,tests/unit/core,core) \
-	$(call tests_of,tests/unit/wire,wire) $(EDGE)
+TESTS := $(call tests_of,tests/unit/core,core) $(call tests_of,tests/unit/wire,wire) $(EDGE)
 CHECK_LIBS = $(call pkg,check)
 
 $(VARIANT)/tests/core/%: tests/unit/core/%.c $(libs_core)
@@ -88,6 +86,8 @@ $(VARIANT)/tests/wire/%: tests/unit/wire/%.c $(libs_wire)
 	$(call link,-Itests,$(ext_wire) $(CHECK_LIBS))
 $(VARIANT)/tests/edge/%: tests/edge/%.c $(libs_edge)
 	$(call link,-Itests,$(ext_edge) $(CHECK_LIBS) -lssl)
+$(VARIANT)/tests/edge/test_teller: tests/edge/test_teller.c $(libs_cmd)
+	$(call link,-Isrc/cmd -Xlinker --wrap=clock_now,$(ext_edge) $(CHECK_LIBS) -lssl)
 
 # The whole daemon with short deadlines, against a scripted API server.
 $(VARIANT)/tests/holder-fast: tests/edge/holder_fast.c $(libs_cmd)

@@ -33,6 +33,7 @@ struct scope {
 	uint32_t timers;	/* that name it; 0 = the scope is free */
 	uint32_t live, undecided;
 	bool busy;			/* live, or was and undecided */
+	bool was_busy;			/* before we led, it seems */
 	bool held;			/* busy, and no window is open */
 	struct cap cap;
 	int64_t max_ms;			/* its own; 0: no cap */
@@ -93,6 +94,8 @@ void holds_forget(struct holds *h);
 void holds_shifted(struct holds *h, int64_t now_ms);
 /* Nothing can be cleared now: a window that would close is prolonged. */
 void holds_stay_open(struct holds *h, int64_t now_ms);
+/* All is seen: what was before we led counts no more. */
+void holds_seen(struct holds *h);
 /* The machine's scope has been held at least since then. */
 void holds_since(struct holds *h, uint32_t id, int64_t ms);
 

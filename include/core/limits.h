@@ -24,6 +24,7 @@
 #define DISRUPTION_MS 10000	/* a claim made so soon after may replace one */
 #define UNDECIDED_MS 5000	/* after it was seen, and seen launched */
 #define UNDECIDED_MAX_MS 30000
+#define EVENTS_WAIT_MS 10000	/* a lead waits so long for their list */
 #define SCOPES_MAX 4096		/* NodePools; real clusters have dozens */
 #define HELD_KEYS_MAX 16	/* former holds whose marks are outstanding */
 #define POOL_PATTERNS_MAX 64
@@ -82,6 +83,8 @@
 #define POOL_REST_MS 15000	/* an idle pool gives its connections back */
 #define CONNECTION_IDLE_S 80L	/* the API server closes idle ones at 90 s */
 #define TOKEN_MS 60000		/* a token file is read again, as client-go */
+#define TELL_STOP_MS 1000	/* at the stop, for Events that are due: nobody
+				   waits longer for them */
 
 /* The sweep. */
 #define EXPECT_MS 10000		/* a write whose watch line does not come */

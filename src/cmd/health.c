@@ -72,6 +72,15 @@ check_elector(struct health *h)
 	       elector_heartbeat_age_ms(e) < h->timing->heart_ms;
 }
 
+static bool
+check_teller(struct health *h)
+{
+	struct teller *t = atomic_load(&h->teller);
+
+	return atomic_load(&h->shared->stopping) || t == NULL ||
+	       teller_heartbeat_age_ms(t) < h->timing->heart_ms;
+}
+
 struct check {
 	const char *name;
 	bool (*ok)(struct health *h);
@@ -90,6 +99,7 @@ static const struct check live_checks[] = {
 	{"watchers", check_watchers},
 	{"sweeper", check_sweeper},
 	{"elector", check_elector},
+	{"teller", check_teller},
 	{NULL, NULL},
 };
 

@@ -7,6 +7,7 @@
 #include "pair.h"
 #include "shared.h"
 #include "sweeper.h"
+#include "teller.h"
 #include "timing.h"
 #include "watcher.h"
 
@@ -22,6 +23,7 @@ struct health {
 	/* Set when that thread runs. */
 	_Atomic(struct sweeper *) sweeper;
 	_Atomic(struct elector *) elector;	/* NULL: no election */
+	_Atomic(struct teller *) teller;
 	const struct timing *timing;
 	const char *cluster_scope;
 	const char *lease_name;

@@ -1,48 +1,133 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "notes.h"
 
+#include <string.h>
+
+#include "core/buf.h"
 #include "core/stamp.h"
 #include "edge/log.h"
 
-static void
-tell_scope(const struct note *n, const char *name)
-{
-	char text[DURATION_BYTES > STAMP_BYTES ? DURATION_BYTES : STAMP_BYTES];
+#define MOMENT_BYTES                                                           \
+	(DURATION_BYTES > STAMP_BYTES ? DURATION_BYTES : STAMP_BYTES)
 
-	if (n->type == NOTE_SCOPE_QUIET)
-		duration_format(n->a, text);
-	else
-		stamp_format(n->a, text);
-	if (n->type == NOTE_SCOPE_HELD)
-		LOG(LOG_INFO, "scope held", LS("scope", name),
-		    LS("quietAt", text));
-	else if (n->type == NOTE_SCOPE_QUIET)
-		LOG(LOG_INFO, "scope quiet", LS("scope", name),
-		    LS("heldFor", text));
-	else
-		LOG(LOG_WARN, "scope held for maxHoldDuration, released",
-		    LS("scope", name), LS("until", text));
+/* --- scopes -------------------------------------------------------------------- */
+
+static const char *
+scope_name(const struct note *n, const struct rules *r)
+{
+	return r->scope == SCOPE_CLUSTER ? "cluster" : n->name;
 }
 
 static void
-tell_pool(const struct note *n)
+log_scope(const struct note *n, const char *name, const char *moment)
 {
-	char text[STAMP_BYTES];
+	if (n->type == NOTE_SCOPE_HELD)
+		LOG(LOG_INFO, "scope held", LS("scope", name),
+		    LS("quietAt", moment));
+	else if (n->type == NOTE_SCOPE_QUIET)
+		LOG(LOG_INFO, "scope quiet", LS("scope", name),
+		    LS("heldFor", moment));
+	else
+		LOG(LOG_WARN, "scope held for maxHoldDuration, released",
+		    LS("scope", name), LS("until", moment));
+}
 
-	if (n->type == NOTE_POOL_MANUAL) {
-		stamp_format(n->a, text);
-		LOG(LOG_INFO, "pool held by hand", LS("pool", n->name),
-		    LS("until", text));
-		return;
+static enum tell_reason
+describe_scope(const struct note *n, const struct rules *r, const char *moment,
+	       struct buf *b)
+{
+	buf_puts(b, r->scope == SCOPE_CLUSTER ? "The cluster" : "This NodePool");
+	switch (n->type) {
+	case NOTE_SCOPE_HELD:
+		buf_printf(b, " has scaled up: its nodes are held, until %s if "
+			   "nothing is added", moment);
+		return TELL_HOLD_STARTED;
+	case NOTE_SCOPE_QUIET:
+		buf_printf(b, " is quiet: its nodes are released after %s",
+			   moment);
+		return TELL_HOLD_RELEASED;
+	default:
+		buf_printf(b, " was held for its maxHoldDuration: its nodes "
+			   "are released until %s, however busy", moment);
+		return TELL_HOLD_CAPPED;
 	}
+}
+
+/* An Event on each NodePool of the scope. */
+static void
+tell_scope(struct shared *s, const struct note *n, const struct rules *r,
+	   struct teller *t)
+{
+	char moment[MOMENT_BYTES], text[TELL_NOTE_BYTES];
+	struct tell_what what = {.note = text};
+	struct pool_report pool;
+	struct buf b;
+
+	if (n->type == NOTE_SCOPE_QUIET)
+		duration_format(n->a, moment);
+	else
+		stamp_format(n->a, moment);
+	log_scope(n, scope_name(n, r), moment);
+	buf_init(&b, text, sizeof(text));
+	what.reason = describe_scope(n, r, moment, &b);
+	for (uint32_t i = 0; shared_pool_at(s, &i, &pool);) {
+		if (pool.out || (r->scope == SCOPE_NODEPOOL &&
+				 strcmp(pool.name, n->name) != 0))
+			continue;
+		what.pool = pool.name;
+		what.pool_uid = pool.uid;
+		teller_say(t, &what);
+	}
+}
+
+/* --- NodePools ----------------------------------------------------------------- */
+
+static void
+tell_manual(const struct note *n, struct teller *t)
+{
+	char stamp[STAMP_BYTES], text[TELL_NOTE_BYTES];
+	struct tell_what what = {.reason = TELL_MANUAL_HOLD,
+				 .pool = n->name,
+				 .pool_uid = n->uid,
+				 .note = text};
+	struct buf b;
+
+	stamp_format(n->a, stamp);
+	LOG(LOG_INFO, "pool held by hand", LS("pool", n->name),
+	    LS("until", stamp));
+	buf_init(&b, text, sizeof(text));
+	buf_printf(&b, "%s: the nodes of this NodePool are held until %s",
+		   pool_key_name(POOL_HOLD_UNTIL), stamp);
+	teller_say(t, &what);
+}
+
+static void
+tell_invalid(const struct note *n, struct teller *t)
+{
+	const char *key = pool_key_name((enum pool_key)n->a);
+	const char *expected = pool_expected((enum pool_key)n->a);
+	char action[TELL_ACTION_BYTES], text[TELL_NOTE_BYTES];
+	struct tell_what what = {.reason = TELL_INVALID_ANNOTATION,
+				 .pool = n->name,
+				 .pool_uid = n->uid,
+				 .action = action,
+				 .note = text};
+	struct buf a, b;
+
 	LOG(LOG_WARN, "annotation does not count", LS("pool", n->name),
-	    LS("annotation", pool_key_name((enum pool_key)n->a)),
-	    LS("value", n->value),
-	    LS("expected", pool_expected((enum pool_key)n->a)));
+	    LS("annotation", key), LS("value", n->value),
+	    LS("expected", expected));
+	/* Two bad ones of a pool are two Events, and so are two values. */
+	buf_init(&a, action, sizeof(action));
+	buf_printf(&a, "Ignored %s=%s", key + strlen(OWN_PREFIX), n->value);
+	buf_init(&b, text, sizeof(text));
+	buf_printf(&b, "%s: \"%s\" does not count, expected %s", key, n->value,
+		   expected);
+	teller_say(t, &what);
 }
 
 void
-notes_tell(struct shared *s, enum scope_kind scope)
+notes_tell(struct shared *s, const struct rules *r, struct teller *t)
 {
 	struct note n;
 
@@ -51,12 +136,13 @@ notes_tell(struct shared *s, enum scope_kind scope)
 		case NOTE_SCOPE_HELD:
 		case NOTE_SCOPE_QUIET:
 		case NOTE_SCOPE_CAPPED:
-			tell_scope(&n, scope == SCOPE_CLUSTER ? "cluster"
-							      : n.name);
+			tell_scope(s, &n, r, t);
 			break;
 		case NOTE_POOL_MANUAL:
+			tell_manual(&n, t);
+			break;
 		case NOTE_POOL_INVALID:
-			tell_pool(&n);
+			tell_invalid(&n, t);
 			break;
 		case NOTE_TABLE_FULL:
 			if (log_ratelimit("table full", 3))

@@ -21,14 +21,16 @@
 #include "pair.h"
 #include "shared.h"
 #include "sweeper.h"
+#include "teller.h"
 #include "watcher.h"
 
 /*
  * The main thread: owns all signals (blocked before any other thread starts,
  * taken by sigtimedwait, no handler), looks after the certificate pair, and
  * starts and stops the others.  Start: webhook and health first, so that
- * admission is answered whatever the API server does; then watchers, sweeper
- * and elector.  Stop: sweeper and watchers, then the Lease, the webhook last.
+ * admission is answered whatever the API server does; then watchers, sweeper,
+ * teller and elector.  Stop: sweeper and watchers, then the Lease, then the
+ * teller, the webhook last.
  */
 
 const struct timing timing_default = {
@@ -57,6 +59,7 @@ struct serve {
 	struct watcher *watchers[VIEW_COUNT];
 	struct sweeper *sweeper;
 	struct elector *elector;	/* NULL: no election */
+	struct teller *teller;
 	char namespace_name[64];
 };
 
@@ -164,6 +167,17 @@ start_elector(struct serve *v, struct err *e)
 	return v->elector == NULL ? -1 : 0;
 }
 
+/* Before the sweeper, which has something to say; its thread starts later. */
+static int
+make_teller(struct serve *v, struct err *e)
+{
+	char host[65] = "holder";
+
+	(void)gethostname(host, sizeof(host) - 1);
+	v->teller = teller_new(v->shared.clock, v->kube, host, v->timing, e);
+	return v->teller == NULL ? -1 : 0;
+}
+
 static int
 start_threads(struct serve *v, struct err *e)
 {
@@ -178,12 +192,23 @@ start_threads(struct serve *v, struct err *e)
 		if (v->watchers[k] == NULL)
 			return -1;
 	}
-	v->sweeper = sweeper_start(&v->shared, v->kube, &v->config->rules,
-				   v->config->patch_concurrency, v->watchers,
-				   v->timing, e);
+	v->sweeper = sweeper_start(
+		&(struct sweeper_setup){
+			.shared = &v->shared,
+			.kube = v->kube,
+			.rules = &v->config->rules,
+			.watchers = v->watchers,
+			.teller = v->teller,
+			.timing = v->timing,
+			.concurrency = v->config->patch_concurrency,
+		},
+		e);
 	if (v->sweeper == NULL)
 		return -1;
 	atomic_store(&v->health.sweeper, v->sweeper);
+	if (teller_start(v->teller, e))
+		return -1;
+	atomic_store(&v->health.teller, v->teller);
 	if (v->elector == NULL)
 		return 0;
 	atomic_store(&v->health.elector, v->elector);
@@ -195,7 +220,7 @@ start(struct serve *v, struct kubeconfig *access, struct err *e)
 {
 	if (shared_init(&v->shared, &v->config->rules, MACHINES_MAX, e) ||
 	    start_kube(v, access, e) || start_elector(v, e) ||
-	    start_servers(v, e) || start_threads(v, e))
+	    make_teller(v, e) || start_servers(v, e) || start_threads(v, e))
 		return -1;
 	LOG(LOG_INFO, "serving", LS("version", HOLDER_VERSION),
 	    LI("webhookPort", server_port(v->hook.server)),
@@ -217,6 +242,7 @@ stop_threads(struct serve *v)
 	if (v->elector != NULL)
 		elector_release(v->elector);
 	elector_join(v->elector);
+	teller_join(v->teller);
 }
 
 static void
@@ -228,6 +254,7 @@ free_all(struct serve *v)
 		watcher_free(v->watchers[k]);
 	sweeper_free(v->sweeper);
 	elector_free(v->elector);
+	teller_free(v->teller);
 	kube_free(v->kube);
 	shared_done(&v->shared);
 }

@@ -3,8 +3,8 @@
 #define CMD_SHARED_TABLE_H
 
 #include <pthread.h>
-#include <time.h>
 
+#include "moment.h"
 #include "shared.h"
 
 /*
@@ -48,21 +48,6 @@ unlock_and_wake(struct shared *s)
 	pool = atomic_load(&s->table->pool);
 	if (pool != NULL && !atomic_exchange(&s->table->awake, true))
 		kube_pool_wake(pool);
-}
-
-static inline struct timespec
-moment(int64_t ms)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	t.tv_sec += ms / 1000;
-	t.tv_nsec += ms % 1000 * 1000000;
-	if (t.tv_nsec >= 1000000000) {
-		t.tv_nsec -= 1000000000;
-		t.tv_sec++;
-	}
-	return t;
 }
 
 /* The sweep follows the Lease, whoever notices first that it is over.  Under

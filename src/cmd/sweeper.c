@@ -21,6 +21,7 @@ struct sweeper {
 	struct job_env env;
 	struct kube_pool *pool;
 	struct watcher *const *watchers;
+	struct teller *teller;
 	unsigned concurrency, in_flight;
 	struct job *jobs;	/* concurrency of them; the tag is the index */
 	pthread_t thread;
@@ -97,7 +98,7 @@ housekeeping(struct sweeper *w)
 {
 	int64_t by_ms;
 
-	notes_tell(w->env.shared, w->env.rules->scope);
+	notes_tell(w->env.shared, w->env.rules, w->teller);
 	for (int k = 0; k < VIEW_COUNT; k++)
 		if (shared_wants_list(w->env.shared, (enum kind)k))
 			watcher_restart(w->watchers[k]);
@@ -138,9 +139,7 @@ sweeper_free(struct sweeper *w)
 }
 
 struct sweeper *
-sweeper_start(struct shared *s, struct kube *k, const struct rules *rules,
-	      unsigned concurrency, struct watcher *const *watchers,
-	      const struct timing *t, struct err *e)
+sweeper_start(const struct sweeper_setup *o, struct err *e)
 {
 	struct sweeper *w = calloc(1, sizeof(*w));
 
@@ -148,20 +147,22 @@ sweeper_start(struct shared *s, struct kube *k, const struct rules *rules,
 		err_set(e, ERR_SYSTEM, "no memory for the sweeper");
 		return NULL;
 	}
-	w->env = (struct job_env){.shared = s, .rules = rules, .timing = t};
-	w->watchers = watchers;
-	w->concurrency = concurrency;
+	w->env = (struct job_env){.shared = o->shared, .rules = o->rules,
+				  .timing = o->timing};
+	w->watchers = o->watchers;
+	w->teller = o->teller;
+	w->concurrency = o->concurrency;
 	atomic_store(&w->beat_ms, clock_boot_ms());
-	w->jobs = calloc(concurrency, sizeof(*w->jobs));
-	w->pool = w->jobs == NULL ? NULL : kube_pool_new(k, concurrency, e);
+	w->jobs = calloc(o->concurrency, sizeof(*w->jobs));
+	w->pool = w->jobs == NULL ? NULL : kube_pool_new(o->kube, o->concurrency, e);
 	if (w->pool == NULL) {
 		sweeper_free(w);
 		return NULL;
 	}
-	shared_sweeper(s, w->pool);
+	shared_sweeper(o->shared, w->pool);
 	if (pthread_create(&w->thread, NULL, run, w) != 0) {
 		err_set(e, ERR_SYSTEM, "cannot start a thread");
-		shared_sweeper(s, NULL);
+		shared_sweeper(o->shared, NULL);
 		sweeper_free(w);
 		return NULL;
 	}

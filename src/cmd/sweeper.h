@@ -4,17 +4,24 @@
 
 #include "core/policy.h"
 #include "shared.h"
+#include "teller.h"
 #include "timing.h"
 #include "watcher.h"
 
 /* The thread that does what core/sweep says. */
 struct sweeper;
 
-/* watchers[VIEW_COUNT] outlive it; concurrency: calls in flight. */
-struct sweeper *sweeper_start(struct shared *s, struct kube *k,
-			      const struct rules *rules, unsigned concurrency,
-			      struct watcher *const *watchers,
-			      const struct timing *t, struct err *e);
+/* All of it outlives the sweeper. */
+struct sweeper_setup {
+	struct shared *shared;
+	struct kube *kube;
+	const struct rules *rules;
+	struct watcher *const *watchers;	/* VIEW_COUNT of them */
+	struct teller *teller;
+	const struct timing *timing;
+	unsigned concurrency;			/* calls in flight */
+};
+struct sweeper *sweeper_start(const struct sweeper_setup *o, struct err *e);
 /* After shared_stop it finishes what is in flight and ends. */
 bool sweeper_ended(const struct sweeper *s);
 void sweeper_join(struct sweeper *s);

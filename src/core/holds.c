@@ -88,7 +88,7 @@ scope_undecided(struct holds *h, uint32_t scope, int delta)
 	struct scope *s = &h->scopes[scope];
 
 	s->undecided += (uint32_t)delta;
-	if (s->undecided == 0)
+	if (s->undecided == 0 || s->was_busy)
 		soil(h, scope);
 }
 
@@ -134,7 +134,16 @@ holds_restore(struct holds *h, const char *name, const struct cap *cap)
 			   h->scopes[i].cap.run_ms < cap->run_ms))
 		return;
 	h->scopes[i].cap = *cap;
+	h->scopes[i].was_busy = cap->run_ms != STAMP_NONE &&
+				cap->idle_ms == STAMP_NONE;
 	soil(h, i);
+}
+
+void
+holds_seen(struct holds *h)
+{
+	for (uint32_t i = 0; i < h->scopes_top; i++)
+		h->scopes[i].was_busy = false;
 }
 
 void
@@ -194,6 +203,7 @@ holds_since(struct holds *h, uint32_t id, int64_t ms)
 
 	if (!t->used || t->scope == NO_ID)
 		return;
+	h->scopes[t->scope].was_busy = true;
 	c = &h->scopes[t->scope].cap;
 	if (c->open_ms != STAMP_NONE ||
 	    (c->run_ms != STAMP_NONE && c->run_ms <= ms))
@@ -213,7 +223,8 @@ holds_turned(struct holds *h, struct now now)
 		struct cap before = s->cap;
 		bool held;
 
-		s->busy = s->live > 0 || (s->busy && s->undecided > 0);
+		s->busy = s->live > 0 ||
+			  ((s->busy || s->was_busy) && s->undecided > 0);
 		held = cap_step(&s->cap, &r, s->busy, now.server_ms);
 		s->dirty = false;
 		h->changed = h->changed || !same(&before, &s->cap);

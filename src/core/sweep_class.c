@@ -29,9 +29,11 @@ static bool
 after_disruption(const struct sweep *s, const struct entry *claim)
 {
 	for (uint32_t i = 0; i < s->disruptions_n; i++) {
-		int64_t age = claim->created_stamp_ms - s->disruptions[i];
+		const struct disruption *d = &s->disruptions[i];
+		int64_t age = claim->created_stamp_ms - d->ms;
 
-		if (age >= 0 && age <= DISRUPTION_MS)
+		if (age >= 0 && age <= DISRUPTION_MS &&
+		    (d->several || strcmp(d->uid, claim->uid) != 0))
 			return true;
 	}
 	return false;
@@ -52,23 +54,31 @@ sweep_undecided_ms(const struct sweep *s, const struct entry *claim)
 	return until;
 }
 
-/* The latest moments are kept: of a claim as old as the others all is said. */
+/* The latest moments are kept: of a claim as old as the others all is said.
+ * Is it news? */
 static bool
-remember(struct sweep *s, int64_t ms)
+remember(struct sweep *s, const char *uid, int64_t ms)
 {
-	uint32_t oldest = 0;
+	struct disruption *oldest = &s->disruptions[0];
 
 	for (uint32_t i = 0; i < s->disruptions_n; i++) {
-		if (s->disruptions[i] == ms)
+		struct disruption *d = &s->disruptions[i];
+
+		if (d->ms == ms && (d->several || strcmp(d->uid, uid) == 0))
 			return false;
-		if (s->disruptions[i] < s->disruptions[oldest])
-			oldest = i;
+		if (d->ms == ms) {
+			d->several = true;
+			return true;
+		}
+		if (d->ms < oldest->ms)
+			oldest = d;
 	}
 	if (s->disruptions_n < DISRUPTIONS_MAX)
-		oldest = s->disruptions_n++;
-	else if (s->disruptions[oldest] > ms)
+		oldest = &s->disruptions[s->disruptions_n++];
+	else if (oldest->ms > ms)
 		return false;
-	s->disruptions[oldest] = ms;
+	*oldest = (struct disruption){.ms = ms};
+	memcpy(oldest->uid, uid, sizeof(oldest->uid));
 	return true;
 }
 
@@ -105,7 +115,7 @@ sweep_classify(struct sweep *s, uint32_t id, const struct object *o,
 	said = e->classed ? o->replaces : signs_take(&s->signs, e->uid);
 	if (said != NULL)
 		take(e, said);
-	if (o->disrupted_ms != STAMP_NONE && remember(s, o->disrupted_ms))
+	if (o->disrupted_ms != STAMP_NONE && remember(s, e->uid, o->disrupted_ms))
 		look_back(s, o->disrupted_ms, now.server_ms);
 }
 

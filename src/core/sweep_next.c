@@ -347,12 +347,14 @@ sweep_next(struct sweep *s, struct now now, int64_t hint_ms,
 	uint32_t id;
 
 	*wait_ms = INT64_MAX;
-	/* Before the NodePools are listed: a person's say may stand on one. */
-	if (!s->leads || !s->view[KIND_NODEPOOL].listed)
+	if (!s->leads || sweep_begins(s, now, wait_ms))
 		return false;
 	now = sweep_steady(s, now);
 	sweep_advance(s, now);
-	s->was_whole = s->was_whole || sweep_whole(s);
+	if (!s->was_whole && sweep_whole(s)) {
+		s->was_whole = true;
+		holds_seen(&s->holds);
+	}
 	s->guess = s->guess && !s->was_whole;
 	if (now.boot_ms >= s->paused_boot_ms) {
 		while ((id = sweep_dequeue(s)) != NO_ID) {

@@ -13,6 +13,8 @@ void sweep_drop(struct sweep *s, uint32_t id, struct now now);
 void sweep_refresh(struct sweep *s, uint32_t id, int64_t now_ms);
 void sweep_advance(struct sweep *s, struct now now);
 bool sweep_whole(const struct sweep *s);
+/* Too early in a lead for anything; says how long, where time ends that. */
+bool sweep_begins(struct sweep *s, struct now now, int64_t *wait_ms);
 void sweep_latency(struct sweep *s, struct now now);
 int64_t sweep_wait(const struct sweep *s, struct now now);
 void sweep_want_hold(struct sweep *s, uint32_t id, bool wants);

@@ -49,6 +49,13 @@ struct view {
 	uint64_t forgotten;	/* times that something may have gone */
 };
 
+/* When a claim came to be disrupted, as stamped; or several in one second. */
+struct disruption {
+	int64_t ms;
+	char uid[UID_BYTES];
+	bool several;
+};
+
 /* The one fresh list of NodeClaims that a release begins with. */
 struct fresh {
 	bool wanted, in_flight;
@@ -72,9 +79,10 @@ struct sweep {
 	int64_t pools_ms;	/* their moments up to then have been seen */
 	bool uncapped;		/* a pool has changed: its scope's cap may */
 	struct signs signs;
-	int64_t disruptions[DISRUPTIONS_MAX];	/* stamps */
+	struct disruption disruptions[DISRUPTIONS_MAX];
 	uint32_t disruptions_n;
 	struct view view[VIEW_COUNT];
+	int64_t events_boot_ms;	/* until then their list is waited for; 0 */
 	struct fresh fresh;
 	uint32_t first, last;			/* the queue */
 	uint32_t in_flight, wanting_hold;

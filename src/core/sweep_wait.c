@@ -16,6 +16,23 @@ sweep_whole(const struct sweep *s)
 	return true;
 }
 
+/* A person's say may stand on a NodePool.  Where Karpenter's Events are not
+ * listed, what it replaced would count as scaled up: but not for ever, as
+ * holding goes on whatever is not seen. */
+bool
+sweep_begins(struct sweep *s, struct now now, int64_t *wait_ms)
+{
+	if (!s->view[KIND_NODEPOOL].listed)
+		return true;
+	if (s->view[KIND_EVENT].listed ||
+	    s->rules.replacements == REPLACEMENTS_COUNT)
+		return false;
+	if (s->events_boot_ms == 0)
+		s->events_boot_ms = now.boot_ms + EVENTS_WAIT_MS;
+	*wait_ms = s->events_boot_ms - now.boot_ms;
+	return *wait_ms > 0;
+}
+
 void
 sweep_latency(struct sweep *s, struct now now)
 {

@@ -229,14 +229,15 @@ def test_second_signal_ends_it_at_once(make_holder):
 def test_rights_are_the_least(plane, make_holder):
     holder = make_holder(start=False, register=False)
 
-    def may(verb, group, resource, subresource=""):
+    def may(verb, group, resource, subresource="", namespace=""):
         review = plane.create(
             "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
             {"apiVersion": "authorization.k8s.io/v1",
              "kind": "SelfSubjectAccessReview",
              "spec": {"resourceAttributes": {
                  "verb": verb, "group": group, "resource": resource,
-                 "subresource": subresource}}}, user=holder.account)
+                 "subresource": subresource,
+                 "namespace": namespace}}}, user=holder.account)
         return review["status"]["allowed"]
     claims = ("karpenter.sh", "nodeclaims")
     for resource in (("", "nodes"), claims):
@@ -250,6 +251,14 @@ def test_rights_are_the_least(plane, make_holder):
     for resource in ("secrets", "pods", "configmaps", "serviceaccounts"):
         for verb in ("get", "list", "watch", "create", "patch", "delete"):
             assert not may(verb, "", resource), (verb, resource)
+    events = ("events.k8s.io", "events", "")
+    for verb in ("create", "patch"):
+        assert may(verb, *events, "default"), verb
+        assert not may(verb, *events, "kube-system")
+        assert not may(verb, *events)
+    for verb in ("get", "list", "update", "delete"):
+        assert not may(verb, *events, "default"), verb
+    assert not may("create", "", "events", "", "default")
     assert not may("*", "*", "*")
 
 

@@ -43,6 +43,12 @@ RESOURCES = {
     "nodes": ("", "v1", "Node"),
     "nodeclaims": ("karpenter.sh", "v1", "NodeClaim"),
     "nodepools": ("karpenter.sh", "v1", "NodePool"),
+    "events": ("", "v1", "Event"),              # Karpenter's
+    "our-events": ("events.k8s.io", "v1", "Event"),
+}
+PATHS = {   # where it is not GROUP/VERSION/RESOURCE
+    "events": "/api/v1/namespaces/default/events",
+    "our-events": "/apis/events.k8s.io/v1/namespaces/default/events",
 }
 
 FAULTS = {
@@ -86,7 +92,7 @@ REASONS = {
     422: "Invalid", 429: "TooManyRequests",
 }
 HTTP_REASONS = {
-    200: "OK", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden",
+    200: "OK", 201: "Created", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden",
     404: "Not Found", 405: "Method Not Allowed", 406: "Not Acceptable",
     409: "Conflict", 410: "Gone", 415: "Unsupported Media Type",
     422: "Unprocessable Entity", 429: "Too Many Requests",
@@ -242,6 +248,20 @@ class Store:
                 return []
             first = bisect.bisect_right(self.history, rv, key=lambda h: h[0])
             return [h for h in self.history[first:] if h[1] == resource]
+
+
+def selected(request, obj):
+    """Does the request's fieldSelector take it?"""
+    for clause in (request.query.get("fieldSelector") or "").split(","):
+        if not clause:
+            continue
+        field, _, value = clause.replace("!=", "=!").partition("=")
+        at = obj
+        for part in field.split("."):
+            at = at.get(part, {})
+        if (at == value.lstrip("!")) == value.startswith("!"):
+            return False
+    return True
 
 
 # --- shapes ----------------------------------------------------------------
@@ -520,9 +540,10 @@ class ScriptedApi:
     # --- objects, for tests ------------------------------------------------
 
     def create(self, resource, name, labels=None, annotations=None,
-               owners=None, spec=None, status=None, created=None, **meta):
+               owners=None, spec=None, status=None, created=None, top=None,
+               **meta):
         """Stores a new object and returns it.  created: RFC 3339, default
-        now; further keywords go into its metadata."""
+        now; top: what is beside metadata; further keywords go into that."""
         group, version, kind = RESOURCES[resource]
         metadata = {"name": name, "uid": str(uuid.uuid4()),
                     "creationTimestamp": created or self.stamp(),
@@ -534,11 +555,23 @@ class ScriptedApi:
                 metadata[key] = value
         obj = {"apiVersion": f"{group}/{version}" if group else version,
                "kind": kind, "metadata": metadata, "spec": spec or {},
-               "status": status or {}}
+               "status": status or {}, **(top or {})}
         with self.store.changed:
             if name in self.store.objects[resource]:
                 raise ValueError(f"{resource} {name} exists")
             return self.store.put(resource, "ADDED", obj)
+
+    def say(self, claim, reason="DisruptionLaunching",
+            message="Launching NodeClaim: Drifted"):
+        """Karpenter's Event on a NodeClaim."""
+        return self.create(
+            "events", f"{claim['metadata']['name']}.{uuid.uuid4().hex[:16]}",
+            namespace="default", top={
+                "type": "Normal", "reason": reason, "message": message,
+                "involvedObject": {
+                    "apiVersion": claim["apiVersion"], "kind": claim["kind"],
+                    "name": claim["metadata"]["name"],
+                    "uid": claim["metadata"]["uid"]}})
 
     @staticmethod
     def owner(claim):
@@ -703,7 +736,7 @@ class ScriptedApi:
         """Fills in resource, name and verb, where the path has them."""
         for resource, (group, version, _) in RESOURCES.items():
             base = f"/apis/{group}/{version}" if group else "/api/" + version
-            full = f"{base}/{resource}"
+            full = PATHS.get(resource, f"{base}/{resource}")
             if request.path != full and \
                     not request.path.startswith(full + "/"):
                 continue
@@ -711,6 +744,8 @@ class ScriptedApi:
             request.name = urllib.parse.unquote(request.path[len(full) + 1:])
             if request.method == "PATCH":
                 request.verb = "patch"
+            elif request.method == "POST":
+                request.verb = "create"
             elif request.name:
                 request.verb = "get"
             elif request.query.get("watch") in ("1", "true"):
@@ -759,6 +794,7 @@ class ScriptedApi:
         c.split = self._fault(request, "split") is not None
         handler = {("GET", "list"): self._list, ("GET", "get"): self._get,
                    ("GET", "watch"): self._watch,
+                   ("POST", "create"): self._create,
                    ("PATCH", "patch"): self._patch}.get(
                        (request.method, request.verb))
         if handler is None:
@@ -851,7 +887,8 @@ class ScriptedApi:
                 held = self.store.objects[request.resource]
                 return self.store.rv, [
                     held[n] for n in sorted(held)
-                    if self._shown("list", request.resource, n)]
+                    if self._shown("list", request.resource, n) and
+                    selected(request, held[n])]
         with self.store.changed:
             page = self._pages.get(token)
         if page is None or self._fault(request, "expired") is not None:
@@ -907,7 +944,9 @@ class ScriptedApi:
         """Events after rv, until the watch is over."""
         start = time.monotonic()
         end = start + float(request.query.get("timeoutSeconds") or 1800)
-        bookmarks = request.query.get("allowWatchBookmarks") in ("1", "true")
+        # Events have no watch cache, which is what sends bookmarks.
+        bookmarks = request.resource != "events" and \
+            request.query.get("allowWatchBookmarks") in ("1", "true")
         bookmark_at = start + self.bookmark_s
         while not self.stopping and not c.gone():
             now = time.monotonic()
@@ -932,7 +971,8 @@ class ScriptedApi:
     def _events(self, c, request, form, rv):
         for rv, resource, event, obj in self.store.after(
                 request.resource, rv):
-            if self._shown("watch", resource, obj["metadata"]["name"]):
+            if self._shown("watch", resource, obj["metadata"]["name"]) and \
+                    selected(request, obj):
                 self._event(c, request, event, shape(obj, form))
         return rv
 
@@ -964,7 +1004,20 @@ class ScriptedApi:
             c.hang()
         c.chunk(line)
 
-    # --- patch -------------------------------------------------------------
+    # --- create, patch -----------------------------------------------------
+
+    def _create(self, c, request):
+        name = request.body["metadata"]["name"]
+        with self.store.changed:
+            if name in self.store.objects[request.resource]:
+                raise ApiError(409, f'{request.resource} "{name}" already '
+                               "exists", {"name": name})
+            obj = copy.deepcopy(request.body)
+            obj["metadata"]["uid"] = str(uuid.uuid4())
+            obj["metadata"]["creationTimestamp"] = self.stamp()
+            obj = self.store.put(request.resource, "ADDED", obj)
+            request.changed = True
+        c.send(request, 201, self._json(request, obj))
 
     def _patch(self, c, request):
         kind = request.headers.get("content-type", "").split(";")[0]

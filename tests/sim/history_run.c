@@ -191,6 +191,7 @@ on_holder(struct run *r, const struct op *o)
 		holder_crash(h);
 		h->rules = rules_of(r->h, o->other_hold, o->exclude);
 		r->w.strange += 2;
+		r->w.quarrel |= r->w.now - r->w.lease_deleted <= 20000;
 		holder_start(h);
 		break;
 	case OP_START:

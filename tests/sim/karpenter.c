@@ -209,7 +209,8 @@ machine_disrupt(struct world *w, int machine)
 {
 	struct thing *claim = alive(w, w->machines[machine].claim);
 
-	if (claim == NULL || claim->deleting)
+	if (claim == NULL || claim->deleting ||
+	    claim->disrupted_ms != STAMP_NONE)
 		return;
 	claim->disrupted_ms = world_server_ms(w) / 1000 * 1000;
 	tell(w, "karpenter  NodeClaim %s: DisruptionReason Drifted",

@@ -335,7 +335,7 @@ behind_since(const struct holder *h, enum kind kind)
 
 	if (s->state == STREAM_OPEN)
 		return s->pos < n ? w->lines[kind][s->pos].at : w->now;
-	while (n > 0 && w->lines[kind][n - 1].t.rv > rv)
+	while (n > 0 && (!s->complete || w->lines[kind][n - 1].t.rv > rv))
 		n--;
 	return n < w->lines_n[kind] ? w->lines[kind][n].at : w->now;
 }

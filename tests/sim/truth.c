@@ -564,6 +564,17 @@ says_no(struct world *w, const struct machine *m, const struct rules *r)
 	       (node == NULL || node->registered || claim->other[0] != '\0');
 }
 
+/* Has Karpenter just said something that may not have come through? */
+static bool
+just_said(const struct world *w, int64_t late)
+{
+	for (int i = 0; i < w->machines_n; i++)
+		if (w->machines[i].said_at >= 0 &&
+		    w->now - w->machines[i].said_at <= late)
+			return true;
+	return false;
+}
+
 void
 truth_action(struct holder *h, const struct action *a)
 {
@@ -582,6 +593,7 @@ truth_action(struct holder *h, const struct action *a)
 	    w->now - h->skew_until < TROUBLE_SLACK_MS ||
 	    w->now - m->wish_since <= late ||
 	    w->now - w->pools[m->pool_id].changed <= late ||
+	    just_said(w, late) ||
 	    (release && at_its_end(w, &h->rules, m)))
 		return;
 	for (int i = 0; i < AROUND; i++) {

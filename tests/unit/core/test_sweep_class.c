@@ -345,6 +345,33 @@ START_TEST(more_signs_than_there_is_room)
 }
 END_TEST
 
+/* A new lead waits for the Events, 10 s at most. */
+START_TEST(events_are_waited_for)
+{
+	struct thing *c = replace(7);
+
+	world_run(w, MINUTE);
+	sweep_lead(w->s, false, world_now(w));
+	for (struct thing *t = w->at; t < w->at + THINGS; t++)
+		t->o.hold = HOLD_ABSENT, t->o.mark = MARK_ABSENT;
+	sweep_lead(w->s, true, world_now(w));
+	sweep_listing(w->s, KIND_NODEPOOL);
+	sweep_listed(w->s, KIND_NODEPOOL, true, world_now(w));
+	sweep_listing(w->s, KIND_EVENT);
+	world_list(w, KIND_NODE);
+	world_list(w, KIND_NODECLAIM);
+	world_run(w, 9900);
+	ck_assert_uint_eq(count_marked(w), 0);
+	if (_i == 0) {
+		event("c7");
+		sweep_listed(w->s, KIND_EVENT, true, world_now(w));
+	}
+	world_run(w, SLACK);
+	ck_assert_uint_eq(spread(), _i == 0 ? 0 : 3);
+	(void)c;
+}
+END_TEST
+
 int
 main(void)
 {
@@ -364,6 +391,7 @@ main(void)
 	tcase_add_test(c, the_class_outlives_the_leader);
 	tcase_add_test(c, the_class_cannot_be_written);
 	tcase_add_test(c, a_reason_stands_above_none);
+	tcase_add_loop_test(c, events_are_waited_for, 0, 2);
 	tcase_add_test(c, more_signs_than_there_is_room);
 	return run_suite(s);
 }

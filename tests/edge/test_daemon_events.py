@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Karpenter's Events on NodeClaims, and ours on NodePools."""
+import pytest
+
+CLASS = "karpenter-node-holder.io/replacement"
+
+
+def condition(kind, reason, at):
+    return {"type": kind, "status": "True", "reason": reason,
+            "lastTransitionTime": at}
+
+
+def disrupt(w, name, reason="Drifted", age=0):
+    old = w.api.get("nodeclaims", name)["status"]["conditions"]
+    w.api.set_status("nodeclaims", name, conditions=old + [
+        condition("DisruptionReason", reason, w.api.stamp(-age))])
+
+
+def replacement(w, name="new"):
+    """Launched, as Karpenter makes one."""
+    return w.claim(name, ready=None, age=0)
+
+
+def class_of(w, name="new"):
+    return w.annotations(name, "nodeclaims").get(CLASS)
+
+
+def test_a_replacement_spreads_nothing(w):
+    names = w.machines(3)
+    w.start()
+    disrupt(w, names[0])
+    claim = replacement(w)
+    w.wait_held("new", "nodeclaims")
+    w.api.say(claim)
+    w.wait(lambda: class_of(w) == "drifted", "its class")
+    w.stays(lambda: w.free(names))
+    patch = [p for p in w.patches("new", "nodeclaims")
+             if CLASS in p.body["metadata"]["annotations"]]
+    assert len(patch) == 1
+    assert set(patch[0].body["metadata"]) == {"resourceVersion", "annotations"}
+    assert patch[0].body["metadata"]["annotations"] == {CLASS: "drifted"}
+
+
+def test_said_before_the_start(w):
+    """Listed, and so was what it is about; or that comes later."""
+    names = w.machines(3)
+    w.api.say(replacement(w))
+    w.start()
+    w.wait(lambda: class_of(w) == "drifted", "its class")
+    w.stays(lambda: w.free(names))
+
+
+def test_what_says_nothing(w):
+    """Other reasons, other kinds, another claim's uid."""
+    names = w.machines(3)
+    claim = replacement(w)
+    w.start()
+    w.api.say(claim, "DisruptionBlocked", "Launching NodeClaim: Drifted")
+    w.api.say(claim, "Launched", "Launching NodeClaim: Drifted")
+    w.api.say({**claim, "kind": "Node"})
+    w.api.say({**claim, "metadata": {"name": "new", "uid": "another"}})
+    w.wait_held(names)
+    assert class_of(w) is None
+
+
+def test_the_event_ends_a_hold(w):
+    """It comes when the claim counts as a scale-up already."""
+    names = w.machines(3)
+    holder = w.start()
+    claim = replacement(w)
+    w.wait_held(names)
+    w.api.say(claim, message="Launching NodeClaim: Underutilized")
+    w.wait(lambda: class_of(w) == "underutilized", "its class")
+    w.wait_free(names)
+    assert w.held("new", "nodeclaims")
+    assert holder.wait_line("replacement known", name="new",
+                            reason="underutilized")
+
+
+def test_count(w):
+    names = w.machines(3)
+    disrupt(w, names[0])
+    holder = w.start("--replacements", "count", watching=False)
+    w.api.say(replacement(w))
+    w.wait_held(names)
+    w.stays(lambda: class_of(w) is None)
+    assert not w.api.select(resource="events")
+    w.quiet("new")
+    w.wait_free(names)
+    assert holder.get("/livez") == (200, "ok")
+
+
+def test_nothing_is_cleared_while_the_events_are_not_watched(w):
+    names = w.machines(3)
+    holder = w.start()
+    w.busy()
+    w.wait_held(names)
+    fault = w.api.fault("events", "watch", "500")
+    w.api.drop_watches("events")
+    holder.wait_line("watch failed", resource="events")
+    w.quiet()
+    w.stays(lambda: w.held(names))
+    w.api.clear(fault)
+    w.wait_free(names)
+
+
+def test_a_watch_of_events_may_be_silent(w):
+    """It has no bookmarks: nothing said is no sign of a broken one."""
+    w.start()
+    w.wait(lambda: w.watches("nodes") == 1)
+    w.stays(lambda: w.watches("events") == 1, seconds=2.5)
+
+
+# --- ours --------------------------------------------------------------------
+
+def ours(w, reason):
+    return [w.api.get("our-events", name)
+            for name in w.api.names("our-events")
+            if w.api.get("our-events", name)["reason"] == reason]
+
+
+def wait_event(w, reason, n=1):
+    w.wait(lambda: len(ours(w, reason)) >= n, f"{n} {reason}")
+    return ours(w, reason)
+
+
+def test_hold_started_and_released(w):
+    pool = w.api.create("nodepools", "p")
+    w.api.create("nodepools", "q")
+    w.api.create("nodepools", "off", annotations={
+        "karpenter-node-holder.io/enabled": "false"})
+    names = w.machines(3)
+    w.start()
+    w.busy()
+    started = wait_event(w, "HoldStarted", 2)
+    assert sorted(e["regarding"]["name"] for e in started) == ["p", "q"]
+    event, = [e for e in started if e["regarding"]["name"] == "p"]
+    assert event["regarding"] == {
+        "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "name": "p",
+        "uid": pool["metadata"]["uid"]}
+    assert event["type"] == "Normal"
+    assert "has scaled up" in event["note"]
+    w.wait_held(names)
+    w.quiet()
+    w.wait_free(names)
+    released = wait_event(w, "HoldReleased", 2)
+    assert "is quiet" in released[0]["note"]
+    # Again, within six minutes: a series.
+    w.api.delete("nodeclaims", "busy")
+    w.busy("again")
+    w.wait(lambda: all(e.get("series", {}).get("count") == 2
+                       for e in ours(w, "HoldStarted")), "a series")
+    assert len(ours(w, "HoldStarted")) == 2
+
+
+@pytest.mark.parametrize("pools", [["p"], ["p", "q"]])
+def test_in_scope_nodepool(w, pools):
+    for name in ("p", "q"):
+        w.api.create("nodepools", name)
+    w.start("--scope", "nodepool")
+    for name in pools:
+        w.busy("busy-" + name, name)
+    w.wait(lambda: sorted(e["regarding"]["name"]
+                          for e in ours(w, "HoldStarted")) == pools)
+    w.stays(lambda: len(ours(w, "HoldStarted")) == len(pools))
+
+
+def test_manual_hold_and_bad_values(w):
+    until = w.api.stamp(3600)
+    w.api.create("nodepools", "p", annotations={
+        "karpenter-node-holder.io/hold-until": until,
+        "karpenter-node-holder.io/hold-duration": "fast",
+        "karpenter-node-holder.io/released-at": w.api.stamp(600)})
+    w.start()
+    event, = wait_event(w, "ManualHold")
+    assert until in event["note"]
+    first, second = wait_event(w, "InvalidAnnotation", 2)
+    assert {first["type"], second["type"]} == {"Warning"}
+    assert any('hold-duration: "fast" does not count, expected a duration'
+               in e["note"] for e in (first, second))
+    assert any("released-at" in e["note"] for e in (first, second))
+
+
+def test_not_allowed(w):
+    """Nothing else notices."""
+    w.api.create("nodepools", "p")
+    w.api.fault("our-events", "*", "403")
+    names = w.machines(3)
+    holder = w.start()
+    w.busy()
+    w.wait_held(names)
+    line = holder.wait_line("event failed")
+    assert line["code"] == 403
+    w.quiet()
+    w.wait_free(names)
+    assert len([x for x in holder.lines("event failed")
+                if x["level"] == "warn"]) == 1

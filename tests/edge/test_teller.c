@@ -1,0 +1,682 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kube_fixture.h"
+
+#include <sys/mman.h>
+
+#include "edge/log.h"
+#include "teller.h"
+
+/*
+ * The product's own teller, told to a scripted API server.  The link puts
+ * __wrap_clock_now in clock_now's place: what waits for 10 s or 6 min here
+ * waits for leap().
+ */
+
+#define SERVER_MS INT64_C(1767323045000) /* 2026-01-02T03:04:05Z */
+#define BOOT_MS 5000000
+#define AGAIN_MS 13000	/* TELL_RETRY_MS, and a quarter, and a bit */
+#define EVENTS "/apis/events.k8s.io/v1/namespaces/default/events"
+#define CREATE "POST " EVENTS " HTTP/1.1"
+#define NAME "general.6475ef64cf340"	/* SERVER_MS in us, in hex */
+#define SERIES "PATCH " EVENTS "/" NAME " HTTP/1.1"
+
+struct now __wrap_clock_now(const struct clock *c);
+
+static _Atomic int64_t leapt;
+
+struct now
+__wrap_clock_now(const struct clock *c)
+{
+	int64_t ms = atomic_load(&leapt);
+
+	(void)c;
+	return (struct now){.server_ms = SERVER_MS + ms,
+			    .boot_ms = BOOT_MS + ms};
+}
+
+static void
+leap(int64_t ms)
+{
+	atomic_fetch_add(&leapt, ms);
+}
+
+/* --- the API server ------------------------------------------------------ */
+
+struct answer {
+	const char *status;	/* NULL: none, the connection is closed */
+	const char *headers, *body;
+};
+
+#define OK_ANSWER {"201 Created", "", "{}"}
+#define STATUS(code, reason, message)                                          \
+	"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\","   \
+	"\"message\":\"" message "\",\"reason\":\"" reason                      \
+	"\",\"code\":" #code "}"
+#define FORBIDDEN                                                              \
+	{"403 Forbidden", "", STATUS(403, "Forbidden", "events is forbidden")}
+
+#define ASKED_MAX 128
+#define SETTLE "settle-"
+
+struct api {
+	pthread_mutex_t lock;
+	struct asked {
+		char line[512], type[64], body[4096];
+	} asked[ASKED_MAX];
+	unsigned n;
+	unsigned settled;		/* requests of settle(), not in n */
+	const struct answer *script;	/* to the n-th request; then 201 */
+	unsigned script_n;
+	bool hang;			/* until it is false, then cut */
+};
+
+static struct api api;
+static struct fixture f;
+static struct teller *t;
+
+static void
+sleep_ms(long ms)
+{
+	(void)nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
+}
+
+static bool
+hangs(void)
+{
+	bool hang;
+
+	(void)pthread_mutex_lock(&api.lock);
+	hang = api.hang;
+	(void)pthread_mutex_unlock(&api.lock);
+	return hang;
+}
+
+/* What to answer; it has been noted. */
+static const struct answer *
+note(struct scripted_peer *p)
+{
+	static const struct answer created = OK_ANSWER;
+	struct asked *q = &api.asked[api.n < ASKED_MAX ? api.n : ASKED_MAX - 1];
+
+	if (strstr(p->body, SETTLE) != NULL) {
+		api.settled++;
+		return &created;
+	}
+	(void)snprintf(q->line, sizeof(q->line), "%.*s",
+		       (int)strcspn(p->request, "\r"), p->request);
+	scripted_header(p, "Content-Type", q->type, sizeof(q->type));
+	(void)snprintf(q->body, sizeof(q->body), "%s", p->body);
+	return api.n++ < api.script_n ? &api.script[api.n - 1] : &created;
+}
+
+static bool
+answer(struct scripted_peer *p, void *ctx)
+{
+	const struct answer *a;
+
+	(void)ctx;
+	(void)pthread_mutex_lock(&api.lock);
+	a = note(p);
+	(void)pthread_mutex_unlock(&api.lock);
+	if (hangs()) {
+		while (hangs() && !atomic_load(&p->server->stop))
+			sleep_ms(5);
+		return false;
+	}
+	return a->status != NULL &&
+	       scripted_reply(p, a->status, a->headers, a->body);
+}
+
+static unsigned
+read_locked(const unsigned *n)
+{
+	unsigned value;
+
+	(void)pthread_mutex_lock(&api.lock);
+	value = *n;
+	(void)pthread_mutex_unlock(&api.lock);
+	return value;
+}
+
+static unsigned
+asked(void)
+{
+	return read_locked(&api.n);
+}
+
+static void
+wait_for(const unsigned *n, unsigned want)
+{
+	int64_t end = clock_boot_ms() + 10000;
+
+	while (read_locked(n) < want) {
+		ck_assert_msg(clock_boot_ms() < end, "%u, not %u",
+			      read_locked(n), want);
+		sleep_ms(5);
+	}
+}
+
+static void
+wait_asked(unsigned n)
+{
+	wait_for(&api.n, n);
+}
+
+/* --- the teller ---------------------------------------------------------- */
+
+static void
+setup_for(const struct answer *script, unsigned n, int64_t call_ms)
+{
+	struct timing timing = {.call_ms = call_ms};
+	struct err e = {0};
+
+	memset(&api, 0, sizeof(api));
+	(void)pthread_mutex_init(&api.lock, NULL);
+	api.script = script;
+	api.script_n = n;
+	atomic_store(&leapt, 0);
+	log_open(LOG_TEXT, LOG_ERROR);
+	fixture_server(&f, NULL, answer, NULL);
+	fixture_kube(&f);
+	t = teller_new(f.clock, f.kube, "pod-1", &timing, &e);
+	ck_assert_msg(t != NULL, "%s", e.text);
+}
+
+static void
+setup(void)
+{
+	setup_for(NULL, 0, 900);
+}
+
+static void
+start(void)
+{
+	struct err e = {0};
+
+	ck_assert_msg(teller_start(t, &e) == 0, "%s", e.text);
+}
+
+static void
+teardown(void)
+{
+	teller_join(t);
+	teller_free(t);
+	fixture_done(&f);
+	(void)pthread_mutex_destroy(&api.lock);
+}
+
+static void
+say(const char *pool)
+{
+	teller_say(t, &(struct tell_what){.reason = TELL_HOLD_STARTED,
+					  .pool = pool,
+					  .pool_uid = "u-1",
+					  .note = "held \"for now\""});
+}
+
+/* It writes one after the other: of what was asked before, it knows what came
+ * of it. */
+static void
+settle(void)
+{
+	unsigned n = read_locked(&api.settled);
+	char pool[32];
+
+	(void)snprintf(pool, sizeof(pool), SETTLE "%u", n);
+	say(pool);
+	wait_for(&api.settled, n + 1);
+}
+
+/* --- its log ------------------------------------------------------------- */
+
+static int log_fd, stderr_fd;
+
+static void
+capture(enum log_level level)
+{
+	log_open(LOG_TEXT, level);
+	log_fd = memfd_create("log", MFD_CLOEXEC);
+	stderr_fd = dup(STDERR_FILENO);
+	ck_assert_int_ge(dup2(log_fd, STDERR_FILENO), 0);
+}
+
+static const char *
+captured(void)
+{
+	static char text[65536];
+	ssize_t n;
+
+	ck_assert_int_ge(dup2(stderr_fd, STDERR_FILENO), 0);
+	(void)close(stderr_fd);
+	n = pread(log_fd, text, sizeof(text) - 1, 0);
+	(void)close(log_fd);
+	text[n > 0 ? n : 0] = '\0';
+	return text;
+}
+
+static unsigned
+times(const char *text, const char *part)
+{
+	unsigned n = 0;
+
+	while ((text = strstr(text, part)) != NULL) {
+		text += strlen(part);
+		n++;
+	}
+	return n;
+}
+
+/* --- what is written ----------------------------------------------------- */
+
+START_TEST(test_create)
+{
+	setup();
+	start();
+	say("general");
+	wait_asked(1);
+	teller_join(t);
+	ck_assert_uint_eq(asked(), 1);
+	ck_assert_str_eq(api.asked[0].line, CREATE);
+	ck_assert_str_eq(api.asked[0].type, "application/json");
+	ck_assert_str_eq(
+		api.asked[0].body,
+		"{\"apiVersion\":\"events.k8s.io/v1\",\"kind\":\"Event\","
+		"\"metadata\":{\"namespace\":\"default\",\"name\":\"" NAME "\"},"
+		"\"eventTime\":\"2026-01-02T03:04:05.000000Z\","
+		"\"reportingController\":"
+		"\"karpenter-node-holder.io/karpenter-node-holder\","
+		"\"reportingInstance\":\"pod-1\",\"action\":\"Hold\","
+		"\"reason\":\"HoldStarted\",\"type\":\"Normal\","
+		"\"note\":\"held \\\"for now\\\"\","
+		"\"regarding\":{\"apiVersion\":\"karpenter.sh/v1\","
+		"\"kind\":\"NodePool\",\"name\":\"general\",\"uid\":\"u-1\"}}");
+	teardown();
+}
+END_TEST
+
+/* The second within 6 min makes a series; the third is counted, and written
+ * when the series has ended. */
+START_TEST(test_series)
+{
+	setup();
+	start();
+	say("general");
+	wait_asked(1);
+	leap(359999);
+	say("general");
+	wait_asked(2);
+	ck_assert_str_eq(api.asked[1].line, SERIES);
+	ck_assert_str_eq(api.asked[1].type, "application/merge-patch+json");
+	ck_assert_str_eq(api.asked[1].body,
+			 "{\"series\":{\"count\":2,\"lastObservedTime\":"
+			 "\"2026-01-02T03:10:04.999000Z\"}}");
+	settle();
+	say("general");
+	settle();
+	ck_assert_uint_eq(asked(), 2);
+	leap(360000);
+	wait_asked(3);
+	ck_assert_str_eq(api.asked[2].line, SERIES);
+	ck_assert_str_eq(api.asked[2].body,
+			 "{\"series\":{\"count\":3,\"lastObservedTime\":"
+			 "\"2026-01-02T03:10:04.999000Z\"}}");
+	teardown();
+	ck_assert_uint_eq(api.n, 3);
+}
+END_TEST
+
+/* --- what the server may answer ------------------------------------------ */
+
+static const struct {
+	const char *name;
+	struct answer answer;
+	bool trouble;	/* said so in the log */
+	bool again;	/* is it tried again after ms? */
+	int64_t ms;
+} creates[] = {
+	{"written", OK_ANSWER, false, false, AGAIN_MS},
+	{"written, as a proxy may say it", {"200 OK", "", ""},
+	 false, false, AGAIN_MS},
+	{"ours already",
+	 {"409 Conflict", "", STATUS(409, "AlreadyExists", "exists")},
+	 false, false, AGAIN_MS},
+	{"a quota's conflict",
+	 {"409 Conflict", "", STATUS(409, "Conflict", "resourcequotas")},
+	 true, true, AGAIN_MS},
+	{"a proxy's conflict", {"409 Conflict", "", "no"},
+	 true, true, AGAIN_MS},
+	{"no right", FORBIDDEN, true, false, AGAIN_MS},
+	{"not valid",
+	 {"422 Unprocessable Entity", "", STATUS(422, "Invalid", "note")},
+	 true, false, AGAIN_MS},
+	{"not readable", {"400 Bad Request", "", "no"}, true, false, AGAIN_MS},
+	{"too large", {"413 Too Large", "", ""}, true, false, AGAIN_MS},
+	{"no namespace",
+	 {"404 Not Found", "", STATUS(404, "NotFound", "default")},
+	 true, false, AGAIN_MS},
+	{"not served", {"404 Not Found", "", "404 page not found\n"},
+	 true, false, AGAIN_MS},
+	{"a proxy's 404", {"404 Not Found", "", "<html>nothing</html>"},
+	 true, true, AGAIN_MS},
+	{"no token", {"401 Unauthorized", "", STATUS(401, "Unauthorized", "")},
+	 true, true, AGAIN_MS},
+	{"a slow proxy", {"408 Request Timeout", "", ""},
+	 true, true, AGAIN_MS},
+	{"a redirect", {"302 Found", "Location: /elsewhere\r\n", ""},
+	 true, true, AGAIN_MS},
+	{"our fault, it says", {"500 Internal Server Error", "", "{"},
+	 true, true, AGAIN_MS},
+	{"a moment later", {"500 Internal Server Error", "", "{"},
+	 true, false, 9999},
+	{"no backend", {"503 Service Unavailable", "", ""},
+	 true, true, AGAIN_MS},
+	{"too many", {"429 Too Many Requests", "", ""},
+	 true, true, AGAIN_MS},
+	{"a minute, too early",
+	 {"429 Too Many Requests", "Retry-After: 60\r\n", ""},
+	 true, false, 59999},
+	{"a minute", {"429 Too Many Requests", "Retry-After: 60\r\n", ""},
+	 true, true, 60000},
+	{"cut", {NULL, NULL, NULL}, true, true, AGAIN_MS},
+};
+
+START_TEST(test_created)
+{
+	const char *log;
+
+	setup_for(&creates[_i].answer, 1, 900);
+	capture(LOG_INFO);
+	start();
+	say("general");
+	wait_asked(1);
+	settle();
+	leap(creates[_i].ms);
+	teller_join(t);	/* what is due is tried */
+	log = captured();
+	ck_assert_msg(asked() == 1u + creates[_i].again, "%s: %u requests",
+		      creates[_i].name, asked());
+	ck_assert_msg(times(log, " WARN event failed ") == creates[_i].trouble,
+		      "%s: %s", creates[_i].name, log);
+	if (creates[_i].again)
+		ck_assert_str_eq(api.asked[1].body, api.asked[0].body);
+	teardown();
+}
+END_TEST
+
+static const struct {
+	const char *name;
+	struct answer script[2];
+	bool trouble;
+	const char *then;	/* NULL: no further request */
+} patches[] = {
+	{"written", {OK_ANSWER, {"200 OK", "", "{}"}}, false, NULL},
+	{"gone: an Event lives for an hour",
+	 {OK_ANSWER,
+	  {"404 Not Found", "", STATUS(404, "NotFound", "gone")}},
+	 false, CREATE},
+	{"a proxy's 404", {OK_ANSWER, {"404 Not Found", "", "no"}}, true,
+	 SERIES},
+	{"conflict",
+	 {OK_ANSWER, {"409 Conflict", "", STATUS(409, "Conflict", "")}},
+	 true, SERIES},
+	{"no right", {OK_ANSWER, FORBIDDEN}, true, NULL},
+	{"cut on a kept connection: libcurl makes it again, unasked",
+	 {OK_ANSWER, {NULL, NULL, NULL}}, false, SERIES},
+};
+
+START_TEST(test_patched)
+{
+	const char *then = patches[_i].then, *log;
+
+	setup_for(patches[_i].script, 2, 900);
+	capture(LOG_INFO);
+	start();
+	say("general");
+	settle();
+	say("general");
+	settle();
+	leap(AGAIN_MS);
+	teller_join(t);
+	log = captured();
+	ck_assert_msg(times(log, " WARN event failed ") == patches[_i].trouble,
+		      "%s: %s", patches[_i].name, log);
+	ck_assert_str_eq(api.asked[1].line, SERIES);
+	ck_assert_msg(asked() == 2u + (then != NULL), "%s: %u requests",
+		      patches[_i].name, asked());
+	if (then != NULL) {
+		ck_assert_str_eq(api.asked[2].line, then);
+		ck_assert_ptr_nonnull(strstr(api.asked[2].body,
+					     "\"series\":{\"count\":2,"));
+	}
+	teardown();
+}
+END_TEST
+
+/* --- the log: once when trouble begins, once when it ends ---------------- */
+
+static const struct answer refusals[] = {FORBIDDEN, FORBIDDEN, FORBIDDEN};
+
+START_TEST(test_log)
+{
+	static const char *const pools[] = {"a", "b", "c", "d", "e"};
+	const char *log;
+
+	setup_for(refusals, 3, 900);
+	capture(LOG_INFO);
+	start();
+	for (unsigned i = 0; i < 5; i++)
+		say(pools[i]);
+	wait_asked(5);
+	teller_join(t);
+	log = captured();
+	ck_assert_msg(times(log, "\n") == 2, "%s", log);
+	ck_assert_ptr_nonnull(strstr(log, " WARN event failed "
+					  "event=\"HoldStarted\" "
+					  "nodepool=\"a\" code=403 "
+					  "err=\"events is forbidden\"\n"));
+	ck_assert_ptr_nonnull(strstr(log, " INFO event written "
+					  "event=\"HoldStarted\" "
+					  "nodepool=\"d\" count=1\n"));
+	teardown();
+}
+END_TEST
+
+START_TEST(test_log_debug)
+{
+	const char *log;
+
+	setup_for(refusals, 2, 900);
+	capture(LOG_DEBUG);
+	start();
+	say("a");
+	say("b");
+	say("c");
+	say("d");
+	wait_asked(4);
+	teller_join(t);
+	log = captured();
+	ck_assert_uint_eq(times(log, " WARN event failed "), 1);
+	ck_assert_uint_eq(times(log, " DEBUG event failed "), 1);
+	ck_assert_uint_eq(times(log, " INFO event written "), 1);
+	ck_assert_uint_eq(times(log, " DEBUG event written "), 1);
+	teardown();
+}
+END_TEST
+
+/* --- a server that hangs ------------------------------------------------- */
+
+#define LONG_MS 30000	/* no test waits for it */
+#define SAYERS 4
+#define SAYS 1000
+
+static void
+hang(bool on)
+{
+	(void)pthread_mutex_lock(&api.lock);
+	api.hang = on;
+	(void)pthread_mutex_unlock(&api.lock);
+}
+
+static void *
+sayer(void *arg)
+{
+	char pool[32];
+
+	for (int i = 0; i < SAYS; i++) {
+		(void)snprintf(pool, sizeof(pool), "p%d-%d", *(int *)arg, i);
+		say(pool);
+		say("general");
+	}
+	return NULL;
+}
+
+/* Nobody waits for it, and what is kept is bounded. */
+START_TEST(test_hang)
+{
+	pthread_t threads[SAYERS];
+	int nth[SAYERS];
+	const char *log;
+	char last[64];
+
+	setup_for(NULL, 0, LONG_MS);
+	hang(true);
+	capture(LOG_INFO);
+	start();
+	say("general");
+	wait_asked(1);
+	for (int i = 0; i < SAYERS; i++) {
+		nth[i] = i;
+		(void)pthread_create(&threads[i], NULL, sayer, &nth[i]);
+	}
+	for (int i = 0; i < SAYERS; i++)
+		(void)pthread_join(threads[i], NULL);
+	/* All has been said, and the first call has no answer yet. */
+	ck_assert_uint_eq(asked(), 1);
+	ck_assert_uint_eq(atomic_load(&f.server.open), 1);
+	hang(false);	/* it is cut: to be tried again */
+	wait_asked(1 + TELL_MAX - 1);
+	settle();
+	leap(AGAIN_MS);
+	teller_join(t);
+	log = captured();
+	ck_assert_uint_eq(asked(), 1 + TELL_MAX - 1 + 1);
+	(void)snprintf(last, sizeof(last), "\"series\":{\"count\":%d,",
+		       1 + SAYERS * SAYS);
+	ck_assert_str_eq(api.asked[TELL_MAX].line, CREATE);
+	ck_assert_ptr_nonnull(strstr(api.asked[TELL_MAX].body, last));
+	(void)snprintf(last, sizeof(last), " WARN events dropped events=%d\n",
+		       SAYERS * SAYS - (TELL_MAX - 1));
+	ck_assert_msg(strstr(log, last) != NULL, "%s", log);
+	teardown();
+}
+END_TEST
+
+/* A call that gets no answer ends by itself, and another follows. */
+START_TEST(test_timeout)
+{
+	setup_for(NULL, 0, 200);
+	hang(true);
+	start();
+	say("general");
+	say("other");
+	wait_asked(2);
+	ck_assert_ptr_nonnull(strstr(api.asked[1].body, "other"));
+	teardown();
+}
+END_TEST
+
+/* --- the stop ------------------------------------------------------------ */
+
+/* Long before the call's own deadline. */
+START_TEST(test_stop_in_a_call)
+{
+	int64_t begin;
+	const char *log;
+
+	setup_for(NULL, 0, LONG_MS);
+	hang(true);
+	start();
+	say("general");
+	wait_asked(1);
+	say("other");
+	capture(LOG_DEBUG);
+	begin = clock_boot_ms();
+	teller_join(t);
+	log = captured();
+	ck_assert_int_lt(clock_boot_ms() - begin, LONG_MS / 2);
+	ck_assert_uint_eq(asked(), 1);
+	ck_assert_str_eq(log, "");
+	teardown();
+}
+END_TEST
+
+/* What is due is tried, also where the stop comes with the start; what waits
+ * for another try is not. */
+START_TEST(test_stop_with_work)
+{
+	static const struct answer busy[] = {
+		{"503 Service Unavailable", "", ""}};
+	char pool[16];
+
+	setup_for(busy, 1, 900);
+	for (int i = 0; i < 20; i++) {
+		(void)snprintf(pool, sizeof(pool), "p%d", i);
+		say(pool);
+	}
+	start();
+	teller_join(t);
+	ck_assert_uint_eq(asked(), 20);
+	teardown();
+}
+END_TEST
+
+START_TEST(test_stop_at_once)
+{
+	setup();
+	start();
+	teller_join(t);
+	ck_assert_uint_eq(asked(), 0);
+	teardown();
+}
+END_TEST
+
+START_TEST(test_never_started)
+{
+	setup();
+	say("general");
+	teardown();
+	ck_assert_uint_eq(api.n, 0);
+	teller_say(NULL, NULL);
+	teller_join(NULL);
+	teller_free(NULL);
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *s = suite_create("cmd/teller");
+	TCase *w = tcase_create("write"), *l = tcase_create("log"),
+	      *h = tcase_create("hang"), *e = tcase_create("stop");
+
+	tcase_set_timeout(h, 30);
+	tcase_add_test(w, test_create);
+	tcase_add_test(w, test_series);
+	tcase_add_loop_test(w, test_created, 0,
+			    sizeof(creates) / sizeof(creates[0]));
+	tcase_add_loop_test(w, test_patched, 0,
+			    sizeof(patches) / sizeof(patches[0]));
+	tcase_add_test(l, test_log);
+	tcase_add_test(l, test_log_debug);
+	tcase_add_test(h, test_hang);
+	tcase_add_test(h, test_timeout);
+	tcase_add_test(e, test_stop_in_a_call);
+	tcase_add_test(e, test_stop_with_work);
+	tcase_add_test(e, test_stop_at_once);
+	tcase_add_test(e, test_never_started);
+	suite_add_tcase(s, w);
+	suite_add_tcase(s, l);
+	suite_add_tcase(s, h);
+	suite_add_tcase(s, e);
+	return run_suite(s);
+}
