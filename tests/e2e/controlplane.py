@@ -630,9 +630,8 @@ class ControlPlane:
         """Together with every object of these kinds."""
         for crd in self.crds():
             name = crd["metadata"]["name"]
-            self.request("DELETE", f"{CRDS}/{name}")
-            until(lambda: self.request("GET", f"{CRDS}/{name}")[0] == 404,
-                  30, f"{name} gone")
+            until(lambda: self.request("DELETE", f"{CRDS}/{name}")[0] == 404,
+                  60, f"{name} gone", every=0.5)
         for path in (CLAIMS, POOLS):
             until(lambda: self.request("GET", path)[0] == 404,
                   30, f"{path} served no more")

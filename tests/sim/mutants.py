@@ -24,9 +24,9 @@ MUTANTS = [
      "return t->used && t->deadline_ms > now_ms;",
      "return t->used && t->deadline_ms + 20000 > now_ms;"),
     ("released a quarter of a minute early", "holds.c",
-     "live = t->scope != NO_ID && t->counted && deadline_ms > now_ms;",
+     "live = t->scope != NO_ID && t->counted && f->deadline_ms > now_ms;",
      "live = t->scope != NO_ID && t->counted &&\n"
-     "\t       deadline_ms - 15000 > now_ms;"),
+     "\t       f->deadline_ms - 15000 > now_ms;"),
     ("startupTimeout forgotten", "sweep_timers.c",
      ": e->created_ms + s->rules.startup_ms;", ": e->created_ms;"),
     ("the 5 s of a claim without condition forgotten", "sweep_timers.c",
@@ -51,8 +51,8 @@ MUTANTS = [
     ("released-at counts before its time", "pools.c",
      "if (pool->released_at_ms <= now_ms)", "if (1)"),
     ("released-at ends what is created after", "sweep_timers.c",
-     "if (e->created_stamp_ms < terms.released_ms)",
-     "if (terms.released_ms != STAMP_NONE)"),
+     "if (e->created_stamp_ms < terms->released_ms) {",
+     "if (terms->released_ms != STAMP_NONE) {"),
     ("the end of hold-until is not noticed", "sweep_pools.c",
      "pool_turns(p, s->pools_ms, now.server_ms))", "0)"),
     ("replacements count", "sweep_class.c",
@@ -179,8 +179,17 @@ def killer(core, sim):
     return None
 
 
+def check_places():
+    for name, *places in MUTANTS:
+        for file, old, _ in zip(*[iter(places)] * 3):
+            n = (ROOT / "src/core" / file).read_text().count(old)
+            if n != 1:
+                sys.exit(f"mutants: {file}: {n} places for: {name}")
+
+
 def main():
     wanted = sys.argv[1:]
+    check_places()
     core, sim = objects_of("src/core", "core"), objects_of("tests/sim", "sims")
     if killer(core, sim):
         sys.exit("mutants: the core is broken as it is")
@@ -191,9 +200,6 @@ def main():
         broken = dict(core)
         for file, old, new in zip(*[iter(places)] * 3):
             text = (ROOT / "src/core" / file).read_text()
-            if text.count(old) != 1:
-                sys.exit(f"mutants: {file}: {text.count(old)} places for: "
-                         f"{name}")
             source = OUT / file
             source.write_text(text.replace(old, new))
             broken[file] = compile_(source, OUT / f"mutant-{source.stem}.o")

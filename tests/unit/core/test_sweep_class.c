@@ -16,6 +16,7 @@ begin(enum replacements replacements)
 {
 	rules = rules_default();
 	rules.replacements = replacements;
+	rules.cap = (struct cap_rules){720 * MINUTE, 10 * MINUTE};
 	w = world_new(&rules, THINGS, 1);
 	for (int i = 0; i < 3; i++)
 		machine_add(w, i, "web", server_ms(w) - DAY);
@@ -345,6 +346,32 @@ START_TEST(more_signs_than_there_is_room)
 }
 END_TEST
 
+/* A scope that was held goes on being held while a claim is undecided anew. */
+START_TEST(another_leader_while_undecided)
+{
+	char text[4096] = "";
+	struct buf b;
+
+	disrupt();
+	(void)replace(7);
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(spread(), 3);	/* its Event is lost */
+	buf_init(&b, text, sizeof(text));
+	ck_assert(sweep_soft(w->s, &b));
+	sweep_free(w->s);
+	memset(w->flights, 0, sizeof(w->flights));
+	w->s = sweep_born(w, THINGS, 9);
+	if (_i == 0)
+		sweep_restore(w->s, text);
+	world_list(w, KIND_NODE);
+	world_list(w, KIND_NODECLAIM);
+	for (int i = 0; i < 300; i++) {
+		world_run(w, 100);
+		ck_assert_uint_eq(spread(), 3);
+	}
+}
+END_TEST
+
 /* A new lead waits for the Events, 10 s at most. */
 START_TEST(events_are_waited_for)
 {
@@ -391,6 +418,7 @@ main(void)
 	tcase_add_test(c, the_class_outlives_the_leader);
 	tcase_add_test(c, the_class_cannot_be_written);
 	tcase_add_test(c, a_reason_stands_above_none);
+	tcase_add_loop_test(c, another_leader_while_undecided, 0, 2);
 	tcase_add_loop_test(c, events_are_waited_for, 0, 2);
 	tcase_add_test(c, more_signs_than_there_is_room);
 	return run_suite(s);

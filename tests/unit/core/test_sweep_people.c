@@ -338,6 +338,29 @@ END_TEST
 
 /* --- being deleted -------------------------------------------------------- */
 
+/* Registration may put a person's hold beside our mark, which stays what it
+ * was: until it is over the version is tested, not the mark's text. */
+START_TEST(a_joining_node_is_cleared_by_version)
+{
+	struct thing *n = node_at(w, 0);
+	struct action a = {.act = ACT_NONE};
+	int64_t wait;
+
+	n->o.registered = _i == 1;
+	object_hold(&n->o, server_ms(w) / 1000 * 1000 - MINUTE);
+	world_list(w, KIND_NODE);
+	world_list(w, KIND_NODECLAIM);
+	ck_assert(sweep_next(w->s, world_now(w), w->hint_ms, &a, &wait));
+	ck_assert_int_eq(a.act, ACT_LIST_CLAIMS);
+	sweep_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
+		   world_now(w));
+	ck_assert(sweep_next(w->s, world_now(w), w->hint_ms, &a, &wait));
+	ck_assert_int_eq(a.act, ACT_CLEAR);
+	ck_assert_str_eq(a.name, n->o.name);
+	ck_assert(a.mark_exact == (_i == 1));
+}
+END_TEST
+
 START_TEST(deleting_is_not_patched)
 {
 	struct thing *n = node_at(w, 0), *c = claim_at(w, 1);
@@ -392,6 +415,7 @@ main(void)
 			    sizeof(formers) / sizeof(formers[0]));
 	tcase_add_test(c, odd_mark_is_cleared);
 	tcase_add_test(c, copied_back_after_the_clear);
+	tcase_add_loop_test(c, a_joining_node_is_cleared_by_version, 0, 2);
 	tcase_add_test(c, deleting_is_not_patched);
 	tcase_add_test(c, no_longer_karpenters);
 	return run_suite(s);
