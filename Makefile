@@ -103,7 +103,7 @@ REPLAYS := $(FUZZ:%=$(VARIANT)/tests/fuzz/%)
 # The core in a modelled world; SEEDS of them where it has to be quick.
 SIM := $(VARIANT)/tests/sim
 SEEDS ?= 2000
-$(SIM): $(wildcard tests/sim/*.c) $(libs_core)
+$(SIM): $(wildcard tests/sim/*.[ch]) $(libs_core)
 	$(call link,-Itests/sim)
 
 sim-quick: $(SIM)

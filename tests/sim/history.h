@@ -15,9 +15,15 @@
  *     config scope=cluster hold=600 startup=900 holders=1
  *     12.500 create pool=a n=3 launch=2 node=20 register=25 ready=40
  *     80     cut holder=0 kind=node
+ *     600    pool pool=a key=hold-until by=1900
+ *     840    disrupt machine=0
+ *     841    create pool=a n=1 launch=2 ready=40 event=1
  *     3600   end
  *
- * Times are seconds with at most three decimals; # begins a comment.
+ * Times are seconds with at most three decimals; # begins a comment.  A pool's
+ * annotation is `by` (a moment of the history, or a duration) or `value`; "-"
+ * removes it.  `event`: Karpenter says so long after the creation that these
+ * replace others.
  */
 
 #define OPS 256

@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "core/stamp.h"
+#include "truth.h"
 
 #define ROWS 64
 #define SPANS 96		/* of one row; what comes later is not drawn */
+#define OWN 4			/* likewise */
 #define WORDS 160
 #define WIDTH 880
 #define LEFT 130
@@ -49,6 +51,9 @@ enum look {
 	QUIET,
 	SCOPE_HELD,
 	WINDOW,
+	POOL_PLAIN,
+	POOL_BY_HAND,
+	POOL_DISABLED,
 	/* a machine: how far it is, and four whose hold it has */
 	BOOTING,
 	READY = BOOTING + 4,
@@ -65,6 +70,7 @@ enum whose {
 enum row_kind {
 	ROW_HOLDER,
 	ROW_WATCHES,
+	ROW_POOL,
 	ROW_SCOPE,
 	ROW_MACHINE,
 };
@@ -74,6 +80,11 @@ struct span {
 	enum look look;
 };
 
+/* A machine's own quiet time.  It may end before it has begun. */
+struct own {
+	int64_t from, to;
+};
+
 struct row {
 	enum row_kind kind;
 	int number;		/* holder or machine */
@@ -81,14 +92,17 @@ struct row {
 	struct span spans[SPANS];
 	int spans_n;
 	/* a machine's */
-	int64_t born, launched, ready, gone;	/* -1: not */
-	int words_end;		/* x, of the last that were written */
+	int64_t born, launched, ready, gone, said;	/* -1: not */
+	struct own own[OWN];
+	int own_n;
 };
 
 struct word {
 	int64_t at;
 	int row;
-	bool event;
+	bool event, said;	/* said: in the file */
+	bool left;		/* of its moment */
+	int from, to;		/* x; from == to: no room */
 	char text[WORDS];
 };
 
@@ -115,7 +129,8 @@ row_add(struct picture *p, enum row_kind kind, int number, const char *name,
 		return NULL;
 	p->rows_n++;
 	*r = (struct row){.kind = kind, .number = number, .born = -1,
-			  .launched = -1, .ready = -1, .gone = -1};
+			  .launched = -1, .ready = -1, .gone = -1,
+			  .said = -1};
 	snprintf(r->name, sizeof(r->name), "%s", name);
 	snprintf(r->pool, sizeof(r->pool), "%s", pool);
 	return r;
@@ -126,6 +141,16 @@ row_named(const struct picture *p, const char *name)
 {
 	for (int i = 0; i < p->rows_n; i++)
 		if (strcmp(p->rows[i].name, name) == 0)
+			return i;
+	return -1;
+}
+
+static int
+pool_row(const struct picture *p, const char *pool)
+{
+	for (int i = 0; i < p->rows_n; i++)
+		if (p->rows[i].kind == ROW_POOL &&
+		    strcmp(p->rows[i].pool, pool) == 0)
 			return i;
 	return -1;
 }
@@ -168,18 +193,48 @@ whose(const struct thing *t, const struct rules *r)
 	return mark && t->notes.by[a] != BY_PERSON ? OURS : A_PERSONS;
 }
 
+static int64_t
+later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* It ends when it has passed, or when its NodePool's annotations end it; and
+ * they may bring it back. */
+static void
+own_looks(struct row *row, const struct world *w, const struct rules *r,
+	  bool ready_now)
+{
+	struct own *last = row->own_n > 0 ? &row->own[row->own_n - 1] : NULL;
+	int64_t from = row->ready >= 0 ? row->ready
+				       : row->born + r->startup_ms;
+	int64_t to = truth_own_ms(w, r, &w->machines[row->number]);
+
+	to = to == STAMP_NONE ? w->now : later(to - SERVER_START, w->now);
+	if (last != NULL && last->to > w->now) {
+		if (last->from > w->now || ready_now)
+			last->from = from;
+		last->to = to;
+	} else if (to > w->now && row->own_n < OWN) {
+		row->own[row->own_n++] = (struct own){
+			last == NULL ? from : later(from, w->now), to};
+	}
+}
+
 static enum look
 machine_looks(struct row *row, const struct world *w, const struct rules *r)
 {
 	const struct machine *m = &w->machines[row->number];
 	const struct thing *claim, *node, *t;
 	enum whose hold;
+	bool ready = row->ready >= 0;
 
 	if (row->number >= w->machines_n)
 		return NOTHING;
 	claim = alive(w, m->claim);
 	node = alive(w, m->node);
 	row->born = m->born;
+	row->said = m->said_at;
 	if (claim != NULL) {
 		if (claim->launched && row->launched < 0)
 			row->launched = w->now;
@@ -196,6 +251,7 @@ machine_looks(struct row *row, const struct world *w, const struct rules *r)
 	hold = whose(t, r);
 	if (row->gone >= 0)
 		return GOING + (int)hold;
+	own_looks(row, w, r, !ready && row->ready >= 0);
 	return (row->ready < 0 ? BOOTING : READY) + (int)hold;
 }
 
@@ -208,18 +264,39 @@ leader(const struct picture *p, const struct holder *holders)
 	return NULL;
 }
 
+/* -1: there is none yet. */
+static int
+pool_of(const struct row *row, const struct world *w)
+{
+	for (int i = 0; i < w->pools_n; i++)
+		if (strcmp(w->pools[i].name, row->pool) == 0)
+			return i;
+	return -1;
+}
+
+/* What people say in its annotations. */
+static enum look
+pool_looks(const struct row *row, const struct world *w)
+{
+	int pool = pool_of(row, w);
+
+	if (pool < 0)
+		return NOTHING;
+	if (w->pools[pool].disabled)
+		return POOL_DISABLED;
+	return w->pools[pool].until > world_server_ms(w) ? POOL_BY_HAND
+							 : POOL_PLAIN;
+}
+
 static enum look
 scope_looks(const struct row *row, const struct world *w,
 	    const struct holder *h)
 {
 	struct scope_report r;
-	int pool = 0;
+	int pool = (int)later(pool_of(row, w), 0);
 
 	if (h == NULL)
 		return NOTHING;
-	for (int i = 0; i < w->pools_n; i++)
-		if (strcmp(w->pools[i].name, row->pool) == 0)
-			pool = i;
 	for (uint32_t i = 0; sweep_scope(h->sweep, &i, &r);)
 		if (strcmp(r.name, row->pool) == 0 && r.held)
 			return SCOPE_HELD;
@@ -235,7 +312,7 @@ watches_look(const struct holder *h)
 		return NOTHING;
 	sweep_report(h->sweep, &r);
 	for (int k = 0; k < VIEW_COUNT; k++)
-		if (!r.up[k])
+		if (holder_watches(h, (enum kind)k) && !r.up[k])
 			return WATCH_DOWN;
 	return WATCHES_OPEN;
 }
@@ -261,6 +338,8 @@ picture_look(struct picture *p, const struct world *w,
 		h = &holders[r->kind == ROW_HOLDER ? r->number : 0];
 		if (r->kind == ROW_MACHINE)
 			look = machine_looks(r, w, &h->rules);
+		else if (r->kind == ROW_POOL)
+			look = pool_looks(r, w);
 		else if (r->kind == ROW_SCOPE)
 			look = scope_looks(r, w, lead);
 		else if (r->kind == ROW_WATCHES)
@@ -285,9 +364,39 @@ on_watches(enum op_type type)
 	return type >= OP_CUT && type <= OP_LEASE;
 }
 
+static void clock_write(int64_t ms, char out[32]);
+
+static void
+pool_words(const struct picture *p, const struct op *o, char out[WORDS])
+{
+	const char *key = pool_key_name(o->key) + strlen(OWN_PREFIX);
+	bool gone = strcmp(o->value, "-") == 0;
+	char value[DURATION_BYTES];
+
+	if (gone || (o->value[0] == '\0' && o->key == POOL_ENABLED)) {
+		snprintf(out, WORDS, "%s removed", key);
+		return;
+	}
+	if (o->value[0] != '\0') {
+		snprintf(out, WORDS, "%s: \"%s\"", key, o->value);
+		return;
+	}
+	if (o->key == POOL_HOLD_UNTIL || o->key == POOL_RELEASED_AT)
+		clock_write(o->ms - p->from, value);
+	else
+		duration_format(o->ms, value);
+	snprintf(out, WORDS, "%s: %s", key, value);
+}
+
 static const char *
 event_words(const struct op *o)
 {
+	static const char *const refused[VIEW_COUNT] = {
+		[KIND_NODE] = "Nodes cannot be listed or watched",
+		[KIND_NODECLAIM] = "NodeClaims cannot be listed or watched",
+		[KIND_NODEPOOL] = "NodePools cannot be listed or watched",
+		[KIND_EVENT] = "Events cannot be listed or watched",
+	};
 	static const char *const people[] = {
 		[PERSON_SET] = "a person sets the hold",
 		[PERSON_UNHOLD] = "a person removes the hold",
@@ -296,6 +405,7 @@ event_words(const struct op *o)
 		[PERSON_MARK] = "a person sets our mark",
 	};
 	static const char *const words[OP_COUNT] = {
+		[OP_DISRUPT] = "drifted",
 		[OP_DELETE] = "deleted",
 		[OP_AGAIN] = "its kubelet posts it again",
 		[OP_RECREATE] = "its Node is made anew",
@@ -318,9 +428,7 @@ event_words(const struct op *o)
 	};
 
 	if (o->type == OP_REFUSE)
-		return o->kind == KIND_NODE ? "Nodes cannot be listed or watched"
-					    : "NodeClaims cannot be listed or "
-					      "watched";
+		return refused[o->kind];
 	return o->type == OP_PERSON ? people[o->what] : words[o->type];
 }
 
@@ -350,14 +458,21 @@ events_add(struct picture *p)
 
 	for (int i = 0; i < p->h->ops_n; i++) {
 		const struct op *o = &p->h->ops[i];
+		const char *words = event_words(o);
 		int row = row_of(p, ROW_MACHINE, o->machine);
+		char said[WORDS];
 
 		at = o->at > at ? o->at : at;
 		if (on_holder(o->type))
 			row = row_of(p, ROW_HOLDER, o->holder);
 		if (on_watches(o->type))
 			row = row_of(p, ROW_WATCHES, 0);
-		word_add(p, at, row, event_words(o), true);
+		if (o->type == OP_POOL) {
+			row = pool_row(p, o->pool);
+			pool_words(p, o, said);
+			words = said;
+		}
+		word_add(p, at, row, words, true);
 	}
 }
 
@@ -398,6 +513,8 @@ file_read(struct picture *p)
 		line_read(p, line);
 	}
 	fclose(in);
+	for (int i = 0; i < p->words_n; i++)
+		p->words[i].said = true;
 }
 
 static void
@@ -418,6 +535,13 @@ rows_add(struct picture *p)
 	}
 	if (watches)
 		row_add(p, ROW_WATCHES, 0, "watches", "");
+	for (int i = 0; i < h->ops_n; i++) {
+		if (h->ops[i].type != OP_POOL ||
+		    pool_row(p, h->ops[i].pool) >= 0)
+			continue;
+		snprintf(name, sizeof(name), "pool-%s", h->ops[i].pool);
+		row_add(p, ROW_POOL, i, name, h->ops[i].pool);
+	}
 	if (h->scope == SCOPE_CLUSTER)
 		row_add(p, ROW_SCOPE, 0, "cluster", "");
 	for (int i = 0; i < h->ops_n && h->scope == SCOPE_NODEPOOL; i++)
@@ -581,6 +705,15 @@ look_draw(FILE *out, enum look look, int x, int to, int middle)
 	case WINDOW:
 		box(out, "c", x, to, middle, 14);
 		return;
+	case POOL_PLAIN:
+		box(out, "f", x, to, middle, 2);
+		return;
+	case POOL_BY_HAND:
+		box(out, "p", x, to, middle, 14);
+		return;
+	case POOL_DISABLED:
+		box(out, "u", x, to, middle, 6);
+		return;
 	default:
 		box(out, whose_class[(look - BOOTING) % 4], x, to, middle,
 		    look < READY ? 6 : look < GOING ? 14 : 2);
@@ -593,8 +726,11 @@ row_draw(struct picture *p, const struct row *r, int y, FILE *out)
 	int from = x_of(p, p->from), to = from;
 	enum look look = NOTHING;
 
-	text(out, 160, y + BAR + 4, r->kind == ROW_MACHINE ? "" : "b", "%s%s",
-	     r->kind == ROW_SCOPE ? "scope " : "", r->name);
+	if (r->kind == ROW_POOL)
+		text(out, 160, y + BAR + 4, "b", "pool %s", r->pool);
+	else
+		text(out, 160, y + BAR + 4, r->kind == ROW_MACHINE ? "" : "b",
+		     "%s%s", r->kind == ROW_SCOPE ? "scope " : "", r->name);
 	if (r->kind == ROW_MACHINE)
 		text(out, 520, y + BAR + 4, "s l", "%s", r->pool);
 	for (int i = 0; i < r->spans_n; i++) {
@@ -634,17 +770,17 @@ part(struct picture *p, const struct row *r, int64_t from, int64_t to,
 static void
 own_time(struct picture *p, const struct row *r, int y, FILE *out)
 {
-	int64_t from = r->ready, hold = p->h->hold_ms;
+	const struct own *first = &r->own[0];
+	bool starting = r->ready < 0 || first->to < first->from;
 
-	if (r->kind != ROW_MACHINE || r->launched < 0)
+	if (r->launched < 0 || r->own_n == 0)
 		return;
-	if (p->h->max_ms > 0 && p->h->max_ms < hold)
-		hold = p->h->max_ms;
-	if (from < 0) {
-		from = r->born + p->h->startup_ms;
-		part(p, r, r->born, from, false, y, out);
-	}
-	part(p, r, from, from + hold, true, y, out);
+	if (starting)
+		part(p, r, r->born,
+		     first->to < first->from ? first->to : first->from, false,
+		     y, out);
+	for (const struct own *o = first; o < first + r->own_n; o++)
+		part(p, r, o->from, o->to, true, y, out);
 }
 
 /* --- words ---------------------------------------------------------------------- */
@@ -657,29 +793,56 @@ clock_write(int64_t ms, char out[32])
 	snprintf(out, 32, "%lld:%02d", (long long)(s / 60), (int)(s % 60));
 }
 
-static void
-word_draw(struct picture *p, const struct word *w, int y, FILE *out)
+static bool
+has_room(const struct picture *p, const struct word *w, int from, int to)
 {
-	struct row *r = &p->rows[w->row];
+	for (const struct word *o = p->words; o < p->words + p->words_n; o++)
+		if (o->row == w->row && o->from < o->to && from < o->to + 4 &&
+		    o->from < to + 4)
+			return false;
+	return true;
+}
+
+static void
+word_place(const struct picture *p, struct word *w)
+{
 	int x = x_of(p, w->at) / 10, wide = CHAR_W * (int)strlen(w->text);
-	bool left = x + wide > WIDTH - 8;
-	int from = left ? x - wide - 4 : x;
+	int from;
+
+	w->left = x + wide > WIDTH - 8;
+	from = w->left ? x - wide - 4 : x;
+	if (has_room(p, w, from, from + wide)) {
+		w->from = from;
+		w->to = from + wide;
+	} else if (w->said) {
+		fprintf(stderr, "sim: %s: no room for \"%s\"\n", p->file,
+			w->text);
+	}
+}
+
+/* What happens goes before what can be seen on the bars. */
+static void
+words_place(struct picture *p)
+{
+	for (int pass = 0; pass < 2; pass++)
+		for (struct word *w = p->words; w < p->words + p->words_n; w++)
+			if ((w->event || w->said) == (pass == 0))
+				word_place(p, w);
+}
+
+static void
+word_draw(const struct picture *p, const struct word *w, int y, FILE *out)
+{
+	int x = x_of(p, w->at) / 10;
 
 	if (w->event)
 		upright(out, "e", 10 * x, y + BAR - 10, y + BAR + 9);
-	if (w->text[0] == '\0')
+	if (w->from == w->to)
 		return;
-	if (from < r->words_end + 4) {
-		if (!w->event)
-			fprintf(stderr, "sim: %s: no room for \"%s\"\n",
-				p->file, w->text);
-		return;
-	}
-	text(out, 10 * (left ? x + 2 : x - 1), y + BAR - 12,
-	     left ? (w->event ? "s a r w" : "s a r")
-		  : (w->event ? "s a w" : "s a"),
+	text(out, 10 * (w->left ? x + 2 : x - 1), y + BAR - 12,
+	     w->left ? (w->event ? "s a r w" : "s a r")
+		     : (w->event ? "s a w" : "s a"),
 	     "%s", w->text);
-	r->words_end = left ? x : x + wide;
 }
 
 /* When a scope turns or a replica takes the lead: words, and of a scope a line
@@ -705,7 +868,9 @@ turns(struct picture *p, int row, FILE *out)
 		    words[was] == NULL || s->from < p->from || s->from > p->to)
 			continue;
 		clock_write(s->from - p->from, at);
-		snprintf(said, sizeof(said), "%s %s", words[was], at);
+		snprintf(said, sizeof(said), "%s %s",
+			 before == WINDOW && was == QUIET ? "window closed"
+							  : words[was], at);
 		word_add(p, s->from, row, said, false);
 		if (r->kind == ROW_SCOPE)
 			upright(out, "v", x_of(p, s->from),
@@ -720,6 +885,15 @@ launches(struct picture *p, int row)
 {
 	if (p->to - p->from <= 300000 && p->rows[row].launched >= 0)
 		word_add(p, p->rows[row].launched, row, "launched", false);
+}
+
+/* Karpenter's Event, where it is listened to. */
+static void
+signs(struct picture *p, int row)
+{
+	if (!p->h->count && p->rows[row].said >= 0)
+		word_add(p, p->rows[row].said, row, "Event: replaces another",
+			 true);
 }
 
 static int
@@ -779,6 +953,13 @@ heading(const struct picture *p, FILE *out)
 		snprintf(more + strlen(more), sizeof(more) - strlen(more),
 			 " · startupTimeout %s", b);
 	}
+	for (const struct op *o = h->ops; o < h->ops + h->ops_n; o++) {
+		if (o->type != OP_DISRUPT)
+			continue;
+		snprintf(more + strlen(more), sizeof(more) - strlen(more),
+			 " · replacements %s", h->count ? "count" : "ignore");
+		break;
+	}
 	text(out, 160, 22, "h", "%s", p->title);
 	text(out, 160, 40, "s l", "scope %s · holdDuration %s%s",
 	     scopes[h->scope], a, more);
@@ -832,6 +1013,8 @@ legend(const struct picture *p, int y, FILE *out)
 	}
 	entry_look(&e, hold[OURS] || u[SCOPE_HELD], READY + OURS, "held");
 	entry_look(&e, u[WINDOW], WINDOW, "window open: nothing spreads");
+	entry_look(&e, u[POOL_BY_HAND], POOL_BY_HAND, "held by hand");
+	entry_look(&e, u[POOL_DISABLED], POOL_DISABLED, "disabled");
 	entry_look(&e, hold[NO_HOLD], READY + NO_HOLD, "not held");
 	entry_look(&e, hold[A_PERSONS], READY + A_PERSONS,
 		   "a person's hold");
@@ -863,12 +1046,14 @@ body(struct picture *p, FILE *out)
 			launches(p, i);
 		else
 			turns(p, i, out);
+		signs(p, i);
 	}
 	for (int i = 0; i < p->rows_n; i++) {
 		row_draw(p, &p->rows[i], TOP + PITCH * i, out);
 		own_time(p, &p->rows[i], TOP + PITCH * i, out);
 	}
 	qsort(p->words, (size_t)p->words_n, sizeof(p->words[0]), by_time);
+	words_place(p);
 	for (int i = 0; i < p->words_n; i++)
 		word_draw(p, &p->words[i], TOP + PITCH * p->words[i].row, out);
 }

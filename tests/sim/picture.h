@@ -5,14 +5,15 @@
 #include "history.h"
 
 /*
- * A history as an SVG timeline: what stands on each machine's objects, which
- * scopes the leader holds, who leads and sees everything, and what people and
- * faults do.  Looked at while the history runs.  Its file may say more, in
- * lines that are comments to history_read (times are seconds of the history):
+ * A history as an SVG timeline: what stands on each machine's objects, what
+ * people say in a NodePool's annotations, which scopes the leader holds, who
+ * leads and sees everything, and what people, Karpenter and faults do.  Looked
+ * at while the history runs.  Its file may say more, in lines that are comments
+ * to history_read (times are seconds of the history):
  *
  *     #: picture FROM TO TITLE	what is shown, and its title; FROM is 0:00
- *     #: say AT ROW WORDS	words on a row (n0, cluster, watches, …), in
- *				place of those of an event at that moment
+ *     #: say AT ROW WORDS	words on a row (n0, cluster, pool-web, watches,
+ *				…), in place of those of an event at that moment
  */
 struct picture;
 

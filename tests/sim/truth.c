@@ -54,6 +54,14 @@ out(const struct world *w, const struct rules *r, const struct machine *m)
 	       w->pools[m->pool_id].disabled;
 }
 
+int64_t
+truth_own_ms(const struct world *w, const struct rules *r,
+	     const struct machine *m)
+{
+	return out(w, r, m) ? STAMP_NONE
+			    : deadline(w, r, m, world_server_ms(w));
+}
+
 /* Karpenter has said that it replaces another. */
 static bool
 replaces(const struct rules *r, const struct machine *m)

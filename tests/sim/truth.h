@@ -23,6 +23,10 @@ struct truth {
 	const struct holder *seen_leader;
 };
 
+/* When the machine's own quiet time ends, as of now (server time); STAMP_NONE:
+ * its NodePool is left out.  One of its objects is there. */
+int64_t truth_own_ms(const struct world *w, const struct rules *r,
+		     const struct machine *m);
 void truth_check(struct truth *t);
 /* Faults have stopped and everything is quiet for good (I8). */
 void truth_last(struct truth *t);

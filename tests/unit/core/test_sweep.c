@@ -495,9 +495,7 @@ START_TEST(restart_in_the_middle)
 	old_machines(20);
 	quiet = scale_up(20, "web") + rules.hold_ms;
 	world_run(w, _i * 200);	/* also while the holds are being written */
-	sweep_free(w->s);
-	w->s = sweep_born(w, THINGS, 9);
-	memset(w->flights, 0, sizeof(w->flights));
+	world_restart(w, 9);
 	world_open(w);
 	world_run_until(w, quiet - 1);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 21);

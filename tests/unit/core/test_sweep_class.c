@@ -273,9 +273,7 @@ START_TEST(the_class_outlives_the_leader)
 	c = replace(7);
 	event("c7");
 	world_run(w, 1000);
-	sweep_free(w->s);
-	w->s = sweep_born(w, THINGS, 9);
-	memset(w->flights, 0, sizeof(w->flights));
+	world_restart(w, 9);
 	world_open(w);
 	become_ready(c);
 	world_run(w, MINUTE);
@@ -358,9 +356,7 @@ START_TEST(another_leader_while_undecided)
 	ck_assert_uint_eq(spread(), 3);	/* its Event is lost */
 	buf_init(&b, text, sizeof(text));
 	ck_assert(sweep_soft(w->s, &b));
-	sweep_free(w->s);
-	memset(w->flights, 0, sizeof(w->flights));
-	w->s = sweep_born(w, THINGS, 9);
+	world_restart(w, 9);
 	if (_i == 0)
 		sweep_restore(w->s, text);
 	world_list(w, KIND_NODE);

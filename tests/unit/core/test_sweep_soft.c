@@ -64,12 +64,10 @@ save(void)
 static void
 another_leader(const char *known)
 {
-	sweep_free(w->s);
-	memset(w->flights, 0, sizeof(w->flights));
 	for (struct thing *t = w->at; t < w->at + THINGS; t++)
 		if (t->used && t->o.mark == MARK_TIME)
 			t->o.mark_ms = server_ms(w) / 1000 * 1000;
-	w->s = sweep_born(w, THINGS, 9);
+	world_restart(w, 9);
 	sweep_restore(w->s, known);
 	world_open(w);
 }

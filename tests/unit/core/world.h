@@ -130,6 +130,17 @@ world_new(const struct rules *r, uint32_t max, uint64_t seed)
 	return w;
 }
 
+/* The process is killed, and starts again. */
+static inline void
+world_restart(struct world *w, uint64_t seed)
+{
+	for (int i = 0; i < FLIGHTS; i++)
+		free(w->flights[i].fresh);
+	memset(w->flights, 0, sizeof(w->flights));
+	sweep_free(w->s);
+	w->s = sweep_born(w, THINGS, seed);
+}
+
 static inline void
 world_free(struct world *w)
 {
