@@ -162,12 +162,12 @@ CLUSTER = $(PLANE) kube-scheduler kube-controller-manager kwok stages karpenter
 
 e2e: all
 	@tests/e2e/binaries.sh $(CLUSTER)
-	@echo "== against a real kube-apiserver and Karpenter, about 4 minutes"
+	@echo "== against a real kube-apiserver and Karpenter, about 6 minutes"
 	@$(PYTEST) -n 4 --dist loadfile tests/e2e
 
 e2e-long: all
 	@tests/e2e/binaries.sh $(CLUSTER)
-	@echo "== long scenarios, about 30 minutes"
+	@echo "== long scenarios, about 45 minutes"
 	@$(PYTEST) -s -m long -o faulthandler_timeout=1500 tests/e2e
 
 # Most of check, san and tsan waits for deadlines: on a new machine the control

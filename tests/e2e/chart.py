@@ -109,7 +109,7 @@ def legend(y):
 
 
 def draw(runs, hold_seconds):
-    """runs: two or more of demo.Run -> SVG text."""
+    """runs: two or more of wave.Wave, with figures() -> SVG text."""
     seconds = math.ceil(max(r.samples[-1].at for r in runs))
     nodes = max(s.nodes for r in runs for s in r.samples) + 1
     per_node = 4    # pods of the demo on a node of the demo

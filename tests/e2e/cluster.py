@@ -11,8 +11,10 @@ control plane, and kwok in place of the machines.
 Beside etcd and kube-apiserver it runs kube-controller-manager, kube-scheduler,
 kwok (Nodes become ready, Pods run) and Karpenter with its kwok provider.
 """
+import collections
 import http.client
 import os
+import re
 import signal
 
 from controlplane import (APPLY_PATHS, BUILD, CLAIMS, NODES, POOLS,
@@ -44,9 +46,12 @@ def node_class(name="default", registration_delay=None):
 
 
 def node_pool(name, cpus=("4",), annotations=None, class_name="default",
-              starting=False):
+              starting=False, families=("c",), labels=None,
+              consolidate_after="0s"):
     """All of it may be disrupted at any time, and at once.
 
+    annotations, labels: of the template, so of each of its nodes.
+    families: "c" has least memory for a cpu and costs least, "m" most.
     starting: Nodes register, but are not initialized while they have the
     startup taint (see Cluster.started).
     """
@@ -57,7 +62,8 @@ def node_pool(name, cpus=("4",), annotations=None, class_name="default",
         "metadata": {"name": name},
         "spec": {
             "template": {
-                "metadata": {"annotations": annotations or {}},
+                "metadata": {"annotations": annotations or {},
+                             "labels": labels or {}},
                 "spec": {
                     "nodeClassRef": {"group": "karpenter.kwok.sh",
                                      "kind": "KWOKNodeClass",
@@ -66,13 +72,13 @@ def node_pool(name, cpus=("4",), annotations=None, class_name="default",
                         among("kubernetes.io/arch", "amd64"),
                         among("kubernetes.io/os", "linux"),
                         among("karpenter.sh/capacity-type", "on-demand"),
-                        among("karpenter.kwok.sh/instance-family", "c"),
+                        among("karpenter.kwok.sh/instance-family", *families),
                         among("karpenter.kwok.sh/instance-cpu", *cpus)],
                     "startupTaints": [STARTING] if starting else [],
                     "expireAfter": "Never"}},
             "disruption": {
                 "consolidationPolicy": "WhenEmptyOrUnderutilized",
-                "consolidateAfter": "0s",
+                "consolidateAfter": consolidate_after,
                 "budgets": [{"nodes": "100%"}]}}}
 
 
@@ -171,14 +177,26 @@ class Cluster(ControlPlane):
         finally:
             connection.close()
 
-    def karpenter_metric(self, name, **labels):
-        """Sum of all samples of that name with (at least) these labels."""
+    def karpenter_samples(self, name):
+        """All samples of that name -> {their labels as text: value}."""
         status, text = self._get(self._karpenter_port, "/metrics")
         assert status == 200, text
+        return {key[len(name):]: value
+                for key, value in parse_metrics(text).items()
+                if key.split("{")[0] == name}
+
+    def karpenter_metric(self, name, **labels):
+        """Sum of all samples of that name with (at least) these labels."""
         wanted = [f'{k}="{v}"' for k, v in labels.items()]
-        return sum(value for key, value in parse_metrics(text).items()
-                   if key.split("{")[0] == name
-                   and all(w in key for w in wanted))
+        return sum(value for key, value in self.karpenter_samples(name).items()
+                   if all(w in key for w in wanted))
+
+    def karpenter_reasons(self, name):
+        """The same sum for each reason -> collections.Counter."""
+        sums = collections.Counter()
+        for key, value in self.karpenter_samples(name).items():
+            sums[re.search(r'reason="([^"]*)"', key)[1]] += int(value)
+        return sums
 
     # What people do
 

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What real Karpenter and people do to machines that we hold."""
-import threading
 import time
 
-from controlplane import CLAIMS, NODES, ApiError, until
-from disruption import ACTS, Disruption, marks_left, names, quiet_at
+from controlplane import CLAIMS, NODES, until
+from disruption import (ACTS, Disruption, follow, marks_left, names, of_pool,
+                        quiet_at)
 from hold import HOLD, MARK, annotations, clear, held
-from karpenter import NODEPOOL
 
 
 class Registrations:
@@ -14,29 +13,15 @@ class Registrations:
 
     def __init__(self, cluster):
         self.registered, self.cleared, self.marked = {}, {}, set()
-        for path, see in ((NODES, self.node), (CLAIMS, self.claim)):
-            version = cluster.get(path)["metadata"]["resourceVersion"]
-            threading.Thread(target=self.watch, daemon=True, args=(
-                cluster, path, version, see)).start()
+        follow(cluster, {NODES: self.node, CLAIMS: self.claim})
 
-    def watch(self, cluster, path, version, see):
-        """The API server may end a watch of a custom resource at any time."""
-        end = time.time() + 300
-        while time.time() < end:
-            try:
-                for event in cluster.watch(path, version, 300):
-                    meta = event["object"]["metadata"]
-                    version = meta["resourceVersion"]
-                    if event["type"] in ("ADDED", "MODIFIED"):
-                        see(meta)
-            except (ApiError, OSError, KeyError):
-                time.sleep(0.2)
-
-    def node(self, meta):
+    def node(self, node):
+        meta = node["metadata"]
         if "karpenter.sh/registered" in meta.get("labels", {}):
             self.registered.setdefault(meta["name"], time.time())
 
-    def claim(self, meta):
+    def claim(self, claim):
+        meta = claim["metadata"]
         if MARK in annotations(meta):
             self.marked.add(meta["name"])
         elif meta["name"] in self.marked:
@@ -138,8 +123,7 @@ def test_emptiness_and_a_template_with_a_persons_hold(cluster, add_holder):
     at = quiet_at(cluster, hold)
 
     def of(pool, path=NODES):
-        return [m for m in cluster.metadata(path).values()
-                if m["labels"][NODEPOOL] == pool]
+        return of_pool(cluster, pool, path)
 
     def untouched():
         for meta in of("theirs") + of("theirs", CLAIMS):

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Our Events on NodePools, as people see them."""
+import time
+
+from cluster import node_pool
+from controlplane import POOLS, until
+from hold import nodes
+from test_caps import HINT, HOLD, MAX, SETTINGS, WINDOW, Churn
+
+EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
+
+
+def told(plane, reason, pool):
+    return [e for e in plane.ok("GET", EVENTS)["items"]
+            if e["reason"] == reason and e["regarding"]["name"] == pool]
+
+
+def wait_told(plane, reason, pool, timeout=10):
+    return until(lambda: told(plane, reason, pool), timeout,
+                 f"{reason} on {pool}", every=0.2)[0]
+
+
+def test_started_capped_released(plane, make_holder, karpenter, view):
+    plane.create(POOLS, node_pool("general"))
+    plane.create(POOLS, node_pool("left-out"))
+    old = karpenter.settled(3)
+    holder = make_holder(nodePools={"exclude": ["left-out"]}, **SETTINGS)
+    view.wait_clear(nodes(old), HOLD + 8)
+    churn = Churn(karpenter)
+    churn.until(time.time() + 1)
+    view.wait_held(nodes(old))
+    event = wait_told(plane, "HoldStarted", "general")
+    assert event["type"] == "Normal" and "scaled up" in event["note"]
+    assert event["reportingController"] == (
+        "karpenter-node-holder.io/karpenter-node-holder")
+    churn.until(churn.begin + MAX + HINT + 3)
+    assert "maxHoldDuration" in wait_told(
+        plane, "HoldCapped", "general")["note"]
+    churn.until(churn.begin + MAX + WINDOW + 3)
+    view.wait_held(nodes(old))
+    # The scope is held anew within six minutes: one Event, counted twice.
+    until(lambda: told(plane, "HoldStarted", "general")[0].get(
+        "series", {}).get("count", 0) >= 2, 10, "a series")
+    view.wait_clear(nodes(old), HOLD + 12)
+    wait_told(plane, "HoldReleased", "general")
+    assert not any(told(plane, reason, "left-out")
+                   for reason in ("HoldStarted", "HoldCapped"))
+    text = plane.kubectl("describe", "nodepool", "general").stdout
+    assert all(reason in text for reason in (
+        "HoldStarted", "HoldCapped", "HoldReleased")), text
+    assert holder.alive()

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Machines that real Karpenter makes to replace others: by `replacements` of
+the configuration they count as scale-ups, or do not."""
+import math
+import time
+
+import pytest
+
+from cluster import DECISIONS
+from controlplane import CLAIMS, NODES, until
+from disruption import (ACTS, Disruption, follow, marks_left, names, quiet_at,
+                        since)
+from hold import EARLY, LATE, SOON, annotations, held, seconds
+from holder import BINARY, accepts
+
+EVENTS = "/api/v1/namespaces/default/events"
+CLASS = "karpenter-node-holder.io/replacement"
+STARTED = 3     # seconds: a hold that comes so late may find a step begun
+
+
+def side(word):
+    return pytest.param(word, marks=pytest.mark.skipif(
+        BINARY.exists() and not accepts("--replacements", word),
+        reason=f"this build takes no --replacements {word}"))
+
+
+# --- three nodes become one --------------------------------------------------
+
+class Made:
+    """The claims made from now on, and whether they replace others."""
+
+    def __init__(self, cluster):
+        self.before = {m["uid"] for m in cluster.metadata(CLAIMS).values()}
+        self.claims = {}    # uid -> (when seen, claim as it was made)
+        self.signs = {}     # uid -> (when seen, message)
+        follow(cluster, {CLAIMS: self.claim, EVENTS: self.event})
+
+    def claim(self, claim):
+        uid = claim["metadata"]["uid"]
+        if uid not in self.before:
+            self.claims.setdefault(uid, (time.time(), claim["metadata"]))
+
+    def event(self, event):
+        if event["reason"] == "DisruptionLaunching":
+            self.signs.setdefault(event["involvedObject"]["uid"],
+                                  (time.time(), event["message"]))
+
+
+@pytest.mark.parametrize("replacements", [side("ignore"), side("count")])
+def test_three_nodes_become_one(cluster, add_holder, replacements):
+    """One c-4x costs less than three m-2x, once the pool may have it."""
+    def multi():
+        return cluster.karpenter_metric(
+            DECISIONS, decision="replace", consolidation_type="multi")
+    hold = 20
+    add_holder(holdDuration=f"{hold}s", replacements=replacements)
+    cluster.pool("web", families=("m",), cpus=("2",))
+    # a node that Karpenter leaves alone: does the replacement hold it?
+    cluster.pool("other", cpus=("1",), consolidate_after="Never")
+    cluster.deploy("web", 3, cpu="1100m", pool="web")
+    cluster.deploy("other", 1, cpu="700m", pool="other")
+    cluster.wait_running("web", 3)
+    cluster.wait_running("other", 1)
+    old = names(cluster, pool="web")
+    [other] = names(cluster, pool="other")
+    assert len(old) == 3
+    at = quiet_at(cluster, hold)
+    disruption, before = Disruption(cluster), multi()
+    made = Made(cluster)
+    cluster.pool("web", families=("c", "m"), cpus=("2", "4"))
+    disruption.none_until(at - 1)
+    until(lambda: not marks_left(cluster), SOON, "released")
+    disruption.wait()
+
+    until(lambda: made.signs, 10, lambda: f"DisruptionLaunching: {made.claims}")
+    [(uid, (said_at, message))] = made.signs.items()
+    assert message == "Launching NodeClaim: Underutilized"
+    [(made_at, claim)] = made.claims.values()
+    assert claim["uid"] == uid
+    assert held(claim), "whatever it is for, it has its own quiet time"
+    name = claim["name"]
+    spread = False      # was the other pool's node held?
+
+    def replaced():
+        nonlocal spread
+        spread |= held(cluster.metadata(NODES)[other])
+        return names(cluster, pool="web").isdisjoint(old)
+    until(replaced, ACTS, lambda: f"{old} gone\n"
+          + cluster.log_tail("karpenter"), every=0.2)
+    gone = time.time()
+    cluster.wait_running("web", 3)
+    assert len(names(cluster, pool="web")) == 1
+    assert multi() == before + 1, "not all three by one decision"
+    assert disruption.by_reason() == [{"underutilized": 1},
+                                      {"underutilized": 3}]
+    ready = since(cluster.get(CLAIMS, name), "Initialized")
+    print(f"{replacements}: DisruptionLaunching "
+          f"{1000 * (said_at - made_at):+.0f} ms from the claim's creation, "
+          f"ready {ready - made_at:.0f} s after it, the old nodes gone "
+          f"{gone - made_at:.0f} s after it; other pool held: {spread}")
+
+    assert spread == (replacements == "count"), "it counts, or not"
+    if replacements == "ignore":
+        assert cluster.annotations(CLAIMS, name)[CLASS] == "underutilized"
+    # A scale-up or not, it is held for its own quiet time, no longer.
+    [node] = names(cluster, pool="web")
+    while time.time() < ready + hold - EARLY:
+        now = cluster.metadata(NODES)
+        assert held(now[node])
+        assert held(now[other]) == (replacements == "count")
+        time.sleep(0.3)
+    until(lambda: not marks_left(cluster), SOON, "released")
+
+
+# --- drift -------------------------------------------------------------------
+
+LABEL = "example.com/generation"
+FLEET = 12
+STEPS = 4       # as many are enough to see the pace
+HOLD = 30       # Karpenter itself looks every 10 s, and spares nodes for 10 s
+CREATED = "karpenter_nodeclaims_created_total"
+
+
+class Drift:
+    """Every node of the pool is out of date; until so many are new."""
+
+    def __init__(self, cluster, wanted):
+        self.cluster = cluster
+        self.wanted = wanted
+        self.old = names(cluster)
+        self.claims = {}        # those made since, as they are now
+        self.held_old = 0       # looks that saw an old one held
+        self.disruption = Disruption(cluster)
+        self.created = cluster.karpenter_reasons(CREATED)
+        self.begin = time.time()
+        cluster.pool(cpus=("1",), labels={LABEL: "2"})
+        until(self.look, 300, lambda: f"{wanted} new nodes: "
+              f"{self.figures()}\n{cluster.log_tail('karpenter')}", every=0.25)
+        self.took = time.time() - self.begin
+
+    def look(self):
+        for claim in self.cluster.get(CLAIMS)["items"]:
+            if LABEL in claim["metadata"]["labels"]:
+                self.claims[claim["metadata"]["uid"]] = claim
+        nodes = self.cluster.metadata(NODES)
+        old = self.old & set(nodes)
+        self.held_old += any(held(nodes[n]) for n in old)
+        return len(old) <= FLEET - self.wanted and len(nodes) == FLEET
+
+    def order(self):
+        """(made, launched, ready, uid) of each, as they were made."""
+        return sorted((seconds(c["metadata"]["creationTimestamp"]),
+                       since(c, "Launched") or math.inf,
+                       since(c, "Initialized") or math.inf, uid)
+                      for uid, c in self.claims.items())
+
+    def waits(self):
+        """From the moment when all before are ready until the next is made;
+        it is below zero where Karpenter did not wait for them."""
+        order = self.order()
+        return [made - max(ready for _, _, ready, _ in order[:i])
+                for i, (made, *_) in enumerate(order) if i]
+
+    def during_a_hold(self):
+        """Those made although the hold because of one before had come."""
+        order = self.order()
+        return [made - order[0][0] for made, *_ in order
+                if any(launched + STARTED < made < ready + HOLD - EARLY
+                       for _, launched, ready, _ in order)]
+
+    def created_now(self):
+        """Claims by what they were made for."""
+        return dict(self.cluster.karpenter_reasons(CREATED) - self.created)
+
+    def figures(self):
+        decisions, disrupted = self.disruption.by_reason()
+        return (f"decisions {decisions}, claims disrupted {disrupted}, "
+                f"created {self.created_now()}; from all ready to the next "
+                f"step {self.waits()} s; old nodes held at {self.held_old} looks")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("replacements", [
+    "no holder", side("ignore"), side("count")])
+def test_drift(cluster, add_holder, replacements):
+    """Every step of it makes a node: does each restart the hold?"""
+    if replacements != "no holder":
+        add_holder(holdDuration=f"{HOLD}s", replacements=replacements)
+    cluster.pool(cpus=("1",))
+    cluster.deploy("web", FLEET, cpu="700m")    # one on each node
+    cluster.wait_running("web", FLEET)
+    assert len(names(cluster)) == FLEET
+    at = quiet_at(cluster, HOLD)
+    until(lambda: time.time() > at and not marks_left(cluster),
+          at - time.time() + LATE, "released")
+    throttled = replacements == "count"
+    drift = Drift(cluster, STEPS if throttled else FLEET)
+    print(f"{replacements}: {drift.wanted} of {FLEET} nodes new after "
+          f"{drift.took:.0f} s, {drift.figures()}")
+
+    _, disrupted = drift.disruption.by_reason()
+    assert disrupted["drifted"] >= drift.wanted
+    if throttled:
+        assert max(drift.waits()) >= HOLD - EARLY, "not throttled"
+        assert not drift.during_a_hold()
+        return
+    if replacements == "ignore":
+        classes = [annotations(c).get(CLASS) for c in drift.claims.values()]
+        assert classes.count("drifted") == drift.created_now()["drifted"]
+    # Rarely Karpenter drains a node too many at a time and makes up for it:
+    # that is a scale-up, and is held.
+    if "provisioned" not in drift.created_now():
+        assert max(drift.waits()) < HOLD - EARLY, "throttled"
+        assert not drift.held_old
+    cluster.wait_running("web", FLEET)
+    # each new one for its own quiet time, and no longer
+    at = quiet_at(cluster, HOLD)
+    until(lambda: time.time() > at and not marks_left(cluster),
+          at - time.time() + LATE, "released")
