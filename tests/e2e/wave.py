@@ -122,10 +122,6 @@ class Wave:
     # What came of it
 
     @property
-    def decisions(self):
-        return self.samples[-1].decisions
-
-    @property
     def disrupted(self):
         return self.samples[-1].disrupted
 
