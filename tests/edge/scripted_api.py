@@ -923,10 +923,12 @@ class ScriptedApi:
 
     def _watch(self, c, request):
         form = self._form(request)
+        # Before the client knows of it: what it then drops is this one too.
+        with self.store.changed:
+            epoch = self._epoch[request.resource]
         c.stream(request)
         rv = int(request.query.get("resourceVersion") or "0")
         with self.store.changed:
-            epoch = self._epoch[request.resource]
             if rv == 0:
                 rv = self.store.rv
                 held = self.store.objects[request.resource]
