@@ -176,7 +176,8 @@ class Drift:
         decisions, disrupted = self.disruption.by_reason()
         return (f"decisions {decisions}, claims disrupted {disrupted}, "
                 f"created {self.created_now()}; from all ready to the next "
-                f"step {self.waits()} s; old nodes held at {self.held_old} looks")
+                f"step {self.waits()} s; old ones held at {self.held_old} "
+                "looks")
 
 
 @pytest.mark.long
