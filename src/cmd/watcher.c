@@ -33,6 +33,8 @@ struct watcher {
 	bool listing;		/* a list's pages are being taken */
 	bool expired;		/* 410 in the stream */
 	bool troubled;		/* said so in the log */
+	enum log_level usual;	/* of Events' it is no news that a watch has
+				   expired: it has no bookmarks */
 	unsigned items, pages;	/* of the list under way */
 };
 
@@ -141,7 +143,7 @@ list_page_done(struct watcher *w, struct err *e)
 	}
 	w->listing = false;
 	shared_listed(w->shared, w->kind, true);
-	LOG(LOG_INFO, "listed", LS("resource", resources[w->kind].name),
+	LOG(w->usual, "listed", LS("resource", resources[w->kind].name),
 	    LI("items", w->items));
 	w->troubled = false;
 	reflect_done(&w->reflect, REFLECT_COMPLETE, rv, cont, -1,
@@ -249,7 +251,7 @@ watch_done(struct watcher *w, int rc, const struct kube_reply *r,
 	else if (rc == 0 && r->status == 200)
 		result = REFLECT_ENDED;
 	if (result == REFLECT_EXPIRED && !great)
-		LOG(LOG_INFO, "watch expired, listing again",
+		LOG(w->usual, "watch expired, listing again",
 		    LS("resource", resources[w->kind].name));
 	else if (result != REFLECT_ENDED && !atomic_load(&w->restart))
 		trouble(w, "watch failed", r->status,
@@ -345,21 +347,19 @@ watcher_start(struct shared *s, struct kube *k, enum kind kind,
 		return NULL;
 	}
 	*w = (struct watcher){.shared = s, .kind = kind, .hold = hold,
-			      .timing = t};
+			      .timing = t, .usual = LOG_INFO};
+	if (kind == KIND_EVENT)
+		w->usual = LOG_DEBUG;
 	reflect_init(&w->reflect, clock_boot_us() + kind);
 	atomic_store(&w->beat_ms, clock_boot_ms());
 	w->stream = kube_stream_new(k, e);
-	if (w->stream == NULL) {
-		free(w);
-		return NULL;
-	}
-	if (pthread_create(&w->thread, NULL, run, w) != 0) {
+	if (w->stream != NULL && pthread_create(&w->thread, NULL, run, w) == 0)
+		return w;
+	if (w->stream != NULL)
 		err_set(e, ERR_SYSTEM, "cannot start a thread");
-		kube_stream_free(w->stream);
-		free(w);
-		return NULL;
-	}
-	return w;
+	kube_stream_free(w->stream);
+	free(w);
+	return NULL;
 }
 
 void
