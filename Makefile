@@ -163,7 +163,7 @@ CLUSTER = $(PLANE) kube-scheduler kube-controller-manager kwok stages karpenter
 e2e: all
 	@tests/e2e/binaries.sh $(CLUSTER)
 	@echo "== against a real kube-apiserver and Karpenter, about 6 minutes"
-	@$(PYTEST) -n 4 --dist loadfile tests/e2e
+	@$(PYTEST) -n 6 --dist loadfile tests/e2e
 
 e2e-long: all
 	@tests/e2e/binaries.sh $(CLUSTER)

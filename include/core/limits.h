@@ -22,8 +22,12 @@
 #define SIGNS_MAX 16384		/* said of claims that are yet to be seen */
 #define DISRUPTIONS_MAX 64	/* moments at which claims came to be disrupted */
 #define DISRUPTION_MS 10000	/* a claim made so soon after may replace one */
+#define DISRUPTION_EARLY_MS 1000	/* whole seconds of two clocks */
 #define UNDECIDED_MS 5000	/* after it was seen, and seen launched */
 #define UNDECIDED_MAX_MS 30000
+#define CLASS_RETRY_MS 60000	/* at most, where a class cannot be written */
+#define BLOCKED_MS 60000	/* holds without a whole view: then it is told */
+#define BLOCKED_EVERY_MS 300000
 #define EVENTS_WAIT_MS 10000	/* a lead waits so long for their list */
 #define SCOPES_MAX 4096		/* NodePools; real clusters have dozens */
 #define HELD_KEYS_MAX 16	/* former holds whose marks are outstanding */
@@ -91,7 +95,7 @@
 #define FRESH_RETRY_MS 1000	/* a list that knew more than the table */
 #define FRESH_TRIES 5		/* such lists before the watch is mistrusted */
 #define RELIST_FULL_MS 60000	/* a full table asks for what it left out */
-#define NOTES_MAX 64		/* told and not yet asked for */
+#define NOTES_MAX 1024		/* told and not yet asked for */
 #define HINT_WAIT_MS 5000	/* a creation just admitted */
 #define HINT_EVERY_MS 60000
 #define LAUNCH_GRACE_MS 5000	/* a claim without a Launched condition */

@@ -70,8 +70,9 @@ struct touched {
  * another uid replaces the old one.  NO_ID: the table is full. */
 uint32_t machines_put(struct machines *m, const struct object *o,
 		      int64_t seen_ms, struct touched *t);
-/* The clock was behind: stamps that were ahead of it then no longer are. */
-void machines_recap(struct machines *m, int64_t now_ms);
+/* The clock was wrong.  Behind: stamps that were ahead of it no longer are.
+ * Ahead: what was seen by it was seen by now. */
+void machines_recap(struct machines *m, int64_t now_ms, bool was_behind);
 void machines_drop(struct machines *m, uint32_t id, struct touched *t);
 
 /* By uid (NodeClaim) or name (Node). */

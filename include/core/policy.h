@@ -42,6 +42,9 @@ struct rules {
 	struct patterns include, exclude;
 };
 
+/* Must we know what replaces what?  In scope `node` nothing spreads. */
+bool rules_tell_replacements(const struct rules *r);
+
 /* Is the pool one we hold?  "" is matched by "*" only. */
 bool rules_pool_included(const struct rules *r, const char *pool);
 

@@ -14,10 +14,12 @@ struct sweep;
 
 enum note_type {	/* and what `a` is */
 	NOTE_SCOPE_HELD,	/* quiet_ms */
-	NOTE_SCOPE_QUIET,	/* how long it was held, ms */
+	NOTE_SCOPE_QUIET,	/* how long it was held, ms; value: what is not
+				   seen, so that nothing is released; or "" */
 	NOTE_SCOPE_CAPPED,	/* released until */
 	NOTE_TABLE_FULL,	/* name: the object left unheld */
 	NOTE_STOPPED,		/* a release waits: a: claims not known yet */
+	NOTE_BLOCKED,		/* name: what is not seen; marks that stay */
 	NOTE_POOL_MANUAL,	/* name, uid: the pool's; hold-until */
 	NOTE_POOL_INVALID,	/* …; enum pool_key, and the value */
 };
@@ -46,6 +48,7 @@ bool sweep_scope(const struct sweep *s, uint32_t *i, struct scope_report *out);
 struct pool_report {
 	char name[POOL_BYTES], uid[UID_BYTES];
 	bool out;	/* excluded or disabled */
+	bool by_hand;	/* held by its hold-until */
 };
 /* The i-th NodePool seen; false at the end. */
 bool sweep_pool_at(const struct sweep *s, uint32_t *i,

@@ -43,8 +43,11 @@ describe_scope(const struct note *n, const struct rules *r, const char *moment,
 			   "nothing is added", moment);
 		return TELL_HOLD_STARTED;
 	case NOTE_SCOPE_QUIET:
-		buf_printf(b, " is quiet: its nodes are released after %s",
+		buf_printf(b, " is quiet after %s: its nodes are released",
 			   moment);
+		if (n->value[0] != '\0')
+			buf_printf(b, " as soon as %ss are watched again",
+				   n->value);
 		return TELL_HOLD_RELEASED;
 	default:
 		buf_printf(b, " was held for its maxHoldDuration: its nodes "
@@ -74,6 +77,8 @@ tell_scope(struct shared *s, const struct note *n, const struct rules *r,
 		if (pool.out || (r->scope == SCOPE_NODEPOOL &&
 				 strcmp(pool.name, n->name) != 0))
 			continue;
+		if (pool.by_hand && n->type != NOTE_SCOPE_HELD)
+			continue;	/* its nodes stay held */
 		what.pool = pool.name;
 		what.pool_uid = pool.uid;
 		teller_say(t, &what);
@@ -148,6 +153,10 @@ notes_tell(struct shared *s, const struct rules *r, struct teller *t)
 			if (log_ratelimit("table full", 3))
 				LOG(LOG_ERROR, "table full",
 				    LS("left_unheld", n.name));
+			break;
+		case NOTE_BLOCKED:
+			LOG(LOG_WARN, "holds cannot be released",
+			    LS("unwatched", n.name), LI("objects", n.a));
 			break;
 		case NOTE_STOPPED:
 			LOG(LOG_INFO, "release waits for unseen NodeClaims",

@@ -125,7 +125,8 @@ start_servers(struct serve *v, struct err *e)
 	v->health.pair = &v->pair;
 	v->health.watchers = v->watchers;
 	v->health.timing = v->timing;
-	v->health.cluster_scope = "cluster";
+	v->health.cluster_scope =
+		c->rules.scope == SCOPE_CLUSTER ? "cluster" : "";
 	v->health.lease_name = c->leader.name;
 	if (health_start(&v->health, c->metrics_address, e))
 		return err_wrap(e, "metrics.address %s", c->metrics_address);
@@ -182,8 +183,8 @@ static int
 start_threads(struct serve *v, struct err *e)
 {
 	for (int k = 0; k < VIEW_COUNT; k++) {
-		if (k == KIND_EVENT && v->config->rules.replacements ==
-					       REPLACEMENTS_COUNT)
+		if (k == KIND_EVENT &&
+		    !rules_tell_replacements(&v->config->rules))
 			continue;
 		v->watchers[k] = watcher_start(&v->shared, v->kube,
 					       (enum kind)k,

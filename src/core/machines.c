@@ -369,9 +369,13 @@ machines_put(struct machines *m, const struct object *o, int64_t seen_ms,
 }
 
 void
-machines_recap(struct machines *m, int64_t now_ms)
+machines_recap(struct machines *m, int64_t now_ms, bool was_behind)
 {
 	for (struct entry *e = m->at; e < m->at + m->top; e++) {
+		e->seen_ms = no_later(e->seen_ms, now_ms);
+		e->launch_seen_ms = no_later(e->launch_seen_ms, now_ms);
+		if (!was_behind)
+			continue;
 		e->created_ms = no_later(e->created_stamp_ms, now_ms);
 		e->ready_ms = no_later(e->ready_stamp_ms, now_ms);
 	}

@@ -23,6 +23,13 @@ rules_pool_included(const struct rules *r, const char *pool)
 }
 
 bool
+rules_tell_replacements(const struct rules *r)
+{
+	return r->replacements == REPLACEMENTS_IGNORE &&
+	       r->scope != SCOPE_NODE;
+}
+
+bool
 hold_key_is_default(const struct hold_key *k)
 {
 	return strcmp(k->key, DEFAULT_HOLD_KEY) == 0 &&

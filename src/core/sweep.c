@@ -150,8 +150,10 @@ turn(struct sweep *s, uint32_t scope, struct now now)
 	else if (sc->busy)
 		(void)sweep_tell(s, NOTE_SCOPE_CAPPED, sc->name, sc->cap.open_ms);
 	else
-		(void)sweep_tell(s, NOTE_SCOPE_QUIET, sc->name,
-				 now.server_ms - sc->since_ms);
+		str_cut(sweep_tell(s, NOTE_SCOPE_QUIET, sc->name,
+				   now.server_ms - sc->since_ms)->value,
+			POOL_BAD_BYTES,
+			sweep_whole(s) ? "" : sweep_unseen(s));
 }
 
 /* A full table has room again: what was left out is asked for, not too often. */
@@ -174,12 +176,11 @@ sweep_advance(struct sweep *s, struct now now)
 
 	if (s->recount) {
 		s->recount = false;
-		if (s->shifted)
+		if (s->shifted) {
 			holds_shifted(&s->holds, now.server_ms);
-		s->shifted = false;
-		if (s->recap)
-			machines_recap(&s->machines, now.server_ms);
-		s->recap = false;
+			machines_recap(&s->machines, now.server_ms, s->recap);
+		}
+		s->shifted = s->recap = false;
 		for (id = 0; id < s->machines.top; id++)
 			sweep_refresh(s, id, now.server_ms);
 	}

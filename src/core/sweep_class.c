@@ -16,7 +16,7 @@
 static bool
 ignores(const struct sweep *s)
 {
-	return s->rules.replacements == REPLACEMENTS_IGNORE;
+	return rules_tell_replacements(&s->rules);
 }
 
 bool
@@ -32,7 +32,7 @@ after_disruption(const struct sweep *s, const struct entry *claim)
 		const struct disruption *d = &s->disruptions[i];
 		int64_t age = claim->created_stamp_ms - d->ms;
 
-		if (age >= 0 && age <= DISRUPTION_MS &&
+		if (age >= -DISRUPTION_EARLY_MS && age <= DISRUPTION_MS &&
 		    (d->several || strcmp(d->uid, claim->uid) != 0))
 			return true;
 	}
@@ -90,7 +90,7 @@ look_back(struct sweep *s, int64_t ms, int64_t now_ms)
 		const struct entry *e = &s->machines.at[id];
 
 		if (e->used && e->kind == KIND_NODECLAIM &&
-		    e->created_stamp_ms >= ms &&
+		    e->created_stamp_ms >= ms - DISRUPTION_EARLY_MS &&
 		    e->created_stamp_ms <= ms + DISRUPTION_MS)
 			sweep_refresh(s, id, now_ms);
 	}

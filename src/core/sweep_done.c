@@ -126,9 +126,9 @@ patch_done(struct sweep *s, const struct action *a, const struct outcome *o,
 		moved_on(s, a, false, now);
 		break;
 	case OUTCOME_INVALID:
-		/* What is added and refused as invalid stays so; a clear whose
+		/* A hold that is refused as invalid stays so; a clear whose
 		 * test failed is read again and decided anew. */
-		if (a->act == ACT_HOLD || a->act == ACT_CLASSIFY)
+		if (a->act == ACT_HOLD)
 			back_off(s, a->id, REFUSED_MS, now);
 		else
 			moved_on(s, a, true, now);
@@ -143,6 +143,28 @@ patch_done(struct sweep *s, const struct action *a, const struct outcome *o,
 	default:
 		back_off_failed(s, a->id, now);
 	}
+}
+
+/* A class that cannot be written holds nothing else up. */
+static void
+class_done(struct sweep *s, const struct action *a, const struct outcome *o,
+	   struct now now)
+{
+	struct work *w = &s->work[a->id];
+
+	if (o->code == OUTCOME_OK || o->code == OUTCOME_CONFLICT ||
+	    o->code == OUTCOME_GONE) {
+		w->class_failures = 0;
+		patch_done(s, a, o, now);
+		return;
+	}
+	if (o->code == OUTCOME_BUSY)
+		pause(s, o, now);
+	w->class_failures++;
+	w->class_boot_ms = now.boot_ms + pace_backoff(&s->pace,
+						      w->class_failures,
+						      BACKOFF_MIN_MS,
+						      CLASS_RETRY_MS);
 }
 
 static void
@@ -293,6 +315,8 @@ sweep_done(struct sweep *s, const struct action *a, const struct outcome *o,
 		read_done(s, a, o, now);
 	else if (a->act == ACT_READ_CLAIM)
 		owner_done(s, a, o, now);
+	else if (a->act == ACT_CLASSIFY)
+		class_done(s, a, o, now);
 	else
 		patch_done(s, a, o, now);
 }

@@ -233,14 +233,26 @@ content(struct sweep *s, const struct half *h, const struct entry *e)
 	w->reread = false;
 }
 
-/* What is known of the claim and not yet written on it. */
+/* What is known of the claim and not yet written on it; while it matters, and
+ * after all else: the holds do not wait for it. */
 static bool
 classify(struct sweep *s, const struct entry *claim, const struct half *c,
 	 struct now now, struct action *out)
 {
-	if (claim == NULL || c->busy || claim->classed || claim->deleting ||
+	struct work *w;
+	uint32_t id;
+
+	if (claim == NULL || c->busy || claim->classed ||
 	    !sweep_replaces(s, claim))
 		return false;
+	id = machines_id(&s->machines, claim);
+	w = &s->work[id];
+	if (!holds_own(&s->holds, id, now.server_ms))
+		return false;
+	if (now.boot_ms < w->class_boot_ms) {
+		heap_set(&s->later, id, w->class_boot_ms);
+		return false;
+	}
 	describe(s, claim, ACT_CLASSIFY, "replacement", now, out);
 	memcpy(out->replaces, claim->replaces, sizeof(out->replaces));
 	return true;
@@ -260,7 +272,7 @@ act_on(struct sweep *s, uint32_t head, struct now now, struct action *out)
 
 	mark_period(s, head, wish, now);
 	watch_latency(s, head, c, n, wish);
-	if (classify(s, claim, &c, now, out))
+	if (d.act == ACT_NONE && classify(s, claim, &c, now, out))
 		return true;
 	if (d.act == ACT_NONE) {
 		content(s, &c, claim);
@@ -345,17 +357,19 @@ sweep_next(struct sweep *s, struct now now, int64_t hint_ms,
 	   struct action *out, int64_t *wait_ms)
 {
 	uint32_t id;
+	bool whole;
 
 	*wait_ms = INT64_MAX;
 	if (!s->leads || sweep_begins(s, now, wait_ms))
 		return false;
 	now = sweep_steady(s, now);
+	whole = sweep_whole(s);
+	if (whole && s->guess)
+		sweep_guess(s, now);
 	sweep_advance(s, now);
-	if (!s->was_whole && sweep_whole(s)) {
-		s->was_whole = true;
+	if (whole && !s->was_whole)
 		holds_seen(&s->holds);
-	}
-	s->guess = s->guess && !s->was_whole;
+	s->was_whole = s->was_whole || whole;
 	if (now.boot_ms >= s->paused_boot_ms) {
 		while ((id = sweep_dequeue(s)) != NO_ID) {
 			if (!s->machines.at[id].used)

@@ -13,6 +13,9 @@ void sweep_drop(struct sweep *s, uint32_t id, struct now now);
 void sweep_refresh(struct sweep *s, uint32_t id, int64_t now_ms);
 void sweep_advance(struct sweep *s, struct now now);
 bool sweep_whole(const struct sweep *s);
+const char *sweep_unseen(const struct sweep *s);	/* the kind; NULL: whole */
+/* All is seen, and nobody has left word since when the scopes are held. */
+void sweep_guess(struct sweep *s, struct now now);
 /* Too early in a lead for anything; says how long, where time ends that. */
 bool sweep_begins(struct sweep *s, struct now now, int64_t *wait_ms);
 void sweep_latency(struct sweep *s, struct now now);

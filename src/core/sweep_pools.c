@@ -57,8 +57,9 @@ tell(struct sweep *s, const struct pool *old, const struct pool *p,
 		stamp_format(p->released_at_ms, stamp);
 		tell_bad(s, p, POOL_RELEASED_AT, stamp);
 	}
-	if (p->hold_until_ms == old->hold_until_ms || p->disabled ||
-	    p->hold_until_ms <= now.server_ms)
+	if ((p->hold_until_ms == old->hold_until_ms && !old->disabled) ||
+	    p->hold_until_ms <= now.server_ms ||
+	    pools_terms(&s->pools, p->name, now.server_ms).out)
 		return;
 	memcpy(sweep_tell(s, NOTE_POOL_MANUAL, p->name, p->hold_until_ms)->uid,
 	       p->uid, sizeof(p->uid));
@@ -68,6 +69,7 @@ void
 sweep_pool(struct sweep *s, const struct pool *p, struct now now)
 {
 	const struct pool *known = pools_find(&s->pools, p->name);
+	bool changed = known == NULL || !same(known, p);
 	struct pool old;
 
 	if (!s->leads)
@@ -83,7 +85,7 @@ sweep_pool(struct sweep *s, const struct pool *p, struct now now)
 		return;
 	}
 	tell(s, &old, p, now);
-	if (known == NULL || !same(&old, p))
+	if (changed)
 		refresh(s, p->name, now.server_ms);
 }
 
@@ -136,6 +138,8 @@ sweep_pools_turn(struct sweep *s, struct now now)
 bool
 sweep_pool_at(const struct sweep *s, uint32_t *i, struct pool_report *out)
 {
+	struct pool_terms terms;
+
 	for (; *i < s->pools.top; (*i)++) {
 		const struct pool *p = &s->pools.at[*i];
 
@@ -143,7 +147,9 @@ sweep_pool_at(const struct sweep *s, uint32_t *i, struct pool_report *out)
 			continue;
 		memcpy(out->name, p->name, sizeof(out->name));
 		memcpy(out->uid, p->uid, sizeof(out->uid));
-		out->out = pools_terms(&s->pools, p->name, s->last_ms).out;
+		terms = pools_terms(&s->pools, p->name, s->last_ms);
+		out->out = terms.out;
+		out->by_hand = terms.until_ms != STAMP_NONE;
 		(*i)++;
 		return true;
 	}

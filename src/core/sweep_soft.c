@@ -7,11 +7,12 @@
 
 /*
  * What the objects do not say, and the next leader is to know: one scope after
- * the other, "general run=2026-01-02T03:04:05Z open=…; batch …".  What cannot
+ * the other, "general run=2026-01-02T03:04:05Z open=…; batch …", or "none".  What cannot
  * be read is passed over: the marks on the objects then have to do.
  */
 
-#define CLUSTER_NAME "cluster"
+#define CLUSTER_NAME "*"	/* no pool's name */
+#define NOTHING "none"		/* known, and nothing is held; "" is: lost */
 
 static void
 write_moment(struct buf *b, const char *name, int64_t ms)
@@ -41,6 +42,8 @@ sweep_soft(struct sweep *s, struct buf *b)
 		write_moment(b, "idle", sc->cap.idle_ms);
 		write_moment(b, "open", sc->cap.open_ms);
 	}
+	if (b->len == 0)
+		buf_puts(b, NOTHING);
 	return true;
 }
 
@@ -86,7 +89,8 @@ sweep_restore(struct sweep *s, const char *text)
 		}
 		if (strcmp(name, CLUSTER_NAME) == 0)
 			name[0] = '\0';
-		holds_restore(&s->holds, name, &c);
+		if (!cap_is_none(&c))
+			holds_restore(&s->holds, name, &c);
 		text += strspn(text, "; ");
 	}
 }

@@ -33,7 +33,8 @@ struct work {
 	bool was_ours;		/* seen held in this period */
 	bool again;		/* the hold in flight is not the first */
 	uint8_t reholds;	/* held again in this period */
-	unsigned failures;
+	unsigned failures, class_failures;
+	int64_t class_boot_ms;	/* the class is not written before */
 	int64_t due_boot_ms;	/* to be released since; 0 = not */
 	char expect_rv[RV_BYTES], stale_rv[RV_BYTES];
 };
@@ -82,6 +83,7 @@ struct sweep {
 	struct disruption disruptions[DISRUPTIONS_MAX];
 	uint32_t disruptions_n;
 	struct view view[VIEW_COUNT];
+	int64_t blocked_boot_ms;	/* when it is to be told; 0: it is not */
 	int64_t events_boot_ms;	/* until then their list is waited for; 0 */
 	struct fresh fresh;
 	uint32_t first, last;			/* the queue */

@@ -86,26 +86,6 @@ set_timer(struct sweep *s, uint32_t head, int64_t now_ms)
 		counter_add(s->counters, COUNTER_TABLE_FULL);
 }
 
-/* The soft state is lost: the oldest mark tells since when. */
-static void
-guess_since(struct sweep *s, uint32_t head)
-{
-	const struct entry *halves[] = {machines_claim(&s->machines, head),
-					machines_node(&s->machines, head)};
-
-	for (int i = 0; i < 2; i++) {
-		const struct entry *e = halves[i];
-
-		if (e == NULL || entry_tenure(e) != TENURE_OURS)
-			continue;
-		/* A copied mark may be older than what it stands on. */
-		holds_since(&s->holds, head,
-			    e->mark == MARK_TIME && e->mark_ms > e->created_ms
-				    ? e->mark_ms
-				    : e->created_ms);
-	}
-}
-
 /* id's facts changed: its machine's timer follows, and it is looked at. */
 void
 sweep_refresh(struct sweep *s, uint32_t id, int64_t now_ms)
@@ -121,7 +101,38 @@ sweep_refresh(struct sweep *s, uint32_t id, int64_t now_ms)
 		s->work[id].due_boot_ms = 0;
 	}
 	set_timer(s, head, now_ms);
-	if (s->guess)
-		guess_since(s, head);
 	sweep_queue(s, head);
+}
+
+/* The soft state is lost: the oldest mark tells since when. */
+static void
+guess_since(struct sweep *s, uint32_t head, int64_t now_ms)
+{
+	const struct pool_terms t = pools_terms(
+		&s->pools, s->machines.at[head].pool, now_ms);
+	const struct entry *halves[] = {machines_claim(&s->machines, head),
+					machines_node(&s->machines, head)};
+
+	/* Held by hand, it tells nothing of its scope. */
+	for (int i = 0; i < 2 && t.until_ms == STAMP_NONE; i++) {
+		const struct entry *e = halves[i];
+
+		if (e == NULL || entry_tenure(e) != TENURE_OURS)
+			continue;
+		/* A copied mark may be older than what it stands on. */
+		holds_since(&s->holds, head,
+			    e->mark == MARK_TIME && e->mark_ms > e->created_ms
+				    ? e->mark_ms
+				    : e->created_ms);
+	}
+}
+
+void
+sweep_guess(struct sweep *s, struct now now)
+{
+	for (uint32_t id = 0; id < s->machines.top; id++)
+		if (s->machines.at[id].used &&
+		    machines_head(&s->machines, id) == id)
+			guess_since(s, id, now.server_ms);
+	s->guess = false;
 }

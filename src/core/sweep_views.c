@@ -21,7 +21,7 @@ sweep_lead(struct sweep *s, bool leads, struct now now)
 	s->pools.top = 0;
 	s->disruptions_n = 0;
 	signs_forget(&s->signs);
-	s->events_boot_ms = 0;
+	s->events_boot_ms = s->blocked_boot_ms = 0;
 	for (int k = 0; k < VIEW_COUNT; k++) {
 		struct view *v = &s->view[k];
 

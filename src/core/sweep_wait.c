@@ -6,14 +6,51 @@
 /* What sweep_next asks of the whole: is all of it seen, and how long is there
  * nothing to do? */
 
+static void
+sooner(int64_t *wait_ms, int64_t at, int64_t now)
+{
+	int64_t ms = at > now ? at - now : 0;
+
+	if (ms < *wait_ms)
+		*wait_ms = ms;
+}
+
+const char *
+sweep_unseen(const struct sweep *s)
+{
+	for (int k = 0; k < VIEW_COUNT; k++)
+		if ((!s->view[k].listed || !s->view[k].up) &&
+		    (k != KIND_EVENT || rules_tell_replacements(&s->rules)))
+			return kind_name((enum kind)k);
+	return NULL;
+}
+
 bool
 sweep_whole(const struct sweep *s)
 {
-	for (int k = 0; k < VIEW_COUNT; k++)
-		if (!s->view[k].listed || !s->view[k].up)
-			return k == KIND_EVENT && s->rules.replacements ==
-							  REPLACEMENTS_COUNT;
-	return true;
+	return sweep_unseen(s) == NULL;
+}
+
+/* Holds that nobody can take away: worth a word, now and then. */
+static void
+tell_blocked(struct sweep *s, struct now now, int64_t *wait_ms)
+{
+	const char *unseen = sweep_unseen(s);
+	uint32_t marked = 0;
+
+	for (int k = 0; k < KIND_COUNT; k++)
+		marked += s->machines.marked[k];
+	if (unseen == NULL || marked == 0) {
+		s->blocked_boot_ms = 0;
+		return;
+	}
+	if (s->blocked_boot_ms == 0)
+		s->blocked_boot_ms = now.boot_ms + BLOCKED_MS;
+	if (now.boot_ms >= s->blocked_boot_ms) {
+		(void)sweep_tell(s, NOTE_BLOCKED, unseen, marked);
+		s->blocked_boot_ms = now.boot_ms + BLOCKED_EVERY_MS;
+	}
+	sooner(wait_ms, s->blocked_boot_ms, now.boot_ms);
 }
 
 /* A person's say may stand on a NodePool.  Where Karpenter's Events are not
@@ -22,15 +59,15 @@ sweep_whole(const struct sweep *s)
 bool
 sweep_begins(struct sweep *s, struct now now, int64_t *wait_ms)
 {
+	tell_blocked(s, now, wait_ms);
 	if (!s->view[KIND_NODEPOOL].listed)
 		return true;
-	if (s->view[KIND_EVENT].listed ||
-	    s->rules.replacements == REPLACEMENTS_COUNT)
+	if (s->view[KIND_EVENT].listed || !rules_tell_replacements(&s->rules))
 		return false;
 	if (s->events_boot_ms == 0)
 		s->events_boot_ms = now.boot_ms + EVENTS_WAIT_MS;
-	*wait_ms = s->events_boot_ms - now.boot_ms;
-	return *wait_ms > 0;
+	sooner(wait_ms, s->events_boot_ms, now.boot_ms);
+	return s->events_boot_ms > now.boot_ms;
 }
 
 void
@@ -48,15 +85,6 @@ sweep_latency(struct sweep *s, struct now now)
 				      (uint64_t)(now.boot_ms -
 						 sc->since_boot_ms));
 	}
-}
-
-static void
-sooner(int64_t *wait_ms, int64_t at, int64_t now)
-{
-	int64_t ms = at > now ? at - now : 0;
-
-	if (ms < *wait_ms)
-		*wait_ms = ms;
 }
 
 int64_t
@@ -84,6 +112,8 @@ sweep_wait(const struct sweep *s, struct now now)
 	/* Nothing is written before the pause is over. */
 	if (s->first != NO_ID)
 		sooner(&wait, s->paused_boot_ms, now.boot_ms);
+	if (s->blocked_boot_ms != 0)
+		sooner(&wait, s->blocked_boot_ms, now.boot_ms);
 	if (wait < s->paused_boot_ms - now.boot_ms)
 		wait = s->paused_boot_ms - now.boot_ms;
 	return wait;

@@ -353,8 +353,7 @@ sweep_step(struct holder *h)
 bool
 holder_watches(const struct holder *h, enum kind kind)
 {
-	return kind != KIND_EVENT ||
-	       h->rules.replacements == REPLACEMENTS_IGNORE;
+	return kind != KIND_EVENT || rules_tell_replacements(&h->rules);
 }
 
 int64_t

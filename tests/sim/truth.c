@@ -88,7 +88,7 @@ suspect(const struct world *w, const struct rules *r, const struct machine *m)
 		const struct thing *t = &w->things[i];
 
 		if (t != claim && t->kind == KIND_NODECLAIM &&
-		    t->disrupted_ms <= claim->created_ms &&
+		    t->disrupted_ms <= claim->created_ms + 1000 &&
 		    t->disrupted_ms >= claim->created_ms - 10000)
 			return true;
 	}
@@ -210,7 +210,7 @@ later(int64_t a, int64_t b)
 static int64_t
 touched(struct world *w, const struct machine *m)
 {
-	int64_t at = m->wish_since;
+	int64_t at = later(m->wish_since, w->pools[m->pool_id].changed);
 
 	if (m->claim >= 0)
 		at = later(at, w->things[m->claim].touched);

@@ -303,8 +303,72 @@ START_TEST(the_class_cannot_be_written)
 	ck_assert_uint_eq(c->o.replaces[0], '\0');
 	ck_assert_uint_le(w->acts[ACT_CLASSIFY], 25);
 	w->fault = NULL;
-	world_run(w, 15000);
+	world_run(w, 80000);
 	ck_assert_str_eq(c->o.replaces, "drifted");
+}
+END_TEST
+
+/* … and neither a hold nor a release waits for it. */
+START_TEST(a_refused_class_holds_nothing_up)
+{
+	struct object o;
+	struct thing *c;
+
+	w->fault = refuse_all;
+	o = claim_new("c9", server_ms(w) / 1000 * 1000);
+	o.launched = o.launch_known = true;
+	c = thing_add(w, &o);
+	event("c9");
+	world_run(w, MINUTE);
+	ck_assert(thing_held(c));
+	become_ready(c);
+	world_run(w, rules.hold_ms + SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+	w->acts[ACT_CLASSIFY] = 0;
+	world_run(w, DAY);
+	ck_assert_uint_eq(w->acts[ACT_CLASSIFY], 0);
+}
+END_TEST
+
+/* In a pool that is left alone nothing is written at all. */
+START_TEST(no_class_in_an_excluded_pool)
+{
+	machine_add(w, 8, "excluded", server_ms(w) / 1000 * 1000);
+	event("c8");
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(claim_at(w, 8)->writes, 0);
+}
+END_TEST
+
+/* Stamps are of two clocks: Karpenter's may be a second ahead. */
+START_TEST(karpenters_clock_ahead)
+{
+	struct thing *c = claim_at(w, 0);
+
+	c->o.disrupted_ms = server_ms(w) / 1000 * 1000 + 2000;
+	thing_changed(w, c);
+	(void)replace(7);	/* created a second after now */
+	world_run(w, 500);
+	ck_assert_uint_eq(spread(), 0);
+}
+END_TEST
+
+/* What was seen by a clock an hour ahead was seen by now. */
+START_TEST(clock_back_while_undecided)
+{
+	w->offset_ms += 60 * MINUTE;
+	world_run(w, 1000);
+	w->offset_ms -= 60 * MINUTE;
+	disrupt();
+	w->offset_ms += 60 * MINUTE;
+	world_run(w, 1000);
+	w->offset_ms -= 60 * MINUTE;
+	(void)replace(7);
+	w->offset_ms += 60 * MINUTE;
+	world_run(w, 1000);
+	w->offset_ms -= 60 * MINUTE;
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(spread(), 3);
 }
 END_TEST
 
@@ -413,6 +477,10 @@ main(void)
 	tcase_add_test(c, count_takes_no_notice);
 	tcase_add_test(c, the_class_outlives_the_leader);
 	tcase_add_test(c, the_class_cannot_be_written);
+	tcase_add_test(c, a_refused_class_holds_nothing_up);
+	tcase_add_test(c, no_class_in_an_excluded_pool);
+	tcase_add_test(c, karpenters_clock_ahead);
+	tcase_add_test(c, clock_back_while_undecided);
 	tcase_add_test(c, a_reason_stands_above_none);
 	tcase_add_loop_test(c, another_leader_while_undecided, 0, 2);
 	tcase_add_loop_test(c, events_are_waited_for, 0, 2);

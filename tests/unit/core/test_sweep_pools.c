@@ -360,6 +360,98 @@ START_TEST(pool_gone_or_not_listed)
 }
 END_TEST
 
+/* Deleted and made anew while nobody watched: what the old one said is gone. */
+START_TEST(pool_made_anew)
+{
+	struct pool p;
+
+	old_pools();
+	new_machine(4, "web");
+	world_run(w, SLACK);
+	if (_i == 0)
+		says("web", POOL_ENABLED, "false");
+	else
+		says_at("web", POOL_RELEASED_AT, server_ms(w) + 1000);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+	sweep_listing(w->s, KIND_NODEPOOL);
+	pool_init(&p);
+	strcpy(p.name, "web");
+	strcpy(p.uid, "another");
+	sweep_pool(w->s, &p, world_now(w));
+	sweep_listed(w->s, KIND_NODEPOOL, true, world_now(w));
+	sweep_watch(w->s, KIND_NODEPOOL, true);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
+}
+END_TEST
+
+/* hold-until is told where it counts, and when it comes to. */
+START_TEST(manual_hold_told)
+{
+	struct note n;
+	struct pool p;
+
+	old_pools();
+	says_at("excluded", POOL_HOLD_UNTIL, server_ms(w) + 60 * MINUTE);
+	ck_assert_uint_eq(notes(NOTE_POOL_MANUAL, &n), 0);
+	pool_init(&p);
+	strcpy(p.name, "web");
+	strcpy(p.uid, "u-web");
+	p.hold_until_ms = server_ms(w) + 60 * MINUTE;
+	p.disabled = true;
+	sweep_pool(w->s, &p, world_now(w));
+	ck_assert_uint_eq(notes(NOTE_POOL_MANUAL, &n), 0);
+	p.disabled = false;
+	sweep_pool(w->s, &p, world_now(w));
+	ck_assert_uint_eq(notes(NOTE_POOL_MANUAL, &n), 1);
+}
+END_TEST
+
+/* Marks of a hold by hand tell nothing of the scope, nor does a state that
+ * says "none". */
+START_TEST(manual_hold_is_no_past_of_the_scope)
+{
+	char text[200];
+	struct buf b;
+	int64_t until;
+	struct note n;
+
+	use_scope(SCOPE_CLUSTER, 60 * MINUTE);
+	old_pools();
+	until = server_ms(w) + 600 * MINUTE;
+	says_at("batch", POOL_HOLD_UNTIL, until);
+	new_machine(4, "web");
+	world_run(w, 120 * MINUTE);
+	ck_assert_uint_eq(held_in("batch"), 2);
+	ck_assert_uint_eq(held_in("web"), 0);
+	buf_init(&b, text, sizeof(text));
+	ck_assert(sweep_soft(w->s, &b));
+	ck_assert_str_eq(text, "none");
+	world_restart(w, 5);
+	says_at("batch", POOL_HOLD_UNTIL, until);
+	sweep_restore(w->s, _i == 0 ? "" : text);
+	world_open(w);
+	new_machine(9, "web");
+	world_run(w, SLACK);
+	ck_assert_uint_eq(notes(NOTE_SCOPE_CAPPED, &n), 0);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 6);
+}
+END_TEST
+
+START_TEST(many_bad_values)
+{
+	char name[16];
+	struct note n;
+
+	for (int i = 0; i < 500; i++) {
+		snprintf(name, sizeof(name), "p%d", i);
+		says(name, POOL_ENABLED, "no");
+	}
+	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 500);
+}
+END_TEST
+
 START_TEST(nothing_before_the_pools_are_listed)
 {
 	old_pools();
@@ -400,6 +492,10 @@ main(void)
 			    (int)(sizeof(caps) / sizeof(caps[0])));
 	tcase_add_test(c, bad_value_is_told_once_and_does_not_count);
 	tcase_add_loop_test(c, pool_gone_or_not_listed, 0, 2);
+	tcase_add_loop_test(c, pool_made_anew, 0, 2);
+	tcase_add_test(c, manual_hold_told);
+	tcase_add_loop_test(c, manual_hold_is_no_past_of_the_scope, 0, 2);
+	tcase_add_test(c, many_bad_values);
 	tcase_add_test(c, nothing_before_the_pools_are_listed);
 	return run_suite(s);
 }

@@ -77,7 +77,7 @@ START_TEST(held_since)
 	busy(10, 30);
 	ck_assert_uint_eq(spread(), 3);
 	save();
-	ck_assert_ptr_nonnull(strstr(text, "cluster run=2026-01-02T03:"));
+	ck_assert_ptr_nonnull(strstr(text, "* run=2026-01-02T03:"));
 	another_leader(text);
 	busy(20, 25);
 	ck_assert_uint_eq(spread(), 3);
@@ -102,8 +102,8 @@ END_TEST
 
 /* What cannot be read is passed over, and what can is taken. */
 static const char *const states[] = {
-	"cluster", "cluster run=", "cluster run=yesterday; x", ";;;", "run=1",
-	"cluster run=2026-01-02T03:04:05Z run=x", "  ",
+	"*", "* run=", "* run=yesterday; x", ";;;", "run=1",
+	"* run=2026-01-02T03:04:05Z run=x", "  ",
 };
 
 START_TEST(nonsense)
@@ -132,6 +132,26 @@ START_TEST(scopes_by_name)
 }
 END_TEST
 
+/* A pool may have any name, but not the cluster's. */
+START_TEST(a_pool_named_cluster)
+{
+	teardown();
+	rules.scope = SCOPE_NODEPOOL;
+	w = world_new(&rules, THINGS, 1);
+	machine_add(w, 0, "cluster", server_ms(w) - DAY);
+	world_open(w);
+	for (int i = 1; i <= 13; i++) {
+		machine_add(w, i, "cluster", server_ms(w) / 1000 * 1000);
+		world_run(w, 5 * MINUTE);
+		if (i == 6) {
+			save();
+			another_leader(text);
+		}
+	}
+	ck_assert(!thing_held(node_at(w, 0)));
+}
+END_TEST
+
 int
 main(void)
 {
@@ -144,5 +164,6 @@ main(void)
 	tcase_add_loop_test(c, nonsense, 0,
 			    (int)(sizeof(states) / sizeof(states[0])));
 	tcase_add_test(c, scopes_by_name);
+	tcase_add_test(c, a_pool_named_cluster);
 	return run_suite(s);
 }

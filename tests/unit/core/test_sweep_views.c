@@ -394,6 +394,37 @@ START_TEST(hint_and_clock_back)
 }
 END_TEST
 
+/* Holds that nobody can take away are told after a minute, then now and then. */
+START_TEST(blocked_is_told)
+{
+	struct note n;
+	unsigned told = 0;
+
+	due_machines(5);
+	world_open(w);
+	world_watch(w, KIND_NODE, false);
+	for (int i = 0; i < 5; i++) {
+		struct thing *t = node_at(w, i);
+
+		object_hold(&t->o, server_ms(w) / 1000 * 1000);
+		thing_changed(w, t);
+	}
+	world_list(w, KIND_NODECLAIM);
+	w->up[KIND_NODE] = true;	/* lines come, but it does not count */
+	world_run(w, 59000);
+	while (sweep_note(w->s, &n))
+		told += n.type == NOTE_BLOCKED;
+	ck_assert_uint_eq(told, 0);
+	world_run(w, 12 * MINUTE);
+	while (sweep_note(w->s, &n)) {
+		told += n.type == NOTE_BLOCKED;
+		if (n.type == NOTE_BLOCKED)
+			ck_assert_str_eq(n.name, "Node");
+	}
+	ck_assert_uint_eq(told, 3);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -419,5 +450,6 @@ main(void)
 			    sizeof(hints) / sizeof(hints[0]));
 	tcase_add_test(c, hint_once_a_minute);
 	tcase_add_test(c, hint_and_clock_back);
+	tcase_add_test(c, blocked_is_told);
 	return run_suite(s);
 }
