@@ -88,5 +88,16 @@ done < <({
 	sources 'docs/rules/*.svg' 'tests/sim/histories/rule-*.txt'
 	grep -oE 'rules/[a-z-]+\.svg' docs/rules.md
 } | sed -E 's/.*(rules\/|rule-)//; s/\.(svg|txt)$//' | sort -u)
+# --- the operations guide: each log phrase, alert and Event -----------------------
+flat() { cat "$@" | tr -s '\n\t ' ' '; }
+while IFS= read -r name; do
+	grep -qF "\`$name\`" docs/operations.md || fault "docs/operations.md: nothing of \"$name\""
+done < <({
+	flat src/cmd/*.c src/edge/*.c |
+		grep -oE '\b(LOG|trouble|write_line)\([^"();]*"[^"]*"|\b(phrase|phrases\[\]|says\[\]) = [^;]*;' |
+		grep -oE '"[^"]*"'
+	flat src/core/tell.c | grep -oE '"[A-Za-z]+", "(Normal|Warning)"' | cut -d, -f1
+	sed -nE 's/^ *- alert: (.*)/"\1"/p' deploy/components/prometheus/prometheusrule.yaml
+} | tr -d '"')
 [ "$bad" = 0 ] && echo "lint: ok"
 exit "$bad"

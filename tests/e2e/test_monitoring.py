@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""deploy/components/prometheus: a real Prometheus scrapes the holder and the
+API server, has the alerts, and answers what the dashboard asks."""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+import yaml
+
+from controlplane import HERE, NODES, REPO, until
+from hold import nodes
+from holder import DEPLOY
+from karpenter import node_body
+from prometheus import (
+    COMPONENT, Prometheus, alerts, as_asked, component, panels, programs,
+    rules)
+
+pytestmark = pytest.mark.long
+
+P = "karpenter_node_holder_"
+GUIDE = REPO / "docs" / "operations.md"
+# Panels that show nothing where nothing goes wrong.
+MAY_BE_EMPTY = {"Calls that failed", "Watches begun again"}
+
+
+def promtool(*args, **options):
+    done = subprocess.run([programs()[1], *map(str, args)],
+                          capture_output=True, text=True, timeout=60,
+                          **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+# --- without a cluster -------------------------------------------------------
+
+def test_rules_are_well_formed(tmp_path):
+    file = tmp_path / "rules.yaml"
+    file.write_text(yaml.safe_dump(rules()))
+    promtool("check", "rules", file)
+    for name, rule in alerts().items():
+        assert rule["labels"]["severity"] in ("info", "warning", "critical")
+        assert set(rule["annotations"]) == {"summary", "description"}, name
+
+
+def test_rules_fire_when_they_should(tmp_path):
+    (tmp_path / "rules.yaml").write_text(yaml.safe_dump(rules()))
+    shutil.copy(HERE / "alerts_test.yaml", tmp_path)
+    promtool("test", "rules", "alerts_test.yaml", cwd=tmp_path)
+    tests = yaml.safe_load((HERE / "alerts_test.yaml").read_text())["tests"]
+    cases = [c for t in tests for c in t["alert_rule_test"]]
+    fires = {c["alertname"] for c in cases if c["exp_alerts"]}
+    is_quiet = {c["alertname"] for c in cases if not c["exp_alerts"]}
+    assert fires == is_quiet == set(alerts())
+
+
+# --- with one ----------------------------------------------------------------
+
+def test_the_component_builds(plane, tmp_path):
+    """With deploy/base; the ServiceMonitor finds the Service and its port."""
+    def relative(path):
+        return os.path.relpath(path, tmp_path)
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump({
+        "resources": [relative(DEPLOY)],
+        "components": [relative(COMPONENT)]}))
+    built = [o for o in yaml.safe_load_all(
+        plane.kubectl("kustomize", tmp_path).stdout) if o]
+    for file in ("servicemonitor.yaml", "prometheusrule.yaml",
+                 "dashboard.yaml"):
+        want = component(file)
+        assert [o["metadata"]["namespace"] for o in built
+                if (o["kind"], o["metadata"]["name"]) ==
+                (want["kind"], want["metadata"]["name"])] == [
+                    "karpenter-node-holder"], file
+    monitor = component("servicemonitor.yaml")["spec"]
+    services = [o["spec"] for o in built if o["kind"] == "Service"
+                and monitor["selector"]["matchLabels"].items()
+                <= o["metadata"]["labels"].items()]
+    container, = [c for o in built if o["kind"] == "Deployment"
+                  for c in o["spec"]["template"]["spec"]["containers"]]
+    ports = {p["name"]: p["containerPort"] for p in container["ports"]}
+    for endpoint in monitor["endpoints"]:
+        port, = [p for s in services for p in s["ports"]
+                 if p["name"] == endpoint["port"]]
+        assert ports[port["targetPort"]] == 8080
+    assert component("dashboard.yaml")["metadata"]["labels"][
+        "grafana_dashboard"] == "1"
+
+
+def stall(plane, holder):
+    """One creation that the holder does not answer in time."""
+    os.kill(holder.process.pid, signal.SIGSTOP)
+    try:
+        plane.create(NODES + "?dryRun=All", node_body("unanswered"))
+    finally:
+        os.kill(holder.process.pid, signal.SIGCONT)
+
+
+@pytest.fixture
+def scraped(plane, make_holder, karpenter, view):
+    """After a hold and a release, and two creations past the webhook:
+    (Prometheus, holder, when it began)."""
+    old = karpenter.settled(3)
+    holder = make_holder(holdDuration="8s")
+    prometheus = Prometheus(plane, holder)
+    try:
+        view.wait_clear(nodes(old), 14)
+        begin = time.time()
+        for _ in range(2):  # the first one makes the series
+            stall(plane, holder)
+            time.sleep(3)
+        m = karpenter.machine()
+        view.wait_held(nodes(old))
+        view.check_released(nodes(old + [m]), m.ready + 8)
+        until(lambda: prometheus.query(f"sum({P}held_objects)") == [0], 10,
+              "the release is scraped")
+        time.sleep(2)
+        yield prometheus, holder, begin
+    finally:
+        prometheus.stop()
+
+
+def test_dashboard_alerts_and_metrics(scraped):
+    prometheus, holder, begin = scraped
+    seen = {}
+    for panel in panels():
+        for target in panel["targets"]:
+            expr = as_asked(target["expr"])
+            values = (prometheus.query(expr) if target.get("instant") else
+                      prometheus.query_range(expr, begin, time.time()))
+            seen.setdefault(panel["title"], []).append(values)
+            assert values or panel["title"] in MAY_BE_EMPTY, (
+                f"{panel['title']}: no data of {expr}")
+    # Not only something, but what happened.
+    assert set(seen["Scopes"][0]) == {0, 1}
+    assert max(seen["Objects held"][0]) == 4
+    assert seen["Objects held by us"] == [[0]]
+    assert seen["Replicas that lead"] == [[1]]
+    # at first as if the machine took all of startupTimeout
+    assert 4 < max(seen["Time until quiet"][0]) <= 8 + 20 + 1
+    assert max(max(v) for v in seen["Holds and releases"]) > 0
+    assert max(seen["Machines with time left"][0]) == 1
+    assert max(seen["Past the webhook"][0]) > 0
+    assert seen["Past the webhook, 24 h"][0][0] > 0
+    assert seen["Certificate ends in"][0][0] > 30 * 86400
+    assert set(seen["Watches open"][0]) >= {1}
+
+    # Every rule can be evaluated, and none fires but for what was done.
+    known = {r["name"]: r for g in prometheus.api("rules")["groups"]
+             for r in g["rules"]}
+    assert set(known) == set(alerts())
+    for name, rule in known.items():
+        assert rule["health"] == "ok", (name, rule.get("lastError"))
+
+    def active():
+        return {r["name"] for g in prometheus.api("rules")["groups"]
+                for r in g["rules"] if r["state"] != "inactive"}
+    until(lambda: active() == {"KarpenterNodeHolderFailOpen"}, 10, active)
+
+    _, text, _ = holder.fetch("/metrics")
+    done = promtool("check", "metrics", input=text)
+    assert done.stdout + done.stderr == ""
+    guide = GUIDE.read_text()
+    for family in re.findall(r"^# TYPE (\S+) ", text, re.M):
+        assert f"`{family.removeprefix(P)}`" in guide, family
+    # What rules and panels ask for is what there is.
+    asked = json.dumps([[t["expr"] for p in panels() for t in p["targets"]],
+                        [r["expr"] for r in alerts().values()]])
+    families = set(re.findall(r"^# TYPE (\S+) ", text, re.M))
+    for name in set(re.findall(P + r"\w+", asked)):
+        assert re.sub(r"_bucket$", "", name) in families, name

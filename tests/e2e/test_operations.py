@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands of docs/operations.md, run as they stand there."""
+import os
+import re
+import subprocess
+import time
+
+import pytest
+import yaml
+
+from controlplane import NODES, POOLS, REPO, WEBHOOKS, until
+from cluster import node_pool
+from hold import HOLD, MARK, annotations, clear, held, nodes
+from karpenter import node_body
+
+pytestmark = pytest.mark.long
+
+GUIDE = (REPO / "docs" / "operations.md").read_text()
+REPLACEMENT = "karpenter-node-holder.io/replacement"
+
+
+def blocks(heading):
+    """The code below that heading, up to the next one, a block each."""
+    part = re.search(rf"^#+ {heading}$(.*?)(^#+ |\Z)",
+                     GUIDE, re.M | re.S)[1]
+    found = re.findall(r"^( *)```\w*\n(.*?)^ *```", part, re.M | re.S)
+    assert found, heading
+    return [re.sub(f"^{indent}", "", text, flags=re.M)
+            for indent, text in found]
+
+
+def block(heading, *words):
+    """The one of them with these words in it."""
+    text, = [b for b in blocks(heading) if all(w in b for w in words)]
+    return text
+
+
+def command(text, word):
+    """That line of a block."""
+    line, = [at for at in text.splitlines() if word in at]
+    return line
+
+
+def sh(plane, text):
+    done = subprocess.run(
+        ["bash", "-c", text], stdin=subprocess.DEVNULL, capture_output=True,
+        text=True, timeout=60, cwd=plane.dir, env={
+            "HOME": str(plane.dir), "KUBECONFIG": str(plane.kubeconfig),
+            "PATH": f"{plane.bin}:{os.environ['PATH']}"})
+    assert not done.stderr, done.stderr
+    return done.stdout
+
+
+def marks(plane):
+    """How many are left, as the guide has it counted."""
+    return int(sh(plane, command(
+        block("Uninstall", "get pods"), "grep -c")))
+
+
+@pytest.fixture
+def people(plane, karpenter, make_holder, view):
+    """Everything is held; -> (holder, the machines that are ours alone,
+    the Nodes of which a person has a say and what must stand there)."""
+    old = karpenter.settled(20)
+    theirs = {f"{NODES}/{old[0].node}": {HOLD: "true"},
+              f"{NODES}/{old[1].node}": {HOLD: "false"},
+              f"{NODES}/{old[2].node}": {HOLD: "true"}}
+    plane.patch(NODES, old[0].node, {"metadata": {"annotations": {
+        HOLD: "true"}}})
+    holder = make_holder(holdDuration="1h")
+    m = karpenter.machine()
+    ours = old[1:] + [m]
+    view.wait_held(nodes(ours))
+    claim = karpenter.claim()   # not launched: held itself
+    plane.patch(NODES, old[1].node, {"metadata": {"annotations": {
+        HOLD: "false"}}})       # a person's value beside our mark
+    plane.patch(NODES, old[2].node, {"metadata": {"annotations": {
+        MARK: None}}})          # taken over
+    assert held(plane.get("/apis/karpenter.sh/v1/nodeclaims", claim.name))
+    assert marks(plane) >= 20
+    return holder, old[3:] + [m], theirs
+
+
+def check_clear(plane, view, ours, theirs):
+    assert marks(plane) == 0
+    assert all(map(clear, view.of(nodes(ours)).values()))
+    for target, want in theirs.items():
+        a = annotations(plane.get(target))
+        assert {k: v for k, v in a.items() if k in (HOLD, MARK)} == want
+
+
+def test_uninstall(plane, people, view):
+    """Leaving out all NodePools clears every mark, and no new one comes."""
+    holder, ours, theirs = people
+    holder.term()
+    assert marks(plane) >= 20, "stopping leaves them"
+    config = yaml.safe_load(block("Uninstall", "exclude:"))
+    assert set(config) == {"nodePools"}
+    holder.config.write_text(yaml.safe_dump({**holder.settings, **config}))
+    holder.start()
+    until(lambda: marks(plane) == 0, 20, "every mark cleared", every=0.5)
+    assert clear(plane.create(NODES, node_body("late")))
+    time.sleep(3)
+    check_clear(plane, view, ours, theirs)
+    assert holder.metric("karpenter_node_holder_held_objects") == 0
+    claims = "/apis/karpenter.sh/v1/nodeclaims"
+    name = next(iter(plane.metadata(claims)))
+    plane.patch(claims, name, {"metadata": {"annotations": {
+        REPLACEMENT: "drifted"}}})
+    holder.kill9()
+    sh(plane, command(block("Uninstall", "delete -k"), "annotate"))
+    assert not any(REPLACEMENT in annotations(o)
+                   for o in plane.metadata(claims).values())
+
+
+def test_by_hand(plane, people, view):
+    holder, ours, theirs = people
+    holder.kill9()
+    sh(plane, block("By hand", "kubectl annotate"))
+    check_clear(plane, view, ours, theirs)
+    assert plane.request("GET", WEBHOOKS)[1]["items"] == []
+
+
+def test_release_now(plane, karpenter, make_holder, view):
+    plane.create(POOLS, node_pool("general"))
+    old = karpenter.settled(5)
+    make_holder(holdDuration="1h")
+    m = karpenter.machine()
+    view.wait_held(nodes(old))
+    time.sleep(1)   # "created before then", in whole seconds
+    text = re.search(r"`(kubectl annotate nodepools --all [^`]*)`", GUIDE)[1]
+    sh(plane, text)
+    view.wait_clear(nodes(old + [m]), 15)
+
+
+def test_the_probe_tells_whether_the_webhook_is_used(plane, make_holder):
+    probe = block("Install", "dry-run=server")
+    holder = make_holder(holdDuration="1h")
+    assert "held-since" in sh(plane, probe)
+    holder.kill9()
+    assert sh(plane, probe) == ""
+
+
+def test_the_kustomization_for_an_upgrade_builds(plane, tmp_path):
+    text = block("Upgrade", "replicas:")
+    text = text.replace("../..", os.path.relpath(REPO / "deploy", tmp_path))
+    (tmp_path / "kustomization.yaml").write_text(text)
+    built = [o for o in yaml.safe_load_all(
+        plane.kubectl("kustomize", tmp_path).stdout) if o]
+    deployment, = [o for o in built if o["kind"] == "Deployment"]
+    assert deployment["spec"]["replicas"] == 2
+    container, = deployment["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "REGISTRY/karpenter-node-holder:NEW"
