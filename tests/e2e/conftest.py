@@ -43,8 +43,12 @@ def build(request, *programs):
 
 
 @pytest.fixture(scope="session")
-def plane(request):
+def plane_programs(request):
     build(request, "etcd", "kube-apiserver", "kubectl", "crds")
+
+
+@pytest.fixture(scope="session")
+def plane(plane_programs):
     with ControlPlane() as plane:
         plane.install_crds()
         yield plane

@@ -212,7 +212,8 @@ class ControlPlane:
     # no controller-manager makes ServiceAccounts or removes the taint
     not_admitting = ("ServiceAccount", "TaintNodesByCondition")
 
-    def __init__(self, bin_dir=None, crds_dir=None, name="plane"):
+    def __init__(self, bin_dir=None, crds_dir=None, name="plane", audit=()):
+        """audit: rules of an audit Policy; audited() tells what they caught."""
         self.bin = pathlib.Path(bin_dir or BUILD / "bin")
         self.crds_dir = pathlib.Path(crds_dir or BUILD / "crds")
         sweep_temp()
@@ -223,6 +224,8 @@ class ControlPlane:
         self.url = f"https://127.0.0.1:{self.port}"
         self.etcd_log = self.dir / "etcd.log"
         self.apiserver_log = self.dir / "kube-apiserver.log"
+        self.audit_rules = list(audit)
+        self.audit_log = self.dir / "audit.log"
         self._etcd = None
         self._apiserver = None
         # identity -> (connection, idle since), the longest idle first
@@ -274,6 +277,22 @@ class ControlPlane:
                 return self._etcd_call("/health", None).get("health") == "true"
         until(healthy, 30, lambda: "etcd healthy\n" + tail(self.etcd_log))
 
+    def _audit_flags(self):
+        if not self.audit_rules:
+            return []
+        policy = self.dir / "audit.yaml"
+        policy.write_text(yaml.safe_dump({
+            "apiVersion": "audit.k8s.io/v1", "kind": "Policy",
+            "omitStages": ["RequestReceived"], "rules": self.audit_rules}))
+        return [f"--audit-policy-file={policy}",
+                f"--audit-log-path={self.audit_log}"]
+
+    def audited(self):
+        """The audit log so far: one event a request, two for a watch."""
+        text = self.audit_log.read_text() if self.audit_log.exists() else ""
+        return [json.loads(line) for line in text.splitlines(keepends=True)
+                if line.endswith("\n")]
+
     def start_apiserver(self, wait=True):
         if self._apiserver and self._apiserver.poll() is None:
             return
@@ -300,7 +319,7 @@ class ControlPlane:
               if self.not_admitting else []),
             "--enable-admission-plugins=NodeRestriction",
             "--endpoint-reconciler-type=none",  # 127.0.0.1 is no endpoint
-            "--profiling=false",
+            "--profiling=false", *self._audit_flags(),
         ], self.apiserver_log)
         if wait:
             self.wait_ready()

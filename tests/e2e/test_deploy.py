@@ -1,0 +1,691 @@
+# SPDX-License-Identifier: Apache-2.0
+"""deploy/: every overlay is built by kubectl and applied to a real API server,
+and the holder runs with the rights it gives, all of them and no others.
+
+cert-manager and the Prometheus operator are not here: their kinds have CRDs
+without a schema, so of their objects no more is proven than names and
+references.
+"""
+import contextlib
+import os
+import re
+import subprocess
+import time
+
+import pytest
+import yaml
+
+from cluster import node_pool
+from controlplane import (CLAIMS, CRDS, JSONPATCH, NAMESPACES, NODES, POOLS,
+                          REPO, WEBHOOKS, ControlPlane, until)
+from hold import HELD_KEY, HOLD, MARK, SOON, clear, nodes, stamp
+from holder import BINARY, Holder
+from karpenter import claim_body, node_body
+
+NAME = "karpenter-node-holder"
+EVENTS = NAME + "-events"
+DEPLOY = REPO / "deploy"
+OVERLAYS = ("default", "demo", "eks")
+COMPONENTS = ("cert-manager", "high-availability", "least-privilege",
+              "network-policy", "prometheus")
+ACCOUNT = f"system:serviceaccount:{NAME}:{NAME}"
+CLASS = "karpenter-node-holder.io/replacement"
+
+# kinds of others, for which there are only stand-ins here
+FOREIGN = {"cert-manager.io/v1": ("Certificate", "Issuer"),
+           "monitoring.coreos.com/v1": ("PrometheusRule", "ServiceMonitor")}
+CLUSTER_WIDE = {"Namespace", "ClusterRole", "ClusterRoleBinding",
+                "MutatingWebhookConfiguration", "ValidatingAdmissionPolicy",
+                "ValidatingAdmissionPolicyBinding"}
+
+
+def stand_in(api_version, kind):
+    group, version = api_version.split("/")
+    plural = kind.lower() + "s"
+    return {"apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": f"{plural}.{group}"},
+            "spec": {"group": group, "scope": "Namespaced",
+                     "names": {"kind": kind, "plural": plural},
+                     "versions": [{
+                         "name": version, "served": True, "storage": True,
+                         "schema": {"openAPIV3Schema": {
+                             "type": "object",
+                             "x-kubernetes-preserve-unknown-fields": True}}}]}}
+
+
+@pytest.fixture(scope="module")
+def plane(plane_programs):
+    """In place of the session's: with an audit log of the holder."""
+    with ControlPlane(name="deploy", audit=[
+            {"level": "Metadata", "users": [ACCOUNT]},
+            {"level": "None"}]) as plane:
+        plane.install_crds()
+        for version, kinds in FOREIGN.items():
+            for kind in kinds:
+                crd = stand_in(version, kind)
+                plane.apply(crd)
+                path = f"/apis/{version}/{crd['spec']['names']['plural']}"
+                until(lambda: plane.request("GET", path)[0] == 200, 30,
+                      f"{path} served")
+        yield plane
+
+
+def render(plane, folder):
+    done = plane.kubectl("kustomize", folder)
+    assert not done.stderr, done.stderr
+    return [o for o in yaml.safe_load_all(done.stdout) if o]
+
+
+@pytest.fixture
+def overlay(tmp_path):
+    """make(...) -> a new overlay, as someone who installs writes it."""
+    def make(resource, components=(), files=None, **fields):
+        def beside(path):
+            return os.path.relpath(DEPLOY / path, folder.resolve())
+        folder = tmp_path / f"overlay{len(list(tmp_path.iterdir()))}"
+        folder.mkdir()
+        for name, text in (files or {}).items():
+            (folder / name).write_text(text)
+        content = {"apiVersion": "kustomize.config.k8s.io/v1beta1",
+                   "kind": "Kustomization",
+                   "resources": [beside(resource)],
+                   "components": [beside(f"components/{c}")
+                                  for c in components], **fields}
+        if "namespace" in fields:
+            content["transformers"] = [beside("namespace")]
+        (folder / "kustomization.yaml").write_text(yaml.safe_dump(content))
+        return folder
+    return make
+
+
+def find(objects, kind, name=NAME):
+    found = [o for o in objects
+             if o["kind"] == kind and o["metadata"]["name"] == name]
+    assert len(found) == 1, (kind, name, found)
+    return found[0]
+
+
+def kinds(objects):
+    return {o["kind"] for o in objects}
+
+
+def configuration(objects):
+    """The ConfigMap that the Deployment mounts."""
+    pod = find(objects, "Deployment")["spec"]["template"]["spec"]
+    mounted, = (v["configMap"] for v in pod["volumes"]
+                if v["name"] == "config")
+    return find(objects, "ConfigMap", mounted["name"])
+
+
+def apply(plane, objects, *flags):
+    """Server-side, with every unknown field an error."""
+    done = plane.kubectl("apply", "--server-side", "--validate=strict", *flags,
+                         "-f", "-", stdin=yaml.safe_dump_all(objects))
+    assert "Warning" not in done.stderr, done.stderr
+    return done.stdout.splitlines()
+
+
+def identities(objects):
+    return sorted((o["kind"], o["metadata"].get("namespace"),
+                   o["metadata"]["name"]) for o in objects)
+
+
+def stored(plane, objects):
+    answer = plane.kubectl("get", "-o", "yaml", "-f", "-",
+                           stdin=yaml.safe_dump_all(objects)).stdout
+    return yaml.load(answer, getattr(yaml, "CSafeLoader",
+                                     yaml.SafeLoader))["items"]
+
+
+def remove(plane, objects):
+    """Namespaces stay: nothing here would ever finish their deletion."""
+    plane.kubectl("delete", "--ignore-not-found", "--wait=false", "-f", "-",
+                  stdin=yaml.safe_dump_all(
+                      [o for o in objects if o["kind"] != "Namespace"]))
+
+
+@contextlib.contextmanager
+def installed(plane, objects):
+    try:
+        yield apply(plane, objects)
+    finally:
+        remove(plane, objects)
+
+
+# What is built
+
+@pytest.fixture(scope="module")
+def built(plane):
+    return {name: render(plane, DEPLOY / "overlays" / name)
+            for name in OVERLAYS}
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_an_overlay_is_applied(plane, built, name):
+    objects = built[name]
+    with installed(plane, objects) as lines:
+        assert len(lines) == len(objects)
+        kept = stored(plane, objects)
+        assert identities(kept) == identities(objects)
+        check_pods(plane, find(kept, "Deployment"))
+        # once more, as GitOps does: nothing changes
+        apply(plane, objects)
+        versions = {o["metadata"]["uid"]: o["metadata"]["resourceVersion"]
+                    for o in kept}
+        assert versions == {
+            o["metadata"]["uid"]: o["metadata"]["resourceVersion"]
+            for o in stored(plane, objects)}
+
+
+def check_pods(plane, deployment):
+    """Its Pods pass admission in a namespace that enforces `restricted`."""
+    namespace = deployment["metadata"]["namespace"]
+    enforced = plane.get(NAMESPACES, namespace)["metadata"]["labels"]
+    assert enforced["pod-security.kubernetes.io/enforce"] == "restricted"
+    pods = f"{NAMESPACES}/{namespace}/pods?dryRun=All"
+    pod = {"apiVersion": "v1", "kind": "Pod",
+           "metadata": {"generateName": NAME + "-",
+                        "labels": deployment["spec"]["template"]["metadata"][
+                            "labels"]},
+           "spec": deployment["spec"]["template"]["spec"]}
+    selector = deployment["spec"]["selector"]["matchLabels"]
+    assert selector.items() <= pod["metadata"]["labels"].items()
+    made = plane.create(pods, pod)["spec"]
+    assert made["priority"] == 2000000000
+    assert made["securityContext"]["runAsUser"] == 65532
+    container, = made["containers"]
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    assert container["livenessProbe"] and container["readinessProbe"]
+    # and what is not restricted would be refused
+    container["securityContext"]["allowPrivilegeEscalation"] = True
+    status, answer = plane.request("POST", pods, {**pod, "spec": made})
+    assert status == 403 and "PodSecurity" in answer["message"]
+
+
+def test_what_is_in_which_overlay(built):
+    default, demo, eks = (kinds(built[n]) for n in ("default", "demo", "eks"))
+    assert {"Certificate", "Issuer", "PodDisruptionBudget"} <= default
+    assert find(built["default"], "Deployment")["spec"]["replicas"] == 2
+    assert eks - default == {"NetworkPolicy", "ValidatingAdmissionPolicy",
+                             "ValidatingAdmissionPolicyBinding"}
+    assert demo < default
+    assert find(built["demo"], "Deployment")["spec"]["replicas"] == 1
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_each_component_alone(plane, overlay, name):
+    folder = overlay("base", components=[name])
+    base = render(plane, DEPLOY / "base")
+    objects = render(plane, folder)
+    assert objects != base
+    with installed(plane, objects):
+        assert identities(stored(plane, objects)) == identities(objects)
+
+
+def test_labels(plane, overlay):
+    makefile = (REPO / "Makefile").read_text()
+    version = re.search(r"^VERSION := (\S+)$", makefile, re.M)[1]
+    base = render(plane, DEPLOY / "base")
+    objects = render(plane, overlay("overlays/eks", ["prometheus"]))
+    app = "app.kubernetes.io/"
+    for o in objects:
+        labels = o["metadata"]["labels"]
+        assert labels[app + "name"] == labels[app + "part-of"] == NAME, o
+    for o in base:
+        labels = o["metadata"]["labels"]
+        assert labels[app + "instance"] == NAME
+        assert labels[app + "managed-by"] == "kustomize"
+        assert labels[app + "version"] == version
+    image = find(base, "Deployment")["spec"]["template"]["spec"][
+        "containers"][0]["image"]
+    assert image == f"{NAME}:{version}"
+    # all that select Pods select these
+    pod = find(base, "Deployment")["spec"]["template"]["metadata"]["labels"]
+    for selector in (
+            find(objects, "Service")["spec"]["selector"],
+            find(objects, "PodDisruptionBudget")["spec"]["selector"][
+                "matchLabels"],
+            find(objects, "NetworkPolicy")["spec"]["podSelector"][
+                "matchLabels"]):
+        assert selector and selector.items() <= pod.items()
+    monitored = find(objects, "ServiceMonitor")["spec"]
+    assert monitored["selector"]["matchLabels"].items() <= find(
+        objects, "Service")["metadata"]["labels"].items()
+    ports = {p["name"]: p["targetPort"]
+             for p in find(objects, "Service")["spec"]["ports"]}
+    assert monitored["endpoints"][0]["port"] in ports
+    named = {p["name"]: p["containerPort"] for p in find(
+        objects, "Deployment")["spec"]["template"]["spec"]["containers"][0][
+            "ports"]}
+    assert set(ports.values()) == set(named)
+    assert {p["port"] for rule in find(objects, "NetworkPolicy")["spec"][
+        "ingress"] for p in rule["ports"]} == set(named.values())
+
+
+# What an overlay of one's own may change
+
+def check_namespace(objects, namespace):
+    """Nothing is left of another, but for Events in default."""
+    for o in objects:
+        where = o["metadata"].get("namespace")
+        if o["kind"] in CLUSTER_WIDE:
+            assert where is None, o
+        elif o["metadata"]["name"] == EVENTS:
+            assert where == "default", o
+        else:
+            assert where == namespace, o
+        for subject in o.get("subjects", []):
+            assert subject == {"kind": "ServiceAccount", "name": NAME,
+                               "namespace": namespace}
+    find(objects, "Namespace", namespace)
+    assert find(objects, "Role", EVENTS) and find(
+        objects, "RoleBinding", EVENTS)
+    hook, = find(objects, "MutatingWebhookConfiguration")["webhooks"]
+    service = hook["clientConfig"]["service"]
+    assert (service["namespace"], service["name"]) == (namespace, NAME)
+    if "Certificate" in kinds(objects):
+        assert find(objects, "Certificate")["spec"]["dnsNames"] == [
+            f"{NAME}.{namespace}.svc", f"{NAME}.{namespace}.svc.cluster.local"]
+        assert find(objects, "MutatingWebhookConfiguration")["metadata"][
+            "annotations"]["cert-manager.io/inject-ca-from"] == \
+            f"{namespace}/{NAME}"
+    if "ValidatingAdmissionPolicy" in kinds(objects):
+        condition, = find(objects, "ValidatingAdmissionPolicy")["spec"][
+            "matchConditions"]
+        assert condition["expression"] == (
+            "request.userInfo.username == "
+            f"'system:serviceaccount:{namespace}:{NAME}'")
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_the_namespace_of_an_overlay(built, name):
+    check_namespace(built[name], NAME)
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_another_namespace(plane, overlay, built, name):
+    objects = render(plane, overlay(
+        f"overlays/{name}", ["prometheus"], namespace="platform"))
+    check_namespace(objects, "platform")
+    assert kinds(built[name]) < kinds(objects)
+    # an overlay of that overlay moves it again
+    again = render(plane, overlay(
+        overlay(f"overlays/{name}", namespace="platform"), namespace="other"))
+    check_namespace(again, "other")
+    if name != "eks":
+        return
+    with installed(plane, objects):
+        for verb, group, resource, where, granted in (
+                ("patch", "", "nodes", "", True),
+                ("create", "coordination.k8s.io", "leases", "platform", True),
+                ("create", "coordination.k8s.io", "leases", NAME, False),
+                ("create", "events.k8s.io", "events", "default", True),
+                ("create", "events.k8s.io", "events", "platform", False),
+                ("list", "", "events", "default", True)):
+            review = plane.create(
+                "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+                {"apiVersion": "authorization.k8s.io/v1",
+                 "kind": "SubjectAccessReview",
+                 "spec": {"user": f"system:serviceaccount:platform:{NAME}",
+                          "resourceAttributes": {
+                              "verb": verb, "group": group,
+                              "resource": resource, "namespace": where}}})
+            assert review["status"]["allowed"] == granted, (verb, resource)
+
+
+def test_the_lease_keeps_its_name(built):
+    """Kustomize renames in resourceNames what it takes for its own."""
+    for objects in built.values():
+        names = [r["resourceNames"] for r in find(objects, "Role")["rules"]
+                 if "resourceNames" in r]
+        assert names == [[NAME]]
+
+
+def test_another_image(plane, overlay):
+    """What `kustomize edit set image` writes."""
+    for entry, image in (
+            ({"newName": "registry.example.com:5000/tools/holder"},
+             "registry.example.com:5000/tools/holder:0.1.0"),
+            ({"newName": "registry.example.com/holder", "newTag": "1.2.3"},
+             "registry.example.com/holder:1.2.3"),
+            ({"digest": "sha256:" + "0" * 64},
+             f"{NAME}@sha256:" + "0" * 64)):
+        objects = render(plane, overlay(
+            "overlays/default", images=[{"name": NAME, **entry}]))
+        container, = find(objects, "Deployment")["spec"]["template"]["spec"][
+            "containers"]
+        assert container["image"] == image
+
+
+def test_the_overlay_in_the_readme(plane, tmp_path):
+    """Namespace, image, configuration and a component, all in one."""
+    text = re.search(r"```yaml\n(.*?)```",
+                     (DEPLOY / "README.md").read_text(), re.S)[1]
+    (tmp_path / NAME).symlink_to(REPO)
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "kustomization.yaml").write_text(text)
+    (folder / "config.yaml").write_text("holdDuration: 7m\n")
+    objects = render(plane, folder)
+    check_namespace(objects, "platform")
+    assert configuration(objects)["data"] == {
+        "config.yaml": "holdDuration: 7m\n"}
+    container, = find(objects, "Deployment")["spec"]["template"]["spec"][
+        "containers"]
+    assert container["image"].startswith("registry.example.com/")
+    assert find(objects, "ServiceMonitor")
+
+
+def test_another_configuration_rolls_the_pods(plane, overlay, built):
+    text = ("apiVersion: karpenter-node-holder.io/v1\nkind: HolderConfig\n"
+            "holdDuration: 7m\n")
+    generator = {"name": NAME + "-config", "namespace": NAME,
+                 "behavior": "replace", "files": ["config.yaml"]}
+    was = built["default"]
+    now = render(plane, overlay(
+        "overlays/default", files={"config.yaml": text},
+        configMapGenerator=[generator]))
+    assert configuration(now)["data"] == {"config.yaml": text}
+    assert (configuration(now)["metadata"]["name"]
+            != configuration(was)["metadata"]["name"])
+    assert len(now) == len(was), "one ConfigMap, not two"
+    with installed(plane, was) as _, installed(plane, now):
+        # generation: a new template, so new Pods
+        assert find(stored(plane, now), "Deployment")["metadata"][
+            "generation"] == 2
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_the_holder_takes_the_configuration(built, name, tmp_path):
+    objects = built[name]
+    spec = find(objects, "Deployment")["spec"]["template"]["spec"]
+    container, = spec["containers"]
+    args, mounts = container["args"], {
+        m["name"]: m["mountPath"] for m in container["volumeMounts"]}
+    (key, text), = configuration(objects)["data"].items()
+    assert args == ["serve", "--config", f"{mounts['config']}/{key}"]
+    file = tmp_path / key
+    file.write_text(text)
+    done = subprocess.run([BINARY, "check", "--config", file], text=True,
+                          capture_output=True, timeout=30,
+                          stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stderr
+    effective = yaml.safe_load(done.stdout)
+    for file in ("certFile", "keyFile"):
+        assert effective["webhook"][file].startswith(mounts["tls"] + "/")
+    assert effective["leaderElection"]["name"] == NAME
+    ports = {p["name"]: p["containerPort"] for p in container["ports"]}
+    assert effective["webhook"]["address"] == f":{ports['webhook']}"
+    assert effective["metrics"]["address"] == f":{ports['metrics']}"
+    drain = re.fullmatch(r"(?:(\d+)m)?(?:(\d+)s)?",
+                         effective["webhook"]["drainTimeout"])
+    drain = 60 * int(drain[1] or 0) + int(drain[2] or 0)
+    assert 0 < drain < spec["terminationGracePeriodSeconds"]
+
+
+@pytest.mark.parametrize("flags", [(), ("--server-side",)],
+                         ids=["client", "server"])
+def test_a_second_apply_leaves_the_bundle(plane, built, flags):
+    """What cainjector, or a person, has put into the webhook stays."""
+    folder = DEPLOY / "overlays" / "default"
+    plane.kubectl("apply", *flags, "-k", folder)
+    try:
+        plane.patch(WEBHOOKS, NAME, [
+            {"op": "add", "path": "/webhooks/0/clientConfig/caBundle",
+             "value": "Y2E="}], JSONPATCH)
+        plane.kubectl("apply", *flags, "-k", folder)
+        hook, = plane.get(WEBHOOKS, NAME)["webhooks"]
+        assert hook["clientConfig"]["caBundle"] == "Y2E="
+    finally:
+        remove(plane, built["default"])
+
+
+# The rights, with the admission policy in place
+
+@pytest.fixture(scope="module")
+def limited(plane, built):
+    """The eks overlay; without the webhook, that nobody answers here."""
+    objects = [o for o in built["eks"]
+               if o["kind"] != "MutatingWebhookConfiguration"]
+    with installed(plane, objects):
+        account = plane.service_account(NAME, NAME)
+        # it takes the API server a moment
+        plane.create(NODES, node_body("probe"))
+        until(lambda: plane.request(
+            "PATCH", f"{NODES}/probe?dryRun=All",
+            {"metadata": {"labels": {"a": "b"}}}, user=account)[0] == 403,
+            20, "the policy in force")
+        plane.delete(NODES, "probe")
+        yield objects
+
+
+class Deployed(Holder):
+    """With the ServiceAccount and the rights as they were applied."""
+
+    def _install(self):
+        self.account = self.plane.service_account(NAME, NAME)
+        self.plane.write_kubeconfig(self.kubeconfig, self.account)
+
+
+def granted(objects):
+    """-> {(namespace or None, group, resource, name or None, verb)}"""
+    rights = set()
+    for o in objects:
+        for rule in o.get("rules", []) if "Role" in o["kind"] else []:
+            rights |= {(o["metadata"].get("namespace"), group, resource, name,
+                        verb)
+                       for group in rule["apiGroups"]
+                       for resource in rule["resources"]
+                       for name in rule.get("resourceNames", [None])
+                       for verb in rule["verbs"]}
+    return rights
+
+
+def used(event):
+    ref = event["objectRef"]
+    resource = "/".join(filter(None, (ref["resource"],
+                                      ref.get("subresource"))))
+    named = ref["resource"] == "leases" and event["verb"] != "create"
+    return (ref.get("namespace"), ref.get("apiGroup", ""), resource,
+            ref["name"] if named else None, event["verb"])
+
+
+def orphan(plane, name, owner=None, annotations=None):
+    """A Node of a claim that is not there, or of none, held long ago."""
+    body = node_body(name, unregistered=False, annotations={
+        HOLD: "true", MARK: stamp(time.time() - 3600), **(annotations or {})})
+    if owner:
+        body["metadata"]["ownerReferences"] = [{
+            "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+            "name": owner, "uid": "7f3b0f5e-6c7d-4f7c-9a57-6f5f7a0d8c11",
+            "blockOwnerDeletion": True}]
+    return plane.create(NODES, body)
+
+
+def upset(plane, names, done):
+    """Writes on these Nodes until done(): what the holder knows is stale."""
+    def writes(name):
+        end = time.monotonic() + 20
+        i = 0
+        while time.monotonic() < end and not done():
+            i += 1
+            plane.patch(NODES, name, {"metadata": {"labels": {"n": str(i)}}})
+    plane.many(writes, names, len(names))
+
+
+def test_no_right_is_missing_and_none_unused(plane, clean, limited, karpenter,
+                                             view):
+    """All that a holder may ever ask for, read back from the audit log."""
+    plane.create(POOLS, node_pool("general"))
+    begin = len(plane.audited())
+    rights = granted(limited)
+
+    def seen():
+        return {used(e) for e in plane.audited()[begin:]}
+    holder = Deployed(plane, holdDuration="3s", leaderElection={
+        "enabled": True, "namespace": NAME})
+    try:
+        old = karpenter.settled(3)
+        orphan(plane, "left-behind", owner="general-gone")  # GET of its claim
+        holder.start()
+        view.wait_clear([(NODES, "left-behind"), *nodes(old)], 20)
+        for _ in range(2):      # twice, for a series of Events
+            # no webhook: the sweeper holds claim and Node
+            m = karpenter.claim()
+            karpenter.launch(m)
+            view.wait_held([(CLAIMS, m.name), *nodes(old)])
+            karpenter.boot(m)
+            karpenter.register(m)
+            karpenter.initialize(m)
+            view.wait_clear([(CLAIMS, m.name), *nodes(old + [m])], 15)
+        # a stale view makes it read a Node
+        names = [f"upset{i}" for i in range(6)]
+        read = (None, "", "nodes", None, "get")
+        for _ in range(3):
+            for name in names:
+                orphan(plane, name, annotations={MARK: "as of old"})
+            upset(plane, names, lambda: read in seen() or all(
+                clear(m) for n, m in plane.metadata(NODES).items()
+                if n in names))
+            view.wait_clear([(NODES, n) for n in names], 30)
+            if read in seen():
+                break
+            for name in names:
+                plane.delete(NODES, name)
+        until(lambda: rights <= seen(), 15,
+              lambda: f"unused: {sorted(map(str, rights - seen()))}")
+        assert seen() <= rights, seen() - rights
+        denied = [(e["verb"], e["requestURI"], e["responseStatus"])
+                  for e in plane.audited()[begin:]
+                  if e["responseStatus"]["code"] in (401, 403)
+                  or e["annotations"]["authorization.k8s.io/decision"]
+                  != "allow"]
+        assert not denied
+    finally:
+        holder.process and holder.kill9()
+        plane.request("DELETE", "/apis/coordination.k8s.io/v1/namespaces/"
+                      f"{NAME}/leases/{NAME}")
+
+
+MINE = {HOLD: "true", MARK: stamp(0)}
+
+
+def annotated(**changes):
+    return {"metadata": {"annotations": changes}}
+
+
+REFUSED = {
+    "label": {"metadata": {"labels": {"a": "b"}}},
+    "label of Karpenter": {"metadata": {"labels": {
+        "karpenter.sh/nodepool": None}}},
+    "finalizer": {"metadata": {"finalizers": ["example.com/a"]}},
+    "owner": {"metadata": {"ownerReferences": [{
+        "apiVersion": "v1", "kind": "Node", "name": "a", "uid": "b"}]}},
+    "other annotation": annotated(**{"example.com/a": "b"}),
+    "other annotation changed": annotated(**{"example.com/kept": "b"}),
+    "other annotation removed": annotated(**{"example.com/kept": None}),
+    "all annotations": {"metadata": {"annotations": None}},
+    "another beside its own": annotated(**MINE, **{"example.com/a": "b"}),
+    "like its own": annotated(**{MARK + "x": stamp(0)}),
+    "hold without mark": annotated(**{HOLD: "true"}),
+}
+TAINT = {"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}}
+# of a NodeClaim nobody may change the spec, and its CRD says so first
+SPECS = {NODES: (TAINT, {"spec": {"unschedulable": True}}), CLAIMS: ()}
+
+
+@pytest.fixture(scope="class")
+def everything(plane, limited):
+    """RBAC that allows the holder all: what then stops it is the policy."""
+    rbac = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+    plane.create(rbac, {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding", "metadata": {"name": "everything"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io",
+                    "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"kind": "ServiceAccount", "name": NAME,
+                      "namespace": NAME}]})
+    account = plane.service_account(NAME, NAME)
+    until(lambda: plane.request("GET", "/api/v1/secrets",
+                                user=account)[0] == 200, 10, "cluster-admin")
+    yield account
+    plane.delete(rbac, "everything")
+
+
+@pytest.mark.parametrize("path", [NODES, CLAIMS], ids=["Node", "NodeClaim"])
+class TestLeastPrivilege:
+    @pytest.fixture
+    def account(self, limited, plane):
+        return plane.service_account(NAME, NAME)
+
+    @pytest.fixture
+    def make(self, plane, clean, path):
+        def make(annotations=None):
+            both = {"example.com/kept": "a", **(annotations or {})}
+            body = (node_body("n", annotations=both) if path == NODES else
+                    claim_body(annotations=both, name="n"))
+            return plane.create(path, body)
+        return make
+
+    def attempt(self, plane, path, body, user, name="n"):
+        return plane.request("PATCH", f"{path}/{name}", body, user=user)
+
+    def refused(self, plane, path, body, user, name="n"):
+        status, answer = self.attempt(plane, path, body, user, name)
+        assert status == 403 and \
+            f"ValidatingAdmissionPolicy '{NAME}'" in answer["message"] and \
+            "the holder may" in answer["message"], (body, status, answer)
+
+    def test_refused(self, plane, path, make, account):
+        was = make()
+        for body in (*REFUSED.values(), *SPECS[path]):
+            self.refused(plane, path, body, account)
+        assert self.attempt(plane, path, TAINT, account)[0] in (403, 422)
+        assert plane.get(path, "n")["metadata"]["resourceVersion"] == \
+            was["metadata"]["resourceVersion"]
+        # It is the holder that is stopped, and nobody else.
+        other = plane.identity("somebody", "system:masters")
+        for what, body in REFUSED.items():
+            if what == "owner":
+                continue
+            assert self.attempt(plane, path, body, other)[0] == 200, what
+
+    def test_allowed(self, plane, path, make, account):
+        make()
+        for body in (annotated(**MINE),                       # hold
+                     annotated(**{HOLD: None, MARK: None}),   # clear
+                     annotated(**MINE, **{HELD_KEY: "a=b"}),
+                     annotated(**{MARK: None}),               # it is theirs
+                     annotated(**{HELD_KEY: None}),
+                     annotated(**{CLASS: "Underutilized"})):
+            status, answer = self.attempt(plane, path, body, account)
+            assert status == 200, (body, answer)
+        a = plane.annotations(path, "n")
+        assert a == {"example.com/kept": "a", HOLD: "true",
+                     CLASS: "Underutilized"}
+
+    def test_a_persons_hold_stays(self, plane, path, make, account):
+        make({HOLD: "true"})
+        for body in (annotated(**{HOLD: None}), annotated(**{HOLD: "false"}),
+                     annotated(**{HOLD: "false", MARK: stamp(0)})):
+            self.refused(plane, path, body, account)
+        # nor does ours get another value
+        plane.patch(path, "n", annotated(**MINE))
+        self.refused(plane, path, annotated(**{HOLD: "false"}), account)
+
+    def test_whatever_rbac_says(self, plane, path, make, everything):
+        """No status, no creation, no deletion, nothing on NodePools."""
+        make()
+        self.refused(plane, path, {"status": {"conditions": []}}, everything,
+                     "n/status")
+        self.refused(plane, path, annotated(**MINE), everything, "n/status")
+        status, answer = plane.request("DELETE", path + "/n", user=everything)
+        assert status == 403 and "the holder may" in answer["message"]
+        body = (node_body("m") if path == NODES else claim_body(name="m"))
+        status, answer = plane.request("POST", path, body, user=everything)
+        assert status == 403 and "the holder may" in answer["message"]
+        plane.create(POOLS, node_pool("p"))
+        self.refused(plane, POOLS, annotated(**MINE), everything, "p")
+        assert self.attempt(plane, path, annotated(**MINE),
+                            everything)[0] == 200
