@@ -1,25 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-# Written with the code, proven later: nothing has been built from this file
-# yet. `make` on Debian 12 is what the tests run.
-FROM debian:12 AS build
-RUN apt-get update && apt-get install -y --no-install-recommends \
+# Built by `make image` (deploy/image.sh), on any processor that BASE is there
+# for. BASE may be any image of Debian 12 or newer; nothing of it is shipped
+# but the shared libraries that the program is linked to.
+ARG BASE=debian:12-slim
+
+FROM ${BASE} AS build
+RUN apt-get update && DEBIAN_FRONTEND=noninteractive \
+	apt-get install -y --no-install-recommends \
 	gcc libc6-dev make pkg-config libmicrohttpd-dev libcurl4-openssl-dev \
-	libcjson-dev libyaml-dev libssl-dev libgnutls28-dev uthash-dev
+	libcjson-dev libyaml-dev libssl-dev libgnutls28-dev
+COPY . /src
 WORKDIR /src
-COPY Makefile ./
-COPY include include
-COPY src src
-RUN make -s all && \
-	strip build/karpenter-node-holder && \
-	# the program and the libraries it is linked to, and nothing else
-	mkdir -p /image/usr/bin /image/tmp && \
-	cp build/karpenter-node-holder /image/usr/bin/ && \
-	ldd build/karpenter-node-holder | grep -o '/[^ ]*' | sort -u | \
-	while read -r lib; do \
-		mkdir -p "/image$(dirname "$lib")" && cp -L "$lib" "/image$lib"; \
-	done
+RUN make -s all && deploy/image-root.sh \
+	build/karpenter-node-holder /image /packages
+
+# What dpkg knows of these libraries: the bill of materials is made of it.
+FROM scratch AS packages
+COPY --from=build /packages /
 
 FROM scratch
+LABEL org.opencontainers.image.title="karpenter-node-holder" \
+	org.opencontainers.image.description="Holds Karpenter's nodes while a cluster settles after a scale-up" \
+	org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /image /
 USER 65532:65532
 EXPOSE 9443 8080

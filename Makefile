@@ -42,8 +42,8 @@ DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev 
 	libyaml-dev libssl-dev libgnutls28-dev check ca-certificates git \
 	openssl python3 python3-pytest python3-yaml python3-venv python3-pytest-xdist
 
-.PHONY: all check unit edge daemon programs programs-edge sim sim-quick mutants e2e \
-	e2e-long pictures test demo demo-quick san tsan lint deps certs install clean format
+.PHONY: all check unit edge daemon programs programs-edge sim sim-quick mutants e2e e2e-long \
+	pictures test demo demo-quick san tsan lint deps certs image install clean format
 .SECONDARY:
 
 Q = $(if $(V),,@echo "  $@" && )
@@ -187,7 +187,8 @@ deps:
 	@tests/deps.sh $(DEBS)
 certs: all
 	@$(BIN) certs --out certs
-
+image:
+	@BUILD=$(BUILD) VERSION=$(VERSION) deploy/image.sh
 install: all
 	install -D -m 0755 $(BIN) $(DESTDIR)$(PREFIX)/bin/karpenter-node-holder
 	ln -sf karpenter-node-holder $(DESTDIR)$(PREFIX)/bin/kubectl-node_holder
@@ -195,6 +196,5 @@ format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
 -include $(shell find $(VARIANT) -name '*.d' 2>/dev/null)
-
 clean:
 	rm -rf $(BUILD)
