@@ -167,7 +167,7 @@ e2e: all
 
 e2e-long: all
 	@tests/e2e/binaries.sh $(CLUSTER)
-	@echo "== long scenarios, about 45 minutes"
+	@echo "== long scenarios, about 50 minutes"
 	@$(PYTEST) -s -m long -o faulthandler_timeout=1500 tests/e2e
 
 # Most of check, san and tsan waits for deadlines: on a new machine the control
