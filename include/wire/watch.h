@@ -28,10 +28,12 @@ struct watch_line {
 	int status_code;	/* of an error */
 };
 
-/* *object: root's own, to be decoded where the type says so.  0 also for
- * WATCH_ERROR. */
-int watch_read(const struct json *root, struct watch_line *out,
-	       const struct json **object, struct err *e);
+/* decode is given the line's object, unless it is a bookmark or an error.  0
+ * also for WATCH_ERROR. */
+typedef int watch_object_fn(void *ctx, const struct json *object,
+			    struct err *e);
+int watch_line_decode(const char *bytes, size_t n, struct watch_line *out,
+		      watch_object_fn *decode, void *ctx, struct err *e);
 
 /* Is this body a metav1.Status?  Fills code, reason and message as far as
  * they are there ("" otherwise).  false: no Status, such as the plain text

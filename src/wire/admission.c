@@ -102,11 +102,6 @@ is_map(const struct json *v)
 	return is_unset(v) || json_is_object(v);
 }
 
-/*
- * The hold that counts: beside a mark the one that the mark stands for, which
- * without a held-key is the default.  Where that one is gone it is today's:
- * a patch would overwrite it, and it may be a person's.
- */
 /* Keys and values together are bounded: with ours added a fuller map would be
  * refused, and with it the Node. */
 static bool
@@ -124,6 +119,11 @@ is_full(const struct json *annotations)
 	return bytes > ANNOTATIONS_BYTES_MAX - ANNOTATIONS_ROOM;
 }
 
+/*
+ * The hold that counts: beside a mark the one that the mark stands for, which
+ * without a held-key is the default.  Where that one is gone it is today's:
+ * a patch would overwrite it, and it may be a person's.
+ */
 static int
 annotations_read(const struct json *annotations, const struct hold_key *today,
 		 struct review *v)

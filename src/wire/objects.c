@@ -280,24 +280,35 @@ object_decode(const char *bytes, size_t n, enum kind kind,
 	return root_decode(root, kind, hold, out, e);
 }
 
+struct line_ctx {
+	enum kind kind;
+	const struct hold_key *hold;
+	struct object *out;
+};
+
+static int
+line_decode(void *ctx, const struct json *object, struct err *e)
+{
+	const struct line_ctx *c = ctx;
+
+	return root_decode(object, c->kind, c->hold, c->out, e);
+}
+
 int
 watch_decode(const char *bytes, size_t n, enum kind kind,
 	     const struct hold_key *hold, enum watch_type *type,
 	     struct object *out, int *status_code, struct err *e)
 {
-	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
-	const struct json *object;
+	struct line_ctx ctx = {kind, hold, out};
 	struct watch_line line;
 
-	if (root == NULL || watch_read(root, &line, &object, e))
+	if (watch_line_decode(bytes, n, &line, line_decode, &ctx, e))
 		return -1;
-	if (line.type == WATCH_ERROR) {
+	if (line.type == WATCH_ERROR)
 		*status_code = line.status_code;
-	} else if (line.type == WATCH_BOOKMARK) {
+	if (line.type == WATCH_BOOKMARK) {
 		*out = (struct object){.kind = kind};
 		memcpy(out->rv, line.rv, sizeof(out->rv));
-	} else if (root_decode(object, kind, hold, out, e)) {
-		return -1;
 	}
 	*type = line.type;
 	return 0;

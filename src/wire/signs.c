@@ -88,23 +88,25 @@ sign_decode(const char *bytes, size_t n, struct sign *out, struct err *e)
 	return root == NULL ? -1 : root_decode(root, out, e);
 }
 
+static int
+line_decode(void *ctx, const struct json *object, struct err *e)
+{
+	return root_decode(object, ctx, e);
+}
+
 int
 sign_watch_decode(const char *bytes, size_t n, enum watch_type *type,
 		  struct sign *out, int *status_code, struct err *e)
 {
-	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
-	const struct json *object;
 	struct watch_line line;
 
-	if (root == NULL || watch_read(root, &line, &object, e))
+	if (watch_line_decode(bytes, n, &line, line_decode, out, e))
 		return -1;
-	if (line.type == WATCH_ERROR) {
+	if (line.type == WATCH_ERROR)
 		*status_code = line.status_code;
-	} else if (line.type == WATCH_BOOKMARK) {
+	if (line.type == WATCH_BOOKMARK) {
 		*out = (struct sign){0};
 		memcpy(out->rv, line.rv, sizeof(out->rv));
-	} else if (root_decode(object, out, e)) {
-		return -1;
 	}
 	*type = line.type;
 	return 0;

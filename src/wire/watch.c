@@ -49,7 +49,7 @@ watch_type_read(const struct json *root, enum watch_type *out, struct err *e)
 	return err_set(e, ERR_INPUT, "a watch line of no known type");
 }
 
-int
+static int
 watch_read(const struct json *root, struct watch_line *out,
 	   const struct json **object, struct err *e)
 {
@@ -73,4 +73,18 @@ watch_read(const struct json *root, struct watch_line *out,
 	*out = line;
 	*object = o;
 	return 0;
+}
+
+int
+watch_line_decode(const char *bytes, size_t n, struct watch_line *out,
+		  watch_object_fn *decode, void *ctx, struct err *e)
+{
+	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
+	const struct json *object;
+
+	if (root == NULL || watch_read(root, out, &object, e))
+		return -1;
+	if (out->type == WATCH_ERROR || out->type == WATCH_BOOKMARK)
+		return 0;
+	return decode(ctx, object, e);
 }

@@ -443,7 +443,8 @@ def test_runs(plane, clean, view, store, image, names, host, read_only, etc):
         if read_only:
             assert status["NoNewPrivs"] == "1"
             with pytest.raises(OSError) as refused:
-                pathlib.Path(f"/proc/{pod.pid()}/root/new").write_text("")
+                pathlib.Path(f"/proc/{pod.pid()}", "root", "new").write_text(
+                    "")
             assert refused.value.errno == errno.EROFS
         mapped = {int(inode) for inode in re.findall(
             r"(\d+) +/\S+$", pathlib.Path(
