@@ -157,30 +157,27 @@ tsan:
 	@$(MAKE) $(TSAN) -j$(JOBS) programs-edge
 	@$(MAKE) $(TSAN) edge daemon
 
-PLANE   = etcd kube-apiserver kubectl crds
-CLUSTER = $(PLANE) kube-scheduler kube-controller-manager kwok stages karpenter
-
 e2e: all
-	@tests/e2e/binaries.sh $(CLUSTER)
+	@tests/e2e/binaries.sh test
 	@echo "== against a real kube-apiserver and Karpenter, about 6 minutes"
 	@$(PYTEST) -n 6 --dist loadfile tests/e2e
 
 e2e-long: all
-	@tests/e2e/binaries.sh $(CLUSTER)
+	@tests/e2e/binaries.sh long
 	@echo "== long scenarios, about 50 minutes"
 	@$(PYTEST) -s -m long -o faulthandler_timeout=1500 tests/e2e
 
 # Most of check, san and tsan waits for deadlines: on a new machine the control
 # plane is built meanwhile, with what they leave of the processor.
 test: deps
-	@nice -n 19 tests/e2e/binaries.sh $(CLUSTER) & builds=$$!; \
+	@nice -n 19 tests/e2e/binaries.sh test & builds=$$!; \
 	trap 'kill $$builds 2>/dev/null || :' EXIT; trap 'exit 130' INT TERM; set -e; \
 	$(MAKE) -j$(JOBS) all programs; \
 	for suite in check san tsan e2e; do $(MAKE) $$suite; done
 
 demo demo-quick: deps
 	@$(MAKE) -j$(JOBS) all
-	@tests/e2e/binaries.sh $(if $(filter demo,$@),$(CLUSTER),$(PLANE))
+	@tests/e2e/binaries.sh $(if $(filter demo,$@),cluster,plane)
 	@$(PYTHON) tests/e2e/$(subst -,_,$@).py
 
 deps:

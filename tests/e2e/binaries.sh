@@ -3,9 +3,15 @@
 #
 # Builds the control plane that the end-to-end tests and the demo run on:
 #
-#     tests/e2e/binaries.sh etcd kube-apiserver kubectl crds   (the API server)
-#                           kube-scheduler kube-controller-manager
-#                           kwok stages karpenter              (real Karpenter)
+#     tests/e2e/binaries.sh NAME...
+#
+# or one of these groups:
+#
+#     plane     etcd kube-apiserver kubectl crds
+#     cluster   plane, and kube-scheduler kube-controller-manager kwok stages
+#               karpenter
+#     test      cluster, and what else `make test` needs
+#     long      test, and what only `make e2e-long` needs
 #
 # Programs go to $BUILD/bin, Karpenter's CRDs to $BUILD/crds, kwok's stages to
 # $BUILD/stages ($BUILD is build/ in the repository unless set).  Each is pinned by its module under
@@ -182,7 +188,22 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 mkdir -p "$build/.gotmp"
 
+plane=(etcd kube-apiserver kubectl crds)
+cluster=("${plane[@]}" kube-scheduler kube-controller-manager kwok stages karpenter)
+test=("${cluster[@]}")
+long=("${test[@]}")
+names=()
 for wanted in "$@"; do
+	case $wanted in
+	plane) names+=("${plane[@]}") ;;
+	cluster) names+=("${cluster[@]}") ;;
+	test) names+=("${test[@]}") ;;
+	long) names+=("${long[@]}") ;;
+	*) names+=("$wanted") ;;
+	esac
+done
+
+for wanted in "${names[@]}"; do
 	case $wanted in
 	etcd)
 		program etcd etcd go.etcd.io/etcd/server/v3 \

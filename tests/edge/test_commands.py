@@ -508,7 +508,7 @@ def test_certs(run, tmp_path, umask):
     assert modes(tmp_path / "d") == FILES
     assert stat.S_IMODE((tmp_path / "d").stat().st_mode) == 0o700
     assert not [f for f in (tmp_path / "d").iterdir()
-                if "KEY" in f.read_text() and f.suffix != ".key"]
+                if "PRIVATE KEY" in f.read_text() and f.suffix != ".key"]
 
 
 def inspect(run, folder="d", cert="tls.crt", key="tls.key"):
