@@ -190,7 +190,7 @@ mkdir -p "$build/.gotmp"
 
 plane=(etcd kube-apiserver kubectl crds)
 cluster=("${plane[@]}" kube-scheduler kube-controller-manager kwok stages karpenter)
-test=("${cluster[@]}")
+test=("${cluster[@]}" kustomize)
 long=("${test[@]}")
 names=()
 for wanted in "$@"; do
@@ -213,6 +213,10 @@ for wanted in "${names[@]}"; do
 	kubectl) kubernetes "$wanted" 1 ;;
 	kube-scheduler) kubernetes "$wanted" 1 ;;
 	kube-controller-manager) kubernetes "$wanted" 1 ;;
+	kustomize) # kubectl has it inside, but for its `edit`
+		program kustomize kubernetes sigs.k8s.io/kustomize/kustomize/v5 \
+			sigs.k8s.io/kustomize/kustomize/v5 1
+		;;
 	kwok) program kwok kwok sigs.k8s.io/kwok sigs.k8s.io/kwok/cmd/kwok 2 ;;
 	karpenter)
 		program karpenter karpenter sigs.k8s.io/karpenter \

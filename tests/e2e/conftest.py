@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One control plane for the whole session, one or more holders per test."""
+import functools
 import signal
 import subprocess
 import sys
@@ -40,6 +41,12 @@ def build(request, *programs):
     with capture.global_and_fixture_disabled():  # a cold build takes minutes
         subprocess.run([HERE / "binaries.sh", *programs],
                        stdin=subprocess.DEVNULL, check=True)
+
+
+@pytest.fixture(scope="session")
+def build_programs(request):
+    """build_programs(NAME...): what binaries.sh makes."""
+    return functools.partial(build, request)
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ references.
 import contextlib
 import os
 import re
+import shutil
 import subprocess
 import time
 
@@ -16,8 +17,8 @@ import pytest
 import yaml
 
 from cluster import node_pool
-from controlplane import (CLAIMS, CRDS, JSONPATCH, NAMESPACES, NODES, POOLS,
-                          REPO, WEBHOOKS, ControlPlane, until)
+from controlplane import (BUILD, CLAIMS, CRDS, JSONPATCH, NAMESPACES, NODES,
+                          POOLS, REPO, WEBHOOKS, ControlPlane, until)
 from hold import HELD_KEY, HOLD, MARK, SOON, clear, nodes, stamp
 from holder import BINARY, Holder
 from karpenter import claim_body, node_body
@@ -69,6 +70,17 @@ def plane(plane_programs):
                 until(lambda: plane.request("GET", path)[0] == 200, 30,
                       f"{path} served")
         yield plane
+
+
+@pytest.fixture(scope="module")
+def kustomize(build_programs):
+    build_programs("kustomize")
+
+    def run(*args, cwd):
+        return subprocess.run([BUILD / "bin" / "kustomize", *args], cwd=cwd,
+                              capture_output=True, text=True, check=True,
+                              timeout=60).stdout
+    return run
 
 
 def render(plane, folder):
@@ -342,20 +354,25 @@ def test_the_lease_keeps_its_name(built):
         assert names == [[NAME]]
 
 
-def test_another_image(plane, overlay):
-    """What `kustomize edit set image` writes."""
-    for entry, image in (
-            ({"newName": "registry.example.com:5000/tools/holder"},
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_another_image(plane, tmp_path, kustomize, name):
+    """`kustomize edit set image`, in the overlay itself."""
+    shutil.copytree(DEPLOY, tmp_path / "deploy")
+    folder = tmp_path / "deploy" / "overlays" / name
+    for asked, image in (
+            ("registry.example.com:5000/tools/holder",
              "registry.example.com:5000/tools/holder:0.1.0"),
-            ({"newName": "registry.example.com/holder", "newTag": "1.2.3"},
+            ("registry.example.com/holder:1.2.3",
              "registry.example.com/holder:1.2.3"),
-            ({"digest": "sha256:" + "0" * 64},
-             f"{NAME}@sha256:" + "0" * 64)):
-        objects = render(plane, overlay(
-            "overlays/default", images=[{"name": NAME, **entry}]))
+            (f"registry.example.com/holder@sha256:{'0' * 64}",
+             f"registry.example.com/holder@sha256:{'0' * 64}")):
+        kustomize("edit", "set", "image", f"{NAME}={asked}", cwd=folder)
+        objects = render(plane, folder)
         container, = find(objects, "Deployment")["spec"]["template"]["spec"][
             "containers"]
         assert container["image"] == image
+        assert list(yaml.safe_load_all(
+            kustomize("build", cwd=folder))) == objects
 
 
 def test_the_overlay_in_the_readme(plane, tmp_path):
