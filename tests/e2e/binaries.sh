@@ -190,7 +190,7 @@ mkdir -p "$build/.gotmp"
 
 plane=(etcd kube-apiserver kubectl crds)
 cluster=("${plane[@]}" kube-scheduler kube-controller-manager kwok stages karpenter)
-test=("${cluster[@]}" kustomize)
+test=("${cluster[@]}" kustomize prometheus-operator-crds)
 long=("${test[@]}")
 names=()
 for wanted in "$@"; do
@@ -225,6 +225,12 @@ for wanted in "${names[@]}"; do
 	crds) # the module zip carries no symlinks, so they come from both folders
 		files crds karpenter sigs.k8s.io/karpenter \
 			'kwok/charts/crds/*.yaml' 'kwok/apis/crds/*.yaml'
+		;;
+	prometheus-operator-crds) # of what we have objects of
+		files "$wanted" prometheus-operator \
+			github.com/prometheus-operator/prometheus-operator \
+			'example/prometheus-operator-crd/*_prometheusrules.yaml' \
+			'example/prometheus-operator-crd/*_servicemonitors.yaml'
 		;;
 	stages)
 		files stages kwok sigs.k8s.io/kwok \

@@ -2,9 +2,8 @@
 """deploy/: every overlay is built by kubectl and applied to a real API server,
 and the holder runs with the rights it gives, all of them and no others.
 
-cert-manager and the Prometheus operator are not here: their kinds have CRDs
-without a schema, so of their objects no more is proven than names and
-references.
+The Prometheus operator's kinds have its own CRDs. cert-manager's are here
+without a schema, so of its objects no more is proven than names and references.
 """
 import contextlib
 import os
@@ -29,12 +28,12 @@ DEPLOY = REPO / "deploy"
 OVERLAYS = ("default", "demo", "eks")
 COMPONENTS = ("cert-manager", "high-availability", "least-privilege",
               "network-policy", "prometheus")
+OPERATOR = "prometheus-operator-crds"
 ACCOUNT = f"system:serviceaccount:{NAME}:{NAME}"
 CLASS = "karpenter-node-holder.io/replacement"
 
 # kinds of others, for which there are only stand-ins here
-FOREIGN = {"cert-manager.io/v1": ("Certificate", "Issuer"),
-           "monitoring.coreos.com/v1": ("PrometheusRule", "ServiceMonitor")}
+FOREIGN = {"cert-manager.io/v1": ("Certificate", "Issuer")}
 CLUSTER_WIDE = {"Namespace", "ClusterRole", "ClusterRoleBinding",
                 "MutatingWebhookConfiguration", "ValidatingAdmissionPolicy",
                 "ValidatingAdmissionPolicyBinding"}
@@ -56,17 +55,23 @@ def stand_in(api_version, kind):
 
 
 @pytest.fixture(scope="module")
-def plane(plane_programs):
+def plane(plane_programs, build_programs):
     """In place of the session's: with an audit log of the holder."""
+    build_programs(OPERATOR)
     with ControlPlane(name="deploy", audit=[
             {"level": "Metadata", "users": [ACCOUNT]},
             {"level": "None"}]) as plane:
         plane.install_crds()
-        for version, kinds in FOREIGN.items():
-            for kind in kinds:
-                crd = stand_in(version, kind)
-                plane.apply(crd)
-                path = f"/apis/{version}/{crd['spec']['names']['plural']}"
+        crds = [stand_in(version, kind)
+                for version, kinds in FOREIGN.items() for kind in kinds]
+        crds += [yaml.safe_load(file.read_text())
+                 for file in (BUILD / OPERATOR).glob("*.yaml")]
+        for crd in crds:
+            plane.apply(crd)
+            spec = crd["spec"]
+            for version in spec["versions"]:
+                path = (f"/apis/{spec['group']}/{version['name']}/"
+                        f"{spec['names']['plural']}")
                 until(lambda: plane.request("GET", path)[0] == 200, 30,
                       f"{path} served")
         yield plane
