@@ -4,6 +4,7 @@ import math
 
 WIDTH, PANEL, TOP, LEFT, RIGHT = 920, 190, 76, 40, 226
 GAP = 62
+NUMBER = 22   # what a number needs
 FREE, HELD, PODS, BAD = "#9db4c8", "#2f7d5b", "#444c56", "#c0392b"
 STYLE = ("text{font:13px sans-serif;fill:#24292f}.s{font-size:11px}"
          ".h{font-weight:bold;font-size:14px}.r{text-anchor:end}"
@@ -52,19 +53,24 @@ class Panel:
                 'stroke-width="1.5" stroke-dasharray="5 3"/>')
 
     def marks(self):
-        """Where Karpenter decided to disrupt, and how many nodes."""
-        out, before = [], 0
+        """Where Karpenter decided to disrupt, and how many nodes; one number
+        where the lines are too close for two."""
+        out, before, numbers = [], 0, []
+        y = self.top - 4
         for s in self.run.samples:
             if s.disrupted > before:
-                x, y = self.x(s.at), self.top - 4
-                out += [f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{y}" '
-                        f'y2="{self.top + PANEL}" stroke="{BAD}" '
-                        'stroke-width="1.5"/>',
-                        f'<text x="{x:.1f}" y="{y - 3}" class="s m" '
-                        f'fill="{BAD}" style="fill:{BAD}">'
-                        f"-{s.disrupted - before}</text>"]
+                x = self.x(s.at)
+                out.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{y}" '
+                           f'y2="{self.top + PANEL}" stroke="{BAD}" '
+                           'stroke-width="1.5"/>')
+                if not numbers or x - numbers[-1][0] > NUMBER:
+                    numbers.append((x, 0))
+                numbers[-1] = (numbers[-1][0],
+                               numbers[-1][1] + s.disrupted - before)
                 before = s.disrupted
-        return out
+        return out + [f'<text x="{x:.1f}" y="{y - 3}" class="s m" '
+                      f'fill="{BAD}" style="fill:{BAD}">-{n}</text>'
+                      for x, n in numbers]
 
     def axes(self):
         bottom = self.top + PANEL
