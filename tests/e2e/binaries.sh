@@ -191,7 +191,7 @@ mkdir -p "$build/.gotmp"
 plane=(etcd kube-apiserver kubectl crds)
 cluster=("${plane[@]}" kube-scheduler kube-controller-manager kwok stages karpenter)
 test=("${cluster[@]}" kustomize prometheus-operator-crds)
-long=("${test[@]}")
+long=("${test[@]}" helm)
 names=()
 for wanted in "$@"; do
 	case $wanted in
@@ -209,6 +209,7 @@ for wanted in "${names[@]}"; do
 		program etcd etcd go.etcd.io/etcd/server/v3 \
 			go.etcd.io/etcd/server/v3 2
 		;;
+	helm) program helm helm helm.sh/helm/v4 helm.sh/helm/v4/cmd/helm 2 ;;
 	kube-apiserver) kubernetes "$wanted" 7 ;;
 	kubectl) kubernetes "$wanted" 1 ;;
 	kube-scheduler) kubernetes "$wanted" 1 ;;

@@ -1,0 +1,97 @@
+{{/* SPDX-License-Identifier: Apache-2.0 */}}
+
+{{/* Names are fixed, as with kustomize: alerts, docs and `kubectl node-holder`
+know them, and a cluster has one holder. */}}
+{{- define "karpenter-node-holder.podLabels" -}}
+app.kubernetes.io/name: karpenter-node-holder
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: karpenter-node-holder
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{/* Not the Pods' labels: a new chart alone shall not roll them. */}}
+{{- define "karpenter-node-holder.labels" -}}
+{{ include "karpenter-node-holder.podLabels" . }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{- define "karpenter-node-holder.image" -}}
+{{- with .Values.image -}}
+{{- if kindIs "string" . -}}
+{{ . }}
+{{- else if .digest -}}
+{{ .repository }}@{{ .digest }}
+{{- else -}}
+{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{- define "karpenter-node-holder.pullPolicy" -}}
+{{- if kindIs "map" .Values.image }}{{ .Values.image.pullPolicy }}{{ end -}}
+{{- end }}
+
+{{- define "karpenter-node-holder.secret" -}}
+{{- if eq .Values.tls.mode "secret" -}}
+{{ .Values.tls.secretName }}
+{{- else -}}
+karpenter-node-holder-tls
+{{- end -}}
+{{- end }}
+
+{{- define "karpenter-node-holder.caBundle" -}}
+{{- with .Values.tls.caBundle -}}
+{{- if ne $.Values.tls.mode "secret" -}}
+{{- fail "tls.caBundle goes with tls.mode secret; otherwise it is put in for you" -}}
+{{- end -}}
+{{- if contains "-----BEGIN" . }}{{ b64enc . }}{{ else }}{{ . }}{{ end -}}
+{{- end -}}
+{{- end }}
+
+{{/* A bare number is minutes, as in the Go program. */}}
+{{- define "karpenter-node-holder.duration" -}}
+{{ . }}{{ if regexMatch "^[0-9]+$" (toString .) }}m{{ end }}
+{{- end }}
+
+{{/* The HolderConfig: deploy/base's, under the values, under `config`. */}}
+{{- define "karpenter-node-holder.config" -}}
+{{- $last := .Values.config | default dict -}}
+{{- range $key := list "apiVersion" "kind" "webhook" "metrics" -}}
+{{- if hasKey $last $key -}}
+{{- fail (printf "config.%s: not for you to set: ports, files and grace period of the chart's Deployment belong to it" $key) -}}
+{{- end -}}
+{{- end -}}
+{{- if ($last.leaderElection).namespace -}}
+{{- fail "config.leaderElection.namespace: not for you to set: the right to its Lease is in the release's namespace" -}}
+{{- end -}}
+{{- $hold := .Values.holdAnnotation -}}
+{{- if kindIs "string" $hold -}}
+{{- $hold = dict "key" $hold "value" "true" -}}
+{{- end -}}
+{{- if eq (get $hold "key") "karpenter.sh/do-not-consolidate" -}}
+{{- fail "holdAnnotation: Karpenter 1 and later ignores karpenter.sh/do-not-consolidate (it was the default of the Go program's chart): nothing would be held back. Leave holdAnnotation out: the default is karpenter.sh/do-not-disrupt" -}}
+{{- end -}}
+{{- $values := dict "scope" .Values.scope "holdAnnotation" $hold
+    "nodePools" .Values.nodePools -}}
+{{- range $key := list "holdDuration" "maxHoldDuration" -}}
+{{- $value := get $.Values $key -}}
+{{- if not (or (kindIs "invalid" $value) (eq (toString $value) "")) -}}
+{{- $_ := set $values $key (include "karpenter-node-holder.duration" $value) -}}
+{{- end -}}
+{{- end -}}
+{{- $config := .Files.Get "files/config.yaml" | fromYaml -}}
+{{ mergeOverwrite $config (deepCopy $values) (deepCopy $last) | toYaml }}
+{{- end }}
+
+{{/* What is in it depends on the configuration that comes of all values. */}}
+{{- define "karpenter-node-holder.lease" -}}
+{{- $config := include "karpenter-node-holder.config" . | fromYaml -}}
+{{ ($config.leaderElection).name | default "karpenter-node-holder" }}
+{{- end }}
+
+{{- define "karpenter-node-holder.holds" -}}
+{{- $config := include "karpenter-node-holder.config" . | fromYaml -}}
+{{- $keys := concat (list $config.holdAnnotation.key) .Values.leastPrivilege.formerHoldKeys | uniq -}}
+['{{ join "', '" $keys }}']
+{{- end }}

@@ -1,0 +1,916 @@
+# SPDX-License-Identifier: Apache-2.0
+"""deploy/helm: what the real helm renders is what kustomize builds, object by
+object, and a real API server takes it, through install, upgrade and uninstall.
+
+Of the templates only the freshness is checked without helm; the rest is long,
+because helm takes two minutes of processor time to build.
+"""
+import copy
+import difflib
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+import yaml
+
+from conftest import build
+from controlplane import BUILD, JSONPATCH, NAMESPACES, REPO, WEBHOOKS
+from holder import BINARY, certs
+from test_deploy import (CLUSTER_WIDE, DEPLOY, EVENTS, NAME, check_pods,
+                         configuration, find, identities, installed, kinds,
+                         overlay, plane, render, stored)
+
+assert overlay and plane    # fixtures
+
+CHART = DEPLOY / "helm"
+APP = "app.kubernetes.io/"
+CONFIG = NAME + "-config"
+long = pytest.mark.long
+
+# what makes the chart deploy/base alone
+BASE = {"replicas": 1, "highAvailability": {"enabled": False},
+        "tls": {"mode": "secret"}}
+ON = {"enabled": True}
+DIGEST = "sha256:" + "0" * 64
+# the values.yaml of the Go program's chart, and an image of one's own
+GO = {"image": "registry.example.com/node-holder:controller",
+      "initialDelay": 60, "holdDuration": 20,
+      "holdAnnotation": "karpenter.sh/do-not-consolidate"}
+
+
+# Freshness: kubectl is enough
+
+def generate(chart, *flags):
+    return subprocess.run(
+        [chart / "generate.py", *flags], text=True, capture_output=True,
+        stdin=subprocess.DEVNULL, timeout=120,
+        env={**os.environ, "KUBECTL": str(BUILD / "bin" / "kubectl")})
+
+
+def test_the_templates_are_up_to_date(plane_programs):
+    done = generate(CHART, "--check")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture
+def deploy(tmp_path, plane_programs):
+    """A copy of deploy/, to change something in it."""
+    return shutil.copytree(DEPLOY, tmp_path / "deploy", symlinks=True)
+
+
+def edit(file, old, new):
+    text = file.read_text()
+    assert old in text, (file, old)
+    file.write_text(text.replace(old, new))
+
+
+# what changes -> the templates that are then out of date
+DRIFT = {
+    "a right": ("base/rbac.yaml", "verbs: [list, watch]",
+                "verbs: [list, watch, get]", ["rbac"]),
+    "a probe": ("base/deployment.yaml", "path: /livez", "path: /healthz",
+                ["deployment"]),
+    "the configuration": ("base/config.yaml", "startupTimeout: 15m",
+                          "startupTimeout: 16m", ["config"]),
+    "an alert": ("components/prometheus/prometheusrule.yaml",
+                 "severity: warning", "severity: page", ["prometheus"]),
+    "a port of a component's": ("components/prometheus/kustomization.yaml",
+                                "port: 8080", "port: 8081", ["service"]),
+    "a condition": ("components/least-privilege/policy.yaml",
+                    "failurePolicy: Fail", "failurePolicy: Ignore",
+                    ["least-privilege"]),
+    "a template, by hand": ("helm/templates/webhook.yaml", "Ignore", "Fail",
+                            ["webhook"]),
+}
+
+
+@pytest.mark.parametrize("case", DRIFT)
+def test_what_is_out_of_date_is_seen(deploy, case):
+    file, old, new, stale = DRIFT[case]
+    edit(deploy / file, old, new)
+    done = generate(deploy / "helm", "--check")
+    assert done.returncode == 1 and "out of date" in done.stderr
+    assert re.findall(r"^--- deploy/helm/\w+/([\w-]+)\.yaml$", done.stdout,
+                      re.M) == stale
+
+
+def test_it_writes_what_it_checks(deploy):
+    edit(deploy / "base/rbac.yaml", "verbs: [list, watch]", "verbs: [list]")
+    (deploy / "helm/templates/service.yaml").unlink()
+    # of a component that is no more
+    webhook = (deploy / "helm/templates/webhook.yaml").read_text()
+    (deploy / "helm/templates/gone.yaml").write_text(webhook)
+    assert "gone.yaml" in generate(deploy / "helm", "--check").stdout
+    assert generate(deploy / "helm").returncode == 0
+    assert generate(deploy / "helm", "--check").returncode == 0
+    assert not (deploy / "helm/templates/gone.yaml").exists()
+    assert (deploy / "helm/templates/config.yaml").exists()
+
+
+def test_what_cannot_be_written_is_an_error(deploy):
+    """Rather than a chart without it."""
+    def error():
+        done = generate(deploy / "helm")
+        assert done.returncode == 1
+        return done.stderr
+    shutil.copytree(deploy / "components/network-policy",
+                    deploy / "components/other")
+    assert "['other']" in error()
+    shutil.rmtree(deploy / "components/other")
+    edit(deploy / "components/high-availability/spread.yaml", "    spec:\n",
+         "    spec:\n      enableServiceLinks: true\n")
+    assert "enableServiceLinks" in error()
+    edit(deploy / "components/high-availability/spread.yaml",
+         "      enableServiceLinks: true\n", "")
+    file = deploy / "components/network-policy/kustomization.yaml"
+    file.write_text(file.read_text() + """\
+configMapGenerator:
+  - name: karpenter-node-holder-config
+    namespace: karpenter-node-holder
+    behavior: merge
+    literals: [config.yaml=]
+""")
+    assert "network-policy renames or removes" in error()
+    shutil.copy(DEPLOY / "components/network-policy/kustomization.yaml", file)
+    edit(deploy / "base/deployment.yaml", "        - name: tls\n          sec",
+         "        - name: pair\n          sec")
+    edit(deploy / "base/deployment.yaml", "            - name: tls\n",
+         "            - name: pair\n")
+    assert "volumes.tls" in error()
+    edit(deploy / "helm/generate.py", '"ServiceMonitor", NAME',
+         '"ServiceMonitors", NAME')
+    edit(deploy / "base/deployment.yaml", "- name: pair\n", "- name: tls\n")
+    assert "ServiceMonitors" in error()
+
+
+# The real helm
+
+@pytest.fixture(scope="session")
+def helm(request, plane_programs, tmp_path_factory):
+    """helm(ARGS..., values=) -> CompletedProcess; with nobody's settings."""
+    build(request, "helm")
+    home = tmp_path_factory.mktemp("helm")
+
+    def run(*args, values=None, check=True, kubeconfig="/nonexistent"):
+        if values is not None:
+            file = home / "values.yaml"
+            file.write_text(yaml.safe_dump(values))
+            args += ("--values", file)
+        done = subprocess.run(
+            [BUILD / "bin" / "helm", *map(str, args)], text=True,
+            capture_output=True, stdin=subprocess.DEVNULL, timeout=120,
+            env={"HOME": str(home), "PATH": os.environ["PATH"],
+                 "KUBECONFIG": str(kubeconfig)})
+        if check:
+            assert done.returncode == 0, done.stderr
+            # such as: skipped value for ...: Not a table
+            assert "warning" not in done.stderr.lower(), done.stderr
+        return done
+    return run
+
+
+@pytest.fixture(scope="session")
+def template(helm):
+    """template(values) -> objects"""
+    def run(values, *flags, namespace=NAME, chart=CHART):
+        done = helm("template", "mine", chart, "--namespace", namespace,
+                    *flags, values=values)
+        return [o for o in yaml.safe_load_all(done.stdout) if o]
+    return run
+
+
+@pytest.fixture(scope="session")
+def refused(helm):
+    def run(values, chart=CHART):
+        done = helm("template", "mine", chart, values=values, check=False)
+        assert done.returncode != 0, done.stdout
+        return " ".join(done.stderr.split())
+    return run
+
+
+def effective(text):
+    """What the holder makes of a configuration."""
+    done = subprocess.run([BINARY, "check", "--config", "/dev/stdin"],
+                          input=text, text=True, capture_output=True,
+                          timeout=30)
+    assert done.returncode == 0, done.stderr
+    return yaml.safe_load(done.stdout)
+
+
+def settings(objects):
+    (key, text), = configuration(objects)["data"].items()
+    assert key == "config.yaml"
+    return effective(text)
+
+
+def substance(objects):
+    """Without what tells only which tool it was that wrote them."""
+    config = configuration(objects)["metadata"]["name"]
+    told = {APP + "instance", APP + "managed-by", APP + "version",
+            "helm.sh/chart"}
+    out = {}
+    for o in copy.deepcopy(objects):
+        meta = o["metadata"]
+        if o["kind"] == "Namespace":
+            continue            # helm install --create-namespace
+        if meta["name"] == config:
+            meta["name"] = CONFIG
+            o["data"] = {"settings": settings(objects)}
+        metas = [meta]
+        if o["kind"] == "Deployment":
+            template = o["spec"]["template"]
+            metas.append(template["metadata"])
+            template["metadata"]["annotations"].pop("checksum/config", None)
+            for volume in template["spec"]["volumes"]:
+                if volume["name"] == "config":
+                    volume["configMap"]["name"] = CONFIG
+        for m in metas:
+            m["labels"] = {k: v for k, v in m["labels"].items()
+                           if k not in told}
+        key = o["kind"], meta.get("namespace"), meta["name"]
+        assert key not in out, key
+        out[key] = o
+    return out
+
+
+def same(chart, kustomize):
+    chart, kustomize = substance(chart), substance(kustomize)
+    assert sorted(map(str, chart)) == sorted(map(str, kustomize))
+    for key, o in kustomize.items():
+        if chart[key] != o:
+            pytest.fail("\n".join(difflib.unified_diff(
+                yaml.safe_dump(o).splitlines(),
+                yaml.safe_dump(chart[key]).splitlines(),
+                f"{key} of kustomize", "of helm", lineterm="")), False)
+
+
+def config_of(**settings):
+    """Fields of an overlay that put these into its configuration."""
+    text = yaml.safe_dump({
+        **yaml.safe_load((DEPLOY / "base/config.yaml").read_text()),
+        **settings})
+    return {"files": {"config.yaml": text}, "configMapGenerator": [
+        {"name": CONFIG, "namespace": NAME, "behavior": "replace",
+         "files": ["config.yaml"]}]}
+
+
+def patched(kind, *operations):
+    return {"target": {"kind": kind}, "patch": json.dumps(
+        [{"op": op, "path": path, "value": value}
+         for op, path, value in operations])}
+
+
+POD = "/spec/template/spec"
+OTHER = {"key": "example.com/hold", "value": "yes"}
+# what it shows: (values, resource, components and fields of an overlay)
+SAME = {
+    "default": ({}, "overlays/default", {}),
+    "eks": ({"leastPrivilege": ON,
+             "networkPolicy": {"enabled": True, "apiServerPorts": [443]}},
+            "overlays/eks", {}),
+    "demo": ({**BASE, "holdDuration": 1, "maxHoldDuration": 20,
+              "config": {"startupTimeout": "3m", "logging": {
+                  "format": "text", "level": "debug"}}},
+             "overlays/demo", {}),
+    "base": (BASE, "base", {}),
+    "cert-manager": ({**BASE, "tls": {"mode": "certManager"}}, "base",
+                     {"components": ["cert-manager"]}),
+    "high-availability": (
+        {**BASE, "replicas": 2, "highAvailability": ON}, "base",
+        {"components": ["high-availability"]}),
+    "least-privilege": ({**BASE, "leastPrivilege": ON}, "base",
+                        {"components": ["least-privilege"]}),
+    "network-policy": ({**BASE, "networkPolicy": ON}, "base",
+                       {"components": ["network-policy"]}),
+    "prometheus": ({**BASE, "prometheus": ON}, "base",
+                   {"components": ["prometheus"]}),
+    "everything": (
+        {"leastPrivilege": ON, "networkPolicy": ON, "prometheus": ON},
+        "overlays/default", {"components": [
+            "least-privilege", "network-policy", "prometheus"]}),
+    "another namespace": (
+        {"leastPrivilege": ON, "networkPolicy": ON, "prometheus": ON},
+        "overlays/default", {"components": [
+            "least-privilege", "network-policy", "prometheus"],
+            "namespace": "platform"}),
+    "image": ({"image": {"repository": "r.example.com/h", "tag": "1.2.3"}},
+              "overlays/default",
+              {"images": [{"name": NAME, "newName": "r.example.com/h",
+                           "newTag": "1.2.3"}]}),
+    "image, its tag the chart's": (
+        {"image": {"repository": "r.example.com:5000/a/h"}},
+        "overlays/default",
+        {"images": [{"name": NAME, "newName": "r.example.com:5000/a/h"}]}),
+    "image, by digest": (
+        {"image": {"tag": "1.2.3", "digest": DIGEST}}, "overlays/default",
+        {"images": [{"name": NAME, "digest": DIGEST}]}),
+    "image, as in the Go program's chart": (
+        {"image": GO["image"]}, "overlays/default",
+        {"images": [{"name": NAME,
+                     "newName": "registry.example.com/node-holder",
+                     "newTag": "controller"}]}),
+    "three replicas": ({"replicas": 3}, "overlays/default",
+                       {"replicas": [{"name": NAME, "count": 3}]}),
+    "bundle": ({**BASE, "tls": {"mode": "secret", "caBundle": "Y2E=",
+                                "secretName": "mine"}}, "base",
+               {"patches": [
+                   patched("MutatingWebhookConfiguration",
+                           ("add", "/webhooks/0/clientConfig/caBundle",
+                            "Y2E=")),
+                   patched("Deployment",
+                           ("test", POD + "/volumes/1/name", "tls"),
+                           ("replace", POD + "/volumes/1/secret/secretName",
+                            "mine"))]}),
+    "another hold": (
+        {"holdAnnotation": OTHER, "leastPrivilege": {
+            "enabled": True, "formerHoldKeys": [
+                "karpenter.sh/do-not-disrupt"]}},
+        "overlays/default",
+        {"components": ["least-privilege"],
+         **config_of(holdAnnotation=OTHER),
+         "patches": [patched(
+             "ValidatingAdmissionPolicy",
+             ("test", "/spec/variables/0/name", "holds"),
+             ("replace", "/spec/variables/0/expression",
+              "['example.com/hold', 'karpenter.sh/do-not-disrupt']"))]}),
+    "scope, pools, cap": (
+        {"scope": "nodepool", "maxHoldDuration": 0, "holdDuration": "90s",
+         "nodePools": {"include": ["web-*", "ci"], "exclude": ["web-x"]}},
+        "overlays/default", config_of(
+            scope="nodepool", maxHoldDuration="0", holdDuration="90s",
+            nodePools={"include": ["web-*", "ci"], "exclude": ["web-x"]})),
+    "nothing, false and empty over something": (
+        {"config": {"nodePools": {"include": []}, "maxHoldDuration": "0s",
+                    "leaderElection": {"enabled": False}}},
+        "overlays/default", config_of(
+            nodePools={"include": [], "exclude": []}, maxHoldDuration="0",
+            leaderElection={"enabled": False})),
+    "the Lease": (
+        {"config": {"leaderElection": {"name": "other"}}},
+        "overlays/default",
+        {**config_of(leaderElection={"name": "other"}), "patches": [{
+            "target": {"kind": "Role", "name": NAME},
+            "patch": json.dumps([
+                {"op": "replace", "path": "/rules/1/resourceNames/0",
+                 "value": "other"}])}]}),
+    "the Pods": (
+        {"image": {"pullPolicy": "Always"},
+         "imagePullSecrets": [{"name": "pull"}],
+         "podAnnotations": {"a.example.com/b": "true"},
+         "priorityClassName": "mine", "nodeSelector": {"a": "1"},
+         "resources": {"requests": {"cpu": "1"}, "limits": None},
+         "tolerations": [{"key": "k", "operator": "Exists"}],
+         "affinity": {"podAntiAffinity": {}, "nodeAffinity": {
+             "preferredDuringSchedulingIgnoredDuringExecution": []}},
+         "prometheus": {"enabled": True, "labels": {"release": "kps"}}},
+        "overlays/default",
+        {"components": ["prometheus"], "patches": [
+            patched("ServiceMonitor|PrometheusRule",
+                    ("add", "/metadata/labels/release", "kps")),
+            patched("Deployment",
+                    ("add", "/spec/template/metadata/annotations/"
+                     "a.example.com~1b", "true"),
+                    ("add", POD + "/imagePullSecrets", [{"name": "pull"}]),
+                    ("add", POD + "/nodeSelector", {"a": "1"}),
+                    ("replace", POD + "/priorityClassName", "mine"),
+                    ("add", POD + "/tolerations/-",
+                     {"key": "k", "operator": "Exists"}),
+                    ("add", POD + "/affinity/podAntiAffinity", {}),
+                    ("add", POD + "/affinity/nodeAffinity/"
+                     "preferredDuringSchedulingIgnoredDuringExecution", []),
+                    ("replace", POD + "/containers/0/resources",
+                     {"requests": {"cpu": "1", "memory": "32Mi"}}),
+                    ("add", POD + "/containers/0/imagePullPolicy",
+                     "Always"))]}),
+}
+
+
+@pytest.fixture
+def case(plane, overlay, template, request):
+    """-> (objects of helm, objects of kustomize)"""
+    values, resource, fields = SAME[request.param]
+    namespace = fields.get("namespace", NAME)
+    return (template(values, namespace=namespace),
+            render(plane, overlay(resource, **fields)))
+
+
+@long
+@pytest.mark.parametrize("case", SAME, indirect=True)
+def test_helm_and_kustomize_say_the_same(case):
+    same(*case)
+
+
+@long
+def test_a_component_more(plane, deploy, template):
+    """One that changes what others change, too: the way a new one comes."""
+    folder = deploy / "components" / "other"
+    folder.mkdir()
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump({
+        "apiVersion": "kustomize.config.k8s.io/v1alpha1",
+        "kind": "Component", "patches": [
+            patched("Deployment",
+                    ("add", POD + "/containers/0/args/-", "--other"),
+                    ("add", POD + "/hostNetwork", False),
+                    ("add", POD + "/topologySpreadConstraints",
+                     [{"maxSkew": 3, "topologyKey": "rack",
+                       "whenUnsatisfiable": "ScheduleAnyway"}])),
+            patched("MutatingWebhookConfiguration",
+                    ("add", "/metadata/annotations", {"other": "a"})),
+            {"target": {"kind": "Role", "name": NAME},
+             "patch": patched("", ("add", "/rules/-", {
+                 "apiGroups": [""], "resources": ["secrets"],
+                 "verbs": ["get"]}))["patch"]}]}))
+    edit(deploy / "helm/generate.py", "COMPONENTS = {\n",
+         "COMPONENTS = {\n    'other': 'hasKey .Values \"initialDelay\"',\n")
+    # the same key by two: told, and not guessed
+    done = generate(deploy / "helm")
+    assert done.returncode == 1 and "is the second to add" in done.stderr
+    file = folder / "kustomization.yaml"
+    content = yaml.safe_load(file.read_text())
+    for patch in content["patches"][:2]:
+        operations = json.loads(patch["patch"])[:2]
+        for operation in operations:
+            operation["path"] = operation["path"].replace(
+                "/metadata/annotations", "/webhooks/0/objectSelector")
+        patch["patch"] = json.dumps(operations)
+    file.write_text(yaml.safe_dump(content))
+    done = generate(deploy / "helm")
+    assert done.returncode == 0, done.stderr
+    for values, components in (
+            ({}, []), ({"initialDelay": 1}, ["components/other"]),
+            ({"initialDelay": 1, "prometheus": ON},
+             ["components/prometheus", "components/other"])):
+        (deploy / "kustomization.yaml").write_text(yaml.safe_dump({
+            "apiVersion": "kustomize.config.k8s.io/v1beta1",
+            "kind": "Kustomization", "resources": ["overlays/default"],
+            "components": components}))
+        same(template(values, chart=deploy / "helm"), render(plane, deploy))
+    container, = find(render(plane, deploy), "Deployment")["spec"][
+        "template"]["spec"]["containers"]
+    assert "--other" in container["args"]
+
+
+@pytest.fixture
+def namespace(plane):
+    """make(name): one that enforces `restricted`, as deploy/base has it."""
+    def make(name=NAME, restricted=True):
+        body = yaml.safe_load((DEPLOY / "base/namespace.yaml").read_text())
+        body["metadata"]["name"] = name
+        if not restricted:
+            del body["metadata"]["labels"]
+        plane.apply(body)
+        return name
+    return make
+
+
+@long
+@pytest.mark.parametrize("case", SAME, indirect=True)
+def test_the_api_server_takes_it(plane, case, namespace):
+    objects, _ = case
+    deployment = find(objects, "Deployment")
+    namespace(deployment["metadata"]["namespace"])
+    with installed(plane, objects) as lines:
+        assert len(lines) == len(objects)
+        kept = stored(plane, objects)
+        assert identities(kept) == identities(objects)
+        if deployment["spec"]["template"]["spec"]["priorityClassName"] != \
+                "mine":
+            check_pods(plane, find(kept, "Deployment"))
+
+
+@long
+def test_labels(template):
+    objects = template({name: ON for name in (
+        "leastPrivilege", "networkPolicy", "prometheus")})
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    makefile = (REPO / "Makefile").read_text()
+    assert chart["appVersion"] == re.search(
+        r"^VERSION := (\S+)$", makefile, re.M)[1]
+    expected = {APP + "name": NAME, APP + "instance": "mine",
+                APP + "version": chart["appVersion"], APP + "part-of": NAME,
+                APP + "managed-by": "Helm"}
+    for o in objects:
+        assert expected.items() <= o["metadata"]["labels"].items(), o
+        assert o["metadata"]["labels"]["helm.sh/chart"] == \
+            f"{NAME}-{chart['version']}"
+    # a new chart alone does not roll the Pods
+    pod = find(objects, "Deployment")["spec"]["template"]["metadata"]
+    assert expected.items() <= pod["labels"].items()
+    assert "helm.sh/chart" not in pod["labels"]
+
+
+@long
+def test_lint(helm):
+    helm("lint", "--strict", CHART)
+    helm("lint", "--strict", CHART, values={
+        **{name: ON for name in ("leastPrivilege", "networkPolicy",
+                                 "prometheus")}})
+
+
+@long
+def test_kubernetes_versions(helm, template):
+    for version in ("1.30.0", "v1.30.4-eks-a18cd3a", "1.36.3"):
+        assert template({}, "--kube-version", version)
+    done = helm("template", CHART, "--kube-version", "1.29.9", check=False)
+    assert done.returncode != 0 and ">=1.30.0-0" in done.stderr
+
+
+@long
+def test_a_bundle_of_pem(helm, tmp_path):
+    pem = certs(tmp_path / "pair") / "ca.crt"
+    done = helm("template", CHART, "--set-file", f"tls.caBundle={pem}",
+                values=BASE)
+    hook, = find(list(filter(None, yaml.safe_load_all(done.stdout))),
+                 "MutatingWebhookConfiguration")["webhooks"]
+    decoded = subprocess.run(["base64", "-d"], capture_output=True, text=True,
+                             input=hook["clientConfig"]["caBundle"])
+    assert decoded.stdout == pem.read_text()
+
+
+# What is refused, and by which words
+
+# values, the value that the message names, what else it says
+REFUSED = [
+    ({"holdDuraton": 20}, "holdDuraton", "not allowed"),
+    ({"holdDuration": "20 minutes"}, "holdDuration", "pattern"),
+    ({"holdDuration": 0}, "holdDuration", "minimum"),
+    ({"holdDuration": 1.5}, "holdDuration", "integer"),
+    ({"holdDuration": True}, "holdDuration", "boolean"),
+    ({"maxHoldDuration": -1}, "maxHoldDuration", "minimum"),
+    ({"scope": "pool"}, "scope", "'nodepool'"),
+    ({"replicas": "2"}, "replicas", "integer"),
+    ({"image": ""}, "image", "minLength"),
+    ({"image": 5}, "image", "string"),
+    ({"image": {"name": "a"}}, "image", "'name'"),
+    ({"image": {"digest": "latest"}}, "image/digest", "pattern"),
+    ({"image": {"pullPolicy": "never"}}, "image/pullPolicy", "'Never'"),
+    ({"holdAnnotation": "a b"}, "holdAnnotation", "pattern"),
+    ({"holdAnnotation": {"keys": "a"}}, "holdAnnotation", "'keys'"),
+    ({"holdAnnotation": {"value": True}}, "holdAnnotation/value", "string"),
+    ({"nodePools": {"include": "web"}}, "nodePools/include", "array"),
+    ({"config": "holdDuration: 5m"}, "config", "object"),
+    ({"tls": {"mode": "selfsigned"}}, "tls/mode", "'certManager'"),
+    ({"networkPolicy": {"apiServerPorts": []}},
+     "networkPolicy/apiServerPorts", "minItems"),
+    ({"leastPrivilege": {"formerHoldKeys": ["a'b"]}},
+     "leastPrivilege/formerHoldKeys/0", "pattern"),
+    ({"affinity": {"nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {}}}},
+     "affinity/nodeAffinity", "not allowed"),
+    ({"prometheus": True}, "prometheus", "object"),
+    ({"image": None}, "image", "missing"),
+    ({"tls": None}, "tls", "missing"),
+    ({"networkPolicy": {"apiServerPorts": None}}, "apiServerPorts",
+     "missing"),
+    # by the templates
+    ({"tls": {"caBundle": "Y2E="}}, "tls.caBundle", "tls.mode secret"),
+    ({"config": {"webhook": {"address": ":1"}}}, "config.webhook", "ports"),
+    ({"config": {"metrics": {}}}, "config.metrics", "ports"),
+    ({"config": {"leaderElection": {"namespace": "a"}}},
+     "config.leaderElection.namespace", "release's namespace"),
+    ({"holdAnnotation": "karpenter.sh/do-not-consolidate"}, "holdAnnotation",
+     "Karpenter 1 and later ignores karpenter.sh/do-not-consolidate"),
+    ({"holdAnnotation": {"key": "karpenter.sh/do-not-consolidate"}},
+     "holdAnnotation", "Leave holdAnnotation out"),
+    (GO, "holdAnnotation", "default of the Go program's chart"),
+]
+
+
+@long
+@pytest.mark.parametrize("values, name, words", REFUSED, ids=[
+    f"{name}, {i}" for i, (_, name, _) in enumerate(REFUSED)])
+def test_bad_values(refused, values, name, words):
+    message = refused(values)
+    assert re.search(rf"(?<![\w/]){re.escape(name)}\b", message.replace(
+        "'/", "'")), message
+    assert words in message, message
+
+
+@long
+def test_what_is_left_empty(template):
+    """`config:` with all its lines commented out is null."""
+    empty = ("imagePullSecrets", "holdDuration", "config", "podAnnotations",
+             "nodeSelector", "tolerations", "affinity")
+    assert template(dict.fromkeys(empty)) == template({})
+    template({"resources": None, "maxHoldDuration": None})
+
+
+@long
+@pytest.mark.parametrize("value, hold", [
+    (20, "20m"), ("20", "20m"), ("20m", "20m"), ("1h30m", "1h30m"),
+    ("90s", "1m30s"), (90, "1h30m"), (1441, "24h1m")])
+def test_minutes_or_a_duration(template, value, hold):
+    assert settings(template({"holdDuration": value}))["holdDuration"] == hold
+    if value in (20, "20m"):
+        assert settings(template({"maxHoldDuration": value}))[
+            "maxHoldDuration"] == hold
+
+
+@long
+def test_the_values_of_the_go_chart(helm, template):
+    """All but an annotation that Karpenter does not obey."""
+    old = {k: v for k, v in GO.items() if k != "holdAnnotation"}
+    objects = template(old)
+    container, = find(objects, "Deployment")["spec"]["template"]["spec"][
+        "containers"]
+    assert container["image"] == GO["image"]
+    found = settings(objects)
+    assert found["holdDuration"] == "20m"
+    assert found["holdAnnotation"] == {
+        "key": "karpenter.sh/do-not-disrupt", "value": "true"}
+    # a key alone
+    assert settings(template({"holdAnnotation": "example.com/a"}))[
+        "holdAnnotation"] == {"key": "example.com/a", "value": "true"}
+    # initialDelay changes nothing
+    assert objects == template({k: v for k, v in old.items()
+                                if k != "initialDelay"})
+
+
+# NOTES
+
+@pytest.fixture(scope="session")
+def notes(helm):
+    def run(values):
+        done = helm("install", "mine", CHART, "--dry-run=client",
+                    "--namespace", "platform", values=values)
+        return " ".join(done.stdout.split("\nNOTES:\n")[1].split())
+    return run
+
+
+# values, in the notes, not in them
+NOTES = {
+    "default": ({}, ["namespace platform", "the cluster is held until 10m",
+                     "pod-security.kubernetes.io/enforce=restricted",
+                     "port-forward", "leaves the holds"],
+                ["initialDelay", "WARNING", "caBundle", "Secret"]),
+    "initialDelay": ({"initialDelay": 60},
+                     ["initialDelay does nothing: it is not needed"], []),
+    "initialDelay 0": ({"initialDelay": 0}, ["initialDelay does noth"], []),
+    "secret": ({"tls": {"mode": "secret", "secretName": "pair"}},
+               ["Secret pair", f"{NAME}.platform.svc",
+                "tls.caBundle is empty"], []),
+    "bundle": ({"tls": {"mode": "secret", "caBundle": "Y2E="}},
+               ["Secret " + NAME + "-tls"], ["is empty"]),
+    "scope": ({"scope": "nodepool", "holdDuration": 7},
+              ["its nodepool is held until 7m"], []),
+    "annotation": ({"holdAnnotation": "example.com/hold"},
+                   ["WARNING: the hold is example.com/hold"], []),
+    "annotation by config": (
+        {"config": {"holdAnnotation": {
+            "key": "karpenter.sh/do-not-consolidate"}}},
+        ["WARNING: the hold is karpenter.sh/do-not-consolidate"], []),
+}
+
+
+@long
+@pytest.mark.parametrize("name", NOTES)
+def test_notes(notes, name):
+    values, there, absent = NOTES[name]
+    text = notes(values)
+    for words in there:
+        assert words in text
+    for words in absent:
+        assert words not in text
+
+
+# With a real API server
+
+class Release:
+    def __init__(self, plane, helm, namespace, name="mine"):
+        self.plane, self.name = plane, name
+        self.namespace, self.run = namespace, helm
+
+    def helm(self, command, *args, **options):
+        return self.run(command, self.name, *args, "--namespace",
+                        self.namespace, kubeconfig=self.plane.kubeconfig,
+                        **options)
+
+    def objects(self):
+        text = self.run(
+            "get", "manifest", self.name, "--namespace", self.namespace,
+            kubeconfig=self.plane.kubeconfig)
+        found = [o for o in yaml.safe_load_all(text.stdout) if o]
+        for o in found:
+            if o["kind"] not in CLUSTER_WIDE:
+                o["metadata"].setdefault("namespace", self.namespace)
+        return found
+
+    def stored(self):
+        return stored(self.plane, self.objects())
+
+    def deployment(self):
+        return find(self.stored(), "Deployment")
+
+
+@pytest.fixture
+def release(plane, helm, namespace):
+    made = []
+
+    def make(where, name="mine", restricted=True):
+        made.append(Release(plane, helm, namespace(where, restricted), name))
+        return made[-1]
+    yield make
+    for one in made:
+        one.helm("uninstall", "--ignore-not-found")
+
+
+def left(plane, objects):
+    answer = plane.kubectl("get", "--ignore-not-found", "-o", "name", "-f",
+                           "-", stdin=yaml.safe_dump_all(objects))
+    return answer.stdout.split()
+
+
+@long
+def test_install_upgrade_uninstall(plane, release, tmp_path):
+    mine = release("platform")
+    everything = {name: ON for name in ("leastPrivilege", "networkPolicy",
+                                        "prometheus")}
+    told = mine.helm("install", CHART, values=everything).stdout
+    assert "It works when" in told
+    objects = mine.objects()
+    assert identities(mine.stored()) == identities(objects)
+    assert {"Certificate", "ServiceMonitor", "NetworkPolicy",
+            "ValidatingAdmissionPolicy", "PodDisruptionBudget"} <= kinds(
+                objects)
+    for o in objects:
+        where = o["metadata"].get("namespace")
+        assert where == (None if o["kind"] in CLUSTER_WIDE else "default"
+                         if o["metadata"]["name"] == EVENTS else "platform")
+    check_pods(plane, mine.deployment())
+    assert mine.deployment()["metadata"]["generation"] == 1
+
+    # what cainjector has put there stays; the same again rolls nothing
+    plane.patch(WEBHOOKS, NAME, [
+        {"op": "add", "path": "/webhooks/0/clientConfig/caBundle",
+         "value": "Y2E="}], JSONPATCH)
+    mine.helm("upgrade", CHART, values=everything)
+    hook, = plane.get(WEBHOOKS, NAME)["webhooks"]
+    assert hook["clientConfig"]["caBundle"] == "Y2E="
+    assert mine.deployment()["metadata"]["generation"] == 1
+
+    # another configuration does
+    was = mine.deployment()["spec"]["template"]
+    mine.helm("upgrade", CHART, values={**everything, "holdDuration": 7})
+    now = mine.deployment()
+    assert now["metadata"]["generation"] == 2
+    changed = now["spec"]["template"]["metadata"]["annotations"]
+    assert changed["checksum/config"] != was["metadata"]["annotations"][
+        "checksum/config"]
+    config, = (o for o in mine.stored() if o["metadata"]["name"] == CONFIG)
+    assert effective(config["data"]["config.yaml"])["holdDuration"] == "7m"
+
+    # a component off again, another certificate
+    pem = certs(tmp_path / "pair") / "ca.crt"
+    bundle = CHART, "--set-file", f"tls.caBundle={pem}"
+    done = mine.helm("upgrade", *bundle, values=BASE, check=False)
+    assert done.returncode != 0 and "1 conflict" in done.stderr
+    mine.helm("upgrade", *bundle, "--force-conflicts", values=BASE)
+    gone = [o for o in objects if o["kind"] in (
+        "Certificate", "Issuer", "ServiceMonitor", "NetworkPolicy",
+        "ValidatingAdmissionPolicy", "PodDisruptionBudget")]
+    assert not left(plane, gone)
+    spec = mine.deployment()["spec"]
+    assert spec["replicas"] == 1
+    assert "topologySpreadConstraints" not in spec["template"]["spec"]
+    hook, = plane.get(WEBHOOKS, NAME)["webhooks"]
+    assert hook["clientConfig"]["caBundle"] != "Y2E="
+
+    # as the README says, so that the holder clears all
+    mine.helm("upgrade", CHART, "--reuse-values", "--set",
+              "nodePools.exclude={*}")
+    assert settings(mine.objects())["nodePools"] == {
+        "include": ["*"], "exclude": ["*"]}
+    mine.helm("uninstall")
+    assert not left(plane, objects)
+    assert plane.get(NAMESPACES, "platform")
+
+
+@long
+def test_one_release_a_cluster(plane, release):
+    """Two holders would hold twice as long: names are fixed."""
+    first, second = release("platform"), release("elsewhere", "another")
+    first.helm("install", CHART)
+    versions = {o["metadata"]["uid"]: o["metadata"]["resourceVersion"]
+                for o in first.stored()}
+    done = second.helm("install", CHART, check=False)
+    assert done.returncode != 0
+    assert "cannot be imported into the current release" in done.stderr
+    assert versions == {o["metadata"]["uid"]: o["metadata"]["resourceVersion"]
+                        for o in first.stored()}
+
+
+GO_CHART = {
+    "Chart.yaml": """\
+apiVersion: v2
+name: karpenter-node-holder
+version: 0.1.0
+appVersion: 1.16.0
+""",
+    # names as in the Go program's chart, and what they need beside
+    "templates/all.yaml": """\
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: {{ .Release.Name }}-sa
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: {{ .Release.Name }}-role
+rules:
+  - apiGroups: [""]
+    resources: [nodes]
+    verbs: [get, list, patch, update, edit, watch]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: {{ .Release.Name }}-rolebinding
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: {{ .Release.Name }}-role
+subjects:
+  - kind: ServiceAccount
+    name: {{ .Release.Name }}-sa
+    namespace: {{ .Release.Namespace }}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: karpenter-node-holder-watcher
+spec:
+  replicas: 1
+  selector:
+    matchLabels: {app: karpenter-node-holder-watcher}
+  template:
+    metadata:
+      labels: {app: karpenter-node-holder-watcher}
+    spec:
+      serviceAccountName: {{ .Release.Name }}-sa
+      containers:
+        - name: watcher
+          image: {{ .Values.image }}
+          env:
+            - name: INITIAL_DELAY
+              value: {{ .Values.initialDelay | quote }}
+            - name: HOLD_DURATION
+              value: {{ .Values.holdDuration | quote }}
+            - name: HOLD_ANNOTATION
+              value: {{ .Values.holdAnnotation | quote }}
+""",
+}
+
+
+@long
+def test_upgrade_of_a_release_of_the_go_chart(plane, release, tmp_path):
+    old_chart = tmp_path / "old"
+    for name, text in GO_CHART.items():
+        (old_chart / name).parent.mkdir(parents=True, exist_ok=True)
+        (old_chart / name).write_text(text)
+    (old_chart / "values.yaml").write_text(yaml.safe_dump(GO))
+    mine = release("tools", restricted=False)
+    mine.helm("install", old_chart)
+    old = mine.objects()
+    assert len(left(plane, old)) == len(old)
+    # as it is: told why not, and nothing has changed
+    done = mine.helm("upgrade", CHART, values=GO, check=False)
+    assert done.returncode != 0 and "Leave holdAnnotation out" in done.stderr
+    assert len(left(plane, old)) == len(old)
+    values = {k: v for k, v in GO.items() if k != "holdAnnotation"}
+    told = mine.helm("upgrade", CHART, values=values).stdout
+    assert "initialDelay does nothing" in told
+    assert not left(plane, old)
+    assert identities(mine.stored()) == identities(mine.objects())
+    container, = mine.deployment()["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == GO["image"]
+
+
+@long
+def test_taking_over_from_kustomize(plane, overlay, release):
+    """Pods are replaced, and that is all that anyone notices."""
+    mine = release("platform")
+    objects = render(plane, overlay("overlays/default", namespace="platform"))
+    with installed(plane, objects):
+        uid = find(stored(plane, objects), "Deployment")["metadata"]["uid"]
+        assert mine.helm("install", CHART, check=False).returncode != 0
+        mine.helm("install", CHART, "--take-ownership", "--force-conflicts")
+        assert mine.deployment()["metadata"]["uid"] == uid
+        same(mine.objects(), objects)
+        assert find(mine.stored(), "Deployment")["spec"]["template"]["spec"][
+            "volumes"][0]["configMap"]["name"] == CONFIG
+
+
+# The documentation
+
+def test_every_value_is_explained():
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    readme = (CHART / "README.md").read_text()
+    assert set(values) | {"initialDelay", "global"} == set(
+        schema["properties"])
+    for name in schema["properties"]:
+        assert f"`{name}" in readme or name == "global", name
