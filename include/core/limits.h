@@ -51,7 +51,7 @@
 #define SERVER_TRIM 256		/* connections gone: a TLS session is 12 KB,
 					   and what a flood took stayed ours */
 #define SERVER_THREADS 2
-#define SERVER_HEAD_MS 10000	/* accept to first complete head */
+#define SERVER_HEAD_MS 10000	/* handshake; request line to complete head */
 #define SERVER_HURRY_MS 1000	/* the same where a quarter of the places is
 					   left: a webhook call is given 2 s */
 #define SERVER_BODY_MS 10000	/* head to complete body: Kubernetes gives a
@@ -59,6 +59,9 @@
 #define SERVER_REPLY_MS 10000	/* a reader that never reads */
 #define SERVER_IDLE_MS 120000	/* above the API server's 90 s, which does not
 				   retry when we close first */
+#define DRAIN_QUIET_MS 10000	/* SIGTERM, or the last connection, to the end:
+				   a Service lets go of a pod a few seconds
+				   after its kubelet has told it to stop */
 
 #define CERT_LOOK_MS 1000	/* stat of the pair's files */
 #define HEART_MS 30000		/* a thread silent for longer is stuck */

@@ -75,8 +75,9 @@ struct server_options {
 	size_t big_bytes;	/* bodies above it: at most big_max handled at
 				   once, others 503; 0 = no such limit */
 	unsigned big_max;
-	/* Deadlines, whatever bytes arrive: accept or request line to complete
-	 * head; head to complete body; reply written; reply to the next
+	/* Deadlines, whatever bytes arrive: accept to the end of the handshake
+	 * (without TLS: of the head), request line to complete head; head to
+	 * complete body; reply written; handshake or reply to the next
 	 * request's line. */
 	int64_t head_ms, body_ms, reply_ms, idle_ms;
 };
@@ -98,6 +99,9 @@ int server_rotate(struct server *s, const char *cert_pem, size_t cert_bytes,
 void server_drain(struct server *s);
 
 unsigned server_connections(const struct server *s);
+
+/* Milliseconds since the last connection was closed; 0 while one is open. */
+int64_t server_unused_ms(const struct server *s);
 
 /* Milliseconds since the reaper last went round: the heart of liveness. */
 int64_t server_heartbeat_age_ms(const struct server *s);

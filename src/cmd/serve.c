@@ -44,6 +44,7 @@ const struct timing timing_default = {
 	.silent_ms = WATCH_SILENT_MS,
 	.token_ms = TOKEN_MS,
 	.cert_ms = CERT_LOOK_MS,
+	.quiet_ms = DRAIN_QUIET_MS,
 	.heart_ms = HEART_MS,
 };
 
@@ -61,6 +62,7 @@ struct serve {
 	struct elector *elector;	/* NULL: no election */
 	struct teller *teller;
 	char namespace_name[64];
+	unsigned cut;	/* connections open at the end */
 };
 
 /* Pages we do not touch shall cost nothing, and threads no arena each. */
@@ -272,25 +274,38 @@ work_ended(struct serve *v, bool *released)
 	return v->elector == NULL || elector_ended(v->elector);
 }
 
-/* Reviews go on being answered until no connection is left: the API server
- * keeps idle ones for 90 s and does not retry when we close first. */
+/* Does somebody still send us reviews?  The API server keeps idle connections
+ * for 90 s and does not retry when we close first; and that we go reaches
+ * every kube-proxy in its own time: until then it sends us new ones. */
+static bool
+wanted(const struct serve *v, int64_t draining_ms)
+{
+	int64_t unused_ms = server_unused_ms(v->hook.server);
+
+	return draining_ms < v->config->webhook.drain_ms &&
+	       (draining_ms < v->timing->quiet_ms ||
+		unused_ms < v->timing->quiet_ms);
+}
+
+/* Reviews go on being answered meanwhile. */
 static void
 drain(struct serve *v)
 {
-	int64_t until = clock_boot_ms() + v->config->webhook.drain_ms;
+	int64_t begun_ms = clock_boot_ms();
 	bool released = false;
 
 	shared_stop(&v->shared);
 	server_drain(v->hook.server);
 	while (!work_ended(v, &released) ||
-	       (server_connections(v->hook.server) > 0 &&
-		clock_boot_ms() < until)) {
+	       wanted(v, clock_boot_ms() - begun_ms)) {
 		health_beat(&v->health);
 		if (wait_signal(&v->signals, 50) != 0) {
 			LOG(LOG_WARN, "second signal, exiting at once");
 			_exit(1);
 		}
 	}
+	/* Others than 0: drainTimeout is too short. */
+	v->cut = server_connections(v->hook.server);
 }
 
 static void
@@ -328,7 +343,7 @@ serve_run(const struct config *c, struct kubeconfig *access,
 	stop_threads(&v);
 	free_all(&v);
 	if (rc == 0)
-		LOG(LOG_INFO, "stopped");
+		LOG(LOG_INFO, "stopped", LI("connectionsCut", v.cut));
 	return rc == 0 ? 0 : 1;
 }
 

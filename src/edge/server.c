@@ -379,6 +379,15 @@ server_connections(const struct server *s)
 }
 
 int64_t
+server_unused_ms(const struct server *s)
+{
+	/* In this order: conn_drop's is the other one. */
+	if (atomic_load(&s->conns.open) > 0)
+		return 0;
+	return clock_boot_ms() - atomic_load(&s->conns.closed_ms);
+}
+
+int64_t
 server_heartbeat_age_ms(const struct server *s)
 {
 	return clock_boot_ms() - atomic_load(&s->conns.beat_ms);

@@ -25,9 +25,9 @@
 #define TICK_MS_MAX 500
 
 static const char *const wait_names[CONN_WAITS] = {
-	[CONN_HEAD] = "head",	    [CONN_BODY] = "body",
-	[CONN_HANDLER] = "handler", [CONN_REPLY] = "reply read",
-	[CONN_IDLE] = "next head",
+	[CONN_HEAD] = "head",	      [CONN_FIRST] = "first head",
+	[CONN_BODY] = "body",	      [CONN_HANDLER] = "handler",
+	[CONN_REPLY] = "reply read",  [CONN_IDLE] = "next head",
 };
 
 static void
@@ -49,6 +49,13 @@ conn_expect(struct conn *c, enum conn_wait wait)
 
 	atomic_store_explicit(&c->wait, (int)wait, memory_order_relaxed);
 	set_deadline(c, ms > 0 ? clock_boot_ms() + ms : INT64_MAX);
+}
+
+void
+conn_greeted(struct conn *c)
+{
+	if (atomic_load_explicit(&c->wait, memory_order_relaxed) == CONN_HEAD)
+		conn_expect(c, CONN_FIRST);
 }
 
 void
@@ -128,6 +135,7 @@ conn_drop(struct conn *c)
 	t->at[c->fd] = NULL;
 	last = unref(c->pair);
 	pthread_mutex_unlock(&t->lock);
+	atomic_store(&t->closed_ms, clock_boot_ms());
 	atomic_fetch_sub(&t->open, 1);
 	pair_free(last);
 	free(c);
@@ -164,32 +172,35 @@ conn_pair(struct conn *c)
 }
 
 /* Many that say nothing keep others out: then a head gets less time. */
-static int64_t
-hurry_ms(const struct conns *t)
+static void
+hurry(const struct conns *t, int64_t sooner_ms[CONN_WAITS])
 {
-	int64_t head_ms = t->allowed_ms[CONN_HEAD];
+	static const enum conn_wait heads[] = {CONN_HEAD, CONN_FIRST};
 
-	if (atomic_load(&t->open) <= t->max / 4 * 3 ||
-	    head_ms <= SERVER_HURRY_MS)
-		return 0;
-	return head_ms - SERVER_HURRY_MS;
+	if (atomic_load(&t->open) <= t->max / 4 * 3)
+		return;
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
+		if (t->allowed_ms[heads[i]] > SERVER_HURRY_MS)
+			sooner_ms[heads[i]] =
+				t->allowed_ms[heads[i]] - SERVER_HURRY_MS;
 }
 
 static bool
-is_late(const struct conn *c, int64_t now_ms, int64_t sooner_ms)
+is_late(const struct conn *c, int64_t now_ms,
+	const int64_t sooner_ms[CONN_WAITS])
 {
-	if (atomic_load_explicit(&c->wait, memory_order_relaxed) != CONN_HEAD ||
-	    deadline(c) == INT64_MAX)
-		sooner_ms = 0;
-	return deadline(c) - sooner_ms <= now_ms;
+	int wait = atomic_load_explicit(&c->wait, memory_order_relaxed);
+
+	return deadline(c) - sooner_ms[wait] <= now_ms;
 }
 
 /* With the lock held. */
 static void
 reap(struct conns *t, int64_t now_ms, unsigned late[CONN_WAITS])
 {
-	int64_t sooner_ms = hurry_ms(t);
+	int64_t sooner_ms[CONN_WAITS] = {0};
 
+	hurry(t, sooner_ms);
 	for (int fd = 0; fd < t->slots; fd++) {
 		struct conn *c = t->at[fd];
 
@@ -271,6 +282,7 @@ conns_init(struct conns *t, const struct server_options *o,
 
 	*t = (struct conns){
 		.allowed_ms = {[CONN_HEAD] = o->head_ms,
+			       [CONN_FIRST] = o->idle_ms,
 			       [CONN_BODY] = o->body_ms,
 			       [CONN_REPLY] = o->reply_ms,
 			       [CONN_IDLE] = o->idle_ms},
@@ -280,6 +292,7 @@ conns_init(struct conns *t, const struct server_options *o,
 	};
 	t->tick_ms = tick_of(t);
 	atomic_store(&t->beat_ms, clock_boot_ms());
+	atomic_store(&t->closed_ms, clock_boot_ms());
 	t->stop_fd = eventfd(0, EFD_CLOEXEC);
 	if (t->stop_fd < 0)
 		return err_set(e, ERR_SYSTEM, "eventfd: %s", strerror(errno));

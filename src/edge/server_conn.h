@@ -17,7 +17,8 @@
  */
 
 enum conn_wait {
-	CONN_HEAD,	/* the first head: handshake, request line, fields */
+	CONN_HEAD,	/* handshake, request line, fields */
+	CONN_FIRST,	/* greeted: the first head, of which nothing came yet */
 	CONN_BODY,
 	CONN_HANDLER,	/* ours: no deadline */
 	CONN_REPLY,
@@ -57,6 +58,7 @@ struct conns {
 	void (*reaped)(void *ctx, unsigned n);
 	void *ctx;
 	_Atomic unsigned open;
+	_Atomic int64_t closed_ms;	/* boot_ms of the last that went */
 	_Atomic int64_t beat_ms;	/* boot_ms of the reaper's last round */
 };
 
@@ -75,6 +77,9 @@ void conn_drop(struct conn *c);
 /* What c waits for from now on, and so its deadline; only by the thread that
  * serves it. */
 void conn_expect(struct conn *c, enum conn_wait wait);
+/* The handshake is done.  An API server dials more than it needs at once and
+ * keeps the spares for later: it has to be the one that closes them. */
+void conn_greeted(struct conn *c);
 /* The request line is there: a head that has begun does not get the time of
  * an idle wait, nor the first one more than it has. */
 void conn_head_begun(struct conn *c);

@@ -72,6 +72,19 @@ tls_pair_new(const char *cert_pem, size_t cert_bytes, const char *key_pem,
 	return &t->pair;
 }
 
+/* The client's, which is the last we wait for. */
+static int
+on_finished(gnutls_session_t session, unsigned type, unsigned when,
+	    unsigned incoming, const gnutls_datum_t *message)
+{
+	struct conn *c = tls_conn(gnutls_session_get_ptr(session));
+
+	(void)type, (void)when, (void)message;
+	if (incoming && c != NULL)
+		conn_greeted(c);
+	return 0;
+}
+
 /* The pair stays GnuTLS's to use until the session is gone: the connection
  * holds it that long.  That the session's pointer is the MHD_Connection is
  * not documented, but so in 0.9.75 and 1.0, and tests/edge sees to it. */
@@ -93,6 +106,8 @@ on_certificate(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
 	*ocsp_n = 0;
 	*key = t->key;
 	*flags = 0;
+	gnutls_handshake_set_hook_function(session, GNUTLS_HANDSHAKE_FINISHED,
+					   GNUTLS_HOOK_POST, on_finished);
 	return 0;
 }
 

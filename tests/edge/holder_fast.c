@@ -30,6 +30,7 @@ static const struct timing fast = {
 	.silent_ms = 1500 * SLOW,
 	.token_ms = 300,
 	.cert_ms = 50,
+	.quiet_ms = 1000,
 	.heart_ms = 5000,
 };
 

@@ -12,6 +12,8 @@ import pytest
 from conftest import HOLD, POOL, make_pair
 from scripted_api import selftest
 
+QUIET = 1       # seconds without a connection until holder-fast ends
+
 
 def test_the_scripted_api_itself():
     selftest()
@@ -111,11 +113,28 @@ def test_term_waits_for_patches(w):
     assert len(holder.lines("held", kind="Node")) == len(w.patches())
 
 
+def test_term_while_new_connections_come(w):
+    """A Service lets go of it some time after SIGTERM, though no connection
+    is open: each new one is answered, and it ends when no more come."""
+    holder = w.start(webhook_drain_timeout="50s")
+    holder.signal(signal.SIGTERM)
+    holder.ended = 0
+    w.wait(lambda: holder.get("/readyz")[0] != 200, "not ready")
+    for _ in range(15):
+        time.sleep(QUIET / 7)
+        status, answer, headers = holder.review()
+        assert status == 200 and answer["response"]["patch"]
+        assert headers["connection"] == "close"
+    assert holder.wait_end() == 0
+    assert holder.lines("stopped", connectionsCut=0)
+
+
 def test_term_with_an_idle_connection(w):
     """It is left open, for the drain timeout and no longer."""
     holder = w.start(webhook_drain_timeout="600ms")
     with contextlib.closing(holder.connect()):
         assert holder.term() == 0
+    assert holder.lines("stopped", connectionsCut=1)
 
 
 def test_interrupt(w):

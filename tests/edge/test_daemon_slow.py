@@ -177,7 +177,8 @@ class Dawdler:
                  awaited="head"):
         self.name, self.steps, self.then = name, steps, then
         self.awaited = awaited
-        self.seconds = {"next head": IDLE, None: 0}.get(awaited, DEADLINE)
+        self.seconds = {"first head": IDLE, "next head": IDLE,
+                        None: 0}.get(awaited, DEADLINE)
         self.took = None
 
     def begin(self, port):
@@ -213,10 +214,12 @@ def dawdlers():
                   then=drips_wire(lambda client: client.hello()))
     yield Dawdler("hello-and-no-more",
                   lambda client: client.put(client.hello()))
-    yield Dawdler("handshake-and-no-more", shaken)
-    yield Dawdler("line-dripped", shaken, then=drips(b"POST /mutate"))
+    yield Dawdler("handshake-and-no-more", shaken, awaited="first head")
+    yield Dawdler("line-dripped", shaken, then=drips(b"POST /mutate"),
+                  awaited="first head")
     yield Dawdler("head-dripped", shaken, sends(HEAD), then=drips(b"X: a"))
-    yield Dawdler("record-dripped", shaken, nothing, then=sealed(REVIEW))
+    yield Dawdler("record-dripped", shaken, nothing, then=sealed(REVIEW),
+                  awaited="first head")
     yield Dawdler("idle", reviewed, awaited="next head")
     yield Dawdler("second-line-dripped", reviewed,
                   then=drips(b"POST /mutate"), awaited="next head")
@@ -268,11 +271,12 @@ def test_each_is_closed_at_its_deadline(w):
     wait_used(w, holder, before)
 
 
-def test_a_head_that_has_begun(w):
+@pytest.mark.parametrize("before", [shaken, reviewed])
+def test_a_head_that_has_begun(w, before):
     """Its time is a head's, not that of a connection that is idle."""
     holder = w.start()
-    idle = Dawdler("idle", reviewed)
-    second = Dawdler("second-head", reviewed, sends(HEAD))
+    idle = Dawdler("idle", before)
+    second = Dawdler("second-head", before, sends(HEAD))
     since = -IDLE
     while time.monotonic() > since + IDLE - DEADLINE:   # a busy machine
         if idle.begin(holder.port("webhookPort")):

@@ -241,6 +241,27 @@ START_TEST(drain)
 }
 END_TEST
 
+START_TEST(unused)
+{
+	int64_t t0;
+
+	peer_puts(&peer, GET("/query"));
+	expect("before", 200, NULL);
+	ck_assert_int_eq(server_unused_ms(rig.server), 0);
+	t0 = clock_boot_ms();
+	peer_close(&peer);
+	while (server_connections(rig.server) > 0)
+		poll(NULL, 0, 1);
+	poll(NULL, 0, 50);
+	ck_assert_int_ge(server_unused_ms(rig.server), 50);
+	ck_assert_int_le(server_unused_ms(rig.server), clock_boot_ms() - t0);
+	ck_assert_int_eq(peer_open(&peer, rig.port), 0);
+	peer_puts(&peer, GET("/query"));
+	expect("after", 200, NULL);
+	ck_assert_int_eq(server_unused_ms(rig.server), 0);
+}
+END_TEST
+
 START_TEST(stop_with_open_connections)
 {
 	struct peer idle, half;
@@ -279,6 +300,7 @@ main(void)
 	tcase_add_test(t, expect_continue);
 	tcase_add_loop_test(t, one_head, 0, sizeof(heads) / sizeof(heads[0]));
 	tcase_add_test(t, drain);
+	tcase_add_test(t, unused);
 	suite_add_tcase(s, t);
 	tcase_set_timeout(own, 30);
 	tcase_add_test(own, stop_with_open_connections);

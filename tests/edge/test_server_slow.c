@@ -185,6 +185,25 @@ START_TEST(slow_second_after_idle)
 }
 END_TEST
 
+/* An API server dials more than it needs and uses the spares later, up to its
+ * own idle time: they are not ours to close. */
+START_TEST(spare)
+{
+	static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
+	struct peer p;
+	struct answer a;
+
+	setup_idle(60000);
+	ck_assert_int_eq(peer_open_tls(&p, rig.port, versions[_i]), 0);
+	poll(NULL, 0, DEADLINE_MS + DEADLINE_MS / 2);
+	ck_assert_int_eq(peer_post(&p, "/echo", "{}", 2, &a), 0);
+	ck_assert_int_eq(a.status, 200);
+	ck_assert_uint_eq(rig.events[SERVER_REAPED], 0);
+	peer_close(&p);
+	teardown();
+}
+END_TEST
+
 static size_t
 client_hello(char *out, int cap)
 {
@@ -258,6 +277,7 @@ main(void)
 	suite_add_tcase(s, t);
 	tcase_set_timeout(own, 30);
 	tcase_add_test(own, slow_second_after_idle);
+	tcase_add_loop_test(own, spare, 0, 2);
 	suite_add_tcase(s, own);
 	r = srunner_create(s);
 	srunner_run_all(r, CK_NORMAL);
