@@ -193,13 +193,19 @@ class Holder:
         assert found, "deploy/base/webhook.yaml has no webhook"
         return found
 
-    def register(self, wait=True):
-        """The webhook of deploy/base, at our address and with our CA."""
+    def register(self, wait=True, port=None, timeout=None):
+        """The webhook of deploy/base, at our address and with our CA.
+
+        port: of a balancer that stands before us.
+        timeout: seconds, not those of deploy/base.
+        """
+        address = f"127.0.0.1:{port or self.webhook_port}"
         for o in self.configurations():
             for hook in o["webhooks"]:
+                hook["timeoutSeconds"] = timeout or hook["timeoutSeconds"]
                 service = hook["clientConfig"].get("service") or {}
                 hook["clientConfig"] = {
-                    "url": f"https://127.0.0.1:{self.webhook_port}"
+                    "url": f"https://{address}"
                            + service.get("path", "/mutate"),
                     "caBundle": base64.b64encode(self.ca).decode()}
             self.plane.apply(o)
