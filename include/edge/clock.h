@@ -22,8 +22,11 @@ uint64_t clock_boot_us(void);
 int64_t clock_wall_ms(void);	/* CLOCK_REALTIME: what a log line says */
 struct now clock_now(const struct clock *c);
 
-/* An answer came: its Date (whole seconds) and the boot_ms at its arrival. */
-void clock_date(struct clock *c, int64_t date_ms, int64_t boot_ms);
+/* An answer came: its Date (whole seconds), the boot_ms when it was asked for
+ * and when it was read.  One that was long on its way, or lay unread while this
+ * process slept, counts only where it contradicts what we have. */
+void clock_date(struct clock *c, int64_t date_ms, int64_t sent_ms,
+		int64_t boot_ms);
 
 /* true once after the anchor moved by more than CLOCK_SHIFT_MS since it was
  * last told (at first: from this machine's clock at clock_new); *by_ms says by

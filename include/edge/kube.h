@@ -52,6 +52,8 @@ struct kube_request {
 	size_t body_bytes;
 	int64_t timeout_ms;	/* of the whole call; 0 = none (a watch) */
 	int64_t silent_ms;	/* no byte for that long ends it; 0 = never */
+	int64_t fence_ms;	/* boot time: nothing is sent from then on, not
+				   even by a process that slept; 0 = never */
 };
 
 struct kube_reply {

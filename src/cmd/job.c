@@ -72,17 +72,16 @@ job_start(const struct job_env *v, const struct job *j, uint64_t tag,
 {
 	char path_bytes[PATH_BYTES], body_bytes[PATCH_BYTES];
 	struct buf path, body;
-	struct kube_request q = {.method = "GET", .path = path_bytes};
-	int64_t left_ms;
+	struct kube_request q = {.method = "GET",
+				 .path = path_bytes,
+				 .timeout_ms = v->timing->call_ms,
+				 /* nothing of ours when another may lead */
+				 .fence_ms = j->action.fence_ms};
 
 	buf_init(&path, path_bytes, sizeof(path_bytes));
 	buf_init(&body, body_bytes, sizeof(body_bytes));
 	path_of(j, &path, &q);
-	/* Nothing of ours is under way when another may lead. */
-	left_ms = j->action.fence_ms - clock_boot_ms();
-	q.timeout_ms = left_ms < v->timing->call_ms ? left_ms
-						    : v->timing->call_ms;
-	if (left_ms <= 0)
+	if (q.fence_ms <= clock_boot_ms())
 		return err_set(e, ERR_TIMEOUT, "the lead is over");
 	if (act_writes(j->action.act))
 		patch_of(v, &j->action, &body, &q);

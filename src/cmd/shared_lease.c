@@ -132,10 +132,13 @@ shared_lead_turned(struct shared *s, enum kind kind)
 bool
 shared_leads(struct shared *s)
 {
+	const struct shared_table *t = s->table;
 	bool leads;
 
 	(void)lock(s);
-	leads = s->table->leads;
+	/* Also where nobody has yet followed: right after it slept. */
+	leads = t->leads && (t->lease == NULL ||
+			     lease_leads(t->lease, clock_boot_ms()));
 	unlock(s);
 	return leads;
 }

@@ -202,7 +202,7 @@ list(struct watcher *w, const char *cont)
 		list_page_done(w, &e);
 	else if (rc == 0)
 		list_failed(w, &r, answer_text(&r, text));
-	else
+	else if (e.code != ERR_CANCELLED)
 		list_failed(w, &(struct kube_reply){.retry_after_ms = -1},
 			    e.text);
 	split_free(w->split);
@@ -246,6 +246,8 @@ watch_done(struct watcher *w, int rc, const struct kube_reply *r,
 	/* Another watch would meet the same great line again. */
 	bool great = e->code == ERR_LIMIT;
 
+	if (e->code == ERR_CANCELLED)	/* by us: nothing to wait for */
+		return;
 	if (w->expired || great || (rc == 0 && r->status == 410))
 		result = REFLECT_EXPIRED;
 	else if (rc == 0 && r->status == 200)
@@ -253,7 +255,7 @@ watch_done(struct watcher *w, int rc, const struct kube_reply *r,
 	if (result == REFLECT_EXPIRED && !great)
 		LOG(w->usual, "watch expired, listing again",
 		    LS("resource", resources[w->kind].name));
-	else if (result != REFLECT_ENDED && !atomic_load(&w->restart))
+	else if (result != REFLECT_ENDED)
 		trouble(w, "watch failed", r->status,
 			rc == 0 ? answer_text(r, text) : e->text);
 	count_restart(w, result, e->code == ERR_TIMEOUT);
@@ -347,9 +349,8 @@ watcher_start(struct shared *s, struct kube *k, enum kind kind,
 		return NULL;
 	}
 	*w = (struct watcher){.shared = s, .kind = kind, .hold = hold,
-			      .timing = t, .usual = LOG_INFO};
-	if (kind == KIND_EVENT)
-		w->usual = LOG_DEBUG;
+			      .timing = t};
+	w->usual = kind == KIND_EVENT ? LOG_DEBUG : LOG_INFO;
 	reflect_init(&w->reflect, clock_boot_us() + kind);
 	atomic_store(&w->beat_ms, clock_boot_ms());
 	w->stream = kube_stream_new(k, e);

@@ -2,6 +2,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "core/buf.h"
 #include "core/lease.h"
 
 /* 64 KiB that are mostly empty, every two seconds. */
@@ -15,4 +16,18 @@ lease_record_copy(struct lease_record *to, const struct lease_record *from)
 		return;
 	}
 	memcpy(to, from, head + strlen(from->state) + 1);
+}
+
+const char *
+lease_state(const struct lease *l)
+{
+	return l->read ? l->want.state : NULL;
+}
+
+int
+lease_state_set(struct lease *l, const char *text)
+{
+	if (!l->read || l->stopping)
+		return -1;
+	return str_copy(l->want.state, sizeof(l->want.state), text);
 }

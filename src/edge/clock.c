@@ -15,6 +15,7 @@
 #include "core/limits.h"
 
 #define SAMPLES 8
+#define SLOW_MS 1000	/* a Date is no better than that anyway */
 
 struct clock {
 	_Atomic int64_t sample[SAMPLES]; /* STAMP_NONE: none yet */
@@ -118,12 +119,25 @@ median(struct clock *c)
 	return v[(n - 1) / 2] + (v[n / 2] - v[(n - 1) / 2]) / 2;
 }
 
+/* It was made at some time between asking and reading. */
+static bool
+says_nothing(const struct clock *c, int64_t date_ms, int64_t sent_ms,
+	     int64_t boot_ms)
+{
+	int64_t anchor = atomic_load(&c->anchor);
+
+	return boot_ms - sent_ms > SLOW_MS && anchor != STAMP_NONE &&
+	       anchor >= date_ms - boot_ms &&
+	       anchor <= date_ms + SLOW_MS - sent_ms;
+}
+
 void
-clock_date(struct clock *c, int64_t date_ms, int64_t boot_ms)
+clock_date(struct clock *c, int64_t date_ms, int64_t sent_ms, int64_t boot_ms)
 {
 	unsigned i;
 
-	if (date_ms < CLOCK_EARLIEST_MS)
+	if (date_ms < CLOCK_EARLIEST_MS ||
+	    says_nothing(c, date_ms, sent_ms, boot_ms))
 		return;
 	i = atomic_fetch_add(&c->next, 1) % SAMPLES;
 	atomic_store(&c->sample[i], date_ms - boot_ms);

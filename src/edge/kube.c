@@ -28,6 +28,8 @@
 
 static_assert(sizeof(((struct kube_call *)0)->detail) >= CURL_ERROR_SIZE,
 	      "libcurl writes that much");
+static_assert(CURL_PREREQFUNC_OK == 0 && CURL_PREREQFUNC_ABORT == 1,
+	      "kube_call_unsent says so");
 
 int
 kube_library_init(void)
@@ -167,6 +169,8 @@ set_request(struct kube_call *c, const struct kube_request *q)
 	}
 	if (c->method != REST_GET)
 		SET(bad, h, CURLOPT_CUSTOMREQUEST, q->method);
+	SET(bad, h, CURLOPT_PREREQFUNCTION, kube_call_unsent);
+	SET(bad, h, CURLOPT_PREREQDATA, c);
 	SET(bad, h, CURLOPT_HEADERFUNCTION, on_head);
 	SET(bad, h, CURLOPT_HEADERDATA, c);
 	SET(bad, h, CURLOPT_WRITEFUNCTION, on_body);

@@ -44,6 +44,7 @@ kube_call_init(struct kube_call *c, const struct kube *k,
 		.method = method_of(q->method),
 		.timeout_ms = q->timeout_ms,
 		.silent_ms = q->silent_ms,
+		.fence_ms = q->fence_ms,
 	};
 	kube_head_init(&c->head);
 	if (asprintf(&c->url, "%s%s", k->url.base, q->path) < 0) {
@@ -136,7 +137,8 @@ kube_answer_head(struct kube_call *c, const char *line, size_t n)
 		return 0;
 	count(c, c->head.status);
 	if (c->kube->clock != NULL && c->head.date_ms != STAMP_NONE)
-		clock_date(c->kube->clock, c->head.date_ms, c->last_ms);
+		clock_date(c->kube->clock, c->head.date_ms, c->start_ms,
+			   c->last_ms);
 	if (is_ok(c) && c->opened != NULL)
 		c->opened(c->ctx);
 	return 0;
@@ -212,9 +214,9 @@ kube_answer_reply(const struct kube_call *c, struct kube_reply *out)
 int64_t
 kube_call_deadline(const struct kube_call *c)
 {
-	int64_t at = INT64_MAX;
+	int64_t at = c->fence_ms > 0 ? c->fence_ms : INT64_MAX;
 
-	if (c->timeout_ms > 0)
+	if (c->timeout_ms > 0 && c->start_ms + c->timeout_ms < at)
 		at = c->start_ms + c->timeout_ms;
 	if (c->silent_ms > 0 && c->last_ms + c->silent_ms < at)
 		at = c->last_ms + c->silent_ms;
@@ -226,7 +228,11 @@ kube_call_overdue(struct kube_call *c, int64_t boot_ms)
 {
 	if (boot_ms < kube_call_deadline(c))
 		return false;
-	if (c->timeout_ms > 0 && boot_ms >= c->start_ms + c->timeout_ms)
+	if (c->fence_ms > 0 && boot_ms >= c->fence_ms)
+		(void)err_set(&c->err, ERR_TIMEOUT,
+			      "%s: given up, the time to write is over",
+			      c->kube->url.peer);
+	else if (c->timeout_ms > 0 && boot_ms >= c->start_ms + c->timeout_ms)
 		(void)err_set(&c->err, ERR_TIMEOUT,
 			      "%s: no whole answer within %lld ms",
 			      c->kube->url.peer, (long long)c->timeout_ms);
@@ -234,4 +240,13 @@ kube_call_overdue(struct kube_call *c, int64_t boot_ms)
 		(void)err_set(&c->err, ERR_TIMEOUT, "%s: silent for %lld ms",
 			      c->kube->url.peer, (long long)c->silent_ms);
 	return true;
+}
+
+/* The process may have slept since the call was made: libcurl would first send
+ * it, and we look at its deadline only after that. */
+int
+kube_call_unsent(void *call, char *peer, char *own, int peer_port, int own_port)
+{
+	(void)peer, (void)own, (void)peer_port, (void)own_port;
+	return kube_call_overdue(call, clock_boot_ms()) ? 1 : 0;
 }

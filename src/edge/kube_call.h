@@ -38,7 +38,7 @@ struct kube_call {
 	enum rest_method method;
 	uint64_t tag;		/* the pool's */
 
-	int64_t timeout_ms, silent_ms;
+	int64_t timeout_ms, silent_ms, fence_ms;
 	int64_t start_ms, last_ms;	/* boot time; of the last byte */
 	unsigned token_version;
 	bool again;		/* made once more after a 401 */
@@ -76,6 +76,8 @@ void kube_answer_reply(const struct kube_call *c, struct kube_reply *out);
 /* kube_call.c: when it must be over.  INT64_MAX: never. */
 int64_t kube_call_deadline(const struct kube_call *c);
 bool kube_call_overdue(struct kube_call *c, int64_t boot_ms);
+/* A CURLOPT_PREREQFUNCTION: 0, or 1 where it is over before it is sent. */
+int kube_call_unsent(void *call, char *, char *, int, int);
 
 /* No answer came (it is counted as such). */
 void kube_call_unanswered(const struct kube_call *c);

@@ -33,7 +33,7 @@ START_TEST(wall_clock_until_the_first_date)
 	ck_assert_int_le(n.server_ms, clock_wall_ms());
 	ck_assert_int_ge(n.boot_ms, boot);
 	ck_assert_int_le((int64_t)(clock_boot_us() / 1000), clock_boot_ms());
-	clock_date(c, T0, 1000);
+	clock_date(c, T0, 990, 1000);
 	ck_assert_int_eq(anchor_of(c), T0 - 1000);
 	clock_free(c);
 }
@@ -61,9 +61,42 @@ START_TEST(median)
 
 	for (int i = 0; medians[_i].off[i] != 0; i++)
 		clock_date(c, T0 + medians[_i].off[i] + 5000 * i,
-			   5000 * (int64_t)i);
+			   5000 * (int64_t)i, 5000 * (int64_t)i);
 	got = anchor_of(c) - T0;
 	ck_assert_msg(got == medians[_i].want, "%s: %lld", medians[_i].name,
+		      (long long)got);
+	clock_free(c);
+}
+END_TEST
+
+/* Answers that were asked for at 10 s and are read at 16 s. */
+static const struct {
+	const char *name;
+	bool known;	/* an anchor of T0 before */
+	int64_t date;	/* beside T0 */
+	int64_t want;
+} lates[] = {
+	{"made when asked for", true, 10000, 0},
+	{"made when read", true, 16000, 0},
+	{"cut to the second before", true, 9001, 0},
+	{"none better", false, 10000, -6000},
+	/* No further than it must. */
+	{"the server's clock was set back", true, 8000, -4000},
+	{"the server's clock was set on", true, 30000, 14000},
+};
+
+START_TEST(an_answer_that_lay_unread)
+{
+	struct clock *c = clock_new();
+	int64_t got;
+
+	if (lates[_i].known)
+		clock_date(c, T0 + 5000, 5000, 5000);
+	/* So many that they would be the majority. */
+	for (int i = 0; i < 8; i++)
+		clock_date(c, T0 + lates[_i].date, 10000, 16000);
+	got = anchor_of(c) - T0;
+	ck_assert_msg(got == lates[_i].want, "%s: %lld", lates[_i].name,
 		      (long long)got);
 	clock_free(c);
 }
@@ -75,16 +108,16 @@ START_TEST(shift_is_told_once)
 	int64_t by = 42, wall = clock_wall_ms() - clock_boot_ms();
 
 	ck_assert(!clock_shifted(c, &by));
-	clock_date(c, wall, 0);
+	clock_date(c, wall, 0, 0);
 	ck_assert(!clock_shifted(c, &by));
 	/* The median moves with the majority. */
-	clock_date(c, wall + 60000, 0);
-	clock_date(c, wall + 60000, 0);
+	clock_date(c, wall + 60000, 0, 0);
+	clock_date(c, wall + 60000, 0, 0);
 	ck_assert(clock_shifted(c, &by));
 	ck_assert_int_ge(by, 60000 - 2000);
 	ck_assert_int_le(by, 60000 + 2000);
 	ck_assert(!clock_shifted(c, &by));
-	clock_date(c, wall + 60000 + CLOCK_SHIFT_MS, 0);
+	clock_date(c, wall + 60000 + CLOCK_SHIFT_MS, 0, 0);
 	ck_assert(!clock_shifted(c, &by));
 	clock_free(c);
 }
@@ -319,6 +352,8 @@ main(void)
 
 	tcase_add_test(c, wall_clock_until_the_first_date);
 	tcase_add_loop_test(c, median, 0, sizeof(medians) / sizeof(medians[0]));
+	tcase_add_loop_test(c, an_answer_that_lay_unread, 0,
+			    sizeof(lates) / sizeof(lates[0]));
 	tcase_add_test(c, shift_is_told_once);
 	tcase_add_test(l, json_line);
 	tcase_add_test(l, text_line);

@@ -134,6 +134,43 @@ START_TEST(test_hung)
 }
 END_TEST
 
+/* As a process that was stopped between making a call and sending it. */
+START_TEST(test_slept_past_the_fence)
+{
+	struct kube_request q = get(900);
+	struct kube_reply reply;
+	struct kube_pool *p;
+	struct fixture f;
+	struct err e;
+	uint64_t tag;
+
+	fixture_server(&f, NULL, echo_slowly, NULL);
+	fixture_kube(&f);
+	p = pool(&f, WIDE);
+	ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
+	q.fence_ms = clock_boot_ms() + 20;
+	for (unsigned i = 0; i < 2; i++)	/* one needs a new connection */
+		ck_assert_int_eq(kube_pool_start(p, &q, i, &e), 0);
+	(void)usleep(40000);
+	kube_pool_wait(p, 200);
+	for (unsigned i = 0; i < 2;) {
+		while (kube_pool_finished(p, &tag, &reply, &e)) {
+			ck_assert_int_eq(e.code, ERR_TIMEOUT);
+			ck_assert_ptr_nonnull(strstr(e.text, "given up"));
+			ck_assert_int_eq(reply.status, 0);
+			i++;
+		}
+		kube_pool_wait(p, 200);
+	}
+	ck_assert_uint_eq(f.server.requests, 1);
+	q.fence_ms = clock_boot_ms() + 500;
+	ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
+	ck_assert_uint_eq(f.server.requests, 2);
+	kube_pool_free(p);
+	fixture_done(&f);
+}
+END_TEST
+
 static bool
 answer_and_close(struct scripted_peer *p, void *ctx)
 {
@@ -365,6 +402,7 @@ main(void)
 	tcase_add_test(t, test_many);
 	tcase_add_test(t, test_room);
 	tcase_add_test(t, test_hung);
+	tcase_add_test(t, test_slept_past_the_fence);
 	tcase_add_test(t, test_closed_while_idle);
 	tcase_add_test(t, test_closed_on_request);
 	tcase_add_test(t, test_rest);

@@ -13,6 +13,8 @@
 #define RENEW 10000
 #define RETRY 2000
 #define RETRY_MAX 4400	/* RETRY · (1 + 1.2) */
+#define LOOK 600	/* instead, while another holds it */
+#define LOOK_MAX 1320
 #define EPOCH INT64_C(1767323045000)
 #define HOUR INT64_C(3600000)
 
@@ -181,7 +183,7 @@ static const struct {
 } rows[] = {
 	{"absent: created", "G404 Cok", true, "L", RETRY, RETRY, LEASE_UPDATE},
 	{"lost the race", "G404 C409", false, "", RETRY, RETRY_MAX, LEASE_GET},
-	{"held by another", "Gyou", false, "O", RETRY, RETRY_MAX, LEASE_GET},
+	{"held by another", "Gyou", false, "O", LOOK, LOOK_MAX, LEASE_GET},
 	{"given up: taken at once", "Gnone Uok", true, "L", RETRY, RETRY,
 	 LEASE_UPDATE},
 	{"ours from before a restart", "Gme Uok", true, "L", RETRY, RETRY,
@@ -206,14 +208,14 @@ static const struct {
 	 LEASE_GET},
 	{"no spin", "G404 Cok U409 Gme U409 Gme", true, "L", RETRY, RETRY,
 	 LEASE_UPDATE},
-	{"another has it: lost", "G404 Cok U409 Gyou", false, "LOT", RETRY,
-	 RETRY_MAX, LEASE_GET},
+	{"another has it: lost", "G404 Cok U409 Gyou", false, "LOT", LOOK,
+	 LOOK_MAX, LEASE_GET},
 	{"emptied: lost, and taken", "G404 Cok U409 Gnone Uok", true, "LTL",
 	 RETRY, RETRY, LEASE_UPDATE},
 	{"deleted: made anew", "G404 Cok U404 G404 Cok", true, "L", RETRY,
 	 RETRY, LEASE_UPDATE},
 	{"deleted, another was faster", "G404 Cok U404 G404 C409 Gyou", false,
-	 "LOT", RETRY, RETRY_MAX, LEASE_GET},
+	 "LOT", LOOK, LOOK_MAX, LEASE_GET},
 	{"deleted under another: its time first", "Gyou G404", false, "O",
 	 RETRY, RETRY_MAX, LEASE_GET},
 	{"busy at renewal: the same again", "G404 Cok U429", true, "L", RETRY,
@@ -284,6 +286,31 @@ START_TEST(what_is_written)
 }
 END_TEST
 
+/* The server's time as we take it, beside what it was at the last renewal. */
+static const struct {
+	int64_t moved_ms, renewed_us;
+} jitters[] = {
+	{1, 1000}, {0, 1}, {-1, 1}, {-2999, 1}, {-3000, -3000000},
+	{-HOUR, -HOUR * 1000},
+};
+
+START_TEST(renewals_always_differ)
+{
+	int64_t before;
+
+	script("G404 Cok Uok", "renewals");
+	before = l.seen.renew_us;
+	t += RETRY;
+	todo = lease_next(&l, (struct now){
+		.server_ms = before / 1000 + jitters[_i].moved_ms,
+		.boot_ms = t});
+	ck_assert_int_eq(todo.step, LEASE_UPDATE);
+	ck_assert_int_eq(todo.record->renew_us - before,
+			 jitters[_i].renewed_us);
+	ck_assert_int_eq(todo.record->acquire_us, l.seen.acquire_us);
+}
+END_TEST
+
 /* Part of a second counts as a whole one in the record, never as none. */
 START_TEST(duration_is_rounded_up)
 {
@@ -304,12 +331,12 @@ static const struct {
 	int32_t duration_s;
 	int64_t from_ms, to_ms;	/* first sight to the taking */
 } terms[] = {
-	{"as ours", 15, 15000, 15000 + RETRY_MAX},
-	{"longer than ours", 40, 40000, 40000 + RETRY_MAX},
-	{"shorter than ours", 5, 5000, 5000 + RETRY_MAX},
+	{"as ours", 15, 15000, 15000 + LOOK_MAX},
+	{"longer than ours", 40, 40000, 40000 + LOOK_MAX},
+	{"shorter than ours", 5, 5000, 5000 + LOOK_MAX},
 	{"none", 0, 0, 0},
 	{"negative", -5, 0, 0},
-	{"of a release that crashed", 1, 1000, 1000 + RETRY_MAX},
+	{"of a release that crashed", 1, 1000, 1000 + LOOK_MAX},
 };
 
 START_TEST(the_records_own_duration)
@@ -543,10 +570,10 @@ START_TEST(jitter_is_spread)
 		min = waited < min ? waited : min;
 		max = waited > max ? waited : max;
 	}
-	ck_assert_int_ge(min, RETRY);
-	ck_assert_int_lt(min, RETRY + 100);
-	ck_assert_int_lt(max, RETRY_MAX);
-	ck_assert_int_gt(max, RETRY_MAX - 100);
+	ck_assert_int_ge(min, LOOK);
+	ck_assert_int_lt(min, LOOK + 30);
+	ck_assert_int_lt(max, LOOK_MAX);
+	ck_assert_int_gt(max, LOOK_MAX - 30);
 }
 END_TEST
 
@@ -1405,6 +1432,8 @@ main(void)
 
 	tcase_add_loop_test(c, scripted, 0, ROWS(rows));
 	tcase_add_loop_test(c, what_is_written, 0, ROWS(written));
+	tcase_add_loop_test(c, renewals_always_differ, 0,
+			    sizeof(jitters) / sizeof(jitters[0]));
 	tcase_add_test(c, duration_is_rounded_up);
 	tcase_add_loop_test(c, the_records_own_duration, 0, ROWS(terms));
 	tcase_add_loop_test(c, any_change_of_the_record_counts, 0, ROWS(signs));
