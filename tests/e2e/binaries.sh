@@ -15,7 +15,8 @@
 #
 # Programs go to $BUILD/bin, Karpenter's CRDs to $BUILD/crds, kwok's stages to
 # $BUILD/stages ($BUILD is build/ in the repository unless set).  Each is pinned by its module under
-# tests/modules and made again only when that module's go.mod or go.sum changes.
+# tests/modules and made again only when that module's go.mod or go.sum changes,
+# or the source of a program of our own in it (elector).
 # A program in $KUBEBUILDER_ASSETS is taken where it is of that very version.
 set -euo pipefail
 
@@ -33,9 +34,13 @@ version_of() {
 		$1 == path && $2 ~ /^v/ { print $2; exit }' "$modules/$1/go.mod"
 }
 
-# stamp_of MODULE-DIR -> one hash over all that decides what is built
+# stamp_of MODULE-DIR [PACKAGE] -> one hash over all that decides what is built:
+# of a package of our own (./...) its source, too
 stamp_of() {
-	cat "$modules/$1/go.mod" "$modules/$1/go.sum" | sha256sum | cut -d' ' -f1
+	local own=()
+	[[ ${2:-} != ./* ]] || own=("$modules/$1/$2"/*.go)
+	cat "$modules/$1/go.mod" "$modules/$1/go.sum" "${own[@]}" |
+		sha256sum | cut -d' ' -f1
 }
 
 fresh() { # fresh FILE STAMP-FILE STAMP
@@ -112,7 +117,7 @@ program() {
 	local name=$1 dir=$2 path=$3 package=$4 minutes=$5 ldflags=${6:-}
 	local version stamp file start=$SECONDS
 	version=$(version_of "$dir" "$path")
-	stamp=$(stamp_of "$dir")
+	stamp=$(stamp_of "$dir" "$package")
 	if fresh "$build/bin/$name" "$build/bin/.$name.stamp" "$stamp"; then
 		return 0
 	fi
@@ -190,7 +195,7 @@ mkdir -p "$build/.gotmp"
 
 plane=(etcd kube-apiserver kubectl crds)
 cluster=("${plane[@]}" kube-scheduler kube-controller-manager kwok stages karpenter)
-test=("${cluster[@]}" kustomize prometheus-operator-crds)
+test=("${cluster[@]}" elector kustomize prometheus-operator-crds)
 long=("${test[@]}" helm)
 names=()
 for wanted in "$@"; do
@@ -217,6 +222,9 @@ for wanted in "${names[@]}"; do
 	kustomize) # kubectl has it inside, but for its `edit`
 		program kustomize kubernetes sigs.k8s.io/kustomize/kustomize/v5 \
 			sigs.k8s.io/kustomize/kustomize/v5 1
+		;;
+	elector) # client-go's, to take turns with ours
+		program elector kubernetes k8s.io/client-go ./elector 1
 		;;
 	kwok) program kwok kwok sigs.k8s.io/kwok sigs.k8s.io/kwok/cmd/kwok 2 ;;
 	karpenter)

@@ -55,6 +55,11 @@ def plane_programs(request):
 
 
 @pytest.fixture(scope="session")
+def elector_program(request):
+    build(request, "elector")
+
+
+@pytest.fixture(scope="session")
 def plane(plane_programs):
     with ControlPlane() as plane:
         plane.install_crds()

@@ -132,7 +132,7 @@ class Holder:
                 # the API server keeps its connections for 90 s
                 "drainTimeout": "2s"},
             "metrics": {"address": f"127.0.0.1:{self.metrics_port}"},
-            # Alone, and killed often: test_leader.py elects.
+            # Alone, and killed often: who elects says so (lead.py).
             "leaderElection": {"enabled": False},
             "logging": {"format": "json", "level": "debug"},
         }, settings)

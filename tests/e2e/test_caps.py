@@ -4,7 +4,7 @@ import time
 
 from controlplane import until
 from hold import SOON, clear, held, nodes
-from test_leader import LEASES, NAME, said
+from lead import LEASES, NAME, said
 
 HOLD, MAX, WINDOW = 8, 20, 16
 HINT = 5        # a release waits so long for a creation just admitted

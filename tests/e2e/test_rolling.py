@@ -20,7 +20,7 @@ from controlplane import CLAIMS, NODES, ApiError, until
 from hold import clear, held
 from holder import DEPLOY, certs
 from karpenter import HASHES, claim_body, node_body
-from test_leader import LEASES, NAME, leader, leads, said
+from lead import LEASES, NAME, leader, leads, said
 
 RATE = 200          # creations a second,
 BURST = 8           # so many at a time
