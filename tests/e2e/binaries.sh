@@ -13,10 +13,11 @@
 #     test      cluster, and what else `make test` needs
 #     long      test, and what only `make e2e-long` needs
 #
-# Programs go to $BUILD/bin, Karpenter's CRDs to $BUILD/crds, kwok's stages to
-# $BUILD/stages ($BUILD is build/ in the repository unless set).  Each is pinned by its module under
-# tests/modules and made again only when that module's go.mod or go.sum changes,
-# or the source of a program of our own in it (elector).
+# Programs go to $BUILD/bin, CRDs to $BUILD/{crds,cert-manager-crds,
+# prometheus-operator-crds}, kwok's stages to $BUILD/stages ($BUILD is build/ in
+# the repository unless set).  Each is pinned by its module under tests/modules
+# and made again only when that module's go.mod or go.sum changes, or the source
+# of a program of our own in it (elector).
 # A program in $KUBEBUILDER_ASSETS is taken where it is of that very version.
 set -euo pipefail
 
@@ -195,8 +196,9 @@ mkdir -p "$build/.gotmp"
 
 plane=(etcd kube-apiserver kubectl crds)
 cluster=("${plane[@]}" kube-scheduler kube-controller-manager kwok stages karpenter)
-test=("${cluster[@]}" elector kustomize prometheus-operator-crds)
-long=("${test[@]}" helm)
+test=("${cluster[@]}" elector kustomize prometheus-operator-crds
+	cert-manager-crds)
+long=("${test[@]}" helm cert-manager-controller cert-manager-cainjector)
 names=()
 for wanted in "$@"; do
 	case $wanted in
@@ -246,6 +248,18 @@ for wanted in "${names[@]}"; do
 			'kustomize/stage/node/fast/node-*.yaml' \
 			'kustomize/stage/node/heartbeat-with-lease/node-*.yaml' \
 			'kustomize/stage/pod/fast/pod-*.yaml'
+		;;
+	cert-manager-controller)
+		program "$wanted" cert-manager github.com/cert-manager/cert-manager \
+			github.com/cert-manager/cert-manager/cmd/controller 3
+		;;
+	cert-manager-cainjector)
+		program "$wanted" cert-manager github.com/cert-manager/cert-manager \
+			github.com/cert-manager/cert-manager/cmd/cainjector 1
+		;;
+	cert-manager-crds)
+		files "$wanted" cert-manager github.com/cert-manager/cert-manager \
+			'deploy/crds/crd-*.yaml'
 		;;
 	*) die "unknown: $wanted" ;;
 	esac

@@ -2,8 +2,8 @@
 """deploy/: every overlay is built by kubectl and applied to a real API server,
 and the holder runs with the rights it gives, all of them and no others.
 
-The Prometheus operator's kinds have its own CRDs. cert-manager's are here
-without a schema, so of its objects no more is proven than names and references.
+cert-manager's and the Prometheus operator's objects are checked against their
+own CRDs.
 """
 import contextlib
 import os
@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from cluster import node_pool
-from controlplane import (BUILD, CLAIMS, CRDS, JSONPATCH, NAMESPACES, NODES,
+from controlplane import (BUILD, CLAIMS, JSONPATCH, LOADER, NAMESPACES, NODES,
                           POOLS, REPO, WEBHOOKS, ControlPlane, until)
 from hold import HELD_KEY, HOLD, MARK, SOON, clear, nodes, stamp
 from holder import BINARY, Holder
@@ -26,54 +26,27 @@ NAME = "karpenter-node-holder"
 EVENTS = NAME + "-events"
 DEPLOY = REPO / "deploy"
 OVERLAYS = ("default", "demo", "eks")
-COMPONENTS = ("cert-manager", "high-availability", "least-privilege",
-              "network-policy", "prometheus")
-OPERATOR = "prometheus-operator-crds"
+COMPONENTS = ("admission-policy", "cert-manager", "high-availability",
+              "least-privilege", "network-policy", "prometheus")
+OTHERS = ("cert-manager-crds", "prometheus-operator-crds")
 ACCOUNT = f"system:serviceaccount:{NAME}:{NAME}"
 CLASS = "karpenter-node-holder.io/replacement"
 
-# kinds of others, for which there are only stand-ins here
-FOREIGN = {"cert-manager.io/v1": ("Certificate", "Issuer")}
 CLUSTER_WIDE = {"Namespace", "ClusterRole", "ClusterRoleBinding",
                 "MutatingWebhookConfiguration", "ValidatingAdmissionPolicy",
                 "ValidatingAdmissionPolicyBinding"}
 
 
-def stand_in(api_version, kind):
-    group, version = api_version.split("/")
-    plural = kind.lower() + "s"
-    return {"apiVersion": "apiextensions.k8s.io/v1",
-            "kind": "CustomResourceDefinition",
-            "metadata": {"name": f"{plural}.{group}"},
-            "spec": {"group": group, "scope": "Namespaced",
-                     "names": {"kind": kind, "plural": plural},
-                     "versions": [{
-                         "name": version, "served": True, "storage": True,
-                         "schema": {"openAPIV3Schema": {
-                             "type": "object",
-                             "x-kubernetes-preserve-unknown-fields": True}}}]}}
-
-
 @pytest.fixture(scope="module")
 def plane(plane_programs, build_programs):
     """In place of the session's: with an audit log of the holder."""
-    build_programs(OPERATOR)
+    build_programs(*OTHERS)
     with ControlPlane(name="deploy", audit=[
             {"level": "Metadata", "users": [ACCOUNT]},
             {"level": "None"}]) as plane:
         plane.install_crds()
-        crds = [stand_in(version, kind)
-                for version, kinds in FOREIGN.items() for kind in kinds]
-        crds += [yaml.safe_load(file.read_text())
-                 for file in (BUILD / OPERATOR).glob("*.yaml")]
-        for crd in crds:
-            plane.apply(crd)
-            spec = crd["spec"]
-            for version in spec["versions"]:
-                path = (f"/apis/{spec['group']}/{version['name']}/"
-                        f"{spec['names']['plural']}")
-                until(lambda: plane.request("GET", path)[0] == 200, 30,
-                      f"{path} served")
+        for folder in OTHERS:
+            plane.install_crds(BUILD / folder)
         yield plane
 
 
@@ -151,8 +124,7 @@ def identities(objects):
 def stored(plane, objects):
     answer = plane.kubectl("get", "-o", "yaml", "-f", "-",
                            stdin=yaml.safe_dump_all(objects)).stdout
-    return yaml.load(answer, getattr(yaml, "CSafeLoader",
-                                     yaml.SafeLoader))["items"]
+    return yaml.load(answer, LOADER)["items"]
 
 
 def remove(plane, objects):
@@ -564,7 +536,7 @@ def test_no_right_is_missing_and_none_unused(plane, clean, limited, karpenter,
         # a stale view makes it read a Node
         names = [f"upset{i}" for i in range(6)]
         read = (None, "", "nodes", None, "get")
-        for _ in range(3):
+        for _ in range(10):
             for name in names:
                 orphan(plane, name, annotations={MARK: "as of old"})
             upset(plane, names, lambda: read in seen() or all(

@@ -149,9 +149,9 @@ configMapGenerator:
 # The real helm
 
 @pytest.fixture(scope="session")
-def helm(request, plane_programs, tmp_path_factory):
+def helm(build_programs, plane_programs, tmp_path_factory):
     """helm(ARGS..., values=) -> CompletedProcess; with nobody's settings."""
-    build(request, "helm")
+    build_programs("helm")
     home = tmp_path_factory.mktemp("helm")
 
     def run(*args, values=None, check=True, kubeconfig="/nonexistent"):
