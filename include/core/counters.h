@@ -72,6 +72,7 @@ enum rest_method {
 	REST_GET,
 	REST_PATCH,
 	REST_POST,
+	REST_DELETE,
 	REST_METHODS,
 };
 #define HTTP_CODE_MAX 600	/* rest_client_requests_total: 0 = no answer */

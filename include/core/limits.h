@@ -48,8 +48,7 @@
 #define SERVER_DISCARD_MAX (32u << 20)	/* of a refused body, so that the
 					   answer is not lost in a reset */
 #define SERVER_CONNECTIONS_MAX 4096	/* one per create in flight, and idle */
-#define SERVER_TRIM 256		/* connections gone: a TLS session is 12 KB,
-					   and what a flood took stayed ours */
+#define SERVER_TRIM 256	/* connections gone: what a flood took stayed ours */
 #define SERVER_THREADS 2
 #define SERVER_HEAD_MS 10000	/* handshake; request line to complete head */
 #define SERVER_HURRY_MS 1000	/* the same where a quarter of the places is
@@ -104,6 +103,10 @@
 #define LAUNCH_GRACE_MS 5000	/* a claim without a Launched condition */
 #define REHOLDS_MAX 3		/* hold and mark stripped together, a period */
 #define CLOCK_SHIFT_MS 5000	/* logged */
+#define UNINSTALL_MS 600000	/* 5,000 nodes take a minute */
+#define UNINSTALL_PAUSE_MS 5000	/* by then every API server has heard of a
+				   webhook that is gone, and Karpenter of a claim
+				   that is clear */
 
 #define REFUSED_MS 300000	/* a hold that is invalid stays so for a while */
 #define CONFLICT_MS 250		/* a 409 whose watch line does not come */

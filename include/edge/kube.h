@@ -44,7 +44,7 @@ struct kube *kube_new(struct kube_options *o, struct err *e);
 void kube_free(struct kube *k);
 
 struct kube_request {
-	const char *method;	/* "GET", "PATCH" or "POST" */
+	const char *method;	/* "GET", "PATCH", "POST", "DELETE" */
 	const char *path;	/* "/api/v1/nodes?limit=500" */
 	const char *accept;	/* NULL: application/json */
 	const char *content_type;	/* with a body */

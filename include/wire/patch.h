@@ -27,6 +27,9 @@ void patch_hold(struct buf *b, const struct hold_key *hold, const char *rv,
 /* Merge patch: what the claim replaces, at metadata.resourceVersion rv. */
 void patch_classify(struct buf *b, const char *replaces, const char *rv);
 
+/* JSON Patch: test uid, remove that class. */
+void patch_declassify(struct buf *b, const char *uid);
+
 /* What a clear stands on. */
 struct patch_clear {
 	const char *uid;

@@ -11,6 +11,20 @@
 
 #define SERVICE_ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount"
 
+static bool
+is_set(const char *variable)
+{
+	const char *value = getenv(variable);
+
+	return value != NULL && value[0] != '\0';
+}
+
+bool
+access_in_cluster(void)
+{
+	return !is_set("KUBECONFIG") && getenv("KUBERNETES_SERVICE_HOST");
+}
+
 int
 access_find(const char *file, const char *context, struct kubeconfig *out,
 	    struct err *e)
@@ -18,7 +32,7 @@ access_find(const char *file, const char *context, struct kubeconfig *out,
 	const char *env = getenv("KUBECONFIG"), *home = getenv("HOME");
 	char path[4096];
 
-	if (file == NULL && env != NULL && env[0] != '\0') {
+	if (file == NULL && is_set("KUBECONFIG")) {
 		if (strchr(env, ':') != NULL)
 			return err_set(e, ERR_INPUT,
 				       "$KUBECONFIG: a list of files is not "

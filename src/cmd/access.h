@@ -2,6 +2,8 @@
 #ifndef CMD_ACCESS_H
 #define CMD_ACCESS_H
 
+#include <stdbool.h>
+
 #include "core/err.h"
 #include "wire/kubeconfig.h"
 
@@ -9,5 +11,9 @@
  * ~/.kube/config, in that order.  file and context may be NULL. */
 int access_find(const char *file, const char *context, struct kubeconfig *out,
 		struct err *e);
+
+/* Does access_find, where it is given no file and no context, take the pod's
+ * service account? */
+bool access_in_cluster(void);
 
 #endif

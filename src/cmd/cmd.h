@@ -21,6 +21,7 @@ struct command {
 int cmd_serve(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_certs(int argc, char **argv);
+int cmd_uninstall(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
 #endif

@@ -5,13 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <unistd.h>
 
-#include "answer.h"
 #include "edge/log.h"
-#include "wire/lease.h"
-#include "wire/objects.h"
+#include "lease_call.h"
 
 /*
  * One thread with a connection of its own: a renewal must not wait behind
@@ -31,33 +27,10 @@ struct elector {
 	bool started;
 	bool troubled;		/* said so in the log */
 	struct lease_record want, answer;
-	char body[LEASE_BODY_BYTES];
+	struct lease_call call;
 };
 
 /* --- the call ------------------------------------------------------------------ */
-
-static enum lease_code
-code_of(const struct kube_reply *r)
-{
-	struct status st;
-
-	switch (r->status) {
-	case 200:
-	case 201:
-		return LEASE_OK;
-	case 404:	/* not a proxy's */
-		return status_decode(r->body, r->body_bytes, &st)
-			       ? LEASE_NOT_FOUND
-			       : LEASE_FAILED;
-	case 409:
-		return LEASE_CONFLICT;
-	case 429:
-	case 503:
-		return LEASE_BUSY;
-	default:
-		return LEASE_FAILED;
-	}
-}
 
 static void
 trouble(struct elector *el, int status, const char *why)
@@ -70,64 +43,20 @@ trouble(struct elector *el, int status, const char *why)
 }
 
 static void
-answered(struct elector *el, const struct kube_reply *r, const struct err *no,
-	 struct lease_outcome *o)
-{
-	char text[ANSWER_TEXT];
-	struct err e = {0};
-
-	*o = (struct lease_outcome){.code = LEASE_FAILED};
-	if (no->code == ERR_NONE)
-		o->code = code_of(r);
-	if (o->code == LEASE_OK && lease_decode(r->body, r->body_bytes,
-						&el->answer, &e))
-		o->code = LEASE_FAILED;
-	if (o->code == LEASE_OK)
-		o->record = &el->answer;
-	if (o->code == LEASE_BUSY && r->retry_after_ms > 0)
-		o->retry_after_ms = r->retry_after_ms;
-	if (o->code == LEASE_FAILED)
-		trouble(el, r->status,
-			no->code != ERR_NONE  ? no->text
-			: e.code != ERR_NONE ? e.text
-					     : answer_text(r, text));
-	else
-		el->troubled = false;
-}
-
-static void
 call(struct elector *el, const struct lease_todo *todo, struct lease_outcome *o)
 {
-	char path[300 + 2 * NAME_BYTES];
-	struct kube_request q = {.method = "GET",
-				 .path = path,
-				 .timeout_ms = todo->timeout_ms};
+	struct kube_request q;
 	struct kube_reply r = {.body = ""};
-	struct err e = {0};
-	struct buf b;
+	struct err e = {0}, why;
 
-	buf_init(&b, el->body, sizeof(el->body));
-	(void)snprintf(path, sizeof(path), LEASE_ITEM_PATH,
-		       el->namespace_name, el->name);
-	if (todo->step == LEASE_CREATE) {
-		q.method = "POST";
-		(void)snprintf(path, sizeof(path), LEASE_PATH,
-			       el->namespace_name);
-		q.content_type = LEASE_CREATE_TYPE;
-		lease_create(&b, el->namespace_name, el->name, todo->record);
-	} else if (todo->step == LEASE_UPDATE) {
-		q.method = "PATCH";
-		q.content_type = LEASE_UPDATE_TYPE;
-		lease_update(&b, todo->record, todo->with_spec,
-			     todo->with_state);
-	}
-	if (b.len > 0) {
-		q.body = b.data;
-		q.body_bytes = b.len;
-	}
+	lease_call_make(&el->call, el->namespace_name, el->name, todo, &q);
 	if (kube_stream_run(el->stream, &q, NULL, NULL, NULL, &r, &e) == 0)
 		e.code = ERR_NONE;
-	answered(el, &r, &e, o);
+	lease_call_answered(&r, &e, &el->answer, o, &why);
+	if (o->code == LEASE_FAILED)
+		trouble(el, r.status, why.text);
+	else
+		el->troubled = false;
 }
 
 /* --- the thread ------------------------------------------------------------------ */
@@ -193,20 +122,6 @@ run(void *ctx)
 	return NULL;
 }
 
-/* As controller-runtime: the host's name and something of this process. */
-static void
-identify(char out[LEASE_HOLDER_BYTES])
-{
-	char host[65] = "holder";
-	unsigned char r[8] = {0};
-
-	(void)gethostname(host, sizeof(host) - 1);
-	(void)!getrandom(r, sizeof(r), 0);
-	(void)snprintf(out, LEASE_HOLDER_BYTES,
-		       "%s_%02x%02x%02x%02x%02x%02x%02x%02x", host, r[0], r[1],
-		       r[2], r[3], r[4], r[5], r[6], r[7]);
-}
-
 struct elector *
 elector_new(struct shared *s, struct kube *k, const struct config *c,
 	    const char *namespace_name, struct err *e)
@@ -221,7 +136,7 @@ elector_new(struct shared *s, struct kube *k, const struct config *c,
 		err_set(e, ERR_SYSTEM, "no memory for the elector");
 		return NULL;
 	}
-	identify(el->identity);
+	lease_identity("", el->identity);
 	memcpy(lc.identity, el->identity, sizeof(lc.identity));
 	el->shared = s;
 	(void)snprintf(el->namespace_name, sizeof(el->namespace_name), "%s",

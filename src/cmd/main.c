@@ -12,6 +12,8 @@ static const struct command commands[] = {
 	 cmd_check},
 	{"certs", "make a CA and a serving certificate, or look at one",
 	 cmd_certs},
+	{"uninstall", "take all its holds and marks off the cluster",
+	 cmd_uninstall},
 	{"version", "print the version", cmd_version},
 };
 #define COMMANDS_N (sizeof(commands) / sizeof(commands[0]))

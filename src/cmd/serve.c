@@ -45,6 +45,7 @@ const struct timing timing_default = {
 	.token_ms = TOKEN_MS,
 	.cert_ms = CERT_LOOK_MS,
 	.quiet_ms = DRAIN_QUIET_MS,
+	.settle_ms = UNINSTALL_PAUSE_MS,
 	.heart_ms = HEART_MS,
 };
 

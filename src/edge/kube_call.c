@@ -32,6 +32,8 @@ method_of(const char *name)
 {
 	if (strcmp(name, "GET") == 0)
 		return REST_GET;
+	if (strcmp(name, "DELETE") == 0)
+		return REST_DELETE;
 	return strcmp(name, "POST") == 0 ? REST_POST : REST_PATCH;
 }
 

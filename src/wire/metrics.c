@@ -128,6 +128,7 @@ write_rest(struct buf *b, struct counters *c)
 		[REST_GET] = "GET",
 		[REST_PATCH] = "PATCH",
 		[REST_POST] = "POST",
+		[REST_DELETE] = "DELETE",
 	};
 
 	family(b, "=rest_client_requests_total", "counter",

@@ -132,6 +132,22 @@ patch_classify(struct buf *b, const char *replaces, const char *rv)
 	buf_puts(b, "}}}");
 }
 
+static void
+test_open(struct buf *b, const char *uid)
+{
+	buf_puts(b, "[{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":");
+	buf_json(b, uid);
+	buf_puts(b, "}");
+}
+
+void
+patch_declassify(struct buf *b, const char *uid)
+{
+	test_open(b, uid);
+	op_remove(b, CLASS_KEY);
+	buf_puts(b, "]");
+}
+
 void
 patch_hold(struct buf *b, const struct hold_key *hold, const char *rv,
 	   int64_t mark_ms)
@@ -150,9 +166,7 @@ patch_clear(struct buf *b, const struct patch_clear *c)
 {
 	char mark[STAMP_BYTES];
 
-	buf_puts(b, "[{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":");
-	buf_json(b, c->uid);
-	buf_puts(b, "}");
+	test_open(b, c->uid);
 	if (c->mark_exact) {
 		stamp_format(c->mark_ms, mark);
 		op_value(b, "test", MARK_KEY, mark);

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * `serve` with deadlines of tenths of a second, so that what takes minutes in
+ * `serve` and `uninstall` with deadlines of tenths of a second, so that what takes minutes in
  * a cluster shows in a test.  The same objects as the product; only the table
  * of deadlines differs.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "access.h"
 #include "edge/log.h"
 #include "options.h"
 #include "serve.h"
+#include "uninstall.h"
 
 /* The API client's, under the thread sanitizer on a busy machine. */
 #ifdef __SANITIZE_THREAD__
@@ -31,6 +33,7 @@ static const struct timing fast = {
 	.token_ms = 300,
 	.cert_ms = 50,
 	.quiet_ms = 1000,
+	.settle_ms = 300,
 	.heart_ms = 5000,
 };
 
@@ -41,6 +44,8 @@ main(int argc, char **argv)
 	struct kubeconfig access = {0};
 	struct err e = {0};
 
+	if (argc > 1 && strcmp(argv[1], "uninstall") == 0)
+		return uninstall_main(argc - 1, argv + 1, &fast);
 	if (options_parse(argc, argv, "holder-fast\n", &o, &e) != 0 ||
 	    access_find(o.kubeconfig, o.context, &access, &e)) {
 		(void)fprintf(stderr, "holder-fast: %s\n", e.text);

@@ -45,10 +45,14 @@ RESOURCES = {
     "nodepools": ("karpenter.sh", "v1", "NodePool"),
     "events": ("", "v1", "Event"),              # Karpenter's
     "our-events": ("events.k8s.io", "v1", "Event"),
+    "leases": ("coordination.k8s.io", "v1", "Lease"),
+    "mutatingwebhookconfigurations": (
+        "admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration"),
 }
 PATHS = {   # where it is not GROUP/VERSION/RESOURCE
     "events": "/api/v1/namespaces/default/events",
     "our-events": "/apis/events.k8s.io/v1/namespaces/default/events",
+    "leases": "/apis/coordination.k8s.io/v1/namespaces/holder/leases",
 }
 
 FAULTS = {
@@ -634,7 +638,7 @@ class ScriptedApi:
     # --- faults ------------------------------------------------------------
 
     def fault(self, resource, verb, kind, **options):
-        """Switches a fault of FAULTS on for list, watch, get or patch ("*":
+        """Switches a fault of FAULTS on for list, watch, get, patch … ("*":
         all) of a resource ("*": all).  times=N: only for the next N;
         name=NAME: only for this object."""
         if kind not in FAULTS:
@@ -746,6 +750,8 @@ class ScriptedApi:
                 request.verb = "patch"
             elif request.method == "POST":
                 request.verb = "create"
+            elif request.method == "DELETE":
+                request.verb = "delete"
             elif request.name:
                 request.verb = "get"
             elif request.query.get("watch") in ("1", "true"):
@@ -795,7 +801,8 @@ class ScriptedApi:
         handler = {("GET", "list"): self._list, ("GET", "get"): self._get,
                    ("GET", "watch"): self._watch,
                    ("POST", "create"): self._create,
-                   ("PATCH", "patch"): self._patch}.get(
+                   ("PATCH", "patch"): self._patch,
+                   ("DELETE", "delete"): self._delete}.get(
                        (request.method, request.verb))
         if handler is None:
             raise ApiError(405, "the server does not allow this method on "
@@ -1020,6 +1027,14 @@ class ScriptedApi:
             obj = self.store.put(request.resource, "ADDED", obj)
             request.changed = True
         c.send(request, 201, self._json(request, obj))
+
+    def _delete(self, c, request):
+        with self.store.changed:
+            obj = self.store.find(request.resource, request.name)
+            self.store.put(request.resource, "DELETED", obj)
+            request.changed = True
+        self._send(c, request, {"kind": "Status", "apiVersion": "v1",
+                                "metadata": {}, "status": "Success"})
 
     def _patch(self, c, request):
         kind = request.headers.get("content-type", "").split(";")[0]

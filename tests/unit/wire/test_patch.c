@@ -103,6 +103,18 @@ START_TEST(test_clear)
 }
 END_TEST
 
+START_TEST(test_declassify)
+{
+	char out[PATCH_BYTES];
+	struct buf b;
+
+	buf_init(&b, out, sizeof(out));
+	patch_declassify(&b, "u-1");
+	ck_assert_str_eq(out, "[" TEST_UID ",{\"op\":\"remove\"," PATH
+			      "karpenter-node-holder.io~1replacement\"}]");
+}
+END_TEST
+
 START_TEST(test_admit)
 {
 	char out[PATCH_BYTES];
@@ -221,6 +233,7 @@ main(void)
 	tcase_add_test(tc, test_hold);
 	tcase_add_loop_test(tc, test_clear, 0,
 			    sizeof(clears) / sizeof(clears[0]));
+	tcase_add_test(tc, test_declassify);
 	tcase_add_test(tc, test_admit);
 	tcase_add_test(tc, test_bounds);
 	tcase_add_test(tc, test_too_small);

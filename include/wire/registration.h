@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIRE_REGISTRATION_H
+#define WIRE_REGISTRATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/err.h"
+#include "core/limits.h"
+
+/*
+ * What makes new objects come held, as the API server keeps it: a
+ * MutatingWebhookConfiguration (admissionregistration.k8s.io/v1).  Ours is
+ * known by the webhook's name, whatever its own is.  Stateless; any thread.
+ */
+#define REGISTRATION_WEBHOOK "hold.karpenter-node-holder.io"
+#define REGISTRATION_PATH                                                      \
+	"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+
+struct registration {
+	char name[NAME_BYTES];
+	bool ours;	/* our webhook is in it */
+	bool others;	/* and others, too */
+};
+
+/* One item of a list.  ERR_INPUT: it has no name. */
+int registration_decode(const char *bytes, size_t n, struct registration *out,
+			struct err *e);
+
+/* metadata.namespace of one item of a list ("" if none). */
+int namespace_decode(const char *bytes, size_t n, char out[64], struct err *e);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CMD_MARKS_H
+#define CMD_MARKS_H
+
+#include "core/machines.h"
+#include "lead.h"
+
+/*
+ * All that carries our annotations, listed and cleared: what `uninstall` is
+ * about.  No state but the last list: whatever fails or changes meanwhile is
+ * seen in the next one.  Decides as the sweep does (core/decide).
+ */
+#define MARKS_NAMED 10
+
+struct marks {
+	struct lead *lead;
+	const struct hold_key *hold;	/* today's */
+	bool dry_run;
+	struct machines table;	/* what has a mark, a hold or a class */
+	bool *failed;		/* by id: not in this round */
+	enum kind listing;
+
+	/* Of the last list. */
+	unsigned left[KIND_COUNT];	/* marks */
+	unsigned classes;
+	unsigned unread[KIND_COUNT];	/* of these: cannot be decoded */
+	char named[MARKS_NAMED][NAME_BYTES + 16];	/* the first of them */
+
+	/* Of the last round. */
+	unsigned done, changed, refused, unanswered;
+	struct err why;		/* the first of them; text "": none */
+
+	/* In all. */
+	unsigned cleared[KIND_COUNT], unmarked, declassified;
+};
+
+int marks_init(struct marks *m, struct lead *lead, const struct hold_key *hold,
+	       struct err *e);
+void marks_done(struct marks *m);
+
+/* Two consistent lists, Nodes before NodeClaims: a claim is there before its
+ * Node, so one that the second does not show is gone. */
+int marks_list(struct marks *m, struct err *e);
+unsigned marks_left(const struct marks *m);	/* and classes */
+
+/* What that list shows, each object once: claims, then their Nodes, then
+ * classes.  A line on stdout for each.  dry_run: writes nothing.  -1: the time
+ * is over; what is refused or not answered is counted. */
+int marks_clear(struct marks *m, struct err *e);
+
+#endif

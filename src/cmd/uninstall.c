@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "uninstall.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "access.h"
+#include "cmd.h"
+#include "core/limits.h"
+#include "lead.h"
+#include "marks.h"
+#include "options.h"
+#include "registered.h"
+#include "wire/lease.h"
+#include "wire/registration.h"
+
+/*
+ * In this order: nothing marks any more (no webhook is registered), nobody
+ * else sweeps (the Lease is ours), then list and clear, round by round, until
+ * two lists settle_ms apart show nothing.  It can be killed at any moment and
+ * started again: all it knows is what the lists show.
+ */
+
+static const char usage[] =
+	"uninstall [--remove-webhook] [--dry-run] [--timeout 10m] "
+	"[--namespace NAME]\n"
+	"          [--config FILE] [--kubeconfig FILE] [--context NAME] "
+	"[flags]\n\n"
+	"Takes all holds and marks of the holder off Nodes and NodeClaims; "
+	"holds that people\nset stay. Stop the holder first. Ends with 0 when "
+	"two lists show none.\n\n"
+	"    --remove-webhook:\n        delete what is registered at admission "
+	"(else it has to be gone)\n"
+	"    --dry-run:\n        say what would be done, and do nothing\n"
+	"    --timeout='10m':\n        give up after so long\n"
+	"    --namespace='':\n        of the Lease; else leaderElection."
+	"namespace, the pod's own, or wherever\n        there is one\n\n"
+	"Of the configuration leaderElection, holdAnnotation and "
+	"patchConcurrency count.\n";
+
+struct uninstall {
+	struct options options;
+	const char *namespace_flag;
+	bool dry_run, remove_webhook, in_cluster;
+	int64_t timeout_ms;
+	const struct timing *timing;
+	struct kubeconfig access;
+	struct clock *clock;
+	struct kube *kube;
+	struct lead *lead;
+	struct marks marks;
+	struct pace pace;
+	char namespace_name[64];
+};
+
+/* --- the command line ----------------------------------------------------- */
+
+/* 1: it is one of ours, taken; what is not goes on to options_parse. */
+static int
+own_flag(struct uninstall *u, struct flags *f, struct err *e)
+{
+	const char *value = NULL;
+
+	if (strcmp(f->name, "dry-run") == 0) {
+		u->dry_run = true;
+		return flags_no_value(f, e) ? -1 : 1;
+	}
+	if (strcmp(f->name, "remove-webhook") == 0) {
+		u->remove_webhook = true;
+		return flags_no_value(f, e) ? -1 : 1;
+	}
+	if (strcmp(f->name, "namespace") == 0)
+		return flags_value(f, &u->namespace_flag, e) ? -1 : 1;
+	if (strcmp(f->name, "timeout") != 0)
+		return 0;
+	if (flags_value(f, &value, e))
+		return -1;
+	if (duration_parse(value, &u->timeout_ms))
+		return err_set(e, ERR_INPUT,
+			       "--timeout: \"%.60s\", expected a duration such "
+			       "as 10m (0: no end)",
+			       value);
+	return 1;
+}
+
+static int
+parse(struct uninstall *u, int argc, char **argv, struct err *e)
+{
+	struct flags f = {.argc = argc, .argv = argv};
+	char **rest = calloc((size_t)argc + 1, sizeof(*rest));
+	const char *value;
+	int n = 0, rc, first;
+
+	if (rest == NULL)
+		return err_set(e, ERR_SYSTEM, "out of memory");
+	rest[n++] = argv[0];
+	while ((rc = flags_next(&f, e)) > 0) {
+		first = f.at;
+		rc = own_flag(u, &f, e);
+		if (rc < 0)
+			break;
+		if (rc > 0)
+			continue;
+		if (strcmp(f.name, "help") != 0 && flags_value(&f, &value, e)) {
+			rc = -1;
+			break;
+		}
+		while (first <= f.at)
+			rest[n++] = argv[first++];
+	}
+	if (rc == 0)
+		rc = options_parse(n, rest, usage, &u->options, e);
+	free(rest);
+	return rc;
+}
+
+/* --- where ---------------------------------------------------------------- */
+
+static int
+open_kube(struct uninstall *u, struct err *e)
+{
+	struct kube_options o = {
+		.access = u->access,
+		.user_agent = "karpenter-node-holder/" HOLDER_VERSION,
+		.connect_ms = u->timing->connect_ms,
+		.keepalive_idle_s = KEEPALIVE_IDLE_S,
+		.keepalive_probe_s = KEEPALIVE_PROBE_S,
+		.token_ms = u->timing->token_ms,
+	};
+	int64_t now = clock_boot_ms();
+
+	if (u->in_cluster && u->access.namespace_ != NULL)
+		(void)snprintf(u->namespace_name, sizeof(u->namespace_name),
+			       "%s", u->access.namespace_);
+	u->clock = clock_new();
+	o.clock = u->clock;
+	if (u->clock == NULL)
+		return err_set(e, ERR_SYSTEM, "out of memory");
+	u->kube = kube_new(&o, e);
+	if (u->kube == NULL)
+		return -1;
+	u->access = (struct kubeconfig){0};
+	u->lead = lead_new(
+		&(struct lead_setup){
+			.kube = u->kube,
+			.clock = u->clock,
+			.config = &u->options.config,
+			.timing = u->timing,
+			.until_ms = u->timeout_ms == 0 ? INT64_MAX
+						       : now + u->timeout_ms,
+		},
+		e);
+	if (u->lead == NULL)
+		return -1;
+	pace_init(&u->pace, clock_boot_us());
+	return marks_init(&u->marks, u->lead, &u->options.config.rules.hold, e);
+}
+
+static int
+take_namespace(void *ctx, const char *bytes, size_t n, struct err *e)
+{
+	char found[64], *name = ctx;
+
+	if (namespace_decode(bytes, n, found, e))
+		return -1;
+	if (name[0] != '\0')
+		return err_set(e, ERR_INPUT,
+			       "there is one in %s and one in %s, expected "
+			       "--namespace",
+			       name, found);
+	(void)snprintf(name, 64, "%s", found);
+	return 0;
+}
+
+static void
+forget_namespace(void *ctx)
+{
+	((char *)ctx)[0] = '\0';
+}
+
+/* The kubeconfig's namespace says nothing: a Lease taken beside the holder's
+ * would stop nobody. */
+static int
+find_namespace(struct uninstall *u, struct err *e)
+{
+	const struct config *c = &u->options.config;
+	const char *said = u->namespace_flag != NULL ? u->namespace_flag
+						     : c->leader.namespace_;
+	char path[100 + NAME_BYTES];
+
+	if (said[0] != '\0')
+		return str_copy(u->namespace_name, sizeof(u->namespace_name),
+				said)
+			       ? err_set(e, ERR_INPUT,
+					 "--namespace: longer than 63 bytes")
+			       : 0;
+	if (u->namespace_name[0] != '\0')
+		return 0;
+	(void)snprintf(path, sizeof(path),
+		       "/apis/coordination.k8s.io/v1/leases"
+		       "?fieldSelector=metadata.name%%3D%s",
+		       c->leader.name);
+	if (lead_list(u->lead,
+		      &(struct lead_list){.path = path,
+					  .begin = forget_namespace,
+					  .item = take_namespace,
+					  .ctx = u->namespace_name},
+		      e) == 0)
+		return 0;
+	return err_wrap(e, "lease %s", c->leader.name);
+}
+
+static int
+take_lease(struct uninstall *u, struct err *e)
+{
+	const struct config *c = &u->options.config;
+
+	if (!c->leader.enabled || u->dry_run)
+		return 0;
+	if (find_namespace(u, e))
+		return -1;
+	if (u->namespace_name[0] != '\0')
+		return lead_take(u->lead, u->namespace_name, e);
+	(void)fprintf(stderr,
+		      "karpenter-node-holder: lease %s: in no namespace: no "
+		      "holder leads, going on without\n",
+		      c->leader.name);
+	return 0;
+}
+
+/* --- what is registered --------------------------------------------------- */
+
+static int
+unregister(struct uninstall *u, bool remove, struct err *e)
+{
+	struct registered r = {.n = 0};
+	char text[64 + NAME_BYTES];
+
+	if (registered_look(u->lead, &r, e))
+		return -1;
+	if (r.n == 0 || (remove && !u->dry_run))
+		return registered_remove(u->lead, &r, e);
+	for (unsigned i = 0; i < r.n; i++)
+		(void)fprintf(stderr,
+			      "karpenter-node-holder: still registered, new "
+			      "nodes come held: kubectl delete %s\n",
+			      registered_text(&r, i, text));
+	if (u->dry_run)
+		return 0;
+	return err_set(e, ERR_SYSTEM,
+		       "nothing done: delete what is registered first, or give "
+		       "--remove-webhook");
+}
+
+/* --- the rounds ----------------------------------------------------------- */
+
+/* Nothing came of it: is there any use in another? */
+static int
+round_failed(struct uninstall *u, unsigned *in_a_row, struct err *e)
+{
+	const struct marks *m = &u->marks;
+
+	if (m->refused > 0 && m->changed + m->unanswered == 0) {
+		*e = m->why;
+		return -1;
+	}
+	if (m->unread[KIND_NODE] + m->unread[KIND_NODECLAIM] > 0 &&
+	    m->changed + m->refused + m->unanswered == 0)
+		return err_set(e, ERR_SYSTEM,
+			       "what is left cannot be read; by hand then");
+	if (++*in_a_row == 1 && m->why.text[0] != '\0')
+		(void)fprintf(stderr,
+			      "karpenter-node-holder: trying again: %s\n",
+			      m->why.text);
+	return lead_sleep(u->lead,
+			  pace_backoff(&u->pace, *in_a_row, BACKOFF_MIN_MS,
+				       BACKOFF_MAX_MS),
+			  e);
+}
+
+static int
+rounds(struct uninstall *u, struct err *e)
+{
+	unsigned in_a_row = 0, clean = 0;
+
+	for (;;) {
+		if (lead_take(u->lead, NULL, e) || marks_list(&u->marks, e))
+			return -1;
+		if (marks_left(&u->marks) == 0) {
+			if (++clean == 2)
+				return unregister(u, false, e);
+			if (lead_sleep(u->lead, u->timing->settle_ms, e))
+				return -1;
+			continue;
+		}
+		clean = 0;
+		if (marks_clear(&u->marks, e))
+			return -1;
+		if (u->marks.done > 0)
+			in_a_row = 0;
+		else if (round_failed(u, &in_a_row, e))
+			return -1;
+	}
+}
+
+static int
+work(struct uninstall *u, struct err *e)
+{
+	if (u->dry_run) {
+		u->marks.dry_run = true;
+		return unregister(u, false, e) || marks_list(&u->marks, e) ||
+				       marks_clear(&u->marks, e)
+			       ? -1
+			       : 0;
+	}
+	if (unregister(u, u->remove_webhook, e) || take_lease(u, e))
+		return -1;
+	return rounds(u, e);
+}
+
+/* --- the end -------------------------------------------------------------- */
+
+static void
+summary(struct uninstall *u, bool whole)
+{
+	struct marks *m = &u->marks;
+	unsigned left;
+
+	(void)printf("%s %u nodes and %u nodeclaims; of %u objects only the "
+		     "mark removed; %u replacement annotations removed\n",
+		     u->dry_run ? "would release" : "released",
+		     m->cleared[KIND_NODE], m->cleared[KIND_NODECLAIM],
+		     m->unmarked, m->declassified);
+	if (whole || u->dry_run) {
+		if (!u->dry_run)
+			(void)printf("none is left\n");
+		return;
+	}
+	left = m->left[KIND_NODE] + m->left[KIND_NODECLAIM];
+	(void)fprintf(stderr,
+		      "karpenter-node-holder: the last list showed %u nodes "
+		      "and %u nodeclaims with a mark\n",
+		      m->left[KIND_NODE], m->left[KIND_NODECLAIM]);
+	for (unsigned i = 0; i < left && i < MARKS_NAMED; i++)
+		(void)fprintf(stderr, "    %s\n", m->named[i]);
+	if (left > MARKS_NAMED)
+		(void)fprintf(stderr, "    and %u more\n", left - MARKS_NAMED);
+}
+
+static int
+run(struct uninstall *u)
+{
+	struct err e = {0};
+	int rc = open_kube(u, &e), code;
+
+	if (rc == 0) {
+		(void)setvbuf(stdout, NULL, _IOLBF, 0);
+		rc = work(u, &e);
+		lead_give_up(u->lead);
+		summary(u, rc == 0);
+	}
+	code = output_code();
+	if (rc != 0) {
+		(void)fail_code(&e);
+		code = CMD_FAILED;
+	}
+	marks_done(&u->marks);
+	lead_free(u->lead);
+	kube_free(u->kube);
+	clock_free(u->clock);
+	kubeconfig_done(&u->access);
+	return code;
+}
+
+int
+uninstall_main(int argc, char **argv, const struct timing *t)
+{
+	static struct uninstall u;	/* patterns are large for a stack */
+	struct err e;
+	int rc;
+
+	u = (struct uninstall){.timeout_ms = UNINSTALL_MS, .timing = t};
+	rc = parse(&u, argc, argv, &e);
+	if (rc == 1)
+		return output_code();
+	if (rc < 0 || access_find(u.options.kubeconfig, u.options.context,
+				  &u.access, &e))
+		return fail_code(&e);
+	u.in_cluster = u.options.kubeconfig == NULL &&
+		       u.options.context == NULL && access_in_cluster();
+	return run(&u);
+}
+
+int
+cmd_uninstall(int argc, char **argv)
+{
+	return uninstall_main(argc, argv, &timing_default);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/registration.h"
+
+#include "wire/json.h"
+#include "wire/watch.h"
+
+int
+registration_decode(const char *bytes, size_t n, struct registration *out,
+		    struct err *e)
+{
+	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
+	const struct json *hooks = json_member(root, "webhooks");
+	struct registration r = {.ours = false};
+
+	if (root == NULL ||
+	    text_need(json_member(root, "metadata"), "name", r.name,
+		      sizeof(r.name), "metadata.name", e))
+		return -1;
+	for (const struct json *h = json_first(hooks); h; h = json_next(h)) {
+		if (json_says(h, "name", REGISTRATION_WEBHOOK))
+			r.ours = true;
+		else
+			r.others = true;
+	}
+	*out = r;
+	return 0;
+}
+
+int
+namespace_decode(const char *bytes, size_t n, char out[64], struct err *e)
+{
+	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
+
+	if (root == NULL)
+		return -1;
+	return text_copy(json_member(root, "metadata"), "namespace", out, 64,
+			 "metadata.namespace", e);
+}

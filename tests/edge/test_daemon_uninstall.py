@@ -1,0 +1,397 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`uninstall` where the API server misbehaves: it ends with 0 only when
+nothing is left, and says why it ends otherwise."""
+import json
+import signal
+import subprocess
+import time
+
+from conftest import (HELD_KEY, HOLD, MARK, REPORT, environment, is_clear,
+                      wait)
+
+CLASS = "karpenter-node-holder.io/replacement"
+WEBHOOKS = "mutatingwebhookconfigurations"
+LEASE = "karpenter-node-holder"
+QUICK = {"leader-election-lease-duration": "1200ms",
+         "leader-election-renew-deadline": "800ms",
+         "leader-election-retry-period": "60ms"}
+
+
+class Uninstall:
+    """One process of it; its lines, both outputs as they come."""
+
+    def __init__(self, w, *flags, **options):
+        w.api.write_kubeconfig(w.kubeconfig)
+        options = {"namespace": "holder", "timeout": "20s", **QUICK,
+                   **options}
+        argv = [w.program, "uninstall", "--kubeconfig", w.kubeconfig, *flags]
+        for name, value in options.items():
+            argv += ["--" + name.replace("_", "-"), str(value)]
+        self.log = w.dir / f"uninstall{time.monotonic_ns()}"
+        with self.log.open("wb") as out:
+            self.process = subprocess.Popen(
+                argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                env=environment(w.dir, **w.sanitizer))
+
+    def text(self):
+        return self.log.read_text(errors="replace")
+
+    def ends(self, code=0):
+        """Its lines."""
+        try:
+            got = self.process.wait(90)
+        finally:
+            self.process.kill()
+        assert not REPORT.search(self.text()), self.text()
+        assert got == code, self.text()
+        return self.text()
+
+
+def uninstall(w, *flags, code=0, **options):
+    return Uninstall(w, *flags, **options).ends(code)
+
+
+def lease(w, holder="", **spec):
+    return w.api.create("leases", LEASE, namespace="holder", spec={
+        "holderIdentity": holder, "leaseDurationSeconds": 1, **spec})
+
+
+def register(w, *names):
+    w.api.create(WEBHOOKS, "whatever-its-name", top={
+        "webhooks": [{"name": n} for n in names]})
+
+
+def held(w, n):
+    """n machines, hold and mark on the Nodes; their names."""
+    return w.machines(n, annotations=w.ours())
+
+
+def marks(w):
+    return [name for resource in ("nodes", "nodeclaims")
+            for name in w.api.names(resource)
+            if MARK in w.annotations(name, resource)]
+
+
+# --- what ends well ----------------------------------------------------------
+
+def test_claims_first_then_nodes_then_classes(w):
+    lease(w)
+    w.claim("c", annotations={**w.ours(), CLASS: "drifted"})
+    held(w, 3)
+    text = uninstall(w)
+    order = [(r.resource, r.name) for r in w.api.select(verb="patch")
+             if r.resource != "leases"]
+    assert order[0] == ("nodeclaims", "c") == order[-1]
+    assert [r for r, _ in order] == ["nodeclaims", *["nodes"] * 3,
+                                     "nodeclaims"]
+    assert text.splitlines()[-2:] == [
+        "released 3 nodes and 1 nodeclaims; of 0 objects only the mark "
+        "removed; 1 replacement annotations removed", "none is left"]
+    assert not marks(w) and CLASS not in w.annotations("c", "nodeclaims")
+
+
+def test_pages_and_one_that_expires(w):
+    lease(w)
+    w.api.page_max = 3
+    held(w, 10)
+    w.api.fault("nodes", "list", "expired", times=1)
+    uninstall(w)
+    assert not marks(w)
+
+
+def test_replies_that_are_lost(w):
+    """What was done all the same is not done twice."""
+    lease(w)
+    names = held(w, 6)
+    w.api.fault("nodes", "patch", "lost-reply", times=3)
+    uninstall(w)
+    assert not marks(w)
+    assert all(w.changed(n) == 1 for n in names)
+
+
+def test_objects_that_change_meanwhile(w):
+    lease(w)
+    held(w, 4)
+    refusals = {409: "Conflict", 422: "Invalid"}
+    for code, reason in refusals.items():
+        w.api.fault("nodes", "patch", "answer", times=2, status=code,
+                    headers={"Content-Type": "application/json"},
+                    body=json.dumps({
+                        "kind": "Status", "apiVersion": "v1", "code": code,
+                        "reason": reason, "message": "changed"}).encode())
+    uninstall(w)
+    assert not marks(w)
+
+
+def test_a_person_who_comes_between_list_and_patch(w):
+    """The test in the patch fails; looked at again, it is theirs."""
+    lease(w)
+    name, = held(w, 1)
+    slow = w.api.fault("nodes", "patch", "delay", seconds=0.3)
+    run = Uninstall(w)
+    wait(lambda: w.patches(name), "its patch")
+    w.api.change("nodes", name, {"metadata": {"annotations": {
+        HOLD: "false"}}})
+    w.api.clear(slow)
+    text = run.ends()
+    assert f"node/{name} mark removed, the hold is a person's\n" in text
+    assert w.annotations(name) == {HOLD: "false"}
+
+
+def test_an_object_that_is_gone(w):
+    lease(w)
+    a, b = held(w, 2)
+    slow = w.api.fault("nodes", "patch", "delay", seconds=0.3, name=a)
+    run = Uninstall(w)
+    wait(lambda: w.patches(a), "its patch")
+    w.api.delete("nodes", a)
+    w.api.clear(slow)
+    run.ends()
+    assert not marks(w)
+
+
+def test_an_api_server_that_is_busy_or_broken(w):
+    lease(w)
+    held(w, 5)
+    w.api.fault("nodes", "list", "500", times=1)
+    w.api.fault("nodeclaims", "list", "429", times=1, retry_after="1")
+    w.api.fault("nodes", "patch", "500", times=5)
+    text = uninstall(w)
+    assert "trying again" in text
+    assert not marks(w)
+
+
+def test_an_answer_that_hangs_or_is_cut(w):
+    lease(w)
+    held(w, 3)
+    w.api.fault("nodes", "list", "hang", times=1)
+    w.api.fault("nodeclaims", "list", "cut", times=1)
+    w.api.fault("nodes", "patch", "hang", times=1)
+    uninstall(w)
+    assert not marks(w)
+
+
+def test_without_karpenters_crds(w):
+    lease(w)
+    w.node("n", annotations=w.ours())
+    w.api.serve("nodeclaims", False)
+    uninstall(w)
+    assert not marks(w)
+
+
+def test_many_holds_of_other_keys(w):
+    """More than the table has places for."""
+    lease(w)
+    for i in range(40):
+        w.node(f"n{i}", annotations={f"example.com/{i}": "yes", HOLD: "true",
+                                     MARK: w.api.stamp(-60),
+                                     HELD_KEY: f"example.com/{i}=yes"})
+    uninstall(w)
+    assert all(w.annotations(f"n{i}") == {HOLD: "true"} for i in range(40))
+
+
+def test_another_hold_of_the_configuration(w):
+    """A template's own hold, which the webhook's mark came to stand beside."""
+    lease(w)
+    theirs = {"example.com/hold": "yes"}
+    claim = w.claim("m", annotations=theirs, node="m")
+    w.node("m", claim=claim, annotations={
+        **theirs, MARK: w.api.stamp(-60), HELD_KEY: "example.com/hold=yes"})
+    uninstall(w, hold_annotation_key="example.com/hold",
+              hold_annotation_value="yes")
+    assert w.annotations("m") == theirs == w.annotations("m", "nodeclaims")
+
+
+def test_a_former_hold_on_claim_and_node(w):
+    """The claim's is gone by then: the Node's is no person's."""
+    lease(w)
+    claim = w.claim("m", annotations=w.ours(), node="m")
+    w.node("m", claim=claim, annotations=w.ours())
+    uninstall(w, hold_annotation_key="example.com/hold")
+    assert w.free("m") and w.free("m", "nodeclaims")
+
+
+# --- what is registered ------------------------------------------------------
+
+def test_a_webhook_is_in_the_way(w):
+    lease(w)
+    held(w, 1)
+    register(w, "hold.karpenter-node-holder.io")
+    text = uninstall(w, code=1)
+    assert "kubectl delete mutatingwebhookconfiguration/whatever-its-name\n" \
+        in text
+    assert not w.api.select(verb="patch") and marks(w)
+    text = uninstall(w, "--remove-webhook")
+    assert "mutatingwebhookconfiguration/whatever-its-name deleted\n" in text
+    assert not w.api.names(WEBHOOKS) and not marks(w)
+
+
+def test_webhooks_of_others_are_none_of_ours(w):
+    lease(w)
+    register(w, "a.example.com", "hold.karpenter-node-holder.io.example.com")
+    uninstall(w, "--remove-webhook")
+    assert w.api.names(WEBHOOKS)
+
+
+def test_one_that_is_registered_again_meanwhile(w):
+    lease(w)
+    held(w, 1)
+    run = Uninstall(w)
+    wait(lambda: not marks(w), "cleared")
+    register(w, "hold.karpenter-node-holder.io")
+    assert "still registered" in run.ends(1)
+
+
+def test_a_dry_run_writes_nothing(w):
+    names = held(w, 3)
+    register(w, "hold.karpenter-node-holder.io")
+    text = uninstall(w, "--dry-run", "--remove-webhook")
+    assert all(f"node/{n} released (dry run)\n" in text for n in names)
+    assert "would release 3 nodes" in text
+    assert {r.method for r in w.api.requests} == {"GET"}
+
+
+# --- the Lease ---------------------------------------------------------------
+
+def test_it_waits_for_a_leader(w):
+    lease(w, "other_1")
+    held(w, 1)
+    run = Uninstall(w)
+    begin = time.monotonic()
+    while time.monotonic() < begin + 3:     # it goes on renewing
+        micros = time.monotonic_ns() // 1000 % 10**6
+        w.api.change("leases", LEASE, {"spec": {
+            "holderIdentity": "other_1",
+            "renewTime": f"2026-01-01T00:00:00.{micros:06}Z"}})
+        time.sleep(0.1)
+        assert marks(w)
+    assert "stop it: other_1\n" in run.text()
+    run.ends()
+    assert not marks(w)
+    spec = w.api.get("leases", LEASE)["spec"]
+    assert spec["holderIdentity"] == "" and spec["leaseTransitions"] == 1
+
+
+def test_a_leader_that_never_goes(w):
+    lease(w, "other_1", leaseDurationSeconds=3600)
+    held(w, 1)
+    text = uninstall(w, code=1, timeout="1500ms")
+    assert "waiting for lease holder/karpenter-node-holder: the time is over" \
+        in text
+    assert marks(w)
+
+
+def test_a_second_that_wants_it_comes_first(w):
+    """One that stands by takes a Lease that is given up; then we wait."""
+    lease(w, "first")
+    held(w, 1)
+    run = Uninstall(w, leader_election_retry_period="300ms")
+    wait(lambda: "stop it: first" in run.text(), "waiting")
+    w.api.change("leases", LEASE, {"spec": {"holderIdentity": ""}})
+    time.sleep(0.6)
+    w.api.change("leases", LEASE, {"spec": {
+        "holderIdentity": "second", "leaseDurationSeconds": 3600}})
+    wait(lambda: "stop it: second" in run.text(), "waiting again")
+    assert marks(w)
+    w.api.change("leases", LEASE, {"spec": {"holderIdentity": ""}})
+    run.ends()
+
+
+def test_nothing_is_written_when_the_lease_is_lost(w):
+    lease(w)
+    held(w, 60)
+    slow = w.api.fault("nodes", "patch", "delay", seconds=0.1)
+    run = Uninstall(w, patch_concurrency=1)
+    wait(lambda: len(marks(w)) < 55, "begun")
+    w.api.change("leases", LEASE, {"spec": {
+        "holderIdentity": "thief", "leaseDurationSeconds": 3600}})
+    wait(lambda: "lost to thief" in run.text(), "noticed")
+    time.sleep(0.3)     # what was under way
+    was = len(w.clears())
+    time.sleep(0.5)
+    assert len(w.clears()) == was and marks(w)
+    w.api.clear(slow)
+    w.api.change("leases", LEASE, {"spec": {"holderIdentity": ""}})
+    run.ends()
+    assert not marks(w)
+
+
+def test_no_lease(w):
+    held(w, 1)
+    assert "not there: no holder leads, going on without" in uninstall(w)
+    assert not marks(w) and not w.api.names("leases")
+
+
+# --- what does not end well --------------------------------------------------
+
+def test_rights_that_are_missing(w):
+    lease(w)
+    held(w, 2)
+    for resource, verb, said in (
+            (WEBHOOKS, "list", "list " + WEBHOOKS), ("nodes", "list",
+                                                     "list nodes"),
+            ("nodeclaims", "list", "list nodeclaims"),
+            ("nodes", "patch", "patch node/m00")):
+        fault = w.api.fault(resource, verb, "403")
+        text = uninstall(w, code=1)
+        assert said in text and "is forbidden" in text, text
+        assert "trying again" not in text, "of no use"
+        w.api.clear(fault)
+    assert len(marks(w)) == 2
+    assert "2 nodes and 0 nodeclaims with a mark\n    node/m000\n" in text
+
+
+def test_some_are_refused_and_the_others_are_cleared(w):
+    lease(w)
+    names = held(w, 20)
+    w.api.fault("nodes", "patch", "403", name=names[7])
+    text = uninstall(w, code=1)
+    assert marks(w) == [names[7]]
+    assert f"    node/{names[7]}\n" in text
+
+
+def test_an_api_server_that_never_answers(w):
+    lease(w)
+    held(w, 1)
+    w.api.fault("nodes", "list", "hang")
+    begin = time.monotonic()
+    text = uninstall(w, code=1, timeout="2s")
+    assert time.monotonic() - begin < 30
+    assert "the time is over" in text
+
+
+def test_a_marked_object_that_cannot_be_read(w):
+    lease(w)
+    w.node("fine", annotations=w.ours())
+    w.node("odd", annotations=w.ours())
+
+    def odd(answer):
+        for item in answer.get("items", []):
+            if item["metadata"]["name"] == "odd":
+                item["metadata"]["uid"] = "x" * 99
+        return answer
+    w.api.fault("nodes", "list", "edit", edit=odd)
+    text = uninstall(w, code=1)
+    assert "what is left cannot be read" in text
+    assert marks(w) == ["odd"]
+
+
+def test_ended_by_a_signal(w):
+    lease(w)
+    held(w, 60)
+    w.api.fault("nodes", "patch", "delay", seconds=0.1)
+    run = Uninstall(w, patch_concurrency=1)
+    wait(lambda: "released" in run.text(), "begun")
+    run.process.send_signal(signal.SIGTERM)
+    assert "ended by SIGTERM" in run.ends(1)
+    assert marks(w)
+    assert w.api.get("leases", LEASE)["spec"]["holderIdentity"] == ""
+
+
+def test_every_write_says_who_wrote(w):
+    lease(w)
+    held(w, 3)
+    uninstall(w)
+    assert len([r for r in w.api.select(verb="patch") if is_clear(r)]) == 3
+    assert all(r.query["fieldManager"] == "karpenter-node-holder"
+               for r in w.clears())
