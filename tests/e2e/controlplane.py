@@ -90,6 +90,7 @@ APPLY_PATHS = {
     "MutatingWebhookConfiguration": (WEBHOOKS, False),
     "CustomResourceDefinition": (CRDS, False),
     "NodePool": (POOLS, False),
+    "Deployment": ("/apis/apps/v1/{}/deployments", True),
 }
 
 # One who acts on the API server: by certificate, by token, or nobody.

@@ -8,9 +8,10 @@ import time
 import pytest
 import yaml
 
-from controlplane import NODES, POOLS, REPO, WEBHOOKS, until
+from controlplane import CLAIMS, NODES, POOLS, REPO, WEBHOOKS
 from cluster import node_pool
-from hold import HOLD, MARK, annotations, clear, held, nodes
+from hold import HOLD, MARK, annotations, claims, clear, held, nodes
+from holder import BINARY, deployed
 from karpenter import node_body
 
 pytestmark = pytest.mark.long
@@ -41,20 +42,22 @@ def command(text, word):
     return line
 
 
-def sh(plane, text):
+def sh(plane, text, quiet=True):
+    plugin = plane.dir / "kubectl-node_holder"
+    if not plugin.exists():
+        plugin.symlink_to(BINARY)
     done = subprocess.run(
         ["bash", "-c", text], stdin=subprocess.DEVNULL, capture_output=True,
         text=True, timeout=60, cwd=plane.dir, env={
             "HOME": str(plane.dir), "KUBECONFIG": str(plane.kubeconfig),
-            "PATH": f"{plane.bin}:{os.environ['PATH']}"})
-    assert not done.stderr, done.stderr
+            "PATH": f"{plane.bin}:{plane.dir}:{os.environ['PATH']}"})
+    assert not (quiet and done.stderr) and done.returncode in (0, 1), done
     return done.stdout
 
 
 def marks(plane):
-    """How many are left, as the guide has it counted."""
-    return int(sh(plane, command(
-        block("Uninstall", "get pods"), "grep -c")))
+    return sum(MARK in annotations(o) for path in (NODES, CLAIMS)
+               for o in plane.metadata(path).values())
 
 
 @pytest.fixture
@@ -76,7 +79,7 @@ def people(plane, karpenter, make_holder, view):
         HOLD: "false"}}})       # a person's value beside our mark
     plane.patch(NODES, old[2].node, {"metadata": {"annotations": {
         MARK: None}}})          # taken over
-    assert held(plane.get("/apis/karpenter.sh/v1/nodeclaims", claim.name))
+    assert held(plane.get(CLAIMS, claim.name))
     assert marks(plane) >= 20
     return holder, old[3:] + [m], theirs
 
@@ -89,28 +92,36 @@ def check_clear(plane, view, ours, theirs):
         assert {k: v for k, v in a.items() if k in (HOLD, MARK)} == want
 
 
-def test_uninstall(plane, people, view):
-    """Leaving out all NodePools clears every mark, and no new one comes."""
+@pytest.fixture
+def deployment(plane):
+    """Nobody runs its pods here."""
+    path = ("/apis/apps/v1/namespaces/karpenter-node-holder/deployments")
+    made, = deployed("deployment.yaml")
+    plane.request("DELETE", f"{path}/{made['metadata']['name']}")
+    plane.create(path, made)
+    yield lambda: plane.get(path, made["metadata"]["name"])
+    plane.delete(path, made["metadata"]["name"])
+
+
+def test_uninstall(plane, people, view, deployment):
+    """No mark is left, and no new one comes."""
     holder, ours, theirs = people
-    holder.term()
+    name = claims(ours)[0]
+    plane.patch(*name, {"metadata": {"annotations": {REPLACEMENT: "drifted"}}})
+    sh(plane, block("Uninstall", "kubectl delete mutatingwebhook"))
+    assert plane.request("GET", WEBHOOKS)[1]["items"] == []
+    assert deployment()["spec"]["replicas"] == 0
+    holder.term()       # a kubelet's part
     assert marks(plane) >= 20, "stopping leaves them"
-    config = yaml.safe_load(block("Uninstall", "exclude:"))
-    assert set(config) == {"nodePools"}
-    holder.config.write_text(yaml.safe_dump({**holder.settings, **config}))
-    holder.start()
-    until(lambda: marks(plane) == 0, 20, "every mark cleared", every=0.5)
-    assert clear(plane.create(NODES, node_body("late")))
-    time.sleep(3)
+    text = block("Uninstall", "kubectl node-holder uninstall")
+    was = marks(plane)
+    assert "(dry run)" in sh(plane, text.strip() + " --dry-run")
+    assert marks(plane) == was
+    out = sh(plane, text, quiet=False)
+    assert out.endswith("none is left\n")
     check_clear(plane, view, ours, theirs)
-    assert holder.metric("karpenter_node_holder_held_objects") == 0
-    claims = "/apis/karpenter.sh/v1/nodeclaims"
-    name = next(iter(plane.metadata(claims)))
-    plane.patch(claims, name, {"metadata": {"annotations": {
-        REPLACEMENT: "drifted"}}})
-    holder.kill9()
-    sh(plane, command(block("Uninstall", "delete -k"), "annotate"))
-    assert not any(REPLACEMENT in annotations(o)
-                   for o in plane.metadata(claims).values())
+    assert clear(plane.create(NODES, node_body("late")))
+    assert REPLACEMENT not in plane.annotations(*name)
 
 
 def test_by_hand(plane, people, view):
@@ -142,7 +153,7 @@ def test_the_probe_tells_whether_the_webhook_is_used(plane, make_holder):
 
 
 def test_the_kustomization_for_an_upgrade_builds(plane, tmp_path):
-    text = block("Upgrade", "replicas:")
+    text = block("Upgrade", "images:")
     text = text.replace("../..", os.path.relpath(REPO / "deploy", tmp_path))
     (tmp_path / "kustomization.yaml").write_text(text)
     built = [o for o in yaml.safe_load_all(
