@@ -76,7 +76,7 @@ def test_term(w):
     status, _, headers = holder.review(c)
     assert status == 200 and "connection" not in headers
     assert holder.get("/readyz") == (200, "ok")
-    w.api.fault("nodes", "patch", "delay", seconds=0.3)
+    w.api.fault("nodes", "patch", "delay", seconds=0.15)
     w.busy()
     w.wait(lambda: len(w.patches()) >= 6, "patches")
     holder.signal(signal.SIGTERM)
@@ -106,7 +106,7 @@ def test_term_waits_for_patches(w):
     """Also where no review keeps it."""
     w.machines(6)
     holder = w.start()
-    w.api.fault("nodes", "patch", "delay", seconds=0.3)
+    w.api.fault("nodes", "patch", "delay", seconds=0.15)
     w.busy()
     w.wait(lambda: w.patches(), "a patch")
     assert holder.term() == 0
