@@ -42,6 +42,7 @@ COMPONENTS = {
     "least-privilege": ".Values.leastPrivilege.enabled",
     "network-policy": ".Values.networkPolicy.enabled",
     "prometheus": ".Values.prometheus.enabled",
+    "self-signed": 'eq .Values.tls.mode "selfSigned"',
 }
 
 # takes away what the others add, and has to be edited by whoever uses it

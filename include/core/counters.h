@@ -23,6 +23,9 @@
 	WATCH_WHY(X, WATCH_##id##_SILENT, resource, "silent")                  \
 	WATCH_WHY(X, WATCH_##id##_ERROR, resource, "error")
 
+#define RENEWAL_WRITE(X, id, what)                                             \
+	X(RENEWAL_##id, "self_signed_writes_total", "object=\"" what "\"")
+
 #define COUNTERS(X)                                                            \
 	ADMISSION(X, NODE_HELD, "kind=\"Node\",result=\"held\"")               \
 	ADMISSION(X, NODE_UNCHANGED, "kind=\"Node\",result=\"unchanged\"")     \
@@ -47,6 +50,10 @@
 	WATCH(X, CLAIMS, "nodeclaims")                                         \
 	WATCH(X, POOLS, "nodepools")                                           \
 	WATCH(X, EVENTS, "events")                                             \
+	RENEWAL_WRITE(X, CA, "ca")                                             \
+	RENEWAL_WRITE(X, BUNDLE, "bundle")                                     \
+	RENEWAL_WRITE(X, LEAF, "certificate")                                  \
+	X(RENEWAL_FAILED, "self_signed_errors_total", "")                      \
 	X(CERT_READS, "=certwatcher_read_certificate_total", "")               \
 	X(CERT_ERRORS, "=certwatcher_read_certificate_errors_total", "")
 

@@ -35,6 +35,12 @@ struct config {
 		char name[NAME_BYTES];
 		int64_t lease_ms, renew_ms, retry_ms;
 	} leader;
+	struct {
+		bool enabled;
+		char secret[NAME_BYTES], configuration[NAME_BYTES];
+		char service[64];
+		int64_t ca_ms, leaf_ms;
+	} self_signed;
 	unsigned patch_concurrency;
 	bool log_text;
 	int log_level;		/* 0 error … 3 debug, as enum log_level */

@@ -52,3 +52,22 @@ access_find(const char *file, const char *context, struct kubeconfig *out,
 			       "~/.kube/config");
 	return options_kubeconfig(path, context, out, e);
 }
+
+int
+access_namespace(const struct config *c, const struct kubeconfig *access,
+		 struct err *e)
+{
+	if (c->leader.namespace_[0] != '\0' || access->namespace_ != NULL)
+		return 0;
+	if (c->self_signed.enabled)
+		return err_set(e, ERR_INPUT,
+			       "selfSigned.enabled: neither a pod nor the "
+			       "kubeconfig's context has a namespace, expected "
+			       "one (or leaderElection.namespace)");
+	if (!c->leader.enabled)
+		return 0;
+	return err_set(e, ERR_INPUT,
+		       "leaderElection.namespace: \"\", and neither a pod nor "
+		       "the kubeconfig's context has one, expected a namespace "
+		       "(or leaderElection.enabled false)");
+}

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "core/err.h"
+#include "wire/config.h"
 #include "wire/kubeconfig.h"
 
 /* Which cluster, and as whom: --kubeconfig, $KUBECONFIG, in-cluster,
@@ -15,5 +16,9 @@ int access_find(const char *file, const char *context, struct kubeconfig *out,
 /* Does access_find, where it is given no file and no context, take the pod's
  * service account? */
 bool access_in_cluster(void);
+
+/* Is it known where the Lease is to be, and the Secret? */
+int access_namespace(const struct config *c, const struct kubeconfig *access,
+		     struct err *e);
 
 #endif

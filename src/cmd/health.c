@@ -81,6 +81,15 @@ check_teller(struct health *h)
 	       teller_heartbeat_age_ms(t) < h->timing->heart_ms;
 }
 
+static bool
+check_renewer(struct health *h)
+{
+	struct renewer *r = atomic_load(&h->renewer);
+
+	return atomic_load(&h->shared->stopping) || r == NULL ||
+	       renewer_heartbeat_age_ms(r) < h->timing->heart_ms;
+}
+
 struct check {
 	const char *name;
 	bool (*ok)(struct health *h);
@@ -100,6 +109,7 @@ static const struct check live_checks[] = {
 	{"sweeper", check_sweeper},
 	{"elector", check_elector},
 	{"teller", check_teller},
+	{"renewer", check_renewer},
 	{NULL, NULL},
 };
 

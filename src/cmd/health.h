@@ -5,6 +5,7 @@
 #include "elector.h"
 #include "hook.h"
 #include "pair.h"
+#include "renewer.h"
 #include "shared.h"
 #include "sweeper.h"
 #include "teller.h"
@@ -24,6 +25,7 @@ struct health {
 	_Atomic(struct sweeper *) sweeper;
 	_Atomic(struct elector *) elector;	/* NULL: no election */
 	_Atomic(struct teller *) teller;
+	_Atomic(struct renewer *) renewer;	/* NULL: not asked for */
 	const struct timing *timing;
 	const char *cluster_scope;
 	const char *lease_name;

@@ -19,6 +19,7 @@
 #include "hook.h"
 #include "options.h"
 #include "pair.h"
+#include "renewer.h"
 #include "shared.h"
 #include "sweeper.h"
 #include "teller.h"
@@ -29,25 +30,9 @@
  * taken by sigtimedwait, no handler), looks after the certificate pair, and
  * starts and stops the others.  Start: webhook and health first, so that
  * admission is answered whatever the API server does; then watchers, sweeper,
- * teller and elector.  Stop: sweeper and watchers, then the Lease, then the
- * teller, the webhook last.
+ * teller, renewer and elector.  Stop: sweeper, renewer and watchers, then the
+ * Lease, then the teller, the webhook last.
  */
-
-const struct timing timing_default = {
-	.head_ms = SERVER_HEAD_MS,
-	.body_ms = SERVER_BODY_MS,
-	.reply_ms = SERVER_REPLY_MS,
-	.idle_ms = SERVER_IDLE_MS,
-	.connect_ms = CONNECT_MS,
-	.call_ms = CALL_MS,
-	.list_ms = LIST_MS,
-	.silent_ms = WATCH_SILENT_MS,
-	.token_ms = TOKEN_MS,
-	.cert_ms = CERT_LOOK_MS,
-	.quiet_ms = DRAIN_QUIET_MS,
-	.settle_ms = UNINSTALL_PAUSE_MS,
-	.heart_ms = HEART_MS,
-};
 
 struct serve {
 	const struct config *config;
@@ -62,6 +47,7 @@ struct serve {
 	struct sweeper *sweeper;
 	struct elector *elector;	/* NULL: no election */
 	struct teller *teller;
+	struct renewer *renewer;	/* NULL: the pair is others' */
 	char namespace_name[64];
 	unsigned cut;	/* connections open at the end */
 };
@@ -183,6 +169,22 @@ make_teller(struct serve *v, struct err *e)
 }
 
 static int
+start_renewer(struct serve *v, struct err *e)
+{
+	if (!v->config->self_signed.enabled)
+		return 0;
+	v->renewer = renewer_new(&v->shared, v->kube, v->config,
+				 v->namespace_name[0] != '\0'
+					 ? v->namespace_name
+					 : v->config->leader.namespace_,
+				 v->timing, e);
+	if (v->renewer == NULL || renewer_start(v->renewer, e))
+		return -1;
+	atomic_store(&v->health.renewer, v->renewer);
+	return 0;
+}
+
+static int
 start_threads(struct serve *v, struct err *e)
 {
 	for (int k = 0; k < VIEW_COUNT; k++) {
@@ -213,6 +215,8 @@ start_threads(struct serve *v, struct err *e)
 	if (teller_start(v->teller, e))
 		return -1;
 	atomic_store(&v->health.teller, v->teller);
+	if (start_renewer(v, e))
+		return -1;
 	if (v->elector == NULL)
 		return 0;
 	atomic_store(&v->health.elector, v->elector);
@@ -243,6 +247,8 @@ stop_threads(struct serve *v)
 		watcher_join(v->watchers[k]);
 	if (v->sweeper != NULL)
 		sweeper_join(v->sweeper);
+	renewer_stop(v->renewer);
+	renewer_join(v->renewer);
 	if (v->elector != NULL)
 		elector_release(v->elector);
 	elector_join(v->elector);
@@ -259,15 +265,16 @@ free_all(struct serve *v)
 	sweeper_free(v->sweeper);
 	elector_free(v->elector);
 	teller_free(v->teller);
+	renewer_free(v->renewer);
 	kube_free(v->kube);
 	shared_done(&v->shared);
 }
 
-/* The sweeper has ended: then the Lease is given up. */
+/* Who writes has ended: then the Lease is given up. */
 static bool
 work_ended(struct serve *v, bool *released)
 {
-	if (!sweeper_ended(v->sweeper))
+	if (!sweeper_ended(v->sweeper) || !renewer_ended(v->renewer))
 		return false;
 	if (v->elector != NULL && !*released)
 		elector_release(v->elector);
@@ -296,6 +303,7 @@ drain(struct serve *v)
 	bool released = false;
 
 	shared_stop(&v->shared);
+	renewer_stop(v->renewer);
 	server_drain(v->hook.server);
 	while (!work_ended(v, &released) ||
 	       wanted(v, clock_boot_ms() - begun_ms)) {
@@ -348,20 +356,6 @@ serve_run(const struct config *c, struct kubeconfig *access,
 	return rc == 0 ? 0 : 1;
 }
 
-/* Where the Lease is to be. */
-static int
-check_namespace(const struct config *c, const struct kubeconfig *access,
-		struct err *e)
-{
-	if (!c->leader.enabled || c->leader.namespace_[0] != '\0' ||
-	    access->namespace_ != NULL)
-		return 0;
-	return err_set(e, ERR_INPUT,
-		       "leaderElection.namespace: \"\", and neither a pod nor "
-		       "the kubeconfig's context has one, expected a namespace "
-		       "(or leaderElection.enabled false)");
-}
-
 static const char usage[] =
 	"serve [--config FILE] [--kubeconfig FILE] [--context NAME] [flags]\n\n"
 	"Answers admission reviews, holds what scales up and releases it when "
@@ -379,7 +373,7 @@ cmd_serve(int argc, char **argv)
 		return output_code();
 	if (rc < 0 || access_find(o.kubeconfig, o.context, &access, &e))
 		return fail_code(&e);
-	if (check_namespace(&o.config, &access, &e)) {
+	if (access_namespace(&o.config, &access, &e)) {
 		kubeconfig_done(&access);
 		return fail_code(&e);
 	}

@@ -48,6 +48,8 @@ void shared_lease_stop(struct shared *s);	/* all work has ended */
 /* Is what the watcher has under way of another lead?  Once a turn. */
 bool shared_lead_turned(struct shared *s, enum kind kind);
 bool shared_leads(struct shared *s);
+/* For so long a write that begins now may be under way; 0: we do not lead. */
+int64_t shared_lead_ms(struct shared *s);
 /* Waits for it, a second at most. */
 bool shared_await_lead(struct shared *s);
 

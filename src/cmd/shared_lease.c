@@ -143,6 +143,22 @@ shared_leads(struct shared *s)
 	return leads;
 }
 
+int64_t
+shared_lead_ms(struct shared *s)
+{
+	struct now now = clock_now(s->clock);
+	int64_t ms = 0;
+
+	(void)lock(s);
+	shared_follow(s, now);
+	if (s->table->leads)
+		ms = s->table->lease == NULL
+			     ? INT64_MAX
+			     : lease_fence_ms(s->table->lease) - now.boot_ms;
+	unlock(s);
+	return ms > 0 ? ms : 0;
+}
+
 bool
 shared_await_lead(struct shared *s)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "edge/certs.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,16 +9,14 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include "certs_issue.h"
 #include "certs_pem.h"
 #include "certs_save.h"
 #include "core/limits.h"
 #include "core/stamp.h"
 #include "edge/file.h"
 
-#define HOUR_MS ((int64_t)3600000)
-#define DAY_MS (24 * HOUR_MS)
-#define SAN_BYTES 8192
-#define CN_MAX 64 /* ub-common-name of RFC 5280 */
+#define DAY_MS ((int64_t)86400000)
 
 static void
 text_freep(char **s)
@@ -27,177 +24,6 @@ text_freep(char **s)
 	free(*s);
 }
 #define AUTO_TEXT __attribute__((cleanup(text_freep))) char *
-
-static int
-openssl_failed(const char *what, struct err *e)
-{
-	const char *why = ERR_reason_error_string(ERR_peek_last_error());
-
-	ERR_clear_error();
-	return err_set(e, ERR_SYSTEM, "%s: %s", what, why ? why : "failed");
-}
-
-/* --- certificates ----------------------------------------------------- */
-
-struct signer {
-	X509 *cert;
-	EVP_PKEY *key;
-};
-
-static void
-signer_done(struct signer *s)
-{
-	X509_free(s->cert);
-	EVP_PKEY_free(s->key);
-}
-#define AUTO_SIGNER __attribute__((cleanup(signer_done))) struct signer
-
-static int
-set_serial(X509 *x)
-{
-	BIGNUM *n = BN_new();
-	int ok = n != NULL &&
-		 BN_rand(n, 127, BN_RAND_TOP_ONE, BN_RAND_BOTTOM_ANY) == 1 &&
-		 BN_to_ASN1_INTEGER(n, X509_get_serialNumber(x)) != NULL;
-
-	BN_free(n);
-	return ok;
-}
-
-static int
-set_subject(X509 *x, const char *cn)
-{
-	return X509_NAME_add_entry_by_txt(
-		       X509_get_subject_name(x), "CN", MBSTRING_UTF8,
-		       (const unsigned char *)cn, -1, -1, 0) == 1;
-}
-
-static int
-set_times(X509 *x, int64_t from_ms, int64_t until_ms)
-{
-	return ASN1_TIME_set(X509_getm_notBefore(x), from_ms / 1000) != NULL &&
-	       ASN1_TIME_set(X509_getm_notAfter(x), until_ms / 1000) != NULL;
-}
-
-static int
-add_extension(X509 *x, X509V3_CTX *ctx, int nid, const char *value)
-{
-	X509_EXTENSION *ext = X509V3_EXT_conf_nid(NULL, ctx, nid, value);
-	int ok = ext != NULL && X509_add_ext(x, ext, -1) == 1;
-
-	X509_EXTENSION_free(ext);
-	return ok;
-}
-
-/* san NULL: a CA. */
-static int
-add_extensions(X509 *x, X509 *issuer, const char *san)
-{
-	X509V3_CTX ctx;
-
-	X509V3_set_ctx(&ctx, issuer, x, NULL, NULL, 0);
-	if (!add_extension(x, &ctx, NID_subject_key_identifier, "hash"))
-		return 0;
-	if (san == NULL)
-		return add_extension(x, &ctx, NID_basic_constraints,
-				     "critical,CA:TRUE,pathlen:0") &&
-		       add_extension(x, &ctx, NID_key_usage,
-				     "critical,keyCertSign,cRLSign");
-	return add_extension(x, &ctx, NID_authority_key_identifier, "keyid") &&
-	       add_extension(x, &ctx, NID_basic_constraints,
-			     "critical,CA:FALSE") &&
-	       add_extension(x, &ctx, NID_key_usage,
-			     "critical,digitalSignature") &&
-	       add_extension(x, &ctx, NID_ext_key_usage, "serverAuth") &&
-	       add_extension(x, &ctx, NID_subject_alt_name, san);
-}
-
-/* A new key with its certificate, signed by `by`, or by itself. */
-static int
-issue(const struct signer *by, const char *cn, const char *san, int64_t now_ms,
-      int days, struct signer *out, struct err *e)
-{
-	AUTO_PKEY key = EVP_EC_gen("P-256");
-	AUTO_X509 x = X509_new();
-
-	if (key == NULL || x == NULL || !X509_set_version(x, X509_VERSION_3) ||
-	    !set_serial(x) || !set_subject(x, cn) ||
-	    !set_times(x, now_ms - HOUR_MS, now_ms + days * DAY_MS) ||
-	    !X509_set_issuer_name(x,
-				  X509_get_subject_name(by ? by->cert : x)) ||
-	    !X509_set_pubkey(x, key) ||
-	    !add_extensions(x, by ? by->cert : x, san) ||
-	    !X509_sign(x, by ? by->key : key, EVP_sha256()))
-		return openssl_failed("make a certificate", e);
-	*out = (struct signer){.cert = x, .key = key};
-	x = NULL;
-	key = NULL;
-	return 0;
-}
-
-/* --- names ------------------------------------------------------------ */
-
-static bool
-is_dns_label(const char *s, size_t n)
-{
-	static const char inner[] = "abcdefghijklmnopqrstuvwxyz"
-				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-";
-
-	return n > 0 && n <= 63 && strspn(s, inner) >= n && s[0] != '-' &&
-	       s[n - 1] != '-';
-}
-
-static bool
-is_dns_name(const char *s)
-{
-	if (strlen(s) > 253)
-		return false;
-	if (strncmp(s, "*.", 2) == 0)
-		s += 2;
-	for (;; s++) {
-		size_t n = strcspn(s, ".");
-
-		if (!is_dns_label(s, n))
-			return false;
-		s += n;
-		if (*s == '\0')
-			return true;
-	}
-}
-
-static bool
-is_ip(const char *s)
-{
-	unsigned char at[16];
-
-	return inet_pton(AF_INET, s, at) == 1 ||
-	       inet_pton(AF_INET6, s, at) == 1;
-}
-
-/* The names as X509V3_EXT_conf_nid reads them; checked before, since it would
- * take a comma in one for the next. */
-static int
-write_san(const struct certs_names *names, struct buf *out, struct err *e)
-{
-	if (names->dns_n + names->ip_n == 0)
-		return err_set(e, ERR_INPUT,
-			       "no name, expected a DNS name or IP address");
-	for (size_t i = 0; i < names->dns_n; i++) {
-		if (!is_dns_name(names->dns[i]))
-			return err_set(e, ERR_INPUT,
-				       "\"%.80s\", expected a DNS name",
-				       names->dns[i]);
-		buf_printf(out, "%sDNS:%s", out->len ? "," : "", names->dns[i]);
-	}
-	for (size_t i = 0; i < names->ip_n; i++) {
-		if (!is_ip(names->ip[i]))
-			return err_set(e, ERR_INPUT,
-				       "\"%.80s\", expected an IP address",
-				       names->ip[i]);
-		buf_printf(out, "%sIP:%s", out->len ? "," : "", names->ip[i]);
-	}
-	return out->full ? err_set(e, ERR_LIMIT, "too many names") : 0;
-}
 
 /* --- the CA that may be there ----------------------------------------- */
 
@@ -244,7 +70,8 @@ read_ca_key(const char *path, EVP_PKEY **out, struct err *e)
 }
 
 static int
-check_signer(const struct signer *s, int64_t now_ms, int days, struct err *e)
+check_signer(const struct certs_signer *s, int64_t now_ms, int days,
+	     struct err *e)
 {
 	char until[STAMP_BYTES];
 	int64_t until_ms = certs_time_ms(X509_get0_notAfter(s->cert));
@@ -271,7 +98,7 @@ check_signer(const struct signer *s, int64_t now_ms, int days, struct err *e)
 /* Ours if there is one, else a new one (*fresh). */
 static int
 get_signer(const char *dir, bool new_ca, int64_t now_ms, int days,
-	   struct signer *out, bool *fresh, struct err *e)
+	   struct certs_signer *out, bool *fresh, struct err *e)
 {
 	AUTO_TEXT crt = path_in(dir, "ca.crt");
 	AUTO_TEXT key = path_in(dir, "ca.key");
@@ -283,8 +110,8 @@ get_signer(const char *dir, bool new_ca, int64_t now_ms, int days,
 	has_key = access(key, F_OK) == 0;
 	*fresh = new_ca || (!has_crt && !has_key);
 	if (*fresh)
-		return issue(NULL, "karpenter-node-holder CA", NULL, now_ms,
-			     days * 10, out, e);
+		return certs_issue(NULL, CERTS_CA_NAME, NULL, now_ms,
+				   now_ms + days * 10 * DAY_MS, out, e);
 	if (!has_crt || !has_key)
 		return err_set(e, ERR_INPUT,
 			       "%s without %s, expected both, or a new CA "
@@ -298,16 +125,6 @@ get_signer(const char *dir, bool new_ca, int64_t now_ms, int days,
 
 /* --- the whole -------------------------------------------------------- */
 
-static int
-write_pem(const struct signer *s, BIO *key, BIO *crt, struct err *e)
-{
-	if (key == NULL || crt == NULL ||
-	    !PEM_write_bio_PrivateKey(key, s->key, NULL, NULL, 0, NULL, NULL) ||
-	    !PEM_write_bio_X509(crt, s->cert))
-		return openssl_failed("write PEM", e);
-	return 0;
-}
-
 static struct certs_file
 file_of(const char *name, mode_t mode, BIO *pem)
 {
@@ -319,8 +136,8 @@ file_of(const char *name, mode_t mode, BIO *pem)
 
 /* ca NULL: it is there already. */
 static int
-save(const char *dir, const struct signer *ca, const struct signer *leaf,
-     struct err *e)
+save(const char *dir, const struct certs_signer *ca,
+     const struct certs_signer *leaf, struct err *e)
 {
 	AUTO_BIO ca_key = BIO_new(BIO_s_mem());
 	AUTO_BIO ca_crt = BIO_new(BIO_s_mem());
@@ -329,8 +146,8 @@ save(const char *dir, const struct signer *ca, const struct signer *leaf,
 	struct certs_file files[4];
 	size_t n = 0;
 
-	if ((ca != NULL && write_pem(ca, ca_key, ca_crt, e)) ||
-	    write_pem(leaf, key, crt, e))
+	if ((ca != NULL && certs_write_pem(ca, ca_key, ca_crt, e)) ||
+	    certs_write_pem(leaf, key, crt, e))
 		return -1;
 	if (ca != NULL) {
 		files[n++] = file_of("ca.key", 0600, ca_key);
@@ -347,8 +164,7 @@ certs_mint(const char *dir, const struct certs_names *names, int days,
 {
 	AUTO_SIGNER ca = {0};
 	AUTO_SIGNER leaf = {0};
-	char san[SAN_BYTES];
-	const char *cn = names->dns_n ? names->dns[0] : names->ip[0];
+	char san[CERTS_SAN_BYTES];
 	struct buf b;
 	bool fresh = false;
 
@@ -356,10 +172,10 @@ certs_mint(const char *dir, const struct certs_names *names, int days,
 		return err_set(e, ERR_INPUT, "%d days, expected 1 to %d", days,
 			       CERTS_DAYS_MAX);
 	buf_init(&b, san, sizeof(san));
-	if (write_san(names, &b, e) ||
+	if (certs_san(names, &b, e) ||
 	    get_signer(dir, new_ca, now_ms, days, &ca, &fresh, e) ||
-	    issue(&ca, strlen(cn) <= CN_MAX ? cn : "karpenter-node-holder", san,
-		  now_ms, days, &leaf, e))
+	    certs_issue(&ca, certs_cn(names), san, now_ms,
+			now_ms + days * DAY_MS, &leaf, e))
 		return -1;
 	return save(dir, fresh ? &ca : NULL, &leaf, e);
 }

@@ -62,13 +62,24 @@ kube_call_init(struct kube_call *c, const struct kube *k,
 	return 0;
 }
 
+/* It may be a Secret's. */
+static void
+drop_body(struct kube_call *c)
+{
+	if (c->body != NULL)
+		explicit_bzero(c->body, c->body_cap);
+	free(c->body);
+	c->body = NULL;
+	c->body_bytes = c->body_cap = 0;
+}
+
 void
 kube_call_done(struct kube_call *c)
 {
 	for (unsigned i = 0; i < c->lines_n; i++)
 		free(c->lines[i]);
 	free(c->url);
-	free(c->body);
+	drop_body(c);
 }
 
 int
@@ -114,9 +125,7 @@ kube_call_reset(struct kube_call *c)
 {
 	kube_head_init(&c->head);
 	c->detail[0] = '\0';
-	free(c->body);
-	c->body = NULL;
-	c->body_bytes = c->body_cap = 0;
+	drop_body(c);
 	c->err = (struct err){0};
 	c->ended = false;
 }

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "wire/base64.h"
 #include "wire/json.h"
 #include "wire/objects.h"
 #include "wire/patch.h"
@@ -200,27 +201,6 @@ review_read(const struct json *request, const struct admission_terms *t,
 	f->verdict = policy_admit(t->rules, &f->review);
 }
 
-/* RFC 4648 §4. */
-static void
-buf_base64(struct buf *b, const char *bytes, size_t n)
-{
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				     "abcdefghijklmnopqrstuvwxyz0123456789+/";
-	const unsigned char *p = (const unsigned char *)bytes;
-
-	for (; n > 0; p += 3) {
-		uint32_t v = (uint32_t)p[0] << 16 |
-			     (n > 1 ? (uint32_t)p[1] << 8 : 0) |
-			     (n > 2 ? p[2] : 0);
-		char out[4] = {digits[v >> 18], digits[v >> 12 & 63],
-			       n > 1 ? digits[v >> 6 & 63] : '=',
-			       n > 2 ? digits[v & 63] : '='};
-
-		buf_add(b, out, sizeof(out));
-		n -= n < 3 ? n : 3;
-	}
-}
-
 static void
 reply_write(struct buf *b, const struct rules *r, const char *uid,
 	    const struct admission_fact *f, int64_t now_ms)
@@ -243,7 +223,7 @@ reply_write(struct buf *b, const struct rules *r, const char *uid,
 			    f->review.has_held_key);
 		b->full |= patch.full;
 		buf_puts(b, ",\"patchType\":\"JSONPatch\",\"patch\":\"");
-		buf_base64(b, patch.data, patch.len);
+		base64_encode(b, patch.data, patch.len);
 		buf_puts(b, "\"");
 	}
 	buf_puts(b, "}}");

@@ -34,6 +34,12 @@ config_validate(const struct config *c, struct err *e)
 			"1.2 times leaderElection.retryPeriod",
 			c->leader.retry_ms + c->leader.retry_ms / 5, e))
 		return -1;
+	/* Certificates know whole seconds. */
+	if (must_exceed("selfSigned.duration", c->self_signed.leaf_ms,
+			"a second", 1000, e) ||
+	    must_exceed("selfSigned.caDuration", c->self_signed.ca_ms,
+			"selfSigned.duration", c->self_signed.leaf_ms, e))
+		return -1;
 	if (strcmp(c->webhook.address, c->metrics_address) == 0 &&
 	    strcmp(strrchr(c->metrics_address, ':'), ":0") != 0)
 		return err_set(e, ERR_INPUT,
@@ -78,6 +84,26 @@ advise_hold(const struct hold_key *k, config_warn *warn, void *ctx)
 			  "that Karpenter obeys.");
 }
 
+static void
+advise_self_signed(const struct config *c, config_warn *warn, void *ctx)
+{
+	int64_t leaf_ms = c->self_signed.leaf_ms;
+
+	if (!c->self_signed.enabled)
+		return;
+	if (!c->leader.enabled)
+		warn(ctx, "selfSigned.enabled without leaderElection.enabled: "
+			  "with more than one replica each renews, and they "
+			  "get in each other's way.");
+	if (leaf_ms < 60 * MINUTE_MS)
+		warn(ctx, "selfSigned.duration is under 1h: a kubelet may take "
+			  "2m to bring a renewed pair.");
+	if (c->self_signed.ca_ms < 3 * leaf_ms)
+		warn(ctx, "selfSigned.caDuration is under three times "
+			  "selfSigned.duration: pairs end early, with their "
+			  "CA.");
+}
+
 void
 config_advise(const struct config *c, config_warn *warn, void *ctx)
 {
@@ -105,6 +131,7 @@ config_advise(const struct config *c, config_warn *warn, void *ctx)
 		warn(ctx, "webhook.drainTimeout is not above 90s, the API "
 			  "server's idle time: a stop may cut a review, and "
 			  "its object is created unheld.");
+	advise_self_signed(c, warn, ctx);
 }
 
 /* --- print ------------------------------------------------------------ */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wire/base64.h"
+
 /* Keys and tokens do not stay behind in free memory: a plain memset before
  * free would be optimized away. */
 void

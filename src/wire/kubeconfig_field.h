@@ -33,9 +33,4 @@ int field_pem(const struct yaml *map, const char *key, const char *dir,
 int field_refuse(const struct yaml *map, const char *const *keys,
 		 const char *expected, struct err *e);
 
-/* Text of RFC 4648 §4 with padding, white space ignored, decoded with a NUL at
- * its end; to be freed.  NULL if it is none, holds a NUL byte, or there is no
- * memory. */
-char *base64_decode(const char *s);
-
 #endif

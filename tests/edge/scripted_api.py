@@ -46,6 +46,7 @@ RESOURCES = {
     "events": ("", "v1", "Event"),              # Karpenter's
     "our-events": ("events.k8s.io", "v1", "Event"),
     "leases": ("coordination.k8s.io", "v1", "Lease"),
+    "secrets": ("", "v1", "Secret"),
     "mutatingwebhookconfigurations": (
         "admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration"),
 }
@@ -53,6 +54,7 @@ PATHS = {   # where it is not GROUP/VERSION/RESOURCE
     "events": "/api/v1/namespaces/default/events",
     "our-events": "/apis/events.k8s.io/v1/namespaces/default/events",
     "leases": "/apis/coordination.k8s.io/v1/namespaces/holder/leases",
+    "secrets": "/api/v1/namespaces/ns/secrets",
 }
 
 FAULTS = {
@@ -175,15 +177,15 @@ def merge_patch(target, patch):
 
 
 def json_patch(target, ops):
-    """RFC 6902: test, add, remove, replace in objects; LookupError or
-    ValueError where one does not apply."""
+    """RFC 6902: test, add, remove, replace in objects, also those in lists;
+    LookupError or ValueError where one does not apply."""
     out = copy.deepcopy(target)
     for op in ops:
         keys = [k.replace("~1", "/").replace("~0", "~")
                 for k in op["path"].split("/")[1:]]
         at = out
         for key in keys[:-1]:
-            at = at[key]
+            at = at[int(key) if isinstance(at, list) else key]
         if not isinstance(at, dict):
             raise LookupError(op["path"])
         last = keys[-1]
@@ -1026,6 +1028,8 @@ class ScriptedApi:
             obj["metadata"]["creationTimestamp"] = self.stamp()
             obj = self.store.put(request.resource, "ADDED", obj)
             request.changed = True
+        if self._fault(request, "lost-reply") is not None:
+            c.hang()
         c.send(request, 201, self._json(request, obj))
 
     def _delete(self, c, request):

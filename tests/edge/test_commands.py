@@ -226,7 +226,13 @@ def test_warnings(run):
             (["--release-window", "1m"], {}, "releaseWindow"),
             (["--webhook-drain-timeout", "10s"], {}, "drainTimeout"),
             (["--hold-duration", "5s"], {}, "holdDuration"),
-            (["--startup-timeout", "5s"], {}, "startupTimeout")]:
+            (["--startup-timeout", "5s"], {}, "startupTimeout"),
+            (["--self-signed-enabled=true", "--leader-election-enabled",
+              "false"], {}, "leaderElection.enabled"),
+            (["--self-signed-enabled=true", "--self-signed-duration", "59m"],
+             {}, "selfSigned.duration"),
+            (["--self-signed-enabled=true", "--self-signed-ca-duration",
+              "6479h"], {}, "selfSigned.caDuration")]:
         done = run("check", *args, **env)
         assert done.config()
         line, = [w for w in done.warnings() if "certificate" not in w]
@@ -278,6 +284,8 @@ def test_bad_files(run, config, text, words):
     ('metrics: {address: ":9443"}\n', ["metrics.address", "webhook"]),
     ("leaderElection: {leaseDuration: 5s}\n", ["leaseDuration", "more than"]),
     ("leaderElection: {retryPeriod: 9s}\n", ["renewDeadline", "more than"]),
+    ("selfSigned: {duration: 1s}\n", ["selfSigned.duration", "more than"]),
+    ("selfSigned: {caDuration: 2160h}\n", ["caDuration", "more than"]),
 ])
 def test_keys_that_do_not_go_together(run, config, text, words):
     """Of what counts in the end, wherever each comes from."""

@@ -31,6 +31,8 @@ static const char every_key[] =
 	     "metrics: {address: \"[::1]:2\"}\n"
 	     "leaderElection: {enabled: false, namespace: ns, name: a.b,\n"
 	     "  leaseDuration: 30s, renewDeadline: 20s, retryPeriod: 3s}\n"
+	     "selfSigned: {enabled: true, secret: s.t, configuration: m.w,\n"
+	     "  service: web, caDuration: 100h, duration: 10h}\n"
 	     "patchConcurrency: 100\n"
 	     "logging: {format: text, level: debug}\n";
 
@@ -59,6 +61,12 @@ assert_every_key(const struct config *c)
 	ck_assert_int_eq(c->leader.lease_ms, 30000);
 	ck_assert_int_eq(c->leader.renew_ms, 20000);
 	ck_assert_int_eq(c->leader.retry_ms, 3000);
+	ck_assert(c->self_signed.enabled);
+	ck_assert_str_eq(c->self_signed.secret, "s.t");
+	ck_assert_str_eq(c->self_signed.configuration, "m.w");
+	ck_assert_str_eq(c->self_signed.service, "web");
+	ck_assert_int_eq(c->self_signed.ca_ms, 6000 * MINUTE);
+	ck_assert_int_eq(c->self_signed.leaf_ms, 600 * MINUTE);
 	ck_assert_uint_eq(c->patch_concurrency, 100);
 	ck_assert(c->log_text);
 	ck_assert_int_eq(c->log_level, 3);
@@ -98,6 +106,12 @@ START_TEST(test_defaults)
 	ck_assert_int_eq(c.leader.lease_ms, 15000);
 	ck_assert_int_eq(c.leader.renew_ms, 10000);
 	ck_assert_int_eq(c.leader.retry_ms, 2000);
+	ck_assert(!c.self_signed.enabled);
+	ck_assert_str_eq(c.self_signed.secret, "karpenter-node-holder-tls");
+	ck_assert_str_eq(c.self_signed.configuration, "karpenter-node-holder");
+	ck_assert_str_eq(c.self_signed.service, "karpenter-node-holder");
+	ck_assert_int_eq(c.self_signed.ca_ms, 365 * 24 * 60 * MINUTE);
+	ck_assert_int_eq(c.self_signed.leaf_ms, 90 * 24 * 60 * MINUTE);
 	ck_assert_uint_eq(c.patch_concurrency, 32);
 	ck_assert(!c.log_text);
 	ck_assert_int_eq(c.log_level, 2);
@@ -358,6 +372,12 @@ static const struct {
 	{"leader-election-lease-duration", "30s"},
 	{"leader-election-renew-deadline", "20s"},
 	{"leader-election-retry-period", "3s"},
+	{"self-signed-enabled", "true"},
+	{"self-signed-secret", "s.t"},
+	{"self-signed-configuration", "m.w"},
+	{"self-signed-service", "web"},
+	{"self-signed-ca-duration", "100h"},
+	{"self-signed-duration", "10h"},
 	{"patch-concurrency", "100"},
 	{"logging-format", "text"},
 	{"logging-level", "debug"},
@@ -584,6 +604,14 @@ static const struct {
 	 "leaderElection.retryPeriod (12s)"},
 	{"renew just above",
 	 "leaderElection: {renewDeadline: 12001ms, retryPeriod: 10s}\n", NULL},
+	{"a certificate of a second", "selfSigned: {duration: 1s}\n",
+	 "selfSigned.duration: 1s, expected more than a second (1s)"},
+	{"a CA that lives no longer",
+	 "selfSigned: {duration: 2s, caDuration: 2s}\n",
+	 "selfSigned.caDuration: 2s, expected more than selfSigned.duration "
+	 "(2s)"},
+	{"a CA that lives longer",
+	 "selfSigned: {duration: 2s, caDuration: 2001ms}\n", NULL},
 	{"one address for both",
 	 "webhook: {address: \":1\"}\nmetrics: {address: \":1\"}\n",
 	 "metrics.address: :1, expected another than webhook.address"},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kubeconfig_field.h"
+#include "wire/base64.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -79,4 +79,23 @@ base64_decode(const char *s)
 	}
 	free(out);
 	return NULL;
+}
+
+void
+base64_encode(struct buf *b, const char *bytes, size_t n)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				     "abcdefghijklmnopqrstuvwxyz0123456789+/";
+
+	for (size_t i = 0; i < n; i += 3) {
+		char four[] = "====";
+		uint32_t bits = 0;
+
+		for (size_t k = 0; k < 3; k++)
+			bits = bits << 8 |
+			       (i + k < n ? (unsigned char)bytes[i + k] : 0);
+		for (size_t k = 0; k < 4 && i + k <= n; k++)
+			four[k] = digits[bits >> (18 - 6 * k) & 63];
+		buf_add(b, four, 4);
+	}
 }

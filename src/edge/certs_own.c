@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "edge/certs_own.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
+#include "certs_issue.h"
+#include "certs_pem.h"
+
+_Static_assert(RENEWAL_BACKDATE_MS == CERTS_BACKDATE_MS, "one and the same");
+
+void
+certs_own_done(struct certs_own *o)
+{
+	certs_wipe(o->key, o->key != NULL ? strlen(o->key) : 0);
+	free(o->cert);
+	*o = (struct certs_own){0};
+}
+
+static int
+facts_of(const X509 *x, struct renewal_cert *out)
+{
+	unsigned n = 0;
+
+	out->not_before_ms = certs_time_ms(X509_get0_notBefore(x));
+	out->not_after_ms = certs_time_ms(X509_get0_notAfter(x));
+	return X509_digest(x, EVP_sha256(), out->id, &n) == 1 &&
+			       n == sizeof(out->id)
+		       ? 0
+		       : -1;
+}
+
+/* --- minting ---------------------------------------------------------- */
+
+static char *
+text_of(BIO *mem)
+{
+	char *bytes = NULL;
+	long n = BIO_get_mem_data(mem, &bytes);
+
+	return n > 0 ? strndup(bytes, (size_t)n) : NULL;
+}
+
+/* BIO_s_secmem: freed clean. */
+static int
+give(const struct certs_signer *s, struct certs_own *out, struct err *e)
+{
+	AUTO_BIO crt = BIO_new(BIO_s_mem());
+	AUTO_BIO key = BIO_new(BIO_s_secmem());
+	struct certs_own o = {0};
+
+	if (certs_write_pem(s, key, crt, e))
+		return -1;
+	o.cert = text_of(crt);
+	o.key = text_of(key);
+	if (o.cert == NULL || o.key == NULL || facts_of(s->cert, &o.facts)) {
+		certs_own_done(&o);
+		return err_set(e, ERR_SYSTEM, "out of memory");
+	}
+	*out = o;
+	return 0;
+}
+
+int
+certs_own_ca(int64_t now_ms, int64_t life_ms, struct certs_own *out,
+	     struct err *e)
+{
+	AUTO_SIGNER ca = {0};
+
+	if (certs_issue(NULL, CERTS_CA_NAME, NULL, now_ms, now_ms + life_ms,
+			&ca, e))
+		return -1;
+	return give(&ca, out, e);
+}
+
+/* --- reading ---------------------------------------------------------- */
+
+/* Of a pair: the first certificate, its key, and whether they match. */
+static bool
+read_pair(const char *cert, const char *key, struct certs_signer *out)
+{
+	struct certs_chain chain;
+	bool match;
+
+	if (cert == NULL || key == NULL ||
+	    certs_parse_chain("", cert, strlen(cert), &chain, NULL))
+		return false;
+	out->cert = chain.at[0];
+	X509_up_ref(out->cert);
+	certs_chain_done(&chain);
+	if (certs_parse_key("", key, strlen(key), &out->key, NULL))
+		return false;
+	match = X509_check_private_key(out->cert, out->key) == 1;
+	ERR_clear_error();
+	return match;
+}
+
+static bool
+is_ca(X509 *x)
+{
+	return (X509_get_extension_flags(x) & EXFLAG_CA) &&
+	       (X509_get_key_usage(x) & X509v3_KU_KEY_CERT_SIGN);
+}
+
+static bool
+signed_by(X509 *x, X509 *ca)
+{
+	bool yes = X509_check_issued(ca, x) == X509_V_OK &&
+		   X509_verify(x, X509_get0_pubkey(ca)) == 1;
+
+	ERR_clear_error();
+	return yes;
+}
+
+static bool
+serves(X509 *x, const struct certs_names *names)
+{
+	if ((X509_get_extension_flags(x) & EXFLAG_CA) ||
+	    !(X509_get_key_usage(x) & X509v3_KU_DIGITAL_SIGNATURE) ||
+	    !(X509_get_extended_key_usage(x) & (XKU_SSL_SERVER | XKU_ANYEKU)))
+		return false;
+	for (size_t i = 0; i < names->dns_n; i++)
+		if (X509_check_host(x, names->dns[i], 0,
+				    X509_CHECK_FLAG_NEVER_CHECK_SUBJECT,
+				    NULL) != 1)
+			return false;
+	return true;
+}
+
+bool
+certs_is_ca(const char *cert, const char *key, struct renewal_cert *out)
+{
+	AUTO_SIGNER s = {0};
+
+	return read_pair(cert, key, &s) && is_ca(s.cert) &&
+	       facts_of(s.cert, out) == 0;
+}
+
+static X509 *
+first_of(const char *cert)
+{
+	struct certs_chain chain;
+	X509 *x;
+
+	if (cert == NULL ||
+	    certs_parse_chain("", cert, strlen(cert), &chain, NULL))
+		return NULL;
+	x = chain.at[0];
+	X509_up_ref(x);
+	certs_chain_done(&chain);
+	return x;
+}
+
+bool
+certs_is_leaf(const char *cert, const char *key, const char *ca_cert,
+	      const struct certs_names *names, struct renewal_cert *out)
+{
+	AUTO_SIGNER s = {0};
+	AUTO_X509 ca = first_of(ca_cert);
+
+	return ca != NULL && read_pair(cert, key, &s) &&
+	       serves(s.cert, names) && signed_by(s.cert, ca) &&
+	       facts_of(s.cert, out) == 0;
+}
+
+int
+certs_own_leaf(const char *ca_cert, const char *ca_key,
+	       const struct certs_names *names, int64_t now_ms,
+	       int64_t life_ms, struct certs_own *out, struct err *e)
+{
+	AUTO_SIGNER ca = {0};
+	AUTO_SIGNER leaf = {0};
+	char san[CERTS_SAN_BYTES];
+	int64_t until_ms, last_ms;
+	struct buf b;
+
+	buf_init(&b, san, sizeof(san));
+	if (certs_san(names, &b, e))
+		return -1;
+	if (!read_pair(ca_cert, ca_key, &ca) || !is_ca(ca.cert))
+		return err_set(e, ERR_INPUT, "no CA with its key");
+	last_ms = certs_time_ms(X509_get0_notAfter(ca.cert));
+	until_ms = now_ms + life_ms < last_ms ? now_ms + life_ms : last_ms;
+	if (certs_issue(&ca, certs_cn(names), san, now_ms, until_ms, &leaf, e))
+		return -1;
+	return give(&leaf, out, e);
+}
+
+/* --- bundles ---------------------------------------------------------- */
+
+/* The next certificate; NULL at the end, *whole = false before it. */
+static X509 *
+next(BIO *in, bool *whole)
+{
+	X509 *x = PEM_read_bio_X509(in, NULL, NULL, NULL);
+	unsigned long why = ERR_peek_last_error();
+
+	*whole = x != NULL || (ERR_GET_LIB(why) == ERR_LIB_PEM &&
+			       ERR_GET_REASON(why) == PEM_R_NO_START_LINE);
+	ERR_clear_error();
+	return x;
+}
+
+static bool
+known(const struct renewal_cert *at, unsigned n, const struct renewal_cert *c)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (memcmp(at[i].id, c->id, sizeof(c->id)) == 0)
+			return true;
+	return false;
+}
+
+bool
+certs_bundle_read(const char *pem, struct renewal_cert *at, unsigned *n)
+{
+	AUTO_BIO in = BIO_new_mem_buf(pem, -1);
+	struct renewal_cert c, mine[RENEWAL_BUNDLE_MAX];
+	unsigned mine_n = 0;
+	bool whole = in != NULL, fits = true;
+	X509 *x;
+
+	while (whole && fits && (x = next(in, &whole)) != NULL) {
+		fits = facts_of(x, &c) == 0 && !known(mine, mine_n, &c) &&
+		       mine_n < RENEWAL_BUNDLE_MAX;
+		X509_free(x);
+		if (!fits)
+			break;
+		mine[mine_n++] = c;
+		if (known(at, *n, &c))
+			continue;
+		fits = *n < RENEWAL_BUNDLE_MAX;
+		if (fits)
+			at[(*n)++] = c;
+	}
+	return whole && fits;
+}
+
+bool
+certs_bundle_pick(const char *pem, const struct renewal_cert *which,
+		  struct buf *out)
+{
+	AUTO_BIO in = BIO_new_mem_buf(pem, -1);
+	AUTO_BIO mem = BIO_new(BIO_s_mem());
+	bool whole = in != NULL && mem != NULL, found = false;
+	struct renewal_cert c;
+	char *bytes = NULL;
+	size_t n;
+	X509 *x;
+
+	while (whole && !found && (x = next(in, &whole)) != NULL) {
+		found = facts_of(x, &c) == 0 && known(which, 1, &c) &&
+			PEM_write_bio_X509(mem, x) == 1;
+		X509_free(x);
+	}
+	if (found) {
+		n = (size_t)BIO_get_mem_data(mem, &bytes);
+		buf_add(out, bytes, n);
+	}
+	return found;
+}

@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Certificates of our own: Secret and caBundle against every fault."""
+import base64
+import re
+import subprocess
+
+import pytest
+
+from conftest import PATIENCE, make_pair, stays
+
+SECRETS, HOOKS = "secrets", "mutatingwebhookconfigurations"
+TLS, NAME = "karpenter-node-holder-tls", "karpenter-node-holder"
+HOST = "karpenter-node-holder.ns.svc"
+CERT = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----\n",
+                  re.S)
+KEYS = ["ca.crt", "ca.key", "tls.crt", "tls.key"]
+WRITES = "karpenter_node_holder_self_signed_writes_total"
+# From so long a life follows: read again after 0.3 s, settled after 0.6 s.
+LIFE, SETTLE = 6, 0.6
+
+
+def encoded(text):
+    return base64.b64encode(text.encode()).decode()
+
+
+def configure(w, *bundles):
+    return w.api.create(HOOKS, NAME, top={"webhooks": [
+        {"name": f"h{i}.example.com", "timeoutSeconds": 2, "clientConfig": {
+            "service": {"name": "s", "namespace": "ns"},
+            **({"caBundle": encoded(b)} if b else {})}}
+        for i, b in enumerate(bundles)]})
+
+
+def start(w, watching=False, **settings):
+    w.patches_max = 1000
+    return w.start(watching=watching, **{
+        "self_signed_enabled": "true", "leader_election_namespace": "ns",
+        "self_signed_ca_duration": "1h", "self_signed_duration": f"{LIFE}s",
+        **settings})
+
+
+def secret(w):
+    data = (w.api.get(SECRETS, TLS) or {}).get("data") or {}
+    return {k: base64.b64decode(v).decode() for k, v in data.items()}
+
+
+def bundles(w):
+    return [base64.b64decode(h["clientConfig"].get("caBundle", "")).decode()
+            for h in w.api.get(HOOKS, NAME)["webhooks"]]
+
+
+def complete(w):
+    """All four are there, and the CA is in each caBundle."""
+    now = secret(w)
+    return sorted(now) == KEYS and "BEGIN" in now["tls.crt"] and all(
+        now["ca.crt"] in b for b in bundles(w)) and now
+
+
+def verifies(w, path, text, cert):
+    """openssl's word on it, for our name."""
+    for file, content in (("bundle", text), ("cert", cert)):
+        (path / file).write_text(content)
+    done = subprocess.run(
+        ["openssl", "verify", "-purpose", "sslserver", "-verify_hostname",
+         HOST, "-CAfile", path / "bundle", path / "cert"],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    return done.returncode == 0
+
+
+def writes(w):
+    """Those that changed something, oldest first."""
+    return [r for r in w.api.requests
+            if r.resource in (SECRETS, HOOKS) and r.changed]
+
+
+def wrote(w, key):
+    """When that was written into the Secret."""
+    return [r.time for r in writes(w) if r.resource == SECRETS and
+            key in r.body["data"]]
+
+
+def wait_complete(w):
+    w.wait(lambda: complete(w), "all is there")
+    return complete(w)
+
+
+def minted(holder):
+    m = holder.metrics()
+    return tuple(m[f'{WRITES}{{object="{o}"}}']
+                 for o in ("ca", "bundle", "certificate"))
+
+
+def check_no_secret_told(holder, *texts):
+    log = holder.text()
+    assert "BEGIN" not in log
+    for text in texts:
+        for line in text.splitlines()[1:-1]:
+            assert line not in log and encoded(line) not in log
+
+
+# --- the order -------------------------------------------------------------
+
+def test_from_nothing(w):
+    before = configure(w, None, None)
+    holder = start(w)
+    now = wait_complete(w)
+    assert verifies(w, w.dir, bundles(w)[0], now["tls.crt"])
+    assert bundles(w) == [now["ca.crt"]] * 2
+    ca, trust, leaf = writes(w)[:3]
+    assert (ca.verb, ca.resource) == ("create", SECRETS)
+    assert sorted(ca.body["data"]) == ["ca.crt", "ca.key"]
+    assert trust.resource == HOOKS
+    assert (leaf.verb, leaf.resource) == ("patch", SECRETS)
+    assert sorted(leaf.body["data"]) == ["tls.crt", "tls.key"]
+    # the API server is given time to see it
+    assert leaf.time - trust.time >= SETTLE
+    # and of the webhooks nothing else is touched
+    after = w.api.get(HOOKS, NAME)
+    for hook in after["webhooks"]:
+        del hook["clientConfig"]["caBundle"]
+    assert after["webhooks"] == before["webhooks"]
+    assert minted(holder)[:2] == (1, 1)
+    check_no_secret_told(holder, now["ca.key"], now["tls.key"])
+
+
+def test_renewed_at_two_thirds(w):
+    """The certificate; the CA is another the next time it is deleted, and the
+    old one is trusted on."""
+    configure(w, None)
+    holder = start(w)
+    first = wait_complete(w)
+    w.wait(lambda: complete(w) and
+           secret(w)["tls.crt"] != first["tls.crt"], "renewed")
+    one, two, *_ = wrote(w, "tls.crt")
+    # whole seconds on either side of 4
+    assert LIFE / 3 < two - one < LIFE + PATIENCE / 10
+    second = secret(w)
+    assert second["ca.crt"] == first["ca.crt"]
+    w.api.delete(SECRETS, TLS)
+    third = w.wait(lambda: (c := complete(w)) and
+                   c["ca.crt"] != first["ca.crt"] and c, "all anew")
+    text, = bundles(w)
+    assert CERT.findall(text) == [third["ca.crt"], first["ca.crt"]]
+    for now in (second, third):
+        assert verifies(w, w.dir, text, now["tls.crt"])
+    assert not holder.lines("renewal failed")
+
+
+def test_the_old_ca_goes_when_nothing_is_left_of_it(w):
+    configure(w, None)
+    start(w)
+    first = wait_complete(w)
+    w.api.delete(SECRETS, TLS)
+    w.wait(lambda: (c := complete(w)) and c["ca.crt"] != first["ca.crt"])
+    two = w.api.select(resource=HOOKS, verb="patch")[-1].time
+    w.wait(lambda: first["ca.crt"] not in bundles(w)[0], "gone")
+    gone = w.api.select(resource=HOOKS, verb="patch")[-1].time
+    assert gone - two >= LIFE - 1.5     # whole seconds, and the CA was first
+    assert complete(w)
+
+
+# --- what others do --------------------------------------------------------
+
+def test_a_bundle_is_put_back(w):
+    foreign = (make_pair(w.dir) / "tls.crt").read_text()
+    configure(w, foreign, None)
+    holder = start(w)
+    now = wait_complete(w)
+    assert bundles(w) == [now["ca.crt"] + foreign] * 2
+    for text in ("", foreign, "rubbish"):
+        hooks = w.api.get(HOOKS, NAME)["webhooks"]
+        hooks[1]["clientConfig"]["caBundle"] = encoded(text)
+        w.api.change(HOOKS, NAME, {"webhooks": hooks})
+        w.wait(lambda: bundles(w) == [now["ca.crt"] + foreign] * 2, text)
+    assert minted(holder)[0] == 1
+
+
+RUBBISH = {
+    "no data": lambda d: None,
+    "no CA": lambda d: {**d, "ca.crt": None},
+    "no key": lambda d: {**d, "ca.key": None},
+    "no base64": lambda d: {**d, "ca.crt": "%"},
+    "no PEM": lambda d: {**d, "ca.key": encoded("rubbish")},
+    "half a CA": lambda d: {**d, "ca.crt": d["ca.crt"][:400]},
+    "another's key": lambda d: {**d, "ca.key": d["tls.key"]},
+    "no CA at all": lambda d: {**d, "ca.crt": d["tls.crt"],
+                               "ca.key": d["tls.key"]},
+    "huge": lambda d: {**d, "ca.crt": encoded("x" * 200000)},
+    # of these the CA stays
+    "no certificate": lambda d: {**d, "tls.crt": None},
+    "rubbish for a certificate": lambda d: {**d, "tls.crt": encoded("x")},
+    "another key": lambda d: {**d, "tls.key": d["ca.key"]},
+    "the CA as certificate": lambda d: {**d, "tls.crt": d["ca.crt"],
+                                        "tls.key": d["ca.key"]},
+}
+
+
+SPARE = list(RUBBISH)[list(RUBBISH).index("no certificate"):]
+
+
+@pytest.mark.parametrize("name", RUBBISH)
+def test_rubbish_in_the_secret(w, name):
+    """It is minted anew, and the CA only where it has to be."""
+    configure(w, None)
+    holder = start(w)
+    was = wait_complete(w)
+    data = w.api.get(SECRETS, TLS)["data"]
+    spoilt = RUBBISH[name](data)
+    w.api.change(SECRETS, TLS, {"data": spoilt})
+
+    def whole():
+        now = complete(w)
+        return now and not any(
+            encoded(now[k]) == spoilt[k] != data[k] for k in spoilt or ()) \
+            and (now["ca.crt"] == was["ca.crt"]) == (name in SPARE) and \
+            verifies(w, w.dir, now["ca.crt"], now["tls.crt"]) and now
+    now = w.wait(whole, "whole again")
+    assert minted(holder)[0] == (1 if name in SPARE else 2)
+    assert was["ca.crt"] in bundles(w)[0]       # still served, perhaps
+    check_no_secret_told(holder, was["ca.key"], now["ca.key"])
+
+
+def test_no_webhook_configuration(w):
+    """Certificates come all the same; the CA is put in when there is one."""
+    holder = start(w)
+    w.wait(lambda: sorted(secret(w)) == KEYS, "minted")
+    assert len(holder.lines("webhook configuration not found")) == 1
+    stays(lambda: len(holder.lines("webhook configuration not found")) == 1)
+    configure(w, None)
+    wait_complete(w)
+
+
+def test_who_does_not_lead_does_nothing(w):
+    configure(w, None)
+    holder = start(w, leader_election_enabled="true")   # there is no Lease
+    holder.wait_line("lease failed")
+    stays(lambda: not w.api.count(resource=SECRETS) and
+          not w.api.count(resource=HOOKS), 1)
+    assert holder.get("/livez")[0] == 200
+
+
+def test_not_asked_for(w):
+    configure(w, None)
+    holder = w.start(leader_election_namespace="ns")
+    stays(lambda: not w.api.count(resource=SECRETS) and
+          not w.api.count(resource=HOOKS), 1)
+    assert holder.get("/livez?verbose")[1].count("[+]renewer ok") == 1
+
+
+# --- what the API server does ----------------------------------------------
+
+CALLS = [(SECRETS, "get"), (SECRETS, "create"), (SECRETS, "patch"),
+         (HOOKS, "get"), (HOOKS, "patch")]
+
+
+@pytest.mark.parametrize("kind", ["lost-reply", "cut", "hang", "hang-middle",
+                                  "500", "403", "401", "short"])
+@pytest.mark.parametrize("resource, verb", CALLS)
+def test_a_fault_once(w, resource, verb, kind):
+    """Said once, made good, and not done twice where it was done."""
+    configure(w, None)
+    w.api.fault(resource, verb, kind, times=1)
+    holder = start(w)
+    wait_complete(w)
+    assert minted(holder)[0] <= 1       # an answer may have been lost
+    assert len(wrote(w, "ca.crt")) == 1
+    assert len(holder.lines("renewal failed", level="warn")) <= 1
+    assert verifies(w, w.dir, bundles(w)[0], secret(w)["tls.crt"])
+
+
+@pytest.mark.parametrize("resource, verb", CALLS)
+def test_not_allowed(w, resource, verb):
+    """Said once, tried less and less often; it goes on by itself."""
+    configure(w, None)
+    fault = w.api.fault(resource, verb, "403")
+    holder = start(w)
+    w.wait(lambda: w.api.count(resource=resource, verb=verb) >= 3)
+    line, = holder.lines("renewal failed", level="warn")
+    assert line["code"] == 403 and "forbidden" in line["err"]
+    assert "tls.crt" not in secret(w)
+    assert holder.get("/livez")[0] == 200
+    w.api.clear(fault)
+    wait_complete(w)
+    holder.wait_line("renewal goes on")
+    assert holder.metrics()[
+        "karpenter_node_holder_self_signed_errors_total"] >= 3
+
+
+@pytest.mark.parametrize("resource, verb, status", [
+    (SECRETS, "create", 409), (SECRETS, "patch", 409), (HOOKS, "patch", 409),
+    (HOOKS, "patch", 422)])
+def test_conflicts(w, resource, verb, status):
+    """One is nothing to tell."""
+    configure(w, None)
+    w.api.fault(resource, verb, "answer", times=1, status=status, body=b"{}")
+    holder = start(w)
+    wait_complete(w)
+    assert not holder.lines("renewal failed", level="warn")
+    assert holder.lines("renewal failed", level="debug")
+
+
+def test_the_version_counts(w):
+    """What was changed after it was read is not written over."""
+    configure(w, None)
+    fault = w.api.fault(SECRETS, "patch", "hang")
+    start(w)
+    w.wait(lambda: w.api.count(resource=SECRETS, verb="patch"), "asked")
+    for r in w.api.select(resource=SECRETS, verb="patch"):
+        assert r.body["metadata"]["resourceVersion"]
+    test, *_ = w.api.select(resource=HOOKS, verb="patch")[0].body
+    assert (test["op"], test["path"]) == ("test", "/metadata/resourceVersion")
+    w.api.clear(fault)
+    wait_complete(w)
+
+
+def test_a_stop_waits_for_nothing(w):
+    """The call under way is cut, and does not end by its own deadline."""
+    configure(w, None)
+    w.api.fault(SECRETS, "get", "hang")
+    holder = start(w)
+    w.wait(lambda: w.api.count(resource=SECRETS, verb="get") >= 2, "asked")
+    assert holder.term() == 0
+    assert len(holder.lines("renewal failed")) == \
+        w.api.count(resource=SECRETS, verb="get") - 1
