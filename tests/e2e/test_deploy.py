@@ -24,10 +24,13 @@ from karpenter import claim_body, node_body
 
 NAME = "karpenter-node-holder"
 EVENTS = NAME + "-events"
+SELF_SIGNED = NAME + "-self-signed"
+TLS = NAME + "-tls"
 DEPLOY = REPO / "deploy"
-OVERLAYS = ("default", "demo", "eks")
+OVERLAYS = ("default", "demo", "eks", "self-signed")
 COMPONENTS = ("admission-policy", "cert-manager", "high-availability",
-              "least-privilege", "network-policy", "prometheus")
+              "least-privilege", "network-policy", "prometheus",
+              "self-signed")
 OTHERS = ("cert-manager-crds", "prometheus-operator-crds")
 ACCOUNT = f"system:serviceaccount:{NAME}:{NAME}"
 CLASS = "karpenter-node-holder.io/replacement"
@@ -200,6 +203,8 @@ def test_what_is_in_which_overlay(built):
                              "ValidatingAdmissionPolicyBinding"}
     assert demo < default
     assert find(built["demo"], "Deployment")["spec"]["replicas"] == 1
+    assert default - kinds(built["self-signed"]) == {"Certificate", "Issuer"}
+    assert find(built["self-signed"], "Deployment")["spec"]["replicas"] == 2
 
 
 @pytest.mark.parametrize("name", COMPONENTS)
@@ -311,6 +316,7 @@ def test_another_namespace(plane, overlay, built, name):
                 ("create", "coordination.k8s.io", "leases", NAME, False),
                 ("create", "events.k8s.io", "events", "default", True),
                 ("create", "events.k8s.io", "events", "platform", False),
+                ("create", "", "secrets", "platform", False),
                 ("list", "", "events", "default", True)):
             review = plane.create(
                 "/apis/authorization.k8s.io/v1/subjectaccessreviews",
@@ -397,18 +403,21 @@ def test_the_holder_takes_the_configuration(built, name, tmp_path):
     container, = spec["containers"]
     args, mounts = container["args"], {
         m["name"]: m["mountPath"] for m in container["volumeMounts"]}
+    flags = args[3:]
     (key, text), = configuration(objects)["data"].items()
-    assert args == ["serve", "--config", f"{mounts['config']}/{key}"]
+    assert args[:3] == ["serve", "--config", f"{mounts['config']}/{key}"]
     file = tmp_path / key
     file.write_text(text)
-    done = subprocess.run([BINARY, "check", "--config", file], text=True,
-                          capture_output=True, timeout=30,
+    done = subprocess.run([BINARY, "check", "--config", file, *flags],
+                          text=True, capture_output=True, timeout=30,
                           stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stderr
     effective = yaml.safe_load(done.stdout)
     for file in ("certFile", "keyFile"):
         assert effective["webhook"][file].startswith(mounts["tls"] + "/")
     assert effective["leaderElection"]["name"] == NAME
+    check_self_signed(objects, spec, effective["selfSigned"],
+                      name in ("demo", "self-signed"))
     ports = {p["name"]: p["containerPort"] for p in container["ports"]}
     assert effective["webhook"]["address"] == f":{ports['webhook']}"
     assert effective["metrics"]["address"] == f":{ports['metrics']}"
@@ -416,6 +425,26 @@ def test_the_holder_takes_the_configuration(built, name, tmp_path):
                          effective["webhook"]["drainTimeout"])
     drain = 60 * int(drain[1] or 0) + int(drain[2] or 0)
     assert 0 < drain < spec["terminationGracePeriodSeconds"]
+
+
+def check_self_signed(objects, spec, effective, wanted):
+    """Names and rights fit; of the Secret no key of a CA is mounted."""
+    assert effective["enabled"] is wanted
+    volume, = (v["secret"] for v in spec["volumes"] if v["name"] == "tls")
+    assert volume["secretName"] == effective["secret"] and volume["optional"]
+    assert effective["configuration"] == find(
+        objects, "MutatingWebhookConfiguration")["metadata"]["name"]
+    assert effective["service"] == find(objects, "Service")["metadata"]["name"]
+    if not wanted:
+        assert "items" not in volume
+        assert not [o for o in objects if "Role" in o["kind"]
+                    and o["metadata"]["name"] == SELF_SIGNED]
+        return
+    assert [i["key"] for i in volume["items"]] == ["tls.crt", "tls.key"]
+    assert find(objects, "Role", SELF_SIGNED)["rules"][1]["resourceNames"] == \
+        [effective["secret"]]
+    rule, = find(objects, "ClusterRole", SELF_SIGNED)["rules"]
+    assert rule["resourceNames"] == [effective["configuration"]]
 
 
 @pytest.mark.parametrize("flags", [(), ("--server-side",)],
@@ -480,7 +509,8 @@ def used(event):
     ref = event["objectRef"]
     resource = "/".join(filter(None, (ref["resource"],
                                       ref.get("subresource"))))
-    named = ref["resource"] == "leases" and event["verb"] != "create"
+    named = ref["resource"] in ("leases", "secrets", WEBHOOKS.split("/")[-1]) \
+        and event["verb"] != "create"
     return (ref.get("namespace"), ref.get("apiGroup", ""), resource,
             ref["name"] if named else None, event["verb"])
 
@@ -497,15 +527,31 @@ def orphan(plane, name, owner=None, annotations=None):
     return plane.create(NODES, body)
 
 
-def upset(plane, names, done):
-    """Writes on these Nodes until done(): what the holder knows is stale."""
-    def writes(name):
-        end = time.monotonic() + 20
-        i = 0
-        while time.monotonic() < end and not done():
-            i += 1
-            plane.patch(NODES, name, {"metadata": {"labels": {"n": str(i)}}})
-    plane.many(writes, names, len(names))
+@contextlib.contextmanager
+def objected(plane, name):
+    """A policy refuses with 422 what the holder would write on this Node."""
+    group = "admissionregistration.k8s.io/v1"
+    policy = f"/apis/{group}/validatingadmissionpolicies"
+    plane.create(policy, {
+        "apiVersion": group, "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "objects"},
+        "spec": {"failurePolicy": "Fail", "matchConstraints": {
+            "resourceRules": [{
+                "apiGroups": [""], "apiVersions": ["v1"],
+                "operations": ["UPDATE"], "resources": ["nodes"],
+                "resourceNames": [name]}]},
+            "validations": [{
+                "reason": "Invalid",
+                "expression": f"request.userInfo.username != '{ACCOUNT}'"}]}})
+    plane.create(policy.replace("policies", "policybindings"), {
+        "apiVersion": group, "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": "objects"},
+        "spec": {"policyName": "objects", "validationActions": ["Deny"]}})
+    try:
+        yield
+    finally:
+        plane.delete(policy.replace("policies", "policybindings"), "objects")
+        plane.delete(policy, "objects")
 
 
 def test_no_right_is_missing_and_none_unused(plane, clean, limited, karpenter,
@@ -533,20 +579,18 @@ def test_no_right_is_missing_and_none_unused(plane, clean, limited, karpenter,
             karpenter.register(m)
             karpenter.initialize(m)
             view.wait_clear([(CLAIMS, m.name), *nodes(old + [m])], 15)
-        # a stale view makes it read a Node
-        names = [f"upset{i}" for i in range(6)]
-        read = (None, "", "nodes", None, "get")
-        for _ in range(10):
-            for name in names:
-                orphan(plane, name, annotations={MARK: "as of old"})
-            upset(plane, names, lambda: read in seen() or all(
-                clear(m) for n, m in plane.metadata(NODES).items()
-                if n in names))
-            view.wait_clear([(NODES, n) for n in names], 30)
-            if read in seen():
-                break
-            for name in names:
-                plane.delete(NODES, name)
+        # refused as no longer what it was, it reads the Node again
+        orphan(plane, "upset")
+        with objected(plane, "upset"):
+            read = (None, "", "nodes", None, "get")
+            for i in range(20):     # until the policy is in force
+                plane.patch(NODES, "upset", {"metadata": {"annotations": {
+                    HOLD: "true", MARK: stamp(time.time() - 3600 - i)}}})
+                with contextlib.suppress(AssertionError):
+                    until(lambda: read in seen(), 1, "a Node is read")
+                if read in seen():
+                    break
+        view.wait_clear([(NODES, "upset")], 40)
         until(lambda: rights <= seen(), 15,
               lambda: f"unused: {sorted(map(str, rights - seen()))}")
         assert seen() <= rights, seen() - rights
@@ -560,6 +604,42 @@ def test_no_right_is_missing_and_none_unused(plane, clean, limited, karpenter,
         holder.process and holder.kill9()
         plane.request("DELETE", "/apis/coordination.k8s.io/v1/namespaces/"
                       f"{NAME}/leases/{NAME}")
+
+
+def test_the_rights_for_certificates_of_its_own(plane, clean, limited, built):
+    """From nothing to a pair: of these, too, all are used and none is missing.
+    """
+    more = [o for o in built["self-signed"]
+            if o["metadata"]["name"] == SELF_SIGNED
+            or o["kind"] == "MutatingWebhookConfiguration"]
+    own = granted(more)
+    assert {verb for *_, verb in own} == {"create", "get", "patch"}
+    with installed(plane, more):
+        begin = len(plane.audited())
+        holder = Deployed(plane, leaderElection={
+            "enabled": True, "namespace": NAME}, selfSigned={
+                "enabled": True, "duration": "60s"})
+        secret = f"{NAMESPACES}/{NAME}/secrets/{TLS}"
+        plane.request("DELETE", secret)
+
+        def seen():
+            return plane.audited()[begin:]
+        try:
+            holder.start()
+            until(lambda: "tls.crt" in (plane.request(
+                "GET", secret)[1].get("data") or {}), 20, "minted")
+            until(lambda: own <= {used(e) for e in seen()}, 15, "all used")
+            assert {used(e) for e in seen()} <= own | granted(limited)
+            denied = [(e["verb"], e["requestURI"]) for e in seen()
+                      if e["responseStatus"]["code"] in (401, 403)
+                      or e["annotations"]["authorization.k8s.io/decision"]
+                      != "allow"]
+            assert not denied
+        finally:
+            holder.process and holder.kill9()
+            for path in (secret, "/apis/coordination.k8s.io/v1/namespaces/"
+                         f"{NAME}/leases/{NAME}"):
+                plane.request("DELETE", path)
 
 
 MINE = {HOLD: "true", MARK: stamp(0)}

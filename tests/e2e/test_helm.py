@@ -135,14 +135,14 @@ configMapGenerator:
 """)
     assert "network-policy renames or removes" in error()
     shutil.copy(DEPLOY / "components/network-policy/kustomization.yaml", file)
-    edit(deploy / "base/deployment.yaml", "        - name: tls\n          sec",
-         "        - name: pair\n          sec")
-    edit(deploy / "base/deployment.yaml", "            - name: tls\n",
-         "            - name: pair\n")
-    assert "volumes.tls" in error()
+    edit(deploy / "base/deployment.yaml", "        - name: config\n          con",
+         "        - name: file\n          con")
+    edit(deploy / "base/deployment.yaml", "            - name: config\n",
+         "            - name: file\n")
+    assert "volumes.config" in error()
     edit(deploy / "helm/generate.py", '"ServiceMonitor", NAME',
          '"ServiceMonitors", NAME')
-    edit(deploy / "base/deployment.yaml", "- name: pair\n", "- name: tls\n")
+    edit(deploy / "base/deployment.yaml", "- name: file\n", "- name: config\n")
     assert "ServiceMonitors" in error()
 
 
@@ -271,13 +271,17 @@ SAME = {
     "eks": ({"leastPrivilege": ON,
              "networkPolicy": {"enabled": True, "apiServerPorts": [443]}},
             "overlays/eks", {}),
-    "demo": ({**BASE, "holdDuration": 1, "maxHoldDuration": 20,
+    "demo": ({**BASE, "tls": {"mode": "selfSigned"}, "holdDuration": 1, "maxHoldDuration": 20,
               "config": {"startupTimeout": "3m", "logging": {
                   "format": "text", "level": "debug"}}},
              "overlays/demo", {}),
     "base": (BASE, "base", {}),
     "cert-manager": ({**BASE, "tls": {"mode": "certManager"}}, "base",
                      {"components": ["cert-manager"]}),
+    "self-signed": ({**BASE, "tls": {"mode": "selfSigned"}}, "base",
+                    {"components": ["self-signed"]}),
+    "overlay self-signed": ({"tls": {"mode": "selfSigned"}},
+                            "overlays/self-signed", {}),
     "high-availability": (
         {**BASE, "replicas": 2, "highAvailability": ON}, "base",
         {"components": ["high-availability"]}),
