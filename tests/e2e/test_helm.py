@@ -282,6 +282,11 @@ SAME = {
                     {"components": ["self-signed"]}),
     "overlay self-signed": ({"tls": {"mode": "selfSigned"}},
                             "overlays/self-signed", {}),
+    "self-signed, other lives": (
+        {**BASE, "tls": {"mode": "selfSigned"},
+         "config": {"selfSigned": {"duration": "48h"}}}, "base",
+        {"components": ["self-signed"],
+         **config_of(selfSigned={"duration": "48h"})}),
     "high-availability": (
         {**BASE, "replicas": 2, "highAvailability": ON}, "base",
         {"components": ["high-availability"]}),
@@ -575,6 +580,10 @@ REFUSED = [
     ({"config": {"metrics": {}}}, "config.metrics", "ports"),
     ({"config": {"leaderElection": {"namespace": "a"}}},
      "config.leaderElection.namespace", "release's namespace"),
+    ({"config": {"selfSigned": {"enabled": True}}},
+     "config.selfSigned.enabled", "tls.mode"),
+    ({"config": {"selfSigned": {"secret": "a"}}},
+     "config.selfSigned.secret", "rights"),
     ({"holdAnnotation": "karpenter.sh/do-not-consolidate"}, "holdAnnotation",
      "Karpenter 1 and later ignores karpenter.sh/do-not-consolidate"),
     ({"holdAnnotation": {"key": "karpenter.sh/do-not-consolidate"}},
@@ -646,10 +655,13 @@ def notes(helm):
 
 # values, in the notes, not in them
 NOTES = {
-    "default": ({}, ["namespace platform", "the cluster is held until 10m",
+    "image": ({"image": "r.example.com/h:1"}, ["leaves the holds"],
+              ["WARNING"]),
+    "default": ({}, ["WARNING: the image is karpenter-node-holder:",
+                     "namespace platform", "the cluster is held until 10m",
                      "pod-security.kubernetes.io/enforce=restricted",
                      "port-forward", "leaves the holds"],
-                ["initialDelay", "WARNING", "caBundle", "Secret"]),
+                ["initialDelay", "the hold is", "caBundle", "Secret"]),
     "initialDelay": ({"initialDelay": 60},
                      ["initialDelay does nothing: it is not needed"], []),
     "initialDelay 0": ({"initialDelay": 0}, ["initialDelay does noth"], []),

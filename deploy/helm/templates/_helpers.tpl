@@ -65,6 +65,11 @@ karpenter-node-holder-tls
 {{- if ($last.leaderElection).namespace -}}
 {{- fail "config.leaderElection.namespace: not for you to set: the right to its Lease is in the release's namespace" -}}
 {{- end -}}
+{{- range $key, $_ := $last.selfSigned -}}
+{{- if not (has $key (list "caDuration" "duration")) -}}
+{{- fail (printf "config.selfSigned.%s: not for you to set: tls.mode says whether, and the rights fit the names" $key) -}}
+{{- end -}}
+{{- end -}}
 {{- $hold := .Values.holdAnnotation -}}
 {{- if kindIs "string" $hold -}}
 {{- $hold = dict "key" $hold "value" "true" -}}
