@@ -164,7 +164,7 @@ e2e: all
 
 e2e-long: all
 	@tests/e2e/binaries.sh long
-	@echo "== long scenarios, about 50 minutes"
+	@echo "== long scenarios, over an hour"
 	@$(PYTEST) -s -m long -o faulthandler_timeout=1500 tests/e2e
 
 # Most of check, san and tsan waits for deadlines: on a new machine the control

@@ -742,7 +742,8 @@ class TestLeastPrivilege:
     def test_a_persons_hold_stays(self, plane, path, make, account):
         make({HOLD: "true"})
         for body in (annotated(**{HOLD: None}), annotated(**{HOLD: "false"}),
-                     annotated(**{HOLD: "false", MARK: stamp(0)})):
+                     annotated(**{HOLD: "false", MARK: stamp(0)}),
+                     annotated(**{MARK: stamp(0)})):
             self.refused(plane, path, body, account)
         # nor does ours get another value
         plane.patch(path, "n", annotated(**MINE))

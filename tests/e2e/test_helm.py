@@ -323,7 +323,7 @@ SAME = {
                      "newTag": "controller"}]}),
     "three replicas": ({"replicas": 3}, "overlays/default",
                        {"replicas": [{"name": NAME, "count": 3}]}),
-    "bundle": ({**BASE, "tls": {"mode": "secret", "caBundle": "Y2E=",
+    "bundle": ({**BASE, "tls": {"mode": "secret", "caBundle": "Y2\nE=\n",
                                 "secretName": "mine"}}, "base",
                {"patches": [
                    patched("MutatingWebhookConfiguration",
@@ -353,10 +353,17 @@ SAME = {
             nodePools={"include": ["web-*", "ci"], "exclude": ["web-x"]})),
     "nothing, false and empty over something": (
         {"config": {"nodePools": {"include": []}, "maxHoldDuration": "0s",
-                    "leaderElection": {"enabled": False}}},
-        "overlays/default", config_of(
-            nodePools={"include": [], "exclude": []}, maxHoldDuration="0",
-            leaderElection={"enabled": False})),
+                    "leaderElection": {"enabled": False}},
+         "replicas": 1},
+        "overlays/default", {
+            **config_of(
+                nodePools={"include": [], "exclude": []}, maxHoldDuration="0",
+                leaderElection={"enabled": False}),
+            "replicas": [{"name": NAME, "count": 1}]}),
+    "a long time": (
+        {"holdDuration": 1000000, "maxHoldDuration": 2000000},
+        "overlays/default", config_of(holdDuration="1000000m",
+                                      maxHoldDuration="2000000m")),
     "the Lease": (
         {"config": {"leaderElection": {"name": "other"}}},
         "overlays/default",
@@ -580,6 +587,8 @@ REFUSED = [
     ({"config": {"metrics": {}}}, "config.metrics", "ports"),
     ({"config": {"leaderElection": {"namespace": "a"}}},
      "config.leaderElection.namespace", "release's namespace"),
+    ({"config": {"leaderElection": {"enabled": False}}},
+     "config.leaderElection.enabled", "replicas: 1"),
     ({"config": {"selfSigned": {"enabled": True}}},
      "config.selfSigned.enabled", "tls.mode"),
     ({"config": {"selfSigned": {"secret": "a"}}},

@@ -151,11 +151,17 @@ def leftovers(plane, clean, karpenter):
     person(plane, names[4], f"{HOLD}=a reason of ours")
     # by the same name, but not as it writes
     go_program(plane, names[5:6], "kept", HOLD)
+    # and what wants the same wrote it, too
+    plane.kubectl("apply", "--server-side", "--field-manager", "gitops", "-f",
+                  "-", stdin=yaml.safe_dump({
+                      "apiVersion": "v1", "kind": "Node", "metadata": {
+                          "name": names[6], "annotations": {HOLD: "true"}}}))
     assert len(holds(plane)) == 33
     return machines, {
         names[0]: {HOLD: "true"}, names[1]: {HOLD: "false"},
         names[2]: {OLD: "true"}, names[3]: {HOLD: "true"},
         names[4]: {HOLD: "a reason of ours"}, names[5]: {HOLD: "kept"},
+        names[6]: {HOLD: "true"},
         control[0]: {HOLD: "true"}}
 
 
@@ -182,17 +188,17 @@ def test_a_cluster_full_of_leftovers_ends_clean(
 
     listed = sh(plane, block("managedFields")).splitlines()
     by = [line.split('"')[2].split()[1] for line in listed]
-    assert {"karpenter-node-holder", "kubectl-annotate",
-            "kubectl-patch"} == set(by)
+    assert {"karpenter-node-holder", "kubectl-annotate", "kubectl-patch",
+            "gitops"} == set(by)
     # of 33 two have the first key from a person or not at all; of 23 four
     # have the second from one
     assert by.count("karpenter-node-holder") == 31 + 19, listed
     done = sh(plane, block("awk"))
     assert holds(plane) == theirs
-    assert done.count(" annotated") == by.count("karpenter-node-holder") - 1
+    assert done.count(" annotated") == by.count("karpenter-node-holder") - 2
     again = sh(plane, block("managedFields"))
-    assert again.count(" karpenter-node-holder Update ") == 1
-    assert len(again.splitlines()) == len(theirs)
+    assert again.count(" karpenter-node-holder Update ") == 2
+    assert len(again.splitlines()) == len(theirs) + 1
     assert sh(plane, block("awk")) == ""
 
     holder = make_holder(holdDuration="5s")

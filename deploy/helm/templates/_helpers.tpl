@@ -45,13 +45,14 @@ karpenter-node-holder-tls
 {{- if ne $.Values.tls.mode "secret" -}}
 {{- fail "tls.caBundle goes with tls.mode secret; otherwise it is put in for you" -}}
 {{- end -}}
-{{- if contains "-----BEGIN" . }}{{ b64enc . }}{{ else }}{{ . }}{{ end -}}
+{{- if contains "-----BEGIN" . }}{{ b64enc . }}{{ else }}{{ regexReplaceAll "\\s" . "" | quote }}{{ end -}}
 {{- end -}}
 {{- end }}
 
 {{/* A bare number is minutes, as in the Go program. */}}
 {{- define "karpenter-node-holder.duration" -}}
-{{ . }}{{ if regexMatch "^[0-9]+$" (toString .) }}m{{ end }}
+{{- $text := kindIs "float64" . | ternary (int64 . | toString) (toString .) -}}
+{{ $text }}{{ if regexMatch "^[0-9]+$" $text }}m{{ end }}
 {{- end }}
 
 {{/* The HolderConfig: deploy/base's, under the values, under `config`. */}}
@@ -64,6 +65,9 @@ karpenter-node-holder-tls
 {{- end -}}
 {{- if ($last.leaderElection).namespace -}}
 {{- fail "config.leaderElection.namespace: not for you to set: the right to its Lease is in the release's namespace" -}}
+{{- end -}}
+{{- if and (eq (toString ($last.leaderElection).enabled) "false") (gt (int .Values.replicas) 1) -}}
+{{- fail "config.leaderElection.enabled: false goes with replicas: 1: each would sweep" -}}
 {{- end -}}
 {{- range $key, $_ := $last.selfSigned -}}
 {{- if not (has $key (list "caDuration" "duration")) -}}
