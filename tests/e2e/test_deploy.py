@@ -435,12 +435,11 @@ def check_self_signed(objects, spec, effective, wanted):
     assert effective["configuration"] == find(
         objects, "MutatingWebhookConfiguration")["metadata"]["name"]
     assert effective["service"] == find(objects, "Service")["metadata"]["name"]
+    assert [i["key"] for i in volume["items"]] == ["tls.crt", "tls.key"]
     if not wanted:
-        assert "items" not in volume
         assert not [o for o in objects if "Role" in o["kind"]
                     and o["metadata"]["name"] == SELF_SIGNED]
         return
-    assert [i["key"] for i in volume["items"]] == ["tls.crt", "tls.key"]
     assert find(objects, "Role", SELF_SIGNED)["rules"][1]["resourceNames"] == \
         [effective["secret"]]
     rule, = find(objects, "ClusterRole", SELF_SIGNED)["rules"]
