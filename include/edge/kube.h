@@ -16,7 +16,8 @@
  * (HTTP/2 does not heal from a hung connection).  `struct kube` is what all
  * threads share: address, TLS, credentials.  A `kube_stream` is one thread's
  * blocking call, a `kube_pool` one thread's many calls in flight.  All stream
- * and pool objects are freed before the kube.  The process must have SIGPIPE
+ * and pool objects are freed before the kube.  Where access.exec is to give the
+ * token, kube_new runs it, and calls do when it expires.  The process must have SIGPIPE
  * ignored or blocked: OpenSSL writes to sockets without MSG_NOSIGNAL.  Proxy
  * variables count as for curl, but never for loopback.
  */
@@ -35,6 +36,7 @@ struct kube_options {
 	int64_t connect_ms;		/* name, TCP, TLS; 0 = libcurl's */
 	int keepalive_idle_s, keepalive_probe_s;
 	int64_t token_ms;		/* a token file is read again */
+	int64_t exec_ms;		/* for a plugin to end; 0 = 60 s */
 	int64_t rest_ms;		/* a pool idle for so long closes its
 					   connections; 0 = 15 s */
 };
@@ -78,8 +80,8 @@ void kube_stream_free(struct kube_stream *s);
  * -1: ERR_TIMEOUT (also silence), ERR_CUT, ERR_TLS, ERR_SYSTEM, ERR_LIMIT,
  * ERR_CANCELLED, or what the sink said; reply->status is set if a head came.
  * `opened` (may be NULL) is called once when the head of a 2xx answer is
- * there.  On 401 (pool: too) the token file is read again and, if it holds
- * another token, the call made once more.  Redirects are not followed. */
+ * there.  On 401 (pool: too) the token is read again and, if there is another
+ * one, the call made once more.  Redirects are not followed. */
 int kube_stream_run(struct kube_stream *s, const struct kube_request *q,
 		    kube_sink *sink, void (*opened)(void *ctx), void *ctx,
 		    struct kube_reply *reply, struct err *e);

@@ -6,13 +6,14 @@
 #include <stddef.h>
 
 #include "core/err.h"
+#include "wire/exec.h"
 
 /*
  * One kubeconfig (v1 Config of client-go tools/clientcmd/api/v1), one context.
  * YAML or JSON bytes in, struct out; relative file names are resolved against
  * dir.  Unknown keys are ignored, as kubectl does; what this version cannot do
- * (exec, auth-provider, username and password, proxy-url, impersonation) is an
- * error that says so, where the chosen context uses it.
+ * (auth-provider, username and password, proxy-url, impersonation) is an error
+ * that says so, where the chosen context uses it.
  */
 struct kubeconfig {	/* strings are owned (malloc) or NULL */
 	char *server;		/* http(s)://host[:port][/path], no last '/' */
@@ -21,6 +22,7 @@ struct kubeconfig {	/* strings are owned (malloc) or NULL */
 	bool insecure;
 	char *cert_pem, *key_pem, *cert_file, *key_file;	/* same here */
 	char *token, *token_file;	/* the file wins; it is read again */
+	struct exec *exec;	/* owned; run where there is no token */
 	char *namespace_;	/* of the context */
 };
 void kubeconfig_done(struct kubeconfig *k);

@@ -19,12 +19,26 @@ check(const struct kube_options *o, const struct kube_url *u, struct err *e)
 	const struct kubeconfig *a = &o->access;
 
 	if (!u->tls && !u->loopback &&
-	    (a->token != NULL || a->token_file != NULL))
+	    (a->token != NULL || a->token_file != NULL || a->exec != NULL))
 		return err_set(e, ERR_INPUT,
 			       "%s: a token would go out in clear: expected "
 			       "https://",
 			       u->peer);
 	return 0;
+}
+
+/* What the kubeconfig itself has comes first, as for kubectl. */
+static int
+start_plugin(struct kube *k, const struct kube_options *o, struct err *e)
+{
+	const struct kubeconfig *a = &o->access;
+
+	if (a->exec == NULL || a->token != NULL || a->token_file != NULL)
+		return 0;
+	k->access = *a;
+	k->plugin = kube_plugin_new(&k->access, o->exec_ms, e);
+	k->access = (struct kubeconfig){0};
+	return k->plugin != NULL ? 0 : -1;
 }
 
 static void
@@ -59,7 +73,7 @@ kube_new(struct kube_options *o, struct err *e)
 	}
 	if (kube_url_init(&k->url, o->access.server, o->access.tls_server_name,
 			  e) ||
-	    check(o, &k->url, e)) {
+	    check(o, &k->url, e) || start_plugin(k, o, e)) {
 		kube_free(k);
 		return NULL;
 	}
@@ -72,6 +86,7 @@ kube_free(struct kube *k)
 {
 	if (k == NULL)
 		return;
+	kube_plugin_free(k->plugin);
 	kubeconfig_done(&k->access);
 	kube_url_done(&k->url);
 	free(k->user_agent);

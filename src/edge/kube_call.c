@@ -73,11 +73,21 @@ drop_body(struct kube_call *c)
 	c->body_bytes = c->body_cap = 0;
 }
 
+/* The last line of the head; it may be the token's. */
+static void
+drop_line(struct kube_call *c)
+{
+	char *s = c->lines[--c->lines_n];
+
+	explicit_bzero(s, strlen(s));
+	free(s);
+}
+
 void
 kube_call_done(struct kube_call *c)
 {
-	for (unsigned i = 0; i < c->lines_n; i++)
-		free(c->lines[i]);
+	while (c->lines_n > 0)
+		drop_line(c);
 	free(c->url);
 	drop_body(c);
 }
@@ -89,12 +99,13 @@ kube_call_authorize(struct kube_call *c, const char *token)
 	int rc;
 
 	while (c->lines_n > c->lines_fixed)
-		free(c->lines[--c->lines_n]);
+		drop_line(c);
 	if (token == NULL)
 		return 0;
 	if (asprintf(&bearer, "Bearer %s", token) < 0)
 		return -1;
 	rc = line(c, "Authorization", bearer);
+	explicit_bzero(bearer, strlen(bearer));
 	free(bearer);
 	return rc;
 }

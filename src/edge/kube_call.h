@@ -18,6 +18,7 @@
 struct kube {	/* not changed after kube_new: any thread */
 	struct kubeconfig access;
 	struct kube_url url;
+	struct kube_plugin *plugin;	/* locked; NULL: no exec */
 	struct clock *clock;
 	struct counters *counters;
 	char *user_agent;

@@ -34,11 +34,12 @@ int
 kube_lane_start(struct kube_lane *l, struct kube_call *c, struct kube_token *t,
 		struct err *e)
 {
-	int64_t now = clock_boot_ms();
 	const char *token = NULL;
+	int64_t now;
 
-	if (kube_token_get(t, now, &token, e))
+	if (kube_token_get(t, clock_boot_ms(), &token, e))
 		return -1;
+	now = clock_boot_ms(); /* a plugin takes seconds */
 	kube_call_reset(c);
 	c->token_version = t->version;
 	c->last_ms = now;

@@ -2,12 +2,14 @@
 #ifndef EDGE_KUBE_PARTS_H
 #define EDGE_KUBE_PARTS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "core/err.h"
 #include "core/limits.h"
+#include "kube_exec.h"
 #include "wire/kubeconfig.h"
 
 /* The parts of edge/kube that need no library. */
@@ -33,16 +35,20 @@ void kube_url_done(struct kube_url *u);
 /* --- kube_token.c: the bearer token --------------------------------------- */
 
 /* One thread's copy of the token.  Each stream and pool has its own, so that
- * none of them waits for a lock or for another's file. */
+ * none of them waits for a lock or for another's file; what a plugin printed
+ * they share. */
 struct kube_token {
 	const char *fixed, *file;	/* borrowed; the file wins */
+	struct kube_plugin *plugin;	/* borrowed; NULL: none */
+	const atomic_bool *cancelled;	/* ends a wait for it; or NULL */
 	int64_t every_ms, read_ms;	/* read again after every_ms */
 	char *text;			/* NULL: none yet */
 	unsigned version;		/* counts the changes of text */
 };
 
 void kube_token_init(struct kube_token *t, const struct kubeconfig *access,
-		     int64_t every_ms);
+		     int64_t every_ms, struct kube_plugin *plugin,
+		     const atomic_bool *cancelled);
 void kube_token_done(struct kube_token *t);
 
 /* *out is the token for a call now, NULL if there is none.  A file that
@@ -50,8 +56,8 @@ void kube_token_done(struct kube_token *t);
 int kube_token_get(struct kube_token *t, int64_t boot_ms, const char **out,
 		   struct err *e);
 
-/* A call sent with this version got a 401.  Reads the file again; true if
- * there is another token than that call had. */
+/* A call sent with this version got a 401.  Reads the file again, or runs the
+ * plugin; true if there is another token than that call had. */
 bool kube_token_refused(struct kube_token *t, unsigned version,
 			int64_t boot_ms);
 

@@ -38,7 +38,7 @@ kube_pool_new(struct kube *k, unsigned n, struct err *e)
 	}
 	p->kube = k;
 	p->n = n;
-	kube_token_init(&p->token, &k->access, k->token_ms);
+	kube_token_init(&p->token, &k->access, k->token_ms, k->plugin, NULL);
 	return p;
 }
 

@@ -36,7 +36,8 @@ kube_stream_new(struct kube *k, struct err *e)
 		return NULL;
 	}
 	s->kube = k;
-	kube_token_init(&s->token, &k->access, k->token_ms);
+	kube_token_init(&s->token, &k->access, k->token_ms, k->plugin,
+			&s->cancelled);
 	return s;
 }
 

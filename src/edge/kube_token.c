@@ -43,11 +43,14 @@ kube_file_read(const char *path, size_t max, char **out, struct err *e)
 
 void
 kube_token_init(struct kube_token *t, const struct kubeconfig *access,
-		int64_t every_ms)
+		int64_t every_ms, struct kube_plugin *plugin,
+		const atomic_bool *cancelled)
 {
 	*t = (struct kube_token){
 		.fixed = access->token,
 		.file = access->token_file,
+		.plugin = plugin,
+		.cancelled = cancelled,
 		.every_ms = every_ms,
 	};
 }
@@ -55,6 +58,8 @@ kube_token_init(struct kube_token *t, const struct kubeconfig *access,
 void
 kube_token_done(struct kube_token *t)
 {
+	if (t->text != NULL)
+		explicit_bzero(t->text, strlen(t->text));
 	free(t->text);
 	t->text = NULL;
 }
@@ -102,6 +107,13 @@ kube_token_get(struct kube_token *t, int64_t boot_ms, const char **out,
 {
 	struct err why = {0};
 
+	if (t->plugin != NULL) {
+		if (kube_plugin_get(t->plugin, t->cancelled, &t->text,
+				    &t->version, e))
+			return -1;
+		*out = t->text;
+		return 0;
+	}
 	if (t->file == NULL) {
 		*out = t->fixed;
 		return 0;
@@ -121,6 +133,8 @@ kube_token_refused(struct kube_token *t, unsigned version, int64_t boot_ms)
 {
 	struct err ignored;
 
+	if (t->plugin != NULL)
+		return kube_plugin_refused(t->plugin, t->cancelled, version);
 	if (t->file == NULL)
 		return false;
 	/* Another call may have seen the new token already. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/buf.h"
+#include "kubeconfig_exec.h"
 #include "kubeconfig_field.h"
 #include "wire/yaml.h"
 
@@ -17,6 +18,7 @@ kubeconfig_done(struct kubeconfig *k)
 
 	for (size_t i = 0; i < sizeof(owned) / sizeof(owned[0]); i++)
 		field_wipe(owned[i]);
+	exec_free(k->exec);
 	*k = (struct kubeconfig){0};
 }
 
@@ -99,8 +101,8 @@ read_user(const struct yaml *user, const char *dir, struct kubeconfig *k,
 	  struct err *e)
 {
 	static const char *const later[] = {
-		"exec",	  "auth-provider", "username",	    "password", "as",
-		"as-uid", "as-groups",	   "as-user-extra", NULL,
+		"auth-provider", "username",  "password",      "as",
+		"as-uid",	 "as-groups", "as-user-extra", NULL,
 	};
 	bool cert, key;
 
@@ -252,7 +254,10 @@ read_config(const struct yaml *root, const char *dir, const char *context,
 		return 0;
 	if (follow(root, chosen, "users", "user", &user, e))
 		return -1;
-	return read_user(user, dir, k, e);
+	return read_user(user, dir, k, e) ||
+			       kubeconfig_exec(user, cluster, dir, &k->exec, e)
+		       ? -1
+		       : 0;
 }
 
 int

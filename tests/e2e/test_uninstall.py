@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`karpenter-node-holder uninstall` leaves no mark, and people's holds."""
+import json
+import os
 import shutil
 import signal
 import subprocess
@@ -371,6 +373,94 @@ def test_the_job_in_another_namespace(plane, tmp_path):
     assert made["ClusterRoleBinding"]["subjects"][0]["namespace"] == \
         "platform"
     assert "namespace" not in made["ClusterRole"]["metadata"]
+
+
+# With a credential plugin, as the kubeconfigs of the clouds have it
+
+PLUGIN = """#!/bin/sh
+echo "$*" >> "${0%/*}/runs"
+grep -q '"interactive":false' <<END || exit 9
+$KUBERNETES_EXEC_INFO
+END
+cat "${0%/*}/$CREDENTIAL"
+"""
+
+
+@pytest.fixture
+def exec_kubeconfig(plane, tmp_path):
+    """-> write(token): makes the credential that a plugin prints, by default
+    with a good token of a ServiceAccount; returns the kubeconfig, which
+    names the plugin beside it."""
+    rights = {"apiVersion": "rbac.authorization.k8s.io/v1",
+              "kind": "ClusterRoleBinding",
+              "metadata": {"name": "engineer"},
+              "roleRef": {"apiGroup": "rbac.authorization.k8s.io",
+                          "kind": "ClusterRole", "name": "cluster-admin"},
+              "subjects": [{"kind": "ServiceAccount", "name": "engineer",
+                            "namespace": "default"}]}
+    plane.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {
+        "name": "engineer", "namespace": "default"}})
+    plane.apply(rights)
+    path = plane.write_kubeconfig(tmp_path / "exec")
+    config = yaml.safe_load(path.read_text())
+    config["users"][0]["user"] = {"exec": {
+        "apiVersion": "client.authentication.k8s.io/v1beta1",
+        "command": "./plugin", "args": ["get-token", "--cluster", "e2e"],
+        "env": [{"name": "CREDENTIAL", "value": "credential"}]}}
+    path.write_text(yaml.safe_dump(config))
+    (tmp_path / "plugin").write_text(PLUGIN)
+    (tmp_path / "plugin").chmod(0o755)
+
+    def write(token=None):
+        token = token or plane.token("default", "engineer")
+        (tmp_path / "credential").write_text(json.dumps({
+            "kind": "ExecCredential",
+            "apiVersion": "client.authentication.k8s.io/v1beta1",
+            "spec": {}, "status": {
+                "token": token,
+                "expirationTimestamp": stamp(time.time() + 840)}}))
+        return path
+    yield write
+    plane.kubectl("delete", "clusterrolebinding/engineer",
+                  "serviceaccount/engineer")
+
+
+def test_with_a_credential_plugin(plane, clean, no_lease, karpenter, tmp_path,
+                                  exec_kubeconfig):
+    karpenter.settled(20, annotations=lambda i: OURS)
+    kubeconfig = exec_kubeconfig("no-token-of-this-cluster")
+    assert "401" in uninstall(plane, kubeconfig=kubeconfig, code=1).stderr
+    assert len(marked(plane)) == 20
+    (tmp_path / "runs").unlink()
+    uninstall(plane, kubeconfig=exec_kubeconfig())
+    assert not marked(plane)
+    assert (tmp_path / "runs").read_text() == "get-token --cluster e2e\n"
+
+
+def test_with_a_credential_plugin_that_fails(plane, no_lease, tmp_path,
+                                             exec_kubeconfig):
+    kubeconfig = exec_kubeconfig()
+    (tmp_path / "plugin").write_text(
+        "#!/bin/sh\necho >&2\necho 'Token has expired' >&2\nexit 255\n")
+    done = uninstall(plane, kubeconfig=kubeconfig, code=1, timeout=10)
+    assert "plugin: exit code 255: Token has expired\n" in done.stderr
+    (tmp_path / "plugin").unlink()
+    done = uninstall(plane, kubeconfig=kubeconfig, code=1, timeout=10)
+    assert "plugin: not found" in done.stderr
+
+
+def test_interrupted_it_ends_the_credential_plugin(plane, tmp_path,
+                                                   exec_kubeconfig):
+    kubeconfig = exec_kubeconfig()
+    (tmp_path / "plugin").write_text(
+        "#!/bin/sh\necho $$ > ${0%/*}/pid\nexec sleep 300\n")
+    run = Running(plane, tmp_path / "log", "--kubeconfig", kubeconfig)
+    pid = until(lambda: (tmp_path / "pid").exists() and
+                (tmp_path / "pid").read_text().strip(), 10, run.text)
+    run.process.send_signal(signal.SIGINT)
+    assert run.wait(10) == -signal.SIGINT
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid), 0)
 
 
 def test_as_a_kubectl_plugin(plane, clean, no_lease, karpenter, tmp_path):

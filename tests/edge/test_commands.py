@@ -441,7 +441,9 @@ contexts:
     ({"current": "d"}, [], ["d", "not there"]),
     ({}, ["--context", "d"], ["d", "not there"]),
     ({"user": "{exec: {command: aws}}"}, [],
-     ["exec", "not in this version"]),
+     ["10:", "apiVersion: missing"]),
+    ({"user": "{username: a, password: b}"}, [],
+     ["username", "not in this version"]),
     ({"user": "{token: [a]}"}, [], ["10:", "token"]),
 ])
 def test_a_bad_kubeconfig(run, tmp_path, change, args, words):

@@ -61,7 +61,7 @@ static const char full[] =
 	"- name: nobody\n"
 	"  user: {}\n"
 	"- name: plugin\n"
-	"  user: {exec: {command: aws}}\n"
+	"  user: {auth-provider: {name: gcp}}\n"
 	"contexts:\n"
 	"- {name: one, context: {cluster: c1, user: u1}}\n"
 	"- {name: two, context: {cluster: c2, user: u2, namespace: ns}}\n"
@@ -222,9 +222,6 @@ static const struct {
 	{"proxy", CTX(CU, SERVER ", proxy-url: 'http://p'", ""),
 	 "kc:3:53: proxy-url is not in this version, expected a server reached "
 	 "directly"},
-	{"exec", CTX(CU, SERVER, "exec: {command: x}"),
-	 "kc:4:26: exec is not in this version, expected a client certificate "
-	 "or a token"},
 	{"auth-provider", CTX(CU, SERVER, "auth-provider: {name: gcp}"),
 	 "kc:4:26: auth-provider is not in this version, expected a client "
 	 "certificate or a token"},
@@ -278,7 +275,7 @@ START_TEST(test_only_the_chosen)
 	struct err e = {0};
 
 	ck_assert_int_eq(parse(full, "", "plugin", &k, &e), -1);
-	ck_assert_str_eq(e.text, "kc:31:10: exec is not in this version, "
+	ck_assert_str_eq(e.text, "kc:31:10: auth-provider is not in this version, "
 				 "expected a client certificate or a token");
 	ck_assert_int_eq(parse(full, "", "proxied", &k, &e), -1);
 	ck_assert(strstr(e.text, "proxy-url is not in this version") != NULL);
