@@ -73,6 +73,8 @@ struct object {
 	bool has_former;
 	enum hold former_hold;
 	struct hold_key former;
+	char replaces[CLASS_BYTES];	/* our class; "" without.  On a Node it
+					   is Karpenter's copy of its claim's */
 
 	/* NodeClaim only. */
 	char node_name[NAME_BYTES];	/* status.nodeName */
@@ -80,7 +82,6 @@ struct object {
 	bool launch_known;	/* there is a Launched condition */
 	int64_t ready_ms;	/* Initialized became True; STAMP_NONE before */
 	int64_t disrupted_ms;	/* DisruptionReason, other than Empty, did */
-	char replaces[CLASS_BYTES];	/* our class; "" without */
 
 	/* Node only. */
 	bool registered;	/* Node: label karpenter.sh/registered=true;

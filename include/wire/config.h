@@ -70,6 +70,9 @@ int config_flag(struct config *c, const char *name, const char *value,
 bool config_flag_help(size_t i, const char **name, const char **help,
 		      char def[64]);
 
+/* An RFC 1123 label, as the name of a namespace is. */
+bool syntax_label(const char *s);
+
 /* Rules between keys; then the settings that fight each other, as warnings. */
 int config_validate(const struct config *c, struct err *e);
 void config_advise(const struct config *c, config_warn *warn, void *ctx);

@@ -40,6 +40,10 @@
 int lease_decode(const char *bytes, size_t n, struct lease_record *out,
 		 struct err *e);
 
+/* One item of a list, which says no kind; namespace_name: "" if none. */
+int lease_item_decode(const char *bytes, size_t n, char namespace_name[64],
+		      struct lease_record *out, struct err *e);
+
 /* The whole object; "spec":{} where nobody holds it and its times are none. */
 void lease_create(struct buf *b, const char *namespace_name, const char *name,
 		  const struct lease_record *r);

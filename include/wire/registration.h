@@ -27,7 +27,4 @@ struct registration {
 int registration_decode(const char *bytes, size_t n, struct registration *out,
 			struct err *e);
 
-/* metadata.namespace of one item of a list ("" if none). */
-int namespace_decode(const char *bytes, size_t n, char out[64], struct err *e);
-
 #endif

@@ -51,7 +51,7 @@ path_of(const struct job *j, struct buf *path, struct kube_request *q)
 
 	switch (j->action.act) {
 	case ACT_LIST_CLAIMS:
-		list_path(path, j->action.kind, FRESH_PAGE, j->cont);
+		list_path(path, j->action.kind, j->limit, j->cont);
 		q->accept = ACCEPT_METADATA_LIST;
 		break;
 	case ACT_READ:
@@ -64,6 +64,15 @@ path_of(const struct job *j, struct buf *path, struct kube_request *q)
 			   r->path, j->action.name);
 		q->accept = ACCEPT_METADATA;	/* we need only its version */
 	}
+}
+
+void
+job_init(struct job *j)
+{
+	j->used = true;
+	j->cont[0] = '\0';
+	j->items = j->pages = 0;
+	j->limit = FRESH_PAGE;
 }
 
 int
@@ -237,6 +246,10 @@ job_answered(const struct job_env *v, struct job *j,
 	     const struct kube_reply *r, const struct err *e,
 	     struct outcome *out)
 {
+	struct err large = *e;
+
+	if (j->action.act == ACT_LIST_CLAIMS && list_smaller(&j->limit, &large))
+		return false;
 	*out = (struct outcome){.code = OUTCOME_FAILED,
 				.retry_after_ms = r->retry_after_ms};
 	if (e->code == ERR_NONE)

@@ -14,7 +14,7 @@
 struct job {
 	bool used;
 	struct action action;
-	unsigned items, pages;	/* of a list */
+	unsigned items, pages, limit;	/* of a list */
 	char cont[CONTINUE_BYTES];
 };
 
@@ -23,6 +23,9 @@ struct job_env {
 	const struct rules *rules;
 	const struct timing *timing;
 };
+
+/* Of another action; what it is stands in j->action. */
+void job_init(struct job *j);
 
 int job_start(const struct job_env *v, const struct job *j, uint64_t tag,
 	      struct kube_pool *pool, struct err *e);

@@ -277,7 +277,7 @@ lead_take(struct lead *l, const char *namespace_name, struct err *e)
 }
 
 void
-lead_give_up(struct lead *l)
+lead_give_up(struct lead *l, bool clean)
 {
 	int64_t until = clock_boot_ms() + GIVE_UP_MS;
 	struct kube_reply r;
@@ -286,6 +286,8 @@ lead_give_up(struct lead *l)
 
 	if (!l->elects)
 		return;
+	if (clean)	/* else the next holder's holds count from long ago */
+		(void)lease_state_set(&l->lease, "");
 	lease_stop(&l->lease);
 	while (!l->ended && clock_boot_ms() < until)
 		(void)turn(l, LOOK_MS, &tag, &r, &no);

@@ -36,8 +36,9 @@ void lead_free(struct lead *l);
 int lead_take(struct lead *l, const char *namespace_name, struct err *e);
 /* May we write?  Where not, take it again. */
 bool lead_holds(const struct lead *l);
-/* At the end; waits for the answer, not long. */
-void lead_give_up(struct lead *l);
+/* At the end; waits for the answer, not long.  clean: nothing is held any
+ * more, and what the Lease's state says of it is forgotten. */
+void lead_give_up(struct lead *l, bool clean);
 
 /* Calls, as of a kube_pool.  A write is refused (ERR_TIMEOUT) where the lead
  * is over, and cut when it ends. */

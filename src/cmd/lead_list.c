@@ -33,10 +33,11 @@ take_page(const struct lead_list *list, const struct kube_reply *r,
 }
 
 static void
-page_path(struct buf *b, const struct lead_list *list, const char *cont)
+page_path(struct buf *b, const struct lead_list *list, unsigned limit,
+	  const char *cont)
 {
-	buf_printf(b, "%s%climit=%d", list->path,
-		   strchr(list->path, '?') == NULL ? '?' : '&', PAGE);
+	buf_printf(b, "%s%climit=%u", list->path,
+		   strchr(list->path, '?') == NULL ? '?' : '&', limit);
 	if (cont[0] == '\0')
 		return;
 	buf_puts(b, "&continue=");
@@ -62,16 +63,19 @@ lead_list(struct lead *l, const struct lead_list *list, struct err *e)
 				 .path = path,
 				 .accept = list->accept};
 	struct kube_reply r;
-	unsigned pages = 0;
+	unsigned pages = 0, limit = PAGE;
 	struct buf b;
 
 	do {
 		if (cont[0] == '\0' && list->begin != NULL)
 			list->begin(list->ctx);
 		buf_init(&b, path, sizeof(path));
-		page_path(&b, list, cont);
-		if (lead_ask(l, &q, &r, e))
-			return -1;
+		page_path(&b, list, limit, cont);
+		if (lead_ask(l, &q, &r, e)) {
+			if (!list_smaller(&limit, e))
+				return -1;
+			continue;
+		}
 		if (r.status == 410 && cont[0] != '\0') {
 			cont[0] = '\0';
 			if (list_goes_on(&pages, "410", e))

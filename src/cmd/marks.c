@@ -19,10 +19,10 @@ static const char *const kubectl_names[KIND_COUNT] = {
 };
 
 int
-marks_init(struct marks *m, struct lead *lead, const struct hold_key *hold,
-	   struct err *e)
+marks_init(struct marks *m, struct lead *lead, const struct clock *clock,
+	   const struct hold_key *hold, struct err *e)
 {
-	*m = (struct marks){.lead = lead, .hold = hold};
+	*m = (struct marks){.lead = lead, .clock = clock, .hold = hold};
 	if (machines_init(&m->table, MACHINES_MAX) == 0) {
 		m->failed = calloc(m->table.cap, sizeof(*m->failed));
 		if (m->failed != NULL)
@@ -45,13 +45,14 @@ marks_done(struct marks *m)
 static void
 name_it(struct marks *m, const char *name)
 {
-	unsigned n = m->left[KIND_NODE] + m->left[KIND_NODECLAIM];
+	struct marks_list *l = &m->now;
+	unsigned n = l->left[KIND_NODE] + l->left[KIND_NODECLAIM];
 
 	if (n < MARKS_NAMED)
-		(void)snprintf(m->named[n], sizeof(m->named[n]), "%s/%s",
+		(void)snprintf(l->named[n], sizeof(l->named[n]), "%s/%s",
 			       m->listing == KIND_NODE ? "node" : "nodeclaim",
 			       name);
-	m->left[m->listing]++;
+	l->left[m->listing]++;
 }
 
 static void
@@ -62,9 +63,8 @@ begin(void *ctx)
 	for (uint32_t id = 0; id < m->table.top; id++)
 		if (m->table.at[id].used && m->table.at[id].kind == m->listing)
 			machines_drop(&m->table, id, &(struct touched){0});
-	m->left[m->listing] = m->unread[m->listing] = 0;
-	if (m->listing == KIND_NODECLAIM)
-		m->classes = 0;
+	m->now.left[m->listing] = m->now.unread[m->listing] = 0;
+	m->now.classes[m->listing] = 0;
 }
 
 /* One that cannot be read is none the less marked. */
@@ -82,14 +82,15 @@ item(void *ctx, const char *bytes, size_t n, struct err *e)
 		if (memmem(bytes, n, "\"" MARK_KEY "\"",
 			   sizeof(MARK_KEY) + 1) == NULL)
 			return 0;
-		m->unread[m->listing]++;
+		m->now.unread[m->listing]++;
 		name_it(m, bad.text);
 		return 0;
 	}
 	if (o.mark != MARK_ABSENT)
 		name_it(m, o.name);
+	rehold_look(&m->rehold, &o, clock_now(m->clock).server_ms);
 	if (o.replaces[0] != '\0')
-		m->classes++;
+		m->now.classes[m->listing]++;
 	if (o.mark != MARK_ABSENT || o.hold != HOLD_ABSENT ||
 	    o.default_hold != HOLD_ABSENT || o.replaces[0] != '\0')
 		id = machines_put(&m->table, &o, INT64_MAX, &t);
@@ -103,7 +104,7 @@ marks_list(struct marks *m, struct err *e)
 {
 	static const enum kind kinds[] = {KIND_NODE, KIND_NODECLAIM};
 
-	m->left[KIND_NODECLAIM] = m->unread[KIND_NODECLAIM] = m->classes = 0;
+	m->now = (struct marks_list){0};
 	for (int i = 0; i < KIND_COUNT; i++) {
 		const struct resource *r = &resources[kinds[i]];
 		int rc;
@@ -120,13 +121,19 @@ marks_list(struct marks *m, struct err *e)
 			       err_set(e, ERR_SYSTEM, "404")))
 			return err_wrap(e, "list %s", r->name);
 	}
+	m->last = m->now;
+	m->listed = true;
+	rehold_listed(&m->rehold, lead_holds(m->lead));
 	return 0;
 }
 
 unsigned
 marks_left(const struct marks *m)
 {
-	return m->left[KIND_NODE] + m->left[KIND_NODECLAIM] + m->classes;
+	const struct marks_list *l = &m->last;
+
+	return l->left[KIND_NODE] + l->left[KIND_NODECLAIM] +
+	       l->classes[KIND_NODE] + l->classes[KIND_NODECLAIM];
 }
 
 /* --- one patch ------------------------------------------------------------ */
@@ -334,8 +341,9 @@ marks_clear(struct marks *m, struct err *e)
 	if (acts == NULL)
 		(void)err_set(e, ERR_SYSTEM, "out of memory");
 	else if (pass(m, KIND_NODECLAIM, false, acts, e) == 0 &&
-		 pass(m, KIND_NODE, false, acts, e) == 0)
-		rc = pass(m, KIND_NODECLAIM, true, acts, e);
+		 pass(m, KIND_NODE, false, acts, e) == 0 &&
+		 pass(m, KIND_NODECLAIM, true, acts, e) == 0)
+		rc = pass(m, KIND_NODE, true, acts, e);
 	free(acts);
 	return rc;
 }

@@ -3,7 +3,9 @@
 #define CMD_MARKS_H
 
 #include "core/machines.h"
+#include "edge/clock.h"
 #include "lead.h"
+#include "rehold.h"
 
 /*
  * All that carries our annotations, listed and cleared: what `uninstall` is
@@ -12,19 +14,25 @@
  */
 #define MARKS_NAMED 10
 
+struct marks_list {
+	unsigned left[KIND_COUNT];	/* marks */
+	unsigned classes[KIND_COUNT];
+	unsigned unread[KIND_COUNT];	/* of left: cannot be decoded */
+	char named[MARKS_NAMED][NAME_BYTES + 16];	/* the first of them */
+};
+
 struct marks {
 	struct lead *lead;
+	const struct clock *clock;
 	const struct hold_key *hold;	/* today's */
 	bool dry_run;
 	struct machines table;	/* what has a mark, a hold or a class */
 	bool *failed;		/* by id: not in this round */
 	enum kind listing;
 
-	/* Of the last list. */
-	unsigned left[KIND_COUNT];	/* marks */
-	unsigned classes;
-	unsigned unread[KIND_COUNT];	/* of these: cannot be decoded */
-	char named[MARKS_NAMED][NAME_BYTES + 16];	/* the first of them */
+	bool listed;		/* `last` is of a complete list */
+	struct marks_list now, last;
+	struct rehold rehold;	/* begun by the caller */
 
 	/* Of the last round. */
 	unsigned done, changed, refused, unanswered;
@@ -34,8 +42,8 @@ struct marks {
 	unsigned cleared[KIND_COUNT], unmarked, declassified;
 };
 
-int marks_init(struct marks *m, struct lead *lead, const struct hold_key *hold,
-	       struct err *e);
+int marks_init(struct marks *m, struct lead *lead, const struct clock *clock,
+	       const struct hold_key *hold, struct err *e);
 void marks_done(struct marks *m);
 
 /* Two consistent lists, Nodes before NodeClaims: a claim is there before its
@@ -47,5 +55,8 @@ unsigned marks_left(const struct marks *m);	/* and classes */
  * classes.  A line on stdout for each.  dry_run: writes nothing.  -1: the time
  * is over; what is refused or not answered is counted. */
 int marks_clear(struct marks *m, struct err *e);
+
+/* At the end: what was done, and what is left.  whole: none is. */
+void marks_say(const struct marks *m, bool whole);
 
 #endif

@@ -61,3 +61,13 @@ list_goes_on(unsigned *pages, const char *cont, struct err *e)
 	return err_set(e, ERR_LIMIT, "a list of more than %d pages",
 		       LIST_PAGES_MAX);
 }
+
+bool
+list_smaller(unsigned *limit, struct err *e)
+{
+	if (e->code != ERR_LIMIT || *limit <= 1)
+		return false;
+	*limit /= 2;
+	*e = (struct err){0};
+	return true;
+}

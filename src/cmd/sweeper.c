@@ -63,9 +63,7 @@ take_actions(struct sweeper *w)
 			continue;
 		if (!shared_next(w->env.shared, &j->action, &wait_ms))
 			return wait_ms;
-		j->used = true;
-		j->cont[0] = '\0';
-		j->items = j->pages = 0;
+		job_init(j);
 		w->in_flight++;
 		begin(w, j);
 	}

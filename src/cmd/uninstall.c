@@ -8,12 +8,12 @@
 #include "access.h"
 #include "cmd.h"
 #include "core/limits.h"
+#include "core/pace.h"
 #include "lead.h"
+#include "lease_where.h"
 #include "marks.h"
 #include "options.h"
 #include "registered.h"
-#include "wire/lease.h"
-#include "wire/registration.h"
 
 /*
  * In this order: nothing marks any more (no webhook is registered), nobody
@@ -29,7 +29,7 @@ static const char usage[] =
 	"[flags]\n\n"
 	"Takes all holds and marks of the holder off Nodes and NodeClaims; "
 	"holds that people\nset stay. Stop the holder first. Ends with 0 when "
-	"two lists show none.\n\n"
+	"two lists show none\nand nothing was marked meanwhile.\n\n"
 	"    --remove-webhook:\n        delete what is registered at admission "
 	"(else it has to be gone)\n"
 	"    --dry-run:\n        say what would be done, and do nothing\n"
@@ -70,8 +70,17 @@ own_flag(struct uninstall *u, struct flags *f, struct err *e)
 		u->remove_webhook = true;
 		return flags_no_value(f, e) ? -1 : 1;
 	}
-	if (strcmp(f->name, "namespace") == 0)
-		return flags_value(f, &u->namespace_flag, e) ? -1 : 1;
+	if (strcmp(f->name, "namespace") == 0) {
+		if (flags_value(f, &u->namespace_flag, e))
+			return -1;
+		if (u->namespace_flag[0] == '\0' ||
+		    syntax_label(u->namespace_flag))
+			return 1;
+		return err_set(e, ERR_INPUT,
+			       "--namespace: \"%.80s\", expected the name of a "
+			       "namespace",
+			       u->namespace_flag);
+	}
 	if (strcmp(f->name, "timeout") != 0)
 		return 0;
 	if (flags_value(f, &value, e))
@@ -154,29 +163,8 @@ open_kube(struct uninstall *u, struct err *e)
 	if (u->lead == NULL)
 		return -1;
 	pace_init(&u->pace, clock_boot_us());
-	return marks_init(&u->marks, u->lead, &u->options.config.rules.hold, e);
-}
-
-static int
-take_namespace(void *ctx, const char *bytes, size_t n, struct err *e)
-{
-	char found[64], *name = ctx;
-
-	if (namespace_decode(bytes, n, found, e))
-		return -1;
-	if (name[0] != '\0')
-		return err_set(e, ERR_INPUT,
-			       "there is one in %s and one in %s, expected "
-			       "--namespace",
-			       name, found);
-	(void)snprintf(name, 64, "%s", found);
-	return 0;
-}
-
-static void
-forget_namespace(void *ctx)
-{
-	((char *)ctx)[0] = '\0';
+	return marks_init(&u->marks, u->lead, u->clock,
+			  &u->options.config.rules.hold, e);
 }
 
 /* The kubeconfig's namespace says nothing: a Lease taken beside the holder's
@@ -187,28 +175,12 @@ find_namespace(struct uninstall *u, struct err *e)
 	const struct config *c = &u->options.config;
 	const char *said = u->namespace_flag != NULL ? u->namespace_flag
 						     : c->leader.namespace_;
-	char path[100 + NAME_BYTES];
 
 	if (said[0] != '\0')
-		return str_copy(u->namespace_name, sizeof(u->namespace_name),
-				said)
-			       ? err_set(e, ERR_INPUT,
-					 "--namespace: longer than 63 bytes")
-			       : 0;
-	if (u->namespace_name[0] != '\0')
-		return 0;
-	(void)snprintf(path, sizeof(path),
-		       "/apis/coordination.k8s.io/v1/leases"
-		       "?fieldSelector=metadata.name%%3D%s",
-		       c->leader.name);
-	if (lead_list(u->lead,
-		      &(struct lead_list){.path = path,
-					  .begin = forget_namespace,
-					  .item = take_namespace,
-					  .ctx = u->namespace_name},
-		      e) == 0)
-		return 0;
-	return err_wrap(e, "lease %s", c->leader.name);
+		(void)snprintf(u->namespace_name, sizeof(u->namespace_name),
+			       "%s", said);	/* a label: it fits */
+	return lease_where(u->lead, u->clock, c->leader.name,
+			   u->namespace_name, e);
 }
 
 static int
@@ -265,7 +237,7 @@ round_failed(struct uninstall *u, unsigned *in_a_row, struct err *e)
 		*e = m->why;
 		return -1;
 	}
-	if (m->unread[KIND_NODE] + m->unread[KIND_NODECLAIM] > 0 &&
+	if (m->last.unread[KIND_NODE] + m->last.unread[KIND_NODECLAIM] > 0 &&
 	    m->changed + m->refused + m->unanswered == 0)
 		return err_set(e, ERR_SYSTEM,
 			       "what is left cannot be read; by hand then");
@@ -279,17 +251,46 @@ round_failed(struct uninstall *u, unsigned *in_a_row, struct err *e)
 			  e);
 }
 
+/* Nobody else may hold from here on. */
+static int
+lead_again(struct uninstall *u, struct err *e)
+{
+	bool first = u->marks.rehold.start_ms == 0;
+
+	if (!first && lead_holds(u->lead))
+		return 0;
+	if (lead_take(u->lead, NULL, e))
+		return -1;
+	rehold_begin(&u->marks.rehold, clock_now(u->clock).server_ms,
+		     u->timing->settle_ms);
+	return 0;
+}
+
+/* Two lists have shown nothing. */
+static int
+finish(struct uninstall *u, struct err *e)
+{
+	if (unregister(u, false, e))
+		return -1;
+	if (u->marks.rehold.text[0] == '\0')
+		return 0;
+	return err_set(e, ERR_SYSTEM,
+		       "stop every holder, also one without leader election "
+		       "or in another namespace, delete what marks at "
+		       "admission, and start again");
+}
+
 static int
 rounds(struct uninstall *u, struct err *e)
 {
 	unsigned in_a_row = 0, clean = 0;
 
 	for (;;) {
-		if (lead_take(u->lead, NULL, e) || marks_list(&u->marks, e))
+		if (lead_again(u, e) || marks_list(&u->marks, e))
 			return -1;
 		if (marks_left(&u->marks) == 0) {
 			if (++clean == 2)
-				return unregister(u, false, e);
+				return finish(u, e);
 			if (lead_sleep(u->lead, u->timing->settle_ms, e))
 				return -1;
 			continue;
@@ -321,33 +322,6 @@ work(struct uninstall *u, struct err *e)
 
 /* --- the end -------------------------------------------------------------- */
 
-static void
-summary(struct uninstall *u, bool whole)
-{
-	struct marks *m = &u->marks;
-	unsigned left;
-
-	(void)printf("%s %u nodes and %u nodeclaims; of %u objects only the "
-		     "mark removed; %u replacement annotations removed\n",
-		     u->dry_run ? "would release" : "released",
-		     m->cleared[KIND_NODE], m->cleared[KIND_NODECLAIM],
-		     m->unmarked, m->declassified);
-	if (whole || u->dry_run) {
-		if (!u->dry_run)
-			(void)printf("none is left\n");
-		return;
-	}
-	left = m->left[KIND_NODE] + m->left[KIND_NODECLAIM];
-	(void)fprintf(stderr,
-		      "karpenter-node-holder: the last list showed %u nodes "
-		      "and %u nodeclaims with a mark\n",
-		      m->left[KIND_NODE], m->left[KIND_NODECLAIM]);
-	for (unsigned i = 0; i < left && i < MARKS_NAMED; i++)
-		(void)fprintf(stderr, "    %s\n", m->named[i]);
-	if (left > MARKS_NAMED)
-		(void)fprintf(stderr, "    and %u more\n", left - MARKS_NAMED);
-}
-
 static int
 run(struct uninstall *u)
 {
@@ -357,8 +331,8 @@ run(struct uninstall *u)
 	if (rc == 0) {
 		(void)setvbuf(stdout, NULL, _IOLBF, 0);
 		rc = work(u, &e);
-		lead_give_up(u->lead);
-		summary(u, rc == 0);
+		lead_give_up(u->lead, rc == 0);
+		marks_say(&u->marks, rc == 0);
 	}
 	code = output_code();
 	if (rc != 0) {

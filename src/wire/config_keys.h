@@ -61,7 +61,6 @@ const char *config_expected(const struct config_key *k);
 bool syntax_text(const char *s);	/* UTF-8 without control characters */
 bool syntax_address(const char *s);
 bool syntax_annotation(const char *s);	/* qualified name of Kubernetes */
-bool syntax_label(const char *s);	/* RFC 1123 label */
 bool syntax_subdomain(const char *s);
 
 #endif

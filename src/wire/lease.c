@@ -5,6 +5,7 @@
 
 #include "core/stamp.h"
 #include "wire/json.h"
+#include "wire/watch.h"
 
 /* --- reading -------------------------------------------------------------- */
 
@@ -100,19 +101,13 @@ object_need(const struct json *root, const char *key, const struct json **out,
 	return 0;
 }
 
-int
-lease_decode(const char *bytes, size_t n, struct lease_record *out,
-	     struct err *e)
+static int
+record_read(const struct json *root, struct lease_record *out, struct err *e)
 {
-	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
 	const struct json *meta, *spec, *annotations;
 	struct lease_record r = {.present = true};
 	const char *rv;
 
-	if (root == NULL)
-		return -1;
-	if (!json_says(root, "kind", "Lease"))
-		return err_set(e, ERR_INPUT, "not a Lease");
 	if (object_need(root, "metadata", &meta, e) ||
 	    object_need(root, "spec", &spec, e) ||
 	    object_need(meta, "annotations", &annotations, e))
@@ -132,6 +127,31 @@ lease_decode(const char *bytes, size_t n, struct lease_record *out,
 	state_read(annotations, &r);
 	*out = r;
 	return 0;
+}
+
+int
+lease_decode(const char *bytes, size_t n, struct lease_record *out,
+	     struct err *e)
+{
+	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
+
+	if (root == NULL)
+		return -1;
+	if (!json_says(root, "kind", "Lease"))
+		return err_set(e, ERR_INPUT, "not a Lease");
+	return record_read(root, out, e);
+}
+
+int
+lease_item_decode(const char *bytes, size_t n, char namespace_name[64],
+		  struct lease_record *out, struct err *e)
+{
+	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
+
+	if (root == NULL || record_read(root, out, e))
+		return -1;
+	return text_copy(json_member(root, "metadata"), "namespace",
+			 namespace_name, 64, "metadata.namespace", e);
 }
 
 /* --- writing -------------------------------------------------------------- */

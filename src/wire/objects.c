@@ -252,7 +252,7 @@ root_decode(const struct json *root, enum kind kind,
 	    text_copy(labels, POOL_LABEL, o.pool, sizeof(o.pool),
 		      "label " POOL_LABEL, e) ||
 	    marks_read(annotations, hold, &o, e) ||
-	    (kind == KIND_NODECLAIM && class_read(annotations, &o, e)))
+	    class_read(annotations, &o, e))
 		return err_wrap(e, "%s %s", kind_name(kind),
 				o.name[0] != '\0' ? o.name : "?");
 	deleted = json_member(meta, "deletionTimestamp");

@@ -25,14 +25,3 @@ registration_decode(const char *bytes, size_t n, struct registration *out,
 	*out = r;
 	return 0;
 }
-
-int
-namespace_decode(const char *bytes, size_t n, char out[64], struct err *e)
-{
-	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
-
-	if (root == NULL)
-		return -1;
-	return text_copy(json_member(root, "metadata"), "namespace", out, 64,
-			 "metadata.namespace", e);
-}

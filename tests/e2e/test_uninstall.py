@@ -201,10 +201,25 @@ def test_karpenter_copies_a_mark_once_more(plane, no_lease, karpenter,
     run = Running(plane, tmp_path / "log")
     until(lambda: not marked(plane), 20, run.text, every=0.02)
     time.sleep(2)
-    annotate(plane, (NODES, m.node), hold="true", mark=stamp(0))
+    annotate(plane, (NODES, m.node), **OURS)
     assert run.wait() == 0, run.text()
     assert not marked(plane)
     assert run.text().count(f"node/{m.node} released") == 2
+
+
+def test_a_holder_without_leader_election_runs_on(
+        plane, no_lease, make_holder, karpenter, view):
+    old = karpenter.settled(3)
+    holder = make_holder(holdDuration="1h")
+    m = karpenter.machine()
+    view.wait_held(nodes(old + [m]))
+    time.sleep(3)
+    done = uninstall(plane, "--remove-webhook", code=1)
+    assert "something still holds: Node" in done.stderr
+    assert "none is left" not in done.stdout
+    holder.kill9()
+    uninstall(plane)
+    assert not marked(plane)
 
 
 def test_without_the_lease_and_its_namespace(plane, no_lease, karpenter):

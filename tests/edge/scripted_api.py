@@ -46,6 +46,7 @@ RESOURCES = {
     "events": ("", "v1", "Event"),              # Karpenter's
     "our-events": ("events.k8s.io", "v1", "Event"),
     "leases": ("coordination.k8s.io", "v1", "Lease"),
+    "all-leases": ("coordination.k8s.io", "v1", "Lease"),   # a store apart
     "secrets": ("", "v1", "Secret"),
     "mutatingwebhookconfigurations": (
         "admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration"),
@@ -54,6 +55,7 @@ PATHS = {   # where it is not GROUP/VERSION/RESOURCE
     "events": "/api/v1/namespaces/default/events",
     "our-events": "/apis/events.k8s.io/v1/namespaces/default/events",
     "leases": "/apis/coordination.k8s.io/v1/namespaces/holder/leases",
+    "all-leases": "/apis/coordination.k8s.io/v1/leases",
     "secrets": "/api/v1/namespaces/ns/secrets",
 }
 

@@ -6,6 +6,8 @@ import signal
 import subprocess
 import time
 
+import pytest
+
 from conftest import (HELD_KEY, HOLD, MARK, REPORT, environment, is_clear,
                       wait)
 
@@ -311,6 +313,8 @@ def test_nothing_is_written_when_the_lease_is_lost(w):
     time.sleep(0.5)
     assert len(w.clears()) == was and marks(w)
     w.api.clear(slow)
+    again = next(n for n in w.api.names("nodes") if w.free(n))
+    w.api.patch_meta("nodes", again, annotations=w.ours(0))     # the thief's
     w.api.change("leases", LEASE, {"spec": {"holderIdentity": ""}})
     run.ends()
     assert not marks(w)
@@ -322,7 +326,169 @@ def test_no_lease(w):
     assert not marks(w) and not w.api.names("leases")
 
 
+def test_its_state_is_forgotten(w):
+    """Else the next holder's holds count from long ago."""
+    key = "karpenter-node-holder.io/state"
+    lease(w)
+    w.api.change("leases", LEASE, {"metadata": {"annotations": {
+        key: "whatever", "team": "a"}}})
+    name, = held(w, 1)
+    fault = w.api.fault("nodes", "patch", "403")
+    uninstall(w, code=1)
+    assert w.annotations(LEASE, "leases")[key] == "whatever"
+    w.api.clear(fault)
+    uninstall(w)
+    assert w.annotations(LEASE, "leases") == {"team": "a"}
+    assert w.api.get("leases", LEASE)["spec"]["holderIdentity"] == ""
+    assert w.free(name)
+
+
+@pytest.mark.parametrize("name", ["a/b", "X?y", "-a", "a" * 64])
+def test_what_is_no_namespace(w, name):
+    text = uninstall(w, code=2, namespace=name)
+    assert f'--namespace: "{name}"' in text
+    assert not w.api.requests
+
+
+def elsewhere(w, age, holder="other_1"):
+    w.api.create("all-leases", LEASE, namespace="real", spec={
+        "holderIdentity": holder, "leaseDurationSeconds": 15,
+        "renewTime": w.api.stamp(-age)})
+
+
+def test_a_lease_that_is_renewed_elsewhere(w):
+    held(w, 1)
+    elsewhere(w, 1)
+    text = uninstall(w, code=1)
+    assert "none in holder, but other_1 renews one in real: --namespace " \
+        "real\n" in text
+    assert "no list was made" in text and "last list" not in text
+    assert marks(w) and not w.clears()
+    w.api.fault("all-leases", "list", "403")    # who may not see it
+    uninstall(w)
+    assert not marks(w)
+
+
+@pytest.mark.parametrize("age, holder", [(60, "gone"), (1, "")])
+def test_a_lease_elsewhere_that_nobody_renews(w, age, holder):
+    held(w, 1)
+    elsewhere(w, age, holder)
+    uninstall(w)
+    assert not marks(w)
+
+
 # --- what does not end well --------------------------------------------------
+
+def test_a_holder_without_leader_election(w):
+    """It holds again, as often as it may; in the end none is left."""
+    lease(w)
+    names = w.machines(3)
+    w.start()
+    w.busy()
+    w.wait_held(names)
+    time.sleep(3)       # its marks are older than the start
+    text = uninstall(w, code=1)
+    assert "something still holds: Node" in text, text
+    assert "after the start\n" in text and "stop every holder" in text
+    assert "none is left" not in text
+    assert "the last list showed 0 nodes and 0 nodeclaims" in text
+    assert w.free(names)
+
+
+def mark_late(w, name, text, **annotations):
+    """After all was cleared, before two lists have shown none."""
+    run = Uninstall(w)
+    wait(lambda: w.clears() and not marks(w), "cleared")
+    w.api.patch_meta("nodes", name, annotations=annotations)
+    got = run.ends(1 if text else 0)
+    assert (text or "none is left") in got, got
+    assert w.free(name)
+
+
+def test_a_mark_that_is_made_meanwhile(w):
+    lease(w)
+    a, b = held(w, 2)
+    mark_late(w, b, f"something still holds: Node {b} was marked at",
+              **w.ours(0))
+
+
+def test_a_mark_that_is_copied_meanwhile(w):
+    """Karpenter's copy at registration has the old time: of no holder."""
+    lease(w)
+    old = w.ours(1)     # of a holder that was stopped just now
+    w.claim("c", annotations=old, node="n")
+    w.node("n")
+    mark_late(w, "n", None, **old)
+
+
+@pytest.mark.parametrize("resource", ["nodes", "nodeclaims"])
+def test_a_policy_that_marks_what_is_new(w, resource):
+    lease(w)
+    held(w, 1)
+    w.api.fault("nodes", "patch", "delay", seconds=0.3)
+    run = Uninstall(w)
+    wait(w.clears, "begun")
+    w.api.create(resource, "new", created=w.api.stamp(2),
+                 annotations={HOLD: "true", MARK: "created"})
+    kind = "Node" if resource == "nodes" else "NodeClaim"
+    assert f"something still holds: {kind} new was created with a mark at" \
+        in run.ends(1)
+    assert w.free("new", resource)
+
+
+def test_a_webhook_that_was_removed_just_now(w):
+    """For a moment some API server still calls it."""
+    lease(w)
+    held(w, 1)
+    just_now = w.ours(0)
+    w.api.fault("nodes", "patch", "delay", seconds=0.3)
+    run = Uninstall(w)
+    wait(w.clears, "begun")
+    w.node("new", age=0, annotations=just_now)
+    run.ends()
+    assert w.free("new")
+
+
+def test_a_word_that_is_copied_to_a_new_node(w):
+    """Its claim is older than the start."""
+    lease(w)
+    word = {HOLD: "true", MARK: "created"}
+    claim = w.claim("c", annotations=word, node="c")
+    held(w, 1)
+    w.api.fault("nodes", "patch", "delay", seconds=0.3)
+    run = Uninstall(w)
+    wait(w.clears, "begun")
+    w.api.create("nodes", "c", created=w.api.stamp(2), annotations=word,
+                 labels={"karpenter.sh/registered": "true"},
+                 owners=[w.api.owner(claim)])
+    run.ends()
+    assert w.free("c")
+
+
+def test_a_class_that_was_copied_to_a_node(w):
+    lease(w)
+    claim = w.claim("c", annotations={CLASS: "drifted"}, node="c")
+    w.node("c", claim=claim, annotations={**w.ours(), CLASS: "drifted"})
+    assert "2 replacement annotations removed" in uninstall(w)
+    assert CLASS not in w.annotations("c")
+    assert CLASS not in w.annotations("c", "nodeclaims")
+
+
+def test_a_page_that_is_too_large(w):
+    """40 objects of 256 KiB: asked for by fewer, with the same token."""
+    lease(w)
+    for i in range(300):
+        w.node(f"n{i:03}", annotations={
+            **w.ours(), **({"big": "x" * (250 << 10)}
+                           if 255 <= i < 295 else {})})
+    uninstall(w)
+    assert not marks(w)
+    pages = [r for r in w.api.select(verb="list", resource="nodes")
+             if r.query["limit"] in ("250", "125", "62", "31")]
+    first = [(r.query["limit"], "continue" in r.query) for r in pages][:5]
+    assert first == [("250", False), ("250", True), ("125", True),
+                     ("62", True), ("31", True)]
+
 
 def test_rights_that_are_missing(w):
     lease(w)
@@ -358,6 +524,19 @@ def test_an_api_server_that_never_answers(w):
     text = uninstall(w, code=1, timeout="2s")
     assert time.monotonic() - begin < 30
     assert "the time is over" in text
+    assert "no list was made" in text and "last list" not in text
+
+
+def test_a_list_that_breaks_off(w):
+    """What is said is of the last whole one."""
+    lease(w)
+    held(w, 4)
+    w.api.fault("nodes", "patch", "delay", seconds=0.3)
+    run = Uninstall(w, timeout="3s")
+    wait(w.patches, "the first whole list")
+    w.api.fault("nodes", "list", "hang")
+    text = run.ends(1)
+    assert "the last list showed 4 nodes and 0 nodeclaims" in text, text
 
 
 def test_a_marked_object_that_cannot_be_read(w):

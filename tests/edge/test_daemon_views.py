@@ -140,6 +140,21 @@ def test_a_fresh_list_in_pages(w):
                for r in pages)
 
 
+def test_a_fresh_list_with_a_page_that_is_too_large(w):
+    """40 claims of 256 KiB: asked for by fewer."""
+    names = w.machines(3)
+    for i in range(40):
+        w.claim(f"big{i:02}", annotations={"big": "x" * (250 << 10)})
+    w.start()
+    w.busy()
+    w.wait_held(names)
+    w.quiet()
+    w.wait_free(names)
+    limits = [r.query["limit"] for r in w.api.select(
+        verb="list", resource="nodeclaims") if r.query["limit"] != "500"]
+    assert limits[:5] == ["250", "125", "62", "31", "31"]
+
+
 # --- a Node whose claim is not seen ----------------------------------------
 
 def looks(w, name):

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -282,6 +283,36 @@ END_TEST
 
 #define ROWS(table) (int)(sizeof(table) / sizeof((table)[0]))
 
+/* As a list has them, without a kind.  63 bytes are a namespace's longest
+ * name. */
+START_TEST(test_item)
+{
+	char json[300], name[65], out[64];
+	struct err e;
+	static struct lease_record got;
+	static const char lease[] =
+		"{\"metadata\":{\"namespace\":\"%s\","
+		"\"resourceVersion\":\"7\"},\"spec\":{"
+		"\"holderIdentity\":\"who\",\"leaseDurationSeconds\":15,"
+		"\"renewTime\":\"1970-01-01T00:00:01.000002Z\"}}";
+
+	memset(name, 'x', sizeof(name));
+	for (size_t n = 63; n <= 64; n++) {
+		name[n] = '\0';
+		(void)snprintf(json, sizeof(json), lease, name);
+		ck_assert_int_eq(lease_item_decode(json, strlen(json), out,
+						   &got, &e),
+				 n == 63 ? 0 : -1);
+		ck_assert_uint_eq(strlen(out), 63);
+		name[n] = 'x';
+	}
+	ck_assert_str_eq(got.holder, "who");
+	ck_assert_int_eq(got.duration_s, 15);
+	ck_assert(got.renew_us == 1000002);
+	ck_assert_int_eq(lease_decode(json, strlen(json), &got, &e), -1);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -292,6 +323,7 @@ main(void)
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, test_item);
 	tcase_add_test(tc, test_golden);
 	tcase_add_loop_test(tc, test_create, 0, ROWS(creates));
 	tcase_add_loop_test(tc, test_update, 0, ROWS(updates));

@@ -50,27 +50,6 @@ START_TEST(test_registration)
 }
 END_TEST
 
-/* 63 bytes are a namespace's longest name. */
-START_TEST(test_namespace)
-{
-	char json[200], name[65], out[64];
-	struct err e;
-	static const char lease[] = "{\"metadata\":{\"namespace\":\"%s\"}}";
-
-	memset(name, 'x', sizeof(name));
-	for (size_t n = 63; n <= 64; n++) {
-		name[n] = '\0';
-		(void)snprintf(json, sizeof(json), lease, name);
-		ck_assert_int_eq(namespace_decode(json, strlen(json), out, &e),
-				 n == 63 ? 0 : -1);
-		ck_assert_uint_eq(strlen(out), 63);
-		name[n] = 'x';
-	}
-	ck_assert_int_eq(namespace_decode("{}", 2, out, &e), 0);
-	ck_assert_str_eq(out, "");
-}
-END_TEST
-
 int
 main(void)
 {
@@ -81,7 +60,6 @@ main(void)
 
 	tcase_add_loop_test(tc, test_registration, 0,
 			    sizeof(cases) / sizeof(cases[0]));
-	tcase_add_test(tc, test_namespace);
 	suite_add_tcase(s, tc);
 	srunner_run_all(sr, CK_NORMAL);
 	failed = srunner_ntests_failed(sr);
