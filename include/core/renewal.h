@@ -22,12 +22,18 @@
  *
  * What stands in caBundle, whosever it is, stays until it expires, or until
  * the CA is older than a serving certificate lives: then none is left of an
- * earlier one.  A certificate never outlives its CA (edge/certs_own.h).
+ * earlier one.  A younger one stays: somebody put this CA there, and what is
+ * served may be the younger one's.  A certificate never outlives its CA
+ * (edge/certs_own.h).
+ *
+ * Where the webhooks cannot be read, a certificate is renewed all the same if
+ * its CA was trusted before, and nothing else is done.
  *
  * Times of certificates are the API server's.  One thread; no allocation.
  */
 #define RENEWAL_ID_BYTES 32	/* SHA-256 of the certificate */
 #define RENEWAL_BUNDLE_MAX 16	/* the CA itself, and the youngest others */
+#define RENEWAL_SPREAD 6	/* of a life: every replica has the new pair */
 #define RENEWAL_BACKDATE_MS 3600000	/* NotBefore lies before the birth */
 
 struct renewal_config {
@@ -70,6 +76,7 @@ struct renewal_todo {
 
 enum renewal_outcome {
 	RENEWAL_OK,
+	RENEWAL_PARTLY,		/* a READ, all but the webhooks */
 	RENEWAL_CONFLICT,	/* it has changed since it was read */
 	RENEWAL_FAILED,
 };
@@ -80,6 +87,7 @@ struct renewal {
 	struct renewal_view view;
 	enum renewal_step step;		/* the last one given out */
 	bool fresh;			/* the view has not been acted on */
+	bool partly;			/* it is without webhooks */
 	int64_t not_before_ms;		/* boot: nothing is done until then */
 	int64_t wrote_ms[RENEWAL_LEAF + 1];	/* boot: with success */
 	bool trusted;			/* this CA stands in caBundle … */
@@ -98,8 +106,8 @@ void renewal_init(struct renewal *r, const struct renewal_config *c,
 
 struct renewal_todo renewal_next(struct renewal *r, struct now now);
 
-/* What came of the last step but a wait.  view: of a READ that is OK.
- * retry_after_ms: of one that failed; -1: none. */
+/* What came of the last step but a wait.  view: of a READ that is OK,
+ * or PARTLY.  retry_after_ms: of one that is not OK; -1: none. */
 void renewal_done(struct renewal *r, enum renewal_outcome outcome,
 		  const struct renewal_view *view, int64_t retry_after_ms,
 		  struct now now);

@@ -24,21 +24,22 @@ void certs_own_done(struct certs_own *o);	/* wipes the key */
 int certs_own_ca(int64_t now_ms, int64_t life_ms, struct certs_own *out,
 		 struct err *e);
 
-/* A serving pair, signed by this CA; it ends no later than that. */
+/* A serving pair, signed by this CA; it ends no later than that.  ERR_INPUT:
+ * not a CA with its key, or one whose constraints shut out what it signs. */
 int certs_own_leaf(const char *ca_cert, const char *ca_key,
 		   const struct certs_names *names, int64_t now_ms,
 		   int64_t life_ms, struct certs_own *out, struct err *e);
 
 /* Whether the texts (NULL is none) are a CA with its key; and whether they are
- * a serving pair of that CA, good for all these DNS names.  When they end is
- * for the caller to judge. */
+ * a serving pair that verifies by it, good for all these DNS names.  When they
+ * end is for the caller to judge. */
 bool certs_is_ca(const char *cert, const char *key, struct renewal_cert *out);
 bool certs_is_leaf(const char *cert, const char *key, const char *ca_cert,
 		   const struct certs_names *names, struct renewal_cert *out);
 
-/* The certificates in this bundle that are not among those in at[*n] yet.
- * false: it has something else in it, the same one twice, or more than there
- * is room for. */
+/* The certificates in this bundle that are not among those in at[*n] yet; the
+ * youngest, where there is no room for all.  false: some are not there, it has
+ * a block that is none, or the same one twice. */
 bool certs_bundle_read(const char *pem, struct renewal_cert *at, unsigned *n);
 
 /* Of this bundle, the one with that id, as PEM.  true if it was there. */

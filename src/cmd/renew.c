@@ -23,10 +23,11 @@ static void
 call(struct renew *r, struct kube_request *q, const struct buf *body,
      struct renew_result *c)
 {
-	int64_t left_ms = shared_lead_ms(r->shared);
+	int64_t left_ms = r->stands_in ? r->call_ms
+				       : shared_lead_ms(r->shared);
 
 	*c = none;
-	/* Nothing of ours is under way when another may lead. */
+	/* Nothing of a leader is under way when another may lead. */
 	q->timeout_ms = left_ms < r->call_ms ? left_ms : r->call_ms;
 	if (left_ms <= 0) {
 		(void)err_set(&c->err, ERR_CANCELLED, "the lead is over");
@@ -130,9 +131,12 @@ read_all(struct renew *r, struct renew_result *c)
 {
 	renew_forget(r);
 	read_secret(r, c);
-	if (c->outcome == RENEWAL_OK)
-		read_webhooks(r, c);
-	if (c->outcome == RENEWAL_OK)
+	if (c->outcome != RENEWAL_OK)
+		return;
+	read_webhooks(r, c);
+	if (c->outcome != RENEWAL_OK && c->err.code != ERR_CANCELLED)
+		c->outcome = RENEWAL_PARTLY;
+	if (c->outcome != RENEWAL_FAILED)
 		look(r);
 }
 

@@ -26,6 +26,7 @@ struct renew {
 	char namespace_name[64];	/* of Secret and Service */
 	char names_text[2][2 * NAME_BYTES];
 	struct certs_names names;
+	bool stands_in;		/* acts without the lead */
 
 	struct renewal_view view;	/* as read */
 	struct secret secret;

@@ -12,18 +12,29 @@
  * One thread with a connection of its own.  It asks core/renewal what to do,
  * has it done, and tells what came of it; what was read is forgotten before it
  * sleeps, and keys are wiped.
+ *
+ * It acts while we lead.  Leaders of another configuration make no
+ * certificates (a roll-out to selfSigned), and who has none is not ready and
+ * stops the roll-out that would end their lead.  So a replica acts, too, while
+ * it has had no certificate for a while and does not lead.  Each write stands
+ * on the version that was read: several at once cost a retry.
  */
 
 #define BEAT_MS 1000	/* it never sleeps longer: liveness */
+#define PATIENCE_READS 3	/* a leader would have acted */
+
+enum role { IDLE, LEADS, STANDS_IN };
 
 struct renewer {
 	struct shared *shared;
 	const struct config *config;
+	struct pair *pair;
 	pthread_t thread;
 	_Atomic int64_t beat_ms;
 	_Atomic bool ended;
 	bool started;
 	bool troubled, unhooked;	/* said so in the log */
+	int64_t well_ms;	/* boot: it led, or had a certificate */
 	struct renewal renewal;
 	struct renew renew;
 };
@@ -91,6 +102,23 @@ turn(struct renewer *r)
 	return todo.wait_ms < BEAT_MS ? todo.wait_ms : BEAT_MS;
 }
 
+/* Waits a second where there is nothing to do. */
+static enum role
+await_role(struct renewer *r, int64_t patience_ms)
+{
+	int64_t now_ms = clock_boot_ms();
+
+	if (shared_leads(r->shared)) {
+		r->well_ms = now_ms;
+		return LEADS;
+	}
+	if (pair_valid(r->pair))
+		r->well_ms = now_ms;
+	if (now_ms - r->well_ms >= patience_ms)
+		return STANDS_IN;
+	return shared_await_lead(r->shared) ? LEADS : IDLE;
+}
+
 static void *
 run(void *ctx)
 {
@@ -98,19 +126,22 @@ run(void *ctx)
 	const struct config *c = r->config;
 	struct renewal_config lives = renewal_config(c->self_signed.ca_ms,
 						     c->self_signed.leaf_ms);
-	bool led = false;
+	enum role was = IDLE, role;
 	int64_t wait_ms;
 
 	while (!atomic_load(&r->shared->stopping)) {
 		atomic_store(&r->beat_ms, clock_boot_ms());
-		if (!shared_await_lead(r->shared)) {
-			led = false;
+		role = await_role(r, PATIENCE_READS * lives.read_ms);
+		if (role != was) {
 			renew_forget(&r->renew);
-			continue;
-		}
-		if (!led)
 			renewal_init(&r->renewal, &lives, clock_boot_us());
-		led = true;
+			r->renew.stands_in = role == STANDS_IN;
+			if (role == STANDS_IN)
+				LOG(LOG_INFO, "no certificate from the leader");
+		}
+		was = role;
+		if (role == IDLE)
+			continue;
 		wait_ms = turn(r);
 		if (wait_ms > 0)
 			(void)shared_sleep(r->shared, wait_ms);
@@ -124,7 +155,8 @@ run(void *ctx)
 
 struct renewer *
 renewer_new(struct shared *s, struct kube *k, const struct config *c,
-	    const char *namespace_name, const struct timing *t, struct err *e)
+	    struct pair *pair, const char *namespace_name,
+	    const struct timing *t, struct err *e)
 {
 	struct renewer *r = calloc(1, sizeof(*r));
 
@@ -134,6 +166,8 @@ renewer_new(struct shared *s, struct kube *k, const struct config *c,
 	}
 	r->shared = s;
 	r->config = c;
+	r->pair = pair;
+	r->well_ms = clock_boot_ms();
 	r->renew.shared = s;
 	r->renew.config = c;
 	r->renew.call_ms = t->call_ms;

@@ -2,19 +2,22 @@
 #ifndef CMD_RENEWER_H
 #define CMD_RENEWER_H
 
+#include "pair.h"
 #include "shared.h"
 #include "timing.h"
 #include "wire/config.h"
 
-/* The thread that keeps, while we lead, a CA and a serving pair of our own in
- * a Secret, and the CA in the webhook's caBundle: core/renewal says what to
- * do.  What replicas serve comes to them through the mounted Secret. */
+/* The thread that keeps, while we lead or nothing is served, a CA and a
+ * serving pair of our own in a Secret, and the CA in the webhook's caBundle:
+ * core/renewal says what to do.  What replicas serve comes to them through the
+ * mounted Secret. */
 struct renewer;
 
-/* namespace_name: where Secret and Service are. */
+/* pair: what is served here.  namespace_name: where Secret and Service are. */
 struct renewer *renewer_new(struct shared *s, struct kube *k,
-			    const struct config *c, const char *namespace_name,
-			    const struct timing *t, struct err *e);
+			    const struct config *c, struct pair *pair,
+			    const char *namespace_name, const struct timing *t,
+			    struct err *e);
 int renewer_start(struct renewer *r, struct err *e);
 
 /* After shared_stop: a call under way is cut.  NULL is fine, as below. */

@@ -173,7 +173,7 @@ start_renewer(struct serve *v, struct err *e)
 {
 	if (!v->config->self_signed.enabled)
 		return 0;
-	v->renewer = renewer_new(&v->shared, v->kube, v->config,
+	v->renewer = renewer_new(&v->shared, v->kube, v->config, &v->pair,
 				 v->namespace_name[0] != '\0'
 					 ? v->namespace_name
 					 : v->config->leader.namespace_,

@@ -106,17 +106,34 @@ oldest(const struct renewal_view *v, const bool *keep)
 	return at;
 }
 
-/* Which of it stay beside the CA, which is not among them; how many go. */
-static unsigned
-choose(const struct renewal *r, int64_t server_ms, bool *keep)
+/* Is nothing served any more that an earlier CA signed?  A CA that was put
+ * there may be older than its time in the Secret: it counts as well for how
+ * long we saw it in caBundle, and a certificate of it beside. */
+static bool
+alone(const struct renewal *r, struct now now)
 {
 	const struct renewal_view *v = &r->view;
-	bool alone = server_ms >= born_ms(&v->ca) + r->config.leaf_ms;
+	int64_t spread_ms = r->config.leaf_ms / RENEWAL_SPREAD;
+
+	return now.server_ms >= born_ms(&v->ca) + r->config.leaf_ms &&
+	       r->trusted && now.boot_ms >= r->trusted_ms + spread_ms &&
+	       v->has_leaf && now.server_ms >= born_ms(&v->leaf) + spread_ms;
+}
+
+/* Which of it stay beside the CA, which is not among them; how many go. */
+static unsigned
+choose(const struct renewal *r, struct now now, bool *keep)
+{
+	const struct renewal_view *v = &r->view;
+	bool retire = alone(r, now);
 	unsigned gone = 0, kept = 0;
 
 	for (unsigned i = 0; i < v->bundle_n; i++) {
-		keep[i] = !alone && !same(&v->bundle[i], &v->ca) &&
-			  server_ms < v->bundle[i].not_after_ms;
+		const struct renewal_cert *c = &v->bundle[i];
+
+		keep[i] = !same(c, &v->ca) &&
+			  now.server_ms < c->not_after_ms &&
+			  !(retire && c->not_before_ms <= v->ca.not_before_ms);
 		kept += keep[i];
 		gone += !keep[i] && !same(&v->bundle[i], &v->ca);
 	}
@@ -130,10 +147,10 @@ choose(const struct renewal *r, int64_t server_ms, bool *keep)
 /* --- what to do ---------------------------------------------------------- */
 
 static const char *
-bundle_fault(const struct renewal *r, int64_t server_ms, bool *keep)
+bundle_fault(const struct renewal *r, struct now now, bool *keep)
 {
 	const struct renewal_view *v = &r->view;
-	unsigned gone = choose(r, server_ms, keep);
+	unsigned gone = choose(r, now, keep);
 
 	if (!v->has_webhooks)
 		return NULL;
@@ -163,6 +180,21 @@ ask(const struct renewal *r, enum renewal_step step, const char *reason,
 	return true;
 }
 
+/* From when on a certificate of this CA may be written. */
+static int64_t
+settled_ms(const struct renewal *r, int64_t boot_ms)
+{
+	const struct renewal_view *v = &r->view;
+	bool known = r->trusted && memcmp(r->trusted_id, v->ca.id,
+					  sizeof(r->trusted_id)) == 0;
+
+	/* Who trusts the one that is there trusts the next; and without a
+	 * webhook nobody asks who signed it. */
+	if (r->partly ? v->has_leaf : !v->has_webhooks)
+		return boot_ms;
+	return known ? r->trusted_ms + r->config.settle_ms : INT64_MAX;
+}
+
 static struct renewal_todo
 decide(const struct renewal *r, struct now now)
 {
@@ -170,22 +202,22 @@ decide(const struct renewal *r, struct now now)
 				 .wait_ms = r->config.read_ms};
 	const struct renewal_view *v = &r->view;
 	const char *leaf;
-	int64_t settled_ms;
+	int64_t from_ms;
 
-	if (ask(r, RENEWAL_CA, fault_of(v->has_ca, &v->ca, now.server_ms),
-		r->config.ca_ms, now, &t) ||
-	    !v->has_ca || !valid(&v->ca, now.server_ms))
+	if (!r->partly &&
+	    ask(r, RENEWAL_CA, fault_of(v->has_ca, &v->ca, now.server_ms),
+		r->config.ca_ms, now, &t))
 		return t;
-	if (ask(r, RENEWAL_BUNDLE, bundle_fault(r, now.server_ms, t.keep), 0,
-		now, &t))
+	if (!v->has_ca || !valid(&v->ca, now.server_ms))
+		return t;
+	if (!r->partly &&
+	    ask(r, RENEWAL_BUNDLE, bundle_fault(r, now, t.keep), 0, now,
+		&t))
 		return t;
 	leaf = fault_of(v->has_leaf, &v->leaf, now.server_ms);
-	/* Without a webhook nobody asks who signed it. */
-	settled_ms = !v->has_webhooks ? now.boot_ms
-		     : r->trusted     ? r->trusted_ms + r->config.settle_ms
-				      : INT64_MAX;
-	if (leaf != NULL && now.boot_ms < settled_ms) {
-		t.wait_ms = least(t.wait_ms, settled_ms - now.boot_ms);
+	from_ms = settled_ms(r, now.boot_ms);
+	if (leaf != NULL && now.boot_ms < from_ms) {
+		t.wait_ms = least(t.wait_ms, from_ms - now.boot_ms);
 		return t;
 	}
 	(void)ask(r, RENEWAL_LEAF, leaf, r->config.leaf_ms, now, &t);
@@ -197,17 +229,19 @@ renewal_next(struct renewal *r, struct now now)
 {
 	struct renewal_todo t = {.step = RENEWAL_READ};
 
-	if (now.boot_ms < r->not_before_ms) {
-		t.step = RENEWAL_WAIT;
-		t.wait_ms = r->not_before_ms - now.boot_ms;
-	} else if (r->fresh) {
+	if (r->fresh) {
 		t = decide(r, now);
 		r->fresh = false;
-		if (t.step == RENEWAL_WAIT) {
+		if (t.step == RENEWAL_WAIT && !r->partly) {
 			t.wait_ms = most(t.wait_ms, 1);
 			r->not_before_ms = now.boot_ms + t.wait_ms;
 			r->failures = 0;
+		} else if (t.step == RENEWAL_WAIT) {
+			t.wait_ms = most(r->not_before_ms - now.boot_ms, 1);
 		}
+	} else if (now.boot_ms < r->not_before_ms) {
+		t.step = RENEWAL_WAIT;
+		t.wait_ms = r->not_before_ms - now.boot_ms;
 	}
 	if (t.step != RENEWAL_WAIT)
 		r->step = t.step;
@@ -237,7 +271,16 @@ renewal_done(struct renewal *r, enum renewal_outcome outcome,
 	     const struct renewal_view *view, int64_t retry_after_ms,
 	     struct now now)
 {
+	bool read = r->step == RENEWAL_READ &&
+		    (outcome == RENEWAL_OK || outcome == RENEWAL_PARTLY);
+
 	assert(r->step != RENEWAL_WAIT);
+	if (read) {
+		assert(view->bundle_n <= RENEWAL_BUNDLE_MAX);
+		r->view = *view;
+		r->fresh = true;
+		r->partly = outcome == RENEWAL_PARTLY;
+	}
 	if (outcome != RENEWAL_OK) {
 		r->failures++;
 		r->not_before_ms =
@@ -247,13 +290,11 @@ renewal_done(struct renewal *r, enum renewal_outcome outcome,
 					  least(RETRY_MAX_MS,
 						r->config.read_ms)),
 			     retry_after_ms);
-	} else if (r->step == RENEWAL_READ) {
-		assert(view->bundle_n <= RENEWAL_BUNDLE_MAX);
-		r->view = *view;
-		r->fresh = true;
+	} else if (read) {
 		trust(r, now.boot_ms);
 	} else {
-		r->failures = 0;
+		if (!r->partly)		/* else it goes on failing */
+			r->failures = 0;
 		r->wrote_ms[r->step] = now.boot_ms;
 	}
 	r->step = RENEWAL_WAIT;

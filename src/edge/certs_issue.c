@@ -79,13 +79,25 @@ add_extensions(X509 *x, X509 *issuer, const char *san)
 				     "critical,CA:TRUE,pathlen:0") &&
 		       add_extension(x, &ctx, NID_key_usage,
 				     "critical,keyCertSign,cRLSign");
-	return add_extension(x, &ctx, NID_authority_key_identifier, "keyid") &&
-	       add_extension(x, &ctx, NID_basic_constraints,
+	/* A CA of others may have none to point at. */
+	if (X509_get0_subject_key_id(issuer) != NULL &&
+	    !add_extension(x, &ctx, NID_authority_key_identifier, "keyid"))
+		return 0;
+	return add_extension(x, &ctx, NID_basic_constraints,
 			     "critical,CA:FALSE") &&
 	       add_extension(x, &ctx, NID_key_usage,
 			     "critical,digitalSignature") &&
 	       add_extension(x, &ctx, NID_ext_key_usage, "serverAuth") &&
 	       add_extension(x, &ctx, NID_subject_alt_name, san);
+}
+
+/* Ed25519 and Ed448 have one of their own. */
+static const EVP_MD *
+digest_for(const EVP_PKEY *key)
+{
+	return EVP_PKEY_is_a(key, "ED25519") || EVP_PKEY_is_a(key, "ED448")
+		       ? NULL
+		       : EVP_sha256();
 }
 
 /* A new key with its certificate, signed by `by`, or by itself. */
@@ -104,7 +116,7 @@ certs_issue(const struct certs_signer *by, const char *cn, const char *san,
 				  X509_get_subject_name(by ? by->cert : x)) ||
 	    !X509_set_pubkey(x, key) ||
 	    !add_extensions(x, by ? by->cert : x, san) ||
-	    !X509_sign(x, by ? by->key : key, EVP_sha256()))
+	    !X509_sign(x, by ? by->key : key, digest_for(by ? by->key : key)))
 		return openssl_failed("make a certificate", e);
 	*out = (struct certs_signer){.cert = x, .key = key};
 	x = NULL;

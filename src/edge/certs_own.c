@@ -105,14 +105,29 @@ is_ca(X509 *x)
 	       (X509_get_key_usage(x) & X509v3_KU_KEY_CERT_SIGN);
 }
 
-static bool
-signed_by(X509 *x, X509 *ca)
+/* As a client verifies that trusts this CA and no other, but for the time,
+ * which is the caller's to judge: the CA may be another's, with constraints
+ * that shut our names out.  X509_V_OK, or why not. */
+static int
+verify(X509 *x, X509 *ca)
 {
-	bool yes = X509_check_issued(ca, x) == X509_V_OK &&
-		   X509_verify(x, X509_get0_pubkey(ca)) == 1;
+	X509_STORE *store = X509_STORE_new();
+	X509_STORE_CTX *ctx = X509_STORE_CTX_new();
+	int rc = X509_V_ERR_OUT_OF_MEM;
 
+	if (store != NULL && ctx != NULL &&
+	    X509_STORE_add_cert(store, ca) == 1 &&
+	    X509_STORE_CTX_init(ctx, store, x, NULL) == 1 &&
+	    X509_STORE_CTX_set_default(ctx, "ssl_server") == 1) {
+		X509_STORE_CTX_set_flags(ctx, X509_V_FLAG_PARTIAL_CHAIN |
+						      X509_V_FLAG_NO_CHECK_TIME);
+		rc = X509_verify_cert(ctx) == 1 ? X509_V_OK
+						: X509_STORE_CTX_get_error(ctx);
+	}
+	X509_STORE_CTX_free(ctx);
+	X509_STORE_free(store);
 	ERR_clear_error();
-	return yes;
+	return rc;
 }
 
 static bool
@@ -162,7 +177,8 @@ certs_is_leaf(const char *cert, const char *key, const char *ca_cert,
 	AUTO_X509 ca = first_of(ca_cert);
 
 	return ca != NULL && read_pair(cert, key, &s) &&
-	       serves(s.cert, names) && signed_by(s.cert, ca) &&
+	       serves(s.cert, names) &&
+	       verify(s.cert, ca) == X509_V_OK &&
 	       facts_of(s.cert, out) == 0;
 }
 
@@ -176,6 +192,7 @@ certs_own_leaf(const char *ca_cert, const char *ca_key,
 	char san[CERTS_SAN_BYTES];
 	int64_t until_ms, last_ms;
 	struct buf b;
+	int why;
 
 	buf_init(&b, san, sizeof(san));
 	if (certs_san(names, &b, e))
@@ -186,21 +203,39 @@ certs_own_leaf(const char *ca_cert, const char *ca_key,
 	until_ms = now_ms + life_ms < last_ms ? now_ms + life_ms : last_ms;
 	if (certs_issue(&ca, certs_cn(names), san, now_ms, until_ms, &leaf, e))
 		return -1;
+	why = verify(leaf.cert, ca.cert);
+	if (why != X509_V_OK)
+		return err_set(e, ERR_INPUT,
+			       "this CA signs nothing that verifies (%s): "
+			       "put another there, or delete the Secret for "
+			       "a new one",
+			       X509_verify_cert_error_string(why));
 	return give(&leaf, out, e);
 }
 
 /* --- bundles ---------------------------------------------------------- */
 
-/* The next certificate; NULL at the end, *whole = false before it. */
-static X509 *
-next(BIO *in, bool *whole)
-{
-	X509 *x = PEM_read_bio_X509(in, NULL, NULL, NULL);
-	unsigned long why = ERR_peek_last_error();
+#define BEGIN "-----BEGIN CERTIFICATE-----"
 
-	*whole = x != NULL || (ERR_GET_LIB(why) == ERR_LIB_PEM &&
-			       ERR_GET_REASON(why) == PEM_R_NO_START_LINE);
+/* Where the next block begins, or the end of the text. */
+static const char *
+block(const char *pem, const char *at)
+{
+	while ((at = strstr(at, BEGIN)) != NULL && at > pem && at[-1] != '\n')
+		at++;
+	return at != NULL ? at : pem + strlen(pem);
+}
+
+/* The certificate in the block at *at, which moves on; NULL: none. */
+static X509 *
+take(const char *pem, const char **at)
+{
+	const char *end = block(pem, *at + 1);
+	AUTO_BIO in = BIO_new_mem_buf(*at, (int)(end - *at));
+	X509 *x = in != NULL ? PEM_read_bio_X509(in, NULL, NULL, NULL) : NULL;
+
 	ERR_clear_error();
+	*at = end;
 	return x;
 }
 
@@ -213,51 +248,63 @@ known(const struct renewal_cert *at, unsigned n, const struct renewal_cert *c)
 	return false;
 }
 
+/* false: there was no room, and one that is older went without. */
+static bool
+add(struct renewal_cert *at, unsigned *n, const struct renewal_cert *c)
+{
+	unsigned oldest = 0;
+
+	if (*n < RENEWAL_BUNDLE_MAX) {
+		at[(*n)++] = *c;
+		return true;
+	}
+	for (unsigned i = 1; i < *n; i++)
+		if (at[i].not_before_ms < at[oldest].not_before_ms)
+			oldest = i;
+	if (at[oldest].not_before_ms < c->not_before_ms)
+		at[oldest] = *c;
+	return false;
+}
+
 bool
 certs_bundle_read(const char *pem, struct renewal_cert *at, unsigned *n)
 {
-	AUTO_BIO in = BIO_new_mem_buf(pem, -1);
 	struct renewal_cert c, mine[RENEWAL_BUNDLE_MAX];
 	unsigned mine_n = 0;
-	bool whole = in != NULL, fits = true;
-	X509 *x;
+	bool whole = true;
 
-	while (whole && fits && (x = next(in, &whole)) != NULL) {
-		fits = facts_of(x, &c) == 0 && !known(mine, mine_n, &c) &&
-		       mine_n < RENEWAL_BUNDLE_MAX;
-		X509_free(x);
-		if (!fits)
-			break;
-		mine[mine_n++] = c;
-		if (known(at, *n, &c))
+	for (const char *p = block(pem, pem); *p != '\0';) {
+		AUTO_X509 x = take(pem, &p);
+
+		if (x == NULL || facts_of(x, &c) || known(mine, mine_n, &c)) {
+			whole = false;
 			continue;
-		fits = *n < RENEWAL_BUNDLE_MAX;
-		if (fits)
-			at[(*n)++] = c;
+		}
+		whole &= add(mine, &mine_n, &c);
+		if (!known(at, *n, &c))
+			whole &= add(at, n, &c);
 	}
-	return whole && fits;
+	return whole;
 }
 
 bool
 certs_bundle_pick(const char *pem, const struct renewal_cert *which,
 		  struct buf *out)
 {
-	AUTO_BIO in = BIO_new_mem_buf(pem, -1);
 	AUTO_BIO mem = BIO_new(BIO_s_mem());
-	bool whole = in != NULL && mem != NULL, found = false;
 	struct renewal_cert c;
 	char *bytes = NULL;
 	size_t n;
-	X509 *x;
 
-	while (whole && !found && (x = next(in, &whole)) != NULL) {
-		found = facts_of(x, &c) == 0 && known(which, 1, &c) &&
-			PEM_write_bio_X509(mem, x) == 1;
-		X509_free(x);
-	}
-	if (found) {
+	for (const char *p = block(pem, pem); mem != NULL && *p != '\0';) {
+		AUTO_X509 x = take(pem, &p);
+
+		if (x == NULL || facts_of(x, &c) || !known(which, 1, &c) ||
+		    PEM_write_bio_X509(mem, x) != 1)
+			continue;
 		n = (size_t)BIO_get_mem_data(mem, &bytes);
 		buf_add(out, bytes, n);
+		return true;
 	}
-	return found;
+	return false;
 }

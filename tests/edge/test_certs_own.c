@@ -181,6 +181,146 @@ START_TEST(test_not_a_pair)
 }
 END_TEST
 
+/* --- CAs of others ------------------------------------------------------- */
+
+struct theirs {
+	char cert[4096], key[4096];
+};
+
+static void
+to_text(BIO *from, char *out, size_t cap)
+{
+	int n = BIO_read(from, out, (int)cap - 1);
+
+	ck_assert_int_gt(n, 0);
+	out[n] = '\0';
+	BIO_free(from);
+}
+
+static void
+extend(X509 *x, int nid, const char *value)
+{
+	X509_EXTENSION *one = X509V3_EXT_conf_nid(NULL, NULL, nid, value);
+
+	ck_assert_int_eq(X509_add_ext(x, one, -1), 1);
+	X509_EXTENSION_free(one);
+}
+
+/* No SubjectKeyIdentifier; nid 0: no further extension. */
+static void
+issue(struct theirs *c, EVP_PKEY *key, const EVP_MD *md, int nid,
+      const char *value)
+{
+	X509 *x = X509_new();
+	BIO *cert = BIO_new(BIO_s_mem()), *k = BIO_new(BIO_s_mem());
+
+	(void)X509_set_version(x, X509_VERSION_3);
+	(void)ASN1_TIME_set(X509_getm_notBefore(x), NOW / 1000 - 3600);
+	(void)ASN1_TIME_set(X509_getm_notAfter(x), NOW / 1000 + 36000);
+	(void)X509_NAME_add_entry_by_txt(X509_get_subject_name(x), "CN",
+					 MBSTRING_ASC,
+					 (const unsigned char *)"theirs", -1,
+					 -1, 0);
+	(void)X509_set_issuer_name(x, X509_get_subject_name(x));
+	(void)X509_set_pubkey(x, key);
+	extend(x, NID_basic_constraints, "critical,CA:TRUE");
+	extend(x, NID_key_usage, "critical,keyCertSign");
+	if (nid != 0)
+		extend(x, nid, value);
+	ck_assert_int_gt(X509_sign(x, key, md), 0);
+	ck_assert(PEM_write_bio_X509(cert, x) &&
+		  PEM_write_bio_PrivateKey(k, key, NULL, NULL, 0, NULL, NULL));
+	to_text(cert, c->cert, sizeof(c->cert));
+	to_text(k, c->key, sizeof(c->key));
+	X509_free(x);
+	EVP_PKEY_free(key);
+}
+
+/* Of whatever key, and without an identifier to point at. */
+START_TEST(test_any_key)
+{
+	EVP_PKEY *keys[] = {EVP_PKEY_Q_keygen(NULL, NULL, "ED25519"),
+			    EVP_PKEY_Q_keygen(NULL, NULL, "ED448"),
+			    EVP_RSA_gen(2048), EVP_EC_gen("P-384")};
+
+	for (int i = 0; i < 4; i++) {
+		const char *trusted[1];
+		struct certs_own own;
+		struct renewal_cert c;
+		struct theirs t;
+		struct err e = {0};
+
+		issue(&t, keys[i], i < 2 ? NULL : EVP_sha256(), 0, NULL);
+		trusted[0] = t.cert;
+		ck_assert(certs_is_ca(t.cert, t.key, &c));
+		ck_assert_msg(certs_own_leaf(t.cert, t.key, &names, NOW,
+					     HOUR_MS, &own, &e) == 0,
+			      "%d: %s", i, e.text);
+		ck_assert_int_eq(verify(trusted, 1, own.cert, names.dns[0],
+					NOW),
+				 X509_V_OK);
+		ck_assert(certs_is_leaf(own.cert, own.key, t.cert, &names, &c));
+		/* nor does it matter when it is looked at */
+		ck_assert_int_eq(c.not_after_ms, NOW + HOUR_MS);
+		certs_own_done(&own);
+	}
+}
+END_TEST
+
+/* What it signed would not verify: no certificate, and the reason. */
+START_TEST(test_constraints)
+{
+	static const struct {
+		int nid;
+		const char *value, *why;
+	} bad[] = {
+		{NID_name_constraints, "critical,permitted;DNS:example.com",
+		 "permitted subtree"},
+		{NID_name_constraints, "critical,excluded;DNS:svc",
+		 "excluded subtree"},
+		{NID_ext_key_usage, "clientAuth", "purpose"},
+	};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct certs_own out = {.cert = (char *)1};
+		struct theirs t;
+		struct err e = {0};
+
+		issue(&t, EVP_EC_gen("P-256"), EVP_sha256(), bad[i].nid,
+		      bad[i].value);
+		ck_assert_int_eq(certs_own_leaf(t.cert, t.key, &names, NOW,
+						HOUR_MS, &out, &e),
+				 -1);
+		ck_assert_int_eq(e.code, ERR_INPUT);
+		ck_assert_msg(strstr(e.text, bad[i].why) != NULL, "%s",
+			      e.text);
+		ck_assert_ptr_eq(out.cert, (char *)1);
+	}
+}
+END_TEST
+
+/* And one that is there, of such a CA with the same key, is none either. */
+START_TEST(test_leaf_of_a_constrained_ca)
+{
+	EVP_PKEY *key = EVP_EC_gen("P-256");
+	struct theirs good, bad;
+	struct certs_own own;
+	struct renewal_cert c;
+	struct err e = {0};
+
+	EVP_PKEY_up_ref(key);
+	issue(&good, key, EVP_sha256(), 0, NULL);
+	issue(&bad, key, EVP_sha256(), NID_name_constraints,
+	      "critical,permitted;DNS:example.com");
+	ck_assert_int_eq(certs_own_leaf(good.cert, good.key, &names, NOW,
+					HOUR_MS, &own, &e),
+			 0);
+	ck_assert(certs_is_leaf(own.cert, own.key, good.cert, &names, &c));
+	ck_assert(!certs_is_leaf(own.cert, own.key, bad.cert, &names, &c));
+	certs_own_done(&own);
+}
+END_TEST
+
 /* --- bundles ------------------------------------------------------------- */
 
 static struct renewal_cert at[RENEWAL_BUNDLE_MAX];
@@ -223,33 +363,79 @@ START_TEST(test_odd_bundle)
 	ck_assert(!certs_bundle_read(text, at, &n));
 	ck_assert_uint_eq(n, 1);
 	n = 0;
-	bundle(ca.cert, "-----BEGIN CERTIFICATE-----\nAAAA\n"
-			"-----END CERTIFICATE-----\n", other.cert);
-	ck_assert(!certs_bundle_read(text, at, &n));
-	ck_assert_uint_eq(n, 1);
 	n = RENEWAL_BUNDLE_MAX;		/* and no room */
 	memset(at, 0, sizeof(at));
+	for (unsigned i = 0; i < n; i++)
+		at[i].not_before_ms = NOW + i;
 	ck_assert(!certs_bundle_read(other.cert, at, &n));
 	ck_assert_uint_eq(n, RENEWAL_BUNDLE_MAX);
+	for (unsigned i = 0; i < n; i++)
+		ck_assert_int_eq(at[i].not_before_ms, NOW + i);
 }
 END_TEST
 
-/* More than are kept, of which the first are read. */
+/* Between two that are good, one that is not: those two are there. */
+START_TEST(test_broken_block)
+{
+	static const char *const broken[] = {
+		"-----BEGIN CERTIFICATE-----\nAAAA\n"
+		"-----END CERTIFICATE-----\n",
+		"-----BEGIN CERTIFICATE-----\n%%%%\n"
+		"-----END CERTIFICATE-----\n",
+		"-----BEGIN CERTIFICATE-----\nAAAA\n",
+		"-----BEGIN CERTIFICATE-----\n",
+		"-----BEGIN CERTIFICATE-----",
+	};
+	char picked[4096];
+	struct buf one;
+
+	for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
+		unsigned n = 0;
+
+		bundle(ca.cert, broken[i], i < 4 ? other.cert : "");
+		ck_assert(!certs_bundle_read(text, at, &n));
+		ck_assert_uint_eq(n, i < 4 ? 2 : 1);
+		ck_assert_mem_eq(&at[0], &ca.facts, sizeof(at[0]));
+		if (i == 4)
+			continue;
+		ck_assert_mem_eq(&at[1], &other.facts, sizeof(at[1]));
+		buf_init(&one, picked, sizeof(picked));
+		ck_assert(certs_bundle_pick(text, &other.facts, &one));
+		ck_assert_str_eq(picked, other.cert);
+	}
+	/* what the API server does not read is not there */
+	ca.cert[strlen(ca.cert) - 1] = '\0';
+	bundle(ca.cert, other.cert, leaf.cert);
+	at[0] = (struct renewal_cert){0};
+	ck_assert(!certs_bundle_read(text, at, &(unsigned){0}));
+	ck_assert_mem_eq(&at[0], &leaf.facts, sizeof(at[0]));
+}
+END_TEST
+
+/* More than are kept: the youngest are, wherever they stand. */
 START_TEST(test_long_bundle)
 {
+	int order = _i == 0 ? 1 : -1;
 	struct err e = {0};
 	unsigned n = 0;
 
 	buf_init(&b, text, sizeof(text));
-	for (int i = 0; i <= RENEWAL_BUNDLE_MAX; i++) {
+	for (int i = 0; i < RENEWAL_BUNDLE_MAX + 4; i++) {
 		struct certs_own one;
 
-		ck_assert_int_eq(certs_own_ca(NOW, HOUR_MS, &one, &e), 0);
+		ck_assert_int_eq(certs_own_ca(NOW + order * i * HOUR_MS,
+					      HOUR_MS, &one, &e),
+				 0);
 		buf_puts(&b, one.cert);
 		certs_own_done(&one);
 	}
 	ck_assert(!certs_bundle_read(text, at, &n));
 	ck_assert_uint_eq(n, RENEWAL_BUNDLE_MAX);
+	for (unsigned i = 0; i < n; i++)
+		ck_assert_int_ge(at[i].not_before_ms + HOUR_MS,
+				 _i == 0 ? NOW + 4 * HOUR_MS
+					 : NOW - (RENEWAL_BUNDLE_MAX - 1) *
+							 HOUR_MS);
 }
 END_TEST
 
@@ -284,9 +470,13 @@ main(void)
 	tcase_add_test(tc, test_no_longer_than_its_ca);
 	tcase_add_test(tc, test_no_signer);
 	tcase_add_test(tc, test_not_a_pair);
+	tcase_add_test(tc, test_any_key);
+	tcase_add_test(tc, test_constraints);
+	tcase_add_test(tc, test_leaf_of_a_constrained_ca);
 	tcase_add_test(tc, test_bundle);
 	tcase_add_test(tc, test_odd_bundle);
-	tcase_add_test(tc, test_long_bundle);
+	tcase_add_test(tc, test_broken_block);
+	tcase_add_loop_test(tc, test_long_bundle, 0, 2);
 	tcase_add_test(tc, test_pick);
 	suite_add_tcase(s, tc);
 	srunner_run_all(sr, CK_NORMAL);

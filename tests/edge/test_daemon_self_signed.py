@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Certificates of our own: Secret and caBundle against every fault."""
 import base64
+import json
 import re
 import subprocess
+import time
 
 import pytest
 
@@ -17,6 +19,7 @@ KEYS = ["ca.crt", "ca.key", "tls.crt", "tls.key"]
 WRITES = "karpenter_node_holder_self_signed_writes_total"
 # From so long a life follows: read again after 0.3 s, settled after 0.6 s.
 LIFE, SETTLE = 6, 0.6
+ORPHANED = 0.9      # without a pair, until one acts that does not lead
 
 
 def encoded(text):
@@ -239,6 +242,55 @@ def test_who_does_not_lead_does_nothing(w):
     assert holder.get("/livez")[0] == 200
 
 
+def held_by_another(w):
+    """Our options; the Lease stays theirs for all of the test."""
+    w.api.create("leases", NAME, namespace="holder", spec={
+        "holderIdentity": "other_1", "leaseDurationSeconds": 3600})
+    w.api.write_kubeconfig(w.kubeconfig)
+    config = json.loads(w.kubeconfig.read_text())
+    config["contexts"][0]["context"]["namespace"] = "ns"
+    w.kubeconfig.write_text(json.dumps(config))
+    return {"leader_election_enabled": "true",
+            "leader_election_namespace": "holder"}
+
+
+def test_a_leader_that_makes_none(w):
+    """A roll-out to selfSigned: nobody else makes the pair without which no
+    replica of ours is ready; all who wait make it, after a while, and keep it
+    until they have it."""
+    configure(w, None)
+    options = held_by_another(w)
+    (w.dir / "mount").mkdir()
+    begin = time.monotonic()
+    holders = [start(w, **options,
+                     webhook_cert_file=w.dir / "mount" / "tls.crt",
+                     webhook_key_file=w.dir / "mount" / "tls.key")
+               for _ in range(3)]
+    now = wait_complete(w)
+    assert writes(w)[0].time - begin >= ORPHANED
+    assert verifies(w, w.dir, bundles(w)[0], now["tls.crt"])
+    assert sum(minted(h)[0] for h in holders) == 1
+    w.wait(lambda: secret(w)["tls.crt"] != now["tls.crt"], "renewed")
+    now = secret(w)
+    for key in ("tls.key", "tls.crt"):
+        (w.dir / "mount" / key).write_text(now[key])
+    for holder in holders:
+        w.wait(lambda: holder.get("/readyz")[0] == 200, "ready")
+        holder.wait_line("no certificate from the leader")
+    time.sleep(0.5)
+    asked = w.api.count(resource=SECRETS)
+    stays(lambda: w.api.count(resource=SECRETS) == asked, 1)
+    assert w.api.get("leases", NAME)["spec"]["holderIdentity"] == "other_1"
+
+
+def test_who_serves_does_not_stand_in(w):
+    configure(w, None)
+    holder = start(w, **held_by_another(w))
+    stays(lambda: not w.api.count(resource=SECRETS) and
+          not w.api.count(resource=HOOKS), 2 * ORPHANED)
+    assert not holder.lines("no certificate from the leader")
+
+
 def test_not_asked_for(w):
     configure(w, None)
     holder = w.start(leader_election_namespace="ns")
@@ -297,6 +349,63 @@ def test_conflicts(w, resource, verb, status):
     wait_complete(w)
     assert not holder.lines("renewal failed", level="warn")
     assert holder.lines("renewal failed", level="debug")
+
+
+@pytest.mark.parametrize("fault", ["403", "too many"])
+def test_webhooks_that_cannot_be_read(w, fault):
+    """The certificate is renewed all the same, the CA is not."""
+    configure(w, None)
+    holder = start(w)
+    first = wait_complete(w)
+    if fault == "403":
+        w.api.fault(HOOKS, "get", "403")
+    else:
+        hooks = w.api.get(HOOKS, NAME)["webhooks"]
+        w.api.change(HOOKS, NAME, {"webhooks": hooks * 9})
+    for was in 1, 2:
+        cert = secret(w)["tls.crt"]
+        w.wait(lambda: secret(w)["tls.crt"] != cert, f"renewal {was}")
+    now = secret(w)
+    assert now["ca.crt"] == first["ca.crt"]
+    assert verifies(w, w.dir, bundles(w)[0], now["tls.crt"])
+    line, = holder.lines("renewal failed", level="warn")
+    assert line["step"] == "read"
+    assert not holder.lines("renewal goes on")
+
+
+def issued(w, *extensions):
+    """A CA of somebody: certificate and key."""
+    made = subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ed25519", "-nodes", "-keyout",
+         w.dir / "k", "-subj", "/CN=theirs", "-out", w.dir / "c",
+         *(f for e in ("basicConstraints=critical,CA:TRUE",
+                       "keyUsage=critical,keyCertSign", *extensions)
+           for f in ("-addext", e))],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    return (w.dir / "c").read_text(), (w.dir / "k").read_text()
+
+
+def test_a_ca_whose_constraints_shut_us_out(w):
+    """It is told, and neither overwritten nor used; another one is taken."""
+    configure(w, None)
+    holder = start(w)
+    was = wait_complete(w)
+    bad, key = issued(w, "nameConstraints=critical,permitted;DNS:example.com")
+    w.api.change(SECRETS, TLS, {"data": {"ca.crt": encoded(bad),
+                                         "ca.key": encoded(key)}})
+    line = holder.wait_line("renewal failed", level="warn")
+    assert line["step"] == "serving" and "permitted subtree" in line["err"]
+    stays(lambda: secret(w)["ca.crt"] == bad and
+          secret(w)["tls.crt"] == was["tls.crt"], 1)
+    assert was["ca.crt"] in bundles(w)[0]       # still served
+    good, key = issued(w)
+    w.api.change(SECRETS, TLS, {"data": {"ca.crt": encoded(good),
+                                         "ca.key": encoded(key)}})
+    now = w.wait(lambda: (c := complete(w)) and
+                 c["tls.crt"] != was["tls.crt"] and c, "theirs")
+    assert now["ca.crt"] == good
+    assert verifies(w, w.dir, bundles(w)[0], now["tls.crt"])
 
 
 def test_the_version_counts(w):

@@ -13,6 +13,7 @@
 #define LEAF_LIFE (90 * DAY)
 #define READ 30000
 #define SETTLE 10000
+#define SPREAD (LEAF_LIFE / RENEWAL_SPREAD)
 
 static struct renewal r;
 static int64_t t;	/* since the start, of both clocks */
@@ -82,8 +83,8 @@ static const struct {
 	{"one in it is over", DEAD_TOO, 0, 0, RENEWAL_BUNDLE, "retired", 0},
 	{"the old one while its certificates may live", OLD_TOO,
 	 LEAF_LIFE - HOUR, 0, RENEWAL_WAIT, NULL, 0},
-	{"the old one afterwards", OLD_TOO, LEAF_LIFE, 0, RENEWAL_BUNDLE,
-	 "retired", 0},
+	{"the old one, just after this leader came", OLD_TOO, LEAF_LIFE,
+	 SPREAD, RENEWAL_WAIT, NULL, 0},
 	{"no serving certificate", NO_LEAF, 0, 0, RENEWAL_LEAF, "missing", 0},
 	{"the same, without a webhook", NO_LEAF | NO_HOOKS | UNTRUSTED, 0, 0,
 	 RENEWAL_LEAF, "missing", 0},
@@ -230,6 +231,130 @@ START_TEST(test_dead_ca)
 	todo = read_as(&v);
 	ck_assert_int_eq(todo.step, RENEWAL_WAIT);
 	ck_assert_int_eq(todo.wait_ms, SETTLE);
+}
+END_TEST
+
+/* An older one goes when the CA is older than what that one signed, and both
+ * it and a certificate of it have been seen for long; not a moment before. */
+START_TEST(test_retires)
+{
+	static const struct {
+		int64_t ca_age, leaf_age, seen;
+		int flags;
+		bool goes;
+	} cases[] = {
+		{LEAF_LIFE, SPREAD, SPREAD, OLD_TOO, true},
+		{LEAF_LIFE - 1, SPREAD, SPREAD, OLD_TOO, false},
+		{LEAF_LIFE, SPREAD - 1, SPREAD, OLD_TOO, false},
+		{LEAF_LIFE, SPREAD, SPREAD - 1, OLD_TOO, false},
+		{LEAF_LIFE, SPREAD, SPREAD, OLD_TOO | NO_LEAF, false},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct renewal_view v;
+		struct renewal_todo todo;
+
+		setup();
+		v = view_of(cases[i].flags, cases[i].ca_age - cases[i].seen,
+			    cases[i].leaf_age - cases[i].seen);
+		(void)read_as(&v);
+		if (cases[i].flags & NO_LEAF)
+			ck_assert_int_le(renewal_next(&r, now()).wait_ms,
+					 SETTLE);
+		t += cases[i].seen;
+		todo = read_as(&v);
+		ck_assert_msg((todo.step == RENEWAL_BUNDLE) == cases[i].goes,
+			      "%zu: step %d", i, todo.step);
+		if (cases[i].goes)
+			ck_assert(!todo.keep[0]);
+	}
+}
+END_TEST
+
+/* Somebody puts a CA of long ago into the Secret: what is served is signed by
+ * the one before, which is younger, or older than that for all one knows. */
+START_TEST(test_a_ca_of_long_ago)
+{
+	for (int older = 0; older <= 1; older++) {
+		struct renewal_view v;
+		struct renewal_todo todo;
+
+		setup();
+		v = view_of(NO_LEAF | UNTRUSTED, 100 * DAY, 0);
+		v.bundle[v.bundle_n++] =
+			cert(5, older ? -150 * DAY : -10 * DAY, CA_LIFE);
+		todo = read_as(&v);
+		ck_assert_int_eq(todo.step, RENEWAL_BUNDLE);
+		ck_assert(todo.keep[0]);
+		done(RENEWAL_OK, NULL);
+		v.bundle[v.bundle_n++] = v.ca;
+		ck_assert_int_eq(read_as(&v).wait_ms, SETTLE);
+		t += SETTLE;
+		ck_assert_int_eq(read_as(&v).step, RENEWAL_LEAF);
+		done(RENEWAL_OK, NULL);
+		v.has_leaf = true;
+		v.leaf = cert(6, t, LEAF_LIFE);
+		ck_assert_int_eq(read_as(&v).wait_ms, READ);
+		t += SPREAD - 1;
+		ck_assert_int_eq(read_as(&v).wait_ms, READ);
+		t += READ;
+		todo = read_as(&v);
+		ck_assert_int_eq(todo.step,
+				 older ? RENEWAL_BUNDLE : RENEWAL_WAIT);
+	}
+}
+END_TEST
+
+/* Without the webhooks: a certificate of the CA that is trusted, or that
+ * signed the one before; nothing else. */
+START_TEST(test_webhooks_unread)
+{
+	struct renewal_view v, none;
+	struct renewal_todo todo;
+
+	setup();
+	for (int i = 0; i < 3; i++) {	/* no CA, one that is due, unknown */
+		none = view_of(i == 0   ? NO_CA | NO_LEAF | NO_HOOKS
+			       : i == 1 ? NO_HOOKS
+					: NO_LEAF | NO_HOOKS,
+			       i == 1 ? 250 * DAY : 0, 0);
+		none.bundle_n = 0;
+		ck_assert_int_eq(renewal_next(&r, now()).step, RENEWAL_READ);
+		done(RENEWAL_PARTLY, &none);
+		todo = renewal_next(&r, now());
+		ck_assert_int_eq(todo.step, RENEWAL_WAIT);
+		ck_assert_int_ge(todo.wait_ms, 500 << i);
+		ck_assert_uint_eq(r.failures, (unsigned)i + 1);
+		t += todo.wait_ms;
+	}
+	/* the one that is there is of this CA */
+	none = view_of(NO_HOOKS, 70 * DAY, 60 * DAY);
+	none.bundle_n = 0;
+	ck_assert_int_eq(renewal_next(&r, now()).step, RENEWAL_READ);
+	done(RENEWAL_PARTLY, &none);
+	ck_assert_int_eq(renewal_next(&r, now()).step, RENEWAL_LEAF);
+	done(RENEWAL_OK, NULL);
+	ck_assert_int_eq(renewal_next(&r, now()).step, RENEWAL_WAIT);
+	ck_assert_uint_eq(r.failures, 4);	/* it is not over */
+
+	/* none is there, the CA has been seen */
+	setup();
+	v = view_of(NO_LEAF, 0, 0);
+	none = v;
+	none.has_webhooks = false;
+	none.bundle_n = 0;
+	ck_assert_int_eq(read_as(&v).wait_ms, SETTLE);
+	t += SETTLE;
+	ck_assert_int_eq(renewal_next(&r, now()).step, RENEWAL_READ);
+	done(RENEWAL_PARTLY, &none);
+	ck_assert_int_eq(renewal_next(&r, now()).step, RENEWAL_LEAF);
+	done(RENEWAL_FAILED, NULL);
+	t += renewal_next(&r, now()).wait_ms;
+	/* and is another now */
+	none.ca = cert(9, t, CA_LIFE);
+	ck_assert_int_eq(renewal_next(&r, now()).step, RENEWAL_READ);
+	done(RENEWAL_PARTLY, &none);
+	ck_assert_int_eq(renewal_next(&r, now()).step, RENEWAL_WAIT);
 }
 END_TEST
 
@@ -451,7 +576,11 @@ perform(struct actor *a, const struct renewal_todo *todo)
 		return RENEWAL_FAILED;
 	if (todo->step == RENEWAL_READ) {
 		look(a);
-		return RENEWAL_OK;
+		if (fate != 1)
+			return RENEWAL_OK;
+		a->view.has_webhooks = false;
+		a->view.bundle_n = 0;
+		return RENEWAL_PARTLY;
 	}
 	if (todo->step == RENEWAL_BUNDLE ? a->hooks_rv != w.hooks_rv
 					 : a->secret_rv != w.secret_rv)
@@ -469,6 +598,13 @@ disturb(void)
 	struct renewal_config c = renewal_config(WORLD_CA, WORLD_LEAF);
 
 	switch (roll(&w.dice, 2400)) {
+	case 4:	/* a CA of a while ago is put there, or one of others */
+		w.has_ca = true;
+		w.ca = cert(++w.ids, t - roll(&w.dice, WORLD_CA / 2), WORLD_CA);
+		w.leaf.id = 0;
+		w.secret_rv++;
+		w.late = t;
+		break;
 	case 0:	/* the Secret is deleted, or rubbish */
 		w.has_ca = false;
 		w.leaf.id = 0;
@@ -628,6 +764,9 @@ main(void)
 	tcase_add_test(c, test_settles_anew);
 	tcase_add_test(c, test_settles_for_another);
 	tcase_add_test(c, test_dead_ca);
+	tcase_add_test(c, test_retires);
+	tcase_add_test(c, test_a_ca_of_long_ago);
+	tcase_add_test(c, test_webhooks_unread);
 	tcase_add_test(c, test_fight);
 	tcase_add_test(c, test_backoff);
 	tcase_add_test(c, test_full_bundle);
