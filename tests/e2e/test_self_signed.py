@@ -24,7 +24,7 @@ import yaml
 from controlplane import (NAMESPACES, NODES, REPO, WEBHOOKS, free_port, tail,
                           until)
 from hold import MARK, annotations, held
-from holder import Holder, merged
+from holder import DEPLOY, Holder, merged
 from karpenter import node_body
 from lead import LEASES, NAME, SHORT, leader, said
 from mount import SecretMount
@@ -43,8 +43,8 @@ PEM = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----",
 
 
 class SelfSigned(Holder):
-    """One replica: the flags and the rights of the component, the Secret
-    mounted with its items."""
+    """One replica: the rights of the component, the Secret mounted with the
+    Deployment's items."""
 
     def __init__(self, plane, **settings):
         folder = plane.dir / f"kubelet{Holder.count}"
@@ -55,10 +55,10 @@ class SelfSigned(Holder):
             "leaderElection": SHORT.config(),
             "selfSigned": {"enabled": True, "caDuration": f"{CA:g}s",
                            "duration": f"{DURATION:g}s"}}, settings))
-        patch, = yaml.safe_load(
-            (COMPONENT / "kustomization.yaml").read_text())["patches"]
-        items, = (op["value"] for op in yaml.safe_load(patch["patch"])
-                  if op["path"].endswith("/items"))
+        pod = yaml.safe_load((DEPLOY / "deployment.yaml").read_text())[
+            "spec"]["template"]["spec"]
+        items, = (v["secret"]["items"] for v in pod["volumes"]
+                  if v["name"] == "tls")
         self.kubelet = SecretMount(plane, NAME, TLS, folder,
                                    [i["key"] for i in items], late=LATE)
         self.kubelet.__enter__()
