@@ -536,6 +536,7 @@ def measure(plane, way, n):
     return took
 
 
+@pytest.mark.long
 def test_what_a_creation_costs(plane, clean, gathered, make_holder,
                                led_by_another):
     """Figures, for docs/operations.md; no machine is held to them."""

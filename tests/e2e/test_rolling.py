@@ -278,7 +278,8 @@ def service(plane, make_holder):
     plane.request("DELETE", f"{LEASES}/{NAME}")
 
 
-@pytest.mark.parametrize("rate", [RATE, 4])
+@pytest.mark.parametrize(
+    "rate", [RATE, pytest.param(4, marks=pytest.mark.long)])
 def test_no_admission_fails_while_each_restarts(plane, service, rate):
     """At 4/s few connections are open, and the last is soon closed."""
     two = service()

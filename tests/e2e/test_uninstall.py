@@ -115,6 +115,7 @@ def test_300_nodes(plane, make_holder, no_lease, karpenter, view, request):
     assert versions(plane) == before, "a second time there is nothing to do"
 
 
+@pytest.mark.long
 def test_waits_for_every_holder_that_runs(plane, replicas, karpenter, view,
                                           tmp_path):
     old = karpenter.settled(20)
@@ -139,6 +140,7 @@ def test_waits_for_every_holder_that_runs(plane, replicas, karpenter, view,
     assert plane.get(LEASES, NAME)["spec"]["holderIdentity"] == ""
 
 
+@pytest.mark.long
 def test_a_holder_that_starts_meanwhile_does_not_sweep(
         plane, replicas, karpenter, view, tmp_path):
     """The Lease is kept for the whole run."""
@@ -156,6 +158,7 @@ def test_a_holder_that_starts_meanwhile_does_not_sweep(
     end(first.process, signal.SIGKILL)
 
 
+@pytest.mark.long
 def test_killed_and_started_again(plane, no_lease, karpenter, people,
                                   tmp_path):
     plane.create(LEASES, {"apiVersion": "coordination.k8s.io/v1",
@@ -222,6 +225,7 @@ def test_a_holder_without_leader_election_runs_on(
     assert not marked(plane)
 
 
+@pytest.mark.long
 def test_without_the_lease_and_its_namespace(plane, no_lease, karpenter):
     """All else was deleted first: what it is needed for most."""
     old = karpenter.settled(5, annotations=lambda i: OURS)
@@ -234,6 +238,7 @@ def test_without_the_lease_and_its_namespace(plane, no_lease, karpenter):
     assert not marked(plane)
 
 
+@pytest.mark.long
 def test_two_leases_of_the_name(plane, no_lease, karpenter):
     other = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
     lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
