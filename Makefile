@@ -159,7 +159,7 @@ tsan:
 
 e2e: all
 	@tests/e2e/binaries.sh test
-	@echo "== against a real kube-apiserver and Karpenter, about 6 minutes"
+	@echo "== against a real kube-apiserver and Karpenter, about 7 minutes"
 	@$(PYTEST) -n 6 --dist loadfile tests/e2e
 
 e2e-long: all
