@@ -7,6 +7,7 @@
 #include "core/buf.h"
 #include "core/err.h"
 #include "core/limits.h"
+#include "wire/registration.h"
 
 /*
  * The caBundle of each webhook in a MutatingWebhookConfiguration
@@ -16,8 +17,7 @@
  *	GET	WEBHOOKS_PATH
  *	update	PATCH WEBHOOKS_PATH, PATCH_JSON_TYPE, webhooks_patch
  */
-#define WEBHOOKS_PATH                                                          \
-	"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/%s"
+#define WEBHOOKS_PATH REGISTRATION_PATH "/%s"
 #define WEBHOOKS_MAX 8		/* ours has one */
 #define WEBHOOKS_BUNDLE_MAX (64u << 10)	/* PEM; a CA takes 1 KiB */
 #define WEBHOOKS_BODY_BYTES (WEBHOOKS_MAX * (WEBHOOKS_BUNDLE_MAX / 3 * 4 + 128))
