@@ -145,6 +145,23 @@ def installed(plane, objects):
         remove(plane, objects)
 
 
+def policy_in_force(plane, account):
+    """least-privilege was applied: it takes the API server a moment."""
+    plane.create(NODES, node_body("probe"))
+    until(lambda: plane.request(
+        "PATCH", f"{NODES}/probe?dryRun=All",
+        {"metadata": {"labels": {"a": "b"}}}, user=account)[0] == 403,
+        20, "the policy in force")
+    plane.delete(NODES, "probe")
+
+
+def check_nothing_denied(events):
+    denied = [(e["verb"], e["requestURI"], e["responseStatus"])
+              for e in events if e["responseStatus"]["code"] in (401, 403)
+              or e["annotations"]["authorization.k8s.io/decision"] != "allow"]
+    assert not denied
+
+
 # What is built
 
 @pytest.fixture(scope="module")
@@ -472,13 +489,7 @@ def limited(plane, built):
                if o["kind"] != "MutatingWebhookConfiguration"]
     with installed(plane, objects):
         account = plane.service_account(NAME, NAME)
-        # it takes the API server a moment
-        plane.create(NODES, node_body("probe"))
-        until(lambda: plane.request(
-            "PATCH", f"{NODES}/probe?dryRun=All",
-            {"metadata": {"labels": {"a": "b"}}}, user=account)[0] == 403,
-            20, "the policy in force")
-        plane.delete(NODES, "probe")
+        policy_in_force(plane, account)
         yield objects
 
 
@@ -593,12 +604,7 @@ def test_no_right_is_missing_and_none_unused(plane, clean, limited, karpenter,
         until(lambda: rights <= seen(), 15,
               lambda: f"unused: {sorted(map(str, rights - seen()))}")
         assert seen() <= rights, seen() - rights
-        denied = [(e["verb"], e["requestURI"], e["responseStatus"])
-                  for e in plane.audited()[begin:]
-                  if e["responseStatus"]["code"] in (401, 403)
-                  or e["annotations"]["authorization.k8s.io/decision"]
-                  != "allow"]
-        assert not denied
+        check_nothing_denied(plane.audited()[begin:])
     finally:
         holder.process and holder.kill9()
         plane.request("DELETE", "/apis/coordination.k8s.io/v1/namespaces/"
@@ -629,11 +635,7 @@ def test_the_rights_for_certificates_of_its_own(plane, clean, limited, built):
                 "GET", secret)[1].get("data") or {}), 20, "minted")
             until(lambda: own <= {used(e) for e in seen()}, 15, "all used")
             assert {used(e) for e in seen()} <= own | granted(limited)
-            denied = [(e["verb"], e["requestURI"]) for e in seen()
-                      if e["responseStatus"]["code"] in (401, 403)
-                      or e["annotations"]["authorization.k8s.io/decision"]
-                      != "allow"]
-            assert not denied
+            check_nothing_denied(seen())
         finally:
             holder.process and holder.kill9()
             for path in (secret, "/apis/coordination.k8s.io/v1/namespaces/"

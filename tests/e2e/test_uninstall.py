@@ -15,6 +15,7 @@ from hold import HELD_KEY, HOLD, MARK, annotations, claims, clear, held, \
     nodes, stamp
 from holder import deployed
 from karpenter import node_body
+from test_deploy import policy_in_force
 from test_leader import LEASES, NAME, leader, leads, replicas  # noqa: F401
 from uninstall import QUICK, Running, uninstall
 
@@ -326,12 +327,7 @@ def job(plane, tmp_path):
     text = yaml.safe_dump_all(policy)
     plane.kubectl("apply", "-f", "-", stdin=text)
     try:
-        plane.create(NODES, node_body("probe"))
-        until(lambda: plane.request(
-            "PATCH", f"{NODES}/probe?dryRun=All",
-            {"metadata": {"labels": {"a": "b"}}}, user=account)[0] == 403,
-            20, "the policy in force")
-        plane.delete(NODES, "probe")
+        policy_in_force(plane, account)
         yield pod["containers"][0], kubeconfig, rights, made
     finally:
         plane.kubectl("delete", "-f", "-", stdin=text)
