@@ -66,6 +66,15 @@ valid(const struct renewal_cert *c, int64_t server_ms)
 	return c->not_before_ms <= server_ms && server_ms < c->not_after_ms;
 }
 
+/* Another's clock may be ahead of the API server's, whose Date is whole
+ * seconds besides: what is put there is waited for and not written over. */
+static bool
+soon(const struct renewal_cert *c, int64_t server_ms)
+{
+	return c->not_before_ms > server_ms &&
+	       c->not_before_ms <= server_ms + RENEWAL_AHEAD_MS;
+}
+
 /* NULL: it will do. */
 static const char *
 fault_of(bool there, const struct renewal_cert *c, int64_t server_ms)
@@ -204,6 +213,11 @@ decide(const struct renewal *r, struct now now)
 	const char *leaf;
 	int64_t from_ms;
 
+	if (v->has_ca && soon(&v->ca, now.server_ms)) {
+		t.wait_ms = least(t.wait_ms,
+				  v->ca.not_before_ms - now.server_ms);
+		return t;
+	}
 	if (!r->partly &&
 	    ask(r, RENEWAL_CA, fault_of(v->has_ca, &v->ca, now.server_ms),
 		r->config.ca_ms, now, &t))

@@ -13,6 +13,7 @@
 #define LEAF_LIFE (90 * DAY)
 #define READ 30000
 #define SETTLE 10000
+#define AHEAD RENEWAL_AHEAD_MS
 #define SPREAD (LEAF_LIFE / RENEWAL_SPREAD)
 
 static struct renewal r;
@@ -73,6 +74,10 @@ static const struct {
 	{"CA of tomorrow", 0, -2 * HOUR, 0, RENEWAL_CA, "not valid", 0},
 	{"CA of a leader whose clock was fast", 0, -HOUR, 0, RENEWAL_WAIT,
 	 NULL, 0},
+	{"CA put there by a clock five minutes ahead", NO_LEAF | UNTRUSTED, -HOUR - AHEAD, 0,
+	 RENEWAL_WAIT, NULL, 0},
+	{"and more", NO_LEAF | UNTRUSTED, -HOUR - AHEAD - 1, 0, RENEWAL_CA,
+	 "not valid", 0},
 	{"caBundle empty", UNTRUSTED, 0, 0, RENEWAL_BUNDLE, "CA missing", 0},
 	{"caBundle of another", UNTRUSTED | OLD_TOO, 0, 0, RENEWAL_BUNDLE,
 	 "CA missing", 1},
@@ -236,6 +241,22 @@ END_TEST
 
 /* An older one goes when the CA is older than what that one signed, and both
  * it and a certificate of it have been seen for long; not a moment before. */
+/* A CA that is not valid yet: waited for to the millisecond, then taken. */
+START_TEST(test_a_ca_of_soon)
+{
+	struct renewal_view v;
+	struct renewal_todo todo;
+
+	setup();
+	v = view_of(NO_LEAF | UNTRUSTED, -HOUR - 700, 0);
+	todo = read_as(&v);
+	ck_assert_int_eq(todo.step, RENEWAL_WAIT);
+	ck_assert_int_eq(todo.wait_ms, 700);
+	t += 700;
+	ck_assert_int_eq(read_as(&v).step, RENEWAL_BUNDLE);
+}
+END_TEST
+
 START_TEST(test_retires)
 {
 	static const struct {
@@ -764,6 +785,7 @@ main(void)
 	tcase_add_test(c, test_settles_anew);
 	tcase_add_test(c, test_settles_for_another);
 	tcase_add_test(c, test_dead_ca);
+	tcase_add_test(c, test_a_ca_of_soon);
 	tcase_add_test(c, test_retires);
 	tcase_add_test(c, test_a_ca_of_long_ago);
 	tcase_add_test(c, test_webhooks_unread);
