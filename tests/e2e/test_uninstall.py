@@ -10,11 +10,13 @@ import time
 import pytest
 import yaml
 
-from controlplane import CLAIMS, MERGE, NODES, REPO, WEBHOOKS, end, until
+from controlplane import (CLAIMS, MERGE, NAMESPACES, NODES, REPO, WEBHOOKS,
+                          end, until)
 from hold import HELD_KEY, HOLD, MARK, annotations, claims, clear, held, \
     nodes, stamp
 from holder import deployed
 from karpenter import node_body
+from lead import NAMESPACE
 from test_deploy import policy_in_force
 from test_leader import LEASES, NAME, leader, leads, replicas  # noqa: F401
 from uninstall import QUICK, Running, uninstall
@@ -45,6 +47,8 @@ def versions(plane):
 def no_lease(plane):
     def gone():
         plane.request("DELETE", f"{LEASES}/{NAME}")
+    plane.request("POST", NAMESPACES, {"apiVersion": "v1", "kind": "Namespace",
+                                       "metadata": {"name": NAMESPACE}})
     gone()
     yield
     gone()

@@ -605,6 +605,9 @@ def pytest_configure(config):
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda n, _: pytest.exit(
             f"ended by signal {n}", returncode=128 + n))
+    # Of a shell's background job it is ignored, and what we start would too.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)
