@@ -15,7 +15,7 @@
  * next goes on from there:
  *
  *	no CA, or 2/3 of its life over	-> a new CA and its key in the Secret
- *	a CA valid in a few minutes	-> wait for it
+ *	it is valid in a few minutes	-> wait for it, and for a pair of it
  *	the CA is not in caBundle	-> caBundle: it, and those before it
  *	no certificate of that CA, or 2/3 of its life over
  *		-> a new one, once the CA has been seen in caBundle for
@@ -35,7 +35,7 @@
 #define RENEWAL_ID_BYTES 32	/* SHA-256 of the certificate */
 #define RENEWAL_BUNDLE_MAX 16	/* the CA itself, and the youngest others */
 #define RENEWAL_SPREAD 6	/* of a life: every replica has the new pair */
-#define RENEWAL_AHEAD_MS 300000	/* a CA not valid yet is waited for */
+#define RENEWAL_AHEAD_MS 300000	/* what is not valid yet is waited for */
 #define RENEWAL_BACKDATE_MS 3600000	/* NotBefore lies before the birth */
 
 struct renewal_config {

@@ -69,10 +69,15 @@ valid(const struct renewal_cert *c, int64_t server_ms)
 /* Another's clock may be ahead of the API server's, whose Date is whole
  * seconds besides: what is put there is waited for and not written over. */
 static bool
-soon(const struct renewal_cert *c, int64_t server_ms)
+soon(bool there, const struct renewal_cert *c, int64_t server_ms,
+     struct renewal_todo *t)
 {
-	return c->not_before_ms > server_ms &&
-	       c->not_before_ms <= server_ms + RENEWAL_AHEAD_MS;
+	int64_t ms = c->not_before_ms - server_ms;
+
+	if (!there || ms <= 0 || ms > RENEWAL_AHEAD_MS)
+		return false;
+	t->wait_ms = least(t->wait_ms, ms);
+	return true;
 }
 
 /* NULL: it will do. */
@@ -213,11 +218,8 @@ decide(const struct renewal *r, struct now now)
 	const char *leaf;
 	int64_t from_ms;
 
-	if (v->has_ca && soon(&v->ca, now.server_ms)) {
-		t.wait_ms = least(t.wait_ms,
-				  v->ca.not_before_ms - now.server_ms);
+	if (soon(v->has_ca, &v->ca, now.server_ms, &t))
 		return t;
-	}
 	if (!r->partly &&
 	    ask(r, RENEWAL_CA, fault_of(v->has_ca, &v->ca, now.server_ms),
 		r->config.ca_ms, now, &t))
@@ -227,6 +229,8 @@ decide(const struct renewal *r, struct now now)
 	if (!r->partly &&
 	    ask(r, RENEWAL_BUNDLE, bundle_fault(r, now, t.keep), 0, now,
 		&t))
+		return t;
+	if (soon(v->has_leaf, &v->leaf, now.server_ms, &t))
 		return t;
 	leaf = fault_of(v->has_leaf, &v->leaf, now.server_ms);
 	from_ms = settled_ms(r, now.boot_ms);

@@ -95,6 +95,10 @@ static const struct {
 	 RENEWAL_LEAF, "missing", 0},
 	{"two thirds over", 0, 70 * DAY, 60 * DAY, RENEWAL_LEAF, "due", 0},
 	{"expired", 0, 200 * DAY, LEAF_LIFE, RENEWAL_LEAF, "not valid", 0},
+	{"put there by a clock five minutes ahead", 0, 0, -HOUR - AHEAD,
+	 RENEWAL_WAIT, NULL, 0},
+	{"by one that is more, also when the CA is known", 0, 0,
+	 -HOUR - AHEAD - SETTLE - 1, RENEWAL_LEAF, "not valid", 0},
 };
 
 static struct renewal_view
@@ -239,10 +243,9 @@ START_TEST(test_dead_ca)
 }
 END_TEST
 
-/* An older one goes when the CA is older than what that one signed, and both
- * it and a certificate of it have been seen for long; not a moment before. */
-/* A CA that is not valid yet: waited for to the millisecond, then taken. */
-START_TEST(test_a_ca_of_soon)
+/* A CA that is not valid yet: waited for to the millisecond, then taken; and
+ * so is a pair. */
+START_TEST(test_soon)
 {
 	struct renewal_view v;
 	struct renewal_todo todo;
@@ -254,9 +257,16 @@ START_TEST(test_a_ca_of_soon)
 	ck_assert_int_eq(todo.wait_ms, 700);
 	t += 700;
 	ck_assert_int_eq(read_as(&v).step, RENEWAL_BUNDLE);
+	setup();
+	v = view_of(0, 0, -HOUR - 700);
+	ck_assert_int_eq(read_as(&v).wait_ms, 700);
+	t += 700;
+	ck_assert_int_eq(read_as(&v).wait_ms, READ);
 }
 END_TEST
 
+/* An older one goes when the CA is older than what that one signed, and both
+ * it and a certificate of it have been seen for long; not a moment before. */
 START_TEST(test_retires)
 {
 	static const struct {
@@ -785,7 +795,7 @@ main(void)
 	tcase_add_test(c, test_settles_anew);
 	tcase_add_test(c, test_settles_for_another);
 	tcase_add_test(c, test_dead_ca);
-	tcase_add_test(c, test_a_ca_of_soon);
+	tcase_add_test(c, test_soon);
 	tcase_add_test(c, test_retires);
 	tcase_add_test(c, test_a_ca_of_long_ago);
 	tcase_add_test(c, test_webhooks_unread);
