@@ -13,6 +13,13 @@ after(int64_t moment, int64_t ms)
 	return moment == STAMP_NONE ? STAMP_NONE : moment + ms;
 }
 
+/* Also of none. */
+static int64_t
+no_later(int64_t moment, int64_t limit)
+{
+	return moment < limit ? moment : limit;
+}
+
 bool
 cap_step(struct cap *c, const struct cap_rules *r, bool busy, int64_t now_ms)
 {
@@ -20,9 +27,11 @@ cap_step(struct cap *c, const struct cap_rules *r, bool busy, int64_t now_ms)
 		*c = (struct cap)CAP_NONE;
 		return busy;
 	}
-	/* A run of before the clock was set back began now at the latest. */
-	if (c->run_ms > now_ms)
-		c->run_ms = now_ms;
+	/* Of before the clock was set back, perhaps by another leader: what
+	 * has begun, began now at the latest. */
+	c->run_ms = no_later(c->run_ms, now_ms);
+	c->idle_ms = no_later(c->idle_ms, now_ms);
+	c->open_ms = no_later(c->open_ms, now_ms + r->window_ms);
 	if (passed(c->open_ms, now_ms))
 		*c = (struct cap)CAP_NONE;
 	if (passed(after(c->idle_ms, r->window_ms), now_ms) &&

@@ -96,6 +96,24 @@ START_TEST(clock_set_back)
 }
 END_TEST
 
+/* A leader that was ahead left them: neither a window nor a break is longer
+ * for it. */
+START_TEST(moments_of_a_clock_ahead)
+{
+	struct cap c = {.run_ms = 0, .idle_ms = STAMP_NONE,
+			.open_ms = 5000 * S};
+
+	ck_assert(!cap_step(&c, &rules, true, 100 * S));
+	ck_assert(!cap_step(&c, &rules, true, 120 * S - 1));
+	ck_assert(cap_step(&c, &rules, true, 120 * S));
+	c = (struct cap){.run_ms = 0, .idle_ms = 5000 * S,
+			 .open_ms = STAMP_NONE};
+	ck_assert(!cap_step(&c, &rules, false, 100 * S));
+	ck_assert_int_eq(cap_next_ms(&c, &rules, false), 120 * S);
+	ck_assert(cap_step(&c, &rules, true, 120 * S));
+}
+END_TEST
+
 /* Looked at whenever something happens, and when it says. */
 START_TEST(at_random)
 {
@@ -146,6 +164,7 @@ main(void)
 	tcase_add_test(c, no_cap);
 	tcase_add_test(c, cap_missed);
 	tcase_add_test(c, clock_set_back);
+	tcase_add_test(c, moments_of_a_clock_ahead);
 	tcase_add_loop_test(c, at_random, 0, 20);
 	return run_suite(s);
 }
