@@ -40,8 +40,7 @@ struct scope {
 	int64_t told_ms;		/* the window's end that was told */
 	bool dirty;
 	bool latency_open;	/* not every object of it is held yet */
-	int64_t since_ms;	/* held since (server time) */
-	int64_t since_boot_ms;
+	int64_t since_boot_ms;	/* held since */
 };
 
 struct holds {

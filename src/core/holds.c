@@ -236,10 +236,8 @@ holds_turned(struct holds *h, struct now now)
 		s->told_ms = s->cap.open_ms;
 		s->held = held;
 		s->latency_open = s->held;
-		if (s->held) {
-			s->since_ms = now.server_ms;
+		if (s->held)
 			s->since_boot_ms = now.boot_ms;
-		}
 		return i;
 	}
 	return NO_ID;

@@ -151,7 +151,7 @@ turn(struct sweep *s, uint32_t scope, struct now now)
 		(void)sweep_tell(s, NOTE_SCOPE_CAPPED, sc->name, sc->cap.open_ms);
 	else
 		str_cut(sweep_tell(s, NOTE_SCOPE_QUIET, sc->name,
-				   now.server_ms - sc->since_ms)->value,
+				   now.boot_ms - sc->since_boot_ms)->value,
 			POOL_BAD_BYTES,
 			sweep_whole(s) ? "" : sweep_unseen(s));
 }

@@ -497,6 +497,25 @@ START_TEST(report_is_right)
 }
 END_TEST
 
+/* How long it was held is no difference of stamps: the API server's clock was
+ * set meanwhile. */
+START_TEST(told_for_how_long)
+{
+	struct note n;
+
+	(void)busy(5 * MINUTE);
+	world_open(w);
+	world_run(w, MINUTE);
+	w->offset_ms += 60 * MINUTE;
+	world_run(w, MINUTE);
+	do
+		ck_assert(sweep_note(w->s, &n));
+	while (n.type != NOTE_SCOPE_QUIET);
+	ck_assert_int_ge(n.a, MINUTE);
+	ck_assert_int_lt(n.a, 2 * MINUTE);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -524,5 +543,6 @@ main(void)
 	tcase_add_test(c, table_has_room_again);
 	tcase_add_loop_test(c, hold_latency, 0, 2);
 	tcase_add_test(c, report_is_right);
+	tcase_add_test(c, told_for_how_long);
 	return run_suite(s);
 }
