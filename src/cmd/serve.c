@@ -302,9 +302,9 @@ drain(struct serve *v)
 	int64_t begun_ms = clock_boot_ms();
 	bool released = false;
 
+	server_drain(v->hook.server);	/* before /readyz says so */
 	shared_stop(&v->shared);
 	renewer_stop(v->renewer);
-	server_drain(v->hook.server);
 	while (!work_ended(v, &released) ||
 	       wanted(v, clock_boot_ms() - begun_ms)) {
 		health_beat(&v->health);
