@@ -132,7 +132,7 @@ PYTEST = $(PYTHON) -m pytest -q -p no:cacheprovider --basetemp=$(VARIANT)/pytest
 
 daemon: $(FAST)
 	@echo "== the whole daemon and its commands, about a minute"
-	@HOLDER_FAST=$(word 1,$^) HOLDER=$(word 2,$^) $(PYTEST) tests/edge
+	@HOLDER_FAST=$(word 1,$^) HOLDER=$(word 2,$^) $(PYTEST) -n 2 --dist loadgroup tests/edge
 
 check: deps
 	@$(MAKE) all lint unit sim-quick daemon

@@ -3,7 +3,9 @@
 
 A test takes one argument, `w`, and gets a World of its own.  Most of its time
 is the daemon's backoffs and deadlines, so all of them are started together, a
-few at a time, and pytest reports each when its turn comes.
+few at a time, and pytest reports each when its turn comes.  With xdist's
+`-n 2 --dist loadgroup` each process starts its half: in one, the threads of
+24 API servers keep each other waiting.
 
 Most worlds are quiet or busy at a word and need no waiting: a claim that is
 launched but not initialized keeps its scope busy for an hour (w.busy), and
@@ -32,7 +34,9 @@ from scripted_api import ScriptedApi  # noqa: E402
 REPO = pathlib.Path(__file__).resolve().parents[2]
 HOLDER_FAST = pathlib.Path(os.environ.get("HOLDER_FAST") or
                            REPO / "build/release/tests/holder-fast").resolve()
+# Worlds at a time, and the processes that share the tests.
 WORKERS = int(os.environ.get("WORKERS", 24))
+PROCESSES = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
 # Seconds, for a sanitizer on a busy machine.
 PATIENCE = float(os.environ.get("PATIENCE", 60))
 
@@ -575,19 +579,38 @@ def w():
     """A World; the test has it in the thread that runs it."""
 
 
+def is_short(item):
+    return item.get_closest_marker("long") is None
+
+
+def group_of(item):
+    mark = item.get_closest_marker("xdist_group")
+    return mark and mark.args[0]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Deals them out to the processes, the long ones as evenly."""
+    for n, item in enumerate(sorted(items, key=is_short)):
+        item.add_marker(pytest.mark.xdist_group(str(n % PROCESSES)))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def all_at_once(request, tmp_path_factory):
-    """Starts the tests that take a World, those marked `long` first."""
-    items = [i for i in request.session.items if "w" in i.fixturenames]
+    """Starts the tests that take a World, those marked `long` first: all that
+    are in the group of the first to be reported, which are ours."""
+    first = request._pyfuncitem
+    items = [i for i in request.session.items
+             if "w" in i.fixturenames and group_of(i) == group_of(first)]
     if not items:
         yield
         return
     if not HOLDER_FAST.exists():
         pytest.fail(f"{HOLDER_FAST} is missing: make daemon")
-    items.sort(key=lambda i: i.get_closest_marker("long") is None)
+    items.sort(key=is_short)
     base = tmp_path_factory.mktemp("worlds")
     pair = make_pair(base)
-    with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+    with concurrent.futures.ThreadPoolExecutor(WORKERS // PROCESSES) as pool:
         for n, item in enumerate(items):
             path = base / f"{n}"
             path.mkdir()
