@@ -73,7 +73,7 @@ def render(plane, folder):
 @pytest.fixture
 def overlay(tmp_path):
     """make(...) -> a new overlay, as someone who installs writes it."""
-    def make(resource, components=(), files=None, **fields):
+    def make(resource, components=(), files=None, more=(), **fields):
         def beside(path):
             return os.path.relpath(DEPLOY / path, folder.resolve())
         folder = tmp_path / f"overlay{len(list(tmp_path.iterdir()))}"
@@ -82,7 +82,7 @@ def overlay(tmp_path):
             (folder / name).write_text(text)
         content = {"apiVersion": "kustomize.config.k8s.io/v1beta1",
                    "kind": "Kustomization",
-                   "resources": [beside(resource)],
+                   "resources": [beside(resource), *more],
                    "components": [beside(f"components/{c}")
                                   for c in components], **fields}
         if "namespace" in fields:
@@ -224,30 +224,43 @@ def test_what_is_in_which_overlay(built):
     assert find(built["self-signed"], "Deployment")["spec"]["replicas"] == 2
 
 
+def check_labels(objects):
+    """The recommended ones, on all of them; -> the version"""
+    version = re.search(r"^VERSION := (\S+)$",
+                        (REPO / "Makefile").read_text(), re.M)[1]
+    app = "app.kubernetes.io/"
+    wanted = {app + "name": NAME, app + "instance": NAME,
+              app + "version": version, app + "part-of": NAME,
+              app + "managed-by": "kustomize"}
+    for o in objects:
+        assert wanted.items() <= o["metadata"]["labels"].items(), o
+    return version
+
+
 @pytest.mark.parametrize("name", COMPONENTS)
 def test_each_component_alone(plane, overlay, name):
     folder = overlay("base", components=[name])
     base = render(plane, DEPLOY / "base")
     objects = render(plane, folder)
     assert objects != base
+    check_labels(objects)
     with installed(plane, objects):
         assert identities(stored(plane, objects)) == identities(objects)
 
 
 def test_labels(plane, overlay):
-    makefile = (REPO / "Makefile").read_text()
-    version = re.search(r"^VERSION := (\S+)$", makefile, re.M)[1]
     base = render(plane, DEPLOY / "base")
-    objects = render(plane, overlay("overlays/eks", ["prometheus"]))
-    app = "app.kubernetes.io/"
-    for o in objects:
-        labels = o["metadata"]["labels"]
-        assert labels[app + "name"] == labels[app + "part-of"] == NAME, o
-    for o in base:
-        labels = o["metadata"]["labels"]
-        assert labels[app + "instance"] == NAME
-        assert labels[app + "managed-by"] == "kustomize"
-        assert labels[app + "version"] == version
+    version = check_labels(base)
+    # and on nothing else that stands in the overlay
+    theirs = {"apiVersion": "v1", "kind": "ConfigMap",
+              "metadata": {"name": "theirs", "labels": {"a": "b"}}}
+    folder = overlay("overlays/eks", ["prometheus"],
+                     files={"theirs.yaml": yaml.safe_dump(theirs)},
+                     more=["theirs.yaml"])
+    objects = render(plane, folder)
+    assert find(objects, "ConfigMap", "theirs") == theirs
+    objects.remove(theirs)
+    check_labels(objects)
     image = find(base, "Deployment")["spec"]["template"]["spec"][
         "containers"][0]["image"]
     assert image == f"{NAME}:{version}"
