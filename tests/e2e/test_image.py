@@ -238,6 +238,37 @@ def test_bill_of_materials(store, image, root):
         assert notice.stat().st_size > 100, notice
 
 
+def contents(folder):
+    """{path: (mode, what is in it)}"""
+    return {str(p.relative_to(folder)): (
+        p.lstat().st_mode, p.read_bytes() if p.is_file() else None)
+        for p in folder.rglob("*")}
+
+
+def test_podman_where_docker_has_no_daemon(store, image, root, tmp_path):
+    """The builder that works is taken, and its image is the same but for the
+    version, which shows that it is its own."""
+    run(REPO / "tests" / "deps.sh", "podman")
+    client = tmp_path / "docker"
+    client.write_text("#!/bin/sh\necho 'Is the daemon running?' >&2\nexit 1\n")
+    client.chmod(0o755)
+    name, out = image.name + "-podman", tmp_path / "out"
+    done = subprocess.run(
+        ["make", "-C", REPO, "image", "VERSION=9.9.9"], text=True,
+        stdin=subprocess.DEVNULL, capture_output=True, env={
+            **store.env, "PATH": f"{tmp_path}:{store.env['PATH']}",
+            "BUILDER": "docker podman", "BASE": image.base, "IMAGE": name,
+            "OUT": str(out)})
+    assert done.returncode == 0, done.stderr
+    assert f"building {name} with podman\n" in done.stderr
+    assert contents(store.root_of(name)[1]) == contents(root)
+    assert contents(out / "packages") == contents(image.out / "packages")
+    mine, theirs = (json.loads(store("inspect", "--type", "image", i))[
+        "OCIv1"]["config"] for i in (name, image.name))
+    theirs["Labels"]["org.opencontainers.image.version"] = "9.9.9"
+    assert mine == theirs
+
+
 # --- and that it runs -------------------------------------------------------
 
 DNS = "127.0.53.53"

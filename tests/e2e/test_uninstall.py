@@ -371,10 +371,12 @@ def test_as_a_job(plane, clean, no_lease, karpenter, job, make_holder,
 
 
 def test_the_job_is_accepted(plane, job):
+    """And its Pods would be, where `restricted` is enforced."""
     made = job[3]
     try:
-        plane.kubectl("apply", "--server-side", "--validate=strict", "-f",
-                      "-", stdin=yaml.safe_dump_all(made))
+        done = plane.kubectl("apply", "--server-side", "--validate=strict",
+                             "-f", "-", stdin=yaml.safe_dump_all(made))
+        assert not done.stderr
     finally:
         plane.kubectl("delete", "--ignore-not-found", "--wait=false", "-f",
                       "-", stdin=yaml.safe_dump_all(made))

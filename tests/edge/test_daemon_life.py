@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from conftest import HOLD, POOL, make_pair
+from conftest import HOLD, POOL, REPO, make_pair
 from scripted_api import selftest
 
 QUIET = 1       # seconds without a connection until holder-fast ends
@@ -274,6 +274,12 @@ def test_metrics(w):
     assert m[own + 'scope_held{scope="cluster"}'] == 0
     text = holder.get("/metrics")[1]
     assert not any(n in text for n in names)
+    # all of them, and no others, are explained
+    section = re.search(r"^## Metrics$(.*?)^## ", (
+        REPO / "docs" / "operations.md").read_text(), re.M | re.S)[1]
+    cells = " ".join(re.findall(r"^\| (`.*?) \|", section, re.M))
+    assert {f.removeprefix(own) for f in re.findall(
+        r"^# TYPE (\S+) ", text, re.M)} == set(re.findall(r"`(\w+)`", cells))
 
 
 def test_watch_down_shows(w):

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the Pods of deploy/overlays/default run, and how they go: by the real
+scheduler, Deployment controller and disruption budget; kwok is the machines.
+"""
+import os
+import time
+
+import pytest
+import yaml
+
+from cluster import PROGRAMS, Cluster
+from controlplane import BUILD, NODES, REPO, until
+from karpenter import node_body
+
+NAME = "karpenter-node-holder"
+DEFAULT = REPO / "deploy" / "overlays" / "default"
+PODS = f"/api/v1/namespaces/{NAME}/pods"
+DEPLOYMENTS = f"/apis/apps/v1/namespaces/{NAME}/deployments"
+BUDGETS = f"/apis/policy/v1/namespaces/{NAME}/poddisruptionbudgets"
+SOON = 60       # the machine may be busy; nothing here depends on how long
+TAINT = {"key": "node-role.kubernetes.io/control-plane",
+         "effect": "NoSchedule"}
+# of cpu: for no Pod, for one; kwok gives the others a thousand
+FULL, SMALL = "5m", "20m"
+OWN = ("a1", "a2", "b1")   # in zones a and b
+
+
+@pytest.fixture(scope="module")
+def cluster(build_programs):
+    """Without Karpenter: its nodes are only there to be left alone."""
+    build_programs(*PROGRAMS, "cert-manager-crds")
+    with Cluster(name="pods") as cluster:
+        cluster.install_crds(BUILD / "cert-manager-crds")
+        yield cluster
+
+
+def room(cluster, name, cpu):
+    size = {"cpu": cpu, "memory": "1Ti", "pods": "100"}
+    cluster.patch(NODES, name + "/status", {"status": {
+        "allocatable": size, "capacity": size}})
+
+
+def add_node(cluster, name, zone, pool=None, taints=(), cpu=None):
+    body = node_body(name, pool, unregistered=False, labels={
+        "kubernetes.io/hostname": name, "kubernetes.io/os": "linux",
+        "topology.kubernetes.io/zone": zone})
+    body["spec"]["taints"] = list(taints)
+    cluster.create(NODES, body)
+
+    def ready():
+        node = cluster.get(NODES, name)
+        return (condition(node, "Ready").get("status") == "True"
+                and node["spec"].get("taints", []) == list(taints))
+    until(ready, SOON, f"{name} is ready")
+    if cpu:
+        room(cluster, name, cpu)
+
+
+def condition(obj, kind):
+    found = [c for c in obj.get("status", {}).get("conditions", [])
+             if c["type"] == kind]
+    return found[0] if found else {}
+
+
+def pods(cluster):
+    return {p["metadata"]["name"]: p for p in cluster.get(PODS)["items"]
+            if "deletionTimestamp" not in p["metadata"]}
+
+
+def running(cluster):
+    """{Pod: the node it is on}, of those that are ready."""
+    return {name: p["spec"]["nodeName"] for name, p in pods(cluster).items()
+            if condition(p, "Ready").get("status") == "True"}
+
+
+def waiting(cluster):
+    """What the scheduler says of those it has no node for."""
+    said = [condition(p, "PodScheduled") for p in pods(cluster).values()]
+    return [c["message"] for c in said if c.get("status") == "False"]
+
+
+def scale(cluster, count):
+    cluster.patch(DEPLOYMENTS, NAME, {"spec": {"replicas": count}})
+
+
+def wait_running(cluster, count):
+    """-> the nodes they are on, sorted, once there are no others."""
+    until(lambda: len(running(cluster)) == len(pods(cluster)) == count, SOON,
+          lambda: f"{count} run: {running(cluster)}, {waiting(cluster)}")
+    return sorted(running(cluster).values())
+
+
+def wait_waiting(cluster, *words):
+    """A Pod for each, of which the scheduler says so."""
+    until(lambda: len(words) == len(waiting(cluster)) and all(
+        word in said for word, said in zip(words, waiting(cluster))), SOON,
+        lambda: f"{words}: {waiting(cluster)}, {running(cluster)}")
+
+
+@pytest.fixture(scope="module")
+def deployed(cluster):
+    """Nodes of Karpenter, one of the control plane, and the Deployment."""
+    add_node(cluster, "k1", "a", pool="general")
+    add_node(cluster, "k2", "b", pool="general")
+    add_node(cluster, "cp", "c", taints=[TAINT])
+    cluster.kubectl("apply", "-k", DEFAULT)
+    return cluster
+
+
+def test_where_they_run(deployed):
+    cluster = deployed
+    # The nodes of Karpenter are free, and not for them.
+    wait_waiting(cluster, *2 * ["2 node(s) didn't match Pod's node affinity"])
+    scale(cluster, 0)
+    wait_running(cluster, 0)
+
+    # Never two on one node where there is another: not even a full one.
+    add_node(cluster, "a1", "a")
+    add_node(cluster, "b1", "b", cpu=FULL)
+    scale(cluster, 2)
+    wait_waiting(cluster, "topology spread constraints")
+    assert list(running(cluster).values()) == ["a1"]
+    for pod in pods(cluster).values():
+        assert pod["spec"]["priority"] == 2000000000
+    room(cluster, "b1", SMALL)
+    assert wait_running(cluster, 2) == ["a1", "b1"]
+
+    # With more replicas than nodes that would take them they run all the
+    # same: that of the control plane counts for nothing.
+    room(cluster, "b1", "1")
+    scale(cluster, 3)
+    assert set(wait_running(cluster, 3)) == {"a1", "b1"}
+
+    # In another zone, though the room is in the same.
+    scale(cluster, 0)
+    wait_running(cluster, 0)
+    room(cluster, "b1", SMALL)
+    add_node(cluster, "a2", "a")
+    scale(cluster, 2)
+    assert wait_running(cluster, 2) in (["a1", "b1"], ["a2", "b1"])
+    room(cluster, "b1", "1")
+
+
+def test_a_drain_takes_one_at_a_time(deployed):
+    """The other may go when there is one in the place of the first."""
+    cluster = deployed
+    wait_running(cluster, 2)
+
+    def evict(name):
+        return cluster.request("POST", f"{PODS}/{name}/eviction", {
+            "apiVersion": "policy/v1", "kind": "Eviction",
+            "metadata": {"name": name, "namespace": NAME}})
+    until(lambda: cluster.get(BUDGETS, NAME).get("status", {}).get(
+        "disruptionsAllowed") == 1, SOON, "one may go")
+    first, second = running(cluster)
+    cluster.kubectl("cordon", *OWN)
+    assert evict(first)[0] == 201
+    wait_waiting(cluster, "unschedulable")
+    status, answer = evict(second)
+    assert status == 429 and "disruption budget" in answer["message"], answer
+    cluster.kubectl("uncordon", *OWN)
+    wait_running(cluster, 2)
+    until(lambda: evict(second)[0] == 201, SOON, "it may go, too")
+
+
+def test_a_roll_keeps_two(deployed, tmp_path):
+    """By another configuration, and the new ones find no node at first."""
+    cluster = deployed
+    (tmp_path / "config.yaml").write_text(
+        "apiVersion: karpenter-node-holder.io/v1\nkind: HolderConfig\n")
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump({
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": [os.path.relpath(DEFAULT, tmp_path.resolve())],
+        "configMapGenerator": [{
+            "name": NAME + "-config", "namespace": NAME,
+            "behavior": "replace", "files": ["config.yaml"]}]}))
+    wait_running(cluster, 2)
+    before = set(running(cluster))
+    cluster.kubectl("cordon", *OWN)
+    cluster.kubectl("apply", "-k", tmp_path)
+    wait_waiting(cluster, "unschedulable")
+    time.sleep(1)
+    assert set(running(cluster)) == before and len(before) == 2
+    cluster.kubectl("uncordon", *OWN)
+    until(lambda: not before & pods(cluster).keys(), SOON, "rolled")
+    assert wait_running(cluster, 2) in (["a1", "b1"], ["a2", "b1"])
