@@ -100,6 +100,27 @@ commit(struct pair *p, const struct certs_pair *c)
 	    LS("names", c->names), LS("notAfter", until));
 }
 
+/* A swap between the reads of the two files brings half of either pair. */
+static int
+load(struct pair *p, int64_t now_ms, struct certs_pair *c, struct err *e)
+{
+	int rc = certs_load(p->cert_file, p->key_file, now_ms, c, e);
+
+	return rc != 0 && changed(p) ? certs_load(p->cert_file, p->key_file,
+						  now_ms, c, e)
+				     : rc;
+}
+
+/* The files have again what is served. */
+static void
+back(struct pair *p)
+{
+	if (p->refused[0] == '\0')
+		return;
+	p->refused[0] = '\0';
+	LOG(LOG_INFO, "certificate usable again", LS("serial", p->serial));
+}
+
 void
 pair_look(struct pair *p)
 {
@@ -110,15 +131,14 @@ pair_look(struct pair *p)
 	if (!changed(p) && now.boot_ms - p->read_ms < PAIR_AGAIN_MS)
 		return;
 	p->read_ms = now.boot_ms;
-	if (certs_load(p->cert_file, p->key_file, now.server_ms + DATE_MS, &c,
-		       &e)) {
+	if (load(p, now.server_ms + DATE_MS, &c, &e)) {
 		refuse(p, &e);
 		return;
 	}
 	if (p->serial[0] == '\0' || digest_of(&c) != p->digest)
 		commit(p, &c);
 	else
-		p->refused[0] = '\0';	/* the old pair is back */
+		back(p);
 	certs_pair_done(&c);
 }
 
