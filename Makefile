@@ -26,6 +26,8 @@ endif
 
 MAKEFLAGS += --no-print-directory
 export PYTHONDONTWRITEBYTECODE := 1
+# Seconds: Check's own 4 are few for a busy machine.
+export CK_DEFAULT_TIMEOUT := 60
 
 # One foreign library, one file: each is linked by the layer that uses it.
 pkg = $(shell pkg-config --libs $(1) 2>/dev/null)

@@ -19,6 +19,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -98,10 +99,11 @@ def stays(condition, seconds=1.0, what=""):
         time.sleep(0.02)
 
 
-LATE = 0.3      # seconds: holder-fast waits 0.5 for a request's head
+# Seconds: holder-fast waits 10 for a request's head, in a hurry 0.5.
+LATE, LATE_IN_A_HURRY = 8, 0.3
 
 
-def patiently(ask):
+def patiently(ask, late=LATE):
     """Again, where it failed after so long: the test was not given the
     processor, and the server's deadlines have passed."""
     while True:
@@ -109,7 +111,7 @@ def patiently(ask):
         try:
             return ask()
         except (OSError, http.client.HTTPException):
-            if time.monotonic() - begun < LATE:
+            if time.monotonic() - begun < late:
                 raise
 
 
@@ -141,6 +143,7 @@ class Holder:
         self.log = world.dir / f"log{len(world.holders)}"
         self.entries, self.read_to = [], 0
         self.ended = None       # exit code that was asked for
+        self.late = LATE_IN_A_HURRY if world.hurry else LATE
         stdin, first = subprocess.DEVNULL, []
         if world.terminal is not None:
             stdin, first = world.terminal, ["setsid", "--ctty"]
@@ -148,7 +151,7 @@ class Holder:
             self.process = subprocess.Popen(
                 [*first, world.program, *flags], stdin=stdin,
                 stdout=subprocess.DEVNULL, stderr=out,
-                env=environment(world.dir, **world.sanitizer))
+                env=world.environment())
 
     # --- its log -----------------------------------------------------------
 
@@ -190,7 +193,7 @@ class Holder:
                 c.request("GET", path)
                 answer = c.getresponse()
                 return answer.status, answer.read().decode()
-        return patiently(ask)
+        return patiently(ask, self.late)
 
     def metrics(self):
         """{'name{labels}': value}"""
@@ -217,7 +220,7 @@ class Holder:
             with contextlib.closing(self.connect()) as c:
                 return self.review(c, kind, **metadata)
         if connection is None:
-            return patiently(on_a_new_one)
+            return patiently(on_a_new_one, self.late)
         group = "" if kind == "Node" else "karpenter.sh"
         labels = metadata.pop("labels", {POOL: "p"})
         resource = {"group": group, "version": "v1",
@@ -286,9 +289,15 @@ class World:
         self.token = None       # a string that must not be in any log
         self.patches_max = 8    # of each object: no ping-pong
         self.sanitizer = {}     # further options: {"TSAN_OPTIONS": "..."}
+        self.hurry = False      # the marker of that name
+        self.place = None       # of an API server that is away
         self.terminal = None    # the descriptor of one that holders run on
         self.program = HOLDER_FAST      # or the product: start("serve")
         self.kubeconfig = path / "kubeconfig"
+
+    def environment(self):
+        hurry = {"HURRY": "1"} if self.hurry else {}
+        return {**environment(self.dir, **self.sanitizer), **hurry}
 
     # --- holders -----------------------------------------------------------
 
@@ -324,13 +333,18 @@ class World:
         return holder
 
     def restart_api(self, stop=True, start=True):
-        """The API server goes away and comes back with what it stores."""
+        """The API server goes away and comes back with what it stores.  Its
+        port is meanwhile given to nobody else."""
         if stop:
             self.api.stop()
+            self.place = socket.socket()
+            self.place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self.place.bind(("127.0.0.1", self.api.port))
         if start:
             self.api = ScriptedApi(bookmark_s=self.api.bookmark_s,
                                    port=self.api.port, store=self.api.store,
                                    tls=self.api.tls)
+            self.place.close()
 
     # --- objects -----------------------------------------------------------
 
@@ -462,6 +476,8 @@ class World:
             holder.process.kill()
             holder.process.wait()
         self.api.stop()
+        if self.place is not None:
+            self.place.close()
 
 
 # --- all at once -----------------------------------------------------------
@@ -480,6 +496,7 @@ class Run:
         begun = time.monotonic()
         params = getattr(self.item, "callspec", None)
         self.world = World(self.path, pair)
+        self.world.hurry = self.item.get_closest_marker("hurry") is not None
         try:
             self.item.function(w=self.world,
                                **(params.params if params else {}))
@@ -624,6 +641,8 @@ def all_at_once(request, tmp_path_factory):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "long: is started before the others")
+    config.addinivalue_line("markers", "hurry: for others, too, the holder "
+                            "waits only tenths of a second")
     # so that fixtures end what they started
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda n, _: pytest.exit(

@@ -14,7 +14,8 @@ import sys
 import time
 import warnings
 
-DEADLINE = 0.5      # seconds that holder-fast gives a head, and a body
+# Seconds that holder-fast in a hurry gives a head, and a body; and else.
+DEADLINE, PATIENT = 0.5, 10
 
 Answer = collections.namedtuple("Answer", "status fields body")
 
@@ -189,14 +190,14 @@ class Client:
         return self.eat(len(self.got))
 
 
-def connect(port, **options):
+def connect(port, deadline=DEADLINE, **options):
     """A connection, shaken hands on.  Late or ssl.SSLError: it was closed."""
     client = Client(port, **options)
     try:
         return client.shake() if client.tls else client
     except ssl.SSLError:
         client.close()
-        if client.late():
+        if client.late(deadline):
             raise Late from None
         raise
 

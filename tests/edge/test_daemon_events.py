@@ -104,6 +104,7 @@ def test_nothing_is_cleared_while_the_events_are_not_watched(w):
     w.wait_free(names)
 
 
+@pytest.mark.hurry
 def test_a_watch_of_events_may_be_silent(w):
     """It has no bookmarks: nothing said is no sign of a broken one."""
     w.start()

@@ -9,6 +9,7 @@ import pytest
 from conftest import HOLD, MARK, WATCHED, is_clear
 
 BOTH = pytest.mark.parametrize("resource", ["nodes", "nodeclaims"])
+HANGS = pytest.param("hang-middle", marks=pytest.mark.hurry)
 
 
 def cycle(w, names, claim="again"):
@@ -41,22 +42,25 @@ def test_410_on_continue(w, resource):
 
 
 @BOTH
-@pytest.mark.parametrize("kind", ["cut", "short", "hang-middle", "500"])
+@pytest.mark.parametrize("kind", ["cut", "short", HANGS, "500"])
 def test_a_list_that_breaks(w, resource, kind):
     names = w.machines(10, annotations=w.ours())
     w.api.fault(resource, "list", kind, times=2)
-    w.start(watching=False)
+    holder = w.start(watching=False)
     w.wait_free(names)
     lists = w.lists(resource)
-    assert len(lists) == 3 and w.clears()[0].time > lists[2].time
+    # In a hurry further ones may fail; what is cleared waits for a whole one.
+    assert len(lists) == 1 + len(holder.lines("list failed",
+                                              resource=resource)) >= 3
+    assert w.clears()[0].time > lists[-1].time
     cycle(w, names)
 
 
 @pytest.mark.parametrize("date", [False, True])
 def test_429_of_lists(w, date):
-    after = 2   # longer than the first backoff
-    if date:    # cut to whole seconds, as its Date is
-        after = email.utils.formatdate(w.api.now() + 4, usegmt=True)
+    def later():    # cut to whole seconds, as its Date is
+        return email.utils.formatdate(w.api.now() + 3, usegmt=True)
+    after = later if date else 2    # longer than the first backoff
     w.api.fault("nodes", "list", "429", times=1, retry_after=after)
     w.api.fault("nodeclaims", "list", "429", times=1, retry_after=after)
     names = w.machines(3)
@@ -127,10 +131,12 @@ def test_a_watch_cut_in_a_line(w, resource):
     holder.wait_line("watch failed", resource=resource)
 
 
+@pytest.mark.hurry
 @BOTH
 def test_a_watch_hung_in_a_line(w, resource):
     names = w.machines(6)
     w.start()
+    lists = len(w.lists(resource))
     w.busy()
     w.wait_held(names)
     w.api.fault(resource, "watch", "hang-middle", times=1)
@@ -138,7 +144,7 @@ def test_a_watch_hung_in_a_line(w, resource):
     w.wait_held("new")
     w.quiet()
     w.wait_free(names + ["new"])
-    assert len(w.lists(resource)) == 1
+    assert len(w.lists(resource)) == lists
 
 
 def test_every_byte_by_itself(w):
@@ -149,11 +155,12 @@ def test_every_byte_by_itself(w):
     cycle(w, names)
 
 
+@pytest.mark.hurry
 @BOTH
 def test_a_silent_watch_is_reopened(w, resource):
     names = w.machines(3)
     holder = w.start()
-    n = w.watches(resource)
+    n, lists = w.watches(resource), len(w.lists(resource))
     w.api.fault(resource, "watch", "silent")
     w.wait(lambda: w.watches(resource) > n, "another watch")
     restarts = ('karpenter_node_holder_watch_restarts_total'
@@ -162,7 +169,7 @@ def test_a_silent_watch_is_reopened(w, resource):
     holder.wait_line("watch failed", resource=resource)
     w.api.clear()
     cycle(w, names)
-    assert len(w.lists(resource)) == 1
+    assert len(w.lists(resource)) == lists
 
 
 # --- patches ---------------------------------------------------------------
@@ -182,6 +189,7 @@ def test_429_of_patches(w):
     assert all(w.changed(n) == 2 for n in names)
 
 
+@pytest.mark.hurry
 def test_answers_that_are_lost(w):
     """The patch was applied.  Nothing is done twice, and what a person does
     in between stays."""
@@ -208,7 +216,7 @@ def test_answers_that_are_lost(w):
     assert w.annotations("m000") == {HOLD: "true", "team": "a"}
 
 
-@pytest.mark.parametrize("kind", ["cut", "short", "hang-middle"])
+@pytest.mark.parametrize("kind", ["cut", "short", HANGS])
 def test_answers_that_break(w, kind):
     names = w.machines(4)
     w.start()
@@ -287,15 +295,17 @@ def test_somebody_took_over_before_the_clear(w, left):
     assert refused.status == 422 and len(more) == (MARK in left)
 
 
+@pytest.mark.hurry
 def test_hung_patches_heal(w):
     names = w.machines(12)
     w.start(patch_concurrency=4)
     w.api.fault("nodes", "patch", "hang", times=6)
     w.busy()
     w.wait_held(names)
-    hung = w.api.select(verb="patch", status=0)
-    assert len(hung) == 6
-    for request in hung:    # it was the last on its connection
+    # (The last answer may still be on its way.)
+    w.wait(lambda: w.api.count(verb="patch", status=0) == 6)
+    for request in w.api.select(verb="patch", status=0):
+        # it was the last on its connection
         assert w.api.select(connection=request.connection)[-1] is request
     w.api.fault("nodes", "patch", "hang", times=3)
     w.quiet()
@@ -303,6 +313,7 @@ def test_hung_patches_heal(w):
     assert all(w.changed(n) == 2 for n in names)
 
 
+@pytest.mark.hurry
 def test_one_hung_patch_holds_up_nobody(w):
     names = w.machines(40)
     w.start(patch_concurrency=2)
@@ -351,7 +362,7 @@ def test_claims_not_served_at_first(w):
     w.api.serve("nodeclaims", False)
     w.node("old")
     w.api.create("nodes", "alien", created=w.api.stamp(-10800))
-    holder = w.start(watching=False, hold_duration="3s")
+    holder = w.start(watching=False, hold_duration="8s")
     holder.wait_line("resource is not served")
     w.node("new", age=0)
     w.wait_held(["old", "new"])
@@ -374,13 +385,13 @@ def test_claims_not_served_at_first(w):
 def test_claims_not_served_later(w):
     """The last state stands: no release."""
     names = w.machines(4)
-    holder = w.start(hold_duration="5s", startup_timeout="4h")
+    holder = w.start(hold_duration="9s", startup_timeout="4h")
     w.busy()
     w.wait_held(names)
     w.ready()
     w.api.serve("nodeclaims", False)
     holder.wait_line("watch failed", resource="nodeclaims")
-    end = w.api.now() + 7
+    end = w.api.now() + 11
     w.wait(lambda: w.api.now() > end or w.clears())
     assert not w.clears() and w.held(names)
     w.api.serve("nodeclaims")

@@ -27,17 +27,23 @@ def test_killed_in_a_hold_and_in_a_release(w):
     w.machine("theirs", annotations={HOLD: "true"})
     w.machine("never", annotations={HOLD: "false"})
     before = [w.api.get("nodes", n) for n in ("theirs", "never")]
-    slow = w.api.fault("nodes", "patch", "delay", seconds=0.1)
+
+    def slow():
+        """And too slow for us to see the end of it."""
+        w.api.fault("nodes", "patch", "delay", seconds=0.1)
+        for name in names[-30:]:
+            w.api.fault("nodes", "patch", "hang", name=name)
+    slow()
     first = w.start()
     w.busy()
     w.wait(lambda: sum(w.held(n) for n in names) >= 60)
     first.kill9()
     assert not w.held(names)
-    w.api.clear(slow)
+    w.api.clear()
     second = w.start()
     w.wait_held(names)
 
-    w.api.fault("nodes", "patch", "delay", seconds=0.1)
+    slow()
     w.quiet()
     w.wait(lambda: sum(w.free(n) for n in names) >= 60)
     second.kill9()
@@ -70,13 +76,13 @@ def test_killed_before_the_end_of_a_hold(w):
 def test_term(w):
     """Patches under way are finished, holds stay, reviews are answered until
     the last connection is closed."""
-    names = w.machines(30)
+    names = w.machines(60)
     holder = w.start(patch_concurrency=4, webhook_drain_timeout="50s")
     c = holder.connect()
     status, _, headers = holder.review(c)
     assert status == 200 and "connection" not in headers
     assert holder.get("/readyz") == (200, "ok")
-    w.api.fault("nodes", "patch", "delay", seconds=0.15)
+    w.api.fault("nodes", "patch", "delay", seconds=0.5)
     w.busy()
     w.wait(lambda: len(w.patches()) >= 6, "patches")
     holder.signal(signal.SIGTERM)
@@ -94,7 +100,7 @@ def test_term(w):
     # Its last connection is closed: it ends.
     assert holder.wait_end() == 0
     done = w.patches()
-    assert len(done) < 30 and all(r.status == 200 for r in done)
+    assert len(done) < 60 and all(r.status == 200 for r in done)
     assert len(holder.lines("held", kind="Node")) == len(done)
     assert w.held([r.name for r in done])
     assert not w.clears()
@@ -114,17 +120,22 @@ def test_term_waits_for_patches(w):
 
 
 def test_term_while_new_connections_come(w):
-    """A Service lets go of it some time after SIGTERM, though no connection
-    is open: each new one is answered, and it ends when no more come."""
+    """A Service lets go of it some time after SIGTERM: each new one is
+    answered, and it ends when no more come."""
     holder = w.start(webhook_drain_timeout="50s")
+    c = holder.connect()
     holder.signal(signal.SIGTERM)
     holder.ended = 0
     w.wait(lambda: holder.get("/readyz")[0] != 200, "not ready")
     for _ in range(15):
         time.sleep(QUIET / 7)
-        status, answer, headers = holder.review()
+        new = holder.connect()      # in time, however slow we are
+        status, answer, headers = holder.review(c)
         assert status == 200 and answer["response"]["patch"]
         assert headers["connection"] == "close"
+        c.close()
+        c = new
+    c.close()
     assert holder.wait_end() == 0
     assert holder.lines("stopped", connectionsCut=0)
 
@@ -156,6 +167,7 @@ def test_a_second_signal(w):
     assert holder.lines("second signal, exiting at once")
 
 
+@pytest.mark.hurry
 def test_term_while_the_api_server_hangs(w):
     """Nothing is waited for longer than a call may take."""
     w.machines(4)
@@ -282,6 +294,7 @@ def test_metrics(w):
         r"^# TYPE (\S+) ", text, re.M)} == set(re.findall(r"`(\w+)`", cells))
 
 
+@pytest.mark.hurry
 def test_watch_down_shows(w):
     holder = w.start()
     w.api.fault("nodes", "watch", "hang")
@@ -378,5 +391,5 @@ def test_file_descriptors(w):
             w.api.drop_watches(resource, close=True)
     w.wait(lambda: w.watches("nodes") > rounds)
     w.wait(lambda: w.watches("nodeclaims") > rounds)
-    assert holder.descriptors() <= most
+    w.wait(lambda: holder.descriptors() <= most, "none is left open")
     assert len(w.lists("nodes")) == 1

@@ -21,7 +21,7 @@ import pytest
 
 import raw_client
 from conftest import HOLD, HOLDER_FAST, MARK, POOL, World, make_pair
-from raw_client import Late
+from raw_client import PATIENT, Late
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 MIB = 1 << 20
@@ -453,7 +453,7 @@ members("json", bad("not JSON: unexpected byte at byte"), {
 # Content-Length.
 row("length-short", post(GOOD, length=len(GOOD) - 5) + b"\r\n",
     bad("not JSON: unfinished document"), kept=False)
-row("length-long", post(GOOD, length=len(GOOD) + 5))
+row("length-long", post(GOOD, length=len(GOOD) + 5), end=True)
 row("length-zeros", post(GOOD, length=f"000{len(GOOD)}"), HELD)
 row("length-twice", post(GOOD, f"Content-Length: {len(GOOD)}"), UNFRAMED)
 row("length-twice-different", post(GOOD, "Content-Length: 5"), UNFRAMED)
@@ -491,7 +491,8 @@ for name, body in {
         "no-end": b"5\r\n" + GOOD}.items():
     row(f"chunked-{name}", chunked(body), library(400))
 row("chunked-huge-size", chunked(b"f" * 17 + b"\r\n" + GOOD), library(413))
-row("chunked-large-size", chunked(b"7" + b"f" * 15 + b"\r\n" + GOOD))
+row("chunked-large-size", chunked(b"7" + b"f" * 15 + b"\r\n" + GOOD),
+    end=True)
 row("chunked-cut-off", chunked(CHUNKED[:-2]), end=True)
 row("chunked-and-length", chunked(
     CHUNKED, f"Content-Length: {len(CHUNKED)}"), UNFRAMED)
@@ -606,7 +607,7 @@ row("http-2-upgrade", post(GOOD, "Connection: Upgrade, HTTP2-Settings",
                            "Upgrade: h2c", "HTTP2-Settings: AAMAAABk"), HELD)
 row("close", post(GOOD, "Connection: close"), HELD_CLOSES)
 row("bare-lf", post().replace(b"\r\n", b"\n"), HELD)
-row("bare-cr", post().replace(b"\r\n", b"\r"))
+row("bare-cr", post().replace(b"\r\n", b"\r"), end=True)
 row("empty-lines-before", b"\r\n\r\n" + post(), HELD)
 
 # Fields.
@@ -688,7 +689,7 @@ class Webhook:
         answer = None
         while answer is None:   # closed at its deadline, on a busy machine
             with contextlib.closing(raw_client.connect(
-                    self.metrics_port, tls=False)) as client:
+                    self.metrics_port, PATIENT, tls=False)) as client:
                 client.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
                 answer = client.answer()
         text = answer.body.decode()
@@ -703,7 +704,7 @@ class Webhook:
                 if v != before[k]}
 
     def connection(self, context=raw_client.CONTEXT):
-        return contextlib.closing(raw_client.connect(self.port,
+        return contextlib.closing(raw_client.connect(self.port, PATIENT,
                                                      context=context))
 
     def good(self, context=raw_client.CONTEXT):
@@ -713,7 +714,7 @@ class Webhook:
                 client.send(REAL)
                 HELD.found(client.answer())
             except Wrong:
-                if not client.late():
+                if not client.late(PATIENT):
                     raise
                 raise Late from None
         return [HELD]
@@ -725,7 +726,7 @@ class Webhook:
             try:
                 return self.answers(row, sent, client)
             except Wrong:
-                if not client.late():
+                if not client.late(PATIENT):
                     raise
                 self.counted()
                 raise Late from None
@@ -862,7 +863,7 @@ def test_no_request(webhook, wire):
 def test_old_tls(webhook, version):
     context = raw_client.tls_context(version)
     with pytest.raises((ssl.SSLError, Late)):
-        raw_client.connect(webhook.port, context=context)
+        raw_client.connect(webhook.port, PATIENT, context=context)
     after = webhook.unharmed()
     assert webhook.counted() == total(after)
 
@@ -886,6 +887,7 @@ TWICE_WRONG = (
     post(GOOD, COOKIES, path=LONG, length="x"))
 
 
+@pytest.mark.hurry
 def test_no_memory_is_left_behind(w):
     """The size tells, and a leak sanitizer at the end (World.check)."""
     if b"__tsan_init" in HOLDER_FAST.read_bytes():

@@ -19,6 +19,8 @@ import raw_client
 from conftest import POOL, REPO
 from raw_client import DEADLINE
 
+pytestmark = pytest.mark.hurry
+
 IDLE = 3                # seconds that holder-fast gives the next request
 CONNECTIONS_MAX = 4096  # include/core/limits.h
 PRODUCT = pathlib.Path(

@@ -3,8 +3,10 @@
 import pytest
 
 BOTH = pytest.mark.parametrize("resource", ["nodes", "nodeclaims"])
+HANGS = pytest.param("hang", marks=pytest.mark.hurry)
 
 
+@pytest.mark.hurry
 @BOTH
 def test_an_incomplete_list(w, resource):
     due = w.machines(10, annotations=w.ours())
@@ -31,6 +33,7 @@ def other_machine(w, dead):
 
 
 @pytest.mark.long
+@pytest.mark.hurry
 @BOTH
 @pytest.mark.parametrize("how", ["hang", "403", "500", "silent"])
 def test_a_dead_watch(w, resource, how):
@@ -59,6 +62,7 @@ def test_a_dead_watch(w, resource, how):
     w.wait_free(names)
 
 
+@pytest.mark.hurry
 def test_a_watch_that_is_dead_from_the_start(w):
     names = w.machines(4, annotations=w.ours())
     w.api.fault("nodeclaims", "watch", "hang")
@@ -108,7 +112,7 @@ def test_a_claim_that_the_watch_shows_late(w):
     assert not w.clears() and w.held(names)
 
 
-@pytest.mark.parametrize("kind", ["500", "hang", "cut", "short", "429"])
+@pytest.mark.parametrize("kind", ["500", HANGS, "cut", "short", "429"])
 def test_a_fresh_list_that_fails(w, kind):
     names = w.machines(6)
     w.start()
@@ -200,7 +204,7 @@ def test_a_node_whose_claim_is_there_after_all(w):
     w.wait_free("lone")
 
 
-@pytest.mark.parametrize("kind", ["500", "hang", "429"])
+@pytest.mark.parametrize("kind", ["500", HANGS, "429"])
 def test_a_node_whose_claim_cannot_be_looked_for(w, kind):
     claim = w.claim("gone")
     w.api.delete("nodeclaims", "gone")

@@ -171,10 +171,10 @@ static const struct end {
 	 .code = ERR_INPUT, .text = "not to my taste"},
 	{"never an answer", hang, .timeout_ms = 150, .code = ERR_TIMEOUT,
 	 .text = "no whole answer within 150 ms"},
-	{"half an answer", hang_after_line, .timeout_ms = 150, .status = 200,
-	 .code = ERR_TIMEOUT, .text = "no whole answer within 150 ms"},
-	{"a watch gone silent", hang_after_line, .silent_ms = 150,
-	 .status = 200, .code = ERR_TIMEOUT, .text = "silent for 150 ms"},
+	{"half an answer", hang_after_line, .timeout_ms = 1500, .status = 200,
+	 .code = ERR_TIMEOUT, .text = "no whole answer within 1500 ms"},
+	{"a watch gone silent", hang_after_line, .silent_ms = 1500,
+	 .status = 200, .code = ERR_TIMEOUT, .text = "silent for 1500 ms"},
 	{"never a byte", hang, .silent_ms = 150, .code = ERR_TIMEOUT,
 	 .text = "silent for 150 ms"},
 };
@@ -221,6 +221,7 @@ START_TEST(test_ends)
 	else
 		ck_assert_msg(strstr(e.text, t->text) != NULL, "%s: %s",
 			      t->name, e.text);
+	await_requests(&f, 1);
 	ck_assert_uint_eq(f.server.requests, 1);
 	ck_assert_uint_eq(f.counters.rest[REST_GET][t->status], 1);
 	free(seen.bytes);
@@ -230,79 +231,92 @@ END_TEST
 
 /* --- stopped from another thread ------------------------------------------ */
 
+struct stop {
+	struct fixture *f;
+	void (*how)(struct kube_stream *s);
+	unsigned n;	/* once so many requests have come */
+};
+
 static void *
-cancel_soon(void *stream)
+stop_it(void *ctx)
 {
-	(void)usleep(50000);
-	kube_stream_cancel(stream);
+	const struct stop *s = ctx;
+
+	await_requests(s->f, s->n);
+	s->how(s->f->stream);
 	return NULL;
 }
 
-static void *
-nudge_soon(void *stream)
+/* How long it took. */
+static int64_t
+run_and(struct fixture *f, void (*how)(struct kube_stream *), unsigned n)
 {
-	(void)usleep(50000);
-	kube_stream_nudge(stream);
-	return NULL;
-}
-
-static int
-run_and(struct fixture *f, void *(*stop)(void *), struct err *e)
-{
+	struct stop s = {f, how, n};
 	struct kube_request q = get(0);
 	struct seen seen = {0};
 	struct kube_reply reply;
 	int64_t before = clock_boot_ms();
+	struct err e = {0};
 	pthread_t t;
-	int rc;
 
-	(void)pthread_create(&t, NULL, stop, f->stream);
-	rc = kube_stream_run(f->stream, &q, seen_sink, NULL, &seen, &reply, e);
-	ck_assert_int_lt(clock_boot_ms() - before, 900);
+	(void)pthread_create(&t, NULL, stop_it, &s);
+	ck_assert_int_eq(kube_stream_run(f->stream, &q, seen_sink, NULL, &seen,
+					 &reply, &e),
+			 -1);
+	ck_assert_int_eq(e.code, ERR_CANCELLED);
 	(void)pthread_join(t, NULL);
 	free(seen.bytes);
-	return rc;
+	return clock_boot_ms() - before;
 }
+
+/* It looks by itself once a second: a single time that it was sooner shows
+ * that it was woken, however busy the machine. */
+#define LOOKS_MS 900
+#define TIMES 4
 
 START_TEST(test_cancel)
 {
-	struct fixture f;
-	struct err e = {0};
+	int64_t least = INT64_MAX, ms;
 
-	fixture_server(&f, NULL, hang_after_line, NULL);
-	fixture_kube(&f);
-	ck_assert_int_eq(run_and(&f, cancel_soon, &e), -1);
-	ck_assert_int_eq(e.code, ERR_CANCELLED);
-	/* It stays in force: nothing is asked any more. */
-	ck_assert_int_eq(run_and(&f, cancel_soon, &e), -1);
-	ck_assert_int_eq(e.code, ERR_CANCELLED);
-	ck_assert_uint_eq(f.server.requests, 1);
-	ck_assert_uint_eq(f.counters.rest[REST_GET][0], 0);
-	fixture_done(&f);
+	for (int i = 0; i < TIMES && least >= LOOKS_MS; i++) {
+		struct fixture f;
+
+		fixture_server(&f, NULL, hang_after_line, NULL);
+		fixture_kube(&f);
+		ms = run_and(&f, kube_stream_cancel, 1);
+		least = ms < least ? ms : least;
+		/* It stays in force: nothing is asked any more. */
+		(void)run_and(&f, kube_stream_cancel, 1);
+		ck_assert_uint_eq(f.server.requests, 1);
+		ck_assert_uint_eq(f.counters.rest[REST_GET][0], 0);
+		fixture_done(&f);
+	}
+	ck_assert_int_lt(least, LOOKS_MS);
 }
 END_TEST
 
 START_TEST(test_nudge)
 {
+	int64_t least = INT64_MAX, ms;
 	struct fixture f;
-	struct err e = {0};
 
 	fixture_server(&f, NULL, hang, NULL);
 	fixture_kube(&f);
 	/* One from before means an earlier call. */
 	kube_stream_nudge(f.stream);
-	for (unsigned i = 1; i <= 2; i++) {
-		ck_assert_int_eq(run_and(&f, nudge_soon, &e), -1);
-		ck_assert_int_eq(e.code, ERR_CANCELLED);
+	for (unsigned i = 1; i <= TIMES; i++) {
+		ms = run_and(&f, kube_stream_nudge, i);
+		least = ms < least ? ms : least;
 		ck_assert_uint_eq(f.server.requests, i);
 	}
+	ck_assert_int_lt(least, LOOKS_MS);
 	fixture_done(&f);
 }
 END_TEST
 
 START_TEST(test_refused)
 {
-	struct kube_request q = get(900);
+	struct kube_request q = get(PATIENT_MS);
 	struct kube_reply reply;
 	struct fixture f;
 	struct err e = {0};

@@ -81,7 +81,7 @@ static const struct {
 
 START_TEST(test_401)
 {
-	struct kube_request q = get(900);
+	struct kube_request q = get(PATIENT_MS);
 	struct kube_pool *p = NULL;
 	struct kube_reply reply;
 	struct fixture f;
@@ -108,7 +108,7 @@ END_TEST
 
 START_TEST(test_token_again)
 {
-	struct kube_request q = get(900);
+	struct kube_request q = get(PATIENT_MS);
 	struct kube_reply reply;
 	struct fixture f;
 	struct err e = {0};
@@ -145,7 +145,7 @@ static const struct {
 
 START_TEST(test_token_bad)
 {
-	struct kube_request q = get(900);
+	struct kube_request q = get(PATIENT_MS);
 	struct kube_reply reply;
 	struct fixture f;
 	struct err e = {0};

@@ -145,7 +145,7 @@ START_TEST(test_tls)
 {
 	SSL_CTX *tls = tls_server(meetings[_i].serves,
 				  meetings[_i].wants_client ? &ca : NULL);
-	struct kube_request q = get(900);
+	struct kube_request q = get(PATIENT_MS);
 	struct kube_reply reply;
 	struct fixture f;
 	struct err e = {0};
@@ -185,7 +185,7 @@ never(struct scripted_peer *p, void *ctx)
 
 START_TEST(test_handshake_hangs)
 {
-	struct kube_request q = get(900);
+	struct kube_request q = get(PATIENT_MS);
 	struct kube_reply reply;
 	struct fixture f;
 	struct err e = {0};
@@ -230,7 +230,7 @@ START_TEST(test_pool)
 	p = kube_pool_new(f.kube, 4, &e);
 	ck_assert_ptr_nonnull(p);
 	ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_TIMEOUT);
-	q.timeout_ms = 900;
+	q.timeout_ms = PATIENT_MS;
 	for (int i = 0; i < 5; i++)
 		ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
 	ck_assert_uint_eq(f.server.accepted, 2);

@@ -163,7 +163,7 @@ START_TEST(rotation_under_load)
 		pthread_create(&t[i], NULL, load, i % 2 ? &rig : NULL);
 	for (int i = 1; i <= SWAPS; i++) {
 		give_pair(i);
-		for (int w = 0; w < 1000 && !seen[i]; w++)
+		for (int w = 0; w < 10000 && !seen[i]; w++)
 			poll(NULL, 0, 1);
 	}
 	over = true;
