@@ -79,7 +79,8 @@ $(VARIANT)/karpenter-node-holder: $(VARIANT)/cmd/main.o $(libs_cmd)
 # --- tests: each links its own layer and those below it, no more -----------
 tests_of = $(patsubst $(1)/%.c,$(VARIANT)/tests/$(2)/%,$(wildcard $(1)/test_*.c))
 EDGE := $(call tests_of,tests/edge,edge)
-TESTS := $(call tests_of,tests/unit/core,core) $(call tests_of,tests/unit/wire,wire) $(EDGE)
+UNIT := $(call tests_of,tests/unit/core,core) $(call tests_of,tests/unit/wire,wire)
+TESTS := $(UNIT) $(EDGE)
 CHECK_LIBS = $(call pkg,check)
 
 $(VARIANT)/tests/core/%: tests/unit/core/%.c $(libs_core)
@@ -121,12 +122,12 @@ pictures: $(SIM)
 mutants: deps
 	@$(PYTHON) tests/sim/mutants.py
 
-# Where threads are: the layers below have none.
+# Where threads and deadlines are: the layers below have none, side by side.
 edge: $(EDGE)
 	@set -e; for t in $^; do CK_FORK=$(CK_FORK) $$t; done
 
-unit: $(TESTS) $(REPLAYS)
-	@set -e; for t in $(TESTS); do CK_FORK=$(CK_FORK) $$t; done
+unit: $(UNIT) $(REPLAYS) edge
+	@printf '%s\n' $(UNIT) | xargs -n 1 -P $(JOBS) env CK_FORK=$(CK_FORK)
 	@set -e; for f in $(FUZZ); do \
 		$(VARIANT)/tests/fuzz/$$f tests/fuzz/corpus/$${f#fuzz_}; done
 
