@@ -344,15 +344,18 @@ kube_lane_add(struct kube_lane *l, struct kube_call *c)
 	    curl_multi_add_handle(l->multi, c->easy) != CURLM_OK)
 		return -1;
 	c->active = true;
+	l->active++;
 	return 0;
 }
 
 void
 kube_lane_drop(struct kube_lane *l, struct kube_call *c)
 {
-	if (c->active)
-		(void)curl_multi_remove_handle(l->multi, c->easy);
+	if (!c->active)
+		return;
+	(void)curl_multi_remove_handle(l->multi, c->easy);
 	c->active = false;
+	l->active--;
 }
 
 unsigned
@@ -372,6 +375,7 @@ kube_lane_drive(struct kube_lane *l)
 		(void)curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &c);
 		kube_lane_drop(l, c);
 		ended(c, code);
+		l->refused |= c->head.status == 401;
 		n++;
 	}
 	return n;

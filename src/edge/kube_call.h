@@ -87,7 +87,8 @@ void kube_call_unanswered(const struct kube_call *c);
 struct kube_lane {
 	void *multi;		/* libcurl's; NULL while resting */
 	int wake_fd;		/* an eventfd */
-	unsigned connections;
+	unsigned connections, active;	/* at most; calls under way */
+	bool refused;		/* by a 401 since connections were opened */
 };
 
 /* kube_lane.c */

@@ -45,6 +45,12 @@ kube_lane_start(struct kube_lane *l, struct kube_call *c, struct kube_token *t,
 	c->last_ms = now;
 	if (!c->again)
 		c->start_ms = now;
+	/* A client certificate is a connection's own: one that is renewed in its
+	 * file comes with a new connection. */
+	if (l->refused && l->active == 0) {
+		kube_lane_rest(l);
+		l->refused = false;
+	}
 	if (kube_call_authorize(c, token) || kube_lane_add(l, c))
 		return err_set(e, ERR_SYSTEM, "out of memory");
 	return 0;

@@ -3,6 +3,7 @@
 import time
 
 import pytest
+import yaml
 
 from controlplane import CLAIMS, NODES, ApiError, until
 from hold import check_held, claims, held, nodes, seconds
@@ -135,3 +136,55 @@ def test_crds_installed_after_the_start(plane, make_holder, karpenter, view):
     view.wait_held(nodes(old), min(RECONNECT, 8))
     view.check_released(nodes(old + [m]) + claims([m]), m.ready + 8)
     assert holder.alive()
+
+
+def client(plane, folder, seconds_left):
+    """tls.crt and tls.key in this folder: of an admin, for so long."""
+    folder.mkdir(exist_ok=True)
+    (folder / "index").write_text("")
+    (folder / "ca.cnf").write_text(
+        "[ca]\ndefault_ca=c\n[c]\nunique_subject=no\nrand_serial=yes\n"
+        f"default_md=sha256\npolicy=p\ndatabase={folder}/index\n"
+        f"new_certs_dir={folder}\n[p]\norganizationName=supplied\n"
+        "commonName=supplied\n[use]\nextendedKeyUsage=clientAuth\n")
+    plane.openssl("req", "-new", "-newkey", "ec", "-pkeyopt",
+                  "ec_paramgen_curve:P-256", "-nodes", "-subj",
+                  "/O=system:masters/CN=holder", "-keyout", folder / "new.key",
+                  "-out", folder / "csr")
+
+    def at(moment):
+        return time.strftime("%y%m%d%H%M%SZ", time.gmtime(moment))
+    plane.openssl("ca", "-batch", "-notext", "-config", folder / "ca.cnf",
+                  "-cert", "ca.crt", "-keyfile", "ca.key", "-in",
+                  folder / "csr", "-out", folder / "new.crt", "-extensions",
+                  "use", "-startdate", at(time.time() - 60), "-enddate",
+                  at(time.time() + seconds_left))
+    for file in ("key", "crt"):
+        (folder / f"new.{file}").replace(folder / f"tls.{file}")
+
+
+def test_a_client_certificate_expires(plane, make_holder, karpenter, view):
+    """The API server takes it in any handshake, and answers 401 from then
+    on, on open connections too: the next is read from its file."""
+    holder = make_holder(start=False, register=False)
+    own = holder.dir / "client"
+    client(plane, own, 20)
+    expires = time.time() + 20
+    config = yaml.safe_load(holder.kubeconfig.read_text())
+    config["users"][0]["user"] = {"client-certificate": str(own / "tls.crt"),
+                                  "client-key": str(own / "tls.key")}
+    holder.kubeconfig.write_text(yaml.safe_dump(config))
+    old = karpenter.settled(3)
+    holder.start()
+    holder.register()
+    m = karpenter.machine()
+    view.wait_held(nodes(old))
+    view.check_released(nodes(old + [m]), m.ready + 6)
+    assert not holder.metric("rest_client_requests_total", code="401")
+    time.sleep(max(0, expires + 1 - time.time()))
+    m = karpenter.machine()
+    until(lambda: holder.metric("rest_client_requests_total", code="401"), 5,
+          "a refusal")
+    client(plane, own, 3600)
+    view.wait_held(nodes(old), 15)
+    view.check_released(nodes(old + [m]), m.ready + 6, late=12)

@@ -487,6 +487,7 @@ class ScriptedApi:
         self.tls = tls
         self.requests = []
         self.accepted = []
+        self.expired = 0            # connections up to this one get a 401
         self.stopping = False
         self._faults = []
         self._unserved = set()
@@ -680,6 +681,11 @@ class ScriptedApi:
             self._close = close
             self.store.changed.notify_all()
 
+    def expire_connections(self):
+        """A 401 on each that is open now, as of a client certificate whose
+        time is over: a real one takes any in the handshake."""
+        self.expired = len(self.accepted)
+
     def cut_connections(self):
         """Closes every connection at once, as a server that dies."""
         with self._lock:
@@ -790,8 +796,9 @@ class ScriptedApi:
 
     def answer(self, c, request):
         """Answers one request, with the faults that are on for it."""
-        if self.token is not None and request.headers.get(
-                "authorization") != "Bearer " + self.token:
+        if request.connection <= self.expired or \
+                self.token is not None and request.headers.get(
+                    "authorization") != "Bearer " + self.token:
             raise ApiError(401, "Unauthorized")
         if not request.resource or request.resource in self._unserved:
             c.send(request, 404, b"404 page not found\n",
