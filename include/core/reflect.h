@@ -57,6 +57,10 @@ void reflect_done(struct reflect *r, enum reflect_result result,
 /* A watch line or bookmark: the next watch starts here. */
 void reflect_seen(struct reflect *r, const char *rv);
 
+/* Has the watch under way, if it ends now, ended at once?  Then another one
+ * has to wait as after a failure. */
+bool reflect_short(const struct reflect *r, int64_t now_ms);
+
 /* Start over with a list. */
 void reflect_restart(struct reflect *r);
 

@@ -53,6 +53,15 @@ list_path(struct buf *b, enum kind kind, unsigned limit, const char *cont)
 	query_text(b, cont);
 }
 
+void
+watch_path(struct buf *b, enum kind kind, int timeout_s, const char *rv)
+{
+	resource_path(b, kind);
+	buf_printf(b, "watch=1&allowWatchBookmarks=true&timeoutSeconds=%d"
+		   "&resourceVersion=", timeout_s);
+	query_text(b, rv);
+}
+
 int
 list_goes_on(unsigned *pages, const char *cont, struct err *e)
 {

@@ -21,6 +21,8 @@ void resource_path(struct buf *b, enum kind kind);
 /* Of one page of a list; cont: "" for the first.  PATH_BYTES are enough. */
 void list_path(struct buf *b, enum kind kind, unsigned limit,
 	       const char *cont);
+/* Of a watch from rv on; WATCH_PATH_BYTES are enough. */
+void watch_path(struct buf *b, enum kind kind, int timeout_s, const char *rv);
 /* Counts a page; ERR_LIMIT where another is to come and there were too many. */
 int list_goes_on(unsigned *pages, const char *cont, struct err *e);
 /* A page was too large (ERR_LIMIT, taken back): the same with half as many
@@ -30,6 +32,7 @@ bool list_smaller(unsigned *limit, struct err *e);
 void query_text(struct buf *b, const char *text);
 
 #define PATH_BYTES (3 * CONTINUE_BYTES + NAME_BYTES + 500)
+#define WATCH_PATH_BYTES (3 * RV_BYTES + 600)
 
 /* As metadata; NodeClaims whole, for their conditions. */
 extern const struct resource resources[VIEW_COUNT];

@@ -18,15 +18,17 @@ struct sighting {
 };
 
 /* One item of a list; one line of a watch, as watch_decode.  out->kind is to
- * be set before. */
+ * be set before.  -1: it cannot be read, and the log says why. */
 int sighting_item(const char *bytes, size_t n, const struct hold_key *hold,
-		  struct sighting *out, struct err *e);
+		  struct sighting *out);
 int sighting_line(const char *bytes, size_t n, const struct hold_key *hold,
 		  enum watch_type *type, struct sighting *out,
 		  int *status_code, struct err *e);
 
 const char *sighting_rv(const struct sighting *o);
 void sighting_track(struct shared *s, const struct sighting *o);
-void sighting_forget(struct shared *s, const struct sighting *o);
+/* As a line of a watch says. */
+void sighting_take(struct shared *s, enum watch_type type,
+		   const struct sighting *o);
 
 #endif

@@ -2,9 +2,7 @@
 #include "watcher.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "answer.h"
 #include "core/reflect.h"
@@ -33,19 +31,13 @@ struct watcher {
 	bool listing;		/* a list's pages are being taken */
 	bool expired;		/* 410 in the stream */
 	bool troubled;		/* said so in the log */
+	bool brought;		/* a line, by the watch under way */
+	bool in_doubt;		/* the watch before it ended at once */
+	int64_t line_ms, silent_ms;	/* the last line; how long without */
 	enum log_level usual;	/* of Events' it is no news that a watch has
 				   expired: it has no bookmarks */
 	unsigned items, pages;	/* of the list under way */
 };
-
-static void
-log_item(const struct watcher *w, const struct err *e)
-{
-	if (log_ratelimit("object left out", 10))
-		LOG(LOG_WARN, "object left out",
-		    LS("resource", resources[w->kind].name),
-		    LS("err", e->text));
-}
 
 /* An object that cannot be read is left out, not the end of the list. */
 static int
@@ -53,16 +45,23 @@ take_item(void *ctx, const char *bytes, size_t n, struct err *e)
 {
 	struct watcher *w = ctx;
 	struct sighting o = {.kind = w->kind};
-	struct err bad;
 
 	(void)e;	/* stays clean: the stream goes on */
-	if (sighting_item(bytes, n, w->hold, &o, &bad)) {
-		log_item(w, &bad);
+	if (sighting_item(bytes, n, w->hold, &o))
 		return 0;
-	}
 	w->items++;
 	sighting_track(w->shared, &o);
 	return 0;
+}
+
+static void
+watching(struct watcher *w)
+{
+	bool over = w->troubled && !w->in_doubt;
+
+	LOG(over ? LOG_INFO : LOG_DEBUG, "watching",
+	    LS("resource", resources[w->kind].name));
+	w->troubled &= !over;
 }
 
 static int
@@ -74,26 +73,21 @@ take_line(void *ctx, const char *bytes, size_t n, struct err *e)
 	struct err bad = {0};
 	int code = 0;
 
-	if (sighting_line(bytes, n, w->hold, &type, &o, &code, &bad)) {
-		log_item(w, &bad);
+	w->line_ms = clock_boot_ms();
+	if (sighting_line(bytes, n, w->hold, &type, &o, &code, &bad))
 		return 0;
-	}
-	switch (type) {
-	case WATCH_ADDED:
-	case WATCH_MODIFIED:
-		sighting_track(w->shared, &o);
-		break;
-	case WATCH_DELETED:
-		sighting_forget(w->shared, &o);
-		break;
-	case WATCH_BOOKMARK:
-		break;
-	case WATCH_ERROR:
+	if (type == WATCH_ERROR) {
 		w->expired = code == 410;
 		*e = bad;
 		return err_wrap(e, "watch ended by the API server with %d",
 				code);
 	}
+	w->brought = true;
+	if (w->in_doubt) {
+		w->in_doubt = false;
+		watching(w);
+	}
+	sighting_take(w->shared, type, &o);
 	reflect_seen(&w->reflect, sighting_rv(&o));
 	return 0;
 }
@@ -102,6 +96,19 @@ static int
 feed(void *ctx, const char *bytes, size_t n, struct err *e)
 {
 	return split_feed(((struct watcher *)ctx)->split, bytes, n, e);
+}
+
+/* Bytes that never become a line are as good as silence. */
+static int
+feed_lines(void *ctx, const char *bytes, size_t n, struct err *e)
+{
+	const struct watcher *w = ctx;
+	int rc = feed(ctx, bytes, n, e);
+
+	if (rc == 0 && clock_boot_ms() >= w->line_ms + w->silent_ms)
+		rc = err_set(e, ERR_TIMEOUT, "no whole line for %lld ms",
+			     (long long)w->silent_ms);
+	return rc;
 }
 
 /* --- the log: once when trouble begins, once when it ends --------------------- */
@@ -136,18 +143,15 @@ list_page_done(struct watcher *w, struct err *e)
 			     clock_boot_ms());
 		return;
 	}
-	if (cont[0] != '\0') {
-		reflect_done(&w->reflect, REFLECT_PAGE, rv, cont, -1,
-			     clock_boot_ms());
-		return;
+	if (cont[0] == '\0') {
+		w->listing = w->troubled = false;
+		shared_listed(w->shared, w->kind, true);
+		LOG(w->usual, "listed", LS("resource", resources[w->kind].name),
+		    LI("items", w->items));
 	}
-	w->listing = false;
-	shared_listed(w->shared, w->kind, true);
-	LOG(w->usual, "listed", LS("resource", resources[w->kind].name),
-	    LI("items", w->items));
-	w->troubled = false;
-	reflect_done(&w->reflect, REFLECT_COMPLETE, rv, cont, -1,
-		     clock_boot_ms());
+	reflect_done(&w->reflect,
+		     cont[0] == '\0' ? REFLECT_COMPLETE : REFLECT_PAGE, rv,
+		     cont, -1, clock_boot_ms());
 }
 
 static void
@@ -218,22 +222,17 @@ watch_opened(void *ctx)
 	if (atomic_load(&w->restart))
 		kube_stream_nudge(w->stream);
 	shared_watch(w->shared, w->kind, true);
-	LOG(w->troubled ? LOG_INFO : LOG_DEBUG, "watching",
-	    LS("resource", resources[w->kind].name));
-	w->troubled = false;
+	watching(w);
+	w->line_ms = clock_boot_ms();
 }
 
 static void
 count_restart(struct watcher *w, enum reflect_result result, bool silent)
 {
-	enum { END, EXPIRED, SILENT, ERROR } why = ERROR;
+	enum { END, EXPIRED, SILENT, ERROR } why = silent ? SILENT : ERROR;
 
-	if (result == REFLECT_ENDED)
-		why = END;
-	else if (result == REFLECT_EXPIRED)
-		why = EXPIRED;
-	else if (silent)
-		why = SILENT;
+	if (result == REFLECT_ENDED || result == REFLECT_EXPIRED)
+		why = result == REFLECT_ENDED ? END : EXPIRED;
 	counter_add(&w->shared->counters, resources[w->kind].restarts + why);
 }
 
@@ -248,16 +247,20 @@ watch_done(struct watcher *w, int rc, const struct kube_reply *r,
 
 	if (e->code == ERR_CANCELLED)	/* by us: nothing to wait for */
 		return;
+	w->in_doubt = r->status == 200 && !w->brought &&
+		      reflect_short(&w->reflect, clock_boot_ms());
 	if (w->expired || great || (rc == 0 && r->status == 410))
 		result = REFLECT_EXPIRED;
-	else if (rc == 0 && r->status == 200)
+	else if (rc == 0 && r->status == 200 && !w->in_doubt)
 		result = REFLECT_ENDED;
 	if (result == REFLECT_EXPIRED && !great)
 		LOG(w->usual, "watch expired, listing again",
 		    LS("resource", resources[w->kind].name));
 	else if (result != REFLECT_ENDED)
 		trouble(w, "watch failed", r->status,
-			rc == 0 ? answer_text(r, text) : e->text);
+			rc != 0		   ? e->text
+			: r->status == 200 ? "ended at once, without a line"
+					   : answer_text(r, text));
 	count_restart(w, result, e->code == ERR_TIMEOUT);
 	reflect_done(&w->reflect, result, NULL, NULL,
 		     rc == 0 ? r->retry_after_ms : -1, clock_boot_ms());
@@ -266,7 +269,7 @@ watch_done(struct watcher *w, int rc, const struct kube_reply *r,
 static void
 watch(struct watcher *w, const char *rv, int timeout_s)
 {
-	char path[600 + 3 * RV_BYTES];
+	char path[WATCH_PATH_BYTES];
 	struct buf b;
 	struct kube_request q = {.method = "GET",
 				 .path = path,
@@ -277,20 +280,16 @@ watch(struct watcher *w, const char *rv, int timeout_s)
 	int rc;
 
 	buf_init(&b, path, sizeof(path));
-	resource_path(&b, w->kind);
-	buf_printf(&b, "watch=1&allowWatchBookmarks=true&timeoutSeconds=%d"
-		   "&resourceVersion=", timeout_s);
-	query_text(&b, rv);
+	watch_path(&b, w->kind, timeout_s, rv);
 	/* Events have no watch cache, so none of its bookmarks either. */
 	if (w->kind == KIND_EVENT)
 		q.silent_ms += 1000 * (int64_t)timeout_s;
-	w->expired = false;
+	w->silent_ms = q.silent_ms;
+	w->expired = w->brought = false;
 	w->split = split_new(SPLIT_LINES, take_line, w);
-	if (w->split == NULL)
-		rc = err_set(&e, ERR_SYSTEM, "no memory");
-	else
-		rc = kube_stream_run(w->stream, &q, feed, watch_opened, w, &r,
-				     &e);
+	rc = w->split == NULL ? err_set(&e, ERR_SYSTEM, "no memory")
+			      : kube_stream_run(w->stream, &q, feed_lines,
+						watch_opened, w, &r, &e);
 	shared_watch(w->shared, w->kind, false);
 	watch_done(w, rc, &r, &e);
 	split_free(w->split);

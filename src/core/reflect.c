@@ -48,6 +48,12 @@ reflect_next(struct reflect *r, int64_t now_ms)
 	return t;
 }
 
+bool
+reflect_short(const struct reflect *r, int64_t now_ms)
+{
+	return now_ms - r->watch_ms < WATCH_SHORT_MS;
+}
+
 static void
 failed(struct reflect *r, int64_t retry_after_ms, int64_t now_ms)
 {
@@ -84,7 +90,7 @@ reflect_done(struct reflect *r, enum reflect_result result, const char *rv,
 		r->not_before_ms = now_ms + pace_jitter(&r->pace, UNSERVED_MS);
 		break;
 	case REFLECT_ENDED:
-		if (now_ms - r->watch_ms < WATCH_SHORT_MS)
+		if (reflect_short(r, now_ms))
 			failed(r, -1, now_ms);
 		break;
 	case REFLECT_EXPIRED:
