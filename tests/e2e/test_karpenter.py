@@ -143,3 +143,4 @@ def test_emptiness_and_a_template_with_a_persons_hold(cluster, add_holder):
           every=0.3)
     untouched()
     assert len(of("theirs")) == theirs
+    assert set(disruption.by_reason()[0]) == {"empty"}

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The process: probes, metrics, logs, certificates, signals, rights."""
+import itertools
 import re
+import resource
+import socket
 import ssl
 import threading
 import time
+
+import pytest
 
 from controlplane import NODES, until
 from hold import check_held, held, nodes
@@ -200,6 +205,50 @@ def test_no_certificate_at_the_start(plane, make_holder):
     holder.wait_ready(RELOAD)
     holder.register()
     check_held(plane.create(NODES, node_body("at-last")))
+
+
+IDLE, DRIPPING = 2000, 100
+FAIL_OPEN = "apiserver_admission_webhook_fail_open_count"
+
+
+def fail_open(plane):
+    return sum(value for key, value in plane.metrics().items()
+               if key.split("{")[0] == FAIL_OPEN)
+
+
+def test_silent_and_dripping_clients(plane, make_holder):
+    """The API server notices nothing of them, and they are closed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 2 * IDLE:
+        pytest.skip(f"fewer than {2 * IDLE} descriptors: ulimit -Hn")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    holder = make_holder(holdDuration="10m")
+    before = holder.metric("process_open_fds")
+    failed = fail_open(plane)
+    clients = [socket.create_connection(("127.0.0.1", holder.webhook_port))
+               for _ in range(IDLE + DRIPPING)]
+    try:
+        until(lambda: holder.metric("process_open_fds")
+              >= before + IDLE, 8, "all are open", every=0.1)
+        assert holder.review(node_body("a"), holder.connect(3))[0] == 200
+        names = (f"beside{n}" for n in itertools.count())
+        # of a handshake: a record that says 512 bytes will follow
+        for byte in b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" * 2:
+            for client in clients[:DRIPPING]:
+                try:
+                    client.send(bytes([byte]))
+                except OSError:     # closed already
+                    pass
+            for _ in range(20):
+                check_held(plane.create(NODES, node_body(next(names))))
+        until(lambda: holder.metric("process_open_fds") <= before + 4, 20,
+              "all are closed", every=0.2)
+        check_held(plane.create(NODES, node_body(next(names))))
+    finally:
+        for client in clients:
+            client.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert fail_open(plane) == failed
 
 
 def test_reviews_are_answered_while_draining(make_holder):
