@@ -42,10 +42,8 @@ activity_ms(const struct sweep *s, const struct entry *e)
 {
 	if (e->kind == KIND_NODE)
 		return e->created_ms;
-	if (e->ready_ms == STAMP_NONE)
-		return e->created_ms + s->rules.startup_ms;
-	/* Karpenter's clock stamps it, which may be behind. */
-	return e->ready_ms > e->created_ms ? e->ready_ms : e->created_ms;
+	return e->ready_ms != STAMP_NONE ? e->ready_ms
+					 : e->created_ms + s->rules.startup_ms;
 }
 
 /* The machine's deadline and from when it counts (design §4). */

@@ -16,9 +16,9 @@ def disrupt(w, name, reason="Drifted", age=0):
         condition("DisruptionReason", reason, w.api.stamp(-age))])
 
 
-def replacement(w, name="new", age=0):
+def replacement(w, name="new"):
     """Launched, as Karpenter makes one."""
-    return w.claim(name, ready=None, age=age)
+    return w.claim(name, ready=None, age=0)
 
 
 def class_of(w, name="new"):
@@ -79,9 +79,9 @@ def test_the_event_ends_a_hold(w):
 
 def test_count(w):
     names = w.machines(3)
-    disrupt(w, names[0], age=10800)
+    disrupt(w, names[0])
     holder = w.start("--replacements", "count", watching=False)
-    w.api.say(replacement(w, age=10800))
+    w.api.say(replacement(w))
     w.wait_held(names)
     w.stays(lambda: class_of(w) is None)
     assert not w.api.select(resource="events")

@@ -488,27 +488,6 @@ START_TEST(clock_goes_back_an_hour)
 }
 END_TEST
 
-/* Ready is stamped by Karpenter's clock, created by the API server's: nothing
- * was ready before it was created. */
-START_TEST(karpenters_clock_behind)
-{
-	struct thing *c;
-	int64_t created;
-
-	old_machines(2);
-	c = claim_add(2, "web");
-	launch(c);
-	created = server_ms(w);
-	world_run(w, MINUTE);
-	c->o.ready_ms = server_ms(w) - 15 * MINUTE;
-	thing_changed(w, c);
-	world_run_until(w, created + rules.hold_ms - 1);
-	ck_assert_uint_eq(count_held(w, KIND_NODE), 2);
-	world_run(w, SLACK);
-	ck_assert_uint_eq(count_marked(w), 0);
-}
-END_TEST
-
 START_TEST(restart_in_the_middle)
 {
 	int64_t quiet;
@@ -553,7 +532,6 @@ main(void)
 	tcase_add_test(c, clock_trembles);
 	tcase_add_test(c, clock_goes_back_an_hour);
 	tcase_add_test(c, clock_goes_back_after_the_release);
-	tcase_add_test(c, karpenters_clock_behind);
 	tcase_add_loop_test(c, restart_in_the_middle, 0, 4);
 	return run_suite(s);
 }
