@@ -133,14 +133,19 @@ def until(check, timeout, what, every=0.05):
 _ports_given = set()
 
 
-def free_port():
-    """A port of 127.0.0.1 below the range the kernel hands out by itself.
+def port_range():
+    """Below the range the kernel hands out by itself: an outgoing connection
+    can then never sit on the port of a server that is stopped for a while and
+    is to come back.  Nor can a server of another worker of pytest-xdist."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
+    each = 12000 // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
+    return 20000 + worker * each, 20000 + (worker + 1) * each
 
-    An outgoing connection can then never sit on the port of a server that is
-    stopped for a while and is to come back.
-    """
+
+def free_port():
+    """A port of 127.0.0.1, given once."""
     for _ in range(1000):
-        port = random.SystemRandom().randrange(20000, 32000)
+        port = random.SystemRandom().randrange(*port_range())
         if port in _ports_given:
             continue
         with socket.socket() as probe:

@@ -13,6 +13,7 @@ import re
 import time
 
 from controlplane import BUILD, end, spawn, until
+from hold import LATE
 
 NAMESPACE = NAME = "karpenter-node-holder"
 LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
@@ -45,7 +46,7 @@ class Timing:
     @property
     def taken(self):
         """By a newcomer after a death, and a bit."""
-        return self.lease + 2.2 * self.retry + 1
+        return self.lease + 2.2 * self.retry + LATE
 
     def config(self):
         return {"enabled": True, "namespace": NAMESPACE,

@@ -4,7 +4,7 @@ import time
 
 from controlplane import NODES, until
 from disruption import ACTS, Disruption, marks_left, names, quiet_at
-from hold import held
+from hold import SOON, held
 
 
 def test_consolidation_waits_for_the_release(cluster, add_holder):
@@ -24,14 +24,14 @@ def test_consolidation_waits_for_the_release(cluster, add_holder):
     cluster.scale("web", 12)
     cluster.wait_running("web", 12)
     at = quiet_at(cluster, hold)
-    until(lambda: all(map(held, cluster.metadata(NODES).values())), 5,
+    until(lambda: all(map(held, cluster.metadata(NODES).values())), SOON,
           "all nodes held, the old ones too")
     with_us = Disruption(cluster)
     begin = time.time()
     cluster.scale("web", 4)
     with_us.none_until(at - 1)
     assert at - 1 - begin > unheld, "it would not have shown"
-    until(lambda: not marks_left(cluster), 5, "released")
+    until(lambda: not marks_left(cluster), SOON, "released")
     assert time.time() >= at - 1
     with_us.wait()
     until(lambda: len(names(cluster)) <= 2, ACTS, "fewer nodes", every=0.3)

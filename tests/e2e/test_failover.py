@@ -22,7 +22,8 @@ from lead import (AUDIT, DEPLOYED, LEASES, NAME, SHORT, STATE, Elector,
                   History, leader, leads, said, token_id)
 
 P = "karpenter_node_holder_"
-HANDED_OVER = 2     # seconds, after a stop in good order
+# Seconds, after a stop in good order; where other tests run, less than its 15.
+HANDED_OVER = LATE if "PYTEST_XDIST_WORKER" in os.environ else 2
 TURNS = SHORT
 
 
@@ -370,11 +371,11 @@ class Scene:
         self.rounds = []    # (begin, due) of each
         self.took, self.all_held, self.released = [], [], []
         settings = {"holdDuration": f"{hold}s",
-                    "webhook": {"drainTimeout": "3s"},
+                    "webhook": {"drainTimeout": "6s"},
                     "leaderElection": blow.timing.config()}
         self.holders = [make_holder(register=False, **settings)
                         for _ in range(replicas)]
-        self.holders[0].register()
+        self.holders[0].register(timeout=None)  # one may be stopped
         blow.asked = self.holders[0].webhook_port
         self.leader = leader(self.holders, blow.timing.taken)
         view.wait_clear(nodes(self.old), hold + 8)
@@ -486,7 +487,7 @@ class Scene:
 def scene(plane, no_lease, karpenter, view, make_holder):
     made = []
 
-    def make(blow, replicas, count, hold=9):
+    def make(blow, replicas, count, hold=12):
         made.append(Scene(plane, karpenter, view, make_holder, no_lease,
                           blow, replicas, count, hold))
         return made[0]
@@ -554,7 +555,7 @@ def test_paused_ten_times(scene):
 
 
 def test_stopped_in_good_order_in_the_middle_of_the_work(scene):
-    s = scene(Stop(), 2, 100, hold=6)
+    s = scene(Stop(), 2, 100, hold=9)
     s.round()
     assert s.blow.drained
     assert not s.check().strays()

@@ -5,7 +5,7 @@ import time
 from controlplane import CLAIMS, NODES, until
 from disruption import (ACTS, Disruption, follow, marks_left, names, of_pool,
                         quiet_at)
-from hold import HOLD, MARK, annotations, clear, held
+from hold import HOLD, MARK, SOON, annotations, clear, held
 
 
 class Registrations:
@@ -56,7 +56,7 @@ def test_fifty_claims_released_while_they_register(cluster, add_holder):
     for name in pools:
         cluster.wait_running(name, 10)
     at = quiet_at(cluster, hold)
-    until(lambda: any(map(held, cluster.metadata(NODES).values())), 4,
+    until(lambda: any(map(held, cluster.metadata(NODES).values())), SOON,
           "held again")
     until(lambda: not marks_left(cluster), max(0, at - time.time()) + 8,
           lambda: f"released: {marks_left(cluster)[:3]}")
@@ -136,7 +136,7 @@ def test_emptiness_and_a_template_with_a_persons_hold(cluster, add_holder):
     cluster.scale("a", 0)
     cluster.scale("b", 0)
     disruption.none_until(at - 1)
-    until(lambda: all(map(clear, of("ours"))), 5, "released")
+    until(lambda: all(map(clear, of("ours"))), SOON, "released")
     untouched()
     disruption.wait()
     until(lambda: not of("ours"), ACTS, "the other pool's nodes gone",

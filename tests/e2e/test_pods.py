@@ -119,7 +119,7 @@ def test_where_they_run(deployed):
     add_node(cluster, "b1", "b", cpu=FULL)
     scale(cluster, 2)
     wait_waiting(cluster, "topology spread constraints")
-    assert list(running(cluster).values()) == ["a1"]
+    until(lambda: list(running(cluster).values()) == ["a1"], SOON, "one runs")
     for pod in pods(cluster).values():
         assert pod["spec"]["priority"] == 2000000000
     room(cluster, "b1", SMALL)

@@ -3,7 +3,7 @@
 import time
 
 from controlplane import CLAIMS, NODES
-from hold import (HELD_KEY, HOLD, MARK, SOON, annotations, check_held,
+from hold import (HELD_KEY, HOLD, LATE, MARK, SOON, annotations, check_held,
                   claims, clear, held, nodes, seconds, stamp, without_hold)
 from karpenter import HASHES, node_body
 
@@ -139,15 +139,14 @@ def test_claim_without_launched_condition_counts(make_holder, karpenter, view):
 
 def test_machine_being_deleted_has_no_say(plane, make_holder, karpenter, view):
     old = karpenter.settled(2)
-    make_holder(holdDuration="8s")
-    view.wait_clear(nodes(old), 14)
+    make_holder(holdDuration="30s")
+    view.wait_clear(nodes(old), 36)
     m = karpenter.machine(finalizers=["karpenter.sh/termination"])
     view.wait_held(nodes(old))
     time.sleep(max(0, m.created + 5.5 - time.time()))
     plane.delete(CLAIMS, m.name)
     assert plane.get(CLAIMS, m.name)["metadata"]["deletionTimestamp"]
-    assert time.time() < m.ready + 7
-    view.wait_clear(nodes(old), m.ready + 7.9 - time.time())
+    view.wait_clear(nodes(old), m.ready + 29 - time.time())
 
 
 def test_missed_creation_is_made_good(make_holder, karpenter, view):
@@ -222,7 +221,7 @@ def test_another_hold(plane, make_holder, view):
     expected = {"a": "b", "example.com/keep": "yes, please",
                 HELD_KEY: "example.com/keep=yes, please"}
     stored = dict(annotations(answer))
-    assert abs(seconds(stored.pop(MARK)) - time.time()) <= 3
+    assert abs(seconds(stored.pop(MARK)) - time.time()) <= LATE
     assert stored == expected
     view.wait_all([(NODES, "custom")],
                   lambda m: annotations(m) == {"a": "b"}, "clear", 12)

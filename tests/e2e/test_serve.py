@@ -11,7 +11,7 @@ import time
 import pytest
 
 from controlplane import NODES, until
-from hold import check_held, held, nodes
+from hold import LATE, SOON, check_held, held, nodes
 from holder import SecretMount, certs
 from karpenter import node_body
 
@@ -45,15 +45,15 @@ def test_metrics(plane, make_holder, karpenter, view):
     m = karpenter.machine()
     view.wait_held(nodes(old))
     assert holder.metric(P + "scope_held", scope="cluster") == 1
-    until(lambda: holder.metric(P + "held_objects") == 5, 3,
+    until(lambda: holder.metric(P + "held_objects") == 5, SOON,
           "4 Nodes and 1 NodeClaim counted")
     # ready is now, and what it knows of the API server's clock is a Date of
     # whole seconds: what is not yet by that counts as now
     until(lambda: m.ready + 7 < holder.metric(
-        P + "scope_quiet_timestamp_seconds") <= m.ready + 8, 3,
+        P + "scope_quiet_timestamp_seconds") <= m.ready + 8, SOON,
         lambda: f"quiet {m.ready + 8}: {holder.metrics()}")
     view.check_released(nodes(old + [m]), m.ready + 8)
-    until(lambda: holder.metric(P + "held_objects") == 0, 3, "none held")
+    until(lambda: holder.metric(P + "held_objects") == 0, SOON, "none held")
     assert holder.metric(P + "scope_held") == 0
     assert holder.metric(P + "releases_total") >= 4
     assert holder.metric(P + "holds_total") >= 3
@@ -252,19 +252,19 @@ def test_silent_and_dripping_clients(plane, make_holder):
 
 
 def test_reviews_are_answered_while_draining(make_holder):
-    holder = make_holder(webhook={"drainTimeout": "4s"})
+    holder = make_holder(webhook={"drainTimeout": "9s"})
     kept = holder.connect()
     status, _, headers = holder.review(node_body("a"), kept)
     assert status == 200
     assert headers.get("Connection", "keep-alive").lower() != "close"
     begin = time.monotonic()
     holder.process.terminate()
-    until(lambda: holder.probe("/readyz")[0] != 200, 3, "not ready any more")
+    until(lambda: holder.probe("/readyz")[0] != 200, SOON, "not ready now")
     status, answer, headers = holder.review(node_body("b"), kept)
     assert status == 200 and answer["response"]["patch"]
     assert headers["Connection"].lower() == "close"
-    assert holder.process.wait(10) == 0
-    assert time.monotonic() - begin < 4 + 3
+    assert holder.process.wait(30) == 0
+    assert time.monotonic() - begin < 9 + LATE
 
 
 def test_second_signal_ends_it_at_once(make_holder):
@@ -272,10 +272,10 @@ def test_second_signal_ends_it_at_once(make_holder):
     kept = holder.connect()
     assert holder.review(node_body("a"), kept)[0] == 200
     holder.process.terminate()
-    until(lambda: holder.probe("/readyz")[0] != 200, 3, "draining")
+    until(lambda: holder.probe("/readyz")[0] != 200, SOON, "draining")
     assert holder.alive()
     holder.process.terminate()
-    holder.process.wait(3)
+    holder.process.wait(30)
 
 
 def test_rights_are_the_least(plane, make_holder):
@@ -317,7 +317,7 @@ def test_rights_are_the_least(plane, make_holder):
 def test_bad_configuration_starts_nothing(make_holder):
     holder = make_holder(start=False, register=False, holdDuration="soon")
     holder.start(wait=False)
-    assert holder.process.wait(5) == 2
+    assert holder.process.wait(SOON) == 2
     text = holder.log.read_text()
     line = holder.config.read_text().splitlines().index(
         "holdDuration: soon") + 1

@@ -27,6 +27,7 @@ from conftest import LATE, Signer, patiently, sanitized
 READS = "certwatcher_read_certificate_total"
 ERRORS = "certwatcher_read_certificate_errors_total"
 DIRECTORY = object()
+PIPE = object()
 
 
 # --- the load --------------------------------------------------------------
@@ -203,13 +204,17 @@ class Mount:
         self.n = 0
 
     def put(self, crt, key):
-        """bytes, DIRECTORY, or None: no such file."""
+        """bytes, DIRECTORY, PIPE (we write into it: self.pipe), or None: no
+        such file."""
         self.n += 1
         version = self.path / f"..{self.n}"
         version.mkdir()
         for file, content in ((self.crt, crt), (self.key, key)):
             if content is DIRECTORY:
                 (version / file.name).mkdir()
+            elif content is PIPE:
+                os.mkfifo(version / file.name)
+                self.pipe = os.open(version / file.name, os.O_RDWR)
             elif content is not None:
                 (version / file.name).write_bytes(content)
         fresh = self.path / "..data_tmp"
@@ -371,6 +376,26 @@ def test_one_file_comes_first(w):
     check_ready(holder)
     assert counts(holder) == (1, 2)
     pairs.check(holder)
+
+
+def test_swapped_while_it_is_read(w):
+    """The certificate of one pair and the key of the next: no fault of
+    theirs, and no word of it."""
+    pairs, mount = Pairs.of(w), Mount(w)
+    mount.put(*pairs[0])
+    holder = start(w, mount)
+    wait_served(w, holder, pairs[0])
+    mount.put(PIPE, pairs[1][1])
+
+    def reads():
+        with contextlib.suppress(OSError):      # it was closed just now
+            return [f for f in holder.open_files() if f.endswith("/tls.crt")]
+    w.wait(reads, "it reads the certificate")
+    mount.put(*pairs[2])
+    os.write(mount.pipe, pairs[1][0])
+    os.close(mount.pipe)
+    wait_served(w, holder, pairs[2])
+    assert not errors(holder) and counts(holder) == (2, 0)
 
 
 # --- bad pairs -------------------------------------------------------------

@@ -466,7 +466,10 @@ def test_a_page_of_html_for_a_watch(w):
     w.wait_held("unseen")
     w.quiet()
     w.wait_free(names + ["unseen"])
-    check_pauses(w.api.select(verb="watch", resource="nodes")[1:])
+    # One that took a second to be answered has not ended at once.
+    times = [r.time for r in w.api.select(verb="watch",
+                                          resource="nodes")][1:]
+    assert times[-1] - times[0] > 0.7 * (len(times) - 2) >= 0.7
 
 
 def great_line(w):

@@ -277,9 +277,11 @@ def test_conflicts_of_a_watch_that_is_behind(w):
 def test_somebody_took_over_before_the_clear(w, left):
     """The watch has not told: 422, then a look, then it is left alone."""
     names = w.machines(3)
-    w.start()
+    holder = w.start()
     w.busy()
     w.wait_held(names)
+    w.wait(lambda: holder.metrics()[
+        'karpenter_node_holder_held_objects{kind="Node"}'] == 3, "and seen")
     w.api.hide("nodes", "m000", verbs=["watch"])
     mark = w.annotations("m000")[MARK] if MARK in left else None
     w.api.patch_meta("nodes", "m000",

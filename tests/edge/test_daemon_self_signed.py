@@ -281,6 +281,8 @@ def test_a_leader_that_makes_none(w):
                      webhook_cert_file=w.dir / "mount" / "tls.crt",
                      webhook_key_file=w.dir / "mount" / "tls.key")
                for _ in range(3)]
+    for holder in holders:
+        holder.wait_line("no certificate from the leader")
     now = wait_complete(w)
     assert writes(w)[0].time - begin >= ORPHANED
     assert verifies(w, w.dir, bundles(w)[0], now["tls.crt"])
@@ -290,7 +292,6 @@ def test_a_leader_that_makes_none(w):
         (w.dir / "mount" / key).write_text((w.pair / key).read_text())
     for holder in holders:
         w.wait(lambda: holder.get("/readyz")[0] == 200, "ready")
-        holder.wait_line("no certificate from the leader")
 
     def content():
         asked = w.api.count(resource=SECRETS)
