@@ -86,8 +86,9 @@ class Wave:
     def say(s, text=""):
         bar = "#" * s.held + "." * (s.nodes - s.held)
         print(f"{s.at:6.1f} s  pods {s.running:2d}/{s.replicas:2d}  nodes "
-              f"{s.nodes:2d} {bar:<12}  held {s.held:2d}  disrupted "
-              f"{s.disrupted:2d}  {text}".rstrip(), flush=True)
+              f"{s.nodes:2d} {bar:<12}  held {s.held:2d}  decided "
+              f"{s.decisions:2d}  disrupted {s.disrupted:2d}  "
+              f"{text}".rstrip(), flush=True)
 
     def go(self):
         print(f"\n--- {self.title} ---\n(each # a held node, each . another)",
