@@ -91,7 +91,8 @@ void holds_forget(struct holds *h);
 /* The clock by which scopes were seen to turn was wrong: caps begin anew, as a
  * hold that is too long is better than one that ends by mistake. */
 void holds_shifted(struct holds *h, int64_t now_ms);
-/* Nothing can be cleared now: a window that would close is prolonged. */
+/* Nothing can be cleared now: a window that would close on a busy scope is
+ * prolonged. */
 void holds_stay_open(struct holds *h, int64_t now_ms);
 /* All is seen: what was before we led counts no more. */
 void holds_seen(struct holds *h);

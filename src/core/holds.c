@@ -187,7 +187,9 @@ holds_stay_open(struct holds *h, int64_t now_ms)
 	for (uint32_t i = 0; i < h->scopes_top; i++) {
 		struct cap *c = &h->scopes[i].cap;
 
-		if (c->open_ms == STAMP_NONE || c->open_ms > now_ms)
+		/* Who is quiet has no need of it, and may be held anew. */
+		if (c->open_ms == STAMP_NONE || c->open_ms > now_ms ||
+		    !h->scopes[i].busy)
 			continue;
 		c->open_ms = now_ms + h->cap.window_ms;
 		soil(h, i);

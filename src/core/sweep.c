@@ -261,8 +261,11 @@ sweep_track(struct sweep *s, const struct object *o, struct now now)
 	if (!o->karpenter)
 		return;
 	if (old != NO_ID && s->machines.at[old].used &&
-	    strcmp(s->machines.at[old].owner_uid, o->owner_uid) != 0)
-		s->work[old].owner_gone = s->work[old].owner_holds = false;
+	    strcmp(s->machines.at[old].owner_uid, o->owner_uid) != 0) {
+		s->work[old].owner_gone = false;
+		s->work[old].owner_hold = HOLD_ABSENT;
+		s->work[old].owner_default = HOLD_ABSENT;
+	}
 	id = machines_put(&s->machines, o, now.server_ms, &t);
 	if (id == NO_ID) {
 		v->full = true;

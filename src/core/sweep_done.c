@@ -136,10 +136,6 @@ patch_done(struct sweep *s, const struct action *a, const struct outcome *o,
 	case OUTCOME_GONE:
 		sweep_drop(s, a->id, now);	/* a late line is no harm */
 		break;
-	case OUTCOME_BUSY:
-		pause(s, o, now);
-		back_off_failed(s, a->id, now);
-		break;
 	default:
 		back_off_failed(s, a->id, now);
 	}
@@ -158,8 +154,6 @@ class_done(struct sweep *s, const struct action *a, const struct outcome *o,
 		patch_done(s, a, o, now);
 		return;
 	}
-	if (o->code == OUTCOME_BUSY)
-		pause(s, o, now);
 	w->class_failures++;
 	w->class_boot_ms = now.boot_ms + pace_backoff(&s->pace,
 						      w->class_failures,
@@ -183,8 +177,6 @@ read_done(struct sweep *s, const struct action *a, const struct outcome *o,
 				 now);
 		return;
 	}
-	if (o->code == OUTCOME_BUSY)
-		pause(s, o, now);
 	if (o->code == OUTCOME_GONE)
 		sweep_drop(s, a->id, now);
 	else
@@ -205,10 +197,12 @@ sweep_found(struct sweep *s, const struct action *a, const struct object *o,
 	if (a->act == ACT_READ ? strcmp(e->rv, a->rv) == 0
 			       : s->view[o->kind].forgotten == a->forgotten)
 		sweep_track(s, o, now);
-	s->work[a->id].owner_holds =
-		a->act == ACT_READ_CLAIM && o->mark == MARK_ABSENT &&
-		(o->hold == HOLD_SAME || o->default_hold == HOLD_SAME) &&
-		machines_find_claim(&s->machines, o->uid) == NO_ID;
+	s->work[a->id].owner_hold = s->work[a->id].owner_default = HOLD_ABSENT;
+	if (a->act != ACT_READ_CLAIM || o->mark != MARK_ABSENT ||
+	    machines_find_claim(&s->machines, o->uid) != NO_ID)
+		return;
+	s->work[a->id].owner_hold = o->hold;
+	s->work[a->id].owner_default = o->default_hold;
 }
 
 static void
@@ -229,8 +223,6 @@ owner_done(struct sweep *s, const struct action *a, const struct outcome *o,
 			back_off_failed(s, a->id, now);
 		break;
 	default:
-		if (o->code == OUTCOME_BUSY)
-			pause(s, o, now);
 		back_off_failed(s, a->id, now);
 	}
 }
@@ -285,8 +277,6 @@ fresh_done(struct sweep *s, const struct outcome *o, struct now now)
 		f->done_boot_ms = 0;
 		(void)sweep_tell(s, NOTE_STOPPED, "", f->unknown);
 	}
-	if (o->code == OUTCOME_BUSY)
-		pause(s, o, now);
 	/* The watch should have brought them by now. */
 	if (ok && f->tries % FRESH_TRIES == 0)
 		s->view[KIND_NODECLAIM].wants_list = true;
@@ -302,6 +292,8 @@ sweep_done(struct sweep *s, const struct action *a, const struct outcome *o,
 	assert(s->in_flight > 0);
 	s->in_flight--;
 	count(s, a, o->code);
+	if (o->code == OUTCOME_BUSY)	/* whatever became of the object */
+		pause(s, o, now);
 	if (a->act == ACT_LIST_CLAIMS) {
 		fresh_done(s, o, now);
 		return;

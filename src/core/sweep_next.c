@@ -78,13 +78,19 @@ static struct half
 claim_half(const struct sweep *s, const struct entry *claim,
 	   const struct entry *node)
 {
-	if (claim != NULL || node == NULL ||
-	    !s->work[machines_id(&s->machines, node)].owner_holds)
+	const struct work *w;
+
+	if (claim != NULL || node == NULL)
+		return half_of(s, claim);
+	w = &s->work[machines_id(&s->machines, node)];
+	if (w->owner_hold != HOLD_SAME && w->owner_default != HOLD_SAME)
 		return half_of(s, claim);
 	return (struct half){.present = true,
-			     .tenure = TENURE_PERSON,
-			     .hold = HOLD_SAME,
-			     .default_hold = HOLD_SAME,
+			     .tenure = w->owner_hold != HOLD_ABSENT
+					       ? TENURE_PERSON
+					       : TENURE_FREE,
+			     .hold = w->owner_hold,
+			     .default_hold = w->owner_default,
 			     .registered = true};
 }
 

@@ -89,7 +89,10 @@ sweep_restore(struct sweep *s, const char *text)
 		}
 		if (strcmp(name, CLUSTER_NAME) == 0)
 			name[0] = '\0';
-		if (!cap_is_none(&c))
+		/* Of another kind of scope: it says nothing of ours. */
+		if ((name[0] == '\0') != (s->rules.scope == SCOPE_CLUSTER))
+			s->guess = true;
+		else if (!cap_is_none(&c))
 			holds_restore(&s->holds, name, &c);
 		text += strspn(text, "; ");
 	}

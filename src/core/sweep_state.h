@@ -28,7 +28,8 @@ struct work {
 				   409 or 422 at stale_rv */
 	bool reread;		/* get it before deciding */
 	bool owner_gone;	/* Node: the claim it names was looked for */
-	bool owner_holds;	/* … and has a hold of its own, but no room */
+	enum hold owner_hold, owner_default;	/* … and has no room: its own
+				   hold, of today's key and the default one */
 	bool wants_hold;	/* for the hold latency */
 	bool was_ours;		/* seen held in this period */
 	bool again;		/* the hold in flight is not the first */

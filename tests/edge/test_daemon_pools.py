@@ -53,6 +53,27 @@ def test_disabled_before_the_start(w):
     assert not admits(holder, "p")
 
 
+def test_who_stands_by_knows_them(w):
+    """Every replica answers admission, whoever leads."""
+    pool(w, "p", {OWN + "enabled": "false"})
+    pool(w, "q")
+    w.machine("mine", ready=0, age=3)
+    w.api.create("leases", "karpenter-node-holder", namespace="holder", spec={
+        "holderIdentity": "other_1", "leaseDurationSeconds": 3600})
+    holder = w.start(watching=False, leader_election_enabled="true",
+                     leader_election_namespace="holder")
+    holder.wait_line("another leads")
+    holder.wait_line("watching", resource="nodepools")
+    assert not admits(holder, "p")
+    assert not admits(holder, "p", kind="NodeClaim")
+    assert admits(holder, "q")
+    say(w, "p", "enabled", None)
+    w.wait(lambda: admits(holder, "p"), "held at admission")
+    say(w, "p", "enabled", "false")
+    w.wait(lambda: not admits(holder, "p"), "left alone at admission")
+    w.stays(lambda: not w.patches("mine") and not w.lists("nodes"))
+
+
 @pytest.mark.parametrize("gone", ["deleted", "not listed"])
 def test_the_pool_is_gone(w, gone):
     pool(w, "p", {OWN + "enabled": "false"})

@@ -273,6 +273,33 @@ END_TEST
 
 /* --- gone ----------------------------------------------------------------- */
 
+/* Who was to be written to has gone meanwhile: we are told to wait all the
+ * same. */
+START_TEST(busy_though_it_is_gone)
+{
+	unsigned before;
+
+	go_wrong("n0", ACT_CLEAR, FAULT_BUSY, 1);
+	world_open(w);
+	object_hold(&node_at(w, 0)->o, server_ms(w) - DAY);
+	thing_changed(w, node_at(w, 0));
+	while (w->acts[ACT_CLEAR] == 0)
+		world_run(w, 1);
+	for (int i = 0; i < FLIGHTS; i++)
+		if (w->flights[i].used)
+			w->flights[i].reply_at = w->boot_ms + 500;
+	thing_delete(w, claim_at(w, 0));
+	thing_delete(w, node_at(w, 0));
+	world_run(w, 600);
+	before = w->acts[ACT_HOLD];
+	(void)busy(MINUTE);
+	world_run(w, w->retry_after_ms - 200);
+	ck_assert_uint_eq(w->acts[ACT_HOLD], before);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
+}
+END_TEST
+
 START_TEST(gone_while_queued)
 {
 	int64_t quiet;
@@ -311,6 +338,22 @@ START_TEST(node_created_again_under_its_name)
 	ck_assert(thing_held(node_at(w, 0)));
 	world_run_until(w, quiet + SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+/* A late word that the former Node is gone says nothing of this one. */
+START_TEST(the_former_node_is_gone)
+{
+	struct sweep_report r;
+	struct object former = node_at(w, 0)->o;
+
+	world_open(w);
+	strcpy(node_at(w, 0)->o.uid, "again");
+	thing_changed(w, node_at(w, 0));
+	world_run(w, SLACK);
+	sweep_forget(w->s, &former, world_now(w));
+	sweep_report(w->s, &r);
+	ck_assert_uint_eq(r.objects[KIND_NODE], 5);
 }
 END_TEST
 
@@ -534,8 +577,10 @@ main(void)
 	tcase_add_test(c, expectation_times_out);
 	tcase_add_test(c, slow_lines);
 	tcase_add_test(c, busy_server_is_left_alone);
+	tcase_add_test(c, busy_though_it_is_gone);
 	tcase_add_loop_test(c, gone_while_queued, 0, 6);
 	tcase_add_test(c, node_created_again_under_its_name);
+	tcase_add_test(c, the_former_node_is_gone);
 	tcase_add_test(c, ghost_of_a_claim);
 	tcase_add_test(c, ghost_after_a_list);
 	tcase_add_test(c, second_node_of_a_claim);

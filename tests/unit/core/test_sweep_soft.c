@@ -95,7 +95,8 @@ START_TEST(in_the_window)
 	ck_assert_ptr_nonnull(strstr(text, "open="));
 	another_leader(text);
 	ck_assert_uint_eq(spread(), 0);
-	busy(30, 15);
+	busy(30, 5);
+	world_run(w, MINUTE);	/* a window of its own would end later */
 	ck_assert_uint_eq(spread(), 3);
 }
 END_TEST
@@ -152,6 +153,26 @@ START_TEST(a_pool_named_cluster)
 }
 END_TEST
 
+/* Its window was a NodePool's, and is none of the cluster's. */
+START_TEST(another_scope)
+{
+	teardown();
+	rules.scope = SCOPE_NODEPOOL;
+	w = world_new(&rules, THINGS, 1);
+	for (int i = 0; i < 3; i++)
+		machine_add(w, i, "web", server_ms(w) - DAY);
+	world_open(w);
+	busy(10, 65);
+	ck_assert_uint_eq(spread(), 0);
+	save();
+	ck_assert_ptr_nonnull(strstr(text, "web run="));
+	w->rules.scope = SCOPE_CLUSTER;
+	another_leader(text);
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(spread(), 3);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -165,5 +186,6 @@ main(void)
 			    (int)(sizeof(states) / sizeof(states[0])));
 	tcase_add_test(c, scopes_by_name);
 	tcase_add_test(c, a_pool_named_cluster);
+	tcase_add_test(c, another_scope);
 	return run_suite(s);
 }

@@ -242,6 +242,32 @@ START_TEST(one_fresh_list_for_many)
 }
 END_TEST
 
+/* What falls due while the list is under way: it may have been made after a
+ * claim that the list does not show. */
+START_TEST(another_list_for_what_falls_due_meanwhile)
+{
+	int64_t quiet;
+
+	world_free(w);
+	rules.scope = SCOPE_NODE;
+	w = world_new(&rules, THINGS, 1);
+	(void)busy_until(0, MINUTE - 1000);
+	quiet = busy_until(1, MINUTE);
+	world_open(w);
+	memset(w->acts, 0, sizeof(w->acts));
+	world_run_until(w, quiet - 990);
+	ck_assert_uint_eq(w->acts[ACT_LIST_CLAIMS], 1);
+	for (int i = 0; i < FLIGHTS; i++)
+		if (w->flights[i].used)
+			w->flights[i].reply_at = w->boot_ms + 1500;
+	world_run_until(w, quiet + 510);
+	ck_assert_uint_eq(w->acts[ACT_CLEAR], 1);
+	world_run(w, 3 * SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+	ck_assert_uint_eq(w->acts[ACT_LIST_CLAIMS], 2);
+}
+END_TEST
+
 /* A Node was head of its machine and quiet, long ago; its claim came, and goes
  * now, and the Node carries our mark: a release of its own, so it begins with
  * a list of its own. */
@@ -443,6 +469,7 @@ main(void)
 	tcase_add_test(c, unknown_claim_stops_the_release);
 	tcase_add_test(c, silent_watch_is_listed_anew);
 	tcase_add_test(c, one_fresh_list_for_many);
+	tcase_add_test(c, another_list_for_what_falls_due_meanwhile);
 	tcase_add_test(c, head_again);
 	tcase_add_test(c, fresh_list_fails);
 	tcase_add_test(c, owner_that_only_a_get_shows);
