@@ -112,7 +112,7 @@ $(SIM): $(wildcard tests/sim/*.[ch]) $(libs_core)
 sim-quick: $(SIM)
 	@$(SIM) run tests/sim/histories/*.txt tests/sim/seeds/*.txt
 	@$(SIM) same docs/rules tests/sim/histories/rule-*.txt
-	@SIM_SEEDS=$(VARIANT) $(SIM) seeds 1 $(SEEDS) $(JOBS)
+	@SIM_SEEDS=$${SIM_SEEDS:-tests/sim/seeds} $(SIM) seeds 1 $(SEEDS) $(JOBS)
 
 sim: SEEDS = 100000
 sim: sim-quick

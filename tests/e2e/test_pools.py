@@ -155,6 +155,16 @@ def test_disabled(cluster, add_holder):
           "since were never held")
     say(cluster, "a", enabled=None)
     wait_all(cluster, "a", held, "held again: none of them is quiet")
+    # Karpenter may do with it what it likes, and nothing with the other.
+    say(cluster, "a", enabled="false")
+    wait_all(cluster, "a", clear, "marks cleared again")
+    before, others = names(cluster, pool="a"), names(cluster, pool="b")
+    idle(cluster)
+
+    def untouched():
+        assert names(cluster, pool="b") == others
+        assert all_of(cluster, "b", held)
+    gone(cluster, "a", before, untouched)
 
 
 def test_bad_values(cluster, add_holder):

@@ -149,7 +149,11 @@ follow(struct holder *h)
 	sweep_lead(h->sweep, leads, holder_now(h));
 	if (leads)
 		sweep_restore(h->sweep, lease_state(&h->lease));
-	h->guesses = leads && lease_state(&h->lease)[0] == '\0';
+	/* What was kept of another kind of scope says nothing of this one. */
+	h->guesses = leads && (lease_state(&h->lease)[0] == '\0' ||
+			       h->w->led != h->rules.scope);
+	if (leads)
+		h->w->led = h->rules.scope;
 	if (h->guesses)
 		truth_lost(h->w);
 	memset(h->known, 0, sizeof(h->known));

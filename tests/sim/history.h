@@ -16,14 +16,18 @@
  *     12.500 create pool=a n=3 launch=2 node=20 register=25 ready=40
  *     80     cut holder=0 kind=node
  *     600    pool pool=a key=hold-until by=1900
+ *     700    expect machine=0 n=2 value=held
  *     840    disrupt machine=0
  *     841    create pool=a n=1 launch=2 ready=40 event=1
  *     3600   end
  *
  * Times are seconds with at most three decimals; # begins a comment.  A pool's
  * annotation is `by` (a moment of the history, or a duration) or `value`; "-"
- * removes it.  `event`: Karpenter says so long after the creation that these
- * replace others.
+ * removes it.  So long after the creation Karpenter says that these replace
+ * others (`event`), or deletes the claims (`gives-up`).  `expect`: n Nodes, or
+ * claims, from that machine on are held, clear, marked (alone), kept (a hold
+ * without our mark) or gone; a claim may be classed.  The invariants leave time
+ * after each fault; this does not.  Lines stand in the order of their times.
  */
 
 #define OPS 256
@@ -37,6 +41,7 @@ enum op_type {
 	OP_RECREATE,		/* a Node is deleted alone, its kubelet is not */
 	OP_TEMPLATE,		/* a person's hold on the NodePool's template */
 	OP_POOL,		/* a NodePool's annotation */
+	OP_EXPECT,		/* what stands there now, whatever is wrong */
 	OP_PERSON,
 	OP_CUT,
 	OP_HANG,
@@ -70,6 +75,7 @@ struct op {
 	struct story story;
 	bool other_hold;
 	char exclude[16];
+	char scope[16];		/* "": as configured */
 };
 
 struct picture;
@@ -106,5 +112,6 @@ struct outcome_of_run {
 int history_run(const struct history *h, FILE *story,
 		struct outcome_of_run *out);
 extern const char *const op_names[OP_COUNT];
+extern const char *const scope_names[3];
 
 #endif

@@ -39,6 +39,8 @@ random_story(struct dice *d)
 	switch (roll(d, 12)) {
 	case 0:		/* never launched */
 		s.launch_ms = s.node_ms = s.register_ms = s.ready_ms = -1;
+		if (roll(d, 3) > 0)
+			s.gives_up_ms = between(d, 500, 20000);
 		break;
 	case 1:		/* never boots */
 		s.node_ms = s.register_ms = s.ready_ms = -1;
@@ -110,6 +112,9 @@ random_fault(struct dice *d, struct op *o, const struct history *h)
 		if (roll(d, 2) == 0)
 			snprintf(o->exclude, sizeof(o->exclude), "%s",
 				 pools[roll(d, 3)]);
+		if (roll(d, 4) == 0)
+			snprintf(o->scope, sizeof(o->scope), "%s",
+				 scope_names[roll(d, 3)]);
 		o->for_ms = 0;
 		break;
 	default:
@@ -241,6 +246,29 @@ revive(struct dice *d, struct history *h)
 	qsort(h->ops, (size_t)h->ops_n, sizeof(h->ops[0]), by_time);
 }
 
+/* When all faults are over, and all that waits for something after them: one
+ * more scale-up, which is held and released like any other (I8). */
+static void
+last_wave(struct history *h)
+{
+	struct op last = {
+		.type = OP_CREATE,
+		.n = 2,
+		.story = {.launch_ms = 2000, .node_ms = 20000,
+			  .register_ms = 22000, .ready_ms = 30000},
+	};
+
+	for (int i = 0; i < h->ops_n; i++) {
+		int64_t over = h->ops[i].at + h->ops[i].for_ms + 120000;
+
+		last.at = over > last.at ? over : last.at;
+	}
+	for (int i = 0; i < 2 && h->ops_n < OPS; i++) {
+		snprintf(last.pool, sizeof(last.pool), "%s", pools[i]);
+		h->ops[h->ops_n++] = last;
+	}
+}
+
 void
 history_random(struct history *h, uint64_t seed)
 {
@@ -272,4 +300,5 @@ history_random(struct history *h, uint64_t seed)
 	random_times(&d, h);
 	disruptions(&d, h);
 	revive(&d, h);
+	last_wave(h);
 }

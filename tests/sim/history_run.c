@@ -7,6 +7,8 @@
 #include "picture.h"
 #include "truth.h"
 
+#define QUARREL_WRITES 1000	/* what one holds the other clears */
+
 struct run {
 	const struct history *h;
 	struct world w;
@@ -76,6 +78,42 @@ thing_of(struct run *r, const struct op *o)
 	return t >= 0 && r->w.things[t].used ? &r->w.things[t] : NULL;
 }
 
+static const char *
+stands(const struct thing *t)
+{
+	bool mark = t->notes.at[ANN_MARK][0] != '\0';
+	bool hold = t->notes.at[ANN_HOLD][0] != '\0' ||
+		    t->notes.at[ANN_OTHER_HOLD][0] != '\0';
+
+	if (!t->used)
+		return "gone";
+	return mark && hold ? "held" : mark ? "marked"
+			    : hold ? "kept" : "clear";
+}
+
+static void
+expect(struct run *r, const struct op *o)
+{
+	struct world *w = &r->w;
+	int end = o->machine + (o->n > 0 ? o->n : 1);
+
+	for (int i = o->machine; i < end; i++) {
+		int at = i >= w->machines_n	  ? -1
+			 : o->kind == KIND_NODE ? w->machines[i].node
+						  : w->machines[i].claim;
+		const struct thing *t = at < 0 ? NULL : &w->things[at];
+
+		if (t == NULL)
+			broken(w, "E: machine %d has no %s", i,
+			       kind_name(o->kind));
+		else if (strcmp(o->value, "classed") == 0
+				 ? t->class[0] == '\0'
+				 : strcmp(o->value, stands(t)) != 0)
+			broken(w, "E: %s is %s, and is to be %s", t->name,
+			       stands(t), o->value);
+	}
+}
+
 static void
 on_machines(struct run *r, const struct op *o)
 {
@@ -95,6 +133,8 @@ on_machines(struct run *r, const struct op *o)
 						     o->key == POOL_RELEASED_AT
 					     ? SERVER_START
 					     : 0));
+	else if (o->type == OP_EXPECT)
+		expect(r, o);
 	else if (m < 0)
 		return;
 	else if (o->type == OP_DELETE)
@@ -148,7 +188,7 @@ on_server(struct run *r, const struct op *o)
 			w->quarrel |= memcmp(&r->holders[i].rules,
 					     &r->holders[0].rules,
 					     sizeof(r->holders[0].rules)) != 0;
-		w->strange += 1000;	/* two may lead, and disagree */
+		w->strange += w->quarrel ? QUARREL_WRITES : 2;
 		world_trouble(w, w->now);
 		break;
 	default:
@@ -190,8 +230,11 @@ on_holder(struct run *r, const struct op *o)
 	case OP_RULES:
 		holder_crash(h);
 		h->rules = rules_of(r->h, o->other_hold, o->exclude);
-		r->w.strange += 2;
+		for (int i = 0; i < 3; i++)
+			if (strcmp(scope_names[i], o->scope) == 0)
+				h->rules.scope = (enum scope_kind)i;
 		r->w.quarrel |= r->w.now - r->w.lease_deleted <= 20000;
+		r->w.strange += r->w.quarrel ? QUARREL_WRITES : 2;
 		holder_start(h);
 		break;
 	case OP_START:
@@ -309,6 +352,7 @@ history_run(const struct history *h, FILE *story, struct outcome_of_run *out)
 	rules = rules_of(h, h->other_hold, h->exclude);
 	world_init(&r->w, h->seed);
 	r->w.story = story;
+	r->w.led = h->scope;
 	r->w.admit = admit;
 	r->w.admit_ctx = r;
 	r->truth = (struct truth){.w = &r->w,

@@ -9,6 +9,7 @@ const char *const op_names[OP_COUNT] = {
 	[OP_DISRUPT] = "disrupt",
 	[OP_AGAIN] = "again",	  [OP_RECREATE] = "recreate",
 	[OP_TEMPLATE] = "template", [OP_POOL] = "pool",
+	[OP_EXPECT] = "expect",
 	[OP_PERSON] = "person",
 	[OP_CUT] = "cut",	  [OP_HANG] = "hang",
 	[OP_LAG] = "lag",	  [OP_REFUSE] = "refuse",
@@ -21,7 +22,7 @@ const char *const op_names[OP_COUNT] = {
 	[OP_PAUSE] = "pause",	  [OP_SKEW] = "skew",
 	[OP_RULES] = "rules",
 };
-static const char *const scope_names[] = {"cluster", "nodepool", "node"};
+const char *const scope_names[] = {"cluster", "nodepool", "node"};
 static const char *const kind_names[] = {"node", "claim", "pool",
 					 "event"};
 static const char *const key_names[] = {"enabled", "hold-until", "released-at",
@@ -89,8 +90,10 @@ static const struct key op_keys[] = {
 	{"node-first", FLAG, OF(op, story.node_first)},
 	{"cloned", FLAG, OF(op, story.cloned)},
 	{"event", MS, OF(op, story.event_ms)},
+	{"gives-up", MS, OF(op, story.gives_up_ms)},
 	{"other-hold", FLAG, OF(op, other_hold)},
 	{"exclude", TEXT_OF, OF(op, exclude)},
+	{"scope", TEXT_OF, OF(op, scope)},
 	{NULL, INT, 0, 0},
 };
 
@@ -267,7 +270,8 @@ line_read(struct history *h, char *line)
 		return false;
 	*o = (struct op){.type = (enum op_type)type};
 	h->ops_n++;
-	return ms_read(first, &o->at) && keys_read(op_keys, save, o);
+	return ms_read(first, &o->at) && (h->ops_n == 1 || o[-1].at <= o->at) &&
+	       keys_read(op_keys, save, o);
 }
 
 int

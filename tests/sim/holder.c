@@ -41,7 +41,7 @@ holder_start(struct holder *h)
 	h->hint_ms = STAMP_NONE;
 	h->fresh_begun = h->fresh_listed = -1;
 	h->poked = true;
-	h->paused_until = 0;
+	h->paused_until = h->asked_to_wait = 0;
 	memset(h->known, 0, sizeof(h->known));
 	memset(h->closed, 0, sizeof(h->closed));
 	h->sweep = sweep_new(&h->rules, h->machines_max, seed, &h->counters);
@@ -95,6 +95,18 @@ holder_crash(struct holder *h)
 
 /* --- calls ------------------------------------------------------------------- */
 
+/* An answer went astray: its machine may be written to once more. */
+static void
+excuse(struct world *w, const struct thing *t)
+{
+	const struct machine *m = t == NULL ? NULL : &w->machines[t->machine];
+
+	if (m != NULL && m->claim >= 0)
+		w->things[m->claim].reasons++;
+	if (m != NULL && m->node >= 0)
+		w->things[m->node].reasons++;
+}
+
 static void
 fly(struct holder *h, struct flight *f, const struct action *a)
 {
@@ -124,7 +136,8 @@ fly(struct holder *h, struct flight *f, const struct action *a)
 	if (f->answer_at - w->now > a->fence_ms - holder_now(h).boot_ms)
 		f->answer_at = w->now + a->fence_ms - holder_now(h).boot_ms;
 	w->seen.faults[f->fault]++;
-	w->strange += f->fault != REPLY_WHOLE;
+	if (f->fault != REPLY_WHOLE)
+		excuse(w, thing_named(w, a->kind, a->name));
 }
 
 static void
@@ -223,6 +236,9 @@ answer(struct holder *h, struct flight *f)
 		h->fresh_begun = f->answer_at;
 		h->fresh_listed = f->apply_at;
 	}
+	if (f->out.code == OUTCOME_BUSY &&
+	    h->w->now + f->out.retry_after_ms > h->asked_to_wait)
+		h->asked_to_wait = h->w->now + f->out.retry_after_ms;
 	sweep_done(h->sweep, &f->a, &f->out, now);
 	h->poked = true;
 }
@@ -289,6 +305,10 @@ take_notes(struct holder *h)
 	struct note n;
 
 	while (sweep_note(h->sweep, &n)) {
+		if (n.type == NOTE_TABLE_FULL &&
+		    h->counters.at[COUNTER_TABLE_FULL] == 0)
+			broken(h->w, "I7: %s is left out, and not counted",
+			       n.name);
 		if (n.type == NOTE_TABLE_FULL && !h->w->full) {
 			tell(h->w, "holder %d   its table is full: %s is left "
 			     "out", h->number, n.name);

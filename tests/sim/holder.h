@@ -97,6 +97,7 @@ struct holder {
 	unsigned asked;
 	int64_t asked_since;
 	int64_t still_since;	/* no call of the sweep since */
+	int64_t asked_to_wait;	/* by a 429, until then */
 };
 
 void holder_init(struct holder *h, struct world *w, int number,

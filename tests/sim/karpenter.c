@@ -110,6 +110,8 @@ machine_new(struct world *w, const char *pool, const struct story *s)
 		due_add(w, w->now + s->ready_ms, DUE_READY, i);
 	if (s->event_ms > 0)
 		due_add(w, w->now + s->event_ms, DUE_EVENT, i);
+	if (s->gives_up_ms > 0)
+		due_add(w, w->now + s->gives_up_ms, DUE_GIVE_UP, i);
 }
 
 static struct thing *
@@ -233,7 +235,7 @@ event_new(struct world *w, int machine)
 	snprintf(t->uid, sizeof(t->uid), "u-e%d", machine);
 	memcpy(t->other, claim->uid, sizeof(t->other));
 	snprintf(t->class, sizeof(t->class), "drifted");
-	m->said_at = w->now;
+	m->said_at = w->stirred = w->now;
 	claim->reasons += 2;
 	tell(w, "karpenter  Event DisruptionLaunching on NodeClaim %s",
 	     claim->name);
@@ -249,6 +251,7 @@ machine_delete(struct world *w, int machine)
 	if (claim == NULL || claim->deleting)
 		return;
 	claim->deleting = true;
+	w->stirred = w->now;
 	tell(w, "karpenter  NodeClaim %s is being deleted", claim->name);
 	thing_changed(w, claim);
 	if (node != NULL) {
@@ -340,6 +343,9 @@ karpenter_step(struct world *w)
 			break;
 		case DUE_EVENT:
 			event_new(w, d.machine);
+			break;
+		case DUE_GIVE_UP:
+			machine_delete(w, d.machine);
 			break;
 		case DUE_REGISTER:
 			node_register(w, d.machine);

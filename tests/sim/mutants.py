@@ -20,9 +20,15 @@ SEEDS = 2000
 
 # name, then file, FROM, TO, once or more often
 MUTANTS = [
-    ("a deadline a moment too late", "holds.c",
+    ("off by one in the deadline", "holds.c",
+     "return t->used && t->deadline_ms > now_ms;",
+     "return t->used && t->deadline_ms >= now_ms;"),
+    ("a deadline 20 s too late", "holds.c",
      "return t->used && t->deadline_ms > now_ms;",
      "return t->used && t->deadline_ms + 20000 > now_ms;"),
+    ("a deadline a second too late", "sweep_timers.c",
+     "activity_ms(s, e) + own_ms(&s->rules, terms),",
+     "activity_ms(s, e) + own_ms(&s->rules, terms) + 1000,"),
     ("released a quarter of a minute early", "holds.c",
      "live = t->scope != NO_ID && t->counted && f->deadline_ms > now_ms;",
      "live = t->scope != NO_ID && t->counted &&\n"
@@ -81,6 +87,11 @@ MUTANTS = [
     ("cleared on half a view", "sweep_wait.c",
      "if ((!s->view[k].listed || !s->view[k].up) &&",
      "if ((!s->view[k].listed && !s->view[k].up) &&"),
+    ("the NodeClaims need not be listed", "sweep_wait.c",
+     "if ((!s->view[k].listed || !s->view[k].up) &&",
+     "if (k != KIND_NODECLAIM && (!s->view[k].listed || !s->view[k].up) &&"),
+    ("a list counts from when it ends", "sweep_done.c",
+     "f->done_boot_ms = f->begun_boot_ms;", "f->done_boot_ms = now.boot_ms;"),
     ("an unseen claim does not stop a release", "sweep_done.c",
      "s->fresh.unknown++;", "(void)s;"),
     ("a stale unready claim does not stop a release", "sweep_done.c",
@@ -89,6 +100,34 @@ MUTANTS = [
     ("cleared without a test of the version while it registers",
      "sweep_next.c", ".mark_exact = e->mark == MARK_TIME && !joining,",
      ".mark_exact = e->mark == MARK_TIME,"),
+    ("the mark goes and the hold stays", "decide.c",
+     "struct decision d = {.act = ACT_CLEAR, .on = on, .release = true};",
+     "struct decision d = {.act = ACT_UNMARK, .on = on, .release = true};"),
+    ("a mark alone never goes", "decide.c",
+     "(h->tenure == TENURE_OURS || h->tenure == TENURE_YIELDED);",
+     "h->tenure == TENURE_OURS;"),
+    ("what is being deleted is written to", "sweep_next.c",
+     "if ((claim != NULL && claim->deleting) ||\n"
+     "\t    (node != NULL && node->deleting))\n\t\treturn WISH_LEAVE;", ""),
+    ("stripped and held again, without end", "sweep_next.c",
+     ".spent = w->reholds >= REHOLDS_MAX,", ".spent = false,"),
+    ("after a 429 nobody waits", "sweep_done.c",
+     "if (until > s->paused_boot_ms)", "if (0)"),
+    ("after a failure it is tried again at once", "sweep_done.c",
+     "w->failures++;\n\tback_off(s, id,\n"
+     "\t\t pace_backoff(&s->pace, w->failures, BACKOFF_MIN_MS,\n"
+     "\t\t\t      BACKOFF_MAX_MS),\n\t\t now);",
+     "back_off(s, id, 1, now);"),
+    ("the class is never written", "sweep_next.c",
+     "if (claim == NULL || c->busy || claim->classed ||", "if (1 ||"),
+    ("a full table never asks for the rest", "sweep.c",
+     "v->wants_list = true;", ""),
+    ("a full table is not counted", "sweep.c",
+     "v->full = true;\n\t\tcounter_add(s->counters, COUNTER_TABLE_FULL);",
+     "v->full = true;"),
+    ("a late word of a former Node", "sweep.c",
+     "if (id == NO_ID || strcmp(s->machines.at[id].uid, o->uid) != 0)\n"
+     "\t\treturn;", "if (id == NO_ID)\n\t\treturn;"),
     ("a template's hold is not seen", "decide.c",
      "return on == KIND_NODE || !other->registered;", "return false;"),
     ("the Node before its claim", "decide.c",
@@ -104,7 +143,16 @@ MUTANTS = [
      "case REFLECT_EXPIRED:\n\t\treflect_restart(r);",
      "case REFLECT_EXPIRED:"),
     ("the cap is ignored", "cap.c",
-     "if (busy && c->open_ms == STAMP_NONE &&", "if (0 &&"),
+     "c->run_ms + r->max_ms <= now_ms)", "0)", "cap.c",
+     "return after(c->run_ms, r->max_ms);", "return STAMP_NONE;"),
+    ("in the window all stay held", "cap.c",
+     "return busy && c->open_ms == STAMP_NONE;", "return busy;"),
+    ("the window is twice as long", "cap.c",
+     "c->open_ms = now_ms + r->window_ms;",
+     "c->open_ms = now_ms + 2 * r->window_ms;"),
+    ("capped again right after the window", "cap.c",
+     "if (passed(c->open_ms, now_ms))\n\t\t*c = (struct cap)CAP_NONE;",
+     "if (passed(c->open_ms, now_ms))\n\t\tc->open_ms = STAMP_NONE;"),
     ("a break shorter than the window resets", "cap.c",
      "if (passed(after(c->idle_ms, r->window_ms), now_ms) &&",
      "if (passed(c->idle_ms, now_ms) &&"),
@@ -112,6 +160,10 @@ MUTANTS = [
      "if (passed(c->open_ms, now_ms))", "if (0)"),
     ("the soft state is not read", "sweep_soft.c",
      "holds_restore(&s->holds, name, &c);", "(void)c;"),
+    ("an open window is not restored", "sweep_soft.c",
+     'read_moment(moment, "open", &c.open_ms);', ""),
+    ("the oldest mark tells nothing", "sweep_next.c",
+     "if (whole && s->guess)", "if (0)"),
     ("a leader that could not renew leads on", "lease.c",
      "return l->leading && boot_ms < end_ms(l);", "return l->leading;"),
     ("a Lease is taken before its time", "lease.c",
@@ -197,11 +249,13 @@ def main():
     for name, *places in MUTANTS:
         if wanted and name not in wanted:
             continue
-        broken = dict(core)
+        broken, texts = dict(core), {}
         for file, old, new in zip(*[iter(places)] * 3):
-            text = (ROOT / "src/core" / file).read_text()
+            text = texts.get(file) or (ROOT / "src/core" / file).read_text()
+            texts[file] = text.replace(old, new)
+        for file, text in texts.items():
             source = OUT / file
-            source.write_text(text.replace(old, new))
+            source.write_text(text)
             broken[file] = compile_(source, OUT / f"mutant-{source.stem}.o")
         by = killer(broken, sim)
         alive += by is None

@@ -10,6 +10,8 @@
 
 /* What the API server does: versions, the watch log, patches. */
 
+#define JUST_MS 30000	/* watches begin again after an outage */
+
 static void
 log_line(struct world *w, const struct thing *t, bool deleted)
 {
@@ -220,6 +222,23 @@ tests_pass(const struct thing *t, const struct action *a)
 	return strcmp(text, a->rv) == 0;
 }
 
+/* Does a person keep that hold on the machine's other object, or has somebody
+ * just changed it?  Then nobody can say whose it is here. */
+static bool
+kept_beside(const struct world *w, const struct thing *t,
+	    const struct hold_key *k)
+{
+	const struct machine *m = &w->machines[t->machine];
+	int i = t->kind == KIND_NODE ? m->claim : m->node;
+
+	if (i < 0 || !w->things[i].used)
+		return false;
+	return w->now - w->things[i].touched <= JUST_MS ||
+	       w->now - w->trouble_until <= JUST_MS ||
+	       (w->things[i].notes.at[ANN_MARK][0] == '\0' &&
+		hold_of(&w->things[i], k) == HOLD_SAME);
+}
+
 static enum outcome_code
 patch_clear(struct world *w, struct thing *t, const struct action *a,
 	    const struct hold_key *today)
@@ -239,6 +258,11 @@ patch_clear(struct world *w, struct thing *t, const struct action *a,
 			       "taken away", t->name);
 		t->notes.at[k][0] = '\0';
 		t->notes.by[k] = BY_NOBODY;
+	} else if (hold_of(t, &a->hold) == HOLD_SAME &&
+		   t->notes.by[k] == BY_US && !unknown &&
+		   !kept_beside(w, t, &a->hold)) {
+		broken(w, "I2: the mark goes from %s, and our hold stays",
+		       t->name);
 	}
 	t->notes.at[ANN_MARK][0] = '\0';
 	if (a->has_held_key)

@@ -8,8 +8,9 @@
 #include "picture.h"
 
 /*
- *     sim seeds FIRST COUNT [JOBS]   histories from seeds; a failing one is
- *                                    shrunk and written to $SIM_SEEDS
+ *     sim seeds FIRST COUNT [JOBS]   histories from seeds, now and then one
+ *                                    twice; a failing one is shrunk, told and
+ *                                    written to $SIM_SEEDS
  *     sim seed N                     one, told
  *     sim write N                    one, as a file
  *     sim run FILE...                histories from files
@@ -20,7 +21,7 @@
  */
 
 struct total {
-	uint64_t runs, broken, days_ms, events, writes;
+	uint64_t runs, twice, broken, days_ms, events, writes;
 	uint64_t ops[OP_COUNT], faults[4];
 	char first[512];
 };
@@ -87,6 +88,38 @@ shrink(struct history *h, const char *why)
 	free(less);
 }
 
+#define TOLD_LINES 30		/* of its story, the last ones */
+
+/* The history and how it ends, in one piece: others write there, too. */
+static void
+show(const struct history *h, uint64_t seed, const char *why, const char *path)
+{
+	struct outcome_of_run o;
+	char *story = NULL, *text = NULL, *last;
+	size_t story_n, text_n;
+	FILE *out = open_memstream(&story, &story_n);
+	int lines = 0;
+
+	if (out == NULL)
+		abort();
+	(void)history_run(h, out, &o);
+	fclose(out);
+	for (last = story + story_n; last > story; last--)
+		if (last[-1] == '\n' && lines++ == TOLD_LINES)
+			break;
+	out = open_memstream(&text, &text_n);
+	if (out == NULL)
+		abort();
+	fprintf(out, "sim: seed %llu: %s\nsim: its %d events, kept in %s:\n",
+		(unsigned long long)seed, why, h->ops_n, path);
+	history_write(h, out);
+	fprintf(out, "sim: how it ends:\n%s", last);
+	fclose(out);
+	(void)fwrite(text, 1, text_n, stderr);
+	free(story);
+	free(text);
+}
+
 static void
 keep(struct history *h, uint64_t seed, const char *why)
 {
@@ -105,20 +138,31 @@ keep(struct history *h, uint64_t seed, const char *why)
 	fprintf(out, "# %s\n", why);
 	history_write(h, out);
 	fclose(out);
-	fprintf(stderr, "sim: seed %llu: %s\nsim: its %d events are in %s\n",
-		(unsigned long long)seed, why, h->ops_n, path);
+	show(h, seed, why, path);
 }
 
 /* --- many ------------------------------------------------------------------------- */
 
 #define KEPT_MAX 5	/* by one job; then it stops */
+#define TWICE 50	/* one seed of so many runs twice */
+
+static unsigned
+differs(uint64_t seed, const struct outcome_of_run *a,
+	const struct outcome_of_run *b)
+{
+	if (a->digest == b->digest)
+		return 0;
+	fprintf(stderr, "sim: seed %llu: not the same twice\n",
+		(unsigned long long)seed);
+	return 1;
+}
 
 static void
 stripe(uint64_t first, uint64_t count, unsigned job, unsigned jobs,
        struct total *t)
 {
 	struct history *h = malloc(sizeof(*h));
-	struct outcome_of_run o;
+	struct outcome_of_run o, again;
 
 	if (h == NULL)
 		abort();
@@ -127,6 +171,10 @@ stripe(uint64_t first, uint64_t count, unsigned job, unsigned jobs,
 		if (history_run(h, NULL, &o)) {
 			t->broken++;
 			keep(h, first + i, o.broken);
+		} else if ((first + i) % TWICE == 0) {
+			t->twice++;
+			(void)history_run(h, NULL, &again);
+			t->broken += differs(first + i, &o, &again);
 		}
 		add(t, &o);
 	}
@@ -137,6 +185,7 @@ static void
 merge(struct total *t, const struct total *part)
 {
 	t->runs += part->runs;
+	t->twice += part->twice;
 	t->broken += part->broken;
 	t->days_ms += part->days_ms;
 	t->events += part->events;
@@ -150,13 +199,16 @@ merge(struct total *t, const struct total *part)
 static void
 report(const struct total *t, double seconds)
 {
-	printf("sim: %llu seeds, %.0f virtual days, %llu events, %llu writes, "
-	       "%.0f s\nsim:",
-	       (unsigned long long)t->runs, (double)t->days_ms / 86400000,
+	printf("sim: %llu seeds, %llu of them twice, %.0f virtual days, "
+	       "%llu events, %llu writes, %.0f s\nsim:",
+	       (unsigned long long)t->runs, (unsigned long long)t->twice,
+	       (double)t->days_ms / 86400000,
 	       (unsigned long long)t->events, (unsigned long long)t->writes,
 	       seconds);
 	for (int i = 0; i < OP_COUNT; i++)
-		printf(" %s %llu", op_names[i], (unsigned long long)t->ops[i]);
+		if (i != OP_EXPECT)
+			printf(" %s %llu", op_names[i],
+			       (unsigned long long)t->ops[i]);
 	printf("\nsim: answers lost %llu, done after the timeout %llu, "
 	       "errors %llu\nsim: %llu broken\n",
 	       (unsigned long long)t->faults[1],

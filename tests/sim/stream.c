@@ -11,7 +11,11 @@
 void
 stream_init(struct stream *s, uint64_t seed)
 {
-	*s = (struct stream){.fresh_list = true};
+	/* What the API server refuses or delays, it does whoever asks. */
+	*s = (struct stream){.fresh_list = true,
+			     .refused_until = s->refused_until,
+			     .lag_ms = s->lag_ms,
+			     .lag_until = s->lag_until};
 	reflect_init(&s->reflect, seed);
 }
 

@@ -110,6 +110,16 @@ counts(const struct world *w, const struct rules *r, const struct machine *m,
 				   now_ms >= claim->created_ms + 5000);
 }
 
+/* The cap of that pool's scope. */
+static int64_t
+max_of(const struct world *w, const struct rules *r, int p)
+{
+	return r->scope != SCOPE_CLUSTER && p < w->pools_n &&
+			       w->pools[p].max >= 0
+		       ? w->pools[p].max
+		       : r->cap.max_ms;
+}
+
 /* Which pools' scopes are held; in scope `node` there are none. */
 struct scopes {
 	bool busy[POOLS], held[POOLS];
@@ -140,7 +150,8 @@ scopes_at(struct world *w, const struct rules *r, int64_t now, bool suspects)
 		}
 	}
 	for (int p = 0; p < POOLS; p++)
-		s.held[p] = s.busy[p] && now >= w->caps[p].open_until;
+		s.held[p] = s.busy[p] && (max_of(w, r, p) == 0 ||
+					  now >= w->caps[p].open_until);
 	return s;
 }
 
@@ -212,6 +223,9 @@ touched(struct world *w, const struct machine *m)
 {
 	int64_t at = later(m->wish_since, w->pools[m->pool_id].changed);
 
+	/* A machine that goes, or is said to replace another, just when it
+	 * counts may hold its scope for a moment. */
+	at = later(at, w->stirred);
 	if (m->claim >= 0)
 		at = later(at, w->things[m->claim].touched);
 	if (m->node >= 0)
@@ -255,7 +269,7 @@ check_clear(struct world *w, const struct thing *t, bool replaced)
 static void
 check_writes(struct world *w, const struct thing *t, unsigned faults)
 {
-	if (t != NULL && t->writes > 6 + t->reasons + faults)
+	if (t != NULL && t->writes > WRITES_MAX + t->reasons + faults)
 		broken(w, "I9: %u writes to %s, and %u reasons", t->writes,
 		       t->name, t->reasons);
 }
@@ -397,7 +411,9 @@ follow_caps(struct world *w, const struct rules *r, const struct scopes *s)
 	for (int p = 0; p < POOLS; p++) {
 		int64_t now = world_server_ms(w);
 
-		if (w->caps[p].open_until >= 0 && now >= w->caps[p].open_until)
+		if (max_of(w, r, p) == 0 ||
+		    (w->caps[p].open_until >= 0 &&
+		     now >= w->caps[p].open_until))
 			w->caps[p].open_until = w->caps[p].run =
 				w->caps[p].idle = -1;
 		if (w->caps[p].idle >= 0 &&
@@ -420,15 +436,6 @@ truth_lost(struct world *w)
 		w->caps[p].open_until = w->caps[p].run = w->caps[p].idle = -1;
 }
 
-/* The cap of that pool's scope. */
-static int64_t
-max_of(const struct world *w, const struct rules *r, int p)
-{
-	return r->scope != SCOPE_CLUSTER && w->pools[p].max >= 0
-		       ? w->pools[p].max
-		       : r->cap.max_ms;
-}
-
 /* Not before its time, as far as anybody can know. */
 void
 truth_capped(struct holder *h, const char *scope, int64_t until_ms)
@@ -449,6 +456,12 @@ truth_capped(struct holder *h, const char *scope, int64_t until_ms)
 		    now - w->caps[p].run < max - 2 * CLOCKS_MS)
 			broken(w, "I3: %s is capped after %lld s", scope,
 			       (long long)(now - w->caps[p].run) / 1000);
+		if (w->now > h->skew_until + 1000 &&
+		    (until_ms - now > h->rules.cap.window_ms + CLOCKS_MS ||
+		     (w->caps[p].open_until < 0 && !h->guesses &&
+		      until_ms - now < h->rules.cap.window_ms - CLOCKS_MS)))
+			broken(w, "I4: the window of %s is %lld s", scope,
+			       (long long)(until_ms - now) / 1000);
 		if (w->caps[p].open_until >= 0)
 			w->vague_until = later(w->vague_until,
 					       until_ms - SERVER_START);
@@ -486,6 +499,30 @@ check_cap(struct world *w, const struct rules *r, struct machine *m)
 		       node->name, (long long)(w->now - from) / 1000);
 }
 
+/* Where everything fits again, what was left out is asked for within a minute;
+ * from then on a table that was full is like any other. */
+static void
+check_room(struct truth *t)
+{
+	struct world *w = t->w;
+	uint32_t n[VIEW_COUNT] = {0};
+
+	for (int i = 0; i < w->things_n; i++)
+		n[w->things[i].kind] += w->things[i].used;
+	for (int i = 0; i < t->holders_n; i++)
+		if (n[KIND_NODE] > t->holders[i].machines_max ||
+		    n[KIND_NODECLAIM] > t->holders[i].machines_max)
+			w->crowded = w->now;
+	if (!w->full || w->now - w->crowded <= 60000 + TROUBLE_SLACK_MS)
+		return;
+	tell(w, "truth      everything fits again");
+	w->full = false;
+	for (int i = 0; i < w->machines_n; i++) {
+		w->machines[i].was_held = false;
+		w->machines[i].wish_since = w->now;
+	}
+}
+
 void
 truth_check(struct truth *t)
 {
@@ -510,6 +547,7 @@ truth_check(struct truth *t)
 		scopes[i] = scopes_at(t->w, r,
 				      world_server_ms(t->w) + around[i].ms,
 				      around[i].suspects);
+	check_room(t);
 	follow_caps(t->w, r, &scopes[0]);
 	for (int i = 0; i < t->w->machines_n; i++) {
 		check_machine(t->w, r, &t->w->machines[i], scopes);
@@ -583,6 +621,21 @@ just_said(const struct world *w, int64_t late)
 	return false;
 }
 
+/* However it fails, it is not asked for in a loop; but by two who lead with
+ * different configurations. */
+static void
+check_tries(struct world *w, struct thing *t)
+{
+	if (w->quarrel)
+		return;
+	if (w->now - t->tries_since >= 60000) {
+		t->tries_since = w->now;
+		t->tries = 0;
+	}
+	if (++t->tries > TRIES_MAX)
+		broken(w, "I9: %u calls for %s in a minute", t->tries, t->name);
+}
+
 void
 truth_action(struct holder *h, const struct action *a)
 {
@@ -595,6 +648,16 @@ truth_action(struct holder *h, const struct action *a)
 
 	if (a->act == ACT_CLEAR || a->act == ACT_UNMARK)
 		check_views(h, a, release);
+	if (w->now < h->asked_to_wait)
+		broken(w, "I9: holder %d asks for %s, though it was told to "
+		       "wait", h->number,
+		       a->act == ACT_LIST_CLAIMS ? "a list" : a->name);
+	if (t != NULL)
+		check_tries(w, &w->things[t - w->things]);
+	if (m != NULL && act_writes(a->act) && w->now - touched(w, m) > late &&
+	    (deleting(alive(w, m->claim)) || deleting(alive(w, m->node))))
+		broken(w, "I9: %s is written to, though its machine is being "
+		       "deleted", a->name);
 	if (m == NULL || w->full || w->now < h->skew_until ||
 	    w->now <= w->vague_until ||
 	    w->now - w->lease_deleted <= DELETED_MS ||
@@ -617,6 +680,7 @@ truth_action(struct holder *h, const struct action *a)
 	/* A Node whose claim is yet to be listed stands for itself; so does
 	 * one that does not name its claim yet. */
 	if (a->act == ACT_HOLD && m->wish == WISH_CLEAR && late < 6000 &&
+	    w->now - w->stirred > late &&
 	    h->streams[KIND_NODECLAIM].complete &&
 	    (t->kind == KIND_NODECLAIM || t->other[0] != '\0'))
 		broken(w, "I2: %s is held, though it is to be clear", a->name);

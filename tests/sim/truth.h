@@ -13,6 +13,9 @@
 #define CLOCKS_MS 3500		/* replicas and API server differ by seconds,
 				   and stamps are whole ones */
 #define TROUBLE_SLACK_MS 100000	/* the longest backoffs, one after the other */
+#define WRITES_MAX 6		/* to one object, beside two for each turn, for
+				   what a person does, an Event, a restart */
+#define TRIES_MAX 40		/* calls for one object in a minute, in trouble */
 
 struct truth {
 	struct world *w;

@@ -67,7 +67,8 @@ struct thing {
 	int64_t disrupted_ms;		/* claim: DisruptionReason */
 	char class[16];			/* claim: our class; Event: its reason */
 	/* for the invariants */
-	unsigned writes, reasons;
+	unsigned writes, reasons, tries;
+	int64_t tries_since;
 	int strips;
 	int64_t touched;	/* by anybody but us */
 };
@@ -86,6 +87,7 @@ struct story {
 	bool no_condition;	/* no Launched condition before the launch */
 	bool node_first;	/* at its end the Node goes before the claim */
 	int64_t event_ms;	/* replaces another: when Karpenter says so; 0 */
+	int64_t gives_up_ms;	/* no capacity: when the claim goes again; 0 */
 	bool cloned;		/* a copy of another claim, our mark and all */
 };
 
@@ -111,6 +113,7 @@ enum due_type {
 	DUE_NODE_NAME,		/* the claim's status follows the Node */
 	DUE_READY,
 	DUE_EVENT,
+	DUE_GIVE_UP,
 	DUE_GONE_FIRST,	/* a deleted machine's objects, one by one */
 	DUE_GONE_SECOND,
 };
@@ -156,12 +159,16 @@ struct world {
 		int64_t run, idle;	/* -1: not */
 		int64_t open_until;	/* the leader said so */
 	} caps[POOLS];
+	int64_t stirred;	/* a machine came to be deleted, or was said to
+				   replace another, last */
+	enum scope_kind led;	/* as who led last has it */
 	int64_t sighted;	/* since then somebody sees all as new */
 	int64_t vague_until;	/* a window was prolonged; the next leader may
 				   not have heard of it */
 	bool quarrel;	/* two led, with different configurations: what
 			   one strips the other holds again, three times */
-	bool full;	/* a table was, and left something out */
+	bool full;	/* a table was, and left something out … */
+	int64_t crowded;	/* … and last could not but do so */
 	int64_t troubled_ms;		/* for how long there was trouble */
 	struct lease_record lease;
 	int64_t lease_deleted;	/* by a person; then two may lead for a while */
@@ -173,7 +180,7 @@ struct world {
 	int64_t lossy_until, late_until, error_until, slow_until;
 	uint32_t odds;		/* percent of writes that meet them */
 	int64_t trouble_until;	/* of any kind: invariants with a slack wait */
-	unsigned strange;	/* lost answers and the like, so far */
+	unsigned strange;	/* restarts, other rules and the like, so far */
 	admit_fn *admit;
 	void *admit_ctx;
 	FILE *story;		/* NULL: nobody reads along */
