@@ -99,5 +99,7 @@ done < <({
 	flat src/core/tell.c | grep -oE '"[A-Za-z]+", "(Normal|Warning)"' | cut -d, -f1
 	sed -nE 's/^ *- alert: (.*)/"\1"/p' deploy/components/prometheus/prometheusrule.yaml
 } | tr -d '"')
+# --- what make mutants breaks is still there --------------------------------------
+python3 -B tests/sim/mutants.py --places || bad=1
 [ "$bad" = 0 ] && echo "lint: ok"
 exit "$bad"

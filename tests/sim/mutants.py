@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deliberate faults in the core, one at a time: who finds each?
 
-    tests/sim/mutants.py [NAME...]
+    tests/sim/mutants.py [NAME... | --places]
 
 Each is one place of src/core that reads FROM and is made to read TO.  It has
 to be found by the simulator (its histories and some seeds) or, failing that,
-by a unit test; one that survives is an error.
+by a unit test; one that survives is an error.  --places only looks whether
+what they break is still there.
 """
 import pathlib
 import subprocess
@@ -236,12 +237,14 @@ def check_places():
         for file, old, _ in zip(*[iter(places)] * 3):
             n = (ROOT / "src/core" / file).read_text().count(old)
             if n != 1:
-                sys.exit(f"mutants: {file}: {n} places for: {name}")
+                sys.exit(f"src/core/{file}: {n} places for the mutant: {name}")
 
 
 def main():
     wanted = sys.argv[1:]
     check_places()
+    if wanted == ["--places"]:
+        return
     core, sim = objects_of("src/core", "core"), objects_of("tests/sim", "sims")
     if killer(core, sim):
         sys.exit("mutants: the core is broken as it is")
