@@ -563,7 +563,7 @@ def test_stopped_in_good_order_in_the_middle_of_the_work(scene):
 
 @pytest.mark.long
 def test_stopped_ten_times(scene):
-    s = scene(Stop(), 3, 300, hold=6)
+    s = scene(Stop(), 3, 300, hold=9)
     for _ in range(5):
         s.round()
     assert s.blow.drained
