@@ -38,6 +38,7 @@ enum act {
 	ACT_READ,	/* get the object and look again */
 	ACT_READ_CLAIM,	/* get the claim that a Node names */
 	ACT_LIST_CLAIMS,	/* one fresh, consistent list of NodeClaims */
+	ACT_LIST_POOLS,		/* … of NodePools */
 };
 
 static inline bool

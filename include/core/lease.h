@@ -96,6 +96,7 @@ struct lease {
 	int64_t not_before_ms, attempt_ms, call_ms;
 	int64_t sent_ms;	/* of the last write known to be done */
 	int64_t seen_ms;	/* of the record's last change */
+	int64_t state_us;	/* lease_state_ms */
 	struct lease_record seen, want;
 	char reported[LEASE_HOLDER_BYTES];
 	struct lease_note notes[LEASE_NOTES];
@@ -114,6 +115,9 @@ int64_t lease_fence_ms(const struct lease *l);
  * Set (UTF-8): goes with the next write; -1: too long, or not ours to write. */
 const char *lease_state(const struct lease *l);
 int lease_state_set(struct lease *l, const char *text);
+/* Up to when who wrote that state led, at least: the renewTime of the record that
+ * it was read from, server time; STAMP_NONE: not known. */
+int64_t lease_state_ms(const struct lease *l);
 /* All work has ended: give it up.  Go on with lease_next until LEASE_DONE. */
 void lease_stop(struct lease *l);
 bool lease_note(struct lease *l, struct lease_note *out); /* oldest; or none */

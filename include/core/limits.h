@@ -12,7 +12,7 @@
 #define KEY_BYTES 318		/* annotation key: 253 + '/' + 63 */
 #define VALUE_BYTES 254		/* a hold's value; longer ones are refused */
 #define HELD_KEY_BYTES (KEY_BYTES + VALUE_BYTES)	/* KEY=VALUE */
-#define CLASS_BYTES 32		/* "underutilized"; longer ones are cut off */
+#define CLASS_BYTES 56		/* "substitute/" and a uid; longer are cut off */
 #define CONTINUE_BYTES 4096	/* list token: base64 of a key and a revision */
 
 /* The table. */

@@ -18,6 +18,7 @@
 #define MARK_KEY "karpenter-node-holder.io/held-since"
 #define HELD_KEY_KEY "karpenter-node-holder.io/held-key"
 #define CLASS_KEY "karpenter-node-holder.io/replacement"
+#define CLASS_UID_KEY "karpenter-node-holder.io/replacement-uid"
 
 /* Karpenter's names: sigs.k8s.io/karpenter pkg/apis/v1/{labels,taints}.go */
 #define POOL_LABEL "karpenter.sh/nodepool"
@@ -61,6 +62,7 @@ struct object {
 	char pool[POOL_BYTES];	/* "" without the label */
 	int64_t created_ms;
 	bool deleting;		/* has a deletionTimestamp */
+	int64_t deleted_ms;	/* … which is this; STAMP_NONE without */
 	bool karpenter;		/* design §2, as the watch can see it */
 
 	/* Our annotations.  `hold` speaks of today's hold; the mark may stand
@@ -73,15 +75,22 @@ struct object {
 	bool has_former;
 	enum hold former_hold;
 	struct hold_key former;
-	char replaces[CLASS_BYTES];	/* our class; "" without.  On a Node it
-					   is Karpenter's copy of its claim's */
+	char replaces[CLASS_BYTES];	/* our class; "" without, and where
+					   CLASS_UID_KEY is not this object's
+					   uid: a copy says nothing.  So a
+					   Node never has one */
+
+	bool has_class;		/* CLASS_KEY or CLASS_UID_KEY is there */
 
 	/* NodeClaim only. */
 	char node_name[NAME_BYTES];	/* status.nodeName */
 	bool launched;		/* condition Launched, or status.providerID */
 	bool launch_known;	/* there is a Launched condition */
 	int64_t ready_ms;	/* Initialized became True; STAMP_NONE before */
-	int64_t disrupted_ms;	/* DisruptionReason, other than Empty, did */
+	bool disrupted;		/* DisruptionReason is True, whichever it is:
+				   Karpenter deletes it by choice */
+	int64_t disrupted_ms;	/* DisruptionReason, other than Empty, became
+				   True; STAMP_NONE before */
 
 	/* Node only. */
 	bool registered;	/* Node: label karpenter.sh/registered=true;

@@ -37,6 +37,7 @@ struct rules {
 	int64_t hold_ms;
 	int64_t startup_ms;
 	enum replacements replacements;
+	uint32_t min_scale_up;	/* fewer new machines hold only themselves */
 	struct cap_rules cap;
 	struct hold_key hold;
 	struct patterns include, exclude;

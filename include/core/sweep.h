@@ -31,9 +31,12 @@ void sweep_free(struct sweep *s);
 void sweep_lead(struct sweep *s, bool leads, struct now now);
 
 /* The soft state for the next leader (design §4, "Cap"): written where it has
- * changed since (true).  restore: NULL or "" is none, then marks tell. */
-bool sweep_soft(struct sweep *s, struct buf *b);
-void sweep_restore(struct sweep *s, const char *text);
+ * changed since (true), or always: anew.  restore: NULL or "" is none, then
+ * marks tell; renewed_ms: server time up to which its writer surely led,
+ * STAMP_NONE unknown. */
+bool sweep_soft(struct sweep *s, struct buf *b, bool always, struct now now);
+void sweep_restore(struct sweep *s, const char *text, int64_t renewed_ms,
+		   struct now now);
 
 /* --- what the watchers see ------------------------------------------------- */
 
@@ -78,7 +81,11 @@ struct action {
 enum outcome_code {
 	OUTCOME_OK,
 	OUTCOME_CONFLICT,	/* 409 */
-	OUTCOME_INVALID,	/* 422: a test failed */
+	OUTCOME_INVALID,	/* 422: a test failed, or the object would be
+				   invalid */
+	OUTCOME_REFUSED,	/* any other 4xx, or an admission webhook of
+				   somebody's that fails: asking again soon is
+				   of no use */
 	OUTCOME_GONE,		/* 404 */
 	OUTCOME_BUSY,		/* 429, 503: retry_after_ms, -1 none */
 	OUTCOME_FAILED,		/* anything else, or no answer */
@@ -98,9 +105,11 @@ bool sweep_next(struct sweep *s, struct now now, int64_t hint_ms,
 void sweep_done(struct sweep *s, const struct action *a,
 		const struct outcome *o, struct now now);
 
-/* Before sweep_done: the object of a READ; an item of LIST_CLAIMS. */
+/* Before sweep_done: the object of a READ; an item of LIST_CLAIMS; one of
+ * LIST_POOLS. */
 void sweep_found(struct sweep *s, const struct action *a,
 		 const struct object *o, struct now now);
 void sweep_fresh(struct sweep *s, const struct object *claim);
+void sweep_fresh_pool(struct sweep *s, const struct pool *p);
 
 #endif

@@ -13,13 +13,21 @@
 struct sweep;
 
 enum note_type {	/* and what `a` is */
-	NOTE_SCOPE_HELD,	/* quiet_ms */
+	NOTE_SCOPE_HELD,	/* quiet_ms; earliest, machine */
+	NOTE_SCOPE_MOVED,	/* the same, of a scope that was held already:
+				   its quiet time has moved */
 	NOTE_SCOPE_QUIET,	/* how long it was held, ms; value: what is not
 				   seen, so that nothing is released; or "" */
-	NOTE_SCOPE_CAPPED,	/* released until */
+	NOTE_SCOPE_CAPPED,	/* released until, at the earliest; b: the
+				   scope's cap, ms */
 	NOTE_TABLE_FULL,	/* name: the object left unheld */
-	NOTE_STOPPED,		/* a release waits: a: claims not known yet */
+	NOTE_STOPPED,		/* a release waits; name: the kind of which
+				   the table does not know all; a: how many */
 	NOTE_BLOCKED,		/* name: what is not seen; marks that stay */
+	NOTE_WITHOUT,		/* name: what a lead begins without, as it
+				   could not be listed in time */
+	NOTE_REFUSED,		/* name: an object that cannot be written to;
+				   a: enum act; value: its kind */
 	NOTE_POOL_MANUAL,	/* name, uid: the pool's; hold-until */
 	NOTE_POOL_INVALID,	/* …; enum pool_key, and the value */
 };
@@ -30,11 +38,17 @@ struct note {
 	int64_t a;
 	char uid[UID_BYTES];
 	char value[POOL_BAD_BYTES];
+	int64_t b;
+	bool earliest;		/* machines boot: quiet then, or later */
+	char machine[NAME_BYTES];	/* the claim (or Node) whose activity
+					   restarted the quiet time last */
 };
 bool sweep_note(struct sweep *s, struct note *out);	/* the oldest; or none */
 struct sweep_report {
 	uint32_t objects[KIND_COUNT], timers, held[KIND_COUNT];
 	bool up[VIEW_COUNT];	/* the watch is open */
+	bool blocked;		/* holds that nobody can take away, for more
+				   than a minute */
 };
 void sweep_report(const struct sweep *s, struct sweep_report *out);
 struct scope_report {

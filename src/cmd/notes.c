@@ -158,6 +158,10 @@ notes_tell(struct shared *s, const struct rules *r, struct teller *t)
 			LOG(LOG_WARN, "holds cannot be released",
 			    LS("unwatched", n.name), LI("objects", n.a));
 			break;
+		case NOTE_SCOPE_MOVED:
+		case NOTE_WITHOUT:
+		case NOTE_REFUSED:
+			break;
 		case NOTE_STOPPED:
 			LOG(LOG_INFO, "release waits for unseen NodeClaims",
 			    LI("unseen", n.a));

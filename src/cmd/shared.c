@@ -154,7 +154,7 @@ shared_next(struct shared *s, struct action *out, int64_t *wait_ms)
 	atomic_store(&s->table->awake, false);
 	(void)lock(s);
 	shared_follow(s, now);
-	shared_soft(s);
+	shared_soft(s, now);
 	any = sweep_next(s->table->sweep, now, atomic_load(&s->hint_ms), out,
 			 wait_ms);
 	if (any && s->table->lease != NULL)

@@ -26,7 +26,7 @@ shared_follow(struct shared *s, struct now now)
 
 /* What the leader before us knew; then what the one after us is to know. */
 void
-shared_soft(struct shared *s)
+shared_soft(struct shared *s, struct now now)
 {
 	struct shared_table *t = s->table;
 	const char *known = t->lease == NULL ? NULL : lease_state(t->lease);
@@ -35,10 +35,10 @@ shared_soft(struct shared *s)
 	if (!t->leads || known == NULL)
 		return;
 	if (!t->restored)
-		sweep_restore(t->sweep, known);
+		sweep_restore(t->sweep, known, lease_state_ms(t->lease), now);
 	t->restored = true;
 	buf_init(&b, t->soft, sizeof(t->soft));
-	if (sweep_soft(t->sweep, &b) && !b.full)
+	if (sweep_soft(t->sweep, &b, false, now) && !b.full)
 		(void)lease_state_set(t->lease, t->soft);
 }
 

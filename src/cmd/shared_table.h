@@ -53,6 +53,6 @@ unlock_and_wake(struct shared *s)
 /* The sweep follows the Lease, whoever notices first that it is over.  Under
  * the lock. */
 void shared_follow(struct shared *s, struct now now);
-void shared_soft(struct shared *s);
+void shared_soft(struct shared *s, struct now now);
 
 #endif

@@ -76,6 +76,7 @@ lease_init(struct lease *l, const struct lease_config *c, uint64_t seed)
 	l->config = *c;
 	l->leading = !c->enabled;
 	l->not_before_ms = l->sent_ms = LEASE_NEVER;
+	l->state_us = STAMP_NONE;
 	pace_init(&l->pace, seed);
 }
 
@@ -118,6 +119,7 @@ static void
 lose(struct lease *l, enum lease_note_type why)
 {
 	l->leading = l->read = false;
+	l->state_us = l->seen.renew_us;
 	l->want.state[0] = '\0';
 	l->plan = LEASE_WAIT;
 	tell(l, why, why == LEASE_NOTE_TAKEN ? l->seen.holder : "");
@@ -138,6 +140,8 @@ observe(struct lease *l, const struct lease_record *r, int64_t boot_ms)
 	lease_record_copy(&l->seen, r);
 	l->seen.present = true;
 	l->fresh = true;
+	if (!l->leading && !is_ours(l))
+		l->state_us = r->renew_us;
 	if (!l->config.enabled || strcmp(l->reported, r->holder) == 0)
 		return;
 	memcpy(l->reported, r->holder, sizeof(l->reported));
@@ -393,4 +397,12 @@ lease_done(struct lease *l, const struct lease_outcome *o, struct now now)
 		got(l, o, now.boot_ms);
 	else
 		wrote(l, o, now.boot_ms);
+}
+
+int64_t
+lease_state_ms(const struct lease *l)
+{
+	if (!l->config.enabled || l->state_us == STAMP_NONE)
+		return STAMP_NONE;
+	return l->state_us / 1000;
 }

@@ -73,6 +73,7 @@ count(struct sweep *s, const struct action *a, enum outcome_code code)
 		[OUTCOME_OK] = COUNTER_HOLDS_OK,
 		[OUTCOME_CONFLICT] = COUNTER_HOLDS_CONFLICT,
 		[OUTCOME_INVALID] = COUNTER_HOLDS_CONFLICT,
+		[OUTCOME_REFUSED] = COUNTER_HOLDS_ERROR,
 		[OUTCOME_GONE] = COUNTER_HOLDS_GONE,
 		[OUTCOME_BUSY] = COUNTER_HOLDS_ERROR,
 		[OUTCOME_FAILED] = COUNTER_HOLDS_ERROR,
@@ -81,6 +82,7 @@ count(struct sweep *s, const struct action *a, enum outcome_code code)
 		[OUTCOME_OK] = COUNTER_RELEASES_OK,
 		[OUTCOME_CONFLICT] = COUNTER_RELEASES_CONFLICT,
 		[OUTCOME_INVALID] = COUNTER_RELEASES_CONFLICT,
+		[OUTCOME_REFUSED] = COUNTER_RELEASES_ERROR,
 		[OUTCOME_GONE] = COUNTER_RELEASES_GONE,
 		[OUTCOME_BUSY] = COUNTER_RELEASES_ERROR,
 		[OUTCOME_FAILED] = COUNTER_RELEASES_ERROR,
@@ -248,6 +250,13 @@ sweep_fresh(struct sweep *s, const struct object *claim)
 		s->fresh.unknown++;
 }
 
+void
+sweep_fresh_pool(struct sweep *s, const struct pool *p)
+{
+	(void)s;
+	(void)p;
+}
+
 static void
 fresh_done(struct sweep *s, const struct outcome *o, struct now now)
 {
@@ -292,6 +301,8 @@ sweep_done(struct sweep *s, const struct action *a, const struct outcome *o,
 	assert(s->in_flight > 0);
 	s->in_flight--;
 	count(s, a, o->code);
+	if (a->act == ACT_LIST_POOLS)
+		return;
 	if (o->code == OUTCOME_BUSY)	/* whatever became of the object */
 		pause(s, o, now);
 	if (a->act == ACT_LIST_CLAIMS) {

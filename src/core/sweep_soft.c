@@ -26,9 +26,10 @@ write_moment(struct buf *b, const char *name, int64_t ms)
 }
 
 bool
-sweep_soft(struct sweep *s, struct buf *b)
+sweep_soft(struct sweep *s, struct buf *b, bool always, struct now now)
 {
-	if (!s->holds.changed)
+	(void)now;
+	if (!s->holds.changed && !always)
 		return false;
 	s->holds.changed = false;
 	for (uint32_t i = 0; i < s->holds.scopes_top; i++) {
@@ -73,8 +74,11 @@ read_moment(const char *text, const char *name, int64_t *out)
 }
 
 void
-sweep_restore(struct sweep *s, const char *text)
+sweep_restore(struct sweep *s, const char *text, int64_t renewed_ms,
+	      struct now now)
 {
+	(void)renewed_ms;
+	(void)now;
 	s->guess = text == NULL || text[0] == '\0';
 	while (text != NULL && *text != '\0') {
 		struct cap c = CAP_NONE;

@@ -148,7 +148,8 @@ follow(struct holder *h)
 	h->w->sighted = h->w->now;
 	sweep_lead(h->sweep, leads, holder_now(h));
 	if (leads)
-		sweep_restore(h->sweep, lease_state(&h->lease));
+		sweep_restore(h->sweep, lease_state(&h->lease),
+			      lease_state_ms(&h->lease), holder_now(h));
 	/* What was kept of another kind of scope says nothing of this one. */
 	h->guesses = leads && (lease_state(&h->lease)[0] == '\0' ||
 			       h->w->led != h->rules.scope);

@@ -331,7 +331,7 @@ keep_soft(struct holder *h)
 	struct buf b;
 
 	buf_init(&b, text, sizeof(text));
-	if (h->leads && sweep_soft(h->sweep, &b))
+	if (h->leads && sweep_soft(h->sweep, &b, false, holder_now(h)))
 		(void)lease_state_set(&h->lease, text);
 }
 

@@ -419,10 +419,10 @@ START_TEST(another_leader_while_undecided)
 	world_run(w, MINUTE);
 	ck_assert_uint_eq(spread(), 3);	/* its Event is lost */
 	buf_init(&b, text, sizeof(text));
-	ck_assert(sweep_soft(w->s, &b));
+	ck_assert(sweep_soft(w->s, &b, false, world_now(w)));
 	world_restart(w, 9);
 	if (_i == 0)
-		sweep_restore(w->s, text);
+		sweep_restore(w->s, text, STAMP_NONE, world_now(w));
 	world_list(w, KIND_NODE);
 	world_list(w, KIND_NODECLAIM);
 	for (int i = 0; i < 300; i++) {

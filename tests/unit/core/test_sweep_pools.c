@@ -426,11 +426,11 @@ START_TEST(manual_hold_is_no_past_of_the_scope)
 	ck_assert_uint_eq(held_in("batch"), 2);
 	ck_assert_uint_eq(held_in("web"), 0);
 	buf_init(&b, text, sizeof(text));
-	ck_assert(sweep_soft(w->s, &b));
+	ck_assert(sweep_soft(w->s, &b, false, world_now(w)));
 	ck_assert_str_eq(text, "none");
 	world_restart(w, 5);
 	says_at("batch", POOL_HOLD_UNTIL, until);
-	sweep_restore(w->s, _i == 0 ? "" : text);
+	sweep_restore(w->s, _i == 0 ? "" : text, STAMP_NONE, world_now(w));
 	world_open(w);
 	new_machine(9, "web");
 	world_run(w, SLACK);

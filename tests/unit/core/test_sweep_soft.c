@@ -56,8 +56,8 @@ save(void)
 
 	text[0] = '\0';
 	buf_init(&b, text, sizeof(text));
-	ck_assert(sweep_soft(w->s, &b));
-	ck_assert(!sweep_soft(w->s, &b));	/* nothing has changed since */
+	ck_assert(sweep_soft(w->s, &b, false, world_now(w)));
+	ck_assert(!sweep_soft(w->s, &b, false, world_now(w)));	/* nothing has changed since */
 }
 
 /* Another leader; fresh marks, so that they tell nothing of the past. */
@@ -68,7 +68,7 @@ another_leader(const char *known)
 		if (t->used && t->o.mark == MARK_TIME)
 			t->o.mark_ms = server_ms(w) / 1000 * 1000;
 	world_restart(w, 9);
-	sweep_restore(w->s, known);
+	sweep_restore(w->s, known, STAMP_NONE, world_now(w));
 	world_open(w);
 }
 
