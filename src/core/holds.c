@@ -166,6 +166,7 @@ holds_restore(struct holds *h, const char *name, const struct cap *cap,
 	else if (cap->debt_ms > s->cap.debt_ms)
 		s->cap.debt_ms = cap->debt_ms;
 	s->cap.window_ms = cap->window_ms;
+	s->cap.grows = s->cap.grows || held;
 	s->was_busy = held;
 	s->released_ms = at_ms;
 	h->changed = true;
@@ -212,10 +213,11 @@ holds_released(struct holds *h, uint32_t scope, int64_t released_ms,
 {
 	struct scope *s = &h->scopes[scope];
 	struct cap_rules r = rules_of(h, s);
-	int64_t since = now.server_ms - released_ms;
+	int64_t since;
 
 	if (released_ms == STAMP_NONE)
 		return;
+	since = now.server_ms - released_ms;
 	/* One that was there when the window opened did not end it. */
 	if (released_ms > s->released_ms) {
 		s->released_ms = released_ms;

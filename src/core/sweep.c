@@ -167,9 +167,12 @@ tell_quiet(struct sweep *s, uint32_t scope, enum note_type type,
 {
 	struct scope *sc = &s->holds.scopes[scope];
 	struct quiet q = holds_expects(&s->holds, scope, now.server_ms);
-	struct note *n = sweep_tell(s, type, sc->name, q.at_ms);
+	struct note *n = sweep_tell(s, type, sc->name,
+				    q.at_ms != STAMP_NONE ? q.at_ms
+							  : now.server_ms);
 
-	n->earliest = q.earliest;
+	/* Held for the sake of one that is undecided: nobody knows. */
+	n->earliest = q.earliest || q.at_ms == STAMP_NONE;
 	(void)str_copy(n->machine, sizeof(n->machine), machine_name(s, q.id));
 	sc->told = q;
 	sc->told_boot_ms = now.boot_ms;
@@ -251,6 +254,8 @@ sweep_advance(struct sweep *s, struct now now)
 			sweep_refresh(s, id, now.server_ms);
 	}
 	holds_usable(&s->holds, sweep_whole(s));
+	if (!sweep_whole(s))
+		s->fresh.claims_good = false;
 	sweep_pools_turn(s, now);
 	while ((scope = holds_turned(&s->holds, now)) != NO_ID)
 		turn(s, scope, now);

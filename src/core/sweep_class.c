@@ -214,6 +214,8 @@ sweep_deleted(struct sweep *s, uint32_t id, int64_t deleted_ms, bool gone,
 		return;
 	}
 	e->deletion_seen = true;
+	if (deleted_ms == STAMP_NONE)
+		deleted_ms = now.server_ms;
 	if (e->disrupted)
 		return;		/* by choice: load that comes back is new */
 	if (e->ready_ms == STAMP_NONE)

@@ -275,10 +275,10 @@ sweep_fresh(struct sweep *s, const struct object *claim)
 }
 
 static void
-fresh_done(struct sweep *s, const struct outcome *o, struct now now)
+fresh_done(struct sweep *s, enum kind kind, const struct outcome *o,
+	   struct now now)
 {
 	struct fresh *f = &s->fresh;
-	enum kind kind = f->claims_good ? KIND_NODEPOOL : KIND_NODECLAIM;
 	bool ok = o->code == OUTCOME_OK ||
 		  (o->code == OUTCOME_GONE && s->view[kind].listed &&
 		   !s->view[kind].served);
@@ -288,6 +288,11 @@ fresh_done(struct sweep *s, const struct outcome *o, struct now now)
 	if (ok && f->unknown == 0 && kind == KIND_NODECLAIM) {
 		f->claims_good = f->wanted = true;
 		f->not_before_boot_ms = now.boot_ms;
+		return;
+	}
+	/* Was the view lost in between?  Then from the beginning. */
+	if (ok && kind == KIND_NODEPOOL && !f->claims_good) {
+		f->wanted = true;
 		return;
 	}
 	f->claims_good = false;
@@ -330,7 +335,7 @@ sweep_done(struct sweep *s, const struct action *a, const struct outcome *o,
 	if (o->code == OUTCOME_BUSY)	/* whatever became of the object */
 		pause(s, o, now);
 	if (a->act == ACT_LIST_CLAIMS || a->act == ACT_LIST_POOLS) {
-		fresh_done(s, o, now);
+		fresh_done(s, a->kind, o, now);
 		return;
 	}
 	w = &s->work[a->id];

@@ -55,7 +55,8 @@ sweep_retry(struct sweep *s, const struct entry *claim, int64_t deleted_ms,
 	int64_t until_ms = deleted_ms + RETRY_MS, own_ms;
 	struct retry *r = s->retries;
 
-	if (counts_ms == STAMP_NONE || counts_ms > now_ms)
+	if (counts_ms == STAMP_NONE || counts_ms > now_ms ||
+	    sweep_undecided_ms(s, claim) > now_ms)
 		return;
 	while (r < s->retries + RETRIES_MAX && r->used)
 		r++;
