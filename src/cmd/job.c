@@ -32,7 +32,7 @@ patch_of(const struct job_env *v, const struct action *a, struct buf *b,
 	q->method = "PATCH";
 	if (a->act == ACT_CLASSIFY) {
 		q->content_type = PATCH_MERGE_TYPE;
-		patch_classify(b, a->replaces, a->rv);
+		patch_classify(b, a->replaces, a->uid, a->rv);
 	} else if (a->act == ACT_HOLD) {
 		q->content_type = PATCH_MERGE_TYPE;
 		patch_hold(b, &v->rules->hold, a->rv, a->mark_ms);

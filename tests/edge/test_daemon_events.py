@@ -3,6 +3,7 @@
 import pytest
 
 CLASS = "karpenter-node-holder.io/replacement"
+CLASS_UID = CLASS + "-uid"
 
 
 def condition(kind, reason, at):
@@ -38,7 +39,8 @@ def test_a_replacement_spreads_nothing(w):
              if CLASS in p.body["metadata"]["annotations"]]
     assert len(patch) == 1
     assert set(patch[0].body["metadata"]) == {"resourceVersion", "annotations"}
-    assert patch[0].body["metadata"]["annotations"] == {CLASS: "drifted"}
+    assert patch[0].body["metadata"]["annotations"] == {
+        CLASS: "drifted", CLASS_UID: claim["metadata"]["uid"]}
 
 
 def test_said_before_the_start(w):
