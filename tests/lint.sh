@@ -68,8 +68,8 @@ upward=$(comm -12 <(undefined "$variant/libedge.a") <(defined "$variant/libcmd.a
 # --- sizes and the rest --------------------------------------------------------
 while read -r n file; do
 	case $file in
-	*.c) [ "$n" -le 400 ] || fault "$file: $n lines, 400 at most" ;;
-	*.h) [ "$n" -le 120 ] || fault "$file: $n lines, 120 at most" ;;
+	*.c) [ "$n" -le 500 ] || fault "$file: $n lines, 500 at most" ;;
+	*.h) [ "$n" -le 130 ] || fault "$file: $n lines, 130 at most" ;;
 	esac
 done < <(sources 'src/*.[ch]' 'include/*.h' | xargs wc -l | grep -v ' total$')
 while read -r where; do fault "$where: over 60 lines"; done < <(
@@ -94,7 +94,7 @@ while IFS= read -r name; do
 	grep -qF "\`$name\`" docs/operations.md || fault "docs/operations.md: nothing of \"$name\""
 done < <({
 	flat src/cmd/*.c src/edge/*.c |
-		grep -oE '\b(LOG|trouble|write_line)\([^"();]*"[^"]*"|\b(phrase|phrases\[\]|says\[\]) = [^;]*;' |
+		grep -oE '\b(LOG|log_held|trouble|write_line)\([^"();]*"[^"]*"|\b(phrase|phrases\[\]|says\[\]) = [^;]*;' |
 		grep -oE '"[^"]*"'
 	flat src/core/tell.c | grep -oE '"[A-Za-z]+", "(Normal|Warning)"' | cut -d, -f1
 	sed -nE 's/^ *- alert: (.*)/"\1"/p' deploy/components/prometheus/prometheusrule.yaml
