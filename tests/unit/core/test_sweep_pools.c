@@ -43,8 +43,8 @@ old_pools(void)
 	ck_assert_uint_eq(count_marked(w), 0);
 }
 
-static void
-says(const char *name, enum pool_key k, const char *value)
+static struct pool
+pool_of(const char *name, enum pool_key k, const char *value)
 {
 	struct pool p;
 
@@ -52,7 +52,15 @@ says(const char *name, enum pool_key k, const char *value)
 	strcpy(p.name, name);
 	snprintf(p.uid, sizeof(p.uid), "u-%s", name);
 	pool_set(&p, k, value);
-	sweep_pool(w->s, &p, world_now(w));
+	return p;
+}
+
+static void
+says(const char *name, enum pool_key k, const char *value)
+{
+	struct pool p = pool_of(name, k, value);
+
+	world_pool(w, &p);
 }
 
 static void
@@ -130,7 +138,7 @@ START_TEST(disabled_is_stronger_than_hold_until)
 	strcpy(p.name, "web");
 	p.disabled = true;
 	p.hold_until_ms = server_ms(w) + 60 * MINUTE;
-	sweep_pool(w->s, &p, world_now(w));
+	world_pool(w, &p);
 	world_run(w, MINUTE);
 	ck_assert_uint_eq(count_marked(w), 0);
 }
@@ -347,8 +355,10 @@ START_TEST(pool_gone_or_not_listed)
 	world_run(w, SLACK);
 	ck_assert_uint_eq(held_in("web"), 2);
 	if (_i == 0) {
+		world_pool_gone(w, "web");
 		sweep_pool_gone(w->s, "web", world_now(w));
 	} else {
+		world_pool_gone(w, "web");
 		sweep_listing(w->s, KIND_NODEPOOL);
 		sweep_listed(w->s, KIND_NODEPOOL, true, world_now(w));
 		world_run(w, SLACK);
@@ -378,7 +388,7 @@ START_TEST(pool_made_anew)
 	pool_init(&p);
 	strcpy(p.name, "web");
 	strcpy(p.uid, "another");
-	sweep_pool(w->s, &p, world_now(w));
+	world_pool(w, &p);
 	sweep_listed(w->s, KIND_NODEPOOL, true, world_now(w));
 	sweep_watch(w->s, KIND_NODEPOOL, true);
 	world_run(w, SLACK);
@@ -400,10 +410,10 @@ START_TEST(manual_hold_told)
 	strcpy(p.uid, "u-web");
 	p.hold_until_ms = server_ms(w) + 60 * MINUTE;
 	p.disabled = true;
-	sweep_pool(w->s, &p, world_now(w));
+	world_pool(w, &p);
 	ck_assert_uint_eq(notes(NOTE_POOL_MANUAL, &n), 0);
 	p.disabled = false;
-	sweep_pool(w->s, &p, world_now(w));
+	world_pool(w, &p);
 	ck_assert_uint_eq(notes(NOTE_POOL_MANUAL, &n), 1);
 }
 END_TEST
@@ -443,10 +453,12 @@ START_TEST(many_bad_values)
 {
 	char name[16];
 	struct note n;
+	struct pool p;
 
 	for (int i = 0; i < 500; i++) {
 		snprintf(name, sizeof(name), "p%d", i);
-		says(name, POOL_ENABLED, "no");
+		p = pool_of(name, POOL_ENABLED, "no");
+		sweep_pool(w->s, &p, world_now(w));
 	}
 	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 500);
 }
