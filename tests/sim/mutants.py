@@ -226,8 +226,7 @@ MUTANTS = [
      "if (t->counted)\n\t\t\tscope_changed(h, t->scope);", ""),
     # soft state
     ("the soft state is not read", "sweep_soft.c",
-     "if (is_ours(s, &k))\n\t\t\trestore_scope(s, &k, renewed_ms, now);",
-     "(void)renewed_ms;"),
+     "restore_scope(s, &k, renewed_ms, now);", "(void)restore_scope;"),
     ("none is read as lost", "sweep_soft.c",
      "s->guess = text == NULL || text[0] == '\\0';",
      "s->guess = true;"),
@@ -332,7 +331,7 @@ MUTANTS = [
      ""),
     # substitutes
     ("a substitute counts", "sweep_class.c",
-     "deletions_put(&s->deletions, e->uid, e->pool, deleted_ms);", ""),
+     "deletions_put(&s->deletions, e->uid, e->pool, deleted_ms);", ";"),
     ("one deletion has many substitutes", "sweep_class.c",
      "deletions_spend(&s->deletions, d->uid);", "", "sweep_class.c",
      "deletions_spend(&s->deletions,\n"
@@ -463,7 +462,7 @@ MUTANTS = [
     ("opting out on the claim says nothing of the Node", "decide.c",
      "if (mine->tenure == TENURE_OURS && other->opted_out)", "if (0)"),
     ("whoever opts out is held again", "sweep.c",
-     "claim->opted_out = true;", ""),
+     "claim->opted_out = true;", ";"),
     ("opting out lasts for ever", "sweep_next.c",
      "machines_claim(&s->machines, head)->opted_out = false;", ";"),
     ("after a failure it is tried again at once", "sweep_done.c",
