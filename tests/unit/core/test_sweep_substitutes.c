@@ -500,6 +500,22 @@ START_TEST(spent_by_a_class)
 }
 END_TEST
 
+/* The leader before us wrote it late: its line comes when we lead. */
+START_TEST(spent_by_a_late_class)
+{
+	struct thing *a;
+
+	delete_claim(0);
+	world_run(w, 10000);
+	failover((int[]){0}, 1);
+	a = make(10, "web");
+	strcpy(a->o.replaces, CLASS_SUBSTITUTE "c0");
+	thing_changed(w, a);
+	world_run(w, 1000);
+	is_scale_up(launched(11, "web"));
+}
+END_TEST
+
 /* Two that one deletion would fit, first seen together: the one that was
  * created first, whoever leads. */
 START_TEST(judged_in_order_of_creation)
@@ -764,6 +780,7 @@ main(void)
 	tcase_add_test(l, a_failover_in_between);
 	tcase_add_loop_test(l, a_failover_behind_both, 0, 2);
 	tcase_add_loop_test(l, spent_by_a_class, 0, 4);
+	tcase_add_test(l, spent_by_a_late_class);
 	tcase_add_loop_test(l, judged_in_order_of_creation, 0, 2);
 	tcase_add_test(l, deleted_before_the_lead);
 	tcase_add_test(l, a_deletion_over_while_nobody_watched);
