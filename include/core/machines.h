@@ -29,6 +29,8 @@ struct entry {
 	uint8_t former;		/* slot in machines.formers */
 	int64_t mark_ms, created_ms, ready_ms;
 	int64_t created_stamp_ms, ready_stamp_ms;	/* as written */
+	int64_t tried_ms;	/* a claim: created, or when the first try was whose
+				   boot failed */
 	int64_t seen_ms, launch_seen_ms;	/* first seen, seen launched */
 	bool classed;			/* it is written on the claim */
 	bool judged;	/* it has come to count: does it substitute another? */
