@@ -81,6 +81,8 @@ uint32_t machines_put(struct machines *m, const struct object *o,
 /* The server's clock was set: all moments move with it, not what is written
  * on the objects. */
 void machines_shift(struct machines *m, int64_t by_ms);
+/* As first seen now: by a clock that was wrong nothing has begun. */
+void machines_restamp(struct machines *m, int64_t now_ms);
 void machines_drop(struct machines *m, uint32_t id, struct touched *t);
 
 /* By uid (NodeClaim) or name (Node). */

@@ -390,6 +390,16 @@ machines_shift(struct machines *m, int64_t by_ms)
 }
 
 void
+machines_restamp(struct machines *m, int64_t now_ms)
+{
+	for (struct entry *e = m->at; e < m->at + m->top; e++) {
+		e->created_ms = no_later(e->created_stamp_ms, now_ms);
+		e->tried_ms = e->created_ms;
+		e->ready_ms = no_later(e->ready_stamp_ms, now_ms);
+	}
+}
+
+void
 machines_drop(struct machines *m, uint32_t id, struct touched *t)
 {
 	struct entry *e = &m->at[id];

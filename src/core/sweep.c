@@ -66,11 +66,14 @@ sweep_free(struct sweep *s)
 }
 
 /* The server's clock was set, or another API server answers: nothing begins
- * anew because of it. */
+ * anew because of it.  Before all was seen nothing has begun, and the first
+ * answers may come from a clock that is wrong. */
 static void
 shift(struct sweep *s, int64_t by_ms, int64_t now_ms)
 {
 	machines_shift(&s->machines, by_ms);
+	if (!s->was_whole)
+		machines_restamp(&s->machines, now_ms);
 	sweep_retries_shift(s, by_ms);
 	holds_shift(&s->holds, by_ms);
 	/* What people write in NodePools stays: its moments come once more. */
