@@ -11,7 +11,7 @@ from cluster import node_pool
 from controlplane import CLAIMS, NODES, POOLS, until
 from hold import EARLY, LATE, SOON, claims, clear, held, nodes, stamp
 from lag import Lagging
-from lead import SHORT, leader
+from lead import DEPLOYED, leader
 from test_pools import OWN
 
 # A consistent list waits 3 s for the cache, then asks etcd.
@@ -101,14 +101,14 @@ def test_a_hold_by_hand_it_does_not_see(
 def test_always_behind(plane, lagging, reads_there, karpenter, view):
     """Two replicas, all that they see some seconds late; machines come at
     any time, and their lead moves by kill -9."""
-    hold, lag, rounds = 20, 6, 4
+    hold, lag, rounds = 20, 6, 3
     rng = random.Random(12)
     old = karpenter.settled(20)
     settings = {"holdDuration": f"{hold}s", "startupTimeout": "60s",
-                "leaderElection": SHORT.config()}
+                "leaderElection": DEPLOYED.config()}
     holders = [reads_there(**settings) for _ in range(2)]
     holders[0].register(timeout=None)
-    led = leader(holders, SHORT.taken)
+    led = leader(holders, DEPLOYED.taken)
     view.wait_clear(nodes(old), hold + LATE)
     lagging.delay(lag)
     made = []
@@ -125,10 +125,10 @@ def test_always_behind(plane, lagging, reads_there, karpenter, view):
         if i % 2:
             led.kill9()
             led.start(wait=False)
-            led = leader(holders, SHORT.taken)
+            led = leader(holders, DEPLOYED.taken)
         quiet_at = max(m.ready for m in made) + hold
         first, last = view.check_released(
-            nodes(old + made), quiet_at, late=SOON + lag + SHORT.taken)
+            nodes(old + made), quiet_at, late=SOON + lag + DEPLOYED.taken)
         print(f"{len(made)} machines: released {first:+.1f} to {last:+.1f} s "
               "from the quiet time")
         # Karpenter's own copies, and what was patched on an old copy
