@@ -27,6 +27,8 @@ struct half {
 	bool former_default;	/* … and that is the default one */
 	enum hold default_hold;	/* of the default hold, today's or not */
 	bool registered;	/* Karpenter has copied the annotations */
+	bool opted_out;	/* claim: a person took its hold away, and means its
+			   Node as well */
 };
 
 enum act {

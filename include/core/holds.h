@@ -17,15 +17,28 @@
  * machine has one constant deadline until something is seen to change, and a
  * scope is held while one of its counted machines has its deadline ahead.
  *
- * All times are server_ms.  Not thread-safe: under the owner's lock.
+ * Deadlines are server_ms; caps run on boot_ms (core/cap).  Not thread-safe:
+ * under the owner's lock.
  */
 struct timer {
-	bool used, counted, live;	/* live: counted and deadline ahead */
+	bool used, counted;
+	bool enough;		/* as many as minScaleUp came with it */
+	bool live;		/* counted, enough, and deadline ahead */
 	bool undecided;			/* may come to count: a hold that is
 					   on does not end meanwhile */
+	bool booting;
 	uint32_t scope;			/* NO_ID in scope `node` */
 	int64_t deadline_ms;		/* own deadline */
 	int64_t counts_ms;		/* from when it counts; STAMP_NONE never */
+	int64_t created_ms, hold_ms;
+};
+
+/* When a scope will be quiet, and because of whom. */
+struct quiet {
+	int64_t at_ms;		/* STAMP_NONE: nothing counts */
+	bool earliest;		/* a machine boots: then, or later */
+	uint32_t id;		/* whose activity was the last */
+	int64_t created_ms;	/* … with the id: which machine that is */
 };
 
 struct scope {
@@ -37,18 +50,30 @@ struct scope {
 	bool held;			/* busy, and no window is open */
 	struct cap cap;
 	int64_t max_ms;			/* its own; 0: no cap */
-	int64_t told_ms;		/* the window's end that was told */
+	int64_t released_ms;		/* latest moment known up to which a
+					   released-at has had its effect */
+	bool told_window;		/* the window that is open was told */
 	bool dirty;
+	bool recount;		/* with minScaleUp: who has come to be enough? */
+	bool moved;		/* its quiet time may have, since it was told */
 	bool latency_open;	/* not every object of it is held yet */
 	int64_t since_boot_ms;	/* held since */
+	int64_t told_boot_ms;	/* when its quiet time was told last */
+	struct quiet told;
 };
 
 struct holds {
 	enum scope_kind kind;
 	struct cap_rules cap;
+	uint32_t min_scale_up;
 	bool changed;			/* what is to outlive us; the owner's */
 	bool made;			/* a scope, with the rules' cap; too */
+	bool usable;			/* we lead and see everything */
+	bool seen;			/* … or have, since we lead */
 	struct timer *timers;
+	uint32_t ids_max, extra;	/* from `extra` on: the extra ones */
+	uint32_t top;			/* of the others, ids below were used */
+	uint32_t *order;		/* scratch, ids_max of them */
 	struct heap due;	/* by id: when something changes by itself */
 	struct scope scopes[SCOPES_MAX];
 	uint32_t scopes_top;
@@ -56,14 +81,18 @@ struct holds {
 	uint32_t dirty_n;
 };
 
-/* *h is zeroed memory. */
-int holds_init(struct holds *h, const struct rules *rules, uint32_t ids_max);
+/* *h is zeroed memory.  extra: of the ids, the last ones, which may be used
+ * while most others never were. */
+int holds_init(struct holds *h, const struct rules *rules, uint32_t ids_max,
+	       uint32_t extra);
 void holds_done(struct holds *h);
 
 struct timer_facts {
 	const char *pool;
 	int64_t deadline_ms, counts_ms;
+	int64_t created_ms, hold_ms;
 	bool undecided;		/* up to counts_ms */
+	bool booting;		/* its deadline is one it may get ahead of */
 };
 /* The machine's facts as of now; also after holds_due named it.  -1: more
  * than SCOPES_MAX pools, the machine has no timer. */
@@ -73,37 +102,50 @@ void holds_drop(struct holds *h, uint32_t id);
 
 /* A machine whose moment has come: put it again.  false: none is due. */
 bool holds_due(struct holds *h, int64_t now_ms, uint32_t *id);
-/* When the next one is; STAMP_NONE: never. */
+/* When the next one is, server time; STAMP_NONE: never. */
 int64_t holds_next_ms(const struct holds *h);
+/* When a cap changes something, boot time; STAMP_NONE: never. */
+int64_t holds_cap_next_ms(const struct holds *h);
 
 /* The next scope that became held or quiet since the last call; its `held`
  * says which.  NO_ID: none. */
 uint32_t holds_turned(struct holds *h, struct now now);
 
-/* What an earlier leader knew of a scope; before any timer of it. */
-void holds_restore(struct holds *h, const char *name, const struct cap *cap);
+/* What an earlier leader knew of a scope, brought up to now; at_ms: server
+ * time at which it knew.  Before any timer of it. */
+void holds_restore(struct holds *h, const char *name, const struct cap *cap,
+		   int64_t max_ms, bool held, int64_t at_ms, struct now now);
+/* What is to be kept of a scope for a later leader. */
+bool holds_keeps(const struct holds *h, uint32_t scope, int64_t boot_ms);
 
 /* The scope's own cap; in scope `cluster` that of the rules stays. */
-void holds_cap(struct holds *h, uint32_t scope, int64_t max_ms);
+void holds_cap(struct holds *h, uint32_t scope, int64_t max_ms,
+	       int64_t boot_ms);
+/* All its pools have been released by hand since then, or were by then;
+ * STAMP_NONE: not all have. */
+void holds_released(struct holds *h, uint32_t scope, int64_t released_ms,
+		    struct now now);
 
 /* All scopes, with what is known of their past: no timer is left. */
 void holds_forget(struct holds *h);
-/* The clock by which scopes were seen to turn was wrong: caps begin anew, as a
- * hold that is too long is better than one that ends by mistake. */
-void holds_shifted(struct holds *h, int64_t now_ms);
-/* Nothing can be cleared now: a window that would close on a busy scope is
- * prolonged. */
-void holds_stay_open(struct holds *h, int64_t now_ms);
+/* The server's clock was set: moments in memory move with it. */
+void holds_shift(struct holds *h, int64_t by_ms);
+/* Whether anything could be released from now on. */
+void holds_usable(struct holds *h, bool usable);
 /* All is seen: what was before we led counts no more. */
 void holds_seen(struct holds *h);
-/* The machine's scope has been held at least since then. */
-void holds_since(struct holds *h, uint32_t id, int64_t ms);
+/* The machine's scope has, it seems, been held for so long. */
+void holds_guess(struct holds *h, uint32_t id, int64_t debt_ms,
+		 int64_t boot_ms);
 
 bool holds_own(const struct holds *h, uint32_t id, int64_t now_ms);
 bool holds_scope_held(const struct holds *h, uint32_t id);
 
 /* The latest deadline of the scope's counted machines; STAMP_NONE if none.
  * A pass over the table: for reports. */
-int64_t holds_quiet_ms(const struct holds *h, uint32_t scope, uint32_t top);
+int64_t holds_quiet_ms(const struct holds *h, uint32_t scope);
+/* What to tell of it: a machine that boots is taken as ready now. */
+struct quiet holds_expects(const struct holds *h, uint32_t scope,
+			   int64_t now_ms);
 
 #endif

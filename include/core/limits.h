@@ -22,13 +22,21 @@
 #define SIGNS_MAX 16384		/* said of claims that are yet to be seen */
 #define DISRUPTIONS_MAX 64	/* moments at which claims came to be disrupted */
 #define DISRUPTION_MS 10000	/* a claim made so soon after may replace one */
-#define DISRUPTION_EARLY_MS 1000	/* whole seconds of two clocks */
+#define DISRUPTION_SIGN_MS 60000	/* … and does, if Karpenter's Event says so */
+#define STAMPS_MS 1000		/* whole seconds of two clocks */
+#define DELETIONS_MAX 4096	/* remembered, for those who substitute them */
+#define SUBSTITUTE_MS 60000	/* a deletion's substitute comes so soon */
+#define DRAINING_MS 900000	/* … or so late, while it is still draining */
+#define RETRIES_MAX 256		/* boots that failed and may be tried again */
+#define RETRY_MS 60000		/* so long they go on counting */
 #define UNDECIDED_MS 5000	/* after it was seen, and seen launched */
 #define UNDECIDED_MAX_MS 30000
-#define CLASS_RETRY_MS 60000	/* at most, where a class cannot be written */
 #define BLOCKED_MS 60000	/* holds without a whole view: then it is told */
 #define BLOCKED_EVERY_MS 300000
-#define EVENTS_WAIT_MS 10000	/* a lead waits so long for their list */
+#define BEGIN_WAIT_MS 10000	/* a lead waits so long for the first lists of
+				   NodePools and Events */
+#define MOVED_EVERY_MS 60000	/* how often it is told that a scope's quiet
+				   time has moved */
 #define SCOPES_MAX 4096		/* NodePools; real clusters have dozens */
 #define HELD_KEYS_MAX 16	/* former holds whose marks are outstanding */
 #define POOL_PATTERNS_MAX 64
@@ -108,7 +116,8 @@
 				   webhook that is gone, and Karpenter of a claim
 				   that is clear */
 
-#define REFUSED_MS 300000	/* a hold that is invalid stays so for a while */
+#define REFUSED_MIN_MS 1000	/* a write that is refused … */
+#define REFUSED_MAX_MS 300000	/* … and up to as much more by jitter */
 #define CONFLICT_MS 250		/* a 409 whose watch line does not come */
 
 /* Files. */

@@ -21,6 +21,7 @@ struct entry {
 	uint32_t peer;		/* NO_ID: none */
 	uint32_t generation;	/* of the list or watch that last showed it */
 	bool deleting, launched, launch_known, registered;
+	bool disrupted;
 	enum hold hold, default_hold;
 	enum mark mark;
 	bool has_held_key, has_former;
@@ -30,7 +31,12 @@ struct entry {
 	int64_t created_stamp_ms, ready_stamp_ms;	/* as written */
 	int64_t seen_ms, launch_seen_ms;	/* first seen, seen launched */
 	bool classed;			/* it is written on the claim */
+	bool judged;	/* it has come to count: does it substitute another? */
+	bool deletion_seen;
+	bool opted_out;	/* claim: its hold was taken away by a person before
+			   its Node was registered; until the next period */
 	char replaces[CLASS_BYTES];	/* the claim's class; "": none */
+	char said[CLASS_BYTES];	/* what Karpenter's Event says of it; "" */
 	char name[NAME_BYTES];
 	char uid[UID_BYTES];
 	char rv[RV_BYTES];
@@ -70,9 +76,9 @@ struct touched {
  * another uid replaces the old one.  NO_ID: the table is full. */
 uint32_t machines_put(struct machines *m, const struct object *o,
 		      int64_t seen_ms, struct touched *t);
-/* The clock was wrong.  Behind: stamps that were ahead of it no longer are.
- * Ahead: what was seen by it was seen by now. */
-void machines_recap(struct machines *m, int64_t now_ms, bool was_behind);
+/* The server's clock was set: all moments move with it, not what is written
+ * on the objects. */
+void machines_shift(struct machines *m, int64_t by_ms);
 void machines_drop(struct machines *m, uint32_t id, struct touched *t);
 
 /* By uid (NodeClaim) or name (Node). */

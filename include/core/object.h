@@ -19,6 +19,7 @@
 #define HELD_KEY_KEY "karpenter-node-holder.io/held-key"
 #define CLASS_KEY "karpenter-node-holder.io/replacement"
 #define CLASS_UID_KEY "karpenter-node-holder.io/replacement-uid"
+#define CLASS_SUBSTITUTE "substitute/"	/* and the uid of the deleted claim */
 
 /* Karpenter's names: sigs.k8s.io/karpenter pkg/apis/v1/{labels,taints}.go */
 #define POOL_LABEL "karpenter.sh/nodepool"

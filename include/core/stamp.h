@@ -33,6 +33,7 @@ int stamp_parse_http(const char *s, int64_t *ms);
  * m, s, ms.  -1 if s is none or over 10 years. */
 int duration_parse(const char *s, int64_t *ms);
 
+#define DURATION_MS_MAX (3650 * (int64_t)86400000)
 #define DURATION_BYTES 40
 /* The shortest form that duration_parse reads back: "10m", "1h30m", "0s". */
 void duration_format(int64_t ms, char out[DURATION_BYTES]);

@@ -1,66 +1,106 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cap.h"
 
-static bool
-passed(int64_t moment, int64_t now_ms)
-{
-	return moment != STAMP_NONE && moment <= now_ms;
-}
-
+/* Durations may be ten years. */
 static int64_t
-after(int64_t moment, int64_t ms)
+scaled(int64_t ms, int64_t by, int64_t of)
 {
-	return moment == STAMP_NONE ? STAMP_NONE : moment + ms;
-}
-
-/* Also of none. */
-static int64_t
-no_later(int64_t moment, int64_t limit)
-{
-	return moment < limit ? moment : limit;
-}
-
-bool
-cap_step(struct cap *c, const struct cap_rules *r, bool busy, int64_t now_ms)
-{
-	if (r->max_ms == 0) {
-		*c = (struct cap)CAP_NONE;
-		return busy;
-	}
-	/* Of before the clock was set back, perhaps by another leader: what
-	 * has begun, began now at the latest. */
-	c->run_ms = no_later(c->run_ms, now_ms);
-	c->idle_ms = no_later(c->idle_ms, now_ms);
-	c->open_ms = no_later(c->open_ms, now_ms + r->window_ms);
-	if (passed(c->open_ms, now_ms))
-		*c = (struct cap)CAP_NONE;
-	if (passed(after(c->idle_ms, r->window_ms), now_ms) &&
-	    c->open_ms == STAMP_NONE)
-		*c = (struct cap)CAP_NONE;
-	if (!busy && c->run_ms != STAMP_NONE && c->idle_ms == STAMP_NONE)
-		c->idle_ms = now_ms;
-	if (busy && c->run_ms == STAMP_NONE)
-		c->run_ms = now_ms;
-	if (busy)
-		c->idle_ms = STAMP_NONE;
-	if (busy && c->open_ms == STAMP_NONE &&
-	    c->run_ms + r->max_ms <= now_ms)
-		c->open_ms = now_ms + r->window_ms;
-	return busy && c->open_ms == STAMP_NONE;
+	return (int64_t)((__int128)ms * by / of);
 }
 
 int64_t
-cap_next_ms(const struct cap *c, const struct cap_rules *r, bool busy)
+cap_window_ms(const struct cap *c, int64_t boot_ms)
 {
-	if (c->open_ms != STAMP_NONE)
-		return c->open_ms;
-	if (!busy)
-		return after(c->idle_ms, r->window_ms);
-	return after(c->run_ms, r->max_ms);
+	int64_t past = c->usable ? boot_ms - c->at_ms : 0;
+
+	return c->window_ms > past ? c->window_ms - past : 0;
+}
+
+int64_t
+cap_debt_ms(const struct cap *c, const struct cap_rules *r, int64_t boot_ms)
+{
+	int64_t past = boot_ms - c->at_ms, paid;
+
+	if (r->max_ms == 0)
+		return 0;
+	if (c->window_ms > 0)	/* the window pays all of it */
+		return cap_window_ms(c, boot_ms) > 0 ? c->debt_ms : 0;
+	if (c->grows)
+		return c->debt_ms + past;
+	if (!c->usable)
+		return c->debt_ms;
+	if (past >= r->window_ms)
+		return 0;
+	paid = scaled(past, r->max_ms, r->window_ms);
+	return c->debt_ms > paid ? c->debt_ms - paid : 0;
+}
+
+void
+cap_settle(struct cap *c, const struct cap_rules *r, int64_t boot_ms)
+{
+	int64_t debt_ms = cap_debt_ms(c, r, boot_ms);
+
+	c->window_ms = r->max_ms == 0 ? 0 : cap_window_ms(c, boot_ms);
+	c->debt_ms = debt_ms;
+	c->at_ms = boot_ms;
 }
 
 bool
-cap_is_none(const struct cap *c)
+cap_step(struct cap *c, const struct cap_rules *r, bool busy, bool was_held,
+	 bool usable, int64_t boot_ms)
 {
-	return c->run_ms == STAMP_NONE && c->open_ms == STAMP_NONE;
+	bool window = cap_window_ms(c, boot_ms) > 0;
+	bool opens = busy && !window && r->max_ms > 0 &&
+		     cap_debt_ms(c, r, boot_ms) >= r->max_ms;
+	bool held = busy && (r->max_ms == 0 || !(window || opens));
+	bool grows = held || (was_held && !window && !opens);
+	bool paid = c->debt_ms > 0 && cap_debt_ms(c, r, boot_ms) == 0;
+
+	if (held != c->held || grows != c->grows || usable != c->usable ||
+	    opens || paid || window != (c->window_ms > 0))
+		cap_settle(c, r, boot_ms);
+	if (opens) {
+		c->window_ms = r->window_ms;
+		c->debt_ms = r->window_ms > 0 ? r->max_ms : 0;
+	}
+	/* A lowered cap. */
+	if (!held && c->debt_ms > r->max_ms)
+		c->debt_ms = r->max_ms;
+	c->held = held || (opens && r->window_ms == 0);
+	c->grows = grows || c->held;
+	c->usable = usable;
+	return c->held;
+}
+
+bool
+cap_limit(struct cap *c, const struct cap_rules *r, int64_t debt_ms,
+	  int64_t boot_ms)
+{
+	if (cap_debt_ms(c, r, boot_ms) <= debt_ms)
+		return false;
+	cap_settle(c, r, boot_ms);
+	c->debt_ms = debt_ms;
+	return true;
+}
+
+int64_t
+cap_next_ms(const struct cap *c, const struct cap_rules *r)
+{
+	if (c->window_ms > 0)
+		return c->usable ? c->at_ms + c->window_ms : STAMP_NONE;
+	if (r->max_ms == 0)
+		return STAMP_NONE;
+	if (c->held)
+		return c->at_ms + r->max_ms - c->debt_ms;
+	if (c->grows || !c->usable || c->debt_ms == 0)
+		return STAMP_NONE;
+	/* Rounded up: then nothing is left. */
+	return c->at_ms + scaled(c->debt_ms, r->window_ms, r->max_ms) + 1;
+}
+
+bool
+cap_is_none(const struct cap *c, const struct cap_rules *r, int64_t boot_ms)
+{
+	return cap_window_ms(c, boot_ms) == 0 &&
+	       cap_debt_ms(c, r, boot_ms) == 0;
 }

@@ -9,6 +9,7 @@ person(const struct half *h)
 {
 	return h->present && (h->tenure == TENURE_PERSON ||
 			      h->tenure == TENURE_YIELDED ||
+			      h->opted_out ||
 			      (h->former && h->hold != HOLD_ABSENT));
 }
 
@@ -53,13 +54,16 @@ take_away(enum kind on, const struct half *mine, const struct half *other)
 }
 
 /* The claim first: while the Node is not registered Karpenter may copy what
- * still stands on the claim. */
+ * still stands on the claim.  Afterwards only the Node's annotation blocks, so
+ * a claim that cannot be written to does not keep it. */
 static struct decision
 decide_clear(const struct half *claim, const struct half *node)
 {
-	if (claim->present && claim->busy)
+	bool registered = node->present && node->registered;
+
+	if (claim->present && claim->busy && !registered)
 		return nothing;
-	if (is_marked(claim))
+	if (is_marked(claim) && !claim->busy)
 		return take_away(KIND_NODECLAIM, claim, node);
 	if (is_marked(node) && !node->busy)
 		return take_away(KIND_NODE, node, claim);
@@ -75,6 +79,8 @@ decide_mend(enum kind on, const struct half *mine, const struct half *other)
 		return nothing;
 	if (mine->tenure == TENURE_OURS && taken_over(on, mine, other))
 		return (struct decision){.act = ACT_UNMARK, .on = on};
+	if (mine->tenure == TENURE_OURS && other->opted_out)
+		return (struct decision){.act = ACT_CLEAR, .on = on};
 	if (mine->former)
 		return (struct decision){
 			.act = mine->tenure == TENURE_OURS ? ACT_CLEAR

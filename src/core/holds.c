@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/holds.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/sort.h"
+#include "holds_parts.h"
+
 int
-holds_init(struct holds *h, const struct rules *rules, uint32_t ids_max)
+holds_init(struct holds *h, const struct rules *rules, uint32_t ids_max,
+	   uint32_t extra)
 {
 	/* The owner gives zeroed memory: clearing it here would touch it. */
 	h->kind = rules->scope;
 	h->cap = rules->cap;
+	h->min_scale_up = rules->min_scale_up;
+	h->ids_max = ids_max;
+	h->extra = ids_max - extra;
 	h->timers = calloc(ids_max, sizeof(*h->timers));
-	if (h->timers == NULL || heap_init(&h->due, ids_max)) {
+	h->order = calloc(ids_max, sizeof(*h->order));
+	if (h->timers == NULL || h->order == NULL ||
+	    heap_init(&h->due, ids_max)) {
 		holds_done(h);
 		return -1;
 	}
@@ -23,229 +31,100 @@ void
 holds_done(struct holds *h)
 {
 	free(h->timers);
+	free(h->order);
 	h->timers = NULL;
+	h->order = NULL;
 	heap_done(&h->due);
 }
 
-/* --- scopes ---------------------------------------------------------------- */
+/* --- all timers, without a look at memory that was never used ----------------- */
 
-/* The pool's scope, made if need be; NO_ID when there are too many.  Dozens
- * of pools: a scan is as good as an index. */
 static uint32_t
-scope_of(struct holds *h, const char *pool)
+first_id(const struct holds *h)
 {
-	uint32_t spare = NO_ID;
-
-	if (h->kind == SCOPE_CLUSTER)
-		pool = "";
-	for (uint32_t i = 0; i < h->scopes_top; i++) {
-		const struct scope *s = &h->scopes[i];
-
-		/* One that is free but held or dirty is yet to be reported. */
-		if (s->timers == 0 && !s->held && !s->dirty &&
-		    cap_is_none(&s->cap))
-			spare = i;
-		else if (strcmp(s->name, pool) == 0)
-			return i;
-	}
-	if (spare == NO_ID && h->scopes_top < SCOPES_MAX)
-		spare = h->scopes_top++;
-	if (spare != NO_ID) {
-		h->scopes[spare] = (struct scope){.cap = CAP_NONE,
-						  .max_ms = h->cap.max_ms,
-						  .told_ms = STAMP_NONE};
-		h->made = true;
-		(void)strncpy(h->scopes[spare].name, pool, POOL_BYTES - 1);
-	}
-	return spare;
+	return h->top > 0 ? 0 : h->extra;
 }
 
-static void
-soil(struct holds *h, uint32_t scope)
+static uint32_t
+next_id(const struct holds *h, uint32_t id)
 {
-	if (h->scopes[scope].dirty)
-		return;
-	h->scopes[scope].dirty = true;
-	h->dirty[h->dirty_n++] = scope;
+	return id + 1 == h->top ? h->extra : id + 1;
 }
 
-/* Compared later, so that a move of the last deadline is no end. */
-static void
-scope_count(struct holds *h, uint32_t scope, int delta)
-{
-	struct scope *s = &h->scopes[scope];
-	bool busy = s->live > 0;
-
-	s->live += (uint32_t)delta;
-	if (busy != (s->live > 0))
-		soil(h, scope);
-}
-
-/* The last one that was undecided: now it may end. */
-static void
-scope_undecided(struct holds *h, uint32_t scope, int delta)
-{
-	struct scope *s = &h->scopes[scope];
-
-	s->undecided += (uint32_t)delta;
-	if (s->undecided == 0 || s->was_busy)
-		soil(h, scope);
-}
-
-static struct cap_rules
-rules_of(const struct holds *h, const struct scope *s)
-{
-	return (struct cap_rules){s->max_ms, h->cap.window_ms};
-}
-
-static int64_t
-scope_next_ms(const struct holds *h, const struct scope *s)
-{
-	struct cap_rules r = rules_of(h, s);
-
-	return cap_next_ms(&s->cap, &r, s->busy);
-}
-
-static void
-soil_due(struct holds *h, int64_t now_ms)
-{
-	for (uint32_t i = 0; i < h->scopes_top; i++) {
-		int64_t at = scope_next_ms(h, &h->scopes[i]);
-
-		if (at != STAMP_NONE && at <= now_ms)
-			soil(h, i);
-	}
-}
+/* --- minScaleUp --------------------------------------------------------------- */
 
 static bool
-same(const struct cap *a, const struct cap *b)
+created_before(const void *ctx, uint32_t a, uint32_t b)
 {
-	return a->run_ms == b->run_ms && a->idle_ms == b->idle_ms &&
-	       a->open_ms == b->open_ms;
+	const struct timer *timers = ctx;
+
+	if (timers[a].created_ms != timers[b].created_ms)
+		return timers[a].created_ms < timers[b].created_ms;
+	return a < b;
+}
+
+static void
+set_live(struct holds *h, struct timer *t, int64_t now_ms)
+{
+	bool live = t->scope != NO_ID && t->counted && t->enough &&
+		    t->deadline_ms > now_ms;
+
+	if (live != t->live)
+		holds_scope_count(h, t->scope, live ? 1 : -1);
+	t->live = live;
+}
+
+/* How many of the n in h->order were created within its hold period, before or
+ * after?  They are sorted; *first and *end only ever move on where all hold
+ * periods are the same, and back a little where they are not. */
+static uint32_t
+neighbours(const struct holds *h, const struct timer *t, uint32_t n,
+	   uint32_t *first, uint32_t *end)
+{
+	const struct timer *all = h->timers;
+
+	while (*first > 0 && all[h->order[*first - 1]].created_ms >=
+				     t->created_ms - t->hold_ms)
+		(*first)--;
+	while (all[h->order[*first]].created_ms < t->created_ms - t->hold_ms)
+		(*first)++;
+	while (*end > 0 && all[h->order[*end - 1]].created_ms >
+				   t->created_ms + t->hold_ms)
+		(*end)--;
+	while (*end < n && all[h->order[*end]].created_ms <=
+				   t->created_ms + t->hold_ms)
+		(*end)++;
+	return *end - *first;
 }
 
 void
-holds_restore(struct holds *h, const char *name, const struct cap *cap)
+holds_recount(struct holds *h, uint32_t scope, int64_t now_ms)
 {
-	uint32_t i = scope_of(h, name);
+	uint32_t n = 0, first = 0, end = 0;
 
-	/* It may have begun to be held before this came to be known. */
-	if (i == NO_ID || (h->scopes[i].cap.run_ms != STAMP_NONE &&
-			   h->scopes[i].cap.run_ms < cap->run_ms))
-		return;
-	h->scopes[i].cap = *cap;
-	h->scopes[i].was_busy = cap->run_ms != STAMP_NONE &&
-				cap->idle_ms == STAMP_NONE;
-	soil(h, i);
-}
+	h->scopes[scope].recount = false;
+	for (uint32_t id = first_id(h); id < h->ids_max; id = next_id(h, id))
+		if (h->timers[id].used && h->timers[id].counted &&
+		    h->timers[id].scope == scope)
+			h->order[n++] = id;
+	ids_sort(h->order, n, created_before, h->timers);
+	for (uint32_t i = 0; i < n; i++) {
+		struct timer *t = &h->timers[h->order[i]];
 
-void
-holds_seen(struct holds *h)
-{
-	for (uint32_t i = 0; i < h->scopes_top; i++)
-		h->scopes[i].was_busy = false;
-}
-
-void
-holds_cap(struct holds *h, uint32_t scope, int64_t max_ms)
-{
-	struct scope *s = &h->scopes[scope];
-
-	if (h->kind != SCOPE_NODEPOOL || s->max_ms == max_ms)
-		return;
-	s->max_ms = max_ms;
-	soil(h, scope);
-}
-
-void
-holds_forget(struct holds *h)
-{
-	h->scopes_top = h->dirty_n = 0;
-	h->changed = false;
-}
-
-void
-holds_shifted(struct holds *h, int64_t now_ms)
-{
-	for (uint32_t i = 0; i < h->scopes_top; i++) {
-		struct cap *c = &h->scopes[i].cap;
-
-		if (cap_is_none(c))
-			continue;
-		c->run_ms = now_ms;
-		c->open_ms = STAMP_NONE;
-		if (c->idle_ms != STAMP_NONE)
-			c->idle_ms = now_ms;
-		soil(h, i);
-		h->changed = true;
+		t->enough = neighbours(h, t, n, &first, &end) >=
+			    h->min_scale_up;
+		set_live(h, t, now_ms);
 	}
-}
-
-void
-holds_stay_open(struct holds *h, int64_t now_ms)
-{
-	for (uint32_t i = 0; i < h->scopes_top; i++) {
-		struct cap *c = &h->scopes[i].cap;
-
-		/* Who is quiet has no need of it, and may be held anew. */
-		if (c->open_ms == STAMP_NONE || c->open_ms > now_ms ||
-		    !h->scopes[i].busy)
-			continue;
-		c->open_ms = now_ms + h->cap.window_ms;
-		soil(h, i);
-		h->changed = true;
-	}
-}
-
-void
-holds_since(struct holds *h, uint32_t id, int64_t ms)
-{
-	const struct timer *t = &h->timers[id];
-	struct cap *c;
-
-	if (!t->used || t->scope == NO_ID)
-		return;
-	h->scopes[t->scope].was_busy = true;
-	c = &h->scopes[t->scope].cap;
-	if (c->open_ms != STAMP_NONE ||
-	    (c->run_ms != STAMP_NONE && c->run_ms <= ms))
-		return;
-	c->run_ms = ms;
-	soil(h, t->scope);
-}
-
-uint32_t
-holds_turned(struct holds *h, struct now now)
-{
-	soil_due(h, now.server_ms);
-	while (h->dirty_n > 0) {
-		uint32_t i = h->dirty[--h->dirty_n];
-		struct scope *s = &h->scopes[i];
-		struct cap_rules r = rules_of(h, s);
-		struct cap before = s->cap;
-		bool held;
-
-		s->busy = s->live > 0 ||
-			  ((s->busy || s->was_busy) && s->undecided > 0);
-		held = cap_step(&s->cap, &r, s->busy, now.server_ms);
-		s->dirty = false;
-		h->changed = h->changed || !same(&before, &s->cap);
-		/* A window may open on one that was not yet held. */
-		if (held == s->held &&
-		    (!s->busy || s->cap.open_ms == STAMP_NONE ||
-		     s->cap.open_ms == s->told_ms))
-			continue;
-		s->told_ms = s->cap.open_ms;
-		s->held = held;
-		s->latency_open = s->held;
-		if (s->held)
-			s->since_boot_ms = now.boot_ms;
-		return i;
-	}
-	return NO_ID;
 }
 
 /* --- timers ------------------------------------------------------------------ */
+
+/* One of those that count comes, goes or moves. */
+static void
+scope_changed(struct holds *h, uint32_t scope)
+{
+	h->scopes[scope].recount = h->scopes[scope].moved = true;
+}
 
 static void
 leave(struct holds *h, struct timer *t)
@@ -253,11 +132,14 @@ leave(struct holds *h, struct timer *t)
 	if (!t->used)
 		return;
 	if (t->live)
-		scope_count(h, t->scope, -1);
+		holds_scope_count(h, t->scope, -1);
 	if (t->undecided)
-		scope_undecided(h, t->scope, -1);
-	if (t->scope != NO_ID)
+		holds_scope_undecided(h, t->scope, -1);
+	if (t->scope != NO_ID) {
 		h->scopes[t->scope].timers--;
+		if (t->counted)
+			scope_changed(h, t->scope);
+	}
 	*t = (struct timer){0};
 }
 
@@ -282,7 +164,7 @@ join(struct holds *h, struct timer *t, const char *pool)
 	uint32_t scope = NO_ID;
 
 	if (h->kind != SCOPE_NODE) {
-		scope = scope_of(h, pool);
+		scope = holds_scope_of(h, pool);
 		if (scope == NO_ID)
 			return -1;
 		h->scopes[scope].timers++;
@@ -305,12 +187,20 @@ schedule(struct holds *h, uint32_t id, int64_t now_ms)
 		heap_set(&h->due, id, t->deadline_ms);
 }
 
+static bool
+same_facts(const struct timer *a, const struct timer *b)
+{
+	return a->counted == b->counted && a->booting == b->booting &&
+	       a->deadline_ms == b->deadline_ms &&
+	       a->created_ms == b->created_ms && a->hold_ms == b->hold_ms;
+}
+
 int
 holds_put(struct holds *h, uint32_t id, const struct timer_facts *f,
 	  int64_t now_ms)
 {
-	struct timer *t = &h->timers[id];
-	bool live, undecided;
+	struct timer *t = &h->timers[id], was;
+	bool undecided;
 
 	if (moved(h, t, f->pool))
 		leave(h, t);
@@ -318,17 +208,26 @@ holds_put(struct holds *h, uint32_t id, const struct timer_facts *f,
 		heap_remove(&h->due, id);
 		return -1;
 	}
+	was = *t;
+	if (id < h->extra && id >= h->top)
+		h->top = id + 1;
 	t->deadline_ms = f->deadline_ms;
 	t->counts_ms = f->counts_ms;
+	t->created_ms = f->created_ms;
+	t->hold_ms = f->hold_ms;
+	t->booting = f->booting;
 	t->counted = f->counts_ms != STAMP_NONE && f->counts_ms <= now_ms;
-	live = t->scope != NO_ID && t->counted && f->deadline_ms > now_ms;
 	undecided = t->scope != NO_ID && f->undecided && !t->counted &&
 		    f->deadline_ms > now_ms;
-	if (live != t->live)
-		scope_count(h, t->scope, live ? 1 : -1);
+	if (t->scope != NO_ID && (t->counted || was.counted) &&
+	    !same_facts(t, &was))
+		scope_changed(h, t->scope);
+	/* With minScaleUp it is counted together with the others. */
+	if (!t->counted || h->min_scale_up <= 1)
+		t->enough = t->counted;
+	set_live(h, t, now_ms);
 	if (undecided != t->undecided)
-		scope_undecided(h, t->scope, undecided ? 1 : -1);
-	t->live = live;
+		holds_scope_undecided(h, t->scope, undecided ? 1 : -1);
 	t->undecided = undecided;
 	schedule(h, id, now_ms);
 	return 0;
@@ -349,16 +248,9 @@ int64_t
 holds_next_ms(const struct holds *h)
 {
 	uint32_t id;
-	int64_t next, at;
+	int64_t next;
 
-	if (!heap_top(&h->due, &id, &next))
-		next = STAMP_NONE;
-	for (uint32_t i = 0; i < h->scopes_top; i++) {
-		at = scope_next_ms(h, &h->scopes[i]);
-		if (at != STAMP_NONE && (next == STAMP_NONE || at < next))
-			next = at;
-	}
-	return next;
+	return heap_top(&h->due, &id, &next) ? next : STAMP_NONE;
 }
 
 bool
@@ -378,16 +270,42 @@ holds_scope_held(const struct holds *h, uint32_t id)
 }
 
 int64_t
-holds_quiet_ms(const struct holds *h, uint32_t scope, uint32_t top)
+holds_quiet_ms(const struct holds *h, uint32_t scope)
 {
 	int64_t latest = STAMP_NONE;
 
-	for (uint32_t id = 0; id < top; id++) {
+	for (uint32_t id = first_id(h); id < h->ids_max; id = next_id(h, id)) {
 		const struct timer *t = &h->timers[id];
 
-		if (t->used && t->counted && t->scope == scope &&
+		if (t->used && t->enough && t->scope == scope &&
 		    t->deadline_ms > latest)
 			latest = t->deadline_ms;
 	}
 	return latest;
+}
+
+struct quiet
+holds_expects(const struct holds *h, uint32_t scope, int64_t now_ms)
+{
+	struct quiet q = {.at_ms = STAMP_NONE, .id = NO_ID,
+			  .created_ms = STAMP_NONE};
+
+	for (uint32_t id = first_id(h); id < h->ids_max; id = next_id(h, id)) {
+		const struct timer *t = &h->timers[id];
+		int64_t at = t->deadline_ms;
+
+		if (!t->used || !t->live || t->scope != scope)
+			continue;
+		if (t->booting && now_ms + t->hold_ms < at) {
+			q.earliest = true;
+			at = now_ms + t->hold_ms;
+		}
+		if (at < q.at_ms ||
+		    (at == q.at_ms && t->created_ms <= q.created_ms))
+			continue;
+		q.at_ms = at;
+		q.id = id;
+		q.created_ms = t->created_ms;
+	}
+	return q;
 }

@@ -294,6 +294,7 @@ take_facts(struct machines *m, struct entry *e, const struct object *o,
 	if (o->launched && !e->launched)
 		e->launch_seen_ms = seen_ms;
 	e->deleting = o->deleting;
+	e->disrupted = o->disrupted;
 	e->launched = o->launched;
 	e->launch_known = o->launch_known;
 	e->registered = o->registered;
@@ -368,16 +369,21 @@ machines_put(struct machines *m, const struct object *o, int64_t seen_ms,
 	return id;
 }
 
+static void
+shift(int64_t *ms, int64_t by_ms)
+{
+	if (*ms != STAMP_NONE)
+		*ms += by_ms;
+}
+
 void
-machines_recap(struct machines *m, int64_t now_ms, bool was_behind)
+machines_shift(struct machines *m, int64_t by_ms)
 {
 	for (struct entry *e = m->at; e < m->at + m->top; e++) {
-		e->seen_ms = no_later(e->seen_ms, now_ms);
-		e->launch_seen_ms = no_later(e->launch_seen_ms, now_ms);
-		if (!was_behind)
-			continue;
-		e->created_ms = no_later(e->created_stamp_ms, now_ms);
-		e->ready_ms = no_later(e->ready_stamp_ms, now_ms);
+		shift(&e->created_ms, by_ms);
+		shift(&e->ready_ms, by_ms);
+		shift(&e->seen_ms, by_ms);
+		shift(&e->launch_seen_ms, by_ms);
 	}
 }
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #define DAY_MS (86400 * (int64_t)1000)
-#define DURATION_MS_MAX (3650 * DAY_MS)
 
 /* Days since 1970-01-01 in the proleptic Gregorian calendar. */
 static int64_t

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/buf.h"
 #include "core/heap.h"
 #include "core/holds.h"
 #include "core/limits.h"
@@ -38,8 +39,9 @@ sweep_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
 	pace_init(&s->pace, seed);
 	s->work = calloc(ids, sizeof(*s->work));
 	if (s->work == NULL || machines_init(&s->machines, machines_max) ||
-	    holds_init(&s->holds, rules, ids) ||
+	    holds_init(&s->holds, rules, ids + RETRIES_MAX, RETRIES_MAX) ||
 	    heap_init(&s->later, ids) ||
+	    deletions_init(&s->deletions, DELETIONS_MAX) ||
 	    pools_init(&s->pools, &s->rules, SCOPES_MAX) ||
 	    signs_init(&s->signs, SIGNS_MAX)) {
 		sweep_free(s);
@@ -59,7 +61,22 @@ sweep_free(struct sweep *s)
 	heap_done(&s->later);
 	pools_done(&s->pools);
 	signs_done(&s->signs);
+	deletions_done(&s->deletions);
 	free(s);
+}
+
+/* The server's clock was set, or another API server answers: nothing begins
+ * anew because of it. */
+static void
+shift(struct sweep *s, int64_t by_ms, int64_t now_ms)
+{
+	machines_shift(&s->machines, by_ms);
+	sweep_retries_shift(s, by_ms);
+	holds_shift(&s->holds, by_ms);
+	/* What people write in NodePools stays: its moments come once more. */
+	if (s->pools_ms > now_ms)
+		s->pools_ms = now_ms;
+	s->recount = true;
 }
 
 /* Server time as the sweep sees it: the median of the Date headers jitters by
@@ -67,19 +84,16 @@ sweep_free(struct sweep *s)
 struct now
 sweep_steady(struct sweep *s, struct now now)
 {
-	int64_t shift_ms = 0;
+	int64_t by_ms = 0;
 
 	if (s->last_ms != STAMP_NONE)
-		shift_ms = (now.server_ms - s->last_ms) -
-			   (now.boot_ms - s->last_boot_ms);
+		by_ms = (now.server_ms - s->last_ms) -
+			(now.boot_ms - s->last_boot_ms);
 	if (s->last_ms != STAMP_NONE && now.server_ms < s->last_ms &&
 	    s->last_ms - now.server_ms < CLOCK_SHIFT_MS)
 		now.server_ms = s->last_ms;
-	/* It was behind, and what was seen then was taken for its future. */
-	if (shift_ms >= CLOCK_SHIFT_MS)
-		s->recap = true;
-	if (shift_ms >= CLOCK_SHIFT_MS || shift_ms <= -CLOCK_SHIFT_MS)
-		s->recount = s->shifted = true;
+	if (by_ms >= CLOCK_SHIFT_MS || by_ms <= -CLOCK_SHIFT_MS)
+		shift(s, by_ms, now.server_ms);
 	s->last_ms = now.server_ms;
 	s->last_boot_ms = now.boot_ms;
 	return now;
@@ -137,6 +151,58 @@ queue_scope(struct sweep *s, uint32_t scope)
 
 /* --- time passes ----------------------------------------------------------------- */
 
+static const char *
+machine_name(const struct sweep *s, uint32_t id)
+{
+	if (id == NO_ID)
+		return "";
+	return id < s->machines.cap ? s->machines.at[id].name
+				    : s->retries[id - s->machines.cap].name;
+}
+
+/* When the scope will be quiet, and because of which machine. */
+static void
+tell_quiet(struct sweep *s, uint32_t scope, enum note_type type,
+	   struct now now)
+{
+	struct scope *sc = &s->holds.scopes[scope];
+	struct quiet q = holds_expects(&s->holds, scope, now.server_ms);
+	struct note *n = sweep_tell(s, type, sc->name,
+				    q.at_ms != STAMP_NONE ? q.at_ms
+							  : now.server_ms);
+
+	/* Held for the sake of one that is undecided: nobody knows. */
+	n->earliest = q.earliest || q.at_ms == STAMP_NONE;
+	(void)str_copy(n->machine, sizeof(n->machine), machine_name(s, q.id));
+	sc->told = q;
+	sc->told_boot_ms = now.boot_ms;
+	sc->moved = false;
+}
+
+/* Of a machine that boots the time moves by itself: that is no news. */
+static bool
+is_news(const struct quiet *told, const struct quiet *q)
+{
+	return q->id != told->id || q->created_ms != told->created_ms ||
+	       q->earliest != told->earliest ||
+	       (!q->earliest && q->at_ms != told->at_ms);
+}
+
+static void
+tell_moved(struct sweep *s, uint32_t scope, struct now now)
+{
+	struct scope *sc = &s->holds.scopes[scope];
+	struct quiet q;
+
+	if (!sc->held || !sc->moved ||
+	    now.boot_ms < sc->told_boot_ms + MOVED_EVERY_MS)
+		return;
+	q = holds_expects(&s->holds, scope, now.server_ms);
+	sc->moved = false;
+	if (q.at_ms != STAMP_NONE && is_news(&sc->told, &q))
+		tell_quiet(s, scope, NOTE_SCOPE_MOVED, now);
+}
+
 static void
 turn(struct sweep *s, uint32_t scope, struct now now)
 {
@@ -144,11 +210,12 @@ turn(struct sweep *s, uint32_t scope, struct now now)
 
 	queue_scope(s, scope);
 	if (sc->held)
-		(void)sweep_tell(s, NOTE_SCOPE_HELD, sc->name,
-				 holds_quiet_ms(&s->holds, scope,
-						s->machines.top));
+		tell_quiet(s, scope, NOTE_SCOPE_HELD, now);
 	else if (sc->busy)
-		(void)sweep_tell(s, NOTE_SCOPE_CAPPED, sc->name, sc->cap.open_ms);
+		sweep_tell(s, NOTE_SCOPE_CAPPED, sc->name,
+			   now.server_ms +
+				   cap_window_ms(&sc->cap, now.boot_ms))
+			->b = sc->max_ms;
 	else
 		str_cut(sweep_tell(s, NOTE_SCOPE_QUIET, sc->name,
 				   now.boot_ms - sc->since_boot_ms)->value,
@@ -176,21 +243,24 @@ sweep_advance(struct sweep *s, struct now now)
 
 	if (s->recount) {
 		s->recount = false;
-		if (s->shifted) {
-			holds_shifted(&s->holds, now.server_ms);
-			machines_recap(&s->machines, now.server_ms, s->recap);
-		}
-		s->shifted = s->recap = false;
 		for (id = 0; id < s->machines.top; id++)
 			sweep_refresh(s, id, now.server_ms);
+		sweep_retries_refresh(s, now.server_ms);
 	}
-	while (holds_due(&s->holds, now.server_ms, &id))
-		sweep_refresh(s, id, now.server_ms);
+	while (holds_due(&s->holds, now.server_ms, &id)) {
+		if (id >= s->machines.cap)
+			sweep_retry_due(s, id, now.server_ms);
+		else
+			sweep_refresh(s, id, now.server_ms);
+	}
+	holds_usable(&s->holds, sweep_whole(s));
+	if (!sweep_whole(s))
+		s->fresh.claims_good = false;
 	sweep_pools_turn(s, now);
-	if (s->was_whole && !sweep_whole(s))
-		holds_stay_open(&s->holds, now.server_ms);
 	while ((scope = holds_turned(&s->holds, now)) != NO_ID)
 		turn(s, scope, now);
+	for (scope = 0; scope < s->holds.scopes_top; scope++)
+		tell_moved(s, scope, now);
 	for (int k = 0; k < VIEW_COUNT; k++)
 		ask_for_rest(&s->view[k], now);
 	while (heap_top(&s->later, &id, &key) && key <= now.boot_ms) {
@@ -209,6 +279,7 @@ sweep_drop(struct sweep *s, uint32_t id, struct now now)
 	struct touched t = {0};
 	struct work *w = &s->work[id];
 
+	sweep_deleted(s, id, now.server_ms, true, now);
 	holds_drop(&s->holds, id);
 	heap_remove(&s->later, id);
 	sweep_want_hold(s, id, false);
@@ -219,6 +290,25 @@ sweep_drop(struct sweep *s, uint32_t id, struct now now)
 			   .seq = w->seq + 1};
 	for (uint32_t i = 0; i < t.n; i++)
 		sweep_refresh(s, t.id[i], now.server_ms);
+}
+
+/* A person took the hold away from a claim whose Node is yet to be registered:
+ * what is said of the claim then is meant for the Node. */
+static void
+opt_out(struct sweep *s, uint32_t id)
+{
+	struct entry *claim = machines_claim(&s->machines,
+					     machines_head(&s->machines, id));
+	const struct entry *node;
+
+	if (claim == NULL)
+		return;
+	node = claim->peer == NO_ID ? NULL : &s->machines.at[claim->peer];
+	if (entry_tenure(claim) == TENURE_OURS)
+		claim->opted_out = false;
+	else if (entry_tenure(claim) == TENURE_YIELDED && !claim->registered &&
+		 (node == NULL || !node->registered))
+		claim->opted_out = true;
 }
 
 /* What we wrote is now seen: the object may be looked at again. */
@@ -242,6 +332,7 @@ observe(struct sweep *s, uint32_t id)
 	}
 	if (entry_tenure(e) == TENURE_OURS)
 		w->was_ours = true;
+	opt_out(s, id);
 }
 
 void
@@ -275,6 +366,8 @@ sweep_track(struct sweep *s, const struct object *o, struct now now)
 	}
 	s->machines.at[id].generation = v->generation;
 	sweep_classify(s, id, o, now);
+	if (o->deleting)
+		sweep_deleted(s, id, o->deleted_ms, false, now);
 	observe(s, id);
 	for (uint32_t i = 0; i < t.n; i++)
 		sweep_refresh(s, t.id[i], now.server_ms);

@@ -35,6 +35,12 @@ back_off_failed(struct sweep *s, uint32_t id, struct now now)
 		 now);
 }
 
+static int64_t
+refusal_ms(struct sweep *s, unsigned n)
+{
+	return pace_backoff(&s->pace, n, REFUSED_MIN_MS, REFUSED_MAX_MS);
+}
+
 /* Everybody waits: the API server said how long, or we choose. */
 static void
 pause(struct sweep *s, const struct outcome *o, struct now now)
@@ -53,7 +59,7 @@ written(struct sweep *s, const struct action *a, const struct outcome *o,
 	const struct entry *e = &s->machines.at[a->id];
 	struct work *w = &s->work[a->id];
 
-	w->failures = 0;
+	w->failures = w->refusals = 0;
 	if (a->act == ACT_HOLD) {
 		w->reholds = (uint8_t)(w->reholds + w->again);
 		w->was_ours = true;
@@ -96,6 +102,24 @@ count(struct sweep *s, const struct action *a, enum outcome_code code)
 		counter_add(s->counters, COUNTER_REPLACEMENTS);
 }
 
+static void
+tell_refused(struct sweep *s, const struct action *a)
+{
+	str_cut(sweep_tell(s, NOTE_REFUSED, a->name, a->act)->value,
+		POOL_BAD_BYTES, kind_name(a->kind));
+}
+
+/* Asking again soon is of no use; told once. */
+static void
+refused(struct sweep *s, const struct action *a, struct now now)
+{
+	struct work *w = &s->work[a->id];
+
+	if (w->refusals++ == 0)
+		tell_refused(s, a);
+	back_off(s, a->id, refusal_ms(s, w->refusals), now);
+}
+
 /* The object has moved on: its next watch line decides, or a look. */
 static void
 moved_on(struct sweep *s, const struct action *a, bool look, struct now now)
@@ -106,8 +130,10 @@ moved_on(struct sweep *s, const struct action *a, bool look, struct now now)
 		return;	/* that line is here already */
 	w->reread = look || w->failures > 0;
 	w->failures++;
-	if (look)
+	if (look) {
+		memcpy(w->tried_rv, a->rv, sizeof(w->tried_rv));
 		return;
+	}
 	w->stale = true;
 	memcpy(w->stale_rv, a->rv, sizeof(w->stale_rv));
 	back_off(s, a->id,
@@ -131,9 +157,12 @@ patch_done(struct sweep *s, const struct action *a, const struct outcome *o,
 		/* A hold that is refused as invalid stays so; a clear whose
 		 * test failed is read again and decided anew. */
 		if (a->act == ACT_HOLD)
-			back_off(s, a->id, REFUSED_MS, now);
+			refused(s, a, now);
 		else
 			moved_on(s, a, true, now);
+		break;
+	case OUTCOME_REFUSED:
+		refused(s, a, now);
 		break;
 	case OUTCOME_GONE:
 		sweep_drop(s, a->id, now);	/* a late line is no harm */
@@ -156,11 +185,10 @@ class_done(struct sweep *s, const struct action *a, const struct outcome *o,
 		patch_done(s, a, o, now);
 		return;
 	}
-	w->class_failures++;
-	w->class_boot_ms = now.boot_ms + pace_backoff(&s->pace,
-						      w->class_failures,
-						      BACKOFF_MIN_MS,
-						      CLASS_RETRY_MS);
+	if (w->class_failures++ == 0 && (o->code == OUTCOME_REFUSED ||
+					 o->code == OUTCOME_INVALID))
+		tell_refused(s, a);
+	w->class_boot_ms = now.boot_ms + refusal_ms(s, w->class_failures);
 }
 
 static void
@@ -171,8 +199,12 @@ read_done(struct sweep *s, const struct action *a, const struct outcome *o,
 
 	if (o->code == OUTCOME_OK) {
 		w->reread = w->stale = false;
+		/* It stands as it stood when the write was turned down: not
+		 * the test failed then. */
+		if (strcmp(w->tried_rv, s->machines.at[a->id].rv) == 0)
+			refused(s, a, now);
 		/* Again and again?  Then slower each time. */
-		if (w->failures > 1)
+		else if (w->failures > 1)
 			back_off(s, a->id,
 				 pace_backoff(&s->pace, w->failures,
 					      CONFLICT_MS, BACKOFF_MAX_MS),
@@ -250,21 +282,28 @@ sweep_fresh(struct sweep *s, const struct object *claim)
 		s->fresh.unknown++;
 }
 
-void
-sweep_fresh_pool(struct sweep *s, const struct pool *p)
-{
-	(void)s;
-	(void)p;
-}
-
 static void
-fresh_done(struct sweep *s, const struct outcome *o, struct now now)
+fresh_done(struct sweep *s, enum kind kind, const struct outcome *o,
+	   struct now now)
 {
 	struct fresh *f = &s->fresh;
 	bool ok = o->code == OUTCOME_OK ||
-		  (o->code == OUTCOME_GONE && sweep_claimless(s));
+		  (o->code == OUTCOME_GONE && s->view[kind].listed &&
+		   !s->view[kind].served);
 
 	f->in_flight = false;
+	f->failed = !ok;
+	if (ok && f->unknown == 0 && kind == KIND_NODECLAIM) {
+		f->claims_good = f->wanted = true;
+		f->not_before_boot_ms = now.boot_ms;
+		return;
+	}
+	/* Was the view lost in between?  Then from the beginning. */
+	if (ok && kind == KIND_NODEPOOL && !f->claims_good) {
+		f->wanted = true;
+		return;
+	}
+	f->claims_good = false;
 	if (ok && f->unknown == 0) {
 		f->tries = 0;
 		f->done_boot_ms = f->begun_boot_ms;
@@ -284,11 +323,11 @@ fresh_done(struct sweep *s, const struct outcome *o, struct now now)
 	} else {
 		/* What an older list allowed is stopped as well. */
 		f->done_boot_ms = 0;
-		(void)sweep_tell(s, NOTE_STOPPED, "", f->unknown);
+		(void)sweep_tell(s, NOTE_STOPPED, kind_name(kind), f->unknown);
 	}
 	/* The watch should have brought them by now. */
 	if (ok && f->tries % FRESH_TRIES == 0)
-		s->view[KIND_NODECLAIM].wants_list = true;
+		s->view[kind].wants_list = true;
 }
 
 void
@@ -301,12 +340,10 @@ sweep_done(struct sweep *s, const struct action *a, const struct outcome *o,
 	assert(s->in_flight > 0);
 	s->in_flight--;
 	count(s, a, o->code);
-	if (a->act == ACT_LIST_POOLS)
-		return;
 	if (o->code == OUTCOME_BUSY)	/* whatever became of the object */
 		pause(s, o, now);
-	if (a->act == ACT_LIST_CLAIMS) {
-		fresh_done(s, o, now);
+	if (a->act == ACT_LIST_CLAIMS || a->act == ACT_LIST_POOLS) {
+		fresh_done(s, a->kind, o, now);
 		return;
 	}
 	w = &s->work[a->id];
@@ -364,6 +401,7 @@ sweep_report(const struct sweep *s, struct sweep_report *out)
 	}
 	for (int k = 0; k < VIEW_COUNT; k++)
 		out->up[k] = s->view[k].up;
+	out->blocked = s->blocked;
 }
 
 bool
@@ -376,7 +414,7 @@ sweep_scope(const struct sweep *s, uint32_t *i, struct scope_report *out)
 			continue;
 		memcpy(out->name, sc->name, sizeof(out->name));
 		out->held = sc->held;
-		out->quiet_ms = holds_quiet_ms(&s->holds, *i, s->machines.top);
+		out->quiet_ms = holds_quiet_ms(&s->holds, *i);
 		(*i)++;
 		return true;
 	}

@@ -69,6 +69,7 @@ half_of(const struct sweep *s, const struct entry *e)
 				&s->machines.formers[e->former].hold),
 		.default_hold = e->default_hold,
 		.registered = e->registered,
+		.opted_out = e->opted_out,
 	};
 }
 
@@ -173,6 +174,8 @@ mark_period(struct sweep *s, uint32_t head, enum wish wish, struct now now)
 		w->was_ours = false;
 		w->reholds = 0;
 	}
+	if (wish == WISH_CLEAR && machines_claim(&s->machines, head) != NULL)
+		machines_claim(&s->machines, head)->opted_out = false;
 }
 
 /* --- actions ------------------------------------------------------------------------ */
@@ -235,7 +238,7 @@ content(struct sweep *s, const struct half *h, const struct entry *e)
 	if (e == NULL || h->busy)
 		return;
 	w = &s->work[machines_id(&s->machines, e)];
-	w->failures = 0;
+	w->failures = w->refusals = 0;
 	w->reread = false;
 }
 
@@ -305,9 +308,10 @@ act_on(struct sweep *s, uint32_t head, struct now now, struct action *out)
 		w->was_ours = false;
 	w->again = w->was_ours;	/* whichever comes first, line or reply */
 	describe(s, e, d.act,
-		 d.act == ACT_UNMARK ? "taken-over"
-		 : d.act == ACT_CLEAR && !d.release ? "hold-changed"
-						    : reasons[why],
+		 d.act == ACT_UNMARK		 ? "taken-over"
+		 : d.act == ACT_HOLD || d.release ? reasons[why]
+		 : c.opted_out			 ? "opted-out"
+						 : "hold-changed",
 		 now, out);
 	return true;
 }
@@ -342,14 +346,18 @@ start_fresh(struct sweep *s, struct now now, int64_t hint_ms,
 	struct fresh *f = &s->fresh;
 
 	if (!f->wanted || f->in_flight || now.boot_ms < f->not_before_boot_ms ||
-	    !sweep_whole(s) || hint_waits(s, now, hint_ms))
+	    !sweep_whole(s) ||
+	    (!f->claims_good && hint_waits(s, now, hint_ms)))
 		return false;
 	f->in_flight = true;
 	f->wanted = false;
 	f->unknown = 0;
-	f->begun_boot_ms = now.boot_ms;
-	*out = (struct action){.act = ACT_LIST_CLAIMS,
-			       .kind = KIND_NODECLAIM,
+	if (!f->claims_good)
+		f->begun_boot_ms = now.boot_ms;
+	*out = (struct action){.act = f->claims_good ? ACT_LIST_POOLS
+						     : ACT_LIST_CLAIMS,
+			       .kind = f->claims_good ? KIND_NODEPOOL
+						      : KIND_NODECLAIM,
 			       .id = NO_ID,
 			       .seq = ++s->seq,
 			       .reason = "release",

@@ -26,6 +26,24 @@ struct note *sweep_tell(struct sweep *s, enum note_type type,
 			const char *name, int64_t a);
 void sweep_classify(struct sweep *s, uint32_t id, const struct object *o,
 		    struct now now);
+/* A claim that is being deleted, or is gone. */
+void sweep_deleted(struct sweep *s, uint32_t id, int64_t deleted_ms,
+		   bool gone, struct now now);
+/* Claims that have come to count: who is a substitute? */
+void sweep_judge(struct sweep *s, struct entry *claim, int64_t now_ms);
+void sweep_judge_all(struct sweep *s, int64_t now_ms);
+/* A boot has failed; a claim that was launched is the next try of one. */
+void sweep_retry(struct sweep *s, const struct entry *claim,
+		 int64_t deleted_ms, int64_t now_ms);
+void sweep_retried(struct sweep *s, const struct entry *claim);
+void sweep_retries_refresh(struct sweep *s, int64_t now_ms);
+void sweep_retry_due(struct sweep *s, uint32_t id, int64_t now_ms);
+void sweep_retries_forget(struct sweep *s);
+void sweep_retries_shift(struct sweep *s, int64_t by_ms);
+/* From when the claim counts for its scope; STAMP_NONE: never. */
+int64_t sweep_counts_ms(const struct sweep *s, const struct entry *claim);
+int64_t sweep_deadline_ms(const struct sweep *s, const struct entry *e,
+			  const struct pool_terms *terms);
 bool sweep_replaces(const struct sweep *s, const struct entry *claim);
 int64_t sweep_undecided_ms(const struct sweep *s, const struct entry *claim);
 void sweep_pools_listed(struct sweep *s, struct now now);
@@ -41,6 +59,14 @@ sweep_shown(const struct entry *e, enum act act)
 		return e->classed;
 	return (act == ACT_CLEAR || act == ACT_UNMARK) &&
 	       e->mark == MARK_ABSENT;
+}
+
+/* Are the NodeClaims known, all of them?  Not while a list is under way. */
+static inline bool
+sweep_settled(const struct sweep *s)
+{
+	return s->view[KIND_NODECLAIM].listed &&
+	       !s->view[KIND_NODECLAIM].listing;
 }
 
 /* Is a Node without a claim a machine?  Only where claims are not served. */

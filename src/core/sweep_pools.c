@@ -12,6 +12,7 @@ static void
 refresh(struct sweep *s, const char *pool, int64_t now_ms)
 {
 	s->uncapped = true;
+	s->repool = true;
 	for (uint32_t id = 0; id < s->machines.top; id++)
 		if (s->machines.at[id].used &&
 		    strcmp(s->machines.at[id].pool, pool) == 0)
@@ -72,19 +73,20 @@ sweep_pool(struct sweep *s, const struct pool *p, struct now now)
 	bool changed = known == NULL || !same(known, p);
 	struct pool old;
 
-	if (!s->leads)
-		return;
 	now = sweep_steady(s, now);
 	pool_init(&old);
-	/* One of the same name that was made anew says all again. */
-	if (known != NULL && strcmp(known->uid, p->uid) == 0)
+	/* One of the same name that was made anew says all again; so does
+	 * each to who comes to lead. */
+	if (known != NULL && strcmp(known->uid, p->uid) == 0 &&
+	    s->pools.generation[known - s->pools.at] > s->pools_before)
 		old = *known;
 	if (!pools_put(&s->pools, p, s->view[KIND_NODEPOOL].generation)) {
 		counter_add(s->counters, COUNTER_TABLE_FULL);
 		(void)sweep_tell(s, NOTE_TABLE_FULL, p->name, 0);
 		return;
 	}
-	tell(s, &old, p, now);
+	if (s->leads)
+		tell(s, &old, p, now);
 	if (changed)
 		refresh(s, p->name, now.server_ms);
 }
@@ -114,6 +116,31 @@ sweep_pools_listed(struct sweep *s, struct now now)
 		sweep_pool_gone(s, p->name, now);
 }
 
+/* The earliest released-at of the scope's pools that may be held; STAMP_NONE:
+ * one of them has none. */
+static int64_t
+released_since(const struct sweep *s, const char *scope, int64_t now_ms)
+{
+	int64_t earliest = STAMP_NONE;
+
+	for (uint32_t i = 0; i < s->pools.top; i++) {
+		const struct pool *p = &s->pools.at[i];
+		struct pool_terms t;
+
+		if (p->name[0] == '\0' || (s->rules.scope != SCOPE_CLUSTER &&
+					   strcmp(p->name, scope) != 0))
+			continue;
+		t = pools_terms(&s->pools, p->name, now_ms);
+		if (t.out)
+			continue;
+		if (t.released_ms == STAMP_NONE)
+			return STAMP_NONE;
+		if (earliest == STAMP_NONE || t.released_ms < earliest)
+			earliest = t.released_ms;
+	}
+	return earliest;
+}
+
 /* Moments that have come since it was looked at last. */
 void
 sweep_pools_turn(struct sweep *s, struct now now)
@@ -126,13 +153,33 @@ sweep_pools_turn(struct sweep *s, struct now now)
 			refresh(s, p->name, now.server_ms);
 	}
 	s->pools_ms = now.server_ms;
+	if (s->repool) {
+		s->repool = false;
+		sweep_retries_refresh(s, now.server_ms);
+	}
 	if (!s->uncapped && !s->holds.made)
 		return;
 	s->uncapped = s->holds.made = false;
-	for (uint32_t i = 0; i < s->holds.scopes_top; i++)
+	for (uint32_t i = 0; i < s->holds.scopes_top; i++) {
+		const char *name = s->holds.scopes[i].name;
+
 		holds_cap(&s->holds, i,
-			  pools_terms(&s->pools, s->holds.scopes[i].name,
-				      now.server_ms).max_ms);
+			  pools_terms(&s->pools, name, now.server_ms).max_ms,
+			  now.boot_ms);
+		holds_released(&s->holds, i,
+			       released_since(s, name, now.server_ms), now);
+	}
+}
+
+void
+sweep_fresh_pool(struct sweep *s, const struct pool *p)
+{
+	const struct pool *known = pools_find(&s->pools, p->name);
+	struct pool none;
+
+	pool_init(&none);
+	if (!same(known != NULL ? known : &none, p))
+		s->fresh.unknown++;
 }
 
 bool

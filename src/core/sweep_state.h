@@ -2,6 +2,7 @@
 #ifndef CORE_SWEEP_STATE_H
 #define CORE_SWEEP_STATE_H
 
+#include "core/deletions.h"
 #include "core/heap.h"
 #include "core/holds.h"
 #include "core/machines.h"
@@ -14,6 +15,7 @@
  * sweep_parts.h. */
 
 #define COUNTS_ALWAYS (STAMP_NONE + 1)
+#define COUNTS_LATER INT64_MAX	/* when something is seen */
 
 /* Beside each entry: what we are about to do with the object. */
 struct work {
@@ -35,9 +37,11 @@ struct work {
 	bool again;		/* the hold in flight is not the first */
 	uint8_t reholds;	/* held again in this period */
 	unsigned failures, class_failures;
+	unsigned refusals;	/* of the same write, one after the other */
 	int64_t class_boot_ms;	/* the class is not written before */
 	int64_t due_boot_ms;	/* to be released since; 0 = not */
 	char expect_rv[RV_BYTES], stale_rv[RV_BYTES];
+	char tried_rv[RV_BYTES];	/* a clear was turned down there */
 };
 
 struct view {
@@ -58,17 +62,31 @@ struct disruption {
 	bool several;
 };
 
-/* The one fresh list of NodeClaims that a release begins with. */
+/* The fresh lists that a release begins with: NodeClaims, then NodePools. */
 struct fresh {
 	bool wanted, in_flight;
+	bool claims_good;	/* the first half is done */
+	bool failed;		/* the API server does not answer it */
 	int64_t begun_boot_ms;	/* of the list in flight */
 	int64_t done_boot_ms;	/* the last good one began then; 0 none */
 	int64_t not_before_boot_ms;
 	unsigned unknown, tries;
 };
 
+/* A boot that failed: its machine goes on counting until another try is
+ * launched, or for a while. */
+struct retry {
+	bool used;
+	char pool[POOL_BYTES];
+	char name[NAME_BYTES];
+	int64_t created_ms, deadline_ms, hold_ms;
+	int64_t created_stamp_ms, deleted_stamp_ms;	/* as written */
+};
+
 struct sweep {
 	bool leads, was_whole;	/* all was seen once, since we lead */
+	bool begun;	/* of all that a lead waits for nothing is missing,
+			   or it has waited long enough */
 	bool guess;	/* how long a scope is held, from the oldest mark */
 	struct rules rules;
 	struct counters *counters;
@@ -80,18 +98,24 @@ struct sweep {
 	struct pools pools;
 	int64_t pools_ms;	/* their moments up to then have been seen */
 	bool uncapped;		/* a pool has changed: its scope's cap may */
+	bool repool;		/* … and what failed boots are worth */
 	struct signs signs;
 	struct disruption disruptions[DISRUPTIONS_MAX];
 	uint32_t disruptions_n;
+	struct deletions deletions;
+	struct retry retries[RETRIES_MAX];	/* timers from machines.cap on */
 	struct view view[VIEW_COUNT];
 	int64_t blocked_boot_ms;	/* when it is to be told; 0: it is not */
-	int64_t events_boot_ms;	/* until then their list is waited for; 0 */
+	bool blocked;		/* it was */
+	int64_t begin_boot_ms;	/* it waits no longer for a first list; 0 */
+	uint32_t pools_before;	/* generation: shown before we led, told by
+				   nobody */
 	struct fresh fresh;
 	uint32_t first, last;			/* the queue */
 	uint32_t in_flight, wanting_hold;
 	uint64_t seq;
 	int64_t last_ms, last_boot_ms;	/* server time goes back no little */
-	bool recount, recap, shifted;
+	bool recount;
 	int64_t paused_boot_ms;	/* 429: nobody writes before */
 	int64_t hint_waited_ms, hint_until_ms;	/* boot; the last, this one */
 	struct note notes[NOTES_MAX];

@@ -6,8 +6,8 @@
 /* What a machine is to the timer table: its deadline, and from when it counts
  * (design §4). */
 
-static int64_t
-counts_from(const struct sweep *s, const struct entry *claim)
+int64_t
+sweep_counts_ms(const struct sweep *s, const struct entry *claim)
 {
 	if (claim == NULL)
 		return sweep_claimless(s) ? COUNTS_ALWAYS : STAMP_NONE;
@@ -26,16 +26,6 @@ being_deleted(const struct entry *claim, const struct entry *node)
 	       (node != NULL && node->deleting);
 }
 
-/* A machine by itself is not held beyond the cap either.  A pool's own cap
- * counts where no other pool shares its scope. */
-static int64_t
-own_ms(const struct rules *r, const struct pool_terms *t)
-{
-	int64_t max_ms = r->scope == SCOPE_CLUSTER ? r->cap.max_ms : t->max_ms;
-
-	return max_ms > 0 && max_ms < t->hold_ms ? max_ms : t->hold_ms;
-}
-
 /* Since when the machine is: its claim, or a Node without one. */
 static int64_t
 activity_ms(const struct sweep *s, const struct entry *e)
@@ -44,6 +34,21 @@ activity_ms(const struct sweep *s, const struct entry *e)
 		return e->created_ms;
 	return e->ready_ms != STAMP_NONE ? e->ready_ms
 					 : e->created_ms + s->rules.startup_ms;
+}
+
+/* Alone no machine fills the cap's bucket.  A pool's own cap counts where no
+ * other pool shares its scope. */
+int64_t
+sweep_deadline_ms(const struct sweep *s, const struct entry *e,
+		  const struct pool_terms *t)
+{
+	int64_t max_ms = s->rules.scope == SCOPE_CLUSTER ? s->rules.cap.max_ms
+							 : t->max_ms;
+	int64_t ms = activity_ms(s, e) + t->hold_ms;
+
+	if (max_ms > 0 && ms > e->created_ms + max_ms)
+		ms = e->created_ms + max_ms;
+	return ms;
 }
 
 /* The machine's deadline and from when it counts (design §4). */
@@ -55,8 +60,11 @@ facts_of(const struct sweep *s, uint32_t head, const struct pool_terms *terms,
 	const struct entry *e = &s->machines.at[head];
 	struct timer_facts f = {
 		.pool = e->pool,
-		.deadline_ms = activity_ms(s, e) + own_ms(&s->rules, terms),
-		.counts_ms = counts_from(s, claim),
+		.deadline_ms = sweep_deadline_ms(s, e, terms),
+		.counts_ms = sweep_counts_ms(s, claim),
+		.created_ms = e->created_ms,
+		.hold_ms = terms->hold_ms,
+		.booting = claim != NULL && claim->ready_ms == STAMP_NONE,
 	};
 	int64_t until = claim == NULL ? STAMP_NONE
 				      : sweep_undecided_ms(s, claim);
@@ -77,10 +85,13 @@ set_timer(struct sweep *s, uint32_t head, int64_t now_ms)
 	const struct machines *m = &s->machines;
 	struct pool_terms terms = pools_terms(&s->pools, m->at[head].pool,
 					      now_ms);
-	struct timer_facts f = facts_of(s, head, &terms, now_ms);
+	struct entry *claim = machines_claim(m, head);
+	struct timer_facts f;
 
-	if (terms.out || being_deleted(machines_claim(m, head),
-				       machines_node(m, head)))
+	if (claim != NULL && !terms.out)
+		sweep_judge(s, claim, now_ms);
+	f = facts_of(s, head, &terms, now_ms);
+	if (terms.out || being_deleted(claim, machines_node(m, head)))
 		holds_drop(&s->holds, head);
 	else if (holds_put(&s->holds, head, &f, now_ms))
 		counter_add(s->counters, COUNTER_TABLE_FULL);
@@ -104,26 +115,38 @@ sweep_refresh(struct sweep *s, uint32_t id, int64_t now_ms)
 	sweep_queue(s, head);
 }
 
-/* The soft state is lost: the oldest mark tells since when. */
+/* The soft state is lost.  A mark on a machine whose own time is over tells
+ * since when its scope has been held, at least. */
 static void
-guess_since(struct sweep *s, uint32_t head, int64_t now_ms)
+guess_since(struct sweep *s, uint32_t head, struct now now)
 {
 	const struct pool_terms t = pools_terms(
-		&s->pools, s->machines.at[head].pool, now_ms);
+		&s->pools, s->machines.at[head].pool, now.server_ms);
 	const struct entry *halves[] = {machines_claim(&s->machines, head),
 					machines_node(&s->machines, head)};
+	int64_t own_ms = s->holds.timers[head].deadline_ms;
+	bool cluster = s->rules.scope == SCOPE_CLUSTER;
+	int64_t most_ms = cluster ? s->rules.cap.max_ms - s->rules.hold_ms
+				  : t.max_ms - t.hold_ms;
 
 	/* Held by hand, it tells nothing of its scope. */
-	for (int i = 0; i < 2 && t.until_ms == STAMP_NONE; i++) {
+	if (t.until_ms != STAMP_NONE || !s->holds.timers[head].used ||
+	    own_ms > now.server_ms)
+		return;
+	for (int i = 0; i < 2; i++) {
 		const struct entry *e = halves[i];
+		int64_t since_ms;
 
 		if (e == NULL || entry_tenure(e) != TENURE_OURS)
 			continue;
-		/* A copied mark may be older than what it stands on. */
-		holds_since(&s->holds, head,
-			    e->mark == MARK_TIME && e->mark_ms > e->created_ms
-				    ? e->mark_ms
-				    : e->created_ms);
+		since_ms = own_ms > e->created_ms ? own_ms : e->created_ms;
+		if (e->mark == MARK_TIME && e->mark_ms > since_ms &&
+		    e->mark_ms <= now.server_ms)
+			since_ms = e->mark_ms;
+		if (since_ms < now.server_ms - most_ms)
+			since_ms = now.server_ms - most_ms;
+		holds_guess(&s->holds, head, now.server_ms - since_ms,
+			    now.boot_ms);
 	}
 }
 
@@ -133,6 +156,7 @@ sweep_guess(struct sweep *s, struct now now)
 	for (uint32_t id = 0; id < s->machines.top; id++)
 		if (s->machines.at[id].used &&
 		    machines_head(&s->machines, id) == id)
-			guess_since(s, id, now.server_ms);
+			guess_since(s, id, now);
 	s->guess = false;
+	s->uncapped = true;	/* who was released by hand says more */
 }

@@ -13,15 +13,18 @@ sweep_lead(struct sweep *s, bool leads, struct now now)
 	for (uint32_t id = 0; id < s->machines.top; id++)
 		if (s->machines.at[id].used)
 			sweep_drop(s, id, now);
+	sweep_retries_forget(s);
 	while (holds_turned(&s->holds, now) != NO_ID)
 		;	/* no scope got quiet: we do not know */
 	holds_forget(&s->holds);
-	s->guess = true;
-	s->was_whole = false;
-	s->pools.top = 0;
+	s->guess = s->uncapped = true;
+	s->was_whole = s->begun = s->blocked = false;
+	/* What is known of NodePools stays: it may have to do for a while. */
+	s->pools_before = s->view[KIND_NODEPOOL].generation;
 	s->disruptions_n = 0;
 	signs_forget(&s->signs);
-	s->events_boot_ms = s->blocked_boot_ms = 0;
+	deletions_forget(&s->deletions);
+	s->begin_boot_ms = s->blocked_boot_ms = 0;
 	for (int k = 0; k < VIEW_COUNT; k++) {
 		struct view *v = &s->view[k];
 
@@ -29,7 +32,7 @@ sweep_lead(struct sweep *s, bool leads, struct now now)
 		*v = (struct view){.generation = v->generation,
 				   .forgotten = v->forgotten + 1};
 	}
-	s->fresh.wanted = false;
+	s->fresh.wanted = s->fresh.claims_good = s->fresh.failed = false;
 	s->fresh.done_boot_ms = 0;
 	s->leads = leads;
 }
@@ -39,7 +42,7 @@ sweep_listing(struct sweep *s, enum kind kind)
 {
 	struct view *v = &s->view[kind];
 
-	v->listing = s->leads;
+	v->listing = s->leads || kind == KIND_NODEPOOL;
 	v->generation++;
 	v->forgotten++;		/* what it does not show */
 	v->full = false;
@@ -49,11 +52,21 @@ sweep_listing(struct sweep *s, enum kind kind)
 		v->up = false;
 }
 
+/* Who was undecided is no longer, and a Node without a claim may be no machine
+ * any more. */
+static void
+claims_known(struct sweep *s, enum kind kind, struct now now)
+{
+	if (kind != KIND_NODECLAIM)
+		return;
+	sweep_judge_all(s, now.server_ms);
+	s->recount = true;
+}
+
 void
 sweep_listed(struct sweep *s, enum kind kind, bool served, struct now now)
 {
 	struct view *v = &s->view[kind];
-	bool before = v->served;	/* a Node without a claim hangs on it */
 
 	if (!v->listing)
 		return;		/* it began under another lead */
@@ -65,6 +78,7 @@ sweep_listed(struct sweep *s, enum kind kind, bool served, struct now now)
 		s->recount = s->recount || !v->listed;
 		v->up = !v->served;
 		v->listed = true;
+		claims_known(s, kind, now);
 		return;
 	}
 	for (uint32_t id = 0; id < s->machines.top; id++) {
@@ -82,7 +96,7 @@ sweep_listed(struct sweep *s, enum kind kind, bool served, struct now now)
 			  s->machines.count[kind] < s->machines.max;
 	v->served = v->listed = true;
 	v->up = false;
-	s->recount = s->recount || (!before && kind == KIND_NODECLAIM);
+	claims_known(s, kind, now);
 }
 
 void

@@ -18,9 +18,9 @@ sooner(int64_t *wait_ms, int64_t at, int64_t now)
 const char *
 sweep_unseen(const struct sweep *s)
 {
+	/* An Event can only shorten a hold. */
 	for (int k = 0; k < VIEW_COUNT; k++)
-		if ((!s->view[k].listed || !s->view[k].up) &&
-		    (k != KIND_EVENT || rules_tell_replacements(&s->rules)))
+		if (k != KIND_EVENT && (!s->view[k].listed || !s->view[k].up))
 			return kind_name((enum kind)k);
 	return NULL;
 }
@@ -38,36 +38,57 @@ tell_blocked(struct sweep *s, struct now now, int64_t *wait_ms)
 	const char *unseen = sweep_unseen(s);
 	uint32_t marked = 0;
 
+	if (unseen == NULL && s->fresh.failed)
+		unseen = kind_name(s->fresh.claims_good ? KIND_NODEPOOL
+							: KIND_NODECLAIM);
 	for (int k = 0; k < KIND_COUNT; k++)
 		marked += s->machines.marked[k];
 	if (unseen == NULL || marked == 0) {
 		s->blocked_boot_ms = 0;
+		s->blocked = false;
 		return;
 	}
 	if (s->blocked_boot_ms == 0)
 		s->blocked_boot_ms = now.boot_ms + BLOCKED_MS;
 	if (now.boot_ms >= s->blocked_boot_ms) {
 		(void)sweep_tell(s, NOTE_BLOCKED, unseen, marked);
+		s->blocked = true;
 		s->blocked_boot_ms = now.boot_ms + BLOCKED_EVERY_MS;
 	}
 	sooner(wait_ms, s->blocked_boot_ms, now.boot_ms);
 }
 
-/* A person's say may stand on a NodePool.  Where Karpenter's Events are not
- * listed, what it replaced would count as scaled up: but not for ever, as
- * holding goes on whatever is not seen. */
+static bool
+needs(const struct sweep *s, enum kind kind)
+{
+	if (s->view[kind].listed)
+		return false;
+	return kind == KIND_NODEPOOL ||
+	       (kind == KIND_EVENT && rules_tell_replacements(&s->rules));
+}
+
+/* A person's say may stand on a NodePool, and where Karpenter's Events are not
+ * listed what it replaced counts as scaled up.  But holding goes on whatever is
+ * not seen, so neither is waited for without end. */
 bool
 sweep_begins(struct sweep *s, struct now now, int64_t *wait_ms)
 {
 	tell_blocked(s, now, wait_ms);
-	if (!s->view[KIND_NODEPOOL].listed)
-		return true;
-	if (s->view[KIND_EVENT].listed || !rules_tell_replacements(&s->rules))
+	if (s->begun)
 		return false;
-	if (s->events_boot_ms == 0)
-		s->events_boot_ms = now.boot_ms + EVENTS_WAIT_MS;
-	sooner(wait_ms, s->events_boot_ms, now.boot_ms);
-	return s->events_boot_ms > now.boot_ms;
+	if (s->begin_boot_ms == 0)
+		s->begin_boot_ms = now.boot_ms + BEGIN_WAIT_MS;
+	if ((needs(s, KIND_NODEPOOL) || needs(s, KIND_EVENT)) &&
+	    now.boot_ms < s->begin_boot_ms) {
+		sooner(wait_ms, s->begin_boot_ms, now.boot_ms);
+		return true;
+	}
+	s->begun = true;
+	for (int k = 0; k < VIEW_COUNT; k++)
+		if (needs(s, (enum kind)k))
+			(void)sweep_tell(s, NOTE_WITHOUT,
+					 kind_name((enum kind)k), 0);
+	return false;
 }
 
 void
@@ -95,6 +116,13 @@ sweep_wait(const struct sweep *s, struct now now)
 
 	if (next != STAMP_NONE)
 		sooner(&wait, next, now.server_ms);
+	next = holds_cap_next_ms(&s->holds);
+	if (next != STAMP_NONE)
+		sooner(&wait, next, now.boot_ms);
+	for (uint32_t i = 0; i < s->holds.scopes_top; i++)
+		if (s->holds.scopes[i].held && s->holds.scopes[i].moved)
+			sooner(&wait, s->holds.scopes[i].told_boot_ms +
+					      MOVED_EVERY_MS, now.boot_ms);
 	next = pools_next_ms(&s->pools, now.server_ms);
 	if (next != STAMP_NONE)
 		sooner(&wait, next, now.server_ms);

@@ -10,7 +10,7 @@
 void
 elect_init(struct holder *h, uint64_t seed)
 {
-	struct lease_config c = {.enabled = true,
+	struct lease_config c = {.enabled = h->elects,
 				 .duration_ms = 15000,
 				 .renew_deadline_ms = 10000,
 				 .retry_ms = 2000};
@@ -18,8 +18,9 @@ elect_init(struct holder *h, uint64_t seed)
 	snprintf(c.identity, sizeof(c.identity), "holder-%d-%llu", h->number,
 		 (unsigned long long)h->births);
 	lease_init(&h->lease, &c, seed);
-	h->leads = false;
-	sweep_lead(h->sweep, false, holder_now(h));
+	h->leads = !h->elects;
+	if (h->elects)
+		sweep_lead(h->sweep, false, holder_now(h));
 	for (int i = 0; i < LEASE_CALLS; i++)
 		h->lease_calls[i].used = false;
 }
@@ -41,10 +42,14 @@ serve(struct holder *h, const struct lease_call *c)
 	if (c->step == LEASE_UPDATE && strcmp(r->rv, c->record.rv) != 0)
 		return LEASE_CONFLICT;
 	/* A merge patch: what is not in it stays. */
-	if (c->step == LEASE_UPDATE && !c->with_state)
-		memcpy(r, &c->record, offsetof(struct lease_record, state));
-	else
+	if (c->step == LEASE_CREATE)
 		lease_record_copy(r, &c->record);
+	else if (c->with_spec)
+		memcpy(r, &c->record, offsetof(struct lease_record, state));
+	if (c->step == LEASE_UPDATE && c->with_state) {
+		memcpy(r->state, c->record.state, sizeof(r->state));
+		r->state_bad = false;
+	}
 	r->present = true;
 	snprintf(r->rv, sizeof(r->rv), "%llu", (unsigned long long)++w->rv);
 	return LEASE_OK;
@@ -82,6 +87,7 @@ begin(struct holder *h, const struct lease_todo *todo)
 		abort();
 	c->used = true;
 	c->step = todo->step;
+	c->with_spec = todo->with_spec;
 	c->with_state = todo->with_state;
 	c->code = LEASE_FAILED;
 	c->applied = c->answered = false;
@@ -145,21 +151,8 @@ follow(struct holder *h)
 	if (leads == h->leads)
 		return;
 	h->leads = leads;
-	h->w->sighted = h->w->now;
 	sweep_lead(h->sweep, leads, holder_now(h));
-	if (leads)
-		sweep_restore(h->sweep, lease_state(&h->lease),
-			      lease_state_ms(&h->lease), holder_now(h));
-	/* What was kept of another kind of scope says nothing of this one. */
-	h->guesses = leads && (lease_state(&h->lease)[0] == '\0' ||
-			       h->w->led != h->rules.scope);
-	if (leads)
-		h->w->led = h->rules.scope;
-	if (h->guesses)
-		truth_lost(h->w);
-	memset(h->known, 0, sizeof(h->known));
-	h->fresh_listed = -1;
-	h->poked = true;
+	holder_leads(h);
 	for (int k = 0; k < VIEW_COUNT; k++)
 		if (!leads || k == KIND_NODEPOOL)
 			holder_restart(h, (enum kind)k);

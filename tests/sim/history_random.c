@@ -124,6 +124,18 @@ random_fault(struct dice *d, struct op *o, const struct history *h)
 }
 
 static enum op_type
+random_fault_type(struct dice *d)
+{
+	static const enum op_type faults[] = {
+		OP_CUT,	 OP_HANG,  OP_LAG,   OP_REFUSE, OP_EXPIRE, OP_DOWN,
+		OP_BUSY, OP_ERRORS, OP_LOSSY, OP_LATE,	 OP_SLOW,   OP_LEASE,
+		OP_KILL, OP_START, OP_PAUSE, OP_SKEW,	 OP_RULES,
+	};
+
+	return faults[roll(d, sizeof(faults) / sizeof(faults[0]))];
+}
+
+static enum op_type
 random_type(struct dice *d)
 {
 	uint32_t n = roll(d, 100);
@@ -140,7 +152,7 @@ random_type(struct dice *d)
 		return OP_POOL;
 	if (n < 65)
 		return OP_TEMPLATE;
-	return OP_CUT + (enum op_type)roll(d, OP_COUNT - OP_CUT);
+	return random_fault_type(d);
 }
 
 static void

@@ -14,6 +14,7 @@ struct run {
 	struct world w;
 	struct holder holders[HOLDERS];
 	struct truth truth;
+	uint64_t ops[OP_COUNT];
 };
 
 static struct rules
@@ -27,6 +28,8 @@ rules_of(const struct history *h, bool other_hold, const char *exclude)
 		.hold = other_hold ? hold_other : hold_default,
 		.replacements = h->count ? REPLACEMENTS_COUNT
 					 : REPLACEMENTS_IGNORE,
+		.min_scale_up = h->min_scale_up > 0 ? (uint32_t)h->min_scale_up
+						    : 1,
 		.include = {1, {"*"}},
 	};
 
@@ -50,7 +53,8 @@ admit(void *ctx, struct thing *t, bool dry_run)
 		struct holder *h =
 			&r->holders[(first + i) % r->truth.holders_n];
 
-		if (!h->up || r->w.now < h->paused_until)
+		if (!h->up || r->w.now < h->paused_until ||
+		    r->w.uninstaller.on)
 			continue;
 		holder_admit(h, t, dry_run);
 		h->poked = true;
@@ -91,6 +95,32 @@ stands(const struct thing *t)
 			    : hold ? "kept" : "clear";
 }
 
+/* The class that holders take from the claim: one that was copied says nothing. */
+static bool
+is_of_class(const struct thing *t, const char *value)
+{
+	bool classed = t->class[0] != '\0' &&
+		       strcmp(t->class_uid, t->uid) == 0;
+
+	if (strcmp(value, "classed") == 0)
+		return classed;
+	if (strcmp(value, "unclassed") == 0)
+		return !classed;
+	return classed && strncmp(value, t->class, strlen(value)) == 0;
+}
+
+static bool
+is_as_expected(const struct thing *t, const char *value)
+{
+	static const char *const classes[] = {"classed", "unclassed", "drifted",
+					      "substitute"};
+
+	for (int i = 0; i < 4; i++)
+		if (strcmp(value, classes[i]) == 0)
+			return is_of_class(t, value);
+	return strcmp(value, stands(t)) == 0;
+}
+
 static void
 expect(struct run *r, const struct op *o)
 {
@@ -106,12 +136,28 @@ expect(struct run *r, const struct op *o)
 		if (t == NULL)
 			broken(w, "E: machine %d has no %s", i,
 			       kind_name(o->kind));
-		else if (strcmp(o->value, "classed") == 0
-				 ? t->class[0] == '\0'
-				 : strcmp(o->value, stands(t)) != 0)
-			broken(w, "E: %s is %s, and is to be %s", t->name,
-			       stands(t), o->value);
+		else if (!is_as_expected(t, o->value))
+			broken(w, "E: %s is %s %s, and is to be %s", t->name,
+			       stands(t), t->class, o->value);
 	}
+}
+
+static void
+on_pools(struct run *r, const struct op *o)
+{
+	struct world *w = &r->w;
+	bool is_time = o->key == POOL_HOLD_UNTIL || o->key == POOL_RELEASED_AT;
+
+	if (o->type == OP_TEMPLATE)
+		snprintf(pool_state(w, o->pool)->template, TEXT, "%s",
+			 o->value);
+	else if (o->type == OP_UNPOOL)
+		pool_gone(w, o->pool);
+	else if (o->type == OP_REPOOL)
+		pool_remade(w, o->pool);
+	else
+		person_says(w, o->pool, o->key, o->value,
+			    o->ms + (is_time ? SERVER_START : 0));
 }
 
 static void
@@ -124,27 +170,65 @@ on_machines(struct run *r, const struct op *o)
 	if (o->type == OP_CREATE)
 		for (int i = 0; i < o->n; i++)
 			machine_new(w, o->pool, &o->story);
-	else if (o->type == OP_TEMPLATE)
-		snprintf(pool_state(w, o->pool)->template, TEXT, "%s",
-			 o->value);
-	else if (o->type == OP_POOL)
-		person_says(w, o->pool, o->key, o->value,
-			    o->ms + (o->key == POOL_HOLD_UNTIL ||
-						     o->key == POOL_RELEASED_AT
-					     ? SERVER_START
-					     : 0));
 	else if (o->type == OP_EXPECT)
 		expect(r, o);
 	else if (m < 0)
 		return;
 	else if (o->type == OP_DELETE)
-		machine_delete(w, m);
+		machine_delete(w, m, o->for_ms);
+	else if (o->type == OP_UNNODE)
+		node_lost(w, m, o->for_ms);
 	else if (o->type == OP_DISRUPT)
-		machine_disrupt(w, m);
+		machine_disrupt(w, m, o->value[0] != '\0' ? o->value : "Drifted");
+	else if (o->type == OP_FORGE)
+		event_on(w, m, "forged");
 	else if (o->type == OP_PERSON && t != NULL)
 		person_does(w, t, o->what, o->value);
 	else if (o->type == OP_AGAIN || o->type == OP_RECREATE)
 		node_again(w, m, o->type == OP_RECREATE);
+}
+
+/* Two configurations at once: what one holds the other clears. */
+static void
+quarrel(struct run *r)
+{
+	for (int i = 1; i < r->truth.holders_n; i++)
+		r->w.quarrel |= memcmp(&r->holders[i].rules,
+				       &r->holders[0].rules,
+				       sizeof(r->holders[0].rules)) != 0;
+	r->w.strange += r->w.quarrel ? QUARREL_WRITES : 2;
+}
+
+static void
+deny(struct run *r, const struct op *o)
+{
+	struct denial *d = &r->w.denied[o->kind < KIND_COUNT ? o->kind
+							      : KIND_NODECLAIM];
+
+	*d = (struct denial){.until = r->w.now + o->for_ms,
+			     .code = atoi(o->value)};
+	memcpy(d->pool, o->pool, sizeof(d->pool));
+	world_trouble(&r->w, d->until);
+}
+
+static void
+unserve(struct run *r, const struct op *o)
+{
+	r->w.unserved_until[o->kind] = r->w.now + o->for_ms;
+	for (int i = 0; i < r->truth.holders_n; i++)
+		holder_cut(&r->holders[i], o->kind);
+	world_trouble(&r->w, r->w.unserved_until[o->kind] + 5000);
+}
+
+static void
+take_turns(struct run *r, const struct op *o)
+{
+	struct world *w = &r->w;
+
+	w->turns_from = w->now;
+	w->turns_until = w->now + o->for_ms;
+	w->turns_every = o->every_ms > 1000 ? o->every_ms : 1000;
+	w->turns_by = o->ms;
 }
 
 static void
@@ -181,15 +265,29 @@ on_server(struct run *r, const struct op *o)
 	case OP_SLOW:
 		until(r, &w->slow_until, o);
 		break;
+	case OP_DENY:
+		deny(r, o);
+		break;
+	case OP_UNSERVE:
+		unserve(r, o);
+		break;
+	case OP_TURNS:
+		take_turns(r, o);
+		break;
 	case OP_LEASE:
 		lease_record_copy(&w->lease, NULL);
 		w->lease_deleted = w->now;
-		for (int i = 1; i < r->truth.holders_n; i++)
-			w->quarrel |= memcmp(&r->holders[i].rules,
-					     &r->holders[0].rules,
-					     sizeof(r->holders[0].rules)) != 0;
-		w->strange += w->quarrel ? QUARREL_WRITES : 2;
+		quarrel(r);
 		world_trouble(w, w->now);
+		break;
+	case OP_UNINSTALL:
+		if (!r->holders[0].elects)
+			break;	/* who has no Lease cannot be stopped by it */
+		/* Nobody but us looks at the Lease that is taken. */
+		w->lease_deleted = w->now;
+		quarrel(r);
+		uninstall_begin(w, o->for_ms);
+		world_trouble(w, w->now + o->for_ms);
 		break;
 	default:
 		w->compacted = w->rv;
@@ -257,17 +355,20 @@ on_holder(struct run *r, const struct op *o)
 	h->poked = true;
 }
 
-static void
-happen(struct run *r, const struct op *o, struct outcome_of_run *out)
+void
+run_apply(struct run *r, const struct op *o)
 {
 	if (o->type > OP_PERSON)
 		tell(&r->w, "fault      %s holder=%d kind=%s for=%lld ms=%lld",
 		     op_names[o->type], o->holder, kind_name(o->kind),
 		     (long long)o->for_ms, (long long)o->ms);
-	out->ops[o->type]++;
-	if (o->type <= OP_PERSON)
+	r->ops[o->type]++;
+	if (o->type == OP_TEMPLATE || o->type == OP_POOL ||
+	    o->type == OP_UNPOOL || o->type == OP_REPOOL)
+		on_pools(r, o);
+	else if (o->type <= OP_PERSON)
 		on_machines(r, o);
-	else if (o->type >= OP_EXPIRE && o->type <= OP_LEASE)
+	else if (o->type >= OP_EXPIRE && o->type <= OP_UNINSTALL)
 		on_server(r, o);
 	else
 		on_holder(r, o);
@@ -281,38 +382,48 @@ sooner(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-static bool
-sound(const struct run *r)
+const char *
+run_broken(const struct run *r)
 {
-	return r->w.broken[0] == '\0';
+	return r->w.broken[0] != '\0' ? r->w.broken : NULL;
 }
 
-/* Up to that moment, event by event. */
-static void
-pass(struct run *r, int64_t until)
+/* Everything that is due now; the moment of the next. */
+static int64_t
+step(struct run *r)
+{
+	int64_t next = world_turn_next(&r->w);
+
+	karpenter_step(&r->w);
+	uninstall_step(&r->w);
+	for (int i = 0; i < r->truth.holders_n; i++)
+		next = sooner(next, holder_step(&r->holders[i]));
+	next = sooner(next, karpenter_next(&r->w));
+	next = sooner(next, uninstall_next(&r->w));
+	truth_check(&r->truth);
+	picture_look(r->h->picture, &r->w, r->holders);
+	r->w.seen.events++;
+	return next;
+}
+
+void
+run_pass(struct run *r, int64_t until_ms)
 {
 	unsigned here = 0;
 
-	while (sound(r)) {
-		int64_t next = until;
+	while (run_broken(r) == NULL) {
+		int64_t next = sooner(until_ms, step(r));
 
-		karpenter_step(&r->w);
-		for (int i = 0; i < r->truth.holders_n; i++)
-			next = sooner(next, holder_step(&r->holders[i]));
-		next = sooner(next, karpenter_next(&r->w));
-		truth_check(&r->truth);
-		picture_look(r->h->picture, &r->w, r->holders);
-		r->w.seen.events++;
 		if (next <= r->w.now && ++here > 100000) {
 			broken(&r->w, "I9: time stands still");
 			break;
 		}
-		if (next <= r->w.now && r->w.now < until)
+		if (next <= r->w.now && r->w.now < until_ms)
 			continue;
 		if (next > r->w.now)
 			here = 0;
-		if (next >= until) {
-			r->w.now = until;
+		if (next >= until_ms) {
+			r->w.now = until_ms;
 			break;
 		}
 		r->w.now = next;
@@ -325,68 +436,100 @@ later(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-/* Faults end, whoever is down comes back, and all gets quiet. */
-static void
-settle(struct run *r)
+void
+run_settle(struct run *r)
 {
 	struct world *w = &r->w;
-	int64_t end = later(w->now, w->trouble_until);
+	int64_t end = later(later(w->now, w->trouble_until), w->turns_until);
 
 	for (int i = 0; i < r->truth.holders_n; i++)
 		holder_start(&r->holders[i]);
-	pass(r, end + r->h->startup_ms + r->h->hold_ms +
-		    r->h->window_ms + 600000);
-	if (sound(r))
+	run_pass(r, end + r->h->startup_ms + r->h->hold_ms +
+			    r->h->window_ms + 600000);
+	if (run_broken(r) == NULL)
 		truth_last(&r->truth);
+}
+
+/* --- a whole run ------------------------------------------------------------------ */
+
+struct run *
+run_new(const struct history *h, FILE *story)
+{
+	struct run *r = calloc(1, sizeof(*r));
+	struct rules rules = rules_of(h, h->other_hold, h->exclude);
+
+	if (r == NULL)
+		abort();
+	r->h = h;
+	world_init(&r->w, h->seed);
+	r->w.story = story;
+	r->w.admit = admit;
+	r->w.admit_ctx = r;
+	for (int i = 0; i < h->holders; i++) {
+		struct holder *holder = &r->holders[i];
+
+		holder_init(holder, &r->w, i, &rules);
+		holder->machines_max = (uint32_t)h->machines_max;
+		holder->page = h->page;
+		holder->elects = h->elects || h->holders > 1;
+		holder->all = r->holders;
+		holder->all_n = h->holders;
+	}
+	truth_init(&r->truth, &r->w, r->holders, h->holders);
+	for (int i = 0; i < h->holders; i++)
+		holder_start(&r->holders[i]);
+	return r;
+}
+
+const struct world *
+run_world(const struct run *r)
+{
+	return &r->w;
+}
+
+const struct holder *
+run_holders(const struct run *r, int *n)
+{
+	*n = r->truth.holders_n;
+	return r->holders;
+}
+
+void
+run_free(struct run *r, struct outcome_of_run *out)
+{
+	if (out != NULL) {
+		*out = (struct outcome_of_run){
+			.digest = r->w.digest,
+			.events = r->w.seen.events,
+			.writes = r->w.seen.writes,
+			.days_ms = (uint64_t)r->w.now,
+		};
+		memcpy(out->broken, r->w.broken, sizeof(out->broken));
+		memcpy(out->ops, r->ops, sizeof(out->ops));
+		memcpy(out->faults, r->w.seen.faults, sizeof(out->faults));
+	}
+	r->w.story = NULL;
+	for (int i = 0; i < r->truth.holders_n; i++)
+		if (r->holders[i].up)
+			holder_crash(&r->holders[i]);
+	world_done(&r->w);
+	free(r);
 }
 
 int
 history_run(const struct history *h, FILE *story, struct outcome_of_run *out)
 {
-	struct run *r = calloc(1, sizeof(*r));
-	struct rules rules;
+	struct run *r = run_new(h, story);
 
-	if (r == NULL)
-		abort();
-	r->h = h;
-	rules = rules_of(h, h->other_hold, h->exclude);
-	world_init(&r->w, h->seed);
-	r->w.story = story;
-	r->w.led = h->scope;
-	r->w.admit = admit;
-	r->w.admit_ctx = r;
-	r->truth = (struct truth){.w = &r->w,
-				  .holders = r->holders,
-				  .holders_n = h->holders};
-	for (int i = 0; i < h->holders; i++) {
-		holder_init(&r->holders[i], &r->w, i, &rules);
-		r->holders[i].machines_max = (uint32_t)h->machines_max;
-		r->holders[i].page = h->page;
-		r->holders[i].elects = h->elects || h->holders > 1;
-		r->holders[i].all = r->holders;
-		r->holders[i].all_n = h->holders;
-		holder_start(&r->holders[i]);
+	for (int i = 0; i < h->ops_n && run_broken(r) == NULL; i++) {
+		run_pass(r, later(r->w.now, h->ops[i].at));
+		if (run_broken(r) == NULL)
+			run_apply(r, &h->ops[i]);
 	}
-	*out = (struct outcome_of_run){0};
-	for (int i = 0; i < h->ops_n && sound(r); i++) {
-		pass(r, later(r->w.now, h->ops[i].at));
-		if (sound(r))
-			happen(r, &h->ops[i], out);
-	}
-	if (sound(r))
-		pass(r, later(r->w.now, h->end));
-	if (sound(r))
-		settle(r);
-	memcpy(out->broken, r->w.broken, sizeof(out->broken));
-	out->digest = r->w.digest;
-	out->events = r->w.seen.events;
-	out->writes = r->w.seen.writes;
-	out->days_ms = (uint64_t)r->w.now;
-	memcpy(out->faults, r->w.seen.faults, sizeof(out->faults));
-	for (int i = 0; i < h->holders; i++)
-		if (r->holders[i].up)
-			holder_crash(&r->holders[i]);
-	world_done(&r->w);
-	free(r);
+	if (run_broken(r) == NULL)
+		run_pass(r, later(r->w.now, h->end));
+	if (run_broken(r) == NULL)
+		run_settle(r);
+	run_free(r, out);
 	return out->broken[0] != '\0';
 }

@@ -28,6 +28,42 @@ holder_now(const struct holder *h)
 			    1000000 * (h->number + 1) + h->w->now};
 }
 
+static int64_t
+offset(const struct holder *h)
+{
+	return holder_now(h).server_ms - SERVER_START - h->w->now;
+}
+
+/* Its sweeper asks every second, and would see its clock jump. */
+static void
+look_at_clock(struct holder *h)
+{
+	int64_t by = offset(h) - h->offset;
+
+	if (by == 0)
+		return;
+	if (by >= 5000 || by <= -5000)
+		h->shifted += by;
+	h->offset += by;
+	h->jumped_at = h->w->now;
+	h->poked = true;
+}
+
+void
+holder_leads(struct holder *h)
+{
+	for (int i = 0; i < THINGS; i++)
+		h->sights[i] = (struct sight){.at = -1,
+					      .ready_at = -1,
+					      .launched_at = -1};
+	for (int k = 0; k < VIEW_COUNT; k++)
+		h->listed_at[k] = -1;
+	h->led_since = h->w->now;
+	h->leads_n += h->leads;
+	h->restored = false;
+	h->poked = true;
+}
+
 void
 holder_start(struct holder *h)
 {
@@ -37,42 +73,38 @@ holder_start(struct holder *h)
 		return;
 	tell(h->w, "holder %d   starts", h->number);
 	h->up = true;
-	h->w->sighted = h->w->now;
 	h->hint_ms = STAMP_NONE;
-	h->fresh_begun = h->fresh_listed = -1;
-	h->poked = true;
+	h->hint_at = h->asked_list_at = -1000000;
+	h->offset = offset(h);
+	h->shifted = 0;
 	h->paused_until = h->asked_to_wait = 0;
-	memset(h->known, 0, sizeof(h->known));
 	memset(h->closed, 0, sizeof(h->closed));
 	h->sweep = sweep_new(&h->rules, h->machines_max, seed, &h->counters);
 	if (h->sweep == NULL)
 		abort();
 	for (int k = 0; k < VIEW_COUNT; k++)
 		stream_init(&h->streams[k], seed + (uint64_t)k);
-	h->leads = h->guesses = true;
-	if (!h->elects)
-		truth_lost(h->w);
-	if (h->elects)
-		elect_init(h, seed);
+	elect_init(h, seed);
+	holder_leads(h);
 }
 
 static void
 flight_end(struct flight *f)
 {
 	free(f->fresh);
+	free(f->fresh_pools);
 	*f = (struct flight){0};
 }
+
+static void patch_now(struct holder *h, struct flight *f);
 
 /* What was sent may still be done. */
 static void
 flight_orphan(struct holder *h, struct flight *f)
 {
-	char rv[RV_BYTES];
-
-	if (!f->applied && f->a.act != ACT_LIST_CLAIMS &&
-	    f->a.act != ACT_READ && f->a.act != ACT_READ_CLAIM &&
+	if (!f->applied && act_writes(f->a.act) &&
 	    h->w->now >= h->w->down_until && roll(&h->w->dice, 2) == 0)
-		(void)thing_patch(h->w, &f->a, &h->rules.hold, rv);
+		patch_now(h, f);
 	flight_end(f);
 }
 
@@ -140,18 +172,61 @@ fly(struct holder *h, struct flight *f, const struct action *a)
 		excuse(w, thing_named(w, a->kind, a->name));
 }
 
+/* What a list of metadata does not show. */
 static void
-list_now(struct holder *h, struct flight *f)
+metadata_only(struct object *o)
+{
+	o->launched = o->launch_known = o->registered = o->disrupted = false;
+	o->ready_ms = o->disrupted_ms = STAMP_NONE;
+	o->node_name[0] = '\0';
+}
+
+static void
+claims_now(struct holder *h, struct flight *f)
 {
 	struct world *w = h->w;
 
 	f->fresh = calloc((size_t)w->things_n + 1, sizeof(*f->fresh));
 	if (f->fresh == NULL)
 		abort();
-	for (int i = 0; i < w->things_n; i++)
-		if (w->things[i].used && w->things[i].kind == KIND_NODECLAIM)
-			thing_object(&w->things[i], &h->rules.hold,
-				     &f->fresh[f->fresh_n++]);
+	for (int i = 0; i < w->things_n; i++) {
+		if (!w->things[i].used || w->things[i].kind != KIND_NODECLAIM)
+			continue;
+		thing_object(&w->things[i], &h->rules.hold,
+			     &f->fresh[f->fresh_n]);
+		metadata_only(&f->fresh[f->fresh_n++]);
+	}
+}
+
+static void
+pools_now(struct holder *h, struct flight *f)
+{
+	struct world *w = h->w;
+
+	f->fresh_pools = calloc(POOLS + 1, sizeof(*f->fresh_pools));
+	if (f->fresh_pools == NULL)
+		abort();
+	for (int p = 0; p < w->pools_n; p++)
+		if (w->pools[p].thing >= 0)
+			thing_pool(&w->things[w->pools[p].thing],
+				   &f->fresh_pools[f->fresh_n++]);
+}
+
+static void
+list_now(struct holder *h, struct flight *f, enum kind kind)
+{
+	if (h->w->now < h->w->unserved_until[kind]) {
+		f->out.code = OUTCOME_GONE;
+		return;
+	}
+	if (h->w->now < h->streams[kind].refused_until) {
+		f->out.code = OUTCOME_REFUSED;
+		return;
+	}
+	if (kind == KIND_NODECLAIM)
+		claims_now(h, f);
+	else
+		pools_now(h, f);
 	f->out.code = OUTCOME_OK;
 }
 
@@ -161,41 +236,67 @@ read_now(struct holder *h, struct flight *f)
 	struct thing *t = thing_named(h->w, f->a.kind, f->a.name);
 
 	f->out.code = OUTCOME_GONE;
-	if (t == NULL)
+	if (t == NULL || h->w->now < h->w->unserved_until[f->a.kind])
 		return;
 	if (f->a.act == ACT_READ_CLAIM && strcmp(t->uid, f->a.uid) != 0)
 		return;
 	thing_object(t, &h->rules.hold, &f->read);
+	f->read_index = t->index;
 	f->has_read = true;
 	f->out.code = OUTCOME_OK;
+}
+
+/* Does the API server turn that patch down, whatever is in it? */
+static enum outcome_code
+denied(const struct world *w, const struct thing *t)
+{
+	const struct denial *d = &w->denied[t->kind];
+
+	if (w->now >= d->until ||
+	    (d->pool[0] != '\0' && strcmp(d->pool, t->pool) != 0))
+		return OUTCOME_OK;
+	return d->code == 422	? OUTCOME_INVALID
+	       : d->code == 503 ? OUTCOME_BUSY
+				: OUTCOME_REFUSED;
+}
+
+static void
+patch_now(struct holder *h, struct flight *f)
+{
+	struct world *w = h->w;
+	struct thing *t = thing_named(w, f->a.kind, f->a.name);
+
+	truth_write(h, f);
+	f->out.code = OUTCOME_GONE;
+	if (t != NULL && w->now >= w->unserved_until[f->a.kind])
+		f->out.code = denied(w, t);
+	if (f->out.code == OUTCOME_OK)
+		f->out.code = thing_patch(w, &f->a, &h->rules.hold, f->out.rv);
+	truth_written(h, f);
+	if (f->out.code != OUTCOME_OK)
+		tell(w, "holder %d   %s: outcome %d", h->number, f->a.name,
+		     f->out.code);
+	else
+		tell(w, "holder %d   %s %s %s: %s%s", h->number,
+		     f->a.act == ACT_HOLD     ? "holds"
+		     : f->a.act == ACT_CLEAR  ? "releases"
+		     : f->a.act == ACT_UNMARK ? "unmarks"
+					      : "classifies",
+		     kind_name(t->kind), t->name, f->a.reason,
+		     f->fault == REPLY_WHOLE ? "" : " (no answer)");
 }
 
 static void
 served(struct holder *h, struct flight *f)
 {
-	struct thing *t;
-
-	if (f->a.act == ACT_LIST_CLAIMS) {
-		list_now(h, f);
-	} else if (f->a.act == ACT_READ || f->a.act == ACT_READ_CLAIM) {
+	if (f->a.act == ACT_LIST_CLAIMS)
+		list_now(h, f, KIND_NODECLAIM);
+	else if (f->a.act == ACT_LIST_POOLS)
+		list_now(h, f, KIND_NODEPOOL);
+	else if (act_writes(f->a.act))
+		patch_now(h, f);
+	else
 		read_now(h, f);
-	} else {
-		truth_write(h, f);
-		f->out.code = thing_patch(h->w, &f->a, &h->rules.hold,
-					  f->out.rv);
-		if (f->out.code != OUTCOME_OK)
-			tell(h->w, "holder %d   %s: outcome %d", h->number,
-			     f->a.name, f->out.code);
-		t = thing_named(h->w, f->a.kind, f->a.name);
-		if (f->out.code == OUTCOME_OK && t != NULL)
-			tell(h->w, "holder %d   %s %s %s: %s%s", h->number,
-			     f->a.act == ACT_HOLD    ? "holds"
-			     : f->a.act == ACT_CLEAR ? "releases"
-			     : f->a.act == ACT_UNMARK ? "unmarks"
-						      : "classifies",
-			     kind_name(t->kind), t->name, f->a.reason,
-			     f->fault == REPLY_WHOLE ? "" : " (no answer)");
-	}
 }
 
 static void
@@ -217,28 +318,44 @@ apply(struct holder *h, struct flight *f)
 					  .retry_after_ms = -1};
 }
 
+/* How long a 429 or a 503 asks for; without a word on it some time all the
+ * same. */
+#define BUSY_MS 400
+
+static void
+listed(struct holder *h, struct flight *f)
+{
+	bool claims = f->a.act == ACT_LIST_CLAIMS;
+
+	for (int i = 0; f->out.code == OUTCOME_OK && i < f->fresh_n; i++) {
+		if (claims)
+			sweep_fresh(h->sweep, &f->fresh[i]);
+		else
+			sweep_fresh_pool(h->sweep, &f->fresh_pools[i]);
+	}
+	tell(h->w, "holder %d   fresh list: %d %s, outcome %d", h->number,
+	     f->fresh_n, claims ? "claims" : "pools", f->out.code);
+	if (f->out.code == OUTCOME_OK || f->out.code == OUTCOME_GONE)
+		h->listed_at[claims ? KIND_NODECLAIM : KIND_NODEPOOL] =
+			f->apply_at;
+}
+
 static void
 answer(struct holder *h, struct flight *f)
 {
 	struct now now = holder_now(h);
+	int64_t wait = f->out.retry_after_ms >= 0 ? f->out.retry_after_ms
+						  : BUSY_MS;
 
 	f->answered = true;
 	if (f->out.code == OUTCOME_OK && f->has_read) {
-		holder_knows(h, f->read.uid);
+		holder_knows(h, &h->w->things[f->read_index]);
 		sweep_found(h->sweep, &f->a, &f->read, now);
 	}
-	for (int i = 0; f->out.code == OUTCOME_OK && i < f->fresh_n; i++)
-		sweep_fresh(h->sweep, &f->fresh[i]);
-	if (f->a.act == ACT_LIST_CLAIMS)
-		tell(h->w, "holder %d   fresh list: %d claims, outcome %d",
-		     h->number, f->fresh_n, f->out.code);
-	if (f->a.act == ACT_LIST_CLAIMS && f->out.code == OUTCOME_OK) {
-		h->fresh_begun = f->answer_at;
-		h->fresh_listed = f->apply_at;
-	}
-	if (f->out.code == OUTCOME_BUSY &&
-	    h->w->now + f->out.retry_after_ms > h->asked_to_wait)
-		h->asked_to_wait = h->w->now + f->out.retry_after_ms;
+	if (f->a.act == ACT_LIST_CLAIMS || f->a.act == ACT_LIST_POOLS)
+		listed(h, f);
+	if (f->out.code == OUTCOME_BUSY && h->w->now + wait > h->asked_to_wait)
+		h->asked_to_wait = h->w->now + wait;
 	sweep_done(h->sweep, &f->a, &f->out, now);
 	h->poked = true;
 }
@@ -314,25 +431,34 @@ take_notes(struct holder *h)
 			     "out", h->number, n.name);
 			h->w->full = true;
 		}
-		if (n.type == NOTE_SCOPE_CAPPED)
-			truth_capped(h, n.name, n.a);
-		if (n.type == NOTE_SCOPE_HELD || n.type == NOTE_SCOPE_QUIET)
-			tell(h->w, "holder %d   scope %s%s", h->number,
-			     n.name[0] != '\0' ? n.name : "cluster",
-			     n.type == NOTE_SCOPE_HELD ? " is held"
-						       : " is quiet");
+		truth_note(h, &n);
 	}
 }
 
+#define SOFT_MS 60000	/* without election: the soft state is written anew */
+
+/* What the leader before it knew; then what the one after it is to know. */
 static void
 keep_soft(struct holder *h)
 {
 	char text[4096];
+	const char *known = lease_state(&h->lease);
+	bool always = !h->elects && h->w->now >= h->soft_at;
 	struct buf b;
 
+	if (!h->leads || known == NULL)
+		return;
+	if (!h->restored) {
+		sweep_restore(h->sweep, known, lease_state_ms(&h->lease),
+			      holder_now(h));
+		truth_leads(h);
+	}
+	h->restored = true;
 	buf_init(&b, text, sizeof(text));
-	if (h->leads && sweep_soft(h->sweep, &b, false, holder_now(h)))
-		(void)lease_state_set(&h->lease, text);
+	if (!sweep_soft(h->sweep, &b, always, holder_now(h)))
+		return;
+	(void)lease_state_set(&h->lease, text);
+	h->soft_at = h->w->now + SOFT_MS;
 }
 
 static void
@@ -343,6 +469,7 @@ sweep_step(struct holder *h)
 	if (!h->poked && now < h->wake_at)
 		return;
 	h->poked = false;
+	keep_soft(h);
 	h->wake_at = INT64_MAX;
 	for (struct flight *f = h->flights; f < h->flights + FLIGHTS; f++) {
 		struct action a;
@@ -358,22 +485,29 @@ sweep_step(struct holder *h)
 			h->wake_at = wait == INT64_MAX ? wait : now + wait;
 			break;
 		}
-		if (h->elects)
-			a.fence_ms = lease_fence_ms(&h->lease);
+		a.fence_ms = lease_fence_ms(&h->lease);
 		take_notes(h);
 		truth_action(h, &a);
 		fly(h, f, &a);
 		h->still_since = now;
 	}
-	if (h->elects)
-		keep_soft(h);
 	take_notes(h);
+	keep_soft(h);
 }
 
 bool
 holder_watches(const struct holder *h, enum kind kind)
 {
 	return kind != KIND_EVENT || rules_tell_replacements(&h->rules);
+}
+
+/* When the soft state is written anew. */
+static int64_t
+soft_next(struct holder *h)
+{
+	if (h->w->now >= h->soft_at)
+		h->poked = true;
+	return h->w->now < h->soft_at ? h->soft_at : INT64_MAX;
 }
 
 int64_t
@@ -389,16 +523,13 @@ holder_step(struct holder *h)
 		elect_serve(h);
 		return h->paused_until;
 	}
-	/* The sweeper asks every second, and would see its clock shift. */
 	if (h->w->now < h->skew_until)
 		next = h->skew_until;
-	else if (h->skew_ms != 0) {
-		h->skew_ms = 0;
-		h->poked = true;
-	}
+	look_at_clock(h);
 	calls_step(h);
-	if (h->elects)
-		next = sooner(next, elect_step(h));
+	next = sooner(next, elect_step(h));
+	if (!h->elects && h->leads && h->restored)
+		next = sooner(next, soft_next(h));
 	for (int k = 0; k < VIEW_COUNT; k++)
 		if (holder_watches(h, (enum kind)k) &&
 		    (h->leads || k == KIND_NODEPOOL))
@@ -429,8 +560,10 @@ holder_admit(struct holder *h, struct thing *t, bool dry_run)
 	if (o.has_former)
 		v.hold = o.former_hold;
 	d = policy_admit(&h->rules, &v);
-	if (!dry_run)
+	if (!dry_run) {
 		h->hint_ms = holder_now(h).server_ms;
+		h->hint_at = h->w->now;
+	}
 	if (!d.patch)
 		return;
 	if (t->notes.by[ann_of(&h->rules.hold)] == BY_PERSON)

@@ -28,7 +28,9 @@ struct flight {
 	struct outcome out;
 	int64_t apply_at, answer_at;
 	struct object read;
-	struct object *fresh;
+	int read_index;
+	struct object *fresh;		/* ACT_LIST_CLAIMS */
+	struct pool *fresh_pools;	/* ACT_LIST_POOLS */
 	int fresh_n;
 };
 
@@ -54,12 +56,21 @@ struct stream {
 	int page_n, page_at;
 	uint64_t page_rv;
 	bool complete;		/* a whole list since birth */
+	bool unserved;		/* no list yet, as there is no such resource */
+};
+
+/* When a replica's watch or list first showed an object, and what its clock
+ * said then; for the invariants. */
+struct sight {
+	int64_t at, ready_at, launched_at;	/* virtual time; -1: not yet */
+	int64_t clock, ready_clock;	/* server time as it had it … */
+	int64_t shifted, ready_shifted;	/* … and how far it had shifted */
 };
 
 #define LEASE_CALLS 8
 
 struct lease_call {
-	bool used, applied, answered, with_state;
+	bool used, applied, answered, with_spec, with_state;
 	enum lease_step step;
 	enum lease_code code;
 	enum reply_fault fault;
@@ -91,9 +102,23 @@ struct holder {
 	bool poked;		/* something was seen since */
 	uint64_t births;
 	bool guesses;		/* its soft state is lost */
+	bool restored;		/* it has read the soft state of this lead */
+	int64_t soft_at;	/* without election: written anew then */
 	/* for the invariants */
-	bool known[THINGS];	/* the watch or a list has shown it */
-	int64_t fresh_begun, fresh_listed;	/* the last good fresh list */
+	int64_t led_since;	/* of the lead that is on */
+	unsigned leads_n;	/* so many times it came to lead */
+	struct sight sights[THINGS];	/* in this lead */
+	int64_t offset;		/* its clock against the world's, at the last
+				   look … */
+	int64_t shifted;	/* … and how far it has jumped, by 5 s or more,
+				   all in all */
+	int64_t jumped_at;	/* last, by whatever */
+	int64_t hint_at;	/* the last real creation that it admitted */
+	int64_t listed_at[VIEW_COUNT];	/* the last good fresh list was asked
+					   for; -1 */
+	int64_t asked_list_at;	/* the last fresh list of claims, good or not */
+	unsigned lists;		/* fresh ones, in the minute since … */
+	int64_t lists_since;
 	unsigned asked;
 	int64_t asked_since;
 	int64_t still_since;	/* no call of the sweep since */
@@ -104,6 +129,8 @@ void holder_init(struct holder *h, struct world *w, int number,
 		 const struct rules *rules);
 void holder_start(struct holder *h);
 void holder_crash(struct holder *h);
+/* It has come to lead, or leads no more. */
+void holder_leads(struct holder *h);
 void holder_restart(struct holder *h, enum kind kind);	/* list anew */
 void holder_cut(struct holder *h, enum kind kind);
 /* Everything that is due now; the moment of the next. */
@@ -112,17 +139,18 @@ bool holder_watches(const struct holder *h, enum kind kind);
 struct now holder_now(const struct holder *h);
 /* How old is the oldest line that this replica has not got? */
 int64_t holder_lag_ms(const struct holder *h);
-void holder_knows(struct holder *h, const char *uid);
+void holder_knows(struct holder *h, const struct thing *t);
 /* Its webhook. */
 void holder_admit(struct holder *h, struct thing *t, bool dry_run);
 
 /* truth.c */
 void truth_action(struct holder *h, const struct action *a);
-/* The soft state is lost. */
-void truth_lost(struct world *w);
-/* The leader says that the scope is released until then, however busy. */
-void truth_capped(struct holder *h, const char *scope, int64_t until_ms);
-/* A write arrives: does another lead meanwhile? */
-void truth_write(const struct holder *h, const struct flight *f);
+void truth_note(struct holder *h, const struct note *n);
+/* Its lead begins: what it knows of the past is what the Lease says. */
+void truth_leads(struct holder *h);
+/* A write arrives, before it is done: does another lead meanwhile? */
+void truth_write(struct holder *h, const struct flight *f);
+/* … and what came of it. */
+void truth_written(struct holder *h, const struct flight *f);
 
 #endif

@@ -27,38 +27,92 @@ thing_new(struct world *w, enum kind kind, int machine)
 	if (w->things_n == THINGS)
 		return NULL;
 	t = &w->things[w->things_n++];
-	*t = (struct thing){.used = true, .kind = kind, .machine = machine,
+	*t = (struct thing){.used = true,
+			    .kind = kind,
+			    .index = w->things_n - 1,
+			    .machine = machine,
+			    .created_ms = world_stamp(w),
 			    .ready_ms = STAMP_NONE,
-			    .disrupted_ms = STAMP_NONE};
+			    .deleted_ms = STAMP_NONE,
+			    .disrupted_ms = STAMP_NONE,
+			    .born = w->now,
+			    .launched_at = -1,
+			    .ready_at = -1,
+			    .deleted_at = -1,
+			    .gone_at = -1};
+	for (int i = 0; i < 3; i++)
+		t->turned[i] = -1;
 	if (machine >= 0)
 		memcpy(t->pool, w->machines[machine].pool, sizeof(t->pool));
-	t->created_ms = world_server_ms(w) / 1000 * 1000;
 	return t;
 }
 
+static struct thing *
+pool_thing(struct world *w, struct pool_state *p)
+{
+	struct thing *t = thing_new(w, KIND_NODEPOOL, -1);
+
+	if (t == NULL)
+		return NULL;
+	snprintf(t->name, sizeof(t->name), "%s", p->name);
+	snprintf(t->uid, sizeof(t->uid), "u-%s%d", p->name, p->generation++);
+	p->thing = (int)(t - w->things);
+	thing_changed(w, t);
+	return t;
+}
+
+/* "": what claims without the label belong to; there is no such NodePool. */
 struct pool_state *
 pool_state(struct world *w, const char *name)
 {
 	struct pool_state *p = w->pools;
-	struct thing *t;
 
 	for (; p < w->pools + w->pools_n; p++)
 		if (strcmp(p->name, name) == 0)
 			return p;
 	if (w->pools_n == POOLS)
 		return w->pools;
-	t = thing_new(w, KIND_NODEPOOL, -1);
-	if (t == NULL)
-		return w->pools;
-	p = &w->pools[w->pools_n++];
-	*p = (struct pool_state){.until = STAMP_NONE, .released = STAMP_NONE,
-				 .hold = -1, .max = -1, .changed = w->now};
+	*p = (struct pool_state){.thing = -1,
+				 .until = STAMP_NONE,
+				 .released = STAMP_NONE,
+				 .hold = -1,
+				 .max = -1,
+				 .changed = w->now};
 	snprintf(p->name, sizeof(p->name), "%s", name);
-	snprintf(t->name, sizeof(t->name), "%s", p->name);
-	snprintf(t->uid, sizeof(t->uid), "u-%s", p->name);
-	p->thing = (int)(t - w->things);
-	thing_changed(w, t);
+	if (name[0] != '\0' && pool_thing(w, p) == NULL)
+		return w->pools;
+	w->pools_n++;
 	return p;
+}
+
+/* Somebody deletes the NodePool; what it said counts no more. */
+void
+pool_gone(struct world *w, const char *name)
+{
+	struct pool_state *p = pool_state(w, name);
+
+	if (p->thing < 0 || w->now < w->unserved_until[KIND_NODEPOOL])
+		return;
+	tell(w, "person     deletes NodePool %s", p->name);
+	thing_gone(w, &w->things[p->thing]);
+	p->thing = -1;
+	p->disabled = false;
+	p->until = p->released = STAMP_NONE;
+	p->hold = p->max = -1;
+	p->changed = w->now;
+}
+
+void
+pool_remade(struct world *w, const char *name)
+{
+	struct pool_state *p = pool_state(w, name);
+
+	if (p->thing >= 0 || p->name[0] == '\0' ||
+	    w->now < w->unserved_until[KIND_NODEPOOL])
+		return;
+	tell(w, "person     makes NodePool %s again", p->name);
+	p->changed = w->now;
+	(void)pool_thing(w, p);
 }
 
 static void
@@ -68,50 +122,81 @@ admit(struct world *w, struct thing *t, bool missed, bool dry_run)
 		w->admit(w->admit_ctx, t, dry_run);
 }
 
+static void
+due_in(struct world *w, int64_t ms, enum due_type type, int machine)
+{
+	if (ms >= 0)
+		due_add(w, w->now + ms, type, machine);
+}
+
+/* What the claim carries from its birth on, beside what the webhook adds. */
+static void
+claim_born(struct world *w, const struct story *s, struct thing *t)
+{
+	struct pool_state *p = &w->pools[w->machines[t->machine].pool_id];
+
+	t->launch_known = !s->no_condition;
+	if (p->template[0] != '\0') {
+		memcpy(t->notes.at[ANN_HOLD], p->template, TEXT);
+		t->notes.by[ANN_HOLD] = BY_PERSON;
+	}
+	if (!s->cloned && !s->opted_out)
+		return;
+	thing_hold(t, &hold_default, world_server_ms(w) - 7200000);
+	snprintf(t->class, sizeof(t->class), "drifted");
+	snprintf(t->class_uid, sizeof(t->class_uid), "u-c0x");
+	if (s->opted_out) {
+		t->notes.at[ANN_HOLD][0] = '\0';
+		t->notes.by[ANN_HOLD] = BY_NOBODY;
+	}
+}
+
+static bool
+claim_new(struct world *w, int i, const struct story *s)
+{
+	struct machine *m = &w->machines[i];
+	struct thing *t = thing_new(w, KIND_NODECLAIM, i);
+
+	if (t == NULL)
+		return false;
+	snprintf(t->name, sizeof(t->name), "c%d", i);
+	snprintf(t->uid, sizeof(t->uid), "u-c%d", i);
+	m->claim = (int)(t - w->things);
+	claim_born(w, s, t);
+	admit(w, t, s->missed, false);
+	tell(w, "karpenter  NodeClaim %s created in %s%s", t->name, m->pool,
+	     t->notes.at[ANN_MARK][0] != '\0' ? ", held at admission" : "");
+	thing_changed(w, t);
+	due_in(w, s->launch_ms, DUE_LAUNCH, i);
+	if (s->event_ms > 0)
+		due_in(w, s->event_ms, DUE_EVENT, i);
+	if (s->gives_up_ms > 0)
+		due_in(w, s->gives_up_ms, DUE_GIVE_UP, i);
+	return true;
+}
+
 void
 machine_new(struct world *w, const char *pool, const struct story *s)
 {
 	int i = w->machines_n;
 	struct pool_state *p = pool_state(w, pool);
 	struct machine *m = &w->machines[i];
-	struct thing *t;
 
-	if (i == MACHINES)
+	if (i == MACHINES || (p->thing < 0 && p->name[0] != '\0') ||
+	    (!s->claimless && w->now < w->unserved_until[KIND_NODECLAIM]))
 		return;
 	*m = (struct machine){.used = true, .node = -1, .claim = -1,
 			      .born = w->now, .said_at = -1, .story = *s};
 	m->pool_id = (int)(p - w->pools);
 	snprintf(m->pool, sizeof(m->pool), "%s", p->name);
-	t = thing_new(w, KIND_NODECLAIM, i);
-	if (t == NULL)
+	if (!s->claimless && !claim_new(w, i, s))
 		return;
 	w->machines_n++;
-	snprintf(t->name, sizeof(t->name), "c%d", i);
-	snprintf(t->uid, sizeof(t->uid), "u-c%d", i);
-	m->claim = (int)(t - w->things);
-	t->launch_known = !s->no_condition;
-	if (p->template[0] != '\0') {
-		memcpy(t->notes.at[ANN_HOLD], p->template, TEXT);
-		t->notes.by[ANN_HOLD] = BY_PERSON;
-	}
-	if (s->cloned)
-		thing_hold(t, &hold_default, world_server_ms(w) - 7200000);
-	admit(w, t, s->missed, false);
-	tell(w, "karpenter  NodeClaim %s created in %s%s", t->name, m->pool,
-	     t->notes.at[ANN_MARK][0] != '\0' ? ", held at admission" : "");
-	thing_changed(w, t);
-	if (s->launch_ms >= 0)
-		due_add(w, w->now + s->launch_ms, DUE_LAUNCH, i);
-	if (s->node_ms >= 0)
-		due_add(w, w->now + s->node_ms, DUE_NODE, i);
-	if (s->register_ms >= 0)
-		due_add(w, w->now + s->register_ms, DUE_REGISTER, i);
-	if (s->ready_ms >= 0)
-		due_add(w, w->now + s->ready_ms, DUE_READY, i);
-	if (s->event_ms > 0)
-		due_add(w, w->now + s->event_ms, DUE_EVENT, i);
-	if (s->gives_up_ms > 0)
-		due_add(w, w->now + s->gives_up_ms, DUE_GIVE_UP, i);
+	due_in(w, s->node_ms, DUE_NODE, i);
+	if (s->claimless)
+		return;
+	due_in(w, s->register_ms, DUE_REGISTER, i);
+	due_in(w, s->ready_ms, DUE_READY, i);
 }
 
 static struct thing *
@@ -126,11 +211,14 @@ node_new(struct world *w, int machine, char generation)
 	struct machine *m = &w->machines[machine];
 	struct thing *claim = alive(w, m->claim), *t;
 
-	if (claim == NULL || claim->deleting)
+	if (!m->story.claimless && (claim == NULL || claim->deleting))
 		return;
 	t = thing_new(w, KIND_NODE, machine);
 	if (t == NULL)
 		return;
+	t->registered = m->story.claimless;
+	if (m->story.taint_only)
+		t->pool[0] = '\0';
 	snprintf(t->name, sizeof(t->name), "n%d", machine);
 	snprintf(t->uid, sizeof(t->uid), "u-n%d%c", machine, generation);
 	m->node = (int)(t - w->things);
@@ -195,6 +283,7 @@ node_register(struct world *w, int machine)
 	if (claim == NULL || node == NULL || claim->deleting)
 		return;
 	memcpy(node->other, claim->uid, sizeof(node->other));
+	memcpy(node->pool, m->pool, sizeof(node->pool));
 	copy_over(node, cached(w, claim, m->story.stale_ms));
 	claim_shows(w, claim);
 	node->registered = true;
@@ -207,21 +296,23 @@ node_register(struct world *w, int machine)
 
 /* It is to be replaced: the condition comes before the new claims. */
 void
-machine_disrupt(struct world *w, int machine)
+machine_disrupt(struct world *w, int machine, const char *reason)
 {
 	struct thing *claim = alive(w, w->machines[machine].claim);
 
-	if (claim == NULL || claim->deleting ||
-	    claim->disrupted_ms != STAMP_NONE)
+	if (claim == NULL || claim->deleting || claim->disrupted ||
+	    w->now < w->unserved_until[KIND_NODECLAIM])
 		return;
-	claim->disrupted_ms = world_server_ms(w) / 1000 * 1000;
-	tell(w, "karpenter  NodeClaim %s: DisruptionReason Drifted",
-	     claim->name);
+	claim->disrupted = true;
+	if (strcmp(reason, "Empty") != 0)
+		claim->disrupted_ms = world_stamp(w);
+	tell(w, "karpenter  NodeClaim %s: DisruptionReason %s", claim->name,
+	     reason);
 	thing_changed(w, claim);
 }
 
-static void
-event_new(struct world *w, int machine)
+void
+event_on(struct world *w, int machine, const char *reason)
 {
 	struct machine *m = &w->machines[machine];
 	struct thing *claim = alive(w, m->claim), *t;
@@ -231,46 +322,77 @@ event_new(struct world *w, int machine)
 	t = thing_new(w, KIND_EVENT, -1);
 	if (t == NULL)
 		return;
-	snprintf(t->name, sizeof(t->name), "e%d", machine);
-	snprintf(t->uid, sizeof(t->uid), "u-e%d", machine);
+	snprintf(t->name, sizeof(t->name), "e%d.%d", machine,
+		 (int)(t - w->things));
+	snprintf(t->uid, sizeof(t->uid), "u-%.20s", t->name);
 	memcpy(t->other, claim->uid, sizeof(t->other));
-	snprintf(t->class, sizeof(t->class), "drifted");
-	m->said_at = w->stirred = w->now;
+	snprintf(t->class, sizeof(t->class), "%s", reason);
+	if (m->said_at < 0)
+		m->said_at = w->now;
 	claim->reasons += 2;
 	tell(w, "karpenter  Event DisruptionLaunching on NodeClaim %s",
 	     claim->name);
 	thing_changed(w, t);
 }
 
+static void
+node_deleting(struct world *w, struct thing *node)
+{
+	if (node == NULL || node->deleting)
+		return;
+	node->deleting = true;
+	node->deleted_ms = world_stamp(w);
+	node->deleted_at = w->now;
+	thing_changed(w, node);
+}
+
 void
-machine_delete(struct world *w, int machine)
+machine_delete(struct world *w, int machine, int64_t drain_ms)
 {
 	struct machine *m = &w->machines[machine];
 	struct thing *claim = alive(w, m->claim), *node = alive(w, m->node);
 
-	if (claim == NULL || claim->deleting)
+	if (m->story.claimless && node != NULL && !node->deleting) {
+		node_deleting(w, node);
+		due_in(w, between(&w->dice, 200, 9000), DUE_GONE_SECOND,
+		       machine);
+		return;
+	}
+	if (claim == NULL || claim->deleting ||
+	    w->now < w->unserved_until[KIND_NODECLAIM])
 		return;
 	claim->deleting = true;
-	w->stirred = w->now;
+	claim->deleted_ms = world_stamp(w);
+	claim->deleted_at = w->now;
 	tell(w, "karpenter  NodeClaim %s is being deleted", claim->name);
 	thing_changed(w, claim);
-	if (node != NULL) {
-		node->deleting = true;
-		thing_changed(w, node);
-	}
-	due_add(w, w->now + between(&w->dice, 200, 9000), DUE_GONE_FIRST,
-		 machine);
-	due_add(w, w->now + between(&w->dice, 9000, 15000), DUE_GONE_SECOND,
-		 machine);
+	node_deleting(w, node);
+	due_in(w, drain_ms + between(&w->dice, 200, 9000), DUE_GONE_FIRST,
+	       machine);
+	due_in(w, drain_ms + between(&w->dice, 9000, 15000), DUE_GONE_SECOND,
+	       machine);
+}
+
+void
+node_lost(struct world *w, int machine, int64_t claim_after_ms)
+{
+	struct thing *node = alive(w, w->machines[machine].node);
+
+	if (node == NULL || w->machines[machine].story.claimless)
+		return;
+	tell(w, "person     deletes Node %s alone, for good", node->name);
+	thing_gone(w, node);
+	due_in(w, claim_after_ms, DUE_DELETE, machine);
 }
 
 static void
 gone(struct world *w, int machine, bool node_now)
 {
 	struct machine *m = &w->machines[machine];
-	struct thing *t = alive(w, node_now ? m->node : m->claim);
+	struct thing *t = alive(w, node_now || m->story.claimless ? m->node
+								  : m->claim);
 
-	if (t == NULL)
+	if (t == NULL || !t->deleting)
 		return;
 	tell(w, "karpenter  %s %s is gone", kind_name(t->kind), t->name);
 	thing_gone(w, t);
@@ -286,6 +408,7 @@ claim_moves(struct world *w, const struct due *d)
 		return;
 	if (d->type == DUE_LAUNCH) {
 		claim->launched = claim->launch_known = true;
+		claim->launched_at = w->now;
 		tell(w, "karpenter  NodeClaim %s launched", claim->name);
 	} else if (node == NULL) {
 		return;
@@ -294,7 +417,8 @@ claim_moves(struct world *w, const struct due *d)
 	} else if (!node->registered) {
 		return;
 	} else {
-		claim->ready_ms = world_server_ms(w) / 1000 * 1000;
+		claim->ready_ms = world_stamp(w);
+		claim->ready_at = w->now;
 		tell(w, "karpenter  NodeClaim %s initialized", claim->name);
 	}
 	thing_changed(w, claim);
@@ -317,7 +441,11 @@ due_first(const struct world *w)
 static int64_t
 when(const struct world *w, const struct due *d)
 {
-	return d->at < w->down_until ? w->down_until : d->at;
+	int64_t until = w->down_until;
+
+	if (d->type != DUE_NODE && w->unserved_until[KIND_NODECLAIM] > until)
+		until = w->unserved_until[KIND_NODECLAIM];
+	return d->at < until ? until : d->at;
 }
 
 int64_t
@@ -342,10 +470,11 @@ karpenter_step(struct world *w)
 			node_new(w, d.machine, '0');
 			break;
 		case DUE_EVENT:
-			event_new(w, d.machine);
+			event_on(w, d.machine, "drifted");
 			break;
 		case DUE_GIVE_UP:
-			machine_delete(w, d.machine);
+		case DUE_DELETE:
+			machine_delete(w, d.machine, 0);
 			break;
 		case DUE_REGISTER:
 			node_register(w, d.machine);

@@ -47,6 +47,7 @@ thing_gone(struct world *w, struct thing *t)
 {
 	t->rv = ++w->rv;
 	t->used = false;
+	t->gone_at = w->now;
 	log_line(w, t, true);
 }
 
@@ -109,17 +110,6 @@ former_of(const struct thing *t, const struct hold_key *today,
 	o->former_hold = hold_of(t, k);
 }
 
-static bool
-own_stamp(const char *s, int64_t *ms)
-{
-	char again[STAMP_BYTES];
-
-	if (stamp_parse(s, ms))
-		return false;
-	stamp_format(*ms, again);
-	return strcmp(s, again) == 0;
-}
-
 void
 thing_object(const struct thing *t, const struct hold_key *hold,
 	     struct object *o)
@@ -128,7 +118,11 @@ thing_object(const struct thing *t, const struct hold_key *hold,
 		.kind = t->kind,
 		.created_ms = t->created_ms,
 		.deleting = t->deleting,
-		.karpenter = true,
+		.deleted_ms = t->deleted_ms,
+		/* As far as metadata shows it. */
+		.karpenter = t->kind == KIND_NODECLAIM || t->pool[0] != '\0' ||
+			     t->other[0] != '\0' ||
+			     t->notes.at[ANN_MARK][0] != '\0',
 		.hold = hold_of(t, hold),
 		.default_hold = hold_of(t, &hold_default),
 		.mark_ms = STAMP_NONE,
@@ -136,14 +130,18 @@ thing_object(const struct thing *t, const struct hold_key *hold,
 		.launch_known = t->launch_known,
 		.ready_ms = t->ready_ms,
 		.registered = t->registered,
+		.disrupted = t->disrupted,
 		.disrupted_ms = t->disrupted_ms,
+		.has_class = t->kind == KIND_NODECLAIM &&
+			     (t->class[0] != '\0' || t->class_uid[0] != '\0'),
 	};
 	memcpy(o->name, t->name, sizeof(t->name));
 	memcpy(o->uid, t->uid, sizeof(t->uid));
 	memcpy(o->pool, t->pool, sizeof(t->pool));
 	snprintf(o->rv, sizeof(o->rv), "%llu", (unsigned long long)t->rv);
 	if (t->kind == KIND_NODECLAIM) {
-		memcpy(o->replaces, t->class, sizeof(t->class));
+		if (strcmp(t->class_uid, t->uid) == 0)
+			memcpy(o->replaces, t->class, sizeof(t->class));
 		memcpy(o->node_name, t->other, sizeof(t->other));
 		o->registered = t->other[0] != '\0';
 	} else if (t->other[0] != '\0') {
@@ -154,7 +152,7 @@ thing_object(const struct thing *t, const struct hold_key *hold,
 	o->has_held_key = t->notes.at[ANN_HELD_KEY][0] != '\0';
 	if (t->notes.at[ANN_MARK][0] == '\0')
 		return;
-	o->mark = own_stamp(t->notes.at[ANN_MARK], &o->mark_ms) ? MARK_TIME
+	o->mark = stamp_read(t->notes.at[ANN_MARK], &o->mark_ms) ? MARK_TIME
 								: MARK_ODD;
 	if (o->mark == MARK_ODD)
 		o->mark_ms = STAMP_NONE;
@@ -178,12 +176,10 @@ thing_pool(const struct thing *t, struct pool *p)
 void
 thing_hold(struct thing *t, const struct hold_key *hold, int64_t mark_ms)
 {
-	char stamp[STAMP_BYTES];
 	enum ann a = ann_of(hold);
 
-	stamp_format(mark_ms, stamp);
 	(void)str_copy(t->notes.at[a], TEXT, hold->value);
-	snprintf(t->notes.at[ANN_MARK], TEXT, "%s", stamp);
+	stamp_write(mark_ms, t->notes.at[ANN_MARK]);
 	t->notes.at[ANN_HELD_KEY][0] = '\0';
 	if (!hold_key_is_default(hold))
 		held_key_of(hold, t->notes.at[ANN_HELD_KEY]);
@@ -210,12 +206,12 @@ patch_hold(struct world *w, struct thing *t, const struct action *a,
 static bool
 tests_pass(const struct thing *t, const struct action *a)
 {
-	char text[RV_BYTES];
+	char text[TEXT];
 
 	if (strcmp(t->uid, a->uid) != 0 || t->notes.at[ANN_MARK][0] == '\0')
 		return false;
 	if (a->mark_exact) {
-		stamp_format(a->mark_ms, text);
+		stamp_write(a->mark_ms, text);
 		return strcmp(t->notes.at[ANN_MARK], text) == 0;
 	}
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)t->rv);
@@ -278,7 +274,8 @@ patch_class(struct thing *t, const struct action *a)
 	snprintf(rv, sizeof(rv), "%llu", (unsigned long long)t->rv);
 	if (strcmp(rv, a->rv) != 0)
 		return OUTCOME_CONFLICT;
-	snprintf(t->class, sizeof(t->class), "%.15s", a->replaces);
+	memcpy(t->class, a->replaces, sizeof(t->class));
+	memcpy(t->class_uid, t->uid, sizeof(t->class_uid));
 	return OUTCOME_OK;
 }
 

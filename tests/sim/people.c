@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "core/stamp.h"
-
 /*
  * What people do to a hold and a mark.  Whose the hold is from then on is what
  * anybody could say who looks at the object: the same value set again while
@@ -97,19 +95,25 @@ person_says(struct world *w, const char *pool, enum pool_key key,
 	    const char *value, int64_t at)
 {
 	struct pool_state *p = pool_state(w, pool);
-	struct thing *t = &w->things[p->thing];
-	char *says = t->says[key];
+	struct thing *t = p->thing < 0 ? NULL : &w->things[p->thing];
+	char *says, stamp[TEXT];
 	bool is_time = key == POOL_HOLD_UNTIL || key == POOL_RELEASED_AT;
 
+	/* There is nothing to write on. */
+	if (t == NULL || w->now < w->unserved_until[KIND_NODEPOOL])
+		return;
+	says = t->says[key];
 	if (value[0] == '\0' && key == POOL_ENABLED)
 		value = "-";
 	if (value[0] != '\0')
 		snprintf(says, sizeof(t->says[0]), "%.30s",
 			 strcmp(value, "-") == 0 ? "" : value);
 	else if (is_time)
-		stamp_format(at, says);
+		stamp_write(at, stamp);
 	else
-		snprintf(says, sizeof(t->says[0]), "%lldms", (long long)at);
+		snprintf(stamp, sizeof(stamp), "%lldms", (long long)at);
+	if (value[0] == '\0')
+		snprintf(says, sizeof(t->says[0]), "%.30s", stamp);
 	mean(p, key, value, at);
 	p->changed = w->now;
 	tell(w, "person     NodePool %s: %s: %s", p->name,

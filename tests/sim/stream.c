@@ -33,21 +33,37 @@ boot(const struct holder *h)
 }
 
 void
-holder_knows(struct holder *h, const char *uid)
+holder_knows(struct holder *h, const struct thing *t)
 {
-	for (int i = 0; i < h->w->things_n; i++)
-		if (strcmp(h->w->things[i].uid, uid) == 0)
-			h->known[i] = true;
+	struct sight *s = &h->sights[t->index];
+	int64_t now = h->w->now, clock = holder_now(h).server_ms;
+
+	if (s->at < 0) {
+		s->at = now;
+		s->clock = clock;
+		s->shifted = h->shifted;
+	}
+	if (s->launched_at < 0 && t->launched)
+		s->launched_at = now;
+	if (s->ready_at < 0 && t->ready_ms != STAMP_NONE) {
+		s->ready_at = now;
+		s->ready_clock = clock;
+		s->ready_shifted = h->shifted;
+	}
 }
 
 static void
-show_pool(struct holder *h, const struct thing *t)
+show_pool(struct holder *h, const struct thing *t, bool deleted)
 {
 	struct pool p;
 
 	thing_pool(t, &p);
-	h->closed[pool_state(h->w, p.name) - h->w->pools] = p.disabled;
-	sweep_pool(h->sweep, &p, holder_now(h));
+	h->closed[pool_state(h->w, p.name) - h->w->pools] =
+		!deleted && p.disabled;
+	if (deleted)
+		sweep_pool_gone(h->sweep, p.name, holder_now(h));
+	else
+		sweep_pool(h->sweep, &p, holder_now(h));
 }
 
 static void
@@ -57,16 +73,16 @@ show(struct holder *h, const struct thing *t, bool deleted)
 
 	h->poked = true;
 	if (t->kind == KIND_NODEPOOL) {
-		show_pool(h, t);
+		show_pool(h, t, deleted);
 		return;
 	}
+	holder_knows(h, t);
 	if (t->kind == KIND_EVENT) {
 		if (!deleted)
 			sweep_sign(h->sweep, t->other, t->class,
 				   holder_now(h));
 		return;
 	}
-	holder_knows(h, t->uid);
 	thing_object(t, &h->rules.hold, &o);
 	if (deleted)
 		sweep_forget(h->sweep, &o, holder_now(h));
@@ -101,6 +117,20 @@ list_failed(struct holder *h, struct stream *s, enum reflect_result r,
 	reflect_done(&s->reflect, r, NULL, NULL, retry_after_ms, boot(h));
 }
 
+/* A list of NodePools is complete: what it did not show is disabled no more. */
+static void
+pools_closed(struct holder *h, const struct stream *s)
+{
+	bool closed[POOLS] = {false};
+
+	for (int i = 0; i < s->page_n; i++) {
+		int p = (int)(pool_state(h->w, s->page[i].name) - h->w->pools);
+
+		closed[p] = h->closed[p];
+	}
+	memcpy(h->closed, closed, sizeof(closed));
+}
+
 static void
 list_page(struct holder *h, struct stream *s, enum kind kind)
 {
@@ -113,6 +143,13 @@ list_page(struct holder *h, struct stream *s, enum kind kind)
 	}
 	if (w->now < w->busy_until) {
 		list_failed(h, s, REFLECT_FAILED, w->retry_after_ms);
+		return;
+	}
+	if (w->now < w->unserved_until[kind]) {
+		s->unserved = !s->complete;
+		sweep_listed(h->sweep, kind, false, holder_now(h));
+		h->poked = true;
+		list_failed(h, s, REFLECT_UNSERVED, -1);
 		return;
 	}
 	if (s->fresh_list)
@@ -132,6 +169,9 @@ list_page(struct holder *h, struct stream *s, enum kind kind)
 		return;
 	}
 	s->fresh_list = s->complete = true;
+	s->unserved = false;
+	if (kind == KIND_NODEPOOL)
+		pools_closed(h, s);
 	sweep_listed(h->sweep, kind, true, holder_now(h));
 	h->poked = true;
 	tell(w, "holder %d   has listed %ss: %d", h->number, kind_name(kind),
@@ -160,7 +200,7 @@ holder_restart(struct holder *h, enum kind kind)
 	s->state = STREAM_IDLE;
 	s->hung_until = 0;
 	s->fresh_list = true;
-	s->complete = false;
+	s->complete = s->unserved = false;
 	reflect_restart(&s->reflect);
 }
 
@@ -184,7 +224,7 @@ watch_open(struct holder *h, struct stream *s, enum kind kind)
 	size_t n = w->lines_n[kind];
 
 	if (w->now < w->down_until || w->now < w->busy_until ||
-	    w->now < s->refused_until) {
+	    w->now < s->refused_until || w->now < w->unserved_until[kind]) {
 		watch_over(h, s, kind, REFLECT_FAILED);
 		return;
 	}

@@ -392,7 +392,22 @@ check_leaders(struct truth *t)
 }
 
 void
-truth_write(const struct holder *h, const struct flight *f)
+truth_init(struct truth *t, struct world *w, struct holder *holders,
+	   int holders_n)
+{
+	*t = (struct truth){.w = w, .holders = holders, .holders_n = holders_n};
+	w->led = holders[0].rules.scope;
+}
+
+void
+truth_written(struct holder *h, const struct flight *f)
+{
+	(void)h;
+	(void)f;
+}
+
+void
+truth_write(struct holder *h, const struct flight *f)
 {
 	if (f->fault == REPLY_LATE ||
 	    h->w->now - h->w->lease_deleted <= DELETED_MS)
@@ -429,16 +444,29 @@ follow_caps(struct world *w, const struct rules *r, const struct scopes *s)
 	}
 }
 
-void
-truth_lost(struct world *w)
+static void
+lost(struct world *w)
 {
 	for (int p = 0; p < POOLS; p++)
 		w->caps[p].open_until = w->caps[p].run = w->caps[p].idle = -1;
 }
 
-/* Not before its time, as far as anybody can know. */
 void
-truth_capped(struct holder *h, const char *scope, int64_t until_ms)
+truth_leads(struct holder *h)
+{
+	struct world *w = h->w;
+
+	/* What was kept of another kind of scope says nothing of this one. */
+	h->guesses = w->lease.state[0] == '\0' || w->led != h->rules.scope;
+	w->led = h->rules.scope;
+	w->sighted = w->now;
+	if (h->guesses)
+		lost(w);
+}
+
+/* Not before its time, as far as anybody can know. */
+static void
+capped(struct holder *h, const char *scope, int64_t until_ms)
 {
 	struct world *w = h->w;
 	int64_t now = world_server_ms(w), max;
@@ -467,6 +495,17 @@ truth_capped(struct holder *h, const char *scope, int64_t until_ms)
 					       until_ms - SERVER_START);
 		w->caps[p].open_until = until_ms;
 	}
+}
+
+void
+truth_note(struct holder *h, const struct note *n)
+{
+	if (n->type == NOTE_SCOPE_CAPPED)
+		capped(h, n->name, n->a);
+	if (n->type == NOTE_SCOPE_HELD || n->type == NOTE_SCOPE_QUIET)
+		tell(h->w, "holder %d   scope %s%s", h->number,
+		     n->name[0] != '\0' ? n->name : "cluster",
+		     n->type == NOTE_SCOPE_HELD ? " is held" : " is quiet");
 }
 
 /* I4: not beyond the cap. */
@@ -590,8 +629,9 @@ check_views(struct holder *h, const struct action *a, bool release)
 		const struct thing *t = &w->things[i];
 
 		if (t->used && t->kind == KIND_NODECLAIM && !t->deleting &&
-		    !h->known[i] && h->fresh_listed >= 0 &&
-		    t->created_ms + 1000 - SERVER_START <= h->fresh_listed)
+		    h->sights[i].at < 0 && h->listed_at[KIND_NODECLAIM] >= 0 &&
+		    t->created_ms + 1000 - SERVER_START <=
+			    h->listed_at[KIND_NODECLAIM])
 			broken(w, "I9: %s is cleared though %s was not seen "
 			       "yet", a->name, t->name);
 	}

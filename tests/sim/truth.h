@@ -26,6 +26,8 @@ struct truth {
 	const struct holder *seen_leader;
 };
 
+void truth_init(struct truth *t, struct world *w, struct holder *holders,
+		int holders_n);
 /* When the machine's own quiet time ends, as of now (server time); STAMP_NONE:
  * its NodePool is left out.  One of its objects is there. */
 int64_t truth_own_ms(const struct world *w, const struct rules *r,

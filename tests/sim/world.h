@@ -19,7 +19,7 @@
 
 #define THINGS 512		/* objects that ever were, in one history */
 #define MACHINES 192
-#define POOLS 4
+#define POOLS 6		/* one of them may be "": claims without the label */
 #define DUES 1024
 #define TEXT 64			/* an annotation's value */
 #define SERVER_START 1767323045000	/* 2026-01-02T03:04:05Z */
@@ -55,20 +55,31 @@ struct notes_on {	/* annotations, "" = absent, and whose the holds are */
 struct thing {
 	bool used;
 	enum kind kind;
-	int machine;
+	int index;		/* in world.things */
+	int machine;		/* -1: none */
 	char name[24], uid[24], pool[16];
 	uint64_t rv;
-	int64_t created_ms, ready_ms;	/* server time, whole seconds */
+	/* Stamps: server time, whole seconds; STAMP_NONE without. */
+	int64_t created_ms, ready_ms, deleted_ms;
 	bool deleting, launched, launch_known, registered;
+	/* When it really happened, in virtual time; -1: it did not. */
+	int64_t born, launched_at, ready_at, deleted_at, gone_at;
 	char other[24];		/* claim: status.nodeName; Node: owner's uid;
 				   Event: the claim's */
 	struct notes_on notes;
 	char says[POOL_KEY_COUNT][32];	/* NodePool: its annotations */
-	int64_t disrupted_ms;		/* claim: DisruptionReason */
-	char class[16];			/* claim: our class; Event: its reason */
+	bool disrupted;			/* claim: DisruptionReason, whichever */
+	int64_t disrupted_ms;		/* … other than Empty */
+	char class[CLASS_BYTES];	/* claim: our class; Event: its reason */
+	char class_uid[24];		/* claim: whom the class speaks of */
 	/* for the invariants */
 	unsigned writes, reasons, tries;
 	int64_t tries_since;
+	unsigned denied;	/* writes refused, one after the other … */
+	int64_t denied_since;	/* … since then */
+	unsigned holds, hold_reasons;	/* of ours, in this period */
+	int64_t turned[3];	/* when it was held again after a clear */
+	bool was_cleared;
 	int strips;
 	int64_t touched;	/* by anybody but us */
 };
@@ -88,7 +99,11 @@ struct story {
 	bool node_first;	/* at its end the Node goes before the claim */
 	int64_t event_ms;	/* replaces another: when Karpenter says so; 0 */
 	int64_t gives_up_ms;	/* no capacity: when the claim goes again; 0 */
-	bool cloned;		/* a copy of another claim, our mark and all */
+	bool cloned;		/* a copy of another claim: mark, class and all */
+	bool opted_out;		/* … of one whose hold a person took away */
+	bool taint_only;	/* its Node has the pool label only from its
+				   registration on; the taint until then */
+	bool claimless;		/* a Node alone */
 };
 
 struct machine {
@@ -97,7 +112,7 @@ struct machine {
 	int pool_id;
 	int claim, node;	/* things, -1 none */
 	int64_t born;
-	int64_t said_at;		/* Karpenter's Event; -1: not yet */
+	int64_t said_at;		/* the first Event on it; -1: none yet */
 	struct story story;
 	/* for the invariants */
 	enum wish wish;
@@ -116,6 +131,7 @@ enum due_type {
 	DUE_GIVE_UP,
 	DUE_GONE_FIRST,	/* a deleted machine's objects, one by one */
 	DUE_GONE_SECOND,
+	DUE_DELETE,		/* its Node went before: now the claim */
 };
 
 struct due {
@@ -128,12 +144,26 @@ struct due {
 struct pool_state {
 	char name[16];
 	char template[TEXT];	/* a person's hold on the template */
-	int thing;
+	int thing;		/* -1: there is no such NodePool (any more) */
+	int generation;
 	/* What its annotations mean, and since when (virtual time). */
 	bool disabled;
 	int64_t until, released;	/* server time; STAMP_NONE: none */
 	int64_t hold, max;		/* -1: the rules' */
 	int64_t changed;
+};
+
+/* Patches of one kind that the API server turns down. */
+struct denial {
+	int64_t until;
+	int code;		/* 403, 422, 500 (somebody's webhook), 503 */
+	char pool[16];		/* of that pool only; "": of all */
+};
+
+/* The command `uninstall`, at work. */
+struct uninstaller {
+	bool on;
+	int64_t at, until, renews;
 };
 
 struct world;
@@ -179,6 +209,11 @@ struct world {
 	int64_t down_until, busy_until, retry_after_ms;
 	int64_t lossy_until, late_until, error_until, slow_until;
 	uint32_t odds;		/* percent of writes that meet them */
+	struct denial denied[KIND_COUNT];
+	int64_t unserved_until[VIEW_COUNT];	/* there is no such resource */
+	/* Two API servers take turns, and the clock of one is ahead. */
+	int64_t turns_from, turns_until, turns_every, turns_by;
+	struct uninstaller uninstaller;
 	int64_t trouble_until;	/* of any kind: invariants with a slack wait */
 	unsigned strange;	/* restarts, other rules and the like, so far */
 	admit_fn *admit;
@@ -193,7 +228,14 @@ struct world {
 
 void world_init(struct world *w, uint64_t seed);
 void world_done(struct world *w);
+/* The API server's clock; the moment at which it jumps next. */
 int64_t world_server_ms(const struct world *w);
+int64_t world_turn_next(const struct world *w);
+/* A stamp on an object; stamps are written and read here without the product's
+ * functions. */
+int64_t world_stamp(const struct world *w);
+void stamp_write(int64_t server_ms, char out[TEXT]);
+bool stamp_read(const char *text, int64_t *server_ms);
 void world_trouble(struct world *w, int64_t until);
 
 /* What happened, for the reader and for the digest of the run. */
@@ -218,12 +260,24 @@ void thing_hold(struct thing *t, const struct hold_key *hold, int64_t mark_ms);
 
 /* karpenter.c: what Karpenter and kubelets do */
 void machine_new(struct world *w, const char *pool, const struct story *s);
-void machine_disrupt(struct world *w, int machine);
-void machine_delete(struct world *w, int machine);
-void node_again(struct world *w, int machine, bool dry_run);
+void machine_disrupt(struct world *w, int machine, const char *reason);
+/* drain_ms: how long its objects stay; 0: seconds. */
+void machine_delete(struct world *w, int machine, int64_t drain_ms);
+void node_again(struct world *w, int machine, bool recreate);
+/* Its Node is deleted alone; its claim after that long, or never (-1). */
+void node_lost(struct world *w, int machine, int64_t claim_after_ms);
+/* An Event on its claim, Karpenter's or a forged one. */
+void event_on(struct world *w, int machine, const char *reason);
 int64_t karpenter_next(const struct world *w);	/* INT64_MAX: nothing */
 void karpenter_step(struct world *w);
 struct pool_state *pool_state(struct world *w, const char *name);
+void pool_gone(struct world *w, const char *name);
+void pool_remade(struct world *w, const char *name);
+
+/* uninstall.c */
+void uninstall_begin(struct world *w, int64_t for_ms);
+int64_t uninstall_next(const struct world *w);
+void uninstall_step(struct world *w);
 
 /* people.c */
 enum person {

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/sweep.h"
+
+#include <string.h>
+
+#include "core/buf.h"
+#include "sweep_parts.h"
+
+/*
+ * Boots that failed.  Karpenter deletes a claim that does not get ready and
+ * makes another: the same scale-up, tried again.  So that its scope is not
+ * released in between, the machine goes on counting until a claim that was
+ * created after its deletion has come to count, or for a minute.  Its timer
+ * stands in the table under an id behind those of the machines.
+ */
+
+static uint32_t
+timer_of(const struct sweep *s, const struct retry *r)
+{
+	return s->machines.cap + (uint32_t)(r - s->retries);
+}
+
+static void
+retry_end(struct sweep *s, struct retry *r)
+{
+	holds_drop(&s->holds, timer_of(s, r));
+	r->used = false;
+}
+
+static void
+retry_refresh(struct sweep *s, struct retry *r, int64_t now_ms)
+{
+	struct pool_terms terms = pools_terms(&s->pools, r->pool, now_ms);
+	struct timer_facts f = {
+		.pool = r->pool,
+		.deadline_ms = r->deadline_ms,
+		.counts_ms = COUNTS_ALWAYS,
+		.created_ms = r->created_ms,
+		.hold_ms = r->hold_ms,
+		.booting = true,
+	};
+
+	if (terms.out || r->created_stamp_ms < terms.released_ms ||
+	    r->deadline_ms <= now_ms ||
+	    holds_put(&s->holds, timer_of(s, r), &f, now_ms))
+		retry_end(s, r);
+}
+
+void
+sweep_retry(struct sweep *s, const struct entry *claim, int64_t deleted_ms,
+	    int64_t now_ms)
+{
+	struct pool_terms terms = pools_terms(&s->pools, claim->pool, now_ms);
+	int64_t counts_ms = sweep_counts_ms(s, claim);
+	int64_t until_ms = deleted_ms + RETRY_MS, own_ms;
+	struct retry *r = s->retries;
+
+	if (counts_ms == STAMP_NONE || counts_ms > now_ms ||
+	    sweep_undecided_ms(s, claim) > now_ms)
+		return;
+	while (r < s->retries + RETRIES_MAX && r->used)
+		r++;
+	if (r == s->retries + RETRIES_MAX)
+		return;
+	own_ms = sweep_deadline_ms(s, claim, &terms);
+	*r = (struct retry){
+		.used = true,
+		.created_ms = claim->created_ms,
+		.created_stamp_ms = claim->created_stamp_ms,
+		.deleted_stamp_ms = deleted_ms,
+		.deadline_ms = own_ms < until_ms ? own_ms : until_ms,
+		.hold_ms = terms.hold_ms,
+	};
+	memcpy(r->pool, claim->pool, sizeof(r->pool));
+	memcpy(r->name, claim->name, sizeof(r->name));
+	retry_refresh(s, r, now_ms);
+}
+
+/* The next try of one of them, of its own pool before others. */
+void
+sweep_retried(struct sweep *s, const struct entry *claim)
+{
+	struct retry *best = NULL;
+
+	for (struct retry *r = s->retries; r < s->retries + RETRIES_MAX; r++) {
+		bool own = strcmp(r->pool, claim->pool) == 0;
+
+		if (!r->used ||
+		    claim->created_stamp_ms < r->deleted_stamp_ms - STAMPS_MS ||
+		    (s->rules.scope != SCOPE_CLUSTER && !own))
+			continue;
+		if (best == NULL ||
+		    (own && strcmp(best->pool, claim->pool) != 0))
+			best = r;
+	}
+	if (best != NULL)
+		retry_end(s, best);
+}
+
+void
+sweep_retry_due(struct sweep *s, uint32_t id, int64_t now_ms)
+{
+	retry_refresh(s, &s->retries[id - s->machines.cap], now_ms);
+}
+
+void
+sweep_retries_refresh(struct sweep *s, int64_t now_ms)
+{
+	for (struct retry *r = s->retries; r < s->retries + RETRIES_MAX; r++)
+		if (r->used)
+			retry_refresh(s, r, now_ms);
+}
+
+void
+sweep_retries_forget(struct sweep *s)
+{
+	for (struct retry *r = s->retries; r < s->retries + RETRIES_MAX; r++)
+		if (r->used)
+			retry_end(s, r);
+}
+
+void
+sweep_retries_shift(struct sweep *s, int64_t by_ms)
+{
+	for (struct retry *r = s->retries; r < s->retries + RETRIES_MAX; r++) {
+		r->created_ms += by_ms;
+		r->deadline_ms += by_ms;
+	}
+}
