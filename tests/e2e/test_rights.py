@@ -31,9 +31,9 @@ def warnings(holder, word):
 
 # --- a right is missing ------------------------------------------------------
 
-def account(plane, name, resources):
-    """Its ClusterRole is that of deploy/base, for these resources alone; no
-    other role is bound to it."""
+def account(plane, name, resources, events=False):
+    """Its ClusterRole is that of deploy/base, for these resources alone.
+    events: has the rights of deploy/base on them."""
     role, = (o for o in deployed("rbac.yaml") if o["kind"] == "ClusterRole")
     meta = {"name": name}
     plane.apply({"apiVersion": "v1", "kind": "ServiceAccount",
@@ -52,6 +52,14 @@ def account(plane, name, resources):
                     "kind": "ClusterRole", "name": name},
         "subjects": [{"kind": "ServiceAccount", "name": name,
                       "namespace": NAMESPACE}]})
+    if events:
+        binding, = (o for o in deployed("rbac.yaml")
+                    if o["kind"] == "RoleBinding"
+                    and o["metadata"]["namespace"] == "default")
+        plane.apply({**binding,
+                     "metadata": {"name": name, "namespace": "default"},
+                     "subjects": [{"kind": "ServiceAccount", "name": name,
+                                   "namespace": NAMESPACE}]})
     identity = plane.service_account(NAMESPACE, name)
     until(lambda: plane.request("GET", NODES, user=identity)[0] == 200, 10,
           "the rights are known")
@@ -94,7 +102,8 @@ def test_nodepools_cannot_be_listed_at_the_start(
     hold = 30
     holder = make_holder(start=False, register=False, holdDuration=f"{hold}s",
                          nodePools={"exclude": ["excluded"]})
-    poor = account(plane, "no-pools", ["nodes", "nodeclaims"])
+    poor = account(plane, "no-pools", ["nodes", "nodeclaims"], events=True)
+    assert plane.request("GET", EVENTS[0], user=poor)[0] == 200
     assert plane.request("GET", POOLS, user=poor)[0] == 403
     for pool in ("general", "disabled", "excluded"):
         plane.create(POOLS, node_pool(pool))
