@@ -229,6 +229,7 @@ class Refusals:
         for name in self.names:
             told = warnings(self.holder, name)
             assert len(told) == 1, (name, told)
+            assert told[0].get("write") == "release", told
 
 
 def out_of_reach(plane, make_holder, karpenter, view, guarded, hold):
