@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "notes.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/buf.h"
@@ -83,14 +84,9 @@ static enum tell_reason
 describe_scope(const struct note *n, const struct rules *r, const char *moment,
 	       struct buf *b)
 {
-	bool cluster = r->scope == SCOPE_CLUSTER;
 	char cap[DURATION_BYTES];
 
-	if (n->type == NOTE_SCOPE_MOVED)
-		buf_printf(b, "The quiet time of %s",
-			   cluster ? "the cluster" : "this NodePool");
-	else
-		buf_puts(b, cluster ? "The cluster" : "This NodePool");
+	buf_puts(b, r->scope == SCOPE_CLUSTER ? "The cluster" : "This NodePool");
 	switch (n->type) {
 	case NOTE_SCOPE_HELD:
 		buf_puts(b, " has scaled up");
@@ -99,9 +95,11 @@ describe_scope(const struct note *n, const struct rules *r, const char *moment,
 		put_until(b, n, moment);
 		return TELL_HOLD_STARTED;
 	case NOTE_SCOPE_MOVED:
-		put_machine(b, ", last restarted by machine ", n->machine);
-		buf_printf(b, "%s has moved: its nodes are held ",
-			   n->machine[0] != '\0' ? "," : "");
+		/* Nothing of a later time: it may only be certain now. */
+		buf_puts(b, " is still busy");
+		put_machine(b, ", most recently because of machine ",
+			    n->machine);
+		buf_puts(b, ": its nodes are held ");
 		put_until(b, n, moment);
 		return TELL_HOLD_EXTENDED;
 	case NOTE_SCOPE_QUIET:
@@ -194,11 +192,13 @@ log_refused(const struct note *n)
 		[ACT_CLEAR] = "release",
 		[ACT_UNMARK] = "remove the mark",
 		[ACT_CLASSIFY] = "note a replacement",
+		/* A look whether a test of that release had failed. */
+		[ACT_READ] = "release",
 	};
-	bool known = n->a >= ACT_HOLD && n->a <= ACT_CLASSIFY;
 
+	assert(n->a >= ACT_HOLD && n->a <= ACT_READ);
 	LOG(LOG_WARN, "write refused", LS("kind", n->value),
-	    LS("name", n->name), LS("write", known ? writes[n->a] : ""));
+	    LS("name", n->name), LS("write", writes[n->a]));
 }
 
 /* --- NodePools ----------------------------------------------------------------- */

@@ -292,7 +292,8 @@ fresh_done(struct sweep *s, enum kind kind, const struct outcome *o,
 		   !s->view[kind].served);
 
 	f->in_flight = false;
-	f->failed = !ok;
+	if (!ok)
+		f->failed = kind_name(kind);
 	if (ok && f->unknown == 0 && kind == KIND_NODECLAIM) {
 		f->claims_good = f->wanted = true;
 		f->not_before_boot_ms = now.boot_ms;
@@ -306,6 +307,7 @@ fresh_done(struct sweep *s, enum kind kind, const struct outcome *o,
 	f->claims_good = false;
 	if (ok && f->unknown == 0) {
 		f->tries = 0;
+		f->failed = NULL;
 		f->done_boot_ms = f->begun_boot_ms;
 		/* Machines that fall due one by one share a list a second. */
 		f->not_before_boot_ms = f->begun_boot_ms + FRESH_RETRY_MS;

@@ -2,9 +2,12 @@
 """Our Events on NodePools, as people see them."""
 import time
 
+import pytest
+
 from cluster import node_pool
 from controlplane import POOLS, until
 from hold import nodes
+from lead import said
 from test_caps import HINT, HOLD, MAX, SETTINGS, WINDOW, Churn
 
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
@@ -49,3 +52,25 @@ def test_started_capped_released(plane, make_holder, karpenter, view):
     assert all(reason in text for reason in (
         "HoldStarted", "HoldCapped", "HoldReleased")), text
     assert holder.alive()
+
+
+@pytest.mark.long
+def test_the_quiet_time_moves(plane, make_holder, karpenter, view):
+    """Told when a minute has passed since it was told last, in the log and in
+    an Event, with the machine that moved it."""
+    plane.create(POOLS, node_pool("general"))
+    old = karpenter.settled(3)
+    holder = make_holder(holdDuration="5m")
+    first = karpenter.machine()
+    view.wait_held(nodes(old + [first]))
+    line, = said(holder, "scope held")
+    assert line["machine"] == first.name
+    time.sleep(2)       # stamps are whole seconds
+    second = karpenter.machine()
+    event = wait_told(plane, "HoldExtended", "general", timeout=90)
+    assert event["type"] == "Normal"
+    moved, = said(holder, "quiet time moved")
+    assert moved["machine"] == second.name
+    assert moved["quietAt"] >= line["quietAt"]
+    assert f"because of machine {second.name}" in event["note"]
+    assert f"held until {moved['quietAt']} if nothing is added" in event["note"]

@@ -109,15 +109,15 @@ static const struct {
 	 {.type = NOTE_SCOPE_MOVED, .a = T, .name = "q", .machine = "q-2"},
 	 "INFO quiet time moved scope=q quietAt=" AT
 	 " atTheEarliest=false machine=q-2\n"
-	 "HoldExtended q u-q: The quiet time of this NodePool, last restarted "
-	 "by machine q-2, has moved: its nodes are held until " AT
+	 "HoldExtended q u-q: This NodePool is still busy, most recently "
+	 "because of machine q-2: its nodes are held until " AT
 	 " if nothing is added\n"},
 	{"moved, machines boot", SCOPE_NODEPOOL,
 	 {.type = NOTE_SCOPE_MOVED, .a = T, .name = "p", .earliest = true},
 	 "INFO quiet time moved scope=p quietAt=" AT
 	 " atTheEarliest=true machine=\n"
-	 "HoldExtended p u-p: The quiet time of this NodePool has moved: its "
-	 "nodes are held until " AT BOOTING},
+	 "HoldExtended p u-p: This NodePool is still busy: its nodes are held "
+	 "until " AT BOOTING},
 	{"quiet; what is held by hand hears nothing", SCOPE_CLUSTER,
 	 {.type = NOTE_SCOPE_QUIET, .a = 605000},
 	 "INFO scope quiet scope=cluster heldFor=10m5s\n"
@@ -161,6 +161,10 @@ static const struct {
 	{"refused release", SCOPE_CLUSTER,
 	 {.type = NOTE_REFUSED, .name = "c", .value = "NodeClaim",
 	  .a = ACT_CLEAR},
+	 "WARN write refused kind=NodeClaim name=c write=release\n"},
+	{"refused release, known by a look", SCOPE_CLUSTER,
+	 {.type = NOTE_REFUSED, .name = "c", .value = "NodeClaim",
+	  .a = ACT_READ},
 	 "WARN write refused kind=NodeClaim name=c write=release\n"},
 	{"refused class", SCOPE_CLUSTER,
 	 {.type = NOTE_REFUSED, .name = "c", .value = "NodeClaim",
