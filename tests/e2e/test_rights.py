@@ -99,7 +99,7 @@ def test_nodepools_cannot_be_listed_at_the_start(
         plane, make_holder, karpenter, view):
     """A person's say may stand on them: the first spread waits a while for
     it, but not for ever, and is by the configuration then."""
-    hold = 30
+    hold = 22
     holder = make_holder(start=False, register=False, holdDuration=f"{hold}s",
                          nodePools={"exclude": ["excluded"]})
     poor = account(plane, "no-pools", ["nodes", "nodeclaims"], events=True)
@@ -273,13 +273,13 @@ def test_a_claim_that_cannot_be_held(
         plane, make_holder, karpenter, view, guarded):
     """Made while no webhook was asked: its Node is held all the same."""
     hold = 8
-    holder = make_holder(register=False, holdDuration=f"{hold}s")
+    holder = make_holder(start=False, register=False, holdDuration=f"{hold}s")
     holder.refused = True
     old = karpenter.settled(2)
-    view.wait_clear(nodes(old))
     m = karpenter.claim(name="is-forbidden")
     guarded(m.name, "forbidden", holder.account)
     karpenter.launch(m)
+    holder.start()
     view.wait_held(nodes(old))
     until(lambda: holder.metric(CALLS, method="PATCH", code="403"), SOON,
           "a refusal")

@@ -52,7 +52,7 @@ def test_few_new_machines_hold_only_themselves(
         make_holder, karpenter, view):
     """Fewer than minScaleUp within holdDuration, that is: the third one makes
     a scale-up of all three, until its own quiet time."""
-    hold = 12
+    hold = 10
     old = karpenter.settled(3)
     made = time.time()
     holder = make_holder(start=False, register=False, holdDuration=f"{hold}s")
