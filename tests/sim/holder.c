@@ -449,6 +449,8 @@ keep_soft(struct holder *h)
 	if (!h->leads || known == NULL)
 		return;
 	if (!h->restored) {
+		tell(h->w, "holder %d   reads the soft state: %.80s",
+		     h->number, known);
 		sweep_restore(h->sweep, known, lease_state_ms(&h->lease),
 			      holder_now(h));
 		truth_leads(h);

@@ -300,7 +300,7 @@ scope_looks(const struct row *row, const struct world *w,
 	for (uint32_t i = 0; sweep_scope(h->sweep, &i, &r);)
 		if (strcmp(r.name, row->pool) == 0 && r.held)
 			return SCOPE_HELD;
-	return w->caps[pool].open_until > world_server_ms(w) ? WINDOW : QUIET;
+	return w->told_open[pool] > world_server_ms(w) ? WINDOW : QUIET;
 }
 
 static enum look
