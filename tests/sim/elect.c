@@ -41,7 +41,7 @@ serve(struct holder *h, const struct lease_call *c)
 		return LEASE_NOT_FOUND;
 	if (c->step == LEASE_UPDATE && strcmp(r->rv, c->record.rv) != 0)
 		return LEASE_CONFLICT;
-	if (!h->leads)
+	if (strcmp(r->holder, c->record.holder) != 0)
 		w->lease_left_us = r->renew_us;
 	/* A merge patch: what is not in it stays. */
 	if (c->step == LEASE_CREATE)
@@ -52,6 +52,8 @@ serve(struct holder *h, const struct lease_call *c)
 		memcpy(r->state, c->record.state, sizeof(r->state));
 		r->state_bad = false;
 	}
+	if (h->leads)
+		w->lease_left_us = r->renew_us;
 	r->present = true;
 	snprintf(r->rv, sizeof(r->rv), "%llu", (unsigned long long)++w->rv);
 	return LEASE_OK;

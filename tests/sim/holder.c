@@ -460,6 +460,7 @@ keep_soft(struct holder *h)
 	if (!sweep_soft(h->sweep, &b, always, holder_now(h)))
 		return;
 	(void)lease_state_set(&h->lease, text);
+	h->poked = true;	/* now the Lease has something to do */
 	h->soft_at = h->w->now + SOFT_MS;
 }
 

@@ -156,7 +156,7 @@ check_held(struct truth *t, const struct thing *claim, const struct thing *node)
 	const struct thing *o = registered ? node : claim;
 
 	if (truth_person(claim, &t->rules) || truth_person(node, &t->rules) ||
-	    o == NULL)
+	    o == NULL || t->machines[o->machine].opted_out)
 		return;
 	if (!registered && claim->other[0] != '\0')
 		o = node;	/* a Node that came again under its old name */
@@ -220,6 +220,7 @@ has_turned(struct truth *t, struct machine_truth *x, struct thing *claim,
 	     claim != NULL ? claim->name : node->name, words[wish]);
 	x->wish = wish;
 	x->wish_since = t->w->now;
+	x->opted_out &= wish != DUE_CLEAR;
 }
 
 static void
@@ -351,21 +352,29 @@ check_room(struct truth *t)
 void
 truth_check(struct truth *t)
 {
-	struct world *w = t->w;
-	bool due = w->now >= t->next || t->seen_changes != w->changes ||
-		   leader(t) != t->leader;
+	const struct world *w = t->w;
+	bool due = w->now >= t->next ||
+		   t->seen_changes != w->changes + w->sighted ||
+		   leader(t) != t->leader ||
+		   sees_all(t->leader, false) != t->usable ||
+		   sees_all(t->leader, true) != t->maybe_usable ||
+		   w->trouble_until + TROUBLE_SLACK_MS >= w->now;
 
 	check_leaders(t);
-	/* Nothing but time has passed, and nothing turns. */
-	if (!due && sees_all(t->leader, false) == t->usable &&
-	    sees_all(t->leader, true) == t->maybe_usable &&
-	    w->trouble_until + TROUBLE_SLACK_MS < w->now)
-		return;
+	if (due)	/* not only time has passed, or something turns */
+		truth_look(t);
+}
+
+void
+truth_look(struct truth *t)
+{
+	struct world *w = t->w;
+
 	truth_pass_time(t);
 	if (!t->calm)
 		t->troubled_ms += w->now - t->looked_at;
 	t->looked_at = w->now;
-	t->seen_changes = w->changes;
+	t->seen_changes = w->changes + w->sighted;
 	t->next = INT64_MAX;
 	look_at_leader(t);
 	look_at_trouble(t);

@@ -79,6 +79,9 @@ struct machine_truth {
 	/* As of the last look. */
 	struct maybe counts, enough, replaced;
 	struct maybe counted;	/* it did when it was alive last */
+	bool undecided;		/* because of it no hold begins or ends */
+	bool opted_out;		/* a person took the hold away; the mark went
+				   with a former configuration */
 	int64_t deadline;	/* own, on the leader's clock */
 	int64_t deadline_hi;	/* … where two answers are right */
 	int64_t created;
@@ -113,6 +116,7 @@ struct truth {
 void truth_init(struct truth *t, struct world *w, struct holder *holders,
 		int holders_n);
 void truth_check(struct truth *t);
+void truth_look(struct truth *t);	/* the same, whether it is due or not */
 /* When it is to be looked at again, whatever else happens. */
 int64_t truth_next(const struct truth *t);
 /* Faults have stopped and everything is quiet for good (I8). */

@@ -236,6 +236,8 @@ truth_written(struct holder *h, const struct flight *f)
 		check_class(t, o);
 		check_judged(t, o);
 	}
+	if (f->a.act == ACT_UNMARK && !truth_held_today(o, &t->rules))
+		t->machines[o->machine].opted_out = true;
 	check_flapping(t, o, f->a.act);
 	/* In one period so often, whoever strips it. */
 	if (f->a.act == ACT_HOLD && ++o->holds > 1 + REHOLDS +
@@ -312,7 +314,7 @@ truth_action(struct holder *h, const struct action *a)
 	const struct machine *m;
 	const struct machine_truth *x;
 
-	truth_check(t);
+	truth_look(t);
 	if (w->now < h->asked_to_wait)
 		broken(w, "I9: holder %d asks for %s, though it was told to "
 		       "wait", h->number, list ? "a list" : a->name);
@@ -382,7 +384,7 @@ truth_note(struct holder *h, const struct note *n)
 	     n->type == NOTE_SCOPE_CAPPED ? "capped"
 	     : n->type == NOTE_SCOPE_HELD ? "held"
 					  : "quiet");
-	truth_check(t);
+	truth_look(t);
 	if (scope < 0)
 		return;
 	w->told_open[scope] = n->type == NOTE_SCOPE_CAPPED ? n->a : 0;

@@ -368,6 +368,7 @@ set_counts(struct truth *t, const struct past *p, int machine)
 	struct maybe event, follow;
 	int64_t until;
 
+	x->undecided = false;
 	x->replaced = (struct maybe){false, false};
 	x->counts = is_launched(t, claim);
 	if (t->rules.scope == SCOPE_NODE || !ignores)
@@ -381,10 +382,12 @@ set_counts(struct truth *t, const struct past *p, int machine)
 	follow = event.hi ? follows(t, p, claim, SIGN_MS) : event;
 	x->replaced = (struct maybe){event.lo && follow.lo,
 				     event.hi && follow.hi};
-	until = undecided_until(t, p, claim);
-	if (until > t->w->now && x->counts.hi) {
+	/* Whoever leads may see it a moment earlier. */
+	until = undecided_until(t, p, claim) - 50;
+	if (until > t->w->now && !x->replaced.lo) {
 		turns_at(t, until);
-		x->counts.lo = false;
+		x->undecided = true;
+		x->counts = (struct maybe){false, false};
 	} else if (x->counts.lo && x->judged == JUDGED_NOT &&
 		   !x->replaced.lo && t->leader != NULL) {
 		judge(t, p, machine);
@@ -402,17 +405,21 @@ set_failed(struct truth *t, int machine)
 	const struct machine *m = &t->w->machines[machine];
 	struct machine_truth *x = &t->machines[machine];
 	const struct thing *claim = &t->w->things[m->claim];
-	int64_t end = claim->deleted_at + FAILED_MS;
+	int64_t end = claim->deleted_ms + FAILED_MS;
 
 	x->failed_boot = t->rules.replacements == REPLACEMENTS_IGNORE &&
 			 !claim->disrupted && claim->ready_ms == STAMP_NONE &&
 			 x->counted.hi;
+	/* Who did not see the claim before knows of nothing. */
+	if (t->leader != NULL && claim->gone_at >= 0 &&
+	    t->leader->led_since > claim->gone_at)
+		x->failed_boot = false;
 	if (!x->failed_boot)
 		return;
-	turns_at(t, end - LAG_MS);
-	turns_at(t, end + LAG_MS);
-	x->ongoing.lo = x->counted.lo && t->w->now < end - LAG_MS;
-	x->ongoing.hi = t->w->now < end + LAG_MS;
+	x->ongoing.lo = x->counted.lo && !has_passed(t, end);
+	x->ongoing.hi = !has_passed(t, end + 1000 + LAG_MS);
+	if (t->leader != NULL && t->leader->led_since > claim->deleted_at)
+		x->ongoing.lo = false;
 }
 
 /* Of the failed boots of its scope, those that are surely tried again by now,
@@ -500,6 +507,7 @@ truth_machines(struct truth *t)
 		if (w->machines[i].claim >= 0 || w->machines[i].node >= 0)
 			set_deadline(t, &w->machines[i], x);
 		x->counts = x->ongoing = (struct maybe){false, false};
+		x->undecided = false;
 		if (w->machines[i].claim < 0)
 			continue;
 		if (w->things[w->machines[i].claim].deleting) {

@@ -39,6 +39,12 @@ truth_marked(const struct thing *t)
 }
 
 bool
+truth_held_today(const struct thing *t, const struct rules *r)
+{
+	return t->notes.at[todays_hold(r)][0] != '\0';
+}
+
+bool
 truth_held(const struct thing *t, const struct rules *r)
 {
 	enum ann today = todays_hold(r);

@@ -41,6 +41,7 @@ thing_alive(const struct world *w, int thing)
 /* truth_object.c: what stands on an object, read as text */
 bool truth_marked(const struct thing *t);
 bool truth_held(const struct thing *t, const struct rules *r);
+bool truth_held_today(const struct thing *t, const struct rules *r);
 bool truth_person(const struct thing *t, const struct rules *r);
 /* Its class is one that holders believe. */
 bool truth_classed(const struct thing *claim);

@@ -79,8 +79,8 @@ collapse(struct scope_truth *s)
 	if (s->early.open || s->late.open || s->open_left > 0 ||
 	    s->early.windows == s->late.windows)
 		return;
-	if (s->early.debt < s->late.debt)
-		s->late.debt = s->early.debt;
+	/* Who opened it last has just closed it. */
+	s->late.debt = 0;
 	if (s->early.debt < s->high)
 		s->early.debt = s->high;
 	s->early.windows = s->late.windows;
@@ -181,15 +181,21 @@ set_busy(struct truth *t, int scope)
 {
 	struct world *w = t->w;
 	struct scope_truth *s = &t->scopes[scope];
+	bool was_busy = s->busy.hi || s->gap_held, undecided = false;
 
+	/* It was, until now. */
+	if (s->busy.hi)
+		s->hi_last = t->w->now;
 	s->busy = (struct maybe){false, false};
 	for (int i = 0; i < w->machines_n; i++) {
 		const struct machine_truth *x = &t->machines[i];
 		const struct machine *m = &w->machines[i];
 		bool ahead, deleting;
 
-		if (m->claim < 0 || !in_scope(t, scope, m->pool_id) ||
-		    !x->enough.hi)
+		if (m->claim < 0 || !in_scope(t, scope, m->pool_id))
+			continue;
+		undecided |= x->undecided && !has_passed(t, x->deadline);
+		if (!x->enough.hi)
 			continue;
 		ahead = !has_passed(t, x->deadline);
 		deleting = (m->node >= 0 && w->things[m->node].used &&
@@ -198,6 +204,7 @@ set_busy(struct truth *t, int scope)
 		s->busy.hi |= ahead;
 		s->busy.lo |= ahead && x->enough.lo && !deleting;
 	}
+	s->busy.hi |= undecided && was_busy;
 }
 
 /* What has just turned may not be known, and in trouble for as long as that
@@ -216,10 +223,10 @@ set_seems(struct truth *t, struct scope_truth *s)
 		s->hi_last = now;
 	s->seems.lo = s->busy.lo && s->lo_since <= known;
 	s->seems.hi = s->busy.hi || s->hi_last > known;
-	if (t->calm) {
+	if (t->calm && s->busy.lo)
 		turns_at(t, s->lo_since + LAG_MS);
+	if (t->calm && !s->busy.hi)
 		turns_at(t, s->hi_last + LAG_MS + 1);
-	}
 }
 
 static void
@@ -446,6 +453,7 @@ truth_leads(struct holder *h)
 	}
 	for (int i = 0; lost && i < POOLS; i++)
 		unknown(t, i);
+	h->w->lease_left_us = h->w->lease.renew_us;
 }
 
 void
@@ -513,6 +521,7 @@ truth_scopes(struct truth *t)
 		limit_debt(t, i);
 		open_windows(t, i);
 		set_held(t, i);
+		if (getenv("DBG")) fprintf(stderr, "%lld scope %d busy %d/%d seems %d/%d held %d/%d early %d %d %.0f %.0f late %d %d %.0f %.0f high %.0f open_left %.0f und %d counts %d%d judged %d usable %d gap %d\n", (long long)t->w->now, i, t->scopes[i].busy.lo, t->scopes[i].busy.hi, t->scopes[i].seems.lo, t->scopes[i].seems.hi, t->scopes[i].held.lo, t->scopes[i].held.hi, t->scopes[i].early.windows, t->scopes[i].early.open, t->scopes[i].early.debt, t->scopes[i].early.left, t->scopes[i].late.windows, t->scopes[i].late.open, t->scopes[i].late.debt, t->scopes[i].late.left, t->scopes[i].high, t->scopes[i].open_left, t->machines[2].undecided, t->machines[2].counts.lo, t->machines[2].counts.hi, t->machines[2].judged, t->usable, t->scopes[i].gap);
 	}
 }
 

@@ -170,6 +170,7 @@ struct world {
 	struct dice dice;
 	int64_t now, end;
 	uint64_t rv, changes;
+	uint64_t sighted;	/* so often a replica saw something new */
 	struct thing things[THINGS];
 	int things_n;
 	struct machine machines[MACHINES];
