@@ -214,8 +214,13 @@ sweep_deleted(struct sweep *s, uint32_t id, int64_t deleted_ms, bool gone,
 		return;
 	}
 	e->deletion_seen = true;
-	if (e->disrupted)
-		return;		/* by choice: load that comes back is new */
+	if (deleted_ms == STAMP_NONE)
+		deleted_ms = now.server_ms;
+	/* By Karpenter's choice: load that comes back is new.  And what is left
+	 * out is of no scope. */
+	if (e->disrupted ||
+	    pools_terms(&s->pools, e->pool, now.server_ms).out)
+		return;
 	if (e->ready_ms == STAMP_NONE)
 		sweep_retry(s, e, deleted_ms, now.server_ms);
 	else if (!gone)		/* else nobody knows how it went */

@@ -389,7 +389,6 @@ truth_note(struct holder *h, const struct note *n)
 	truth_look(t);
 	if (scope < 0)
 		return;
-	w->told_open[scope] = n->type == NOTE_SCOPE_CAPPED ? n->a : 0;
 	if (h != t->leader || !t->calm || w->full ||
 	    w->now - h->jumped_at < 10000)
 		return;
