@@ -150,6 +150,15 @@ touched(const struct truth *t, const struct machine *m)
 	return at;
 }
 
+/* Writes to it were refused: tried again ten minutes later, at the latest. */
+static bool
+is_denied(const struct world *w, const struct thing *o)
+{
+	return w->now < w->denied[o->kind].until ||
+	       (o->denied > 0 &&
+		w->now < w->denied[o->kind].until + 600000 + SLACK_MS);
+}
+
 static void
 check_held(struct truth *t, const struct thing *claim, const struct thing *node)
 {
@@ -163,7 +172,7 @@ check_held(struct truth *t, const struct thing *claim, const struct thing *node)
 		o = node;	/* a Node that came again under its old name */
 	if (o == NULL || o->strips > REHOLDS || t->w->quarrel ||
 	    truth_held(o, &t->rules) ||
-	    t->w->now < t->w->denied[o->kind].until + TROUBLE_SLACK_MS)
+	    is_denied(t->w, o))
 		return;
 	broken(t->w, "I3: %s is not held, though it should be", o->name);
 }
@@ -182,7 +191,7 @@ for_replacements(const struct truth *t)
 static void
 check_clear(struct truth *t, const struct thing *o)
 {
-	if (!truth_marked(o) || t->w->now < t->w->denied[o->kind].until)
+	if (!truth_marked(o) || is_denied(t->w, o))
 		return;
 	/* It is alone in the watch, and of no pool. */
 	if (o->kind == KIND_NODE && !o->registered && o->pool[0] == '\0')

@@ -88,6 +88,7 @@ struct machine_truth {
 	int64_t deadline;	/* own, on the leader's clock */
 	int64_t deadline_hi;	/* … where two answers are right */
 	int64_t created;
+	int64_t tried_since;	/* it may be the next try of one made then */
 	bool failed_boot;
 	struct maybe ongoing;	/* a failed boot that is not tried again yet */
 	/* The node's hold, for the cap. */

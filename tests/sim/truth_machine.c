@@ -491,24 +491,55 @@ counts_at_all(const struct truth *t, int i, bool hi)
 	return hi ? x->counts.hi : x->counts.lo;
 }
 
+/* The next try of a boot that failed is the same scale-up, of back then. */
+static void
+set_tried(struct truth *t, int machine)
+{
+	const struct world *w = t->w;
+	struct machine_truth *x = &t->machines[machine];
+	const struct thing *claim = &w->things[w->machines[machine].claim];
+
+	if (x->tried_since == 0)
+		x->tried_since = x->created;
+	for (int i = 0; x->counts.hi && i < w->machines_n; i++) {
+		const struct machine_truth *y = &t->machines[i];
+
+		if (y->failed_boot && y->ongoing.hi &&
+		    truth_scope_of(t, &w->machines[i]) ==
+			    truth_scope_of(t, &w->machines[machine]) &&
+		    claim->born + 1000 >=
+			    w->things[w->machines[i].claim].deleted_at &&
+		    y->tried_since < x->tried_since)
+			x->tried_since = y->tried_since;
+	}
+}
+
+static bool
+is_near(int64_t a, int64_t b, int64_t hold)
+{
+	return a - b <= hold && b - a <= hold;
+}
+
 /* minScaleUp: so many were made within holdDuration of it. */
 static bool
 is_enough(const struct truth *t, int machine, bool hi)
 {
 	const struct machine *m = &t->w->machines[machine];
+	const struct machine_truth *x = &t->machines[machine];
 	int64_t hold = limits_of(t->w, &t->rules, m).hold;
 	uint32_t n = 0;
 
 	if (t->rules.min_scale_up <= 1)
 		return true;
 	for (int i = 0; i < t->w->machines_n; i++) {
-		int64_t apart = t->machines[i].created -
-				t->machines[machine].created;
+		const struct machine_truth *y = &t->machines[i];
 
-		if (truth_scope_of(t, &t->w->machines[i]) ==
-			    truth_scope_of(t, m) &&
-		    counts_at_all(t, i, hi) && apart <= hold && apart >= -hold)
-			n++;
+		if (truth_scope_of(t, &t->w->machines[i]) !=
+			    truth_scope_of(t, m) ||
+		    !counts_at_all(t, i, hi))
+			continue;
+		n += is_near(x->created, y->created, hold) ||
+		     (hi && is_near(x->tried_since, y->tried_since, hold));
 	}
 	return n >= t->rules.min_scale_up;
 }
@@ -542,6 +573,9 @@ truth_machines(struct truth *t)
 		x->came.lo |= x->counts.lo;
 		x->came.hi |= x->counts.hi;
 	}
+	for (int i = 0; t->rules.min_scale_up > 1 && i < w->machines_n; i++)
+		if (w->machines[i].claim >= 0)
+			set_tried(t, i);
 	for (int i = 0; i < w->machines_n; i++)
 		if (t->machines[i].failed_boot)
 			t->machines[i].ongoing = is_ongoing(t, i);
