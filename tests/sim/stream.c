@@ -47,6 +47,10 @@ holder_knows(struct holder *h, const struct thing *t)
 	}
 	if (s->launched_at < 0 && t->launched)
 		s->launched_at = now;
+	if (s->deleted_at < 0 && t->deleting) {
+		s->deleted_at = now;
+		s->deleted_shifted = h->shifted;
+	}
 	if (s->ready_at < 0 && t->ready_ms != STAMP_NONE) {
 		s->ready_at = now;
 		s->ready_clock = clock;

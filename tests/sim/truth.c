@@ -16,12 +16,15 @@ truth_init(struct truth *t, struct world *w, struct holder *holders,
 			    .holders_n = holders_n,
 			    .rules = holders[0].rules,
 			    .clock = world_server_ms(w),
+			    .due_at = -1000000,
 			    .next = INT64_MAX};
 	for (int i = 0; i < POOLS; i++)
 		t->scopes[i] = (struct scope_truth){.hi_last = -LAG_MS - 1,
 						    .released = STAMP_NONE,
 						    .gap = true,
 						    .guess = true};
+	for (int i = 0; i < MACHINES; i++)
+		t->machines[i].busy_since = t->machines[i].due_since = -1;
 	w->truth = t;
 }
 
@@ -33,13 +36,17 @@ truth_next(const struct truth *t)
 
 /* --- who leads, and what it sees ------------------------------------------------ */
 
+/* One that sleeps may still believe that it does. */
 static const struct holder *
 leader(const struct truth *t)
 {
+	const struct holder *last = NULL;
+
 	for (int i = 0; i < t->holders_n; i++)
-		if (t->holders[i].up && t->holders[i].leads)
-			return &t->holders[i];
-	return NULL;
+		if (t->holders[i].up && t->holders[i].leads &&
+		    (last == NULL || t->holders[i].led_since > last->led_since))
+			last = &t->holders[i];
+	return last;
 }
 
 /* hung: a stream that says nothing counts as open until that is found out. */
@@ -155,6 +162,7 @@ static bool
 is_denied(const struct world *w, const struct thing *o)
 {
 	return w->now < w->denied[o->kind].until ||
+	       (o->relieved > 0 && w->now < o->relieved + SLACK_MS) ||
 	       (o->denied > 0 &&
 		w->now < w->denied[o->kind].until + 600000 + SLACK_MS);
 }
@@ -170,6 +178,10 @@ check_held(struct truth *t, const struct thing *claim, const struct thing *node)
 		return;
 	if (!registered && claim->other[0] != '\0')
 		o = node;	/* a Node that came again under its old name */
+	/* Nobody can see that such a Node is Karpenter's. */
+	if (o != NULL && o->kind == KIND_NODE && o->pool[0] == '\0' &&
+	    o->other[0] == '\0')
+		return;
 	if (o == NULL || o->strips > REHOLDS || t->w->quarrel ||
 	    truth_held(o, &t->rules) ||
 	    is_denied(t->w, o))
@@ -189,9 +201,13 @@ for_replacements(const struct truth *t)
 }
 
 static void
-check_clear(struct truth *t, const struct thing *o)
+check_clear(struct truth *t, const struct thing *o, const struct thing *claim)
 {
 	if (!truth_marked(o) || is_denied(t->w, o))
+		return;
+	/* Its claim comes first, as long as annotations may be copied. */
+	if (o->kind == KIND_NODE && !o->registered && claim != NULL &&
+	    is_denied(t->w, claim))
 		return;
 	/* It is alone in the watch, and of no pool. */
 	if (o->kind == KIND_NODE && !o->registered && o->pool[0] == '\0')
@@ -225,6 +241,9 @@ has_turned(struct truth *t, struct machine_truth *x, struct thing *claim,
 			continue;
 		both[i]->reasons += 2;
 		both[i]->hold_reasons++;
+		/* Another write is another thing to refuse. */
+		both[i]->denied = both[i]->denied > 0;
+		both[i]->denied_since = t->w->now;
 	}
 	tell(t->w, "truth      %s is to be %s",
 	     claim != NULL ? claim->name : node->name, words[wish]);
@@ -258,6 +277,11 @@ check_machine(struct truth *t, int machine)
 		return;
 	check_writes(t->w, claim, t->w->strange);
 	check_writes(t->w, node, t->w->strange);
+	if (wish == DUE_HELD || x->due_since < 0)
+		x->due_since = wish == DUE_HELD ? -1 : t->w->now;
+	if (x->due_since >= 0 && t->w->now - x->due_since > 300 &&
+	    (truth_marked(claim) || truth_marked(node)))
+		t->due_at = t->w->now;
 	since = later_of(x->wish_since, touched(t, m));
 	due = since + SLACK_MS;
 	if (wish == DUE_CLEAR || wish == DUE_HELD) {
@@ -269,8 +293,8 @@ check_machine(struct truth *t, int machine)
 	if (wish == DUE_HELD) {
 		check_held(t, claim, node);
 	} else if (wish == DUE_CLEAR) {
-		check_clear(t, claim);
-		check_clear(t, node);
+		check_clear(t, claim, claim);
+		check_clear(t, node, claim);
 	}
 }
 
@@ -291,15 +315,17 @@ check_cap(struct truth *t, int machine)
 	if (t->rules.scope != SCOPE_CLUSTER && p->max >= 0)
 		max = p->max;
 	/* No cap ends what a person holds, and a new cap begins anew. */
-	if (!is_held || !x->was_held || p->changed >= x->held_since ||
+	if (!is_held || !x->was_held || is_denied(t->w, node) ||
+	    is_denied(t->w, claim) ||
+	    p->changed >= x->held_since ||
 	    (p->until != STAMP_NONE && p->until > t->clock) ||
-	    x->deadline > t->clock) {
+	    x->deadline_hi > t->clock) {
 		x->held_since = now;
 		x->held_troubled = t->troubled_ms;
 	}
 	x->was_held = is_held;
 	troubled = t->troubled_ms - x->held_troubled;
-	from = later_of(x->held_since, now - (t->clock - x->deadline));
+	from = later_of(x->held_since, now - (t->clock - x->deadline_hi));
 	if (p->until != STAMP_NONE)
 		from = later_of(from, now - (t->clock - p->until));
 	if (is_held && !t->w->full && max > 0 &&

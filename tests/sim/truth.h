@@ -46,6 +46,8 @@ struct scope_truth {
 	struct bucket early, late;
 	double high;		/* the most debt without a window yet … */
 	double open_left;	/* … but one may be open for so long */
+	bool unknown;		/* any debt may be right, any window … */
+	double idle_for;	/* … until it has been idle for long enough */
 	int64_t max;		/* the cap, as of the last look */
 	struct maybe busy;	/* as the world is */
 	int64_t hi_last;	/* it was, possibly, until then */
@@ -74,6 +76,7 @@ enum judged {
 struct machine_truth {
 	enum due_wish wish;
 	int64_t wish_since;
+	int64_t due_since;	/* not to be held any more, perhaps; -1 */
 	/* In this lead. */
 	enum judged judged;
 	int64_t judged_at;
@@ -113,6 +116,7 @@ struct truth {
 	int64_t troubled_ms;
 	struct scope_truth scopes[POOLS];
 	struct machine_truth machines[MACHINES];
+	int64_t due_at;			/* a release was, and waited, last */
 	bool soft_odd;			/* the soft state does not fit … */
 	int64_t soft_since;		/* … since then … */
 	int soft_at_odds;		/* … with what is known of that scope */

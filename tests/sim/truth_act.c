@@ -29,7 +29,9 @@ check_views(struct holder *h, const struct action *a, bool release)
 		return;
 	if (listed < 0 || h->listed_at[KIND_NODEPOOL] < 0)
 		broken(w, "I9: %s is released without fresh lists", a->name);
-	for (int i = 0; !w->full && i < w->things_n; i++) {
+	/* A resource that is not served is as good as an empty list. */
+	for (int i = 0; !w->full && !h->streams[KIND_NODECLAIM].unserved &&
+			i < w->things_n; i++) {
 		const struct thing *o = &w->things[i];
 
 		if (o->used && o->kind == KIND_NODECLAIM && !o->deleting &&
@@ -40,25 +42,6 @@ check_views(struct holder *h, const struct action *a, bool release)
 }
 
 /* --- how often ------------------------------------------------------------------------ */
-
-/* Is there something to release that may have waited? */
-static bool
-may_have_waited(const struct truth *t)
-{
-	const struct world *w = t->w;
-
-	for (int i = 0; i < w->machines_n; i++) {
-		const struct machine *m = &w->machines[i];
-		const struct machine_truth *x = &t->machines[i];
-
-		if (x->wish != DUE_HELD &&
-		    w->now - x->wish_since > 300 &&
-		    (truth_marked(thing_alive(w, m->claim)) ||
-		     truth_marked(thing_alive(w, m->node))))
-			return true;
-	}
-	return false;
-}
 
 static void
 check_lists(struct holder *h, const struct action *a)
@@ -75,11 +58,12 @@ check_lists(struct holder *h, const struct action *a)
 		       h->number, h->lists);
 	if (a->act != ACT_LIST_CLAIMS)
 		return;
-	/* The hint.  No release has waited within the last minute, as nothing
-	 * was listed. */
+	/* The hint.  No release has waited within the last minute: nothing was
+	 * due, or listed. */
 	first = w->now - h->asked_list_at > HINT_EVERY_MS + HINT_MS;
 	if (first && w->now - h->hint_at < HINT_MS - 500 &&
-	    !may_have_waited(w->truth) &&
+	    w->now - w->truth->due_at > HINT_EVERY_MS + HINT_MS && !w->full &&
+	    w->now > h->skew_until + HINT_EVERY_MS &&
 	    w->now - h->led_since > HINT_EVERY_MS &&
 	    w->now - h->jumped_at > TROUBLE_SLACK_MS)
 		broken(w, "I10: a release begins %lld ms after a creation",
@@ -104,23 +88,30 @@ check_tries(struct world *w, struct thing *o)
 
 /* What is refused is tried again ever more seldom. */
 static void
-check_denied(struct world *w, struct thing *o, enum outcome_code code)
+check_denied(const struct holder *h, struct thing *o, enum act act,
+	     enum outcome_code code)
 {
+	struct world *w = h->w;
 	int64_t most = DENIED_MAX;
 
 	if (code != OUTCOME_REFUSED && code != OUTCOME_INVALID) {
+		if (o->denied > 0)
+			o->relieved = w->now;
 		o->denied = 0;
 		return;
 	}
 	if (w->now >= w->denied[o->kind].until)
 		return;		/* a test of a JSON Patch has failed */
-	if (o->denied++ == 0 || o->touched > o->denied_since ||
+	if (o->denied++ == 0 || o->denied_act != (int)act ||
+	    o->touched > o->denied_since ||
 	    w->trouble_began > o->denied_since) {
 		o->denied = 1;
+		o->denied_act = (int)act;
 		o->denied_since = w->now;
 	}
 	most += (w->now - o->denied_since) / 600000 * 2;
-	if (o->denied > most)
+	/* By a clock that jumps, what is wished may turn unseen. */
+	if (o->denied > most && w->now - h->jumped_at > 600000)
 		broken(w, "I9: %u writes to %s are refused in %lld s",
 		       o->denied, o->name,
 		       (long long)(w->now - o->denied_since) / 1000);
@@ -214,7 +205,10 @@ check_flapping(struct truth *t, struct thing *o, enum act act)
 	memmove(&o->turned[1], &o->turned[0], 2 * sizeof(o->turned[0]));
 	o->turned[0] = t->w->now;
 	if (o->turned[2] >= 0 && t->w->now - o->turned[2] < span &&
-	    o->turned[2] > t->w->caused && !t->w->quarrel)
+	    o->turned[2] > t->w->caused && !t->w->quarrel &&
+	    t->leader != NULL &&
+	    o->turned[2] - t->leader->jumped_at > SLACK_MS &&
+	    o->turned[2] - t->w->lease_deleted > DELETED_MS)
 		broken(t->w, "I10: %s is held, cleared and held again three "
 		       "times in %lld s", o->name,
 		       (long long)(t->w->now - o->turned[2]) / 1000);
@@ -229,7 +223,8 @@ truth_written(struct holder *h, const struct flight *f)
 
 	if (o == NULL)
 		return;
-	check_denied(w, o, f->out.code);
+	if (f->fault == REPLY_WHOLE)
+		check_denied(h, o, f->a.act, f->out.code);
 	if (f->out.code != OUTCOME_OK)
 		return;
 	if (f->a.act == ACT_CLASSIFY) {
@@ -238,6 +233,8 @@ truth_written(struct holder *h, const struct flight *f)
 	}
 	if (f->a.act == ACT_UNMARK && !truth_held_today(o, &t->rules))
 		t->machines[o->machine].opted_out = true;
+	/* What is wished may have turned unseen. */
+	o->reasons += t->machines[o->machine].wish == DUE_UNSURE;
 	check_flapping(t, o, f->a.act);
 	/* In one period so often, whoever strips it. */
 	if (f->a.act == ACT_HOLD && ++o->holds > 1 + REHOLDS +
@@ -268,6 +265,17 @@ is_deleting(const struct thing *o)
 	return o != NULL && o->deleting;
 }
 
+/* A Node that does not name its claim yet stands for itself, as it is stamped,
+ * whatever its replica's clock says. */
+static bool
+is_as_stamped(const struct holder *h, const struct thing *o)
+{
+	int64_t ahead = holder_now(h).server_ms - world_server_ms(h->w);
+
+	return o->kind == KIND_NODE && !o->registered &&
+	       (ahead > 5000 || ahead < -5000);
+}
+
 static int64_t
 touched(const struct world *w, const struct machine *m)
 {
@@ -283,25 +291,27 @@ touched(const struct world *w, const struct machine *m)
 /* Cleared although busy, and nothing of its own is over: then a window is open,
  * and has to be able to. */
 static void
-look_for_window(struct truth *t, const struct action *a, int machine)
+look_for_window(struct truth *t, const struct action *a, const struct thing *o)
 {
-	const struct machine *m = &t->w->machines[machine];
+	const struct machine *m = &t->w->machines[o->machine];
+	const struct pool_state *p = &t->w->pools[m->pool_id];
+	int64_t over =
+		later_of(t->machines[o->machine].deadline_hi, p->until);
 	int scope = truth_scope_of(t, m);
 	const struct scope_truth *s;
 
-	if (scope < 0 || truth_out(t->w, &t->rules, m) || !t->calm)
+	if (scope < 0 || truth_out(t->w, &t->rules, m) || !t->calm ||
+	    over > t->clock)
 		return;
 	s = &t->scopes[scope];
-	if (!s->seems.lo || s->late.open ||
-	    t->w->now - t->w->pools[m->pool_id].changed < LAG_MS)
+	if (!s->seems.lo || s->late.open || s->unknown || t->w->now - p->changed < LAG_MS)
 		return;
 	if (!truth_may_be_open(t, scope))
 		broken(t->w, "I4: %s is released in a window, and the debt is "
 		       "%.0f s at most", a->name, s->high / 1000);
 	else
 		truth_seen_open(t, scope,
-				t->clock - t->machines[machine].deadline >
-					SLACK_MS);
+				t->clock - over > SLACK_MS && o->denied == 0);
 }
 
 void
@@ -340,13 +350,15 @@ truth_action(struct holder *h, const struct action *a)
 		       "deleted", a->name);
 	if (w->full || h != t->leader || w->now - h->jumped_at < 10000 ||
 	    w->now - w->lease_deleted <= DELETED_MS ||
-	    w->now - x->wish_since <= late || w->now - touched(w, m) <= late)
+	    w->now - touched(w, m) <= late)
 		return;
-	if (release && x->wish == DUE_HELD)
+	if (release)
+		look_for_window(t, a, o);
+	if (w->now - x->wish_since <= late)
+		return;
+	if (release && x->wish == DUE_HELD && !is_as_stamped(h, o))
 		broken(w, "I3: %s is released, though it is to be held",
 		       a->name);
-	if (release)
-		look_for_window(t, a, o->machine);
 	/* A Node whose claim is yet to be listed stands for itself; so does
 	 * one that does not name its claim yet. */
 	if (a->act == ACT_HOLD && x->wish == DUE_CLEAR && late < 6000 &&

@@ -100,6 +100,22 @@ earlier(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+/* A clock that jittered before it was set: how much of it was the shift?  Nor is
+ * it plain what a jump of about 5 s is. */
+static void
+widen(const struct truth *t, const struct thing *head, struct machine_truth *x)
+{
+	const struct holder *h = t->leader;
+	int64_t by;
+
+	if (h == NULL || h->sights[head->index].at < 0 ||
+	    h->sights[head->index].at > h->jumped_at)
+		return;
+	by = LAG_MS + h->jitter + (h->odd_jump ? 8000 : 0);
+	x->deadline -= by;
+	x->deadline_hi += by;
+}
+
 static void
 set_deadline(struct truth *t, const struct machine *m, struct machine_truth *x)
 {
@@ -126,6 +142,7 @@ set_deadline(struct truth *t, const struct machine *m, struct machine_truth *x)
 	/* Of a Node alone nothing is said about the cap. */
 	if (head == claim)
 		x->deadline_hi = x->deadline;
+	widen(t, head, x);
 	if (p->released != STAMP_NONE)
 		(void)has_passed(t, p->released);
 	if (released(p, head, t->clock))
@@ -246,8 +263,11 @@ truth_may_match(const struct truth *t, const struct thing *claim,
 		const struct thing *deleted)
 {
 	int64_t age = claim->created_ms - deleted->deleted_ms;
+	/* When it was gone, who was not watching cannot know. */
 	bool draining = deleted->gone_at < 0 ||
-			deleted->gone_at >= claim->born - 2000;
+			deleted->gone_at >= claim->born - 2000 ||
+			t->w->trouble_until + TROUBLE_SLACK_MS >=
+				deleted->gone_at;
 
 	if (claim == deleted || deleted->disrupted || !deleted->deleting ||
 	    !was_ready(deleted) ||
@@ -429,6 +449,10 @@ set_failed(struct truth *t, int machine)
 	const struct thing *claim = &t->w->things[m->claim];
 	int64_t end = claim->deleted_ms + FAILED_MS;
 
+	/* It may have come to count before the deletion was seen. */
+	x->counted.hi |= !claim->launch_known &&
+			 claim->deleted_ms + 2 * LAG_MS >=
+				 claim->created_ms + GRACE_MS;
 	x->failed_boot = t->rules.replacements == REPLACEMENTS_IGNORE &&
 			 !claim->disrupted && !was_ready(claim) &&
 			 x->counted.hi;
@@ -437,8 +461,21 @@ set_failed(struct truth *t, int machine)
 		x->failed_boot = false;
 	if (!x->failed_boot)
 		return;
-	x->ongoing.lo = x->counted.lo && !has_passed(t, end);
-	x->ongoing.hi = !has_passed(t, end + 1000 + LAG_MS);
+	/* What it remembers of the deletion moves with its clock, too. */
+	if (t->leader != NULL &&
+	    t->leader->sights[claim->index].deleted_at >= 0)
+		end += t->leader->shifted -
+		       t->leader->sights[claim->index].deleted_shifted;
+	if (t->leader != NULL &&
+	    t->leader->jumped_at >= claim->deleted_at)
+		x->counted.lo = false;
+	/* Its Node's deletion may be seen before its own. */
+	turns_at(t, claim->deleted_at + LAG_MS + 1);
+	x->ongoing.lo = x->counted.lo && !has_passed(t, end) &&
+			!has_passed(t, x->deadline) &&
+			t->w->now > claim->deleted_at + LAG_MS;
+	x->ongoing.hi = !has_passed(t, end + 1000 + LAG_MS) &&
+			!has_passed(t, x->deadline_hi + LAG_MS);
 	if (t->leader != NULL &&
 	    t->leader->sights[claim->index].at > claim->deleted_at)
 		x->ongoing.lo = false;
@@ -538,8 +575,11 @@ is_enough(const struct truth *t, int machine, bool hi)
 			    truth_scope_of(t, m) ||
 		    !counts_at_all(t, i, hi))
 			continue;
-		n += is_near(x->created, y->created, hold) ||
-		     (hi && is_near(x->tried_since, y->tried_since, hold));
+		n += hi ? is_near(x->created, y->created, hold) ||
+				  is_near(x->tried_since, y->tried_since, hold)
+			: is_near(x->created, y->created, hold) &&
+				  x->tried_since == x->created &&
+				  y->tried_since == y->created;
 	}
 	return n >= t->rules.min_scale_up;
 }

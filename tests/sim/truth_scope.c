@@ -87,10 +87,22 @@ collapse(struct scope_truth *s)
 	s->early.windows = s->late.windows;
 }
 
+/* A window that was open has closed by then, and any debt is paid. */
+static void
+run_unknown(const struct truth *t, struct scope_truth *s, double dt)
+{
+	s->idle_for = s->seems.hi ? 0 : s->idle_for + (t->usable ? dt : 0);
+	if (s->idle_for <= (double)(2 * t->rules.cap.window_ms + LAG_MS))
+		return;
+	s->unknown = false;
+	s->early = s->late = (struct bucket){0};
+	s->high = s->open_left = 0;
+}
+
 static bool
 surely_open(const struct scope_truth *s)
 {
-	return s->early.open && s->late.open &&
+	return !s->unknown && s->early.open && s->late.open &&
 	       s->early.windows == s->late.windows;
 }
 
@@ -103,7 +115,9 @@ run_scope(struct truth *t, int scope, double dt)
 	bool open = surely_open(s);
 	struct bucket high = {.debt = s->high};
 
-	if (max == 0)
+	if (s->unknown)
+		run_unknown(t, s, dt);
+	if (max == 0 || s->unknown)
 		return;
 	bucket_run(&s->early, dt, possibly,
 		   s->early.open ? t->maybe_usable : t->usable, max, window);
@@ -156,6 +170,7 @@ static void
 limit_debt(struct truth *t, int scope)
 {
 	struct scope_truth *s = &t->scopes[scope];
+	/* In trouble it may be heard of at any time. */
 	int64_t since = released_since(t, scope);
 	bool advanced = since != STAMP_NONE && since > s->released;
 	double most = (double)(t->clock - since);
@@ -175,6 +190,8 @@ limit_debt(struct truth *t, int scope)
 	/* Who leads hears of it a moment later, and sees whole seconds. */
 	if (s->late.debt > most && !s->late.open)
 		s->late.debt = most > 0 ? most : 0;
+	if (!t->calm)
+		return;
 	if (s->early.debt > most + TURN_MS && !s->early.open)
 		s->early.debt = most + TURN_MS;
 	if (s->high > most + TURN_MS)
@@ -196,21 +213,18 @@ keeps_busy(struct truth *t, int machine)
 {
 	struct world *w = t->w;
 	struct machine_truth *x = &t->machines[machine];
-	bool ahead = x->enough.hi && !has_passed(t, x->deadline);
+	bool ahead = x->enough.hi && !has_passed(t, x->deadline_hi);
+	/* There is no such resource, as far as it knows. */
+	bool unknown_to_it = t->leader != NULL &&
+			     t->leader->streams[KIND_NODECLAIM].unserved;
 
-	if (!ahead || !x->enough.lo)
+	if (!ahead || unknown_to_it || !x->enough.lo || has_passed(t, x->deadline))
 		x->busy_since = -1;
 	else if (x->busy_since < 0)
 		x->busy_since = w->now;
 	if (t->calm && x->busy_since >= 0)
 		turns_at(t, x->busy_since + LAG_MS);
-	/* Its Node's deletion may be seen before its own. */
-	return (struct maybe){x->busy_since >= 0 &&
-				      (!x->failed_boot ||
-				       w->now - w->things[w->machines[machine]
-								  .claim]
-						.deleted_at > LAG_MS),
-			      ahead};
+	return (struct maybe){x->busy_since >= 0, ahead};
 }
 
 static void
@@ -251,7 +265,8 @@ set_held(struct truth *t, int scope)
 
 	s->held.lo = s->seems.lo &&
 		     (max_of(t, scope) == 0 ||
-		      (!s->early.open && !s->late.open && s->open_left <= 0));
+		      (!s->unknown && !s->early.open && !s->late.open &&
+		       s->open_left <= 0));
 	s->held.hi = s->seems.hi &&
 		     (max_of(t, scope) == 0 ||
 		      !surely_open(s));
@@ -273,6 +288,8 @@ open_windows(struct truth *t, int scope)
 	int64_t max = max_of(t, scope), window = t->rules.cap.window_ms;
 
 	s->max = max;
+	if (s->unknown)
+		return;
 	if (max == 0) {
 		s->early = s->late = (struct bucket){0};
 		s->high = s->open_left = 0;
@@ -287,7 +304,8 @@ open_windows(struct truth *t, int scope)
 		s->open_left = (double)(window + LAG_MS);
 	if (!s->early.open && s->seems.hi && s->early.debt >= (double)max)
 		bucket_open(&s->early, t->w->now, window - LAG_MS);
-	if (!s->late.open && s->seems.lo && s->late.debt >= (double)max) {
+	if (!s->late.open && s->seems.lo && s->late.debt >= (double)max &&
+	    t->leader != NULL && !s->gap) {
 		if (!s->early.open && s->early.windows == s->late.windows)
 			bucket_open(&s->early, t->w->now, window - LAG_MS);
 		bucket_open(&s->late, t->w->now, window + LAG_MS);
@@ -422,6 +440,10 @@ restore_scope(struct truth *t, struct kept *k, int scope, int64_t renewed)
 		k->debt += (double)(t->clock - k->at);
 	/* Without election that may be read long after the lead began. */
 	vague += (double)(t->w->now - t->leader->led_since) * (rate + 1);
+	/* Which renewal it was may be anybody's guess. */
+	if (later_of(t->w->late_until, t->w->lossy_until) > 0 &&
+	    t->w->now - later_of(t->w->late_until, t->w->lossy_until) < 60000)
+		vague += 15000 * (rate + 1);
 	s->early.debt = k->window > 0 ? 0 : k->debt + vague;
 	s->late.debt = k->window > 0 || k->debt < vague ? 0 : k->debt - vague;
 	s->early.open = s->late.open = k->window > 0;
@@ -430,6 +452,26 @@ restore_scope(struct truth *t, struct kept *k, int scope, int64_t renewed)
 	s->early.opened_at = s->late.opened_at = k->at - SERVER_START;
 	s->high = s->early.debt;
 	s->open_left = k->window > 0 ? k->window + vague : 0;
+}
+
+void
+truth_lost_count(struct truth *t)
+{
+	for (int i = 0; i < scopes_n(t); i++) {
+		t->scopes[i].unknown = true;
+		t->scopes[i].guess = false;
+		t->scopes[i].idle_for = 0;
+	}
+}
+
+static bool
+any_skewed(const struct truth *t)
+{
+	for (int i = 0; i < t->holders_n; i++)
+		if (t->holders[i].skew_until > 0 &&
+		    t->w->now < t->holders[i].skew_until + 60000)
+			return true;
+	return false;
 }
 
 /* What the Lease says; the leader believes it up to the renewTime. */
@@ -447,7 +489,8 @@ truth_leads(struct holder *h)
 	for (int i = 0; i < POOLS; i++) {
 		struct scope_truth *s = &t->scopes[i];
 
-		*s = (struct scope_truth){.hi_last = h->w->now,
+		*s = (struct scope_truth){.max = s->max,
+					  .hi_last = h->w->now,
 					  .released = s->released,
 					  .gap = true};
 		s->high = s->early.debt =
@@ -474,16 +517,10 @@ truth_leads(struct holder *h)
 	for (int i = 0; lost && i < MACHINES; i++)
 		t->machines[i].was_held = false;
 	h->w->lease_left_us = h->w->lease.renew_us;
-}
-
-void
-truth_lost_count(struct truth *t)
-{
-	for (int i = 0; i < scopes_n(t); i++) {
-		t->scopes[i].late = t->scopes[i].early = (struct bucket){0};
-		t->scopes[i].early.debt = (double)max_of(t, i);
-		t->scopes[i].high = t->scopes[i].early.debt;
-	}
+	/* Moments in it are of a clock that jumps. */
+	if ((h->w->turns_until > 0 &&
+	     h->w->now < h->w->turns_until + 60000) || any_skewed(t))
+		truth_lost_count(t);
 }
 
 /* Nothing is kept: the oldest mark tells that its machine's own deadline does
@@ -500,7 +537,8 @@ guess(struct truth *t, int scope)
 		const struct thing *o = &w->things[i];
 		int64_t since = o->created_ms, deadline;
 
-		if (!o->used || o->kind >= KIND_COUNT || !truth_marked(o) ||
+		if (!o->used || o->deleting || o->kind >= KIND_COUNT ||
+		    !truth_marked(o) ||
 		    !in_scope(t, scope, w->machines[o->machine].pool_id) ||
 		    w->pools[w->machines[o->machine].pool_id].until > t->clock)
 			continue;
@@ -513,7 +551,8 @@ guess(struct truth *t, int scope)
 	}
 	debt = debt > most ? most : debt;
 	s->guess = false;
-	s->late.debt = debt > TURN_MS ? debt - TURN_MS : 0;
+	/* Whose marks count, where the configuration was another? */
+	s->late.debt = debt > TURN_MS && w->strange == 0 ? debt - TURN_MS : 0;
 	s->early.debt = debt > 0 ? debt + TURN_MS + since_lead : since_lead;
 	s->high = s->early.debt;
 }
@@ -548,7 +587,7 @@ truth_may_be_open(const struct truth *t, int scope)
 {
 	const struct scope_truth *s = &t->scopes[scope];
 
-	return s->early.open || s->open_left > 0 ||
+	return s->unknown || s->early.open || s->open_left > 0 ||
 	       s->high + LAG_MS >= (double)max_of(t, scope);
 }
 
@@ -582,11 +621,11 @@ fits(struct truth *t, int scope, struct kept *k)
 	    t->rules.cap.window_ms > 0)
 		slack *= max / (double)t->rules.cap.window_ms;
 	/* Written by a clock that has been set since. */
-	if (t->leader->jumped_at > k->at - SERVER_START - 10000)
-		slack += 5000 * slack / TURN_MS;
+	if (t->leader->jumped_at > k->at - SERVER_START - 60000)
+		return true;
 	kept_run(t, k, scope, t->clock);
 	t->soft_at_odds = scope;
-	if (max == 0 || !same || s->open_left > 0)
+	if (max == 0 || !same || s->open_left > 0 || s->unknown)
 		return true;
 	if (s->early.open && s->late.open)
 		return k->window > 0 &&

@@ -76,6 +76,8 @@ struct thing {
 	unsigned writes, reasons, tries;
 	int64_t tries_since;
 	unsigned denied;	/* writes refused, one after the other … */
+	int denied_act;
+	int64_t relieved;	/* … until then */
 	int64_t denied_since;	/* … since then */
 	unsigned holds, hold_reasons;	/* of ours, in this period */
 	int64_t turned[3];	/* when it was held again after a clear */
