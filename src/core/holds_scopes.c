@@ -157,6 +157,7 @@ holds_cap(struct holds *h, uint32_t scope, int64_t max_ms, int64_t boot_ms)
 		return;
 	cap_settle(&s->cap, &r, boot_ms);
 	s->max_ms = max_ms;
+	h->changed = true;
 	mark_dirty(h, scope);
 }
 
