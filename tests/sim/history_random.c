@@ -28,8 +28,12 @@ random_story(struct dice *d)
 		.no_condition = roll(d, 6) == 0,
 		.node_first = roll(d, 3) == 0,
 		.cloned = roll(d, 20) == 0,
+		.opted_out = roll(d, 40) == 0,
+		.taint_only = roll(d, 12) == 0,
+		.claimless = roll(d, 60) == 0,
 	};
 
+	s.taint_only &= !s.claimless;
 	if (roll(d, 4) == 0)
 		s.event_ms = roll(d, 4) == 0 ? between(d, 2000, 20000)
 					     : between(d, 100, 2000);
@@ -86,10 +90,21 @@ random_pool(struct dice *d, struct op *o, const struct history *h)
 		o->ms = roll(d, 3) == 0 ? 0 : between(d, 60, 900) * 1000;
 }
 
+/* A jitter, or a shift: what lies in between may be either. */
+static int64_t
+random_jump(struct dice *d)
+{
+	int64_t by = roll(d, 3) > 0 ? between(d, 0, 3000)
+				    : between(d, 9000, 60000);
+
+	return roll(d, 2) == 0 ? by : -by;
+}
+
 static void
 random_fault(struct dice *d, struct op *o, const struct history *h)
 {
 	static const int64_t spans[] = {500, 3000, 12000, 40000, 100000};
+	static const char *const codes[] = {"403", "422", "500", "503"};
 
 	o->for_ms = one_of(d, spans, 5);
 	o->odds = (int)between(d, 10, 100);
@@ -104,8 +119,25 @@ random_fault(struct dice *d, struct op *o, const struct history *h)
 		o->for_ms = between(d, 1000, 200000);
 		break;
 	case OP_SKEW:
-		o->ms = between(d, -3000, 3000);
+		o->ms = random_jump(d);
 		o->for_ms = between(d, 10000, 600000);
+		break;
+	case OP_TURNS:
+		o->ms = random_jump(d);
+		o->every_ms = between(d, 2000, 100000);
+		o->for_ms = between(d, 10000, 600000);
+		break;
+	case OP_UNSERVE:	/* Nodes always are */
+		o->kind = roll(d, 2) == 0 ? KIND_NODECLAIM : KIND_NODEPOOL;
+		break;
+	case OP_DENY:
+		o->kind = (enum kind)roll(d, KIND_COUNT);
+		snprintf(o->value, sizeof(o->value), "%s",
+			 codes[roll(d, 4)]);
+		o->for_ms = roll(d, 4) == 0 ? between(d, 100000, 1000000)
+					    : o->for_ms;
+		if (roll(d, 2) == 0)
+			o->pool[0] = '\0';
 		break;
 	case OP_RULES:
 		o->other_hold = roll(d, 2) == 0;
@@ -129,7 +161,8 @@ random_fault_type(struct dice *d)
 	static const enum op_type faults[] = {
 		OP_CUT,	 OP_HANG,  OP_LAG,   OP_REFUSE, OP_EXPIRE, OP_DOWN,
 		OP_BUSY, OP_ERRORS, OP_LOSSY, OP_LATE,	 OP_SLOW,   OP_LEASE,
-		OP_KILL, OP_START, OP_PAUSE, OP_SKEW,	 OP_RULES,
+		OP_KILL, OP_START, OP_PAUSE, OP_SKEW,	 OP_RULES,  OP_DENY,
+		OP_UNSERVE, OP_TURNS, OP_UNINSTALL,
 	};
 
 	return faults[roll(d, sizeof(faults) / sizeof(faults[0]))];
@@ -145,13 +178,18 @@ random_type(struct dice *d)
 	if (n < 46)
 		return OP_DELETE;
 	if (n < 50)
-		return n < 48 ? OP_AGAIN : OP_RECREATE;
+		return n < 48	? OP_AGAIN
+		       : n < 49 ? OP_RECREATE
+				: (enum op_type)(roll(d, 2) == 0 ? OP_UNNODE
+								 : OP_FORGE);
 	if (n < 60)
 		return OP_PERSON;
 	if (n < 64)
 		return OP_POOL;
 	if (n < 65)
-		return OP_TEMPLATE;
+		return roll(d, 3) > 0	? OP_TEMPLATE
+		       : roll(d, 2) == 0 ? OP_UNPOOL
+					 : OP_REPOOL;
 	return random_fault_type(d);
 }
 
@@ -162,12 +200,18 @@ random_op(struct dice *d, struct history *h, struct op *o)
 	o->machine = (int)roll(d, 32);
 	o->kind = (enum kind)(roll(d, 5) % VIEW_COUNT);
 	o->holder = (int)roll(d, (uint32_t)h->holders);
-	snprintf(o->pool, sizeof(o->pool), "%s",
-		 pools[roll(d, 8) == 0 ? 2 : roll(d, 2)]);
+	/* Now and then without the label. */
+	if (o->type != OP_CREATE || roll(d, 12) > 0)
+		snprintf(o->pool, sizeof(o->pool), "%s",
+			 pools[roll(d, 8) == 0 ? 2 : roll(d, 2)]);
 	if (o->type == OP_CREATE) {
 		o->n = roll(d, 6) == 0 ? (int)between(d, 4, 9)
 				       : (int)between(d, 1, 3);
 		o->story = random_story(d);
+	} else if (o->type == OP_DELETE) {
+		o->for_ms = roll(d, 2) == 0 ? 0 : between(d, 0, 900) * 1000;
+	} else if (o->type == OP_UNNODE) {
+		o->for_ms = roll(d, 4) == 0 ? -1 : between(d, 0, 60000);
 	} else if (o->type == OP_TEMPLATE) {
 		snprintf(o->value, sizeof(o->value), "%s",
 			 roll(d, 2) == 0 ? "true" : "4h");
@@ -236,6 +280,35 @@ disruptions(struct dice *d, struct history *h)
 			.type = OP_DISRUPT,
 			.machine = (int)roll(d, 32),
 		};
+		if (roll(d, 6) == 0)
+			snprintf(h->ops[h->ops_n - 1].value, TEXT, "Empty");
+	}
+	qsort(h->ops, (size_t)h->ops_n, sizeof(h->ops[0]), by_time);
+}
+
+/* What expires, is interrupted or deleted by hand comes back: once, or at the
+ * second try, or as two. */
+static void
+substitutes(struct dice *d, struct history *h)
+{
+	int n = h->ops_n;
+
+	for (int i = 0; i < n && h->ops_n < OPS / 2; i++) {
+		struct op *o = &h->ops[h->ops_n];
+
+		if (h->ops[i].type != OP_DELETE || roll(d, 3) == 0)
+			continue;
+		*o = (struct op){
+			.at = h->ops[i].at + (roll(d, 4) == 0
+						      ? between(d, 0, 900000)
+						      : between(d, 0, 70000)),
+			.type = OP_CREATE,
+			.n = roll(d, 4) == 0 ? 2 : 1,
+			.story = random_story(d),
+		};
+		snprintf(o->pool, sizeof(o->pool), "%s", pools[roll(d, 2)]);
+		o->story.event_ms = 0;
+		h->ops_n++;
 	}
 	qsort(h->ops, (size_t)h->ops_n, sizeof(h->ops[0]), by_time);
 }
@@ -302,6 +375,7 @@ history_random(struct history *h, uint64_t seed)
 		.page = roll(&d, 3) == 0 ? 2 : 500,
 		.other_hold = roll(&d, 5) == 0,
 		.count = roll(&d, 6) == 0,
+		.min_scale_up = roll(&d, 5) == 0 ? (int)between(&d, 2, 3) : 1,
 		.seed = seed,
 		.ops_n = (int)between(&d, 5, 40),
 	};
@@ -311,6 +385,7 @@ history_random(struct history *h, uint64_t seed)
 		random_op(&d, h, &h->ops[i]);
 	random_times(&d, h);
 	disruptions(&d, h);
+	substitutes(&d, h);
 	revive(&d, h);
 	last_wave(h);
 }

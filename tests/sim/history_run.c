@@ -208,7 +208,7 @@ deny(struct run *r, const struct op *o)
 	*d = (struct denial){.until = r->w.now + o->for_ms,
 			     .code = atoi(o->value)};
 	memcpy(d->pool, o->pool, sizeof(d->pool));
-	world_trouble(&r->w, d->until);
+	world_trouble(&r->w, d->code == 503 ? d->until : r->w.now);
 }
 
 static void
@@ -401,6 +401,7 @@ step(struct run *r)
 	next = sooner(next, karpenter_next(&r->w));
 	next = sooner(next, uninstall_next(&r->w));
 	truth_check(&r->truth);
+	next = sooner(next, truth_next(&r->truth));
 	picture_look(r->h->picture, &r->w, r->holders);
 	r->w.seen.events++;
 	return next;
@@ -442,6 +443,10 @@ run_settle(struct run *r)
 	struct world *w = &r->w;
 	int64_t end = later(later(w->now, w->trouble_until), w->turns_until);
 
+	/* What is refused is tried again ten minutes later, at the latest. */
+	for (int k = 0; k < KIND_COUNT; k++)
+		if (w->denied[k].until > 0)
+			end = later(end, w->denied[k].until + 600000);
 	for (int i = 0; i < r->truth.holders_n; i++)
 		holder_start(&r->holders[i]);
 	run_pass(r, end + r->h->startup_ms + r->h->hold_ms +

@@ -34,6 +34,19 @@ offset(const struct holder *h)
 	return holder_now(h).server_ms - SERVER_START - h->w->now;
 }
 
+/* Before all was seen nothing has begun: what was seen by a clock that was wrong
+ * is seen again. */
+static void
+restamp(struct holder *h)
+{
+	for (int i = 0; i < h->w->things_n; i++) {
+		struct sight *s = &h->sights[i];
+
+		s->clock = s->ready_clock = holder_now(h).server_ms;
+		s->shifted = s->ready_shifted = h->shifted;
+	}
+}
+
 /* Its sweeper asks every second, and would see its clock jump. */
 static void
 look_at_clock(struct holder *h)
@@ -42,8 +55,19 @@ look_at_clock(struct holder *h)
 
 	if (by == 0)
 		return;
-	if (by >= 5000 || by <= -5000)
+	if (by >= 5000 || by <= -5000) {
 		h->shifted += by;
+		if (!h->saw_all)
+			restamp(h);
+	} else {
+		h->small += by;
+		if (h->small > h->small_max)
+			h->small_max = h->small;
+		if (h->small < h->small_min)
+			h->small_min = h->small;
+		h->jitter = h->small_max - h->small_min;
+	}
+	h->odd_jump |= (by > 4000 && by < 8000) || (by < -4000 && by > -8000);
 	h->offset += by;
 	h->jumped_at = h->w->now;
 	h->poked = true;
@@ -55,10 +79,12 @@ holder_leads(struct holder *h)
 	for (int i = 0; i < THINGS; i++)
 		h->sights[i] = (struct sight){.at = -1,
 					      .ready_at = -1,
-					      .launched_at = -1};
+					      .launched_at = -1,
+					      .deleted_at = -1};
 	for (int k = 0; k < VIEW_COUNT; k++)
 		h->listed_at[k] = -1;
 	h->led_since = h->w->now;
+	h->saw_all = h->odd_jump = false;
 	h->leads_n += h->leads;
 	h->restored = false;
 	h->poked = true;
@@ -74,9 +100,10 @@ holder_start(struct holder *h)
 	tell(h->w, "holder %d   starts", h->number);
 	h->up = true;
 	h->hint_ms = STAMP_NONE;
-	h->hint_at = h->asked_list_at = -1000000;
+	h->hint_at = h->asked_list_at = h->jumped_at = -1000000;
 	h->offset = offset(h);
-	h->shifted = 0;
+	h->shifted = h->jitter = 0;
+	h->small = h->small_min = h->small_max = 0;
 	h->paused_until = h->asked_to_wait = 0;
 	memset(h->closed, 0, sizeof(h->closed));
 	h->sweep = sweep_new(&h->rules, h->machines_max, seed, &h->counters);
@@ -267,8 +294,10 @@ patch_now(struct holder *h, struct flight *f)
 	struct thing *t = thing_named(w, f->a.kind, f->a.name);
 
 	truth_write(h, f);
-	f->out.code = OUTCOME_GONE;
-	if (t != NULL && w->now >= w->unserved_until[f->a.kind])
+	/* No resource is not the same as no object. */
+	f->out.code = w->now < w->unserved_until[f->a.kind] ? OUTCOME_FAILED
+							    : OUTCOME_GONE;
+	if (t != NULL && f->out.code == OUTCOME_GONE)
 		f->out.code = denied(w, t);
 	if (f->out.code == OUTCOME_OK)
 		f->out.code = thing_patch(w, &f->a, &h->rules.hold, f->out.rv);
@@ -449,6 +478,8 @@ keep_soft(struct holder *h)
 	if (!h->leads || known == NULL)
 		return;
 	if (!h->restored) {
+		tell(h->w, "holder %d   reads the soft state: %.80s",
+		     h->number, known);
 		sweep_restore(h->sweep, known, lease_state_ms(&h->lease),
 			      holder_now(h));
 		truth_leads(h);
@@ -458,6 +489,7 @@ keep_soft(struct holder *h)
 	if (!sweep_soft(h->sweep, &b, always, holder_now(h)))
 		return;
 	(void)lease_state_set(&h->lease, text);
+	h->poked = true;	/* now the Lease has something to do */
 	h->soft_at = h->w->now + SOFT_MS;
 }
 
@@ -501,6 +533,19 @@ holder_watches(const struct holder *h, enum kind kind)
 	return kind != KIND_EVENT || rules_tell_replacements(&h->rules);
 }
 
+static bool
+saw_all(const struct holder *h)
+{
+	for (int k = 0; k < KIND_EVENT; k++) {
+		const struct stream *s = &h->streams[k];
+
+		if (!s->unserved &&
+		    !(s->complete && s->state == STREAM_OPEN))
+			return false;
+	}
+	return h->leads;
+}
+
 /* When the soft state is written anew. */
 static int64_t
 soft_next(struct holder *h)
@@ -534,6 +579,7 @@ holder_step(struct holder *h)
 		if (holder_watches(h, (enum kind)k) &&
 		    (h->leads || k == KIND_NODEPOOL))
 			next = sooner(next, stream_step(h, (enum kind)k));
+	h->saw_all |= saw_all(h);
 	sweep_step(h);
 	if (h->poked)
 		return h->w->now;

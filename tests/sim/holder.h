@@ -65,6 +65,7 @@ struct sight {
 	int64_t at, ready_at, launched_at;	/* virtual time; -1: not yet */
 	int64_t clock, ready_clock;	/* server time as it had it … */
 	int64_t shifted, ready_shifted;	/* … and how far it had shifted */
+	int64_t deleted_at, deleted_shifted;
 };
 
 #define LEASE_CALLS 8
@@ -101,7 +102,6 @@ struct holder {
 	int64_t wake_at;	/* sweep_next's word */
 	bool poked;		/* something was seen since */
 	uint64_t births;
-	bool guesses;		/* its soft state is lost */
 	bool restored;		/* it has read the soft state of this lead */
 	int64_t soft_at;	/* without election: written anew then */
 	/* for the invariants */
@@ -113,6 +113,10 @@ struct holder {
 	int64_t shifted;	/* … and how far it has jumped, by 5 s or more,
 				   all in all */
 	int64_t jumped_at;	/* last, by whatever */
+	int64_t small, small_min, small_max;	/* by less than that … */
+	int64_t jitter;		/* … and how far they lie apart */
+	bool odd_jump;		/* … or by about 5 s */
+	bool saw_all;		/* at once, in this lead */
 	int64_t hint_at;	/* the last real creation that it admitted */
 	int64_t listed_at[VIEW_COUNT];	/* the last good fresh list was asked
 					   for; -1 */

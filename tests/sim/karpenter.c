@@ -327,8 +327,10 @@ event_on(struct world *w, int machine, const char *reason)
 	snprintf(t->uid, sizeof(t->uid), "u-%.20s", t->name);
 	memcpy(t->other, claim->uid, sizeof(t->other));
 	snprintf(t->class, sizeof(t->class), "%s", reason);
-	if (m->said_at < 0)
+	if (m->said_at < 0) {
 		m->said_at = w->now;
+		m->said = t->index;
+	}
 	claim->reasons += 2;
 	tell(w, "karpenter  Event DisruptionLaunching on NodeClaim %s",
 	     claim->name);
@@ -404,7 +406,8 @@ claim_moves(struct world *w, const struct due *d)
 	struct machine *m = &w->machines[d->machine];
 	struct thing *claim = alive(w, m->claim), *node = alive(w, m->node);
 
-	if (claim == NULL)
+	/* lifecycle/controller.go: from its deletion on it is finalized only. */
+	if (claim == NULL || claim->deleting)
 		return;
 	if (d->type == DUE_LAUNCH) {
 		claim->launched = claim->launch_known = true;

@@ -38,7 +38,7 @@ thing_written(struct world *w, struct thing *t)
 void
 thing_changed(struct world *w, struct thing *t)
 {
-	t->touched = w->now;
+	t->touched = w->caused = w->now;
 	thing_written(w, t);
 }
 
@@ -47,7 +47,7 @@ thing_gone(struct world *w, struct thing *t)
 {
 	t->rv = ++w->rv;
 	t->used = false;
-	t->gone_at = w->now;
+	t->gone_at = w->caused = w->now;
 	log_line(w, t, true);
 }
 
@@ -229,7 +229,8 @@ kept_beside(const struct world *w, const struct thing *t,
 
 	if (i < 0 || !w->things[i].used)
 		return false;
-	return w->now - w->things[i].touched <= JUST_MS ||
+	return w->now < w->unserved_until[w->things[i].kind] ||
+	       w->now - w->things[i].touched <= JUST_MS ||
 	       w->now - w->trouble_until <= JUST_MS ||
 	       (w->things[i].notes.at[ANN_MARK][0] == '\0' &&
 		hold_of(&w->things[i], k) == HOLD_SAME);
@@ -249,7 +250,9 @@ patch_clear(struct world *w, struct thing *t, const struct action *a,
 	if (a->act == ACT_CLEAR) {
 		if (hold_of(t, &a->hold) != HOLD_SAME)
 			return OUTCOME_INVALID;
-		if (t->notes.by[k] == BY_PERSON && !unknown)
+		/* Where there are no claims, nobody can ask whose it is. */
+		if (t->notes.by[k] == BY_PERSON && !unknown &&
+		    w->now >= w->unserved_until[KIND_NODECLAIM])
 			broken(w, "I1: the hold on %s is a person's, and is "
 			       "taken away", t->name);
 		t->notes.at[k][0] = '\0';

@@ -38,6 +38,8 @@ holder_knows(struct holder *h, const struct thing *t)
 	struct sight *s = &h->sights[t->index];
 	int64_t now = h->w->now, clock = holder_now(h).server_ms;
 
+	if (s->at < 0 || (s->launched_at < 0 && t->launched))
+		h->w->sighted++;
 	if (s->at < 0) {
 		s->at = now;
 		s->clock = clock;
@@ -45,6 +47,10 @@ holder_knows(struct holder *h, const struct thing *t)
 	}
 	if (s->launched_at < 0 && t->launched)
 		s->launched_at = now;
+	if (s->deleted_at < 0 && t->deleting) {
+		s->deleted_at = now;
+		s->deleted_shifted = h->shifted;
+	}
 	if (s->ready_at < 0 && t->ready_ms != STAMP_NONE) {
 		s->ready_at = now;
 		s->ready_clock = clock;
