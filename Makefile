@@ -107,7 +107,7 @@ REPLAYS := $(FUZZ:%=$(VARIANT)/tests/fuzz/%)
 SIM := $(VARIANT)/tests/sim
 SEEDS ?= 2000
 $(SIM): $(wildcard tests/sim/*.[ch]) $(libs_core)
-	$(call link,-Itests/sim)
+	$(call link,-Itests/sim -Isrc/core)
 
 sim-quick: $(SIM)
 	@$(SIM) run tests/sim/histories/*.txt tests/sim/seeds/*.txt
