@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "moves.h"
+#include "state.h"
+
+/*
+ *     explore MINUTES DEPTH START.txt...
+ *
+ * Every history, not samples: from each start, all orders of the events in
+ * moves.c, one event deeper at a time, until the minutes (of the processor) are
+ * over or the depth is reached (0: no end).  A state that was met before, by whatever way, is not
+ * gone into again.  truth.c looks at each step.
+ *
+ * The states are a tree of the moves by which each was met first.  To go one
+ * deeper the tree is walked from its roots, and each state comes to life again
+ * by its move; only the states on the way are kept as snapshots.
+ */
+
+#define DEPTH_MAX 24
+#define STATES_MAX (24u << 20)
+#define SLOTS (64u << 20)	/* of 16 bytes; twice as many, and room */
+#define CHECKS (1u << 16)
+#define CHECKED 256	/* one state of so many: do its ways go on alike? */
+#define SETTLED 1024	/* one state of so many, and all at small depth */
+#define SETTLED_DEPTH 1
+#define REPLAYED 16	/* one settled history of so many runs as a file */
+#define BROKEN_MAX 8
+#define MOVES_MAX 64
+
+struct node {
+	uint32_t first;		/* its children lie side by side */
+	uint8_t n, move;
+	bool live;		/* some of its descendants are to be expanded */
+};
+
+/* What came next in a state, by whichever way it was met first. */
+struct check {
+	struct state of, next[MOVES_MAX];
+	uint8_t path[DEPTH_MAX], depth, start;
+};
+
+static struct {
+	const char *const *starts;
+	int starts_n;
+	struct node *nodes;
+	uint32_t nodes_n;
+	struct state *slots;
+	struct check *checks;
+	struct snapshot *blank, *at[DEPTH_MAX + 1];
+	struct history *start;	/* … as read */
+	struct history *path;	/* … and what happened since */
+	struct run *run;
+	uint8_t moves[DEPTH_MAX];
+	int which, depth, target;
+	struct timespec begun;
+	double seconds;
+	bool over, full;
+	uint64_t transitions, known, settled, replayed, checked, differing;
+	uint64_t broken, expanded, of_level;
+} x;
+
+static double
+elapsed(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (double)(now.tv_sec - x.begun.tv_sec) +
+	       (double)(now.tv_nsec - x.begun.tv_nsec) / 1e9;
+}
+
+static void *
+reserved(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED) {
+		perror("mmap");
+		exit(2);
+	}
+	return p;
+}
+
+/* --- what was found ----------------------------------------------------------------- */
+
+static void
+ways(FILE *out, const uint8_t *moves, int n)
+{
+	for (int i = 0; i < n; i++)
+		fprintf(out, "%s%s", i > 0 ? ", " : "", move_name(moves[i]));
+}
+
+/* The same as a file, from the beginning, without a snapshot. */
+static bool
+replayed(struct outcome_of_run *out)
+{
+	arena_on(false);
+	x.path->end = run_world(x.run)->now;
+	(void)history_run(x.path, NULL, out);
+	arena_on(true);
+	return out->broken[0] != '\0';
+}
+
+static void
+keep(const char *why)
+{
+	const char *folder = getenv("SIM_SEEDS");
+	char path[512];
+	FILE *out;
+
+	arena_on(false);
+	snprintf(path, sizeof(path), "%s/explore-%d.txt",
+		 folder != NULL ? folder : ".", (int)x.broken);
+	fprintf(stderr, "explore: %s\nexplore: after %s: ", why,
+		x.starts[x.which]);
+	ways(stderr, x.moves, x.depth);
+	fprintf(stderr, "\nexplore: kept in %s\n", path);
+	out = fopen(path, "w");
+	if (out == NULL) {
+		perror(path);
+	} else {
+		x.path->end = run_world(x.run)->now;
+		fprintf(out, "# %s\n# ", why);
+		ways(out, x.moves, x.depth);
+		fprintf(out, "\n");
+		history_write(x.path, out);
+		fclose(out);
+	}
+	arena_on(true);
+}
+
+static void
+found(const char *why)
+{
+	struct outcome_of_run o;
+
+	if (++x.broken > BROKEN_MAX) {
+		x.over = true;
+		return;
+	}
+	keep(why);
+	if (!replayed(&o))
+		fprintf(stderr, "explore: as a file it is sound!\n");
+}
+
+/* An assertion of the core: say how it came to it. */
+static void
+crashed(int number)
+{
+	char why[64];
+
+	signal(number, SIG_DFL);
+	snprintf(why, sizeof(why), "it crashes by signal %d", number);
+	x.broken++;
+	keep(why);
+	raise(number);
+}
+
+/* --- states that are known ------------------------------------------------------------ */
+
+static bool
+same(struct state a, struct state b)
+{
+	return a.a == b.a && a.b == b.b;
+}
+
+/* Is it new?  It is known from now on. */
+static bool
+learn(struct state s)
+{
+	size_t i = s.a & (SLOTS - 1);
+
+	for (; x.slots[i].a != 0 || x.slots[i].b != 0; i = (i + 1) & (SLOTS - 1))
+		if (same(x.slots[i], s))
+			return false;
+	x.slots[i] = s;
+	return true;
+}
+
+static void
+grow(int move)
+{
+	if (x.nodes_n == STATES_MAX) {
+		x.over = x.full = true;
+		return;
+	}
+	x.nodes[x.nodes_n++] = (struct node){.move = (uint8_t)move,
+					     .live = true};
+}
+
+/* --- one step ------------------------------------------------------------------------- */
+
+/* What history_run does with each event. */
+static bool
+happens(const struct op *o)
+{
+	x.path->ops[x.path->ops_n++] = *o;
+	run_pass(x.run, o->at);
+	if (run_broken(x.run) == NULL)
+		run_apply(x.run, o);
+	return run_broken(x.run) == NULL;
+}
+
+/* false: it cannot happen here. */
+static bool
+step(int move, bool *sound)
+{
+	struct op o;
+
+	if (!move_make(move, x.run, &o))
+		return false;
+	x.moves[x.depth++] = (uint8_t)move;
+	x.transitions++;
+	*sound = happens(&o);
+	return true;
+}
+
+/* Before the step into the state that was saved at that depth. */
+static void
+back(int depth)
+{
+	snapshot_restore(x.at[depth]);
+	x.depth = depth;
+	x.path->ops_n = x.start->ops_n + depth;
+}
+
+/* Faults stop: does all get quiet, and clear? */
+static void
+settle(void)
+{
+	struct outcome_of_run o;
+
+	x.settled++;
+	run_pass(x.run, run_world(x.run)->now);
+	if (run_broken(x.run) == NULL)
+		run_settle(x.run);
+	if (run_broken(x.run) != NULL)
+		found(run_broken(x.run));
+	else if (x.settled % REPLAYED == 0) {
+		uint64_t digest = run_world(x.run)->digest;
+
+		x.replayed++;
+		back(x.depth);
+		if (replayed(&o) || o.digest != digest) {
+			x.broken++;
+			keep("from a file it is another one");
+		}
+	}
+}
+
+static bool
+is_settled(struct state s)
+{
+	return x.depth <= SETTLED_DEPTH || s.b % SETTLED == 0;
+}
+
+/* --- do all ways to one state go on alike? ---------------------------------------------- */
+
+static bool
+is_checked(struct state s)
+{
+	return s.b / SETTLED % CHECKED == 0;
+}
+
+static struct state
+after(int depth, int move)
+{
+	struct state s = {0, 0};
+	bool sound;
+
+	back(depth);
+	if (step(move, &sound))
+		s = sound ? state_of(x.run) : (struct state){1, 1};
+	return s;
+}
+
+static void
+differ(const struct check *c, int move)
+{
+	arena_on(false);
+	x.differing++;
+	fprintf(stderr, "explore: one state, and after \"%s\" two: %s: ",
+		move_name(move), x.starts[c->start]);
+	ways(stderr, c->path, c->depth);
+	fprintf(stderr, "; and %s: ", x.starts[x.which]);
+	ways(stderr, x.moves, x.depth);
+	fprintf(stderr, "\n");
+	arena_on(true);
+	x.over = x.over || x.differing >= BROKEN_MAX;
+}
+
+/* The state is alive, and not saved yet. */
+static void
+check(struct state s)
+{
+	struct check *c = &x.checks[s.a % CHECKS];
+	bool first = c->of.a == 0;
+	int depth = x.depth, bad = -1;
+
+	if (depth == DEPTH_MAX || (!first && !same(c->of, s)))
+		return;
+	snapshot_save(x.at[depth]);
+	if (first) {
+		c->of = s;
+		c->depth = (uint8_t)depth;
+		c->start = (uint8_t)x.which;
+		memcpy(c->path, x.moves, sizeof(c->path));
+	} else {
+		x.checked++;
+	}
+	for (int i = 0; i < moves_n; i++) {
+		struct state next = after(depth, i);
+
+		if (first)
+			c->next[i] = next;
+		else if (!same(c->next[i], next) && bad < 0)
+			bad = i;
+	}
+	back(depth);
+	if (bad >= 0)
+		differ(c, bad);
+}
+
+/* --- the walk --------------------------------------------------------------------------- */
+
+static void
+meet(uint32_t parent, int move)
+{
+	struct state s = state_of(x.run);
+	bool new = learn(s);
+
+	if (is_checked(s))
+		check(s);
+	if (!new) {
+		x.known++;
+		return;
+	}
+	grow(move);
+	x.nodes[parent].n++;
+	if (is_settled(s)) {
+		snapshot_save(x.at[x.depth]);
+		settle();
+	}
+}
+
+static void
+expand(uint32_t node)
+{
+	int depth = x.depth;
+	bool sound;
+
+	x.expanded++;
+	x.nodes[node].first = x.nodes_n;
+	x.nodes[node].live = false;
+	for (int i = 0; i < moves_n && !x.over; i++) {
+		if (!step(i, &sound))
+			continue;
+		if (sound)
+			meet(node, i);
+		else
+			found(run_broken(x.run));
+		back(depth);
+	}
+	x.over = x.over || (x.seconds > 0 && elapsed() > x.seconds);
+}
+
+/* The state is alive. */
+static void
+walk(uint32_t node)
+{
+	const struct node *n = &x.nodes[node];
+	int depth = x.depth;
+	bool sound, live = false;
+
+	snapshot_save(x.at[depth]);
+	if (depth == x.target) {
+		expand(node);
+		live = x.nodes[node].n > 0;
+	} else {
+		for (uint32_t c = n->first; c < n->first + n->n && !x.over; c++) {
+			if (!x.nodes[c].live)
+				continue;
+			(void)step(x.nodes[c].move, &sound);
+			x.transitions--;	/* it is not the first time */
+			walk(c);
+			back(depth);
+			live = live || x.nodes[c].live;
+		}
+	}
+	x.nodes[node].live = live;
+}
+
+/* The run as it is at the start's end. */
+static void
+begin(int which)
+{
+	x.which = which;
+	x.depth = 0;
+	snapshot_restore(x.blank);
+	if (history_read(x.start, x.starts[which]))
+		exit(2);
+	*x.path = *x.start;
+	arena_on(true);
+	x.run = run_new(x.path, NULL);
+	for (int i = 0; i < x.start->ops_n; i++) {
+		run_pass(x.run, x.start->ops[i].at);
+		run_apply(x.run, &x.start->ops[i]);
+	}
+	/* A look that the file has as well. */
+	x.start->ops[x.start->ops_n] =
+		(struct op){.type = OP_LOOK, .at = x.start->end};
+	x.path->ops_n = x.start->ops_n;
+	(void)happens(&x.start->ops[x.start->ops_n++]);
+	if (run_broken(x.run) != NULL) {
+		fprintf(stderr, "explore: %s: %s\n", x.starts[which],
+			run_broken(x.run));
+		exit(2);
+	}
+	arena_sift();
+}
+
+static void
+level(void)
+{
+	uint32_t before = x.nodes_n;
+	uint64_t transitions = x.transitions;
+	double since = elapsed();
+
+	x.of_level = x.target == 0 ? (uint64_t)x.starts_n : x.of_level;
+	x.expanded = 0;
+	for (int i = 0; i < x.starts_n && !x.over; i++) {
+		if (!x.nodes[i].live)
+			continue;
+		begin(i);
+		walk((uint32_t)i);
+		arena_on(false);
+	}
+	printf("explore: depth %2d: %llu of %llu states gone into, %llu "
+	       "steps, %u new states, %.0f s (%zu KiB a snapshot)\n",
+	       x.target + 1, (unsigned long long)x.expanded,
+	       (unsigned long long)x.of_level,
+	       (unsigned long long)(x.transitions - transitions),
+	       x.nodes_n - before, elapsed() - since, arena_bytes() >> 10);
+	fflush(stdout);
+}
+
+static int
+report(int depth)
+{
+	printf("explore: %d events, all orders of %d of them from each of %d "
+	       "starts", moves_n, depth, x.starts_n);
+	if (x.expanded < x.of_level)
+		printf(", and one more in %.1f %% of the states there",
+		       100 * (double)x.expanded / (double)x.of_level);
+	printf("\nexplore: %u states, %llu steps, %llu of them to a state "
+	       "already known; %llu states settled, %llu of them from a file "
+	       "as well; %llu states met twice go on alike, %llu do not\n"
+	       "explore: invariants %llu broken; %.0f s\n", x.nodes_n,
+	       (unsigned long long)x.transitions, (unsigned long long)x.known,
+	       (unsigned long long)x.settled, (unsigned long long)x.replayed,
+	       (unsigned long long)x.checked, (unsigned long long)x.differing,
+	       (unsigned long long)x.broken, elapsed());
+	if (x.full)
+		printf("explore: no room for more states\n");
+	return x.broken > 0 || x.differing > 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	int most;
+
+	if (argc < 4) {
+		fprintf(stderr, "usage: explore MINUTES DEPTH START.txt...\n");
+		return 2;
+	}
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &x.begun);
+	x.seconds = 60 * atof(argv[1]);
+	most = atoi(argv[2]) > 0 ? atoi(argv[2]) : DEPTH_MAX - 1;
+	x.starts = (const char *const *)argv + 3;
+	x.starts_n = argc - 3;
+	x.nodes = reserved(STATES_MAX * sizeof(*x.nodes));
+	x.slots = reserved(SLOTS * sizeof(*x.slots));
+	x.checks = reserved(CHECKS * sizeof(*x.checks));
+	x.start = reserved(sizeof(*x.start));
+	x.path = reserved(sizeof(*x.path));
+	arena_new();
+	x.blank = snapshot_new();
+	snapshot_save(x.blank);
+	for (int i = 0; i <= DEPTH_MAX; i++)
+		x.at[i] = snapshot_new();
+	signal(SIGABRT, crashed);
+	for (int i = 0; i < x.starts_n; i++)
+		grow(0);
+	for (x.target = 0; x.target < most && !x.over; x.target++) {
+		uint32_t before = x.nodes_n;
+
+		level();
+		if (x.over)
+			break;
+		x.of_level = x.nodes_n - before;
+		if (x.of_level == 0)
+			break;
+	}
+	return report(x.target);
+}
