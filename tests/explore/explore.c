@@ -458,7 +458,7 @@ report(int depth)
 {
 	printf("explore: %d events, all orders of %d of them from each of %d "
 	       "starts", moves_n, depth, x.starts_n);
-	if (x.expanded < x.of_level)
+	if (x.expanded > 0)
 		printf(", and one more in %.1f %% of the states there",
 		       100 * (double)x.expanded / (double)x.of_level);
 	printf("\nexplore: %u states, %llu steps, %llu of them to a state "
@@ -508,6 +508,7 @@ main(int argc, char **argv)
 		if (x.over)
 			break;
 		x.of_level = x.nodes_n - before;
+		x.expanded = 0;
 		if (x.of_level == 0)
 			break;
 	}

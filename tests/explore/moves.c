@@ -5,6 +5,7 @@
 
 #define POOL "a"
 #define MACHINES_MOST 2
+#define SEEN_MS 1000
 #define EDGE_MS 400	/* so long before a deadline, and so long after it */
 
 /* Where an event needs the state to say whom it befalls, or whether it can. */
@@ -198,6 +199,9 @@ pool_may(const struct run *r, struct op *o, bool says)
 
 		if (t == NULL || strcmp(w->pools[i].name, POOL) != 0)
 			continue;
+		/* What nobody saw may have counted, or not. */
+		if (says && w->now - t->touched < SEEN_MS)
+			return false;
 		if (o->key == POOL_HOLD_UNTIL || o->key == POOL_RELEASED_AT)
 			o->ms += w->now;
 		for (int k = 0; k < POOL_KEY_COUNT; k++) {
