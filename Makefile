@@ -91,6 +91,9 @@ $(VARIANT)/tests/edge/%: tests/edge/%.c $(libs_edge)
 	$(call link,-Itests,$(ext_edge) $(CHECK_LIBS) -lssl)
 $(VARIANT)/tests/edge/test_teller: tests/edge/test_teller.c $(libs_cmd)
 	$(call link,-Isrc/cmd -Xlinker --wrap=clock_now,$(ext_edge) $(CHECK_LIBS) -lssl)
+$(VARIANT)/tests/edge/test_notes: tests/edge/test_notes.c $(libs_cmd)
+	$(call link,-Isrc/cmd $(foreach f,shared_note shared_pool_at teller_say \
+		log_fields,-Xlinker --wrap=$(f)),$(ext_edge) $(CHECK_LIBS))
 
 # The whole daemon with short deadlines, against a scripted API server.
 $(VARIANT)/tests/holder-fast: tests/edge/holder_fast.c $(libs_cmd)

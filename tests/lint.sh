@@ -48,7 +48,7 @@ done < <(sources 'include/*.h' |
 undefined() { nm -u "$1" 2>/dev/null | awk '$1=="U"{print $2}' | sort -u; }
 defined() { nm --defined-only "$@" 2>/dev/null | awk 'NF==3{print $3}' | sort -u; }
 pure='mem(cpy|cmp|set|move|chr)|str(len|cmp|ncmp|chr|rchr|ncpy|str|spn|cspn)'
-pure="$pure|v?snprintf|calloc|free|fnmatch|__assert_fail|__stack_chk_fail"
+pure="$pure|__divti3|v?snprintf|calloc|free|fnmatch|__assert_fail|__stack_chk_fail"
 pure="$pure|__(mem|str)[a-z]*_chk|__v?snprintf_chk|_GLOBAL_OFFSET_TABLE_"
 alloc='malloc|realloc|strn?dup|strto[a-z]*|__isoc99_[a-z]*|__errno_location'
 alloc="$alloc|__ctype_[a-z_]*|qsort|bsearch|strcasecmp|strncasecmp|sscanf"
@@ -68,8 +68,8 @@ upward=$(comm -12 <(undefined "$variant/libedge.a") <(defined "$variant/libcmd.a
 # --- sizes and the rest --------------------------------------------------------
 while read -r n file; do
 	case $file in
-	*.c) [ "$n" -le 400 ] || fault "$file: $n lines, 400 at most" ;;
-	*.h) [ "$n" -le 120 ] || fault "$file: $n lines, 120 at most" ;;
+	*.c) [ "$n" -le 500 ] || fault "$file: $n lines, 500 at most" ;;
+	*.h) [ "$n" -le 160 ] || fault "$file: $n lines, 160 at most" ;;
 	esac
 done < <(sources 'src/*.[ch]' 'include/*.h' | xargs wc -l | grep -v ' total$')
 while read -r where; do fault "$where: over 60 lines"; done < <(
@@ -94,7 +94,7 @@ while IFS= read -r name; do
 	grep -qF "\`$name\`" docs/operations.md || fault "docs/operations.md: nothing of \"$name\""
 done < <({
 	flat src/cmd/*.c src/edge/*.c |
-		grep -oE '\b(LOG|trouble|write_line)\([^"();]*"[^"]*"|\b(phrase|phrases\[\]|says\[\]) = [^;]*;' |
+		grep -oE '\b(LOG|log_held|trouble|write_line)\([^"();]*"[^"]*"|\b(phrase|phrases\[\]|says\[\]) = [^;]*;' |
 		grep -oE '"[^"]*"'
 	flat src/core/tell.c | grep -oE '"[A-Za-z]+", "(Normal|Warning)"' | cut -d, -f1
 	sed -nE 's/^ *- alert: (.*)/"\1"/p' deploy/components/prometheus/prometheusrule.yaml

@@ -111,6 +111,7 @@
 #define LAUNCH_GRACE_MS 5000	/* a claim without a Launched condition */
 #define REHOLDS_MAX 3		/* hold and mark stripped together, a period */
 #define CLOCK_SHIFT_MS 5000	/* logged */
+#define SLEW_STEP_MS 10		/* of drift that is followed at once */
 #define UNINSTALL_MS 600000	/* 5,000 nodes take a minute */
 #define UNINSTALL_PAUSE_MS 5000	/* by then every API server has heard of a
 				   webhook that is gone, and Karpenter of a claim

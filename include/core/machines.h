@@ -29,6 +29,8 @@ struct entry {
 	uint8_t former;		/* slot in machines.formers */
 	int64_t mark_ms, created_ms, ready_ms;
 	int64_t created_stamp_ms, ready_stamp_ms;	/* as written */
+	int64_t tried_ms;	/* a claim: created, or when the first try was whose
+				   boot failed */
 	int64_t seen_ms, launch_seen_ms;	/* first seen, seen launched */
 	bool classed;			/* it is written on the claim */
 	bool judged;	/* it has come to count: does it substitute another? */
@@ -79,6 +81,8 @@ uint32_t machines_put(struct machines *m, const struct object *o,
 /* The server's clock was set: all moments move with it, not what is written
  * on the objects. */
 void machines_shift(struct machines *m, int64_t by_ms);
+/* As first seen now: by a clock that was wrong nothing has begun. */
+void machines_restamp(struct machines *m, int64_t now_ms);
 void machines_drop(struct machines *m, uint32_t id, struct touched *t);
 
 /* By uid (NodeClaim) or name (Node). */

@@ -16,9 +16,9 @@
  * here, written every 30 min and once 6 min after the last.  What cannot be
  * written is tried 12 times and then lost; nobody waits for it.
  *
- * Equal is what has the same pool, reason and action.  The note does not
- * count, and a series keeps its first: what is not to vanish behind another
- * (two annotations of one pool) needs an action of its own.
+ * Equal is what has the same pool, reason, action and note.  (client-go leaves
+ * the note out; but no note may be changed after the creation, and a second
+ * hold is not to be told in the words of the first.)
  *
  * One thread, or under its owner's lock; no allocation; about 90 KB.
  */
@@ -32,10 +32,12 @@
 
 enum tell_reason {
 	TELL_HOLD_STARTED,
+	TELL_HOLD_EXTENDED,
 	TELL_HOLD_RELEASED,
 	TELL_HOLD_CAPPED,
 	TELL_MANUAL_HOLD,
-	TELL_INVALID_ANNOTATION,	/* the one Warning */
+	TELL_INVALID_ANNOTATION,	/* a Warning, as is the next */
+	TELL_RELEASE_BLOCKED,
 	TELL_REASON_COUNT,
 };
 

@@ -21,6 +21,9 @@
  * One item of a list, or the object of a line.  `hold` is today's hold.
  * ERR_INPUT names what is wrong (no uid, a name over its bound, …).
  *
+ * out->deleted_ms: a deletionTimestamp that is no time is as good as none; the
+ * object is being deleted all the same.
+ *
  * out->former: a mark without a held-key stands for the default hold.  A
  * held-key that cannot be read (held_key_parse) stands for a hold that is not
  * there, former.key "" and former_hold HOLD_ABSENT: the mark and the held-key

@@ -24,10 +24,13 @@
 void patch_hold(struct buf *b, const struct hold_key *hold, const char *rv,
 		int64_t mark_ms);
 
-/* Merge patch: what the claim replaces, at metadata.resourceVersion rv. */
-void patch_classify(struct buf *b, const char *replaces, const char *rv);
+/* Merge patch: what the claim replaces, and that this is said of this claim
+ * (its uid), at metadata.resourceVersion rv. */
+void patch_classify(struct buf *b, const char *replaces, const char *uid,
+		    const char *rv);
 
-/* JSON Patch: test uid, remove that class. */
+/* Merge patch: removes what is there of both annotations.  409 or 422, and
+ * nothing done, where the object has another uid. */
 void patch_declassify(struct buf *b, const char *uid);
 
 /* What a clear stands on. */

@@ -124,7 +124,7 @@ run(void *ctx)
 
 struct elector *
 elector_new(struct shared *s, struct kube *k, const struct config *c,
-	    const char *namespace_name, struct err *e)
+	    const char *namespace_name, const struct timing *t, struct err *e)
 {
 	struct elector *el = calloc(1, sizeof(*el));
 	struct lease_config lc = {.enabled = c->leader.enabled,
@@ -145,7 +145,7 @@ elector_new(struct shared *s, struct kube *k, const struct config *c,
 	(void)snprintf(el->name, sizeof(el->name), "%s", c->leader.name);
 	atomic_store(&el->beat_ms, clock_boot_ms());
 	el->stream = kube_stream_new(k, e);
-	if (el->stream == NULL || shared_elect(s, &lc, e)) {
+	if (el->stream == NULL || shared_elect(s, &lc, t->soft_ms, e)) {
 		elector_free(el);
 		return NULL;
 	}

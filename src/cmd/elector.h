@@ -3,6 +3,7 @@
 #define CMD_ELECTOR_H
 
 #include "shared.h"
+#include "timing.h"
 #include "watcher.h"
 #include "wire/config.h"
 
@@ -11,10 +12,11 @@
 struct elector;
 
 /* Before any other thread starts: where one is elected we do not lead yet.
- * namespace_name: where the Lease is, if the configuration does not say. */
+ * namespace_name: where the Lease is, if the configuration does not say.  Of t,
+ * soft_ms counts. */
 struct elector *elector_new(struct shared *s, struct kube *k,
 			    const struct config *c, const char *namespace_name,
-			    struct err *e);
+			    const struct timing *t, struct err *e);
 /* The watchers list anew after a lead has ended. */
 int elector_start(struct elector *el, struct watcher *const *watchers,
 		  struct err *e);

@@ -10,9 +10,17 @@
 #include "resource.h"
 #include "wire/objects.h"
 #include "wire/patch.h"
+#include "wire/pools.h"
 #include "wire/split.h"
 
 #define FRESH_PAGE 250	/* metadata only: about a megabyte */
+
+static bool
+is_list(const struct job *j)
+{
+	return j->action.act == ACT_LIST_CLAIMS ||
+	       j->action.act == ACT_LIST_POOLS;
+}
 
 /* --- the call ----------------------------------------------------------------- */
 
@@ -32,7 +40,7 @@ patch_of(const struct job_env *v, const struct action *a, struct buf *b,
 	q->method = "PATCH";
 	if (a->act == ACT_CLASSIFY) {
 		q->content_type = PATCH_MERGE_TYPE;
-		patch_classify(b, a->replaces, a->rv);
+		patch_classify(b, a->replaces, a->uid, a->rv);
 	} else if (a->act == ACT_HOLD) {
 		q->content_type = PATCH_MERGE_TYPE;
 		patch_hold(b, &v->rules->hold, a->rv, a->mark_ms);
@@ -51,6 +59,7 @@ path_of(const struct job *j, struct buf *path, struct kube_request *q)
 
 	switch (j->action.act) {
 	case ACT_LIST_CLAIMS:
+	case ACT_LIST_POOLS:
 		list_path(path, j->action.kind, j->limit, j->cont);
 		q->accept = ACCEPT_METADATA_LIST;
 		break;
@@ -71,7 +80,7 @@ job_init(struct job *j)
 {
 	j->used = true;
 	j->cont[0] = '\0';
-	j->items = j->pages = 0;
+	j->pages = 0;
 	j->limit = FRESH_PAGE;
 }
 
@@ -102,6 +111,18 @@ job_start(const struct job_env *v, const struct job *j, uint64_t tag,
 
 /* --- the answer ----------------------------------------------------------------- */
 
+/* An admission webhook of somebody's that fails closed: the API server says it
+ * as a fault of its own (k8s.io/apiserver pkg/admission/plugin/webhook/errors). */
+static bool
+webhook_failed(const struct kube_reply *r)
+{
+	struct status st;
+
+	return r->status == 500 &&
+	       status_decode(r->body, r->body_bytes, &st) &&
+	       strstr(st.message, "failed calling webhook") != NULL;
+}
+
 static enum outcome_code
 code_of(const struct kube_reply *r)
 {
@@ -123,8 +144,14 @@ code_of(const struct kube_reply *r)
 	case 429:
 	case 503:
 		return OUTCOME_BUSY;
-	default:
+	case 401:	/* another token may come: no word on this object */
+	case 408:
 		return OUTCOME_FAILED;
+	default:
+		return (r->status >= 400 && r->status < 500) ||
+				       webhook_failed(r)
+			       ? OUTCOME_REFUSED
+			       : OUTCOME_FAILED;
 	}
 }
 
@@ -194,23 +221,29 @@ was_read(const struct job_env *v, const struct job *j,
 	shared_found(v->shared, &j->action, &o);
 }
 
-struct fresh_ctx {
-	const struct job_env *env;
-	struct job *job;
-};
-
+/* One that cannot be read the watch leaves out as well. */
 static int
-fresh_item(void *ctx, const char *bytes, size_t n, struct err *e)
+fresh_claim(void *ctx, const char *bytes, size_t n, struct err *e)
 {
-	struct fresh_ctx *c = ctx;
+	const struct job_env *v = ctx;
 	struct object o;
 
+	(void)e;	/* stays clean: the list goes on */
+	if (object_decode(bytes, n, KIND_NODECLAIM, &v->rules->hold, &o,
+			  NULL) == 0)
+		shared_fresh(v->shared, &o);
+	return 0;
+}
+
+static int
+fresh_pool(void *ctx, const char *bytes, size_t n, struct err *e)
+{
+	const struct job_env *v = ctx;
+	struct pool p;
+
 	(void)e;
-	if (object_decode(bytes, n, KIND_NODECLAIM, &c->env->rules->hold, &o,
-			  NULL))
-		return 0;	/* the watch leaves it out as well */
-	c->job->items++;
-	shared_fresh(c->env->shared, &o);
+	if (pool_decode(bytes, n, &p, NULL) == 0)
+		shared_fresh_pool(v->shared, &p);
 	return 0;
 }
 
@@ -219,8 +252,12 @@ static bool
 fresh_page(const struct job_env *v, struct job *j, const struct kube_reply *r,
 	   struct outcome *out)
 {
-	struct fresh_ctx ctx = {.env = v, .job = j};
-	struct split *s = split_new(SPLIT_LIST, fresh_item, &ctx);
+	struct job_env env = *v;
+	struct split *s = split_new(SPLIT_LIST,
+				    j->action.act == ACT_LIST_POOLS
+					    ? fresh_pool
+					    : fresh_claim,
+				    &env);
 	char rv[RV_BYTES];
 	const char *envelope;
 	struct err e = {0};
@@ -248,18 +285,20 @@ job_answered(const struct job_env *v, struct job *j,
 {
 	struct err large = *e;
 
-	if (j->action.act == ACT_LIST_CLAIMS && list_smaller(&j->limit, &large))
+	if (is_list(j) && list_smaller(&j->limit, &large))
 		return false;
 	*out = (struct outcome){.code = OUTCOME_FAILED,
 				.retry_after_ms = r->retry_after_ms};
 	if (e->code == ERR_NONE)
 		out->code = code_of(r);
-	if (out->code == OUTCOME_BUSY || out->code == OUTCOME_FAILED)
+	if (out->code == OUTCOME_BUSY || out->code == OUTCOME_FAILED ||
+	    out->code == OUTCOME_REFUSED)
 		log_failure(j, r, e);
 	if (out->code != OUTCOME_OK)
 		return true;
 	switch (j->action.act) {
 	case ACT_LIST_CLAIMS:
+	case ACT_LIST_POOLS:
 		return fresh_page(v, j, r, out);
 	case ACT_READ:
 	case ACT_READ_CLAIM:

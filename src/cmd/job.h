@@ -8,13 +8,12 @@
 
 /*
  * One action of the sweep as calls to the API server: which request, and what
- * its answer means.  All but the list are one call; the list is one call a
- * page.
+ * its answer means.  A list is one call a page, all others are one call.
  */
 struct job {
 	bool used;
 	struct action action;
-	unsigned items, pages, limit;	/* of a list */
+	unsigned pages, limit;	/* of a list */
 	char cont[CONTINUE_BYTES];
 };
 

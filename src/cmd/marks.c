@@ -89,13 +89,13 @@ item(void *ctx, const char *bytes, size_t n, struct err *e)
 	if (o.mark != MARK_ABSENT)
 		name_it(m, o.name);
 	rehold_look(&m->rehold, &o, clock_now(m->clock).server_ms);
-	if (o.replaces[0] != '\0')
+	if (o.has_class)
 		m->now.classes[m->listing]++;
 	if (o.mark != MARK_ABSENT || o.hold != HOLD_ABSENT ||
-	    o.default_hold != HOLD_ABSENT || o.replaces[0] != '\0')
+	    o.default_hold != HOLD_ABSENT || o.has_class)
 		id = machines_put(&m->table, &o, INT64_MAX, &t);
 	if (id != NO_ID)	/* else there is room in a later round */
-		m->table.at[id].classed = o.replaces[0] != '\0';
+		m->table.at[id].classed = o.has_class;
 	return 0;
 }
 
@@ -249,7 +249,9 @@ start(struct marks *m, uint32_t id, enum act act, struct err *e)
 	struct kube_request q = {.method = "PATCH",
 				 .path = path_bytes,
 				 .accept = ACCEPT_METADATA,
-				 .content_type = PATCH_JSON_TYPE};
+				 .content_type = act == ACT_CLASSIFY
+							 ? PATCH_MERGE_TYPE
+							 : PATCH_JSON_TYPE};
 
 	buf_init(&path, path_bytes, sizeof(path_bytes));
 	buf_init(&body, body_bytes, sizeof(body_bytes));

@@ -153,7 +153,7 @@ start_elector(struct serve *v, struct err *e)
 	    v->config->leader.namespace_[0] == '\0')
 		return 0;
 	v->elector = elector_new(&v->shared, v->kube, v->config,
-				 v->namespace_name, e);
+				 v->namespace_name, v->timing, e);
 	return v->elector == NULL ? -1 : 0;
 }
 

@@ -189,6 +189,13 @@ shared_fresh(struct shared *s, const struct object *claim)
 	unlock(s);
 }
 
+void
+shared_fresh_pool(struct shared *s, const struct pool *p)
+{
+	sweep_fresh_pool(lock(s), p);
+	unlock(s);
+}
+
 bool
 shared_note(struct shared *s, struct note *out)
 {

@@ -35,9 +35,10 @@ void shared_done(struct shared *s);
  * the watchers start. */
 void shared_sweeper(struct shared *s, struct kube_pool *pool);
 
-/* Leader election: without it we always lead.  Before any thread starts. */
+/* Leader election: without it we always lead, and the soft state is written
+ * anew every soft_ms.  Before any thread starts. */
 int shared_elect(struct shared *s, const struct lease_config *c,
-		 struct err *e);
+		 int64_t soft_ms, struct err *e);
 /* The elector.  *copy: todo.record, for as long as the caller likes. */
 struct lease_todo shared_lease_next(struct shared *s,
 				    struct lease_record *copy);
@@ -71,6 +72,7 @@ void shared_done_action(struct shared *s, const struct action *a,
 void shared_found(struct shared *s, const struct action *a,
 		  const struct object *o);
 void shared_fresh(struct shared *s, const struct object *claim);
+void shared_fresh_pool(struct shared *s, const struct pool *p);
 bool shared_note(struct shared *s, struct note *out);
 
 /* Reports. */

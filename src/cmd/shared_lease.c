@@ -31,25 +31,34 @@ shared_soft(struct shared *s, struct now now)
 	struct shared_table *t = s->table;
 	const char *known = t->lease == NULL ? NULL : lease_state(t->lease);
 	struct buf b;
+	bool always;
 
 	if (!t->leads || known == NULL)
 		return;
 	if (!t->restored)
 		sweep_restore(t->sweep, known, lease_state_ms(t->lease), now);
 	t->restored = true;
+	/* Without election no renewTime says how long its writer led. */
+	always = !t->lease->config.enabled &&
+		 now.boot_ms >= t->soft_boot_ms + t->soft_ms;
 	buf_init(&b, t->soft, sizeof(t->soft));
-	if (sweep_soft(t->sweep, &b, false, now) && !b.full)
+	if (!sweep_soft(t->sweep, &b, always, now))
+		return;
+	t->soft_boot_ms = now.boot_ms;
+	if (!b.full)
 		(void)lease_state_set(t->lease, t->soft);
 }
 
 int
-shared_elect(struct shared *s, const struct lease_config *c, struct err *e)
+shared_elect(struct shared *s, const struct lease_config *c, int64_t soft_ms,
+	     struct err *e)
 {
 	struct shared_table *t = s->table;
 
 	t->lease = calloc(1, sizeof(*t->lease));
 	if (t->lease == NULL)
 		return err_set(e, ERR_SYSTEM, "no memory for the Lease");
+	t->soft_ms = soft_ms;
 	lease_init(t->lease, c, clock_boot_us());
 	shared_follow(s, clock_now(s->clock));
 	memset(t->turned, 0, sizeof(t->turned));	/* nobody led before */

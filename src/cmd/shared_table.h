@@ -19,6 +19,8 @@ struct shared_table {
 	struct lease *lease;		/* NULL: no election */
 	bool restored;			/* the soft state, for this lead */
 	char soft[LEASE_STATE_BYTES];
+	int64_t soft_ms, soft_boot_ms;	/* without election: written so often;
+					   when it was last */
 	bool leads, lease_stopped;
 	bool turned[VIEW_COUNT];	/* what is under way is of another lead */
 	_Atomic(struct kube_pool *) pool;

@@ -3,6 +3,8 @@
 
 #include "core/limits.h"
 
+#define SOFT_EVERY_MS 60000	/* a crash loses no more of a scope's debt */
+
 const struct timing timing_default = {
 	.head_ms = SERVER_HEAD_MS,
 	.body_ms = SERVER_BODY_MS,
@@ -16,5 +18,6 @@ const struct timing timing_default = {
 	.cert_ms = CERT_LOOK_MS,
 	.quiet_ms = DRAIN_QUIET_MS,
 	.settle_ms = UNINSTALL_PAUSE_MS,
+	.soft_ms = SOFT_EVERY_MS,
 	.heart_ms = HEART_MS,
 };

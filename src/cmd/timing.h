@@ -15,6 +15,8 @@ struct timing {
 	int64_t cert_ms;	/* how often the pair's files are looked at */
 	int64_t quiet_ms;	/* SIGTERM or last connection to the end */
 	int64_t settle_ms;	/* uninstall: between two lists without a mark */
+	int64_t soft_ms;	/* without election the soft state is written
+				   so often */
 	int64_t heart_ms;	/* liveness: a thread silent for longer is dead */
 };
 

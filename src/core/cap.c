@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cap.h"
 
+static int64_t
+least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
 /* Durations may be ten years. */
 static int64_t
 scaled(int64_t ms, int64_t by, int64_t of)
@@ -26,7 +32,7 @@ cap_debt_ms(const struct cap *c, const struct cap_rules *r, int64_t boot_ms)
 	if (c->window_ms > 0)	/* the window pays all of it */
 		return cap_window_ms(c, boot_ms) > 0 ? c->debt_ms : 0;
 	if (c->grows)
-		return c->debt_ms + past;
+		return least(c->debt_ms + past, r->max_ms);
 	if (!c->usable)
 		return c->debt_ms;
 	if (past >= r->window_ms)
@@ -63,9 +69,8 @@ cap_step(struct cap *c, const struct cap_rules *r, bool busy, bool was_held,
 		c->window_ms = r->window_ms;
 		c->debt_ms = r->window_ms > 0 ? r->max_ms : 0;
 	}
-	/* A lowered cap. */
-	if (!held && c->debt_ms > r->max_ms)
-		c->debt_ms = r->max_ms;
+	if (!held)	/* a lowered cap */
+		c->debt_ms = least(c->debt_ms, r->max_ms);
 	c->held = held || (opens && r->window_ms == 0);
 	c->grows = grows || c->held;
 	c->usable = usable;

@@ -353,6 +353,7 @@ machines_put(struct machines *m, const struct object *o, int64_t seen_ms,
 			return NO_ID;
 		m->at[id].created_stamp_ms = o->created_ms;
 		m->at[id].created_ms = no_later(o->created_ms, seen_ms);
+		m->at[id].tried_ms = m->at[id].created_ms;
 		m->at[id].ready_ms = m->at[id].ready_stamp_ms = STAMP_NONE;
 		m->at[id].seen_ms = seen_ms;
 		m->at[id].launch_seen_ms = STAMP_NONE;
@@ -381,9 +382,20 @@ machines_shift(struct machines *m, int64_t by_ms)
 {
 	for (struct entry *e = m->at; e < m->at + m->top; e++) {
 		shift(&e->created_ms, by_ms);
+		shift(&e->tried_ms, by_ms);
 		shift(&e->ready_ms, by_ms);
 		shift(&e->seen_ms, by_ms);
 		shift(&e->launch_seen_ms, by_ms);
+	}
+}
+
+void
+machines_restamp(struct machines *m, int64_t now_ms)
+{
+	for (struct entry *e = m->at; e < m->at + m->top; e++) {
+		e->created_ms = no_later(e->created_stamp_ms, now_ms);
+		e->tried_ms = e->created_ms;
+		e->ready_ms = no_later(e->ready_stamp_ms, now_ms);
 	}
 }
 

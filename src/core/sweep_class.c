@@ -216,8 +216,11 @@ sweep_deleted(struct sweep *s, uint32_t id, int64_t deleted_ms, bool gone,
 	e->deletion_seen = true;
 	if (deleted_ms == STAMP_NONE)
 		deleted_ms = now.server_ms;
-	if (e->disrupted)
-		return;		/* by choice: load that comes back is new */
+	/* By Karpenter's choice: load that comes back is new.  And what is left
+	 * out is of no scope. */
+	if (e->disrupted ||
+	    pools_terms(&s->pools, e->pool, now.server_ms).out)
+		return;
 	if (e->ready_ms == STAMP_NONE)
 		sweep_retry(s, e, deleted_ms, now.server_ms);
 	else if (!gone)		/* else nobody knows how it went */

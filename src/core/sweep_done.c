@@ -102,6 +102,13 @@ count(struct sweep *s, const struct action *a, enum outcome_code code)
 		counter_add(s->counters, COUNTER_REPLACEMENTS);
 }
 
+static void
+tell_refused(struct sweep *s, const struct action *a)
+{
+	str_cut(sweep_tell(s, NOTE_REFUSED, a->name, a->act)->value,
+		POOL_BAD_BYTES, kind_name(a->kind));
+}
+
 /* Asking again soon is of no use; told once. */
 static void
 refused(struct sweep *s, const struct action *a, struct now now)
@@ -109,8 +116,7 @@ refused(struct sweep *s, const struct action *a, struct now now)
 	struct work *w = &s->work[a->id];
 
 	if (w->refusals++ == 0)
-		str_cut(sweep_tell(s, NOTE_REFUSED, a->name, a->act)->value,
-			POOL_BAD_BYTES, kind_name(a->kind));
+		tell_refused(s, a);
 	back_off(s, a->id, refusal_ms(s, w->refusals), now);
 }
 
@@ -179,7 +185,9 @@ class_done(struct sweep *s, const struct action *a, const struct outcome *o,
 		patch_done(s, a, o, now);
 		return;
 	}
-	w->class_failures++;
+	if (w->class_failures++ == 0 && (o->code == OUTCOME_REFUSED ||
+					 o->code == OUTCOME_INVALID))
+		tell_refused(s, a);
 	w->class_boot_ms = now.boot_ms + refusal_ms(s, w->class_failures);
 }
 
@@ -284,7 +292,8 @@ fresh_done(struct sweep *s, enum kind kind, const struct outcome *o,
 		   !s->view[kind].served);
 
 	f->in_flight = false;
-	f->failed = !ok;
+	if (!ok)
+		f->failed = kind_name(kind);
 	if (ok && f->unknown == 0 && kind == KIND_NODECLAIM) {
 		f->claims_good = f->wanted = true;
 		f->not_before_boot_ms = now.boot_ms;
@@ -298,6 +307,7 @@ fresh_done(struct sweep *s, enum kind kind, const struct outcome *o,
 	f->claims_good = false;
 	if (ok && f->unknown == 0) {
 		f->tries = 0;
+		f->failed = NULL;
 		f->done_boot_ms = f->begun_boot_ms;
 		/* Machines that fall due one by one share a list a second. */
 		f->not_before_boot_ms = f->begun_boot_ms + FRESH_RETRY_MS;

@@ -381,8 +381,10 @@ sweep_next(struct sweep *s, struct now now, int64_t hint_ms,
 	if (whole && s->guess)
 		sweep_guess(s, now);
 	sweep_advance(s, now);
-	if (whole && !s->was_whole)
+	if (whole && !s->was_whole) {
 		holds_seen(&s->holds);
+		sweep_advance(s, now);
+	}
 	s->was_whole = s->was_whole || whole;
 	if (now.boot_ms >= s->paused_boot_ms) {
 		while ((id = sweep_dequeue(s)) != NO_ID) {

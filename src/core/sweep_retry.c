@@ -65,7 +65,7 @@ sweep_retry(struct sweep *s, const struct entry *claim, int64_t deleted_ms,
 	own_ms = sweep_deadline_ms(s, claim, &terms);
 	*r = (struct retry){
 		.used = true,
-		.created_ms = claim->created_ms,
+		.created_ms = claim->tried_ms,
 		.created_stamp_ms = claim->created_stamp_ms,
 		.deleted_stamp_ms = deleted_ms,
 		.deadline_ms = own_ms < until_ms ? own_ms : until_ms,
@@ -76,9 +76,10 @@ sweep_retry(struct sweep *s, const struct entry *claim, int64_t deleted_ms,
 	retry_refresh(s, r, now_ms);
 }
 
-/* The next try of one of them, of its own pool before others. */
+/* The next try of one of them, of its own pool before others: to minScaleUp it
+ * is as old as the first. */
 void
-sweep_retried(struct sweep *s, const struct entry *claim)
+sweep_retried(struct sweep *s, struct entry *claim)
 {
 	struct retry *best = NULL;
 
@@ -93,8 +94,10 @@ sweep_retried(struct sweep *s, const struct entry *claim)
 		    (own && strcmp(best->pool, claim->pool) != 0))
 			best = r;
 	}
-	if (best != NULL)
-		retry_end(s, best);
+	if (best == NULL)
+		return;
+	claim->tried_ms = best->created_ms;
+	retry_end(s, best);
 }
 
 void

@@ -66,7 +66,7 @@ struct disruption {
 struct fresh {
 	bool wanted, in_flight;
 	bool claims_good;	/* the first half is done */
-	bool failed;		/* the API server does not answer it */
+	const char *failed;	/* which kind could not be listed; NULL */
 	int64_t begun_boot_ms;	/* of the list in flight */
 	int64_t done_boot_ms;	/* the last good one began then; 0 none */
 	int64_t not_before_boot_ms;
@@ -114,7 +114,9 @@ struct sweep {
 	uint32_t first, last;			/* the queue */
 	uint32_t in_flight, wanting_hold;
 	uint64_t seq;
-	int64_t last_ms, last_boot_ms;	/* server time goes back no little */
+	int64_t last_ms;	/* server time goes back no little */
+	int64_t ahead_ms;	/* of boot time, as of the last shift */
+	int64_t slewed_boot_ms;
 	bool recount;
 	int64_t paused_boot_ms;	/* 429: nobody writes before */
 	int64_t hint_waited_ms, hint_until_ms;	/* boot; the last, this one */

@@ -62,7 +62,7 @@ facts_of(const struct sweep *s, uint32_t head, const struct pool_terms *terms,
 		.pool = e->pool,
 		.deadline_ms = sweep_deadline_ms(s, e, terms),
 		.counts_ms = sweep_counts_ms(s, claim),
-		.created_ms = e->created_ms,
+		.created_ms = e->tried_ms,
 		.hold_ms = terms->hold_ms,
 		.booting = claim != NULL && claim->ready_ms == STAMP_NONE,
 	};

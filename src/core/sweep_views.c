@@ -32,7 +32,8 @@ sweep_lead(struct sweep *s, bool leads, struct now now)
 		*v = (struct view){.generation = v->generation,
 				   .forgotten = v->forgotten + 1};
 	}
-	s->fresh.wanted = s->fresh.claims_good = s->fresh.failed = false;
+	s->fresh.wanted = s->fresh.claims_good = false;
+	s->fresh.failed = NULL;
 	s->fresh.done_boot_ms = 0;
 	s->leads = leads;
 }

@@ -38,9 +38,8 @@ tell_blocked(struct sweep *s, struct now now, int64_t *wait_ms)
 	const char *unseen = sweep_unseen(s);
 	uint32_t marked = 0;
 
-	if (unseen == NULL && s->fresh.failed)
-		unseen = kind_name(s->fresh.claims_good ? KIND_NODEPOOL
-							: KIND_NODECLAIM);
+	if (unseen == NULL)
+		unseen = s->fresh.failed;
 	for (int k = 0; k < KIND_COUNT; k++)
 		marked += s->machines.marked[k];
 	if (unseen == NULL || marked == 0) {

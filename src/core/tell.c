@@ -12,11 +12,13 @@ static const struct {
 	const char *name, *type, *action;
 } reasons[TELL_REASON_COUNT] = {
 	[TELL_HOLD_STARTED] = {"HoldStarted", "Normal", "Hold"},
+	[TELL_HOLD_EXTENDED] = {"HoldExtended", "Normal", "Hold"},
 	[TELL_HOLD_RELEASED] = {"HoldReleased", "Normal", "Release"},
 	[TELL_HOLD_CAPPED] = {"HoldCapped", "Normal", "Release"},
 	[TELL_MANUAL_HOLD] = {"ManualHold", "Normal", "Hold"},
 	[TELL_INVALID_ANNOTATION] = {"InvalidAnnotation", "Warning",
 				     "ReadAnnotation"},
+	[TELL_RELEASE_BLOCKED] = {"ReleaseBlocked", "Warning", "Release"},
 };
 
 const char *
@@ -89,7 +91,8 @@ is_equal(const struct tell_entry *e, const struct tell_event *v)
 	return e->used && !e->ended && e->event.reason == v->reason &&
 	       strcmp(e->event.pool, v->pool) == 0 &&
 	       strcmp(e->event.pool_uid, v->pool_uid) == 0 &&
-	       strcmp(e->event.action, v->action) == 0;
+	       strcmp(e->event.action, v->action) == 0 &&
+	       strcmp(e->event.note, v->note) == 0;
 }
 
 static struct tell_entry *

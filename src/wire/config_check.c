@@ -120,6 +120,9 @@ config_advise(const struct config *c, config_warn *warn, void *ctx)
 		warn(ctx, "startupTimeout is under 1m: where a machine takes "
 			  "longer to become ready, the quiet period begins "
 			  "without it, and again when it is.");
+	if (r->min_scale_up > 1 && r->scope == SCOPE_NODE)
+		warn(ctx, "minScaleUp has no effect in scope node, where "
+			  "every machine holds only itself.");
 	if (r->cap.max_ms > 0 && r->cap.max_ms <= r->hold_ms)
 		warn(ctx, "maxHoldDuration is not above holdDuration: every "
 			  "hold ends at its cap.");

@@ -34,7 +34,7 @@ struct config_key {
 	const char *def;	/* as written; of a list, its only element */
 	bool off_only;		/* works in a later version: def or nothing */
 	int64_t min, max;	/* of a duration (ms) or count; max 0: none */
-	const char *words;	/* "json|text" */
+	const char *words;	/* "json|text"; of a count, its range for people */
 	const char *help;
 };
 

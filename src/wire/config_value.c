@@ -15,7 +15,6 @@ config_expected(const struct config_key *k)
 {
 	static const char *const texts[] = {
 		[TYPE_DURATION] = "a duration such as 10m or 1h30m",
-		[TYPE_COUNT] = "a number",
 		[TYPE_BOOL] = "true or false",
 		[TYPE_TEXT] = "a string of printable characters",
 		[TYPE_PATH] = "the name of a file",
@@ -31,10 +30,8 @@ config_expected(const struct config_key *k)
 		return k->type == TYPE_PATTERNS ? "[]"
 		       : k->def[0] == '\0'	? "\"\""
 						: k->def;
-	if (k->type == TYPE_WORD)
+	if (k->type == TYPE_WORD || k->type == TYPE_COUNT)
 		return k->words;
-	if (k->type == TYPE_COUNT && k->max == 100)
-		return "a number from 1 to 100";
 	if (k->type == TYPE_DURATION && k->min > 0)
 		return "a duration above 0 such as 10m";
 	return texts[k->type];

@@ -18,6 +18,9 @@ static const struct {
 	{"holds_total", "Hold patches by result."},
 	{"releases_total", "Release patches by result."},
 	{"replacements_total", "NodeClaims found to replace another."},
+	{"disruption_events_ignored_total",
+	 "Karpenter's Events about a claim before whose creation no other "
+	 "claim was marked for disruption."},
 	{"table_full_total", "Objects left out because the table was full."},
 	{"watch_restarts_total", "Watches begun again, by why the last ended."},
 	{"self_signed_writes_total",
@@ -165,7 +168,8 @@ write_scopes(struct buf *b, const struct metrics_gauges *g,
 	}
 	family(b, "scope_quiet_timestamp_seconds", "gauge",
 	       "When the scope becomes quiet if nothing happens; API server "
-	       "time.");
+	       "time. Which machine moved it stands in the log and in an Event "
+	       "on the NodePool.");
 	for (uint32_t i = 0; scopes(ctx, &i, &r);) {
 		if (r.quiet_ms == STAMP_NONE)
 			continue;
@@ -198,12 +202,17 @@ write_table(struct buf *b, const struct metrics_gauges *g)
 		buf_printf(b, METRICS_PREFIX "objects{kind=\"%s\"} %u\n",
 			   kind_name((enum kind)k), g->sweep.objects[k]);
 	family(b, "watch_up", "gauge",
-	       "1 while the watch is open; nothing is cleared otherwise.");
+	       "1 while the watch is open; without that on Nodes, NodeClaims "
+	       "and NodePools nothing is released.");
 	for (int k = 0; k < VIEW_COUNT; k++)
 		buf_printf(b, METRICS_PREFIX "watch_up{kind=\"%s\"} %d\n",
 			   kind_name((enum kind)k), g->sweep.up[k]);
 	gauge(b, "timers", "Machines whose deadline lies ahead.",
 	      g->sweep.timers);
+	gauge(b, "releases_blocked",
+	      "1 while holds that are due cannot be released, for over a "
+	      "minute: something cannot be listed or watched.",
+	      g->sweep.blocked);
 	if (g->cert_not_after_ms != 0)
 		gauge(b, "tls_certificate_expiration_timestamp_seconds",
 		      "When the served certificate ends.",

@@ -186,22 +186,38 @@ condition_read(const struct json *c, struct object *o)
 		o->launched |= is_true;
 	} else if (json_says(c, "type", "Initialized") && is_true) {
 		o->ready_ms = transition_read(c, o);
-	} else if (json_says(c, "type", "DisruptionReason") && is_true &&
-		   !json_says(c, "reason", "Empty")) {
-		o->disrupted_ms = transition_read(c, o);
+	} else if (json_says(c, "type", "DisruptionReason") && is_true) {
+		o->disrupted = true;
+		if (!json_says(c, "reason", "Empty"))
+			o->disrupted_ms = transition_read(c, o);
 	}
 }
 
+/* A copy of the annotations says nothing of the object it is on. */
 static int
 class_read(const struct json *annotations, struct object *o, struct err *e)
 {
-	const char *value = NULL;
+	const char *class = NULL, *uid = NULL;
 
-	if (annotation_read(annotations, CLASS_KEY, &value, e))
+	if (annotation_read(annotations, CLASS_KEY, &class, e) ||
+	    annotation_read(annotations, CLASS_UID_KEY, &uid, e))
 		return -1;
-	if (value != NULL)
-		str_cut(o->replaces, sizeof(o->replaces), value);
+	o->has_class = class != NULL || uid != NULL;
+	if (class != NULL && uid != NULL && strcmp(uid, o->uid) == 0)
+		str_cut(o->replaces, sizeof(o->replaces), class);
 	return 0;
+}
+
+static void
+deletion_read(const struct json *meta, struct object *o)
+{
+	const struct json *v = json_member(meta, "deletionTimestamp");
+	const char *s = json_string(v);
+	int64_t ms;
+
+	o->deleting = v != NULL && !json_is_null(v);
+	if (s != NULL && stamp_parse(s, &ms) == 0)
+		o->deleted_ms = ms;
 }
 
 static void
@@ -239,10 +255,11 @@ root_decode(const struct json *root, enum kind kind,
 	    const struct hold_key *hold, struct object *out, struct err *e)
 {
 	const struct json *meta = json_member(root, "metadata");
-	const struct json *labels = NULL, *annotations = NULL, *deleted;
+	const struct json *labels = NULL, *annotations = NULL;
 	struct object o = {
 		.kind = kind,
 		.mark_ms = STAMP_NONE,
+		.deleted_ms = STAMP_NONE,
 		.ready_ms = STAMP_NONE,
 		.disrupted_ms = STAMP_NONE,
 	};
@@ -255,8 +272,7 @@ root_decode(const struct json *root, enum kind kind,
 	    class_read(annotations, &o, e))
 		return err_wrap(e, "%s %s", kind_name(kind),
 				o.name[0] != '\0' ? o.name : "?");
-	deleted = json_member(meta, "deletionTimestamp");
-	o.deleting = deleted != NULL && !json_is_null(deleted);
+	deletion_read(meta, &o);
 	o.karpenter = json_member(labels, POOL_LABEL) != NULL ||
 		      o.mark != MARK_ABSENT;
 	if (kind == KIND_NODE) {

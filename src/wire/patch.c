@@ -115,21 +115,33 @@ members(struct buf *b, const struct hold_key *hold, int64_t mark_ms)
 	buf_json(b, held);
 }
 
+/* field: of the metadata, as it has to be. */
 static void
-merge_open(struct buf *b, const char *rv)
+merge_open(struct buf *b, const char *field, const char *value)
 {
-	buf_puts(b, "{\"metadata\":{\"resourceVersion\":");
-	buf_json(b, rv);
+	buf_printf(b, "{\"metadata\":{\"%s\":", field);
+	buf_json(b, value);
 	buf_puts(b, ",\"annotations\":{");
 }
 
 void
-patch_classify(struct buf *b, const char *replaces, const char *rv)
+patch_classify(struct buf *b, const char *replaces, const char *uid,
+	       const char *rv)
 {
-	merge_open(b, rv);
+	merge_open(b, "resourceVersion", rv);
 	buf_puts(b, "\"" CLASS_KEY "\":");
 	buf_json(b, replaces);
+	buf_puts(b, ",\"" CLASS_UID_KEY "\":");
+	buf_json(b, uid);
 	buf_puts(b, "}}}");
+}
+
+/* A merge patch, unlike a JSON Patch, may remove what is not there. */
+void
+patch_declassify(struct buf *b, const char *uid)
+{
+	merge_open(b, "uid", uid);
+	buf_puts(b, "\"" CLASS_KEY "\":null,\"" CLASS_UID_KEY "\":null}}}");
 }
 
 static void
@@ -141,18 +153,10 @@ test_open(struct buf *b, const char *uid)
 }
 
 void
-patch_declassify(struct buf *b, const char *uid)
-{
-	test_open(b, uid);
-	op_remove(b, CLASS_KEY);
-	buf_puts(b, "]");
-}
-
-void
 patch_hold(struct buf *b, const struct hold_key *hold, const char *rv,
 	   int64_t mark_ms)
 {
-	merge_open(b, rv);
+	merge_open(b, "resourceVersion", rv);
 	members(b, hold, mark_ms);
 	/* A person who took over by removing the mark may have left it, and
 	 * beside our mark it would speak of another hold. */

@@ -43,7 +43,7 @@ def test_capped_and_held_again(make_holder, karpenter, view):
     now = view.of(nodes(old + churn.machines[-2:]))
     assert all(map(clear, list(now.values())[:20]))
     assert all(map(held, list(now.values())[20:]))
-    assert said(holder, "scope held for maxHoldDuration, released")
+    assert said(holder, "maxHoldDuration used up, released")
     churn.until(churn.begin + MAX + WINDOW - 3)
     assert all(map(clear, view.of(nodes(old)).values()))
     churn.until(churn.begin + MAX + WINDOW + 3)

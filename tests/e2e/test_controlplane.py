@@ -45,6 +45,22 @@ def test_identities(plane, clean):
     assert who.stdout == user.name
 
 
+@pytest.mark.parametrize("path, body", [(NODES, node_body),
+                                        (CLAIMS, claim_body)])
+def test_a_merge_patch_tests_the_uid(plane, clean, path, body):
+    """uninstall goes by it: one made anew by the name is left alone."""
+    plane.create(path, body(name="n"))
+    uid = plane.get(path, "n")["metadata"]["uid"]
+
+    def patch(uid):
+        return plane.request("PATCH", path + "/n", {"metadata": {
+            "uid": uid, "annotations": {"a": "b", "none": None}}})[0]
+    assert patch("11111111-2222-4333-8444-555555555555") in (409, 422)
+    assert "a" not in plane.annotations(path, "n")
+    assert patch(uid) == 200
+    assert plane.annotations(path, "n")["a"] == "b"
+
+
 def test_server_side_apply_creates(plane, clean):
     body = node_body("applied")
     plane.ok("PATCH", NODES + "/applied?fieldManager=e2e", body, APPLY)

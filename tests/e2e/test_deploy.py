@@ -34,6 +34,7 @@ COMPONENTS = ("admission-policy", "cert-manager", "high-availability",
 OTHERS = ("cert-manager-crds", "prometheus-operator-crds")
 ACCOUNT = f"system:serviceaccount:{NAME}:{NAME}"
 CLASS = "karpenter-node-holder.io/replacement"
+CLASS_UID = CLASS + "-uid"
 
 CLUSTER_WIDE = {"Namespace", "ClusterRole", "ClusterRoleBinding",
                 "MutatingWebhookConfiguration", "ValidatingAdmissionPolicy",
@@ -751,12 +752,15 @@ class TestLeastPrivilege:
                      annotated(**MINE, **{HELD_KEY: "a=b"}),
                      annotated(**{MARK: None}),               # it is theirs
                      annotated(**{HELD_KEY: None}),
-                     annotated(**{CLASS: "Underutilized"})):
+                     annotated(**{CLASS: "Underutilized",
+                                  CLASS_UID: "some-uid"})):
             status, answer = self.attempt(plane, path, body, account)
             assert status == 200, (body, answer)
         a = plane.annotations(path, "n")
         assert a == {"example.com/kept": "a", HOLD: "true",
-                     CLASS: "Underutilized"}
+                     CLASS: "Underutilized", CLASS_UID: "some-uid"}
+        assert self.attempt(plane, path, annotated(**{
+            CLASS: None, CLASS_UID: None}), account)[0] == 200
 
     def test_a_persons_hold_stays(self, plane, path, make, account):
         make({HOLD: "true"})

@@ -2,9 +2,12 @@
 """Our Events on NodePools, as people see them."""
 import time
 
+import pytest
+
 from cluster import node_pool
 from controlplane import POOLS, until
 from hold import nodes
+from lead import said
 from test_caps import HINT, HOLD, MAX, SETTINGS, WINDOW, Churn
 
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
@@ -38,9 +41,9 @@ def test_started_capped_released(plane, make_holder, karpenter, view):
         plane, "HoldCapped", "general")["note"]
     churn.until(churn.begin + MAX + WINDOW + 3)
     view.wait_held(nodes(old))
-    # The scope is held anew within six minutes: one Event, counted twice.
-    until(lambda: told(plane, "HoldStarted", "general")[0].get(
-        "series", {}).get("count", 0) >= 2, 10, "a series")
+    # The scope is held anew within six minutes: in words of its own.
+    until(lambda: len({e["note"] for e in told(
+        plane, "HoldStarted", "general")}) >= 2, 10, "a second Event")
     view.wait_clear(nodes(old), HOLD + 12)
     wait_told(plane, "HoldReleased", "general")
     assert not any(told(plane, reason, "left-out")
@@ -49,3 +52,25 @@ def test_started_capped_released(plane, make_holder, karpenter, view):
     assert all(reason in text for reason in (
         "HoldStarted", "HoldCapped", "HoldReleased")), text
     assert holder.alive()
+
+
+@pytest.mark.long
+def test_the_quiet_time_moves(plane, make_holder, karpenter, view):
+    """Told when a minute has passed since it was told last, in the log and in
+    an Event, with the machine that moved it."""
+    plane.create(POOLS, node_pool("general"))
+    old = karpenter.settled(3)
+    holder = make_holder(holdDuration="5m")
+    first = karpenter.machine()
+    view.wait_held(nodes(old + [first]))
+    line, = said(holder, "scope held")
+    assert line["machine"] == first.name
+    time.sleep(2)       # stamps are whole seconds
+    second = karpenter.machine()
+    event = wait_told(plane, "HoldExtended", "general", timeout=90)
+    assert event["type"] == "Normal"
+    moved, = said(holder, "quiet time moved")
+    assert moved["machine"] == second.name
+    assert moved["quietAt"] >= line["quietAt"]
+    assert f"because of machine {second.name}" in event["note"]
+    assert f"held until {moved['quietAt']} if nothing is added" in event["note"]

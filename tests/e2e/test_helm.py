@@ -347,9 +347,11 @@ SAME = {
               "['example.com/hold', 'karpenter.sh/do-not-disrupt']"))]}),
     "scope, pools, cap": (
         {"scope": "nodepool", "maxHoldDuration": 0, "holdDuration": "90s",
+         "minScaleUp": 100000,
          "nodePools": {"include": ["web-*", "ci"], "exclude": ["web-x"]}},
         "overlays/default", config_of(
             scope="nodepool", maxHoldDuration="0", holdDuration="90s",
+            minScaleUp=100000,
             nodePools={"include": ["web-*", "ci"], "exclude": ["web-x"]})),
     "nothing, false and empty over something": (
         {"config": {"nodePools": {"include": []}, "maxHoldDuration": "0s",
@@ -556,6 +558,8 @@ REFUSED = [
     ({"holdDuration": 1.5}, "holdDuration", "integer"),
     ({"holdDuration": True}, "holdDuration", "boolean"),
     ({"maxHoldDuration": -1}, "maxHoldDuration", "minimum"),
+    ({"minScaleUp": 0}, "minScaleUp", "minimum"),
+    ({"minScaleUp": "2"}, "minScaleUp", "integer"),
     ({"scope": "pool"}, "scope", "'nodepool'"),
     ({"replicas": "2"}, "replicas", "integer"),
     ({"image": ""}, "image", "minLength"),
@@ -617,7 +621,8 @@ def test_what_is_left_empty(template):
     empty = ("imagePullSecrets", "holdDuration", "config", "podAnnotations",
              "nodeSelector", "tolerations", "affinity")
     assert template(dict.fromkeys(empty)) == template({})
-    template({"resources": None, "maxHoldDuration": None})
+    template({"resources": None, "maxHoldDuration": None,
+              "minScaleUp": None})
 
 
 @long

@@ -88,7 +88,8 @@ def test_300_nodes(plane, make_holder, no_lease, karpenter, view, request):
     fresh = karpenter.claim()           # not launched: held itself
     everything = nodes(old + [m]) + claims([m, fresh])
     view.wait_held(everything, 20)
-    annotate(plane, claims([m])[0], **{REPLACEMENT: "drifted"})
+    annotate(plane, claims([m])[0], **{REPLACEMENT: "drifted",
+                                       REPLACEMENT + "-uid": "some-uid"})
     holder.kill9()      # it would see to these, too
     people = request.getfixturevalue("people")
     before = versions(plane)
@@ -106,7 +107,8 @@ def test_300_nodes(plane, make_holder, no_lease, karpenter, view, request):
     took = time.monotonic() - begin
     assert not marked(plane)
     view.wait_clear(everything, 0)
-    assert REPLACEMENT not in plane.annotations(CLAIMS, m.name)
+    assert not {REPLACEMENT, REPLACEMENT + "-uid"} & set(
+        plane.annotations(CLAIMS, m.name))
     check_people(plane, people)
     assert plane.request("GET", f"{WEBHOOKS}/{NAME}")[0] == 404
     assert f"nodeclaim.karpenter.sh/{fresh.name} released\n" in done.stdout

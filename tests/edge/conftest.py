@@ -304,7 +304,9 @@ class World:
     def start(self, *flags, watching=True, config=None, **settings):
         """A holder; start(hold_duration="2s") is --hold-duration 2s, and
         config the file.  Returns when it watches all that it needs."""
+        # No machine here is older than its pool's cap.
         options = {"hold_duration": "1h", "startup_timeout": "4h",
+                   "max_hold_duration": "24h",
                    "webhook_address": "127.0.0.1:0",
                    "webhook_cert_file": self.pair / "tls.crt",
                    "webhook_key_file": self.pair / "tls.key",

@@ -37,6 +37,7 @@ static const struct timing hurried = {
 	.cert_ms = 50,
 	.quiet_ms = 1000,
 	.settle_ms = 300,
+	.soft_ms = 300,
 	.heart_ms = 5000,
 };
 
@@ -49,6 +50,7 @@ patient(void)
 	t.cert_ms = hurried.cert_ms;
 	t.quiet_ms = hurried.quiet_ms;
 	t.settle_ms = hurried.settle_ms;
+	t.soft_ms = hurried.soft_ms;
 	return t;
 }
 

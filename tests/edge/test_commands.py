@@ -172,7 +172,7 @@ def test_defaults(run):
     assert c["scope"] == "cluster" and c["holdDuration"] == "10m"
     assert c["holdAnnotation"] == {"key": "karpenter.sh/do-not-disrupt",
                                    "value": "true"}
-    assert c["patchConcurrency"] == 32
+    assert c["patchConcurrency"] == 32 and c["minScaleUp"] == 1
     assert c["webhook"]["drainTimeout"] == "1m35s"
     assert c["leaderElection"]["enabled"] is True
     assert c["maxHoldDuration"] == "1h" and c["releaseWindow"] == "10m"
@@ -227,6 +227,7 @@ def test_warnings(run):
             (["--webhook-drain-timeout", "10s"], {}, "drainTimeout"),
             (["--hold-duration", "5s"], {}, "holdDuration"),
             (["--startup-timeout", "5s"], {}, "startupTimeout"),
+            (["--scope", "node", "--min-scale-up", "2"], {}, "minScaleUp"),
             (["--self-signed-enabled=true", "--leader-election-enabled",
               "false"], {}, "leaderElection.enabled"),
             (["--self-signed-enabled=true", "--self-signed-duration", "59m"],
@@ -256,6 +257,8 @@ def test_warnings(run):
     ("patchConcurrency: 0\n", ["3:19", "1 to 100"]),
     ("patchConcurrency: 101\n", ["3:19", "1 to 100"]),
     ('patchConcurrency: "32"\n', ["3:19", "quotes"]),
+    ("minScaleUp: 0\n", ["3:13", "1 to 100000"]),
+    ("minScaleUp: -1\n", ["3:13", "1 to 100000"]),
     ("holdAnnotation: {value: true}\n", ["3:25", "quote it"]),
     ("holdAnnotation: {key: karpenter-node-holder.io/x}\n",
      ["3:23", "ours"]),

@@ -3,6 +3,9 @@
 import pytest
 
 CLASS = "karpenter-node-holder.io/replacement"
+CLASS_UID = CLASS + "-uid"
+IGNORED = "karpenter_node_holder_disruption_events_ignored_total"
+BLOCKED = "karpenter_node_holder_releases_blocked"
 
 
 def condition(kind, reason, at):
@@ -38,12 +41,14 @@ def test_a_replacement_spreads_nothing(w):
              if CLASS in p.body["metadata"]["annotations"]]
     assert len(patch) == 1
     assert set(patch[0].body["metadata"]) == {"resourceVersion", "annotations"}
-    assert patch[0].body["metadata"]["annotations"] == {CLASS: "drifted"}
+    assert patch[0].body["metadata"]["annotations"] == {
+        CLASS: "drifted", CLASS_UID: claim["metadata"]["uid"]}
 
 
 def test_said_before_the_start(w):
     """Listed, and so was what it is about; or that comes later."""
     names = w.machines(3)
+    disrupt(w, names[0])
     w.api.say(replacement(w))
     w.start()
     w.wait(lambda: class_of(w) == "drifted", "its class")
@@ -63,9 +68,45 @@ def test_what_says_nothing(w):
     assert class_of(w) is None
 
 
+def test_an_event_without_a_cause(w):
+    """Anybody may write Events: one about a claim before whose creation
+    Karpenter has marked none is ignored and counted."""
+    names = w.machines(3)
+    disrupt(w, names[0], reason="Empty")
+    disrupt(w, names[1], age=120)
+    holder = w.start()
+    w.api.say(replacement(w))
+    w.wait_held(names)
+    w.wait(lambda: holder.metrics()[IGNORED] == 1, "counted")
+    assert class_of(w) is None
+
+
+@pytest.mark.parametrize("where", ["copied", "of an older version"])
+def test_a_class_that_is_not_of_this_claim(w, where):
+    """A cloned claim has another uid; one of before has none on it."""
+    names = w.machines(3)
+    uid = {CLASS_UID: "another"} if where == "copied" else {}
+    w.claim("new", ready=None, age=0,
+            annotations={CLASS: "drifted", **uid})
+    w.start()
+    w.wait_held(names)
+
+
+def test_a_class_of_before(w):
+    """Written by the leader before: it is read, whatever the Events say."""
+    names = w.machines(3)
+    claim = replacement(w)
+    w.api.patch_meta("nodeclaims", "new", annotations={
+        CLASS: "drifted", CLASS_UID: claim["metadata"]["uid"]})
+    w.start()
+    w.wait_held("new", "nodeclaims")
+    w.stays(lambda: w.free(names))
+
+
 def test_the_event_ends_a_hold(w):
     """It comes when the claim counts as a scale-up already."""
     names = w.machines(3)
+    disrupt(w, names[0], age=30)        # so long ago: nobody waits for it
     holder = w.start()
     claim = replacement(w)
     w.wait_held(names)
@@ -90,18 +131,41 @@ def test_count(w):
     assert holder.get("/livez") == (200, "ok")
 
 
-def test_nothing_is_cleared_while_the_events_are_not_watched(w):
+def test_events_that_are_not_watched_keep_nothing_held(w):
+    """They only ever shorten a hold."""
     names = w.machines(3)
     holder = w.start()
     w.busy()
     w.wait_held(names)
-    fault = w.api.fault("events", "watch", "500")
+    w.api.fault("events", "watch", "500")
     w.api.drop_watches("events")
     holder.wait_line("watch failed", resource="events")
     w.quiet()
-    w.stays(lambda: w.held(names))
-    w.api.clear(fault)
     w.wait_free(names)
+    assert holder.metrics()[
+        'karpenter_node_holder_watch_up{kind="Event"}'] == 0
+
+
+@pytest.mark.long
+def test_without_any_right_on_events(w):
+    """It holds and releases; a replacement counts as a scale-up; and it says
+    once what it misses."""
+    w.api.create("nodepools", "p")
+    names = w.machines(3)
+    w.api.fault("events", "*", "403")
+    w.api.fault("our-events", "*", "403")
+    holder = w.start(watching=False)
+    holder.wait_line("list failed", resource="events", code=403)
+    line = holder.wait_line("leading without a list", unseen="Event")
+    assert "replacements count as scale-ups" in line["meanwhile"]
+    disrupt(w, names[0], age=30)
+    w.api.say(replacement(w))
+    w.wait_held(names)
+    assert holder.wait_line("event failed", code=403)
+    w.quiet("new")
+    w.wait_free(names)
+    assert len(holder.lines("leading without a list")) == 1
+    assert holder.metrics()[BLOCKED] == 0
 
 
 @pytest.mark.hurry
@@ -140,18 +204,50 @@ def test_hold_started_and_released(w):
         "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "name": "p",
         "uid": pool["metadata"]["uid"]}
     assert event["type"] == "Normal"
-    assert "has scaled up" in event["note"]
+    assert "has scaled up, most recently by machine busy" in event["note"]
+    assert "at the earliest, as machines are still booting" in event["note"]
     w.wait_held(names)
     w.quiet()
     w.wait_free(names)
     released = wait_event(w, "HoldReleased", 2)
     assert "is quiet" in released[0]["note"]
-    # Again, within six minutes: a series.
-    w.api.delete("nodeclaims", "busy")
+    # Again, within six minutes: it has words of its own.
     w.busy("again")
-    w.wait(lambda: all(e.get("series", {}).get("count") == 2
-                       for e in ours(w, "HoldStarted")), "a series")
-    assert len(ours(w, "HoldStarted")) == 2
+    second = wait_event(w, "HoldStarted", 4)
+    assert sum("by machine again" in e["note"] for e in second) == 2
+    assert not any("series" in e for e in second)
+
+
+def test_what_started_a_hold(w):
+    """The machine, and a time that is certain when none boots any more."""
+    w.api.create("nodepools", "p")
+    names = w.machines(3)
+    holder = w.start()
+    w.machine("first", ready=1800)
+    w.wait_held(names)
+    line = holder.wait_line("scope held", machine="first")
+    assert line["atTheEarliest"] == "false"
+    event, = wait_event(w, "HoldStarted")
+    assert event["note"].endswith(
+        f"are held until {line['quietAt']} if nothing is added")
+
+
+def test_the_cap_is_told_as_it_is(w):
+    w.api.create("nodepools", "p")
+    names = w.machines(3)
+    holder = w.start(max_hold_duration="4s", release_window="1h",
+                     hold_duration="3s")
+    w.claim("boots", ready=None, age=0)
+    w.wait_held(names)
+    began = w.api.now()
+    w.wait(lambda: w.api.now() > began + 2)
+    w.claim("later", ready=None, age=0)
+    line = holder.wait_line("maxHoldDuration used up, released")
+    assert line["maxHoldDuration"] == "4s"
+    event, = wait_event(w, "HoldCapped")
+    assert "has used up its maxHoldDuration of 4s: until " \
+        f"{line['until']} at the earliest" in event["note"]
+    w.wait_free(names)
 
 
 @pytest.mark.parametrize("pools", [["p"], ["p", "q"]])

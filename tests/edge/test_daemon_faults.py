@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What API servers do on bad days: the outcome is right each time."""
 import email.utils
+import json
 import threading
 import time
 
@@ -340,6 +341,59 @@ def test_an_object_that_is_refused(w):
     assert third.time - second.time > 1.5
     w.api.clear()
     w.wait_held("m003")
+
+
+REFUSALS = {
+    "403": (403, "Forbidden", 'nodeclaims.karpenter.sh "m003" is forbidden'),
+    "413": (413, "RequestEntityTooLarge", "Request entity too large"),
+    "422": (422, "Invalid", 'NodeClaim.karpenter.sh "m003" is invalid: '
+            'spec.requirements: Invalid value: "object"'),
+    "a webhook": (500, "InternalError", "Internal error occurred: failed "
+                  'calling webhook "validation.example.com": failed to call '
+                  "webhook: Post: connection refused"),
+}
+
+
+def refuse(w, resource, name, how):
+    code, reason, message = REFUSALS[how]
+    return w.api.fault(
+        resource, "patch", "answer", name=name, status=code,
+        headers={"Content-Type": "application/json"},
+        body=json.dumps({
+            "kind": "Status", "apiVersion": "v1", "status": "Failure",
+            "code": code, "reason": reason, "message": message}).encode())
+
+
+@pytest.mark.parametrize("how", REFUSALS)
+def test_a_claim_that_is_refused_keeps_no_node(w, how):
+    """Once its Node is registered the Node's annotation alone blocks."""
+    names = w.machines(6, annotations=w.ours())
+    for name in names:
+        w.api.patch_meta("nodeclaims", name, annotations=w.ours())
+    refuse(w, "nodeclaims", "m003", how)
+    holder = w.start()
+    w.wait_free(names)
+    w.wait_free([n for n in names if n != "m003"], "nodeclaims")
+    assert w.held("m003", "nodeclaims")
+    holder.wait_line("write refused", kind="NodeClaim", name="m003",
+                     write="release")
+    w.wait(lambda: len(w.patches("m003", "nodeclaims")) >= 2)
+    w.stays(lambda: len(holder.lines("write refused")) <= 1, 0.5)
+    w.api.clear()
+    w.wait_free("m003", "nodeclaims")
+
+
+@pytest.mark.parametrize("how", REFUSALS)
+def test_a_hold_that_is_refused_is_told_once(w, how):
+    names = w.machines(3)
+    refuse(w, "nodes", "m001", how)
+    holder = w.start()
+    w.busy()
+    w.wait_held(["m000", "m002"])
+    line = holder.wait_line("write refused", name="m001")
+    assert (line["kind"], line["write"]) == ("Node", "hold")
+    w.stays(lambda: len(holder.lines("write refused")) == 1, 0.5)
+    assert w.free("m001") and len(names) == 3
 
 
 def test_html(w):

@@ -15,6 +15,39 @@ from scripted_api import selftest
 QUIET = 1       # seconds without a connection until holder-fast ends
 
 
+STATE = "karpenter-node-holder.io/state"
+
+
+def test_without_election_the_state_is_written_anew(w):
+    """Nobody renews the Lease, so that the state itself has to say up to
+    when it was so; and the next process reads it."""
+    names = w.machines(3)
+    options = {"leader_election_namespace": "holder",
+               "leader_election_retry_period": "60ms"}
+
+    def state():
+        lease = w.api.get("leases", "karpenter-node-holder") or {}
+        return lease.get("metadata", {}).get("annotations", {}).get(STATE)
+    holder = w.start(**options)
+    w.busy()
+    w.wait_held(names)
+    seen = set()
+
+    def rewritten():
+        if "held" in (state() or ""):
+            seen.add(state())
+        return len(seen) >= 3
+    w.wait(rewritten, lambda: f"three of them: {seen}")
+    form = re.compile(r"\* debt=[0-9hms]+ held at=[-0-9T:]+Z")
+    assert all(form.fullmatch(s) for s in seen), seen
+    spec = w.api.get("leases", "karpenter-node-holder")["spec"]
+    assert not spec.get("holderIdentity")
+    holder.kill9()
+    again = w.start(**options)
+    w.stays(lambda: w.held(names), 0.5)
+    assert not again.lines("state cannot be read")
+
+
 def test_the_scripted_api_itself():
     selftest()
 

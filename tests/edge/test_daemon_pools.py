@@ -142,6 +142,103 @@ def test_not_served(w):
     assert admits(holder, "p")
 
 
+# --- the fresh list of a release ---------------------------------------------
+
+def fresh(w):
+    """Those are asked for in smaller pages than a watcher's."""
+    return [r for r in w.api.select(verb="list", resource="nodepools")
+            if r.query["limit"] != "500"]
+
+
+def test_a_release_lists_the_pools_afresh(w):
+    """All of them, from no cache; as metadata."""
+    for i in range(5):
+        pool(w, f"p{i}")
+    w.api.page_max = 2
+    w.machine("mine")
+    w.start()
+    w.busy()
+    w.wait_held("mine")
+    assert not fresh(w)
+    w.quiet()
+    w.wait_free("mine")
+    assert [r.query.get("continue") is not None for r in fresh(w)[:3]] == [
+        False, True, True]
+    assert all("resourceVersion" not in r.query for r in fresh(w))
+    assert all("PartialObjectMetadataList" in r.headers["accept"]
+               for r in fresh(w))
+
+
+@pytest.mark.parametrize("kind", ["403", "500", "429", "cut"])
+def test_a_fresh_list_of_the_pools_that_fails(w, kind):
+    """Nothing is released, and it says so."""
+    pool(w, "p")
+    w.machine("mine")
+    holder = w.start()
+    w.busy()
+    w.wait_held("mine")
+    fault = w.api.fault("nodepools", "list", kind)
+    w.quiet()
+    line = holder.wait_line("request failed", kind="NodePool")
+    if kind.isdigit():
+        assert line["code"] == int(kind)
+    w.wait(lambda: len(fresh(w)) >= 2, "a second try")
+    assert not w.clears() and w.held("mine")
+    w.api.clear(fault)
+    w.wait_free("mine")
+
+
+def test_a_pool_that_the_watch_has_not_shown(w):
+    """Its watch is open, heard and behind: a hold-until set meanwhile is
+    seen by the release."""
+    pool(w, "p")
+    w.machine("mine")
+    w.start()
+    w.busy()
+    w.wait_held("mine")
+    n = w.watches("nodepools")
+    w.api.fault("nodepools", "watch", "behind")
+    w.api.drop_watches("nodepools")
+    w.wait(lambda: w.watches("nodepools") > n, "another watch")
+    say(w, "p", "hold-until", w.api.stamp(3600))
+    w.quiet()
+    w.wait(lambda: fresh(w), "a fresh list")
+    w.stays(lambda: w.held("mine"))
+    w.api.clear()
+    w.stays(lambda: w.held("mine"))
+    say(w, "p", "hold-until", None)
+    w.wait_free("mine")
+
+
+@pytest.mark.long
+def test_a_lead_that_cannot_list_the_pools(w):
+    """It holds after ten seconds, by what this replica knew of them before,
+    and says so; it releases nothing."""
+    pool(w, "p", {OWN + "enabled": "false"})
+    pool(w, "q")
+    w.machine("left-alone")
+    w.machine("due", pool="q", annotations=w.ours())
+    w.machine("other", pool="q")
+    w.api.create("leases", "karpenter-node-holder", namespace="holder", spec={
+        "holderIdentity": "other_1", "leaseDurationSeconds": 3600})
+    holder = w.start(watching=False, leader_election_enabled="true",
+                     leader_election_namespace="holder")
+    holder.wait_line("watching", resource="nodepools")
+    fault = w.api.fault("nodepools", "*", "403")
+    w.busy(pool="q")
+    w.api.change("leases", "karpenter-node-holder", {"spec": {
+        "holderIdentity": ""}})
+    holder.wait_line("leading")
+    line = holder.wait_line("leading without a list", unseen="NodePool")
+    assert "last known" in line["meanwhile"]
+    w.wait_held(["other", "due"])
+    w.quiet()
+    w.stays(lambda: w.held(["other", "due"]) and w.free("left-alone"))
+    assert not w.clears()
+    w.api.clear(fault)
+    w.wait_free(["other", "due"])
+
+
 def test_nothing_is_cleared_while_the_pools_are_not_watched(w):
     pool(w, "p")
     w.machine("mine")

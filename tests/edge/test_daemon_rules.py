@@ -231,10 +231,12 @@ def test_a_node_without_a_claim(w):
 
 
 def test_what_is_being_deleted(w):
-    """Not patched, and it counts no more."""
+    """Not patched, and it counts no more.  (One that was never ready would
+    count on for a minute: it is tried again.)"""
     names = w.machines(3)
     w.start()
     w.busy()
+    w.ready()
     w.wait_held(names)
     w.api.patch_meta("nodes", "m000", deletionTimestamp=w.api.stamp(),
                      finalizers=["karpenter.sh/termination"])

@@ -11,6 +11,7 @@ import pytest
 from conftest import HELD_KEY, HOLD, MARK, REPORT, is_clear, wait
 
 CLASS = "karpenter-node-holder.io/replacement"
+CLASS_UID = CLASS + "-uid"
 WEBHOOKS = "mutatingwebhookconfigurations"
 LEASE = "karpenter-node-holder"
 QUICK = {"leader-election-retry-period": "60ms"}
@@ -476,12 +477,31 @@ def test_a_word_that_is_copied_to_a_new_node(w):
 
 
 def test_a_class_that_was_copied_to_a_node(w):
+    """Of the two annotations of a class, what is there."""
     lease(w)
-    claim = w.claim("c", annotations={CLASS: "drifted"}, node="c")
-    w.node("c", claim=claim, annotations={**w.ours(), CLASS: "drifted"})
-    assert "2 replacement annotations removed" in uninstall(w)
-    assert CLASS not in w.annotations("c")
-    assert CLASS not in w.annotations("c", "nodeclaims")
+    both = {CLASS: "drifted", CLASS_UID: "some-uid", "kept": "x"}
+    claim = w.claim("c", annotations=both, node="c")
+    w.node("c", claim=claim, annotations={**w.ours(), **both})
+    w.claim("of-before", annotations={CLASS: "drifted", "kept": "x"})
+    w.claim("half", annotations={CLASS_UID: "some-uid", "kept": "x"})
+    assert "4 replacement annotations removed" in uninstall(w)
+    assert w.annotations("c") == {"kept": "x"}
+    for name in ("c", "of-before", "half"):
+        assert w.annotations(name, "nodeclaims") == {"kept": "x"}
+
+
+def test_a_class_whose_claim_was_made_anew(w):
+    """The one by the same name is not the one that was listed."""
+    lease(w)
+    w.claim("c", annotations={CLASS: "drifted"})
+    slow = w.api.fault("nodeclaims", "patch", "wait")
+    run = Uninstall(w)
+    w.wait(lambda: w.patches("c", "nodeclaims"), "a patch")
+    w.api.delete("nodeclaims", "c")
+    w.claim("c", annotations={"mine": "x"})
+    w.api.clear(slow)
+    run.ends()
+    assert w.annotations("c", "nodeclaims") == {"mine": "x"}
 
 
 def test_a_page_that_is_too_large(w):

@@ -86,8 +86,8 @@ def test_a_claim_that_the_watch_has_not_shown(w):
     w.api.hide("nodeclaims", "unseen", verbs=["watch"])
     w.busy("unseen")
     w.quiet()
-    line = holder.wait_line("release waits for unseen NodeClaims")
-    assert line["unseen"] == 1
+    line = holder.wait_line("release waits for unseen objects")
+    assert (line["kind"], line["unseen"]) == ("NodeClaim", 1)
     w.wait(lambda: len(w.lists("nodeclaims")) == 2, "a new list")
     w.wait_held("unseen", "nodeclaims")
     assert not w.clears() and w.held(names)
@@ -105,7 +105,7 @@ def test_a_claim_that_the_watch_shows_late(w):
     w.api.hide("nodeclaims", "late", verbs=["watch"])
     w.busy("late")
     w.quiet()
-    holder.wait_line("release waits for unseen NodeClaims")
+    holder.wait_line("release waits for unseen objects")
     w.api.show("nodeclaims", "late")
     w.wait_held("late", "nodeclaims")
     assert len(w.lists("nodeclaims")) == 1

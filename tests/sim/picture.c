@@ -5,12 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/policy.h"
 #include "core/stamp.h"
-#include "truth.h"
 
 #define ROWS 64
 #define SPANS 96		/* of one row; what comes later is not drawn */
 #define OWN 4			/* likewise */
+#define POINTS 96		/* of a debt's line, likewise */
 #define WORDS 160
 #define WIDTH 880
 #define LEFT 130
@@ -18,6 +19,8 @@
 #define TOP 58
 #define PITCH 42		/* from row to row: words, bar, bracket */
 #define BAR 18			/* where the bar's middle is, below the words */
+#define DEBT_LOW 34		/* where a debt of 0 is, below the words */
+#define DEBT_HIGH 23		/* … and the cap above that */
 #define CHAR_W 6		/* a small letter, generously */
 
 /* Those of tests/e2e/chart.py. */
@@ -38,6 +41,7 @@
 	".c{fill:none;stroke:" HELD ";stroke-width:1.5;stroke-dasharray:4 3}"  \
 	".e{stroke:" BAD ";stroke-width:1.5}.q{fill:none;stroke:" DARK "}"     \
 	".t{fill:none;stroke:" DARK ";stroke-dasharray:1 3}"                   \
+	".d{fill:none;stroke:" DARK ";stroke-width:1.5}"                   \
 	".g{stroke:#e3e8ed}.v{stroke:#8b949e;stroke-dasharray:2 3}"
 
 /* --- what is seen ------------------------------------------------------------ */
@@ -46,11 +50,16 @@ enum look {
 	NOTHING,
 	STANDS_BY,
 	LEADS,
+	SERVER_ANSWERS,
+	SERVER_REFUSES,
+	SERVER_AHEAD,
 	WATCHES_OPEN,
+	NO_EVENTS,
 	WATCH_DOWN,
 	QUIET,
 	SCOPE_HELD,
 	WINDOW,
+	DEBT,
 	POOL_PLAIN,
 	POOL_BY_HAND,
 	POOL_DISABLED,
@@ -69,10 +78,13 @@ enum whose {
 
 enum row_kind {
 	ROW_HOLDER,
+	ROW_SERVER,
 	ROW_WATCHES,
 	ROW_POOL,
 	ROW_SCOPE,
+	ROW_DEBT,
 	ROW_MACHINE,
+	ROW_CLAIM,
 };
 
 struct span {
@@ -85,9 +97,14 @@ struct own {
 	int64_t from, to;
 };
 
+/* Where the line of a debt bends. */
+struct point {
+	int64_t at, debt;
+};
+
 struct row {
 	enum row_kind kind;
-	int number;		/* holder or machine */
+	int number;		/* holder or machine; of a debt its scope's row */
 	char name[24], pool[16];
 	struct span spans[SPANS];
 	int spans_n;
@@ -95,6 +112,15 @@ struct row {
 	int64_t born, launched, ready, gone, said;	/* -1: not */
 	struct own own[OWN];
 	int own_n;
+	/* a scope's */
+	int64_t seen_at, window_left, released;
+	bool leader_held;	/* when there was a leader, last */
+	/* a debt's, in milliseconds; its slope in thousandths */
+	enum look was;
+	int64_t debt, slope;
+	struct point points[POINTS];
+	int points_n;
+	bool ended;
 };
 
 struct word {
@@ -117,6 +143,7 @@ struct picture {
 	int words_n;
 	bool used[LOOKS];
 	bool own_time, starting;	/* a bracket of that kind was drawn */
+	bool debt, claims;		/* the file wants rows of them */
 };
 
 static struct row *
@@ -199,6 +226,33 @@ later(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
+static int64_t
+own_or(int64_t pools, int64_t rules)
+{
+	return pools >= 0 ? pools : rules;
+}
+
+/* When its own quiet time ends, in times of the history. */
+static int64_t
+own_end(const struct row *row, const struct world *w, const struct rules *r)
+{
+	const struct machine *m = &w->machines[row->number];
+	const struct pool_state *p = &w->pools[m->pool_id];
+	const struct thing *head = &w->things[m->claim >= 0 ? m->claim
+							   : m->node];
+	int64_t end = (row->ready >= 0 ? row->ready
+				       : row->born + r->startup_ms) +
+		      own_or(p->hold, r->hold_ms);
+	int64_t max = r->scope == SCOPE_CLUSTER ? r->cap.max_ms
+						: own_or(p->max, r->cap.max_ms);
+
+	if (p->disabled || !rules_pool_included(r, m->pool) ||
+	    (p->released <= world_server_ms(w) &&
+	     head->created_ms < p->released))
+		return 0;
+	return max > 0 && end > row->born + max ? row->born + max : end;
+}
+
 /* It ends when it has passed, or when its NodePool's annotations end it; and
  * they may bring it back. */
 static void
@@ -208,9 +262,8 @@ own_looks(struct row *row, const struct world *w, const struct rules *r,
 	struct own *last = row->own_n > 0 ? &row->own[row->own_n - 1] : NULL;
 	int64_t from = row->ready >= 0 ? row->ready
 				       : row->born + r->startup_ms;
-	int64_t to = truth_own_ms(w, r, &w->machines[row->number]);
+	int64_t to = later(own_end(row, w, r), w->now);
 
-	to = to == STAMP_NONE ? w->now : later(to - SERVER_START, w->now);
 	if (last != NULL && last->to > w->now) {
 		if (last->from > w->now || ready_now)
 			last->from = from;
@@ -238,9 +291,8 @@ machine_looks(struct row *row, const struct world *w, const struct rules *r)
 	if (claim != NULL) {
 		if (claim->launched && row->launched < 0)
 			row->launched = w->now;
-		row->ready = claim->ready_ms == STAMP_NONE
-				     ? -1
-				     : claim->ready_ms - SERVER_START;
+		row->ready = claim->ready_ms == STAMP_NONE ? -1
+							   : claim->ready_at;
 	}
 	t = node != NULL ? node : claim;
 	if ((t == NULL || t->deleting || (claim != NULL && claim->deleting)) &&
@@ -253,6 +305,20 @@ machine_looks(struct row *row, const struct world *w, const struct rules *r)
 		return GOING + (int)hold;
 	own_looks(row, w, r, !ready && row->ready >= 0);
 	return (row->ready < 0 ? BOOTING : READY) + (int)hold;
+}
+
+static enum look
+claim_looks(const struct row *row, const struct world *w,
+	    const struct rules *r)
+{
+	const struct thing *claim;
+
+	if (row->number >= w->machines_n)
+		return NOTHING;
+	claim = alive(w, w->machines[row->number].claim);
+	if (claim == NULL)
+		return NOTHING;
+	return (claim->deleting ? GOING : BOOTING) + (int)whose(claim, r);
 }
 
 static const struct holder *
@@ -288,19 +354,102 @@ pool_looks(const struct row *row, const struct world *w)
 							 : POOL_PLAIN;
 }
 
-static enum look
-scope_looks(const struct row *row, const struct world *w,
-	    const struct holder *h)
+static bool
+sees_all(const struct holder *h)
 {
-	struct scope_report r;
-	int pool = (int)later(pool_of(row, w), 0);
+	struct sweep_report r;
 
 	if (h == NULL)
+		return false;
+	sweep_report(h->sweep, &r);
+	return r.up[KIND_NODE] && r.up[KIND_NODECLAIM] && r.up[KIND_NODEPOOL];
+}
+
+/* Have all its pools been released by hand meanwhile?  That ends a window. */
+static bool
+released_again(struct row *row, const struct world *w)
+{
+	int64_t earliest = INT64_MAX;
+	bool again;
+
+	for (const struct pool_state *p = w->pools; p < w->pools + w->pools_n;
+	     p++)
+		if (!p->disabled && p->thing >= 0 && p->released < earliest &&
+		    (row->pool[0] == '\0' || strcmp(p->name, row->pool) == 0))
+			earliest = p->released;
+	again = earliest > row->released && row->released != 0;
+	row->released = earliest;
+	return again;
+}
+
+/* As the leader reports it.  What it held and still counts machines of has been
+ * capped; then the window runs while all is seen. */
+static enum look
+scope_looks(struct row *row, const struct world *w, const struct rules *rules,
+	    const struct holder *h)
+{
+	struct scope_report r = {.quiet_ms = STAMP_NONE}, at;
+	int64_t past = w->now - row->seen_at;
+
+	row->seen_at = w->now;
+	if (h == NULL)
 		return NOTHING;
-	for (uint32_t i = 0; sweep_scope(h->sweep, &i, &r);)
-		if (strcmp(r.name, row->pool) == 0 && r.held)
-			return SCOPE_HELD;
-	return w->caps[pool].open_until > world_server_ms(w) ? WINDOW : QUIET;
+	if (sees_all(h))
+		row->window_left -= past;
+	for (uint32_t i = 0; sweep_scope(h->sweep, &i, &at);)
+		if (strcmp(at.name, row->pool) == 0)
+			r = at;
+	if (row->leader_held && !r.held && r.quiet_ms > world_server_ms(w))
+		row->window_left = rules->cap.window_ms;
+	if (released_again(row, w) || r.held)
+		row->window_left = 0;
+	row->leader_held = r.held;
+	if (r.held)
+		return SCOPE_HELD;
+	return row->window_left > 0 ? WINDOW : QUIET;
+}
+
+static void
+point_add(struct row *row, int64_t at, int64_t debt)
+{
+	if (row->points_n < POINTS)
+		row->points[row->points_n++] = (struct point){at, debt};
+}
+
+/* The debt of a scope's cap, reckoned from how the scope looks. */
+static void
+debt_moves(struct row *row, enum look look, bool all_seen,
+	   const struct cap_rules *r, int64_t now)
+{
+	int64_t debt = row->debt + (now - row->seen_at) * row->slope / 1000;
+	int64_t slope = 0;
+
+	debt = debt < 0 ? 0 : debt > r->max_ms ? r->max_ms : debt;
+	if (look == WINDOW) {
+		debt = r->max_ms;
+	} else if (row->was == WINDOW) {
+		point_add(row, now, r->max_ms);
+		debt = 0;
+	}
+	if (look == SCOPE_HELD || (look == NOTHING && row->leader_held))
+		slope = 1000;
+	else if (look == QUIET && debt > 0 && all_seen)
+		slope = -1000 * r->max_ms / r->window_ms;
+	if (slope != row->slope || look != row->was || row->points_n == 0)
+		point_add(row, now, debt);
+	row->leader_held = look == NOTHING ? row->leader_held
+					   : look == SCOPE_HELD;
+	row->was = look;
+	row->slope = slope;
+	row->debt = debt;
+	row->seen_at = now;
+}
+
+/* How it has looked since the step before. */
+static enum look
+looks_now(const struct row *r)
+{
+	return r->spans_n == 0 ? NOTHING : r->spans[r->spans_n - 1].look;
 }
 
 static enum look
@@ -311,42 +460,80 @@ watches_look(const struct holder *h)
 	if (h == NULL)
 		return NOTHING;
 	sweep_report(h->sweep, &r);
+	if (!sees_all(h))
+		return WATCH_DOWN;
+	return holder_watches(h, KIND_EVENT) && !r.up[KIND_EVENT]
+		       ? NO_EVENTS
+		       : WATCHES_OPEN;
+}
+
+/* A fault ends without a step of anybody's. */
+static enum look
+server_looks(struct row *row, const struct world *w)
+{
+	int64_t until = later(later(w->down_until, w->busy_until),
+			      later(w->error_until, w->lossy_until));
+
+	until = later(until, later(w->late_until, w->slow_until));
+	for (int k = 0; k < KIND_COUNT; k++)
+		until = later(until, w->denied[k].until);
 	for (int k = 0; k < VIEW_COUNT; k++)
-		if (holder_watches(h, (enum kind)k) && !r.up[k])
-			return WATCH_DOWN;
-	return WATCHES_OPEN;
+		until = later(until, w->unserved_until[k]);
+	if (until > w->now)
+		return SERVER_REFUSES;
+	if (looks_now(row) == SERVER_REFUSES)
+		row_looks(row, until, SERVER_ANSWERS);
+	return world_server_ms(w) - SERVER_START > w->now ? SERVER_AHEAD
+							  : SERVER_ANSWERS;
+}
+
+static enum look
+row_look(struct picture *p, struct row *r, const struct world *w,
+	 const struct holder *holders)
+{
+	const struct holder *lead = leader(p, holders), *h = &holders[0];
+	enum look look;
+
+	switch (r->kind) {
+	case ROW_HOLDER:
+		h = &holders[r->number];
+		return !h->up ? NOTHING : h->leads ? LEADS : STANDS_BY;
+	case ROW_SERVER:
+		return server_looks(r, w);
+	case ROW_WATCHES:
+		return watches_look(lead);
+	case ROW_POOL:
+		return pool_looks(r, w);
+	case ROW_SCOPE:
+		return scope_looks(r, w, &h->rules, lead);
+	case ROW_DEBT:
+		look = looks_now(&p->rows[r->number]);
+		debt_moves(r, look, sees_all(lead), &h->rules.cap, w->now);
+		return DEBT;
+	case ROW_CLAIM:
+		return claim_looks(r, w, &h->rules);
+	default:
+		return machine_looks(r, w, &h->rules);
+	}
 }
 
 void
 picture_look(struct picture *p, const struct world *w,
 	     const struct holder *holders)
 {
-	const struct holder *lead, *h;
-
 	if (p == NULL)
 		return;
-	lead = leader(p, holders);
 	for (struct row *r = p->rows; r < p->rows + p->rows_n; r++) {
-		enum look look = NOTHING;
-
 		/* Nothing has changed up to this step. */
-		if (w->now > p->to) {
-			if (r->spans_n > 0)
-				r->spans[r->spans_n - 1].to = p->to;
-			continue;
+		if (w->now <= p->to)
+			row_looks(r, w->now, row_look(p, r, w, holders));
+		else if (r->spans_n > 0)
+			r->spans[r->spans_n - 1].to = p->to;
+		if (w->now > p->to && r->points_n > 0 && !r->ended) {
+			r->ended = true;
+			point_add(r, p->to, r->debt + (p->to - r->seen_at) *
+						      r->slope / 1000);
 		}
-		h = &holders[r->kind == ROW_HOLDER ? r->number : 0];
-		if (r->kind == ROW_MACHINE)
-			look = machine_looks(r, w, &h->rules);
-		else if (r->kind == ROW_POOL)
-			look = pool_looks(r, w);
-		else if (r->kind == ROW_SCOPE)
-			look = scope_looks(r, w, lead);
-		else if (r->kind == ROW_WATCHES)
-			look = watches_look(lead);
-		else if (h->up)
-			look = h->leads ? LEADS : STANDS_BY;
-		row_looks(r, w->now, look);
 	}
 }
 
@@ -361,7 +548,19 @@ on_holder(enum op_type type)
 static bool
 on_watches(enum op_type type)
 {
-	return type >= OP_CUT && type <= OP_LEASE;
+	return type >= OP_CUT && type <= OP_EXPIRE;
+}
+
+static bool
+on_server(enum op_type type)
+{
+	return type >= OP_DOWN && type <= OP_UNINSTALL;
+}
+
+static bool
+on_pool(enum op_type type)
+{
+	return type >= OP_POOL && type <= OP_REPOOL;
 }
 
 static void clock_write(int64_t ms, char out[32]);
@@ -373,6 +572,11 @@ pool_words(const struct picture *p, const struct op *o, char out[WORDS])
 	bool gone = strcmp(o->value, "-") == 0;
 	char value[DURATION_BYTES];
 
+	if (o->type != OP_POOL) {
+		snprintf(out, WORDS, "%s",
+			 o->type == OP_UNPOOL ? "deleted" : "made again");
+		return;
+	}
 	if (gone || (o->value[0] == '\0' && o->key == POOL_ENABLED)) {
 		snprintf(out, WORDS, "%s removed", key);
 		return;
@@ -386,6 +590,31 @@ pool_words(const struct picture *p, const struct op *o, char out[WORDS])
 	else
 		duration_format(o->ms, value);
 	snprintf(out, WORDS, "%s: %s", key, value);
+}
+
+/* Those that say more than what kind of event it is. */
+static bool
+long_words(const struct picture *p, const struct op *o, char out[WORDS])
+{
+	char by[DURATION_BYTES];
+
+	if (on_pool(o->type)) {
+		pool_words(p, o, out);
+	} else if (o->type == OP_DENY) {
+		snprintf(out, WORDS, "patches of %ss: %s", kind_name(o->kind),
+			 o->value);
+	} else if (o->type == OP_UNSERVE) {
+		snprintf(out, WORDS, "%ss are not served", kind_name(o->kind));
+	} else if (o->type == OP_TURNS) {
+		duration_format(o->ms, by);
+		snprintf(out, WORDS, "two servers by turns, clocks %s apart",
+			 by);
+	} else if (o->type == OP_DISRUPT && o->value[0] != '\0') {
+		snprintf(out, WORDS, "%c%s", o->value[0] | 0x20, o->value + 1);
+	} else {
+		return false;
+	}
+	return true;
 }
 
 static const char *
@@ -409,6 +638,8 @@ event_words(const struct op *o)
 		[OP_DELETE] = "deleted",
 		[OP_AGAIN] = "its kubelet posts it again",
 		[OP_RECREATE] = "its Node is made anew",
+		[OP_UNNODE] = "its Node is deleted",
+		[OP_FORGE] = "an Event somebody forged",
 		[OP_CUT] = "a watch is cut",
 		[OP_HANG] = "a watch hangs",
 		[OP_LAG] = "a watch lags",
@@ -420,6 +651,7 @@ event_words(const struct op *o)
 		[OP_LATE] = "answers are late",
 		[OP_SLOW] = "API server is slow",
 		[OP_LEASE] = "the Lease is deleted",
+		[OP_UNINSTALL] = "uninstall",
 		[OP_KILL] = "killed",
 		[OP_START] = "started",
 		[OP_PAUSE] = "sleeps",
@@ -467,11 +699,15 @@ events_add(struct picture *p)
 			row = row_of(p, ROW_HOLDER, o->holder);
 		if (on_watches(o->type))
 			row = row_of(p, ROW_WATCHES, 0);
-		if (o->type == OP_POOL) {
+		if (on_server(o->type))
+			row = row_of(p, ROW_SERVER, 0);
+		if (on_pool(o->type))
 			row = pool_row(p, o->pool);
-			pool_words(p, o, said);
+		if (o->type == OP_PERSON && o->kind == KIND_NODECLAIM &&
+		    row_of(p, ROW_CLAIM, o->machine) >= 0)
+			row = row_of(p, ROW_CLAIM, o->machine);
+		if (long_words(p, o, said))
 			words = said;
-		}
 		word_add(p, at, row, words, true);
 	}
 }
@@ -499,7 +735,14 @@ line_read(struct picture *p, const char *line)
 }
 
 static void
-file_read(struct picture *p)
+option_read(struct picture *p, const char *line)
+{
+	p->debt |= strcmp(line, "#: debt") == 0;
+	p->claims |= strcmp(line, "#: claims") == 0;
+}
+
+static void
+file_read(struct picture *p, void (*read)(struct picture *, const char *))
 {
 	FILE *in = fopen(p->file, "r");
 	char line[512];
@@ -510,50 +753,72 @@ file_read(struct picture *p)
 	}
 	while (fgets(line, sizeof(line), in) != NULL) {
 		line[strcspn(line, "\n")] = '\0';
-		line_read(p, line);
+		read(p, line);
 	}
 	fclose(in);
-	for (int i = 0; i < p->words_n; i++)
-		p->words[i].said = true;
 }
 
 static void
-rows_add(struct picture *p)
+rows_around(struct picture *p)
 {
 	const struct history *h = p->h;
-	bool holders = h->holders > 1, watches = false;
+	bool holders = h->holders > 1, server = false, watches = false;
 	char name[24];
-	int n = 0;
 
 	for (int i = 0; i < h->ops_n; i++) {
 		holders |= on_holder(h->ops[i].type);
+		server |= on_server(h->ops[i].type);
 		watches |= on_watches(h->ops[i].type);
 	}
 	for (int i = 0; i < h->holders && holders; i++) {
 		snprintf(name, sizeof(name), "replica %d", i);
 		row_add(p, ROW_HOLDER, i, h->holders > 1 ? name : "holder", "");
 	}
+	if (server)
+		row_add(p, ROW_SERVER, 0, "server", "");
 	if (watches)
 		row_add(p, ROW_WATCHES, 0, "watches", "");
 	for (int i = 0; i < h->ops_n; i++) {
-		if (h->ops[i].type != OP_POOL ||
+		if (!on_pool(h->ops[i].type) ||
 		    pool_row(p, h->ops[i].pool) >= 0)
 			continue;
 		snprintf(name, sizeof(name), "pool-%s", h->ops[i].pool);
 		row_add(p, ROW_POOL, i, name, h->ops[i].pool);
 	}
-	if (h->scope == SCOPE_CLUSTER)
+}
+
+static void
+rows_of_scopes(struct picture *p)
+{
+	const struct history *h = p->h;
+
+	if (h->scope == SCOPE_CLUSTER) {
 		row_add(p, ROW_SCOPE, 0, "cluster", "");
+		if (p->debt)
+			row_add(p, ROW_DEBT, p->rows_n - 1, "debt", "");
+	}
 	for (int i = 0; i < h->ops_n && h->scope == SCOPE_NODEPOOL; i++)
 		if (h->ops[i].type == OP_CREATE &&
 		    row_named(p, h->ops[i].pool) < 0)
 			row_add(p, ROW_SCOPE, i, h->ops[i].pool,
 				h->ops[i].pool);
+}
+
+static void
+rows_of_machines(struct picture *p)
+{
+	const struct history *h = p->h;
+	char name[24];
+	int n = 0;
+
 	for (int i = 0; i < h->ops_n; i++) {
 		for (int k = 0; h->ops[i].type == OP_CREATE &&
-				k < h->ops[i].n; k++) {
+				k < h->ops[i].n; k++, n++) {
 			snprintf(name, sizeof(name), "n%d", n);
-			row_add(p, ROW_MACHINE, n++, name, h->ops[i].pool);
+			row_add(p, ROW_MACHINE, n, name, h->ops[i].pool);
+			snprintf(name, sizeof(name), "n%d-claim", n);
+			if (p->claims)
+				row_add(p, ROW_CLAIM, n, name, "");
 		}
 	}
 }
@@ -572,8 +837,13 @@ picture_new(const struct history *h, const char *file)
 		if (h->ops[i].at > p->to)
 			p->to = h->ops[i].at;
 	p->to += h->startup_ms + h->hold_ms;
-	rows_add(p);
-	file_read(p);
+	file_read(p, option_read);
+	rows_around(p);
+	rows_of_scopes(p);
+	rows_of_machines(p);
+	file_read(p, line_read);
+	for (int i = 0; i < p->words_n; i++)
+		p->words[i].said = true;
 	events_add(p);
 	return p;
 }
@@ -690,9 +960,19 @@ look_draw(FILE *out, enum look look, int x, int to, int middle)
 	case LEADS:
 		box(out, "u", x, to, middle, 14);
 		return;
+	case DEBT:
+		return;		/* a line: debt_draw */
+	case SERVER_AHEAD:
+		box(out, "u", x, to, middle, 14);
+		return;
+	case SERVER_ANSWERS:
 	case WATCHES_OPEN:
 		box(out, "u", x, to, middle, 4);
 		return;
+	case NO_EVENTS:
+		box(out, "x", x, to, middle, 4);
+		return;
+	case SERVER_REFUSES:
 	case WATCH_DOWN:
 		box(out, "x", x, to, middle, 10);
 		return;
@@ -721,18 +1001,72 @@ look_draw(FILE *out, enum look look, int x, int to, int middle)
 }
 
 static void
+bend(const struct picture *p, const struct point *at, int y, char how,
+     FILE *out)
+{
+	int high = (int)(10 * DEBT_HIGH * at->debt / p->h->max_ms);
+
+	fprintf(out, "%c", how);
+	put(out, x_of(p, at->at));
+	fprintf(out, " ");
+	put(out, 10 * (y + DEBT_LOW) - high);
+}
+
+/* The line of a debt from the picture's left on, and the cap above it. */
+static void
+debt_draw(const struct picture *p, const struct row *r, int y, FILE *out)
+{
+	char how = 'M';
+
+	fprintf(out, "<path class=\"t\" d=\"M");
+	put(out, x_of(p, p->from));
+	fprintf(out, " %d.5H", y + DEBT_LOW - DEBT_HIGH);
+	put(out, x_of(p, p->to));
+	fprintf(out, "\"/>\n<path class=\"d\" d=\"");
+	for (int i = 0; i + 1 < r->points_n; i++) {
+		struct point at = r->points[i];
+		const struct point *to = &r->points[i + 1];
+
+		if (to->at <= p->from)
+			continue;
+		if (at.at < p->from) {
+			at.debt += (to->debt - at.debt) * (p->from - at.at) /
+				   (to->at - at.at);
+			at.at = p->from;
+		}
+		bend(p, &at, y, how, out);
+		bend(p, to, y, 'L', out);
+		how = 'L';
+	}
+	fprintf(out, "\"/>\n");
+}
+
+static void
+row_name(const struct row *r, int y, FILE *out)
+{
+	static const char *const of[] = {
+		[ROW_CLAIM] = NULL, [ROW_SCOPE] = "scope ", [ROW_POOL] = "pool "};
+	const char *name = r->kind == ROW_POOL	   ? r->pool
+			   : r->kind == ROW_SERVER ? "API server"
+						   : r->name;
+
+	if (r->kind == ROW_CLAIM)
+		text(out, 300, y + BAR + 4, "s l", "its NodeClaim");
+	else
+		text(out, 160, y + BAR + 4,
+		     r->kind == ROW_MACHINE ? "" : "b", "%s%s",
+		     of[r->kind] != NULL ? of[r->kind] : "", name);
+	if (r->kind == ROW_MACHINE)
+		text(out, 520, y + BAR + 4, "s l", "%s", r->pool);
+}
+
+static void
 row_draw(struct picture *p, const struct row *r, int y, FILE *out)
 {
 	int from = x_of(p, p->from), to = from;
 	enum look look = NOTHING;
 
-	if (r->kind == ROW_POOL)
-		text(out, 160, y + BAR + 4, "b", "pool %s", r->pool);
-	else
-		text(out, 160, y + BAR + 4, r->kind == ROW_MACHINE ? "" : "b",
-		     "%s%s", r->kind == ROW_SCOPE ? "scope " : "", r->name);
-	if (r->kind == ROW_MACHINE)
-		text(out, 520, y + BAR + 4, "s l", "%s", r->pool);
+	row_name(r, y, out);
 	for (int i = 0; i < r->spans_n; i++) {
 		const struct span *s = &r->spans[i];
 		int x = x_of(p, s->from), end = x_of(p, s->to);
@@ -748,6 +1082,8 @@ row_draw(struct picture *p, const struct row *r, int y, FILE *out)
 		p->used[look] = true;
 	}
 	look_draw(out, look, from, to, y + BAR);
+	if (r->kind == ROW_DEBT)
+		debt_draw(p, r, y, out);
 }
 
 /* Its part within the picture, up to the machine's end. */
@@ -879,6 +1215,28 @@ turns(struct picture *p, int row, FILE *out)
 	}
 }
 
+/* How much it is where its line turns down, or ends. */
+static void
+debts(struct picture *p, int row)
+{
+	const struct row *r = &p->rows[row];
+	char debt[32], said[WORDS];
+
+	for (int i = 1; i + 1 < r->points_n; i++) {
+		const struct point *at = &r->points[i];
+		bool top = r->points[i - 1].debt < at->debt &&
+			   at[1].debt <= at->debt;
+		bool low = r->points[i - 1].debt > at->debt && at->debt > 0 &&
+			   at[1].debt > at->debt;
+
+		if (!top && !low)
+			continue;
+		clock_write(at->debt, debt);
+		snprintf(said, sizeof(said), "%s", debt);
+		word_add(p, at->at, row, said, false);
+	}
+}
+
 /* Seconds matter: when was it launched? */
 static void
 launches(struct picture *p, int row)
@@ -953,8 +1311,14 @@ heading(const struct picture *p, FILE *out)
 		snprintf(more + strlen(more), sizeof(more) - strlen(more),
 			 " · startupTimeout %s", b);
 	}
+	if (h->min_scale_up > 1)
+		snprintf(more + strlen(more), sizeof(more) - strlen(more),
+			 " · minScaleUp %d", h->min_scale_up);
 	for (const struct op *o = h->ops; o < h->ops + h->ops_n; o++) {
-		if (o->type != OP_DISRUPT)
+		int i = row_of(p, ROW_MACHINE, o->machine);
+
+		if (o->type != OP_DISRUPT && o->type != OP_FORGE &&
+		    (o->type != OP_DELETE || i < 0 || p->rows[i].ready < 0))
 			continue;
 		snprintf(more + strlen(more), sizeof(more) - strlen(more),
 			 " · replacements %s", h->count ? "count" : "ignore");
@@ -1030,9 +1394,17 @@ legend(const struct picture *p, int y, FILE *out)
 		x = entry_add(&e, "its own quiet time");
 		bracket(out, "q", x, x + 260, e.y - 4, true);
 	}
+	if (p->debt) {
+		x = entry_add(&e, "maxHoldDuration");
+		bracket(out, "t", x, x + 260, e.y - 4, false);
+	}
 	entry_look(&e, u[LEADS], LEADS, p->h->holders > 1 ? "leads" : "runs");
 	entry_look(&e, u[STANDS_BY], STANDS_BY, "stands by");
+	entry_look(&e, u[SERVER_ANSWERS], SERVER_ANSWERS, "answers");
+	entry_look(&e, u[SERVER_REFUSES], SERVER_REFUSES, "refuses patches");
+	entry_look(&e, u[SERVER_AHEAD], SERVER_AHEAD, "its clock is ahead");
 	entry_look(&e, u[WATCHES_OPEN], WATCHES_OPEN, "all watches open");
+	entry_look(&e, u[NO_EVENTS], NO_EVENTS, "all but Events");
 	entry_look(&e, u[WATCH_DOWN], WATCH_DOWN, "half a view");
 	return e.y;
 }
@@ -1042,11 +1414,14 @@ body(struct picture *p, FILE *out)
 {
 	axis(p, out);
 	for (int i = 0; i < p->rows_n; i++) {
-		if (p->rows[i].kind == ROW_MACHINE)
+		if (p->rows[i].kind == ROW_MACHINE) {
 			launches(p, i);
-		else
+			signs(p, i);
+		} else if (p->rows[i].kind == ROW_DEBT) {
+			debts(p, i);
+		} else if (p->rows[i].kind != ROW_CLAIM) {
 			turns(p, i, out);
-		signs(p, i);
+		}
 	}
 	for (int i = 0; i < p->rows_n; i++) {
 		row_draw(p, &p->rows[i], TOP + PITCH * i, out);

@@ -12,8 +12,10 @@
  * to history_read (times are seconds of the history):
  *
  *     #: picture FROM TO TITLE	what is shown, and its title; FROM is 0:00
+ *     #: debt			a row with the debt of the cluster's cap
+ *     #: claims		a row for each machine's NodeClaim
  *     #: say AT ROW WORDS	words on a row (n0, cluster, pool-web, watches,
- *				…), in place of those of an event at that moment
+ *				server, …), in place of those of an event at that moment
  */
 struct picture;
 

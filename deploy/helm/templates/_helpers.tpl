@@ -89,6 +89,9 @@ karpenter-node-holder-tls
 {{- $_ := set $values $key (include "karpenter-node-holder.duration" $value) -}}
 {{- end -}}
 {{- end -}}
+{{- with .Values.minScaleUp -}}
+{{- $_ := set $values "minScaleUp" (int .) -}}
+{{- end -}}
 {{- $config := .Files.Get "files/config.yaml" | fromYaml -}}
 {{ mergeOverwrite $config (deepCopy $values) (deepCopy $last) | toYaml }}
 {{- end }}

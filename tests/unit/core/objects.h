@@ -16,7 +16,9 @@ object_new(enum kind kind, const char *name, const char *uid,
 	struct object o = {.kind = kind,
 			   .created_ms = created_ms,
 			   .karpenter = true,
-			   .ready_ms = STAMP_NONE};
+			   .deleted_ms = STAMP_NONE,
+			   .ready_ms = STAMP_NONE,
+			   .disrupted_ms = STAMP_NONE};
 
 	snprintf(o.name, sizeof(o.name), "%s", name);
 	snprintf(o.uid, sizeof(o.uid), "%s", uid);

@@ -10,7 +10,7 @@
  * there is, against properties of design §4 and §5.
  */
 
-#define HALVES (1 + 2 * 2 * 2 * 4 * 3 * 2)	/* absent, and all fields */
+#define HALVES (1 + 2 * 2 * 2 * 4 * 3 * 2 * 2)	/* absent, and all fields */
 
 static struct half
 half_at(int i)
@@ -26,6 +26,7 @@ half_at(int i)
 	h.tenure = (enum tenure)((i /= 2) % 4);
 	h.hold = (enum hold)((i /= 4) % 3);
 	h.registered = (i /= 3) % 2 != 0;
+	h.opted_out = (i /= 2) % 2 != 0;
 	return h;
 }
 
@@ -35,6 +36,8 @@ possible(const struct half *h)
 {
 	if (!h->present)
 		return true;
+	if (h->opted_out && h->tenure == TENURE_OURS)
+		return false;	/* held again: nobody is opted out */
 	switch (h->tenure) {
 	case TENURE_FREE:
 		return h->hold == HOLD_ABSENT && !h->former;
@@ -48,7 +51,7 @@ possible(const struct half *h)
 }
 
 static const char *
-half_name(const struct half *h, char out[64])
+half_name(const struct half *h, char out[80])
 {
 	static const char *const tenures[] = {"free", "person", "ours",
 					      "yielded"};
@@ -56,10 +59,11 @@ half_name(const struct half *h, char out[64])
 
 	if (!h->present)
 		return "absent";
-	snprintf(out, 64, "%s hold=%s%s%s%s%s", tenures[h->tenure],
+	snprintf(out, 80, "%s hold=%s%s%s%s%s%s", tenures[h->tenure],
 		 holds[h->hold], h->busy ? " busy" : "",
 		 h->spent ? " spent" : "", h->former ? " former" : "",
-		 h->registered ? " registered" : "");
+		 h->registered ? " registered" : "",
+		 h->opted_out ? " opted-out" : "");
 	return out;
 }
 
@@ -72,8 +76,8 @@ static const char *
 state_name(const struct state *s)
 {
 	static const char *const wishes[] = {"leave", "hold", "clear"};
-	static char out[200];
-	char a[64], b[64];
+	static char out[240];
+	char a[80], b[80];
 
 	snprintf(out, sizeof(out), "claim (%s) node (%s) wish %s",
 		 half_name(&s->claim, a), half_name(&s->node, b),
@@ -90,7 +94,9 @@ for_all(property *p)
 		for (int k = 0; k < HALVES; k++) {
 			struct state s = {half_at(i), half_at(k), WISH_LEAVE};
 
-			if (!possible(&s.claim) || !possible(&s.node))
+			/* Only a claim is opted out for the other. */
+			if (!possible(&s.claim) || !possible(&s.node) ||
+			    s.node.opted_out)
 				continue;
 			for (int w = 0; w < 3; w++) {
 				s.wish = (enum wish)w;
@@ -156,18 +162,55 @@ clear_is_of_ours(const struct state *s, struct decision d)
 	if (d.act == ACT_UNMARK)
 		HOLDS_THAT(marked(target(s, d)), s);
 	if (d.act == ACT_CLEAR && s->wish == WISH_HOLD)
-		HOLDS_THAT(target(s, d)->former, s);
+		HOLDS_THAT(target(s, d)->former ||
+				   (d.on == KIND_NODE && s->claim.opted_out),
+			   s);
 	if (d.act == ACT_CLEAR && s->wish == WISH_CLEAR)
 		HOLDS_THAT(d.release, s);
 }
 
+/* Until its Node is registered: Karpenter may copy what stands there. */
 static void
 claim_goes_first(const struct state *s, struct decision d)
 {
-	if (s->wish != WISH_CLEAR || d.act == ACT_NONE || d.on != KIND_NODE)
+	if (s->wish != WISH_CLEAR || d.act == ACT_NONE ||
+	    d.on != KIND_NODE || s->node.registered)
 		return;
 	HOLDS_THAT(!marked(&s->claim), s);
 	HOLDS_THAT(!(s->claim.present && s->claim.busy), s);
+}
+
+/* A claim that cannot be patched never keeps its Node held. */
+static void
+registered_node_waits_for_none(const struct state *s, struct decision d)
+{
+	if (s->wish != WISH_CLEAR || !marked(&s->node) || s->node.busy ||
+	    !s->node.registered)
+		return;
+	HOLDS_THAT(d.act == ACT_CLEAR || d.act == ACT_UNMARK, s);
+	if (!marked(&s->claim) || s->claim.busy)
+		HOLDS_THAT(d.on == KIND_NODE, s);
+}
+
+/* Mark without hold on the claim, before its Node was registered, counts for
+ * the Node: what is ours there goes, and does not come back. */
+static void
+opted_out_counts_for_the_node(const struct state *s, struct decision d)
+{
+	if (s->wish != WISH_HOLD || !s->claim.present || !s->claim.opted_out)
+		return;
+	HOLDS_THAT(d.act != ACT_HOLD, s);
+	if (!s->node.present || s->node.busy ||
+	    s->node.tenure != TENURE_OURS || s->node.former)
+		return;
+	/* … but what is a person's by now, whose mark alone goes. */
+	if (d.on == KIND_NODE)
+		HOLDS_THAT(d.act == ACT_CLEAR ||
+				   (d.act == ACT_UNMARK &&
+				    s->claim.hold == HOLD_SAME),
+			   s);
+	else
+		HOLDS_THAT(d.act == ACT_CLEAR || d.act == ACT_UNMARK, s);
 }
 
 /* design §4: hold without mark on the claim, both on the Node -> only the
@@ -228,7 +271,7 @@ person_is_told(const struct state *s, struct decision d)
 		/* Beside a mark for a former hold, today's is a person's. */
 		say = say || (h->present &&
 			      (h->tenure == TENURE_PERSON ||
-			       h->tenure == TENURE_YIELDED ||
+			       h->tenure == TENURE_YIELDED || h->opted_out ||
 			       (h->former && h->hold != HOLD_ABSENT)));
 	}
 	HOLDS_THAT(decide_person(&s->claim, &s->node) == say, s);
@@ -307,7 +350,9 @@ static const struct {
 	{"sane, and nothing on a busy half", is_sane},
 	{"hold only where nobody has a say", hold_is_right},
 	{"clear only what is ours", clear_is_of_ours},
-	{"claim before Node", claim_goes_first},
+	{"claim before Node, until it is registered", claim_goes_first},
+	{"a registered Node waits for none", registered_node_waits_for_none},
+	{"opted out on the claim", opted_out_counts_for_the_node},
 	{"taken over: the mark alone", taken_over_is_unmarked},
 	{"every mark is cleared", clear_is_live},
 	{"what can be held is held", hold_is_live},
@@ -368,6 +413,17 @@ static const struct {
 	 {{.present = true, .tenure = TENURE_OURS, .former = true,
 	   .hold = HOLD_OTHER, .busy = true}, FREE, WISH_HOLD}, ACT_NONE,
 	 KIND_NODE},
+	{"hold removed from the claim of an unregistered Node",
+	 {{.present = true, .tenure = TENURE_YIELDED, .opted_out = true}, OURS,
+	  WISH_HOLD}, ACT_CLEAR, KIND_NODE},
+	{"the claim's clear is under way, its Node not registered",
+	 {{.present = true, .tenure = TENURE_OURS, .hold = HOLD_SAME,
+	   .busy = true}, OURS, WISH_CLEAR}, ACT_NONE, KIND_NODE},
+	{"… and registered",
+	 {{.present = true, .tenure = TENURE_OURS, .hold = HOLD_SAME,
+	   .busy = true},
+	  {.present = true, .tenure = TENURE_OURS, .hold = HOLD_SAME,
+	   .registered = true}, WISH_CLEAR}, ACT_CLEAR, KIND_NODE},
 	{"nothing there", {ABSENT, ABSENT, WISH_CLEAR}, ACT_NONE, KIND_NODE},
 };
 

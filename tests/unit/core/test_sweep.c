@@ -110,7 +110,7 @@ START_TEST(held_by_one_and_released_when_quiet)
 	/* And then there is nothing to do, for ever. */
 	memset(w->acts, 0, sizeof(w->acts));
 	world_run(w, DAY);
-	for (int i = 0; i <= ACT_LIST_CLAIMS; i++)
+	for (int i = 0; i <= ACT_LIST_POOLS; i++)
 		ck_assert_uint_eq(w->acts[i], 0);
 }
 END_TEST
@@ -194,9 +194,13 @@ START_TEST(deleted_machine_is_gone)
 		thing_delete(w, c);
 	} else {
 		c->o.deleting = true;
+		c->o.deleted_ms = server_ms(w) / 1000 * 1000;
 		thing_changed(w, c);
 	}
-	world_run(w, SLACK);
+	/* It never got ready: a minute for the next try. */
+	world_run(w, RETRY_MS - 2000);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
+	world_run(w, 2000 + SLACK);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 0);
 	ck_assert_uint_eq(count_marked(w), _i == 0 ? 0 : 1);
 	world_run(w, DAY);	/* being deleted, it is not patched */
@@ -451,8 +455,7 @@ START_TEST(clock_trembles)
 }
 END_TEST
 
-/* A function of what the cluster holds and of now: what is ahead again by an
- * hour's jump is held again, and released when its time comes. */
+/* Every moment in memory moves with it: nothing begins anew because of it. */
 START_TEST(clock_goes_back_after_the_release)
 {
 	int64_t quiet;
@@ -462,27 +465,82 @@ START_TEST(clock_goes_back_after_the_release)
 	world_run_until(w, quiet + 10 * MINUTE);
 	ck_assert_uint_eq(count_marked(w), 0);
 	w->offset_ms -= 15 * MINUTE;
-	world_run(w, SLACK);
+	world_run(w, 30 * MINUTE);
+	ck_assert_uint_eq(count_marked(w), 0);
+	for (int i = 0; i <= 5; i++)
+		ck_assert_uint_eq(node_at(w, i)->writes, 2);
+}
+END_TEST
+
+static const int64_t shifts[] = {
+	-60 * MINUTE, 60 * MINUTE, -6000, 6000, -DAY,
+};
+
+/* A quiet time that runs is neither cut short nor prolonged. */
+START_TEST(clock_is_set_while_held)
+{
+	int64_t end;
+
+	old_machines(5);
+	end = scale_up(5, "web") + rules.hold_ms - server_ms(w) + w->boot_ms;
+	world_run(w, MINUTE);
+	w->offset_ms += shifts[_i];
+	world_run(w, end - 1000 - w->boot_ms);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 6);
-	world_run_until(w, quiet - 1);
+	world_run(w, 1000 + SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+	for (int i = 0; i <= 5; i++)
+		ck_assert_uint_eq(node_at(w, i)->writes, 2);
+}
+END_TEST
+
+/* Two API servers whose clocks are apart, by turns: each step moves all. */
+START_TEST(clocks_by_turns)
+{
+	int64_t end;
+
+	old_machines(5);
+	end = scale_up(5, "web") + rules.hold_ms - server_ms(w) + w->boot_ms;
+	for (int i = 0; w->boot_ms < end - 2 * MINUTE; i++) {
+		w->offset_ms += i % 2 == 0 ? -6000 : 6000;
+		world_run(w, 7000);
+		ck_assert_uint_eq(count_held(w, KIND_NODE), 6);
+	}
+	world_run(w, end - 1000 - w->boot_ms);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 6);
-	world_run(w, SLACK);
+	world_run(w, 1000 + SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 }
 END_TEST
 
-START_TEST(clock_goes_back_an_hour)
+/* A machine that boots: what is left of its time stays what it is. */
+START_TEST(clock_is_set_while_booting)
+{
+	int64_t end;
+
+	old_machines(2);
+	launch(claim_add(2, "web"));
+	end = w->boot_ms + rules.startup_ms + rules.hold_ms;
+	world_run(w, 5 * MINUTE);
+	w->offset_ms += shifts[_i];
+	world_run(w, end - 2000 - w->boot_ms);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 2);
+	world_run(w, 2000 + SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+/* A claim first seen after the clock was set is taken as stamped. */
+START_TEST(a_claim_after_the_clock_was_set)
 {
 	int64_t quiet;
 
-	old_machines(5);
-	quiet = scale_up(5, "web") + rules.hold_ms;
+	old_machines(2);
+	w->offset_ms += shifts[_i];
 	world_run(w, MINUTE);
-	w->offset_ms -= 60 * MINUTE;	/* the stamps stay: they are ahead */
-	world_run(w, MINUTE);
-	ck_assert_uint_eq(count_held(w, KIND_NODE), 6);
+	quiet = scale_up(2, "web") + rules.hold_ms;
 	world_run_until(w, quiet - 1);
-	ck_assert_uint_eq(count_held(w, KIND_NODE), 6);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 3);
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 }
@@ -530,7 +588,10 @@ main(void)
 	tcase_add_test(c, claims_found_unserved);
 	tcase_add_test(c, crd_installed_later);
 	tcase_add_test(c, clock_trembles);
-	tcase_add_test(c, clock_goes_back_an_hour);
+	tcase_add_loop_test(c, clock_is_set_while_held, 0, 5);
+	tcase_add_loop_test(c, clock_is_set_while_booting, 0, 5);
+	tcase_add_loop_test(c, a_claim_after_the_clock_was_set, 0, 5);
+	tcase_add_test(c, clocks_by_turns);
 	tcase_add_test(c, clock_goes_back_after_the_release);
 	tcase_add_loop_test(c, restart_in_the_middle, 0, 4);
 	return run_suite(s);

@@ -74,6 +74,12 @@ event(const char *uid)
 	sweep_sign(w->s, uid, "drifted", world_now(w));
 }
 
+static unsigned
+ignored(void)
+{
+	return (unsigned)w->counters.at[COUNTER_EVENTS_IGNORED];
+}
+
 /* Of the three that were there before. */
 static unsigned
 spread(void)
@@ -118,12 +124,144 @@ START_TEST(the_event_before_the_claim)
 	struct thing *c;
 
 	if (_i == 0)
-		disrupt();	/* it decides without that as well */
+		disrupt();
 	event("c7");
 	c = replace(7);
 	world_run(w, MINUTE);
+	/* Without that it is nothing. */
+	ck_assert_uint_eq(spread(), _i == 0 ? 0 : 3);
+	ck_assert_str_eq(c->o.replaces, _i == 0 ? "drifted" : "");
+	ck_assert_uint_eq(ignored(), _i == 0 ? 0 : 1);
+}
+END_TEST
+
+/* The sign decides where another was disrupted in the 60 s before. */
+static const struct {
+	const char *name;
+	int64_t before_ms;
+	bool itself, empty, believed;
+} disruptions[] = {
+	{"a minute before", 60000, false, false, true},
+	{"longer ago", 61000, false, false, false},
+	{"in the same second", 0, false, false, true},
+	{"a second later: two clocks", -1000, false, false, true},
+	{"later", -2000, false, false, false},
+	{"the claim itself", 5000, true, false, false},
+	{"an empty one: it is replaced by none", 5000, false, true, false},
+};
+
+START_TEST(where_a_sign_is_believed)
+{
+	struct thing *c, *old;
+
+	c = replace(7);
+	old = disruptions[_i].itself ? c : claim_at(w, 0);
+	old->o.disrupted = true;
+	if (!disruptions[_i].empty)
+		old->o.disrupted_ms =
+			c->o.created_ms - disruptions[_i].before_ms;
+	thing_changed(w, old);
+	world_run(w, 1000);
+	event("c7");
+	world_run(w, SLACK);
+	ck_assert_msg((c->o.replaces[0] != '\0') == disruptions[_i].believed,
+		      "%s: \"%s\"", disruptions[_i].name, c->o.replaces);
+	ck_assert_msg(spread() == (disruptions[_i].believed ? 0 : 3),
+		      "%s: %u held", disruptions[_i].name, spread());
+	ck_assert_uint_eq(ignored(), disruptions[_i].believed ? 0 : 1);
+}
+END_TEST
+
+/* Anybody who may create Events can write one: of a scale-up it says nothing,
+ * however often; and each is counted. */
+START_TEST(a_forged_sign)
+{
+	struct thing *c = replace(7);
+
+	for (int i = 0; i < 5; i++) {
+		event("c7");
+		event("nobody");
+		world_run(w, 1000);
+	}
+	ck_assert_uint_eq(ignored(), 5);
+	ck_assert_uint_eq(spread(), 3);
+	become_ready(c);
+	world_run(w, rules.hold_ms - 1000);
+	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(w->acts[ACT_CLASSIFY], 0);
+}
+END_TEST
+
+/* Ignored at first, and believed when the one it replaces comes to be known. */
+START_TEST(a_sign_judged_again)
+{
+	struct thing *c, *old = claim_at(w, 0);
+
+	w->frozen[KIND_NODECLAIM] = true;
+	disrupt();
+	(void)old;
+	w->frozen[KIND_NODECLAIM] = false;
+	w->first[KIND_NODECLAIM] = w->last[KIND_NODECLAIM];	/* it is lost */
+	c = replace(7);
+	event("c7");
+	world_run(w, SLACK);
+	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(ignored(), 1);
+	world_list(w, KIND_NODECLAIM);
+	world_run(w, SLACK);
 	ck_assert_uint_eq(spread(), 0);
 	ck_assert_str_eq(c->o.replaces, "drifted");
+}
+END_TEST
+
+/* The class on the claim stands, whatever is said later. */
+START_TEST(a_class_is_not_overridden)
+{
+	struct object o;
+	struct thing *c;
+
+	disrupt();
+	world_run(w, 1000);
+	o = claim_new("c7", server_ms(w) / 1000 * 1000);
+	o.launched = o.launch_known = true;
+	strcpy(o.replaces, _i == 0 ? "underutilized" : "substitute/xyz");
+	c = thing_add(w, &o);
+	if (_i == 0)
+		event("c7");
+	world_run(w, 1000);
+	event("c7");
+	world_run(w, MINUTE);
+	ck_assert_str_eq(c->o.replaces,
+			 _i == 0 ? "underutilized" : "substitute/xyz");
+	ck_assert_uint_eq(w->acts[ACT_CLASSIFY], 0);
+	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(ignored(), 0);
+}
+END_TEST
+
+/* Until NodeClaims are listed no claim without a class spreads. */
+START_TEST(before_the_claims_are_listed)
+{
+	struct thing *c = replace(7);
+
+	world_run(w, 1000);
+	ck_assert_uint_eq(spread(), 3);
+	world_restart(w, 9);
+	for (struct thing *t = w->at; t < w->at + THINGS; t++)
+		t->o.hold = HOLD_ABSENT, t->o.mark = MARK_ABSENT;
+	world_list(w, KIND_NODE);
+	sweep_listing(w->s, KIND_NODECLAIM);
+	for (int i = 0; i < 3; i++)
+		sweep_track(w->s, &claim_at(w, i)->o, world_now(w));
+	sweep_track(w->s, &c->o, world_now(w));
+	w->up[KIND_NODECLAIM] = true;
+	world_run(w, 2 * MINUTE);
+	ck_assert_uint_eq(spread(), 0);
+	ck_assert(thing_held(c));	/* its own time */
+	sweep_listed(w->s, KIND_NODECLAIM, true, world_now(w));
+	sweep_watch(w->s, KIND_NODECLAIM, true);
+	world_run(w, 1000);
+	ck_assert_uint_eq(spread(), 3);
 }
 END_TEST
 
@@ -301,9 +439,11 @@ START_TEST(the_class_cannot_be_written)
 	world_run(w, 2 * MINUTE);
 	ck_assert_uint_eq(spread(), 0);
 	ck_assert_uint_eq(c->o.replaces[0], '\0');
-	ck_assert_uint_le(w->acts[ACT_CLASSIFY], 25);
+	/* After 1 s, 2, 4 …, and up to as much more. */
+	ck_assert_uint_le(w->acts[ACT_CLASSIFY], 8);
+	ck_assert_uint_ge(w->acts[ACT_CLASSIFY], 6);
 	w->fault = NULL;
-	world_run(w, 80000);
+	world_run(w, 130000);
 	ck_assert_str_eq(c->o.replaces, "drifted");
 }
 END_TEST
@@ -315,6 +455,7 @@ START_TEST(a_refused_class_holds_nothing_up)
 	struct thing *c;
 
 	w->fault = refuse_all;
+	disrupt();
 	o = claim_new("c9", server_ms(w) / 1000 * 1000);
 	o.launched = o.launch_known = true;
 	c = thing_add(w, &o);
@@ -377,6 +518,7 @@ START_TEST(a_reason_stands_above_none)
 {
 	struct thing *c;
 
+	disrupt();
 	sweep_sign(w->s, "c7", "unknown", world_now(w));
 	sweep_sign(w->s, "c7", "drifted", world_now(w));
 	sweep_sign(w->s, "c7", "unknown", world_now(w));
@@ -393,6 +535,7 @@ START_TEST(more_signs_than_there_is_room)
 	char uid[UID_BYTES];
 	struct thing *c;
 
+	disrupt();
 	event("c7");
 	for (int i = 0; i < 2 * SIGNS_MAX; i++) {
 		snprintf(uid, sizeof(uid), "x%d", i);
@@ -435,7 +578,12 @@ END_TEST
 /* A new lead waits for the Events, 10 s at most. */
 START_TEST(events_are_waited_for)
 {
-	struct thing *c = replace(7);
+	struct thing *c;
+	struct note n;
+	bool told = false;
+
+	disrupt();
+	c = replace(7);
 
 	world_run(w, MINUTE);
 	sweep_lead(w->s, false, world_now(w));
@@ -455,6 +603,12 @@ START_TEST(events_are_waited_for)
 	}
 	world_run(w, SLACK);
 	ck_assert_uint_eq(spread(), _i == 0 ? 0 : 3);
+	while (sweep_note(w->s, &n)) {
+		told |= n.type == NOTE_WITHOUT;
+		if (n.type == NOTE_WITHOUT)
+			ck_assert_str_eq(n.name, "Event");
+	}
+	ck_assert(told == (_i == 1));
 	(void)c;
 }
 END_TEST
@@ -468,6 +622,12 @@ main(void)
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_test(c, the_event_a_second_later);
 	tcase_add_loop_test(c, the_event_before_the_claim, 0, 2);
+	tcase_add_loop_test(c, where_a_sign_is_believed, 0,
+			    sizeof(disruptions) / sizeof(disruptions[0]));
+	tcase_add_test(c, a_forged_sign);
+	tcase_add_test(c, a_sign_judged_again);
+	tcase_add_loop_test(c, a_class_is_not_overridden, 0, 2);
+	tcase_add_test(c, before_the_claims_are_listed);
 	tcase_add_test(c, the_event_late);
 	tcase_add_test(c, the_event_lost);
 	tcase_add_loop_test(c, who_is_undecided, 0, 4);

@@ -211,6 +211,104 @@ START_TEST(new_machine_stripped)
 }
 END_TEST
 
+/* --- opting out on the claim ------------------------------------------------ */
+
+/* Machine 8 as the webhook leaves it: a claim with hold and mark, launched. */
+static struct thing *
+new_claim(void)
+{
+	struct object o = claim_new("c8", server_ms(w));
+
+	o.launched = o.launch_known = true;
+	object_hold(&o, server_ms(w));
+	return thing_add(w, &o);
+}
+
+/* Its Node, held by the webhook as well. */
+static struct thing *
+join_node(bool registered)
+{
+	struct object o = node_new("n8", "c8", server_ms(w));
+
+	object_hold(&o, server_ms(w));
+	o.registered = registered;
+	return thing_add(w, &o);
+}
+
+static void
+registers(struct thing *c, struct thing *n)
+{
+	strcpy(c->o.node_name, n->o.name);
+	c->o.registered = true;
+	n->o.registered = true;
+	thing_changed(w, c);
+	thing_changed(w, n);
+}
+
+/* The hold is taken off the claim, and the mark stays: before its Node is
+ * there, while it is not registered, or (2) afterwards, which says nothing. */
+START_TEST(opts_out_on_the_claim)
+{
+	struct thing *c, *n = NULL;
+
+	world_open(w);
+	c = new_claim();
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
+	if (_i > 0)
+		n = join_node(_i == 2);
+	if (_i == 2)
+		registers(c, n);
+	world_run(w, SLACK);
+	c->o.hold = HOLD_ABSENT;
+	thing_changed(w, c);
+	world_run(w, SLACK);
+	if (_i == 0)
+		n = join_node(false);
+	world_run(w, SLACK);
+	ck_assert(thing_held(n) == (_i == 2));
+	if (_i == 2)
+		return;
+	registers(c, n);
+	world_run(w, 5 * MINUTE);
+	ck_assert_int_eq(n->o.hold, HOLD_ABSENT);
+	ck_assert_int_eq(c->o.hold, HOLD_ABSENT);
+	/* The others are held because of it all the same. */
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
+	c->o.ready_ms = server_ms(w) / 1000 * 1000;
+	thing_changed(w, c);
+	world_run(w, rules.hold_ms + SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+	/* Until the next period. */
+	machine_add(w, 10, "web", server_ms(w));
+	world_run(w, SLACK);
+	ck_assert(thing_held(n));
+}
+END_TEST
+
+/* Put back on the claim by the same person: no longer opted out. */
+START_TEST(opts_in_again)
+{
+	struct thing *c, *n;
+
+	world_open(w);
+	c = new_claim();
+	world_run(w, SLACK);
+	c->o.hold = HOLD_ABSENT;
+	thing_changed(w, c);
+	world_run(w, SLACK);
+	c->o.hold = HOLD_SAME;
+	thing_changed(w, c);
+	world_run(w, SLACK);
+	n = join_node(false);
+	world_run(w, SLACK);
+	ck_assert(thing_held(n));
+	registers(c, n);
+	world_run(w, MINUTE);
+	ck_assert(thing_held(n));
+}
+END_TEST
+
 /* --- whatever carries our mark is ours to clear --------------------------- */
 
 START_TEST(excluded_pool_is_cleared_at_once)
@@ -355,6 +453,10 @@ START_TEST(a_joining_node_is_cleared_by_version)
 	sweep_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
 		   world_now(w));
 	ck_assert(sweep_next(w->s, world_now(w), w->hint_ms, &a, &wait));
+	ck_assert_int_eq(a.act, ACT_LIST_POOLS);
+	sweep_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
+		   world_now(w));
+	ck_assert(sweep_next(w->s, world_now(w), w->hint_ms, &a, &wait));
 	ck_assert_int_eq(a.act, ACT_CLEAR);
 	ck_assert_str_eq(a.name, n->o.name);
 	ck_assert(a.mark_exact == (_i == 1));
@@ -407,6 +509,8 @@ main(void)
 	tcase_add_loop_test(c, removes_or_changes_the_hold, 0, 2);
 	tcase_add_loop_test(c, strips_hold_and_mark, 0, 2);
 	tcase_add_test(c, new_machine_stripped);
+	tcase_add_loop_test(c, opts_out_on_the_claim, 0, 3);
+	tcase_add_test(c, opts_in_again);
 	tcase_add_test(c, excluded_pool_is_cleared_at_once);
 	tcase_add_test(c, excluded_pool_moves_nothing);
 	tcase_add_test(c, person_in_an_excluded_pool);

@@ -43,8 +43,8 @@ old_pools(void)
 	ck_assert_uint_eq(count_marked(w), 0);
 }
 
-static void
-says(const char *name, enum pool_key k, const char *value)
+static struct pool
+pool_of(const char *name, enum pool_key k, const char *value)
 {
 	struct pool p;
 
@@ -52,7 +52,15 @@ says(const char *name, enum pool_key k, const char *value)
 	strcpy(p.name, name);
 	snprintf(p.uid, sizeof(p.uid), "u-%s", name);
 	pool_set(&p, k, value);
-	sweep_pool(w->s, &p, world_now(w));
+	return p;
+}
+
+static void
+says(const char *name, enum pool_key k, const char *value)
+{
+	struct pool p = pool_of(name, k, value);
+
+	world_pool(w, &p);
 }
 
 static void
@@ -130,7 +138,7 @@ START_TEST(disabled_is_stronger_than_hold_until)
 	strcpy(p.name, "web");
 	p.disabled = true;
 	p.hold_until_ms = server_ms(w) + 60 * MINUTE;
-	sweep_pool(w->s, &p, world_now(w));
+	world_pool(w, &p);
 	world_run(w, MINUTE);
 	ck_assert_uint_eq(count_marked(w), 0);
 }
@@ -347,8 +355,10 @@ START_TEST(pool_gone_or_not_listed)
 	world_run(w, SLACK);
 	ck_assert_uint_eq(held_in("web"), 2);
 	if (_i == 0) {
+		world_pool_gone(w, "web");
 		sweep_pool_gone(w->s, "web", world_now(w));
 	} else {
+		world_pool_gone(w, "web");
 		sweep_listing(w->s, KIND_NODEPOOL);
 		sweep_listed(w->s, KIND_NODEPOOL, true, world_now(w));
 		world_run(w, SLACK);
@@ -378,7 +388,7 @@ START_TEST(pool_made_anew)
 	pool_init(&p);
 	strcpy(p.name, "web");
 	strcpy(p.uid, "another");
-	sweep_pool(w->s, &p, world_now(w));
+	world_pool(w, &p);
 	sweep_listed(w->s, KIND_NODEPOOL, true, world_now(w));
 	sweep_watch(w->s, KIND_NODEPOOL, true);
 	world_run(w, SLACK);
@@ -400,10 +410,10 @@ START_TEST(manual_hold_told)
 	strcpy(p.uid, "u-web");
 	p.hold_until_ms = server_ms(w) + 60 * MINUTE;
 	p.disabled = true;
-	sweep_pool(w->s, &p, world_now(w));
+	world_pool(w, &p);
 	ck_assert_uint_eq(notes(NOTE_POOL_MANUAL, &n), 0);
 	p.disabled = false;
-	sweep_pool(w->s, &p, world_now(w));
+	world_pool(w, &p);
 	ck_assert_uint_eq(notes(NOTE_POOL_MANUAL, &n), 1);
 }
 END_TEST
@@ -443,32 +453,318 @@ START_TEST(many_bad_values)
 {
 	char name[16];
 	struct note n;
+	struct pool p;
 
 	for (int i = 0; i < 500; i++) {
 		snprintf(name, sizeof(name), "p%d", i);
-		says(name, POOL_ENABLED, "no");
+		p = pool_of(name, POOL_ENABLED, "no");
+		sweep_pool(w->s, &p, world_now(w));
 	}
 	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 500);
 }
 END_TEST
 
+/* Another leader; of this replica nothing is left but its NodePools. */
+static void
+new_lead(void)
+{
+	sweep_lead(w->s, false, world_now(w));
+	world_watch(w, KIND_NODE, false);
+	world_watch(w, KIND_NODECLAIM, false);
+	sweep_lead(w->s, true, world_now(w));
+	sweep_listing(w->s, KIND_EVENT);
+	sweep_listed(w->s, KIND_EVENT, true, world_now(w));
+	world_list(w, KIND_NODE);
+	world_list(w, KIND_NODECLAIM);
+}
+
+/* A lead waits 10 s for the first list of NodePools, and no longer. */
 START_TEST(nothing_before_the_pools_are_listed)
 {
+	struct note n;
+
 	old_pools();
-	sweep_lead(w->s, false, world_now(w));
-	sweep_lead(w->s, true, world_now(w));
 	new_machine(4, "web");
-	world_open(w);
-	world_run(w, MINUTE);
+	new_lead();
+	world_run(w, BEGIN_WAIT_MS - 100);
 	ck_assert_uint_eq(count_marked(w), 0);
+	ck_assert_uint_eq(notes(NOTE_WITHOUT, &n), 0);
 	sweep_listing(w->s, KIND_NODEPOOL);
 	says("web", POOL_ENABLED, "false");
 	sweep_listed(w->s, KIND_NODEPOOL, true, world_now(w));
 	world_run(w, MINUTE);
 	ck_assert_uint_eq(count_marked(w), 0);
+	ck_assert_uint_eq(notes(NOTE_WITHOUT, &n), 0);
 	says_nothing("web");
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
+}
+END_TEST
+
+/* They are refused: held after 10 s by the configuration, told once, and
+ * nothing is released while they are not seen. */
+START_TEST(the_pools_are_never_listed)
+{
+	struct sweep_report r;
+	struct note n;
+	int64_t quiet;
+
+	old_pools();
+	quiet = new_machine(4, "web") + rules.hold_ms;
+	new_lead();
+	world_run(w, BEGIN_WAIT_MS - 100);
+	ck_assert_uint_eq(count_marked(w), 0);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
+	ck_assert_uint_eq(notes(NOTE_WITHOUT, &n), 1);
+	ck_assert_str_eq(n.name, "NodePool");
+	world_run_until(w, quiet + 10 * MINUTE);
+	ck_assert_uint_eq(notes(NOTE_WITHOUT, &n), 0);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
+	sweep_report(w->s, &r);
+	ck_assert(r.blocked);
+	sweep_listing(w->s, KIND_NODEPOOL);
+	sweep_listed(w->s, KIND_NODEPOOL, true, world_now(w));
+	sweep_watch(w->s, KIND_NODEPOOL, true);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+/* … by what this replica knew of them from before it led, or learned since
+ * from a list that never ended. */
+START_TEST(pools_known_from_before_the_lead)
+{
+	struct pool p;
+	struct note n;
+
+	old_pools();
+	new_machine(4, "web");
+	new_machine(5, "batch");
+	if (_i == 0) {
+		says("web", POOL_ENABLED, "false");
+		new_lead();
+	} else {
+		/* While it does not lead it listens. */
+		sweep_lead(w->s, false, world_now(w));
+		p = pool_of("web", POOL_ENABLED, "false");
+		if (_i == 1) {
+			sweep_listing(w->s, KIND_NODEPOOL);
+			sweep_pool(w->s, &p, world_now(w));
+			sweep_listed(w->s, KIND_NODEPOOL, true, world_now(w));
+		} else {
+			sweep_pool(w->s, &p, world_now(w));
+		}
+		new_lead();
+	}
+	world_run(w, BEGIN_WAIT_MS + SLACK);
+	ck_assert_uint_eq(notes(NOTE_WITHOUT, &n), 1);
+	ck_assert_uint_eq(held_in("web"), 0);
+	ck_assert_uint_eq(held_in("batch"), 3);
+}
+END_TEST
+
+/* A list under the lead shows that it is gone: nothing it said is left. */
+START_TEST(pool_gone_since_before_the_lead)
+{
+	old_pools();
+	new_machine(4, "web");
+	says("web", POOL_ENABLED, "false");
+	new_lead();
+	world_pool_gone(w, "web");
+	sweep_listing(w->s, KIND_NODEPOOL);
+	sweep_listed(w->s, KIND_NODEPOOL, true, world_now(w));
+	world_run(w, SLACK);
+	ck_assert_uint_eq(held_in("web"), 3);
+}
+END_TEST
+
+/* What NodePools say is told by each leader anew, and by nobody else. */
+START_TEST(told_by_each_leader)
+{
+	struct pool p;
+	struct note n;
+
+	old_pools();
+	says("web", POOL_HOLD_DURATION, "fast");
+	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 1);
+	sweep_lead(w->s, false, world_now(w));
+	says("web", POOL_HOLD_DURATION, "faster");
+	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 0);
+	new_lead();
+	sweep_listing(w->s, KIND_NODEPOOL);
+	p = pool_of("web", POOL_HOLD_DURATION, "faster");
+	sweep_pool(w->s, &p, world_now(w));
+	sweep_listed(w->s, KIND_NODEPOOL, true, world_now(w));
+	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 1);
+	sweep_pool(w->s, &p, world_now(w));
+	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 0);
+}
+END_TEST
+
+/* --- minScaleUp --------------------------------------------------------------- */
+
+static void
+use_least(uint32_t least)
+{
+	teardown();
+	rules.min_scale_up = least;
+	w = world_new(&rules, THINGS, 1);
+	old_pools();
+}
+
+static struct thing *
+booting(int n)
+{
+	char uid[16];
+	struct object o;
+
+	snprintf(uid, sizeof(uid), "c%d", n);
+	o = claim_new(uid, server_ms(w) / 1000 * 1000);
+	o.launched = o.launch_known = true;
+	return thing_add(w, &o);
+}
+
+static void
+becomes_ready(struct thing *c)
+{
+	c->o.ready_ms = server_ms(w) / 1000 * 1000;
+	thing_changed(w, c);
+}
+
+/* Fewer hold themselves; the third in the hold period holds the cluster. */
+START_TEST(fewer_hold_only_themselves)
+{
+	int64_t quiet;
+
+	use_least(3);
+	machine_add(w, 4, "web", server_ms(w) / 1000 * 1000);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 1);
+	machine_add(w, 5, "web", server_ms(w) / 1000 * 1000);
+	world_run(w, 2 * MINUTE);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 2);
+	machine_add(w, 6, "batch", server_ms(w) / 1000 * 1000);
+	quiet = claim_at(w, 6)->o.ready_ms + rules.hold_ms;
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 7);
+	world_run_until(w, quiet - 1);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 7);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+/* A third that comes later than the hold period after the first is one of two
+ * alone. */
+START_TEST(too_far_apart)
+{
+	use_least(3);
+	machine_add(w, 4, "web", server_ms(w) / 1000 * 1000);
+	world_run(w, 5 * MINUTE);
+	machine_add(w, 5, "web", server_ms(w) / 1000 * 1000);
+	world_run(w, 5 * MINUTE + 1000 * (_i + 1));
+	machine_add(w, 6, "web", server_ms(w) / 1000 * 1000);
+	world_run(w, SLACK);
+	/* The one in the middle has both within 10 min, and counts. */
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 7);
+	/* Its own time is over 5 min later, and theirs does not count. */
+	world_run(w, 5 * MINUTE);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 1);
+}
+END_TEST
+
+/* What counts is when they were created: the third boots for ten minutes, the
+ * first two are quiet long before, and the hold does not end. */
+START_TEST(does_not_end_while_the_third_boots)
+{
+	struct thing *third, *t;
+	int64_t quiet;
+
+	use_least(3);
+	becomes_ready(booting(20));
+	becomes_ready(booting(21));
+	third = booting(22);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 4);
+	for (int i = 0; i < 14; i++) {
+		world_run(w, MINUTE);
+		ck_assert_uint_eq(count_held(w, KIND_NODE), 4);
+	}
+	becomes_ready(third);
+	quiet = third->o.ready_ms + rules.hold_ms;
+	/* … nor when the first two go, which were ready: but for the count. */
+	world_run_until(w, quiet - 1);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 4);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+	for (t = w->at; t < w->at + 4; t++)
+		ck_assert_uint_le(t->writes, 2);
+}
+END_TEST
+
+/* At the threshold: one of three gets ready, is quiet, another comes.  Nobody
+ * is written to more than twice. */
+START_TEST(no_flapping_at_the_threshold)
+{
+	use_least(2);
+	for (int i = 0; i < 12; i++) {
+		machine_add(w, 10 + i, "web", server_ms(w) / 1000 * 1000);
+		world_run(w, 9 * MINUTE);
+		if (i > 0)
+			ck_assert_uint_eq(node_at(w, 0)->writes, 1);
+	}
+	world_run(w, 2 * MINUTE + SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+	for (int i = 0; i < 4; i++)
+		ck_assert_uint_eq(node_at(w, i)->writes, 2);
+}
+END_TEST
+
+/* A deleted machine counts no more; one whose boot failed does for a while. */
+START_TEST(deleted_below_the_threshold)
+{
+	use_least(2);
+	machine_add(w, 10, "web", server_ms(w) / 1000 * 1000);
+	machine_add(w, 11, "web", server_ms(w) / 1000 * 1000);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 6);
+	if (_i == 0) {
+		thing_delete(w, claim_at(w, 11));
+		thing_delete(w, node_at(w, 11));
+		world_run(w, SLACK);
+		ck_assert_uint_eq(count_held(w, KIND_NODE), 1);
+		return;
+	}
+	claim_at(w, 11)->o.ready_ms = STAMP_NONE;
+	thing_changed(w, claim_at(w, 11));
+	world_run(w, SLACK);
+	thing_delete(w, claim_at(w, 11));
+	thing_delete(w, node_at(w, 11));
+	world_run(w, RETRY_MS - 1000);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
+	world_run(w, 2 * SLACK);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 1);
+}
+END_TEST
+
+/* In scope `nodepool` each pool counts for itself; what was created before
+ * released-at does not count for others either. */
+START_TEST(the_threshold_of_each_pool)
+{
+	rules.scope = SCOPE_NODEPOOL;
+	use_least(2);
+	machine_add(w, 10, "web", server_ms(w) / 1000 * 1000);
+	machine_add(w, 11, "batch", server_ms(w) / 1000 * 1000);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 2);
+	machine_add(w, 12, "web", server_ms(w) / 1000 * 1000);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(held_in("web"), 4);
+	ck_assert_uint_eq(held_in("batch"), 1);
+	says_at("web", POOL_RELEASED_AT, claim_at(w, 12)->o.created_ms);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(held_in("web"), 1);
 }
 END_TEST
 
@@ -476,7 +772,7 @@ int
 main(void)
 {
 	Suite *s = suite_create("sweep: NodePools");
-	TCase *c = run_case(s, "pools");
+	TCase *c = run_case(s, "pools"), *least = run_case(s, "minScaleUp");
 
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_test(c, disabled_is_cleared_and_does_not_count);
@@ -497,5 +793,16 @@ main(void)
 	tcase_add_loop_test(c, manual_hold_is_no_past_of_the_scope, 0, 2);
 	tcase_add_test(c, many_bad_values);
 	tcase_add_test(c, nothing_before_the_pools_are_listed);
+	tcase_add_test(c, the_pools_are_never_listed);
+	tcase_add_loop_test(c, pools_known_from_before_the_lead, 0, 3);
+	tcase_add_test(c, pool_gone_since_before_the_lead);
+	tcase_add_test(c, told_by_each_leader);
+	tcase_add_checked_fixture(least, setup, teardown);
+	tcase_add_test(least, fewer_hold_only_themselves);
+	tcase_add_loop_test(least, too_far_apart, 0, 2);
+	tcase_add_test(least, does_not_end_while_the_third_boots);
+	tcase_add_test(least, no_flapping_at_the_threshold);
+	tcase_add_loop_test(least, deleted_below_the_threshold, 0, 2);
+	tcase_add_test(least, the_threshold_of_each_pool);
 	return run_suite(s);
 }

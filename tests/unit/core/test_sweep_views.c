@@ -260,7 +260,10 @@ START_TEST(another_list_for_what_falls_due_meanwhile)
 	for (int i = 0; i < FLIGHTS; i++)
 		if (w->flights[i].used)
 			w->flights[i].reply_at = w->boot_ms + 1500;
-	world_run_until(w, quiet + 510);
+	world_run_until(w, quiet + 509);
+	ck_assert_uint_eq(w->acts[ACT_CLEAR], 0);
+	while (w->acts[ACT_CLEAR] == 0)
+		world_run(w, 1);
 	ck_assert_uint_eq(w->acts[ACT_CLEAR], 1);
 	world_run(w, 3 * SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
@@ -314,6 +317,217 @@ START_TEST(fresh_list_fails)
 	ck_assert_uint_le(w->acts[ACT_LIST_CLAIMS], 60);
 	w->fault = NULL;
 	world_run(w, 70000);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+static void
+pool_named(struct pool *p, const char *name)
+{
+	pool_init(p);
+	strcpy(p->name, name);
+	snprintf(p->uid, sizeof(p->uid), "u-%s", name);
+}
+
+/* A hold-until that only a list shows, as the watch of NodePools is half
+ * open: nothing is released, and after FRESH_TRIES the pools are listed anew. */
+START_TEST(pools_that_differ_stop_the_release)
+{
+	struct note n;
+	struct pool p;
+	unsigned told = 0;
+	int64_t quiet;
+
+	due_machines(5);
+	quiet = busy_until(5, MINUTE);
+	world_open(w);
+	world_run_until(w, quiet - 1000);
+	pool_named(&p, "web");
+	if (_i == 0)
+		p.hold_until_ms = quiet + 60 * MINUTE;
+	else
+		p.hold_ms = 2 * rules.hold_ms;
+	world_pool_quietly(w, &p);
+	world_run_until(w, quiet + 3000);
+	ck_assert_uint_eq(w->acts[ACT_CLEAR], 0);
+	ck_assert_uint_ge(w->acts[ACT_LIST_POOLS], 2);
+	while (sweep_note(w->s, &n)) {
+		if (n.type != NOTE_STOPPED)
+			continue;
+		ck_assert_str_eq(n.name, "NodePool");
+		ck_assert_int_eq(n.a, 1);
+		told++;
+	}
+	ck_assert_uint_ge(told, 1);
+	while (!sweep_wants_list(w->s, KIND_NODEPOOL)) {
+		world_run(w, 100);
+		ck_assert_int_lt(server_ms(w), quiet + 20000);
+	}
+	ck_assert_uint_eq(w->acts[ACT_LIST_POOLS], FRESH_TRIES);
+	ck_assert_uint_eq(w->acts[ACT_CLEAR], 0);
+	sweep_pool(w->s, &p, world_now(w));	/* … and it says so */
+	world_run(w, 5 * MINUTE);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 6);
+}
+END_TEST
+
+static enum fault
+pools_fail(struct world *x, const struct action *a)
+{
+	(void)x;
+	return a->act == ACT_LIST_POOLS ? FAULT_REFUSED : FAULT_NONE;
+}
+
+/* 403 on the fresh list of NodePools stops releases, and is told. */
+START_TEST(fresh_list_of_pools_fails)
+{
+	struct sweep_report r;
+	struct note n;
+	unsigned told = 0;
+
+	due_machines(5);
+	w->fault = pools_fail;
+	world_open(w);
+	world_run(w, 50000);
+	sweep_report(w->s, &r);
+	ck_assert(!r.blocked);
+	world_run(w, 2 * MINUTE);
+	ck_assert_uint_eq(count_marked(w), 5);
+	sweep_report(w->s, &r);
+	ck_assert(r.blocked);
+	while (sweep_note(w->s, &n)) {
+		if (n.type != NOTE_BLOCKED)
+			continue;
+		ck_assert_str_eq(n.name, "NodePool");
+		ck_assert_int_eq(n.a, 5);
+		told++;
+	}
+	ck_assert_uint_eq(told, 1);
+	ck_assert_uint_le(w->acts[ACT_LIST_POOLS], 40);
+	w->fault = NULL;
+	world_run(w, 30000);
+	ck_assert_uint_eq(count_marked(w), 0);
+	sweep_report(w->s, &r);
+	ck_assert(!r.blocked);
+}
+END_TEST
+
+/* Each half of a release begins anew where the view was lost in between. */
+START_TEST(view_lost_between_the_lists)
+{
+	struct flight *f = w->flights;
+
+	due_machines(3);
+	world_list(w, KIND_NODE);
+	world_list(w, KIND_NODECLAIM);
+	while (w->acts[ACT_LIST_POOLS] == 0)
+		world_run(w, 1);
+	while (!f->used || f->a.act != ACT_LIST_POOLS)
+		f++;
+	f->reply_at = w->boot_ms + 2000;
+	world_run(w, 1);
+	world_watch(w, KIND_NODECLAIM, false);
+	world_run(w, 100);
+	world_watch(w, KIND_NODECLAIM, true);
+	w->frozen[KIND_NODECLAIM] = true;
+	machine_add(w, 9, "web", server_ms(w));	/* nobody has seen it */
+	world_run(w, 3000);
+	ck_assert_uint_eq(w->acts[ACT_CLEAR], 0);
+	ck_assert_uint_ge(w->acts[ACT_LIST_CLAIMS], 2);
+}
+END_TEST
+
+/* Every release begins with both, claims first. */
+START_TEST(both_lists_and_claims_first)
+{
+	struct action a;
+	int64_t wait;
+
+	due_machines(1);
+	world_list(w, KIND_NODE);
+	world_list(w, KIND_NODECLAIM);
+	ck_assert(sweep_next(w->s, world_now(w), w->hint_ms, &a, &wait));
+	ck_assert_int_eq(a.act, ACT_LIST_CLAIMS);
+	ck_assert_int_eq(a.kind, KIND_NODECLAIM);
+	sweep_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
+		   world_now(w));
+	ck_assert(sweep_next(w->s, world_now(w), w->hint_ms, &a, &wait));
+	ck_assert_int_eq(a.act, ACT_LIST_POOLS);
+	ck_assert_int_eq(a.kind, KIND_NODEPOOL);
+	ck_assert(!sweep_next(w->s, world_now(w), w->hint_ms,
+			      &(struct action){0}, &wait));
+	sweep_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
+		   world_now(w));
+	ck_assert(sweep_next(w->s, world_now(w), w->hint_ms, &a, &wait));
+	ck_assert_int_eq(a.act, ACT_CLEAR);
+	sweep_done(w->s, &a, &(struct outcome){.code = OUTCOME_FAILED},
+		   world_now(w));
+}
+END_TEST
+
+/* Not served is as good as an empty list, once it was listed so. */
+START_TEST(pools_not_served)
+{
+	struct action a;
+	int64_t wait;
+
+	due_machines(1);
+	if (_i == 0) {	/* a new lead; at the birth they were served */
+		sweep_lead(w->s, false, world_now(w));
+		sweep_lead(w->s, true, world_now(w));
+		sweep_listing(w->s, KIND_EVENT);
+		sweep_listed(w->s, KIND_EVENT, true, world_now(w));
+		sweep_listing(w->s, KIND_NODEPOOL);
+		sweep_listed(w->s, KIND_NODEPOOL, false, world_now(w));
+	}
+	world_list(w, KIND_NODE);
+	world_list(w, KIND_NODECLAIM);
+	ck_assert(sweep_next(w->s, world_now(w), w->hint_ms, &a, &wait));
+	sweep_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
+		   world_now(w));
+	ck_assert(sweep_next(w->s, world_now(w), w->hint_ms, &a, &wait));
+	ck_assert_int_eq(a.act, ACT_LIST_POOLS);
+	sweep_done(w->s, &a, &(struct outcome){.code = OUTCOME_GONE},
+		   world_now(w));
+	ck_assert(sweep_next(w->s, world_now(w), w->hint_ms, &a, &wait) ==
+		  (_i == 0));
+	if (_i == 0) {
+		ck_assert_int_eq(a.act, ACT_CLEAR);
+		sweep_done(w->s, &a, &(struct outcome){.code = OUTCOME_FAILED},
+			   world_now(w));
+	}
+}
+END_TEST
+
+/* Events are no part of the view. */
+START_TEST(events_are_not_watched)
+{
+	int64_t quiet;
+
+	due_machines(5);
+	quiet = busy_until(5, MINUTE);
+	world_open(w);
+	if (_i == 0)
+		sweep_watch(w->s, KIND_EVENT, false);
+	else
+		sweep_listing(w->s, KIND_EVENT);
+	world_run_until(w, quiet + SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+START_TEST(pools_are_not_watched)
+{
+	int64_t quiet;
+
+	due_machines(5);
+	quiet = busy_until(5, MINUTE);
+	world_open(w);
+	sweep_watch(w->s, KIND_NODEPOOL, false);
+	world_run_until(w, quiet + 10 * MINUTE);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 6);
+	sweep_watch(w->s, KIND_NODEPOOL, true);
+	world_run(w, SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 }
 END_TEST
@@ -423,6 +637,7 @@ END_TEST
 /* Holds that nobody can take away are told after a minute, then now and then. */
 START_TEST(blocked_is_told)
 {
+	struct sweep_report r;
 	struct note n;
 	unsigned told = 0;
 
@@ -441,6 +656,8 @@ START_TEST(blocked_is_told)
 	while (sweep_note(w->s, &n))
 		told += n.type == NOTE_BLOCKED;
 	ck_assert_uint_eq(told, 0);
+	sweep_report(w->s, &r);
+	ck_assert(!r.blocked);
 	world_run(w, 12 * MINUTE);
 	while (sweep_note(w->s, &n)) {
 		told += n.type == NOTE_BLOCKED;
@@ -448,6 +665,13 @@ START_TEST(blocked_is_told)
 			ck_assert_str_eq(n.name, "Node");
 	}
 	ck_assert_uint_eq(told, 3);
+	sweep_report(w->s, &r);
+	ck_assert(r.blocked);
+	world_watch(w, KIND_NODE, true);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+	sweep_report(w->s, &r);
+	ck_assert(!r.blocked);
 }
 END_TEST
 
@@ -472,6 +696,13 @@ main(void)
 	tcase_add_test(c, another_list_for_what_falls_due_meanwhile);
 	tcase_add_test(c, head_again);
 	tcase_add_test(c, fresh_list_fails);
+	tcase_add_loop_test(c, pools_that_differ_stop_the_release, 0, 2);
+	tcase_add_test(c, fresh_list_of_pools_fails);
+	tcase_add_test(c, view_lost_between_the_lists);
+	tcase_add_test(c, both_lists_and_claims_first);
+	tcase_add_loop_test(c, pools_not_served, 0, 2);
+	tcase_add_loop_test(c, events_are_not_watched, 0, 2);
+	tcase_add_test(c, pools_are_not_watched);
 	tcase_add_test(c, owner_that_only_a_get_shows);
 	tcase_add_loop_test(c, hint_delays_the_release, 0,
 			    sizeof(hints) / sizeof(hints[0]));

@@ -264,7 +264,9 @@ static const struct {
 	bool equal;
 } kinds[] = {
 	{"the same", TELL_HOLD_STARTED, "general", "u", NULL, "note", true},
-	{"another note", TELL_HOLD_STARTED, "general", "u", NULL, "x", true},
+	{"another note", TELL_HOLD_STARTED, "general", "u", NULL, "x", false},
+	{"a longer note", TELL_HOLD_STARTED, "general", "u", NULL, "note.",
+	 false},
 	{"the action spelled out", TELL_HOLD_STARTED, "general", "u", "Hold",
 	 "note", true},
 	{"another reason", TELL_HOLD_CAPPED, "general", "u", "Hold", "note",
@@ -288,29 +290,67 @@ START_TEST(kind)
 	ck_assert_msg(step(boot, &todo) ==
 			      (kinds[_i].equal ? TELL_PATCH : TELL_CREATE),
 		      "%s", kinds[_i].name);
-	ck_assert_msg(strcmp(todo.event->note, "note") == 0, "%s: note %s",
-		      kinds[_i].name, todo.event->note);
+	ck_assert_msg(strcmp(todo.event->note, kinds[_i].note) == 0,
+		      "%s: note %s", kinds[_i].name, todo.event->note);
 }
 END_TEST
 
 START_TEST(reasons)
 {
 	static const char *const names[TELL_REASON_COUNT] = {
-		"HoldStarted", "HoldReleased", "HoldCapped", "ManualHold",
-		"InvalidAnnotation"};
+		"HoldStarted", "HoldExtended", "HoldReleased", "HoldCapped",
+		"ManualHold", "InvalidAnnotation", "ReleaseBlocked"};
 	struct tell_todo todo;
 
 	for (int r = 0; r < TELL_REASON_COUNT; r++) {
 		ck_assert_str_eq(tell_reason_name((enum tell_reason)r),
 				 names[r]);
 		ck_assert_str_eq(tell_reason_type((enum tell_reason)r),
-				 r == TELL_INVALID_ANNOTATION ? "Warning"
-							      : "Normal");
+				 r == TELL_INVALID_ANNOTATION ||
+						 r == TELL_RELEASE_BLOCKED
+					 ? "Warning"
+					 : "Normal");
 		say_as((enum tell_reason)r, "general", NULL, "n");
 		ck_assert_int_eq(step(boot, &todo), TELL_CREATE);
 		ck_assert_str_ne(todo.event->action, "");
 		done(TELL_WRITTEN);
 	}
+}
+END_TEST
+
+/* A hold within six minutes of another has its own words, and each its own
+ * series. */
+START_TEST(two_holds_in_turn)
+{
+	struct tell_todo todo;
+
+	for (int i = 0; i < 4; i++) {
+		say_as(TELL_HOLD_STARTED, "general", NULL,
+		       i % 2 == 0 ? "until 3:10" : "until 3:20");
+		ck_assert_int_eq(step(boot, &todo),
+				 i < 2 ? TELL_CREATE : TELL_PATCH);
+		ck_assert_str_eq(todo.event->note,
+				 i % 2 == 0 ? "until 3:10" : "until 3:20");
+		ck_assert_uint_eq(todo.event->count, i < 2 ? 1 : 2);
+		done(TELL_WRITTEN);
+		boot += MINUTE;
+	}
+}
+END_TEST
+
+/* Where both begin alike and are cut, they are the same. */
+START_TEST(equal_where_cut)
+{
+	char note[TELL_NOTE_BYTES + 2];
+	struct tell_todo todo;
+
+	memset(note, 'n', sizeof(note));
+	note[sizeof(note) - 1] = '\0';
+	say_as(TELL_MANUAL_HOLD, "general", NULL, note);
+	(void)write_all(boot);
+	note[sizeof(note) - 2] = 'x';
+	say_as(TELL_MANUAL_HOLD, "general", NULL, note);
+	ck_assert_int_eq(step(boot, &todo), TELL_PATCH);
 }
 END_TEST
 
@@ -721,6 +761,8 @@ main(void)
 	tcase_add_loop_test(c, flood, 0, sizeof(floods) / sizeof(floods[0]));
 	tcase_add_loop_test(c, kind, 0, sizeof(kinds) / sizeof(kinds[0]));
 	tcase_add_test(c, reasons);
+	tcase_add_test(c, two_holds_in_turn);
+	tcase_add_test(c, equal_where_cut);
 	tcase_add_loop_test(c, failure, 0,
 			    sizeof(failures) / sizeof(failures[0]));
 	tcase_add_loop_test(c, twelve_tries, 0,

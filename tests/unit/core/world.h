@@ -32,7 +32,11 @@ enum fault {
 	FAULT_BUSY,	/* 429 */
 	FAULT_CONFLICT,	/* 409, though nothing has changed */
 	FAULT_GONE,	/* 404, though it is there */
+	FAULT_INVALID,	/* 422 */
+	FAULT_REFUSED,	/* 403, or somebody's webhook that fails */
 };
+
+#define POOLS 8
 
 struct thing {
 	bool used;
@@ -56,6 +60,8 @@ struct flight {
 	struct object read;
 	struct object *fresh;
 	uint32_t fresh_n;
+	struct pool pools[POOLS];
+	uint32_t pools_n;
 };
 
 struct world {
@@ -67,12 +73,14 @@ struct world {
 	struct thing at[THINGS];
 	struct event *events[KIND_COUNT];
 	uint32_t first[KIND_COUNT], last[KIND_COUNT];
+	struct pool pools[POOLS];	/* as the API server has them */
+	uint32_t pools_n;
 	bool up[KIND_COUNT], frozen[KIND_COUNT], unserved;
 	struct flight flights[FLIGHTS];
 	uint64_t rv;
 	int64_t watch_ms, reply_ms, retry_after_ms;
 	enum fault (*fault)(struct world *w, const struct action *a);
-	unsigned acts[ACT_LIST_CLAIMS + 1];
+	unsigned acts[ACT_LIST_POOLS + 1];
 	int64_t idle_since;
 	unsigned idle;		/* calls that said "wait" in that second */
 };
@@ -86,6 +94,7 @@ rules_default(void)
 		.scope = SCOPE_CLUSTER,
 		.hold_ms = 600000,
 		.startup_ms = 900000,
+		.min_scale_up = 1,
 		.hold = {DEFAULT_HOLD_KEY, DEFAULT_HOLD_VALUE},
 		.include = {1, {"*"}},
 		.exclude = {1, {"excluded"}},
@@ -162,6 +171,35 @@ static inline int64_t
 server_ms(const struct world *w)
 {
 	return w->boot_ms + w->offset_ms;
+}
+
+/* A NodePool is made or changed; its line comes at once, if it comes. */
+static inline void
+world_pool_quietly(struct world *w, const struct pool *p)
+{
+	uint32_t i = 0;
+
+	while (i < w->pools_n && strcmp(w->pools[i].name, p->name) != 0)
+		i++;
+	ck_assert_uint_lt(i, POOLS);
+	w->pools[i] = *p;
+	if (i == w->pools_n)
+		w->pools_n++;
+}
+
+static inline void
+world_pool(struct world *w, const struct pool *p)
+{
+	world_pool_quietly(w, p);
+	sweep_pool(w->s, p, world_now(w));
+}
+
+static inline void
+world_pool_gone(struct world *w, const char *name)
+{
+	for (uint32_t i = 0; i < w->pools_n; i++)
+		if (strcmp(w->pools[i].name, name) == 0)
+			w->pools[i] = w->pools[--w->pools_n];
 }
 
 /* --- objects -------------------------------------------------------------- */
@@ -309,6 +347,14 @@ apply_list(struct world *w, struct flight *f)
 }
 
 static inline void
+apply_list_pools(struct world *w, struct flight *f)
+{
+	f->out.code = OUTCOME_OK;
+	memcpy(f->pools, w->pools, sizeof(f->pools));
+	f->pools_n = w->pools_n;
+}
+
+static inline void
 apply(struct world *w, struct flight *f)
 {
 	const struct action *a = &f->a;
@@ -317,6 +363,10 @@ apply(struct world *w, struct flight *f)
 	f->applied = true;
 	if (a->act == ACT_LIST_CLAIMS) {
 		apply_list(w, f);
+		return;
+	}
+	if (a->act == ACT_LIST_POOLS) {
+		apply_list_pools(w, f);
 		return;
 	}
 	f->out.code = OUTCOME_GONE;

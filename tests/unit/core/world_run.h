@@ -59,6 +59,12 @@ try_apply(struct world *w, struct flight *f)
 	case FAULT_GONE:
 		f->out.code = OUTCOME_GONE;
 		break;
+	case FAULT_INVALID:
+		f->out.code = OUTCOME_INVALID;
+		break;
+	case FAULT_REFUSED:
+		f->out.code = OUTCOME_REFUSED;
+		break;
 	default:
 		break;
 	}
@@ -72,6 +78,8 @@ land(struct world *w, struct flight *f)
 		sweep_found(w->s, &f->a, &f->read, world_now(w));
 	for (uint32_t i = 0; f->out.code == OUTCOME_OK && i < f->fresh_n; i++)
 		sweep_fresh(w->s, &f->fresh[i]);
+	for (uint32_t i = 0; f->out.code == OUTCOME_OK && i < f->pools_n; i++)
+		sweep_fresh_pool(w->s, &f->pools[i]);
 	sweep_done(w->s, &f->a, &f->out, world_now(w));
 	f->reply_at = INT64_MAX;
 }

@@ -24,6 +24,7 @@ static const char every_key[] =
 	     "releaseWindow: 8m30s\n"
 	     "startupTimeout: 9m\n"
 	     "replacements: count\n"
+	     "minScaleUp: 100000\n"
 	     "holdAnnotation: {key: example.com/keep, value: \"yes\"}\n"
 	     "nodePools: {include: [\"a*\", b], exclude: [\"?c\"]}\n"
 	     "webhook: {address: \"127.0.0.1:1\", certFile: /a/c, keyFile: k,\n"
@@ -44,6 +45,7 @@ assert_every_key(const struct config *c)
 	ck_assert_int_eq(c->rules.cap.max_ms, 0);
 	ck_assert_int_eq(c->rules.cap.window_ms, 8 * MINUTE + 30000);
 	ck_assert_int_eq(c->rules.startup_ms, 9 * MINUTE);
+	ck_assert_uint_eq(c->rules.min_scale_up, 100000);
 	ck_assert_str_eq(c->rules.hold.key, "example.com/keep");
 	ck_assert_str_eq(c->rules.hold.value, "yes");
 	ck_assert_uint_eq(c->rules.include.n, 2);
@@ -94,6 +96,7 @@ START_TEST(test_defaults)
 	ck_assert_int_eq(c.rules.cap.max_ms, 60 * MINUTE);
 	ck_assert_int_eq(c.rules.cap.window_ms, 10 * MINUTE);
 	ck_assert_int_eq(c.rules.startup_ms, 15 * MINUTE);
+	ck_assert_uint_eq(c.rules.min_scale_up, 1);
 	ck_assert(hold_key_is_default(&c.rules.hold));
 	ck_assert(rules_pool_included(&c.rules, "any"));
 	ck_assert(rules_pool_included(&c.rules, ""));
@@ -170,6 +173,15 @@ static const struct {
 	 "3:19: patchConcurrency: \"0\", expected a number from 1 to 100"},
 	{"101 patches", "patchConcurrency: 101\n",
 	 "3:19: patchConcurrency: \"101\", expected a number from 1 to 100"},
+	{"no machine", "minScaleUp: 0\n",
+	 "3:13: minScaleUp: \"0\", expected a number from 1 to 100000"},
+	{"more machines than there are", "minScaleUp: 100001\n",
+	 "3:13: minScaleUp: \"100001\", expected a number from 1 to 100000"},
+	{"machines by the percent", "minScaleUp: 10%\n",
+	 "3:13: minScaleUp: \"10%\", expected a number from 1 to 100000"},
+	{"machines in quotes", "minScaleUp: \"2\"\n",
+	 "3:13: minScaleUp: \"2\" in quotes, expected a number from 1 to "
+	 "100000"},
 	{"huge number", "patchConcurrency: 4294967297\n",
 	 "3:19: patchConcurrency: \"4294967297\", expected a number from 1 to "
 	 "100"},
@@ -358,6 +370,7 @@ static const struct {
 	{"release-window", "8m30s"},
 	{"startup-timeout", "9m"},
 	{"replacements", "count"},
+	{"min-scale-up", "100000"},
 	{"hold-annotation-key", "example.com/keep"},
 	{"hold-annotation-value", "yes"},
 	{"webhook-address", "127.0.0.1:1"},
@@ -660,6 +673,8 @@ static const struct {
 	{"short hold", "holdDuration: 20s\n", "holdDuration is under 25s"},
 	{"short startup", "startupTimeout: 59s\n",
 	 "startupTimeout is under 1m"},
+	{"a threshold for nobody", "scope: node\nminScaleUp: 2\n",
+	 "minScaleUp has no effect in scope node"},
 	{"short drain", "webhook: {drainTimeout: 90s}\n",
 	 "webhook.drainTimeout is not above 90s"},
 };

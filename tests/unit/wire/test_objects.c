@@ -50,6 +50,7 @@ put_object(struct buf *b, const struct object *o)
 	put_text(b, "pool", o->pool);
 	put_time(b, "created", o->created_ms);
 	put_flag(b, "deleting", o->deleting);
+	put_time(b, "deleted", o->deleted_ms);
 	put_flag(b, "karpenter", o->karpenter);
 	buf_printf(b, "hold=%s\nmark=%s\n", holds[o->hold], marks[o->mark]);
 	put_time(b, "mark_time", o->mark_ms);
@@ -62,7 +63,9 @@ put_object(struct buf *b, const struct object *o)
 	put_flag(b, "launched", o->launched);
 	put_flag(b, "launch_known", o->launch_known);
 	put_time(b, "ready", o->ready_ms);
-	put_time(b, "disrupted", o->disrupted_ms);
+	put_flag(b, "disrupted", o->disrupted);
+	put_time(b, "disrupted_at", o->disrupted_ms);
+	put_flag(b, "has_class", o->has_class);
 	put_text(b, "replaces", o->replaces);
 	put_flag(b, "registered", o->registered);
 	put_text(b, "owner_name", o->owner_name);

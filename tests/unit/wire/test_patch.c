@@ -110,8 +110,23 @@ START_TEST(test_declassify)
 
 	buf_init(&b, out, sizeof(out));
 	patch_declassify(&b, "u-1");
-	ck_assert_str_eq(out, "[" TEST_UID ",{\"op\":\"remove\"," PATH
-			      "karpenter-node-holder.io~1replacement\"}]");
+	ck_assert_str_eq(out, "{\"metadata\":{\"uid\":\"u-1\","
+			      "\"annotations\":{\"" CLASS_KEY
+			      "\":null,\"" CLASS_UID_KEY "\":null}}}");
+}
+END_TEST
+
+START_TEST(test_classify)
+{
+	char out[PATCH_BYTES];
+	struct buf b;
+
+	buf_init(&b, out, sizeof(out));
+	patch_classify(&b, "substitute/u-\"0\"", "u-1", "42");
+	ck_assert_str_eq(out, "{\"metadata\":{\"resourceVersion\":\"42\","
+			      "\"annotations\":{\"" CLASS_KEY
+			      "\":\"substitute/u-\\\"0\\\"\",\"" CLASS_UID_KEY
+			      "\":\"u-1\"}}}");
 }
 END_TEST
 
@@ -233,6 +248,7 @@ main(void)
 	tcase_add_test(tc, test_hold);
 	tcase_add_loop_test(tc, test_clear, 0,
 			    sizeof(clears) / sizeof(clears[0]));
+	tcase_add_test(tc, test_classify);
 	tcase_add_test(tc, test_declassify);
 	tcase_add_test(tc, test_admit);
 	tcase_add_test(tc, test_bounds);

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire/metrics.h"
+
+static char text[1 << 18];
+
+static bool
+scope(void *ctx, uint32_t *i, struct scope_report *out)
+{
+	(void)ctx;
+	*out = (struct scope_report){.held = true, .quiet_ms = 1500};
+	return (*i)++ == 0;
+}
+
+static void
+write(const struct metrics_gauges *g)
+{
+	static struct counters c;
+	struct buf b;
+
+	buf_init(&b, text, sizeof(text));
+	metrics_write(&b, &c, g, scope, NULL);
+	ck_assert(!b.full);
+}
+
+static unsigned
+times(const char *s)
+{
+	unsigned n = 0;
+
+	for (const char *p = text; (p = strstr(p, s)) != NULL; p++)
+		n++;
+	return n;
+}
+
+static struct metrics_gauges
+gauges(void)
+{
+	return (struct metrics_gauges){
+		.lease_name = "l", .version = "v", .cluster_scope = "cluster"};
+}
+
+START_TEST(test_blocked)
+{
+	struct metrics_gauges g = gauges();
+
+	g.sweep.blocked = _i;
+	write(&g);
+	ck_assert_ptr_nonnull(strstr(
+		text, _i ? "\nkarpenter_node_holder_releases_blocked 1\n"
+			 : "\nkarpenter_node_holder_releases_blocked 0\n"));
+}
+END_TEST
+
+/* Every counter of the table is written: none has been left without help. */
+START_TEST(test_all_counters)
+{
+	static const char *const names[] = {
+#define X(id, name, labels) name,
+		COUNTERS(X)
+#undef X
+	};
+	struct metrics_gauges g = gauges();
+	char type[128];
+
+	write(&g);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *n = names[i];
+		struct buf b;
+
+		buf_init(&b, type, sizeof(type));
+		buf_printf(&b, "\n# TYPE %s%s counter\n",
+			   n[0] == '=' ? "" : METRICS_PREFIX,
+			   n + (n[0] == '='));
+		ck_assert_msg(times(type) == 1, "%s", n);
+	}
+}
+END_TEST
+
+/* Node names are in the log and in Events: here they would be too many. */
+START_TEST(test_scope)
+{
+	struct metrics_gauges g = gauges();
+
+	write(&g);
+	ck_assert_ptr_nonnull(strstr(
+		text, "\nkarpenter_node_holder_scope_quiet_timestamp_seconds"
+		      "{scope=\"cluster\"} 1.500\n"));
+	ck_assert_ptr_nonnull(strstr(text, "Which machine moved it stands in "
+					   "the log"));
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *s = suite_create("metrics");
+	TCase *tc = tcase_create("metrics");
+	SRunner *sr = srunner_create(s);
+	int failed;
+
+	tcase_add_loop_test(tc, test_blocked, 0, 2);
+	tcase_add_test(tc, test_all_counters);
+	tcase_add_test(tc, test_scope);
+	suite_add_tcase(s, tc);
+	srunner_run_all(sr, CK_NORMAL);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed != 0;
+}
