@@ -84,6 +84,7 @@ entry(struct mix *m, const struct sweep *s, const struct entry *e)
 		       (e->generation == s->view[e->kind].generation) << 22);
 	mix_server(m, e->mark_ms);
 	mix_server(m, e->created_ms);
+	mix_server(m, e->tried_ms);
 	mix_server(m, e->ready_ms);
 	mix_server(m, e->created_stamp_ms);
 	mix_server(m, e->ready_stamp_ms);
@@ -248,11 +249,14 @@ pools(struct mix *m, const struct sweep *s)
 static void
 clocks(struct mix *m, const struct sweep *s)
 {
+	int64_t apart = m->server - m->boot - s->ahead_ms;
+
 	mix(m, s->last_ms == STAMP_NONE);
 	if (s->last_ms == STAMP_NONE)
 		return;
-	mix(m, (uint64_t)((m->server - s->last_ms) -
-			  (m->boot - s->last_boot_ms)));
+	mix(m, (uint64_t)apart);
+	if (apart != 0)
+		mix_boot(m, s->slewed_boot_ms);
 	mix_until(m, s->last_ms, m->server);
 }
 
@@ -264,7 +268,8 @@ mix_sweep(struct mix *m, const struct sweep *s)
 	mix(m, s->leads | s->was_whole << 1 | s->begun << 2 | s->guess << 3 |
 		       s->uncapped << 4 | s->repool << 5 | s->blocked << 6 |
 		       s->recount << 7 | f->wanted << 8 | f->in_flight << 9 |
-		       f->claims_good << 10 | f->failed << 11);
+		       f->claims_good << 10);
+	mix_text(m, f->failed != NULL ? f->failed : "");
 	mix(m, s->machines.top | (uint64_t)s->machines.free << 32);
 	for (uint32_t i = 0; i < s->machines.top; i++) {
 		entry(m, s, &s->machines.at[i]);

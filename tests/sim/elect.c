@@ -41,6 +41,8 @@ serve(struct holder *h, const struct lease_call *c)
 		return LEASE_NOT_FOUND;
 	if (c->step == LEASE_UPDATE && strcmp(r->rv, c->record.rv) != 0)
 		return LEASE_CONFLICT;
+	if (strcmp(r->holder, c->record.holder) != 0)
+		w->lease_left_us = r->renew_us;
 	/* A merge patch: what is not in it stays. */
 	if (c->step == LEASE_CREATE)
 		lease_record_copy(r, &c->record);
@@ -50,6 +52,8 @@ serve(struct holder *h, const struct lease_call *c)
 		memcpy(r->state, c->record.state, sizeof(r->state));
 		r->state_bad = false;
 	}
+	if (h->leads)
+		w->lease_left_us = r->renew_us;
 	r->present = true;
 	snprintf(r->rv, sizeof(r->rv), "%llu", (unsigned long long)++w->rv);
 	return LEASE_OK;
@@ -122,7 +126,7 @@ answer(struct holder *h, struct lease_call *c)
 	struct lease_outcome o = {.code = c->applied ? c->code : LEASE_FAILED,
 				  .record = &c->record};
 
-	c->answered = true;
+	c->answered = h->poked = true;
 	if (o.code == LEASE_BUSY)
 		o.retry_after_ms = h->w->retry_after_ms;
 	lease_done(&h->lease, &o, holder_now(h));

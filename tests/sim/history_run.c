@@ -403,6 +403,7 @@ step(struct run *r)
 	next = sooner(next, karpenter_next(&r->w));
 	next = sooner(next, uninstall_next(&r->w));
 	truth_check(&r->truth);
+	next = sooner(next, truth_next(&r->truth));
 	picture_look(r->h->picture, &r->w, r->holders);
 	r->w.seen.events++;
 	return next;

@@ -450,6 +450,8 @@ keep_soft(struct holder *h)
 	if (!h->leads || known == NULL)
 		return;
 	if (!h->restored) {
+		tell(h->w, "holder %d   reads the soft state: %.80s",
+		     h->number, known);
 		sweep_restore(h->sweep, known, lease_state_ms(&h->lease),
 			      holder_now(h));
 		truth_leads(h);
@@ -459,6 +461,7 @@ keep_soft(struct holder *h)
 	if (!sweep_soft(h->sweep, &b, always, holder_now(h)))
 		return;
 	(void)lease_state_set(&h->lease, text);
+	h->poked = true;	/* now the Lease has something to do */
 	h->soft_at = h->w->now + SOFT_MS;
 }
 

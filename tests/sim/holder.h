@@ -101,7 +101,6 @@ struct holder {
 	int64_t wake_at;	/* sweep_next's word */
 	bool poked;		/* something was seen since */
 	uint64_t births;
-	bool guesses;		/* its soft state is lost */
 	bool restored;		/* it has read the soft state of this lead */
 	int64_t soft_at;	/* without election: written anew then */
 	/* for the invariants */

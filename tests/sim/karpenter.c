@@ -327,8 +327,10 @@ event_on(struct world *w, int machine, const char *reason)
 	snprintf(t->uid, sizeof(t->uid), "u-%.20s", t->name);
 	memcpy(t->other, claim->uid, sizeof(t->other));
 	snprintf(t->class, sizeof(t->class), "%s", reason);
-	if (m->said_at < 0)
+	if (m->said_at < 0) {
 		m->said_at = w->now;
+		m->said = t->index;
+	}
 	claim->reasons += 2;
 	tell(w, "karpenter  Event DisruptionLaunching on NodeClaim %s",
 	     claim->name);

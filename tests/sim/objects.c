@@ -38,7 +38,7 @@ thing_written(struct world *w, struct thing *t)
 void
 thing_changed(struct world *w, struct thing *t)
 {
-	t->touched = w->now;
+	t->touched = w->caused = w->now;
 	thing_written(w, t);
 }
 
@@ -47,7 +47,7 @@ thing_gone(struct world *w, struct thing *t)
 {
 	t->rv = ++w->rv;
 	t->used = false;
-	t->gone_at = w->now;
+	t->gone_at = w->caused = w->now;
 	log_line(w, t, true);
 }
 

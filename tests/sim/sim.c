@@ -50,7 +50,8 @@ fails_alike(const struct history *h, const char *why)
 	if (!history_run(h, NULL, &o))
 		return false;
 	b = strchr(o.broken, 'I');
-	return a == NULL || b == NULL || strncmp(a, b, 2) == 0;
+	return a == NULL || b == NULL ||
+	       strncmp(a, b, strcspn(a, ":") + 1) == 0;
 }
 
 static void

@@ -38,6 +38,8 @@ holder_knows(struct holder *h, const struct thing *t)
 	struct sight *s = &h->sights[t->index];
 	int64_t now = h->w->now, clock = holder_now(h).server_ms;
 
+	if (s->at < 0 || (s->launched_at < 0 && t->launched))
+		h->w->sighted++;
 	if (s->at < 0) {
 		s->at = now;
 		s->clock = clock;

@@ -42,9 +42,7 @@ world_init(struct world *w, uint64_t seed)
 	for (int i = 0; i < 8; i++)
 		(void)roll(&w->dice, 2);
 	w->rv = 100;
-	for (int p = 0; p < POOLS; p++)
-		w->caps[p].run = w->caps[p].idle = w->caps[p].open_until = -1;
-	w->lease_deleted = w->vague_until = -1000000;
+	w->lease_deleted = w->trouble_until = -1000000;
 }
 
 void
@@ -131,6 +129,7 @@ stamp_read(const char *text, int64_t *server_ms)
 void
 world_trouble(struct world *w, int64_t until)
 {
+	w->trouble_began = w->now;
 	if (until > w->trouble_until)
 		w->trouble_until = until;
 }

@@ -114,12 +114,8 @@ struct machine {
 	int claim, node;	/* things, -1 none */
 	int64_t born;
 	int64_t said_at;		/* the first Event on it; -1: none yet */
+	int said;			/* … which is this thing */
 	struct story story;
-	/* for the invariants */
-	enum wish wish;
-	int64_t wish_since;
-	bool was_held;			/* by us, when it was looked at last */
-	int64_t held_since, held_troubled;
 };
 
 enum due_type {
@@ -175,6 +171,7 @@ struct world {
 	struct dice dice;
 	int64_t now, end;
 	uint64_t rv, changes;
+	uint64_t sighted;	/* so often a replica saw something new */
 	struct thing things[THINGS];
 	int things_n;
 	struct machine machines[MACHINES];
@@ -184,24 +181,15 @@ struct world {
 	uint64_t compacted;	/* watches from before are expired */
 	struct pool_state pools[POOLS];
 	int pools_n;
-	/* Of each pool's scope, as the truth has it; one, where the whole
-	 * cluster is the scope. */
-	struct {
-		int64_t run, idle;	/* -1: not */
-		int64_t open_until;	/* the leader said so */
-	} caps[POOLS];
-	int64_t stirred;	/* a machine came to be deleted, or was said to
-				   replace another, last */
-	enum scope_kind led;	/* as who led last has it */
-	int64_t sighted;	/* since then somebody sees all as new */
-	int64_t vague_until;	/* a window was prolonged; the next leader may
-				   not have heard of it */
+	/* Released until then (server time), as the leader says it: for the
+	 * pictures alone. */
+	int64_t told_open[POOLS];
 	bool quarrel;	/* two led, with different configurations: what
 			   one strips the other holds again, three times */
 	bool full;	/* a table was, and left something out … */
 	int64_t crowded;	/* … and last could not but do so */
-	int64_t troubled_ms;		/* for how long there was trouble */
 	struct lease_record lease;
+	int64_t lease_left_us;	/* the renewTime of who led before */
 	int64_t lease_deleted;	/* by a person; then two may lead for a while */
 	struct due dues[DUES];
 	int dues_n;
@@ -216,7 +204,10 @@ struct world {
 	int64_t turns_from, turns_until, turns_every, turns_by;
 	struct uninstaller uninstaller;
 	int64_t trouble_until;	/* of any kind: invariants with a slack wait */
+	int64_t caused;		/* something happened that is not ours, last */
+	int64_t trouble_began;	/* a fault began, or whoever leads, last */
 	unsigned strange;	/* restarts, other rules and the like, so far */
+	struct truth *truth;
 	admit_fn *admit;
 	void *admit_ctx;
 	FILE *story;		/* NULL: nobody reads along */

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "truth_parts.h"
+
+#include <string.h>
+
+/* What a replica does, just when it does it. */
+
+#define DELETED_MS 20000
+#define HINT_MS 5000
+#define HINT_EVERY_MS 60000
+
+/* --- views -------------------------------------------------------------------------- */
+
+static void
+check_views(struct holder *h, const struct action *a, bool release)
+{
+	struct world *w = h->w;
+	int64_t listed = h->listed_at[KIND_NODECLAIM];
+
+	for (int k = 0; k < KIND_EVENT; k++) {
+		const struct stream *s = &h->streams[k];
+
+		if (!(s->unserved && !s->complete) &&
+		    (!s->complete || s->state != STREAM_OPEN))
+			broken(w, "I9: %s is cleared while %ss are not watched",
+			       a->name, kind_name((enum kind)k));
+	}
+	if (!release)
+		return;
+	if (listed < 0 || h->listed_at[KIND_NODEPOOL] < 0)
+		broken(w, "I9: %s is released without fresh lists", a->name);
+	for (int i = 0; !w->full && i < w->things_n; i++) {
+		const struct thing *o = &w->things[i];
+
+		if (o->used && o->kind == KIND_NODECLAIM && !o->deleting &&
+		    h->sights[i].at < 0 && o->born <= listed)
+			broken(w, "I9: %s is cleared though %s was not seen "
+			       "yet", a->name, o->name);
+	}
+}
+
+/* --- how often ------------------------------------------------------------------------ */
+
+/* Is there something to release that may have waited? */
+static bool
+may_have_waited(const struct truth *t)
+{
+	const struct world *w = t->w;
+
+	for (int i = 0; i < w->machines_n; i++) {
+		const struct machine *m = &w->machines[i];
+		const struct machine_truth *x = &t->machines[i];
+
+		if (x->wish != DUE_HELD && x->wish != DUE_LEFT &&
+		    w->now - x->wish_since > 300 &&
+		    (truth_marked(thing_alive(w, m->claim)) ||
+		     truth_marked(thing_alive(w, m->node))))
+			return true;
+	}
+	return false;
+}
+
+static void
+check_lists(struct holder *h, const struct action *a)
+{
+	struct world *w = h->w;
+	bool first;
+
+	if (w->now - h->lists_since >= 60000) {
+		h->lists_since = w->now;
+		h->lists = 0;
+	}
+	if (++h->lists > 2 * LISTS_MAX)
+		broken(w, "I9: holder %d asks for %u fresh lists in a minute",
+		       h->number, h->lists);
+	if (a->act != ACT_LIST_CLAIMS)
+		return;
+	/* The hint.  No release has waited within the last minute, as nothing
+	 * was listed. */
+	first = w->now - h->asked_list_at > HINT_EVERY_MS + HINT_MS;
+	if (first && w->now - h->hint_at < HINT_MS - 500 &&
+	    !may_have_waited(w->truth) &&
+	    w->now - h->led_since > HINT_EVERY_MS &&
+	    w->now - h->jumped_at > TROUBLE_SLACK_MS)
+		broken(w, "I10: a release begins %lld ms after a creation",
+		       (long long)(w->now - h->hint_at));
+	h->asked_list_at = w->now;
+}
+
+/* However it fails, it is not asked for in a loop; but by two who lead with
+ * different configurations. */
+static void
+check_tries(struct world *w, struct thing *o)
+{
+	if (w->quarrel)
+		return;
+	if (w->now - o->tries_since >= 60000) {
+		o->tries_since = w->now;
+		o->tries = 0;
+	}
+	if (++o->tries > TRIES_MAX)
+		broken(w, "I9: %u calls for %s in a minute", o->tries, o->name);
+}
+
+/* What is refused is tried again ever more seldom. */
+static void
+check_denied(struct world *w, struct thing *o, enum outcome_code code)
+{
+	int64_t most = DENIED_MAX;
+
+	if (code != OUTCOME_REFUSED && code != OUTCOME_INVALID) {
+		o->denied = 0;
+		return;
+	}
+	if (w->now >= w->denied[o->kind].until)
+		return;		/* a test of a JSON Patch has failed */
+	if (o->denied++ == 0 || o->touched > o->denied_since ||
+	    w->trouble_began > o->denied_since) {
+		o->denied = 1;
+		o->denied_since = w->now;
+	}
+	most += (w->now - o->denied_since) / 600000 * 2;
+	if (o->denied > most)
+		broken(w, "I9: %u writes to %s are refused in %lld s",
+		       o->denied, o->name,
+		       (long long)(w->now - o->denied_since) / 1000);
+}
+
+/* --- what is written ------------------------------------------------------------------ */
+
+static void
+check_mark(struct holder *h, const struct action *a)
+{
+	int64_t clock = holder_now(h).server_ms;
+
+	if (h->w->now - h->jumped_at < 20000)
+		return;
+	if (a->mark_ms > clock || a->mark_ms < clock - 1000)
+		broken(h->w, "I10: %s is marked as held since %lld s ago",
+		       a->name, (long long)(clock - a->mark_ms) / 1000);
+}
+
+static void
+check_class(const struct truth *t, const struct thing *claim)
+{
+	const struct world *w = t->w;
+	bool seen = w->machines[claim->machine].said_at >= 0 &&
+		    truth_disrupted_before(t, claim, 60000);
+
+	if (strncmp(claim->class, "substitute/", 11) != 0) {
+		if (!seen)
+			broken(t->w, "I5: %s is classed as \"%s\", and nobody "
+			       "who can know said so", claim->name,
+			       claim->class);
+		return;
+	}
+	for (int i = 0; i < w->machines_n; i++) {
+		const struct thing *d = w->machines[i].claim < 0
+						? NULL
+						: &w->things[w->machines[i].claim];
+
+		if (d == NULL || strcmp(d->uid, claim->class + 11) != 0)
+			continue;
+		if (!truth_may_match(t, claim, d))
+			break;
+		for (int k = 0; k < w->machines_n; k++) {
+			const struct thing *c = thing_alive(
+				w, w->machines[k].claim);
+
+			if (c != NULL && c != claim && truth_classed(c) &&
+			    strcmp(c->class, claim->class) == 0 &&
+			    w->now - w->lease_deleted > DELETED_MS)
+				broken(t->w, "I5: %s and %s both stand in for "
+				       "%s", claim->name, c->name, d->name);
+		}
+		return;
+	}
+	broken(t->w, "I5: %s is no %s", claim->name, claim->class);
+}
+
+/* What was classed must be one that truth takes for it, where it can know. */
+static void
+check_judged(const struct truth *t, const struct thing *claim)
+{
+	const struct machine_truth *x = &t->machines[claim->machine];
+	bool substitute = strncmp(claim->class, "substitute/", 11) == 0;
+
+	if (!t->calm || !substitute)
+		return;
+	if (x->judged == JUDGED_SCALE_UP)
+		broken(t->w, "I5: %s is a scale-up, and classed as \"%s\"",
+		       claim->name, claim->class);
+	if (x->judged == JUDGED_SUBSTITUTE &&
+	    strcmp(t->w->things[x->substitute].uid, claim->class + 11) != 0)
+		broken(t->w, "I5: %s stands in for %s, and is classed as "
+		       "\"%s\"", claim->name,
+		       t->w->things[x->substitute].name, claim->class);
+}
+
+/* Held, cleared, held again: without a cause in the world not more than twice
+ * in the shorter of the two periods. */
+static void
+check_flapping(struct truth *t, struct thing *o, enum act act)
+{
+	int64_t span = t->rules.hold_ms;
+
+	if (act == ACT_CLEAR)
+		o->was_cleared = true;
+	if (act != ACT_HOLD || !o->was_cleared)
+		return;
+	o->was_cleared = false;
+	if (t->rules.cap.max_ms > 0 && t->rules.cap.window_ms < span)
+		span = t->rules.cap.window_ms;
+	memmove(&o->turned[1], &o->turned[0], 2 * sizeof(o->turned[0]));
+	o->turned[0] = t->w->now;
+	if (o->turned[2] >= 0 && t->w->now - o->turned[2] < span &&
+	    o->turned[2] > t->w->caused && !t->w->quarrel)
+		broken(t->w, "I10: %s is held, cleared and held again three "
+		       "times in %lld s", o->name,
+		       (long long)(t->w->now - o->turned[2]) / 1000);
+}
+
+void
+truth_written(struct holder *h, const struct flight *f)
+{
+	struct world *w = h->w;
+	struct truth *t = w->truth;
+	struct thing *o = thing_named(w, f->a.kind, f->a.name);
+
+	if (o == NULL)
+		return;
+	check_denied(w, o, f->out.code);
+	if (f->out.code != OUTCOME_OK)
+		return;
+	if (f->a.act == ACT_CLASSIFY) {
+		check_class(t, o);
+		check_judged(t, o);
+	}
+	if (f->a.act == ACT_UNMARK && !truth_held_today(o, &t->rules))
+		t->machines[o->machine].opted_out = true;
+	check_flapping(t, o, f->a.act);
+	/* In one period so often, whoever strips it. */
+	if (f->a.act == ACT_HOLD && ++o->holds > 1 + REHOLDS +
+				    o->hold_reasons + w->strange &&
+	    !w->quarrel && t->calm)
+		broken(w, "I10: %s is held %u times in %u periods", o->name,
+		       o->holds, o->hold_reasons);
+}
+
+/* --- just then -------------------------------------------------------------------------- */
+
+/* Whose an unregistered Node is cannot be told. */
+static bool
+says_no(const struct truth *t, const struct machine *m)
+{
+	const struct thing *claim = thing_alive(t->w, m->claim);
+	const struct thing *node = thing_alive(t->w, m->node);
+
+	if (truth_person(node, &t->rules))
+		return true;
+	return truth_person(claim, &t->rules) &&
+	       (node == NULL || node->registered || claim->other[0] != '\0');
+}
+
+static bool
+is_deleting(const struct thing *o)
+{
+	return o != NULL && o->deleting;
+}
+
+static int64_t
+touched(const struct world *w, const struct machine *m)
+{
+	int64_t at = w->pools[m->pool_id].changed;
+
+	if (m->claim >= 0)
+		at = later_of(at, w->things[m->claim].touched);
+	if (m->node >= 0)
+		at = later_of(at, w->things[m->node].touched);
+	return at;
+}
+
+/* Cleared although busy, and nothing of its own is over: then a window is open,
+ * and has to be able to. */
+static void
+look_for_window(struct truth *t, const struct action *a, int machine)
+{
+	const struct machine *m = &t->w->machines[machine];
+	int scope = truth_scope_of(t, m);
+	const struct scope_truth *s;
+
+	if (scope < 0 || truth_out(t->w, &t->rules, m) || !t->calm)
+		return;
+	s = &t->scopes[scope];
+	if (!s->seems.lo || s->late.open ||
+	    t->w->now - t->w->pools[m->pool_id].changed < LAG_MS)
+		return;
+	if (!truth_may_be_open(t, scope))
+		broken(t->w, "I4: %s is released in a window, and the debt is "
+		       "%.0f s at most", a->name, s->high / 1000);
+	else
+		truth_seen_open(t, scope);
+}
+
+void
+truth_action(struct holder *h, const struct action *a)
+{
+	struct world *w = h->w;
+	struct truth *t = w->truth;
+	struct thing *o = thing_named(w, a->kind, a->name);
+	bool list = a->act == ACT_LIST_CLAIMS || a->act == ACT_LIST_POOLS;
+	bool release = a->act == ACT_CLEAR && strcmp(a->reason, "quiet") == 0;
+	int64_t late = holder_lag_ms(h) + LAG_MS;
+	const struct machine *m;
+	const struct machine_truth *x;
+
+	truth_look(t);
+	if (w->now < h->asked_to_wait)
+		broken(w, "I9: holder %d asks for %s, though it was told to "
+		       "wait", h->number, list ? "a list" : a->name);
+	if (list) {
+		check_lists(h, a);
+		return;
+	}
+	if (a->act == ACT_CLEAR || a->act == ACT_UNMARK)
+		check_views(h, a, release);
+	if (a->act == ACT_HOLD)
+		check_mark(h, a);
+	if (o == NULL)
+		return;
+	check_tries(w, o);
+	m = &w->machines[o->machine];
+	x = &t->machines[o->machine];
+	if (act_writes(a->act) && w->now - touched(w, m) > late &&
+	    (is_deleting(thing_alive(w, m->claim)) ||
+	     is_deleting(thing_alive(w, m->node))))
+		broken(w, "I9: %s is written to, though its machine is being "
+		       "deleted", a->name);
+	if (w->full || h != t->leader || w->now - h->jumped_at < 10000 ||
+	    w->now - w->lease_deleted <= DELETED_MS ||
+	    w->now - x->wish_since <= late || w->now - touched(w, m) <= late)
+		return;
+	if (release && x->wish == DUE_HELD)
+		broken(w, "I3: %s is released, though it is to be held",
+		       a->name);
+	if (release)
+		look_for_window(t, a, o->machine);
+	/* A Node whose claim is yet to be listed stands for itself; so does
+	 * one that does not name its claim yet. */
+	if (a->act == ACT_HOLD && x->wish == DUE_CLEAR && late < 6000 &&
+	    h->streams[KIND_NODECLAIM].complete &&
+	    (o->kind == KIND_NODECLAIM || o->other[0] != '\0'))
+		broken(w, "I2: %s is held, though it is to be clear", a->name);
+	if (a->act == ACT_HOLD && says_no(t, m))
+		broken(w, "I1: %s is held, though a person has a say", a->name);
+}
+
+/* --- what it says ----------------------------------------------------------------------- */
+
+/* "" is the cluster, or what claims without the label are in. */
+static int
+scope_told(const struct truth *t, const char *name)
+{
+	for (int i = 0; t->rules.scope == SCOPE_NODEPOOL && i < t->w->pools_n;
+	     i++)
+		if (strcmp(t->w->pools[i].name, name) == 0)
+			return i;
+	return t->rules.scope == SCOPE_CLUSTER ? 0 : -1;
+}
+
+void
+truth_note(struct holder *h, const struct note *n)
+{
+	struct world *w = h->w;
+	struct truth *t = w->truth;
+	const struct scope_truth *s;
+	int scope = scope_told(t, n->name);
+
+	if (n->type != NOTE_SCOPE_CAPPED && n->type != NOTE_SCOPE_HELD &&
+	    n->type != NOTE_SCOPE_QUIET)
+		return;
+	tell(w, "holder %d   scope %s is %s", h->number,
+	     n->name[0] != '\0' ? n->name : "cluster",
+	     n->type == NOTE_SCOPE_CAPPED ? "capped"
+	     : n->type == NOTE_SCOPE_HELD ? "held"
+					  : "quiet");
+	truth_look(t);
+	if (scope < 0)
+		return;
+	w->told_open[scope] = n->type == NOTE_SCOPE_CAPPED ? n->a : 0;
+	if (h != t->leader || !t->calm || w->full ||
+	    w->now - h->jumped_at < 10000)
+		return;
+	s = &t->scopes[scope];
+	if (n->type == NOTE_SCOPE_CAPPED && !truth_may_be_open(t, scope))
+		broken(w, "I4: %s is said to be capped, and its debt is %.0f s "
+		       "at most", n->name, s->high / 1000);
+	if (n->type == NOTE_SCOPE_HELD && !s->held.hi)
+		broken(w, "I2: %s is said to be held, and is not", n->name);
+	if (n->type == NOTE_SCOPE_QUIET && s->seems.lo && s->busy.lo &&
+	    w->now - s->lo_since > LAG_MS)
+		broken(w, "I3: %s is said to be quiet, and is not", n->name);
+}

@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "truth_parts.h"
+
+#include <string.h>
+
+/*
+ * Each machine: its own deadline, whether it counts for its scope, and what it
+ * replaces (design §4).
+ */
+
+#define GRACE_MS 5000		/* a claim without a Launched condition */
+#define SIGN_MS 60000		/* a disruption so long before a claim */
+#define SUSPECT_MS 10000
+#define SETTLED_MS 5000		/* undecided: after it was seen, and launched */
+#define SETTLED_MAX_MS 30000
+#define SUBSTITUTE_MS 60000	/* a deletion so long before its substitute … */
+#define DRAINING_MS 900000	/* … or so long, while it drains */
+#define FAILED_MS 60000		/* a failed boot is tried again by then */
+
+bool
+truth_out(const struct world *w, const struct rules *r, const struct machine *m)
+{
+	for (size_t i = 0; i < r->exclude.n; i++)
+		if (strcmp(r->exclude.at[i], m->pool) == 0)
+			return true;
+	return w->pools[m->pool_id].disabled;
+}
+
+/* -1: nothing spreads in scope `node`. */
+int
+truth_scope_of(const struct truth *t, const struct machine *m)
+{
+	return t->rules.scope == SCOPE_NODE	  ? -1
+	       : t->rules.scope == SCOPE_CLUSTER ? 0
+						 : m->pool_id;
+}
+
+/* --- time ------------------------------------------------------------------------- */
+
+/* A stamp as the leader remembers it: one that was ahead of its clock counts as
+ * that moment, and when its clock jumps, what it remembers jumps as well. */
+static int64_t
+remembered(const struct truth *t, int64_t stamp, bool seen, int64_t clock,
+	   int64_t shifted)
+{
+	if (t->leader == NULL || !seen)
+		return stamp < t->clock ? stamp : t->clock;
+	return (stamp < clock ? stamp : clock) + t->leader->shifted - shifted;
+}
+
+static int64_t
+created_ms(const struct truth *t, const struct thing *o)
+{
+	const struct sight *s =
+		t->leader == NULL ? NULL : &t->leader->sights[o->index];
+
+	return remembered(t, o->created_ms, s != NULL && s->at >= 0,
+			  s == NULL ? 0 : s->clock,
+			  s == NULL ? 0 : s->shifted);
+}
+
+static int64_t
+ready_ms(const struct truth *t, const struct thing *o)
+{
+	const struct sight *s =
+		t->leader == NULL ? NULL : &t->leader->sights[o->index];
+
+	return remembered(t, o->ready_ms, s != NULL && s->ready_at >= 0,
+			  s == NULL ? 0 : s->ready_clock,
+			  s == NULL ? 0 : s->ready_shifted);
+}
+
+struct limits_of {
+	int64_t hold, max;
+};
+
+static struct limits_of
+limits_of(const struct world *w, const struct rules *r, const struct machine *m)
+{
+	const struct pool_state *p = &w->pools[m->pool_id];
+
+	return (struct limits_of){
+		.hold = p->hold >= 0 ? p->hold : r->hold_ms,
+		.max = p->max >= 0 && r->scope != SCOPE_CLUSTER
+			       ? p->max
+			       : r->cap.max_ms,
+	};
+}
+
+static bool
+released(const struct pool_state *p, const struct thing *head, int64_t clock)
+{
+	return p->released != STAMP_NONE && p->released <= clock &&
+	       head->created_ms < p->released;
+}
+
+static int64_t
+earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void
+set_deadline(struct truth *t, const struct machine *m, struct machine_truth *x)
+{
+	struct world *w = t->w;
+	const struct pool_state *p = &w->pools[m->pool_id];
+	const struct thing *claim = m->claim >= 0 ? &w->things[m->claim] : NULL;
+	const struct thing *node = thing_alive(w, m->node);
+	const struct thing *head =
+		claim != NULL && (claim->used || node == NULL || x->failed_boot)
+			? claim
+			: &w->things[m->node];
+	struct limits_of l = limits_of(w, &t->rules, m);
+	int64_t activity;
+
+	x->created = created_ms(t, head);
+	activity = x->created;
+	if (head == claim)
+		activity = claim->ready_ms != STAMP_NONE
+				   ? ready_ms(t, claim)
+				   : x->created + t->rules.startup_ms;
+	x->deadline = x->deadline_hi = activity + l.hold;
+	if (l.max > 0)
+		x->deadline = earlier(x->deadline, x->created + l.max);
+	/* Of a Node alone nothing is said about the cap. */
+	if (head == claim)
+		x->deadline_hi = x->deadline;
+	if (p->released != STAMP_NONE)
+		(void)has_passed(t, p->released);
+	if (released(p, head, t->clock))
+		x->deadline = x->deadline_hi = x->created;
+}
+
+int64_t
+truth_own_ms(const struct world *w, const struct rules *r,
+	     const struct machine *m)
+{
+	struct truth t = {.w = (struct world *)w,
+			  .rules = *r,
+			  .clock = world_server_ms(w),
+			  .next = INT64_MAX};
+	struct machine_truth x = {0};
+
+	if (truth_out(w, r, m))
+		return STAMP_NONE;
+	set_deadline(&t, m, &x);
+	return x.deadline;
+}
+
+/* --- what replaces what ------------------------------------------------------------ */
+
+/* Claims that were disrupted, or deleted without that, so far. */
+struct past {
+	int disrupted[MACHINES], deleted[MACHINES];
+	int disrupted_n, deleted_n;
+};
+
+static void
+collect(const struct world *w, struct past *p)
+{
+	p->disrupted_n = p->deleted_n = 0;
+	for (int i = 0; i < w->machines_n; i++) {
+		const struct thing *c = w->machines[i].claim < 0
+						? NULL
+						: &w->things[w->machines[i].claim];
+
+		if (c != NULL && c->disrupted_ms != STAMP_NONE)
+			p->disrupted[p->disrupted_n++] = c->index;
+		if (c != NULL && c->deleting && !c->disrupted &&
+		    c->ready_ms != STAMP_NONE)
+			p->deleted[p->deleted_n++] = c->index;
+	}
+}
+
+/* Was another disrupted so shortly before?  lo: the leader has seen it so. */
+static struct maybe
+follows(const struct truth *t, const struct past *p, const struct thing *claim,
+	int64_t within_ms)
+{
+	struct maybe is = {false, false};
+
+	for (int i = 0; i < p->disrupted_n; i++) {
+		const struct thing *c = &t->w->things[p->disrupted[i]];
+		int64_t age = claim->created_ms - c->disrupted_ms;
+
+		if (c == claim || age < -1000 || age > within_ms)
+			continue;
+		is.hi = true;
+		is.lo |= t->leader != NULL &&
+			 t->leader->sights[c->index].at >= 0;
+	}
+	return is;
+}
+
+bool
+truth_disrupted_before(const struct truth *t, const struct thing *claim,
+		       int64_t within_ms)
+{
+	struct past p;
+
+	collect(t->w, &p);
+	return follows(t, &p, claim, within_ms).hi;
+}
+
+/* Karpenter's Event on the claim: lo, whoever leads has seen it. */
+static struct maybe
+said(const struct truth *t, const struct machine *m)
+{
+	return (struct maybe){
+		.lo = m->said_at >= 0 && t->leader != NULL &&
+		      t->leader->sights[m->said].at >= 0,
+		.hi = m->said_at >= 0,
+	};
+}
+
+/* Until when is it undecided?  -1: it is not. */
+static int64_t
+undecided_until(const struct truth *t, const struct past *p,
+		const struct thing *claim)
+{
+	const struct sight *s;
+	int64_t until;
+
+	if (!follows(t, p, claim, SUSPECT_MS).hi)
+		return -1;
+	if (t->leader == NULL)
+		return INT64_MAX;
+	s = &t->leader->sights[claim->index];
+	if (s->at < 0)
+		return INT64_MAX;
+	until = s->at + SETTLED_MAX_MS;
+	return s->launched_at < 0 ? until
+				  : earlier(until, s->launched_at + SETTLED_MS);
+}
+
+bool
+truth_may_match(const struct truth *t, const struct thing *claim,
+		const struct thing *deleted)
+{
+	int64_t age = claim->created_ms - deleted->deleted_ms;
+	bool draining = deleted->gone_at < 0 ||
+			deleted->gone_at >= claim->born - 2000;
+
+	if (claim == deleted || deleted->disrupted || !deleted->deleting ||
+	    deleted->ready_ms == STAMP_NONE ||
+	    (t->rules.scope == SCOPE_NODEPOOL &&
+	     strcmp(claim->pool, deleted->pool) != 0))
+		return false;
+	return age >= -1000 && age <= (draining ? DRAINING_MS : SUBSTITUTE_MS);
+}
+
+/* The same where the answer is not the same for everybody. */
+static bool
+unclear(const struct truth *t, const struct thing *claim,
+	const struct thing *deleted)
+{
+	const struct world *w = t->w;
+	int64_t age = claim->created_ms - deleted->deleted_ms;
+	int64_t since_gone = claim->born - deleted->gone_at;
+	bool near_gone = deleted->gone_at >= 0 && since_gone >= -2000 &&
+			 since_gone <= 2000;
+
+	return age < 0 || (age == 0 && deleted->deleted_at > claim->born) ||
+	       (age > SUBSTITUTE_MS && near_gone) ||
+	       truth_out(w, &t->rules, &w->machines[claim->machine]) ||
+	       truth_out(w, &t->rules, &w->machines[deleted->machine]) ||
+	       w->trouble_until + TROUBLE_SLACK_MS >= deleted->deleted_at ||
+	       t->leader == NULL || t->leader->led_since > deleted->deleted_at;
+}
+
+static bool
+is_spent(const struct truth *t, const struct thing *deleted)
+{
+	const struct world *w = t->w;
+	char class[CLASS_BYTES];
+
+	snprintf(class, sizeof(class), "substitute/%s", deleted->uid);
+	for (int i = 0; i < w->machines_n; i++) {
+		const struct thing *c = w->machines[i].claim < 0
+						? NULL
+						: &w->things[w->machines[i].claim];
+
+		if (t->machines[i].judged == JUDGED_SUBSTITUTE &&
+		    t->machines[i].substitute == deleted->index)
+			return true;
+		if (c != NULL && truth_classed(c) &&
+		    strcmp(c->class, class) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Is a, of the deletions, taken before b? */
+static bool
+comes_first(const struct thing *claim, const struct thing *a,
+	    const struct thing *b)
+{
+	bool a_own = strcmp(a->pool, claim->pool) == 0;
+	bool b_own = strcmp(b->pool, claim->pool) == 0;
+
+	if (a_own != b_own)
+		return a_own;
+	if (a->deleted_ms != b->deleted_ms)
+		return a->deleted_ms < b->deleted_ms;
+	return strcmp(a->uid, b->uid) < 0;
+}
+
+static void
+judge(struct truth *t, const struct past *p, int machine)
+{
+	struct machine_truth *x = &t->machines[machine];
+	const struct thing *claim = &t->w->things[t->w->machines[machine].claim];
+	const struct thing *best = NULL;
+	bool odd = false;
+
+	x->judged = JUDGED_SCALE_UP;
+	x->judged_at = t->w->now;
+	for (int i = 0; i < p->deleted_n; i++) {
+		const struct thing *d = &t->w->things[p->deleted[i]];
+
+		if (!truth_may_match(t, claim, d))
+			continue;
+		odd |= unclear(t, claim, d);
+		if (is_spent(t, d))
+			continue;
+		if (best == NULL || comes_first(claim, d, best))
+			best = d;
+	}
+	/* Whoever else came just now may have been judged before it. */
+	for (int i = 0; best != NULL && i < t->w->machines_n; i++)
+		odd |= t->machines[i].judged == JUDGED_EITHER &&
+		       t->machines[i].judged_at > best->deleted_at;
+	if (best != NULL) {
+		x->judged = JUDGED_SUBSTITUTE;
+		x->substitute = best->index;
+	}
+	if (odd)
+		x->judged = JUDGED_EITHER;
+	if (best != NULL || odd)
+		tell(t->w, "truth      %s is %s", claim->name,
+		     odd ? "a substitute or a scale-up, who knows"
+			 : "a substitute");
+}
+
+/* --- who counts --------------------------------------------------------------------- */
+
+/* Does it count, whatever it replaces? */
+static struct maybe
+is_launched(struct truth *t, const struct thing *claim)
+{
+	int64_t at = created_ms(t, claim) + GRACE_MS;
+
+	if (claim->launched)
+		return (struct maybe){true, true};
+	if (claim->launch_known)
+		return (struct maybe){false, false};
+	return (struct maybe){has_passed(t, at + LAG_MS), has_passed(t, at)};
+}
+
+static void
+set_counts(struct truth *t, const struct past *p, int machine)
+{
+	const struct machine *m = &t->w->machines[machine];
+	struct machine_truth *x = &t->machines[machine];
+	const struct thing *claim = &t->w->things[m->claim];
+	bool ignores = t->rules.replacements == REPLACEMENTS_IGNORE;
+	struct maybe event, follow;
+	int64_t until;
+
+	x->undecided = false;
+	x->replaced = (struct maybe){false, false};
+	x->counts = is_launched(t, claim);
+	if (t->rules.scope == SCOPE_NODE || !ignores)
+		return;
+	if (truth_classed(claim)) {
+		x->replaced = (struct maybe){true, true};
+		x->counts = (struct maybe){false, false};
+		return;
+	}
+	event = said(t, m);
+	follow = event.hi ? follows(t, p, claim, SIGN_MS) : event;
+	x->replaced = (struct maybe){event.lo && follow.lo,
+				     event.hi && follow.hi};
+	/* Whoever leads may see it a moment earlier. */
+	until = undecided_until(t, p, claim) - 50;
+	if (until > t->w->now && !x->replaced.lo) {
+		turns_at(t, until);
+		x->undecided = true;
+		x->counts = (struct maybe){false, false};
+	} else if (x->counts.lo && x->judged == JUDGED_NOT &&
+		   !x->replaced.lo && t->leader != NULL) {
+		judge(t, p, machine);
+	}
+	x->replaced.lo |= x->judged == JUDGED_SUBSTITUTE;
+	x->replaced.hi |= x->judged >= JUDGED_SUBSTITUTE;
+	x->counts.lo &= !x->replaced.hi;
+	x->counts.hi &= !x->replaced.lo;
+}
+
+/* A boot that failed: the machine goes on until it is tried again. */
+static void
+set_failed(struct truth *t, int machine)
+{
+	const struct machine *m = &t->w->machines[machine];
+	struct machine_truth *x = &t->machines[machine];
+	const struct thing *claim = &t->w->things[m->claim];
+	int64_t end = claim->deleted_ms + FAILED_MS;
+
+	x->failed_boot = t->rules.replacements == REPLACEMENTS_IGNORE &&
+			 !claim->disrupted && claim->ready_ms == STAMP_NONE &&
+			 x->counted.hi;
+	/* Who did not see the claim before knows of nothing. */
+	if (t->leader != NULL && claim->gone_at >= 0 &&
+	    t->leader->led_since > claim->gone_at)
+		x->failed_boot = false;
+	if (!x->failed_boot)
+		return;
+	x->ongoing.lo = x->counted.lo && !has_passed(t, end);
+	x->ongoing.hi = !has_passed(t, end + 1000 + LAG_MS);
+	if (t->leader != NULL && t->leader->led_since > claim->deleted_at)
+		x->ongoing.lo = false;
+}
+
+/* Of the failed boots of its scope, those that are surely tried again by now,
+ * and those that may be: one for each claim made since that counts. */
+static struct maybe
+is_ongoing(const struct truth *t, int machine)
+{
+	const struct world *w = t->w;
+	const struct machine_truth *x = &t->machines[machine];
+	const struct thing *claim = &w->things[w->machines[machine].claim];
+	int failed = 0, tried_lo = 0, tried_hi = 0;
+
+	for (int i = 0; i < w->machines_n; i++) {
+		const struct machine_truth *y = &t->machines[i];
+		const struct thing *c = w->machines[i].claim < 0
+						? NULL
+						: &w->things[w->machines[i].claim];
+
+		if (c == NULL || truth_scope_of(t, &w->machines[i]) !=
+					 truth_scope_of(t, &w->machines[machine]))
+			continue;
+		failed += y->failed_boot && c->deleted_at > claim->deleted_at -
+							    2 * FAILED_MS;
+		if (c->born + 1000 < claim->deleted_at)
+			continue;
+		tried_hi += y->counted.hi;
+		tried_lo += y->counted.lo && c->born > claim->deleted_at + 1000;
+	}
+	return (struct maybe){x->ongoing.lo && tried_hi == 0,
+			      x->ongoing.hi && tried_lo < failed};
+}
+
+static bool
+counts_at_all(const struct truth *t, int i, bool hi)
+{
+	const struct machine_truth *x = &t->machines[i];
+	const struct machine *m = &t->w->machines[i];
+	const struct thing *claim =
+		m->claim < 0 ? NULL : &t->w->things[m->claim];
+
+	if (claim == NULL || truth_out(t->w, &t->rules, m) ||
+	    released(&t->w->pools[m->pool_id], claim, t->clock))
+		return false;
+	if (claim->deleting || !claim->used)
+		return hi ? x->ongoing.hi : x->ongoing.lo;
+	return hi ? x->counts.hi : x->counts.lo;
+}
+
+/* minScaleUp: so many were made within holdDuration of it. */
+static bool
+is_enough(const struct truth *t, int machine, bool hi)
+{
+	const struct machine *m = &t->w->machines[machine];
+	int64_t hold = limits_of(t->w, &t->rules, m).hold;
+	uint32_t n = 0;
+
+	if (t->rules.min_scale_up <= 1)
+		return true;
+	for (int i = 0; i < t->w->machines_n; i++) {
+		int64_t apart = t->machines[i].created -
+				t->machines[machine].created;
+
+		if (truth_scope_of(t, &t->w->machines[i]) ==
+			    truth_scope_of(t, m) &&
+		    counts_at_all(t, i, hi) && apart <= hold && apart >= -hold)
+			n++;
+	}
+	return n >= t->rules.min_scale_up;
+}
+
+/* Those that launch at one moment are judged in the order in which the API
+ * server has them, which is that of their births. */
+void
+truth_machines(struct truth *t)
+{
+	struct world *w = t->w;
+	struct past past;
+
+	collect(w, &past);
+	for (int i = 0; i < w->machines_n; i++) {
+		struct machine_truth *x = &t->machines[i];
+
+		if (!w->machines[i].used)
+			continue;
+		if (w->machines[i].claim >= 0 || w->machines[i].node >= 0)
+			set_deadline(t, &w->machines[i], x);
+		x->counts = x->ongoing = (struct maybe){false, false};
+		x->undecided = false;
+		if (w->machines[i].claim < 0)
+			continue;
+		if (w->things[w->machines[i].claim].deleting) {
+			set_failed(t, i);
+			continue;
+		}
+		set_counts(t, &past, i);
+		x->counted = x->counts;
+	}
+	for (int i = 0; i < w->machines_n; i++)
+		if (t->machines[i].failed_boot)
+			t->machines[i].ongoing = is_ongoing(t, i);
+	for (int i = 0; i < w->machines_n; i++) {
+		struct machine_truth *x = &t->machines[i];
+
+		x->enough.lo = counts_at_all(t, i, false) &&
+			       is_enough(t, i, false);
+		x->enough.hi = counts_at_all(t, i, true) &&
+			       is_enough(t, i, true);
+	}
+}

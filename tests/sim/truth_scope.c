@@ -1,0 +1,652 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "truth_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Each scope: whether it is busy, its debt and its window.  Two buckets run
+ * side by side: `early` opens its window as soon as it can, `late` only where
+ * everybody would.  Between the two stands `high`, the most debt of those that
+ * have not opened it.  A window is surely open where both have it open.
+ */
+
+static int64_t
+max_of(const struct truth *t, int scope)
+{
+	const struct pool_state *p = &t->w->pools[scope];
+
+	return t->rules.scope == SCOPE_NODEPOOL && scope < t->w->pools_n &&
+			       p->max >= 0
+		       ? p->max
+		       : t->rules.cap.max_ms;
+}
+
+static bool
+in_scope(const struct truth *t, int scope, int pool)
+{
+	return t->rules.scope == SCOPE_CLUSTER || scope == pool;
+}
+
+static int
+scopes_n(const struct truth *t)
+{
+	return t->rules.scope == SCOPE_NODE	  ? 0
+	       : t->rules.scope == SCOPE_CLUSTER ? 1
+						 : t->w->pools_n;
+}
+
+/* --- time ------------------------------------------------------------------------- */
+
+static void
+bucket_open(struct bucket *b, int64_t window)
+{
+	b->open = true;
+	b->left = window > 1 ? (double)window : 1;
+}
+
+static void
+bucket_close(struct bucket *b)
+{
+	b->open = false;
+	b->debt = b->left = 0;
+	b->windows++;
+}
+
+/* dt ms pass: in which it is held, or not; in which time is usable, or not. */
+static void
+bucket_run(struct bucket *b, double dt, bool held, bool usable, int64_t max,
+	   int64_t window)
+{
+	if (b->open) {
+		b->left -= usable ? dt : 0;
+		if (b->left <= 0)
+			bucket_close(b);
+	} else if (held) {
+		b->debt += dt;
+	} else if (usable) {
+		b->debt -= window > 0 ? dt * (double)max / (double)window
+				      : b->debt;
+		b->debt = b->debt > 0 ? b->debt : 0;
+	}
+}
+
+/* Both are closed, and whoever opened a window in between has closed it, too:
+ * from here on nobody cares how many there were. */
+static void
+collapse(struct scope_truth *s)
+{
+	if (s->early.open || s->late.open || s->open_left > 0 ||
+	    s->early.windows == s->late.windows)
+		return;
+	/* Who opened it last has just closed it. */
+	s->late.debt = 0;
+	if (s->early.debt < s->high)
+		s->early.debt = s->high;
+	s->early.windows = s->late.windows;
+}
+
+static void
+run_scope(struct truth *t, int scope, double dt)
+{
+	struct scope_truth *s = &t->scopes[scope];
+	int64_t max = max_of(t, scope), window = t->rules.cap.window_ms;
+	bool possibly = s->seems.hi || (s->gap && s->gap_held);
+	struct bucket high = {.debt = s->high};
+
+	if (max == 0)
+		return;
+	bucket_run(&s->early, dt, possibly,
+		   s->early.open ? t->maybe_usable : t->usable, max, window);
+	bucket_run(&high, dt, possibly, t->usable, max, window);
+	bucket_run(&s->late, dt, s->seems.lo || (s->gap && s->gap_held),
+		   s->late.open ? t->usable : t->maybe_usable, max, window);
+	s->high = s->late.open			? 0
+		  : high.debt < (double)max ? high.debt
+						: (double)max;
+	s->open_left -= t->usable ? dt : 0;
+	collapse(s);
+}
+
+void
+truth_pass_time(struct truth *t)
+{
+	double dt = (double)(t->w->now - t->looked_at);
+
+	for (int i = 0; i < scopes_n(t); i++)
+		run_scope(t, i, dt);
+}
+
+/* --- released by hand ------------------------------------------------------------- */
+
+/* The earliest released-at of the scope's NodePools that are not left out;
+ * STAMP_NONE: one of them has none, or there are none. */
+static int64_t
+released_since(struct truth *t, int scope)
+{
+	int64_t since = INT64_MAX;
+
+	for (int i = 0; i < t->w->pools_n; i++) {
+		const struct pool_state *p = &t->w->pools[i];
+		struct machine m = {.pool_id = i};
+
+		memcpy(m.pool, p->name, sizeof(m.pool));
+		if (!in_scope(t, scope, i) || p->thing < 0 ||
+		    truth_out(t->w, &t->rules, &m))
+			continue;
+		if (p->released == STAMP_NONE || !has_passed(t, p->released))
+			return STAMP_NONE;
+		since = p->released < since ? p->released : since;
+	}
+	return since == INT64_MAX ? STAMP_NONE : since;
+}
+
+static void
+limit_debt(struct truth *t, int scope)
+{
+	struct scope_truth *s = &t->scopes[scope];
+	int64_t since = released_since(t, scope);
+	bool advanced = since != STAMP_NONE && since > s->released;
+	double most = (double)(t->clock - since);
+
+	s->released = since;
+	if (since == STAMP_NONE)
+		return;
+	if (advanced && (s->early.open || s->late.open)) {
+		bool both = s->early.open && s->late.open;
+
+		if (s->early.open)
+			bucket_close(&s->early);
+		if (s->late.open || !both)
+			bucket_close(&s->late);
+		s->early.windows = s->late.windows;
+		s->open_left = 0;
+		s->early.debt = most < (double)max_of(t, scope)
+					? most
+					: (double)max_of(t, scope);
+	}
+	/* Who leads hears of it a moment later, and sees whole seconds. */
+	if (s->late.debt > most && !s->late.open)
+		s->late.debt = most > 0 ? most : 0;
+	if (s->early.debt > most + TURN_MS && !s->early.open)
+		s->early.debt = most + TURN_MS;
+	if (s->high > most + TURN_MS)
+		s->high = most + TURN_MS;
+}
+
+/* --- busy ------------------------------------------------------------------------- */
+
+static void
+set_busy(struct truth *t, int scope)
+{
+	struct world *w = t->w;
+	struct scope_truth *s = &t->scopes[scope];
+	bool was_busy = s->busy.hi || s->gap_held, undecided = false;
+
+	/* It was, until now. */
+	if (s->busy.hi)
+		s->hi_last = t->w->now;
+	s->busy = (struct maybe){false, false};
+	for (int i = 0; i < w->machines_n; i++) {
+		const struct machine_truth *x = &t->machines[i];
+		const struct machine *m = &w->machines[i];
+		bool ahead, deleting;
+
+		if (m->claim < 0 || !in_scope(t, scope, m->pool_id))
+			continue;
+		undecided |= x->undecided && !has_passed(t, x->deadline);
+		if (!x->enough.hi)
+			continue;
+		ahead = !has_passed(t, x->deadline);
+		deleting = (m->node >= 0 && w->things[m->node].used &&
+			    w->things[m->node].deleting &&
+			    !w->things[m->claim].deleting);
+		s->busy.hi |= ahead;
+		s->busy.lo |= ahead && x->enough.lo && !deleting;
+	}
+	s->busy.hi |= undecided && was_busy;
+}
+
+/* What has just turned may not be known, and in trouble for as long as that
+ * lasts. */
+static void
+set_seems(struct truth *t, struct scope_truth *s)
+{
+	int64_t now = t->w->now;
+	int64_t known = (t->calm ? now : t->trouble_began) - LAG_MS;
+
+	if (!s->busy.lo)
+		s->lo_since = -1;
+	else if (s->lo_since < 0)
+		s->lo_since = now;
+	if (s->busy.hi)
+		s->hi_last = now;
+	s->seems.lo = s->busy.lo && s->lo_since <= known;
+	s->seems.hi = s->busy.hi || s->hi_last > known;
+	if (t->calm && s->busy.lo)
+		turns_at(t, s->lo_since + LAG_MS);
+	if (t->calm && !s->busy.hi)
+		turns_at(t, s->hi_last + LAG_MS + 1);
+}
+
+static void
+set_held(struct truth *t, int scope)
+{
+	struct scope_truth *s = &t->scopes[scope];
+	bool same = s->early.windows == s->late.windows;
+
+	s->held.lo = s->seems.lo &&
+		     (max_of(t, scope) == 0 ||
+		      (!s->early.open && !s->late.open && s->open_left <= 0));
+	s->held.hi = s->seems.hi &&
+		     (max_of(t, scope) == 0 ||
+		      !(same && s->early.open && s->late.open));
+}
+
+static void
+bucket_turns(struct truth *t, const struct bucket *b, int64_t max)
+{
+	double in = b->open ? b->left : (double)max - b->debt;
+
+	if (in > 0)
+		turns_at(t, t->w->now + (int64_t)in + 1);
+}
+
+static void
+open_windows(struct truth *t, int scope)
+{
+	struct scope_truth *s = &t->scopes[scope];
+	int64_t max = max_of(t, scope), window = t->rules.cap.window_ms;
+
+	if (max == 0) {
+		s->early = s->late = (struct bucket){0};
+		s->high = s->open_left = 0;
+		return;
+	}
+	/* A lowered cap clamps the debt of a scope that is not held. */
+	if (!s->seems.lo && s->late.debt > (double)max)
+		s->late.debt = (double)max;
+	if (!s->seems.hi && s->early.debt > (double)max)
+		s->early.debt = (double)max;
+	if (!s->late.open && s->seems.hi && s->high >= (double)max)
+		s->open_left = (double)(window + LAG_MS);
+	if (!s->early.open && s->seems.hi && s->early.debt >= (double)max)
+		bucket_open(&s->early, window - LAG_MS);
+	if (!s->late.open && s->seems.lo && s->late.debt >= (double)max) {
+		if (!s->early.open && s->early.windows == s->late.windows)
+			bucket_open(&s->early, window - LAG_MS);
+		bucket_open(&s->late, window + LAG_MS);
+		s->high = 0;
+	}
+	bucket_turns(t, &s->early, max);
+	bucket_turns(t, &s->late, max);
+	if (s->high < (double)max)
+		turns_at(t, t->w->now + (int64_t)((double)max - s->high) + 1);
+	if (s->open_left > 0)
+		turns_at(t, t->w->now + (int64_t)s->open_left + 1);
+}
+
+/* --- a new lead --------------------------------------------------------------------- */
+
+struct kept {
+	char name[24];
+	double debt, window;
+	char course;		/* 'h', 'i', 'p' */
+	int64_t at;
+};
+
+/* "1h2m3s", "500ms", "0s". */
+static double
+duration_of(const char *text)
+{
+	double ms = 0, n;
+	char *end;
+
+	for (; *text != '\0'; text = end) {
+		n = strtod(text, &end);
+		if (end == text)
+			return -1;
+		if (strncmp(end, "ms", 2) == 0) {
+			ms += n;
+			end += 2;
+			continue;
+		}
+		ms += n * (*end == 'h' ? 3600000 : *end == 'm' ? 60000 : 1000);
+		end += *end != '\0';
+	}
+	return ms;
+}
+
+/* One entry of the soft state; false: it cannot be read. */
+static bool
+kept_read(char *entry, struct kept *k)
+{
+	char *save, *word = strtok_r(entry, " ", &save);
+
+	*k = (struct kept){.at = STAMP_NONE};
+	if (word == NULL)
+		return false;
+	snprintf(k->name, sizeof(k->name), "%s", word);
+	while ((word = strtok_r(NULL, " ", &save)) != NULL) {
+		if (strncmp(word, "debt=", 5) == 0)
+			k->debt = duration_of(word + 5);
+		else if (strncmp(word, "window=", 7) == 0)
+			k->window = duration_of(word + 7);
+		else if (strncmp(word, "at=", 3) == 0)
+			(void)stamp_read(word + 3, &k->at);
+		else
+			k->course = word[0];
+	}
+	return k->debt >= 0 && k->window >= 0 && k->at != STAMP_NONE &&
+	       strchr("hip", k->course) != NULL && k->course != '\0';
+}
+
+/* Which scope's entry it is; -1: none of ours. */
+static int
+scope_named(const struct truth *t, const char *name)
+{
+	bool cluster = strcmp(name, "*") == 0;
+
+	if (cluster != (t->rules.scope == SCOPE_CLUSTER))
+		return -1;
+	for (int i = 0; !cluster && i < t->w->pools_n; i++)
+		if (strcmp(t->w->pools[i].name,
+			   strcmp(name, "-") == 0 ? "" : name) == 0)
+			return i;
+	return cluster ? 0 : -1;
+}
+
+/* How it goes on until then, as the entry says. */
+static void
+kept_run(const struct truth *t, struct kept *k, int scope, int64_t until)
+{
+	double dt = (double)(until > k->at ? until - k->at : 0);
+	double max = (double)max_of(t, scope);
+	double window = (double)t->rules.cap.window_ms;
+
+	if (k->window > 0) {
+		k->window -= k->course == 'i' ? dt : 0;
+		if (k->window <= 0)
+			k->debt = k->window = 0;
+	} else if (k->course == 'h') {
+		k->debt += dt;
+	} else if (k->course == 'i') {
+		k->debt -= window > 0 ? dt * max / window : k->debt;
+		k->debt = k->debt > 0 ? k->debt : 0;
+	}
+	k->at += (int64_t)dt;
+}
+
+static void
+unknown(struct truth *t, int scope)
+{
+	struct scope_truth *s = &t->scopes[scope];
+	int64_t most = max_of(t, scope) - t->rules.hold_ms;
+
+	s->late = s->early = (struct bucket){0};
+	s->early.debt = s->high = most > 0 ? (double)most : 0;
+	s->guess = true;
+}
+
+static void
+restore_scope(struct truth *t, struct kept *k, int scope, int64_t renewed)
+{
+	struct scope_truth *s = &t->scopes[scope];
+	double rate = t->rules.cap.window_ms > 0
+			      ? (double)max_of(t, scope) /
+					(double)t->rules.cap.window_ms
+			      : 1;
+	double vague = TURN_MS * (k->course == 'i' && rate > 1 ? rate : 1);
+
+	kept_run(t, k, scope, renewed);
+	s->gap_held = k->course == 'h' && k->window <= 0;
+	if (s->gap_held && t->clock > k->at)
+		k->debt += (double)(t->clock - k->at);
+	/* Without election that may be read long after the lead began. */
+	vague += (double)(t->w->now - t->leader->led_since) * (rate + 1);
+	s->early.debt = k->window > 0 ? 0 : k->debt + vague;
+	s->late.debt = k->window > 0 || k->debt < vague ? 0 : k->debt - vague;
+	s->early.open = s->late.open = k->window > 0;
+	s->early.left = k->window > vague ? k->window - vague : 1;
+	s->late.left = k->window + vague;
+	s->high = s->early.debt;
+	s->open_left = k->window > 0 ? k->window + vague : 0;
+}
+
+/* What the Lease says; the leader believes it up to the renewTime. */
+void
+truth_leads(struct holder *h)
+{
+	struct truth *t = h->w->truth;
+	char text[512], *save, *entry;
+	int64_t renewed = h->elects ? h->w->lease_left_us / 1000 : STAMP_NONE;
+	bool lost = h->w->lease.state[0] == '\0' || !h->w->lease.present;
+
+	t->leader = h;
+	t->rules = h->rules;
+	t->clock = holder_now(h).server_ms;
+	for (int i = 0; i < POOLS; i++) {
+		struct scope_truth *s = &t->scopes[i];
+
+		*s = (struct scope_truth){.lo_since = s->lo_since,
+					  .hi_last = h->w->now,
+					  .released = s->released,
+					  .gap = true};
+		s->high = s->early.debt =
+			(double)(h->w->now - h->led_since);
+	}
+	snprintf(text, sizeof(text), "%.511s", h->w->lease.state);
+	for (entry = strtok_r(text, ";", &save);
+	     entry != NULL && strcmp(entry, "none") != 0;
+	     entry = strtok_r(NULL, ";", &save)) {
+		struct kept k;
+		int scope = -1;
+
+		if (kept_read(entry, &k))
+			scope = scope_named(t, k.name);
+		else
+			lost = true;
+		lost |= (strcmp(k.name, "*") == 0) !=
+			(t->rules.scope == SCOPE_CLUSTER);
+		if (scope >= 0)
+			restore_scope(t, &k, scope, renewed);
+	}
+	for (int i = 0; lost && i < POOLS; i++)
+		unknown(t, i);
+	h->w->lease_left_us = h->w->lease.renew_us;
+}
+
+void
+truth_lost_count(struct truth *t)
+{
+	for (int i = 0; i < scopes_n(t); i++) {
+		t->scopes[i].late = t->scopes[i].early = (struct bucket){0};
+		t->scopes[i].early.debt = (double)max_of(t, i);
+		t->scopes[i].high = t->scopes[i].early.debt;
+	}
+}
+
+/* Nothing is kept: the oldest mark tells that its machine's own deadline does
+ * not explain. */
+static void
+guess(struct truth *t, int scope)
+{
+	struct scope_truth *s = &t->scopes[scope];
+	struct world *w = t->w;
+	double most = (double)(max_of(t, scope) - t->rules.hold_ms), debt = 0;
+	double since_lead = (double)(w->now - t->leader->led_since);
+
+	for (int i = 0; i < w->things_n; i++) {
+		const struct thing *o = &w->things[i];
+		int64_t since = o->created_ms, deadline;
+
+		if (!o->used || o->kind >= KIND_COUNT || !truth_marked(o) ||
+		    !in_scope(t, scope, w->machines[o->machine].pool_id) ||
+		    w->pools[w->machines[o->machine].pool_id].until > t->clock)
+			continue;
+		deadline = t->machines[o->machine].deadline;
+		(void)stamp_read(o->notes.at[ANN_MARK], &since);
+		since = since > t->clock ? o->created_ms : since;
+		since = later_of(since, deadline);
+		if (deadline <= t->clock && (double)(t->clock - since) > debt)
+			debt = (double)(t->clock - since);
+	}
+	debt = debt > most ? most : debt;
+	s->guess = false;
+	s->late.debt = debt > TURN_MS ? debt - TURN_MS : 0;
+	s->early.debt = debt > 0 ? debt + TURN_MS + since_lead : since_lead;
+	s->high = s->early.debt;
+}
+
+static void
+end_gaps(struct truth *t)
+{
+	for (int i = 0; t->usable && i < POOLS; i++) {
+		struct scope_truth *s = &t->scopes[i];
+
+		if (s->gap && s->guess && max_of(t, i) > 0 &&
+		    (i == 0 || t->rules.scope == SCOPE_NODEPOOL))
+			guess(t, i);
+		s->gap = s->guess = false;
+	}
+}
+
+void
+truth_scopes(struct truth *t)
+{
+	end_gaps(t);
+	for (int i = 0; i < scopes_n(t); i++) {
+		set_busy(t, i);
+		set_seems(t, &t->scopes[i]);
+		limit_debt(t, i);
+		open_windows(t, i);
+		set_held(t, i);
+		if (getenv("DBG")) fprintf(stderr, "%lld scope %d busy %d/%d seems %d/%d held %d/%d early %d %d %.0f %.0f late %d %d %.0f %.0f high %.0f open_left %.0f und %d counts %d%d judged %d usable %d gap %d\n", (long long)t->w->now, i, t->scopes[i].busy.lo, t->scopes[i].busy.hi, t->scopes[i].seems.lo, t->scopes[i].seems.hi, t->scopes[i].held.lo, t->scopes[i].held.hi, t->scopes[i].early.windows, t->scopes[i].early.open, t->scopes[i].early.debt, t->scopes[i].early.left, t->scopes[i].late.windows, t->scopes[i].late.open, t->scopes[i].late.debt, t->scopes[i].late.left, t->scopes[i].high, t->scopes[i].open_left, t->machines[2].undecided, t->machines[2].counts.lo, t->machines[2].counts.hi, t->machines[2].judged, t->usable, t->scopes[i].gap);
+	}
+}
+
+bool
+truth_may_be_open(const struct truth *t, int scope)
+{
+	const struct scope_truth *s = &t->scopes[scope];
+
+	return s->early.open || s->open_left > 0 ||
+	       s->high + LAG_MS >= (double)max_of(t, scope);
+}
+
+/* --- what is seen of it -------------------------------------------------------------- */
+
+void
+truth_seen_open(struct truth *t, int scope)
+{
+	struct scope_truth *s = &t->scopes[scope];
+	int64_t window = t->rules.cap.window_ms;
+
+	if (s->late.open)
+		return;
+	/* It has opened just now, or seconds ago. */
+	bucket_open(&s->late, window + LAG_MS);
+	s->late.windows = s->early.windows;
+	s->high = 0;
+	if (!s->early.open)
+		bucket_open(&s->early, window - SLACK_MS);
+	if (s->early.left < (double)(window - SLACK_MS))
+		s->early.left = (double)(window - SLACK_MS);
+}
+
+/* The soft state in the Lease says what is so, as far as anybody can tell. */
+static bool
+fits(struct truth *t, int scope, struct kept *k)
+{
+	const struct scope_truth *s = &t->scopes[scope];
+	double max = (double)max_of(t, scope), slack = 2 * TURN_MS;
+	bool same = s->early.windows == s->late.windows;
+
+	/* It shrinks so fast, and the text has whole seconds. */
+	if (max > (double)t->rules.cap.window_ms &&
+	    t->rules.cap.window_ms > 0)
+		slack *= max / (double)t->rules.cap.window_ms;
+	kept_run(t, k, scope, t->clock);
+	t->soft_at_odds = scope;
+	if (max == 0 || !same || s->open_left > 0)
+		return true;
+	if (s->early.open && s->late.open)
+		return k->window > 0 &&
+		       k->window >= s->early.left - 2 * TURN_MS &&
+		       k->window <= s->late.left + 2 * TURN_MS;
+	if (s->early.open || s->late.open)
+		return true;
+	if (k->window > 0 || (s->held.lo && k->course != 'h') ||
+	    (!s->held.hi && k->course == 'h'))
+		return false;
+	return k->debt >= s->late.debt - slack &&
+	       k->debt <= (s->high > s->early.debt ? s->high
+						    : s->early.debt) + slack;
+}
+
+static bool
+soft_fits(struct truth *t)
+{
+	char text[512], *save, *entry;
+	bool seen[POOLS] = {false};
+
+	snprintf(text, sizeof(text), "%.511s", t->w->lease.state);
+	for (entry = strtok_r(text, ";", &save);
+	     entry != NULL && strcmp(entry, "none") != 0;
+	     entry = strtok_r(NULL, ";", &save)) {
+		struct kept k;
+		int scope;
+
+		if (!kept_read(entry, &k))
+			return false;
+		scope = scope_named(t, k.name);
+		if (scope < 0)
+			continue;
+		seen[scope] = true;
+		if (!fits(t, scope, &k))
+			return false;
+	}
+	for (int i = 0; i < scopes_n(t); i++) {
+		struct kept none = {.course = 'i', .at = t->clock};
+
+		if (!seen[i] && !fits(t, i, &none))
+			return false;
+	}
+	return true;
+}
+
+static void
+say_odd(struct truth *t)
+{
+	const struct scope_truth *s = &t->scopes[t->soft_at_odds];
+
+	broken(t->w, "I10: the Lease says \"%.120s\"; it is %s %s, the debt "
+	       "%.1f to %.1f s, the window %.1f to %.1f s",
+	       t->w->lease.state, t->w->pools[t->soft_at_odds].name,
+	       s->held.lo   ? "held"
+	       : s->held.hi ? "held or not"
+			    : "not held",
+	       s->late.debt / 1000, s->early.debt / 1000, s->early.left / 1000,
+	       s->late.left / 1000);
+}
+
+void
+truth_soft(struct truth *t)
+{
+	/* Without election it may take a minute until the Lease is there again. */
+	bool rewritten = t->leader != NULL && !t->leader->elects &&
+			 t->w->now - t->w->lease_deleted < 70000;
+
+	if (!t->calm || t->leader == NULL || !t->leader->restored ||
+	    t->w->full || rewritten || t->rules.scope == SCOPE_NODE ||
+	    soft_fits(t)) {
+		t->soft_odd = false;
+		return;
+	}
+	if (!t->soft_odd)
+		t->soft_since = t->w->now;
+	t->soft_odd = true;
+	turns_at(t, t->soft_since + SLACK_MS + 1);
+	if (t->w->now - t->soft_since > SLACK_MS)
+		say_odd(t);
+}
