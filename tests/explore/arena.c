@@ -28,11 +28,13 @@ struct snapshot {
 	char *at;
 };
 
-static char *region;
+static char *region, *base;
 static bool on;
-static uint32_t touched[PAGES];	/* in the order of their first touch */
-static bool is_touched[PAGES], is_read[PAGES];
-static unsigned touched_n;
+static uint32_t written[PAGES];	/* since the base, in the order of the first
+				   write to each */
+static bool is_written[PAGES];
+static bool is_blank[PAGES];	/* all zero in the base */
+static unsigned written_n;
 
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
@@ -50,7 +52,7 @@ void __wrap_free(void *p);
 /* --- pages ------------------------------------------------------------------------ */
 
 static void
-touch(int number, siginfo_t *info, void *context)
+write_begins(int number, siginfo_t *info, void *context)
 {
 	char *at = info->si_addr;
 	size_t page;
@@ -62,22 +64,16 @@ touch(int number, siginfo_t *info, void *context)
 		return;
 	}
 	page = (size_t)(at - region) / PAGE;
-	/* The first time it may be to read: nothing but zeros is there. */
-	if (mprotect(region + page * PAGE, PAGE,
-		     is_read[page] ? PROT_READ | PROT_WRITE : PROT_READ))
+	if (mprotect(region + page * PAGE, PAGE, PROT_READ | PROT_WRITE))
 		_Exit(3);
-	if (!is_read[page]) {
-		is_read[page] = true;
-		return;
-	}
-	is_touched[page] = true;
-	touched[touched_n++] = (uint32_t)page;
+	is_written[page] = true;
+	written[written_n++] = (uint32_t)page;
 }
 
 static void *
-reserve(size_t bytes, int access)
+reserve(size_t bytes)
 {
-	void *p = mmap(NULL, bytes, access,
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (p == MAP_FAILED) {
@@ -91,12 +87,26 @@ reserve(size_t bytes, int access)
 void
 arena_new(void)
 {
-	struct sigaction a = {.sa_sigaction = touch,
+	struct sigaction a = {.sa_sigaction = write_begins,
 			      .sa_flags = SA_SIGINFO | SA_NODEFER};
 
 	sigemptyset(&a.sa_mask);
 	sigaction(SIGSEGV, &a, NULL);
-	region = reserve(ARENA_BYTES, PROT_NONE);
+	region = reserve(ARENA_BYTES);
+	base = reserve(ARENA_BYTES);
+	arena_clear();
+}
+
+void
+arena_clear(void)
+{
+	if (mprotect(region, ARENA_BYTES, PROT_READ | PROT_WRITE) ||
+	    madvise(region, ARENA_BYTES, MADV_DONTNEED) ||
+	    madvise(base, ARENA_BYTES, MADV_DONTNEED))
+		exit(2);
+	__real_memset(is_written, 0, sizeof(is_written));
+	__real_memset(is_blank, 0, sizeof(is_blank));
+	written_n = 0;
 	((struct head *)region)->top = (sizeof(struct head) + 15) & ~(size_t)15;
 }
 
@@ -109,7 +119,7 @@ arena_on(bool be)
 size_t
 arena_bytes(void)
 {
-	return (size_t)touched_n * PAGE;
+	return (size_t)written_n * PAGE;
 }
 
 static bool
@@ -124,23 +134,17 @@ is_zero(const char *page)
 }
 
 void
-arena_sift(void)
+arena_base(void)
 {
-	unsigned kept = 0;
+	size_t used = ((struct head *)region)->top;
 
-	for (unsigned i = 0; i < touched_n; i++) {
-		char *page = region + (size_t)touched[i] * PAGE;
-
-		if (!is_zero(page)) {
-			touched[kept++] = touched[i];
-			continue;
-		}
-		is_touched[touched[i]] = is_read[touched[i]] = false;
-		if (madvise(page, PAGE, MADV_DONTNEED) ||
-		    mprotect(page, PAGE, PROT_NONE))
-			exit(2);
+	for (size_t i = 0; i < PAGES; i++) {
+		is_blank[i] = i * PAGE >= used || is_zero(region + i * PAGE);
+		if (!is_blank[i])
+			__real_memcpy(base + i * PAGE, region + i * PAGE, PAGE);
 	}
-	touched_n = kept;
+	if (mprotect(region, ARENA_BYTES, PROT_READ))
+		exit(2);
 }
 
 /* --- snapshots -------------------------------------------------------------------- */
@@ -152,27 +156,29 @@ snapshot_new(void)
 
 	if (s == NULL)
 		exit(2);
-	s->at = reserve(ARENA_BYTES, PROT_READ | PROT_WRITE);
+	s->at = reserve(ARENA_BYTES);
 	return s;
 }
 
 void
 snapshot_save(struct snapshot *s)
 {
-	s->pages = touched_n;
-	for (unsigned i = 0; i < touched_n; i++)
+	s->pages = written_n;
+	for (unsigned i = 0; i < written_n; i++)
 		__real_memcpy(s->at + (size_t)i * PAGE,
-			      region + (size_t)touched[i] * PAGE, PAGE);
+			      region + (size_t)written[i] * PAGE, PAGE);
 }
 
 void
 snapshot_restore(const struct snapshot *s)
 {
 	for (unsigned i = 0; i < s->pages; i++)
-		__real_memcpy(region + (size_t)touched[i] * PAGE,
+		__real_memcpy(region + (size_t)written[i] * PAGE,
 			      s->at + (size_t)i * PAGE, PAGE);
-	for (unsigned i = s->pages; i < touched_n; i++)
-		__real_memset(region + (size_t)touched[i] * PAGE, 0, PAGE);
+	/* What was first written to after that is as in the base. */
+	for (unsigned i = s->pages; i < written_n; i++)
+		__real_memcpy(region + (size_t)written[i] * PAGE,
+			      base + (size_t)written[i] * PAGE, PAGE);
 }
 
 /* --- blocks ----------------------------------------------------------------------- */
@@ -184,7 +190,13 @@ is_inside(const void *p)
 	       (const char *)p < region + ARENA_BYTES;
 }
 
-/* Untouched pages are zero, and stay untouched. */
+static bool
+is_still_blank(size_t page)
+{
+	return is_blank[page] && !is_written[page];
+}
+
+/* Pages that are zero already are not written to. */
 static void
 clear(char *p, size_t n)
 {
@@ -195,7 +207,7 @@ clear(char *p, size_t n)
 		char *next = region + (page + 1) * PAGE;
 		size_t part = (size_t)((next < end ? next : end) - p);
 
-		if (is_touched[page])
+		if (!is_still_blank(page))
 			__real_memset(p, 0, part);
 		p += part;
 	}
@@ -281,12 +293,10 @@ __wrap_memset(void *p, int c, size_t n)
 }
 
 static bool
-is_blank(const char *p, size_t n)
+are_blank(const char *p, size_t n)
 {
-	size_t first = (size_t)(p - region) / PAGE;
-	size_t last = (size_t)(p + n - 1 - region) / PAGE;
-
-	return !is_touched[first] && !is_touched[last];
+	return is_still_blank((size_t)(p - region) / PAGE) &&
+	       is_still_blank((size_t)(p + n - 1 - region) / PAGE);
 }
 
 void *
@@ -301,7 +311,7 @@ __wrap_memcpy(void *to, const void *from, size_t n)
 		size_t part = PAGE - (size_t)(a - region) % PAGE;
 
 		part = part < n ? part : n;
-		if (!is_blank(a, part) || !is_blank(b, part))
+		if (!are_blank(a, part) || !are_blank(b, part))
 			__real_memcpy(a, b, part);
 		a += part;
 		b += part;

@@ -25,14 +25,14 @@
  */
 
 #define DEPTH_MAX 24
-#define STATES_MAX (24u << 20)
-#define SLOTS (64u << 20)	/* of 16 bytes; twice as many, and room */
+#define STATES_MAX (12u << 20)
+#define SLOTS (16u << 20)
 #define CHECKS (1u << 16)
 #define CHECKED 256	/* one state of so many: do its ways go on alike? */
 #define SETTLED 1024	/* one state of so many, and all at small depth */
 #define SETTLED_DEPTH 1
 #define REPLAYED 16	/* one settled history of so many runs as a file */
-#define BROKEN_MAX 8
+#define KINDS_MAX 24	/* of what is broken; one of each is kept */
 #define MOVES_MAX 64
 
 struct node {
@@ -47,6 +47,11 @@ struct check {
 	uint8_t path[DEPTH_MAX], depth, start;
 };
 
+struct kind_of {
+	char words[96];
+	uint64_t n;
+};
+
 static struct {
 	const char *const *starts;
 	int starts_n;
@@ -54,7 +59,7 @@ static struct {
 	uint32_t nodes_n;
 	struct state *slots;
 	struct check *checks;
-	struct snapshot *blank, *at[DEPTH_MAX + 1];
+	struct snapshot *at[DEPTH_MAX + 1];
 	struct history *start;	/* … as read */
 	struct history *path;	/* … and what happened since */
 	struct run *run;
@@ -65,6 +70,8 @@ static struct {
 	bool over, full;
 	uint64_t transitions, known, settled, replayed, checked, differing;
 	uint64_t broken, expanded, of_level;
+	struct kind_of kinds[KINDS_MAX];
+	int kinds_n;
 } x;
 
 static double
@@ -110,6 +117,34 @@ replayed(struct outcome_of_run *out)
 	return out->broken[0] != '\0';
 }
 
+/* Its words without numbers, and without the moment; is it the first such? */
+static bool
+is_new_kind(const char *why)
+{
+	struct kind_of k = {.n = 1};
+	size_t n = 0;
+
+	why = strstr(why, " s: ") != NULL ? strstr(why, " s: ") + 4 : why;
+	/* "I10: …": the invariant's number stays. */
+	while (*why != '\0' && *why != ' ' && n + 1 < sizeof(k.words))
+		k.words[n++] = *why++;
+	for (; *why != '\0' && n + 1 < sizeof(k.words); why++)
+		if (strchr("0123456789.", *why) == NULL)
+			k.words[n++] = *why;
+	for (int i = 0; i < x.kinds_n; i++) {
+		if (strcmp(x.kinds[i].words, k.words) == 0) {
+			x.kinds[i].n++;
+			return false;
+		}
+	}
+	if (x.kinds_n == KINDS_MAX) {
+		x.over = true;
+		return false;
+	}
+	x.kinds[x.kinds_n++] = k;
+	return true;
+}
+
 static void
 keep(const char *why)
 {
@@ -119,7 +154,7 @@ keep(const char *why)
 
 	arena_on(false);
 	snprintf(path, sizeof(path), "%s/explore-%d.txt",
-		 folder != NULL ? folder : ".", (int)x.broken);
+		 folder != NULL ? folder : ".", x.kinds_n);
 	fprintf(stderr, "explore: %s\nexplore: after %s: ", why,
 		x.starts[x.which]);
 	ways(stderr, x.moves, x.depth);
@@ -143,10 +178,9 @@ found(const char *why)
 {
 	struct outcome_of_run o;
 
-	if (++x.broken > BROKEN_MAX) {
-		x.over = true;
+	x.broken++;
+	if (!is_new_kind(why))
 		return;
-	}
 	keep(why);
 	if (!replayed(&o))
 		fprintf(stderr, "explore: as a file it is sound!\n");
@@ -161,6 +195,7 @@ crashed(int number)
 	signal(number, SIG_DFL);
 	snprintf(why, sizeof(why), "it crashes by signal %d", number);
 	x.broken++;
+	(void)is_new_kind(why);
 	keep(why);
 	raise(number);
 }
@@ -251,8 +286,7 @@ settle(void)
 		x.replayed++;
 		back(x.depth);
 		if (replayed(&o) || o.digest != digest) {
-			x.broken++;
-			keep("from a file it is another one");
+			found("from a file it is another one");
 		}
 	}
 }
@@ -295,7 +329,7 @@ differ(const struct check *c, int move)
 	ways(stderr, x.moves, x.depth);
 	fprintf(stderr, "\n");
 	arena_on(true);
-	x.over = x.over || x.differing >= BROKEN_MAX;
+	x.over = x.over || x.differing >= KINDS_MAX;
 }
 
 /* The state is alive, and not saved yet. */
@@ -405,7 +439,7 @@ begin(int which)
 {
 	x.which = which;
 	x.depth = 0;
-	snapshot_restore(x.blank);
+	arena_clear();
 	if (history_read(x.start, x.starts[which]))
 		exit(2);
 	*x.path = *x.start;
@@ -425,7 +459,7 @@ begin(int which)
 			run_broken(x.run));
 		exit(2);
 	}
-	arena_sift();
+	arena_base();
 }
 
 static void
@@ -469,6 +503,9 @@ report(int depth)
 	       (unsigned long long)x.settled, (unsigned long long)x.replayed,
 	       (unsigned long long)x.checked, (unsigned long long)x.differing,
 	       (unsigned long long)x.broken, elapsed());
+	for (int i = 0; i < x.kinds_n; i++)
+		printf("explore: %llu times %s\n",
+		       (unsigned long long)x.kinds[i].n, x.kinds[i].words);
 	if (x.full)
 		printf("explore: no room for more states\n");
 	return x.broken > 0 || x.differing > 0;
@@ -494,8 +531,6 @@ main(int argc, char **argv)
 	x.start = reserved(sizeof(*x.start));
 	x.path = reserved(sizeof(*x.path));
 	arena_new();
-	x.blank = snapshot_new();
-	snapshot_save(x.blank);
 	for (int i = 0; i <= DEPTH_MAX; i++)
 		x.at[i] = snapshot_new();
 	signal(SIGABRT, crashed);

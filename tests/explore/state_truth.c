@@ -142,6 +142,11 @@ mix_truth(struct mix *m, const struct run *r)
 	mix(m, t->usable | t->maybe_usable << 1 | t->calm << 2 |
 		       t->soft_odd << 3);
 	since(m, t->looked_at);
+	since(m, t->trouble_began);
+	mix_when(m, t->next == INT64_MAX ? -1 : t->next);
+	mix(m, t->seen_changes == w->changes + w->sighted);
+	mix(m, t->leader == NULL ? 0 : (uint64_t)t->leader->number + 1);
+	mix_server(m, t->clock);
 	if (t->soft_odd)
 		since(m, t->soft_since);
 	scope(m, &t->scopes[0]);
