@@ -229,34 +229,24 @@ past(struct mix *m, const struct sweep *s)
 static void
 pools(struct mix *m, const struct sweep *s)
 {
-	bool timed = false;
-
 	for (uint32_t i = 0; i < s->pools.top; i++) {
-		const struct pool *p = &s->pools.at[i];
-
-		pool(m, p);
+		pool(m, &s->pools.at[i]);
 		mix(m, s->pools.generation[i] ==
 			       s->view[KIND_NODEPOOL].generation);
 		mix(m, s->pools.generation[i] > s->pools_before);
-		timed = timed || p->hold_until_ms != STAMP_NONE ||
-			p->released_at_ms != STAMP_NONE;
 	}
-	if (timed)
-		mix_server(m, s->pools_ms);
+	mix_server(m, s->pools_ms);
 }
 
 /* What the last look said of the clocks: how far they have moved apart. */
 static void
 clocks(struct mix *m, const struct sweep *s)
 {
-	int64_t apart = m->server - m->boot - s->ahead_ms;
-
 	mix(m, s->last_ms == STAMP_NONE);
 	if (s->last_ms == STAMP_NONE)
 		return;
-	mix(m, (uint64_t)apart);
-	if (apart != 0)
-		mix_boot(m, s->slewed_boot_ms);
+	mix(m, (uint64_t)(m->server - m->boot - s->ahead_ms));
+	mix_boot(m, s->slewed_boot_ms);
 	mix_until(m, s->last_ms, m->server);
 }
 
