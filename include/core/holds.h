@@ -50,8 +50,10 @@ struct scope {
 	bool held;			/* busy, and no window is open */
 	struct cap cap;
 	int64_t max_ms;			/* its own; 0: no cap */
-	int64_t released_ms;		/* latest moment known up to which a
-					   released-at has had its effect */
+	int64_t released_ms;		/* the released-at that has had its
+					   effect, as written */
+	int64_t opened_ms;		/* server time: one of before then did
+					   not end the window */
 	bool told_window;		/* the window that is open was told */
 	bool dirty;
 	bool recount;		/* with minScaleUp: who has come to be enough? */

@@ -27,6 +27,7 @@ scope_make(struct holds *h, uint32_t scope, const char *pool)
 	h->scopes[scope] = (struct scope){
 		.max_ms = h->cap.max_ms,
 		.released_ms = STAMP_NONE,
+		.opened_ms = STAMP_NONE,
 	};
 	h->made = true;
 	(void)str_copy(h->scopes[scope].name, POOL_BYTES, pool);
@@ -120,7 +121,7 @@ holds_restore(struct holds *h, const char *name, const struct cap *cap,
 	s->cap.window_ms = cap->window_ms;
 	s->cap.grows = s->cap.grows || held;
 	s->was_busy = held;
-	s->released_ms = at_ms;
+	s->opened_ms = at_ms;
 	h->changed = true;
 	mark_dirty(h, i);
 }
@@ -170,14 +171,16 @@ holds_released(struct holds *h, uint32_t scope, int64_t released_ms,
 	if (released_ms == STAMP_NONE)
 		return;
 	since = now.server_ms - released_ms;
-	/* One that was there when the window opened did not end it. */
-	if (released_ms > s->released_ms) {
-		s->released_ms = released_ms;
+	/* One that was there when the window opened did not end it, and does
+	 * not when a clock that was set back comes to it again. */
+	if (released_ms > s->released_ms && released_ms > s->opened_ms) {
 		cap_settle(&s->cap, &r, now.boot_ms);
 		if (s->cap.window_ms > 0)
 			s->cap.debt_ms = s->cap.window_ms = 0;
 		mark_dirty(h, scope);
 	}
+	if (released_ms > s->released_ms)
+		s->released_ms = released_ms;
 	h->changed |= cap_limit(&s->cap, &r, since > 0 ? since : 0,
 				now.boot_ms);
 }
@@ -195,8 +198,8 @@ holds_shift(struct holds *h, int64_t by_ms)
 	for (uint32_t i = 0; i < h->scopes_top; i++) {
 		struct scope *s = &h->scopes[i];
 
-		if (s->released_ms != STAMP_NONE)
-			s->released_ms += by_ms;
+		if (s->opened_ms != STAMP_NONE)
+			s->opened_ms += by_ms;
 		if (s->told.created_ms != STAMP_NONE)
 			s->told.created_ms += by_ms;
 		if (s->told.at_ms != STAMP_NONE)
@@ -255,9 +258,8 @@ scope_step(struct holds *h, struct scope *s, struct now now)
 	held = cap_step(&s->cap, &r, s->busy, s->was_busy && !h->seen,
 			h->usable, now.boot_ms);
 	h->changed = h->changed || !same_cap(&before, &s->cap);
-	if (before.window_ms == 0 && s->cap.window_ms > 0 &&
-	    s->released_ms < now.server_ms)
-		s->released_ms = now.server_ms;
+	if (before.window_ms == 0 && s->cap.window_ms > 0)
+		s->opened_ms = now.server_ms;
 	window = s->busy && s->cap.window_ms > 0;
 	if (s->cap.window_ms == 0)
 		s->told_window = false;

@@ -103,20 +103,21 @@ count(struct sweep *s, const struct action *a, enum outcome_code code)
 }
 
 static void
-tell_refused(struct sweep *s, const struct action *a)
+tell_refused(struct sweep *s, const struct action *a, enum act act)
 {
-	str_cut(sweep_tell(s, NOTE_REFUSED, a->name, a->act)->value,
+	str_cut(sweep_tell(s, NOTE_REFUSED, a->name, act)->value,
 		POOL_BAD_BYTES, kind_name(a->kind));
 }
 
 /* Asking again soon is of no use; told once. */
 static void
-refused(struct sweep *s, const struct action *a, struct now now)
+refused(struct sweep *s, const struct action *a, enum act act,
+	struct now now)
 {
 	struct work *w = &s->work[a->id];
 
 	if (w->refusals++ == 0)
-		tell_refused(s, a);
+		tell_refused(s, a, act);
 	back_off(s, a->id, refusal_ms(s, w->refusals), now);
 }
 
@@ -132,6 +133,7 @@ moved_on(struct sweep *s, const struct action *a, bool look, struct now now)
 	w->failures++;
 	if (look) {
 		memcpy(w->tried_rv, a->rv, sizeof(w->tried_rv));
+		w->tried = a->act;
 		return;
 	}
 	w->stale = true;
@@ -157,12 +159,12 @@ patch_done(struct sweep *s, const struct action *a, const struct outcome *o,
 		/* A hold that is refused as invalid stays so; a clear whose
 		 * test failed is read again and decided anew. */
 		if (a->act == ACT_HOLD)
-			refused(s, a, now);
+			refused(s, a, a->act, now);
 		else
 			moved_on(s, a, true, now);
 		break;
 	case OUTCOME_REFUSED:
-		refused(s, a, now);
+		refused(s, a, a->act, now);
 		break;
 	case OUTCOME_GONE:
 		sweep_drop(s, a->id, now);	/* a late line is no harm */
@@ -187,7 +189,7 @@ class_done(struct sweep *s, const struct action *a, const struct outcome *o,
 	}
 	if (w->class_failures++ == 0 && (o->code == OUTCOME_REFUSED ||
 					 o->code == OUTCOME_INVALID))
-		tell_refused(s, a);
+		tell_refused(s, a, a->act);
 	w->class_boot_ms = now.boot_ms + refusal_ms(s, w->class_failures);
 }
 
@@ -202,7 +204,7 @@ read_done(struct sweep *s, const struct action *a, const struct outcome *o,
 		/* It stands as it stood when the write was turned down: not
 		 * the test failed then. */
 		if (strcmp(w->tried_rv, s->machines.at[a->id].rv) == 0)
-			refused(s, a, now);
+			refused(s, a, w->tried, now);
 		/* Again and again?  Then slower each time. */
 		else if (w->failures > 1)
 			back_off(s, a->id,

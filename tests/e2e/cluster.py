@@ -33,6 +33,9 @@ APPLY_PATHS["KWOKNodeClass"] = (CLASSES, False)
 STARTING = {"key": "example.com/starting", "value": "true",
             "effect": "NoSchedule"}
 
+# kwok keeps its hands off the status of a Node so annotated
+LEFT_ALONE = "kwok.x-k8s.io/status=custom"
+
 # of Karpenter's own: what it decided to disrupt, and the claims it did
 DECISIONS = "karpenter_voluntary_disruption_decisions_total"
 DISRUPTED = "karpenter_nodeclaims_disrupted_total"
@@ -47,7 +50,7 @@ def node_class(name="default", registration_delay=None):
 
 def node_pool(name, cpus=("4",), annotations=None, class_name="default",
               starting=False, families=("c",), labels=None,
-              consolidate_after="0s"):
+              consolidate_after="0s", expire_after="Never"):
     """All of it may be disrupted at any time, and at once.
 
     annotations, labels: of the template, so of each of its nodes.
@@ -75,7 +78,7 @@ def node_pool(name, cpus=("4",), annotations=None, class_name="default",
                         among("karpenter.kwok.sh/instance-family", *families),
                         among("karpenter.kwok.sh/instance-cpu", *cpus)],
                     "startupTaints": [STARTING] if starting else [],
-                    "expireAfter": "Never"}},
+                    "expireAfter": expire_after}},
             "disruption": {
                 "consolidationPolicy": "WhenEmptyOrUnderutilized",
                 "consolidateAfter": consolidate_after,
@@ -124,6 +127,7 @@ class Cluster(ControlPlane):
         stages = sorted((BUILD / "stages").glob("*.yaml"))
         self._run("kwok", [
             config, "--manage-all-nodes", "--node-lease-duration-seconds=40",
+            "--disregard-status-with-annotation-selector=" + LEFT_ALONE,
             f"--server-address=127.0.0.1:{free_port()}",
             *(f"--config={s}" for s in stages)])
         until(lambda: self.request(
@@ -145,13 +149,14 @@ class Cluster(ControlPlane):
     def log_tail(self, name, lines=20):
         return tail(self.dir / f"{name}.log", lines)
 
-    def start_karpenter(self):
+    def start_karpenter(self, gates="NodeRepair=false"):
         self._karpenter_port = free_port()
         probe = free_port()
         self._run("karpenter", [], {
             "PATH": os.environ["PATH"], "HOME": str(self.dir),
             "KUBECONFIG": str(self.kubeconfig),
             "DISABLE_LEADER_ELECTION": "true", "LOG_LEVEL": "debug",
+            "FEATURE_GATES": gates,
             "METRICS_PORT": str(self._karpenter_port),
             "HEALTH_PROBE_PORT": str(probe),
             "BATCH_IDLE_DURATION": "200ms", "BATCH_MAX_DURATION": "1s"})
@@ -238,7 +243,15 @@ class Cluster(ControlPlane):
         """As a person would: workloads, then pools; Karpenter does the rest."""
         for path in (DEPLOYMENTS, POOLS, CLASSES):
             self.ok("DELETE", path)
-        until(lambda: not any(self.metadata(p)
-                              for p in (PODS, CLAIMS, NODES, POOLS)),
-              timeout, lambda: "an empty cluster\n"
+
+        def empty():
+            claims = self.metadata(CLAIMS)
+            for name, meta in self.metadata(NODES).items():
+                # Made late, for a claim that was gone: it has no owner, and
+                # nobody who would take it away.
+                if not claims and not meta.get("ownerReferences"):
+                    self.request("DELETE", f"{NODES}/{name}")
+            return not any(self.metadata(p)
+                           for p in (PODS, CLAIMS, NODES, POOLS))
+        until(empty, timeout, lambda: "an empty cluster\n"
               + self.log_tail("karpenter"), every=0.3)

@@ -46,8 +46,8 @@ NAMESPACES = "/api/v1/namespaces"
 CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
 POOLS = "/apis/karpenter.sh/v1/nodepools"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-WEBHOOKS = ("/apis/admissionregistration.k8s.io/v1/"
-            "mutatingwebhookconfigurations")
+ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+WEBHOOKS = ADMISSION + "/mutatingwebhookconfigurations"
 
 MERGE = "application/merge-patch+json"
 JSONPATCH = "application/json-patch+json"
@@ -88,6 +88,12 @@ APPLY_PATHS = {
     "Role": (RBAC + "/{}/roles", True),
     "RoleBinding": (RBAC + "/{}/rolebindings", True),
     "MutatingWebhookConfiguration": (WEBHOOKS, False),
+    "ValidatingWebhookConfiguration": (
+        ADMISSION + "/validatingwebhookconfigurations", False),
+    "ValidatingAdmissionPolicy": (
+        ADMISSION + "/validatingadmissionpolicies", False),
+    "ValidatingAdmissionPolicyBinding": (
+        ADMISSION + "/validatingadmissionpolicybindings", False),
     "CustomResourceDefinition": (CRDS, False),
     "NodePool": (POOLS, False),
     "Deployment": ("/apis/apps/v1/{}/deployments", True),
@@ -649,8 +655,12 @@ class ControlPlane:
 
     def install_crds(self, folder=None):
         """Waits until they are served."""
-        crds = [self.apply(crd) for crd in self.crds(folder)]
-        for crd in crds:
+        for crd in self.crds(folder):
+            self.apply(crd)
+        self.wait_served(folder)
+
+    def wait_served(self, folder=None):
+        for crd in self.crds(folder):
             spec = crd["spec"]
             version = next(v["name"] for v in spec["versions"] if v["served"])
             path = f"/apis/{spec['group']}/{version}/{spec['names']['plural']}"

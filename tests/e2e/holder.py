@@ -116,6 +116,8 @@ class Holder:
         self.dir.mkdir()
         self.log = self.dir / "log"
         self.process = None
+        self.flags = []         # of serve; stronger than the settings
+        self.refused = False    # a test took rights from it
         self.webhook_port = free_port()
         self.metrics_port = free_port()
         self.pair = certs(self.dir / "pair")
@@ -152,6 +154,15 @@ class Holder:
             account["metadata"]["namespace"], account["metadata"]["name"])
         self.plane.write_kubeconfig(self.kubeconfig, self.account)
 
+    def act_as(self, account=None, server=None):
+        """In place of what deploy/base gives it; from its next start on.
+
+        server: the URL of another API server.
+        """
+        self.account = account or self.account
+        self.refused |= account is not None
+        self.plane.write_kubeconfig(self.kubeconfig, self.account, server)
+
     # The process
 
     def start(self, wait=True):
@@ -161,7 +172,7 @@ class Holder:
                     if k.endswith("SAN_OPTIONS")})
         self.process = spawn([
             BINARY, "serve", "--config", self.config,
-            "--kubeconfig", self.kubeconfig], self.log, env)
+            "--kubeconfig", self.kubeconfig, *self.flags], self.log, env)
         if wait:
             self.wait_ready()
         return self

@@ -64,8 +64,8 @@ def test_a_restart_does_not_begin_anew(plane, make_holder, karpenter, view):
     def kept():
         lease = plane.request("GET", f"{LEASES}/{NAME}")[1]
         notes = lease.get("metadata", {}).get("annotations", {})
-        return "* run=" in notes.get("karpenter-node-holder.io/state",
-                                           "")
+        return notes.get("karpenter-node-holder.io/state",
+                         "").startswith("* debt=")
     until(kept, SOON, "kept in the Lease")
     churn.until(churn.begin + MAX - 8)
     holder.kill9()

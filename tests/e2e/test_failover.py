@@ -7,6 +7,7 @@ and reads.
 """
 import contextlib
 import os
+import re
 import signal
 import threading
 import time
@@ -15,8 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from controlplane import CLAIMS, NODES, ControlPlane, until
-from hold import (HOLD, LATE, MARK, SOON, annotations, claims, clear, held,
-                  nodes)
+from hold import (EARLY, HOLD, LATE, MARK, SOON, annotations, claims, clear,
+                  held, nodes, seconds)
 from karpenter import claim_body, node_body
 from lead import (AUDIT, DEPLOYED, LEASES, NAME, SHORT, STATE, Elector,
                   History, leader, leads, said, token_id)
@@ -60,6 +61,13 @@ def resume(process):
 
 
 # By turns with client-go
+
+def duration(text):
+    """"1h2m3s4ms" -> seconds"""
+    unit = {"h": 3600, "m": 60, "s": 1, "ms": 0.001}
+    return sum(int(n) * unit[u]
+               for n, u in re.findall(r"(\d+)(h|ms|m|s)", text))
+
 
 class Turns:
     """One holder and one elector of client-go's on one Lease."""
@@ -180,15 +188,18 @@ def take_turns(turns, plane, karpenter, view, begin, times):
     karpenter.machine()
     view.wait_held(nodes(old))
 
-    def state():
-        return annotations(turns.record()).get(STATE)
-    until(lambda: "run=" in (state() or ""), SOON, "what ours keeps there")
-    kept = state()
+    def held_since():
+        """By what ours keeps there; None: it does not say."""
+        kept = re.fullmatch(r"\* debt=(\S+) held at=(\S+)", annotations(
+            turns.record()).get(STATE, ""))
+        return kept and seconds(kept[2]) - duration(kept[1])
+    since = until(held_since, SOON, "what ours keeps there")
     for _ in range(times):
         for turn in (turns.given_up, turns.killed, turns.paused):
             turn()
-            # client-go's PUTs of the whole Lease left it there
-            assert state() == kept
+            # client-go's PUTs of the whole Lease left it there, and each of
+            # ours went on with it (its moment is cut to whole seconds)
+            assert abs(held_since() - since) <= EARLY * (1 + turns.taken)
     assert turns.taken == 1 + 6 * times
     history = History(plane, begin)
     assert not history.strays()

@@ -2,7 +2,7 @@
 """What becomes busy and quiet together."""
 import time
 
-from hold import clear, held, nodes
+from hold import EARLY, claims, clear, held, nodes
 
 
 def test_nodepool(make_holder, karpenter, view):
@@ -46,6 +46,39 @@ def test_cluster_is_every_pool(make_holder, karpenter, view):
     m = karpenter.machine("c")
     view.wait_held(nodes(a + b))
     view.check_released(nodes(a + b + [m]), m.ready + 7)
+
+
+def test_few_new_machines_hold_only_themselves(
+        make_holder, karpenter, view):
+    """Fewer than minScaleUp within holdDuration, that is: the third one makes
+    a scale-up of all three, until its own quiet time."""
+    hold = 10
+    old = karpenter.settled(3)
+    made = time.time()
+    holder = make_holder(start=False, register=False, holdDuration=f"{hold}s")
+    holder.flags = ["--min-scale-up", "3"]
+    holder.start()
+    holder.register()
+    view.wait_clear(nodes(old), hold)
+    time.sleep(max(0, made + hold + 2 - time.time()))   # made long ago
+    # two, and no third in time
+    few = [karpenter.machine(), karpenter.machine()]
+
+    def alone(_):
+        assert all(map(clear, view.of(nodes(old)).values())), "it spread"
+    view.check_released(nodes(few) + claims(few), few[-1].ready + hold,
+                        early=EARLY + few[-1].ready - few[0].ready,
+                        meanwhile=alone)
+    time.sleep(2)
+    # two more: those before are too long ago
+    first = [karpenter.machine(), karpenter.machine()]
+    view.check_stays(nodes(old + few), clear, "a scale-up of two", 2)
+    third = karpenter.machine()
+    view.wait_held(nodes(old + few))
+    assert third.created < first[0].created + hold, "too slow to tell"
+    everything = old + few + first + [third]
+    view.check_released(nodes(everything) + claims(first + [third]),
+                        third.ready + hold)
 
 
 def test_a_silent_watch_is_no_dead_thread(make_holder):

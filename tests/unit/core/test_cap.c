@@ -208,6 +208,7 @@ START_TEST(a_window_of_the_leader_before_us)
 	struct cap c = {.debt_ms = 100 * S, .window_ms = 12 * S};
 
 	ck_assert(!cap_step(&c, &rules, true, true, false, 0));
+	ck_assert(!c.grows);
 	ck_assert(!cap_step(&c, &rules, true, true, true, 50 * S));
 	ck_assert(!cap_step(&c, &rules, true, false, true, 62 * S - 1));
 	ck_assert(cap_step(&c, &rules, true, false, true, 62 * S));

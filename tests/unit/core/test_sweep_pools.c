@@ -602,6 +602,50 @@ START_TEST(told_by_each_leader)
 }
 END_TEST
 
+/* --- own deadlines ------------------------------------------------------------- */
+
+/* min(ready + hold, created + max): a hold at or above the cap opens no window
+ * for everybody.  machine_add: created a minute before it is ready. */
+static const struct {
+	const char *name;
+	enum scope_kind scope;
+	const char *hold, *max;		/* of the pool */
+	int64_t config_max, minutes;	/* quiet so long after it is ready */
+} owns[] = {
+	{"hold above the cap", SCOPE_NODEPOOL, "3h", "2h", 60, 119},
+	{"hold as long as the cap", SCOPE_NODEPOOL, "1h", NULL, 60, 59},
+	{"hold below it", SCOPE_NODEPOOL, "30m", NULL, 60, 30},
+	{"no cap of this pool", SCOPE_NODEPOOL, "3h", "0", 60, 180},
+	{"no cap at all", SCOPE_NODEPOOL, "3h", NULL, 0, 180},
+	{"the pool's, where the config has none", SCOPE_NODEPOOL, "3h", "90m",
+	 0, 89},
+	{"in scope cluster the config's", SCOPE_CLUSTER, "3h", "2h", 60, 59},
+	{"in scope node the pool's", SCOPE_NODE, "3h", "2h", 60, 119},
+};
+
+START_TEST(own_deadline)
+{
+	struct note n;
+	struct pool p;
+	int64_t ready;
+
+	use_scope(owns[_i].scope, owns[_i].config_max * MINUTE);
+	old_pools();
+	p = pool_of("web", POOL_HOLD_DURATION, owns[_i].hold);
+	pool_set(&p, POOL_MAX_HOLD_DURATION, owns[_i].max);
+	world_pool(w, &p);
+	ready = new_machine(4, "web");
+	world_run_until(w, ready + owns[_i].minutes * MINUTE - 2000);
+	ck_assert_msg(thing_held(node_at(w, 4)), "%s", owns[_i].name);
+	ck_assert(thing_held(node_at(w, 0)) == (owns[_i].scope != SCOPE_NODE));
+	world_run(w, 2000 + SLACK);
+	ck_assert_msg(count_marked(w) == 0, "%s: not released", owns[_i].name);
+	while (sweep_note(w->s, &n))
+		ck_assert_msg(n.type != NOTE_SCOPE_CAPPED, "%s: capped",
+			      owns[_i].name);
+}
+END_TEST
+
 /* --- minScaleUp --------------------------------------------------------------- */
 
 static void
@@ -797,6 +841,8 @@ main(void)
 	tcase_add_loop_test(c, pools_known_from_before_the_lead, 0, 3);
 	tcase_add_test(c, pool_gone_since_before_the_lead);
 	tcase_add_test(c, told_by_each_leader);
+	tcase_add_loop_test(c, own_deadline, 0,
+			    (int)(sizeof(owns) / sizeof(owns[0])));
 	tcase_add_checked_fixture(least, setup, teardown);
 	tcase_add_test(least, fewer_hold_only_themselves);
 	tcase_add_loop_test(least, too_far_apart, 0, 2);

@@ -419,6 +419,33 @@ START_TEST(a_shift_of_the_clock)
 }
 END_TEST
 
+/* The same released-at, seen once more by a clock that was set back, ends no
+ * window: it did not advance. */
+START_TEST(released_at_and_the_clock_set_back)
+{
+	struct pool p;
+	int64_t capped;
+
+	pool_init(&p);
+	strcpy(p.name, "web");
+	p.released_at_ms = server_ms(w) - MINUTE;
+	world_pool(w, &p);
+	busy(10, 60);
+	world_run(w, 3000);
+	capped = w->boot_ms;
+	ck_assert_uint_eq(spread(), 0);
+	machine_add(w, 30, "web", server_ms(w) / 1000 * 1000);
+	world_run(w, 1000);
+	w->offset_ms -= 65 * MINUTE;
+	while (w->boot_ms < capped + 9 * MINUTE) {
+		machine_add(w, 31 + (int)((w->boot_ms - capped) / MINUTE),
+			    "web", server_ms(w) / 1000 * 1000);
+		world_run(w, MINUTE);
+		ck_assert_uint_eq(spread(), 0);
+	}
+}
+END_TEST
+
 /* Debt and window in time that is not usable: an outage of a watch. */
 START_TEST(a_window_waits_for_the_view)
 {
@@ -465,6 +492,7 @@ main(void)
 	tcase_add_test(c, released_by_hand);
 	tcase_add_test(c, a_window_of_the_leader_before);
 	tcase_add_loop_test(c, a_shift_of_the_clock, 0, 4);
+	tcase_add_test(c, released_at_and_the_clock_set_back);
 	tcase_add_test(c, a_window_waits_for_the_view);
 	return run_suite(s);
 }

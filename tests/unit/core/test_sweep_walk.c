@@ -422,6 +422,8 @@ START_TEST(random_history)
 	seed = (uint64_t)_i;
 	rules = rules_default();
 	rules.scope = (enum scope_kind)(_i % 3);
+	/* The model knows neither substitutes nor boots that failed. */
+	rules.replacements = REPLACEMENTS_COUNT;
 	rules.hold_ms = 150000;
 	rules.startup_ms = 120000;
 	w = world_new(&rules, THINGS, seed);
