@@ -406,7 +406,8 @@ claim_moves(struct world *w, const struct due *d)
 	struct machine *m = &w->machines[d->machine];
 	struct thing *claim = alive(w, m->claim), *node = alive(w, m->node);
 
-	if (claim == NULL)
+	/* lifecycle/controller.go: from its deletion on it is finalized only. */
+	if (claim == NULL || claim->deleting)
 		return;
 	if (d->type == DUE_LAUNCH) {
 		claim->launched = claim->launch_known = true;

@@ -18,8 +18,7 @@ truth_init(struct truth *t, struct world *w, struct holder *holders,
 			    .clock = world_server_ms(w),
 			    .next = INT64_MAX};
 	for (int i = 0; i < POOLS; i++)
-		t->scopes[i] = (struct scope_truth){.lo_since = -1,
-						    .hi_last = -LAG_MS - 1,
+		t->scopes[i] = (struct scope_truth){.hi_last = -LAG_MS - 1,
 						    .released = STAMP_NONE,
 						    .gap = true,
 						    .guess = true};
@@ -75,6 +74,8 @@ look_at_leader(struct truth *t)
 		}
 		t->leads_n = h->leads_n;
 		t->rules = h->rules;
+		if (!h->restored)
+			truth_lost_count(t);
 	}
 	t->leader = h;
 	t->usable = sees_all(h, false);
@@ -149,6 +150,15 @@ touched(const struct truth *t, const struct machine *m)
 	return at;
 }
 
+/* Writes to it were refused: tried again ten minutes later, at the latest. */
+static bool
+is_denied(const struct world *w, const struct thing *o)
+{
+	return w->now < w->denied[o->kind].until ||
+	       (o->denied > 0 &&
+		w->now < w->denied[o->kind].until + 600000 + SLACK_MS);
+}
+
 static void
 check_held(struct truth *t, const struct thing *claim, const struct thing *node)
 {
@@ -162,7 +172,7 @@ check_held(struct truth *t, const struct thing *claim, const struct thing *node)
 		o = node;	/* a Node that came again under its old name */
 	if (o == NULL || o->strips > REHOLDS || t->w->quarrel ||
 	    truth_held(o, &t->rules) ||
-	    t->w->now < t->w->denied[o->kind].until + TROUBLE_SLACK_MS)
+	    is_denied(t->w, o))
 		return;
 	broken(t->w, "I3: %s is not held, though it should be", o->name);
 }
@@ -181,7 +191,7 @@ for_replacements(const struct truth *t)
 static void
 check_clear(struct truth *t, const struct thing *o)
 {
-	if (!truth_marked(o) || t->w->now < t->w->denied[o->kind].until)
+	if (!truth_marked(o) || is_denied(t->w, o))
 		return;
 	/* It is alone in the watch, and of no pool. */
 	if (o->kind == KIND_NODE && !o->registered && o->pool[0] == '\0')
@@ -236,6 +246,11 @@ check_machine(struct truth *t, int machine)
 	if (claim == NULL && node == NULL)
 		return;
 	wish = wish_of(t, machine);
+	/* Opting out on the claim before its Node is there counts for the Node,
+	 * until the next period. */
+	if (truth_marked(claim) && truth_person(claim, &t->rules) &&
+	    (node == NULL || !node->registered))
+		x->opted_out = true;
 	if (wish != x->wish)
 		has_turned(t, x, claim, node, wish);
 	/* What a full table left out is unknown to it, and does not count. */
@@ -273,7 +288,7 @@ check_cap(struct truth *t, int machine)
 		       truth_held(node, &t->rules) && !claim->deleting &&
 		       !node->deleting;
 
-	if (t->rules.scope == SCOPE_NODEPOOL && p->max >= 0)
+	if (t->rules.scope != SCOPE_CLUSTER && p->max >= 0)
 		max = p->max;
 	/* No cap ends what a person holds, and a new cap begins anew. */
 	if (!is_held || !x->was_held || p->changed >= x->held_since ||
@@ -284,7 +299,9 @@ check_cap(struct truth *t, int machine)
 	}
 	x->was_held = is_held;
 	troubled = t->troubled_ms - x->held_troubled;
-	from = x->held_since;
+	from = later_of(x->held_since, now - (t->clock - x->deadline));
+	if (p->until != STAMP_NONE)
+		from = later_of(from, now - (t->clock - p->until));
 	if (is_held && !t->w->full && max > 0 &&
 	    now - from > max + troubled + SLACK_MS)
 		broken(t->w, "I4: %s is held for %lld s, beyond the cap",

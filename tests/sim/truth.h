@@ -39,14 +39,16 @@ struct bucket {
 	int windows;		/* that have ended */
 	double debt, left;	/* ms; of the window that is open */
 	bool open;
+	int64_t opened_at;
 };
 
 struct scope_truth {
 	struct bucket early, late;
 	double high;		/* the most debt without a window yet … */
 	double open_left;	/* … but one may be open for so long */
+	int64_t max;		/* the cap, as of the last look */
 	struct maybe busy;	/* as the world is */
-	int64_t lo_since, hi_last;
+	int64_t hi_last;	/* it was, possibly, until then */
 	struct maybe seems;	/* … with what may not be known yet */
 	struct maybe held;
 	int64_t released;	/* the earliest released-at; STAMP_NONE */
@@ -79,17 +81,20 @@ struct machine_truth {
 	/* As of the last look. */
 	struct maybe counts, enough, replaced;
 	struct maybe counted;	/* it did when it was alive last */
+	struct maybe came;	/* … or at any time */
 	bool undecided;		/* because of it no hold begins or ends */
 	bool opted_out;		/* a person took the hold away; the mark went
 				   with a former configuration */
 	int64_t deadline;	/* own, on the leader's clock */
 	int64_t deadline_hi;	/* … where two answers are right */
 	int64_t created;
+	int64_t tried_since;	/* it may be the next try of one made then */
 	bool failed_boot;
 	struct maybe ongoing;	/* a failed boot that is not tried again yet */
 	/* The node's hold, for the cap. */
 	bool was_held;
 	int64_t held_since, held_troubled;
+	int64_t busy_since;	/* it surely keeps its scope busy; -1: not */
 };
 
 struct truth {

@@ -51,7 +51,7 @@ may_have_waited(const struct truth *t)
 		const struct machine *m = &w->machines[i];
 		const struct machine_truth *x = &t->machines[i];
 
-		if (x->wish != DUE_HELD && x->wish != DUE_LEFT &&
+		if (x->wish != DUE_HELD &&
 		    w->now - x->wish_since > 300 &&
 		    (truth_marked(thing_alive(w, m->claim)) ||
 		     truth_marked(thing_alive(w, m->node))))
@@ -299,7 +299,9 @@ look_for_window(struct truth *t, const struct action *a, int machine)
 		broken(t->w, "I4: %s is released in a window, and the debt is "
 		       "%.0f s at most", a->name, s->high / 1000);
 	else
-		truth_seen_open(t, scope);
+		truth_seen_open(t, scope,
+				t->clock - t->machines[machine].deadline >
+					SLACK_MS);
 }
 
 void
@@ -387,7 +389,6 @@ truth_note(struct holder *h, const struct note *n)
 	truth_look(t);
 	if (scope < 0)
 		return;
-	w->told_open[scope] = n->type == NOTE_SCOPE_CAPPED ? n->a : 0;
 	if (h != t->leader || !t->calm || w->full ||
 	    w->now - h->jumped_at < 10000)
 		return;
@@ -397,7 +398,6 @@ truth_note(struct holder *h, const struct note *n)
 		       "at most", n->name, s->high / 1000);
 	if (n->type == NOTE_SCOPE_HELD && !s->held.hi)
 		broken(w, "I2: %s is said to be held, and is not", n->name);
-	if (n->type == NOTE_SCOPE_QUIET && s->seems.lo && s->busy.lo &&
-	    w->now - s->lo_since > LAG_MS)
+	if (n->type == NOTE_SCOPE_QUIET && s->seems.lo)
 		broken(w, "I3: %s is said to be quiet, and is not", n->name);
 }

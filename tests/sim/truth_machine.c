@@ -156,6 +156,14 @@ struct past {
 	int disrupted_n, deleted_n;
 };
 
+/* It had been Initialized before it was deleted. */
+static bool
+was_ready(const struct thing *claim)
+{
+	return claim->ready_at >= 0 && (claim->deleted_at < 0 ||
+					claim->ready_at <= claim->deleted_at);
+}
+
 static void
 collect(const struct world *w, struct past *p)
 {
@@ -167,8 +175,7 @@ collect(const struct world *w, struct past *p)
 
 		if (c != NULL && c->disrupted_ms != STAMP_NONE)
 			p->disrupted[p->disrupted_n++] = c->index;
-		if (c != NULL && c->deleting && !c->disrupted &&
-		    c->ready_ms != STAMP_NONE)
+		if (c != NULL && c->deleting && !c->disrupted && was_ready(c))
 			p->deleted[p->deleted_n++] = c->index;
 	}
 }
@@ -243,7 +250,7 @@ truth_may_match(const struct truth *t, const struct thing *claim,
 			deleted->gone_at >= claim->born - 2000;
 
 	if (claim == deleted || deleted->disrupted || !deleted->deleting ||
-	    deleted->ready_ms == STAMP_NONE ||
+	    !was_ready(deleted) ||
 	    (t->rules.scope == SCOPE_NODEPOOL &&
 	     strcmp(claim->pool, deleted->pool) != 0))
 		return false;
@@ -306,6 +313,12 @@ comes_first(const struct thing *claim, const struct thing *a,
 	return strcmp(a->uid, b->uid) < 0;
 }
 
+static bool
+near_each_other(int64_t a, int64_t b)
+{
+	return a >= 0 && b >= 0 && a - b <= LAG_MS && b - a <= LAG_MS;
+}
+
 static void
 judge(struct truth *t, const struct past *p, int machine)
 {
@@ -328,9 +341,18 @@ judge(struct truth *t, const struct past *p, int machine)
 			best = d;
 	}
 	/* Whoever else came just now may have been judged before it. */
-	for (int i = 0; best != NULL && i < t->w->machines_n; i++)
+	for (int i = 0; best != NULL && i < t->w->machines_n; i++) {
+		const struct thing *c = t->w->machines[i].claim < 0
+						? NULL
+						: &t->w->things[t->w->machines[i]
+									.claim];
+
 		odd |= t->machines[i].judged == JUDGED_EITHER &&
 		       t->machines[i].judged_at > best->deleted_at;
+		odd |= c != NULL && c != claim && truth_may_match(t, c, best) &&
+		       follows(t, p, c, SUSPECT_MS).hi &&
+		       near_each_other(c->launched_at, claim->launched_at);
+	}
 	if (best != NULL) {
 		x->judged = JUDGED_SUBSTITUTE;
 		x->substitute = best->index;
@@ -408,17 +430,17 @@ set_failed(struct truth *t, int machine)
 	int64_t end = claim->deleted_ms + FAILED_MS;
 
 	x->failed_boot = t->rules.replacements == REPLACEMENTS_IGNORE &&
-			 !claim->disrupted && claim->ready_ms == STAMP_NONE &&
+			 !claim->disrupted && !was_ready(claim) &&
 			 x->counted.hi;
-	/* Who did not see the claim before knows of nothing. */
-	if (t->leader != NULL && claim->gone_at >= 0 &&
-	    t->leader->led_since > claim->gone_at)
+	/* Who has not seen the claim knows of nothing. */
+	if (t->leader != NULL && t->leader->sights[claim->index].at < 0)
 		x->failed_boot = false;
 	if (!x->failed_boot)
 		return;
 	x->ongoing.lo = x->counted.lo && !has_passed(t, end);
 	x->ongoing.hi = !has_passed(t, end + 1000 + LAG_MS);
-	if (t->leader != NULL && t->leader->led_since > claim->deleted_at)
+	if (t->leader != NULL &&
+	    t->leader->sights[claim->index].at > claim->deleted_at)
 		x->ongoing.lo = false;
 }
 
@@ -443,10 +465,11 @@ is_ongoing(const struct truth *t, int machine)
 			continue;
 		failed += y->failed_boot && c->deleted_at > claim->deleted_at -
 							    2 * FAILED_MS;
-		if (c->born + 1000 < claim->deleted_at)
+		if (c->born + 1000 < claim->deleted_at ||
+		    truth_out(w, &t->rules, &w->machines[i]))
 			continue;
-		tried_hi += y->counted.hi;
-		tried_lo += y->counted.lo && c->born > claim->deleted_at + 1000;
+		tried_hi += y->came.hi;
+		tried_lo += y->came.lo && c->born > claim->deleted_at + 1000;
 	}
 	return (struct maybe){x->ongoing.lo && tried_hi == 0,
 			      x->ongoing.hi && tried_lo < failed};
@@ -468,24 +491,55 @@ counts_at_all(const struct truth *t, int i, bool hi)
 	return hi ? x->counts.hi : x->counts.lo;
 }
 
+/* The next try of a boot that failed is the same scale-up, of back then. */
+static void
+set_tried(struct truth *t, int machine)
+{
+	const struct world *w = t->w;
+	struct machine_truth *x = &t->machines[machine];
+	const struct thing *claim = &w->things[w->machines[machine].claim];
+
+	if (x->tried_since == 0)
+		x->tried_since = x->created;
+	for (int i = 0; x->counts.hi && i < w->machines_n; i++) {
+		const struct machine_truth *y = &t->machines[i];
+
+		if (y->failed_boot && y->ongoing.hi &&
+		    truth_scope_of(t, &w->machines[i]) ==
+			    truth_scope_of(t, &w->machines[machine]) &&
+		    claim->born + 1000 >=
+			    w->things[w->machines[i].claim].deleted_at &&
+		    y->tried_since < x->tried_since)
+			x->tried_since = y->tried_since;
+	}
+}
+
+static bool
+is_near(int64_t a, int64_t b, int64_t hold)
+{
+	return a - b <= hold && b - a <= hold;
+}
+
 /* minScaleUp: so many were made within holdDuration of it. */
 static bool
 is_enough(const struct truth *t, int machine, bool hi)
 {
 	const struct machine *m = &t->w->machines[machine];
+	const struct machine_truth *x = &t->machines[machine];
 	int64_t hold = limits_of(t->w, &t->rules, m).hold;
 	uint32_t n = 0;
 
 	if (t->rules.min_scale_up <= 1)
 		return true;
 	for (int i = 0; i < t->w->machines_n; i++) {
-		int64_t apart = t->machines[i].created -
-				t->machines[machine].created;
+		const struct machine_truth *y = &t->machines[i];
 
-		if (truth_scope_of(t, &t->w->machines[i]) ==
-			    truth_scope_of(t, m) &&
-		    counts_at_all(t, i, hi) && apart <= hold && apart >= -hold)
-			n++;
+		if (truth_scope_of(t, &t->w->machines[i]) !=
+			    truth_scope_of(t, m) ||
+		    !counts_at_all(t, i, hi))
+			continue;
+		n += is_near(x->created, y->created, hold) ||
+		     (hi && is_near(x->tried_since, y->tried_since, hold));
 	}
 	return n >= t->rules.min_scale_up;
 }
@@ -516,7 +570,12 @@ truth_machines(struct truth *t)
 		}
 		set_counts(t, &past, i);
 		x->counted = x->counts;
+		x->came.lo |= x->counts.lo;
+		x->came.hi |= x->counts.hi;
 	}
+	for (int i = 0; t->rules.min_scale_up > 1 && i < w->machines_n; i++)
+		if (w->machines[i].claim >= 0)
+			set_tried(t, i);
 	for (int i = 0; i < w->machines_n; i++)
 		if (t->machines[i].failed_boot)
 			t->machines[i].ongoing = is_ongoing(t, i);

@@ -62,8 +62,8 @@ bool truth_disrupted_before(const struct truth *t, const struct thing *claim,
 void truth_pass_time(struct truth *t);
 void truth_scopes(struct truth *t);
 bool truth_may_be_open(const struct truth *t, int scope);
-/* The scope is seen to be released though it is busy, or to be held. */
-void truth_seen_open(struct truth *t, int scope);
+/* The scope is seen to be released though it is busy; just now, or for long. */
+void truth_seen_open(struct truth *t, int scope, bool just_now);
 /* How it came to be is not known: any debt may be right. */
 void truth_lost_count(struct truth *t);
 void truth_soft(struct truth *t);

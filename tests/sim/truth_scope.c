@@ -39,9 +39,10 @@ scopes_n(const struct truth *t)
 /* --- time ------------------------------------------------------------------------- */
 
 static void
-bucket_open(struct bucket *b, int64_t window)
+bucket_open(struct bucket *b, int64_t now, int64_t window)
 {
 	b->open = true;
+	b->opened_at = now;
 	b->left = window > 1 ? (double)window : 1;
 }
 
@@ -86,12 +87,20 @@ collapse(struct scope_truth *s)
 	s->early.windows = s->late.windows;
 }
 
+static bool
+surely_open(const struct scope_truth *s)
+{
+	return s->early.open && s->late.open &&
+	       s->early.windows == s->late.windows;
+}
+
 static void
 run_scope(struct truth *t, int scope, double dt)
 {
 	struct scope_truth *s = &t->scopes[scope];
-	int64_t max = max_of(t, scope), window = t->rules.cap.window_ms;
+	int64_t max = s->max, window = t->rules.cap.window_ms;
 	bool possibly = s->seems.hi || (s->gap && s->gap_held);
+	bool open = surely_open(s);
 	struct bucket high = {.debt = s->high};
 
 	if (max == 0)
@@ -101,9 +110,11 @@ run_scope(struct truth *t, int scope, double dt)
 	bucket_run(&high, dt, possibly, t->usable, max, window);
 	bucket_run(&s->late, dt, s->seems.lo || (s->gap && s->gap_held),
 		   s->late.open ? t->usable : t->maybe_usable, max, window);
-	s->high = s->late.open			? 0
+	s->high = open			    ? 0
 		  : high.debt < (double)max ? high.debt
-						: (double)max;
+					    : (double)max;
+	if (!s->early.open && s->high < s->early.debt)
+		s->high = s->early.debt;
 	s->open_left -= t->usable ? dt : 0;
 	collapse(s);
 }
@@ -152,18 +163,14 @@ limit_debt(struct truth *t, int scope)
 	s->released = since;
 	if (since == STAMP_NONE)
 		return;
-	if (advanced && (s->early.open || s->late.open)) {
-		bool both = s->early.open && s->late.open;
-
-		if (s->early.open)
-			bucket_close(&s->early);
-		if (s->late.open || !both)
-			bucket_close(&s->late);
-		s->early.windows = s->late.windows;
+	/* One from before the window opened has not kept it from opening. */
+	if (advanced && s->early.open &&
+	    since - SERVER_START > s->early.opened_at)
+		bucket_close(&s->early);
+	if (advanced && s->late.open &&
+	    since - SERVER_START > s->late.opened_at) {
+		bucket_close(&s->late);
 		s->open_left = 0;
-		s->early.debt = most < (double)max_of(t, scope)
-					? most
-					: (double)max_of(t, scope);
 	}
 	/* Who leads hears of it a moment later, and sees whole seconds. */
 	if (s->late.debt > most && !s->late.open)
@@ -176,6 +183,36 @@ limit_debt(struct truth *t, int scope)
 
 /* --- busy ------------------------------------------------------------------------- */
 
+/* Until when everything that has happened is known: in trouble, until that
+ * began. */
+static int64_t
+known_until(const struct truth *t)
+{
+	return (t->calm ? t->w->now : t->trouble_began) - LAG_MS;
+}
+
+static struct maybe
+keeps_busy(struct truth *t, int machine)
+{
+	struct world *w = t->w;
+	struct machine_truth *x = &t->machines[machine];
+	bool ahead = x->enough.hi && !has_passed(t, x->deadline);
+
+	if (!ahead || !x->enough.lo)
+		x->busy_since = -1;
+	else if (x->busy_since < 0)
+		x->busy_since = w->now;
+	if (t->calm && x->busy_since >= 0)
+		turns_at(t, x->busy_since + LAG_MS);
+	/* Its Node's deletion may be seen before its own. */
+	return (struct maybe){x->busy_since >= 0 &&
+				      (!x->failed_boot ||
+				       w->now - w->things[w->machines[machine]
+								  .claim]
+						.deleted_at > LAG_MS),
+			      ahead};
+}
+
 static void
 set_busy(struct truth *t, int scope)
 {
@@ -183,64 +220,41 @@ set_busy(struct truth *t, int scope)
 	struct scope_truth *s = &t->scopes[scope];
 	bool was_busy = s->busy.hi || s->gap_held, undecided = false;
 
-	/* It was, until now. */
-	if (s->busy.hi)
-		s->hi_last = t->w->now;
-	s->busy = (struct maybe){false, false};
+	if (s->busy.hi)		/* until now */
+		s->hi_last = w->now;
+	s->busy = s->seems = (struct maybe){false, false};
 	for (int i = 0; i < w->machines_n; i++) {
-		const struct machine_truth *x = &t->machines[i];
-		const struct machine *m = &w->machines[i];
-		bool ahead, deleting;
+		struct machine_truth *x = &t->machines[i];
+		struct maybe keeps;
 
-		if (m->claim < 0 || !in_scope(t, scope, m->pool_id))
+		if (w->machines[i].claim < 0 ||
+		    !in_scope(t, scope, w->machines[i].pool_id))
 			continue;
 		undecided |= x->undecided && !has_passed(t, x->deadline);
-		if (!x->enough.hi)
-			continue;
-		ahead = !has_passed(t, x->deadline);
-		deleting = (m->node >= 0 && w->things[m->node].used &&
-			    w->things[m->node].deleting &&
-			    !w->things[m->claim].deleting);
-		s->busy.hi |= ahead;
-		s->busy.lo |= ahead && x->enough.lo && !deleting;
+		keeps = keeps_busy(t, i);
+		s->busy.lo |= keeps.lo;
+		s->busy.hi |= keeps.hi;
+		s->seems.lo |= keeps.lo && x->busy_since <= known_until(t);
 	}
 	s->busy.hi |= undecided && was_busy;
-}
-
-/* What has just turned may not be known, and in trouble for as long as that
- * lasts. */
-static void
-set_seems(struct truth *t, struct scope_truth *s)
-{
-	int64_t now = t->w->now;
-	int64_t known = (t->calm ? now : t->trouble_began) - LAG_MS;
-
-	if (!s->busy.lo)
-		s->lo_since = -1;
-	else if (s->lo_since < 0)
-		s->lo_since = now;
 	if (s->busy.hi)
-		s->hi_last = now;
-	s->seems.lo = s->busy.lo && s->lo_since <= known;
-	s->seems.hi = s->busy.hi || s->hi_last > known;
-	if (t->calm && s->busy.lo)
-		turns_at(t, s->lo_since + LAG_MS);
-	if (t->calm && !s->busy.hi)
+		s->hi_last = w->now;
+	else if (t->calm)
 		turns_at(t, s->hi_last + LAG_MS + 1);
+	s->seems.hi = s->busy.hi || s->hi_last > known_until(t);
 }
 
 static void
 set_held(struct truth *t, int scope)
 {
 	struct scope_truth *s = &t->scopes[scope];
-	bool same = s->early.windows == s->late.windows;
 
 	s->held.lo = s->seems.lo &&
 		     (max_of(t, scope) == 0 ||
 		      (!s->early.open && !s->late.open && s->open_left <= 0));
 	s->held.hi = s->seems.hi &&
 		     (max_of(t, scope) == 0 ||
-		      !(same && s->early.open && s->late.open));
+		      !surely_open(s));
 }
 
 static void
@@ -258,6 +272,7 @@ open_windows(struct truth *t, int scope)
 	struct scope_truth *s = &t->scopes[scope];
 	int64_t max = max_of(t, scope), window = t->rules.cap.window_ms;
 
+	s->max = max;
 	if (max == 0) {
 		s->early = s->late = (struct bucket){0};
 		s->high = s->open_left = 0;
@@ -268,15 +283,18 @@ open_windows(struct truth *t, int scope)
 		s->late.debt = (double)max;
 	if (!s->seems.hi && s->early.debt > (double)max)
 		s->early.debt = (double)max;
-	if (!s->late.open && s->seems.hi && s->high >= (double)max)
+	if (!surely_open(s) && s->seems.hi && s->high >= (double)max)
 		s->open_left = (double)(window + LAG_MS);
 	if (!s->early.open && s->seems.hi && s->early.debt >= (double)max)
-		bucket_open(&s->early, window - LAG_MS);
+		bucket_open(&s->early, t->w->now, window - LAG_MS);
 	if (!s->late.open && s->seems.lo && s->late.debt >= (double)max) {
 		if (!s->early.open && s->early.windows == s->late.windows)
-			bucket_open(&s->early, window - LAG_MS);
-		bucket_open(&s->late, window + LAG_MS);
-		s->high = 0;
+			bucket_open(&s->early, t->w->now, window - LAG_MS);
+		bucket_open(&s->late, t->w->now, window + LAG_MS);
+		/* All have opened it; those before may be close to another. */
+		s->high = s->early.windows == s->late.windows ? 0
+			  : s->early.open		      ? (double)max
+							      : s->early.debt;
 	}
 	bucket_turns(t, &s->early, max);
 	bucket_turns(t, &s->late, max);
@@ -409,6 +427,7 @@ restore_scope(struct truth *t, struct kept *k, int scope, int64_t renewed)
 	s->early.open = s->late.open = k->window > 0;
 	s->early.left = k->window > vague ? k->window - vague : 1;
 	s->late.left = k->window + vague;
+	s->early.opened_at = s->late.opened_at = k->at - SERVER_START;
 	s->high = s->early.debt;
 	s->open_left = k->window > 0 ? k->window + vague : 0;
 }
@@ -428,8 +447,7 @@ truth_leads(struct holder *h)
 	for (int i = 0; i < POOLS; i++) {
 		struct scope_truth *s = &t->scopes[i];
 
-		*s = (struct scope_truth){.lo_since = s->lo_since,
-					  .hi_last = h->w->now,
+		*s = (struct scope_truth){.hi_last = h->w->now,
 					  .released = s->released,
 					  .gap = true};
 		s->high = s->early.debt =
@@ -453,6 +471,8 @@ truth_leads(struct holder *h)
 	}
 	for (int i = 0; lost && i < POOLS; i++)
 		unknown(t, i);
+	for (int i = 0; lost && i < MACHINES; i++)
+		t->machines[i].was_held = false;
 	h->w->lease_left_us = h->w->lease.renew_us;
 }
 
@@ -517,11 +537,9 @@ truth_scopes(struct truth *t)
 	end_gaps(t);
 	for (int i = 0; i < scopes_n(t); i++) {
 		set_busy(t, i);
-		set_seems(t, &t->scopes[i]);
 		limit_debt(t, i);
 		open_windows(t, i);
 		set_held(t, i);
-		if (getenv("DBG")) fprintf(stderr, "%lld scope %d busy %d/%d seems %d/%d held %d/%d early %d %d %.0f %.0f late %d %d %.0f %.0f high %.0f open_left %.0f und %d counts %d%d judged %d usable %d gap %d\n", (long long)t->w->now, i, t->scopes[i].busy.lo, t->scopes[i].busy.hi, t->scopes[i].seems.lo, t->scopes[i].seems.hi, t->scopes[i].held.lo, t->scopes[i].held.hi, t->scopes[i].early.windows, t->scopes[i].early.open, t->scopes[i].early.debt, t->scopes[i].early.left, t->scopes[i].late.windows, t->scopes[i].late.open, t->scopes[i].late.debt, t->scopes[i].late.left, t->scopes[i].high, t->scopes[i].open_left, t->machines[2].undecided, t->machines[2].counts.lo, t->machines[2].counts.hi, t->machines[2].judged, t->usable, t->scopes[i].gap);
 	}
 }
 
@@ -537,20 +555,17 @@ truth_may_be_open(const struct truth *t, int scope)
 /* --- what is seen of it -------------------------------------------------------------- */
 
 void
-truth_seen_open(struct truth *t, int scope)
+truth_seen_open(struct truth *t, int scope, bool just_now)
 {
 	struct scope_truth *s = &t->scopes[scope];
 	int64_t window = t->rules.cap.window_ms;
 
-	if (s->late.open)
-		return;
-	/* It has opened just now, or seconds ago. */
-	bucket_open(&s->late, window + LAG_MS);
+	bucket_open(&s->late, t->w->now, window + LAG_MS);
 	s->late.windows = s->early.windows;
 	s->high = 0;
 	if (!s->early.open)
-		bucket_open(&s->early, window - SLACK_MS);
-	if (s->early.left < (double)(window - SLACK_MS))
+		bucket_open(&s->early, t->w->now, just_now ? window - SLACK_MS : 1);
+	if (just_now && s->early.left < (double)(window - SLACK_MS))
 		s->early.left = (double)(window - SLACK_MS);
 }
 
@@ -566,6 +581,9 @@ fits(struct truth *t, int scope, struct kept *k)
 	if (max > (double)t->rules.cap.window_ms &&
 	    t->rules.cap.window_ms > 0)
 		slack *= max / (double)t->rules.cap.window_ms;
+	/* Written by a clock that has been set since. */
+	if (t->leader->jumped_at > k->at - SERVER_START - 10000)
+		slack += 5000 * slack / TURN_MS;
 	kept_run(t, k, scope, t->clock);
 	t->soft_at_odds = scope;
 	if (max == 0 || !same || s->open_left > 0)

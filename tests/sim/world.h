@@ -181,9 +181,6 @@ struct world {
 	uint64_t compacted;	/* watches from before are expired */
 	struct pool_state pools[POOLS];
 	int pools_n;
-	/* Released until then (server time), as the leader says it: for the
-	 * pictures alone. */
-	int64_t told_open[POOLS];
 	bool quarrel;	/* two led, with different configurations: what
 			   one strips the other holds again, three times */
 	bool full;	/* a table was, and left something out … */
