@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "mix.h"
 
+#include <stddef.h>
+#include <string.h>
+
 #include "truth.h"
 
 /*
@@ -64,56 +67,33 @@ replica(struct mix *m, const struct world *w, const struct holder *h)
 		sight(m, h, &h->sights[i]);
 }
 
+/* As it lies there: its moments are those of the history, so that only what
+ * comes to pass at the same moment can be the same. */
 static void
-maybe(struct mix *m, struct maybe v)
+bytes(struct mix *m, const void *from, size_t n)
 {
-	mix(m, v.lo << 1 | v.hi);
+	const char *at = from;
+	uint64_t word;
+
+	for (; n >= sizeof(word); n -= sizeof(word), at += sizeof(word)) {
+		memcpy(&word, at, sizeof(word));
+		mix(m, word);
+	}
 }
 
 static void
-bucket(struct mix *m, const struct bucket *b)
+own(struct mix *m, const struct truth *t, int machines_n)
 {
-	mix(m, (uint64_t)b->debt);
-	mix(m, (uint64_t)b->left << 1 | b->open);
-}
+	const char *from = (const char *)t;
+	size_t rules = offsetof(struct truth, rules);
+	size_t after = rules + sizeof(t->rules);
+	size_t machines = offsetof(struct truth, machines);
+	size_t end = machines + sizeof(t->machines);
 
-static void
-scope(struct mix *m, const struct scope_truth *s)
-{
-	mix(m, (uint64_t)(s->early.windows - s->late.windows));
-	bucket(m, &s->early);
-	bucket(m, &s->late);
-	mix(m, (uint64_t)s->high);
-	mix(m, (uint64_t)(s->open_left > 0 ? s->open_left : 0));
-	maybe(m, s->busy);
-	maybe(m, s->seems);
-	maybe(m, s->held);
-	since(m, s->lo_since);
-	since(m, s->hi_last);
-	mix_server(m, s->released);
-	mix(m, s->gap | s->gap_held << 1 | s->guess << 2);
-}
-
-static void
-machine(struct mix *m, const struct truth *t, const struct machine_truth *x)
-{
-	mix(m, x->wish | x->judged << 2 | x->undecided << 4 |
-		       x->opted_out << 5 | x->failed_boot << 6 |
-		       x->was_held << 7 | (uint64_t)(x->substitute + 1) << 8);
-	since(m, x->wish_since);
-	since(m, x->judged_at);
-	maybe(m, x->counts);
-	maybe(m, x->enough);
-	maybe(m, x->replaced);
-	maybe(m, x->counted);
-	maybe(m, x->ongoing);
-	mix_moment(m, x->deadline, t->clock);
-	mix_moment(m, x->deadline_hi, t->clock);
-	mix_moment(m, x->created, t->clock);
-	if (!x->was_held)
-		return;
-	mix_when(m, x->held_since);
-	mix(m, (uint64_t)(t->troubled_ms - x->held_troubled));
+	bytes(m, from, rules);
+	bytes(m, from + after, machines - after);
+	bytes(m, t->machines, (size_t)machines_n * sizeof(t->machines[0]));
+	bytes(m, from + end, sizeof(*t) - end);
 }
 
 void
@@ -124,10 +104,8 @@ mix_truth(struct mix *m, const struct run *r)
 
 	for (int i = 0; i < w->things_n; i++)
 		thing(m, &w->things[i]);
-	for (int i = 0; i < w->machines_n; i++) {
+	for (int i = 0; i < w->machines_n; i++)
 		mix_when(m, w->machines[i].said_at);
-		machine(m, t, &t->machines[i]);
-	}
 	for (int i = 0; i < w->pools_n; i++)
 		since(m, w->pools[i].changed);
 	for (int i = 0; i < m->holders_n; i++)
@@ -139,15 +117,5 @@ mix_truth(struct mix *m, const struct run *r)
 	since(m, w->lease_deleted);
 	mix_server(m, w->lease_left_us / 1000);
 	mix(m, w->quarrel | w->full << 1 | (uint64_t)w->strange << 2);
-	mix(m, t->usable | t->maybe_usable << 1 | t->calm << 2 |
-		       t->soft_odd << 3);
-	since(m, t->looked_at);
-	since(m, t->trouble_began);
-	mix_when(m, t->next == INT64_MAX ? -1 : t->next);
-	mix(m, t->seen_changes == w->changes + w->sighted);
-	mix(m, t->leader == NULL ? 0 : (uint64_t)t->leader->number + 1);
-	mix_server(m, t->clock);
-	if (t->soft_odd)
-		since(m, t->soft_since);
-	scope(m, &t->scopes[0]);
+	own(m, t, w->machines_n);
 }
