@@ -11,6 +11,7 @@
 #define PAGE 4096u
 #define ARENA_BYTES (256u << 20)
 #define PAGES (ARENA_BYTES / PAGE)
+#define PLACE ((void *)0x200000000000)	/* the same in each run */
 #define CLASSES 29	/* blocks of 16 bytes << class */
 
 /* At the start of the region, so that it is saved with the rest. */
@@ -71,9 +72,9 @@ write_begins(int number, siginfo_t *info, void *context)
 }
 
 static void *
-reserve(size_t bytes)
+reserve(void *at, size_t bytes)
 {
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+	void *p = mmap(at, bytes, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (p == MAP_FAILED) {
@@ -92,8 +93,8 @@ arena_new(void)
 
 	sigemptyset(&a.sa_mask);
 	sigaction(SIGSEGV, &a, NULL);
-	region = reserve(ARENA_BYTES);
-	base = reserve(ARENA_BYTES);
+	region = reserve(PLACE, ARENA_BYTES);
+	base = reserve(NULL, ARENA_BYTES);
 	arena_clear();
 }
 
@@ -156,7 +157,7 @@ snapshot_new(void)
 
 	if (s == NULL)
 		exit(2);
-	s->at = reserve(ARENA_BYTES);
+	s->at = reserve(NULL, ARENA_BYTES);
 	return s;
 }
 

@@ -145,6 +145,19 @@ is_new_kind(const char *why)
 	return true;
 }
 
+/* The same history has the same name in each run. */
+static uint32_t
+name_of_path(void)
+{
+	uint32_t v = 2166136261u;
+
+	for (const char *s = x.starts[x.which]; *s != '\0'; s++)
+		v = (v ^ (unsigned char)*s) * 16777619u;
+	for (int i = 0; i < x.depth; i++)
+		v = (v ^ x.moves[i]) * 16777619u;
+	return v;
+}
+
 static void
 keep(const char *why)
 {
@@ -153,8 +166,8 @@ keep(const char *why)
 	FILE *out;
 
 	arena_on(false);
-	snprintf(path, sizeof(path), "%s/explore-%d.txt",
-		 folder != NULL ? folder : ".", x.kinds_n);
+	snprintf(path, sizeof(path), "%s/explore-%08x.txt",
+		 folder != NULL ? folder : ".", name_of_path());
 	fprintf(stderr, "explore: %s\nexplore: after %s: ", why,
 		x.starts[x.which]);
 	ways(stderr, x.moves, x.depth);
@@ -433,8 +446,8 @@ walk(uint32_t node)
 	x.nodes[node].live = live;
 }
 
-/* The run as it is at the start's end. */
-static void
+/* The run as it is at the start's end; false: it is broken by then. */
+static bool
 begin(int which)
 {
 	x.which = which;
@@ -443,23 +456,20 @@ begin(int which)
 	if (history_read(x.start, x.starts[which]))
 		exit(2);
 	*x.path = *x.start;
+	x.path->ops_n = 0;
 	arena_on(true);
 	x.run = run_new(x.path, NULL);
-	for (int i = 0; i < x.start->ops_n; i++) {
-		run_pass(x.run, x.start->ops[i].at);
-		run_apply(x.run, &x.start->ops[i]);
-	}
-	/* A look that the file has as well. */
-	x.start->ops[x.start->ops_n] =
+	/* A look at its end, so that a file has it as well. */
+	x.start->ops[x.start->ops_n++] =
 		(struct op){.type = OP_LOOK, .at = x.start->end};
-	x.path->ops_n = x.start->ops_n;
-	(void)happens(&x.start->ops[x.start->ops_n++]);
-	if (run_broken(x.run) != NULL) {
-		fprintf(stderr, "explore: %s: %s\n", x.starts[which],
-			run_broken(x.run));
-		exit(2);
-	}
+	for (int i = 0; i < x.start->ops_n; i++)
+		if (run_broken(x.run) == NULL)
+			(void)happens(&x.start->ops[i]);
 	arena_base();
+	if (run_broken(x.run) == NULL)
+		return true;
+	found(run_broken(x.run));
+	return false;
 }
 
 static void
@@ -474,8 +484,10 @@ level(void)
 	for (int i = 0; i < x.starts_n && !x.over; i++) {
 		if (!x.nodes[i].live)
 			continue;
-		begin(i);
-		walk((uint32_t)i);
+		if (begin(i))
+			walk((uint32_t)i);
+		else
+			x.nodes[i].live = false;
 		arena_on(false);
 	}
 	printf("explore: depth %2d: %llu of %llu states gone into, %llu "
