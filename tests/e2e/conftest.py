@@ -4,6 +4,7 @@ import functools
 import signal
 import subprocess
 import sys
+import threading
 
 sys.dont_write_bytecode = True  # nothing of ours belongs in the source tree
 
@@ -20,6 +21,10 @@ running = []  # the holders of the test that runs, for its report
 
 
 def pytest_configure(config):
+    # execnet may run a worker of xdist in another thread, if it is busy; what
+    # it started ends with it all the same (see spawn).
+    if threading.current_thread() is not threading.main_thread():
+        return
     # so that fixtures end what they started
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda n, _: pytest.exit(

@@ -130,7 +130,7 @@ END_TEST
 /* Where there is no room the spent go first, then the oldest. */
 START_TEST(no_room)
 {
-	char uid[8];
+	char uid[16];
 
 	for (int i = 0; i < 8; i++) {
 		snprintf(uid, sizeof(uid), "u%d", i);

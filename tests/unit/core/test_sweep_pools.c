@@ -747,6 +747,34 @@ START_TEST(does_not_end_while_the_third_boots)
 }
 END_TEST
 
+/* A boot that fails and is tried again is as old as its first try: it goes on
+ * being one of the two. */
+START_TEST(tried_again_later_than_the_hold_period)
+{
+	struct thing *c;
+	int64_t quiet;
+
+	use_least(2);
+	becomes_ready(booting(20));
+	c = booting(21);
+	for (int i = 0; i < 3; i++) {
+		world_run(w, 14 * MINUTE);
+		ck_assert_uint_eq(count_held(w, KIND_NODE), 4);
+		thing_delete(w, c);
+		world_run(w, 2000);
+		c = booting(22 + i);
+		world_run(w, 2000);
+	}
+	becomes_ready(c);
+	quiet = c->o.ready_ms + rules.hold_ms;
+	world_run_until(w, quiet - 1);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 4);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+	ck_assert_uint_eq(node_at(w, 0)->writes, 2);
+}
+END_TEST
+
 /* At the threshold: one of three gets ready, is quiet, another comes.  Nobody
  * is written to more than twice. */
 START_TEST(no_flapping_at_the_threshold)
@@ -847,6 +875,7 @@ main(void)
 	tcase_add_test(least, fewer_hold_only_themselves);
 	tcase_add_loop_test(least, too_far_apart, 0, 2);
 	tcase_add_test(least, does_not_end_while_the_third_boots);
+	tcase_add_test(least, tried_again_later_than_the_hold_period);
 	tcase_add_test(least, no_flapping_at_the_threshold);
 	tcase_add_loop_test(least, deleted_below_the_threshold, 0, 2);
 	tcase_add_test(least, the_threshold_of_each_pool);

@@ -344,6 +344,34 @@ START_TEST(guess)
 }
 END_TEST
 
+/* What cannot be read, or is of another kind of scope, leaves a guess as if
+ * there were none; what can be read leaves nothing to guess. */
+static const struct {
+	const char *text;
+	int64_t debt;	/* minutes */
+} left[] = {
+	{NULL, 40}, {"", 40}, {"nonsense", 40}, {"* debt=5m held", 40},
+	{"web debt=5m held " AT, 40}, {"- debt=5m held " AT, 40},
+	{"none", 0}, {"* debt=5m paused " AT, 5},
+};
+
+START_TEST(what_leaves_a_guess)
+{
+	int64_t off;
+
+	teardown();
+	w = world_new(&rules, THINGS, 1);
+	sweep_restore(w->s, left[_i].text, STAMP_NONE, world_now(w));
+	machine_add(w, 1, "web", server_ms(w) - DAY);
+	object_hold(&node_at(w, 1)->o, server_ms(w) - 40 * MINUTE);
+	machine_add(w, 2, "batch", server_ms(w));
+	world_open(w);
+	off = debt_now() - left[_i].debt * MINUTE;
+	ck_assert_msg(off >= 3900 && off <= 6100, "\"%s\": %s",
+		      left[_i].text != NULL ? left[_i].text : "NULL", text);
+}
+END_TEST
+
 /* A state that says "none" leaves nothing to guess. */
 START_TEST(none_is_no_guess)
 {
@@ -488,6 +516,8 @@ main(void)
 	tcase_add_loop_test(c, until_the_view_is_whole, 0, 2);
 	tcase_add_loop_test(c, guess, 0,
 			    (int)(sizeof(guesses) / sizeof(guesses[0])));
+	tcase_add_loop_test(c, what_leaves_a_guess, 0,
+			    (int)(sizeof(left) / sizeof(left[0])));
 	tcase_add_test(c, none_is_no_guess);
 	tcase_add_test(c, released_by_hand);
 	tcase_add_test(c, a_window_of_the_leader_before);

@@ -671,6 +671,30 @@ START_TEST(one_ends_one)
 }
 END_TEST
 
+/* What was made before it failed is no second try: when that is gone too, the
+ * minute of the first goes on. */
+START_TEST(made_before_it_failed)
+{
+	struct thing *a = launched(10, "web"), *b;
+
+	world_run(w, 5 * MINUTE);
+	b = make(11, "web");
+	world_run(w, 3000);
+	thing_delete(w, a);
+	world_run(w, 10000);
+	launch(b);
+	world_run(w, 1000);
+	b->o.disrupted = true;	/* gone by choice: it leaves nothing */
+	thing_changed(w, b);
+	world_run(w, 1000);
+	thing_delete(w, b);
+	world_run(w, 40000);
+	ck_assert_uint_eq(spread(), OLD);
+	world_run(w, 10000 + SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
 /* The next try gets ready and is quiet within the minute: nothing lingers
  * behind it. */
 START_TEST(nothing_lingers)
@@ -790,6 +814,7 @@ main(void)
 	tcase_add_test(r, its_own_deadline_is_nearer);
 	tcase_add_loop_test(r, no_boot_that_failed, 0, 2);
 	tcase_add_test(r, one_ends_one);
+	tcase_add_test(r, made_before_it_failed);
 	tcase_add_test(r, nothing_lingers);
 	tcase_add_loop_test(r, of_a_pool_released_meanwhile, 0, 2);
 	tcase_add_loop_test(r, the_clock_is_set, 0, 4);
