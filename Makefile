@@ -171,7 +171,7 @@ TSAN := VARIANT=$(BUILD)/tsan SANITIZE=thread CK_FORK=no
 san:
 	@echo "== address and undefined behaviour sanitizers, about 2 minutes"
 	@$(MAKE) $(SAN) -j$(JOBS) programs
-	@$(MAKE) $(SAN) SEEDS=300 unit sim-quick daemon
+	@$(MAKE) $(SAN) SEEDS=300 unit sim-quick explore-quick daemon
 
 tsan:
 	@echo "== thread sanitizer, about a minute"

@@ -41,7 +41,7 @@ struct node {
 	bool live;		/* some of its descendants are to be expanded */
 };
 
-/* What came next in a state, by whichever way it was met first. */
+/* What came next in a state when it was met first, and by which way. */
 struct check {
 	struct state of, next[MOVES_MAX];
 	uint8_t path[DEPTH_MAX], depth, start;
@@ -106,7 +106,8 @@ ways(FILE *out, const uint8_t *moves, int n)
 		fprintf(out, "%s%s", i > 0 ? ", " : "", move_name(moves[i]));
 }
 
-/* The same as a file, from the beginning, without a snapshot. */
+/* Runs the same history as a file would, from the beginning and without
+ * snapshots; true: it breaks. */
 static bool
 replayed(struct outcome_of_run *out)
 {
@@ -117,7 +118,8 @@ replayed(struct outcome_of_run *out)
 	return out->broken[0] != '\0';
 }
 
-/* Its words without numbers, and without the moment; is it the first such? */
+/* Two breaches are of one kind if they differ in numbers alone.  True: this is
+ * the first of its kind. */
 static bool
 is_new_kind(const char *why)
 {
@@ -145,7 +147,7 @@ is_new_kind(const char *why)
 	return true;
 }
 
-/* The same history has the same name in each run. */
+/* The same history gets the same file name in each run. */
 static uint32_t
 name_of_path(void)
 {
@@ -199,7 +201,8 @@ found(const char *why)
 		fprintf(stderr, "explore: as a file it is sound!\n");
 }
 
-/* An assertion of the core: say how it came to it. */
+/* An assertion of the core has failed, or a bad pointer was followed: say how
+ * it came to that. */
 static void
 crashed(int number)
 {
@@ -221,7 +224,7 @@ same(struct state a, struct state b)
 	return a.a == b.a && a.b == b.b;
 }
 
-/* Is it new?  It is known from now on. */
+/* Makes the state known; true: it was not. */
 static bool
 learn(struct state s)
 {
@@ -247,7 +250,7 @@ grow(int move)
 
 /* --- one step ------------------------------------------------------------------------- */
 
-/* What history_run does with each event. */
+/* Does with the event what history_run does. */
 static bool
 happens(const struct op *o)
 {
@@ -258,7 +261,7 @@ happens(const struct op *o)
 	return run_broken(x.run) == NULL;
 }
 
-/* false: it cannot happen here. */
+/* Makes a move; false: it cannot happen here. */
 static bool
 step(int move, bool *sound)
 {
@@ -272,7 +275,7 @@ step(int move, bool *sound)
 	return true;
 }
 
-/* Before the step into the state that was saved at that depth. */
+/* Brings back the state that was saved at that depth. */
 static void
 back(int depth)
 {
@@ -281,7 +284,7 @@ back(int depth)
 	x.path->ops_n = x.start->ops_n + depth;
 }
 
-/* Faults stop: does all get quiet, and clear? */
+/* The faults stop here: does everything get quiet and clear? */
 static void
 settle(void)
 {
@@ -345,7 +348,8 @@ differ(const struct check *c, int move)
 	x.over = x.over || x.differing >= KINDS_MAX;
 }
 
-/* The state is alive, and not saved yet. */
+/* Compares what comes next with what came next the first time.  The run is in
+ * that state, which is not saved yet. */
 static void
 check(struct state s)
 {
@@ -420,7 +424,7 @@ expand(uint32_t node)
 	x.over = x.over || (x.seconds > 0 && elapsed() > x.seconds);
 }
 
-/* The state is alive. */
+/* The run is in the node's state. */
 static void
 walk(uint32_t node)
 {
@@ -437,7 +441,7 @@ walk(uint32_t node)
 			if (!x.nodes[c].live)
 				continue;
 			(void)step(x.nodes[c].move, &sound);
-			x.transitions--;	/* it is not the first time */
+			x.transitions--;	/* counted when it was new */
 			walk(c);
 			back(depth);
 			live = live || x.nodes[c].live;
