@@ -57,8 +57,10 @@ sight(struct mix *m, const struct holder *h, const struct sight *s)
 static void
 replica(struct mix *m, const struct world *w, const struct holder *h)
 {
+	since(m, h->jumped_at);	/* also of one that is down */
+	if (!h->up)
+		return;
 	since(m, h->led_since);
-	since(m, h->jumped_at);
 	since(m, h->hint_at);
 	since(m, h->asked_list_at);
 	for (int k = 0; k < VIEW_COUNT; k++)
@@ -109,8 +111,7 @@ mix_truth(struct mix *m, const struct run *r)
 	for (int i = 0; i < w->pools_n; i++)
 		since(m, w->pools[i].changed);
 	for (int i = 0; i < m->holders_n; i++)
-		if (m->holders[i].up)
-			replica(m, w, &m->holders[i]);
+		replica(m, w, &m->holders[i]);
 	since(m, w->trouble_until);
 	since(m, w->trouble_began);
 	since(m, w->caused);
