@@ -67,7 +67,8 @@ static struct {
 	int which, depth, target;
 	struct timespec begun;
 	double seconds;
-	bool over, full;
+	double until;		/* the time of this start, at this depth */
+	bool over, full, cut;	/* cut: its time is over */
 	uint64_t transitions, known, settled, replayed, checked, differing;
 	uint64_t broken, expanded, of_level;
 	struct kind_of kinds[KINDS_MAX];
@@ -421,7 +422,7 @@ expand(uint32_t node)
 			found(run_broken(x.run));
 		back(depth);
 	}
-	x.over = x.over || (x.seconds > 0 && elapsed() > x.seconds);
+	x.cut = x.seconds > 0 && elapsed() > x.until;
 }
 
 /* The run is in the node's state. */
@@ -437,7 +438,8 @@ walk(uint32_t node)
 		expand(node);
 		live = x.nodes[node].n > 0;
 	} else {
-		for (uint32_t c = n->first; c < n->first + n->n && !x.over; c++) {
+		for (uint32_t c = n->first;
+		     c < n->first + n->n && !x.over && !x.cut; c++) {
 			if (!x.nodes[c].live)
 				continue;
 			(void)step(x.nodes[c].move, &sound);
@@ -482,18 +484,25 @@ level(void)
 	uint32_t before = x.nodes_n;
 	uint64_t transitions = x.transitions;
 	double since = elapsed();
+	bool some_cut = false;
 
 	x.of_level = x.target == 0 ? (uint64_t)x.starts_n : x.of_level;
 	x.expanded = 0;
 	for (int i = 0; i < x.starts_n && !x.over; i++) {
 		if (!x.nodes[i].live)
 			continue;
+		/* Where the time does not last, each start has its share. */
+		x.until = elapsed() +
+			  (x.seconds - elapsed()) / (x.starts_n - i);
+		x.cut = false;
 		if (begin(i))
 			walk((uint32_t)i);
 		else
 			x.nodes[i].live = false;
 		arena_on(false);
+		some_cut = some_cut || x.cut;
 	}
+	x.over = x.over || some_cut;
 	printf("explore: depth %2d: %llu of %llu states gone into, %llu "
 	       "steps, %u new states, %.0f s (%zu KiB a snapshot)\n",
 	       x.target + 1, (unsigned long long)x.expanded,
