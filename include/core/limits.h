@@ -105,6 +105,7 @@
 #define FRESH_RETRY_MS 1000	/* a list that knew more than the table */
 #define FRESH_TRIES 5		/* such lists before the watch is mistrusted */
 #define RELIST_FULL_MS 60000	/* a full table asks for what it left out */
+#define NOTE_WHY_BYTES 200	/* of a refusal, cut */
 #define NOTES_MAX 1024		/* told and not yet asked for */
 #define HINT_WAIT_MS 5000	/* a creation just admitted */
 #define HINT_EVERY_MS 60000

@@ -95,6 +95,8 @@ struct outcome {
 	enum outcome_code code;
 	char rv[RV_BYTES];	/* OK of a patch: of the object written */
 	int64_t retry_after_ms;
+	const char *why;	/* REFUSED, INVALID: in words, for the log; good
+				   until sweep_done returns.  NULL: none */
 };
 
 /* The next action: true.  Else *wait_ms: when to ask again at the latest

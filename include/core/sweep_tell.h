@@ -39,6 +39,7 @@ struct note {
 	char uid[UID_BYTES];
 	char value[POOL_BAD_BYTES];
 	int64_t b;
+	char why[NOTE_WHY_BYTES];	/* REFUSED: in the API server's words */
 	bool earliest;		/* machines boot: quiet then, or later */
 	char machine[NAME_BYTES];	/* the claim (or Node) whose activity
 					   restarted the quiet time last */

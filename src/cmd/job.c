@@ -170,6 +170,23 @@ log_failure(const struct job *j, const struct kube_reply *r,
 							: answer_text(r, text)));
 }
 
+static bool
+is_refusal(enum outcome_code code)
+{
+	return code == OUTCOME_REFUSED || code == OUTCOME_INVALID;
+}
+
+static void
+refusal_text(struct job *j, const struct kube_reply *r)
+{
+	char text[ANSWER_TEXT];
+	struct buf b;
+
+	buf_init(&b, j->why, sizeof(j->why));
+	buf_printf(&b, "%d: ", r->status);
+	buf_puts(&b, answer_text(r, text));
+}
+
 static void
 log_written(const struct action *a)
 {
@@ -291,9 +308,13 @@ job_answered(const struct job_env *v, struct job *j,
 				.retry_after_ms = r->retry_after_ms};
 	if (e->code == ERR_NONE)
 		out->code = code_of(r);
-	if (out->code == OUTCOME_BUSY || out->code == OUTCOME_FAILED ||
-	    out->code == OUTCOME_REFUSED)
+	if (is_refusal(out->code) && act_writes(j->action.act)) {
+		out->why = j->why;	/* the sweep tells it, once */
+		refusal_text(j, r);
+	} else if (out->code != OUTCOME_OK && out->code != OUTCOME_GONE &&
+		   out->code != OUTCOME_CONFLICT) {
 		log_failure(j, r, e);
+	}
 	if (out->code != OUTCOME_OK)
 		return true;
 	switch (j->action.act) {

@@ -15,6 +15,7 @@ struct job {
 	struct action action;
 	unsigned pages, limit;	/* of a list */
 	char cont[CONTINUE_BYTES];
+	char why[NOTE_WHY_BYTES];	/* outcome.why */
 };
 
 struct job_env {

@@ -192,13 +192,11 @@ log_refused(const struct note *n)
 		[ACT_CLEAR] = "release",
 		[ACT_UNMARK] = "remove the mark",
 		[ACT_CLASSIFY] = "note a replacement",
-		/* A look whether a test of that release had failed. */
-		[ACT_READ] = "release",
 	};
 
-	assert(n->a >= ACT_HOLD && n->a <= ACT_READ);
+	assert(n->a >= ACT_HOLD && n->a <= ACT_CLASSIFY);
 	LOG(LOG_WARN, "write refused", LS("kind", n->value),
-	    LS("name", n->name), LS("write", writes[n->a]));
+	    LS("name", n->name), LS("write", writes[n->a]), LS("err", n->why));
 }
 
 /* --- NodePools ----------------------------------------------------------------- */

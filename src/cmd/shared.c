@@ -157,7 +157,8 @@ shared_next(struct shared *s, struct action *out, int64_t *wait_ms)
 	shared_soft(s, now);
 	any = sweep_next(s->table->sweep, now, atomic_load(&s->hint_ms), out,
 			 wait_ms);
-	if (any && s->table->lease != NULL)
+	/* What only reads may end when another leads. */
+	if (any && act_writes(out->act) && s->table->lease != NULL)
 		out->fence_ms = lease_fence_ms(s->table->lease);
 	unlock(s);
 	return any;

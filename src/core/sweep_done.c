@@ -103,21 +103,23 @@ count(struct sweep *s, const struct action *a, enum outcome_code code)
 }
 
 static void
-tell_refused(struct sweep *s, const struct action *a, enum act act)
+tell_refused(struct sweep *s, const struct action *a, const char *why)
 {
-	str_cut(sweep_tell(s, NOTE_REFUSED, a->name, act)->value,
-		POOL_BAD_BYTES, kind_name(a->kind));
+	struct note *n = sweep_tell(s, NOTE_REFUSED, a->name, a->act);
+
+	str_cut(n->value, sizeof(n->value), kind_name(a->kind));
+	str_cut(n->why, sizeof(n->why), why != NULL ? why : "");
 }
 
 /* Asking again soon is of no use; told once. */
 static void
-refused(struct sweep *s, const struct action *a, enum act act,
+refused(struct sweep *s, const struct action *a, const char *why,
 	struct now now)
 {
 	struct work *w = &s->work[a->id];
 
 	if (w->refusals++ == 0)
-		tell_refused(s, a, act);
+		tell_refused(s, a, why);
 	back_off(s, a->id, refusal_ms(s, w->refusals), now);
 }
 
@@ -133,7 +135,6 @@ moved_on(struct sweep *s, const struct action *a, bool look, struct now now)
 	w->failures++;
 	if (look) {
 		memcpy(w->tried_rv, a->rv, sizeof(w->tried_rv));
-		w->tried = a->act;
 		return;
 	}
 	w->stale = true;
@@ -156,15 +157,17 @@ patch_done(struct sweep *s, const struct action *a, const struct outcome *o,
 		moved_on(s, a, false, now);
 		break;
 	case OUTCOME_INVALID:
-		/* A hold that is refused as invalid stays so; a clear whose
-		 * test failed is read again and decided anew. */
-		if (a->act == ACT_HOLD)
-			refused(s, a, a->act, now);
+		/* A hold that is refused as invalid stays so.  A clear may
+		 * have failed its test: it is read again and decided anew;
+		 * once more at the same version, and it was not the test. */
+		if (a->act == ACT_HOLD ||
+		    strcmp(s->work[a->id].tried_rv, a->rv) == 0)
+			refused(s, a, o->why, now);
 		else
 			moved_on(s, a, true, now);
 		break;
 	case OUTCOME_REFUSED:
-		refused(s, a, a->act, now);
+		refused(s, a, o->why, now);
 		break;
 	case OUTCOME_GONE:
 		sweep_drop(s, a->id, now);	/* a late line is no harm */
@@ -189,7 +192,7 @@ class_done(struct sweep *s, const struct action *a, const struct outcome *o,
 	}
 	if (w->class_failures++ == 0 && (o->code == OUTCOME_REFUSED ||
 					 o->code == OUTCOME_INVALID))
-		tell_refused(s, a, a->act);
+		tell_refused(s, a, o->why);
 	w->class_boot_ms = now.boot_ms + refusal_ms(s, w->class_failures);
 }
 
@@ -201,11 +204,9 @@ read_done(struct sweep *s, const struct action *a, const struct outcome *o,
 
 	if (o->code == OUTCOME_OK) {
 		w->reread = w->stale = false;
-		/* It stands as it stood when the write was turned down: not
-		 * the test failed then. */
-		if (strcmp(w->tried_rv, s->machines.at[a->id].rv) == 0)
-			refused(s, a, w->tried, now);
 		/* Again and again?  Then slower each time. */
+		if (strcmp(w->tried_rv, s->machines.at[a->id].rv) == 0)
+			back_off(s, a->id, refusal_ms(s, 1), now);
 		else if (w->failures > 1)
 			back_off(s, a->id,
 				 pace_backoff(&s->pace, w->failures,

@@ -238,7 +238,7 @@ content(struct sweep *s, const struct half *h, const struct entry *e)
 	if (e == NULL || h->busy)
 		return;
 	w = &s->work[machines_id(&s->machines, e)];
-	w->failures = w->refusals = 0;
+	w->failures = 0;
 	w->reread = false;
 }
 

@@ -41,8 +41,7 @@ struct work {
 	int64_t class_boot_ms;	/* the class is not written before */
 	int64_t due_boot_ms;	/* to be released since; 0 = not */
 	char expect_rv[RV_BYTES], stale_rv[RV_BYTES];
-	char tried_rv[RV_BYTES];	/* a clear was turned down there … */
-	enum act tried;			/* … and it was this */
+	char tried_rv[RV_BYTES];	/* a clear was turned down there */
 };
 
 struct view {

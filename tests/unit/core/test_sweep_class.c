@@ -513,6 +513,34 @@ START_TEST(clock_back_while_undecided)
 }
 END_TEST
 
+/* 5 s are 5 s, whatever the API server's clock does meanwhile: after it was
+ * launched (replace: 100 ms ago), or 30 s after it was seen. */
+START_TEST(clock_is_set_while_undecided)
+{
+	static const int64_t shifts[] = {60 * MINUTE, -60 * MINUTE};
+	struct object o;
+	int64_t left;
+
+	disrupt();
+	if (_i < 2) {
+		(void)replace(7);
+		left = UNDECIDED_MS - 100;
+	} else {
+		world_run(w, 1000);
+		o = claim_new("c7", server_ms(w) / 1000 * 1000);
+		strcpy(o.pool, "web");
+		thing_add(w, &o);
+		left = UNDECIDED_MAX_MS;
+	}
+	world_run(w, 1000);
+	w->offset_ms += shifts[_i % 2];
+	world_run(w, left - 2000);
+	ck_assert_uint_eq(spread(), 0);
+	world_run(w, 2500);
+	ck_assert_uint_eq(spread(), 3);
+}
+END_TEST
+
 /* WaitingReadiness names no reason: one that does stands above it. */
 START_TEST(a_reason_stands_above_none)
 {
@@ -641,6 +669,7 @@ main(void)
 	tcase_add_test(c, no_class_in_an_excluded_pool);
 	tcase_add_test(c, karpenters_clock_ahead);
 	tcase_add_test(c, clock_back_while_undecided);
+	tcase_add_loop_test(c, clock_is_set_while_undecided, 0, 4);
 	tcase_add_test(c, a_reason_stands_above_none);
 	tcase_add_loop_test(c, another_leader_while_undecided, 0, 2);
 	tcase_add_loop_test(c, events_are_waited_for, 0, 2);

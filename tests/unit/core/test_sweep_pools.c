@@ -579,6 +579,22 @@ START_TEST(pool_gone_since_before_the_lead)
 }
 END_TEST
 
+/* … and so does one that ended while it did not lead. */
+START_TEST(pool_gone_while_another_led)
+{
+	old_pools();
+	new_machine(4, "web");
+	says("web", POOL_ENABLED, "false");
+	sweep_lead(w->s, false, world_now(w));
+	world_pool_gone(w, "web");
+	sweep_listing(w->s, KIND_NODEPOOL);
+	sweep_listed(w->s, KIND_NODEPOOL, true, world_now(w));
+	new_lead();
+	world_run(w, BEGIN_WAIT_MS + SLACK);
+	ck_assert_uint_eq(held_in("web"), 3);
+}
+END_TEST
+
 /* What NodePools say is told by each leader anew, and by nobody else. */
 START_TEST(told_by_each_leader)
 {
@@ -868,6 +884,7 @@ main(void)
 	tcase_add_test(c, the_pools_are_never_listed);
 	tcase_add_loop_test(c, pools_known_from_before_the_lead, 0, 3);
 	tcase_add_test(c, pool_gone_since_before_the_lead);
+	tcase_add_test(c, pool_gone_while_another_led);
 	tcase_add_test(c, told_by_each_leader);
 	tcase_add_loop_test(c, own_deadline, 0,
 			    (int)(sizeof(owns) / sizeof(owns[0])));

@@ -372,6 +372,27 @@ START_TEST(what_leaves_a_guess)
 }
 END_TEST
 
+/* Each lead guesses anew, where it is told nothing. */
+START_TEST(a_guess_in_each_lead)
+{
+	machine_add(w, 9, "web", server_ms(w));
+	world_run(w, 3000);
+	ck_assert_uint_eq(spread(), 3);
+	ck_assert_int_le(debt_now(), 3100);
+	sweep_lead(w->s, false, world_now(w));
+	object_hold(&node_at(w, 0)->o, server_ms(w) - 40 * MINUTE);
+	sweep_lead(w->s, true, world_now(w));
+	for (int k = KIND_COUNT; k < VIEW_COUNT; k++) {
+		sweep_listing(w->s, (enum kind)k);
+		sweep_listed(w->s, (enum kind)k, true, world_now(w));
+		sweep_watch(w->s, (enum kind)k, true);
+	}
+	world_open(w);
+	ck_assert_int_ge(debt_now(), 40 * MINUTE);
+	ck_assert_int_le(debt_now(), 41 * MINUTE);
+}
+END_TEST
+
 /* A state that says "none" leaves nothing to guess. */
 START_TEST(none_is_no_guess)
 {
@@ -401,6 +422,44 @@ START_TEST(released_by_hand)
 	world_run(w, 1000);
 	ck_assert_int_le(debt_now(), 3 * MINUTE + 1100);
 	ck_assert_int_ge(debt_now(), 3 * MINUTE - 6000);
+}
+END_TEST
+
+/* The earliest of the pools that may be held; one of them without: no limit. */
+static const struct {
+	const char *name;
+	int64_t web, other;	/* minutes ago; -1: none */
+	bool disabled;		/* the other */
+	const char *pool;
+	int64_t debt;
+} limits[] = {
+	{"the earlier one", 3, 10, false, "batch", 10},
+	{"the earlier one, in the other order", 10, 3, false, "batch", 10},
+	{"one was not released", 10, -1, false, "batch", 40},
+	{"that one is disabled", 10, -1, true, "batch", 10},
+	{"that one is excluded", 10, -1, false, "excluded", 10},
+};
+
+START_TEST(debt_and_released_at)
+{
+	struct pool p;
+	int64_t off;
+
+	pool_init(&p);
+	strcpy(p.name, limits[_i].pool);
+	p.disabled = limits[_i].disabled;
+	world_pool(w, &p);
+	busy(10, 40);
+	if (limits[_i].other >= 0)
+		p.released_at_ms = server_ms(w) - limits[_i].other * MINUTE;
+	world_pool(w, &p);
+	strcpy(p.name, "web");
+	p.disabled = false;
+	p.released_at_ms = server_ms(w) - limits[_i].web * MINUTE;
+	world_pool(w, &p);
+	world_run(w, 1000);
+	off = debt_now() - limits[_i].debt * MINUTE;
+	ck_assert_msg(llabs(off) <= 8000, "%s: %s", limits[_i].name, text);
 }
 END_TEST
 
@@ -518,8 +577,11 @@ main(void)
 			    (int)(sizeof(guesses) / sizeof(guesses[0])));
 	tcase_add_loop_test(c, what_leaves_a_guess, 0,
 			    (int)(sizeof(left) / sizeof(left[0])));
+	tcase_add_test(c, a_guess_in_each_lead);
 	tcase_add_test(c, none_is_no_guess);
 	tcase_add_test(c, released_by_hand);
+	tcase_add_loop_test(c, debt_and_released_at, 0,
+			    (int)(sizeof(limits) / sizeof(limits[0])));
 	tcase_add_test(c, a_window_of_the_leader_before);
 	tcase_add_loop_test(c, a_shift_of_the_clock, 0, 4);
 	tcase_add_test(c, released_at_and_the_clock_set_back);

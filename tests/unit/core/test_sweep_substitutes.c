@@ -549,6 +549,28 @@ START_TEST(deleted_before_the_lead)
 }
 END_TEST
 
+/* Seen in an earlier lead of this very replica, and over while another led:
+ * nobody knows who took it. */
+START_TEST(deleted_in_an_earlier_lead)
+{
+	delete_claim(0);
+	world_run(w, 5000);
+	sweep_lead(w->s, false, world_now(w));
+	thing_delete(w, claim_at(w, 0));
+	world_run(w, 20000);
+	sweep_lead(w->s, true, world_now(w));
+	for (int k = KIND_COUNT; k < VIEW_COUNT; k++) {
+		sweep_listing(w->s, (enum kind)k);
+		sweep_listed(w->s, (enum kind)k, true, world_now(w));
+		sweep_watch(w->s, (enum kind)k, true);
+	}
+	world_list(w, KIND_NODE);
+	world_list(w, KIND_NODECLAIM);
+	world_run(w, SLACK);
+	is_scale_up(launched(10, "web"));
+}
+END_TEST
+
 /* A later list that does not show it: it was there until then. */
 START_TEST(a_deletion_over_while_nobody_watched)
 {
@@ -807,6 +829,7 @@ main(void)
 	tcase_add_test(l, spent_by_a_late_class);
 	tcase_add_loop_test(l, judged_in_order_of_creation, 0, 2);
 	tcase_add_test(l, deleted_before_the_lead);
+	tcase_add_test(l, deleted_in_an_earlier_lead);
 	tcase_add_test(l, a_deletion_over_while_nobody_watched);
 	tcase_add_checked_fixture(r, setup, teardown);
 	tcase_add_test(r, tried_again);
