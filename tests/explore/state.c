@@ -263,7 +263,9 @@ lease_call(struct mix *m, const struct lease_call *c)
 		       c->fault << 10);
 	mix_when(m, c->applied ? -1 : c->apply_at);
 	mix_when(m, c->answered ? -1 : c->answer_at);
-	record(m, &c->record);
+	/* Before it is answered a GET has none. */
+	if (c->applied || c->step != LEASE_GET)
+		record(m, &c->record);
 }
 
 static void
