@@ -39,6 +39,7 @@ struct node {
 	uint32_t first;		/* its children lie side by side */
 	uint8_t n, move;
 	bool live;		/* some of its descendants are to be expanded */
+	bool done;		/* it was */
 };
 
 /* What came next in a state when it was met first, and by which way. */
@@ -412,7 +413,7 @@ expand(uint32_t node)
 
 	x.expanded++;
 	x.nodes[node].first = x.nodes_n;
-	x.nodes[node].live = false;
+	x.nodes[node].done = true;
 	for (int i = 0; i < moves_n && !x.over; i++) {
 		if (!step(i, &sound))
 			continue;
@@ -435,13 +436,18 @@ walk(uint32_t node)
 
 	snapshot_save(x.at[depth]);
 	if (depth == x.target) {
-		expand(node);
+		if (!x.nodes[node].done)
+			expand(node);
 		live = x.nodes[node].n > 0;
 	} else {
 		for (uint32_t c = n->first;
 		     c < n->first + n->n && !x.over && !x.cut; c++) {
 			if (!x.nodes[c].live)
 				continue;
+			if (x.nodes[c].done && depth + 1 == x.target) {
+				live = true;	/* in an earlier pass */
+				continue;
+			}
 			(void)step(x.nodes[c].move, &sound);
 			x.transitions--;	/* counted when it was new */
 			walk(c);
@@ -449,7 +455,7 @@ walk(uint32_t node)
 			live = live || x.nodes[c].live;
 		}
 	}
-	x.nodes[node].live = live;
+	x.nodes[node].live = live || x.cut;
 }
 
 /* The run as it is at the start's end; false: it is broken by then. */
@@ -478,20 +484,15 @@ begin(int which)
 	return false;
 }
 
-static void
-level(void)
+/* Where the time does not last for all, each start has its share of it. */
+static bool
+pass(bool *again)
 {
-	uint32_t before = x.nodes_n;
-	uint64_t transitions = x.transitions;
-	double since = elapsed();
-	bool some_cut = false;
+	bool cut = false;
 
-	x.of_level = x.target == 0 ? (uint64_t)x.starts_n : x.of_level;
-	x.expanded = 0;
 	for (int i = 0; i < x.starts_n && !x.over; i++) {
-		if (!x.nodes[i].live)
+		if (!x.nodes[i].live || !again[i])
 			continue;
-		/* Where the time does not last, each start has its share. */
 		x.until = elapsed() +
 			  (x.seconds - elapsed()) / (x.starts_n - i);
 		x.cut = false;
@@ -500,9 +501,29 @@ level(void)
 		else
 			x.nodes[i].live = false;
 		arena_on(false);
-		some_cut = some_cut || x.cut;
+		again[i] = x.cut;
+		cut = cut || x.cut;
 	}
-	x.over = x.over || some_cut;
+	return cut;
+}
+
+static void
+level(void)
+{
+	uint32_t before = x.nodes_n;
+	uint64_t transitions = x.transitions;
+	double since = elapsed();
+	bool *again = malloc((size_t)x.starts_n * sizeof(*again));
+
+	if (again == NULL)
+		exit(2);
+	memset(again, true, (size_t)x.starts_n * sizeof(*again));
+	x.of_level = x.target == 0 ? (uint64_t)x.starts_n : x.of_level;
+	x.expanded = 0;
+	/* What one of them leaves over the others take. */
+	while (pass(again) && !x.over)
+		x.over = elapsed() > x.seconds - 1;
+	free(again);
 	printf("explore: depth %2d: %llu of %llu states gone into, %llu "
 	       "steps, %u new states, %.0f s (%zu KiB a snapshot)\n",
 	       x.target + 1, (unsigned long long)x.expanded,
