@@ -165,6 +165,7 @@ scope(struct mix *m, const struct holds *h, const struct scope *s)
 	mix(m, (uint64_t)cap_debt_ms(&s->cap, &r, m->boot));
 	mix(m, (uint64_t)cap_window_ms(&s->cap, m->boot));
 	mix(m, (uint64_t)s->max_ms);
+	mix(m, (uint64_t)s->guessed_ms);
 	mix_server(m, s->released_ms);
 	mix_server(m, s->opened_ms);
 	mix(m, (uint64_t)s->guessed_ms);
