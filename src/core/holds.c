@@ -178,13 +178,17 @@ static void
 schedule(struct holds *h, uint32_t id, int64_t now_ms)
 {
 	const struct timer *t = &h->timers[id];
+	int64_t next = INT64_MAX;
 
-	if (t->deadline_ms <= now_ms)
+	if (t->deadline_ms > now_ms)
+		next = t->deadline_ms;
+	/* To minScaleUp one counts whose own time is over, too. */
+	if (t->counts_ms > now_ms && t->counts_ms < next)
+		next = t->counts_ms;
+	if (next == INT64_MAX)
 		heap_remove(&h->due, id);
-	else if (t->counts_ms > now_ms && t->counts_ms < t->deadline_ms)
-		heap_set(&h->due, id, t->counts_ms);
 	else
-		heap_set(&h->due, id, t->deadline_ms);
+		heap_set(&h->due, id, next);
 }
 
 static bool

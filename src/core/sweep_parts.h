@@ -42,8 +42,9 @@ void sweep_retries_forget(struct sweep *s);
 void sweep_retries_shift(struct sweep *s, int64_t by_ms);
 /* From when the claim counts for its scope; STAMP_NONE: never. */
 int64_t sweep_counts_ms(const struct sweep *s, const struct entry *claim);
-int64_t sweep_deadline_ms(const struct sweep *s, const struct entry *e,
-			  const struct pool_terms *terms);
+/* Its own deadline, if it was active last at active_ms. */
+int64_t sweep_deadline_ms(const struct sweep *s, int64_t created_ms,
+			  int64_t active_ms, const struct pool_terms *terms);
 bool sweep_replaces(const struct sweep *s, const struct entry *claim);
 int64_t sweep_undecided_ms(const struct sweep *s, const struct entry *claim);
 void sweep_pools_listed(struct sweep *s, struct now now);

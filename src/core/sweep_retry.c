@@ -27,21 +27,33 @@ retry_end(struct sweep *s, struct retry *r)
 	r->used = false;
 }
 
+/* Its own deadline, as that of a machine that boots, and its minute. */
+static int64_t
+deadline_of(const struct sweep *s, const struct retry *r,
+	    const struct pool_terms *terms)
+{
+	int64_t own_ms = sweep_deadline_ms(
+		s, r->own_created_ms, r->own_created_ms + s->rules.startup_ms,
+		terms);
+
+	return own_ms < r->until_ms ? own_ms : r->until_ms;
+}
+
 static void
 retry_refresh(struct sweep *s, struct retry *r, int64_t now_ms)
 {
 	struct pool_terms terms = pools_terms(&s->pools, r->pool, now_ms);
 	struct timer_facts f = {
 		.pool = r->pool,
-		.deadline_ms = r->deadline_ms,
+		.deadline_ms = deadline_of(s, r, &terms),
 		.counts_ms = COUNTS_ALWAYS,
 		.created_ms = r->created_ms,
-		.hold_ms = r->hold_ms,
+		.hold_ms = terms.hold_ms,
 		.booting = true,
 	};
 
 	if (terms.out || r->created_stamp_ms < terms.released_ms ||
-	    r->deadline_ms <= now_ms ||
+	    f.deadline_ms <= now_ms ||
 	    holds_put(&s->holds, timer_of(s, r), &f, now_ms))
 		retry_end(s, r);
 }
@@ -50,26 +62,24 @@ void
 sweep_retry(struct sweep *s, const struct entry *claim, int64_t deleted_ms,
 	    int64_t now_ms)
 {
-	struct pool_terms terms = pools_terms(&s->pools, claim->pool, now_ms);
 	int64_t counts_ms = sweep_counts_ms(s, claim);
-	int64_t until_ms = deleted_ms + RETRY_MS, own_ms;
+	int64_t undecided_ms = sweep_undecided_ms(s, claim);
 	struct retry *r = s->retries;
 
 	if (counts_ms == STAMP_NONE || counts_ms > now_ms ||
-	    sweep_undecided_ms(s, claim) > now_ms)
-		return;
+	    (undecided_ms > now_ms && undecided_ms != COUNTS_LATER))
+		return;		/* but in a first list: who knows better? */
 	while (r < s->retries + RETRIES_MAX && r->used)
 		r++;
 	if (r == s->retries + RETRIES_MAX)
 		return;
-	own_ms = sweep_deadline_ms(s, claim, &terms);
 	*r = (struct retry){
 		.used = true,
 		.created_ms = claim->tried_ms,
+		.own_created_ms = claim->created_ms,
+		.until_ms = deleted_ms + RETRY_MS,
 		.created_stamp_ms = claim->created_stamp_ms,
 		.deleted_stamp_ms = deleted_ms,
-		.deadline_ms = own_ms < until_ms ? own_ms : until_ms,
-		.hold_ms = terms.hold_ms,
 	};
 	memcpy(r->pool, claim->pool, sizeof(r->pool));
 	memcpy(r->name, claim->name, sizeof(r->name));
@@ -86,7 +96,7 @@ sweep_retried(struct sweep *s, struct entry *claim, int64_t now_ms)
 	for (struct retry *r = s->retries; r < s->retries + RETRIES_MAX; r++) {
 		bool own = strcmp(r->pool, claim->pool) == 0;
 
-		if (!r->used || r->deadline_ms <= now_ms ||
+		if (!r->used || r->until_ms <= now_ms ||
 		    claim->created_stamp_ms < r->deleted_stamp_ms - STAMPS_MS ||
 		    (s->rules.scope != SCOPE_CLUSTER && !own))
 			continue;
@@ -127,6 +137,7 @@ sweep_retries_shift(struct sweep *s, int64_t by_ms)
 {
 	for (struct retry *r = s->retries; r < s->retries + RETRIES_MAX; r++) {
 		r->created_ms += by_ms;
-		r->deadline_ms += by_ms;
+		r->own_created_ms += by_ms;
+		r->until_ms += by_ms;
 	}
 }

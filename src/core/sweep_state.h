@@ -79,7 +79,8 @@ struct retry {
 	bool used;
 	char pool[POOL_BYTES];
 	char name[NAME_BYTES];
-	int64_t created_ms, deadline_ms, hold_ms;
+	int64_t created_ms;	/* of the first try */
+	int64_t own_created_ms, until_ms;
 	int64_t created_stamp_ms, deleted_stamp_ms;	/* as written */
 };
 

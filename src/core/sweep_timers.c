@@ -39,15 +39,15 @@ activity_ms(const struct sweep *s, const struct entry *e)
 /* Alone no machine fills the cap's bucket.  A pool's own cap counts where no
  * other pool shares its scope. */
 int64_t
-sweep_deadline_ms(const struct sweep *s, const struct entry *e,
-		  const struct pool_terms *t)
+sweep_deadline_ms(const struct sweep *s, int64_t created_ms,
+		  int64_t active_ms, const struct pool_terms *t)
 {
 	int64_t max_ms = s->rules.scope == SCOPE_CLUSTER ? s->rules.cap.max_ms
 							 : t->max_ms;
-	int64_t ms = activity_ms(s, e) + t->hold_ms;
+	int64_t ms = active_ms + t->hold_ms;
 
-	if (max_ms > 0 && ms > e->created_ms + max_ms)
-		ms = e->created_ms + max_ms;
+	if (max_ms > 0 && ms > created_ms + max_ms)
+		ms = created_ms + max_ms;
 	return ms;
 }
 
@@ -60,7 +60,8 @@ facts_of(const struct sweep *s, uint32_t head, const struct pool_terms *terms,
 	const struct entry *e = &s->machines.at[head];
 	struct timer_facts f = {
 		.pool = e->pool,
-		.deadline_ms = sweep_deadline_ms(s, e, terms),
+		.deadline_ms = sweep_deadline_ms(s, e->created_ms,
+						 activity_ms(s, e), terms),
 		.counts_ms = sweep_counts_ms(s, claim),
 		.created_ms = e->tried_ms,
 		.hold_ms = terms->hold_ms,
@@ -129,8 +130,9 @@ guess_since(struct sweep *s, uint32_t head, struct now now)
 	int64_t most_ms = cluster ? s->rules.cap.max_ms - s->rules.hold_ms
 				  : t.max_ms - t.hold_ms;
 
-	/* Held by hand, it tells nothing of its scope. */
-	if (t.until_ms != STAMP_NONE || !s->holds.timers[head].used ||
+	/* Held by hand, or of no scope, it tells nothing of one. */
+	if ((halves[0] == NULL && !sweep_claimless(s)) ||
+	    t.until_ms != STAMP_NONE || !s->holds.timers[head].used ||
 	    own_ms > now.server_ms)
 		return;
 	for (int i = 0; i < 2; i++) {

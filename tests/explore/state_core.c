@@ -199,8 +199,8 @@ past(struct mix *m, const struct sweep *s)
 		mix_text(m, r->pool);
 		mix_text(m, r->name);
 		mix_server(m, r->created_ms);
-		mix_server(m, r->deadline_ms);
-		mix(m, (uint64_t)r->hold_ms);
+		mix_server(m, r->own_created_ms);
+		mix_server(m, r->until_ms);
 		mix_server(m, r->created_stamp_ms);
 		mix_server(m, r->deleted_stamp_ms);
 		timer(m, &s->holds.timers[s->machines.cap +

@@ -130,14 +130,12 @@ model_next(const struct model *m)
 
 	for (int i = 0; i < IDS; i++) {
 		const struct fact *f = &m->at[i];
-		int64_t at = f->deadline_ms;
+		int64_t turns[] = {f->deadline_ms, f->counts_ms};
 
-		if (!f->used || at <= m->now_ms)
-			continue;
-		if (f->counts_ms > m->now_ms && f->counts_ms < at)
-			at = f->counts_ms;
-		if (least == STAMP_NONE || at < least)
-			least = at;
+		for (int k = 0; f->used && k < 2; k++)
+			if (turns[k] > m->now_ms &&
+			    (least == STAMP_NONE || turns[k] < least))
+				least = turns[k];
 	}
 	return least;
 }
