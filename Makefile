@@ -44,7 +44,7 @@ DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev 
 	libyaml-dev libssl-dev libgnutls28-dev check ca-certificates git \
 	openssl python3 python3-pytest python3-yaml python3-venv python3-pytest-xdist
 
-.PHONY: all check unit edge daemon programs programs-edge sim sim-quick mutants e2e e2e-long \
+.PHONY: all check unit edge daemon programs programs-edge sim sim-quick explore explore-quick mutants e2e e2e-long \
 	pictures test demo demo-quick san tsan lint deps certs image install clean format
 .SECONDARY:
 
@@ -110,7 +110,7 @@ REPLAYS := $(FUZZ:%=$(VARIANT)/tests/fuzz/%)
 SIM := $(VARIANT)/tests/sim
 SEEDS ?= 2000
 $(SIM): $(wildcard tests/sim/*.[ch]) $(libs_core)
-	$(call link,-Itests/sim)
+	$(call link,-Itests/sim -Isrc/core)
 
 sim-quick: $(SIM)
 	@$(SIM) run tests/sim/histories/*.txt tests/sim/seeds/*.txt
@@ -119,6 +119,21 @@ sim-quick: $(SIM)
 
 sim: SEEDS = 100000
 sim: sim-quick
+
+# Every order of events in that world, up to a depth; one core, MINUTES of it.
+EXPLORE := $(VARIANT)/tests/explore
+STARTS := $(wildcard tests/explore/starts/*.txt)
+MINUTES ?= 10
+wrap := $(foreach f,malloc calloc realloc free memcpy memset,-Xlinker --wrap=$(f))
+$(EXPLORE): $(wildcard tests/explore/*.[ch]) \
+		$(filter-out tests/sim/sim.c,$(wildcard tests/sim/*.[ch])) $(libs_core)
+	$(call link,-Itests/explore -Itests/sim -Isrc/core $(wrap))
+
+explore: $(EXPLORE)
+	@SIM_SEEDS=$${SIM_SEEDS:-tests/sim/seeds} $(EXPLORE) $(MINUTES) 0 $(STARTS)
+
+explore-quick: $(EXPLORE)
+	@SIM_SEEDS=$${SIM_SEEDS:-tests/sim/seeds} $(EXPLORE) 1 2 $(STARTS)
 
 pictures: $(SIM)
 	@$(SIM) pictures docs/rules tests/sim/histories/rule-*.txt
@@ -141,13 +156,13 @@ daemon: $(FAST)
 	@HOLDER_FAST=$(word 1,$^) HOLDER=$(word 2,$^) $(PYTEST) -n 2 --dist loadgroup tests/edge
 
 check: deps
-	@$(MAKE) all lint unit sim-quick daemon
+	@$(MAKE) all lint unit sim-quick explore-quick daemon
 
 lint: all
 	@tests/lint.sh $(VARIANT)
 
 # Compiled side by side, run one after the other: many wait for deadlines.
-programs: $(TESTS) $(REPLAYS) $(FAST) $(SIM)
+programs: $(TESTS) $(REPLAYS) $(FAST) $(SIM) $(EXPLORE)
 programs-edge: $(EDGE) $(FAST)
 SAN  := VARIANT=$(BUILD)/san SANITIZE=address,undefined CK_FORK=no
 TSAN := VARIANT=$(BUILD)/tsan SANITIZE=thread CK_FORK=no
@@ -156,7 +171,7 @@ TSAN := VARIANT=$(BUILD)/tsan SANITIZE=thread CK_FORK=no
 san:
 	@echo "== address and undefined behaviour sanitizers, about 2 minutes"
 	@$(MAKE) $(SAN) -j$(JOBS) programs
-	@$(MAKE) $(SAN) SEEDS=300 unit sim-quick daemon
+	@$(MAKE) $(SAN) SEEDS=300 unit sim-quick explore-quick daemon
 
 tsan:
 	@echo "== thread sanitizer, about a minute"

@@ -54,6 +54,7 @@ struct scope {
 					   effect, as written */
 	int64_t opened_ms;		/* server time: one of before then did
 					   not end the window */
+	int64_t guessed_ms;		/* of its debt */
 	bool told_window;		/* the window that is open was told */
 	bool dirty;
 	bool recount;		/* with minScaleUp: who has come to be enough? */
@@ -139,6 +140,9 @@ void holds_seen(struct holds *h);
 /* The machine's scope has, it seems, been held for so long. */
 void holds_guess(struct holds *h, uint32_t id, int64_t debt_ms,
 		 int64_t boot_ms);
+
+/* It came to be known after all. */
+void holds_unguess(struct holds *h, int64_t boot_ms);
 
 bool holds_own(const struct holds *h, uint32_t id, int64_t now_ms);
 bool holds_scope_held(const struct holds *h, uint32_t id);

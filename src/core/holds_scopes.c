@@ -178,6 +178,7 @@ holds_released(struct holds *h, uint32_t scope, int64_t released_ms,
 		cap_settle(&s->cap, &r, now.boot_ms);
 		if (s->cap.window_ms > 0)
 			s->cap.debt_ms = s->cap.window_ms = 0;
+		h->changed = true;
 		mark_dirty(h, scope);
 	}
 	if (released_ms > s->released_ms)
@@ -234,7 +235,27 @@ holds_guess(struct holds *h, uint32_t id, int64_t debt_ms, int64_t boot_ms)
 	if (debt_ms <= cap_debt_ms(&s->cap, &r, boot_ms))
 		return;
 	cap_settle(&s->cap, &r, boot_ms);
+	s->guessed_ms += debt_ms - s->cap.debt_ms;
 	s->cap.debt_ms = debt_ms;
+}
+
+void
+holds_unguess(struct holds *h, int64_t boot_ms)
+{
+	for (uint32_t i = 0; i < h->scopes_top; i++) {
+		struct scope *s = &h->scopes[i];
+		struct cap_rules r = rules_of(h, s);
+
+		if (s->guessed_ms == 0)
+			continue;
+		cap_settle(&s->cap, &r, boot_ms);
+		s->cap.debt_ms -= s->guessed_ms < s->cap.debt_ms
+					  ? s->guessed_ms
+					  : s->cap.debt_ms;
+		s->guessed_ms = 0;
+		h->changed = true;
+		mark_dirty(h, i);
+	}
 }
 
 /* --- turns -------------------------------------------------------------------- */

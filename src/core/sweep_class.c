@@ -242,7 +242,7 @@ sweep_judge(struct sweep *s, struct entry *claim, int64_t now_ms)
 	d = deletions_match(&s->deletions, s->rules.scope, claim->pool,
 			    claim->created_stamp_ms);
 	if (d == NULL) {
-		sweep_retried(s, claim);
+		sweep_retried(s, claim, now_ms);
 		return;
 	}
 	take(claim, CLASS_SUBSTITUTE);

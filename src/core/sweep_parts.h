@@ -35,7 +35,7 @@ void sweep_judge_all(struct sweep *s, int64_t now_ms);
 /* A boot has failed; a claim that was launched is the next try of one. */
 void sweep_retry(struct sweep *s, const struct entry *claim,
 		 int64_t deleted_ms, int64_t now_ms);
-void sweep_retried(struct sweep *s, struct entry *claim);
+void sweep_retried(struct sweep *s, struct entry *claim, int64_t now_ms);
 void sweep_retries_refresh(struct sweep *s, int64_t now_ms);
 void sweep_retry_due(struct sweep *s, uint32_t id, int64_t now_ms);
 void sweep_retries_forget(struct sweep *s);

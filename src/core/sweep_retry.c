@@ -79,14 +79,14 @@ sweep_retry(struct sweep *s, const struct entry *claim, int64_t deleted_ms,
 /* The next try of one of them, of its own pool before others: to minScaleUp it
  * is as old as the first. */
 void
-sweep_retried(struct sweep *s, struct entry *claim)
+sweep_retried(struct sweep *s, struct entry *claim, int64_t now_ms)
 {
 	struct retry *best = NULL;
 
 	for (struct retry *r = s->retries; r < s->retries + RETRIES_MAX; r++) {
 		bool own = strcmp(r->pool, claim->pool) == 0;
 
-		if (!r->used ||
+		if (!r->used || r->deadline_ms <= now_ms ||
 		    claim->created_stamp_ms < r->deleted_stamp_ms - STAMPS_MS ||
 		    (s->rules.scope != SCOPE_CLUSTER && !own))
 			continue;

@@ -207,7 +207,10 @@ sweep_restore(struct sweep *s, const char *text, int64_t renewed_ms,
 	now = sweep_steady(s, now);
 	s->uncapped = true;	/* who was released by hand says more */
 	s->guess = text == NULL || text[0] == '\0';
-	if (s->guess || strcmp(text, NOTHING) == 0)
+	if (s->guess)
+		return;
+	holds_unguess(&s->holds, now.boot_ms);
+	if (strcmp(text, NOTHING) == 0)
 		return;
 	while (*text != '\0') {
 		if (read_scope(&text, &k)) {

@@ -43,6 +43,8 @@
 enum op_type {
 	/* of machines and people */
 	OP_CREATE,
+	OP_LIFE,		/* the next step of a machine's */
+	OP_LOOK,		/* nothing: time passes up to here */
 	OP_DISRUPT,		/* Karpenter is going to replace it */
 	OP_DELETE,		/* by Karpenter or a person, held or not */
 	OP_AGAIN,		/* a kubelet posts its Node again */
@@ -109,6 +111,9 @@ struct history {
 	int min_scale_up;	/* 0 is 1 */
 	char exclude[16];
 	uint64_t seed;		/* of what the world makes up by itself */
+	bool even;		/* it makes nothing up: each call takes as long
+				   as the others, and jitter is always the
+				   same */
 	int64_t end;
 	int ops_n;
 	struct op ops[OPS];
@@ -135,6 +140,7 @@ int history_run(const struct history *h, FILE *story,
 		struct outcome_of_run *out);
 
 struct run;
+struct truth;
 /* h is used until the end, its ops are not looked at; all replicas start. */
 struct run *run_new(const struct history *h, FILE *story);
 /* What happens, now: o->at does not count. */
@@ -147,6 +153,7 @@ void run_settle(struct run *r);
 const char *run_broken(const struct run *r);	/* NULL: all is sound */
 const struct world *run_world(const struct run *r);
 const struct holder *run_holders(const struct run *r, int *n);
+const struct truth *run_truth(const struct run *r);
 /* What came of it, if out is not NULL. */
 void run_free(struct run *r, struct outcome_of_run *out);
 extern const char *const op_names[OP_COUNT];

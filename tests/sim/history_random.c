@@ -358,7 +358,7 @@ void
 history_random(struct history *h, uint64_t seed)
 {
 	static const int64_t holds[] = {30000, 60000, 180000, 600000};
-	struct dice d = {(seed + 1) * 0x9e3779b97f4a7c15u | 1};
+	struct dice d = {.state = (seed + 1) * 0x9e3779b97f4a7c15u | 1};
 
 	for (int i = 0; i < 8; i++)
 		(void)roll(&d, 2);

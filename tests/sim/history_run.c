@@ -172,8 +172,10 @@ on_machines(struct run *r, const struct op *o)
 			machine_new(w, o->pool, &o->story);
 	else if (o->type == OP_EXPECT)
 		expect(r, o);
-	else if (m < 0)
+	else if (o->type == OP_LOOK || m < 0)
 		return;
+	else if (o->type == OP_LIFE)
+		(void)machine_moves(w, m);
 	else if (o->type == OP_DELETE)
 		machine_delete(w, m, o->for_ms);
 	else if (o->type == OP_UNNODE)
@@ -467,6 +469,7 @@ run_new(const struct history *h, FILE *story)
 		abort();
 	r->h = h;
 	world_init(&r->w, h->seed);
+	r->w.dice.even = h->even;
 	r->w.story = story;
 	r->w.admit = admit;
 	r->w.admit_ctx = r;
@@ -497,6 +500,12 @@ run_holders(const struct run *r, int *n)
 {
 	*n = r->truth.holders_n;
 	return r->holders;
+}
+
+const struct truth *
+run_truth(const struct run *r)
+{
+	return &r->truth;
 }
 
 void

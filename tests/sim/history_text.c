@@ -6,6 +6,7 @@
 
 const char *const op_names[OP_COUNT] = {
 	[OP_CREATE] = "create",	  [OP_DISRUPT] = "disrupt",
+	[OP_LIFE] = "life",	  [OP_LOOK] = "look",
 	[OP_DELETE] = "delete",	  [OP_AGAIN] = "again",
 	[OP_RECREATE] = "recreate", [OP_UNNODE] = "unnode",
 	[OP_TEMPLATE] = "template", [OP_POOL] = "pool",
@@ -29,7 +30,7 @@ static const char *const kind_names[] = {"node", "claim", "pool",
 static const char *const key_names[] = {"enabled", "hold-until", "released-at",
 					"hold-duration", "max-hold-duration"};
 static const char *const person_names[] = {"set", "unhold", "unmark", "strip",
-					   "mark"};
+					   "mark", "touch"};
 
 /* --- one table for reading and writing ----------------------------------------- */
 
@@ -67,6 +68,7 @@ static const struct key config_keys[] = {
 	{"min-scale-up", INT, OF(history, min_scale_up)},
 	{"exclude", TEXT_OF, OF(history, exclude)},
 	{"seed", U64, OF(history, seed)},
+	{"even", FLAG, OF(history, even)},
 	{NULL, INT, 0, 0},
 };
 
@@ -158,7 +160,7 @@ value_read(const struct key *k, const char *text, void *to)
 	case KIND:
 		return name_read(kind_names, VIEW_COUNT, text, to);
 	case WHAT:
-		return name_read(person_names, 5, text, to);
+		return name_read(person_names, 6, text, to);
 	case KEY:
 		return name_read(key_names, POOL_KEY_COUNT, text, to);
 	default:

@@ -8,6 +8,7 @@
 #include "core/policy.h"
 #include "elect.h"
 #include "stream.h"
+#include "sweep_state.h"
 
 /* --- birth and death --------------------------------------------------------- */
 
@@ -555,6 +556,19 @@ soft_next(struct holder *h)
 	return h->w->now < h->soft_at ? h->soft_at : INT64_MAX;
 }
 
+/* Each jitter is drawn from the same state: always the same. */
+static void
+even_pace(struct holder *h)
+{
+	const struct pace pace = {0x9e3779b97f4a7c15u};
+
+	if (!h->w->dice.even)
+		return;
+	h->sweep->pace = h->lease.pace = pace;
+	for (int k = 0; k < VIEW_COUNT; k++)
+		h->streams[k].reflect.pace = pace;
+}
+
 int64_t
 holder_step(struct holder *h)
 {
@@ -562,6 +576,7 @@ holder_step(struct holder *h)
 
 	if (!h->up)
 		return INT64_MAX;
+	even_pace(h);
 	/* What it sent before it was stopped arrives all the same. */
 	if (h->w->now < h->paused_until) {
 		calls_serve(h);

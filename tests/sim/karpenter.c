@@ -427,6 +427,28 @@ claim_moves(struct world *w, const struct due *d)
 	thing_changed(w, claim);
 }
 
+bool
+machine_moves(struct world *w, int machine)
+{
+	const struct machine *m = &w->machines[machine];
+	const struct thing *claim = alive(w, m->claim), *node = alive(w, m->node);
+	struct due d = {.machine = machine, .type = DUE_LAUNCH};
+
+	if (claim == NULL || claim->deleting || claim->ready_ms != STAMP_NONE)
+		return false;
+	if (!claim->launched) {
+		claim_moves(w, &d);
+	} else if (node == NULL) {
+		node_new(w, machine, '0');
+	} else if (!node->registered) {
+		node_register(w, machine);
+	} else {
+		d.type = DUE_READY;
+		claim_moves(w, &d);
+	}
+	return true;
+}
+
 static int
 due_first(const struct world *w)
 {

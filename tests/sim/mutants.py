@@ -392,7 +392,7 @@ MUTANTS = [
      "int64_t until_ms = deleted_ms + RETRY_MS, own_ms;",
      "int64_t until_ms = deleted_ms + 60 * RETRY_MS, own_ms;"),
     ("the next try ends nothing", "sweep_class.c",
-     "sweep_retried(s, claim);", ""),
+     "sweep_retried(s, claim, now_ms);", ";"),
     ("any launch is the next try", "sweep_retry.c",
      "claim->created_stamp_ms < r->deleted_stamp_ms - STAMPS_MS ||",
      "0 ||"),

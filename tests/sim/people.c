@@ -132,11 +132,14 @@ person_does(struct world *w, struct thing *t, enum person what,
 		[PERSON_UNMARK] = "removes the mark of",
 		[PERSON_STRIP] = "strips hold and mark of",
 		[PERSON_MARK] = "marks",
+		[PERSON_TOUCH] = "labels",
 	};
 
 	tell(w, "person     %s %s %s %s", verbs[what], kind_name(t->kind),
 	     t->name, value);
 	switch (what) {
+	case PERSON_TOUCH:
+		break;
 	case PERSON_SET:
 		set(t, value);
 		break;

@@ -18,6 +18,8 @@ const struct hold_key hold_other = {"example.com/keep", "yes"};
 uint32_t
 roll(struct dice *d, uint32_t n)
 {
+	if (d->even)
+		return n - 1;
 	d->state ^= d->state >> 12;
 	d->state ^= d->state << 25;
 	d->state ^= d->state >> 27;
@@ -27,6 +29,8 @@ roll(struct dice *d, uint32_t n)
 int64_t
 between(struct dice *d, int64_t low, int64_t high)
 {
+	if (d->even)
+		return low + (high - low) / 2;
 	return low + roll(d, (uint32_t)(high - low + 1));
 }
 

@@ -26,6 +26,7 @@
 
 struct dice {
 	uint64_t state;
+	bool even;	/* nothing is left to chance: always the middle */
 };
 uint32_t roll(struct dice *d, uint32_t n);	/* 0 .. n-1 */
 int64_t between(struct dice *d, int64_t low, int64_t high);
@@ -251,6 +252,9 @@ void thing_hold(struct thing *t, const struct hold_key *hold, int64_t mark_ms);
 /* karpenter.c: what Karpenter and kubelets do */
 void machine_new(struct world *w, const char *pool, const struct story *s);
 void machine_disrupt(struct world *w, int machine, const char *reason);
+/* What comes next in the life of a machine whose story leaves it open:
+ * launched, a Node, registered, ready.  false: nothing does. */
+bool machine_moves(struct world *w, int machine);
 /* drain_ms: how long its objects stay; 0: seconds. */
 void machine_delete(struct world *w, int machine, int64_t drain_ms);
 void node_again(struct world *w, int machine, bool recreate);
@@ -276,6 +280,7 @@ enum person {
 	PERSON_UNMARK,
 	PERSON_STRIP,
 	PERSON_MARK,	/* a mark of one's own making */
+	PERSON_TOUCH,	/* something else: only its version changes */
 };
 void claim_shows(struct world *w, const struct thing *claim);
 /* at: server time or a duration, where value is ""; "-": none. */

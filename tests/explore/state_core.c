@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mix.h"
+#include "sweep_state.h"
+
+/* What the core knows (src/core/sweep_state.h), and what it has sent. */
+
+static void
+object(struct mix *m, const struct object *o)
+{
+	mix(m, o->kind | o->deleting << 3 | o->karpenter << 4 | o->hold << 5 |
+		       o->mark << 7 | o->has_former << 9 | o->launched << 10 |
+		       o->launch_known << 11 | o->disrupted << 12 |
+		       o->registered << 13 | o->has_class << 14);
+	mix_text(m, o->uid);
+	mix_label(m, o->rv);
+	mix_server(m, o->mark_ms);
+	mix_server(m, o->ready_ms);
+	mix_server(m, o->deleted_ms);
+	mix_text(m, o->replaces);
+	mix_text(m, o->node_name);
+	mix_text(m, o->owner_uid);
+}
+
+static void
+pool(struct mix *m, const struct pool *p)
+{
+	mix_text(m, p->name);
+	mix_text(m, p->uid);
+	mix(m, p->disabled);
+	mix_server(m, p->hold_until_ms);
+	mix_server(m, p->released_at_ms);
+	mix(m, (uint64_t)p->hold_ms);
+	mix(m, (uint64_t)p->max_hold_ms);
+}
+
+void
+mix_flight(struct mix *m, const struct sweep *s, const struct flight *f)
+{
+	const struct action *a = &f->a;
+
+	mix(m, f->applied | f->answered << 1 | f->has_read << 2 |
+		       f->fault << 3 | a->act << 5 | a->kind << 9 |
+		       a->mark_exact << 12 | a->has_held_key << 13 |
+		       f->out.code << 14);
+	mix(m, a->id);
+	mix(m, a->id != NO_ID && s->work[a->id].seq == a->seq);
+	mix(m, s->view[a->kind].forgotten == a->forgotten);
+	mix_text(m, a->name);
+	mix_text(m, a->uid);
+	mix_label(m, a->rv);
+	mix_label(m, f->out.rv);
+	mix_text(m, a->replaces);
+	mix_text(m, a->reason);
+	mix_server(m, a->mark_ms);
+	mix_boot(m, a->fence_ms);
+	mix(m, (uint64_t)f->out.retry_after_ms);
+	mix_when(m, f->applied ? -1 : f->apply_at);
+	mix_when(m, f->answered ? -1 : f->answer_at);
+	if (f->has_read)
+		object(m, &f->read);
+	for (int i = 0; f->fresh != NULL && i < f->fresh_n; i++)
+		object(m, &f->fresh[i]);
+	for (int i = 0; f->fresh_pools != NULL && i < f->fresh_n; i++)
+		pool(m, &f->fresh_pools[i]);
+}
+
+/* --- the core --------------------------------------------------------------------- */
+
+static void
+entry(struct mix *m, const struct sweep *s, const struct entry *e)
+{
+	mix(m, e->used);
+	mix(m, e->peer);
+	if (!e->used)
+		return;
+	mix(m, e->kind | e->deleting << 3 | e->launched << 4 |
+		       e->launch_known << 5 | e->registered << 6 |
+		       e->disrupted << 7 | e->hold << 8 |
+		       e->default_hold << 10 | e->mark << 12 |
+		       e->has_held_key << 14 | e->has_former << 15 |
+		       e->former_hold << 16 | e->classed << 18 |
+		       e->judged << 19 | e->deletion_seen << 20 |
+		       e->opted_out << 21 |
+		       (e->generation == s->view[e->kind].generation) << 22);
+	mix_server(m, e->mark_ms);
+	mix_server(m, e->created_ms);
+	mix_server(m, e->tried_ms);
+	mix_server(m, e->ready_ms);
+	mix_server(m, e->created_stamp_ms);
+	mix_server(m, e->ready_stamp_ms);
+	mix_server(m, e->seen_ms);
+	mix_server(m, e->launch_seen_ms);
+	mix_text(m, e->replaces);
+	mix_text(m, e->said);
+	mix_text(m, e->name);
+	mix_text(m, e->uid);
+	mix_label(m, e->rv);
+	mix_text(m, e->pool);
+	mix_text(m, e->other_name);
+	mix_text(m, e->owner_uid);
+}
+
+static void
+work(struct mix *m, const struct work *w)
+{
+	mix(m, w->queued | w->in_flight << 1 | w->act << 2 | w->shown << 6 |
+		       w->waiting << 7 | w->expecting << 8 | w->stale << 9 |
+		       w->reread << 10 | w->owner_gone << 11 |
+		       w->owner_hold << 12 | w->owner_default << 14 |
+		       w->wants_hold << 16 | w->was_ours << 17 |
+		       w->again << 18 | w->reholds << 20);
+	mix(m, w->failures | (uint64_t)w->class_failures << 20 |
+		       (uint64_t)w->refusals << 40);
+	mix_until(m, w->class_boot_ms, m->boot);
+	mix_boot(m, w->due_boot_ms);
+	mix_label(m, w->expecting ? w->expect_rv : "");
+	mix_label(m, w->stale ? w->stale_rv : "");
+	mix_label(m, w->tried_rv);
+}
+
+static void
+view(struct mix *m, const struct view *v)
+{
+	mix(m, v->listing | v->listed << 1 | v->up << 2 | v->served << 3 |
+		       v->full << 4 | v->wants_list << 5 | v->room << 6);
+	mix_until(m, v->ask_boot_ms, m->boot);
+}
+
+static void
+heap(struct mix *m, const struct heap *h, int64_t now)
+{
+	for (uint32_t i = 0; i < h->n; i++) {
+		mix(m, h->ids[i]);
+		mix_moment(m, h->keys[h->ids[i]], now);
+	}
+	mix(m, h->n);
+}
+
+static void
+timer(struct mix *m, const struct timer *t)
+{
+	mix(m, t->used | t->counted << 1 | t->enough << 2 | t->live << 3 |
+		       t->undecided << 4 | t->booting << 5 |
+		       (uint64_t)t->scope << 8);
+	if (!t->used)
+		return;
+	mix_server(m, t->deadline_ms);
+	mix_server(m, t->counts_ms);
+	mix_server(m, t->created_ms);
+	mix(m, (uint64_t)t->hold_ms);
+}
+
+static void
+scope(struct mix *m, const struct holds *h, const struct scope *s)
+{
+	struct cap_rules r = {s->max_ms, h->cap.window_ms};
+
+	mix_text(m, s->name);
+	mix(m, s->busy | s->was_busy << 1 | s->held << 2 | s->dirty << 3 |
+		       s->recount << 4 | s->moved << 5 | s->told_window << 6 |
+		       s->cap.held << 7 | s->cap.grows << 8 |
+		       s->cap.usable << 9 | (s->cap.debt_ms > 0) << 10 |
+		       (s->cap.window_ms > 0) << 11);
+	mix(m, s->timers | (uint64_t)s->live << 20 | (uint64_t)s->undecided << 40);
+	mix(m, (uint64_t)cap_debt_ms(&s->cap, &r, m->boot));
+	mix(m, (uint64_t)cap_window_ms(&s->cap, m->boot));
+	mix(m, (uint64_t)s->max_ms);
+	mix_server(m, s->released_ms);
+	mix_server(m, s->opened_ms);
+	mix_within(m, s->told_boot_ms, m->boot, MOVED_EVERY_MS);
+	mix_server(m, s->told.at_ms);
+	mix(m, s->told.earliest | (uint64_t)s->told.id << 1);
+}
+
+static void
+holds(struct mix *m, const struct holds *h)
+{
+	mix(m, h->changed | h->made << 1 | h->usable << 2 | h->seen << 3);
+	mix(m, h->top | (uint64_t)h->scopes_top << 32);
+	for (uint32_t i = 0; i < h->top; i++)
+		timer(m, &h->timers[i]);
+	heap(m, &h->due, m->server);
+	for (uint32_t i = 0; i < h->scopes_top; i++)
+		scope(m, h, &h->scopes[i]);
+	for (uint32_t i = 0; i < h->dirty_n; i++)
+		mix(m, h->dirty[i]);
+}
+
+static void
+past(struct mix *m, const struct sweep *s)
+{
+	for (const struct retry *r = s->retries; r < s->retries + RETRIES_MAX;
+	     r++) {
+		if (!r->used)
+			continue;
+		mix(m, (uint64_t)(r - s->retries));
+		mix_text(m, r->pool);
+		mix_text(m, r->name);
+		mix_server(m, r->created_ms);
+		mix_server(m, r->deadline_ms);
+		mix(m, (uint64_t)r->hold_ms);
+		mix_server(m, r->created_stamp_ms);
+		mix_server(m, r->deleted_stamp_ms);
+		timer(m, &s->holds.timers[s->machines.cap +
+					  (uint32_t)(r - s->retries)]);
+	}
+	for (uint32_t i = 0; i < s->disruptions_n; i++) {
+		mix_server(m, s->disruptions[i].ms);
+		mix_text(m, s->disruptions[i].uid);
+		mix(m, s->disruptions[i].several);
+	}
+	for (uint32_t i = 0; i < s->deletions.top; i++) {
+		const struct deletion *d = &s->deletions.at[i];
+
+		mix(m, d->used | d->spent << 1);
+		if (!d->used)
+			continue;
+		mix_text(m, d->uid);
+		mix_text(m, d->pool);
+		mix_server(m, d->began_ms);
+		mix_server(m, d->gone_ms);
+	}
+	mix(m, s->signs.next);
+	for (uint32_t i = 0; s->signs.by_uid.n > 0 && i < s->signs.next; i++) {
+		mix_text(m, s->signs.at[i].uid);
+		mix_text(m, s->signs.at[i].reason);
+	}
+}
+
+static void
+pools(struct mix *m, const struct sweep *s)
+{
+	for (uint32_t i = 0; i < s->pools.top; i++) {
+		pool(m, &s->pools.at[i]);
+		mix(m, s->pools.generation[i] ==
+			       s->view[KIND_NODEPOOL].generation);
+		mix(m, s->pools.generation[i] > s->pools_before);
+	}
+	mix_server(m, s->pools_ms);
+}
+
+/* What the last look said of the clocks: how far they have moved apart. */
+static void
+clocks(struct mix *m, const struct sweep *s)
+{
+	mix(m, s->last_ms == STAMP_NONE);
+	if (s->last_ms == STAMP_NONE)
+		return;
+	mix(m, (uint64_t)(m->server - m->boot - s->ahead_ms));
+	mix_boot(m, s->slewed_boot_ms);
+	mix_until(m, s->last_ms, m->server);
+}
+
+void
+mix_sweep(struct mix *m, const struct sweep *s)
+{
+	const struct fresh *f = &s->fresh;
+
+	mix(m, s->leads | s->was_whole << 1 | s->begun << 2 | s->guess << 3 |
+		       s->uncapped << 4 | s->repool << 5 | s->blocked << 6 |
+		       s->recount << 7 | f->wanted << 8 | f->in_flight << 9 |
+		       f->claims_good << 10);
+	mix_text(m, f->failed != NULL ? f->failed : "");
+	mix(m, s->machines.top | (uint64_t)s->machines.free << 32);
+	for (uint32_t i = 0; i < s->machines.top; i++) {
+		entry(m, s, &s->machines.at[i]);
+		work(m, &s->work[i]);
+	}
+	holds(m, &s->holds);
+	heap(m, &s->later, m->boot);
+	past(m, s);
+	pools(m, s);
+	clocks(m, s);
+	for (int k = 0; k < VIEW_COUNT; k++)
+		view(m, &s->view[k]);
+	for (uint32_t id = s->first; id != NO_ID; id = s->work[id].next)
+		mix(m, id);
+	mix(m, s->in_flight | (uint64_t)s->wanting_hold << 32);
+	mix_boot(m, s->blocked_boot_ms);
+	mix(m, s->begin_boot_ms == 0);
+	mix_until(m, s->begin_boot_ms, m->boot);
+	mix(m, f->unknown | (uint64_t)f->tries << 32);
+	mix_boot(m, f->begun_boot_ms);
+	mix_boot(m, f->done_boot_ms);
+	mix_until(m, f->not_before_boot_ms, m->boot);
+	mix_until(m, s->paused_boot_ms, m->boot);
+	mix_within(m, s->hint_waited_ms, m->boot, HINT_EVERY_MS);
+	mix_until(m, s->hint_until_ms, m->boot);
+}
