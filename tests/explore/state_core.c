@@ -165,8 +165,10 @@ scope(struct mix *m, const struct holds *h, const struct scope *s)
 	mix(m, (uint64_t)cap_debt_ms(&s->cap, &r, m->boot));
 	mix(m, (uint64_t)cap_window_ms(&s->cap, m->boot));
 	mix(m, (uint64_t)s->max_ms);
+	mix(m, (uint64_t)s->guessed_ms);
 	mix_server(m, s->released_ms);
 	mix_server(m, s->opened_ms);
+	mix(m, (uint64_t)s->guessed_ms);
 	mix_within(m, s->told_boot_ms, m->boot, MOVED_EVERY_MS);
 	mix_server(m, s->told.at_ms);
 	mix(m, s->told.earliest | (uint64_t)s->told.id << 1);
