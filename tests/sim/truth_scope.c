@@ -413,14 +413,31 @@ kept_run(const struct truth *t, struct kept *k, int scope, int64_t until)
 	k->at += (int64_t)dt;
 }
 
+/* A guess leaves room for a hold; of several NodePools for the shortest. */
+static int64_t
+most_guessed(const struct truth *t, int scope)
+{
+	int64_t hold = t->rules.scope == SCOPE_CLUSTER ? t->rules.hold_ms
+						       : INT64_MAX;
+
+	for (int i = 0; i < t->w->pools_n; i++) {
+		int64_t own = t->w->pools[i].hold >= 0 ? t->w->pools[i].hold
+						       : t->rules.hold_ms;
+
+		if (in_scope(t, scope, i) && own < hold)
+			hold = own;
+	}
+	return hold < max_of(t, scope) ? max_of(t, scope) - hold : 0;
+}
+
 static void
 unknown(struct truth *t, int scope)
 {
 	struct scope_truth *s = &t->scopes[scope];
-	int64_t most = max_of(t, scope) - t->rules.hold_ms;
+	int64_t most = most_guessed(t, scope);
 
 	s->late = s->early = (struct bucket){0};
-	s->early.debt = s->high = most > 0 ? (double)most : 0;
+	s->early.debt = s->high = (double)most;
 	s->guess = true;
 }
 
@@ -530,7 +547,7 @@ guess(struct truth *t, int scope)
 {
 	struct scope_truth *s = &t->scopes[scope];
 	struct world *w = t->w;
-	double most = (double)(max_of(t, scope) - t->rules.hold_ms), debt = 0;
+	double most = (double)most_guessed(t, scope), debt = 0;
 	double since_lead = (double)(w->now - t->leader->led_since);
 
 	for (int i = 0; i < w->things_n; i++) {
