@@ -1014,7 +1014,7 @@ def test_a_token_file_of_no_use(w, content, words):
 
 @pytest.mark.parametrize("verb, msg", [
     ("list", "list failed"), ("watch", "watch failed"),
-    ("get", "request failed"), ("patch", "request failed")])
+    ("get", "request failed"), ("patch", "write refused")])
 def test_a_right_that_is_missing(w, verb, msg):
     """On NodeClaims alone.  It says which; all is well when it is given."""
     names = due(w)
