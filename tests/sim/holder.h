@@ -120,6 +120,7 @@ struct holder {
 	int64_t hint_at;	/* the last real creation that it admitted */
 	int64_t listed_at[VIEW_COUNT];	/* the last good fresh list was asked
 					   for; -1 */
+	int64_t asked_lists[3];	/* when, the last ones of claims */
 	int64_t asked_list_at;	/* the last fresh list of claims, good or not */
 	unsigned lists;		/* fresh ones, in the minute since … */
 	int64_t lists_since;

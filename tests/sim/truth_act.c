@@ -58,6 +58,14 @@ check_lists(struct holder *h, const struct action *a)
 		       h->number, h->lists);
 	if (a->act != ACT_LIST_CLAIMS)
 		return;
+	/* However many machines fall due, and whatever a list stops. */
+	if (w->now - h->asked_lists[2] < 900 && h->asked_lists[2] > h->led_since)
+		broken(w, "I9: holder %d asks for a fresh list four times in "
+		       "%lld ms", h->number,
+		       (long long)(w->now - h->asked_lists[2]));
+	memmove(&h->asked_lists[1], &h->asked_lists[0],
+		2 * sizeof(h->asked_lists[0]));
+	h->asked_lists[0] = w->now;
 	/* The hint.  No release has waited within the last minute: nothing was
 	 * due, or listed. */
 	first = w->now - h->asked_list_at > HINT_EVERY_MS + HINT_MS;
