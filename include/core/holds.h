@@ -51,14 +51,15 @@ struct scope {
 	struct cap cap;
 	int64_t max_ms;			/* its own; 0: no cap */
 	int64_t released_ms;		/* the released-at that has had its
-					   effect, as written */
-	int64_t opened_ms;		/* server time: one of before then did
-					   not end the window */
+					   effect, as written; or up to when
+					   they have had */
 	int64_t guessed_ms;		/* of its debt */
+	int64_t opened_ms;		/* server time: when a window did */
 	bool told_window;		/* the window that is open was told */
 	bool dirty;
 	bool recount;		/* with minScaleUp: who has come to be enough? */
 	bool moved;		/* its quiet time may have, since it was told */
+	bool untold;		/* held, but nobody knows until when */
 	bool latency_open;	/* not every object of it is held yet */
 	int64_t since_boot_ms;	/* held since */
 	int64_t told_boot_ms;	/* when its quiet time was told last */
@@ -109,6 +110,10 @@ bool holds_due(struct holds *h, int64_t now_ms, uint32_t *id);
 int64_t holds_next_ms(const struct holds *h);
 /* When a cap changes something, boot time; STAMP_NONE: never. */
 int64_t holds_cap_next_ms(const struct holds *h);
+
+/* How long until its cap ends the hold that is on; INT64_MAX: never. */
+int64_t holds_cap_in_ms(const struct holds *h, uint32_t scope,
+			int64_t boot_ms);
 
 /* The next scope that became held or quiet since the last call; its `held`
  * says which.  NO_ID: none. */

@@ -13,13 +13,14 @@
 struct sweep;
 
 enum note_type {	/* and what `a` is */
-	NOTE_SCOPE_HELD,	/* quiet_ms; earliest, machine */
+	NOTE_SCOPE_HELD,	/* quiet_ms; earliest, machine; b: not 0 where
+				   the cap ends it, at that moment */
 	NOTE_SCOPE_MOVED,	/* the same, of a scope that was held already:
 				   its quiet time has moved */
 	NOTE_SCOPE_QUIET,	/* how long it was held, ms; value: what is not
 				   seen, so that nothing is released; or "" */
 	NOTE_SCOPE_CAPPED,	/* released until, at the earliest; b: the
-				   scope's cap, ms */
+				   scope's cap, ms; value: what is not seen */
 	NOTE_TABLE_FULL,	/* name: the object left unheld */
 	NOTE_STOPPED,		/* a release waits; name: the kind of which
 				   the table does not know all; a: how many */

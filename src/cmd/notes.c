@@ -66,7 +66,10 @@ log_scope(const struct note *n, const char *name, const char *moment)
 static void
 put_until(struct buf *b, const struct note *n, const char *moment)
 {
-	if (n->earliest)
+	if (n->b != 0)
+		buf_printf(b, "until %s at the latest, when its "
+			   "maxHoldDuration is used up", moment);
+	else if (n->earliest)
 		buf_printf(b, "until %s at the earliest, as machines are still "
 			   "booting", moment);
 	else
@@ -115,6 +118,9 @@ describe_scope(const struct note *n, const struct rules *r, const char *moment,
 			   "%s at the earliest its nodes are released, but for "
 			   "machines whose own holdDuration has not passed",
 			   cap, moment);
+		if (n->value[0] != '\0')
+			buf_printf(b, ", as soon as %ss are seen again",
+				   n->value);
 		return TELL_HOLD_CAPPED;
 	}
 }

@@ -222,7 +222,7 @@ holds_put(struct holds *h, uint32_t id, const struct timer_facts *f,
 	t->booting = f->booting;
 	t->counted = f->counts_ms != STAMP_NONE && f->counts_ms <= now_ms;
 	undecided = t->scope != NO_ID && f->undecided && !t->counted &&
-		    f->deadline_ms > now_ms;
+		    (f->deadline_ms > now_ms || h->min_scale_up > 1);
 	if (t->scope != NO_ID && (t->counted || was.counted) &&
 	    !same_facts(t, &was))
 		scope_changed(h, t->scope);

@@ -6,6 +6,8 @@
 
 /* Scopes: which of them are held, their caps, and what outlives a leader. */
 
+#define NEVER_MS (INT64_MIN / 2)
+
 static struct cap_rules
 rules_of(const struct holds *h, const struct scope *s)
 {
@@ -27,7 +29,7 @@ scope_make(struct holds *h, uint32_t scope, const char *pool)
 	h->scopes[scope] = (struct scope){
 		.max_ms = h->cap.max_ms,
 		.released_ms = STAMP_NONE,
-		.opened_ms = STAMP_NONE,
+		.opened_ms = NEVER_MS,
 	};
 	h->made = true;
 	(void)str_copy(h->scopes[scope].name, POOL_BYTES, pool);
@@ -120,8 +122,8 @@ holds_restore(struct holds *h, const char *name, const struct cap *cap,
 		s->cap.debt_ms = cap->debt_ms;
 	s->cap.window_ms = cap->window_ms;
 	s->cap.grows = s->cap.grows || held;
-	s->was_busy = held;
-	s->opened_ms = at_ms;
+	s->was_busy = held && !h->seen;
+	s->released_ms = at_ms;
 	h->changed = true;
 	mark_dirty(h, i);
 }
@@ -172,9 +174,11 @@ holds_released(struct holds *h, uint32_t scope, int64_t released_ms,
 	if (released_ms == STAMP_NONE)
 		return;
 	since = now.server_ms - released_ms;
-	/* One that was there when the window opened did not end it, and does
-	 * not when a clock that was set back comes to it again. */
-	if (released_ms > s->released_ms && released_ms > s->opened_ms) {
+	/* Had it been known, the debt would have been too small to open the
+	 * window.  One that has had its effect has none when a clock that was
+	 * set back comes to it again. */
+	if (released_ms > s->released_ms &&
+	    released_ms > s->opened_ms - s->max_ms) {
 		cap_settle(&s->cap, &r, now.boot_ms);
 		if (s->cap.window_ms > 0)
 			s->cap.debt_ms = s->cap.window_ms = 0;
@@ -200,8 +204,7 @@ holds_shift(struct holds *h, int64_t by_ms)
 	for (uint32_t i = 0; i < h->scopes_top; i++) {
 		struct scope *s = &h->scopes[i];
 
-		if (s->opened_ms != STAMP_NONE)
-			s->opened_ms += by_ms;
+		s->opened_ms += by_ms;
 		if (s->told.created_ms != STAMP_NONE)
 			s->told.created_ms += by_ms;
 		if (s->told.at_ms != STAMP_NONE)
@@ -230,7 +233,7 @@ holds_guess(struct holds *h, uint32_t id, int64_t debt_ms, int64_t boot_ms)
 		return;
 	s = &h->scopes[t->scope];
 	r = rules_of(h, s);
-	s->was_busy = true;
+	s->was_busy = !h->seen;
 	mark_dirty(h, t->scope);
 	if (debt_ms <= cap_debt_ms(&s->cap, &r, boot_ms))
 		return;
@@ -309,6 +312,17 @@ holds_turned(struct holds *h, struct now now)
 			return i;
 	}
 	return NO_ID;
+}
+
+int64_t
+holds_cap_in_ms(const struct holds *h, uint32_t scope, int64_t boot_ms)
+{
+	const struct scope *s = &h->scopes[scope];
+	struct cap_rules r = rules_of(h, s);
+
+	if (s->max_ms == 0 || !s->held)
+		return INT64_MAX;
+	return s->max_ms - cap_debt_ms(&s->cap, &r, boot_ms);
 }
 
 int64_t

@@ -189,7 +189,8 @@ first_step(const struct lease *l)
 {
 	if (l->config.enabled)
 		return l->leading && l->fresh ? LEASE_UPDATE : LEASE_GET;
-	if (l->read && l->seen.present && !state_differs(l))
+	/* A write whose answer was lost may yet be done. */
+	if (l->read && l->fresh && l->seen.present && !state_differs(l))
 		return LEASE_WAIT;
 	return l->read && l->fresh ? LEASE_UPDATE : LEASE_GET;
 }

@@ -187,23 +187,35 @@ machine_name(const struct sweep *s, uint32_t id)
 				    : s->retries[id - s->machines.cap].name;
 }
 
-/* When the scope will be quiet, and because of which machine. */
+/* When the scope will be quiet, and because of which machine; or when its cap
+ * ends the hold, if that comes first. */
 static void
-tell_quiet(struct sweep *s, uint32_t scope, enum note_type type,
-	   struct now now)
+tell_quiet(struct sweep *s, uint32_t scope, const struct quiet *q,
+	   enum note_type type, struct now now)
 {
 	struct scope *sc = &s->holds.scopes[scope];
-	struct quiet q = holds_expects(&s->holds, scope, now.server_ms);
-	struct note *n = sweep_tell(s, type, sc->name,
-				    q.at_ms != STAMP_NONE ? q.at_ms
-							  : now.server_ms);
+	int64_t cap_ms = holds_cap_in_ms(&s->holds, scope, now.boot_ms);
+	struct note *n = sweep_tell(s, type, sc->name, q->at_ms);
 
-	/* Held for the sake of one that is undecided: nobody knows. */
-	n->earliest = q.earliest || q.at_ms == STAMP_NONE;
-	(void)str_copy(n->machine, sizeof(n->machine), machine_name(s, q.id));
-	sc->told = q;
+	if (cap_ms < q->at_ms - now.server_ms)
+		n->a = n->b = now.server_ms + cap_ms;
+	n->earliest = q->earliest && n->b == 0;
+	(void)str_copy(n->machine, sizeof(n->machine), machine_name(s, q->id));
+	sc->told = *q;
 	sc->told_boot_ms = now.boot_ms;
-	sc->moved = false;
+	sc->moved = sc->untold = false;
+}
+
+/* Held for the sake of one that is undecided, nobody knows until when: that is
+ * told when something is known. */
+static void
+tell_held(struct sweep *s, uint32_t scope, struct now now)
+{
+	struct quiet q = holds_expects(&s->holds, scope, now.server_ms);
+
+	s->holds.scopes[scope].untold = q.at_ms == STAMP_NONE;
+	if (q.at_ms != STAMP_NONE)
+		tell_quiet(s, scope, &q, NOTE_SCOPE_HELD, now);
 }
 
 /* Of a machine that boots the time moves by itself: that is no news. */
@@ -221,33 +233,39 @@ tell_moved(struct sweep *s, uint32_t scope, struct now now)
 	struct scope *sc = &s->holds.scopes[scope];
 	struct quiet q;
 
-	if (!sc->held || !sc->moved ||
+	if (sc->held && sc->untold && sc->live > 0)
+		tell_held(s, scope, now);
+	if (!sc->held || !sc->moved || sc->untold ||
 	    now.boot_ms < sc->told_boot_ms + MOVED_EVERY_MS)
 		return;
 	q = holds_expects(&s->holds, scope, now.server_ms);
 	sc->moved = false;
 	if (q.at_ms != STAMP_NONE && is_news(&sc->told, &q))
-		tell_quiet(s, scope, NOTE_SCOPE_MOVED, now);
+		tell_quiet(s, scope, &q, NOTE_SCOPE_MOVED, now);
 }
 
 static void
 turn(struct sweep *s, uint32_t scope, struct now now)
 {
 	const struct scope *sc = &s->holds.scopes[scope];
+	struct note *n;
 
 	queue_scope(s, scope);
-	if (sc->held)
-		tell_quiet(s, scope, NOTE_SCOPE_HELD, now);
-	else if (sc->busy)
-		sweep_tell(s, NOTE_SCOPE_CAPPED, sc->name,
-			   now.server_ms +
-				   cap_window_ms(&sc->cap, now.boot_ms))
-			->b = sc->max_ms;
-	else
-		str_cut(sweep_tell(s, NOTE_SCOPE_QUIET, sc->name,
-				   now.boot_ms - sc->since_boot_ms)->value,
-			POOL_BAD_BYTES,
-			sweep_whole(s) ? "" : sweep_unseen(s));
+	if (sc->held) {
+		tell_held(s, scope, now);
+		return;
+	}
+	if (sc->busy) {
+		n = sweep_tell(s, NOTE_SCOPE_CAPPED, sc->name,
+			       now.server_ms +
+				       cap_window_ms(&sc->cap, now.boot_ms));
+		n->b = sc->max_ms;
+	} else {
+		n = sweep_tell(s, NOTE_SCOPE_QUIET, sc->name,
+			       now.boot_ms - sc->since_boot_ms);
+	}
+	if (!sweep_whole(s))
+		str_cut(n->value, sizeof(n->value), sweep_unseen(s));
 }
 
 /* A full table has room again: what was left out is asked for, not too often. */

@@ -156,7 +156,7 @@ read_scope(const char **text, struct kept *k)
 /* The scope's cap, as far as it is known: one that is set on a pool which is
  * yet to be seen must not find the debt forgotten. */
 static int64_t
-max_of(const struct sweep *s, const char *name)
+max_of(const struct sweep *s, const char *name, bool held)
 {
 	int64_t max_ms = s->rules.cap.max_ms;
 
@@ -164,7 +164,7 @@ max_of(const struct sweep *s, const char *name)
 		return max_ms;
 	if (pools_find(&s->pools, name) != NULL)
 		return pools_terms(&s->pools, name, STAMP_NONE).max_ms;
-	return max_ms > 0 ? max_ms : DURATION_MS_MAX;
+	return max_ms > 0 && !held ? max_ms : DURATION_MS_MAX;
 }
 
 /* From when it was written until its writer led no more, as the writer would
@@ -174,7 +174,8 @@ restore_scope(struct sweep *s, struct kept *k, int64_t renewed_ms,
 	      struct now now)
 {
 	int64_t until = renewed_ms > k->at_ms ? renewed_ms : k->at_ms;
-	struct cap_rules r = {max_of(s, k->name), s->rules.cap.window_ms};
+	struct cap_rules r = {max_of(s, k->name, k->course == COURSE_HELD),
+			      s->rules.cap.window_ms};
 
 	if (until > now.server_ms)
 		until = now.server_ms;

@@ -119,7 +119,8 @@ sweep_wait(const struct sweep *s, struct now now)
 	if (next != STAMP_NONE)
 		sooner(&wait, next, now.boot_ms);
 	for (uint32_t i = 0; i < s->holds.scopes_top; i++)
-		if (s->holds.scopes[i].held && s->holds.scopes[i].moved)
+		if (s->holds.scopes[i].held && s->holds.scopes[i].moved &&
+		    !s->holds.scopes[i].untold)
 			sooner(&wait, s->holds.scopes[i].told_boot_ms +
 					      MOVED_EVERY_MS, now.boot_ms);
 	next = pools_next_ms(&s->pools, now.server_ms);

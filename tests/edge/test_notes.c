@@ -135,6 +135,22 @@ static const struct {
 	 "HoldCapped q u-q: The cluster has used up its maxHoldDuration of "
 	 "1h: until " AT " at the earliest its nodes are released, but for "
 	 "machines whose own holdDuration has not passed\n"},
+	{"capped, and not all is seen", SCOPE_CLUSTER,
+	 {.type = NOTE_SCOPE_CAPPED, .a = T, .b = 3600000, .value = "Node"},
+	 "WARN maxHoldDuration used up, released scope=cluster "
+	 "maxHoldDuration=1h until=" AT "\n"
+	 "HoldCapped q u-q: The cluster has used up its maxHoldDuration of "
+	 "1h: until " AT " at the earliest its nodes are released, but for "
+	 "machines whose own holdDuration has not passed, as soon as Nodes are "
+	 "seen again\n"},
+	{"held, and capped before it is quiet", SCOPE_NODEPOOL,
+	 {.type = NOTE_SCOPE_HELD, .name = "p", .a = T, .b = T,
+	  .machine = "p-x7"},
+	 "INFO scope held scope=p quietAt=" AT
+	 " atTheEarliest=false machine=p-x7\n"
+	 "HoldStarted p u-p: This NodePool has scaled up, most recently by "
+	 "machine p-x7: its nodes are held until " AT
+	 " at the latest, when its maxHoldDuration is used up\n"},
 	{"blocked", SCOPE_CLUSTER,
 	 {.type = NOTE_BLOCKED, .name = "NodePool", .a = 12},
 	 "WARN holds cannot be released unseen=NodePool objects=12\n"

@@ -158,6 +158,7 @@ scope(struct mix *m, const struct holds *h, const struct scope *s)
 	mix_text(m, s->name);
 	mix(m, s->busy | s->was_busy << 1 | s->held << 2 | s->dirty << 3 |
 		       s->recount << 4 | s->moved << 5 | s->told_window << 6 |
+		       s->untold << 12 |
 		       s->cap.held << 7 | s->cap.grows << 8 |
 		       s->cap.usable << 9 | (s->cap.debt_ms > 0) << 10 |
 		       (s->cap.window_ms > 0) << 11);

@@ -178,12 +178,13 @@ limit_debt(struct truth *t, int scope)
 	s->released = since;
 	if (since == STAMP_NONE)
 		return;
-	/* One from before the window opened has not kept it from opening. */
+	/* One from so long before the window opened had not kept it from
+	 * opening, had it been known. */
 	if (advanced && s->early.open &&
-	    since - SERVER_START > s->early.opened_at)
+	    since - SERVER_START > s->early.opened_at - s->max)
 		bucket_close(&s->early);
 	if (advanced && s->late.open &&
-	    since - SERVER_START > s->late.opened_at) {
+	    since - SERVER_START > s->late.opened_at - s->max) {
 		bucket_close(&s->late);
 		s->open_left = 0;
 	}

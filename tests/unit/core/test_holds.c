@@ -117,7 +117,8 @@ model_look(struct model *m)
 
 			undecided |= f->used && f->undecided && !counts(m, f) &&
 				     scope_of(m, f) == p &&
-				     f->deadline_ms > m->now_ms;
+				     (f->deadline_ms > m->now_ms ||
+				      m->least > 1);
 		}
 		m->busy[p] = model_live(m, p) || (m->busy[p] && undecided);
 	}
