@@ -69,7 +69,7 @@ upward=$(comm -12 <(undefined "$variant/libedge.a") <(defined "$variant/libcmd.a
 while read -r n file; do
 	case $file in
 	*.c) [ "$n" -le 500 ] || fault "$file: $n lines, 500 at most" ;;
-	*.h) [ "$n" -le 160 ] || fault "$file: $n lines, 160 at most" ;;
+	*.h) [ "$n" -le 180 ] || fault "$file: $n lines, 180 at most" ;;
 	esac
 done < <(sources 'src/*.[ch]' 'include/*.h' | xargs wc -l | grep -v ' total$')
 while read -r where; do fault "$where: over 60 lines"; done < <(
