@@ -209,6 +209,10 @@ check_clear(struct truth *t, const struct thing *o, const struct thing *claim)
 	if (o->kind == KIND_NODE && !o->registered && claim != NULL &&
 	    is_denied(t->w, claim))
 		return;
+	/* It stands for itself, as it does not name its claim yet. */
+	if (o->kind == KIND_NODE && o->other[0] == '\0' &&
+	    t->clock <= o->created_ms + t->rules.hold_ms + SLACK_MS)
+		return;
 	/* It is alone in the watch, and of no pool. */
 	if (o->kind == KIND_NODE && !o->registered && o->pool[0] == '\0')
 		return;

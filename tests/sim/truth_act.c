@@ -364,12 +364,14 @@ truth_action(struct holder *h, const struct action *a)
 		look_for_window(t, a, o);
 	if (w->now - x->wish_since <= late)
 		return;
-	if (release && x->wish == DUE_HELD && !is_as_stamped(h, o))
+	/* A Node that does not name its claim yet stands for itself. */
+	if (release && x->wish == DUE_HELD && !is_as_stamped(h, o) &&
+	    (o->kind == KIND_NODECLAIM || o->other[0] != '\0'))
 		broken(w, "I3: %s is released, though it is to be held",
 		       a->name);
-	/* A Node whose claim is yet to be listed stands for itself; so does
-	 * one that does not name its claim yet. */
-	if (a->act == ACT_HOLD && x->wish == DUE_CLEAR && late < 6000 &&
+	/* So does one whose claim is yet to be listed. */
+	if (a->act == ACT_HOLD && x->wish == DUE_CLEAR &&
+	    late < LAG_MS + 1500 &&
 	    h->streams[KIND_NODECLAIM].complete &&
 	    (o->kind == KIND_NODECLAIM || o->other[0] != '\0'))
 		broken(w, "I2: %s is held, though it is to be clear", a->name);
