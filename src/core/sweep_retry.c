@@ -52,9 +52,12 @@ retry_refresh(struct sweep *s, struct retry *r, int64_t now_ms)
 		.booting = true,
 	};
 
-	if (terms.out || r->created_stamp_ms < terms.released_ms ||
-	    f.deadline_ms <= now_ms ||
-	    holds_put(&s->holds, timer_of(s, r), &f, now_ms))
+	if (r->until_ms <= now_ms)
+		retry_end(s, r);
+	else if (terms.out || r->created_stamp_ms < terms.released_ms ||
+		 f.deadline_ms <= now_ms)
+		holds_drop(&s->holds, timer_of(s, r));	/* as it stands now */
+	else if (holds_put(&s->holds, timer_of(s, r), &f, now_ms))
 		retry_end(s, r);
 }
 
@@ -69,7 +72,7 @@ sweep_retry(struct sweep *s, const struct entry *claim, int64_t deleted_ms,
 	if (counts_ms == STAMP_NONE || counts_ms > now_ms ||
 	    (undecided_ms > now_ms && undecided_ms != COUNTS_LATER))
 		return;		/* but in a first list: who knows better? */
-	while (r < s->retries + RETRIES_MAX && r->used)
+	while (r < s->retries + RETRIES_MAX && r->used && r->until_ms > now_ms)
 		r++;
 	if (r == s->retries + RETRIES_MAX)
 		return;

@@ -404,7 +404,7 @@ MUTANTS = [
     ("failed boots survive released-at", "sweep_retry.c",
      "r->created_stamp_ms < terms.released_ms ||", ""),
     ("failed boots of a disabled pool count", "sweep_retry.c",
-     "if (terms.out || r->created", "if (r->created"),
+     "else if (terms.out || r->created", "else if (r->created"),
     # the view, and fresh lists
     ("cleared on half a view", "sweep_wait.c",
      "(!s->view[k].listed || !s->view[k].up))",
