@@ -720,6 +720,10 @@ truth_soft(struct truth *t)
 	}
 	if (!t->soft_odd)
 		t->soft_since = t->w->now;
+	/* What people say in a NodePool has to be heard and written first. */
+	for (int i = 0; i < t->w->pools_n; i++)
+		if (t->w->pools[i].changed > t->soft_since)
+			t->soft_since = t->w->pools[i].changed;
 	t->soft_odd = true;
 	turns_at(t, t->soft_since + SLACK_MS + 1);
 	if (t->w->now - t->soft_since > SLACK_MS)
