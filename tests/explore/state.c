@@ -226,6 +226,10 @@ stream(struct mix *m, const struct world *w, const struct stream *s,
 	if (s->state == STREAM_OPEN) {
 		mix_until(m, s->last_line, m->now);
 		mix_when(m, s->next_line == 0 ? -1 : s->next_line);
+		/* The truth leaves a watch that was just opened a second. */
+		mix(m, m->now - s->opened < 1100
+			       ? (uint64_t)(m->now - s->opened)
+			       : 1100);
 	}
 	mix(m, fails ? r->failures : 0);
 	mix(m, r->cont[0] != '\0');

@@ -342,6 +342,8 @@ on_holder(struct run *r, const struct op *o)
 		break;
 	case OP_PAUSE:
 		h->paused_until = r->w.now + o->for_ms;
+		/* A process that is stopped may take that time for usable. */
+		truth_lost_count(&r->truth);
 		world_trouble(&r->w, h->paused_until);
 		break;
 	case OP_SKEW:

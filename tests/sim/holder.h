@@ -47,6 +47,7 @@ struct stream {
 	bool fresh_list;	/* the next page is the first */
 	int64_t at;		/* the page, or the opening, is answered */
 	int64_t ends;		/* the watch's timeout */
+	int64_t opened;		/* the watch that is open */
 	int64_t lag_ms, lag_until;
 	int64_t hung_until, hung_since, refused_until;
 	size_t pos;		/* the next line of the log */

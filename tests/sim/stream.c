@@ -246,6 +246,7 @@ watch_open(struct holder *h, struct stream *s, enum kind kind)
 	s->next_line = 0;
 	s->last_line = w->now;
 	s->state = STREAM_OPEN;
+	s->opened = w->now;
 	sweep_watch(h->sweep, kind, true);
 	h->poked = true;
 }

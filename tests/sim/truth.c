@@ -321,11 +321,12 @@ check_cap(struct truth *t, int machine)
 	/* No cap ends what a person holds, and a new cap begins anew. */
 	if (!is_held || !x->was_held || is_denied(t->w, node) ||
 	    is_denied(t->w, claim) ||
-	    p->changed >= x->held_since ||
+	    p->changed >= x->held_since || max != x->held_max ||
 	    (p->until != STAMP_NONE && p->until > t->clock) ||
 	    x->deadline_hi > t->clock) {
 		x->held_since = now;
 		x->held_troubled = t->troubled_ms;
+		x->held_max = max;
 	}
 	x->was_held = is_held;
 	troubled = t->troubled_ms - x->held_troubled;

@@ -97,6 +97,7 @@ struct machine_truth {
 	/* The node's hold, for the cap. */
 	bool was_held;
 	int64_t held_since, held_troubled;
+	int64_t held_max;	/* … under this cap */
 	int64_t busy_since;	/* it surely keeps its scope busy; -1: not */
 };
 

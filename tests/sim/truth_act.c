@@ -374,6 +374,7 @@ truth_action(struct holder *h, const struct action *a)
 	    late < LAG_MS + 1500 &&
 	    h->streams[KIND_NODECLAIM].complete &&
 	    h->streams[KIND_NODECLAIM].state == STREAM_OPEN &&
+	    w->now - h->streams[KIND_NODECLAIM].opened > LAG_MS &&
 	    (o->kind == KIND_NODECLAIM || o->other[0] != '\0'))
 		broken(w, "I2: %s is held, though it is to be clear", a->name);
 	if (a->act == ACT_HOLD && says_no(t, m))

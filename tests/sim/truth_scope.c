@@ -288,6 +288,9 @@ open_windows(struct truth *t, int scope)
 	struct scope_truth *s = &t->scopes[scope];
 	int64_t max = max_of(t, scope), window = t->rules.cap.window_ms;
 
+	/* Nobody can say when a cap is heard of that comes in trouble. */
+	if (max != s->max && !t->calm)
+		s->unknown = true;
 	s->max = max;
 	if (s->unknown)
 		return;
