@@ -6,6 +6,7 @@
 
 #include "picture.h"
 #include "truth.h"
+#include "truth_parts.h"
 
 #define QUARREL_WRITES 1000	/* what one holds the other clears */
 
