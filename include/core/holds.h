@@ -31,6 +31,8 @@ struct timer {
 	int64_t deadline_ms;		/* own deadline */
 	int64_t counts_ms;		/* from when it counts; STAMP_NONE never */
 	int64_t created_ms, hold_ms;
+	int64_t first_ms;		/* created, or when the first try was
+					   whose boot failed */
 };
 
 /* When a scope will be quiet, and because of whom. */
@@ -95,6 +97,7 @@ struct timer_facts {
 	const char *pool;
 	int64_t deadline_ms, counts_ms;
 	int64_t created_ms, hold_ms;
+	int64_t first_ms;	/* as in struct timer */
 	bool undecided;		/* up to counts_ms */
 	bool booting;		/* its deadline is one it may get ahead of */
 };

@@ -28,6 +28,8 @@
 #define SUBSTITUTE_MS 60000	/* a deletion's substitute comes so soon */
 #define DRAINING_MS 900000	/* … or so late, while it is still draining */
 #define RETRIES_MAX 256		/* boots that failed and may be tried again */
+#define AGAIN_MAX 64		/* … machines of a scope that count twice because of
+				   that, towards minScaleUp */
 #define RETRY_MS 60000		/* so long they go on counting */
 #define UNDECIDED_MS 5000	/* after it was seen, and seen launched */
 #define UNDECIDED_MAX_MS 30000

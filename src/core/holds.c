@@ -97,22 +97,75 @@ neighbours(const struct holds *h, const struct timer *t, uint32_t n,
 	return *end - *first;
 }
 
+/* Machines of the scope that are the next try of a boot that failed. */
+struct again {
+	const struct timer *at[AGAIN_MAX];
+	uint32_t n;
+};
+
+static bool
+is_again(const struct timer *t)
+{
+	return t->first_ms != t->created_ms;
+}
+
+static bool
+is_near(int64_t a_ms, int64_t b_ms, int64_t within_ms)
+{
+	return a_ms - b_ms <= within_ms && b_ms - a_ms <= within_ms;
+}
+
+/* Near it by the age of a first try alone? */
+static bool
+is_near_first(const struct timer *t, const struct timer *other)
+{
+	return !is_near(t->created_ms, other->created_ms, t->hold_ms) &&
+	       (is_near(t->first_ms, other->first_ms, t->hold_ms) ||
+		is_near(t->first_ms, other->created_ms, t->hold_ms) ||
+		is_near(t->created_ms, other->first_ms, t->hold_ms));
+}
+
+/* The next try is part of both: of the scale-up that it repeats, and of the one
+ * in which it comes. */
+static uint32_t
+neighbours_first(const struct holds *h, const struct timer *t, uint32_t n,
+		 const struct again *again)
+{
+	uint32_t near = 0;
+
+	if (!is_again(t))
+		for (uint32_t i = 0; i < again->n; i++)
+			near += is_near_first(t, again->at[i]);
+	else
+		for (uint32_t i = 0; i < n; i++)
+			near += is_near_first(t, &h->timers[h->order[i]]);
+	return near;
+}
+
 void
 holds_recount(struct holds *h, uint32_t scope, int64_t now_ms)
 {
 	uint32_t n = 0, first = 0, end = 0;
+	struct again again = {.n = 0};
 
 	h->scopes[scope].recount = false;
-	for (uint32_t id = first_id(h); id < h->ids_max; id = next_id(h, id))
-		if (h->timers[id].used && h->timers[id].counted &&
-		    h->timers[id].scope == scope)
-			h->order[n++] = id;
+	for (uint32_t id = first_id(h); id < h->ids_max; id = next_id(h, id)) {
+		const struct timer *t = &h->timers[id];
+
+		if (!t->used || !t->counted || t->scope != scope)
+			continue;
+		h->order[n++] = id;
+		if (is_again(t) && again.n < AGAIN_MAX)
+			again.at[again.n++] = t;
+	}
 	ids_sort(h->order, n, created_before, h->timers);
 	for (uint32_t i = 0; i < n; i++) {
 		struct timer *t = &h->timers[h->order[i]];
+		uint32_t near = neighbours(h, t, n, &first, &end);
 
-		t->enough = neighbours(h, t, n, &first, &end) >=
-			    h->min_scale_up;
+		if (near < h->min_scale_up)
+			near += neighbours_first(h, t, n, &again);
+		t->enough = near >= h->min_scale_up;
 		set_live(h, t, now_ms);
 	}
 }
@@ -196,7 +249,8 @@ same_facts(const struct timer *a, const struct timer *b)
 {
 	return a->counted == b->counted && a->booting == b->booting &&
 	       a->deadline_ms == b->deadline_ms &&
-	       a->created_ms == b->created_ms && a->hold_ms == b->hold_ms;
+	       a->created_ms == b->created_ms &&
+	       a->first_ms == b->first_ms && a->hold_ms == b->hold_ms;
 }
 
 int
@@ -218,6 +272,7 @@ holds_put(struct holds *h, uint32_t id, const struct timer_facts *f,
 	t->deadline_ms = f->deadline_ms;
 	t->counts_ms = f->counts_ms;
 	t->created_ms = f->created_ms;
+	t->first_ms = f->first_ms;
 	t->hold_ms = f->hold_ms;
 	t->booting = f->booting;
 	t->counted = f->counts_ms != STAMP_NONE && f->counts_ms <= now_ms;

@@ -374,9 +374,11 @@ sweep_next(struct sweep *s, struct now now, int64_t hint_ms,
 	bool whole;
 
 	*wait_ms = INT64_MAX;
-	if (!s->leads || sweep_begins(s, now, wait_ms))
+	if (!s->leads)
 		return false;
 	now = sweep_steady(s, now);
+	if (sweep_begins(s, now, wait_ms))
+		return false;
 	whole = sweep_whole(s);
 	if (whole && s->guess)
 		sweep_guess(s, now);

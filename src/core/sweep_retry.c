@@ -47,7 +47,8 @@ retry_refresh(struct sweep *s, struct retry *r, int64_t now_ms)
 		.pool = r->pool,
 		.deadline_ms = deadline_of(s, r, &terms),
 		.counts_ms = COUNTS_ALWAYS,
-		.created_ms = r->created_ms,
+		.created_ms = r->own_created_ms,
+		.first_ms = r->created_ms,
 		.hold_ms = terms.hold_ms,
 		.booting = true,
 	};
@@ -89,8 +90,17 @@ sweep_retry(struct sweep *s, const struct entry *claim, int64_t deleted_ms,
 	retry_refresh(s, r, now_ms);
 }
 
+/* One that has been released, or whose own time is over, is not tried again:
+ * what comes is new. */
+static bool
+goes_on(const struct sweep *s, const struct retry *r, int64_t now_ms)
+{
+	return r->used && r->until_ms > now_ms &&
+	       s->holds.timers[timer_of(s, r)].used;
+}
+
 /* The next try of one of them, of its own pool before others: to minScaleUp it
- * is as old as the first. */
+ * is also as old as the first. */
 void
 sweep_retried(struct sweep *s, struct entry *claim, int64_t now_ms)
 {
@@ -99,7 +109,7 @@ sweep_retried(struct sweep *s, struct entry *claim, int64_t now_ms)
 	for (struct retry *r = s->retries; r < s->retries + RETRIES_MAX; r++) {
 		bool own = strcmp(r->pool, claim->pool) == 0;
 
-		if (!r->used || r->until_ms <= now_ms ||
+		if (!goes_on(s, r, now_ms) ||
 		    claim->created_stamp_ms < r->deleted_stamp_ms - STAMPS_MS ||
 		    (s->rules.scope != SCOPE_CLUSTER && !own))
 			continue;

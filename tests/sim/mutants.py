@@ -208,8 +208,19 @@ MUTANTS = [
      "t.released_ms < earliest)", "t.released_ms > earliest)"),
     # minScaleUp
     ("minScaleUp is one too many", "holds.c",
-     "t->enough = neighbours(h, t, n, &first, &end) >=",
-     "t->enough = neighbours(h, t, n, &first, &end) >"),
+     "t->enough = near >= h->min_scale_up;",
+     "t->enough = near > h->min_scale_up;"),
+    ("a next try has its own age only", "holds.c",
+     "near += neighbours_first(h, t, n, &again);", "(void)again;"),
+    ("a next try is of its first age only", "sweep_timers.c",
+     ".created_ms = e->created_ms,\n\t\t.first_ms",
+     ".created_ms = e->tried_ms,\n\t\t.first_ms"),
+    ("what was released is tried again", "sweep_retry.c",
+     "s->holds.timers[timer_of(s, r)].used;", "1;"),
+    ("a clock is not looked at before a lead begins", "sweep_next.c",
+     "now = sweep_steady(s, now);\n\tif (sweep_begins(s, now, wait_ms))\n"
+     "\t\treturn false;", "if (sweep_begins(s, now, wait_ms))\n"
+     "\t\treturn false;\n\tnow = sweep_steady(s, now);"),
     ("minScaleUp is ignored", "holds.c",
      "if (!t->counted || h->min_scale_up <= 1)", "if (1)", "holds_scopes.c",
      "h->min_scale_up > 1 && i < h->scopes_top", "0"),
@@ -219,9 +230,9 @@ MUTANTS = [
      "all[h->order[*end]].created_ms <=\n"
      "\t\t\t\t   t->created_ms)"),
     ("minScaleUp counts live ones only", "holds.c",
-     "if (h->timers[id].used && h->timers[id].counted &&\n",
-     "if (h->timers[id].used && h->timers[id].counted &&\n"
-     "\t\t    h->timers[id].deadline_ms > now_ms &&\n", "holds.c",
+     "if (!t->used || !t->counted || t->scope != scope)",
+     "if (!t->used || !t->counted || t->scope != scope ||\n"
+     "\t\t    t->deadline_ms <= now_ms)", "holds.c",
      "set_live(h, t, now_ms);\n\tif (undecided",
      "set_live(h, t, now_ms);\n\tif (t->scope != NO_ID)\n"
      "\t\tscope_changed(h, t->scope);\n\tif (undecided"),

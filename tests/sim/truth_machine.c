@@ -258,6 +258,24 @@ undecided_until(const struct truth *t, const struct past *p,
 				  : earlier(until, s->launched_at + SETTLED_MS);
 }
 
+/* How far clocks that stamps and moments come from may lie apart. */
+static int64_t
+clocks_apart(const struct truth *t, int64_t since)
+{
+	const struct world *w = t->w;
+	int64_t by = 2000, ahead;
+
+	if (w->turns_until > 0 && w->turns_until >= since - 60000)
+		by += w->turns_by < 0 ? -w->turns_by : w->turns_by;
+	for (int i = 0; i < t->holders_n; i++) {
+		ahead = t->holders[i].skew_ms;
+		if (t->holders[i].skew_until > 0 &&
+		    t->holders[i].skew_until >= since - 60000)
+			by += ahead < 0 ? -ahead : ahead;
+	}
+	return by;
+}
+
 bool
 truth_may_match(const struct truth *t, const struct thing *claim,
 		const struct thing *deleted)
@@ -265,7 +283,8 @@ truth_may_match(const struct truth *t, const struct thing *claim,
 	int64_t age = claim->created_ms - deleted->deleted_ms;
 	/* When it was gone, who was not watching cannot know. */
 	bool draining = deleted->gone_at < 0 ||
-			deleted->gone_at >= claim->born - 2000 ||
+			deleted->gone_at >=
+				claim->born - clocks_apart(t, deleted->gone_at) ||
 			t->w->trouble_until + TROUBLE_SLACK_MS >=
 				deleted->gone_at;
 
@@ -285,8 +304,9 @@ unclear(const struct truth *t, const struct thing *claim,
 	const struct world *w = t->w;
 	int64_t age = claim->created_ms - deleted->deleted_ms;
 	int64_t since_gone = claim->born - deleted->gone_at;
-	bool near_gone = deleted->gone_at >= 0 && since_gone >= -2000 &&
-			 since_gone <= 2000;
+	int64_t apart = clocks_apart(t, deleted->gone_at);
+	bool near_gone = deleted->gone_at >= 0 && since_gone >= -apart &&
+			 since_gone <= apart;
 
 	return age < 0 || (age == 0 && deleted->deleted_at > claim->born) ||
 	       (age > SUBSTITUTE_MS && near_gone) ||
@@ -575,11 +595,11 @@ is_enough(const struct truth *t, int machine, bool hi)
 			    truth_scope_of(t, m) ||
 		    !counts_at_all(t, i, hi))
 			continue;
-		n += hi ? is_near(x->created, y->created, hold) ||
-				  is_near(x->tried_since, y->tried_since, hold)
-			: is_near(x->created, y->created, hold) &&
-				  x->tried_since == x->created &&
-				  y->tried_since == y->created;
+		/* The next try is of that age, too. */
+		n += is_near(x->created, y->created, hold) ||
+		     (hi && (is_near(x->tried_since, y->tried_since, hold) ||
+			     is_near(x->tried_since, y->created, hold) ||
+			     is_near(x->created, y->tried_since, hold)));
 	}
 	return n >= t->rules.min_scale_up;
 }

@@ -19,7 +19,7 @@
 struct fact {
 	bool used;
 	int pool;
-	int64_t deadline_ms, counts_ms, created_ms, hold_ms;
+	int64_t deadline_ms, counts_ms, created_ms, first_ms, hold_ms;
 	bool undecided, booting;
 };
 
@@ -74,8 +74,8 @@ counts(const struct model *m, const struct fact *f)
 	       f->counts_ms <= m->now_ms;
 }
 
-/* As many as minScaleUp were created within its hold period, before or after,
- * itself included. */
+/* As many as minScaleUp were created, or tried first, within its hold period,
+ * before or after, itself included. */
 static bool
 enough(const struct model *m, const struct fact *f)
 {
@@ -85,7 +85,10 @@ enough(const struct model *m, const struct fact *f)
 		const struct fact *g = &m->at[i];
 
 		n += counts(m, g) && scope_of(m, g) == scope_of(m, f) &&
-		     llabs(g->created_ms - f->created_ms) <= f->hold_ms;
+		     (llabs(g->created_ms - f->created_ms) <= f->hold_ms ||
+		      llabs(g->first_ms - f->first_ms) <= f->hold_ms ||
+		      llabs(g->first_ms - f->created_ms) <= f->hold_ms ||
+		      llabs(g->created_ms - f->first_ms) <= f->hold_ms);
 	}
 	return n >= m->least;
 }
@@ -151,6 +154,7 @@ put(struct holds *h, const struct model *m, uint32_t id)
 		.deadline_ms = f->deadline_ms,
 		.counts_ms = f->counts_ms,
 		.created_ms = f->created_ms,
+		.first_ms = f->first_ms,
 		.hold_ms = f->hold_ms,
 		.undecided = f->undecided,
 		.booting = f->booting,
@@ -165,6 +169,9 @@ random_fact(struct model *m, struct dice *d, struct fact *f)
 	*f = (struct fact){.used = true, .pool = (int)roll(d, POOLS)};
 	f->deadline_ms = m->now_ms + (int64_t)roll(d, 400) - 100;
 	f->created_ms = m->now_ms - (int64_t)roll(d, 800);
+	f->first_ms = f->created_ms;
+	if (roll(d, 5) == 0)
+		f->first_ms -= (int64_t)roll(d, 400);
 	f->hold_ms = 20 + (int64_t)roll(d, 8) * 30;
 	f->undecided = roll(d, 4) == 0;
 	f->booting = roll(d, 3) == 0;
@@ -452,7 +459,8 @@ START_TEST(the_extra_ids)
 {
 	struct rules r = {.scope = SCOPE_CLUSTER, .min_scale_up = 2};
 	struct timer_facts f = {.pool = "", .deadline_ms = 100, .counts_ms = 1,
-				.created_ms = 5, .hold_ms = 50};
+				.created_ms = 5, .first_ms = 5,
+				.hold_ms = 50};
 	struct holds *h = calloc(1, sizeof(*h));
 	struct now now = {10, 10};
 
