@@ -281,6 +281,7 @@ sweep_judge_all(struct sweep *s, int64_t now_ms)
 		else if (!e->judged)
 			ids[n++] = id;
 	}
+	sweep_retries_judge(s, now_ms);
 	ids_sort(ids, n, created_before, m->at);
 	for (uint32_t i = 0; i < n; i++)
 		sweep_judge(s, &m->at[ids[i]], now_ms);

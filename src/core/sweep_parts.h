@@ -37,6 +37,8 @@ void sweep_retry(struct sweep *s, const struct entry *claim,
 		 int64_t deleted_ms, int64_t now_ms);
 void sweep_retried(struct sweep *s, struct entry *claim, int64_t now_ms);
 void sweep_retries_refresh(struct sweep *s, int64_t now_ms);
+/* After a list: which of them replaced another, perhaps? */
+void sweep_retries_judge(struct sweep *s, int64_t now_ms);
 void sweep_retry_due(struct sweep *s, uint32_t id, int64_t now_ms);
 void sweep_retries_forget(struct sweep *s);
 void sweep_retries_shift(struct sweep *s, int64_t by_ms);

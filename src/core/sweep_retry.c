@@ -72,7 +72,7 @@ sweep_retry(struct sweep *s, const struct entry *claim, int64_t deleted_ms,
 
 	if (counts_ms == STAMP_NONE || counts_ms > now_ms ||
 	    (undecided_ms > now_ms && undecided_ms != COUNTS_LATER))
-		return;		/* but in a first list: who knows better? */
+		return;		/* while a list is under way: nobody knows yet */
 	while (r < s->retries + RETRIES_MAX && r->used && r->until_ms > now_ms)
 		r++;
 	if (r == s->retries + RETRIES_MAX)
@@ -87,6 +87,7 @@ sweep_retry(struct sweep *s, const struct entry *claim, int64_t deleted_ms,
 	};
 	memcpy(r->pool, claim->pool, sizeof(r->pool));
 	memcpy(r->name, claim->name, sizeof(r->name));
+	memcpy(r->uid, claim->uid, sizeof(r->uid));
 	retry_refresh(s, r, now_ms);
 }
 
@@ -135,6 +136,22 @@ sweep_retries_refresh(struct sweep *s, int64_t now_ms)
 	for (struct retry *r = s->retries; r < s->retries + RETRIES_MAX; r++)
 		if (r->used)
 			retry_refresh(s, r, now_ms);
+}
+
+/* One that was undecided when it was deleted never counted. */
+void
+sweep_retries_judge(struct sweep *s, int64_t now_ms)
+{
+	for (struct retry *r = s->retries; r < s->retries + RETRIES_MAX; r++) {
+		uint32_t id;
+
+		if (!r->used)
+			continue;
+		id = machines_find_claim(&s->machines, r->uid);
+		if (id != NO_ID &&
+		    sweep_undecided_ms(s, &s->machines.at[id]) > now_ms)
+			retry_end(s, r);
+	}
 }
 
 void

@@ -78,7 +78,7 @@ struct fresh {
 struct retry {
 	bool used;
 	char pool[POOL_BYTES];
-	char name[NAME_BYTES];
+	char name[NAME_BYTES], uid[UID_BYTES];
 	int64_t created_ms;	/* of the first try */
 	int64_t own_created_ms, until_ms;
 	int64_t created_stamp_ms, deleted_stamp_ms;	/* as written */

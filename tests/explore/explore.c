@@ -66,6 +66,7 @@ static struct {
 	struct run *run;
 	uint8_t moves[DEPTH_MAX];
 	int which, depth, target;
+	int64_t settling;	/* since when; -1: it is not settled */
 	struct timespec begun;
 	double seconds;
 	double until;		/* the time of this start, at this depth */
@@ -180,7 +181,8 @@ keep(const char *why)
 	if (out == NULL) {
 		perror(path);
 	} else {
-		x.path->end = run_world(x.run)->now;
+		x.path->end = x.settling >= 0 ? x.settling
+					      : run_world(x.run)->now;
 		fprintf(out, "# %s\n# ", why);
 		ways(out, x.moves, x.depth);
 		fprintf(out, "\n");
@@ -293,7 +295,8 @@ settle(void)
 	struct outcome_of_run o;
 
 	x.settled++;
-	run_pass(x.run, run_world(x.run)->now);
+	x.settling = run_world(x.run)->now;
+	run_pass(x.run, x.settling);
 	if (run_broken(x.run) == NULL)
 		run_settle(x.run);
 	if (run_broken(x.run) != NULL)
@@ -307,6 +310,7 @@ settle(void)
 			found("from a file it is another one");
 		}
 	}
+	x.settling = -1;
 }
 
 static bool
@@ -568,6 +572,7 @@ main(int argc, char **argv)
 	}
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &x.begun);
 	x.seconds = 60 * atof(argv[1]);
+	x.settling = -1;
 	most = atoi(argv[2]) > 0 ? atoi(argv[2]) : DEPTH_MAX - 1;
 	x.starts = (const char *const *)argv + 3;
 	x.starts_n = argc - 3;

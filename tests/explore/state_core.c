@@ -147,6 +147,7 @@ timer(struct mix *m, const struct timer *t)
 	mix_server(m, t->deadline_ms);
 	mix_server(m, t->counts_ms);
 	mix_server(m, t->created_ms);
+	mix_server(m, t->first_ms);
 	mix(m, (uint64_t)t->hold_ms);
 }
 
@@ -199,6 +200,7 @@ past(struct mix *m, const struct sweep *s)
 		mix(m, (uint64_t)(r - s->retries));
 		mix_text(m, r->pool);
 		mix_text(m, r->name);
+		mix_text(m, r->uid);
 		mix_server(m, r->created_ms);
 		mix_server(m, r->own_created_ms);
 		mix_server(m, r->until_ms);

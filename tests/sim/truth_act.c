@@ -72,6 +72,8 @@ check_lists(struct holder *h, const struct action *a)
 	if (first && w->now - h->hint_at < HINT_MS - 500 &&
 	    w->now - w->truth->due_at > HINT_EVERY_MS + HINT_MS && !w->full &&
 	    w->now > h->skew_until + HINT_EVERY_MS &&
+	    /* A Node whose claim it cannot see falls due by itself. */
+	    w->now > h->streams[KIND_NODECLAIM].hung_until + HINT_EVERY_MS &&
 	    w->now - h->led_since > HINT_EVERY_MS &&
 	    w->now - h->jumped_at > TROUBLE_SLACK_MS)
 		broken(w, "I10: a release begins %lld ms after a creation",

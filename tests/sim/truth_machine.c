@@ -428,7 +428,7 @@ set_counts(struct truth *t, const struct past *p, int machine)
 	const struct thing *claim = &t->w->things[m->claim];
 	bool ignores = t->rules.replacements == REPLACEMENTS_IGNORE;
 	struct maybe event, follow;
-	int64_t until;
+	int64_t until, by;
 
 	x->undecided = false;
 	x->replaced = (struct maybe){false, false};
@@ -444,12 +444,17 @@ set_counts(struct truth *t, const struct past *p, int machine)
 	follow = event.hi ? follows(t, p, claim, SIGN_MS) : event;
 	x->replaced = (struct maybe){event.lo && follow.lo,
 				     event.hi && follow.hi};
-	/* Whoever leads may see it a moment earlier. */
-	until = undecided_until(t, p, claim) - 50;
-	if (until > t->w->now && !x->replaced.lo) {
-		turns_at(t, until);
+	until = undecided_until(t, p, claim);
+	/* Whoever leads may see it a moment earlier; by a clock that jitters,
+	 * earlier or later. */
+	by = t->leader != NULL ? t->leader->jitter : 0;
+	if (until - by - 50 > t->w->now && !x->replaced.lo) {
+		turns_at(t, until - by - 50);
 		x->undecided = true;
 		x->counts = (struct maybe){false, false};
+	} else if (until + by > t->w->now && by > 0 && !x->replaced.lo) {
+		turns_at(t, until + by);
+		x->counts.lo = false;
 	} else if (x->counts.lo && x->judged == JUDGED_NOT &&
 		   !x->replaced.lo && t->leader != NULL) {
 		judge(t, p, machine);
@@ -460,9 +465,25 @@ set_counts(struct truth *t, const struct past *p, int machine)
 	x->counts.hi &= !x->replaced.lo;
 }
 
+/* Undecided when it was deleted: may whoever leads have come to see it as a
+ * scale-up before that is seen? */
+static bool
+decided_late(const struct truth *t, const struct past *p,
+	     const struct thing *claim)
+{
+	int64_t until = undecided_until(t, p, claim), seen;
+
+	if (until < 0 || t->leader == NULL || !claim->launched ||
+	    truth_classed(claim))
+		return false;
+	seen = t->leader->sights[claim->index].deleted_at;
+	seen = seen >= 0 ? seen : t->w->now;
+	return until - t->leader->jitter - LAG_MS <= seen;
+}
+
 /* A boot that failed: the machine goes on until it is tried again. */
 static void
-set_failed(struct truth *t, int machine)
+set_failed(struct truth *t, const struct past *p, int machine)
 {
 	const struct machine *m = &t->w->machines[machine];
 	struct machine_truth *x = &t->machines[machine];
@@ -473,6 +494,7 @@ set_failed(struct truth *t, int machine)
 	x->counted.hi |= !claim->launch_known &&
 			 claim->deleted_ms + 2 * LAG_MS >=
 				 claim->created_ms + GRACE_MS;
+	x->counted.hi |= decided_late(t, p, claim);
 	x->failed_boot = t->rules.replacements == REPLACEMENTS_IGNORE &&
 			 !claim->disrupted && !was_ready(claim) &&
 			 x->counted.hi;
@@ -625,7 +647,7 @@ truth_machines(struct truth *t)
 		if (w->machines[i].claim < 0)
 			continue;
 		if (w->things[w->machines[i].claim].deleting) {
-			set_failed(t, i);
+			set_failed(t, &past, i);
 			continue;
 		}
 		set_counts(t, &past, i);

@@ -175,9 +175,10 @@ limit_debt(struct truth *t, int scope)
 	bool advanced = since != STAMP_NONE && since > s->released;
 	double most = (double)(t->clock - since);
 
-	s->released = since;
 	if (since == STAMP_NONE)
 		return;
+	if (advanced)
+		s->released = since;
 	/* One from so long before the window opened had not kept it from
 	 * opening, had it been known. */
 	if (advanced && s->early.open &&
@@ -455,6 +456,8 @@ restore_scope(struct truth *t, struct kept *k, int scope, int64_t renewed)
 			      : 1;
 	double vague = TURN_MS * (k->course == 'i' && rate > 1 ? rate : 1);
 
+	/* What was released by hand before that has had its effect. */
+	s->released = k->at;
 	kept_run(t, k, scope, renewed);
 	s->gap_held = k->course == 'h' && k->window <= 0;
 	if (s->gap_held && t->clock > k->at)
