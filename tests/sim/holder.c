@@ -596,6 +596,8 @@ holder_step(struct holder *h)
 			next = sooner(next, stream_step(h, (enum kind)k));
 	h->saw_all |= saw_all(h);
 	sweep_step(h);
+	for (int k = 0; k < KIND_COUNT; k++)
+		h->poked |= stream_asked(h, (enum kind)k);
 	if (h->poked)
 		return h->w->now;
 	return sooner(next, sooner(calls_next(h), h->wake_at));

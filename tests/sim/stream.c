@@ -349,15 +349,23 @@ begin(struct holder *h, struct stream *s, enum kind kind)
 	return s->at;
 }
 
+bool
+stream_asked(struct holder *h, enum kind kind)
+{
+	struct stream *s = &h->streams[kind];
+
+	if (s->state != STREAM_OPEN || !sweep_wants_list(h->sweep, kind))
+		return false;
+	reflect_restart(&s->reflect);
+	watch_over(h, s, kind, REFLECT_ENDED);
+	return true;
+}
+
 int64_t
 stream_step(struct holder *h, enum kind kind)
 {
 	struct stream *s = &h->streams[kind];
 
-	if (s->state == STREAM_OPEN && sweep_wants_list(h->sweep, kind)) {
-		reflect_restart(&s->reflect);
-		watch_over(h, s, kind, REFLECT_ENDED);
-	}
 	if (s->state == STREAM_OPEN) {
 		int64_t next = watch_step(h, s, kind);
 

@@ -312,14 +312,17 @@ check_cap(struct truth *t, int machine)
 	const struct thing *claim = thing_alive(t->w, m->claim);
 	const struct pool_state *p = &t->w->pools[m->pool_id];
 	int64_t now = t->w->now, max = t->rules.cap.max_ms, from, troubled;
+	int scope = truth_scope_of(t, m);
 	bool is_held = node != NULL && claim != NULL &&
 		       truth_held(node, &t->rules) && !claim->deleting &&
 		       !node->deleting;
+	/* A window in which nothing can be released passes all the same. */
+	bool in_vain = scope >= 0 && !t->calm && truth_may_be_open(t, scope);
 
 	if (t->rules.scope != SCOPE_CLUSTER && p->max >= 0)
 		max = p->max;
 	/* No cap ends what a person holds, and a new cap begins anew. */
-	if (!is_held || !x->was_held || is_denied(t->w, node) ||
+	if (!is_held || !x->was_held || in_vain || is_denied(t->w, node) ||
 	    is_denied(t->w, claim) ||
 	    p->changed >= x->held_since || max != x->held_max ||
 	    (p->until != STAMP_NONE && p->until > t->clock) ||

@@ -234,7 +234,10 @@ set_busy(struct truth *t, int scope)
 {
 	struct world *w = t->w;
 	struct scope_truth *s = &t->scopes[scope];
-	bool was_busy = s->busy.hi || s->gap_held, undecided = false;
+	/* What ended it a moment ago may be heard of after what goes on. */
+	bool was_busy = s->busy.hi || s->gap_held ||
+			s->hi_last + LAG_MS >= w->now;
+	bool undecided = false;
 
 	if (s->busy.hi)		/* until now */
 		s->hi_last = w->now;
@@ -577,6 +580,7 @@ guess(struct truth *t, int scope)
 	s->guess = false;
 	/* Whose marks count, where the configuration was another? */
 	s->late.debt = debt > TURN_MS && w->strange == 0 ? debt - TURN_MS : 0;
+	debt = w->strange > 0 ? most : debt;
 	s->early.debt = debt > 0 ? debt + TURN_MS + since_lead : since_lead;
 	s->high = s->early.debt;
 }
