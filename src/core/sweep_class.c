@@ -107,8 +107,7 @@ take(struct entry *e, const char *class)
 static bool
 believe(const struct sweep *s, struct entry *e)
 {
-	if (e->said[0] == '\0' || e->classed ||
-	    !after_disruption(s, e, DISRUPTION_SIGN_MS))
+	if (e->said[0] == '\0' || !after_disruption(s, e, DISRUPTION_SIGN_MS))
 		return false;
 	/* The first that names a reason stands. */
 	if (e->replaces[0] == '\0' || strcmp(e->replaces, SIGN_UNKNOWN) == 0)

@@ -36,6 +36,11 @@ sweep_lead(struct sweep *s, bool leads, struct now now)
 	s->fresh.failed = NULL;
 	s->fresh.done_boot_ms = 0;
 	s->leads = leads;
+	/* Nothing is in memory that a shift since the last look would move. */
+	s->last_ms = STAMP_NONE;
+	(void)sweep_steady(s, now);
+	if (s->pools_ms > now.server_ms)
+		s->pools_ms = now.server_ms;
 }
 
 void

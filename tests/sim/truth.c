@@ -318,11 +318,14 @@ check_cap(struct truth *t, int machine)
 		       !node->deleting;
 	/* A window in which nothing can be released passes all the same. */
 	bool in_vain = scope >= 0 && !t->calm && truth_may_be_open(t, scope);
+	/* Nor does it stop the bucket from leaking that a release waits. */
+	bool leaks = scope >= 0 && !t->scopes[scope].busy.hi;
 
 	if (t->rules.scope != SCOPE_CLUSTER && p->max >= 0)
 		max = p->max;
 	/* No cap ends what a person holds, and a new cap begins anew. */
-	if (!is_held || !x->was_held || in_vain || is_denied(t->w, node) ||
+	if (!is_held || !x->was_held || in_vain || leaks ||
+	    is_denied(t->w, node) ||
 	    is_denied(t->w, claim) ||
 	    p->changed >= x->held_since || max != x->held_max ||
 	    (p->until != STAMP_NONE && p->until > t->clock) ||

@@ -313,6 +313,9 @@ look_for_window(struct truth *t, const struct action *a, const struct thing *o)
 	if (scope < 0 || truth_out(t->w, &t->rules, m) || !t->calm ||
 	    over > t->clock)
 		return;
+	/* Released by hand, its own time is over since then. */
+	if (p->released <= t->clock)
+		over = later_of(over, p->released);
 	s = &t->scopes[scope];
 	if (!s->seems.lo || s->late.open || s->unknown || t->w->now - p->changed < LAG_MS)
 		return;

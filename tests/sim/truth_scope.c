@@ -461,6 +461,10 @@ restore_scope(struct truth *t, struct kept *k, int scope, int64_t renewed)
 
 	/* What was released by hand before that has had its effect. */
 	s->released = k->at;
+	/* A cap that came while nobody led is heard of when somebody does. */
+	s->unknown = t->rules.scope == SCOPE_NODEPOOL &&
+		     t->w->pools[scope].max >= 0 &&
+		     t->w->pools[scope].changed > k->at - SERVER_START;
 	kept_run(t, k, scope, renewed);
 	s->gap_held = k->course == 'h' && k->window <= 0;
 	if (s->gap_held && t->clock > k->at)

@@ -70,6 +70,7 @@ clear(struct world *w, struct thing *t)
 	t->notes.at[ANN_MARK][0] = t->notes.at[ANN_HELD_KEY][0] = '\0';
 	t->reasons += 2;
 	t->hold_reasons++;
+	t->strips++;
 	tell(w, "person     uninstall clears %s %s", kind_name(t->kind),
 	     t->name);
 	thing_changed(w, t);

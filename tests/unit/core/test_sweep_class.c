@@ -603,6 +603,25 @@ START_TEST(another_leader_while_undecided)
 }
 END_TEST
 
+/* What an earlier lead of the same replica saw says nothing: the claim that was
+ * disrupted is gone since. */
+START_TEST(disrupted_in_an_earlier_lead)
+{
+	disrupt();
+	world_run(w, 1000);
+	sweep_lead(w->s, false, world_now(w));
+	thing_delete(w, claim_at(w, 0));
+	thing_delete(w, node_at(w, 0));
+	sweep_lead(w->s, true, world_now(w));
+	world_open(w);
+	(void)replace(7);
+	event("c7");
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(ignored(), 1);
+	ck_assert(thing_held(node_at(w, 1)));
+}
+END_TEST
+
 /* A new lead waits for the Events, 10 s at most. */
 START_TEST(events_are_waited_for)
 {
@@ -672,6 +691,7 @@ main(void)
 	tcase_add_loop_test(c, clock_is_set_while_undecided, 0, 4);
 	tcase_add_test(c, a_reason_stands_above_none);
 	tcase_add_loop_test(c, another_leader_while_undecided, 0, 2);
+	tcase_add_test(c, disrupted_in_an_earlier_lead);
 	tcase_add_loop_test(c, events_are_waited_for, 0, 2);
 	tcase_add_test(c, more_signs_than_there_is_room);
 	return run_suite(s);
