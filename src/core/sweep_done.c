@@ -234,8 +234,10 @@ sweep_found(struct sweep *s, const struct action *a, const struct object *o,
 	if (a->act == ACT_READ ? strcmp(e->rv, a->rv) == 0
 			       : s->view[o->kind].forgotten == a->forgotten)
 		sweep_track(s, o, now);
+	if (a->act != ACT_READ_CLAIM)
+		return;
 	s->work[a->id].owner_hold = s->work[a->id].owner_default = HOLD_ABSENT;
-	if (a->act != ACT_READ_CLAIM || o->mark != MARK_ABSENT ||
+	if (o->mark != MARK_ABSENT ||
 	    machines_find_claim(&s->machines, o->uid) != NO_ID)
 		return;
 	s->work[a->id].owner_hold = o->hold;

@@ -56,6 +56,7 @@ struct scope_truth {
 	int64_t released;	/* the earliest released-at; STAMP_NONE */
 	/* A new leader does not see everything yet: what the last one knew. */
 	bool gap, gap_held, guess;
+	bool gap_over;		/* it may see everything, or may have */
 };
 
 enum due_wish {

@@ -122,7 +122,8 @@ run_scope(struct truth *t, int scope, double dt)
 	bucket_run(&s->early, dt, possibly,
 		   s->early.open ? t->maybe_usable : t->usable, max, window);
 	bucket_run(&high, dt, possibly, t->usable, max, window);
-	bucket_run(&s->late, dt, s->seems.lo || (s->gap && s->gap_held),
+	bucket_run(&s->late, dt,
+		   s->seems.lo || (s->gap && !s->gap_over && s->gap_held),
 		   s->late.open ? t->usable : t->maybe_usable, max, window);
 	s->high = open			    ? 0
 		  : high.debt < (double)max ? high.debt
@@ -465,6 +466,9 @@ restore_scope(struct truth *t, struct kept *k, int scope, int64_t renewed)
 	s->unknown = t->rules.scope == SCOPE_NODEPOOL &&
 		     t->w->pools[scope].max >= 0 &&
 		     t->w->pools[scope].changed > k->at - SERVER_START;
+	/* Of a Lease that was deleted nobody knows who renewed it until when. */
+	if (t->w->now - t->w->lease_deleted < 60000 && renewed > k->at)
+		vague += (double)(renewed - k->at) * (rate + 1);
 	kept_run(t, k, scope, renewed);
 	s->gap_held = k->course == 'h' && k->window <= 0;
 	if (s->gap_held && t->clock > k->at)
@@ -514,6 +518,8 @@ truth_leads(struct holder *h)
 	int64_t renewed = h->elects ? h->w->lease_left_us / 1000 : STAMP_NONE;
 	bool lost = h->w->lease.state[0] == '\0' || !h->w->lease.present;
 
+	if (t->leader != h)	/* the next look is to see that it is new */
+		t->leads_n = h->leads_n - 1;
 	t->leader = h;
 	t->rules = h->rules;
 	t->clock = holder_now(h).server_ms;
@@ -592,6 +598,8 @@ guess(struct truth *t, int scope)
 static void
 end_gaps(struct truth *t)
 {
+	for (int i = 0; i < POOLS; i++)
+		t->scopes[i].gap_over |= t->maybe_usable;
 	for (int i = 0; t->usable && i < POOLS; i++) {
 		struct scope_truth *s = &t->scopes[i];
 
