@@ -384,13 +384,17 @@ check_room(struct truth *t)
 {
 	struct world *w = t->w;
 	uint32_t n[VIEW_COUNT] = {0};
+	bool until_now = w->is_crowded;
 
 	for (int i = 0; i < w->things_n; i++)
 		n[w->things[i].kind] += w->things[i].used;
+	w->is_crowded = false;
 	for (int i = 0; i < t->holders_n; i++)
-		if (n[KIND_NODE] > t->holders[i].machines_max ||
-		    n[KIND_NODECLAIM] > t->holders[i].machines_max)
-			w->crowded = w->now;
+		w->is_crowded |=
+			n[KIND_NODE] > t->holders[i].machines_max ||
+			n[KIND_NODECLAIM] > t->holders[i].machines_max;
+	if (until_now || w->is_crowded)
+		w->crowded = w->now;
 	if (!w->full || w->now - w->crowded <= 60000 + TROUBLE_SLACK_MS)
 		return;
 	tell(w, "truth      everything fits again");

@@ -54,6 +54,7 @@ struct scope_truth {
 	struct maybe seems;	/* … with what may not be known yet */
 	struct maybe held;
 	int64_t released;	/* the earliest released-at; STAMP_NONE */
+	bool heard_late;	/* … that came in trouble */
 	/* A new leader does not see everything yet: what the last one knew. */
 	bool gap, gap_held, guess;
 	bool gap_over;		/* it may see everything, or may have */

@@ -190,6 +190,13 @@ limit_debt(struct truth *t, int scope)
 		bucket_close(&s->late);
 		s->open_left = 0;
 	}
+	/* In trouble it may be heard of when a window has opened that would not
+	 * have, and ends by that. */
+	s->heard_late |= advanced && !t->calm;
+	if (s->heard_late && t->calm) {
+		s->heard_late = false;
+		s->late.debt = s->late.open ? s->late.debt : 0;
+	}
 	/* Who leads hears of it a moment later, and sees whole seconds. */
 	if (s->late.debt > most && !s->late.open)
 		s->late.debt = most > 0 ? most : 0;
@@ -642,7 +649,7 @@ truth_seen_open(struct truth *t, int scope, bool just_now)
 	bucket_open(&s->late, t->w->now, window + LAG_MS);
 	s->late.windows = s->early.windows;
 	s->high = 0;
-	if (!s->early.open)
+	if (!s->early.open || !just_now)	/* it may end at once */
 		bucket_open(&s->early, t->w->now, just_now ? window - SLACK_MS : 1);
 	if (just_now && s->early.left < (double)(window - SLACK_MS))
 		s->early.left = (double)(window - SLACK_MS);

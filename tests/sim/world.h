@@ -187,6 +187,7 @@ struct world {
 			   one strips the other holds again, three times */
 	bool full;	/* a table was, and left something out … */
 	int64_t crowded;	/* … and last could not but do so */
+	bool is_crowded;
 	struct lease_record lease;
 	int64_t lease_left_us;	/* the renewTime of who led before */
 	int64_t lease_deleted;	/* by a person; then two may lead for a while */
