@@ -98,6 +98,14 @@ show(struct holder *h, const struct thing *t, bool deleted)
 
 /* --- list --------------------------------------------------------------------- */
 
+/* As etcd has them: by name. */
+static int
+by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct thing *)a)->name,
+		      ((const struct thing *)b)->name);
+}
+
 static void
 snapshot(struct holder *h, struct stream *s, enum kind kind)
 {
@@ -112,6 +120,7 @@ snapshot(struct holder *h, struct stream *s, enum kind kind)
 	for (int i = 0; i < w->things_n; i++)
 		if (w->things[i].used && w->things[i].kind == kind)
 			s->page[s->page_n++] = w->things[i];
+	qsort(s->page, (size_t)s->page_n, sizeof(*s->page), by_name);
 }
 
 static void

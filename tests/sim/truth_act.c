@@ -169,7 +169,7 @@ check_class(const struct truth *t, const struct thing *claim)
 				w, w->machines[k].claim);
 
 			if (c != NULL && c != claim && truth_classed(c) &&
-			    strcmp(c->class, claim->class) == 0 &&
+			    !w->full && strcmp(c->class, claim->class) == 0 &&
 			    w->now - w->lease_deleted > DELETED_MS)
 				broken(t->w, "I5: %s and %s both stand in for "
 				       "%s", claim->name, c->name, d->name);
@@ -186,7 +186,8 @@ check_judged(const struct truth *t, const struct thing *claim)
 	const struct machine_truth *x = &t->machines[claim->machine];
 	bool substitute = strncmp(claim->class, "substitute/", 11) == 0;
 
-	if (!t->calm || !substitute)
+	/* What a full table left out has not taken its turn. */
+	if (!t->calm || !substitute || t->w->full)
 		return;
 	if (x->judged == JUDGED_SCALE_UP)
 		broken(t->w, "I5: %s is a scale-up, and classed as \"%s\"",
