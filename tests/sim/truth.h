@@ -54,6 +54,8 @@ struct scope_truth {
 	struct maybe seems;	/* … with what may not be known yet */
 	struct maybe held;
 	int64_t released;	/* the earliest released-at; STAMP_NONE */
+	int64_t limited_since, limited_at;	/* the same, for the debt, and
+				   when that was in virtual time */
 	bool heard_late;	/* … that came in trouble */
 	/* A new leader does not see everything yet: what the last one knew. */
 	bool gap, gap_held, guess;

@@ -174,10 +174,17 @@ limit_debt(struct truth *t, int scope)
 	/* In trouble it may be heard of at any time. */
 	int64_t since = released_since(t, scope);
 	bool advanced = since != STAMP_NONE && since > s->released;
-	double most = (double)(t->clock - since);
+	double most;
 
 	if (since == STAMP_NONE)
 		return;
+	/* From when it is known the time since then passes whatever the clock
+	 * does. */
+	if (since != s->limited_since) {
+		s->limited_since = since;
+		s->limited_at = t->w->now - (t->clock - since);
+	}
+	most = (double)(t->w->now - s->limited_at);
 	if (advanced)
 		s->released = since;
 	/* One from so long before the window opened had not kept it from
@@ -327,8 +334,10 @@ open_windows(struct truth *t, int scope)
 		bucket_open(&s->late, t->w->now, window + LAG_MS);
 		/* All have opened it; those before may be close to another. */
 		s->high = s->early.windows == s->late.windows ? 0
-			  : s->early.open		      ? (double)max
-							      : s->early.debt;
+			  : s->early.open || s->early.windows >
+						     s->late.windows + 1
+				  ? (double)max
+				  : s->early.debt;
 	}
 	bucket_turns(t, &s->early, max);
 	bucket_turns(t, &s->late, max);
