@@ -534,6 +534,14 @@ holder_watches(const struct holder *h, enum kind kind)
 	return kind != KIND_EVENT || rules_tell_replacements(&h->rules);
 }
 
+bool
+holder_begins(const struct holder *h)
+{
+	return holder_watches(h, KIND_EVENT) &&
+	       !h->streams[KIND_EVENT].complete &&
+	       h->w->now - h->led_since <= 10000;
+}
+
 static bool
 saw_all(const struct holder *h)
 {
@@ -544,7 +552,7 @@ saw_all(const struct holder *h)
 		    !(s->complete && s->state == STREAM_OPEN))
 			return false;
 	}
-	return h->leads;
+	return h->leads && !holder_begins(h);
 }
 
 /* When the soft state is written anew. */

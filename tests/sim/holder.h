@@ -142,6 +142,8 @@ void holder_cut(struct holder *h, enum kind kind);
 /* Everything that is due now; the moment of the next. */
 int64_t holder_step(struct holder *h);
 bool holder_watches(const struct holder *h, enum kind kind);
+/* A lead waits for the first list of Events, for so long at most. */
+bool holder_begins(const struct holder *h);
 struct now holder_now(const struct holder *h);
 /* How old is the oldest line that this replica has not got? */
 int64_t holder_lag_ms(const struct holder *h);

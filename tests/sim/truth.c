@@ -69,15 +69,6 @@ sees_all(const struct holder *h, bool hung)
 	       (hung || h->w->now >= h->paused_until);
 }
 
-/* A lead waits for the first list of Events, for so long at most. */
-static bool
-begins(const struct holder *h)
-{
-	return holder_watches(h, KIND_EVENT) &&
-	       !h->streams[KIND_EVENT].complete &&
-	       h->w->now - h->led_since <= 10000 + LAG_MS;
-}
-
 static void
 look_at_leader(struct truth *t)
 {
@@ -94,7 +85,7 @@ look_at_leader(struct truth *t)
 			truth_lost_count(t);
 	}
 	t->leader = h;
-	t->usable = sees_all(h, false) && !begins(h);
+	t->usable = sees_all(h, false) && !holder_begins(h);
 	t->maybe_usable = sees_all(h, true);
 	t->clock = h != NULL ? holder_now(h).server_ms : world_server_ms(t->w);
 }
@@ -423,7 +414,7 @@ truth_check(struct truth *t)
 	bool due = w->now >= t->next ||
 		   t->seen_changes != w->changes + w->sighted ||
 		   leader(t) != t->leader ||
-		   (sees_all(t->leader, false) && !begins(t->leader)) !=
+		   (sees_all(t->leader, false) && !holder_begins(t->leader)) !=
 			   t->usable ||
 		   sees_all(t->leader, true) != t->maybe_usable ||
 		   w->trouble_until + TROUBLE_SLACK_MS >= w->now;
