@@ -523,6 +523,14 @@ set_failed(struct truth *t, const struct past *p, int machine)
 		x->ongoing.lo = false;
 }
 
+/* May the claim be the next try?  By its stamps it may be a second older. */
+static bool
+may_follow(const struct thing *claim, const struct thing *failed)
+{
+	return claim->born + 1000 >= failed->deleted_at ||
+	       claim->created_ms + 1000 >= failed->deleted_ms;
+}
+
 /* Of the failed boots of its scope, those that are surely tried again by now,
  * and those that may be: one for each claim made since that counts. */
 static struct maybe
@@ -544,7 +552,7 @@ is_ongoing(const struct truth *t, int machine)
 			continue;
 		failed += y->failed_boot && c->deleted_at > claim->deleted_at -
 							    2 * FAILED_MS;
-		if (c->born + 1000 < claim->deleted_at ||
+		if (!may_follow(c, claim) ||
 		    truth_out(w, &t->rules, &w->machines[i]))
 			continue;
 		tried_hi += y->came.hi;
@@ -586,8 +594,7 @@ set_tried(struct truth *t, int machine)
 		if (y->failed_boot && y->ongoing.hi &&
 		    truth_scope_of(t, &w->machines[i]) ==
 			    truth_scope_of(t, &w->machines[machine]) &&
-		    claim->born + 1000 >=
-			    w->things[w->machines[i].claim].deleted_at &&
+		    may_follow(claim, &w->things[w->machines[i].claim]) &&
 		    y->tried_since < x->tried_since)
 			x->tried_since = y->tried_since;
 	}
