@@ -15,7 +15,7 @@ HARD := -fPIE -fstack-protector-strong -fstack-clash-protection
 OPT  ?= -O2 -D_FORTIFY_SOURCE=2
 CK_FORK ?= yes
 CFLAGS ?= -g
-override CFLAGS += -std=c11 -D_GNU_SOURCE -Iinclude $(WARN) $(HARD) $(OPT) \
+override CFLAGS += -std=c11 -D_GNU_SOURCE -Iinclude -Isrc $(WARN) $(HARD) $(OPT) \
 	-DHOLDER_VERSION='"$(VERSION)"' -pthread -MMD -MP
 LDFLAGS ?= -pie -Wl,-z,relro,-z,now,--as-needed
 ifdef SANITIZE
@@ -32,10 +32,18 @@ export CK_DEFAULT_TIMEOUT := 60
 # One foreign library, one file: each is linked by the layer that uses it.
 pkg = $(shell pkg-config --libs $(1) 2>/dev/null)
 
-libs_core = $(VARIANT)/libcore.a
-libs_wire = $(VARIANT)/libwire.a $(libs_core)
-libs_edge = $(VARIANT)/libedge.a $(libs_wire)
-libs_cmd  = $(VARIANT)/libcmd.a $(libs_edge)
+# Each room of src is an archive; in the order in which they are linked.
+rooms_core := core/controller core/protocol core/table core/rules core/base
+rooms_wire := wire/metrics wire/admission wire/config wire/kubeconfig wire/api \
+	wire/yaml wire/json wire
+rooms_edge := edge/server edge/certs edge/kube edge
+rooms_top  := cli uninstall daemon
+ROOMS := $(rooms_top) $(rooms_edge) $(rooms_wire) $(rooms_core)
+archives = $(foreach r,$(1),$(VARIANT)/lib$(subst /,_,$(r)).a)
+libs_core = $(call archives,$(rooms_core))
+libs_wire = $(call archives,$(rooms_wire)) $(libs_core)
+libs_edge = $(call archives,$(rooms_edge)) $(libs_wire)
+libs_all  = $(call archives,$(rooms_top)) $(libs_edge)
 ext_wire  = $(call pkg,libcjson yaml-0.1)
 ext_edge  = $(call pkg,libcurl libmicrohttpd gnutls libcrypto) $(ext_wire)
 
@@ -59,13 +67,13 @@ $(VARIANT)/%.o: src/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(if $(filter core/%,$*),-Wconversion) -c -o $@ $<
 
-define layer
-$(VARIANT)/lib$(1).a: $$(patsubst src/%.c,$(VARIANT)/%.o,\
-		$$(filter-out src/cmd/main.c,$$(wildcard src/$(1)/*.c)))
+define room
+$(call archives,$(1)): $$(patsubst src/%.c,$(VARIANT)/%.o,\
+		$$(filter-out src/cli/main.c,$$(wildcard src/$(1)/*.c)))
 	@rm -f $$@
 	@ar rcs $$@ $$^
 endef
-$(foreach l,core wire edge cmd,$(eval $(call layer,$(l))))
+$(foreach r,$(ROOMS),$(eval $(call room,$(r))))
 
 # link FLAGS LIBRARIES
 define link
@@ -73,7 +81,7 @@ define link
 $(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(1) -o $@ $(filter %.c %.o %.a,$^) $(2)
 endef
 
-$(VARIANT)/karpenter-node-holder: $(VARIANT)/cmd/main.o $(libs_cmd)
+$(VARIANT)/karpenter-node-holder: $(VARIANT)/cli/main.o $(libs_all)
 	$(call link,,$(ext_edge))
 
 # --- tests: each links its own layer and those below it, no more -----------
@@ -89,15 +97,15 @@ $(VARIANT)/tests/wire/%: tests/unit/wire/%.c $(libs_wire)
 	$(call link,-Itests,$(ext_wire) $(CHECK_LIBS))
 $(VARIANT)/tests/edge/%: tests/edge/%.c $(libs_edge)
 	$(call link,-Itests,$(ext_edge) $(CHECK_LIBS) -lssl)
-$(VARIANT)/tests/edge/test_teller: tests/edge/test_teller.c $(libs_cmd)
-	$(call link,-Isrc/cmd -Xlinker --wrap=clock_now,$(ext_edge) $(CHECK_LIBS) -lssl)
-$(VARIANT)/tests/edge/test_notes: tests/edge/test_notes.c $(libs_cmd)
-	$(call link,-Isrc/cmd $(foreach f,shared_note shared_pool_at teller_say \
+$(VARIANT)/tests/edge/test_teller: tests/edge/test_teller.c $(libs_all)
+	$(call link,-Xlinker --wrap=clock_now,$(ext_edge) $(CHECK_LIBS) -lssl)
+$(VARIANT)/tests/edge/test_notes: tests/edge/test_notes.c $(libs_all)
+	$(call link,$(foreach f,shared_note shared_pool_at teller_say \
 		log_fields,-Xlinker --wrap=$(f)),$(ext_edge) $(CHECK_LIBS))
 
 # The whole daemon with short deadlines, against a scripted API server.
-$(VARIANT)/tests/holder-fast: tests/edge/holder_fast.c $(libs_cmd)
-	$(call link,-Isrc/cmd,$(ext_edge))
+$(VARIANT)/tests/holder-fast: tests/edge/holder_fast.c $(libs_all)
+	$(call link,,$(ext_edge))
 FAST := $(VARIANT)/tests/holder-fast $(VARIANT)/karpenter-node-holder
 
 # Each decoder's fuzz target, replaying its corpus.
@@ -110,7 +118,7 @@ REPLAYS := $(FUZZ:%=$(VARIANT)/tests/fuzz/%)
 SIM := $(VARIANT)/tests/sim
 SEEDS ?= 2000
 $(SIM): $(wildcard tests/sim/*.[ch]) $(libs_core)
-	$(call link,-Itests/sim -Isrc/core)
+	$(call link,-Itests/sim)
 
 sim-quick: $(SIM)
 	@$(SIM) run tests/sim/histories/*.txt tests/sim/seeds/*.txt
@@ -127,7 +135,7 @@ MINUTES ?= 10
 wrap := $(foreach f,malloc calloc realloc free memcpy memset,-Xlinker --wrap=$(f))
 $(EXPLORE): $(wildcard tests/explore/*.[ch]) \
 		$(filter-out tests/sim/sim.c,$(wildcard tests/sim/*.[ch])) $(libs_core)
-	$(call link,-Itests/explore -Itests/sim -Isrc/core $(wrap))
+	$(call link,-Itests/explore -Itests/sim $(wrap))
 
 explore: $(EXPLORE)
 	@SIM_SEEDS=$${SIM_SEEDS:-tests/sim/seeds} $(EXPLORE) $(MINUTES) 0 $(STARTS)

@@ -11,18 +11,19 @@ fault() {
 }
 sources() { git ls-files -co --exclude-standard "$@"; }
 
-# --- includes: core <- wire <- edge <- cmd ----------------------------------
-layers=(core wire edge cmd)
-below=""
-for layer in "${layers[@]}"; do
-	below="$below|$layer"
+# --- rooms: one table, in docs/architecture.md -------------------------------
+rooms=$(sed -nE '/^## Rooms/,/^## The/s/^\| `([a-z/]+)` \|([^|]*)\|.*/\1:\2/p' docs/architecture.md | tr -d '`')
+[ "$(cut -d: -f1 <<<"$rooms" | sort)" = "$(sources 'src/*.c' | xargs -n1 dirname | sed 's,^src/,,' | sort -u)" ] ||
+	fault "docs/architecture.md: its table of rooms and the folders of src differ"
+while IFS=: read -r room uses; do
+	allowed=$(tr ' ' '\n' <<<"$room $uses" | sed '/^$/d' | paste -sd'|')
 	while IFS=: read -r file line text; do
-		fault "$file:$line: $layer must not include $text"
-	done < <(sources "src/$layer/*.[ch]" "include/$layer/*.h" |
-		xargs grep -nHoE '#include "[a-z]+/[^"]*"' |
+		fault "$file:$line: $room must not include $text"
+	done < <(sources "src/$room/*.[ch]" "include/$room/*.h" | grep -E "^(src|include)/$room/[^/]*$" |
+		xargs grep -nHoE '#include "[a-z/]+/[^"]*"' |
 		sed -E 's/#include "([^"]*)"/\1/' |
-		grep -vE ":(${below#|})/")
-done
+		grep -vE ":($allowed)/[^/]*$")
+done <<<"$rooms"
 
 # --- foreign libraries, each in its place ------------------------------------
 # pattern of the header, pattern of the files that may include it
@@ -32,13 +33,13 @@ one_place() {
 	done < <(sources 'src/*.[ch]' 'include/*.h' |
 		xargs grep -lE "#include <$1" | grep -vE "^src/($2)\$")
 }
-one_place 'cjson/' 'wire/json\.c'
-one_place 'yaml\.h' 'wire/yaml\.c'
-one_place 'curl/' 'edge/kube[a-z_]*\.[ch]'
-one_place 'microhttpd' 'edge/server[a-z_]*\.[ch]'
-one_place 'gnutls/' 'edge/server[a-z_]*\.[ch]'
-one_place 'openssl/' 'edge/certs[a-z_]*\.[ch]'
-one_place 'pthread\.h' 'cmd/[a-z_]*\.[ch]|edge/(server|log|repeat|clock|kube)[a-z_]*\.[ch]'
+one_place 'cjson/' 'wire/json/json\.c'
+one_place 'yaml\.h' 'wire/yaml/yaml\.c'
+one_place 'curl/' 'edge/kube/[a-z_]*\.[ch]'
+one_place 'microhttpd' 'edge/server/[a-z_]*\.[ch]'
+one_place 'gnutls/' 'edge/server/[a-z_]*\.[ch]'
+one_place 'openssl/' 'edge/certs/[a-z_]*\.[ch]'
+one_place 'pthread\.h' '(daemon|uninstall)/[a-z_]*\.[ch]|edge/((server|kube)/[a-z_]*|log|repeat|clock)\.[ch]'
 while read -r file; do
 	fault "$file: a library's type in a public header"
 done < <(sources 'include/*.h' |
@@ -60,10 +61,27 @@ needs() { # archive, allowed pattern, archives below
 	done < <(comm -23 <(undefined "$a") <(defined "$a" "$@") |
 		grep -vxE "$allowed")
 }
-needs "$variant/libcore.a" "$pure"
-needs "$variant/libwire.a" "$pure|$alloc|cJSON_.*|yaml_.*" "$variant/libcore.a"
-upward=$(comm -12 <(undefined "$variant/libedge.a") <(defined "$variant/libcmd.a"))
-[ -z "$upward" ] || fault "libedge.a calls upward: $upward"
+archive() { echo "$variant/lib${1//\//_}.a"; }
+while IFS=: read -r room uses; do
+	below=()
+	for r in $uses; do below+=("$(archive "$r")"); done
+	case $room in
+	core/*) allow=$pure ;;
+	wire/json) allow="$pure|$alloc|cJSON_.*" ;;
+	wire/yaml) allow="$pure|$alloc|yaml_.*" ;;
+	wire/*) allow="$pure|$alloc" ;;
+	*) # whatever libc and libraries have, but nothing of a room it does not name
+		while read -r sym; do
+			fault "$room: calls $sym of a room that it does not name"
+		done < <(comm -12 <(comm -23 <(undefined "$(archive "$room")") \
+			<(defined "$(archive "$room")" "${below[@]}")) \
+			<(for r in $(cut -d: -f1 <<<"$rooms"); do archive "$r"; done | xargs nm --defined-only 2>/dev/null |
+				awk 'NF==3{print $3}' | sort -u))
+		continue
+		;;
+	esac
+	needs "$(archive "$room")" "$allow" "${below[@]}"
+done <<<"$rooms"
 
 # --- sizes and the rest --------------------------------------------------------
 while read -r n file; do
@@ -93,10 +111,10 @@ flat() { cat "$@" | tr -s '\n\t ' ' '; }
 while IFS= read -r name; do
 	grep -qF "\`$name\`" docs/operations.md || fault "docs/operations.md: nothing of \"$name\""
 done < <({
-	flat src/cmd/*.c src/edge/*.c |
+	flat src/daemon/*.c src/uninstall/*.c src/cli/*.c src/edge/*.c src/edge/*/*.c |
 		grep -oE '\b(LOG|log_held|trouble|write_line)\([^"();]*"[^"]*"|\b(phrase|phrases\[\]|says\[\]) = [^;]*;' |
 		grep -oE '"[^"]*"'
-	flat src/core/tell.c | grep -oE '"[A-Za-z]+", "(Normal|Warning)"' | cut -d, -f1
+	flat src/core/protocol/event_series.c | grep -oE '"[A-Za-z]+", "(Normal|Warning)"' | cut -d, -f1
 	sed -nE 's/^ *- alert: (.*)/"\1"/p' deploy/components/prometheus/prometheusrule.yaml
 } | tr -d '"')
 # --- what make mutants breaks is still there --------------------------------------

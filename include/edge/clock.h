@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/stamp.h"
+#include "core/base/stamp.h"
 
 /*
  * The one place that reads a clock.  Server time is the API server's `Date`

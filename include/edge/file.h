@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "core/err.h"
+#include "core/base/err.h"
 
 /* A whole file, NUL-terminated (malloc).  ERR_SYSTEM: it cannot be read;
  * ERR_LIMIT: it is over bytes_max.  The error names the file. */

@@ -7,7 +7,7 @@
 
 /*
  * Logs to stderr, one line each, written by one write(2): a stable phrase,
- * then key=value.  Any thread.  Only cmd/ and edge/server's reaper log.
+ * then key=value.  Any thread.  Only daemon/ and edge/server's reaper log.
  *   text  2026-01-02T03:04:05.678Z INFO held node="ip-10-0-0-1" reason="spread"
  *   json  {"ts":"2026-…","level":"info","msg":"held","node":"ip-10-0-0-1",…}
  * Control bytes are escaped, strings over 512 bytes cut with "…"; fields that

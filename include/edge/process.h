@@ -2,7 +2,7 @@
 #ifndef EDGE_PROCESS_H
 #define EDGE_PROCESS_H
 
-#include "wire/metrics.h"
+#include "wire/metrics/metrics.h"
 
 /* What the kernel says of this process (proc(5)); fields it does not say stay
  * 0.  Any thread. */

@@ -2,7 +2,7 @@
 #ifndef WIRE_BASE64_H
 #define WIRE_BASE64_H
 
-#include "core/buf.h"
+#include "core/base/buf.h"
 
 /* Text of RFC 4648 §4 with padding, white space ignored, decoded with a NUL at
  * its end; to be freed.  NULL if it is none, holds a NUL byte, or there is no

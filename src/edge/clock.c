@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "core/limits.h"
+#include "core/base/limits.h"
 
 #define SAMPLES 8
 #define SLOW_MS 1000	/* a Date is no better than that anyway */

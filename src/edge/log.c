@@ -13,9 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/buf.h"
-#include "core/stamp.h"
-#include "core/utf8.h"
+#include "core/base/buf.h"
+#include "core/base/stamp.h"
+#include "core/base/utf8.h"
 #include "edge/clock.h"
 #include "edge/repeat.h"
 

@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "access.h"
+#include "cli/access.h"
+#include "cli/cmd.h"
+#include "cli/options.h"
+#include "daemon/serve.h"
 #include "edge/log.h"
-#include "options.h"
-#include "serve.h"
-#include "uninstall.h"
 
 /* The API client's, under the thread sanitizer on a busy machine. */
 #ifdef __SANITIZE_THREAD__

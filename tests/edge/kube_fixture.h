@@ -14,7 +14,7 @@
 
 #include <check.h>
 
-#include "edge/kube.h"
+#include "edge/kube/kube.h"
 #include "scripted.h"
 
 #define AGENT "karpenter-node-holder/test"

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "edge/clock.h"
-#include "edge/server.h"
+#include "edge/server/server.h"
 #include "peer.h"
 #include "pems.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "edge/certs.h"
+#include "edge/certs/certs.h"
 
 #include <check.h>
 #include <ftw.h>

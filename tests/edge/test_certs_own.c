@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "edge/certs_own.h"
+#include "edge/certs/certs_own.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
-#include "core/limits.h"
+#include "core/base/limits.h"
 
 #define HOUR_MS ((int64_t)3600000)
 #define NOW ((int64_t)1790000000000)	/* 2026-09-21T14:13:20Z */
@@ -458,7 +458,7 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("edge/certs_own");
+	Suite *s = suite_create("edge/certs/certs_own");
 	TCase *tc = tcase_create("own");
 	SRunner *sr = srunner_create(s);
 	int failed;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/limits.h"
+#include "core/base/limits.h"
 #include "edge/clock.h"
 #include "edge/log.h"
 #include "edge/repeat.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kube_fixture.h"
 
-#include "core/limits.h"
+#include "core/base/limits.h"
 
 /* Streams: bodies as they come, and every way in which they end. */
 

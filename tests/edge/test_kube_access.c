@@ -287,7 +287,7 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("edge/kube_access");
+	Suite *s = suite_create("edge/kube/kube_access");
 	TCase *t = tcase_create("access");
 
 	tcase_add_unchecked_fixture(t, make_dir, drop_dir);

@@ -548,7 +548,7 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("edge/kube_exec");
+	Suite *s = suite_create("edge/kube/kube_exec");
 	TCase *t = tcase_create("exec");
 
 	tcase_set_timeout(t, 60);

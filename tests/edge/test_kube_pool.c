@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kube_fixture.h"
 
-#include "core/limits.h"
+#include "core/base/limits.h"
 
 /* The pool: many calls, few connections, and none that poisons another. */
 
@@ -398,7 +398,7 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("edge/kube_pool");
+	Suite *s = suite_create("edge/kube/kube_lanes");
 	TCase *t = tcase_create("pool");
 
 	tcase_add_test(t, test_many);

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/buf.h"
+#include "core/base/buf.h"
+#include "daemon/notes.h"
 #include "edge/log.h"
-#include "notes.h"
 
 /*
  * What the leader says of each note of the sweep, word by word.  The link puts
@@ -207,7 +207,7 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("cmd/notes");
+	Suite *s = suite_create("daemon/notes");
 	TCase *tc = tcase_create("notes");
 	SRunner *sr = srunner_create(s);
 	int failed;

@@ -2,7 +2,7 @@
 /* edge/server and too much of it: one body, all bodies, big ones. */
 #include "rig.h"
 
-#include "core/limits.h"
+#include "core/base/limits.h"
 
 static struct rig rig;
 static struct peer peer;

@@ -4,7 +4,7 @@
 
 #include <openssl/err.h>
 
-#include "core/err.h"
+#include "core/base/err.h"
 
 static struct rig rig;
 

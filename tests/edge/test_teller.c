@@ -3,8 +3,8 @@
 
 #include <sys/mman.h>
 
+#include "daemon/event_recorder.h"
 #include "edge/log.h"
-#include "teller.h"
 
 /*
  * The product's own teller, told to a scripted API server.  The link puts
@@ -663,7 +663,7 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("cmd/teller");
+	Suite *s = suite_create("daemon/event_recorder");
 	TCase *w = tcase_create("write"), *l = tcase_create("log"),
 	      *h = tcase_create("hang"), *e = tcase_create("stop");
 

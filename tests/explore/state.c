@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/limits.h"
+#include "core/base/limits.h"
 #include "mix.h"
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/controller/sweep_state.h"
 #include "mix.h"
-#include "sweep_state.h"
 
 /* What the core knows (src/core/sweep_state.h), and what it has sent. */
 

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "core/limits.h"
-#include "wire/admission.h"
-#include "wire/json.h"
+#include "core/base/limits.h"
+#include "wire/admission/admission.h"
+#include "wire/json/json.h"
 
 static const struct rules rules[] = {
 	{.hold = {DEFAULT_HOLD_KEY, DEFAULT_HOLD_VALUE},

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "core/limits.h"
-#include "core/utf8.h"
-#include "wire/json.h"
+#include "core/base/limits.h"
+#include "core/base/utf8.h"
+#include "wire/json/json.h"
 
 static void
 check_text(const char *s)

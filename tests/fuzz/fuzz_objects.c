@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "core/utf8.h"
-#include "wire/objects.h"
+#include "core/base/utf8.h"
+#include "wire/api/object.h"
 
 static void
 check_object(const struct object *o)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "wire/split.h"
+#include "wire/api/list.h"
 
 /* What came of a stream, told as a sum over every item and its length. */
 struct outcome {

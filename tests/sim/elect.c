@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* core/lease against the world's one Lease, as cmd/elector.c performs it. */
+/* core/protocol/lease against the world's one Lease, as daemon/elector.c performs it. */
 
 void
 elect_init(struct holder *h, uint64_t seed)

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/limits.h"
-#include "core/policy.h"
+#include "core/base/limits.h"
+#include "core/controller/sweep_state.h"
+#include "core/rules/admit.h"
 #include "elect.h"
 #include "stream.h"
-#include "sweep_state.h"
 
 /* --- birth and death --------------------------------------------------------- */
 

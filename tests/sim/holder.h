@@ -2,14 +2,14 @@
 #ifndef TESTS_SIM_HOLDER_H
 #define TESTS_SIM_HOLDER_H
 
-#include "core/lease.h"
-#include "core/reflect.h"
+#include "core/protocol/lease.h"
+#include "core/protocol/reflect.h"
 #include "world.h"
 
 /*
  * One replica: the product's own core objects (sweep, reflect) with a shell
- * that performs their actions on the modelled world, as cmd/watcher and
- * cmd/sweeper do on the real one.
+ * that performs their actions on the modelled world, as daemon/watcher and
+ * daemon/sweeper do on the real one.
  */
 
 #define FLIGHTS 32

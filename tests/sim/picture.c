@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/policy.h"
-#include "core/stamp.h"
+#include "core/base/stamp.h"
+#include "core/rules/admit.h"
 
 #define ROWS 64
 #define SPANS 96		/* of one row; what comes later is not drawn */

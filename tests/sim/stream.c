@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/limits.h"
+#include "core/base/limits.h"
 
 #define DOWN_SAYS_MS 3	/* how soon a server that is down says so */
 
@@ -329,7 +329,7 @@ watch_step(struct holder *h, struct stream *s, enum kind kind)
 	return w->now;
 }
 
-/* --- what core/reflect says ------------------------------------------------------ */
+/* --- what core/protocol/reflect says ------------------------------------------------------ */
 
 static int64_t
 begin(struct holder *h, struct stream *s, enum kind kind)

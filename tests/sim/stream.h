@@ -4,7 +4,7 @@
 
 #include "holder.h"
 
-/* One resource's list and watch, as cmd/watcher.c performs them. */
+/* One resource's list and watch, as daemon/watcher.c performs them. */
 void stream_init(struct stream *s, uint64_t seed);
 void stream_done(struct stream *s);
 int64_t stream_step(struct holder *h, enum kind kind);

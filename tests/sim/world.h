@@ -6,10 +6,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "core/lease.h"
-#include "core/object.h"
-#include "core/pool.h"
-#include "core/sweep.h"
+#include "core/base/nodepool.h"
+#include "core/base/object.h"
+#include "core/controller/sweep.h"
+#include "core/protocol/lease.h"
 
 /*
  * The world of the simulator: an API server with resourceVersions and a watch

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/object.h"
+#include "core/base/object.h"
 
 /* Objects as the watch would show them, and our annotations on them. */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/cap.h"
+#include "core/rules/cap.h"
 #include "run.h"
 
 /*

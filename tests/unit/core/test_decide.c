@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/decide.h"
+#include "core/rules/decide.h"
 #include "run.h"
 
 /*
@@ -30,7 +30,7 @@ half_at(int i)
 	return h;
 }
 
-/* Can an object be like this? (core/object.c) */
+/* Can an object be like this? (core/base/object.c) */
 static bool
 possible(const struct half *h)
 {

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/deletions.h"
-#include "core/stamp.h"
+#include "core/base/stamp.h"
+#include "core/controller/deletions.h"
 #include "run.h"
 
 /* Whose substitute is a claim? */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/heap.h"
+#include "core/base/heap.h"
 #include "run.h"
 
 /* The model: an array of keys, with a flag for what is in it. */

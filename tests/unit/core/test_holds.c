@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/holds.h"
+#include "core/table/timers.h"
 #include "run.h"
 
 /*

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/index.h"
+#include "core/base/index.h"
 #include "run.h"
 
 /* The owner of the keys, and the model at once. */

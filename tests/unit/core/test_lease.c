@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/buf.h"
-#include "core/lease.h"
+#include "core/base/buf.h"
+#include "core/protocol/lease.h"
 #include "run.h"
 
 /* One machine with scripted answers first; then several against a modelled

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/machines.h"
+#include "core/table/machines.h"
 #include "objects.h"
 #include "run.h"
 

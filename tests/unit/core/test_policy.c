@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "core/policy.h"
+#include "core/rules/admit.h"
 #include "run.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "core/reflect.h"
+#include "core/protocol/reflect.h"
 #include "run.h"
 
 #define NONE (-1)	/* no Retry-After */

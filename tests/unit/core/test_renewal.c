@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/renewal.h"
+#include "core/protocol/renewal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +25,7 @@ now(void)
 	return (struct now){.server_ms = START + t, .boot_ms = 77000 + t};
 }
 
-/* As edge/certs_own mints it: at that moment. */
+/* As edge/certs/certs_own mints it: at that moment. */
 static struct renewal_cert
 cert(unsigned id, int64_t born, int64_t life)
 {

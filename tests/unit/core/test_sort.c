@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "core/sort.h"
+#include "core/base/sort.h"
 #include "run.h"
 
 #define MANY 500

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/stamp.h"
+#include "core/base/stamp.h"
 #include "run.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))

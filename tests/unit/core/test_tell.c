@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/tell.h"
+#include "core/protocol/event_series.h"
 #include "run.h"
 
 #define NONE (-1)	/* no Retry-After */

@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/buf.h"
-#include "core/err.h"
-#include "core/utf8.h"
+#include "core/base/buf.h"
+#include "core/base/err.h"
+#include "core/base/utf8.h"
 #include "run.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))

@@ -5,7 +5,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "core/sweep.h"
+#include "core/controller/sweep.h"
 #include "objects.h"
 #include "run.h"
 

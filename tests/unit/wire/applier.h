@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "core/buf.h"
-#include "core/limits.h"
-#include "wire/json.h"
+#include "core/base/buf.h"
+#include "core/base/limits.h"
+#include "wire/json/json.h"
 
 /* The tests' own way back: base64, and a JSON Patch applier as far as one map
  * of strings goes. */

@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/limits.h"
-#include "core/stamp.h"
+#include "core/base/limits.h"
+#include "core/base/stamp.h"
 #include "golden/golden.h"
 #include "unit/wire/applier.h"
-#include "wire/admission.h"
-#include "wire/json.h"
-#include "wire/patch.h"
+#include "wire/admission/admission.h"
+#include "wire/api/patch.h"
+#include "wire/json/json.h"
 
 #define NOW INT64_C(1767323045000)
 #define NOW_TEXT "2026-01-02T03:04:05Z"

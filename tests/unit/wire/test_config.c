@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/config.h"
+#include "wire/config/config.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wire/event.h"
-#include "wire/json.h"
+#include "wire/api/event.h"
+#include "wire/json/json.h"
 
 #define US INT64_C(1767323045000250) /* 2026-01-02T03:04:05.000250Z */
 #define NAME "general.6475ef64cf43a" /* US in hex */

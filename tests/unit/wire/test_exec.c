@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/exec.h"
+#include "wire/kubeconfig/exec.h"
 
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/stamp.h"
+#include "core/base/stamp.h"
 #include "golden/golden.h"
-#include "wire/kubeconfig.h"
+#include "wire/kubeconfig/kubeconfig.h"
 
 /* Credential plugins: in the kubeconfig, told, and heard. */
 

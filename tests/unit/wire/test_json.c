@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/limits.h"
-#include "wire/json.h"
+#include "core/base/limits.h"
+#include "wire/json/json.h"
 
 /* From memory of its exact size, so that ASan sees one byte too many. */
 static struct json *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/kubeconfig.h"
+#include "wire/kubeconfig/kubeconfig.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "golden/golden.h"
-#include "wire/json.h"
-#include "wire/lease.h"
+#include "wire/api/lease.h"
+#include "wire/json/json.h"
 
 #define ACQUIRED INT64_C(1767323045000001) /* 2026-01-02T03:04:05.000001Z */
 #define RENEWED INT64_C(1767323046999999)

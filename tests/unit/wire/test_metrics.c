@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wire/metrics.h"
+#include "wire/metrics/metrics.h"
 
 static char text[1 << 18];
 

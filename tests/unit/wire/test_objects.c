@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/buf.h"
-#include "core/stamp.h"
+#include "core/base/buf.h"
+#include "core/base/stamp.h"
 #include "golden/golden.h"
-#include "wire/objects.h"
+#include "wire/api/object.h"
 
 static const struct hold_key today = {DEFAULT_HOLD_KEY, DEFAULT_HOLD_VALUE};
 static const struct hold_key custom = {"example.com/keep", "yes"};

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/stamp.h"
-#include "wire/json.h"
-#include "wire/patch.h"
+#include "core/base/stamp.h"
+#include "wire/api/patch.h"
+#include "wire/json/json.h"
 
 #define NOW INT64_C(1767323045000) /* 2026-01-02T03:04:05Z */
 #define NOW_TEXT "2026-01-02T03:04:05Z"

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/buf.h"
+#include "core/base/buf.h"
 #include "golden/golden.h"
-#include "wire/pools.h"
+#include "wire/api/nodepool.h"
 
 static const char *const types[] = {"ADDED", "MODIFIED", "DELETED"};
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wire/registration.h"
+#include "wire/api/registration.h"
 
 static const struct {
 	const char *name, *json;

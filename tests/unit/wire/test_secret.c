@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "wire/base64.h"
-#include "wire/json.h"
-#include "wire/secret.h"
-#include "wire/webhooks.h"
+#include "wire/api/secret.h"
+#include "wire/api/webhook_config.h"
+#include "wire/json/json.h"
 
 /* The Secret and the webhook configuration of certificates of our own. */
 

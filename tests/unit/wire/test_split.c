@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/buf.h"
-#include "core/limits.h"
+#include "core/base/buf.h"
+#include "core/base/limits.h"
 #include "golden/golden.h"
-#include "wire/objects.h"
-#include "wire/split.h"
+#include "wire/api/list.h"
+#include "wire/api/object.h"
 
 #define OUT_BYTES 16384
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/yaml.h"
+#include "wire/yaml/yaml.h"
 
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/limits.h"
+#include "core/base/limits.h"
 
 #define F "f.yaml"
 

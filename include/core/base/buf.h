@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_BASE_BUF_H
+#define CORE_BASE_BUF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * Writes text into storage the caller owns; never allocates, always ends with
+ * a NUL.  What does not fit sets `full`, which stays set: write everything,
+ * ask once at the end.
+ */
+struct buf {
+	char *data;
+	size_t len;	/* without the NUL */
+	size_t cap;	/* with the NUL; at least 1 */
+	bool full;
+};
+
+void buf_init(struct buf *b, char *storage, size_t cap);
+void buf_add(struct buf *b, const char *bytes, size_t n);
+void buf_puts(struct buf *b, const char *s);
+void buf_printf(struct buf *b, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* The bytes of s as a JSON string, quotes included (RFC 8259 §7).  Bytes that
+ * are not UTF-8 come out as U+FFFD, so the result is always valid JSON. */
+void buf_json(struct buf *b, const char *s);
+
+/* Copies s into dst[cap]; -1, with dst untouched, if it does not fit. */
+int str_copy(char *dst, size_t cap, const char *s);
+/* The same, cut at the last whole UTF-8 character that fits; NULL is "". */
+void str_cut(char *dst, size_t cap, const char *s);
+
+#endif

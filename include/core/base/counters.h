@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_BASE_COUNTERS_H
+#define CORE_BASE_COUNTERS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/*
+ * Every counter we export, once: name, labels.  All start with
+ * METRICS_PREFIX but those of the field, which begin with '='.
+ * Counters are atomics: any thread adds, wire/metrics reads.
+ */
+#define METRICS_PREFIX "karpenter_node_holder_"
+
+#define ADMISSION(X, id, labels) X(id, "admission_requests_total", labels)
+
+#define WATCH_WHY(X, id, resource, why)                                        \
+	X(id, "watch_restarts_total",                                          \
+	  "resource=\"" resource "\",reason=\"" why "\"")
+#define WATCH(X, id, resource)                                                 \
+	WATCH_WHY(X, WATCH_##id##_END, resource, "end")                        \
+	WATCH_WHY(X, WATCH_##id##_EXPIRED, resource, "expired")                \
+	WATCH_WHY(X, WATCH_##id##_SILENT, resource, "silent")                  \
+	WATCH_WHY(X, WATCH_##id##_ERROR, resource, "error")
+
+#define RENEWAL_WRITE(X, id, what)                                             \
+	X(RENEWAL_##id, "self_signed_writes_total", "object=\"" what "\"")
+
+#define COUNTERS(X)                                                            \
+	ADMISSION(X, NODE_HELD, "kind=\"Node\",result=\"held\"")               \
+	ADMISSION(X, NODE_UNCHANGED, "kind=\"Node\",result=\"unchanged\"")     \
+	ADMISSION(X, CLAIM_HELD, "kind=\"NodeClaim\",result=\"held\"")         \
+	ADMISSION(X, CLAIM_UNCHANGED,                                          \
+		  "kind=\"NodeClaim\",result=\"unchanged\"")                   \
+	ADMISSION(X, OTHER_UNCHANGED, "kind=\"other\",result=\"unchanged\"")   \
+	ADMISSION(X, REFUSED, "kind=\"\",result=\"refused\"")                  \
+	ADMISSION(X, FAILED, "kind=\"\",result=\"error\"")                     \
+	ADMISSION(X, SHED, "kind=\"\",result=\"shed\"")                        \
+	X(HOLDS_OK, "holds_total", "result=\"ok\"")                            \
+	X(HOLDS_CONFLICT, "holds_total", "result=\"conflict\"")                \
+	X(HOLDS_GONE, "holds_total", "result=\"gone\"")                        \
+	X(HOLDS_ERROR, "holds_total", "result=\"error\"")                      \
+	X(RELEASES_OK, "releases_total", "result=\"ok\"")                      \
+	X(RELEASES_CONFLICT, "releases_total", "result=\"conflict\"")          \
+	X(RELEASES_GONE, "releases_total", "result=\"gone\"")                  \
+	X(RELEASES_ERROR, "releases_total", "result=\"error\"")                \
+	X(REPLACEMENTS, "replacements_total", "")                              \
+	X(EVENTS_IGNORED, "disruption_events_ignored_total", "")               \
+	X(TABLE_FULL, "table_full_total", "")                                  \
+	WATCH(X, NODES, "nodes")                                               \
+	WATCH(X, CLAIMS, "nodeclaims")                                         \
+	WATCH(X, POOLS, "nodepools")                                           \
+	WATCH(X, EVENTS, "events")                                             \
+	RENEWAL_WRITE(X, CA, "ca")                                             \
+	RENEWAL_WRITE(X, BUNDLE, "bundle")                                     \
+	RENEWAL_WRITE(X, LEAF, "certificate")                                  \
+	X(RENEWAL_FAILED, "self_signed_errors_total", "")                      \
+	X(CERT_READS, "=certwatcher_read_certificate_total", "")               \
+	X(CERT_ERRORS, "=certwatcher_read_certificate_errors_total", "")
+
+enum counter {
+#define X(id, name, labels) COUNTER_##id,
+	COUNTERS(X)
+#undef X
+	COUNTER_COUNT,
+};
+
+/* admission_duration_seconds: upper bounds in microseconds, then +Inf. */
+#define LATENCY_BUCKETS_US                                                     \
+	{100, 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000,         \
+	 250000, 500000, 1000000}
+#define LATENCY_BUCKETS 13
+
+/* hold_latency_seconds: upper bounds in milliseconds, then +Inf. */
+#define HOLD_BUCKETS_MS                                                        \
+	{100, 250, 500, 1000, 2500, 5000, 10000, 30000, 60000, 300000}
+#define HOLD_BUCKETS 10
+
+enum rest_method {
+	REST_GET,
+	REST_PATCH,
+	REST_POST,
+	REST_DELETE,
+	REST_METHODS,
+};
+#define HTTP_CODE_MAX 600	/* rest_client_requests_total: 0 = no answer */
+
+struct counters {
+	_Atomic uint64_t at[COUNTER_COUNT];
+	_Atomic uint64_t latency[LATENCY_BUCKETS + 1];
+	_Atomic uint64_t latency_us_sum;
+	_Atomic uint64_t hold_latency[HOLD_BUCKETS + 1];
+	_Atomic uint64_t hold_latency_ms_sum;
+	_Atomic uint64_t rest[REST_METHODS][HTTP_CODE_MAX];
+};
+
+static inline void
+counter_add(struct counters *c, enum counter id)
+{
+	atomic_fetch_add_explicit(&c->at[id], 1, memory_order_relaxed);
+}
+
+/* One observation: us microseconds in admission_duration_seconds. */
+void counters_latency(struct counters *c, uint64_t us);
+void counters_hold_latency(struct counters *c, uint64_t ms);
+
+#endif

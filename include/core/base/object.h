@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_BASE_OBJECT_H
+#define CORE_BASE_OBJECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/limits.h"
+#include "core/base/stamp.h"
+
+/*
+ * What we keep of a Node or a NodeClaim: a plain struct, copied with `=`.
+ * wire/api/object makes one of each watch line; the rest of the program reads it.
+ */
+
+/* Our annotations (design §2). */
+#define OWN_PREFIX "karpenter-node-holder.io/"
+#define MARK_KEY "karpenter-node-holder.io/held-since"
+#define HELD_KEY_KEY "karpenter-node-holder.io/held-key"
+#define CLASS_KEY "karpenter-node-holder.io/replacement"
+#define CLASS_UID_KEY "karpenter-node-holder.io/replacement-uid"
+#define CLASS_SUBSTITUTE "substitute/"	/* and the uid of the deleted claim */
+
+/* Karpenter's names: sigs.k8s.io/karpenter pkg/apis/v1/{labels,taints}.go */
+#define POOL_LABEL "karpenter.sh/nodepool"
+#define REGISTERED_LABEL "karpenter.sh/registered"
+#define UNREGISTERED_TAINT "karpenter.sh/unregistered"
+#define DEFAULT_HOLD_KEY "karpenter.sh/do-not-disrupt"
+#define DEFAULT_HOLD_VALUE "true"
+
+enum kind {
+	KIND_NODE,
+	KIND_NODECLAIM,
+	KIND_COUNT,		/* of the objects that machines are made of */
+	KIND_NODEPOOL = KIND_COUNT,
+	KIND_EVENT,		/* Karpenter's, on NodeClaims */
+	VIEW_COUNT,		/* of what is listed and watched */
+};
+
+enum hold {
+	HOLD_ABSENT,
+	HOLD_SAME,	/* the value we would write */
+	HOLD_OTHER,	/* any other value */
+};
+
+enum mark {
+	MARK_ABSENT,
+	MARK_TIME,	/* written as we write it: mark_ms says it exactly */
+	MARK_ODD,	/* there, but no time of ours: counts as `created` */
+};
+
+/* A hold annotation: which key, which value. */
+struct hold_key {
+	char key[KEY_BYTES];
+	char value[VALUE_BYTES];
+};
+
+struct object {
+	enum kind kind;
+	char name[NAME_BYTES];
+	char uid[UID_BYTES];
+	char rv[RV_BYTES];	/* metadata.resourceVersion, opaque */
+	char pool[POOL_BYTES];	/* "" without the label */
+	int64_t created_ms;
+	bool deleting;		/* has a deletionTimestamp */
+	int64_t deleted_ms;	/* … which is this; STAMP_NONE without */
+	bool karpenter;		/* design §2, as the watch can see it */
+
+	/* Our annotations.  `hold` speaks of today's hold; the mark may stand
+	 * for another one, which is then named in `former`. */
+	enum hold hold;
+	enum hold default_hold;	/* of the default hold, today's or not */
+	enum mark mark;
+	int64_t mark_ms;
+	bool has_held_key;	/* the held-key annotation is there */
+	bool has_former;
+	enum hold former_hold;
+	struct hold_key former;
+	char replaces[CLASS_BYTES];	/* our class; "" without, and where
+					   CLASS_UID_KEY is not this object's
+					   uid: a copy says nothing.  So a
+					   Node never has one */
+
+	bool has_class;		/* CLASS_KEY or CLASS_UID_KEY is there */
+
+	/* NodeClaim only. */
+	char node_name[NAME_BYTES];	/* status.nodeName */
+	bool launched;		/* condition Launched, or status.providerID */
+	bool launch_known;	/* there is a Launched condition */
+	int64_t ready_ms;	/* Initialized became True; STAMP_NONE before */
+	bool disrupted;		/* DisruptionReason is True, whichever it is:
+				   Karpenter deletes it by choice */
+	int64_t disrupted_ms;	/* DisruptionReason, other than Empty, became
+				   True; STAMP_NONE before */
+
+	/* Node only. */
+	bool registered;	/* Node: label karpenter.sh/registered=true;
+				   NodeClaim: status.nodeName is set */
+	char owner_name[NAME_BYTES];	/* ownerReference of kind NodeClaim */
+	char owner_uid[UID_BYTES];
+};
+
+/* Whose an object's hold is. */
+enum tenure {
+	TENURE_FREE,	/* neither hold nor mark */
+	TENURE_PERSON,	/* a hold in any value, without our mark */
+	TENURE_OURS,	/* hold and mark */
+	TENURE_YIELDED,	/* our mark, but the hold was removed or changed */
+};
+
+enum tenure object_tenure(enum hold hold, enum mark mark, bool has_former,
+			  enum hold former_hold);
+
+const char *kind_name(enum kind kind);	/* "Node", "NodeClaim", … */
+
+#endif

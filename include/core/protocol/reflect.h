@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_PROTOCOL_REFLECT_H
+#define CORE_PROTOCOL_REFLECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/limits.h"
+#include "core/base/pace.h"
+
+/*
+ * List and watch as client-go's reflector does it (tools/cache/reflector.go):
+ * a whole list in pages with resourceVersion unset, then a watch from its
+ * resourceVersion on; 410 means a new list, anything else a new watch from
+ * where the old one ended, after a jittered backoff.  One resource, one
+ * thread; it is told what came of each step.  boot_ms throughout.
+ */
+enum reflect_step {
+	REFLECT_WAIT,	/* until wait_ms from now */
+	REFLECT_LIST,	/* one page: cont is "" for the first */
+	REFLECT_WATCH,	/* from rv on, for timeout_s */
+};
+
+enum reflect_result {
+	REFLECT_PAGE,		/* a page, and more to come: rv and cont */
+	REFLECT_COMPLETE,	/* the last page: rv */
+	REFLECT_UNSERVED,	/* no such resource: asked again later */
+	REFLECT_ENDED,		/* the watch ended as agreed */
+	REFLECT_EXPIRED,	/* 410, in the stream or as an answer */
+	REFLECT_FAILED,		/* retry_after_ms, -1 if none */
+};
+
+struct reflect {
+	struct pace pace;
+	char rv[RV_BYTES];	/* "" = list first */
+	char cont[CONTINUE_BYTES];
+	unsigned failures;
+	int64_t not_before_ms, failed_ms, watch_ms;
+	int64_t expired_ms;	/* the last 410 */
+};
+
+struct reflect_todo {
+	enum reflect_step step;
+	int64_t wait_ms;
+	const char *rv, *cont;	/* owned by the machine */
+	int timeout_s;
+};
+
+void reflect_init(struct reflect *r, uint64_t seed);
+struct reflect_todo reflect_next(struct reflect *r, int64_t now_ms);
+
+/* rv and cont: of a PAGE or COMPLETE, else NULL. */
+void reflect_done(struct reflect *r, enum reflect_result result,
+		  const char *rv, const char *cont, int64_t retry_after_ms,
+		  int64_t now_ms);
+
+/* A watch line or bookmark: the next watch starts here. */
+void reflect_seen(struct reflect *r, const char *rv);
+
+/* Has the watch under way, if it ends now, ended at once?  Then another one
+ * has to wait as after a failure. */
+bool reflect_short(const struct reflect *r, int64_t now_ms);
+
+/* Start over with a list. */
+void reflect_restart(struct reflect *r);
+
+#endif

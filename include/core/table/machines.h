@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_TABLE_MACHINES_H
+#define CORE_TABLE_MACHINES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/index.h"
+#include "core/base/object.h"
+
+/*
+ * Node + NodeClaim as one.  Each object is an entry with an id; a claim and
+ * its Node are each other's peer.  A machine is spoken of by its head: the
+ * claim, or a Node without one.  Matched by the uid in the Node's
+ * ownerReference, else by the claim's status.nodeName (design §2).
+ * All memory is taken at birth; untouched entries cost no page.
+ */
+struct entry {
+	bool used;
+	enum kind kind;
+	uint32_t peer;		/* NO_ID: none */
+	uint32_t generation;	/* of the list or watch that last showed it */
+	bool deleting, launched, launch_known, registered;
+	bool disrupted;
+	enum hold hold, default_hold;
+	enum mark mark;
+	bool has_held_key, has_former;
+	enum hold former_hold;
+	uint8_t former;		/* slot in machines.formers */
+	int64_t mark_ms, created_ms, ready_ms;
+	int64_t created_stamp_ms, ready_stamp_ms;	/* as written */
+	int64_t tried_ms;	/* a claim: created, or when the first try was whose
+				   boot failed */
+	int64_t seen_ms, launch_seen_ms;	/* first seen, seen launched */
+	bool classed;			/* it is written on the claim */
+	bool judged;	/* it has come to count: does it substitute another? */
+	bool deletion_seen;
+	bool opted_out;	/* claim: its hold was taken away by a person before
+			   its Node was registered; until the next period */
+	char replaces[CLASS_BYTES];	/* the claim's class; "": none */
+	char said[CLASS_BYTES];	/* what Karpenter's Event says of it; "" */
+	char name[NAME_BYTES];
+	char uid[UID_BYTES];
+	char rv[RV_BYTES];
+	char pool[POOL_BYTES];
+	char other_name[NAME_BYTES];	/* status.nodeName; owner's name */
+	char owner_uid[UID_BYTES];	/* Node */
+};
+
+/* Holds of earlier configurations whose marks are outstanding. */
+struct former {
+	unsigned users;
+	struct hold_key hold;
+};
+
+struct machines {
+	struct entry *at;
+	uint32_t top, free, cap;	/* ids below top have been used */
+	uint32_t max;			/* of each kind */
+	uint32_t count[KIND_COUNT];
+	uint32_t marked[KIND_COUNT];	/* TENURE_OURS, for the metric */
+	struct former formers[HELD_KEYS_MAX];
+	struct index claim_by_uid, claim_by_node;
+	struct index node_by_name, node_by_owner;
+};
+
+int machines_init(struct machines *m, uint32_t max);	/* -1: no memory */
+void machines_done(struct machines *m);
+
+/* What a put or a drop changed, to be looked at again. */
+struct touched {
+	uint32_t n;
+	uint32_t id[6];
+};
+
+/* Finds or makes the entry and takes over the facts.  Stamps later than
+ * seen_ms count as seen_ms, once and for all.  A Node of the same name but
+ * another uid replaces the old one.  NO_ID: the table is full. */
+uint32_t machines_put(struct machines *m, const struct object *o,
+		      int64_t seen_ms, struct touched *t);
+/* The server's clock was set: all moments move with it, not what is written
+ * on the objects. */
+void machines_shift(struct machines *m, int64_t by_ms);
+/* As first seen now: by a clock that was wrong nothing has begun. */
+void machines_restamp(struct machines *m, int64_t now_ms);
+void machines_drop(struct machines *m, uint32_t id, struct touched *t);
+
+/* By uid (NodeClaim) or name (Node). */
+uint32_t machines_find(const struct machines *m, const struct object *o);
+uint32_t machines_find_claim(const struct machines *m, const char *uid);
+uint32_t machines_head(const struct machines *m, uint32_t id);
+struct entry *machines_claim(const struct machines *m, uint32_t head);
+struct entry *machines_node(const struct machines *m, uint32_t head);
+uint32_t machines_id(const struct machines *m, const struct entry *e);
+
+enum tenure entry_tenure(const struct entry *e);
+
+#endif

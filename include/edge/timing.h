@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef EDGE_TIMING_H
+#define EDGE_TIMING_H
+
+#include <stdint.h>
+
+/*
+ * The deadlines of serve that are no configuration: limits.h has the
+ * product's, the tests of the whole daemon use shorter ones.  Milliseconds.
+ */
+struct timing {
+	int64_t head_ms, body_ms, reply_ms, idle_ms;	/* webhook */
+	int64_t connect_ms, call_ms, list_ms, silent_ms;	/* API client */
+	int64_t token_ms;
+	int64_t cert_ms;	/* how often the pair's files are looked at */
+	int64_t quiet_ms;	/* SIGTERM or last connection to the end */
+	int64_t settle_ms;	/* uninstall: between two lists without a mark */
+	int64_t soft_ms;	/* without election the soft state is written
+				   so often */
+	int64_t heart_ms;	/* liveness: a thread silent for longer is dead */
+};
+
+extern const struct timing timing_default;
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIRE_API_DISRUPTION_EVENT_H
+#define WIRE_API_DISRUPTION_EVENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/err.h"
+#include "core/base/limits.h"
+#include "wire/api/object.h"
+
+/*
+ * Karpenter's word that a NodeClaim replaces another: a core/v1 Event on the
+ * new claim, at each pass over a command until the claim is Initialized, at
+ * most every 2 min (sigs.k8s.io/karpenter v1.14.1,
+ * pkg/controllers/disruption/{queue.go,events/events.go}, pkg/events):
+ *
+ *   DisruptionLaunching         "Launching NodeClaim: Underutilized"
+ *   DisruptionWaitingReadiness  "Waiting on readiness to continue disruption"
+ *
+ * both Normal, involvedObject kind NodeClaim, apiVersion karpenter.sh/v1, with
+ * the claim's name and uid and no namespace, the Event in namespace default.
+ * Stateless; any thread.
+ */
+struct sign {
+	char claim_uid[UID_BYTES];
+	char claim_name[NAME_BYTES];	/* for people; "" if it is none */
+	char rv[RV_BYTES];	/* of the Event */
+	char reason[32];	/* "underutilized", "drifted", "empty", or what
+				   else one word says; "unknown" without */
+	bool replacement;	/* false: any other Event; rv alone is set */
+};
+
+/*
+ * Where to list and watch.  The API server keeps no watch cache of Events
+ * (DefaultWatchCacheSizes): each watch reads them from etcd and decodes every
+ * one under its path before the selector is asked.  So the path saves most:
+ * client-go puts Events on objects without a namespace into `default`, and
+ * nobody with rights elsewhere can forge one.  A selector knows no "or"; to
+ * name both reasons takes two watches, twice that work.  One watch of what is
+ * on NodeClaims, without the reasons that come again and again, catches both.
+ * It sends no bookmarks, for these are the watch cache's.
+ */
+#define SIGNS_PATH "/api/v1/namespaces/default/events"
+#define SIGNS_SELECTOR                                                         \
+	"fieldSelector=involvedObject.kind%3DNodeClaim"                        \
+	"%2Creason%21%3DDisruptionBlocked%2Creason%21%3DUnconsolidatable"      \
+	"%2Creason%21%3DConsolidationCandidate"                                \
+	"%2Creason%21%3DConsolidationRejected"
+
+/* The cheapest that still decides: Karpenter says WaitingReadiness only right
+ * after Launching, in the same pass. */
+#define SIGNS_SELECTOR_LAUNCHING                                               \
+	"fieldSelector=involvedObject.kind%3DNodeClaim"                        \
+	"%2Creason%3DDisruptionLaunching"
+
+/* One item of a list, or the object of a line.  ERR_INPUT: no JSON, or an
+ * Event without a resourceVersion. */
+int sign_decode(const char *bytes, size_t n, struct sign *out, struct err *e);
+
+/* One watch line, as watch_decode: 0 also for WATCH_ERROR, where *status_code
+ * and e are set and out is untouched; of a BOOKMARK only out->rv is set.
+ * DELETED means that the Event has expired: the claim stays what it is. */
+int sign_watch_decode(const char *bytes, size_t n, enum watch_type *type,
+		      struct sign *out, int *status_code, struct err *e);
+
+#endif

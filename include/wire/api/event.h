@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIRE_API_EVENT_H
+#define WIRE_API_EVENT_H
+
+#include <stdint.h>
+
+#include "core/base/buf.h"
+#include "core/protocol/event_series.h"
+
+/*
+ * The Events that we write, as events.k8s.io/v1 (Kubernetes
+ * pkg/apis/core/validation/events.go): in namespace default, for a NodePool
+ * has none; the deprecated fields unset.  Pure; any thread.
+ */
+#define EVENT_BYTES 16384	/* any body below fits, were every byte of a
+				   text to come out as \u00XX */
+#define EVENT_PATH "/apis/events.k8s.io/v1/namespaces/default/events"
+#define EVENT_PATH_BYTES 384	/* EVENT_PATH, '/', a name of 253 */
+#define EVENT_CONTROLLER "karpenter-node-holder.io/karpenter-node-holder"
+#define EVENT_INSTANCE_BYTES 129	/* Kubernetes: 128 bytes */
+
+/* The body of a POST to EVENT_PATH.  instance: this replica's name; cut where
+ * it is longer than Kubernetes takes. */
+void event_create(struct buf *b, const struct tell_event *v,
+		  const char *instance);
+
+/* Where event_create's Event is: EVENT_PATH/<pool>.<first_us in hex>. */
+void event_path(struct buf *b, const struct tell_event *v);
+
+/* The merge patch (RFC 7396) that makes a series of it, or goes on with it.
+ * count is at least 2, or Kubernetes refuses it. */
+void event_series(struct buf *b, unsigned count, int64_t last_us);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIRE_API_NODEPOOL_H
+#define WIRE_API_NODEPOOL_H
+
+#include <stddef.h>
+
+#include "core/base/err.h"
+#include "core/base/nodepool.h"
+#include "wire/api/object.h"
+
+/*
+ * NodePools (karpenter.sh/v1, as PartialObjectMetadata) and their watch lines
+ * to core/base/nodepool.  Stateless; any thread.
+ */
+#define POOLS_PATH "/apis/karpenter.sh/v1/nodepools"
+
+/* One item of a list, or the object of a line.  ERR_INPUT names what is wrong:
+ * no uid, a name over its bound, annotations that are no strings.  A bad value
+ * is none of these: out->bad tells it. */
+int pool_decode(const char *bytes, size_t n, struct pool *out, struct err *e);
+
+/* One watch line, as watch_decode: 0 also for WATCH_ERROR, where *status_code
+ * and e are set and out is untouched; of a BOOKMARK only out->rv is set. */
+int pool_watch_decode(const char *bytes, size_t n, enum watch_type *type,
+		      struct pool *out, int *status_code, struct err *e);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIRE_API_SECRET_H
+#define WIRE_API_SECRET_H
+
+#include <stddef.h>
+
+#include "core/base/buf.h"
+#include "core/base/err.h"
+#include "core/base/limits.h"
+
+/*
+ * The Secret (v1, k8s.io/api/core/v1 types.go) that our CA and the serving
+ * pair are in, bytes to struct and back.  Stateless; any thread.
+ *
+ *	GET	SECRET_ITEM_PATH
+ *	create	POST SECRET_PATH, application/json, secret_create
+ *	update	PATCH SECRET_ITEM_PATH, PATCH_MERGE_TYPE, secret_update: what
+ *		else is in it stays
+ */
+#define SECRET_PATH "/api/v1/namespaces/%s/secrets"
+#define SECRET_ITEM_PATH SECRET_PATH "/%s"	/* namespace, name */
+#define SECRET_PEM_MAX 8192	/* of each: ours take less than 1 KiB */
+#define SECRET_BODY_BYTES (3 * SECRET_PEM_MAX + 4 * NAME_BYTES)
+
+struct secret {
+	char rv[RV_BYTES];	/* "": there is none */
+	/* Owned; NULL: missing, too long, or no text in base64. */
+	char *ca_cert, *ca_key, *cert, *key;
+};
+void secret_done(struct secret *s);	/* wipes the keys */
+
+/* ERR_INPUT names what is no Secret. */
+int secret_decode(const char *bytes, size_t n, struct secret *out,
+		  struct err *e);
+
+/* A pair in it: "ca.crt", "ca.key" or "tls.crt", "tls.key". */
+struct secret_pair {
+	const char *cert_name, *key_name;
+	const char *cert, *key;	/* PEM */
+};
+extern const struct secret_pair secret_ca, secret_tls;	/* the names */
+
+void secret_create(struct buf *b, const char *namespace_name, const char *name,
+		   const struct secret_pair *p);
+/* RFC 7396, at resourceVersion rv: 409 if it has changed. */
+void secret_update(struct buf *b, const char *rv, const struct secret_pair *p);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIRE_API_WATCH_H
+#define WIRE_API_WATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/err.h"
+#include "core/base/limits.h"
+#include "wire/json/json.h"
+
+/*
+ * What is the same whatever is listed or watched: a line of a watch
+ * (metav1.WatchEvent), a Status, a string of the metadata.  Stateless.
+ */
+enum watch_type {
+	WATCH_ADDED,
+	WATCH_MODIFIED,
+	WATCH_DELETED,
+	WATCH_BOOKMARK,	/* only its version is set */
+	WATCH_ERROR,	/* the Status' code (0: none); e has its message, and
+			   what is decoded stays untouched */
+};
+
+struct watch_line {
+	enum watch_type type;
+	char rv[RV_BYTES];	/* of a bookmark */
+	int status_code;	/* of an error */
+};
+
+/* decode is given the line's object, unless it is a bookmark or an error.  0
+ * also for WATCH_ERROR. */
+typedef int watch_object_fn(void *ctx, const struct json *object,
+			    struct err *e);
+int watch_line_decode(const char *bytes, size_t n, struct watch_line *out,
+		      watch_object_fn *decode, void *ctx, struct err *e);
+
+/* Is this body a metav1.Status?  Fills code, reason and message as far as
+ * they are there ("" otherwise).  false: no Status, such as the plain text
+ * "404 page not found" of a CRD that is not served. */
+struct status {
+	int code;
+	char reason[64];
+	char message[200];
+};
+bool status_decode(const char *bytes, size_t n, struct status *out);
+bool status_read(const struct json *root, struct status *out);
+
+/* map's string; copy: "" where it is missing or null.  `what` is for the
+ * error. */
+int text_copy(const struct json *map, const char *key, char *dst, size_t cap,
+	      const char *what, struct err *e);
+int text_need(const struct json *map, const char *key, char *dst, size_t cap,
+	      const char *what, struct err *e);
+
+#endif

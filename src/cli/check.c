@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
+#include "cmd.h"
+#include "core/base/stamp.h"
+#include "edge/certs/certs.h"
+#include "edge/clock.h"
+#include "options.h"
+
+static const char usage[] =
+	"check [--config FILE] [flags]\n\n"
+	"Validates the configuration, warns of settings that fight each other "
+	"and prints\nwhat counts, as a file that --config reads.  Nothing is "
+	"started.\n";
+
+/* Only a warning: serve starts without a usable pair and takes it when it
+ * comes. */
+static void
+report_pair(const struct config *c)
+{
+	char text[512], until[STAMP_BYTES];
+	struct certs_pair pair;
+	struct err e;
+
+	if (certs_load(c->webhook.cert_file, c->webhook.key_file,
+		       clock_wall_ms(), &pair, &e)) {
+		(void)snprintf(text, sizeof(text),
+			       "certificate: %s; serve is not ready without "
+			       "one.",
+			       e.text);
+		warn_line(text);
+		return;
+	}
+	stamp_format(pair.not_after_ms, until);
+	(void)fprintf(stderr,
+		      "karpenter-node-holder: certificate: %s until "
+		      "%s\n",
+		      pair.names, until);
+	certs_pair_done(&pair);
+}
+
+static int
+check_kubeconfig(const struct options *o, struct err *e)
+{
+	struct kubeconfig k;
+
+	if (o->kubeconfig == NULL)
+		return 0;
+	if (options_kubeconfig(o->kubeconfig, o->context, &k, e))
+		return -1;
+	kubeconfig_done(&k);
+	return 0;
+}
+
+static int
+print_config(const struct config *c)
+{
+	static char storage[CONFIG_PRINT_BYTES];
+	struct buf out;
+
+	buf_init(&out, storage, sizeof(storage));
+	config_print(c, &out);
+	(void)fputs(storage, stdout);
+	return output_code();
+}
+
+int
+cmd_check(int argc, char **argv)
+{
+	struct options o;
+	struct err e;
+	int rc = options_parse(argc, argv, usage, &o, &e);
+
+	if (rc == 1)
+		return output_code();
+	if (rc < 0 || check_kubeconfig(&o, &e))
+		return fail_code(&e);
+	for (size_t i = 0; i < o.warnings_n; i++)
+		warn_line(o.warnings[i]);
+	report_pair(&o.config);
+	return print_config(&o.config);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_CMD_H
+#define CLI_CMD_H
+
+#include "core/base/err.h"
+#include "edge/timing.h"
+
+/*
+ * The subcommands.  argv[0] is the command's own name; the result is the exit
+ * code: 0 done, 1 it failed, 2 the input was wrong (one line on stderr).
+ */
+#define CMD_OK 0
+#define CMD_FAILED 1
+#define CMD_USAGE 2
+
+struct command {
+	const char *name;
+	const char *summary;
+	int (*run)(int argc, char **argv);
+};
+
+int cmd_serve(int argc, char **argv);
+int cmd_check(int argc, char **argv);
+int cmd_certs(int argc, char **argv);
+int cmd_uninstall(int argc, char **argv);
+int cmd_version(int argc, char **argv);
+
+/* cmd_uninstall with other deadlines, for tests. */
+int uninstall_main(int argc, char **argv, const struct timing *t);
+
+#endif

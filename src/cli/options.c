@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "core/base/limits.h"
+#include "edge/file.h"
+
+#define PROGRAM "karpenter-node-holder"
+
+/* --- what every command says ------------------------------------------ */
+
+const char *
+program_name(void)
+{
+	return strcmp(program_invocation_short_name, "kubectl-node_holder") == 0
+		       ? "kubectl node-holder"
+		       : PROGRAM;
+}
+
+int
+fail_code(const struct err *e)
+{
+	(void)fprintf(stderr, PROGRAM ": %s\n", e->text);
+	return e->code == ERR_INPUT || e->code == ERR_LIMIT ? CMD_USAGE
+							    : CMD_FAILED;
+}
+
+void
+warn_line(const char *sentence)
+{
+	(void)fprintf(stderr, PROGRAM ": warning: %s\n", sentence);
+}
+
+int
+output_code(void)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return CMD_OK;
+	(void)fprintf(stderr, PROGRAM ": stdout: %s\n", strerror(errno));
+	return CMD_FAILED;
+}
+
+/* --- flags ------------------------------------------------------------ */
+
+int
+flags_next(struct flags *f, struct err *e)
+{
+	const char *arg, *equals;
+	size_t n;
+
+	if (++f->at >= f->argc)
+		return 0;
+	arg = f->argv[f->at];
+	f->inline_value = NULL;
+	if (strcmp(arg, "-h") == 0)
+		arg = "--help";
+	if (strcmp(arg, "--") == 0 && f->at + 1 == f->argc)
+		return 0;
+	if (strncmp(arg, "--", 2) != 0 || arg[2] == '\0' || arg[2] == '=')
+		return err_set(e, ERR_INPUT,
+			       "unexpected argument \"%.60s\"; see '%s %s "
+			       "--help'",
+			       arg, program_name(), f->argv[0]);
+	arg += 2;
+	equals = strchr(arg, '=');
+	n = equals ? (size_t)(equals - arg) : strlen(arg);
+	(void)snprintf(f->name, sizeof(f->name), "%.*s", (int)n, arg);
+	if (n >= sizeof(f->name))
+		return flags_unknown(f, e);
+	f->inline_value = equals ? equals + 1 : NULL;
+	return 1;
+}
+
+int
+flags_value(struct flags *f, const char **value, struct err *e)
+{
+	if (f->inline_value != NULL) {
+		*value = f->inline_value;
+		return 0;
+	}
+	if (f->at + 1 >= f->argc)
+		return err_set(e, ERR_INPUT, "--%s: missing, expected a value",
+			       f->name);
+	*value = f->argv[++f->at];
+	return 0;
+}
+
+int
+flags_no_value(const struct flags *f, struct err *e)
+{
+	if (f->inline_value == NULL)
+		return 0;
+	return err_set(e, ERR_INPUT, "--%s: \"%.60s\", expected no value",
+		       f->name, f->inline_value);
+}
+
+int
+flags_unknown(const struct flags *f, struct err *e)
+{
+	return err_set(e, ERR_INPUT, "unknown flag --%s; see '%s %s --help'",
+		       f->name, program_name(), f->argv[0]);
+}
+
+/* --- serve and check -------------------------------------------------- */
+
+static void
+keep_warning(void *ctx, const char *sentence)
+{
+	struct options *o = ctx;
+
+	if (o->warnings_n < OPTIONS_WARNINGS_MAX)
+		(void)snprintf(o->warnings[o->warnings_n++],
+			       sizeof(o->warnings[0]), "%s", sentence);
+}
+
+static void
+print_flag(const char *name, const char *def, const char *help)
+{
+	(void)printf("    --%s=%s:\n        %s\n", name, def, help);
+}
+
+static void
+print_help(const char *usage)
+{
+	const char *name, *help;
+	char def[64];
+
+	(void)printf("Usage: %s %s\nFlags:\n", program_name(), usage);
+	print_flag("config", "''", "configuration file (HolderConfig, YAML)");
+	print_flag("kubeconfig", "''",
+		   "how to reach the cluster; else $KUBECONFIG, in-cluster, "
+		   "~/.kube/config");
+	print_flag("context", "''", "context of the kubeconfig");
+	for (size_t i = 0; config_flag_help(i, &name, &help, def); i++)
+		print_flag(name, def[0] ? def : "''", help);
+	(void)printf("    -h, --help:\n        this text\n\n"
+		     "Flags, then the environment (HOLD_DURATION, "
+		     "HOLD_ANNOTATION), then the file,\nthen defaults.\n");
+}
+
+/* The flags that are not configuration; NULL if name is none of them. */
+static const char **
+own_flag(struct options *o, const char *name)
+{
+	return strcmp(name, "config") == 0	 ? &o->config_file
+	       : strcmp(name, "kubeconfig") == 0 ? &o->kubeconfig
+	       : strcmp(name, "context") == 0	 ? &o->context
+						 : NULL;
+}
+
+static bool
+is_known(struct options *o, const char *flag)
+{
+	const char *name, *help;
+	char def[64];
+
+	if (own_flag(o, flag) != NULL || strcmp(flag, "help") == 0)
+		return true;
+	for (size_t i = 0; config_flag_help(i, &name, &help, def); i++)
+		if (strcmp(name, flag) == 0)
+			return true;
+	return false;
+}
+
+/* First, since --help comes before everything and --config before the other
+ * flags.  1: help. */
+static int
+scan(struct flags f, struct options *o, struct err *e)
+{
+	const char *value = NULL, **own;
+	int rc;
+
+	while ((rc = flags_next(&f, e)) > 0) {
+		if (strcmp(f.name, "help") == 0)
+			return 1;
+		if (!is_known(o, f.name))
+			return flags_unknown(&f, e);
+		if (flags_value(&f, &value, e))
+			return -1;
+		own = own_flag(o, f.name);
+		if (own != NULL)
+			*own = value;
+	}
+	return rc;
+}
+
+static int
+read_config(struct options *o, struct err *e)
+{
+	char *bytes;
+	size_t n;
+	int rc;
+
+	if (o->config_file == NULL)
+		return 0;
+	if (file_read(o->config_file, CONFIG_BYTES_MAX, &bytes, &n, e)) {
+		e->code = ERR_INPUT;
+		return err_wrap(e, "--config");
+	}
+	rc = config_file(&o->config, o->config_file, bytes, n, e);
+	free(bytes);
+	return rc;
+}
+
+static int
+apply(struct flags f, struct options *o, struct err *e)
+{
+	const char *value = NULL;
+	bool known;
+	int rc;
+
+	while ((rc = flags_next(&f, e)) > 0) {
+		if (flags_value(&f, &value, e))
+			return -1;
+		if (own_flag(o, f.name) == NULL &&
+		    config_flag(&o->config, f.name, value, &known, e))
+			return -1;
+	}
+	return rc;
+}
+
+int
+options_parse(int argc, char **argv, const char *usage, struct options *o,
+	      struct err *e)
+{
+	struct flags f = {.argc = argc, .argv = argv};
+	int rc;
+
+	*o = (struct options){.warnings_n = 0};
+	config_defaults(&o->config);
+	rc = scan(f, o, e);
+	if (rc == 1)
+		print_help(usage);
+	if (rc != 0)
+		return rc;
+	if (read_config(o, e) ||
+	    config_env(&o->config, getenv, keep_warning, o, e) ||
+	    apply(f, o, e) || config_validate(&o->config, e))
+		return -1;
+	config_advise(&o->config, keep_warning, o);
+	return 0;
+}
+
+int
+options_kubeconfig(const char *file, const char *context,
+		   struct kubeconfig *out, struct err *e)
+{
+	const char *slash = strrchr(file, '/');
+	char *bytes, *dir;
+	size_t n;
+	int rc;
+
+	if (file_read(file, CONFIG_BYTES_MAX, &bytes, &n, e)) {
+		e->code = ERR_INPUT;
+		return -1;
+	}
+	dir = strndup(file, slash ? (size_t)(slash - file) + 1 : 0);
+	rc = dir ? kubeconfig_parse(file, dir, bytes, n, context, out, e)
+		 : err_set(e, ERR_SYSTEM, "out of memory");
+	explicit_bzero(bytes, n);
+	free(bytes);
+	free(dir);
+	return rc;
+}

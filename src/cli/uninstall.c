@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "uninstall/uninstall.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "access.h"
+#include "cmd.h"
+#include "core/base/limits.h"
+#include "core/base/stamp.h"
+#include "options.h"
+
+static const char usage[] =
+	"uninstall [--remove-webhook] [--dry-run] [--timeout 10m] "
+	"[--namespace NAME]\n"
+	"          [--config FILE] [--kubeconfig FILE] [--context NAME] "
+	"[flags]\n\n"
+	"Takes all holds and marks of the holder off Nodes and NodeClaims; "
+	"holds that people\nset stay. Stop the holder first. Ends with 0 when "
+	"two lists show none\nand nothing was marked meanwhile.\n\n"
+	"    --remove-webhook:\n        delete what is registered at admission "
+	"(else it has to be gone)\n"
+	"    --dry-run:\n        say what would be done, and do nothing\n"
+	"    --timeout='10m':\n        give up after so long\n"
+	"    --namespace='':\n        of the Lease; else leaderElection."
+	"namespace, the pod's own, or wherever\n        there is one\n\n"
+	"Of the configuration leaderElection, holdAnnotation and "
+	"patchConcurrency count.\n";
+
+struct request {
+	struct options options;
+	struct uninstall_wish wish;
+};
+
+/* 1: it is one of ours, taken; what is not goes on to options_parse. */
+static int
+own_flag(struct request *u, struct flags *f, struct err *e)
+{
+	const char *value = NULL;
+
+	if (strcmp(f->name, "dry-run") == 0) {
+		u->wish.dry_run = true;
+		return flags_no_value(f, e) ? -1 : 1;
+	}
+	if (strcmp(f->name, "remove-webhook") == 0) {
+		u->wish.remove_webhook = true;
+		return flags_no_value(f, e) ? -1 : 1;
+	}
+	if (strcmp(f->name, "namespace") == 0) {
+		if (flags_value(f, &u->wish.namespace_flag, e))
+			return -1;
+		if (u->wish.namespace_flag[0] == '\0' ||
+		    syntax_label(u->wish.namespace_flag))
+			return 1;
+		return err_set(e, ERR_INPUT,
+			       "--namespace: \"%.80s\", expected the name of a "
+			       "namespace",
+			       u->wish.namespace_flag);
+	}
+	if (strcmp(f->name, "timeout") != 0)
+		return 0;
+	if (flags_value(f, &value, e))
+		return -1;
+	if (duration_parse(value, &u->wish.timeout_ms))
+		return err_set(e, ERR_INPUT,
+			       "--timeout: \"%.60s\", expected a duration such "
+			       "as 10m (0: no end)",
+			       value);
+	return 1;
+}
+
+static int
+parse(struct request *u, int argc, char **argv, struct err *e)
+{
+	struct flags f = {.argc = argc, .argv = argv};
+	char **rest = calloc((size_t)argc + 1, sizeof(*rest));
+	const char *value;
+	int n = 0, rc, first;
+
+	if (rest == NULL)
+		return err_set(e, ERR_SYSTEM, "out of memory");
+	rest[n++] = argv[0];
+	while ((rc = flags_next(&f, e)) > 0) {
+		first = f.at;
+		rc = own_flag(u, &f, e);
+		if (rc < 0)
+			break;
+		if (rc > 0)
+			continue;
+		if (strcmp(f.name, "help") != 0 && flags_value(&f, &value, e)) {
+			rc = -1;
+			break;
+		}
+		while (first <= f.at)
+			rest[n++] = argv[first++];
+	}
+	if (rc == 0)
+		rc = options_parse(n, rest, usage, &u->options, e);
+	free(rest);
+	return rc;
+}
+
+int
+uninstall_main(int argc, char **argv, const struct timing *t)
+{
+	static struct request r;	/* patterns are large for a stack */
+	struct kubeconfig access = {0};
+	struct err e = {0};
+	int rc, code;
+
+	r = (struct request){.wish = {.timeout_ms = UNINSTALL_MS}};
+	rc = parse(&r, argc, argv, &e);
+	if (rc == 1)
+		return output_code();
+	if (rc < 0 || access_find(r.options.kubeconfig, r.options.context,
+				  &access, &e))
+		return fail_code(&e);
+	r.wish.config = &r.options.config;
+	r.wish.in_cluster = r.options.kubeconfig == NULL &&
+			    r.options.context == NULL && access_in_cluster();
+	rc = uninstall_run(&r.wish, &access, t, &e);
+	code = output_code();
+	if (rc == 0)
+		return code;
+	(void)fail_code(&e);
+	return CMD_FAILED;
+}
+
+int
+cmd_uninstall(int argc, char **argv)
+{
+	return uninstall_main(argc, argv, &timing_default);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/buf.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/utf8.h"
+
+void
+buf_init(struct buf *b, char *storage, size_t cap)
+{
+	assert(cap > 0);
+	*b = (struct buf){.data = storage, .cap = cap};
+	storage[0] = '\0';
+}
+
+void
+buf_add(struct buf *b, const char *bytes, size_t n)
+{
+	if (b->full || n >= b->cap - b->len) {
+		b->full = true;
+		return;
+	}
+	memcpy(b->data + b->len, bytes, n);
+	b->len += n;
+	b->data[b->len] = '\0';
+}
+
+void
+buf_puts(struct buf *b, const char *s)
+{
+	buf_add(b, s, strlen(s));
+}
+
+void
+buf_printf(struct buf *b, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	if (b->full)
+		return;
+	va_start(ap, fmt);
+	n = vsnprintf(b->data + b->len, b->cap - b->len, fmt, ap);
+	va_end(ap);
+	if (n < 0 || (size_t)n >= b->cap - b->len) {
+		b->data[b->len] = '\0';
+		b->full = true;
+		return;
+	}
+	b->len += (size_t)n;
+}
+
+static void
+json_escape(struct buf *b, unsigned char c)
+{
+	switch (c) {
+	case '"':
+		buf_puts(b, "\\\"");
+		break;
+	case '\\':
+		buf_puts(b, "\\\\");
+		break;
+	case '\n':
+		buf_puts(b, "\\n");
+		break;
+	default:
+		buf_printf(b, "\\u%04x", c);
+	}
+}
+
+void
+buf_json(struct buf *b, const char *s)
+{
+	size_t left = strlen(s);
+
+	buf_puts(b, "\"");
+	while (left > 0) {
+		unsigned char c = (unsigned char)*s;
+		size_t n = utf8_len(s, left);
+
+		if (n == 0) {
+			buf_puts(b, "\xef\xbf\xbd");
+			n = 1;
+		} else if (c < 0x20 || c == '"' || c == '\\' || c == 0x7f) {
+			json_escape(b, c);
+		} else {
+			buf_add(b, s, n);
+		}
+		s += n;
+		left -= n;
+	}
+	buf_puts(b, "\"");
+}
+
+int
+str_copy(char *dst, size_t cap, const char *s)
+{
+	size_t n = strlen(s);
+
+	if (n >= cap)
+		return -1;
+	memcpy(dst, s, n + 1);
+	return 0;
+}
+
+void
+str_cut(char *dst, size_t cap, const char *s)
+{
+	size_t n = s == NULL ? 0 : strlen(s);
+
+	if (n >= cap)
+		for (n = cap - 1;
+		     n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80;)
+			n--;
+	if (n > 0)
+		memcpy(dst, s, n);
+	dst[n] = '\0';
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/nodepool.h"
+
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/object.h"
+#include "core/base/utf8.h"
+
+static const struct {
+	const char *name, *expected;
+} keys[POOL_KEY_COUNT] = {
+	[POOL_ENABLED] = {OWN_PREFIX "enabled", "\"true\" or \"false\""},
+	[POOL_HOLD_UNTIL] = {OWN_PREFIX "hold-until",
+			     "an RFC 3339 time such as 2026-01-02T03:04:05Z"},
+	[POOL_RELEASED_AT] = {OWN_PREFIX "released-at",
+			      "an RFC 3339 time such as 2026-01-02T03:04:05Z"},
+	[POOL_HOLD_DURATION] = {OWN_PREFIX "hold-duration",
+				"a duration above 0 such as 10m"},
+	[POOL_MAX_HOLD_DURATION] = {OWN_PREFIX "max-hold-duration",
+				    "a duration such as 1h, 0 for no cap"},
+};
+
+const char *
+pool_key_name(enum pool_key k)
+{
+	return keys[k].name;
+}
+
+const char *
+pool_expected(enum pool_key k)
+{
+	return keys[k].expected;
+}
+
+void
+pool_init(struct pool *p)
+{
+	*p = (struct pool){
+		.hold_until_ms = STAMP_NONE,
+		.released_at_ms = STAMP_NONE,
+		.hold_ms = -1,
+		.max_hold_ms = -1,
+	};
+}
+
+static int
+enabled_parse(const char *value, bool *disabled)
+{
+	if (strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
+		return -1;
+	*disabled = value[0] == 'f';
+	return 0;
+}
+
+static int
+span_parse(const char *value, int64_t least_ms, int64_t *out)
+{
+	int64_t ms;
+
+	if (duration_parse(value, &ms) || ms < least_ms)
+		return -1;
+	*out = ms;
+	return 0;
+}
+
+static int
+value_parse(struct pool *p, enum pool_key k, const char *value)
+{
+	switch (k) {
+	case POOL_ENABLED:
+		return enabled_parse(value, &p->disabled);
+	case POOL_HOLD_UNTIL:
+		return stamp_parse(value, &p->hold_until_ms);
+	case POOL_RELEASED_AT:
+		return stamp_parse(value, &p->released_at_ms);
+	case POOL_HOLD_DURATION:
+		return span_parse(value, 1, &p->hold_ms);
+	case POOL_MAX_HOLD_DURATION:
+		return span_parse(value, 0, &p->max_hold_ms);
+	case POOL_KEY_COUNT:
+		break;
+	}
+	return 0;
+}
+
+static void
+bad_copy(char dst[POOL_BAD_BYTES], const char *value)
+{
+	size_t n = 0, left = strlen(value), len;
+
+	if (left == 0) {
+		(void)str_copy(dst, POOL_BAD_BYTES, "(empty)");
+		return;
+	}
+	while ((len = utf8_len(value + n, left - n)) > 0 &&
+	       n + len < POOL_BAD_BYTES)
+		n += len;
+	memcpy(dst, value, n);
+	dst[n] = '\0';
+}
+
+void
+pool_set(struct pool *p, enum pool_key k, const char *value)
+{
+	if (value != NULL && value_parse(p, k, value))
+		bad_copy(p->bad[k], value);
+}

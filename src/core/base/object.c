@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/object.h"
+
+enum tenure
+object_tenure(enum hold hold, enum mark mark, bool has_former,
+	      enum hold former_hold)
+{
+	if (mark == MARK_ABSENT)
+		return hold == HOLD_ABSENT ? TENURE_FREE : TENURE_PERSON;
+	if (has_former)
+		hold = former_hold;
+	return hold == HOLD_SAME ? TENURE_OURS : TENURE_YIELDED;
+}
+
+const char *
+kind_name(enum kind kind)
+{
+	static const char *const names[VIEW_COUNT] = {
+		[KIND_NODE] = "Node",
+		[KIND_NODECLAIM] = "NodeClaim",
+		[KIND_NODEPOOL] = "NodePool",
+		[KIND_EVENT] = "Event",
+	};
+
+	return names[kind];
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/controller/deletions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/stamp.h"
+
+int
+deletions_init(struct deletions *d, uint32_t max)
+{
+	*d = (struct deletions){.max = max};
+	d->at = calloc(max, sizeof(*d->at));
+	return d->at == NULL ? -1 : 0;
+}
+
+void
+deletions_done(struct deletions *d)
+{
+	free(d->at);
+	*d = (struct deletions){0};
+}
+
+void
+deletions_forget(struct deletions *d)
+{
+	for (uint32_t i = 0; i < d->top; i++)
+		d->at[i].used = false;
+	d->top = 0;
+}
+
+static struct deletion *
+find(struct deletions *d, const char *uid)
+{
+	for (uint32_t i = 0; i < d->top; i++)
+		if (d->at[i].used && strcmp(d->at[i].uid, uid) == 0)
+			return &d->at[i];
+	return NULL;
+}
+
+static bool
+goes_before(const struct deletion *a, const struct deletion *b)
+{
+	if (a->spent != b->spent)
+		return a->spent;
+	return a->began_ms < b->began_ms;
+}
+
+/* A free place, else that of a spent one, else of the oldest. */
+static struct deletion *
+place(struct deletions *d)
+{
+	struct deletion *oldest = &d->at[0];
+
+	for (uint32_t i = 0; i < d->top; i++) {
+		if (!d->at[i].used)
+			return &d->at[i];
+		if (goes_before(&d->at[i], oldest))
+			oldest = &d->at[i];
+	}
+	return d->top < d->max ? &d->at[d->top++] : oldest;
+}
+
+void
+deletions_put(struct deletions *d, const char *uid, const char *pool,
+	      int64_t began_ms)
+{
+	struct deletion *new;
+
+	if (find(d, uid) != NULL)
+		return;
+	new = place(d);
+	*new = (struct deletion){
+		.used = true, .began_ms = began_ms, .gone_ms = STAMP_NONE};
+	(void)str_copy(new->uid, sizeof(new->uid), uid);
+	(void)str_copy(new->pool, sizeof(new->pool), pool);
+}
+
+void
+deletions_gone(struct deletions *d, const char *uid, int64_t gone_ms)
+{
+	struct deletion *it = find(d, uid);
+
+	if (it != NULL && it->gone_ms == STAMP_NONE)
+		it->gone_ms = gone_ms;
+}
+
+void
+deletions_spend(struct deletions *d, const char *uid)
+{
+	struct deletion *it = find(d, uid);
+
+	if (it != NULL)
+		it->spent = true;
+}
+
+/* Did it begin shortly before, or is it a long drain? */
+static bool
+made_room(const struct deletion *it, int64_t created_ms)
+{
+	int64_t age = created_ms - it->began_ms;
+
+	if (age < -STAMPS_MS || age > DRAINING_MS)
+		return false;
+	return age <= SUBSTITUTE_MS || it->gone_ms == STAMP_NONE ||
+	       it->gone_ms >= created_ms;
+}
+
+static bool
+is_better(const struct deletion *a, const struct deletion *b, const char *pool)
+{
+	bool a_own = strcmp(a->pool, pool) == 0;
+	bool b_own = strcmp(b->pool, pool) == 0;
+
+	if (a_own != b_own)
+		return a_own;
+	if (a->began_ms != b->began_ms)
+		return a->began_ms < b->began_ms;
+	return strcmp(a->uid, b->uid) < 0;
+}
+
+const struct deletion *
+deletions_match(const struct deletions *d, enum scope_kind scope,
+		const char *pool, int64_t created_ms)
+{
+	const struct deletion *best = NULL;
+
+	for (uint32_t i = 0; i < d->top; i++) {
+		const struct deletion *it = &d->at[i];
+
+		if (!it->used || it->spent || !made_room(it, created_ms) ||
+		    (scope != SCOPE_CLUSTER && strcmp(it->pool, pool) != 0))
+			continue;
+		if (best == NULL || is_better(it, best, pool))
+			best = it;
+	}
+	return best;
+}

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/controller/sweep.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/heap.h"
+#include "core/base/limits.h"
+#include "core/base/pace.h"
+#include "core/table/machines.h"
+#include "core/table/timers.h"
+#include "sweep_parts.h"
+
+/*
+ * Everything that may change what is to be done puts the machine's head into
+ * the queue; sweep_next takes heads out, asks core/rules/decide and hands over one
+ * action at a time.  Whatever cannot be done now (a closed view, a backoff, a
+ * reply under way) is left out of the queue and put back by what it waits
+ * for.
+ */
+
+struct sweep *
+sweep_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
+	  struct counters *counters)
+{
+	struct sweep *s = calloc(1, sizeof(*s));
+	uint32_t ids = 2 * machines_max;
+
+	if (s == NULL)
+		return NULL;
+	s->leads = s->guess = true;
+	s->rules = *rules;
+	s->counters = counters;
+	s->first = s->last = NO_ID;
+	s->last_ms = s->pools_ms = STAMP_NONE;
+	s->hint_waited_ms = STAMP_NONE;
+	pace_init(&s->pace, seed);
+	s->work = calloc(ids, sizeof(*s->work));
+	if (s->work == NULL || machines_init(&s->machines, machines_max) ||
+	    holds_init(&s->holds, rules, ids + RETRIES_MAX, RETRIES_MAX) ||
+	    heap_init(&s->later, ids) ||
+	    deletions_init(&s->deletions, DELETIONS_MAX) ||
+	    pools_init(&s->pools, &s->rules, SCOPES_MAX) ||
+	    signs_init(&s->signs, SIGNS_MAX)) {
+		sweep_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+void
+sweep_free(struct sweep *s)
+{
+	if (s == NULL)
+		return;
+	free(s->work);
+	machines_done(&s->machines);
+	holds_done(&s->holds);
+	heap_done(&s->later);
+	pools_done(&s->pools);
+	signs_done(&s->signs);
+	deletions_done(&s->deletions);
+	free(s);
+}
+
+/* The server's clock was set, or another API server answers: nothing begins
+ * anew because of it.  Before all was seen nothing has begun, and the first
+ * answers may come from a clock that is wrong. */
+static void
+shift(struct sweep *s, int64_t by_ms, int64_t now_ms)
+{
+	machines_shift(&s->machines, by_ms);
+	if (!s->was_whole)
+		machines_restamp(&s->machines, now_ms);
+	sweep_retries_shift(s, by_ms);
+	holds_shift(&s->holds, by_ms);
+	/* What people write in NodePools stays: its moments come once more. */
+	if (s->pools_ms > now_ms)
+		s->pools_ms = now_ms;
+	s->recount = true;
+}
+
+/* Two good clocks drift apart, by less than a thousandth: that is no shift,
+ * even when it has come to seconds. */
+static void
+slew(struct sweep *s, int64_t by_ms, int64_t boot_ms)
+{
+	int64_t most_ms = (boot_ms - s->slewed_boot_ms) / 1000;
+
+	if (most_ms < SLEW_STEP_MS)
+		return;
+	s->slewed_boot_ms = boot_ms;
+	if (by_ms > most_ms)
+		by_ms = most_ms;
+	if (by_ms < -most_ms)
+		by_ms = -most_ms;
+	s->ahead_ms += by_ms;
+}
+
+/* Server time as the sweep sees it: the median of the Date headers jitters by
+ * parts of a second, and a deadline that has passed must not come back. */
+struct now
+sweep_steady(struct sweep *s, struct now now)
+{
+	int64_t ahead_ms = now.server_ms - now.boot_ms, by_ms;
+
+	if (s->last_ms == STAMP_NONE) {
+		s->ahead_ms = ahead_ms;
+		s->slewed_boot_ms = now.boot_ms;
+	}
+	/* Against the clock of the last shift: what is too little for one must
+	 * not add up while two API servers answer by turns. */
+	by_ms = ahead_ms - s->ahead_ms;
+	if (by_ms >= CLOCK_SHIFT_MS || by_ms <= -CLOCK_SHIFT_MS) {
+		s->ahead_ms = ahead_ms;
+		shift(s, by_ms, now.server_ms);
+	} else {
+		slew(s, by_ms, now.boot_ms);
+		if (s->last_ms != STAMP_NONE && now.server_ms < s->last_ms &&
+		    s->last_ms - now.server_ms < CLOCK_SHIFT_MS)
+			now.server_ms = s->last_ms;
+	}
+	s->last_ms = now.server_ms;
+	return now;
+}
+
+/* --- the queue -------------------------------------------------------------- */
+
+void
+sweep_queue(struct sweep *s, uint32_t id)
+{
+	uint32_t head = machines_head(&s->machines, id);
+	struct work *w = &s->work[head];
+
+	if (w->queued || !s->machines.at[head].used)
+		return;
+	w->queued = true;
+	w->next = NO_ID;
+	if (s->last == NO_ID)
+		s->first = head;
+	else
+		s->work[s->last].next = head;
+	s->last = head;
+}
+
+uint32_t
+sweep_dequeue(struct sweep *s)
+{
+	uint32_t id = s->first;
+
+	if (id == NO_ID)
+		return NO_ID;
+	s->first = s->work[id].next;
+	if (s->first == NO_ID)
+		s->last = NO_ID;
+	s->work[id].queued = false;
+	return id;
+}
+
+void
+sweep_queue_all(struct sweep *s)
+{
+	for (uint32_t id = 0; id < s->machines.top; id++)
+		if (s->machines.at[id].used)
+			sweep_queue(s, id);
+}
+
+static void
+queue_scope(struct sweep *s, uint32_t scope)
+{
+	for (uint32_t id = 0; id < s->machines.top; id++)
+		if (s->machines.at[id].used && s->holds.timers[id].used &&
+		    s->holds.timers[id].scope == scope)
+			sweep_queue(s, id);
+}
+
+/* --- time passes ----------------------------------------------------------------- */
+
+static const char *
+machine_name(const struct sweep *s, uint32_t id)
+{
+	if (id == NO_ID)
+		return "";
+	return id < s->machines.cap ? s->machines.at[id].name
+				    : s->retries[id - s->machines.cap].name;
+}
+
+/* When the scope will be quiet, and because of which machine; or when its cap
+ * ends the hold, if that comes first. */
+static void
+tell_quiet(struct sweep *s, uint32_t scope, const struct quiet *q,
+	   enum note_type type, struct now now)
+{
+	struct scope *sc = &s->holds.scopes[scope];
+	int64_t cap_ms = holds_cap_in_ms(&s->holds, scope, now.boot_ms);
+	struct note *n = sweep_tell(s, type, sc->name, q->at_ms);
+
+	if (cap_ms < q->at_ms - now.server_ms)
+		n->a = n->b = now.server_ms + cap_ms;
+	n->earliest = q->earliest && n->b == 0;
+	(void)str_copy(n->machine, sizeof(n->machine), machine_name(s, q->id));
+	sc->told = *q;
+	sc->told_boot_ms = now.boot_ms;
+	sc->moved = sc->untold = false;
+}
+
+/* Held for the sake of one that is undecided, nobody knows until when: that is
+ * told when something is known. */
+static void
+tell_held(struct sweep *s, uint32_t scope, struct now now)
+{
+	struct quiet q = holds_expects(&s->holds, scope, now.server_ms);
+
+	s->holds.scopes[scope].untold = q.at_ms == STAMP_NONE;
+	if (q.at_ms != STAMP_NONE)
+		tell_quiet(s, scope, &q, NOTE_SCOPE_HELD, now);
+}
+
+/* Of a machine that boots the time moves by itself: that is no news. */
+static bool
+is_news(const struct quiet *told, const struct quiet *q)
+{
+	return q->id != told->id || q->created_ms != told->created_ms ||
+	       q->earliest != told->earliest ||
+	       (!q->earliest && q->at_ms != told->at_ms);
+}
+
+static void
+tell_moved(struct sweep *s, uint32_t scope, struct now now)
+{
+	struct scope *sc = &s->holds.scopes[scope];
+	struct quiet q;
+
+	if (sc->held && sc->untold && sc->live > 0)
+		tell_held(s, scope, now);
+	if (!sc->held || !sc->moved || sc->untold ||
+	    now.boot_ms < sc->told_boot_ms + MOVED_EVERY_MS)
+		return;
+	q = holds_expects(&s->holds, scope, now.server_ms);
+	sc->moved = false;
+	if (q.at_ms != STAMP_NONE && is_news(&sc->told, &q))
+		tell_quiet(s, scope, &q, NOTE_SCOPE_MOVED, now);
+}
+
+static void
+turn(struct sweep *s, uint32_t scope, struct now now)
+{
+	const struct scope *sc = &s->holds.scopes[scope];
+	struct note *n;
+
+	queue_scope(s, scope);
+	if (sc->held) {
+		tell_held(s, scope, now);
+		return;
+	}
+	if (sc->busy) {
+		n = sweep_tell(s, NOTE_SCOPE_CAPPED, sc->name,
+			       now.server_ms +
+				       cap_window_ms(&sc->cap, now.boot_ms));
+		n->b = sc->max_ms;
+	} else {
+		n = sweep_tell(s, NOTE_SCOPE_QUIET, sc->name,
+			       now.boot_ms - sc->since_boot_ms);
+	}
+	if (!sweep_whole(s))
+		str_cut(n->value, sizeof(n->value), sweep_unseen(s));
+}
+
+/* A full table has room again: what was left out is asked for, not too often. */
+static void
+ask_for_rest(struct view *v, struct now now)
+{
+	if (!v->room || now.boot_ms < v->ask_boot_ms)
+		return;
+	v->room = false;
+	v->wants_list = true;
+	v->ask_boot_ms = now.boot_ms + RELIST_FULL_MS;
+}
+
+/* Time has passed: deadlines, then the scopes they turn, then backoffs. */
+void
+sweep_advance(struct sweep *s, struct now now)
+{
+	uint32_t id, scope;
+	int64_t key;
+
+	if (s->recount) {
+		s->recount = false;
+		for (id = 0; id < s->machines.top; id++)
+			sweep_refresh(s, id, now.server_ms);
+		sweep_retries_refresh(s, now.server_ms);
+	}
+	while (holds_due(&s->holds, now.server_ms, &id)) {
+		if (id >= s->machines.cap)
+			sweep_retry_due(s, id, now.server_ms);
+		else
+			sweep_refresh(s, id, now.server_ms);
+	}
+	holds_usable(&s->holds, sweep_whole(s));
+	if (!sweep_whole(s))
+		s->fresh.claims_good = false;
+	sweep_pools_turn(s, now);
+	while ((scope = holds_turned(&s->holds, now)) != NO_ID)
+		turn(s, scope, now);
+	for (scope = 0; scope < s->holds.scopes_top; scope++)
+		tell_moved(s, scope, now);
+	for (int k = 0; k < VIEW_COUNT; k++)
+		ask_for_rest(&s->view[k], now);
+	while (heap_top(&s->later, &id, &key) && key <= now.boot_ms) {
+		heap_remove(&s->later, id);
+		s->work[id].expecting = s->work[id].waiting = false;
+		s->work[id].stale = false;
+		sweep_queue(s, id);
+	}
+}
+
+/* --- what the watchers see ------------------------------------------------------ */
+
+void
+sweep_drop(struct sweep *s, uint32_t id, struct now now)
+{
+	struct touched t = {0};
+	struct work *w = &s->work[id];
+
+	sweep_deleted(s, id, now.server_ms, true, now);
+	holds_drop(&s->holds, id);
+	heap_remove(&s->later, id);
+	sweep_want_hold(s, id, false);
+	machines_drop(&s->machines, id, &t);
+	/* The queue is a list through work: a dropped head stays in it and is
+	 * passed over.  A reply under way is told by seq. */
+	*w = (struct work){.queued = w->queued, .next = w->next,
+			   .seq = w->seq + 1};
+	for (uint32_t i = 0; i < t.n; i++)
+		sweep_refresh(s, t.id[i], now.server_ms);
+}
+
+/* A person took the hold away from a claim whose Node is yet to be registered:
+ * what is said of the claim then is meant for the Node. */
+static void
+opt_out(struct sweep *s, uint32_t id)
+{
+	struct entry *claim = machines_claim(&s->machines,
+					     machines_head(&s->machines, id));
+	const struct entry *node;
+
+	if (claim == NULL)
+		return;
+	node = claim->peer == NO_ID ? NULL : &s->machines.at[claim->peer];
+	if (entry_tenure(claim) == TENURE_OURS)
+		claim->opted_out = false;
+	else if (entry_tenure(claim) == TENURE_YIELDED && !claim->registered &&
+		 (node == NULL || !node->registered))
+		claim->opted_out = true;
+}
+
+/* What we wrote is now seen: the object may be looked at again. */
+static void
+observe(struct sweep *s, uint32_t id)
+{
+	const struct entry *e = &s->machines.at[id];
+	struct work *w = &s->work[id];
+
+	w->shown = w->shown || sweep_shown(e, w->act);
+	/* An answer without a version: what it shows has to do. */
+	if (w->expecting &&
+	    (w->expect_rv[0] == '\0' ? w->shown
+				     : strcmp(w->expect_rv, e->rv) == 0)) {
+		w->expecting = false;
+		heap_remove(&s->later, id);
+	}
+	if (w->stale && strcmp(w->stale_rv, e->rv) != 0) {
+		w->stale = w->waiting = false;
+		heap_remove(&s->later, id);
+	}
+	if (entry_tenure(e) == TENURE_OURS)
+		w->was_ours = true;
+	opt_out(s, id);
+}
+
+void
+sweep_track(struct sweep *s, const struct object *o, struct now now)
+{
+	struct view *v = &s->view[o->kind];
+	struct touched t = {0};
+	uint32_t id, old;
+
+	if (!s->leads)
+		return;
+	now = sweep_steady(s, now);
+	old = machines_find(&s->machines, o);
+	if (old != NO_ID &&
+	    (!o->karpenter || strcmp(s->machines.at[old].uid, o->uid) != 0))
+		sweep_drop(s, old, now);
+	if (!o->karpenter)
+		return;
+	if (old != NO_ID && s->machines.at[old].used &&
+	    strcmp(s->machines.at[old].owner_uid, o->owner_uid) != 0) {
+		s->work[old].owner_gone = false;
+		s->work[old].owner_hold = HOLD_ABSENT;
+		s->work[old].owner_default = HOLD_ABSENT;
+	}
+	id = machines_put(&s->machines, o, now.server_ms, &t);
+	if (id == NO_ID) {
+		v->full = true;
+		counter_add(s->counters, COUNTER_TABLE_FULL);
+		(void)sweep_tell(s, NOTE_TABLE_FULL, o->name, 0);
+		return;
+	}
+	s->machines.at[id].generation = v->generation;
+	sweep_classify(s, id, o, now);
+	if (o->deleting)
+		sweep_deleted(s, id, o->deleted_ms, false, now);
+	observe(s, id);
+	for (uint32_t i = 0; i < t.n; i++)
+		sweep_refresh(s, t.id[i], now.server_ms);
+}
+
+void
+sweep_forget(struct sweep *s, const struct object *o, struct now now)
+{
+	struct view *v = &s->view[o->kind];
+	uint32_t id = machines_find(&s->machines, o);
+
+	now = sweep_steady(s, now);
+	v->forgotten++;
+	/* A late word about a Node that has a successor of the same name. */
+	if (id == NO_ID || strcmp(s->machines.at[id].uid, o->uid) != 0)
+		return;
+	sweep_drop(s, id, now);
+	v->room = v->room || v->full;
+}

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/controller/sweep.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/limits.h"
+#include "sweep_parts.h"
+
+/* --- what is wished ------------------------------------------------------------ */
+
+static const char *const reasons[] = {
+	"excluded", "machine-settling", "hold-until", "scale-up", "quiet",
+};
+enum why {
+	WHY_EXCLUDED,
+	WHY_OWN,
+	WHY_MANUAL,
+	WHY_SPREAD,
+	WHY_QUIET,
+};
+
+static enum wish
+wish_of(const struct sweep *s, uint32_t head, struct now now, enum why *why)
+{
+	const struct entry *claim = machines_claim(&s->machines, head);
+	const struct entry *node = machines_node(&s->machines, head);
+	struct pool_terms terms = pools_terms(
+		&s->pools, s->machines.at[head].pool, now.server_ms);
+
+	*why = WHY_QUIET;
+	if ((claim != NULL && claim->deleting) ||
+	    (node != NULL && node->deleting))
+		return WISH_LEAVE;
+	if (terms.out) {
+		*why = WHY_EXCLUDED;
+		return WISH_CLEAR;
+	}
+	if (holds_own(&s->holds, head, now.server_ms)) {
+		*why = WHY_OWN;
+		return WISH_HOLD;
+	}
+	if (terms.until_ms == STAMP_NONE && !holds_scope_held(&s->holds, head))
+		return WISH_CLEAR;
+	*why = terms.until_ms != STAMP_NONE ? WHY_MANUAL : WHY_SPREAD;
+	/* Karpenter disrupts no Node without a NodeClaim: nothing to spread
+	 * to, and nothing to take away while the others are held. */
+	return claim != NULL || sweep_claimless(s) ? WISH_HOLD : WISH_LEAVE;
+}
+
+static struct half
+half_of(const struct sweep *s, const struct entry *e)
+{
+	const struct work *w;
+
+	if (e == NULL)
+		return (struct half){0};
+	w = &s->work[machines_id(&s->machines, e)];
+	return (struct half){
+		.present = true,
+		.busy = w->in_flight || w->waiting || w->expecting,
+		.spent = w->reholds >= REHOLDS_MAX,
+		.tenure = entry_tenure(e),
+		.hold = e->hold,
+		.former = e->has_former,
+		.former_default =
+			e->has_former &&
+			hold_key_is_default(
+				&s->machines.formers[e->former].hold),
+		.default_hold = e->default_hold,
+		.registered = e->registered,
+		.opted_out = e->opted_out,
+	};
+}
+
+/* A claim that had no room in the table, but was read: does its own hold stand
+ * on the Node, beside our mark? */
+static struct half
+claim_half(const struct sweep *s, const struct entry *claim,
+	   const struct entry *node)
+{
+	const struct work *w;
+
+	if (claim != NULL || node == NULL)
+		return half_of(s, claim);
+	w = &s->work[machines_id(&s->machines, node)];
+	if (w->owner_hold != HOLD_SAME && w->owner_default != HOLD_SAME)
+		return half_of(s, claim);
+	return (struct half){.present = true,
+			     .tenure = w->owner_hold != HOLD_ABSENT
+					       ? TENURE_PERSON
+					       : TENURE_FREE,
+			     .hold = w->owner_hold,
+			     .default_hold = w->owner_default,
+			     .registered = true};
+}
+
+/* --- what may be done ------------------------------------------------------------- */
+
+/* Nothing is cleared on half a view, and a release begins with a list that
+ * is fresher than its moment. */
+static bool
+may_remove(struct sweep *s, uint32_t head, bool release)
+{
+	if (!sweep_whole(s))
+		return false;
+	if (!release)
+		return true;
+	if (s->fresh.done_boot_ms >= s->work[head].due_boot_ms)
+		return true;
+	s->fresh.wanted = true;
+	return false;
+}
+
+/* Does the Node name a claim that we do not see, and nobody has looked?  A
+ * second Node of a claim that we see has nothing to ask. */
+static bool
+owner_unseen(const struct sweep *s, const struct entry *e)
+{
+	return e->kind == KIND_NODE && e->peer == NO_ID &&
+	       e->owner_uid[0] != '\0' &&
+	       machines_find_claim(&s->machines, e->owner_uid) == NO_ID &&
+	       !s->work[machines_id(&s->machines, e)].owner_gone;
+}
+
+void
+sweep_want_hold(struct sweep *s, uint32_t id, bool wants)
+{
+	struct work *w = &s->work[id];
+
+	if (w->wants_hold == wants)
+		return;
+	w->wants_hold = wants;
+	if (wants)
+		s->wanting_hold++;
+	else
+		s->wanting_hold--;
+}
+
+/* Is the machine still to be held, were it not for a backoff? */
+static void
+watch_latency(struct sweep *s, uint32_t head, struct half c, struct half n,
+	      enum wish wish)
+{
+	const struct entry *node = machines_node(&s->machines, head);
+	struct decision d;
+
+	c.busy = c.busy && !s->work[head].waiting;
+	if (node != NULL)
+		n.busy = n.busy &&
+			 !s->work[machines_id(&s->machines, node)].waiting;
+	d = decide(&c, &n, wish);
+	sweep_want_hold(s, head, d.act == ACT_HOLD);
+}
+
+/* A period ends for a machine when it is to be cleared, and begins when it is
+ * to be held. */
+static void
+mark_period(struct sweep *s, uint32_t head, enum wish wish, struct now now)
+{
+	const struct entry *halves[] = {machines_claim(&s->machines, head),
+					machines_node(&s->machines, head)};
+
+	if (wish == WISH_CLEAR && s->work[head].due_boot_ms == 0)
+		s->work[head].due_boot_ms = now.boot_ms;
+	if (wish != WISH_CLEAR)
+		s->work[head].due_boot_ms = 0;
+	for (int i = 0; wish == WISH_CLEAR && i < 2; i++) {
+		struct work *w;
+
+		if (halves[i] == NULL)
+			continue;
+		w = &s->work[machines_id(&s->machines, halves[i])];
+		w->was_ours = false;
+		w->reholds = 0;
+	}
+	if (wish == WISH_CLEAR && machines_claim(&s->machines, head) != NULL)
+		machines_claim(&s->machines, head)->opted_out = false;
+}
+
+/* --- actions ------------------------------------------------------------------------ */
+
+static void
+start(struct sweep *s, struct work *w, struct action *out)
+{
+	w->in_flight = true;
+	w->act = out->act;
+	w->shown = false;
+	w->seq = ++s->seq;
+	out->seq = w->seq;
+	s->in_flight++;
+}
+
+static void
+describe(struct sweep *s, const struct entry *e, enum act act,
+	 const char *reason, struct now now, struct action *out)
+{
+	/* Registration may copy a person's hold onto a Node, beside our mark:
+	 * until then the version is tested. */
+	bool joining = e->kind == KIND_NODE && !e->registered;
+
+	*out = (struct action){
+		.act = act,
+		.kind = e->kind,
+		.id = machines_id(&s->machines, e),
+		.mark_exact = e->mark == MARK_TIME && !joining,
+		.mark_ms = act == ACT_HOLD ? now.server_ms : e->mark_ms,
+		.has_held_key = e->has_held_key,
+		.hold = e->has_former ? s->machines.formers[e->former].hold
+				      : s->rules.hold,
+		.reason = reason,
+		.forgotten = s->view[KIND_NODECLAIM].forgotten,
+		.fence_ms = INT64_MAX,
+	};
+	memcpy(out->name, e->name, sizeof(out->name));
+	memcpy(out->uid, e->uid, sizeof(out->uid));
+	memcpy(out->rv, e->rv, sizeof(out->rv));
+	memcpy(out->pool, e->pool, sizeof(out->pool));
+	start(s, &s->work[out->id], out);
+}
+
+static void
+describe_owner(struct sweep *s, const struct entry *e, struct now now,
+	       struct action *out)
+{
+	describe(s, e, ACT_READ_CLAIM, "owner-unseen", now, out);
+	out->kind = KIND_NODECLAIM;
+	memcpy(out->name, e->other_name, sizeof(out->name));
+	memcpy(out->uid, e->owner_uid, sizeof(out->uid));
+}
+
+/* Nothing is to be done: what failed on the way here is past. */
+static void
+content(struct sweep *s, const struct half *h, const struct entry *e)
+{
+	struct work *w;
+
+	if (e == NULL || h->busy)
+		return;
+	w = &s->work[machines_id(&s->machines, e)];
+	w->failures = 0;
+	w->reread = false;
+}
+
+/* What is known of the claim and not yet written on it; while it matters, and
+ * after all else: the holds do not wait for it. */
+static bool
+classify(struct sweep *s, const struct entry *claim, const struct half *c,
+	 struct now now, struct action *out)
+{
+	struct work *w;
+	uint32_t id;
+
+	if (claim == NULL || c->busy || claim->classed ||
+	    !sweep_replaces(s, claim))
+		return false;
+	id = machines_id(&s->machines, claim);
+	w = &s->work[id];
+	if (!holds_own(&s->holds, id, now.server_ms))
+		return false;
+	if (now.boot_ms < w->class_boot_ms) {
+		heap_set(&s->later, id, w->class_boot_ms);
+		return false;
+	}
+	describe(s, claim, ACT_CLASSIFY, "replacement", now, out);
+	memcpy(out->replaces, claim->replaces, sizeof(out->replaces));
+	return true;
+}
+
+/* One action for this machine, if there is one that may be done now. */
+static bool
+act_on(struct sweep *s, uint32_t head, struct now now, struct action *out)
+{
+	struct entry *claim = machines_claim(&s->machines, head);
+	struct entry *node = machines_node(&s->machines, head), *e;
+	struct half c = claim_half(s, claim, node), n = half_of(s, node);
+	enum why why;
+	enum wish wish = wish_of(s, head, now, &why);
+	struct decision d = decide(&c, &n, wish);
+	struct work *w;
+
+	mark_period(s, head, wish, now);
+	watch_latency(s, head, c, n, wish);
+	if (d.act == ACT_NONE && classify(s, claim, &c, now, out))
+		return true;
+	if (d.act == ACT_NONE) {
+		content(s, &c, claim);
+		content(s, &n, node);
+		return false;
+	}
+	e = d.on == KIND_NODE ? node : claim;
+	w = &s->work[machines_id(&s->machines, e)];
+	/* Before the claims are listed: a person's say may stand on one. */
+	if (d.act == ACT_HOLD && e->kind == KIND_NODE &&
+	    !s->view[KIND_NODECLAIM].listed)
+		return false;
+	if (d.act != ACT_HOLD && !may_remove(s, head, d.release))
+		return false;
+	if (w->reread) {
+		describe(s, e, ACT_READ, "changed", now, out);
+		return true;
+	}
+	if (d.act != ACT_HOLD && owner_unseen(s, e)) {
+		describe_owner(s, e, now, out);
+		return true;
+	}
+	if (d.act == ACT_CLEAR)
+		w->was_ours = false;
+	w->again = w->was_ours;	/* whichever comes first, line or reply */
+	describe(s, e, d.act,
+		 d.act == ACT_UNMARK		 ? "taken-over"
+		 : d.act == ACT_HOLD || d.release ? reasons[why]
+		 : c.opted_out			 ? "opted-out"
+						 : "hold-changed",
+		 now, out);
+	return true;
+}
+
+/* A release that is due within 5 s of a creation just admitted waits those
+ * 5 s, at most once a minute: the watch will tell. */
+static bool
+hint_waits(struct sweep *s, struct now now, int64_t hint_ms)
+{
+	int64_t age_ms = hint_ms == STAMP_NONE ? HINT_WAIT_MS
+					       : now.server_ms - hint_ms;
+
+	if (now.boot_ms < s->hint_until_ms)
+		return true;
+	/* The hook may have stamped it a moment after we read the clock. */
+	if (age_ms < 0 && age_ms > -HINT_WAIT_MS)
+		age_ms = 0;
+	if (age_ms < 0 || age_ms >= HINT_WAIT_MS)
+		return false;
+	if (s->hint_waited_ms != STAMP_NONE &&
+	    now.boot_ms - s->hint_waited_ms < HINT_EVERY_MS)
+		return false;
+	s->hint_waited_ms = now.boot_ms;
+	s->hint_until_ms = now.boot_ms + HINT_WAIT_MS - age_ms;
+	return true;
+}
+
+static bool
+start_fresh(struct sweep *s, struct now now, int64_t hint_ms,
+	    struct action *out)
+{
+	struct fresh *f = &s->fresh;
+
+	if (!f->wanted || f->in_flight || now.boot_ms < f->not_before_boot_ms ||
+	    !sweep_whole(s) ||
+	    (!f->claims_good && hint_waits(s, now, hint_ms)))
+		return false;
+	f->in_flight = true;
+	f->wanted = false;
+	f->unknown = 0;
+	if (!f->claims_good)
+		f->begun_boot_ms = now.boot_ms;
+	*out = (struct action){.act = f->claims_good ? ACT_LIST_POOLS
+						     : ACT_LIST_CLAIMS,
+			       .kind = f->claims_good ? KIND_NODEPOOL
+						      : KIND_NODECLAIM,
+			       .id = NO_ID,
+			       .seq = ++s->seq,
+			       .reason = "release",
+			       .fence_ms = INT64_MAX};
+	s->in_flight++;
+	return true;
+}
+
+bool
+sweep_next(struct sweep *s, struct now now, int64_t hint_ms,
+	   struct action *out, int64_t *wait_ms)
+{
+	uint32_t id;
+	bool whole;
+
+	*wait_ms = INT64_MAX;
+	if (!s->leads)
+		return false;
+	now = sweep_steady(s, now);
+	if (sweep_begins(s, now, wait_ms))
+		return false;
+	whole = sweep_whole(s);
+	if (whole && s->guess)
+		sweep_guess(s, now);
+	sweep_advance(s, now);
+	if (whole && !s->was_whole) {
+		holds_seen(&s->holds);
+		sweep_advance(s, now);
+	}
+	s->was_whole = s->was_whole || whole;
+	if (now.boot_ms >= s->paused_boot_ms) {
+		while ((id = sweep_dequeue(s)) != NO_ID) {
+			if (!s->machines.at[id].used)
+				continue;
+			id = machines_head(&s->machines, id);
+			if (!act_on(s, id, now, out))
+				continue;
+			sweep_queue(s, id);	/* its other half */
+			return true;
+		}
+		if (start_fresh(s, now, hint_ms, out))
+			return true;
+		sweep_latency(s, now);
+	}
+	*wait_ms = sweep_wait(s, now);
+	return false;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/controller/sweep.h"
+
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "sweep_parts.h"
+
+/* NodePools: what people say in their annotations reaches the machines. */
+
+static void
+refresh(struct sweep *s, const char *pool, int64_t now_ms)
+{
+	s->uncapped = true;
+	s->repool = true;
+	for (uint32_t id = 0; id < s->machines.top; id++)
+		if (s->machines.at[id].used &&
+		    strcmp(s->machines.at[id].pool, pool) == 0)
+			sweep_refresh(s, id, now_ms);
+}
+
+static bool
+same(const struct pool *a, const struct pool *b)
+{
+	return a->disabled == b->disabled &&
+	       a->hold_until_ms == b->hold_until_ms &&
+	       a->released_at_ms == b->released_at_ms &&
+	       a->hold_ms == b->hold_ms && a->max_hold_ms == b->max_hold_ms;
+}
+
+static void
+tell_bad(struct sweep *s, const struct pool *p, enum pool_key k,
+	 const char *value)
+{
+	struct note *n = sweep_tell(s, NOTE_POOL_INVALID, p->name, k);
+
+	memcpy(n->uid, p->uid, sizeof(n->uid));
+	(void)str_copy(n->value, sizeof(n->value), value);
+}
+
+static bool
+ahead(const struct pool *p, struct now now)
+{
+	return p->released_at_ms > now.server_ms + CLOCK_SHIFT_MS;
+}
+
+/* What is new in it, once. */
+static void
+tell(struct sweep *s, const struct pool *old, const struct pool *p,
+     struct now now)
+{
+	char stamp[STAMP_BYTES];
+
+	for (int k = 0; k < POOL_KEY_COUNT; k++)
+		if (p->bad[k][0] != '\0' && strcmp(old->bad[k], p->bad[k]) != 0)
+			tell_bad(s, p, (enum pool_key)k, p->bad[k]);
+	if (p->released_at_ms != old->released_at_ms && ahead(p, now)) {
+		stamp_format(p->released_at_ms, stamp);
+		tell_bad(s, p, POOL_RELEASED_AT, stamp);
+	}
+	if ((p->hold_until_ms == old->hold_until_ms && !old->disabled) ||
+	    p->hold_until_ms <= now.server_ms ||
+	    pools_terms(&s->pools, p->name, now.server_ms).out)
+		return;
+	memcpy(sweep_tell(s, NOTE_POOL_MANUAL, p->name, p->hold_until_ms)->uid,
+	       p->uid, sizeof(p->uid));
+}
+
+void
+sweep_pool(struct sweep *s, const struct pool *p, struct now now)
+{
+	const struct pool *known = pools_find(&s->pools, p->name);
+	bool changed = known == NULL || !same(known, p);
+	struct pool old;
+
+	now = sweep_steady(s, now);
+	pool_init(&old);
+	/* One of the same name that was made anew says all again; so does
+	 * each to who comes to lead. */
+	if (known != NULL && strcmp(known->uid, p->uid) == 0 &&
+	    s->pools.generation[known - s->pools.at] > s->pools_before)
+		old = *known;
+	if (!pools_put(&s->pools, p, s->view[KIND_NODEPOOL].generation)) {
+		counter_add(s->counters, COUNTER_TABLE_FULL);
+		(void)sweep_tell(s, NOTE_TABLE_FULL, p->name, 0);
+		return;
+	}
+	if (s->leads)
+		tell(s, &old, p, now);
+	if (changed)
+		refresh(s, p->name, now.server_ms);
+}
+
+void
+sweep_pool_gone(struct sweep *s, const char *name, struct now now)
+{
+	char gone[POOL_BYTES];
+
+	if (pools_find(&s->pools, name) == NULL)
+		return;
+	/* The name may be the table's own. */
+	if (str_copy(gone, sizeof(gone), name))
+		return;
+	now = sweep_steady(s, now);
+	pools_drop(&s->pools, gone);
+	refresh(s, gone, now.server_ms);
+}
+
+void
+sweep_pools_listed(struct sweep *s, struct now now)
+{
+	const struct pool *p;
+
+	while ((p = pools_stale(&s->pools,
+				s->view[KIND_NODEPOOL].generation)) != NULL)
+		sweep_pool_gone(s, p->name, now);
+}
+
+/* The earliest released-at of the scope's pools that may be held; STAMP_NONE:
+ * one of them has none. */
+static int64_t
+released_since(const struct sweep *s, const char *scope, int64_t now_ms)
+{
+	int64_t earliest = STAMP_NONE;
+
+	for (uint32_t i = 0; i < s->pools.top; i++) {
+		const struct pool *p = &s->pools.at[i];
+		struct pool_terms t;
+
+		if (p->name[0] == '\0' || (s->rules.scope != SCOPE_CLUSTER &&
+					   strcmp(p->name, scope) != 0))
+			continue;
+		t = pools_terms(&s->pools, p->name, now_ms);
+		if (t.out)
+			continue;
+		if (t.released_ms == STAMP_NONE)
+			return STAMP_NONE;
+		if (earliest == STAMP_NONE || t.released_ms < earliest)
+			earliest = t.released_ms;
+	}
+	return earliest;
+}
+
+/* Moments that have come since it was looked at last. */
+void
+sweep_pools_turn(struct sweep *s, struct now now)
+{
+	for (uint32_t i = 0; i < s->pools.top; i++) {
+		const struct pool *p = &s->pools.at[i];
+
+		if (p->name[0] != '\0' &&
+		    pool_turns(p, s->pools_ms, now.server_ms))
+			refresh(s, p->name, now.server_ms);
+	}
+	s->pools_ms = now.server_ms;
+	if (s->repool) {
+		s->repool = false;
+		sweep_retries_refresh(s, now.server_ms);
+	}
+	if (!s->uncapped && !s->holds.made)
+		return;
+	s->uncapped = s->holds.made = false;
+	for (uint32_t i = 0; i < s->holds.scopes_top; i++) {
+		const char *name = s->holds.scopes[i].name;
+
+		holds_cap(&s->holds, i,
+			  pools_terms(&s->pools, name, now.server_ms).max_ms,
+			  now.boot_ms);
+		holds_released(&s->holds, i,
+			       released_since(s, name, now.server_ms), now);
+	}
+}
+
+void
+sweep_fresh_pool(struct sweep *s, const struct pool *p)
+{
+	const struct pool *known = pools_find(&s->pools, p->name);
+	struct pool none;
+
+	pool_init(&none);
+	if (!same(known != NULL ? known : &none, p))
+		s->fresh.unknown++;
+}
+
+bool
+sweep_pool_at(const struct sweep *s, uint32_t *i, struct pool_report *out)
+{
+	struct pool_terms terms;
+
+	for (; *i < s->pools.top; (*i)++) {
+		const struct pool *p = &s->pools.at[*i];
+
+		if (p->name[0] == '\0')
+			continue;
+		memcpy(out->name, p->name, sizeof(out->name));
+		memcpy(out->uid, p->uid, sizeof(out->uid));
+		terms = pools_terms(&s->pools, p->name, s->last_ms);
+		out->out = terms.out;
+		out->by_hand = terms.until_ms != STAMP_NONE;
+		(*i)++;
+		return true;
+	}
+	return false;
+}

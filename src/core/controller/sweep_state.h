@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_CONTROLLER_SWEEP_STATE_H
+#define CORE_CONTROLLER_SWEEP_STATE_H
+
+#include "core/base/heap.h"
+#include "core/base/pace.h"
+#include "core/controller/deletions.h"
+#include "core/controller/disruption_events.h"
+#include "core/controller/sweep.h"
+#include "core/table/machines.h"
+#include "core/table/nodepools.h"
+#include "core/table/timers.h"
+
+/* What the sweep is made of; what its parts ask of each other is in
+ * sweep_parts.h. */
+
+#define COUNTS_ALWAYS (STAMP_NONE + 1)
+#define COUNTS_LATER INT64_MAX	/* when something is seen */
+
+/* Beside each entry: what we are about to do with the object. */
+struct work {
+	bool queued;		/* heads only */
+	uint32_t next;
+	uint64_t seq;		/* of the action, so that late replies show */
+	bool in_flight;
+	enum act act;		/* the one in flight, or the last */
+	bool shown;		/* a line has shown what it was to bring about */
+	bool waiting;		/* backing off; `later` has when */
+	bool expecting, stale;	/* expect_rv is written, its line is to come;
+				   409 or 422 at stale_rv */
+	bool reread;		/* get it before deciding */
+	bool owner_gone;	/* Node: the claim it names was looked for */
+	enum hold owner_hold, owner_default;	/* … and has no room: its own
+				   hold, of today's key and the default one */
+	bool wants_hold;	/* for the hold latency */
+	bool was_ours;		/* seen held in this period */
+	bool again;		/* the hold in flight is not the first */
+	uint8_t reholds;	/* held again in this period */
+	unsigned failures, class_failures;
+	unsigned refusals;	/* of the same write, one after the other */
+	int64_t class_boot_ms;	/* the class is not written before */
+	int64_t due_boot_ms;	/* to be released since; 0 = not */
+	char expect_rv[RV_BYTES], stale_rv[RV_BYTES];
+	char tried_rv[RV_BYTES];	/* a clear was turned down there */
+};
+
+struct view {
+	bool listing;		/* a list since we lead is under way */
+	bool listed, up, served;
+	bool full;		/* something was left out */
+	bool wants_list;
+	uint32_t generation;
+	bool room;		/* since then something went away */
+	int64_t ask_boot_ms;	/* not before, for what was left out */
+	uint64_t forgotten;	/* times that something may have gone */
+};
+
+/* When a claim came to be disrupted, as stamped; or several in one second. */
+struct disruption {
+	int64_t ms;
+	char uid[UID_BYTES];
+	bool several;
+};
+
+/* The fresh lists that a release begins with: NodeClaims, then NodePools. */
+struct fresh {
+	bool wanted, in_flight;
+	bool claims_good;	/* the first half is done */
+	const char *failed;	/* which kind could not be listed; NULL */
+	int64_t begun_boot_ms;	/* of the list in flight */
+	int64_t done_boot_ms;	/* the last good one began then; 0 none */
+	int64_t not_before_boot_ms;
+	unsigned unknown, tries;
+};
+
+/* A boot that failed: its machine goes on counting until another try is
+ * launched, or for a while. */
+struct retry {
+	bool used;
+	char pool[POOL_BYTES];
+	char name[NAME_BYTES], uid[UID_BYTES];
+	int64_t created_ms;	/* of the first try */
+	int64_t own_created_ms, until_ms;
+	int64_t created_stamp_ms, deleted_stamp_ms;	/* as written */
+};
+
+struct sweep {
+	bool leads, was_whole;	/* all was seen once, since we lead */
+	bool begun;	/* of all that a lead waits for nothing is missing,
+			   or it has waited long enough */
+	bool guess;	/* how long a scope is held, from the oldest mark */
+	struct rules rules;
+	struct counters *counters;
+	struct machines machines;
+	struct holds holds;
+	struct pace pace;
+	struct work *work;
+	struct heap later;	/* boot_ms: backoff and expectations */
+	struct pools pools;
+	int64_t pools_ms;	/* their moments up to then have been seen */
+	bool uncapped;		/* a pool has changed: its scope's cap may */
+	bool repool;		/* … and what failed boots are worth */
+	struct signs signs;
+	struct disruption disruptions[DISRUPTIONS_MAX];
+	uint32_t disruptions_n;
+	struct deletions deletions;
+	struct retry retries[RETRIES_MAX];	/* timers from machines.cap on */
+	struct view view[VIEW_COUNT];
+	int64_t blocked_boot_ms;	/* when it is to be told; 0: it is not */
+	bool blocked;		/* it was */
+	int64_t begin_boot_ms;	/* it waits no longer for a first list; 0 */
+	uint32_t pools_before;	/* generation: shown before we led, told by
+				   nobody */
+	struct fresh fresh;
+	uint32_t first, last;			/* the queue */
+	uint32_t in_flight, wanting_hold;
+	uint64_t seq;
+	int64_t last_ms;	/* server time goes back no little */
+	int64_t ahead_ms;	/* of boot time, as of the last shift */
+	int64_t slewed_boot_ms;
+	bool recount;
+	int64_t paused_boot_ms;	/* 429: nobody writes before */
+	int64_t hint_waited_ms, hint_until_ms;	/* boot; the last, this one */
+	struct note notes[NOTES_MAX];
+	uint32_t notes_first, notes_n;
+};
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/controller/sweep.h"
+
+#include "sweep_parts.h"
+
+/* What a machine is to the timer table: its deadline, and from when it counts
+ * (design §4). */
+
+int64_t
+sweep_counts_ms(const struct sweep *s, const struct entry *claim)
+{
+	if (claim == NULL)
+		return sweep_claimless(s) ? COUNTS_ALWAYS : STAMP_NONE;
+	if (sweep_replaces(s, claim))
+		return STAMP_NONE;
+	if (claim->launched)
+		return COUNTS_ALWAYS;
+	return claim->launch_known ? STAMP_NONE
+				   : claim->created_ms + LAUNCH_GRACE_MS;
+}
+
+static bool
+being_deleted(const struct entry *claim, const struct entry *node)
+{
+	return (claim != NULL && claim->deleting) ||
+	       (node != NULL && node->deleting);
+}
+
+/* Since when the machine is: its claim, or a Node without one. */
+static int64_t
+activity_ms(const struct sweep *s, const struct entry *e)
+{
+	if (e->kind == KIND_NODE)
+		return e->created_ms;
+	return e->ready_ms != STAMP_NONE ? e->ready_ms
+					 : e->created_ms + s->rules.startup_ms;
+}
+
+/* Alone no machine fills the cap's bucket.  A pool's own cap counts where no
+ * other pool shares its scope. */
+int64_t
+sweep_deadline_ms(const struct sweep *s, int64_t created_ms,
+		  int64_t active_ms, const struct pool_terms *t)
+{
+	int64_t max_ms = s->rules.scope == SCOPE_CLUSTER ? s->rules.cap.max_ms
+							 : t->max_ms;
+	int64_t ms = active_ms + t->hold_ms;
+
+	if (max_ms > 0 && ms > created_ms + max_ms)
+		ms = created_ms + max_ms;
+	return ms;
+}
+
+/* The machine's deadline and from when it counts (design §4). */
+static struct timer_facts
+facts_of(const struct sweep *s, uint32_t head, const struct pool_terms *terms,
+	 int64_t now_ms)
+{
+	const struct entry *claim = machines_claim(&s->machines, head);
+	const struct entry *e = &s->machines.at[head];
+	struct timer_facts f = {
+		.pool = e->pool,
+		.deadline_ms = sweep_deadline_ms(s, e->created_ms,
+						 activity_ms(s, e), terms),
+		.counts_ms = sweep_counts_ms(s, claim),
+		.created_ms = e->created_ms,
+		.first_ms = e->tried_ms,
+		.hold_ms = terms->hold_ms,
+		.booting = claim != NULL && claim->ready_ms == STAMP_NONE,
+	};
+	int64_t until = claim == NULL ? STAMP_NONE
+				      : sweep_undecided_ms(s, claim);
+
+	/* It is still its scope's: what others hold spreads to it. */
+	if (e->created_stamp_ms < terms->released_ms) {
+		f.deadline_ms = f.counts_ms = STAMP_NONE;
+	} else if (until > now_ms) {
+		f.undecided = true;
+		f.counts_ms = until;	/* to be looked at again */
+	}
+	return f;
+}
+
+static void
+set_timer(struct sweep *s, uint32_t head, int64_t now_ms)
+{
+	const struct machines *m = &s->machines;
+	struct pool_terms terms = pools_terms(&s->pools, m->at[head].pool,
+					      now_ms);
+	struct entry *claim = machines_claim(m, head);
+	struct timer_facts f;
+
+	if (claim != NULL && !terms.out)
+		sweep_judge(s, claim, now_ms);
+	f = facts_of(s, head, &terms, now_ms);
+	if (terms.out || being_deleted(claim, machines_node(m, head)))
+		holds_drop(&s->holds, head);
+	else if (holds_put(&s->holds, head, &f, now_ms))
+		counter_add(s->counters, COUNTER_TABLE_FULL);
+}
+
+/* id's facts changed: its machine's timer follows, and it is looked at. */
+void
+sweep_refresh(struct sweep *s, uint32_t id, int64_t now_ms)
+{
+	uint32_t head = machines_head(&s->machines, id);
+
+	if (!s->machines.at[id].used)
+		return;
+	if (head != id) {
+		/* No head any more: nothing of that time is left. */
+		holds_drop(&s->holds, id);
+		sweep_want_hold(s, id, false);
+		s->work[id].due_boot_ms = 0;
+	}
+	set_timer(s, head, now_ms);
+	sweep_queue(s, head);
+}
+
+/* The soft state is lost.  A mark on a machine whose own time is over tells
+ * since when its scope has been held, at least. */
+static void
+guess_since(struct sweep *s, uint32_t head, struct now now)
+{
+	const struct pool_terms t = pools_terms(
+		&s->pools, s->machines.at[head].pool, now.server_ms);
+	const struct entry *halves[] = {machines_claim(&s->machines, head),
+					machines_node(&s->machines, head)};
+	int64_t own_ms = s->holds.timers[head].deadline_ms;
+	bool cluster = s->rules.scope == SCOPE_CLUSTER;
+	int64_t most_ms = cluster ? s->rules.cap.max_ms - s->rules.hold_ms
+				  : t.max_ms - t.hold_ms;
+
+	/* Held by hand, or of no scope, it tells nothing of one. */
+	if ((halves[0] == NULL && !sweep_claimless(s)) ||
+	    t.until_ms != STAMP_NONE || !s->holds.timers[head].used ||
+	    own_ms > now.server_ms)
+		return;
+	for (int i = 0; i < 2; i++) {
+		const struct entry *e = halves[i];
+		int64_t since_ms;
+
+		if (e == NULL || entry_tenure(e) != TENURE_OURS)
+			continue;
+		since_ms = own_ms > e->created_ms ? own_ms : e->created_ms;
+		if (e->mark == MARK_TIME && e->mark_ms > since_ms &&
+		    e->mark_ms <= now.server_ms)
+			since_ms = e->mark_ms;
+		if (since_ms < now.server_ms - most_ms)
+			since_ms = now.server_ms - most_ms;
+		holds_guess(&s->holds, head, now.server_ms - since_ms,
+			    now.boot_ms);
+	}
+}
+
+void
+sweep_guess(struct sweep *s, struct now now)
+{
+	for (uint32_t id = 0; id < s->machines.top; id++)
+		if (s->machines.at[id].used &&
+		    machines_head(&s->machines, id) == id)
+			guess_since(s, id, now);
+	s->guess = false;
+	s->uncapped = true;	/* who was released by hand says more */
+}

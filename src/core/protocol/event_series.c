@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/protocol/event_series.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+
+#define COUNT_MAX 2147483647u	/* series.count is an int32 */
+
+static const struct {
+	const char *name, *type, *action;
+} reasons[TELL_REASON_COUNT] = {
+	[TELL_HOLD_STARTED] = {"HoldStarted", "Normal", "Hold"},
+	[TELL_HOLD_EXTENDED] = {"HoldExtended", "Normal", "Hold"},
+	[TELL_HOLD_RELEASED] = {"HoldReleased", "Normal", "Release"},
+	[TELL_HOLD_CAPPED] = {"HoldCapped", "Normal", "Release"},
+	[TELL_MANUAL_HOLD] = {"ManualHold", "Normal", "Hold"},
+	[TELL_INVALID_ANNOTATION] = {"InvalidAnnotation", "Warning",
+				     "ReadAnnotation"},
+	[TELL_RELEASE_BLOCKED] = {"ReleaseBlocked", "Warning", "Release"},
+};
+
+const char *
+tell_reason_name(enum tell_reason r)
+{
+	return reasons[r].name;
+}
+
+const char *
+tell_reason_type(enum tell_reason r)
+{
+	return reasons[r].type;
+}
+
+void
+tell_init(struct tell *t, uint64_t seed)
+{
+	memset(t, 0, sizeof(*t));
+	pace_init(&t->pace, seed);
+}
+
+/* --- entries ------------------------------------------------------------- */
+
+/* The end of a series is written; one alone, or one that is written as it
+ * stands, just goes. */
+static bool
+has_unwritten(const struct tell_entry *e)
+{
+	return e->event.count >= 2 && e->event.count > e->written;
+}
+
+static void
+entry_want(struct tell_entry *e)
+{
+	e->pending = true;
+	e->tries = 0;
+	e->not_before_ms = INT64_MIN;
+}
+
+static void
+entry_age(struct tell_entry *e, int64_t boot_ms)
+{
+	if (!e->ended && boot_ms - e->last_ms >= TELL_SERIES_MS) {
+		e->ended = true;
+		if (!e->pending && has_unwritten(e))
+			entry_want(e);
+	}
+	if (!e->pending && has_unwritten(e) &&
+	    boot_ms - e->wrote_ms >= TELL_REFRESH_MS)
+		entry_want(e);
+}
+
+static void
+entries_age(struct tell *t, int64_t boot_ms)
+{
+	for (int i = 0; i < TELL_MAX; i++) {
+		struct tell_entry *e = &t->entries[i];
+
+		if (!e->used)
+			continue;
+		entry_age(e, boot_ms);
+		if (e->ended && !e->pending)
+			e->used = false;
+	}
+}
+
+static bool
+is_equal(const struct tell_entry *e, const struct tell_event *v)
+{
+	return e->used && !e->ended && e->event.reason == v->reason &&
+	       strcmp(e->event.pool, v->pool) == 0 &&
+	       strcmp(e->event.pool_uid, v->pool_uid) == 0 &&
+	       strcmp(e->event.action, v->action) == 0 &&
+	       strcmp(e->event.note, v->note) == 0;
+}
+
+static struct tell_entry *
+entry_find(struct tell *t, const struct tell_event *v)
+{
+	for (int i = 0; i < TELL_MAX; i++)
+		if (is_equal(&t->entries[i], v))
+			return &t->entries[i];
+	return NULL;
+}
+
+/* A free place, else the oldest that has nothing to write, else the oldest. */
+static struct tell_entry *
+entry_place(struct tell *t)
+{
+	struct tell_entry *oldest = NULL;
+
+	for (int i = 0; i < TELL_MAX; i++) {
+		struct tell_entry *e = &t->entries[i];
+
+		if (!e->used)
+			return e;
+		if (e == t->under_way)
+			continue;
+		if (oldest == NULL || e->pending < oldest->pending ||
+		    (e->pending == oldest->pending && e->order < oldest->order))
+			oldest = e;
+	}
+	if (oldest->pending)
+		t->dropped++;
+	return oldest;
+}
+
+/* --- saying -------------------------------------------------------------- */
+
+static int
+event_make(const struct tell_what *w, struct tell_event *v)
+{
+	v->reason = w->reason;
+	v->count = 1;
+	str_cut(v->action, sizeof(v->action),
+		w->action != NULL ? w->action : reasons[w->reason].action);
+	str_cut(v->note, sizeof(v->note), w->note);
+	return str_copy(v->pool, sizeof(v->pool), w->pool) ||
+	       str_copy(v->pool_uid, sizeof(v->pool_uid), w->pool_uid)
+		       ? -1 : 0;
+}
+
+/* Names are made of it: two said in one millisecond must differ.  A clock set
+ * back is followed. */
+static int64_t
+stamp_new(struct tell *t, int64_t server_ms)
+{
+	int64_t us = server_ms * 1000;
+
+	if (us <= t->stamp_us && t->stamp_us - us < 1000000)
+		us = t->stamp_us + 1;
+	t->stamp_us = us;
+	return us;
+}
+
+void
+tell_say(struct tell *t, const struct tell_what *what, struct now now)
+{
+	struct tell_event v = {0};
+	struct tell_entry *e;
+
+	entries_age(t, now.boot_ms);
+	if (event_make(what, &v)) {
+		t->dropped++;
+		return;
+	}
+	e = entry_find(t, &v);
+	if (e == NULL) {
+		v.first_us = v.last_us = stamp_new(t, now.server_ms);
+		e = entry_place(t);
+		*e = (struct tell_entry){
+			.event = v,
+			.used = true,
+			.order = t->order++,
+		};
+		entry_want(e);
+	} else {
+		if (e->event.count < COUNT_MAX)
+			e->event.count++;
+		if (now.server_ms * 1000 > e->event.last_us)
+			e->event.last_us = now.server_ms * 1000;
+		if (e->event.count == 2 && !e->pending)
+			entry_want(e);
+	}
+	e->last_ms = now.boot_ms;
+}
+
+/* --- writing ------------------------------------------------------------- */
+
+static bool
+is_before(const struct tell_entry *a, const struct tell_entry *b)
+{
+	if (a->not_before_ms != b->not_before_ms)
+		return a->not_before_ms < b->not_before_ms;
+	return a->order < b->order;
+}
+
+static struct tell_entry *
+entry_due(struct tell *t, int64_t boot_ms)
+{
+	struct tell_entry *due = NULL;
+
+	for (int i = 0; i < TELL_MAX; i++) {
+		struct tell_entry *e = &t->entries[i];
+
+		if (e->used && e->pending && e->not_before_ms <= boot_ms &&
+		    (due == NULL || is_before(e, due)))
+			due = e;
+	}
+	return due;
+}
+
+/* When this entry has something to write, if nothing more is said. */
+static int64_t
+entry_wakes(const struct tell_entry *e)
+{
+	int64_t end = e->last_ms + TELL_SERIES_MS;
+	int64_t refresh = e->wrote_ms + TELL_REFRESH_MS;
+
+	if (!e->used)
+		return INT64_MAX;
+	if (e->pending)
+		return e->not_before_ms;
+	if (!has_unwritten(e))
+		return INT64_MAX;
+	return end < refresh ? end : refresh;
+}
+
+static int64_t
+wait_until(const struct tell *t, int64_t boot_ms)
+{
+	int64_t soonest = INT64_MAX, at;
+
+	for (int i = 0; i < TELL_MAX; i++) {
+		at = entry_wakes(&t->entries[i]);
+		soonest = at < soonest ? at : soonest;
+	}
+	return soonest == INT64_MAX ? INT64_MAX : soonest - boot_ms;
+}
+
+struct tell_todo
+tell_next(struct tell *t, struct now now)
+{
+	struct tell_entry *e;
+
+	if (t->under_way != NULL)
+		return (struct tell_todo){TELL_WAIT, INT64_MAX, NULL};
+	entries_age(t, now.boot_ms);
+	e = entry_due(t, now.boot_ms);
+	if (e == NULL)
+		return (struct tell_todo){
+			TELL_WAIT, wait_until(t, now.boot_ms), NULL};
+	t->under_way = e;
+	t->sent = e->event;
+	t->step = e->exists ? TELL_PATCH : TELL_CREATE;
+	return (struct tell_todo){t->step, 0, &t->sent};
+}
+
+static void
+entry_written(struct tell *t, struct tell_entry *e, int64_t boot_ms)
+{
+	e->exists = true;
+	e->written = t->sent.count;
+	e->wrote_ms = boot_ms;
+	e->pending = false;
+	/* Said again while it was on its way. */
+	if (has_unwritten(e) && (e->ended || e->written == 1))
+		entry_want(e);
+}
+
+/* Counting goes on; the refresh or the end tries once more. */
+static void
+entry_lost(struct tell *t, struct tell_entry *e, int64_t boot_ms)
+{
+	t->lost++;
+	e->pending = false;
+	e->wrote_ms = boot_ms;
+	if (!e->ended && t->sent.count == 1 && e->event.count >= 2)
+		entry_want(e);
+}
+
+static void
+entry_again(struct tell *t, struct tell_entry *e, int64_t wait_ms,
+	    int64_t boot_ms)
+{
+	if (++e->tries >= TELL_TRIES)
+		entry_lost(t, e, boot_ms);
+	else
+		e->not_before_ms = boot_ms + wait_ms;
+}
+
+/* wait.Jitter(10 s, 0.25), or what the server asks for if that is longer. */
+static int64_t
+retry_wait(struct tell *t, int64_t retry_after_ms)
+{
+	int64_t ms = TELL_RETRY_MS + (int64_t)(pace_random(&t->pace) %
+					       (TELL_RETRY_MS / 4));
+
+	return retry_after_ms > ms ? retry_after_ms : ms;
+}
+
+void
+tell_done(struct tell *t, enum tell_outcome outcome, int64_t retry_after_ms,
+	  struct now now)
+{
+	struct tell_entry *e = t->under_way;
+	bool created = t->step == TELL_CREATE;
+
+	assert(e != NULL);
+	t->under_way = NULL;
+	if (outcome == TELL_WRITTEN) {
+		entry_written(t, e, now.boot_ms);
+	} else if (outcome == TELL_EXISTS && created) {
+		/* An answer was lost: it is our own. */
+		e->exists = true;
+		if (t->sent.count == 1)
+			entry_written(t, e, now.boot_ms);
+		else
+			entry_again(t, e, 0, now.boot_ms);
+	} else if (outcome == TELL_GONE && !created) {
+		e->exists = false;
+		entry_again(t, e, 0, now.boot_ms);
+	} else if (outcome == TELL_REFUSED || outcome == TELL_GONE) {
+		entry_lost(t, e, now.boot_ms);
+	} else {
+		entry_again(t, e, retry_wait(t, retry_after_ms), now.boot_ms);
+	}
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/protocol/lease.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+
+/* Of one attempt, without a pause between them: UPDATE, GET, UPDATE or CREATE,
+ * GET.  A server that contradicts itself does not make us spin. */
+#define STEPS_MAX 4
+#define BACKOFF_TIMES 8		/* retry_ms, without election */
+/* Who waits for another looks no more seldom: with client-go's 2 s it would
+ * see a Lease given up after 4.4 s only. */
+#define LOOK_MS 600
+/* What we take for the server's time may go back so far: never the renewTime,
+ * or it could be the one that was there, and no sign of life. */
+#define JITTER_US 3000000
+
+static bool
+is_ours(const struct lease *l)
+{
+	return l->seen.present && !l->seen.holder_cut &&
+	       strcmp(l->seen.holder, l->config.identity) == 0;
+}
+
+/* Another holds it.  When the record says it was renewed does not count, as
+ * its clock is not ours: only when we saw it change. */
+static bool
+is_held(const struct lease *l, int64_t boot_ms)
+{
+	return l->seen.present && l->seen.holder[0] != '\0' && !is_ours(l) &&
+	       boot_ms < l->seen_ms + (int64_t)l->seen.duration_s * 1000;
+}
+
+static bool
+state_differs(const struct lease *l)
+{
+	return l->read && strcmp(l->seen.state, l->want.state) != 0;
+}
+
+int64_t
+lease_fence_ms(const struct lease *l)
+{
+	if (!l->config.enabled)
+		return INT64_MAX;
+	if (l->sent_ms == LEASE_NEVER)
+		return LEASE_NEVER;
+	return l->sent_ms + l->config.duration_ms - LEASE_MARGIN_MS;
+}
+
+/* We lead until then. */
+static int64_t
+end_ms(const struct lease *l)
+{
+	int64_t fence = lease_fence_ms(l), renew;
+
+	if (!l->config.enabled || l->sent_ms == LEASE_NEVER)
+		return fence;
+	renew = l->sent_ms + l->config.renew_deadline_ms;
+	return renew < fence ? renew : fence;
+}
+
+bool
+lease_leads(const struct lease *l, int64_t boot_ms)
+{
+	return l->leading && boot_ms < end_ms(l);
+}
+
+void
+lease_init(struct lease *l, const struct lease_config *c, uint64_t seed)
+{
+	assert(!c->enabled || c->identity[0] != '\0');
+	assert(c->retry_ms > 0 && c->renew_deadline_ms > 1);
+	memset(l, 0, sizeof(*l));
+	l->config = *c;
+	l->leading = !c->enabled;
+	l->not_before_ms = l->sent_ms = LEASE_NEVER;
+	l->state_us = STAMP_NONE;
+	pace_init(&l->pace, seed);
+}
+
+static void
+tell(struct lease *l, enum lease_note_type type, const char *name)
+{
+	struct lease_note *n;
+
+	if (l->notes_n == LEASE_NOTES) {	/* the oldest gives way */
+		l->notes_first = (l->notes_first + 1) % LEASE_NOTES;
+		l->notes_n--;
+	}
+	n = &l->notes[(l->notes_first + l->notes_n++) % LEASE_NOTES];
+	n->type = type;
+	(void)str_copy(n->name, sizeof(n->name), name);
+}
+
+bool
+lease_note(struct lease *l, struct lease_note *out)
+{
+	if (l->notes_n == 0)
+		return false;
+	*out = l->notes[l->notes_first];
+	l->notes_first = (l->notes_first + 1) % LEASE_NOTES;
+	l->notes_n--;
+	return true;
+}
+
+/* The state as the server holds it is ours to carry on. */
+static void
+state_adopt(struct lease *l)
+{
+	memcpy(l->want.state, l->seen.state, sizeof(l->want.state));
+	l->read = true;
+	if (l->seen.state_bad)
+		tell(l, LEASE_NOTE_BAD_STATE, "");
+}
+
+static void
+lose(struct lease *l, enum lease_note_type why)
+{
+	l->leading = l->read = false;
+	l->state_us = l->seen.renew_us;
+	l->want.state[0] = '\0';
+	l->plan = LEASE_WAIT;
+	tell(l, why, why == LEASE_NOTE_TAKEN ? l->seen.holder : "");
+}
+
+/* What the server holds now.  A label that someone adds is no sign of life:
+ * only the record itself is. */
+static void
+observe(struct lease *l, const struct lease_record *r, int64_t boot_ms)
+{
+	const struct lease_record *s = &l->seen;
+
+	if (!s->present || strcmp(s->holder, r->holder) != 0 ||
+	    s->holder_cut != r->holder_cut || s->duration_s != r->duration_s ||
+	    s->transitions != r->transitions ||
+	    s->acquire_us != r->acquire_us || s->renew_us != r->renew_us)
+		l->seen_ms = boot_ms;
+	lease_record_copy(&l->seen, r);
+	l->seen.present = true;
+	l->fresh = true;
+	if (!l->leading && !is_ours(l))
+		l->state_us = r->renew_us;
+	if (!l->config.enabled || strcmp(l->reported, r->holder) == 0)
+		return;
+	memcpy(l->reported, r->holder, sizeof(l->reported));
+	if (r->holder[0] != '\0' && !is_ours(l))
+		tell(l, LEASE_NOTE_LEADER, r->holder);
+}
+
+/* --- what comes next ------------------------------------------------------ */
+
+/* The end of an attempt. */
+static void
+retry(struct lease *l, int64_t retry_after_ms, int64_t boot_ms)
+{
+	int64_t ms = l->config.retry_ms;
+
+	if (ms > LOOK_MS && !l->leading && l->fresh && is_held(l, boot_ms))
+		ms = LOOK_MS;
+	l->plan = LEASE_WAIT;
+	if (!l->config.enabled)
+		l->not_before_ms = boot_ms + pace_backoff(&l->pace,
+							  ++l->failures, ms,
+							  BACKOFF_TIMES * ms);
+	else if (l->leading)
+		l->not_before_ms = l->attempt_ms + ms;
+	else	/* client-go's JitterFactor is 1.2 */
+		l->not_before_ms =
+			boot_ms + ms +
+			(int64_t)(pace_random(&l->pace) % (uint64_t)ms * 6 / 5);
+	if (l->not_before_ms < boot_ms + retry_after_ms)
+		l->not_before_ms = boot_ms + retry_after_ms;
+}
+
+/* The same attempt goes on. */
+static void
+go_on(struct lease *l, enum lease_step step, int64_t boot_ms)
+{
+	if (l->steps < STEPS_MAX)
+		l->plan = step;
+	else
+		retry(l, -1, boot_ms);
+}
+
+static enum lease_step
+first_step(const struct lease *l)
+{
+	if (l->config.enabled)
+		return l->leading && l->fresh ? LEASE_UPDATE : LEASE_GET;
+	/* A write whose answer was lost may yet be done. */
+	if (l->read && l->fresh && l->seen.present && !state_differs(l))
+		return LEASE_WAIT;
+	return l->read && l->fresh ? LEASE_UPDATE : LEASE_GET;
+}
+
+static enum lease_step
+last_step(const struct lease *l)
+{
+	if (l->config.enabled ? !is_ours(l) : !state_differs(l))
+		return LEASE_DONE;
+	return l->fresh ? LEASE_UPDATE : LEASE_GET;
+}
+
+void
+lease_stop(struct lease *l)
+{
+	if (l->stopping)
+		return;
+	l->stopping = true;
+	l->leading = false;
+	l->steps = 0;
+	l->plan = last_step(l);	/* or by what comes of a call under way */
+}
+
+/* What is to be written. */
+static void
+fill(struct lease *l, struct now now)
+{
+	struct lease_record *w = &l->want;
+	const struct lease_record *s = &l->seen;
+
+	memcpy(w->rv, s->rv, sizeof(w->rv));
+	w->acquire_us = w->renew_us = now.server_ms * 1000;
+	w->transitions = s->transitions;
+	w->holder[0] = '\0';
+	w->duration_s = 0;
+	if (!l->config.enabled)	/* the spec is nobody's, and stays empty */
+		w->acquire_us = w->renew_us = STAMP_NONE;
+	if (l->stopping)
+		w->duration_s = 1;
+	if (!l->config.enabled || l->stopping)
+		return;
+	memcpy(w->holder, l->config.identity, sizeof(w->holder));
+	/* Up, so that no one's wait ends before our fence. */
+	w->duration_s = (int32_t)((l->config.duration_ms + 999) / 1000);
+	if (is_ours(l)) {
+		w->acquire_us = s->acquire_us;
+		if (w->renew_us <= s->renew_us &&
+		    w->renew_us > s->renew_us - JITTER_US)
+			w->renew_us = s->renew_us + 1;
+	} else if (s->present && w->transitions < INT32_MAX) {
+		w->transitions++;
+	}
+}
+
+static struct lease_todo
+call(struct lease *l, struct now now)
+{
+	struct lease_todo t = {.step = l->plan,
+			       .timeout_ms = l->config.renew_deadline_ms / 2};
+
+	l->plan = LEASE_WAIT;
+	l->busy = t.step;
+	l->call_ms = now.boot_ms;
+	l->steps++;
+	if (t.step != LEASE_GET) {
+		fill(l, now);
+		t.record = &l->want;
+		t.with_spec = l->config.enabled;
+		t.with_state = state_differs(l);
+		l->releasing = l->stopping;
+	}
+	if (l->leading && t.timeout_ms > end_ms(l) - now.boot_ms)
+		t.timeout_ms = end_ms(l) - now.boot_ms;
+	return t;
+}
+
+struct lease_todo
+lease_next(struct lease *l, struct now now)
+{
+	struct lease_todo wait = {.wait_ms = INT64_MAX};
+
+	if (l->leading && now.boot_ms >= end_ms(l))
+		lose(l, LEASE_NOTE_LATE);
+	/* Its loss is to be told in time, whatever it waits for. */
+	if (l->leading && l->config.enabled)
+		wait.wait_ms = end_ms(l) - now.boot_ms;
+	if (l->busy != LEASE_WAIT)
+		return wait;
+	if (l->plan == LEASE_DONE)
+		return (struct lease_todo){.step = LEASE_DONE};
+	if (l->plan != LEASE_WAIT)
+		return call(l, now);
+	if (first_step(l) == LEASE_WAIT)
+		return wait;
+	if (now.boot_ms < l->not_before_ms) {
+		if (wait.wait_ms > l->not_before_ms - now.boot_ms)
+			wait.wait_ms = l->not_before_ms - now.boot_ms;
+		return wait;
+	}
+	l->plan = first_step(l);
+	l->attempt_ms = now.boot_ms;
+	l->steps = 0;
+	return call(l, now);
+}
+
+/* --- what came of it ------------------------------------------------------ */
+
+static void
+got(struct lease *l, const struct lease_outcome *o, int64_t boot_ms)
+{
+	if (o->code == LEASE_NOT_FOUND) {
+		/* Its holder may still lead: it is given its time. */
+		if (!is_held(l, boot_ms)) {
+			lease_record_copy(&l->seen, NULL);
+			go_on(l, LEASE_CREATE, boot_ms);
+			return;
+		}
+	} else if (o->code == LEASE_OK) {
+		if (l->leading && !is_ours(l))
+			lose(l, LEASE_NOTE_TAKEN);
+		if (!is_held(l, boot_ms)) {
+			go_on(l, LEASE_UPDATE, boot_ms);
+			return;
+		}
+	}
+	retry(l, o->retry_after_ms, boot_ms);
+}
+
+static void
+wrote(struct lease *l, const struct lease_outcome *o, int64_t boot_ms)
+{
+	if (o->code == LEASE_OK && is_ours(l)) {
+		l->sent_ms = l->call_ms;
+		l->not_before_ms = boot_ms + l->config.retry_ms;
+		if (l->leading || boot_ms >= end_ms(l))
+			return;
+		l->leading = true;
+		tell(l, LEASE_NOTE_LEADS, l->config.identity);
+		state_adopt(l);
+	} else if (l->leading && o->code != LEASE_BUSY) {
+		go_on(l, LEASE_GET, boot_ms);
+	} else {
+		retry(l, o->retry_after_ms, boot_ms);
+	}
+}
+
+/* Without election. */
+static void
+kept(struct lease *l, enum lease_step was, const struct lease_outcome *o,
+     int64_t boot_ms)
+{
+	l->not_before_ms = l->attempt_ms + l->config.retry_ms;
+	if (o->code == LEASE_OK) {
+		l->failures = 0;
+		if (!l->read)
+			state_adopt(l);
+		if (was == LEASE_GET && state_differs(l))
+			go_on(l, LEASE_UPDATE, boot_ms);
+	} else if (was == LEASE_GET && o->code == LEASE_NOT_FOUND) {
+		lease_record_copy(&l->seen, NULL);
+		go_on(l, LEASE_CREATE, boot_ms);
+	} else if (was != LEASE_GET && (o->code == LEASE_CONFLICT ||
+					o->code == LEASE_NOT_FOUND)) {
+		go_on(l, LEASE_GET, boot_ms);
+	} else {
+		retry(l, o->retry_after_ms, boot_ms);
+	}
+}
+
+/* One try, and one more GET where it met a conflict. */
+static void
+stopped(struct lease *l, enum lease_step was, const struct lease_outcome *o)
+{
+	if (was == LEASE_GET) {
+		l->plan = o->code == LEASE_OK ? last_step(l) : LEASE_DONE;
+	} else if (!l->releasing) {	/* from before the stop */
+		l->plan = o->code == LEASE_OK ? last_step(l) : LEASE_GET;
+	} else if (o->code == LEASE_CONFLICT && l->steps < STEPS_MAX - 1) {
+		l->plan = LEASE_GET;
+	} else {
+		l->plan = LEASE_DONE;
+		if (l->config.enabled && o->code == LEASE_OK)
+			tell(l, LEASE_NOTE_RELEASED, "");
+	}
+}
+
+void
+lease_done(struct lease *l, const struct lease_outcome *o, struct now now)
+{
+	enum lease_step was = l->busy;
+
+	assert(was != LEASE_WAIT);
+	l->busy = LEASE_WAIT;
+	if (l->leading && now.boot_ms >= end_ms(l))
+		lose(l, LEASE_NOTE_LATE);
+	if (o->code == LEASE_OK)
+		observe(l, o->record, now.boot_ms);
+	else if (o->code != LEASE_BUSY)	/* what we have may be old */
+		l->fresh = false;
+	if (l->stopping)
+		stopped(l, was, o);
+	else if (!l->config.enabled)
+		kept(l, was, o, now.boot_ms);
+	else if (was == LEASE_GET)
+		got(l, o, now.boot_ms);
+	else
+		wrote(l, o, now.boot_ms);
+}
+
+int64_t
+lease_state_ms(const struct lease *l)
+{
+	if (!l->config.enabled || l->state_us == STAMP_NONE)
+		return STAMP_NONE;
+	return l->state_us / 1000;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/protocol/reflect.h"
+
+#include <string.h>
+
+#include "core/base/buf.h"
+
+/* A watch that ends sooner than this is counted as a failure: client-go calls
+ * it a "very short watch". */
+#define WATCH_SHORT_MS 1000
+
+void
+reflect_init(struct reflect *r, uint64_t seed)
+{
+	*r = (struct reflect){.expired_ms = INT64_MIN / 2};
+	pace_init(&r->pace, seed);
+}
+
+void
+reflect_restart(struct reflect *r)
+{
+	r->rv[0] = r->cont[0] = '\0';
+}
+
+void
+reflect_seen(struct reflect *r, const char *rv)
+{
+	if (rv[0] != '\0')
+		(void)str_copy(r->rv, sizeof(r->rv), rv);
+}
+
+struct reflect_todo
+reflect_next(struct reflect *r, int64_t now_ms)
+{
+	struct reflect_todo t = {.rv = r->rv, .cont = r->cont};
+
+	if (now_ms < r->not_before_ms) {
+		t.step = REFLECT_WAIT;
+		t.wait_ms = r->not_before_ms - now_ms;
+	} else if (r->rv[0] == '\0' || r->cont[0] != '\0') {
+		t.step = REFLECT_LIST;
+	} else {
+		t.step = REFLECT_WATCH;
+		t.timeout_s = WATCH_MIN_S +
+			      (int)(pace_random(&r->pace) % WATCH_MIN_S);
+		r->watch_ms = now_ms;
+	}
+	return t;
+}
+
+bool
+reflect_short(const struct reflect *r, int64_t now_ms)
+{
+	return now_ms - r->watch_ms < WATCH_SHORT_MS;
+}
+
+static void
+failed(struct reflect *r, int64_t retry_after_ms, int64_t now_ms)
+{
+	if (now_ms - r->failed_ms > BACKOFF_RESET_MS)
+		r->failures = 0;
+	r->failed_ms = now_ms;
+	r->failures++;
+	r->not_before_ms = now_ms + pace_backoff(&r->pace, r->failures,
+						 BACKOFF_MIN_MS,
+						 BACKOFF_MAX_MS);
+	/* A server that says 0 does not ask for a loop. */
+	if (retry_after_ms > 0)
+		r->not_before_ms = now_ms + retry_after_ms;
+}
+
+void
+reflect_done(struct reflect *r, enum reflect_result result, const char *rv,
+	     const char *cont, int64_t retry_after_ms, int64_t now_ms)
+{
+	bool listing = r->rv[0] == '\0' || r->cont[0] != '\0';
+
+	switch (result) {
+	case REFLECT_PAGE:
+	case REFLECT_COMPLETE:
+		if (str_copy(r->rv, sizeof(r->rv), rv) ||
+		    str_copy(r->cont, sizeof(r->cont),
+			     result == REFLECT_PAGE ? cont : "")) {
+			reflect_restart(r);	/* cannot be completed */
+			failed(r, -1, now_ms);
+		}
+		break;
+	case REFLECT_UNSERVED:
+		reflect_restart(r);
+		r->not_before_ms = now_ms + pace_jitter(&r->pace, UNSERVED_MS);
+		break;
+	case REFLECT_ENDED:
+		if (reflect_short(r, now_ms))
+			failed(r, -1, now_ms);
+		break;
+	case REFLECT_EXPIRED:
+		reflect_restart(r);
+		failed(r, -1, now_ms);
+		/* The first of a while is answered by a list at once, also
+		 * where it took many tries to hear it: the server is back. */
+		if (!listing && now_ms - r->expired_ms > BACKOFF_RESET_MS)
+			r->not_before_ms = now_ms;
+		r->expired_ms = now_ms;
+		break;
+	case REFLECT_FAILED:
+		/* A list that broke in the middle starts again: its token may
+		 * have gone with the server that gave it. */
+		if (listing)
+			reflect_restart(r);
+		failed(r, retry_after_ms, now_ms);
+		break;
+	}
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/protocol/renewal.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define NEVER (INT64_MIN / 2)
+#define READ_MS 30000
+#define SETTLE_MS 10000
+#define LEAST_MS 50	/* no duration makes us spin */
+#define RETRY_MS 500
+#define RETRY_MAX_MS 30000
+
+static int64_t
+least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t
+most(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+struct renewal_config
+renewal_config(int64_t ca_ms, int64_t leaf_ms)
+{
+	return (struct renewal_config){
+		.ca_ms = ca_ms,
+		.leaf_ms = leaf_ms,
+		.read_ms = most(LEAST_MS, least(READ_MS, leaf_ms / 20)),
+		.settle_ms = most(LEAST_MS, least(SETTLE_MS, leaf_ms / 10)),
+	};
+}
+
+void
+renewal_init(struct renewal *r, const struct renewal_config *c, uint64_t seed)
+{
+	*r = (struct renewal){.config = *c, .not_before_ms = NEVER};
+	for (int i = 0; i <= RENEWAL_LEAF; i++)
+		r->wrote_ms[i] = NEVER;
+	pace_init(&r->pace, seed);
+}
+
+/* --- what is known of a certificate -------------------------------------- */
+
+static bool
+same(const struct renewal_cert *a, const struct renewal_cert *b)
+{
+	return memcmp(a->id, b->id, sizeof(a->id)) == 0;
+}
+
+/* When it was minted; of another's, no later than that. */
+static int64_t
+born_ms(const struct renewal_cert *c)
+{
+	int64_t ms = c->not_before_ms + RENEWAL_BACKDATE_MS;
+
+	return ms < c->not_after_ms ? ms : c->not_before_ms;
+}
+
+static bool
+valid(const struct renewal_cert *c, int64_t server_ms)
+{
+	return c->not_before_ms <= server_ms && server_ms < c->not_after_ms;
+}
+
+/* Another's clock may be ahead of the API server's, whose Date is whole
+ * seconds besides: what is put there is waited for and not written over. */
+static bool
+soon(bool there, const struct renewal_cert *c, int64_t server_ms,
+     struct renewal_todo *t)
+{
+	int64_t ms = c->not_before_ms - server_ms;
+
+	if (!there || ms <= 0 || ms > RENEWAL_AHEAD_MS)
+		return false;
+	t->wait_ms = least(t->wait_ms, ms);
+	return true;
+}
+
+/* NULL: it will do. */
+static const char *
+fault_of(bool there, const struct renewal_cert *c, int64_t server_ms)
+{
+	int64_t life_ms = c->not_after_ms - born_ms(c);
+
+	if (!there)
+		return "missing";
+	if (!valid(c, server_ms))
+		return "not valid";
+	return server_ms < born_ms(c) + life_ms - life_ms / 3 ? NULL : "due";
+}
+
+/* --- caBundle ------------------------------------------------------------ */
+
+/* Where it is; bundle_n: nowhere. */
+static unsigned
+find(const struct renewal_view *v, const struct renewal_cert *c)
+{
+	unsigned i = 0;
+
+	while (i < v->bundle_n && !same(&v->bundle[i], c))
+		i++;
+	return i;
+}
+
+/* The oldest of those kept; bundle_n: none is. */
+static unsigned
+oldest(const struct renewal_view *v, const bool *keep)
+{
+	unsigned at = v->bundle_n;
+
+	for (unsigned i = 0; i < v->bundle_n; i++)
+		if (keep[i] && (at == v->bundle_n ||
+				v->bundle[i].not_before_ms <
+					v->bundle[at].not_before_ms))
+			at = i;
+	return at;
+}
+
+/* Is nothing served any more that an earlier CA signed?  A CA that was put
+ * there may be older than its time in the Secret: it counts as well for how
+ * long we saw it in caBundle, and a certificate of it beside. */
+static bool
+alone(const struct renewal *r, struct now now)
+{
+	const struct renewal_view *v = &r->view;
+	int64_t spread_ms = r->config.leaf_ms / RENEWAL_SPREAD;
+
+	return now.server_ms >= born_ms(&v->ca) + r->config.leaf_ms &&
+	       r->trusted && now.boot_ms >= r->trusted_ms + spread_ms &&
+	       v->has_leaf && now.server_ms >= born_ms(&v->leaf) + spread_ms;
+}
+
+/* Which of it stay beside the CA, which is not among them; how many go. */
+static unsigned
+choose(const struct renewal *r, struct now now, bool *keep)
+{
+	const struct renewal_view *v = &r->view;
+	bool retire = alone(r, now);
+	unsigned gone = 0, kept = 0;
+
+	for (unsigned i = 0; i < v->bundle_n; i++) {
+		const struct renewal_cert *c = &v->bundle[i];
+
+		keep[i] = !same(c, &v->ca) &&
+			  now.server_ms < c->not_after_ms &&
+			  !(retire && c->not_before_ms <= v->ca.not_before_ms);
+		kept += keep[i];
+		gone += !keep[i] && !same(&v->bundle[i], &v->ca);
+	}
+	if (kept == RENEWAL_BUNDLE_MAX) {	/* room for the CA */
+		keep[oldest(v, keep)] = false;
+		gone++;
+	}
+	return gone;
+}
+
+/* --- what to do ---------------------------------------------------------- */
+
+static const char *
+bundle_fault(const struct renewal *r, struct now now, bool *keep)
+{
+	const struct renewal_view *v = &r->view;
+	unsigned gone = choose(r, now, keep);
+
+	if (!v->has_webhooks)
+		return NULL;
+	if (find(v, &v->ca) == v->bundle_n)
+		return "CA missing";
+	if (v->bundle_differs)
+		return "not the same everywhere";
+	return gone > 0 ? "retired" : NULL;
+}
+
+/* Asks for a write, unless the same was done a moment ago: where another
+ * undoes it each time, we do not race. */
+static bool
+ask(const struct renewal *r, enum renewal_step step, const char *reason,
+    int64_t life_ms, struct now now, struct renewal_todo *t)
+{
+	if (reason == NULL)
+		return false;
+	t->wait_ms = least(t->wait_ms, r->wrote_ms[step] +
+					       r->config.settle_ms -
+					       now.boot_ms);
+	if (now.boot_ms < r->wrote_ms[step] + r->config.settle_ms)
+		return false;
+	t->step = step;
+	t->reason = reason;
+	t->life_ms = life_ms;
+	return true;
+}
+
+/* From when on a certificate of this CA may be written. */
+static int64_t
+settled_ms(const struct renewal *r, int64_t boot_ms)
+{
+	const struct renewal_view *v = &r->view;
+	bool known = r->trusted && memcmp(r->trusted_id, v->ca.id,
+					  sizeof(r->trusted_id)) == 0;
+
+	/* Who trusts the one that is there trusts the next; and without a
+	 * webhook nobody asks who signed it. */
+	if (r->partly ? v->has_leaf : !v->has_webhooks)
+		return boot_ms;
+	return known ? r->trusted_ms + r->config.settle_ms : INT64_MAX;
+}
+
+static struct renewal_todo
+decide(const struct renewal *r, struct now now)
+{
+	struct renewal_todo t = {.step = RENEWAL_WAIT,
+				 .wait_ms = r->config.read_ms};
+	const struct renewal_view *v = &r->view;
+	const char *leaf;
+	int64_t from_ms;
+
+	if (soon(v->has_ca, &v->ca, now.server_ms, &t))
+		return t;
+	if (!r->partly &&
+	    ask(r, RENEWAL_CA, fault_of(v->has_ca, &v->ca, now.server_ms),
+		r->config.ca_ms, now, &t))
+		return t;
+	if (!v->has_ca || !valid(&v->ca, now.server_ms))
+		return t;
+	if (!r->partly &&
+	    ask(r, RENEWAL_BUNDLE, bundle_fault(r, now, t.keep), 0, now,
+		&t))
+		return t;
+	if (soon(v->has_leaf, &v->leaf, now.server_ms, &t))
+		return t;
+	leaf = fault_of(v->has_leaf, &v->leaf, now.server_ms);
+	from_ms = settled_ms(r, now.boot_ms);
+	if (leaf != NULL && now.boot_ms < from_ms) {
+		t.wait_ms = least(t.wait_ms, from_ms - now.boot_ms);
+		return t;
+	}
+	(void)ask(r, RENEWAL_LEAF, leaf, r->config.leaf_ms, now, &t);
+	return t;
+}
+
+struct renewal_todo
+renewal_next(struct renewal *r, struct now now)
+{
+	struct renewal_todo t = {.step = RENEWAL_READ};
+
+	if (r->fresh) {
+		t = decide(r, now);
+		r->fresh = false;
+		if (t.step == RENEWAL_WAIT && !r->partly) {
+			t.wait_ms = most(t.wait_ms, 1);
+			r->not_before_ms = now.boot_ms + t.wait_ms;
+			r->failures = 0;
+		} else if (t.step == RENEWAL_WAIT) {
+			t.wait_ms = most(r->not_before_ms - now.boot_ms, 1);
+		}
+	} else if (now.boot_ms < r->not_before_ms) {
+		t.step = RENEWAL_WAIT;
+		t.wait_ms = r->not_before_ms - now.boot_ms;
+	}
+	if (t.step != RENEWAL_WAIT)
+		r->step = t.step;
+	return t;
+}
+
+/* --- what came of it ----------------------------------------------------- */
+
+/* Since when the API server has been told of this CA, as far as we saw. */
+static void
+trust(struct renewal *r, int64_t boot_ms)
+{
+	const struct renewal_view *v = &r->view;
+	bool there = v->has_ca && find(v, &v->ca) < v->bundle_n &&
+		     !v->bundle_differs;
+
+	if (there && (!r->trusted || memcmp(r->trusted_id, v->ca.id,
+					    sizeof(r->trusted_id)) != 0)) {
+		memcpy(r->trusted_id, v->ca.id, sizeof(r->trusted_id));
+		r->trusted_ms = boot_ms;
+	}
+	r->trusted = there;
+}
+
+void
+renewal_done(struct renewal *r, enum renewal_outcome outcome,
+	     const struct renewal_view *view, int64_t retry_after_ms,
+	     struct now now)
+{
+	bool read = r->step == RENEWAL_READ &&
+		    (outcome == RENEWAL_OK || outcome == RENEWAL_PARTLY);
+
+	assert(r->step != RENEWAL_WAIT);
+	if (read) {
+		assert(view->bundle_n <= RENEWAL_BUNDLE_MAX);
+		r->view = *view;
+		r->fresh = true;
+		r->partly = outcome == RENEWAL_PARTLY;
+	}
+	if (outcome != RENEWAL_OK) {
+		r->failures++;
+		r->not_before_ms =
+			now.boot_ms +
+			most(pace_backoff(&r->pace, r->failures,
+					  least(RETRY_MS, r->config.read_ms),
+					  least(RETRY_MAX_MS,
+						r->config.read_ms)),
+			     retry_after_ms);
+	} else if (read) {
+		trust(r, now.boot_ms);
+	} else {
+		if (!r->partly)		/* else it goes on failing */
+			r->failures = 0;
+		r->wrote_ms[r->step] = now.boot_ms;
+	}
+	r->step = RENEWAL_WAIT;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/table/nodepools.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int
+pools_init(struct pools *p, const struct rules *rules, uint32_t max)
+{
+	*p = (struct pools){.rules = rules, .max = max};
+	p->at = calloc(max, sizeof(*p->at));
+	p->generation = calloc(max, sizeof(*p->generation));
+	return p->at == NULL || p->generation == NULL ? -1 : 0;
+}
+
+void
+pools_done(struct pools *p)
+{
+	free(p->at);
+	free(p->generation);
+	*p = (struct pools){0};
+}
+
+static struct pool *
+find(const struct pools *p, const char *name)
+{
+	for (uint32_t i = 0; name[0] != '\0' && i < p->top; i++)
+		if (strcmp(p->at[i].name, name) == 0)
+			return &p->at[i];
+	return NULL;
+}
+
+const struct pool *
+pools_find(const struct pools *p, const char *name)
+{
+	return find(p, name);
+}
+
+static struct pool *
+spare(struct pools *p)
+{
+	for (uint32_t i = 0; i < p->top; i++)
+		if (p->at[i].name[0] == '\0')
+			return &p->at[i];
+	return p->top < p->max ? &p->at[p->top++] : NULL;
+}
+
+bool
+pools_put(struct pools *p, const struct pool *pool, uint32_t generation)
+{
+	struct pool *mine = find(p, pool->name);
+
+	if (mine == NULL)
+		mine = spare(p);
+	if (mine == NULL)
+		return false;
+	*mine = *pool;
+	p->generation[mine - p->at] = generation;
+	return true;
+}
+
+void
+pools_drop(struct pools *p, const char *name)
+{
+	struct pool *mine = find(p, name);
+
+	if (mine != NULL)
+		mine->name[0] = '\0';
+}
+
+const struct pool *
+pools_stale(const struct pools *p, uint32_t generation)
+{
+	for (uint32_t i = 0; i < p->top; i++)
+		if (p->at[i].name[0] != '\0' &&
+		    p->generation[i] != generation)
+			return &p->at[i];
+	return NULL;
+}
+
+struct pool_terms
+pools_terms(const struct pools *p, const char *name, int64_t now_ms)
+{
+	const struct rules *r = p->rules;
+	const struct pool *pool = find(p, name);
+	struct pool_terms t = {
+		.out = !rules_pool_included(r, name),
+		.until_ms = STAMP_NONE,
+		.released_ms = STAMP_NONE,
+		.hold_ms = r->hold_ms,
+		.max_ms = r->cap.max_ms,
+	};
+
+	if (pool == NULL)
+		return t;
+	t.out = t.out || pool->disabled;
+	if (pool->hold_until_ms > now_ms)
+		t.until_ms = pool->hold_until_ms;
+	if (pool->released_at_ms <= now_ms)
+		t.released_ms = pool->released_at_ms;
+	if (pool->hold_ms >= 0)
+		t.hold_ms = pool->hold_ms;
+	if (pool->max_hold_ms >= 0)
+		t.max_ms = pool->max_hold_ms;
+	return t;
+}
+
+static int64_t
+next_ms(const struct pool *pool, int64_t ms)
+{
+	int64_t a = pool->hold_until_ms, b = pool->released_at_ms;
+
+	if (a <= ms || (b > ms && b < a))
+		a = b;
+	return a > ms ? a : STAMP_NONE;
+}
+
+bool
+pool_turns(const struct pool *pool, int64_t from_ms, int64_t to_ms)
+{
+	int64_t at = next_ms(pool, from_ms);
+
+	return at != STAMP_NONE && at <= to_ms;
+}
+
+int64_t
+pools_next_ms(const struct pools *p, int64_t ms)
+{
+	int64_t next = STAMP_NONE, at;
+
+	for (uint32_t i = 0; i < p->top; i++) {
+		if (p->at[i].name[0] == '\0')
+			continue;
+		at = next_ms(&p->at[i], ms);
+		if (at != STAMP_NONE && (next == STAMP_NONE || at < next))
+			next = at;
+	}
+	return next;
+}

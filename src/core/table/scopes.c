@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "timers_parts.h"
+
+/* Scopes: which of them are held, their caps, and what outlives a leader. */
+
+#define NEVER_MS (INT64_MIN / 2)
+
+static struct cap_rules
+rules_of(const struct holds *h, const struct scope *s)
+{
+	return (struct cap_rules){s->max_ms, h->cap.window_ms};
+}
+
+/* Nobody would miss it: not one that is yet to be reported, or whose past is
+ * not over. */
+static bool
+is_spare(const struct scope *s)
+{
+	return s->timers == 0 && !s->held && !s->dirty && s->cap.debt_ms == 0 &&
+	       s->cap.window_ms == 0 && !s->was_busy;
+}
+
+static void
+scope_make(struct holds *h, uint32_t scope, const char *pool)
+{
+	h->scopes[scope] = (struct scope){
+		.max_ms = h->cap.max_ms,
+		.released_ms = STAMP_NONE,
+		.opened_ms = NEVER_MS,
+	};
+	h->made = true;
+	(void)str_copy(h->scopes[scope].name, POOL_BYTES, pool);
+}
+
+/* The pool's scope, made if need be; NO_ID when there are too many.  Dozens
+ * of pools: a scan is as good as an index. */
+uint32_t
+holds_scope_of(struct holds *h, const char *pool)
+{
+	uint32_t spare = NO_ID;
+
+	if (h->kind == SCOPE_CLUSTER)
+		pool = "";
+	for (uint32_t i = 0; i < h->scopes_top; i++) {
+		if (is_spare(&h->scopes[i]))
+			spare = i;
+		else if (strcmp(h->scopes[i].name, pool) == 0)
+			return i;
+	}
+	if (spare == NO_ID && h->scopes_top < SCOPES_MAX)
+		spare = h->scopes_top++;
+	if (spare != NO_ID)
+		scope_make(h, spare, pool);
+	return spare;
+}
+
+static void
+mark_dirty(struct holds *h, uint32_t scope)
+{
+	if (h->scopes[scope].dirty)
+		return;
+	h->scopes[scope].dirty = true;
+	h->dirty[h->dirty_n++] = scope;
+}
+
+/* Compared later, so that a move of the last deadline is no end. */
+void
+holds_scope_count(struct holds *h, uint32_t scope, int delta)
+{
+	struct scope *s = &h->scopes[scope];
+	bool busy = s->live > 0;
+
+	s->live += (uint32_t)delta;
+	if (busy != (s->live > 0))
+		mark_dirty(h, scope);
+}
+
+/* The last one that was undecided: now it may end. */
+void
+holds_scope_undecided(struct holds *h, uint32_t scope, int delta)
+{
+	struct scope *s = &h->scopes[scope];
+
+	s->undecided += (uint32_t)delta;
+	if (s->undecided == 0 || s->was_busy)
+		mark_dirty(h, scope);
+}
+
+static void
+mark_due(struct holds *h, int64_t boot_ms)
+{
+	for (uint32_t i = 0; i < h->scopes_top; i++) {
+		struct cap_rules r = rules_of(h, &h->scopes[i]);
+		int64_t at = cap_next_ms(&h->scopes[i].cap, &r);
+
+		if (at != STAMP_NONE && at <= boot_ms)
+			mark_dirty(h, i);
+	}
+}
+
+void
+holds_restore(struct holds *h, const char *name, const struct cap *cap,
+	      int64_t max_ms, bool held, int64_t at_ms, struct now now)
+{
+	uint32_t i = holds_scope_of(h, name);
+	struct cap_rules r;
+	struct scope *s;
+
+	if (i == NO_ID)
+		return;
+	s = &h->scopes[i];
+	r = rules_of(h, s);
+	/* It may have begun to be held before this came to be known. */
+	cap_settle(&s->cap, &r, now.boot_ms);
+	s->max_ms = max_ms;
+	if (!held)
+		s->cap.debt_ms += cap->debt_ms;
+	else if (cap->debt_ms > s->cap.debt_ms)
+		s->cap.debt_ms = cap->debt_ms;
+	s->cap.window_ms = cap->window_ms;
+	s->cap.grows = s->cap.grows || held;
+	s->was_busy = held && !h->seen;
+	s->released_ms = at_ms;
+	h->changed = true;
+	mark_dirty(h, i);
+}
+
+bool
+holds_keeps(const struct holds *h, uint32_t scope, int64_t boot_ms)
+{
+	const struct scope *s = &h->scopes[scope];
+	struct cap_rules r = rules_of(h, s);
+
+	return s->held || !cap_is_none(&s->cap, &r, boot_ms);
+}
+
+void
+holds_seen(struct holds *h)
+{
+	h->seen = true;
+	for (uint32_t i = 0; i < h->scopes_top; i++) {
+		if (!h->scopes[i].was_busy)
+			continue;
+		h->scopes[i].was_busy = false;
+		mark_dirty(h, i);
+	}
+}
+
+void
+holds_cap(struct holds *h, uint32_t scope, int64_t max_ms, int64_t boot_ms)
+{
+	struct scope *s = &h->scopes[scope];
+	struct cap_rules r = rules_of(h, s);
+
+	if (h->kind != SCOPE_NODEPOOL || s->max_ms == max_ms)
+		return;
+	cap_settle(&s->cap, &r, boot_ms);
+	s->max_ms = max_ms;
+	h->changed = true;
+	mark_dirty(h, scope);
+}
+
+void
+holds_released(struct holds *h, uint32_t scope, int64_t released_ms,
+	       struct now now)
+{
+	struct scope *s = &h->scopes[scope];
+	struct cap_rules r = rules_of(h, s);
+	int64_t since;
+
+	if (released_ms == STAMP_NONE)
+		return;
+	since = now.server_ms - released_ms;
+	/* Had it been known, the debt would have been too small to open the
+	 * window.  One that has had its effect has none when a clock that was
+	 * set back comes to it again. */
+	if (released_ms > s->released_ms &&
+	    released_ms > s->opened_ms - s->max_ms) {
+		cap_settle(&s->cap, &r, now.boot_ms);
+		if (s->cap.window_ms > 0)
+			s->cap.debt_ms = s->cap.window_ms = 0;
+		h->changed = true;
+		mark_dirty(h, scope);
+	}
+	if (released_ms > s->released_ms)
+		s->released_ms = released_ms;
+	h->changed |= cap_limit(&s->cap, &r, since > 0 ? since : 0,
+				now.boot_ms);
+}
+
+void
+holds_forget(struct holds *h)
+{
+	h->scopes_top = h->dirty_n = 0;
+	h->changed = h->usable = h->seen = false;
+}
+
+void
+holds_shift(struct holds *h, int64_t by_ms)
+{
+	for (uint32_t i = 0; i < h->scopes_top; i++) {
+		struct scope *s = &h->scopes[i];
+
+		s->opened_ms += by_ms;
+		if (s->told.created_ms != STAMP_NONE)
+			s->told.created_ms += by_ms;
+		if (s->told.at_ms != STAMP_NONE)
+			s->told.at_ms += by_ms;
+	}
+}
+
+void
+holds_usable(struct holds *h, bool usable)
+{
+	if (h->usable == usable)
+		return;
+	h->usable = usable;
+	for (uint32_t i = 0; i < h->scopes_top; i++)
+		mark_dirty(h, i);
+}
+
+void
+holds_guess(struct holds *h, uint32_t id, int64_t debt_ms, int64_t boot_ms)
+{
+	const struct timer *t = &h->timers[id];
+	struct cap_rules r;
+	struct scope *s;
+
+	if (!t->used || t->scope == NO_ID)
+		return;
+	s = &h->scopes[t->scope];
+	r = rules_of(h, s);
+	s->was_busy = !h->seen;
+	mark_dirty(h, t->scope);
+	if (debt_ms <= cap_debt_ms(&s->cap, &r, boot_ms))
+		return;
+	cap_settle(&s->cap, &r, boot_ms);
+	s->guessed_ms += debt_ms - s->cap.debt_ms;
+	s->cap.debt_ms = debt_ms;
+}
+
+void
+holds_unguess(struct holds *h, int64_t boot_ms)
+{
+	for (uint32_t i = 0; i < h->scopes_top; i++) {
+		struct scope *s = &h->scopes[i];
+		struct cap_rules r = rules_of(h, s);
+
+		if (s->guessed_ms == 0)
+			continue;
+		cap_settle(&s->cap, &r, boot_ms);
+		s->cap.debt_ms -= s->guessed_ms < s->cap.debt_ms
+					  ? s->guessed_ms
+					  : s->cap.debt_ms;
+		s->guessed_ms = 0;
+		h->changed = true;
+		mark_dirty(h, i);
+	}
+}
+
+/* --- turns -------------------------------------------------------------------- */
+
+static bool
+same_cap(const struct cap *a, const struct cap *b)
+{
+	return a->grows == b->grows && a->usable == b->usable &&
+	       a->debt_ms == b->debt_ms && a->window_ms == b->window_ms;
+}
+
+/* Does it turn?  A window may open on one that was not yet held. */
+static bool
+scope_step(struct holds *h, struct scope *s, struct now now)
+{
+	struct cap_rules r = rules_of(h, s);
+	struct cap before = s->cap;
+	bool held, window;
+
+	s->busy = s->live > 0 ||
+		  ((s->busy || s->was_busy) && s->undecided > 0);
+	held = cap_step(&s->cap, &r, s->busy, s->was_busy && !h->seen,
+			h->usable, now.boot_ms);
+	h->changed = h->changed || !same_cap(&before, &s->cap);
+	if (before.window_ms == 0 && s->cap.window_ms > 0)
+		s->opened_ms = now.server_ms;
+	window = s->busy && s->cap.window_ms > 0;
+	if (s->cap.window_ms == 0)
+		s->told_window = false;
+	if (held == s->held && (!window || s->told_window))
+		return false;
+	s->told_window = window;
+	s->held = s->latency_open = held;
+	if (held)
+		s->since_boot_ms = now.boot_ms;
+	return true;
+}
+
+uint32_t
+holds_turned(struct holds *h, struct now now)
+{
+	mark_due(h, now.boot_ms);
+	for (uint32_t i = 0; h->min_scale_up > 1 && i < h->scopes_top; i++)
+		if (h->scopes[i].recount)
+			holds_recount(h, i, now.server_ms);
+	while (h->dirty_n > 0) {
+		uint32_t i = h->dirty[--h->dirty_n];
+
+		h->scopes[i].dirty = false;
+		if (scope_step(h, &h->scopes[i], now))
+			return i;
+	}
+	return NO_ID;
+}
+
+int64_t
+holds_cap_in_ms(const struct holds *h, uint32_t scope, int64_t boot_ms)
+{
+	const struct scope *s = &h->scopes[scope];
+	struct cap_rules r = rules_of(h, s);
+
+	if (s->max_ms == 0 || !s->held)
+		return INT64_MAX;
+	return s->max_ms - cap_debt_ms(&s->cap, &r, boot_ms);
+}
+
+int64_t
+holds_cap_next_ms(const struct holds *h)
+{
+	int64_t next = STAMP_NONE, at;
+
+	for (uint32_t i = 0; i < h->scopes_top; i++) {
+		struct cap_rules r = rules_of(h, &h->scopes[i]);
+
+		at = cap_next_ms(&h->scopes[i].cap, &r);
+		if (at != STAMP_NONE && (next == STAMP_NONE || at < next))
+			next = at;
+	}
+	return next;
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/table/timers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/sort.h"
+#include "timers_parts.h"
+
+int
+holds_init(struct holds *h, const struct rules *rules, uint32_t ids_max,
+	   uint32_t extra)
+{
+	/* The owner gives zeroed memory: clearing it here would touch it. */
+	h->kind = rules->scope;
+	h->cap = rules->cap;
+	h->min_scale_up = rules->min_scale_up;
+	h->ids_max = ids_max;
+	h->extra = ids_max - extra;
+	h->timers = calloc(ids_max, sizeof(*h->timers));
+	h->order = calloc(ids_max, sizeof(*h->order));
+	if (h->timers == NULL || h->order == NULL ||
+	    heap_init(&h->due, ids_max)) {
+		holds_done(h);
+		return -1;
+	}
+	return 0;
+}
+
+void
+holds_done(struct holds *h)
+{
+	free(h->timers);
+	free(h->order);
+	h->timers = NULL;
+	h->order = NULL;
+	heap_done(&h->due);
+}
+
+/* --- all timers, without a look at memory that was never used ----------------- */
+
+static uint32_t
+first_id(const struct holds *h)
+{
+	return h->top > 0 ? 0 : h->extra;
+}
+
+static uint32_t
+next_id(const struct holds *h, uint32_t id)
+{
+	return id + 1 == h->top ? h->extra : id + 1;
+}
+
+/* --- minScaleUp --------------------------------------------------------------- */
+
+static bool
+created_before(const void *ctx, uint32_t a, uint32_t b)
+{
+	const struct timer *timers = ctx;
+
+	if (timers[a].created_ms != timers[b].created_ms)
+		return timers[a].created_ms < timers[b].created_ms;
+	return a < b;
+}
+
+static void
+set_live(struct holds *h, struct timer *t, int64_t now_ms)
+{
+	bool live = t->scope != NO_ID && t->counted && t->enough &&
+		    t->deadline_ms > now_ms;
+
+	if (live != t->live)
+		holds_scope_count(h, t->scope, live ? 1 : -1);
+	t->live = live;
+}
+
+/* How many of the n in h->order were created within its hold period, before or
+ * after?  They are sorted; *first and *end only ever move on where all hold
+ * periods are the same, and back a little where they are not. */
+static uint32_t
+neighbours(const struct holds *h, const struct timer *t, uint32_t n,
+	   uint32_t *first, uint32_t *end)
+{
+	const struct timer *all = h->timers;
+
+	while (*first > 0 && all[h->order[*first - 1]].created_ms >=
+				     t->created_ms - t->hold_ms)
+		(*first)--;
+	while (all[h->order[*first]].created_ms < t->created_ms - t->hold_ms)
+		(*first)++;
+	while (*end > 0 && all[h->order[*end - 1]].created_ms >
+				   t->created_ms + t->hold_ms)
+		(*end)--;
+	while (*end < n && all[h->order[*end]].created_ms <=
+				   t->created_ms + t->hold_ms)
+		(*end)++;
+	return *end - *first;
+}
+
+/* Machines of the scope that are the next try of a boot that failed. */
+struct again {
+	const struct timer *at[AGAIN_MAX];
+	uint32_t n;
+};
+
+static bool
+is_again(const struct timer *t)
+{
+	return t->first_ms != t->created_ms;
+}
+
+static bool
+is_near(int64_t a_ms, int64_t b_ms, int64_t within_ms)
+{
+	return a_ms - b_ms <= within_ms && b_ms - a_ms <= within_ms;
+}
+
+/* Near it by the age of a first try alone? */
+static bool
+is_near_first(const struct timer *t, const struct timer *other)
+{
+	return !is_near(t->created_ms, other->created_ms, t->hold_ms) &&
+	       (is_near(t->first_ms, other->first_ms, t->hold_ms) ||
+		is_near(t->first_ms, other->created_ms, t->hold_ms) ||
+		is_near(t->created_ms, other->first_ms, t->hold_ms));
+}
+
+/* The next try is part of both: of the scale-up that it repeats, and of the one
+ * in which it comes. */
+static uint32_t
+neighbours_first(const struct holds *h, const struct timer *t, uint32_t n,
+		 const struct again *again)
+{
+	uint32_t near = 0;
+
+	if (!is_again(t))
+		for (uint32_t i = 0; i < again->n; i++)
+			near += is_near_first(t, again->at[i]);
+	else
+		for (uint32_t i = 0; i < n; i++)
+			near += is_near_first(t, &h->timers[h->order[i]]);
+	return near;
+}
+
+void
+holds_recount(struct holds *h, uint32_t scope, int64_t now_ms)
+{
+	uint32_t n = 0, first = 0, end = 0;
+	struct again again = {.n = 0};
+
+	h->scopes[scope].recount = false;
+	for (uint32_t id = first_id(h); id < h->ids_max; id = next_id(h, id)) {
+		const struct timer *t = &h->timers[id];
+
+		if (!t->used || !t->counted || t->scope != scope)
+			continue;
+		h->order[n++] = id;
+		if (is_again(t) && again.n < AGAIN_MAX)
+			again.at[again.n++] = t;
+	}
+	ids_sort(h->order, n, created_before, h->timers);
+	for (uint32_t i = 0; i < n; i++) {
+		struct timer *t = &h->timers[h->order[i]];
+		uint32_t near = neighbours(h, t, n, &first, &end);
+
+		if (near < h->min_scale_up)
+			near += neighbours_first(h, t, n, &again);
+		t->enough = near >= h->min_scale_up;
+		set_live(h, t, now_ms);
+	}
+}
+
+/* --- timers ------------------------------------------------------------------ */
+
+/* One of those that count comes, goes or moves. */
+static void
+scope_changed(struct holds *h, uint32_t scope)
+{
+	h->scopes[scope].recount = h->scopes[scope].moved = true;
+}
+
+static void
+leave(struct holds *h, struct timer *t)
+{
+	if (!t->used)
+		return;
+	if (t->live)
+		holds_scope_count(h, t->scope, -1);
+	if (t->undecided)
+		holds_scope_undecided(h, t->scope, -1);
+	if (t->scope != NO_ID) {
+		h->scopes[t->scope].timers--;
+		if (t->counted)
+			scope_changed(h, t->scope);
+	}
+	*t = (struct timer){0};
+}
+
+void
+holds_drop(struct holds *h, uint32_t id)
+{
+	leave(h, &h->timers[id]);
+	heap_remove(&h->due, id);
+}
+
+static bool
+moved(const struct holds *h, const struct timer *t, const char *pool)
+{
+	return t->used && h->kind == SCOPE_NODEPOOL &&
+	       (t->scope == NO_ID ||
+		strcmp(h->scopes[t->scope].name, pool) != 0);
+}
+
+static int
+join(struct holds *h, struct timer *t, const char *pool)
+{
+	uint32_t scope = NO_ID;
+
+	if (h->kind != SCOPE_NODE) {
+		scope = holds_scope_of(h, pool);
+		if (scope == NO_ID)
+			return -1;
+		h->scopes[scope].timers++;
+	}
+	*t = (struct timer){.used = true, .scope = scope};
+	return 0;
+}
+
+/* The next moment at which time alone changes something. */
+static void
+schedule(struct holds *h, uint32_t id, int64_t now_ms)
+{
+	const struct timer *t = &h->timers[id];
+	int64_t next = INT64_MAX;
+
+	if (t->deadline_ms > now_ms)
+		next = t->deadline_ms;
+	/* To minScaleUp one counts whose own time is over, too. */
+	if (t->counts_ms > now_ms && t->counts_ms < next)
+		next = t->counts_ms;
+	if (next == INT64_MAX)
+		heap_remove(&h->due, id);
+	else
+		heap_set(&h->due, id, next);
+}
+
+static bool
+same_facts(const struct timer *a, const struct timer *b)
+{
+	return a->counted == b->counted && a->booting == b->booting &&
+	       a->deadline_ms == b->deadline_ms &&
+	       a->created_ms == b->created_ms &&
+	       a->first_ms == b->first_ms && a->hold_ms == b->hold_ms;
+}
+
+int
+holds_put(struct holds *h, uint32_t id, const struct timer_facts *f,
+	  int64_t now_ms)
+{
+	struct timer *t = &h->timers[id], was;
+	bool undecided;
+
+	if (moved(h, t, f->pool))
+		leave(h, t);
+	if (!t->used && join(h, t, f->pool)) {
+		heap_remove(&h->due, id);
+		return -1;
+	}
+	was = *t;
+	if (id < h->extra && id >= h->top)
+		h->top = id + 1;
+	t->deadline_ms = f->deadline_ms;
+	t->counts_ms = f->counts_ms;
+	t->created_ms = f->created_ms;
+	t->first_ms = f->first_ms;
+	t->hold_ms = f->hold_ms;
+	t->booting = f->booting;
+	t->counted = f->counts_ms != STAMP_NONE && f->counts_ms <= now_ms;
+	undecided = t->scope != NO_ID && f->undecided && !t->counted &&
+		    (f->deadline_ms > now_ms || h->min_scale_up > 1);
+	if (t->scope != NO_ID && (t->counted || was.counted) &&
+	    !same_facts(t, &was))
+		scope_changed(h, t->scope);
+	/* With minScaleUp it is counted together with the others. */
+	if (!t->counted || h->min_scale_up <= 1)
+		t->enough = t->counted;
+	set_live(h, t, now_ms);
+	if (undecided != t->undecided)
+		holds_scope_undecided(h, t->scope, undecided ? 1 : -1);
+	t->undecided = undecided;
+	schedule(h, id, now_ms);
+	return 0;
+}
+
+bool
+holds_due(struct holds *h, int64_t now_ms, uint32_t *id)
+{
+	int64_t key;
+
+	if (!heap_top(&h->due, id, &key) || key > now_ms)
+		return false;
+	heap_remove(&h->due, *id);
+	return true;
+}
+
+int64_t
+holds_next_ms(const struct holds *h)
+{
+	uint32_t id;
+	int64_t next;
+
+	return heap_top(&h->due, &id, &next) ? next : STAMP_NONE;
+}
+
+bool
+holds_own(const struct holds *h, uint32_t id, int64_t now_ms)
+{
+	const struct timer *t = &h->timers[id];
+
+	return t->used && t->deadline_ms > now_ms;
+}
+
+bool
+holds_scope_held(const struct holds *h, uint32_t id)
+{
+	const struct timer *t = &h->timers[id];
+
+	return t->used && t->scope != NO_ID && h->scopes[t->scope].held;
+}
+
+int64_t
+holds_quiet_ms(const struct holds *h, uint32_t scope)
+{
+	int64_t latest = STAMP_NONE;
+
+	for (uint32_t id = first_id(h); id < h->ids_max; id = next_id(h, id)) {
+		const struct timer *t = &h->timers[id];
+
+		if (t->used && t->enough && t->scope == scope &&
+		    t->deadline_ms > latest)
+			latest = t->deadline_ms;
+	}
+	return latest;
+}
+
+struct quiet
+holds_expects(const struct holds *h, uint32_t scope, int64_t now_ms)
+{
+	struct quiet q = {.at_ms = STAMP_NONE, .id = NO_ID,
+			  .created_ms = STAMP_NONE};
+
+	for (uint32_t id = first_id(h); id < h->ids_max; id = next_id(h, id)) {
+		const struct timer *t = &h->timers[id];
+		int64_t at = t->deadline_ms;
+
+		if (!t->used || !t->live || t->scope != scope)
+			continue;
+		if (t->booting && now_ms + t->hold_ms < at) {
+			q.earliest = true;
+			at = now_ms + t->hold_ms;
+		}
+		if (at < q.at_ms ||
+		    (at == q.at_ms && t->created_ms <= q.created_ms))
+			continue;
+		q.at_ms = at;
+		q.id = id;
+		q.created_ms = t->created_ms;
+	}
+	return q;
+}

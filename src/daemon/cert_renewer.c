@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cert_renewer.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "edge/kube/answer.h"
+#include "edge/log.h"
+#include "renewal_call.h"
+
+/*
+ * One thread with a connection of its own.  It asks core/protocol/renewal what to do,
+ * has it done, and tells what came of it; what was read is forgotten before it
+ * sleeps, and keys are wiped.
+ *
+ * It acts while we lead.  Leaders of another configuration make no
+ * certificates (a roll-out to selfSigned), and who has none is not ready and
+ * stops the roll-out that would end their lead.  So a replica acts, too, while
+ * it has had no certificate for a while and does not lead.  Each write stands
+ * on the version that was read: several at once cost a retry.
+ */
+
+#define BEAT_MS 1000	/* it never sleeps longer: liveness */
+#define PATIENCE_READS 3	/* a leader would have acted */
+
+enum role { IDLE, LEADS, STANDS_IN };
+
+struct renewer {
+	struct shared *shared;
+	const struct config *config;
+	struct pair *pair;
+	pthread_t thread;
+	_Atomic int64_t beat_ms;
+	_Atomic bool ended;
+	bool started;
+	bool troubled, unhooked;	/* said so in the log */
+	int64_t well_ms;	/* boot: it led, or had a certificate */
+	struct renewal renewal;
+	struct renew renew;
+};
+
+/* --- the thread ---------------------------------------------------------- */
+
+/* Once when trouble begins, once when it ends; a first conflict is none. */
+static void
+report(struct renewer *r, enum renewal_step step, const struct renew_result *c)
+{
+	static const char *const names[] = {
+		[RENEWAL_READ] = "read",
+		[RENEWAL_CA] = "CA",
+		[RENEWAL_BUNDLE] = "caBundle",
+		[RENEWAL_LEAF] = "serving",
+	};
+	bool first = c->outcome == RENEWAL_CONFLICT &&
+		     r->renewal.failures == 0;
+	char text[ANSWER_TEXT];
+
+	if (c->outcome == RENEWAL_OK || c->err.code == ERR_CANCELLED)
+		return;
+	if (!first)
+		counter_add(&r->shared->counters, COUNTER_RENEWAL_FAILED);
+	LOG(first || r->troubled ? LOG_DEBUG : LOG_WARN, "renewal failed",
+	    LS("step", names[step]), LI("code", c->status),
+	    LS("err", c->err.code != ERR_NONE ? c->err.text
+					      : answer_text(&c->reply, text)));
+	r->troubled |= !first;
+}
+
+static void
+act(struct renewer *r, const struct renewal_todo *todo)
+{
+	struct renew_result c;
+
+	renew_step(&r->renew, todo, &c);
+	report(r, todo->step, &c);
+	if (todo->step == RENEWAL_READ && c.outcome == RENEWAL_OK) {
+		if (!r->renew.view.has_webhooks && !r->unhooked)
+			LOG(LOG_WARN, "webhook configuration not found",
+			    LS("name", r->config->self_signed.configuration));
+		r->unhooked = !r->renew.view.has_webhooks;
+	}
+	renewal_done(&r->renewal, c.outcome, &r->renew.view, c.retry_after_ms,
+		     clock_now(r->shared->clock));
+}
+
+/* One step, or a wait: to be asked again after so many milliseconds. */
+static int64_t
+turn(struct renewer *r)
+{
+	struct renewal_todo todo =
+		renewal_next(&r->renewal, clock_now(r->shared->clock));
+
+	if (todo.step != RENEWAL_WAIT) {
+		act(r, &todo);
+		return 0;
+	}
+	if (r->troubled && r->renewal.failures == 0) {
+		LOG(LOG_INFO, "renewal goes on");
+		r->troubled = false;
+	}
+	renew_forget(&r->renew);
+	return todo.wait_ms < BEAT_MS ? todo.wait_ms : BEAT_MS;
+}
+
+/* Waits a second where there is nothing to do. */
+static enum role
+await_role(struct renewer *r, int64_t patience_ms)
+{
+	int64_t now_ms = clock_boot_ms();
+
+	if (shared_leads(r->shared)) {
+		r->well_ms = now_ms;
+		return LEADS;
+	}
+	if (pair_valid(r->pair))
+		r->well_ms = now_ms;
+	if (now_ms - r->well_ms >= patience_ms)
+		return STANDS_IN;
+	return shared_await_lead(r->shared) ? LEADS : IDLE;
+}
+
+static void *
+run(void *ctx)
+{
+	struct renewer *r = ctx;
+	const struct config *c = r->config;
+	struct renewal_config lives = renewal_config(c->self_signed.ca_ms,
+						     c->self_signed.leaf_ms);
+	enum role was = IDLE, role;
+	int64_t wait_ms;
+
+	while (!atomic_load(&r->shared->stopping)) {
+		atomic_store(&r->beat_ms, clock_boot_ms());
+		role = await_role(r, PATIENCE_READS * lives.read_ms);
+		if (role != was) {
+			renew_forget(&r->renew);
+			renewal_init(&r->renewal, &lives, clock_boot_us());
+			r->renew.stands_in = role == STANDS_IN;
+			if (role == STANDS_IN)
+				LOG(LOG_INFO, "no certificate from the leader");
+		}
+		was = role;
+		if (role == IDLE)
+			continue;
+		wait_ms = turn(r);
+		if (wait_ms > 0)
+			(void)shared_sleep(r->shared, wait_ms);
+	}
+	renew_forget(&r->renew);
+	atomic_store(&r->ended, true);
+	return NULL;
+}
+
+/* --- birth and end ------------------------------------------------------- */
+
+struct renewer *
+renewer_new(struct shared *s, struct kube *k, const struct config *c,
+	    struct pair *pair, const char *namespace_name,
+	    const struct timing *t, struct err *e)
+{
+	struct renewer *r = calloc(1, sizeof(*r));
+
+	if (r == NULL) {
+		err_set(e, ERR_SYSTEM, "no memory for the renewer");
+		return NULL;
+	}
+	r->shared = s;
+	r->config = c;
+	r->pair = pair;
+	r->well_ms = clock_boot_ms();
+	r->renew.shared = s;
+	r->renew.config = c;
+	r->renew.call_ms = t->call_ms;
+	str_cut(r->renew.namespace_name, sizeof(r->renew.namespace_name),
+		namespace_name);
+	renew_names(&r->renew);
+	atomic_store(&r->beat_ms, clock_boot_ms());
+	r->renew.stream = kube_stream_new(k, e);
+	if (r->renew.stream != NULL)
+		return r;
+	free(r);
+	return NULL;
+}
+
+int
+renewer_start(struct renewer *r, struct err *e)
+{
+	if (pthread_create(&r->thread, NULL, run, r) != 0)
+		return err_set(e, ERR_SYSTEM, "cannot start a thread");
+	r->started = true;
+	return 0;
+}
+
+void
+renewer_stop(struct renewer *r)
+{
+	if (r != NULL)
+		kube_stream_cancel(r->renew.stream);
+}
+
+bool
+renewer_ended(const struct renewer *r)
+{
+	return r == NULL || !r->started || atomic_load(&r->ended);
+}
+
+void
+renewer_join(struct renewer *r)
+{
+	if (r != NULL && r->started)
+		(void)pthread_join(r->thread, NULL);
+}
+
+void
+renewer_free(struct renewer *r)
+{
+	if (r == NULL)
+		return;
+	kube_stream_free(r->renew.stream);
+	free(r);
+}
+
+int64_t
+renewer_heartbeat_age_ms(const struct renewer *r)
+{
+	int64_t own = clock_boot_ms() - atomic_load(&r->beat_ms);
+	int64_t in_call = kube_stream_heartbeat_age_ms(r->renew.stream);
+
+	return own < in_call ? own : in_call;
+}

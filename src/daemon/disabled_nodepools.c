@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "disabled_nodepools.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/limits.h"
+
+struct closed {
+	pthread_mutex_t lock;
+	_Atomic unsigned n;
+	unsigned generation;
+	struct {
+		char name[POOL_BYTES];
+		unsigned generation;	/* of the list that last showed it */
+	} at[SCOPES_MAX];
+};
+
+struct closed *
+closed_new(void)
+{
+	struct closed *c = calloc(1, sizeof(*c));
+
+	if (c != NULL)
+		(void)pthread_mutex_init(&c->lock, NULL);
+	return c;
+}
+
+void
+closed_free(struct closed *c)
+{
+	if (c == NULL)
+		return;
+	(void)pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+/* Under the lock; n: not in it. */
+static unsigned
+find(const struct closed *c, const char *pool)
+{
+	unsigned i = 0, n = atomic_load(&c->n);
+
+	while (i < n && strcmp(c->at[i].name, pool) != 0)
+		i++;
+	return i;
+}
+
+static void
+drop(struct closed *c, unsigned i)
+{
+	unsigned last = atomic_load(&c->n) - 1;
+
+	if (i != last)
+		c->at[i] = c->at[last];
+	atomic_store(&c->n, last);
+}
+
+void
+closed_listing(struct closed *c)
+{
+	(void)pthread_mutex_lock(&c->lock);
+	c->generation++;
+	(void)pthread_mutex_unlock(&c->lock);
+}
+
+void
+closed_listed(struct closed *c)
+{
+	(void)pthread_mutex_lock(&c->lock);
+	for (unsigned i = atomic_load(&c->n); i-- > 0;)
+		if (c->at[i].generation != c->generation)
+			drop(c, i);
+	(void)pthread_mutex_unlock(&c->lock);
+}
+
+void
+closed_set(struct closed *c, const char *pool, bool disabled)
+{
+	unsigned i, n;
+
+	(void)pthread_mutex_lock(&c->lock);
+	i = find(c, pool);
+	n = atomic_load(&c->n);
+	if (!disabled && i < n) {
+		drop(c, i);
+	} else if (disabled && i < SCOPES_MAX) {
+		(void)str_copy(c->at[i].name, sizeof(c->at[i].name), pool);
+		c->at[i].generation = c->generation;
+		if (i == n)
+			atomic_store(&c->n, n + 1);
+	}
+	(void)pthread_mutex_unlock(&c->lock);
+}
+
+bool
+closed_has(struct closed *c, const char *pool)
+{
+	bool has;
+
+	if (atomic_load(&c->n) == 0)
+		return false;
+	(void)pthread_mutex_lock(&c->lock);
+	has = find(c, pool) < atomic_load(&c->n);
+	(void)pthread_mutex_unlock(&c->lock);
+	return has;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "elector.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "edge/kube/lease_call.h"
+#include "edge/log.h"
+
+/*
+ * One thread with a connection of its own: a renewal must not wait behind
+ * patches.  It asks core/protocol/lease (under the table's mutex) what to do, does it,
+ * and tells what came of it.  Nothing here decides.
+ */
+
+struct elector {
+	struct shared *shared;
+	struct kube_stream *stream;
+	struct watcher *const *watchers;
+	char namespace_name[64], name[NAME_BYTES];
+	char identity[LEASE_HOLDER_BYTES];
+	pthread_t thread;
+	_Atomic int64_t beat_ms;
+	_Atomic bool ended;
+	bool started;
+	bool troubled;		/* said so in the log */
+	struct lease_record want, answer;
+	struct lease_call call;
+};
+
+/* --- the call ------------------------------------------------------------------ */
+
+static void
+trouble(struct elector *el, int status, const char *why)
+{
+	if (!el->troubled)
+		LOG(LOG_WARN, "lease failed", LS("lease", el->name),
+		    LS("namespace", el->namespace_name), LI("code", status),
+		    LS("err", why));
+	el->troubled = true;
+}
+
+static void
+call(struct elector *el, const struct lease_todo *todo, struct lease_outcome *o)
+{
+	struct kube_request q;
+	struct kube_reply r = {.body = ""};
+	struct err e = {0}, why;
+
+	lease_call_make(&el->call, el->namespace_name, el->name, todo, &q);
+	if (kube_stream_run(el->stream, &q, NULL, NULL, NULL, &r, &e) == 0)
+		e.code = ERR_NONE;
+	lease_call_answered(&r, &e, &el->answer, o, &why);
+	if (o->code == LEASE_FAILED)
+		trouble(el, r.status, why.text);
+	else
+		el->troubled = false;
+}
+
+/* --- the thread ------------------------------------------------------------------ */
+
+static void
+tell(struct elector *el)
+{
+	static const struct {
+		enum log_level level;
+		const char *phrase;
+	} says[] = {
+		[LEASE_NOTE_LEADS] = {LOG_INFO, "leading"},
+		[LEASE_NOTE_LEADER] = {LOG_INFO, "another leads"},
+		[LEASE_NOTE_LATE] = {LOG_ERROR, "lead lost, not renewed in time"},
+		[LEASE_NOTE_TAKEN] = {LOG_ERROR, "lead lost to another"},
+		[LEASE_NOTE_RELEASED] = {LOG_INFO, "lead given up"},
+		[LEASE_NOTE_BAD_STATE] = {LOG_WARN, "state cannot be read"},
+	};
+	static struct lease_note n;	/* of the one elector there is */
+
+	while (shared_lease_note(el->shared, &n))
+		LOG(says[n.type].level, says[n.type].phrase,
+		    LS("lease", el->name),
+		    LS("holder", n.name[0] != '\0' ? n.name : el->identity));
+}
+
+/* What the watchers have under way is of the old lead. */
+static void
+restart(struct elector *el)
+{
+	for (int k = 0; k < VIEW_COUNT; k++)
+		if (shared_lead_turned(el->shared, (enum kind)k))
+			watcher_restart(el->watchers[k]);
+}
+
+static void *
+run(void *ctx)
+{
+	struct elector *el = ctx;
+	struct lease_todo todo;
+	struct lease_outcome o;
+
+	for (;;) {
+		atomic_store(&el->beat_ms, clock_boot_ms());
+		todo = shared_lease_next(el->shared, &el->want);
+		if (todo.step == LEASE_DONE)
+			break;
+		if (todo.step == LEASE_WAIT) {
+			restart(el);
+			tell(el);
+			shared_lease_wait(el->shared,
+					  todo.wait_ms < 1000 ? todo.wait_ms
+							      : 1000);
+			continue;
+		}
+		call(el, &todo, &o);
+		shared_lease_done(el->shared, &o);
+		restart(el);
+		tell(el);
+	}
+	tell(el);
+	atomic_store(&el->ended, true);
+	return NULL;
+}
+
+struct elector *
+elector_new(struct shared *s, struct kube *k, const struct config *c,
+	    const char *namespace_name, const struct timing *t, struct err *e)
+{
+	struct elector *el = calloc(1, sizeof(*el));
+	struct lease_config lc = {.enabled = c->leader.enabled,
+				  .duration_ms = c->leader.lease_ms,
+				  .renew_deadline_ms = c->leader.renew_ms,
+				  .retry_ms = c->leader.retry_ms};
+
+	if (el == NULL) {
+		err_set(e, ERR_SYSTEM, "no memory for the elector");
+		return NULL;
+	}
+	lease_identity("", el->identity);
+	memcpy(lc.identity, el->identity, sizeof(lc.identity));
+	el->shared = s;
+	(void)snprintf(el->namespace_name, sizeof(el->namespace_name), "%s",
+		       c->leader.namespace_[0] != '\0' ? c->leader.namespace_
+						       : namespace_name);
+	(void)snprintf(el->name, sizeof(el->name), "%s", c->leader.name);
+	atomic_store(&el->beat_ms, clock_boot_ms());
+	el->stream = kube_stream_new(k, e);
+	if (el->stream == NULL || shared_elect(s, &lc, t->soft_ms, e)) {
+		elector_free(el);
+		return NULL;
+	}
+	return el;
+}
+
+int
+elector_start(struct elector *el, struct watcher *const *watchers,
+	      struct err *e)
+{
+	el->watchers = watchers;
+	if (pthread_create(&el->thread, NULL, run, el) != 0)
+		return err_set(e, ERR_SYSTEM, "cannot start a thread");
+	el->started = true;
+	return 0;
+}
+
+void
+elector_release(struct elector *el)
+{
+	shared_lease_stop(el->shared);
+}
+
+bool
+elector_ended(const struct elector *el)
+{
+	return !el->started || atomic_load(&el->ended);
+}
+
+void
+elector_join(struct elector *el)
+{
+	if (el != NULL && el->started)
+		(void)pthread_join(el->thread, NULL);
+}
+
+void
+elector_free(struct elector *el)
+{
+	if (el == NULL)
+		return;
+	kube_stream_free(el->stream);
+	free(el);
+}
+
+int64_t
+elector_heartbeat_age_ms(const struct elector *el)
+{
+	int64_t own = clock_boot_ms() - atomic_load(&el->beat_ms);
+	int64_t in_call = kube_stream_heartbeat_age_ms(el->stream);
+
+	return own < in_call ? own : in_call;
+}

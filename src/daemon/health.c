@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "health.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "edge/process.h"
+#include "wire/metrics/metrics.h"
+
+#define METRICS_BYTES_MAX (2u << 20)	/* SCOPES_MAX twice, and the rest */
+#define HEALTH_BYTES 2048
+
+/* --- checks -------------------------------------------------------------------- */
+
+static bool
+check_certificate(struct health *h)
+{
+	return pair_valid(h->pair);
+}
+
+static bool
+check_webhook(struct health *h)
+{
+	return h->hook->server != NULL &&
+	       server_heartbeat_age_ms(h->hook->server) < h->timing->heart_ms;
+}
+
+static bool
+check_shutdown(struct health *h)
+{
+	return !atomic_load(&h->shared->stopping);
+}
+
+static bool
+check_main(struct health *h)
+{
+	return clock_boot_ms() - atomic_load(&h->main_beat_ms) <
+	       h->timing->heart_ms;
+}
+
+/* While stopping, threads end one by one and that is no illness. */
+static bool
+check_sweeper(struct health *h)
+{
+	struct sweeper *s = atomic_load(&h->sweeper);
+
+	return atomic_load(&h->shared->stopping) || s == NULL ||
+	       sweeper_heartbeat_age_ms(s) < h->timing->heart_ms;
+}
+
+static bool
+check_watchers(struct health *h)
+{
+	if (atomic_load(&h->shared->stopping) ||
+	    atomic_load(&h->sweeper) == NULL)
+		return true;
+	for (int k = 0; k < VIEW_COUNT; k++)
+		if (h->watchers[k] != NULL &&
+		    watcher_heartbeat_age_ms(h->watchers[k]) >=
+			    h->timing->heart_ms)
+			return false;
+	return true;
+}
+
+static bool
+check_elector(struct health *h)
+{
+	struct elector *e = atomic_load(&h->elector);
+
+	return e == NULL || elector_ended(e) ||
+	       elector_heartbeat_age_ms(e) < h->timing->heart_ms;
+}
+
+static bool
+check_teller(struct health *h)
+{
+	struct teller *t = atomic_load(&h->teller);
+
+	return atomic_load(&h->shared->stopping) || t == NULL ||
+	       teller_heartbeat_age_ms(t) < h->timing->heart_ms;
+}
+
+static bool
+check_renewer(struct health *h)
+{
+	struct renewer *r = atomic_load(&h->renewer);
+
+	return atomic_load(&h->shared->stopping) || r == NULL ||
+	       renewer_heartbeat_age_ms(r) < h->timing->heart_ms;
+}
+
+struct check {
+	const char *name;
+	bool (*ok)(struct health *h);
+};
+
+static const struct check ready_checks[] = {
+	{"certificate", check_certificate},
+	{"webhook", check_webhook},
+	{"shutdown", check_shutdown},
+	{NULL, NULL},
+};
+
+static const struct check live_checks[] = {
+	{"main", check_main},
+	{"webhook", check_webhook},
+	{"watchers", check_watchers},
+	{"sweeper", check_sweeper},
+	{"elector", check_elector},
+	{"teller", check_teller},
+	{"renewer", check_renewer},
+	{NULL, NULL},
+};
+
+/* --- answers --------------------------------------------------------------------- */
+
+/* Does the query hold "key" or "key=…", or "key=value" where value is given? */
+static bool
+query_has(const char *query, const char *key, const char *value)
+{
+	size_t n = strlen(key);
+
+	for (const char *p = query; p != NULL && *p != '\0';
+	     p = strchr(p, '&')) {
+		p += *p == '&';
+		if (strncmp(p, key, n) != 0)
+			continue;
+		if (value == NULL && strchr("=&", p[n]) != NULL)
+			return true;
+		if (value != NULL && p[n] == '=' &&
+		    strncmp(p + n + 1, value, strlen(value)) == 0 &&
+		    strchr("&", p[n + 1 + strlen(value)]) != NULL)
+			return true;
+	}
+	return false;
+}
+
+static void
+text_reply(struct server_reply *a, int status, const struct buf *b)
+{
+	a->status = status;
+	a->content_type = "text/plain; charset=utf-8";
+	a->body = b->data;
+	a->body_bytes = b->len;
+}
+
+static void
+answer_one(struct health *h, const struct check *c, struct buf *b,
+	   struct server_reply *a)
+{
+	bool ok = c->ok(h);
+
+	buf_puts(b, ok ? "ok" : "failed\n");
+	text_reply(a, ok ? 200 : 500, b);
+}
+
+/* As k8s.io/apiserver pkg/server/healthz: "ok", or a line each. */
+static void
+answer_all(struct health *h, const char *path, const struct check *checks,
+	   const char *query, struct buf *b, struct server_reply *a)
+{
+	bool all = true;
+
+	for (const struct check *c = checks; c->name != NULL; c++) {
+		bool excluded = query_has(query, "exclude", c->name);
+		bool ok = excluded || c->ok(h);
+
+		all = all && ok;
+		buf_printf(b, "[%c]%s %s\n", ok ? '+' : '-', c->name,
+			   excluded ? "excluded: ok"
+			   : ok	    ? "ok"
+				    : "failed");
+	}
+	if (all && !query_has(query, "verbose", NULL)) {
+		b->len = 0;
+		buf_puts(b, "ok");
+	} else {
+		buf_printf(b, "%s check %s\n", path + 1,
+			   all ? "passed" : "failed");
+	}
+	text_reply(a, all ? 200 : 500, b);
+}
+
+static void
+answer(struct health *h, const struct server_request *q, const char *base,
+       const struct check *checks, struct server_reply *a)
+{
+	static _Thread_local char text[HEALTH_BYTES];
+	const char *sub = q->path + strlen(base);
+	struct buf b;
+
+	buf_init(&b, text, sizeof(text));
+	if (*sub == '\0') {
+		answer_all(h, base, checks, q->query, &b, a);
+		return;
+	}
+	for (const struct check *c = checks; *sub == '/' && c->name != NULL;
+	     c++) {
+		if (strcmp(sub + 1, c->name) == 0) {
+			answer_one(h, c, &b, a);
+			return;
+		}
+	}
+	buf_puts(&b, "no such check\n");
+	text_reply(a, 404, &b);
+}
+
+static void
+readyz(void *ctx, const struct server_request *q, struct server_reply *a)
+{
+	answer(ctx, q, "/readyz", ready_checks, a);
+}
+
+static void
+livez(void *ctx, const struct server_request *q, struct server_reply *a)
+{
+	answer(ctx, q, "/livez", live_checks, a);
+}
+
+static void
+healthz(void *ctx, const struct server_request *q, struct server_reply *a)
+{
+	answer(ctx, q, "/healthz", live_checks, a);
+}
+
+static bool
+next_scope(void *ctx, uint32_t *i, struct scope_report *out)
+{
+	return shared_scope(((struct health *)ctx)->shared, i, out);
+}
+
+static void
+metrics(void *ctx, const struct server_request *q, struct server_reply *a)
+{
+	struct health *h = ctx;
+	struct metrics_gauges g = {
+		.cert_not_after_ms = atomic_load(&h->pair->not_after_ms),
+		.version = HOLDER_VERSION,
+		.cluster_scope = h->cluster_scope,
+		.leads = shared_leads(h->shared),
+		.lease_name = h->lease_name,
+	};
+	char *text = malloc(METRICS_BYTES_MAX);
+	struct buf b;
+
+	(void)q;
+	if (text == NULL)
+		return;	/* the server answers 500 */
+	buf_init(&b, text, METRICS_BYTES_MAX);
+	shared_report(h->shared, &g.sweep);
+	process_read(&g.process);
+	metrics_write(&b, &h->shared->counters, &g, next_scope, h);
+	a->status = b.full ? 500 : 200;
+	a->content_type = METRICS_TYPE;
+	a->body = text;
+	a->body_bytes = b.len;
+	a->body_free = free;
+}
+
+void
+health_beat(struct health *h)
+{
+	atomic_store(&h->main_beat_ms, clock_boot_ms());
+}
+
+int
+health_start(struct health *h, const char *address, struct err *e)
+{
+	static const struct server_route routes[] = {
+		{.path = "/metrics", .method = "GET", .handler = metrics},
+		{.path = "/readyz*", .method = "GET", .handler = readyz},
+		{.path = "/livez*", .method = "GET", .handler = livez},
+		{.path = "/healthz*", .method = "GET", .handler = healthz},
+	};
+	struct server_options o = {
+		.address = address,
+		.routes = routes,
+		.routes_n = sizeof(routes) / sizeof(routes[0]),
+		.ctx = h,
+		.threads = 1,
+		.connections_max = 64,
+		.bytes_max = SERVER_BYTES_MAX,
+		.head_ms = h->timing->head_ms,
+		.body_ms = h->timing->body_ms,
+		.reply_ms = h->timing->reply_ms,
+		.idle_ms = h->timing->idle_ms,
+	};
+
+	health_beat(h);
+	h->server = server_new(&o, e);
+	return h->server == NULL ? -1 : 0;
+}
+
+void
+health_stop(struct health *h)
+{
+	server_free(h->server);
+	h->server = NULL;
+}

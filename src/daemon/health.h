@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_HEALTH_H
+#define DAEMON_HEALTH_H
+
+#include "cert_renewer.h"
+#include "edge/timing.h"
+#include "elector.h"
+#include "event_recorder.h"
+#include "hook.h"
+#include "serving_cert.h"
+#include "state.h"
+#include "sweeper.h"
+#include "watcher.h"
+
+/*
+ * /healthz, /livez, /readyz and /metrics on the metrics address, as the API
+ * server and controller-runtime answer them.
+ */
+struct health {
+	struct shared *shared;
+	struct hook *hook;
+	struct pair *pair;
+	struct watcher *const *watchers;
+	/* Set when that thread runs. */
+	_Atomic(struct sweeper *) sweeper;
+	_Atomic(struct elector *) elector;	/* NULL: no election */
+	_Atomic(struct teller *) teller;
+	_Atomic(struct renewer *) renewer;	/* NULL: not asked for */
+	const struct timing *timing;
+	const char *cluster_scope;
+	const char *lease_name;
+	_Atomic int64_t main_beat_ms;
+	struct server *server;
+};
+
+int health_start(struct health *h, const char *address, struct err *e);
+void health_stop(struct health *h);
+void health_beat(struct health *h);	/* main, each round */
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_MOMENT_H
+#define DAEMON_MOMENT_H
+
+#include <stdint.h>
+#include <time.h>
+
+/* ms from now, for a condition that waits on CLOCK_MONOTONIC. */
+static inline struct timespec
+moment(int64_t ms)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	t.tv_sec += ms / 1000;
+	t.tv_nsec += ms % 1000 * 1000000;
+	if (t.tv_nsec >= 1000000000) {
+		t.tv_nsec -= 1000000000;
+		t.tv_sec++;
+	}
+	return t;
+}
+
+#endif

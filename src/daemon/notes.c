@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "notes.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/stamp.h"
+#include "edge/log.h"
+
+#define MOMENT_BYTES                                                           \
+	(DURATION_BYTES > STAMP_BYTES ? DURATION_BYTES : STAMP_BYTES)
+
+/* --- scopes -------------------------------------------------------------------- */
+
+static const char *
+scope_name(const struct note *n, const struct rules *r)
+{
+	return r->scope == SCOPE_CLUSTER ? "cluster" : n->name;
+}
+
+/* What `a` says, for log and Event. */
+static void
+moment_of(const struct note *n, char moment[MOMENT_BYTES])
+{
+	if (n->type == NOTE_SCOPE_QUIET)
+		duration_format(n->a, moment);
+	else
+		stamp_format(n->a, moment);
+}
+
+static void
+log_held(const struct note *n, const char *phrase, const char *name,
+	 const char *moment)
+{
+	LOG(LOG_INFO, phrase, LS("scope", name), LS("quietAt", moment),
+	    LS("atTheEarliest", n->earliest ? "true" : "false"),
+	    LS("machine", n->machine));
+}
+
+static void
+log_scope(const struct note *n, const char *name, const char *moment)
+{
+	char cap[DURATION_BYTES];
+
+	switch (n->type) {
+	case NOTE_SCOPE_HELD:
+		log_held(n, "scope held", name, moment);
+		break;
+	case NOTE_SCOPE_MOVED:
+		log_held(n, "quiet time moved", name, moment);
+		break;
+	case NOTE_SCOPE_QUIET:
+		LOG(LOG_INFO, "scope quiet", LS("scope", name),
+		    LS("heldFor", moment));
+		break;
+	default:
+		duration_format(n->b, cap);
+		LOG(LOG_WARN, "maxHoldDuration used up, released",
+		    LS("scope", name), LS("maxHoldDuration", cap),
+		    LS("until", moment));
+	}
+}
+
+/* While machines boot the quiet time can only be told from below. */
+static void
+put_until(struct buf *b, const struct note *n, const char *moment)
+{
+	if (n->b != 0)
+		buf_printf(b, "until %s at the latest, when its "
+			   "maxHoldDuration is used up", moment);
+	else if (n->earliest)
+		buf_printf(b, "until %s at the earliest, as machines are still "
+			   "booting", moment);
+	else
+		buf_printf(b, "until %s if nothing is added", moment);
+}
+
+static void
+put_machine(struct buf *b, const char *before, const char *machine)
+{
+	if (machine[0] != '\0')
+		buf_printf(b, "%s%s", before, machine);
+}
+
+static enum tell_reason
+describe_scope(const struct note *n, const struct rules *r, const char *moment,
+	       struct buf *b)
+{
+	char cap[DURATION_BYTES];
+
+	buf_puts(b, r->scope == SCOPE_CLUSTER ? "The cluster" : "This NodePool");
+	switch (n->type) {
+	case NOTE_SCOPE_HELD:
+		buf_puts(b, " has scaled up");
+		put_machine(b, ", most recently by machine ", n->machine);
+		buf_puts(b, ": its nodes are held ");
+		put_until(b, n, moment);
+		return TELL_HOLD_STARTED;
+	case NOTE_SCOPE_MOVED:
+		/* Nothing of a later time: it may only be certain now. */
+		buf_puts(b, " is still busy");
+		put_machine(b, ", most recently because of machine ",
+			    n->machine);
+		buf_puts(b, ": its nodes are held ");
+		put_until(b, n, moment);
+		return TELL_HOLD_EXTENDED;
+	case NOTE_SCOPE_QUIET:
+		buf_printf(b, " is quiet after %s: its nodes are released",
+			   moment);
+		if (n->value[0] != '\0')
+			buf_printf(b, " as soon as %ss are seen again",
+				   n->value);
+		return TELL_HOLD_RELEASED;
+	default:
+		duration_format(n->b, cap);
+		buf_printf(b, " has used up its maxHoldDuration of %s: until "
+			   "%s at the earliest its nodes are released, but for "
+			   "machines whose own holdDuration has not passed",
+			   cap, moment);
+		if (n->value[0] != '\0')
+			buf_printf(b, ", as soon as %ss are seen again",
+				   n->value);
+		return TELL_HOLD_CAPPED;
+	}
+}
+
+/* An Event on each NodePool of the scope. */
+static void
+tell_scope(struct shared *s, const struct note *n, const struct rules *r,
+	   struct teller *t)
+{
+	char moment[MOMENT_BYTES], text[TELL_NOTE_BYTES];
+	bool starts = n->type == NOTE_SCOPE_HELD || n->type == NOTE_SCOPE_MOVED;
+	struct tell_what what = {.note = text};
+	struct pool_report pool;
+	struct buf b;
+
+	moment_of(n, moment);
+	log_scope(n, scope_name(n, r), moment);
+	buf_init(&b, text, sizeof(text));
+	what.reason = describe_scope(n, r, moment, &b);
+	for (uint32_t i = 0; shared_pool_at(s, &i, &pool);) {
+		if (pool.out || (r->scope == SCOPE_NODEPOOL &&
+				 strcmp(pool.name, n->name) != 0))
+			continue;
+		if (pool.by_hand && !starts)
+			continue;	/* its nodes stay held */
+		what.pool = pool.name;
+		what.pool_uid = pool.uid;
+		teller_say(t, &what);
+	}
+}
+
+/* --- the whole ------------------------------------------------------------------ */
+
+static void
+tell_blocked(struct shared *s, const struct note *n, struct teller *t)
+{
+	char text[TELL_NOTE_BYTES];
+	struct tell_what what = {.reason = TELL_RELEASE_BLOCKED, .note = text};
+	struct pool_report pool;
+	struct buf b;
+
+	LOG(LOG_WARN, "holds cannot be released", LS("unseen", n->name),
+	    LI("objects", n->a));
+	/* Without a number, so that all of them are one series. */
+	buf_init(&b, text, sizeof(text));
+	buf_printf(&b, "Nothing is released, whatever is due: %ss cannot be "
+		   "listed or watched; the log of the holder that leads says "
+		   "why", n->name);
+	for (uint32_t i = 0; shared_pool_at(s, &i, &pool);) {
+		if (pool.out)
+			continue;
+		what.pool = pool.name;
+		what.pool_uid = pool.uid;
+		teller_say(t, &what);
+	}
+}
+
+static void
+log_without(const struct note *n)
+{
+	LOG(LOG_WARN, "leading without a list", LS("unseen", n->name),
+	    LS("meanwhile",
+	       strcmp(n->name, kind_name(KIND_EVENT)) == 0
+		       ? "replacements count as scale-ups until Karpenter's "
+			 "Events are seen"
+		       : "NodePools count as they were last known, else as the "
+			 "configuration says"));
+}
+
+static void
+log_refused(const struct note *n)
+{
+	static const char *const writes[] = {
+		[ACT_HOLD] = "hold",
+		[ACT_CLEAR] = "release",
+		[ACT_UNMARK] = "remove the mark",
+		[ACT_CLASSIFY] = "note a replacement",
+	};
+
+	assert(n->a >= ACT_HOLD && n->a <= ACT_CLASSIFY);
+	LOG(LOG_WARN, "write refused", LS("kind", n->value),
+	    LS("name", n->name), LS("write", writes[n->a]), LS("err", n->why));
+}
+
+/* --- NodePools ----------------------------------------------------------------- */
+
+static void
+tell_manual(const struct note *n, struct teller *t)
+{
+	char stamp[STAMP_BYTES], text[TELL_NOTE_BYTES];
+	struct tell_what what = {.reason = TELL_MANUAL_HOLD,
+				 .pool = n->name,
+				 .pool_uid = n->uid,
+				 .note = text};
+	struct buf b;
+
+	stamp_format(n->a, stamp);
+	LOG(LOG_INFO, "pool held by hand", LS("pool", n->name),
+	    LS("until", stamp));
+	buf_init(&b, text, sizeof(text));
+	buf_printf(&b, "%s: the nodes of this NodePool are held until %s",
+		   pool_key_name(POOL_HOLD_UNTIL), stamp);
+	teller_say(t, &what);
+}
+
+static void
+tell_invalid(const struct note *n, struct teller *t)
+{
+	const char *key = pool_key_name((enum pool_key)n->a);
+	const char *expected = pool_expected((enum pool_key)n->a);
+	char action[TELL_ACTION_BYTES], text[TELL_NOTE_BYTES];
+	struct tell_what what = {.reason = TELL_INVALID_ANNOTATION,
+				 .pool = n->name,
+				 .pool_uid = n->uid,
+				 .action = action,
+				 .note = text};
+	struct buf a, b;
+
+	LOG(LOG_WARN, "annotation does not count", LS("pool", n->name),
+	    LS("annotation", key), LS("value", n->value),
+	    LS("expected", expected));
+	buf_init(&a, action, sizeof(action));
+	buf_printf(&a, "Ignored %s=%s", key + strlen(OWN_PREFIX), n->value);
+	buf_init(&b, text, sizeof(text));
+	buf_printf(&b, "%s: \"%s\" does not count, expected %s", key, n->value,
+		   expected);
+	teller_say(t, &what);
+}
+
+void
+notes_tell(struct shared *s, const struct rules *r, struct teller *t)
+{
+	struct note n;
+
+	while (shared_note(s, &n)) {
+		switch (n.type) {
+		case NOTE_SCOPE_HELD:
+		case NOTE_SCOPE_MOVED:
+		case NOTE_SCOPE_QUIET:
+		case NOTE_SCOPE_CAPPED:
+			tell_scope(s, &n, r, t);
+			break;
+		case NOTE_POOL_MANUAL:
+			tell_manual(&n, t);
+			break;
+		case NOTE_POOL_INVALID:
+			tell_invalid(&n, t);
+			break;
+		case NOTE_TABLE_FULL:
+			if (log_ratelimit("table full", 3))
+				LOG(LOG_ERROR, "table full",
+				    LS("left_unheld", n.name));
+			break;
+		case NOTE_BLOCKED:
+			tell_blocked(s, &n, t);
+			break;
+		case NOTE_WITHOUT:
+			log_without(&n);
+			break;
+		case NOTE_REFUSED:
+			log_refused(&n);
+			break;
+		case NOTE_STOPPED:
+			LOG(LOG_INFO, "release waits for unseen objects",
+			    LS("kind", n.name), LI("unseen", n.a));
+			break;
+		}
+	}
+}

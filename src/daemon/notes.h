@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_NOTES_H
+#define DAEMON_NOTES_H
+
+#include "event_recorder.h"
+#include "state.h"
+
+/* What the sweep tells of itself, to the log and, as Events, on NodePools. */
+void notes_tell(struct shared *s, const struct rules *r, struct teller *t);
+
+#endif

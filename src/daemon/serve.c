@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "cert_renewer.h"
+#include "core/base/limits.h"
+#include "edge/log.h"
+#include "elector.h"
+#include "event_recorder.h"
+#include "health.h"
+#include "hook.h"
+#include "serving_cert.h"
+#include "state.h"
+#include "sweeper.h"
+#include "watcher.h"
+
+/*
+ * The main thread: owns all signals (blocked before any other thread starts,
+ * taken by sigtimedwait, no handler), looks after the certificate pair, and
+ * starts and stops the others.  Start: webhook and health first, so that
+ * admission is answered whatever the API server does; then watchers, sweeper,
+ * teller, renewer and elector.  Stop: sweeper, renewer and watchers, then the
+ * Lease, then the teller, the webhook last.
+ */
+
+struct serve {
+	const struct config *config;
+	const struct timing *timing;
+	sigset_t signals;
+	struct shared shared;
+	struct hook hook;
+	struct pair pair;
+	struct health health;
+	struct kube *kube;
+	struct watcher *watchers[VIEW_COUNT];
+	struct sweeper *sweeper;
+	struct elector *elector;	/* NULL: no election */
+	struct teller *teller;
+	struct renewer *renewer;	/* NULL: the pair is others' */
+	char namespace_name[64];
+	unsigned cut;	/* connections open at the end */
+};
+
+/* Pages we do not touch shall cost nothing, and threads no arena each. */
+static void
+spare_memory(void)
+{
+	(void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+	(void)mallopt(M_ARENA_MAX, 2);
+	(void)mallopt(M_MMAP_THRESHOLD, 256 << 10);
+	(void)mallopt(M_TRIM_THRESHOLD, 256 << 10);
+}
+
+static void
+raise_files(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max) {
+		r.rlim_cur = r.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &r);
+	}
+}
+
+static void
+block_signals(sigset_t *set)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+
+	(void)sigemptyset(set);
+	(void)sigaddset(set, SIGTERM);
+	(void)sigaddset(set, SIGINT);
+	(void)sigaddset(set, SIGHUP);
+	(void)pthread_sigmask(SIG_BLOCK, set, NULL);
+	(void)sigaction(SIGPIPE, &ignore, NULL);
+}
+
+/* The signal that came within ms, 0 if none.  SIGHUP only means: look at the
+ * certificate now. */
+static int
+wait_signal(const sigset_t *set, int64_t ms)
+{
+	struct timespec t = {.tv_sec = ms / 1000,
+			     .tv_nsec = ms % 1000 * 1000000};
+	int sig = sigtimedwait(set, NULL, &t);
+
+	return sig == SIGTERM || sig == SIGINT ? sig : 0;
+}
+
+/* --- start ----------------------------------------------------------------------- */
+
+static int
+start_servers(struct serve *v, struct err *e)
+{
+	const struct config *c = v->config;
+
+	if (hook_start(&v->hook, &v->shared, c, v->timing, e))
+		return err_wrap(e, "webhook.address %s", c->webhook.address);
+	pair_init(&v->pair, c, v->shared.clock, &v->shared.counters,
+		  v->hook.server);
+	v->health.shared = &v->shared;
+	v->health.hook = &v->hook;
+	v->health.pair = &v->pair;
+	v->health.watchers = v->watchers;
+	v->health.timing = v->timing;
+	v->health.cluster_scope =
+		c->rules.scope == SCOPE_CLUSTER ? "cluster" : "";
+	v->health.lease_name = c->leader.name;
+	if (health_start(&v->health, c->metrics_address, e))
+		return err_wrap(e, "metrics.address %s", c->metrics_address);
+	pair_look(&v->pair);
+	return 0;
+}
+
+static int
+start_kube(struct serve *v, struct kubeconfig *access, struct err *e)
+{
+	struct kube_options o = {
+		.access = *access,
+		.clock = v->shared.clock,
+		.counters = &v->shared.counters,
+		.user_agent = "karpenter-node-holder/" HOLDER_VERSION,
+		.connect_ms = v->timing->connect_ms,
+		.keepalive_idle_s = KEEPALIVE_IDLE_S,
+		.keepalive_probe_s = KEEPALIVE_PROBE_S,
+		.token_ms = v->timing->token_ms,
+	};
+
+	if (access->namespace_ != NULL)
+		(void)snprintf(v->namespace_name, sizeof(v->namespace_name),
+			       "%s", access->namespace_);
+	*access = (struct kubeconfig){0};
+	v->kube = kube_new(&o, e);
+	return v->kube == NULL ? -1 : 0;
+}
+
+static int
+start_elector(struct serve *v, struct err *e)
+{
+	/* Without election it only keeps the soft state. */
+	if (!v->config->leader.enabled && v->namespace_name[0] == '\0' &&
+	    v->config->leader.namespace_[0] == '\0')
+		return 0;
+	v->elector = elector_new(&v->shared, v->kube, v->config,
+				 v->namespace_name, v->timing, e);
+	return v->elector == NULL ? -1 : 0;
+}
+
+/* Before the sweeper, which has something to say; its thread starts later. */
+static int
+make_teller(struct serve *v, struct err *e)
+{
+	char host[65] = "holder";
+
+	(void)gethostname(host, sizeof(host) - 1);
+	v->teller = teller_new(v->shared.clock, v->kube, host, v->timing, e);
+	return v->teller == NULL ? -1 : 0;
+}
+
+static int
+start_renewer(struct serve *v, struct err *e)
+{
+	if (!v->config->self_signed.enabled)
+		return 0;
+	v->renewer = renewer_new(&v->shared, v->kube, v->config, &v->pair,
+				 v->namespace_name[0] != '\0'
+					 ? v->namespace_name
+					 : v->config->leader.namespace_,
+				 v->timing, e);
+	if (v->renewer == NULL || renewer_start(v->renewer, e))
+		return -1;
+	atomic_store(&v->health.renewer, v->renewer);
+	return 0;
+}
+
+static int
+start_threads(struct serve *v, struct err *e)
+{
+	for (int k = 0; k < VIEW_COUNT; k++) {
+		if (k == KIND_EVENT &&
+		    !rules_tell_replacements(&v->config->rules))
+			continue;
+		v->watchers[k] = watcher_start(&v->shared, v->kube,
+					       (enum kind)k,
+					       &v->config->rules.hold,
+					       v->timing, e);
+		if (v->watchers[k] == NULL)
+			return -1;
+	}
+	v->sweeper = sweeper_start(
+		&(struct sweeper_setup){
+			.shared = &v->shared,
+			.kube = v->kube,
+			.rules = &v->config->rules,
+			.watchers = v->watchers,
+			.teller = v->teller,
+			.timing = v->timing,
+			.concurrency = v->config->patch_concurrency,
+		},
+		e);
+	if (v->sweeper == NULL)
+		return -1;
+	atomic_store(&v->health.sweeper, v->sweeper);
+	if (teller_start(v->teller, e))
+		return -1;
+	atomic_store(&v->health.teller, v->teller);
+	if (start_renewer(v, e))
+		return -1;
+	if (v->elector == NULL)
+		return 0;
+	atomic_store(&v->health.elector, v->elector);
+	return elector_start(v->elector, v->watchers, e);
+}
+
+static int
+start(struct serve *v, struct kubeconfig *access, struct err *e)
+{
+	if (shared_init(&v->shared, &v->config->rules, MACHINES_MAX, e) ||
+	    start_kube(v, access, e) || start_elector(v, e) ||
+	    make_teller(v, e) || start_servers(v, e) || start_threads(v, e))
+		return -1;
+	LOG(LOG_INFO, "serving", LS("version", HOLDER_VERSION),
+	    LI("webhookPort", server_port(v->hook.server)),
+	    LI("metricsPort", server_port(v->health.server)));
+	return 0;
+}
+
+/* --- stop ------------------------------------------------------------------------- */
+
+static void
+stop_threads(struct serve *v)
+{
+	if (v->shared.table != NULL)
+		shared_stop(&v->shared);
+	for (int k = 0; k < VIEW_COUNT; k++)
+		watcher_join(v->watchers[k]);
+	if (v->sweeper != NULL)
+		sweeper_join(v->sweeper);
+	renewer_stop(v->renewer);
+	renewer_join(v->renewer);
+	if (v->elector != NULL)
+		elector_release(v->elector);
+	elector_join(v->elector);
+	teller_join(v->teller);
+}
+
+static void
+free_all(struct serve *v)
+{
+	health_stop(&v->health);
+	hook_stop(&v->hook);
+	for (int k = 0; k < VIEW_COUNT; k++)
+		watcher_free(v->watchers[k]);
+	sweeper_free(v->sweeper);
+	elector_free(v->elector);
+	teller_free(v->teller);
+	renewer_free(v->renewer);
+	kube_free(v->kube);
+	shared_done(&v->shared);
+}
+
+/* Who writes has ended: then the Lease is given up. */
+static bool
+work_ended(struct serve *v, bool *released)
+{
+	if (!sweeper_ended(v->sweeper) || !renewer_ended(v->renewer))
+		return false;
+	if (v->elector != NULL && !*released)
+		elector_release(v->elector);
+	*released = true;
+	return v->elector == NULL || elector_ended(v->elector);
+}
+
+/* Does somebody still send us reviews?  The API server keeps idle connections
+ * for 90 s and does not retry when we close first; and that we go reaches
+ * every kube-proxy in its own time: until then it sends us new ones. */
+static bool
+wanted(const struct serve *v, int64_t draining_ms)
+{
+	int64_t unused_ms = server_unused_ms(v->hook.server);
+
+	return draining_ms < v->config->webhook.drain_ms &&
+	       (draining_ms < v->timing->quiet_ms ||
+		unused_ms < v->timing->quiet_ms);
+}
+
+/* Reviews go on being answered meanwhile. */
+static void
+drain(struct serve *v)
+{
+	int64_t begun_ms = clock_boot_ms();
+	bool released = false;
+
+	server_drain(v->hook.server);	/* before /readyz says so */
+	shared_stop(&v->shared);
+	renewer_stop(v->renewer);
+	while (!work_ended(v, &released) ||
+	       wanted(v, clock_boot_ms() - begun_ms)) {
+		health_beat(&v->health);
+		if (wait_signal(&v->signals, 50) != 0) {
+			LOG(LOG_WARN, "second signal, exiting at once");
+			_exit(1);
+		}
+	}
+	/* Others than 0: drainTimeout is too short. */
+	v->cut = server_connections(v->hook.server);
+}
+
+static void
+loop(struct serve *v)
+{
+	int sig = 0;
+
+	while (sig == 0) {
+		health_beat(&v->health);
+		pair_look(&v->pair);
+		sig = wait_signal(&v->signals, v->timing->cert_ms);
+	}
+	LOG(LOG_INFO, "stopping, holds stay",
+	    LS("signal", sig == SIGTERM ? "SIGTERM" : "SIGINT"));
+	drain(v);
+}
+
+int
+serve_run(const struct config *c, struct kubeconfig *access,
+	  const struct timing *t)
+{
+	static struct serve v;	/* the counters are large for a stack */
+	struct err e = {0};
+	int rc;
+
+	v = (struct serve){.config = c, .timing = t};
+	spare_memory();
+	raise_files();
+	block_signals(&v.signals);
+	rc = start(&v, access, &e);
+	if (rc == 0)
+		loop(&v);
+	else
+		LOG(LOG_ERROR, "cannot start", LS("err", e.text));
+	stop_threads(&v);
+	free_all(&v);
+	if (rc == 0)
+		LOG(LOG_INFO, "stopped", LI("connectionsCut", v.cut));
+	return rc == 0 ? 0 : 1;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serving_cert.h"
+
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "edge/certs/certs.h"
+#include "edge/log.h"
+
+/* Also without a visible change: what was refused as "not yet valid" becomes
+ * valid, and a stat can miss a change within its clock's tick. */
+#define PAIR_AGAIN_MS 10000
+/* A Date is cut to whole seconds: it may be so much later, and a pair of this
+ * moment is valid. */
+#define DATE_MS 1000
+
+void
+pair_init(struct pair *p, const struct config *c, struct clock *clock,
+	  struct counters *counters, struct server *server)
+{
+	*p = (struct pair){.cert_file = c->webhook.cert_file,
+			   .key_file = c->webhook.key_file,
+			   .clock = clock,
+			   .counters = counters,
+			   .server = server,
+			   .read_ms = INT64_MIN / 2};
+}
+
+static bool
+same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
+	       a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+	       a->st_ctim.tv_sec == b->st_ctim.tv_sec &&
+	       a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+/* stat follows the symlinks, so a swapped ..data shows as another inode. */
+static bool
+changed(struct pair *p)
+{
+	struct stat cert = {0}, key = {0};
+	bool same;
+
+	(void)stat(p->cert_file, &cert);
+	(void)stat(p->key_file, &key);
+	same = same_file(&cert, &p->cert_stat) && same_file(&key, &p->key_stat);
+	p->cert_stat = cert;
+	p->key_stat = key;
+	return !same;
+}
+
+static void
+refuse(struct pair *p, const struct err *e)
+{
+	bool again = strcmp(p->refused, e->text) == 0;
+
+	if (!again)
+		counter_add(p->counters, COUNTER_CERT_ERRORS);
+	LOG(again ? LOG_DEBUG : LOG_ERROR, "certificate not usable",
+	    LS("err", e->text),
+	    LS("serving", p->serial[0] != '\0' ? p->serial : "none"));
+	(void)str_copy(p->refused, sizeof(p->refused), e->text);
+}
+
+/* FNV-1a: another pair under an old serial number shows as well. */
+static uint64_t
+digest_of(const struct certs_pair *c)
+{
+	uint64_t h = 14695981039346656037u;
+
+	for (size_t i = 0; i < c->cert_bytes; i++)
+		h = (h ^ (unsigned char)c->cert_pem[i]) * 1099511628211u;
+	for (size_t i = 0; i < c->key_bytes; i++)
+		h = (h ^ (unsigned char)c->key_pem[i]) * 1099511628211u;
+	return h;
+}
+
+static void
+commit(struct pair *p, const struct certs_pair *c)
+{
+	char until[STAMP_BYTES];
+	struct err e;
+
+	if (server_rotate(p->server, c->cert_pem, c->cert_bytes, c->key_pem,
+			  c->key_bytes, &e)) {
+		refuse(p, &e);
+		return;
+	}
+	counter_add(p->counters, COUNTER_CERT_READS);
+	(void)str_copy(p->serial, sizeof(p->serial), c->serial);
+	p->digest = digest_of(c);
+	p->refused[0] = '\0';
+	atomic_store(&p->not_before_ms, c->not_before_ms);
+	atomic_store(&p->not_after_ms, c->not_after_ms);
+	stamp_format(c->not_after_ms, until);
+	LOG(LOG_INFO, "certificate served", LS("serial", c->serial),
+	    LS("names", c->names), LS("notAfter", until));
+}
+
+/* A swap between the reads of the two files brings half of either pair. */
+static int
+load(struct pair *p, int64_t now_ms, struct certs_pair *c, struct err *e)
+{
+	int rc = certs_load(p->cert_file, p->key_file, now_ms, c, e);
+
+	return rc != 0 && changed(p) ? certs_load(p->cert_file, p->key_file,
+						  now_ms, c, e)
+				     : rc;
+}
+
+/* The files have again what is served. */
+static void
+back(struct pair *p)
+{
+	if (p->refused[0] == '\0')
+		return;
+	p->refused[0] = '\0';
+	LOG(LOG_INFO, "certificate usable again", LS("serial", p->serial));
+}
+
+void
+pair_look(struct pair *p)
+{
+	struct now now = clock_now(p->clock);
+	struct certs_pair c = {0};
+	struct err e = {0};
+
+	if (!changed(p) && now.boot_ms - p->read_ms < PAIR_AGAIN_MS)
+		return;
+	p->read_ms = now.boot_ms;
+	if (load(p, now.server_ms + DATE_MS, &c, &e)) {
+		refuse(p, &e);
+		return;
+	}
+	if (p->serial[0] == '\0' || digest_of(&c) != p->digest)
+		commit(p, &c);
+	else
+		back(p);
+	certs_pair_done(&c);
+}
+
+bool
+pair_valid(struct pair *p)
+{
+	int64_t now_ms = clock_now(p->clock).server_ms;
+
+	return atomic_load(&p->not_before_ms) <= now_ms + DATE_MS &&
+	       now_ms < atomic_load(&p->not_after_ms);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sighting.h"
+
+#include "edge/log.h"
+#include "wire/api/nodepool.h"
+#include "wire/api/resource.h"
+
+static int
+left_out(enum kind kind, int rc, const struct err *e)
+{
+	if (rc != 0 && log_ratelimit("object left out", 10))
+		LOG(LOG_WARN, "object left out",
+		    LS("resource", resources[kind].name), LS("err", e->text));
+	return rc;
+}
+
+static int
+item_decode(const char *bytes, size_t n, const struct hold_key *hold,
+	    struct sighting *out, struct err *e)
+{
+	if (out->kind == KIND_NODEPOOL)
+		return pool_decode(bytes, n, &out->as.pool, e);
+	if (out->kind == KIND_EVENT)
+		return sign_decode(bytes, n, &out->as.sign, e);
+	return object_decode(bytes, n, out->kind, hold, &out->as.object, e);
+}
+
+int
+sighting_item(const char *bytes, size_t n, const struct hold_key *hold,
+	      struct sighting *out)
+{
+	struct err e;
+
+	return left_out(out->kind, item_decode(bytes, n, hold, out, &e), &e);
+}
+
+static int
+line_decode(const char *bytes, size_t n, const struct hold_key *hold,
+	    enum watch_type *type, struct sighting *out, int *status_code,
+	    struct err *e)
+{
+	if (out->kind == KIND_NODEPOOL)
+		return pool_watch_decode(bytes, n, type, &out->as.pool,
+					 status_code, e);
+	if (out->kind == KIND_EVENT)
+		return sign_watch_decode(bytes, n, type, &out->as.sign,
+					 status_code, e);
+	return watch_decode(bytes, n, out->kind, hold, type, &out->as.object,
+			    status_code, e);
+}
+
+int
+sighting_line(const char *bytes, size_t n, const struct hold_key *hold,
+	      enum watch_type *type, struct sighting *out, int *status_code,
+	      struct err *e)
+{
+	return left_out(out->kind, line_decode(bytes, n, hold, type, out,
+					       status_code, e), e);
+}
+
+const char *
+sighting_rv(const struct sighting *o)
+{
+	switch (o->kind) {
+	case KIND_NODEPOOL:
+		return o->as.pool.rv;
+	case KIND_EVENT:
+		return o->as.sign.rv;
+	default:
+		return o->as.object.rv;
+	}
+}
+
+void
+sighting_track(struct shared *s, const struct sighting *o)
+{
+	switch (o->kind) {
+	case KIND_NODEPOOL:
+		shared_pool(s, &o->as.pool);
+		break;
+	case KIND_EVENT:
+		if (o->as.sign.replacement)
+			shared_sign(s, o->as.sign.claim_uid, o->as.sign.reason);
+		break;
+	default:
+		shared_track(s, &o->as.object);
+	}
+}
+
+/* An Event that has expired changes nothing. */
+static void
+forget(struct shared *s, const struct sighting *o)
+{
+	if (o->kind == KIND_NODEPOOL)
+		shared_pool_gone(s, o->as.pool.name);
+	else if (o->kind != KIND_EVENT)
+		shared_forget(s, &o->as.object);
+}
+
+void
+sighting_take(struct shared *s, enum watch_type type, const struct sighting *o)
+{
+	if (type == WATCH_ADDED || type == WATCH_MODIFIED)
+		sighting_track(s, o);
+	else if (type == WATCH_DELETED)
+		forget(s, o);
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "state.h"
+
+#include <stdlib.h>
+
+#include "state_parts.h"
+
+int
+shared_init(struct shared *s, const struct rules *rules, uint32_t machines_max,
+	    struct err *e)
+{
+	pthread_condattr_t attr;
+
+	atomic_store(&s->hint_ms, STAMP_NONE);
+	s->clock = clock_new();
+	s->closed = closed_new();
+	s->table = calloc(1, sizeof(*s->table));
+	if (s->table != NULL)
+		s->table->sweep = sweep_new(rules, machines_max,
+					    clock_boot_us(), &s->counters);
+	if (s->clock == NULL || s->closed == NULL || s->table == NULL ||
+	    s->table->sweep == NULL) {
+		if (s->table != NULL)
+			sweep_free(s->table->sweep);
+		closed_free(s->closed);
+		clock_free(s->clock);
+		free(s->table);
+		s->table = NULL;	/* the stop passes it */
+		s->clock = NULL;
+		return err_set(e, ERR_SYSTEM, "no memory for the table");
+	}
+	(void)pthread_mutex_init(&s->table->lock, NULL);
+	(void)pthread_condattr_init(&attr);
+	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&s->table->stop, &attr);
+	(void)pthread_cond_init(&s->table->turn, &attr);
+	s->table->leads = true;
+	(void)pthread_condattr_destroy(&attr);
+	return 0;
+}
+
+void
+shared_done(struct shared *s)
+{
+	if (s->table == NULL)
+		return;
+	sweep_free(s->table->sweep);
+	free(s->table->lease);
+	(void)pthread_mutex_destroy(&s->table->lock);
+	(void)pthread_cond_destroy(&s->table->stop);
+	(void)pthread_cond_destroy(&s->table->turn);
+	free(s->table);
+	closed_free(s->closed);
+	clock_free(s->clock);
+	s->table = NULL;
+}
+
+void
+shared_sweeper(struct shared *s, struct kube_pool *pool)
+{
+	atomic_store(&s->table->pool, pool);
+}
+
+void
+shared_listing(struct shared *s, enum kind kind)
+{
+	if (kind == KIND_NODEPOOL)
+		closed_listing(s->closed);
+	sweep_listing(lock(s), kind);
+	unlock(s);
+}
+
+void
+shared_listed(struct shared *s, enum kind kind, bool served)
+{
+	struct now now = clock_now(s->clock);
+
+	if (kind == KIND_NODEPOOL && served)
+		closed_listed(s->closed);
+	sweep_listed(lock(s), kind, served, now);
+	unlock_and_wake(s);
+}
+
+void
+shared_watch(struct shared *s, enum kind kind, bool up)
+{
+	sweep_watch(lock(s), kind, up);
+	unlock_and_wake(s);
+}
+
+void
+shared_track(struct shared *s, const struct object *o)
+{
+	struct now now = clock_now(s->clock);
+
+	sweep_track(lock(s), o, now);
+	unlock_and_wake(s);
+}
+
+void
+shared_forget(struct shared *s, const struct object *o)
+{
+	struct now now = clock_now(s->clock);
+
+	sweep_forget(lock(s), o, now);
+	unlock_and_wake(s);
+}
+
+void
+shared_pool(struct shared *s, const struct pool *p)
+{
+	struct now now = clock_now(s->clock);
+
+	closed_set(s->closed, p->name, p->disabled);
+	sweep_pool(lock(s), p, now);
+	unlock_and_wake(s);
+}
+
+void
+shared_pool_gone(struct shared *s, const char *name)
+{
+	struct now now = clock_now(s->clock);
+
+	closed_set(s->closed, name, false);
+	sweep_pool_gone(lock(s), name, now);
+	unlock_and_wake(s);
+}
+
+void
+shared_sign(struct shared *s, const char *claim_uid, const char *reason)
+{
+	struct now now = clock_now(s->clock);
+
+	sweep_sign(lock(s), claim_uid, reason, now);
+	unlock_and_wake(s);
+}
+
+bool
+shared_wants_list(struct shared *s, enum kind kind)
+{
+	bool wants = sweep_wants_list(lock(s), kind);
+
+	unlock(s);
+	return wants;
+}
+
+bool
+shared_next(struct shared *s, struct action *out, int64_t *wait_ms)
+{
+	struct now now = clock_now(s->clock);
+	bool any;
+
+	/* Before looking: what comes after is a new wake-up. */
+	atomic_store(&s->table->awake, false);
+	(void)lock(s);
+	shared_follow(s, now);
+	shared_soft(s, now);
+	any = sweep_next(s->table->sweep, now, atomic_load(&s->hint_ms), out,
+			 wait_ms);
+	/* What only reads may end when another leads. */
+	if (any && act_writes(out->act) && s->table->lease != NULL)
+		out->fence_ms = lease_fence_ms(s->table->lease);
+	unlock(s);
+	return any;
+}
+
+void
+shared_done_action(struct shared *s, const struct action *a,
+		   const struct outcome *o)
+{
+	struct now now = clock_now(s->clock);
+
+	sweep_done(lock(s), a, o, now);
+	unlock(s);
+}
+
+void
+shared_found(struct shared *s, const struct action *a, const struct object *o)
+{
+	struct now now = clock_now(s->clock);
+
+	sweep_found(lock(s), a, o, now);
+	unlock(s);
+}
+
+void
+shared_fresh(struct shared *s, const struct object *claim)
+{
+	sweep_fresh(lock(s), claim);
+	unlock(s);
+}
+
+void
+shared_fresh_pool(struct shared *s, const struct pool *p)
+{
+	sweep_fresh_pool(lock(s), p);
+	unlock(s);
+}
+
+bool
+shared_note(struct shared *s, struct note *out)
+{
+	bool any = sweep_note(lock(s), out);
+
+	unlock(s);
+	return any;
+}
+
+void
+shared_report(struct shared *s, struct sweep_report *out)
+{
+	sweep_report(lock(s), out);
+	unlock(s);
+}
+
+bool
+shared_scope(struct shared *s, uint32_t *i, struct scope_report *out)
+{
+	bool any = sweep_scope(lock(s), i, out);
+
+	unlock(s);
+	return any;
+}
+
+bool
+shared_pool_at(struct shared *s, uint32_t *i, struct pool_report *out)
+{
+	bool any = sweep_pool_at(lock(s), i, out);
+
+	unlock(s);
+	return any;
+}
+
+void
+shared_hint(struct shared *s)
+{
+	atomic_store_explicit(&s->hint_ms, clock_now(s->clock).server_ms,
+			      memory_order_relaxed);
+}
+
+void
+shared_stop(struct shared *s)
+{
+	(void)lock(s);
+	atomic_store(&s->stopping, true);
+	atomic_store(&s->table->awake, false);
+	(void)pthread_cond_broadcast(&s->table->stop);
+	(void)pthread_cond_broadcast(&s->table->turn);
+	unlock_and_wake(s);
+}
+
+bool
+shared_sleep(struct shared *s, int64_t ms)
+{
+	struct timespec until = moment(ms);
+	bool stopping;
+
+	(void)lock(s);
+	while (!atomic_load(&s->stopping) &&
+	       pthread_cond_timedwait(&s->table->stop, &s->table->lock,
+				      &until) == 0)
+		;
+	stopping = atomic_load(&s->stopping);
+	unlock(s);
+	return stopping;
+}

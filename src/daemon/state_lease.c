@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "state_parts.h"
+
+/* Leader election under the same mutex: whether we lead and what we do then
+ * must not come apart. */
+
+void
+shared_follow(struct shared *s, struct now now)
+{
+	struct shared_table *t = s->table;
+	bool leads = t->lease == NULL || lease_leads(t->lease, now.boot_ms);
+
+	if (leads == t->leads)
+		return;
+	t->restored = false;
+	t->leads = leads;
+	/* Who does not lead watches NodePools only. */
+	for (int k = 0; k < VIEW_COUNT; k++)
+		t->turned[k] |= !leads || k == KIND_NODEPOOL;
+	sweep_lead(t->sweep, leads, now);
+	(void)pthread_cond_broadcast(&t->turn);
+}
+
+/* What the leader before us knew; then what the one after us is to know. */
+void
+shared_soft(struct shared *s, struct now now)
+{
+	struct shared_table *t = s->table;
+	const char *known = t->lease == NULL ? NULL : lease_state(t->lease);
+	struct buf b;
+	bool always;
+
+	if (!t->leads || known == NULL)
+		return;
+	if (!t->restored)
+		sweep_restore(t->sweep, known, lease_state_ms(t->lease), now);
+	t->restored = true;
+	/* Without election no renewTime says how long its writer led. */
+	always = !t->lease->config.enabled &&
+		 now.boot_ms >= t->soft_boot_ms + t->soft_ms;
+	buf_init(&b, t->soft, sizeof(t->soft));
+	if (!sweep_soft(t->sweep, &b, always, now))
+		return;
+	t->soft_boot_ms = now.boot_ms;
+	if (!b.full)
+		(void)lease_state_set(t->lease, t->soft);
+}
+
+int
+shared_elect(struct shared *s, const struct lease_config *c, int64_t soft_ms,
+	     struct err *e)
+{
+	struct shared_table *t = s->table;
+
+	t->lease = calloc(1, sizeof(*t->lease));
+	if (t->lease == NULL)
+		return err_set(e, ERR_SYSTEM, "no memory for the Lease");
+	t->soft_ms = soft_ms;
+	lease_init(t->lease, c, clock_boot_us());
+	shared_follow(s, clock_now(s->clock));
+	memset(t->turned, 0, sizeof(t->turned));	/* nobody led before */
+	return 0;
+}
+
+struct lease_todo
+shared_lease_next(struct shared *s, struct lease_record *copy)
+{
+	struct now now = clock_now(s->clock);
+	struct lease_todo todo;
+
+	(void)lock(s);
+	todo = lease_next(s->table->lease, now);
+	shared_follow(s, now);
+	if (todo.step == LEASE_CREATE || todo.step == LEASE_UPDATE) {
+		lease_record_copy(copy, todo.record);
+		todo.record = copy;
+	}
+	unlock(s);
+	return todo;
+}
+
+void
+shared_lease_done(struct shared *s, const struct lease_outcome *o)
+{
+	struct now now = clock_now(s->clock);
+
+	(void)lock(s);
+	lease_done(s->table->lease, o, now);
+	shared_follow(s, now);
+	unlock_and_wake(s);
+}
+
+bool
+shared_lease_note(struct shared *s, struct lease_note *out)
+{
+	bool any;
+
+	(void)lock(s);
+	any = lease_note(s->table->lease, out);
+	unlock(s);
+	return any;
+}
+
+void
+shared_lease_wait(struct shared *s, int64_t ms)
+{
+	struct timespec until = moment(ms);
+
+	(void)lock(s);
+	if (!s->table->lease_stopped)
+		(void)pthread_cond_timedwait(&s->table->turn, &s->table->lock,
+					     &until);
+	unlock(s);
+}
+
+void
+shared_lease_stop(struct shared *s)
+{
+	(void)lock(s);
+	s->table->lease_stopped = true;
+	lease_stop(s->table->lease);
+	(void)pthread_cond_broadcast(&s->table->turn);
+	unlock(s);
+}
+
+bool
+shared_lead_turned(struct shared *s, enum kind kind)
+{
+	bool turned;
+
+	(void)lock(s);
+	turned = s->table->turned[kind];
+	s->table->turned[kind] = false;
+	unlock(s);
+	return turned;
+}
+
+bool
+shared_leads(struct shared *s)
+{
+	const struct shared_table *t = s->table;
+	bool leads;
+
+	(void)lock(s);
+	/* Also where nobody has yet followed: right after it slept. */
+	leads = t->leads && (t->lease == NULL ||
+			     lease_leads(t->lease, clock_boot_ms()));
+	unlock(s);
+	return leads;
+}
+
+int64_t
+shared_lead_ms(struct shared *s)
+{
+	struct now now = clock_now(s->clock);
+	int64_t ms = 0;
+
+	(void)lock(s);
+	shared_follow(s, now);
+	if (s->table->leads)
+		ms = s->table->lease == NULL
+			     ? INT64_MAX
+			     : lease_fence_ms(s->table->lease) - now.boot_ms;
+	unlock(s);
+	return ms > 0 ? ms : 0;
+}
+
+bool
+shared_await_lead(struct shared *s)
+{
+	struct timespec until = moment(1000);
+	bool leads;
+
+	(void)lock(s);
+	while (!s->table->leads && !atomic_load(&s->stopping) &&
+	       pthread_cond_timedwait(&s->table->turn, &s->table->lock,
+				      &until) == 0)
+		;
+	leads = s->table->leads;
+	unlock(s);
+	return leads;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sweeper.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "edge/log.h"
+#include "job.h"
+#include "notes.h"
+
+/*
+ * One thread, one pool of keep-alive connections.  It asks for actions while
+ * there is room, sleeps in the pool until an answer, a wake-up or the next
+ * deadline, and tells core/controller/sweep what came of each.  Nothing here decides.
+ */
+
+#define BEAT_MS 1000	/* it never sleeps longer: liveness */
+
+struct sweeper {
+	struct job_env env;
+	struct kube_pool *pool;
+	struct watcher *const *watchers;
+	struct teller *teller;
+	unsigned concurrency, in_flight;
+	struct job *jobs;	/* concurrency of them; the tag is the index */
+	pthread_t thread;
+	_Atomic int64_t beat_ms;
+	_Atomic bool ended;
+};
+
+static void
+finish(struct sweeper *w, struct job *j, const struct outcome *o)
+{
+	shared_done_action(w->env.shared, &j->action, o);
+	j->used = false;
+	w->in_flight--;
+}
+
+static void
+begin(struct sweeper *w, struct job *j)
+{
+	struct outcome failed = {.code = OUTCOME_FAILED, .retry_after_ms = -1};
+	struct err e = {0};
+
+	if (job_start(&w->env, j, (uint64_t)(j - w->jobs), w->pool, &e) == 0)
+		return;
+	LOG(LOG_ERROR, "request not sent", LS("name", j->action.name),
+	    LS("err", e.text));
+	finish(w, j, &failed);
+}
+
+/* Takes actions while there is room; says how long there is none. */
+static int64_t
+take_actions(struct sweeper *w)
+{
+	int64_t wait_ms = BEAT_MS;
+
+	for (unsigned i = 0; i < w->concurrency; i++) {
+		struct job *j = &w->jobs[i];
+
+		if (j->used)
+			continue;
+		if (!shared_next(w->env.shared, &j->action, &wait_ms))
+			return wait_ms;
+		job_init(j);
+		w->in_flight++;
+		begin(w, j);
+	}
+	return BEAT_MS;	/* no room: an answer comes first */
+}
+
+static void
+take_answers(struct sweeper *w)
+{
+	struct outcome failed = {.code = OUTCOME_FAILED, .retry_after_ms = -1};
+	struct kube_reply r;
+	struct outcome o;
+	struct err e;
+	uint64_t tag;
+
+	while (kube_pool_finished(w->pool, &tag, &r, &e)) {
+		struct job *j = &w->jobs[tag];
+
+		if (job_answered(&w->env, j, &r, &e, &o))
+			finish(w, j, &o);
+		else if (atomic_load(&w->env.shared->stopping))
+			finish(w, j, &failed);
+		else
+			begin(w, j);
+	}
+}
+
+static void
+housekeeping(struct sweeper *w)
+{
+	int64_t by_ms;
+
+	notes_tell(w->env.shared, w->env.rules, w->teller);
+	for (int k = 0; k < VIEW_COUNT; k++)
+		if (shared_wants_list(w->env.shared, (enum kind)k))
+			watcher_restart(w->watchers[k]);
+	if (clock_shifted(w->env.shared->clock, &by_ms))
+		LOG(LOG_WARN, "API server time shifted", LI("ms", by_ms));
+}
+
+static void *
+run(void *ctx)
+{
+	struct sweeper *w = ctx;
+	bool stopping = false;
+
+	/* After the stop: no new action, but every answer is awaited. */
+	while (!stopping || w->in_flight > 0) {
+		int64_t wait_ms = BEAT_MS;
+
+		atomic_store(&w->beat_ms, clock_boot_ms());
+		if (!stopping)
+			wait_ms = take_actions(w);
+		kube_pool_wait(w->pool, wait_ms < BEAT_MS ? wait_ms : BEAT_MS);
+		take_answers(w);
+		housekeeping(w);
+		stopping = atomic_load(&w->env.shared->stopping);
+	}
+	atomic_store(&w->ended, true);
+	return NULL;
+}
+
+void
+sweeper_free(struct sweeper *w)
+{
+	if (w == NULL)
+		return;
+	kube_pool_free(w->pool);
+	free(w->jobs);
+	free(w);
+}
+
+struct sweeper *
+sweeper_start(const struct sweeper_setup *o, struct err *e)
+{
+	struct sweeper *w = calloc(1, sizeof(*w));
+
+	if (w == NULL) {
+		err_set(e, ERR_SYSTEM, "no memory for the sweeper");
+		return NULL;
+	}
+	w->env = (struct job_env){.shared = o->shared, .rules = o->rules,
+				  .timing = o->timing};
+	w->watchers = o->watchers;
+	w->teller = o->teller;
+	w->concurrency = o->concurrency;
+	atomic_store(&w->beat_ms, clock_boot_ms());
+	w->jobs = calloc(o->concurrency, sizeof(*w->jobs));
+	w->pool = w->jobs == NULL ? NULL : kube_pool_new(o->kube, o->concurrency, e);
+	if (w->pool == NULL) {
+		sweeper_free(w);
+		return NULL;
+	}
+	shared_sweeper(o->shared, w->pool);
+	if (pthread_create(&w->thread, NULL, run, w) != 0) {
+		err_set(e, ERR_SYSTEM, "cannot start a thread");
+		shared_sweeper(o->shared, NULL);
+		sweeper_free(w);
+		return NULL;
+	}
+	return w;
+}
+
+void
+sweeper_join(struct sweeper *w)
+{
+	if (w == NULL)
+		return;
+	(void)pthread_join(w->thread, NULL);
+	shared_sweeper(w->env.shared, NULL);
+}
+
+bool
+sweeper_ended(const struct sweeper *w)
+{
+	return atomic_load(&w->ended);
+}
+
+int64_t
+sweeper_heartbeat_age_ms(const struct sweeper *w)
+{
+	return clock_boot_ms() - atomic_load(&w->beat_ms);
+}

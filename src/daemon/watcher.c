@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "watcher.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "core/protocol/reflect.h"
+#include "edge/kube/answer.h"
+#include "edge/log.h"
+#include "sighting.h"
+#include "wire/api/list.h"
+#include "wire/api/resource.h"
+
+/*
+ * core/protocol/reflect says what to do, this thread does it and tells what came of
+ * it.  Bytes go through wire/api/list as they arrive, each item through
+ * wire/api/object into the shared table; nothing is kept here but the line.
+ */
+
+struct watcher {
+	struct shared *shared;
+	struct kube_stream *stream;
+	struct reflect reflect;
+	enum kind kind;
+	const struct hold_key *hold;
+	const struct timing *timing;
+	pthread_t thread;
+	_Atomic bool restart;
+	_Atomic int64_t beat_ms;
+	struct split *split;	/* of the call under way */
+	bool listing;		/* a list's pages are being taken */
+	bool expired;		/* 410 in the stream */
+	bool troubled;		/* said so in the log */
+	bool brought;		/* a line, by the watch under way */
+	bool in_doubt;		/* the watch before it ended at once */
+	int64_t line_ms, silent_ms;	/* the last line; how long without */
+	enum log_level usual;	/* of Events' it is no news that a watch has
+				   expired: it has no bookmarks */
+	unsigned items, pages;	/* of the list under way */
+};
+
+/* An object that cannot be read is left out, not the end of the list. */
+static int
+take_item(void *ctx, const char *bytes, size_t n, struct err *e)
+{
+	struct watcher *w = ctx;
+	struct sighting o = {.kind = w->kind};
+
+	(void)e;	/* stays clean: the stream goes on */
+	if (sighting_item(bytes, n, w->hold, &o))
+		return 0;
+	w->items++;
+	sighting_track(w->shared, &o);
+	return 0;
+}
+
+static void
+watching(struct watcher *w)
+{
+	bool over = w->troubled && !w->in_doubt;
+
+	LOG(over ? LOG_INFO : LOG_DEBUG, "watching",
+	    LS("resource", resources[w->kind].name));
+	w->troubled &= !over;
+}
+
+static int
+take_line(void *ctx, const char *bytes, size_t n, struct err *e)
+{
+	struct watcher *w = ctx;
+	struct sighting o = {.kind = w->kind};
+	enum watch_type type;
+	struct err bad = {0};
+	int code = 0;
+
+	w->line_ms = clock_boot_ms();
+	if (sighting_line(bytes, n, w->hold, &type, &o, &code, &bad))
+		return 0;
+	if (type == WATCH_ERROR) {
+		w->expired = code == 410;
+		*e = bad;
+		return err_wrap(e, "watch ended by the API server with %d",
+				code);
+	}
+	w->brought = true;
+	if (w->in_doubt) {
+		w->in_doubt = false;
+		watching(w);
+	}
+	sighting_take(w->shared, type, &o);
+	reflect_seen(&w->reflect, sighting_rv(&o));
+	return 0;
+}
+
+static int
+feed(void *ctx, const char *bytes, size_t n, struct err *e)
+{
+	return split_feed(((struct watcher *)ctx)->split, bytes, n, e);
+}
+
+/* Bytes that never become a line are as good as silence. */
+static int
+feed_lines(void *ctx, const char *bytes, size_t n, struct err *e)
+{
+	const struct watcher *w = ctx;
+	int rc = feed(ctx, bytes, n, e);
+
+	if (rc == 0 && clock_boot_ms() >= w->line_ms + w->silent_ms)
+		rc = err_set(e, ERR_TIMEOUT, "no whole line for %lld ms",
+			     (long long)w->silent_ms);
+	return rc;
+}
+
+/* --- the log: once when trouble begins, once when it ends --------------------- */
+
+static void
+trouble(struct watcher *w, const char *what, int status, const char *why)
+{
+	enum log_level level = w->troubled ? LOG_DEBUG : LOG_WARN;
+
+	if (atomic_load(&w->shared->stopping))
+		return;
+	w->troubled = true;
+	LOG(level, what, LS("resource", resources[w->kind].name),
+	    LI("code", status), LS("err", why));
+}
+
+/* --- list ---------------------------------------------------------------------- */
+
+static void
+list_page_done(struct watcher *w, struct err *e)
+{
+	char rv[RV_BYTES], cont[CONTINUE_BYTES];
+	const char *envelope;
+	size_t n;
+
+	envelope = split_envelope(w->split, &n);
+	if (list_meta_decode(envelope, n, rv, cont, e) ||
+	    list_goes_on(&w->pages, cont, e)) {
+		w->listing = false;
+		trouble(w, "list failed", 200, e->text);
+		reflect_done(&w->reflect, REFLECT_FAILED, NULL, NULL, -1,
+			     clock_boot_ms());
+		return;
+	}
+	if (cont[0] == '\0') {
+		w->listing = w->troubled = false;
+		shared_listed(w->shared, w->kind, true);
+		LOG(w->usual, "listed", LS("resource", resources[w->kind].name),
+		    LI("items", w->items));
+	}
+	reflect_done(&w->reflect,
+		     cont[0] == '\0' ? REFLECT_COMPLETE : REFLECT_PAGE, rv,
+		     cont, -1, clock_boot_ms());
+}
+
+static void
+list_failed(struct watcher *w, const struct kube_reply *r, const char *why)
+{
+	enum reflect_result result = REFLECT_FAILED;
+
+	w->listing = false;
+	if (r->status == 410)
+		result = REFLECT_EXPIRED;
+	if (answer_unserved(r)) {
+		result = REFLECT_UNSERVED;
+		shared_listed(w->shared, w->kind, false);
+		trouble(w, "resource is not served", r->status,
+			"the CRD is not installed; asking again");
+	} else {
+		trouble(w, "list failed", r->status, why);
+	}
+	reflect_done(&w->reflect, result, NULL, NULL, r->retry_after_ms,
+		     clock_boot_ms());
+}
+
+static void
+list(struct watcher *w, const char *cont)
+{
+	char path[PATH_BYTES], text[ANSWER_TEXT];
+	struct buf b;
+	struct kube_request q = {.method = "GET",
+				 .path = path,
+				 .accept = resources[w->kind].list_accept,
+				 .timeout_ms = w->timing->list_ms};
+	struct kube_reply r = {0};
+	struct err e = {0};
+	int rc;
+
+	if (!w->listing) {
+		w->listing = true;
+		w->items = w->pages = 0;
+		shared_listing(w->shared, w->kind);
+	}
+	buf_init(&b, path, sizeof(path));
+	list_path(&b, w->kind, LIST_PAGE, cont);
+	w->split = split_new(SPLIT_LIST, take_item, w);
+	if (w->split == NULL) {
+		list_failed(w, &r, "no memory");
+		return;
+	}
+	rc = kube_stream_run(w->stream, &q, feed, NULL, w, &r, &e);
+	if (rc == 0 && r.status == 200)
+		rc = split_end(w->split, &e);
+	if (rc == 0 && r.status == 200)
+		list_page_done(w, &e);
+	else if (rc == 0)
+		list_failed(w, &r, answer_text(&r, text));
+	else if (e.code != ERR_CANCELLED)
+		list_failed(w, &(struct kube_reply){.retry_after_ms = -1},
+			    e.text);
+	split_free(w->split);
+	w->split = NULL;
+}
+
+static void
+watch_opened(void *ctx)
+{
+	struct watcher *w = ctx;
+
+	/* A restart that was asked for just before this call. */
+	if (atomic_load(&w->restart))
+		kube_stream_nudge(w->stream);
+	shared_watch(w->shared, w->kind, true);
+	watching(w);
+	w->line_ms = clock_boot_ms();
+}
+
+static void
+count_restart(struct watcher *w, enum reflect_result result, bool silent)
+{
+	enum { END, EXPIRED, SILENT, ERROR } why = silent ? SILENT : ERROR;
+
+	if (result == REFLECT_ENDED || result == REFLECT_EXPIRED)
+		why = result == REFLECT_ENDED ? END : EXPIRED;
+	counter_add(&w->shared->counters, resources[w->kind].restarts + why);
+}
+
+static void
+watch_done(struct watcher *w, int rc, const struct kube_reply *r,
+	   const struct err *e)
+{
+	enum reflect_result result = REFLECT_FAILED;
+	char text[ANSWER_TEXT];
+	/* Another watch would meet the same great line again. */
+	bool great = e->code == ERR_LIMIT;
+
+	if (e->code == ERR_CANCELLED)	/* by us: nothing to wait for */
+		return;
+	w->in_doubt = r->status == 200 && !w->brought &&
+		      reflect_short(&w->reflect, clock_boot_ms());
+	if (w->expired || great || (rc == 0 && r->status == 410))
+		result = REFLECT_EXPIRED;
+	else if (rc == 0 && r->status == 200 && !w->in_doubt)
+		result = REFLECT_ENDED;
+	if (result == REFLECT_EXPIRED && !great)
+		LOG(w->usual, "watch expired, listing again",
+		    LS("resource", resources[w->kind].name));
+	else if (result != REFLECT_ENDED)
+		trouble(w, "watch failed", r->status,
+			rc != 0		   ? e->text
+			: r->status == 200 ? "ended at once, without a line"
+					   : answer_text(r, text));
+	count_restart(w, result, e->code == ERR_TIMEOUT);
+	reflect_done(&w->reflect, result, NULL, NULL,
+		     rc == 0 ? r->retry_after_ms : -1, clock_boot_ms());
+}
+
+static void
+watch(struct watcher *w, const char *rv, int timeout_s)
+{
+	char path[WATCH_PATH_BYTES];
+	struct buf b;
+	struct kube_request q = {.method = "GET",
+				 .path = path,
+				 .accept = resources[w->kind].item_accept,
+				 .silent_ms = w->timing->silent_ms};
+	struct kube_reply r = {0};
+	struct err e = {0};
+	int rc;
+
+	buf_init(&b, path, sizeof(path));
+	watch_path(&b, w->kind, timeout_s, rv);
+	/* Events have no watch cache, so none of its bookmarks either. */
+	if (w->kind == KIND_EVENT)
+		q.silent_ms += 1000 * (int64_t)timeout_s;
+	w->silent_ms = q.silent_ms;
+	w->expired = w->brought = false;
+	w->split = split_new(SPLIT_LINES, take_line, w);
+	rc = w->split == NULL ? err_set(&e, ERR_SYSTEM, "no memory")
+			      : kube_stream_run(w->stream, &q, feed_lines,
+						watch_opened, w, &r, &e);
+	shared_watch(w->shared, w->kind, false);
+	watch_done(w, rc, &r, &e);
+	split_free(w->split);
+	w->split = NULL;
+}
+
+/* --- the thread -------------------------------------------------------------------- */
+
+static void
+step(struct watcher *w)
+{
+	struct reflect_todo todo;
+
+	if (atomic_exchange(&w->restart, false)) {
+		reflect_restart(&w->reflect);
+		w->listing = false;
+	}
+	todo = reflect_next(&w->reflect, clock_boot_ms());
+	switch (todo.step) {
+	case REFLECT_WAIT:
+		(void)shared_sleep(w->shared,
+				   todo.wait_ms < 1000 ? todo.wait_ms : 1000);
+		break;
+	case REFLECT_LIST:
+		list(w, todo.cont);
+		break;
+	case REFLECT_WATCH:
+		watch(w, todo.rv, todo.timeout_s);
+		break;
+	}
+}
+
+static void *
+run(void *ctx)
+{
+	struct watcher *w = ctx;
+
+	while (!atomic_load(&w->shared->stopping)) {
+		atomic_store(&w->beat_ms, clock_boot_ms());
+		/* The webhook of every replica asks what pools are disabled. */
+		if (w->kind == KIND_NODEPOOL || shared_await_lead(w->shared))
+			step(w);
+	}
+	return NULL;
+}
+
+struct watcher *
+watcher_start(struct shared *s, struct kube *k, enum kind kind,
+	      const struct hold_key *hold, const struct timing *t,
+	      struct err *e)
+{
+	struct watcher *w = calloc(1, sizeof(*w));
+
+	if (w == NULL) {
+		err_set(e, ERR_SYSTEM, "no memory for a watcher");
+		return NULL;
+	}
+	*w = (struct watcher){.shared = s, .kind = kind, .hold = hold,
+			      .timing = t};
+	w->usual = kind == KIND_EVENT ? LOG_DEBUG : LOG_INFO;
+	reflect_init(&w->reflect, clock_boot_us() + kind);
+	atomic_store(&w->beat_ms, clock_boot_ms());
+	w->stream = kube_stream_new(k, e);
+	if (w->stream != NULL && pthread_create(&w->thread, NULL, run, w) == 0)
+		return w;
+	if (w->stream != NULL)
+		err_set(e, ERR_SYSTEM, "cannot start a thread");
+	kube_stream_free(w->stream);
+	free(w);
+	return NULL;
+}
+
+void
+watcher_restart(struct watcher *w)
+{
+	if (w == NULL)
+		return;
+	atomic_store(&w->restart, true);
+	kube_stream_nudge(w->stream);
+}
+
+void
+watcher_join(struct watcher *w)
+{
+	if (w == NULL)
+		return;
+	kube_stream_cancel(w->stream);
+	(void)pthread_join(w->thread, NULL);
+}
+
+void
+watcher_free(struct watcher *w)
+{
+	if (w == NULL)
+		return;
+	kube_stream_free(w->stream);
+	free(w);
+}
+
+int64_t
+watcher_heartbeat_age_ms(const struct watcher *w)
+{
+	int64_t own = clock_boot_ms() - atomic_load(&w->beat_ms);
+	int64_t call = kube_stream_heartbeat_age_ms(w->stream);
+
+	return own < call ? own : call;
+}

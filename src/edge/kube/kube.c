@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "edge/kube/kube.h"
+
+#include <assert.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <curl/curl.h>
+
+#include "core/base/limits.h"
+#include "kube_call.h"
+
+/*
+ * The one file that knows libcurl.  A call is an easy handle of its own, made
+ * for it and freed after it (10 µs against the 20 KiB that an idle one keeps);
+ * connections live in the lane's multi handle.  All deadlines but the one for
+ * connecting are ours, on CLOCK_BOOTTIME: libcurl's count whole seconds of
+ * silence and stand still while the machine sleeps.
+ */
+
+#define BUFFER_BYTES 16384L /* one TLS record */
+#define SLEEP_MS_MAX 3600000
+
+static_assert(sizeof(((struct kube_call *)0)->detail) >= CURL_ERROR_SIZE,
+	      "libcurl writes that much");
+static_assert(CURL_PREREQFUNC_OK == 0 && CURL_PREREQFUNC_ABORT == 1,
+	      "kube_call_unsent says so");
+
+int
+kube_library_init(void)
+{
+	return curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK ? 0 : -1;
+}
+
+void
+kube_library_done(void)
+{
+	curl_global_cleanup();
+}
+
+/* --- a call --------------------------------------------------------------- */
+
+static size_t
+on_head(char *line, size_t size, size_t n, void *ctx)
+{
+	return kube_answer_head(ctx, line, size * n) == 0 ? size * n : 0;
+}
+
+static size_t
+on_body(char *bytes, size_t size, size_t n, void *ctx)
+{
+	return kube_answer_body(ctx, bytes, size * n) == 0 ? size * n : 0;
+}
+
+/* A peer that is gone is found in idle + 3 probes, also while bytes of ours
+ * wait for an acknowledgement, when keepalive probes are not sent. */
+static int
+on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
+{
+	const struct kube *k = ctx;
+	unsigned ms =
+		(unsigned)(k->keepalive_idle_s + 3 * k->keepalive_probe_s) *
+		1000u;
+
+	if (purpose == CURLSOCKTYPE_IPCXN && ms > 0)
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms,
+				 sizeof(ms));
+	return CURL_SOCKOPT_OK;
+}
+
+/* Options are set in rows; *bad remembers that one was refused. */
+#define SET(bad, easy, option, value)                                          \
+	((bad) |= curl_easy_setopt((easy), (option), (value)) != CURLE_OK)
+
+static bool
+set_transport(CURL *h, const struct kube *k)
+{
+	bool bad = false;
+
+	SET(bad, h, CURLOPT_NOSIGNAL, 1L);
+	SET(bad, h, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	SET(bad, h, CURLOPT_PROTOCOLS_STR, k->url.tls ? "https" : "http");
+	SET(bad, h, CURLOPT_FOLLOWLOCATION, 0L);
+	SET(bad, h, CURLOPT_PATH_AS_IS, 1L);
+	SET(bad, h, CURLOPT_BUFFERSIZE, BUFFER_BYTES);
+	SET(bad, h, CURLOPT_UPLOAD_BUFFERSIZE, BUFFER_BYTES);
+	SET(bad, h, CURLOPT_CONNECTTIMEOUT_MS, (long)k->connect_ms);
+	SET(bad, h, CURLOPT_MAXAGE_CONN, CONNECTION_IDLE_S);
+	/* A name that never resolves must not hold up a cancelled call. */
+	SET(bad, h, CURLOPT_QUICK_EXIT, 1L);
+	SET(bad, h, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+	if (k->url.loopback)
+		SET(bad, h, CURLOPT_PROXY, "");
+	if (k->keepalive_idle_s > 0 && k->keepalive_probe_s > 0) {
+		SET(bad, h, CURLOPT_TCP_KEEPALIVE, 1L);
+		SET(bad, h, CURLOPT_TCP_KEEPIDLE, (long)k->keepalive_idle_s);
+		SET(bad, h, CURLOPT_TCP_KEEPINTVL, (long)k->keepalive_probe_s);
+		SET(bad, h, CURLOPT_SOCKOPTFUNCTION, on_socket);
+		SET(bad, h, CURLOPT_SOCKOPTDATA, (void *)k);
+	}
+	return bad;
+}
+
+/* PEM from memory where there is some, else from the file, which libcurl reads
+ * at each new connection: a rotated one needs no restart. */
+static bool
+set_pem(CURL *h, char *pem, CURLoption blob, const char *file, CURLoption path)
+{
+	struct curl_blob b = {.data = pem, .flags = CURL_BLOB_NOCOPY};
+	bool bad = false;
+
+	if (pem != NULL) {
+		b.len = strlen(pem);
+		SET(bad, h, blob, &b);
+	} else if (file != NULL) {
+		SET(bad, h, path, file);
+	}
+	return bad;
+}
+
+static bool
+set_tls(CURL *h, const struct kube *k)
+{
+	const struct kubeconfig *a = &k->access;
+	bool bad = false;
+
+	SET(bad, h, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	SET(bad, h, CURLOPT_SSL_VERIFYPEER, a->insecure ? 0L : 1L);
+	SET(bad, h, CURLOPT_SSL_VERIFYHOST, a->insecure ? 0L : 2L);
+	SET(bad, h, CURLOPT_SSL_SESSIONID_CACHE, 0L);
+	SET(bad, h, CURLOPT_CA_CACHE_TIMEOUT, 0L);
+	if (a->ca_pem != NULL || a->ca_file != NULL)
+		/* Else the system's CAs would be trusted as well. */
+		SET(bad, h, CURLOPT_CAPATH, (char *)NULL);
+	bad |= set_pem(h, a->ca_pem, CURLOPT_CAINFO_BLOB, a->ca_file,
+		       CURLOPT_CAINFO);
+	bad |= set_pem(h, a->cert_pem, CURLOPT_SSLCERT_BLOB, a->cert_file,
+		       CURLOPT_SSLCERT);
+	bad |= set_pem(h, a->key_pem, CURLOPT_SSLKEY_BLOB, a->key_file,
+		       CURLOPT_SSLKEY);
+	/* An encrypted key is an error, not a question on the terminal. */
+	SET(bad, h, CURLOPT_KEYPASSWD, "");
+	return bad;
+}
+
+static bool
+set_request(struct kube_call *c, const struct kube_request *q)
+{
+	const struct kube_url *u = &c->kube->url;
+	CURL *h = c->easy;
+	bool bad = false;
+
+	SET(bad, h, CURLOPT_URL, c->url);
+	if (u->connect_to != NULL) {
+		c->connect_to = curl_slist_append(NULL, u->connect_to);
+		bad |= c->connect_to == NULL;
+		SET(bad, h, CURLOPT_CONNECT_TO, c->connect_to);
+	}
+	SET(bad, h, CURLOPT_USERAGENT, c->kube->user_agent);
+	if (q->body != NULL) {
+		SET(bad, h, CURLOPT_POSTFIELDSIZE_LARGE,
+		    (curl_off_t)q->body_bytes);
+		SET(bad, h, CURLOPT_COPYPOSTFIELDS, q->body);
+	}
+	if (c->method != REST_GET)
+		SET(bad, h, CURLOPT_CUSTOMREQUEST, q->method);
+	SET(bad, h, CURLOPT_PREREQFUNCTION, kube_call_unsent);
+	SET(bad, h, CURLOPT_PREREQDATA, c);
+	SET(bad, h, CURLOPT_HEADERFUNCTION, on_head);
+	SET(bad, h, CURLOPT_HEADERDATA, c);
+	SET(bad, h, CURLOPT_WRITEFUNCTION, on_body);
+	SET(bad, h, CURLOPT_WRITEDATA, c);
+	SET(bad, h, CURLOPT_ERRORBUFFER, c->detail);
+	SET(bad, h, CURLOPT_PRIVATE, c);
+	return bad;
+}
+
+struct kube_call *
+kube_call_new(const struct kube *k, const struct kube_request *q, struct err *e)
+{
+	struct kube_call *c = calloc(1, sizeof(*c));
+
+	if (c == NULL || kube_call_init(c, k, q) ||
+	    (c->easy = curl_easy_init()) == NULL || set_transport(c->easy, k) ||
+	    set_tls(c->easy, k) || set_request(c, q)) {
+		kube_call_free(c);
+		(void)err_set(e, ERR_SYSTEM, "out of memory");
+		return NULL;
+	}
+	return c;
+}
+
+void
+kube_call_free(struct kube_call *c)
+{
+	if (c == NULL)
+		return;
+	assert(!c->active);
+	curl_easy_cleanup(c->easy);
+	curl_slist_free_all(c->headers);
+	curl_slist_free_all(c->connect_to);
+	kube_call_done(c);
+	free(c);
+}
+
+static int
+set_headers(struct kube_call *c)
+{
+	/* No waiting for "100 Continue". */
+	struct curl_slist *list = curl_slist_append(NULL, "Expect:"), *longer;
+
+	for (unsigned i = 0; list != NULL && i < c->lines_n; i++) {
+		longer = curl_slist_append(list, c->lines[i]);
+		if (longer == NULL)
+			curl_slist_free_all(list);
+		list = longer;
+	}
+	if (list == NULL)
+		return -1;
+	if (curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, list) != CURLE_OK) {
+		curl_slist_free_all(list);
+		return -1;
+	}
+	curl_slist_free_all(c->headers);
+	c->headers = list;
+	return 0;
+}
+
+/* --- how it failed -------------------------------------------------------- */
+
+/* By libcurl's words: CURLINFO_SSL_VERIFYRESULT is not set for a name. */
+static enum kube_fault
+verify_fault(const struct kube_call *c)
+{
+	if (strstr(c->detail, "host name") != NULL)
+		return FAULT_NAME;
+	/* Its alert that ours has expired: all else is a "problem". */
+	if (strcmp(c->detail, "SSL certificate verification failed") == 0)
+		return FAULT_HANDSHAKE;
+	return strstr(c->detail, "expired") != NULL ||
+			       strstr(c->detail, "not yet valid") != NULL
+		       ? FAULT_DATES
+		       : FAULT_CA;
+}
+
+/* A TLS 1.3 server refuses a client certificate after the handshake. */
+static enum kube_fault
+transfer_fault(const struct kube_call *c)
+{
+	if (strstr(c->detail, "alert") != NULL)
+		return FAULT_HANDSHAKE;
+	return strstr(c->detail, "timed out") != NULL ? FAULT_DEAD : FAULT_CUT;
+}
+
+static enum kube_fault
+fault_of(const struct kube_call *c, CURLcode code)
+{
+	static const struct {
+		CURLcode code;
+		enum kube_fault fault;
+	} known[] = {
+		{CURLE_COULDNT_RESOLVE_HOST, FAULT_RESOLVE},
+		{CURLE_COULDNT_CONNECT, FAULT_CONNECT},
+		{CURLE_OPERATION_TIMEDOUT, FAULT_CONNECT_TIMEOUT},
+		{CURLE_COULDNT_RESOLVE_PROXY, FAULT_PROXY},
+		{CURLE_PROXY, FAULT_PROXY},
+		{CURLE_SSL_CONNECT_ERROR, FAULT_HANDSHAKE},
+		{CURLE_SSL_CERTPROBLEM, FAULT_CLIENT_CERT},
+		{CURLE_SSL_CACERT_BADFILE, FAULT_CA_FILE},
+		{CURLE_WEIRD_SERVER_REPLY, FAULT_NOT_HTTP},
+		{CURLE_UNSUPPORTED_PROTOCOL, FAULT_NOT_HTTP},
+		{CURLE_URL_MALFORMAT, FAULT_REQUEST},
+		{CURLE_OUT_OF_MEMORY, FAULT_MEMORY},
+	};
+
+	if (code == CURLE_PEER_FAILED_VERIFICATION)
+		return verify_fault(c);
+	if (code == CURLE_GOT_NOTHING || code == CURLE_PARTIAL_FILE ||
+	    code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR)
+		return transfer_fault(c);
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (known[i].code == code)
+			return known[i].fault;
+	return FAULT_OTHER;
+}
+
+static void
+ended(struct kube_call *c, CURLcode code)
+{
+	const char *detail = c->detail;
+	long os = 0;
+
+	c->ended = true;
+	/* What a callback of ours refused has its own words. */
+	if ((code == CURLE_OK && c->head.whole) || c->err.code != ERR_NONE)
+		return;
+	/* To libcurl a connection that closes inside a head is a whole one. */
+	if (code == CURLE_OK)
+		code = CURLE_GOT_NOTHING;
+	(void)curl_easy_getinfo(c->easy, CURLINFO_OS_ERRNO, &os);
+	if (code == CURLE_COULDNT_CONNECT && os != 0)
+		detail = strerror((int)os);
+	else if (*detail == '\0')
+		detail = curl_easy_strerror(code);
+	(void)kube_fault_set(&c->err, fault_of(c, code), c->kube->url.peer,
+			     detail);
+}
+
+/* --- a lane --------------------------------------------------------------- */
+
+void
+kube_lane_rest(struct kube_lane *l)
+{
+	if (l->multi != NULL)
+		(void)curl_multi_cleanup(l->multi);
+	l->multi = NULL;
+}
+
+static int
+lane_open(struct kube_lane *l)
+{
+	if (l->multi != NULL)
+		return 0;
+	l->multi = curl_multi_init();
+	if (l->multi == NULL)
+		return -1;
+	(void)curl_multi_setopt(l->multi, CURLMOPT_MAXCONNECTS,
+				(long)l->connections);
+	(void)curl_multi_setopt(l->multi, CURLMOPT_PIPELINING,
+				CURLPIPE_NOTHING);
+	return 0;
+}
+
+int
+kube_lane_add(struct kube_lane *l, struct kube_call *c)
+{
+	assert(!c->active);
+	if (set_headers(c) || lane_open(l) ||
+	    curl_multi_add_handle(l->multi, c->easy) != CURLM_OK)
+		return -1;
+	c->active = true;
+	l->active++;
+	return 0;
+}
+
+void
+kube_lane_drop(struct kube_lane *l, struct kube_call *c)
+{
+	if (!c->active)
+		return;
+	(void)curl_multi_remove_handle(l->multi, c->easy);
+	c->active = false;
+	l->active--;
+}
+
+unsigned
+kube_lane_drive(struct kube_lane *l)
+{
+	struct kube_call *c = NULL;
+	unsigned n = 0;
+	int ignored;
+	CURLMsg *m;
+
+	if (l->multi == NULL)
+		return 0;
+	(void)curl_multi_perform(l->multi, &ignored);
+	while ((m = curl_multi_info_read(l->multi, &ignored)) != NULL) {
+		CURLcode code = m->data.result;
+
+		(void)curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &c);
+		kube_lane_drop(l, c);
+		ended(c, code);
+		l->refused |= c->head.status == 401;
+		n++;
+	}
+	return n;
+}
+
+bool
+kube_lane_sleep(struct kube_lane *l, int64_t wait_ms)
+{
+	struct curl_waitfd w = {.fd = l->wake_fd, .events = CURL_WAIT_POLLIN};
+	struct pollfd p = {.fd = l->wake_fd, .events = POLLIN};
+	int ms = wait_ms < 0		  ? 0
+		 : wait_ms > SLEEP_MS_MAX ? SLEEP_MS_MAX
+					  : (int)wait_ms;
+	uint64_t wakes;
+
+	if (l->multi != NULL)
+		(void)curl_multi_poll(l->multi, &w, 1, ms, NULL);
+	else
+		(void)poll(&p, 1, ms);
+	return read(l->wake_fd, &wakes, sizeof(wakes)) > 0;
+}

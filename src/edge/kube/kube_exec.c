@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kube_exec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/limits.h"
+#include "edge/clock.h"
+#include "edge/file.h"
+
+/*
+ * The plugin is a process group of its own, with no signal blocked or ignored,
+ * nothing to read and none of our descriptors.  It is over when it has exited:
+ * a helper that it leaves behind may keep the pipes.
+ */
+
+#define LOOK_MS 20
+#define LINE_BYTES 160
+
+struct run {
+	const struct exec *exec;
+	pid_t pid;
+	int out[2], err[2];	/* pipes: to read, to write */
+	char *bytes;		/* EXEC_OUT_MAX + 1 */
+	size_t n;
+	char line[LINE_BYTES];	/* of stderr: the first that is not blank */
+	size_t line_n;
+	bool line_whole;
+	int status;
+};
+
+/* --- its environment ------------------------------------------------------ */
+
+/* Is NAME= of a among the n of list? */
+static bool
+is_named(const char *a, char *const *list)
+{
+	size_t n = strcspn(a, "=");
+
+	for (; *list != NULL; list++)
+		if (strncmp(a, *list, n) == 0 && (*list)[n] == '=')
+			return true;
+	return false;
+}
+
+/* Ours, then the kubeconfig's, then the info: the last of a name counts. */
+static char **
+make_env(const struct exec *x, char *info)
+{
+	char *last[] = {info, NULL}, **env;
+	size_t n = 0;
+
+	while (environ != NULL && environ[n] != NULL)
+		n++;
+	env = calloc(n + EXEC_ENV_MAX + 2, sizeof(*env));
+	if (env == NULL)
+		return NULL;
+	n = 0;
+	for (char **p = environ; p != NULL && *p != NULL; p++)
+		if (!is_named(*p, x->env) && !is_named(*p, last))
+			env[n++] = *p;
+	for (char *const *p = x->env; *p != NULL; p++)
+		if (!is_named(*p, p + 1) && !is_named(*p, last))
+			env[n++] = *p;
+	env[n] = info;
+	return env;
+}
+
+/* "KUBERNETES_EXEC_INFO={…}", with the CA's bytes also where it is a file. */
+static char *
+make_info(const struct kubeconfig *a, struct err *e)
+{
+	struct exec_cluster c = {.server = a->server,
+				 .tls_server_name = a->tls_server_name,
+				 .insecure = a->insecure,
+				 .ca_pem = a->ca_pem};
+	char *pem = NULL, *info;
+	struct buf b;
+	size_t n;
+
+	if (a->exec->cluster_info && a->ca_file != NULL) {
+		if (file_read(a->ca_file, CERT_BYTES_MAX, &pem, &n, e))
+			return NULL;
+		c.ca_pem = pem;
+	}
+	n = exec_info_bytes(&c) + sizeof(EXEC_INFO "=");
+	info = malloc(n);
+	if (info != NULL) {
+		buf_init(&b, info, n);
+		buf_puts(&b, EXEC_INFO "=");
+		exec_info(&b, a->exec, &c);
+	} else {
+		(void)err_set(e, ERR_SYSTEM, "out of memory");
+	}
+	free(pem);
+	return info;
+}
+
+/* --- begin ---------------------------------------------------------------- */
+
+static int
+set_spawn(struct run *r, posix_spawn_file_actions_t *f, posix_spawnattr_t *a)
+{
+	sigset_t none, all;
+
+	(void)sigemptyset(&none);
+	(void)sigfillset(&all);
+	return posix_spawn_file_actions_adddup2(f, r->out[1], 1) ||
+	       posix_spawn_file_actions_adddup2(f, r->err[1], 2) ||
+	       posix_spawn_file_actions_addopen(f, 0, "/dev/null", O_RDONLY,
+						0) ||
+#ifdef __GLIBC__
+	       posix_spawn_file_actions_addclosefrom_np(f, 3) ||
+#endif
+	       posix_spawnattr_setsigmask(a, &none) ||
+	       posix_spawnattr_setsigdefault(a, &all) ||
+	       posix_spawnattr_setpgroup(a, 0) ||
+	       posix_spawnattr_setflags(a, POSIX_SPAWN_SETSIGMASK |
+						   POSIX_SPAWN_SETSIGDEF |
+						   POSIX_SPAWN_SETPGROUP);
+}
+
+/* 0, or why not (errno). */
+static int
+spawn(struct run *r, char *info)
+{
+	char *argv[EXEC_ARGS_MAX + 2] = {r->exec->command};
+	char **env = make_env(r->exec, info);
+	posix_spawn_file_actions_t f;
+	posix_spawnattr_t a;
+	int rc;
+
+	memcpy(argv + 1, r->exec->args, sizeof(r->exec->args));
+	if (env == NULL || posix_spawn_file_actions_init(&f)) {
+		free(env);
+		return ENOMEM;
+	}
+	if (posix_spawnattr_init(&a)) {
+		(void)posix_spawn_file_actions_destroy(&f);
+		free(env);
+		return ENOMEM;
+	}
+	rc = set_spawn(r, &f, &a) ? ENOMEM
+				  : posix_spawnp(&r->pid, argv[0], &f, &a,
+						 argv, env);
+	(void)posix_spawnattr_destroy(&a);
+	(void)posix_spawn_file_actions_destroy(&f);
+	free(env);
+	return rc;
+}
+
+static int
+begin(struct run *r, const struct kubeconfig *access, struct err *e)
+{
+	const char *hint = r->exec->install_hint;
+	char *info = make_info(access, e);
+	int no;
+
+	if (info == NULL)
+		return -1;
+	no = spawn(r, info);
+	free(info);
+	if (no == 0)
+		return 0;
+	if (no != ENOENT)
+		return err_set(e, ERR_INPUT, "cannot be run: %s", strerror(no));
+	return err_set(e, ERR_INPUT, "not found%s%s",
+		       hint == NULL ? "" : "; ", hint == NULL ? "" : hint);
+}
+
+/* --- meanwhile ------------------------------------------------------------ */
+
+static void
+keep_line(struct run *r, const char *s, size_t n)
+{
+	for (; n > 0 && !r->line_whole; s++, n--) {
+		if (*s == '\n' || *s == '\r')
+			r->line_whole = r->line_n > 0;
+		else if (r->line_n < sizeof(r->line) - 1)
+			r->line[r->line_n++] = *s;
+	}
+}
+
+/* What is there now.  Closes *fd at its end. */
+static int
+drain(struct run *r, int *fd, struct err *e)
+{
+	bool is_out = fd == &r->out[0];
+	char some[4096];
+	ssize_t n = 0;
+
+	while (*fd >= 0) {
+		if (is_out)
+			n = read(*fd, r->bytes + r->n, EXEC_OUT_MAX + 1 - r->n);
+		else
+			n = read(*fd, some, sizeof(some));
+		if (n < 0)
+			return 0;
+		if (n == 0) {
+			(void)close(*fd);
+			*fd = -1;
+		} else if (!is_out) {
+			/* Once is enough: it may print for ever. */
+			keep_line(r, some, (size_t)n);
+			return 0;
+		} else if ((r->n += (size_t)n) > EXEC_OUT_MAX) {
+			return err_set(e, ERR_LIMIT,
+				       "prints more than %u bytes",
+				       EXEC_OUT_MAX);
+		}
+	}
+	return 0;
+}
+
+/* Where nobody waits for children the status is lost: what it printed says
+ * enough. */
+static bool
+has_exited(struct run *r)
+{
+	pid_t pid = waitpid(r->pid, &r->status, WNOHANG);
+
+	if (pid < 0 && errno == ECHILD)
+		r->status = 0;
+	return pid == r->pid || (pid < 0 && errno == ECHILD);
+}
+
+static bool
+is_interrupted(const atomic_bool *cancelled)
+{
+	sigset_t set;
+
+	if (cancelled != NULL && atomic_load(cancelled))
+		return true;
+	return sigpending(&set) == 0 && (sigismember(&set, SIGINT) == 1 ||
+					 sigismember(&set, SIGTERM) == 1 ||
+					 sigismember(&set, SIGHUP) == 1);
+}
+
+/* Until it has exited, and all that it printed is read. */
+static int
+attend(struct run *r, int64_t ms, const atomic_bool *cancelled, struct err *e)
+{
+	int64_t end = clock_boot_ms() + ms;
+	bool over = false;
+
+	while (!over) {
+		struct pollfd p[] = {{.fd = r->out[0], .events = POLLIN},
+				     {.fd = r->err[0], .events = POLLIN}};
+
+		(void)poll(p, 2, LOOK_MS);
+		over = has_exited(r);
+		if (over)
+			r->pid = 0;
+		if (drain(r, &r->out[0], e) || drain(r, &r->err[0], e))
+			return -1;
+		if (!over && is_interrupted(cancelled))
+			return err_set(e, ERR_CANCELLED, "cancelled");
+		if (!over && clock_boot_ms() >= end)
+			return err_set(e, ERR_TIMEOUT,
+				       "did not end within %lld ms",
+				       (long long)ms);
+	}
+	return 0;
+}
+
+/* --- end ------------------------------------------------------------------ */
+
+static int
+judge(struct run *r, struct exec_credential *out, struct err *e)
+{
+	r->line[r->line_n] = '\0';
+	if (WIFSIGNALED(r->status))
+		return err_set(e, ERR_INPUT, "ended by signal %d%s%s",
+			       WTERMSIG(r->status), r->line_n ? ": " : "",
+			       r->line);
+	if (WEXITSTATUS(r->status) != 0)
+		return err_set(e, ERR_INPUT, "exit code %d%s%s",
+			       WEXITSTATUS(r->status), r->line_n ? ": " : "",
+			       r->line);
+	return exec_credential_decode(r->bytes, r->n, r->exec->api_version,
+				      out, e);
+}
+
+static void
+close_all(struct run *r)
+{
+	int *fds[] = {&r->out[0], &r->out[1], &r->err[0], &r->err[1]};
+
+	for (size_t i = 0; i < 4; i++) {
+		if (*fds[i] >= 0)
+			(void)close(*fds[i]);
+		*fds[i] = -1;
+	}
+}
+
+static int
+run(struct run *r, const struct kubeconfig *access, int64_t ms,
+    const atomic_bool *cancelled, struct err *e)
+{
+	r->bytes = malloc(EXEC_OUT_MAX + 1);
+	if (r->bytes == NULL)
+		return err_set(e, ERR_SYSTEM, "out of memory");
+	if (pipe2(r->out, O_CLOEXEC) || pipe2(r->err, O_CLOEXEC) ||
+	    fcntl(r->out[0], F_SETFL, O_NONBLOCK) ||
+	    fcntl(r->err[0], F_SETFL, O_NONBLOCK))
+		return err_set(e, ERR_SYSTEM, "pipe: %s", strerror(errno));
+	if (begin(r, access, e))
+		return -1;
+	(void)close(r->out[1]);
+	(void)close(r->err[1]);
+	r->out[1] = r->err[1] = -1;
+	return attend(r, ms, cancelled, e);
+}
+
+int
+kube_exec_run(const struct kubeconfig *access, int64_t ms,
+	      const atomic_bool *cancelled, struct exec_credential *out,
+	      struct err *e)
+{
+	struct run r = {.exec = access->exec, .out = {-1, -1}, .err = {-1, -1}};
+	sigset_t ends, before;
+	int rc;
+
+	/* One that would end us ends the plugin first. */
+	(void)sigemptyset(&ends);
+	(void)sigaddset(&ends, SIGINT);
+	(void)sigaddset(&ends, SIGTERM);
+	(void)sigaddset(&ends, SIGHUP);
+	(void)pthread_sigmask(SIG_BLOCK, &ends, &before);
+	rc = run(&r, access, ms, cancelled, e);
+	if (rc != 0 && r.pid > 0) {
+		(void)kill(-r.pid, SIGKILL);
+		(void)waitpid(r.pid, NULL, 0);
+	}
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	close_all(&r);
+	if (rc == 0)
+		rc = judge(&r, out, e);
+	if (r.bytes != NULL)
+		explicit_bzero(r.bytes, r.n);
+	free(r.bytes);
+	return rc == 0 ? 0 : err_wrap(e, "exec %.60s", access->exec->command);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "edge/kube/kube.h"
+
+#include <malloc.h>
+#include <stdlib.h>
+
+#include "core/base/limits.h"
+#include "kube_call.h"
+
+/*
+ * Many calls in one lane.  A slot is a call under way or ended; as no more
+ * calls than connections are ever in flight, none waits for a connection.
+ */
+
+struct kube_pool {
+	struct kube *kube;
+	struct kube_lane lane;
+	struct kube_token token;
+	unsigned n, busy;
+	int64_t used_ms;	   /* when a call last was under way */
+	struct kube_call *last;	   /* its body is the caller's */
+	struct kube_call *calls[]; /* n; NULL = room */
+};
+
+struct kube_pool *
+kube_pool_new(struct kube *k, unsigned n, struct err *e)
+{
+	struct kube_pool *p =
+		calloc(1, sizeof(*p) + n * sizeof(struct kube_call *));
+
+	if (p == NULL) {
+		(void)err_set(e, ERR_SYSTEM, "out of memory");
+		return NULL;
+	}
+	if (kube_lane_init(&p->lane, n, e)) {
+		free(p);
+		return NULL;
+	}
+	p->kube = k;
+	p->n = n;
+	kube_token_init(&p->token, &k->access, k->token_ms, k->plugin, NULL);
+	return p;
+}
+
+void
+kube_pool_free(struct kube_pool *p)
+{
+	if (p == NULL)
+		return;
+	for (unsigned i = 0; i < p->n; i++) {
+		if (p->calls[i] != NULL)
+			kube_lane_drop(&p->lane, p->calls[i]);
+		kube_call_free(p->calls[i]);
+	}
+	kube_call_free(p->last);
+	kube_token_done(&p->token);
+	kube_lane_done(&p->lane);
+	free(p);
+}
+
+unsigned
+kube_pool_room(const struct kube_pool *p)
+{
+	return p->n - p->busy;
+}
+
+int
+kube_pool_start(struct kube_pool *p, const struct kube_request *q, uint64_t tag,
+		struct err *e)
+{
+	struct kube_call *c;
+	unsigned i = 0;
+
+	while (i < p->n && p->calls[i] != NULL)
+		i++;
+	if (i == p->n)
+		return err_set(e, ERR_LIMIT, "%u calls are in flight", p->n);
+	c = kube_call_new(p->kube, q, e);
+	if (c == NULL)
+		return -1;
+	c->tag = tag;
+	if (kube_lane_start(&p->lane, c, &p->token, e)) {
+		kube_call_free(c);
+		return -1;
+	}
+	p->calls[i] = c;
+	p->busy++;
+	return 0;
+}
+
+/* The nearest deadline of a call, at most at_ms; now where one has ended. */
+static int64_t
+next_ms(const struct kube_pool *p, int64_t at_ms)
+{
+	for (unsigned i = 0; i < p->n; i++) {
+		const struct kube_call *c = p->calls[i];
+
+		if (c == NULL)
+			continue;
+		if (c->ended)
+			return INT64_MIN;
+		if (kube_call_deadline(c) < at_ms)
+			at_ms = kube_call_deadline(c);
+	}
+	if (p->busy == 0 && p->lane.multi != NULL &&
+	    p->used_ms + p->kube->rest_ms < at_ms)
+		at_ms = p->used_ms + p->kube->rest_ms;
+	return at_ms;
+}
+
+/* Between bursts there may be hours: 32 TLS connections leave 2 MB of heap
+ * that glibc would keep. */
+static void
+rest(struct kube_pool *p)
+{
+	if (p->lane.multi == NULL)
+		return;
+	kube_lane_rest(&p->lane);
+#ifdef __GLIBC__
+	(void)malloc_trim(0);
+#endif
+}
+
+void
+kube_pool_wait(struct kube_pool *p, int64_t wait_ms)
+{
+	int64_t now = clock_boot_ms();
+	int64_t end = wait_ms < INT64_MAX - now ? now + wait_ms : INT64_MAX;
+	bool woken = false;
+
+	for (;;) {
+		int64_t next;
+
+		if (p->busy > 0)
+			p->used_ms = now;
+		else if (now - p->used_ms >= p->kube->rest_ms)
+			rest(p);
+		if (kube_lane_drive(&p->lane) > 0 || woken)
+			return;
+		next = next_ms(p, end);
+		if (next <= now && (p->busy > 0 || now >= end))
+			return;
+		woken = kube_lane_sleep(&p->lane, next - now);
+		now = clock_boot_ms();
+	}
+}
+
+void
+kube_pool_wake(struct kube_pool *p)
+{
+	kube_lane_wake(&p->lane);
+}
+
+/* Has it ended for good?  A 401 with a new token in the file has not. */
+static bool
+over(struct kube_pool *p, struct kube_call *c, int64_t now)
+{
+	struct err e;
+
+	if (!c->ended) {
+		if (!kube_call_overdue(c, now))
+			return false;
+		kube_lane_drop(&p->lane, c);
+		c->ended = true;
+	}
+	kube_call_unanswered(c);
+	if (c->err.code != ERR_NONE || c->head.status != 401 || c->again ||
+	    !kube_token_refused(&p->token, c->token_version, now))
+		return true;
+	c->again = true;
+	if (kube_lane_start(&p->lane, c, &p->token, &e) == 0)
+		return false;
+	c->err = e;
+	return true;
+}
+
+bool
+kube_pool_finished(struct kube_pool *p, uint64_t *tag, struct kube_reply *reply,
+		   struct err *err_out)
+{
+	int64_t now = clock_boot_ms();
+
+	for (unsigned i = 0; i < p->n; i++) {
+		struct kube_call *c = p->calls[i];
+
+		if (c == NULL || !over(p, c, now))
+			continue;
+		p->calls[i] = NULL;
+		p->busy--;
+		kube_call_free(p->last);
+		p->last = c;
+		*tag = c->tag;
+		kube_answer_reply(c, reply);
+		*err_out = c->err;
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef EDGE_KUBE_KUBE_PARTS_H
+#define EDGE_KUBE_KUBE_PARTS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/base/limits.h"
+#include "kube_exec.h"
+#include "wire/kubeconfig/kubeconfig.h"
+
+/* The parts of edge/kube that need no library. */
+
+
+/* --- kube_url.c: the kubeconfig's `server` -------------------------------- */
+
+/* Where requests go.  A tls_server_name takes the host's place in the URL, as
+ * that is what libcurl sends as SNI and verifies; `connect_to` leads it back
+ * to the real address, and the Host header says that one. */
+struct kube_url {
+	char *base;		/* "https://host:port/prefix", no '/' at end */
+	char *peer;		/* "host:port", for messages */
+	char *connect_to;	/* NULL without tls_server_name */
+	bool tls;
+	bool loopback;		/* never by a proxy */
+};
+
+int kube_url_init(struct kube_url *u, const char *server,
+		  const char *tls_server_name, struct err *e);
+void kube_url_done(struct kube_url *u);
+
+/* --- kube_token.c: the bearer token --------------------------------------- */
+
+/* One thread's copy of the token.  Each stream and pool has its own, so that
+ * none of them waits for a lock or for another's file; what a plugin printed
+ * they share. */
+struct kube_token {
+	const char *fixed, *file;	/* borrowed; the file wins */
+	struct kube_plugin *plugin;	/* borrowed; NULL: none */
+	const atomic_bool *cancelled;	/* ends a wait for it; or NULL */
+	int64_t every_ms, read_ms;	/* read again after every_ms */
+	char *text;			/* NULL: none yet */
+	unsigned version;		/* counts the changes of text */
+};
+
+void kube_token_init(struct kube_token *t, const struct kubeconfig *access,
+		     int64_t every_ms, struct kube_plugin *plugin,
+		     const atomic_bool *cancelled);
+void kube_token_done(struct kube_token *t);
+
+/* *out is the token for a call now, NULL if there is none.  A file that
+ * cannot be read is an error only where no older token is left. */
+int kube_token_get(struct kube_token *t, int64_t boot_ms, const char **out,
+		   struct err *e);
+
+/* A call sent with this version got a 401.  Reads the file again, or runs the
+ * plugin; true if there is another token than that call had. */
+bool kube_token_refused(struct kube_token *t, unsigned version,
+			int64_t boot_ms);
+
+/* The whole file as a string to free, without white space at either end.
+ * ERR_INPUT: empty.  ERR_LIMIT: more than max bytes. */
+int kube_file_read(const char *path, size_t max, char **out, struct err *e);
+
+/* --- kube_head.c: the head of an answer ----------------------------------- */
+
+struct kube_head {
+	int status;		/* 0: no status line yet */
+	bool whole;		/* of a final answer; a 1xx is none */
+	size_t bytes;
+	int64_t date_ms;	/* STAMP_NONE without a Date */
+	int64_t retry_after_ms;	/* -1: none; from seconds */
+	int64_t retry_at_ms;	/* STAMP_NONE: none; from a date */
+};
+
+void kube_head_init(struct kube_head *h);
+
+/* One line, with its end.  ERR_LIMIT: more than HEAD_BYTES_MAX in all. */
+int kube_head_line(struct kube_head *h, const char *s, size_t n,
+		   struct err *e);
+
+/* Retry-After from now on; -1 if none was said. */
+int64_t kube_head_retry(const struct kube_head *h, int64_t server_ms);
+
+/* --- kube_fault.c: what went wrong, as a sentence ------------------------- */
+
+enum kube_fault {
+	FAULT_RESOLVE,
+	FAULT_CONNECT,
+	FAULT_CONNECT_TIMEOUT,
+	FAULT_CA,
+	FAULT_DATES,
+	FAULT_NAME,
+	FAULT_HANDSHAKE,
+	FAULT_CLIENT_CERT,
+	FAULT_CA_FILE,
+	FAULT_CUT,
+	FAULT_DEAD,
+	FAULT_NOT_HTTP,
+	FAULT_PROXY,
+	FAULT_REQUEST,
+	FAULT_MEMORY,
+	FAULT_OTHER,
+	FAULT_COUNT,
+};
+
+/* "PEER: DETAIL; ADVICE".  Returns -1. */
+int kube_fault_set(struct err *e, enum kube_fault fault, const char *peer,
+		   const char *detail);
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/stamp.h"
+#include "edge/clock.h"
+#include "kube_exec.h"
+
+/*
+ * One credential for all threads.  The lock is held while the plugin runs:
+ * whoever needs a token waits, as nothing can be sent without one.
+ */
+
+struct kube_plugin {
+	const struct kubeconfig *access;
+	int64_t ms;
+	pthread_mutex_t lock;
+	char *token;		/* NULL: none, `why` says why */
+	unsigned version;	/* counts the changes of token */
+	int64_t expires_ms, renew_ms;	/* since 1970, this machine's clock */
+	int64_t quiet_ms;	/* boot time: not run before, where the last
+				   run brought nothing new */
+	struct err why;
+};
+
+static void
+drop(struct kube_plugin *p)
+{
+	if (p->token != NULL)
+		explicit_bzero(p->token, strlen(p->token));
+	free(p->token);
+	p->token = NULL;
+}
+
+static void
+take(struct kube_plugin *p, struct exec_credential *c)
+{
+	int64_t now = clock_wall_ms();
+
+	p->expires_ms = p->renew_ms = INT64_MAX;
+	if (c->expires_ms != STAMP_NONE) {
+		p->expires_ms = c->expires_ms;
+		p->renew_ms = c->expires_ms - EXEC_EARLY_MS;
+		/* One that lives as short, or by another clock. */
+		if (p->renew_ms < now + EXEC_PAUSE_MS)
+			p->renew_ms = now + EXEC_PAUSE_MS;
+	}
+	if (p->token != NULL && strcmp(p->token, c->token) == 0) {
+		p->quiet_ms = clock_boot_ms() + EXEC_PAUSE_MS;
+		return;
+	}
+	drop(p);
+	p->token = c->token;
+	p->version++;
+	c->token = NULL;
+}
+
+static int
+run(struct kube_plugin *p, const atomic_bool *cancelled, struct err *e)
+{
+	struct exec_credential c = {.token = NULL};
+
+	if (kube_exec_run(p->access, p->ms, cancelled, &c, e)) {
+		/* Who waits behind a call of ours that was cancelled runs it
+		 * for itself. */
+		if (e->code != ERR_CANCELLED) {
+			p->quiet_ms = clock_boot_ms() + EXEC_PAUSE_MS;
+			p->why = *e;
+		}
+		return -1;
+	}
+	take(p, &c);
+	exec_credential_done(&c);
+	return 0;
+}
+
+struct kube_plugin *
+kube_plugin_new(const struct kubeconfig *access, int64_t ms, struct err *e)
+{
+	struct kube_plugin *p = calloc(1, sizeof(*p));
+	struct err why = {0};
+
+	if (p == NULL) {
+		(void)err_set(e, ERR_SYSTEM, "out of memory");
+		return NULL;
+	}
+	p->access = access;
+	p->ms = ms > 0 ? ms : EXEC_MS;
+	(void)pthread_mutex_init(&p->lock, NULL);
+	if (run(p, NULL, &why)) {
+		if (e != NULL)
+			*e = why;
+		kube_plugin_free(p);
+		return NULL;
+	}
+	return p;
+}
+
+void
+kube_plugin_free(struct kube_plugin *p)
+{
+	if (p == NULL)
+		return;
+	drop(p);
+	(void)pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+/* With the lock held: a token that may be sent now is in p->token. */
+static int
+refresh(struct kube_plugin *p, const atomic_bool *cancelled, struct err *e)
+{
+	int64_t wall = clock_wall_ms();
+
+	if (p->token != NULL && wall < p->renew_ms)
+		return 0;
+	if (clock_boot_ms() < p->quiet_ms) {
+		*e = p->why;
+		return p->token != NULL ? 0 : -1;
+	}
+	if (run(p, cancelled, e) == 0)
+		return 0;
+	/* Asked for early: the old one is good for a while. */
+	if (p->token != NULL && wall < p->expires_ms)
+		return 0;
+	drop(p);
+	return -1;
+}
+
+int
+kube_plugin_get(struct kube_plugin *p, const atomic_bool *cancelled,
+		char **text, unsigned *version, struct err *e)
+{
+	struct err why = {0};
+	char *copy = NULL;
+	int rc;
+
+	(void)pthread_mutex_lock(&p->lock);
+	rc = refresh(p, cancelled, &why);
+	if (rc == 0 && (*text == NULL || *version != p->version)) {
+		copy = strdup(p->token);
+		if (copy == NULL)
+			rc = err_set(&why, ERR_SYSTEM, "out of memory");
+	}
+	if (copy != NULL) {
+		if (*text != NULL)
+			explicit_bzero(*text, strlen(*text));
+		free(*text);
+		*text = copy;
+		*version = p->version;
+	}
+	(void)pthread_mutex_unlock(&p->lock);
+	if (rc != 0 && e != NULL)
+		*e = why;
+	return rc;
+}
+
+bool
+kube_plugin_refused(struct kube_plugin *p, const atomic_bool *cancelled,
+		    unsigned version)
+{
+	struct err why = {0};
+	bool other;
+
+	(void)pthread_mutex_lock(&p->lock);
+	/* Another call may have seen to it already.  Where it cannot be had
+	 * the next call says why, instead of another 401. */
+	if (p->token != NULL && p->version == version &&
+	    clock_boot_ms() >= p->quiet_ms && run(p, cancelled, &why) != 0 &&
+	    why.code != ERR_CANCELLED)
+		drop(p);
+	other = p->token != NULL && p->version != version;
+	(void)pthread_mutex_unlock(&p->lock);
+	return other;
+}

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The one file that knows libmicrohttpd.  A request passes through
+ *   on_uri        the request line: a struct request is made
+ *   on_request    first call, the head; then the body, piece by piece; last
+ *                 call, the whole request: handler and answer
+ *   on_completed  answered or given up
+ * all on the thread of the pool that owns the connection.  A response queued
+ * in the first call ends the connection, so refusals wait for the last one.
+ * What is taken or refused: server_request, server_route, server_body.
+ * Deadlines, and who enforces them: server_conn.  Certificates: server_tls.
+ */
+#include "edge/server/server.h"
+
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "edge/clock.h"
+#include "edge/log.h"
+#include "server_conn.h"
+#include "server_listen.h"
+#include "server_request.h"
+#include "server_tls.h"
+
+/* Head, reply head and the pieces a body is read in; most are 3 KB. */
+#define CONNECTION_BYTES ((size_t)(16 << 10))
+
+struct server {
+	struct server_options o;
+	struct MHD_Daemon *daemon;
+	struct conns conns;
+	struct budget budget;
+	uint16_t port;
+	_Atomic bool draining;
+};
+
+static struct conn *
+conn_of(struct MHD_Connection *con)
+{
+	return MHD_get_connection_info(con, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+		->socket_context;
+}
+
+struct conn *
+tls_conn(void *session_ptr)
+{
+	return conn_of(session_ptr);
+}
+
+int
+server_rotate(struct server *s, const char *cert_pem, size_t cert_bytes,
+	      const char *key_pem, size_t key_bytes, struct err *e)
+{
+	struct pair *p =
+		tls_pair_new(cert_pem, cert_bytes, key_pem, key_bytes, e);
+
+	if (p == NULL)
+		return -1;
+	conns_rotate(&s->conns, p);
+	return 0;
+}
+
+/* --- answers -------------------------------------------------------------- */
+
+static void
+event(const struct server *s, enum server_event what)
+{
+	if (s->o.on_event != NULL)
+		s->o.on_event(s->o.ctx, what);
+}
+
+static struct MHD_Response *
+response_new(const struct server_reply *a)
+{
+	struct MHD_Response *m;
+
+	if (a->body_free == NULL)
+		return MHD_create_response_from_buffer(
+			a->body_bytes, (void *)a->body, MHD_RESPMEM_MUST_COPY);
+	m = MHD_create_response_from_buffer_with_free_callback(
+		a->body_bytes, (void *)a->body, a->body_free);
+	if (m == NULL)
+		a->body_free((void *)a->body);
+	return m;
+}
+
+static enum MHD_Result
+answer(struct server *s, struct MHD_Connection *con,
+       const struct server_reply *a, const char *allow)
+{
+	struct MHD_Response *m = response_new(a);
+	enum MHD_Result ok = MHD_YES;
+	char seconds[16];
+
+	if (m == NULL)
+		return MHD_NO;
+	(void)snprintf(seconds, sizeof(seconds), "%d", a->retry_after_s);
+	if (a->content_type != NULL)
+		ok &= MHD_add_response_header(m, "Content-Type",
+					      a->content_type);
+	if (allow != NULL)
+		ok &= MHD_add_response_header(m, "Allow", allow);
+	if (a->retry_after_s >= 0)
+		ok &= MHD_add_response_header(m, "Retry-After", seconds);
+	if (a->close || atomic_load(&s->draining))
+		ok &= MHD_add_response_header(m, "Connection", "close");
+	conn_expect(conn_of(con), CONN_REPLY);
+	ok &= MHD_queue_response(con, (unsigned)a->status, m);
+	MHD_destroy_response(m);
+	return ok;
+}
+
+static enum MHD_Result
+refuse(struct server *s, struct MHD_Connection *con, const struct request *r,
+       const char *path)
+{
+	char text[REFUSAL_BYTES], allow[ALLOW_BYTES];
+	int status = r->refusal;
+	struct server_reply a = {
+		.status = status,
+		.content_type = "text/plain; charset=utf-8",
+		.body = text,
+		.retry_after_s = status == 503 ? 1 : -1,
+		.close = status == 503 || status == 400,
+	};
+
+	route_refusal(status, r->route, status == 400 ? r->why : NULL, text);
+	a.body_bytes = strlen(text);
+	if (status == 405)
+		route_allow(s->o.routes, s->o.routes_n, path, allow);
+	if (status != 500)
+		event(s, status == 503 ? SERVER_SHED : SERVER_REFUSED);
+	return answer(s, con, &a, status == 405 ? allow : NULL);
+}
+
+/* --- requests ------------------------------------------------------------- */
+
+static void *
+on_uri(void *cls, const char *uri, struct MHD_Connection *con)
+{
+	struct server *s = cls;
+	struct conn *c = conn_of(con);
+
+	if (c == NULL)
+		return NULL; /* no memory; its socket is shut down */
+	conn_head_begun(c);
+	/* libmicrohttpd tells of no end where a head has two faults. */
+	request_free(c->request);
+	return c->request = request_new(uri, &s->budget);
+}
+
+static enum MHD_Result
+on_field(void *cls, enum MHD_ValueKind kind, const char *name,
+	 const char *value)
+{
+	(void)kind;
+	if (value != NULL)
+		head_field(cls, name, value);
+	return MHD_YES;
+}
+
+static enum MHD_Result
+begin(struct server *s, struct MHD_Connection *con, struct request *r,
+      struct head h)
+{
+	(void)MHD_get_connection_values(con, MHD_HEADER_KIND, on_field, &h);
+	conn_expect(conn_of(con), CONN_BODY);
+	return request_begin(r, &s->o, &h) ? refuse(s, con, r, h.path)
+					   : MHD_YES;
+}
+
+static enum MHD_Result
+piece(struct server *s, struct request *r, const char *bytes, size_t n)
+{
+	if (request_piece(r, bytes, n) == 0)
+		return MHD_YES;
+	event(s, SERVER_REFUSED);
+	return MHD_NO;
+}
+
+static enum MHD_Result
+finish(struct server *s, struct MHD_Connection *con, struct request *r,
+       const char *path)
+{
+	const char *type = MHD_lookup_connection_value(con, MHD_HEADER_KIND,
+						       "Content-Type");
+	struct server_reply a = {.retry_after_s = -1};
+	enum MHD_Result ok;
+
+	conn_expect(conn_of(con), CONN_HANDLER);
+	request_handle(r, &s->o, path, type, &a);
+	if (r->refusal != 0)
+		ok = refuse(s, con, r, path);
+	else
+		ok = answer(s, con, &a, NULL);
+	body_drop(&r->body, &s->budget);
+	return ok;
+}
+
+static enum MHD_Result
+on_request(void *cls, struct MHD_Connection *con, const char *path,
+	   const char *method, const char *version, const char *bytes,
+	   size_t *n, void **con_cls)
+{
+	struct request *r = *con_cls;
+	size_t came = *n;
+
+	if (r == NULL || conn_of(con) == NULL)
+		return MHD_NO; /* no memory */
+	if (!r->begun)
+		return begin(cls, con, r, (struct head){
+			.path = path, .method = method,
+			.http10 = strcmp(version, "HTTP/1.0") == 0});
+	*n = 0;
+	if (came > 0)
+		return piece(cls, r, bytes, came);
+	return finish(cls, con, r, path);
+}
+
+static void
+on_completed(void *cls, struct MHD_Connection *con, void **con_cls,
+	     enum MHD_RequestTerminationCode why)
+{
+	struct request *r = *con_cls;
+
+	(void)cls;
+	if (r == NULL)
+		return;
+	conn_of(con)->request = NULL;
+	request_free(r);
+	*con_cls = NULL;
+	if (why == MHD_REQUEST_TERMINATED_COMPLETED_OK)
+		conn_expect(conn_of(con), CONN_IDLE);
+}
+
+/* --- the daemon ----------------------------------------------------------- */
+
+static void
+on_connection(void *cls, struct MHD_Connection *con, void **context,
+	      enum MHD_ConnectionNotificationCode what)
+{
+	static const int on = 1;
+	struct server *s = cls;
+	struct conn *c = *context;
+	int fd;
+
+	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+		if (c != NULL) {
+			request_free(c->request);
+			conn_drop(c);
+		}
+		return;
+	}
+	fd = MHD_get_connection_info(con, MHD_CONNECTION_INFO_CONNECTION_FD)
+		     ->connect_fd;
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	*context = conns_add(&s->conns, fd);
+	if (*context == NULL)
+		(void)shutdown(fd, SHUT_RDWR);
+}
+
+static void
+on_reaped(void *ctx, unsigned n)
+{
+	for (; n > 0; n--)
+		event(ctx, SERVER_REAPED);
+}
+
+static void
+on_log(void *cls, const char *fmt, va_list args)
+{
+	char text[256];
+
+	(void)cls;
+	if (!log_enabled(LOG_DEBUG) || !log_ratelimit("http library says", 20))
+		return;
+	(void)vsnprintf(text, sizeof(text), fmt, args);
+	text[strcspn(text, "\r\n")] = '\0';
+	LOG(LOG_DEBUG, "http library says", LS("text", text));
+}
+
+static struct MHD_Daemon *
+start(struct server *s, int fd)
+{
+	unsigned flags =
+		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_USE_ERROR_LOG;
+	struct MHD_OptionItem more[4] = {{MHD_OPTION_END, 0, NULL}}, *m = more;
+
+	if (s->o.threads > 1)
+		*m++ = (struct MHD_OptionItem){MHD_OPTION_THREAD_POOL_SIZE,
+					       (intptr_t)s->o.threads, NULL};
+	if (s->o.tls) {
+		flags |= MHD_USE_TLS;
+		*m++ = (struct MHD_OptionItem){MHD_OPTION_HTTPS_CERT_CALLBACK2,
+					       0, tls_certificate_callback()};
+		*m++ = (struct MHD_OptionItem){MHD_OPTION_HTTPS_PRIORITIES, 0,
+					       (void *)TLS_PRIORITIES};
+	}
+	*m = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
+	return MHD_start_daemon(
+		flags, 0, NULL, NULL, on_request, s,
+		/* First, so that it hears of the others. */
+		MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
+		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+		MHD_OPTION_CONNECTION_LIMIT, s->o.connections_max,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_BYTES,
+		MHD_OPTION_URI_LOG_CALLBACK, on_uri, s,
+		MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
+		MHD_OPTION_ARRAY, more, MHD_OPTION_END);
+}
+
+struct server *
+server_new(const struct server_options *o, struct err *e)
+{
+	struct server *s = calloc(1, sizeof(*s));
+	int fd;
+
+	if (s == NULL) {
+		(void)err_set(e, ERR_SYSTEM, "out of memory");
+		return NULL;
+	}
+	s->o = *o;
+	s->budget.max = o->bytes_max;
+	s->budget.big_max = o->big_max;
+	if (listen_open(o->address, &fd, &s->port, e)) {
+		free(s);
+		return NULL;
+	}
+	if (conns_init(&s->conns, o, on_reaped, s, e)) {
+		(void)close(fd);
+		free(s);
+		return NULL;
+	}
+	s->daemon = start(s, fd);
+	if (s->daemon == NULL) {
+		/* Whether fd is still ours there is no telling: leave it. */
+		(void)err_set(e, ERR_SYSTEM, "start the HTTP server on \"%s\"",
+			      o->address);
+		conns_done(&s->conns);
+		free(s);
+		return NULL;
+	}
+	return s;
+}
+
+void
+server_free(struct server *s)
+{
+	if (s == NULL)
+		return;
+	MHD_stop_daemon(s->daemon);
+	conns_done(&s->conns);
+	free(s);
+}
+
+uint16_t
+server_port(const struct server *s)
+{
+	return s->port;
+}
+
+void
+server_drain(struct server *s)
+{
+	atomic_store(&s->draining, true);
+}
+
+unsigned
+server_connections(const struct server *s)
+{
+	return atomic_load(&s->conns.open);
+}
+
+int64_t
+server_unused_ms(const struct server *s)
+{
+	/* In this order: conn_drop's is the other one. */
+	if (atomic_load(&s->conns.open) > 0)
+		return 0;
+	return clock_boot_ms() - atomic_load(&s->conns.closed_ms);
+}
+
+int64_t
+server_heartbeat_age_ms(const struct server *s)
+{
+	return clock_boot_ms() - atomic_load(&s->conns.beat_ms);
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libmicrohttpd's timeout starts anew with every byte, so a client that drips
+ * holds a connection for ever.  Here each connection has one deadline for what
+ * it is waiting for, whatever bytes arrive.  The threads that serve set it (an
+ * atomic store: no lock on the way of a request); the reaper looks at all of
+ * them every tick and shuts down the sockets that are late.  The thread that
+ * serves such a socket then sees its end and closes it in its own time.
+ */
+#include "server_conn.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/base/limits.h"
+#include "edge/clock.h"
+#include "edge/log.h"
+
+#define TICK_MS_MAX 500
+
+static const char *const wait_names[CONN_WAITS] = {
+	[CONN_HEAD] = "head",	      [CONN_FIRST] = "first head",
+	[CONN_BODY] = "body",	      [CONN_HANDLER] = "handler",
+	[CONN_REPLY] = "reply read",  [CONN_IDLE] = "next head",
+};
+
+static void
+set_deadline(struct conn *c, int64_t ms)
+{
+	atomic_store_explicit(&c->deadline_ms, ms, memory_order_relaxed);
+}
+
+static int64_t
+deadline(const struct conn *c)
+{
+	return atomic_load_explicit(&c->deadline_ms, memory_order_relaxed);
+}
+
+void
+conn_expect(struct conn *c, enum conn_wait wait)
+{
+	int64_t ms = c->table->allowed_ms[wait];
+
+	atomic_store_explicit(&c->wait, (int)wait, memory_order_relaxed);
+	set_deadline(c, ms > 0 ? clock_boot_ms() + ms : INT64_MAX);
+}
+
+void
+conn_greeted(struct conn *c)
+{
+	if (atomic_load_explicit(&c->wait, memory_order_relaxed) == CONN_HEAD)
+		conn_expect(c, CONN_FIRST);
+}
+
+void
+conn_head_begun(struct conn *c)
+{
+	int64_t by_ms = clock_boot_ms() + c->table->allowed_ms[CONN_HEAD];
+
+	atomic_store_explicit(&c->wait, CONN_HEAD, memory_order_relaxed);
+	if (by_ms < deadline(c))
+		set_deadline(c, by_ms);
+}
+
+/* With the lock held. */
+static int
+make_slot(struct conns *t, int fd)
+{
+	int slots = fd + 64;
+	struct conn **at;
+
+	if (fd < t->slots)
+		return 0;
+	at = realloc(t->at, (size_t)slots * sizeof(struct conn *));
+	if (at == NULL)
+		return -1;
+	memset(at + t->slots, 0,
+	       (size_t)(slots - t->slots) * sizeof(struct conn *));
+	t->at = at;
+	t->slots = slots;
+	return 0;
+}
+
+struct conn *
+conns_add(struct conns *t, int fd)
+{
+	struct conn *c = calloc(1, sizeof(*c));
+	int full;
+
+	if (c == NULL)
+		return NULL;
+	c->table = t;
+	c->fd = fd;
+	conn_expect(c, CONN_HEAD);
+	pthread_mutex_lock(&t->lock);
+	full = make_slot(t, fd);
+	if (!full)
+		t->at[fd] = c;
+	pthread_mutex_unlock(&t->lock);
+	if (full) {
+		free(c);
+		return NULL;
+	}
+	atomic_fetch_add(&t->open, 1);
+	return c;
+}
+
+/* With the lock held: the pair to free once it is released, or NULL. */
+static struct pair *
+unref(struct pair *p)
+{
+	return p != NULL && --p->refs == 0 ? p : NULL;
+}
+
+static void
+pair_free(struct pair *p)
+{
+	if (p != NULL)
+		p->free(p);
+}
+
+void
+conn_drop(struct conn *c)
+{
+	struct conns *t = c->table;
+	struct pair *last;
+
+	pthread_mutex_lock(&t->lock);
+	t->at[c->fd] = NULL;
+	last = unref(c->pair);
+	pthread_mutex_unlock(&t->lock);
+	atomic_store(&t->closed_ms, clock_boot_ms());
+	atomic_fetch_sub(&t->open, 1);
+	pair_free(last);
+	free(c);
+}
+
+void
+conns_rotate(struct conns *t, struct pair *p)
+{
+	struct pair *last;
+
+	p->refs = 1;
+	pthread_mutex_lock(&t->lock);
+	last = unref(t->current);
+	t->current = p;
+	pthread_mutex_unlock(&t->lock);
+	pair_free(last);
+}
+
+struct pair *
+conn_pair(struct conn *c)
+{
+	struct conns *t = c->table;
+	struct pair *p;
+
+	pthread_mutex_lock(&t->lock);
+	/* A handshake may ask twice (HelloRetryRequest): the same answer. */
+	if (c->pair == NULL && t->current != NULL) {
+		c->pair = t->current;
+		c->pair->refs++;
+	}
+	p = c->pair;
+	pthread_mutex_unlock(&t->lock);
+	return p;
+}
+
+/* Many that say nothing keep others out: then a head gets less time. */
+static void
+hurry(const struct conns *t, int64_t sooner_ms[CONN_WAITS])
+{
+	static const enum conn_wait heads[] = {CONN_HEAD, CONN_FIRST};
+
+	if (atomic_load(&t->open) <= t->max / 4 * 3)
+		return;
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
+		if (t->allowed_ms[heads[i]] > SERVER_HURRY_MS)
+			sooner_ms[heads[i]] =
+				t->allowed_ms[heads[i]] - SERVER_HURRY_MS;
+}
+
+static bool
+is_late(const struct conn *c, int64_t now_ms,
+	const int64_t sooner_ms[CONN_WAITS])
+{
+	int wait = atomic_load_explicit(&c->wait, memory_order_relaxed);
+
+	return deadline(c) - sooner_ms[wait] <= now_ms;
+}
+
+/* With the lock held. */
+static void
+reap(struct conns *t, int64_t now_ms, unsigned late[CONN_WAITS])
+{
+	int64_t sooner_ms[CONN_WAITS] = {0};
+
+	hurry(t, sooner_ms);
+	for (int fd = 0; fd < t->slots; fd++) {
+		struct conn *c = t->at[fd];
+
+		if (c == NULL || !is_late(c, now_ms, sooner_ms))
+			continue;
+		(void)shutdown(fd, SHUT_RDWR);
+		set_deadline(c, INT64_MAX);
+		late[atomic_load_explicit(&c->wait, memory_order_relaxed)]++;
+	}
+}
+
+static void
+tell(const struct conns *t, const unsigned late[CONN_WAITS])
+{
+	unsigned sum = 0;
+
+	for (int i = 0; i < CONN_WAITS; i++) {
+		if (late[i] == 0)
+			continue;
+		sum += late[i];
+		LOG(LOG_DEBUG, "connections closed at their deadline",
+		    LS("awaited", wait_names[i]), LI("count", late[i]));
+	}
+	if (sum > 0 && t->reaped != NULL)
+		t->reaped(t->ctx, sum);
+}
+
+/* Some 15 ms for what thousands of connections leave. */
+static void
+give_back(struct conns *t)
+{
+	unsigned open = atomic_load(&t->open);
+
+	if (open > t->most)
+		t->most = open;
+	if (t->most - open < SERVER_TRIM)
+		return;
+	(void)malloc_trim(0);
+	t->most = open;
+}
+
+static void *
+reaper(void *arg)
+{
+	struct conns *t = arg;
+	struct pollfd stop = {.fd = t->stop_fd, .events = POLLIN};
+
+	do {
+		unsigned late[CONN_WAITS] = {0};
+		int64_t now_ms = clock_boot_ms();
+
+		pthread_mutex_lock(&t->lock);
+		reap(t, now_ms, late);
+		pthread_mutex_unlock(&t->lock);
+		atomic_store(&t->beat_ms, now_ms);
+		tell(t, late);
+		give_back(t);
+	} while (poll(&stop, 1, t->tick_ms) <= 0);
+	return NULL;
+}
+
+/* Often enough that the shortest deadline is an eighth late at most. */
+static int
+tick_of(const struct conns *t)
+{
+	int64_t ms = TICK_MS_MAX;
+
+	for (int i = 0; i < CONN_WAITS; i++)
+		if (t->allowed_ms[i] > 0 && t->allowed_ms[i] / 8 < ms)
+			ms = t->allowed_ms[i] / 8;
+	return ms < 1 ? 1 : (int)ms;
+}
+
+int
+conns_init(struct conns *t, const struct server_options *o,
+	   void (*reaped)(void *ctx, unsigned n), void *ctx, struct err *e)
+{
+	int rc;
+
+	*t = (struct conns){
+		.allowed_ms = {[CONN_HEAD] = o->head_ms,
+			       [CONN_FIRST] = o->idle_ms,
+			       [CONN_BODY] = o->body_ms,
+			       [CONN_REPLY] = o->reply_ms,
+			       [CONN_IDLE] = o->idle_ms},
+		.max = o->connections_max,
+		.reaped = reaped,
+		.ctx = ctx,
+	};
+	t->tick_ms = tick_of(t);
+	atomic_store(&t->beat_ms, clock_boot_ms());
+	atomic_store(&t->closed_ms, clock_boot_ms());
+	t->stop_fd = eventfd(0, EFD_CLOEXEC);
+	if (t->stop_fd < 0)
+		return err_set(e, ERR_SYSTEM, "eventfd: %s", strerror(errno));
+	(void)pthread_mutex_init(&t->lock, NULL);
+	rc = pthread_create(&t->reaper, NULL, reaper, t);
+	if (rc == 0)
+		return 0;
+	(void)pthread_mutex_destroy(&t->lock);
+	(void)close(t->stop_fd);
+	return err_set(e, ERR_SYSTEM, "start the reaper thread: %s",
+		       strerror(rc));
+}
+
+void
+conns_done(struct conns *t)
+{
+	(void)eventfd_write(t->stop_fd, 1);
+	(void)pthread_join(t->reaper, NULL);
+	pair_free(unref(t->current));
+	free(t->at);
+	(void)pthread_mutex_destroy(&t->lock);
+	(void)close(t->stop_fd);
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lease_session.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/protocol/lease.h"
+#include "edge/kube/lease_call.h"
+
+/*
+ * No thread of its own: the Lease's calls go through the same pool as the
+ * others, with a place kept for them, and whoever waits drives both.
+ */
+
+#define LEASE_TAG UINT64_MAX
+#define ASK_TAG (UINT64_MAX - 1)
+#define LOOK_MS 100	/* for signals, the deadline and the Lease */
+#define GIVE_UP_MS 2000
+
+struct lead {
+	struct lead_setup s;
+	struct kube_pool *pool;
+	sigset_t signals;
+	int signal;		/* that came; 0: none */
+	struct pace pace;
+	char namespace_name[64];
+	bool elects;		/* there is a Lease to be had */
+	bool calling;		/* its call is under way */
+	bool ended;		/* given up */
+	bool troubled;		/* said so */
+	int64_t free_ms;	/* since then nobody has it; 0: somebody */
+	struct lease lease;
+	struct lease_record want, answer;
+	struct lease_call call;
+};
+
+struct lead *
+lead_new(const struct lead_setup *s, struct err *e)
+{
+	struct lead *l = calloc(1, sizeof(*l));
+
+	if (l == NULL) {
+		(void)err_set(e, ERR_SYSTEM, "out of memory");
+		return NULL;
+	}
+	l->s = *s;
+	(void)sigemptyset(&l->signals);
+	(void)sigaddset(&l->signals, SIGTERM);
+	(void)sigaddset(&l->signals, SIGINT);
+	(void)sigaddset(&l->signals, SIGHUP);
+	(void)pthread_sigmask(SIG_BLOCK, &l->signals, NULL);
+	(void)signal(SIGPIPE, SIG_IGN);
+	pace_init(&l->pace, clock_boot_us());
+	l->pool = kube_pool_new(s->kube, s->config->patch_concurrency + 1, e);
+	if (l->pool == NULL) {
+		free(l);
+		return NULL;
+	}
+	return l;
+}
+
+void
+lead_free(struct lead *l)
+{
+	if (l == NULL)
+		return;
+	kube_pool_free(l->pool);
+	free(l);
+}
+
+/* --- the Lease ------------------------------------------------------------ */
+
+static void
+say(const struct lead *l, const char *what, const char *more)
+{
+	(void)fprintf(stderr, "karpenter-node-holder: lease %s/%s: %s%s\n",
+		      l->namespace_name, l->s.config->leader.name, what, more);
+}
+
+static void
+tell(struct lead *l)
+{
+	static struct lease_note n;	/* large for a stack */
+
+	while (lease_note(&l->lease, &n)) {
+		switch (n.type) {
+		case LEASE_NOTE_LEADER:
+			l->free_ms = 0;
+			say(l, "waiting for the holder that leads, stop it: ",
+			    n.name);
+			break;
+		case LEASE_NOTE_LEADS:
+			say(l, "taken", "");
+			break;
+		case LEASE_NOTE_LATE:
+			say(l, "lost, not renewed in time", "");
+			break;
+		case LEASE_NOTE_TAKEN:
+			say(l, "lost to ", n.name[0] ? n.name : "nobody");
+			break;
+		case LEASE_NOTE_RELEASED:
+			say(l, "given up", "");
+			break;
+		case LEASE_NOTE_BAD_STATE:
+			break;
+		}
+	}
+}
+
+/* Others that run come first. */
+static bool
+too_soon(struct lead *l, int64_t now_ms)
+{
+	if (l->lease.leading || l->lease.stopping)
+		return false;
+	if (l->free_ms == 0) {
+		l->free_ms = now_ms;
+		say(l, "free, taken unless a holder that runs wants it", "");
+	}
+	return now_ms <
+	       l->free_ms + LEAD_RETRIES * l->s.config->leader.retry_ms;
+}
+
+static void
+lease_answered(struct lead *l, const struct kube_reply *r,
+	       const struct err *no)
+{
+	struct lease_outcome o;
+	struct err why;
+
+	lease_call_answered(r, no, &l->answer, &o, &why);
+	l->calling = false;
+	if (o.code == LEASE_FAILED && !l->troubled)
+		say(l, "trying again: ", why.text);
+	l->troubled = o.code == LEASE_FAILED;
+	lease_done(&l->lease, &o, clock_now(l->s.clock));
+	tell(l);
+}
+
+/* Does what the Lease asks for now; how long until it asks again. */
+static int64_t
+lease_turn(struct lead *l)
+{
+	struct now now = clock_now(l->s.clock);
+	struct lease_todo todo;
+	struct kube_request q;
+	struct err e = {0};
+
+	if (!l->elects || l->calling || l->ended)
+		return LOOK_MS;
+	todo = lease_next(&l->lease, now);
+	tell(l);
+	l->ended = todo.step == LEASE_DONE;
+	if (todo.step == LEASE_WAIT || l->ended)
+		return l->ended ? 0 : todo.wait_ms;
+	if (todo.step == LEASE_CREATE) {
+		say(l, "not there: no holder leads, going on without", "");
+		l->elects = false;
+		return 0;
+	}
+	if (todo.step == LEASE_UPDATE && too_soon(l, now.boot_ms)) {
+		lease_done(&l->lease,
+			   &(struct lease_outcome){.code = LEASE_BUSY}, now);
+		return 0;
+	}
+	if (todo.record != NULL) {
+		lease_record_copy(&l->want, todo.record);
+		todo.record = &l->want;
+	}
+	lease_call_make(&l->call, l->namespace_name, l->s.config->leader.name,
+			&todo, &q);
+	l->calling = true;
+	if (kube_pool_start(l->pool, &q, LEASE_TAG, &e))
+		lease_answered(l, &(struct kube_reply){.body = ""}, &e);
+	return LOOK_MS;
+}
+
+/* --- waiting -------------------------------------------------------------- */
+
+static int
+over(struct lead *l, struct err *e)
+{
+	int sig = sigtimedwait(&l->signals, NULL, &(struct timespec){0});
+
+	if (sig > 0)
+		l->signal = sig;
+	if (l->signal != 0)
+		return err_set(e, ERR_CANCELLED, "ended by %s",
+			       l->signal == SIGINT    ? "SIGINT"
+			       : l->signal == SIGTERM ? "SIGTERM"
+						      : "SIGHUP");
+	if (clock_boot_ms() >= l->s.until_ms)
+		return err_set(e, ERR_TIMEOUT, "the time is over");
+	return 0;
+}
+
+/* One turn: true where a call of the caller's has ended. */
+static bool
+turn(struct lead *l, int64_t wait_ms, uint64_t *tag, struct kube_reply *r,
+     struct err *no)
+{
+	int64_t ms = lease_turn(l);
+
+	if (ms > wait_ms)
+		ms = wait_ms;
+	if (!kube_pool_finished(l->pool, tag, r, no)) {
+		kube_pool_wait(l->pool, ms < LOOK_MS ? ms : LOOK_MS);
+		if (!kube_pool_finished(l->pool, tag, r, no))
+			return false;
+	}
+	if (*tag != LEASE_TAG)
+		return true;
+	lease_answered(l, r, no);
+	return false;
+}
+
+int
+lead_sleep(struct lead *l, int64_t ms, struct err *e)
+{
+	int64_t until = clock_boot_ms() + ms, now;
+	struct kube_reply r;
+	uint64_t tag;
+	struct err no;
+
+	while ((now = clock_boot_ms()) < until) {
+		if (over(l, e))
+			return -1;
+		(void)turn(l, until - now, &tag, &r, &no);
+	}
+	return over(l, e);
+}
+
+int
+lead_finished(struct lead *l, uint64_t *tag, struct kube_reply *r,
+	      struct err *no, struct err *e)
+{
+	do
+		if (over(l, e))
+			return -1;
+	while (!turn(l, LOOK_MS, tag, r, no));
+	return 0;
+}
+
+/* --- the lead ------------------------------------------------------------- */
+
+bool
+lead_holds(const struct lead *l)
+{
+	return !l->elects || lease_leads(&l->lease, clock_boot_ms());
+}
+
+int
+lead_take(struct lead *l, const char *namespace_name, struct err *e)
+{
+	const struct config *c = l->s.config;
+	struct lease_config lc = {.enabled = true,
+				  .duration_ms = c->leader.lease_ms,
+				  .renew_deadline_ms = c->leader.renew_ms,
+				  .retry_ms = c->leader.retry_ms};
+
+	if (!l->elects && namespace_name != NULL) {
+		(void)snprintf(l->namespace_name, sizeof(l->namespace_name),
+			       "%s", namespace_name);
+		lease_identity("_uninstall", lc.identity);
+		lease_init(&l->lease, &lc, clock_boot_us());
+		l->elects = true;
+	}
+	while (!lead_holds(l))
+		if (lead_sleep(l, LOOK_MS, e))
+			return err_wrap(e, "waiting for lease %s/%s",
+					l->namespace_name, c->leader.name);
+	return 0;
+}
+
+void
+lead_give_up(struct lead *l, bool clean)
+{
+	int64_t until = clock_boot_ms() + GIVE_UP_MS;
+	struct kube_reply r;
+	uint64_t tag;
+	struct err no;
+
+	if (!l->elects)
+		return;
+	if (clean)	/* else the next holder's holds count from long ago */
+		(void)lease_state_set(&l->lease, "");
+	lease_stop(&l->lease);
+	while (!l->ended && clock_boot_ms() < until)
+		(void)turn(l, LOOK_MS, &tag, &r, &no);
+}
+
+/* --- calls ---------------------------------------------------------------- */
+
+unsigned
+lead_room(const struct lead *l)
+{
+	unsigned room = kube_pool_room(l->pool);
+
+	return l->calling || room == 0 ? room : room - 1;
+}
+
+int
+lead_start(struct lead *l, struct kube_request *q, uint64_t tag, struct err *e)
+{
+	int64_t left_ms = INT64_MAX;
+
+	q->timeout_ms = strcmp(q->method, "GET") == 0 ? l->s.timing->list_ms
+						      : l->s.timing->call_ms;
+	if (strcmp(q->method, "PATCH") == 0 && l->elects)
+		left_ms = lead_holds(l) ? lease_fence_ms(&l->lease) -
+						  clock_boot_ms()
+					: 0;
+	if (left_ms <= 0)
+		return err_set(e, ERR_TIMEOUT, "the lead is over");
+	if (left_ms < q->timeout_ms)
+		q->timeout_ms = left_ms;
+	return kube_pool_start(l->pool, q, tag, e);
+}
+
+static bool
+is_passing(const struct kube_reply *r, const struct err *no)
+{
+	return no->code != ERR_NONE ? no->code != ERR_LIMIT
+				    : r->status == 429 || r->status >= 500;
+}
+
+int
+lead_ask(struct lead *l, struct kube_request *q, struct kube_reply *r,
+	 struct err *e)
+{
+	struct err no;
+	uint64_t tag;
+	int64_t ms;
+
+	for (unsigned failures = 1;; failures++) {
+		if (lead_start(l, q, ASK_TAG, e) ||
+		    lead_finished(l, &tag, r, &no, e))
+			return -1;
+		if (!is_passing(r, &no))
+			break;
+		if (failures == 1)
+			(void)fprintf(stderr,
+				      "karpenter-node-holder: %s %.200s: "
+				      "trying again: %s %d\n",
+				      q->method, q->path,
+				      no.code != ERR_NONE ? no.text : "HTTP",
+				      r->status);
+		ms = pace_backoff(&l->pace, failures, BACKOFF_MIN_MS,
+				  BACKOFF_MAX_MS);
+		if (r->retry_after_ms > 0)
+			ms = r->retry_after_ms;
+		if (lead_sleep(l, ms, e))
+			return -1;
+	}
+	if (no.code == ERR_NONE)
+		return 0;
+	*e = no;
+	return -1;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef UNINSTALL_UNINSTALL_H
+#define UNINSTALL_UNINSTALL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "edge/timing.h"
+#include "wire/config/config.h"
+#include "wire/kubeconfig/kubeconfig.h"
+
+/* What the command is asked for.  Borrowed for as long as uninstall_run runs. */
+struct uninstall_wish {
+	const struct config *config;
+	const char *namespace_flag;	/* of the Lease; NULL: not given */
+	bool dry_run, remove_webhook;
+	bool in_cluster;	/* access is the pod's service account */
+	int64_t timeout_ms;	/* 0: no end */
+};
+
+/*
+ * Takes every hold and mark of the holder off, and says on stdout what it does.
+ * access is taken over.  0: two lists have shown none; -1: why not.
+ */
+int uninstall_run(const struct uninstall_wish *wish, struct kubeconfig *access,
+		  const struct timing *t, struct err *e);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/api/disruption_event.h"
+
+#include <string.h>
+
+#include "core/base/buf.h"
+
+#define CLAIM_GROUP "karpenter.sh/"
+#define LAUNCHING "Launching NodeClaim: "
+
+/* One word in lower case: it ends up as an annotation's value. */
+static int
+word_lower(char *dst, size_t cap, const char *s)
+{
+	size_t n = 0;
+
+	for (; s[n] != '\0'; n++) {
+		bool upper = s[n] >= 'A' && s[n] <= 'Z';
+
+		if (n + 1 >= cap || (!upper && (s[n] < 'a' || s[n] > 'z')))
+			return -1;
+		dst[n] = (char)(upper ? s[n] - 'A' + 'a' : s[n]);
+	}
+	dst[n] = '\0';
+	return n > 0 ? 0 : -1;
+}
+
+/* strstr: client-go may put "(combined from similar events): " in front. */
+static void
+reason_read(const char *message, struct sign *s)
+{
+	const char *at = message == NULL ? NULL : strstr(message, LAUNCHING);
+
+	if (at == NULL ||
+	    word_lower(s->reason, sizeof(s->reason), at + strlen(LAUNCHING)))
+		(void)str_copy(s->reason, sizeof(s->reason), "unknown");
+}
+
+static bool
+is_claim(const struct json *ref)
+{
+	const char *v = json_string(json_member(ref, "apiVersion"));
+
+	return json_says(ref, "kind", "NodeClaim") && v != NULL &&
+	       strncmp(v, CLAIM_GROUP, strlen(CLAIM_GROUP)) == 0;
+}
+
+/* The uid decides.  What cannot be one says nothing of any claim. */
+static bool
+claim_read(const struct json *ref, struct sign *s)
+{
+	const char *uid = json_string(json_member(ref, "uid"));
+	const char *name = json_string(json_member(ref, "name"));
+
+	if (!is_claim(ref) || uid == NULL || uid[0] == '\0' ||
+	    str_copy(s->claim_uid, sizeof(s->claim_uid), uid))
+		return false;
+	if (name != NULL)
+		(void)str_copy(s->claim_name, sizeof(s->claim_name), name);
+	return true;
+}
+
+static int
+root_decode(const struct json *root, struct sign *out, struct err *e)
+{
+	const struct json *meta = json_member(root, "metadata");
+	const char *rv = json_string(json_member(meta, "resourceVersion"));
+	struct sign s = {0};
+
+	if (rv == NULL || *rv == '\0' || str_copy(s.rv, sizeof(s.rv), rv))
+		return err_set(e, ERR_INPUT,
+			       "an Event without a resourceVersion");
+	s.replacement = (json_says(root, "reason", "DisruptionLaunching") ||
+			 json_says(root, "reason",
+				   "DisruptionWaitingReadiness")) &&
+			claim_read(json_member(root, "involvedObject"), &s);
+	if (s.replacement)
+		reason_read(json_string(json_member(root, "message")), &s);
+	*out = s;
+	return 0;
+}
+
+int
+sign_decode(const char *bytes, size_t n, struct sign *out, struct err *e)
+{
+	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
+
+	return root == NULL ? -1 : root_decode(root, out, e);
+}
+
+static int
+line_decode(void *ctx, const struct json *object, struct err *e)
+{
+	return root_decode(object, ctx, e);
+}
+
+int
+sign_watch_decode(const char *bytes, size_t n, enum watch_type *type,
+		  struct sign *out, int *status_code, struct err *e)
+{
+	struct watch_line line;
+
+	if (watch_line_decode(bytes, n, &line, line_decode, out, e))
+		return -1;
+	if (line.type == WATCH_ERROR)
+		*status_code = line.status_code;
+	if (line.type == WATCH_BOOKMARK) {
+		*out = (struct sign){0};
+		memcpy(out->rv, line.rv, sizeof(out->rv));
+	}
+	*type = line.type;
+	return 0;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/api/event.h"
+
+#include <string.h>
+
+#include "core/base/stamp.h"
+#include "core/base/utf8.h"
+
+#define SECOND_US 1000000
+
+/* metav1.MicroTime: six decimals, always. */
+static void
+put_time(struct buf *b, int64_t us)
+{
+	char text[STAMP_BYTES];
+	int64_t rest = us % SECOND_US;
+
+	if (rest < 0)
+		rest += SECOND_US;
+	stamp_format((us - rest) / 1000, text);
+	text[strlen(text) - 1] = '\0';
+	buf_printf(b, "\"%s.%06uZ\"", text, (unsigned)rest);
+}
+
+/* At most cap - 1 bytes of whole characters.  Kubernetes counts the bytes that
+ * it reads: one that is no UTF-8 must not grow to U+FFFD on the way. */
+static void
+put_text(struct buf *b, const char *s, size_t cap)
+{
+	char text[TELL_NOTE_BYTES];
+	size_t n = 0, left = strlen(s), len;
+
+	cap = cap < sizeof(text) ? cap : sizeof(text);
+	for (; left > 0; s += len, left -= len) {
+		len = utf8_len(s, left);
+		if (n + (len > 0 ? len : 1) >= cap)
+			break;
+		if (len > 0) {
+			memcpy(text + n, s, len);
+		} else {
+			text[n] = '?';
+			len = 1;
+		}
+		n += len;
+	}
+	text[n] = '\0';
+	buf_json(b, text);
+}
+
+static bool
+is_alnum(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+/* DNS-1123 subdomain, as every NodePool's name is: the Event's begins with
+ * it, and a name that the API server refuses would lose the Event. */
+static bool
+is_name(const char *s)
+{
+	char before = '.';
+
+	for (; *s != '\0'; before = *s++)
+		if (!is_alnum(*s) && ((*s != '-' && *s != '.') ||
+				      before == '.' ||
+				      (*s == '.' && before == '-')))
+			return false;
+	return is_alnum(before);
+}
+
+static void
+put_name(struct buf *b, const struct tell_event *v)
+{
+	buf_puts(b, is_name(v->pool) ? v->pool : "nodepool");
+	buf_printf(b, ".%llx", (unsigned long long)v->first_us);
+}
+
+static void
+put_series(struct buf *b, unsigned count, int64_t last_us)
+{
+	buf_printf(b, "\"series\":{\"count\":%u,\"lastObservedTime\":", count);
+	put_time(b, last_us);
+	buf_puts(b, "}");
+}
+
+void
+event_path(struct buf *b, const struct tell_event *v)
+{
+	buf_puts(b, EVENT_PATH "/");
+	put_name(b, v);
+}
+
+void
+event_series(struct buf *b, unsigned count, int64_t last_us)
+{
+	buf_puts(b, "{");
+	put_series(b, count, last_us);
+	buf_puts(b, "}");
+}
+
+void
+event_create(struct buf *b, const struct tell_event *v, const char *instance)
+{
+	buf_puts(b, "{\"apiVersion\":\"events.k8s.io/v1\",\"kind\":\"Event\","
+		    "\"metadata\":{\"namespace\":\"default\",\"name\":\"");
+	put_name(b, v);
+	buf_puts(b, "\"},\"eventTime\":");
+	put_time(b, v->first_us);
+	buf_puts(b, ",");
+	if (v->count >= 2) {
+		put_series(b, v->count, v->last_us);
+		buf_puts(b, ",");
+	}
+	buf_puts(b, "\"reportingController\":\"" EVENT_CONTROLLER "\","
+		    "\"reportingInstance\":");
+	put_text(b, instance[0] != '\0' ? instance : "karpenter-node-holder",
+		 EVENT_INSTANCE_BYTES);
+	buf_puts(b, ",\"action\":");
+	put_text(b, v->action, TELL_ACTION_BYTES);
+	buf_printf(b, ",\"reason\":\"%s\",\"type\":\"%s\",\"note\":",
+		   tell_reason_name(v->reason), tell_reason_type(v->reason));
+	put_text(b, v->note, TELL_NOTE_BYTES);
+	buf_puts(b, ",\"regarding\":{\"apiVersion\":\"karpenter.sh/v1\","
+		    "\"kind\":\"NodePool\",\"name\":");
+	put_text(b, v->pool, POOL_BYTES);
+	buf_puts(b, ",\"uid\":");
+	put_text(b, v->pool_uid, UID_BYTES);
+	buf_puts(b, "}}");
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/api/lease.h"
+
+#include <string.h>
+
+#include "core/base/stamp.h"
+#include "wire/api/watch.h"
+#include "wire/json/json.h"
+
+/* --- reading -------------------------------------------------------------- */
+
+/* What stamp_parse cuts: the fourth to sixth digit after the point. */
+static int
+micros_of(const char *s)
+{
+	const char *point = strchr(s, '.');
+	int us = 0;
+
+	for (int i = 1, scale = 100; point != NULL && i <= 6; i++) {
+		if (point[i] < '0' || point[i] > '9')
+			break;
+		if (i <= 3)
+			continue;
+		us += (point[i] - '0') * scale;
+		scale /= 10;
+	}
+	return us;
+}
+
+static int
+time_read(const struct json *spec, const char *key, int64_t *us, struct err *e)
+{
+	const struct json *v = json_member(spec, key);
+	const char *s = json_string(v);
+	int64_t ms;
+
+	*us = STAMP_NONE;
+	if (v == NULL || json_is_null(v))
+		return 0;
+	if (s == NULL || stamp_parse(s, &ms))
+		return err_set(e, ERR_INPUT, "spec.%s is no time", key);
+	*us = ms * 1000 + micros_of(s);
+	return 0;
+}
+
+static int
+int_read(const struct json *spec, const char *key, int32_t *out, struct err *e)
+{
+	const struct json *v = json_member(spec, key);
+	long long n = 0;
+
+	if (v != NULL && !json_is_null(v) &&
+	    (json_integer(v, &n) || n < INT32_MIN || n > INT32_MAX))
+		return err_set(e, ERR_INPUT, "spec.%s is no 32-bit number",
+			       key);
+	*out = (int32_t)n;
+	return 0;
+}
+
+/* Another's name may be of any length: what does not fit is cut at a whole
+ * character, and said to be. */
+static int
+holder_read(const struct json *spec, struct lease_record *r, struct err *e)
+{
+	const struct json *v = json_member(spec, "holderIdentity");
+	const char *s = v == NULL || json_is_null(v) ? "" : json_string(v);
+	size_t n = s == NULL ? 0 : strlen(s);
+
+	if (s == NULL)
+		return err_set(e, ERR_INPUT,
+			       "spec.holderIdentity is no string");
+	r->holder_cut = n >= sizeof(r->holder);
+	if (r->holder_cut)
+		for (n = sizeof(r->holder) - 1;
+		     ((unsigned char)s[n] & 0xc0) == 0x80;)
+			n--;
+	memcpy(r->holder, s, n);
+	r->holder[n] = '\0';
+	return 0;
+}
+
+static void
+state_read(const struct json *annotations, struct lease_record *r)
+{
+	const struct json *v = json_member(annotations, LEASE_STATE_KEY);
+	const char *s = json_string(v);
+
+	r->state_bad = v != NULL && !json_is_null(v) &&
+		       (s == NULL || str_copy(r->state, sizeof(r->state), s));
+}
+
+static int
+object_need(const struct json *root, const char *key, const struct json **out,
+	    struct err *e)
+{
+	const struct json *v = json_member(root, key);
+
+	if (v != NULL && !json_is_null(v) && !json_is_object(v))
+		return err_set(e, ERR_INPUT, "%s is no object", key);
+	*out = v;
+	return 0;
+}
+
+static int
+record_read(const struct json *root, struct lease_record *out, struct err *e)
+{
+	const struct json *meta, *spec, *annotations;
+	struct lease_record r = {.present = true};
+	const char *rv;
+
+	if (object_need(root, "metadata", &meta, e) ||
+	    object_need(root, "spec", &spec, e) ||
+	    object_need(meta, "annotations", &annotations, e))
+		return -1;
+	/* Without it a write would go over whatever is there. */
+	rv = json_string(json_member(meta, "resourceVersion"));
+	if (rv == NULL || rv[0] == '\0' || str_copy(r.rv, sizeof(r.rv), rv))
+		return err_set(e, ERR_INPUT,
+			       "metadata.resourceVersion is missing or no "
+			       "short string");
+	if (holder_read(spec, &r, e) ||
+	    int_read(spec, "leaseDurationSeconds", &r.duration_s, e) ||
+	    int_read(spec, "leaseTransitions", &r.transitions, e) ||
+	    time_read(spec, "acquireTime", &r.acquire_us, e) ||
+	    time_read(spec, "renewTime", &r.renew_us, e))
+		return -1;
+	state_read(annotations, &r);
+	*out = r;
+	return 0;
+}
+
+int
+lease_decode(const char *bytes, size_t n, struct lease_record *out,
+	     struct err *e)
+{
+	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
+
+	if (root == NULL)
+		return -1;
+	if (!json_says(root, "kind", "Lease"))
+		return err_set(e, ERR_INPUT, "not a Lease");
+	return record_read(root, out, e);
+}
+
+int
+lease_item_decode(const char *bytes, size_t n, char namespace_name[64],
+		  struct lease_record *out, struct err *e)
+{
+	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
+
+	if (root == NULL || record_read(root, out, e))
+		return -1;
+	return text_copy(json_member(root, "metadata"), "namespace",
+			 namespace_name, 64, "metadata.namespace", e);
+}
+
+/* --- writing -------------------------------------------------------------- */
+
+/* metav1.MicroTime; null, as Go writes a time that is not set. */
+static void
+put_time(struct buf *b, const char *key, int64_t us)
+{
+	char text[STAMP_BYTES];
+	int64_t ms, rest;
+
+	buf_printf(b, ",\"%s\":", key);
+	if (us == STAMP_NONE) {
+		buf_puts(b, "null");
+		return;
+	}
+	rest = us % 1000000;
+	if (rest < 0)
+		rest += 1000000;
+	ms = (us - rest) / 1000;
+	stamp_format(ms, text);
+	text[strlen(text) - 1] = '\0';	/* the Z */
+	buf_printf(b, "\"%s.%06dZ\"", text, (int)rest);
+}
+
+static void
+put_spec(struct buf *b, const struct lease_record *r)
+{
+	buf_puts(b, "\"spec\":{\"holderIdentity\":");
+	buf_json(b, r->holder);
+	buf_printf(b, ",\"leaseDurationSeconds\":%d", (int)r->duration_s);
+	put_time(b, "acquireTime", r->acquire_us);
+	put_time(b, "renewTime", r->renew_us);
+	buf_printf(b, ",\"leaseTransitions\":%d}", (int)r->transitions);
+}
+
+static void
+put_state(struct buf *b, const struct lease_record *r)
+{
+	buf_puts(b, ",\"annotations\":{\"" LEASE_STATE_KEY "\":");
+	if (r->state[0] == '\0')
+		buf_puts(b, "null");
+	else
+		buf_json(b, r->state);
+	buf_puts(b, "}");
+}
+
+void
+lease_create(struct buf *b, const char *namespace_name, const char *name,
+	     const struct lease_record *r)
+{
+	bool empty = r->holder[0] == '\0' && r->renew_us == STAMP_NONE;
+
+	buf_puts(b, "{\"apiVersion\":\"coordination.k8s.io/v1\","
+		    "\"kind\":\"Lease\",\"metadata\":{\"namespace\":");
+	buf_json(b, namespace_name);
+	buf_puts(b, ",\"name\":");
+	buf_json(b, name);
+	if (r->state[0] != '\0')
+		put_state(b, r);
+	buf_puts(b, "},");
+	if (empty)
+		buf_puts(b, "\"spec\":{}");
+	else
+		put_spec(b, r);
+	buf_puts(b, "}");
+}
+
+void
+lease_update(struct buf *b, const struct lease_record *r, bool with_spec,
+	     bool with_state)
+{
+	buf_puts(b, "{\"metadata\":{\"resourceVersion\":");
+	buf_json(b, r->rv);
+	if (with_state)
+		put_state(b, r);
+	buf_puts(b, "}");
+	if (with_spec) {
+		buf_puts(b, ",");
+		put_spec(b, r);
+	}
+	buf_puts(b, "}");
+}

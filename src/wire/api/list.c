@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/api/list.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/limits.h"
+
+struct bytes {
+	char *data;
+	size_t len, cap;
+};
+
+/* Where the next byte of a list belongs. */
+enum place {
+	IN_ENVELOPE,
+	BETWEEN_ITEMS,
+	IN_ITEM,
+};
+
+struct split {
+	enum split_mode mode;
+	split_item_fn *fn;
+	void *ctx;
+	struct bytes item; /* what an earlier call brought of an item */
+	struct bytes envelope;
+	enum place place;
+	bool in_string, escaped;
+	unsigned depth; /* of the envelope, or within the item */
+
+	/* The envelope's top level. */
+	bool wants_key;	 /* a string here is a key */
+	int matched;	 /* bytes of "items" seen in it; -1: another */
+	bool items_next; /* that key, then ':' came */
+
+	/* Between the items. */
+	bool wants_item; /* after a comma */
+	bool had_item;	 /* since the last comma */
+};
+
+static const char ITEMS[] = "items";
+#define ITEMS_LEN ((int)sizeof(ITEMS) - 1)
+
+struct split *
+split_new(enum split_mode mode, split_item_fn *fn, void *ctx)
+{
+	struct split *s = calloc(1, sizeof(*s));
+
+	if (s == NULL)
+		return NULL;
+	s->mode = mode;
+	s->fn = fn;
+	s->ctx = ctx;
+	return s;
+}
+
+void
+split_free(struct split *s)
+{
+	if (s == NULL)
+		return;
+	free(s->item.data);
+	free(s->envelope.data);
+	free(s);
+}
+
+/* Keeps a byte free for a NUL. */
+static int
+bytes_add(struct bytes *b, const char *p, size_t n, size_t max,
+	  const char *what, struct err *e)
+{
+	if (n > max - b->len)
+		return err_set(e, ERR_LIMIT, "%s of more than %zu bytes", what,
+			       max);
+	if (b->len + n >= b->cap) {
+		size_t cap = b->cap == 0 ? 4096 : b->cap;
+		char *data;
+
+		while (cap <= b->len + n)
+			cap *= 2;
+		data = realloc(b->data, cap);
+		if (data == NULL)
+			return err_set(e, ERR_SYSTEM, "out of memory");
+		b->data = data;
+		b->cap = cap;
+	}
+	memcpy(b->data + b->len, p, n);
+	b->len += n;
+	b->data[b->len] = '\0';
+	return 0;
+}
+
+static int
+item_keep(struct split *s, const char *p, size_t n, struct err *e)
+{
+	return bytes_add(&s->item, p, n, ITEM_BYTES_MAX, "an item", e);
+}
+
+/* The last bytes of an item have come; most items come in one piece and are
+ * handed on where they lie. */
+static int
+item_done(struct split *s, const char *p, size_t n, struct err *e)
+{
+	if (s->item.len > 0) {
+		if (item_keep(s, p, n, e))
+			return -1;
+		p = s->item.data;
+		n = s->item.len;
+		s->item.len = 0;
+	} else if (n > ITEM_BYTES_MAX) {
+		return err_set(e, ERR_LIMIT, "an item of more than %u bytes",
+			       ITEM_BYTES_MAX);
+	}
+	return s->fn(s->ctx, p, n, e);
+}
+
+static int
+feed_lines(struct split *s, const char *p, const char *end, struct err *e)
+{
+	while (p < end) {
+		const char *nl = memchr(p, '\n', (size_t)(end - p));
+
+		if (nl == NULL)
+			return item_keep(s, p, (size_t)(end - p), e);
+		if ((nl > p || s->item.len > 0) &&
+		    item_done(s, p, (size_t)(nl - p), e))
+			return -1;
+		p = nl + 1;
+	}
+	return 0;
+}
+
+/* Within a string: to behind its closing quote, or to the end. */
+static const char *
+skip_string(struct split *s, const char *p, const char *end)
+{
+	for (; p < end; p++) {
+		if (s->escaped) {
+			s->escaped = false;
+		} else if (*p == '\\') {
+			s->escaped = true;
+		} else if (*p == '"') {
+			s->in_string = false;
+			return p + 1;
+		}
+	}
+	return end;
+}
+
+/* To the comma or bracket that ends the item (true), or to the end. */
+static bool
+skip_item(struct split *s, const char **at, const char *end)
+{
+	const char *p = *at;
+	bool ended = false;
+
+	while (p < end && !ended) {
+		if (s->in_string) {
+			p = skip_string(s, p, end);
+			continue;
+		}
+		switch (*p) {
+		case '"':
+			s->in_string = true;
+			break;
+		case '{':
+		case '[':
+			s->depth++;
+			break;
+		case '}':
+		case ']':
+			ended = s->depth == 0;
+			s->depth -= !ended;
+			break;
+		case ',':
+			ended = s->depth == 0;
+		}
+		p += !ended;
+	}
+	*at = p;
+	return ended;
+}
+
+static int
+feed_item(struct split *s, const char **at, const char *end, struct err *e)
+{
+	const char *p = *at;
+
+	if (!skip_item(s, at, end))
+		return item_keep(s, p, (size_t)(*at - p), e);
+	s->place = BETWEEN_ITEMS;
+	s->had_item = true;
+	s->wants_item = false;
+	return item_done(s, p, (size_t)(*at - p), e);
+}
+
+static int
+feed_between(struct split *s, const char **at, struct err *e)
+{
+	switch (*(*at)) {
+	case ' ':
+	case '\t':
+	case '\r':
+	case '\n':
+		break;
+	case ',':
+		if (!s->had_item)
+			return err_set(e, ERR_INPUT, "a list lacks an item");
+		s->had_item = false;
+		s->wants_item = true;
+		break;
+	case ']':
+		if (s->wants_item)
+			return err_set(e, ERR_INPUT, "a list lacks an item");
+		s->place = IN_ENVELOPE; /* which takes the bracket */
+		s->depth = 2;
+		return 0;
+	case '}':
+		return err_set(e, ERR_INPUT, "a list ends with '}'");
+	default:
+		s->place = IN_ITEM;
+		s->depth = 0;
+		return 0;
+	}
+	(*at)++;
+	return 0;
+}
+
+static void
+envelope_string_byte(struct split *s, char c)
+{
+	if (s->escaped) {
+		s->escaped = false;
+		s->matched = -1;
+	} else if (c == '\\') {
+		s->escaped = true;
+		s->matched = -1;
+	} else if (c == '"') {
+		s->in_string = false;
+	} else if (s->matched >= 0) {
+		bool same = s->matched < ITEMS_LEN && c == ITEMS[s->matched];
+
+		s->matched = same ? s->matched + 1 : -1;
+	}
+}
+
+/* One byte outside of strings at the depth where "items" stands. */
+static void
+envelope_top_byte(struct split *s, char c)
+{
+	switch (c) {
+	case '"':
+		s->matched = s->wants_key ? 0 : -1;
+		s->items_next = false;
+		break;
+	case ':':
+		s->items_next = s->wants_key && s->matched == ITEMS_LEN;
+		s->wants_key = false;
+		break;
+	case ',':
+		s->wants_key = true;
+		s->items_next = false;
+	}
+}
+
+/* true: c opens the array of items. */
+static bool
+envelope_byte(struct split *s, char c)
+{
+	if (s->in_string) {
+		envelope_string_byte(s, c);
+		return false;
+	}
+	if (s->depth == 1)
+		envelope_top_byte(s, c);
+	switch (c) {
+	case '"':
+		s->in_string = true;
+		break;
+	case '[':
+	case '{':
+		if (c == '[' && s->depth == 1 && s->items_next)
+			return true;
+		s->wants_key = s->depth++ == 0 && c == '{';
+		break;
+	case ']':
+	case '}':
+		s->depth -= s->depth > 0;
+		s->items_next = false;
+	}
+	return false;
+}
+
+static int
+feed_envelope(struct split *s, const char **at, const char *end, struct err *e)
+{
+	const char *p = *at;
+	bool opened = false;
+
+	while (*at < end && !opened)
+		opened = envelope_byte(s, *(*at)++);
+	if (opened) {
+		s->place = BETWEEN_ITEMS;
+		s->had_item = s->wants_item = s->items_next = false;
+	}
+	return bytes_add(&s->envelope, p, (size_t)(*at - p), ENVELOPE_BYTES_MAX,
+			 "a list's envelope", e);
+}
+
+static int
+feed_list(struct split *s, const char *p, const char *end, struct err *e)
+{
+	int failed = 0;
+
+	while (p < end && !failed) {
+		switch (s->place) {
+		case IN_ENVELOPE:
+			failed = feed_envelope(s, &p, end, e);
+			break;
+		case BETWEEN_ITEMS:
+			failed = feed_between(s, &p, e);
+			break;
+		case IN_ITEM:
+			failed = feed_item(s, &p, end, e);
+			break;
+		}
+	}
+	return failed;
+}
+
+int
+split_feed(struct split *s, const char *bytes, size_t n, struct err *e)
+{
+	if (s->mode == SPLIT_LINES)
+		return feed_lines(s, bytes, bytes + n, e);
+	return feed_list(s, bytes, bytes + n, e);
+}
+
+int
+split_end(struct split *s, struct err *e)
+{
+	if (s->mode == SPLIT_LINES)
+		return s->item.len == 0 ? 0
+					: err_set(e, ERR_CUT,
+						  "the stream ended in a line");
+	if (s->place != IN_ENVELOPE || s->depth > 0 || s->in_string ||
+	    s->envelope.len == 0)
+		return err_set(e, ERR_CUT, "the stream ended in a list");
+	return 0;
+}
+
+const char *
+split_envelope(const struct split *s, size_t *n)
+{
+	*n = s->envelope.len;
+	return s->envelope.data != NULL ? s->envelope.data : "";
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/api/nodepool.h"
+
+#include <string.h>
+
+#include "core/base/buf.h"
+
+static int
+annotations_read(const struct json *meta, struct pool *p, struct err *e)
+{
+	const struct json *map = json_member(meta, "annotations");
+	const char *value;
+
+	if (map != NULL && !json_is_null(map) && !json_is_object(map))
+		return err_set(e, ERR_INPUT,
+			       "metadata.annotations is no object");
+	for (int k = 0; k < POOL_KEY_COUNT; k++) {
+		value = NULL;
+		if (annotation_read(map, pool_key_name((enum pool_key)k),
+				    &value, e))
+			return -1;
+		pool_set(p, (enum pool_key)k, value);
+	}
+	return 0;
+}
+
+static int
+root_decode(const struct json *root, struct pool *out, struct err *e)
+{
+	const struct json *meta = json_member(root, "metadata");
+	struct pool p;
+
+	pool_init(&p);
+	if (!json_is_object(meta))
+		return err_set(e, ERR_INPUT, "NodePool ?: metadata is missing");
+	if (text_need(meta, "name", p.name, sizeof(p.name), "metadata.name",
+		      e) ||
+	    text_need(meta, "uid", p.uid, sizeof(p.uid), "metadata.uid", e) ||
+	    text_need(meta, "resourceVersion", p.rv, sizeof(p.rv),
+		      "metadata.resourceVersion", e) ||
+	    annotations_read(meta, &p, e))
+		return err_wrap(e, "NodePool %s",
+				p.name[0] != '\0' ? p.name : "?");
+	*out = p;
+	return 0;
+}
+
+int
+pool_decode(const char *bytes, size_t n, struct pool *out, struct err *e)
+{
+	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
+
+	return root == NULL ? -1 : root_decode(root, out, e);
+}
+
+static int
+line_decode(void *ctx, const struct json *object, struct err *e)
+{
+	return root_decode(object, ctx, e);
+}
+
+int
+pool_watch_decode(const char *bytes, size_t n, enum watch_type *type,
+		  struct pool *out, int *status_code, struct err *e)
+{
+	struct watch_line line;
+
+	if (watch_line_decode(bytes, n, &line, line_decode, out, e))
+		return -1;
+	if (line.type == WATCH_ERROR)
+		*status_code = line.status_code;
+	if (line.type == WATCH_BOOKMARK) {
+		pool_init(out);
+		memcpy(out->rv, line.rv, sizeof(out->rv));
+	}
+	*type = line.type;
+	return 0;
+}

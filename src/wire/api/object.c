@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/api/object.h"
+
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/rules/admit.h"
+#include "wire/api/patch.h"
+#include "wire/api/watch.h"
+
+#define CLAIM_GROUP "karpenter.sh/"
+
+/* A map of strings that may be missing or null. */
+static int
+map_get(const struct json *meta, const char *key, const struct json **out,
+	struct err *e)
+{
+	const struct json *v = json_member(meta, key);
+
+	if (v != NULL && !json_is_null(v) && !json_is_object(v))
+		return err_set(e, ERR_INPUT, "metadata.%s is no object", key);
+	*out = v;
+	return 0;
+}
+
+int
+annotation_read(const struct json *map, const char *key, const char **out,
+		struct err *e)
+{
+	const struct json *v = json_member(map, key);
+	const char *s = json_string(v);
+
+	if (v != NULL && s == NULL)
+		return err_set(e, ERR_INPUT, "%s is no string", key);
+	*out = s;
+	return 0;
+}
+
+int
+hold_read(const struct json *annotations, const struct hold_key *k,
+	  enum hold *out, struct err *e)
+{
+	const char *value = NULL;
+
+	if (annotation_read(annotations, k->key, &value, e))
+		return -1;
+	if (value == NULL)
+		*out = HOLD_ABSENT;
+	else
+		*out = strcmp(value, k->value) == 0 ? HOLD_SAME : HOLD_OTHER;
+	return 0;
+}
+
+static bool
+is_own_stamp(const char *s, int64_t *ms)
+{
+	char again[STAMP_BYTES];
+
+	if (stamp_parse(s, ms))
+		return false;
+	stamp_format(*ms, again);
+	return strcmp(s, again) == 0;
+}
+
+static const struct hold_key default_hold = {DEFAULT_HOLD_KEY,
+					     DEFAULT_HOLD_VALUE};
+
+static bool
+same_hold(const struct hold_key *a, const struct hold_key *b)
+{
+	return strcmp(a->key, b->key) == 0 && strcmp(a->value, b->value) == 0;
+}
+
+/*
+ * The hold that the mark stands for, where it is not today's.  A held-key
+ * that says nothing we can read stands for a hold that is not there: our mark
+ * then goes alone, and no value is removed that may be a person's.
+ */
+static int
+former_read(const struct json *annotations, const struct hold_key *today,
+	    struct object *o, struct err *e)
+{
+	struct hold_key k = default_hold;
+	const char *text = NULL;
+
+	if (annotation_read(annotations, HELD_KEY_KEY, &text, e))
+		return -1;
+	if (text != NULL && held_key_parse(text, &k)) {
+		o->has_former = true;
+		return 0;
+	}
+	if (same_hold(&k, today))
+		return 0;
+	o->has_former = true;
+	o->former = k;
+	return hold_read(annotations, &k, &o->former_hold, e);
+}
+
+static int
+marks_read(const struct json *annotations, const struct hold_key *today,
+	   struct object *o, struct err *e)
+{
+	const char *mark = NULL;
+	int64_t ms;
+
+	if (hold_read(annotations, today, &o->hold, e) ||
+	    hold_read(annotations, &default_hold, &o->default_hold, e) ||
+	    annotation_read(annotations, MARK_KEY, &mark, e))
+		return -1;
+	o->has_held_key = json_member(annotations, HELD_KEY_KEY) != NULL;
+	if (mark == NULL)
+		return 0;
+	o->mark = MARK_ODD;
+	if (is_own_stamp(mark, &ms)) {
+		o->mark = MARK_TIME;
+		o->mark_ms = ms;
+	}
+	return former_read(annotations, today, o, e);
+}
+
+static int
+created_read(const struct json *meta, int64_t *out, struct err *e)
+{
+	const char *s = json_string(json_member(meta, "creationTimestamp"));
+
+	if (s == NULL || stamp_parse(s, out))
+		return err_set(e, ERR_INPUT,
+			       "metadata.creationTimestamp is no time");
+	return 0;
+}
+
+static bool
+is_claim_owner(const struct json *ref)
+{
+	const char *v = json_string(json_member(ref, "apiVersion"));
+
+	return json_says(ref, "kind", "NodeClaim") && v != NULL &&
+	       strncmp(v, CLAIM_GROUP, strlen(CLAIM_GROUP)) == 0;
+}
+
+/* One that cannot be a name names nothing: nobody checks these, and the object
+ * itself must not go unseen for it. */
+static int
+reference_copy(const struct json *map, const char *key, char *dst, size_t cap)
+{
+	const char *s = json_string(json_member(map, key));
+
+	return s == NULL || *s == '\0' ? -1 : str_copy(dst, cap, s);
+}
+
+static void
+owner_read(const struct json *meta, struct object *o)
+{
+	const struct json *refs = json_member(meta, "ownerReferences");
+
+	for (const struct json *r = json_first(refs); r; r = json_next(r)) {
+		if (!is_claim_owner(r))
+			continue;
+		o->karpenter = true;
+		if (reference_copy(r, "name", o->owner_name,
+				   sizeof(o->owner_name)) ||
+		    reference_copy(r, "uid", o->owner_uid,
+				   sizeof(o->owner_uid)))
+			o->owner_name[0] = o->owner_uid[0] = '\0';
+		return;
+	}
+}
+
+/* One that cannot be read is as old as the claim. */
+static int64_t
+transition_read(const struct json *c, const struct object *o)
+{
+	const char *s = json_string(json_member(c, "lastTransitionTime"));
+	int64_t ms;
+
+	return s == NULL || stamp_parse(s, &ms) ? o->created_ms : ms;
+}
+
+static void
+condition_read(const struct json *c, struct object *o)
+{
+	bool is_true = json_says(c, "status", "True");
+
+	if (json_says(c, "type", "Launched")) {
+		o->launch_known = true;
+		o->launched |= is_true;
+	} else if (json_says(c, "type", "Initialized") && is_true) {
+		o->ready_ms = transition_read(c, o);
+	} else if (json_says(c, "type", "DisruptionReason") && is_true) {
+		o->disrupted = true;
+		if (!json_says(c, "reason", "Empty"))
+			o->disrupted_ms = transition_read(c, o);
+	}
+}
+
+/* A copy of the annotations says nothing of the object it is on. */
+static int
+class_read(const struct json *annotations, struct object *o, struct err *e)
+{
+	const char *class = NULL, *uid = NULL;
+
+	if (annotation_read(annotations, CLASS_KEY, &class, e) ||
+	    annotation_read(annotations, CLASS_UID_KEY, &uid, e))
+		return -1;
+	o->has_class = class != NULL || uid != NULL;
+	if (class != NULL && uid != NULL && strcmp(uid, o->uid) == 0)
+		str_cut(o->replaces, sizeof(o->replaces), class);
+	return 0;
+}
+
+static void
+deletion_read(const struct json *meta, struct object *o)
+{
+	const struct json *v = json_member(meta, "deletionTimestamp");
+	const char *s = json_string(v);
+	int64_t ms;
+
+	o->deleting = v != NULL && !json_is_null(v);
+	if (s != NULL && stamp_parse(s, &ms) == 0)
+		o->deleted_ms = ms;
+}
+
+static void
+claim_read(const struct json *root, struct object *o)
+{
+	const struct json *status = json_member(root, "status");
+	const struct json *list = json_member(status, "conditions");
+	const char *provider = json_string(json_member(status, "providerID"));
+
+	o->karpenter = true;
+	o->launched = provider != NULL && provider[0] != '\0';
+	for (const struct json *c = json_first(list); c; c = json_next(c))
+		condition_read(c, o);
+	(void)reference_copy(status, "nodeName", o->node_name,
+			     sizeof(o->node_name));
+	o->registered = o->node_name[0] != '\0';
+}
+
+static int
+meta_read(const struct json *meta, struct object *o, struct err *e)
+{
+	if (!json_is_object(meta))
+		return err_set(e, ERR_INPUT, "metadata is missing");
+	if (text_need(meta, "name", o->name, sizeof(o->name), "metadata.name",
+		      e) ||
+	    text_need(meta, "uid", o->uid, sizeof(o->uid), "metadata.uid", e) ||
+	    text_need(meta, "resourceVersion", o->rv, sizeof(o->rv),
+		      "metadata.resourceVersion", e))
+		return -1;
+	return created_read(meta, &o->created_ms, e);
+}
+
+static int
+root_decode(const struct json *root, enum kind kind,
+	    const struct hold_key *hold, struct object *out, struct err *e)
+{
+	const struct json *meta = json_member(root, "metadata");
+	const struct json *labels = NULL, *annotations = NULL;
+	struct object o = {
+		.kind = kind,
+		.mark_ms = STAMP_NONE,
+		.deleted_ms = STAMP_NONE,
+		.ready_ms = STAMP_NONE,
+		.disrupted_ms = STAMP_NONE,
+	};
+
+	if (meta_read(meta, &o, e) || map_get(meta, "labels", &labels, e) ||
+	    map_get(meta, "annotations", &annotations, e) ||
+	    text_copy(labels, POOL_LABEL, o.pool, sizeof(o.pool),
+		      "label " POOL_LABEL, e) ||
+	    marks_read(annotations, hold, &o, e) ||
+	    class_read(annotations, &o, e))
+		return err_wrap(e, "%s %s", kind_name(kind),
+				o.name[0] != '\0' ? o.name : "?");
+	deletion_read(meta, &o);
+	o.karpenter = json_member(labels, POOL_LABEL) != NULL ||
+		      o.mark != MARK_ABSENT;
+	if (kind == KIND_NODE) {
+		o.registered = json_says(labels, REGISTERED_LABEL, "true");
+		owner_read(meta, &o);
+	} else {
+		claim_read(root, &o);
+	}
+	*out = o;
+	return 0;
+}
+
+int
+object_decode(const char *bytes, size_t n, enum kind kind,
+	      const struct hold_key *hold, struct object *out, struct err *e)
+{
+	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
+
+	if (root == NULL)
+		return -1;
+	return root_decode(root, kind, hold, out, e);
+}
+
+struct line_ctx {
+	enum kind kind;
+	const struct hold_key *hold;
+	struct object *out;
+};
+
+static int
+line_decode(void *ctx, const struct json *object, struct err *e)
+{
+	const struct line_ctx *c = ctx;
+
+	return root_decode(object, c->kind, c->hold, c->out, e);
+}
+
+int
+watch_decode(const char *bytes, size_t n, enum kind kind,
+	     const struct hold_key *hold, enum watch_type *type,
+	     struct object *out, int *status_code, struct err *e)
+{
+	struct line_ctx ctx = {kind, hold, out};
+	struct watch_line line;
+
+	if (watch_line_decode(bytes, n, &line, line_decode, &ctx, e))
+		return -1;
+	if (line.type == WATCH_ERROR)
+		*status_code = line.status_code;
+	if (line.type == WATCH_BOOKMARK) {
+		*out = (struct object){.kind = kind};
+		memcpy(out->rv, line.rv, sizeof(out->rv));
+	}
+	*type = line.type;
+	return 0;
+}
+
+int
+list_meta_decode(const char *bytes, size_t n, char rv[RV_BYTES],
+		 char cont[CONTINUE_BYTES], struct err *e)
+{
+	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
+	const struct json *meta = json_member(root, "metadata"),
+			  *items = json_member(root, "items");
+	char version[RV_BYTES];
+
+	if (root == NULL ||
+	    text_need(meta, "resourceVersion", version, sizeof(version),
+		      "a list's resourceVersion", e) ||
+	    text_copy(meta, "continue", cont, CONTINUE_BYTES,
+		      "a list's continue token", e) ||
+	    (!json_is_array(items) && !json_is_null(items) &&
+	     err_set(e, ERR_INPUT, "a list without items")))
+		return -1;
+	memcpy(rv, version, sizeof(version));
+	return 0;
+}

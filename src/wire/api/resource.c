@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/api/resource.h"
+
+#include <ctype.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "wire/api/disruption_event.h"
+#include "wire/api/nodepool.h"
+
+const struct resource resources[VIEW_COUNT] = {
+	[KIND_NODE] = {"nodes", "/api/v1/nodes", ACCEPT_METADATA_LIST,
+		       ACCEPT_METADATA, COUNTER_WATCH_NODES_END, NULL},
+	[KIND_NODECLAIM] = {"nodeclaims", "/apis/karpenter.sh/v1/nodeclaims",
+			    NULL, NULL, COUNTER_WATCH_CLAIMS_END, NULL},
+	[KIND_NODEPOOL] = {"nodepools", POOLS_PATH, ACCEPT_METADATA_LIST,
+			   ACCEPT_METADATA, COUNTER_WATCH_POOLS_END, NULL},
+	[KIND_EVENT] = {"events", SIGNS_PATH, NULL, NULL,
+			COUNTER_WATCH_EVENTS_END, SIGNS_SELECTOR},
+};
+
+void
+query_text(struct buf *b, const char *text)
+{
+	for (; *text != '\0'; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c < 0x80 && (isalnum(c) || strchr("-._~", c) != NULL))
+			buf_printf(b, "%c", c);
+		else
+			buf_printf(b, "%%%02X", c);
+	}
+}
+
+void
+resource_path(struct buf *b, enum kind kind)
+{
+	const char *selector = resources[kind].selector;
+
+	buf_printf(b, "%s?", resources[kind].path);
+	if (selector != NULL)
+		buf_printf(b, "%s&", selector);
+}
+
+void
+list_path(struct buf *b, enum kind kind, unsigned limit, const char *cont)
+{
+	resource_path(b, kind);
+	buf_printf(b, "limit=%u", limit);
+	if (cont[0] == '\0')
+		return;
+	buf_puts(b, "&continue=");
+	query_text(b, cont);
+}
+
+void
+watch_path(struct buf *b, enum kind kind, int timeout_s, const char *rv)
+{
+	resource_path(b, kind);
+	buf_printf(b, "watch=1&allowWatchBookmarks=true&timeoutSeconds=%d"
+		   "&resourceVersion=", timeout_s);
+	query_text(b, rv);
+}
+
+int
+list_goes_on(unsigned *pages, const char *cont, struct err *e)
+{
+	if (cont[0] == '\0' || ++*pages < LIST_PAGES_MAX)
+		return 0;
+	return err_set(e, ERR_LIMIT, "a list of more than %d pages",
+		       LIST_PAGES_MAX);
+}
+
+bool
+list_smaller(unsigned *limit, struct err *e)
+{
+	if (e->code != ERR_LIMIT || *limit <= 1)
+		return false;
+	*limit /= 2;
+	*e = (struct err){0};
+	return true;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/api/secret.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire/base64.h"
+#include "wire/json/json.h"
+
+const struct secret_pair secret_ca = {"ca.crt", "ca.key", NULL, NULL};
+const struct secret_pair secret_tls = {"tls.crt", "tls.key", NULL, NULL};
+
+/* A plain memset before free would be optimized away. */
+static void
+clear(char *s)
+{
+	for (volatile char *p = s; p != NULL && *p != '\0'; p++)
+		*p = '\0';
+}
+
+static void
+wipe(char *s)
+{
+	clear(s);
+	free(s);
+}
+
+void
+secret_done(struct secret *s)
+{
+	wipe(s->ca_key);
+	wipe(s->key);
+	free(s->ca_cert);
+	free(s->cert);
+	*s = (struct secret){0};
+}
+
+/* --- reading -------------------------------------------------------------- */
+
+/* And nothing of it stays behind in the tree. */
+static char *
+text_of(const struct json *data, const char *name)
+{
+	const char *s = json_string(json_member(data, name));
+	char *out;
+
+	if (s == NULL)
+		return NULL;
+	out = strlen(s) > BASE64_BYTES(SECRET_PEM_MAX) ? NULL
+						       : base64_decode(s);
+	clear((char *)(uintptr_t)s);
+	return out;
+}
+
+int
+secret_decode(const char *bytes, size_t n, struct secret *out, struct err *e)
+{
+	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
+	const struct json *data = json_member(root, "data");
+	struct secret s = {.rv = ""};
+	const char *rv;
+
+	if (root == NULL)
+		return -1;
+	if (!json_says(root, "kind", "Secret"))
+		return err_set(e, ERR_INPUT, "not a Secret");
+	/* Without it a write would go over whatever is there. */
+	rv = json_string(json_member(json_member(root, "metadata"),
+				     "resourceVersion"));
+	if (rv == NULL || rv[0] == '\0' || str_copy(s.rv, sizeof(s.rv), rv))
+		return err_set(e, ERR_INPUT,
+			       "metadata.resourceVersion is missing or no "
+			       "short string");
+	s.ca_cert = text_of(data, secret_ca.cert_name);
+	s.ca_key = text_of(data, secret_ca.key_name);
+	s.cert = text_of(data, secret_tls.cert_name);
+	s.key = text_of(data, secret_tls.key_name);
+	*out = s;
+	return 0;
+}
+
+/* --- writing -------------------------------------------------------------- */
+
+static void
+put(struct buf *b, const char *name, const char *pem)
+{
+	buf_json(b, name);
+	buf_puts(b, ":\"");
+	base64_encode(b, pem, strlen(pem));
+	buf_puts(b, "\"");
+}
+
+static void
+put_data(struct buf *b, const struct secret_pair *p)
+{
+	buf_puts(b, ",\"data\":{");
+	put(b, p->cert_name, p->cert);
+	buf_puts(b, ",");
+	put(b, p->key_name, p->key);
+	buf_puts(b, "}}");
+}
+
+/* Opaque: kubernetes.io/tls is refused without a serving pair, which comes
+ * after the CA. */
+void
+secret_create(struct buf *b, const char *namespace_name, const char *name,
+	      const struct secret_pair *p)
+{
+	buf_puts(b, "{\"apiVersion\":\"v1\",\"kind\":\"Secret\","
+		    "\"type\":\"Opaque\",\"metadata\":{\"namespace\":");
+	buf_json(b, namespace_name);
+	buf_puts(b, ",\"name\":");
+	buf_json(b, name);
+	buf_puts(b, ",\"labels\":{\"app.kubernetes.io/name\":"
+		    "\"karpenter-node-holder\",\"app.kubernetes.io/managed-by\""
+		    ":\"karpenter-node-holder\"}}");
+	put_data(b, p);
+}
+
+void
+secret_update(struct buf *b, const char *rv, const struct secret_pair *p)
+{
+	buf_puts(b, "{\"metadata\":{\"resourceVersion\":");
+	buf_json(b, rv);
+	buf_puts(b, "}");
+	put_data(b, p);
+}

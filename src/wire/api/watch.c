@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/api/watch.h"
+
+#include <string.h>
+
+#include "core/base/buf.h"
+
+/* dst: map's string; "" where it is missing or null.  `what` is for the error. */
+int
+text_copy(const struct json *map, const char *key, char *dst, size_t cap,
+	  const char *what, struct err *e)
+{
+	const struct json *v = json_member(map, key);
+	const char *s = v == NULL || json_is_null(v) ? "" : json_string(v);
+
+	if (s == NULL)
+		return err_set(e, ERR_INPUT, "%s is no string", what);
+	if (str_copy(dst, cap, s))
+		return err_set(e, ERR_INPUT, "%s is over %zu bytes", what,
+			       cap - 1);
+	return 0;
+}
+
+int
+text_need(const struct json *map, const char *key, char *dst, size_t cap,
+	  const char *what, struct err *e)
+{
+	if (text_copy(map, key, dst, cap, what, e))
+		return -1;
+	return dst[0] != '\0'
+		       ? 0 : err_set(e, ERR_INPUT, "%s is missing", what);
+}
+
+static int
+watch_type_read(const struct json *root, enum watch_type *out, struct err *e)
+{
+	static const char *const names[] = {
+		[WATCH_ADDED] = "ADDED",     [WATCH_MODIFIED] = "MODIFIED",
+		[WATCH_DELETED] = "DELETED", [WATCH_BOOKMARK] = "BOOKMARK",
+		[WATCH_ERROR] = "ERROR",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (json_says(root, "type", names[i])) {
+			*out = (enum watch_type)i;
+			return 0;
+		}
+	}
+	return err_set(e, ERR_INPUT, "a watch line of no known type");
+}
+
+static int
+watch_read(const struct json *root, struct watch_line *out,
+	   const struct json **object, struct err *e)
+{
+	const struct json *o = json_member(root, "object");
+	struct watch_line line = {.type = WATCH_ERROR};
+	struct status st = {0};
+
+	if (watch_type_read(root, &line.type, e))
+		return -1;
+	if (!json_is_object(o))
+		return err_set(e, ERR_INPUT, "a watch line without an object");
+	if (line.type == WATCH_BOOKMARK &&
+	    text_need(json_member(o, "metadata"), "resourceVersion", line.rv,
+		      sizeof(line.rv), "a bookmark's resourceVersion", e))
+		return -1;
+	if (line.type == WATCH_ERROR) {
+		(void)status_read(o, &st);
+		line.status_code = st.code;
+		(void)err_set(e, ERR_INPUT, "%s", st.message);
+	}
+	*out = line;
+	*object = o;
+	return 0;
+}
+
+int
+watch_line_decode(const char *bytes, size_t n, struct watch_line *out,
+		  watch_object_fn *decode, void *ctx, struct err *e)
+{
+	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
+	const struct json *object;
+
+	if (root == NULL || watch_read(root, out, &object, e))
+		return -1;
+	if (out->type == WATCH_ERROR || out->type == WATCH_BOOKMARK)
+		return 0;
+	return decode(ctx, object, e);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/api/webhook_config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire/base64.h"
+#include "wire/json/json.h"
+
+void
+webhooks_done(struct webhooks *w)
+{
+	for (unsigned i = 0; i < w->n; i++)
+		free(w->bundle[i]);
+	*w = (struct webhooks){0};
+}
+
+static char *
+bundle_of(const struct json *webhook)
+{
+	const struct json *client = json_member(webhook, "clientConfig");
+	const char *s = json_string(json_member(client, "caBundle"));
+
+	if (s == NULL || strlen(s) > BASE64_BYTES(WEBHOOKS_BUNDLE_MAX))
+		return NULL;
+	return base64_decode(s);
+}
+
+static int
+read_all(const struct json *list, struct webhooks *w, struct err *e)
+{
+	for (const struct json *v = json_first(list); v; v = json_next(v)) {
+		if (w->n == WEBHOOKS_MAX)
+			return err_set(e, ERR_LIMIT, "more than %d webhooks",
+				       WEBHOOKS_MAX);
+		w->bundle[w->n++] = bundle_of(v);
+	}
+	return 0;
+}
+
+int
+webhooks_decode(const char *bytes, size_t n, struct webhooks *out,
+		struct err *e)
+{
+	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
+	const struct json *list = json_member(root, "webhooks");
+	struct webhooks w = {.rv = ""};
+	const char *rv;
+
+	if (root == NULL)
+		return -1;
+	if (!json_says(root, "kind", "MutatingWebhookConfiguration"))
+		return err_set(e, ERR_INPUT,
+			       "not a MutatingWebhookConfiguration");
+	rv = json_string(json_member(json_member(root, "metadata"),
+				     "resourceVersion"));
+	if (rv == NULL || rv[0] == '\0' || str_copy(w.rv, sizeof(w.rv), rv))
+		return err_set(e, ERR_INPUT,
+			       "metadata.resourceVersion is missing or no "
+			       "short string");
+	if (json_is_array(list) && read_all(list, &w, e)) {
+		webhooks_done(&w);
+		return -1;
+	}
+	*out = w;
+	return 0;
+}
+
+void
+webhooks_patch(struct buf *b, const struct webhooks *w, const char *pem)
+{
+	buf_puts(b, "[{\"op\":\"test\",\"path\":\"/metadata/resourceVersion\","
+		    "\"value\":");
+	buf_json(b, w->rv);
+	buf_puts(b, "}");
+	for (unsigned i = 0; i < w->n; i++) {
+		buf_printf(b, ",{\"op\":\"add\",\"path\":\"/webhooks/%u/"
+			      "clientConfig/caBundle\",\"value\":\"",
+			   i);
+		base64_encode(b, pem, strlen(pem));
+		buf_puts(b, "\"}");
+	}
+	buf_puts(b, "]");
+}

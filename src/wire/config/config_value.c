@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config_keys.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/stamp.h"
+#include "wire/yaml/yaml.h"
+
+#define OUR_DOMAIN "karpenter-node-holder.io/"
+
+const char *
+config_expected(const struct config_key *k)
+{
+	static const char *const texts[] = {
+		[TYPE_DURATION] = "a duration such as 10m or 1h30m",
+		[TYPE_BOOL] = "true or false",
+		[TYPE_TEXT] = "a string of printable characters",
+		[TYPE_PATH] = "the name of a file",
+		[TYPE_ADDRESS] = "host:port, :port or [v6]:port",
+		[TYPE_ANNOTATION] =
+			"an annotation key such as " DEFAULT_HOLD_KEY,
+		[TYPE_LABEL] = "a namespace or \"\"",
+		[TYPE_NAME] = "a DNS name of lower case",
+		[TYPE_PATTERNS] = "a list of shell patterns such as [\"*\"]",
+	};
+
+	if (k->off_only)
+		return k->type == TYPE_PATTERNS ? "[]"
+		       : k->def[0] == '\0'	? "\"\""
+						: k->def;
+	if (k->type == TYPE_WORD || k->type == TYPE_COUNT)
+		return k->words;
+	if (k->type == TYPE_DURATION && k->min > 0)
+		return "a duration above 0 such as 10m";
+	return texts[k->type];
+}
+
+static int
+refuse(const struct config_key *k, const char *text, struct err *e)
+{
+	char shown[YAML_SHOW_BYTES];
+
+	return err_set(e, ERR_INPUT, "%s%s, expected %s",
+		       yaml_show(text, shown),
+		       k->off_only ? " is not in this version" : "",
+		       config_expected(k));
+}
+
+/* The place of text in "a|b|c"; -1 if it is none of them. */
+static int
+word_index(const char *words, const char *text)
+{
+	size_t n = strlen(text);
+
+	for (int i = 0; words != NULL; i++) {
+		const char *bar = strchr(words, '|');
+		size_t len = bar ? (size_t)(bar - words) : strlen(words);
+
+		if (len == n && memcmp(words, text, n) == 0)
+			return i;
+		words = bar ? bar + 1 : NULL;
+	}
+	return -1;
+}
+
+static void *
+field(struct config *c, const struct config_key *k)
+{
+	return (char *)c + k->offset;
+}
+
+static int
+set_duration(void *at, const struct config_key *k, const char *text)
+{
+	int64_t ms;
+
+	if (duration_parse(text, &ms) || ms < k->min)
+		return -1;
+	memcpy(at, &ms, sizeof(ms));
+	return 0;
+}
+
+static int
+set_count(void *at, const struct config_key *k, const char *text)
+{
+	unsigned v;
+
+	if (text[0] == '\0' || text[strspn(text, "0123456789")] != '\0' ||
+	    strlen(text) > 9)
+		return -1;
+	v = (unsigned)strtoul(text, NULL, 10);
+	if (v < k->min || v > k->max)
+		return -1;
+	memcpy(at, &v, sizeof(v));
+	return 0;
+}
+
+static int
+set_word(void *at, const struct config_key *k, const char *text)
+{
+	int v = word_index(k->words, text);
+	bool flag = v == 1;
+
+	if (v < 0)
+		return -1;
+	if (k->bytes == sizeof(flag))
+		memcpy(at, &flag, sizeof(flag));
+	else
+		memcpy(at, &v, sizeof(v));
+	return 0;
+}
+
+static bool
+is_well_formed(const struct config_key *k, const char *text)
+{
+	switch (k->type) {
+	case TYPE_PATH:
+		return text[0] != '\0' && syntax_text(text);
+	case TYPE_ADDRESS:
+		return syntax_address(text);
+	case TYPE_ANNOTATION:
+		return syntax_annotation(text);
+	case TYPE_LABEL:
+		return text[0] == '\0' || syntax_label(text);
+	case TYPE_NAME:
+		return syntax_subdomain(text);
+	default:
+		return syntax_text(text);
+	}
+}
+
+static int
+set_string(void *at, const struct config_key *k, const char *text,
+	   struct err *e)
+{
+	char shown[YAML_SHOW_BYTES];
+
+	if (!is_well_formed(k, text))
+		return refuse(k, text, e);
+	if (k->type == TYPE_ANNOTATION &&
+	    strncmp(text, OUR_DOMAIN, strlen(OUR_DOMAIN)) == 0)
+		return err_set(
+			e, ERR_INPUT,
+			"%s is ours, expected a key that Karpenter reads",
+			yaml_show(text, shown));
+	if (str_copy(at, k->bytes, text))
+		return err_set(e, ERR_INPUT,
+			       "%zu bytes long, expected at most %zu",
+			       strlen(text), k->bytes - 1);
+	return 0;
+}
+
+/* Nothing to store: the one value it may have is what the program does. */
+static int
+set_off(const struct config_key *k, const char *text)
+{
+	int64_t ms;
+
+	if (k->type == TYPE_DURATION)
+		return duration_parse(text, &ms) || ms != 0 ? -1 : 0;
+	return strcmp(text, k->def) == 0 ? 0 : -1;
+}
+
+int
+config_set(struct config *c, const struct config_key *k, const char *text,
+	   struct err *e)
+{
+	int rc;
+
+	if (k->off_only)
+		return set_off(k, text) ? refuse(k, text, e) : 0;
+	switch (k->type) {
+	case TYPE_DURATION:
+		rc = set_duration(field(c, k), k, text);
+		break;
+	case TYPE_COUNT:
+		rc = set_count(field(c, k), k, text);
+		break;
+	case TYPE_WORD:
+	case TYPE_BOOL:
+		rc = set_word(field(c, k), k, text);
+		break;
+	default:
+		return set_string(field(c, k), k, text, e);
+	}
+	return rc ? refuse(k, text, e) : 0;
+}
+
+int
+config_add(struct config *c, const struct config_key *k, const char *text,
+	   struct err *e)
+{
+	struct patterns *p;
+
+	if (k->off_only)
+		return refuse(k, text, e);
+	p = field(c, k);
+	if (p->n == POOL_PATTERNS_MAX)
+		return err_set(e, ERR_LIMIT, "too many, expected at most %d",
+			       POOL_PATTERNS_MAX);
+	if (text[0] == '\0' || !syntax_text(text) ||
+	    str_copy(p->at[p->n], sizeof(p->at[0]), text))
+		return err_set(e, ERR_INPUT,
+			       "expected a shell pattern of 1 to %d bytes",
+			       POOL_PATTERN_BYTES - 1);
+	p->n++;
+	return 0;
+}
+
+static void
+get_word(const void *at, const struct config_key *k, struct buf *out)
+{
+	const char *word = k->words;
+	bool flag;
+	int v;
+
+	if (k->bytes == sizeof(flag)) {
+		memcpy(&flag, at, sizeof(flag));
+		v = flag;
+	} else {
+		memcpy(&v, at, sizeof(v));
+	}
+	while (v-- > 0)
+		word = strchr(word, '|') + 1;
+	buf_add(out, word, strcspn(word, "|"));
+}
+
+void
+config_get(const struct config *c, const struct config_key *k, struct buf *out)
+{
+	const void *at = (const char *)c + k->offset;
+	char text[DURATION_BYTES];
+	unsigned count;
+	int64_t ms;
+
+	if (k->off_only) {
+		buf_puts(out, k->def);
+	} else if (k->type == TYPE_DURATION) {
+		memcpy(&ms, at, sizeof(ms));
+		duration_format(ms, text);
+		buf_puts(out, text);
+	} else if (k->type == TYPE_COUNT) {
+		memcpy(&count, at, sizeof(count));
+		buf_printf(out, "%u", count);
+	} else if (k->type == TYPE_WORD || k->type == TYPE_BOOL) {
+		get_word(at, k, out);
+	} else {
+		buf_puts(out, at);
+	}
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/kubeconfig/exec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire/base64.h"
+#include "core/base/stamp.h"
+#include "wire/json/json.h"
+
+/* A plain memset before free would be optimized away. */
+static void
+clear(char *s)
+{
+	for (volatile char *p = s; p != NULL && *p != '\0'; p++)
+		*p = '\0';
+}
+
+void
+exec_free(struct exec *x)
+{
+	if (x == NULL)
+		return;
+	for (char **p = x->args; *p != NULL; p++)
+		free(*p);
+	for (char **p = x->env; *p != NULL; p++) {
+		clear(*p);
+		free(*p);
+	}
+	free(x->command);
+	free(x->install_hint);
+	free(x);
+}
+
+/* --- what it is told ------------------------------------------------------ */
+
+static size_t
+text_bytes(const char *s)
+{
+	return s == NULL ? 0 : 6 * strlen(s); /* \u00XX */
+}
+
+size_t
+exec_info_bytes(const struct exec_cluster *c)
+{
+	return 512 + text_bytes(c->server) + text_bytes(c->tls_server_name) +
+	       (c->ca_pem == NULL ? 0 : BASE64_BYTES(strlen(c->ca_pem)));
+}
+
+void
+exec_info(struct buf *b, const struct exec *x, const struct exec_cluster *c)
+{
+	buf_puts(b, "{\"kind\":\"ExecCredential\",\"apiVersion\":");
+	buf_json(b, x->api_version);
+	buf_puts(b, ",\"spec\":{");
+	if (x->cluster_info) {
+		buf_puts(b, "\"cluster\":{\"server\":");
+		buf_json(b, c->server);
+		if (c->tls_server_name != NULL) {
+			buf_puts(b, ",\"tls-server-name\":");
+			buf_json(b, c->tls_server_name);
+		}
+		if (c->insecure)
+			buf_puts(b, ",\"insecure-skip-tls-verify\":true");
+		if (c->ca_pem != NULL) {
+			buf_puts(b, ",\"certificate-authority-data\":\"");
+			base64_encode(b, c->ca_pem, strlen(c->ca_pem));
+			buf_puts(b, "\"");
+		}
+		buf_puts(b, ",\"config\":null},");
+	}
+	buf_puts(b, "\"interactive\":false}}");
+}
+
+/* --- what it says --------------------------------------------------------- */
+
+void
+exec_credential_done(struct exec_credential *c)
+{
+	clear(c->token);
+	free(c->token);
+	*c = (struct exec_credential){.expires_ms = STAMP_NONE};
+}
+
+static int
+check_head(const struct json *root, const char *api_version, struct err *e)
+{
+	const char *is = json_string(json_member(root, "apiVersion"));
+
+	if (!json_says(root, "kind", "ExecCredential"))
+		return err_set(e, ERR_INPUT, "kind: expected ExecCredential");
+	if (is == NULL || strcmp(is, api_version) != 0)
+		return err_set(e, ERR_INPUT,
+			       "apiVersion: \"%.60s\", but the kubeconfig asks "
+			       "for %s",
+			       is == NULL ? "" : is, api_version);
+	if (!json_is_object(json_member(root, "status")))
+		return err_set(e, ERR_INPUT, "status: missing");
+	return 0;
+}
+
+static bool
+is_said(const struct json *v)
+{
+	const char *s = json_string(v);
+
+	return v != NULL && !json_is_null(v) && (s == NULL || s[0] != '\0');
+}
+
+static int
+read_expiry(const struct json *status, int64_t *ms, struct err *e)
+{
+	const struct json *v = json_member(status, "expirationTimestamp");
+	const char *s = json_string(v);
+
+	if (v == NULL || json_is_null(v))
+		return 0;
+	if (s == NULL || stamp_parse(s, ms))
+		return err_set(e, ERR_INPUT,
+			       "status.expirationTimestamp: expected a time of "
+			       "RFC 3339");
+	return 0;
+}
+
+/* It goes into a header: a line break in it would start another. */
+static int
+check_token(const char *s, struct err *e)
+{
+	if (s == NULL || *s == '\0')
+		return err_set(e, ERR_INPUT, "status.token: missing");
+	for (; *s != '\0'; s++)
+		if (*s <= ' ' || *s > '~')
+			return err_set(e, ERR_INPUT,
+				       "status.token: expected printable ASCII "
+				       "without spaces");
+	return 0;
+}
+
+static int
+read_status(const struct json *status, struct exec_credential *c,
+	    struct err *e)
+{
+	const char *token = json_string(json_member(status, "token"));
+
+	if (is_said(json_member(status, "clientCertificateData")) ||
+	    is_said(json_member(status, "clientKeyData")))
+		return err_set(e, ERR_INPUT,
+			       "status.clientCertificateData: client "
+			       "certificates from exec are not in this "
+			       "version, expected a token");
+	if (check_token(token, e) || read_expiry(status, &c->expires_ms, e))
+		return -1;
+	c->token = strdup(token);
+	return c->token != NULL ? 0
+				: err_set(e, ERR_SYSTEM, "out of memory");
+}
+
+/* Nothing of them stays behind in the tree. */
+static void
+clear_member(const struct json *status, const char *name)
+{
+	const char *s = json_string(json_member(status, name));
+
+	clear((char *)(uintptr_t)s);
+}
+
+int
+exec_credential_decode(const char *bytes, size_t n, const char *api_version,
+		       struct exec_credential *out, struct err *e)
+{
+	AUTO_JSON root = json_parse(bytes, n, &json_bounds_default, e);
+	const struct json *status = json_member(root, "status");
+	struct exec_credential c = {.expires_ms = STAMP_NONE};
+	int rc;
+
+	if (root == NULL)
+		return -1;
+	rc = check_head(root, api_version, e) || read_status(status, &c, e);
+	clear_member(status, "token");
+	clear_member(status, "clientKeyData");
+	if (rc != 0)
+		return -1;
+	*out = c;
+	return 0;
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/metrics/metrics.h"
+
+#include <string.h>
+
+static const struct {
+	const char *name, *labels;
+} cells[COUNTER_COUNT] = {
+#define X(id, name, labels) [COUNTER_##id] = {name, labels},
+	COUNTERS(X)
+#undef X
+};
+
+static const struct {
+	const char *name, *help;
+} helps[] = {
+	{"admission_requests_total", "Admission reviews by kind and result."},
+	{"holds_total", "Hold patches by result."},
+	{"releases_total", "Release patches by result."},
+	{"replacements_total", "NodeClaims found to replace another."},
+	{"disruption_events_ignored_total",
+	 "Karpenter's Events about a claim before whose creation no other "
+	 "claim was marked for disruption."},
+	{"table_full_total", "Objects left out because the table was full."},
+	{"watch_restarts_total", "Watches begun again, by why the last ended."},
+	{"self_signed_writes_total",
+	 "CAs, caBundles and serving certificates of our own written."},
+	{"self_signed_errors_total", "And those that could not be."},
+	{"=certwatcher_read_certificate_total",
+	 "Certificate pairs read from their files."},
+	{"=certwatcher_read_certificate_errors_total",
+	 "Certificate pairs that could not be used."},
+};
+
+/* "=name" is the field's own name, all others get our prefix. */
+static const char *
+prefix_of(const char **name)
+{
+	if (**name != '=')
+		return METRICS_PREFIX;
+	(*name)++;
+	return "";
+}
+
+static void
+family(struct buf *b, const char *name, const char *type, const char *help)
+{
+	const char *p = prefix_of(&name);
+
+	buf_printf(b, "# HELP %s%s %s\n# TYPE %s%s %s\n", p, name, help, p,
+		   name, type);
+}
+
+static void
+label_value(struct buf *b, const char *s)
+{
+	buf_puts(b, "\"");
+	for (; *s != '\0'; s++) {
+		if (*s == '\\' || *s == '"')
+			buf_printf(b, "\\%c", *s);
+		else if (*s == '\n')
+			buf_puts(b, "\\n");
+		else
+			buf_add(b, s, 1);
+	}
+	buf_puts(b, "\"");
+}
+
+static unsigned long long
+load(_Atomic uint64_t *v)
+{
+	return atomic_load_explicit(v, memory_order_relaxed);
+}
+
+static void
+write_counters(struct buf *b, struct counters *c)
+{
+	for (size_t h = 0; h < sizeof(helps) / sizeof(helps[0]); h++) {
+		family(b, helps[h].name, "counter", helps[h].help);
+		for (int i = 0; i < COUNTER_COUNT; i++) {
+			const char *name = cells[i].name, *p;
+
+			if (strcmp(name, helps[h].name) != 0)
+				continue;
+			p = prefix_of(&name);
+			buf_printf(b, "%s%s", p, name);
+			if (cells[i].labels[0] != '\0')
+				buf_printf(b, "{%s}", cells[i].labels);
+			buf_printf(b, " %llu\n", load(&c->at[i]));
+		}
+	}
+}
+
+static void
+write_histogram(struct buf *b, const char *name, const char *help,
+		_Atomic uint64_t *buckets, _Atomic uint64_t *sum,
+		const uint64_t *bounds, size_t n, double unit)
+{
+	unsigned long long total = 0;
+
+	family(b, name, "histogram", help);
+	for (size_t i = 0; i < n; i++) {
+		total += load(&buckets[i]);
+		buf_printf(b, METRICS_PREFIX "%s_bucket{le=\"%g\"} %llu\n",
+			   name, (double)bounds[i] * unit, total);
+	}
+	total += load(&buckets[n]);
+	buf_printf(b, METRICS_PREFIX "%s_bucket{le=\"+Inf\"} %llu\n", name,
+		   total);
+	buf_printf(b, METRICS_PREFIX "%s_sum %g\n", name,
+		   (double)load(sum) * unit);
+	buf_printf(b, METRICS_PREFIX "%s_count %llu\n", name, total);
+}
+
+static void
+write_histograms(struct buf *b, struct counters *c)
+{
+	static const uint64_t us[] = LATENCY_BUCKETS_US;
+	static const uint64_t ms[] = HOLD_BUCKETS_MS;
+
+	write_histogram(b, "admission_duration_seconds",
+			"Time to answer an admission review.", c->latency,
+			&c->latency_us_sum, us, LATENCY_BUCKETS, 1e-6);
+	write_histogram(b, "hold_latency_seconds",
+			"From a scope's activity to its last object held.",
+			c->hold_latency, &c->hold_latency_ms_sum, ms,
+			HOLD_BUCKETS, 1e-3);
+}
+
+static void
+write_rest(struct buf *b, struct counters *c)
+{
+	static const char *const methods[REST_METHODS] = {
+		[REST_GET] = "GET",
+		[REST_PATCH] = "PATCH",
+		[REST_POST] = "POST",
+		[REST_DELETE] = "DELETE",
+	};
+
+	family(b, "=rest_client_requests_total", "counter",
+	       "Calls to the API server by code and method.");
+	for (int m = 0; m < REST_METHODS; m++) {
+		for (int code = 0; code < HTTP_CODE_MAX; code++) {
+			if (load(&c->rest[m][code]) == 0)
+				continue;
+			buf_puts(b, "rest_client_requests_total{code=\"");
+			if (code == 0)
+				buf_puts(b, "<error>");
+			else
+				buf_printf(b, "%d", code);
+			buf_printf(b, "\",method=\"%s\"} %llu\n", methods[m],
+				   load(&c->rest[m][code]));
+		}
+	}
+}
+
+static void
+write_scopes(struct buf *b, const struct metrics_gauges *g,
+	     metrics_scope_fn *scopes, void *ctx)
+{
+	struct scope_report r;
+
+	family(b, "scope_held", "gauge", "1 while the scope is held.");
+	for (uint32_t i = 0; scopes(ctx, &i, &r);) {
+		buf_puts(b, METRICS_PREFIX "scope_held{scope=");
+		label_value(b, r.name[0] != '\0' ? r.name : g->cluster_scope);
+		buf_printf(b, "} %d\n", r.held);
+	}
+	family(b, "scope_quiet_timestamp_seconds", "gauge",
+	       "When the scope becomes quiet if nothing happens; API server "
+	       "time. Which machine moved it stands in the log and in an Event "
+	       "on the NodePool.");
+	for (uint32_t i = 0; scopes(ctx, &i, &r);) {
+		if (r.quiet_ms == STAMP_NONE)
+			continue;
+		buf_puts(b, METRICS_PREFIX
+			 "scope_quiet_timestamp_seconds{scope=");
+		label_value(b, r.name[0] != '\0' ? r.name : g->cluster_scope);
+		buf_printf(b, "} %.3f\n", (double)r.quiet_ms / 1e3);
+	}
+}
+
+static void
+gauge(struct buf *b, const char *name, const char *help, double v)
+{
+	const char *bare = name, *p = prefix_of(&bare);
+
+	family(b, name, "gauge", help);
+	buf_printf(b, "%s%s %.10g\n", p, bare, v);
+}
+
+static void
+write_table(struct buf *b, const struct metrics_gauges *g)
+{
+	family(b, "held_objects", "gauge",
+	       "Objects that carry our hold and mark.");
+	for (int k = 0; k < KIND_COUNT; k++)
+		buf_printf(b, METRICS_PREFIX "held_objects{kind=\"%s\"} %u\n",
+			   kind_name((enum kind)k), g->sweep.held[k]);
+	family(b, "objects", "gauge", "Objects in the table.");
+	for (int k = 0; k < KIND_COUNT; k++)
+		buf_printf(b, METRICS_PREFIX "objects{kind=\"%s\"} %u\n",
+			   kind_name((enum kind)k), g->sweep.objects[k]);
+	family(b, "watch_up", "gauge",
+	       "1 while the watch is open; without that on Nodes, NodeClaims "
+	       "and NodePools nothing is released.");
+	for (int k = 0; k < VIEW_COUNT; k++)
+		buf_printf(b, METRICS_PREFIX "watch_up{kind=\"%s\"} %d\n",
+			   kind_name((enum kind)k), g->sweep.up[k]);
+	gauge(b, "timers", "Machines whose deadline lies ahead.",
+	      g->sweep.timers);
+	gauge(b, "releases_blocked",
+	      "1 while holds that are due cannot be released, for over a "
+	      "minute: something cannot be listed or watched.",
+	      g->sweep.blocked);
+	if (g->cert_not_after_ms != 0)
+		gauge(b, "tls_certificate_expiration_timestamp_seconds",
+		      "When the served certificate ends.",
+		      (double)g->cert_not_after_ms / 1e3);
+	family(b, "=leader_election_master_status", "gauge",
+	       "1 while this replica leads and sweeps.");
+	buf_puts(b, "leader_election_master_status{name=");
+	label_value(b, g->lease_name);
+	buf_printf(b, "} %d\n", g->leads);
+	family(b, "build_info", "gauge", "Always 1; the version is a label.");
+	buf_puts(b, METRICS_PREFIX "build_info{version=");
+	label_value(b, g->version);
+	buf_puts(b, "} 1\n");
+}
+
+static void
+write_process(struct buf *b, const struct metrics_process *p)
+{
+	family(b, "=process_cpu_seconds_total", "counter",
+	       "User and system CPU time.");
+	buf_printf(b, "process_cpu_seconds_total %.2f\n", p->cpu_seconds);
+	gauge(b, "=process_resident_memory_bytes", "Resident memory.",
+	      (double)p->resident_bytes);
+	gauge(b, "=process_virtual_memory_bytes", "Virtual memory.",
+	      (double)p->virtual_bytes);
+	gauge(b, "=process_open_fds", "Open file descriptors.",
+	      (double)p->open_fds);
+	gauge(b, "=process_max_fds", "Limit of open file descriptors.",
+	      (double)p->max_fds);
+	family(b, "=process_start_time_seconds", "gauge",
+	       "Start time since the epoch.");
+	buf_printf(b, "process_start_time_seconds %.2f\n",
+		   p->start_time_seconds);
+}
+
+void
+metrics_write(struct buf *b, struct counters *c, const struct metrics_gauges *g,
+	      metrics_scope_fn *scopes, void *ctx)
+{
+	write_counters(b, c);
+	write_histograms(b, c);
+	write_rest(b, c);
+	write_scopes(b, g, scopes, ctx);
+	write_table(b, g);
+	write_process(b, &g->process);
+}

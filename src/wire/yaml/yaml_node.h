@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIRE_YAML_YAML_NODE_H
+#define WIRE_YAML_YAML_NODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "wire/yaml/yaml.h"
+
+/*
+ * What a tree is made of; shared by yaml.c, which builds it from libyaml's
+ * events, and yaml_node.c, which reads it.
+ */
+enum yaml_shape {
+	SHAPE_MAP,
+	SHAPE_LIST,
+	SHAPE_SCALAR,
+};
+
+struct yaml_place {
+	size_t line, col;	/* from 1 */
+};
+
+struct yaml_tree {
+	char *file;
+	struct yaml *made;	/* every node, the last made first */
+};
+
+struct yaml {
+	enum yaml_shape shape;
+	bool plain;
+	struct yaml_place at, key_at;
+	char *key, *text;
+	struct yaml *parent, *first, *last, *next;
+	size_t children;
+	struct yaml_tree *tree;
+	struct yaml *made_before;
+};
+
+void yaml_tree_done(struct yaml_tree *t);	/* t and all its nodes */
+
+/* "FILE:LINE:COL: text"; of a long file name the end is shown. */
+int yaml_fail_at(const char *file, struct yaml_place at, struct err *e,
+		 const char *text);
+
+#endif
