@@ -81,7 +81,8 @@ holder_leads(struct holder *h)
 		h->sights[i] = (struct sight){.at = -1,
 					      .ready_at = -1,
 					      .launched_at = -1,
-					      .deleted_at = -1};
+					      .deleted_at = -1,
+					      .disrupted_at = -1};
 	for (int k = 0; k < VIEW_COUNT; k++)
 		h->listed_at[k] = -1;
 	h->led_since = h->w->now;

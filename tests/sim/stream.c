@@ -47,6 +47,8 @@ holder_knows(struct holder *h, const struct thing *t)
 	}
 	if (s->launched_at < 0 && t->launched)
 		s->launched_at = now;
+	if (s->disrupted_at < 0 && t->disrupted_ms != STAMP_NONE)
+		s->disrupted_at = now;
 	if (s->deleted_at < 0 && t->deleting) {
 		s->deleted_at = now;
 		s->deleted_shifted = h->shifted;

@@ -59,6 +59,8 @@ struct scope_truth {
 	bool heard_late;	/* … that came in trouble */
 	/* A new leader does not see everything yet: what the last one knew. */
 	bool gap, gap_held, guess;
+	bool guessed;		/* by marks it may have been held: who is
+				   undecided may keep it so */
 	bool gap_over;		/* it may see everything, or may have */
 };
 

@@ -259,12 +259,15 @@ truth_written(struct holder *h, const struct flight *f)
 
 /* Whose an unregistered Node is cannot be told. */
 static bool
-says_no(const struct truth *t, const struct machine *m)
+says_no(const struct truth *t, const struct machine *m, const struct thing *o)
 {
 	const struct thing *claim = thing_alive(t->w, m->claim);
 	const struct thing *node = thing_alive(t->w, m->node);
+	bool linked = node != NULL &&
+		      (node->other[0] != '\0' ||
+		       (claim != NULL && claim->other[0] != '\0'));
 
-	if (truth_person(node, &t->rules))
+	if ((o == node || linked) && truth_person(node, &t->rules))
 		return true;
 	return truth_person(claim, &t->rules) &&
 	       (node == NULL || node->registered || claim->other[0] != '\0');
@@ -383,7 +386,7 @@ truth_action(struct holder *h, const struct action *a)
 	    w->now - h->streams[KIND_NODECLAIM].opened > LAG_MS &&
 	    (o->kind == KIND_NODECLAIM || o->other[0] != '\0'))
 		broken(w, "I2: %s is held, though it is to be clear", a->name);
-	if (a->act == ACT_HOLD && says_no(t, m))
+	if (a->act == ACT_HOLD && says_no(t, m, o))
 		broken(w, "I1: %s is held, though a person has a say", a->name);
 }
 

@@ -212,7 +212,7 @@ follows(const struct truth *t, const struct past *p, const struct thing *claim,
 			continue;
 		is.hi = true;
 		is.lo |= t->leader != NULL &&
-			 t->leader->sights[c->index].at >= 0;
+			 t->leader->sights[c->index].disrupted_at >= 0;
 	}
 	return is;
 }

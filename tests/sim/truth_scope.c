@@ -250,7 +250,7 @@ set_busy(struct truth *t, int scope)
 	struct world *w = t->w;
 	struct scope_truth *s = &t->scopes[scope];
 	/* What ended it a moment ago may be heard of after what goes on. */
-	bool was_busy = s->busy.hi || s->gap_held ||
+	bool was_busy = s->busy.hi || s->gap_held || s->guessed ||
 			s->hi_last + LAG_MS >= w->now;
 	bool undecided = false;
 
@@ -264,13 +264,16 @@ set_busy(struct truth *t, int scope)
 		if (w->machines[i].claim < 0 ||
 		    !in_scope(t, scope, w->machines[i].pool_id))
 			continue;
-		undecided |= x->undecided && !has_passed(t, x->deadline);
+		/* To minScaleUp one counts whose own time is over, too. */
+		undecided |= x->undecided && (!has_passed(t, x->deadline) ||
+					      t->rules.min_scale_up > 1);
 		keeps = keeps_busy(t, i);
 		s->busy.lo |= keeps.lo;
 		s->busy.hi |= keeps.hi;
 		s->seems.lo |= keeps.lo && x->busy_since <= known_until(t);
 	}
 	s->busy.hi |= undecided && was_busy;
+	s->guessed &= undecided || s->gap;
 	if (s->busy.hi)
 		s->hi_last = w->now;
 	else if (t->calm)
@@ -463,7 +466,7 @@ unknown(struct truth *t, int scope)
 
 	s->late = s->early = (struct bucket){0};
 	s->early.debt = s->high = (double)most;
-	s->guess = true;
+	s->guess = s->guessed = true;
 }
 
 static void
