@@ -100,7 +100,7 @@ $(VARIANT)/tests/edge/%: tests/edge/%.c $(libs_edge)
 $(VARIANT)/tests/edge/test_teller: tests/edge/test_teller.c $(libs_all)
 	$(call link,-Xlinker --wrap=clock_now,$(ext_edge) $(CHECK_LIBS) -lssl)
 $(VARIANT)/tests/edge/test_notes: tests/edge/test_notes.c $(libs_all)
-	$(call link,$(foreach f,shared_note shared_pool_at teller_say \
+	$(call link,$(foreach f,state_note state_pool_at event_recorder_say \
 		log_fields,-Xlinker --wrap=$(f)),$(ext_edge) $(CHECK_LIBS))
 
 # The whole daemon with short deadlines, against a scripted API server.

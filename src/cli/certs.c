@@ -36,7 +36,7 @@ static const char usage[] =
 
 /* What was asked for.  Names point into `lists`, which owns the copies that
  * commas were cut out of. */
-struct request {
+struct certs_request {
 	const char *out, *cert, *key;
 	struct certs_names names;
 	char *lists[2 * CERTS_NAMES_MAX];
@@ -46,14 +46,14 @@ struct request {
 };
 
 static void
-request_done(struct request *r)
+request_done(struct certs_request *r)
 {
 	for (size_t i = 0; i < r->lists_n; i++)
 		free(r->lists[i]);
 }
 
 static int
-add_names(struct request *r, const char *flag, const char *value,
+add_names(struct certs_request *r, const char *flag, const char *value,
 	  const char **at, size_t *n, struct err *e)
 {
 	char *rest, *name;
@@ -89,7 +89,7 @@ read_days(const char *value, int *days, struct err *e)
 }
 
 static bool *
-switch_of(struct request *r, const char *name)
+switch_of(struct certs_request *r, const char *name)
 {
 	return strcmp(name, "new-ca") == 0    ? &r->new_ca
 	       : strcmp(name, "inspect") == 0 ? &r->inspect
@@ -98,7 +98,7 @@ switch_of(struct request *r, const char *name)
 }
 
 static const char **
-text_of(struct request *r, const char *name)
+text_of(struct certs_request *r, const char *name)
 {
 	return strcmp(name, "out") == 0	   ? &r->out
 	       : strcmp(name, "cert") == 0 ? &r->cert
@@ -107,7 +107,7 @@ text_of(struct request *r, const char *name)
 }
 
 static int
-read_flag(struct flags *f, struct request *r, struct err *e)
+read_flag(struct flags *f, struct certs_request *r, struct err *e)
 {
 	bool *on = switch_of(r, f->name);
 	const char **text = text_of(r, f->name), *value;
@@ -135,7 +135,7 @@ read_flag(struct flags *f, struct request *r, struct err *e)
 }
 
 static int
-check_request(const struct request *r, struct err *e)
+check_request(const struct certs_request *r, struct err *e)
 {
 	if (r->inspect && (r->out || r->new_ca || r->days || r->lists_n))
 		return err_set(e, ERR_INPUT,
@@ -157,7 +157,7 @@ check_request(const struct request *r, struct err *e)
 }
 
 static int
-read_request(int argc, char **argv, struct request *r, struct err *e)
+read_request(int argc, char **argv, struct certs_request *r, struct err *e)
 {
 	struct flags f = {.argc = argc, .argv = argv};
 	int rc;
@@ -182,7 +182,7 @@ read_request(int argc, char **argv, struct request *r, struct err *e)
 
 /* Reads back what was written, as serve would. */
 static int
-mint(const struct request *r, struct err *e)
+mint(const struct certs_request *r, struct err *e)
 {
 	char crt[PATH_CAP], key[PATH_CAP], until[STAMP_BYTES];
 	struct certs_pair pair;
@@ -204,7 +204,7 @@ mint(const struct request *r, struct err *e)
 /* A pair that serve would refuse is no wrong input: it is the answer.  A file
  * that is not there is. */
 static int
-inspect(const struct request *r)
+inspect(const struct certs_request *r)
 {
 	char text[CERTS_INSPECT_BYTES];
 	struct buf out;
@@ -223,7 +223,7 @@ inspect(const struct request *r)
 }
 
 static int
-run(const struct request *r)
+run(const struct certs_request *r)
 {
 	struct err e;
 
@@ -240,7 +240,7 @@ run(const struct request *r)
 int
 cmd_certs(int argc, char **argv)
 {
-	struct request r = {.days = 0};
+	struct certs_request r = {.days = 0};
 	struct err e;
 	int code;
 

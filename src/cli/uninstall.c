@@ -27,14 +27,14 @@ static const char usage[] =
 	"Of the configuration leaderElection, holdAnnotation and "
 	"patchConcurrency count.\n";
 
-struct request {
+struct uninstall_request {
 	struct options options;
 	struct uninstall_wish wish;
 };
 
 /* 1: it is one of ours, taken; what is not goes on to options_parse. */
 static int
-own_flag(struct request *u, struct flags *f, struct err *e)
+own_flag(struct uninstall_request *u, struct flags *f, struct err *e)
 {
 	const char *value = NULL;
 
@@ -70,7 +70,7 @@ own_flag(struct request *u, struct flags *f, struct err *e)
 }
 
 static int
-parse(struct request *u, int argc, char **argv, struct err *e)
+parse(struct uninstall_request *u, int argc, char **argv, struct err *e)
 {
 	struct flags f = {.argc = argc, .argv = argv};
 	char **rest = calloc((size_t)argc + 1, sizeof(*rest));
@@ -103,12 +103,12 @@ parse(struct request *u, int argc, char **argv, struct err *e)
 int
 uninstall_main(int argc, char **argv, const struct timing *t)
 {
-	static struct request r;	/* patterns are large for a stack */
+	static struct uninstall_request r;	/* patterns are large for a stack */
 	struct kubeconfig access = {0};
 	struct err e = {0};
 	int rc, code;
 
-	r = (struct request){.wish = {.timeout_ms = UNINSTALL_MS}};
+	r = (struct uninstall_request){.wish = {.timeout_ms = UNINSTALL_MS}};
 	rc = parse(&r, argc, argv, &e);
 	if (rc == 1)
 		return output_code();

@@ -25,10 +25,10 @@
 
 enum role { IDLE, LEADS, STANDS_IN };
 
-struct renewer {
-	struct shared *shared;
+struct cert_renewer {
+	struct state *shared;
 	const struct config *config;
-	struct pair *pair;
+	struct serving_cert *pair;
 	pthread_t thread;
 	_Atomic int64_t beat_ms;
 	_Atomic bool ended;
@@ -43,7 +43,8 @@ struct renewer {
 
 /* Once when trouble begins, once when it ends; a first conflict is none. */
 static void
-report(struct renewer *r, enum renewal_step step, const struct renew_result *c)
+report(struct cert_renewer *r, enum renewal_step step,
+       const struct renewal_call_result *c)
 {
 	static const char *const names[] = {
 		[RENEWAL_READ] = "read",
@@ -67,11 +68,11 @@ report(struct renewer *r, enum renewal_step step, const struct renew_result *c)
 }
 
 static void
-act(struct renewer *r, const struct renewal_todo *todo)
+act(struct cert_renewer *r, const struct renewal_todo *todo)
 {
-	struct renew_result c;
+	struct renewal_call_result c;
 
-	renew_step(&r->renew, todo, &c);
+	renewal_call_step(&r->renew, todo, &c);
 	report(r, todo->step, &c);
 	if (todo->step == RENEWAL_READ && c.outcome == RENEWAL_OK) {
 		if (!r->renew.view.has_webhooks && !r->unhooked)
@@ -85,7 +86,7 @@ act(struct renewer *r, const struct renewal_todo *todo)
 
 /* One step, or a wait: to be asked again after so many milliseconds. */
 static int64_t
-turn(struct renewer *r)
+turn(struct cert_renewer *r)
 {
 	struct renewal_todo todo =
 		renewal_next(&r->renewal, clock_now(r->shared->clock));
@@ -98,31 +99,31 @@ turn(struct renewer *r)
 		LOG(LOG_INFO, "renewal goes on");
 		r->troubled = false;
 	}
-	renew_forget(&r->renew);
+	renewal_call_forget(&r->renew);
 	return todo.wait_ms < BEAT_MS ? todo.wait_ms : BEAT_MS;
 }
 
 /* Waits a second where there is nothing to do. */
 static enum role
-await_role(struct renewer *r, int64_t patience_ms)
+await_role(struct cert_renewer *r, int64_t patience_ms)
 {
 	int64_t now_ms = clock_boot_ms();
 
-	if (shared_leads(r->shared)) {
+	if (state_leads(r->shared)) {
 		r->well_ms = now_ms;
 		return LEADS;
 	}
-	if (pair_valid(r->pair))
+	if (serving_cert_valid(r->pair))
 		r->well_ms = now_ms;
 	if (now_ms - r->well_ms >= patience_ms)
 		return STANDS_IN;
-	return shared_await_lead(r->shared) ? LEADS : IDLE;
+	return state_await_lead(r->shared) ? LEADS : IDLE;
 }
 
 static void *
 run(void *ctx)
 {
-	struct renewer *r = ctx;
+	struct cert_renewer *r = ctx;
 	const struct config *c = r->config;
 	struct renewal_config lives = renewal_config(c->self_signed.ca_ms,
 						     c->self_signed.leaf_ms);
@@ -133,7 +134,7 @@ run(void *ctx)
 		atomic_store(&r->beat_ms, clock_boot_ms());
 		role = await_role(r, PATIENCE_READS * lives.read_ms);
 		if (role != was) {
-			renew_forget(&r->renew);
+			renewal_call_forget(&r->renew);
 			renewal_init(&r->renewal, &lives, clock_boot_us());
 			r->renew.stands_in = role == STANDS_IN;
 			if (role == STANDS_IN)
@@ -144,21 +145,21 @@ run(void *ctx)
 			continue;
 		wait_ms = turn(r);
 		if (wait_ms > 0)
-			(void)shared_sleep(r->shared, wait_ms);
+			(void)state_sleep(r->shared, wait_ms);
 	}
-	renew_forget(&r->renew);
+	renewal_call_forget(&r->renew);
 	atomic_store(&r->ended, true);
 	return NULL;
 }
 
 /* --- birth and end ------------------------------------------------------- */
 
-struct renewer *
-renewer_new(struct shared *s, struct kube *k, const struct config *c,
-	    struct pair *pair, const char *namespace_name,
+struct cert_renewer *
+cert_renewer_new(struct state *s, struct kube *k, const struct config *c,
+	    struct serving_cert *pair, const char *namespace_name,
 	    const struct timing *t, struct err *e)
 {
-	struct renewer *r = calloc(1, sizeof(*r));
+	struct cert_renewer *r = calloc(1, sizeof(*r));
 
 	if (r == NULL) {
 		err_set(e, ERR_SYSTEM, "no memory for the renewer");
@@ -173,7 +174,7 @@ renewer_new(struct shared *s, struct kube *k, const struct config *c,
 	r->renew.call_ms = t->call_ms;
 	str_cut(r->renew.namespace_name, sizeof(r->renew.namespace_name),
 		namespace_name);
-	renew_names(&r->renew);
+	renewal_call_names(&r->renew);
 	atomic_store(&r->beat_ms, clock_boot_ms());
 	r->renew.stream = kube_stream_new(k, e);
 	if (r->renew.stream != NULL)
@@ -183,7 +184,7 @@ renewer_new(struct shared *s, struct kube *k, const struct config *c,
 }
 
 int
-renewer_start(struct renewer *r, struct err *e)
+cert_renewer_start(struct cert_renewer *r, struct err *e)
 {
 	if (pthread_create(&r->thread, NULL, run, r) != 0)
 		return err_set(e, ERR_SYSTEM, "cannot start a thread");
@@ -192,27 +193,27 @@ renewer_start(struct renewer *r, struct err *e)
 }
 
 void
-renewer_stop(struct renewer *r)
+cert_renewer_stop(struct cert_renewer *r)
 {
 	if (r != NULL)
 		kube_stream_cancel(r->renew.stream);
 }
 
 bool
-renewer_ended(const struct renewer *r)
+cert_renewer_ended(const struct cert_renewer *r)
 {
 	return r == NULL || !r->started || atomic_load(&r->ended);
 }
 
 void
-renewer_join(struct renewer *r)
+cert_renewer_join(struct cert_renewer *r)
 {
 	if (r != NULL && r->started)
 		(void)pthread_join(r->thread, NULL);
 }
 
 void
-renewer_free(struct renewer *r)
+cert_renewer_free(struct cert_renewer *r)
 {
 	if (r == NULL)
 		return;
@@ -221,7 +222,7 @@ renewer_free(struct renewer *r)
 }
 
 int64_t
-renewer_heartbeat_age_ms(const struct renewer *r)
+cert_renewer_heartbeat_age_ms(const struct cert_renewer *r)
 {
 	int64_t own = clock_boot_ms() - atomic_load(&r->beat_ms);
 	int64_t in_call = kube_stream_heartbeat_age_ms(r->renew.stream);

@@ -9,7 +9,7 @@
 #include "core/base/buf.h"
 #include "core/base/limits.h"
 
-struct closed {
+struct disabled_nodepools {
 	pthread_mutex_t lock;
 	_Atomic unsigned n;
 	unsigned generation;
@@ -19,10 +19,10 @@ struct closed {
 	} at[SCOPES_MAX];
 };
 
-struct closed *
-closed_new(void)
+struct disabled_nodepools *
+disabled_nodepools_new(void)
 {
-	struct closed *c = calloc(1, sizeof(*c));
+	struct disabled_nodepools *c = calloc(1, sizeof(*c));
 
 	if (c != NULL)
 		(void)pthread_mutex_init(&c->lock, NULL);
@@ -30,7 +30,7 @@ closed_new(void)
 }
 
 void
-closed_free(struct closed *c)
+disabled_nodepools_free(struct disabled_nodepools *c)
 {
 	if (c == NULL)
 		return;
@@ -40,7 +40,7 @@ closed_free(struct closed *c)
 
 /* Under the lock; n: not in it. */
 static unsigned
-find(const struct closed *c, const char *pool)
+find(const struct disabled_nodepools *c, const char *pool)
 {
 	unsigned i = 0, n = atomic_load(&c->n);
 
@@ -50,7 +50,7 @@ find(const struct closed *c, const char *pool)
 }
 
 static void
-drop(struct closed *c, unsigned i)
+drop(struct disabled_nodepools *c, unsigned i)
 {
 	unsigned last = atomic_load(&c->n) - 1;
 
@@ -60,7 +60,7 @@ drop(struct closed *c, unsigned i)
 }
 
 void
-closed_listing(struct closed *c)
+disabled_nodepools_listing(struct disabled_nodepools *c)
 {
 	(void)pthread_mutex_lock(&c->lock);
 	c->generation++;
@@ -68,7 +68,7 @@ closed_listing(struct closed *c)
 }
 
 void
-closed_listed(struct closed *c)
+disabled_nodepools_listed(struct disabled_nodepools *c)
 {
 	(void)pthread_mutex_lock(&c->lock);
 	for (unsigned i = atomic_load(&c->n); i-- > 0;)
@@ -78,7 +78,8 @@ closed_listed(struct closed *c)
 }
 
 void
-closed_set(struct closed *c, const char *pool, bool disabled)
+disabled_nodepools_set(struct disabled_nodepools *c, const char *pool,
+		       bool disabled)
 {
 	unsigned i, n;
 
@@ -97,7 +98,7 @@ closed_set(struct closed *c, const char *pool, bool disabled)
 }
 
 bool
-closed_has(struct closed *c, const char *pool)
+disabled_nodepools_has(struct disabled_nodepools *c, const char *pool)
 {
 	bool has;
 

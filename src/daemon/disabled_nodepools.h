@@ -9,16 +9,17 @@
  * names behind a lock of their own that nothing else is taken under.  Where
  * there are none, which is the rule, the webhook takes no lock at all.
  */
-struct closed;
+struct disabled_nodepools;
 
-struct closed *closed_new(void);	/* NULL: no memory */
-void closed_free(struct closed *c);
+struct disabled_nodepools *disabled_nodepools_new(void);	/* NULL: no memory */
+void disabled_nodepools_free(struct disabled_nodepools *c);
 
 /* A list begins; listed: it is complete, what it did not show is gone. */
-void closed_listing(struct closed *c);
-void closed_listed(struct closed *c);
-void closed_set(struct closed *c, const char *pool, bool disabled);
+void disabled_nodepools_listing(struct disabled_nodepools *c);
+void disabled_nodepools_listed(struct disabled_nodepools *c);
+void disabled_nodepools_set(struct disabled_nodepools *c, const char *pool,
+			    bool disabled);
 
-bool closed_has(struct closed *c, const char *pool);
+bool disabled_nodepools_has(struct disabled_nodepools *c, const char *pool);
 
 #endif

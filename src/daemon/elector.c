@@ -16,7 +16,7 @@
  */
 
 struct elector {
-	struct shared *shared;
+	struct state *shared;
 	struct kube_stream *stream;
 	struct watcher *const *watchers;
 	char namespace_name[64], name[NAME_BYTES];
@@ -70,14 +70,15 @@ tell(struct elector *el)
 	} says[] = {
 		[LEASE_NOTE_LEADS] = {LOG_INFO, "leading"},
 		[LEASE_NOTE_LEADER] = {LOG_INFO, "another leads"},
-		[LEASE_NOTE_LATE] = {LOG_ERROR, "lead lost, not renewed in time"},
+		[LEASE_NOTE_LATE] = {LOG_ERROR,
+				     "lead lost, not renewed in time"},
 		[LEASE_NOTE_TAKEN] = {LOG_ERROR, "lead lost to another"},
 		[LEASE_NOTE_RELEASED] = {LOG_INFO, "lead given up"},
 		[LEASE_NOTE_BAD_STATE] = {LOG_WARN, "state cannot be read"},
 	};
 	static struct lease_note n;	/* of the one elector there is */
 
-	while (shared_lease_note(el->shared, &n))
+	while (state_lease_note(el->shared, &n))
 		LOG(says[n.type].level, says[n.type].phrase,
 		    LS("lease", el->name),
 		    LS("holder", n.name[0] != '\0' ? n.name : el->identity));
@@ -88,7 +89,7 @@ static void
 restart(struct elector *el)
 {
 	for (int k = 0; k < VIEW_COUNT; k++)
-		if (shared_lead_turned(el->shared, (enum kind)k))
+		if (state_lead_turned(el->shared, (enum kind)k))
 			watcher_restart(el->watchers[k]);
 }
 
@@ -101,19 +102,19 @@ run(void *ctx)
 
 	for (;;) {
 		atomic_store(&el->beat_ms, clock_boot_ms());
-		todo = shared_lease_next(el->shared, &el->want);
+		todo = state_lease_next(el->shared, &el->want);
 		if (todo.step == LEASE_DONE)
 			break;
 		if (todo.step == LEASE_WAIT) {
 			restart(el);
 			tell(el);
-			shared_lease_wait(el->shared,
+			state_lease_wait(el->shared,
 					  todo.wait_ms < 1000 ? todo.wait_ms
 							      : 1000);
 			continue;
 		}
 		call(el, &todo, &o);
-		shared_lease_done(el->shared, &o);
+		state_lease_done(el->shared, &o);
 		restart(el);
 		tell(el);
 	}
@@ -123,7 +124,7 @@ run(void *ctx)
 }
 
 struct elector *
-elector_new(struct shared *s, struct kube *k, const struct config *c,
+elector_new(struct state *s, struct kube *k, const struct config *c,
 	    const char *namespace_name, const struct timing *t, struct err *e)
 {
 	struct elector *el = calloc(1, sizeof(*el));
@@ -145,7 +146,7 @@ elector_new(struct shared *s, struct kube *k, const struct config *c,
 	(void)snprintf(el->name, sizeof(el->name), "%s", c->leader.name);
 	atomic_store(&el->beat_ms, clock_boot_ms());
 	el->stream = kube_stream_new(k, e);
-	if (el->stream == NULL || shared_elect(s, &lc, t->soft_ms, e)) {
+	if (el->stream == NULL || state_elect(s, &lc, t->soft_ms, e)) {
 		elector_free(el);
 		return NULL;
 	}
@@ -166,7 +167,7 @@ elector_start(struct elector *el, struct watcher *const *watchers,
 void
 elector_release(struct elector *el)
 {
-	shared_lease_stop(el->shared);
+	state_lease_stop(el->shared);
 }
 
 bool

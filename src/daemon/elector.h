@@ -14,7 +14,7 @@ struct elector;
 /* Before any other thread starts: where one is elected we do not lead yet.
  * namespace_name: where the Lease is, if the configuration does not say.  Of t,
  * soft_ms counts. */
-struct elector *elector_new(struct shared *s, struct kube *k,
+struct elector *elector_new(struct state *s, struct kube *k,
 			    const struct config *c, const char *namespace_name,
 			    const struct timing *t, struct err *e);
 /* The watchers list anew after a lead has ended. */

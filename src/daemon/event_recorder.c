@@ -25,7 +25,7 @@
 
 #define BEAT_MS 1000	/* it never sleeps longer: liveness */
 
-struct teller {
+struct event_recorder {
 	const struct clock *clock;
 	struct kube_stream *stream;
 	int64_t call_ms;
@@ -40,77 +40,79 @@ struct teller {
 	pthread_mutex_t lock;	/* of what follows */
 	pthread_cond_t turn;	/* more was said; stopping; ended */
 	bool stopping, ended;
-	struct tell tell;
+	struct event_series tell;
 };
 
 static void
-lock(struct teller *t)
+lock(struct event_recorder *t)
 {
 	(void)pthread_mutex_lock(&t->lock);
 }
 
 static void
-unlock(struct teller *t)
+unlock(struct event_recorder *t)
 {
 	(void)pthread_mutex_unlock(&t->lock);
 }
 
 /* --- the call ------------------------------------------------------------ */
 
-static enum tell_outcome
+static enum event_series_outcome
 outcome_of(const struct kube_reply *r)
 {
 	struct status st = {0};
 	bool is_status;
 
 	if (r->status >= 200 && r->status < 300)
-		return TELL_WRITTEN;
+		return EVENT_SERIES_WRITTEN;
 	is_status = status_decode(r->body, r->body_bytes, &st);
 	switch (r->status) {
 	case 401:	/* another token may come: no word on this Event */
 	case 408:
 	case 429:
-		return TELL_FAILED;
+		return EVENT_SERIES_FAILED;
 	case 404:	/* not a proxy's */
-		return is_status || answer_unserved(r) ? TELL_GONE
-						       : TELL_FAILED;
+		return is_status || answer_unserved(r) ? EVENT_SERIES_GONE
+						       : EVENT_SERIES_FAILED;
 	case 409:	/* not a quota's conflict */
-		return strcmp(st.reason, "AlreadyExists") == 0 ? TELL_EXISTS
-							       : TELL_FAILED;
+		return strcmp(st.reason, "AlreadyExists") == 0
+			       ? EVENT_SERIES_EXISTS
+			       : EVENT_SERIES_FAILED;
 	default:
-		return r->status >= 400 && r->status < 500 ? TELL_REFUSED
-							   : TELL_FAILED;
+		return r->status >= 400 && r->status < 500
+			       ? EVENT_SERIES_REFUSED
+			       : EVENT_SERIES_FAILED;
 	}
 }
 
 /* Once when trouble begins, once when it ends. */
 static void
-report(struct teller *t, const struct tell_todo *todo, enum tell_outcome o,
-       int status, const char *why)
+report(struct event_recorder *t, const struct event_series_todo *todo,
+       enum event_series_outcome o, int status, const char *why)
 {
-	const struct tell_event *v = todo->event;
+	const struct event_series_event *v = todo->event;
 	enum log_level level = t->troubled ? LOG_DEBUG : LOG_WARN;
 
 	/* What exists is ours: an answer got lost. */
-	if (o == TELL_WRITTEN || o == TELL_EXISTS) {
+	if (o == EVENT_SERIES_WRITTEN || o == EVENT_SERIES_EXISTS) {
 		LOG(t->troubled ? LOG_INFO : LOG_DEBUG, "event written",
-		    LS("event", tell_reason_name(v->reason)),
+		    LS("event", event_reason_name(v->reason)),
 		    LS("nodepool", v->pool), LI("count", v->count));
 		t->troubled = false;
 		return;
 	}
 	/* An Event lives for an hour: it is made anew. */
-	if (o == TELL_GONE && todo->step == TELL_PATCH)
+	if (o == EVENT_SERIES_GONE && todo->step == EVENT_SERIES_PATCH)
 		return;
-	LOG(level, "event failed", LS("event", tell_reason_name(v->reason)),
+	LOG(level, "event failed", LS("event", event_reason_name(v->reason)),
 	    LS("nodepool", v->pool), LI("code", status), LS("err", why));
 	t->troubled = true;
 }
 
 /* -1: cut short by the stop. */
 static int
-call(struct teller *t, const struct tell_todo *todo, enum tell_outcome *o,
-     int64_t *retry_after_ms)
+call(struct event_recorder *t, const struct event_series_todo *todo,
+     enum event_series_outcome *o, int64_t *retry_after_ms)
 {
 	char path[EVENT_PATH_BYTES], text[ANSWER_TEXT];
 	struct kube_request q = {.method = "POST",
@@ -125,7 +127,7 @@ call(struct teller *t, const struct tell_todo *todo, enum tell_outcome *o,
 
 	buf_init(&body, t->body, sizeof(t->body));
 	buf_init(&b, path, sizeof(path));
-	if (todo->step == TELL_PATCH) {
+	if (todo->step == EVENT_SERIES_PATCH) {
 		q.method = "PATCH";
 		q.path = path;
 		q.content_type = PATCH_MERGE_TYPE;
@@ -139,7 +141,7 @@ call(struct teller *t, const struct tell_todo *todo, enum tell_outcome *o,
 	rc = kube_stream_run(t->stream, &q, NULL, NULL, NULL, &r, &e);
 	if (rc != 0 && e.code == ERR_CANCELLED)
 		return -1;
-	*o = rc == 0 ? outcome_of(&r) : TELL_FAILED;
+	*o = rc == 0 ? outcome_of(&r) : EVENT_SERIES_FAILED;
 	*retry_after_ms = rc == 0 ? r.retry_after_ms : -1;
 	report(t, todo, *o, r.status, rc == 0 ? answer_text(&r, text) : e.text);
 	return 0;
@@ -148,30 +150,31 @@ call(struct teller *t, const struct tell_todo *todo, enum tell_outcome *o,
 /* --- the thread ---------------------------------------------------------- */
 
 /* The next write, waited for; false: stopping, and none is due.  Its event is
- * nobody else's until tell_done: it is read without the lock. */
+ * nobody else's until event_series_done: it is read without the lock. */
 static bool
-next(struct teller *t, struct tell_todo *todo, uint64_t *dropped)
+next(struct event_recorder *t, struct event_series_todo *todo,
+     uint64_t *dropped)
 {
 	struct timespec until;
 
 	lock(t);
 	for (;;) {
 		atomic_store(&t->beat_ms, clock_boot_ms());
-		*todo = tell_next(&t->tell, clock_now(t->clock));
+		*todo = event_series_next(&t->tell, clock_now(t->clock));
 		*dropped = t->tell.dropped;
-		if (todo->step != TELL_WAIT || t->stopping)
+		if (todo->step != EVENT_SERIES_WAIT || t->stopping)
 			break;
 		until = moment(todo->wait_ms < BEAT_MS ? todo->wait_ms
 						       : BEAT_MS);
 		(void)pthread_cond_timedwait(&t->turn, &t->lock, &until);
 	}
 	unlock(t);
-	return todo->step != TELL_WAIT;
+	return todo->step != EVENT_SERIES_WAIT;
 }
 
 /* More kinds at once than core/protocol/event_series has room for. */
 static void
-tell_dropped(struct teller *t, uint64_t dropped)
+tell_dropped(struct event_recorder *t, uint64_t dropped)
 {
 	if (dropped == t->dropped || !log_ratelimit("events dropped", 3))
 		return;
@@ -183,9 +186,9 @@ tell_dropped(struct teller *t, uint64_t dropped)
 static void *
 run(void *ctx)
 {
-	struct teller *t = ctx;
-	struct tell_todo todo;
-	enum tell_outcome o;
+	struct event_recorder *t = ctx;
+	struct event_series_todo todo;
+	enum event_series_outcome o;
 	int64_t retry_after_ms;
 	uint64_t dropped;
 
@@ -194,7 +197,8 @@ run(void *ctx)
 		if (call(t, &todo, &o, &retry_after_ms))
 			break;
 		lock(t);
-		tell_done(&t->tell, o, retry_after_ms, clock_now(t->clock));
+		event_series_done(&t->tell, o, retry_after_ms,
+				  clock_now(t->clock));
 		unlock(t);
 	}
 	lock(t);
@@ -205,7 +209,8 @@ run(void *ctx)
 }
 
 void
-teller_say(struct teller *t, const struct tell_what *what)
+event_recorder_say(struct event_recorder *t,
+		   const struct event_series_what *what)
 {
 	struct now now;
 
@@ -213,18 +218,18 @@ teller_say(struct teller *t, const struct tell_what *what)
 		return;
 	now = clock_now(t->clock);
 	lock(t);
-	tell_say(&t->tell, what, now);
+	event_series_say(&t->tell, what, now);
 	(void)pthread_cond_broadcast(&t->turn);
 	unlock(t);
 }
 
 /* --- birth and end ------------------------------------------------------- */
 
-struct teller *
-teller_new(const struct clock *c, struct kube *k, const char *instance,
+struct event_recorder *
+event_recorder_new(const struct clock *c, struct kube *k, const char *instance,
 	   const struct timing *timing, struct err *e)
 {
-	struct teller *t = calloc(1, sizeof(*t));
+	struct event_recorder *t = calloc(1, sizeof(*t));
 	pthread_condattr_t attr;
 
 	if (t == NULL) {
@@ -239,7 +244,7 @@ teller_new(const struct clock *c, struct kube *k, const char *instance,
 	t->clock = c;
 	t->call_ms = timing->call_ms;
 	str_cut(t->instance, sizeof(t->instance), instance);
-	tell_init(&t->tell, clock_boot_us());
+	event_series_init(&t->tell, clock_boot_us());
 	atomic_store(&t->beat_ms, clock_boot_ms());
 	(void)pthread_mutex_init(&t->lock, NULL);
 	(void)pthread_condattr_init(&attr);
@@ -250,7 +255,7 @@ teller_new(const struct clock *c, struct kube *k, const char *instance,
 }
 
 int
-teller_start(struct teller *t, struct err *e)
+event_recorder_start(struct event_recorder *t, struct err *e)
 {
 	if (pthread_create(&t->thread, NULL, run, t) != 0)
 		return err_set(e, ERR_SYSTEM, "cannot start a thread");
@@ -259,13 +264,15 @@ teller_start(struct teller *t, struct err *e)
 }
 
 void
-teller_join(struct teller *t)
+event_recorder_join(struct event_recorder *t)
 {
 	struct timespec until;
 
 	if (t == NULL || !t->started)
 		return;
-	until = moment(t->call_ms < TELL_STOP_MS ? t->call_ms : TELL_STOP_MS);
+	until = moment(t->call_ms < EVENT_SERIES_STOP_MS
+			       ? t->call_ms
+			       : EVENT_SERIES_STOP_MS);
 	lock(t);
 	t->stopping = true;
 	(void)pthread_cond_broadcast(&t->turn);
@@ -279,7 +286,7 @@ teller_join(struct teller *t)
 }
 
 void
-teller_free(struct teller *t)
+event_recorder_free(struct event_recorder *t)
 {
 	if (t == NULL)
 		return;
@@ -290,7 +297,7 @@ teller_free(struct teller *t)
 }
 
 int64_t
-teller_heartbeat_age_ms(const struct teller *t)
+event_recorder_heartbeat_age_ms(const struct event_recorder *t)
 {
 	int64_t own = clock_boot_ms() - atomic_load(&t->beat_ms);
 	int64_t in_call = kube_stream_heartbeat_age_ms(t->stream);

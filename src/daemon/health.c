@@ -16,7 +16,7 @@
 static bool
 check_certificate(struct health *h)
 {
-	return pair_valid(h->pair);
+	return serving_cert_valid(h->pair);
 }
 
 static bool
@@ -75,19 +75,19 @@ check_elector(struct health *h)
 static bool
 check_teller(struct health *h)
 {
-	struct teller *t = atomic_load(&h->teller);
+	struct event_recorder *t = atomic_load(&h->teller);
 
 	return atomic_load(&h->shared->stopping) || t == NULL ||
-	       teller_heartbeat_age_ms(t) < h->timing->heart_ms;
+	       event_recorder_heartbeat_age_ms(t) < h->timing->heart_ms;
 }
 
 static bool
 check_renewer(struct health *h)
 {
-	struct renewer *r = atomic_load(&h->renewer);
+	struct cert_renewer *r = atomic_load(&h->renewer);
 
 	return atomic_load(&h->shared->stopping) || r == NULL ||
-	       renewer_heartbeat_age_ms(r) < h->timing->heart_ms;
+	       cert_renewer_heartbeat_age_ms(r) < h->timing->heart_ms;
 }
 
 struct check {
@@ -227,7 +227,7 @@ healthz(void *ctx, const struct server_request *q, struct server_reply *a)
 static bool
 next_scope(void *ctx, uint32_t *i, struct scope_report *out)
 {
-	return shared_scope(((struct health *)ctx)->shared, i, out);
+	return state_scope(((struct health *)ctx)->shared, i, out);
 }
 
 static void
@@ -238,7 +238,7 @@ metrics(void *ctx, const struct server_request *q, struct server_reply *a)
 		.cert_not_after_ms = atomic_load(&h->pair->not_after_ms),
 		.version = HOLDER_VERSION,
 		.cluster_scope = h->cluster_scope,
-		.leads = shared_leads(h->shared),
+		.leads = state_leads(h->shared),
 		.lease_name = h->lease_name,
 	};
 	char *text = malloc(METRICS_BYTES_MAX);
@@ -248,7 +248,7 @@ metrics(void *ctx, const struct server_request *q, struct server_reply *a)
 	if (text == NULL)
 		return;	/* the server answers 500 */
 	buf_init(&b, text, METRICS_BYTES_MAX);
-	shared_report(h->shared, &g.sweep);
+	state_report(h->shared, &g.sweep);
 	process_read(&g.process);
 	metrics_write(&b, &h->shared->counters, &g, next_scope, h);
 	a->status = b.full ? 500 : 200;

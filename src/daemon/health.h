@@ -17,15 +17,15 @@
  * server and controller-runtime answer them.
  */
 struct health {
-	struct shared *shared;
+	struct state *shared;
 	struct hook *hook;
-	struct pair *pair;
+	struct serving_cert *pair;
 	struct watcher *const *watchers;
 	/* Set when that thread runs. */
 	_Atomic(struct sweeper *) sweeper;
 	_Atomic(struct elector *) elector;	/* NULL: no election */
-	_Atomic(struct teller *) teller;
-	_Atomic(struct renewer *) renewer;	/* NULL: not asked for */
+	_Atomic(struct event_recorder *) teller;
+	_Atomic(struct cert_renewer *) renewer;	/* NULL: not asked for */
 	const struct timing *timing;
 	const char *cluster_scope;
 	const char *lease_name;

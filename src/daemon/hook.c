@@ -7,7 +7,7 @@
 #include "wire/admission/admission.h"
 
 static void
-count(struct shared *s, const struct admission_fact *f)
+count(struct state *s, const struct admission_fact *f)
 {
 	enum counter id = COUNTER_OTHER_UNCHANGED;
 
@@ -54,7 +54,8 @@ refuse(struct hook *h, const struct err *e, struct server_reply *a)
 static bool
 disabled(void *ctx, const char *pool)
 {
-	return closed_has(((struct hook *)ctx)->shared->closed, pool);
+	return disabled_nodepools_has(((struct hook *)ctx)->shared->closed,
+				      pool);
 }
 
 static void
@@ -82,7 +83,7 @@ mutate(void *ctx, const struct server_request *q, struct server_reply *a)
 	} else {
 		count(h->shared, &fact);
 		if (fact.verdict.held && !fact.review.dry_run)
-			shared_hint(h->shared);
+			state_hint(h->shared);
 		log_fact(&fact);
 		a->status = 200;
 		a->content_type = "application/json";
@@ -104,7 +105,7 @@ on_event(void *ctx, enum server_event event)
 }
 
 int
-hook_start(struct hook *h, struct shared *s, const struct config *c,
+hook_start(struct hook *h, struct state *s, const struct config *c,
 	   const struct timing *t, struct err *e)
 {
 	static const struct server_route routes[] = {

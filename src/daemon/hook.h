@@ -13,12 +13,12 @@
  * touches the table; leaves one atomic hint.
  */
 struct hook {
-	struct shared *shared;
+	struct state *shared;
 	const struct rules *rules;
 	struct server *server;
 };
 
-int hook_start(struct hook *h, struct shared *s, const struct config *c,
+int hook_start(struct hook *h, struct state *s, const struct config *c,
 	       const struct timing *t, struct err *e);
 void hook_stop(struct hook *h);
 

@@ -86,7 +86,7 @@ job_init(struct job *j)
 
 int
 job_start(const struct job_env *v, const struct job *j, uint64_t tag,
-	  struct kube_pool *pool, struct err *e)
+	  struct kube_lanes *pool, struct err *e)
 {
 	char path_bytes[PATH_BYTES], body_bytes[PATCH_BYTES];
 	struct buf path, body;
@@ -106,7 +106,7 @@ job_start(const struct job_env *v, const struct job *j, uint64_t tag,
 	if (path.full || body.full)
 		return err_set(e, ERR_LIMIT, "request for %s is too long",
 			       j->action.name);
-	return kube_pool_start(pool, &q, tag, e);
+	return kube_lanes_start(pool, &q, tag, e);
 }
 
 /* --- the answer ----------------------------------------------------------------- */
@@ -133,8 +133,8 @@ code_of(const struct kube_reply *r)
 	case 201:
 		return OUTCOME_OK;
 	case 404:	/* not a proxy's */
-		return answer_unserved(r) ||
-				       status_decode(r->body, r->body_bytes, &st)
+		return answer_unserved(r) || status_decode(r->body,
+							   r->body_bytes, &st)
 			       ? OUTCOME_GONE
 			       : OUTCOME_FAILED;
 	case 409:
@@ -166,8 +166,8 @@ log_failure(const struct job *j, const struct kube_reply *r,
 		    LS("kind", kind_name(j->action.kind)),
 		    LS("name", j->action.name), LS("reason", j->action.reason),
 		    LI("code", r->status),
-		    LS("err", e->code != ERR_NONE ? e->text
-							: answer_text(r, text)));
+		    LS("err",
+		       e->code != ERR_NONE ? e->text : answer_text(r, text)));
 }
 
 static bool
@@ -235,7 +235,7 @@ was_read(const struct job_env *v, const struct job *j,
 		out->code = OUTCOME_GONE;
 		return;
 	}
-	shared_found(v->shared, &j->action, &o);
+	state_found(v->shared, &j->action, &o);
 }
 
 /* One that cannot be read the watch leaves out as well. */
@@ -248,7 +248,7 @@ fresh_claim(void *ctx, const char *bytes, size_t n, struct err *e)
 	(void)e;	/* stays clean: the list goes on */
 	if (object_decode(bytes, n, KIND_NODECLAIM, &v->rules->hold, &o,
 			  NULL) == 0)
-		shared_fresh(v->shared, &o);
+		state_fresh(v->shared, &o);
 	return 0;
 }
 
@@ -256,11 +256,11 @@ static int
 fresh_pool(void *ctx, const char *bytes, size_t n, struct err *e)
 {
 	const struct job_env *v = ctx;
-	struct pool p;
+	struct nodepool p;
 
 	(void)e;
-	if (pool_decode(bytes, n, &p, NULL) == 0)
-		shared_fresh_pool(v->shared, &p);
+	if (nodepool_decode(bytes, n, &p, NULL) == 0)
+		state_fresh_pool(v->shared, &p);
 	return 0;
 }
 

@@ -19,7 +19,7 @@ struct job {
 };
 
 struct job_env {
-	struct shared *shared;
+	struct state *shared;
 	const struct rules *rules;
 	const struct timing *timing;
 };
@@ -28,7 +28,7 @@ struct job_env {
 void job_init(struct job *j);
 
 int job_start(const struct job_env *v, const struct job *j, uint64_t tag,
-	      struct kube_pool *pool, struct err *e);
+	      struct kube_lanes *pool, struct err *e);
 
 /* An answer came, or none (e->code).  true: the action is over, *out says how;
  * false: the job goes on with another call. */

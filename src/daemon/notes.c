@@ -83,20 +83,21 @@ put_machine(struct buf *b, const char *before, const char *machine)
 		buf_printf(b, "%s%s", before, machine);
 }
 
-static enum tell_reason
+static enum event_reason
 describe_scope(const struct note *n, const struct rules *r, const char *moment,
 	       struct buf *b)
 {
 	char cap[DURATION_BYTES];
 
-	buf_puts(b, r->scope == SCOPE_CLUSTER ? "The cluster" : "This NodePool");
+	buf_puts(b,
+		 r->scope == SCOPE_CLUSTER ? "The cluster" : "This NodePool");
 	switch (n->type) {
 	case NOTE_SCOPE_HELD:
 		buf_puts(b, " has scaled up");
 		put_machine(b, ", most recently by machine ", n->machine);
 		buf_puts(b, ": its nodes are held ");
 		put_until(b, n, moment);
-		return TELL_HOLD_STARTED;
+		return EVENT_SERIES_HOLD_STARTED;
 	case NOTE_SCOPE_MOVED:
 		/* Nothing of a later time: it may only be certain now. */
 		buf_puts(b, " is still busy");
@@ -104,14 +105,14 @@ describe_scope(const struct note *n, const struct rules *r, const char *moment,
 			    n->machine);
 		buf_puts(b, ": its nodes are held ");
 		put_until(b, n, moment);
-		return TELL_HOLD_EXTENDED;
+		return EVENT_SERIES_HOLD_EXTENDED;
 	case NOTE_SCOPE_QUIET:
 		buf_printf(b, " is quiet after %s: its nodes are released",
 			   moment);
 		if (n->value[0] != '\0')
 			buf_printf(b, " as soon as %ss are seen again",
 				   n->value);
-		return TELL_HOLD_RELEASED;
+		return EVENT_SERIES_HOLD_RELEASED;
 	default:
 		duration_format(n->b, cap);
 		buf_printf(b, " has used up its maxHoldDuration of %s: until "
@@ -121,26 +122,26 @@ describe_scope(const struct note *n, const struct rules *r, const char *moment,
 		if (n->value[0] != '\0')
 			buf_printf(b, ", as soon as %ss are seen again",
 				   n->value);
-		return TELL_HOLD_CAPPED;
+		return EVENT_SERIES_HOLD_CAPPED;
 	}
 }
 
 /* An Event on each NodePool of the scope. */
 static void
-tell_scope(struct shared *s, const struct note *n, const struct rules *r,
-	   struct teller *t)
+tell_scope(struct state *s, const struct note *n, const struct rules *r,
+	   struct event_recorder *t)
 {
-	char moment[MOMENT_BYTES], text[TELL_NOTE_BYTES];
+	char moment[MOMENT_BYTES], text[EVENT_SERIES_NOTE_BYTES];
 	bool starts = n->type == NOTE_SCOPE_HELD || n->type == NOTE_SCOPE_MOVED;
-	struct tell_what what = {.note = text};
-	struct pool_report pool;
+	struct event_series_what what = {.note = text};
+	struct nodepool_report pool;
 	struct buf b;
 
 	moment_of(n, moment);
 	log_scope(n, scope_name(n, r), moment);
 	buf_init(&b, text, sizeof(text));
 	what.reason = describe_scope(n, r, moment, &b);
-	for (uint32_t i = 0; shared_pool_at(s, &i, &pool);) {
+	for (uint32_t i = 0; state_pool_at(s, &i, &pool);) {
 		if (pool.out || (r->scope == SCOPE_NODEPOOL &&
 				 strcmp(pool.name, n->name) != 0))
 			continue;
@@ -148,18 +149,19 @@ tell_scope(struct shared *s, const struct note *n, const struct rules *r,
 			continue;	/* its nodes stay held */
 		what.pool = pool.name;
 		what.pool_uid = pool.uid;
-		teller_say(t, &what);
+		event_recorder_say(t, &what);
 	}
 }
 
 /* --- the whole ------------------------------------------------------------------ */
 
 static void
-tell_blocked(struct shared *s, const struct note *n, struct teller *t)
+tell_blocked(struct state *s, const struct note *n, struct event_recorder *t)
 {
-	char text[TELL_NOTE_BYTES];
-	struct tell_what what = {.reason = TELL_RELEASE_BLOCKED, .note = text};
-	struct pool_report pool;
+	char text[EVENT_SERIES_NOTE_BYTES];
+	struct event_series_what what = {.reason = EVENT_SERIES_RELEASE_BLOCKED,
+					 .note = text};
+	struct nodepool_report pool;
 	struct buf b;
 
 	LOG(LOG_WARN, "holds cannot be released", LS("unseen", n->name),
@@ -169,12 +171,12 @@ tell_blocked(struct shared *s, const struct note *n, struct teller *t)
 	buf_printf(&b, "Nothing is released, whatever is due: %ss cannot be "
 		   "listed or watched; the log of the holder that leads says "
 		   "why", n->name);
-	for (uint32_t i = 0; shared_pool_at(s, &i, &pool);) {
+	for (uint32_t i = 0; state_pool_at(s, &i, &pool);) {
 		if (pool.out)
 			continue;
 		what.pool = pool.name;
 		what.pool_uid = pool.uid;
-		teller_say(t, &what);
+		event_recorder_say(t, &what);
 	}
 }
 
@@ -208,10 +210,10 @@ log_refused(const struct note *n)
 /* --- NodePools ----------------------------------------------------------------- */
 
 static void
-tell_manual(const struct note *n, struct teller *t)
+tell_manual(const struct note *n, struct event_recorder *t)
 {
-	char stamp[STAMP_BYTES], text[TELL_NOTE_BYTES];
-	struct tell_what what = {.reason = TELL_MANUAL_HOLD,
+	char stamp[STAMP_BYTES], text[EVENT_SERIES_NOTE_BYTES];
+	struct event_series_what what = {.reason = EVENT_SERIES_MANUAL_HOLD,
 				 .pool = n->name,
 				 .pool_uid = n->uid,
 				 .note = text};
@@ -222,21 +224,22 @@ tell_manual(const struct note *n, struct teller *t)
 	    LS("until", stamp));
 	buf_init(&b, text, sizeof(text));
 	buf_printf(&b, "%s: the nodes of this NodePool are held until %s",
-		   pool_key_name(POOL_HOLD_UNTIL), stamp);
-	teller_say(t, &what);
+		   nodepool_key_name(NODEPOOL_HOLD_UNTIL), stamp);
+	event_recorder_say(t, &what);
 }
 
 static void
-tell_invalid(const struct note *n, struct teller *t)
+tell_invalid(const struct note *n, struct event_recorder *t)
 {
-	const char *key = pool_key_name((enum pool_key)n->a);
-	const char *expected = pool_expected((enum pool_key)n->a);
-	char action[TELL_ACTION_BYTES], text[TELL_NOTE_BYTES];
-	struct tell_what what = {.reason = TELL_INVALID_ANNOTATION,
-				 .pool = n->name,
-				 .pool_uid = n->uid,
-				 .action = action,
-				 .note = text};
+	const char *key = nodepool_key_name((enum nodepool_key)n->a);
+	const char *expected = nodepool_expected((enum nodepool_key)n->a);
+	char action[EVENT_SERIES_ACTION_BYTES], text[EVENT_SERIES_NOTE_BYTES];
+	struct event_series_what what = {
+		.reason = EVENT_SERIES_INVALID_ANNOTATION,
+		.pool = n->name,
+		.pool_uid = n->uid,
+		.action = action,
+		.note = text};
 	struct buf a, b;
 
 	LOG(LOG_WARN, "annotation does not count", LS("pool", n->name),
@@ -247,15 +250,15 @@ tell_invalid(const struct note *n, struct teller *t)
 	buf_init(&b, text, sizeof(text));
 	buf_printf(&b, "%s: \"%s\" does not count, expected %s", key, n->value,
 		   expected);
-	teller_say(t, &what);
+	event_recorder_say(t, &what);
 }
 
 void
-notes_tell(struct shared *s, const struct rules *r, struct teller *t)
+notes_tell(struct state *s, const struct rules *r, struct event_recorder *t)
 {
 	struct note n;
 
-	while (shared_note(s, &n)) {
+	while (state_note(s, &n)) {
 		switch (n.type) {
 		case NOTE_SCOPE_HELD:
 		case NOTE_SCOPE_MOVED:

@@ -6,6 +6,7 @@
 #include "state.h"
 
 /* What the sweep tells of itself, to the log and, as Events, on NodePools. */
-void notes_tell(struct shared *s, const struct rules *r, struct teller *t);
+void notes_tell(struct state *s, const struct rules *r,
+		struct event_recorder *t);
 
 #endif

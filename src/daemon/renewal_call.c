@@ -13,7 +13,7 @@
 #define PATH_CAP (sizeof(WEBHOOKS_PATH) + 3 * NAME_BYTES)
 
 /* What has come of nothing yet. */
-static const struct renew_result none = {.outcome = RENEWAL_FAILED,
+static const struct renewal_call_result none = {.outcome = RENEWAL_FAILED,
 					 .retry_after_ms = -1};
 
 /* --- calls --------------------------------------------------------------- */
@@ -21,10 +21,10 @@ static const struct renew_result none = {.outcome = RENEWAL_FAILED,
 /* body: r->body, or NULL. */
 static void
 call(struct renew *r, struct kube_request *q, const struct buf *body,
-     struct renew_result *c)
+     struct renewal_call_result *c)
 {
 	int64_t left_ms = r->stands_in ? r->call_ms
-				       : shared_lead_ms(r->shared);
+				       : state_lead_ms(r->shared);
 
 	*c = none;
 	/* Nothing of a leader is under way when another may lead. */
@@ -49,7 +49,7 @@ call(struct renew *r, struct kube_request *q, const struct buf *body,
 
 /* Was there a proper answer that it is not there? */
 static bool
-absent(const struct renew_result *c)
+absent(const struct renewal_call_result *c)
 {
 	struct status st;
 
@@ -60,14 +60,14 @@ absent(const struct renew_result *c)
 /* --- reading ------------------------------------------------------------- */
 
 void
-renew_forget(struct renew *r)
+renewal_call_forget(struct renew *r)
 {
 	secret_done(&r->secret);
 	webhooks_done(&r->webhooks);
 }
 
 static void
-read_secret(struct renew *r, struct renew_result *c)
+read_secret(struct renew *r, struct renewal_call_result *c)
 {
 	char path[PATH_CAP];
 	struct kube_request q = {.method = "GET", .path = path};
@@ -84,7 +84,7 @@ read_secret(struct renew *r, struct renew_result *c)
 }
 
 static void
-read_webhooks(struct renew *r, struct renew_result *c)
+read_webhooks(struct renew *r, struct renewal_call_result *c)
 {
 	char path[PATH_CAP];
 	struct kube_request q = {.method = "GET", .path = path};
@@ -127,9 +127,9 @@ look(struct renew *r)
 }
 
 static void
-read_all(struct renew *r, struct renew_result *c)
+read_all(struct renew *r, struct renewal_call_result *c)
 {
-	renew_forget(r);
+	renewal_call_forget(r);
 	read_secret(r, c);
 	if (c->outcome != RENEWAL_OK)
 		return;
@@ -144,7 +144,7 @@ read_all(struct renew *r, struct renew_result *c)
 
 static void
 write_secret(struct renew *r, struct secret_pair p,
-	     const struct certs_own *own, struct renew_result *c)
+	     const struct certs_own *own, struct renewal_call_result *c)
 {
 	const char *name = r->config->self_signed.secret;
 	char path[PATH_CAP];
@@ -176,7 +176,7 @@ write_secret(struct renew *r, struct secret_pair p,
 
 static void
 write_pair(struct renew *r, const struct renewal_todo *todo,
-	   struct renew_result *c)
+	   struct renewal_call_result *c)
 {
 	int64_t now_ms = clock_now(r->shared->clock).server_ms;
 	bool ca = todo->step == RENEWAL_CA;
@@ -220,7 +220,7 @@ add_to_bundle(const struct webhooks *w, const struct renewal_cert *which,
 
 static void
 write_bundle(struct renew *r, const struct renewal_todo *todo,
-	     struct renew_result *c)
+	     struct renewal_call_result *c)
 {
 	char path[PATH_CAP];
 	struct kube_request q = {.method = "PATCH",
@@ -251,8 +251,8 @@ write_bundle(struct renew *r, const struct renewal_todo *todo,
 }
 
 void
-renew_step(struct renew *r, const struct renewal_todo *todo,
-	   struct renew_result *out)
+renewal_call_step(struct renew *r, const struct renewal_todo *todo,
+	   struct renewal_call_result *out)
 {
 	if (todo->step == RENEWAL_READ)
 		read_all(r, out);
@@ -263,7 +263,7 @@ renew_step(struct renew *r, const struct renewal_todo *todo,
 }
 
 void
-renew_names(struct renew *r)
+renewal_call_names(struct renew *r)
 {
 	const char *service = r->config->self_signed.service;
 

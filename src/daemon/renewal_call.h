@@ -19,7 +19,7 @@
 						 : SECRET_BODY_BYTES)
 
 struct renew {
-	struct shared *shared;
+	struct state *shared;
 	struct kube_stream *stream;
 	const struct config *config;
 	int64_t call_ms;
@@ -35,7 +35,7 @@ struct renew {
 	char body[RENEW_BODY_BYTES];
 };
 
-struct renew_result {
+struct renewal_call_result {
 	enum renewal_outcome outcome;
 	int status;		/* HTTP; 0: no answer, err says why */
 	int64_t retry_after_ms;	/* -1: none */
@@ -44,13 +44,13 @@ struct renew_result {
 };
 
 /* The fields before the view are the caller's, these are not. */
-void renew_names(struct renew *r);
+void renewal_call_names(struct renew *r);
 
 /* Any but a wait.  A READ leaves r->view. */
-void renew_step(struct renew *r, const struct renewal_todo *todo,
-		struct renew_result *out);
+void renewal_call_step(struct renew *r, const struct renewal_todo *todo,
+		struct renewal_call_result *out);
 
 /* What was read; keys are wiped. */
-void renew_forget(struct renew *r);
+void renewal_call_forget(struct renew *r);
 
 #endif

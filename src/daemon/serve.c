@@ -35,16 +35,16 @@ struct serve {
 	const struct config *config;
 	const struct timing *timing;
 	sigset_t signals;
-	struct shared shared;
+	struct state shared;
 	struct hook hook;
-	struct pair pair;
+	struct serving_cert pair;
 	struct health health;
 	struct kube *kube;
 	struct watcher *watchers[VIEW_COUNT];
 	struct sweeper *sweeper;
 	struct elector *elector;	/* NULL: no election */
-	struct teller *teller;
-	struct renewer *renewer;	/* NULL: the pair is others' */
+	struct event_recorder *teller;
+	struct cert_renewer *renewer;	/* NULL: the pair is others' */
 	char namespace_name[64];
 	unsigned cut;	/* connections open at the end */
 };
@@ -104,7 +104,7 @@ start_servers(struct serve *v, struct err *e)
 
 	if (hook_start(&v->hook, &v->shared, c, v->timing, e))
 		return err_wrap(e, "webhook.address %s", c->webhook.address);
-	pair_init(&v->pair, c, v->shared.clock, &v->shared.counters,
+	serving_cert_init(&v->pair, c, v->shared.clock, &v->shared.counters,
 		  v->hook.server);
 	v->health.shared = &v->shared;
 	v->health.hook = &v->hook;
@@ -116,7 +116,7 @@ start_servers(struct serve *v, struct err *e)
 	v->health.lease_name = c->leader.name;
 	if (health_start(&v->health, c->metrics_address, e))
 		return err_wrap(e, "metrics.address %s", c->metrics_address);
-	pair_look(&v->pair);
+	serving_cert_look(&v->pair);
 	return 0;
 }
 
@@ -161,7 +161,8 @@ make_teller(struct serve *v, struct err *e)
 	char host[65] = "holder";
 
 	(void)gethostname(host, sizeof(host) - 1);
-	v->teller = teller_new(v->shared.clock, v->kube, host, v->timing, e);
+	v->teller = event_recorder_new(v->shared.clock, v->kube, host,
+				       v->timing, e);
 	return v->teller == NULL ? -1 : 0;
 }
 
@@ -170,12 +171,12 @@ start_renewer(struct serve *v, struct err *e)
 {
 	if (!v->config->self_signed.enabled)
 		return 0;
-	v->renewer = renewer_new(&v->shared, v->kube, v->config, &v->pair,
+	v->renewer = cert_renewer_new(&v->shared, v->kube, v->config, &v->pair,
 				 v->namespace_name[0] != '\0'
 					 ? v->namespace_name
 					 : v->config->leader.namespace_,
 				 v->timing, e);
-	if (v->renewer == NULL || renewer_start(v->renewer, e))
+	if (v->renewer == NULL || cert_renewer_start(v->renewer, e))
 		return -1;
 	atomic_store(&v->health.renewer, v->renewer);
 	return 0;
@@ -209,7 +210,7 @@ start_threads(struct serve *v, struct err *e)
 	if (v->sweeper == NULL)
 		return -1;
 	atomic_store(&v->health.sweeper, v->sweeper);
-	if (teller_start(v->teller, e))
+	if (event_recorder_start(v->teller, e))
 		return -1;
 	atomic_store(&v->health.teller, v->teller);
 	if (start_renewer(v, e))
@@ -223,7 +224,7 @@ start_threads(struct serve *v, struct err *e)
 static int
 start(struct serve *v, struct kubeconfig *access, struct err *e)
 {
-	if (shared_init(&v->shared, &v->config->rules, MACHINES_MAX, e) ||
+	if (state_init(&v->shared, &v->config->rules, MACHINES_MAX, e) ||
 	    start_kube(v, access, e) || start_elector(v, e) ||
 	    make_teller(v, e) || start_servers(v, e) || start_threads(v, e))
 		return -1;
@@ -239,17 +240,17 @@ static void
 stop_threads(struct serve *v)
 {
 	if (v->shared.table != NULL)
-		shared_stop(&v->shared);
+		state_stop(&v->shared);
 	for (int k = 0; k < VIEW_COUNT; k++)
 		watcher_join(v->watchers[k]);
 	if (v->sweeper != NULL)
 		sweeper_join(v->sweeper);
-	renewer_stop(v->renewer);
-	renewer_join(v->renewer);
+	cert_renewer_stop(v->renewer);
+	cert_renewer_join(v->renewer);
 	if (v->elector != NULL)
 		elector_release(v->elector);
 	elector_join(v->elector);
-	teller_join(v->teller);
+	event_recorder_join(v->teller);
 }
 
 static void
@@ -261,17 +262,17 @@ free_all(struct serve *v)
 		watcher_free(v->watchers[k]);
 	sweeper_free(v->sweeper);
 	elector_free(v->elector);
-	teller_free(v->teller);
-	renewer_free(v->renewer);
+	event_recorder_free(v->teller);
+	cert_renewer_free(v->renewer);
 	kube_free(v->kube);
-	shared_done(&v->shared);
+	state_done(&v->shared);
 }
 
 /* Who writes has ended: then the Lease is given up. */
 static bool
 work_ended(struct serve *v, bool *released)
 {
-	if (!sweeper_ended(v->sweeper) || !renewer_ended(v->renewer))
+	if (!sweeper_ended(v->sweeper) || !cert_renewer_ended(v->renewer))
 		return false;
 	if (v->elector != NULL && !*released)
 		elector_release(v->elector);
@@ -300,8 +301,8 @@ drain(struct serve *v)
 	bool released = false;
 
 	server_drain(v->hook.server);	/* before /readyz says so */
-	shared_stop(&v->shared);
-	renewer_stop(v->renewer);
+	state_stop(&v->shared);
+	cert_renewer_stop(v->renewer);
 	while (!work_ended(v, &released) ||
 	       wanted(v, clock_boot_ms() - begun_ms)) {
 		health_beat(&v->health);
@@ -321,7 +322,7 @@ loop(struct serve *v)
 
 	while (sig == 0) {
 		health_beat(&v->health);
-		pair_look(&v->pair);
+		serving_cert_look(&v->pair);
 		sig = wait_signal(&v->signals, v->timing->cert_ms);
 	}
 	LOG(LOG_INFO, "stopping, holds stay",

@@ -15,10 +15,11 @@
 #define DATE_MS 1000
 
 void
-pair_init(struct pair *p, const struct config *c, struct clock *clock,
-	  struct counters *counters, struct server *server)
+serving_cert_init(struct serving_cert *p, const struct config *c,
+		  struct clock *clock, struct counters *counters,
+		  struct server *server)
 {
-	*p = (struct pair){.cert_file = c->webhook.cert_file,
+	*p = (struct serving_cert){.cert_file = c->webhook.cert_file,
 			   .key_file = c->webhook.key_file,
 			   .clock = clock,
 			   .counters = counters,
@@ -39,7 +40,7 @@ same_file(const struct stat *a, const struct stat *b)
 
 /* stat follows the symlinks, so a swapped ..data shows as another inode. */
 static bool
-changed(struct pair *p)
+changed(struct serving_cert *p)
 {
 	struct stat cert = {0}, key = {0};
 	bool same;
@@ -53,7 +54,7 @@ changed(struct pair *p)
 }
 
 static void
-refuse(struct pair *p, const struct err *e)
+refuse(struct serving_cert *p, const struct err *e)
 {
 	bool again = strcmp(p->refused, e->text) == 0;
 
@@ -79,7 +80,7 @@ digest_of(const struct certs_pair *c)
 }
 
 static void
-commit(struct pair *p, const struct certs_pair *c)
+commit(struct serving_cert *p, const struct certs_pair *c)
 {
 	char until[STAMP_BYTES];
 	struct err e;
@@ -102,7 +103,8 @@ commit(struct pair *p, const struct certs_pair *c)
 
 /* A swap between the reads of the two files brings half of either pair. */
 static int
-load(struct pair *p, int64_t now_ms, struct certs_pair *c, struct err *e)
+load(struct serving_cert *p, int64_t now_ms, struct certs_pair *c,
+     struct err *e)
 {
 	int rc = certs_load(p->cert_file, p->key_file, now_ms, c, e);
 
@@ -113,7 +115,7 @@ load(struct pair *p, int64_t now_ms, struct certs_pair *c, struct err *e)
 
 /* The files have again what is served. */
 static void
-back(struct pair *p)
+back(struct serving_cert *p)
 {
 	if (p->refused[0] == '\0')
 		return;
@@ -122,7 +124,7 @@ back(struct pair *p)
 }
 
 void
-pair_look(struct pair *p)
+serving_cert_look(struct serving_cert *p)
 {
 	struct now now = clock_now(p->clock);
 	struct certs_pair c = {0};
@@ -143,7 +145,7 @@ pair_look(struct pair *p)
 }
 
 bool
-pair_valid(struct pair *p)
+serving_cert_valid(struct serving_cert *p)
 {
 	int64_t now_ms = clock_now(p->clock).server_ms;
 

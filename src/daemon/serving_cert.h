@@ -15,7 +15,7 @@
  * The certificate pair on disk and the one that is served.  Looked at by main
  * alone; what /readyz and /metrics read is atomic.
  */
-struct pair {
+struct serving_cert {
 	const char *cert_file, *key_file;
 	struct clock *clock;
 	struct counters *counters;
@@ -28,14 +28,15 @@ struct pair {
 	_Atomic int64_t not_before_ms, not_after_ms;	/* 0: none served */
 };
 
-void pair_init(struct pair *p, const struct config *c, struct clock *clock,
-	       struct counters *counters, struct server *server);
+void serving_cert_init(struct serving_cert *p, const struct config *c,
+		       struct clock *clock, struct counters *counters,
+		       struct server *server);
 
 /* Reads the files if they have changed (a kubelet swaps the ..data symlink)
  * or every 10 s: query, check, commit; or keep the old pair and say why. */
-void pair_look(struct pair *p);
+void serving_cert_look(struct serving_cert *p);
 
 /* Is a pair served that is valid now? */
-bool pair_valid(struct pair *p);
+bool serving_cert_valid(struct serving_cert *p);
 
 #endif

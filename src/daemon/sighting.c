@@ -19,9 +19,9 @@ item_decode(const char *bytes, size_t n, const struct hold_key *hold,
 	    struct sighting *out, struct err *e)
 {
 	if (out->kind == KIND_NODEPOOL)
-		return pool_decode(bytes, n, &out->as.pool, e);
+		return nodepool_decode(bytes, n, &out->as.pool, e);
 	if (out->kind == KIND_EVENT)
-		return sign_decode(bytes, n, &out->as.sign, e);
+		return disruption_event_decode(bytes, n, &out->as.sign, e);
 	return object_decode(bytes, n, out->kind, hold, &out->as.object, e);
 }
 
@@ -40,11 +40,11 @@ line_decode(const char *bytes, size_t n, const struct hold_key *hold,
 	    struct err *e)
 {
 	if (out->kind == KIND_NODEPOOL)
-		return pool_watch_decode(bytes, n, type, &out->as.pool,
+		return nodepool_watch_decode(bytes, n, type, &out->as.pool,
 					 status_code, e);
 	if (out->kind == KIND_EVENT)
-		return sign_watch_decode(bytes, n, type, &out->as.sign,
-					 status_code, e);
+		return disruption_event_watch_decode(
+			bytes, n, type, &out->as.sign, status_code, e);
 	return watch_decode(bytes, n, out->kind, hold, type, &out->as.object,
 			    status_code, e);
 }
@@ -72,33 +72,33 @@ sighting_rv(const struct sighting *o)
 }
 
 void
-sighting_track(struct shared *s, const struct sighting *o)
+sighting_track(struct state *s, const struct sighting *o)
 {
 	switch (o->kind) {
 	case KIND_NODEPOOL:
-		shared_pool(s, &o->as.pool);
+		state_pool(s, &o->as.pool);
 		break;
 	case KIND_EVENT:
 		if (o->as.sign.replacement)
-			shared_sign(s, o->as.sign.claim_uid, o->as.sign.reason);
+			state_sign(s, o->as.sign.claim_uid, o->as.sign.reason);
 		break;
 	default:
-		shared_track(s, &o->as.object);
+		state_track(s, &o->as.object);
 	}
 }
 
 /* An Event that has expired changes nothing. */
 static void
-forget(struct shared *s, const struct sighting *o)
+forget(struct state *s, const struct sighting *o)
 {
 	if (o->kind == KIND_NODEPOOL)
-		shared_pool_gone(s, o->as.pool.name);
+		state_pool_gone(s, o->as.pool.name);
 	else if (o->kind != KIND_EVENT)
-		shared_forget(s, &o->as.object);
+		state_forget(s, &o->as.object);
 }
 
 void
-sighting_take(struct shared *s, enum watch_type type, const struct sighting *o)
+sighting_take(struct state *s, enum watch_type type, const struct sighting *o)
 {
 	if (type == WATCH_ADDED || type == WATCH_MODIFIED)
 		sighting_track(s, o);

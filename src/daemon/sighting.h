@@ -12,8 +12,8 @@ struct sighting {
 	enum kind kind;
 	union {
 		struct object object;
-		struct pool pool;
-		struct sign sign;
+		struct nodepool pool;
+		struct disruption_event sign;
 	} as;
 };
 
@@ -26,9 +26,9 @@ int sighting_line(const char *bytes, size_t n, const struct hold_key *hold,
 		  int *status_code, struct err *e);
 
 const char *sighting_rv(const struct sighting *o);
-void sighting_track(struct shared *s, const struct sighting *o);
+void sighting_track(struct state *s, const struct sighting *o);
 /* As a line of a watch says. */
-void sighting_take(struct shared *s, enum watch_type type,
+void sighting_take(struct state *s, enum watch_type type,
 		   const struct sighting *o);
 
 #endif

@@ -6,14 +6,14 @@
 #include "state_parts.h"
 
 int
-shared_init(struct shared *s, const struct rules *rules, uint32_t machines_max,
+state_init(struct state *s, const struct rules *rules, uint32_t machines_max,
 	    struct err *e)
 {
 	pthread_condattr_t attr;
 
 	atomic_store(&s->hint_ms, STAMP_NONE);
 	s->clock = clock_new();
-	s->closed = closed_new();
+	s->closed = disabled_nodepools_new();
 	s->table = calloc(1, sizeof(*s->table));
 	if (s->table != NULL)
 		s->table->sweep = sweep_new(rules, machines_max,
@@ -22,7 +22,7 @@ shared_init(struct shared *s, const struct rules *rules, uint32_t machines_max,
 	    s->table->sweep == NULL) {
 		if (s->table != NULL)
 			sweep_free(s->table->sweep);
-		closed_free(s->closed);
+		disabled_nodepools_free(s->closed);
 		clock_free(s->clock);
 		free(s->table);
 		s->table = NULL;	/* the stop passes it */
@@ -40,7 +40,7 @@ shared_init(struct shared *s, const struct rules *rules, uint32_t machines_max,
 }
 
 void
-shared_done(struct shared *s)
+state_done(struct state *s)
 {
 	if (s->table == NULL)
 		return;
@@ -50,46 +50,46 @@ shared_done(struct shared *s)
 	(void)pthread_cond_destroy(&s->table->stop);
 	(void)pthread_cond_destroy(&s->table->turn);
 	free(s->table);
-	closed_free(s->closed);
+	disabled_nodepools_free(s->closed);
 	clock_free(s->clock);
 	s->table = NULL;
 }
 
 void
-shared_sweeper(struct shared *s, struct kube_pool *pool)
+state_sweeper(struct state *s, struct kube_lanes *pool)
 {
 	atomic_store(&s->table->pool, pool);
 }
 
 void
-shared_listing(struct shared *s, enum kind kind)
+state_listing(struct state *s, enum kind kind)
 {
 	if (kind == KIND_NODEPOOL)
-		closed_listing(s->closed);
+		disabled_nodepools_listing(s->closed);
 	sweep_listing(lock(s), kind);
 	unlock(s);
 }
 
 void
-shared_listed(struct shared *s, enum kind kind, bool served)
+state_listed(struct state *s, enum kind kind, bool served)
 {
 	struct now now = clock_now(s->clock);
 
 	if (kind == KIND_NODEPOOL && served)
-		closed_listed(s->closed);
+		disabled_nodepools_listed(s->closed);
 	sweep_listed(lock(s), kind, served, now);
 	unlock_and_wake(s);
 }
 
 void
-shared_watch(struct shared *s, enum kind kind, bool up)
+state_watch(struct state *s, enum kind kind, bool up)
 {
 	sweep_watch(lock(s), kind, up);
 	unlock_and_wake(s);
 }
 
 void
-shared_track(struct shared *s, const struct object *o)
+state_track(struct state *s, const struct object *o)
 {
 	struct now now = clock_now(s->clock);
 
@@ -98,7 +98,7 @@ shared_track(struct shared *s, const struct object *o)
 }
 
 void
-shared_forget(struct shared *s, const struct object *o)
+state_forget(struct state *s, const struct object *o)
 {
 	struct now now = clock_now(s->clock);
 
@@ -107,27 +107,27 @@ shared_forget(struct shared *s, const struct object *o)
 }
 
 void
-shared_pool(struct shared *s, const struct pool *p)
+state_pool(struct state *s, const struct nodepool *p)
 {
 	struct now now = clock_now(s->clock);
 
-	closed_set(s->closed, p->name, p->disabled);
+	disabled_nodepools_set(s->closed, p->name, p->disabled);
 	sweep_pool(lock(s), p, now);
 	unlock_and_wake(s);
 }
 
 void
-shared_pool_gone(struct shared *s, const char *name)
+state_pool_gone(struct state *s, const char *name)
 {
 	struct now now = clock_now(s->clock);
 
-	closed_set(s->closed, name, false);
+	disabled_nodepools_set(s->closed, name, false);
 	sweep_pool_gone(lock(s), name, now);
 	unlock_and_wake(s);
 }
 
 void
-shared_sign(struct shared *s, const char *claim_uid, const char *reason)
+state_sign(struct state *s, const char *claim_uid, const char *reason)
 {
 	struct now now = clock_now(s->clock);
 
@@ -136,7 +136,7 @@ shared_sign(struct shared *s, const char *claim_uid, const char *reason)
 }
 
 bool
-shared_wants_list(struct shared *s, enum kind kind)
+state_wants_list(struct state *s, enum kind kind)
 {
 	bool wants = sweep_wants_list(lock(s), kind);
 
@@ -145,7 +145,7 @@ shared_wants_list(struct shared *s, enum kind kind)
 }
 
 bool
-shared_next(struct shared *s, struct action *out, int64_t *wait_ms)
+state_next(struct state *s, struct action *out, int64_t *wait_ms)
 {
 	struct now now = clock_now(s->clock);
 	bool any;
@@ -153,8 +153,8 @@ shared_next(struct shared *s, struct action *out, int64_t *wait_ms)
 	/* Before looking: what comes after is a new wake-up. */
 	atomic_store(&s->table->awake, false);
 	(void)lock(s);
-	shared_follow(s, now);
-	shared_soft(s, now);
+	state_follow(s, now);
+	state_soft(s, now);
 	any = sweep_next(s->table->sweep, now, atomic_load(&s->hint_ms), out,
 			 wait_ms);
 	/* What only reads may end when another leads. */
@@ -165,7 +165,7 @@ shared_next(struct shared *s, struct action *out, int64_t *wait_ms)
 }
 
 void
-shared_done_action(struct shared *s, const struct action *a,
+state_done_action(struct state *s, const struct action *a,
 		   const struct outcome *o)
 {
 	struct now now = clock_now(s->clock);
@@ -175,7 +175,7 @@ shared_done_action(struct shared *s, const struct action *a,
 }
 
 void
-shared_found(struct shared *s, const struct action *a, const struct object *o)
+state_found(struct state *s, const struct action *a, const struct object *o)
 {
 	struct now now = clock_now(s->clock);
 
@@ -184,21 +184,21 @@ shared_found(struct shared *s, const struct action *a, const struct object *o)
 }
 
 void
-shared_fresh(struct shared *s, const struct object *claim)
+state_fresh(struct state *s, const struct object *claim)
 {
 	sweep_fresh(lock(s), claim);
 	unlock(s);
 }
 
 void
-shared_fresh_pool(struct shared *s, const struct pool *p)
+state_fresh_pool(struct state *s, const struct nodepool *p)
 {
 	sweep_fresh_pool(lock(s), p);
 	unlock(s);
 }
 
 bool
-shared_note(struct shared *s, struct note *out)
+state_note(struct state *s, struct note *out)
 {
 	bool any = sweep_note(lock(s), out);
 
@@ -207,14 +207,14 @@ shared_note(struct shared *s, struct note *out)
 }
 
 void
-shared_report(struct shared *s, struct sweep_report *out)
+state_report(struct state *s, struct sweep_report *out)
 {
 	sweep_report(lock(s), out);
 	unlock(s);
 }
 
 bool
-shared_scope(struct shared *s, uint32_t *i, struct scope_report *out)
+state_scope(struct state *s, uint32_t *i, struct scope_report *out)
 {
 	bool any = sweep_scope(lock(s), i, out);
 
@@ -223,7 +223,7 @@ shared_scope(struct shared *s, uint32_t *i, struct scope_report *out)
 }
 
 bool
-shared_pool_at(struct shared *s, uint32_t *i, struct pool_report *out)
+state_pool_at(struct state *s, uint32_t *i, struct nodepool_report *out)
 {
 	bool any = sweep_pool_at(lock(s), i, out);
 
@@ -232,14 +232,14 @@ shared_pool_at(struct shared *s, uint32_t *i, struct pool_report *out)
 }
 
 void
-shared_hint(struct shared *s)
+state_hint(struct state *s)
 {
 	atomic_store_explicit(&s->hint_ms, clock_now(s->clock).server_ms,
 			      memory_order_relaxed);
 }
 
 void
-shared_stop(struct shared *s)
+state_stop(struct state *s)
 {
 	(void)lock(s);
 	atomic_store(&s->stopping, true);
@@ -250,7 +250,7 @@ shared_stop(struct shared *s)
 }
 
 bool
-shared_sleep(struct shared *s, int64_t ms)
+state_sleep(struct state *s, int64_t ms)
 {
 	struct timespec until = moment(ms);
 	bool stopping;

@@ -18,73 +18,73 @@
  * mutex, held across pure core calls only (no I/O, allocation or log under
  * it), the clock, the counters, and the stop.
  */
-struct shared {
+struct state {
 	struct clock *clock;
 	struct counters counters;
 	_Atomic int64_t hint_ms;	/* the latest creation admitted */
 	_Atomic bool stopping;
-	struct closed *closed;		/* NodePools that are disabled */
-	struct shared_table *table;
+	struct disabled_nodepools *closed;		/* NodePools that are disabled */
+	struct state_table *table;
 };
 
-int shared_init(struct shared *s, const struct rules *rules,
+int state_init(struct state *s, const struct rules *rules,
 		uint32_t machines_max, struct err *e);
-void shared_done(struct shared *s);
+void state_done(struct state *s);
 
 /* Who is to be woken when there may be something to do.  Set once, before
  * the watchers start. */
-void shared_sweeper(struct shared *s, struct kube_pool *pool);
+void state_sweeper(struct state *s, struct kube_lanes *pool);
 
 /* Leader election: without it we always lead, and the soft state is written
  * anew every soft_ms.  Before any thread starts. */
-int shared_elect(struct shared *s, const struct lease_config *c,
+int state_elect(struct state *s, const struct lease_config *c,
 		 int64_t soft_ms, struct err *e);
 /* The elector.  *copy: todo.record, for as long as the caller likes. */
-struct lease_todo shared_lease_next(struct shared *s,
+struct lease_todo state_lease_next(struct state *s,
 				    struct lease_record *copy);
-void shared_lease_done(struct shared *s, const struct lease_outcome *o);
-bool shared_lease_note(struct shared *s, struct lease_note *out);
-void shared_lease_wait(struct shared *s, int64_t ms);	/* or a stop */
-void shared_lease_stop(struct shared *s);	/* all work has ended */
+void state_lease_done(struct state *s, const struct lease_outcome *o);
+bool state_lease_note(struct state *s, struct lease_note *out);
+void state_lease_wait(struct state *s, int64_t ms);	/* or a stop */
+void state_lease_stop(struct state *s);	/* all work has ended */
 /* Is what the watcher has under way of another lead?  Once a turn. */
-bool shared_lead_turned(struct shared *s, enum kind kind);
-bool shared_leads(struct shared *s);
+bool state_lead_turned(struct state *s, enum kind kind);
+bool state_leads(struct state *s);
 /* For so long a write that begins now may be under way; 0: we do not lead. */
-int64_t shared_lead_ms(struct shared *s);
+int64_t state_lead_ms(struct state *s);
 /* Waits for it, a second at most. */
-bool shared_await_lead(struct shared *s);
+bool state_await_lead(struct state *s);
 
 /* Watchers. */
-void shared_listing(struct shared *s, enum kind kind);
-void shared_listed(struct shared *s, enum kind kind, bool served);
-void shared_watch(struct shared *s, enum kind kind, bool up);
-void shared_track(struct shared *s, const struct object *o);
-void shared_forget(struct shared *s, const struct object *o);
-void shared_pool(struct shared *s, const struct pool *p);
-void shared_pool_gone(struct shared *s, const char *name);
-void shared_sign(struct shared *s, const char *claim_uid, const char *reason);
-bool shared_wants_list(struct shared *s, enum kind kind);
+void state_listing(struct state *s, enum kind kind);
+void state_listed(struct state *s, enum kind kind, bool served);
+void state_watch(struct state *s, enum kind kind, bool up);
+void state_track(struct state *s, const struct object *o);
+void state_forget(struct state *s, const struct object *o);
+void state_pool(struct state *s, const struct nodepool *p);
+void state_pool_gone(struct state *s, const char *name);
+void state_sign(struct state *s, const char *claim_uid, const char *reason);
+bool state_wants_list(struct state *s, enum kind kind);
 
 /* The sweeper. */
-bool shared_next(struct shared *s, struct action *out, int64_t *wait_ms);
-void shared_done_action(struct shared *s, const struct action *a,
+bool state_next(struct state *s, struct action *out, int64_t *wait_ms);
+void state_done_action(struct state *s, const struct action *a,
 			const struct outcome *o);
-void shared_found(struct shared *s, const struct action *a,
+void state_found(struct state *s, const struct action *a,
 		  const struct object *o);
-void shared_fresh(struct shared *s, const struct object *claim);
-void shared_fresh_pool(struct shared *s, const struct pool *p);
-bool shared_note(struct shared *s, struct note *out);
+void state_fresh(struct state *s, const struct object *claim);
+void state_fresh_pool(struct state *s, const struct nodepool *p);
+bool state_note(struct state *s, struct note *out);
 
 /* Reports. */
-void shared_report(struct shared *s, struct sweep_report *out);
-bool shared_scope(struct shared *s, uint32_t *i, struct scope_report *out);
-bool shared_pool_at(struct shared *s, uint32_t *i, struct pool_report *out);
+void state_report(struct state *s, struct sweep_report *out);
+bool state_scope(struct state *s, uint32_t *i, struct scope_report *out);
+bool state_pool_at(struct state *s, uint32_t *i, struct nodepool_report *out);
 
 /* A creation was admitted. */
-void shared_hint(struct shared *s);
+void state_hint(struct state *s);
 
-/* Stop: sleepers wake, shared_sleep answers true from now on. */
-void shared_stop(struct shared *s);
-bool shared_sleep(struct shared *s, int64_t ms);	/* true: stopping */
+/* Stop: sleepers wake, state_sleep answers true from now on. */
+void state_stop(struct state *s);
+bool state_sleep(struct state *s, int64_t ms);	/* true: stopping */
 
 #endif

@@ -8,9 +8,9 @@
  * must not come apart. */
 
 void
-shared_follow(struct shared *s, struct now now)
+state_follow(struct state *s, struct now now)
 {
-	struct shared_table *t = s->table;
+	struct state_table *t = s->table;
 	bool leads = t->lease == NULL || lease_leads(t->lease, now.boot_ms);
 
 	if (leads == t->leads)
@@ -26,9 +26,9 @@ shared_follow(struct shared *s, struct now now)
 
 /* What the leader before us knew; then what the one after us is to know. */
 void
-shared_soft(struct shared *s, struct now now)
+state_soft(struct state *s, struct now now)
 {
-	struct shared_table *t = s->table;
+	struct state_table *t = s->table;
 	const char *known = t->lease == NULL ? NULL : lease_state(t->lease);
 	struct buf b;
 	bool always;
@@ -50,30 +50,30 @@ shared_soft(struct shared *s, struct now now)
 }
 
 int
-shared_elect(struct shared *s, const struct lease_config *c, int64_t soft_ms,
+state_elect(struct state *s, const struct lease_config *c, int64_t soft_ms,
 	     struct err *e)
 {
-	struct shared_table *t = s->table;
+	struct state_table *t = s->table;
 
 	t->lease = calloc(1, sizeof(*t->lease));
 	if (t->lease == NULL)
 		return err_set(e, ERR_SYSTEM, "no memory for the Lease");
 	t->soft_ms = soft_ms;
 	lease_init(t->lease, c, clock_boot_us());
-	shared_follow(s, clock_now(s->clock));
+	state_follow(s, clock_now(s->clock));
 	memset(t->turned, 0, sizeof(t->turned));	/* nobody led before */
 	return 0;
 }
 
 struct lease_todo
-shared_lease_next(struct shared *s, struct lease_record *copy)
+state_lease_next(struct state *s, struct lease_record *copy)
 {
 	struct now now = clock_now(s->clock);
 	struct lease_todo todo;
 
 	(void)lock(s);
 	todo = lease_next(s->table->lease, now);
-	shared_follow(s, now);
+	state_follow(s, now);
 	if (todo.step == LEASE_CREATE || todo.step == LEASE_UPDATE) {
 		lease_record_copy(copy, todo.record);
 		todo.record = copy;
@@ -83,18 +83,18 @@ shared_lease_next(struct shared *s, struct lease_record *copy)
 }
 
 void
-shared_lease_done(struct shared *s, const struct lease_outcome *o)
+state_lease_done(struct state *s, const struct lease_outcome *o)
 {
 	struct now now = clock_now(s->clock);
 
 	(void)lock(s);
 	lease_done(s->table->lease, o, now);
-	shared_follow(s, now);
+	state_follow(s, now);
 	unlock_and_wake(s);
 }
 
 bool
-shared_lease_note(struct shared *s, struct lease_note *out)
+state_lease_note(struct state *s, struct lease_note *out)
 {
 	bool any;
 
@@ -105,7 +105,7 @@ shared_lease_note(struct shared *s, struct lease_note *out)
 }
 
 void
-shared_lease_wait(struct shared *s, int64_t ms)
+state_lease_wait(struct state *s, int64_t ms)
 {
 	struct timespec until = moment(ms);
 
@@ -117,7 +117,7 @@ shared_lease_wait(struct shared *s, int64_t ms)
 }
 
 void
-shared_lease_stop(struct shared *s)
+state_lease_stop(struct state *s)
 {
 	(void)lock(s);
 	s->table->lease_stopped = true;
@@ -127,7 +127,7 @@ shared_lease_stop(struct shared *s)
 }
 
 bool
-shared_lead_turned(struct shared *s, enum kind kind)
+state_lead_turned(struct state *s, enum kind kind)
 {
 	bool turned;
 
@@ -139,9 +139,9 @@ shared_lead_turned(struct shared *s, enum kind kind)
 }
 
 bool
-shared_leads(struct shared *s)
+state_leads(struct state *s)
 {
-	const struct shared_table *t = s->table;
+	const struct state_table *t = s->table;
 	bool leads;
 
 	(void)lock(s);
@@ -153,13 +153,13 @@ shared_leads(struct shared *s)
 }
 
 int64_t
-shared_lead_ms(struct shared *s)
+state_lead_ms(struct state *s)
 {
 	struct now now = clock_now(s->clock);
 	int64_t ms = 0;
 
 	(void)lock(s);
-	shared_follow(s, now);
+	state_follow(s, now);
 	if (s->table->leads)
 		ms = s->table->lease == NULL
 			     ? INT64_MAX
@@ -169,7 +169,7 @@ shared_lead_ms(struct shared *s)
 }
 
 bool
-shared_await_lead(struct shared *s)
+state_await_lead(struct state *s)
 {
 	struct timespec until = moment(1000);
 	bool leads;

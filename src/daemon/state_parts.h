@@ -12,7 +12,7 @@
  * under it; the webhook never takes it.  `awake` keeps a list of 10,000
  * objects from waking the sweeper 10,000 times.
  */
-struct shared_table {
+struct state_table {
 	pthread_mutex_t lock;
 	pthread_cond_t stop, turn;	/* turn: of the lead, or lease_stop */
 	struct sweep *sweep;
@@ -23,38 +23,38 @@ struct shared_table {
 					   when it was last */
 	bool leads, lease_stopped;
 	bool turned[VIEW_COUNT];	/* what is under way is of another lead */
-	_Atomic(struct kube_pool *) pool;
+	_Atomic(struct kube_lanes *) pool;
 	_Atomic bool awake;
 };
 
 static inline struct sweep *
-lock(struct shared *s)
+lock(struct state *s)
 {
 	(void)pthread_mutex_lock(&s->table->lock);
 	return s->table->sweep;
 }
 
 static inline void
-unlock(struct shared *s)
+unlock(struct state *s)
 {
 	(void)pthread_mutex_unlock(&s->table->lock);
 }
 
 /* After the table changed. */
 static inline void
-unlock_and_wake(struct shared *s)
+unlock_and_wake(struct state *s)
 {
-	struct kube_pool *pool;
+	struct kube_lanes *pool;
 
 	unlock(s);
 	pool = atomic_load(&s->table->pool);
 	if (pool != NULL && !atomic_exchange(&s->table->awake, true))
-		kube_pool_wake(pool);
+		kube_lanes_wake(pool);
 }
 
 /* The sweep follows the Lease, whoever notices first that it is over.  Under
  * the lock. */
-void shared_follow(struct shared *s, struct now now);
-void shared_soft(struct shared *s, struct now now);
+void state_follow(struct state *s, struct now now);
+void state_soft(struct state *s, struct now now);
 
 #endif

@@ -19,9 +19,9 @@
 
 struct sweeper {
 	struct job_env env;
-	struct kube_pool *pool;
+	struct kube_lanes *pool;
 	struct watcher *const *watchers;
-	struct teller *teller;
+	struct event_recorder *teller;
 	unsigned concurrency, in_flight;
 	struct job *jobs;	/* concurrency of them; the tag is the index */
 	pthread_t thread;
@@ -32,7 +32,7 @@ struct sweeper {
 static void
 finish(struct sweeper *w, struct job *j, const struct outcome *o)
 {
-	shared_done_action(w->env.shared, &j->action, o);
+	state_done_action(w->env.shared, &j->action, o);
 	j->used = false;
 	w->in_flight--;
 }
@@ -61,7 +61,7 @@ take_actions(struct sweeper *w)
 
 		if (j->used)
 			continue;
-		if (!shared_next(w->env.shared, &j->action, &wait_ms))
+		if (!state_next(w->env.shared, &j->action, &wait_ms))
 			return wait_ms;
 		job_init(j);
 		w->in_flight++;
@@ -79,7 +79,7 @@ take_answers(struct sweeper *w)
 	struct err e;
 	uint64_t tag;
 
-	while (kube_pool_finished(w->pool, &tag, &r, &e)) {
+	while (kube_lanes_finished(w->pool, &tag, &r, &e)) {
 		struct job *j = &w->jobs[tag];
 
 		if (job_answered(&w->env, j, &r, &e, &o))
@@ -98,7 +98,7 @@ housekeeping(struct sweeper *w)
 
 	notes_tell(w->env.shared, w->env.rules, w->teller);
 	for (int k = 0; k < VIEW_COUNT; k++)
-		if (shared_wants_list(w->env.shared, (enum kind)k))
+		if (state_wants_list(w->env.shared, (enum kind)k))
 			watcher_restart(w->watchers[k]);
 	if (clock_shifted(w->env.shared->clock, &by_ms))
 		LOG(LOG_WARN, "API server time shifted", LI("ms", by_ms));
@@ -117,7 +117,7 @@ run(void *ctx)
 		atomic_store(&w->beat_ms, clock_boot_ms());
 		if (!stopping)
 			wait_ms = take_actions(w);
-		kube_pool_wait(w->pool, wait_ms < BEAT_MS ? wait_ms : BEAT_MS);
+		kube_lanes_wait(w->pool, wait_ms < BEAT_MS ? wait_ms : BEAT_MS);
 		take_answers(w);
 		housekeeping(w);
 		stopping = atomic_load(&w->env.shared->stopping);
@@ -131,7 +131,7 @@ sweeper_free(struct sweeper *w)
 {
 	if (w == NULL)
 		return;
-	kube_pool_free(w->pool);
+	kube_lanes_free(w->pool);
 	free(w->jobs);
 	free(w);
 }
@@ -152,15 +152,16 @@ sweeper_start(const struct sweeper_setup *o, struct err *e)
 	w->concurrency = o->concurrency;
 	atomic_store(&w->beat_ms, clock_boot_ms());
 	w->jobs = calloc(o->concurrency, sizeof(*w->jobs));
-	w->pool = w->jobs == NULL ? NULL : kube_pool_new(o->kube, o->concurrency, e);
+	w->pool = w->jobs == NULL ? NULL
+				  : kube_lanes_new(o->kube, o->concurrency, e);
 	if (w->pool == NULL) {
 		sweeper_free(w);
 		return NULL;
 	}
-	shared_sweeper(o->shared, w->pool);
+	state_sweeper(o->shared, w->pool);
 	if (pthread_create(&w->thread, NULL, run, w) != 0) {
 		err_set(e, ERR_SYSTEM, "cannot start a thread");
-		shared_sweeper(o->shared, NULL);
+		state_sweeper(o->shared, NULL);
 		sweeper_free(w);
 		return NULL;
 	}
@@ -173,7 +174,7 @@ sweeper_join(struct sweeper *w)
 	if (w == NULL)
 		return;
 	(void)pthread_join(w->thread, NULL);
-	shared_sweeper(w->env.shared, NULL);
+	state_sweeper(w->env.shared, NULL);
 }
 
 bool

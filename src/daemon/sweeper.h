@@ -13,16 +13,16 @@ struct sweeper;
 
 /* All of it outlives the sweeper. */
 struct sweeper_setup {
-	struct shared *shared;
+	struct state *shared;
 	struct kube *kube;
 	const struct rules *rules;
 	struct watcher *const *watchers;	/* VIEW_COUNT of them */
-	struct teller *teller;
+	struct event_recorder *teller;
 	const struct timing *timing;
 	unsigned concurrency;			/* calls in flight */
 };
 struct sweeper *sweeper_start(const struct sweeper_setup *o, struct err *e);
-/* After shared_stop it finishes what is in flight and ends. */
+/* After state_stop it finishes what is in flight and ends. */
 bool sweeper_ended(const struct sweeper *s);
 void sweeper_join(struct sweeper *s);
 void sweeper_free(struct sweeper *s);	/* NULL is fine */

@@ -18,7 +18,7 @@
  */
 
 struct watcher {
-	struct shared *shared;
+	struct state *shared;
 	struct kube_stream *stream;
 	struct reflect reflect;
 	enum kind kind;
@@ -145,7 +145,7 @@ list_page_done(struct watcher *w, struct err *e)
 	}
 	if (cont[0] == '\0') {
 		w->listing = w->troubled = false;
-		shared_listed(w->shared, w->kind, true);
+		state_listed(w->shared, w->kind, true);
 		LOG(w->usual, "listed", LS("resource", resources[w->kind].name),
 		    LI("items", w->items));
 	}
@@ -164,7 +164,7 @@ list_failed(struct watcher *w, const struct kube_reply *r, const char *why)
 		result = REFLECT_EXPIRED;
 	if (answer_unserved(r)) {
 		result = REFLECT_UNSERVED;
-		shared_listed(w->shared, w->kind, false);
+		state_listed(w->shared, w->kind, false);
 		trouble(w, "resource is not served", r->status,
 			"the CRD is not installed; asking again");
 	} else {
@@ -190,7 +190,7 @@ list(struct watcher *w, const char *cont)
 	if (!w->listing) {
 		w->listing = true;
 		w->items = w->pages = 0;
-		shared_listing(w->shared, w->kind);
+		state_listing(w->shared, w->kind);
 	}
 	buf_init(&b, path, sizeof(path));
 	list_path(&b, w->kind, LIST_PAGE, cont);
@@ -221,7 +221,7 @@ watch_opened(void *ctx)
 	/* A restart that was asked for just before this call. */
 	if (atomic_load(&w->restart))
 		kube_stream_nudge(w->stream);
-	shared_watch(w->shared, w->kind, true);
+	state_watch(w->shared, w->kind, true);
 	watching(w);
 	w->line_ms = clock_boot_ms();
 }
@@ -290,7 +290,7 @@ watch(struct watcher *w, const char *rv, int timeout_s)
 	rc = w->split == NULL ? err_set(&e, ERR_SYSTEM, "no memory")
 			      : kube_stream_run(w->stream, &q, feed_lines,
 						watch_opened, w, &r, &e);
-	shared_watch(w->shared, w->kind, false);
+	state_watch(w->shared, w->kind, false);
 	watch_done(w, rc, &r, &e);
 	split_free(w->split);
 	w->split = NULL;
@@ -310,7 +310,7 @@ step(struct watcher *w)
 	todo = reflect_next(&w->reflect, clock_boot_ms());
 	switch (todo.step) {
 	case REFLECT_WAIT:
-		(void)shared_sleep(w->shared,
+		(void)state_sleep(w->shared,
 				   todo.wait_ms < 1000 ? todo.wait_ms : 1000);
 		break;
 	case REFLECT_LIST:
@@ -330,14 +330,14 @@ run(void *ctx)
 	while (!atomic_load(&w->shared->stopping)) {
 		atomic_store(&w->beat_ms, clock_boot_ms());
 		/* The webhook of every replica asks what pools are disabled. */
-		if (w->kind == KIND_NODEPOOL || shared_await_lead(w->shared))
+		if (w->kind == KIND_NODEPOOL || state_await_lead(w->shared))
 			step(w);
 	}
 	return NULL;
 }
 
 struct watcher *
-watcher_start(struct shared *s, struct kube *k, enum kind kind,
+watcher_start(struct state *s, struct kube *k, enum kind kind,
 	      const struct hold_key *hold, const struct timing *t,
 	      struct err *e)
 {

@@ -20,9 +20,9 @@
 #define LOOK_MS 100	/* for signals, the deadline and the Lease */
 #define GIVE_UP_MS 2000
 
-struct lead {
-	struct lead_setup s;
-	struct kube_pool *pool;
+struct lease_session {
+	struct lease_session_setup s;
+	struct kube_lanes *pool;
 	sigset_t signals;
 	int signal;		/* that came; 0: none */
 	struct pace pace;
@@ -37,10 +37,10 @@ struct lead {
 	struct lease_call call;
 };
 
-struct lead *
-lead_new(const struct lead_setup *s, struct err *e)
+struct lease_session *
+lease_session_new(const struct lease_session_setup *s, struct err *e)
 {
-	struct lead *l = calloc(1, sizeof(*l));
+	struct lease_session *l = calloc(1, sizeof(*l));
 
 	if (l == NULL) {
 		(void)err_set(e, ERR_SYSTEM, "out of memory");
@@ -54,7 +54,7 @@ lead_new(const struct lead_setup *s, struct err *e)
 	(void)pthread_sigmask(SIG_BLOCK, &l->signals, NULL);
 	(void)signal(SIGPIPE, SIG_IGN);
 	pace_init(&l->pace, clock_boot_us());
-	l->pool = kube_pool_new(s->kube, s->config->patch_concurrency + 1, e);
+	l->pool = kube_lanes_new(s->kube, s->config->patch_concurrency + 1, e);
 	if (l->pool == NULL) {
 		free(l);
 		return NULL;
@@ -63,25 +63,25 @@ lead_new(const struct lead_setup *s, struct err *e)
 }
 
 void
-lead_free(struct lead *l)
+lease_session_free(struct lease_session *l)
 {
 	if (l == NULL)
 		return;
-	kube_pool_free(l->pool);
+	kube_lanes_free(l->pool);
 	free(l);
 }
 
 /* --- the Lease ------------------------------------------------------------ */
 
 static void
-say(const struct lead *l, const char *what, const char *more)
+say(const struct lease_session *l, const char *what, const char *more)
 {
 	(void)fprintf(stderr, "karpenter-node-holder: lease %s/%s: %s%s\n",
 		      l->namespace_name, l->s.config->leader.name, what, more);
 }
 
 static void
-tell(struct lead *l)
+tell(struct lease_session *l)
 {
 	static struct lease_note n;	/* large for a stack */
 
@@ -112,7 +112,7 @@ tell(struct lead *l)
 
 /* Others that run come first. */
 static bool
-too_soon(struct lead *l, int64_t now_ms)
+too_soon(struct lease_session *l, int64_t now_ms)
 {
 	if (l->lease.leading || l->lease.stopping)
 		return false;
@@ -125,7 +125,7 @@ too_soon(struct lead *l, int64_t now_ms)
 }
 
 static void
-lease_answered(struct lead *l, const struct kube_reply *r,
+lease_answered(struct lease_session *l, const struct kube_reply *r,
 	       const struct err *no)
 {
 	struct lease_outcome o;
@@ -142,7 +142,7 @@ lease_answered(struct lead *l, const struct kube_reply *r,
 
 /* Does what the Lease asks for now; how long until it asks again. */
 static int64_t
-lease_turn(struct lead *l)
+lease_turn(struct lease_session *l)
 {
 	struct now now = clock_now(l->s.clock);
 	struct lease_todo todo;
@@ -173,7 +173,7 @@ lease_turn(struct lead *l)
 	lease_call_make(&l->call, l->namespace_name, l->s.config->leader.name,
 			&todo, &q);
 	l->calling = true;
-	if (kube_pool_start(l->pool, &q, LEASE_TAG, &e))
+	if (kube_lanes_start(l->pool, &q, LEASE_TAG, &e))
 		lease_answered(l, &(struct kube_reply){.body = ""}, &e);
 	return LOOK_MS;
 }
@@ -181,7 +181,7 @@ lease_turn(struct lead *l)
 /* --- waiting -------------------------------------------------------------- */
 
 static int
-over(struct lead *l, struct err *e)
+over(struct lease_session *l, struct err *e)
 {
 	int sig = sigtimedwait(&l->signals, NULL, &(struct timespec){0});
 
@@ -199,16 +199,16 @@ over(struct lead *l, struct err *e)
 
 /* One turn: true where a call of the caller's has ended. */
 static bool
-turn(struct lead *l, int64_t wait_ms, uint64_t *tag, struct kube_reply *r,
-     struct err *no)
+turn(struct lease_session *l, int64_t wait_ms, uint64_t *tag,
+     struct kube_reply *r, struct err *no)
 {
 	int64_t ms = lease_turn(l);
 
 	if (ms > wait_ms)
 		ms = wait_ms;
-	if (!kube_pool_finished(l->pool, tag, r, no)) {
-		kube_pool_wait(l->pool, ms < LOOK_MS ? ms : LOOK_MS);
-		if (!kube_pool_finished(l->pool, tag, r, no))
+	if (!kube_lanes_finished(l->pool, tag, r, no)) {
+		kube_lanes_wait(l->pool, ms < LOOK_MS ? ms : LOOK_MS);
+		if (!kube_lanes_finished(l->pool, tag, r, no))
 			return false;
 	}
 	if (*tag != LEASE_TAG)
@@ -218,7 +218,7 @@ turn(struct lead *l, int64_t wait_ms, uint64_t *tag, struct kube_reply *r,
 }
 
 int
-lead_sleep(struct lead *l, int64_t ms, struct err *e)
+lease_session_sleep(struct lease_session *l, int64_t ms, struct err *e)
 {
 	int64_t until = clock_boot_ms() + ms, now;
 	struct kube_reply r;
@@ -234,8 +234,8 @@ lead_sleep(struct lead *l, int64_t ms, struct err *e)
 }
 
 int
-lead_finished(struct lead *l, uint64_t *tag, struct kube_reply *r,
-	      struct err *no, struct err *e)
+lease_session_finished(struct lease_session *l, uint64_t *tag,
+		       struct kube_reply *r, struct err *no, struct err *e)
 {
 	do
 		if (over(l, e))
@@ -247,13 +247,14 @@ lead_finished(struct lead *l, uint64_t *tag, struct kube_reply *r,
 /* --- the lead ------------------------------------------------------------- */
 
 bool
-lead_holds(const struct lead *l)
+lease_session_holds(const struct lease_session *l)
 {
 	return !l->elects || lease_leads(&l->lease, clock_boot_ms());
 }
 
 int
-lead_take(struct lead *l, const char *namespace_name, struct err *e)
+lease_session_take(struct lease_session *l, const char *namespace_name,
+		   struct err *e)
 {
 	const struct config *c = l->s.config;
 	struct lease_config lc = {.enabled = true,
@@ -268,15 +269,15 @@ lead_take(struct lead *l, const char *namespace_name, struct err *e)
 		lease_init(&l->lease, &lc, clock_boot_us());
 		l->elects = true;
 	}
-	while (!lead_holds(l))
-		if (lead_sleep(l, LOOK_MS, e))
+	while (!lease_session_holds(l))
+		if (lease_session_sleep(l, LOOK_MS, e))
 			return err_wrap(e, "waiting for lease %s/%s",
 					l->namespace_name, c->leader.name);
 	return 0;
 }
 
 void
-lead_give_up(struct lead *l, bool clean)
+lease_session_give_up(struct lease_session *l, bool clean)
 {
 	int64_t until = clock_boot_ms() + GIVE_UP_MS;
 	struct kube_reply r;
@@ -295,29 +296,30 @@ lead_give_up(struct lead *l, bool clean)
 /* --- calls ---------------------------------------------------------------- */
 
 unsigned
-lead_room(const struct lead *l)
+lease_session_room(const struct lease_session *l)
 {
-	unsigned room = kube_pool_room(l->pool);
+	unsigned room = kube_lanes_room(l->pool);
 
 	return l->calling || room == 0 ? room : room - 1;
 }
 
 int
-lead_start(struct lead *l, struct kube_request *q, uint64_t tag, struct err *e)
+lease_session_start(struct lease_session *l, struct kube_request *q,
+		    uint64_t tag, struct err *e)
 {
 	int64_t left_ms = INT64_MAX;
 
 	q->timeout_ms = strcmp(q->method, "GET") == 0 ? l->s.timing->list_ms
 						      : l->s.timing->call_ms;
 	if (strcmp(q->method, "PATCH") == 0 && l->elects)
-		left_ms = lead_holds(l) ? lease_fence_ms(&l->lease) -
+		left_ms = lease_session_holds(l) ? lease_fence_ms(&l->lease) -
 						  clock_boot_ms()
 					: 0;
 	if (left_ms <= 0)
 		return err_set(e, ERR_TIMEOUT, "the lead is over");
 	if (left_ms < q->timeout_ms)
 		q->timeout_ms = left_ms;
-	return kube_pool_start(l->pool, q, tag, e);
+	return kube_lanes_start(l->pool, q, tag, e);
 }
 
 static bool
@@ -328,16 +330,16 @@ is_passing(const struct kube_reply *r, const struct err *no)
 }
 
 int
-lead_ask(struct lead *l, struct kube_request *q, struct kube_reply *r,
-	 struct err *e)
+lease_session_ask(struct lease_session *l, struct kube_request *q,
+		  struct kube_reply *r, struct err *e)
 {
 	struct err no;
 	uint64_t tag;
 	int64_t ms;
 
 	for (unsigned failures = 1;; failures++) {
-		if (lead_start(l, q, ASK_TAG, e) ||
-		    lead_finished(l, &tag, r, &no, e))
+		if (lease_session_start(l, q, ASK_TAG, e) ||
+		    lease_session_finished(l, &tag, r, &no, e))
 			return -1;
 		if (!is_passing(r, &no))
 			break;
@@ -352,7 +354,7 @@ lead_ask(struct lead *l, struct kube_request *q, struct kube_reply *r,
 				  BACKOFF_MAX_MS);
 		if (r->retry_after_ms > 0)
 			ms = r->retry_after_ms;
-		if (lead_sleep(l, ms, e))
+		if (lease_session_sleep(l, ms, e))
 			return -1;
 	}
 	if (no.code == ERR_NONE)

@@ -14,9 +14,9 @@
  * (SIGINT, SIGTERM, SIGHUP) where the time is over.  What happens to the Lease
  * is said on stderr.
  */
-struct lead;
+struct lease_session;
 
-struct lead_setup {
+struct lease_session_setup {
 	struct kube *kube;
 	struct clock *clock;
 	const struct config *config;	/* leader, patch_concurrency */
@@ -25,45 +25,48 @@ struct lead_setup {
 };
 
 /* Signals are blocked from here on. */
-struct lead *lead_new(const struct lead_setup *s, struct err *e);
-void lead_free(struct lead *l);
+struct lease_session *lease_session_new(const struct lease_session_setup *s,
+					struct err *e);
+void lease_session_free(struct lease_session *l);
 
 /* Waits until the Lease is ours.  A holder that still runs would hold again
  * what we clear: the Lease is taken only when nobody else has wanted it for
  * LEAD_RETRIES of a holder's retryPeriod.  Where there is no Lease, no holder
  * has ever led there, and we go on without. */
 #define LEAD_RETRIES 4
-int lead_take(struct lead *l, const char *namespace_name, struct err *e);
+int lease_session_take(struct lease_session *l, const char *namespace_name,
+		       struct err *e);
 /* May we write?  Where not, take it again. */
-bool lead_holds(const struct lead *l);
+bool lease_session_holds(const struct lease_session *l);
 /* At the end; waits for the answer, not long.  clean: nothing is held any
  * more, and what the Lease's state says of it is forgotten. */
-void lead_give_up(struct lead *l, bool clean);
+void lease_session_give_up(struct lease_session *l, bool clean);
 
 /* Calls, as of a kube_pool.  A write is refused (ERR_TIMEOUT) where the lead
  * is over, and cut when it ends. */
-unsigned lead_room(const struct lead *l);
-int lead_start(struct lead *l, struct kube_request *q, uint64_t tag,
-	       struct err *e);
+unsigned lease_session_room(const struct lease_session *l);
+int lease_session_start(struct lease_session *l, struct kube_request *q,
+			uint64_t tag, struct err *e);
 /* Waits for the next that ends.  -1: the time is over. */
-int lead_finished(struct lead *l, uint64_t *tag, struct kube_reply *r,
-		  struct err *no, struct err *e);
+int lease_session_finished(struct lease_session *l, uint64_t *tag,
+			   struct kube_reply *r, struct err *no, struct err *e);
 
 /* One call, none other under way; again, where no answer came or the API
  * server is busy (said once).  reply: valid until the next call. */
-int lead_ask(struct lead *l, struct kube_request *q, struct kube_reply *r,
-	     struct err *e);
-int lead_sleep(struct lead *l, int64_t ms, struct err *e);
+int lease_session_ask(struct lease_session *l, struct kube_request *q,
+		      struct kube_reply *r, struct err *e);
+int lease_session_sleep(struct lease_session *l, int64_t ms, struct err *e);
 
 /* Each item of a list, whole pages of it.  path goes up to where limit= may
  * follow.  0; 1: there is no such resource; -1.  An item that is refused ends
  * it.  begin is called first, and where the list has to start again. */
-struct lead_list {
+struct lease_session_list {
 	const char *path, *accept;
 	void (*begin)(void *ctx);	/* or NULL */
 	int (*item)(void *ctx, const char *bytes, size_t n, struct err *e);
 	void *ctx;
 };
-int lead_list(struct lead *l, const struct lead_list *list, struct err *e);
+int lease_session_list(struct lease_session *l,
+		       const struct lease_session_list *list, struct err *e);
 
 #endif

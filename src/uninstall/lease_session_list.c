@@ -12,7 +12,7 @@
 
 /* One page; cont: of the next. */
 static int
-take_page(const struct lead_list *list, const struct kube_reply *r,
+take_page(const struct lease_session_list *list, const struct kube_reply *r,
 	  char cont[CONTINUE_BYTES], struct err *e)
 {
 	struct split *s = split_new(SPLIT_LIST, list->item, list->ctx);
@@ -33,7 +33,7 @@ take_page(const struct lead_list *list, const struct kube_reply *r,
 }
 
 static void
-page_path(struct buf *b, const struct lead_list *list, unsigned limit,
+page_path(struct buf *b, const struct lease_session_list *list, unsigned limit,
 	  const char *cont)
 {
 	buf_printf(b, "%s%climit=%u", list->path,
@@ -56,7 +56,8 @@ refused(const struct kube_reply *r, struct err *e)
 }
 
 int
-lead_list(struct lead *l, const struct lead_list *list, struct err *e)
+lease_session_list(struct lease_session *l,
+		   const struct lease_session_list *list, struct err *e)
 {
 	char path[PATH_BYTES], cont[CONTINUE_BYTES] = "";
 	struct kube_request q = {.method = "GET",
@@ -71,7 +72,7 @@ lead_list(struct lead *l, const struct lead_list *list, struct err *e)
 			list->begin(list->ctx);
 		buf_init(&b, path, sizeof(path));
 		page_path(&b, list, limit, cont);
-		if (lead_ask(l, &q, &r, e)) {
+		if (lease_session_ask(l, &q, &r, e)) {
 			if (!list_smaller(&limit, e))
 				return -1;
 			continue;

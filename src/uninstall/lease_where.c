@@ -69,8 +69,8 @@ elsewhere(const struct where *w, int rc, struct err *e)
 }
 
 int
-lease_where(struct lead *l, const struct clock *clock, const char *name,
-	    char namespace_name[64], struct err *e)
+lease_where(struct lease_session *l, const struct clock *clock,
+	    const char *name, char namespace_name[64], struct err *e)
 {
 	struct where w = {.said = namespace_name,
 			  .now_ms = clock_now(clock).server_ms};
@@ -81,8 +81,8 @@ lease_where(struct lead *l, const struct clock *clock, const char *name,
 		       "/apis/coordination.k8s.io/v1/leases"
 		       "?fieldSelector=metadata.name%%3D%s",
 		       name);
-	rc = lead_list(l,
-		       &(struct lead_list){.path = path,
+	rc = lease_session_list(l,
+		       &(struct lease_session_list){.path = path,
 					   .begin = begin,
 					   .item = item,
 					   .ctx = &w},

@@ -11,7 +11,7 @@
  * error where it has none and another has one that is renewed: a holder runs
  * there.  Who may not list Leases is not told of those.
  */
-int lease_where(struct lead *l, const struct clock *clock, const char *name,
-		char namespace_name[64], struct err *e);
+int lease_where(struct lease_session *l, const struct clock *clock,
+		const char *name, char namespace_name[64], struct err *e);
 
 #endif

@@ -19,8 +19,9 @@ static const char *const kubectl_names[KIND_COUNT] = {
 };
 
 int
-marks_init(struct marks *m, struct lead *lead, const struct clock *clock,
-	   const struct hold_key *hold, struct err *e)
+marks_init(struct marks *m, struct lease_session *lead,
+	   const struct clock *clock, const struct hold_key *hold,
+	   struct err *e)
 {
 	*m = (struct marks){.lead = lead, .clock = clock, .hold = hold};
 	if (machines_init(&m->table, MACHINES_MAX) == 0) {
@@ -110,8 +111,8 @@ marks_list(struct marks *m, struct err *e)
 		int rc;
 
 		m->listing = kinds[i];
-		rc = lead_list(m->lead,
-			       &(struct lead_list){.path = r->path,
+		rc = lease_session_list(m->lead,
+			       &(struct lease_session_list){.path = r->path,
 						   .accept = r->list_accept,
 						   .begin = begin,
 						   .item = item,
@@ -123,7 +124,7 @@ marks_list(struct marks *m, struct err *e)
 	}
 	m->last = m->now;
 	m->listed = true;
-	rehold_listed(&m->rehold, lead_holds(m->lead));
+	rehold_listed(&m->rehold, lease_session_holds(m->lead));
 	return 0;
 }
 
@@ -231,8 +232,9 @@ drain(struct marks *m, unsigned room, unsigned *under_way, enum act *acts,
 	struct err no;
 	uint64_t tag;
 
-	while (*under_way > 0 && (room == 0 || lead_room(m->lead) < room)) {
-		if (lead_finished(m->lead, &tag, &r, &no, e))
+	while (*under_way > 0 &&
+	       (room == 0 || lease_session_room(m->lead) < room)) {
+		if (lease_session_finished(m->lead, &tag, &r, &no, e))
 			return -1;
 		--*under_way;
 		answered(m, (uint32_t)tag, acts[tag], &r, &no);
@@ -263,7 +265,7 @@ start(struct marks *m, uint32_t id, enum act act, struct err *e)
 	if (path.full || body.full)
 		return err_set(e, ERR_LIMIT, "request for %s is too long",
 			       x->name);
-	return lead_start(m->lead, &q, id, e);
+	return lease_session_start(m->lead, &q, id, e);
 }
 
 static struct half
@@ -299,7 +301,7 @@ act_on(const struct marks *m, uint32_t id, bool classes)
 		return e->classed ? ACT_CLASSIFY : ACT_NONE;
 	claim = half_of(m, machines_claim(&m->table, head));
 	node = half_of(m, machines_node(&m->table, head));
-	d = decide(&claim, &node, WISH_CLEAR);
+	d = decide(&claim, &node, GOAL_CLEAR);
 	return d.on == e->kind ? d.act : ACT_NONE;
 }
 

@@ -22,7 +22,7 @@ struct marks_list {
 };
 
 struct marks {
-	struct lead *lead;
+	struct lease_session *lead;
 	const struct clock *clock;
 	const struct hold_key *hold;	/* today's */
 	bool dry_run;
@@ -42,8 +42,9 @@ struct marks {
 	unsigned cleared[KIND_COUNT], unmarked, declassified;
 };
 
-int marks_init(struct marks *m, struct lead *lead, const struct clock *clock,
-	       const struct hold_key *hold, struct err *e);
+int marks_init(struct marks *m, struct lease_session *lead,
+	       const struct clock *clock, const struct hold_key *hold,
+	       struct err *e);
 void marks_done(struct marks *m);
 
 /* Two consistent lists, Nodes before NodeClaims: a claim is there before its

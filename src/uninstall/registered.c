@@ -48,8 +48,8 @@ begin(void *ctx)
 /* In whichever version it is served.  A binding alone does nothing, and may
  * be left of a policy that is gone. */
 static int
-look_policy(struct lead *l, enum registered_kind kind, const char *resource,
-	    struct registered *out, struct err *e)
+look_policy(struct lease_session *l, enum registered_kind kind,
+	    const char *resource, struct registered *out, struct err *e)
 {
 	static const char *const versions[] = {"v1", "v1beta1", "v1alpha1"};
 	char base[100], path[200], text[ANSWER_TEXT];
@@ -60,7 +60,7 @@ look_policy(struct lead *l, enum registered_kind kind, const char *resource,
 		(void)snprintf(base, sizeof(base), GROUP "%s/%s", versions[i],
 			       resource);
 		(void)snprintf(path, sizeof(path), "%s/" POLICY_NAME, base);
-		if (lead_ask(l, &q, &r, e))
+		if (lease_session_ask(l, &q, &r, e))
 			return err_wrap(e, "get %s", resource);
 		if (answer_unserved(&r))
 			continue;
@@ -76,14 +76,14 @@ look_policy(struct lead *l, enum registered_kind kind, const char *resource,
 }
 
 int
-registered_look(struct lead *l, struct registered *out, struct err *e)
+registered_look(struct lease_session *l, struct registered *out, struct err *e)
 {
-	struct lead_list list = {.path = REGISTRATION_PATH,
+	struct lease_session_list list = {.path = REGISTRATION_PATH,
 				 .begin = begin,
 				 .item = take_webhook,
 				 .ctx = out};
 
-	int rc = lead_list(l, &list, e);
+	int rc = lease_session_list(l, &list, e);
 
 	if (rc == 1)
 		(void)err_set(e, ERR_SYSTEM, "404: not served");
@@ -113,7 +113,8 @@ registered_text(const struct registered *r, unsigned i,
 }
 
 int
-registered_remove(struct lead *l, const struct registered *r, struct err *e)
+registered_remove(struct lease_session *l, const struct registered *r,
+		  struct err *e)
 {
 	char name[64 + NAME_BYTES], text[ANSWER_TEXT];
 	struct kube_request q = {.method = "DELETE"};
@@ -128,7 +129,7 @@ registered_remove(struct lead *l, const struct registered *r, struct err *e)
 				       "hand",
 				       name);
 		q.path = r->at[i].path;
-		if (lead_ask(l, &q, &reply, e))
+		if (lease_session_ask(l, &q, &reply, e))
 			return err_wrap(e, "delete %s", name);
 		if (reply.status / 100 != 2 && reply.status != 404)
 			return err_set(e, ERR_SYSTEM, "delete %s: %d: %s", name,

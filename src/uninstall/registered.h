@@ -29,14 +29,15 @@ struct registered {
 };
 
 /* -1: it cannot be seen, such as for want of a right. */
-int registered_look(struct lead *l, struct registered *out, struct err *e);
+int registered_look(struct lease_session *l, struct registered *out,
+		    struct err *e);
 
 /* "mutatingwebhookconfiguration/NAME", as kubectl takes it. */
 const char *registered_text(const struct registered *r, unsigned i,
 			    char text[64 + NAME_BYTES]);
 
 /* Deletes them all, a line on stdout for each; none that is shared. */
-int registered_remove(struct lead *l, const struct registered *r,
+int registered_remove(struct lease_session *l, const struct registered *r,
 		      struct err *e);
 
 #endif

@@ -25,7 +25,7 @@ struct uninstall {
 	struct kubeconfig access;
 	struct clock *clock;
 	struct kube *kube;
-	struct lead *lead;
+	struct lease_session *lead;
 	struct marks marks;
 	struct pace pace;
 	char namespace_name[64];
@@ -57,14 +57,15 @@ open_kube(struct uninstall *u, struct err *e)
 	if (u->kube == NULL)
 		return -1;
 	u->access = (struct kubeconfig){0};
-	u->lead = lead_new(
-		&(struct lead_setup){
+	u->lead = lease_session_new(
+		&(struct lease_session_setup){
 			.kube = u->kube,
 			.clock = u->clock,
 			.config = u->wish->config,
 			.timing = u->timing,
-			.until_ms = u->wish->timeout_ms == 0 ? INT64_MAX
-						       : now + u->wish->timeout_ms,
+			.until_ms = u->wish->timeout_ms == 0
+					    ? INT64_MAX
+					    : now + u->wish->timeout_ms,
 		},
 		e);
 	if (u->lead == NULL)
@@ -80,8 +81,9 @@ static int
 find_namespace(struct uninstall *u, struct err *e)
 {
 	const struct config *c = u->wish->config;
-	const char *said = u->wish->namespace_flag != NULL ? u->wish->namespace_flag
-						     : c->leader.namespace_;
+	const char *said = u->wish->namespace_flag != NULL
+				   ? u->wish->namespace_flag
+				   : c->leader.namespace_;
 
 	if (said[0] != '\0')
 		(void)snprintf(u->namespace_name, sizeof(u->namespace_name),
@@ -100,7 +102,7 @@ take_lease(struct uninstall *u, struct err *e)
 	if (find_namespace(u, e))
 		return -1;
 	if (u->namespace_name[0] != '\0')
-		return lead_take(u->lead, u->namespace_name, e);
+		return lease_session_take(u->lead, u->namespace_name, e);
 	(void)fprintf(stderr,
 		      "karpenter-node-holder: lease %s: in no namespace: no "
 		      "holder leads, going on without\n",
@@ -152,7 +154,7 @@ round_failed(struct uninstall *u, unsigned *in_a_row, struct err *e)
 		(void)fprintf(stderr,
 			      "karpenter-node-holder: trying again: %s\n",
 			      m->why.text);
-	return lead_sleep(u->lead,
+	return lease_session_sleep(u->lead,
 			  pace_backoff(&u->pace, *in_a_row, BACKOFF_MIN_MS,
 				       BACKOFF_MAX_MS),
 			  e);
@@ -160,13 +162,13 @@ round_failed(struct uninstall *u, unsigned *in_a_row, struct err *e)
 
 /* Nobody else may hold from here on. */
 static int
-lead_again(struct uninstall *u, struct err *e)
+lease_session_again(struct uninstall *u, struct err *e)
 {
 	bool first = u->marks.rehold.start_ms == 0;
 
-	if (!first && lead_holds(u->lead))
+	if (!first && lease_session_holds(u->lead))
 		return 0;
-	if (lead_take(u->lead, NULL, e))
+	if (lease_session_take(u->lead, NULL, e))
 		return -1;
 	rehold_begin(&u->marks.rehold, clock_now(u->clock).server_ms,
 		     u->timing->settle_ms);
@@ -193,12 +195,13 @@ rounds(struct uninstall *u, struct err *e)
 	unsigned in_a_row = 0, clean = 0;
 
 	for (;;) {
-		if (lead_again(u, e) || marks_list(&u->marks, e))
+		if (lease_session_again(u, e) || marks_list(&u->marks, e))
 			return -1;
 		if (marks_left(&u->marks) == 0) {
 			if (++clean == 2)
 				return finish(u, e);
-			if (lead_sleep(u->lead, u->timing->settle_ms, e))
+			if (lease_session_sleep(u->lead, u->timing->settle_ms,
+						e))
 				return -1;
 			continue;
 		}
@@ -241,11 +244,11 @@ uninstall_run(const struct uninstall_wish *wish, struct kubeconfig *access,
 	if (rc == 0) {
 		(void)setvbuf(stdout, NULL, _IOLBF, 0);
 		rc = work(&u, e);
-		lead_give_up(u.lead, rc == 0);
+		lease_session_give_up(u.lead, rc == 0);
 		marks_say(&u.marks, rc == 0);
 	}
 	marks_done(&u.marks);
-	lead_free(u.lead);
+	lease_session_free(u.lead);
 	kube_free(u.kube);
 	clock_free(u.clock);
 	kubeconfig_done(&u.access);

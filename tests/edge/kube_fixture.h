@@ -127,17 +127,17 @@ await_requests(const struct fixture *f, unsigned n)
 
 /* One call of the pool, waited for. */
 static struct err
-pool_call(struct kube_pool *p, const struct kube_request *q,
+pool_call(struct kube_lanes *p, const struct kube_request *q,
 	  struct kube_reply *reply)
 {
 	struct err e = {0};
 	uint64_t tag = 0;
 	int64_t end = clock_boot_ms() + 2 * PATIENT_MS;
 
-	ck_assert_int_eq(kube_pool_start(p, q, 7, &e), 0);
-	while (!kube_pool_finished(p, &tag, reply, &e)) {
+	ck_assert_int_eq(kube_lanes_start(p, q, 7, &e), 0);
+	while (!kube_lanes_finished(p, &tag, reply, &e)) {
 		ck_assert_int_lt(clock_boot_ms(), end);
-		kube_pool_wait(p, PATIENT_MS);
+		kube_lanes_wait(p, PATIENT_MS);
 	}
 	ck_assert_uint_eq(tag, 7);
 	return e;

@@ -82,7 +82,7 @@ static const struct {
 START_TEST(test_401)
 {
 	struct kube_request q = get(PATIENT_MS);
-	struct kube_pool *p = NULL;
+	struct kube_lanes *p = NULL;
 	struct kube_reply reply;
 	struct fixture f;
 	struct err e = {0};
@@ -92,7 +92,7 @@ START_TEST(test_401)
 	f.options.token_ms = doors[_i].token_ms;
 	fixture_kube(&f);
 	if (doors[_i].pool) {
-		p = kube_pool_new(f.kube, 4, &e);
+		p = kube_lanes_new(f.kube, 4, &e);
 		e = pool_call(p, &q, &reply);
 	} else {
 		(void)kube_stream_run(f.stream, &q, NULL, NULL, NULL, &reply,
@@ -101,7 +101,7 @@ START_TEST(test_401)
 	ck_assert_msg(e.code == ERR_NONE && reply.status == doors[_i].status,
 		      "%s: %d %s", doors[_i].name, reply.status, e.text);
 	ck_assert_uint_eq(f.server.requests, doors[_i].requests);
-	kube_pool_free(p);
+	kube_lanes_free(p);
 	fixture_done(&f);
 }
 END_TEST

@@ -131,13 +131,13 @@ call(struct fixture *f, bool in_pool)
 {
 	struct kube_request q = get(PATIENT_MS);
 	struct kube_reply reply;
-	struct kube_pool *p;
+	struct kube_lanes *p;
 	struct err e = {0};
 
 	if (in_pool) {
-		p = kube_pool_new(f->kube, 4, &e);
+		p = kube_lanes_new(f->kube, 4, &e);
 		e = pool_call(p, &q, &reply);
-		kube_pool_free(p);
+		kube_lanes_free(p);
 	} else {
 		(void)kube_stream_run(f->stream, &q, NULL, NULL, NULL, &reply,
 				      &e);
@@ -326,25 +326,27 @@ static const struct {
 	enum err_code code;
 	const char *says;
 } faults[] = {
-	{"exit code", "echo >&2; echo 'Unable to locate credentials' >&2\n"
-		      "echo 'more' >&2; exit 255\n",
-	 PATIENT_MS, ERR_INPUT, "plugin: exit code 255: Unable to locate credentials"},
+	{"exit code",
+	 "echo >&2; echo 'Unable to locate credentials' >&2\n"
+	 "echo 'more' >&2; exit 255\n",
+	 PATIENT_MS, ERR_INPUT,
+	 "plugin: exit code 255: Unable to locate credentials"},
 	{"a credential, but failed", PRINT("\"token\":\"SECRET\"") "exit 1\n",
 	 PATIENT_MS, ERR_INPUT, "plugin: exit code 1"},
 	{"killed", "kill -9 $$\n", PATIENT_MS, ERR_INPUT, "ended by signal 9"},
-	{"hangs", "sleep 60\n", 200, ERR_TIMEOUT,
+	{"hangs", "sleep 60\n", 200, ERR_TIMEOUT, "did not end within 200 ms"},
+	{"hangs after its credential",
+	 PRINT("\"token\":\"SECRET\"") "exec sleep 60\n", 200, ERR_TIMEOUT,
 	 "did not end within 200 ms"},
-	{"hangs after its credential", PRINT("\"token\":\"SECRET\"")
-				       "exec sleep 60\n",
-	 200, ERR_TIMEOUT, "did not end within 200 ms"},
 	{"complains for ever", "trap '' TERM\nwhile :; do echo no >&2; done\n",
 	 200, ERR_TIMEOUT, "did not end within 200 ms"},
 	{"nothing", ":\n", PATIENT_MS, ERR_INPUT, "not JSON"},
 	{"rubbish", "echo SECRET\n", PATIENT_MS, ERR_INPUT, "not JSON"},
 	{"10 MB", "head -c 10000000 /dev/zero\n", PATIENT_MS, ERR_LIMIT,
 	 "prints more than 65536 bytes"},
-	{"another version", "echo '{\"kind\":\"ExecCredential\",\"apiVersion\":"
-			    "\"" V1 "beta1\",\"status\":{\"token\":\"SECRET\"}}'",
+	{"another version",
+	 "echo '{\"kind\":\"ExecCredential\",\"apiVersion\":"
+	 "\"" V1 "beta1\",\"status\":{\"token\":\"SECRET\"}}'",
 	 PATIENT_MS, ERR_INPUT, "but the kubeconfig asks for " V1},
 };
 

@@ -8,11 +8,11 @@
 #define WIDE 8
 #define CALLS 64
 
-static struct kube_pool *
+static struct kube_lanes *
 pool(struct fixture *f, unsigned n)
 {
 	struct err e = {0};
-	struct kube_pool *p = kube_pool_new(f->kube, n, &e);
+	struct kube_lanes *p = kube_lanes_new(f->kube, n, &e);
 
 	ck_assert_msg(p != NULL, "%s", e.text);
 	return p;
@@ -35,7 +35,7 @@ START_TEST(test_many)
 	unsigned started = 0, done = 0;
 	bool seen[CALLS] = {false};
 	struct kube_reply reply;
-	struct kube_pool *p;
+	struct kube_lanes *p;
 	struct fixture f;
 	struct err e = {0};
 	uint64_t tag;
@@ -45,16 +45,16 @@ START_TEST(test_many)
 	fixture_kube(&f);
 	p = pool(&f, WIDE);
 	while (done < CALLS) {
-		for (; started < CALLS && kube_pool_room(p) > 0; started++) {
+		for (; started < CALLS && kube_lanes_room(p) > 0; started++) {
 			(void)snprintf(body, sizeof(body), "{\"n\":%u}",
 				       started);
 			q.body = body;
 			q.body_bytes = strlen(body);
-			ck_assert_int_eq(kube_pool_start(p, &q, started, &e),
+			ck_assert_int_eq(kube_lanes_start(p, &q, started, &e),
 					 0);
 		}
-		kube_pool_wait(p, 1000);
-		while (kube_pool_finished(p, &tag, &reply, &e)) {
+		kube_lanes_wait(p, 1000);
+		while (kube_lanes_finished(p, &tag, &reply, &e)) {
 			ck_assert_int_eq(e.code, ERR_NONE);
 			(void)snprintf(body, sizeof(body), "{\"n\":%u}",
 				       (unsigned)tag);
@@ -64,11 +64,11 @@ START_TEST(test_many)
 			done++;
 		}
 	}
-	ck_assert_uint_eq(kube_pool_room(p), WIDE);
+	ck_assert_uint_eq(kube_lanes_room(p), WIDE);
 	ck_assert_uint_eq(f.server.requests, CALLS);
 	ck_assert_uint_le(f.server.accepted, WIDE);
 	ck_assert_uint_eq(f.counters.rest[REST_PATCH][200], CALLS);
-	kube_pool_free(p);
+	kube_lanes_free(p);
 	fixture_done(&f);
 }
 END_TEST
@@ -76,19 +76,19 @@ END_TEST
 START_TEST(test_room)
 {
 	struct kube_request q = get(PATIENT_MS);
-	struct kube_pool *p;
+	struct kube_lanes *p;
 	struct fixture f;
 	struct err e = {0};
 
 	fixture_server(&f, NULL, echo_slowly, NULL);
 	fixture_kube(&f);
 	p = pool(&f, 1);
-	ck_assert_int_eq(kube_pool_start(p, &q, 1, &e), 0);
-	ck_assert_uint_eq(kube_pool_room(p), 0);
-	ck_assert_int_eq(kube_pool_start(p, &q, 2, &e), -1);
+	ck_assert_int_eq(kube_lanes_start(p, &q, 1, &e), 0);
+	ck_assert_uint_eq(kube_lanes_room(p), 0);
+	ck_assert_int_eq(kube_lanes_start(p, &q, 2, &e), -1);
 	ck_assert_int_eq(e.code, ERR_LIMIT);
 	/* Cut in flight. */
-	kube_pool_free(p);
+	kube_lanes_free(p);
 	fixture_done(&f);
 }
 END_TEST
@@ -109,7 +109,7 @@ START_TEST(test_hung)
 {
 	struct kube_request q = get(PATIENT_MS);
 	struct kube_reply reply;
-	struct kube_pool *p;
+	struct kube_lanes *p;
 	struct fixture f;
 	struct err e;
 	int64_t before;
@@ -131,7 +131,7 @@ START_TEST(test_hung)
 	ck_assert_int_eq(reply.status, 200);
 	ck_assert_uint_eq(f.server.accepted, 2);
 	ck_assert_uint_eq(f.counters.rest[REST_GET][0], 1);
-	kube_pool_free(p);
+	kube_lanes_free(p);
 	fixture_done(&f);
 }
 END_TEST
@@ -141,7 +141,7 @@ START_TEST(test_slept_past_the_fence)
 {
 	struct kube_request q = get(PATIENT_MS);
 	struct kube_reply reply;
-	struct kube_pool *p;
+	struct kube_lanes *p;
 	struct fixture f;
 	struct err e;
 	uint64_t tag;
@@ -152,23 +152,23 @@ START_TEST(test_slept_past_the_fence)
 	ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
 	q.fence_ms = clock_boot_ms() + 20;
 	for (unsigned i = 0; i < 2; i++)	/* one needs a new connection */
-		ck_assert_int_eq(kube_pool_start(p, &q, i, &e), 0);
+		ck_assert_int_eq(kube_lanes_start(p, &q, i, &e), 0);
 	(void)usleep(40000);
-	kube_pool_wait(p, 200);
+	kube_lanes_wait(p, 200);
 	for (unsigned i = 0; i < 2;) {
-		while (kube_pool_finished(p, &tag, &reply, &e)) {
+		while (kube_lanes_finished(p, &tag, &reply, &e)) {
 			ck_assert_int_eq(e.code, ERR_TIMEOUT);
 			ck_assert_ptr_nonnull(strstr(e.text, "given up"));
 			ck_assert_int_eq(reply.status, 0);
 			i++;
 		}
-		kube_pool_wait(p, 200);
+		kube_lanes_wait(p, 200);
 	}
 	ck_assert_uint_eq(f.server.requests, 1);
 	q.fence_ms = clock_boot_ms() + PATIENT_MS;
 	ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
 	ck_assert_uint_eq(f.server.requests, 2);
-	kube_pool_free(p);
+	kube_lanes_free(p);
 	fixture_done(&f);
 }
 END_TEST
@@ -185,7 +185,7 @@ START_TEST(test_closed_while_idle)
 {
 	struct kube_request q = get(PATIENT_MS);
 	struct kube_reply reply;
-	struct kube_pool *p;
+	struct kube_lanes *p;
 	struct fixture f;
 
 	fixture_server(&f, NULL, answer_and_close, NULL);
@@ -195,7 +195,7 @@ START_TEST(test_closed_while_idle)
 		ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
 		(void)usleep(10000);
 	}
-	kube_pool_free(p);
+	kube_lanes_free(p);
 	fixture_done(&f);
 }
 END_TEST
@@ -214,7 +214,7 @@ START_TEST(test_closed_on_request)
 {
 	struct kube_request q = get(PATIENT_MS);
 	struct kube_reply reply;
-	struct kube_pool *p;
+	struct kube_lanes *p;
 	struct fixture f;
 	struct err e;
 
@@ -226,7 +226,7 @@ START_TEST(test_closed_on_request)
 	ck_assert_msg(e.code == ERR_NONE, "%s", e.text);
 	/* It has arrived twice. */
 	ck_assert_uint_eq(f.server.requests, 3);
-	kube_pool_free(p);
+	kube_lanes_free(p);
 	fixture_done(&f);
 }
 END_TEST
@@ -236,7 +236,7 @@ START_TEST(test_rest)
 {
 	struct kube_request q = get(PATIENT_MS);
 	struct kube_reply reply;
-	struct kube_pool *p;
+	struct kube_lanes *p;
 	struct fixture f;
 
 	fixture_server(&f, NULL, echo_slowly, NULL);
@@ -245,13 +245,13 @@ START_TEST(test_rest)
 	p = pool(&f, WIDE);
 	ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
 	ck_assert_uint_eq(f.server.open, 1);
-	kube_pool_wait(p, 150);
+	kube_lanes_wait(p, 150);
 	for (int i = 0; i < PATIENT_MS && f.server.open > 0; i++)
 		(void)usleep(1000);
 	ck_assert_uint_eq(f.server.open, 0);
 	ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
 	ck_assert_uint_eq(f.server.accepted, 2);
-	kube_pool_free(p);
+	kube_lanes_free(p);
 	fixture_done(&f);
 }
 END_TEST
@@ -262,13 +262,13 @@ static void *
 wake_soon(void *pool_)
 {
 	(void)usleep(50000);
-	kube_pool_wake(pool_);
+	kube_lanes_wake(pool_);
 	return NULL;
 }
 
 START_TEST(test_wake)
 {
-	struct kube_pool *p;
+	struct kube_lanes *p;
 	struct fixture f;
 	int64_t before;
 	pthread_t t;
@@ -279,17 +279,17 @@ START_TEST(test_wake)
 	for (int i = 0; i < 2; i++) {
 		before = clock_boot_ms();
 		(void)pthread_create(&t, NULL, wake_soon, p);
-		kube_pool_wait(p, 2 * PATIENT_MS);
+		kube_lanes_wait(p, 2 * PATIENT_MS);
 		ck_assert_int_lt(clock_boot_ms() - before, PATIENT_MS);
 		(void)pthread_join(t, NULL);
 	}
 	/* One that came before the wait counts for it; then time does. */
-	kube_pool_wake(p);
-	kube_pool_wait(p, 2 * PATIENT_MS);
+	kube_lanes_wake(p);
+	kube_lanes_wait(p, 2 * PATIENT_MS);
 	before = clock_boot_ms();
-	kube_pool_wait(p, 100);
+	kube_lanes_wait(p, 100);
 	ck_assert_int_ge(clock_boot_ms() - before, 100);
-	kube_pool_free(p);
+	kube_lanes_free(p);
 	fixture_done(&f);
 }
 END_TEST
@@ -326,7 +326,7 @@ START_TEST(test_body)
 	struct kube_request q = get(PATIENT_MS);
 	size_t bytes = bodies[_i].bytes;
 	struct kube_reply reply;
-	struct kube_pool *p;
+	struct kube_lanes *p;
 	struct fixture f;
 	struct err e;
 
@@ -338,7 +338,7 @@ START_TEST(test_body)
 		      e.text);
 	if (e.code == ERR_NONE)
 		ck_assert_uint_eq(strlen(reply.body), bytes);
-	kube_pool_free(p);
+	kube_lanes_free(p);
 	fixture_done(&f);
 }
 END_TEST
@@ -377,7 +377,7 @@ START_TEST(test_retry_after)
 {
 	struct kube_request q = get(PATIENT_MS);
 	struct kube_reply reply;
-	struct kube_pool *p;
+	struct kube_lanes *p;
 	struct fixture f;
 
 	fixture_server(&f, NULL, too_many,
@@ -390,7 +390,7 @@ START_TEST(test_retry_after)
 	ck_assert_msg(reply.retry_after_ms == waits[_i].ms, "%s: %lld",
 		      waits[_i].name, (long long)reply.retry_after_ms);
 	ck_assert_uint_eq(f.counters.rest[REST_GET][429], 1);
-	kube_pool_free(p);
+	kube_lanes_free(p);
 	fixture_done(&f);
 }
 END_TEST

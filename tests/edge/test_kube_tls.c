@@ -220,21 +220,21 @@ START_TEST(test_pool)
 	SSL_CTX *tls = tls_server(&leaf, NULL);
 	struct kube_request q = get(200);
 	struct kube_reply reply;
-	struct kube_pool *p;
+	struct kube_lanes *p;
 	struct fixture f;
 	struct err e = {0};
 
 	fixture_server(&f, tls, hang_once, NULL);
 	set_trust(&f.options.access, TRUST_PEM);
 	fixture_kube(&f);
-	p = kube_pool_new(f.kube, 4, &e);
+	p = kube_lanes_new(f.kube, 4, &e);
 	ck_assert_ptr_nonnull(p);
 	ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_TIMEOUT);
 	q.timeout_ms = PATIENT_MS;
 	for (int i = 0; i < 5; i++)
 		ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
 	ck_assert_uint_eq(f.server.accepted, 2);
-	kube_pool_free(p);
+	kube_lanes_free(p);
 	fixture_done(&f);
 	SSL_CTX_free(tls);
 }

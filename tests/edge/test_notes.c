@@ -11,10 +11,11 @@
  * What the leader says of each note of the sweep, word by word.  The link puts
  * the functions below in place of the table, the teller and the log.
  */
-bool __wrap_shared_note(struct shared *s, struct note *out);
-bool __wrap_shared_pool_at(struct shared *s, uint32_t *i,
-			   struct pool_report *out);
-void __wrap_teller_say(struct teller *t, const struct tell_what *what);
+bool __wrap_state_note(struct state *s, struct note *out);
+bool __wrap_state_pool_at(struct state *s, uint32_t *i,
+			   struct nodepool_report *out);
+void __wrap_event_recorder_say(struct event_recorder *t,
+			       const struct event_series_what *what);
 void __wrap_log_fields(enum log_level level, const char *phrase,
 		       const struct log_field *fields);
 
@@ -23,14 +24,14 @@ static char said[4096];
 static struct buf b;
 
 /* p is held by hand, q is not, `off` is left out. */
-static const struct pool_report pools[] = {
+static const struct nodepool_report pools[] = {
 	{.name = "p", .uid = "u-p", .by_hand = true},
 	{.name = "q", .uid = "u-q"},
 	{.name = "off", .uid = "u-off", .out = true},
 };
 
 bool
-__wrap_shared_note(struct shared *s, struct note *out)
+__wrap_state_note(struct state *s, struct note *out)
 {
 	(void)s;
 	if (note == NULL)
@@ -41,7 +42,7 @@ __wrap_shared_note(struct shared *s, struct note *out)
 }
 
 bool
-__wrap_shared_pool_at(struct shared *s, uint32_t *i, struct pool_report *out)
+__wrap_state_pool_at(struct state *s, uint32_t *i, struct nodepool_report *out)
 {
 	(void)s;
 	if (*i >= sizeof(pools) / sizeof(pools[0]))
@@ -51,10 +52,11 @@ __wrap_shared_pool_at(struct shared *s, uint32_t *i, struct pool_report *out)
 }
 
 void
-__wrap_teller_say(struct teller *t, const struct tell_what *what)
+__wrap_event_recorder_say(struct event_recorder *t,
+			  const struct event_series_what *what)
 {
 	(void)t;
-	buf_printf(&b, "%s %s %s: %s\n", tell_reason_name(what->reason),
+	buf_printf(&b, "%s %s %s: %s\n", event_reason_name(what->reason),
 		   what->pool, what->pool_uid, what->note);
 }
 

@@ -14,7 +14,7 @@
 
 #define SERVER_MS INT64_C(1767323045000) /* 2026-01-02T03:04:05Z */
 #define BOOT_MS 5000000
-#define AGAIN_MS 13000	/* TELL_RETRY_MS, and a quarter, and a bit */
+#define AGAIN_MS 13000	/* EVENT_SERIES_RETRY_MS, and a quarter, and a bit */
 #define EVENTS "/apis/events.k8s.io/v1/namespaces/default/events"
 #define CREATE "POST " EVENTS " HTTP/1.1"
 #define NAME "general.6475ef64cf340"	/* SERVER_MS in us, in hex */
@@ -50,7 +50,7 @@ struct answer {
 #define OK_ANSWER {"201 Created", "", "{}"}
 #define STATUS(code, reason, message)                                          \
 	"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\","   \
-	"\"message\":\"" message "\",\"reason\":\"" reason                      \
+	"\"message\":\"" message "\",\"reason\":\"" reason                     \
 	"\",\"code\":" #code "}"
 #define FORBIDDEN                                                              \
 	{"403 Forbidden", "", STATUS(403, "Forbidden", "events is forbidden")}
@@ -72,7 +72,7 @@ struct api {
 
 static struct api api;
 static struct fixture f;
-static struct teller *t;
+static struct event_recorder *t;
 
 static void
 sleep_ms(long ms)
@@ -178,7 +178,7 @@ setup_for(const struct answer *script, unsigned n, int64_t call_ms)
 	log_open(LOG_TEXT, LOG_ERROR);
 	fixture_server(&f, NULL, answer, NULL);
 	fixture_kube(&f);
-	t = teller_new(f.clock, f.kube, "pod-1", &timing, &e);
+	t = event_recorder_new(f.clock, f.kube, "pod-1", &timing, &e);
 	ck_assert_msg(t != NULL, "%s", e.text);
 }
 
@@ -193,14 +193,14 @@ start(void)
 {
 	struct err e = {0};
 
-	ck_assert_msg(teller_start(t, &e) == 0, "%s", e.text);
+	ck_assert_msg(event_recorder_start(t, &e) == 0, "%s", e.text);
 }
 
 static void
 teardown(void)
 {
-	teller_join(t);
-	teller_free(t);
+	event_recorder_join(t);
+	event_recorder_free(t);
 	fixture_done(&f);
 	(void)pthread_mutex_destroy(&api.lock);
 }
@@ -208,10 +208,11 @@ teardown(void)
 static void
 say(const char *pool)
 {
-	teller_say(t, &(struct tell_what){.reason = TELL_HOLD_STARTED,
-					  .pool = pool,
-					  .pool_uid = "u-1",
-					  .note = "held \"for now\""});
+	event_recorder_say(t, &(struct event_series_what){
+				      .reason = EVENT_SERIES_HOLD_STARTED,
+				      .pool = pool,
+				      .pool_uid = "u-1",
+				      .note = "held \"for now\""});
 }
 
 /* It writes one after the other: of what was asked before, it knows what came
@@ -274,14 +275,15 @@ START_TEST(test_create)
 	start();
 	say("general");
 	wait_asked(1);
-	teller_join(t);
+	event_recorder_join(t);
 	ck_assert_uint_eq(asked(), 1);
 	ck_assert_str_eq(api.asked[0].line, CREATE);
 	ck_assert_str_eq(api.asked[0].type, "application/json");
 	ck_assert_str_eq(
 		api.asked[0].body,
 		"{\"apiVersion\":\"events.k8s.io/v1\",\"kind\":\"Event\","
-		"\"metadata\":{\"namespace\":\"default\",\"name\":\"" NAME "\"},"
+		"\"metadata\":{\"namespace\":\"default\",\"name\":\"" NAME
+		"\"},"
 		"\"eventTime\":\"2026-01-02T03:04:05.000000Z\","
 		"\"reportingController\":"
 		"\"karpenter-node-holder.io/karpenter-node-holder\","
@@ -394,7 +396,7 @@ START_TEST(test_created)
 	settle();	/* what is due is tried then */
 	if (creates[_i].again)
 		wait_asked(2);
-	teller_join(t);
+	event_recorder_join(t);
 	log = captured();
 	ck_assert_msg(asked() == 1u + creates[_i].again, "%s: %u requests",
 		      creates[_i].name, asked());
@@ -442,7 +444,7 @@ START_TEST(test_patched)
 	settle();
 	if (then != NULL)
 		wait_asked(3);
-	teller_join(t);
+	event_recorder_join(t);
 	log = captured();
 	ck_assert_msg(times(log, " WARN event failed ") == patches[_i].trouble,
 		      "%s: %s", patches[_i].name, log);
@@ -473,7 +475,7 @@ START_TEST(test_log)
 	for (unsigned i = 0; i < 5; i++)
 		say(pools[i]);
 	wait_asked(5);
-	teller_join(t);
+	event_recorder_join(t);
 	log = captured();
 	ck_assert_msg(times(log, "\n") == 2, "%s", log);
 	ck_assert_ptr_nonnull(strstr(log, " WARN event failed "
@@ -499,7 +501,7 @@ START_TEST(test_log_debug)
 	say("c");
 	say("d");
 	settle();
-	teller_join(t);
+	event_recorder_join(t);
 	log = captured();
 	ck_assert_uint_eq(times(log, " WARN event failed "), 1);
 	ck_assert_uint_eq(times(log, " DEBUG event failed "), 1);
@@ -562,18 +564,18 @@ START_TEST(test_hang)
 	ck_assert_uint_eq(asked(), 1);
 	ck_assert_uint_eq(atomic_load(&f.server.open), 1);
 	hang(false);	/* it is cut: to be tried again */
-	wait_asked(1 + TELL_MAX - 1);
+	wait_asked(1 + EVENT_SERIES_MAX - 1);
 	settle();
 	leap(AGAIN_MS);
-	teller_join(t);
+	event_recorder_join(t);
 	log = captured();
-	ck_assert_uint_eq(asked(), 1 + TELL_MAX - 1 + 1);
+	ck_assert_uint_eq(asked(), 1 + EVENT_SERIES_MAX - 1 + 1);
 	(void)snprintf(last, sizeof(last), "\"series\":{\"count\":%d,",
 		       1 + SAYERS * SAYS);
-	ck_assert_str_eq(api.asked[TELL_MAX].line, CREATE);
-	ck_assert_ptr_nonnull(strstr(api.asked[TELL_MAX].body, last));
+	ck_assert_str_eq(api.asked[EVENT_SERIES_MAX].line, CREATE);
+	ck_assert_ptr_nonnull(strstr(api.asked[EVENT_SERIES_MAX].body, last));
 	(void)snprintf(last, sizeof(last), " WARN events dropped events=%d\n",
-		       SAYERS * SAYS - (TELL_MAX - 1));
+		       SAYERS * SAYS - (EVENT_SERIES_MAX - 1));
 	ck_assert_msg(strstr(log, last) != NULL, "%s", log);
 	teardown();
 }
@@ -609,7 +611,7 @@ START_TEST(test_stop_in_a_call)
 	say("other");
 	capture(LOG_DEBUG);
 	begin = clock_boot_ms();
-	teller_join(t);
+	event_recorder_join(t);
 	log = captured();
 	ck_assert_int_lt(clock_boot_ms() - begin, LONG_MS / 2);
 	ck_assert_uint_eq(asked(), 1);
@@ -632,7 +634,7 @@ START_TEST(test_stop_with_work)
 		say(pool);
 	}
 	start();
-	teller_join(t);
+	event_recorder_join(t);
 	ck_assert_uint_eq(asked(), 4);
 	teardown();
 }
@@ -642,7 +644,7 @@ START_TEST(test_stop_at_once)
 {
 	setup();
 	start();
-	teller_join(t);
+	event_recorder_join(t);
 	ck_assert_uint_eq(asked(), 0);
 	teardown();
 }
@@ -654,9 +656,9 @@ START_TEST(test_never_started)
 	say("general");
 	teardown();
 	ck_assert_uint_eq(api.n, 0);
-	teller_say(NULL, NULL);
-	teller_join(NULL);
-	teller_free(NULL);
+	event_recorder_say(NULL, NULL);
+	event_recorder_join(NULL);
+	event_recorder_free(NULL);
 }
 END_TEST
 

@@ -38,7 +38,7 @@ void mix_until(struct mix *m, int64_t v, int64_t now);
 void mix_within(struct mix *m, int64_t v, int64_t now, int64_t ms);
 
 /* state_core.c */
-struct pool;
+struct nodepool;
 void mix_sweep(struct mix *m, const struct sweep *s);
 void mix_flight(struct mix *m, const struct sweep *s, const struct flight *f);
 /* state_truth.c */

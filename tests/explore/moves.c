@@ -62,11 +62,11 @@ static const struct move moves[] = {
 	{"hold node 0", NODE, {.type = OP_PERSON, .what = PERSON_SET,
 			       .kind = KIND_NODE, .value = "true"}, 0},
 	{"hold-until", POOL_FREE, {.type = OP_POOL, .pool = POOL,
-				   .key = POOL_HOLD_UNTIL, .ms = 60000}, 0},
+				   .key = NODEPOOL_HOLD_UNTIL, .ms = 60000}, 0},
 	{"released-at", POOL_FREE, {.type = OP_POOL, .pool = POOL,
-				    .key = POOL_RELEASED_AT}, 0},
+				    .key = NODEPOOL_RELEASED_AT}, 0},
 	{"disabled", POOL_FREE, {.type = OP_POOL, .pool = POOL,
-				 .key = POOL_ENABLED, .value = "false"}, 0},
+				 .key = NODEPOOL_ENABLED, .value = "false"}, 0},
 	{"annotation removed", POOL_SAYS, {.type = OP_POOL, .pool = POOL,
 					   .value = "-"}, 0},
 	/* Faults. */
@@ -202,13 +202,14 @@ pool_may(const struct run *r, struct op *o, bool says)
 		/* What nobody saw may have counted, or not. */
 		if (says && w->now - t->touched < SEEN_MS)
 			return false;
-		if (o->key == POOL_HOLD_UNTIL || o->key == POOL_RELEASED_AT)
+		if (o->key == NODEPOOL_HOLD_UNTIL ||
+		    o->key == NODEPOOL_RELEASED_AT)
 			o->ms += w->now;
-		for (int k = 0; k < POOL_KEY_COUNT; k++) {
+		for (int k = 0; k < NODEPOOL_KEY_COUNT; k++) {
 			if (t->says[k][0] == '\0')
 				continue;
 			if (says)
-				o->key = (enum pool_key)k;
+				o->key = (enum nodepool_key)k;
 			return says;
 		}
 		return !says;

@@ -59,7 +59,7 @@ thing(struct mix *m, const struct thing *t)
 	for (int a = 0; a < ANN_COUNT; a++)
 		mix_stamped(m, t->notes.at[a]);
 	mix(m, t->notes.by[0] | t->notes.by[1] << 2);
-	for (int k = 0; k < POOL_KEY_COUNT; k++)
+	for (int k = 0; k < NODEPOOL_KEY_COUNT; k++)
 		mix_stamped(m, t->says[k]);
 	mix_text(m, t->class);
 	mix_text(m, t->class_uid);
@@ -104,7 +104,8 @@ record(struct mix *m, const struct lease_record *r)
 	mix_version(m, (uint64_t)r->transitions);
 	mix_server(m, r->acquire_us == STAMP_NONE ? STAMP_NONE
 					      : r->acquire_us / 1000);
-	mix_server(m, r->renew_us == STAMP_NONE ? STAMP_NONE : r->renew_us / 1000);
+	mix_server(m,
+		   r->renew_us == STAMP_NONE ? STAMP_NONE : r->renew_us / 1000);
 	mix_label(m, r->rv);
 	mix_stamped(m, r->state);
 }
@@ -153,7 +154,8 @@ world(struct mix *m, const struct world *w)
 			       a->story.no_condition << 3 |
 			       a->story.node_first << 4 |
 			       a->story.claimless << 5);
-		mix(m, (uint64_t)(a->claim + 1) | (uint64_t)(a->node + 1) << 32);
+		mix(m, (uint64_t)(a->claim + 1) | (uint64_t)(a->node + 1)
+							  << 32);
 	}
 	for (int i = 0; i < w->pools_n; i++) {
 		const struct pool_state *p = &w->pools[i];
@@ -253,7 +255,8 @@ lease(struct mix *m, const struct lease *l)
 	}
 	mix_boot(m, l->sent_ms);
 	mix_boot(m, l->seen_ms);
-	mix_server(m, l->state_us == STAMP_NONE ? STAMP_NONE : l->state_us / 1000);
+	mix_server(m,
+		   l->state_us == STAMP_NONE ? STAMP_NONE : l->state_us / 1000);
 	record(m, &l->seen);
 	mix_stamped(m, l->want.state);
 	identity(m, l->reported);

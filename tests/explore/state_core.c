@@ -22,7 +22,7 @@ object(struct mix *m, const struct object *o)
 }
 
 static void
-pool(struct mix *m, const struct pool *p)
+pool(struct mix *m, const struct nodepool *p)
 {
 	mix_text(m, p->name);
 	mix_text(m, p->uid);
@@ -152,7 +152,7 @@ timer(struct mix *m, const struct timer *t)
 }
 
 static void
-scope(struct mix *m, const struct holds *h, const struct scope *s)
+scope(struct mix *m, const struct timers *h, const struct scope *s)
 {
 	struct cap_rules r = {s->max_ms, h->cap.window_ms};
 
@@ -163,7 +163,8 @@ scope(struct mix *m, const struct holds *h, const struct scope *s)
 		       s->cap.held << 7 | s->cap.grows << 8 |
 		       s->cap.usable << 9 | (s->cap.debt_ms > 0) << 10 |
 		       (s->cap.window_ms > 0) << 11);
-	mix(m, s->timers | (uint64_t)s->live << 20 | (uint64_t)s->undecided << 40);
+	mix(m,
+	    s->timers | (uint64_t)s->live << 20 | (uint64_t)s->undecided << 40);
 	mix(m, (uint64_t)cap_debt_ms(&s->cap, &r, m->boot));
 	mix(m, (uint64_t)cap_window_ms(&s->cap, m->boot));
 	mix(m, (uint64_t)s->max_ms);
@@ -177,12 +178,12 @@ scope(struct mix *m, const struct holds *h, const struct scope *s)
 }
 
 static void
-holds(struct mix *m, const struct holds *h)
+holds(struct mix *m, const struct timers *h)
 {
 	mix(m, h->changed | h->made << 1 | h->usable << 2 | h->seen << 3);
 	mix(m, h->top | (uint64_t)h->scopes_top << 32);
 	for (uint32_t i = 0; i < h->top; i++)
-		timer(m, &h->timers[i]);
+		timer(m, &h->at[i]);
 	heap(m, &h->due, m->server);
 	for (uint32_t i = 0; i < h->scopes_top; i++)
 		scope(m, h, &h->scopes[i]);
@@ -206,7 +207,7 @@ past(struct mix *m, const struct sweep *s)
 		mix_server(m, r->until_ms);
 		mix_server(m, r->created_stamp_ms);
 		mix_server(m, r->deleted_stamp_ms);
-		timer(m, &s->holds.timers[s->machines.cap +
+		timer(m, &s->timers.at[s->machines.cap +
 					  (uint32_t)(r - s->retries)]);
 	}
 	for (uint32_t i = 0; i < s->disruptions_n; i++) {
@@ -225,21 +226,23 @@ past(struct mix *m, const struct sweep *s)
 		mix_server(m, d->began_ms);
 		mix_server(m, d->gone_ms);
 	}
-	mix(m, s->signs.next);
-	for (uint32_t i = 0; s->signs.by_uid.n > 0 && i < s->signs.next; i++) {
-		mix_text(m, s->signs.at[i].uid);
-		mix_text(m, s->signs.at[i].reason);
+	mix(m, s->disruption_events.next);
+	for (uint32_t i = 0;
+	     s->disruption_events.by_uid.n > 0 && i < s->disruption_events.next;
+	     i++) {
+		mix_text(m, s->disruption_events.at[i].uid);
+		mix_text(m, s->disruption_events.at[i].reason);
 	}
 }
 
 static void
 pools(struct mix *m, const struct sweep *s)
 {
-	for (uint32_t i = 0; i < s->pools.top; i++) {
-		pool(m, &s->pools.at[i]);
-		mix(m, s->pools.generation[i] ==
+	for (uint32_t i = 0; i < s->nodepools.top; i++) {
+		pool(m, &s->nodepools.at[i]);
+		mix(m, s->nodepools.generation[i] ==
 			       s->view[KIND_NODEPOOL].generation);
-		mix(m, s->pools.generation[i] > s->pools_before);
+		mix(m, s->nodepools.generation[i] > s->pools_before);
 	}
 	mix_server(m, s->pools_ms);
 }
@@ -271,7 +274,7 @@ mix_sweep(struct mix *m, const struct sweep *s)
 		entry(m, s, &s->machines.at[i]);
 		work(m, &s->work[i]);
 	}
-	holds(m, &s->holds);
+	holds(m, &s->timers);
 	heap(m, &s->later, m->boot);
 	past(m, s);
 	pools(m, s);

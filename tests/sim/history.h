@@ -91,7 +91,7 @@ struct op {
 	int n, machine, holder, odds;
 	enum kind kind;
 	enum person what;
-	enum pool_key key;
+	enum nodepool_key key;
 	int64_t for_ms, ms, every_ms;
 	struct story story;
 	bool other_hold;

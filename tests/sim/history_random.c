@@ -78,15 +78,15 @@ random_pool(struct dice *d, struct op *o, const struct history *h)
 {
 	static const char *const values[] = {"false", "true", "no", "-"};
 
-	o->key = (enum pool_key)roll(d, POOL_KEY_COUNT);
-	if (o->key == POOL_ENABLED)
+	o->key = (enum nodepool_key)roll(d, NODEPOOL_KEY_COUNT);
+	if (o->key == NODEPOOL_ENABLED)
 		snprintf(o->value, sizeof(o->value), "%s", values[roll(d, 4)]);
 	else if (roll(d, 5) == 0)
 		snprintf(o->value, sizeof(o->value), "%s",
 			 roll(d, 2) == 0 ? "-" : "soon");
-	else if (o->key == POOL_HOLD_DURATION)
+	else if (o->key == NODEPOOL_HOLD_DURATION)
 		o->ms = between(d, 10, (int64_t)h->hold_ms / 500) * 1000;
-	else if (o->key == POOL_MAX_HOLD_DURATION)
+	else if (o->key == NODEPOOL_MAX_HOLD_DURATION)
 		o->ms = roll(d, 3) == 0 ? 0 : between(d, 60, 900) * 1000;
 }
 
@@ -252,10 +252,10 @@ random_times(struct dice *d, struct history *h)
 		struct op *o = &h->ops[i];
 
 		if (o->type == OP_POOL && o->value[0] == '\0' &&
-		    o->key == POOL_HOLD_UNTIL)
+		    o->key == NODEPOOL_HOLD_UNTIL)
 			o->ms = o->at + between(d, 0, 2 * h->hold_ms);
 		if (o->type == OP_POOL && o->value[0] == '\0' &&
-		    o->key == POOL_RELEASED_AT)
+		    o->key == NODEPOOL_RELEASED_AT)
 			o->ms = o->at + between(d, -60000, 10000);
 	}
 	qsort(h->ops, (size_t)h->ops_n, sizeof(h->ops[0]), by_time);

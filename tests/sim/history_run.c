@@ -147,7 +147,8 @@ static void
 on_pools(struct run *r, const struct op *o)
 {
 	struct world *w = &r->w;
-	bool is_time = o->key == POOL_HOLD_UNTIL || o->key == POOL_RELEASED_AT;
+	bool is_time =
+		o->key == NODEPOOL_HOLD_UNTIL || o->key == NODEPOOL_RELEASED_AT;
 
 	if (o->type == OP_TEMPLATE)
 		snprintf(pool_state(w, o->pool)->template, TEXT, "%s",
@@ -182,7 +183,8 @@ on_machines(struct run *r, const struct op *o)
 	else if (o->type == OP_UNNODE)
 		node_lost(w, m, o->for_ms);
 	else if (o->type == OP_DISRUPT)
-		machine_disrupt(w, m, o->value[0] != '\0' ? o->value : "Drifted");
+		machine_disrupt(w, m,
+				o->value[0] != '\0' ? o->value : "Drifted");
 	else if (o->type == OP_FORGE)
 		event_on(w, m, "forged");
 	else if (o->type == OP_PERSON && t != NULL)

@@ -162,7 +162,7 @@ value_read(const struct key *k, const char *text, void *to)
 	case WHAT:
 		return name_read(person_names, 6, text, to);
 	case KEY:
-		return name_read(key_names, POOL_KEY_COUNT, text, to);
+		return name_read(key_names, NODEPOOL_KEY_COUNT, text, to);
 	default:
 		snprintf(to, k->size, "%s", text);
 		return strlen(text) < k->size;

@@ -631,7 +631,7 @@ holder_admit(struct holder *h, struct thing *t, bool dry_run)
 	v.has_held_key = o.has_held_key;
 	if (o.has_former)
 		v.hold = o.former_hold;
-	d = policy_admit(&h->rules, &v);
+	d = admit_decide(&h->rules, &v);
 	if (!dry_run) {
 		h->hint_ms = holder_now(h).server_ms;
 		h->hint_at = h->w->now;

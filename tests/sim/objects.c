@@ -160,14 +160,14 @@ thing_object(const struct thing *t, const struct hold_key *hold,
 }
 
 void
-thing_pool(const struct thing *t, struct pool *p)
+thing_pool(const struct thing *t, struct nodepool *p)
 {
-	pool_init(p);
+	nodepool_init(p);
 	memcpy(p->name, t->name, sizeof(t->name));
 	memcpy(p->uid, t->uid, sizeof(t->uid));
 	snprintf(p->rv, sizeof(p->rv), "%llu", (unsigned long long)t->rv);
-	for (int k = 0; k < POOL_KEY_COUNT; k++)
-		pool_set(p, (enum pool_key)k,
+	for (int k = 0; k < NODEPOOL_KEY_COUNT; k++)
+		nodepool_set(p, (enum nodepool_key)k,
 			 t->says[k][0] != '\0' ? t->says[k] : NULL);
 }
 

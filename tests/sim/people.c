@@ -68,21 +68,21 @@ claim_shows(struct world *w, const struct thing *claim)
 
 /* What the annotation means is computed here without the product's parser. */
 static void
-mean(struct pool_state *p, enum pool_key key, const char *value, int64_t at)
+mean(struct pool_state *p, enum nodepool_key key, const char *value, int64_t at)
 {
 	bool good = value[0] == '\0';
 
 	switch (key) {
-	case POOL_ENABLED:
+	case NODEPOOL_ENABLED:
 		p->disabled = strcmp(value, "false") == 0;
 		break;
-	case POOL_HOLD_UNTIL:
+	case NODEPOOL_HOLD_UNTIL:
 		p->until = good ? at / 1000 * 1000 : STAMP_NONE;
 		break;
-	case POOL_RELEASED_AT:
+	case NODEPOOL_RELEASED_AT:
 		p->released = good ? at / 1000 * 1000 : STAMP_NONE;
 		break;
-	case POOL_HOLD_DURATION:
+	case NODEPOOL_HOLD_DURATION:
 		p->hold = good ? at : -1;
 		break;
 	default:
@@ -91,19 +91,20 @@ mean(struct pool_state *p, enum pool_key key, const char *value, int64_t at)
 }
 
 void
-person_says(struct world *w, const char *pool, enum pool_key key,
+person_says(struct world *w, const char *pool, enum nodepool_key key,
 	    const char *value, int64_t at)
 {
 	struct pool_state *p = pool_state(w, pool);
 	struct thing *t = p->thing < 0 ? NULL : &w->things[p->thing];
 	char *says, stamp[TEXT];
-	bool is_time = key == POOL_HOLD_UNTIL || key == POOL_RELEASED_AT;
+	bool is_time =
+		key == NODEPOOL_HOLD_UNTIL || key == NODEPOOL_RELEASED_AT;
 
 	/* There is nothing to write on. */
 	if (t == NULL || w->now < w->unserved_until[KIND_NODEPOOL])
 		return;
 	says = t->says[key];
-	if (value[0] == '\0' && key == POOL_ENABLED)
+	if (value[0] == '\0' && key == NODEPOOL_ENABLED)
 		value = "-";
 	if (value[0] != '\0')
 		snprintf(says, sizeof(t->says[0]), "%.30s",
@@ -117,7 +118,7 @@ person_says(struct world *w, const char *pool, enum pool_key key,
 	mean(p, key, value, at);
 	p->changed = w->now;
 	tell(w, "person     NodePool %s: %s: %s", p->name,
-	     pool_key_name(key) + strlen(OWN_PREFIX),
+	     nodepool_key_name(key) + strlen(OWN_PREFIX),
 	     says[0] != '\0' ? says : "(removed)");
 	thing_changed(w, t);
 }

@@ -568,7 +568,7 @@ static void clock_write(int64_t ms, char out[32]);
 static void
 pool_words(const struct picture *p, const struct op *o, char out[WORDS])
 {
-	const char *key = pool_key_name(o->key) + strlen(OWN_PREFIX);
+	const char *key = nodepool_key_name(o->key) + strlen(OWN_PREFIX);
 	bool gone = strcmp(o->value, "-") == 0;
 	char value[DURATION_BYTES];
 
@@ -577,7 +577,7 @@ pool_words(const struct picture *p, const struct op *o, char out[WORDS])
 			 o->type == OP_UNPOOL ? "deleted" : "made again");
 		return;
 	}
-	if (gone || (o->value[0] == '\0' && o->key == POOL_ENABLED)) {
+	if (gone || (o->value[0] == '\0' && o->key == NODEPOOL_ENABLED)) {
 		snprintf(out, WORDS, "%s removed", key);
 		return;
 	}
@@ -585,7 +585,7 @@ pool_words(const struct picture *p, const struct op *o, char out[WORDS])
 		snprintf(out, WORDS, "%s: \"%s\"", key, o->value);
 		return;
 	}
-	if (o->key == POOL_HOLD_UNTIL || o->key == POOL_RELEASED_AT)
+	if (o->key == NODEPOOL_HOLD_UNTIL || o->key == NODEPOOL_RELEASED_AT)
 		clock_write(o->ms - p->from, value);
 	else
 		duration_format(o->ms, value);
@@ -1044,8 +1044,9 @@ debt_draw(const struct picture *p, const struct row *r, int y, FILE *out)
 static void
 row_name(const struct row *r, int y, FILE *out)
 {
-	static const char *const of[] = {
-		[ROW_CLAIM] = NULL, [ROW_SCOPE] = "scope ", [ROW_POOL] = "pool "};
+	static const char *const of[] = {[ROW_CLAIM] = NULL,
+					 [ROW_SCOPE] = "scope ",
+					 [ROW_POOL] = "pool "};
 	const char *name = r->kind == ROW_POOL	   ? r->pool
 			   : r->kind == ROW_SERVER ? "API server"
 						   : r->name;

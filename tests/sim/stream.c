@@ -63,7 +63,7 @@ holder_knows(struct holder *h, const struct thing *t)
 static void
 show_pool(struct holder *h, const struct thing *t, bool deleted)
 {
-	struct pool p;
+	struct nodepool p;
 
 	thing_pool(t, &p);
 	h->closed[pool_state(h->w, p.name) - h->w->pools] =

@@ -68,7 +68,7 @@ struct thing {
 	char other[24];		/* claim: status.nodeName; Node: owner's uid;
 				   Event: the claim's */
 	struct notes_on notes;
-	char says[POOL_KEY_COUNT][32];	/* NodePool: its annotations */
+	char says[NODEPOOL_KEY_COUNT][32];	/* NodePool: its annotations */
 	bool disrupted;			/* claim: DisruptionReason, whichever */
 	int64_t disrupted_ms;		/* … other than Empty */
 	char class[CLASS_BYTES];	/* claim: our class; Event: its reason */
@@ -242,7 +242,7 @@ void thing_changed(struct world *w, struct thing *t);
 void thing_gone(struct world *w, struct thing *t);
 enum ann ann_of(const struct hold_key *k);
 struct thing *thing_named(struct world *w, enum kind kind, const char *name);
-void thing_pool(const struct thing *t, struct pool *p);
+void thing_pool(const struct thing *t, struct nodepool *p);
 void thing_object(const struct thing *t, const struct hold_key *hold,
 		  struct object *o);
 /* What the API server does with a write of ours. */
@@ -285,7 +285,7 @@ enum person {
 };
 void claim_shows(struct world *w, const struct thing *claim);
 /* at: server time or a duration, where value is ""; "-": none. */
-void person_says(struct world *w, const char *pool, enum pool_key key,
+void person_says(struct world *w, const char *pool, enum nodepool_key key,
 		 const char *value, int64_t at);
 void person_does(struct world *w, struct thing *t, enum person what,
 		 const char *value);

@@ -19,7 +19,7 @@
 #define MACHINES_MAX 65536	/* of each kind; Kubernetes is tested to 5,000 */
 #define ANNOTATIONS_BYTES_MAX (256u << 10)	/* Kubernetes' own, an object */
 #define ANNOTATIONS_ROOM 2048	/* hold, mark and held-key at their longest */
-#define SIGNS_MAX 16384		/* said of claims that are yet to be seen */
+#define DISRUPTION_EVENTS_MAX 16384		/* said of claims that are yet to be seen */
 #define DISRUPTIONS_MAX 64	/* moments at which claims came to be disrupted */
 #define DISRUPTION_MS 10000	/* a claim made so soon after may replace one */
 #define DISRUPTION_SIGN_MS 60000	/* … and does, if Karpenter's Event says so */
@@ -99,7 +99,7 @@
 #define POOL_REST_MS 15000	/* an idle pool gives its connections back */
 #define CONNECTION_IDLE_S 80L	/* the API server closes idle ones at 90 s */
 #define TOKEN_MS 60000		/* a token file is read again, as client-go */
-#define TELL_STOP_MS 1000	/* at the stop, for Events that are due: nobody
+#define EVENT_SERIES_STOP_MS 1000	/* at the stop, for Events that are due: nobody
 				   waits longer for them */
 
 /* The sweep. */
@@ -116,9 +116,10 @@
 #define CLOCK_SHIFT_MS 5000	/* logged */
 #define SLEW_STEP_MS 10		/* of drift that is followed at once */
 #define UNINSTALL_MS 600000	/* 5,000 nodes take a minute */
-#define UNINSTALL_PAUSE_MS 5000	/* by then every API server has heard of a
-				   webhook that is gone, and Karpenter of a claim
-				   that is clear */
+#define UNINSTALL_PAUSE_MS                                                     \
+	5000 /* by then every API server has heard of a                        \
+		webhook that is gone, and Karpenter of a claim                 \
+		that is clear */
 
 #define REFUSED_MIN_MS 1000	/* a write that is refused … */
 #define REFUSED_MAX_MS 300000	/* … and up to as much more by jitter */

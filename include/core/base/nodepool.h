@@ -13,18 +13,18 @@
  * (design §4).  A plain struct, copied with `=`; wire/api/nodepool makes one of each
  * watch line.  Any thread.
  */
-enum pool_key {
-	POOL_ENABLED,
-	POOL_HOLD_UNTIL,
-	POOL_RELEASED_AT,
-	POOL_HOLD_DURATION,
-	POOL_MAX_HOLD_DURATION,
-	POOL_KEY_COUNT,
+enum nodepool_key {
+	NODEPOOL_ENABLED,
+	NODEPOOL_HOLD_UNTIL,
+	NODEPOOL_RELEASED_AT,
+	NODEPOOL_HOLD_DURATION,
+	NODEPOOL_MAX_HOLD_DURATION,
+	NODEPOOL_KEY_COUNT,
 };
 
-#define POOL_BAD_BYTES 64	/* of a bad value: enough to know it again */
+#define NODEPOOL_BAD_BYTES 64	/* of a bad value: enough to know it again */
 
-struct pool {
+struct nodepool {
 	char name[POOL_BYTES];
 	char uid[UID_BYTES];
 	char rv[RV_BYTES];	/* metadata.resourceVersion, opaque */
@@ -37,20 +37,20 @@ struct pool {
 
 	/* The value that does not count, cut at a whole character; "(empty)"
 	 * for an empty one; "": fine, or not there. */
-	char bad[POOL_KEY_COUNT][POOL_BAD_BYTES];
+	char bad[NODEPOOL_KEY_COUNT][NODEPOOL_BAD_BYTES];
 };
 
 /* No name, no annotations. */
-void pool_init(struct pool *p);
+void nodepool_init(struct nodepool *p);
 
 /* One annotation's value, UTF-8; NULL: not there.  A bad one leaves the field
  * at its default and stands in bad[k].  Bounds are the config's. */
-void pool_set(struct pool *p, enum pool_key k, const char *value);
+void nodepool_set(struct nodepool *p, enum nodepool_key k, const char *value);
 
 /* "karpenter-node-holder.io/enabled", … */
-const char *pool_key_name(enum pool_key k);
+const char *nodepool_key_name(enum nodepool_key k);
 
 /* What should have stood there, for people: "a duration such as 10m". */
-const char *pool_expected(enum pool_key k);
+const char *nodepool_expected(enum nodepool_key k);
 
 #endif

@@ -51,7 +51,7 @@ void sweep_watch(struct sweep *s, enum kind kind, bool up);
 
 void sweep_track(struct sweep *s, const struct object *o, struct now now);
 void sweep_forget(struct sweep *s, const struct object *o, struct now now);
-void sweep_pool(struct sweep *s, const struct pool *p, struct now now);
+void sweep_pool(struct sweep *s, const struct nodepool *p, struct now now);
 void sweep_pool_gone(struct sweep *s, const char *name, struct now now);
 /* Karpenter says that this claim replaces another; at any time. */
 void sweep_sign(struct sweep *s, const char *claim_uid, const char *reason,
@@ -112,6 +112,6 @@ void sweep_done(struct sweep *s, const struct action *a,
 void sweep_found(struct sweep *s, const struct action *a,
 		 const struct object *o, struct now now);
 void sweep_fresh(struct sweep *s, const struct object *claim);
-void sweep_fresh_pool(struct sweep *s, const struct pool *p);
+void sweep_fresh_pool(struct sweep *s, const struct nodepool *p);
 
 #endif

@@ -30,7 +30,7 @@ enum note_type {	/* and what `a` is */
 	NOTE_REFUSED,		/* name: an object that cannot be written to;
 				   a: enum act; value: its kind */
 	NOTE_POOL_MANUAL,	/* name, uid: the pool's; hold-until */
-	NOTE_POOL_INVALID,	/* …; enum pool_key, and the value */
+	NOTE_POOL_INVALID,	/* …; enum nodepool_key, and the value */
 };
 
 struct note {
@@ -38,7 +38,7 @@ struct note {
 	char name[NAME_BYTES];	/* scope or object */
 	int64_t a;
 	char uid[UID_BYTES];
-	char value[POOL_BAD_BYTES];
+	char value[NODEPOOL_BAD_BYTES];
 	int64_t b;
 	char why[NOTE_WHY_BYTES];	/* REFUSED: in the API server's words */
 	bool earliest;		/* machines boot: quiet then, or later */
@@ -61,13 +61,13 @@ struct scope_report {
 /* The i-th scope in use; false at the end. */
 bool sweep_scope(const struct sweep *s, uint32_t *i, struct scope_report *out);
 
-struct pool_report {
+struct nodepool_report {
 	char name[POOL_BYTES], uid[UID_BYTES];
 	bool out;	/* excluded or disabled */
 	bool by_hand;	/* held by its hold-until */
 };
 /* The i-th NodePool seen; false at the end. */
 bool sweep_pool_at(const struct sweep *s, uint32_t *i,
-		   struct pool_report *out);
+		   struct nodepool_report *out);
 
 #endif

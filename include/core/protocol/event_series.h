@@ -22,63 +22,63 @@
  *
  * One thread, or under its owner's lock; no allocation; about 90 KB.
  */
-#define TELL_MAX 64		/* kinds known at once, written or waiting */
-#define TELL_NOTE_BYTES 1025	/* Kubernetes: 1024 bytes */
-#define TELL_ACTION_BYTES 129	/* Kubernetes: 128 bytes */
-#define TELL_SERIES_MS 360000
-#define TELL_REFRESH_MS 1800000
-#define TELL_TRIES 12
-#define TELL_RETRY_MS 10000	/* and up to a quarter more */
+#define EVENT_SERIES_MAX 64		/* kinds known at once, written or waiting */
+#define EVENT_SERIES_NOTE_BYTES 1025	/* Kubernetes: 1024 bytes */
+#define EVENT_SERIES_ACTION_BYTES 129	/* Kubernetes: 128 bytes */
+#define EVENT_SERIES_SERIES_MS 360000
+#define EVENT_SERIES_REFRESH_MS 1800000
+#define EVENT_SERIES_TRIES 12
+#define EVENT_SERIES_RETRY_MS 10000	/* and up to a quarter more */
 
-enum tell_reason {
-	TELL_HOLD_STARTED,
-	TELL_HOLD_EXTENDED,
-	TELL_HOLD_RELEASED,
-	TELL_HOLD_CAPPED,
-	TELL_MANUAL_HOLD,
-	TELL_INVALID_ANNOTATION,	/* a Warning, as is the next */
-	TELL_RELEASE_BLOCKED,
-	TELL_REASON_COUNT,
+enum event_reason {
+	EVENT_SERIES_HOLD_STARTED,
+	EVENT_SERIES_HOLD_EXTENDED,
+	EVENT_SERIES_HOLD_RELEASED,
+	EVENT_SERIES_HOLD_CAPPED,
+	EVENT_SERIES_MANUAL_HOLD,
+	EVENT_SERIES_INVALID_ANNOTATION,	/* a Warning, as is the next */
+	EVENT_SERIES_RELEASE_BLOCKED,
+	EVENT_SERIES_REASON_COUNT,
 };
 
-struct tell_what {
-	enum tell_reason reason;
+struct event_series_what {
+	enum event_reason reason;
 	const char *pool, *pool_uid;
 	const char *action;	/* NULL: the reason's usual one */
 	const char *note;	/* cut at a whole character where it is long */
 };
 
-struct tell_event {
-	enum tell_reason reason;
+struct event_series_event {
+	enum event_reason reason;
 	char pool[POOL_BYTES], pool_uid[UID_BYTES];
-	char action[TELL_ACTION_BYTES], note[TELL_NOTE_BYTES];
+	char action[EVENT_SERIES_ACTION_BYTES], note[EVENT_SERIES_NOTE_BYTES];
 	int64_t first_us;	/* server time; no other has the same */
 	int64_t last_us;
 	unsigned count;		/* at least 2: a series */
 };
 
-enum tell_step {
-	TELL_WAIT,	/* wait_ms; INT64_MAX: until more is said or done */
-	TELL_CREATE,	/* *event, with its series if it is one */
-	TELL_PATCH,	/* the series of *event */
+enum event_series_step {
+	EVENT_SERIES_WAIT,	/* wait_ms; INT64_MAX: until more is said or done */
+	EVENT_SERIES_CREATE,	/* *event, with its series if it is one */
+	EVENT_SERIES_PATCH,	/* the series of *event */
 };
 
-struct tell_todo {
-	enum tell_step step;
+struct event_series_todo {
+	enum event_series_step step;
 	int64_t wait_ms;
-	const struct tell_event *event;	/* stands until tell_done */
+	const struct event_series_event *event;	/* stands until event_series_done */
 };
 
-enum tell_outcome {
-	TELL_WRITTEN,
-	TELL_GONE,	/* 404 */
-	TELL_EXISTS,	/* 409 */
-	TELL_REFUSED,	/* any other 4xx: never tried again */
-	TELL_FAILED,	/* no answer, 429, 5xx */
+enum event_series_outcome {
+	EVENT_SERIES_WRITTEN,
+	EVENT_SERIES_GONE,	/* 404 */
+	EVENT_SERIES_EXISTS,	/* 409 */
+	EVENT_SERIES_REFUSED,	/* any other 4xx: never tried again */
+	EVENT_SERIES_FAILED,	/* no answer, 429, 5xx */
 };
 
-struct tell_entry {
-	struct tell_event event;
+struct event_series_entry {
+	struct event_series_event event;
 	bool used;
 	bool pending;		/* to be written, from not_before_ms on */
 	bool exists;		/* the server has it */
@@ -89,29 +89,32 @@ struct tell_entry {
 	int64_t last_ms, wrote_ms, not_before_ms;	/* boot_ms */
 };
 
-struct tell {
+struct event_series {
 	struct pace pace;
-	struct tell_entry entries[TELL_MAX];
-	struct tell_entry *under_way;	/* NULL: none */
-	enum tell_step step;		/* of the one under way */
-	struct tell_event sent;		/* as it was when it was sent */
+	struct event_series_entry entries[EVENT_SERIES_MAX];
+	struct event_series_entry *under_way;	/* NULL: none */
+	enum event_series_step step;		/* of the one under way */
+	struct event_series_event sent;		/* as it was when it was sent */
 	uint64_t order;
 	int64_t stamp_us;
 	uint64_t dropped;	/* no room */
 	uint64_t lost;		/* refused, or tried often enough */
 };
 
-void tell_init(struct tell *t, uint64_t seed);
-void tell_say(struct tell *t, const struct tell_what *what, struct now now);
+void event_series_init(struct event_series *t, uint64_t seed);
+void event_series_say(struct event_series *t,
+		      const struct event_series_what *what, struct now now);
 
-/* At most one is under way: a wait without end until tell_done. */
-struct tell_todo tell_next(struct tell *t, struct now now);
+/* At most one is under way: a wait without end until event_series_done. */
+struct event_series_todo event_series_next(struct event_series *t,
+					   struct now now);
 
 /* retry_after_ms: of a FAILED; -1: none. */
-void tell_done(struct tell *t, enum tell_outcome outcome,
-	       int64_t retry_after_ms, struct now now);
+void event_series_done(struct event_series *t,
+		       enum event_series_outcome outcome,
+		       int64_t retry_after_ms, struct now now);
 
-const char *tell_reason_name(enum tell_reason r);	/* "HoldStarted" */
-const char *tell_reason_type(enum tell_reason r);	/* "Normal" */
+const char *event_reason_name(enum event_reason r);	/* "HoldStarted" */
+const char *event_reason_type(enum event_reason r);	/* "Normal" */
 
 #endif

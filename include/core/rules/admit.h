@@ -88,7 +88,7 @@ struct verdict {
 	enum reason reason;
 };
 
-struct verdict policy_admit(const struct rules *r, const struct review *v);
+struct verdict admit_decide(const struct rules *r, const struct review *v);
 
 /* "quiet-period", "user-hold", …: the audit annotation and the log. */
 const char *reason_name(enum reason reason);

@@ -11,10 +11,10 @@
  * halves and of what is wished for it.  No state: one write at a time; asked
  * again, with that half busy, it says the next.
  */
-enum wish {
-	WISH_LEAVE,	/* being deleted, or none of our business now */
-	WISH_HOLD,
-	WISH_CLEAR,
+enum goal {
+	GOAL_LEAVE,	/* being deleted, or none of our business now */
+	GOAL_HOLD,
+	GOAL_CLEAR,
 };
 
 struct half {
@@ -57,7 +57,7 @@ struct decision {
 };
 
 struct decision decide(const struct half *claim, const struct half *node,
-		       enum wish wish);
+		       enum goal wish);
 
 /* Has a person a say in this machine? (design §2) */
 bool decide_person(const struct half *claim, const struct half *node);

@@ -68,7 +68,7 @@ struct scope {
 	struct quiet told;
 };
 
-struct holds {
+struct timers {
 	enum scope_kind kind;
 	struct cap_rules cap;
 	uint32_t min_scale_up;
@@ -76,7 +76,7 @@ struct holds {
 	bool made;			/* a scope, with the rules' cap; too */
 	bool usable;			/* we lead and see everything */
 	bool seen;			/* … or have, since we lead */
-	struct timer *timers;
+	struct timer *at;
 	uint32_t ids_max, extra;	/* from `extra` on: the extra ones */
 	uint32_t top;			/* of the others, ids below were used */
 	uint32_t *order;		/* scratch, ids_max of them */
@@ -89,9 +89,9 @@ struct holds {
 
 /* *h is zeroed memory.  extra: of the ids, the last ones, which may be used
  * while most others never were. */
-int holds_init(struct holds *h, const struct rules *rules, uint32_t ids_max,
+int timers_init(struct timers *h, const struct rules *rules, uint32_t ids_max,
 	       uint32_t extra);
-void holds_done(struct holds *h);
+void timers_done(struct timers *h);
 
 struct timer_facts {
 	const char *pool;
@@ -101,65 +101,65 @@ struct timer_facts {
 	bool undecided;		/* up to counts_ms */
 	bool booting;		/* its deadline is one it may get ahead of */
 };
-/* The machine's facts as of now; also after holds_due named it.  -1: more
+/* The machine's facts as of now; also after timers_due named it.  -1: more
  * than SCOPES_MAX pools, the machine has no timer. */
-int holds_put(struct holds *h, uint32_t id, const struct timer_facts *f,
+int timers_put(struct timers *h, uint32_t id, const struct timer_facts *f,
 	      int64_t now_ms);
-void holds_drop(struct holds *h, uint32_t id);
+void timers_drop(struct timers *h, uint32_t id);
 
 /* A machine whose moment has come: put it again.  false: none is due. */
-bool holds_due(struct holds *h, int64_t now_ms, uint32_t *id);
+bool timers_due(struct timers *h, int64_t now_ms, uint32_t *id);
 /* When the next one is, server time; STAMP_NONE: never. */
-int64_t holds_next_ms(const struct holds *h);
+int64_t timers_next_ms(const struct timers *h);
 /* When a cap changes something, boot time; STAMP_NONE: never. */
-int64_t holds_cap_next_ms(const struct holds *h);
+int64_t timers_cap_next_ms(const struct timers *h);
 
 /* How long until its cap ends the hold that is on; INT64_MAX: never. */
-int64_t holds_cap_in_ms(const struct holds *h, uint32_t scope,
+int64_t timers_cap_in_ms(const struct timers *h, uint32_t scope,
 			int64_t boot_ms);
 
 /* The next scope that became held or quiet since the last call; its `held`
  * says which.  NO_ID: none. */
-uint32_t holds_turned(struct holds *h, struct now now);
+uint32_t timers_turned(struct timers *h, struct now now);
 
 /* What an earlier leader knew of a scope, brought up to now; at_ms: server
  * time at which it knew.  Before any timer of it. */
-void holds_restore(struct holds *h, const char *name, const struct cap *cap,
+void timers_restore(struct timers *h, const char *name, const struct cap *cap,
 		   int64_t max_ms, bool held, int64_t at_ms, struct now now);
 /* What is to be kept of a scope for a later leader. */
-bool holds_keeps(const struct holds *h, uint32_t scope, int64_t boot_ms);
+bool timers_keeps(const struct timers *h, uint32_t scope, int64_t boot_ms);
 
 /* The scope's own cap; in scope `cluster` that of the rules stays. */
-void holds_cap(struct holds *h, uint32_t scope, int64_t max_ms,
+void timers_cap(struct timers *h, uint32_t scope, int64_t max_ms,
 	       int64_t boot_ms);
 /* All its pools have been released by hand since then, or were by then;
  * STAMP_NONE: not all have. */
-void holds_released(struct holds *h, uint32_t scope, int64_t released_ms,
+void timers_released(struct timers *h, uint32_t scope, int64_t released_ms,
 		    struct now now);
 
 /* All scopes, with what is known of their past: no timer is left. */
-void holds_forget(struct holds *h);
+void timers_forget(struct timers *h);
 /* The server's clock was set: moments in memory move with it. */
-void holds_shift(struct holds *h, int64_t by_ms);
+void timers_shift(struct timers *h, int64_t by_ms);
 /* Whether anything could be released from now on. */
-void holds_usable(struct holds *h, bool usable);
+void timers_usable(struct timers *h, bool usable);
 /* All is seen: what was before we led counts no more. */
-void holds_seen(struct holds *h);
+void timers_seen(struct timers *h);
 /* The machine's scope has, it seems, been held for so long. */
-void holds_guess(struct holds *h, uint32_t id, int64_t debt_ms,
+void timers_guess(struct timers *h, uint32_t id, int64_t debt_ms,
 		 int64_t boot_ms);
 
 /* It came to be known after all. */
-void holds_unguess(struct holds *h, int64_t boot_ms);
+void timers_unguess(struct timers *h, int64_t boot_ms);
 
-bool holds_own(const struct holds *h, uint32_t id, int64_t now_ms);
-bool holds_scope_held(const struct holds *h, uint32_t id);
+bool timers_own(const struct timers *h, uint32_t id, int64_t now_ms);
+bool timers_scope_held(const struct timers *h, uint32_t id);
 
 /* The latest deadline of the scope's counted machines; STAMP_NONE if none.
  * A pass over the table: for reports. */
-int64_t holds_quiet_ms(const struct holds *h, uint32_t scope);
+int64_t timers_quiet_ms(const struct timers *h, uint32_t scope);
 /* What to tell of it: a machine that boots is taken as ready now. */
-struct quiet holds_expects(const struct holds *h, uint32_t scope,
+struct quiet timers_expects(const struct timers *h, uint32_t scope,
 			   int64_t now_ms);
 
 #endif

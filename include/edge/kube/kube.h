@@ -96,24 +96,24 @@ void kube_stream_nudge(struct kube_stream *s);
  * silent watch is no dead thread.  Any thread. */
 int64_t kube_stream_heartbeat_age_ms(const struct kube_stream *s);
 
-struct kube_pool;
+struct kube_lanes;
 /* n connections at most; n calls may be in flight. */
-struct kube_pool *kube_pool_new(struct kube *k, unsigned n, struct err *e);
-void kube_pool_free(struct kube_pool *p);	/* cuts what is in flight */
-unsigned kube_pool_room(const struct kube_pool *p);
+struct kube_lanes *kube_lanes_new(struct kube *k, unsigned n, struct err *e);
+void kube_lanes_free(struct kube_lanes *p);	/* cuts what is in flight */
+unsigned kube_lanes_room(const struct kube_lanes *p);
 /* A kept-alive connection that ends before a byte of the answer costs no error:
  * libcurl makes the call again on a new one.  A write may so arrive twice: it
  * needs a precondition. */
-int kube_pool_start(struct kube_pool *p, const struct kube_request *q,
+int kube_lanes_start(struct kube_lanes *p, const struct kube_request *q,
 		    uint64_t tag, struct err *e);
 
-/* Waits for network, kube_pool_wake or wait_ms. */
-void kube_pool_wait(struct kube_pool *p, int64_t wait_ms);
-void kube_pool_wake(struct kube_pool *p);	/* from any thread */
+/* Waits for network, kube_lanes_wake or wait_ms. */
+void kube_lanes_wait(struct kube_lanes *p, int64_t wait_ms);
+void kube_lanes_wake(struct kube_lanes *p);	/* from any thread */
 
 /* The next finished call, if any: true, with its tag.  *err_out is ERR_NONE
  * where an HTTP answer came.  reply->body is valid until the next call. */
-bool kube_pool_finished(struct kube_pool *p, uint64_t *tag,
+bool kube_lanes_finished(struct kube_lanes *p, uint64_t *tag,
 			struct kube_reply *reply, struct err *err_out);
 
 #endif

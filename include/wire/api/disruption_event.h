@@ -22,7 +22,7 @@
  * the claim's name and uid and no namespace, the Event in namespace default.
  * Stateless; any thread.
  */
-struct sign {
+struct disruption_event {
 	char claim_uid[UID_BYTES];
 	char claim_name[NAME_BYTES];	/* for people; "" if it is none */
 	char rv[RV_BYTES];	/* of the Event */
@@ -56,12 +56,15 @@ struct sign {
 
 /* One item of a list, or the object of a line.  ERR_INPUT: no JSON, or an
  * Event without a resourceVersion. */
-int sign_decode(const char *bytes, size_t n, struct sign *out, struct err *e);
+int disruption_event_decode(const char *bytes, size_t n,
+			    struct disruption_event *out, struct err *e);
 
 /* One watch line, as watch_decode: 0 also for WATCH_ERROR, where *status_code
  * and e are set and out is untouched; of a BOOKMARK only out->rv is set.
  * DELETED means that the Event has expired: the claim stays what it is. */
-int sign_watch_decode(const char *bytes, size_t n, enum watch_type *type,
-		      struct sign *out, int *status_code, struct err *e);
+int disruption_event_watch_decode(const char *bytes, size_t n,
+				  enum watch_type *type,
+				  struct disruption_event *out,
+				  int *status_code, struct err *e);
 
 #endif

@@ -21,11 +21,11 @@
 
 /* The body of a POST to EVENT_PATH.  instance: this replica's name; cut where
  * it is longer than Kubernetes takes. */
-void event_create(struct buf *b, const struct tell_event *v,
+void event_create(struct buf *b, const struct event_series_event *v,
 		  const char *instance);
 
 /* Where event_create's Event is: EVENT_PATH/<pool>.<first_us in hex>. */
-void event_path(struct buf *b, const struct tell_event *v);
+void event_path(struct buf *b, const struct event_series_event *v);
 
 /* The merge patch (RFC 7396) that makes a series of it, or goes on with it.
  * count is at least 2, or Kubernetes refuses it. */

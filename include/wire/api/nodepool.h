@@ -17,11 +17,12 @@
 /* One item of a list, or the object of a line.  ERR_INPUT names what is wrong:
  * no uid, a name over its bound, annotations that are no strings.  A bad value
  * is none of these: out->bad tells it. */
-int pool_decode(const char *bytes, size_t n, struct pool *out, struct err *e);
+int nodepool_decode(const char *bytes, size_t n, struct nodepool *out,
+		    struct err *e);
 
 /* One watch line, as watch_decode: 0 also for WATCH_ERROR, where *status_code
  * and e are set and out is untouched; of a BOOKMARK only out->rv is set. */
-int pool_watch_decode(const char *bytes, size_t n, enum watch_type *type,
-		      struct pool *out, int *status_code, struct err *e);
+int nodepool_watch_decode(const char *bytes, size_t n, enum watch_type *type,
+		      struct nodepool *out, int *status_code, struct err *e);
 
 #endif

@@ -9,34 +9,34 @@
 
 static const struct {
 	const char *name, *expected;
-} keys[POOL_KEY_COUNT] = {
-	[POOL_ENABLED] = {OWN_PREFIX "enabled", "\"true\" or \"false\""},
-	[POOL_HOLD_UNTIL] = {OWN_PREFIX "hold-until",
+} keys[NODEPOOL_KEY_COUNT] = {
+	[NODEPOOL_ENABLED] = {OWN_PREFIX "enabled", "\"true\" or \"false\""},
+	[NODEPOOL_HOLD_UNTIL] = {OWN_PREFIX "hold-until",
 			     "an RFC 3339 time such as 2026-01-02T03:04:05Z"},
-	[POOL_RELEASED_AT] = {OWN_PREFIX "released-at",
+	[NODEPOOL_RELEASED_AT] = {OWN_PREFIX "released-at",
 			      "an RFC 3339 time such as 2026-01-02T03:04:05Z"},
-	[POOL_HOLD_DURATION] = {OWN_PREFIX "hold-duration",
+	[NODEPOOL_HOLD_DURATION] = {OWN_PREFIX "hold-duration",
 				"a duration above 0 such as 10m"},
-	[POOL_MAX_HOLD_DURATION] = {OWN_PREFIX "max-hold-duration",
+	[NODEPOOL_MAX_HOLD_DURATION] = {OWN_PREFIX "max-hold-duration",
 				    "a duration such as 1h, 0 for no cap"},
 };
 
 const char *
-pool_key_name(enum pool_key k)
+nodepool_key_name(enum nodepool_key k)
 {
 	return keys[k].name;
 }
 
 const char *
-pool_expected(enum pool_key k)
+nodepool_expected(enum nodepool_key k)
 {
 	return keys[k].expected;
 }
 
 void
-pool_init(struct pool *p)
+nodepool_init(struct nodepool *p)
 {
-	*p = (struct pool){
+	*p = (struct nodepool){
 		.hold_until_ms = STAMP_NONE,
 		.released_at_ms = STAMP_NONE,
 		.hold_ms = -1,
@@ -65,43 +65,43 @@ span_parse(const char *value, int64_t least_ms, int64_t *out)
 }
 
 static int
-value_parse(struct pool *p, enum pool_key k, const char *value)
+value_parse(struct nodepool *p, enum nodepool_key k, const char *value)
 {
 	switch (k) {
-	case POOL_ENABLED:
+	case NODEPOOL_ENABLED:
 		return enabled_parse(value, &p->disabled);
-	case POOL_HOLD_UNTIL:
+	case NODEPOOL_HOLD_UNTIL:
 		return stamp_parse(value, &p->hold_until_ms);
-	case POOL_RELEASED_AT:
+	case NODEPOOL_RELEASED_AT:
 		return stamp_parse(value, &p->released_at_ms);
-	case POOL_HOLD_DURATION:
+	case NODEPOOL_HOLD_DURATION:
 		return span_parse(value, 1, &p->hold_ms);
-	case POOL_MAX_HOLD_DURATION:
+	case NODEPOOL_MAX_HOLD_DURATION:
 		return span_parse(value, 0, &p->max_hold_ms);
-	case POOL_KEY_COUNT:
+	case NODEPOOL_KEY_COUNT:
 		break;
 	}
 	return 0;
 }
 
 static void
-bad_copy(char dst[POOL_BAD_BYTES], const char *value)
+bad_copy(char dst[NODEPOOL_BAD_BYTES], const char *value)
 {
 	size_t n = 0, left = strlen(value), len;
 
 	if (left == 0) {
-		(void)str_copy(dst, POOL_BAD_BYTES, "(empty)");
+		(void)str_copy(dst, NODEPOOL_BAD_BYTES, "(empty)");
 		return;
 	}
 	while ((len = utf8_len(value + n, left - n)) > 0 &&
-	       n + len < POOL_BAD_BYTES)
+	       n + len < NODEPOOL_BAD_BYTES)
 		n += len;
 	memcpy(dst, value, n);
 	dst[n] = '\0';
 }
 
 void
-pool_set(struct pool *p, enum pool_key k, const char *value)
+nodepool_set(struct nodepool *p, enum nodepool_key k, const char *value)
 {
 	if (value != NULL && value_parse(p, k, value))
 		bad_copy(p->bad[k], value);

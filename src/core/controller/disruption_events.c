@@ -9,40 +9,41 @@
 static const char *
 key_uid(const void *ctx, uint32_t id)
 {
-	return ((const struct signs *)ctx)->at[id].uid;
+	return ((const struct disruption_events *)ctx)->at[id].uid;
 }
 
 int
-signs_init(struct signs *s, uint32_t max)
+disruption_events_init(struct disruption_events *s, uint32_t max)
 {
-	*s = (struct signs){.max = max};
+	*s = (struct disruption_events){.max = max};
 	s->at = calloc(max, sizeof(*s->at));
 	return s->at == NULL || index_init(&s->by_uid, max, key_uid, s) ? -1
 									 : 0;
 }
 
 void
-signs_done(struct signs *s)
+disruption_events_done(struct disruption_events *s)
 {
 	free(s->at);
 	index_done(&s->by_uid);
-	*s = (struct signs){0};
+	*s = (struct disruption_events){0};
 }
 
 static void
-drop(struct signs *s, uint32_t i)
+drop(struct disruption_events *s, uint32_t i)
 {
 	index_remove(&s->by_uid, i);
 	s->at[i].uid[0] = '\0';
 }
 
 void
-signs_put(struct signs *s, const char *uid, const char *reason)
+disruption_events_put(struct disruption_events *s, const char *uid,
+		      const char *reason)
 {
 	uint32_t i = index_find(&s->by_uid, uid);
 
 	if (i != NO_ID) {
-		if (strcmp(s->at[i].reason, SIGN_UNKNOWN) == 0)
+		if (strcmp(s->at[i].reason, DISRUPTION_UNKNOWN) == 0)
 			(void)str_copy(s->at[i].reason, CLASS_BYTES, reason);
 		return;
 	}
@@ -57,7 +58,7 @@ signs_put(struct signs *s, const char *uid, const char *reason)
 }
 
 const char *
-signs_take(struct signs *s, const char *uid)
+disruption_events_take(struct disruption_events *s, const char *uid)
 {
 	uint32_t i = index_find(&s->by_uid, uid);
 
@@ -68,7 +69,7 @@ signs_take(struct signs *s, const char *uid)
 }
 
 void
-signs_forget(struct signs *s)
+disruption_events_forget(struct disruption_events *s)
 {
 	for (uint32_t i = 0; i < s->max && s->by_uid.n > 0; i++)
 		if (s->at[i].uid[0] != '\0')

@@ -39,11 +39,12 @@ sweep_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
 	pace_init(&s->pace, seed);
 	s->work = calloc(ids, sizeof(*s->work));
 	if (s->work == NULL || machines_init(&s->machines, machines_max) ||
-	    holds_init(&s->holds, rules, ids + RETRIES_MAX, RETRIES_MAX) ||
+	    timers_init(&s->timers, rules, ids + RETRIES_MAX, RETRIES_MAX) ||
 	    heap_init(&s->later, ids) ||
 	    deletions_init(&s->deletions, DELETIONS_MAX) ||
-	    pools_init(&s->pools, &s->rules, SCOPES_MAX) ||
-	    signs_init(&s->signs, SIGNS_MAX)) {
+	    nodepools_init(&s->nodepools, &s->rules, SCOPES_MAX) ||
+	    disruption_events_init(&s->disruption_events,
+				   DISRUPTION_EVENTS_MAX)) {
 		sweep_free(s);
 		return NULL;
 	}
@@ -57,10 +58,10 @@ sweep_free(struct sweep *s)
 		return;
 	free(s->work);
 	machines_done(&s->machines);
-	holds_done(&s->holds);
+	timers_done(&s->timers);
 	heap_done(&s->later);
-	pools_done(&s->pools);
-	signs_done(&s->signs);
+	nodepools_done(&s->nodepools);
+	disruption_events_done(&s->disruption_events);
 	deletions_done(&s->deletions);
 	free(s);
 }
@@ -75,7 +76,7 @@ shift(struct sweep *s, int64_t by_ms, int64_t now_ms)
 	if (!s->was_whole)
 		machines_restamp(&s->machines, now_ms);
 	sweep_retries_shift(s, by_ms);
-	holds_shift(&s->holds, by_ms);
+	timers_shift(&s->timers, by_ms);
 	/* What people write in NodePools stays: its moments come once more. */
 	if (s->pools_ms > now_ms)
 		s->pools_ms = now_ms;
@@ -171,8 +172,8 @@ static void
 queue_scope(struct sweep *s, uint32_t scope)
 {
 	for (uint32_t id = 0; id < s->machines.top; id++)
-		if (s->machines.at[id].used && s->holds.timers[id].used &&
-		    s->holds.timers[id].scope == scope)
+		if (s->machines.at[id].used && s->timers.at[id].used &&
+		    s->timers.at[id].scope == scope)
 			sweep_queue(s, id);
 }
 
@@ -193,8 +194,8 @@ static void
 tell_quiet(struct sweep *s, uint32_t scope, const struct quiet *q,
 	   enum note_type type, struct now now)
 {
-	struct scope *sc = &s->holds.scopes[scope];
-	int64_t cap_ms = holds_cap_in_ms(&s->holds, scope, now.boot_ms);
+	struct scope *sc = &s->timers.scopes[scope];
+	int64_t cap_ms = timers_cap_in_ms(&s->timers, scope, now.boot_ms);
 	struct note *n = sweep_tell(s, type, sc->name, q->at_ms);
 
 	if (cap_ms < q->at_ms - now.server_ms)
@@ -211,9 +212,9 @@ tell_quiet(struct sweep *s, uint32_t scope, const struct quiet *q,
 static void
 tell_held(struct sweep *s, uint32_t scope, struct now now)
 {
-	struct quiet q = holds_expects(&s->holds, scope, now.server_ms);
+	struct quiet q = timers_expects(&s->timers, scope, now.server_ms);
 
-	s->holds.scopes[scope].untold = q.at_ms == STAMP_NONE;
+	s->timers.scopes[scope].untold = q.at_ms == STAMP_NONE;
 	if (q.at_ms != STAMP_NONE)
 		tell_quiet(s, scope, &q, NOTE_SCOPE_HELD, now);
 }
@@ -230,7 +231,7 @@ is_news(const struct quiet *told, const struct quiet *q)
 static void
 tell_moved(struct sweep *s, uint32_t scope, struct now now)
 {
-	struct scope *sc = &s->holds.scopes[scope];
+	struct scope *sc = &s->timers.scopes[scope];
 	struct quiet q;
 
 	if (sc->held && sc->untold && sc->live > 0)
@@ -238,7 +239,7 @@ tell_moved(struct sweep *s, uint32_t scope, struct now now)
 	if (!sc->held || !sc->moved || sc->untold ||
 	    now.boot_ms < sc->told_boot_ms + MOVED_EVERY_MS)
 		return;
-	q = holds_expects(&s->holds, scope, now.server_ms);
+	q = timers_expects(&s->timers, scope, now.server_ms);
 	sc->moved = false;
 	if (q.at_ms != STAMP_NONE && is_news(&sc->told, &q))
 		tell_quiet(s, scope, &q, NOTE_SCOPE_MOVED, now);
@@ -247,7 +248,7 @@ tell_moved(struct sweep *s, uint32_t scope, struct now now)
 static void
 turn(struct sweep *s, uint32_t scope, struct now now)
 {
-	const struct scope *sc = &s->holds.scopes[scope];
+	const struct scope *sc = &s->timers.scopes[scope];
 	struct note *n;
 
 	queue_scope(s, scope);
@@ -292,19 +293,19 @@ sweep_advance(struct sweep *s, struct now now)
 			sweep_refresh(s, id, now.server_ms);
 		sweep_retries_refresh(s, now.server_ms);
 	}
-	while (holds_due(&s->holds, now.server_ms, &id)) {
+	while (timers_due(&s->timers, now.server_ms, &id)) {
 		if (id >= s->machines.cap)
 			sweep_retry_due(s, id, now.server_ms);
 		else
 			sweep_refresh(s, id, now.server_ms);
 	}
-	holds_usable(&s->holds, sweep_whole(s));
+	timers_usable(&s->timers, sweep_whole(s));
 	if (!sweep_whole(s))
 		s->fresh.claims_good = false;
 	sweep_pools_turn(s, now);
-	while ((scope = holds_turned(&s->holds, now)) != NO_ID)
+	while ((scope = timers_turned(&s->timers, now)) != NO_ID)
 		turn(s, scope, now);
-	for (scope = 0; scope < s->holds.scopes_top; scope++)
+	for (scope = 0; scope < s->timers.scopes_top; scope++)
 		tell_moved(s, scope, now);
 	for (int k = 0; k < VIEW_COUNT; k++)
 		ask_for_rest(&s->view[k], now);
@@ -325,7 +326,7 @@ sweep_drop(struct sweep *s, uint32_t id, struct now now)
 	struct work *w = &s->work[id];
 
 	sweep_deleted(s, id, now.server_ms, true, now);
-	holds_drop(&s->holds, id);
+	timers_drop(&s->timers, id);
 	heap_remove(&s->later, id);
 	sweep_want_hold(s, id, false);
 	machines_drop(&s->machines, id, &t);

@@ -110,7 +110,8 @@ believe(const struct sweep *s, struct entry *e)
 	if (e->said[0] == '\0' || !after_disruption(s, e, DISRUPTION_SIGN_MS))
 		return false;
 	/* The first that names a reason stands. */
-	if (e->replaces[0] == '\0' || strcmp(e->replaces, SIGN_UNKNOWN) == 0)
+	if (e->replaces[0] == '\0' ||
+	    strcmp(e->replaces, DISRUPTION_UNKNOWN) == 0)
 		take(e, e->said);
 	return true;
 }
@@ -158,7 +159,7 @@ sweep_classify(struct sweep *s, uint32_t id, const struct object *o,
 	if (!ignores(s) || e->kind != KIND_NODECLAIM)
 		return;
 	e->classed = o->replaces[0] != '\0';
-	said = signs_take(&s->signs, e->uid);
+	said = disruption_events_take(&s->disruption_events, e->uid);
 	if (said != NULL)
 		(void)str_copy(e->said, sizeof(e->said), said);
 	if (e->classed) {
@@ -170,7 +171,8 @@ sweep_classify(struct sweep *s, uint32_t id, const struct object *o,
 	/* Its list may yet show what was marked. */
 	if (said != NULL && !believe(s, e) && !e->classed && sweep_settled(s))
 		ignored(s);
-	if (o->disrupted_ms != STAMP_NONE && remember(s, e->uid, o->disrupted_ms))
+	if (o->disrupted_ms != STAMP_NONE &&
+	    remember(s, e->uid, o->disrupted_ms))
 		look_back(s, o->disrupted_ms, now.server_ms);
 }
 
@@ -185,11 +187,11 @@ sweep_sign(struct sweep *s, const char *claim_uid, const char *reason,
 		return;
 	now = sweep_steady(s, now);
 	if (id == NO_ID) {
-		signs_put(&s->signs, claim_uid, reason);
+		disruption_events_put(&s->disruption_events, claim_uid, reason);
 		return;
 	}
 	e = &s->machines.at[id];
-	if (e->said[0] == '\0' || strcmp(e->said, SIGN_UNKNOWN) == 0)
+	if (e->said[0] == '\0' || strcmp(e->said, DISRUPTION_UNKNOWN) == 0)
 		(void)str_copy(e->said, sizeof(e->said), reason);
 	if (believe(s, e))
 		sweep_refresh(s, id, now.server_ms);
@@ -218,7 +220,7 @@ sweep_deleted(struct sweep *s, uint32_t id, int64_t deleted_ms, bool gone,
 	/* By Karpenter's choice: load that comes back is new.  And what is left
 	 * out is of no scope. */
 	if (e->disrupted ||
-	    pools_terms(&s->pools, e->pool, now.server_ms).out)
+	    nodepools_terms(&s->nodepools, e->pool, now.server_ms).out)
 		return;
 	if (e->ready_ms == STAMP_NONE)
 		sweep_retry(s, e, deleted_ms, now.server_ms);
@@ -265,7 +267,7 @@ void
 sweep_judge_all(struct sweep *s, int64_t now_ms)
 {
 	struct machines *m = &s->machines;
-	uint32_t *ids = s->holds.order, n = 0;
+	uint32_t *ids = s->timers.order, n = 0;
 
 	if (!ignores(s))
 		return;

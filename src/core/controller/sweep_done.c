@@ -45,7 +45,8 @@ refusal_ms(struct sweep *s, unsigned n)
 static void
 pause(struct sweep *s, const struct outcome *o, struct now now)
 {
-	int64_t ms = o->retry_after_ms >= 0 ? o->retry_after_ms : BACKOFF_MIN_MS;
+	int64_t ms =
+		o->retry_after_ms >= 0 ? o->retry_after_ms : BACKOFF_MIN_MS;
 	int64_t until = now.boot_ms + ms;
 
 	if (until > s->paused_boot_ms)
@@ -400,7 +401,7 @@ void
 sweep_report(const struct sweep *s, struct sweep_report *out)
 {
 	*out = (struct sweep_report){
-		.timers = s->holds.due.n,
+		.timers = s->timers.due.n,
 	};
 	for (int k = 0; k < KIND_COUNT; k++) {
 		out->objects[k] = s->machines.count[k];
@@ -414,14 +415,14 @@ sweep_report(const struct sweep *s, struct sweep_report *out)
 bool
 sweep_scope(const struct sweep *s, uint32_t *i, struct scope_report *out)
 {
-	for (; *i < s->holds.scopes_top; (*i)++) {
-		const struct scope *sc = &s->holds.scopes[*i];
+	for (; *i < s->timers.scopes_top; (*i)++) {
+		const struct scope *sc = &s->timers.scopes[*i];
 
 		if (sc->timers == 0)
 			continue;
 		memcpy(out->name, sc->name, sizeof(out->name));
 		out->held = sc->held;
-		out->quiet_ms = holds_quiet_ms(&s->holds, *i);
+		out->quiet_ms = timers_quiet_ms(&s->timers, *i);
 		(*i)++;
 		return true;
 	}

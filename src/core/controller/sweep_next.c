@@ -20,32 +20,33 @@ enum why {
 	WHY_QUIET,
 };
 
-static enum wish
+static enum goal
 wish_of(const struct sweep *s, uint32_t head, struct now now, enum why *why)
 {
 	const struct entry *claim = machines_claim(&s->machines, head);
 	const struct entry *node = machines_node(&s->machines, head);
-	struct pool_terms terms = pools_terms(
-		&s->pools, s->machines.at[head].pool, now.server_ms);
+	struct nodepool_terms terms = nodepools_terms(
+		&s->nodepools, s->machines.at[head].pool, now.server_ms);
 
 	*why = WHY_QUIET;
 	if ((claim != NULL && claim->deleting) ||
 	    (node != NULL && node->deleting))
-		return WISH_LEAVE;
+		return GOAL_LEAVE;
 	if (terms.out) {
 		*why = WHY_EXCLUDED;
-		return WISH_CLEAR;
+		return GOAL_CLEAR;
 	}
-	if (holds_own(&s->holds, head, now.server_ms)) {
+	if (timers_own(&s->timers, head, now.server_ms)) {
 		*why = WHY_OWN;
-		return WISH_HOLD;
+		return GOAL_HOLD;
 	}
-	if (terms.until_ms == STAMP_NONE && !holds_scope_held(&s->holds, head))
-		return WISH_CLEAR;
+	if (terms.until_ms == STAMP_NONE &&
+	    !timers_scope_held(&s->timers, head))
+		return GOAL_CLEAR;
 	*why = terms.until_ms != STAMP_NONE ? WHY_MANUAL : WHY_SPREAD;
 	/* Karpenter disrupts no Node without a NodeClaim: nothing to spread
 	 * to, and nothing to take away while the others are held. */
-	return claim != NULL || sweep_claimless(s) ? WISH_HOLD : WISH_LEAVE;
+	return claim != NULL || sweep_claimless(s) ? GOAL_HOLD : GOAL_LEAVE;
 }
 
 static struct half
@@ -140,7 +141,7 @@ sweep_want_hold(struct sweep *s, uint32_t id, bool wants)
 /* Is the machine still to be held, were it not for a backoff? */
 static void
 watch_latency(struct sweep *s, uint32_t head, struct half c, struct half n,
-	      enum wish wish)
+	      enum goal wish)
 {
 	const struct entry *node = machines_node(&s->machines, head);
 	struct decision d;
@@ -156,16 +157,16 @@ watch_latency(struct sweep *s, uint32_t head, struct half c, struct half n,
 /* A period ends for a machine when it is to be cleared, and begins when it is
  * to be held. */
 static void
-mark_period(struct sweep *s, uint32_t head, enum wish wish, struct now now)
+mark_period(struct sweep *s, uint32_t head, enum goal wish, struct now now)
 {
 	const struct entry *halves[] = {machines_claim(&s->machines, head),
 					machines_node(&s->machines, head)};
 
-	if (wish == WISH_CLEAR && s->work[head].due_boot_ms == 0)
+	if (wish == GOAL_CLEAR && s->work[head].due_boot_ms == 0)
 		s->work[head].due_boot_ms = now.boot_ms;
-	if (wish != WISH_CLEAR)
+	if (wish != GOAL_CLEAR)
 		s->work[head].due_boot_ms = 0;
-	for (int i = 0; wish == WISH_CLEAR && i < 2; i++) {
+	for (int i = 0; wish == GOAL_CLEAR && i < 2; i++) {
 		struct work *w;
 
 		if (halves[i] == NULL)
@@ -174,7 +175,7 @@ mark_period(struct sweep *s, uint32_t head, enum wish wish, struct now now)
 		w->was_ours = false;
 		w->reholds = 0;
 	}
-	if (wish == WISH_CLEAR && machines_claim(&s->machines, head) != NULL)
+	if (wish == GOAL_CLEAR && machines_claim(&s->machines, head) != NULL)
 		machines_claim(&s->machines, head)->opted_out = false;
 }
 
@@ -256,7 +257,7 @@ classify(struct sweep *s, const struct entry *claim, const struct half *c,
 		return false;
 	id = machines_id(&s->machines, claim);
 	w = &s->work[id];
-	if (!holds_own(&s->holds, id, now.server_ms))
+	if (!timers_own(&s->timers, id, now.server_ms))
 		return false;
 	if (now.boot_ms < w->class_boot_ms) {
 		heap_set(&s->later, id, w->class_boot_ms);
@@ -275,7 +276,7 @@ act_on(struct sweep *s, uint32_t head, struct now now, struct action *out)
 	struct entry *node = machines_node(&s->machines, head), *e;
 	struct half c = claim_half(s, claim, node), n = half_of(s, node);
 	enum why why;
-	enum wish wish = wish_of(s, head, now, &why);
+	enum goal wish = wish_of(s, head, now, &why);
 	struct decision d = decide(&c, &n, wish);
 	struct work *w;
 
@@ -384,7 +385,7 @@ sweep_next(struct sweep *s, struct now now, int64_t hint_ms,
 		sweep_guess(s, now);
 	sweep_advance(s, now);
 	if (whole && !s->was_whole) {
-		holds_seen(&s->holds);
+		timers_seen(&s->timers);
 		sweep_advance(s, now);
 	}
 	s->was_whole = s->was_whole || whole;

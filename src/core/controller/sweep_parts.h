@@ -46,7 +46,8 @@ void sweep_retries_shift(struct sweep *s, int64_t by_ms);
 int64_t sweep_counts_ms(const struct sweep *s, const struct entry *claim);
 /* Its own deadline, if it was active last at active_ms. */
 int64_t sweep_deadline_ms(const struct sweep *s, int64_t created_ms,
-			  int64_t active_ms, const struct pool_terms *terms);
+			  int64_t active_ms,
+			  const struct nodepool_terms *terms);
 bool sweep_replaces(const struct sweep *s, const struct entry *claim);
 int64_t sweep_undecided_ms(const struct sweep *s, const struct entry *claim);
 void sweep_pools_listed(struct sweep *s, struct now now);

@@ -20,7 +20,7 @@ refresh(struct sweep *s, const char *pool, int64_t now_ms)
 }
 
 static bool
-same(const struct pool *a, const struct pool *b)
+same(const struct nodepool *a, const struct nodepool *b)
 {
 	return a->disabled == b->disabled &&
 	       a->hold_until_ms == b->hold_until_ms &&
@@ -29,7 +29,7 @@ same(const struct pool *a, const struct pool *b)
 }
 
 static void
-tell_bad(struct sweep *s, const struct pool *p, enum pool_key k,
+tell_bad(struct sweep *s, const struct nodepool *p, enum nodepool_key k,
 	 const char *value)
 {
 	struct note *n = sweep_tell(s, NOTE_POOL_INVALID, p->name, k);
@@ -39,48 +39,49 @@ tell_bad(struct sweep *s, const struct pool *p, enum pool_key k,
 }
 
 static bool
-ahead(const struct pool *p, struct now now)
+ahead(const struct nodepool *p, struct now now)
 {
 	return p->released_at_ms > now.server_ms + CLOCK_SHIFT_MS;
 }
 
 /* What is new in it, once. */
 static void
-tell(struct sweep *s, const struct pool *old, const struct pool *p,
+tell(struct sweep *s, const struct nodepool *old, const struct nodepool *p,
      struct now now)
 {
 	char stamp[STAMP_BYTES];
 
-	for (int k = 0; k < POOL_KEY_COUNT; k++)
+	for (int k = 0; k < NODEPOOL_KEY_COUNT; k++)
 		if (p->bad[k][0] != '\0' && strcmp(old->bad[k], p->bad[k]) != 0)
-			tell_bad(s, p, (enum pool_key)k, p->bad[k]);
+			tell_bad(s, p, (enum nodepool_key)k, p->bad[k]);
 	if (p->released_at_ms != old->released_at_ms && ahead(p, now)) {
 		stamp_format(p->released_at_ms, stamp);
-		tell_bad(s, p, POOL_RELEASED_AT, stamp);
+		tell_bad(s, p, NODEPOOL_RELEASED_AT, stamp);
 	}
 	if ((p->hold_until_ms == old->hold_until_ms && !old->disabled) ||
 	    p->hold_until_ms <= now.server_ms ||
-	    pools_terms(&s->pools, p->name, now.server_ms).out)
+	    nodepools_terms(&s->nodepools, p->name, now.server_ms).out)
 		return;
 	memcpy(sweep_tell(s, NOTE_POOL_MANUAL, p->name, p->hold_until_ms)->uid,
 	       p->uid, sizeof(p->uid));
 }
 
 void
-sweep_pool(struct sweep *s, const struct pool *p, struct now now)
+sweep_pool(struct sweep *s, const struct nodepool *p, struct now now)
 {
-	const struct pool *known = pools_find(&s->pools, p->name);
+	const struct nodepool *known = nodepools_find(&s->nodepools, p->name);
 	bool changed = known == NULL || !same(known, p);
-	struct pool old;
+	struct nodepool old;
 
 	now = sweep_steady(s, now);
-	pool_init(&old);
+	nodepool_init(&old);
 	/* One of the same name that was made anew says all again; so does
 	 * each to who comes to lead. */
 	if (known != NULL && strcmp(known->uid, p->uid) == 0 &&
-	    s->pools.generation[known - s->pools.at] > s->pools_before)
+	    s->nodepools.generation[known - s->nodepools.at] > s->pools_before)
 		old = *known;
-	if (!pools_put(&s->pools, p, s->view[KIND_NODEPOOL].generation)) {
+	if (!nodepools_put(&s->nodepools, p,
+			   s->view[KIND_NODEPOOL].generation)) {
 		counter_add(s->counters, COUNTER_TABLE_FULL);
 		(void)sweep_tell(s, NOTE_TABLE_FULL, p->name, 0);
 		return;
@@ -96,22 +97,22 @@ sweep_pool_gone(struct sweep *s, const char *name, struct now now)
 {
 	char gone[POOL_BYTES];
 
-	if (pools_find(&s->pools, name) == NULL)
+	if (nodepools_find(&s->nodepools, name) == NULL)
 		return;
 	/* The name may be the table's own. */
 	if (str_copy(gone, sizeof(gone), name))
 		return;
 	now = sweep_steady(s, now);
-	pools_drop(&s->pools, gone);
+	nodepools_drop(&s->nodepools, gone);
 	refresh(s, gone, now.server_ms);
 }
 
 void
 sweep_pools_listed(struct sweep *s, struct now now)
 {
-	const struct pool *p;
+	const struct nodepool *p;
 
-	while ((p = pools_stale(&s->pools,
+	while ((p = nodepools_stale(&s->nodepools,
 				s->view[KIND_NODEPOOL].generation)) != NULL)
 		sweep_pool_gone(s, p->name, now);
 }
@@ -123,14 +124,14 @@ released_since(const struct sweep *s, const char *scope, int64_t now_ms)
 {
 	int64_t earliest = STAMP_NONE;
 
-	for (uint32_t i = 0; i < s->pools.top; i++) {
-		const struct pool *p = &s->pools.at[i];
-		struct pool_terms t;
+	for (uint32_t i = 0; i < s->nodepools.top; i++) {
+		const struct nodepool *p = &s->nodepools.at[i];
+		struct nodepool_terms t;
 
 		if (p->name[0] == '\0' || (s->rules.scope != SCOPE_CLUSTER &&
 					   strcmp(p->name, scope) != 0))
 			continue;
-		t = pools_terms(&s->pools, p->name, now_ms);
+		t = nodepools_terms(&s->nodepools, p->name, now_ms);
 		if (t.out)
 			continue;
 		if (t.released_ms == STAMP_NONE)
@@ -145,11 +146,11 @@ released_since(const struct sweep *s, const char *scope, int64_t now_ms)
 void
 sweep_pools_turn(struct sweep *s, struct now now)
 {
-	for (uint32_t i = 0; i < s->pools.top; i++) {
-		const struct pool *p = &s->pools.at[i];
+	for (uint32_t i = 0; i < s->nodepools.top; i++) {
+		const struct nodepool *p = &s->nodepools.at[i];
 
 		if (p->name[0] != '\0' &&
-		    pool_turns(p, s->pools_ms, now.server_ms))
+		    nodepool_turns(p, s->pools_ms, now.server_ms))
 			refresh(s, p->name, now.server_ms);
 	}
 	s->pools_ms = now.server_ms;
@@ -157,44 +158,45 @@ sweep_pools_turn(struct sweep *s, struct now now)
 		s->repool = false;
 		sweep_retries_refresh(s, now.server_ms);
 	}
-	if (!s->uncapped && !s->holds.made)
+	if (!s->uncapped && !s->timers.made)
 		return;
-	s->uncapped = s->holds.made = false;
-	for (uint32_t i = 0; i < s->holds.scopes_top; i++) {
-		const char *name = s->holds.scopes[i].name;
+	s->uncapped = s->timers.made = false;
+	for (uint32_t i = 0; i < s->timers.scopes_top; i++) {
+		const char *name = s->timers.scopes[i].name;
 
-		holds_cap(&s->holds, i,
-			  pools_terms(&s->pools, name, now.server_ms).max_ms,
-			  now.boot_ms);
-		holds_released(&s->holds, i,
+		timers_cap(&s->timers, i,
+			   nodepools_terms(&s->nodepools, name, now.server_ms)
+				   .max_ms,
+			   now.boot_ms);
+		timers_released(&s->timers, i,
 			       released_since(s, name, now.server_ms), now);
 	}
 }
 
 void
-sweep_fresh_pool(struct sweep *s, const struct pool *p)
+sweep_fresh_pool(struct sweep *s, const struct nodepool *p)
 {
-	const struct pool *known = pools_find(&s->pools, p->name);
-	struct pool none;
+	const struct nodepool *known = nodepools_find(&s->nodepools, p->name);
+	struct nodepool none;
 
-	pool_init(&none);
+	nodepool_init(&none);
 	if (!same(known != NULL ? known : &none, p))
 		s->fresh.unknown++;
 }
 
 bool
-sweep_pool_at(const struct sweep *s, uint32_t *i, struct pool_report *out)
+sweep_pool_at(const struct sweep *s, uint32_t *i, struct nodepool_report *out)
 {
-	struct pool_terms terms;
+	struct nodepool_terms terms;
 
-	for (; *i < s->pools.top; (*i)++) {
-		const struct pool *p = &s->pools.at[*i];
+	for (; *i < s->nodepools.top; (*i)++) {
+		const struct nodepool *p = &s->nodepools.at[*i];
 
 		if (p->name[0] == '\0')
 			continue;
 		memcpy(out->name, p->name, sizeof(out->name));
 		memcpy(out->uid, p->uid, sizeof(out->uid));
-		terms = pools_terms(&s->pools, p->name, s->last_ms);
+		terms = nodepools_terms(&s->nodepools, p->name, s->last_ms);
 		out->out = terms.out;
 		out->by_hand = terms.until_ms != STAMP_NONE;
 		(*i)++;

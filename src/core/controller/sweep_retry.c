@@ -23,14 +23,14 @@ timer_of(const struct sweep *s, const struct retry *r)
 static void
 retry_end(struct sweep *s, struct retry *r)
 {
-	holds_drop(&s->holds, timer_of(s, r));
+	timers_drop(&s->timers, timer_of(s, r));
 	r->used = false;
 }
 
 /* Its own deadline, as that of a machine that boots, and its minute. */
 static int64_t
 deadline_of(const struct sweep *s, const struct retry *r,
-	    const struct pool_terms *terms)
+	    const struct nodepool_terms *terms)
 {
 	int64_t own_ms = sweep_deadline_ms(
 		s, r->own_created_ms, r->own_created_ms + s->rules.startup_ms,
@@ -42,7 +42,8 @@ deadline_of(const struct sweep *s, const struct retry *r,
 static void
 retry_refresh(struct sweep *s, struct retry *r, int64_t now_ms)
 {
-	struct pool_terms terms = pools_terms(&s->pools, r->pool, now_ms);
+	struct nodepool_terms terms =
+		nodepools_terms(&s->nodepools, r->pool, now_ms);
 	struct timer_facts f = {
 		.pool = r->pool,
 		.deadline_ms = deadline_of(s, r, &terms),
@@ -57,8 +58,8 @@ retry_refresh(struct sweep *s, struct retry *r, int64_t now_ms)
 		retry_end(s, r);
 	else if (terms.out || r->created_stamp_ms < terms.released_ms ||
 		 f.deadline_ms <= now_ms)
-		holds_drop(&s->holds, timer_of(s, r));	/* as it stands now */
-	else if (holds_put(&s->holds, timer_of(s, r), &f, now_ms))
+		timers_drop(&s->timers, timer_of(s, r));	/* as it stands now */
+	else if (timers_put(&s->timers, timer_of(s, r), &f, now_ms))
 		retry_end(s, r);
 }
 
@@ -97,7 +98,7 @@ static bool
 goes_on(const struct sweep *s, const struct retry *r, int64_t now_ms)
 {
 	return r->used && r->until_ms > now_ms &&
-	       s->holds.timers[timer_of(s, r)].used;
+	       s->timers.at[timer_of(s, r)].used;
 }
 
 /* The next try of one of them, of its own pool before others: to minScaleUp it

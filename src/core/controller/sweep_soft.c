@@ -42,7 +42,7 @@ write_duration(struct buf *b, const char *name, int64_t ms)
 static void
 write_scope(struct sweep *s, uint32_t i, struct buf *b, struct now now)
 {
-	const struct scope *sc = &s->holds.scopes[i];
+	const struct scope *sc = &s->timers.scopes[i];
 	struct cap_rules r = {sc->max_ms, s->rules.cap.window_ms};
 	int64_t window_ms = cap_window_ms(&sc->cap, now.boot_ms);
 	char at[STAMP_BYTES];
@@ -61,12 +61,12 @@ write_scope(struct sweep *s, uint32_t i, struct buf *b, struct now now)
 bool
 sweep_soft(struct sweep *s, struct buf *b, bool always, struct now now)
 {
-	if (!s->leads || (!s->holds.changed && !always))
+	if (!s->leads || (!s->timers.changed && !always))
 		return false;
 	now = sweep_steady(s, now);
-	s->holds.changed = false;
-	for (uint32_t i = 0; i < s->holds.scopes_top; i++)
-		if (holds_keeps(&s->holds, i, now.boot_ms))
+	s->timers.changed = false;
+	for (uint32_t i = 0; i < s->timers.scopes_top; i++)
+		if (timers_keeps(&s->timers, i, now.boot_ms))
 			write_scope(s, i, b, now);
 	if (b->len == 0)
 		buf_puts(b, NOTHING);
@@ -162,8 +162,8 @@ max_of(const struct sweep *s, const char *name, bool held)
 
 	if (s->rules.scope != SCOPE_NODEPOOL)
 		return max_ms;
-	if (pools_find(&s->pools, name) != NULL)
-		return pools_terms(&s->pools, name, STAMP_NONE).max_ms;
+	if (nodepools_find(&s->nodepools, name) != NULL)
+		return nodepools_terms(&s->nodepools, name, STAMP_NONE).max_ms;
 	return max_ms > 0 && !held ? max_ms : DURATION_MS_MAX;
 }
 
@@ -184,7 +184,7 @@ restore_scope(struct sweep *s, struct kept *k, int64_t renewed_ms,
 	k->cap.grows = k->course == COURSE_HELD;
 	k->cap.usable = k->course == COURSE_IDLE;
 	cap_settle(&k->cap, &r, k->cap.grows ? now.server_ms : until);
-	holds_restore(&s->holds, k->name, &k->cap, r.max_ms, k->cap.grows,
+	timers_restore(&s->timers, k->name, &k->cap, r.max_ms, k->cap.grows,
 		      k->at_ms, now);
 }
 
@@ -210,7 +210,7 @@ sweep_restore(struct sweep *s, const char *text, int64_t renewed_ms,
 	s->guess = text == NULL || text[0] == '\0';
 	if (s->guess)
 		return;
-	holds_unguess(&s->holds, now.boot_ms);
+	timers_unguess(&s->timers, now.boot_ms);
 	if (strcmp(text, NOTHING) == 0)
 		return;
 	while (*text != '\0') {

@@ -92,15 +92,15 @@ struct sweep {
 	struct rules rules;
 	struct counters *counters;
 	struct machines machines;
-	struct holds holds;
+	struct timers timers;
 	struct pace pace;
 	struct work *work;
 	struct heap later;	/* boot_ms: backoff and expectations */
-	struct pools pools;
+	struct nodepools nodepools;
 	int64_t pools_ms;	/* their moments up to then have been seen */
 	bool uncapped;		/* a pool has changed: its scope's cap may */
 	bool repool;		/* … and what failed boots are worth */
-	struct signs signs;
+	struct disruption_events disruption_events;
 	struct disruption disruptions[DISRUPTIONS_MAX];
 	uint32_t disruptions_n;
 	struct deletions deletions;

@@ -40,7 +40,7 @@ activity_ms(const struct sweep *s, const struct entry *e)
  * other pool shares its scope. */
 int64_t
 sweep_deadline_ms(const struct sweep *s, int64_t created_ms,
-		  int64_t active_ms, const struct pool_terms *t)
+		  int64_t active_ms, const struct nodepool_terms *t)
 {
 	int64_t max_ms = s->rules.scope == SCOPE_CLUSTER ? s->rules.cap.max_ms
 							 : t->max_ms;
@@ -53,8 +53,8 @@ sweep_deadline_ms(const struct sweep *s, int64_t created_ms,
 
 /* The machine's deadline and from when it counts (design §4). */
 static struct timer_facts
-facts_of(const struct sweep *s, uint32_t head, const struct pool_terms *terms,
-	 int64_t now_ms)
+facts_of(const struct sweep *s, uint32_t head,
+	 const struct nodepool_terms *terms, int64_t now_ms)
 {
 	const struct entry *claim = machines_claim(&s->machines, head);
 	const struct entry *e = &s->machines.at[head];
@@ -85,8 +85,8 @@ static void
 set_timer(struct sweep *s, uint32_t head, int64_t now_ms)
 {
 	const struct machines *m = &s->machines;
-	struct pool_terms terms = pools_terms(&s->pools, m->at[head].pool,
-					      now_ms);
+	struct nodepool_terms terms =
+		nodepools_terms(&s->nodepools, m->at[head].pool, now_ms);
 	struct entry *claim = machines_claim(m, head);
 	struct timer_facts f;
 
@@ -94,8 +94,8 @@ set_timer(struct sweep *s, uint32_t head, int64_t now_ms)
 		sweep_judge(s, claim, now_ms);
 	f = facts_of(s, head, &terms, now_ms);
 	if (terms.out || being_deleted(claim, machines_node(m, head)))
-		holds_drop(&s->holds, head);
-	else if (holds_put(&s->holds, head, &f, now_ms))
+		timers_drop(&s->timers, head);
+	else if (timers_put(&s->timers, head, &f, now_ms))
 		counter_add(s->counters, COUNTER_TABLE_FULL);
 }
 
@@ -109,7 +109,7 @@ sweep_refresh(struct sweep *s, uint32_t id, int64_t now_ms)
 		return;
 	if (head != id) {
 		/* No head any more: nothing of that time is left. */
-		holds_drop(&s->holds, id);
+		timers_drop(&s->timers, id);
 		sweep_want_hold(s, id, false);
 		s->work[id].due_boot_ms = 0;
 	}
@@ -122,18 +122,18 @@ sweep_refresh(struct sweep *s, uint32_t id, int64_t now_ms)
 static void
 guess_since(struct sweep *s, uint32_t head, struct now now)
 {
-	const struct pool_terms t = pools_terms(
-		&s->pools, s->machines.at[head].pool, now.server_ms);
+	const struct nodepool_terms t = nodepools_terms(
+		&s->nodepools, s->machines.at[head].pool, now.server_ms);
 	const struct entry *halves[] = {machines_claim(&s->machines, head),
 					machines_node(&s->machines, head)};
-	int64_t own_ms = s->holds.timers[head].deadline_ms;
+	int64_t own_ms = s->timers.at[head].deadline_ms;
 	bool cluster = s->rules.scope == SCOPE_CLUSTER;
 	int64_t most_ms = cluster ? s->rules.cap.max_ms - s->rules.hold_ms
 				  : t.max_ms - t.hold_ms;
 
 	/* Held by hand, or of no scope, it tells nothing of one. */
 	if ((halves[0] == NULL && !sweep_claimless(s)) ||
-	    t.until_ms != STAMP_NONE || !s->holds.timers[head].used ||
+	    t.until_ms != STAMP_NONE || !s->timers.at[head].used ||
 	    own_ms > now.server_ms)
 		return;
 	for (int i = 0; i < 2; i++) {
@@ -148,7 +148,7 @@ guess_since(struct sweep *s, uint32_t head, struct now now)
 			since_ms = e->mark_ms;
 		if (since_ms < now.server_ms - most_ms)
 			since_ms = now.server_ms - most_ms;
-		holds_guess(&s->holds, head, now.server_ms - since_ms,
+		timers_guess(&s->timers, head, now.server_ms - since_ms,
 			    now.boot_ms);
 	}
 }

@@ -14,15 +14,15 @@ sweep_lead(struct sweep *s, bool leads, struct now now)
 		if (s->machines.at[id].used)
 			sweep_drop(s, id, now);
 	sweep_retries_forget(s);
-	while (holds_turned(&s->holds, now) != NO_ID)
+	while (timers_turned(&s->timers, now) != NO_ID)
 		;	/* no scope got quiet: we do not know */
-	holds_forget(&s->holds);
+	timers_forget(&s->timers);
 	s->guess = s->uncapped = true;
 	s->was_whole = s->begun = s->blocked = false;
 	/* What is known of NodePools stays: it may have to do for a while. */
 	s->pools_before = s->view[KIND_NODEPOOL].generation;
 	s->disruptions_n = 0;
-	signs_forget(&s->signs);
+	disruption_events_forget(&s->disruption_events);
 	deletions_forget(&s->deletions);
 	s->begin_boot_ms = s->blocked_boot_ms = 0;
 	for (int k = 0; k < VIEW_COUNT; k++) {

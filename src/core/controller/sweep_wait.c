@@ -95,8 +95,8 @@ sweep_latency(struct sweep *s, struct now now)
 {
 	if (s->wanting_hold > 0 || s->in_flight > 0)
 		return;
-	for (uint32_t i = 0; i < s->holds.scopes_top; i++) {
-		struct scope *sc = &s->holds.scopes[i];
+	for (uint32_t i = 0; i < s->timers.scopes_top; i++) {
+		struct scope *sc = &s->timers.scopes[i];
 
 		if (!sc->held || !sc->latency_open)
 			continue;
@@ -110,20 +110,20 @@ sweep_latency(struct sweep *s, struct now now)
 int64_t
 sweep_wait(const struct sweep *s, struct now now)
 {
-	int64_t wait = INT64_MAX, key, next = holds_next_ms(&s->holds);
+	int64_t wait = INT64_MAX, key, next = timers_next_ms(&s->timers);
 	uint32_t id;
 
 	if (next != STAMP_NONE)
 		sooner(&wait, next, now.server_ms);
-	next = holds_cap_next_ms(&s->holds);
+	next = timers_cap_next_ms(&s->timers);
 	if (next != STAMP_NONE)
 		sooner(&wait, next, now.boot_ms);
-	for (uint32_t i = 0; i < s->holds.scopes_top; i++)
-		if (s->holds.scopes[i].held && s->holds.scopes[i].moved &&
-		    !s->holds.scopes[i].untold)
-			sooner(&wait, s->holds.scopes[i].told_boot_ms +
+	for (uint32_t i = 0; i < s->timers.scopes_top; i++)
+		if (s->timers.scopes[i].held && s->timers.scopes[i].moved &&
+		    !s->timers.scopes[i].untold)
+			sooner(&wait, s->timers.scopes[i].told_boot_ms +
 					      MOVED_EVERY_MS, now.boot_ms);
-	next = pools_next_ms(&s->pools, now.server_ms);
+	next = nodepools_next_ms(&s->nodepools, now.server_ms);
 	if (next != STAMP_NONE)
 		sooner(&wait, next, now.server_ms);
 	if (heap_top(&s->later, &id, &key))

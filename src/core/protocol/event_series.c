@@ -10,31 +10,32 @@
 
 static const struct {
 	const char *name, *type, *action;
-} reasons[TELL_REASON_COUNT] = {
-	[TELL_HOLD_STARTED] = {"HoldStarted", "Normal", "Hold"},
-	[TELL_HOLD_EXTENDED] = {"HoldExtended", "Normal", "Hold"},
-	[TELL_HOLD_RELEASED] = {"HoldReleased", "Normal", "Release"},
-	[TELL_HOLD_CAPPED] = {"HoldCapped", "Normal", "Release"},
-	[TELL_MANUAL_HOLD] = {"ManualHold", "Normal", "Hold"},
-	[TELL_INVALID_ANNOTATION] = {"InvalidAnnotation", "Warning",
-				     "ReadAnnotation"},
-	[TELL_RELEASE_BLOCKED] = {"ReleaseBlocked", "Warning", "Release"},
+} reasons[EVENT_SERIES_REASON_COUNT] = {
+	[EVENT_SERIES_HOLD_STARTED] = {"HoldStarted", "Normal", "Hold"},
+	[EVENT_SERIES_HOLD_EXTENDED] = {"HoldExtended", "Normal", "Hold"},
+	[EVENT_SERIES_HOLD_RELEASED] = {"HoldReleased", "Normal", "Release"},
+	[EVENT_SERIES_HOLD_CAPPED] = {"HoldCapped", "Normal", "Release"},
+	[EVENT_SERIES_MANUAL_HOLD] = {"ManualHold", "Normal", "Hold"},
+	[EVENT_SERIES_INVALID_ANNOTATION] = {"InvalidAnnotation", "Warning",
+					     "ReadAnnotation"},
+	[EVENT_SERIES_RELEASE_BLOCKED] = {"ReleaseBlocked", "Warning",
+					  "Release"},
 };
 
 const char *
-tell_reason_name(enum tell_reason r)
+event_reason_name(enum event_reason r)
 {
 	return reasons[r].name;
 }
 
 const char *
-tell_reason_type(enum tell_reason r)
+event_reason_type(enum event_reason r)
 {
 	return reasons[r].type;
 }
 
 void
-tell_init(struct tell *t, uint64_t seed)
+event_series_init(struct event_series *t, uint64_t seed)
 {
 	memset(t, 0, sizeof(*t));
 	pace_init(&t->pace, seed);
@@ -45,13 +46,13 @@ tell_init(struct tell *t, uint64_t seed)
 /* The end of a series is written; one alone, or one that is written as it
  * stands, just goes. */
 static bool
-has_unwritten(const struct tell_entry *e)
+has_unwritten(const struct event_series_entry *e)
 {
 	return e->event.count >= 2 && e->event.count > e->written;
 }
 
 static void
-entry_want(struct tell_entry *e)
+entry_want(struct event_series_entry *e)
 {
 	e->pending = true;
 	e->tries = 0;
@@ -59,23 +60,23 @@ entry_want(struct tell_entry *e)
 }
 
 static void
-entry_age(struct tell_entry *e, int64_t boot_ms)
+entry_age(struct event_series_entry *e, int64_t boot_ms)
 {
-	if (!e->ended && boot_ms - e->last_ms >= TELL_SERIES_MS) {
+	if (!e->ended && boot_ms - e->last_ms >= EVENT_SERIES_SERIES_MS) {
 		e->ended = true;
 		if (!e->pending && has_unwritten(e))
 			entry_want(e);
 	}
 	if (!e->pending && has_unwritten(e) &&
-	    boot_ms - e->wrote_ms >= TELL_REFRESH_MS)
+	    boot_ms - e->wrote_ms >= EVENT_SERIES_REFRESH_MS)
 		entry_want(e);
 }
 
 static void
-entries_age(struct tell *t, int64_t boot_ms)
+entries_age(struct event_series *t, int64_t boot_ms)
 {
-	for (int i = 0; i < TELL_MAX; i++) {
-		struct tell_entry *e = &t->entries[i];
+	for (int i = 0; i < EVENT_SERIES_MAX; i++) {
+		struct event_series_entry *e = &t->entries[i];
 
 		if (!e->used)
 			continue;
@@ -86,7 +87,7 @@ entries_age(struct tell *t, int64_t boot_ms)
 }
 
 static bool
-is_equal(const struct tell_entry *e, const struct tell_event *v)
+is_equal(const struct event_series_entry *e, const struct event_series_event *v)
 {
 	return e->used && !e->ended && e->event.reason == v->reason &&
 	       strcmp(e->event.pool, v->pool) == 0 &&
@@ -95,23 +96,23 @@ is_equal(const struct tell_entry *e, const struct tell_event *v)
 	       strcmp(e->event.note, v->note) == 0;
 }
 
-static struct tell_entry *
-entry_find(struct tell *t, const struct tell_event *v)
+static struct event_series_entry *
+entry_find(struct event_series *t, const struct event_series_event *v)
 {
-	for (int i = 0; i < TELL_MAX; i++)
+	for (int i = 0; i < EVENT_SERIES_MAX; i++)
 		if (is_equal(&t->entries[i], v))
 			return &t->entries[i];
 	return NULL;
 }
 
 /* A free place, else the oldest that has nothing to write, else the oldest. */
-static struct tell_entry *
-entry_place(struct tell *t)
+static struct event_series_entry *
+entry_place(struct event_series *t)
 {
-	struct tell_entry *oldest = NULL;
+	struct event_series_entry *oldest = NULL;
 
-	for (int i = 0; i < TELL_MAX; i++) {
-		struct tell_entry *e = &t->entries[i];
+	for (int i = 0; i < EVENT_SERIES_MAX; i++) {
+		struct event_series_entry *e = &t->entries[i];
 
 		if (!e->used)
 			return e;
@@ -129,7 +130,7 @@ entry_place(struct tell *t)
 /* --- saying -------------------------------------------------------------- */
 
 static int
-event_make(const struct tell_what *w, struct tell_event *v)
+event_make(const struct event_series_what *w, struct event_series_event *v)
 {
 	v->reason = w->reason;
 	v->count = 1;
@@ -144,7 +145,7 @@ event_make(const struct tell_what *w, struct tell_event *v)
 /* Names are made of it: two said in one millisecond must differ.  A clock set
  * back is followed. */
 static int64_t
-stamp_new(struct tell *t, int64_t server_ms)
+stamp_new(struct event_series *t, int64_t server_ms)
 {
 	int64_t us = server_ms * 1000;
 
@@ -155,10 +156,11 @@ stamp_new(struct tell *t, int64_t server_ms)
 }
 
 void
-tell_say(struct tell *t, const struct tell_what *what, struct now now)
+event_series_say(struct event_series *t, const struct event_series_what *what,
+		 struct now now)
 {
-	struct tell_event v = {0};
-	struct tell_entry *e;
+	struct event_series_event v = {0};
+	struct event_series_entry *e;
 
 	entries_age(t, now.boot_ms);
 	if (event_make(what, &v)) {
@@ -169,7 +171,7 @@ tell_say(struct tell *t, const struct tell_what *what, struct now now)
 	if (e == NULL) {
 		v.first_us = v.last_us = stamp_new(t, now.server_ms);
 		e = entry_place(t);
-		*e = (struct tell_entry){
+		*e = (struct event_series_entry){
 			.event = v,
 			.used = true,
 			.order = t->order++,
@@ -189,20 +191,21 @@ tell_say(struct tell *t, const struct tell_what *what, struct now now)
 /* --- writing ------------------------------------------------------------- */
 
 static bool
-is_before(const struct tell_entry *a, const struct tell_entry *b)
+is_before(const struct event_series_entry *a,
+	  const struct event_series_entry *b)
 {
 	if (a->not_before_ms != b->not_before_ms)
 		return a->not_before_ms < b->not_before_ms;
 	return a->order < b->order;
 }
 
-static struct tell_entry *
-entry_due(struct tell *t, int64_t boot_ms)
+static struct event_series_entry *
+entry_due(struct event_series *t, int64_t boot_ms)
 {
-	struct tell_entry *due = NULL;
+	struct event_series_entry *due = NULL;
 
-	for (int i = 0; i < TELL_MAX; i++) {
-		struct tell_entry *e = &t->entries[i];
+	for (int i = 0; i < EVENT_SERIES_MAX; i++) {
+		struct event_series_entry *e = &t->entries[i];
 
 		if (e->used && e->pending && e->not_before_ms <= boot_ms &&
 		    (due == NULL || is_before(e, due)))
@@ -213,10 +216,10 @@ entry_due(struct tell *t, int64_t boot_ms)
 
 /* When this entry has something to write, if nothing more is said. */
 static int64_t
-entry_wakes(const struct tell_entry *e)
+entry_wakes(const struct event_series_entry *e)
 {
-	int64_t end = e->last_ms + TELL_SERIES_MS;
-	int64_t refresh = e->wrote_ms + TELL_REFRESH_MS;
+	int64_t end = e->last_ms + EVENT_SERIES_SERIES_MS;
+	int64_t refresh = e->wrote_ms + EVENT_SERIES_REFRESH_MS;
 
 	if (!e->used)
 		return INT64_MAX;
@@ -228,37 +231,39 @@ entry_wakes(const struct tell_entry *e)
 }
 
 static int64_t
-wait_until(const struct tell *t, int64_t boot_ms)
+wait_until(const struct event_series *t, int64_t boot_ms)
 {
 	int64_t soonest = INT64_MAX, at;
 
-	for (int i = 0; i < TELL_MAX; i++) {
+	for (int i = 0; i < EVENT_SERIES_MAX; i++) {
 		at = entry_wakes(&t->entries[i]);
 		soonest = at < soonest ? at : soonest;
 	}
 	return soonest == INT64_MAX ? INT64_MAX : soonest - boot_ms;
 }
 
-struct tell_todo
-tell_next(struct tell *t, struct now now)
+struct event_series_todo
+event_series_next(struct event_series *t, struct now now)
 {
-	struct tell_entry *e;
+	struct event_series_entry *e;
 
 	if (t->under_way != NULL)
-		return (struct tell_todo){TELL_WAIT, INT64_MAX, NULL};
+		return (struct event_series_todo){EVENT_SERIES_WAIT, INT64_MAX,
+						  NULL};
 	entries_age(t, now.boot_ms);
 	e = entry_due(t, now.boot_ms);
 	if (e == NULL)
-		return (struct tell_todo){
-			TELL_WAIT, wait_until(t, now.boot_ms), NULL};
+		return (struct event_series_todo){
+			EVENT_SERIES_WAIT, wait_until(t, now.boot_ms), NULL};
 	t->under_way = e;
 	t->sent = e->event;
-	t->step = e->exists ? TELL_PATCH : TELL_CREATE;
-	return (struct tell_todo){t->step, 0, &t->sent};
+	t->step = e->exists ? EVENT_SERIES_PATCH : EVENT_SERIES_CREATE;
+	return (struct event_series_todo){t->step, 0, &t->sent};
 }
 
 static void
-entry_written(struct tell *t, struct tell_entry *e, int64_t boot_ms)
+entry_written(struct event_series *t, struct event_series_entry *e,
+	      int64_t boot_ms)
 {
 	e->exists = true;
 	e->written = t->sent.count;
@@ -271,7 +276,8 @@ entry_written(struct tell *t, struct tell_entry *e, int64_t boot_ms)
 
 /* Counting goes on; the refresh or the end tries once more. */
 static void
-entry_lost(struct tell *t, struct tell_entry *e, int64_t boot_ms)
+entry_lost(struct event_series *t, struct event_series_entry *e,
+	   int64_t boot_ms)
 {
 	t->lost++;
 	e->pending = false;
@@ -281,10 +287,10 @@ entry_lost(struct tell *t, struct tell_entry *e, int64_t boot_ms)
 }
 
 static void
-entry_again(struct tell *t, struct tell_entry *e, int64_t wait_ms,
-	    int64_t boot_ms)
+entry_again(struct event_series *t, struct event_series_entry *e,
+	    int64_t wait_ms, int64_t boot_ms)
 {
-	if (++e->tries >= TELL_TRIES)
+	if (++e->tries >= EVENT_SERIES_TRIES)
 		entry_lost(t, e, boot_ms);
 	else
 		e->not_before_ms = boot_ms + wait_ms;
@@ -292,36 +298,37 @@ entry_again(struct tell *t, struct tell_entry *e, int64_t wait_ms,
 
 /* wait.Jitter(10 s, 0.25), or what the server asks for if that is longer. */
 static int64_t
-retry_wait(struct tell *t, int64_t retry_after_ms)
+retry_wait(struct event_series *t, int64_t retry_after_ms)
 {
-	int64_t ms = TELL_RETRY_MS + (int64_t)(pace_random(&t->pace) %
-					       (TELL_RETRY_MS / 4));
+	int64_t ms = EVENT_SERIES_RETRY_MS + (int64_t)(pace_random(&t->pace) %
+					       (EVENT_SERIES_RETRY_MS / 4));
 
 	return retry_after_ms > ms ? retry_after_ms : ms;
 }
 
 void
-tell_done(struct tell *t, enum tell_outcome outcome, int64_t retry_after_ms,
-	  struct now now)
+event_series_done(struct event_series *t, enum event_series_outcome outcome,
+		  int64_t retry_after_ms, struct now now)
 {
-	struct tell_entry *e = t->under_way;
-	bool created = t->step == TELL_CREATE;
+	struct event_series_entry *e = t->under_way;
+	bool created = t->step == EVENT_SERIES_CREATE;
 
 	assert(e != NULL);
 	t->under_way = NULL;
-	if (outcome == TELL_WRITTEN) {
+	if (outcome == EVENT_SERIES_WRITTEN) {
 		entry_written(t, e, now.boot_ms);
-	} else if (outcome == TELL_EXISTS && created) {
+	} else if (outcome == EVENT_SERIES_EXISTS && created) {
 		/* An answer was lost: it is our own. */
 		e->exists = true;
 		if (t->sent.count == 1)
 			entry_written(t, e, now.boot_ms);
 		else
 			entry_again(t, e, 0, now.boot_ms);
-	} else if (outcome == TELL_GONE && !created) {
+	} else if (outcome == EVENT_SERIES_GONE && !created) {
 		e->exists = false;
 		entry_again(t, e, 0, now.boot_ms);
-	} else if (outcome == TELL_REFUSED || outcome == TELL_GONE) {
+	} else if (outcome == EVENT_SERIES_REFUSED ||
+		   outcome == EVENT_SERIES_GONE) {
 		entry_lost(t, e, now.boot_ms);
 	} else {
 		entry_again(t, e, retry_wait(t, retry_after_ms), now.boot_ms);

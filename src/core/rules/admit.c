@@ -43,7 +43,7 @@ left_alone(enum reason reason)
 }
 
 struct verdict
-policy_admit(const struct rules *r, const struct review *v)
+admit_decide(const struct rules *r, const struct review *v)
 {
 	if (!v->create || !v->kind_known)
 		return left_alone(REASON_NOT_HANDLED);

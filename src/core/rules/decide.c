@@ -115,12 +115,12 @@ decide_hold(const struct half *claim, const struct half *node)
 }
 
 struct decision
-decide(const struct half *claim, const struct half *node, enum wish wish)
+decide(const struct half *claim, const struct half *node, enum goal wish)
 {
 	switch (wish) {
-	case WISH_HOLD:
+	case GOAL_HOLD:
 		return decide_hold(claim, node);
-	case WISH_CLEAR:
+	case GOAL_CLEAR:
 		return decide_clear(claim, node);
 	default:
 		return nothing;

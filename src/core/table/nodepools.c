@@ -5,24 +5,24 @@
 #include <string.h>
 
 int
-pools_init(struct pools *p, const struct rules *rules, uint32_t max)
+nodepools_init(struct nodepools *p, const struct rules *rules, uint32_t max)
 {
-	*p = (struct pools){.rules = rules, .max = max};
+	*p = (struct nodepools){.rules = rules, .max = max};
 	p->at = calloc(max, sizeof(*p->at));
 	p->generation = calloc(max, sizeof(*p->generation));
 	return p->at == NULL || p->generation == NULL ? -1 : 0;
 }
 
 void
-pools_done(struct pools *p)
+nodepools_done(struct nodepools *p)
 {
 	free(p->at);
 	free(p->generation);
-	*p = (struct pools){0};
+	*p = (struct nodepools){0};
 }
 
-static struct pool *
-find(const struct pools *p, const char *name)
+static struct nodepool *
+find(const struct nodepools *p, const char *name)
 {
 	for (uint32_t i = 0; name[0] != '\0' && i < p->top; i++)
 		if (strcmp(p->at[i].name, name) == 0)
@@ -30,14 +30,14 @@ find(const struct pools *p, const char *name)
 	return NULL;
 }
 
-const struct pool *
-pools_find(const struct pools *p, const char *name)
+const struct nodepool *
+nodepools_find(const struct nodepools *p, const char *name)
 {
 	return find(p, name);
 }
 
-static struct pool *
-spare(struct pools *p)
+static struct nodepool *
+spare(struct nodepools *p)
 {
 	for (uint32_t i = 0; i < p->top; i++)
 		if (p->at[i].name[0] == '\0')
@@ -46,9 +46,10 @@ spare(struct pools *p)
 }
 
 bool
-pools_put(struct pools *p, const struct pool *pool, uint32_t generation)
+nodepools_put(struct nodepools *p, const struct nodepool *pool,
+	      uint32_t generation)
 {
-	struct pool *mine = find(p, pool->name);
+	struct nodepool *mine = find(p, pool->name);
 
 	if (mine == NULL)
 		mine = spare(p);
@@ -60,16 +61,16 @@ pools_put(struct pools *p, const struct pool *pool, uint32_t generation)
 }
 
 void
-pools_drop(struct pools *p, const char *name)
+nodepools_drop(struct nodepools *p, const char *name)
 {
-	struct pool *mine = find(p, name);
+	struct nodepool *mine = find(p, name);
 
 	if (mine != NULL)
 		mine->name[0] = '\0';
 }
 
-const struct pool *
-pools_stale(const struct pools *p, uint32_t generation)
+const struct nodepool *
+nodepools_stale(const struct nodepools *p, uint32_t generation)
 {
 	for (uint32_t i = 0; i < p->top; i++)
 		if (p->at[i].name[0] != '\0' &&
@@ -78,12 +79,12 @@ pools_stale(const struct pools *p, uint32_t generation)
 	return NULL;
 }
 
-struct pool_terms
-pools_terms(const struct pools *p, const char *name, int64_t now_ms)
+struct nodepool_terms
+nodepools_terms(const struct nodepools *p, const char *name, int64_t now_ms)
 {
 	const struct rules *r = p->rules;
-	const struct pool *pool = find(p, name);
-	struct pool_terms t = {
+	const struct nodepool *pool = find(p, name);
+	struct nodepool_terms t = {
 		.out = !rules_pool_included(r, name),
 		.until_ms = STAMP_NONE,
 		.released_ms = STAMP_NONE,
@@ -106,7 +107,7 @@ pools_terms(const struct pools *p, const char *name, int64_t now_ms)
 }
 
 static int64_t
-next_ms(const struct pool *pool, int64_t ms)
+next_ms(const struct nodepool *pool, int64_t ms)
 {
 	int64_t a = pool->hold_until_ms, b = pool->released_at_ms;
 
@@ -116,7 +117,7 @@ next_ms(const struct pool *pool, int64_t ms)
 }
 
 bool
-pool_turns(const struct pool *pool, int64_t from_ms, int64_t to_ms)
+nodepool_turns(const struct nodepool *pool, int64_t from_ms, int64_t to_ms)
 {
 	int64_t at = next_ms(pool, from_ms);
 
@@ -124,7 +125,7 @@ pool_turns(const struct pool *pool, int64_t from_ms, int64_t to_ms)
 }
 
 int64_t
-pools_next_ms(const struct pools *p, int64_t ms)
+nodepools_next_ms(const struct nodepools *p, int64_t ms)
 {
 	int64_t next = STAMP_NONE, at;
 

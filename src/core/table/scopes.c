@@ -9,7 +9,7 @@
 #define NEVER_MS (INT64_MIN / 2)
 
 static struct cap_rules
-rules_of(const struct holds *h, const struct scope *s)
+rules_of(const struct timers *h, const struct scope *s)
 {
 	return (struct cap_rules){s->max_ms, h->cap.window_ms};
 }
@@ -24,7 +24,7 @@ is_spare(const struct scope *s)
 }
 
 static void
-scope_make(struct holds *h, uint32_t scope, const char *pool)
+scope_make(struct timers *h, uint32_t scope, const char *pool)
 {
 	h->scopes[scope] = (struct scope){
 		.max_ms = h->cap.max_ms,
@@ -38,7 +38,7 @@ scope_make(struct holds *h, uint32_t scope, const char *pool)
 /* The pool's scope, made if need be; NO_ID when there are too many.  Dozens
  * of pools: a scan is as good as an index. */
 uint32_t
-holds_scope_of(struct holds *h, const char *pool)
+timers_scope_of(struct timers *h, const char *pool)
 {
 	uint32_t spare = NO_ID;
 
@@ -58,7 +58,7 @@ holds_scope_of(struct holds *h, const char *pool)
 }
 
 static void
-mark_dirty(struct holds *h, uint32_t scope)
+mark_dirty(struct timers *h, uint32_t scope)
 {
 	if (h->scopes[scope].dirty)
 		return;
@@ -68,7 +68,7 @@ mark_dirty(struct holds *h, uint32_t scope)
 
 /* Compared later, so that a move of the last deadline is no end. */
 void
-holds_scope_count(struct holds *h, uint32_t scope, int delta)
+timers_scope_count(struct timers *h, uint32_t scope, int delta)
 {
 	struct scope *s = &h->scopes[scope];
 	bool busy = s->live > 0;
@@ -80,7 +80,7 @@ holds_scope_count(struct holds *h, uint32_t scope, int delta)
 
 /* The last one that was undecided: now it may end. */
 void
-holds_scope_undecided(struct holds *h, uint32_t scope, int delta)
+timers_scope_undecided(struct timers *h, uint32_t scope, int delta)
 {
 	struct scope *s = &h->scopes[scope];
 
@@ -90,7 +90,7 @@ holds_scope_undecided(struct holds *h, uint32_t scope, int delta)
 }
 
 static void
-mark_due(struct holds *h, int64_t boot_ms)
+mark_due(struct timers *h, int64_t boot_ms)
 {
 	for (uint32_t i = 0; i < h->scopes_top; i++) {
 		struct cap_rules r = rules_of(h, &h->scopes[i]);
@@ -102,10 +102,10 @@ mark_due(struct holds *h, int64_t boot_ms)
 }
 
 void
-holds_restore(struct holds *h, const char *name, const struct cap *cap,
+timers_restore(struct timers *h, const char *name, const struct cap *cap,
 	      int64_t max_ms, bool held, int64_t at_ms, struct now now)
 {
-	uint32_t i = holds_scope_of(h, name);
+	uint32_t i = timers_scope_of(h, name);
 	struct cap_rules r;
 	struct scope *s;
 
@@ -129,7 +129,7 @@ holds_restore(struct holds *h, const char *name, const struct cap *cap,
 }
 
 bool
-holds_keeps(const struct holds *h, uint32_t scope, int64_t boot_ms)
+timers_keeps(const struct timers *h, uint32_t scope, int64_t boot_ms)
 {
 	const struct scope *s = &h->scopes[scope];
 	struct cap_rules r = rules_of(h, s);
@@ -138,7 +138,7 @@ holds_keeps(const struct holds *h, uint32_t scope, int64_t boot_ms)
 }
 
 void
-holds_seen(struct holds *h)
+timers_seen(struct timers *h)
 {
 	h->seen = true;
 	for (uint32_t i = 0; i < h->scopes_top; i++) {
@@ -150,7 +150,7 @@ holds_seen(struct holds *h)
 }
 
 void
-holds_cap(struct holds *h, uint32_t scope, int64_t max_ms, int64_t boot_ms)
+timers_cap(struct timers *h, uint32_t scope, int64_t max_ms, int64_t boot_ms)
 {
 	struct scope *s = &h->scopes[scope];
 	struct cap_rules r = rules_of(h, s);
@@ -164,7 +164,7 @@ holds_cap(struct holds *h, uint32_t scope, int64_t max_ms, int64_t boot_ms)
 }
 
 void
-holds_released(struct holds *h, uint32_t scope, int64_t released_ms,
+timers_released(struct timers *h, uint32_t scope, int64_t released_ms,
 	       struct now now)
 {
 	struct scope *s = &h->scopes[scope];
@@ -192,14 +192,14 @@ holds_released(struct holds *h, uint32_t scope, int64_t released_ms,
 }
 
 void
-holds_forget(struct holds *h)
+timers_forget(struct timers *h)
 {
 	h->scopes_top = h->dirty_n = 0;
 	h->changed = h->usable = h->seen = false;
 }
 
 void
-holds_shift(struct holds *h, int64_t by_ms)
+timers_shift(struct timers *h, int64_t by_ms)
 {
 	for (uint32_t i = 0; i < h->scopes_top; i++) {
 		struct scope *s = &h->scopes[i];
@@ -213,7 +213,7 @@ holds_shift(struct holds *h, int64_t by_ms)
 }
 
 void
-holds_usable(struct holds *h, bool usable)
+timers_usable(struct timers *h, bool usable)
 {
 	if (h->usable == usable)
 		return;
@@ -223,9 +223,9 @@ holds_usable(struct holds *h, bool usable)
 }
 
 void
-holds_guess(struct holds *h, uint32_t id, int64_t debt_ms, int64_t boot_ms)
+timers_guess(struct timers *h, uint32_t id, int64_t debt_ms, int64_t boot_ms)
 {
-	const struct timer *t = &h->timers[id];
+	const struct timer *t = &h->at[id];
 	struct cap_rules r;
 	struct scope *s;
 
@@ -243,7 +243,7 @@ holds_guess(struct holds *h, uint32_t id, int64_t debt_ms, int64_t boot_ms)
 }
 
 void
-holds_unguess(struct holds *h, int64_t boot_ms)
+timers_unguess(struct timers *h, int64_t boot_ms)
 {
 	for (uint32_t i = 0; i < h->scopes_top; i++) {
 		struct scope *s = &h->scopes[i];
@@ -272,7 +272,7 @@ same_cap(const struct cap *a, const struct cap *b)
 
 /* Does it turn?  A window may open on one that was not yet held. */
 static bool
-scope_step(struct holds *h, struct scope *s, struct now now)
+scope_step(struct timers *h, struct scope *s, struct now now)
 {
 	struct cap_rules r = rules_of(h, s);
 	struct cap before = s->cap;
@@ -298,12 +298,12 @@ scope_step(struct holds *h, struct scope *s, struct now now)
 }
 
 uint32_t
-holds_turned(struct holds *h, struct now now)
+timers_turned(struct timers *h, struct now now)
 {
 	mark_due(h, now.boot_ms);
 	for (uint32_t i = 0; h->min_scale_up > 1 && i < h->scopes_top; i++)
 		if (h->scopes[i].recount)
-			holds_recount(h, i, now.server_ms);
+			timers_recount(h, i, now.server_ms);
 	while (h->dirty_n > 0) {
 		uint32_t i = h->dirty[--h->dirty_n];
 
@@ -315,7 +315,7 @@ holds_turned(struct holds *h, struct now now)
 }
 
 int64_t
-holds_cap_in_ms(const struct holds *h, uint32_t scope, int64_t boot_ms)
+timers_cap_in_ms(const struct timers *h, uint32_t scope, int64_t boot_ms)
 {
 	const struct scope *s = &h->scopes[scope];
 	struct cap_rules r = rules_of(h, s);
@@ -326,7 +326,7 @@ holds_cap_in_ms(const struct holds *h, uint32_t scope, int64_t boot_ms)
 }
 
 int64_t
-holds_cap_next_ms(const struct holds *h)
+timers_cap_next_ms(const struct timers *h)
 {
 	int64_t next = STAMP_NONE, at;
 

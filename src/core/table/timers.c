@@ -8,7 +8,7 @@
 #include "timers_parts.h"
 
 int
-holds_init(struct holds *h, const struct rules *rules, uint32_t ids_max,
+timers_init(struct timers *h, const struct rules *rules, uint32_t ids_max,
 	   uint32_t extra)
 {
 	/* The owner gives zeroed memory: clearing it here would touch it. */
@@ -17,22 +17,22 @@ holds_init(struct holds *h, const struct rules *rules, uint32_t ids_max,
 	h->min_scale_up = rules->min_scale_up;
 	h->ids_max = ids_max;
 	h->extra = ids_max - extra;
-	h->timers = calloc(ids_max, sizeof(*h->timers));
+	h->at = calloc(ids_max, sizeof(*h->at));
 	h->order = calloc(ids_max, sizeof(*h->order));
-	if (h->timers == NULL || h->order == NULL ||
+	if (h->at == NULL || h->order == NULL ||
 	    heap_init(&h->due, ids_max)) {
-		holds_done(h);
+		timers_done(h);
 		return -1;
 	}
 	return 0;
 }
 
 void
-holds_done(struct holds *h)
+timers_done(struct timers *h)
 {
-	free(h->timers);
+	free(h->at);
 	free(h->order);
-	h->timers = NULL;
+	h->at = NULL;
 	h->order = NULL;
 	heap_done(&h->due);
 }
@@ -40,13 +40,13 @@ holds_done(struct holds *h)
 /* --- all timers, without a look at memory that was never used ----------------- */
 
 static uint32_t
-first_id(const struct holds *h)
+first_id(const struct timers *h)
 {
 	return h->top > 0 ? 0 : h->extra;
 }
 
 static uint32_t
-next_id(const struct holds *h, uint32_t id)
+next_id(const struct timers *h, uint32_t id)
 {
 	return id + 1 == h->top ? h->extra : id + 1;
 }
@@ -64,13 +64,13 @@ created_before(const void *ctx, uint32_t a, uint32_t b)
 }
 
 static void
-set_live(struct holds *h, struct timer *t, int64_t now_ms)
+set_live(struct timers *h, struct timer *t, int64_t now_ms)
 {
 	bool live = t->scope != NO_ID && t->counted && t->enough &&
 		    t->deadline_ms > now_ms;
 
 	if (live != t->live)
-		holds_scope_count(h, t->scope, live ? 1 : -1);
+		timers_scope_count(h, t->scope, live ? 1 : -1);
 	t->live = live;
 }
 
@@ -78,10 +78,10 @@ set_live(struct holds *h, struct timer *t, int64_t now_ms)
  * after?  They are sorted; *first and *end only ever move on where all hold
  * periods are the same, and back a little where they are not. */
 static uint32_t
-neighbours(const struct holds *h, const struct timer *t, uint32_t n,
+neighbours(const struct timers *h, const struct timer *t, uint32_t n,
 	   uint32_t *first, uint32_t *end)
 {
-	const struct timer *all = h->timers;
+	const struct timer *all = h->at;
 
 	while (*first > 0 && all[h->order[*first - 1]].created_ms >=
 				     t->created_ms - t->hold_ms)
@@ -128,7 +128,7 @@ is_near_first(const struct timer *t, const struct timer *other)
 /* The next try is part of both: of the scale-up that it repeats, and of the one
  * in which it comes. */
 static uint32_t
-neighbours_first(const struct holds *h, const struct timer *t, uint32_t n,
+neighbours_first(const struct timers *h, const struct timer *t, uint32_t n,
 		 const struct again *again)
 {
 	uint32_t near = 0;
@@ -138,19 +138,19 @@ neighbours_first(const struct holds *h, const struct timer *t, uint32_t n,
 			near += is_near_first(t, again->at[i]);
 	else
 		for (uint32_t i = 0; i < n; i++)
-			near += is_near_first(t, &h->timers[h->order[i]]);
+			near += is_near_first(t, &h->at[h->order[i]]);
 	return near;
 }
 
 void
-holds_recount(struct holds *h, uint32_t scope, int64_t now_ms)
+timers_recount(struct timers *h, uint32_t scope, int64_t now_ms)
 {
 	uint32_t n = 0, first = 0, end = 0;
 	struct again again = {.n = 0};
 
 	h->scopes[scope].recount = false;
 	for (uint32_t id = first_id(h); id < h->ids_max; id = next_id(h, id)) {
-		const struct timer *t = &h->timers[id];
+		const struct timer *t = &h->at[id];
 
 		if (!t->used || !t->counted || t->scope != scope)
 			continue;
@@ -158,9 +158,9 @@ holds_recount(struct holds *h, uint32_t scope, int64_t now_ms)
 		if (is_again(t) && again.n < AGAIN_MAX)
 			again.at[again.n++] = t;
 	}
-	ids_sort(h->order, n, created_before, h->timers);
+	ids_sort(h->order, n, created_before, h->at);
 	for (uint32_t i = 0; i < n; i++) {
-		struct timer *t = &h->timers[h->order[i]];
+		struct timer *t = &h->at[h->order[i]];
 		uint32_t near = neighbours(h, t, n, &first, &end);
 
 		if (near < h->min_scale_up)
@@ -174,20 +174,20 @@ holds_recount(struct holds *h, uint32_t scope, int64_t now_ms)
 
 /* One of those that count comes, goes or moves. */
 static void
-scope_changed(struct holds *h, uint32_t scope)
+scope_changed(struct timers *h, uint32_t scope)
 {
 	h->scopes[scope].recount = h->scopes[scope].moved = true;
 }
 
 static void
-leave(struct holds *h, struct timer *t)
+leave(struct timers *h, struct timer *t)
 {
 	if (!t->used)
 		return;
 	if (t->live)
-		holds_scope_count(h, t->scope, -1);
+		timers_scope_count(h, t->scope, -1);
 	if (t->undecided)
-		holds_scope_undecided(h, t->scope, -1);
+		timers_scope_undecided(h, t->scope, -1);
 	if (t->scope != NO_ID) {
 		h->scopes[t->scope].timers--;
 		if (t->counted)
@@ -197,14 +197,14 @@ leave(struct holds *h, struct timer *t)
 }
 
 void
-holds_drop(struct holds *h, uint32_t id)
+timers_drop(struct timers *h, uint32_t id)
 {
-	leave(h, &h->timers[id]);
+	leave(h, &h->at[id]);
 	heap_remove(&h->due, id);
 }
 
 static bool
-moved(const struct holds *h, const struct timer *t, const char *pool)
+moved(const struct timers *h, const struct timer *t, const char *pool)
 {
 	return t->used && h->kind == SCOPE_NODEPOOL &&
 	       (t->scope == NO_ID ||
@@ -212,12 +212,12 @@ moved(const struct holds *h, const struct timer *t, const char *pool)
 }
 
 static int
-join(struct holds *h, struct timer *t, const char *pool)
+join(struct timers *h, struct timer *t, const char *pool)
 {
 	uint32_t scope = NO_ID;
 
 	if (h->kind != SCOPE_NODE) {
-		scope = holds_scope_of(h, pool);
+		scope = timers_scope_of(h, pool);
 		if (scope == NO_ID)
 			return -1;
 		h->scopes[scope].timers++;
@@ -228,9 +228,9 @@ join(struct holds *h, struct timer *t, const char *pool)
 
 /* The next moment at which time alone changes something. */
 static void
-schedule(struct holds *h, uint32_t id, int64_t now_ms)
+schedule(struct timers *h, uint32_t id, int64_t now_ms)
 {
-	const struct timer *t = &h->timers[id];
+	const struct timer *t = &h->at[id];
 	int64_t next = INT64_MAX;
 
 	if (t->deadline_ms > now_ms)
@@ -254,10 +254,10 @@ same_facts(const struct timer *a, const struct timer *b)
 }
 
 int
-holds_put(struct holds *h, uint32_t id, const struct timer_facts *f,
+timers_put(struct timers *h, uint32_t id, const struct timer_facts *f,
 	  int64_t now_ms)
 {
-	struct timer *t = &h->timers[id], was;
+	struct timer *t = &h->at[id], was;
 	bool undecided;
 
 	if (moved(h, t, f->pool))
@@ -286,14 +286,14 @@ holds_put(struct holds *h, uint32_t id, const struct timer_facts *f,
 		t->enough = t->counted;
 	set_live(h, t, now_ms);
 	if (undecided != t->undecided)
-		holds_scope_undecided(h, t->scope, undecided ? 1 : -1);
+		timers_scope_undecided(h, t->scope, undecided ? 1 : -1);
 	t->undecided = undecided;
 	schedule(h, id, now_ms);
 	return 0;
 }
 
 bool
-holds_due(struct holds *h, int64_t now_ms, uint32_t *id)
+timers_due(struct timers *h, int64_t now_ms, uint32_t *id)
 {
 	int64_t key;
 
@@ -304,7 +304,7 @@ holds_due(struct holds *h, int64_t now_ms, uint32_t *id)
 }
 
 int64_t
-holds_next_ms(const struct holds *h)
+timers_next_ms(const struct timers *h)
 {
 	uint32_t id;
 	int64_t next;
@@ -313,28 +313,28 @@ holds_next_ms(const struct holds *h)
 }
 
 bool
-holds_own(const struct holds *h, uint32_t id, int64_t now_ms)
+timers_own(const struct timers *h, uint32_t id, int64_t now_ms)
 {
-	const struct timer *t = &h->timers[id];
+	const struct timer *t = &h->at[id];
 
 	return t->used && t->deadline_ms > now_ms;
 }
 
 bool
-holds_scope_held(const struct holds *h, uint32_t id)
+timers_scope_held(const struct timers *h, uint32_t id)
 {
-	const struct timer *t = &h->timers[id];
+	const struct timer *t = &h->at[id];
 
 	return t->used && t->scope != NO_ID && h->scopes[t->scope].held;
 }
 
 int64_t
-holds_quiet_ms(const struct holds *h, uint32_t scope)
+timers_quiet_ms(const struct timers *h, uint32_t scope)
 {
 	int64_t latest = STAMP_NONE;
 
 	for (uint32_t id = first_id(h); id < h->ids_max; id = next_id(h, id)) {
-		const struct timer *t = &h->timers[id];
+		const struct timer *t = &h->at[id];
 
 		if (t->used && t->enough && t->scope == scope &&
 		    t->deadline_ms > latest)
@@ -344,13 +344,13 @@ holds_quiet_ms(const struct holds *h, uint32_t scope)
 }
 
 struct quiet
-holds_expects(const struct holds *h, uint32_t scope, int64_t now_ms)
+timers_expects(const struct timers *h, uint32_t scope, int64_t now_ms)
 {
 	struct quiet q = {.at_ms = STAMP_NONE, .id = NO_ID,
 			  .created_ms = STAMP_NONE};
 
 	for (uint32_t id = first_id(h); id < h->ids_max; id = next_id(h, id)) {
-		const struct timer *t = &h->timers[id];
+		const struct timer *t = &h->at[id];
 		int64_t at = t->deadline_ms;
 
 		if (!t->used || !t->live || t->scope != scope)

@@ -7,11 +7,11 @@
 /* What timers and scopes ask of each other. */
 
 /* The pool's scope, made if need be; NO_ID when there are too many. */
-uint32_t holds_scope_of(struct holds *h, const char *pool);
+uint32_t timers_scope_of(struct timers *h, const char *pool);
 /* One more that is live, or undecided, or one less. */
-void holds_scope_count(struct holds *h, uint32_t scope, int delta);
-void holds_scope_undecided(struct holds *h, uint32_t scope, int delta);
+void timers_scope_count(struct timers *h, uint32_t scope, int delta);
+void timers_scope_undecided(struct timers *h, uint32_t scope, int delta);
 /* With minScaleUp: who of the scope has come to be enough? */
-void holds_recount(struct holds *h, uint32_t scope, int64_t now_ms);
+void timers_recount(struct timers *h, uint32_t scope, int64_t now_ms);
 
 #endif

@@ -16,7 +16,7 @@
 #define DAY_MS ((int64_t)86400000)
 
 /* A pair under examination. */
-struct pair {
+struct candidate {
 	const char *cert_file, *key_file;
 	char *cert_pem, *key_pem;
 	size_t cert_bytes, key_bytes;
@@ -25,7 +25,7 @@ struct pair {
 };
 
 static void
-pair_done(struct pair *p)
+pair_done(struct candidate *p)
 {
 	certs_wipe(p->cert_pem, p->cert_bytes);
 	certs_wipe(p->key_pem, p->key_bytes);
@@ -33,10 +33,10 @@ pair_done(struct pair *p)
 	EVP_PKEY_free(p->key);
 	ERR_clear_error();
 }
-#define AUTO_PAIR __attribute__((cleanup(pair_done))) struct pair
+#define AUTO_PAIR __attribute__((cleanup(pair_done))) struct candidate
 
 static int
-read_chain(struct pair *p, struct err *e)
+read_chain(struct candidate *p, struct err *e)
 {
 	if (file_read(p->cert_file, CERT_BYTES_MAX, &p->cert_pem,
 		      &p->cert_bytes, e))
@@ -46,7 +46,7 @@ read_chain(struct pair *p, struct err *e)
 }
 
 static int
-read_key(struct pair *p, struct err *e)
+read_key(struct candidate *p, struct err *e)
 {
 	if (file_read(p->key_file, CERT_BYTES_MAX, &p->key_pem, &p->key_bytes,
 		      e))
@@ -58,7 +58,7 @@ read_key(struct pair *p, struct err *e)
 /* --- checks ----------------------------------------------------------- */
 
 static int
-check_match(const struct pair *p, struct err *e)
+check_match(const struct candidate *p, struct err *e)
 {
 	const struct certs_chain *c = &p->chain;
 
@@ -78,7 +78,7 @@ check_match(const struct pair *p, struct err *e)
 }
 
 static int
-check_order(const struct pair *p, struct err *e)
+check_order(const struct candidate *p, struct err *e)
 {
 	const struct certs_chain *c = &p->chain;
 
@@ -95,7 +95,7 @@ check_order(const struct pair *p, struct err *e)
 }
 
 static int
-check_times(const struct pair *p, int64_t now_ms, struct err *e)
+check_times(const struct candidate *p, int64_t now_ms, struct err *e)
 {
 	char stamp[STAMP_BYTES];
 
@@ -119,7 +119,7 @@ check_times(const struct pair *p, int64_t now_ms, struct err *e)
 }
 
 static int
-check_use(const struct pair *p, struct err *e)
+check_use(const struct candidate *p, struct err *e)
 {
 	X509 *leaf = p->chain.at[0];
 	const char *expected = NULL;
@@ -140,7 +140,7 @@ check_use(const struct pair *p, struct err *e)
 }
 
 static int
-check_strength(const struct pair *p, struct err *e)
+check_strength(const struct candidate *p, struct err *e)
 {
 	int type = EVP_PKEY_get_base_id(p->key);
 	int bits = EVP_PKEY_get_bits(p->key);
@@ -210,7 +210,7 @@ list_names(const X509 *leaf, struct buf *out)
 }
 
 static int
-check_names(const struct pair *p, struct err *e)
+check_names(const struct candidate *p, struct err *e)
 {
 	char storage[8];
 	struct buf none;
@@ -227,7 +227,7 @@ check_names(const struct pair *p, struct err *e)
 /* --- the whole -------------------------------------------------------- */
 
 static int
-check_pair(const struct pair *p, int64_t now_ms, struct err *e)
+check_pair(const struct candidate *p, int64_t now_ms, struct err *e)
 {
 	if (check_match(p, e) || check_order(p, e) || check_use(p, e) ||
 	    check_names(p, e) || check_strength(p, e) ||
@@ -317,7 +317,7 @@ describe_times(const X509 *x, int64_t now_ms, struct buf *out)
 }
 
 static void
-describe(const struct pair *p, int64_t now_ms, struct buf *out)
+describe(const struct candidate *p, int64_t now_ms, struct buf *out)
 {
 	X509 *leaf = p->chain.at[0];
 	EVP_PKEY *key = X509_get0_pubkey(leaf);

@@ -12,7 +12,7 @@
  * calls than connections are ever in flight, none waits for a connection.
  */
 
-struct kube_pool {
+struct kube_lanes {
 	struct kube *kube;
 	struct kube_lane lane;
 	struct kube_token token;
@@ -22,10 +22,10 @@ struct kube_pool {
 	struct kube_call *calls[]; /* n; NULL = room */
 };
 
-struct kube_pool *
-kube_pool_new(struct kube *k, unsigned n, struct err *e)
+struct kube_lanes *
+kube_lanes_new(struct kube *k, unsigned n, struct err *e)
 {
-	struct kube_pool *p =
+	struct kube_lanes *p =
 		calloc(1, sizeof(*p) + n * sizeof(struct kube_call *));
 
 	if (p == NULL) {
@@ -43,7 +43,7 @@ kube_pool_new(struct kube *k, unsigned n, struct err *e)
 }
 
 void
-kube_pool_free(struct kube_pool *p)
+kube_lanes_free(struct kube_lanes *p)
 {
 	if (p == NULL)
 		return;
@@ -59,14 +59,14 @@ kube_pool_free(struct kube_pool *p)
 }
 
 unsigned
-kube_pool_room(const struct kube_pool *p)
+kube_lanes_room(const struct kube_lanes *p)
 {
 	return p->n - p->busy;
 }
 
 int
-kube_pool_start(struct kube_pool *p, const struct kube_request *q, uint64_t tag,
-		struct err *e)
+kube_lanes_start(struct kube_lanes *p, const struct kube_request *q,
+		 uint64_t tag, struct err *e)
 {
 	struct kube_call *c;
 	unsigned i = 0;
@@ -90,7 +90,7 @@ kube_pool_start(struct kube_pool *p, const struct kube_request *q, uint64_t tag,
 
 /* The nearest deadline of a call, at most at_ms; now where one has ended. */
 static int64_t
-next_ms(const struct kube_pool *p, int64_t at_ms)
+next_ms(const struct kube_lanes *p, int64_t at_ms)
 {
 	for (unsigned i = 0; i < p->n; i++) {
 		const struct kube_call *c = p->calls[i];
@@ -111,7 +111,7 @@ next_ms(const struct kube_pool *p, int64_t at_ms)
 /* Between bursts there may be hours: 32 TLS connections leave 2 MB of heap
  * that glibc would keep. */
 static void
-rest(struct kube_pool *p)
+rest(struct kube_lanes *p)
 {
 	if (p->lane.multi == NULL)
 		return;
@@ -122,7 +122,7 @@ rest(struct kube_pool *p)
 }
 
 void
-kube_pool_wait(struct kube_pool *p, int64_t wait_ms)
+kube_lanes_wait(struct kube_lanes *p, int64_t wait_ms)
 {
 	int64_t now = clock_boot_ms();
 	int64_t end = wait_ms < INT64_MAX - now ? now + wait_ms : INT64_MAX;
@@ -146,14 +146,14 @@ kube_pool_wait(struct kube_pool *p, int64_t wait_ms)
 }
 
 void
-kube_pool_wake(struct kube_pool *p)
+kube_lanes_wake(struct kube_lanes *p)
 {
 	kube_lane_wake(&p->lane);
 }
 
 /* Has it ended for good?  A 401 with a new token in the file has not. */
 static bool
-over(struct kube_pool *p, struct kube_call *c, int64_t now)
+over(struct kube_lanes *p, struct kube_call *c, int64_t now)
 {
 	struct err e;
 
@@ -175,8 +175,8 @@ over(struct kube_pool *p, struct kube_call *c, int64_t now)
 }
 
 bool
-kube_pool_finished(struct kube_pool *p, uint64_t *tag, struct kube_reply *reply,
-		   struct err *err_out)
+kube_lanes_finished(struct kube_lanes *p, uint64_t *tag,
+		    struct kube_reply *reply, struct err *err_out)
 {
 	int64_t now = clock_boot_ms();
 

@@ -57,7 +57,7 @@ int
 server_rotate(struct server *s, const char *cert_pem, size_t cert_bytes,
 	      const char *key_pem, size_t key_bytes, struct err *e)
 {
-	struct pair *p =
+	struct tls_credentials *p =
 		tls_pair_new(cert_pem, cert_bytes, key_pem, key_bytes, e);
 
 	if (p == NULL)

@@ -112,14 +112,14 @@ conns_add(struct conns *t, int fd)
 }
 
 /* With the lock held: the pair to free once it is released, or NULL. */
-static struct pair *
-unref(struct pair *p)
+static struct tls_credentials *
+unref(struct tls_credentials *p)
 {
 	return p != NULL && --p->refs == 0 ? p : NULL;
 }
 
 static void
-pair_free(struct pair *p)
+pair_free(struct tls_credentials *p)
 {
 	if (p != NULL)
 		p->free(p);
@@ -129,7 +129,7 @@ void
 conn_drop(struct conn *c)
 {
 	struct conns *t = c->table;
-	struct pair *last;
+	struct tls_credentials *last;
 
 	pthread_mutex_lock(&t->lock);
 	t->at[c->fd] = NULL;
@@ -142,9 +142,9 @@ conn_drop(struct conn *c)
 }
 
 void
-conns_rotate(struct conns *t, struct pair *p)
+conns_rotate(struct conns *t, struct tls_credentials *p)
 {
-	struct pair *last;
+	struct tls_credentials *last;
 
 	p->refs = 1;
 	pthread_mutex_lock(&t->lock);
@@ -154,11 +154,11 @@ conns_rotate(struct conns *t, struct pair *p)
 	pair_free(last);
 }
 
-struct pair *
+struct tls_credentials *
 conn_pair(struct conn *c)
 {
 	struct conns *t = c->table;
-	struct pair *p;
+	struct tls_credentials *p;
 
 	pthread_mutex_lock(&t->lock);
 	/* A handshake may ask twice (HelloRetryRequest): the same answer. */

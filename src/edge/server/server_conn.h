@@ -27,9 +27,9 @@ enum conn_wait {
 };
 
 /* A certificate pair in use: whoever embeds it says how it is freed. */
-struct pair {
+struct tls_credentials {
 	unsigned refs;	/* under the table's lock */
-	void (*free)(struct pair *p);
+	void (*free)(struct tls_credentials *p);
 };
 
 struct conns;
@@ -40,7 +40,7 @@ struct conn {
 	int fd;
 	_Atomic int wait;	/* enum conn_wait */
 	_Atomic int64_t deadline_ms;	/* boot_ms; INT64_MAX = none */
-	struct pair *pair;	/* NULL before the handshake */
+	struct tls_credentials *pair;	/* NULL before the handshake */
 	struct request *request;	/* its user's, whose end is to come */
 };
 
@@ -50,7 +50,7 @@ struct conns {
 	int stop_fd;	/* eventfd */
 	struct conn **at;	/* by descriptor */
 	int slots;
-	struct pair *current;
+	struct tls_credentials *current;
 	int64_t allowed_ms[CONN_WAITS];	/* 0 = for ever */
 	int tick_ms;
 	unsigned max;
@@ -85,8 +85,8 @@ void conn_greeted(struct conn *c);
 void conn_head_begun(struct conn *c);
 
 /* Takes p over as the pair for new handshakes. */
-void conns_rotate(struct conns *t, struct pair *p);
+void conns_rotate(struct conns *t, struct tls_credentials *p);
 /* The pair c is greeted with, kept until c is dropped; NULL: none yet. */
-struct pair *conn_pair(struct conn *c);
+struct tls_credentials *conn_pair(struct conn *c);
 
 #endif

@@ -9,14 +9,14 @@
 #define CHAIN_MAX 16
 
 struct tls_pair {
-	struct pair pair;
+	struct tls_credentials pair;
 	gnutls_privkey_t key;
 	gnutls_pcert_st chain[CHAIN_MAX];
 	unsigned chain_n;
 };
 
 static void
-tls_pair_free(struct pair *p)
+tls_pair_free(struct tls_credentials *p)
 {
 	struct tls_pair *t = (struct tls_pair *)p;
 
@@ -47,7 +47,7 @@ tls_pair_import(struct tls_pair *t, const gnutls_datum_t *cert,
 					      NULL, 0);
 }
 
-struct pair *
+struct tls_credentials *
 tls_pair_new(const char *cert_pem, size_t cert_bytes, const char *key_pem,
 	     size_t key_bytes, struct err *e)
 {

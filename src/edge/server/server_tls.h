@@ -17,7 +17,7 @@
 	"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:%SERVER_PRECEDENCE"
 
 /* From PEM, the chain leaf first.  NULL: the error says why. */
-struct pair *tls_pair_new(const char *cert_pem, size_t cert_bytes,
+struct tls_credentials *tls_pair_new(const char *cert_pem, size_t cert_bytes,
 			  const char *key_pem, size_t key_bytes,
 			  struct err *e);
 

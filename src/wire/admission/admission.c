@@ -198,7 +198,7 @@ review_read(const struct json *request, const struct admission_terms *t,
 		f->review.malformed = true;
 	f->review.disabled = t->disabled != NULL &&
 			     t->disabled(t->ctx, f->review.pool);
-	f->verdict = policy_admit(t->rules, &f->review);
+	f->verdict = admit_decide(t->rules, &f->review);
 }
 
 static void

@@ -27,7 +27,7 @@ word_lower(char *dst, size_t cap, const char *s)
 
 /* strstr: client-go may put "(combined from similar events): " in front. */
 static void
-reason_read(const char *message, struct sign *s)
+reason_read(const char *message, struct disruption_event *s)
 {
 	const char *at = message == NULL ? NULL : strstr(message, LAUNCHING);
 
@@ -47,7 +47,7 @@ is_claim(const struct json *ref)
 
 /* The uid decides.  What cannot be one says nothing of any claim. */
 static bool
-claim_read(const struct json *ref, struct sign *s)
+claim_read(const struct json *ref, struct disruption_event *s)
 {
 	const char *uid = json_string(json_member(ref, "uid"));
 	const char *name = json_string(json_member(ref, "name"));
@@ -61,11 +61,12 @@ claim_read(const struct json *ref, struct sign *s)
 }
 
 static int
-root_decode(const struct json *root, struct sign *out, struct err *e)
+root_decode(const struct json *root, struct disruption_event *out,
+	    struct err *e)
 {
 	const struct json *meta = json_member(root, "metadata");
 	const char *rv = json_string(json_member(meta, "resourceVersion"));
-	struct sign s = {0};
+	struct disruption_event s = {0};
 
 	if (rv == NULL || *rv == '\0' || str_copy(s.rv, sizeof(s.rv), rv))
 		return err_set(e, ERR_INPUT,
@@ -81,7 +82,8 @@ root_decode(const struct json *root, struct sign *out, struct err *e)
 }
 
 int
-sign_decode(const char *bytes, size_t n, struct sign *out, struct err *e)
+disruption_event_decode(const char *bytes, size_t n,
+			struct disruption_event *out, struct err *e)
 {
 	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
 
@@ -95,8 +97,10 @@ line_decode(void *ctx, const struct json *object, struct err *e)
 }
 
 int
-sign_watch_decode(const char *bytes, size_t n, enum watch_type *type,
-		  struct sign *out, int *status_code, struct err *e)
+disruption_event_watch_decode(const char *bytes, size_t n,
+			      enum watch_type *type,
+			      struct disruption_event *out, int *status_code,
+			      struct err *e)
 {
 	struct watch_line line;
 
@@ -105,7 +109,7 @@ sign_watch_decode(const char *bytes, size_t n, enum watch_type *type,
 	if (line.type == WATCH_ERROR)
 		*status_code = line.status_code;
 	if (line.type == WATCH_BOOKMARK) {
-		*out = (struct sign){0};
+		*out = (struct disruption_event){0};
 		memcpy(out->rv, line.rv, sizeof(out->rv));
 	}
 	*type = line.type;

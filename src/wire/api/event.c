@@ -27,7 +27,7 @@ put_time(struct buf *b, int64_t us)
 static void
 put_text(struct buf *b, const char *s, size_t cap)
 {
-	char text[TELL_NOTE_BYTES];
+	char text[EVENT_SERIES_NOTE_BYTES];
 	size_t n = 0, left = strlen(s), len;
 
 	cap = cap < sizeof(text) ? cap : sizeof(text);
@@ -69,7 +69,7 @@ is_name(const char *s)
 }
 
 static void
-put_name(struct buf *b, const struct tell_event *v)
+put_name(struct buf *b, const struct event_series_event *v)
 {
 	buf_puts(b, is_name(v->pool) ? v->pool : "nodepool");
 	buf_printf(b, ".%llx", (unsigned long long)v->first_us);
@@ -84,7 +84,7 @@ put_series(struct buf *b, unsigned count, int64_t last_us)
 }
 
 void
-event_path(struct buf *b, const struct tell_event *v)
+event_path(struct buf *b, const struct event_series_event *v)
 {
 	buf_puts(b, EVENT_PATH "/");
 	put_name(b, v);
@@ -99,7 +99,8 @@ event_series(struct buf *b, unsigned count, int64_t last_us)
 }
 
 void
-event_create(struct buf *b, const struct tell_event *v, const char *instance)
+event_create(struct buf *b, const struct event_series_event *v,
+	     const char *instance)
 {
 	buf_puts(b, "{\"apiVersion\":\"events.k8s.io/v1\",\"kind\":\"Event\","
 		    "\"metadata\":{\"namespace\":\"default\",\"name\":\"");
@@ -116,10 +117,10 @@ event_create(struct buf *b, const struct tell_event *v, const char *instance)
 	put_text(b, instance[0] != '\0' ? instance : "karpenter-node-holder",
 		 EVENT_INSTANCE_BYTES);
 	buf_puts(b, ",\"action\":");
-	put_text(b, v->action, TELL_ACTION_BYTES);
+	put_text(b, v->action, EVENT_SERIES_ACTION_BYTES);
 	buf_printf(b, ",\"reason\":\"%s\",\"type\":\"%s\",\"note\":",
-		   tell_reason_name(v->reason), tell_reason_type(v->reason));
-	put_text(b, v->note, TELL_NOTE_BYTES);
+		   event_reason_name(v->reason), event_reason_type(v->reason));
+	put_text(b, v->note, EVENT_SERIES_NOTE_BYTES);
 	buf_puts(b, ",\"regarding\":{\"apiVersion\":\"karpenter.sh/v1\","
 		    "\"kind\":\"NodePool\",\"name\":");
 	put_text(b, v->pool, POOL_BYTES);

@@ -6,7 +6,7 @@
 #include "core/base/buf.h"
 
 static int
-annotations_read(const struct json *meta, struct pool *p, struct err *e)
+annotations_read(const struct json *meta, struct nodepool *p, struct err *e)
 {
 	const struct json *map = json_member(meta, "annotations");
 	const char *value;
@@ -14,23 +14,24 @@ annotations_read(const struct json *meta, struct pool *p, struct err *e)
 	if (map != NULL && !json_is_null(map) && !json_is_object(map))
 		return err_set(e, ERR_INPUT,
 			       "metadata.annotations is no object");
-	for (int k = 0; k < POOL_KEY_COUNT; k++) {
+	for (int k = 0; k < NODEPOOL_KEY_COUNT; k++) {
 		value = NULL;
-		if (annotation_read(map, pool_key_name((enum pool_key)k),
+		if (annotation_read(map,
+				    nodepool_key_name((enum nodepool_key)k),
 				    &value, e))
 			return -1;
-		pool_set(p, (enum pool_key)k, value);
+		nodepool_set(p, (enum nodepool_key)k, value);
 	}
 	return 0;
 }
 
 static int
-root_decode(const struct json *root, struct pool *out, struct err *e)
+root_decode(const struct json *root, struct nodepool *out, struct err *e)
 {
 	const struct json *meta = json_member(root, "metadata");
-	struct pool p;
+	struct nodepool p;
 
-	pool_init(&p);
+	nodepool_init(&p);
 	if (!json_is_object(meta))
 		return err_set(e, ERR_INPUT, "NodePool ?: metadata is missing");
 	if (text_need(meta, "name", p.name, sizeof(p.name), "metadata.name",
@@ -46,7 +47,8 @@ root_decode(const struct json *root, struct pool *out, struct err *e)
 }
 
 int
-pool_decode(const char *bytes, size_t n, struct pool *out, struct err *e)
+nodepool_decode(const char *bytes, size_t n, struct nodepool *out,
+		struct err *e)
 {
 	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
 
@@ -60,8 +62,8 @@ line_decode(void *ctx, const struct json *object, struct err *e)
 }
 
 int
-pool_watch_decode(const char *bytes, size_t n, enum watch_type *type,
-		  struct pool *out, int *status_code, struct err *e)
+nodepool_watch_decode(const char *bytes, size_t n, enum watch_type *type,
+		  struct nodepool *out, int *status_code, struct err *e)
 {
 	struct watch_line line;
 
@@ -70,7 +72,7 @@ pool_watch_decode(const char *bytes, size_t n, enum watch_type *type,
 	if (line.type == WATCH_ERROR)
 		*status_code = line.status_code;
 	if (line.type == WATCH_BOOKMARK) {
-		pool_init(out);
+		nodepool_init(out);
 		memcpy(out->rv, line.rv, sizeof(out->rv));
 	}
 	*type = line.type;

@@ -69,7 +69,7 @@ half_name(const struct half *h, char out[80])
 
 struct state {
 	struct half claim, node;
-	enum wish wish;
+	enum goal wish;
 };
 
 static const char *
@@ -92,14 +92,14 @@ for_all(property *p)
 {
 	for (int i = 0; i < HALVES; i++) {
 		for (int k = 0; k < HALVES; k++) {
-			struct state s = {half_at(i), half_at(k), WISH_LEAVE};
+			struct state s = {half_at(i), half_at(k), GOAL_LEAVE};
 
 			/* Only a claim is opted out for the other. */
 			if (!possible(&s.claim) || !possible(&s.node) ||
 			    s.node.opted_out)
 				continue;
 			for (int w = 0; w < 3; w++) {
-				s.wish = (enum wish)w;
+				s.wish = (enum goal)w;
 				p(&s, decide(&s.claim, &s.node, s.wish));
 			}
 		}
@@ -133,7 +133,7 @@ is_sane(const struct state *s, struct decision d)
 		return;
 	HOLDS_THAT(target(s, d)->present, s);
 	HOLDS_THAT(!target(s, d)->busy, s);
-	HOLDS_THAT(s->wish != WISH_LEAVE, s);
+	HOLDS_THAT(s->wish != GOAL_LEAVE, s);
 }
 
 static void
@@ -141,7 +141,7 @@ hold_is_right(const struct state *s, struct decision d)
 {
 	if (d.act != ACT_HOLD)
 		return;
-	HOLDS_THAT(s->wish == WISH_HOLD, s);
+	HOLDS_THAT(s->wish == GOAL_HOLD, s);
 	HOLDS_THAT(!decide_person(&s->claim, &s->node), s);
 	HOLDS_THAT(target(s, d)->tenure == TENURE_FREE, s);
 	HOLDS_THAT(!target(s, d)->spent, s);
@@ -161,11 +161,11 @@ clear_is_of_ours(const struct state *s, struct decision d)
 		HOLDS_THAT(target(s, d)->tenure == TENURE_OURS, s);
 	if (d.act == ACT_UNMARK)
 		HOLDS_THAT(marked(target(s, d)), s);
-	if (d.act == ACT_CLEAR && s->wish == WISH_HOLD)
+	if (d.act == ACT_CLEAR && s->wish == GOAL_HOLD)
 		HOLDS_THAT(target(s, d)->former ||
 				   (d.on == KIND_NODE && s->claim.opted_out),
 			   s);
-	if (d.act == ACT_CLEAR && s->wish == WISH_CLEAR)
+	if (d.act == ACT_CLEAR && s->wish == GOAL_CLEAR)
 		HOLDS_THAT(d.release, s);
 }
 
@@ -173,7 +173,7 @@ clear_is_of_ours(const struct state *s, struct decision d)
 static void
 claim_goes_first(const struct state *s, struct decision d)
 {
-	if (s->wish != WISH_CLEAR || d.act == ACT_NONE ||
+	if (s->wish != GOAL_CLEAR || d.act == ACT_NONE ||
 	    d.on != KIND_NODE || s->node.registered)
 		return;
 	HOLDS_THAT(!marked(&s->claim), s);
@@ -184,7 +184,7 @@ claim_goes_first(const struct state *s, struct decision d)
 static void
 registered_node_waits_for_none(const struct state *s, struct decision d)
 {
-	if (s->wish != WISH_CLEAR || !marked(&s->node) || s->node.busy ||
+	if (s->wish != GOAL_CLEAR || !marked(&s->node) || s->node.busy ||
 	    !s->node.registered)
 		return;
 	HOLDS_THAT(d.act == ACT_CLEAR || d.act == ACT_UNMARK, s);
@@ -197,7 +197,7 @@ registered_node_waits_for_none(const struct state *s, struct decision d)
 static void
 opted_out_counts_for_the_node(const struct state *s, struct decision d)
 {
-	if (s->wish != WISH_HOLD || !s->claim.present || !s->claim.opted_out)
+	if (s->wish != GOAL_HOLD || !s->claim.present || !s->claim.opted_out)
 		return;
 	HOLDS_THAT(d.act != ACT_HOLD, s);
 	if (!s->node.present || s->node.busy ||
@@ -218,7 +218,7 @@ opted_out_counts_for_the_node(const struct state *s, struct decision d)
 static void
 taken_over_is_unmarked(const struct state *s, struct decision d)
 {
-	if (s->wish == WISH_LEAVE || d.act == ACT_NONE)
+	if (s->wish == GOAL_LEAVE || d.act == ACT_NONE)
 		return;
 	if (s->claim.present && s->claim.tenure == TENURE_PERSON &&
 	    s->claim.hold == HOLD_SAME && !s->node.former &&
@@ -236,7 +236,7 @@ taken_over_is_unmarked(const struct state *s, struct decision d)
 static void
 clear_is_live(const struct state *s, struct decision d)
 {
-	if (s->wish != WISH_CLEAR || s->claim.busy || s->node.busy)
+	if (s->wish != GOAL_CLEAR || s->claim.busy || s->node.busy)
 		return;
 	HOLDS_THAT((d.act != ACT_NONE) ==
 			   (marked(&s->claim) || marked(&s->node)),
@@ -250,7 +250,7 @@ hold_is_live(const struct state *s, struct decision d)
 	bool node_free = n->present && n->tenure == TENURE_FREE;
 	bool claim_free = c->present && c->tenure == TENURE_FREE;
 
-	if (s->wish != WISH_HOLD || c->busy || n->busy || c->spent ||
+	if (s->wish != GOAL_HOLD || c->busy || n->busy || c->spent ||
 	    n->spent || decide_person(c, n))
 		return;
 	if (node_free || (claim_free && !c->registered &&
@@ -317,9 +317,9 @@ ends(const struct state *s, struct decision d)
 		apply(&now, d);
 		HOLDS_THAT(++writes <= 4, s);
 	}
-	if (now.wish == WISH_CLEAR)
+	if (now.wish == GOAL_CLEAR)
 		HOLDS_THAT(!marked(&now.claim) && !marked(&now.node), s);
-	if (now.wish == WISH_HOLD && now.node.present && !now.node.spent &&
+	if (now.wish == GOAL_HOLD && now.node.present && !now.node.spent &&
 	    !decide_person(&now.claim, &now.node))
 		HOLDS_THAT(now.node.tenure == TENURE_OURS, s);
 }
@@ -381,50 +381,50 @@ static const struct {
 	enum act act;
 	enum kind on;
 } rows[] = {
-	{"hold on claim, both on Node", {THEIRS, OURS, WISH_HOLD}, ACT_UNMARK,
+	{"hold on claim, both on Node", {THEIRS, OURS, GOAL_HOLD}, ACT_UNMARK,
 	 KIND_NODE},
-	{"the same when quiet", {THEIRS, OURS, WISH_CLEAR}, ACT_UNMARK,
+	{"the same when quiet", {THEIRS, OURS, GOAL_CLEAR}, ACT_UNMARK,
 	 KIND_NODE},
 	{"mark removed from the unregistered Node",
-	 {OURS, THEIRS, WISH_HOLD}, ACT_UNMARK, KIND_NODECLAIM},
+	 {OURS, THEIRS, GOAL_HOLD}, ACT_UNMARK, KIND_NODECLAIM},
 	{"mark removed from the registered Node",
 	 {OURS, {.present = true, .tenure = TENURE_PERSON, .hold = HOLD_SAME,
-		 .registered = true}, WISH_CLEAR}, ACT_CLEAR, KIND_NODECLAIM},
-	{"hold removed: respected", {FREE, STRIPPED, WISH_HOLD}, ACT_NONE,
+		 .registered = true}, GOAL_CLEAR}, ACT_CLEAR, KIND_NODECLAIM},
+	{"hold removed: respected", {FREE, STRIPPED, GOAL_HOLD}, ACT_NONE,
 	 KIND_NODE},
 	{"hold removed: mark dropped at release",
-	 {FREE, STRIPPED, WISH_CLEAR}, ACT_UNMARK, KIND_NODE},
-	{"stripped both: held again", {FREE, FREE, WISH_HOLD}, ACT_HOLD,
+	 {FREE, STRIPPED, GOAL_CLEAR}, ACT_UNMARK, KIND_NODE},
+	{"stripped both: held again", {FREE, FREE, GOAL_HOLD}, ACT_HOLD,
 	 KIND_NODECLAIM},
-	{"Node alone", {ABSENT, FREE, WISH_HOLD}, ACT_HOLD, KIND_NODE},
-	{"claim alone", {FREE, ABSENT, WISH_HOLD}, ACT_HOLD, KIND_NODECLAIM},
+	{"Node alone", {ABSENT, FREE, GOAL_HOLD}, ACT_HOLD, KIND_NODE},
+	{"claim alone", {FREE, ABSENT, GOAL_HOLD}, ACT_HOLD, KIND_NODECLAIM},
 	{"former hold", {ABSENT, {.present = true, .tenure = TENURE_OURS,
-				  .former = true}, WISH_HOLD},
+				  .former = true}, GOAL_HOLD},
 	 ACT_CLEAR, KIND_NODE},
 	{"former default hold, the claim's own",
 	 {{.present = true, .default_hold = HOLD_SAME},
 	  {.present = true, .tenure = TENURE_OURS, .former = true,
-	   .former_default = true}, WISH_HOLD}, ACT_UNMARK, KIND_NODE},
+	   .former_default = true}, GOAL_HOLD}, ACT_UNMARK, KIND_NODE},
 	{"the same when quiet",
 	 {{.present = true, .default_hold = HOLD_SAME},
 	  {.present = true, .tenure = TENURE_OURS, .former = true,
-	   .former_default = true}, WISH_CLEAR}, ACT_UNMARK, KIND_NODE},
+	   .former_default = true}, GOAL_CLEAR}, ACT_UNMARK, KIND_NODE},
 	{"a person's hold beside our former one",
 	 {{.present = true, .tenure = TENURE_OURS, .former = true,
-	   .hold = HOLD_OTHER, .busy = true}, FREE, WISH_HOLD}, ACT_NONE,
+	   .hold = HOLD_OTHER, .busy = true}, FREE, GOAL_HOLD}, ACT_NONE,
 	 KIND_NODE},
 	{"hold removed from the claim of an unregistered Node",
 	 {{.present = true, .tenure = TENURE_YIELDED, .opted_out = true}, OURS,
-	  WISH_HOLD}, ACT_CLEAR, KIND_NODE},
+	  GOAL_HOLD}, ACT_CLEAR, KIND_NODE},
 	{"the claim's clear is under way, its Node not registered",
 	 {{.present = true, .tenure = TENURE_OURS, .hold = HOLD_SAME,
-	   .busy = true}, OURS, WISH_CLEAR}, ACT_NONE, KIND_NODE},
+	   .busy = true}, OURS, GOAL_CLEAR}, ACT_NONE, KIND_NODE},
 	{"… and registered",
 	 {{.present = true, .tenure = TENURE_OURS, .hold = HOLD_SAME,
 	   .busy = true},
 	  {.present = true, .tenure = TENURE_OURS, .hold = HOLD_SAME,
-	   .registered = true}, WISH_CLEAR}, ACT_CLEAR, KIND_NODE},
-	{"nothing there", {ABSENT, ABSENT, WISH_CLEAR}, ACT_NONE, KIND_NODE},
+	   .registered = true}, GOAL_CLEAR}, ACT_CLEAR, KIND_NODE},
+	{"nothing there", {ABSENT, ABSENT, GOAL_CLEAR}, ACT_NONE, KIND_NODE},
 };
 
 START_TEST(row)

@@ -29,7 +29,7 @@ struct model {
 	struct fact at[IDS];
 	int64_t now_ms;
 	bool busy[POOLS];	/* when it was looked at last */
-	bool told[POOLS];	/* held, as holds_turned has said */
+	bool told[POOLS];	/* held, as timers_turned has said */
 	uint64_t seed;
 	int step;
 };
@@ -44,13 +44,13 @@ struct model {
 	} while (0)
 
 static int
-put_timer(struct holds *h, uint32_t id, const char *pool, int64_t deadline_ms,
+put_timer(struct timers *h, uint32_t id, const char *pool, int64_t deadline_ms,
     int64_t counts_ms, int64_t now_ms)
 {
 	struct timer_facts f = {.pool = pool, .deadline_ms = deadline_ms,
 				.counts_ms = counts_ms};
 
-	return holds_put(h, id, &f, now_ms);
+	return timers_put(h, id, &f, now_ms);
 }
 
 static const char *
@@ -145,7 +145,7 @@ model_next(const struct model *m)
 }
 
 static void
-put(struct holds *h, const struct model *m, uint32_t id)
+put(struct timers *h, const struct model *m, uint32_t id)
 {
 	const struct fact *f = &m->at[id];
 
@@ -160,7 +160,7 @@ put(struct holds *h, const struct model *m, uint32_t id)
 		.booting = f->booting,
 	};
 
-	SAYS(m, holds_put(h, id, &facts, m->now_ms) == 0);
+	SAYS(m, timers_put(h, id, &facts, m->now_ms) == 0);
 }
 
 static void
@@ -191,7 +191,7 @@ random_fact(struct model *m, struct dice *d, struct fact *f)
 }
 
 static void
-random_step(struct holds *h, struct model *m, struct dice *d)
+random_step(struct timers *h, struct model *m, struct dice *d)
 {
 	uint32_t id = roll(d, IDS);
 	struct fact *f = &m->at[id];
@@ -199,15 +199,15 @@ random_step(struct holds *h, struct model *m, struct dice *d)
 	switch (roll(d, 8)) {
 	case 0:
 		f->used = false;
-		holds_drop(h, id);
+		timers_drop(h, id);
 		break;
 	case 1:
 	case 2:
 		m->now_ms += roll(d, 60);
 		break;
 	case 3:		/* to the very moment */
-		if (holds_next_ms(h) > m->now_ms)
-			m->now_ms = holds_next_ms(h);
+		if (timers_next_ms(h) > m->now_ms)
+			m->now_ms = timers_next_ms(h);
 		break;
 	case 4:		/* the clock went back: everything is put anew */
 		if (roll(d, 20) > 0)
@@ -224,17 +224,17 @@ random_step(struct holds *h, struct model *m, struct dice *d)
 }
 
 static void
-settle(struct holds *h, struct model *m)
+settle(struct timers *h, struct model *m)
 {
 	struct now now = {m->now_ms, m->now_ms};
 	uint32_t id, scope;
 
-	while (holds_due(h, m->now_ms, &id)) {
+	while (timers_due(h, m->now_ms, &id)) {
 		SAYS(m, id < IDS && m->at[id].used);
 		put(h, m, id);
 	}
 	model_look(m);
-	while ((scope = holds_turned(h, now)) != NO_ID) {
+	while ((scope = timers_turned(h, now)) != NO_ID) {
 		for (int p = 0; p < POOLS; p++) {
 			if (strcmp(h->scopes[scope].name, pool_name(p)) != 0)
 				continue;
@@ -281,12 +281,12 @@ model_expects(const struct model *m, int scope, bool *earliest)
 }
 
 static void
-compare_quiet(const struct holds *h, const struct model *m, uint32_t scope,
+compare_quiet(const struct timers *h, const struct model *m, uint32_t scope,
 	      int p)
 {
 	bool earliest;
 	int64_t at = model_expects(m, p, &earliest);
-	struct quiet q = holds_expects(h, scope, m->now_ms);
+	struct quiet q = timers_expects(h, scope, m->now_ms);
 
 	SAYS(m, q.at_ms == at && q.earliest == earliest);
 	SAYS(m, (q.id == NO_ID) == (at == STAMP_NONE));
@@ -295,19 +295,19 @@ compare_quiet(const struct holds *h, const struct model *m, uint32_t scope,
 				scope_of(m, &m->at[q.id]) == p);
 	/* What is past is told as far as it was looked at. */
 	if (model_live(m, p))
-		SAYS(m, holds_quiet_ms(h, scope) == model_quiet(m, p));
+		SAYS(m, timers_quiet_ms(h, scope) == model_quiet(m, p));
 }
 
 static void
-compare(const struct holds *h, const struct model *m)
+compare(const struct timers *h, const struct model *m)
 {
 	for (uint32_t id = 0; id < IDS; id++) {
 		const struct fact *f = &m->at[id];
 		bool own = f->used && f->deadline_ms > m->now_ms;
-		uint32_t scope = h->timers[id].scope;
+		uint32_t scope = h->at[id].scope;
 
-		SAYS(m, holds_own(h, id, m->now_ms) == own);
-		SAYS(m, holds_scope_held(h, id) ==
+		SAYS(m, timers_own(h, id, m->now_ms) == own);
+		SAYS(m, timers_scope_held(h, id) ==
 				(f->used && m->kind != SCOPE_NODE &&
 				 m->busy[scope_of(m, f)]));
 		if (f->used && m->kind != SCOPE_NODE)
@@ -315,20 +315,20 @@ compare(const struct holds *h, const struct model *m)
 	}
 	for (int p = 0; p < POOLS; p++)
 		SAYS(m, m->told[p] == m->busy[p]);
-	SAYS(m, holds_next_ms(h) == model_next(m));
+	SAYS(m, timers_next_ms(h) == model_next(m));
 }
 
 static void
 walk(enum scope_kind kind, uint32_t least, uint64_t seed)
 {
 	struct rules r = {.scope = kind, .min_scale_up = least};
-	struct holds *h = calloc(1, sizeof(*h));
+	struct timers *h = calloc(1, sizeof(*h));
 	struct model m = {.kind = kind, .least = least, .now_ms = START,
 			  .seed = seed};
 	struct dice d = dice_new(seed);
 
 	ck_assert_ptr_nonnull(h);
-	ck_assert_int_eq(holds_init(h, &r, IDS, EXTRA), 0);
+	ck_assert_int_eq(timers_init(h, &r, IDS, EXTRA), 0);
 	for (m.step = 0; m.step < 6000; m.step++) {
 		random_step(h, &m, &d);
 		if (roll(&d, 4) == 0)
@@ -336,7 +336,7 @@ walk(enum scope_kind kind, uint32_t least, uint64_t seed)
 		settle(h, &m);
 		compare(h, &m);
 	}
-	holds_done(h);
+	timers_done(h);
 	free(h);
 }
 
@@ -360,20 +360,20 @@ END_TEST
 
 /* --- bounds --------------------------------------------------------------- */
 
-static struct holds *
+static struct timers *
 holds_new(enum scope_kind kind, uint32_t ids)
 {
 	struct rules r = {.scope = kind, .min_scale_up = 1};
-	struct holds *h = calloc(1, sizeof(*h));
+	struct timers *h = calloc(1, sizeof(*h));
 
 	ck_assert_ptr_nonnull(h);
-	ck_assert_int_eq(holds_init(h, &r, ids, 0), 0);
+	ck_assert_int_eq(timers_init(h, &r, ids, 0), 0);
 	return h;
 }
 
 START_TEST(one_pool_too_many)
 {
-	struct holds *h = holds_new(SCOPE_NODEPOOL, SCOPES_MAX + 2);
+	struct timers *h = holds_new(SCOPE_NODEPOOL, SCOPES_MAX + 2);
 	char pool[POOL_BYTES];
 
 	for (uint32_t i = 0; i <= SCOPES_MAX; i++) {
@@ -381,75 +381,75 @@ START_TEST(one_pool_too_many)
 		ck_assert_int_eq(put_timer(h, i, pool, 100, 1, 10),
 				 i < SCOPES_MAX ? 0 : -1);
 	}
-	ck_assert(!holds_own(h, SCOPES_MAX, 10));
-	ck_assert(!holds_scope_held(h, SCOPES_MAX));
+	ck_assert(!timers_own(h, SCOPES_MAX, 10));
+	ck_assert(!timers_scope_held(h, SCOPES_MAX));
 	/* A known pool is no new one; a free one is used again, once it has
 	 * been reported as quiet. */
 	ck_assert_int_eq(put_timer(h, SCOPES_MAX + 1, "pool-7", 100, 1, 10), 0);
-	holds_drop(h, 3);
-	while (holds_turned(h, (struct now){10, 10}) != NO_ID)
+	timers_drop(h, 3);
+	while (timers_turned(h, (struct now){10, 10}) != NO_ID)
 		;
 	ck_assert_int_eq(put_timer(h, SCOPES_MAX, "new", 100, 1, 10), 0);
 	ck_assert_int_eq(put_timer(h, 3, "pool-3", 100, 1, 10), -1);
-	holds_done(h);
+	timers_done(h);
 	free(h);
 }
 END_TEST
 
-/* Machines that come and go between two calls of holds_turned: a list that is
+/* Machines that come and go between two calls of timers_turned: a list that is
  * taken in while the sweeper is busy, or a loop of failing launches.  Each
  * scope stands in `dirty` at most once, whatever happens. */
 START_TEST(many_changes_between_two_looks)
 {
-	struct holds *h = holds_new(SCOPE_NODEPOOL, 4);
+	struct timers *h = holds_new(SCOPE_NODEPOOL, 4);
 
 	for (int i = 0; i < SCOPES_MAX + 10; i++) {
 		put_timer(h, 0, "web", 100, 1, 10);
-		holds_drop(h, 0);
+		timers_drop(h, 0);
 		ck_assert_msg(h->dirty_n <= h->scopes_top,
 			      "%u entries in dirty[%d] for %u scopes",
 			      h->dirty_n, SCOPES_MAX, h->scopes_top);
 	}
-	holds_done(h);
+	timers_done(h);
 	free(h);
 }
 END_TEST
 
 START_TEST(moved_last_deadline_is_no_end)
 {
-	struct holds *h = holds_new(SCOPE_CLUSTER, 4);
+	struct timers *h = holds_new(SCOPE_CLUSTER, 4);
 	struct now now = {10, 10};
 
 	put_timer(h, 0, "web", 100, 1, 10);
-	ck_assert_uint_eq(holds_turned(h, now), 0);
-	ck_assert_uint_eq(holds_turned(h, now), NO_ID);
+	ck_assert_uint_eq(timers_turned(h, now), 0);
+	ck_assert_uint_eq(timers_turned(h, now), NO_ID);
 	/* One goes, another comes, before anybody looks. */
-	holds_drop(h, 0);
+	timers_drop(h, 0);
 	put_timer(h, 1, "api", 200, 1, 10);
-	ck_assert_uint_eq(holds_turned(h, now), NO_ID);
-	ck_assert(holds_scope_held(h, 1));
+	ck_assert_uint_eq(timers_turned(h, now), NO_ID);
+	ck_assert(timers_scope_held(h, 1));
 	ck_assert_int_eq(h->scopes[0].since_boot_ms, 10);
-	holds_done(h);
+	timers_done(h);
 	free(h);
 }
 END_TEST
 
 START_TEST(deadline_is_exact)
 {
-	struct holds *h = holds_new(SCOPE_CLUSTER, 1);
+	struct timers *h = holds_new(SCOPE_CLUSTER, 1);
 	uint32_t id;
 
 	put_timer(h, 0, "web", 100, 1, 10);
-	(void)holds_turned(h, (struct now){10, 10});
-	ck_assert(!holds_due(h, 99, &id));
-	ck_assert(holds_own(h, 0, 99));
-	ck_assert(holds_due(h, 100, &id));
-	ck_assert(!holds_own(h, 0, 100));
+	(void)timers_turned(h, (struct now){10, 10});
+	ck_assert(!timers_due(h, 99, &id));
+	ck_assert(timers_own(h, 0, 99));
+	ck_assert(timers_due(h, 100, &id));
+	ck_assert(!timers_own(h, 0, 100));
 	put_timer(h, 0, "web", 100, 1, 100);
-	ck_assert_uint_eq(holds_turned(h, (struct now){100, 100}), 0);
+	ck_assert_uint_eq(timers_turned(h, (struct now){100, 100}), 0);
 	ck_assert(!h->scopes[0].held);
-	ck_assert(holds_next_ms(h) == STAMP_NONE);
-	holds_done(h);
+	ck_assert(timers_next_ms(h) == STAMP_NONE);
+	timers_done(h);
 	free(h);
 }
 END_TEST
@@ -461,22 +461,22 @@ START_TEST(the_extra_ids)
 	struct timer_facts f = {.pool = "", .deadline_ms = 100, .counts_ms = 1,
 				.created_ms = 5, .first_ms = 5,
 				.hold_ms = 50};
-	struct holds *h = calloc(1, sizeof(*h));
+	struct timers *h = calloc(1, sizeof(*h));
 	struct now now = {10, 10};
 
-	ck_assert_int_eq(holds_init(h, &r, 1000, 2), 0);
-	ck_assert_int_eq(holds_put(h, 999, &f, 10), 0);
-	ck_assert_uint_eq(holds_turned(h, now), NO_ID);
-	ck_assert_int_eq(holds_put(h, 998, &f, 10), 0);
-	ck_assert_uint_eq(holds_turned(h, now), 0);
-	ck_assert_int_eq(holds_quiet_ms(h, 0), 100);
-	holds_drop(h, 999);
-	ck_assert_uint_eq(holds_turned(h, now), 0);
+	ck_assert_int_eq(timers_init(h, &r, 1000, 2), 0);
+	ck_assert_int_eq(timers_put(h, 999, &f, 10), 0);
+	ck_assert_uint_eq(timers_turned(h, now), NO_ID);
+	ck_assert_int_eq(timers_put(h, 998, &f, 10), 0);
+	ck_assert_uint_eq(timers_turned(h, now), 0);
+	ck_assert_int_eq(timers_quiet_ms(h, 0), 100);
+	timers_drop(h, 999);
+	ck_assert_uint_eq(timers_turned(h, now), 0);
 	ck_assert(!h->scopes[0].held);
-	ck_assert_int_eq(holds_put(h, 7, &f, 10), 0);
-	ck_assert_uint_eq(holds_turned(h, now), 0);
+	ck_assert_int_eq(timers_put(h, 7, &f, 10), 0);
+	ck_assert_uint_eq(timers_turned(h, now), 0);
 	ck_assert(h->scopes[0].held);
-	holds_done(h);
+	timers_done(h);
 	free(h);
 }
 END_TEST
@@ -487,28 +487,28 @@ END_TEST
 #define MINUTE 60000
 
 /* A hold of a day, from server time `at` and boot time 0 on. */
-static struct holds *
+static struct timers *
 busy_holds(enum scope_kind kind, int64_t at)
 {
 	struct rules r = {.scope = kind,
 			  .min_scale_up = 1,
 			  .cap = {.max_ms = HOUR, .window_ms = 10 * MINUTE}};
-	struct holds *h = calloc(1, sizeof(*h));
+	struct timers *h = calloc(1, sizeof(*h));
 
 	ck_assert_ptr_nonnull(h);
-	ck_assert_int_eq(holds_init(h, &r, 4, 0), 0);
-	holds_usable(h, true);
-	holds_seen(h);
+	ck_assert_int_eq(timers_init(h, &r, 4, 0), 0);
+	timers_usable(h, true);
+	timers_seen(h);
 	put_timer(h, 0, "web", at + 24 * HOUR, 1, at);
-	ck_assert_uint_eq(holds_turned(h, (struct now){at, 0}), 0);
+	ck_assert_uint_eq(timers_turned(h, (struct now){at, 0}), 0);
 	ck_assert(h->scopes[0].held);
 	return h;
 }
 
 static void
-holds_end(struct holds *h)
+holds_end(struct timers *h)
 {
-	holds_done(h);
+	timers_done(h);
 	free(h);
 }
 
@@ -517,19 +517,19 @@ holds_end(struct holds *h)
 START_TEST(shifted_clock)
 {
 	int64_t at = 10000000;
-	struct holds *h = busy_holds(SCOPE_CLUSTER, at);
+	struct timers *h = busy_holds(SCOPE_CLUSTER, at);
 
-	holds_shift(h, HOUR);
-	ck_assert_uint_eq(holds_turned(h, (struct now){at + HOUR, 2}), NO_ID);
-	holds_shift(h, -HOUR);
-	ck_assert_uint_eq(holds_turned(h, (struct now){at, HOUR - 1}), NO_ID);
-	ck_assert_int_eq(holds_cap_next_ms(h), HOUR);
-	ck_assert_uint_eq(holds_turned(h, (struct now){at, HOUR}), 0);
+	timers_shift(h, HOUR);
+	ck_assert_uint_eq(timers_turned(h, (struct now){at + HOUR, 2}), NO_ID);
+	timers_shift(h, -HOUR);
+	ck_assert_uint_eq(timers_turned(h, (struct now){at, HOUR - 1}), NO_ID);
+	ck_assert_int_eq(timers_cap_next_ms(h), HOUR);
+	ck_assert_uint_eq(timers_turned(h, (struct now){at, HOUR}), 0);
 	ck_assert(!h->scopes[0].held && h->scopes[0].busy);
-	holds_shift(h, HOUR);
-	ck_assert_uint_eq(holds_turned(h, (struct now){at, HOUR + 1}), NO_ID);
-	ck_assert_int_eq(holds_cap_next_ms(h), HOUR + 10 * MINUTE);
-	ck_assert_uint_eq(holds_turned(h, (struct now){at, HOUR +
+	timers_shift(h, HOUR);
+	ck_assert_uint_eq(timers_turned(h, (struct now){at, HOUR + 1}), NO_ID);
+	ck_assert_int_eq(timers_cap_next_ms(h), HOUR + 10 * MINUTE);
+	ck_assert_uint_eq(timers_turned(h, (struct now){at, HOUR +
 						       10 * MINUTE}), 0);
 	ck_assert(h->scopes[0].held);
 	holds_end(h);
@@ -541,31 +541,31 @@ END_TEST
 START_TEST(released_by_hand)
 {
 	int64_t at = 10000000;
-	struct holds *h = busy_holds(SCOPE_CLUSTER, at);
+	struct timers *h = busy_holds(SCOPE_CLUSTER, at);
 	struct cap_rules r = {HOUR, 10 * MINUTE};
 
-	holds_released(h, 0, at + 40 * MINUTE,
+	timers_released(h, 0, at + 40 * MINUTE,
 		       (struct now){at + 50 * MINUTE, 50 * MINUTE});
 	ck_assert_int_eq(cap_debt_ms(&h->scopes[0].cap, &r, 50 * MINUTE),
 			 10 * MINUTE);
-	ck_assert_uint_eq(holds_turned(h, (struct now){at + 100 * MINUTE,
+	ck_assert_uint_eq(timers_turned(h, (struct now){at + 100 * MINUTE,
 						       100 * MINUTE - 1}),
 			  NO_ID);
-	ck_assert_uint_eq(holds_turned(h, (struct now){at + 100 * MINUTE,
+	ck_assert_uint_eq(timers_turned(h, (struct now){at + 100 * MINUTE,
 						       100 * MINUTE}), 0);
 	ck_assert(!h->scopes[0].held);
 	/* It was there when the window opened: it did not end it. */
-	holds_released(h, 0, at + 40 * MINUTE,
+	timers_released(h, 0, at + 40 * MINUTE,
 		       (struct now){at + 101 * MINUTE, 101 * MINUTE});
-	ck_assert_uint_eq(holds_turned(h, (struct now){at + 101 * MINUTE,
+	ck_assert_uint_eq(timers_turned(h, (struct now){at + 101 * MINUTE,
 						       101 * MINUTE}), NO_ID);
-	holds_released(h, 0, at + 102 * MINUTE,
+	timers_released(h, 0, at + 102 * MINUTE,
 		       (struct now){at + 102 * MINUTE, 102 * MINUTE});
-	ck_assert_uint_eq(holds_turned(h, (struct now){at + 102 * MINUTE,
+	ck_assert_uint_eq(timers_turned(h, (struct now){at + 102 * MINUTE,
 						       102 * MINUTE}), 0);
 	ck_assert(h->scopes[0].held);
 	ck_assert_int_eq(cap_debt_ms(&h->scopes[0].cap, &r, 102 * MINUTE), 0);
-	holds_released(h, 0, STAMP_NONE,
+	timers_released(h, 0, STAMP_NONE,
 		       (struct now){at + 103 * MINUTE, 103 * MINUTE});
 	ck_assert_int_eq(cap_debt_ms(&h->scopes[0].cap, &r, 110 * MINUTE),
 			 8 * MINUTE);
@@ -576,11 +576,11 @@ END_TEST
 /* In scope `cluster` a pool's own cap says nothing. */
 START_TEST(cap_of_a_scope)
 {
-	struct holds *h = busy_holds(
+	struct timers *h = busy_holds(
 		_i == 0 ? SCOPE_CLUSTER : SCOPE_NODEPOOL, 10000000);
 
-	holds_cap(h, 0, 20 * MINUTE, 30 * MINUTE);
-	ck_assert_uint_eq(holds_turned(h, (struct now){10000000, 30 * MINUTE}),
+	timers_cap(h, 0, 20 * MINUTE, 30 * MINUTE);
+	ck_assert_uint_eq(timers_turned(h, (struct now){10000000, 30 * MINUTE}),
 			  _i == 0 ? NO_ID : 0);
 	ck_assert(h->scopes[0].held == (_i == 0));
 	holds_end(h);
@@ -591,20 +591,20 @@ END_TEST
  * nothing is. */
 START_TEST(a_debt_keeps_its_scope)
 {
-	struct holds *h = busy_holds(SCOPE_NODEPOOL, 10000000);
+	struct timers *h = busy_holds(SCOPE_NODEPOOL, 10000000);
 	struct now now = {10000000, 30 * MINUTE};
 
-	holds_drop(h, 0);
-	ck_assert_uint_eq(holds_turned(h, now), 0);
-	ck_assert(holds_keeps(h, 0, 30 * MINUTE));
+	timers_drop(h, 0);
+	ck_assert_uint_eq(timers_turned(h, now), 0);
+	ck_assert(timers_keeps(h, 0, 30 * MINUTE));
 	put_timer(h, 1, "api", 20000000, 1, 10000000);
 	ck_assert_str_eq(h->scopes[0].name, "web");
-	ck_assert_uint_eq(holds_turned(h, now), 1);
+	ck_assert_uint_eq(timers_turned(h, now), 1);
 	/* 30 min are paid by 5 of quiet. */
 	now.boot_ms = 36 * MINUTE;
-	while (holds_turned(h, now) != NO_ID)
+	while (timers_turned(h, now) != NO_ID)
 		;
-	ck_assert(!holds_keeps(h, 0, now.boot_ms));
+	ck_assert(!timers_keeps(h, 0, now.boot_ms));
 	put_timer(h, 2, "gpu", 20000000, 1, 10000000);
 	ck_assert_str_eq(h->scopes[0].name, "gpu");
 	holds_end(h);

@@ -73,7 +73,7 @@ static const struct {
 
 START_TEST(table)
 {
-	struct verdict v = policy_admit(&rules, &rows[_i].review);
+	struct verdict v = admit_decide(&rules, &rows[_i].review);
 
 	ck_assert_msg(v.held == rows[_i].held && v.patch == rows[_i].patch &&
 			      v.reason == rows[_i].reason,
@@ -87,13 +87,13 @@ END_TEST
 START_TEST(own_output_again)
 {
 	struct review v = rows[_i].review;
-	struct verdict first = policy_admit(&rules, &v), again;
+	struct verdict first = admit_decide(&rules, &v), again;
 
 	if (!first.patch)
 		return;
 	v.has_annotations = v.has_mark = true;
 	v.hold = HOLD_SAME;
-	again = policy_admit(&rules, &v);
+	again = admit_decide(&rules, &v);
 	ck_assert_msg(!again.patch && again.held == first.held &&
 			      again.reason == first.reason,
 		      "%s", rows[_i].row);

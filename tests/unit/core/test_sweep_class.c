@@ -565,7 +565,7 @@ START_TEST(more_signs_than_there_is_room)
 
 	disrupt();
 	event("c7");
-	for (int i = 0; i < 2 * SIGNS_MAX; i++) {
+	for (int i = 0; i < 2 * DISRUPTION_EVENTS_MAX; i++) {
 		snprintf(uid, sizeof(uid), "x%d", i);
 		event(uid);
 	}

@@ -43,28 +43,28 @@ old_pools(void)
 	ck_assert_uint_eq(count_marked(w), 0);
 }
 
-static struct pool
-pool_of(const char *name, enum pool_key k, const char *value)
+static struct nodepool
+pool_of(const char *name, enum nodepool_key k, const char *value)
 {
-	struct pool p;
+	struct nodepool p;
 
-	pool_init(&p);
+	nodepool_init(&p);
 	strcpy(p.name, name);
 	snprintf(p.uid, sizeof(p.uid), "u-%s", name);
-	pool_set(&p, k, value);
+	nodepool_set(&p, k, value);
 	return p;
 }
 
 static void
-says(const char *name, enum pool_key k, const char *value)
+says(const char *name, enum nodepool_key k, const char *value)
 {
-	struct pool p = pool_of(name, k, value);
+	struct nodepool p = pool_of(name, k, value);
 
 	world_pool(w, &p);
 }
 
 static void
-says_at(const char *name, enum pool_key k, int64_t at_ms)
+says_at(const char *name, enum nodepool_key k, int64_t at_ms)
 {
 	char stamp[STAMP_BYTES];
 
@@ -75,7 +75,7 @@ says_at(const char *name, enum pool_key k, int64_t at_ms)
 static void
 says_nothing(const char *name)
 {
-	says(name, POOL_ENABLED, NULL);
+	says(name, NODEPOOL_ENABLED, NULL);
 }
 
 /* A machine that has just become ready. */
@@ -119,7 +119,7 @@ START_TEST(disabled_is_cleared_and_does_not_count)
 	world_run(w, SLACK);
 	ck_assert_uint_eq(held_in("web"), 3);
 	ck_assert_uint_eq(held_in("batch"), 2);
-	says("web", POOL_ENABLED, "false");
+	says("web", NODEPOOL_ENABLED, "false");
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 	says_nothing("web");
@@ -131,10 +131,10 @@ END_TEST
 
 START_TEST(disabled_is_stronger_than_hold_until)
 {
-	struct pool p;
+	struct nodepool p;
 
 	old_pools();
-	pool_init(&p);
+	nodepool_init(&p);
 	strcpy(p.name, "web");
 	p.disabled = true;
 	p.hold_until_ms = server_ms(w) + 60 * MINUTE;
@@ -151,7 +151,7 @@ START_TEST(hold_until_holds_this_pool_alone)
 
 	old_pools();
 	until = server_ms(w) / 1000 * 1000 + 30 * MINUTE;
-	says_at("web", POOL_HOLD_UNTIL, until);
+	says_at("web", NODEPOOL_HOLD_UNTIL, until);
 	ck_assert_uint_eq(notes(NOTE_POOL_MANUAL, &n), 1);
 	ck_assert_str_eq(n.name, "web");
 	ck_assert_str_eq(n.uid, "u-web");
@@ -163,7 +163,7 @@ START_TEST(hold_until_holds_this_pool_alone)
 	ck_assert_uint_eq(held_in("web"), 2);
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
-	says_at("web", POOL_HOLD_UNTIL, until);
+	says_at("web", NODEPOOL_HOLD_UNTIL, until);
 	ck_assert_uint_eq(notes(NOTE_POOL_MANUAL, &n), 0);
 }
 END_TEST
@@ -175,7 +175,7 @@ START_TEST(no_cap_ends_hold_until)
 	use_scope(SCOPE_NODEPOOL, 10 * MINUTE);
 	old_pools();
 	until = server_ms(w) / 1000 * 1000 + 120 * MINUTE;
-	says_at("web", POOL_HOLD_UNTIL, until);
+	says_at("web", NODEPOOL_HOLD_UNTIL, until);
 	for (int i = 0; i < 11; i++) {
 		world_run(w, 10 * MINUTE);
 		ck_assert_uint_eq(held_in("web"), 2);
@@ -194,7 +194,7 @@ START_TEST(released_at_ends_what_was_created_before)
 	new_machine(4, "web");
 	new_machine(5, "batch");
 	world_run(w, SLACK);
-	says_at("web", POOL_RELEASED_AT, server_ms(w));
+	says_at("web", NODEPOOL_RELEASED_AT, server_ms(w));
 	world_run(w, SLACK);
 	ck_assert_uint_eq(held_in("web"), 0);
 	ck_assert_uint_eq(held_in("batch"), 3);
@@ -218,7 +218,7 @@ START_TEST(released_at_leaves_the_spread)
 	world_run(w, 2 * MINUTE);
 	quiet = new_machine(5, "batch") + rules.hold_ms;
 	world_run(w, SLACK);
-	says_at("web", POOL_RELEASED_AT, server_ms(w));
+	says_at("web", NODEPOOL_RELEASED_AT, server_ms(w));
 	world_run_until(w, quiet - 1);
 	ck_assert_uint_eq(held_in("web"), 3);
 	world_run(w, SLACK);
@@ -239,7 +239,7 @@ START_TEST(released_at_while_a_machine_boots)
 	world_run(w, MINUTE);
 	ck_assert(thing_held(t));
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 4);
-	says_at("web", POOL_RELEASED_AT, server_ms(w));
+	says_at("web", NODEPOOL_RELEASED_AT, server_ms(w));
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 	t->o.ready_ms = server_ms(w) / 1000 * 1000;
@@ -258,9 +258,9 @@ START_TEST(released_at_in_the_future)
 	old_pools();
 	at = server_ms(w) / 1000 * 1000 + 5 * MINUTE;
 	new_machine(4, "web");
-	says_at("web", POOL_RELEASED_AT, at);
+	says_at("web", NODEPOOL_RELEASED_AT, at);
 	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 1);
-	ck_assert_int_eq(n.a, POOL_RELEASED_AT);
+	ck_assert_int_eq(n.a, NODEPOOL_RELEASED_AT);
 	world_run_until(w, at - 1);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
 	world_run(w, SLACK);
@@ -274,7 +274,7 @@ START_TEST(durations_of_the_pool)
 
 	use_scope(SCOPE_NODEPOOL, 0);
 	old_pools();
-	says("web", POOL_HOLD_DURATION, "2m");
+	says("web", NODEPOOL_HOLD_DURATION, "2m");
 	ready = new_machine(4, "web");
 	(void)new_machine(5, "batch");
 	world_run_until(w, ready + 2 * MINUTE - 1);
@@ -283,7 +283,7 @@ START_TEST(durations_of_the_pool)
 	ck_assert_uint_eq(held_in("web"), 0);
 	ck_assert_uint_eq(held_in("batch"), 3);
 	/* Longer, while it still runs: held again. */
-	says("web", POOL_HOLD_DURATION, "1h");
+	says("web", NODEPOOL_HOLD_DURATION, "1h");
 	world_run(w, SLACK);
 	ck_assert_uint_eq(held_in("web"), 3);
 }
@@ -320,7 +320,7 @@ START_TEST(cap_of_the_pool)
 
 	use_scope(caps[_i].scope, 60 * MINUTE);
 	old_pools();
-	says("web", POOL_MAX_HOLD_DURATION, caps[_i].max);
+	says("web", NODEPOOL_MAX_HOLD_DURATION, caps[_i].max);
 	minutes = first_release("web");
 	ck_assert_msg(llabs(minutes - caps[_i].minutes) <= 5,
 		      "released after %lld min", (long long)minutes);
@@ -332,13 +332,13 @@ START_TEST(bad_value_is_told_once_and_does_not_count)
 	struct note n;
 
 	old_pools();
-	says("web", POOL_HOLD_DURATION, "fast");
-	says("web", POOL_HOLD_DURATION, "fast");
+	says("web", NODEPOOL_HOLD_DURATION, "fast");
+	says("web", NODEPOOL_HOLD_DURATION, "fast");
 	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 1);
-	ck_assert_int_eq(n.a, POOL_HOLD_DURATION);
+	ck_assert_int_eq(n.a, NODEPOOL_HOLD_DURATION);
 	ck_assert_str_eq(n.value, "fast");
 	ck_assert_str_eq(n.uid, "u-web");
-	says("web", POOL_HOLD_DURATION, "faster");
+	says("web", NODEPOOL_HOLD_DURATION, "faster");
 	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 1);
 	new_machine(4, "web");
 	world_run(w, rules.hold_ms - 1000);
@@ -351,7 +351,7 @@ END_TEST
 START_TEST(pool_gone_or_not_listed)
 {
 	old_pools();
-	says_at("web", POOL_HOLD_UNTIL, server_ms(w) + 60 * MINUTE);
+	says_at("web", NODEPOOL_HOLD_UNTIL, server_ms(w) + 60 * MINUTE);
 	world_run(w, SLACK);
 	ck_assert_uint_eq(held_in("web"), 2);
 	if (_i == 0) {
@@ -373,19 +373,19 @@ END_TEST
 /* Deleted and made anew while nobody watched: what the old one said is gone. */
 START_TEST(pool_made_anew)
 {
-	struct pool p;
+	struct nodepool p;
 
 	old_pools();
 	new_machine(4, "web");
 	world_run(w, SLACK);
 	if (_i == 0)
-		says("web", POOL_ENABLED, "false");
+		says("web", NODEPOOL_ENABLED, "false");
 	else
-		says_at("web", POOL_RELEASED_AT, server_ms(w) + 1000);
+		says_at("web", NODEPOOL_RELEASED_AT, server_ms(w) + 1000);
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 	sweep_listing(w->s, KIND_NODEPOOL);
-	pool_init(&p);
+	nodepool_init(&p);
 	strcpy(p.name, "web");
 	strcpy(p.uid, "another");
 	world_pool(w, &p);
@@ -400,12 +400,12 @@ END_TEST
 START_TEST(manual_hold_told)
 {
 	struct note n;
-	struct pool p;
+	struct nodepool p;
 
 	old_pools();
-	says_at("excluded", POOL_HOLD_UNTIL, server_ms(w) + 60 * MINUTE);
+	says_at("excluded", NODEPOOL_HOLD_UNTIL, server_ms(w) + 60 * MINUTE);
 	ck_assert_uint_eq(notes(NOTE_POOL_MANUAL, &n), 0);
-	pool_init(&p);
+	nodepool_init(&p);
 	strcpy(p.name, "web");
 	strcpy(p.uid, "u-web");
 	p.hold_until_ms = server_ms(w) + 60 * MINUTE;
@@ -430,7 +430,7 @@ START_TEST(manual_hold_is_no_past_of_the_scope)
 	use_scope(SCOPE_CLUSTER, 60 * MINUTE);
 	old_pools();
 	until = server_ms(w) + 600 * MINUTE;
-	says_at("batch", POOL_HOLD_UNTIL, until);
+	says_at("batch", NODEPOOL_HOLD_UNTIL, until);
 	new_machine(4, "web");
 	world_run(w, 120 * MINUTE);
 	ck_assert_uint_eq(held_in("batch"), 2);
@@ -439,7 +439,7 @@ START_TEST(manual_hold_is_no_past_of_the_scope)
 	ck_assert(sweep_soft(w->s, &b, false, world_now(w)));
 	ck_assert_str_eq(text, "none");
 	world_restart(w, 5);
-	says_at("batch", POOL_HOLD_UNTIL, until);
+	says_at("batch", NODEPOOL_HOLD_UNTIL, until);
 	sweep_restore(w->s, _i == 0 ? "" : text, STAMP_NONE, world_now(w));
 	world_open(w);
 	new_machine(9, "web");
@@ -453,11 +453,11 @@ START_TEST(many_bad_values)
 {
 	char name[16];
 	struct note n;
-	struct pool p;
+	struct nodepool p;
 
 	for (int i = 0; i < 500; i++) {
 		snprintf(name, sizeof(name), "p%d", i);
-		p = pool_of(name, POOL_ENABLED, "no");
+		p = pool_of(name, NODEPOOL_ENABLED, "no");
 		sweep_pool(w->s, &p, world_now(w));
 	}
 	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 500);
@@ -490,7 +490,7 @@ START_TEST(nothing_before_the_pools_are_listed)
 	ck_assert_uint_eq(count_marked(w), 0);
 	ck_assert_uint_eq(notes(NOTE_WITHOUT, &n), 0);
 	sweep_listing(w->s, KIND_NODEPOOL);
-	says("web", POOL_ENABLED, "false");
+	says("web", NODEPOOL_ENABLED, "false");
 	sweep_listed(w->s, KIND_NODEPOOL, true, world_now(w));
 	world_run(w, MINUTE);
 	ck_assert_uint_eq(count_marked(w), 0);
@@ -535,19 +535,19 @@ END_TEST
  * from a list that never ended. */
 START_TEST(pools_known_from_before_the_lead)
 {
-	struct pool p;
+	struct nodepool p;
 	struct note n;
 
 	old_pools();
 	new_machine(4, "web");
 	new_machine(5, "batch");
 	if (_i == 0) {
-		says("web", POOL_ENABLED, "false");
+		says("web", NODEPOOL_ENABLED, "false");
 		new_lead();
 	} else {
 		/* While it does not lead it listens. */
 		sweep_lead(w->s, false, world_now(w));
-		p = pool_of("web", POOL_ENABLED, "false");
+		p = pool_of("web", NODEPOOL_ENABLED, "false");
 		if (_i == 1) {
 			sweep_listing(w->s, KIND_NODEPOOL);
 			sweep_pool(w->s, &p, world_now(w));
@@ -569,7 +569,7 @@ START_TEST(pool_gone_since_before_the_lead)
 {
 	old_pools();
 	new_machine(4, "web");
-	says("web", POOL_ENABLED, "false");
+	says("web", NODEPOOL_ENABLED, "false");
 	new_lead();
 	world_pool_gone(w, "web");
 	sweep_listing(w->s, KIND_NODEPOOL);
@@ -584,7 +584,7 @@ START_TEST(pool_gone_while_another_led)
 {
 	old_pools();
 	new_machine(4, "web");
-	says("web", POOL_ENABLED, "false");
+	says("web", NODEPOOL_ENABLED, "false");
 	sweep_lead(w->s, false, world_now(w));
 	world_pool_gone(w, "web");
 	sweep_listing(w->s, KIND_NODEPOOL);
@@ -598,18 +598,18 @@ END_TEST
 /* What NodePools say is told by each leader anew, and by nobody else. */
 START_TEST(told_by_each_leader)
 {
-	struct pool p;
+	struct nodepool p;
 	struct note n;
 
 	old_pools();
-	says("web", POOL_HOLD_DURATION, "fast");
+	says("web", NODEPOOL_HOLD_DURATION, "fast");
 	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 1);
 	sweep_lead(w->s, false, world_now(w));
-	says("web", POOL_HOLD_DURATION, "faster");
+	says("web", NODEPOOL_HOLD_DURATION, "faster");
 	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 0);
 	new_lead();
 	sweep_listing(w->s, KIND_NODEPOOL);
-	p = pool_of("web", POOL_HOLD_DURATION, "faster");
+	p = pool_of("web", NODEPOOL_HOLD_DURATION, "faster");
 	sweep_pool(w->s, &p, world_now(w));
 	sweep_listed(w->s, KIND_NODEPOOL, true, world_now(w));
 	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 1);
@@ -642,13 +642,13 @@ static const struct {
 START_TEST(own_deadline)
 {
 	struct note n;
-	struct pool p;
+	struct nodepool p;
 	int64_t ready;
 
 	use_scope(owns[_i].scope, owns[_i].config_max * MINUTE);
 	old_pools();
-	p = pool_of("web", POOL_HOLD_DURATION, owns[_i].hold);
-	pool_set(&p, POOL_MAX_HOLD_DURATION, owns[_i].max);
+	p = pool_of("web", NODEPOOL_HOLD_DURATION, owns[_i].hold);
+	nodepool_set(&p, NODEPOOL_MAX_HOLD_DURATION, owns[_i].max);
 	world_pool(w, &p);
 	ready = new_machine(4, "web");
 	world_run_until(w, ready + owns[_i].minutes * MINUTE - 2000);
@@ -850,7 +850,7 @@ START_TEST(the_threshold_of_each_pool)
 	world_run(w, SLACK);
 	ck_assert_uint_eq(held_in("web"), 4);
 	ck_assert_uint_eq(held_in("batch"), 1);
-	says_at("web", POOL_RELEASED_AT, claim_at(w, 12)->o.created_ms);
+	says_at("web", NODEPOOL_RELEASED_AT, claim_at(w, 12)->o.created_ms);
 	world_run(w, SLACK);
 	ck_assert_uint_eq(held_in("web"), 1);
 }

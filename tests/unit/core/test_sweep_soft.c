@@ -321,7 +321,7 @@ static const struct {
 
 START_TEST(guess)
 {
-	struct pool p;
+	struct nodepool p;
 	int64_t off;
 
 	teardown();
@@ -332,7 +332,7 @@ START_TEST(guess)
 	/* That it is not released at once: another is new. */
 	machine_add(w, 2, "batch", server_ms(w));
 	if (guesses[_i].by_hand) {
-		pool_init(&p);
+		nodepool_init(&p);
 		strcpy(p.name, "web");
 		p.hold_until_ms = server_ms(w) + 60 * MINUTE;
 		world_pool(w, &p);
@@ -411,11 +411,11 @@ END_TEST
 /* Clamped by the time since all pools were released by hand. */
 START_TEST(released_by_hand)
 {
-	struct pool p;
+	struct nodepool p;
 
 	busy(10, 40);
 	ck_assert_int_ge(debt_now(), 39 * MINUTE);
-	pool_init(&p);
+	nodepool_init(&p);
 	strcpy(p.name, "web");
 	p.released_at_ms = server_ms(w) - 3 * MINUTE;
 	world_pool(w, &p);
@@ -442,10 +442,10 @@ static const struct {
 
 START_TEST(debt_and_released_at)
 {
-	struct pool p;
+	struct nodepool p;
 	int64_t off;
 
-	pool_init(&p);
+	nodepool_init(&p);
 	strcpy(p.name, limits[_i].pool);
 	p.disabled = limits[_i].disabled;
 	world_pool(w, &p);
@@ -510,10 +510,10 @@ END_TEST
  * window: it did not advance. */
 START_TEST(released_at_and_the_clock_set_back)
 {
-	struct pool p;
+	struct nodepool p;
 	int64_t capped;
 
-	pool_init(&p);
+	nodepool_init(&p);
 	strcpy(p.name, "web");
 	p.released_at_ms = server_ms(w) - MINUTE;
 	world_pool(w, &p);

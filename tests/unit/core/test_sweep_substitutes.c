@@ -744,13 +744,13 @@ END_TEST
 START_TEST(of_a_pool_released_meanwhile)
 {
 	struct thing *c = launched(10, "web");
-	struct pool p;
+	struct nodepool p;
 
 	world_run(w, MINUTE);
 	thing_delete(w, c);
 	world_run(w, 10000);
 	ck_assert_uint_eq(spread(), OLD);
-	pool_init(&p);
+	nodepool_init(&p);
 	strcpy(p.name, "web");
 	p.disabled = _i == 0;
 	if (_i == 1)

@@ -322,9 +322,9 @@ START_TEST(fresh_list_fails)
 END_TEST
 
 static void
-pool_named(struct pool *p, const char *name)
+pool_named(struct nodepool *p, const char *name)
 {
-	pool_init(p);
+	nodepool_init(p);
 	strcpy(p->name, name);
 	snprintf(p->uid, sizeof(p->uid), "u-%s", name);
 }
@@ -334,7 +334,7 @@ pool_named(struct pool *p, const char *name)
 START_TEST(pools_that_differ_stop_the_release)
 {
 	struct note n;
-	struct pool p;
+	struct nodepool p;
 	unsigned told = 0;
 	int64_t quiet;
 

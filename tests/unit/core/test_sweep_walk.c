@@ -93,18 +93,18 @@ scope_held_at(const struct thing *head, int64_t at)
 	return false;
 }
 
-static enum wish
+static enum goal
 wish_at(const struct thing *head, const struct thing *node, int64_t at)
 {
 	if (head->o.deleting || (node != NULL && node->o.deleting))
-		return WISH_LEAVE;
+		return GOAL_LEAVE;
 	if (!rules_pool_included(&rules, head->o.pool))
-		return WISH_CLEAR;
+		return GOAL_CLEAR;
 	if (deadline_of(head) > at)
-		return WISH_HOLD;
+		return GOAL_HOLD;
 	if (!scope_held_at(head, at))
-		return WISH_CLEAR;
-	return head->o.kind == KIND_NODECLAIM ? WISH_HOLD : WISH_LEAVE;
+		return GOAL_CLEAR;
+	return head->o.kind == KIND_NODECLAIM ? GOAL_HOLD : GOAL_LEAVE;
 }
 
 static bool
@@ -123,17 +123,17 @@ static void
 check_machine(const struct thing *head, const struct thing *node)
 {
 	int64_t now = server_ms(w);
-	enum wish wish = wish_at(head, node, now);
+	enum goal wish = wish_at(head, node, now);
 
 	/* The same all the time that was there to settle in. */
 	if (wish != wish_at(head, node, now - SETTLE_MS + 1000))
 		return;
-	if (wish == WISH_CLEAR) {	/* I2 */
+	if (wish == GOAL_CLEAR) {	/* I2 */
 		SAYS(head->o.mark == MARK_ABSENT, head);
 		if (node != NULL)
 			SAYS(node->o.mark == MARK_ABSENT, node);
 	}
-	if (wish != WISH_HOLD || person_on(head) || person_on(node))
+	if (wish != GOAL_HOLD || person_on(head) || person_on(node))
 		return;
 	if (node != NULL)		/* I3 */
 		SAYS(thing_held(node), node);

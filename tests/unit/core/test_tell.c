@@ -10,7 +10,7 @@
 #define SERVER_AHEAD INT64_C(1767323045000)
 #define MINUTE 60000
 
-static struct tell t;
+static struct event_series t;
 static int64_t boot;	/* the virtual clock */
 
 static struct now
@@ -23,72 +23,72 @@ static void
 setup(void)
 {
 	boot = START;
-	tell_init(&t, 1);
+	event_series_init(&t, 1);
 }
 
 static void
-say_as(enum tell_reason reason, const char *pool, const char *action,
+say_as(enum event_reason reason, const char *pool, const char *action,
        const char *note)
 {
-	struct tell_what w = {.reason = reason,
+	struct event_series_what w = {.reason = reason,
 			      .pool = pool,
 			      .pool_uid = "u",
 			      .action = action,
 			      .note = note};
 
-	tell_say(&t, &w, now());
+	event_series_say(&t, &w, now());
 }
 
 static void
 say(const char *pool)
 {
-	say_as(TELL_HOLD_STARTED, pool, NULL, "note");
+	say_as(EVENT_SERIES_HOLD_STARTED, pool, NULL, "note");
 }
 
 /* The next write, sleeping as it says, but not beyond `until`. */
-static enum tell_step
-step(int64_t until, struct tell_todo *todo)
+static enum event_series_step
+step(int64_t until, struct event_series_todo *todo)
 {
-	*todo = tell_next(&t, now());
-	for (int i = 0; todo->step == TELL_WAIT; i++) {
+	*todo = event_series_next(&t, now());
+	for (int i = 0; todo->step == EVENT_SERIES_WAIT; i++) {
 		ck_assert_int_gt(todo->wait_ms, 0);
-		ck_assert_int_lt(i, 3 * TELL_MAX);
+		ck_assert_int_lt(i, 3 * EVENT_SERIES_MAX);
 		if (todo->wait_ms > until - boot) {
 			boot = until;
-			return TELL_WAIT;
+			return EVENT_SERIES_WAIT;
 		}
 		boot += todo->wait_ms;
-		*todo = tell_next(&t, now());
+		*todo = event_series_next(&t, now());
 	}
 	ck_assert_ptr_nonnull(todo->event);
 	return todo->step;
 }
 
 static void
-done(enum tell_outcome o)
+done(enum event_series_outcome o)
 {
-	tell_done(&t, o, NONE, now());
+	event_series_done(&t, o, NONE, now());
 }
 
 /* Writes all there is until then, and says how many that were. */
 static unsigned
 write_all(int64_t until)
 {
-	struct tell_todo todo;
+	struct event_series_todo todo;
 	unsigned n = 0;
 
-	for (; step(until, &todo) != TELL_WAIT; n++)
-		done(TELL_WRITTEN);
+	for (; step(until, &todo) != EVENT_SERIES_WAIT; n++)
+		done(EVENT_SERIES_WRITTEN);
 	return n;
 }
 
 static void
-want(enum tell_step s, unsigned count, int64_t until)
+want(enum event_series_step s, unsigned count, int64_t until)
 {
-	struct tell_todo todo;
+	struct event_series_todo todo;
 
 	ck_assert_int_eq(step(until, &todo), s);
-	if (s != TELL_WAIT)
+	if (s != EVENT_SERIES_WAIT)
 		ck_assert_uint_eq(todo.event->count, count);
 }
 
@@ -96,11 +96,11 @@ want(enum tell_step s, unsigned count, int64_t until)
 
 START_TEST(one_alone)
 {
-	struct tell_todo todo;
+	struct event_series_todo todo;
 
-	ck_assert_int_eq(tell_next(&t, now()).wait_ms, INT64_MAX);
+	ck_assert_int_eq(event_series_next(&t, now()).wait_ms, INT64_MAX);
 	say("general");
-	ck_assert_int_eq(step(boot, &todo), TELL_CREATE);
+	ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_CREATE);
 	ck_assert_str_eq(todo.event->pool, "general");
 	ck_assert_str_eq(todo.event->pool_uid, "u");
 	ck_assert_str_eq(todo.event->action, "Hold");
@@ -109,12 +109,12 @@ START_TEST(one_alone)
 	ck_assert_uint_eq(todo.event->count, 1);
 	/* One at a time. */
 	say("other");
-	ck_assert_int_eq(tell_next(&t, now()).step, TELL_WAIT);
-	done(TELL_WRITTEN);
+	ck_assert_int_eq(event_series_next(&t, now()).step, EVENT_SERIES_WAIT);
+	done(EVENT_SERIES_WRITTEN);
 	ck_assert_uint_eq(write_all(boot), 1);
-	ck_assert_int_eq(tell_next(&t, now()).wait_ms, INT64_MAX);
+	ck_assert_int_eq(event_series_next(&t, now()).wait_ms, INT64_MAX);
 	boot += 100 * MINUTE;
-	ck_assert_int_eq(tell_next(&t, now()).wait_ms, INT64_MAX);
+	ck_assert_int_eq(event_series_next(&t, now()).wait_ms, INT64_MAX);
 	ck_assert_uint_eq(t.lost + t.dropped, 0);
 }
 END_TEST
@@ -125,16 +125,16 @@ START_TEST(second_and_third)
 	ck_assert_uint_eq(write_all(boot), 1);
 	boot += 10000;
 	say("general");
-	want(TELL_PATCH, 2, boot);
+	want(EVENT_SERIES_PATCH, 2, boot);
 	ck_assert_int_eq(t.sent.last_us, (boot + SERVER_AHEAD) * 1000);
 	ck_assert_int_eq(t.sent.first_us, (START + SERVER_AHEAD) * 1000);
-	done(TELL_WRITTEN);
+	done(EVENT_SERIES_WRITTEN);
 	boot += 10000;
 	say("general");
-	want(TELL_WAIT, 0, boot + TELL_SERIES_MS - 1);
-	want(TELL_PATCH, 3, boot + 1);
-	done(TELL_WRITTEN);
-	want(TELL_WAIT, 0, boot + 100 * MINUTE);
+	want(EVENT_SERIES_WAIT, 0, boot + EVENT_SERIES_SERIES_MS - 1);
+	want(EVENT_SERIES_PATCH, 3, boot + 1);
+	done(EVENT_SERIES_WRITTEN);
+	want(EVENT_SERIES_WAIT, 0, boot + 100 * MINUTE);
 }
 END_TEST
 
@@ -152,18 +152,19 @@ END_TEST
 static const struct {
 	const char *name;
 	int64_t apart_ms;
-	enum tell_step next;
+	enum event_series_step next;
 	unsigned count;
 } gaps[] = {
-	{"at once", 0, TELL_PATCH, 2},
-	{"just within 6 min", TELL_SERIES_MS - 1, TELL_PATCH, 2},
-	{"6 min", TELL_SERIES_MS, TELL_CREATE, 1},
-	{"an hour", 60 * MINUTE, TELL_CREATE, 1},
+	{"at once", 0, EVENT_SERIES_PATCH, 2},
+	{"just within 6 min", EVENT_SERIES_SERIES_MS - 1, EVENT_SERIES_PATCH,
+	 2},
+	{"6 min", EVENT_SERIES_SERIES_MS, EVENT_SERIES_CREATE, 1},
+	{"an hour", 60 * MINUTE, EVENT_SERIES_CREATE, 1},
 };
 
 START_TEST(gap)
 {
-	struct tell_todo todo;
+	struct event_series_todo todo;
 	int64_t first;
 
 	say("general");
@@ -175,7 +176,7 @@ START_TEST(gap)
 	ck_assert_msg(todo.event->count == gaps[_i].count, "%s",
 		      gaps[_i].name);
 	ck_assert_msg((todo.event->first_us == first) ==
-			      (gaps[_i].next == TELL_PATCH),
+			      (gaps[_i].next == EVENT_SERIES_PATCH),
 		      "%s", gaps[_i].name);
 }
 END_TEST
@@ -187,13 +188,13 @@ START_TEST(after_a_series)
 		say("general");
 		(void)write_all(boot);
 	}
-	boot += TELL_SERIES_MS;
+	boot += EVENT_SERIES_SERIES_MS;
 	say("general");
-	want(TELL_PATCH, 5, boot);
-	done(TELL_WRITTEN);
-	want(TELL_CREATE, 1, boot);
-	done(TELL_WRITTEN);
-	want(TELL_WAIT, 0, boot + 100 * MINUTE);
+	want(EVENT_SERIES_PATCH, 5, boot);
+	done(EVENT_SERIES_WRITTEN);
+	want(EVENT_SERIES_CREATE, 1, boot);
+	done(EVENT_SERIES_WRITTEN);
+	want(EVENT_SERIES_WAIT, 0, boot + 100 * MINUTE);
 }
 END_TEST
 
@@ -205,13 +206,13 @@ START_TEST(refresh)
 	(void)write_all(boot);
 	for (int i = 1; i <= 5; i++) {
 		say("general");
-		want(TELL_WAIT, 0, START + i * 5 * MINUTE);
+		want(EVENT_SERIES_WAIT, 0, START + i * 5 * MINUTE);
 	}
 	say("general");
-	want(TELL_WAIT, 0, START + TELL_REFRESH_MS - 1);
-	want(TELL_PATCH, 8, START + TELL_REFRESH_MS);
-	done(TELL_WRITTEN);
-	want(TELL_WAIT, 0, START + 100 * MINUTE);
+	want(EVENT_SERIES_WAIT, 0, START + EVENT_SERIES_REFRESH_MS - 1);
+	want(EVENT_SERIES_PATCH, 8, START + EVENT_SERIES_REFRESH_MS);
+	done(EVENT_SERIES_WRITTEN);
+	want(EVENT_SERIES_WAIT, 0, START + 100 * MINUTE);
 }
 END_TEST
 
@@ -259,36 +260,41 @@ END_TEST
 
 static const struct {
 	const char *name;
-	enum tell_reason reason;
+	enum event_reason reason;
 	const char *pool, *uid, *action, *note;
 	bool equal;
 } kinds[] = {
-	{"the same", TELL_HOLD_STARTED, "general", "u", NULL, "note", true},
-	{"another note", TELL_HOLD_STARTED, "general", "u", NULL, "x", false},
-	{"a longer note", TELL_HOLD_STARTED, "general", "u", NULL, "note.",
+	{"the same", EVENT_SERIES_HOLD_STARTED, "general", "u", NULL, "note",
+	 true},
+	{"another note", EVENT_SERIES_HOLD_STARTED, "general", "u", NULL, "x",
 	 false},
-	{"the action spelled out", TELL_HOLD_STARTED, "general", "u", "Hold",
-	 "note", true},
-	{"another reason", TELL_HOLD_CAPPED, "general", "u", "Hold", "note",
+	{"a longer note", EVENT_SERIES_HOLD_STARTED, "general", "u", NULL,
+	 "note.", false},
+	{"the action spelled out", EVENT_SERIES_HOLD_STARTED, "general", "u",
+	 "Hold", "note", true},
+	{"another reason", EVENT_SERIES_HOLD_CAPPED, "general", "u", "Hold",
+	 "note", false},
+	{"another pool", EVENT_SERIES_HOLD_STARTED, "gpu", "u", NULL, "note",
 	 false},
-	{"another pool", TELL_HOLD_STARTED, "gpu", "u", NULL, "note", false},
-	{"a pool made anew", TELL_HOLD_STARTED, "general", "v", NULL, "note",
-	 false},
-	{"another action", TELL_HOLD_STARTED, "general", "u", "Look", "note",
-	 false},
+	{"a pool made anew", EVENT_SERIES_HOLD_STARTED, "general", "v", NULL,
+	 "note", false},
+	{"another action", EVENT_SERIES_HOLD_STARTED, "general", "u", "Look",
+	 "note", false},
 };
 
 START_TEST(kind)
 {
-	struct tell_what w = {kinds[_i].reason, kinds[_i].pool, kinds[_i].uid,
-			      kinds[_i].action, kinds[_i].note};
-	struct tell_todo todo;
+	struct event_series_what w = {kinds[_i].reason, kinds[_i].pool,
+				      kinds[_i].uid, kinds[_i].action,
+				      kinds[_i].note};
+	struct event_series_todo todo;
 
 	say("general");
 	(void)write_all(boot);
-	tell_say(&t, &w, now());
-	ck_assert_msg(step(boot, &todo) ==
-			      (kinds[_i].equal ? TELL_PATCH : TELL_CREATE),
+	event_series_say(&t, &w, now());
+	ck_assert_msg(step(boot, &todo) == (kinds[_i].equal
+						    ? EVENT_SERIES_PATCH
+						    : EVENT_SERIES_CREATE),
 		      "%s", kinds[_i].name);
 	ck_assert_msg(strcmp(todo.event->note, kinds[_i].note) == 0,
 		      "%s: note %s", kinds[_i].name, todo.event->note);
@@ -297,23 +303,24 @@ END_TEST
 
 START_TEST(reasons)
 {
-	static const char *const names[TELL_REASON_COUNT] = {
+	static const char *const names[EVENT_SERIES_REASON_COUNT] = {
 		"HoldStarted", "HoldExtended", "HoldReleased", "HoldCapped",
 		"ManualHold", "InvalidAnnotation", "ReleaseBlocked"};
-	struct tell_todo todo;
+	struct event_series_todo todo;
 
-	for (int r = 0; r < TELL_REASON_COUNT; r++) {
-		ck_assert_str_eq(tell_reason_name((enum tell_reason)r),
+	for (int r = 0; r < EVENT_SERIES_REASON_COUNT; r++) {
+		ck_assert_str_eq(event_reason_name((enum event_reason)r),
 				 names[r]);
-		ck_assert_str_eq(tell_reason_type((enum tell_reason)r),
-				 r == TELL_INVALID_ANNOTATION ||
-						 r == TELL_RELEASE_BLOCKED
-					 ? "Warning"
-					 : "Normal");
-		say_as((enum tell_reason)r, "general", NULL, "n");
-		ck_assert_int_eq(step(boot, &todo), TELL_CREATE);
+		ck_assert_str_eq(
+			event_reason_type((enum event_reason)r),
+			r == EVENT_SERIES_INVALID_ANNOTATION ||
+					r == EVENT_SERIES_RELEASE_BLOCKED
+				? "Warning"
+				: "Normal");
+		say_as((enum event_reason)r, "general", NULL, "n");
+		ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_CREATE);
 		ck_assert_str_ne(todo.event->action, "");
-		done(TELL_WRITTEN);
+		done(EVENT_SERIES_WRITTEN);
 	}
 }
 END_TEST
@@ -322,17 +329,17 @@ END_TEST
  * series. */
 START_TEST(two_holds_in_turn)
 {
-	struct tell_todo todo;
+	struct event_series_todo todo;
 
 	for (int i = 0; i < 4; i++) {
-		say_as(TELL_HOLD_STARTED, "general", NULL,
+		say_as(EVENT_SERIES_HOLD_STARTED, "general", NULL,
 		       i % 2 == 0 ? "until 3:10" : "until 3:20");
-		ck_assert_int_eq(step(boot, &todo),
-				 i < 2 ? TELL_CREATE : TELL_PATCH);
+		ck_assert_int_eq(step(boot, &todo), i < 2 ? EVENT_SERIES_CREATE
+							  : EVENT_SERIES_PATCH);
 		ck_assert_str_eq(todo.event->note,
 				 i % 2 == 0 ? "until 3:10" : "until 3:20");
 		ck_assert_uint_eq(todo.event->count, i < 2 ? 1 : 2);
-		done(TELL_WRITTEN);
+		done(EVENT_SERIES_WRITTEN);
 		boot += MINUTE;
 	}
 }
@@ -341,30 +348,30 @@ END_TEST
 /* Where both begin alike and are cut, they are the same. */
 START_TEST(equal_where_cut)
 {
-	char note[TELL_NOTE_BYTES + 2];
-	struct tell_todo todo;
+	char note[EVENT_SERIES_NOTE_BYTES + 2];
+	struct event_series_todo todo;
 
 	memset(note, 'n', sizeof(note));
 	note[sizeof(note) - 1] = '\0';
-	say_as(TELL_MANUAL_HOLD, "general", NULL, note);
+	say_as(EVENT_SERIES_MANUAL_HOLD, "general", NULL, note);
 	(void)write_all(boot);
 	note[sizeof(note) - 2] = 'x';
-	say_as(TELL_MANUAL_HOLD, "general", NULL, note);
-	ck_assert_int_eq(step(boot, &todo), TELL_PATCH);
+	say_as(EVENT_SERIES_MANUAL_HOLD, "general", NULL, note);
+	ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_PATCH);
 }
 END_TEST
 
 /* --- failures ----------------------------------------------------------- */
 
 struct turn {
-	enum tell_step step;
+	enum event_series_step step;
 	unsigned count;
 	int64_t wait_min, wait_max;	/* before it */
-	enum tell_outcome outcome;
+	enum event_series_outcome outcome;
 };
 #define SOON 0, 0
-#define LATER TELL_RETRY_MS, TELL_RETRY_MS + TELL_RETRY_MS / 4
-#define SERIES TELL_SERIES_MS - 1, TELL_SERIES_MS + 60000
+#define LATER EVENT_SERIES_RETRY_MS, EVENT_SERIES_RETRY_MS + EVENT_SERIES_RETRY_MS / 4
+#define SERIES EVENT_SERIES_SERIES_MS - 1, EVENT_SERIES_SERIES_MS + 60000
 
 static const struct {
 	const char *name;
@@ -373,42 +380,74 @@ static const struct {
 	uint64_t lost;
 	struct turn turns[6];
 } failures[] = {
-	{"no answer, then one", 1, false, 0,
-	 {{TELL_CREATE, 1, SOON, TELL_FAILED},
-	  {TELL_CREATE, 1, LATER, TELL_FAILED},
-	  {TELL_CREATE, 1, LATER, TELL_WRITTEN}}},
-	{"a lost answer: ours is there", 1, false, 0,
-	 {{TELL_CREATE, 1, SOON, TELL_FAILED},
-	  {TELL_CREATE, 1, LATER, TELL_EXISTS}}},
-	{"a lost answer, said again meanwhile", 3, false, 0,
-	 {{TELL_CREATE, 3, SOON, TELL_EXISTS},
-	  {TELL_PATCH, 3, SOON, TELL_WRITTEN}}},
-	{"gone: made anew, with its series", 2, true, 0,
-	 {{TELL_PATCH, 2, SOON, TELL_GONE},
-	  {TELL_CREATE, 2, SOON, TELL_WRITTEN}}},
-	{"gone, and there again", 2, true, 0,
-	 {{TELL_PATCH, 2, SOON, TELL_GONE},
-	  {TELL_CREATE, 2, SOON, TELL_EXISTS},
-	  {TELL_PATCH, 2, SOON, TELL_WRITTEN}}},
-	{"gone, then no answer", 2, true, 0,
-	 {{TELL_PATCH, 2, SOON, TELL_GONE},
-	  {TELL_CREATE, 2, SOON, TELL_FAILED},
-	  {TELL_CREATE, 2, LATER, TELL_WRITTEN}}},
-	{"a conflict on a patch", 2, true, 0,
-	 {{TELL_PATCH, 2, SOON, TELL_EXISTS},
-	  {TELL_PATCH, 2, LATER, TELL_WRITTEN}}},
-	{"refused", 1, false, 1, {{TELL_CREATE, 1, SOON, TELL_REFUSED}}},
-	{"no such namespace", 1, false, 1, {{TELL_CREATE, 1, SOON, TELL_GONE}}},
-	{"a patch refused: the end tries once more", 2, true, 2,
-	 {{TELL_PATCH, 2, SOON, TELL_REFUSED},
-	  {TELL_PATCH, 2, SERIES, TELL_REFUSED}}},
+	{"no answer, then one",
+	 1,
+	 false,
+	 0,
+	 {{EVENT_SERIES_CREATE, 1, SOON, EVENT_SERIES_FAILED},
+	  {EVENT_SERIES_CREATE, 1, LATER, EVENT_SERIES_FAILED},
+	  {EVENT_SERIES_CREATE, 1, LATER, EVENT_SERIES_WRITTEN}}},
+	{"a lost answer: ours is there",
+	 1,
+	 false,
+	 0,
+	 {{EVENT_SERIES_CREATE, 1, SOON, EVENT_SERIES_FAILED},
+	  {EVENT_SERIES_CREATE, 1, LATER, EVENT_SERIES_EXISTS}}},
+	{"a lost answer, said again meanwhile",
+	 3,
+	 false,
+	 0,
+	 {{EVENT_SERIES_CREATE, 3, SOON, EVENT_SERIES_EXISTS},
+	  {EVENT_SERIES_PATCH, 3, SOON, EVENT_SERIES_WRITTEN}}},
+	{"gone: made anew, with its series",
+	 2,
+	 true,
+	 0,
+	 {{EVENT_SERIES_PATCH, 2, SOON, EVENT_SERIES_GONE},
+	  {EVENT_SERIES_CREATE, 2, SOON, EVENT_SERIES_WRITTEN}}},
+	{"gone, and there again",
+	 2,
+	 true,
+	 0,
+	 {{EVENT_SERIES_PATCH, 2, SOON, EVENT_SERIES_GONE},
+	  {EVENT_SERIES_CREATE, 2, SOON, EVENT_SERIES_EXISTS},
+	  {EVENT_SERIES_PATCH, 2, SOON, EVENT_SERIES_WRITTEN}}},
+	{"gone, then no answer",
+	 2,
+	 true,
+	 0,
+	 {{EVENT_SERIES_PATCH, 2, SOON, EVENT_SERIES_GONE},
+	  {EVENT_SERIES_CREATE, 2, SOON, EVENT_SERIES_FAILED},
+	  {EVENT_SERIES_CREATE, 2, LATER, EVENT_SERIES_WRITTEN}}},
+	{"a conflict on a patch",
+	 2,
+	 true,
+	 0,
+	 {{EVENT_SERIES_PATCH, 2, SOON, EVENT_SERIES_EXISTS},
+	  {EVENT_SERIES_PATCH, 2, LATER, EVENT_SERIES_WRITTEN}}},
+	{"refused",
+	 1,
+	 false,
+	 1,
+	 {{EVENT_SERIES_CREATE, 1, SOON, EVENT_SERIES_REFUSED}}},
+	{"no such namespace",
+	 1,
+	 false,
+	 1,
+	 {{EVENT_SERIES_CREATE, 1, SOON, EVENT_SERIES_GONE}}},
+	{"a patch refused: the end tries once more",
+	 2,
+	 true,
+	 2,
+	 {{EVENT_SERIES_PATCH, 2, SOON, EVENT_SERIES_REFUSED},
+	  {EVENT_SERIES_PATCH, 2, SERIES, EVENT_SERIES_REFUSED}}},
 };
 
 START_TEST(failure)
 {
 	const struct turn *turn = failures[_i].turns;
 	const char *name = failures[_i].name;
-	struct tell_todo todo;
+	struct event_series_todo todo;
 	int64_t before;
 
 	for (unsigned i = 0; i < failures[_i].sayings; i++) {
@@ -435,26 +474,28 @@ START_TEST(failure)
 }
 END_TEST
 
-static const enum tell_outcome stubborn[] = {TELL_FAILED, TELL_GONE};
+static const enum event_series_outcome stubborn[] = {EVENT_SERIES_FAILED,
+						     EVENT_SERIES_GONE};
 
 /* 12 tries, then it is lost; a row of 404 and 409 is no endless loop. */
 START_TEST(twelve_tries)
 {
-	struct tell_todo todo;
+	struct event_series_todo todo;
 	unsigned tries = 0;
 
 	say("general");
-	if (stubborn[_i] == TELL_GONE) {
+	if (stubborn[_i] == EVENT_SERIES_GONE) {
 		(void)write_all(boot);
 		say("general");
 	}
-	while (step(boot + 60000, &todo) != TELL_WAIT) {
-		ck_assert_uint_le(++tries, TELL_TRIES);
-		done(todo.step == TELL_CREATE && stubborn[_i] == TELL_GONE
-			     ? TELL_EXISTS
+	while (step(boot + 60000, &todo) != EVENT_SERIES_WAIT) {
+		ck_assert_uint_le(++tries, EVENT_SERIES_TRIES);
+		done(todo.step == EVENT_SERIES_CREATE &&
+				     stubborn[_i] == EVENT_SERIES_GONE
+			     ? EVENT_SERIES_EXISTS
 			     : stubborn[_i]);
 	}
-	ck_assert_uint_eq(tries, TELL_TRIES);
+	ck_assert_uint_eq(tries, EVENT_SERIES_TRIES);
 	ck_assert_uint_eq(t.lost, 1);
 }
 END_TEST
@@ -462,16 +503,16 @@ END_TEST
 /* A refused kind is not tried at each saying: at the second, and the end. */
 START_TEST(refused_for_good)
 {
-	struct tell_todo todo;
+	struct event_series_todo todo;
 	unsigned tries = 0;
 
 	for (int i = 0; i < 100; i++) {
 		say("general");
-		for (; step(boot + 1000, &todo) != TELL_WAIT; tries++)
-			done(TELL_REFUSED);
+		for (; step(boot + 1000, &todo) != EVENT_SERIES_WAIT; tries++)
+			done(EVENT_SERIES_REFUSED);
 	}
-	for (; step(boot + 100 * MINUTE, &todo) != TELL_WAIT; tries++)
-		done(TELL_REFUSED);
+	for (; step(boot + 100 * MINUTE, &todo) != EVENT_SERIES_WAIT; tries++)
+		done(EVENT_SERIES_REFUSED);
 	ck_assert_uint_eq(tries, 3);
 	ck_assert_uint_eq(t.lost, 3);
 }
@@ -479,16 +520,16 @@ END_TEST
 
 START_TEST(said_while_under_way)
 {
-	struct tell_todo todo;
+	struct event_series_todo todo;
 
 	say("general");
-	ck_assert_int_eq(step(boot, &todo), TELL_CREATE);
+	ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_CREATE);
 	say("general");
 	say("general");
 	ck_assert_uint_eq(todo.event->count, 1);
-	done(_i == 0 ? TELL_WRITTEN : TELL_REFUSED);
-	want(_i == 0 ? TELL_PATCH : TELL_CREATE, 3, boot);
-	done(TELL_WRITTEN);
+	done(_i == 0 ? EVENT_SERIES_WRITTEN : EVENT_SERIES_REFUSED);
+	want(_i == 0 ? EVENT_SERIES_PATCH : EVENT_SERIES_CREATE, 3, boot);
+	done(EVENT_SERIES_WRITTEN);
 	ck_assert_uint_eq(write_all(boot + 100 * MINUTE), 0);
 }
 END_TEST
@@ -496,37 +537,37 @@ END_TEST
 /* What waits does not hold up the rest, and Retry-After is obeyed. */
 START_TEST(retry_after)
 {
-	struct tell_todo todo;
+	struct event_series_todo todo;
 
 	say("general");
 	say("gpu");
-	ck_assert_int_eq(step(boot, &todo), TELL_CREATE);
-	tell_done(&t, TELL_FAILED, 60000, now());
-	ck_assert_int_eq(step(boot, &todo), TELL_CREATE);
+	ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_CREATE);
+	event_series_done(&t, EVENT_SERIES_FAILED, 60000, now());
+	ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_CREATE);
 	ck_assert_str_eq(todo.event->pool, "gpu");
-	done(TELL_WRITTEN);
-	want(TELL_WAIT, 0, START + 59999);
-	want(TELL_CREATE, 1, START + 60000);
+	done(EVENT_SERIES_WRITTEN);
+	want(EVENT_SERIES_WAIT, 0, START + 59999);
+	want(EVENT_SERIES_CREATE, 1, START + 60000);
 	/* One below the usual wait changes nothing. */
-	tell_done(&t, TELL_FAILED, 1000, now());
-	want(TELL_WAIT, 0, START + 60000 + TELL_RETRY_MS - 1);
-	want(TELL_CREATE, 1, START + 60000 + 2 * TELL_RETRY_MS);
+	event_series_done(&t, EVENT_SERIES_FAILED, 1000, now());
+	want(EVENT_SERIES_WAIT, 0, START + 60000 + EVENT_SERIES_RETRY_MS - 1);
+	want(EVENT_SERIES_CREATE, 1, START + 60000 + 2 * EVENT_SERIES_RETRY_MS);
 }
 END_TEST
 
 /* Both due: the one that was to be tried first. */
 START_TEST(due_first)
 {
-	struct tell_todo todo;
+	struct event_series_todo todo;
 
 	say("general");
 	say("gpu");
 	(void)step(boot, &todo);
-	tell_done(&t, TELL_FAILED, 20000, now());
+	event_series_done(&t, EVENT_SERIES_FAILED, 20000, now());
 	(void)step(boot, &todo);
-	tell_done(&t, TELL_FAILED, 15000, now());
+	event_series_done(&t, EVENT_SERIES_FAILED, 15000, now());
 	boot += 30000;
-	ck_assert_int_eq(step(boot, &todo), TELL_CREATE);
+	ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_CREATE);
 	ck_assert_str_eq(todo.event->pool, "gpu");
 }
 END_TEST
@@ -534,20 +575,20 @@ END_TEST
 /* The series ends while a part of it is on its way. */
 START_TEST(ended_under_way)
 {
-	struct tell_todo todo;
+	struct event_series_todo todo;
 
 	say("general");
 	(void)write_all(boot);
 	say("general");
-	ck_assert_int_eq(step(boot, &todo), TELL_PATCH);
+	ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_PATCH);
 	say("general");
-	boot += TELL_SERIES_MS;
+	boot += EVENT_SERIES_SERIES_MS;
 	say("gpu");
 	say("general");
 	ck_assert_uint_eq(todo.event->count, 2);
-	done(TELL_WRITTEN);
-	want(TELL_PATCH, 3, boot);
-	done(TELL_WRITTEN);
+	done(EVENT_SERIES_WRITTEN);
+	want(EVENT_SERIES_PATCH, 3, boot);
+	done(EVENT_SERIES_WRITTEN);
 	ck_assert_uint_eq(write_all(boot), 2);
 }
 END_TEST
@@ -565,62 +606,62 @@ pool_name(int i)
 
 START_TEST(full)
 {
-	struct tell_todo todo;
+	struct event_series_todo todo;
 
-	for (int i = 0; i < TELL_MAX + 3; i++)
+	for (int i = 0; i < EVENT_SERIES_MAX + 3; i++)
 		say(pool_name(i));
 	ck_assert_uint_eq(t.dropped, 3);
-	for (int i = 3; i < TELL_MAX + 3; i++) {
-		ck_assert_int_eq(step(boot, &todo), TELL_CREATE);
+	for (int i = 3; i < EVENT_SERIES_MAX + 3; i++) {
+		ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_CREATE);
 		ck_assert_str_eq(todo.event->pool, pool_name(i));
-		done(TELL_WRITTEN);
+		done(EVENT_SERIES_WRITTEN);
 	}
-	want(TELL_WAIT, 0, boot);
+	want(EVENT_SERIES_WAIT, 0, boot);
 	ck_assert_uint_eq(t.dropped, 3);
 	/* All written: the oldest is forgotten, and nothing lost. */
 	say("one more");
 	ck_assert_uint_eq(t.dropped, 3);
-	want(TELL_CREATE, 1, boot);
-	done(TELL_WRITTEN);
+	want(EVENT_SERIES_CREATE, 1, boot);
+	done(EVENT_SERIES_WRITTEN);
 	say(pool_name(3));
-	want(TELL_CREATE, 1, boot);
-	done(TELL_WRITTEN);
-	say(pool_name(TELL_MAX));
-	want(TELL_PATCH, 2, boot);
+	want(EVENT_SERIES_CREATE, 1, boot);
+	done(EVENT_SERIES_WRITTEN);
+	say(pool_name(EVENT_SERIES_MAX));
+	want(EVENT_SERIES_PATCH, 2, boot);
 }
 END_TEST
 
 /* What is written makes room first, be it younger than what waits. */
 START_TEST(full_waiting)
 {
-	struct tell_todo todo;
+	struct event_series_todo todo;
 
 	say("waits");
 	(void)step(boot, &todo);
-	done(TELL_FAILED);
-	for (int i = 1; i < TELL_MAX; i++)
+	done(EVENT_SERIES_FAILED);
+	for (int i = 1; i < EVENT_SERIES_MAX; i++)
 		say(pool_name(i));
 	(void)write_all(boot);
 	say("one more");
 	ck_assert_uint_eq(t.dropped, 0);
 	(void)write_all(boot);
-	ck_assert_int_eq(step(boot + MINUTE, &todo), TELL_CREATE);
+	ck_assert_int_eq(step(boot + MINUTE, &todo), EVENT_SERIES_CREATE);
 	ck_assert_str_eq(todo.event->pool, "waits");
 }
 END_TEST
 
 START_TEST(full_under_way)
 {
-	struct tell_todo todo;
+	struct event_series_todo todo;
 
 	say(pool_name(0));
-	ck_assert_int_eq(step(boot, &todo), TELL_CREATE);
-	for (int i = 1; i < TELL_MAX + 1; i++)
+	ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_CREATE);
+	for (int i = 1; i < EVENT_SERIES_MAX + 1; i++)
 		say(pool_name(i));
 	ck_assert_uint_eq(t.dropped, 1);
 	ck_assert_str_eq(todo.event->pool, pool_name(0));
-	done(TELL_WRITTEN);
-	ck_assert_int_eq(step(boot, &todo), TELL_CREATE);
+	done(EVENT_SERIES_WRITTEN);
+	ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_CREATE);
 	ck_assert_str_eq(todo.event->pool, pool_name(2));
 }
 END_TEST
@@ -645,28 +686,30 @@ END_TEST
 
 START_TEST(texts)
 {
-	char note[TELL_NOTE_BYTES + 8], name[POOL_BYTES + 1];
-	struct tell_todo todo;
+	char note[EVENT_SERIES_NOTE_BYTES + 8], name[POOL_BYTES + 1];
+	struct event_series_todo todo;
 
 	/* 1,023 bytes and a character of two: it goes as a whole. */
 	memset(note, 'n', sizeof(note));
-	memcpy(note + TELL_NOTE_BYTES - 2, "\xc3\xa9more", 7);
-	say_as(TELL_MANUAL_HOLD, "general", note, note);
-	ck_assert_int_eq(step(boot, &todo), TELL_CREATE);
-	ck_assert_uint_eq(strlen(todo.event->note), TELL_NOTE_BYTES - 2);
-	ck_assert_uint_eq(strlen(todo.event->action), TELL_ACTION_BYTES - 1);
-	done(TELL_WRITTEN);
-	note[TELL_NOTE_BYTES - 2] = 'n';
-	note[TELL_NOTE_BYTES - 1] = '\0';
-	say_as(TELL_MANUAL_HOLD, "gpu", NULL, note);
-	ck_assert_int_eq(step(boot, &todo), TELL_CREATE);
+	memcpy(note + EVENT_SERIES_NOTE_BYTES - 2, "\xc3\xa9more", 7);
+	say_as(EVENT_SERIES_MANUAL_HOLD, "general", note, note);
+	ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_CREATE);
+	ck_assert_uint_eq(strlen(todo.event->note),
+			  EVENT_SERIES_NOTE_BYTES - 2);
+	ck_assert_uint_eq(strlen(todo.event->action),
+			  EVENT_SERIES_ACTION_BYTES - 1);
+	done(EVENT_SERIES_WRITTEN);
+	note[EVENT_SERIES_NOTE_BYTES - 2] = 'n';
+	note[EVENT_SERIES_NOTE_BYTES - 1] = '\0';
+	say_as(EVENT_SERIES_MANUAL_HOLD, "gpu", NULL, note);
+	ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_CREATE);
 	ck_assert_str_eq(todo.event->note, note);
-	done(TELL_WRITTEN);
+	done(EVENT_SERIES_WRITTEN);
 	/* No NodePool has such a name. */
 	memset(name, 'p', sizeof(name));
 	name[POOL_BYTES] = '\0';
 	say(name);
-	want(TELL_WAIT, 0, boot);
+	want(EVENT_SERIES_WAIT, 0, boot);
 	ck_assert_uint_eq(t.dropped, 1);
 }
 END_TEST
@@ -695,17 +738,17 @@ store_find(int64_t first_us)
 
 /* What the API server makes of it; now and then it is not there, or its answer
  * is lost. */
-static enum tell_outcome
-serve(const struct tell_todo *todo, struct dice *d)
+static enum event_series_outcome
+serve(const struct event_series_todo *todo, struct dice *d)
 {
 	unsigned i = store_find(todo->event->first_us);
 
 	if (roll(d, 8) == 0)
-		return TELL_FAILED;
-	if (todo->step == TELL_CREATE && i < stored)
-		return TELL_EXISTS;
-	if (todo->step == TELL_PATCH && i == stored)
-		return TELL_GONE;
+		return EVENT_SERIES_FAILED;
+	if (todo->step == EVENT_SERIES_CREATE && i < stored)
+		return EVENT_SERIES_EXISTS;
+	if (todo->step == EVENT_SERIES_PATCH && i == stored)
+		return EVENT_SERIES_GONE;
 	ck_assert_uint_lt(i, WRITTEN_MAX);
 	if (i == stored)
 		stored++;
@@ -713,35 +756,35 @@ serve(const struct tell_todo *todo, struct dice *d)
 		ck_assert_uint_ge(todo->event->count, store[i].count);
 	store[i].first_us = todo->event->first_us;
 	store[i].count = todo->event->count;
-	return roll(d, 8) == 0 ? TELL_FAILED : TELL_WRITTEN;
+	return roll(d, 8) == 0 ? EVENT_SERIES_FAILED : EVENT_SERIES_WRITTEN;
 }
 
 /* Whatever fails on the way, in the end every saying is counted once. */
 START_TEST(random_days)
 {
 	struct dice d = dice_new((uint64_t)_i + 1);
-	struct tell_todo todo;
+	struct event_series_todo todo;
 	unsigned said = 0, sum = 0;
 
 	stored = 0;
-	tell_init(&t, (uint64_t)_i);
+	event_series_init(&t, (uint64_t)_i);
 	for (int i = 0; i < 2000; i++) {
 		say(pool_name((int)roll(&d, POOLS)));
 		said++;
 		for (int64_t until = boot + roll(&d, 3 * MINUTE);
-		     step(until, &todo) != TELL_WAIT;) {
+		     step(until, &todo) != EVENT_SERIES_WAIT;) {
 			boot += roll(&d, 2000);
 			done(serve(&todo, &d));
 		}
 	}
-	while (step(boot + 60 * MINUTE, &todo) != TELL_WAIT)
+	while (step(boot + 60 * MINUTE, &todo) != EVENT_SERIES_WAIT)
 		done(serve(&todo, &d));
 	for (unsigned i = 0; i < stored; i++)
 		sum += store[i].count;
 	ck_assert_uint_eq(t.dropped, 0);
 	ck_assert_uint_eq(t.lost, 0);
 	ck_assert_uint_eq(sum, said);
-	ck_assert_int_eq(tell_next(&t, now()).wait_ms, INT64_MAX);
+	ck_assert_int_eq(event_series_next(&t, now()).wait_ms, INT64_MAX);
 }
 END_TEST
 

@@ -60,7 +60,7 @@ struct flight {
 	struct object read;
 	struct object *fresh;
 	uint32_t fresh_n;
-	struct pool pools[POOLS];
+	struct nodepool pools[POOLS];
 	uint32_t pools_n;
 };
 
@@ -73,7 +73,7 @@ struct world {
 	struct thing at[THINGS];
 	struct event *events[KIND_COUNT];
 	uint32_t first[KIND_COUNT], last[KIND_COUNT];
-	struct pool pools[POOLS];	/* as the API server has them */
+	struct nodepool pools[POOLS];	/* as the API server has them */
 	uint32_t pools_n;
 	bool up[KIND_COUNT], frozen[KIND_COUNT], unserved;
 	struct flight flights[FLIGHTS];
@@ -175,7 +175,7 @@ server_ms(const struct world *w)
 
 /* A NodePool is made or changed; its line comes at once, if it comes. */
 static inline void
-world_pool_quietly(struct world *w, const struct pool *p)
+world_pool_quietly(struct world *w, const struct nodepool *p)
 {
 	uint32_t i = 0;
 
@@ -188,7 +188,7 @@ world_pool_quietly(struct world *w, const struct pool *p)
 }
 
 static inline void
-world_pool(struct world *w, const struct pool *p)
+world_pool(struct world *w, const struct nodepool *p)
 {
 	world_pool_quietly(w, p);
 	sweep_pool(w->s, p, world_now(w));

@@ -20,8 +20,8 @@
 	",\"regarding\":{\"apiVersion\":\"karpenter.sh/v1\","                  \
 	"\"kind\":\"NodePool\",\"name\":\"general\",\"uid\":\"u-1\"}}"
 
-static const struct tell_event plain = {
-	.reason = TELL_HOLD_STARTED,
+static const struct event_series_event plain = {
+	.reason = EVENT_SERIES_HOLD_STARTED,
 	.pool = "general",
 	.pool_uid = "u-1",
 	.action = "Hold",
@@ -35,7 +35,7 @@ static char out[EVENT_BYTES];
 static struct buf b;
 
 static void
-create(const struct tell_event *v, const char *instance)
+create(const struct event_series_event *v, const char *instance)
 {
 	buf_init(&b, out, sizeof(out));
 	event_create(&b, v, instance);
@@ -44,14 +44,14 @@ create(const struct tell_event *v, const char *instance)
 
 START_TEST(test_create)
 {
-	struct tell_event v = plain;
+	struct event_series_event v = plain;
 
 	create(&v, "pod-1");
 	ck_assert_str_eq(out, HEAD NAME TIME BY
 			 "\"action\":\"Hold\",\"reason\":\"HoldStarted\","
 			 "\"type\":\"Normal\","
 			 "\"note\":\"held until \\\"quiet\\\"\"" REGARDING);
-	v.reason = TELL_INVALID_ANNOTATION;
+	v.reason = EVENT_SERIES_INVALID_ANNOTATION;
 	v.count = 3;
 	v.last_us = US + 61000000;
 	create(&v, "pod-1");
@@ -120,7 +120,7 @@ static const struct {
 START_TEST(test_name)
 {
 	char path[EVENT_PATH_BYTES], want[EVENT_PATH_BYTES];
-	struct tell_event v = plain;
+	struct event_series_event v = plain;
 	struct buf p;
 
 	ck_assert_int_eq(str_copy(v.pool, sizeof(v.pool), names[_i].pool), 0);
@@ -159,7 +159,7 @@ static const char worst[] = {'\x01', '"', '\xff', 'x'};
 START_TEST(test_bounds)
 {
 	static char instance[4 * EVENT_INSTANCE_BYTES];
-	struct tell_event v = plain;
+	struct event_series_event v = plain;
 
 	fill(instance, sizeof(instance), worst[_i]);
 	fill(v.note, sizeof(v.note), worst[_i]);

@@ -21,7 +21,7 @@ put_time(struct buf *b, const char *name, int64_t ms)
 }
 
 static void
-put_pool(struct buf *b, const struct pool *p)
+put_pool(struct buf *b, const struct nodepool *p)
 {
 	buf_printf(b, "%s\nuid=%s\nrv=%s\n", p->name, p->uid, p->rv);
 	if (p->disabled)
@@ -30,10 +30,11 @@ put_pool(struct buf *b, const struct pool *p)
 	put_time(b, "released_at", p->released_at_ms);
 	buf_printf(b, "hold_ms=%lld\nmax_hold_ms=%lld\n",
 		   (long long)p->hold_ms, (long long)p->max_hold_ms);
-	for (int k = 0; k < POOL_KEY_COUNT; k++) {
+	for (int k = 0; k < NODEPOOL_KEY_COUNT; k++) {
 		if (p->bad[k][0] == '\0')
 			continue;
-		buf_printf(b, "bad %s=", pool_key_name((enum pool_key)k));
+		buf_printf(b,
+			   "bad %s=", nodepool_key_name((enum nodepool_key)k));
 		buf_json(b, p->bad[k]);
 		buf_puts(b, "\n");
 	}
@@ -43,13 +44,13 @@ static void
 golden_pool(const char *bytes, size_t n, char *out, size_t cap)
 {
 	enum watch_type type;
-	struct pool p;
+	struct nodepool p;
 	struct err e = {0};
 	struct buf b;
 	int code = -1;
 
 	buf_init(&b, out, cap);
-	if (pool_watch_decode(bytes, n, &type, &p, &code, &e)) {
+	if (nodepool_watch_decode(bytes, n, &type, &p, &code, &e)) {
 		buf_printf(&b, "error %s\n", e.text);
 	} else if (type == WATCH_ERROR) {
 		buf_printf(&b, "ERROR %d %s\n", code, e.text);
@@ -74,49 +75,50 @@ END_TEST
 
 static const struct {
 	const char *name;
-	enum pool_key key;
+	enum nodepool_key key;
 	const char *value;
 	int64_t want;	/* of the key's field; disabled: 0 or 1 */
 	const char *bad;
 } values[] = {
-	{"not there", POOL_ENABLED, NULL, 0, ""},
-	{"enabled", POOL_ENABLED, "true", 0, ""},
-	{"disabled", POOL_ENABLED, "false", 1, ""},
-	{"a capital", POOL_ENABLED, "False", 0, "False"},
-	{"a number", POOL_ENABLED, "0", 0, "0"},
-	{"a space", POOL_ENABLED, "false ", 0, "false "},
-	{"empty", POOL_ENABLED, "", 0, "(empty)"},
-	{"until", POOL_HOLD_UNTIL, "2026-01-02T03:04:05Z", T, ""},
-	{"until, offset", POOL_HOLD_UNTIL, "2026-01-02T05:04:05+02:00", T, ""},
-	{"until, a duration", POOL_HOLD_UNTIL, "2h", STAMP_NONE, "2h"},
-	{"until, no day", POOL_HOLD_UNTIL, "2026-02-30T00:00:00Z", STAMP_NONE,
-	 "2026-02-30T00:00:00Z"},
-	{"released", POOL_RELEASED_AT, "2026-01-02T03:04:05Z", T, ""},
-	{"released, a word", POOL_RELEASED_AT, "now", STAMP_NONE, "now"},
-	{"hold", POOL_HOLD_DURATION, "10m", 600000, ""},
-	{"hold, the least", POOL_HOLD_DURATION, "1ms", 1, ""},
-	{"hold, nothing", POOL_HOLD_DURATION, "0", -1, "0"},
-	{"hold, less than a millisecond", POOL_HOLD_DURATION, "0.0001ms", -1,
-	 "0.0001ms"},
-	{"hold, no unit", POOL_HOLD_DURATION, "10", -1, "10"},
-	{"hold, negative", POOL_HOLD_DURATION, "-10m", -1, "-10m"},
-	{"hold, 10 years", POOL_HOLD_DURATION, "87600h", 315360000000, ""},
-	{"hold, beyond", POOL_HOLD_DURATION, "87601h", -1, "87601h"},
-	{"cap", POOL_MAX_HOLD_DURATION, "1h30m", 5400000, ""},
-	{"no cap", POOL_MAX_HOLD_DURATION, "0", 0, ""},
-	{"cap, a word", POOL_MAX_HOLD_DURATION, "none", -1, "none"},
-	{"63 bytes", POOL_ENABLED, CUT "23", 0, CUT "23"},
-	{"64 bytes", POOL_ENABLED, CUT "234", 0, CUT "23"},
-	{"a character over the edge", POOL_ENABLED, CUT "2\xc3\xa9", 0,
+	{"not there", NODEPOOL_ENABLED, NULL, 0, ""},
+	{"enabled", NODEPOOL_ENABLED, "true", 0, ""},
+	{"disabled", NODEPOOL_ENABLED, "false", 1, ""},
+	{"a capital", NODEPOOL_ENABLED, "False", 0, "False"},
+	{"a number", NODEPOOL_ENABLED, "0", 0, "0"},
+	{"a space", NODEPOOL_ENABLED, "false ", 0, "false "},
+	{"empty", NODEPOOL_ENABLED, "", 0, "(empty)"},
+	{"until", NODEPOOL_HOLD_UNTIL, "2026-01-02T03:04:05Z", T, ""},
+	{"until, offset", NODEPOOL_HOLD_UNTIL, "2026-01-02T05:04:05+02:00", T,
+	 ""},
+	{"until, a duration", NODEPOOL_HOLD_UNTIL, "2h", STAMP_NONE, "2h"},
+	{"until, no day", NODEPOOL_HOLD_UNTIL, "2026-02-30T00:00:00Z",
+	 STAMP_NONE, "2026-02-30T00:00:00Z"},
+	{"released", NODEPOOL_RELEASED_AT, "2026-01-02T03:04:05Z", T, ""},
+	{"released, a word", NODEPOOL_RELEASED_AT, "now", STAMP_NONE, "now"},
+	{"hold", NODEPOOL_HOLD_DURATION, "10m", 600000, ""},
+	{"hold, the least", NODEPOOL_HOLD_DURATION, "1ms", 1, ""},
+	{"hold, nothing", NODEPOOL_HOLD_DURATION, "0", -1, "0"},
+	{"hold, less than a millisecond", NODEPOOL_HOLD_DURATION, "0.0001ms",
+	 -1, "0.0001ms"},
+	{"hold, no unit", NODEPOOL_HOLD_DURATION, "10", -1, "10"},
+	{"hold, negative", NODEPOOL_HOLD_DURATION, "-10m", -1, "-10m"},
+	{"hold, 10 years", NODEPOOL_HOLD_DURATION, "87600h", 315360000000, ""},
+	{"hold, beyond", NODEPOOL_HOLD_DURATION, "87601h", -1, "87601h"},
+	{"cap", NODEPOOL_MAX_HOLD_DURATION, "1h30m", 5400000, ""},
+	{"no cap", NODEPOOL_MAX_HOLD_DURATION, "0", 0, ""},
+	{"cap, a word", NODEPOOL_MAX_HOLD_DURATION, "none", -1, "none"},
+	{"63 bytes", NODEPOOL_ENABLED, CUT "23", 0, CUT "23"},
+	{"64 bytes", NODEPOOL_ENABLED, CUT "234", 0, CUT "23"},
+	{"a character over the edge", NODEPOOL_ENABLED, CUT "2\xc3\xa9", 0,
 	 CUT "2"},
-	{"a character up to the edge", POOL_ENABLED, CUT "\xc3\xa9", 0,
+	{"a character up to the edge", NODEPOOL_ENABLED, CUT "\xc3\xa9", 0,
 	 CUT "\xc3\xa9"},
 };
 
 static int64_t
-field(const struct pool *p, enum pool_key k)
+field(const struct nodepool *p, enum nodepool_key k)
 {
-	const int64_t all[POOL_KEY_COUNT] = {
+	const int64_t all[NODEPOOL_KEY_COUNT] = {
 		p->disabled, p->hold_until_ms, p->released_at_ms, p->hold_ms,
 		p->max_hold_ms};
 
@@ -125,40 +127,42 @@ field(const struct pool *p, enum pool_key k)
 
 START_TEST(test_value)
 {
-	struct pool p, plain;
+	struct nodepool p, plain;
 
-	pool_init(&p);
-	pool_init(&plain);
-	pool_set(&p, values[_i].key, values[_i].value);
+	nodepool_init(&p);
+	nodepool_init(&plain);
+	nodepool_set(&p, values[_i].key, values[_i].value);
 	ck_assert_msg(field(&p, values[_i].key) == values[_i].want, "%s: %lld",
 		      values[_i].name, (long long)field(&p, values[_i].key));
-	for (int k = 0; k < POOL_KEY_COUNT; k++) {
+	for (int k = 0; k < NODEPOOL_KEY_COUNT; k++) {
 		bool own = k == (int)values[_i].key;
 
 		ck_assert_msg(strcmp(p.bad[k], own ? values[_i].bad : "") == 0,
 			      "%s: bad %s", values[_i].name, p.bad[k]);
-		ck_assert_msg(own || field(&p, (enum pool_key)k) ==
-					     field(&plain, (enum pool_key)k),
-			      "%s: touches %d", values[_i].name, k);
+		ck_assert_msg(
+			own || field(&p, (enum nodepool_key)k) ==
+					field(&plain, (enum nodepool_key)k),
+			"%s: touches %d", values[_i].name, k);
 	}
 }
 END_TEST
 
 START_TEST(test_names)
 {
-	static const char *const names[POOL_KEY_COUNT] = {
+	static const char *const names[NODEPOOL_KEY_COUNT] = {
 		"karpenter-node-holder.io/enabled",
 		"karpenter-node-holder.io/hold-until",
 		"karpenter-node-holder.io/released-at",
 		"karpenter-node-holder.io/hold-duration",
 		"karpenter-node-holder.io/max-hold-duration"};
-	static const char *const expected[POOL_KEY_COUNT] = {
+	static const char *const expected[NODEPOOL_KEY_COUNT] = {
 		"\"true\"", "RFC 3339", "RFC 3339", "10m", "no cap"};
 
-	for (int k = 0; k < POOL_KEY_COUNT; k++) {
-		ck_assert_str_eq(pool_key_name((enum pool_key)k), names[k]);
-		ck_assert_ptr_nonnull(
-			strstr(pool_expected((enum pool_key)k), expected[k]));
+	for (int k = 0; k < NODEPOOL_KEY_COUNT; k++) {
+		ck_assert_str_eq(nodepool_key_name((enum nodepool_key)k),
+				 names[k]);
+		ck_assert_ptr_nonnull(strstr(
+			nodepool_expected((enum nodepool_key)k), expected[k]));
 	}
 }
 END_TEST
@@ -169,15 +173,15 @@ START_TEST(test_item)
 		"{\"metadata\":{\"name\":\"general\",\"uid\":\"u\","
 		"\"resourceVersion\":\"9\",\"annotations\":{"
 		"\"karpenter-node-holder.io/enabled\":\"false\"}}}";
-	struct pool p = {.name = "before"};
+	struct nodepool p = {.name = "before"};
 	struct err e = {0};
 
-	ck_assert_int_eq(pool_decode("{}", 2, &p, &e), -1);
+	ck_assert_int_eq(nodepool_decode("{}", 2, &p, &e), -1);
 	ck_assert_str_eq(e.text, "NodePool ?: metadata is missing");
 	ck_assert_str_eq(p.name, "before");
-	ck_assert_int_eq(pool_decode("{", 1, &p, &e), -1);
+	ck_assert_int_eq(nodepool_decode("{", 1, &p, &e), -1);
 	ck_assert_str_eq(p.name, "before");
-	ck_assert_int_eq(pool_decode(item, sizeof(item) - 1, &p, &e), 0);
+	ck_assert_int_eq(nodepool_decode(item, sizeof(item) - 1, &p, &e), 0);
 	ck_assert_str_eq(p.name, "general");
 	ck_assert(p.disabled);
 }
@@ -190,17 +194,18 @@ START_TEST(test_untouched)
 				    "\"Status\",\"code\":410}}";
 	static const char bad[] = "{\"type\":\"ADDED\",\"object\":{}}";
 	enum watch_type type = WATCH_DELETED;
-	struct pool p = {.name = "before"};
+	struct nodepool p = {.name = "before"};
 	struct err e = {0};
 	int code = 7;
 
-	ck_assert_int_eq(pool_watch_decode(bad, sizeof(bad) - 1, &type, &p,
+	ck_assert_int_eq(nodepool_watch_decode(bad, sizeof(bad) - 1, &type, &p,
 					   &code, &e), -1);
 	ck_assert_int_eq(type, WATCH_DELETED);
 	ck_assert_int_eq(code, 7);
 	ck_assert_str_eq(p.name, "before");
-	ck_assert_int_eq(pool_watch_decode(error, sizeof(error) - 1, &type, &p,
-					   &code, &e), 0);
+	ck_assert_int_eq(nodepool_watch_decode(error, sizeof(error) - 1, &type,
+					       &p, &code, &e),
+			 0);
 	ck_assert_int_eq(type, WATCH_ERROR);
 	ck_assert_int_eq(code, 410);
 	ck_assert_str_eq(p.name, "before");

@@ -13,13 +13,13 @@ static void
 golden_sign(const char *bytes, size_t n, char *out, size_t cap)
 {
 	enum watch_type type;
-	struct sign s;
+	struct disruption_event s;
 	struct err e = {0};
 	struct buf b;
 	int code = -1;
 
 	buf_init(&b, out, cap);
-	if (sign_watch_decode(bytes, n, &type, &s, &code, &e))
+	if (disruption_event_watch_decode(bytes, n, &type, &s, &code, &e))
 		buf_printf(&b, "error %s\n", e.text);
 	else if (type == WATCH_ERROR)
 		buf_printf(&b, "ERROR %d %s\n", code, e.text);
@@ -46,14 +46,15 @@ START_TEST(test_item)
 		"\"Launching NodeClaim: Drifted\",\"involvedObject\":{"
 		"\"kind\":\"NodeClaim\",\"apiVersion\":\"karpenter.sh/v1\","
 		"\"name\":\"c\",\"uid\":\"u\"}}";
-	struct sign s = {.rv = "before"};
+	struct disruption_event s = {.rv = "before"};
 	struct err e = {0};
 
-	ck_assert_int_eq(sign_decode("{}", 2, &s, &e), -1);
-	ck_assert_int_eq(sign_decode("7", 1, &s, &e), -1);
-	ck_assert_int_eq(sign_decode("{", 1, &s, &e), -1);
+	ck_assert_int_eq(disruption_event_decode("{}", 2, &s, &e), -1);
+	ck_assert_int_eq(disruption_event_decode("7", 1, &s, &e), -1);
+	ck_assert_int_eq(disruption_event_decode("{", 1, &s, &e), -1);
 	ck_assert_str_eq(s.rv, "before");
-	ck_assert_int_eq(sign_decode(item, sizeof(item) - 1, &s, &e), 0);
+	ck_assert_int_eq(
+		disruption_event_decode(item, sizeof(item) - 1, &s, &e), 0);
 	ck_assert(s.replacement);
 	ck_assert_str_eq(s.claim_uid, "u");
 	ck_assert_str_eq(s.claim_name, "c");
@@ -68,17 +69,19 @@ START_TEST(test_untouched)
 				    "\"Status\",\"code\":410}}";
 	static const char bad[] = "{\"type\":\"ADDED\",\"object\":{}}";
 	enum watch_type type = WATCH_DELETED;
-	struct sign s = {.rv = "before"};
+	struct disruption_event s = {.rv = "before"};
 	struct err e = {0};
 	int code = 7;
 
-	ck_assert_int_eq(sign_watch_decode(bad, sizeof(bad) - 1, &type, &s,
-					   &code, &e), -1);
+	ck_assert_int_eq(disruption_event_watch_decode(bad, sizeof(bad) - 1,
+						       &type, &s, &code, &e),
+			 -1);
 	ck_assert_int_eq(type, WATCH_DELETED);
 	ck_assert_int_eq(code, 7);
 	ck_assert_str_eq(s.rv, "before");
-	ck_assert_int_eq(sign_watch_decode(error, sizeof(error) - 1, &type, &s,
-					   &code, &e), 0);
+	ck_assert_int_eq(disruption_event_watch_decode(error, sizeof(error) - 1,
+						       &type, &s, &code, &e),
+			 0);
 	ck_assert_int_eq(type, WATCH_ERROR);
 	ck_assert_int_eq(code, 410);
 	ck_assert_str_eq(s.rv, "before");
