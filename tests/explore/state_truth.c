@@ -47,6 +47,7 @@ sight(struct mix *m, const struct holder *h, const struct sight *s)
 	mix_when(m, s->launched_at);
 	mix_when(m, s->ready_at);
 	mix_when(m, s->disrupted_at);
+	mix_when(m, s->gone_at);
 	if (s->at >= 0)
 		mix(m, (uint64_t)(s->clock - s->at - s->shifted +
 				  h->shifted));

@@ -82,7 +82,8 @@ holder_leads(struct holder *h)
 					      .ready_at = -1,
 					      .launched_at = -1,
 					      .deleted_at = -1,
-					      .disrupted_at = -1};
+					      .disrupted_at = -1,
+					      .gone_at = -1};
 	for (int k = 0; k < VIEW_COUNT; k++)
 		h->listed_at[k] = -1;
 	h->led_since = h->w->now;

@@ -67,7 +67,7 @@ struct sight {
 	int64_t clock, ready_clock;	/* server time as it had it … */
 	int64_t shifted, ready_shifted;	/* … and how far it had shifted */
 	int64_t deleted_at, deleted_shifted;
-	int64_t disrupted_at;
+	int64_t disrupted_at, gone_at;
 };
 
 #define LEASE_CALLS 8

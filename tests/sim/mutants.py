@@ -506,8 +506,9 @@ MUTANTS = [
     ("a refusal is told each time", "controller/sweep_done.c",
      "if (w->refusals++ == 0)", "w->refusals++;\n\tif (1)"),
     ("a clear that is invalid is read without end", "controller/sweep_done.c",
-     "if (strcmp(w->tried_rv, s->machines.at[a->id].rv) == 0)", "if (0)",
-     "controller/sweep_done.c", "else if (w->failures > 1)", "if (0)"),
+     "if (a->act == ACT_HOLD ||\n"
+     "\t\t    strcmp(s->work[a->id].tried_rv, a->rv) == 0)",
+     "if (a->act == ACT_HOLD)"),
     ("the mark is an hour old", "controller/sweep_next.c",
      ".mark_ms = act == ACT_HOLD ? now.server_ms : e->mark_ms,",
      ".mark_ms = act == ACT_HOLD ? now.server_ms - 3600000 : e->mark_ms,"),

@@ -85,6 +85,8 @@ show(struct holder *h, const struct thing *t, bool deleted)
 		return;
 	}
 	holder_knows(h, t);
+	if (deleted)
+		h->sights[t->index].gone_at = h->w->now;
 	if (t->kind == KIND_EVENT) {
 		if (!deleted)
 			sweep_sign(h->sweep, t->other, t->class,
@@ -148,6 +150,20 @@ pools_closed(struct holder *h, const struct stream *s)
 	memcpy(h->closed, closed, sizeof(closed));
 }
 
+/* What it knew and the whole list does not show is gone. */
+static void
+see_gone(struct holder *h, const struct stream *s, enum kind kind)
+{
+	bool shown[THINGS] = {false};
+
+	for (int i = 0; i < s->page_n; i++)
+		shown[s->page[i].index] = true;
+	for (int i = 0; i < h->w->things_n; i++)
+		if (h->w->things[i].kind == kind && !shown[i] &&
+		    h->sights[i].at >= 0 && h->sights[i].gone_at < 0)
+			h->sights[i].gone_at = h->w->now;
+}
+
 static void
 list_page(struct holder *h, struct stream *s, enum kind kind)
 {
@@ -189,6 +205,7 @@ list_page(struct holder *h, struct stream *s, enum kind kind)
 	s->unserved = false;
 	if (kind == KIND_NODEPOOL)
 		pools_closed(h, s);
+	see_gone(h, s, kind);
 	sweep_listed(h->sweep, kind, true, holder_now(h));
 	h->poked = true;
 	tell(w, "holder %d   has listed %ss: %d", h->number, kind_name(kind),

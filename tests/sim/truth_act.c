@@ -218,6 +218,8 @@ check_flapping(struct truth *t, struct thing *o, enum act act)
 	if (o->turned[2] >= 0 && t->w->now - o->turned[2] < span &&
 	    o->turned[2] > t->w->caused && !t->w->quarrel &&
 	    t->leader != NULL &&
+	    /* What the last lead wrote of a window may be lost. */
+	    o->turned[2] > t->leader->led_since &&
 	    o->turned[2] - t->leader->jumped_at > SLACK_MS &&
 	    o->turned[2] - t->w->lease_deleted > DELETED_MS)
 		broken(t->w, "I10: %s is held, cleared and held again three "

@@ -518,6 +518,18 @@ set_failed(struct truth *t, const struct past *p, int machine)
 			t->w->now > claim->deleted_at + LAG_MS;
 	x->ongoing.hi = !has_passed(t, end + 1000 + LAG_MS) &&
 			!has_passed(t, x->deadline_hi + LAG_MS);
+	/* Who has not seen the deletion has the minute begin when it sees that
+	 * the claim is gone. */
+	if (t->leader != NULL &&
+	    t->leader->sights[claim->index].deleted_at < 0) {
+		int64_t gone_at = t->leader->sights[claim->index].gone_at;
+
+		if (gone_at >= 0)
+			turns_at(t, gone_at + FAILED_MS + LAG_MS + 1);
+		x->ongoing.hi = !has_passed(t, x->deadline_hi + LAG_MS) &&
+				(gone_at < 0 || t->w->now <= gone_at +
+							FAILED_MS + LAG_MS);
+	}
 	if (t->leader != NULL &&
 	    t->leader->sights[claim->index].at > claim->deleted_at)
 		x->ongoing.lo = false;

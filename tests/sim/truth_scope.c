@@ -310,8 +310,11 @@ open_windows(struct truth *t, int scope)
 	struct scope_truth *s = &t->scopes[scope];
 	int64_t max = max_of(t, scope), window = t->rules.cap.window_ms;
 
-	/* Nobody can say when a cap is heard of that comes in trouble. */
-	if (max != s->max && !t->calm)
+	/* Nobody can say when a cap is heard of that comes in trouble; nor is
+	 * one known whose NodePools are not served yet. */
+	if ((max != s->max && !t->calm) ||
+	    (max != t->rules.cap.max_ms && t->leader != NULL &&
+	     t->leader->streams[KIND_NODEPOOL].unserved))
 		s->unknown = true;
 	s->max = max;
 	if (s->unknown)

@@ -205,14 +205,6 @@ read_done(struct sweep *s, const struct action *a, const struct outcome *o,
 
 	if (o->code == OUTCOME_OK) {
 		w->reread = w->stale = false;
-		/* Again and again?  Then slower each time. */
-		if (strcmp(w->tried_rv, s->machines.at[a->id].rv) == 0)
-			back_off(s, a->id, refusal_ms(s, 1), now);
-		else if (w->failures > 1)
-			back_off(s, a->id,
-				 pace_backoff(&s->pace, w->failures,
-					      CONFLICT_MS, BACKOFF_MAX_MS),
-				 now);
 		return;
 	}
 	if (o->code == OUTCOME_GONE)

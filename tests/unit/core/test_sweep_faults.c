@@ -126,6 +126,31 @@ START_TEST(conflict_then_the_watch_line)
 }
 END_TEST
 
+static enum fault
+changes_meanwhile(struct world *x, const struct action *a)
+{
+	if (a->act != ACT_HOLD || strcmp(a->name, "n0") != 0 ||
+	    faulty_times-- <= 0)
+		return FAULT_NONE;
+	thing_changed(x, node_at(x, 0));
+	return FAULT_CONFLICT;
+}
+
+/* The line came before the answer: there is nothing to wait for. */
+START_TEST(conflict_after_the_watch_line)
+{
+	world_open(w);
+	faulty_times = 1;
+	w->fault = changes_meanwhile;
+	w->watch_ms = 1;
+	w->reply_ms = 100;
+	busy(5 * MINUTE);
+	world_run(w, 200);
+	ck_assert_int_lt(faulty_times, 1);
+	ck_assert(thing_held(node_at(w, 0)));
+}
+END_TEST
+
 START_TEST(conflict_without_a_line_leads_to_a_read)
 {
 	struct thing *n = node_at(w, 0);
@@ -570,6 +595,7 @@ main(void)
 	tcase_add_loop_test(c, answer_table, 0,
 			    sizeof(answers) / sizeof(answers[0]));
 	tcase_add_test(c, conflict_then_the_watch_line);
+	tcase_add_test(c, conflict_after_the_watch_line);
 	tcase_add_test(c, conflict_without_a_line_leads_to_a_read);
 	tcase_add_test(c, conflict_for_ever_is_no_loop);
 	tcase_add_test(c, clear_of_what_changed);
