@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "watcher.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "core/protocol/reflect.h"
@@ -12,25 +11,23 @@
 #include "wire/api/resource.h"
 
 /*
- * core/protocol/reflect says what to do, this thread does it and tells what came of
- * it.  Bytes go through wire/api/list as they arrive, each item through
+ * core/protocol/reflect says what to do; this worker does it and tells what
+ * came of it.  Bytes go through wire/api/list as they arrive, each item through
  * wire/api/object into the shared table; nothing is kept here but the line.
  */
 
 struct watcher {
+	struct worker *worker;
 	struct state *shared;
 	struct kube_stream *stream;
 	struct reflect reflect;
 	enum kind kind;
 	const struct hold_key *hold;
 	const struct timing *timing;
-	pthread_t thread;
 	_Atomic bool restart;
-	_Atomic int64_t beat_ms;
 	struct split *split;	/* of the call under way */
 	bool listing;		/* a list's pages are being taken */
 	bool expired;		/* 410 in the stream */
-	bool troubled;		/* said so in the log */
 	bool brought;		/* a line, by the watch under way */
 	bool in_doubt;		/* the watch before it ended at once */
 	int64_t line_ms, silent_ms;	/* the last line; how long without */
@@ -57,11 +54,10 @@ take_item(void *ctx, const char *bytes, size_t n, struct err *e)
 static void
 watching(struct watcher *w)
 {
-	bool over = w->troubled && !w->in_doubt;
+	enum log_level level =
+		w->in_doubt ? LOG_DEBUG : worker_recovered(w->worker);
 
-	LOG(over ? LOG_INFO : LOG_DEBUG, "watching",
-	    LS("resource", resources[w->kind].name));
-	w->troubled &= !over;
+	LOG(level, "watching", LS("resource", resources[w->kind].name));
 }
 
 static int
@@ -111,16 +107,14 @@ feed_lines(void *ctx, const char *bytes, size_t n, struct err *e)
 	return rc;
 }
 
-/* --- the log: once when trouble begins, once when it ends --------------------- */
-
 static void
 trouble(struct watcher *w, const char *what, int status, const char *why)
 {
-	enum log_level level = w->troubled ? LOG_DEBUG : LOG_WARN;
+	enum log_level level;
 
 	if (atomic_load(&w->shared->stopping))
 		return;
-	w->troubled = true;
+	level = worker_trouble(w->worker);
 	LOG(level, what, LS("resource", resources[w->kind].name),
 	    LI("code", status), LS("err", why));
 }
@@ -144,7 +138,8 @@ list_page_done(struct watcher *w, struct err *e)
 		return;
 	}
 	if (cont[0] == '\0') {
-		w->listing = w->troubled = false;
+		w->listing = false;
+		(void)worker_recovered(w->worker);
 		state_listed(w->shared, w->kind, true);
 		LOG(w->usual, "listed", LS("resource", resources[w->kind].name),
 		    LI("items", w->items));
@@ -310,8 +305,7 @@ step(struct watcher *w)
 	todo = reflect_next(&w->reflect, clock_boot_ms());
 	switch (todo.step) {
 	case REFLECT_WAIT:
-		(void)state_sleep(w->shared,
-				   todo.wait_ms < 1000 ? todo.wait_ms : 1000);
+		(void)state_sleep(w->shared, worker_nap_ms(todo.wait_ms));
 		break;
 	case REFLECT_LIST:
 		list(w, todo.cont);
@@ -322,24 +316,33 @@ step(struct watcher *w)
 	}
 }
 
-static void *
+static void
 run(void *ctx)
 {
 	struct watcher *w = ctx;
 
 	while (!atomic_load(&w->shared->stopping)) {
-		atomic_store(&w->beat_ms, clock_boot_ms());
+		worker_beat(w->worker);
 		/* The webhook of every replica asks what pools are disabled. */
 		if (w->kind == KIND_NODEPOOL || state_await_lead(w->shared))
 			step(w);
 	}
-	return NULL;
 }
 
+static void
+stop(void *ctx)
+{
+	kube_stream_cancel(((struct watcher *)ctx)->stream);
+}
+
+static const struct worker_kind watcher_kind = {
+	.name = "watchers",
+	.run = run,
+	.stop = stop,
+};
+
 struct watcher *
-watcher_start(struct state *s, struct kube *k, enum kind kind,
-	      const struct hold_key *hold, const struct timing *t,
-	      struct err *e)
+watcher_new(const struct watcher_setup *o, struct worker *worker, struct err *e)
 {
 	struct watcher *w = calloc(1, sizeof(*w));
 
@@ -347,19 +350,20 @@ watcher_start(struct state *s, struct kube *k, enum kind kind,
 		err_set(e, ERR_SYSTEM, "no memory for a watcher");
 		return NULL;
 	}
-	*w = (struct watcher){.shared = s, .kind = kind, .hold = hold,
-			      .timing = t};
-	w->usual = kind == KIND_EVENT ? LOG_DEBUG : LOG_INFO;
-	reflect_init(&w->reflect, clock_boot_us() + kind);
-	atomic_store(&w->beat_ms, clock_boot_ms());
-	w->stream = kube_stream_new(k, e);
-	if (w->stream != NULL && pthread_create(&w->thread, NULL, run, w) == 0)
-		return w;
-	if (w->stream != NULL)
-		err_set(e, ERR_SYSTEM, "cannot start a thread");
-	kube_stream_free(w->stream);
-	free(w);
-	return NULL;
+	w->worker = worker;
+	w->shared = o->shared;
+	w->kind = o->kind;
+	w->hold = o->hold;
+	w->timing = o->timing;
+	w->usual = o->kind == KIND_EVENT ? LOG_DEBUG : LOG_INFO;
+	reflect_init(&w->reflect, clock_boot_us() + o->kind);
+	w->stream = kube_stream_new(o->kube, e);
+	if (w->stream == NULL) {
+		free(w);
+		return NULL;
+	}
+	worker_init(worker, &watcher_kind, w, w->stream);
+	return w;
 }
 
 void
@@ -372,28 +376,10 @@ watcher_restart(struct watcher *w)
 }
 
 void
-watcher_join(struct watcher *w)
-{
-	if (w == NULL)
-		return;
-	kube_stream_cancel(w->stream);
-	(void)pthread_join(w->thread, NULL);
-}
-
-void
 watcher_free(struct watcher *w)
 {
 	if (w == NULL)
 		return;
 	kube_stream_free(w->stream);
 	free(w);
-}
-
-int64_t
-watcher_heartbeat_age_ms(const struct watcher *w)
-{
-	int64_t own = clock_boot_ms() - atomic_load(&w->beat_ms);
-	int64_t call = kube_stream_heartbeat_age_ms(w->stream);
-
-	return own < call ? own : call;
 }
