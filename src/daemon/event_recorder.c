@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/base/buf.h"
 #include "core/base/limits.h"
@@ -13,7 +12,6 @@
 #include "moment.h"
 #include "wire/api/event.h"
 #include "wire/api/patch.h"
-#include "wire/api/watch.h"
 
 /*
  * A worker with a connection of its own: an Event waits for nobody, and nobody
@@ -55,29 +53,25 @@ unlock(struct event_recorder *t)
 static enum event_series_outcome
 outcome_of(const struct kube_reply *r)
 {
-	struct status st = {0};
-	bool is_status;
-
-	if (r->status >= 200 && r->status < 300)
+	switch (answer_class(r)) {
+	case ANSWER_OK:
 		return EVENT_SERIES_WRITTEN;
-	is_status = status_decode(r->body, r->body_bytes, &st);
-	switch (r->status) {
-	case 401:	/* another token may come: no word on this Event */
-	case 408:
-	case 429:
-		return EVENT_SERIES_FAILED;
-	case 404:	/* not a proxy's */
-		return is_status || answer_unserved(r) ? EVENT_SERIES_GONE
-						       : EVENT_SERIES_FAILED;
-	case 409:	/* not a quota's conflict */
-		return strcmp(st.reason, "AlreadyExists") == 0
-			       ? EVENT_SERIES_EXISTS
-			       : EVENT_SERIES_FAILED;
-	default:
-		return r->status >= 400 && r->status < 500
-			       ? EVENT_SERIES_REFUSED
-			       : EVENT_SERIES_FAILED;
+	case ANSWER_GONE:
+	case ANSWER_UNSERVED:
+		return EVENT_SERIES_GONE;
+	case ANSWER_EXISTS:
+		return EVENT_SERIES_EXISTS;
+	case ANSWER_EXPIRED:
+	case ANSWER_INVALID:
+	case ANSWER_REFUSED:
+		return EVENT_SERIES_REFUSED;
+	case ANSWER_CONFLICT:	/* a quota's: it may have room later */
+	case ANSWER_BUSY:
+	case ANSWER_BLOCKED:
+	case ANSWER_FAILED:
+		break;
 	}
+	return EVENT_SERIES_FAILED;
 }
 
 /* Once when trouble begins, once when it ends. */

@@ -111,48 +111,30 @@ job_start(const struct job_env *v, const struct job *j, uint64_t tag,
 
 /* --- the answer ----------------------------------------------------------------- */
 
-/* An admission webhook of somebody's that fails closed: the API server says it
- * as a fault of its own (k8s.io/apiserver pkg/admission/plugin/webhook/errors). */
-static bool
-webhook_failed(const struct kube_reply *r)
-{
-	struct status st;
-
-	return r->status == 500 &&
-	       status_decode(r->body, r->body_bytes, &st) &&
-	       strstr(st.message, "failed calling webhook") != NULL;
-}
-
 static enum outcome_code
 code_of(const struct kube_reply *r)
 {
-	struct status st;
-
-	switch (r->status) {
-	case 200:
-	case 201:
+	switch (answer_class(r)) {
+	case ANSWER_OK:
 		return OUTCOME_OK;
-	case 404:	/* not a proxy's */
-		return answer_unserved(r) || status_decode(r->body,
-							   r->body_bytes, &st)
-			       ? OUTCOME_GONE
-			       : OUTCOME_FAILED;
-	case 409:
+	case ANSWER_GONE:
+	case ANSWER_UNSERVED:
+		return OUTCOME_GONE;
+	case ANSWER_EXISTS:
+	case ANSWER_CONFLICT:
 		return OUTCOME_CONFLICT;
-	case 422:
+	case ANSWER_INVALID:
 		return OUTCOME_INVALID;
-	case 429:
-	case 503:
+	case ANSWER_BUSY:
 		return OUTCOME_BUSY;
-	case 401:	/* another token may come: no word on this object */
-	case 408:
-		return OUTCOME_FAILED;
-	default:
-		return (r->status >= 400 && r->status < 500) ||
-				       webhook_failed(r)
-			       ? OUTCOME_REFUSED
-			       : OUTCOME_FAILED;
+	case ANSWER_EXPIRED:
+	case ANSWER_BLOCKED:
+	case ANSWER_REFUSED:
+		return OUTCOME_REFUSED;
+	case ANSWER_FAILED:
+		break;
 	}
+	return OUTCOME_FAILED;
 }
 
 static void

@@ -153,11 +153,12 @@ static void
 list_failed(struct watcher *w, const struct kube_reply *r, const char *why)
 {
 	enum reflect_result result = REFLECT_FAILED;
+	enum answer_class answer = answer_class(r);
 
 	w->listing = false;
-	if (r->status == 410)
+	if (answer == ANSWER_EXPIRED)
 		result = REFLECT_EXPIRED;
-	if (answer_unserved(r)) {
+	if (answer == ANSWER_UNSERVED) {
 		result = REFLECT_UNSERVED;
 		state_listed(w->shared, w->kind, false);
 		trouble(w, "resource is not served", r->status,
@@ -244,7 +245,8 @@ watch_done(struct watcher *w, int rc, const struct kube_reply *r,
 		return;
 	w->in_doubt = r->status == 200 && !w->brought &&
 		      reflect_short(&w->reflect, clock_boot_ms());
-	if (w->expired || great || (rc == 0 && r->status == 410))
+	if (w->expired || great ||
+	    (rc == 0 && answer_class(r) == ANSWER_EXPIRED))
 		result = REFLECT_EXPIRED;
 	else if (rc == 0 && r->status == 200 && !w->in_doubt)
 		result = REFLECT_ENDED;
