@@ -7,7 +7,6 @@
 #include "core/base/buf.h"
 #include "edge/kube/answer.h"
 #include "edge/log.h"
-#include "wire/api/list.h"
 #include "wire/api/nodepool.h"
 #include "wire/api/object.h"
 #include "wire/api/patch.h"
@@ -60,7 +59,7 @@ path_of(const struct job *j, struct buf *path, struct kube_request *q)
 	switch (j->action.act) {
 	case ACT_LIST_CLAIMS:
 	case ACT_LIST_POOLS:
-		list_path(path, j->action.kind, j->limit, j->cont);
+		list_path(path, j->action.kind, j->pager.limit, j->pager.cont);
 		q->accept = ACCEPT_METADATA_LIST;
 		break;
 	case ACT_READ:
@@ -79,9 +78,7 @@ void
 job_init(struct job *j)
 {
 	j->used = true;
-	j->cont[0] = '\0';
-	j->pages = 0;
-	j->limit = FRESH_PAGE;
+	pager_init(&j->pager, FRESH_PAGE);
 }
 
 int
@@ -251,30 +248,17 @@ static bool
 fresh_page(const struct job_env *v, struct job *j, const struct kube_reply *r,
 	   struct outcome *out)
 {
+	bool pools = j->action.act == ACT_LIST_POOLS;
 	struct job_env env = *v;
-	struct split *s = split_new(SPLIT_LIST,
-				    j->action.act == ACT_LIST_POOLS
-					    ? fresh_pool
-					    : fresh_claim,
-				    &env);
-	char rv[RV_BYTES];
-	const char *envelope;
 	struct err e = {0};
-	size_t n;
 
-	if (s == NULL || split_feed(s, r->body, r->body_bytes, &e) ||
-	    split_end(s, &e)) {
+	if (pager_page(&j->pager, r->body, r->body_bytes,
+		       pools ? fresh_pool : fresh_claim, &env, &e)) {
 		out->code = OUTCOME_FAILED;
-	} else {
-		envelope = split_envelope(s, &n);
-		if (list_meta_decode(envelope, n, rv, j->cont, &e) ||
-		    list_goes_on(&j->pages, j->cont, &e))
-			out->code = OUTCOME_FAILED;
-	}
-	split_free(s);
-	if (out->code != OUTCOME_OK)
 		log_failure(j, r, &e);
-	return out->code != OUTCOME_OK || j->cont[0] == '\0';
+		return true;
+	}
+	return j->pager.cont[0] == '\0';
 }
 
 bool
@@ -284,7 +268,7 @@ job_answered(const struct job_env *v, struct job *j,
 {
 	struct err large = *e;
 
-	if (is_list(j) && list_smaller(&j->limit, &large))
+	if (is_list(j) && pager_smaller(&j->pager, &large))
 		return false;
 	*out = (struct outcome){.code = OUTCOME_FAILED,
 				.retry_after_ms = r->retry_after_ms};

@@ -7,7 +7,7 @@
 #include "edge/kube/answer.h"
 #include "edge/log.h"
 #include "sighting.h"
-#include "wire/api/list.h"
+#include "wire/api/pager.h"
 #include "wire/api/resource.h"
 
 /*
@@ -25,7 +25,8 @@ struct watcher {
 	const struct hold_key *hold;
 	const struct timing *timing;
 	_Atomic bool restart;
-	struct split *split;	/* of the call under way */
+	struct pager pager;	/* of the list under way */
+	struct split *split;	/* of the watch under way */
 	bool listing;		/* a list's pages are being taken */
 	bool expired;		/* 410 in the stream */
 	bool brought;		/* a line, by the watch under way */
@@ -33,7 +34,7 @@ struct watcher {
 	int64_t line_ms, silent_ms;	/* the last line; how long without */
 	enum log_level usual;	/* of Events' it is no news that a watch has
 				   expired: it has no bookmarks */
-	unsigned items, pages;	/* of the list under way */
+	unsigned items;		/* of the list under way */
 };
 
 /* An object that cannot be read is left out, not the end of the list. */
@@ -89,9 +90,9 @@ take_line(void *ctx, const char *bytes, size_t n, struct err *e)
 }
 
 static int
-feed(void *ctx, const char *bytes, size_t n, struct err *e)
+feed_page(void *ctx, const char *bytes, size_t n, struct err *e)
 {
-	return split_feed(((struct watcher *)ctx)->split, bytes, n, e);
+	return pager_feed(&((struct watcher *)ctx)->pager, bytes, n, e);
 }
 
 /* Bytes that never become a line are as good as silence. */
@@ -99,7 +100,7 @@ static int
 feed_lines(void *ctx, const char *bytes, size_t n, struct err *e)
 {
 	const struct watcher *w = ctx;
-	int rc = feed(ctx, bytes, n, e);
+	int rc = split_feed(w->split, bytes, n, e);
 
 	if (rc == 0 && clock_boot_ms() >= w->line_ms + w->silent_ms)
 		rc = err_set(e, ERR_TIMEOUT, "no whole line for %lld ms",
@@ -124,29 +125,26 @@ trouble(struct watcher *w, const char *what, int status, const char *why)
 static void
 list_page_done(struct watcher *w, struct err *e)
 {
-	char rv[RV_BYTES], cont[CONTINUE_BYTES];
-	const char *envelope;
-	size_t n;
+	const struct pager *p = &w->pager;
+	bool last;
 
-	envelope = split_envelope(w->split, &n);
-	if (list_meta_decode(envelope, n, rv, cont, e) ||
-	    list_goes_on(&w->pages, cont, e)) {
+	if (pager_turn(&w->pager, e)) {
 		w->listing = false;
 		trouble(w, "list failed", 200, e->text);
 		reflect_done(&w->reflect, REFLECT_FAILED, NULL, NULL, -1,
 			     clock_boot_ms());
 		return;
 	}
-	if (cont[0] == '\0') {
+	last = p->cont[0] == '\0';
+	if (last) {
 		w->listing = false;
 		(void)worker_recovered(w->worker);
 		state_listed(w->shared, w->kind, true);
 		LOG(w->usual, "listed", LS("resource", resources[w->kind].name),
 		    LI("items", w->items));
 	}
-	reflect_done(&w->reflect,
-		     cont[0] == '\0' ? REFLECT_COMPLETE : REFLECT_PAGE, rv,
-		     cont, -1, clock_boot_ms());
+	reflect_done(&w->reflect, last ? REFLECT_COMPLETE : REFLECT_PAGE, p->rv,
+		     p->cont, -1, clock_boot_ms());
 }
 
 static void
@@ -185,19 +183,19 @@ list(struct watcher *w, const char *cont)
 
 	if (!w->listing) {
 		w->listing = true;
-		w->items = w->pages = 0;
+		w->items = 0;
+		pager_init(&w->pager, LIST_PAGE);
 		state_listing(w->shared, w->kind);
 	}
 	buf_init(&b, path, sizeof(path));
-	list_path(&b, w->kind, LIST_PAGE, cont);
-	w->split = split_new(SPLIT_LIST, take_item, w);
-	if (w->split == NULL) {
+	list_path(&b, w->kind, w->pager.limit, cont);
+	if (pager_begin(&w->pager, take_item, w, &e)) {
 		list_failed(w, &r, "no memory");
 		return;
 	}
-	rc = kube_stream_run(w->stream, &q, feed, NULL, w, &r, &e);
+	rc = kube_stream_run(w->stream, &q, feed_page, NULL, w, &r, &e);
 	if (rc == 0 && r.status == 200)
-		rc = split_end(w->split, &e);
+		rc = pager_end(&w->pager, &e);
 	if (rc == 0 && r.status == 200)
 		list_page_done(w, &e);
 	else if (rc == 0)
@@ -205,8 +203,7 @@ list(struct watcher *w, const char *cont)
 	else if (e.code != ERR_CANCELLED)
 		list_failed(w, &(struct kube_reply){.retry_after_ms = -1},
 			    e.text);
-	split_free(w->split);
-	w->split = NULL;
+	pager_drop(&w->pager);
 }
 
 static void
