@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cert_renewer.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "edge/kube/answer.h"
@@ -9,9 +8,9 @@
 #include "renewal_call.h"
 
 /*
- * One thread with a connection of its own.  It asks core/protocol/renewal what to do,
- * has it done, and tells what came of it; what was read is forgotten before it
- * sleeps, and keys are wiped.
+ * A worker with a connection of its own.  It asks core/protocol/renewal what
+ * to do, has it done, and tells what came of it; what was read is forgotten
+ * before it sleeps, and keys are wiped.
  *
  * It acts while we lead.  Leaders of another configuration make no
  * certificates (a roll-out to selfSigned), and who has none is not ready and
@@ -20,20 +19,16 @@
  * on the version that was read: several at once cost a retry.
  */
 
-#define BEAT_MS 1000	/* it never sleeps longer: liveness */
 #define PATIENCE_READS 3	/* a leader would have acted */
 
 enum role { IDLE, LEADS, STANDS_IN };
 
 struct cert_renewer {
+	struct worker *worker;
 	struct state *shared;
 	const struct config *config;
 	struct serving_cert *pair;
-	pthread_t thread;
-	_Atomic int64_t beat_ms;
-	_Atomic bool ended;
-	bool started;
-	bool troubled, unhooked;	/* said so in the log */
+	bool unhooked;		/* said so in the log */
 	int64_t well_ms;	/* boot: it led, or had a certificate */
 	struct renewal renewal;
 	struct renew renew;
@@ -54,17 +49,19 @@ report(struct cert_renewer *r, enum renewal_step step,
 	};
 	bool first = c->outcome == RENEWAL_CONFLICT &&
 		     r->renewal.failures == 0;
+	enum log_level level = LOG_DEBUG;
 	char text[ANSWER_TEXT];
 
 	if (c->outcome == RENEWAL_OK || c->err.code == ERR_CANCELLED)
 		return;
-	if (!first)
+	if (!first) {
 		counter_add(&r->shared->counters, COUNTER_RENEWAL_FAILED);
-	LOG(first || r->troubled ? LOG_DEBUG : LOG_WARN, "renewal failed",
-	    LS("step", names[step]), LI("code", c->status),
+		level = worker_trouble(r->worker);
+	}
+	LOG(level, "renewal failed", LS("step", names[step]),
+	    LI("code", c->status),
 	    LS("err", c->err.code != ERR_NONE ? c->err.text
 					      : answer_text(&c->reply, text)));
-	r->troubled |= !first;
 }
 
 static void
@@ -95,12 +92,10 @@ turn(struct cert_renewer *r)
 		act(r, &todo);
 		return 0;
 	}
-	if (r->troubled && r->renewal.failures == 0) {
+	if (r->renewal.failures == 0 && worker_recovered(r->worker) == LOG_INFO)
 		LOG(LOG_INFO, "renewal goes on");
-		r->troubled = false;
-	}
 	renewal_call_forget(&r->renew);
-	return todo.wait_ms < BEAT_MS ? todo.wait_ms : BEAT_MS;
+	return worker_nap_ms(todo.wait_ms);
 }
 
 /* Waits a second where there is nothing to do. */
@@ -120,7 +115,7 @@ await_role(struct cert_renewer *r, int64_t patience_ms)
 	return state_await_lead(r->shared) ? LEADS : IDLE;
 }
 
-static void *
+static void
 run(void *ctx)
 {
 	struct cert_renewer *r = ctx;
@@ -131,7 +126,7 @@ run(void *ctx)
 	int64_t wait_ms;
 
 	while (!atomic_load(&r->shared->stopping)) {
-		atomic_store(&r->beat_ms, clock_boot_ms());
+		worker_beat(r->worker);
 		role = await_role(r, PATIENCE_READS * lives.read_ms);
 		if (role != was) {
 			renewal_call_forget(&r->renew);
@@ -148,16 +143,25 @@ run(void *ctx)
 			(void)state_sleep(r->shared, wait_ms);
 	}
 	renewal_call_forget(&r->renew);
-	atomic_store(&r->ended, true);
-	return NULL;
 }
 
 /* --- birth and end ------------------------------------------------------- */
 
+static void
+stop(void *ctx)
+{
+	kube_stream_cancel(((struct cert_renewer *)ctx)->renew.stream);
+}
+
+static const struct worker_kind cert_renewer_kind = {
+	.name = "renewer",
+	.run = run,
+	.stop = stop,
+};
+
 struct cert_renewer *
-cert_renewer_new(struct state *s, struct kube *k, const struct config *c,
-	    struct serving_cert *pair, const char *namespace_name,
-	    const struct timing *t, struct err *e)
+cert_renewer_new(const struct cert_renewer_setup *o, struct worker *worker,
+		 struct err *e)
 {
 	struct cert_renewer *r = calloc(1, sizeof(*r));
 
@@ -165,51 +169,24 @@ cert_renewer_new(struct state *s, struct kube *k, const struct config *c,
 		err_set(e, ERR_SYSTEM, "no memory for the renewer");
 		return NULL;
 	}
-	r->shared = s;
-	r->config = c;
-	r->pair = pair;
+	r->worker = worker;
+	r->shared = o->shared;
+	r->config = o->config;
+	r->pair = o->pair;
 	r->well_ms = clock_boot_ms();
-	r->renew.shared = s;
-	r->renew.config = c;
-	r->renew.call_ms = t->call_ms;
+	r->renew.shared = o->shared;
+	r->renew.config = o->config;
+	r->renew.call_ms = o->timing->call_ms;
 	str_cut(r->renew.namespace_name, sizeof(r->renew.namespace_name),
-		namespace_name);
+		o->namespace_name);
 	renewal_call_names(&r->renew);
-	atomic_store(&r->beat_ms, clock_boot_ms());
-	r->renew.stream = kube_stream_new(k, e);
-	if (r->renew.stream != NULL)
-		return r;
-	free(r);
-	return NULL;
-}
-
-int
-cert_renewer_start(struct cert_renewer *r, struct err *e)
-{
-	if (pthread_create(&r->thread, NULL, run, r) != 0)
-		return err_set(e, ERR_SYSTEM, "cannot start a thread");
-	r->started = true;
-	return 0;
-}
-
-void
-cert_renewer_stop(struct cert_renewer *r)
-{
-	if (r != NULL)
-		kube_stream_cancel(r->renew.stream);
-}
-
-bool
-cert_renewer_ended(const struct cert_renewer *r)
-{
-	return r == NULL || !r->started || atomic_load(&r->ended);
-}
-
-void
-cert_renewer_join(struct cert_renewer *r)
-{
-	if (r != NULL && r->started)
-		(void)pthread_join(r->thread, NULL);
+	r->renew.stream = kube_stream_new(o->kube, e);
+	if (r->renew.stream == NULL) {
+		free(r);
+		return NULL;
+	}
+	worker_init(worker, &cert_renewer_kind, r, r->renew.stream);
+	return r;
 }
 
 void
@@ -219,13 +196,4 @@ cert_renewer_free(struct cert_renewer *r)
 		return;
 	kube_stream_free(r->renew.stream);
 	free(r);
-}
-
-int64_t
-cert_renewer_heartbeat_age_ms(const struct cert_renewer *r)
-{
-	int64_t own = clock_boot_ms() - atomic_load(&r->beat_ms);
-	int64_t in_call = kube_stream_heartbeat_age_ms(r->renew.stream);
-
-	return own < in_call ? own : in_call;
 }

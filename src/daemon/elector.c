@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "elector.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,22 +9,18 @@
 #include "edge/log.h"
 
 /*
- * One thread with a connection of its own: a renewal must not wait behind
- * patches.  It asks core/protocol/lease (under the table's mutex) what to do, does it,
- * and tells what came of it.  Nothing here decides.
+ * A worker with a connection of its own: a renewal must not wait behind
+ * patches.  It asks core/protocol/lease (under the table's mutex) what to do,
+ * does it, and tells what came of it.  Nothing here decides.
  */
 
 struct elector {
+	struct worker *worker;
 	struct state *shared;
 	struct kube_stream *stream;
 	struct watcher *const *watchers;
 	char namespace_name[64], name[NAME_BYTES];
 	char identity[LEASE_HOLDER_BYTES];
-	pthread_t thread;
-	_Atomic int64_t beat_ms;
-	_Atomic bool ended;
-	bool started;
-	bool troubled;		/* said so in the log */
 	struct lease_record want, answer;
 	struct lease_call call;
 };
@@ -35,11 +30,10 @@ struct elector {
 static void
 trouble(struct elector *el, int status, const char *why)
 {
-	if (!el->troubled)
+	if (worker_trouble(el->worker) == LOG_WARN)
 		LOG(LOG_WARN, "lease failed", LS("lease", el->name),
 		    LS("namespace", el->namespace_name), LI("code", status),
 		    LS("err", why));
-	el->troubled = true;
 }
 
 static void
@@ -56,7 +50,7 @@ call(struct elector *el, const struct lease_todo *todo, struct lease_outcome *o)
 	if (o->code == LEASE_FAILED)
 		trouble(el, r.status, why.text);
 	else
-		el->troubled = false;
+		(void)worker_recovered(el->worker);
 }
 
 /* --- the thread ------------------------------------------------------------------ */
@@ -93,7 +87,7 @@ restart(struct elector *el)
 			watcher_restart(el->watchers[k]);
 }
 
-static void *
+static void
 run(void *ctx)
 {
 	struct elector *el = ctx;
@@ -101,7 +95,7 @@ run(void *ctx)
 	struct lease_outcome o;
 
 	for (;;) {
-		atomic_store(&el->beat_ms, clock_boot_ms());
+		worker_beat(el->worker);
 		todo = state_lease_next(el->shared, &el->want);
 		if (todo.step == LEASE_DONE)
 			break;
@@ -109,8 +103,7 @@ run(void *ctx)
 			restart(el);
 			tell(el);
 			state_lease_wait(el->shared,
-					  todo.wait_ms < 1000 ? todo.wait_ms
-							      : 1000);
+					 worker_nap_ms(todo.wait_ms));
 			continue;
 		}
 		call(el, &todo, &o);
@@ -119,15 +112,26 @@ run(void *ctx)
 		tell(el);
 	}
 	tell(el);
-	atomic_store(&el->ended, true);
-	return NULL;
 }
 
+/* All work has ended: gives the Lease up. */
+static void
+stop(void *ctx)
+{
+	state_lease_stop(((struct elector *)ctx)->shared);
+}
+
+static const struct worker_kind elector_kind = {
+	.name = "elector",
+	.run = run,
+	.stop = stop,
+};
+
 struct elector *
-elector_new(struct state *s, struct kube *k, const struct config *c,
-	    const char *namespace_name, const struct timing *t, struct err *e)
+elector_new(const struct elector_setup *o, struct worker *worker, struct err *e)
 {
 	struct elector *el = calloc(1, sizeof(*el));
+	const struct config *c = o->config;
 	struct lease_config lc = {.enabled = c->leader.enabled,
 				  .duration_ms = c->leader.lease_ms,
 				  .renew_deadline_ms = c->leader.renew_ms,
@@ -139,48 +143,21 @@ elector_new(struct state *s, struct kube *k, const struct config *c,
 	}
 	lease_identity("", el->identity);
 	memcpy(lc.identity, el->identity, sizeof(lc.identity));
-	el->shared = s;
+	el->worker = worker;
+	el->shared = o->shared;
+	el->watchers = o->watchers;
 	(void)snprintf(el->namespace_name, sizeof(el->namespace_name), "%s",
 		       c->leader.namespace_[0] != '\0' ? c->leader.namespace_
-						       : namespace_name);
+						       : o->namespace_name);
 	(void)snprintf(el->name, sizeof(el->name), "%s", c->leader.name);
-	atomic_store(&el->beat_ms, clock_boot_ms());
-	el->stream = kube_stream_new(k, e);
-	if (el->stream == NULL || state_elect(s, &lc, t->soft_ms, e)) {
+	el->stream = kube_stream_new(o->kube, e);
+	if (el->stream == NULL ||
+	    state_elect(o->shared, &lc, o->timing->soft_ms, e)) {
 		elector_free(el);
 		return NULL;
 	}
+	worker_init(worker, &elector_kind, el, el->stream);
 	return el;
-}
-
-int
-elector_start(struct elector *el, struct watcher *const *watchers,
-	      struct err *e)
-{
-	el->watchers = watchers;
-	if (pthread_create(&el->thread, NULL, run, el) != 0)
-		return err_set(e, ERR_SYSTEM, "cannot start a thread");
-	el->started = true;
-	return 0;
-}
-
-void
-elector_release(struct elector *el)
-{
-	state_lease_stop(el->shared);
-}
-
-bool
-elector_ended(const struct elector *el)
-{
-	return !el->started || atomic_load(&el->ended);
-}
-
-void
-elector_join(struct elector *el)
-{
-	if (el != NULL && el->started)
-		(void)pthread_join(el->thread, NULL);
 }
 
 void
@@ -190,13 +167,4 @@ elector_free(struct elector *el)
 		return;
 	kube_stream_free(el->stream);
 	free(el);
-}
-
-int64_t
-elector_heartbeat_age_ms(const struct elector *el)
-{
-	int64_t own = clock_boot_ms() - atomic_load(&el->beat_ms);
-	int64_t in_call = kube_stream_heartbeat_age_ms(el->stream);
-
-	return own < in_call ? own : in_call;
 }

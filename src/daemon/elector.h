@@ -6,25 +6,29 @@
 #include "state.h"
 #include "watcher.h"
 #include "wire/config/config.h"
+#include "worker.h"
 
-/* The thread that keeps the Lease, and in it what the next leader is to know
+/* The worker that keeps the Lease, and in it what the next leader is to know
  * (also where nobody is elected): core/protocol/lease says what to do. */
 struct elector;
 
-/* Before any other thread starts: where one is elected we do not lead yet.
- * namespace_name: where the Lease is, if the configuration does not say.  Of t,
- * soft_ms counts. */
-struct elector *elector_new(struct state *s, struct kube *k,
-			    const struct config *c, const char *namespace_name,
-			    const struct timing *t, struct err *e);
-/* The watchers list anew after a lead has ended. */
-int elector_start(struct elector *el, struct watcher *const *watchers,
-		  struct err *e);
-/* All work has ended: give the Lease up and end. */
-void elector_release(struct elector *el);
-bool elector_ended(const struct elector *el);
-void elector_join(struct elector *el);
-void elector_free(struct elector *el);
-int64_t elector_heartbeat_age_ms(const struct elector *el);
+/* All of it but namespace_name outlives the elector. */
+struct elector_setup {
+	struct state *shared;
+	struct kube *kube;
+	const struct config *config;
+	struct watcher *const *watchers;	/* VIEW_COUNT; they list anew
+						   after a lead has ended */
+	const char *namespace_name;	/* of the Lease, where the configuration
+					   names none */
+	const struct timing *timing;	/* soft_ms */
+};
+
+/* Before any worker starts: where a leader is elected, this replica does not
+ * lead from here on.  NULL: *e says why.  The worker's stop means that all
+ * work has ended: it gives the Lease up and ends. */
+struct elector *elector_new(const struct elector_setup *o,
+			    struct worker *worker, struct err *e);
+void elector_free(struct elector *el);	/* after the join; NULL is fine */
 
 #endif

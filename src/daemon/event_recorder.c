@@ -3,9 +3,7 @@
 
 #include <assert.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/base/buf.h"
 #include "core/base/limits.h"
@@ -14,27 +12,22 @@
 #include "moment.h"
 #include "wire/api/event.h"
 #include "wire/api/patch.h"
-#include "wire/api/watch.h"
 
 /*
- * One thread with a connection of its own: an Event waits for nobody, and
- * nobody for an Event.  It asks core/protocol/event_series what to write, writes it, and tells
- * what came of it.  Its lock is a leaf, held across calls of core/protocol/event_series alone:
- * who says something never waits for the API server.
+ * A worker with a connection of its own: an Event waits for nobody, and nobody
+ * for an Event.  It asks core/protocol/event_series what to write, writes it,
+ * and tells what came of it.  Its lock is a leaf, held across calls of
+ * core/protocol/event_series alone: who says something never waits for the API
+ * server.
  */
 
-#define BEAT_MS 1000	/* it never sleeps longer: liveness */
-
 struct event_recorder {
+	struct worker *worker;
 	const struct clock *clock;
 	struct kube_stream *stream;
 	int64_t call_ms;
 	char instance[EVENT_INSTANCE_BYTES];
-	pthread_t thread;
-	_Atomic int64_t beat_ms;
-	bool started;
-	bool troubled;		/* said so in the log */
-	uint64_t dropped;	/* said so, too */
+	uint64_t dropped;	/* said so in the log */
 	char body[EVENT_BYTES];
 
 	pthread_mutex_t lock;	/* of what follows */
@@ -60,29 +53,25 @@ unlock(struct event_recorder *t)
 static enum event_series_outcome
 outcome_of(const struct kube_reply *r)
 {
-	struct status st = {0};
-	bool is_status;
-
-	if (r->status >= 200 && r->status < 300)
+	switch (answer_class(r)) {
+	case ANSWER_OK:
 		return EVENT_SERIES_WRITTEN;
-	is_status = status_decode(r->body, r->body_bytes, &st);
-	switch (r->status) {
-	case 401:	/* another token may come: no word on this Event */
-	case 408:
-	case 429:
-		return EVENT_SERIES_FAILED;
-	case 404:	/* not a proxy's */
-		return is_status || answer_unserved(r) ? EVENT_SERIES_GONE
-						       : EVENT_SERIES_FAILED;
-	case 409:	/* not a quota's conflict */
-		return strcmp(st.reason, "AlreadyExists") == 0
-			       ? EVENT_SERIES_EXISTS
-			       : EVENT_SERIES_FAILED;
-	default:
-		return r->status >= 400 && r->status < 500
-			       ? EVENT_SERIES_REFUSED
-			       : EVENT_SERIES_FAILED;
+	case ANSWER_GONE:
+	case ANSWER_UNSERVED:
+		return EVENT_SERIES_GONE;
+	case ANSWER_EXISTS:
+		return EVENT_SERIES_EXISTS;
+	case ANSWER_EXPIRED:
+	case ANSWER_INVALID:
+	case ANSWER_REFUSED:
+		return EVENT_SERIES_REFUSED;
+	case ANSWER_CONFLICT:	/* a quota's: it may have room later */
+	case ANSWER_BUSY:
+	case ANSWER_BLOCKED:
+	case ANSWER_FAILED:
+		break;
 	}
+	return EVENT_SERIES_FAILED;
 }
 
 /* Once when trouble begins, once when it ends. */
@@ -91,22 +80,22 @@ report(struct event_recorder *t, const struct event_series_todo *todo,
        enum event_series_outcome o, int status, const char *why)
 {
 	const struct event_series_event *v = todo->event;
-	enum log_level level = t->troubled ? LOG_DEBUG : LOG_WARN;
+	enum log_level level;
 
 	/* What exists is ours: an answer got lost. */
 	if (o == EVENT_SERIES_WRITTEN || o == EVENT_SERIES_EXISTS) {
-		LOG(t->troubled ? LOG_INFO : LOG_DEBUG, "event written",
+		level = worker_recovered(t->worker);
+		LOG(level, "event written",
 		    LS("event", event_reason_name(v->reason)),
 		    LS("nodepool", v->pool), LI("count", v->count));
-		t->troubled = false;
 		return;
 	}
 	/* An Event lives for an hour: it is made anew. */
 	if (o == EVENT_SERIES_GONE && todo->step == EVENT_SERIES_PATCH)
 		return;
+	level = worker_trouble(t->worker);
 	LOG(level, "event failed", LS("event", event_reason_name(v->reason)),
 	    LS("nodepool", v->pool), LI("code", status), LS("err", why));
-	t->troubled = true;
 }
 
 /* -1: cut short by the stop. */
@@ -159,13 +148,12 @@ next(struct event_recorder *t, struct event_series_todo *todo,
 
 	lock(t);
 	for (;;) {
-		atomic_store(&t->beat_ms, clock_boot_ms());
+		worker_beat(t->worker);
 		*todo = event_series_next(&t->tell, clock_now(t->clock));
 		*dropped = t->tell.dropped;
 		if (todo->step != EVENT_SERIES_WAIT || t->stopping)
 			break;
-		until = moment(todo->wait_ms < BEAT_MS ? todo->wait_ms
-						       : BEAT_MS);
+		until = moment(worker_nap_ms(todo->wait_ms));
 		(void)pthread_cond_timedwait(&t->turn, &t->lock, &until);
 	}
 	unlock(t);
@@ -183,7 +171,7 @@ tell_dropped(struct event_recorder *t, uint64_t dropped)
 	t->dropped = dropped;
 }
 
-static void *
+static void
 run(void *ctx)
 {
 	struct event_recorder *t = ctx;
@@ -205,7 +193,6 @@ run(void *ctx)
 	t->ended = true;
 	(void)pthread_cond_broadcast(&t->turn);
 	unlock(t);
-	return NULL;
 }
 
 void
@@ -225,54 +212,14 @@ event_recorder_say(struct event_recorder *t,
 
 /* --- birth and end ------------------------------------------------------- */
 
-struct event_recorder *
-event_recorder_new(const struct clock *c, struct kube *k, const char *instance,
-	   const struct timing *timing, struct err *e)
+static void
+stop(void *ctx)
 {
-	struct event_recorder *t = calloc(1, sizeof(*t));
-	pthread_condattr_t attr;
+	struct event_recorder *t = ctx;
+	struct timespec until = moment(t->call_ms < EVENT_SERIES_STOP_MS
+					       ? t->call_ms
+					       : EVENT_SERIES_STOP_MS);
 
-	if (t == NULL) {
-		err_set(e, ERR_SYSTEM, "no memory for the teller");
-		return NULL;
-	}
-	t->stream = kube_stream_new(k, e);
-	if (t->stream == NULL) {
-		free(t);
-		return NULL;
-	}
-	t->clock = c;
-	t->call_ms = timing->call_ms;
-	str_cut(t->instance, sizeof(t->instance), instance);
-	event_series_init(&t->tell, clock_boot_us());
-	atomic_store(&t->beat_ms, clock_boot_ms());
-	(void)pthread_mutex_init(&t->lock, NULL);
-	(void)pthread_condattr_init(&attr);
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&t->turn, &attr);
-	(void)pthread_condattr_destroy(&attr);
-	return t;
-}
-
-int
-event_recorder_start(struct event_recorder *t, struct err *e)
-{
-	if (pthread_create(&t->thread, NULL, run, t) != 0)
-		return err_set(e, ERR_SYSTEM, "cannot start a thread");
-	t->started = true;
-	return 0;
-}
-
-void
-event_recorder_join(struct event_recorder *t)
-{
-	struct timespec until;
-
-	if (t == NULL || !t->started)
-		return;
-	until = moment(t->call_ms < EVENT_SERIES_STOP_MS
-			       ? t->call_ms
-			       : EVENT_SERIES_STOP_MS);
 	lock(t);
 	t->stopping = true;
 	(void)pthread_cond_broadcast(&t->turn);
@@ -281,8 +228,42 @@ event_recorder_join(struct event_recorder *t)
 		;
 	unlock(t);
 	kube_stream_cancel(t->stream);
-	(void)pthread_join(t->thread, NULL);
-	t->started = false;
+}
+
+static const struct worker_kind event_recorder_kind = {
+	.name = "teller",
+	.run = run,
+	.stop = stop,
+};
+
+struct event_recorder *
+event_recorder_new(const struct event_recorder_setup *o, struct worker *worker,
+		   struct err *e)
+{
+	struct event_recorder *t = calloc(1, sizeof(*t));
+	pthread_condattr_t attr;
+
+	if (t == NULL) {
+		err_set(e, ERR_SYSTEM, "no memory for the teller");
+		return NULL;
+	}
+	t->stream = kube_stream_new(o->kube, e);
+	if (t->stream == NULL) {
+		free(t);
+		return NULL;
+	}
+	t->worker = worker;
+	t->clock = o->clock;
+	t->call_ms = o->timing->call_ms;
+	str_cut(t->instance, sizeof(t->instance), o->instance);
+	event_series_init(&t->tell, clock_boot_us());
+	(void)pthread_mutex_init(&t->lock, NULL);
+	(void)pthread_condattr_init(&attr);
+	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&t->turn, &attr);
+	(void)pthread_condattr_destroy(&attr);
+	worker_init(worker, &event_recorder_kind, t, t->stream);
+	return t;
 }
 
 void
@@ -294,13 +275,4 @@ event_recorder_free(struct event_recorder *t)
 	(void)pthread_cond_destroy(&t->turn);
 	(void)pthread_mutex_destroy(&t->lock);
 	free(t);
-}
-
-int64_t
-event_recorder_heartbeat_age_ms(const struct event_recorder *t)
-{
-	int64_t own = clock_boot_ms() - atomic_load(&t->beat_ms);
-	int64_t in_call = kube_stream_heartbeat_age_ms(t->stream);
-
-	return own < in_call ? own : in_call;
 }

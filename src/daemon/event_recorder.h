@@ -9,27 +9,33 @@
 #include "edge/clock.h"
 #include "edge/kube/kube.h"
 #include "edge/timing.h"
+#include "worker.h"
 
-/* The thread that writes our Events on NodePools: core/protocol/event_series says which and
- * when.  Whatever becomes of them, nothing else in the program notices. */
+/* The worker that writes our Events on NodePools: core/protocol/event_series
+ * says which and when.  Whatever becomes of them, nothing else in the program
+ * notices. */
 struct event_recorder;
 
-/* instance: this replica's name, copied.  Of t, call_ms counts. */
-struct event_recorder *event_recorder_new(const struct clock *c, struct kube *k,
-			  const char *instance, const struct timing *t,
-			  struct err *e);
-int event_recorder_start(struct event_recorder *t, struct err *e);
+struct event_recorder_setup {
+	const struct clock *clock;
+	struct kube *kube;
+	const char *instance;		/* this replica's name; copied */
+	const struct timing *timing;	/* call_ms */
+};
+
+/* NULL: *e says why.  The worker's stop comes when nobody says more.  It waits
+ * while what is due is tried once, for EVENT_SERIES_STOP_MS at most (or one
+ * call_ms, if that is shorter), and then cuts the call.  What waits for a
+ * later try is dropped. */
+struct event_recorder *event_recorder_new(const struct event_recorder_setup *o,
+					  struct worker *worker,
+					  struct err *e);
+void event_recorder_free(struct event_recorder *t);	/* after the join; NULL
+							   is fine */
 
 /* Any thread, also before the start; never waits for the API server.  What
- * `what` points to is copied.  NULL: nobody is told. */
+ * `what` points to is copied.  t is NULL: nobody is told. */
 void event_recorder_say(struct event_recorder *t,
 			const struct event_series_what *what);
-
-/* Nobody says more.  What is due is tried once, for EVENT_SERIES_STOP_MS at most (or
- * one call_ms, if that is shorter); what waits for a later try is dropped.
- * Its heartbeat may be asked for until event_recorder_free.  NULL is fine. */
-void event_recorder_join(struct event_recorder *t);
-void event_recorder_free(struct event_recorder *t);
-int64_t event_recorder_heartbeat_age_ms(const struct event_recorder *t);
 
 #endif

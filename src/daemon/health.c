@@ -14,85 +14,60 @@
 /* --- checks -------------------------------------------------------------------- */
 
 static bool
-check_certificate(struct health *h)
+check_certificate(struct health *h, const char *name)
 {
+	(void)name;
 	return serving_cert_valid(h->pair);
 }
 
 static bool
-check_webhook(struct health *h)
+check_webhook(struct health *h, const char *name)
 {
+	(void)name;
 	return h->hook->server != NULL &&
 	       server_heartbeat_age_ms(h->hook->server) < h->timing->heart_ms;
 }
 
 static bool
-check_shutdown(struct health *h)
+check_shutdown(struct health *h, const char *name)
 {
+	(void)name;
 	return !atomic_load(&h->shared->stopping);
 }
 
 static bool
-check_main(struct health *h)
+check_main(struct health *h, const char *name)
 {
+	(void)name;
 	return clock_boot_ms() - atomic_load(&h->main_beat_ms) <
 	       h->timing->heart_ms;
 }
 
-/* While stopping, threads end one by one and that is no illness. */
+/* All workers of that name: there are several watchers.  The elector is
+ * checked to the end, for it has the Lease to give up. */
 static bool
-check_sweeper(struct health *h)
+check_elector(struct health *h, const char *name)
 {
-	struct sweeper *s = atomic_load(&h->sweeper);
+	for (unsigned i = 0; i < h->workers_n; i++) {
+		const struct worker *w = &h->workers[i];
 
-	return atomic_load(&h->shared->stopping) || s == NULL ||
-	       sweeper_heartbeat_age_ms(s) < h->timing->heart_ms;
-}
-
-static bool
-check_watchers(struct health *h)
-{
-	if (atomic_load(&h->shared->stopping) ||
-	    atomic_load(&h->sweeper) == NULL)
-		return true;
-	for (int k = 0; k < VIEW_COUNT; k++)
-		if (h->watchers[k] != NULL &&
-		    watcher_heartbeat_age_ms(h->watchers[k]) >=
-			    h->timing->heart_ms)
+		if (w->kind != NULL && strcmp(w->kind->name, name) == 0 &&
+		    !worker_is_well(w, h->timing->heart_ms))
 			return false;
+	}
 	return true;
 }
 
+/* While stopping, threads end one by one and that is no illness. */
 static bool
-check_elector(struct health *h)
+check_worker(struct health *h, const char *name)
 {
-	struct elector *e = atomic_load(&h->elector);
-
-	return e == NULL || elector_ended(e) ||
-	       elector_heartbeat_age_ms(e) < h->timing->heart_ms;
-}
-
-static bool
-check_teller(struct health *h)
-{
-	struct event_recorder *t = atomic_load(&h->teller);
-
-	return atomic_load(&h->shared->stopping) || t == NULL ||
-	       event_recorder_heartbeat_age_ms(t) < h->timing->heart_ms;
-}
-
-static bool
-check_renewer(struct health *h)
-{
-	struct cert_renewer *r = atomic_load(&h->renewer);
-
-	return atomic_load(&h->shared->stopping) || r == NULL ||
-	       cert_renewer_heartbeat_age_ms(r) < h->timing->heart_ms;
+	return atomic_load(&h->shared->stopping) || check_elector(h, name);
 }
 
 struct check {
 	const char *name;
-	bool (*ok)(struct health *h);
+	bool (*ok)(struct health *h, const char *name);
 };
 
 static const struct check ready_checks[] = {
@@ -105,11 +80,11 @@ static const struct check ready_checks[] = {
 static const struct check live_checks[] = {
 	{"main", check_main},
 	{"webhook", check_webhook},
-	{"watchers", check_watchers},
-	{"sweeper", check_sweeper},
+	{"watchers", check_worker},
+	{"sweeper", check_worker},
 	{"elector", check_elector},
-	{"teller", check_teller},
-	{"renewer", check_renewer},
+	{"teller", check_worker},
+	{"renewer", check_worker},
 	{NULL, NULL},
 };
 
@@ -149,7 +124,7 @@ static void
 answer_one(struct health *h, const struct check *c, struct buf *b,
 	   struct server_reply *a)
 {
-	bool ok = c->ok(h);
+	bool ok = c->ok(h, c->name);
 
 	buf_puts(b, ok ? "ok" : "failed\n");
 	text_reply(a, ok ? 200 : 500, b);
@@ -164,7 +139,7 @@ answer_all(struct health *h, const char *path, const struct check *checks,
 
 	for (const struct check *c = checks; c->name != NULL; c++) {
 		bool excluded = query_has(query, "exclude", c->name);
-		bool ok = excluded || c->ok(h);
+		bool ok = excluded || c->ok(h, c->name);
 
 		all = all && ok;
 		buf_printf(b, "[%c]%s %s\n", ok ? '+' : '-', c->name,

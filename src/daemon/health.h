@@ -2,15 +2,11 @@
 #ifndef DAEMON_HEALTH_H
 #define DAEMON_HEALTH_H
 
-#include "cert_renewer.h"
 #include "edge/timing.h"
-#include "elector.h"
-#include "event_recorder.h"
 #include "hook.h"
 #include "serving_cert.h"
 #include "state.h"
-#include "sweeper.h"
-#include "watcher.h"
+#include "worker.h"
 
 /*
  * /healthz, /livez, /readyz and /metrics on the metrics address, as the API
@@ -20,12 +16,8 @@ struct health {
 	struct state *shared;
 	struct hook *hook;
 	struct serving_cert *pair;
-	struct watcher *const *watchers;
-	/* Set when that thread runs. */
-	_Atomic(struct sweeper *) sweeper;
-	_Atomic(struct elector *) elector;	/* NULL: no election */
-	_Atomic(struct event_recorder *) teller;
-	_Atomic(struct cert_renewer *) renewer;	/* NULL: not asked for */
+	const struct worker *workers;	/* checked by their kinds' names */
+	unsigned workers_n;
 	const struct timing *timing;
 	const char *cluster_scope;
 	const char *lease_name;

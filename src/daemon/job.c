@@ -7,7 +7,6 @@
 #include "core/base/buf.h"
 #include "edge/kube/answer.h"
 #include "edge/log.h"
-#include "wire/api/list.h"
 #include "wire/api/nodepool.h"
 #include "wire/api/object.h"
 #include "wire/api/patch.h"
@@ -60,7 +59,7 @@ path_of(const struct job *j, struct buf *path, struct kube_request *q)
 	switch (j->action.act) {
 	case ACT_LIST_CLAIMS:
 	case ACT_LIST_POOLS:
-		list_path(path, j->action.kind, j->limit, j->cont);
+		list_path(path, j->action.kind, j->pager.limit, j->pager.cont);
 		q->accept = ACCEPT_METADATA_LIST;
 		break;
 	case ACT_READ:
@@ -79,9 +78,7 @@ void
 job_init(struct job *j)
 {
 	j->used = true;
-	j->cont[0] = '\0';
-	j->pages = 0;
-	j->limit = FRESH_PAGE;
+	pager_init(&j->pager, FRESH_PAGE);
 }
 
 int
@@ -111,48 +108,30 @@ job_start(const struct job_env *v, const struct job *j, uint64_t tag,
 
 /* --- the answer ----------------------------------------------------------------- */
 
-/* An admission webhook of somebody's that fails closed: the API server says it
- * as a fault of its own (k8s.io/apiserver pkg/admission/plugin/webhook/errors). */
-static bool
-webhook_failed(const struct kube_reply *r)
-{
-	struct status st;
-
-	return r->status == 500 &&
-	       status_decode(r->body, r->body_bytes, &st) &&
-	       strstr(st.message, "failed calling webhook") != NULL;
-}
-
 static enum outcome_code
 code_of(const struct kube_reply *r)
 {
-	struct status st;
-
-	switch (r->status) {
-	case 200:
-	case 201:
+	switch (answer_class(r)) {
+	case ANSWER_OK:
 		return OUTCOME_OK;
-	case 404:	/* not a proxy's */
-		return answer_unserved(r) || status_decode(r->body,
-							   r->body_bytes, &st)
-			       ? OUTCOME_GONE
-			       : OUTCOME_FAILED;
-	case 409:
+	case ANSWER_GONE:
+	case ANSWER_UNSERVED:
+		return OUTCOME_GONE;
+	case ANSWER_EXISTS:
+	case ANSWER_CONFLICT:
 		return OUTCOME_CONFLICT;
-	case 422:
+	case ANSWER_INVALID:
 		return OUTCOME_INVALID;
-	case 429:
-	case 503:
+	case ANSWER_BUSY:
 		return OUTCOME_BUSY;
-	case 401:	/* another token may come: no word on this object */
-	case 408:
-		return OUTCOME_FAILED;
-	default:
-		return (r->status >= 400 && r->status < 500) ||
-				       webhook_failed(r)
-			       ? OUTCOME_REFUSED
-			       : OUTCOME_FAILED;
+	case ANSWER_EXPIRED:
+	case ANSWER_BLOCKED:
+	case ANSWER_REFUSED:
+		return OUTCOME_REFUSED;
+	case ANSWER_FAILED:
+		break;
 	}
+	return OUTCOME_FAILED;
 }
 
 static void
@@ -269,30 +248,17 @@ static bool
 fresh_page(const struct job_env *v, struct job *j, const struct kube_reply *r,
 	   struct outcome *out)
 {
+	bool pools = j->action.act == ACT_LIST_POOLS;
 	struct job_env env = *v;
-	struct split *s = split_new(SPLIT_LIST,
-				    j->action.act == ACT_LIST_POOLS
-					    ? fresh_pool
-					    : fresh_claim,
-				    &env);
-	char rv[RV_BYTES];
-	const char *envelope;
 	struct err e = {0};
-	size_t n;
 
-	if (s == NULL || split_feed(s, r->body, r->body_bytes, &e) ||
-	    split_end(s, &e)) {
+	if (pager_page(&j->pager, r->body, r->body_bytes,
+		       pools ? fresh_pool : fresh_claim, &env, &e)) {
 		out->code = OUTCOME_FAILED;
-	} else {
-		envelope = split_envelope(s, &n);
-		if (list_meta_decode(envelope, n, rv, j->cont, &e) ||
-		    list_goes_on(&j->pages, j->cont, &e))
-			out->code = OUTCOME_FAILED;
-	}
-	split_free(s);
-	if (out->code != OUTCOME_OK)
 		log_failure(j, r, &e);
-	return out->code != OUTCOME_OK || j->cont[0] == '\0';
+		return true;
+	}
+	return j->pager.cont[0] == '\0';
 }
 
 bool
@@ -302,7 +268,7 @@ job_answered(const struct job_env *v, struct job *j,
 {
 	struct err large = *e;
 
-	if (is_list(j) && list_smaller(&j->limit, &large))
+	if (is_list(j) && pager_smaller(&j->pager, &large))
 		return false;
 	*out = (struct outcome){.code = OUTCOME_FAILED,
 				.retry_after_ms = r->retry_after_ms};

@@ -5,6 +5,7 @@
 #include "core/rules/admit.h"
 #include "edge/timing.h"
 #include "state.h"
+#include "wire/api/pager.h"
 
 /*
  * One action of the sweep as calls to the API server: which request, and what
@@ -13,8 +14,7 @@
 struct job {
 	bool used;
 	struct action action;
-	unsigned pages, limit;	/* of a list */
-	char cont[CONTINUE_BYTES];
+	struct pager pager;	/* of a list */
 	char why[NOTE_WHY_BYTES];	/* outcome.why */
 };
 

@@ -6,7 +6,6 @@
 
 #include "edge/certs/certs_own.h"
 #include "edge/log.h"
-#include "wire/api/object.h"
 #include "wire/api/patch.h"
 
 #define MANAGER "?fieldManager=karpenter-node-holder"
@@ -14,7 +13,8 @@
 
 /* What has come of nothing yet. */
 static const struct renewal_call_result none = {.outcome = RENEWAL_FAILED,
-					 .retry_after_ms = -1};
+						.answer = ANSWER_FAILED,
+						.retry_after_ms = -1};
 
 /* --- calls --------------------------------------------------------------- */
 
@@ -43,18 +43,9 @@ call(struct renew *r, struct kube_request *q, const struct buf *body,
 	c->err = (struct err){0};
 	c->status = c->reply.status;
 	c->retry_after_ms = c->reply.retry_after_ms;
-	if (c->status == 200 || c->status == 201)
+	c->answer = answer_class(&c->reply);
+	if (c->answer == ANSWER_OK)
 		c->outcome = RENEWAL_OK;
-}
-
-/* Was there a proper answer that it is not there? */
-static bool
-absent(const struct renewal_call_result *c)
-{
-	struct status st;
-
-	return c->status == 404 &&
-	       status_decode(c->reply.body, c->reply.body_bytes, &st);
 }
 
 /* --- reading ------------------------------------------------------------- */
@@ -79,7 +70,7 @@ read_secret(struct renew *r, struct renewal_call_result *c)
 	    secret_decode(c->reply.body, c->reply.body_bytes, &r->secret,
 			  &c->err))
 		c->outcome = RENEWAL_FAILED;
-	else if (absent(c))
+	else if (c->answer == ANSWER_GONE)
 		c->outcome = RENEWAL_OK;
 }
 
@@ -96,7 +87,7 @@ read_webhooks(struct renew *r, struct renewal_call_result *c)
 	    webhooks_decode(c->reply.body, c->reply.body_bytes, &r->webhooks,
 			    &c->err))
 		c->outcome = RENEWAL_FAILED;
-	else if (absent(c))
+	else if (c->answer == ANSWER_GONE)
 		c->outcome = RENEWAL_OK;
 }
 
@@ -170,7 +161,8 @@ write_secret(struct renew *r, struct secret_pair p,
 	call(r, &q, &body, c);
 	explicit_bzero(r->body, body.len);
 	/* It is there by now, has changed, or is there no more. */
-	if (c->status == 409 || (absent(c) && r->secret.rv[0] != '\0'))
+	if (c->answer == ANSWER_EXISTS || c->answer == ANSWER_CONFLICT ||
+	    (c->answer == ANSWER_GONE && r->secret.rv[0] != '\0'))
 		c->outcome = RENEWAL_CONFLICT;
 }
 
@@ -241,7 +233,8 @@ write_bundle(struct renew *r, const struct renewal_todo *todo,
 	webhooks_patch(&body, &r->webhooks, r->pem);
 	call(r, &q, &body, c);
 	/* 422: the version was another. */
-	if (c->status == 409 || c->status == 422 || absent(c))
+	if (c->answer == ANSWER_CONFLICT || c->answer == ANSWER_INVALID ||
+	    c->answer == ANSWER_EXISTS || c->answer == ANSWER_GONE)
 		c->outcome = RENEWAL_CONFLICT;
 	if (c->outcome != RENEWAL_OK)
 		return;

@@ -4,6 +4,7 @@
 
 #include "core/protocol/renewal.h"
 #include "edge/certs/certs.h"
+#include "edge/kube/answer.h"
 #include "state.h"
 #include "wire/api/secret.h"
 #include "wire/api/webhook_config.h"
@@ -37,6 +38,7 @@ struct renew {
 
 struct renewal_call_result {
 	enum renewal_outcome outcome;
+	enum answer_class answer;
 	int status;		/* HTTP; 0: no answer, err says why */
 	int64_t retry_after_ms;	/* -1: none */
 	struct kube_reply reply;

@@ -23,13 +23,21 @@
 #include "watcher.h"
 
 /*
- * The main thread: owns all signals (blocked before any other thread starts,
+ * The main thread owns all signals (blocked before any other thread starts,
  * taken by sigtimedwait, no handler), looks after the certificate pair, and
- * starts and stops the others.  Start: webhook and health first, so that
- * admission is answered whatever the API server does; then watchers, sweeper,
- * teller, renewer and elector.  Stop: sweeper, renewer and watchers, then the
- * Lease, then the teller, the webhook last.
+ * starts and stops the workers.  Webhook and health start before them and end
+ * after them, so that admission is answered whatever the API server does.
  */
+
+/* The workers, in the order in which they start. */
+enum {
+	WORKER_WATCHERS,	/* VIEW_COUNT of them, by kind */
+	WORKER_SWEEPER = WORKER_WATCHERS + VIEW_COUNT,
+	WORKER_TELLER,
+	WORKER_RENEWER,
+	WORKER_ELECTOR,
+	WORKER_COUNT,
+};
 
 struct serve {
 	const struct config *config;
@@ -40,13 +48,16 @@ struct serve {
 	struct serving_cert pair;
 	struct health health;
 	struct kube *kube;
-	struct watcher *watchers[VIEW_COUNT];
+	struct worker workers[WORKER_COUNT];
+	struct watcher *watchers[VIEW_COUNT];	/* NULL: not needed */
 	struct sweeper *sweeper;
 	struct elector *elector;	/* NULL: no election */
 	struct event_recorder *teller;
 	struct cert_renewer *renewer;	/* NULL: the pair is others' */
 	char namespace_name[64];
-	unsigned cut;	/* connections open at the end */
+	bool serves;		/* the start has succeeded */
+	int64_t stopping_ms;	/* boot time: since then */
+	unsigned cut;		/* connections open at the end */
 };
 
 /* Pages we do not touch shall cost nothing, and threads no arena each. */
@@ -109,7 +120,8 @@ start_servers(struct serve *v, struct err *e)
 	v->health.shared = &v->shared;
 	v->health.hook = &v->hook;
 	v->health.pair = &v->pair;
-	v->health.watchers = v->watchers;
+	v->health.workers = v->workers;
+	v->health.workers_n = WORKER_COUNT;
 	v->health.timing = v->timing;
 	v->health.cluster_scope =
 		c->rules.scope == SCOPE_CLUSTER ? "cluster" : "";
@@ -143,91 +155,128 @@ start_kube(struct serve *v, struct kubeconfig *access, struct err *e)
 }
 
 static int
-start_elector(struct serve *v, struct err *e)
+make_watchers(struct serve *v, struct err *e)
 {
-	/* Without election it only keeps the soft state. */
-	if (!v->config->leader.enabled && v->namespace_name[0] == '\0' &&
-	    v->config->leader.namespace_[0] == '\0')
-		return 0;
-	v->elector = elector_new(&v->shared, v->kube, v->config,
-				 v->namespace_name, v->timing, e);
-	return v->elector == NULL ? -1 : 0;
-}
+	struct watcher_setup o = {
+		.shared = &v->shared,
+		.kube = v->kube,
+		.hold = &v->config->rules.hold,
+		.timing = v->timing,
+	};
 
-/* Before the sweeper, which has something to say; its thread starts later. */
-static int
-make_teller(struct serve *v, struct err *e)
-{
-	char host[65] = "holder";
-
-	(void)gethostname(host, sizeof(host) - 1);
-	v->teller = event_recorder_new(v->shared.clock, v->kube, host,
-				       v->timing, e);
-	return v->teller == NULL ? -1 : 0;
-}
-
-static int
-start_renewer(struct serve *v, struct err *e)
-{
-	if (!v->config->self_signed.enabled)
-		return 0;
-	v->renewer = cert_renewer_new(&v->shared, v->kube, v->config, &v->pair,
-				 v->namespace_name[0] != '\0'
-					 ? v->namespace_name
-					 : v->config->leader.namespace_,
-				 v->timing, e);
-	if (v->renewer == NULL || cert_renewer_start(v->renewer, e))
-		return -1;
-	atomic_store(&v->health.renewer, v->renewer);
-	return 0;
-}
-
-static int
-start_threads(struct serve *v, struct err *e)
-{
 	for (int k = 0; k < VIEW_COUNT; k++) {
 		if (k == KIND_EVENT &&
 		    !rules_tell_replacements(&v->config->rules))
 			continue;
-		v->watchers[k] = watcher_start(&v->shared, v->kube,
-					       (enum kind)k,
-					       &v->config->rules.hold,
-					       v->timing, e);
+		o.kind = (enum kind)k;
+		v->watchers[k] =
+			watcher_new(&o, &v->workers[WORKER_WATCHERS + k], e);
 		if (v->watchers[k] == NULL)
 			return -1;
 	}
-	v->sweeper = sweeper_start(
-		&(struct sweeper_setup){
-			.shared = &v->shared,
-			.kube = v->kube,
-			.rules = &v->config->rules,
-			.watchers = v->watchers,
-			.teller = v->teller,
-			.timing = v->timing,
-			.concurrency = v->config->patch_concurrency,
-		},
-		e);
-	if (v->sweeper == NULL)
-		return -1;
-	atomic_store(&v->health.sweeper, v->sweeper);
-	if (event_recorder_start(v->teller, e))
-		return -1;
-	atomic_store(&v->health.teller, v->teller);
-	if (start_renewer(v, e))
-		return -1;
-	if (v->elector == NULL)
+	return 0;
+}
+
+static int
+make_sweeper(struct serve *v, struct err *e)
+{
+	struct sweeper_setup o = {
+		.shared = &v->shared,
+		.kube = v->kube,
+		.rules = &v->config->rules,
+		.watchers = v->watchers,
+		.teller = v->teller,
+		.timing = v->timing,
+		.concurrency = v->config->patch_concurrency,
+	};
+
+	v->sweeper = sweeper_new(&o, &v->workers[WORKER_SWEEPER], e);
+	return v->sweeper == NULL ? -1 : 0;
+}
+
+static int
+make_teller(struct serve *v, struct err *e)
+{
+	char host[65] = "holder";
+	struct event_recorder_setup o = {
+		.clock = v->shared.clock,
+		.kube = v->kube,
+		.instance = host,
+		.timing = v->timing,
+	};
+
+	(void)gethostname(host, sizeof(host) - 1);
+	v->teller = event_recorder_new(&o, &v->workers[WORKER_TELLER], e);
+	return v->teller == NULL ? -1 : 0;
+}
+
+static int
+make_renewer(struct serve *v, struct err *e)
+{
+	struct cert_renewer_setup o = {
+		.shared = &v->shared,
+		.kube = v->kube,
+		.config = v->config,
+		.pair = &v->pair,
+		.namespace_name = v->namespace_name[0] != '\0'
+					  ? v->namespace_name
+					  : v->config->leader.namespace_,
+		.timing = v->timing,
+	};
+
+	if (!v->config->self_signed.enabled)
 		return 0;
-	atomic_store(&v->health.elector, v->elector);
-	return elector_start(v->elector, v->watchers, e);
+	v->renewer = cert_renewer_new(&o, &v->workers[WORKER_RENEWER], e);
+	return v->renewer == NULL ? -1 : 0;
+}
+
+static int
+make_elector(struct serve *v, struct err *e)
+{
+	struct elector_setup o = {
+		.shared = &v->shared,
+		.kube = v->kube,
+		.config = v->config,
+		.watchers = v->watchers,
+		.namespace_name = v->namespace_name,
+		.timing = v->timing,
+	};
+
+	/* Without election it only keeps the soft state. */
+	if (!v->config->leader.enabled && v->namespace_name[0] == '\0' &&
+	    v->config->leader.namespace_[0] == '\0')
+		return 0;
+	v->elector = elector_new(&o, &v->workers[WORKER_ELECTOR], e);
+	return v->elector == NULL ? -1 : 0;
+}
+
+/* The teller comes before the sweeper, which tells it what happens. */
+static int
+make_workers(struct serve *v, struct err *e)
+{
+	if (make_elector(v, e) || make_watchers(v, e) || make_teller(v, e) ||
+	    make_sweeper(v, e) || make_renewer(v, e))
+		return -1;
+	return 0;
+}
+
+static int
+start_workers(struct serve *v, struct err *e)
+{
+	for (int i = 0; i < WORKER_COUNT; i++)
+		if (worker_start(&v->workers[i], e))
+			return -1;
+	return 0;
 }
 
 static int
 start(struct serve *v, struct kubeconfig *access, struct err *e)
 {
 	if (state_init(&v->shared, &v->config->rules, MACHINES_MAX, e) ||
-	    start_kube(v, access, e) || start_elector(v, e) ||
-	    make_teller(v, e) || start_servers(v, e) || start_threads(v, e))
+	    start_kube(v, access, e) || make_workers(v, e) ||
+	    start_servers(v, e) || start_workers(v, e))
 		return -1;
+	v->serves = true;
 	LOG(LOG_INFO, "serving", LS("version", HOLDER_VERSION),
 	    LI("webhookPort", server_port(v->hook.server)),
 	    LI("metricsPort", server_port(v->health.server)));
@@ -236,21 +285,71 @@ start(struct serve *v, struct kubeconfig *access, struct err *e)
 
 /* --- stop ------------------------------------------------------------------------- */
 
-static void
-stop_threads(struct serve *v)
+/* Nothing more is written to Nodes, NodeClaims or certificates. */
+static bool
+writers_ended(const struct serve *v)
 {
-	if (v->shared.table != NULL)
-		state_stop(&v->shared);
+	return worker_ended(&v->workers[WORKER_SWEEPER]) &&
+	       worker_ended(&v->workers[WORKER_RENEWER]);
+}
+
+static bool
+elector_ended(const struct serve *v)
+{
+	return worker_ended(&v->workers[WORKER_ELECTOR]);
+}
+
+/* Does nobody send us reviews any more?  The API server keeps idle connections
+ * for 90 s and does not retry when we close first; and that we go reaches
+ * every kube-proxy in its own time: until then it sends us new ones. */
+static bool
+reviews_ended(const struct serve *v)
+{
+	int64_t ms = clock_boot_ms() - v->stopping_ms;
+
+	return ms >= v->config->webhook.drain_ms ||
+	       (ms >= v->timing->quiet_ms &&
+		server_unused_ms(v->hook.server) >= v->timing->quiet_ms);
+}
+
+static void
+await(struct serve *v, bool (*over)(const struct serve *v))
+{
+	while (!over(v)) {
+		health_beat(&v->health);
+		if (wait_signal(&v->signals, 50) != 0) {
+			LOG(LOG_WARN, "second signal, exiting at once");
+			_exit(1);
+		}
+	}
+}
+
+/* The stop order.  Reviews are answered until all of it is done. */
+static void
+stop(struct serve *v)
+{
+	if (v->shared.table == NULL)
+		return;		/* nothing has been made */
+	v->stopping_ms = clock_boot_ms();
+	if (v->serves)
+		server_drain(v->hook.server);	/* before /readyz says so */
+	state_stop(&v->shared);		/* the sweeper begins nothing more */
+	worker_stop(&v->workers[WORKER_RENEWER]);
+	await(v, writers_ended);
+	worker_stop(&v->workers[WORKER_ELECTOR]);
+	await(v, elector_ended);	/* the Lease is given up */
+	if (v->serves) {
+		await(v, reviews_ended);
+		/* Others than 0: drainTimeout is too short. */
+		v->cut = server_connections(v->hook.server);
+	}
+	/* Until here they have told the webhook which NodePools are disabled.
+	 * The teller has been told all there is to tell. */
 	for (int k = 0; k < VIEW_COUNT; k++)
-		watcher_join(v->watchers[k]);
-	if (v->sweeper != NULL)
-		sweeper_join(v->sweeper);
-	cert_renewer_stop(v->renewer);
-	cert_renewer_join(v->renewer);
-	if (v->elector != NULL)
-		elector_release(v->elector);
-	elector_join(v->elector);
-	event_recorder_join(v->teller);
+		worker_stop(&v->workers[WORKER_WATCHERS + k]);
+	worker_stop(&v->workers[WORKER_TELLER]);
+	for (int i = 0; i < WORKER_COUNT; i++)
+		worker_join(&v->workers[i]);
 }
 
 static void
@@ -268,53 +367,6 @@ free_all(struct serve *v)
 	state_done(&v->shared);
 }
 
-/* Who writes has ended: then the Lease is given up. */
-static bool
-work_ended(struct serve *v, bool *released)
-{
-	if (!sweeper_ended(v->sweeper) || !cert_renewer_ended(v->renewer))
-		return false;
-	if (v->elector != NULL && !*released)
-		elector_release(v->elector);
-	*released = true;
-	return v->elector == NULL || elector_ended(v->elector);
-}
-
-/* Does somebody still send us reviews?  The API server keeps idle connections
- * for 90 s and does not retry when we close first; and that we go reaches
- * every kube-proxy in its own time: until then it sends us new ones. */
-static bool
-wanted(const struct serve *v, int64_t draining_ms)
-{
-	int64_t unused_ms = server_unused_ms(v->hook.server);
-
-	return draining_ms < v->config->webhook.drain_ms &&
-	       (draining_ms < v->timing->quiet_ms ||
-		unused_ms < v->timing->quiet_ms);
-}
-
-/* Reviews go on being answered meanwhile. */
-static void
-drain(struct serve *v)
-{
-	int64_t begun_ms = clock_boot_ms();
-	bool released = false;
-
-	server_drain(v->hook.server);	/* before /readyz says so */
-	state_stop(&v->shared);
-	cert_renewer_stop(v->renewer);
-	while (!work_ended(v, &released) ||
-	       wanted(v, clock_boot_ms() - begun_ms)) {
-		health_beat(&v->health);
-		if (wait_signal(&v->signals, 50) != 0) {
-			LOG(LOG_WARN, "second signal, exiting at once");
-			_exit(1);
-		}
-	}
-	/* Others than 0: drainTimeout is too short. */
-	v->cut = server_connections(v->hook.server);
-}
-
 static void
 loop(struct serve *v)
 {
@@ -327,7 +379,6 @@ loop(struct serve *v)
 	}
 	LOG(LOG_INFO, "stopping, holds stay",
 	    LS("signal", sig == SIGTERM ? "SIGTERM" : "SIGINT"));
-	drain(v);
 }
 
 int
@@ -347,7 +398,7 @@ serve_run(const struct config *c, struct kubeconfig *access,
 		loop(&v);
 	else
 		LOG(LOG_ERROR, "cannot start", LS("err", e.text));
-	stop_threads(&v);
+	stop(&v);
 	free_all(&v);
 	if (rc == 0)
 		LOG(LOG_INFO, "stopped", LI("connectionsCut", v.cut));

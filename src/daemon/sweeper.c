@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sweeper.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,23 +9,20 @@
 #include "notes.h"
 
 /*
- * One thread, one pool of keep-alive connections.  It asks for actions while
+ * A worker with a pool of keep-alive connections.  It asks for actions while
  * there is room, sleeps in the pool until an answer, a wake-up or the next
- * deadline, and tells core/controller/sweep what came of each.  Nothing here decides.
+ * deadline, and tells core/controller/sweep what came of each.  Nothing here
+ * decides.
  */
 
-#define BEAT_MS 1000	/* it never sleeps longer: liveness */
-
 struct sweeper {
+	struct worker *worker;
 	struct job_env env;
 	struct kube_lanes *pool;
 	struct watcher *const *watchers;
 	struct event_recorder *teller;
 	unsigned concurrency, in_flight;
 	struct job *jobs;	/* concurrency of them; the tag is the index */
-	pthread_t thread;
-	_Atomic int64_t beat_ms;
-	_Atomic bool ended;
 };
 
 static void
@@ -54,7 +50,7 @@ begin(struct sweeper *w, struct job *j)
 static int64_t
 take_actions(struct sweeper *w)
 {
-	int64_t wait_ms = BEAT_MS;
+	int64_t wait_ms = WORKER_BEAT_MS;
 
 	for (unsigned i = 0; i < w->concurrency; i++) {
 		struct job *j = &w->jobs[i];
@@ -67,7 +63,7 @@ take_actions(struct sweeper *w)
 		w->in_flight++;
 		begin(w, j);
 	}
-	return BEAT_MS;	/* no room: an answer comes first */
+	return WORKER_BEAT_MS;	/* no room: an answer comes first */
 }
 
 static void
@@ -104,7 +100,7 @@ housekeeping(struct sweeper *w)
 		LOG(LOG_WARN, "API server time shifted", LI("ms", by_ms));
 }
 
-static void *
+static void
 run(void *ctx)
 {
 	struct sweeper *w = ctx;
@@ -112,32 +108,25 @@ run(void *ctx)
 
 	/* After the stop: no new action, but every answer is awaited. */
 	while (!stopping || w->in_flight > 0) {
-		int64_t wait_ms = BEAT_MS;
+		int64_t wait_ms = WORKER_BEAT_MS;
 
-		atomic_store(&w->beat_ms, clock_boot_ms());
+		worker_beat(w->worker);
 		if (!stopping)
 			wait_ms = take_actions(w);
-		kube_lanes_wait(w->pool, wait_ms < BEAT_MS ? wait_ms : BEAT_MS);
+		kube_lanes_wait(w->pool, worker_nap_ms(wait_ms));
 		take_answers(w);
 		housekeeping(w);
 		stopping = atomic_load(&w->env.shared->stopping);
 	}
-	atomic_store(&w->ended, true);
-	return NULL;
 }
 
-void
-sweeper_free(struct sweeper *w)
-{
-	if (w == NULL)
-		return;
-	kube_lanes_free(w->pool);
-	free(w->jobs);
-	free(w);
-}
+static const struct worker_kind sweeper_kind = {
+	.name = "sweeper",
+	.run = run,
+};
 
 struct sweeper *
-sweeper_start(const struct sweeper_setup *o, struct err *e)
+sweeper_new(const struct sweeper_setup *o, struct worker *worker, struct err *e)
 {
 	struct sweeper *w = calloc(1, sizeof(*w));
 
@@ -145,46 +134,33 @@ sweeper_start(const struct sweeper_setup *o, struct err *e)
 		err_set(e, ERR_SYSTEM, "no memory for the sweeper");
 		return NULL;
 	}
+	w->worker = worker;
 	w->env = (struct job_env){.shared = o->shared, .rules = o->rules,
 				  .timing = o->timing};
 	w->watchers = o->watchers;
 	w->teller = o->teller;
 	w->concurrency = o->concurrency;
-	atomic_store(&w->beat_ms, clock_boot_ms());
 	w->jobs = calloc(o->concurrency, sizeof(*w->jobs));
-	w->pool = w->jobs == NULL ? NULL
-				  : kube_lanes_new(o->kube, o->concurrency, e);
+	if (w->jobs == NULL)
+		err_set(e, ERR_SYSTEM, "no memory for the sweeper");
+	else
+		w->pool = kube_lanes_new(o->kube, o->concurrency, e);
 	if (w->pool == NULL) {
 		sweeper_free(w);
 		return NULL;
 	}
 	state_sweeper(o->shared, w->pool);
-	if (pthread_create(&w->thread, NULL, run, w) != 0) {
-		err_set(e, ERR_SYSTEM, "cannot start a thread");
-		state_sweeper(o->shared, NULL);
-		sweeper_free(w);
-		return NULL;
-	}
+	worker_init(worker, &sweeper_kind, w, NULL);
 	return w;
 }
 
 void
-sweeper_join(struct sweeper *w)
+sweeper_free(struct sweeper *w)
 {
 	if (w == NULL)
 		return;
-	(void)pthread_join(w->thread, NULL);
 	state_sweeper(w->env.shared, NULL);
-}
-
-bool
-sweeper_ended(const struct sweeper *w)
-{
-	return atomic_load(&w->ended);
-}
-
-int64_t
-sweeper_heartbeat_age_ms(const struct sweeper *w)
-{
-	return clock_boot_ms() - atomic_load(&w->beat_ms);
+	kube_lanes_free(w->pool);
+	free(w->jobs);
+	free(w);
 }

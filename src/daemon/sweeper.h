@@ -7,8 +7,9 @@
 #include "event_recorder.h"
 #include "state.h"
 #include "watcher.h"
+#include "worker.h"
 
-/* The thread that does what core/controller/sweep says. */
+/* The worker that does what core/controller/sweep says. */
 struct sweeper;
 
 /* All of it outlives the sweeper. */
@@ -21,11 +22,11 @@ struct sweeper_setup {
 	const struct timing *timing;
 	unsigned concurrency;			/* calls in flight */
 };
-struct sweeper *sweeper_start(const struct sweeper_setup *o, struct err *e);
-/* After state_stop it finishes what is in flight and ends. */
-bool sweeper_ended(const struct sweeper *s);
-void sweeper_join(struct sweeper *s);
-void sweeper_free(struct sweeper *s);	/* NULL is fine */
-int64_t sweeper_heartbeat_age_ms(const struct sweeper *s);
+
+/* NULL: *e says why.  After state_stop the worker takes no more actions, waits
+ * for the answers that are under way, and ends. */
+struct sweeper *sweeper_new(const struct sweeper_setup *o,
+			    struct worker *worker, struct err *e);
+void sweeper_free(struct sweeper *s);	/* after the join; NULL is fine */
 
 #endif

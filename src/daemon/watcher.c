@@ -1,42 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "watcher.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "core/protocol/reflect.h"
 #include "edge/kube/answer.h"
 #include "edge/log.h"
 #include "sighting.h"
-#include "wire/api/list.h"
+#include "wire/api/pager.h"
 #include "wire/api/resource.h"
 
 /*
- * core/protocol/reflect says what to do, this thread does it and tells what came of
- * it.  Bytes go through wire/api/list as they arrive, each item through
+ * core/protocol/reflect says what to do; this worker does it and tells what
+ * came of it.  Bytes go through wire/api/list as they arrive, each item through
  * wire/api/object into the shared table; nothing is kept here but the line.
  */
 
 struct watcher {
+	struct worker *worker;
 	struct state *shared;
 	struct kube_stream *stream;
 	struct reflect reflect;
 	enum kind kind;
 	const struct hold_key *hold;
 	const struct timing *timing;
-	pthread_t thread;
 	_Atomic bool restart;
-	_Atomic int64_t beat_ms;
-	struct split *split;	/* of the call under way */
+	struct pager pager;	/* of the list under way */
+	struct split *split;	/* of the watch under way */
 	bool listing;		/* a list's pages are being taken */
 	bool expired;		/* 410 in the stream */
-	bool troubled;		/* said so in the log */
 	bool brought;		/* a line, by the watch under way */
 	bool in_doubt;		/* the watch before it ended at once */
 	int64_t line_ms, silent_ms;	/* the last line; how long without */
 	enum log_level usual;	/* of Events' it is no news that a watch has
 				   expired: it has no bookmarks */
-	unsigned items, pages;	/* of the list under way */
+	unsigned items;		/* of the list under way */
 };
 
 /* An object that cannot be read is left out, not the end of the list. */
@@ -57,11 +55,10 @@ take_item(void *ctx, const char *bytes, size_t n, struct err *e)
 static void
 watching(struct watcher *w)
 {
-	bool over = w->troubled && !w->in_doubt;
+	enum log_level level =
+		w->in_doubt ? LOG_DEBUG : worker_recovered(w->worker);
 
-	LOG(over ? LOG_INFO : LOG_DEBUG, "watching",
-	    LS("resource", resources[w->kind].name));
-	w->troubled &= !over;
+	LOG(level, "watching", LS("resource", resources[w->kind].name));
 }
 
 static int
@@ -93,9 +90,9 @@ take_line(void *ctx, const char *bytes, size_t n, struct err *e)
 }
 
 static int
-feed(void *ctx, const char *bytes, size_t n, struct err *e)
+feed_page(void *ctx, const char *bytes, size_t n, struct err *e)
 {
-	return split_feed(((struct watcher *)ctx)->split, bytes, n, e);
+	return pager_feed(&((struct watcher *)ctx)->pager, bytes, n, e);
 }
 
 /* Bytes that never become a line are as good as silence. */
@@ -103,7 +100,7 @@ static int
 feed_lines(void *ctx, const char *bytes, size_t n, struct err *e)
 {
 	const struct watcher *w = ctx;
-	int rc = feed(ctx, bytes, n, e);
+	int rc = split_feed(w->split, bytes, n, e);
 
 	if (rc == 0 && clock_boot_ms() >= w->line_ms + w->silent_ms)
 		rc = err_set(e, ERR_TIMEOUT, "no whole line for %lld ms",
@@ -111,16 +108,14 @@ feed_lines(void *ctx, const char *bytes, size_t n, struct err *e)
 	return rc;
 }
 
-/* --- the log: once when trouble begins, once when it ends --------------------- */
-
 static void
 trouble(struct watcher *w, const char *what, int status, const char *why)
 {
-	enum log_level level = w->troubled ? LOG_DEBUG : LOG_WARN;
+	enum log_level level;
 
 	if (atomic_load(&w->shared->stopping))
 		return;
-	w->troubled = true;
+	level = worker_trouble(w->worker);
 	LOG(level, what, LS("resource", resources[w->kind].name),
 	    LI("code", status), LS("err", why));
 }
@@ -130,39 +125,38 @@ trouble(struct watcher *w, const char *what, int status, const char *why)
 static void
 list_page_done(struct watcher *w, struct err *e)
 {
-	char rv[RV_BYTES], cont[CONTINUE_BYTES];
-	const char *envelope;
-	size_t n;
+	const struct pager *p = &w->pager;
+	bool last;
 
-	envelope = split_envelope(w->split, &n);
-	if (list_meta_decode(envelope, n, rv, cont, e) ||
-	    list_goes_on(&w->pages, cont, e)) {
+	if (pager_turn(&w->pager, e)) {
 		w->listing = false;
 		trouble(w, "list failed", 200, e->text);
 		reflect_done(&w->reflect, REFLECT_FAILED, NULL, NULL, -1,
 			     clock_boot_ms());
 		return;
 	}
-	if (cont[0] == '\0') {
-		w->listing = w->troubled = false;
+	last = p->cont[0] == '\0';
+	if (last) {
+		w->listing = false;
+		(void)worker_recovered(w->worker);
 		state_listed(w->shared, w->kind, true);
 		LOG(w->usual, "listed", LS("resource", resources[w->kind].name),
 		    LI("items", w->items));
 	}
-	reflect_done(&w->reflect,
-		     cont[0] == '\0' ? REFLECT_COMPLETE : REFLECT_PAGE, rv,
-		     cont, -1, clock_boot_ms());
+	reflect_done(&w->reflect, last ? REFLECT_COMPLETE : REFLECT_PAGE, p->rv,
+		     p->cont, -1, clock_boot_ms());
 }
 
 static void
 list_failed(struct watcher *w, const struct kube_reply *r, const char *why)
 {
 	enum reflect_result result = REFLECT_FAILED;
+	enum answer_class answer = answer_class(r);
 
 	w->listing = false;
-	if (r->status == 410)
+	if (answer == ANSWER_EXPIRED)
 		result = REFLECT_EXPIRED;
-	if (answer_unserved(r)) {
+	if (answer == ANSWER_UNSERVED) {
 		result = REFLECT_UNSERVED;
 		state_listed(w->shared, w->kind, false);
 		trouble(w, "resource is not served", r->status,
@@ -189,19 +183,19 @@ list(struct watcher *w, const char *cont)
 
 	if (!w->listing) {
 		w->listing = true;
-		w->items = w->pages = 0;
+		w->items = 0;
+		pager_init(&w->pager, LIST_PAGE);
 		state_listing(w->shared, w->kind);
 	}
 	buf_init(&b, path, sizeof(path));
-	list_path(&b, w->kind, LIST_PAGE, cont);
-	w->split = split_new(SPLIT_LIST, take_item, w);
-	if (w->split == NULL) {
+	list_path(&b, w->kind, w->pager.limit, cont);
+	if (pager_begin(&w->pager, take_item, w, &e)) {
 		list_failed(w, &r, "no memory");
 		return;
 	}
-	rc = kube_stream_run(w->stream, &q, feed, NULL, w, &r, &e);
+	rc = kube_stream_run(w->stream, &q, feed_page, NULL, w, &r, &e);
 	if (rc == 0 && r.status == 200)
-		rc = split_end(w->split, &e);
+		rc = pager_end(&w->pager, &e);
 	if (rc == 0 && r.status == 200)
 		list_page_done(w, &e);
 	else if (rc == 0)
@@ -209,8 +203,7 @@ list(struct watcher *w, const char *cont)
 	else if (e.code != ERR_CANCELLED)
 		list_failed(w, &(struct kube_reply){.retry_after_ms = -1},
 			    e.text);
-	split_free(w->split);
-	w->split = NULL;
+	pager_drop(&w->pager);
 }
 
 static void
@@ -249,7 +242,8 @@ watch_done(struct watcher *w, int rc, const struct kube_reply *r,
 		return;
 	w->in_doubt = r->status == 200 && !w->brought &&
 		      reflect_short(&w->reflect, clock_boot_ms());
-	if (w->expired || great || (rc == 0 && r->status == 410))
+	if (w->expired || great ||
+	    (rc == 0 && answer_class(r) == ANSWER_EXPIRED))
 		result = REFLECT_EXPIRED;
 	else if (rc == 0 && r->status == 200 && !w->in_doubt)
 		result = REFLECT_ENDED;
@@ -310,8 +304,7 @@ step(struct watcher *w)
 	todo = reflect_next(&w->reflect, clock_boot_ms());
 	switch (todo.step) {
 	case REFLECT_WAIT:
-		(void)state_sleep(w->shared,
-				   todo.wait_ms < 1000 ? todo.wait_ms : 1000);
+		(void)state_sleep(w->shared, worker_nap_ms(todo.wait_ms));
 		break;
 	case REFLECT_LIST:
 		list(w, todo.cont);
@@ -322,24 +315,33 @@ step(struct watcher *w)
 	}
 }
 
-static void *
+static void
 run(void *ctx)
 {
 	struct watcher *w = ctx;
 
 	while (!atomic_load(&w->shared->stopping)) {
-		atomic_store(&w->beat_ms, clock_boot_ms());
+		worker_beat(w->worker);
 		/* The webhook of every replica asks what pools are disabled. */
 		if (w->kind == KIND_NODEPOOL || state_await_lead(w->shared))
 			step(w);
 	}
-	return NULL;
 }
 
+static void
+stop(void *ctx)
+{
+	kube_stream_cancel(((struct watcher *)ctx)->stream);
+}
+
+static const struct worker_kind watcher_kind = {
+	.name = "watchers",
+	.run = run,
+	.stop = stop,
+};
+
 struct watcher *
-watcher_start(struct state *s, struct kube *k, enum kind kind,
-	      const struct hold_key *hold, const struct timing *t,
-	      struct err *e)
+watcher_new(const struct watcher_setup *o, struct worker *worker, struct err *e)
 {
 	struct watcher *w = calloc(1, sizeof(*w));
 
@@ -347,19 +349,20 @@ watcher_start(struct state *s, struct kube *k, enum kind kind,
 		err_set(e, ERR_SYSTEM, "no memory for a watcher");
 		return NULL;
 	}
-	*w = (struct watcher){.shared = s, .kind = kind, .hold = hold,
-			      .timing = t};
-	w->usual = kind == KIND_EVENT ? LOG_DEBUG : LOG_INFO;
-	reflect_init(&w->reflect, clock_boot_us() + kind);
-	atomic_store(&w->beat_ms, clock_boot_ms());
-	w->stream = kube_stream_new(k, e);
-	if (w->stream != NULL && pthread_create(&w->thread, NULL, run, w) == 0)
-		return w;
-	if (w->stream != NULL)
-		err_set(e, ERR_SYSTEM, "cannot start a thread");
-	kube_stream_free(w->stream);
-	free(w);
-	return NULL;
+	w->worker = worker;
+	w->shared = o->shared;
+	w->kind = o->kind;
+	w->hold = o->hold;
+	w->timing = o->timing;
+	w->usual = o->kind == KIND_EVENT ? LOG_DEBUG : LOG_INFO;
+	reflect_init(&w->reflect, clock_boot_us() + o->kind);
+	w->stream = kube_stream_new(o->kube, e);
+	if (w->stream == NULL) {
+		free(w);
+		return NULL;
+	}
+	worker_init(worker, &watcher_kind, w, w->stream);
+	return w;
 }
 
 void
@@ -372,28 +375,10 @@ watcher_restart(struct watcher *w)
 }
 
 void
-watcher_join(struct watcher *w)
-{
-	if (w == NULL)
-		return;
-	kube_stream_cancel(w->stream);
-	(void)pthread_join(w->thread, NULL);
-}
-
-void
 watcher_free(struct watcher *w)
 {
 	if (w == NULL)
 		return;
 	kube_stream_free(w->stream);
 	free(w);
-}
-
-int64_t
-watcher_heartbeat_age_ms(const struct watcher *w)
-{
-	int64_t own = clock_boot_ms() - atomic_load(&w->beat_ms);
-	int64_t call = kube_stream_heartbeat_age_ms(w->stream);
-
-	return own < call ? own : call;
 }

@@ -5,20 +5,27 @@
 #include "core/rules/admit.h"
 #include "edge/timing.h"
 #include "state.h"
+#include "worker.h"
 
-/* One thread that keeps one resource listed and watched. */
+/* A worker that keeps one resource listed and watched.  Where no watcher of a
+ * kind is needed its pointer is NULL, and every function here passes it by. */
 struct watcher;
 
-struct watcher *watcher_start(struct state *s, struct kube *k, enum kind kind,
-			      const struct hold_key *hold,
-			      const struct timing *t, struct err *e);
-/* NULL is passed by in all that follows: one that is not needed.  List anew,
- * now. */
+/* All of it outlives the watcher. */
+struct watcher_setup {
+	struct state *shared;
+	struct kube *kube;
+	enum kind kind;
+	const struct hold_key *hold;
+	const struct timing *timing;
+};
+
+/* NULL: *e says why.  The worker's stop ends the call under way; state_stop
+ * has to come before it. */
+struct watcher *watcher_new(const struct watcher_setup *o,
+			    struct worker *worker, struct err *e);
+/* Any thread: lists anew, now. */
 void watcher_restart(struct watcher *w);
-/* After state_stop: ends its call and joins.  Its heartbeat may be asked for
- * until watcher_free. */
-void watcher_join(struct watcher *w);
-void watcher_free(struct watcher *w);
-int64_t watcher_heartbeat_age_ms(const struct watcher *w);
+void watcher_free(struct watcher *w);	/* after the join */
 
 #endif

@@ -73,6 +73,7 @@ struct api {
 static struct api api;
 static struct fixture f;
 static struct event_recorder *t;
+static struct worker worker;
 
 static void
 sleep_ms(long ms)
@@ -168,6 +169,8 @@ static void
 setup_for(const struct answer *script, unsigned n, int64_t call_ms)
 {
 	struct timing timing = {.call_ms = call_ms};
+	struct event_recorder_setup o = {.instance = "pod-1",
+					 .timing = &timing};
 	struct err e = {0};
 
 	memset(&api, 0, sizeof(api));
@@ -178,7 +181,9 @@ setup_for(const struct answer *script, unsigned n, int64_t call_ms)
 	log_open(LOG_TEXT, LOG_ERROR);
 	fixture_server(&f, NULL, answer, NULL);
 	fixture_kube(&f);
-	t = event_recorder_new(f.clock, f.kube, "pod-1", &timing, &e);
+	o.clock = f.clock;
+	o.kube = f.kube;
+	t = event_recorder_new(&o, &worker, &e);
 	ck_assert_msg(t != NULL, "%s", e.text);
 }
 
@@ -193,13 +198,20 @@ start(void)
 {
 	struct err e = {0};
 
-	ck_assert_msg(event_recorder_start(t, &e) == 0, "%s", e.text);
+	ck_assert_msg(worker_start(&worker, &e) == 0, "%s", e.text);
+}
+
+static void
+join(void)
+{
+	worker_stop(&worker);
+	worker_join(&worker);
 }
 
 static void
 teardown(void)
 {
-	event_recorder_join(t);
+	join();
 	event_recorder_free(t);
 	fixture_done(&f);
 	(void)pthread_mutex_destroy(&api.lock);
@@ -275,7 +287,7 @@ START_TEST(test_create)
 	start();
 	say("general");
 	wait_asked(1);
-	event_recorder_join(t);
+	join();
 	ck_assert_uint_eq(asked(), 1);
 	ck_assert_str_eq(api.asked[0].line, CREATE);
 	ck_assert_str_eq(api.asked[0].type, "application/json");
@@ -396,7 +408,7 @@ START_TEST(test_created)
 	settle();	/* what is due is tried then */
 	if (creates[_i].again)
 		wait_asked(2);
-	event_recorder_join(t);
+	join();
 	log = captured();
 	ck_assert_msg(asked() == 1u + creates[_i].again, "%s: %u requests",
 		      creates[_i].name, asked());
@@ -444,7 +456,7 @@ START_TEST(test_patched)
 	settle();
 	if (then != NULL)
 		wait_asked(3);
-	event_recorder_join(t);
+	join();
 	log = captured();
 	ck_assert_msg(times(log, " WARN event failed ") == patches[_i].trouble,
 		      "%s: %s", patches[_i].name, log);
@@ -475,7 +487,7 @@ START_TEST(test_log)
 	for (unsigned i = 0; i < 5; i++)
 		say(pools[i]);
 	wait_asked(5);
-	event_recorder_join(t);
+	join();
 	log = captured();
 	ck_assert_msg(times(log, "\n") == 2, "%s", log);
 	ck_assert_ptr_nonnull(strstr(log, " WARN event failed "
@@ -501,7 +513,7 @@ START_TEST(test_log_debug)
 	say("c");
 	say("d");
 	settle();
-	event_recorder_join(t);
+	join();
 	log = captured();
 	ck_assert_uint_eq(times(log, " WARN event failed "), 1);
 	ck_assert_uint_eq(times(log, " DEBUG event failed "), 1);
@@ -567,7 +579,7 @@ START_TEST(test_hang)
 	wait_asked(1 + EVENT_SERIES_MAX - 1);
 	settle();
 	leap(AGAIN_MS);
-	event_recorder_join(t);
+	join();
 	log = captured();
 	ck_assert_uint_eq(asked(), 1 + EVENT_SERIES_MAX - 1 + 1);
 	(void)snprintf(last, sizeof(last), "\"series\":{\"count\":%d,",
@@ -611,7 +623,7 @@ START_TEST(test_stop_in_a_call)
 	say("other");
 	capture(LOG_DEBUG);
 	begin = clock_boot_ms();
-	event_recorder_join(t);
+	join();
 	log = captured();
 	ck_assert_int_lt(clock_boot_ms() - begin, LONG_MS / 2);
 	ck_assert_uint_eq(asked(), 1);
@@ -634,7 +646,7 @@ START_TEST(test_stop_with_work)
 		say(pool);
 	}
 	start();
-	event_recorder_join(t);
+	join();
 	ck_assert_uint_eq(asked(), 4);
 	teardown();
 }
@@ -644,7 +656,7 @@ START_TEST(test_stop_at_once)
 {
 	setup();
 	start();
-	event_recorder_join(t);
+	join();
 	ck_assert_uint_eq(asked(), 0);
 	teardown();
 }
@@ -657,7 +669,6 @@ START_TEST(test_never_started)
 	teardown();
 	ck_assert_uint_eq(api.n, 0);
 	event_recorder_say(NULL, NULL);
-	event_recorder_join(NULL);
 	event_recorder_free(NULL);
 }
 END_TEST

@@ -21,13 +21,10 @@ void resource_path(struct buf *b, enum kind kind);
 /* Of one page of a list; cont: "" for the first.  PATH_BYTES are enough. */
 void list_path(struct buf *b, enum kind kind, unsigned limit,
 	       const char *cont);
+/* The end of such a path, from "limit=" on. */
+void list_query(struct buf *b, unsigned limit, const char *cont);
 /* Of a watch from rv on; WATCH_PATH_BYTES are enough. */
 void watch_path(struct buf *b, enum kind kind, int timeout_s, const char *rv);
-/* Counts a page; ERR_LIMIT where another is to come and there were too many. */
-int list_goes_on(unsigned *pages, const char *cont, struct err *e);
-/* A page was too large (ERR_LIMIT, taken back): the same with half as many
- * objects.  A continue token goes with any limit.  false: something else. */
-bool list_smaller(unsigned *limit, struct err *e);
 /* Text as it may stand in a query (RFC 3986 §2.3). */
 void query_text(struct buf *b, const char *text);
 

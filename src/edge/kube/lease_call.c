@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "edge/kube/answer.h"
-#include "wire/api/object.h"
 
 void
 lease_call_make(struct lease_call *c, const char *namespace_name,
@@ -42,20 +41,15 @@ lease_call_make(struct lease_call *c, const char *namespace_name,
 static enum lease_code
 code_of(const struct kube_reply *r)
 {
-	struct status st;
-
-	switch (r->status) {
-	case 200:
-	case 201:
+	switch (answer_class(r)) {
+	case ANSWER_OK:
 		return LEASE_OK;
-	case 404:	/* not a proxy's */
-		return status_decode(r->body, r->body_bytes, &st)
-			       ? LEASE_NOT_FOUND
-			       : LEASE_FAILED;
-	case 409:
+	case ANSWER_GONE:
+		return LEASE_NOT_FOUND;
+	case ANSWER_EXISTS:
+	case ANSWER_CONFLICT:
 		return LEASE_CONFLICT;
-	case 429:
-	case 503:
+	case ANSWER_BUSY:
 		return LEASE_BUSY;
 	default:
 		return LEASE_FAILED;

@@ -46,6 +46,12 @@ void
 list_path(struct buf *b, enum kind kind, unsigned limit, const char *cont)
 {
 	resource_path(b, kind);
+	list_query(b, limit, cont);
+}
+
+void
+list_query(struct buf *b, unsigned limit, const char *cont)
+{
 	buf_printf(b, "limit=%u", limit);
 	if (cont[0] == '\0')
 		return;
@@ -60,23 +66,4 @@ watch_path(struct buf *b, enum kind kind, int timeout_s, const char *rv)
 	buf_printf(b, "watch=1&allowWatchBookmarks=true&timeoutSeconds=%d"
 		   "&resourceVersion=", timeout_s);
 	query_text(b, rv);
-}
-
-int
-list_goes_on(unsigned *pages, const char *cont, struct err *e)
-{
-	if (cont[0] == '\0' || ++*pages < LIST_PAGES_MAX)
-		return 0;
-	return err_set(e, ERR_LIMIT, "a list of more than %d pages",
-		       LIST_PAGES_MAX);
-}
-
-bool
-list_smaller(unsigned *limit, struct err *e)
-{
-	if (e->code != ERR_LIMIT || *limit <= 1)
-		return false;
-	*limit /= 2;
-	*e = (struct err){0};
-	return true;
 }

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/job.h"
+
+#include <check.h>
+#include <string.h>
+
+#include "edge/log.h"
+
+/*
+ * What an answer means for the action that was asked for.  The link puts the
+ * functions below in place of the table's.
+ */
+void __wrap_state_found(struct state *s, const struct action *a,
+			const struct object *o);
+void __wrap_state_fresh(struct state *s, const struct object *claim);
+void __wrap_state_fresh_pool(struct state *s, const struct nodepool *p);
+
+static unsigned found, fresh, fresh_pools;
+
+void
+__wrap_state_found(struct state *s, const struct action *a,
+		   const struct object *o)
+{
+	(void)s;
+	(void)a;
+	(void)o;
+	found++;
+}
+
+void
+__wrap_state_fresh(struct state *s, const struct object *claim)
+{
+	(void)s;
+	(void)claim;
+	fresh++;
+}
+
+void
+__wrap_state_fresh_pool(struct state *s, const struct nodepool *p)
+{
+	(void)s;
+	(void)p;
+	fresh_pools++;
+}
+
+#define STATUS(REASON, MESSAGE)                                                \
+	"{\"kind\":\"Status\",\"reason\":\"" REASON                            \
+	"\",\"message\":\"" MESSAGE "\"}"
+#define META(NAME, UID)                                                        \
+	"\"metadata\":{\"name\":\"" NAME "\",\"uid\":\"" UID                   \
+	"\",\"resourceVersion\":\"8\","                                        \
+	"\"creationTimestamp\":\"2026-01-02T03:04:05Z\"}"
+#define CLAIM "{" META("c-1", "u-1") "}"
+#define OTHER "{" META("c-1", "u-2") "}"
+#define LIST(CONT, ITEMS)                                                      \
+	"{\"metadata\":{\"resourceVersion\":\"9\",\"continue\":\"" CONT        \
+	"\"},\"items\":[" ITEMS "]}"
+
+static const struct rules rules;
+static const struct job_env env = {.rules = &rules};
+static struct job job;
+static struct outcome out;
+
+static void
+setup(void)
+{
+	log_open(LOG_TEXT, LOG_ERROR);
+	memset(&job, 0, sizeof(job));
+	found = fresh = fresh_pools = 0;
+}
+
+/* Is the action over? */
+static bool
+answered(enum act act, int status, const char *body)
+{
+	struct kube_reply r = {.status = status,
+			       .retry_after_ms = 3000,
+			       .body = body,
+			       .body_bytes = strlen(body)};
+	struct err none = {0};
+
+	job.action = (struct action){.act = act,
+				     .kind = KIND_NODECLAIM,
+				     .name = "c-1",
+				     .uid = "u-1",
+				     .reason = "quiet"};
+	return job_answered(&env, &job, &r, &none, &out);
+}
+
+static const struct {
+	const char *name;
+	int status;
+	const char *body;
+	enum outcome_code want;
+	const char *why;
+} writes[] = {
+	{"written", 200, CLAIM, OUTCOME_OK, NULL},
+	{"no such object", 404, STATUS("NotFound", ""), OUTCOME_GONE, NULL},
+	{"no such resource", 404, "404 page not found", OUTCOME_GONE, NULL},
+	{"a proxy's 404", 404, "<html>", OUTCOME_FAILED, NULL},
+	{"version", 409, STATUS("Conflict", ""), OUTCOME_CONFLICT, NULL},
+	{"exists", 409, STATUS("AlreadyExists", ""), OUTCOME_CONFLICT, NULL},
+	{"test", 422, STATUS("Invalid", "no"), OUTCOME_INVALID, "422: no"},
+	{"busy", 429, "", OUTCOME_BUSY, NULL},
+	{"unavailable", 503, "", OUTCOME_BUSY, NULL},
+	{"RBAC", 403, STATUS("Forbidden", "no"), OUTCOME_REFUSED, "403: no"},
+	{"expired", 410, "", OUTCOME_REFUSED, "410: HTTP 410"},
+	{"webhook", 500, STATUS("", "failed calling webhook"), OUTCOME_REFUSED,
+	 "500: failed calling webhook"},
+	{"token", 401, "", OUTCOME_FAILED, NULL},
+	{"fault", 500, "", OUTCOME_FAILED, NULL},
+};
+
+START_TEST(test_write)
+{
+	ck_assert(answered(ACT_UNMARK, writes[_i].status, writes[_i].body));
+	ck_assert_msg(out.code == writes[_i].want, "%s", writes[_i].name);
+	ck_assert_int_eq(out.retry_after_ms, 3000);
+	if (writes[_i].why == NULL)
+		ck_assert_ptr_null(out.why);
+	else
+		ck_assert_str_eq(out.why, writes[_i].why);
+	ck_assert_str_eq(out.rv, writes[_i].want == OUTCOME_OK ? "8" : "");
+}
+END_TEST
+
+START_TEST(test_read)
+{
+	ck_assert(answered(ACT_READ_CLAIM, 200, CLAIM));
+	ck_assert_int_eq(out.code, OUTCOME_OK);
+	ck_assert_uint_eq(found, 1);
+	ck_assert(answered(ACT_READ_CLAIM, 200, OTHER));
+	ck_assert_int_eq(out.code, OUTCOME_GONE);
+	ck_assert(answered(ACT_READ_CLAIM, 200, "{}"));
+	ck_assert_int_eq(out.code, OUTCOME_FAILED);
+	ck_assert(answered(ACT_READ, 403, ""));
+	ck_assert_int_eq(out.code, OUTCOME_REFUSED);
+	ck_assert_ptr_null(out.why);	/* of writes only */
+	ck_assert_uint_eq(found, 1);
+}
+END_TEST
+
+START_TEST(test_list)
+{
+	job_init(&job);
+	ck_assert(!answered(ACT_LIST_CLAIMS, 200, LIST("x", CLAIM "," OTHER)));
+	ck_assert(answered(ACT_LIST_CLAIMS, 200, LIST("", CLAIM ",{}")));
+	ck_assert_int_eq(out.code, OUTCOME_OK);
+	ck_assert_uint_eq(fresh, 3);	/* one cannot be read */
+	ck_assert(answered(ACT_LIST_CLAIMS, 200, "{\"metadata\":{"));
+	ck_assert_int_eq(out.code, OUTCOME_FAILED);
+	ck_assert_uint_eq(fresh_pools, 0);
+	ck_assert(answered(ACT_LIST_POOLS, 200, LIST("", CLAIM)));
+	ck_assert_uint_eq(fresh_pools, 1);
+}
+END_TEST
+
+START_TEST(test_list_too_large)
+{
+	struct kube_reply r = {.retry_after_ms = -1, .body = ""};
+	struct err large;
+
+	(void)err_set(&large, ERR_LIMIT, "too large");
+	job_init(&job);
+	job.action.act = ACT_LIST_CLAIMS;
+	for (unsigned limit = job.pager.limit; limit > 1; limit /= 2) {
+		ck_assert_uint_eq(job.pager.limit, limit);
+		ck_assert(!job_answered(&env, &job, &r, &large, &out));
+	}
+	ck_assert(job_answered(&env, &job, &r, &large, &out));
+	ck_assert_int_eq(out.code, OUTCOME_FAILED);
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *s = suite_create("daemon/job");
+	TCase *tc = tcase_create("job");
+	SRunner *sr = srunner_create(s);
+	int failed;
+
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_loop_test(tc, test_write, 0,
+			    sizeof(writes) / sizeof(writes[0]));
+	tcase_add_test(tc, test_read);
+	tcase_add_test(tc, test_list);
+	tcase_add_test(tc, test_list_too_large);
+	suite_add_tcase(s, tc);
+	srunner_run_all(sr, CK_NORMAL);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed != 0;
+}

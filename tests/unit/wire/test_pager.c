@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/api/pager.h"
+
+#include <check.h>
+#include <string.h>
+
+#define META(CONT)                                                             \
+	"{\"metadata\":{\"resourceVersion\":\"7\",\"continue\":\"" CONT "\"}," \
+	"\"items\":"
+#define FIRST META("a/b") "[{\"n\":1},{\"n\":2}]}"
+#define LAST META("") "[{\"n\":3}]}"
+
+static struct pager p;
+static unsigned items;
+static struct err e;
+
+static int
+count(void *ctx, const char *bytes, size_t n, struct err *why)
+{
+	(void)bytes;
+	(void)n;
+	(void)why;
+	++*(unsigned *)ctx;
+	return 0;
+}
+
+static int
+page(const char *text)
+{
+	return pager_page(&p, text, strlen(text), count, &items, &e);
+}
+
+static void
+setup(void)
+{
+	pager_init(&p, 500);
+	items = 0;
+	e = (struct err){0};
+}
+
+START_TEST(test_two_pages)
+{
+	ck_assert_int_eq(page(FIRST), 0);
+	ck_assert_str_eq(p.cont, "a/b");
+	ck_assert_int_eq(page(LAST), 0);
+	ck_assert_str_eq(p.cont, "");
+	ck_assert_str_eq(p.rv, "7");
+	ck_assert_uint_eq(items, 3);
+	ck_assert_uint_eq(p.pages, 1);
+	ck_assert_ptr_null(p.split);
+}
+END_TEST
+
+START_TEST(test_as_it_arrives)
+{
+	const char *text = FIRST;
+
+	ck_assert_int_eq(pager_begin(&p, count, &items, &e), 0);
+	for (const char *c = text; *c != '\0'; c++)
+		ck_assert_int_eq(pager_feed(&p, c, 1, &e), 0);
+	ck_assert_int_eq(pager_end(&p, &e), 0);
+	ck_assert_int_eq(pager_turn(&p, &e), 0);
+	ck_assert_str_eq(p.cont, "a/b");
+	ck_assert_uint_eq(items, 2);
+}
+END_TEST
+
+START_TEST(test_cut)
+{
+	ck_assert_int_eq(page(FIRST), 0);
+	ck_assert_int_eq(page(META("") "[{\"n\":3}"), -1);
+	ck_assert_int_eq(e.code, ERR_CUT);
+	ck_assert_ptr_null(p.split);
+	ck_assert_str_eq(p.cont, "a/b");
+}
+END_TEST
+
+START_TEST(test_no_list)
+{
+	ck_assert_int_eq(page("{\"kind\":\"Status\"}"), -1);
+	ck_assert_int_eq(e.code, ERR_INPUT);
+	ck_assert_ptr_null(p.split);
+}
+END_TEST
+
+START_TEST(test_dropped)
+{
+	ck_assert_int_eq(pager_begin(&p, count, &items, &e), 0);
+	ck_assert_int_eq(pager_feed(&p, FIRST, 20, &e), 0);
+	ck_assert_int_eq(pager_begin(&p, count, &items, &e), 0);
+	pager_drop(&p);
+	pager_drop(&p);
+	ck_assert_ptr_null(p.split);
+}
+END_TEST
+
+START_TEST(test_pages_bound)
+{
+	for (unsigned i = 1; i < LIST_PAGES_MAX; i++)
+		ck_assert_int_eq(page(FIRST), 0);
+	ck_assert_int_eq(page(LAST), 0);
+	ck_assert_int_eq(page(FIRST), -1);
+	ck_assert_int_eq(e.code, ERR_LIMIT);
+}
+END_TEST
+
+START_TEST(test_restart_counts)
+{
+	ck_assert_int_eq(page(FIRST), 0);
+	for (unsigned i = 2; i < LIST_PAGES_MAX; i++)
+		ck_assert_int_eq(pager_restart(&p, &e), 0);
+	ck_assert_str_eq(p.cont, "");
+	ck_assert_int_eq(pager_restart(&p, &e), -1);
+	ck_assert_int_eq(e.code, ERR_LIMIT);
+}
+END_TEST
+
+START_TEST(test_smaller)
+{
+	unsigned halves = 0;
+
+	(void)err_set(&e, ERR_TIMEOUT, "another");
+	ck_assert(!pager_smaller(&p, &e));
+	ck_assert_int_eq(e.code, ERR_TIMEOUT);
+	for (;; halves++) {
+		(void)err_set(&e, ERR_LIMIT, "too large");
+		if (!pager_smaller(&p, &e))
+			break;
+		ck_assert_int_eq(e.code, ERR_NONE);
+	}
+	ck_assert_uint_eq(halves, 8);
+	ck_assert_uint_eq(p.limit, 1);
+	ck_assert_int_eq(e.code, ERR_LIMIT);
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *s = suite_create("pager");
+	TCase *tc = tcase_create("pager");
+	SRunner *sr = srunner_create(s);
+	int failed;
+
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_test(tc, test_two_pages);
+	tcase_add_test(tc, test_as_it_arrives);
+	tcase_add_test(tc, test_cut);
+	tcase_add_test(tc, test_no_list);
+	tcase_add_test(tc, test_dropped);
+	tcase_add_test(tc, test_pages_bound);
+	tcase_add_test(tc, test_restart_counts);
+	tcase_add_test(tc, test_smaller);
+	suite_add_tcase(s, tc);
+	srunner_run_all(sr, CK_NORMAL);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed != 0;
+}
