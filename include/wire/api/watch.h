@@ -53,4 +53,8 @@ int text_copy(const struct json *map, const char *key, char *dst, size_t cap,
 int text_need(const struct json *map, const char *key, char *dst, size_t cap,
 	      const char *what, struct err *e);
 
+/* The resourceVersion of an object that we are to write: without it a write
+ * would go over whatever is there. */
+int version_read(const struct json *meta, char rv[RV_BYTES], struct err *e);
+
 #endif

@@ -6,20 +6,13 @@
 #include "core/base/stamp.h"
 #include "core/base/utf8.h"
 
-#define SECOND_US 1000000
-
-/* metav1.MicroTime: six decimals, always. */
 static void
 put_time(struct buf *b, int64_t us)
 {
-	char text[STAMP_BYTES];
-	int64_t rest = us % SECOND_US;
+	char text[STAMP_US_BYTES];
 
-	if (rest < 0)
-		rest += SECOND_US;
-	stamp_format((us - rest) / 1000, text);
-	text[strlen(text) - 1] = '\0';
-	buf_printf(b, "\"%s.%06uZ\"", text, (unsigned)rest);
+	stamp_format_us(us, text);
+	buf_printf(b, "\"%s\"", text);
 }
 
 /* At most cap - 1 bytes of whole characters.  Kubernetes counts the bytes that
