@@ -11,20 +11,13 @@
 
 /* --- decode --------------------------------------------------------------- */
 
-/* Missing or null. */
-static bool
-is_unset(const struct json *v)
-{
-	return v == NULL || json_is_null(v);
-}
-
 static int
 uid_read(const struct json *request, const char **out, struct err *e)
 {
 	const struct json *v = json_member(request, "uid");
 	const char *uid = json_string(v);
 
-	if (is_unset(v))
+	if (json_is_unset(v))
 		return err_set(e, ERR_INPUT, "request.uid is missing");
 	if (uid == NULL)
 		return err_set(e, ERR_INPUT, "request.uid is no string");
@@ -47,7 +40,7 @@ request_read(const struct json *root, const struct json **request,
 	    !json_says(root, "apiVersion", "admission.k8s.io/v1"))
 		return err_set(e, ERR_INPUT,
 			       "not an admission.k8s.io/v1 AdmissionReview");
-	if (is_unset(v))
+	if (json_is_unset(v))
 		return err_set(e, ERR_INPUT, "request is missing");
 	if (!json_is_object(v))
 		return err_set(e, ERR_INPUT, "request is no object");
@@ -63,7 +56,8 @@ kind_read(const struct json *request, enum kind *out)
 	const struct json *r = json_member(request, "resource");
 
 	if (json_says(r, "resource", "nodes") &&
-	    (is_unset(json_member(r, "group")) || json_says(r, "group", ""))) {
+	    (json_is_unset(json_member(r, "group")) ||
+	     json_says(r, "group", ""))) {
 		*out = KIND_NODE;
 		return true;
 	}
@@ -81,7 +75,7 @@ is_creation(const struct json *request)
 	const struct json *sub = json_member(request, "subResource");
 
 	return json_says(request, "operation", "CREATE") &&
-	       (is_unset(sub) || json_says(request, "subResource", ""));
+	       (json_is_unset(sub) || json_says(request, "subResource", ""));
 }
 
 static bool
@@ -102,7 +96,7 @@ has_unregistered_taint(const struct json *object)
 static bool
 is_map(const struct json *v)
 {
-	return is_unset(v) || json_is_object(v);
+	return json_is_unset(v) || json_is_object(v);
 }
 
 static size_t

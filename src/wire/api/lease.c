@@ -35,7 +35,7 @@ time_read(const struct json *spec, const char *key, int64_t *us, struct err *e)
 	int64_t ms;
 
 	*us = STAMP_NONE;
-	if (v == NULL || json_is_null(v))
+	if (json_is_unset(v))
 		return 0;
 	if (s == NULL || stamp_parse(s, &ms))
 		return err_set(e, ERR_INPUT, "spec.%s is no time", key);
@@ -49,7 +49,7 @@ int_read(const struct json *spec, const char *key, int32_t *out, struct err *e)
 	const struct json *v = json_member(spec, key);
 	long long n = 0;
 
-	if (v != NULL && !json_is_null(v) &&
+	if (!json_is_unset(v) &&
 	    (json_integer(v, &n) || n < INT32_MIN || n > INT32_MAX))
 		return err_set(e, ERR_INPUT, "spec.%s is no 32-bit number",
 			       key);
@@ -63,7 +63,7 @@ static int
 holder_read(const struct json *spec, struct lease_record *r, struct err *e)
 {
 	const struct json *v = json_member(spec, "holderIdentity");
-	const char *s = v == NULL || json_is_null(v) ? "" : json_string(v);
+	const char *s = json_is_unset(v) ? "" : json_string(v);
 
 	if (s == NULL)
 		return err_set(e, ERR_INPUT,
@@ -79,20 +79,8 @@ state_read(const struct json *annotations, struct lease_record *r)
 	const struct json *v = json_member(annotations, LEASE_STATE_KEY);
 	const char *s = json_string(v);
 
-	r->state_bad = v != NULL && !json_is_null(v) &&
+	r->state_bad = !json_is_unset(v) &&
 		       (s == NULL || str_copy(r->state, sizeof(r->state), s));
-}
-
-static int
-object_need(const struct json *root, const char *key, const struct json **out,
-	    struct err *e)
-{
-	const struct json *v = json_member(root, key);
-
-	if (v != NULL && !json_is_null(v) && !json_is_object(v))
-		return err_set(e, ERR_INPUT, "%s is no object", key);
-	*out = v;
-	return 0;
 }
 
 static int
@@ -101,9 +89,9 @@ record_read(const struct json *root, struct lease_record *out, struct err *e)
 	const struct json *meta, *spec, *annotations;
 	struct lease_record r = {.present = true};
 
-	if (object_need(root, "metadata", &meta, e) ||
-	    object_need(root, "spec", &spec, e) ||
-	    object_need(meta, "annotations", &annotations, e))
+	if (map_read(root, "metadata", "metadata", &meta, e) ||
+	    map_read(root, "spec", "spec", &spec, e) ||
+	    map_read(meta, "annotations", "annotations", &annotations, e))
 		return -1;
 	if (version_read(meta, r.rv, e) || holder_read(spec, &r, e) ||
 	    int_read(spec, "leaseDurationSeconds", &r.duration_s, e) ||

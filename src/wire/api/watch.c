@@ -10,7 +10,7 @@ text_copy(const struct json *map, const char *key, char *dst, size_t cap,
 	  const char *what, struct err *e)
 {
 	const struct json *v = json_member(map, key);
-	const char *s = v == NULL || json_is_null(v) ? "" : json_string(v);
+	const char *s = json_is_unset(v) ? "" : json_string(v);
 
 	if (s == NULL)
 		return err_set(e, ERR_INPUT, "%s is no string", what);
@@ -28,6 +28,28 @@ text_need(const struct json *map, const char *key, char *dst, size_t cap,
 		return -1;
 	return dst[0] != '\0'
 		       ? 0 : err_set(e, ERR_INPUT, "%s is missing", what);
+}
+
+int
+map_read(const struct json *object, const char *key, const char *what,
+	 const struct json **out, struct err *e)
+{
+	const struct json *v = json_member(object, key);
+
+	if (!json_is_unset(v) && !json_is_object(v))
+		return err_set(e, ERR_INPUT, "%s is no object", what);
+	*out = v;
+	return 0;
+}
+
+bool
+reference_is_claim(const struct json *ref)
+{
+	static const char group[] = "karpenter.sh/";
+	const char *v = json_string(json_member(ref, "apiVersion"));
+
+	return json_says(ref, "kind", "NodeClaim") && v != NULL &&
+	       strncmp(v, group, strlen(group)) == 0;
 }
 
 int

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config_keys.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

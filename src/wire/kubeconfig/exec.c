@@ -96,7 +96,7 @@ is_said(const struct json *v)
 {
 	const char *s = json_string(v);
 
-	return v != NULL && !json_is_null(v) && (s == NULL || s[0] != '\0');
+	return !json_is_unset(v) && (s == NULL || s[0] != '\0');
 }
 
 static int
@@ -105,7 +105,7 @@ read_expiry(const struct json *status, int64_t *ms, struct err *e)
 	const struct json *v = json_member(status, "expirationTimestamp");
 	const char *s = json_string(v);
 
-	if (v == NULL || json_is_null(v))
+	if (json_is_unset(v))
 		return 0;
 	if (s == NULL || stamp_parse(s, ms))
 		return err_set(e, ERR_INPUT,
