@@ -62,8 +62,8 @@ answer(struct hook *h, const struct server_request *q, struct buf *reply,
 
 	if (admission_decode(q->body, q->body_bytes, hold, &r, e))
 		return -1;
-	r.review.disabled = disabled_nodepools_has(h->shared->closed,
-						   r.review.pool);
+	r.review.disabled = disabled_nodepools_has(
+		h->shared->disabled_nodepools, r.review.pool);
 	v = admit_decide(h->rules, &r.review);
 	if (admission_encode(reply, &r, &v, hold, now_ms, e))
 		return -1;
