@@ -62,11 +62,14 @@ answer(struct hook *h, const struct server_request *q, struct buf *reply,
 
 	if (admission_decode(q->body, q->body_bytes, hold, &r, e))
 		return -1;
+
 	r.review.disabled = disabled_nodepools_has(
 		h->shared->disabled_nodepools, r.review.pool);
 	v = admit_decide(h->rules, &r.review);
+
 	if (admission_encode(reply, &r, &v, hold, now_ms, e))
 		return -1;
+
 	count(h->shared, &r.review, v.held);
 	if (v.held && !r.dry_run)
 		state_hint(h->shared);

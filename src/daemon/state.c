@@ -14,6 +14,7 @@ state_init(struct state *s, const struct rules *rules, uint32_t machines_max,
 	atomic_store(&s->hint_ms, STAMP_NONE);
 	s->clock = clock_new();
 	s->disabled_nodepools = disabled_nodepools_new();
+
 	s->table = calloc(1, sizeof(*s->table));
 	if (s->table != NULL)
 		s->table->sweep = sweep_new(rules, machines_max,
@@ -29,11 +30,13 @@ state_init(struct state *s, const struct rules *rules, uint32_t machines_max,
 		s->clock = NULL;
 		return err_set(e, ERR_SYSTEM, "no memory for the table");
 	}
+
 	(void)pthread_mutex_init(&s->table->lock, NULL);
 	(void)pthread_condattr_init(&attr);
 	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	(void)pthread_cond_init(&s->table->stop, &attr);
 	(void)pthread_cond_init(&s->table->turn, &attr);
+
 	s->table->leads = true;
 	(void)pthread_condattr_destroy(&attr);
 	return 0;

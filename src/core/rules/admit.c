@@ -77,14 +77,17 @@ admit_decide(const struct rules *r, const struct review *v)
 		return left_alone(REASON_MALFORMED);
 	if (!is_karpenter(v))
 		return left_alone(REASON_NOT_KARPENTER);
+
 	if (!rules_pool_included(r, v->pool))
 		return left_alone(REASON_POOL_EXCLUDED);
 	if (v->disabled)
 		return left_alone(REASON_POOL_DISABLED);
+
 	if (!v->has_mark && hold != HOLD_ABSENT)
 		return left_alone(REASON_USER_HOLD);
 	if (patch && is_full(v))
 		return left_alone(REASON_NO_ROOM);
+
 	/* Audit annotations cannot be overwritten when the API server calls
 	 * again, so our own output gets the answer that made it. */
 	return (struct verdict){

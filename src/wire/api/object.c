@@ -249,15 +249,18 @@ root_decode(const struct json *root, enum kind kind,
 	    class_read(annotations, &o, e))
 		return err_wrap(e, "%s %s", kind_name(kind),
 				o.name[0] != '\0' ? o.name : "?");
+
 	deletion_read(meta, &o);
 	o.karpenter = json_member(labels, POOL_LABEL) != NULL ||
 		      o.mark != MARK_ABSENT;
+
 	if (kind == KIND_NODE) {
 		o.registered = json_says(labels, REGISTERED_LABEL, "true");
 		owner_read(meta, &o);
 	} else {
 		claim_read(root, &o);
 	}
+
 	*out = o;
 	return 0;
 }

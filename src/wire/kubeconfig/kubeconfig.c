@@ -183,8 +183,10 @@ find(const struct yaml *root, const char *list, const char *inner,
 					 list, yaml_show(name, shown));
 		found = v;
 	}
+
 	if (found == NULL)
 		return not_found(entries, inner, name, asked, e);
+
 	*out = yaml_member(found, inner);
 	if (!yaml_is_map(*out))
 		return yaml_fail(found, e, "%s: expected a mapping", inner);
