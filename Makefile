@@ -52,13 +52,19 @@ DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev 
 	libyaml-dev libssl-dev libgnutls28-dev check ca-certificates git \
 	openssl python3 python3-pytest python3-yaml python3-venv python3-pytest-xdist
 
-.PHONY: all check unit edge daemon programs programs-edge sim sim-quick explore explore-quick mutants e2e e2e-long \
-	pictures test demo demo-quick san tsan lint deps certs image install clean format
+.PHONY: all help check unit edge daemon programs programs-edge sim sim-quick \
+	explore explore-quick mutants e2e e2e-long pictures test demo demo-quick \
+	san tsan lint deps certs image install clean format
 .SECONDARY:
 
 Q = $(if $(V),,@echo "  $@" && )
 
-all: $(BIN)
+all: $(BIN)  ## build $(BIN)
+
+help:  ## list the targets
+	@sed -nE 's/^([a-z0-9-]+):.*  ## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | \
+		sed 's,$$(BIN),$(BIN),; s,$$(PREFIX),$(PREFIX),; s,$$(BUILD),$(BUILD),' | \
+		awk -F '\t' '{printf "  %-14s %s\n", $$1, $$2}'
 
 $(BIN): $(VARIANT)/karpenter-node-holder
 	@cp $< $@.tmp && mv $@.tmp $@
@@ -125,13 +131,13 @@ SEEDS ?= 2000
 $(SIM): $(wildcard tests/sim/*.[ch]) $(libs_core)
 	$(call link,-Itests/sim)
 
-sim-quick: $(SIM)
+sim-quick: $(SIM)  ## the core in a modelled world: named histories, SEEDS random ones
 	@$(SIM) run tests/sim/histories/*.txt tests/sim/seeds/*.txt
 	@$(SIM) same docs/rules tests/sim/histories/rule-*.txt
 	@SIM_SEEDS=$${SIM_SEEDS:-tests/sim/seeds} $(SIM) seeds 1 $(SEEDS) $(JOBS)
 
 sim: SEEDS = 100000
-sim: sim-quick
+sim: sim-quick  ## the same with 100,000 seeds
 
 # Every order of events in that world, up to a depth; one core, MINUTES of it.
 EXPLORE := $(VARIANT)/tests/explore
@@ -142,90 +148,98 @@ $(EXPLORE): $(wildcard tests/explore/*.[ch]) \
 		$(filter-out tests/sim/sim.c,$(wildcard tests/sim/*.[ch])) $(libs_core)
 	$(call link,-Itests/explore -Itests/sim $(wrap))
 
-explore: $(EXPLORE)
+explore: $(EXPLORE)  ## every order of events in that world, for MINUTES
 	@SIM_SEEDS=$${SIM_SEEDS:-tests/sim/seeds} $(EXPLORE) $(MINUTES) 0 $(STARTS)
 
-explore-quick: $(EXPLORE)
+explore-quick: $(EXPLORE)  ## the same to a small depth
 	@SIM_SEEDS=$${SIM_SEEDS:-tests/sim/seeds} $(EXPLORE) 1 2 $(STARTS)
 
-pictures: $(SIM)
+pictures: $(SIM)  ## draw the pictures of docs/rules.md
 	@$(SIM) pictures docs/rules tests/sim/histories/rule-*.txt
-mutants: deps
+
+mutants: deps  ## break the core on purpose, and see each break found
 	@$(PYTHON) tests/sim/mutants.py
 
 # Where threads and deadlines are: the layers below have none, side by side.
-edge: $(EDGE)
+edge: $(EDGE)  ## unit tests of src/edge and of the threads
 	@set -e; for t in $^; do CK_FORK=$(CK_FORK) $$t; done
 
-unit: $(UNIT) $(REPLAYS) edge
+unit: $(UNIT) $(REPLAYS) edge  ## all unit tests, golden files and fuzz corpora
 	@printf '%s\n' $(UNIT) | xargs -n 1 -P $(JOBS) env CK_FORK=$(CK_FORK)
 	@set -e; for f in $(FUZZ); do \
 		$(VARIANT)/tests/fuzz/$$f tests/fuzz/corpus/$${f#fuzz_}; done
 
 PYTEST = $(PYTHON) -m pytest -q -p no:cacheprovider --basetemp=$(VARIANT)/pytest
 
-daemon: $(FAST)
+daemon: $(FAST)  ## the whole daemon and its commands against a scripted API server
 	@echo "== the whole daemon and its commands, about a minute"
 	@HOLDER_FAST=$(word 1,$^) HOLDER=$(word 2,$^) $(PYTEST) -n 2 --dist loadgroup tests/edge
 
-check: deps
+check: deps  ## lint and every test but san, tsan and e2e
 	@$(MAKE) all lint unit sim-quick explore-quick daemon
 
-lint: all
+lint: all  ## what docs/architecture.md claims, checked by a script
 	@tests/lint.sh $(VARIANT)
 
 # Compiled side by side, run one after the other: many wait for deadlines.
-programs: $(TESTS) $(REPLAYS) $(FAST) $(SIM) $(EXPLORE)
+programs: $(TESTS) $(REPLAYS) $(FAST) $(SIM) $(EXPLORE)  ## build every test program
 programs-edge: $(EDGE) $(FAST)
 SAN  := VARIANT=$(BUILD)/san SANITIZE=address,undefined CK_FORK=no
 TSAN := VARIANT=$(BUILD)/tsan SANITIZE=thread CK_FORK=no
 
 # Leaks in forked Check children would go unseen: one process.
-san:
+san:  ## the tests under the address and undefined behaviour sanitizers
 	@echo "== address and undefined behaviour sanitizers, about 2 minutes"
 	@$(MAKE) $(SAN) -j$(JOBS) programs
 	@$(MAKE) $(SAN) SEEDS=300 unit sim-quick explore-quick daemon
 
-tsan:
+tsan:  ## the tests that have threads under the thread sanitizer
 	@echo "== thread sanitizer, about a minute"
 	@$(MAKE) $(TSAN) -j$(JOBS) programs-edge
 	@$(MAKE) $(TSAN) edge daemon
 
-e2e: all
+e2e: all  ## tests against a real kube-apiserver and Karpenter, about 7 minutes
 	@tests/e2e/binaries.sh test
 	@echo "== against a real kube-apiserver and Karpenter, about 7 minutes"
 	@$(PYTEST) -n 6 --dist loadfile tests/e2e
 
-e2e-long: all
+e2e-long: all  ## long scenarios, over an hour
 	@tests/e2e/binaries.sh long
 	@echo "== long scenarios, over an hour"
 	@$(PYTEST) -s -m long -o faulthandler_timeout=1500 tests/e2e
 
 # Most of check, san and tsan waits for deadlines: on a new machine the control
 # plane is built meanwhile, with what they leave of the processor.
-test: deps
+test: deps  ## check, san, tsan and e2e
 	@nice -n 19 tests/e2e/binaries.sh test & builds=$$!; \
 	trap 'kill $$builds 2>/dev/null || :' EXIT; trap 'exit 130' INT TERM; set -e; \
 	$(MAKE) -j$(JOBS) all programs; \
 	for suite in check san tsan e2e; do $(MAKE) $$suite; done
 
+demo:  ## one wave of load on real Karpenter, without the holder and with it
+demo-quick:  ## what the holder does, live, on a real API server
 demo demo-quick: deps
 	@$(MAKE) -j$(JOBS) all
 	@tests/e2e/binaries.sh $(if $(filter demo,$@),cluster,plane)
 	@$(PYTHON) tests/e2e/$(subst -,_,$@).py
 
-deps:
+deps:  ## install what the build and the tests need
 	@tests/deps.sh $(DEBS)
-certs: all
+
+certs: all  ## write a self-signed CA and serving certificate into certs/
 	@$(BIN) certs --out certs
-image:
+
+image:  ## build the container image
 	@BUILD=$(BUILD) VERSION=$(VERSION) deploy/image.sh
-install: all
+
+install: all  ## install the daemon and its kubectl plugin under $(PREFIX)
 	install -D -m 0755 $(BIN) $(DESTDIR)$(PREFIX)/bin/karpenter-node-holder
 	ln -sf karpenter-node-holder $(DESTDIR)$(PREFIX)/bin/kubectl-node_holder
-format:
+
+format:  ## clang-format on every C file
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
--include $(shell find $(VARIANT) -name '*.d' 2>/dev/null)
-clean:
+clean:  ## remove $(BUILD)
 	rm -rf $(BUILD)
+
+-include $(shell find $(VARIANT) -name '*.d' 2>/dev/null)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What docs/architecture.md claims and a script can check: who may include
 # what, what each archive needs from outside, one library in one place, sizes.
+# A fault fails it; a note is worth a second look, no more.
 set -uo pipefail
 variant=$1
 bad=0
@@ -9,6 +10,7 @@ fault() {
 	echo "lint: $*" >&2
 	bad=1
 }
+note() { echo "lint: note: $*" >&2; }
 sources() { git ls-files -co --exclude-standard "$@"; }
 
 # --- rooms: one table, in docs/architecture.md -------------------------------
@@ -50,7 +52,7 @@ undefined() { nm -u "$1" 2>/dev/null | awk '$1=="U"{print $2}' | sort -u; }
 defined() { nm --defined-only "$@" 2>/dev/null | awk 'NF==3{print $3}' | sort -u; }
 pure='mem(cpy|cmp|set|move|chr)|str(len|cmp|ncmp|chr|rchr|ncpy|str|spn|cspn)'
 pure="$pure|__divti3|v?snprintf|calloc|free|fnmatch|__assert_fail|__stack_chk_fail"
-pure="$pure|__(mem|str)[a-z]*_chk|__v?snprintf_chk|_GLOBAL_OFFSET_TABLE_"
+pure="$pure|(__)?explicit_bzero(_chk)?|__(mem|str)[a-z]*_chk|__v?snprintf_chk|_GLOBAL_OFFSET_TABLE_"
 alloc='malloc|realloc|strn?dup|strto[a-z]*|__isoc99_[a-z]*|__errno_location'
 alloc="$alloc|__ctype_[a-z_]*|qsort|bsearch|strcasecmp|strncasecmp|sscanf"
 needs() { # archive, allowed pattern, archives below
@@ -86,8 +88,8 @@ done <<<"$rooms"
 # --- sizes and the rest --------------------------------------------------------
 while read -r n file; do
 	case $file in
-	*.c) [ "$n" -le 500 ] || fault "$file: $n lines, 500 at most" ;;
-	*.h) [ "$n" -le 180 ] || fault "$file: $n lines, 180 at most" ;;
+	*.c) [ "$n" -le 500 ] || note "$file: $n lines, over 500" ;;
+	*.h) [ "$n" -le 180 ] || note "$file: $n lines, over 180" ;;
 	esac
 done < <(sources 'src/*.[ch]' 'include/*.h' | xargs wc -l | grep -v ' total$')
 while read -r where; do fault "$where: over 60 lines"; done < <(

@@ -7,32 +7,30 @@
 #include "wire/admission/admission.h"
 
 static void
-count(struct state *s, const struct admission_fact *f)
+count(struct state *s, const struct review *v, bool held)
 {
 	enum counter id = COUNTER_OTHER_UNCHANGED;
 
-	if (f->review.kind_known && f->review.kind == KIND_NODE)
-		id = f->verdict.held ? COUNTER_NODE_HELD
-				     : COUNTER_NODE_UNCHANGED;
-	else if (f->review.kind_known)
-		id = f->verdict.held ? COUNTER_CLAIM_HELD
-				     : COUNTER_CLAIM_UNCHANGED;
+	if (v->kind_known && v->kind == KIND_NODE)
+		id = held ? COUNTER_NODE_HELD : COUNTER_NODE_UNCHANGED;
+	else if (v->kind_known)
+		id = held ? COUNTER_CLAIM_HELD : COUNTER_CLAIM_UNCHANGED;
 	counter_add(&s->counters, id);
 }
 
 static void
-log_fact(const struct admission_fact *f)
+log_verdict(const struct admission_request *q, const struct verdict *v)
 {
-	const char *phrase = f->verdict.patch ? "held at admission"
-					      : "admitted unchanged";
-	enum log_level level = f->verdict.patch ? LOG_INFO : LOG_DEBUG;
+	const char *phrase = v->patch ? "held at admission"
+				      : "admitted unchanged";
+	enum log_level level = v->patch ? LOG_INFO : LOG_DEBUG;
 
 	if (!log_enabled(level) || !log_ratelimit(phrase, 600))
 		return;
-	LOG(level, phrase, LS("kind", kind_name(f->review.kind)),
-	    LS("name", f->name), LS("pool", f->review.pool),
-	    LS("reason", reason_name(f->verdict.reason)),
-	    LS("dryRun", f->review.dry_run ? "true" : "false"));
+	LOG(level, phrase, LS("kind", kind_name(q->review.kind)),
+	    LS("name", q->name), LS("pool", q->review.pool),
+	    LS("reason", reason_name(v->reason)),
+	    LS("dryRun", q->dry_run ? "true" : "false"));
 }
 
 static void
@@ -51,11 +49,32 @@ refuse(struct hook *h, const struct err *e, struct server_reply *a)
 	a->body_bytes = strlen(e->text);
 }
 
-static bool
-disabled(void *ctx, const char *pool)
+/* The whole way of a review: what it says, what we know beside it, what is
+ * decided, and the reply to that. */
+static int
+answer(struct hook *h, const struct server_request *q, struct buf *reply,
+       struct err *e)
 {
-	return disabled_nodepools_has(((struct hook *)ctx)->shared->closed,
-				      pool);
+	const struct hold_key *hold = &h->rules->hold;
+	int64_t now_ms = clock_now(h->shared->clock).server_ms;
+	struct admission_request r;
+	struct verdict v;
+
+	if (admission_decode(q->body, q->body_bytes, hold, &r, e))
+		return -1;
+
+	r.review.disabled = disabled_nodepools_has(
+		h->shared->disabled_nodepools, r.review.pool);
+	v = admit_decide(h->rules, &r.review);
+
+	if (admission_encode(reply, &r, &v, hold, now_ms, e))
+		return -1;
+
+	count(h->shared, &r.review, v.held);
+	if (v.held && !r.dry_run)
+		state_hint(h->shared);
+	log_verdict(&r, &v);
+	return 0;
 }
 
 static void
@@ -66,25 +85,13 @@ mutate(void *ctx, const struct server_request *q, struct server_reply *a)
 	static _Thread_local char text[ADMISSION_REPLY_BYTES];
 	static _Thread_local struct err e;
 	uint64_t begun_us = clock_boot_us();
-	struct admission_terms terms = {
-		.rules = h->rules,
-		.disabled = disabled,
-		.ctx = h,
-		.now_ms = clock_now(h->shared->clock).server_ms,
-	};
-	struct admission_fact fact;
 	struct buf reply;
 
 	buf_init(&reply, text, sizeof(text));
 	e = (struct err){0};
-	if (admission_answer(&terms, q->body, q->body_bytes, &reply, &fact,
-			     &e)) {
+	if (answer(h, q, &reply, &e)) {
 		refuse(h, &e, a);
 	} else {
-		count(h->shared, &fact);
-		if (fact.verdict.held && !fact.review.dry_run)
-			state_hint(h->shared);
-		log_fact(&fact);
 		a->status = 200;
 		a->content_type = "application/json";
 		a->body = reply.data;

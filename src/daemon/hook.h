@@ -9,8 +9,11 @@
 #include "wire/config/config.h"
 
 /*
- * The webhook: edge/server's requests to wire/admission and back.  Never
- * touches the table; leaves one atomic hint.
+ * The webhook.  Each request of edge/server takes a straight way through
+ * wire/admission (decode), core/rules/admit and wire/admission (encode), and
+ * back.  The hook never touches the table: beside the review it asks
+ * disabled_nodepools, and it leaves one atomic hint.  Its requests are served by
+ * the webhook's threads; hook_start and hook_stop are main's.
  */
 struct hook {
 	struct state *shared;

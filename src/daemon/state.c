@@ -13,27 +13,30 @@ state_init(struct state *s, const struct rules *rules, uint32_t machines_max,
 
 	atomic_store(&s->hint_ms, STAMP_NONE);
 	s->clock = clock_new();
-	s->closed = disabled_nodepools_new();
+	s->disabled_nodepools = disabled_nodepools_new();
+
 	s->table = calloc(1, sizeof(*s->table));
 	if (s->table != NULL)
 		s->table->sweep = sweep_new(rules, machines_max,
 					    clock_boot_us(), &s->counters);
-	if (s->clock == NULL || s->closed == NULL || s->table == NULL ||
-	    s->table->sweep == NULL) {
+	if (s->clock == NULL || s->disabled_nodepools == NULL ||
+	    s->table == NULL || s->table->sweep == NULL) {
 		if (s->table != NULL)
 			sweep_free(s->table->sweep);
-		disabled_nodepools_free(s->closed);
+		disabled_nodepools_free(s->disabled_nodepools);
 		clock_free(s->clock);
 		free(s->table);
 		s->table = NULL;	/* the stop passes it */
 		s->clock = NULL;
 		return err_set(e, ERR_SYSTEM, "no memory for the table");
 	}
+
 	(void)pthread_mutex_init(&s->table->lock, NULL);
 	(void)pthread_condattr_init(&attr);
 	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	(void)pthread_cond_init(&s->table->stop, &attr);
 	(void)pthread_cond_init(&s->table->turn, &attr);
+
 	s->table->leads = true;
 	(void)pthread_condattr_destroy(&attr);
 	return 0;
@@ -50,7 +53,7 @@ state_done(struct state *s)
 	(void)pthread_cond_destroy(&s->table->stop);
 	(void)pthread_cond_destroy(&s->table->turn);
 	free(s->table);
-	disabled_nodepools_free(s->closed);
+	disabled_nodepools_free(s->disabled_nodepools);
 	clock_free(s->clock);
 	s->table = NULL;
 }
@@ -65,7 +68,7 @@ void
 state_listing(struct state *s, enum kind kind)
 {
 	if (kind == KIND_NODEPOOL)
-		disabled_nodepools_listing(s->closed);
+		disabled_nodepools_listing(s->disabled_nodepools);
 	sweep_listing(lock(s), kind);
 	unlock(s);
 }
@@ -76,7 +79,7 @@ state_listed(struct state *s, enum kind kind, bool served)
 	struct now now = clock_now(s->clock);
 
 	if (kind == KIND_NODEPOOL && served)
-		disabled_nodepools_listed(s->closed);
+		disabled_nodepools_listed(s->disabled_nodepools);
 	sweep_listed(lock(s), kind, served, now);
 	unlock_and_wake(s);
 }
@@ -111,7 +114,7 @@ state_pool(struct state *s, const struct nodepool *p)
 {
 	struct now now = clock_now(s->clock);
 
-	disabled_nodepools_set(s->closed, p->name, p->disabled);
+	disabled_nodepools_set(s->disabled_nodepools, p->name, p->disabled);
 	sweep_pool(lock(s), p, now);
 	unlock_and_wake(s);
 }
@@ -121,7 +124,7 @@ state_pool_gone(struct state *s, const char *name)
 {
 	struct now now = clock_now(s->clock);
 
-	disabled_nodepools_set(s->closed, name, false);
+	disabled_nodepools_set(s->disabled_nodepools, name, false);
 	sweep_pool_gone(lock(s), name, now);
 	unlock_and_wake(s);
 }

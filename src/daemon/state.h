@@ -23,7 +23,7 @@ struct state {
 	struct counters counters;
 	_Atomic int64_t hint_ms;	/* the latest creation admitted */
 	_Atomic bool stopping;
-	struct disabled_nodepools *closed;		/* NodePools that are disabled */
+	struct disabled_nodepools *disabled_nodepools;	/* has its own lock */
 	struct state_table *table;
 };
 

@@ -45,6 +45,7 @@ file_read(const char *path, size_t bytes_max, char **out, size_t *n,
 
 	if (fd < 0)
 		return err_set(e, ERR_SYSTEM, "%s: %s", path, strerror(errno));
+
 	bytes = malloc(bytes_max + 2);
 	got = bytes == NULL ? -1 : read_all(fd, bytes, bytes_max + 1);
 	if (got < 0)
@@ -53,11 +54,13 @@ file_read(const char *path, size_t bytes_max, char **out, size_t *n,
 	else if ((size_t)got > bytes_max)
 		(void)err_set(e, ERR_LIMIT, "%s: over %zu bytes", path,
 			      bytes_max);
+
 	(void)close(fd);
 	if (got < 0 || (size_t)got > bytes_max) {
 		free(bytes);
 		return -1;
 	}
+
 	bytes[got] = '\0';
 	*out = bytes;
 	*n = (size_t)got;

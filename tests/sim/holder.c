@@ -620,8 +620,7 @@ holder_admit(struct holder *h, struct thing *t, bool dry_run)
 {
 	struct object o;
 	struct review v = {.create = true, .kind_known = true,
-			   .kind = t->kind, .dry_run = dry_run,
-			   .karpenter = true, .has_annotations = true};
+			   .kind = t->kind, .has_pool = true};
 	struct verdict d;
 
 	thing_object(t, &h->rules.hold, &o);
@@ -629,9 +628,8 @@ holder_admit(struct holder *h, struct thing *t, bool dry_run)
 	v.disabled = h->closed[h->w->machines[t->machine].pool_id];
 	v.hold = o.hold;
 	v.has_mark = o.mark != MARK_ABSENT;
-	v.has_held_key = o.has_held_key;
-	if (o.has_former)
-		v.hold = o.former_hold;
+	if (v.has_mark)
+		v.mark_hold = o.has_former ? o.former_hold : o.hold;
 	d = admit_decide(&h->rules, &v);
 	if (!dry_run) {
 		h->hint_ms = holder_now(h).server_ms;

@@ -27,6 +27,10 @@ void buf_printf(struct buf *b, const char *fmt, ...)
  * are not UTF-8 come out as U+FFFD, so the result is always valid JSON. */
 void buf_json(struct buf *b, const char *s);
 
+/* Overwrites a secret text up to its NUL, whatever becomes of it afterwards: the
+ * compiler keeps the writes even where a free follows.  NULL is allowed. */
+void str_wipe(char *s);
+
 /* Copies s into dst[cap]; -1, with dst untouched, if it does not fit. */
 int str_copy(char *dst, size_t cap, const char *s);
 /* The same, cut at the last whole UTF-8 character that fits; NULL is "". */

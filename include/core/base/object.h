@@ -15,10 +15,10 @@
 
 /* Our annotations (design §2). */
 #define OWN_PREFIX "karpenter-node-holder.io/"
-#define MARK_KEY "karpenter-node-holder.io/held-since"
-#define HELD_KEY_KEY "karpenter-node-holder.io/held-key"
-#define CLASS_KEY "karpenter-node-holder.io/replacement"
-#define CLASS_UID_KEY "karpenter-node-holder.io/replacement-uid"
+#define MARK_KEY OWN_PREFIX "held-since"
+#define HELD_KEY_KEY OWN_PREFIX "held-key"
+#define CLASS_KEY OWN_PREFIX "replacement"
+#define CLASS_UID_KEY OWN_PREFIX "replacement-uid"
 #define CLASS_SUBSTITUTE "substitute/"	/* and the uid of the deleted claim */
 
 /* Karpenter's names: sigs.k8s.io/karpenter pkg/apis/v1/{labels,taints}.go */

@@ -25,6 +25,10 @@ int stamp_parse(const char *s, int64_t *ms);
 /* RFC 3339 in UTC, whole seconds (fraction cut), as metav1.Time is written. */
 void stamp_format(int64_t ms, char out[STAMP_BYTES]);
 
+#define STAMP_US_BYTES 32	/* "2026-01-02T03:04:05.678901Z" and its NUL */
+/* The same with six decimals, always, as metav1.MicroTime is written. */
+void stamp_format_us(int64_t us, char out[STAMP_US_BYTES]);
+
 /* IMF-fixdate of RFC 9110 §5.6.7 ("Sun, 06 Nov 1994 08:49:37 GMT"), the only
  * form a Go server sends.  -1 if s is none. */
 int stamp_parse_http(const char *s, int64_t *ms);

@@ -52,22 +52,29 @@ bool rules_pool_included(const struct rules *r, const char *pool);
 /* Is this hold the one that needs no held-key beside the mark? */
 bool hold_key_is_default(const struct hold_key *k);
 
-/* What policy needs of an AdmissionReview's request. */
+/*
+ * The facts on which the answer depends.  wire/admission reads all of them but
+ * `disabled` from the request; the caller of admit_decide sets that one.  Where
+ * create or kind_known is false, or malformed is true, the facts after them
+ * need not be complete.
+ */
 struct review {
 	bool create;		/* operation CREATE and no subresource */
 	bool kind_known;	/* nodes, nodeclaims.karpenter.sh */
 	enum kind kind;
-	bool dry_run;
-	bool malformed;		/* object, metadata, labels, annotations */
-	bool karpenter;		/* label or taint; true for every NodeClaim */
-	char pool[POOL_BYTES];
-	bool disabled;		/* the pool is, by its annotation */
-	bool has_annotations;	/* a map, not missing and not null */
-	enum hold hold;		/* of the hold that counts: the mark's, if its
-				   held-key names another */
+	bool malformed;		/* object, metadata, labels or annotations do
+				   not have their types */
+	bool has_pool;		/* the label POOL_LABEL is there */
+	char pool[POOL_BYTES];	/* its value; "" without it */
+	bool unregistered;	/* the taint UNREGISTERED_TAINT is there */
+	bool disabled;		/* an annotation disables the NodePool */
+	enum hold hold;		/* today's hold */
 	bool has_mark;
-	bool full;		/* no room for ours beside its annotations */
-	bool has_held_key;
+	enum hold mark_hold;	/* the hold that the mark stands for: its
+				   held-key names it, and without a held-key
+				   it is the default.  HOLD_ABSENT without a
+				   mark, or where the held-key names none */
+	size_t annotations_bytes;	/* keys and values together */
 };
 
 enum reason {
@@ -88,6 +95,11 @@ struct verdict {
 	enum reason reason;
 };
 
+/*
+ * The verdict on one review.  Beside a mark, the hold that counts is the one
+ * that the mark stands for.  Where that one is gone, today's counts: it may be
+ * a person's, and a patch would overwrite it.
+ */
 struct verdict admit_decide(const struct rules *r, const struct review *v);
 
 /* "quiet-period", "user-hold", …: the audit annotation and the log. */

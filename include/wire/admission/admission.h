@@ -2,6 +2,7 @@
 #ifndef WIRE_ADMISSION_ADMISSION_H
 #define WIRE_ADMISSION_ADMISSION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -10,44 +11,51 @@
 #include "core/rules/admit.h"
 
 /*
- * AdmissionReview admission.k8s.io/v1 (k8s.io/api/admission/v1 types.go):
- * bytes in, bytes out, by core/rules/admit in between.  Stateless; any thread.
+ * AdmissionReview admission.k8s.io/v1 (k8s.io/api/admission/v1 types.go),
+ * bytes to struct and back.  It decides nothing; the caller puts
+ * core/rules/admit between the two:
+ *
+ *	admission_decode	what the request says
+ *	admit_decide		what to answer
+ *	admission_encode	the reply
+ *
+ * Stateless; any thread.
  */
-
-/* What was decided, for metrics, the log and the hint. */
-struct admission_fact {
-	struct review review;
-	struct verdict verdict;
-	char name[NAME_BYTES];	/* request.name or object.metadata.name; "" for
-				   generateName */
-};
-
 #define REVIEW_UID_BYTES 129	/* a UUID has 36; longer ones are refused */
-/* Enough for any answer: the largest patch (PATCH_BYTES) in base64, the uid
+/* Enough for any reply: the largest patch (PATCH_BYTES) in base64, the uid
  * were it all escapes, and the frame. */
 #define ADMISSION_REPLY_BYTES (12u << 10)
 
-/* What the answer depends on beside the review.  disabled: is the NodePool, by
- * its annotation?  NULL: none is. */
-struct admission_terms {
-	const struct rules *rules;
-	bool (*disabled)(void *ctx, const char *pool);
-	void *ctx;
-	int64_t now_ms;		/* server time: the mark's value */
+/* A request that has been understood.  It owns nothing and does not point into
+ * the body. */
+struct admission_request {
+	char uid[REVIEW_UID_BYTES];	/* request.uid, which the reply repeats */
+	char name[NAME_BYTES];	/* request.name or object.metadata.name; "" for
+				   generateName */
+	bool dry_run;
+	/* What the patch has to reckon with: is metadata.annotations a map,
+	 * neither missing nor null, and is the held-key in it? */
+	bool has_annotations, has_held_key;
+	struct review review;	/* `disabled` is false: the caller sets it */
 };
 
 /*
- * Answers one review.
- *  0  *reply holds the AdmissionReview to send with 200
- * -1  ERR_INPUT or ERR_LIMIT: send 400 with e->text (one line); any other
- *     code is our own fault: 500
- *
- * What a mark on the object stands for is named by its held-key, and is the
- * default hold without one.  Where that hold is absent, today's counts
- * (review.hold): a patch would overwrite it, and it may be a person's.
+ * Reads one review.  today: the hold that review.hold speaks of.
+ *  0  *out is filled.  That includes objects that are not ours to hold, or
+ *     malformed: each of them has an answer
+ * -1  *out is untouched.  ERR_INPUT or ERR_LIMIT: the body is no review; send
+ *     400 with e->text (one line).  Any other code is our own fault: 500
  */
-int admission_answer(const struct admission_terms *t, const char *body,
-		     size_t n, struct buf *reply, struct admission_fact *fact,
-		     struct err *e);
+int admission_decode(const char *body, size_t n, const struct hold_key *today,
+		     struct admission_request *out, struct err *e);
+
+/*
+ * Appends to b the AdmissionReview to send with 200.  Where v->patch is set,
+ * its patch adds `hold` and a mark of the time mark_ms (the API server's
+ * clock).  -1 with ERR_SYSTEM, and b as it was, where b is too small.
+ */
+int admission_encode(struct buf *b, const struct admission_request *q,
+		     const struct verdict *v, const struct hold_key *hold,
+		     int64_t mark_ms, struct err *e);
 
 #endif

@@ -16,8 +16,6 @@ struct resource {
 	const char *selector;	/* NULL: all of them */
 };
 
-/* Up to where the parameters go on. */
-void resource_path(struct buf *b, enum kind kind);
 /* Of one page of a list; cont: "" for the first.  PATH_BYTES are enough. */
 void list_path(struct buf *b, enum kind kind, unsigned limit,
 	       const char *cont);

@@ -53,4 +53,15 @@ int text_copy(const struct json *map, const char *key, char *dst, size_t cap,
 int text_need(const struct json *map, const char *key, char *dst, size_t cap,
 	      const char *what, struct err *e);
 
+/* A map that may be missing or null: *out is then NULL or that null. */
+int map_read(const struct json *object, const char *key, const char *what,
+	     const struct json **out, struct err *e);
+
+/* Does an ownerReference or an ObjectReference name a NodeClaim? */
+bool reference_is_claim(const struct json *ref);
+
+/* The resourceVersion of an object that we are to write: without it a write
+ * would go over whatever is there. */
+int version_read(const struct json *meta, char rv[RV_BYTES], struct err *e);
+
 #endif

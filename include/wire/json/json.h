@@ -47,8 +47,8 @@ bool json_says(const struct json *object, const char *key, const char *text);
 bool json_is_object(const struct json *v);
 bool json_is_array(const struct json *v);
 bool json_is_null(const struct json *v);	/* the value, not absence */
+bool json_is_unset(const struct json *v);	/* missing or null */
 bool json_is_true(const struct json *v);
-bool json_is_bool(const struct json *v);
 int json_integer(const struct json *v, long long *out);	/* exact below 2^53 */
 
 #endif

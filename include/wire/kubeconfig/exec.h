@@ -41,6 +41,10 @@ size_t exec_info_bytes(const struct exec_cluster *c);	/* at most, with NUL */
 void exec_info(struct buf *b, const struct exec *x,
 	       const struct exec_cluster *c);
 
+/* Is a bearer token, wherever it is from, printable ASCII without spaces?  It
+ * goes into a header, and a line break in it would start another. */
+bool token_is_printable(const char *s);
+
 struct exec_credential {
 	char *token;		/* owned */
 	int64_t expires_ms;	/* since 1970; STAMP_NONE: not said */

@@ -95,6 +95,13 @@ buf_json(struct buf *b, const char *s)
 	buf_puts(b, "\"");
 }
 
+void
+str_wipe(char *s)
+{
+	if (s != NULL)
+		explicit_bzero(s, strlen(s));
+}
+
 int
 str_copy(char *dst, size_t cap, const char *s)
 {

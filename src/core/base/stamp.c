@@ -154,6 +154,21 @@ stamp_format(int64_t ms, char out[STAMP_BYTES])
 		       (unsigned)(s / 60 % 60), (unsigned)(s % 60));
 }
 
+void
+stamp_format_us(int64_t us, char out[STAMP_US_BYTES])
+{
+	int64_t s = us / 1000000, rest = us % 1000000;
+	size_t n;
+
+	if (rest < 0) {
+		rest += 1000000;
+		s--;
+	}
+	stamp_format(s * 1000, out);
+	n = strlen(out) - 1;	/* the Z */
+	(void)snprintf(out + n, STAMP_US_BYTES - n, ".%06uZ", (unsigned)rest);
+}
+
 int
 stamp_parse_http(const char *s, int64_t *ms)
 {

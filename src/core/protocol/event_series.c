@@ -167,6 +167,7 @@ event_series_say(struct event_series *t, const struct event_series_what *what,
 		t->dropped++;
 		return;
 	}
+
 	e = entry_find(t, &v);
 	if (e == NULL) {
 		v.first_us = v.last_us = stamp_new(t, now.server_ms);
@@ -185,6 +186,7 @@ event_series_say(struct event_series *t, const struct event_series_what *what,
 		if (e->event.count == 2 && !e->pending)
 			entry_want(e);
 	}
+
 	e->last_ms = now.boot_ms;
 }
 
@@ -315,6 +317,7 @@ event_series_done(struct event_series *t, enum event_series_outcome outcome,
 
 	assert(e != NULL);
 	t->under_way = NULL;
+
 	if (outcome == EVENT_SERIES_WRITTEN) {
 		entry_written(t, e, now.boot_ms);
 	} else if (outcome == EVENT_SERIES_EXISTS && created) {

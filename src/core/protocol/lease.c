@@ -224,6 +224,7 @@ fill(struct lease *l, struct now now)
 	memcpy(w->rv, s->rv, sizeof(w->rv));
 	w->acquire_us = w->renew_us = now.server_ms * 1000;
 	w->transitions = s->transitions;
+
 	w->holder[0] = '\0';
 	w->duration_s = 0;
 	if (!l->config.enabled)	/* the spec is nobody's, and stays empty */
@@ -232,9 +233,11 @@ fill(struct lease *l, struct now now)
 		w->duration_s = 1;
 	if (!l->config.enabled || l->stopping)
 		return;
+
 	memcpy(w->holder, l->config.identity, sizeof(w->holder));
 	/* Up, so that no one's wait ends before our fence. */
 	w->duration_s = (int32_t)((l->config.duration_ms + 999) / 1000);
+
 	if (is_ours(l)) {
 		w->acquire_us = s->acquire_us;
 		if (w->renew_us <= s->renew_us &&
@@ -262,6 +265,7 @@ call(struct lease *l, struct now now)
 		t.with_state = state_differs(l);
 		l->releasing = l->stopping;
 	}
+
 	if (l->leading && t.timeout_ms > end_ms(l) - now.boot_ms)
 		t.timeout_ms = end_ms(l) - now.boot_ms;
 	return t;
@@ -274,15 +278,18 @@ lease_next(struct lease *l, struct now now)
 
 	if (l->leading && now.boot_ms >= end_ms(l))
 		lose(l, LEASE_NOTE_LATE);
+
 	/* Its loss is to be told in time, whatever it waits for. */
 	if (l->leading && l->config.enabled)
 		wait.wait_ms = end_ms(l) - now.boot_ms;
+
 	if (l->busy != LEASE_WAIT)
 		return wait;
 	if (l->plan == LEASE_DONE)
 		return (struct lease_todo){.step = LEASE_DONE};
 	if (l->plan != LEASE_WAIT)
 		return call(l, now);
+
 	if (first_step(l) == LEASE_WAIT)
 		return wait;
 	if (now.boot_ms < l->not_before_ms) {
@@ -290,6 +297,7 @@ lease_next(struct lease *l, struct now now)
 			wait.wait_ms = l->not_before_ms - now.boot_ms;
 		return wait;
 	}
+
 	l->plan = first_step(l);
 	l->attempt_ms = now.boot_ms;
 	l->steps = 0;
@@ -406,4 +414,31 @@ lease_state_ms(const struct lease *l)
 	if (!l->config.enabled || l->state_us == STAMP_NONE)
 		return STAMP_NONE;
 	return l->state_us / 1000;
+}
+
+/* 64 KiB that are mostly empty, every two seconds. */
+void
+lease_record_copy(struct lease_record *to, const struct lease_record *from)
+{
+	size_t head = offsetof(struct lease_record, state);
+
+	if (from == NULL) {
+		memset(to, 0, head + 1);
+		return;
+	}
+	memcpy(to, from, head + strlen(from->state) + 1);
+}
+
+const char *
+lease_state(const struct lease *l)
+{
+	return l->read ? l->want.state : NULL;
+}
+
+int
+lease_state_set(struct lease *l, const char *text)
+{
+	if (!l->read || l->stopping)
+		return -1;
+	return str_copy(l->want.state, sizeof(l->want.state), text);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/protocol/reflect.h"
 
-#include <string.h>
-
 #include "core/base/buf.h"
 
 /* A watch that ends sooner than this is counted as a failure: client-go calls

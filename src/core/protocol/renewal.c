@@ -224,20 +224,24 @@ decide(const struct renewal *r, struct now now)
 	    ask(r, RENEWAL_CA, fault_of(v->has_ca, &v->ca, now.server_ms),
 		r->config.ca_ms, now, &t))
 		return t;
+
 	if (!v->has_ca || !valid(&v->ca, now.server_ms))
 		return t;
 	if (!r->partly &&
 	    ask(r, RENEWAL_BUNDLE, bundle_fault(r, now, t.keep), 0, now,
 		&t))
 		return t;
+
 	if (soon(v->has_leaf, &v->leaf, now.server_ms, &t))
 		return t;
+
 	leaf = fault_of(v->has_leaf, &v->leaf, now.server_ms);
 	from_ms = settled_ms(r, now.boot_ms);
 	if (leaf != NULL && now.boot_ms < from_ms) {
 		t.wait_ms = least(t.wait_ms, from_ms - now.boot_ms);
 		return t;
 	}
+
 	(void)ask(r, RENEWAL_LEAF, leaf, r->config.leaf_ms, now, &t);
 	return t;
 }
@@ -299,6 +303,7 @@ renewal_done(struct renewal *r, enum renewal_outcome outcome,
 		r->fresh = true;
 		r->partly = outcome == RENEWAL_PARTLY;
 	}
+
 	if (outcome != RENEWAL_OK) {
 		r->failures++;
 		r->not_before_ms =
@@ -315,5 +320,6 @@ renewal_done(struct renewal *r, enum renewal_outcome outcome,
 			r->failures = 0;
 		r->wrote_ms[r->step] = now.boot_ms;
 	}
+
 	r->step = RENEWAL_WAIT;
 }

@@ -42,28 +42,57 @@ left_alone(enum reason reason)
 	return (struct verdict){.reason = reason};
 }
 
+/* Every NodeClaim is.  A Node has the label, or the taint until it has
+ * registered, or both. */
+static bool
+is_karpenter(const struct review *v)
+{
+	return v->kind == KIND_NODECLAIM || v->has_pool || v->unregistered;
+}
+
+static enum hold
+hold_that_counts(const struct review *v)
+{
+	return v->has_mark && v->mark_hold != HOLD_ABSENT ? v->mark_hold
+							  : v->hold;
+}
+
+/* Kubernetes bounds keys and values together: with ours added, a fuller map
+ * would be refused, and the whole object with it. */
+static bool
+is_full(const struct review *v)
+{
+	return v->annotations_bytes > ANNOTATIONS_BYTES_MAX - ANNOTATIONS_ROOM;
+}
+
 struct verdict
 admit_decide(const struct rules *r, const struct review *v)
 {
+	enum hold hold = hold_that_counts(v);
+	bool patch = !v->has_mark || hold == HOLD_ABSENT;
+
 	if (!v->create || !v->kind_known)
 		return left_alone(REASON_NOT_HANDLED);
 	if (v->malformed)
 		return left_alone(REASON_MALFORMED);
-	if (!v->karpenter)
+	if (!is_karpenter(v))
 		return left_alone(REASON_NOT_KARPENTER);
+
 	if (!rules_pool_included(r, v->pool))
 		return left_alone(REASON_POOL_EXCLUDED);
 	if (v->disabled)
 		return left_alone(REASON_POOL_DISABLED);
-	if (!v->has_mark && v->hold != HOLD_ABSENT)
+
+	if (!v->has_mark && hold != HOLD_ABSENT)
 		return left_alone(REASON_USER_HOLD);
-	if (v->full && (!v->has_mark || v->hold == HOLD_ABSENT))
+	if (patch && is_full(v))
 		return left_alone(REASON_NO_ROOM);
+
 	/* Audit annotations cannot be overwritten when the API server calls
 	 * again, so our own output gets the answer that made it. */
 	return (struct verdict){
 		.held = true,
-		.patch = !v->has_mark || v->hold == HOLD_ABSENT,
+		.patch = patch,
 		.reason = REASON_QUIET_PERIOD,
 	};
 }

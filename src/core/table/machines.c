@@ -160,11 +160,13 @@ former_join(struct machines *m, struct entry *e, const struct object *o)
 			break;
 		}
 	}
+
 	if (spare == NULL) {
 		e->mark = MARK_ABSENT;
 		e->hold = HOLD_OTHER;
 		return;
 	}
+
 	if (spare->users == 0)
 		spare->hold = o->former;
 	spare->users++;
@@ -293,11 +295,13 @@ take_facts(struct machines *m, struct entry *e, const struct object *o,
 	former_leave(m, e);
 	if (o->launched && !e->launched)
 		e->launch_seen_ms = seen_ms;
+
 	e->deleting = o->deleting;
 	e->disrupted = o->disrupted;
 	e->launched = o->launched;
 	e->launch_known = o->launch_known;
 	e->registered = o->registered;
+
 	e->hold = o->hold;
 	e->default_hold = o->default_hold;
 	e->mark = o->mark;
@@ -305,11 +309,13 @@ take_facts(struct machines *m, struct entry *e, const struct object *o,
 	e->has_held_key = o->has_held_key;
 	if (o->has_former)
 		former_join(m, e, o);
+
 	/* A stamp in the future counts as first seen, also when its hour has
 	 * come. */
 	if (o->ready_ms != e->ready_stamp_ms)
 		e->ready_ms = no_later(o->ready_ms, seen_ms);
 	e->ready_stamp_ms = o->ready_ms;
+
 	memcpy(e->rv, o->rv, sizeof(e->rv));
 	memcpy(e->pool, o->pool, sizeof(e->pool));
 	m->marked[e->kind] += entry_tenure(e) == TENURE_OURS;
@@ -346,6 +352,7 @@ machines_put(struct machines *m, const struct object *o, int64_t seen_ms,
 		machines_drop(m, id, t);
 		id = NO_ID;
 	}
+
 	is_new = id == NO_ID;
 	if (is_new) {
 		id = entry_new(m, o->kind);
@@ -358,12 +365,14 @@ machines_put(struct machines *m, const struct object *o, int64_t seen_ms,
 		m->at[id].seen_ms = seen_ms;
 		m->at[id].launch_seen_ms = STAMP_NONE;
 	}
+
 	if (is_new || !same_identity(&m->at[id], o)) {
 		if (!is_new)
 			indexes_remove(m, id);
 		take_identity(&m->at[id], o);
 		indexes_add(m, id);
 	}
+
 	take_facts(m, &m->at[id], o, seen_ms);
 	relink(m, id, t);
 	touch(t, id);

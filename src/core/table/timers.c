@@ -266,9 +266,11 @@ timers_put(struct timers *h, uint32_t id, const struct timer_facts *f,
 		heap_remove(&h->due, id);
 		return -1;
 	}
+
 	was = *t;
 	if (id < h->extra && id >= h->top)
 		h->top = id + 1;
+
 	t->deadline_ms = f->deadline_ms;
 	t->counts_ms = f->counts_ms;
 	t->created_ms = f->created_ms;
@@ -276,11 +278,14 @@ timers_put(struct timers *h, uint32_t id, const struct timer_facts *f,
 	t->hold_ms = f->hold_ms;
 	t->booting = f->booting;
 	t->counted = f->counts_ms != STAMP_NONE && f->counts_ms <= now_ms;
+
 	undecided = t->scope != NO_ID && f->undecided && !t->counted &&
 		    (f->deadline_ms > now_ms || h->min_scale_up > 1);
+
 	if (t->scope != NO_ID && (t->counted || was.counted) &&
 	    !same_facts(t, &was))
 		scope_changed(h, t->scope);
+
 	/* With minScaleUp it is counted together with the others. */
 	if (!t->counted || h->min_scale_up <= 1)
 		t->enough = t->counted;
@@ -288,6 +293,7 @@ timers_put(struct timers *h, uint32_t id, const struct timer_facts *f,
 	if (undecided != t->undecided)
 		timers_scope_undecided(h, t->scope, undecided ? 1 : -1);
 	t->undecided = undecided;
+
 	schedule(h, id, now_ms);
 	return 0;
 }

@@ -4,7 +4,6 @@
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
 

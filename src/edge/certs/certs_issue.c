@@ -28,6 +28,7 @@ certs_signer_done(struct certs_signer *s)
 	X509_free(s->cert);
 	EVP_PKEY_free(s->key);
 }
+
 static int
 set_serial(X509 *x)
 {

@@ -197,12 +197,15 @@ certs_own_leaf(const char *ca_cert, const char *ca_key,
 	buf_init(&b, san, sizeof(san));
 	if (certs_san(names, &b, e))
 		return -1;
+
 	if (!read_pair(ca_cert, ca_key, &ca) || !is_ca(ca.cert))
 		return err_set(e, ERR_INPUT, "no CA with its key");
+
 	last_ms = certs_time_ms(X509_get0_notAfter(ca.cert));
 	until_ms = now_ms + life_ms < last_ms ? now_ms + life_ms : last_ms;
 	if (certs_issue(&ca, certs_cn(names), san, now_ms, until_ms, &leaf, e))
 		return -1;
+
 	why = verify(leaf.cert, ca.cert);
 	if (why != X509_V_OK)
 		return err_set(e, ERR_INPUT,

@@ -55,6 +55,7 @@ certs_parse_chain(const char *file, const char *pem, size_t n,
 		}
 		c.at[c.n++] = x;
 	}
+
 	if (!bad && c.n > 0) {
 		*out = c;
 		return 0;

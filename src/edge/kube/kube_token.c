@@ -64,20 +64,6 @@ kube_token_done(struct kube_token *t)
 	t->text = NULL;
 }
 
-/* A token goes into a header: a line break in it would start another. */
-static int
-check(const char *path, const char *s, struct err *e)
-{
-	for (; *s != '\0'; s++)
-		if ((unsigned char)*s <= ' ' || (unsigned char)*s >= 0x7f)
-			return err_set(
-				e, ERR_INPUT,
-				"%s: is no bearer token: a blank, control "
-				"or non-ASCII byte is in it",
-				path);
-	return 0;
-}
-
 static int
 load(struct kube_token *t, int64_t boot_ms, struct err *e)
 {
@@ -87,9 +73,12 @@ load(struct kube_token *t, int64_t boot_ms, struct err *e)
 	t->read_ms = boot_ms;
 	if (kube_file_read(t->file, TOKEN_BYTES_MAX, &s, e))
 		return -1;
-	if (check(t->file, s, e)) {
+	if (!token_is_printable(s)) {
 		free(s);
-		return -1;
+		return err_set(e, ERR_INPUT,
+			       "%s: is no bearer token: a blank, control or "
+			       "non-ASCII byte is in it",
+			       t->file);
 	}
 	if (t->text != NULL && strcmp(t->text, s) == 0) {
 		free(s);

@@ -302,6 +302,7 @@ start(struct server *s, int fd)
 		*m++ = (struct MHD_OptionItem){MHD_OPTION_HTTPS_PRIORITIES, 0,
 					       (void *)TLS_PRIORITIES};
 	}
+
 	*m = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
 	return MHD_start_daemon(
 		flags, 0, NULL, NULL, on_request, s,
@@ -326,6 +327,7 @@ server_new(const struct server_options *o, struct err *e)
 		(void)err_set(e, ERR_SYSTEM, "out of memory");
 		return NULL;
 	}
+
 	s->o = *o;
 	s->budget.max = o->bytes_max;
 	s->budget.big_max = o->big_max;
@@ -333,11 +335,13 @@ server_new(const struct server_options *o, struct err *e)
 		free(s);
 		return NULL;
 	}
+
 	if (conns_init(&s->conns, o, on_reaped, s, e)) {
 		(void)close(fd);
 		free(s);
 		return NULL;
 	}
+
 	s->daemon = start(s, fd);
 	if (s->daemon == NULL) {
 		/* Whether fd is still ours there is no telling: leave it. */

@@ -293,13 +293,16 @@ conns_init(struct conns *t, const struct server_options *o,
 	t->tick_ms = tick_of(t);
 	atomic_store(&t->beat_ms, clock_boot_ms());
 	atomic_store(&t->closed_ms, clock_boot_ms());
+
 	t->stop_fd = eventfd(0, EFD_CLOEXEC);
 	if (t->stop_fd < 0)
 		return err_set(e, ERR_SYSTEM, "eventfd: %s", strerror(errno));
+
 	(void)pthread_mutex_init(&t->lock, NULL);
 	rc = pthread_create(&t->reaper, NULL, reaper, t);
 	if (rc == 0)
 		return 0;
+
 	(void)pthread_mutex_destroy(&t->lock);
 	(void)close(t->stop_fd);
 	return err_set(e, ERR_SYSTEM, "start the reaper thread: %s",

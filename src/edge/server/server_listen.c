@@ -118,10 +118,12 @@ listen_open(const char *address, int *fd, uint16_t *port, struct err *e)
 			       "address \"%s\": expected HOST:PORT, :PORT or "
 			       "[IPv6]:PORT",
 			       address);
+
 	rc = getaddrinfo(host[0] ? host : NULL, service, &hints, &list);
 	if (rc != 0)
 		return err_set(e, ERR_SYSTEM, "address \"%s\": %s", address,
 			       gai_strerror(rc));
+
 	rc = open_any(list, host[0] != '\0', port);
 	freeaddrinfo(list);
 	if (rc < 0)

@@ -161,6 +161,7 @@ route_refusal(int status, const struct server_route *r, const char *why,
 			       r->body_max);
 		return;
 	}
+
 	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
 		if (plain[i].status == status)
 			text = plain[i].text;

@@ -9,12 +9,7 @@
 #include "wire/api/patch.h"
 #include "wire/json/json.h"
 
-/* Missing or null. */
-static bool
-is_unset(const struct json *v)
-{
-	return v == NULL || json_is_null(v);
-}
+/* --- decode --------------------------------------------------------------- */
 
 static int
 uid_read(const struct json *request, const char **out, struct err *e)
@@ -22,7 +17,7 @@ uid_read(const struct json *request, const char **out, struct err *e)
 	const struct json *v = json_member(request, "uid");
 	const char *uid = json_string(v);
 
-	if (is_unset(v))
+	if (json_is_unset(v))
 		return err_set(e, ERR_INPUT, "request.uid is missing");
 	if (uid == NULL)
 		return err_set(e, ERR_INPUT, "request.uid is no string");
@@ -45,7 +40,7 @@ request_read(const struct json *root, const struct json **request,
 	    !json_says(root, "apiVersion", "admission.k8s.io/v1"))
 		return err_set(e, ERR_INPUT,
 			       "not an admission.k8s.io/v1 AdmissionReview");
-	if (is_unset(v))
+	if (json_is_unset(v))
 		return err_set(e, ERR_INPUT, "request is missing");
 	if (!json_is_object(v))
 		return err_set(e, ERR_INPUT, "request is no object");
@@ -61,7 +56,8 @@ kind_read(const struct json *request, enum kind *out)
 	const struct json *r = json_member(request, "resource");
 
 	if (json_says(r, "resource", "nodes") &&
-	    (is_unset(json_member(r, "group")) || json_says(r, "group", ""))) {
+	    (json_is_unset(json_member(r, "group")) ||
+	     json_says(r, "group", ""))) {
 		*out = KIND_NODE;
 		return true;
 	}
@@ -79,7 +75,7 @@ is_creation(const struct json *request)
 	const struct json *sub = json_member(request, "subResource");
 
 	return json_says(request, "operation", "CREATE") &&
-	       (is_unset(sub) || json_says(request, "subResource", ""));
+	       (json_is_unset(sub) || json_says(request, "subResource", ""));
 }
 
 static bool
@@ -100,13 +96,11 @@ has_unregistered_taint(const struct json *object)
 static bool
 is_map(const struct json *v)
 {
-	return is_unset(v) || json_is_object(v);
+	return json_is_unset(v) || json_is_object(v);
 }
 
-/* Keys and values together are bounded: with ours added a fuller map would be
- * refused, and with it the Node. */
-static bool
-is_full(const struct json *annotations)
+static size_t
+bytes_of(const struct json *annotations)
 {
 	size_t bytes = 0;
 
@@ -117,37 +111,40 @@ is_full(const struct json *annotations)
 		bytes += strlen(json_key(a));
 		bytes += value != NULL ? strlen(value) : 0;
 	}
-	return bytes > ANNOTATIONS_BYTES_MAX - ANNOTATIONS_ROOM;
+	return bytes;
 }
 
-/*
- * The hold that counts: beside a mark the one that the mark stands for, which
- * without a held-key is the default.  Where that one is gone it is today's:
- * a patch would overwrite it, and it may be a person's.
- */
+/* held: the held-key's text, or NULL. */
+static int
+mark_hold_read(const struct json *annotations, const char *held,
+	       enum hold *out)
+{
+	struct hold_key k = {DEFAULT_HOLD_KEY, DEFAULT_HOLD_VALUE};
+
+	if (held != NULL && held_key_parse(held, &k))
+		return 0;
+	return hold_read(annotations, &k, out, NULL);
+}
+
 static int
 annotations_read(const struct json *annotations, const struct hold_key *today,
-		 struct review *v)
+		 struct admission_request *q)
 {
-	struct hold_key stands_for = {DEFAULT_HOLD_KEY, DEFAULT_HOLD_VALUE};
+	struct review *v = &q->review;
 	const char *mark = NULL, *held = NULL;
-	enum hold hold = HOLD_ABSENT;
 
-	v->has_annotations = json_is_object(annotations);
-	v->full = v->has_annotations && is_full(annotations);
+	q->has_annotations = json_is_object(annotations);
+	if (!q->has_annotations)
+		return 0;
+	v->annotations_bytes = bytes_of(annotations);
 	if (annotation_read(annotations, MARK_KEY, &mark, NULL) ||
 	    annotation_read(annotations, HELD_KEY_KEY, &held, NULL) ||
 	    hold_read(annotations, today, &v->hold, NULL))
 		return -1;
 	v->has_mark = mark != NULL;
-	v->has_held_key = held != NULL;
-	if (mark == NULL || (held != NULL && held_key_parse(held, &stands_for)))
-		return 0;
-	if (hold_read(annotations, &stands_for, &hold, NULL))
-		return -1;
-	if (hold != HOLD_ABSENT)
-		v->hold = hold;
-	return 0;
+	q->has_held_key = held != NULL;
+	return mark == NULL ? 0
+			    : mark_hold_read(annotations, held, &v->mark_hold);
 }
 
 static int
@@ -157,86 +154,47 @@ labels_read(const struct json *labels, struct review *v)
 
 	if (annotation_read(labels, POOL_LABEL, &pool, NULL))
 		return -1;
-	v->karpenter = pool != NULL;
+	v->has_pool = pool != NULL;
 	return pool == NULL ? 0 : str_copy(v->pool, sizeof(v->pool), pool);
 }
 
 static int
 object_read(const struct json *object, const struct hold_key *today,
-	    struct review *v)
+	    struct admission_request *q)
 {
 	const struct json *meta = json_member(object, "metadata");
 	const struct json *labels = json_member(meta, "labels");
 	const struct json *annotations = json_member(meta, "annotations");
 
 	if (!json_is_object(meta) || !is_map(labels) || !is_map(annotations) ||
-	    labels_read(labels, v) || annotations_read(annotations, today, v))
+	    labels_read(labels, &q->review) ||
+	    annotations_read(annotations, today, q))
 		return -1;
-	if (v->kind == KIND_NODECLAIM || has_unregistered_taint(object))
-		v->karpenter = true;
+	q->review.unregistered = has_unregistered_taint(object);
 	return 0;
 }
 
+/* request.name is empty where the API server is yet to name the object. */
 static void
-review_read(const struct json *request, const struct admission_terms *t,
-	    struct admission_fact *f)
+name_read(const struct json *request, char out[NAME_BYTES])
 {
 	static const char *const metadata_name[] = {"object", "metadata",
 						    "name"};
 	const char *name = json_string(json_member(request, "name"));
 
-	f->review.create = is_creation(request);
-	f->review.kind_known = kind_read(request, &f->review.kind);
-	f->review.dry_run = json_is_true(json_member(request, "dryRun"));
 	if (name == NULL || name[0] == '\0')
 		name = json_string(json_path(request, metadata_name, 3));
 	if (name != NULL)
-		(void)str_copy(f->name, sizeof(f->name), name);
-	if (f->review.create && f->review.kind_known &&
-	    object_read(json_member(request, "object"), &t->rules->hold,
-			&f->review))
-		f->review.malformed = true;
-	f->review.disabled = t->disabled != NULL &&
-			     t->disabled(t->ctx, f->review.pool);
-	f->verdict = admit_decide(t->rules, &f->review);
-}
-
-static void
-reply_write(struct buf *b, const struct rules *r, const char *uid,
-	    const struct admission_fact *f, int64_t now_ms)
-{
-	char storage[PATCH_BYTES];
-	struct buf patch;
-
-	buf_puts(b, "{\"kind\":\"AdmissionReview\","
-		    "\"apiVersion\":\"admission.k8s.io/v1\","
-		    "\"response\":{\"uid\":");
-	buf_json(b, uid);
-	buf_puts(b, ",\"allowed\":true,\"auditAnnotations\":{\"held\":\"");
-	buf_puts(b, f->verdict.held ? "true" : "false");
-	buf_puts(b, "\",\"reason\":\"");
-	buf_puts(b, reason_name(f->verdict.reason));
-	buf_puts(b, "\"}");
-	if (f->verdict.patch) {
-		buf_init(&patch, storage, sizeof(storage));
-		patch_admit(&patch, &r->hold, now_ms, f->review.has_annotations,
-			    f->review.has_held_key);
-		b->full |= patch.full;
-		buf_puts(b, ",\"patchType\":\"JSONPatch\",\"patch\":\"");
-		base64_encode(b, patch.data, patch.len);
-		buf_puts(b, "\"");
-	}
-	buf_puts(b, "}}");
+		(void)str_copy(out, NAME_BYTES, name);
 }
 
 int
-admission_answer(const struct admission_terms *t, const char *body, size_t n,
-		 struct buf *reply, struct admission_fact *fact, struct err *e)
+admission_decode(const char *body, size_t n, const struct hold_key *today,
+		 struct admission_request *out, struct err *e)
 {
-	struct admission_fact f = {0};
 	const struct json *request = NULL;
+	struct review *v = &out->review;
 	const char *uid = NULL;
-	size_t before = reply->len;
 
 	if (n == 0)
 		return err_set(e, ERR_INPUT, "empty body");
@@ -245,13 +203,58 @@ admission_answer(const struct admission_terms *t, const char *body, size_t n,
 
 	if (root == NULL || request_read(root, &request, &uid, e))
 		return -1;
-	review_read(request, t, &f);
-	reply_write(reply, t->rules, uid, &f, t->now_ms);
-	if (reply->full) {
-		reply->data[reply->len = before] = '\0';
-		return err_set(e, ERR_SYSTEM, "the answer is over %zu bytes",
-			       reply->cap - 1);
-	}
-	*fact = f;
+	*out = (struct admission_request){0};
+	(void)str_copy(out->uid, sizeof(out->uid), uid);
+	name_read(request, out->name);
+	out->dry_run = json_is_true(json_member(request, "dryRun"));
+	v->create = is_creation(request);
+	v->kind_known = kind_read(request, &v->kind);
+	if (v->create && v->kind_known)
+		v->malformed = object_read(json_member(request, "object"),
+					   today, out) != 0;
 	return 0;
+}
+
+/* --- encode --------------------------------------------------------------- */
+
+static void
+put_patch(struct buf *b, const struct admission_request *q,
+	  const struct hold_key *hold, int64_t mark_ms)
+{
+	char storage[PATCH_BYTES];
+	struct buf patch;
+
+	buf_init(&patch, storage, sizeof(storage));
+	patch_admit(&patch, hold, mark_ms, q->has_annotations,
+		    q->has_held_key);
+	b->full |= patch.full;
+	buf_puts(b, ",\"patchType\":\"JSONPatch\",\"patch\":\"");
+	base64_encode(b, patch.data, patch.len);
+	buf_puts(b, "\"");
+}
+
+int
+admission_encode(struct buf *b, const struct admission_request *q,
+		 const struct verdict *v, const struct hold_key *hold,
+		 int64_t mark_ms, struct err *e)
+{
+	size_t before = b->len;
+
+	buf_puts(b, "{\"kind\":\"AdmissionReview\","
+		    "\"apiVersion\":\"admission.k8s.io/v1\","
+		    "\"response\":{\"uid\":");
+	buf_json(b, q->uid);
+	buf_puts(b, ",\"allowed\":true,\"auditAnnotations\":{\"held\":\"");
+	buf_puts(b, v->held ? "true" : "false");
+	buf_puts(b, "\",\"reason\":\"");
+	buf_puts(b, reason_name(v->reason));
+	buf_puts(b, "\"}");
+	if (v->patch)
+		put_patch(b, q, hold, mark_ms);
+	buf_puts(b, "}}");
+	if (!b->full)
+		return 0;
+	b->data[b->len = before] = '\0';
+	return err_set(e, ERR_SYSTEM, "the answer is over %zu bytes",
+		       b->cap - 1);
 }

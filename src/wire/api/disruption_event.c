@@ -5,7 +5,6 @@
 
 #include "core/base/buf.h"
 
-#define CLAIM_GROUP "karpenter.sh/"
 #define LAUNCHING "Launching NodeClaim: "
 
 /* One word in lower case: it ends up as an annotation's value. */
@@ -36,15 +35,6 @@ reason_read(const char *message, struct disruption_event *s)
 		(void)str_copy(s->reason, sizeof(s->reason), "unknown");
 }
 
-static bool
-is_claim(const struct json *ref)
-{
-	const char *v = json_string(json_member(ref, "apiVersion"));
-
-	return json_says(ref, "kind", "NodeClaim") && v != NULL &&
-	       strncmp(v, CLAIM_GROUP, strlen(CLAIM_GROUP)) == 0;
-}
-
 /* The uid decides.  What cannot be one says nothing of any claim. */
 static bool
 claim_read(const struct json *ref, struct disruption_event *s)
@@ -52,7 +42,7 @@ claim_read(const struct json *ref, struct disruption_event *s)
 	const char *uid = json_string(json_member(ref, "uid"));
 	const char *name = json_string(json_member(ref, "name"));
 
-	if (!is_claim(ref) || uid == NULL || uid[0] == '\0' ||
+	if (!reference_is_claim(ref) || uid == NULL || uid[0] == '\0' ||
 	    str_copy(s->claim_uid, sizeof(s->claim_uid), uid))
 		return false;
 	if (name != NULL)

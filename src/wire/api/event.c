@@ -6,20 +6,13 @@
 #include "core/base/stamp.h"
 #include "core/base/utf8.h"
 
-#define SECOND_US 1000000
-
-/* metav1.MicroTime: six decimals, always. */
 static void
 put_time(struct buf *b, int64_t us)
 {
-	char text[STAMP_BYTES];
-	int64_t rest = us % SECOND_US;
+	char text[STAMP_US_BYTES];
 
-	if (rest < 0)
-		rest += SECOND_US;
-	stamp_format((us - rest) / 1000, text);
-	text[strlen(text) - 1] = '\0';
-	buf_printf(b, "\"%s.%06uZ\"", text, (unsigned)rest);
+	stamp_format_us(us, text);
+	buf_printf(b, "\"%s\"", text);
 }
 
 /* At most cap - 1 bytes of whole characters.  Kubernetes counts the bytes that
@@ -105,6 +98,7 @@ event_create(struct buf *b, const struct event_series_event *v,
 	buf_puts(b, "{\"apiVersion\":\"events.k8s.io/v1\",\"kind\":\"Event\","
 		    "\"metadata\":{\"namespace\":\"default\",\"name\":\"");
 	put_name(b, v);
+
 	buf_puts(b, "\"},\"eventTime\":");
 	put_time(b, v->first_us);
 	buf_puts(b, ",");
@@ -112,15 +106,18 @@ event_create(struct buf *b, const struct event_series_event *v,
 		put_series(b, v->count, v->last_us);
 		buf_puts(b, ",");
 	}
+
 	buf_puts(b, "\"reportingController\":\"" EVENT_CONTROLLER "\","
 		    "\"reportingInstance\":");
 	put_text(b, instance[0] != '\0' ? instance : "karpenter-node-holder",
 		 EVENT_INSTANCE_BYTES);
+
 	buf_puts(b, ",\"action\":");
 	put_text(b, v->action, EVENT_SERIES_ACTION_BYTES);
 	buf_printf(b, ",\"reason\":\"%s\",\"type\":\"%s\",\"note\":",
 		   event_reason_name(v->reason), event_reason_type(v->reason));
 	put_text(b, v->note, EVENT_SERIES_NOTE_BYTES);
+
 	buf_puts(b, ",\"regarding\":{\"apiVersion\":\"karpenter.sh/v1\","
 		    "\"kind\":\"NodePool\",\"name\":");
 	put_text(b, v->pool, POOL_BYTES);

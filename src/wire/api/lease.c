@@ -35,7 +35,7 @@ time_read(const struct json *spec, const char *key, int64_t *us, struct err *e)
 	int64_t ms;
 
 	*us = STAMP_NONE;
-	if (v == NULL || json_is_null(v))
+	if (json_is_unset(v))
 		return 0;
 	if (s == NULL || stamp_parse(s, &ms))
 		return err_set(e, ERR_INPUT, "spec.%s is no time", key);
@@ -49,7 +49,7 @@ int_read(const struct json *spec, const char *key, int32_t *out, struct err *e)
 	const struct json *v = json_member(spec, key);
 	long long n = 0;
 
-	if (v != NULL && !json_is_null(v) &&
+	if (!json_is_unset(v) &&
 	    (json_integer(v, &n) || n < INT32_MIN || n > INT32_MAX))
 		return err_set(e, ERR_INPUT, "spec.%s is no 32-bit number",
 			       key);
@@ -63,19 +63,13 @@ static int
 holder_read(const struct json *spec, struct lease_record *r, struct err *e)
 {
 	const struct json *v = json_member(spec, "holderIdentity");
-	const char *s = v == NULL || json_is_null(v) ? "" : json_string(v);
-	size_t n = s == NULL ? 0 : strlen(s);
+	const char *s = json_is_unset(v) ? "" : json_string(v);
 
 	if (s == NULL)
 		return err_set(e, ERR_INPUT,
 			       "spec.holderIdentity is no string");
-	r->holder_cut = n >= sizeof(r->holder);
-	if (r->holder_cut)
-		for (n = sizeof(r->holder) - 1;
-		     ((unsigned char)s[n] & 0xc0) == 0x80;)
-			n--;
-	memcpy(r->holder, s, n);
-	r->holder[n] = '\0';
+	r->holder_cut = strlen(s) >= sizeof(r->holder);
+	str_cut(r->holder, sizeof(r->holder), s);
 	return 0;
 }
 
@@ -85,20 +79,8 @@ state_read(const struct json *annotations, struct lease_record *r)
 	const struct json *v = json_member(annotations, LEASE_STATE_KEY);
 	const char *s = json_string(v);
 
-	r->state_bad = v != NULL && !json_is_null(v) &&
+	r->state_bad = !json_is_unset(v) &&
 		       (s == NULL || str_copy(r->state, sizeof(r->state), s));
-}
-
-static int
-object_need(const struct json *root, const char *key, const struct json **out,
-	    struct err *e)
-{
-	const struct json *v = json_member(root, key);
-
-	if (v != NULL && !json_is_null(v) && !json_is_object(v))
-		return err_set(e, ERR_INPUT, "%s is no object", key);
-	*out = v;
-	return 0;
 }
 
 static int
@@ -106,19 +88,12 @@ record_read(const struct json *root, struct lease_record *out, struct err *e)
 {
 	const struct json *meta, *spec, *annotations;
 	struct lease_record r = {.present = true};
-	const char *rv;
 
-	if (object_need(root, "metadata", &meta, e) ||
-	    object_need(root, "spec", &spec, e) ||
-	    object_need(meta, "annotations", &annotations, e))
+	if (map_read(root, "metadata", "metadata", &meta, e) ||
+	    map_read(root, "spec", "spec", &spec, e) ||
+	    map_read(meta, "annotations", "annotations", &annotations, e))
 		return -1;
-	/* Without it a write would go over whatever is there. */
-	rv = json_string(json_member(meta, "resourceVersion"));
-	if (rv == NULL || rv[0] == '\0' || str_copy(r.rv, sizeof(r.rv), rv))
-		return err_set(e, ERR_INPUT,
-			       "metadata.resourceVersion is missing or no "
-			       "short string");
-	if (holder_read(spec, &r, e) ||
+	if (version_read(meta, r.rv, e) || holder_read(spec, &r, e) ||
 	    int_read(spec, "leaseDurationSeconds", &r.duration_s, e) ||
 	    int_read(spec, "leaseTransitions", &r.transitions, e) ||
 	    time_read(spec, "acquireTime", &r.acquire_us, e) ||
@@ -156,25 +131,18 @@ lease_item_decode(const char *bytes, size_t n, char namespace_name[64],
 
 /* --- writing -------------------------------------------------------------- */
 
-/* metav1.MicroTime; null, as Go writes a time that is not set. */
+/* null, as Go writes a time that is not set. */
 static void
-put_time(struct buf *b, const char *key, int64_t us)
+put_field_time(struct buf *b, const char *key, int64_t us)
 {
-	char text[STAMP_BYTES];
-	int64_t ms, rest;
+	char text[STAMP_US_BYTES];
 
-	buf_printf(b, ",\"%s\":", key);
 	if (us == STAMP_NONE) {
-		buf_puts(b, "null");
+		buf_printf(b, ",\"%s\":null", key);
 		return;
 	}
-	rest = us % 1000000;
-	if (rest < 0)
-		rest += 1000000;
-	ms = (us - rest) / 1000;
-	stamp_format(ms, text);
-	text[strlen(text) - 1] = '\0';	/* the Z */
-	buf_printf(b, "\"%s.%06dZ\"", text, (int)rest);
+	stamp_format_us(us, text);
+	buf_printf(b, ",\"%s\":\"%s\"", key, text);
 }
 
 static void
@@ -183,8 +151,8 @@ put_spec(struct buf *b, const struct lease_record *r)
 	buf_puts(b, "\"spec\":{\"holderIdentity\":");
 	buf_json(b, r->holder);
 	buf_printf(b, ",\"leaseDurationSeconds\":%d", (int)r->duration_s);
-	put_time(b, "acquireTime", r->acquire_us);
-	put_time(b, "renewTime", r->renew_us);
+	put_field_time(b, "acquireTime", r->acquire_us);
+	put_field_time(b, "renewTime", r->renew_us);
 	buf_printf(b, ",\"leaseTransitions\":%d}", (int)r->transitions);
 }
 

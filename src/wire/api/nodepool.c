@@ -3,17 +3,14 @@
 
 #include <string.h>
 
-#include "core/base/buf.h"
-
 static int
 annotations_read(const struct json *meta, struct nodepool *p, struct err *e)
 {
-	const struct json *map = json_member(meta, "annotations");
+	const struct json *map;
 	const char *value;
 
-	if (map != NULL && !json_is_null(map) && !json_is_object(map))
-		return err_set(e, ERR_INPUT,
-			       "metadata.annotations is no object");
+	if (map_read(meta, "annotations", "metadata.annotations", &map, e))
+		return -1;
 	for (int k = 0; k < NODEPOOL_KEY_COUNT; k++) {
 		value = NULL;
 		if (annotation_read(map,

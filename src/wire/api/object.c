@@ -4,24 +4,8 @@
 #include <string.h>
 
 #include "core/base/buf.h"
-#include "core/rules/admit.h"
 #include "wire/api/patch.h"
 #include "wire/api/watch.h"
-
-#define CLAIM_GROUP "karpenter.sh/"
-
-/* A map of strings that may be missing or null. */
-static int
-map_get(const struct json *meta, const char *key, const struct json **out,
-	struct err *e)
-{
-	const struct json *v = json_member(meta, key);
-
-	if (v != NULL && !json_is_null(v) && !json_is_object(v))
-		return err_set(e, ERR_INPUT, "metadata.%s is no object", key);
-	*out = v;
-	return 0;
-}
 
 int
 annotation_read(const struct json *map, const char *key, const char **out,
@@ -129,15 +113,6 @@ created_read(const struct json *meta, int64_t *out, struct err *e)
 	return 0;
 }
 
-static bool
-is_claim_owner(const struct json *ref)
-{
-	const char *v = json_string(json_member(ref, "apiVersion"));
-
-	return json_says(ref, "kind", "NodeClaim") && v != NULL &&
-	       strncmp(v, CLAIM_GROUP, strlen(CLAIM_GROUP)) == 0;
-}
-
 /* One that cannot be a name names nothing: nobody checks these, and the object
  * itself must not go unseen for it. */
 static int
@@ -154,7 +129,7 @@ owner_read(const struct json *meta, struct object *o)
 	const struct json *refs = json_member(meta, "ownerReferences");
 
 	for (const struct json *r = json_first(refs); r; r = json_next(r)) {
-		if (!is_claim_owner(r))
+		if (!reference_is_claim(r))
 			continue;
 		o->karpenter = true;
 		if (reference_copy(r, "name", o->owner_name,
@@ -215,7 +190,7 @@ deletion_read(const struct json *meta, struct object *o)
 	const char *s = json_string(v);
 	int64_t ms;
 
-	o->deleting = v != NULL && !json_is_null(v);
+	o->deleting = !json_is_unset(v);
 	if (s != NULL && stamp_parse(s, &ms) == 0)
 		o->deleted_ms = ms;
 }
@@ -264,23 +239,28 @@ root_decode(const struct json *root, enum kind kind,
 		.disrupted_ms = STAMP_NONE,
 	};
 
-	if (meta_read(meta, &o, e) || map_get(meta, "labels", &labels, e) ||
-	    map_get(meta, "annotations", &annotations, e) ||
+	if (meta_read(meta, &o, e) ||
+	    map_read(meta, "labels", "metadata.labels", &labels, e) ||
+	    map_read(meta, "annotations", "metadata.annotations", &annotations,
+		     e) ||
 	    text_copy(labels, POOL_LABEL, o.pool, sizeof(o.pool),
 		      "label " POOL_LABEL, e) ||
 	    marks_read(annotations, hold, &o, e) ||
 	    class_read(annotations, &o, e))
 		return err_wrap(e, "%s %s", kind_name(kind),
 				o.name[0] != '\0' ? o.name : "?");
+
 	deletion_read(meta, &o);
 	o.karpenter = json_member(labels, POOL_LABEL) != NULL ||
 		      o.mark != MARK_ABSENT;
+
 	if (kind == KIND_NODE) {
 		o.registered = json_says(labels, REGISTERED_LABEL, "true");
 		owner_read(meta, &o);
 	} else {
 		claim_read(root, &o);
 	}
+
 	*out = o;
 	return 0;
 }

@@ -32,7 +32,8 @@ query_text(struct buf *b, const char *text)
 	}
 }
 
-void
+/* Up to where the parameters go on. */
+static void
 resource_path(struct buf *b, enum kind kind)
 {
 	const char *selector = resources[kind].selector;

@@ -5,32 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wire/api/watch.h"
 #include "wire/base64.h"
 #include "wire/json/json.h"
 
 const struct secret_pair secret_ca = {"ca.crt", "ca.key", NULL, NULL};
 const struct secret_pair secret_tls = {"tls.crt", "tls.key", NULL, NULL};
 
-/* A plain memset before free would be optimized away. */
-static void
-clear(char *s)
-{
-	for (volatile char *p = s; p != NULL && *p != '\0'; p++)
-		*p = '\0';
-}
-
-static void
-wipe(char *s)
-{
-	clear(s);
-	free(s);
-}
-
 void
 secret_done(struct secret *s)
 {
-	wipe(s->ca_key);
-	wipe(s->key);
+	str_wipe(s->ca_key);
+	str_wipe(s->key);
+	free(s->ca_key);
+	free(s->key);
 	free(s->ca_cert);
 	free(s->cert);
 	*s = (struct secret){0};
@@ -49,7 +37,7 @@ text_of(const struct json *data, const char *name)
 		return NULL;
 	out = strlen(s) > BASE64_BYTES(SECRET_PEM_MAX) ? NULL
 						       : base64_decode(s);
-	clear((char *)(uintptr_t)s);
+	str_wipe((char *)(uintptr_t)s);
 	return out;
 }
 
@@ -59,19 +47,13 @@ secret_decode(const char *bytes, size_t n, struct secret *out, struct err *e)
 	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
 	const struct json *data = json_member(root, "data");
 	struct secret s = {.rv = ""};
-	const char *rv;
 
 	if (root == NULL)
 		return -1;
 	if (!json_says(root, "kind", "Secret"))
 		return err_set(e, ERR_INPUT, "not a Secret");
-	/* Without it a write would go over whatever is there. */
-	rv = json_string(json_member(json_member(root, "metadata"),
-				     "resourceVersion"));
-	if (rv == NULL || rv[0] == '\0' || str_copy(s.rv, sizeof(s.rv), rv))
-		return err_set(e, ERR_INPUT,
-			       "metadata.resourceVersion is missing or no "
-			       "short string");
+	if (version_read(json_member(root, "metadata"), s.rv, e))
+		return -1;
 	s.ca_cert = text_of(data, secret_ca.cert_name);
 	s.ca_key = text_of(data, secret_ca.key_name);
 	s.cert = text_of(data, secret_tls.cert_name);

@@ -5,13 +5,12 @@
 
 #include "core/base/buf.h"
 
-/* dst: map's string; "" where it is missing or null.  `what` is for the error. */
 int
 text_copy(const struct json *map, const char *key, char *dst, size_t cap,
 	  const char *what, struct err *e)
 {
 	const struct json *v = json_member(map, key);
-	const char *s = v == NULL || json_is_null(v) ? "" : json_string(v);
+	const char *s = json_is_unset(v) ? "" : json_string(v);
 
 	if (s == NULL)
 		return err_set(e, ERR_INPUT, "%s is no string", what);
@@ -29,6 +28,67 @@ text_need(const struct json *map, const char *key, char *dst, size_t cap,
 		return -1;
 	return dst[0] != '\0'
 		       ? 0 : err_set(e, ERR_INPUT, "%s is missing", what);
+}
+
+int
+map_read(const struct json *object, const char *key, const char *what,
+	 const struct json **out, struct err *e)
+{
+	const struct json *v = json_member(object, key);
+
+	if (!json_is_unset(v) && !json_is_object(v))
+		return err_set(e, ERR_INPUT, "%s is no object", what);
+	*out = v;
+	return 0;
+}
+
+bool
+reference_is_claim(const struct json *ref)
+{
+	static const char group[] = "karpenter.sh/";
+	const char *v = json_string(json_member(ref, "apiVersion"));
+
+	return json_says(ref, "kind", "NodeClaim") && v != NULL &&
+	       strncmp(v, group, strlen(group)) == 0;
+}
+
+int
+version_read(const struct json *meta, char rv[RV_BYTES], struct err *e)
+{
+	const char *s = json_string(json_member(meta, "resourceVersion"));
+
+	if (s == NULL || s[0] == '\0' || str_copy(rv, RV_BYTES, s))
+		return err_set(e, ERR_INPUT,
+			       "metadata.resourceVersion is missing or no "
+			       "short string");
+	return 0;
+}
+
+bool
+status_read(const struct json *root, struct status *out)
+{
+	struct status st = {0};
+	long long code;
+
+	if (!json_says(root, "kind", "Status"))
+		return false;
+	if (json_integer(json_member(root, "code"), &code) == 0 && code > 0 &&
+	    code < 1000)
+		st.code = (int)code;
+	str_cut(st.reason, sizeof(st.reason),
+		json_string(json_member(root, "reason")));
+	str_cut(st.message, sizeof(st.message),
+		json_string(json_member(root, "message")));
+	*out = st;
+	return true;
+}
+
+bool
+status_decode(const char *bytes, size_t n, struct status *out)
+{
+	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, NULL);
+
+	return root != NULL && status_read(root, out);
 }
 
 static int

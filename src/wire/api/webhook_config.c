@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wire/api/watch.h"
 #include "wire/base64.h"
 #include "wire/json/json.h"
 
@@ -45,19 +46,14 @@ webhooks_decode(const char *bytes, size_t n, struct webhooks *out,
 	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
 	const struct json *list = json_member(root, "webhooks");
 	struct webhooks w = {.rv = ""};
-	const char *rv;
 
 	if (root == NULL)
 		return -1;
 	if (!json_says(root, "kind", "MutatingWebhookConfiguration"))
 		return err_set(e, ERR_INPUT,
 			       "not a MutatingWebhookConfiguration");
-	rv = json_string(json_member(json_member(root, "metadata"),
-				     "resourceVersion"));
-	if (rv == NULL || rv[0] == '\0' || str_copy(w.rv, sizeof(w.rv), rv))
-		return err_set(e, ERR_INPUT,
-			       "metadata.resourceVersion is missing or no "
-			       "short string");
+	if (version_read(json_member(root, "metadata"), w.rv, e))
+		return -1;
 	if (json_is_array(list) && read_all(list, &w, e)) {
 		webhooks_done(&w);
 		return -1;

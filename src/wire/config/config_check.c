@@ -112,6 +112,7 @@ config_advise(const struct config *c, config_warn *warn, void *ctx)
 	advise_hold(&r->hold, warn, ctx);
 	if (holds_nothing(r))
 		warn(ctx, "nodePools leaves no NodePool to hold.");
+
 	if (r->hold_ms < 25000)
 		warn(ctx, "holdDuration is under 25s, the time Karpenter may "
 			  "take to consolidate anyway: it delays next to "
@@ -120,9 +121,11 @@ config_advise(const struct config *c, config_warn *warn, void *ctx)
 		warn(ctx, "startupTimeout is under 1m: where a machine takes "
 			  "longer to become ready, the quiet period begins "
 			  "without it, and again when it is.");
+
 	if (r->min_scale_up > 1 && r->scope == SCOPE_NODE)
 		warn(ctx, "minScaleUp has no effect in scope node, where "
 			  "every machine holds only itself.");
+
 	if (r->cap.max_ms > 0 && r->cap.max_ms <= r->hold_ms)
 		warn(ctx, "maxHoldDuration is not above holdDuration: every "
 			  "hold ends at its cap.");
@@ -130,10 +133,12 @@ config_advise(const struct config *c, config_warn *warn, void *ctx)
 		warn(ctx, "releaseWindow is under 6m: Karpenter may take 5m "
 			  "after a release to consolidate, so a shorter window "
 			  "can pass unused.");
+
 	if (c->webhook.drain_ms <= 90000)
 		warn(ctx, "webhook.drainTimeout is not above 90s, the API "
 			  "server's idle time: a stop may cut a review, and "
 			  "its object is created unheld.");
+
 	advise_self_signed(c, warn, ctx);
 }
 

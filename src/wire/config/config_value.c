@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config_keys.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/stamp.h"
 #include "wire/yaml/yaml.h"
-
-#define OUR_DOMAIN "karpenter-node-holder.io/"
 
 const char *
 config_expected(const struct config_key *k)
@@ -140,7 +137,7 @@ set_string(void *at, const struct config_key *k, const char *text,
 	if (!is_well_formed(k, text))
 		return refuse(k, text, e);
 	if (k->type == TYPE_ANNOTATION &&
-	    strncmp(text, OUR_DOMAIN, strlen(OUR_DOMAIN)) == 0)
+	    strncmp(text, OWN_PREFIX, strlen(OWN_PREFIX)) == 0)
 		return err_set(
 			e, ERR_INPUT,
 			"%s is ours, expected a key that Karpenter reads",

@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <cjson/cJSON.h>
 #include <stdalign.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -242,15 +241,15 @@ json_is_null(const struct json *v)
 }
 
 bool
-json_is_true(const struct json *v)
+json_is_unset(const struct json *v)
 {
-	return cJSON_IsTrue(to_cjson(v));
+	return v == NULL || json_is_null(v);
 }
 
 bool
-json_is_bool(const struct json *v)
+json_is_true(const struct json *v)
 {
-	return cJSON_IsBool(to_cjson(v));
+	return cJSON_IsTrue(to_cjson(v));
 }
 
 int

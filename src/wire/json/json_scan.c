@@ -210,6 +210,7 @@ scan_bytes(struct scan *s)
 {
 	if (scan_value(s))
 		return -1;
+
 	for (; s->p < s->end; s->p++) {
 		switch (*s->p) {
 		case '"':

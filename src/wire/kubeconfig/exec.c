@@ -4,17 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wire/base64.h"
 #include "core/base/stamp.h"
+#include "wire/base64.h"
 #include "wire/json/json.h"
-
-/* A plain memset before free would be optimized away. */
-static void
-clear(char *s)
-{
-	for (volatile char *p = s; p != NULL && *p != '\0'; p++)
-		*p = '\0';
-}
 
 void
 exec_free(struct exec *x)
@@ -24,7 +16,7 @@ exec_free(struct exec *x)
 	for (char **p = x->args; *p != NULL; p++)
 		free(*p);
 	for (char **p = x->env; *p != NULL; p++) {
-		clear(*p);
+		str_wipe(*p);
 		free(*p);
 	}
 	free(x->command);
@@ -77,7 +69,7 @@ exec_info(struct buf *b, const struct exec *x, const struct exec_cluster *c)
 void
 exec_credential_done(struct exec_credential *c)
 {
-	clear(c->token);
+	str_wipe(c->token);
 	free(c->token);
 	*c = (struct exec_credential){.expires_ms = STAMP_NONE};
 }
@@ -104,7 +96,7 @@ is_said(const struct json *v)
 {
 	const char *s = json_string(v);
 
-	return v != NULL && !json_is_null(v) && (s == NULL || s[0] != '\0');
+	return !json_is_unset(v) && (s == NULL || s[0] != '\0');
 }
 
 static int
@@ -113,7 +105,7 @@ read_expiry(const struct json *status, int64_t *ms, struct err *e)
 	const struct json *v = json_member(status, "expirationTimestamp");
 	const char *s = json_string(v);
 
-	if (v == NULL || json_is_null(v))
+	if (json_is_unset(v))
 		return 0;
 	if (s == NULL || stamp_parse(s, ms))
 		return err_set(e, ERR_INPUT,
@@ -122,17 +114,23 @@ read_expiry(const struct json *status, int64_t *ms, struct err *e)
 	return 0;
 }
 
-/* It goes into a header: a line break in it would start another. */
+bool
+token_is_printable(const char *s)
+{
+	while (*s > ' ' && *s <= '~')
+		s++;
+	return *s == '\0';
+}
+
 static int
 check_token(const char *s, struct err *e)
 {
 	if (s == NULL || *s == '\0')
 		return err_set(e, ERR_INPUT, "status.token: missing");
-	for (; *s != '\0'; s++)
-		if (*s <= ' ' || *s > '~')
-			return err_set(e, ERR_INPUT,
-				       "status.token: expected printable ASCII "
-				       "without spaces");
+	if (!token_is_printable(s))
+		return err_set(e, ERR_INPUT,
+			       "status.token: expected printable ASCII "
+			       "without spaces");
 	return 0;
 }
 
@@ -161,7 +159,7 @@ clear_member(const struct json *status, const char *name)
 {
 	const char *s = json_string(json_member(status, name));
 
-	clear((char *)(uintptr_t)s);
+	str_wipe((char *)(uintptr_t)s);
 }
 
 int

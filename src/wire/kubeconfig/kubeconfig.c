@@ -88,11 +88,10 @@ read_cluster(const struct yaml *cluster, const char *dir, struct kubeconfig *k,
 static int
 check_token(const struct yaml *user, const char *token, struct err *e)
 {
-	for (; token != NULL && *token != '\0'; token++)
-		if (*token <= ' ' || *token > '~')
-			return yaml_fail(yaml_member(user, "token"), e,
-					 "token: expected printable ASCII "
-					 "without spaces");
+	if (token != NULL && !token_is_printable(token))
+		return yaml_fail(yaml_member(user, "token"), e,
+				 "token: expected printable ASCII "
+				 "without spaces");
 	return 0;
 }
 
@@ -184,8 +183,10 @@ find(const struct yaml *root, const char *list, const char *inner,
 					 list, yaml_show(name, shown));
 		found = v;
 	}
+
 	if (found == NULL)
 		return not_found(entries, inner, name, asked, e);
+
 	*out = yaml_member(found, inner);
 	if (!yaml_is_map(*out))
 		return yaml_fail(found, e, "%s: expected a mapping", inner);

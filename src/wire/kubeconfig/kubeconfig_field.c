@@ -5,15 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/buf.h"
 #include "wire/base64.h"
 
-/* Keys and tokens do not stay behind in free memory: a plain memset before
- * free would be optimized away. */
 void
 field_wipe(char *s)
 {
-	for (volatile char *p = s; p != NULL && *p != '\0'; p++)
-		*p = '\0';
+	str_wipe(s);
 	free(s);
 }
 

@@ -197,31 +197,37 @@ write_table(struct buf *b, const struct metrics_gauges *g)
 	for (int k = 0; k < KIND_COUNT; k++)
 		buf_printf(b, METRICS_PREFIX "held_objects{kind=\"%s\"} %u\n",
 			   kind_name((enum kind)k), g->sweep.held[k]);
+
 	family(b, "objects", "gauge", "Objects in the table.");
 	for (int k = 0; k < KIND_COUNT; k++)
 		buf_printf(b, METRICS_PREFIX "objects{kind=\"%s\"} %u\n",
 			   kind_name((enum kind)k), g->sweep.objects[k]);
+
 	family(b, "watch_up", "gauge",
 	       "1 while the watch is open; without that on Nodes, NodeClaims "
 	       "and NodePools nothing is released.");
 	for (int k = 0; k < VIEW_COUNT; k++)
 		buf_printf(b, METRICS_PREFIX "watch_up{kind=\"%s\"} %d\n",
 			   kind_name((enum kind)k), g->sweep.up[k]);
+
 	gauge(b, "timers", "Machines whose deadline lies ahead.",
 	      g->sweep.timers);
 	gauge(b, "releases_blocked",
 	      "1 while holds that are due cannot be released, for over a "
 	      "minute: something cannot be listed or watched.",
 	      g->sweep.blocked);
+
 	if (g->cert_not_after_ms != 0)
 		gauge(b, "tls_certificate_expiration_timestamp_seconds",
 		      "When the served certificate ends.",
 		      (double)g->cert_not_after_ms / 1e3);
+
 	family(b, "=leader_election_master_status", "gauge",
 	       "1 while this replica leads and sweeps.");
 	buf_puts(b, "leader_election_master_status{name=");
 	label_value(b, g->lease_name);
 	buf_printf(b, "} %d\n", g->leads);
+
 	family(b, "build_info", "gauge", "Always 1; the version is a label.");
 	buf_puts(b, METRICS_PREFIX "build_info{version=");
 	label_value(b, g->version);

@@ -14,7 +14,9 @@ static const struct rules rules = {
 
 /* A new Node of Karpenter's; each row below says what is different. */
 #define NEW .create = true, .kind_known = true, .kind = KIND_NODE, \
-	    .karpenter = true, .pool = "web"
+	    .has_pool = true, .pool = "web"
+
+#define ROOM (ANNOTATIONS_BYTES_MAX - ANNOTATIONS_ROOM)
 
 static const struct {
 	const char *row;	/* of design §3's table */
@@ -23,25 +25,38 @@ static const struct {
 	enum reason reason;
 } rows[] = {
 	{"new Node", {NEW}, true, true, REASON_QUIET_PERIOD},
-	{"new Node with annotations", {NEW, .has_annotations = true}, true,
+	{"new Node with the taint alone",
+	 {.create = true, .kind_known = true, .unregistered = true}, true,
 	 true, REASON_QUIET_PERIOD},
 	{"new NodeClaim", {.create = true, .kind_known = true,
-			   .kind = KIND_NODECLAIM, .karpenter = true},
+			   .kind = KIND_NODECLAIM},
 	 true, true, REASON_QUIET_PERIOD},
-	{"new, dry run: the answer is the same", {NEW, .dry_run = true}, true,
-	 true, REASON_QUIET_PERIOD},
 	{"mark without hold, a stale copy", {NEW, .has_mark = true}, true,
 	 true, REASON_QUIET_PERIOD},
-	{"mark without hold, and a held-key",
-	 {NEW, .has_mark = true, .has_held_key = true}, true, true,
+	{"mark of another hold, which is there",
+	 {NEW, .has_mark = true, .mark_hold = HOLD_SAME}, true, false,
+	 REASON_QUIET_PERIOD},
+	{"mark of another hold, which has another value",
+	 {NEW, .has_mark = true, .mark_hold = HOLD_OTHER}, true, false,
+	 REASON_QUIET_PERIOD},
+	{"mark of another hold, which is gone, beside today's",
+	 {NEW, .has_mark = true, .hold = HOLD_OTHER}, true, false,
 	 REASON_QUIET_PERIOD},
 	{"hold without mark: a person's", {NEW, .hold = HOLD_SAME}, false,
 	 false, REASON_USER_HOLD},
 	{"hold of another value without mark", {NEW, .hold = HOLD_OTHER},
 	 false, false, REASON_USER_HOLD},
-	{"hold without mark, with a stray held-key",
-	 {NEW, .hold = HOLD_SAME, .has_held_key = true}, false, false,
-	 REASON_USER_HOLD},
+	{"the fullest map that ours fits in", {NEW, .annotations_bytes = ROOM},
+	 true, true, REASON_QUIET_PERIOD},
+	{"one byte more", {NEW, .annotations_bytes = ROOM + 1}, false, false,
+	 REASON_NO_ROOM},
+	{"one byte more, a stale copy",
+	 {NEW, .annotations_bytes = ROOM + 1, .has_mark = true}, false, false,
+	 REASON_NO_ROOM},
+	{"one byte more, hold and mark",
+	 {NEW, .annotations_bytes = ROOM + 1, .hold = HOLD_SAME,
+	  .has_mark = true},
+	 true, false, REASON_QUIET_PERIOD},
 	{"hold and mark", {NEW, .hold = HOLD_SAME, .has_mark = true}, true,
 	 false, REASON_QUIET_PERIOD},
 	{"hold of another value and mark",
@@ -52,17 +67,22 @@ static const struct {
 	{"not Karpenter's, with a mark",
 	 {.create = true, .kind_known = true, .has_mark = true}, false, false,
 	 REASON_NOT_KARPENTER},
+	{"disabled pool", {NEW, .disabled = true}, false, false,
+	 REASON_POOL_DISABLED},
+	{"disabled pool, stale mark",
+	 {NEW, .disabled = true, .has_mark = true}, false, false,
+	 REASON_POOL_DISABLED},
 	{"excluded pool", {.create = true, .kind_known = true,
-			   .karpenter = true, .pool = "batch-1"},
+			   .has_pool = true, .pool = "batch-1"},
 	 false, false, REASON_POOL_EXCLUDED},
 	{"excluded pool, stale mark", {.create = true, .kind_known = true,
-				       .karpenter = true, .pool = "batch-1",
+				       .has_pool = true, .pool = "batch-1",
 				       .has_mark = true},
 	 false, false, REASON_POOL_EXCLUDED},
-	{"other kind", {.create = true, .karpenter = true}, false, false,
+	{"other kind", {.create = true, .has_pool = true}, false, false,
 	 REASON_NOT_HANDLED},
 	{"other operation or subresource",
-	 {.kind_known = true, .karpenter = true}, false, false,
+	 {.kind_known = true, .has_pool = true}, false, false,
 	 REASON_NOT_HANDLED},
 	{"malformed", {NEW, .malformed = true}, false, false,
 	 REASON_MALFORMED},
@@ -91,8 +111,8 @@ START_TEST(own_output_again)
 
 	if (!first.patch)
 		return;
-	v.has_annotations = v.has_mark = true;
-	v.hold = HOLD_SAME;
+	v.has_mark = true;
+	v.hold = v.mark_hold = HOLD_SAME;
 	again = admit_decide(&rules, &v);
 	ck_assert_msg(!again.patch && again.held == first.held &&
 			      again.reason == first.reason,

@@ -120,6 +120,21 @@ START_TEST(stamp_formats_before_1970_and_the_far_end)
 }
 END_TEST
 
+START_TEST(stamp_formats_microseconds)
+{
+	char text[STAMP_US_BYTES];
+
+	stamp_format_us(INT64_C(1767323045000007), text);
+	ck_assert_str_eq(text, "2026-01-02T03:04:05.000007Z");
+	stamp_format_us(0, text);
+	ck_assert_str_eq(text, "1970-01-01T00:00:00.000000Z");
+	stamp_format_us(-1, text);
+	ck_assert_str_eq(text, "1969-12-31T23:59:59.999999Z");
+	stamp_format_us(INT64_MIN, text);
+	ck_assert_uint_eq(strlen(text), 27);
+}
+END_TEST
+
 START_TEST(stamp_with_any_offset)
 {
 	struct dice d = dice_new(4);
@@ -282,6 +297,7 @@ main(void)
 	tcase_add_loop_test(stamp, stamp_table, 0, COUNT(stamps));
 	tcase_add_test(stamp, stamp_round_trip);
 	tcase_add_test(stamp, stamp_formats_before_1970_and_the_far_end);
+	tcase_add_test(stamp, stamp_formats_microseconds);
 	tcase_add_test(stamp, stamp_with_any_offset);
 	tcase_add_loop_test(date, date_table, 0, COUNT(dates));
 	tcase_add_loop_test(duration, duration_table, 0, COUNT(durations));

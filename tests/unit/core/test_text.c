@@ -115,6 +115,16 @@ START_TEST(buf_of_one_byte)
 }
 END_TEST
 
+START_TEST(str_wipe_leaves_nothing)
+{
+	char text[] = "secret\0rest";
+
+	str_wipe(NULL);
+	str_wipe(text);
+	ck_assert_mem_eq(text, "\0\0\0\0\0\0\0rest", sizeof(text));
+}
+END_TEST
+
 START_TEST(str_copy_fits_or_not)
 {
 	char dst[4] = "old";
@@ -315,6 +325,7 @@ main(void)
 	tcase_add_test(buf, buf_full_stays);
 	tcase_add_test(buf, buf_printf_fits_or_not);
 	tcase_add_test(buf, buf_of_one_byte);
+	tcase_add_test(buf, str_wipe_leaves_nothing);
 	tcase_add_test(buf, str_copy_fits_or_not);
 	tcase_add_loop_test(utf8, utf8_table, 0, COUNT(sequences));
 	tcase_add_loop_test(json, json_table, 0, COUNT(strings));

@@ -48,29 +48,30 @@ put_reply(struct buf *b, const char *reply, size_t n)
 	buf_puts(b, "\n");
 }
 
-/* Of the pools, only "asleep" is disabled. */
-static bool
-asleep(void *ctx, const char *pool)
-{
-	(void)ctx;
-	return strcmp(pool, "asleep") == 0;
-}
+struct answer {
+	struct admission_request request;
+	struct verdict verdict;
+};
 
+/* As the daemon's hook does it; of the pools, only "asleep" is disabled. */
 static int
 answer(const struct rules *r, const char *bytes, size_t n, struct buf *b,
-       struct admission_fact *f, struct err *e)
+       struct answer *a, struct err *e)
 {
-	struct admission_terms t = {.rules = r, .disabled = asleep,
-				    .now_ms = NOW};
-
-	return admission_answer(&t, bytes, n, b, f, e);
+	if (admission_decode(bytes, n, &r->hold, &a->request, e))
+		return -1;
+	a->request.review.disabled =
+		strcmp(a->request.review.pool, "asleep") == 0;
+	a->verdict = admit_decide(r, &a->request.review);
+	return admission_encode(b, &a->request, &a->verdict, &r->hold, NOW, e);
 }
 
 static void
 put_answer(const struct rules *r, const char *bytes, size_t n, struct buf *b)
 {
 	char reply[ADMISSION_REPLY_BYTES];
-	struct admission_fact f;
+	struct answer f;
+	const struct review *v = &f.request.review;
 	struct err e = {0};
 	struct buf a;
 
@@ -85,9 +86,9 @@ put_answer(const struct rules *r, const char *bytes, size_t n, struct buf *b)
 		return;
 	}
 	buf_printf(b, "200 %s name=%s pool=%s%s%s\n",
-		   f.review.kind_known ? kind_name(f.review.kind) : "other",
-		   f.name, f.review.pool, f.review.create ? " create" : "",
-		   f.review.dry_run ? " dry-run" : "");
+		   v->kind_known ? kind_name(v->kind) : "other",
+		   f.request.name, v->pool, v->create ? " create" : "",
+		   f.request.dry_run ? " dry-run" : "");
 	put_reply(b, reply, a.len);
 }
 
@@ -127,7 +128,7 @@ START_TEST(test_reply_bytes)
 		"\"object\":{\"metadata\":{\"labels\":"
 		"{\"karpenter.sh/nodepool\":\"\"}}}}}";
 	char reply[ADMISSION_REPLY_BYTES];
-	struct admission_fact f;
+	struct answer f;
 	struct buf a;
 
 	buf_init(&a, reply, sizeof(reply));
@@ -250,7 +251,7 @@ admit(const struct combination *c, const struct rules *r, const struct map *m,
       struct map *after, bool *held)
 {
 	static char body[8192], reply[ADMISSION_REPLY_BYTES];
-	struct admission_fact f;
+	struct answer f;
 	struct err e = {0};
 	struct buf b, a;
 
@@ -330,7 +331,7 @@ START_TEST(test_longest)
 {
 	static struct rules r;
 	static char body[4096], reply[ADMISSION_REPLY_BYTES];
-	struct admission_fact f;
+	struct answer f;
 	struct err e = {0};
 	struct buf b, a;
 
@@ -358,11 +359,40 @@ START_TEST(test_longest)
 }
 END_TEST
 
+/* Keys count as well as values. */
+START_TEST(test_annotations_bytes)
+{
+	static char body[ANNOTATIONS_BYTES_MAX + 1024];
+	static const size_t room = ANNOTATIONS_BYTES_MAX - ANNOTATIONS_ROOM;
+	char reply[ADMISSION_REPLY_BYTES];
+	struct answer f;
+	struct err e = {0};
+	struct buf b, a;
+
+	buf_init(&b, body, sizeof(body));
+	buf_puts(&b, "{\"kind\":\"AdmissionReview\",\"apiVersion\":"
+		     "\"admission.k8s.io/v1\",\"request\":{\"resource\":"
+		     "{\"group\":\"karpenter.sh\",\"resource\":\"nodeclaims\"},"
+		     "\"operation\":\"CREATE\",\"uid\":\"u-1\",\"object\":"
+		     "{\"metadata\":{\"annotations\":{\"a/b\":\"12345\",\"k\":\"");
+	for (size_t i = 0; i < room - 9 + (size_t)_i; i++)
+		buf_add(&b, "v", 1);
+	buf_puts(&b, "\"}}}}}");
+	ck_assert(!b.full);
+	buf_init(&a, reply, sizeof(reply));
+	ck_assert_msg(answer(&usual, body, b.len, &a, &f, &e) == 0,
+		      "%s", e.text);
+	ck_assert_uint_eq(f.request.review.annotations_bytes, room + (size_t)_i);
+	ck_assert_int_eq(f.verdict.reason,
+			 _i ? REASON_NO_ROOM : REASON_QUIET_PERIOD);
+}
+END_TEST
+
 START_TEST(test_many_values)
 {
 	size_t n = 2 * (JSON_VALUES_MAX + 1) + 1;
 	char *body = malloc(n), reply[ADMISSION_REPLY_BYTES];
-	struct admission_fact f;
+	struct answer f;
 	struct err e = {0};
 	struct buf a;
 
@@ -390,6 +420,7 @@ main(void)
 	tcase_add_test(tc, test_reply_bytes);
 	tcase_add_loop_test(tc, test_combinations, 0, 4);
 	tcase_add_test(tc, test_longest);
+	tcase_add_loop_test(tc, test_annotations_bytes, 0, 2);
 	tcase_add_test(tc, test_many_values);
 	suite_add_tcase(s, tc);
 	srunner_run_all(sr, CK_NORMAL);
