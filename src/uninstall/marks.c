@@ -139,12 +139,6 @@ marks_left(const struct marks *m)
 
 /* --- one patch ------------------------------------------------------------ */
 
-static const struct hold_key *
-hold_of(const struct marks *m, const struct entry *e)
-{
-	return e->has_former ? &m->table.formers[e->former].hold : m->hold;
-}
-
 static void
 patch_of(const struct marks *m, const struct entry *e, enum act act,
 	 struct buf *b)
@@ -152,12 +146,10 @@ patch_of(const struct marks *m, const struct entry *e, enum act act,
 	struct patch_clear c = {
 		.uid = e->uid,
 		.rv = e->rv,
-		/* Registration may copy a person's hold beside our mark: until
-		 * then the version is tested. */
-		.mark_exact = e->mark == MARK_TIME &&
-			      (e->kind == KIND_NODECLAIM || e->registered),
+		.mark_exact = entry_mark_exact(e),
 		.mark_ms = e->mark_ms,
-		.hold = act == ACT_CLEAR ? hold_of(m, e) : NULL,
+		.hold = act == ACT_CLEAR ? machines_hold(&m->table, e, m->hold)
+					 : NULL,
 		.has_held_key = e->has_held_key,
 	};
 
@@ -188,7 +180,7 @@ wrote(struct marks *m, struct entry *e, enum act act)
 		m->unmarked++;
 	if (act == ACT_CLEAR && !e->has_former)
 		e->hold = HOLD_ABSENT;
-	if (act == ACT_CLEAR && hold_key_is_default(hold_of(m, e)))
+	if (act == ACT_CLEAR && hold_key_is_default(machines_hold(&m->table, e, m->hold)))
 		e->default_hold = HOLD_ABSENT;
 	e->mark = MARK_ABSENT;
 }
@@ -271,19 +263,10 @@ start(struct marks *m, uint32_t id, enum act act, struct err *e)
 static struct half
 half_of(const struct marks *m, const struct entry *e)
 {
-	if (e == NULL)
-		return (struct half){0};
-	return (struct half){
-		.present = true,
-		.busy = m->failed[machines_id(&m->table, e)],
-		.tenure = entry_tenure(e),
-		.hold = e->hold,
-		.former = e->has_former,
-		.former_default = e->has_former &&
-				  hold_key_is_default(hold_of(m, e)),
-		.default_hold = e->default_hold,
-		.registered = e->registered,
-	};
+	struct half h = machines_half(&m->table, e);
+
+	h.busy = e != NULL && m->failed[machines_id(&m->table, e)];
+	return h;
 }
 
 /* What is to be done on that object now. */
