@@ -301,7 +301,6 @@ wrote(struct cleanup *x, struct entry *e, const struct cleanup_write *w)
 	switch (w->act) {
 	case CLEANUP_DECLASSIFY:
 		x->report.declassified++;
-		e->classed = false;
 		return;
 	case CLEANUP_RELEASE:
 		x->report.released[e->kind]++;

@@ -27,7 +27,7 @@ since(const struct foreign_marks *f, const struct object *o)
 	/* For a while, API servers call a webhook that is gone. */
 	if (o->created_ms >= start_ms)
 		return f->start_ms + f->slack_ms;
-	return f->newest_ms >= start_ms ? f->newest_ms + 1 : start_ms;
+	return start_ms;
 }
 
 static bool

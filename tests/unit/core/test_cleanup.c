@@ -58,7 +58,7 @@ struct cluster {
 	struct thing at[THINGS];
 	int n;
 	unsigned registered;
-	unsigned unread;	/* Nodes with a mark that cannot be decoded */
+	unsigned unread[KIND_COUNT];	/* marked, and cannot be decoded */
 	struct cleanup *x;
 	int64_t now;
 	unsigned lists;		/* so many have begun */
@@ -185,7 +185,7 @@ list(enum kind kind)
 	for (int i = 0; i < c.n; i++)
 		if (c.at[i].there && c.at[i].o.kind == kind)
 			cleanup_seen(c.x, &c.at[i].o, at(c.now));
-	for (unsigned i = 0; kind == KIND_NODE && i < c.unread; i++)
+	for (unsigned i = 0; i < c.unread[kind]; i++)
 		cleanup_unread(c.x, "odd");
 }
 
@@ -210,13 +210,22 @@ start(const struct cleanup_write *w)
 	t->under_way = true;
 }
 
+static const char *const codes[] = {
+	[CLEANUP_OK] = "done",
+	[CLEANUP_GONE] = "gone",
+	[CLEANUP_CHANGED] = "changed",
+	[CLEANUP_REFUSED] = "refused",
+	[CLEANUP_UNANSWERED] = "unanswered",
+};
+
 /* The oldest, or whichever: with what the API server says, or that instead. */
 static void
 answer(unsigned i)
 {
 	struct sent s = c.sent[i];
 	struct thing *t = find(s.object.kind, s.object.name);
-	struct cleanup_outcome o = {.id = s.w.id, .why = "the reason"};
+	struct cleanup_outcome o = {.id = s.w.id};
+	char why[NAME_BYTES + 16];
 
 	ck_assert_int_eq(cleanup_writing(c.x, s.w.id).act, s.w.act);
 	if (c.lanes > 1)
@@ -231,6 +240,9 @@ answer(unsigned i)
 	} else {
 		o.code = apply(&s);
 	}
+	(void)snprintf(why, sizeof(why), "%s_%s", s.object.name,
+		       codes[o.code]);
+	o.why = o.code == CLEANUP_OK ? NULL : why;
 	done(&o);
 }
 
@@ -251,7 +263,7 @@ struct row {
 	struct spec specs[4];
 	unsigned lanes;		/* 0: 1 */
 	bool dry_run, remove;
-	unsigned registered, registered_later, unread;
+	unsigned registered, registered_later, unread, unread_claims;
 	enum cleanup_step fails;	/* which is not WAIT … */
 	enum kind fails_kind;
 	enum cleanup_code code;		/* … with that */
@@ -259,6 +271,7 @@ struct row {
 	void (*meanwhile)(unsigned list);	/* before the list of that
 						   number, from 1 on */
 	bool not_led;
+	const char *why;	/* in the report, at the end; NULL: none */
 };
 
 static void
@@ -278,10 +291,22 @@ mark_old(unsigned number)
 }
 
 static void
+come_held(unsigned number)
+{
+	struct thing *t;
+
+	if (number != 2)
+		return;
+	c.now += SETTLE - 1;
+	t = add(KIND_NODE, "new", "", OURS);
+	t->o.created_ms = t->o.mark_ms = EPOCH + c.now;
+}
+
+static void
 goes(unsigned number)
 {
 	if (number == 2)
-		c.unread = 0;
+		c.unread[KIND_NODE] = 0;
 }
 
 static void
@@ -326,11 +351,18 @@ static const struct row rows[] = {
 	{"a claim that cannot be written to keeps the Node that joins",
 	 BEGIN " release:c1 end:denied",
 	 .specs = {{"c1", OURS, .answer = CLEANUP_REFUSED, .times = 9},
-		   {"n1", OURS, "c1", .joining = true}}},
-	{"… and not one that has joined",
+		   {"n1", OURS, "c1", .joining = true}},
+	 .why = "c1_refused"},
+	{"what fails is let alone for the rest of the round",
+	 BEGIN " release:c1 end:denied",
+	 .specs = {{"c1", OURS, .class = true, .answer = CLEANUP_REFUSED,
+		    .times = 9}},
+	 .why = "c1_refused"},
+	{"a claim that cannot be written to keeps none that has joined",
 	 BEGIN " release:c1 release:n1" AGAIN " release:c1 end:denied",
 	 .specs = {{"c1", OURS, .answer = CLEANUP_REFUSED, .times = 9},
-		   {"n1", OURS, "c1"}}},
+		   {"n1", OURS, "c1"}},
+	 .why = "c1_refused"},
 	{"what is registered stands in the way", "registered end:registered",
 	 .specs = {{"n1", OURS}}, .registered = 1},
 	{"… or is removed", "unregister lead nodes claims" CLEAN,
@@ -354,21 +386,32 @@ static const struct row rows[] = {
 	 .fails_kind = KIND_NODECLAIM, .code = CLEANUP_UNSERVED},
 	{"all is refused", BEGIN " release:n1 release:n2 end:denied",
 	 .specs = {{"n1", OURS, .answer = CLEANUP_REFUSED, .times = 9},
-		   {"n2", OURS, .answer = CLEANUP_REFUSED, .times = 9}}},
+		   {"n2", OURS, .answer = CLEANUP_REFUSED, .times = 9}},
+	 .why = "n1_refused"},
 	{"refused beside one that changed: another round",
-	 BEGIN " release:n1 release:n2 again:the_reason backoff" AGAIN
+	 BEGIN " release:n1 release:n2 again:n1_refused backoff" AGAIN
 	       " release:n2 release:n1" AGAIN CLEAN,
 	 .specs = {{"n1", OURS, .answer = CLEANUP_REFUSED, .times = 1},
 		   {"n2", OURS, .answer = CLEANUP_CHANGED, .times = 1}}},
+	{"… and the refusal is said, also where it came later",
+	 BEGIN " release:n1 release:n2 again:n2_refused backoff" AGAIN
+	       " release:n2 release:n1" AGAIN CLEAN,
+	 .specs = {{"n1", OURS, .answer = CLEANUP_CHANGED, .times = 1},
+		   {"n2", OURS, .answer = CLEANUP_REFUSED, .times = 1}}},
+	{"… or beside one without an answer",
+	 BEGIN " release:n1 release:n2 again:n1_refused backoff" AGAIN
+	       " release:n2 release:n1" AGAIN CLEAN,
+	 .specs = {{"n1", OURS, .answer = CLEANUP_REFUSED, .times = 1},
+		   {"n2", OURS, .answer = CLEANUP_UNANSWERED, .times = 1}}},
 	{"no answer, three rounds long: said once",
-	 BEGIN " release:n1 again:the_reason backoff" AGAIN
+	 BEGIN " release:n1 again:n1_unanswered backoff" AGAIN
 	       " release:n1 backoff" AGAIN " release:n1 backoff" AGAIN
 	       " release:n1" AGAIN CLEAN,
 	 .specs = {{"n1", OURS, .answer = CLEANUP_UNANSWERED, .times = 3}}},
 	{"one done: at once again, and the next failure is said",
-	 BEGIN " release:n1 release:n2 again:the_reason backoff" AGAIN
+	 BEGIN " release:n1 release:n2 again:n2_changed backoff" AGAIN
 	       " release:n2 release:n1" AGAIN
-	       " release:n1 again:the_reason backoff" AGAIN
+	       " release:n1 again:n1_changed backoff" AGAIN
 	       " release:n1" AGAIN CLEAN,
 	 .specs = {{"n1", OURS, .answer = CLEANUP_CHANGED, .times = 3},
 		   {"n2", OURS, .answer = CLEANUP_CHANGED, .times = 1}}},
@@ -385,12 +428,24 @@ static const struct row rows[] = {
 	 BEGIN " release:n1 release:n2" AGAIN " release:n1 end:denied",
 	 .specs = {{"n1", OURS, .answer = CLEANUP_UNANSWERED, .times = 2},
 		   {"n2", OURS}},
-	 .meanwhile = then_refused},
+	 .meanwhile = then_refused, .why = "n1_refused"},
+	{"… what had changed, too",
+	 BEGIN " release:n1 release:n2" AGAIN " release:n1 end:denied",
+	 .specs = {{"n1", OURS, .answer = CLEANUP_CHANGED, .times = 2},
+		   {"n2", OURS}},
+	 .meanwhile = then_refused, .why = "n1_refused"},
+	{"… and what was refused",
+	 BEGIN " release:n1 release:n2" AGAIN " release:n1 backoff" AGAIN
+	       " release:n1" AGAIN CLEAN,
+	 .specs = {{"n1", OURS, .answer = CLEANUP_REFUSED, .times = 2},
+		   {"n2", OURS}},
+	 .meanwhile = then_gone},
 	{"what cannot be read is left", BEGIN " end:unreadable", .unread = 1},
+	{"… a claim, too", BEGIN " end:unreadable", .unread_claims = 1},
 	{"… after the rest", BEGIN " release:n1" AGAIN " end:unreadable",
 	 .specs = {{"n1", OURS}}, .unread = 1},
 	{"… unless something else may still change it",
-	 BEGIN " release:n1 again:the_reason backoff" AGAIN " release:n1" AGAIN
+	 BEGIN " release:n1 again:n1_changed backoff" AGAIN " release:n1" AGAIN
 	       CLEAN,
 	 .specs = {{"n1", OURS, .answer = CLEANUP_CHANGED, .times = 1}},
 	 .unread = 1, .meanwhile = goes},
@@ -407,6 +462,9 @@ static const struct row rows[] = {
 	{"… which says nothing where the lead was lost",
 	 BEGIN " release:n1" AGAIN SETTLES " release:n1" AGAIN CLEAN,
 	 .specs = {{"n1", OURS}}, .meanwhile = mark_now, .not_led = true},
+	{"a new one, by a webhook that was removed just now",
+	 BEGIN " release:n1" AGAIN " release:new" AGAIN CLEAN,
+	 .specs = {{"n1", OURS}}, .meanwhile = come_held},
 	{"a copy of an old mark is nobody's",
 	 BEGIN " release:n1" AGAIN SETTLES " release:n1" AGAIN CLEAN,
 	 .specs = {{"n1", OURS}}, .meanwhile = mark_old},
@@ -415,9 +473,11 @@ static const struct row rows[] = {
 	{"… and at the moment itself", BEGIN " cut end:late",
 	 .until_ms = SETTLE},
 	{"… in the middle of a row of failures",
-	 BEGIN " release:n1 again:the_reason cut end:late",
+	 BEGIN " release:n1 again:n1_unanswered cut end:late",
 	 .specs = {{"n1", OURS, .answer = CLEANUP_UNANSWERED, .times = 9}},
-	 .until_ms = 700},
+	 .until_ms = 700, .why = "n1_unanswered"},
+	{"… and what has ended well has ended well", BEGIN CLEAN,
+	 .until_ms = SETTLE + 1},
 };
 
 static const char *const verdicts[] = {
@@ -444,7 +504,7 @@ row_wait(const struct row *r, const struct cleanup_todo *t, unsigned *in_a_row)
 	}
 	ck_assert_int_gt(t->wait_ms, 0);
 	if (t->trying_again)
-		note("again:the_reason");
+		note("again:%s", cleanup_report(c.x)->why);
 	if (r->until_ms != 0 && c.now + t->wait_ms == r->until_ms) {
 		note("cut");
 	} else if (t->wait_ms == SETTLE) {
@@ -509,7 +569,8 @@ row_begin(const struct row *r)
 
 	c = (struct cluster){.lanes = r->lanes == 0 ? 1 : r->lanes,
 			     .registered = r->registered,
-			     .unread = r->unread};
+			     .unread = {[KIND_NODE] = r->unread,
+					[KIND_NODECLAIM] = r->unread_claims}};
 	for (int i = 0; i < 4 && r->specs[i].name != NULL; i++) {
 		const struct spec *s = &r->specs[i];
 		bool claim = s->name[0] == 'c';
@@ -549,7 +610,9 @@ START_TEST(walk)
 		      r->name, c.walk, r->walk);
 	t = cleanup_next(c.x, at(c.now + 1000000));
 	ck_assert_int_eq(t.step, CLEANUP_END);
-	ck_assert_str_eq(verdicts[t.verdict], strrchr(c.walk, ':') + 1);
+	ck_assert_str_eq(verdicts[t.verdict], strstr(c.walk, "end:") + 4);
+	ck_assert_str_eq(cleanup_report(c.x)->why,
+			 r->why == NULL ? "" : r->why);
 	cleanup_free(c.x);
 }
 END_TEST
@@ -713,6 +776,37 @@ START_TEST(a_persons_hold_on_the_claim)
 }
 END_TEST
 
+/* Our hold goes off the claim, and a person's of another key stays there: the
+ * one on the Node is theirs, although a mark of ours stands beside it. */
+START_TEST(a_persons_hold_beside_ours)
+{
+	static const struct hold_key today = {"example.com/hold", "yes"};
+	struct cleanup_config config = plain;
+	struct thing *both[2], *former;
+	struct cleanup_todo t;
+
+	begin();
+	config.hold = today;
+	both[0] = add(KIND_NODECLAIM, "c1", "", OURS);
+	both[1] = add(KIND_NODE, "n1", "c1", OURS);
+	former = both[_i];	/* whose mark is that of an earlier hold */
+	former->o.has_former = true;
+	former->o.former = hold;
+	former->o.former_hold = HOLD_SAME;
+	both[1]->o.hold = _i == 1 ? HOLD_ABSENT : HOLD_SAME;
+	start_over(&config);
+	t = go_on();
+	ck_assert_str_eq(t.write.object->name, "c1");
+	ck_assert_int_eq(t.write.act, CLEANUP_RELEASE);
+	ck_assert_str_eq(t.write.hold->key, _i == 1 ? today.key : hold.key);
+	done(&(struct cleanup_outcome){.id = t.write.id});
+	t = go_on();
+	ck_assert_str_eq(t.write.object->name, "n1");
+	ck_assert_int_eq(t.write.act, CLEANUP_UNMARK);
+	cleanup_free(c.x);
+}
+END_TEST
+
 /* --- what it counts ------------------------------------------------------- */
 
 START_TEST(more_than_the_table_holds)
@@ -784,7 +878,7 @@ START_TEST(a_list_that_starts_over)
 	begin();
 	add(KIND_NODE, "gone", "", OURS)->o.has_class = true;
 	(void)add(KIND_NODE, "n1", "", OURS);
-	c.unread = 1;
+	c.unread[KIND_NODE] = 1;
 	start_over(&plain);
 	r = cleanup_report(c.x);
 	for (;;) {
@@ -794,7 +888,7 @@ START_TEST(a_list_that_starts_over)
 		if (t.step == CLEANUP_LIST && t.kind == KIND_NODE) {
 			list(KIND_NODE);
 			c.at[0].there = false;
-			c.unread = 0;
+			c.unread[KIND_NODE] = 0;
 		}
 		row_ask(&(struct row){0}, &t);
 	}
@@ -805,6 +899,35 @@ START_TEST(a_list_that_starts_over)
 	ck_assert_str_eq(r->last.named[0], "node/n1");
 	done(&(struct cleanup_outcome){.id = t.write.id});
 	ck_assert_int_eq(cleanup_next(c.x, at(0)).step, CLEANUP_LEAD);
+	cleanup_free(c.x);
+}
+END_TEST
+
+/* The names are those of the last list, whatever the one before it had. */
+START_TEST(what_is_left_is_named)
+{
+	const struct cleanup_report *r;
+	struct cleanup_todo t;
+
+	begin();
+	(void)add(KIND_NODE, "n1", "", OURS);
+	(void)add(KIND_NODECLAIM, "c1", "", OURS);
+	start_over(&plain);
+	r = cleanup_report(c.x);
+	for (int i = 0; i < 2; i++) {
+		t = go_on();
+		start(&t.write);
+		c.at[i].there = false;
+		answer(0);
+		ck_assert_str_eq(r->last.named[0], "node/n1");
+		ck_assert_str_eq(r->last.named[1], "nodeclaim/c1");
+		ck_assert_str_eq(r->last.named[2], "");
+	}
+	(void)add(KIND_NODE, "n2", "", OURS);
+	t = go_on();
+	ck_assert_int_eq(t.step, CLEANUP_WRITE);
+	ck_assert_str_eq(r->last.named[0], "node/n2");
+	ck_assert_str_eq(r->last.named[1], "");
 	cleanup_free(c.x);
 }
 END_TEST
@@ -898,7 +1021,7 @@ START_TEST(a_lead_taken_again_begins_anew)
 		} else if (t.step == CLEANUP_LEAD && ++leads == 2) {
 			put(&c.at[0], OURS);	/* by who led meanwhile */
 			c.at[0].o.mark_ms = EPOCH + c.now;
-			c.now += 10000;
+			c.now += 1000;
 			o.anew = _i == 1;
 			done(&o);
 		} else {
@@ -1152,9 +1275,11 @@ suite(void)
 	tcase_add_test(t, the_hold_of_an_earlier_configuration_goes);
 	tcase_add_loop_test(t, a_claim_that_is_clear_says_so_of_its_node, 0, 2);
 	tcase_add_loop_test(t, a_persons_hold_on_the_claim, 0, 2);
+	tcase_add_loop_test(t, a_persons_hold_beside_ours, 0, 2);
 	t = run_case(s, "report");
 	tcase_add_test(t, more_than_the_table_holds);
 	tcase_add_test(t, what_is_done_is_counted);
+	tcase_add_test(t, what_is_left_is_named);
 	tcase_add_test(t, a_list_that_starts_over);
 	tcase_add_test(t, the_last_whole_list_is_reported);
 	tcase_add_loop_test(t, a_lead_taken_again_begins_anew, 0, 2);
