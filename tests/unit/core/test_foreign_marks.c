@@ -100,6 +100,23 @@ look(struct foreign_marks *f, const char *name, int64_t mark_ms)
 	foreign_marks_look(f, &o, EPOCH + 10000);
 }
 
+/* A mark of no time in the first list says nothing of when. */
+START_TEST(a_word_is_no_measure)
+{
+	struct foreign_marks f = {0};
+	struct object o = claim_new("first", EPOCH - 90000);
+
+	foreign_marks_begin(&f, EPOCH, SLACK);
+	o.mark = MARK_ODD;
+	o.mark_ms = EPOCH + 2000;
+	foreign_marks_look(&f, &o, EPOCH + 1000);
+	foreign_marks_listed(&f, true);
+	look(&f, "a", 1000);
+	foreign_marks_listed(&f, true);
+	ck_assert_str_ne(f.text, "");
+}
+END_TEST
+
 START_TEST(the_first_foreign_mark_stays)
 {
 	struct foreign_marks f = first_list(0);
@@ -136,6 +153,7 @@ suite(void)
 
 	tcase_add_loop_test(t, a_foreign_mark, 0,
 			    sizeof(foreign_rows) / sizeof(foreign_rows[0]));
+	tcase_add_test(t, a_word_is_no_measure);
 	tcase_add_test(t, the_first_foreign_mark_stays);
 	return s;
 }
