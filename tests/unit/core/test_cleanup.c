@@ -1249,6 +1249,7 @@ START_TEST(killed_at_any_moment)
 		killed(&s);
 		for (int i = 0; storm_step(&s); i++)
 			ck_assert_msg(i < CALM, "seed %d: no end", (int)seed);
+		cleanup_free(c.x);
 		all.kills += s.kills;
 		for (int i = 0; i <= CLEANUP_BROKEN; i++)
 			all.ends[i] += s.ends[i];
