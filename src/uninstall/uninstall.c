@@ -5,18 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cleanup_call.h"
 #include "core/base/limits.h"
-#include "core/base/pace.h"
+#include "core/protocol/cleanup.h"
 #include "lease_session.h"
 #include "lease_where.h"
-#include "marks.h"
 #include "registered.h"
 
 /*
- * In this order: nothing marks any more (no webhook is registered), nobody
- * else sweeps (the Lease is ours), then list and clear, round by round, until
- * two lists settle_ms apart show nothing.  It can be killed at any moment and
- * started again: all it knows is what the lists show.
+ * Does what core/protocol/cleanup says, one step after the other, on one
+ * thread.  The writes of a round are under way side by side.
  */
 
 struct uninstall {
@@ -26,15 +24,16 @@ struct uninstall {
 	struct clock *clock;
 	struct kube *kube;
 	struct lease_session *lead;
-	struct marks marks;
-	struct pace pace;
+	struct cleanup *cleanup;
+	struct cleanup_call call;
+	bool leads;		/* the Lease was taken once */
 	char namespace_name[64];
 };
 
 /* --- where ---------------------------------------------------------------- */
 
 static int
-open_kube(struct uninstall *u, struct err *e)
+open_kube(struct uninstall *u, int64_t until_ms, struct err *e)
 {
 	struct kube_options o = {
 		.access = u->access,
@@ -44,7 +43,6 @@ open_kube(struct uninstall *u, struct err *e)
 		.keepalive_probe_s = KEEPALIVE_PROBE_S,
 		.token_ms = u->timing->token_ms,
 	};
-	int64_t now = clock_boot_ms();
 
 	if (u->wish->in_cluster && u->access.namespace_ != NULL)
 		(void)snprintf(u->namespace_name, sizeof(u->namespace_name),
@@ -63,16 +61,40 @@ open_kube(struct uninstall *u, struct err *e)
 			.clock = u->clock,
 			.config = u->wish->config,
 			.timing = u->timing,
-			.until_ms = u->wish->timeout_ms == 0
-					    ? INT64_MAX
-					    : now + u->wish->timeout_ms,
+			.until_ms = until_ms,
 		},
 		e);
-	if (u->lead == NULL)
+	return u->lead != NULL ? 0 : -1;
+}
+
+static int
+open_all(struct uninstall *u, struct err *e)
+{
+	int64_t until_ms = u->wish->timeout_ms == 0
+				   ? INT64_MAX
+				   : clock_boot_ms() + u->wish->timeout_ms;
+	const struct hold_key *hold = &u->wish->config->rules.hold;
+
+	if (open_kube(u, until_ms, e))
 		return -1;
-	pace_init(&u->pace, clock_boot_us());
-	return marks_init(&u->marks, u->lead, u->clock,
-			  &u->wish->config->rules.hold, e);
+	u->cleanup = cleanup_new(
+		&(struct cleanup_config){
+			.hold = *hold,
+			.machines_max = MACHINES_MAX,
+			.dry_run = u->wish->dry_run,
+			.remove_registered = u->wish->remove_webhook,
+			.settle_ms = u->timing->settle_ms,
+			.until_ms = until_ms,
+		},
+		clock_boot_us());
+	if (u->cleanup == NULL)
+		return err_set(e, ERR_SYSTEM, "out of memory");
+	u->call = (struct cleanup_call){.lead = u->lead,
+					.clock = u->clock,
+					.cleanup = u->cleanup,
+					.hold = hold,
+					.dry_run = u->wish->dry_run};
+	return 0;
 }
 
 /* The kubeconfig's namespace says nothing: a Lease taken beside the holder's
@@ -97,7 +119,7 @@ take_lease(struct uninstall *u, struct err *e)
 {
 	const struct config *c = u->wish->config;
 
-	if (!c->leader.enabled || u->wish->dry_run)
+	if (!c->leader.enabled)
 		return 0;
 	if (find_namespace(u, e))
 		return -1;
@@ -110,127 +132,167 @@ take_lease(struct uninstall *u, struct err *e)
 	return 0;
 }
 
-/* --- what is registered --------------------------------------------------- */
+/* --- its steps ------------------------------------------------------------ */
 
 static int
-unregister(struct uninstall *u, bool remove, struct err *e)
+lead(struct uninstall *u, struct cleanup_outcome *o, struct err *e)
+{
+	if (u->leads && lease_session_holds(u->lead))
+		return 0;
+	o->anew = true;
+	if (!u->leads && take_lease(u, e))
+		return -1;
+	u->leads = true;
+	return lease_session_take(u->lead, NULL, e);
+}
+
+static int
+unregister(struct uninstall *u, bool remove, struct cleanup_outcome *o,
+	   struct err *e)
 {
 	struct registered r = {.n = 0};
 	char text[64 + NAME_BYTES];
 
 	if (registered_look(u->lead, &r, e))
 		return -1;
-	if (r.n == 0 || (remove && !u->wish->dry_run))
+	if (remove)
 		return registered_remove(u->lead, &r, e);
 	for (unsigned i = 0; i < r.n; i++)
 		(void)fprintf(stderr,
 			      "karpenter-node-holder: still registered, new "
 			      "nodes come held: kubectl delete %s\n",
 			      registered_text(&r, i, text));
-	if (u->wish->dry_run)
-		return 0;
-	return err_set(e, ERR_SYSTEM,
-		       "nothing done: delete what is registered first, or give "
-		       "--remove-webhook");
-}
-
-/* --- the rounds ----------------------------------------------------------- */
-
-/* Nothing came of it: is there any use in another? */
-static int
-round_failed(struct uninstall *u, unsigned *in_a_row, struct err *e)
-{
-	const struct marks *m = &u->marks;
-
-	if (m->refused > 0 && m->changed + m->unanswered == 0) {
-		*e = m->why;
-		return -1;
-	}
-	if (m->last.unread[KIND_NODE] + m->last.unread[KIND_NODECLAIM] > 0 &&
-	    m->changed + m->refused + m->unanswered == 0)
-		return err_set(e, ERR_SYSTEM,
-			       "what is left cannot be read; by hand then");
-	if (++*in_a_row == 1 && m->why.text[0] != '\0')
-		(void)fprintf(stderr,
-			      "karpenter-node-holder: trying again: %s\n",
-			      m->why.text);
-	return lease_session_sleep(u->lead,
-			  pace_backoff(&u->pace, *in_a_row, BACKOFF_MIN_MS,
-				       BACKOFF_MAX_MS),
-			  e);
-}
-
-/* Nobody else may hold from here on. */
-static int
-lease_session_again(struct uninstall *u, struct err *e)
-{
-	bool first = u->marks.rehold.start_ms == 0;
-
-	if (!first && lease_session_holds(u->lead))
-		return 0;
-	if (lease_session_take(u->lead, NULL, e))
-		return -1;
-	rehold_begin(&u->marks.rehold, clock_now(u->clock).server_ms,
-		     u->timing->settle_ms);
+	o->registered = r.n;
 	return 0;
 }
 
-/* Two lists have shown nothing. */
 static int
-finish(struct uninstall *u, struct err *e)
+wait_for(struct uninstall *u, const struct cleanup_todo *todo, struct err *e)
 {
-	if (unregister(u, false, e))
-		return -1;
-	if (u->marks.rehold.text[0] == '\0')
-		return 0;
-	return err_set(e, ERR_SYSTEM,
-		       "stop every holder, also one without leader election "
-		       "or in another namespace, delete what marks at "
-		       "admission, and start again");
+	if (todo->trying_again)
+		(void)fprintf(stderr,
+			      "karpenter-node-holder: trying again: %s\n",
+			      cleanup_report(u->cleanup)->why);
+	return cleanup_call_wait(&u->call, todo->wait_ms, e);
 }
 
+/* -1: it goes no further. */
 static int
-rounds(struct uninstall *u, struct err *e)
+do_step(struct uninstall *u, const struct cleanup_todo *todo, struct err *e)
 {
-	unsigned in_a_row = 0, clean = 0;
+	struct cleanup_outcome o = {.code = CLEANUP_OK};
+	int rc;
 
-	for (;;) {
-		if (lease_session_again(u, e) || marks_list(&u->marks, e))
-			return -1;
-		if (marks_left(&u->marks) == 0) {
-			if (++clean == 2)
-				return finish(u, e);
-			if (lease_session_sleep(u->lead, u->timing->settle_ms,
-						e))
-				return -1;
-			continue;
-		}
-		clean = 0;
-		if (marks_clear(&u->marks, e))
-			return -1;
-		if (u->marks.done > 0)
-			in_a_row = 0;
-		else if (round_failed(u, &in_a_row, e))
-			return -1;
+	switch (todo->step) {
+	case CLEANUP_WAIT:
+		return wait_for(u, todo, e);
+	case CLEANUP_LIST:
+		return cleanup_call_list(&u->call, todo->kind, e);
+	case CLEANUP_WRITE:
+		return cleanup_call_write(&u->call, &todo->write, e);
+	case CLEANUP_LEAD:
+		rc = lead(u, &o, e);
+		break;
+	default:
+		rc = unregister(u, todo->remove, &o, e);
+		break;
+	}
+	if (rc != 0)
+		o.code = CLEANUP_FAILED;
+	cleanup_done(u->cleanup, &o, clock_now(u->clock));
+	return rc;
+}
+
+/* Of a step that has failed, *e says why already. */
+static int
+result(const struct uninstall *u, enum cleanup_verdict verdict, struct err *e)
+{
+	switch (verdict) {
+	case CLEANUP_CLEAN:
+		*e = (struct err){0};
+		return 0;
+	case CLEANUP_STILL_REGISTERED:
+		return err_set(e, ERR_SYSTEM,
+			       "nothing done: delete what is registered "
+			       "first, or give --remove-webhook");
+	case CLEANUP_FOREIGN_MARKS:
+		return err_set(e, ERR_SYSTEM,
+			       "stop every holder, also one without leader "
+			       "election or in another namespace, delete what "
+			       "marks at admission, and start again");
+	case CLEANUP_DENIED:
+		return err_set(e, ERR_SYSTEM, "%s",
+			       cleanup_report(u->cleanup)->why);
+	case CLEANUP_UNREADABLE:
+		return err_set(e, ERR_SYSTEM,
+			       "what is left cannot be read; by hand then");
+	case CLEANUP_LATE:
+		return err_set(e, ERR_TIMEOUT, "the time is over");
+	default:
+		return -1;
 	}
 }
 
 static int
 work(struct uninstall *u, struct err *e)
 {
-	if (u->wish->dry_run) {
-		u->marks.dry_run = true;
-		return unregister(u, false, e) || marks_list(&u->marks, e) ||
-				       marks_clear(&u->marks, e)
-			       ? -1
-			       : 0;
+	struct cleanup_todo todo;
+
+	for (;;) {
+		todo = cleanup_next(u->cleanup, clock_now(u->clock));
+		if (todo.step == CLEANUP_END)
+			return result(u, todo.verdict, e);
+		if (do_step(u, &todo, e))
+			return -1;
 	}
-	if (unregister(u, u->wish->remove_webhook, e) || take_lease(u, e))
-		return -1;
-	return rounds(u, e);
 }
 
 /* --- the end -------------------------------------------------------------- */
+
+static void
+say_left(const struct cleanup_report *r)
+{
+	const struct cleanup_list *l = &r->last;
+	unsigned left = l->left[KIND_NODE] + l->left[KIND_NODECLAIM];
+
+	if (r->foreign[0] != '\0')
+		(void)fprintf(stderr,
+			      "karpenter-node-holder: something still holds: "
+			      "%s, after the start\n",
+			      r->foreign);
+	if (!r->listed) {
+		(void)fprintf(stderr, "karpenter-node-holder: no list was "
+				      "made: what is left is not known\n");
+		return;
+	}
+	(void)fprintf(stderr,
+		      "karpenter-node-holder: the last list showed %u nodes "
+		      "and %u nodeclaims with a mark\n",
+		      l->left[KIND_NODE], l->left[KIND_NODECLAIM]);
+	for (unsigned i = 0; i < left && i < CLEANUP_NAMED; i++)
+		(void)fprintf(stderr, "    %s\n", l->named[i]);
+	if (left > CLEANUP_NAMED)
+		(void)fprintf(stderr, "    and %u more\n",
+			      left - CLEANUP_NAMED);
+}
+
+/* What was done, and what is left. */
+static void
+say(const struct uninstall *u, bool clean)
+{
+	const struct cleanup_report *r = cleanup_report(u->cleanup);
+	bool dry_run = u->wish->dry_run;
+
+	(void)printf("%s %u nodes and %u nodeclaims; of %u objects only the "
+		     "mark removed; %u replacement annotations removed\n",
+		     dry_run ? "would release" : "released",
+		     r->released[KIND_NODE], r->released[KIND_NODECLAIM],
+		     r->unmarked, r->declassified);
+	if (clean && !dry_run)
+		(void)printf("none is left\n");
+	if (!clean && !dry_run)
+		say_left(r);
+}
 
 int
 uninstall_run(const struct uninstall_wish *wish, struct kubeconfig *access,
@@ -240,14 +302,14 @@ uninstall_run(const struct uninstall_wish *wish, struct kubeconfig *access,
 	int rc;
 
 	*access = (struct kubeconfig){0};
-	rc = open_kube(&u, e);
+	rc = open_all(&u, e);
 	if (rc == 0) {
 		(void)setvbuf(stdout, NULL, _IOLBF, 0);
 		rc = work(&u, e);
 		lease_session_give_up(u.lead, rc == 0);
-		marks_say(&u.marks, rc == 0);
+		say(&u, rc == 0);
 	}
-	marks_done(&u.marks);
+	cleanup_free(u.cleanup);
 	lease_session_free(u.lead);
 	kube_free(u.kube);
 	clock_free(u.clock);

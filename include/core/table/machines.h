@@ -7,6 +7,7 @@
 
 #include "core/base/index.h"
 #include "core/base/object.h"
+#include "core/rules/decide.h"
 
 /*
  * Node + NodeClaim as one.  Each object is an entry with an id; a claim and
@@ -94,5 +95,20 @@ struct entry *machines_node(const struct machines *m, uint32_t head);
 uint32_t machines_id(const struct machines *m, const struct entry *e);
 
 enum tenure entry_tenure(const struct entry *e);
+
+/* What `decide` is to know of an entry.  e may be NULL: then nothing is
+ * present.  The caller adds `busy` and `spent`, which the table does not know.
+ */
+struct half machines_half(const struct machines *m, const struct entry *e);
+/* The hold that the entry's mark stands for: today's, or one of an earlier
+ * configuration, which belongs to the table. */
+const struct hold_key *machines_hold(const struct machines *m,
+				     const struct entry *e,
+				     const struct hold_key *today);
+/* A write that removes the mark has to be sure that nothing else has changed.
+ * true: it is enough to test the mark's own text.  false: it has to test the
+ * object's version, because the mark is no time of ours, or because
+ * registration may still copy a person's hold onto the Node beside our mark. */
+bool entry_mark_exact(const struct entry *e);
 
 #endif

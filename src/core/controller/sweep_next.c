@@ -52,26 +52,15 @@ wish_of(const struct sweep *s, uint32_t head, struct now now, enum why *why)
 static struct half
 half_of(const struct sweep *s, const struct entry *e)
 {
+	struct half h = machines_half(&s->machines, e);
 	const struct work *w;
 
 	if (e == NULL)
-		return (struct half){0};
+		return h;
 	w = &s->work[machines_id(&s->machines, e)];
-	return (struct half){
-		.present = true,
-		.busy = w->in_flight || w->waiting || w->expecting,
-		.spent = w->reholds >= REHOLDS_MAX,
-		.tenure = entry_tenure(e),
-		.hold = e->hold,
-		.former = e->has_former,
-		.former_default =
-			e->has_former &&
-			hold_key_is_default(
-				&s->machines.formers[e->former].hold),
-		.default_hold = e->default_hold,
-		.registered = e->registered,
-		.opted_out = e->opted_out,
-	};
+	h.busy = w->in_flight || w->waiting || w->expecting;
+	h.spent = w->reholds >= REHOLDS_MAX;
+	return h;
 }
 
 /* A claim that had no room in the table, but was read: does its own hold stand
@@ -196,19 +185,14 @@ static void
 describe(struct sweep *s, const struct entry *e, enum act act,
 	 const char *reason, struct now now, struct action *out)
 {
-	/* Registration may copy a person's hold onto a Node, beside our mark:
-	 * until then the version is tested. */
-	bool joining = e->kind == KIND_NODE && !e->registered;
-
 	*out = (struct action){
 		.act = act,
 		.kind = e->kind,
 		.id = machines_id(&s->machines, e),
-		.mark_exact = e->mark == MARK_TIME && !joining,
+		.mark_exact = entry_mark_exact(e),
 		.mark_ms = act == ACT_HOLD ? now.server_ms : e->mark_ms,
 		.has_held_key = e->has_held_key,
-		.hold = e->has_former ? s->machines.formers[e->former].hold
-				      : s->rules.hold,
+		.hold = *machines_hold(&s->machines, e, &s->rules.hold),
 		.reason = reason,
 		.forgotten = s->view[KIND_NODECLAIM].forgotten,
 		.fence_ms = INT64_MAX,

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/rules/admit.h"
+
 static const char *
 key_uid(const void *ctx, uint32_t id)
 {
@@ -59,6 +61,40 @@ enum tenure
 entry_tenure(const struct entry *e)
 {
 	return object_tenure(e->hold, e->mark, e->has_former, e->former_hold);
+}
+
+bool
+entry_mark_exact(const struct entry *e)
+{
+	bool joining = e->kind == KIND_NODE && !e->registered;
+
+	return e->mark == MARK_TIME && !joining;
+}
+
+const struct hold_key *
+machines_hold(const struct machines *m, const struct entry *e,
+	      const struct hold_key *today)
+{
+	return e->has_former ? &m->formers[e->former].hold : today;
+}
+
+struct half
+machines_half(const struct machines *m, const struct entry *e)
+{
+	if (e == NULL)
+		return (struct half){0};
+	return (struct half){
+		.present = true,
+		.tenure = entry_tenure(e),
+		.hold = e->hold,
+		.former = e->has_former,
+		.former_default =
+			e->has_former &&
+			hold_key_is_default(&m->formers[e->former].hold),
+		.default_hold = e->default_hold,
+		.registered = e->registered,
+		.opted_out = e->opted_out,
+	};
 }
 
 uint32_t

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/protocol/cleanup.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/pace.h"
+#include "core/protocol/foreign_marks.h"
+#include "core/rules/admit.h"
+#include "core/rules/decide.h"
+
+/* A round's writes, in this order.  A pass begins when all writes of the one
+ * before it are answered: what is done about a Node depends on its claim, and
+ * classes go last because the holds do not wait for them. */
+static const struct {
+	enum kind kind;
+	bool classes;
+} passes[] = {
+	{KIND_NODECLAIM, false},
+	{KIND_NODE, false},
+	{KIND_NODECLAIM, true},
+	{KIND_NODE, true},
+};
+#define PASSES (sizeof(passes) / sizeof(passes[0]))
+
+struct slot {			/* one for each id of the table */
+	enum cleanup_act act;	/* under way; CLEANUP_KEEP: nothing */
+	bool failed;		/* not again in this round */
+};
+
+struct cleanup {
+	struct cleanup_config config;
+	struct pace pace;
+	struct machines table;	/* what has a mark, a hold or a class */
+	struct slot *slots;
+	struct foreign_marks foreign;
+	struct cleanup_report report;
+
+	enum cleanup_step step;	/* the next, or the one under way … */
+	bool asked;		/* … which this says; not of writes */
+	enum cleanup_verdict verdict;
+	enum kind listing;
+	struct cleanup_list list;	/* the one under way */
+	unsigned clean;		/* lists in a row that showed nothing */
+	int64_t not_before_ms;	/* WAIT: boot time */
+	bool tells;		/* WAIT: trying_again is yet to be said */
+
+	/* The round. */
+	size_t pass;
+	uint32_t at;		/* the next id to look at */
+	unsigned under_way;
+	unsigned done, changed, refused, unanswered;
+	unsigned in_a_row;	/* rounds that came to nothing */
+};
+
+struct cleanup *
+cleanup_new(const struct cleanup_config *c, uint64_t seed)
+{
+	struct cleanup *x = calloc(1, sizeof(*x));
+
+	if (x == NULL)
+		return NULL;
+	x->config = *c;
+	x->step = CLEANUP_REGISTERED;
+	x->report.foreign = x->foreign.text;
+	pace_init(&x->pace, seed);
+	if (machines_init(&x->table, c->machines_max) == 0)
+		x->slots = calloc(x->table.cap, sizeof(*x->slots));
+	if (x->slots != NULL)
+		return x;
+	cleanup_free(x);
+	return NULL;
+}
+
+void
+cleanup_free(struct cleanup *x)
+{
+	if (x == NULL)
+		return;
+	machines_done(&x->table);
+	free(x->slots);
+	free(x);
+}
+
+const struct cleanup_report *
+cleanup_report(const struct cleanup *x)
+{
+	return &x->report;
+}
+
+static void
+go(struct cleanup *x, enum cleanup_step step)
+{
+	x->step = step;
+	x->asked = false;
+}
+
+static void
+end(struct cleanup *x, enum cleanup_verdict verdict)
+{
+	go(x, CLEANUP_END);
+	x->verdict = verdict;
+}
+
+static void
+rest(struct cleanup *x, int64_t ms, struct now now)
+{
+	go(x, CLEANUP_WAIT);
+	x->not_before_ms = now.boot_ms + ms;
+}
+
+/* --- the list ------------------------------------------------------------- */
+
+void
+cleanup_listing(struct cleanup *x)
+{
+	assert(x->step == CLEANUP_LIST && x->asked);
+	for (uint32_t id = 0; id < x->table.top; id++)
+		if (x->table.at[id].used && x->table.at[id].kind == x->listing)
+			machines_drop(&x->table, id, &(struct touched){0});
+	x->list.left[x->listing] = x->list.unread[x->listing] = 0;
+	x->list.classes[x->listing] = 0;
+}
+
+static unsigned
+marked(const struct cleanup_list *l)
+{
+	return l->left[KIND_NODE] + l->left[KIND_NODECLAIM];
+}
+
+static void
+name_it(struct cleanup *x, const char *name)
+{
+	struct cleanup_list *l = &x->list;
+	unsigned n = marked(l);
+
+	if (n < CLEANUP_NAMED)
+		(void)snprintf(l->named[n], sizeof(l->named[n]), "%s/%s",
+			       x->listing == KIND_NODE ? "node" : "nodeclaim",
+			       name);
+	l->left[x->listing]++;
+}
+
+void
+cleanup_unread(struct cleanup *x, const char *text)
+{
+	x->list.unread[x->listing]++;
+	name_it(x, text);
+}
+
+/* A hold without a mark is kept as well: it may say whose the hold on the
+ * other half of the machine is. */
+void
+cleanup_seen(struct cleanup *x, const struct object *o, struct now now)
+{
+	struct touched t = {0};
+	uint32_t id = NO_ID;
+
+	assert(x->step == CLEANUP_LIST && x->asked && o->kind == x->listing);
+	if (o->mark != MARK_ABSENT)
+		name_it(x, o->name);
+	foreign_marks_look(&x->foreign, o, now.server_ms);
+	if (o->has_class)
+		x->list.classes[x->listing]++;
+	if (o->mark != MARK_ABSENT || o->hold != HOLD_ABSENT ||
+	    o->default_hold != HOLD_ABSENT || o->has_class)
+		id = machines_put(&x->table, o, INT64_MAX, &t);
+	if (id != NO_ID)	/* else there is room in a later round */
+		x->table.at[id].classed = o->has_class;
+}
+
+static void
+begin_round(struct cleanup *x)
+{
+	memset(x->slots, 0, x->table.top * sizeof(*x->slots));
+	x->report.why[0] = '\0';
+	x->done = x->changed = x->refused = x->unanswered = 0;
+	x->pass = 0;
+	x->at = 0;
+	go(x, CLEANUP_WRITE);
+}
+
+static void
+listed(struct cleanup *x, bool led, struct now now)
+{
+	const struct cleanup_list *l = &x->list;
+
+	x->report.last = *l;
+	x->report.listed = true;
+	foreign_marks_listed(&x->foreign, led);
+	if (x->config.dry_run ||
+	    marked(l) + l->classes[KIND_NODE] + l->classes[KIND_NODECLAIM] >
+		    0) {
+		x->clean = 0;
+		begin_round(x);
+	} else if (++x->clean == 2) {
+		go(x, CLEANUP_REGISTERED);
+	} else {
+		rest(x, x->config.settle_ms, now);
+	}
+}
+
+/* Without NodeClaims there may still be Nodes that are held; a cluster has
+ * Nodes. */
+static void
+list_done(struct cleanup *x, const struct cleanup_outcome *o, struct now now)
+{
+	if (o->code == CLEANUP_FAILED ||
+	    (o->code == CLEANUP_UNSERVED && x->listing == KIND_NODE)) {
+		end(x, CLEANUP_BROKEN);
+	} else if (x->listing == KIND_NODE) {
+		/* A claim is there before its Node: one that the second list
+		 * does not show is gone. */
+		x->listing = KIND_NODECLAIM;
+		go(x, CLEANUP_LIST);
+	} else {
+		listed(x, o->led, now);
+	}
+}
+
+/* --- the writes ----------------------------------------------------------- */
+
+static struct half
+half_of(const struct cleanup *x, const struct entry *e)
+{
+	struct half h = machines_half(&x->table, e);
+
+	h.busy = e != NULL && x->slots[machines_id(&x->table, e)].failed;
+	return h;
+}
+
+/* What this pass does about that object. */
+static enum cleanup_act
+act_on(const struct cleanup *x, uint32_t id)
+{
+	const struct entry *e = &x->table.at[id];
+	uint32_t head = machines_head(&x->table, id);
+	struct half claim, node;
+	struct decision d;
+
+	if (!e->used || e->kind != passes[x->pass].kind || x->slots[id].failed)
+		return CLEANUP_KEEP;
+	if (passes[x->pass].classes)
+		return e->classed ? CLEANUP_DECLASSIFY : CLEANUP_KEEP;
+	claim = half_of(x, machines_claim(&x->table, head));
+	node = half_of(x, machines_node(&x->table, head));
+	d = decide(&claim, &node, GOAL_CLEAR);
+	if (d.act == ACT_NONE || d.on != e->kind)
+		return CLEANUP_KEEP;
+	return d.act == ACT_CLEAR ? CLEANUP_RELEASE : CLEANUP_UNMARK;
+}
+
+/* The next one of this round that may go now. */
+static bool
+next_write(struct cleanup *x, struct cleanup_todo *t)
+{
+	for (; x->pass < PASSES; x->pass++, x->at = 0) {
+		while (x->at < x->table.top) {
+			uint32_t id = x->at++;
+			enum cleanup_act act = act_on(x, id);
+
+			if (act == CLEANUP_KEEP)
+				continue;
+			x->slots[id].act = act;
+			x->under_way++;
+			t->step = CLEANUP_WRITE;
+			t->write = cleanup_writing(x, id);
+			return true;
+		}
+		if (x->under_way > 0)
+			return false;
+	}
+	return false;
+}
+
+struct cleanup_write
+cleanup_writing(const struct cleanup *x, uint32_t id)
+{
+	const struct entry *e = &x->table.at[id];
+	enum cleanup_act act = x->slots[id].act;
+
+	assert(act != CLEANUP_KEEP);
+	return (struct cleanup_write){
+		.id = id,
+		.act = act,
+		.object = e,
+		.hold = act == CLEANUP_RELEASE
+				? machines_hold(&x->table, e, &x->config.hold)
+				: NULL,
+		.mark_exact = entry_mark_exact(e),
+	};
+}
+
+/* What stands on the object now, as the writes still to come have to see it. */
+static void
+wrote(struct cleanup *x, struct entry *e, const struct cleanup_write *w)
+{
+	x->done++;
+	switch (w->act) {
+	case CLEANUP_DECLASSIFY:
+		x->report.declassified++;
+		return;
+	case CLEANUP_RELEASE:
+		x->report.released[e->kind]++;
+		if (!e->has_former)
+			e->hold = HOLD_ABSENT;
+		if (hold_key_is_default(w->hold))
+			e->default_hold = HOLD_ABSENT;
+		break;
+	default:
+		x->report.unmarked++;
+		break;
+	}
+	e->mark = MARK_ABSENT;
+}
+
+static void
+write_done(struct cleanup *x, const struct cleanup_outcome *o)
+{
+	struct cleanup_write w = cleanup_writing(x, o->id);
+
+	x->slots[o->id].act = CLEANUP_KEEP;
+	x->under_way--;
+	if (o->code == CLEANUP_OK) {
+		wrote(x, &x->table.at[o->id], &w);
+		return;
+	}
+	x->slots[o->id].failed = true;
+	if (o->code == CLEANUP_GONE)
+		return;
+	/* The first, but rather a refusal than a mere change. */
+	if (x->refused + x->unanswered == 0 && o->why != NULL)
+		(void)snprintf(x->report.why, sizeof(x->report.why), "%s",
+			       o->why);
+	if (o->code == CLEANUP_CHANGED)
+		x->changed++;
+	else if (o->code == CLEANUP_REFUSED)
+		x->refused++;
+	else
+		x->unanswered++;
+}
+
+/* All its writes are answered.  Where nothing came of it: is there any use in
+ * another round? */
+static void
+round_done(struct cleanup *x, struct now now)
+{
+	const struct cleanup_list *l = &x->report.last;
+
+	if (x->config.dry_run) {
+		end(x, CLEANUP_CLEAN);
+	} else if (x->done > 0) {
+		x->in_a_row = 0;
+		go(x, CLEANUP_LEAD);
+	} else if (x->refused > 0 && x->changed + x->unanswered == 0) {
+		end(x, CLEANUP_DENIED);
+	} else if (l->unread[KIND_NODE] + l->unread[KIND_NODECLAIM] > 0 &&
+		   x->changed + x->refused + x->unanswered == 0) {
+		end(x, CLEANUP_UNREADABLE);
+	} else {
+		x->tells = ++x->in_a_row == 1 && x->report.why[0] != '\0';
+		rest(x,
+		     pace_backoff(&x->pace, x->in_a_row, BACKOFF_MIN_MS,
+				  BACKOFF_MAX_MS),
+		     now);
+	}
+}
+
+/* --- what is next, and what came of it ------------------------------------- */
+
+static struct cleanup_todo
+wait_until(const struct cleanup *x, int64_t boot_ms, struct now now)
+{
+	if (boot_ms > x->config.until_ms)
+		boot_ms = x->config.until_ms;
+	return (struct cleanup_todo){
+		.step = CLEANUP_WAIT,
+		.wait_ms = boot_ms == INT64_MAX ? INT64_MAX
+						: boot_ms - now.boot_ms,
+	};
+}
+
+static struct cleanup_todo
+ask(struct cleanup *x)
+{
+	struct cleanup_todo t = {.step = x->step, .kind = x->listing};
+
+	x->asked = true;
+	if (x->step == CLEANUP_REGISTERED)
+		t.remove = x->clean == 0 && x->config.remove_registered &&
+			   !x->config.dry_run;
+	if (x->step == CLEANUP_LIST && x->listing == KIND_NODE)
+		x->list = (struct cleanup_list){0};
+	return t;
+}
+
+struct cleanup_todo
+cleanup_next(struct cleanup *x, struct now now)
+{
+	struct cleanup_todo t = {0};
+
+	if (x->step != CLEANUP_END && now.boot_ms >= x->config.until_ms)
+		end(x, CLEANUP_LATE);
+	if (x->step == CLEANUP_WRITE) {
+		if (next_write(x, &t))
+			return t;
+		if (x->under_way > 0)
+			return wait_until(x, INT64_MAX, now);
+		round_done(x, now);
+	}
+	if (x->step == CLEANUP_WAIT) {
+		t = wait_until(x, x->not_before_ms, now);
+		t.trying_again = x->tells;
+		x->tells = false;
+		if (t.wait_ms > 0)
+			return t;
+		go(x, CLEANUP_LEAD);
+	}
+	if (x->step == CLEANUP_END)
+		return (struct cleanup_todo){.step = CLEANUP_END,
+					     .verdict = x->verdict};
+	return x->asked ? wait_until(x, INT64_MAX, now) : ask(x);
+}
+
+/* The last look at what is registered comes after the second clean list. */
+static void
+registered_done(struct cleanup *x, unsigned n)
+{
+	if (n > 0 && !x->config.dry_run) {
+		end(x, CLEANUP_STILL_REGISTERED);
+	} else if (x->clean == 2) {
+		end(x, x->foreign.text[0] == '\0' ? CLEANUP_CLEAN
+						  : CLEANUP_FOREIGN_MARKS);
+	} else {
+		x->listing = KIND_NODE;
+		go(x, x->config.dry_run ? CLEANUP_LIST : CLEANUP_LEAD);
+	}
+}
+
+void
+cleanup_done(struct cleanup *x, const struct cleanup_outcome *o,
+	     struct now now)
+{
+	if (x->under_way > 0) {	/* also after the END of a timeout */
+		write_done(x, o);
+		return;
+	}
+	assert(x->asked);
+	if (x->step == CLEANUP_LIST) {
+		list_done(x, o, now);
+	} else if (o->code == CLEANUP_FAILED) {
+		end(x, CLEANUP_BROKEN);
+	} else if (x->step == CLEANUP_REGISTERED) {
+		registered_done(x, o->registered);
+	} else {
+		if (o->anew || x->foreign.start_ms == 0)
+			foreign_marks_begin(&x->foreign, now.server_ms,
+					    x->config.settle_ms);
+		x->listing = KIND_NODE;
+		go(x, CLEANUP_LIST);
+	}
+}

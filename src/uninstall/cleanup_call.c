@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cleanup_call.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "edge/kube/answer.h"
+#include "wire/api/object.h"
+#include "wire/api/patch.h"
+#include "wire/api/resource.h"
+
+static const char *const kubectl_names[KIND_COUNT] = {
+	[KIND_NODE] = "node",
+	[KIND_NODECLAIM] = "nodeclaim.karpenter.sh",
+};
+
+/* --- the list ------------------------------------------------------------- */
+
+static void
+begin(void *ctx)
+{
+	struct cleanup_call *c = ctx;
+
+	cleanup_listing(c->cleanup);
+}
+
+/* One that cannot be read is none the less marked. */
+static int
+item(void *ctx, const char *bytes, size_t n, struct err *e)
+{
+	struct cleanup_call *c = ctx;
+	struct object o;
+	struct err bad;
+
+	(void)e;	/* stays clean: the list goes on */
+	if (object_decode(bytes, n, c->listing, c->hold, &o, &bad) == 0)
+		cleanup_seen(c->cleanup, &o, clock_now(c->clock));
+	else if (memmem(bytes, n, "\"" MARK_KEY "\"", sizeof(MARK_KEY) + 1) !=
+		 NULL)
+		cleanup_unread(c->cleanup, bad.text);
+	return 0;
+}
+
+int
+cleanup_call_list(struct cleanup_call *c, enum kind kind, struct err *e)
+{
+	const struct resource *r = &resources[kind];
+	struct lease_session_list list = {.path = r->path,
+					  .accept = r->list_accept,
+					  .begin = begin,
+					  .item = item,
+					  .ctx = c};
+	struct cleanup_outcome o = {.code = CLEANUP_OK};
+	int rc;
+
+	c->listing = kind;
+	rc = lease_session_list(c->lead, &list, e);
+	if (rc != 0)
+		o.code = rc < 0 ? CLEANUP_FAILED : CLEANUP_UNSERVED;
+	if (rc > 0)	/* in case the machine ends with that */
+		(void)err_set(e, ERR_SYSTEM, "404");
+	if (rc != 0)
+		(void)err_wrap(e, "list %s", r->name);
+	o.led = lease_session_holds(c->lead);
+	cleanup_done(c->cleanup, &o, clock_now(c->clock));
+	return rc < 0 ? -1 : 0;
+}
+
+/* --- one write ------------------------------------------------------------ */
+
+static void
+body_of(const struct cleanup_write *w, struct buf *b)
+{
+	const struct entry *e = w->object;
+	struct patch_clear c = {
+		.uid = e->uid,
+		.rv = e->rv,
+		.mark_exact = w->mark_exact,
+		.mark_ms = e->mark_ms,
+		.hold = w->hold,
+		.has_held_key = e->has_held_key,
+	};
+
+	if (w->act == CLEANUP_DECLASSIFY)
+		patch_declassify(b, e->uid);
+	else
+		patch_clear(b, &c);
+}
+
+static int
+start(struct cleanup_call *c, const struct cleanup_write *w, struct err *e)
+{
+	char path_bytes[PATH_BYTES], body_bytes[PATCH_BYTES];
+	const char *type = w->act == CLEANUP_DECLASSIFY ? PATCH_MERGE_TYPE
+							: PATCH_JSON_TYPE;
+	struct buf path, body;
+	struct kube_request q = {.method = "PATCH",
+				 .path = path_bytes,
+				 .accept = ACCEPT_METADATA,
+				 .content_type = type};
+
+	buf_init(&path, path_bytes, sizeof(path_bytes));
+	buf_init(&body, body_bytes, sizeof(body_bytes));
+	buf_printf(&path, "%s/%s?fieldManager=karpenter-node-holder",
+		   resources[w->object->kind].path, w->object->name);
+	body_of(w, &body);
+	q.body = body.data;
+	q.body_bytes = body.len;
+	if (path.full || body.full)
+		return err_set(e, ERR_LIMIT, "request for %s is too long",
+			       w->object->name);
+	return lease_session_start(c->lead, &q, w->id, e);
+}
+
+static void
+say_done(const struct cleanup_call *c, const struct cleanup_write *w)
+{
+	static const char *const words[] = {
+		[CLEANUP_RELEASE] = "released",
+		[CLEANUP_UNMARK] = "mark removed, the hold is a person's",
+		[CLEANUP_DECLASSIFY] = "replacement annotation removed",
+	};
+
+	(void)printf("%s/%s %s%s\n", kubectl_names[w->object->kind],
+		     w->object->name, words[w->act],
+		     c->dry_run ? " (dry run)" : "");
+}
+
+static enum cleanup_code
+code_of(const struct kube_reply *r, const struct err *no)
+{
+	if (no->code != ERR_NONE || r->status == 429 || r->status >= 500)
+		return CLEANUP_UNANSWERED;
+	switch (r->status) {
+	case 200:
+		return CLEANUP_OK;
+	case 404:
+		return CLEANUP_GONE;
+	case 409:
+	case 422:
+		return CLEANUP_CHANGED;
+	default:
+		return CLEANUP_REFUSED;
+	}
+}
+
+static void
+answered(struct cleanup_call *c, uint32_t id, const struct kube_reply *r,
+	 const struct err *no)
+{
+	struct cleanup_write w = cleanup_writing(c->cleanup, id);
+	struct cleanup_outcome o = {.code = code_of(r, no), .id = id};
+	char text[ANSWER_TEXT];
+	struct err why;
+
+	if (o.code == CLEANUP_OK) {
+		say_done(c, &w);
+	} else {
+		(void)err_set(&why, ERR_SYSTEM, "patch %s/%s: %s",
+			      kubectl_names[w.object->kind], w.object->name,
+			      no->code != ERR_NONE ? no->text
+						   : answer_text(r, text));
+		o.why = why.text;
+	}
+	cleanup_done(c->cleanup, &o, clock_now(c->clock));
+}
+
+static int
+next_answer(struct cleanup_call *c, struct err *e)
+{
+	struct kube_reply r;
+	struct err no;
+	uint64_t id;
+
+	if (lease_session_finished(c->lead, &id, &r, &no, e))
+		return -1;
+	c->under_way--;
+	answered(c, (uint32_t)id, &r, &no);
+	return 0;
+}
+
+int
+cleanup_call_write(struct cleanup_call *c, const struct cleanup_write *w,
+		   struct err *e)
+{
+	static const struct kube_reply done = {.status = 200, .body = ""};
+	struct err no = {0};
+
+	if (c->dry_run) {
+		answered(c, w->id, &done, &no);
+		return 0;
+	}
+	while (c->under_way > 0 && lease_session_room(c->lead) == 0)
+		if (next_answer(c, e))
+			return -1;
+	if (start(c, w, &no) == 0)
+		c->under_way++;
+	else
+		answered(c, w->id, &(struct kube_reply){.body = ""}, &no);
+	return 0;
+}
+
+int
+cleanup_call_wait(struct cleanup_call *c, int64_t wait_ms, struct err *e)
+{
+	return c->under_way > 0 ? next_answer(c, e)
+				: lease_session_sleep(c->lead, wait_ms, e);
+}
