@@ -10,7 +10,7 @@
 #include "core/base/nodepool.h"
 #include "core/base/object.h"
 #include "core/base/stamp.h"
-#include "core/controller/sweep_tell.h"
+#include "core/controller/notes.h"
 #include "core/rules/admit.h"
 #include "core/rules/decide.h"
 
@@ -113,5 +113,35 @@ void sweep_found(struct sweep *s, const struct action *a,
 		 const struct object *o, struct now now);
 void sweep_fresh(struct sweep *s, const struct object *claim);
 void sweep_fresh_pool(struct sweep *s, const struct nodepool *p);
+
+/* --- what is told ------------------------------------------------------------
+ */
+
+bool sweep_note(struct sweep *s, struct note *out); /* the oldest; or none */
+
+/* For the metrics. */
+struct sweep_report {
+	uint32_t objects[KIND_COUNT], timers, held[KIND_COUNT];
+	bool up[VIEW_COUNT]; /* the watch is open */
+	bool blocked;	     /* holds that nobody can take away, for more
+				than a minute */
+};
+void sweep_report(const struct sweep *s, struct sweep_report *out);
+struct scope_report {
+	char name[POOL_BYTES];
+	bool held;
+	int64_t quiet_ms; /* STAMP_NONE: no machine counts in it */
+};
+/* The i-th scope in use; false at the end. */
+bool sweep_scope(const struct sweep *s, uint32_t *i, struct scope_report *out);
+
+struct nodepool_report {
+	char name[POOL_BYTES], uid[UID_BYTES];
+	bool out;     /* excluded or disabled */
+	bool by_hand; /* held by its hold-until */
+};
+/* The i-th NodePool seen; false at the end. */
+bool sweep_pool_at(const struct sweep *s, uint32_t *i,
+		   struct nodepool_report *out);
 
 #endif

@@ -196,7 +196,7 @@ tell_quiet(struct sweep *s, uint32_t scope, const struct quiet *q,
 {
 	struct scope *sc = &s->timers.scopes[scope];
 	int64_t cap_ms = timers_cap_in_ms(&s->timers, scope, now.boot_ms);
-	struct note *n = sweep_tell(s, type, sc->name, q->at_ms);
+	struct note *n = notes_put(&s->notes, type, sc->name, q->at_ms);
 
 	if (cap_ms < q->at_ms - now.server_ms)
 		n->a = n->b = now.server_ms + cap_ms;
@@ -257,13 +257,13 @@ turn(struct sweep *s, uint32_t scope, struct now now)
 		return;
 	}
 	if (sc->busy) {
-		n = sweep_tell(s, NOTE_SCOPE_CAPPED, sc->name,
-			       now.server_ms +
-				       cap_window_ms(&sc->cap, now.boot_ms));
+		n = notes_put(&s->notes, NOTE_SCOPE_CAPPED, sc->name,
+			      now.server_ms +
+				      cap_window_ms(&sc->cap, now.boot_ms));
 		n->b = sc->max_ms;
 	} else {
-		n = sweep_tell(s, NOTE_SCOPE_QUIET, sc->name,
-			       now.boot_ms - sc->since_boot_ms);
+		n = notes_put(&s->notes, NOTE_SCOPE_QUIET, sc->name,
+			      now.boot_ms - sc->since_boot_ms);
 	}
 	if (!sweep_whole(s))
 		str_cut(n->value, sizeof(n->value), sweep_unseen(s));
@@ -407,7 +407,7 @@ sweep_track(struct sweep *s, const struct object *o, struct now now)
 	if (id == NO_ID) {
 		v->full = true;
 		counter_add(s->counters, COUNTER_TABLE_FULL);
-		(void)sweep_tell(s, NOTE_TABLE_FULL, o->name, 0);
+		(void)notes_put(&s->notes, NOTE_TABLE_FULL, o->name, 0);
 		return;
 	}
 	s->machines.at[id].generation = v->generation;

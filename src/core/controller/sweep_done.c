@@ -106,7 +106,7 @@ count(struct sweep *s, const struct action *a, enum outcome_code code)
 static void
 tell_refused(struct sweep *s, const struct action *a, const char *why)
 {
-	struct note *n = sweep_tell(s, NOTE_REFUSED, a->name, a->act);
+	struct note *n = notes_put(&s->notes, NOTE_REFUSED, a->name, a->act);
 
 	str_cut(n->value, sizeof(n->value), kind_name(a->kind));
 	str_cut(n->why, sizeof(n->why), why != NULL ? why : "");
@@ -331,7 +331,8 @@ fresh_done(struct sweep *s, enum kind kind, const struct outcome *o,
 	} else {
 		/* What an older list allowed is stopped as well. */
 		f->done_boot_ms = 0;
-		(void)sweep_tell(s, NOTE_STOPPED, kind_name(kind), f->unknown);
+		(void)notes_put(&s->notes, NOTE_STOPPED, kind_name(kind),
+				f->unknown);
 	}
 	/* The watch should have brought them by now. */
 	if (ok && f->tries % FRESH_TRIES == 0)
@@ -371,30 +372,10 @@ sweep_done(struct sweep *s, const struct action *a, const struct outcome *o,
 
 /* --- telling ------------------------------------------------------------------------ */
 
-struct note *
-sweep_tell(struct sweep *s, enum note_type type, const char *name, int64_t a)
-{
-	struct note *n;
-
-	if (s->notes_n == NOTES_MAX) {
-		s->notes_first = (s->notes_first + 1) % NOTES_MAX;
-		s->notes_n--;
-	}
-	n = &s->notes[(s->notes_first + s->notes_n++) % NOTES_MAX];
-	*n = (struct note){.type = type, .a = a};
-	(void)str_copy(n->name, sizeof(n->name), name);
-	return n;
-}
-
 bool
 sweep_note(struct sweep *s, struct note *out)
 {
-	if (s->notes_n == 0)
-		return false;
-	*out = s->notes[s->notes_first];
-	s->notes_first = (s->notes_first + 1) % NOTES_MAX;
-	s->notes_n--;
-	return true;
+	return notes_take(&s->notes, out);
 }
 
 void

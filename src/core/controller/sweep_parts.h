@@ -21,9 +21,6 @@ bool sweep_begins(struct sweep *s, struct now now, int64_t *wait_ms);
 void sweep_latency(struct sweep *s, struct now now);
 int64_t sweep_wait(const struct sweep *s, struct now now);
 void sweep_want_hold(struct sweep *s, uint32_t id, bool wants);
-/* The note, for what else it is to say. */
-struct note *sweep_tell(struct sweep *s, enum note_type type,
-			const char *name, int64_t a);
 void sweep_classify(struct sweep *s, uint32_t id, const struct object *o,
 		    struct now now);
 /* A claim that is being deleted, or is gone. */

@@ -32,7 +32,7 @@ static void
 tell_bad(struct sweep *s, const struct nodepool *p, enum nodepool_key k,
 	 const char *value)
 {
-	struct note *n = sweep_tell(s, NOTE_POOL_INVALID, p->name, k);
+	struct note *n = notes_put(&s->notes, NOTE_POOL_INVALID, p->name, k);
 
 	memcpy(n->uid, p->uid, sizeof(n->uid));
 	(void)str_copy(n->value, sizeof(n->value), value);
@@ -62,7 +62,8 @@ tell(struct sweep *s, const struct nodepool *old, const struct nodepool *p,
 	    p->hold_until_ms <= now.server_ms ||
 	    nodepools_terms(&s->nodepools, p->name, now.server_ms).out)
 		return;
-	memcpy(sweep_tell(s, NOTE_POOL_MANUAL, p->name, p->hold_until_ms)->uid,
+	memcpy(notes_put(&s->notes, NOTE_POOL_MANUAL, p->name, p->hold_until_ms)
+		       ->uid,
 	       p->uid, sizeof(p->uid));
 }
 
@@ -83,7 +84,7 @@ sweep_pool(struct sweep *s, const struct nodepool *p, struct now now)
 	if (!nodepools_put(&s->nodepools, p,
 			   s->view[KIND_NODEPOOL].generation)) {
 		counter_add(s->counters, COUNTER_TABLE_FULL);
-		(void)sweep_tell(s, NOTE_TABLE_FULL, p->name, 0);
+		(void)notes_put(&s->notes, NOTE_TABLE_FULL, p->name, 0);
 		return;
 	}
 	if (s->leads)

@@ -121,8 +121,7 @@ struct sweep {
 	bool recount;
 	int64_t paused_boot_ms;	/* 429: nobody writes before */
 	int64_t hint_waited_ms, hint_until_ms;	/* boot; the last, this one */
-	struct note notes[NOTES_MAX];
-	uint32_t notes_first, notes_n;
+	struct notes notes;
 };
 
 #endif

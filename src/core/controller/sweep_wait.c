@@ -50,7 +50,7 @@ tell_blocked(struct sweep *s, struct now now, int64_t *wait_ms)
 	if (s->blocked_boot_ms == 0)
 		s->blocked_boot_ms = now.boot_ms + BLOCKED_MS;
 	if (now.boot_ms >= s->blocked_boot_ms) {
-		(void)sweep_tell(s, NOTE_BLOCKED, unseen, marked);
+		(void)notes_put(&s->notes, NOTE_BLOCKED, unseen, marked);
 		s->blocked = true;
 		s->blocked_boot_ms = now.boot_ms + BLOCKED_EVERY_MS;
 	}
@@ -85,8 +85,8 @@ sweep_begins(struct sweep *s, struct now now, int64_t *wait_ms)
 	s->begun = true;
 	for (int k = 0; k < VIEW_COUNT; k++)
 		if (needs(s, (enum kind)k))
-			(void)sweep_tell(s, NOTE_WITHOUT,
-					 kind_name((enum kind)k), 0);
+			(void)notes_put(&s->notes, NOTE_WITHOUT,
+					kind_name((enum kind)k), 0);
 	return false;
 }
 

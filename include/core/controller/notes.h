@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CORE_CONTROLLER_SWEEP_TELL_H
-#define CORE_CONTROLLER_SWEEP_TELL_H
+#ifndef CORE_CONTROLLER_NOTES_H
+#define CORE_CONTROLLER_NOTES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/base/limits.h"
 #include "core/base/nodepool.h"
 #include "core/base/object.h"
 
-/* What a sweep tells of itself: notes for the log as they come, reports for
- * the metrics when asked. */
-struct sweep;
-
+/*
+ * What the controller tells of itself, for the log and for Events: a ring that
+ * holds the latest NOTES_MAX notes, oldest first.  Where there is no room the
+ * oldest goes.  Not thread-safe.
+ */
 enum note_type {	/* and what `a` is */
 	NOTE_SCOPE_HELD,	/* quiet_ms; earliest, machine; b: not 0 where
 				   the cap ends it, at that moment */
@@ -45,29 +47,17 @@ struct note {
 	char machine[NAME_BYTES];	/* the claim (or Node) whose activity
 					   restarted the quiet time last */
 };
-bool sweep_note(struct sweep *s, struct note *out);	/* the oldest; or none */
-struct sweep_report {
-	uint32_t objects[KIND_COUNT], timers, held[KIND_COUNT];
-	bool up[VIEW_COUNT];	/* the watch is open */
-	bool blocked;		/* holds that nobody can take away, for more
-				   than a minute */
-};
-void sweep_report(const struct sweep *s, struct sweep_report *out);
-struct scope_report {
-	char name[POOL_BYTES];
-	bool held;
-	int64_t quiet_ms;	/* STAMP_NONE: no machine counts in it */
-};
-/* The i-th scope in use; false at the end. */
-bool sweep_scope(const struct sweep *s, uint32_t *i, struct scope_report *out);
 
-struct nodepool_report {
-	char name[POOL_BYTES], uid[UID_BYTES];
-	bool out;	/* excluded or disabled */
-	bool by_hand;	/* held by its hold-until */
+struct notes {
+	struct note at[NOTES_MAX];
+	uint32_t first, n;
 };
-/* The i-th NodePool seen; false at the end. */
-bool sweep_pool_at(const struct sweep *s, uint32_t *i,
-		   struct nodepool_report *out);
+
+/* A new note, the rest of which the caller fills in; good until the next
+ * call. */
+struct note *notes_put(struct notes *t, enum note_type type, const char *name,
+		       int64_t a);
+/* Takes the oldest out; false: there is none. */
+bool notes_take(struct notes *t, struct note *out);
 
 #endif
