@@ -2,7 +2,8 @@
 #include "core/controller/sweep_state.h"
 #include "mix.h"
 
-/* What the core knows (src/core/sweep_state.h), and what it has sent. */
+/* What the core knows (src/core/controller/sweep_state.h), and what it has
+ * sent. */
 
 static void
 object(struct mix *m, const struct object *o)
@@ -103,7 +104,7 @@ entry(struct mix *m, const struct sweep *s, const struct entry *e)
 static void
 work(struct mix *m, const struct work *w)
 {
-	mix(m, w->queued | w->in_flight << 1 | w->act << 2 | w->shown << 6 |
+	mix(m, w->in_flight << 1 | w->act << 2 | w->shown << 6 |
 		       w->waiting << 7 | w->expecting << 8 | w->stale << 9 |
 		       w->reread << 10 | w->owner_gone << 11 |
 		       w->owner_hold << 12 | w->owner_default << 14 |
@@ -272,6 +273,7 @@ mix_sweep(struct mix *m, const struct sweep *s)
 	mix(m, s->machines.top | (uint64_t)s->machines.free << 32);
 	for (uint32_t i = 0; i < s->machines.top; i++) {
 		entry(m, s, &s->machines.at[i]);
+		mix(m, s->queue.at[i].queued);
 		work(m, &s->work[i]);
 	}
 	holds(m, &s->timers);
@@ -281,7 +283,8 @@ mix_sweep(struct mix *m, const struct sweep *s)
 	clocks(m, s);
 	for (int k = 0; k < VIEW_COUNT; k++)
 		view(m, &s->view[k]);
-	for (uint32_t id = s->first; id != NO_ID; id = s->work[id].next)
+	for (uint32_t id = s->queue.first; id != NO_ID;
+	     id = s->queue.at[id].next)
 		mix(m, id);
 	mix(m, s->in_flight | (uint64_t)s->wanting_hold << 32);
 	mix_boot(m, s->blocked_boot_ms);

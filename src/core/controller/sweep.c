@@ -33,12 +33,12 @@ sweep_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
 	s->leads = s->guess = true;
 	s->rules = *rules;
 	s->counters = counters;
-	s->first = s->last = NO_ID;
 	s->last_ms = s->pools_ms = STAMP_NONE;
 	s->hint_waited_ms = STAMP_NONE;
 	pace_init(&s->pace, seed);
 	s->work = calloc(ids, sizeof(*s->work));
-	if (s->work == NULL || machines_init(&s->machines, machines_max) ||
+	if (s->work == NULL || queue_init(&s->queue, ids) ||
+	    machines_init(&s->machines, machines_max) ||
 	    timers_init(&s->timers, rules, ids + RETRIES_MAX, RETRIES_MAX) ||
 	    heap_init(&s->later, ids) ||
 	    deletions_init(&s->deletions, DELETIONS_MAX) ||
@@ -57,6 +57,7 @@ sweep_free(struct sweep *s)
 	if (s == NULL)
 		return;
 	free(s->work);
+	queue_done(&s->queue);
 	machines_done(&s->machines);
 	timers_done(&s->timers);
 	heap_done(&s->later);
@@ -133,31 +134,9 @@ void
 sweep_queue(struct sweep *s, uint32_t id)
 {
 	uint32_t head = machines_head(&s->machines, id);
-	struct work *w = &s->work[head];
 
-	if (w->queued || !s->machines.at[head].used)
-		return;
-	w->queued = true;
-	w->next = NO_ID;
-	if (s->last == NO_ID)
-		s->first = head;
-	else
-		s->work[s->last].next = head;
-	s->last = head;
-}
-
-uint32_t
-sweep_dequeue(struct sweep *s)
-{
-	uint32_t id = s->first;
-
-	if (id == NO_ID)
-		return NO_ID;
-	s->first = s->work[id].next;
-	if (s->first == NO_ID)
-		s->last = NO_ID;
-	s->work[id].queued = false;
-	return id;
+	if (s->machines.at[head].used)
+		queue_put(&s->queue, head);
 }
 
 void
@@ -330,10 +309,9 @@ sweep_drop(struct sweep *s, uint32_t id, struct now now)
 	heap_remove(&s->later, id);
 	sweep_want_hold(s, id, false);
 	machines_drop(&s->machines, id, &t);
-	/* The queue is a list through work: a dropped head stays in it and is
-	 * passed over.  A reply under way is told by seq. */
-	*w = (struct work){.queued = w->queued, .next = w->next,
-			   .seq = w->seq + 1};
+	/* A dropped head stays in the queue and is passed over.  A reply under
+	 * way is told by seq. */
+	*w = (struct work){.seq = w->seq + 1};
 	for (uint32_t i = 0; i < t.n; i++)
 		sweep_refresh(s, t.id[i], now.server_ms);
 }

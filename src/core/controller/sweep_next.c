@@ -390,7 +390,7 @@ sweep_next(struct sweep *s, struct now now, int64_t hint_ms,
 	}
 	s->was_whole = s->was_whole || whole;
 	if (now.boot_ms >= s->paused_boot_ms) {
-		while ((id = sweep_dequeue(s)) != NO_ID) {
+		while ((id = queue_take(&s->queue)) != NO_ID) {
 			if (!s->machines.at[id].used)
 				continue;
 			id = machines_head(&s->machines, id);

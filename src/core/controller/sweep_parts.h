@@ -8,7 +8,6 @@
 struct now sweep_steady(struct sweep *s, struct now now);
 void sweep_queue(struct sweep *s, uint32_t id);
 void sweep_queue_all(struct sweep *s);
-uint32_t sweep_dequeue(struct sweep *s);
 void sweep_drop(struct sweep *s, uint32_t id, struct now now);
 void sweep_refresh(struct sweep *s, uint32_t id, int64_t now_ms);
 void sweep_advance(struct sweep *s, struct now now);

@@ -10,6 +10,7 @@
 #include "core/table/machines.h"
 #include "core/table/nodepools.h"
 #include "core/table/timers.h"
+#include "queue.h"
 
 /* What the sweep is made of; what its parts ask of each other is in
  * sweep_parts.h. */
@@ -19,8 +20,6 @@
 
 /* Beside each entry: what we are about to do with the object. */
 struct work {
-	bool queued;		/* heads only */
-	uint32_t next;
 	uint64_t seq;		/* of the action, so that late replies show */
 	bool in_flight;
 	enum act act;		/* the one in flight, or the last */
@@ -112,7 +111,7 @@ struct sweep {
 	uint32_t pools_before;	/* generation: shown before we led, told by
 				   nobody */
 	struct fresh fresh;
-	uint32_t first, last;			/* the queue */
+	struct queue queue; /* of heads */
 	uint32_t in_flight, wanting_hold;
 	uint64_t seq;
 	int64_t last_ms;	/* server time goes back no little */

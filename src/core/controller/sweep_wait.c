@@ -138,7 +138,7 @@ sweep_wait(const struct sweep *s, struct now now)
 		if (s->view[k].room)
 			sooner(&wait, s->view[k].ask_boot_ms, now.boot_ms);
 	/* Nothing is written before the pause is over. */
-	if (s->first != NO_ID)
+	if (!queue_is_empty(&s->queue))
 		sooner(&wait, s->paused_boot_ms, now.boot_ms);
 	if (s->blocked_boot_ms != 0)
 		sooner(&wait, s->blocked_boot_ms, now.boot_ms);
