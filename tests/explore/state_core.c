@@ -45,7 +45,7 @@ mix_flight(struct mix *m, const struct sweep *s, const struct flight *f)
 		       f->out.code << 14);
 	mix(m, a->id);
 	mix(m, a->id != NO_ID && s->work[a->id].seq == a->seq);
-	mix(m, s->view[a->kind].forgotten == a->forgotten);
+	mix(m, s->views.at[a->kind].forgotten == a->forgotten);
 	mix_text(m, a->name);
 	mix_text(m, a->uid);
 	mix_label(m, a->rv);
@@ -74,15 +74,15 @@ entry(struct mix *m, const struct sweep *s, const struct entry *e)
 	mix(m, e->peer);
 	if (!e->used)
 		return;
-	mix(m, e->kind | e->deleting << 3 | e->launched << 4 |
-		       e->launch_known << 5 | e->registered << 6 |
-		       e->disrupted << 7 | e->hold << 8 |
-		       e->default_hold << 10 | e->mark << 12 |
-		       e->has_held_key << 14 | e->has_former << 15 |
-		       e->former_hold << 16 | e->classed << 18 |
-		       e->judged << 19 | e->deletion_seen << 20 |
-		       e->opted_out << 21 |
-		       (e->generation == s->view[e->kind].generation) << 22);
+	mix(m,
+	    e->kind | e->deleting << 3 | e->launched << 4 |
+		    e->launch_known << 5 | e->registered << 6 |
+		    e->disrupted << 7 | e->hold << 8 | e->default_hold << 10 |
+		    e->mark << 12 | e->has_held_key << 14 |
+		    e->has_former << 15 | e->former_hold << 16 |
+		    e->classed << 18 | e->judged << 19 |
+		    e->deletion_seen << 20 | e->opted_out << 21 |
+		    (e->generation == s->views.at[e->kind].generation) << 22);
 	mix_server(m, e->mark_ms);
 	mix_server(m, e->created_ms);
 	mix_server(m, e->tried_ms);
@@ -242,7 +242,7 @@ pools(struct mix *m, const struct sweep *s)
 	for (uint32_t i = 0; i < s->nodepools.top; i++) {
 		pool(m, &s->nodepools.at[i]);
 		mix(m, s->nodepools.generation[i] ==
-			       s->view[KIND_NODEPOOL].generation);
+			       s->views.at[KIND_NODEPOOL].generation);
 		mix(m, s->nodepools.generation[i] > s->pools_before);
 	}
 	mix_server(m, s->pools_ms);
@@ -265,9 +265,10 @@ mix_sweep(struct mix *m, const struct sweep *s)
 {
 	const struct fresh *f = &s->fresh;
 
-	mix(m, s->leads | s->was_whole << 1 | s->begun << 2 | s->guess << 3 |
-		       s->uncapped << 4 | s->repool << 5 | s->blocked << 6 |
-		       s->recount << 7 | f->wanted << 8 | f->in_flight << 9 |
+	mix(m, s->leads | s->views.was_whole << 1 | s->views.begun << 2 |
+		       s->guess << 3 | s->uncapped << 4 | s->repool << 5 |
+		       s->views.blocked << 6 | s->recount << 7 |
+		       f->wanted << 8 | f->in_flight << 9 |
 		       f->claims_good << 10);
 	mix_text(m, f->failed != NULL ? f->failed : "");
 	mix(m, s->machines.top | (uint64_t)s->machines.free << 32);
@@ -282,14 +283,14 @@ mix_sweep(struct mix *m, const struct sweep *s)
 	pools(m, s);
 	clocks(m, s);
 	for (int k = 0; k < VIEW_COUNT; k++)
-		view(m, &s->view[k]);
+		view(m, &s->views.at[k]);
 	for (uint32_t id = s->queue.first; id != NO_ID;
 	     id = s->queue.at[id].next)
 		mix(m, id);
 	mix(m, s->in_flight | (uint64_t)s->wanting_hold << 32);
-	mix_boot(m, s->blocked_boot_ms);
-	mix(m, s->begin_boot_ms == 0);
-	mix_until(m, s->begin_boot_ms, m->boot);
+	mix_boot(m, s->views.blocked_boot_ms);
+	mix(m, s->views.begin_boot_ms == 0);
+	mix_until(m, s->views.begin_boot_ms, m->boot);
 	mix(m, f->unknown | (uint64_t)f->tries << 32);
 	mix_boot(m, f->begun_boot_ms);
 	mix_boot(m, f->done_boot_ms);

@@ -74,7 +74,7 @@ static void
 shift(struct sweep *s, int64_t by_ms, int64_t now_ms)
 {
 	machines_shift(&s->machines, by_ms);
-	if (!s->was_whole)
+	if (!s->views.was_whole)
 		machines_restamp(&s->machines, now_ms);
 	sweep_retries_shift(s, by_ms);
 	timers_shift(&s->timers, by_ms);
@@ -244,19 +244,8 @@ turn(struct sweep *s, uint32_t scope, struct now now)
 		n = notes_put(&s->notes, NOTE_SCOPE_QUIET, sc->name,
 			      now.boot_ms - sc->since_boot_ms);
 	}
-	if (!sweep_whole(s))
-		str_cut(n->value, sizeof(n->value), sweep_unseen(s));
-}
-
-/* A full table has room again: what was left out is asked for, not too often. */
-static void
-ask_for_rest(struct view *v, struct now now)
-{
-	if (!v->room || now.boot_ms < v->ask_boot_ms)
-		return;
-	v->room = false;
-	v->wants_list = true;
-	v->ask_boot_ms = now.boot_ms + RELIST_FULL_MS;
+	if (!views_whole(&s->views))
+		str_cut(n->value, sizeof(n->value), views_unseen(&s->views));
 }
 
 /* Time has passed: deadlines, then the scopes they turn, then backoffs. */
@@ -278,16 +267,15 @@ sweep_advance(struct sweep *s, struct now now)
 		else
 			sweep_refresh(s, id, now.server_ms);
 	}
-	timers_usable(&s->timers, sweep_whole(s));
-	if (!sweep_whole(s))
+	timers_usable(&s->timers, views_whole(&s->views));
+	if (!views_whole(&s->views))
 		s->fresh.claims_good = false;
 	sweep_pools_turn(s, now);
 	while ((scope = timers_turned(&s->timers, now)) != NO_ID)
 		turn(s, scope, now);
 	for (scope = 0; scope < s->timers.scopes_top; scope++)
 		tell_moved(s, scope, now);
-	for (int k = 0; k < VIEW_COUNT; k++)
-		ask_for_rest(&s->view[k], now);
+	views_ask_for_rest(&s->views, now.boot_ms);
 	while (heap_top(&s->later, &id, &key) && key <= now.boot_ms) {
 		heap_remove(&s->later, id);
 		s->work[id].expecting = s->work[id].waiting = false;
@@ -362,7 +350,7 @@ observe(struct sweep *s, uint32_t id)
 void
 sweep_track(struct sweep *s, const struct object *o, struct now now)
 {
-	struct view *v = &s->view[o->kind];
+	struct view *v = &s->views.at[o->kind];
 	struct touched t = {0};
 	uint32_t id, old;
 
@@ -400,14 +388,13 @@ sweep_track(struct sweep *s, const struct object *o, struct now now)
 void
 sweep_forget(struct sweep *s, const struct object *o, struct now now)
 {
-	struct view *v = &s->view[o->kind];
 	uint32_t id = machines_find(&s->machines, o);
 
 	now = sweep_steady(s, now);
-	v->forgotten++;
+	views_gone(&s->views, o->kind);
 	/* A late word about a Node that has a successor of the same name. */
 	if (id == NO_ID || strcmp(s->machines.at[id].uid, o->uid) != 0)
 		return;
 	sweep_drop(s, id, now);
-	v->room = v->room || v->full;
+	views_room(&s->views, o->kind);
 }

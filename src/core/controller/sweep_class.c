@@ -57,7 +57,7 @@ sweep_undecided_ms(const struct sweep *s, const struct entry *claim)
 
 	if (!ignores(s) || claim->replaces[0] != '\0')
 		return STAMP_NONE;
-	if (!claim->judged && !sweep_settled(s))
+	if (!claim->judged && !views_settled(&s->views))
 		return COUNTS_LATER;
 	if (!after_disruption(s, claim, DISRUPTION_MS))
 		return STAMP_NONE;
@@ -169,7 +169,8 @@ sweep_classify(struct sweep *s, uint32_t id, const struct object *o,
 					substitutes(e->replaces));
 	}
 	/* Its list may yet show what was marked. */
-	if (said != NULL && !believe(s, e) && !e->classed && sweep_settled(s))
+	if (said != NULL && !believe(s, e) && !e->classed &&
+	    views_settled(&s->views))
 		ignored(s);
 	if (o->disrupted_ms != STAMP_NONE &&
 	    remember(s, e->uid, o->disrupted_ms))

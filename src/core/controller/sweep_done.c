@@ -233,7 +233,7 @@ sweep_found(struct sweep *s, const struct action *a, const struct object *o,
 	if (s->work[a->id].seq != a->seq || !e->used)
 		return;
 	if (a->act == ACT_READ ? strcmp(e->rv, a->rv) == 0
-			       : s->view[o->kind].forgotten == a->forgotten)
+			       : s->views.at[o->kind].forgotten == a->forgotten)
 		sweep_track(s, o, now);
 	if (a->act != ACT_READ_CLAIM)
 		return;
@@ -258,7 +258,7 @@ owner_done(struct sweep *s, const struct action *a, const struct outcome *o,
 	case OUTCOME_OK:
 		/* It was tracked, so the Node has a peer now; unless the table
 		 * is full, and then the Node stands for itself. */
-		w->owner_gone = s->view[KIND_NODECLAIM].full;
+		w->owner_gone = s->views.at[KIND_NODECLAIM].full;
 		if (!w->owner_gone && s->machines.at[a->id].peer == NO_ID)
 			back_off_failed(s, a->id, now);
 		break;
@@ -276,7 +276,7 @@ behind(const struct sweep *s, const struct object *claim)
 	const struct entry *e;
 
 	if (id == NO_ID)	/* in a full table that says nothing */
-		return !s->view[KIND_NODECLAIM].full;
+		return !s->views.at[KIND_NODECLAIM].full;
 	e = &s->machines.at[id];
 	return e->ready_ms == STAMP_NONE && strcmp(e->rv, claim->rv) != 0;
 }
@@ -294,8 +294,8 @@ fresh_done(struct sweep *s, enum kind kind, const struct outcome *o,
 {
 	struct fresh *f = &s->fresh;
 	bool ok = o->code == OUTCOME_OK ||
-		  (o->code == OUTCOME_GONE && s->view[kind].listed &&
-		   !s->view[kind].served);
+		  (o->code == OUTCOME_GONE && s->views.at[kind].listed &&
+		   !s->views.at[kind].served);
 
 	f->in_flight = false;
 	if (!ok)
@@ -336,7 +336,7 @@ fresh_done(struct sweep *s, enum kind kind, const struct outcome *o,
 	}
 	/* The watch should have brought them by now. */
 	if (ok && f->tries % FRESH_TRIES == 0)
-		s->view[kind].wants_list = true;
+		views_want_list(&s->views, kind);
 }
 
 void
@@ -389,8 +389,8 @@ sweep_report(const struct sweep *s, struct sweep_report *out)
 		out->held[k] = s->machines.marked[k];
 	}
 	for (int k = 0; k < VIEW_COUNT; k++)
-		out->up[k] = s->view[k].up;
-	out->blocked = s->blocked;
+		out->up[k] = s->views.at[k].up;
+	out->blocked = s->views.blocked;
 }
 
 bool

@@ -46,7 +46,8 @@ wish_of(const struct sweep *s, uint32_t head, struct now now, enum why *why)
 	*why = terms.until_ms != STAMP_NONE ? WHY_MANUAL : WHY_SPREAD;
 	/* Karpenter disrupts no Node without a NodeClaim: nothing to spread
 	 * to, and nothing to take away while the others are held. */
-	return claim != NULL || sweep_claimless(s) ? GOAL_HOLD : GOAL_LEAVE;
+	return claim != NULL || views_claimless(&s->views) ? GOAL_HOLD
+							   : GOAL_LEAVE;
 }
 
 static struct half
@@ -103,7 +104,7 @@ claim_half(const struct sweep *s, const struct entry *claim,
 static bool
 may_remove(struct sweep *s, uint32_t head, bool release)
 {
-	if (!sweep_whole(s))
+	if (!views_whole(&s->views))
 		return false;
 	if (!release)
 		return true;
@@ -210,7 +211,7 @@ describe(struct sweep *s, const struct entry *e, enum act act,
 		.hold = e->has_former ? s->machines.formers[e->former].hold
 				      : s->rules.hold,
 		.reason = reason,
-		.forgotten = s->view[KIND_NODECLAIM].forgotten,
+		.forgotten = s->views.at[KIND_NODECLAIM].forgotten,
 		.fence_ms = INT64_MAX,
 	};
 	memcpy(out->name, e->name, sizeof(out->name));
@@ -293,7 +294,7 @@ act_on(struct sweep *s, uint32_t head, struct now now, struct action *out)
 	w = &s->work[machines_id(&s->machines, e)];
 	/* Before the claims are listed: a person's say may stand on one. */
 	if (d.act == ACT_HOLD && e->kind == KIND_NODE &&
-	    !s->view[KIND_NODECLAIM].listed)
+	    !s->views.at[KIND_NODECLAIM].listed)
 		return false;
 	if (d.act != ACT_HOLD && !may_remove(s, head, d.release))
 		return false;
@@ -347,7 +348,7 @@ start_fresh(struct sweep *s, struct now now, int64_t hint_ms,
 	struct fresh *f = &s->fresh;
 
 	if (!f->wanted || f->in_flight || now.boot_ms < f->not_before_boot_ms ||
-	    !sweep_whole(s) ||
+	    !views_whole(&s->views) ||
 	    (!f->claims_good && hint_waits(s, now, hint_ms)))
 		return false;
 	f->in_flight = true;
@@ -380,15 +381,15 @@ sweep_next(struct sweep *s, struct now now, int64_t hint_ms,
 	now = sweep_steady(s, now);
 	if (sweep_begins(s, now, wait_ms))
 		return false;
-	whole = sweep_whole(s);
+	whole = views_whole(&s->views);
 	if (whole && s->guess)
 		sweep_guess(s, now);
 	sweep_advance(s, now);
-	if (whole && !s->was_whole) {
+	if (whole && !s->views.was_whole) {
 		timers_seen(&s->timers);
 		sweep_advance(s, now);
 	}
-	s->was_whole = s->was_whole || whole;
+	s->views.was_whole = s->views.was_whole || whole;
 	if (now.boot_ms >= s->paused_boot_ms) {
 		while ((id = queue_take(&s->queue)) != NO_ID) {
 			if (!s->machines.at[id].used)

@@ -11,8 +11,6 @@ void sweep_queue_all(struct sweep *s);
 void sweep_drop(struct sweep *s, uint32_t id, struct now now);
 void sweep_refresh(struct sweep *s, uint32_t id, int64_t now_ms);
 void sweep_advance(struct sweep *s, struct now now);
-bool sweep_whole(const struct sweep *s);
-const char *sweep_unseen(const struct sweep *s);	/* the kind; NULL: whole */
 /* All is seen, and nobody has left word since when the scopes are held. */
 void sweep_guess(struct sweep *s, struct now now);
 /* Too early in a lead for anything; says how long, where time ends that. */
@@ -59,22 +57,6 @@ sweep_shown(const struct entry *e, enum act act)
 		return e->classed;
 	return (act == ACT_CLEAR || act == ACT_UNMARK) &&
 	       e->mark == MARK_ABSENT;
-}
-
-/* Are the NodeClaims known, all of them?  Not while a list is under way. */
-static inline bool
-sweep_settled(const struct sweep *s)
-{
-	return s->view[KIND_NODECLAIM].listed &&
-	       !s->view[KIND_NODECLAIM].listing;
-}
-
-/* Is a Node without a claim a machine?  Only where claims are not served. */
-static inline bool
-sweep_claimless(const struct sweep *s)
-{
-	return s->view[KIND_NODECLAIM].listed &&
-	       !s->view[KIND_NODECLAIM].served;
 }
 
 #endif

@@ -82,7 +82,7 @@ sweep_pool(struct sweep *s, const struct nodepool *p, struct now now)
 	    s->nodepools.generation[known - s->nodepools.at] > s->pools_before)
 		old = *known;
 	if (!nodepools_put(&s->nodepools, p,
-			   s->view[KIND_NODEPOOL].generation)) {
+			   s->views.at[KIND_NODEPOOL].generation)) {
 		counter_add(s->counters, COUNTER_TABLE_FULL);
 		(void)notes_put(&s->notes, NOTE_TABLE_FULL, p->name, 0);
 		return;
@@ -114,7 +114,8 @@ sweep_pools_listed(struct sweep *s, struct now now)
 	const struct nodepool *p;
 
 	while ((p = nodepools_stale(&s->nodepools,
-				s->view[KIND_NODEPOOL].generation)) != NULL)
+				    s->views.at[KIND_NODEPOOL].generation)) !=
+	       NULL)
 		sweep_pool_gone(s, p->name, now);
 }
 

@@ -11,6 +11,7 @@
 #include "core/table/nodepools.h"
 #include "core/table/timers.h"
 #include "queue.h"
+#include "views.h"
 
 /* What the sweep is made of; what its parts ask of each other is in
  * sweep_parts.h. */
@@ -43,17 +44,6 @@ struct work {
 	char tried_rv[RV_BYTES];	/* a clear was turned down there */
 };
 
-struct view {
-	bool listing;		/* a list since we lead is under way */
-	bool listed, up, served;
-	bool full;		/* something was left out */
-	bool wants_list;
-	uint32_t generation;
-	bool room;		/* since then something went away */
-	int64_t ask_boot_ms;	/* not before, for what was left out */
-	uint64_t forgotten;	/* times that something may have gone */
-};
-
 /* When a claim came to be disrupted, as stamped; or several in one second. */
 struct disruption {
 	int64_t ms;
@@ -84,9 +74,7 @@ struct retry {
 };
 
 struct sweep {
-	bool leads, was_whole;	/* all was seen once, since we lead */
-	bool begun;	/* of all that a lead waits for nothing is missing,
-			   or it has waited long enough */
+	bool leads;
 	bool guess;	/* how long a scope is held, from the oldest mark */
 	struct rules rules;
 	struct counters *counters;
@@ -104,10 +92,7 @@ struct sweep {
 	uint32_t disruptions_n;
 	struct deletions deletions;
 	struct retry retries[RETRIES_MAX];	/* timers from machines.cap on */
-	struct view view[VIEW_COUNT];
-	int64_t blocked_boot_ms;	/* when it is to be told; 0: it is not */
-	bool blocked;		/* it was */
-	int64_t begin_boot_ms;	/* it waits no longer for a first list; 0 */
+	struct views views;
 	uint32_t pools_before;	/* generation: shown before we led, told by
 				   nobody */
 	struct fresh fresh;

@@ -10,7 +10,7 @@ int64_t
 sweep_counts_ms(const struct sweep *s, const struct entry *claim)
 {
 	if (claim == NULL)
-		return sweep_claimless(s) ? COUNTS_ALWAYS : STAMP_NONE;
+		return views_claimless(&s->views) ? COUNTS_ALWAYS : STAMP_NONE;
 	if (sweep_replaces(s, claim))
 		return STAMP_NONE;
 	if (claim->launched)
@@ -132,7 +132,7 @@ guess_since(struct sweep *s, uint32_t head, struct now now)
 				  : t.max_ms - t.hold_ms;
 
 	/* Held by hand, or of no scope, it tells nothing of one. */
-	if ((halves[0] == NULL && !sweep_claimless(s)) ||
+	if ((halves[0] == NULL && !views_claimless(&s->views)) ||
 	    t.until_ms != STAMP_NONE || !s->timers.at[head].used ||
 	    own_ms > now.server_ms)
 		return;

@@ -18,20 +18,12 @@ sweep_lead(struct sweep *s, bool leads, struct now now)
 		;	/* no scope got quiet: we do not know */
 	timers_forget(&s->timers);
 	s->guess = s->uncapped = true;
-	s->was_whole = s->begun = s->blocked = false;
 	/* What is known of NodePools stays: it may have to do for a while. */
-	s->pools_before = s->view[KIND_NODEPOOL].generation;
+	s->pools_before = s->views.at[KIND_NODEPOOL].generation;
 	s->disruptions_n = 0;
 	disruption_events_forget(&s->disruption_events);
 	deletions_forget(&s->deletions);
-	s->begin_boot_ms = s->blocked_boot_ms = 0;
-	for (int k = 0; k < VIEW_COUNT; k++) {
-		struct view *v = &s->view[k];
-
-		/* A GET of before is to count for nothing. */
-		*v = (struct view){.generation = v->generation,
-				   .forgotten = v->forgotten + 1};
-	}
+	views_forget(&s->views);
 	s->fresh.wanted = s->fresh.claims_good = false;
 	s->fresh.failed = NULL;
 	s->fresh.done_boot_ms = 0;
@@ -46,16 +38,7 @@ sweep_lead(struct sweep *s, bool leads, struct now now)
 void
 sweep_listing(struct sweep *s, enum kind kind)
 {
-	struct view *v = &s->view[kind];
-
-	v->listing = s->leads || kind == KIND_NODEPOOL;
-	v->generation++;
-	v->forgotten++;		/* what it does not show */
-	v->full = false;
-	/* A resource that is not served stays an empty list while we ask
-	 * again; the fresh list guards what happens meanwhile. */
-	if (v->served || !v->listed)
-		v->up = false;
+	views_listing(&s->views, kind, s->leads || kind == KIND_NODEPOOL);
 }
 
 /* Who was undecided is no longer, and a Node without a claim may be no machine
@@ -69,24 +52,12 @@ claims_known(struct sweep *s, enum kind kind, struct now now)
 	s->recount = true;
 }
 
-void
-sweep_listed(struct sweep *s, enum kind kind, bool served, struct now now)
+/* What the list did not show is gone. */
+static void
+drop_stale(struct sweep *s, enum kind kind, struct now now)
 {
-	struct view *v = &s->view[kind];
+	const struct view *v = &s->views.at[kind];
 
-	if (!v->listing)
-		return;		/* it began under another lead */
-	now = sweep_steady(s, now);
-	if (!v->listed)
-		sweep_queue_all(s);	/* Nodes wait for the claims */
-	v->listing = false;
-	if (!served) {
-		s->recount = s->recount || !v->listed;
-		v->up = !v->served;
-		v->listed = true;
-		claims_known(s, kind, now);
-		return;
-	}
 	for (uint32_t id = 0; id < s->machines.top; id++) {
 		const struct entry *e = &s->machines.at[id];
 
@@ -94,33 +65,40 @@ sweep_listed(struct sweep *s, enum kind kind, bool served, struct now now)
 		    e->generation != v->generation)
 			sweep_drop(s, id, now);
 	}
-	v->forgotten++;
 	if (kind == KIND_NODEPOOL)
 		sweep_pools_listed(s, now);
-	else if (kind < KIND_COUNT)
-		v->room = v->full &&
-			  s->machines.count[kind] < s->machines.max;
-	v->served = v->listed = true;
-	v->up = false;
+}
+
+void
+sweep_listed(struct sweep *s, enum kind kind, bool served, struct now now)
+{
+	const struct view *v = &s->views.at[kind];
+
+	if (!v->listing)
+		return; /* it began under another lead */
+	now = sweep_steady(s, now);
+	if (!v->listed)
+		sweep_queue_all(s); /* Nodes wait for the claims */
+	views_list_end(&s->views, kind);
+	if (served)
+		drop_stale(s, kind, now);
+	else
+		s->recount = s->recount || !v->listed;
+	views_listed(&s->views, kind, served,
+		     kind < KIND_COUNT &&
+			     s->machines.count[kind] < s->machines.max);
 	claims_known(s, kind, now);
 }
 
 void
 sweep_watch(struct sweep *s, enum kind kind, bool up)
 {
-	bool before = s->view[kind].up;
-
-	up = up && s->view[kind].listed;
-	s->view[kind].up = up;
-	if (up && !before)
+	if (views_watch(&s->views, kind, up))
 		sweep_queue_all(s);
 }
 
 bool
 sweep_wants_list(struct sweep *s, enum kind kind)
 {
-	bool wants = s->view[kind].wants_list;
-
-	s->view[kind].wants_list = false;
-	return wants;
+	return views_take_wish(&s->views, kind);
 }
