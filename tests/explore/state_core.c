@@ -113,7 +113,6 @@ work(struct mix *m, const struct work *w)
 	mix(m, w->failures | (uint64_t)w->class_failures << 20 |
 		       (uint64_t)w->refusals << 40);
 	mix_until(m, w->class_boot_ms, m->boot);
-	mix_boot(m, w->due_boot_ms);
 	mix_label(m, w->expecting ? w->expect_rv : "");
 	mix_label(m, w->stale ? w->stale_rv : "");
 	mix_label(m, w->tried_rv);
@@ -263,7 +262,7 @@ clocks(struct mix *m, const struct sweep *s)
 void
 mix_sweep(struct mix *m, const struct sweep *s)
 {
-	const struct fresh *f = &s->fresh;
+	const struct release *f = &s->release;
 
 	mix(m, s->leads | s->views.was_whole << 1 | s->views.begun << 2 |
 		       s->guess << 3 | s->uncapped << 4 | s->repool << 5 |
@@ -276,6 +275,7 @@ mix_sweep(struct mix *m, const struct sweep *s)
 		entry(m, s, &s->machines.at[i]);
 		mix(m, s->queue.at[i].queued);
 		work(m, &s->work[i]);
+		mix_boot(m, s->release.due_boot_ms[i]);
 	}
 	holds(m, &s->timers);
 	heap(m, &s->later, m->boot);
@@ -296,6 +296,6 @@ mix_sweep(struct mix *m, const struct sweep *s)
 	mix_boot(m, f->done_boot_ms);
 	mix_until(m, f->not_before_boot_ms, m->boot);
 	mix_until(m, s->paused_boot_ms, m->boot);
-	mix_within(m, s->hint_waited_ms, m->boot, HINT_EVERY_MS);
-	mix_until(m, s->hint_until_ms, m->boot);
+	mix_within(m, f->hint_waited_ms, m->boot, HINT_EVERY_MS);
+	mix_until(m, f->hint_until_boot_ms, m->boot);
 }

@@ -34,10 +34,10 @@ sweep_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
 	s->rules = *rules;
 	s->counters = counters;
 	s->last_ms = s->pools_ms = STAMP_NONE;
-	s->hint_waited_ms = STAMP_NONE;
 	pace_init(&s->pace, seed);
 	s->work = calloc(ids, sizeof(*s->work));
 	if (s->work == NULL || queue_init(&s->queue, ids) ||
+	    release_init(&s->release, ids) ||
 	    machines_init(&s->machines, machines_max) ||
 	    timers_init(&s->timers, rules, ids + RETRIES_MAX, RETRIES_MAX) ||
 	    heap_init(&s->later, ids) ||
@@ -58,6 +58,7 @@ sweep_free(struct sweep *s)
 		return;
 	free(s->work);
 	queue_done(&s->queue);
+	release_free(&s->release);
 	machines_done(&s->machines);
 	timers_done(&s->timers);
 	heap_done(&s->later);
@@ -269,7 +270,7 @@ sweep_advance(struct sweep *s, struct now now)
 	}
 	timers_usable(&s->timers, views_whole(&s->views));
 	if (!views_whole(&s->views))
-		s->fresh.claims_good = false;
+		release_unseen(&s->release);
 	sweep_pools_turn(s, now);
 	while ((scope = timers_turned(&s->timers, now)) != NO_ID)
 		turn(s, scope, now);
@@ -300,6 +301,7 @@ sweep_drop(struct sweep *s, uint32_t id, struct now now)
 	/* A dropped head stays in the queue and is passed over.  A reply under
 	 * way is told by seq. */
 	*w = (struct work){.seq = w->seq + 1};
+	release_not_due(&s->release, id);
 	for (uint32_t i = 0; i < t.n; i++)
 		sweep_refresh(s, t.id[i], now.server_ms);
 }

@@ -285,58 +285,28 @@ void
 sweep_fresh(struct sweep *s, const struct object *claim)
 {
 	if (!claim->deleting && behind(s, claim))
-		s->fresh.unknown++;
+		release_unknown(&s->release);
 }
 
 static void
 fresh_done(struct sweep *s, enum kind kind, const struct outcome *o,
 	   struct now now)
 {
-	struct fresh *f = &s->fresh;
+	const struct view *v = &s->views.at[kind];
 	bool ok = o->code == OUTCOME_OK ||
-		  (o->code == OUTCOME_GONE && s->views.at[kind].listed &&
-		   !s->views.at[kind].served);
+		  (o->code == OUTCOME_GONE && v->listed && !v->served);
 
-	f->in_flight = false;
-	if (!ok)
-		f->failed = kind_name(kind);
-	if (ok && f->unknown == 0 && kind == KIND_NODECLAIM) {
-		f->claims_good = f->wanted = true;
-		f->not_before_boot_ms = now.boot_ms;
-		return;
-	}
-	/* Was the view lost in between?  Then from the beginning. */
-	if (ok && kind == KIND_NODEPOOL && !f->claims_good) {
-		f->wanted = true;
-		return;
-	}
-	f->claims_good = false;
-	if (ok && f->unknown == 0) {
-		f->tries = 0;
-		f->failed = NULL;
-		f->done_boot_ms = f->begun_boot_ms;
-		/* Machines that fall due one by one share a list a second. */
-		f->not_before_boot_ms = f->begun_boot_ms + FRESH_RETRY_MS;
+	switch (release_done(&s->release, kind, ok, now.boot_ms, &s->pace,
+			     &s->notes)) {
+	case RELEASE_GOOD:
 		sweep_queue_all(s);
-		return;
-	}
-	f->wanted = true;
-	f->tries++;
-	f->not_before_boot_ms = now.boot_ms + FRESH_RETRY_MS;
-	if (!ok) {
-		f->not_before_boot_ms =
-			now.boot_ms + pace_backoff(&s->pace, f->tries,
-						   FRESH_RETRY_MS,
-						   BACKOFF_MAX_MS);
-	} else {
-		/* What an older list allowed is stopped as well. */
-		f->done_boot_ms = 0;
-		(void)notes_put(&s->notes, NOTE_STOPPED, kind_name(kind),
-				f->unknown);
-	}
-	/* The watch should have brought them by now. */
-	if (ok && f->tries % FRESH_TRIES == 0)
+		break;
+	case RELEASE_MISTRUSTS:
 		views_want_list(&s->views, kind);
+		break;
+	case RELEASE_WAITS:
+		break;
+	}
 }
 
 void

@@ -106,12 +106,7 @@ may_remove(struct sweep *s, uint32_t head, bool release)
 {
 	if (!views_whole(&s->views))
 		return false;
-	if (!release)
-		return true;
-	if (s->fresh.done_boot_ms >= s->work[head].due_boot_ms)
-		return true;
-	s->fresh.wanted = true;
-	return false;
+	return !release || release_may(&s->release, head);
 }
 
 /* Does the Node name a claim that we do not see, and nobody has looked?  A
@@ -163,10 +158,10 @@ mark_period(struct sweep *s, uint32_t head, enum goal wish, struct now now)
 	const struct entry *halves[] = {machines_claim(&s->machines, head),
 					machines_node(&s->machines, head)};
 
-	if (wish == GOAL_CLEAR && s->work[head].due_boot_ms == 0)
-		s->work[head].due_boot_ms = now.boot_ms;
-	if (wish != GOAL_CLEAR)
-		s->work[head].due_boot_ms = 0;
+	if (wish == GOAL_CLEAR)
+		release_due(&s->release, head, now.boot_ms);
+	else
+		release_not_due(&s->release, head);
 	for (int i = 0; wish == GOAL_CLEAR && i < 2; i++) {
 		struct work *w;
 
@@ -318,48 +313,19 @@ act_on(struct sweep *s, uint32_t head, struct now now, struct action *out)
 	return true;
 }
 
-/* A release that is due within 5 s of a creation just admitted waits those
- * 5 s, at most once a minute: the watch will tell. */
-static bool
-hint_waits(struct sweep *s, struct now now, int64_t hint_ms)
-{
-	int64_t age_ms = hint_ms == STAMP_NONE ? HINT_WAIT_MS
-					       : now.server_ms - hint_ms;
-
-	if (now.boot_ms < s->hint_until_ms)
-		return true;
-	/* The hook may have stamped it a moment after we read the clock. */
-	if (age_ms < 0 && age_ms > -HINT_WAIT_MS)
-		age_ms = 0;
-	if (age_ms < 0 || age_ms >= HINT_WAIT_MS)
-		return false;
-	if (s->hint_waited_ms != STAMP_NONE &&
-	    now.boot_ms - s->hint_waited_ms < HINT_EVERY_MS)
-		return false;
-	s->hint_waited_ms = now.boot_ms;
-	s->hint_until_ms = now.boot_ms + HINT_WAIT_MS - age_ms;
-	return true;
-}
-
+/* The next of the fresh lists that a release waits for. */
 static bool
 start_fresh(struct sweep *s, struct now now, int64_t hint_ms,
 	    struct action *out)
 {
-	struct fresh *f = &s->fresh;
+	enum kind kind;
 
-	if (!f->wanted || f->in_flight || now.boot_ms < f->not_before_boot_ms ||
-	    !views_whole(&s->views) ||
-	    (!f->claims_good && hint_waits(s, now, hint_ms)))
+	if (!views_whole(&s->views) ||
+	    !release_start(&s->release, now, hint_ms, &kind))
 		return false;
-	f->in_flight = true;
-	f->wanted = false;
-	f->unknown = 0;
-	if (!f->claims_good)
-		f->begun_boot_ms = now.boot_ms;
-	*out = (struct action){.act = f->claims_good ? ACT_LIST_POOLS
-						     : ACT_LIST_CLAIMS,
-			       .kind = f->claims_good ? KIND_NODEPOOL
-						      : KIND_NODECLAIM,
+	*out = (struct action){.act = kind == KIND_NODEPOOL ? ACT_LIST_POOLS
+							    : ACT_LIST_CLAIMS,
+			       .kind = kind,
 			       .id = NO_ID,
 			       .seq = ++s->seq,
 			       .reason = "release",

@@ -183,7 +183,7 @@ sweep_fresh_pool(struct sweep *s, const struct nodepool *p)
 
 	nodepool_init(&none);
 	if (!same(known != NULL ? known : &none, p))
-		s->fresh.unknown++;
+		release_unknown(&s->release);
 }
 
 bool

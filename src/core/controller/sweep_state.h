@@ -11,6 +11,7 @@
 #include "core/table/nodepools.h"
 #include "core/table/timers.h"
 #include "queue.h"
+#include "release.h"
 #include "views.h"
 
 /* What the sweep is made of; what its parts ask of each other is in
@@ -39,7 +40,6 @@ struct work {
 	unsigned failures, class_failures;
 	unsigned refusals;	/* of the same write, one after the other */
 	int64_t class_boot_ms;	/* the class is not written before */
-	int64_t due_boot_ms;	/* to be released since; 0 = not */
 	char expect_rv[RV_BYTES], stale_rv[RV_BYTES];
 	char tried_rv[RV_BYTES];	/* a clear was turned down there */
 };
@@ -49,17 +49,6 @@ struct disruption {
 	int64_t ms;
 	char uid[UID_BYTES];
 	bool several;
-};
-
-/* The fresh lists that a release begins with: NodeClaims, then NodePools. */
-struct fresh {
-	bool wanted, in_flight;
-	bool claims_good;	/* the first half is done */
-	const char *failed;	/* which kind could not be listed; NULL */
-	int64_t begun_boot_ms;	/* of the list in flight */
-	int64_t done_boot_ms;	/* the last good one began then; 0 none */
-	int64_t not_before_boot_ms;
-	unsigned unknown, tries;
 };
 
 /* A boot that failed: its machine goes on counting until another try is
@@ -95,7 +84,7 @@ struct sweep {
 	struct views views;
 	uint32_t pools_before;	/* generation: shown before we led, told by
 				   nobody */
-	struct fresh fresh;
+	struct release release;
 	struct queue queue; /* of heads */
 	uint32_t in_flight, wanting_hold;
 	uint64_t seq;
@@ -104,7 +93,6 @@ struct sweep {
 	int64_t slewed_boot_ms;
 	bool recount;
 	int64_t paused_boot_ms;	/* 429: nobody writes before */
-	int64_t hint_waited_ms, hint_until_ms;	/* boot; the last, this one */
 	struct notes notes;
 };
 

@@ -111,7 +111,7 @@ sweep_refresh(struct sweep *s, uint32_t id, int64_t now_ms)
 		/* No head any more: nothing of that time is left. */
 		timers_drop(&s->timers, id);
 		sweep_want_hold(s, id, false);
-		s->work[id].due_boot_ms = 0;
+		release_not_due(&s->release, id);
 	}
 	set_timer(s, head, now_ms);
 	sweep_queue(s, head);

@@ -24,9 +24,7 @@ sweep_lead(struct sweep *s, bool leads, struct now now)
 	disruption_events_forget(&s->disruption_events);
 	deletions_forget(&s->deletions);
 	views_forget(&s->views);
-	s->fresh.wanted = s->fresh.claims_good = false;
-	s->fresh.failed = NULL;
-	s->fresh.done_boot_ms = 0;
+	release_forget(&s->release);
 	s->leads = leads;
 	/* Nothing is in memory that a shift since the last look would move. */
 	s->last_ms = STAMP_NONE;

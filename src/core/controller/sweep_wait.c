@@ -26,7 +26,7 @@ sweep_begins(struct sweep *s, struct now now, int64_t *wait_ms)
 
 	for (int k = 0; k < KIND_COUNT; k++)
 		marked += s->machines.marked[k];
-	views_block(&s->views, unseen != NULL ? unseen : s->fresh.failed,
+	views_block(&s->views, unseen != NULL ? unseen : s->release.failed,
 		    marked, now.boot_ms, &s->notes);
 	if (views_begin(&s->views, rules_tell_replacements(&s->rules),
 			now.boot_ms, &s->notes))
@@ -75,12 +75,9 @@ sweep_wait(const struct sweep *s, struct now now)
 		sooner(&wait, next, now.server_ms);
 	if (heap_top(&s->later, &id, &key))
 		sooner(&wait, key, now.boot_ms);
-	if (s->fresh.wanted && !s->fresh.in_flight && views_whole(&s->views)) {
-		if (now.boot_ms < s->hint_until_ms)
-			sooner(&wait, s->hint_until_ms, now.boot_ms);
-		else
-			sooner(&wait, s->fresh.not_before_boot_ms, now.boot_ms);
-	}
+	next = release_next_boot_ms(&s->release, now.boot_ms);
+	if (next != STAMP_NONE && views_whole(&s->views))
+		sooner(&wait, next, now.boot_ms);
 	next = views_next_boot_ms(&s->views);
 	if (next != STAMP_NONE)
 		sooner(&wait, next, now.boot_ms);
