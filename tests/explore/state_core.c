@@ -192,13 +192,13 @@ holds(struct mix *m, const struct timers *h)
 }
 
 static void
-past(struct mix *m, const struct sweep *s)
+past(struct mix *m, const struct replacements *s)
 {
-	for (const struct retry *r = s->retries; r < s->retries + RETRIES_MAX;
-	     r++) {
+	for (const struct retry *r = s->retries.at;
+	     r < s->retries.at + RETRIES_MAX; r++) {
 		if (!r->used)
 			continue;
-		mix(m, (uint64_t)(r - s->retries));
+		mix(m, (uint64_t)(r - s->retries.at));
 		mix_text(m, r->pool);
 		mix_text(m, r->name);
 		mix_text(m, r->uid);
@@ -207,8 +207,8 @@ past(struct mix *m, const struct sweep *s)
 		mix_server(m, r->until_ms);
 		mix_server(m, r->created_stamp_ms);
 		mix_server(m, r->deleted_stamp_ms);
-		timer(m, &s->timers.at[s->machines.cap +
-					  (uint32_t)(r - s->retries)]);
+		timer(m, &s->timers->at[s->retries.first_id +
+					(uint32_t)(r - s->retries.at)]);
 	}
 	for (uint32_t i = 0; i < s->disruptions_n; i++) {
 		mix_server(m, s->disruptions[i].ms);
@@ -279,7 +279,7 @@ mix_sweep(struct mix *m, const struct sweep *s)
 	}
 	holds(m, &s->timers);
 	heap(m, &s->later, m->boot);
-	past(m, s);
+	past(m, &s->replacements);
 	pools(m, s);
 	clocks(m, s);
 	for (int k = 0; k < VIEW_COUNT; k++)

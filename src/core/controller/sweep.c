@@ -35,16 +35,20 @@ sweep_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
 	s->counters = counters;
 	s->last_ms = s->pools_ms = STAMP_NONE;
 	pace_init(&s->pace, seed);
+	s->replacements.rules = &s->rules;
+	s->replacements.views = &s->views;
+	s->replacements.nodepools = &s->nodepools;
+	s->replacements.machines = &s->machines;
+	s->replacements.timers = &s->timers;
+	s->replacements.counters = counters;
 	s->work = calloc(ids, sizeof(*s->work));
 	if (s->work == NULL || queue_init(&s->queue, ids) ||
 	    release_init(&s->release, ids) ||
 	    machines_init(&s->machines, machines_max) ||
 	    timers_init(&s->timers, rules, ids + RETRIES_MAX, RETRIES_MAX) ||
 	    heap_init(&s->later, ids) ||
-	    deletions_init(&s->deletions, DELETIONS_MAX) ||
 	    nodepools_init(&s->nodepools, &s->rules, SCOPES_MAX) ||
-	    disruption_events_init(&s->disruption_events,
-				   DISRUPTION_EVENTS_MAX)) {
+	    replacements_init(&s->replacements)) {
 		sweep_free(s);
 		return NULL;
 	}
@@ -63,8 +67,7 @@ sweep_free(struct sweep *s)
 	timers_done(&s->timers);
 	heap_done(&s->later);
 	nodepools_done(&s->nodepools);
-	disruption_events_done(&s->disruption_events);
-	deletions_done(&s->deletions);
+	replacements_done(&s->replacements);
 	free(s);
 }
 
@@ -77,7 +80,7 @@ shift(struct sweep *s, int64_t by_ms, int64_t now_ms)
 	machines_shift(&s->machines, by_ms);
 	if (!s->views.was_whole)
 		machines_restamp(&s->machines, now_ms);
-	sweep_retries_shift(s, by_ms);
+	retries_shift(&s->replacements.retries, by_ms);
 	timers_shift(&s->timers, by_ms);
 	/* What people write in NodePools stays: its moments come once more. */
 	if (s->pools_ms > now_ms)
@@ -164,8 +167,9 @@ machine_name(const struct sweep *s, uint32_t id)
 {
 	if (id == NO_ID)
 		return "";
-	return id < s->machines.cap ? s->machines.at[id].name
-				    : s->retries[id - s->machines.cap].name;
+	if (retries_has(&s->replacements.retries, id))
+		return retries_at(&s->replacements.retries, id)->name;
+	return s->machines.at[id].name;
 }
 
 /* When the scope will be quiet, and because of which machine; or when its cap
@@ -260,11 +264,12 @@ sweep_advance(struct sweep *s, struct now now)
 		s->recount = false;
 		for (id = 0; id < s->machines.top; id++)
 			sweep_refresh(s, id, now.server_ms);
-		sweep_retries_refresh(s, now.server_ms);
+		retries_refresh(&s->replacements.retries, now.server_ms);
 	}
 	while (timers_due(&s->timers, now.server_ms, &id)) {
-		if (id >= s->machines.cap)
-			sweep_retry_due(s, id, now.server_ms);
+		if (retries_has(&s->replacements.retries, id))
+			retries_due(&s->replacements.retries, id,
+				    now.server_ms);
 		else
 			sweep_refresh(s, id, now.server_ms);
 	}
@@ -293,7 +298,9 @@ sweep_drop(struct sweep *s, uint32_t id, struct now now)
 	struct touched t = {0};
 	struct work *w = &s->work[id];
 
-	sweep_deleted(s, id, now.server_ms, true, now);
+	if (s->leads)
+		replacements_deleted(&s->replacements, id, now.server_ms, true,
+				     now.server_ms);
 	timers_drop(&s->timers, id);
 	heap_remove(&s->later, id);
 	sweep_want_hold(s, id, false);
@@ -349,6 +356,30 @@ observe(struct sweep *s, uint32_t id)
 	opt_out(s, id);
 }
 
+/* A claim was disrupted then: who replaces it may have come before. */
+static void
+look_back(struct sweep *s, int64_t disrupted_ms, int64_t now_ms)
+{
+	for (uint32_t id = 0; id < s->machines.top; id++)
+		if (replacements_look_back(&s->replacements,
+					   &s->machines.at[id], disrupted_ms))
+			sweep_refresh(s, id, now_ms);
+}
+
+void
+sweep_sign(struct sweep *s, const char *claim_uid, const char *reason,
+	   struct now now)
+{
+	uint32_t id;
+
+	if (!s->leads)
+		return;
+	now = sweep_steady(s, now);
+	id = replacements_said(&s->replacements, claim_uid, reason);
+	if (id != NO_ID)
+		sweep_refresh(s, id, now.server_ms);
+}
+
 void
 sweep_track(struct sweep *s, const struct object *o, struct now now)
 {
@@ -379,9 +410,11 @@ sweep_track(struct sweep *s, const struct object *o, struct now now)
 		return;
 	}
 	s->machines.at[id].generation = v->generation;
-	sweep_classify(s, id, o, now);
+	if (replacements_track(&s->replacements, id, o))
+		look_back(s, o->disrupted_ms, now.server_ms);
 	if (o->deleting)
-		sweep_deleted(s, id, o->deleted_ms, false, now);
+		replacements_deleted(&s->replacements, id, o->deleted_ms, false,
+				     now.server_ms);
 	observe(s, id);
 	for (uint32_t i = 0; i < t.n; i++)
 		sweep_refresh(s, t.id[i], now.server_ms);

@@ -249,7 +249,7 @@ classify(struct sweep *s, const struct entry *claim, const struct half *c,
 	uint32_t id;
 
 	if (claim == NULL || c->busy || claim->classed ||
-	    !sweep_replaces(s, claim))
+	    !replacements_is_one(&s->replacements, claim))
 		return false;
 	id = machines_id(&s->machines, claim);
 	w = &s->work[id];

@@ -158,7 +158,7 @@ sweep_pools_turn(struct sweep *s, struct now now)
 	s->pools_ms = now.server_ms;
 	if (s->repool) {
 		s->repool = false;
-		sweep_retries_refresh(s, now.server_ms);
+		retries_refresh(&s->replacements.retries, now.server_ms);
 	}
 	if (!s->uncapped && !s->timers.made)
 		return;

@@ -4,21 +4,17 @@
 
 #include "core/base/heap.h"
 #include "core/base/pace.h"
-#include "core/controller/deletions.h"
-#include "core/controller/disruption_events.h"
 #include "core/controller/sweep.h"
 #include "core/table/machines.h"
 #include "core/table/nodepools.h"
 #include "core/table/timers.h"
 #include "queue.h"
 #include "release.h"
+#include "replacements.h"
 #include "views.h"
 
 /* What the sweep is made of; what its parts ask of each other is in
  * sweep_parts.h. */
-
-#define COUNTS_ALWAYS (STAMP_NONE + 1)
-#define COUNTS_LATER INT64_MAX	/* when something is seen */
 
 /* Beside each entry: what we are about to do with the object. */
 struct work {
@@ -44,24 +40,6 @@ struct work {
 	char tried_rv[RV_BYTES];	/* a clear was turned down there */
 };
 
-/* When a claim came to be disrupted, as stamped; or several in one second. */
-struct disruption {
-	int64_t ms;
-	char uid[UID_BYTES];
-	bool several;
-};
-
-/* A boot that failed: its machine goes on counting until another try is
- * launched, or for a while. */
-struct retry {
-	bool used;
-	char pool[POOL_BYTES];
-	char name[NAME_BYTES], uid[UID_BYTES];
-	int64_t created_ms;	/* of the first try */
-	int64_t own_created_ms, until_ms;
-	int64_t created_stamp_ms, deleted_stamp_ms;	/* as written */
-};
-
 struct sweep {
 	bool leads;
 	bool guess;	/* how long a scope is held, from the oldest mark */
@@ -76,11 +54,7 @@ struct sweep {
 	int64_t pools_ms;	/* their moments up to then have been seen */
 	bool uncapped;		/* a pool has changed: its scope's cap may */
 	bool repool;		/* … and what failed boots are worth */
-	struct disruption_events disruption_events;
-	struct disruption disruptions[DISRUPTIONS_MAX];
-	uint32_t disruptions_n;
-	struct deletions deletions;
-	struct retry retries[RETRIES_MAX];	/* timers from machines.cap on */
+	struct replacements replacements;
 	struct views views;
 	uint32_t pools_before;	/* generation: shown before we led, told by
 				   nobody */

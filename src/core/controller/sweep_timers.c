@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/controller/sweep.h"
 
+#include "deadline.h"
 #include "sweep_parts.h"
 
 /* What a machine is to the timer table: its deadline, and from when it counts
  * (design §4). */
 
-int64_t
-sweep_counts_ms(const struct sweep *s, const struct entry *claim)
+static int64_t
+counts_ms(const struct sweep *s, const struct entry *claim)
 {
 	if (claim == NULL)
 		return views_claimless(&s->views) ? COUNTS_ALWAYS : STAMP_NONE;
-	if (sweep_replaces(s, claim))
-		return STAMP_NONE;
-	if (claim->launched)
-		return COUNTS_ALWAYS;
-	return claim->launch_known ? STAMP_NONE
-				   : claim->created_ms + LAUNCH_GRACE_MS;
+	return replacements_counts_ms(&s->replacements, claim);
 }
 
 static bool
@@ -36,21 +32,6 @@ activity_ms(const struct sweep *s, const struct entry *e)
 					 : e->created_ms + s->rules.startup_ms;
 }
 
-/* Alone no machine fills the cap's bucket.  A pool's own cap counts where no
- * other pool shares its scope. */
-int64_t
-sweep_deadline_ms(const struct sweep *s, int64_t created_ms,
-		  int64_t active_ms, const struct nodepool_terms *t)
-{
-	int64_t max_ms = s->rules.scope == SCOPE_CLUSTER ? s->rules.cap.max_ms
-							 : t->max_ms;
-	int64_t ms = active_ms + t->hold_ms;
-
-	if (max_ms > 0 && ms > created_ms + max_ms)
-		ms = created_ms + max_ms;
-	return ms;
-}
-
 /* The machine's deadline and from when it counts (design §4). */
 static struct timer_facts
 facts_of(const struct sweep *s, uint32_t head,
@@ -60,16 +41,18 @@ facts_of(const struct sweep *s, uint32_t head,
 	const struct entry *e = &s->machines.at[head];
 	struct timer_facts f = {
 		.pool = e->pool,
-		.deadline_ms = sweep_deadline_ms(s, e->created_ms,
-						 activity_ms(s, e), terms),
-		.counts_ms = sweep_counts_ms(s, claim),
+		.deadline_ms = deadline_ms(&s->rules, e->created_ms,
+					   activity_ms(s, e), terms),
+		.counts_ms = counts_ms(s, claim),
 		.created_ms = e->created_ms,
 		.first_ms = e->tried_ms,
 		.hold_ms = terms->hold_ms,
 		.booting = claim != NULL && claim->ready_ms == STAMP_NONE,
 	};
-	int64_t until = claim == NULL ? STAMP_NONE
-				      : sweep_undecided_ms(s, claim);
+	int64_t until =
+		claim == NULL
+			? STAMP_NONE
+			: replacements_undecided_ms(&s->replacements, claim);
 
 	/* It is still its scope's: what others hold spreads to it. */
 	if (e->created_stamp_ms < terms->released_ms) {
@@ -91,7 +74,7 @@ set_timer(struct sweep *s, uint32_t head, int64_t now_ms)
 	struct timer_facts f;
 
 	if (claim != NULL && !terms.out)
-		sweep_judge(s, claim, now_ms);
+		replacements_judge(&s->replacements, claim, now_ms);
 	f = facts_of(s, head, &terms, now_ms);
 	if (terms.out || being_deleted(claim, machines_node(m, head)))
 		timers_drop(&s->timers, head);

@@ -13,16 +13,13 @@ sweep_lead(struct sweep *s, bool leads, struct now now)
 	for (uint32_t id = 0; id < s->machines.top; id++)
 		if (s->machines.at[id].used)
 			sweep_drop(s, id, now);
-	sweep_retries_forget(s);
+	replacements_forget(&s->replacements);
 	while (timers_turned(&s->timers, now) != NO_ID)
 		;	/* no scope got quiet: we do not know */
 	timers_forget(&s->timers);
 	s->guess = s->uncapped = true;
 	/* What is known of NodePools stays: it may have to do for a while. */
 	s->pools_before = s->views.at[KIND_NODEPOOL].generation;
-	s->disruptions_n = 0;
-	disruption_events_forget(&s->disruption_events);
-	deletions_forget(&s->deletions);
 	views_forget(&s->views);
 	release_forget(&s->release);
 	s->leads = leads;
@@ -46,7 +43,7 @@ claims_known(struct sweep *s, enum kind kind, struct now now)
 {
 	if (kind != KIND_NODECLAIM)
 		return;
-	sweep_judge_all(s, now.server_ms);
+	replacements_judge_all(&s->replacements, now.server_ms);
 	s->recount = true;
 }
 

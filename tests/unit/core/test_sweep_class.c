@@ -12,7 +12,7 @@ static struct world *w;
 static int64_t disrupted;	/* when c0 came to be */
 
 static void
-begin(enum replacements replacements)
+begin(enum replacement_rule replacements)
 {
 	rules = rules_default();
 	rules.replacements = replacements;
