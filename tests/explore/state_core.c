@@ -44,7 +44,7 @@ mix_flight(struct mix *m, const struct sweep *s, const struct flight *f)
 		       a->mark_exact << 12 | a->has_held_key << 13 |
 		       f->out.code << 14);
 	mix(m, a->id);
-	mix(m, a->id != NO_ID && s->work[a->id].seq == a->seq);
+	mix(m, a->id != NO_ID && writes_awaits(&s->writes, a));
 	mix(m, s->views.at[a->kind].forgotten == a->forgotten);
 	mix_text(m, a->name);
 	mix_text(m, a->uid);
@@ -102,19 +102,18 @@ entry(struct mix *m, const struct sweep *s, const struct entry *e)
 }
 
 static void
-work(struct mix *m, const struct work *w)
+write(struct mix *m, const struct write *w)
 {
-	mix(m, w->in_flight << 1 | w->act << 2 | w->shown << 6 |
-		       w->waiting << 7 | w->expecting << 8 | w->stale << 9 |
-		       w->reread << 10 | w->owner_gone << 11 |
-		       w->owner_hold << 12 | w->owner_default << 14 |
-		       w->wants_hold << 16 | w->was_ours << 17 |
-		       w->again << 18 | w->reholds << 20);
+	bool rv = w->state == WRITE_EXPECTED || w->state == WRITE_STALE;
+
+	mix(m, w->state | w->act << 3 | w->reread << 7 | w->owner_gone << 8 |
+		       w->owner_hold << 9 | w->owner_default << 11 |
+		       w->wants_hold << 13 | w->was_ours << 14 |
+		       w->again << 15 | w->reholds << 16);
 	mix(m, w->failures | (uint64_t)w->class_failures << 20 |
 		       (uint64_t)w->refusals << 40);
 	mix_until(m, w->class_boot_ms, m->boot);
-	mix_label(m, w->expecting ? w->expect_rv : "");
-	mix_label(m, w->stale ? w->stale_rv : "");
+	mix_label(m, rv ? w->rv : "");
 	mix_label(m, w->tried_rv);
 }
 
@@ -274,11 +273,11 @@ mix_sweep(struct mix *m, const struct sweep *s)
 	for (uint32_t i = 0; i < s->machines.top; i++) {
 		entry(m, s, &s->machines.at[i]);
 		mix(m, s->queue.at[i].queued);
-		work(m, &s->work[i]);
+		write(m, &s->writes.at[i]);
 		mix_boot(m, s->release.due_boot_ms[i]);
 	}
 	holds(m, &s->timers);
-	heap(m, &s->later, m->boot);
+	heap(m, &s->writes.later, m->boot);
 	past(m, &s->replacements);
 	pools(m, s);
 	clocks(m, s);
@@ -287,7 +286,7 @@ mix_sweep(struct mix *m, const struct sweep *s)
 	for (uint32_t id = s->queue.first; id != NO_ID;
 	     id = s->queue.at[id].next)
 		mix(m, id);
-	mix(m, s->in_flight | (uint64_t)s->wanting_hold << 32);
+	mix(m, s->writes.in_flight | (uint64_t)s->writes.wanting_hold << 32);
 	mix_boot(m, s->views.blocked_boot_ms);
 	mix(m, s->views.begin_boot_ms == 0);
 	mix_until(m, s->views.begin_boot_ms, m->boot);
@@ -295,7 +294,7 @@ mix_sweep(struct mix *m, const struct sweep *s)
 	mix_boot(m, f->begun_boot_ms);
 	mix_boot(m, f->done_boot_ms);
 	mix_until(m, f->not_before_boot_ms, m->boot);
-	mix_until(m, s->paused_boot_ms, m->boot);
+	mix_until(m, s->writes.paused_boot_ms, m->boot);
 	mix_within(m, f->hint_waited_ms, m->boot, HINT_EVERY_MS);
 	mix_until(m, f->hint_until_boot_ms, m->boot);
 }

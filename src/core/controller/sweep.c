@@ -41,12 +41,12 @@ sweep_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
 	s->replacements.machines = &s->machines;
 	s->replacements.timers = &s->timers;
 	s->replacements.counters = counters;
-	s->work = calloc(ids, sizeof(*s->work));
-	if (s->work == NULL || queue_init(&s->queue, ids) ||
+	s->writes.pace = &s->pace;
+	s->writes.notes = &s->notes;
+	if (writes_init(&s->writes, ids) || queue_init(&s->queue, ids) ||
 	    release_init(&s->release, ids) ||
 	    machines_init(&s->machines, machines_max) ||
 	    timers_init(&s->timers, rules, ids + RETRIES_MAX, RETRIES_MAX) ||
-	    heap_init(&s->later, ids) ||
 	    nodepools_init(&s->nodepools, &s->rules, SCOPES_MAX) ||
 	    replacements_init(&s->replacements)) {
 		sweep_free(s);
@@ -60,12 +60,11 @@ sweep_free(struct sweep *s)
 {
 	if (s == NULL)
 		return;
-	free(s->work);
+	writes_free(&s->writes);
 	queue_done(&s->queue);
 	release_free(&s->release);
 	machines_done(&s->machines);
 	timers_done(&s->timers);
-	heap_done(&s->later);
 	nodepools_done(&s->nodepools);
 	replacements_done(&s->replacements);
 	free(s);
@@ -258,7 +257,6 @@ void
 sweep_advance(struct sweep *s, struct now now)
 {
 	uint32_t id, scope;
-	int64_t key;
 
 	if (s->recount) {
 		s->recount = false;
@@ -282,12 +280,8 @@ sweep_advance(struct sweep *s, struct now now)
 	for (scope = 0; scope < s->timers.scopes_top; scope++)
 		tell_moved(s, scope, now);
 	views_ask_for_rest(&s->views, now.boot_ms);
-	while (heap_top(&s->later, &id, &key) && key <= now.boot_ms) {
-		heap_remove(&s->later, id);
-		s->work[id].expecting = s->work[id].waiting = false;
-		s->work[id].stale = false;
+	while (writes_due(&s->writes, now.boot_ms, &id))
 		sweep_queue(s, id);
-	}
 }
 
 /* --- what the watchers see ------------------------------------------------------ */
@@ -296,18 +290,14 @@ void
 sweep_drop(struct sweep *s, uint32_t id, struct now now)
 {
 	struct touched t = {0};
-	struct work *w = &s->work[id];
 
 	if (s->leads)
 		replacements_deleted(&s->replacements, id, now.server_ms, true,
 				     now.server_ms);
 	timers_drop(&s->timers, id);
-	heap_remove(&s->later, id);
-	sweep_want_hold(s, id, false);
+	writes_drop(&s->writes, id);
 	machines_drop(&s->machines, id, &t);
-	/* A dropped head stays in the queue and is passed over.  A reply under
-	 * way is told by seq. */
-	*w = (struct work){.seq = w->seq + 1};
+	/* A dropped head stays in the queue and is passed over. */
 	release_not_due(&s->release, id);
 	for (uint32_t i = 0; i < t.n; i++)
 		sweep_refresh(s, t.id[i], now.server_ms);
@@ -330,30 +320,6 @@ opt_out(struct sweep *s, uint32_t id)
 	else if (entry_tenure(claim) == TENURE_YIELDED && !claim->registered &&
 		 (node == NULL || !node->registered))
 		claim->opted_out = true;
-}
-
-/* What we wrote is now seen: the object may be looked at again. */
-static void
-observe(struct sweep *s, uint32_t id)
-{
-	const struct entry *e = &s->machines.at[id];
-	struct work *w = &s->work[id];
-
-	w->shown = w->shown || sweep_shown(e, w->act);
-	/* An answer without a version: what it shows has to do. */
-	if (w->expecting &&
-	    (w->expect_rv[0] == '\0' ? w->shown
-				     : strcmp(w->expect_rv, e->rv) == 0)) {
-		w->expecting = false;
-		heap_remove(&s->later, id);
-	}
-	if (w->stale && strcmp(w->stale_rv, e->rv) != 0) {
-		w->stale = w->waiting = false;
-		heap_remove(&s->later, id);
-	}
-	if (entry_tenure(e) == TENURE_OURS)
-		w->was_ours = true;
-	opt_out(s, id);
 }
 
 /* A claim was disrupted then: who replaces it may have come before. */
@@ -397,11 +363,8 @@ sweep_track(struct sweep *s, const struct object *o, struct now now)
 	if (!o->karpenter)
 		return;
 	if (old != NO_ID && s->machines.at[old].used &&
-	    strcmp(s->machines.at[old].owner_uid, o->owner_uid) != 0) {
-		s->work[old].owner_gone = false;
-		s->work[old].owner_hold = HOLD_ABSENT;
-		s->work[old].owner_default = HOLD_ABSENT;
-	}
+	    strcmp(s->machines.at[old].owner_uid, o->owner_uid) != 0)
+		writes_owner_changed(&s->writes, old);
 	id = machines_put(&s->machines, o, now.server_ms, &t);
 	if (id == NO_ID) {
 		v->full = true;
@@ -415,7 +378,8 @@ sweep_track(struct sweep *s, const struct object *o, struct now now)
 	if (o->deleting)
 		replacements_deleted(&s->replacements, id, o->deleted_ms, false,
 				     now.server_ms);
-	observe(s, id);
+	writes_observe(&s->writes, id, &s->machines.at[id]);
+	opt_out(s, id);
 	for (uint32_t i = 0; i < t.n; i++)
 		sweep_refresh(s, t.id[i], now.server_ms);
 }

@@ -50,25 +50,30 @@ wish_of(const struct sweep *s, uint32_t head, struct now now, enum why *why)
 							   : GOAL_LEAVE;
 }
 
+static const struct write *
+write_of(const struct sweep *s, const struct entry *e)
+{
+	return &s->writes.at[machines_id(&s->machines, e)];
+}
+
 static struct half
 half_of(const struct sweep *s, const struct entry *e)
 {
-	const struct work *w;
+	const struct write *w;
 
 	if (e == NULL)
 		return (struct half){0};
-	w = &s->work[machines_id(&s->machines, e)];
+	w = write_of(s, e);
 	return (struct half){
 		.present = true,
-		.busy = w->in_flight || w->waiting || w->expecting,
+		.busy = write_is_busy(w),
 		.spent = w->reholds >= REHOLDS_MAX,
 		.tenure = entry_tenure(e),
 		.hold = e->hold,
 		.former = e->has_former,
-		.former_default =
-			e->has_former &&
-			hold_key_is_default(
-				&s->machines.formers[e->former].hold),
+		.former_default = e->has_former &&
+				  hold_key_is_default(
+					  &s->machines.formers[e->former].hold),
 		.default_hold = e->default_hold,
 		.registered = e->registered,
 		.opted_out = e->opted_out,
@@ -81,11 +86,11 @@ static struct half
 claim_half(const struct sweep *s, const struct entry *claim,
 	   const struct entry *node)
 {
-	const struct work *w;
+	const struct write *w;
 
 	if (claim != NULL || node == NULL)
 		return half_of(s, claim);
-	w = &s->work[machines_id(&s->machines, node)];
+	w = write_of(s, node);
 	if (w->owner_hold != HOLD_SAME && w->owner_default != HOLD_SAME)
 		return half_of(s, claim);
 	return (struct half){.present = true,
@@ -117,21 +122,7 @@ owner_unseen(const struct sweep *s, const struct entry *e)
 	return e->kind == KIND_NODE && e->peer == NO_ID &&
 	       e->owner_uid[0] != '\0' &&
 	       machines_find_claim(&s->machines, e->owner_uid) == NO_ID &&
-	       !s->work[machines_id(&s->machines, e)].owner_gone;
-}
-
-void
-sweep_want_hold(struct sweep *s, uint32_t id, bool wants)
-{
-	struct work *w = &s->work[id];
-
-	if (w->wants_hold == wants)
-		return;
-	w->wants_hold = wants;
-	if (wants)
-		s->wanting_hold++;
-	else
-		s->wanting_hold--;
+	       !write_of(s, e)->owner_gone;
 }
 
 /* Is the machine still to be held, were it not for a backoff? */
@@ -142,12 +133,11 @@ watch_latency(struct sweep *s, uint32_t head, struct half c, struct half n,
 	const struct entry *node = machines_node(&s->machines, head);
 	struct decision d;
 
-	c.busy = c.busy && !s->work[head].waiting;
+	c.busy = c.busy && !write_is_backing_off(&s->writes.at[head]);
 	if (node != NULL)
-		n.busy = n.busy &&
-			 !s->work[machines_id(&s->machines, node)].waiting;
+		n.busy = n.busy && !write_is_backing_off(write_of(s, node));
 	d = decide(&c, &n, wish);
-	sweep_want_hold(s, head, d.act == ACT_HOLD);
+	writes_want_hold(&s->writes, head, d.act == ACT_HOLD);
 }
 
 /* A period ends for a machine when it is to be cleared, and begins when it is
@@ -162,31 +152,15 @@ mark_period(struct sweep *s, uint32_t head, enum goal wish, struct now now)
 		release_due(&s->release, head, now.boot_ms);
 	else
 		release_not_due(&s->release, head);
-	for (int i = 0; wish == GOAL_CLEAR && i < 2; i++) {
-		struct work *w;
-
-		if (halves[i] == NULL)
-			continue;
-		w = &s->work[machines_id(&s->machines, halves[i])];
-		w->was_ours = false;
-		w->reholds = 0;
-	}
+	for (int i = 0; wish == GOAL_CLEAR && i < 2; i++)
+		if (halves[i] != NULL)
+			writes_period_ends(&s->writes, machines_id(&s->machines,
+								   halves[i]));
 	if (wish == GOAL_CLEAR && machines_claim(&s->machines, head) != NULL)
 		machines_claim(&s->machines, head)->opted_out = false;
 }
 
 /* --- actions ------------------------------------------------------------------------ */
-
-static void
-start(struct sweep *s, struct work *w, struct action *out)
-{
-	w->in_flight = true;
-	w->act = out->act;
-	w->shown = false;
-	w->seq = ++s->seq;
-	out->seq = w->seq;
-	s->in_flight++;
-}
 
 static void
 describe(struct sweep *s, const struct entry *e, enum act act,
@@ -213,7 +187,7 @@ describe(struct sweep *s, const struct entry *e, enum act act,
 	memcpy(out->uid, e->uid, sizeof(out->uid));
 	memcpy(out->rv, e->rv, sizeof(out->rv));
 	memcpy(out->pool, e->pool, sizeof(out->pool));
-	start(s, &s->work[out->id], out);
+	out->seq = writes_start(&s->writes, out->id, act);
 }
 
 static void
@@ -226,17 +200,11 @@ describe_owner(struct sweep *s, const struct entry *e, struct now now,
 	memcpy(out->uid, e->owner_uid, sizeof(out->uid));
 }
 
-/* Nothing is to be done: what failed on the way here is past. */
 static void
 content(struct sweep *s, const struct half *h, const struct entry *e)
 {
-	struct work *w;
-
-	if (e == NULL || h->busy)
-		return;
-	w = &s->work[machines_id(&s->machines, e)];
-	w->failures = 0;
-	w->reread = false;
+	if (e != NULL && !h->busy)
+		writes_content(&s->writes, machines_id(&s->machines, e));
 }
 
 /* What is known of the claim and not yet written on it; while it matters, and
@@ -245,20 +213,15 @@ static bool
 classify(struct sweep *s, const struct entry *claim, const struct half *c,
 	 struct now now, struct action *out)
 {
-	struct work *w;
 	uint32_t id;
 
 	if (claim == NULL || c->busy || claim->classed ||
 	    !replacements_is_one(&s->replacements, claim))
 		return false;
 	id = machines_id(&s->machines, claim);
-	w = &s->work[id];
-	if (!timers_own(&s->timers, id, now.server_ms))
+	if (!timers_own(&s->timers, id, now.server_ms) ||
+	    writes_class_waits(&s->writes, id, now.boot_ms))
 		return false;
-	if (now.boot_ms < w->class_boot_ms) {
-		heap_set(&s->later, id, w->class_boot_ms);
-		return false;
-	}
 	describe(s, claim, ACT_CLASSIFY, "replacement", now, out);
 	memcpy(out->replaces, claim->replaces, sizeof(out->replaces));
 	return true;
@@ -274,7 +237,6 @@ act_on(struct sweep *s, uint32_t head, struct now now, struct action *out)
 	enum why why;
 	enum goal wish = wish_of(s, head, now, &why);
 	struct decision d = decide(&c, &n, wish);
-	struct work *w;
 
 	mark_period(s, head, wish, now);
 	watch_latency(s, head, c, n, wish);
@@ -286,14 +248,13 @@ act_on(struct sweep *s, uint32_t head, struct now now, struct action *out)
 		return false;
 	}
 	e = d.on == KIND_NODE ? node : claim;
-	w = &s->work[machines_id(&s->machines, e)];
 	/* Before the claims are listed: a person's say may stand on one. */
 	if (d.act == ACT_HOLD && e->kind == KIND_NODE &&
 	    !s->views.at[KIND_NODECLAIM].listed)
 		return false;
 	if (d.act != ACT_HOLD && !may_remove(s, head, d.release))
 		return false;
-	if (w->reread) {
+	if (write_of(s, e)->reread) {
 		describe(s, e, ACT_READ, "changed", now, out);
 		return true;
 	}
@@ -301,9 +262,7 @@ act_on(struct sweep *s, uint32_t head, struct now now, struct action *out)
 		describe_owner(s, e, now, out);
 		return true;
 	}
-	if (d.act == ACT_CLEAR)
-		w->was_ours = false;
-	w->again = w->was_ours;	/* whichever comes first, line or reply */
+	writes_hold_or_clear(&s->writes, machines_id(&s->machines, e), d.act);
 	describe(s, e, d.act,
 		 d.act == ACT_UNMARK		 ? "taken-over"
 		 : d.act == ACT_HOLD || d.release ? reasons[why]
@@ -327,10 +286,9 @@ start_fresh(struct sweep *s, struct now now, int64_t hint_ms,
 							    : ACT_LIST_CLAIMS,
 			       .kind = kind,
 			       .id = NO_ID,
-			       .seq = ++s->seq,
+			       .seq = writes_start_list(&s->writes),
 			       .reason = "release",
 			       .fence_ms = INT64_MAX};
-	s->in_flight++;
 	return true;
 }
 
@@ -356,7 +314,7 @@ sweep_next(struct sweep *s, struct now now, int64_t hint_ms,
 		sweep_advance(s, now);
 	}
 	s->views.was_whole = s->views.was_whole || whole;
-	if (now.boot_ms >= s->paused_boot_ms) {
+	if (!writes_paused(&s->writes, now.boot_ms)) {
 		while ((id = queue_take(&s->queue)) != NO_ID) {
 			if (!s->machines.at[id].used)
 				continue;

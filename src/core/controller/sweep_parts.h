@@ -17,20 +17,7 @@ void sweep_guess(struct sweep *s, struct now now);
 bool sweep_begins(struct sweep *s, struct now now, int64_t *wait_ms);
 void sweep_latency(struct sweep *s, struct now now);
 int64_t sweep_wait(const struct sweep *s, struct now now);
-void sweep_want_hold(struct sweep *s, uint32_t id, bool wants);
 void sweep_pools_listed(struct sweep *s, struct now now);
 void sweep_pools_turn(struct sweep *s, struct now now);
-
-/* Does the table show what the action was to bring about? */
-static inline bool
-sweep_shown(const struct entry *e, enum act act)
-{
-	if (act == ACT_HOLD)
-		return entry_tenure(e) == TENURE_OURS;
-	if (act == ACT_CLASSIFY)
-		return e->classed;
-	return (act == ACT_CLEAR || act == ACT_UNMARK) &&
-	       e->mark == MARK_ABSENT;
-}
 
 #endif

@@ -93,7 +93,7 @@ sweep_refresh(struct sweep *s, uint32_t id, int64_t now_ms)
 	if (head != id) {
 		/* No head any more: nothing of that time is left. */
 		timers_drop(&s->timers, id);
-		sweep_want_hold(s, id, false);
+		writes_want_hold(&s->writes, id, false);
 		release_not_due(&s->release, id);
 	}
 	set_timer(s, head, now_ms);

@@ -40,7 +40,7 @@ sweep_begins(struct sweep *s, struct now now, int64_t *wait_ms)
 void
 sweep_latency(struct sweep *s, struct now now)
 {
-	if (s->wanting_hold > 0 || s->in_flight > 0)
+	if (s->writes.wanting_hold > 0 || s->writes.in_flight > 0)
 		return;
 	for (uint32_t i = 0; i < s->timers.scopes_top; i++) {
 		struct scope *sc = &s->timers.scopes[i];
@@ -73,7 +73,7 @@ sweep_wait(const struct sweep *s, struct now now)
 	next = nodepools_next_ms(&s->nodepools, now.server_ms);
 	if (next != STAMP_NONE)
 		sooner(&wait, next, now.server_ms);
-	if (heap_top(&s->later, &id, &key))
+	if (heap_top(&s->writes.later, &id, &key))
 		sooner(&wait, key, now.boot_ms);
 	next = release_next_boot_ms(&s->release, now.boot_ms);
 	if (next != STAMP_NONE && views_whole(&s->views))
@@ -83,8 +83,8 @@ sweep_wait(const struct sweep *s, struct now now)
 		sooner(&wait, next, now.boot_ms);
 	/* Nothing is written before the pause is over. */
 	if (!queue_is_empty(&s->queue))
-		sooner(&wait, s->paused_boot_ms, now.boot_ms);
-	if (wait < s->paused_boot_ms - now.boot_ms)
-		wait = s->paused_boot_ms - now.boot_ms;
+		sooner(&wait, s->writes.paused_boot_ms, now.boot_ms);
+	if (wait < s->writes.paused_boot_ms - now.boot_ms)
+		wait = s->writes.paused_boot_ms - now.boot_ms;
 	return wait;
 }
