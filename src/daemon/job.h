@@ -7,8 +7,8 @@
 #include "state.h"
 
 /*
- * One action of the sweep as calls to the API server: which request, and what
- * its answer means.  A list is one call a page, all others are one call.
+ * One action of the controller as calls to the API server: which request, and
+ * what its answer means.  A list is one call a page, all others are one call.
  */
 struct job {
 	bool used;

@@ -12,7 +12,7 @@
 /*
  * One thread, one pool of keep-alive connections.  It asks for actions while
  * there is room, sleeps in the pool until an answer, a wake-up or the next
- * deadline, and tells core/controller/sweep what came of each.  Nothing here decides.
+ * deadline, and tells core/controller what came of each.  Nothing here decides.
  */
 
 #define BEAT_MS 1000	/* it never sleeps longer: liveness */

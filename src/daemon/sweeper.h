@@ -8,7 +8,7 @@
 #include "state.h"
 #include "watcher.h"
 
-/* The thread that does what core/controller/sweep says. */
+/* The thread that does what core/controller says. */
 struct sweeper;
 
 /* All of it outlives the sweeper. */

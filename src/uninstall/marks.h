@@ -10,7 +10,7 @@
 /*
  * All that carries our annotations, listed and cleared: what `uninstall` is
  * about.  No state but the last list: whatever fails or changes meanwhile is
- * seen in the next one.  Decides as the sweep does (core/rules/decide).
+ * seen in the next one.  Decides as the controller does (core/rules/decide).
  */
 #define MARKS_NAMED 10
 

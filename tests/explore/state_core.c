@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/controller/sweep_state.h"
+#include "core/controller/controller_state.h"
 #include "mix.h"
 
-/* What the core knows (src/core/controller/sweep_state.h), and what it has
+/* What the core knows (src/core/controller/controller_state.h), and what it has
  * sent. */
 
 static void
@@ -35,7 +35,7 @@ pool(struct mix *m, const struct nodepool *p)
 }
 
 void
-mix_flight(struct mix *m, const struct sweep *s, const struct flight *f)
+mix_flight(struct mix *m, const struct controller *s, const struct flight *f)
 {
 	const struct action *a = &f->a;
 
@@ -68,7 +68,7 @@ mix_flight(struct mix *m, const struct sweep *s, const struct flight *f)
 /* --- the core --------------------------------------------------------------------- */
 
 static void
-entry(struct mix *m, const struct sweep *s, const struct entry *e)
+entry(struct mix *m, const struct controller *s, const struct entry *e)
 {
 	mix(m, e->used);
 	mix(m, e->peer);
@@ -235,7 +235,7 @@ past(struct mix *m, const struct replacements *s)
 }
 
 static void
-pools(struct mix *m, const struct sweep *s)
+pools(struct mix *m, const struct controller *s)
 {
 	for (uint32_t i = 0; i < s->nodepools.top; i++) {
 		pool(m, &s->nodepools.at[i]);
@@ -248,7 +248,7 @@ pools(struct mix *m, const struct sweep *s)
 
 /* What the last look said of the clocks: how far they have moved apart. */
 static void
-clocks(struct mix *m, const struct sweep *s)
+clocks(struct mix *m, const struct controller *s)
 {
 	mix(m, s->last_ms == STAMP_NONE);
 	if (s->last_ms == STAMP_NONE)
@@ -259,7 +259,7 @@ clocks(struct mix *m, const struct sweep *s)
 }
 
 void
-mix_sweep(struct mix *m, const struct sweep *s)
+mix_controller(struct mix *m, const struct controller *s)
 {
 	const struct release *f = &s->release;
 

@@ -9,7 +9,7 @@
 #include "core/base/limits.h"
 #include "core/base/pace.h"
 #include "core/controller/notes.h"
-#include "core/controller/sweep.h"
+#include "core/controller/controller.h"
 #include "core/table/machines.h"
 
 /*

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/controller/sweep.h"
+#include "core/controller/controller.h"
 
 #include <string.h>
 
 #include "core/base/buf.h"
-#include "sweep_parts.h"
+#include "controller_parts.h"
 
 /* NodePools: what people say in their annotations reaches the machines. */
 
 static void
-refresh(struct sweep *s, const char *pool, int64_t now_ms)
+refresh(struct controller *s, const char *pool, int64_t now_ms)
 {
 	s->uncapped = true;
 	s->repool = true;
 	for (uint32_t id = 0; id < s->machines.top; id++)
 		if (s->machines.at[id].used &&
 		    strcmp(s->machines.at[id].pool, pool) == 0)
-			sweep_refresh(s, id, now_ms);
+			controller_refresh(s, id, now_ms);
 }
 
 static bool
@@ -29,7 +29,7 @@ same(const struct nodepool *a, const struct nodepool *b)
 }
 
 static void
-tell_bad(struct sweep *s, const struct nodepool *p, enum nodepool_key k,
+tell_bad(struct controller *s, const struct nodepool *p, enum nodepool_key k,
 	 const char *value)
 {
 	struct note *n = notes_put(&s->notes, NOTE_POOL_INVALID, p->name, k);
@@ -46,7 +46,7 @@ ahead(const struct nodepool *p, struct now now)
 
 /* What is new in it, once. */
 static void
-tell(struct sweep *s, const struct nodepool *old, const struct nodepool *p,
+tell(struct controller *s, const struct nodepool *old, const struct nodepool *p,
      struct now now)
 {
 	char stamp[STAMP_BYTES];
@@ -68,13 +68,13 @@ tell(struct sweep *s, const struct nodepool *old, const struct nodepool *p,
 }
 
 void
-sweep_pool(struct sweep *s, const struct nodepool *p, struct now now)
+controller_pool(struct controller *s, const struct nodepool *p, struct now now)
 {
 	const struct nodepool *known = nodepools_find(&s->nodepools, p->name);
 	bool changed = known == NULL || !same(known, p);
 	struct nodepool old;
 
-	now = sweep_steady(s, now);
+	now = controller_steady(s, now);
 	nodepool_init(&old);
 	/* One of the same name that was made anew says all again; so does
 	 * each to who comes to lead. */
@@ -94,7 +94,7 @@ sweep_pool(struct sweep *s, const struct nodepool *p, struct now now)
 }
 
 void
-sweep_pool_gone(struct sweep *s, const char *name, struct now now)
+controller_pool_gone(struct controller *s, const char *name, struct now now)
 {
 	char gone[POOL_BYTES];
 
@@ -103,26 +103,26 @@ sweep_pool_gone(struct sweep *s, const char *name, struct now now)
 	/* The name may be the table's own. */
 	if (str_copy(gone, sizeof(gone), name))
 		return;
-	now = sweep_steady(s, now);
+	now = controller_steady(s, now);
 	nodepools_drop(&s->nodepools, gone);
 	refresh(s, gone, now.server_ms);
 }
 
 void
-sweep_pools_listed(struct sweep *s, struct now now)
+controller_pools_listed(struct controller *s, struct now now)
 {
 	const struct nodepool *p;
 
 	while ((p = nodepools_stale(&s->nodepools,
 				    s->views.at[KIND_NODEPOOL].generation)) !=
 	       NULL)
-		sweep_pool_gone(s, p->name, now);
+		controller_pool_gone(s, p->name, now);
 }
 
 /* The earliest released-at of the scope's pools that may be held; STAMP_NONE:
  * one of them has none. */
 static int64_t
-released_since(const struct sweep *s, const char *scope, int64_t now_ms)
+released_since(const struct controller *s, const char *scope, int64_t now_ms)
 {
 	int64_t earliest = STAMP_NONE;
 
@@ -146,7 +146,7 @@ released_since(const struct sweep *s, const char *scope, int64_t now_ms)
 
 /* Moments that have come since it was looked at last. */
 void
-sweep_pools_turn(struct sweep *s, struct now now)
+controller_pools_turn(struct controller *s, struct now now)
 {
 	for (uint32_t i = 0; i < s->nodepools.top; i++) {
 		const struct nodepool *p = &s->nodepools.at[i];
@@ -176,7 +176,7 @@ sweep_pools_turn(struct sweep *s, struct now now)
 }
 
 void
-sweep_fresh_pool(struct sweep *s, const struct nodepool *p)
+controller_fresh_pool(struct controller *s, const struct nodepool *p)
 {
 	const struct nodepool *known = nodepools_find(&s->nodepools, p->name);
 	struct nodepool none;
@@ -187,7 +187,8 @@ sweep_fresh_pool(struct sweep *s, const struct nodepool *p)
 }
 
 bool
-sweep_pool_at(const struct sweep *s, uint32_t *i, struct nodepool_report *out)
+controller_pool_at(const struct controller *s, uint32_t *i,
+		   struct nodepool_report *out)
 {
 	struct nodepool_terms terms;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CORE_CONTROLLER_SWEEP_STATE_H
-#define CORE_CONTROLLER_SWEEP_STATE_H
+#ifndef CORE_CONTROLLER_CONTROLLER_STATE_H
+#define CORE_CONTROLLER_CONTROLLER_STATE_H
 
 #include "core/base/pace.h"
-#include "core/controller/sweep.h"
+#include "core/controller/controller.h"
 #include "core/table/machines.h"
 #include "core/table/nodepools.h"
 #include "core/table/timers.h"
@@ -13,10 +13,10 @@
 #include "views.h"
 #include "writes.h"
 
-/* What the sweep is made of; what its parts ask of each other is in
- * sweep_parts.h. */
+/* What the controller is made of; what its parts ask of each other is in
+ * controller_parts.h. */
 
-struct sweep {
+struct controller {
 	bool leads;
 	bool guess;	/* how long a scope is held, from the oldest mark */
 	struct rules rules;

@@ -71,7 +71,7 @@ replace(int n)
 static void
 event(const char *uid)
 {
-	sweep_sign(w->s, uid, "drifted", world_now(w));
+	controller_sign(w->s, uid, "drifted", world_now(w));
 }
 
 static unsigned
@@ -250,16 +250,16 @@ START_TEST(before_the_claims_are_listed)
 	for (struct thing *t = w->at; t < w->at + THINGS; t++)
 		t->o.hold = HOLD_ABSENT, t->o.mark = MARK_ABSENT;
 	world_list(w, KIND_NODE);
-	sweep_listing(w->s, KIND_NODECLAIM);
+	controller_listing(w->s, KIND_NODECLAIM);
 	for (int i = 0; i < 3; i++)
-		sweep_track(w->s, &claim_at(w, i)->o, world_now(w));
-	sweep_track(w->s, &c->o, world_now(w));
+		controller_track(w->s, &claim_at(w, i)->o, world_now(w));
+	controller_track(w->s, &c->o, world_now(w));
 	w->up[KIND_NODECLAIM] = true;
 	world_run(w, 2 * MINUTE);
 	ck_assert_uint_eq(spread(), 0);
 	ck_assert(thing_held(c));	/* its own time */
-	sweep_listed(w->s, KIND_NODECLAIM, true, world_now(w));
-	sweep_watch(w->s, KIND_NODECLAIM, true);
+	controller_listed(w->s, KIND_NODECLAIM, true, world_now(w));
+	controller_watch(w->s, KIND_NODECLAIM, true);
 	world_run(w, 1000);
 	ck_assert_uint_eq(spread(), 3);
 }
@@ -547,10 +547,10 @@ START_TEST(a_reason_stands_above_none)
 	struct thing *c;
 
 	disrupt();
-	sweep_sign(w->s, "c7", "unknown", world_now(w));
-	sweep_sign(w->s, "c7", "drifted", world_now(w));
-	sweep_sign(w->s, "c7", "unknown", world_now(w));
-	sweep_sign(w->s, "c7", "empty", world_now(w));
+	controller_sign(w->s, "c7", "unknown", world_now(w));
+	controller_sign(w->s, "c7", "drifted", world_now(w));
+	controller_sign(w->s, "c7", "unknown", world_now(w));
+	controller_sign(w->s, "c7", "empty", world_now(w));
 	c = replace(7);
 	world_run(w, 1000);
 	ck_assert_str_eq(c->o.replaces, "drifted");
@@ -590,10 +590,10 @@ START_TEST(another_leader_while_undecided)
 	world_run(w, MINUTE);
 	ck_assert_uint_eq(spread(), 3);	/* its Event is lost */
 	buf_init(&b, text, sizeof(text));
-	ck_assert(sweep_soft(w->s, &b, false, world_now(w)));
+	ck_assert(controller_soft(w->s, &b, false, world_now(w)));
 	world_restart(w, 9);
 	if (_i == 0)
-		sweep_restore(w->s, text, STAMP_NONE, world_now(w));
+		controller_restore(w->s, text, STAMP_NONE, world_now(w));
 	world_list(w, KIND_NODE);
 	world_list(w, KIND_NODECLAIM);
 	for (int i = 0; i < 300; i++) {
@@ -609,10 +609,10 @@ START_TEST(disrupted_in_an_earlier_lead)
 {
 	disrupt();
 	world_run(w, 1000);
-	sweep_lead(w->s, false, world_now(w));
+	controller_lead(w->s, false, world_now(w));
 	thing_delete(w, claim_at(w, 0));
 	thing_delete(w, node_at(w, 0));
-	sweep_lead(w->s, true, world_now(w));
+	controller_lead(w->s, true, world_now(w));
 	world_open(w);
 	(void)replace(7);
 	event("c7");
@@ -633,24 +633,24 @@ START_TEST(events_are_waited_for)
 	c = replace(7);
 
 	world_run(w, MINUTE);
-	sweep_lead(w->s, false, world_now(w));
+	controller_lead(w->s, false, world_now(w));
 	for (struct thing *t = w->at; t < w->at + THINGS; t++)
 		t->o.hold = HOLD_ABSENT, t->o.mark = MARK_ABSENT;
-	sweep_lead(w->s, true, world_now(w));
-	sweep_listing(w->s, KIND_NODEPOOL);
-	sweep_listed(w->s, KIND_NODEPOOL, true, world_now(w));
-	sweep_listing(w->s, KIND_EVENT);
+	controller_lead(w->s, true, world_now(w));
+	controller_listing(w->s, KIND_NODEPOOL);
+	controller_listed(w->s, KIND_NODEPOOL, true, world_now(w));
+	controller_listing(w->s, KIND_EVENT);
 	world_list(w, KIND_NODE);
 	world_list(w, KIND_NODECLAIM);
 	world_run(w, 9900);
 	ck_assert_uint_eq(count_marked(w), 0);
 	if (_i == 0) {
 		event("c7");
-		sweep_listed(w->s, KIND_EVENT, true, world_now(w));
+		controller_listed(w->s, KIND_EVENT, true, world_now(w));
 	}
 	world_run(w, SLACK);
 	ck_assert_uint_eq(spread(), _i == 0 ? 0 : 3);
-	while (sweep_note(w->s, &n)) {
+	while (controller_note(w->s, &n)) {
 		told |= n.type == NOTE_WITHOUT;
 		if (n.type == NOTE_WITHOUT)
 			ck_assert_str_eq(n.name, "Event");
@@ -663,7 +663,7 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("sweep: replacements");
+	Suite *s = suite_create("controller: replacements");
 	TCase *c = run_case(s, "class");
 
 	tcase_add_checked_fixture(c, setup, teardown);

@@ -588,8 +588,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("sweep");
-	TCase *c = run_case(s, "sweep");
+	Suite *s = suite_create("controller");
+	TCase *c = run_case(s, "controller");
 
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_test(c, held_by_one_and_released_when_quiet);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/controller/sweep.h"
+#include "core/controller/controller.h"
 
-#include "sweep_parts.h"
+#include "controller_parts.h"
 
 /* What is known of a resource as a whole, and since when. */
 
 void
-sweep_lead(struct sweep *s, bool leads, struct now now)
+controller_lead(struct controller *s, bool leads, struct now now)
 {
 	if (s->leads == leads)
 		return;
 	for (uint32_t id = 0; id < s->machines.top; id++)
 		if (s->machines.at[id].used)
-			sweep_drop(s, id, now);
+			controller_drop(s, id, now);
 	replacements_forget(&s->replacements);
 	while (timers_turned(&s->timers, now) != NO_ID)
 		;	/* no scope got quiet: we do not know */
@@ -25,13 +25,13 @@ sweep_lead(struct sweep *s, bool leads, struct now now)
 	s->leads = leads;
 	/* Nothing is in memory that a shift since the last look would move. */
 	s->last_ms = STAMP_NONE;
-	(void)sweep_steady(s, now);
+	(void)controller_steady(s, now);
 	if (s->pools_ms > now.server_ms)
 		s->pools_ms = now.server_ms;
 }
 
 void
-sweep_listing(struct sweep *s, enum kind kind)
+controller_listing(struct controller *s, enum kind kind)
 {
 	views_listing(&s->views, kind, s->leads || kind == KIND_NODEPOOL);
 }
@@ -39,7 +39,7 @@ sweep_listing(struct sweep *s, enum kind kind)
 /* Who was undecided is no longer, and a Node without a claim may be no machine
  * any more. */
 static void
-claims_known(struct sweep *s, enum kind kind, struct now now)
+claims_known(struct controller *s, enum kind kind, struct now now)
 {
 	if (kind != KIND_NODECLAIM)
 		return;
@@ -49,7 +49,7 @@ claims_known(struct sweep *s, enum kind kind, struct now now)
 
 /* What the list did not show is gone. */
 static void
-drop_stale(struct sweep *s, enum kind kind, struct now now)
+drop_stale(struct controller *s, enum kind kind, struct now now)
 {
 	const struct view *v = &s->views.at[kind];
 
@@ -58,22 +58,23 @@ drop_stale(struct sweep *s, enum kind kind, struct now now)
 
 		if (e->used && e->kind == kind &&
 		    e->generation != v->generation)
-			sweep_drop(s, id, now);
+			controller_drop(s, id, now);
 	}
 	if (kind == KIND_NODEPOOL)
-		sweep_pools_listed(s, now);
+		controller_pools_listed(s, now);
 }
 
 void
-sweep_listed(struct sweep *s, enum kind kind, bool served, struct now now)
+controller_listed(struct controller *s, enum kind kind, bool served,
+		  struct now now)
 {
 	const struct view *v = &s->views.at[kind];
 
 	if (!v->listing)
 		return; /* it began under another lead */
-	now = sweep_steady(s, now);
+	now = controller_steady(s, now);
 	if (!v->listed)
-		sweep_queue_all(s); /* Nodes wait for the claims */
+		controller_queue_all(s); /* Nodes wait for the claims */
 	views_list_end(&s->views, kind);
 	if (served)
 		drop_stale(s, kind, now);
@@ -86,14 +87,14 @@ sweep_listed(struct sweep *s, enum kind kind, bool served, struct now now)
 }
 
 void
-sweep_watch(struct sweep *s, enum kind kind, bool up)
+controller_watch(struct controller *s, enum kind kind, bool up)
 {
 	if (views_watch(&s->views, kind, up))
-		sweep_queue_all(s);
+		controller_queue_all(s);
 }
 
 bool
-sweep_wants_list(struct sweep *s, enum kind kind)
+controller_wants_list(struct controller *s, enum kind kind)
 {
 	return views_take_wish(&s->views, kind);
 }

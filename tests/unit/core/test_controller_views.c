@@ -71,7 +71,7 @@ START_TEST(half_a_view)
 		if (views[_i].listed[k])
 			world_list(w, kind);
 		else	/* it is being listed; items come */
-			sweep_listing(w->s, kind);
+			controller_listing(w->s, kind);
 		world_watch(w, kind, views[_i].up[k]);
 	}
 	world_run(w, 10 * MINUTE);
@@ -84,13 +84,13 @@ END_TEST
 START_TEST(items_seen_but_list_not_complete)
 {
 	due_machines(5);
-	sweep_listing(w->s, KIND_NODECLAIM);
+	controller_listing(w->s, KIND_NODECLAIM);
 	for (int i = 0; i < 5; i++)
-		sweep_track(w->s, &claim_at(w, i)->o, world_now(w));
+		controller_track(w->s, &claim_at(w, i)->o, world_now(w));
 	world_list(w, KIND_NODE);
 	world_run(w, MINUTE);
 	ck_assert_uint_eq(count_marked(w), 5);
-	sweep_listed(w->s, KIND_NODECLAIM, true, world_now(w));
+	controller_listed(w->s, KIND_NODECLAIM, true, world_now(w));
 	world_run(w, MINUTE);
 	ck_assert_uint_eq(count_marked(w), 5);
 	world_watch(w, KIND_NODECLAIM, true);
@@ -136,7 +136,7 @@ START_TEST(relist_stops_clearing_until_complete)
 	quiet = busy_until(5, MINUTE);
 	world_open(w);
 	world_run_until(w, quiet - 1000);
-	sweep_listing(w->s, KIND_NODECLAIM);
+	controller_listing(w->s, KIND_NODECLAIM);
 	w->frozen[KIND_NODECLAIM] = true;
 	world_run(w, 5 * MINUTE);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 6);
@@ -201,7 +201,7 @@ START_TEST(unknown_claim_stops_the_release)
 	ck_assert_uint_ge(count_held(w, KIND_NODE), 6);
 	ck_assert_uint_ge(w->acts[ACT_LIST_CLAIMS], 1);
 	ck_assert_uint_eq(w->acts[ACT_CLEAR], 0);
-	while (sweep_note(w->s, &n))
+	while (controller_note(w->s, &n))
 		told = told || (n.type == NOTE_STOPPED && n.a == 1);
 	ck_assert(told);
 	w->frozen[KIND_NODECLAIM] = false;
@@ -351,7 +351,7 @@ START_TEST(pools_that_differ_stop_the_release)
 	world_run_until(w, quiet + 3000);
 	ck_assert_uint_eq(w->acts[ACT_CLEAR], 0);
 	ck_assert_uint_ge(w->acts[ACT_LIST_POOLS], 2);
-	while (sweep_note(w->s, &n)) {
+	while (controller_note(w->s, &n)) {
 		if (n.type != NOTE_STOPPED)
 			continue;
 		ck_assert_str_eq(n.name, "NodePool");
@@ -359,13 +359,13 @@ START_TEST(pools_that_differ_stop_the_release)
 		told++;
 	}
 	ck_assert_uint_ge(told, 1);
-	while (!sweep_wants_list(w->s, KIND_NODEPOOL)) {
+	while (!controller_wants_list(w->s, KIND_NODEPOOL)) {
 		world_run(w, 100);
 		ck_assert_int_lt(server_ms(w), quiet + 20000);
 	}
 	ck_assert_uint_eq(w->acts[ACT_LIST_POOLS], FRESH_TRIES);
 	ck_assert_uint_eq(w->acts[ACT_CLEAR], 0);
-	sweep_pool(w->s, &p, world_now(w));	/* … and it says so */
+	controller_pool(w->s, &p, world_now(w)); /* … and it says so */
 	world_run(w, 5 * MINUTE);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 6);
 }
@@ -381,7 +381,7 @@ pools_fail(struct world *x, const struct action *a)
 /* 403 on the fresh list of NodePools stops releases, and is told. */
 START_TEST(fresh_list_of_pools_fails)
 {
-	struct sweep_report r;
+	struct controller_report r;
 	struct note n;
 	unsigned told = 0;
 
@@ -389,13 +389,13 @@ START_TEST(fresh_list_of_pools_fails)
 	w->fault = pools_fail;
 	world_open(w);
 	world_run(w, 50000);
-	sweep_report(w->s, &r);
+	controller_report(w->s, &r);
 	ck_assert(!r.blocked);
 	world_run(w, 2 * MINUTE);
 	ck_assert_uint_eq(count_marked(w), 5);
-	sweep_report(w->s, &r);
+	controller_report(w->s, &r);
 	ck_assert(r.blocked);
-	while (sweep_note(w->s, &n)) {
+	while (controller_note(w->s, &n)) {
 		if (n.type != NOTE_BLOCKED)
 			continue;
 		ck_assert_str_eq(n.name, "NodePool");
@@ -407,7 +407,7 @@ START_TEST(fresh_list_of_pools_fails)
 	w->fault = NULL;
 	world_run(w, 30000);
 	ck_assert_uint_eq(count_marked(w), 0);
-	sweep_report(w->s, &r);
+	controller_report(w->s, &r);
 	ck_assert(!r.blocked);
 }
 END_TEST
@@ -446,22 +446,22 @@ START_TEST(both_lists_and_claims_first)
 	due_machines(1);
 	world_list(w, KIND_NODE);
 	world_list(w, KIND_NODECLAIM);
-	ck_assert(sweep_next(w->s, world_now(w), w->hint_ms, &a, &wait));
+	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
 	ck_assert_int_eq(a.act, ACT_LIST_CLAIMS);
 	ck_assert_int_eq(a.kind, KIND_NODECLAIM);
-	sweep_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
-		   world_now(w));
-	ck_assert(sweep_next(w->s, world_now(w), w->hint_ms, &a, &wait));
+	controller_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
+			world_now(w));
+	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
 	ck_assert_int_eq(a.act, ACT_LIST_POOLS);
 	ck_assert_int_eq(a.kind, KIND_NODEPOOL);
-	ck_assert(!sweep_next(w->s, world_now(w), w->hint_ms,
-			      &(struct action){0}, &wait));
-	sweep_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
-		   world_now(w));
-	ck_assert(sweep_next(w->s, world_now(w), w->hint_ms, &a, &wait));
+	ck_assert(!controller_next(w->s, world_now(w), w->hint_ms,
+				   &(struct action){0}, &wait));
+	controller_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
+			world_now(w));
+	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
 	ck_assert_int_eq(a.act, ACT_CLEAR);
-	sweep_done(w->s, &a, &(struct outcome){.code = OUTCOME_FAILED},
-		   world_now(w));
+	controller_done(w->s, &a, &(struct outcome){.code = OUTCOME_FAILED},
+			world_now(w));
 }
 END_TEST
 
@@ -473,28 +473,29 @@ START_TEST(pools_not_served)
 
 	due_machines(1);
 	if (_i == 0) {	/* a new lead; at the birth they were served */
-		sweep_lead(w->s, false, world_now(w));
-		sweep_lead(w->s, true, world_now(w));
-		sweep_listing(w->s, KIND_EVENT);
-		sweep_listed(w->s, KIND_EVENT, true, world_now(w));
-		sweep_listing(w->s, KIND_NODEPOOL);
-		sweep_listed(w->s, KIND_NODEPOOL, false, world_now(w));
+		controller_lead(w->s, false, world_now(w));
+		controller_lead(w->s, true, world_now(w));
+		controller_listing(w->s, KIND_EVENT);
+		controller_listed(w->s, KIND_EVENT, true, world_now(w));
+		controller_listing(w->s, KIND_NODEPOOL);
+		controller_listed(w->s, KIND_NODEPOOL, false, world_now(w));
 	}
 	world_list(w, KIND_NODE);
 	world_list(w, KIND_NODECLAIM);
-	ck_assert(sweep_next(w->s, world_now(w), w->hint_ms, &a, &wait));
-	sweep_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
-		   world_now(w));
-	ck_assert(sweep_next(w->s, world_now(w), w->hint_ms, &a, &wait));
+	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
+	controller_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
+			world_now(w));
+	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
 	ck_assert_int_eq(a.act, ACT_LIST_POOLS);
-	sweep_done(w->s, &a, &(struct outcome){.code = OUTCOME_GONE},
-		   world_now(w));
-	ck_assert(sweep_next(w->s, world_now(w), w->hint_ms, &a, &wait) ==
+	controller_done(w->s, &a, &(struct outcome){.code = OUTCOME_GONE},
+			world_now(w));
+	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait) ==
 		  (_i == 0));
 	if (_i == 0) {
 		ck_assert_int_eq(a.act, ACT_CLEAR);
-		sweep_done(w->s, &a, &(struct outcome){.code = OUTCOME_FAILED},
-			   world_now(w));
+		controller_done(w->s, &a,
+				&(struct outcome){.code = OUTCOME_FAILED},
+				world_now(w));
 	}
 }
 END_TEST
@@ -508,9 +509,9 @@ START_TEST(events_are_not_watched)
 	quiet = busy_until(5, MINUTE);
 	world_open(w);
 	if (_i == 0)
-		sweep_watch(w->s, KIND_EVENT, false);
+		controller_watch(w->s, KIND_EVENT, false);
 	else
-		sweep_listing(w->s, KIND_EVENT);
+		controller_listing(w->s, KIND_EVENT);
 	world_run_until(w, quiet + SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 }
@@ -523,10 +524,10 @@ START_TEST(pools_are_not_watched)
 	due_machines(5);
 	quiet = busy_until(5, MINUTE);
 	world_open(w);
-	sweep_watch(w->s, KIND_NODEPOOL, false);
+	controller_watch(w->s, KIND_NODEPOOL, false);
 	world_run_until(w, quiet + 10 * MINUTE);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 6);
-	sweep_watch(w->s, KIND_NODEPOOL, true);
+	controller_watch(w->s, KIND_NODEPOOL, true);
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 }
@@ -541,9 +542,9 @@ START_TEST(owner_that_only_a_get_shows)
 	w->watch_ms = 1;
 	w->frozen[KIND_NODECLAIM] = true;
 	world_list(w, KIND_NODE);
-	sweep_listing(w->s, KIND_NODECLAIM);
-	sweep_track(w->s, &claim_at(w, 0)->o, world_now(w));
-	sweep_listed(w->s, KIND_NODECLAIM, true, world_now(w));
+	controller_listing(w->s, KIND_NODECLAIM);
+	controller_track(w->s, &claim_at(w, 0)->o, world_now(w));
+	controller_listed(w->s, KIND_NODECLAIM, true, world_now(w));
 	w->first[KIND_NODECLAIM] = w->last[KIND_NODECLAIM];
 	world_watch(w, KIND_NODECLAIM, true);
 	world_run(w, 10 * MINUTE);
@@ -637,7 +638,7 @@ END_TEST
 /* Holds that nobody can take away are told after a minute, then now and then. */
 START_TEST(blocked_is_told)
 {
-	struct sweep_report r;
+	struct controller_report r;
 	struct note n;
 	unsigned told = 0;
 
@@ -653,24 +654,24 @@ START_TEST(blocked_is_told)
 	world_list(w, KIND_NODECLAIM);
 	w->up[KIND_NODE] = true;	/* lines come, but it does not count */
 	world_run(w, 59000);
-	while (sweep_note(w->s, &n))
+	while (controller_note(w->s, &n))
 		told += n.type == NOTE_BLOCKED;
 	ck_assert_uint_eq(told, 0);
-	sweep_report(w->s, &r);
+	controller_report(w->s, &r);
 	ck_assert(!r.blocked);
 	world_run(w, 12 * MINUTE);
-	while (sweep_note(w->s, &n)) {
+	while (controller_note(w->s, &n)) {
 		told += n.type == NOTE_BLOCKED;
 		if (n.type == NOTE_BLOCKED)
 			ck_assert_str_eq(n.name, "Node");
 	}
 	ck_assert_uint_eq(told, 3);
-	sweep_report(w->s, &r);
+	controller_report(w->s, &r);
 	ck_assert(r.blocked);
 	world_watch(w, KIND_NODE, true);
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
-	sweep_report(w->s, &r);
+	controller_report(w->s, &r);
 	ck_assert(!r.blocked);
 }
 END_TEST
@@ -678,7 +679,7 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("sweep: views");
+	Suite *s = suite_create("controller: views");
 	TCase *c = run_case(s, "views");
 
 	tcase_add_checked_fixture(c, setup, teardown);

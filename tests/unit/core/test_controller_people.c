@@ -163,8 +163,8 @@ START_TEST(removes_or_changes_the_hold)
 }
 END_TEST
 
-/* Held once by the sweep, then at most REHOLDS_MAX times again.  The count is
- * the same whether the watch line or the reply to our write comes first. */
+/* Held once by the controller, then at most REHOLDS_MAX times again.  The count
+ * is the same whether the watch line or the reply to our write comes first. */
 START_TEST(strips_hold_and_mark)
 {
 	struct thing *n = node_at(w, 0);
@@ -448,15 +448,15 @@ START_TEST(a_joining_node_is_cleared_by_version)
 	object_hold(&n->o, server_ms(w) / 1000 * 1000 - MINUTE);
 	world_list(w, KIND_NODE);
 	world_list(w, KIND_NODECLAIM);
-	ck_assert(sweep_next(w->s, world_now(w), w->hint_ms, &a, &wait));
+	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
 	ck_assert_int_eq(a.act, ACT_LIST_CLAIMS);
-	sweep_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
-		   world_now(w));
-	ck_assert(sweep_next(w->s, world_now(w), w->hint_ms, &a, &wait));
+	controller_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
+			world_now(w));
+	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
 	ck_assert_int_eq(a.act, ACT_LIST_POOLS);
-	sweep_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
-		   world_now(w));
-	ck_assert(sweep_next(w->s, world_now(w), w->hint_ms, &a, &wait));
+	controller_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
+			world_now(w));
+	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
 	ck_assert_int_eq(a.act, ACT_CLEAR);
 	ck_assert_str_eq(a.name, n->o.name);
 	ck_assert(a.mark_exact == (_i == 1));
@@ -497,7 +497,7 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("sweep: people");
+	Suite *s = suite_create("controller: people");
 	TCase *c = run_case(s, "people");
 
 	tcase_add_checked_fixture(c, setup, teardown);

@@ -421,15 +421,15 @@ END_TEST
 static void
 list_claims(const int *order, int n)
 {
-	sweep_listing(w->s, KIND_NODECLAIM);
+	controller_listing(w->s, KIND_NODECLAIM);
 	w->first[KIND_NODECLAIM] = w->last[KIND_NODECLAIM];
 	for (int i = 0; i < n; i++) {
-		sweep_track(w->s, &claim_at(w, order[i])->o, world_now(w));
+		controller_track(w->s, &claim_at(w, order[i])->o, world_now(w));
 		world_run(w, 3000);	/* page by page */
 	}
 	for (int i = 1; i < OLD; i++)
-		sweep_track(w->s, &claim_at(w, i)->o, world_now(w));
-	sweep_listed(w->s, KIND_NODECLAIM, true, world_now(w));
+		controller_track(w->s, &claim_at(w, i)->o, world_now(w));
+	controller_listed(w->s, KIND_NODECLAIM, true, world_now(w));
 	world_watch(w, KIND_NODECLAIM, true);
 }
 
@@ -437,7 +437,7 @@ static void
 failover(const int *order, int n)
 {
 	world_restart(w, 9);
-	sweep_restore(w->s, "none", STAMP_NONE, world_now(w));
+	controller_restore(w->s, "none", STAMP_NONE, world_now(w));
 	world_list(w, KIND_NODE);
 	list_claims(order, n);
 	world_run(w, SLACK);
@@ -555,14 +555,14 @@ START_TEST(deleted_in_an_earlier_lead)
 {
 	delete_claim(0);
 	world_run(w, 5000);
-	sweep_lead(w->s, false, world_now(w));
+	controller_lead(w->s, false, world_now(w));
 	thing_delete(w, claim_at(w, 0));
 	world_run(w, 20000);
-	sweep_lead(w->s, true, world_now(w));
+	controller_lead(w->s, true, world_now(w));
 	for (int k = KIND_COUNT; k < VIEW_COUNT; k++) {
-		sweep_listing(w->s, (enum kind)k);
-		sweep_listed(w->s, (enum kind)k, true, world_now(w));
-		sweep_watch(w->s, (enum kind)k, true);
+		controller_listing(w->s, (enum kind)k);
+		controller_listed(w->s, (enum kind)k, true, world_now(w));
+		controller_watch(w->s, (enum kind)k, true);
 	}
 	world_list(w, KIND_NODE);
 	world_list(w, KIND_NODECLAIM);
@@ -801,7 +801,7 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("sweep: substitutes");
+	Suite *s = suite_create("controller: substitutes");
 	TCase *c = run_case(s, "substitutes"), *l = run_case(s, "leaders");
 	TCase *r = run_case(s, "retries");
 

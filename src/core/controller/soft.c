@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/controller/sweep.h"
+#include "core/controller/controller.h"
 
 #include <string.h>
 
 #include "core/base/buf.h"
-#include "sweep_parts.h"
+#include "controller_parts.h"
 
 /*
  * What the objects do not say, and the next leader is to know: "none", or one
@@ -23,7 +23,7 @@
 #define NOTHING "none"
 
 static const char *
-name_of(const struct sweep *s, const struct scope *sc)
+name_of(const struct controller *s, const struct scope *sc)
 {
 	if (s->rules.scope == SCOPE_CLUSTER)
 		return CLUSTER_NAME;
@@ -40,7 +40,7 @@ write_duration(struct buf *b, const char *name, int64_t ms)
 }
 
 static void
-write_scope(struct sweep *s, uint32_t i, struct buf *b, struct now now)
+write_scope(struct controller *s, uint32_t i, struct buf *b, struct now now)
 {
 	const struct scope *sc = &s->timers.scopes[i];
 	struct cap_rules r = {sc->max_ms, s->rules.cap.window_ms};
@@ -59,11 +59,12 @@ write_scope(struct sweep *s, uint32_t i, struct buf *b, struct now now)
 }
 
 bool
-sweep_soft(struct sweep *s, struct buf *b, bool always, struct now now)
+controller_soft(struct controller *s, struct buf *b, bool always,
+		struct now now)
 {
 	if (!s->leads || (!s->timers.changed && !always))
 		return false;
-	now = sweep_steady(s, now);
+	now = controller_steady(s, now);
 	s->timers.changed = false;
 	for (uint32_t i = 0; i < s->timers.scopes_top; i++)
 		if (timers_keeps(&s->timers, i, now.boot_ms))
@@ -156,7 +157,7 @@ read_scope(const char **text, struct kept *k)
 /* The scope's cap, as far as it is known: one that is set on a pool which is
  * yet to be seen must not find the debt forgotten. */
 static int64_t
-max_of(const struct sweep *s, const char *name, bool held)
+max_of(const struct controller *s, const char *name, bool held)
 {
 	int64_t max_ms = s->rules.cap.max_ms;
 
@@ -170,7 +171,7 @@ max_of(const struct sweep *s, const char *name, bool held)
 /* From when it was written until its writer led no more, as the writer would
  * have gone on; from then on only what was held has gone on. */
 static void
-restore_scope(struct sweep *s, struct kept *k, int64_t renewed_ms,
+restore_scope(struct controller *s, struct kept *k, int64_t renewed_ms,
 	      struct now now)
 {
 	int64_t until = renewed_ms > k->at_ms ? renewed_ms : k->at_ms;
@@ -189,7 +190,7 @@ restore_scope(struct sweep *s, struct kept *k, int64_t renewed_ms,
 }
 
 static bool
-is_ours(const struct sweep *s, struct kept *k)
+is_ours(const struct controller *s, struct kept *k)
 {
 	bool cluster = strcmp(k->name, CLUSTER_NAME) == 0;
 
@@ -200,12 +201,12 @@ is_ours(const struct sweep *s, struct kept *k)
 }
 
 void
-sweep_restore(struct sweep *s, const char *text, int64_t renewed_ms,
-	      struct now now)
+controller_restore(struct controller *s, const char *text, int64_t renewed_ms,
+		   struct now now)
 {
 	struct kept k;
 
-	now = sweep_steady(s, now);
+	now = controller_steady(s, now);
 	s->uncapped = true;	/* who was released by hand says more */
 	s->guess = text == NULL || text[0] == '\0';
 	if (s->guess)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/controller/sweep.h"
+#include "core/controller/controller.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -11,21 +11,21 @@
 #include "core/base/pace.h"
 #include "core/table/machines.h"
 #include "core/table/timers.h"
-#include "sweep_parts.h"
+#include "controller_parts.h"
 
 /*
  * Everything that may change what is to be done puts the machine's head into
- * the queue; sweep_next takes heads out, asks core/rules/decide and hands over one
- * action at a time.  Whatever cannot be done now (a closed view, a backoff, a
- * reply under way) is left out of the queue and put back by what it waits
- * for.
+ * the queue; controller_next takes heads out, asks core/rules/decide and hands
+ * over one action at a time.  Whatever cannot be done now (a closed view, a
+ * backoff, a reply under way) is left out of the queue and put back by what it
+ * waits for.
  */
 
-struct sweep *
-sweep_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
-	  struct counters *counters)
+struct controller *
+controller_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
+	       struct counters *counters)
 {
-	struct sweep *s = calloc(1, sizeof(*s));
+	struct controller *s = calloc(1, sizeof(*s));
 	uint32_t ids = 2 * machines_max;
 
 	if (s == NULL)
@@ -49,14 +49,14 @@ sweep_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
 	    timers_init(&s->timers, rules, ids + RETRIES_MAX, RETRIES_MAX) ||
 	    nodepools_init(&s->nodepools, &s->rules, SCOPES_MAX) ||
 	    replacements_init(&s->replacements)) {
-		sweep_free(s);
+		controller_free(s);
 		return NULL;
 	}
 	return s;
 }
 
 void
-sweep_free(struct sweep *s)
+controller_free(struct controller *s)
 {
 	if (s == NULL)
 		return;
@@ -74,7 +74,7 @@ sweep_free(struct sweep *s)
  * anew because of it.  Before all was seen nothing has begun, and the first
  * answers may come from a clock that is wrong. */
 static void
-shift(struct sweep *s, int64_t by_ms, int64_t now_ms)
+shift(struct controller *s, int64_t by_ms, int64_t now_ms)
 {
 	machines_shift(&s->machines, by_ms);
 	if (!s->views.was_whole)
@@ -90,7 +90,7 @@ shift(struct sweep *s, int64_t by_ms, int64_t now_ms)
 /* Two good clocks drift apart, by less than a thousandth: that is no shift,
  * even when it has come to seconds. */
 static void
-slew(struct sweep *s, int64_t by_ms, int64_t boot_ms)
+slew(struct controller *s, int64_t by_ms, int64_t boot_ms)
 {
 	int64_t most_ms = (boot_ms - s->slewed_boot_ms) / 1000;
 
@@ -104,10 +104,10 @@ slew(struct sweep *s, int64_t by_ms, int64_t boot_ms)
 	s->ahead_ms += by_ms;
 }
 
-/* Server time as the sweep sees it: the median of the Date headers jitters by
- * parts of a second, and a deadline that has passed must not come back. */
+/* Server time as the controller sees it: the median of the Date headers jitters
+ * by parts of a second, and a deadline that has passed must not come back. */
 struct now
-sweep_steady(struct sweep *s, struct now now)
+controller_steady(struct controller *s, struct now now)
 {
 	int64_t ahead_ms = now.server_ms - now.boot_ms, by_ms;
 
@@ -134,7 +134,7 @@ sweep_steady(struct sweep *s, struct now now)
 /* --- the queue -------------------------------------------------------------- */
 
 void
-sweep_queue(struct sweep *s, uint32_t id)
+controller_queue(struct controller *s, uint32_t id)
 {
 	uint32_t head = machines_head(&s->machines, id);
 
@@ -143,26 +143,26 @@ sweep_queue(struct sweep *s, uint32_t id)
 }
 
 void
-sweep_queue_all(struct sweep *s)
+controller_queue_all(struct controller *s)
 {
 	for (uint32_t id = 0; id < s->machines.top; id++)
 		if (s->machines.at[id].used)
-			sweep_queue(s, id);
+			controller_queue(s, id);
 }
 
 static void
-queue_scope(struct sweep *s, uint32_t scope)
+queue_scope(struct controller *s, uint32_t scope)
 {
 	for (uint32_t id = 0; id < s->machines.top; id++)
 		if (s->machines.at[id].used && s->timers.at[id].used &&
 		    s->timers.at[id].scope == scope)
-			sweep_queue(s, id);
+			controller_queue(s, id);
 }
 
 /* --- time passes ----------------------------------------------------------------- */
 
 static const char *
-machine_name(const struct sweep *s, uint32_t id)
+machine_name(const struct controller *s, uint32_t id)
 {
 	if (id == NO_ID)
 		return "";
@@ -174,7 +174,7 @@ machine_name(const struct sweep *s, uint32_t id)
 /* When the scope will be quiet, and because of which machine; or when its cap
  * ends the hold, if that comes first. */
 static void
-tell_quiet(struct sweep *s, uint32_t scope, const struct quiet *q,
+tell_quiet(struct controller *s, uint32_t scope, const struct quiet *q,
 	   enum note_type type, struct now now)
 {
 	struct scope *sc = &s->timers.scopes[scope];
@@ -193,7 +193,7 @@ tell_quiet(struct sweep *s, uint32_t scope, const struct quiet *q,
 /* Held for the sake of one that is undecided, nobody knows until when: that is
  * told when something is known. */
 static void
-tell_held(struct sweep *s, uint32_t scope, struct now now)
+tell_held(struct controller *s, uint32_t scope, struct now now)
 {
 	struct quiet q = timers_expects(&s->timers, scope, now.server_ms);
 
@@ -212,7 +212,7 @@ is_news(const struct quiet *told, const struct quiet *q)
 }
 
 static void
-tell_moved(struct sweep *s, uint32_t scope, struct now now)
+tell_moved(struct controller *s, uint32_t scope, struct now now)
 {
 	struct scope *sc = &s->timers.scopes[scope];
 	struct quiet q;
@@ -229,7 +229,7 @@ tell_moved(struct sweep *s, uint32_t scope, struct now now)
 }
 
 static void
-turn(struct sweep *s, uint32_t scope, struct now now)
+turn(struct controller *s, uint32_t scope, struct now now)
 {
 	const struct scope *sc = &s->timers.scopes[scope];
 	struct note *n;
@@ -254,14 +254,14 @@ turn(struct sweep *s, uint32_t scope, struct now now)
 
 /* Time has passed: deadlines, then the scopes they turn, then backoffs. */
 void
-sweep_advance(struct sweep *s, struct now now)
+controller_advance(struct controller *s, struct now now)
 {
 	uint32_t id, scope;
 
 	if (s->recount) {
 		s->recount = false;
 		for (id = 0; id < s->machines.top; id++)
-			sweep_refresh(s, id, now.server_ms);
+			controller_refresh(s, id, now.server_ms);
 		retries_refresh(&s->replacements.retries, now.server_ms);
 	}
 	while (timers_due(&s->timers, now.server_ms, &id)) {
@@ -269,25 +269,25 @@ sweep_advance(struct sweep *s, struct now now)
 			retries_due(&s->replacements.retries, id,
 				    now.server_ms);
 		else
-			sweep_refresh(s, id, now.server_ms);
+			controller_refresh(s, id, now.server_ms);
 	}
 	timers_usable(&s->timers, views_whole(&s->views));
 	if (!views_whole(&s->views))
 		release_unseen(&s->release);
-	sweep_pools_turn(s, now);
+	controller_pools_turn(s, now);
 	while ((scope = timers_turned(&s->timers, now)) != NO_ID)
 		turn(s, scope, now);
 	for (scope = 0; scope < s->timers.scopes_top; scope++)
 		tell_moved(s, scope, now);
 	views_ask_for_rest(&s->views, now.boot_ms);
 	while (writes_due(&s->writes, now.boot_ms, &id))
-		sweep_queue(s, id);
+		controller_queue(s, id);
 }
 
 /* --- what the watchers see ------------------------------------------------------ */
 
 void
-sweep_drop(struct sweep *s, uint32_t id, struct now now)
+controller_drop(struct controller *s, uint32_t id, struct now now)
 {
 	struct touched t = {0};
 
@@ -300,13 +300,13 @@ sweep_drop(struct sweep *s, uint32_t id, struct now now)
 	/* A dropped head stays in the queue and is passed over. */
 	release_not_due(&s->release, id);
 	for (uint32_t i = 0; i < t.n; i++)
-		sweep_refresh(s, t.id[i], now.server_ms);
+		controller_refresh(s, t.id[i], now.server_ms);
 }
 
 /* A person took the hold away from a claim whose Node is yet to be registered:
  * what is said of the claim then is meant for the Node. */
 static void
-opt_out(struct sweep *s, uint32_t id)
+opt_out(struct controller *s, uint32_t id)
 {
 	struct entry *claim = machines_claim(&s->machines,
 					     machines_head(&s->machines, id));
@@ -324,30 +324,30 @@ opt_out(struct sweep *s, uint32_t id)
 
 /* A claim was disrupted then: who replaces it may have come before. */
 static void
-look_back(struct sweep *s, int64_t disrupted_ms, int64_t now_ms)
+look_back(struct controller *s, int64_t disrupted_ms, int64_t now_ms)
 {
 	for (uint32_t id = 0; id < s->machines.top; id++)
 		if (replacements_look_back(&s->replacements,
 					   &s->machines.at[id], disrupted_ms))
-			sweep_refresh(s, id, now_ms);
+			controller_refresh(s, id, now_ms);
 }
 
 void
-sweep_sign(struct sweep *s, const char *claim_uid, const char *reason,
-	   struct now now)
+controller_sign(struct controller *s, const char *claim_uid, const char *reason,
+		struct now now)
 {
 	uint32_t id;
 
 	if (!s->leads)
 		return;
-	now = sweep_steady(s, now);
+	now = controller_steady(s, now);
 	id = replacements_said(&s->replacements, claim_uid, reason);
 	if (id != NO_ID)
-		sweep_refresh(s, id, now.server_ms);
+		controller_refresh(s, id, now.server_ms);
 }
 
 void
-sweep_track(struct sweep *s, const struct object *o, struct now now)
+controller_track(struct controller *s, const struct object *o, struct now now)
 {
 	struct view *v = &s->views.at[o->kind];
 	struct touched t = {0};
@@ -355,11 +355,11 @@ sweep_track(struct sweep *s, const struct object *o, struct now now)
 
 	if (!s->leads)
 		return;
-	now = sweep_steady(s, now);
+	now = controller_steady(s, now);
 	old = machines_find(&s->machines, o);
 	if (old != NO_ID &&
 	    (!o->karpenter || strcmp(s->machines.at[old].uid, o->uid) != 0))
-		sweep_drop(s, old, now);
+		controller_drop(s, old, now);
 	if (!o->karpenter)
 		return;
 	if (old != NO_ID && s->machines.at[old].used &&
@@ -381,19 +381,19 @@ sweep_track(struct sweep *s, const struct object *o, struct now now)
 	writes_observe(&s->writes, id, &s->machines.at[id]);
 	opt_out(s, id);
 	for (uint32_t i = 0; i < t.n; i++)
-		sweep_refresh(s, t.id[i], now.server_ms);
+		controller_refresh(s, t.id[i], now.server_ms);
 }
 
 void
-sweep_forget(struct sweep *s, const struct object *o, struct now now)
+controller_forget(struct controller *s, const struct object *o, struct now now)
 {
 	uint32_t id = machines_find(&s->machines, o);
 
-	now = sweep_steady(s, now);
+	now = controller_steady(s, now);
 	views_gone(&s->views, o->kind);
 	/* A late word about a Node that has a successor of the same name. */
 	if (id == NO_ID || strcmp(s->machines.at[id].uid, o->uid) != 0)
 		return;
-	sweep_drop(s, id, now);
+	controller_drop(s, id, now);
 	views_room(&s->views, o->kind);
 }

@@ -163,7 +163,7 @@ START_TEST(clear_of_what_changed)
 	thing_changed(w, n);
 	w->frozen[KIND_NODE] = true;	/* it is seen as it was ... */
 	w->first[KIND_NODE] = w->last[KIND_NODE];
-	sweep_track(w->s, &n->o, world_now(w));
+	controller_track(w->s, &n->o, world_now(w));
 	n->o.mark_ms -= 5000;		/* ... and has changed since */
 	snprintf(n->o.rv, RV_BYTES, "%llu", (unsigned long long)++w->rv);
 	world_run(w, SLACK);
@@ -344,15 +344,15 @@ END_TEST
 /* A late word that the former Node is gone says nothing of this one. */
 START_TEST(the_former_node_is_gone)
 {
-	struct sweep_report r;
+	struct controller_report r;
 	struct object former = node_at(w, 0)->o;
 
 	world_open(w);
 	strcpy(node_at(w, 0)->o.uid, "again");
 	thing_changed(w, node_at(w, 0));
 	world_run(w, SLACK);
-	sweep_forget(w->s, &former, world_now(w));
-	sweep_report(w->s, &r);
+	controller_forget(w->s, &former, world_now(w));
+	controller_report(w->s, &r);
 	ck_assert_uint_eq(r.objects[KIND_NODE], 5);
 }
 END_TEST
@@ -370,10 +370,10 @@ START_TEST(ghost_of_a_claim)
 	ghost = c->o;
 	world_list(w, KIND_NODE);
 	world_list(w, KIND_NODECLAIM);
-	sweep_forget(w->s, &ghost, world_now(w));
+	controller_forget(w->s, &ghost, world_now(w));
 	thing_delete(w, c);
 	w->first[KIND_NODECLAIM] = w->last[KIND_NODECLAIM];
-	sweep_track(w->s, &ghost, world_now(w));	/* the late GET */
+	controller_track(w->s, &ghost, world_now(w)); /* the late GET */
 	world_run(w, 10 * MINUTE);
 	ck_assert_msg(thing_clear(n), "held by a ghost");
 	ck_assert_uint_le(w->acts[ACT_CLEAR], 10);
@@ -385,7 +385,7 @@ END_TEST
 START_TEST(ghost_after_a_list)
 {
 	struct thing *c = claim_at(w, 0);
-	struct sweep_report r;
+	struct controller_report r;
 
 	object_hold(&node_at(w, 0)->o, server_ms(w) - DAY);
 	c->o.deleting = true;	/* so the fresh list passes it over */
@@ -402,7 +402,7 @@ START_TEST(ghost_after_a_list)
 	c->used = false;
 	world_list(w, KIND_NODECLAIM);
 	world_run(w, 10 * MINUTE);
-	sweep_report(w->s, &r);
+	controller_report(w->s, &r);
 	ck_assert_uint_eq(r.objects[KIND_NODECLAIM], 4);
 	ck_assert_uint_eq(count_marked(w), 0);
 }
@@ -433,7 +433,7 @@ notes_of(enum note_type type)
 	struct note n;
 	unsigned count = 0;
 
-	while (sweep_note(w->s, &n))
+	while (controller_note(w->s, &n))
 		count += n.type == type;
 	return count;
 }
@@ -469,7 +469,7 @@ END_TEST
  * fits is known, without anything else being needed. */
 START_TEST(table_has_room_again)
 {
-	struct sweep_report r;
+	struct controller_report r;
 
 	small_world(10, 14);
 	world_run(w, 2 * MINUTE);
@@ -479,7 +479,7 @@ START_TEST(table_has_room_again)
 		world_run(w, 3000);
 	}
 	world_run(w, 5 * MINUTE);
-	sweep_report(w->s, &r);
+	controller_report(w->s, &r);
 	ck_assert_uint_eq(r.objects[KIND_NODECLAIM], 10);
 	ck_assert_uint_eq(r.objects[KIND_NODE], 10);
 }
@@ -517,24 +517,24 @@ END_TEST
 START_TEST(report_is_right)
 {
 	struct scope_report sc;
-	struct sweep_report r;
+	struct controller_report r;
 	uint32_t i = 0;
 	int64_t quiet = busy(5 * MINUTE);
 
 	world_open(w);
-	sweep_report(w->s, &r);
+	controller_report(w->s, &r);
 	ck_assert_uint_eq(r.objects[KIND_NODE], 6);
 	ck_assert_uint_eq(r.held[KIND_NODE], 6);
 	ck_assert_uint_eq(r.held[KIND_NODECLAIM], 0);
 	ck_assert_uint_eq(r.timers, 1);
 	ck_assert(r.up[0] && r.up[1]);
-	ck_assert(sweep_scope(w->s, &i, &sc));
+	ck_assert(controller_scope(w->s, &i, &sc));
 	ck_assert(sc.held && sc.quiet_ms == quiet);
-	ck_assert(!sweep_scope(w->s, &i, &sc));
+	ck_assert(!controller_scope(w->s, &i, &sc));
 	ck_assert_uint_eq(notes_of(NOTE_SCOPE_HELD), 1);
 	world_run_until(w, quiet + SLACK);
 	ck_assert_uint_eq(notes_of(NOTE_SCOPE_QUIET), 1);
-	sweep_report(w->s, &r);
+	controller_report(w->s, &r);
 	ck_assert_uint_eq(r.held[KIND_NODE], 0);
 	ck_assert_uint_eq(r.timers, 0);
 }
@@ -552,7 +552,7 @@ START_TEST(told_for_how_long)
 	w->offset_ms += 60 * MINUTE;
 	world_run(w, 5 * MINUTE);
 	do
-		ck_assert(sweep_note(w->s, &n));
+		ck_assert(controller_note(w->s, &n));
 	while (n.type != NOTE_SCOPE_QUIET);
 	ck_assert_int_ge(n.a, 5 * MINUTE - 1000);
 	ck_assert_int_le(n.a, 5 * MINUTE);
@@ -563,7 +563,7 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("sweep: faults");
+	Suite *s = suite_create("controller: faults");
 	TCase *c = run_case(s, "faults");
 
 	tcase_add_checked_fixture(c, setup, teardown);

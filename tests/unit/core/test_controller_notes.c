@@ -53,7 +53,7 @@ notes(enum note_type type, struct note *last)
 	struct note n;
 	unsigned count = 0;
 
-	while (sweep_note(w->s, &n)) {
+	while (controller_note(w->s, &n)) {
 		if (n.type != type)
 			continue;
 		count++;
@@ -403,7 +403,7 @@ START_TEST(a_class_that_is_refused)
 	o.launched = o.launch_known = true;
 	thing_add(w, &o);
 	world_run(w, 1000);
-	sweep_sign(w->s, "c9", "drifted", world_now(w));
+	controller_sign(w->s, "c9", "drifted", world_now(w));
 	world_run(w, 10 * MINUTE);
 	ck_assert_uint_eq(notes(NOTE_REFUSED, &n), 1);
 	ck_assert_str_eq(n.name, "c9");
@@ -415,7 +415,7 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("sweep: notes");
+	Suite *s = suite_create("controller: notes");
 	TCase *c = run_case(s, "quiet time"), *r = run_case(s, "refused");
 
 	tcase_add_checked_fixture(c, setup, teardown);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/controller/sweep.h"
+#include "core/controller/controller.h"
 
 #include <string.h>
 
 #include "core/base/buf.h"
 #include "core/base/limits.h"
-#include "sweep_parts.h"
+#include "controller_parts.h"
 
 /* What came of an action, and what is told of it all. */
 
 static void
-count(struct sweep *s, const struct action *a, enum outcome_code code)
+count(struct controller *s, const struct action *a, enum outcome_code code)
 {
 	static const enum counter holds[] = {
 		[OUTCOME_OK] = COUNTER_HOLDS_OK,
@@ -43,8 +43,8 @@ count(struct sweep *s, const struct action *a, enum outcome_code code)
  * be older than what the table knows: then it counts for nothing, and the
  * object is looked at again. */
 void
-sweep_found(struct sweep *s, const struct action *a, const struct object *o,
-	    struct now now)
+controller_found(struct controller *s, const struct action *a,
+		 const struct object *o, struct now now)
 {
 	const struct entry *e = &s->machines.at[a->id];
 
@@ -52,7 +52,7 @@ sweep_found(struct sweep *s, const struct action *a, const struct object *o,
 		return;
 	if (a->act == ACT_READ ? strcmp(e->rv, a->rv) == 0
 			       : s->views.at[o->kind].forgotten == a->forgotten)
-		sweep_track(s, o, now);
+		controller_track(s, o, now);
 	if (a->act != ACT_READ_CLAIM)
 		return;
 	s->writes.at[a->id].owner_hold = s->writes.at[a->id].owner_default =
@@ -67,7 +67,7 @@ sweep_found(struct sweep *s, const struct action *a, const struct object *o,
 /* Is the table behind?  It does not know the claim, or does not have its
  * latest while it is yet to get ready: then its deadline may have moved. */
 static bool
-behind(const struct sweep *s, const struct object *claim)
+behind(const struct controller *s, const struct object *claim)
 {
 	uint32_t id = machines_find_claim(&s->machines, claim->uid);
 	const struct entry *e;
@@ -79,14 +79,14 @@ behind(const struct sweep *s, const struct object *claim)
 }
 
 void
-sweep_fresh(struct sweep *s, const struct object *claim)
+controller_fresh(struct controller *s, const struct object *claim)
 {
 	if (!claim->deleting && behind(s, claim))
 		release_unknown(&s->release);
 }
 
 static void
-fresh_done(struct sweep *s, enum kind kind, const struct outcome *o,
+fresh_done(struct controller *s, enum kind kind, const struct outcome *o,
 	   struct now now)
 {
 	const struct view *v = &s->views.at[kind];
@@ -96,7 +96,7 @@ fresh_done(struct sweep *s, enum kind kind, const struct outcome *o,
 	switch (release_done(&s->release, kind, ok, now.boot_ms, &s->pace,
 			     &s->notes)) {
 	case RELEASE_GOOD:
-		sweep_queue_all(s);
+		controller_queue_all(s);
 		break;
 	case RELEASE_MISTRUSTS:
 		views_want_list(&s->views, kind);
@@ -107,12 +107,12 @@ fresh_done(struct sweep *s, enum kind kind, const struct outcome *o,
 }
 
 void
-sweep_done(struct sweep *s, const struct action *a, const struct outcome *o,
-	   struct now now)
+controller_done(struct controller *s, const struct action *a,
+		const struct outcome *o, struct now now)
 {
 	const struct entry *e;
 
-	now = sweep_steady(s, now);
+	now = controller_steady(s, now);
 	writes_answered(&s->writes, o, now.boot_ms);
 	count(s, a, o->code);
 	if (a->act == ACT_LIST_CLAIMS || a->act == ACT_LIST_POOLS) {
@@ -122,27 +122,27 @@ sweep_done(struct sweep *s, const struct action *a, const struct outcome *o,
 	e = &s->machines.at[a->id];
 	if (!writes_awaits(&s->writes, a) || !e->used)
 		return;	/* the object went away meanwhile */
-	sweep_queue(s, a->id);
+	controller_queue(s, a->id);
 	if (a->act == ACT_READ_CLAIM)
 		writes_owner_done(&s->writes, a, o,
 				  s->views.at[KIND_NODECLAIM].full,
 				  e->peer != NO_ID, now.boot_ms);
 	else if (writes_done(&s->writes, a, o, e->rv, now.boot_ms))
-		sweep_drop(s, a->id, now); /* a late line is no harm */
+		controller_drop(s, a->id, now); /* a late line is no harm */
 }
 
 /* --- telling ------------------------------------------------------------------------ */
 
 bool
-sweep_note(struct sweep *s, struct note *out)
+controller_note(struct controller *s, struct note *out)
 {
 	return notes_take(&s->notes, out);
 }
 
 void
-sweep_report(const struct sweep *s, struct sweep_report *out)
+controller_report(const struct controller *s, struct controller_report *out)
 {
-	*out = (struct sweep_report){
+	*out = (struct controller_report){
 		.timers = s->timers.due.n,
 	};
 	for (int k = 0; k < KIND_COUNT; k++) {
@@ -155,7 +155,8 @@ sweep_report(const struct sweep *s, struct sweep_report *out)
 }
 
 bool
-sweep_scope(const struct sweep *s, uint32_t *i, struct scope_report *out)
+controller_scope(const struct controller *s, uint32_t *i,
+		 struct scope_report *out)
 {
 	for (; *i < s->timers.scopes_top; (*i)++) {
 		const struct scope *sc = &s->timers.scopes[*i];

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/controller/sweep.h"
+#include "core/controller/controller.h"
 
 #include "deadline.h"
-#include "sweep_parts.h"
+#include "controller_parts.h"
 
 /* What a machine is to the timer table: its deadline, and from when it counts
  * (design §4). */
 
 static int64_t
-counts_ms(const struct sweep *s, const struct entry *claim)
+counts_ms(const struct controller *s, const struct entry *claim)
 {
 	if (claim == NULL)
 		return views_claimless(&s->views) ? COUNTS_ALWAYS : STAMP_NONE;
@@ -24,7 +24,7 @@ being_deleted(const struct entry *claim, const struct entry *node)
 
 /* Since when the machine is: its claim, or a Node without one. */
 static int64_t
-activity_ms(const struct sweep *s, const struct entry *e)
+activity_ms(const struct controller *s, const struct entry *e)
 {
 	if (e->kind == KIND_NODE)
 		return e->created_ms;
@@ -34,7 +34,7 @@ activity_ms(const struct sweep *s, const struct entry *e)
 
 /* The machine's deadline and from when it counts (design §4). */
 static struct timer_facts
-facts_of(const struct sweep *s, uint32_t head,
+facts_of(const struct controller *s, uint32_t head,
 	 const struct nodepool_terms *terms, int64_t now_ms)
 {
 	const struct entry *claim = machines_claim(&s->machines, head);
@@ -65,7 +65,7 @@ facts_of(const struct sweep *s, uint32_t head,
 }
 
 static void
-set_timer(struct sweep *s, uint32_t head, int64_t now_ms)
+set_timer(struct controller *s, uint32_t head, int64_t now_ms)
 {
 	const struct machines *m = &s->machines;
 	struct nodepool_terms terms =
@@ -84,7 +84,7 @@ set_timer(struct sweep *s, uint32_t head, int64_t now_ms)
 
 /* id's facts changed: its machine's timer follows, and it is looked at. */
 void
-sweep_refresh(struct sweep *s, uint32_t id, int64_t now_ms)
+controller_refresh(struct controller *s, uint32_t id, int64_t now_ms)
 {
 	uint32_t head = machines_head(&s->machines, id);
 
@@ -97,13 +97,13 @@ sweep_refresh(struct sweep *s, uint32_t id, int64_t now_ms)
 		release_not_due(&s->release, id);
 	}
 	set_timer(s, head, now_ms);
-	sweep_queue(s, head);
+	controller_queue(s, head);
 }
 
 /* The soft state is lost.  A mark on a machine whose own time is over tells
  * since when its scope has been held, at least. */
 static void
-guess_since(struct sweep *s, uint32_t head, struct now now)
+guess_since(struct controller *s, uint32_t head, struct now now)
 {
 	const struct nodepool_terms t = nodepools_terms(
 		&s->nodepools, s->machines.at[head].pool, now.server_ms);
@@ -137,7 +137,7 @@ guess_since(struct sweep *s, uint32_t head, struct now now)
 }
 
 void
-sweep_guess(struct sweep *s, struct now now)
+controller_guess(struct controller *s, struct now now)
 {
 	for (uint32_t id = 0; id < s->machines.top; id++)
 		if (s->machines.at[id].used &&

@@ -103,7 +103,7 @@ notes(enum note_type type, struct note *last)
 	struct note n;
 	unsigned count = 0;
 
-	while (sweep_note(w->s, &n)) {
+	while (controller_note(w->s, &n)) {
 		if (n.type != type)
 			continue;
 		count++;
@@ -356,14 +356,14 @@ START_TEST(pool_gone_or_not_listed)
 	ck_assert_uint_eq(held_in("web"), 2);
 	if (_i == 0) {
 		world_pool_gone(w, "web");
-		sweep_pool_gone(w->s, "web", world_now(w));
+		controller_pool_gone(w->s, "web", world_now(w));
 	} else {
 		world_pool_gone(w, "web");
-		sweep_listing(w->s, KIND_NODEPOOL);
-		sweep_listed(w->s, KIND_NODEPOOL, true, world_now(w));
+		controller_listing(w->s, KIND_NODEPOOL);
+		controller_listed(w->s, KIND_NODEPOOL, true, world_now(w));
 		world_run(w, SLACK);
 		ck_assert_uint_eq(held_in("web"), 2);	/* half a view */
-		sweep_watch(w->s, KIND_NODEPOOL, true);
+		controller_watch(w->s, KIND_NODEPOOL, true);
 	}
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
@@ -384,13 +384,13 @@ START_TEST(pool_made_anew)
 		says_at("web", NODEPOOL_RELEASED_AT, server_ms(w) + 1000);
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
-	sweep_listing(w->s, KIND_NODEPOOL);
+	controller_listing(w->s, KIND_NODEPOOL);
 	nodepool_init(&p);
 	strcpy(p.name, "web");
 	strcpy(p.uid, "another");
 	world_pool(w, &p);
-	sweep_listed(w->s, KIND_NODEPOOL, true, world_now(w));
-	sweep_watch(w->s, KIND_NODEPOOL, true);
+	controller_listed(w->s, KIND_NODEPOOL, true, world_now(w));
+	controller_watch(w->s, KIND_NODEPOOL, true);
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
 }
@@ -436,11 +436,11 @@ START_TEST(manual_hold_is_no_past_of_the_scope)
 	ck_assert_uint_eq(held_in("batch"), 2);
 	ck_assert_uint_eq(held_in("web"), 0);
 	buf_init(&b, text, sizeof(text));
-	ck_assert(sweep_soft(w->s, &b, false, world_now(w)));
+	ck_assert(controller_soft(w->s, &b, false, world_now(w)));
 	ck_assert_str_eq(text, "none");
 	world_restart(w, 5);
 	says_at("batch", NODEPOOL_HOLD_UNTIL, until);
-	sweep_restore(w->s, _i == 0 ? "" : text, STAMP_NONE, world_now(w));
+	controller_restore(w->s, _i == 0 ? "" : text, STAMP_NONE, world_now(w));
 	world_open(w);
 	new_machine(9, "web");
 	world_run(w, SLACK);
@@ -458,7 +458,7 @@ START_TEST(many_bad_values)
 	for (int i = 0; i < 500; i++) {
 		snprintf(name, sizeof(name), "p%d", i);
 		p = pool_of(name, NODEPOOL_ENABLED, "no");
-		sweep_pool(w->s, &p, world_now(w));
+		controller_pool(w->s, &p, world_now(w));
 	}
 	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 500);
 }
@@ -468,12 +468,12 @@ END_TEST
 static void
 new_lead(void)
 {
-	sweep_lead(w->s, false, world_now(w));
+	controller_lead(w->s, false, world_now(w));
 	world_watch(w, KIND_NODE, false);
 	world_watch(w, KIND_NODECLAIM, false);
-	sweep_lead(w->s, true, world_now(w));
-	sweep_listing(w->s, KIND_EVENT);
-	sweep_listed(w->s, KIND_EVENT, true, world_now(w));
+	controller_lead(w->s, true, world_now(w));
+	controller_listing(w->s, KIND_EVENT);
+	controller_listed(w->s, KIND_EVENT, true, world_now(w));
 	world_list(w, KIND_NODE);
 	world_list(w, KIND_NODECLAIM);
 }
@@ -489,9 +489,9 @@ START_TEST(nothing_before_the_pools_are_listed)
 	world_run(w, BEGIN_WAIT_MS - 100);
 	ck_assert_uint_eq(count_marked(w), 0);
 	ck_assert_uint_eq(notes(NOTE_WITHOUT, &n), 0);
-	sweep_listing(w->s, KIND_NODEPOOL);
+	controller_listing(w->s, KIND_NODEPOOL);
 	says("web", NODEPOOL_ENABLED, "false");
-	sweep_listed(w->s, KIND_NODEPOOL, true, world_now(w));
+	controller_listed(w->s, KIND_NODEPOOL, true, world_now(w));
 	world_run(w, MINUTE);
 	ck_assert_uint_eq(count_marked(w), 0);
 	ck_assert_uint_eq(notes(NOTE_WITHOUT, &n), 0);
@@ -505,7 +505,7 @@ END_TEST
  * nothing is released while they are not seen. */
 START_TEST(the_pools_are_never_listed)
 {
-	struct sweep_report r;
+	struct controller_report r;
 	struct note n;
 	int64_t quiet;
 
@@ -521,11 +521,11 @@ START_TEST(the_pools_are_never_listed)
 	world_run_until(w, quiet + 10 * MINUTE);
 	ck_assert_uint_eq(notes(NOTE_WITHOUT, &n), 0);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
-	sweep_report(w->s, &r);
+	controller_report(w->s, &r);
 	ck_assert(r.blocked);
-	sweep_listing(w->s, KIND_NODEPOOL);
-	sweep_listed(w->s, KIND_NODEPOOL, true, world_now(w));
-	sweep_watch(w->s, KIND_NODEPOOL, true);
+	controller_listing(w->s, KIND_NODEPOOL);
+	controller_listed(w->s, KIND_NODEPOOL, true, world_now(w));
+	controller_watch(w->s, KIND_NODEPOOL, true);
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 }
@@ -546,14 +546,15 @@ START_TEST(pools_known_from_before_the_lead)
 		new_lead();
 	} else {
 		/* While it does not lead it listens. */
-		sweep_lead(w->s, false, world_now(w));
+		controller_lead(w->s, false, world_now(w));
 		p = pool_of("web", NODEPOOL_ENABLED, "false");
 		if (_i == 1) {
-			sweep_listing(w->s, KIND_NODEPOOL);
-			sweep_pool(w->s, &p, world_now(w));
-			sweep_listed(w->s, KIND_NODEPOOL, true, world_now(w));
+			controller_listing(w->s, KIND_NODEPOOL);
+			controller_pool(w->s, &p, world_now(w));
+			controller_listed(w->s, KIND_NODEPOOL, true,
+					  world_now(w));
 		} else {
-			sweep_pool(w->s, &p, world_now(w));
+			controller_pool(w->s, &p, world_now(w));
 		}
 		new_lead();
 	}
@@ -572,8 +573,8 @@ START_TEST(pool_gone_since_before_the_lead)
 	says("web", NODEPOOL_ENABLED, "false");
 	new_lead();
 	world_pool_gone(w, "web");
-	sweep_listing(w->s, KIND_NODEPOOL);
-	sweep_listed(w->s, KIND_NODEPOOL, true, world_now(w));
+	controller_listing(w->s, KIND_NODEPOOL);
+	controller_listed(w->s, KIND_NODEPOOL, true, world_now(w));
 	world_run(w, SLACK);
 	ck_assert_uint_eq(held_in("web"), 3);
 }
@@ -585,10 +586,10 @@ START_TEST(pool_gone_while_another_led)
 	old_pools();
 	new_machine(4, "web");
 	says("web", NODEPOOL_ENABLED, "false");
-	sweep_lead(w->s, false, world_now(w));
+	controller_lead(w->s, false, world_now(w));
 	world_pool_gone(w, "web");
-	sweep_listing(w->s, KIND_NODEPOOL);
-	sweep_listed(w->s, KIND_NODEPOOL, true, world_now(w));
+	controller_listing(w->s, KIND_NODEPOOL);
+	controller_listed(w->s, KIND_NODEPOOL, true, world_now(w));
 	new_lead();
 	world_run(w, BEGIN_WAIT_MS + SLACK);
 	ck_assert_uint_eq(held_in("web"), 3);
@@ -604,16 +605,16 @@ START_TEST(told_by_each_leader)
 	old_pools();
 	says("web", NODEPOOL_HOLD_DURATION, "fast");
 	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 1);
-	sweep_lead(w->s, false, world_now(w));
+	controller_lead(w->s, false, world_now(w));
 	says("web", NODEPOOL_HOLD_DURATION, "faster");
 	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 0);
 	new_lead();
-	sweep_listing(w->s, KIND_NODEPOOL);
+	controller_listing(w->s, KIND_NODEPOOL);
 	p = pool_of("web", NODEPOOL_HOLD_DURATION, "faster");
-	sweep_pool(w->s, &p, world_now(w));
-	sweep_listed(w->s, KIND_NODEPOOL, true, world_now(w));
+	controller_pool(w->s, &p, world_now(w));
+	controller_listed(w->s, KIND_NODEPOOL, true, world_now(w));
 	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 1);
-	sweep_pool(w->s, &p, world_now(w));
+	controller_pool(w->s, &p, world_now(w));
 	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 0);
 }
 END_TEST
@@ -656,7 +657,7 @@ START_TEST(own_deadline)
 	ck_assert(thing_held(node_at(w, 0)) == (owns[_i].scope != SCOPE_NODE));
 	world_run(w, 2000 + SLACK);
 	ck_assert_msg(count_marked(w) == 0, "%s: not released", owns[_i].name);
-	while (sweep_note(w->s, &n))
+	while (controller_note(w->s, &n))
 		ck_assert_msg(n.type != NOTE_SCOPE_CAPPED, "%s: capped",
 			      owns[_i].name);
 }
@@ -859,7 +860,7 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("sweep: NodePools");
+	Suite *s = suite_create("controller: NodePools");
 	TCase *c = run_case(s, "pools"), *least = run_case(s, "minScaleUp");
 
 	tcase_add_checked_fixture(c, setup, teardown);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/controller/sweep.h"
+#include "core/controller/controller.h"
 
-#include "sweep_parts.h"
+#include "controller_parts.h"
 
-/* What sweep_next asks of the whole: has the lead begun, and how long is there
- * nothing to do? */
+/* What controller_next asks of the whole: has the lead begun, and how long is
+ * there nothing to do? */
 
 static void
 sooner(int64_t *wait_ms, int64_t at, int64_t now)
@@ -18,7 +18,7 @@ sooner(int64_t *wait_ms, int64_t at, int64_t now)
 /* Too early in a lead for anything: *wait_ms says how long, where time ends
  * that. */
 bool
-sweep_begins(struct sweep *s, struct now now, int64_t *wait_ms)
+controller_begins(struct controller *s, struct now now, int64_t *wait_ms)
 {
 	const char *unseen = views_unseen(&s->views);
 	uint32_t marked = 0;
@@ -38,7 +38,7 @@ sweep_begins(struct sweep *s, struct now now, int64_t *wait_ms)
 }
 
 void
-sweep_latency(struct sweep *s, struct now now)
+controller_latency(struct controller *s, struct now now)
 {
 	if (s->writes.wanting_hold > 0 || s->writes.in_flight > 0)
 		return;
@@ -55,7 +55,7 @@ sweep_latency(struct sweep *s, struct now now)
 }
 
 int64_t
-sweep_wait(const struct sweep *s, struct now now)
+controller_wait(const struct controller *s, struct now now)
 {
 	int64_t wait = INT64_MAX, key, next = timers_next_ms(&s->timers);
 	uint32_t id;

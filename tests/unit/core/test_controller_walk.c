@@ -334,8 +334,8 @@ crash(void)
 		free(f->fresh);
 		*f = (struct flight){0};
 	}
-	sweep_free(w->s);
-	w->s = sweep_born(w, THINGS, seed + (uint64_t)step);
+	controller_free(w->s);
+	w->s = controller_born(w, THINGS, seed + (uint64_t)step);
 	ck_assert_ptr_nonnull(w->s);
 	world_list(w, KIND_NODE);
 	if (roll(&w->dice, 2) == 0)
@@ -448,12 +448,12 @@ END_TEST
 int
 main(int argc, char **argv)
 {
-	Suite *s = suite_create("sweep: walk");
+	Suite *s = suite_create("controller: walk");
 	TCase *c = run_case(s, "walk");
 	int first = argc > 1 ? atoi(argv[1]) : 0;
 	int last = argc > 2 ? atoi(argv[2]) : first + (argc > 1 ? 1 : 20);
 
-	/* test_sweep_walk [FIRST [LAST]]: these seeds. */
+	/* test_controller_walk [FIRST [LAST]]: these seeds. */
 	tcase_add_loop_test(c, random_history, first, last);
 	return run_suite(s);
 }

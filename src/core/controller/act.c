@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/controller/sweep.h"
+#include "core/controller/controller.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "core/base/limits.h"
-#include "sweep_parts.h"
+#include "controller_parts.h"
 
 /* --- what is wished ------------------------------------------------------------ */
 
@@ -21,7 +21,8 @@ enum why {
 };
 
 static enum goal
-wish_of(const struct sweep *s, uint32_t head, struct now now, enum why *why)
+wish_of(const struct controller *s, uint32_t head, struct now now,
+	enum why *why)
 {
 	const struct entry *claim = machines_claim(&s->machines, head);
 	const struct entry *node = machines_node(&s->machines, head);
@@ -51,13 +52,13 @@ wish_of(const struct sweep *s, uint32_t head, struct now now, enum why *why)
 }
 
 static const struct write *
-write_of(const struct sweep *s, const struct entry *e)
+write_of(const struct controller *s, const struct entry *e)
 {
 	return &s->writes.at[machines_id(&s->machines, e)];
 }
 
 static struct half
-half_of(const struct sweep *s, const struct entry *e)
+half_of(const struct controller *s, const struct entry *e)
 {
 	const struct write *w;
 
@@ -83,7 +84,7 @@ half_of(const struct sweep *s, const struct entry *e)
 /* A claim that had no room in the table, but was read: does its own hold stand
  * on the Node, beside our mark? */
 static struct half
-claim_half(const struct sweep *s, const struct entry *claim,
+claim_half(const struct controller *s, const struct entry *claim,
 	   const struct entry *node)
 {
 	const struct write *w;
@@ -107,7 +108,7 @@ claim_half(const struct sweep *s, const struct entry *claim,
 /* Nothing is cleared on half a view, and a release begins with a list that
  * is fresher than its moment. */
 static bool
-may_remove(struct sweep *s, uint32_t head, bool release)
+may_remove(struct controller *s, uint32_t head, bool release)
 {
 	if (!views_whole(&s->views))
 		return false;
@@ -117,7 +118,7 @@ may_remove(struct sweep *s, uint32_t head, bool release)
 /* Does the Node name a claim that we do not see, and nobody has looked?  A
  * second Node of a claim that we see has nothing to ask. */
 static bool
-owner_unseen(const struct sweep *s, const struct entry *e)
+owner_unseen(const struct controller *s, const struct entry *e)
 {
 	return e->kind == KIND_NODE && e->peer == NO_ID &&
 	       e->owner_uid[0] != '\0' &&
@@ -127,7 +128,7 @@ owner_unseen(const struct sweep *s, const struct entry *e)
 
 /* Is the machine still to be held, were it not for a backoff? */
 static void
-watch_latency(struct sweep *s, uint32_t head, struct half c, struct half n,
+watch_latency(struct controller *s, uint32_t head, struct half c, struct half n,
 	      enum goal wish)
 {
 	const struct entry *node = machines_node(&s->machines, head);
@@ -143,7 +144,7 @@ watch_latency(struct sweep *s, uint32_t head, struct half c, struct half n,
 /* A period ends for a machine when it is to be cleared, and begins when it is
  * to be held. */
 static void
-mark_period(struct sweep *s, uint32_t head, enum goal wish, struct now now)
+mark_period(struct controller *s, uint32_t head, enum goal wish, struct now now)
 {
 	const struct entry *halves[] = {machines_claim(&s->machines, head),
 					machines_node(&s->machines, head)};
@@ -163,7 +164,7 @@ mark_period(struct sweep *s, uint32_t head, enum goal wish, struct now now)
 /* --- actions ------------------------------------------------------------------------ */
 
 static void
-describe(struct sweep *s, const struct entry *e, enum act act,
+describe(struct controller *s, const struct entry *e, enum act act,
 	 const char *reason, struct now now, struct action *out)
 {
 	/* Registration may copy a person's hold onto a Node, beside our mark:
@@ -191,7 +192,7 @@ describe(struct sweep *s, const struct entry *e, enum act act,
 }
 
 static void
-describe_owner(struct sweep *s, const struct entry *e, struct now now,
+describe_owner(struct controller *s, const struct entry *e, struct now now,
 	       struct action *out)
 {
 	describe(s, e, ACT_READ_CLAIM, "owner-unseen", now, out);
@@ -201,7 +202,7 @@ describe_owner(struct sweep *s, const struct entry *e, struct now now,
 }
 
 static void
-content(struct sweep *s, const struct half *h, const struct entry *e)
+content(struct controller *s, const struct half *h, const struct entry *e)
 {
 	if (e != NULL && !h->busy)
 		writes_content(&s->writes, machines_id(&s->machines, e));
@@ -210,7 +211,7 @@ content(struct sweep *s, const struct half *h, const struct entry *e)
 /* What is known of the claim and not yet written on it; while it matters, and
  * after all else: the holds do not wait for it. */
 static bool
-classify(struct sweep *s, const struct entry *claim, const struct half *c,
+classify(struct controller *s, const struct entry *claim, const struct half *c,
 	 struct now now, struct action *out)
 {
 	uint32_t id;
@@ -229,7 +230,7 @@ classify(struct sweep *s, const struct entry *claim, const struct half *c,
 
 /* One action for this machine, if there is one that may be done now. */
 static bool
-act_on(struct sweep *s, uint32_t head, struct now now, struct action *out)
+act_on(struct controller *s, uint32_t head, struct now now, struct action *out)
 {
 	struct entry *claim = machines_claim(&s->machines, head);
 	struct entry *node = machines_node(&s->machines, head), *e;
@@ -274,7 +275,7 @@ act_on(struct sweep *s, uint32_t head, struct now now, struct action *out)
 
 /* The next of the fresh lists that a release waits for. */
 static bool
-start_fresh(struct sweep *s, struct now now, int64_t hint_ms,
+start_fresh(struct controller *s, struct now now, int64_t hint_ms,
 	    struct action *out)
 {
 	enum kind kind;
@@ -293,8 +294,8 @@ start_fresh(struct sweep *s, struct now now, int64_t hint_ms,
 }
 
 bool
-sweep_next(struct sweep *s, struct now now, int64_t hint_ms,
-	   struct action *out, int64_t *wait_ms)
+controller_next(struct controller *s, struct now now, int64_t hint_ms,
+		struct action *out, int64_t *wait_ms)
 {
 	uint32_t id;
 	bool whole;
@@ -302,16 +303,16 @@ sweep_next(struct sweep *s, struct now now, int64_t hint_ms,
 	*wait_ms = INT64_MAX;
 	if (!s->leads)
 		return false;
-	now = sweep_steady(s, now);
-	if (sweep_begins(s, now, wait_ms))
+	now = controller_steady(s, now);
+	if (controller_begins(s, now, wait_ms))
 		return false;
 	whole = views_whole(&s->views);
 	if (whole && s->guess)
-		sweep_guess(s, now);
-	sweep_advance(s, now);
+		controller_guess(s, now);
+	controller_advance(s, now);
 	if (whole && !s->views.was_whole) {
 		timers_seen(&s->timers);
-		sweep_advance(s, now);
+		controller_advance(s, now);
 	}
 	s->views.was_whole = s->views.was_whole || whole;
 	if (!writes_paused(&s->writes, now.boot_ms)) {
@@ -321,13 +322,13 @@ sweep_next(struct sweep *s, struct now now, int64_t hint_ms,
 			id = machines_head(&s->machines, id);
 			if (!act_on(s, id, now, out))
 				continue;
-			sweep_queue(s, id);	/* its other half */
+			controller_queue(s, id); /* its other half */
 			return true;
 		}
 		if (start_fresh(s, now, hint_ms, out))
 			return true;
-		sweep_latency(s, now);
+		controller_latency(s, now);
 	}
-	*wait_ms = sweep_wait(s, now);
+	*wait_ms = controller_wait(s, now);
 	return false;
 }

@@ -56,8 +56,9 @@ save(void)
 
 	text[0] = '\0';
 	buf_init(&b, text, sizeof(text));
-	ck_assert(sweep_soft(w->s, &b, false, world_now(w)));
-	ck_assert(!sweep_soft(w->s, &b, false, world_now(w)));	/* nothing has changed since */
+	ck_assert(controller_soft(w->s, &b, false, world_now(w)));
+	ck_assert(!controller_soft(
+		w->s, &b, false, world_now(w))); /* nothing has changed since */
 }
 
 /* Another leader; fresh marks, so that they tell nothing of the past. */
@@ -68,7 +69,7 @@ another_leader(const char *known)
 		if (t->used && t->o.mark == MARK_TIME)
 			t->o.mark_ms = server_ms(w) / 1000 * 1000;
 	world_restart(w, 9);
-	sweep_restore(w->s, known, STAMP_NONE, world_now(w));
+	controller_restore(w->s, known, STAMP_NONE, world_now(w));
 	world_open(w);
 }
 
@@ -243,23 +244,23 @@ START_TEST(round_trip)
 	static struct counters counters;
 	struct now now = {T + trips[_i].now_ms, START_BOOT};
 	struct rules r = rules_default();
-	struct sweep *s;
+	struct controller *s;
 	struct buf b;
 
 	r.scope = trips[_i].scope;
 	r.cap = (struct cap_rules){60 * MINUTE, 10 * MINUTE};
-	s = sweep_new(&r, 8, 1, &counters);
-	sweep_restore(s, trips[_i].text,
-		      trips[_i].renewed_ms < 0 ? STAMP_NONE
-					       : T + trips[_i].renewed_ms,
-		      now);
+	s = controller_new(&r, 8, 1, &counters);
+	controller_restore(s, trips[_i].text,
+			   trips[_i].renewed_ms < 0 ? STAMP_NONE
+						    : T + trips[_i].renewed_ms,
+			   now);
 	buf_init(&b, text, sizeof(text));
-	ck_assert(sweep_soft(s, &b, true, now));
+	ck_assert(controller_soft(s, &b, true, now));
 	ck_assert_msg(strcmp(text, trips[_i].then) == 0, "%s: \"%s\"",
 		      trips[_i].name, text);
-	sweep_lead(s, false, now);
-	ck_assert(!sweep_soft(s, &b, true, now));
-	sweep_free(s);
+	controller_lead(s, false, now);
+	ck_assert(!controller_soft(s, &b, true, now));
+	controller_free(s);
 }
 END_TEST
 
@@ -272,7 +273,7 @@ debt_now(void)
 
 	text[0] = '\0';
 	buf_init(&b, text, sizeof(text));
-	ck_assert(sweep_soft(w->s, &b, true, world_now(w)));
+	ck_assert(controller_soft(w->s, &b, true, world_now(w)));
 	if (sscanf(text, "* debt=%39s", word) == 1)
 		ck_assert_int_eq(duration_parse(word, &ms), 0);
 	return ms;
@@ -288,7 +289,7 @@ START_TEST(until_the_view_is_whole)
 	world_restart(w, 9);
 	snprintf(text, sizeof(text), "* debt=20m %s at=2026-01-02T03:04:05Z",
 		 held ? "held" : "paused");
-	sweep_restore(w->s, text, T, world_now(w));
+	controller_restore(w->s, text, T, world_now(w));
 	debt = 20 * MINUTE + (held ? server_ms(w) - T : 0);
 	world_list(w, KIND_NODE);
 	world_run(w, 7 * MINUTE);
@@ -361,7 +362,7 @@ START_TEST(what_leaves_a_guess)
 
 	teardown();
 	w = world_new(&rules, THINGS, 1);
-	sweep_restore(w->s, left[_i].text, STAMP_NONE, world_now(w));
+	controller_restore(w->s, left[_i].text, STAMP_NONE, world_now(w));
 	machine_add(w, 1, "web", server_ms(w) - DAY);
 	object_hold(&node_at(w, 1)->o, server_ms(w) - 40 * MINUTE);
 	machine_add(w, 2, "batch", server_ms(w));
@@ -379,13 +380,13 @@ START_TEST(a_guess_in_each_lead)
 	world_run(w, 3000);
 	ck_assert_uint_eq(spread(), 3);
 	ck_assert_int_le(debt_now(), 3100);
-	sweep_lead(w->s, false, world_now(w));
+	controller_lead(w->s, false, world_now(w));
 	object_hold(&node_at(w, 0)->o, server_ms(w) - 40 * MINUTE);
-	sweep_lead(w->s, true, world_now(w));
+	controller_lead(w->s, true, world_now(w));
 	for (int k = KIND_COUNT; k < VIEW_COUNT; k++) {
-		sweep_listing(w->s, (enum kind)k);
-		sweep_listed(w->s, (enum kind)k, true, world_now(w));
-		sweep_watch(w->s, (enum kind)k, true);
+		controller_listing(w->s, (enum kind)k);
+		controller_listed(w->s, (enum kind)k, true, world_now(w));
+		controller_watch(w->s, (enum kind)k, true);
 	}
 	world_open(w);
 	ck_assert_int_ge(debt_now(), 40 * MINUTE);
@@ -398,7 +399,7 @@ START_TEST(none_is_no_guess)
 {
 	object_hold(&node_at(w, 0)->o, server_ms(w) - 300 * MINUTE);
 	world_restart(w, 9);
-	sweep_restore(w->s, "none", STAMP_NONE, world_now(w));
+	controller_restore(w->s, "none", STAMP_NONE, world_now(w));
 	world_list(w, KIND_NODE);
 	world_list(w, KIND_NODECLAIM);
 	machine_add(w, 9, "web", server_ms(w));
@@ -467,8 +468,8 @@ END_TEST
 START_TEST(a_window_of_the_leader_before)
 {
 	world_restart(w, 9);
-	sweep_restore(w->s, "* debt=1h window=4m idle " AT, T, (struct now){
-		T, w->boot_ms - (server_ms(w) - T)});
+	controller_restore(w->s, "* debt=1h window=4m idle " AT, T,
+			   (struct now){T, w->boot_ms - (server_ms(w) - T)});
 	machine_add(w, 9, "web", server_ms(w));
 	world_open(w);
 	world_run(w, 4 * MINUTE - 6000);
@@ -541,13 +542,13 @@ START_TEST(a_window_waits_for_the_view)
 	ck_assert_uint_eq(spread(), 0);
 	machine_add(w, 30, "web", server_ms(w) / 1000 * 1000);
 	world_run(w, 2 * MINUTE);
-	sweep_watch(w->s, KIND_NODEPOOL, false);
+	controller_watch(w->s, KIND_NODEPOOL, false);
 	for (int i = 0; i < 3; i++) {
 		machine_add(w, 31 + i, "web", server_ms(w) / 1000 * 1000);
 		world_run(w, 8 * MINUTE);
 		ck_assert_uint_eq(spread(), 0);
 	}
-	sweep_watch(w->s, KIND_NODEPOOL, true);
+	controller_watch(w->s, KIND_NODEPOOL, true);
 	machine_add(w, 40, "web", server_ms(w) / 1000 * 1000);
 	world_run(w, 7 * MINUTE);
 	ck_assert_uint_eq(spread(), 0);
@@ -559,7 +560,7 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("sweep: soft state");
+	Suite *s = suite_create("controller: soft state");
 	TCase *c = run_case(s, "soft");
 
 	tcase_add_checked_fixture(c, setup, teardown);
