@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/controller/controller.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "core/base/limits.h"
 #include "controller_parts.h"
 
-/* --- what is wished ------------------------------------------------------------ */
+/* What to do with one machine: asks core/rules/decide, and describes the
+ * action. */
 
 static const char *const reasons[] = {
 	"excluded", "machine-settling", "hold-until", "scale-up", "quiet",
@@ -103,8 +103,6 @@ claim_half(const struct controller *s, const struct entry *claim,
 			     .registered = true};
 }
 
-/* --- what may be done ------------------------------------------------------------- */
-
 /* Nothing is cleared on half a view, and a release begins with a list that
  * is fresher than its moment. */
 static bool
@@ -160,8 +158,6 @@ mark_period(struct controller *s, uint32_t head, enum goal wish, struct now now)
 	if (wish == GOAL_CLEAR && machines_claim(&s->machines, head) != NULL)
 		machines_claim(&s->machines, head)->opted_out = false;
 }
-
-/* --- actions ------------------------------------------------------------------------ */
 
 static void
 describe(struct controller *s, const struct entry *e, enum act act,
@@ -229,8 +225,9 @@ classify(struct controller *s, const struct entry *claim, const struct half *c,
 }
 
 /* One action for this machine, if there is one that may be done now. */
-static bool
-act_on(struct controller *s, uint32_t head, struct now now, struct action *out)
+bool
+controller_act_on(struct controller *s, uint32_t head, struct now now,
+		  struct action *out)
 {
 	struct entry *claim = machines_claim(&s->machines, head);
 	struct entry *node = machines_node(&s->machines, head), *e;
@@ -274,9 +271,9 @@ act_on(struct controller *s, uint32_t head, struct now now, struct action *out)
 }
 
 /* The next of the fresh lists that a release waits for. */
-static bool
-start_fresh(struct controller *s, struct now now, int64_t hint_ms,
-	    struct action *out)
+bool
+controller_start_fresh(struct controller *s, struct now now, int64_t hint_ms,
+		       struct action *out)
 {
 	enum kind kind;
 
@@ -291,44 +288,4 @@ start_fresh(struct controller *s, struct now now, int64_t hint_ms,
 			       .reason = "release",
 			       .fence_ms = INT64_MAX};
 	return true;
-}
-
-bool
-controller_next(struct controller *s, struct now now, int64_t hint_ms,
-		struct action *out, int64_t *wait_ms)
-{
-	uint32_t id;
-	bool whole;
-
-	*wait_ms = INT64_MAX;
-	if (!s->leads)
-		return false;
-	now = controller_steady(s, now);
-	if (controller_begins(s, now, wait_ms))
-		return false;
-	whole = views_whole(&s->views);
-	if (whole && s->guess)
-		controller_guess(s, now);
-	controller_advance(s, now);
-	if (whole && !s->views.was_whole) {
-		timers_seen(&s->timers);
-		controller_advance(s, now);
-	}
-	s->views.was_whole = s->views.was_whole || whole;
-	if (!writes_paused(&s->writes, now.boot_ms)) {
-		while ((id = queue_take(&s->queue)) != NO_ID) {
-			if (!s->machines.at[id].used)
-				continue;
-			id = machines_head(&s->machines, id);
-			if (!act_on(s, id, now, out))
-				continue;
-			controller_queue(s, id); /* its other half */
-			return true;
-		}
-		if (start_fresh(s, now, hint_ms, out))
-			return true;
-		controller_latency(s, now);
-	}
-	*wait_ms = controller_wait(s, now);
-	return false;
 }

@@ -93,19 +93,24 @@ controller_pool(struct controller *s, const struct nodepool *p, struct now now)
 		refresh(s, p->name, now.server_ms);
 }
 
-void
-controller_pool_gone(struct controller *s, const char *name, struct now now)
+static void
+drop_pool(struct controller *s, const char *name, struct now now)
 {
 	char gone[POOL_BYTES];
 
-	if (nodepools_find(&s->nodepools, name) == NULL)
-		return;
 	/* The name may be the table's own. */
-	if (str_copy(gone, sizeof(gone), name))
+	if (nodepools_find(&s->nodepools, name) == NULL ||
+	    str_copy(gone, sizeof(gone), name))
 		return;
-	now = controller_steady(s, now);
 	nodepools_drop(&s->nodepools, gone);
 	refresh(s, gone, now.server_ms);
+}
+
+void
+controller_pool_gone(struct controller *s, const char *name, struct now now)
+{
+	if (nodepools_find(&s->nodepools, name) != NULL)
+		drop_pool(s, name, controller_steady(s, now));
 }
 
 void
@@ -116,7 +121,7 @@ controller_pools_listed(struct controller *s, struct now now)
 	while ((p = nodepools_stale(&s->nodepools,
 				    s->views.at[KIND_NODEPOOL].generation)) !=
 	       NULL)
-		controller_pool_gone(s, p->name, now);
+		drop_pool(s, p->name, now);
 }
 
 /* The earliest released-at of the scope's pools that may be held; STAMP_NONE:

@@ -1,11 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/controller/controller.h"
 
+#include "core/base/limits.h"
 #include "deadline.h"
 #include "controller_parts.h"
 
 /* What a machine is to the timer table: its deadline, and from when it counts
- * (design §4). */
+ * (design §4).  Whatever changes that ends here. */
+
+void
+controller_queue(struct controller *s, uint32_t id)
+{
+	uint32_t head = machines_head(&s->machines, id);
+
+	if (s->machines.at[head].used)
+		queue_put(&s->queue, head);
+}
+
+void
+controller_queue_all(struct controller *s)
+{
+	for (uint32_t id = 0; id < s->machines.top; id++)
+		if (s->machines.at[id].used)
+			controller_queue(s, id);
+}
 
 static int64_t
 counts_ms(const struct controller *s, const struct entry *claim)
@@ -145,4 +163,21 @@ controller_guess(struct controller *s, struct now now)
 			guess_since(s, id, now);
 	s->guess = false;
 	s->uncapped = true;	/* who was released by hand says more */
+}
+
+void
+controller_drop(struct controller *s, uint32_t id, struct now now)
+{
+	struct touched t = {0};
+
+	if (s->leads)
+		replacements_deleted(&s->replacements, id, now.server_ms, true,
+				     now.server_ms);
+	timers_drop(&s->timers, id);
+	writes_drop(&s->writes, id);
+	machines_drop(&s->machines, id, &t);
+	/* A dropped head stays in the queue and is passed over. */
+	release_not_due(&s->release, id);
+	for (uint32_t i = 0; i < t.n; i++)
+		controller_refresh(s, t.id[i], now.server_ms);
 }
