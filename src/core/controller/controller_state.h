@@ -17,29 +17,35 @@
  * controller_parts.h. */
 
 struct controller {
-	bool leads;
-	bool guess;	/* how long a scope is held, from the oldest mark */
 	struct rules rules;
 	struct counters *counters;
+	struct pace pace;
+	bool leads;
+	bool guess;	/* how long a scope is held, from the oldest mark */
+	bool recount;	/* every deadline may have moved */
+
+	/* the table, and what NodePools say: */
 	struct machines machines;
 	struct timers timers;
-	struct pace pace;
-	struct writes writes;
 	struct nodepools nodepools;
 	int64_t pools_ms;	/* their moments up to then have been seen */
-	bool uncapped;		/* a pool has changed: its scope's cap may */
-	bool repool;		/* … and what failed boots are worth */
-	struct replacements replacements;
-	struct views views;
 	uint32_t pools_before;	/* generation: shown before we led, told by
 				   nobody */
+	bool uncapped;		/* a pool has changed: its scope's cap may */
+	bool repool;		/* … and what failed boots are worth */
+
+	/* the units: */
+	struct queue queue;	/* of heads */
+	struct views views;
 	struct release release;
-	struct queue queue; /* of heads */
+	struct replacements replacements;
+	struct writes writes;
+	struct notes notes;
+
+	/* the clock, steady.c: */
 	int64_t last_ms;	/* server time goes back no little */
 	int64_t ahead_ms;	/* of boot time, as of the last shift */
 	int64_t slewed_boot_ms;
-	bool recount;
-	struct notes notes;
 };
 
 #endif

@@ -11,8 +11,8 @@
 /*
  * What is known of each resource as a whole: is it listed, is its watch open,
  * and may a lead begin with what is known?  All moments are boot time.  The
- * fields are there to be read; only these functions write them, but for
- * `full`, which whoever fills the table sets.  Not thread-safe.
+ * fields are there to be read; only these functions write them, but for `full`
+ * and `was_whole`, which the controller sets.  Not thread-safe.
  */
 struct view {
 	bool listing; /* a list since we lead is under way */
