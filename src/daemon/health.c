@@ -223,7 +223,7 @@ metrics(void *ctx, const struct server_request *q, struct server_reply *a)
 	if (text == NULL)
 		return;	/* the server answers 500 */
 	buf_init(&b, text, METRICS_BYTES_MAX);
-	state_report(h->shared, &g.sweep);
+	state_report(h->shared, &g.controller);
 	process_read(&g.process);
 	metrics_write(&b, &h->shared->counters, &g, next_scope, h);
 	a->status = b.full ? 500 : 200;

@@ -275,7 +275,7 @@ job_answered(const struct job_env *v, struct job *j,
 	if (e->code == ERR_NONE)
 		out->code = code_of(r);
 	if (is_refusal(out->code) && act_writes(j->action.act)) {
-		out->why = j->why;	/* the sweep tells it, once */
+		out->why = j->why; /* the controller tells it, once */
 		refusal_text(j, r);
 	} else if (out->code != OUTCOME_OK && out->code != OUTCOME_GONE &&
 		   out->code != OUTCOME_CONFLICT) {

@@ -8,8 +8,8 @@
 #include "wire/api/pager.h"
 
 /*
- * One action of the sweep as calls to the API server: which request, and what
- * its answer means.  A list is one call a page, all others are one call.
+ * One action of the controller as calls to the API server: which request, and
+ * what its answer means.  A list is one call a page, all others are one call.
  */
 struct job {
 	bool used;

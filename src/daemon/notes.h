@@ -5,7 +5,8 @@
 #include "event_recorder.h"
 #include "state.h"
 
-/* What the sweep tells of itself, to the log and, as Events, on NodePools. */
+/* What the controller tells of itself, to the log and, as Events, on NodePools.
+ */
 void notes_tell(struct state *s, const struct rules *r,
 		struct event_recorder *t);
 

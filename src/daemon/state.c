@@ -17,12 +17,12 @@ state_init(struct state *s, const struct rules *rules, uint32_t machines_max,
 
 	s->table = calloc(1, sizeof(*s->table));
 	if (s->table != NULL)
-		s->table->sweep = sweep_new(rules, machines_max,
-					    clock_boot_us(), &s->counters);
+		s->table->controller = controller_new(
+			rules, machines_max, clock_boot_us(), &s->counters);
 	if (s->clock == NULL || s->disabled_nodepools == NULL ||
-	    s->table == NULL || s->table->sweep == NULL) {
+	    s->table == NULL || s->table->controller == NULL) {
 		if (s->table != NULL)
-			sweep_free(s->table->sweep);
+			controller_free(s->table->controller);
 		disabled_nodepools_free(s->disabled_nodepools);
 		clock_free(s->clock);
 		free(s->table);
@@ -47,7 +47,7 @@ state_done(struct state *s)
 {
 	if (s->table == NULL)
 		return;
-	sweep_free(s->table->sweep);
+	controller_free(s->table->controller);
 	free(s->table->lease);
 	(void)pthread_mutex_destroy(&s->table->lock);
 	(void)pthread_cond_destroy(&s->table->stop);
@@ -69,7 +69,7 @@ state_listing(struct state *s, enum kind kind)
 {
 	if (kind == KIND_NODEPOOL)
 		disabled_nodepools_listing(s->disabled_nodepools);
-	sweep_listing(lock(s), kind);
+	controller_listing(lock(s), kind);
 	unlock(s);
 }
 
@@ -80,14 +80,14 @@ state_listed(struct state *s, enum kind kind, bool served)
 
 	if (kind == KIND_NODEPOOL && served)
 		disabled_nodepools_listed(s->disabled_nodepools);
-	sweep_listed(lock(s), kind, served, now);
+	controller_listed(lock(s), kind, served, now);
 	unlock_and_wake(s);
 }
 
 void
 state_watch(struct state *s, enum kind kind, bool up)
 {
-	sweep_watch(lock(s), kind, up);
+	controller_watch(lock(s), kind, up);
 	unlock_and_wake(s);
 }
 
@@ -96,7 +96,7 @@ state_track(struct state *s, const struct object *o)
 {
 	struct now now = clock_now(s->clock);
 
-	sweep_track(lock(s), o, now);
+	controller_track(lock(s), o, now);
 	unlock_and_wake(s);
 }
 
@@ -105,7 +105,7 @@ state_forget(struct state *s, const struct object *o)
 {
 	struct now now = clock_now(s->clock);
 
-	sweep_forget(lock(s), o, now);
+	controller_forget(lock(s), o, now);
 	unlock_and_wake(s);
 }
 
@@ -115,7 +115,7 @@ state_pool(struct state *s, const struct nodepool *p)
 	struct now now = clock_now(s->clock);
 
 	disabled_nodepools_set(s->disabled_nodepools, p->name, p->disabled);
-	sweep_pool(lock(s), p, now);
+	controller_pool(lock(s), p, now);
 	unlock_and_wake(s);
 }
 
@@ -125,7 +125,7 @@ state_pool_gone(struct state *s, const char *name)
 	struct now now = clock_now(s->clock);
 
 	disabled_nodepools_set(s->disabled_nodepools, name, false);
-	sweep_pool_gone(lock(s), name, now);
+	controller_pool_gone(lock(s), name, now);
 	unlock_and_wake(s);
 }
 
@@ -134,14 +134,14 @@ state_sign(struct state *s, const char *claim_uid, const char *reason)
 {
 	struct now now = clock_now(s->clock);
 
-	sweep_sign(lock(s), claim_uid, reason, now);
+	controller_sign(lock(s), claim_uid, reason, now);
 	unlock_and_wake(s);
 }
 
 bool
 state_wants_list(struct state *s, enum kind kind)
 {
-	bool wants = sweep_wants_list(lock(s), kind);
+	bool wants = controller_wants_list(lock(s), kind);
 
 	unlock(s);
 	return wants;
@@ -158,8 +158,8 @@ state_next(struct state *s, struct action *out, int64_t *wait_ms)
 	(void)lock(s);
 	state_follow(s, now);
 	state_soft(s, now);
-	any = sweep_next(s->table->sweep, now, atomic_load(&s->hint_ms), out,
-			 wait_ms);
+	any = controller_next(s->table->controller, now,
+			      atomic_load(&s->hint_ms), out, wait_ms);
 	/* What only reads may end when another leads. */
 	if (any && act_writes(out->act) && s->table->lease != NULL)
 		out->fence_ms = lease_fence_ms(s->table->lease);
@@ -173,7 +173,7 @@ state_done_action(struct state *s, const struct action *a,
 {
 	struct now now = clock_now(s->clock);
 
-	sweep_done(lock(s), a, o, now);
+	controller_done(lock(s), a, o, now);
 	unlock(s);
 }
 
@@ -182,44 +182,44 @@ state_found(struct state *s, const struct action *a, const struct object *o)
 {
 	struct now now = clock_now(s->clock);
 
-	sweep_found(lock(s), a, o, now);
+	controller_found(lock(s), a, o, now);
 	unlock(s);
 }
 
 void
 state_fresh(struct state *s, const struct object *claim)
 {
-	sweep_fresh(lock(s), claim);
+	controller_fresh(lock(s), claim);
 	unlock(s);
 }
 
 void
 state_fresh_pool(struct state *s, const struct nodepool *p)
 {
-	sweep_fresh_pool(lock(s), p);
+	controller_fresh_pool(lock(s), p);
 	unlock(s);
 }
 
 bool
 state_note(struct state *s, struct note *out)
 {
-	bool any = sweep_note(lock(s), out);
+	bool any = controller_note(lock(s), out);
 
 	unlock(s);
 	return any;
 }
 
 void
-state_report(struct state *s, struct sweep_report *out)
+state_report(struct state *s, struct controller_report *out)
 {
-	sweep_report(lock(s), out);
+	controller_report(lock(s), out);
 	unlock(s);
 }
 
 bool
 state_scope(struct state *s, uint32_t *i, struct scope_report *out)
 {
-	bool any = sweep_scope(lock(s), i, out);
+	bool any = controller_scope(lock(s), i, out);
 
 	unlock(s);
 	return any;
@@ -228,7 +228,7 @@ state_scope(struct state *s, uint32_t *i, struct scope_report *out)
 bool
 state_pool_at(struct state *s, uint32_t *i, struct nodepool_report *out)
 {
-	bool any = sweep_pool_at(lock(s), i, out);
+	bool any = controller_pool_at(lock(s), i, out);
 
 	unlock(s);
 	return any;

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "core/base/counters.h"
-#include "core/controller/sweep.h"
+#include "core/controller/controller.h"
 #include "core/protocol/lease.h"
 #include "disabled_nodepools.h"
 #include "edge/clock.h"
@@ -76,7 +76,7 @@ void state_fresh_pool(struct state *s, const struct nodepool *p);
 bool state_note(struct state *s, struct note *out);
 
 /* Reports. */
-void state_report(struct state *s, struct sweep_report *out);
+void state_report(struct state *s, struct controller_report *out);
 bool state_scope(struct state *s, uint32_t *i, struct scope_report *out);
 bool state_pool_at(struct state *s, uint32_t *i, struct nodepool_report *out);
 

@@ -20,7 +20,7 @@ state_follow(struct state *s, struct now now)
 	/* Who does not lead watches NodePools only. */
 	for (int k = 0; k < VIEW_COUNT; k++)
 		t->turned[k] |= !leads || k == KIND_NODEPOOL;
-	sweep_lead(t->sweep, leads, now);
+	controller_lead(t->controller, leads, now);
 	(void)pthread_cond_broadcast(&t->turn);
 }
 
@@ -36,13 +36,14 @@ state_soft(struct state *s, struct now now)
 	if (!t->leads || known == NULL)
 		return;
 	if (!t->restored)
-		sweep_restore(t->sweep, known, lease_state_ms(t->lease), now);
+		controller_restore(t->controller, known,
+				   lease_state_ms(t->lease), now);
 	t->restored = true;
 	/* Without election no renewTime says how long its writer led. */
 	always = !t->lease->config.enabled &&
 		 now.boot_ms >= t->soft_boot_ms + t->soft_ms;
 	buf_init(&b, t->soft, sizeof(t->soft));
-	if (!sweep_soft(t->sweep, &b, always, now))
+	if (!controller_soft(t->controller, &b, always, now))
 		return;
 	t->soft_boot_ms = now.boot_ms;
 	if (!b.full)

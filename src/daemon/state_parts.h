@@ -15,7 +15,7 @@
 struct state_table {
 	pthread_mutex_t lock;
 	pthread_cond_t stop, turn;	/* turn: of the lead, or lease_stop */
-	struct sweep *sweep;
+	struct controller *controller;
 	struct lease *lease;		/* NULL: no election */
 	bool restored;			/* the soft state, for this lead */
 	char soft[LEASE_STATE_BYTES];
@@ -27,11 +27,11 @@ struct state_table {
 	_Atomic bool awake;
 };
 
-static inline struct sweep *
+static inline struct controller *
 lock(struct state *s)
 {
 	(void)pthread_mutex_lock(&s->table->lock);
-	return s->table->sweep;
+	return s->table->controller;
 }
 
 static inline void
@@ -52,8 +52,8 @@ unlock_and_wake(struct state *s)
 		kube_lanes_wake(pool);
 }
 
-/* The sweep follows the Lease, whoever notices first that it is over.  Under
- * the lock. */
+/* The controller follows the Lease, whoever notices first that it is over.
+ * Under the lock. */
 void state_follow(struct state *s, struct now now);
 void state_soft(struct state *s, struct now now);
 

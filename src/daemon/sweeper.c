@@ -11,8 +11,7 @@
 /*
  * A worker with a pool of keep-alive connections.  It asks for actions while
  * there is room, sleeps in the pool until an answer, a wake-up or the next
- * deadline, and tells core/controller/sweep what came of each.  Nothing here
- * decides.
+ * deadline, and tells core/controller what came of each.  Nothing here decides.
  */
 
 struct sweeper {

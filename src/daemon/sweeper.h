@@ -9,7 +9,7 @@
 #include "watcher.h"
 #include "worker.h"
 
-/* The worker that does what core/controller/sweep says. */
+/* The worker that does what core/controller says. */
 struct sweeper;
 
 /* All of it outlives the sweeper. */

@@ -105,7 +105,7 @@ def test_a_copy_at_registration(w, seconds):
     """Karpenter copies the claim's annotations from a cache that may be
     stale: what it puts back, after the answer to our clear or before, is
     cleared again."""
-    # "before" takes 10 s (EXPECT_MS) a time: core/controller/sweep waits for a line of
+    # "before" takes 10 s (EXPECT_MS) a time: core/controller waits for a line of
     # its clear that it has had.
     w.api.fault("nodes", "patch", "late-reply", seconds=seconds)
     claim = w.busy()

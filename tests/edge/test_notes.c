@@ -8,8 +8,8 @@
 #include "edge/log.h"
 
 /*
- * What the leader says of each note of the sweep, word by word.  The link puts
- * the functions below in place of the table, the teller and the log.
+ * What the leader says of each note of the controller, word by word.  The link
+ * puts the functions below in place of the table, the teller and the log.
  */
 bool __wrap_state_note(struct state *s, struct note *out);
 bool __wrap_state_pool_at(struct state *s, uint32_t *i,

@@ -39,8 +39,9 @@ void mix_within(struct mix *m, int64_t v, int64_t now, int64_t ms);
 
 /* state_core.c */
 struct nodepool;
-void mix_sweep(struct mix *m, const struct sweep *s);
-void mix_flight(struct mix *m, const struct sweep *s, const struct flight *f);
+void mix_controller(struct mix *m, const struct controller *s);
+void mix_flight(struct mix *m, const struct controller *s,
+		const struct flight *f);
 /* state_truth.c */
 void mix_truth(struct mix *m, const struct run *r);
 

@@ -302,9 +302,9 @@ holder(struct mix *m, const struct world *w, const struct holder *h)
 	for (int i = 0; i < FLIGHTS; i++) {
 		mix(m, h->flights[i].used);
 		if (h->flights[i].used)
-			mix_flight(m, h->sweep, &h->flights[i]);
+			mix_flight(m, h->controller, &h->flights[i]);
 	}
-	mix_sweep(m, h->sweep);
+	mix_controller(m, h->controller);
 }
 
 struct state

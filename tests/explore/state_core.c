@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/controller/sweep_state.h"
+#include "core/controller/controller_state.h"
 #include "mix.h"
 
-/* What the core knows (src/core/sweep_state.h), and what it has sent. */
+/* What the core knows (src/core/controller/controller_state.h), and what it has
+ * sent. */
 
 static void
 object(struct mix *m, const struct object *o)
@@ -34,7 +35,7 @@ pool(struct mix *m, const struct nodepool *p)
 }
 
 void
-mix_flight(struct mix *m, const struct sweep *s, const struct flight *f)
+mix_flight(struct mix *m, const struct controller *s, const struct flight *f)
 {
 	const struct action *a = &f->a;
 
@@ -43,8 +44,8 @@ mix_flight(struct mix *m, const struct sweep *s, const struct flight *f)
 		       a->mark_exact << 12 | a->has_held_key << 13 |
 		       f->out.code << 14);
 	mix(m, a->id);
-	mix(m, a->id != NO_ID && s->work[a->id].seq == a->seq);
-	mix(m, s->view[a->kind].forgotten == a->forgotten);
+	mix(m, a->id != NO_ID && writes_awaits(&s->writes, a));
+	mix(m, s->views.at[a->kind].forgotten == a->forgotten);
 	mix_text(m, a->name);
 	mix_text(m, a->uid);
 	mix_label(m, a->rv);
@@ -67,21 +68,21 @@ mix_flight(struct mix *m, const struct sweep *s, const struct flight *f)
 /* --- the core --------------------------------------------------------------------- */
 
 static void
-entry(struct mix *m, const struct sweep *s, const struct entry *e)
+entry(struct mix *m, const struct controller *s, const struct entry *e)
 {
 	mix(m, e->used);
 	mix(m, e->peer);
 	if (!e->used)
 		return;
-	mix(m, e->kind | e->deleting << 3 | e->launched << 4 |
-		       e->launch_known << 5 | e->registered << 6 |
-		       e->disrupted << 7 | e->hold << 8 |
-		       e->default_hold << 10 | e->mark << 12 |
-		       e->has_held_key << 14 | e->has_former << 15 |
-		       e->former_hold << 16 | e->classed << 18 |
-		       e->judged << 19 | e->deletion_seen << 20 |
-		       e->opted_out << 21 |
-		       (e->generation == s->view[e->kind].generation) << 22);
+	mix(m,
+	    e->kind | e->deleting << 3 | e->launched << 4 |
+		    e->launch_known << 5 | e->registered << 6 |
+		    e->disrupted << 7 | e->hold << 8 | e->default_hold << 10 |
+		    e->mark << 12 | e->has_held_key << 14 |
+		    e->has_former << 15 | e->former_hold << 16 |
+		    e->classed << 18 | e->judged << 19 |
+		    e->deletion_seen << 20 | e->opted_out << 21 |
+		    (e->generation == s->views.at[e->kind].generation) << 22);
 	mix_server(m, e->mark_ms);
 	mix_server(m, e->created_ms);
 	mix_server(m, e->tried_ms);
@@ -101,20 +102,18 @@ entry(struct mix *m, const struct sweep *s, const struct entry *e)
 }
 
 static void
-work(struct mix *m, const struct work *w)
+write(struct mix *m, const struct write *w)
 {
-	mix(m, w->queued | w->in_flight << 1 | w->act << 2 | w->shown << 6 |
-		       w->waiting << 7 | w->expecting << 8 | w->stale << 9 |
-		       w->reread << 10 | w->owner_gone << 11 |
-		       w->owner_hold << 12 | w->owner_default << 14 |
-		       w->wants_hold << 16 | w->was_ours << 17 |
-		       w->again << 18 | w->reholds << 20);
+	bool rv = w->state == WRITE_EXPECTED || w->state == WRITE_STALE;
+
+	mix(m, w->state | w->act << 3 | w->reread << 7 | w->owner_gone << 8 |
+		       w->owner_hold << 9 | w->owner_default << 11 |
+		       w->wants_hold << 13 | w->was_ours << 14 |
+		       w->again << 15 | w->reholds << 16);
 	mix(m, w->failures | (uint64_t)w->class_failures << 20 |
 		       (uint64_t)w->refusals << 40);
 	mix_until(m, w->class_boot_ms, m->boot);
-	mix_boot(m, w->due_boot_ms);
-	mix_label(m, w->expecting ? w->expect_rv : "");
-	mix_label(m, w->stale ? w->stale_rv : "");
+	mix_label(m, rv ? w->rv : "");
 	mix_label(m, w->tried_rv);
 }
 
@@ -192,13 +191,13 @@ holds(struct mix *m, const struct timers *h)
 }
 
 static void
-past(struct mix *m, const struct sweep *s)
+past(struct mix *m, const struct replacements *s)
 {
-	for (const struct retry *r = s->retries; r < s->retries + RETRIES_MAX;
-	     r++) {
+	for (const struct retry *r = s->retries.at;
+	     r < s->retries.at + RETRIES_MAX; r++) {
 		if (!r->used)
 			continue;
-		mix(m, (uint64_t)(r - s->retries));
+		mix(m, (uint64_t)(r - s->retries.at));
 		mix_text(m, r->pool);
 		mix_text(m, r->name);
 		mix_text(m, r->uid);
@@ -207,8 +206,8 @@ past(struct mix *m, const struct sweep *s)
 		mix_server(m, r->until_ms);
 		mix_server(m, r->created_stamp_ms);
 		mix_server(m, r->deleted_stamp_ms);
-		timer(m, &s->timers.at[s->machines.cap +
-					  (uint32_t)(r - s->retries)]);
+		timer(m, &s->timers->at[s->retries.first_id +
+					(uint32_t)(r - s->retries.at)]);
 	}
 	for (uint32_t i = 0; i < s->disruptions_n; i++) {
 		mix_server(m, s->disruptions[i].ms);
@@ -236,12 +235,12 @@ past(struct mix *m, const struct sweep *s)
 }
 
 static void
-pools(struct mix *m, const struct sweep *s)
+pools(struct mix *m, const struct controller *s)
 {
 	for (uint32_t i = 0; i < s->nodepools.top; i++) {
 		pool(m, &s->nodepools.at[i]);
 		mix(m, s->nodepools.generation[i] ==
-			       s->view[KIND_NODEPOOL].generation);
+			       s->views.at[KIND_NODEPOOL].generation);
 		mix(m, s->nodepools.generation[i] > s->pools_before);
 	}
 	mix_server(m, s->pools_ms);
@@ -249,7 +248,7 @@ pools(struct mix *m, const struct sweep *s)
 
 /* What the last look said of the clocks: how far they have moved apart. */
 static void
-clocks(struct mix *m, const struct sweep *s)
+clocks(struct mix *m, const struct controller *s)
 {
 	mix(m, s->last_ms == STAMP_NONE);
 	if (s->last_ms == STAMP_NONE)
@@ -260,38 +259,42 @@ clocks(struct mix *m, const struct sweep *s)
 }
 
 void
-mix_sweep(struct mix *m, const struct sweep *s)
+mix_controller(struct mix *m, const struct controller *s)
 {
-	const struct fresh *f = &s->fresh;
+	const struct release *f = &s->release;
 
-	mix(m, s->leads | s->was_whole << 1 | s->begun << 2 | s->guess << 3 |
-		       s->uncapped << 4 | s->repool << 5 | s->blocked << 6 |
-		       s->recount << 7 | f->wanted << 8 | f->in_flight << 9 |
+	mix(m, s->leads | s->views.was_whole << 1 | s->views.begun << 2 |
+		       s->guess << 3 | s->uncapped << 4 | s->repool << 5 |
+		       s->views.blocked << 6 | s->recount << 7 |
+		       f->wanted << 8 | f->in_flight << 9 |
 		       f->claims_good << 10);
 	mix_text(m, f->failed != NULL ? f->failed : "");
 	mix(m, s->machines.top | (uint64_t)s->machines.free << 32);
 	for (uint32_t i = 0; i < s->machines.top; i++) {
 		entry(m, s, &s->machines.at[i]);
-		work(m, &s->work[i]);
+		mix(m, s->queue.at[i].queued);
+		write(m, &s->writes.at[i]);
+		mix_boot(m, s->release.due_boot_ms[i]);
 	}
 	holds(m, &s->timers);
-	heap(m, &s->later, m->boot);
-	past(m, s);
+	heap(m, &s->writes.later, m->boot);
+	past(m, &s->replacements);
 	pools(m, s);
 	clocks(m, s);
 	for (int k = 0; k < VIEW_COUNT; k++)
-		view(m, &s->view[k]);
-	for (uint32_t id = s->first; id != NO_ID; id = s->work[id].next)
+		view(m, &s->views.at[k]);
+	for (uint32_t id = s->queue.first; id != NO_ID;
+	     id = s->queue.at[id].next)
 		mix(m, id);
-	mix(m, s->in_flight | (uint64_t)s->wanting_hold << 32);
-	mix_boot(m, s->blocked_boot_ms);
-	mix(m, s->begin_boot_ms == 0);
-	mix_until(m, s->begin_boot_ms, m->boot);
+	mix(m, s->writes.in_flight | (uint64_t)s->writes.wanting_hold << 32);
+	mix_boot(m, s->views.blocked_boot_ms);
+	mix(m, s->views.begin_boot_ms == 0);
+	mix_until(m, s->views.begin_boot_ms, m->boot);
 	mix(m, f->unknown | (uint64_t)f->tries << 32);
 	mix_boot(m, f->begun_boot_ms);
 	mix_boot(m, f->done_boot_ms);
 	mix_until(m, f->not_before_boot_ms, m->boot);
-	mix_until(m, s->paused_boot_ms, m->boot);
-	mix_within(m, s->hint_waited_ms, m->boot, HINT_EVERY_MS);
-	mix_until(m, s->hint_until_ms, m->boot);
+	mix_until(m, s->writes.paused_boot_ms, m->boot);
+	mix_within(m, f->hint_waited_ms, m->boot, HINT_EVERY_MS);
+	mix_until(m, f->hint_until_boot_ms, m->boot);
 }

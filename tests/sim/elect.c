@@ -20,7 +20,7 @@ elect_init(struct holder *h, uint64_t seed)
 	lease_init(&h->lease, &c, seed);
 	h->leads = !h->elects;
 	if (h->elects)
-		sweep_lead(h->sweep, false, holder_now(h));
+		controller_lead(h->controller, false, holder_now(h));
 	for (int i = 0; i < LEASE_CALLS; i++)
 		h->lease_calls[i].used = false;
 }
@@ -155,7 +155,7 @@ follow(struct holder *h)
 	if (leads == h->leads)
 		return;
 	h->leads = leads;
-	sweep_lead(h->sweep, leads, holder_now(h));
+	controller_lead(h->controller, leads, holder_now(h));
 	holder_leads(h);
 	for (int k = 0; k < VIEW_COUNT; k++)
 		if (!leads || k == KIND_NODEPOOL)

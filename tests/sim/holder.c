@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/limits.h"
-#include "core/controller/sweep_state.h"
+#include "core/controller/controller_state.h"
 #include "core/rules/admit.h"
 #include "elect.h"
 #include "stream.h"
@@ -109,8 +109,9 @@ holder_start(struct holder *h)
 	h->small = h->small_min = h->small_max = 0;
 	h->paused_until = h->asked_to_wait = 0;
 	memset(h->closed, 0, sizeof(h->closed));
-	h->sweep = sweep_new(&h->rules, h->machines_max, seed, &h->counters);
-	if (h->sweep == NULL)
+	h->controller =
+		controller_new(&h->rules, h->machines_max, seed, &h->counters);
+	if (h->controller == NULL)
 		abort();
 	for (int k = 0; k < VIEW_COUNT; k++)
 		stream_init(&h->streams[k], seed + (uint64_t)k);
@@ -150,8 +151,8 @@ holder_crash(struct holder *h)
 			flight_orphan(h, f);
 	for (int k = 0; k < VIEW_COUNT; k++)
 		stream_done(&h->streams[k]);
-	sweep_free(h->sweep);
-	h->sweep = NULL;
+	controller_free(h->controller);
+	h->controller = NULL;
 	h->up = h->leads = false;
 }
 
@@ -361,9 +362,10 @@ listed(struct holder *h, struct flight *f)
 
 	for (int i = 0; f->out.code == OUTCOME_OK && i < f->fresh_n; i++) {
 		if (claims)
-			sweep_fresh(h->sweep, &f->fresh[i]);
+			controller_fresh(h->controller, &f->fresh[i]);
 		else
-			sweep_fresh_pool(h->sweep, &f->fresh_pools[i]);
+			controller_fresh_pool(h->controller,
+					      &f->fresh_pools[i]);
 	}
 	tell(h->w, "holder %d   fresh list: %d %s, outcome %d", h->number,
 	     f->fresh_n, claims ? "claims" : "pools", f->out.code);
@@ -382,13 +384,13 @@ answer(struct holder *h, struct flight *f)
 	f->answered = true;
 	if (f->out.code == OUTCOME_OK && f->has_read) {
 		holder_knows(h, &h->w->things[f->read_index]);
-		sweep_found(h->sweep, &f->a, &f->read, now);
+		controller_found(h->controller, &f->a, &f->read, now);
 	}
 	if (f->a.act == ACT_LIST_CLAIMS || f->a.act == ACT_LIST_POOLS)
 		listed(h, f);
 	if (f->out.code == OUTCOME_BUSY && h->w->now + wait > h->asked_to_wait)
 		h->asked_to_wait = h->w->now + wait;
-	sweep_done(h->sweep, &f->a, &f->out, now);
+	controller_done(h->controller, &f->a, &f->out, now);
 	h->poked = true;
 }
 
@@ -433,9 +435,10 @@ calls_next(const struct holder *h)
 	return next;
 }
 
-/* --- the sweep ----------------------------------------------------------------- */
+/* --- the controller
+ * ----------------------------------------------------------------- */
 
-/* No busy loop: a sweep that says "wait" is asked again only so often. */
+/* No busy loop: a controller that says "wait" is asked again only so often. */
 static void
 count_asking(struct holder *h)
 {
@@ -453,7 +456,7 @@ take_notes(struct holder *h)
 {
 	struct note n;
 
-	while (sweep_note(h->sweep, &n)) {
+	while (controller_note(h->controller, &n)) {
 		if (n.type == NOTE_TABLE_FULL &&
 		    h->counters.at[COUNTER_TABLE_FULL] == 0)
 			broken(h->w, "I7: %s is left out, and not counted",
@@ -483,13 +486,13 @@ keep_soft(struct holder *h)
 	if (!h->restored) {
 		tell(h->w, "holder %d   reads the soft state: %.80s",
 		     h->number, known);
-		sweep_restore(h->sweep, known, lease_state_ms(&h->lease),
-			      holder_now(h));
+		controller_restore(h->controller, known,
+				   lease_state_ms(&h->lease), holder_now(h));
 		truth_leads(h);
 	}
 	h->restored = true;
 	buf_init(&b, text, sizeof(text));
-	if (!sweep_soft(h->sweep, &b, always, holder_now(h)))
+	if (!controller_soft(h->controller, &b, always, holder_now(h)))
 		return;
 	(void)lease_state_set(&h->lease, text);
 	h->poked = true;	/* now the Lease has something to do */
@@ -497,7 +500,7 @@ keep_soft(struct holder *h)
 }
 
 static void
-sweep_step(struct holder *h)
+controller_step(struct holder *h)
 {
 	int64_t now = h->w->now, wait = INT64_MAX;
 
@@ -511,8 +514,8 @@ sweep_step(struct holder *h)
 
 		if (f->used)
 			continue;
-		if (!sweep_next(h->sweep, holder_now(h), h->hint_ms, &a,
-				&wait)) {
+		if (!controller_next(h->controller, holder_now(h), h->hint_ms,
+				     &a, &wait)) {
 			count_asking(h);
 			if (wait <= 0)
 				broken(h->w, "I9: holder %d says wait %lld",
@@ -574,7 +577,7 @@ even_pace(struct holder *h)
 
 	if (!h->w->dice.even)
 		return;
-	h->sweep->pace = h->lease.pace = pace;
+	h->controller->pace = h->lease.pace = pace;
 	for (int k = 0; k < VIEW_COUNT; k++)
 		h->streams[k].reflect.pace = pace;
 }
@@ -605,7 +608,7 @@ holder_step(struct holder *h)
 		    (h->leads || k == KIND_NODEPOOL))
 			next = sooner(next, stream_step(h, (enum kind)k));
 	h->saw_all |= saw_all(h);
-	sweep_step(h);
+	controller_step(h);
 	for (int k = 0; k < KIND_COUNT; k++)
 		h->poked |= stream_asked(h, (enum kind)k);
 	if (h->poked)

@@ -7,9 +7,9 @@
 #include "world.h"
 
 /*
- * One replica: the product's own core objects (sweep, reflect) with a shell
- * that performs their actions on the modelled world, as daemon/watcher and
- * daemon/sweeper do on the real one.
+ * One replica: the product's own core objects (controller, reflect) with a
+ * shell that performs their actions on the modelled world, as daemon/watcher
+ * and daemon/sweeper do on the real one.
  */
 
 #define FLIGHTS 32
@@ -95,13 +95,13 @@ struct holder {
 	int page;		/* items of one */
 	int64_t paused_until;	/* stopped by a signal */
 	int64_t skew_ms, skew_until;
-	struct sweep *sweep;
+	struct controller *controller;
 	struct counters counters;
 	struct stream streams[VIEW_COUNT];
 	bool closed[POOLS];	/* its webhook knows them as disabled */
 	struct flight flights[FLIGHTS];
 	int64_t hint_ms;
-	int64_t wake_at;	/* sweep_next's word */
+	int64_t wake_at;	/* controller_next's word */
 	bool poked;		/* something was seen since */
 	uint64_t births;
 	bool restored;		/* it has read the soft state of this lead */
@@ -128,7 +128,7 @@ struct holder {
 	int64_t lists_since;
 	unsigned asked;
 	int64_t asked_since;
-	int64_t still_since;	/* no call of the sweep since */
+	int64_t still_since;	/* no call of the controller since */
 	int64_t asked_to_wait;	/* by a 429, until then */
 };
 

@@ -357,11 +357,11 @@ pool_looks(const struct row *row, const struct world *w)
 static bool
 sees_all(const struct holder *h)
 {
-	struct sweep_report r;
+	struct controller_report r;
 
 	if (h == NULL)
 		return false;
-	sweep_report(h->sweep, &r);
+	controller_report(h->controller, &r);
 	return r.up[KIND_NODE] && r.up[KIND_NODECLAIM] && r.up[KIND_NODEPOOL];
 }
 
@@ -396,7 +396,7 @@ scope_looks(struct row *row, const struct world *w, const struct rules *rules,
 		return NOTHING;
 	if (sees_all(h))
 		row->window_left -= past;
-	for (uint32_t i = 0; sweep_scope(h->sweep, &i, &at);)
+	for (uint32_t i = 0; controller_scope(h->controller, &i, &at);)
 		if (strcmp(at.name, row->pool) == 0)
 			r = at;
 	if (row->leader_held && !r.held && r.quiet_ms > world_server_ms(w))
@@ -455,11 +455,11 @@ looks_now(const struct row *r)
 static enum look
 watches_look(const struct holder *h)
 {
-	struct sweep_report r;
+	struct controller_report r;
 
 	if (h == NULL)
 		return NOTHING;
-	sweep_report(h->sweep, &r);
+	controller_report(h->controller, &r);
 	if (!sees_all(h))
 		return WATCH_DOWN;
 	return holder_watches(h, KIND_EVENT) && !r.up[KIND_EVENT]

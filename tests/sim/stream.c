@@ -69,9 +69,9 @@ show_pool(struct holder *h, const struct thing *t, bool deleted)
 	h->closed[pool_state(h->w, p.name) - h->w->pools] =
 		!deleted && p.disabled;
 	if (deleted)
-		sweep_pool_gone(h->sweep, p.name, holder_now(h));
+		controller_pool_gone(h->controller, p.name, holder_now(h));
 	else
-		sweep_pool(h->sweep, &p, holder_now(h));
+		controller_pool(h->controller, &p, holder_now(h));
 }
 
 static void
@@ -89,15 +89,15 @@ show(struct holder *h, const struct thing *t, bool deleted)
 		h->sights[t->index].gone_at = h->w->now;
 	if (t->kind == KIND_EVENT) {
 		if (!deleted)
-			sweep_sign(h->sweep, t->other, t->class,
-				   holder_now(h));
+			controller_sign(h->controller, t->other, t->class,
+					holder_now(h));
 		return;
 	}
 	thing_object(t, &h->rules.hold, &o);
 	if (deleted)
-		sweep_forget(h->sweep, &o, holder_now(h));
+		controller_forget(h->controller, &o, holder_now(h));
 	else
-		sweep_track(h->sweep, &o, holder_now(h));
+		controller_track(h->controller, &o, holder_now(h));
 }
 
 /* --- list --------------------------------------------------------------------- */
@@ -180,7 +180,7 @@ list_page(struct holder *h, struct stream *s, enum kind kind)
 	}
 	if (w->now < w->unserved_until[kind]) {
 		s->unserved = !s->complete;
-		sweep_listed(h->sweep, kind, false, holder_now(h));
+		controller_listed(h->controller, kind, false, holder_now(h));
 		h->poked = true;
 		list_failed(h, s, REFLECT_UNSERVED, -1);
 		return;
@@ -206,7 +206,7 @@ list_page(struct holder *h, struct stream *s, enum kind kind)
 	if (kind == KIND_NODEPOOL)
 		pools_closed(h, s);
 	see_gone(h, s, kind);
-	sweep_listed(h->sweep, kind, true, holder_now(h));
+	controller_listed(h->controller, kind, true, holder_now(h));
 	h->poked = true;
 	tell(w, "holder %d   has listed %ss: %d", h->number, kind_name(kind),
 	     s->page_n);
@@ -221,7 +221,7 @@ watch_over(struct holder *h, struct stream *s, enum kind kind,
 {
 	s->state = STREAM_IDLE;
 	s->hung_until = 0;
-	sweep_watch(h->sweep, kind, false);
+	controller_watch(h->controller, kind, false);
 	h->poked = true;
 	reflect_done(&s->reflect, r, NULL, NULL, -1, boot(h));
 }
@@ -275,7 +275,7 @@ watch_open(struct holder *h, struct stream *s, enum kind kind)
 	s->last_line = w->now;
 	s->state = STREAM_OPEN;
 	s->opened = w->now;
-	sweep_watch(h->sweep, kind, true);
+	controller_watch(h->controller, kind, true);
 	h->poked = true;
 }
 
@@ -365,7 +365,7 @@ begin(struct holder *h, struct stream *s, enum kind kind)
 		return w->now + todo.wait_ms;
 	case REFLECT_LIST:
 		if (s->fresh_list)
-			sweep_listing(h->sweep, kind);
+			controller_listing(h->controller, kind);
 		s->state = STREAM_LISTING;
 		break;
 	case REFLECT_WATCH:
@@ -382,7 +382,8 @@ stream_asked(struct holder *h, enum kind kind)
 {
 	struct stream *s = &h->streams[kind];
 
-	if (s->state != STREAM_OPEN || !sweep_wants_list(h->sweep, kind))
+	if (s->state != STREAM_OPEN ||
+	    !controller_wants_list(h->controller, kind))
 		return false;
 	reflect_restart(&s->reflect);
 	watch_over(h, s, kind, REFLECT_ENDED);

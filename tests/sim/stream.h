@@ -8,7 +8,7 @@
 void stream_init(struct stream *s, uint64_t seed);
 void stream_done(struct stream *s);
 int64_t stream_step(struct holder *h, enum kind kind);
-/* Has the sweep asked for another list?  Then it begins. */
+/* Has the controller asked for another list?  Then it begins. */
 bool stream_asked(struct holder *h, enum kind kind);
 
 #endif

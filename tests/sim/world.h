@@ -8,7 +8,7 @@
 
 #include "core/base/nodepool.h"
 #include "core/base/object.h"
-#include "core/controller/sweep.h"
+#include "core/controller/controller.h"
 #include "core/protocol/lease.h"
 
 /*

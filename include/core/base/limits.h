@@ -102,7 +102,7 @@
 #define EVENT_SERIES_STOP_MS 1000	/* at the stop, for Events that are due: nobody
 				   waits longer for them */
 
-/* The sweep. */
+/* The controller. */
 #define EXPECT_MS 10000		/* a write whose watch line does not come */
 #define FRESH_RETRY_MS 1000	/* a list that knew more than the table */
 #define FRESH_TRIES 5		/* such lists before the watch is mistrusted */

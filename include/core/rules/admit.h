@@ -20,7 +20,7 @@ enum scope_kind {
 	SCOPE_NODE,
 };
 
-enum replacements {
+enum replacement_rule {
 	REPLACEMENTS_IGNORE,	/* Karpenter's own keep no scope held */
 	REPLACEMENTS_COUNT,
 };
@@ -36,7 +36,7 @@ struct rules {
 	enum scope_kind scope;
 	int64_t hold_ms;
 	int64_t startup_ms;
-	enum replacements replacements;
+	enum replacement_rule replacements;
 	uint32_t min_scale_up;	/* fewer new machines hold only themselves */
 	struct cap_rules cap;
 	struct hold_key hold;

@@ -7,7 +7,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/counters.h"
-#include "core/controller/sweep.h"
+#include "core/controller/controller.h"
 
 /*
  * The Prometheus text format, version 0.0.4.  Each family once, with HELP and
@@ -20,7 +20,7 @@ struct metrics_process {
 };
 
 struct metrics_gauges {
-	struct sweep_report sweep;
+	struct controller_report controller;
 	int64_t cert_not_after_ms;	/* 0: no certificate */
 	bool leads;
 	const char *lease_name;

@@ -196,26 +196,26 @@ write_table(struct buf *b, const struct metrics_gauges *g)
 	       "Objects that carry our hold and mark.");
 	for (int k = 0; k < KIND_COUNT; k++)
 		buf_printf(b, METRICS_PREFIX "held_objects{kind=\"%s\"} %u\n",
-			   kind_name((enum kind)k), g->sweep.held[k]);
+			   kind_name((enum kind)k), g->controller.held[k]);
 
 	family(b, "objects", "gauge", "Objects in the table.");
 	for (int k = 0; k < KIND_COUNT; k++)
 		buf_printf(b, METRICS_PREFIX "objects{kind=\"%s\"} %u\n",
-			   kind_name((enum kind)k), g->sweep.objects[k]);
+			   kind_name((enum kind)k), g->controller.objects[k]);
 
 	family(b, "watch_up", "gauge",
 	       "1 while the watch is open; without that on Nodes, NodeClaims "
 	       "and NodePools nothing is released.");
 	for (int k = 0; k < VIEW_COUNT; k++)
 		buf_printf(b, METRICS_PREFIX "watch_up{kind=\"%s\"} %d\n",
-			   kind_name((enum kind)k), g->sweep.up[k]);
+			   kind_name((enum kind)k), g->controller.up[k]);
 
 	gauge(b, "timers", "Machines whose deadline lies ahead.",
-	      g->sweep.timers);
+	      g->controller.timers);
 	gauge(b, "releases_blocked",
 	      "1 while holds that are due cannot be released, for over a "
 	      "minute: something cannot be listed or watched.",
-	      g->sweep.blocked);
+	      g->controller.blocked);
 
 	if (g->cert_not_after_ms != 0)
 		gauge(b, "tls_certificate_expiration_timestamp_seconds",

@@ -5,14 +5,14 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "core/controller/sweep.h"
+#include "core/controller/controller.h"
 #include "objects.h"
 #include "run.h"
 
 /*
- * A small API server in virtual time, with a sweep before it: objects with
+ * A small API server in virtual time, with a controller before it: objects with
  * resourceVersions, watches that come late or not at all, replies that come
- * late, wrong or not at all.  sweep_next is asked only when something was
+ * late, wrong or not at all.  controller_next is asked only when something was
  * seen or the time it named has come, so a wrong wait shows.
  */
 
@@ -65,7 +65,7 @@ struct flight {
 };
 
 struct world {
-	struct sweep *s;
+	struct controller *s;
 	struct counters counters;
 	struct rules rules;
 	struct dice dice;
@@ -102,17 +102,18 @@ rules_default(void)
 }
 
 /* Most scenarios have neither NodePools nor Events. */
-static inline struct sweep *
-sweep_born(struct world *w, uint32_t max, uint64_t seed)
+static inline struct controller *
+controller_born(struct world *w, uint32_t max, uint64_t seed)
 {
-	struct sweep *s = sweep_new(&w->rules, max, seed, &w->counters);
+	struct controller *s =
+		controller_new(&w->rules, max, seed, &w->counters);
 
 	ck_assert_ptr_nonnull(s);
 	for (int k = KIND_COUNT; k < VIEW_COUNT; k++) {
-		sweep_listing(s, (enum kind)k);
-		sweep_listed(s, (enum kind)k, true,
-			     (struct now){START_SERVER, START_BOOT});
-		sweep_watch(s, (enum kind)k, true);
+		controller_listing(s, (enum kind)k);
+		controller_listed(s, (enum kind)k, true,
+				  (struct now){START_SERVER, START_BOOT});
+		controller_watch(s, (enum kind)k, true);
 	}
 	return s;
 }
@@ -124,7 +125,7 @@ world_new(const struct rules *r, uint32_t max, uint64_t seed)
 
 	ck_assert_ptr_nonnull(w);
 	w->rules = *r;
-	w->s = sweep_born(w, max, seed);
+	w->s = controller_born(w, max, seed);
 	for (int k = 0; k < KIND_COUNT; k++) {
 		w->events[k] = calloc(EVENTS, sizeof(struct event));
 		ck_assert_ptr_nonnull(w->events[k]);
@@ -146,8 +147,8 @@ world_restart(struct world *w, uint64_t seed)
 	for (int i = 0; i < FLIGHTS; i++)
 		free(w->flights[i].fresh);
 	memset(w->flights, 0, sizeof(w->flights));
-	sweep_free(w->s);
-	w->s = sweep_born(w, THINGS, seed);
+	controller_free(w->s);
+	w->s = controller_born(w, THINGS, seed);
 }
 
 static inline void
@@ -157,7 +158,7 @@ world_free(struct world *w)
 		free(w->flights[i].fresh);
 	for (int k = 0; k < KIND_COUNT; k++)
 		free(w->events[k]);
-	sweep_free(w->s);
+	controller_free(w->s);
 	free(w);
 }
 
@@ -191,7 +192,7 @@ static inline void
 world_pool(struct world *w, const struct nodepool *p)
 {
 	world_pool_quietly(w, p);
-	sweep_pool(w->s, p, world_now(w));
+	controller_pool(w->s, p, world_now(w));
 }
 
 static inline void

@@ -75,12 +75,12 @@ static inline void
 land(struct world *w, struct flight *f)
 {
 	if (f->out.code == OUTCOME_OK && f->has_read)
-		sweep_found(w->s, &f->a, &f->read, world_now(w));
+		controller_found(w->s, &f->a, &f->read, world_now(w));
 	for (uint32_t i = 0; f->out.code == OUTCOME_OK && i < f->fresh_n; i++)
-		sweep_fresh(w->s, &f->fresh[i]);
+		controller_fresh(w->s, &f->fresh[i]);
 	for (uint32_t i = 0; f->out.code == OUTCOME_OK && i < f->pools_n; i++)
-		sweep_fresh_pool(w->s, &f->pools[i]);
-	sweep_done(w->s, &f->a, &f->out, world_now(w));
+		controller_fresh_pool(w->s, &f->pools[i]);
+	controller_done(w->s, &f->a, &f->out, world_now(w));
 	f->reply_at = INT64_MAX;
 }
 
@@ -126,9 +126,9 @@ run_watches(struct world *w)
 			}
 			w->first[k]++;
 			if (e->deleted)
-				sweep_forget(w->s, &e->o, world_now(w));
+				controller_forget(w->s, &e->o, world_now(w));
 			else
-				sweep_track(w->s, &e->o, world_now(w));
+				controller_track(w->s, &e->o, world_now(w));
 		}
 	}
 	return next;
@@ -138,7 +138,7 @@ static inline void
 world_watch(struct world *w, enum kind kind, bool up)
 {
 	w->up[kind] = up;
-	sweep_watch(w->s, kind, up);
+	controller_watch(w->s, kind, up);
 }
 
 /* A whole list, and the watch behind it. */
@@ -147,12 +147,12 @@ world_list(struct world *w, enum kind kind)
 {
 	bool served = kind == KIND_NODE || !w->unserved;
 
-	sweep_listing(w->s, kind);
+	controller_listing(w->s, kind);
 	w->first[kind] = w->last[kind];
 	for (struct thing *t = w->at; served && t < w->at + THINGS; t++)
 		if (t->used && t->o.kind == kind)
-			sweep_track(w->s, &t->o, world_now(w));
-	sweep_listed(w->s, kind, served, world_now(w));
+			controller_track(w->s, &t->o, world_now(w));
+	controller_listed(w->s, kind, served, world_now(w));
 	w->up[kind] = served;
 	if (served)
 		world_watch(w, kind, true);
@@ -160,7 +160,7 @@ world_list(struct world *w, enum kind kind)
 
 /* --- time ----------------------------------------------------------------- */
 
-/* No busy loop: a sweep that says "wait" is asked again only so often. */
+/* No busy loop: a controller that says "wait" is asked again only so often. */
 #define IDLE_MAX 400
 
 static inline void
@@ -175,7 +175,7 @@ count_idle(struct world *w)
 }
 
 static inline int64_t
-run_sweep(struct world *w)
+run_controller(struct world *w)
 {
 	struct action a;
 	int64_t wait;
@@ -183,7 +183,8 @@ run_sweep(struct world *w)
 	for (struct flight *f = w->flights; f < w->flights + FLIGHTS; f++) {
 		if (f->used)
 			continue;
-		if (!sweep_next(w->s, world_now(w), w->hint_ms, &a, &wait)) {
+		if (!controller_next(w->s, world_now(w), w->hint_ms, &a,
+				     &wait)) {
 			count_idle(w);
 			ck_assert_msg(wait > 0, "wait %lld at boot %lld",
 				      (long long)wait, (long long)w->boot_ms);
@@ -200,7 +201,7 @@ relist_if_wanted(struct world *w)
 	bool any = false;
 
 	for (int k = 0; k < KIND_COUNT; k++) {
-		if (!sweep_wants_list(w->s, (enum kind)k) || !w->up[k])
+		if (!controller_wants_list(w->s, (enum kind)k) || !w->up[k])
 			continue;
 		world_list(w, (enum kind)k);
 		any = true;
@@ -216,9 +217,9 @@ world_run(struct world *w, int64_t ms)
 
 	for (;;) {
 		next = sooner_of(run_watches(w), run_flights(w));
-		next = sooner_of(next, run_sweep(w));
+		next = sooner_of(next, run_controller(w));
 		while (relist_if_wanted(w))
-			next = sooner_of(next, run_sweep(w));
+			next = sooner_of(next, run_controller(w));
 		next = sooner_of(next, run_flights(w));
 		next = sooner_of(next, run_watches(w));
 		if (next > end)

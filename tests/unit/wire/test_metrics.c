@@ -47,7 +47,7 @@ START_TEST(test_blocked)
 {
 	struct metrics_gauges g = gauges();
 
-	g.sweep.blocked = _i;
+	g.controller.blocked = _i;
 	write(&g);
 	ck_assert_ptr_nonnull(strstr(
 		text, _i ? "\nkarpenter_node_holder_releases_blocked 1\n"

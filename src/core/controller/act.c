@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/controller/controller.h"
+
+#include <string.h>
+
+#include "core/base/limits.h"
+#include "controller_parts.h"
+
+/* What to do with one machine: asks core/rules/decide, and describes the
+ * action. */
+
+static const char *const reasons[] = {
+	"excluded", "machine-settling", "hold-until", "scale-up", "quiet",
+};
+enum why {
+	WHY_EXCLUDED,
+	WHY_OWN,
+	WHY_MANUAL,
+	WHY_SPREAD,
+	WHY_QUIET,
+};
+
+static enum goal
+wish_of(const struct controller *s, uint32_t head, struct now now,
+	enum why *why)
+{
+	const struct entry *claim = machines_claim(&s->machines, head);
+	const struct entry *node = machines_node(&s->machines, head);
+	struct nodepool_terms terms = nodepools_terms(
+		&s->nodepools, s->machines.at[head].pool, now.server_ms);
+
+	*why = WHY_QUIET;
+	if ((claim != NULL && claim->deleting) ||
+	    (node != NULL && node->deleting))
+		return GOAL_LEAVE;
+	if (terms.out) {
+		*why = WHY_EXCLUDED;
+		return GOAL_CLEAR;
+	}
+	if (timers_own(&s->timers, head, now.server_ms)) {
+		*why = WHY_OWN;
+		return GOAL_HOLD;
+	}
+	if (terms.until_ms == STAMP_NONE &&
+	    !timers_scope_held(&s->timers, head))
+		return GOAL_CLEAR;
+	*why = terms.until_ms != STAMP_NONE ? WHY_MANUAL : WHY_SPREAD;
+	/* Karpenter disrupts no Node without a NodeClaim: nothing to spread
+	 * to, and nothing to take away while the others are held. */
+	return claim != NULL || views_claimless(&s->views) ? GOAL_HOLD
+							   : GOAL_LEAVE;
+}
+
+static const struct write *
+write_of(const struct controller *s, const struct entry *e)
+{
+	return &s->writes.at[machines_id(&s->machines, e)];
+}
+
+static struct half
+half_of(const struct controller *s, const struct entry *e)
+{
+	struct half h = machines_half(&s->machines, e);
+	const struct write *w;
+
+	if (e == NULL)
+		return h;
+	w = write_of(s, e);
+	h.busy = write_is_busy(w);
+	h.spent = w->reholds >= REHOLDS_MAX;
+	return h;
+}
+
+/* A claim that had no room in the table, but was read: does its own hold stand
+ * on the Node, beside our mark? */
+static struct half
+claim_half(const struct controller *s, const struct entry *claim,
+	   const struct entry *node)
+{
+	const struct write *w;
+
+	if (claim != NULL || node == NULL)
+		return half_of(s, claim);
+	w = write_of(s, node);
+	if (w->owner_hold != HOLD_SAME && w->owner_default != HOLD_SAME)
+		return half_of(s, claim);
+	return (struct half){.present = true,
+			     .tenure = w->owner_hold != HOLD_ABSENT
+					       ? TENURE_PERSON
+					       : TENURE_FREE,
+			     .hold = w->owner_hold,
+			     .default_hold = w->owner_default,
+			     .registered = true};
+}
+
+/* Nothing is cleared on half a view, and a release begins with a list that
+ * is fresher than its moment. */
+static bool
+may_remove(struct controller *s, uint32_t head, bool release)
+{
+	if (!views_whole(&s->views))
+		return false;
+	return !release || release_may(&s->release, head);
+}
+
+/* Does the Node name a claim that we do not see, and nobody has looked?  A
+ * second Node of a claim that we see has nothing to ask. */
+static bool
+owner_unseen(const struct controller *s, const struct entry *e)
+{
+	return e->kind == KIND_NODE && e->peer == NO_ID &&
+	       e->owner_uid[0] != '\0' &&
+	       machines_find_claim(&s->machines, e->owner_uid) == NO_ID &&
+	       !write_of(s, e)->owner_gone;
+}
+
+/* Is the machine still to be held, were it not for a backoff? */
+static void
+watch_latency(struct controller *s, uint32_t head, struct half c, struct half n,
+	      enum goal wish)
+{
+	const struct entry *node = machines_node(&s->machines, head);
+	struct decision d;
+
+	c.busy = c.busy && !write_is_backing_off(&s->writes.at[head]);
+	if (node != NULL)
+		n.busy = n.busy && !write_is_backing_off(write_of(s, node));
+	d = decide(&c, &n, wish);
+	writes_want_hold(&s->writes, head, d.act == ACT_HOLD);
+}
+
+/* A period ends for a machine when it is to be cleared, and begins when it is
+ * to be held. */
+static void
+mark_period(struct controller *s, uint32_t head, enum goal wish, struct now now)
+{
+	const struct entry *halves[] = {machines_claim(&s->machines, head),
+					machines_node(&s->machines, head)};
+
+	if (wish == GOAL_CLEAR)
+		release_due(&s->release, head, now.boot_ms);
+	else
+		release_not_due(&s->release, head);
+	for (int i = 0; wish == GOAL_CLEAR && i < 2; i++)
+		if (halves[i] != NULL)
+			writes_period_ends(&s->writes, machines_id(&s->machines,
+								   halves[i]));
+	if (wish == GOAL_CLEAR && machines_claim(&s->machines, head) != NULL)
+		machines_claim(&s->machines, head)->opted_out = false;
+}
+
+static void
+describe(struct controller *s, const struct entry *e, enum act act,
+	 const char *reason, struct now now, struct action *out)
+{
+	*out = (struct action){
+		.act = act,
+		.kind = e->kind,
+		.id = machines_id(&s->machines, e),
+		.mark_exact = entry_mark_exact(e),
+		.mark_ms = act == ACT_HOLD ? now.server_ms : e->mark_ms,
+		.has_held_key = e->has_held_key,
+		.hold = *machines_hold(&s->machines, e, &s->rules.hold),
+		.reason = reason,
+		.forgotten = s->views.at[KIND_NODECLAIM].forgotten,
+		.fence_ms = INT64_MAX,
+	};
+	memcpy(out->name, e->name, sizeof(out->name));
+	memcpy(out->uid, e->uid, sizeof(out->uid));
+	memcpy(out->rv, e->rv, sizeof(out->rv));
+	memcpy(out->pool, e->pool, sizeof(out->pool));
+	out->seq = writes_start(&s->writes, out->id, act);
+}
+
+static void
+describe_owner(struct controller *s, const struct entry *e, struct now now,
+	       struct action *out)
+{
+	describe(s, e, ACT_READ_CLAIM, "owner-unseen", now, out);
+	out->kind = KIND_NODECLAIM;
+	memcpy(out->name, e->other_name, sizeof(out->name));
+	memcpy(out->uid, e->owner_uid, sizeof(out->uid));
+}
+
+static void
+content(struct controller *s, const struct half *h, const struct entry *e)
+{
+	if (e != NULL && !h->busy)
+		writes_content(&s->writes, machines_id(&s->machines, e));
+}
+
+/* What is known of the claim and not yet written on it; while it matters, and
+ * after all else: the holds do not wait for it. */
+static bool
+classify(struct controller *s, const struct entry *claim, const struct half *c,
+	 struct now now, struct action *out)
+{
+	uint32_t id;
+
+	if (claim == NULL || c->busy || claim->classed ||
+	    !replacements_is_one(&s->replacements, claim))
+		return false;
+	id = machines_id(&s->machines, claim);
+	if (!timers_own(&s->timers, id, now.server_ms) ||
+	    writes_class_waits(&s->writes, id, now.boot_ms))
+		return false;
+	describe(s, claim, ACT_CLASSIFY, "replacement", now, out);
+	memcpy(out->replaces, claim->replaces, sizeof(out->replaces));
+	return true;
+}
+
+/* One action for this machine, if there is one that may be done now. */
+bool
+controller_act_on(struct controller *s, uint32_t head, struct now now,
+		  struct action *out)
+{
+	struct entry *claim = machines_claim(&s->machines, head);
+	struct entry *node = machines_node(&s->machines, head), *e;
+	struct half c = claim_half(s, claim, node), n = half_of(s, node);
+	enum why why;
+	enum goal wish = wish_of(s, head, now, &why);
+	struct decision d = decide(&c, &n, wish);
+
+	mark_period(s, head, wish, now);
+	watch_latency(s, head, c, n, wish);
+	if (d.act == ACT_NONE && classify(s, claim, &c, now, out))
+		return true;
+	if (d.act == ACT_NONE) {
+		content(s, &c, claim);
+		content(s, &n, node);
+		return false;
+	}
+	e = d.on == KIND_NODE ? node : claim;
+	/* Before the claims are listed: a person's say may stand on one. */
+	if (d.act == ACT_HOLD && e->kind == KIND_NODE &&
+	    !s->views.at[KIND_NODECLAIM].listed)
+		return false;
+	if (d.act != ACT_HOLD && !may_remove(s, head, d.release))
+		return false;
+	if (write_of(s, e)->reread) {
+		describe(s, e, ACT_READ, "changed", now, out);
+		return true;
+	}
+	if (d.act != ACT_HOLD && owner_unseen(s, e)) {
+		describe_owner(s, e, now, out);
+		return true;
+	}
+	writes_hold_or_clear(&s->writes, machines_id(&s->machines, e), d.act);
+	describe(s, e, d.act,
+		 d.act == ACT_UNMARK		 ? "taken-over"
+		 : d.act == ACT_HOLD || d.release ? reasons[why]
+		 : c.opted_out			 ? "opted-out"
+						 : "hold-changed",
+		 now, out);
+	return true;
+}
+
+/* The next of the fresh lists that a release waits for. */
+bool
+controller_start_fresh(struct controller *s, struct now now, int64_t hint_ms,
+		       struct action *out)
+{
+	enum kind kind;
+
+	if (!views_whole(&s->views) ||
+	    !release_start(&s->release, now, hint_ms, &kind))
+		return false;
+	*out = (struct action){.act = kind == KIND_NODEPOOL ? ACT_LIST_POOLS
+							    : ACT_LIST_CLAIMS,
+			       .kind = kind,
+			       .id = NO_ID,
+			       .seq = writes_start_list(&s->writes),
+			       .reason = "release",
+			       .fence_ms = INT64_MAX};
+	return true;
+}

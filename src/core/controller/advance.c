@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/controller/controller.h"
+
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/limits.h"
+#include "controller_parts.h"
+
+/* Time passes: deadlines, then the scopes they turn, then backoffs. */
+
+static void
+queue_scope(struct controller *s, uint32_t scope)
+{
+	for (uint32_t id = 0; id < s->machines.top; id++)
+		if (s->machines.at[id].used && s->timers.at[id].used &&
+		    s->timers.at[id].scope == scope)
+			controller_queue(s, id);
+}
+
+static const char *
+machine_name(const struct controller *s, uint32_t id)
+{
+	if (id == NO_ID)
+		return "";
+	if (retries_has(&s->replacements.retries, id))
+		return retries_at(&s->replacements.retries, id)->name;
+	return s->machines.at[id].name;
+}
+
+/* When the scope will be quiet, and because of which machine; or when its cap
+ * ends the hold, if that comes first. */
+static void
+tell_quiet(struct controller *s, uint32_t scope, const struct quiet *q,
+	   enum note_type type, struct now now)
+{
+	struct scope *sc = &s->timers.scopes[scope];
+	int64_t cap_ms = timers_cap_in_ms(&s->timers, scope, now.boot_ms);
+	struct note *n = notes_put(&s->notes, type, sc->name, q->at_ms);
+
+	if (cap_ms < q->at_ms - now.server_ms)
+		n->a = n->b = now.server_ms + cap_ms;
+	n->earliest = q->earliest && n->b == 0;
+	(void)str_copy(n->machine, sizeof(n->machine), machine_name(s, q->id));
+	sc->told = *q;
+	sc->told_boot_ms = now.boot_ms;
+	sc->moved = sc->untold = false;
+}
+
+/* Held for the sake of one that is undecided, nobody knows until when: that is
+ * told when something is known. */
+static void
+tell_held(struct controller *s, uint32_t scope, struct now now)
+{
+	struct quiet q = timers_expects(&s->timers, scope, now.server_ms);
+
+	s->timers.scopes[scope].untold = q.at_ms == STAMP_NONE;
+	if (q.at_ms != STAMP_NONE)
+		tell_quiet(s, scope, &q, NOTE_SCOPE_HELD, now);
+}
+
+/* Of a machine that boots the time moves by itself: that is no news. */
+static bool
+is_news(const struct quiet *told, const struct quiet *q)
+{
+	return q->id != told->id || q->created_ms != told->created_ms ||
+	       q->earliest != told->earliest ||
+	       (!q->earliest && q->at_ms != told->at_ms);
+}
+
+static void
+tell_moved(struct controller *s, uint32_t scope, struct now now)
+{
+	struct scope *sc = &s->timers.scopes[scope];
+	struct quiet q;
+
+	if (sc->held && sc->untold && sc->live > 0)
+		tell_held(s, scope, now);
+	if (!sc->held || !sc->moved || sc->untold ||
+	    now.boot_ms < sc->told_boot_ms + MOVED_EVERY_MS)
+		return;
+	q = timers_expects(&s->timers, scope, now.server_ms);
+	sc->moved = false;
+	if (q.at_ms != STAMP_NONE && is_news(&sc->told, &q))
+		tell_quiet(s, scope, &q, NOTE_SCOPE_MOVED, now);
+}
+
+static void
+turn(struct controller *s, uint32_t scope, struct now now)
+{
+	const struct scope *sc = &s->timers.scopes[scope];
+	struct note *n;
+
+	queue_scope(s, scope);
+	if (sc->held) {
+		tell_held(s, scope, now);
+		return;
+	}
+	if (sc->busy) {
+		n = notes_put(&s->notes, NOTE_SCOPE_CAPPED, sc->name,
+			      now.server_ms +
+				      cap_window_ms(&sc->cap, now.boot_ms));
+		n->b = sc->max_ms;
+	} else {
+		n = notes_put(&s->notes, NOTE_SCOPE_QUIET, sc->name,
+			      now.boot_ms - sc->since_boot_ms);
+	}
+	if (!views_whole(&s->views))
+		str_cut(n->value, sizeof(n->value), views_unseen(&s->views));
+}
+
+/* Time has passed: deadlines, then the scopes they turn, then backoffs. */
+void
+controller_advance(struct controller *s, struct now now)
+{
+	uint32_t id, scope;
+
+	if (s->recount) {
+		s->recount = false;
+		for (id = 0; id < s->machines.top; id++)
+			controller_refresh(s, id, now.server_ms);
+		retries_refresh(&s->replacements.retries, now.server_ms);
+	}
+	while (timers_due(&s->timers, now.server_ms, &id)) {
+		if (retries_has(&s->replacements.retries, id))
+			retries_due(&s->replacements.retries, id,
+				    now.server_ms);
+		else
+			controller_refresh(s, id, now.server_ms);
+	}
+	timers_usable(&s->timers, views_whole(&s->views));
+	if (!views_whole(&s->views))
+		release_unseen(&s->release);
+	controller_pools_turn(s, now);
+	while ((scope = timers_turned(&s->timers, now)) != NO_ID)
+		turn(s, scope, now);
+	for (scope = 0; scope < s->timers.scopes_top; scope++)
+		tell_moved(s, scope, now);
+	views_ask_for_rest(&s->views, now.boot_ms);
+	while (writes_due(&s->writes, now.boot_ms, &id))
+		controller_queue(s, id);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/controller/controller.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/limits.h"
+#include "core/base/pace.h"
+#include "controller_parts.h"
+
+/*
+ * Everything that may change what is to be done puts the machine's head into
+ * the queue; controller_next takes heads out and hands over one action at a
+ * time.  Whatever cannot be done now (a closed view, a backoff, a reply under
+ * way) is left out of the queue and put back by what it waits for.
+ */
+
+struct controller *
+controller_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
+	       struct counters *counters)
+{
+	struct controller *s = calloc(1, sizeof(*s));
+	uint32_t ids = 2 * machines_max;
+
+	if (s == NULL)
+		return NULL;
+	s->leads = s->guess = true;
+	s->rules = *rules;
+	s->counters = counters;
+	s->last_ms = s->pools_ms = STAMP_NONE;
+	pace_init(&s->pace, seed);
+	s->replacements.rules = &s->rules;
+	s->replacements.views = &s->views;
+	s->replacements.nodepools = &s->nodepools;
+	s->replacements.machines = &s->machines;
+	s->replacements.timers = &s->timers;
+	s->replacements.counters = counters;
+	s->writes.pace = &s->pace;
+	s->writes.notes = &s->notes;
+	if (writes_init(&s->writes, ids) || queue_init(&s->queue, ids) ||
+	    release_init(&s->release, ids) ||
+	    machines_init(&s->machines, machines_max) ||
+	    timers_init(&s->timers, rules, ids + RETRIES_MAX, RETRIES_MAX) ||
+	    nodepools_init(&s->nodepools, &s->rules, SCOPES_MAX) ||
+	    replacements_init(&s->replacements)) {
+		controller_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+void
+controller_free(struct controller *s)
+{
+	if (s == NULL)
+		return;
+	writes_free(&s->writes);
+	queue_done(&s->queue);
+	release_free(&s->release);
+	machines_done(&s->machines);
+	timers_done(&s->timers);
+	nodepools_done(&s->nodepools);
+	replacements_done(&s->replacements);
+	free(s);
+}
+
+bool
+controller_next(struct controller *s, struct now now, int64_t hint_ms,
+		struct action *out, int64_t *wait_ms)
+{
+	uint32_t id;
+	bool whole;
+
+	*wait_ms = INT64_MAX;
+	if (!s->leads)
+		return false;
+	now = controller_steady(s, now);
+	if (controller_begins(s, now, wait_ms))
+		return false;
+	whole = views_whole(&s->views);
+	if (whole && s->guess)
+		controller_guess(s, now);
+	controller_advance(s, now);
+	if (whole && !s->views.was_whole) {
+		timers_seen(&s->timers);
+		controller_advance(s, now);
+	}
+	s->views.was_whole = s->views.was_whole || whole;
+	if (!writes_paused(&s->writes, now.boot_ms)) {
+		while ((id = queue_take(&s->queue)) != NO_ID) {
+			if (!s->machines.at[id].used)
+				continue;
+			id = machines_head(&s->machines, id);
+			if (!controller_act_on(s, id, now, out))
+				continue;
+			controller_queue(s, id); /* its other half */
+			return true;
+		}
+		if (controller_start_fresh(s, now, hint_ms, out))
+			return true;
+		controller_latency(s, now);
+	}
+	*wait_ms = controller_wait(s, now);
+	return false;
+}
+
+static void
+count(struct controller *s, const struct action *a, enum outcome_code code)
+{
+	static const enum counter holds[] = {
+		[OUTCOME_OK] = COUNTER_HOLDS_OK,
+		[OUTCOME_CONFLICT] = COUNTER_HOLDS_CONFLICT,
+		[OUTCOME_INVALID] = COUNTER_HOLDS_CONFLICT,
+		[OUTCOME_REFUSED] = COUNTER_HOLDS_ERROR,
+		[OUTCOME_GONE] = COUNTER_HOLDS_GONE,
+		[OUTCOME_BUSY] = COUNTER_HOLDS_ERROR,
+		[OUTCOME_FAILED] = COUNTER_HOLDS_ERROR,
+	};
+	static const enum counter releases[] = {
+		[OUTCOME_OK] = COUNTER_RELEASES_OK,
+		[OUTCOME_CONFLICT] = COUNTER_RELEASES_CONFLICT,
+		[OUTCOME_INVALID] = COUNTER_RELEASES_CONFLICT,
+		[OUTCOME_REFUSED] = COUNTER_RELEASES_ERROR,
+		[OUTCOME_GONE] = COUNTER_RELEASES_GONE,
+		[OUTCOME_BUSY] = COUNTER_RELEASES_ERROR,
+		[OUTCOME_FAILED] = COUNTER_RELEASES_ERROR,
+	};
+
+	if (a->act == ACT_HOLD)
+		counter_add(s->counters, holds[code]);
+	else if (a->act == ACT_CLEAR || a->act == ACT_UNMARK)
+		counter_add(s->counters, releases[code]);
+	else if (a->act == ACT_CLASSIFY && code == OUTCOME_OK)
+		counter_add(s->counters, COUNTER_REPLACEMENTS);
+}
+
+/* What a GET brought.  Where the watch has said more since it was sent, it may
+ * be older than what the table knows: then it counts for nothing, and the
+ * object is looked at again. */
+void
+controller_found(struct controller *s, const struct action *a,
+		 const struct object *o, struct now now)
+{
+	const struct entry *e = &s->machines.at[a->id];
+
+	if (!writes_awaits(&s->writes, a) || !e->used)
+		return;
+	if (a->act == ACT_READ ? strcmp(e->rv, a->rv) == 0
+			       : s->views.at[o->kind].forgotten == a->forgotten)
+		controller_track(s, o, now);
+	if (a->act != ACT_READ_CLAIM)
+		return;
+	s->writes.at[a->id].owner_hold = s->writes.at[a->id].owner_default =
+		HOLD_ABSENT;
+	if (o->mark != MARK_ABSENT ||
+	    machines_find_claim(&s->machines, o->uid) != NO_ID)
+		return;
+	s->writes.at[a->id].owner_hold = o->hold;
+	s->writes.at[a->id].owner_default = o->default_hold;
+}
+
+/* Is the table behind?  It does not know the claim, or does not have its
+ * latest while it is yet to get ready: then its deadline may have moved. */
+static bool
+behind(const struct controller *s, const struct object *claim)
+{
+	uint32_t id = machines_find_claim(&s->machines, claim->uid);
+	const struct entry *e;
+
+	if (id == NO_ID) /* in a full table that says nothing */
+		return !s->views.at[KIND_NODECLAIM].full;
+	e = &s->machines.at[id];
+	return e->ready_ms == STAMP_NONE && strcmp(e->rv, claim->rv) != 0;
+}
+
+void
+controller_fresh(struct controller *s, const struct object *claim)
+{
+	if (!claim->deleting && behind(s, claim))
+		release_unknown(&s->release);
+}
+
+static void
+fresh_done(struct controller *s, enum kind kind, const struct outcome *o,
+	   struct now now)
+{
+	const struct view *v = &s->views.at[kind];
+	bool ok = o->code == OUTCOME_OK ||
+		  (o->code == OUTCOME_GONE && v->listed && !v->served);
+
+	switch (release_done(&s->release, kind, ok, now.boot_ms, &s->pace,
+			     &s->notes)) {
+	case RELEASE_GOOD:
+		controller_queue_all(s);
+		break;
+	case RELEASE_MISTRUSTS:
+		views_want_list(&s->views, kind);
+		break;
+	case RELEASE_WAITS:
+		break;
+	}
+}
+
+void
+controller_done(struct controller *s, const struct action *a,
+		const struct outcome *o, struct now now)
+{
+	const struct entry *e;
+
+	now = controller_steady(s, now);
+	writes_answered(&s->writes, o, now.boot_ms);
+	count(s, a, o->code);
+	if (a->act == ACT_LIST_CLAIMS || a->act == ACT_LIST_POOLS) {
+		fresh_done(s, a->kind, o, now);
+		return;
+	}
+	e = &s->machines.at[a->id];
+	if (!writes_awaits(&s->writes, a) || !e->used)
+		return; /* the object went away meanwhile */
+	controller_queue(s, a->id);
+	if (a->act == ACT_READ_CLAIM)
+		writes_owner_done(&s->writes, a, o,
+				  s->views.at[KIND_NODECLAIM].full,
+				  e->peer != NO_ID, now.boot_ms);
+	else if (writes_done(&s->writes, a, o, e->rv, now.boot_ms))
+		controller_drop(s, a->id, now); /* a late line is no harm */
+}

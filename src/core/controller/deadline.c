@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "deadline.h"
+
+/* Alone no machine fills the cap's bucket.  A pool's own cap counts where no
+ * other pool shares its scope. */
+int64_t
+deadline_ms(const struct rules *rules, int64_t created_ms, int64_t active_ms,
+	    const struct nodepool_terms *t)
+{
+	int64_t max_ms =
+		rules->scope == SCOPE_CLUSTER ? rules->cap.max_ms : t->max_ms;
+	int64_t ms = active_ms + t->hold_ms;
+
+	if (max_ms > 0 && ms > created_ms + max_ms)
+		ms = created_ms + max_ms;
+	return ms;
+}

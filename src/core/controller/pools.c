@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/controller/controller.h"
+
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "controller_parts.h"
+
+/* NodePools: what people say in their annotations reaches the machines. */
+
+static void
+refresh(struct controller *s, const char *pool, int64_t now_ms)
+{
+	s->uncapped = true;
+	s->repool = true;
+	for (uint32_t id = 0; id < s->machines.top; id++)
+		if (s->machines.at[id].used &&
+		    strcmp(s->machines.at[id].pool, pool) == 0)
+			controller_refresh(s, id, now_ms);
+}
+
+static bool
+same(const struct nodepool *a, const struct nodepool *b)
+{
+	return a->disabled == b->disabled &&
+	       a->hold_until_ms == b->hold_until_ms &&
+	       a->released_at_ms == b->released_at_ms &&
+	       a->hold_ms == b->hold_ms && a->max_hold_ms == b->max_hold_ms;
+}
+
+static void
+tell_bad(struct controller *s, const struct nodepool *p, enum nodepool_key k,
+	 const char *value)
+{
+	struct note *n = notes_put(&s->notes, NOTE_POOL_INVALID, p->name, k);
+
+	memcpy(n->uid, p->uid, sizeof(n->uid));
+	(void)str_copy(n->value, sizeof(n->value), value);
+}
+
+static bool
+ahead(const struct nodepool *p, struct now now)
+{
+	return p->released_at_ms > now.server_ms + CLOCK_SHIFT_MS;
+}
+
+/* What is new in it, once. */
+static void
+tell(struct controller *s, const struct nodepool *old, const struct nodepool *p,
+     struct now now)
+{
+	char stamp[STAMP_BYTES];
+
+	for (int k = 0; k < NODEPOOL_KEY_COUNT; k++)
+		if (p->bad[k][0] != '\0' && strcmp(old->bad[k], p->bad[k]) != 0)
+			tell_bad(s, p, (enum nodepool_key)k, p->bad[k]);
+	if (p->released_at_ms != old->released_at_ms && ahead(p, now)) {
+		stamp_format(p->released_at_ms, stamp);
+		tell_bad(s, p, NODEPOOL_RELEASED_AT, stamp);
+	}
+	if ((p->hold_until_ms == old->hold_until_ms && !old->disabled) ||
+	    p->hold_until_ms <= now.server_ms ||
+	    nodepools_terms(&s->nodepools, p->name, now.server_ms).out)
+		return;
+	memcpy(notes_put(&s->notes, NOTE_POOL_MANUAL, p->name, p->hold_until_ms)
+		       ->uid,
+	       p->uid, sizeof(p->uid));
+}
+
+void
+controller_pool(struct controller *s, const struct nodepool *p, struct now now)
+{
+	const struct nodepool *known = nodepools_find(&s->nodepools, p->name);
+	bool changed = known == NULL || !same(known, p);
+	struct nodepool old;
+
+	now = controller_steady(s, now);
+	nodepool_init(&old);
+	/* One of the same name that was made anew says all again; so does
+	 * each to who comes to lead. */
+	if (known != NULL && strcmp(known->uid, p->uid) == 0 &&
+	    s->nodepools.generation[known - s->nodepools.at] > s->pools_before)
+		old = *known;
+	if (!nodepools_put(&s->nodepools, p,
+			   s->views.at[KIND_NODEPOOL].generation)) {
+		counter_add(s->counters, COUNTER_TABLE_FULL);
+		(void)notes_put(&s->notes, NOTE_TABLE_FULL, p->name, 0);
+		return;
+	}
+	if (s->leads)
+		tell(s, &old, p, now);
+	if (changed)
+		refresh(s, p->name, now.server_ms);
+}
+
+static void
+drop_pool(struct controller *s, const char *name, struct now now)
+{
+	char gone[POOL_BYTES];
+
+	/* The name may be the table's own. */
+	if (nodepools_find(&s->nodepools, name) == NULL ||
+	    str_copy(gone, sizeof(gone), name))
+		return;
+	nodepools_drop(&s->nodepools, gone);
+	refresh(s, gone, now.server_ms);
+}
+
+void
+controller_pool_gone(struct controller *s, const char *name, struct now now)
+{
+	if (nodepools_find(&s->nodepools, name) != NULL)
+		drop_pool(s, name, controller_steady(s, now));
+}
+
+void
+controller_pools_listed(struct controller *s, struct now now)
+{
+	const struct nodepool *p;
+
+	while ((p = nodepools_stale(&s->nodepools,
+				    s->views.at[KIND_NODEPOOL].generation)) !=
+	       NULL)
+		drop_pool(s, p->name, now);
+}
+
+/* The earliest released-at of the scope's pools that may be held; STAMP_NONE:
+ * one of them has none. */
+static int64_t
+released_since(const struct controller *s, const char *scope, int64_t now_ms)
+{
+	int64_t earliest = STAMP_NONE;
+
+	for (uint32_t i = 0; i < s->nodepools.top; i++) {
+		const struct nodepool *p = &s->nodepools.at[i];
+		struct nodepool_terms t;
+
+		if (p->name[0] == '\0' || (s->rules.scope != SCOPE_CLUSTER &&
+					   strcmp(p->name, scope) != 0))
+			continue;
+		t = nodepools_terms(&s->nodepools, p->name, now_ms);
+		if (t.out)
+			continue;
+		if (t.released_ms == STAMP_NONE)
+			return STAMP_NONE;
+		if (earliest == STAMP_NONE || t.released_ms < earliest)
+			earliest = t.released_ms;
+	}
+	return earliest;
+}
+
+/* Moments that have come since it was looked at last. */
+void
+controller_pools_turn(struct controller *s, struct now now)
+{
+	for (uint32_t i = 0; i < s->nodepools.top; i++) {
+		const struct nodepool *p = &s->nodepools.at[i];
+
+		if (p->name[0] != '\0' &&
+		    nodepool_turns(p, s->pools_ms, now.server_ms))
+			refresh(s, p->name, now.server_ms);
+	}
+	s->pools_ms = now.server_ms;
+	if (s->repool) {
+		s->repool = false;
+		retries_refresh(&s->replacements.retries, now.server_ms);
+	}
+	if (!s->uncapped && !s->timers.made)
+		return;
+	s->uncapped = s->timers.made = false;
+	for (uint32_t i = 0; i < s->timers.scopes_top; i++) {
+		const char *name = s->timers.scopes[i].name;
+
+		timers_cap(&s->timers, i,
+			   nodepools_terms(&s->nodepools, name, now.server_ms)
+				   .max_ms,
+			   now.boot_ms);
+		timers_released(&s->timers, i,
+			       released_since(s, name, now.server_ms), now);
+	}
+}
+
+void
+controller_fresh_pool(struct controller *s, const struct nodepool *p)
+{
+	const struct nodepool *known = nodepools_find(&s->nodepools, p->name);
+	struct nodepool none;
+
+	nodepool_init(&none);
+	if (!same(known != NULL ? known : &none, p))
+		release_unknown(&s->release);
+}
+
+bool
+controller_pool_at(const struct controller *s, uint32_t *i,
+		   struct nodepool_report *out)
+{
+	struct nodepool_terms terms;
+
+	for (; *i < s->nodepools.top; (*i)++) {
+		const struct nodepool *p = &s->nodepools.at[*i];
+
+		if (p->name[0] == '\0')
+			continue;
+		memcpy(out->name, p->name, sizeof(out->name));
+		memcpy(out->uid, p->uid, sizeof(out->uid));
+		terms = nodepools_terms(&s->nodepools, p->name, s->last_ms);
+		out->out = terms.out;
+		out->by_hand = terms.until_ms != STAMP_NONE;
+		(*i)++;
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_CONTROLLER_QUEUE_H
+#define CORE_CONTROLLER_QUEUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/index.h"
+
+/*
+ * The work queue: the ids of the machines that are to be looked at, first in,
+ * first out, each in it at most once.  It is a list through an array that is
+ * taken at birth, so putting never fails.  An id may cease to exist while it
+ * is queued; whoever takes it out has to check.  Not thread-safe.
+ */
+struct queue {
+	struct queue_link {
+		bool queued;
+		uint32_t next; /* NO_ID: the last */
+	} * at;		       /* by id */
+	uint32_t first, last;  /* NO_ID: it is empty */
+};
+
+int queue_init(struct queue *q, uint32_t ids); /* -1: no memory */
+void queue_done(struct queue *q);
+void queue_put(struct queue *q, uint32_t id); /* may be in it already */
+uint32_t queue_take(struct queue *q);	      /* NO_ID: it is empty */
+
+static inline bool
+queue_is_empty(const struct queue *q)
+{
+	return q->first == NO_ID;
+}
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/controller/controller.h"
+
+#include "core/base/limits.h"
+#include "deadline.h"
+#include "controller_parts.h"
+
+/* What a machine is to the timer table: its deadline, and from when it counts
+ * (design §4).  Whatever changes that ends here. */
+
+void
+controller_queue(struct controller *s, uint32_t id)
+{
+	uint32_t head = machines_head(&s->machines, id);
+
+	if (s->machines.at[head].used)
+		queue_put(&s->queue, head);
+}
+
+void
+controller_queue_all(struct controller *s)
+{
+	for (uint32_t id = 0; id < s->machines.top; id++)
+		if (s->machines.at[id].used)
+			controller_queue(s, id);
+}
+
+static int64_t
+counts_ms(const struct controller *s, const struct entry *claim)
+{
+	if (claim == NULL)
+		return views_claimless(&s->views) ? COUNTS_ALWAYS : STAMP_NONE;
+	return replacements_counts_ms(&s->replacements, claim);
+}
+
+static bool
+being_deleted(const struct entry *claim, const struct entry *node)
+{
+	return (claim != NULL && claim->deleting) ||
+	       (node != NULL && node->deleting);
+}
+
+/* Since when the machine is: its claim, or a Node without one. */
+static int64_t
+activity_ms(const struct controller *s, const struct entry *e)
+{
+	if (e->kind == KIND_NODE)
+		return e->created_ms;
+	return e->ready_ms != STAMP_NONE ? e->ready_ms
+					 : e->created_ms + s->rules.startup_ms;
+}
+
+/* The machine's deadline and from when it counts (design §4). */
+static struct timer_facts
+facts_of(const struct controller *s, uint32_t head,
+	 const struct nodepool_terms *terms, int64_t now_ms)
+{
+	const struct entry *claim = machines_claim(&s->machines, head);
+	const struct entry *e = &s->machines.at[head];
+	struct timer_facts f = {
+		.pool = e->pool,
+		.deadline_ms = deadline_ms(&s->rules, e->created_ms,
+					   activity_ms(s, e), terms),
+		.counts_ms = counts_ms(s, claim),
+		.created_ms = e->created_ms,
+		.first_ms = e->tried_ms,
+		.hold_ms = terms->hold_ms,
+		.booting = claim != NULL && claim->ready_ms == STAMP_NONE,
+	};
+	int64_t until =
+		claim == NULL
+			? STAMP_NONE
+			: replacements_undecided_ms(&s->replacements, claim);
+
+	/* It is still its scope's: what others hold spreads to it. */
+	if (e->created_stamp_ms < terms->released_ms) {
+		f.deadline_ms = f.counts_ms = STAMP_NONE;
+	} else if (until > now_ms) {
+		f.undecided = true;
+		f.counts_ms = until;	/* to be looked at again */
+	}
+	return f;
+}
+
+static void
+set_timer(struct controller *s, uint32_t head, int64_t now_ms)
+{
+	const struct machines *m = &s->machines;
+	struct nodepool_terms terms =
+		nodepools_terms(&s->nodepools, m->at[head].pool, now_ms);
+	struct entry *claim = machines_claim(m, head);
+	struct timer_facts f;
+
+	if (claim != NULL && !terms.out)
+		replacements_judge(&s->replacements, claim, now_ms);
+	f = facts_of(s, head, &terms, now_ms);
+	if (terms.out || being_deleted(claim, machines_node(m, head)))
+		timers_drop(&s->timers, head);
+	else if (timers_put(&s->timers, head, &f, now_ms))
+		counter_add(s->counters, COUNTER_TABLE_FULL);
+}
+
+/* id's facts changed: its machine's timer follows, and it is looked at. */
+void
+controller_refresh(struct controller *s, uint32_t id, int64_t now_ms)
+{
+	uint32_t head = machines_head(&s->machines, id);
+
+	if (!s->machines.at[id].used)
+		return;
+	if (head != id) {
+		/* No head any more: nothing of that time is left. */
+		timers_drop(&s->timers, id);
+		writes_want_hold(&s->writes, id, false);
+		release_not_due(&s->release, id);
+	}
+	set_timer(s, head, now_ms);
+	controller_queue(s, head);
+}
+
+/* The soft state is lost.  A mark on a machine whose own time is over tells
+ * since when its scope has been held, at least. */
+static void
+guess_since(struct controller *s, uint32_t head, struct now now)
+{
+	const struct nodepool_terms t = nodepools_terms(
+		&s->nodepools, s->machines.at[head].pool, now.server_ms);
+	const struct entry *halves[] = {machines_claim(&s->machines, head),
+					machines_node(&s->machines, head)};
+	int64_t own_ms = s->timers.at[head].deadline_ms;
+	bool cluster = s->rules.scope == SCOPE_CLUSTER;
+	int64_t most_ms = cluster ? s->rules.cap.max_ms - s->rules.hold_ms
+				  : t.max_ms - t.hold_ms;
+
+	/* Held by hand, or of no scope, it tells nothing of one. */
+	if ((halves[0] == NULL && !views_claimless(&s->views)) ||
+	    t.until_ms != STAMP_NONE || !s->timers.at[head].used ||
+	    own_ms > now.server_ms)
+		return;
+	for (int i = 0; i < 2; i++) {
+		const struct entry *e = halves[i];
+		int64_t since_ms;
+
+		if (e == NULL || entry_tenure(e) != TENURE_OURS)
+			continue;
+		since_ms = own_ms > e->created_ms ? own_ms : e->created_ms;
+		if (e->mark == MARK_TIME && e->mark_ms > since_ms &&
+		    e->mark_ms <= now.server_ms)
+			since_ms = e->mark_ms;
+		if (since_ms < now.server_ms - most_ms)
+			since_ms = now.server_ms - most_ms;
+		timers_guess(&s->timers, head, now.server_ms - since_ms,
+			    now.boot_ms);
+	}
+}
+
+void
+controller_guess(struct controller *s, struct now now)
+{
+	for (uint32_t id = 0; id < s->machines.top; id++)
+		if (s->machines.at[id].used &&
+		    machines_head(&s->machines, id) == id)
+			guess_since(s, id, now);
+	s->guess = false;
+	s->uncapped = true;	/* who was released by hand says more */
+}
+
+void
+controller_drop(struct controller *s, uint32_t id, struct now now)
+{
+	struct touched t = {0};
+
+	if (s->leads)
+		replacements_deleted(&s->replacements, id, now.server_ms, true,
+				     now.server_ms);
+	timers_drop(&s->timers, id);
+	writes_drop(&s->writes, id);
+	machines_drop(&s->machines, id, &t);
+	/* A dropped head stays in the queue and is passed over. */
+	release_not_due(&s->release, id);
+	for (uint32_t i = 0; i < t.n; i++)
+		controller_refresh(s, t.id[i], now.server_ms);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "release.h"
+
+#include <stdlib.h>
+
+#include "core/base/limits.h"
+
+int
+release_init(struct release *r, uint32_t ids)
+{
+	*r = (struct release){.hint_waited_ms = STAMP_NONE};
+	r->due_boot_ms = calloc(ids, sizeof(*r->due_boot_ms));
+	return r->due_boot_ms == NULL ? -1 : 0;
+}
+
+void
+release_free(struct release *r)
+{
+	free(r->due_boot_ms);
+	*r = (struct release){0};
+}
+
+void
+release_forget(struct release *r)
+{
+	r->wanted = r->claims_good = false;
+	r->failed = NULL;
+	r->done_boot_ms = 0;
+}
+
+void
+release_due(struct release *r, uint32_t id, int64_t boot_ms)
+{
+	if (r->due_boot_ms[id] == 0)
+		r->due_boot_ms[id] = boot_ms;
+}
+
+void
+release_not_due(struct release *r, uint32_t id)
+{
+	r->due_boot_ms[id] = 0;
+}
+
+bool
+release_may(struct release *r, uint32_t id)
+{
+	if (r->done_boot_ms >= r->due_boot_ms[id])
+		return true;
+	r->wanted = true;
+	return false;
+}
+
+void
+release_unseen(struct release *r)
+{
+	r->claims_good = false;
+}
+
+/* A release that is due within 5 s of a creation just admitted waits those
+ * 5 s, at most once a minute: the watch will tell. */
+static bool
+hint_waits(struct release *r, struct now now, int64_t hint_ms)
+{
+	int64_t age_ms =
+		hint_ms == STAMP_NONE ? HINT_WAIT_MS : now.server_ms - hint_ms;
+
+	if (now.boot_ms < r->hint_until_boot_ms)
+		return true;
+	/* The hook may have stamped it a moment after we read the clock. */
+	if (age_ms < 0 && age_ms > -HINT_WAIT_MS)
+		age_ms = 0;
+	if (age_ms < 0 || age_ms >= HINT_WAIT_MS)
+		return false;
+	if (r->hint_waited_ms != STAMP_NONE &&
+	    now.boot_ms - r->hint_waited_ms < HINT_EVERY_MS)
+		return false;
+	r->hint_waited_ms = now.boot_ms;
+	r->hint_until_boot_ms = now.boot_ms + HINT_WAIT_MS - age_ms;
+	return true;
+}
+
+bool
+release_start(struct release *r, struct now now, int64_t hint_ms,
+	      enum kind *kind)
+{
+	if (!r->wanted || r->in_flight || now.boot_ms < r->not_before_boot_ms ||
+	    (!r->claims_good && hint_waits(r, now, hint_ms)))
+		return false;
+	r->in_flight = true;
+	r->wanted = false;
+	r->unknown = 0;
+	if (!r->claims_good)
+		r->begun_boot_ms = now.boot_ms;
+	*kind = r->claims_good ? KIND_NODEPOOL : KIND_NODECLAIM;
+	return true;
+}
+
+void
+release_unknown(struct release *r)
+{
+	r->unknown++;
+}
+
+/* The list failed, or shows what the table does not know. */
+static enum release_result
+again(struct release *r, enum kind kind, bool ok, int64_t boot_ms,
+      struct pace *pace, struct notes *notes)
+{
+	r->wanted = true;
+	r->tries++;
+	r->not_before_boot_ms = boot_ms + FRESH_RETRY_MS;
+	if (!ok) {
+		r->not_before_boot_ms =
+			boot_ms + pace_backoff(pace, r->tries, FRESH_RETRY_MS,
+					       BACKOFF_MAX_MS);
+		return RELEASE_WAITS;
+	}
+	/* What an older list allowed is stopped as well. */
+	r->done_boot_ms = 0;
+	(void)notes_put(notes, NOTE_STOPPED, kind_name(kind), r->unknown);
+	/* The watch should have brought them by now. */
+	return r->tries % FRESH_TRIES == 0 ? RELEASE_MISTRUSTS : RELEASE_WAITS;
+}
+
+enum release_result
+release_done(struct release *r, enum kind kind, bool ok, int64_t boot_ms,
+	     struct pace *pace, struct notes *notes)
+{
+	r->in_flight = false;
+	if (!ok)
+		r->failed = kind_name(kind);
+	if (ok && r->unknown == 0 && kind == KIND_NODECLAIM) {
+		r->claims_good = r->wanted = true;
+		r->not_before_boot_ms = boot_ms;
+		return RELEASE_WAITS;
+	}
+	/* Was the view lost in between?  Then from the beginning. */
+	if (ok && kind == KIND_NODEPOOL && !r->claims_good) {
+		r->wanted = true;
+		return RELEASE_WAITS;
+	}
+	r->claims_good = false;
+	if (!ok || r->unknown > 0)
+		return again(r, kind, ok, boot_ms, pace, notes);
+	r->tries = 0;
+	r->failed = NULL;
+	r->done_boot_ms = r->begun_boot_ms;
+	/* Machines that fall due one by one share a list a second. */
+	r->not_before_boot_ms = r->begun_boot_ms + FRESH_RETRY_MS;
+	return RELEASE_GOOD;
+}
+
+int64_t
+release_next_boot_ms(const struct release *r, int64_t boot_ms)
+{
+	if (!r->wanted || r->in_flight)
+		return STAMP_NONE;
+	return boot_ms < r->hint_until_boot_ms ? r->hint_until_boot_ms
+					       : r->not_before_boot_ms;
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replacements.h"
+
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/sort.h"
+#include "deadline.h"
+
+int
+replacements_init(struct replacements *r)
+{
+	r->retries.rules = r->rules;
+	r->retries.nodepools = r->nodepools;
+	r->retries.timers = r->timers;
+	r->retries.first_id = r->machines->cap;
+	return deletions_init(&r->deletions, DELETIONS_MAX) ||
+			       disruption_events_init(&r->disruption_events,
+						      DISRUPTION_EVENTS_MAX)
+		       ? -1
+		       : 0;
+}
+
+void
+replacements_done(struct replacements *r)
+{
+	disruption_events_done(&r->disruption_events);
+	deletions_done(&r->deletions);
+}
+
+void
+replacements_forget(struct replacements *r)
+{
+	r->disruptions_n = 0;
+	disruption_events_forget(&r->disruption_events);
+	deletions_forget(&r->deletions);
+	retries_forget(&r->retries);
+}
+
+static bool
+ignores(const struct replacements *r)
+{
+	return rules_tell_replacements(r->rules);
+}
+
+bool
+replacements_is_one(const struct replacements *r, const struct entry *claim)
+{
+	return ignores(r) && claim->replaces[0] != '\0';
+}
+
+int64_t
+replacements_counts_ms(const struct replacements *r, const struct entry *claim)
+{
+	if (replacements_is_one(r, claim))
+		return STAMP_NONE;
+	if (claim->launched)
+		return COUNTS_ALWAYS;
+	return claim->launch_known ? STAMP_NONE
+				   : claim->created_ms + LAUNCH_GRACE_MS;
+}
+
+/* Was another claim marked so shortly before this one was created? */
+static bool
+after_disruption(const struct replacements *r, const struct entry *claim,
+		 int64_t within_ms)
+{
+	for (uint32_t i = 0; i < r->disruptions_n; i++) {
+		const struct disruption *d = &r->disruptions[i];
+		int64_t age = claim->created_stamp_ms - d->ms;
+
+		if (age >= -STAMPS_MS && age <= within_ms &&
+		    (d->several || strcmp(d->uid, claim->uid) != 0))
+			return true;
+	}
+	return false;
+}
+
+/* 5 s after it was first seen and after it was seen launched, 30 s at most; and
+ * until all NodeClaims are known. */
+int64_t
+replacements_undecided_ms(const struct replacements *r,
+			  const struct entry *claim)
+{
+	int64_t until = claim->seen_ms + UNDECIDED_MAX_MS, launched;
+
+	if (!ignores(r) || claim->replaces[0] != '\0')
+		return STAMP_NONE;
+	if (!claim->judged && !views_settled(r->views))
+		return COUNTS_LATER;
+	if (!after_disruption(r, claim, DISRUPTION_MS))
+		return STAMP_NONE;
+	launched = claim->launch_seen_ms;
+	if (launched != STAMP_NONE && launched + UNDECIDED_MS < until)
+		until = launched + UNDECIDED_MS;
+	return until;
+}
+
+/* --- disruptions
+ * --------------------------------------------------------------- */
+
+/* The latest moments are kept: of a claim as old as the others all is said.
+ * Is it news? */
+static bool
+remember(struct replacements *r, const char *uid, int64_t ms)
+{
+	struct disruption *oldest = &r->disruptions[0];
+
+	for (uint32_t i = 0; i < r->disruptions_n; i++) {
+		struct disruption *d = &r->disruptions[i];
+
+		if (d->ms == ms && (d->several || strcmp(d->uid, uid) == 0))
+			return false;
+		if (d->ms == ms) {
+			d->several = true;
+			return true;
+		}
+		if (d->ms < oldest->ms)
+			oldest = d;
+	}
+	if (r->disruptions_n < DISRUPTIONS_MAX)
+		oldest = &r->disruptions[r->disruptions_n++];
+	else if (oldest->ms > ms)
+		return false;
+	*oldest = (struct disruption){.ms = ms};
+	memcpy(oldest->uid, uid, sizeof(oldest->uid));
+	return true;
+}
+
+static void
+take(struct entry *e, const char *class)
+{
+	(void)str_copy(e->replaces, sizeof(e->replaces), class);
+}
+
+/* What Karpenter said, where it can be believed. */
+static bool
+believe(const struct replacements *r, struct entry *e)
+{
+	if (e->said[0] == '\0' || !after_disruption(r, e, DISRUPTION_SIGN_MS))
+		return false;
+	/* The first that names a reason stands. */
+	if (e->replaces[0] == '\0' ||
+	    strcmp(e->replaces, DISRUPTION_UNKNOWN) == 0)
+		take(e, e->said);
+	return true;
+}
+
+/* A claim that was seen before the one it replaces. */
+bool
+replacements_look_back(struct replacements *r, struct entry *e,
+		       int64_t disrupted_ms)
+{
+	if (!e->used || e->kind != KIND_NODECLAIM ||
+	    e->created_stamp_ms < disrupted_ms - STAMPS_MS ||
+	    e->created_stamp_ms > disrupted_ms + DISRUPTION_SIGN_MS)
+		return false;
+	(void)believe(r, e);
+	return true;
+}
+
+/* --- what the watches say
+ * ------------------------------------------------------- */
+
+static void
+ignored(struct replacements *r)
+{
+	counter_add(r->counters, COUNTER_EVENTS_IGNORED);
+}
+
+/* The uid of the deletion that a class names; NULL: it names none. */
+static const char *
+substitutes(const char *class)
+{
+	size_t n = strlen(CLASS_SUBSTITUTE);
+
+	return strncmp(class, CLASS_SUBSTITUTE, n) == 0 ? class + n : NULL;
+}
+
+bool
+replacements_track(struct replacements *r, uint32_t id, const struct object *o)
+{
+	struct entry *e = &r->machines->at[id];
+	const char *said;
+
+	if (!ignores(r) || e->kind != KIND_NODECLAIM)
+		return false;
+	e->classed = o->replaces[0] != '\0';
+	said = disruption_events_take(&r->disruption_events, e->uid);
+	if (said != NULL)
+		(void)str_copy(e->said, sizeof(e->said), said);
+	if (e->classed) {
+		take(e, o->replaces);
+		if (substitutes(e->replaces) != NULL)
+			deletions_spend(&r->deletions,
+					substitutes(e->replaces));
+	}
+	/* Its list may yet show what was marked. */
+	if (said != NULL && !believe(r, e) && !e->classed &&
+	    views_settled(r->views))
+		ignored(r);
+	return o->disrupted_ms != STAMP_NONE &&
+	       remember(r, e->uid, o->disrupted_ms);
+}
+
+uint32_t
+replacements_said(struct replacements *r, const char *claim_uid,
+		  const char *reason)
+{
+	uint32_t id = machines_find_claim(r->machines, claim_uid);
+	struct entry *e;
+
+	if (!ignores(r))
+		return NO_ID;
+	if (id == NO_ID) {
+		disruption_events_put(&r->disruption_events, claim_uid, reason);
+		return NO_ID;
+	}
+	e = &r->machines->at[id];
+	if (e->said[0] == '\0' || strcmp(e->said, DISRUPTION_UNKNOWN) == 0)
+		(void)str_copy(e->said, sizeof(e->said), reason);
+	if (believe(r, e))
+		return id;
+	if (!e->classed)
+		ignored(r);
+	return NO_ID;
+}
+
+/* --- substitutes
+ * ----------------------------------------------------------------- */
+
+/* While a list is under way nobody knows yet what is undecided. */
+static bool
+counted(const struct replacements *r, const struct entry *claim, int64_t now_ms)
+{
+	int64_t counts_ms = replacements_counts_ms(r, claim);
+	int64_t undecided_ms = replacements_undecided_ms(r, claim);
+
+	return counts_ms != STAMP_NONE && counts_ms <= now_ms &&
+	       (undecided_ms <= now_ms || undecided_ms == COUNTS_LATER);
+}
+
+void
+replacements_deleted(struct replacements *r, uint32_t id, int64_t deleted_ms,
+		     bool gone, int64_t now_ms)
+{
+	struct entry *e = &r->machines->at[id];
+
+	if (!ignores(r) || e->kind != KIND_NODECLAIM)
+		return;
+	if (e->deletion_seen) {
+		if (gone)
+			deletions_gone(&r->deletions, e->uid, now_ms);
+		return;
+	}
+	e->deletion_seen = true;
+	if (deleted_ms == STAMP_NONE)
+		deleted_ms = now_ms;
+	/* By Karpenter's choice: load that comes back is new.  And what is left
+	 * out is of no scope. */
+	if (e->disrupted || nodepools_terms(r->nodepools, e->pool, now_ms).out)
+		return;
+	if (e->ready_ms == STAMP_NONE) {
+		if (counted(r, e, now_ms))
+			retries_put(&r->retries, e, deleted_ms, now_ms);
+	} else if (!gone) /* else nobody knows how it went */
+		deletions_put(&r->deletions, e->uid, e->pool, deleted_ms);
+}
+
+void
+replacements_judge(struct replacements *r, struct entry *claim, int64_t now_ms)
+{
+	const struct deletion *d;
+	int64_t counts_ms = replacements_counts_ms(r, claim);
+	int64_t undecided_ms = replacements_undecided_ms(r, claim);
+
+	if (!ignores(r) || claim->judged || claim->deleting ||
+	    counts_ms == STAMP_NONE || counts_ms > now_ms ||
+	    undecided_ms > now_ms)
+		return;
+	claim->judged = true;
+	d = deletions_match(&r->deletions, r->rules->scope, claim->pool,
+			    claim->created_stamp_ms);
+	if (d == NULL) {
+		retries_take(&r->retries, claim, now_ms);
+		return;
+	}
+	take(claim, CLASS_SUBSTITUTE);
+	(void)str_copy(claim->replaces + strlen(CLASS_SUBSTITUTE), UID_BYTES,
+		       d->uid);
+	deletions_spend(&r->deletions, d->uid);
+}
+
+static bool
+created_before(const void *ctx, uint32_t a, uint32_t b)
+{
+	const struct entry *at = ctx;
+
+	if (at[a].created_stamp_ms != at[b].created_stamp_ms)
+		return at[a].created_stamp_ms < at[b].created_stamp_ms;
+	return strcmp(at[a].uid, at[b].uid) < 0;
+}
+
+/* One that was undecided when it was deleted never counted. */
+static void
+judge_retries(struct replacements *r, int64_t now_ms)
+{
+	for (struct retry *it = r->retries.at; it < r->retries.at + RETRIES_MAX;
+	     it++) {
+		uint32_t id;
+
+		if (!it->used)
+			continue;
+		id = machines_find_claim(r->machines, it->uid);
+		if (id != NO_ID &&
+		    replacements_undecided_ms(r, &r->machines->at[id]) > now_ms)
+			retries_end(&r->retries, it);
+	}
+}
+
+/* After a list: in an order that every leader would come to. */
+void
+replacements_judge_all(struct replacements *r, int64_t now_ms)
+{
+	struct machines *m = r->machines;
+	uint32_t *ids = r->timers->order, n = 0;
+
+	if (!ignores(r))
+		return;
+	for (uint32_t id = 0; id < m->top; id++) {
+		const struct entry *e = &m->at[id];
+
+		if (!e->used || e->kind != KIND_NODECLAIM)
+			continue;
+		if (e->classed && substitutes(e->replaces) != NULL)
+			deletions_spend(&r->deletions,
+					substitutes(e->replaces));
+		else if (!e->judged)
+			ids[n++] = id;
+	}
+	judge_retries(r, now_ms);
+	ids_sort(ids, n, created_before, m->at);
+	for (uint32_t i = 0; i < n; i++)
+		replacements_judge(r, &m->at[ids[i]], now_ms);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/controller/controller.h"
+
+#include <string.h>
+
+#include "controller_parts.h"
+
+/* What is told when somebody asks. */
+
+bool
+controller_note(struct controller *s, struct note *out)
+{
+	return notes_take(&s->notes, out);
+}
+
+void
+controller_report(const struct controller *s, struct controller_report *out)
+{
+	*out = (struct controller_report){
+		.timers = s->timers.due.n,
+	};
+	for (int k = 0; k < KIND_COUNT; k++) {
+		out->objects[k] = s->machines.count[k];
+		out->held[k] = s->machines.marked[k];
+	}
+	for (int k = 0; k < VIEW_COUNT; k++)
+		out->up[k] = s->views.at[k].up;
+	out->blocked = s->views.blocked;
+}
+
+bool
+controller_scope(const struct controller *s, uint32_t *i,
+		 struct scope_report *out)
+{
+	for (; *i < s->timers.scopes_top; (*i)++) {
+		const struct scope *sc = &s->timers.scopes[*i];
+
+		if (sc->timers == 0)
+			continue;
+		memcpy(out->name, sc->name, sizeof(out->name));
+		out->held = sc->held;
+		out->quiet_ms = timers_quiet_ms(&s->timers, *i);
+		(*i)++;
+		return true;
+	}
+	return false;
+}

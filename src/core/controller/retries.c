@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "retries.h"
+
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "deadline.h"
+
+static uint32_t
+timer_of(const struct retries *t, const struct retry *r)
+{
+	return t->first_id + (uint32_t)(r - t->at);
+}
+
+void
+retries_end(struct retries *t, struct retry *r)
+{
+	timers_drop(t->timers, timer_of(t, r));
+	r->used = false;
+}
+
+/* Its own deadline, as that of a machine that boots, and its minute. */
+static int64_t
+deadline_of(const struct retries *t, const struct retry *r,
+	    const struct nodepool_terms *terms)
+{
+	int64_t own_ms =
+		deadline_ms(t->rules, r->own_created_ms,
+			    r->own_created_ms + t->rules->startup_ms, terms);
+
+	return own_ms < r->until_ms ? own_ms : r->until_ms;
+}
+
+static void
+retry_refresh(struct retries *t, struct retry *r, int64_t now_ms)
+{
+	struct nodepool_terms terms =
+		nodepools_terms(t->nodepools, r->pool, now_ms);
+	struct timer_facts f = {
+		.pool = r->pool,
+		.deadline_ms = deadline_of(t, r, &terms),
+		.counts_ms = COUNTS_ALWAYS,
+		.created_ms = r->own_created_ms,
+		.first_ms = r->created_ms,
+		.hold_ms = terms.hold_ms,
+		.booting = true,
+	};
+
+	if (r->until_ms <= now_ms)
+		retries_end(t, r);
+	else if (terms.out || r->created_stamp_ms < terms.released_ms ||
+		 f.deadline_ms <= now_ms)
+		timers_drop(t->timers, timer_of(t, r)); /* as it stands now */
+	else if (timers_put(t->timers, timer_of(t, r), &f, now_ms))
+		retries_end(t, r);
+}
+
+void
+retries_put(struct retries *t, const struct entry *claim, int64_t deleted_ms,
+	    int64_t now_ms)
+{
+	struct retry *r = t->at;
+
+	while (r < t->at + RETRIES_MAX && r->used && r->until_ms > now_ms)
+		r++;
+	if (r == t->at + RETRIES_MAX)
+		return;
+	*r = (struct retry){
+		.used = true,
+		.created_ms = claim->tried_ms,
+		.own_created_ms = claim->created_ms,
+		.until_ms = deleted_ms + RETRY_MS,
+		.created_stamp_ms = claim->created_stamp_ms,
+		.deleted_stamp_ms = deleted_ms,
+	};
+	memcpy(r->pool, claim->pool, sizeof(r->pool));
+	memcpy(r->name, claim->name, sizeof(r->name));
+	memcpy(r->uid, claim->uid, sizeof(r->uid));
+	retry_refresh(t, r, now_ms);
+}
+
+/* One that has been released, or whose own time is over, is not tried again:
+ * what comes is new. */
+static bool
+goes_on(const struct retries *t, const struct retry *r, int64_t now_ms)
+{
+	return r->used && r->until_ms > now_ms &&
+	       t->timers->at[timer_of(t, r)].used;
+}
+
+/* The next try of one of them, of its own pool before others: to minScaleUp it
+ * is also as old as the first. */
+void
+retries_take(struct retries *t, struct entry *claim, int64_t now_ms)
+{
+	struct retry *best = NULL;
+
+	for (struct retry *r = t->at; r < t->at + RETRIES_MAX; r++) {
+		bool own = strcmp(r->pool, claim->pool) == 0;
+
+		if (!goes_on(t, r, now_ms) ||
+		    claim->created_stamp_ms < r->deleted_stamp_ms - STAMPS_MS ||
+		    (t->rules->scope != SCOPE_CLUSTER && !own))
+			continue;
+		if (best == NULL ||
+		    (own && strcmp(best->pool, claim->pool) != 0))
+			best = r;
+	}
+	if (best == NULL)
+		return;
+	claim->tried_ms = best->created_ms;
+	retries_end(t, best);
+}
+
+void
+retries_due(struct retries *t, uint32_t id, int64_t now_ms)
+{
+	retry_refresh(t, &t->at[id - t->first_id], now_ms);
+}
+
+void
+retries_refresh(struct retries *t, int64_t now_ms)
+{
+	for (struct retry *r = t->at; r < t->at + RETRIES_MAX; r++)
+		if (r->used)
+			retry_refresh(t, r, now_ms);
+}
+
+void
+retries_forget(struct retries *t)
+{
+	for (struct retry *r = t->at; r < t->at + RETRIES_MAX; r++)
+		if (r->used)
+			retries_end(t, r);
+}
+
+void
+retries_shift(struct retries *t, int64_t by_ms)
+{
+	for (struct retry *r = t->at; r < t->at + RETRIES_MAX; r++) {
+		r->created_ms += by_ms;
+		r->own_created_ms += by_ms;
+		r->until_ms += by_ms;
+	}
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/controller/controller.h"
+
+#include <string.h>
+
+#include "core/base/limits.h"
+#include "controller_parts.h"
+
+/* What the watchers see, and who leads: it reaches the table here, and the
+ * machines it touches are looked at again. */
+
+void
+controller_lead(struct controller *s, bool leads, struct now now)
+{
+	if (s->leads == leads)
+		return;
+	for (uint32_t id = 0; id < s->machines.top; id++)
+		if (s->machines.at[id].used)
+			controller_drop(s, id, now);
+	replacements_forget(&s->replacements);
+	while (timers_turned(&s->timers, now) != NO_ID)
+		;	/* no scope got quiet: we do not know */
+	timers_forget(&s->timers);
+	s->guess = s->uncapped = true;
+	/* What is known of NodePools stays: it may have to do for a while. */
+	s->pools_before = s->views.at[KIND_NODEPOOL].generation;
+	views_forget(&s->views);
+	release_forget(&s->release);
+	s->leads = leads;
+	/* Nothing is in memory that a shift since the last look would move. */
+	s->last_ms = STAMP_NONE;
+	(void)controller_steady(s, now);
+	if (s->pools_ms > now.server_ms)
+		s->pools_ms = now.server_ms;
+}
+
+void
+controller_listing(struct controller *s, enum kind kind)
+{
+	views_listing(&s->views, kind, s->leads || kind == KIND_NODEPOOL);
+}
+
+/* Who was undecided is no longer, and a Node without a claim may be no machine
+ * any more. */
+static void
+claims_known(struct controller *s, enum kind kind, struct now now)
+{
+	if (kind != KIND_NODECLAIM)
+		return;
+	replacements_judge_all(&s->replacements, now.server_ms);
+	s->recount = true;
+}
+
+/* What the list did not show is gone. */
+static void
+drop_stale(struct controller *s, enum kind kind, struct now now)
+{
+	const struct view *v = &s->views.at[kind];
+
+	for (uint32_t id = 0; id < s->machines.top; id++) {
+		const struct entry *e = &s->machines.at[id];
+
+		if (e->used && e->kind == kind &&
+		    e->generation != v->generation)
+			controller_drop(s, id, now);
+	}
+	if (kind == KIND_NODEPOOL)
+		controller_pools_listed(s, now);
+}
+
+void
+controller_listed(struct controller *s, enum kind kind, bool served,
+		  struct now now)
+{
+	const struct view *v = &s->views.at[kind];
+
+	if (!v->listing)
+		return; /* it began under another lead */
+	now = controller_steady(s, now);
+	if (!v->listed)
+		controller_queue_all(s); /* Nodes wait for the claims */
+	views_list_end(&s->views, kind);
+	if (served)
+		drop_stale(s, kind, now);
+	else
+		s->recount = s->recount || !v->listed;
+	views_listed(&s->views, kind, served,
+		     kind < KIND_COUNT &&
+			     s->machines.count[kind] < s->machines.max);
+	claims_known(s, kind, now);
+}
+
+void
+controller_watch(struct controller *s, enum kind kind, bool up)
+{
+	if (views_watch(&s->views, kind, up))
+		controller_queue_all(s);
+}
+
+bool
+controller_wants_list(struct controller *s, enum kind kind)
+{
+	return views_take_wish(&s->views, kind);
+}
+
+/* A person took the hold away from a claim whose Node is yet to be registered:
+ * what is said of the claim then is meant for the Node. */
+static void
+opt_out(struct controller *s, uint32_t id)
+{
+	struct entry *claim =
+		machines_claim(&s->machines, machines_head(&s->machines, id));
+	const struct entry *node;
+
+	if (claim == NULL)
+		return;
+	node = claim->peer == NO_ID ? NULL : &s->machines.at[claim->peer];
+	if (entry_tenure(claim) == TENURE_OURS)
+		claim->opted_out = false;
+	else if (entry_tenure(claim) == TENURE_YIELDED && !claim->registered &&
+		 (node == NULL || !node->registered))
+		claim->opted_out = true;
+}
+
+/* A claim was disrupted then: who replaces it may have come before. */
+static void
+look_back(struct controller *s, int64_t disrupted_ms, int64_t now_ms)
+{
+	for (uint32_t id = 0; id < s->machines.top; id++)
+		if (replacements_look_back(&s->replacements,
+					   &s->machines.at[id], disrupted_ms))
+			controller_refresh(s, id, now_ms);
+}
+
+void
+controller_sign(struct controller *s, const char *claim_uid, const char *reason,
+		struct now now)
+{
+	uint32_t id;
+
+	if (!s->leads)
+		return;
+	now = controller_steady(s, now);
+	id = replacements_said(&s->replacements, claim_uid, reason);
+	if (id != NO_ID)
+		controller_refresh(s, id, now.server_ms);
+}
+
+void
+controller_track(struct controller *s, const struct object *o, struct now now)
+{
+	struct view *v = &s->views.at[o->kind];
+	struct touched t = {0};
+	uint32_t id, old;
+
+	if (!s->leads)
+		return;
+	now = controller_steady(s, now);
+	old = machines_find(&s->machines, o);
+	if (old != NO_ID &&
+	    (!o->karpenter || strcmp(s->machines.at[old].uid, o->uid) != 0))
+		controller_drop(s, old, now);
+	if (!o->karpenter)
+		return;
+	if (old != NO_ID && s->machines.at[old].used &&
+	    strcmp(s->machines.at[old].owner_uid, o->owner_uid) != 0)
+		writes_owner_changed(&s->writes, old);
+	id = machines_put(&s->machines, o, now.server_ms, &t);
+	if (id == NO_ID) {
+		v->full = true;
+		counter_add(s->counters, COUNTER_TABLE_FULL);
+		(void)notes_put(&s->notes, NOTE_TABLE_FULL, o->name, 0);
+		return;
+	}
+	s->machines.at[id].generation = v->generation;
+	if (replacements_track(&s->replacements, id, o))
+		look_back(s, o->disrupted_ms, now.server_ms);
+	if (o->deleting)
+		replacements_deleted(&s->replacements, id, o->deleted_ms, false,
+				     now.server_ms);
+	writes_observe(&s->writes, id, &s->machines.at[id]);
+	opt_out(s, id);
+	for (uint32_t i = 0; i < t.n; i++)
+		controller_refresh(s, t.id[i], now.server_ms);
+}
+
+void
+controller_forget(struct controller *s, const struct object *o, struct now now)
+{
+	uint32_t id = machines_find(&s->machines, o);
+
+	now = controller_steady(s, now);
+	views_gone(&s->views, o->kind);
+	/* A late word about a Node that has a successor of the same name. */
+	if (id == NO_ID || strcmp(s->machines.at[id].uid, o->uid) != 0)
+		return;
+	controller_drop(s, id, now);
+	views_room(&s->views, o->kind);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/controller/controller.h"
+
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "controller_parts.h"
+
+/*
+ * What the objects do not say, and the next leader is to know: "none", or one
+ * scope after the other,
+ *
+ *     general debt=12m30s held at=2026-01-02T03:04:05Z; batch debt=1h
+ *     window=4m10s idle at=…
+ *
+ * held: the debt has grown since then.  idle: it has shrunk, or the window has
+ * run.  paused: neither, as not all was seen.  Text that cannot be read counts
+ * as lost: the marks on the objects then have to do.
+ */
+
+#define CLUSTER_NAME "*"	/* no pool's name … */
+#define UNLABELLED_NAME "-"	/* … nor is this: claims without the label */
+#define NOTHING "none"
+
+static const char *
+name_of(const struct controller *s, const struct scope *sc)
+{
+	if (s->rules.scope == SCOPE_CLUSTER)
+		return CLUSTER_NAME;
+	return sc->name[0] != '\0' ? sc->name : UNLABELLED_NAME;
+}
+
+static void
+write_duration(struct buf *b, const char *name, int64_t ms)
+{
+	char text[DURATION_BYTES];
+
+	duration_format(ms, text);
+	buf_printf(b, " %s=%s", name, text);
+}
+
+static void
+write_scope(struct controller *s, uint32_t i, struct buf *b, struct now now)
+{
+	const struct scope *sc = &s->timers.scopes[i];
+	struct cap_rules r = {sc->max_ms, s->rules.cap.window_ms};
+	int64_t window_ms = cap_window_ms(&sc->cap, now.boot_ms);
+	char at[STAMP_BYTES];
+
+	buf_puts(b, b->len > 0 ? "; " : "");
+	buf_puts(b, name_of(s, sc));
+	write_duration(b, "debt", cap_debt_ms(&sc->cap, &r, now.boot_ms));
+	if (window_ms > 0)
+		write_duration(b, "window", window_ms);
+	stamp_format(now.server_ms, at);
+	buf_printf(b, " %s at=%s",
+		   sc->cap.grows ? "held" : sc->cap.usable ? "idle" : "paused",
+		   at);
+}
+
+bool
+controller_soft(struct controller *s, struct buf *b, bool always,
+		struct now now)
+{
+	if (!s->leads || (!s->timers.changed && !always))
+		return false;
+	now = controller_steady(s, now);
+	s->timers.changed = false;
+	for (uint32_t i = 0; i < s->timers.scopes_top; i++)
+		if (timers_keeps(&s->timers, i, now.boot_ms))
+			write_scope(s, i, b, now);
+	if (b->len == 0)
+		buf_puts(b, NOTHING);
+	return true;
+}
+
+/* --- reading --------------------------------------------------------------------- */
+
+enum course {
+	COURSE_UNKNOWN,
+	COURSE_HELD,
+	COURSE_IDLE,
+	COURSE_PAUSED,
+};
+
+struct kept {
+	char name[POOL_BYTES];
+	struct cap cap;
+	enum course course;
+	int64_t at_ms;
+};
+
+/* The next word, up to a blank or a semicolon; -1: none, or too long. */
+static int
+word(const char **p, char *out, size_t cap)
+{
+	size_t n;
+
+	*p += strspn(*p, " ");
+	n = strcspn(*p, " ;");
+	if (n == 0 || n >= cap)
+		return -1;
+	memcpy(out, *p, n);
+	out[n] = '\0';
+	*p += n;
+	return 0;
+}
+
+static bool
+has_name(const char *text, const char *name, const char **value)
+{
+	size_t n = strlen(name);
+
+	*value = text + n + 1;
+	return strncmp(text, name, n) == 0 && text[n] == '=';
+}
+
+static int
+read_fact(const char *text, struct kept *k)
+{
+	const char *value;
+
+	if (has_name(text, "debt", &value))
+		return duration_parse(value, &k->cap.debt_ms);
+	if (has_name(text, "window", &value))
+		return duration_parse(value, &k->cap.window_ms);
+	if (has_name(text, "at", &value))
+		return stamp_parse(value, &k->at_ms);
+	if (strcmp(text, "held") == 0)
+		k->course = COURSE_HELD;
+	else if (strcmp(text, "idle") == 0)
+		k->course = COURSE_IDLE;
+	else if (strcmp(text, "paused") == 0)
+		k->course = COURSE_PAUSED;
+	else
+		return -1;
+	return 0;
+}
+
+static int
+read_scope(const char **text, struct kept *k)
+{
+	char fact[POOL_BYTES];
+
+	*k = (struct kept){.at_ms = STAMP_NONE};
+	if (word(text, k->name, sizeof(k->name)))
+		return -1;
+	while (word(text, fact, sizeof(fact)) == 0)
+		if (read_fact(fact, k))
+			return -1;
+	if (**text != ';' && **text != '\0')
+		return -1;
+	*text += strspn(*text, "; ");
+	return k->course == COURSE_UNKNOWN || k->at_ms == STAMP_NONE ? -1 : 0;
+}
+
+/* The scope's cap, as far as it is known: one that is set on a pool which is
+ * yet to be seen must not find the debt forgotten. */
+static int64_t
+max_of(const struct controller *s, const char *name, bool held)
+{
+	int64_t max_ms = s->rules.cap.max_ms;
+
+	if (s->rules.scope != SCOPE_NODEPOOL)
+		return max_ms;
+	if (nodepools_find(&s->nodepools, name) != NULL)
+		return nodepools_terms(&s->nodepools, name, STAMP_NONE).max_ms;
+	return max_ms > 0 && !held ? max_ms : DURATION_MS_MAX;
+}
+
+/* From when it was written until its writer led no more, as the writer would
+ * have gone on; from then on only what was held has gone on. */
+static void
+restore_scope(struct controller *s, struct kept *k, int64_t renewed_ms,
+	      struct now now)
+{
+	int64_t until = renewed_ms > k->at_ms ? renewed_ms : k->at_ms;
+	struct cap_rules r = {max_of(s, k->name, k->course == COURSE_HELD),
+			      s->rules.cap.window_ms};
+
+	if (until > now.server_ms)
+		until = now.server_ms;
+	/* On the writer's time, which was all the same clock. */
+	k->cap.at_ms = k->at_ms < until ? k->at_ms : until;
+	k->cap.grows = k->course == COURSE_HELD;
+	k->cap.usable = k->course == COURSE_IDLE;
+	cap_settle(&k->cap, &r, k->cap.grows ? now.server_ms : until);
+	timers_restore(&s->timers, k->name, &k->cap, r.max_ms, k->cap.grows,
+		      k->at_ms, now);
+}
+
+static bool
+is_ours(const struct controller *s, struct kept *k)
+{
+	bool cluster = strcmp(k->name, CLUSTER_NAME) == 0;
+
+	if (cluster || strcmp(k->name, UNLABELLED_NAME) == 0)
+		k->name[0] = '\0';
+	return s->rules.scope != SCOPE_NODE &&
+	       cluster == (s->rules.scope == SCOPE_CLUSTER);
+}
+
+void
+controller_restore(struct controller *s, const char *text, int64_t renewed_ms,
+		   struct now now)
+{
+	struct kept k;
+
+	now = controller_steady(s, now);
+	s->uncapped = true;	/* who was released by hand says more */
+	s->guess = text == NULL || text[0] == '\0';
+	if (s->guess)
+		return;
+	timers_unguess(&s->timers, now.boot_ms);
+	if (strcmp(text, NOTHING) == 0)
+		return;
+	while (*text != '\0') {
+		if (read_scope(&text, &k)) {
+			s->guess = true;
+			return;
+		}
+		/* Of another kind of scope: it says nothing of ours. */
+		if (is_ours(s, &k))
+			restore_scope(s, &k, renewed_ms, now);
+		else
+			s->guess = true;
+	}
+}

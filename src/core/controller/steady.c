@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/controller/controller.h"
+
+#include "core/base/limits.h"
+#include "controller_parts.h"
+
+/* The one clock that everything below the public functions goes by. */
+
+/* The server's clock was set, or another API server answers: nothing begins
+ * anew because of it.  Before all was seen nothing has begun, and the first
+ * answers may come from a clock that is wrong. */
+static void
+shift(struct controller *s, int64_t by_ms, int64_t now_ms)
+{
+	machines_shift(&s->machines, by_ms);
+	if (!s->views.was_whole)
+		machines_restamp(&s->machines, now_ms);
+	retries_shift(&s->replacements.retries, by_ms);
+	timers_shift(&s->timers, by_ms);
+	/* What people write in NodePools stays: its moments come once more. */
+	if (s->pools_ms > now_ms)
+		s->pools_ms = now_ms;
+	s->recount = true;
+}
+
+/* Two good clocks drift apart, by less than a thousandth: that is no shift,
+ * even when it has come to seconds. */
+static void
+slew(struct controller *s, int64_t by_ms, int64_t boot_ms)
+{
+	int64_t most_ms = (boot_ms - s->slewed_boot_ms) / 1000;
+
+	if (most_ms < SLEW_STEP_MS)
+		return;
+	s->slewed_boot_ms = boot_ms;
+	if (by_ms > most_ms)
+		by_ms = most_ms;
+	if (by_ms < -most_ms)
+		by_ms = -most_ms;
+	s->ahead_ms += by_ms;
+}
+
+/* Server time as the controller sees it: the median of the Date headers jitters
+ * by parts of a second, and a deadline that has passed must not come back. */
+struct now
+controller_steady(struct controller *s, struct now now)
+{
+	int64_t ahead_ms = now.server_ms - now.boot_ms, by_ms;
+
+	if (s->last_ms == STAMP_NONE) {
+		s->ahead_ms = ahead_ms;
+		s->slewed_boot_ms = now.boot_ms;
+	}
+	/* Against the clock of the last shift: what is too little for one must
+	 * not add up while two API servers answer by turns. */
+	by_ms = ahead_ms - s->ahead_ms;
+	if (by_ms >= CLOCK_SHIFT_MS || by_ms <= -CLOCK_SHIFT_MS) {
+		s->ahead_ms = ahead_ms;
+		shift(s, by_ms, now.server_ms);
+	} else {
+		slew(s, by_ms, now.boot_ms);
+		if (s->last_ms != STAMP_NONE && now.server_ms < s->last_ms &&
+		    s->last_ms - now.server_ms < CLOCK_SHIFT_MS)
+			now.server_ms = s->last_ms;
+	}
+	s->last_ms = now.server_ms;
+	return now;
+}

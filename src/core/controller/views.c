@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "views.h"
+
+#include <stddef.h>
+
+#include "core/base/limits.h"
+#include "core/base/stamp.h"
+
+void
+views_forget(struct views *v)
+{
+	v->was_whole = v->begun = v->blocked = false;
+	v->begin_boot_ms = v->blocked_boot_ms = 0;
+	for (int k = 0; k < VIEW_COUNT; k++) {
+		struct view *w = &v->at[k];
+
+		/* A GET of before is to count for nothing. */
+		*w = (struct view){.generation = w->generation,
+				   .forgotten = w->forgotten + 1};
+	}
+}
+
+void
+views_listing(struct views *v, enum kind kind, bool counts)
+{
+	struct view *w = &v->at[kind];
+
+	w->listing = counts;
+	w->generation++;
+	w->forgotten++; /* what it does not show */
+	w->full = false;
+	/* A resource that is not served stays an empty list while we ask
+	 * again; the fresh list guards what happens meanwhile. */
+	if (w->served || !w->listed)
+		w->up = false;
+}
+
+void
+views_list_end(struct views *v, enum kind kind)
+{
+	v->at[kind].listing = false;
+}
+
+void
+views_listed(struct views *v, enum kind kind, bool served, bool has_room)
+{
+	struct view *w = &v->at[kind];
+
+	w->listed = true;
+	w->up = !served && !w->served;
+	if (!served)
+		return;
+	w->served = true;
+	w->forgotten++;
+	w->room = w->full && has_room;
+}
+
+bool
+views_watch(struct views *v, enum kind kind, bool up)
+{
+	bool before = v->at[kind].up;
+
+	v->at[kind].up = up && v->at[kind].listed;
+	return v->at[kind].up && !before;
+}
+
+void
+views_gone(struct views *v, enum kind kind)
+{
+	v->at[kind].forgotten++;
+}
+
+void
+views_room(struct views *v, enum kind kind)
+{
+	v->at[kind].room = v->at[kind].room || v->at[kind].full;
+}
+
+void
+views_want_list(struct views *v, enum kind kind)
+{
+	v->at[kind].wants_list = true;
+}
+
+bool
+views_take_wish(struct views *v, enum kind kind)
+{
+	bool wants = v->at[kind].wants_list;
+
+	v->at[kind].wants_list = false;
+	return wants;
+}
+
+/* A full table has room again: what was left out is asked for, not too
+ * often. */
+void
+views_ask_for_rest(struct views *v, int64_t boot_ms)
+{
+	for (struct view *w = v->at; w < v->at + VIEW_COUNT; w++) {
+		if (!w->room || boot_ms < w->ask_boot_ms)
+			continue;
+		w->room = false;
+		w->wants_list = true;
+		w->ask_boot_ms = boot_ms + RELIST_FULL_MS;
+	}
+}
+
+const char *
+views_unseen(const struct views *v)
+{
+	/* An Event can only shorten a hold. */
+	for (int k = 0; k < VIEW_COUNT; k++)
+		if (k != KIND_EVENT && (!v->at[k].listed || !v->at[k].up))
+			return kind_name((enum kind)k);
+	return NULL;
+}
+
+bool
+views_whole(const struct views *v)
+{
+	return views_unseen(v) == NULL;
+}
+
+static bool
+needs(const struct views *v, enum kind kind, bool events)
+{
+	if (v->at[kind].listed)
+		return false;
+	return kind == KIND_NODEPOOL || (kind == KIND_EVENT && events);
+}
+
+/* A person's say may stand on a NodePool, and where Karpenter's Events are not
+ * listed what it replaced counts as scaled up.  But holding goes on whatever is
+ * not seen, so neither is waited for without end. */
+bool
+views_begin(struct views *v, bool events, int64_t boot_ms, struct notes *notes)
+{
+	if (v->begun)
+		return true;
+	if (v->begin_boot_ms == 0)
+		v->begin_boot_ms = boot_ms + BEGIN_WAIT_MS;
+	if ((needs(v, KIND_NODEPOOL, events) || needs(v, KIND_EVENT, events)) &&
+	    boot_ms < v->begin_boot_ms)
+		return false;
+	v->begun = true;
+	for (int k = 0; k < VIEW_COUNT; k++)
+		if (needs(v, (enum kind)k, events))
+			(void)notes_put(notes, NOTE_WITHOUT,
+					kind_name((enum kind)k), 0);
+	return true;
+}
+
+void
+views_block(struct views *v, const char *unseen, uint32_t marked,
+	    int64_t boot_ms, struct notes *notes)
+{
+	if (unseen == NULL || marked == 0) {
+		v->blocked_boot_ms = 0;
+		v->blocked = false;
+		return;
+	}
+	if (v->blocked_boot_ms == 0)
+		v->blocked_boot_ms = boot_ms + BLOCKED_MS;
+	if (boot_ms < v->blocked_boot_ms)
+		return;
+	(void)notes_put(notes, NOTE_BLOCKED, unseen, marked);
+	v->blocked = true;
+	v->blocked_boot_ms = boot_ms + BLOCKED_EVERY_MS;
+}
+
+static void
+earlier(int64_t *best, int64_t at)
+{
+	if (*best == STAMP_NONE || at < *best)
+		*best = at;
+}
+
+int64_t
+views_next_boot_ms(const struct views *v)
+{
+	int64_t next = STAMP_NONE;
+
+	if (!v->begun && v->begin_boot_ms != 0)
+		earlier(&next, v->begin_boot_ms);
+	if (v->blocked_boot_ms != 0)
+		earlier(&next, v->blocked_boot_ms);
+	for (int k = 0; k < VIEW_COUNT; k++)
+		if (v->begun && v->at[k].room)
+			earlier(&next, v->at[k].ask_boot_ms);
+	return next;
+}

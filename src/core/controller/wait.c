@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/controller/controller.h"
+
+#include "controller_parts.h"
+
+/* What controller_next asks of the whole: has the lead begun, and how long is
+ * there nothing to do? */
+
+static void
+sooner(int64_t *wait_ms, int64_t at, int64_t now)
+{
+	int64_t ms = at > now ? at - now : 0;
+
+	if (ms < *wait_ms)
+		*wait_ms = ms;
+}
+
+/* Too early in a lead for anything: *wait_ms says how long, where time ends
+ * that. */
+bool
+controller_begins(struct controller *s, struct now now, int64_t *wait_ms)
+{
+	const char *unseen = views_unseen(&s->views);
+	uint32_t marked = 0;
+	int64_t next;
+
+	for (int k = 0; k < KIND_COUNT; k++)
+		marked += s->machines.marked[k];
+	views_block(&s->views, unseen != NULL ? unseen : s->release.failed,
+		    marked, now.boot_ms, &s->notes);
+	if (views_begin(&s->views, rules_tell_replacements(&s->rules),
+			now.boot_ms, &s->notes))
+		return false;
+	next = views_next_boot_ms(&s->views);
+	if (next != STAMP_NONE)
+		sooner(wait_ms, next, now.boot_ms);
+	return true;
+}
+
+void
+controller_latency(struct controller *s, struct now now)
+{
+	if (s->writes.wanting_hold > 0 || s->writes.in_flight > 0)
+		return;
+	for (uint32_t i = 0; i < s->timers.scopes_top; i++) {
+		struct scope *sc = &s->timers.scopes[i];
+
+		if (!sc->held || !sc->latency_open)
+			continue;
+		sc->latency_open = false;
+		counters_hold_latency(s->counters,
+				      (uint64_t)(now.boot_ms -
+						 sc->since_boot_ms));
+	}
+}
+
+int64_t
+controller_wait(const struct controller *s, struct now now)
+{
+	int64_t wait = INT64_MAX, key, next = timers_next_ms(&s->timers);
+	uint32_t id;
+
+	if (next != STAMP_NONE)
+		sooner(&wait, next, now.server_ms);
+	next = timers_cap_next_ms(&s->timers);
+	if (next != STAMP_NONE)
+		sooner(&wait, next, now.boot_ms);
+	for (uint32_t i = 0; i < s->timers.scopes_top; i++)
+		if (s->timers.scopes[i].held && s->timers.scopes[i].moved &&
+		    !s->timers.scopes[i].untold)
+			sooner(&wait, s->timers.scopes[i].told_boot_ms +
+					      MOVED_EVERY_MS, now.boot_ms);
+	next = nodepools_next_ms(&s->nodepools, now.server_ms);
+	if (next != STAMP_NONE)
+		sooner(&wait, next, now.server_ms);
+	if (heap_top(&s->writes.later, &id, &key))
+		sooner(&wait, key, now.boot_ms);
+	next = release_next_boot_ms(&s->release, now.boot_ms);
+	if (next != STAMP_NONE && views_whole(&s->views))
+		sooner(&wait, next, now.boot_ms);
+	next = views_next_boot_ms(&s->views);
+	if (next != STAMP_NONE)
+		sooner(&wait, next, now.boot_ms);
+	/* Nothing is written before the pause is over. */
+	if (!queue_is_empty(&s->queue))
+		sooner(&wait, s->writes.paused_boot_ms, now.boot_ms);
+	if (wait < s->writes.paused_boot_ms - now.boot_ms)
+		wait = s->writes.paused_boot_ms - now.boot_ms;
+	return wait;
+}

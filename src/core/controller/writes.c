@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "writes.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+
+int
+writes_init(struct writes *ws, uint32_t ids)
+{
+	ws->at = calloc(ids, sizeof(*ws->at));
+	return ws->at == NULL || heap_init(&ws->later, ids) ? -1 : 0;
+}
+
+void
+writes_free(struct writes *ws)
+{
+	free(ws->at);
+	heap_done(&ws->later);
+	ws->at = NULL;
+}
+
+bool
+write_check(const struct writes *ws, uint32_t id)
+{
+	const struct write *w = &ws->at[id];
+
+	if (w->wants_hold && ws->wanting_hold == 0)
+		return false;
+	switch (w->state) {
+	case WRITE_IDLE: /* its class may wait */
+		return true;
+	case WRITE_IN_FLIGHT:
+	case WRITE_SHOWN:
+		return w->act != ACT_NONE && w->seq != 0 && ws->in_flight > 0;
+	case WRITE_EXPECTED:
+		return act_writes(w->act) && w->failures == 0 &&
+		       w->refusals == 0 && ws->later.pos[id] != 0;
+	case WRITE_STALE:
+		return act_writes(w->act) && w->failures > 0 &&
+		       ws->later.pos[id] != 0;
+	case WRITE_BACKING_OFF:
+		return ws->later.pos[id] != 0;
+	}
+	return false;
+}
+
+/* --- what is seen, and time
+ * ---------------------------------------------------- */
+
+/* Does the table show what the action was to bring about? */
+static bool
+shows(const struct entry *e, enum act act)
+{
+	if (act == ACT_HOLD)
+		return entry_tenure(e) == TENURE_OURS;
+	if (act == ACT_CLASSIFY)
+		return e->classed;
+	return (act == ACT_CLEAR || act == ACT_UNMARK) &&
+	       e->mark == MARK_ABSENT;
+}
+
+static void
+come_to_rest(struct writes *ws, uint32_t id)
+{
+	ws->at[id].state = WRITE_IDLE;
+	heap_remove(&ws->later, id);
+}
+
+void
+writes_observe(struct writes *ws, uint32_t id, const struct entry *e)
+{
+	struct write *w = &ws->at[id];
+
+	if (entry_tenure(e) == TENURE_OURS)
+		w->was_ours = true;
+	if (w->state == WRITE_IN_FLIGHT && shows(e, w->act))
+		w->state = WRITE_SHOWN;
+	/* An answer without a version: what it shows has to do. */
+	else if (w->state == WRITE_EXPECTED &&
+		 (w->rv[0] == '\0' ? shows(e, w->act)
+				   : strcmp(w->rv, e->rv) == 0))
+		come_to_rest(ws, id);
+	else if (w->state == WRITE_STALE && strcmp(w->rv, e->rv) != 0)
+		come_to_rest(ws, id);
+	assert(write_check(ws, id));
+}
+
+void
+writes_drop(struct writes *ws, uint32_t id)
+{
+	heap_remove(&ws->later, id);
+	writes_want_hold(ws, id, false);
+	/* A reply under way is told by seq. */
+	ws->at[id] = (struct write){.seq = ws->at[id].seq + 1};
+}
+
+void
+writes_owner_changed(struct writes *ws, uint32_t id)
+{
+	struct write *w = &ws->at[id];
+
+	w->owner_gone = false;
+	w->owner_hold = w->owner_default = HOLD_ABSENT;
+}
+
+bool
+writes_due(struct writes *ws, int64_t boot_ms, uint32_t *id)
+{
+	int64_t key;
+
+	if (!heap_top(&ws->later, id, &key) || key > boot_ms)
+		return false;
+	heap_remove(&ws->later, *id);
+	if (ws->at[*id].state > WRITE_SHOWN)
+		ws->at[*id].state = WRITE_IDLE;
+	return true;
+}
+
+/* --- before a write
+ * -------------------------------------------------------------- */
+
+bool
+writes_paused(const struct writes *ws, int64_t boot_ms)
+{
+	return boot_ms < ws->paused_boot_ms;
+}
+
+bool
+writes_class_waits(struct writes *ws, uint32_t id, int64_t boot_ms)
+{
+	if (boot_ms >= ws->at[id].class_boot_ms)
+		return false;
+	heap_set(&ws->later, id, ws->at[id].class_boot_ms);
+	return true;
+}
+
+void
+writes_content(struct writes *ws, uint32_t id)
+{
+	ws->at[id].failures = 0;
+	ws->at[id].reread = false;
+}
+
+void
+writes_want_hold(struct writes *ws, uint32_t id, bool wants)
+{
+	struct write *w = &ws->at[id];
+
+	if (w->wants_hold == wants)
+		return;
+	w->wants_hold = wants;
+	if (wants)
+		ws->wanting_hold++;
+	else
+		ws->wanting_hold--;
+}
+
+void
+writes_period_ends(struct writes *ws, uint32_t id)
+{
+	ws->at[id].was_ours = false;
+	ws->at[id].reholds = 0;
+}
+
+void
+writes_hold_or_clear(struct writes *ws, uint32_t id, enum act act)
+{
+	struct write *w = &ws->at[id];
+
+	if (act == ACT_CLEAR)
+		w->was_ours = false;
+	w->again = w->was_ours; /* whichever comes first, line or reply */
+}
+
+uint64_t
+writes_start(struct writes *ws, uint32_t id, enum act act)
+{
+	struct write *w = &ws->at[id];
+
+	assert(w->state == WRITE_IDLE);
+	w->state = WRITE_IN_FLIGHT;
+	w->act = act;
+	w->seq = writes_start_list(ws);
+	assert(write_check(ws, id));
+	return w->seq;
+}
+
+uint64_t
+writes_start_list(struct writes *ws)
+{
+	ws->in_flight++;
+	return ++ws->seq;
+}
+
+/* --- its answer
+ * --------------------------------------------------------------------- */
+
+static void
+wait_as(struct writes *ws, uint32_t id, enum write_state state,
+	int64_t until_boot_ms)
+{
+	ws->at[id].state = state;
+	heap_set(&ws->later, id, until_boot_ms);
+}
+
+static void
+back_off_failed(struct writes *ws, uint32_t id, int64_t boot_ms)
+{
+	struct write *w = &ws->at[id];
+
+	w->failures++;
+	wait_as(ws, id, WRITE_BACKING_OFF,
+		boot_ms + pace_backoff(ws->pace, w->failures, BACKOFF_MIN_MS,
+				       BACKOFF_MAX_MS));
+}
+
+static int64_t
+conflict_ms(struct writes *ws, unsigned failures)
+{
+	return pace_backoff(ws->pace, failures, CONFLICT_MS, BACKOFF_MAX_MS);
+}
+
+static int64_t
+refusal_ms(struct writes *ws, unsigned n)
+{
+	return pace_backoff(ws->pace, n, REFUSED_MIN_MS, REFUSED_MAX_MS);
+}
+
+/* Everybody waits: the API server said how long, or we choose. */
+static void
+pause(struct writes *ws, const struct outcome *o, int64_t boot_ms)
+{
+	int64_t ms =
+		o->retry_after_ms >= 0 ? o->retry_after_ms : BACKOFF_MIN_MS;
+	int64_t until = boot_ms + ms;
+
+	if (until > ws->paused_boot_ms)
+		ws->paused_boot_ms = until;
+}
+
+void
+writes_answered(struct writes *ws, const struct outcome *o, int64_t boot_ms)
+{
+	assert(ws->in_flight > 0);
+	ws->in_flight--;
+	if (o->code == OUTCOME_BUSY) /* whatever became of the object */
+		pause(ws, o, boot_ms);
+}
+
+bool
+writes_awaits(const struct writes *ws, const struct action *a)
+{
+	return ws->at[a->id].seq == a->seq;
+}
+
+static void
+written(struct writes *ws, const struct action *a, const struct outcome *o,
+	const char *rv, bool shown, int64_t boot_ms)
+{
+	struct write *w = &ws->at[a->id];
+
+	w->failures = w->refusals = 0;
+	if (a->act == ACT_HOLD) {
+		w->reholds = (uint8_t)(w->reholds + w->again);
+		w->was_ours = true;
+	}
+	/* Its line came before the answer, perhaps with others behind it. */
+	if (strcmp(rv, o->rv) == 0 || shown)
+		return;
+	memcpy(w->rv, o->rv, sizeof(w->rv));
+	wait_as(ws, a->id, WRITE_EXPECTED, boot_ms + EXPECT_MS);
+}
+
+static void
+tell_refused(struct writes *ws, const struct action *a, const char *why)
+{
+	struct note *n = notes_put(ws->notes, NOTE_REFUSED, a->name, a->act);
+
+	str_cut(n->value, sizeof(n->value), kind_name(a->kind));
+	str_cut(n->why, sizeof(n->why), why != NULL ? why : "");
+}
+
+/* Asking again soon is of no use; told once. */
+static void
+refused(struct writes *ws, const struct action *a, const char *why,
+	int64_t boot_ms)
+{
+	struct write *w = &ws->at[a->id];
+
+	if (w->refusals++ == 0)
+		tell_refused(ws, a, why);
+	wait_as(ws, a->id, WRITE_BACKING_OFF,
+		boot_ms + refusal_ms(ws, w->refusals));
+}
+
+/* The object has moved on: its next watch line decides, or a look. */
+static void
+moved_on(struct writes *ws, const struct action *a, bool look, const char *rv,
+	 int64_t boot_ms)
+{
+	struct write *w = &ws->at[a->id];
+
+	if (strcmp(rv, a->rv) != 0)
+		return; /* that line is here already */
+	w->reread = look || w->failures > 0;
+	w->failures++;
+	if (look) {
+		memcpy(w->tried_rv, a->rv, sizeof(w->tried_rv));
+		return;
+	}
+	memcpy(w->rv, a->rv, sizeof(w->rv));
+	wait_as(ws, a->id, WRITE_STALE, boot_ms + conflict_ms(ws, w->failures));
+}
+
+static void
+patch_done(struct writes *ws, const struct action *a, const struct outcome *o,
+	   const char *rv, bool shown, int64_t boot_ms)
+{
+	switch (o->code) {
+	case OUTCOME_OK:
+		written(ws, a, o, rv, shown, boot_ms);
+		break;
+	case OUTCOME_CONFLICT:
+		moved_on(ws, a, false, rv, boot_ms);
+		break;
+	case OUTCOME_INVALID:
+		/* A hold that is refused as invalid stays so.  A clear may
+		 * have failed its test: it is read again and decided anew;
+		 * once more at the same version, and it was not the test. */
+		if (a->act == ACT_HOLD ||
+		    strcmp(ws->at[a->id].tried_rv, a->rv) == 0)
+			refused(ws, a, o->why, boot_ms);
+		else
+			moved_on(ws, a, true, rv, boot_ms);
+		break;
+	case OUTCOME_REFUSED:
+		refused(ws, a, o->why, boot_ms);
+		break;
+	case OUTCOME_GONE:
+		break;
+	default:
+		back_off_failed(ws, a->id, boot_ms);
+	}
+}
+
+/* A class that cannot be written holds nothing else up. */
+static void
+class_done(struct writes *ws, const struct action *a, const struct outcome *o,
+	   const char *rv, bool shown, int64_t boot_ms)
+{
+	struct write *w = &ws->at[a->id];
+
+	if (o->code == OUTCOME_OK || o->code == OUTCOME_CONFLICT ||
+	    o->code == OUTCOME_GONE) {
+		w->class_failures = 0;
+		patch_done(ws, a, o, rv, shown, boot_ms);
+		return;
+	}
+	if (w->class_failures++ == 0 &&
+	    (o->code == OUTCOME_REFUSED || o->code == OUTCOME_INVALID))
+		tell_refused(ws, a, o->why);
+	w->class_boot_ms = boot_ms + refusal_ms(ws, w->class_failures);
+}
+
+static void
+read_done(struct writes *ws, const struct action *a, const struct outcome *o,
+	  int64_t boot_ms)
+{
+	struct write *w = &ws->at[a->id];
+
+	if (o->code == OUTCOME_OK)
+		w->reread = false;
+	else if (o->code != OUTCOME_GONE)
+		back_off_failed(ws, a->id, boot_ms);
+}
+
+bool
+writes_done(struct writes *ws, const struct action *a, const struct outcome *o,
+	    const char *rv, int64_t boot_ms)
+{
+	bool shown = ws->at[a->id].state == WRITE_SHOWN;
+
+	assert(shown || ws->at[a->id].state == WRITE_IN_FLIGHT);
+	ws->at[a->id].state = WRITE_IDLE;
+	if (a->act == ACT_READ)
+		read_done(ws, a, o, boot_ms);
+	else if (a->act == ACT_CLASSIFY)
+		class_done(ws, a, o, rv, shown, boot_ms);
+	else
+		patch_done(ws, a, o, rv, shown, boot_ms);
+	assert(write_check(ws, a->id));
+	return o->code == OUTCOME_GONE;
+}
+
+void
+writes_owner_done(struct writes *ws, const struct action *a,
+		  const struct outcome *o, bool full, bool has_peer,
+		  int64_t boot_ms)
+{
+	struct write *w = &ws->at[a->id];
+
+	w->state = WRITE_IDLE;
+	if (o->code == OUTCOME_GONE) {
+		w->owner_gone = true;
+	} else if (o->code == OUTCOME_OK) {
+		/* It was tracked, so the Node has a peer now; unless the table
+		 * is full, and then the Node stands for itself. */
+		w->owner_gone = full;
+		if (!full && !has_peer)
+			back_off_failed(ws, a->id, boot_ms);
+	} else {
+		back_off_failed(ws, a->id, boot_ms);
+	}
+	assert(write_check(ws, a->id));
+}

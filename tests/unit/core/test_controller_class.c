@@ -1,0 +1,698 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "world.h"
+
+/* design §4, Replacements: what Karpenter makes to replace others keeps no
+ * scope held; its Event decides, whenever it comes. */
+
+#define MINUTE 60000
+#define SLACK 5000
+
+static struct rules rules;
+static struct world *w;
+static int64_t disrupted;	/* when c0 came to be */
+
+static void
+begin(enum replacement_rule replacements)
+{
+	rules = rules_default();
+	rules.replacements = replacements;
+	rules.cap = (struct cap_rules){720 * MINUTE, 10 * MINUTE};
+	w = world_new(&rules, THINGS, 1);
+	for (int i = 0; i < 3; i++)
+		machine_add(w, i, "web", server_ms(w) - DAY);
+	world_open(w);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+
+static void
+setup(void)
+{
+	begin(REPLACEMENTS_IGNORE);
+}
+
+static void
+teardown(void)
+{
+	world_free(w);
+	w = NULL;
+}
+
+static void
+disrupt(void)
+{
+	struct thing *c = claim_at(w, 0);
+
+	disrupted = server_ms(w) / 1000 * 1000;
+	c->o.disrupted_ms = disrupted;
+	thing_changed(w, c);
+}
+
+/* A claim that comes a second later, launched two seconds after that. */
+static struct thing *
+replace(int n)
+{
+	char uid[16];
+	struct object o;
+	struct thing *c;
+
+	world_run(w, 1000);
+	snprintf(uid, sizeof(uid), "c%d", n);
+	o = claim_new(uid, server_ms(w) / 1000 * 1000);
+	strcpy(o.pool, "web");
+	o.launch_known = true;
+	c = thing_add(w, &o);
+	world_run(w, 2000);
+	c->o.launched = true;
+	thing_changed(w, c);
+	world_run(w, 100);
+	return c;
+}
+
+static void
+event(const char *uid)
+{
+	controller_sign(w->s, uid, "drifted", world_now(w));
+}
+
+static unsigned
+ignored(void)
+{
+	return (unsigned)w->counters.at[COUNTER_EVENTS_IGNORED];
+}
+
+/* Of the three that were there before. */
+static unsigned
+spread(void)
+{
+	unsigned n = 0;
+
+	for (int i = 0; i < 3; i++)
+		n += thing_held(node_at(w, i));
+	return n;
+}
+
+static void
+become_ready(struct thing *c)
+{
+	c->o.ready_ms = server_ms(w) / 1000 * 1000;
+	thing_changed(w, c);
+}
+
+START_TEST(the_event_a_second_later)
+{
+	struct thing *c;
+
+	disrupt();
+	c = replace(7);
+	event("c7");
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(spread(), 0);
+	ck_assert(thing_held(c));	/* its own quiet time */
+	ck_assert_str_eq(c->o.replaces, "drifted");
+	become_ready(c);
+	world_run(w, rules.hold_ms - 1000);
+	ck_assert(thing_held(c));
+	ck_assert_uint_eq(spread(), 0);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+	ck_assert_uint_eq(c->writes, 3);
+}
+END_TEST
+
+START_TEST(the_event_before_the_claim)
+{
+	struct thing *c;
+
+	if (_i == 0)
+		disrupt();
+	event("c7");
+	c = replace(7);
+	world_run(w, MINUTE);
+	/* Without that it is nothing. */
+	ck_assert_uint_eq(spread(), _i == 0 ? 0 : 3);
+	ck_assert_str_eq(c->o.replaces, _i == 0 ? "drifted" : "");
+	ck_assert_uint_eq(ignored(), _i == 0 ? 0 : 1);
+}
+END_TEST
+
+/* The sign decides where another was disrupted in the 60 s before. */
+static const struct {
+	const char *name;
+	int64_t before_ms;
+	bool itself, empty, believed;
+} disruptions[] = {
+	{"a minute before", 60000, false, false, true},
+	{"longer ago", 61000, false, false, false},
+	{"in the same second", 0, false, false, true},
+	{"a second later: two clocks", -1000, false, false, true},
+	{"later", -2000, false, false, false},
+	{"the claim itself", 5000, true, false, false},
+	{"an empty one: it is replaced by none", 5000, false, true, false},
+};
+
+START_TEST(where_a_sign_is_believed)
+{
+	struct thing *c, *old;
+
+	c = replace(7);
+	old = disruptions[_i].itself ? c : claim_at(w, 0);
+	old->o.disrupted = true;
+	if (!disruptions[_i].empty)
+		old->o.disrupted_ms =
+			c->o.created_ms - disruptions[_i].before_ms;
+	thing_changed(w, old);
+	world_run(w, 1000);
+	event("c7");
+	world_run(w, SLACK);
+	ck_assert_msg((c->o.replaces[0] != '\0') == disruptions[_i].believed,
+		      "%s: \"%s\"", disruptions[_i].name, c->o.replaces);
+	ck_assert_msg(spread() == (disruptions[_i].believed ? 0 : 3),
+		      "%s: %u held", disruptions[_i].name, spread());
+	ck_assert_uint_eq(ignored(), disruptions[_i].believed ? 0 : 1);
+}
+END_TEST
+
+/* Anybody who may create Events can write one: of a scale-up it says nothing,
+ * however often; and each is counted. */
+START_TEST(a_forged_sign)
+{
+	struct thing *c = replace(7);
+
+	for (int i = 0; i < 5; i++) {
+		event("c7");
+		event("nobody");
+		world_run(w, 1000);
+	}
+	ck_assert_uint_eq(ignored(), 5);
+	ck_assert_uint_eq(spread(), 3);
+	become_ready(c);
+	world_run(w, rules.hold_ms - 1000);
+	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(w->acts[ACT_CLASSIFY], 0);
+}
+END_TEST
+
+/* Ignored at first, and believed when the one it replaces comes to be known. */
+START_TEST(a_sign_judged_again)
+{
+	struct thing *c, *old = claim_at(w, 0);
+
+	w->frozen[KIND_NODECLAIM] = true;
+	disrupt();
+	(void)old;
+	w->frozen[KIND_NODECLAIM] = false;
+	w->first[KIND_NODECLAIM] = w->last[KIND_NODECLAIM];	/* it is lost */
+	c = replace(7);
+	event("c7");
+	world_run(w, SLACK);
+	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(ignored(), 1);
+	world_list(w, KIND_NODECLAIM);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(spread(), 0);
+	ck_assert_str_eq(c->o.replaces, "drifted");
+}
+END_TEST
+
+/* The class on the claim stands, whatever is said later. */
+START_TEST(a_class_is_not_overridden)
+{
+	struct object o;
+	struct thing *c;
+
+	disrupt();
+	world_run(w, 1000);
+	o = claim_new("c7", server_ms(w) / 1000 * 1000);
+	o.launched = o.launch_known = true;
+	strcpy(o.replaces, _i == 0 ? "underutilized" : "substitute/xyz");
+	c = thing_add(w, &o);
+	if (_i == 0)
+		event("c7");
+	world_run(w, 1000);
+	event("c7");
+	world_run(w, MINUTE);
+	ck_assert_str_eq(c->o.replaces,
+			 _i == 0 ? "underutilized" : "substitute/xyz");
+	ck_assert_uint_eq(w->acts[ACT_CLASSIFY], 0);
+	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(ignored(), 0);
+}
+END_TEST
+
+/* Until NodeClaims are listed no claim without a class spreads. */
+START_TEST(before_the_claims_are_listed)
+{
+	struct thing *c = replace(7);
+
+	world_run(w, 1000);
+	ck_assert_uint_eq(spread(), 3);
+	world_restart(w, 9);
+	for (struct thing *t = w->at; t < w->at + THINGS; t++)
+		t->o.hold = HOLD_ABSENT, t->o.mark = MARK_ABSENT;
+	world_list(w, KIND_NODE);
+	controller_listing(w->s, KIND_NODECLAIM);
+	for (int i = 0; i < 3; i++)
+		controller_track(w->s, &claim_at(w, i)->o, world_now(w));
+	controller_track(w->s, &c->o, world_now(w));
+	w->up[KIND_NODECLAIM] = true;
+	world_run(w, 2 * MINUTE);
+	ck_assert_uint_eq(spread(), 0);
+	ck_assert(thing_held(c));	/* its own time */
+	controller_listed(w->s, KIND_NODECLAIM, true, world_now(w));
+	controller_watch(w->s, KIND_NODECLAIM, true);
+	world_run(w, 1000);
+	ck_assert_uint_eq(spread(), 3);
+}
+END_TEST
+
+START_TEST(the_event_late)
+{
+	struct thing *c;
+
+	disrupt();
+	c = replace(7);
+	world_run(w, 4500);
+	ck_assert_uint_eq(spread(), 0);
+	world_run(w, 3500);
+	ck_assert_uint_eq(spread(), 3);	/* taken for a scale-up */
+	event("c7");
+	world_run(w, SLACK);
+	ck_assert_uint_eq(spread(), 0);
+	ck_assert(thing_held(c));
+	ck_assert_str_eq(c->o.replaces, "drifted");
+}
+END_TEST
+
+START_TEST(the_event_lost)
+{
+	struct thing *c;
+	int64_t quiet;
+
+	disrupt();
+	c = replace(7);
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(spread(), 3);
+	become_ready(c);
+	quiet = c->o.ready_ms + rules.hold_ms;
+	world_run_until(w, quiet - 1);
+	ck_assert_uint_eq(spread(), 3);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+	ck_assert_uint_eq(c->o.replaces[0], '\0');
+}
+END_TEST
+
+/* Only where another came to be disrupted in the 10 s before. */
+static const struct {
+	int64_t before_ms;
+	bool undecided;
+} befores[] = {
+	{-3000, false}, {0, true}, {9000, true}, {12000, false},
+};
+
+START_TEST(who_is_undecided)
+{
+	struct thing *c = claim_at(w, 0);
+	int64_t at = server_ms(w) / 1000 * 1000 + 1000;
+
+	/* -3000: it is marked when the new one is there. */
+	c->o.disrupted_ms = at - befores[_i].before_ms;
+	if (befores[_i].before_ms >= 0)
+		thing_changed(w, c);
+	(void)replace(7);
+	if (befores[_i].before_ms < 0)
+		thing_changed(w, c);
+	world_run(w, 500);
+	ck_assert_uint_eq(spread(), befores[_i].undecided ? 0 : 3);
+}
+END_TEST
+
+/* Listed in the other order: the sign is looked for again. */
+START_TEST(the_replaced_is_seen_later)
+{
+	disrupted = server_ms(w) / 1000 * 1000;
+	claim_at(w, 0)->o.disrupted_ms = disrupted;
+	(void)replace(7);
+	world_run(w, 500);
+	ck_assert_uint_eq(spread(), 3);
+	thing_changed(w, claim_at(w, 0));
+	world_run(w, 1000);
+	/* A hold that is on does not end for it, nor does it go on for long. */
+	ck_assert_uint_eq(spread(), 3);
+	event("c7");
+	world_run(w, SLACK);
+	ck_assert_uint_eq(spread(), 0);
+}
+END_TEST
+
+START_TEST(a_hold_does_not_end_while_undecided)
+{
+	struct thing *old, *c;
+	int64_t quiet;
+
+	machine_add(w, 5, "web", server_ms(w) / 1000 * 1000);
+	old = claim_at(w, 5);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(spread(), 3);
+	quiet = old->o.ready_ms + rules.hold_ms;
+	world_run_until(w, quiet - 5000);
+	disrupt();
+	c = replace(7);
+	world_run(w, 2000 + SLACK / 2);	/* past the end */
+	ck_assert_int_gt(server_ms(w), quiet);
+	ck_assert_uint_eq(spread(), 3);
+	if (_i == 0)
+		event("c7");
+	world_run(w, SLACK);
+	ck_assert_uint_eq(spread(), _i == 0 ? 0 : 3);
+	(void)c;
+}
+END_TEST
+
+START_TEST(never_launched_is_undecided_for_30_s)
+{
+	struct object o;
+
+	disrupt();
+	world_run(w, 1000);
+	o = claim_new("c7", server_ms(w) / 1000 * 1000);
+	strcpy(o.pool, "web");
+	o.launch_known = false;	/* it would count after 5 s */
+	thing_add(w, &o);
+	world_run(w, 29000);
+	ck_assert_uint_eq(spread(), 0);
+	world_run(w, 2000);
+	ck_assert_uint_eq(spread(), 3);
+}
+END_TEST
+
+START_TEST(count_takes_no_notice)
+{
+	struct thing *c;
+
+	teardown();
+	begin(REPLACEMENTS_COUNT);
+	event("c7");
+	disrupt();
+	c = replace(7);
+	world_run(w, 500);
+	ck_assert_uint_eq(spread(), 3);
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(c->o.replaces[0], '\0');
+}
+END_TEST
+
+/* Another leader reads the class from the claim. */
+START_TEST(the_class_outlives_the_leader)
+{
+	struct thing *c;
+
+	disrupt();
+	c = replace(7);
+	event("c7");
+	world_run(w, 1000);
+	world_restart(w, 9);
+	world_open(w);
+	become_ready(c);
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(spread(), 0);
+	ck_assert(thing_held(c));
+}
+END_TEST
+
+static enum fault
+refuse_all(struct world *x, const struct action *a)
+{
+	(void)x;
+	return a->act == ACT_CLASSIFY ? FAULT_ERROR : FAULT_NONE;
+}
+
+/* The class cannot be written: it is known all the same, and tried again. */
+START_TEST(the_class_cannot_be_written)
+{
+	struct thing *c;
+
+	w->fault = refuse_all;
+	disrupt();
+	c = replace(7);
+	event("c7");
+	world_run(w, 2 * MINUTE);
+	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(c->o.replaces[0], '\0');
+	/* After 1 s, 2, 4 …, and up to as much more. */
+	ck_assert_uint_le(w->acts[ACT_CLASSIFY], 8);
+	ck_assert_uint_ge(w->acts[ACT_CLASSIFY], 6);
+	w->fault = NULL;
+	world_run(w, 130000);
+	ck_assert_str_eq(c->o.replaces, "drifted");
+}
+END_TEST
+
+/* … and neither a hold nor a release waits for it. */
+START_TEST(a_refused_class_holds_nothing_up)
+{
+	struct object o;
+	struct thing *c;
+
+	w->fault = refuse_all;
+	disrupt();
+	o = claim_new("c9", server_ms(w) / 1000 * 1000);
+	o.launched = o.launch_known = true;
+	c = thing_add(w, &o);
+	event("c9");
+	world_run(w, MINUTE);
+	ck_assert(thing_held(c));
+	become_ready(c);
+	world_run(w, rules.hold_ms + SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+	w->acts[ACT_CLASSIFY] = 0;
+	world_run(w, DAY);
+	ck_assert_uint_eq(w->acts[ACT_CLASSIFY], 0);
+}
+END_TEST
+
+/* In a pool that is left alone nothing is written at all. */
+START_TEST(no_class_in_an_excluded_pool)
+{
+	machine_add(w, 8, "excluded", server_ms(w) / 1000 * 1000);
+	event("c8");
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(claim_at(w, 8)->writes, 0);
+}
+END_TEST
+
+/* Stamps are of two clocks: Karpenter's may be a second ahead. */
+START_TEST(karpenters_clock_ahead)
+{
+	struct thing *c = claim_at(w, 0);
+
+	c->o.disrupted_ms = server_ms(w) / 1000 * 1000 + 2000;
+	thing_changed(w, c);
+	(void)replace(7);	/* created a second after now */
+	world_run(w, 500);
+	ck_assert_uint_eq(spread(), 0);
+}
+END_TEST
+
+/* What was seen by a clock an hour ahead was seen by now. */
+START_TEST(clock_back_while_undecided)
+{
+	w->offset_ms += 60 * MINUTE;
+	world_run(w, 1000);
+	w->offset_ms -= 60 * MINUTE;
+	disrupt();
+	w->offset_ms += 60 * MINUTE;
+	world_run(w, 1000);
+	w->offset_ms -= 60 * MINUTE;
+	(void)replace(7);
+	w->offset_ms += 60 * MINUTE;
+	world_run(w, 1000);
+	w->offset_ms -= 60 * MINUTE;
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(spread(), 3);
+}
+END_TEST
+
+/* 5 s are 5 s, whatever the API server's clock does meanwhile: after it was
+ * launched (replace: 100 ms ago), or 30 s after it was seen. */
+START_TEST(clock_is_set_while_undecided)
+{
+	static const int64_t shifts[] = {60 * MINUTE, -60 * MINUTE};
+	struct object o;
+	int64_t left;
+
+	disrupt();
+	if (_i < 2) {
+		(void)replace(7);
+		left = UNDECIDED_MS - 100;
+	} else {
+		world_run(w, 1000);
+		o = claim_new("c7", server_ms(w) / 1000 * 1000);
+		strcpy(o.pool, "web");
+		thing_add(w, &o);
+		left = UNDECIDED_MAX_MS;
+	}
+	world_run(w, 1000);
+	w->offset_ms += shifts[_i % 2];
+	world_run(w, left - 2000);
+	ck_assert_uint_eq(spread(), 0);
+	world_run(w, 2500);
+	ck_assert_uint_eq(spread(), 3);
+}
+END_TEST
+
+/* WaitingReadiness names no reason: one that does stands above it. */
+START_TEST(a_reason_stands_above_none)
+{
+	struct thing *c;
+
+	disrupt();
+	controller_sign(w->s, "c7", "unknown", world_now(w));
+	controller_sign(w->s, "c7", "drifted", world_now(w));
+	controller_sign(w->s, "c7", "unknown", world_now(w));
+	controller_sign(w->s, "c7", "empty", world_now(w));
+	c = replace(7);
+	world_run(w, 1000);
+	ck_assert_str_eq(c->o.replaces, "drifted");
+}
+END_TEST
+
+/* More is said than is kept: the oldest goes, and nothing else. */
+START_TEST(more_signs_than_there_is_room)
+{
+	char uid[UID_BYTES];
+	struct thing *c;
+
+	disrupt();
+	event("c7");
+	for (int i = 0; i < 2 * DISRUPTION_EVENTS_MAX; i++) {
+		snprintf(uid, sizeof(uid), "x%d", i);
+		event(uid);
+	}
+	event("c8");
+	c = replace(8);
+	world_run(w, SLACK);
+	ck_assert_str_eq(c->o.replaces, "drifted");
+	c = replace(7);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(c->o.replaces[0], '\0');
+}
+END_TEST
+
+/* A scope that was held goes on being held while a claim is undecided anew. */
+START_TEST(another_leader_while_undecided)
+{
+	char text[4096] = "";
+	struct buf b;
+
+	disrupt();
+	(void)replace(7);
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(spread(), 3);	/* its Event is lost */
+	buf_init(&b, text, sizeof(text));
+	ck_assert(controller_soft(w->s, &b, false, world_now(w)));
+	world_restart(w, 9);
+	if (_i == 0)
+		controller_restore(w->s, text, STAMP_NONE, world_now(w));
+	world_list(w, KIND_NODE);
+	world_list(w, KIND_NODECLAIM);
+	for (int i = 0; i < 300; i++) {
+		world_run(w, 100);
+		ck_assert_uint_eq(spread(), 3);
+	}
+}
+END_TEST
+
+/* What an earlier lead of the same replica saw says nothing: the claim that was
+ * disrupted is gone since. */
+START_TEST(disrupted_in_an_earlier_lead)
+{
+	disrupt();
+	world_run(w, 1000);
+	controller_lead(w->s, false, world_now(w));
+	thing_delete(w, claim_at(w, 0));
+	thing_delete(w, node_at(w, 0));
+	controller_lead(w->s, true, world_now(w));
+	world_open(w);
+	(void)replace(7);
+	event("c7");
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(ignored(), 1);
+	ck_assert(thing_held(node_at(w, 1)));
+}
+END_TEST
+
+/* A new lead waits for the Events, 10 s at most. */
+START_TEST(events_are_waited_for)
+{
+	struct thing *c;
+	struct note n;
+	bool told = false;
+
+	disrupt();
+	c = replace(7);
+
+	world_run(w, MINUTE);
+	controller_lead(w->s, false, world_now(w));
+	for (struct thing *t = w->at; t < w->at + THINGS; t++)
+		t->o.hold = HOLD_ABSENT, t->o.mark = MARK_ABSENT;
+	controller_lead(w->s, true, world_now(w));
+	controller_listing(w->s, KIND_NODEPOOL);
+	controller_listed(w->s, KIND_NODEPOOL, true, world_now(w));
+	controller_listing(w->s, KIND_EVENT);
+	world_list(w, KIND_NODE);
+	world_list(w, KIND_NODECLAIM);
+	world_run(w, 9900);
+	ck_assert_uint_eq(count_marked(w), 0);
+	if (_i == 0) {
+		event("c7");
+		controller_listed(w->s, KIND_EVENT, true, world_now(w));
+	}
+	world_run(w, SLACK);
+	ck_assert_uint_eq(spread(), _i == 0 ? 0 : 3);
+	while (controller_note(w->s, &n)) {
+		told |= n.type == NOTE_WITHOUT;
+		if (n.type == NOTE_WITHOUT)
+			ck_assert_str_eq(n.name, "Event");
+	}
+	ck_assert(told == (_i == 1));
+	(void)c;
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *s = suite_create("controller: replacements");
+	TCase *c = run_case(s, "class");
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_test(c, the_event_a_second_later);
+	tcase_add_loop_test(c, the_event_before_the_claim, 0, 2);
+	tcase_add_loop_test(c, where_a_sign_is_believed, 0,
+			    sizeof(disruptions) / sizeof(disruptions[0]));
+	tcase_add_test(c, a_forged_sign);
+	tcase_add_test(c, a_sign_judged_again);
+	tcase_add_loop_test(c, a_class_is_not_overridden, 0, 2);
+	tcase_add_test(c, before_the_claims_are_listed);
+	tcase_add_test(c, the_event_late);
+	tcase_add_test(c, the_event_lost);
+	tcase_add_loop_test(c, who_is_undecided, 0, 4);
+	tcase_add_test(c, the_replaced_is_seen_later);
+	tcase_add_loop_test(c, a_hold_does_not_end_while_undecided, 0, 2);
+	tcase_add_test(c, never_launched_is_undecided_for_30_s);
+	tcase_add_test(c, count_takes_no_notice);
+	tcase_add_test(c, the_class_outlives_the_leader);
+	tcase_add_test(c, the_class_cannot_be_written);
+	tcase_add_test(c, a_refused_class_holds_nothing_up);
+	tcase_add_test(c, no_class_in_an_excluded_pool);
+	tcase_add_test(c, karpenters_clock_ahead);
+	tcase_add_test(c, clock_back_while_undecided);
+	tcase_add_loop_test(c, clock_is_set_while_undecided, 0, 4);
+	tcase_add_test(c, a_reason_stands_above_none);
+	tcase_add_loop_test(c, another_leader_while_undecided, 0, 2);
+	tcase_add_test(c, disrupted_in_an_earlier_lead);
+	tcase_add_loop_test(c, events_are_waited_for, 0, 2);
+	tcase_add_test(c, more_signs_than_there_is_room);
+	return run_suite(s);
+}

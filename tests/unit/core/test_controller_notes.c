@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "world.h"
+
+/* What is told: who holds a scope until when, and what is refused. */
+
+#define MINUTE 60000
+#define SLACK 4000
+
+static struct rules rules;
+static struct world *w;
+
+static void
+setup(void)
+{
+	rules = rules_default();
+	rules.cap = (struct cap_rules){60 * MINUTE, 10 * MINUTE};
+	w = world_new(&rules, THINGS, 1);
+	for (int i = 0; i < 5; i++)
+		machine_add(w, i, "web", server_ms(w) - DAY);
+}
+
+static void
+teardown(void)
+{
+	world_free(w);
+	w = NULL;
+}
+
+static struct thing *
+booting(int n)
+{
+	char uid[16];
+	struct object o;
+
+	snprintf(uid, sizeof(uid), "c%d", n);
+	o = claim_new(uid, server_ms(w) / 1000 * 1000);
+	o.launched = o.launch_known = true;
+	return thing_add(w, &o);
+}
+
+static int64_t
+become_ready(struct thing *c)
+{
+	c->o.ready_ms = server_ms(w) / 1000 * 1000;
+	thing_changed(w, c);
+	return c->o.ready_ms + rules.hold_ms;
+}
+
+/* How many of that type since the last call, and the last of them. */
+static unsigned
+notes(enum note_type type, struct note *last)
+{
+	struct note n;
+	unsigned count = 0;
+
+	while (controller_note(w->s, &n)) {
+		if (n.type != type)
+			continue;
+		count++;
+		*last = n;
+	}
+	return count;
+}
+
+/* --- the quiet time ------------------------------------------------------------- */
+
+START_TEST(held_by_one_that_boots)
+{
+	struct thing *c;
+	struct note n;
+	int64_t seen, quiet;
+
+	world_open(w);
+	seen = server_ms(w);
+	c = booting(9);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(notes(NOTE_SCOPE_HELD, &n), 1);
+	ck_assert(n.earliest);
+	ck_assert_str_eq(n.machine, "c9");
+	ck_assert_str_eq(n.name, "");
+	ck_assert_int_ge(n.a, seen + rules.hold_ms);
+	ck_assert_int_le(n.a, seen + rules.hold_ms + 1000);
+	/* It boots on: no news. */
+	world_run(w, 5 * MINUTE);
+	ck_assert_uint_eq(notes(NOTE_SCOPE_MOVED, &n), 0);
+	/* Ready: now it is known, and told at once, as a minute is over. */
+	quiet = become_ready(c);
+	world_run(w, 500);
+	ck_assert_uint_eq(notes(NOTE_SCOPE_MOVED, &n), 1);
+	ck_assert(!n.earliest);
+	ck_assert_int_eq(n.a, quiet);
+	ck_assert_str_eq(n.machine, "c9");
+	world_run(w, 8 * MINUTE);
+	ck_assert_uint_eq(notes(NOTE_SCOPE_MOVED, &n), 0);
+}
+END_TEST
+
+START_TEST(held_by_one_that_is_ready)
+{
+	struct note n;
+	int64_t quiet;
+
+	world_open(w);
+	machine_add(w, 9, "web", server_ms(w) / 1000 * 1000);
+	quiet = claim_at(w, 9)->o.ready_ms + rules.hold_ms;
+	world_run(w, SLACK);
+	ck_assert_uint_eq(notes(NOTE_SCOPE_HELD, &n), 1);
+	ck_assert(!n.earliest);
+	ck_assert_int_eq(n.a, quiet);
+	ck_assert_str_eq(n.machine, "c9");
+}
+END_TEST
+
+/* One a minute at most, and the last word is right. */
+START_TEST(moved_once_a_minute)
+{
+	struct note n;
+	int64_t first = 0, quiet = 0;
+	unsigned told = 0;
+
+	world_open(w);
+	machine_add(w, 10, "web", server_ms(w) / 1000 * 1000);
+	world_run(w, 500);
+	ck_assert_uint_eq(notes(NOTE_SCOPE_HELD, &n), 1);
+	first = w->boot_ms;
+	for (int i = 0; i < 60; i++) {	/* a machine every 3 s, for 3 min */
+		machine_add(w, 11 + i, "web", server_ms(w) / 1000 * 1000);
+		quiet = claim_at(w, 11 + i)->o.ready_ms + rules.hold_ms;
+		world_run(w, 3000);
+		if (notes(NOTE_SCOPE_MOVED, &n) == 0)
+			continue;
+		told++;
+		ck_assert_int_ge(w->boot_ms - first, told * MINUTE - 500);
+		ck_assert_int_eq(n.a, quiet);
+		ck_assert_str_eq(n.machine, claim_at(w, 11 + i)->o.name);
+	}
+	ck_assert_uint_ge(told, 2);
+	ck_assert_uint_le(told, 3);
+	/* What is left is told when its minute is over, though nothing else
+	 * happens. */
+	world_run(w, MINUTE + 500);
+	told += notes(NOTE_SCOPE_MOVED, &n);
+	ck_assert_int_eq(n.a, quiet);
+	ck_assert_str_eq(n.machine, "c70");
+	ck_assert_uint_le(told, 4);
+	world_run(w, 4 * MINUTE);
+	ck_assert_uint_eq(notes(NOTE_SCOPE_MOVED, &n), 0);
+}
+END_TEST
+
+/* The machine whose activity was the last goes: quiet earlier. */
+START_TEST(moved_by_a_deletion)
+{
+	struct note n;
+	int64_t quiet;
+
+	world_open(w);
+	machine_add(w, 10, "web", server_ms(w) / 1000 * 1000);
+	quiet = claim_at(w, 10)->o.ready_ms + rules.hold_ms;
+	world_run(w, 2 * MINUTE);
+	machine_add(w, 11, "web", server_ms(w) / 1000 * 1000);
+	world_run(w, 2 * MINUTE);
+	ck_assert_uint_eq(notes(NOTE_SCOPE_MOVED, &n), 1);
+	ck_assert_str_eq(n.machine, "c11");
+	thing_delete(w, claim_at(w, 11));
+	thing_delete(w, node_at(w, 11));
+	world_run(w, 1000);
+	ck_assert_uint_eq(notes(NOTE_SCOPE_MOVED, &n), 1);
+	ck_assert_str_eq(n.machine, "c10");
+	ck_assert_int_eq(n.a, quiet);
+}
+END_TEST
+
+/* One more machine whose own time is over sooner moves nothing. */
+START_TEST(not_moved)
+{
+	struct note n;
+
+	world_open(w);
+	machine_add(w, 10, "web", server_ms(w) / 1000 * 1000);
+	world_run(w, 2 * MINUTE);
+	machine_add(w, 11, "web", server_ms(w) / 1000 * 1000 - 5 * MINUTE);
+	world_run(w, 2 * MINUTE);
+	/* A shift of the clock is none either. */
+	w->offset_ms += 60 * MINUTE;
+	world_run(w, 2 * MINUTE);
+	ck_assert_uint_eq(notes(NOTE_SCOPE_MOVED, &n), 0);
+}
+END_TEST
+
+/* A boot that failed speaks under its own name. */
+START_TEST(held_by_a_boot_that_failed)
+{
+	struct thing *c;
+	struct note n;
+
+	world_open(w);
+	machine_add(w, 10, "web", server_ms(w) - 595000);
+	world_run(w, 1000);
+	c = booting(9);
+	world_run(w, 2000);
+	thing_delete(w, c);
+	world_run(w, MINUTE);
+	ck_assert_uint_ge(notes(NOTE_SCOPE_MOVED, &n), 1);
+	ck_assert_str_eq(n.machine, "c9");
+}
+END_TEST
+
+START_TEST(capped)
+{
+	struct note n;
+
+	world_open(w);
+	for (int i = 0; i < 12; i++) {
+		machine_add(w, 10 + i, "web", server_ms(w) / 1000 * 1000);
+		world_run(w, 5 * MINUTE);
+	}
+	world_run(w, 1000);
+	ck_assert_uint_eq(notes(NOTE_SCOPE_CAPPED, &n), 1);
+	ck_assert_int_eq(n.b, 60 * MINUTE);
+	ck_assert_int_le(llabs(n.a - server_ms(w) - 10 * MINUTE), 1500);
+	world_run(w, 5 * MINUTE);
+	ck_assert_uint_eq(notes(NOTE_SCOPE_CAPPED, &n), 0);
+}
+END_TEST
+
+/* Nothing is capped at its birth: after a wave that was paid for, another. */
+START_TEST(not_capped_at_birth)
+{
+	struct note n;
+
+	world_open(w);
+	for (int i = 0; i < 4; i++) {	/* held for 10 min of every 17 */
+		machine_add(w, 10 + i, "web", server_ms(w) / 1000 * 1000);
+		world_run(w, 17 * MINUTE);
+	}
+	for (int i = 0; i < 20; i++) {
+		machine_add(w, 20 + i, "web", server_ms(w) / 1000 * 1000);
+		world_run(w, 17 * MINUTE);
+	}
+	ck_assert_uint_eq(notes(NOTE_SCOPE_CAPPED, &n), 0);
+}
+END_TEST
+
+/* --- what is refused -------------------------------------------------------------- */
+
+static enum act refused_act;
+static enum fault refused_as;
+static const char *refused_name;
+
+static enum fault
+refuse(struct world *x, const struct action *a)
+{
+	(void)x;
+	return a->act == refused_act && strcmp(a->name, refused_name) == 0
+		       ? refused_as
+		       : FAULT_NONE;
+}
+
+static void
+go_wrong(const char *name, enum act act, enum fault fault)
+{
+	refused_name = name;
+	refused_act = act;
+	refused_as = fault;
+	w->fault = refuse;
+}
+
+/* 1 s, doubling to 10 min, each with jitter: within an hour at least 13 and at
+ * most 21 times.  Told once. */
+static const enum fault refusals[] = {FAULT_REFUSED, FAULT_INVALID};
+
+START_TEST(a_clear_that_is_refused)
+{
+	struct note n;
+	int64_t last = 0;
+	unsigned before;
+
+	object_hold(&node_at(w, 0)->o, server_ms(w) - DAY);
+	object_hold(&node_at(w, 1)->o, server_ms(w) - DAY);
+	go_wrong("n0", ACT_CLEAR, refusals[_i]);
+	world_open(w);
+	ck_assert(thing_clear(node_at(w, 1)));
+	ck_assert_uint_eq(notes(NOTE_REFUSED, &n), 1);
+	ck_assert_str_eq(n.name, "n0");
+	ck_assert_str_eq(n.value, "Node");
+	ck_assert_int_eq(n.a, ACT_CLEAR);
+	world_run(w, 60 * MINUTE - 5000);
+	ck_assert_uint_ge(w->acts[ACT_CLEAR], 1 + 13);
+	ck_assert_uint_le(w->acts[ACT_CLEAR], 1 + 21);
+	for (int i = 0; i < 6; i++) {	/* and no wait is over 10 min */
+		before = w->acts[ACT_CLEAR];
+		last = w->boot_ms;
+		while (w->acts[ACT_CLEAR] == before)
+			world_run(w, 1000);
+		ck_assert_int_le(w->boot_ms - last, 10 * MINUTE + 2000);
+		ck_assert_int_ge(w->boot_ms - last, i == 0 ? 0 : 5 * MINUTE -
+								     2000);
+	}
+	ck_assert_uint_eq(notes(NOTE_REFUSED, &n), 0);
+	w->fault = NULL;
+	world_run(w, 10 * MINUTE + 2000);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+START_TEST(a_hold_that_is_refused)
+{
+	struct note n;
+
+	go_wrong("n0", ACT_HOLD, refusals[_i]);
+	world_open(w);
+	machine_add(w, 9, "web", server_ms(w));
+	world_run(w, 9 * MINUTE);
+	ck_assert_uint_eq(notes(NOTE_REFUSED, &n), 1);
+	ck_assert_str_eq(n.name, "n0");
+	ck_assert_int_eq(n.a, ACT_HOLD);
+	/* Four others and itself; and n0 in waits of 1, 2, 4 … s. */
+	ck_assert_uint_ge(w->acts[ACT_HOLD], 5 + 8);
+	ck_assert_uint_le(w->acts[ACT_HOLD], 5 + 10);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
+	ck_assert_uint_ge(w->counters.at[COUNTER_HOLDS_ERROR] +
+				  w->counters.at[COUNTER_HOLDS_CONFLICT],
+			  8);
+}
+END_TEST
+
+/* What fails without being refused is tried again within 10 s and up to as
+ * much more, and not told. */
+START_TEST(a_failure_is_no_refusal)
+{
+	struct note n;
+
+	object_hold(&node_at(w, 0)->o, server_ms(w) - DAY);
+	go_wrong("n0", ACT_CLEAR, FAULT_ERROR);
+	world_open(w);
+	world_run(w, 60 * MINUTE);
+	ck_assert_uint_eq(notes(NOTE_REFUSED, &n), 0);
+	ck_assert_uint_ge(w->acts[ACT_CLEAR], 170);
+	w->fault = NULL;
+	world_run(w, 21000);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+/* A claim that cannot be patched never keeps its Node, once that is registered;
+ * before, it does. */
+static const enum fault all_ways[] = {FAULT_REFUSED, FAULT_INVALID,
+				      FAULT_ERROR, FAULT_LOST,
+				      FAULT_CONFLICT};
+
+START_TEST(the_claim_never_keeps_its_node)
+{
+	struct thing *n = node_at(w, 0), *c = claim_at(w, 0);
+
+	object_hold(&c->o, server_ms(w) - DAY);
+	object_hold(&n->o, server_ms(w) - DAY);
+	go_wrong("c0", ACT_CLEAR, all_ways[_i]);
+	world_open(w);
+	ck_assert(thing_clear(n));
+	ck_assert_uint_eq(n->writes, 1);
+	world_run(w, 5 * MINUTE);
+	if (all_ways[_i] != FAULT_LOST)
+		ck_assert(thing_held(c));
+	w->fault = NULL;
+	world_run(w, 10 * MINUTE);
+	ck_assert_uint_eq(count_marked(w), 0);
+	ck_assert_uint_eq(n->writes, 1);
+}
+END_TEST
+
+START_TEST(the_claim_first_while_it_joins)
+{
+	struct thing *n = node_at(w, 0), *c = claim_at(w, 0);
+
+	n->o.registered = false;
+	object_hold(&c->o, server_ms(w) - DAY);
+	object_hold(&n->o, server_ms(w) - DAY);
+	go_wrong("c0", ACT_CLEAR, FAULT_REFUSED);
+	world_open(w);
+	world_run(w, 5 * MINUTE);
+	ck_assert(thing_held(n));
+	n->o.registered = true;
+	thing_changed(w, n);
+	world_run(w, SLACK);
+	ck_assert(thing_clear(n));
+	ck_assert(thing_held(c));
+}
+END_TEST
+
+/* A class that is refused is told as well, once. */
+START_TEST(a_class_that_is_refused)
+{
+	struct note n;
+	struct object o;
+	struct thing *c = claim_at(w, 0);
+
+	rules.replacements = REPLACEMENTS_IGNORE;
+	go_wrong("c9", ACT_CLASSIFY, FAULT_REFUSED);
+	c->o.disrupted_ms = server_ms(w) / 1000 * 1000;
+	world_open(w);
+	o = claim_new("c9", server_ms(w) / 1000 * 1000);
+	o.launched = o.launch_known = true;
+	thing_add(w, &o);
+	world_run(w, 1000);
+	controller_sign(w->s, "c9", "drifted", world_now(w));
+	world_run(w, 10 * MINUTE);
+	ck_assert_uint_eq(notes(NOTE_REFUSED, &n), 1);
+	ck_assert_str_eq(n.name, "c9");
+	ck_assert_int_eq(n.a, ACT_CLASSIFY);
+	ck_assert_str_eq(n.value, "NodeClaim");
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *s = suite_create("controller: notes");
+	TCase *c = run_case(s, "quiet time"), *r = run_case(s, "refused");
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_test(c, held_by_one_that_boots);
+	tcase_add_test(c, held_by_one_that_is_ready);
+	tcase_add_test(c, moved_once_a_minute);
+	tcase_add_test(c, moved_by_a_deletion);
+	tcase_add_test(c, not_moved);
+	tcase_add_test(c, held_by_a_boot_that_failed);
+	tcase_add_test(c, capped);
+	tcase_add_test(c, not_capped_at_birth);
+	tcase_add_checked_fixture(r, setup, teardown);
+	tcase_add_loop_test(r, a_clear_that_is_refused, 0, 2);
+	tcase_add_loop_test(r, a_hold_that_is_refused, 0, 2);
+	tcase_add_test(r, a_failure_is_no_refusal);
+	tcase_add_loop_test(r, the_claim_never_keeps_its_node, 0,
+			    sizeof(all_ways) / sizeof(all_ways[0]));
+	tcase_add_test(r, the_claim_first_while_it_joins);
+	tcase_add_test(r, a_class_that_is_refused);
+	return run_suite(s);
+}

@@ -1,0 +1,901 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "world.h"
+
+/* design §4, NodePool annotations: what each does, and which is stronger. */
+
+#define MINUTE 60000
+#define SLACK 5000
+
+static struct rules rules;
+static struct world *w;
+
+static void
+setup(void)
+{
+	rules = rules_default();
+	w = world_new(&rules, THINGS, 1);
+}
+
+static void
+teardown(void)
+{
+	world_free(w);
+	w = NULL;
+}
+
+static void
+use_scope(enum scope_kind scope, int64_t max_ms)
+{
+	teardown();
+	rules.scope = scope;
+	rules.cap = (struct cap_rules){max_ms, 5 * MINUTE};
+	w = world_new(&rules, THINGS, 1);
+}
+
+/* Two old machines in each of two pools; nothing is held. */
+static void
+old_pools(void)
+{
+	for (int i = 0; i < 4; i++)
+		machine_add(w, i, i < 2 ? "web" : "batch",
+			    server_ms(w) - DAY);
+	world_open(w);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+
+static struct nodepool
+pool_of(const char *name, enum nodepool_key k, const char *value)
+{
+	struct nodepool p;
+
+	nodepool_init(&p);
+	strcpy(p.name, name);
+	snprintf(p.uid, sizeof(p.uid), "u-%s", name);
+	nodepool_set(&p, k, value);
+	return p;
+}
+
+static void
+says(const char *name, enum nodepool_key k, const char *value)
+{
+	struct nodepool p = pool_of(name, k, value);
+
+	world_pool(w, &p);
+}
+
+static void
+says_at(const char *name, enum nodepool_key k, int64_t at_ms)
+{
+	char stamp[STAMP_BYTES];
+
+	stamp_format(at_ms, stamp);
+	says(name, k, stamp);
+}
+
+static void
+says_nothing(const char *name)
+{
+	says(name, NODEPOOL_ENABLED, NULL);
+}
+
+/* A machine that has just become ready. */
+static int64_t
+new_machine(int n, const char *pool)
+{
+	machine_add(w, n, pool, server_ms(w) / 1000 * 1000);
+	return claim_at(w, n)->o.ready_ms;
+}
+
+static unsigned
+held_in(const char *pool)
+{
+	unsigned n = 0;
+
+	for (struct thing *t = w->at; t < w->at + THINGS; t++)
+		n += t->used && t->o.kind == KIND_NODE && thing_held(t) &&
+		     strcmp(t->o.pool, pool) == 0;
+	return n;
+}
+
+static unsigned
+notes(enum note_type type, struct note *last)
+{
+	struct note n;
+	unsigned count = 0;
+
+	while (controller_note(w->s, &n)) {
+		if (n.type != type)
+			continue;
+		count++;
+		*last = n;
+	}
+	return count;
+}
+
+START_TEST(disabled_is_cleared_and_does_not_count)
+{
+	old_pools();
+	new_machine(4, "web");
+	world_run(w, SLACK);
+	ck_assert_uint_eq(held_in("web"), 3);
+	ck_assert_uint_eq(held_in("batch"), 2);
+	says("web", NODEPOOL_ENABLED, "false");
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+	says_nothing("web");
+	world_run(w, SLACK);
+	ck_assert_uint_eq(held_in("web"), 3);
+	ck_assert_uint_eq(held_in("batch"), 2);
+}
+END_TEST
+
+START_TEST(disabled_is_stronger_than_hold_until)
+{
+	struct nodepool p;
+
+	old_pools();
+	nodepool_init(&p);
+	strcpy(p.name, "web");
+	p.disabled = true;
+	p.hold_until_ms = server_ms(w) + 60 * MINUTE;
+	world_pool(w, &p);
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+START_TEST(hold_until_holds_this_pool_alone)
+{
+	int64_t until;
+	struct note n;
+
+	old_pools();
+	until = server_ms(w) / 1000 * 1000 + 30 * MINUTE;
+	says_at("web", NODEPOOL_HOLD_UNTIL, until);
+	ck_assert_uint_eq(notes(NOTE_POOL_MANUAL, &n), 1);
+	ck_assert_str_eq(n.name, "web");
+	ck_assert_str_eq(n.uid, "u-web");
+	ck_assert_int_eq(n.a, until);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(held_in("web"), 2);
+	ck_assert_uint_eq(held_in("batch"), 0);
+	world_run_until(w, until - 1);
+	ck_assert_uint_eq(held_in("web"), 2);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+	says_at("web", NODEPOOL_HOLD_UNTIL, until);
+	ck_assert_uint_eq(notes(NOTE_POOL_MANUAL, &n), 0);
+}
+END_TEST
+
+START_TEST(no_cap_ends_hold_until)
+{
+	int64_t until;
+
+	use_scope(SCOPE_NODEPOOL, 10 * MINUTE);
+	old_pools();
+	until = server_ms(w) / 1000 * 1000 + 120 * MINUTE;
+	says_at("web", NODEPOOL_HOLD_UNTIL, until);
+	for (int i = 0; i < 11; i++) {
+		world_run(w, 10 * MINUTE);
+		ck_assert_uint_eq(held_in("web"), 2);
+	}
+	world_run_until(w, until + SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+START_TEST(released_at_ends_what_was_created_before)
+{
+	int64_t quiet;
+
+	use_scope(SCOPE_NODEPOOL, 0);
+	old_pools();
+	new_machine(4, "web");
+	new_machine(5, "batch");
+	world_run(w, SLACK);
+	says_at("web", NODEPOOL_RELEASED_AT, server_ms(w));
+	world_run(w, SLACK);
+	ck_assert_uint_eq(held_in("web"), 0);
+	ck_assert_uint_eq(held_in("batch"), 3);
+	/* One that is made later counts as ever. */
+	world_run(w, 2 * MINUTE);
+	quiet = new_machine(6, "web") + rules.hold_ms;
+	world_run(w, SLACK);
+	ck_assert_uint_eq(held_in("web"), 4);
+	world_run_until(w, quiet + SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+/* In scope `cluster` the others' activity still spreads to it. */
+START_TEST(released_at_leaves_the_spread)
+{
+	int64_t quiet;
+
+	old_pools();
+	new_machine(4, "web");
+	world_run(w, 2 * MINUTE);
+	quiet = new_machine(5, "batch") + rules.hold_ms;
+	world_run(w, SLACK);
+	says_at("web", NODEPOOL_RELEASED_AT, server_ms(w));
+	world_run_until(w, quiet - 1);
+	ck_assert_uint_eq(held_in("web"), 3);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+START_TEST(released_at_while_a_machine_boots)
+{
+	struct object o;
+	struct thing *t;
+
+	old_pools();
+	o = claim_new("c9", server_ms(w));
+	strcpy(o.pool, "web");
+	o.launched = o.launch_known = true;
+	t = thing_add(w, &o);
+	world_run(w, MINUTE);
+	ck_assert(thing_held(t));
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 4);
+	says_at("web", NODEPOOL_RELEASED_AT, server_ms(w));
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+	t->o.ready_ms = server_ms(w) / 1000 * 1000;
+	thing_changed(w, t);
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+/* It is told as bad, and counts when its moment has come. */
+START_TEST(released_at_in_the_future)
+{
+	int64_t at;
+	struct note n;
+
+	old_pools();
+	at = server_ms(w) / 1000 * 1000 + 5 * MINUTE;
+	new_machine(4, "web");
+	says_at("web", NODEPOOL_RELEASED_AT, at);
+	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 1);
+	ck_assert_int_eq(n.a, NODEPOOL_RELEASED_AT);
+	world_run_until(w, at - 1);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+START_TEST(durations_of_the_pool)
+{
+	int64_t ready;
+
+	use_scope(SCOPE_NODEPOOL, 0);
+	old_pools();
+	says("web", NODEPOOL_HOLD_DURATION, "2m");
+	ready = new_machine(4, "web");
+	(void)new_machine(5, "batch");
+	world_run_until(w, ready + 2 * MINUTE - 1);
+	ck_assert_uint_eq(held_in("web"), 3);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(held_in("web"), 0);
+	ck_assert_uint_eq(held_in("batch"), 3);
+	/* Longer, while it still runs: held again. */
+	says("web", NODEPOOL_HOLD_DURATION, "1h");
+	world_run(w, SLACK);
+	ck_assert_uint_eq(held_in("web"), 3);
+}
+END_TEST
+
+/* A machine every 5 minutes; the pool's cap ends it, or the config's does. */
+static int64_t
+first_release(const char *pool)
+{
+	for (int i = 0; i < 40; i++) {
+		new_machine(10 + i, pool);
+		world_run(w, 5 * MINUTE);
+		if (held_in(pool) < 3)
+			return (i + 1) * 5;
+	}
+	return -1;
+}
+
+static const struct {
+	enum scope_kind scope;
+	const char *max;
+	int64_t minutes;
+} caps[] = {
+	{SCOPE_NODEPOOL, NULL, 65},
+	{SCOPE_NODEPOOL, "30m", 35},
+	{SCOPE_NODEPOOL, "2h", 125},
+	{SCOPE_NODEPOOL, "0", -1},
+	{SCOPE_CLUSTER, "30m", 65},	/* the config's */
+};
+
+START_TEST(cap_of_the_pool)
+{
+	int64_t minutes;
+
+	use_scope(caps[_i].scope, 60 * MINUTE);
+	old_pools();
+	says("web", NODEPOOL_MAX_HOLD_DURATION, caps[_i].max);
+	minutes = first_release("web");
+	ck_assert_msg(llabs(minutes - caps[_i].minutes) <= 5,
+		      "released after %lld min", (long long)minutes);
+}
+END_TEST
+
+START_TEST(bad_value_is_told_once_and_does_not_count)
+{
+	struct note n;
+
+	old_pools();
+	says("web", NODEPOOL_HOLD_DURATION, "fast");
+	says("web", NODEPOOL_HOLD_DURATION, "fast");
+	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 1);
+	ck_assert_int_eq(n.a, NODEPOOL_HOLD_DURATION);
+	ck_assert_str_eq(n.value, "fast");
+	ck_assert_str_eq(n.uid, "u-web");
+	says("web", NODEPOOL_HOLD_DURATION, "faster");
+	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 1);
+	new_machine(4, "web");
+	world_run(w, rules.hold_ms - 1000);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
+}
+END_TEST
+
+/* Gone with the watch, or missing from the next list: nothing it said is left.
+ * Nothing is held before the NodePools are listed. */
+START_TEST(pool_gone_or_not_listed)
+{
+	old_pools();
+	says_at("web", NODEPOOL_HOLD_UNTIL, server_ms(w) + 60 * MINUTE);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(held_in("web"), 2);
+	if (_i == 0) {
+		world_pool_gone(w, "web");
+		controller_pool_gone(w->s, "web", world_now(w));
+	} else {
+		world_pool_gone(w, "web");
+		controller_listing(w->s, KIND_NODEPOOL);
+		controller_listed(w->s, KIND_NODEPOOL, true, world_now(w));
+		world_run(w, SLACK);
+		ck_assert_uint_eq(held_in("web"), 2);	/* half a view */
+		controller_watch(w->s, KIND_NODEPOOL, true);
+	}
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+/* Deleted and made anew while nobody watched: what the old one said is gone. */
+START_TEST(pool_made_anew)
+{
+	struct nodepool p;
+
+	old_pools();
+	new_machine(4, "web");
+	world_run(w, SLACK);
+	if (_i == 0)
+		says("web", NODEPOOL_ENABLED, "false");
+	else
+		says_at("web", NODEPOOL_RELEASED_AT, server_ms(w) + 1000);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+	controller_listing(w->s, KIND_NODEPOOL);
+	nodepool_init(&p);
+	strcpy(p.name, "web");
+	strcpy(p.uid, "another");
+	world_pool(w, &p);
+	controller_listed(w->s, KIND_NODEPOOL, true, world_now(w));
+	controller_watch(w->s, KIND_NODEPOOL, true);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
+}
+END_TEST
+
+/* hold-until is told where it counts, and when it comes to. */
+START_TEST(manual_hold_told)
+{
+	struct note n;
+	struct nodepool p;
+
+	old_pools();
+	says_at("excluded", NODEPOOL_HOLD_UNTIL, server_ms(w) + 60 * MINUTE);
+	ck_assert_uint_eq(notes(NOTE_POOL_MANUAL, &n), 0);
+	nodepool_init(&p);
+	strcpy(p.name, "web");
+	strcpy(p.uid, "u-web");
+	p.hold_until_ms = server_ms(w) + 60 * MINUTE;
+	p.disabled = true;
+	world_pool(w, &p);
+	ck_assert_uint_eq(notes(NOTE_POOL_MANUAL, &n), 0);
+	p.disabled = false;
+	world_pool(w, &p);
+	ck_assert_uint_eq(notes(NOTE_POOL_MANUAL, &n), 1);
+}
+END_TEST
+
+/* Marks of a hold by hand tell nothing of the scope, nor does a state that
+ * says "none". */
+START_TEST(manual_hold_is_no_past_of_the_scope)
+{
+	char text[200];
+	struct buf b;
+	int64_t until;
+	struct note n;
+
+	use_scope(SCOPE_CLUSTER, 60 * MINUTE);
+	old_pools();
+	until = server_ms(w) + 600 * MINUTE;
+	says_at("batch", NODEPOOL_HOLD_UNTIL, until);
+	new_machine(4, "web");
+	world_run(w, 120 * MINUTE);
+	ck_assert_uint_eq(held_in("batch"), 2);
+	ck_assert_uint_eq(held_in("web"), 0);
+	buf_init(&b, text, sizeof(text));
+	ck_assert(controller_soft(w->s, &b, false, world_now(w)));
+	ck_assert_str_eq(text, "none");
+	world_restart(w, 5);
+	says_at("batch", NODEPOOL_HOLD_UNTIL, until);
+	controller_restore(w->s, _i == 0 ? "" : text, STAMP_NONE, world_now(w));
+	world_open(w);
+	new_machine(9, "web");
+	world_run(w, SLACK);
+	ck_assert_uint_eq(notes(NOTE_SCOPE_CAPPED, &n), 0);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 6);
+}
+END_TEST
+
+START_TEST(many_bad_values)
+{
+	char name[16];
+	struct note n;
+	struct nodepool p;
+
+	for (int i = 0; i < 500; i++) {
+		snprintf(name, sizeof(name), "p%d", i);
+		p = pool_of(name, NODEPOOL_ENABLED, "no");
+		controller_pool(w->s, &p, world_now(w));
+	}
+	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 500);
+}
+END_TEST
+
+/* Another leader; of this replica nothing is left but its NodePools. */
+static void
+new_lead(void)
+{
+	controller_lead(w->s, false, world_now(w));
+	world_watch(w, KIND_NODE, false);
+	world_watch(w, KIND_NODECLAIM, false);
+	controller_lead(w->s, true, world_now(w));
+	controller_listing(w->s, KIND_EVENT);
+	controller_listed(w->s, KIND_EVENT, true, world_now(w));
+	world_list(w, KIND_NODE);
+	world_list(w, KIND_NODECLAIM);
+}
+
+/* A lead waits 10 s for the first list of NodePools, and no longer. */
+START_TEST(nothing_before_the_pools_are_listed)
+{
+	struct note n;
+
+	old_pools();
+	new_machine(4, "web");
+	new_lead();
+	world_run(w, BEGIN_WAIT_MS - 100);
+	ck_assert_uint_eq(count_marked(w), 0);
+	ck_assert_uint_eq(notes(NOTE_WITHOUT, &n), 0);
+	controller_listing(w->s, KIND_NODEPOOL);
+	says("web", NODEPOOL_ENABLED, "false");
+	controller_listed(w->s, KIND_NODEPOOL, true, world_now(w));
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(count_marked(w), 0);
+	ck_assert_uint_eq(notes(NOTE_WITHOUT, &n), 0);
+	says_nothing("web");
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
+}
+END_TEST
+
+/* They are refused: held after 10 s by the configuration, told once, and
+ * nothing is released while they are not seen. */
+START_TEST(the_pools_are_never_listed)
+{
+	struct controller_report r;
+	struct note n;
+	int64_t quiet;
+
+	old_pools();
+	quiet = new_machine(4, "web") + rules.hold_ms;
+	new_lead();
+	world_run(w, BEGIN_WAIT_MS - 100);
+	ck_assert_uint_eq(count_marked(w), 0);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
+	ck_assert_uint_eq(notes(NOTE_WITHOUT, &n), 1);
+	ck_assert_str_eq(n.name, "NodePool");
+	world_run_until(w, quiet + 10 * MINUTE);
+	ck_assert_uint_eq(notes(NOTE_WITHOUT, &n), 0);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
+	controller_report(w->s, &r);
+	ck_assert(r.blocked);
+	controller_listing(w->s, KIND_NODEPOOL);
+	controller_listed(w->s, KIND_NODEPOOL, true, world_now(w));
+	controller_watch(w->s, KIND_NODEPOOL, true);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+/* … by what this replica knew of them from before it led, or learned since
+ * from a list that never ended. */
+START_TEST(pools_known_from_before_the_lead)
+{
+	struct nodepool p;
+	struct note n;
+
+	old_pools();
+	new_machine(4, "web");
+	new_machine(5, "batch");
+	if (_i == 0) {
+		says("web", NODEPOOL_ENABLED, "false");
+		new_lead();
+	} else {
+		/* While it does not lead it listens. */
+		controller_lead(w->s, false, world_now(w));
+		p = pool_of("web", NODEPOOL_ENABLED, "false");
+		if (_i == 1) {
+			controller_listing(w->s, KIND_NODEPOOL);
+			controller_pool(w->s, &p, world_now(w));
+			controller_listed(w->s, KIND_NODEPOOL, true,
+					  world_now(w));
+		} else {
+			controller_pool(w->s, &p, world_now(w));
+		}
+		new_lead();
+	}
+	world_run(w, BEGIN_WAIT_MS + SLACK);
+	ck_assert_uint_eq(notes(NOTE_WITHOUT, &n), 1);
+	ck_assert_uint_eq(held_in("web"), 0);
+	ck_assert_uint_eq(held_in("batch"), 3);
+}
+END_TEST
+
+/* A list under the lead shows that it is gone: nothing it said is left. */
+START_TEST(pool_gone_since_before_the_lead)
+{
+	old_pools();
+	new_machine(4, "web");
+	says("web", NODEPOOL_ENABLED, "false");
+	new_lead();
+	world_pool_gone(w, "web");
+	controller_listing(w->s, KIND_NODEPOOL);
+	controller_listed(w->s, KIND_NODEPOOL, true, world_now(w));
+	world_run(w, SLACK);
+	ck_assert_uint_eq(held_in("web"), 3);
+}
+END_TEST
+
+/* … and so does one that ended while it did not lead. */
+START_TEST(pool_gone_while_another_led)
+{
+	old_pools();
+	new_machine(4, "web");
+	says("web", NODEPOOL_ENABLED, "false");
+	controller_lead(w->s, false, world_now(w));
+	world_pool_gone(w, "web");
+	controller_listing(w->s, KIND_NODEPOOL);
+	controller_listed(w->s, KIND_NODEPOOL, true, world_now(w));
+	new_lead();
+	world_run(w, BEGIN_WAIT_MS + SLACK);
+	ck_assert_uint_eq(held_in("web"), 3);
+}
+END_TEST
+
+/* What NodePools say is told by each leader anew, and by nobody else. */
+START_TEST(told_by_each_leader)
+{
+	struct nodepool p;
+	struct note n;
+
+	old_pools();
+	says("web", NODEPOOL_HOLD_DURATION, "fast");
+	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 1);
+	controller_lead(w->s, false, world_now(w));
+	says("web", NODEPOOL_HOLD_DURATION, "faster");
+	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 0);
+	new_lead();
+	controller_listing(w->s, KIND_NODEPOOL);
+	p = pool_of("web", NODEPOOL_HOLD_DURATION, "faster");
+	controller_pool(w->s, &p, world_now(w));
+	controller_listed(w->s, KIND_NODEPOOL, true, world_now(w));
+	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 1);
+	controller_pool(w->s, &p, world_now(w));
+	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 0);
+}
+END_TEST
+
+/* --- own deadlines ------------------------------------------------------------- */
+
+/* min(ready + hold, created + max): a hold at or above the cap opens no window
+ * for everybody.  machine_add: created a minute before it is ready. */
+static const struct {
+	const char *name;
+	enum scope_kind scope;
+	const char *hold, *max;		/* of the pool */
+	int64_t config_max, minutes;	/* quiet so long after it is ready */
+} owns[] = {
+	{"hold above the cap", SCOPE_NODEPOOL, "3h", "2h", 60, 119},
+	{"hold as long as the cap", SCOPE_NODEPOOL, "1h", NULL, 60, 59},
+	{"hold below it", SCOPE_NODEPOOL, "30m", NULL, 60, 30},
+	{"no cap of this pool", SCOPE_NODEPOOL, "3h", "0", 60, 180},
+	{"no cap at all", SCOPE_NODEPOOL, "3h", NULL, 0, 180},
+	{"the pool's, where the config has none", SCOPE_NODEPOOL, "3h", "90m",
+	 0, 89},
+	{"in scope cluster the config's", SCOPE_CLUSTER, "3h", "2h", 60, 59},
+	{"in scope node the pool's", SCOPE_NODE, "3h", "2h", 60, 119},
+};
+
+START_TEST(own_deadline)
+{
+	struct note n;
+	struct nodepool p;
+	int64_t ready;
+
+	use_scope(owns[_i].scope, owns[_i].config_max * MINUTE);
+	old_pools();
+	p = pool_of("web", NODEPOOL_HOLD_DURATION, owns[_i].hold);
+	nodepool_set(&p, NODEPOOL_MAX_HOLD_DURATION, owns[_i].max);
+	world_pool(w, &p);
+	ready = new_machine(4, "web");
+	world_run_until(w, ready + owns[_i].minutes * MINUTE - 2000);
+	ck_assert_msg(thing_held(node_at(w, 4)), "%s", owns[_i].name);
+	ck_assert(thing_held(node_at(w, 0)) == (owns[_i].scope != SCOPE_NODE));
+	world_run(w, 2000 + SLACK);
+	ck_assert_msg(count_marked(w) == 0, "%s: not released", owns[_i].name);
+	while (controller_note(w->s, &n))
+		ck_assert_msg(n.type != NOTE_SCOPE_CAPPED, "%s: capped",
+			      owns[_i].name);
+}
+END_TEST
+
+/* --- minScaleUp --------------------------------------------------------------- */
+
+static void
+use_least(uint32_t least)
+{
+	teardown();
+	rules.min_scale_up = least;
+	w = world_new(&rules, THINGS, 1);
+	old_pools();
+}
+
+static struct thing *
+booting(int n)
+{
+	char uid[16];
+	struct object o;
+
+	snprintf(uid, sizeof(uid), "c%d", n);
+	o = claim_new(uid, server_ms(w) / 1000 * 1000);
+	o.launched = o.launch_known = true;
+	return thing_add(w, &o);
+}
+
+static void
+becomes_ready(struct thing *c)
+{
+	c->o.ready_ms = server_ms(w) / 1000 * 1000;
+	thing_changed(w, c);
+}
+
+/* Fewer hold themselves; the third in the hold period holds the cluster. */
+START_TEST(fewer_hold_only_themselves)
+{
+	int64_t quiet;
+
+	use_least(3);
+	machine_add(w, 4, "web", server_ms(w) / 1000 * 1000);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 1);
+	machine_add(w, 5, "web", server_ms(w) / 1000 * 1000);
+	world_run(w, 2 * MINUTE);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 2);
+	machine_add(w, 6, "batch", server_ms(w) / 1000 * 1000);
+	quiet = claim_at(w, 6)->o.ready_ms + rules.hold_ms;
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 7);
+	world_run_until(w, quiet - 1);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 7);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+/* A third that comes later than the hold period after the first is one of two
+ * alone. */
+START_TEST(too_far_apart)
+{
+	use_least(3);
+	machine_add(w, 4, "web", server_ms(w) / 1000 * 1000);
+	world_run(w, 5 * MINUTE);
+	machine_add(w, 5, "web", server_ms(w) / 1000 * 1000);
+	world_run(w, 5 * MINUTE + 1000 * (_i + 1));
+	machine_add(w, 6, "web", server_ms(w) / 1000 * 1000);
+	world_run(w, SLACK);
+	/* The one in the middle has both within 10 min, and counts. */
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 7);
+	/* Its own time is over 5 min later, and theirs does not count. */
+	world_run(w, 5 * MINUTE);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 1);
+}
+END_TEST
+
+/* What counts is when they were created: the third boots for ten minutes, the
+ * first two are quiet long before, and the hold does not end. */
+START_TEST(does_not_end_while_the_third_boots)
+{
+	struct thing *third, *t;
+	int64_t quiet;
+
+	use_least(3);
+	becomes_ready(booting(20));
+	becomes_ready(booting(21));
+	third = booting(22);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 4);
+	for (int i = 0; i < 14; i++) {
+		world_run(w, MINUTE);
+		ck_assert_uint_eq(count_held(w, KIND_NODE), 4);
+	}
+	becomes_ready(third);
+	quiet = third->o.ready_ms + rules.hold_ms;
+	/* … nor when the first two go, which were ready: but for the count. */
+	world_run_until(w, quiet - 1);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 4);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+	for (t = w->at; t < w->at + 4; t++)
+		ck_assert_uint_le(t->writes, 2);
+}
+END_TEST
+
+/* A boot that fails and is tried again is as old as its first try: it goes on
+ * being one of the two. */
+START_TEST(tried_again_later_than_the_hold_period)
+{
+	struct thing *c;
+	int64_t quiet;
+
+	use_least(2);
+	becomes_ready(booting(20));
+	c = booting(21);
+	for (int i = 0; i < 3; i++) {
+		world_run(w, 14 * MINUTE);
+		ck_assert_uint_eq(count_held(w, KIND_NODE), 4);
+		thing_delete(w, c);
+		world_run(w, 2000);
+		c = booting(22 + i);
+		world_run(w, 2000);
+	}
+	becomes_ready(c);
+	quiet = c->o.ready_ms + rules.hold_ms;
+	world_run_until(w, quiet - 1);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 4);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+	ck_assert_uint_eq(node_at(w, 0)->writes, 2);
+}
+END_TEST
+
+/* At the threshold: one of three gets ready, is quiet, another comes.  Nobody
+ * is written to more than twice. */
+START_TEST(no_flapping_at_the_threshold)
+{
+	use_least(2);
+	for (int i = 0; i < 12; i++) {
+		machine_add(w, 10 + i, "web", server_ms(w) / 1000 * 1000);
+		world_run(w, 9 * MINUTE);
+		if (i > 0)
+			ck_assert_uint_eq(node_at(w, 0)->writes, 1);
+	}
+	world_run(w, 2 * MINUTE + SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+	for (int i = 0; i < 4; i++)
+		ck_assert_uint_eq(node_at(w, i)->writes, 2);
+}
+END_TEST
+
+/* A deleted machine counts no more; one whose boot failed does for a while. */
+START_TEST(deleted_below_the_threshold)
+{
+	use_least(2);
+	machine_add(w, 10, "web", server_ms(w) / 1000 * 1000);
+	machine_add(w, 11, "web", server_ms(w) / 1000 * 1000);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 6);
+	if (_i == 0) {
+		thing_delete(w, claim_at(w, 11));
+		thing_delete(w, node_at(w, 11));
+		world_run(w, SLACK);
+		ck_assert_uint_eq(count_held(w, KIND_NODE), 1);
+		return;
+	}
+	claim_at(w, 11)->o.ready_ms = STAMP_NONE;
+	thing_changed(w, claim_at(w, 11));
+	world_run(w, SLACK);
+	thing_delete(w, claim_at(w, 11));
+	thing_delete(w, node_at(w, 11));
+	world_run(w, RETRY_MS - 1000);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
+	world_run(w, 2 * SLACK);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 1);
+}
+END_TEST
+
+/* In scope `nodepool` each pool counts for itself; what was created before
+ * released-at does not count for others either. */
+START_TEST(the_threshold_of_each_pool)
+{
+	rules.scope = SCOPE_NODEPOOL;
+	use_least(2);
+	machine_add(w, 10, "web", server_ms(w) / 1000 * 1000);
+	machine_add(w, 11, "batch", server_ms(w) / 1000 * 1000);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 2);
+	machine_add(w, 12, "web", server_ms(w) / 1000 * 1000);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(held_in("web"), 4);
+	ck_assert_uint_eq(held_in("batch"), 1);
+	says_at("web", NODEPOOL_RELEASED_AT, claim_at(w, 12)->o.created_ms);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(held_in("web"), 1);
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *s = suite_create("controller: NodePools");
+	TCase *c = run_case(s, "pools"), *least = run_case(s, "minScaleUp");
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_test(c, disabled_is_cleared_and_does_not_count);
+	tcase_add_test(c, disabled_is_stronger_than_hold_until);
+	tcase_add_test(c, hold_until_holds_this_pool_alone);
+	tcase_add_test(c, no_cap_ends_hold_until);
+	tcase_add_test(c, released_at_ends_what_was_created_before);
+	tcase_add_test(c, released_at_leaves_the_spread);
+	tcase_add_test(c, released_at_while_a_machine_boots);
+	tcase_add_test(c, released_at_in_the_future);
+	tcase_add_test(c, durations_of_the_pool);
+	tcase_add_loop_test(c, cap_of_the_pool, 0,
+			    (int)(sizeof(caps) / sizeof(caps[0])));
+	tcase_add_test(c, bad_value_is_told_once_and_does_not_count);
+	tcase_add_loop_test(c, pool_gone_or_not_listed, 0, 2);
+	tcase_add_loop_test(c, pool_made_anew, 0, 2);
+	tcase_add_test(c, manual_hold_told);
+	tcase_add_loop_test(c, manual_hold_is_no_past_of_the_scope, 0, 2);
+	tcase_add_test(c, many_bad_values);
+	tcase_add_test(c, nothing_before_the_pools_are_listed);
+	tcase_add_test(c, the_pools_are_never_listed);
+	tcase_add_loop_test(c, pools_known_from_before_the_lead, 0, 3);
+	tcase_add_test(c, pool_gone_since_before_the_lead);
+	tcase_add_test(c, pool_gone_while_another_led);
+	tcase_add_test(c, told_by_each_leader);
+	tcase_add_loop_test(c, own_deadline, 0,
+			    (int)(sizeof(owns) / sizeof(owns[0])));
+	tcase_add_checked_fixture(least, setup, teardown);
+	tcase_add_test(least, fewer_hold_only_themselves);
+	tcase_add_loop_test(least, too_far_apart, 0, 2);
+	tcase_add_test(least, does_not_end_while_the_third_boots);
+	tcase_add_test(least, tried_again_later_than_the_hold_period);
+	tcase_add_test(least, no_flapping_at_the_threshold);
+	tcase_add_loop_test(least, deleted_below_the_threshold, 0, 2);
+	tcase_add_test(least, the_threshold_of_each_pool);
+	return run_suite(s);
+}

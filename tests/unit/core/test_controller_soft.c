@@ -1,0 +1,591 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "world.h"
+
+/* design §4, Cap: what the next leader is to know, and where it is lost. */
+
+#define MINUTE 60000
+#define SLACK 5000
+
+static struct rules rules;
+static struct world *w;
+static char text[4096];
+
+static void
+setup(void)
+{
+	rules = rules_default();
+	rules.cap = (struct cap_rules){60 * MINUTE, 10 * MINUTE};
+	w = world_new(&rules, THINGS, 1);
+	for (int i = 0; i < 3; i++)
+		machine_add(w, i, "web", server_ms(w) - DAY);
+	world_open(w);
+}
+
+static void
+teardown(void)
+{
+	world_free(w);
+	w = NULL;
+}
+
+/* A machine every 5 minutes: never quiet. */
+static void
+busy(int first, int minutes)
+{
+	for (int i = 0; i < minutes / 5; i++) {
+		machine_add(w, first + i, "web", server_ms(w) / 1000 * 1000);
+		world_run(w, 5 * MINUTE);
+	}
+}
+
+/* Of the three that were there before. */
+static unsigned
+spread(void)
+{
+	unsigned n = 0;
+
+	for (int i = 0; i < 3; i++)
+		n += thing_held(node_at(w, i));
+	return n;
+}
+
+static void
+save(void)
+{
+	struct buf b;
+
+	text[0] = '\0';
+	buf_init(&b, text, sizeof(text));
+	ck_assert(controller_soft(w->s, &b, false, world_now(w)));
+	ck_assert(!controller_soft(
+		w->s, &b, false, world_now(w))); /* nothing has changed since */
+}
+
+/* Another leader; fresh marks, so that they tell nothing of the past. */
+static void
+another_leader(const char *known)
+{
+	for (struct thing *t = w->at; t < w->at + THINGS; t++)
+		if (t->used && t->o.mark == MARK_TIME)
+			t->o.mark_ms = server_ms(w) / 1000 * 1000;
+	world_restart(w, 9);
+	controller_restore(w->s, known, STAMP_NONE, world_now(w));
+	world_open(w);
+}
+
+START_TEST(held_since)
+{
+	busy(10, 30);
+	ck_assert_uint_eq(spread(), 3);
+	save();
+	ck_assert_ptr_nonnull(strstr(text, "* debt="));
+	another_leader(text);
+	busy(20, 25);
+	ck_assert_uint_eq(spread(), 3);
+	busy(30, 10);	/* an hour is over, all in all */
+	ck_assert_uint_eq(spread(), 0);
+}
+END_TEST
+
+/* An open window is not held again by the next leader, and ends in time. */
+START_TEST(in_the_window)
+{
+	busy(10, 65);
+	ck_assert_uint_eq(spread(), 0);
+	save();
+	ck_assert_ptr_nonnull(strstr(text, " window="));
+	another_leader(text);
+	ck_assert_uint_eq(spread(), 0);
+	busy(30, 5);
+	world_run(w, MINUTE);	/* a window of its own would end later */
+	ck_assert_uint_eq(spread(), 3);
+}
+END_TEST
+
+/* What cannot be read is passed over, and what can is taken. */
+static const char *const states[] = {
+	"*",
+	"* debt=",
+	"* debt=50m held at=yesterday; x",
+	"* debt=50m held",
+	"* debt=50m at=2026-01-02T03:04:05Z",
+	"* debt=-5m held at=2026-01-02T03:04:05Z",
+	"* debt=50m held busy at=2026-01-02T03:04:05Z",
+	"* run=2026-01-02T03:04:05Z",	/* of an earlier release */
+	";;;",
+	"debt=1",
+	"  ",
+	"None",
+};
+
+START_TEST(nonsense)
+{
+	another_leader(states[_i]);
+	busy(10, 30);
+	ck_assert_uint_eq(spread(), 3);
+}
+END_TEST
+
+START_TEST(scopes_by_name)
+{
+	teardown();
+	rules.scope = SCOPE_NODEPOOL;
+	w = world_new(&rules, THINGS, 1);
+	machine_add(w, 0, "web", server_ms(w) - DAY);
+	machine_add(w, 1, "api", server_ms(w) - DAY);
+	world_open(w);
+	busy(10, 30);
+	save();
+	ck_assert_ptr_nonnull(strstr(text, "web debt="));
+	ck_assert_ptr_null(strstr(text, "api"));
+	another_leader(text);
+	busy(20, 35);
+	ck_assert(!thing_held(node_at(w, 0)));
+}
+END_TEST
+
+/* A pool may have any name, but not the cluster's. */
+START_TEST(a_pool_named_cluster)
+{
+	teardown();
+	rules.scope = SCOPE_NODEPOOL;
+	w = world_new(&rules, THINGS, 1);
+	machine_add(w, 0, "cluster", server_ms(w) - DAY);
+	world_open(w);
+	for (int i = 1; i <= 13; i++) {
+		machine_add(w, i, "cluster", server_ms(w) / 1000 * 1000);
+		world_run(w, 5 * MINUTE);
+		if (i == 6) {
+			save();
+			another_leader(text);
+		}
+	}
+	ck_assert(!thing_held(node_at(w, 0)));
+}
+END_TEST
+
+/* Its window was a NodePool's, and is none of the cluster's. */
+START_TEST(another_scope)
+{
+	teardown();
+	rules.scope = SCOPE_NODEPOOL;
+	w = world_new(&rules, THINGS, 1);
+	for (int i = 0; i < 3; i++)
+		machine_add(w, i, "web", server_ms(w) - DAY);
+	world_open(w);
+	busy(10, 65);
+	ck_assert_uint_eq(spread(), 0);
+	save();
+	ck_assert_ptr_nonnull(strstr(text, "web debt="));
+	w->rules.scope = SCOPE_CLUSTER;
+	another_leader(text);
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(spread(), 3);
+}
+END_TEST
+
+/* --- what is written of what was read ---------------------------------------- */
+
+#define T START_SERVER		/* 2026-01-02T03:04:05Z */
+#define AT "at=2026-01-02T03:04:05Z"
+
+static const struct {
+	const char *name;
+	enum scope_kind scope;
+	const char *text;
+	int64_t renewed_ms, now_ms;	/* after T; -1: unknown */
+	const char *then;
+} trips[] = {
+	{"held: it has grown since", SCOPE_CLUSTER, "* debt=20m held " AT,
+	 30000, 120000, "* debt=22m held at=2026-01-02T03:06:05Z"},
+	{"held, and nobody knows for how long", SCOPE_CLUSTER,
+	 "* debt=20m held " AT, -1, 120000,
+	 "* debt=22m held at=2026-01-02T03:06:05Z"},
+	{"idle: it has shrunk while the other led", SCOPE_CLUSTER,
+	 "* debt=20m idle " AT, 60000, 120000,
+	 "* debt=14m paused at=2026-01-02T03:06:05Z"},
+	{"idle, and nobody knows for how long", SCOPE_CLUSTER,
+	 "* debt=20m idle " AT, -1, 120000,
+	 "* debt=20m paused at=2026-01-02T03:06:05Z"},
+	{"idle, long enough", SCOPE_CLUSTER, "* debt=20m idle " AT, 200000,
+	 240000, "none"},
+	{"paused: it stands", SCOPE_CLUSTER, "* debt=20m paused " AT, 60000,
+	 120000, "* debt=20m paused at=2026-01-02T03:06:05Z"},
+	{"a window: it has run while the other led", SCOPE_CLUSTER,
+	 "* debt=1h window=4m idle " AT, 60000, 120000,
+	 "* debt=1h window=3m paused at=2026-01-02T03:06:05Z"},
+	{"a window that was over", SCOPE_CLUSTER,
+	 "* debt=1h window=4m idle " AT, 240000, 300000, "none"},
+	{"a window that stood", SCOPE_CLUSTER,
+	 "* debt=1h window=4m paused " AT, 60000, 120000,
+	 "* debt=1h window=4m paused at=2026-01-02T03:06:05Z"},
+	{"renewed after now: two clocks", SCOPE_CLUSTER,
+	 "* debt=20m idle " AT, 600000, 60000,
+	 "* debt=14m paused at=2026-01-02T03:05:05Z"},
+	{"written after now", SCOPE_CLUSTER, "* debt=20m held " AT, 0, -60000,
+	 "* debt=20m held at=2026-01-02T03:03:05Z"},
+	{"nothing", SCOPE_CLUSTER, "none", 0, 60000, "none"},
+	{"pools, and claims without the label", SCOPE_NODEPOOL,
+	 "- debt=5m held " AT "; web debt=1h window=2m idle " AT, -1, 60000,
+	 "- debt=6m held at=2026-01-02T03:05:05Z; "
+	 "web debt=1h window=2m paused at=2026-01-02T03:05:05Z"},
+	{"the cluster's is no pool's", SCOPE_NODEPOOL, "* debt=20m held " AT,
+	 0, 60000, "none"},
+	{"a pool's is not the cluster's", SCOPE_CLUSTER,
+	 "web debt=20m held " AT, 0, 60000, "none"},
+	{"nor is the label-less claims'", SCOPE_CLUSTER, "- debt=20m held " AT,
+	 0, 60000, "none"},
+	{"in scope node there is none", SCOPE_NODE, "* debt=20m held " AT, 0,
+	 60000, "none"},
+};
+
+START_TEST(round_trip)
+{
+	static struct counters counters;
+	struct now now = {T + trips[_i].now_ms, START_BOOT};
+	struct rules r = rules_default();
+	struct controller *s;
+	struct buf b;
+
+	r.scope = trips[_i].scope;
+	r.cap = (struct cap_rules){60 * MINUTE, 10 * MINUTE};
+	s = controller_new(&r, 8, 1, &counters);
+	controller_restore(s, trips[_i].text,
+			   trips[_i].renewed_ms < 0 ? STAMP_NONE
+						    : T + trips[_i].renewed_ms,
+			   now);
+	buf_init(&b, text, sizeof(text));
+	ck_assert(controller_soft(s, &b, true, now));
+	ck_assert_msg(strcmp(text, trips[_i].then) == 0, "%s: \"%s\"",
+		      trips[_i].name, text);
+	controller_lead(s, false, now);
+	ck_assert(!controller_soft(s, &b, true, now));
+	controller_free(s);
+}
+END_TEST
+
+static int64_t
+debt_now(void)
+{
+	struct buf b;
+	int64_t ms = 0;
+	char word[40];
+
+	text[0] = '\0';
+	buf_init(&b, text, sizeof(text));
+	ck_assert(controller_soft(w->s, &b, true, world_now(w)));
+	if (sscanf(text, "* debt=%39s", word) == 1)
+		ck_assert_int_eq(duration_parse(word, &ms), 0);
+	return ms;
+}
+
+/* From the old renewTime until the own view is whole: what was held goes on
+ * growing, though nothing counts yet; what was not stands. */
+START_TEST(until_the_view_is_whole)
+{
+	bool held = _i == 0;
+	int64_t debt;
+
+	world_restart(w, 9);
+	snprintf(text, sizeof(text), "* debt=20m %s at=2026-01-02T03:04:05Z",
+		 held ? "held" : "paused");
+	controller_restore(w->s, text, T, world_now(w));
+	debt = 20 * MINUTE + (held ? server_ms(w) - T : 0);
+	world_list(w, KIND_NODE);
+	world_run(w, 7 * MINUTE);
+	ck_assert_int_le(llabs(debt_now() - debt - (held ? 7 * MINUTE : 0)),
+			 1000);
+	world_list(w, KIND_NODECLAIM);
+	world_run(w, MINUTE);
+	/* All is seen, and nothing counts: it shrinks by 6 s a second. */
+	ck_assert_int_le(llabs(debt_now() - debt - (held ? MINUTE : -6 *
+								     MINUTE)),
+			 1000);
+}
+END_TEST
+
+/* --- a guess ------------------------------------------------------------------- */
+
+/* One machine, ready so long ago, and our mark on it, so old.  In minutes. */
+static const struct {
+	const char *name;
+	int64_t ready, mark, debt;
+	bool by_hand;
+} guesses[] = {
+	{"held with the others for 40 min", 1440, 40, 40, false},
+	{"no more than the cap less a hold period", 1440, 300, 50, false},
+	{"its own hold explains its mark", 5, 6, 0, false},
+	{"… until its own deadline has passed", 15, 16, 5, false},
+	{"marked long after its own time", 30, 8, 8, false},
+	{"held by hand", 1440, 40, 0, true},
+};
+
+START_TEST(guess)
+{
+	struct nodepool p;
+	int64_t off;
+
+	teardown();
+	w = world_new(&rules, THINGS, 1);
+	machine_add(w, 1, "web", server_ms(w) - guesses[_i].ready * MINUTE);
+	object_hold(&node_at(w, 1)->o,
+		    server_ms(w) - guesses[_i].mark * MINUTE);
+	/* That it is not released at once: another is new. */
+	machine_add(w, 2, "batch", server_ms(w));
+	if (guesses[_i].by_hand) {
+		nodepool_init(&p);
+		strcpy(p.name, "web");
+		p.hold_until_ms = server_ms(w) + 60 * MINUTE;
+		world_pool(w, &p);
+	}
+	world_open(w);	/* 5 s: those are held as well */
+	off = debt_now() - guesses[_i].debt * MINUTE;
+	ck_assert_msg(off >= 3900 && off <= 6100, "%s: %s", guesses[_i].name,
+		      text);
+}
+END_TEST
+
+/* What cannot be read, or is of another kind of scope, leaves a guess as if
+ * there were none; what can be read leaves nothing to guess. */
+static const struct {
+	const char *text;
+	int64_t debt;	/* minutes */
+} left[] = {
+	{NULL, 40}, {"", 40}, {"nonsense", 40}, {"* debt=5m held", 40},
+	{"web debt=5m held " AT, 40}, {"- debt=5m held " AT, 40},
+	{"none", 0}, {"* debt=5m paused " AT, 5},
+};
+
+START_TEST(what_leaves_a_guess)
+{
+	int64_t off;
+
+	teardown();
+	w = world_new(&rules, THINGS, 1);
+	controller_restore(w->s, left[_i].text, STAMP_NONE, world_now(w));
+	machine_add(w, 1, "web", server_ms(w) - DAY);
+	object_hold(&node_at(w, 1)->o, server_ms(w) - 40 * MINUTE);
+	machine_add(w, 2, "batch", server_ms(w));
+	world_open(w);
+	off = debt_now() - left[_i].debt * MINUTE;
+	ck_assert_msg(off >= 3900 && off <= 6100, "\"%s\": %s",
+		      left[_i].text != NULL ? left[_i].text : "NULL", text);
+}
+END_TEST
+
+/* Each lead guesses anew, where it is told nothing. */
+START_TEST(a_guess_in_each_lead)
+{
+	machine_add(w, 9, "web", server_ms(w));
+	world_run(w, 3000);
+	ck_assert_uint_eq(spread(), 3);
+	ck_assert_int_le(debt_now(), 3100);
+	controller_lead(w->s, false, world_now(w));
+	object_hold(&node_at(w, 0)->o, server_ms(w) - 40 * MINUTE);
+	controller_lead(w->s, true, world_now(w));
+	for (int k = KIND_COUNT; k < VIEW_COUNT; k++) {
+		controller_listing(w->s, (enum kind)k);
+		controller_listed(w->s, (enum kind)k, true, world_now(w));
+		controller_watch(w->s, (enum kind)k, true);
+	}
+	world_open(w);
+	ck_assert_int_ge(debt_now(), 40 * MINUTE);
+	ck_assert_int_le(debt_now(), 41 * MINUTE);
+}
+END_TEST
+
+/* A state that says "none" leaves nothing to guess. */
+START_TEST(none_is_no_guess)
+{
+	object_hold(&node_at(w, 0)->o, server_ms(w) - 300 * MINUTE);
+	world_restart(w, 9);
+	controller_restore(w->s, "none", STAMP_NONE, world_now(w));
+	world_list(w, KIND_NODE);
+	world_list(w, KIND_NODECLAIM);
+	machine_add(w, 9, "web", server_ms(w));
+	world_run(w, 5000);
+	ck_assert_int_le(debt_now(), 5100);
+	ck_assert_uint_eq(spread(), 3);
+}
+END_TEST
+
+/* Clamped by the time since all pools were released by hand. */
+START_TEST(released_by_hand)
+{
+	struct nodepool p;
+
+	busy(10, 40);
+	ck_assert_int_ge(debt_now(), 39 * MINUTE);
+	nodepool_init(&p);
+	strcpy(p.name, "web");
+	p.released_at_ms = server_ms(w) - 3 * MINUTE;
+	world_pool(w, &p);
+	world_run(w, 1000);
+	ck_assert_int_le(debt_now(), 3 * MINUTE + 1100);
+	ck_assert_int_ge(debt_now(), 3 * MINUTE - 6000);
+}
+END_TEST
+
+/* The earliest of the pools that may be held; one of them without: no limit. */
+static const struct {
+	const char *name;
+	int64_t web, other;	/* minutes ago; -1: none */
+	bool disabled;		/* the other */
+	const char *pool;
+	int64_t debt;
+} limits[] = {
+	{"the earlier one", 3, 10, false, "batch", 10},
+	{"the earlier one, in the other order", 10, 3, false, "batch", 10},
+	{"one was not released", 10, -1, false, "batch", 40},
+	{"that one is disabled", 10, -1, true, "batch", 10},
+	{"that one is excluded", 10, -1, false, "excluded", 10},
+};
+
+START_TEST(debt_and_released_at)
+{
+	struct nodepool p;
+	int64_t off;
+
+	nodepool_init(&p);
+	strcpy(p.name, limits[_i].pool);
+	p.disabled = limits[_i].disabled;
+	world_pool(w, &p);
+	busy(10, 40);
+	if (limits[_i].other >= 0)
+		p.released_at_ms = server_ms(w) - limits[_i].other * MINUTE;
+	world_pool(w, &p);
+	strcpy(p.name, "web");
+	p.disabled = false;
+	p.released_at_ms = server_ms(w) - limits[_i].web * MINUTE;
+	world_pool(w, &p);
+	world_run(w, 1000);
+	off = debt_now() - limits[_i].debt * MINUTE;
+	ck_assert_msg(llabs(off) <= 8000, "%s: %s", limits[_i].name, text);
+}
+END_TEST
+
+/* A minute of another leader's window is a minute of ours. */
+START_TEST(a_window_of_the_leader_before)
+{
+	world_restart(w, 9);
+	controller_restore(w->s, "* debt=1h window=4m idle " AT, T,
+			   (struct now){T, w->boot_ms - (server_ms(w) - T)});
+	machine_add(w, 9, "web", server_ms(w));
+	world_open(w);
+	world_run(w, 4 * MINUTE - 6000);
+	ck_assert_uint_eq(spread(), 0);
+	world_run(w, 7000);
+	ck_assert_uint_eq(spread(), 3);
+}
+END_TEST
+
+/* --- the clock ----------------------------------------------------------------- */
+
+/* Neither the debt nor a window feels a shift of the API server's clock. */
+START_TEST(a_shift_of_the_clock)
+{
+	static const int64_t shifts[] = {-60 * MINUTE, 60 * MINUTE, -6000,
+					 6000};
+	int64_t start = w->boot_ms;
+
+	for (int i = 0; i < 12; i++) {
+		machine_add(w, 10 + i, "web", server_ms(w) / 1000 * 1000);
+		if (i == 5)
+			w->offset_ms += shifts[_i];
+		world_run(w, i < 11 ? 5 * MINUTE : 0);
+	}
+	world_run(w, start + 60 * MINUTE - 2000 - w->boot_ms);
+	ck_assert_uint_eq(spread(), 3);
+	world_run(w, 4000);
+	ck_assert_uint_eq(spread(), 0);
+	w->offset_ms -= shifts[_i];
+	machine_add(w, 30, "web", server_ms(w) / 1000 * 1000);
+	world_run(w, start + 70 * MINUTE - 2000 - w->boot_ms);
+	ck_assert_uint_eq(spread(), 0);
+	world_run(w, 4000);
+	ck_assert_uint_eq(spread(), 3);
+}
+END_TEST
+
+/* The same released-at, seen once more by a clock that was set back, ends no
+ * window: it did not advance. */
+START_TEST(released_at_and_the_clock_set_back)
+{
+	struct nodepool p;
+	int64_t capped;
+
+	nodepool_init(&p);
+	strcpy(p.name, "web");
+	p.released_at_ms = server_ms(w) - MINUTE;
+	world_pool(w, &p);
+	busy(10, 60);
+	world_run(w, 3000);
+	capped = w->boot_ms;
+	ck_assert_uint_eq(spread(), 0);
+	machine_add(w, 30, "web", server_ms(w) / 1000 * 1000);
+	world_run(w, 1000);
+	w->offset_ms -= 65 * MINUTE;
+	while (w->boot_ms < capped + 9 * MINUTE) {
+		machine_add(w, 31 + (int)((w->boot_ms - capped) / MINUTE),
+			    "web", server_ms(w) / 1000 * 1000);
+		world_run(w, MINUTE);
+		ck_assert_uint_eq(spread(), 0);
+	}
+}
+END_TEST
+
+/* Debt and window in time that is not usable: an outage of a watch. */
+START_TEST(a_window_waits_for_the_view)
+{
+	busy(10, 60);
+	world_run(w, 3000);
+	ck_assert_uint_eq(spread(), 0);
+	machine_add(w, 30, "web", server_ms(w) / 1000 * 1000);
+	world_run(w, 2 * MINUTE);
+	controller_watch(w->s, KIND_NODEPOOL, false);
+	for (int i = 0; i < 3; i++) {
+		machine_add(w, 31 + i, "web", server_ms(w) / 1000 * 1000);
+		world_run(w, 8 * MINUTE);
+		ck_assert_uint_eq(spread(), 0);
+	}
+	controller_watch(w->s, KIND_NODEPOOL, true);
+	machine_add(w, 40, "web", server_ms(w) / 1000 * 1000);
+	world_run(w, 7 * MINUTE);
+	ck_assert_uint_eq(spread(), 0);
+	world_run(w, MINUTE + 5000);
+	ck_assert_uint_eq(spread(), 3);
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *s = suite_create("controller: soft state");
+	TCase *c = run_case(s, "soft");
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_test(c, held_since);
+	tcase_add_test(c, in_the_window);
+	tcase_add_loop_test(c, nonsense, 0,
+			    (int)(sizeof(states) / sizeof(states[0])));
+	tcase_add_test(c, scopes_by_name);
+	tcase_add_test(c, a_pool_named_cluster);
+	tcase_add_test(c, another_scope);
+	tcase_add_loop_test(c, round_trip, 0,
+			    (int)(sizeof(trips) / sizeof(trips[0])));
+	tcase_add_loop_test(c, until_the_view_is_whole, 0, 2);
+	tcase_add_loop_test(c, guess, 0,
+			    (int)(sizeof(guesses) / sizeof(guesses[0])));
+	tcase_add_loop_test(c, what_leaves_a_guess, 0,
+			    (int)(sizeof(left) / sizeof(left[0])));
+	tcase_add_test(c, a_guess_in_each_lead);
+	tcase_add_test(c, none_is_no_guess);
+	tcase_add_test(c, released_by_hand);
+	tcase_add_loop_test(c, debt_and_released_at, 0,
+			    (int)(sizeof(limits) / sizeof(limits[0])));
+	tcase_add_test(c, a_window_of_the_leader_before);
+	tcase_add_loop_test(c, a_shift_of_the_clock, 0, 4);
+	tcase_add_test(c, released_at_and_the_clock_set_back);
+	tcase_add_test(c, a_window_waits_for_the_view);
+	return run_suite(s);
+}

@@ -1,0 +1,714 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "world.h"
+
+/* design §5: nothing is cleared on half a view, a release begins with a fresh
+ * list, and what the webhook hints at. */
+
+#define MINUTE 60000
+#define SLACK 4000
+
+static struct rules rules;
+static struct world *w;
+
+static void
+setup(void)
+{
+	rules = rules_default();
+	w = world_new(&rules, THINGS, 1);
+}
+
+static void
+teardown(void)
+{
+	world_free(w);
+	w = NULL;
+}
+
+/* n machines of long ago whose Nodes carry our mark still: due at once. */
+static void
+due_machines(int n)
+{
+	for (int i = 0; i < n; i++) {
+		machine_add(w, i, "web", server_ms(w) - DAY);
+		object_hold(&node_at(w, i)->o, server_ms(w) - DAY);
+	}
+}
+
+/* A machine that holds the scope until the returned moment. */
+static int64_t
+busy_until(int n, int64_t settle_ms)
+{
+	machine_add(w, n, "web", server_ms(w) - rules.hold_ms + settle_ms);
+	return claim_at(w, n)->o.ready_ms + rules.hold_ms;
+}
+
+/* --- half a view ---------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	bool listed[KIND_COUNT], up[KIND_COUNT];
+	bool clears;
+} views[] = {
+	{"nothing listed", {false, false}, {false, false}, false},
+	{"Nodes only", {true, false}, {true, false}, false},
+	{"NodeClaims only", {false, true}, {false, true}, false},
+	{"both listed, no watch", {true, true}, {false, false}, false},
+	{"watch of Nodes only", {true, true}, {true, false}, false},
+	{"watch of NodeClaims only", {true, true}, {false, true}, false},
+	{"both watches, Nodes not listed", {false, true}, {true, true},
+	 false},
+	{"both watches, NodeClaims not listed", {true, false}, {true, true},
+	 false},
+	{"both", {true, true}, {true, true}, true},
+};
+
+START_TEST(half_a_view)
+{
+	due_machines(5);
+	for (int k = 0; k < KIND_COUNT; k++) {
+		enum kind kind = (enum kind)k;
+
+		if (views[_i].listed[k])
+			world_list(w, kind);
+		else	/* it is being listed; items come */
+			controller_listing(w->s, kind);
+		world_watch(w, kind, views[_i].up[k]);
+	}
+	world_run(w, 10 * MINUTE);
+	ck_assert_msg((count_marked(w) == 0) == views[_i].clears &&
+			      (count_marked(w) == 5) == !views[_i].clears,
+		      "%s: %u marks", views[_i].name, count_marked(w));
+}
+END_TEST
+
+START_TEST(items_seen_but_list_not_complete)
+{
+	due_machines(5);
+	controller_listing(w->s, KIND_NODECLAIM);
+	for (int i = 0; i < 5; i++)
+		controller_track(w->s, &claim_at(w, i)->o, world_now(w));
+	world_list(w, KIND_NODE);
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(count_marked(w), 5);
+	controller_listed(w->s, KIND_NODECLAIM, true, world_now(w));
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(count_marked(w), 5);
+	world_watch(w, KIND_NODECLAIM, true);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+START_TEST(watch_down_at_the_release)
+{
+	enum kind kind = (enum kind)_i;
+	int64_t quiet;
+
+	due_machines(5);
+	quiet = busy_until(5, MINUTE);
+	world_open(w);
+	world_watch(w, kind, false);
+	world_run_until(w, quiet + 10 * MINUTE);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 6);
+	world_watch(w, kind, true);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+START_TEST(holding_goes_on_with_a_watch_down)
+{
+	for (int i = 0; i < 5; i++)
+		machine_add(w, i, "web", server_ms(w) - DAY);
+	world_open(w);
+	world_watch(w, KIND_NODE, false);
+	busy_until(5, 5 * MINUTE);
+	world_run(w, SLACK);
+	ck_assert(thing_held(node_at(w, 0)));
+}
+END_TEST
+
+START_TEST(relist_stops_clearing_until_complete)
+{
+	int64_t quiet;
+
+	due_machines(5);
+	quiet = busy_until(5, MINUTE);
+	world_open(w);
+	world_run_until(w, quiet - 1000);
+	controller_listing(w->s, KIND_NODECLAIM);
+	w->frozen[KIND_NODECLAIM] = true;
+	world_run(w, 5 * MINUTE);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 6);
+	w->frozen[KIND_NODECLAIM] = false;
+	world_list(w, KIND_NODECLAIM);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+START_TEST(claims_gone_unserved_later)
+{
+	int64_t quiet;
+
+	due_machines(5);
+	quiet = busy_until(5, MINUTE);
+	world_open(w);
+	w->unserved = true;
+	world_list(w, KIND_NODECLAIM);	/* the last state stands */
+	world_run_until(w, quiet + 10 * MINUTE);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 6);
+	w->unserved = false;
+	world_list(w, KIND_NODECLAIM);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+START_TEST(list_drops_what_it_did_not_show)
+{
+	int64_t quiet;
+
+	due_machines(3);
+	quiet = busy_until(3, 20 * MINUTE);
+	world_open(w);
+	world_watch(w, KIND_NODECLAIM, false);
+	thing_delete(w, claim_at(w, 3));	/* nobody hears of it */
+	world_list(w, KIND_NODECLAIM);
+	world_run(w, SLACK);
+	ck_assert_int_lt(server_ms(w), quiet);
+	ck_assert(thing_clear(node_at(w, 0)));
+}
+END_TEST
+
+/* --- the fresh list ------------------------------------------------------- */
+
+/* Both watches "up", but one says nothing: a claim is made that only a list
+ * shows. */
+START_TEST(unknown_claim_stops_the_release)
+{
+	struct note n;
+	bool told = false;
+	int64_t quiet;
+
+	due_machines(5);
+	quiet = busy_until(5, MINUTE);
+	world_open(w);
+	w->frozen[KIND_NODECLAIM] = true;
+	world_run_until(w, quiet - 1000);
+	machine_add(w, 6, "web", server_ms(w));
+	world_run(w, 3000);
+	ck_assert_uint_ge(count_held(w, KIND_NODE), 6);
+	ck_assert_uint_ge(w->acts[ACT_LIST_CLAIMS], 1);
+	ck_assert_uint_eq(w->acts[ACT_CLEAR], 0);
+	while (controller_note(w->s, &n))
+		told = told || (n.type == NOTE_STOPPED && n.a == 1);
+	ck_assert(told);
+	w->frozen[KIND_NODECLAIM] = false;
+	world_run(w, 5 * MINUTE);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 7);	/* busy again */
+}
+END_TEST
+
+/* The watch never brings it: after FRESH_TRIES lists it is mistrusted and
+ * listed anew. */
+START_TEST(silent_watch_is_listed_anew)
+{
+	int64_t quiet;
+
+	due_machines(5);
+	quiet = busy_until(5, MINUTE);
+	world_open(w);
+	w->frozen[KIND_NODECLAIM] = true;
+	machine_add(w, 6, "web", server_ms(w) - DAY);
+	world_run_until(w, quiet + MINUTE);
+	ck_assert_uint_eq(count_marked(w), 0);
+	ck_assert_uint_ge(w->acts[ACT_LIST_CLAIMS], FRESH_TRIES);
+	ck_assert_uint_le(w->acts[ACT_LIST_CLAIMS], FRESH_TRIES + 3);
+}
+END_TEST
+
+START_TEST(one_fresh_list_for_many)
+{
+	int64_t quiet;
+
+	due_machines(200);
+	quiet = busy_until(200, MINUTE);
+	world_open(w);
+	memset(w->acts, 0, sizeof(w->acts));
+	world_run_until(w, quiet + SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+	ck_assert_uint_eq(w->acts[ACT_LIST_CLAIMS], 1);
+}
+END_TEST
+
+/* What falls due while the list is under way: it may have been made after a
+ * claim that the list does not show. */
+START_TEST(another_list_for_what_falls_due_meanwhile)
+{
+	int64_t quiet;
+
+	world_free(w);
+	rules.scope = SCOPE_NODE;
+	w = world_new(&rules, THINGS, 1);
+	(void)busy_until(0, MINUTE - 1000);
+	quiet = busy_until(1, MINUTE);
+	world_open(w);
+	memset(w->acts, 0, sizeof(w->acts));
+	world_run_until(w, quiet - 990);
+	ck_assert_uint_eq(w->acts[ACT_LIST_CLAIMS], 1);
+	for (int i = 0; i < FLIGHTS; i++)
+		if (w->flights[i].used)
+			w->flights[i].reply_at = w->boot_ms + 1500;
+	world_run_until(w, quiet + 509);
+	ck_assert_uint_eq(w->acts[ACT_CLEAR], 0);
+	while (w->acts[ACT_CLEAR] == 0)
+		world_run(w, 1);
+	ck_assert_uint_eq(w->acts[ACT_CLEAR], 1);
+	world_run(w, 3 * SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+	ck_assert_uint_eq(w->acts[ACT_LIST_CLAIMS], 2);
+}
+END_TEST
+
+/* A Node was head of its machine and quiet, long ago; its claim came, and goes
+ * now, and the Node carries our mark: a release of its own, so it begins with
+ * a list of its own. */
+START_TEST(head_again)
+{
+	struct thing *n;
+
+	due_machines(1);
+	machine_add(w, 1, "web", server_ms(w) - DAY);
+	w->watch_ms = 1;
+	world_list(w, KIND_NODE);
+	world_run(w, MINUTE);	/* no claim is seen yet */
+	world_list(w, KIND_NODECLAIM);
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(count_marked(w), 0);
+	ck_assert_uint_eq(w->acts[ACT_LIST_CLAIMS], 1);
+	n = node_at(w, 1);
+	object_hold(&n->o, server_ms(w));
+	w->frozen[KIND_NODE] = true;
+	thing_changed(w, n);
+	thing_delete(w, claim_at(w, 1));
+	world_run(w, MINUTE);
+	w->frozen[KIND_NODE] = false;
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(count_marked(w), 0);
+	ck_assert_uint_eq(w->acts[ACT_LIST_CLAIMS], 2);
+}
+END_TEST
+
+static enum fault
+lists_fail(struct world *x, const struct action *a)
+{
+	(void)x;
+	return a->act == ACT_LIST_CLAIMS ? FAULT_ERROR : FAULT_NONE;
+}
+
+START_TEST(fresh_list_fails)
+{
+	due_machines(5);
+	w->fault = lists_fail;
+	world_open(w);
+	world_run(w, 10 * MINUTE);
+	ck_assert_uint_eq(count_marked(w), 5);
+	ck_assert_uint_le(w->acts[ACT_LIST_CLAIMS], 60);
+	w->fault = NULL;
+	world_run(w, 70000);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+static void
+pool_named(struct nodepool *p, const char *name)
+{
+	nodepool_init(p);
+	strcpy(p->name, name);
+	snprintf(p->uid, sizeof(p->uid), "u-%s", name);
+}
+
+/* A hold-until that only a list shows, as the watch of NodePools is half
+ * open: nothing is released, and after FRESH_TRIES the pools are listed anew. */
+START_TEST(pools_that_differ_stop_the_release)
+{
+	struct note n;
+	struct nodepool p;
+	unsigned told = 0;
+	int64_t quiet;
+
+	due_machines(5);
+	quiet = busy_until(5, MINUTE);
+	world_open(w);
+	world_run_until(w, quiet - 1000);
+	pool_named(&p, "web");
+	if (_i == 0)
+		p.hold_until_ms = quiet + 60 * MINUTE;
+	else
+		p.hold_ms = 2 * rules.hold_ms;
+	world_pool_quietly(w, &p);
+	world_run_until(w, quiet + 3000);
+	ck_assert_uint_eq(w->acts[ACT_CLEAR], 0);
+	ck_assert_uint_ge(w->acts[ACT_LIST_POOLS], 2);
+	while (controller_note(w->s, &n)) {
+		if (n.type != NOTE_STOPPED)
+			continue;
+		ck_assert_str_eq(n.name, "NodePool");
+		ck_assert_int_eq(n.a, 1);
+		told++;
+	}
+	ck_assert_uint_ge(told, 1);
+	while (!controller_wants_list(w->s, KIND_NODEPOOL)) {
+		world_run(w, 100);
+		ck_assert_int_lt(server_ms(w), quiet + 20000);
+	}
+	ck_assert_uint_eq(w->acts[ACT_LIST_POOLS], FRESH_TRIES);
+	ck_assert_uint_eq(w->acts[ACT_CLEAR], 0);
+	controller_pool(w->s, &p, world_now(w)); /* … and it says so */
+	world_run(w, 5 * MINUTE);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 6);
+}
+END_TEST
+
+static enum fault
+pools_fail(struct world *x, const struct action *a)
+{
+	(void)x;
+	return a->act == ACT_LIST_POOLS ? FAULT_REFUSED : FAULT_NONE;
+}
+
+/* 403 on the fresh list of NodePools stops releases, and is told. */
+START_TEST(fresh_list_of_pools_fails)
+{
+	struct controller_report r;
+	struct note n;
+	unsigned told = 0;
+
+	due_machines(5);
+	w->fault = pools_fail;
+	world_open(w);
+	world_run(w, 50000);
+	controller_report(w->s, &r);
+	ck_assert(!r.blocked);
+	world_run(w, 2 * MINUTE);
+	ck_assert_uint_eq(count_marked(w), 5);
+	controller_report(w->s, &r);
+	ck_assert(r.blocked);
+	while (controller_note(w->s, &n)) {
+		if (n.type != NOTE_BLOCKED)
+			continue;
+		ck_assert_str_eq(n.name, "NodePool");
+		ck_assert_int_eq(n.a, 5);
+		told++;
+	}
+	ck_assert_uint_eq(told, 1);
+	ck_assert_uint_le(w->acts[ACT_LIST_POOLS], 40);
+	w->fault = NULL;
+	world_run(w, 30000);
+	ck_assert_uint_eq(count_marked(w), 0);
+	controller_report(w->s, &r);
+	ck_assert(!r.blocked);
+}
+END_TEST
+
+/* Each half of a release begins anew where the view was lost in between. */
+START_TEST(view_lost_between_the_lists)
+{
+	struct flight *f = w->flights;
+
+	due_machines(3);
+	world_list(w, KIND_NODE);
+	world_list(w, KIND_NODECLAIM);
+	while (w->acts[ACT_LIST_POOLS] == 0)
+		world_run(w, 1);
+	while (!f->used || f->a.act != ACT_LIST_POOLS)
+		f++;
+	f->reply_at = w->boot_ms + 2000;
+	world_run(w, 1);
+	world_watch(w, KIND_NODECLAIM, false);
+	world_run(w, 100);
+	world_watch(w, KIND_NODECLAIM, true);
+	w->frozen[KIND_NODECLAIM] = true;
+	machine_add(w, 9, "web", server_ms(w));	/* nobody has seen it */
+	world_run(w, 3000);
+	ck_assert_uint_eq(w->acts[ACT_CLEAR], 0);
+	ck_assert_uint_ge(w->acts[ACT_LIST_CLAIMS], 2);
+}
+END_TEST
+
+/* Every release begins with both, claims first. */
+START_TEST(both_lists_and_claims_first)
+{
+	struct action a;
+	int64_t wait;
+
+	due_machines(1);
+	world_list(w, KIND_NODE);
+	world_list(w, KIND_NODECLAIM);
+	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
+	ck_assert_int_eq(a.act, ACT_LIST_CLAIMS);
+	ck_assert_int_eq(a.kind, KIND_NODECLAIM);
+	controller_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
+			world_now(w));
+	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
+	ck_assert_int_eq(a.act, ACT_LIST_POOLS);
+	ck_assert_int_eq(a.kind, KIND_NODEPOOL);
+	ck_assert(!controller_next(w->s, world_now(w), w->hint_ms,
+				   &(struct action){0}, &wait));
+	controller_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
+			world_now(w));
+	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
+	ck_assert_int_eq(a.act, ACT_CLEAR);
+	controller_done(w->s, &a, &(struct outcome){.code = OUTCOME_FAILED},
+			world_now(w));
+}
+END_TEST
+
+/* Not served is as good as an empty list, once it was listed so. */
+START_TEST(pools_not_served)
+{
+	struct action a;
+	int64_t wait;
+
+	due_machines(1);
+	if (_i == 0) {	/* a new lead; at the birth they were served */
+		controller_lead(w->s, false, world_now(w));
+		controller_lead(w->s, true, world_now(w));
+		controller_listing(w->s, KIND_EVENT);
+		controller_listed(w->s, KIND_EVENT, true, world_now(w));
+		controller_listing(w->s, KIND_NODEPOOL);
+		controller_listed(w->s, KIND_NODEPOOL, false, world_now(w));
+	}
+	world_list(w, KIND_NODE);
+	world_list(w, KIND_NODECLAIM);
+	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
+	controller_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
+			world_now(w));
+	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
+	ck_assert_int_eq(a.act, ACT_LIST_POOLS);
+	controller_done(w->s, &a, &(struct outcome){.code = OUTCOME_GONE},
+			world_now(w));
+	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait) ==
+		  (_i == 0));
+	if (_i == 0) {
+		ck_assert_int_eq(a.act, ACT_CLEAR);
+		controller_done(w->s, &a,
+				&(struct outcome){.code = OUTCOME_FAILED},
+				world_now(w));
+	}
+}
+END_TEST
+
+/* Events are no part of the view. */
+START_TEST(events_are_not_watched)
+{
+	int64_t quiet;
+
+	due_machines(5);
+	quiet = busy_until(5, MINUTE);
+	world_open(w);
+	if (_i == 0)
+		controller_watch(w->s, KIND_EVENT, false);
+	else
+		controller_listing(w->s, KIND_EVENT);
+	world_run_until(w, quiet + SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+START_TEST(pools_are_not_watched)
+{
+	int64_t quiet;
+
+	due_machines(5);
+	quiet = busy_until(5, MINUTE);
+	world_open(w);
+	controller_watch(w->s, KIND_NODEPOOL, false);
+	world_run_until(w, quiet + 10 * MINUTE);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 6);
+	controller_watch(w->s, KIND_NODEPOOL, true);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+/* A Node whose claim we do not see, and the fresh list passes it over, as it
+ * is being deleted: read before the Node is touched, and then left alone. */
+START_TEST(owner_that_only_a_get_shows)
+{
+	due_machines(2);
+	claim_at(w, 1)->o.deleting = true;
+	w->watch_ms = 1;
+	w->frozen[KIND_NODECLAIM] = true;
+	world_list(w, KIND_NODE);
+	controller_listing(w->s, KIND_NODECLAIM);
+	controller_track(w->s, &claim_at(w, 0)->o, world_now(w));
+	controller_listed(w->s, KIND_NODECLAIM, true, world_now(w));
+	w->first[KIND_NODECLAIM] = w->last[KIND_NODECLAIM];
+	world_watch(w, KIND_NODECLAIM, true);
+	world_run(w, 10 * MINUTE);
+	ck_assert(thing_clear(node_at(w, 0)));
+	ck_assert(thing_held(node_at(w, 1)));
+	ck_assert_uint_ge(w->acts[ACT_READ_CLAIM], 1);
+	ck_assert_uint_le(w->acts[ACT_READ_CLAIM], 30);
+}
+END_TEST
+
+/* --- the hint ------------------------------------------------------------- */
+
+/* When was Node 0 cleared, counted from quiet on? */
+static int64_t
+cleared_after(int64_t quiet)
+{
+	ck_assert(thing_clear(node_at(w, 0)));
+	return node_at(w, 0)->cleared_ms - quiet;
+}
+
+static const struct {
+	const char *name;
+	int64_t hint, least, most;	/* relative to quiet */
+} hints[] = {
+	{"long ago", -60000, 0, 1000},
+	{"just over 5 s ago", -5000, 0, 1000},
+	{"4 s ago", -4000, 1000, 2000},
+	{"1 s ago", -1000, 4000, 5000},
+	{"now", 0, 5000, 6000},
+	/* The hook stamped it a moment after we looked at the clock, or the
+	 * clock trembles: it is a creation of now all the same. */
+	{"a moment ahead", 1, 4500, 6000},
+};
+
+START_TEST(hint_delays_the_release)
+{
+	int64_t quiet;
+
+	due_machines(5);
+	quiet = busy_until(5, MINUTE);
+	world_open(w);
+	world_run_until(w, quiet - 1);
+	w->hint_ms = quiet + hints[_i].hint;
+	world_run(w, 20000);
+	ck_assert_msg(cleared_after(quiet) >= hints[_i].least &&
+			      cleared_after(quiet) <= hints[_i].most,
+		      "%s: %lld ms", hints[_i].name,
+		      (long long)cleared_after(quiet));
+}
+END_TEST
+
+START_TEST(hint_once_a_minute)
+{
+	int64_t quiet;
+
+	due_machines(5);
+	quiet = busy_until(5, MINUTE);
+	world_open(w);
+	world_run_until(w, quiet - 1);
+	for (int i = 0; i < 200; i++) {		/* creations without end */
+		w->hint_ms = server_ms(w);
+		world_run(w, 100);
+	}
+	ck_assert_int_le(cleared_after(quiet), 6000);
+	ck_assert_int_ge(cleared_after(quiet), 4900);
+}
+END_TEST
+
+/* The clock goes back while a hint is waited for: 5 s are 5 s. */
+START_TEST(hint_and_clock_back)
+{
+	int64_t quiet, boot;
+
+	due_machines(5);
+	quiet = busy_until(5, MINUTE);
+	world_open(w);
+	world_run_until(w, quiet - 1);
+	w->hint_ms = quiet - 1;
+	world_run(w, 1000);
+	thing_delete(w, claim_at(w, 5));	/* nothing is ahead any more */
+	thing_delete(w, node_at(w, 5));
+	w->offset_ms -= 60 * MINUTE;
+	boot = w->boot_ms;
+	while (count_marked(w) > 0 && w->boot_ms - boot < 120 * MINUTE)
+		world_run(w, 1000);
+	ck_assert_msg(w->boot_ms - boot <= 10000, "released after %lld ms",
+		      (long long)(w->boot_ms - boot));
+}
+END_TEST
+
+/* Holds that nobody can take away are told after a minute, then now and then. */
+START_TEST(blocked_is_told)
+{
+	struct controller_report r;
+	struct note n;
+	unsigned told = 0;
+
+	due_machines(5);
+	world_open(w);
+	world_watch(w, KIND_NODE, false);
+	for (int i = 0; i < 5; i++) {
+		struct thing *t = node_at(w, i);
+
+		object_hold(&t->o, server_ms(w) / 1000 * 1000);
+		thing_changed(w, t);
+	}
+	world_list(w, KIND_NODECLAIM);
+	w->up[KIND_NODE] = true;	/* lines come, but it does not count */
+	world_run(w, 59000);
+	while (controller_note(w->s, &n))
+		told += n.type == NOTE_BLOCKED;
+	ck_assert_uint_eq(told, 0);
+	controller_report(w->s, &r);
+	ck_assert(!r.blocked);
+	world_run(w, 12 * MINUTE);
+	while (controller_note(w->s, &n)) {
+		told += n.type == NOTE_BLOCKED;
+		if (n.type == NOTE_BLOCKED)
+			ck_assert_str_eq(n.name, "Node");
+	}
+	ck_assert_uint_eq(told, 3);
+	controller_report(w->s, &r);
+	ck_assert(r.blocked);
+	world_watch(w, KIND_NODE, true);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+	controller_report(w->s, &r);
+	ck_assert(!r.blocked);
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *s = suite_create("controller: views");
+	TCase *c = run_case(s, "views");
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_loop_test(c, half_a_view, 0,
+			    sizeof(views) / sizeof(views[0]));
+	tcase_add_test(c, items_seen_but_list_not_complete);
+	tcase_add_loop_test(c, watch_down_at_the_release, 0, KIND_COUNT);
+	tcase_add_test(c, holding_goes_on_with_a_watch_down);
+	tcase_add_test(c, relist_stops_clearing_until_complete);
+	tcase_add_test(c, claims_gone_unserved_later);
+	tcase_add_test(c, list_drops_what_it_did_not_show);
+	tcase_add_test(c, unknown_claim_stops_the_release);
+	tcase_add_test(c, silent_watch_is_listed_anew);
+	tcase_add_test(c, one_fresh_list_for_many);
+	tcase_add_test(c, another_list_for_what_falls_due_meanwhile);
+	tcase_add_test(c, head_again);
+	tcase_add_test(c, fresh_list_fails);
+	tcase_add_loop_test(c, pools_that_differ_stop_the_release, 0, 2);
+	tcase_add_test(c, fresh_list_of_pools_fails);
+	tcase_add_test(c, view_lost_between_the_lists);
+	tcase_add_test(c, both_lists_and_claims_first);
+	tcase_add_loop_test(c, pools_not_served, 0, 2);
+	tcase_add_loop_test(c, events_are_not_watched, 0, 2);
+	tcase_add_test(c, pools_are_not_watched);
+	tcase_add_test(c, owner_that_only_a_get_shows);
+	tcase_add_loop_test(c, hint_delays_the_release, 0,
+			    sizeof(hints) / sizeof(hints[0]));
+	tcase_add_test(c, hint_once_a_minute);
+	tcase_add_test(c, hint_and_clock_back);
+	tcase_add_test(c, blocked_is_told);
+	return run_suite(s);
+}

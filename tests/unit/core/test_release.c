@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "core/base/limits.h"
+#include "core/controller/release.h"
+#include "run.h"
+
+#define IDS 4
+
+static struct release r;
+static struct notes notes;
+static struct pace pace;
+
+static void
+setup(void)
+{
+	ck_assert_int_eq(release_init(&r, IDS), 0);
+	notes = (struct notes){0};
+	pace_init(&pace, 1);
+}
+
+static void
+teardown(void)
+{
+	release_free(&r);
+}
+
+static struct now
+at(int64_t boot_ms)
+{
+	return (struct now){.server_ms = 1000000 + boot_ms, .boot_ms = boot_ms};
+}
+
+static bool
+start(int64_t boot_ms, enum kind want)
+{
+	enum kind kind;
+
+	return release_start(&r, at(boot_ms), STAMP_NONE, &kind) &&
+	       kind == want;
+}
+
+static enum release_result
+done(enum kind kind, bool ok, int64_t boot_ms)
+{
+	return release_done(&r, kind, ok, boot_ms, &pace, &notes);
+}
+
+START_TEST(two_lists_and_then_it_may)
+{
+	ck_assert(release_may(&r, 0)); /* it is not due */
+	ck_assert(!start(1000, KIND_NODECLAIM));
+	release_due(&r, 0, 1000);
+	ck_assert(!release_may(&r, 0));
+	ck_assert_int_eq(release_next_boot_ms(&r, 1000), 0);
+	ck_assert(start(1000, KIND_NODECLAIM));
+	ck_assert(!start(1001, KIND_NODECLAIM));
+	ck_assert_int_eq(release_next_boot_ms(&r, 1001), STAMP_NONE);
+	ck_assert_int_eq(done(KIND_NODECLAIM, true, 1500), RELEASE_WAITS);
+	ck_assert(start(1500, KIND_NODEPOOL));
+	ck_assert_int_eq(done(KIND_NODEPOOL, true, 1600), RELEASE_GOOD);
+	ck_assert(release_may(&r, 0));
+	/* Who fell due after the list began needs another. */
+	release_due(&r, 1, 1001);
+	ck_assert(!release_may(&r, 1));
+	release_not_due(&r, 1);
+	ck_assert(release_may(&r, 1));
+}
+END_TEST
+
+START_TEST(what_is_not_known_stops_it)
+{
+	struct note n;
+	int64_t now = 1000;
+
+	release_due(&r, 0, now);
+	for (int i = 1; i <= FRESH_TRIES; i++, now += FRESH_RETRY_MS) {
+		(void)release_may(&r, 0);
+		ck_assert(start(now, KIND_NODECLAIM));
+		release_unknown(&r);
+		ck_assert_int_eq(done(KIND_NODECLAIM, true, now),
+				 i == FRESH_TRIES ? RELEASE_MISTRUSTS
+						  : RELEASE_WAITS);
+		ck_assert(notes_take(&notes, &n) && n.type == NOTE_STOPPED &&
+			  n.a == 1);
+		ck_assert(!start(now + FRESH_RETRY_MS - 1, KIND_NODECLAIM));
+	}
+}
+END_TEST
+
+START_TEST(the_first_half_is_lost_with_the_view)
+{
+	release_due(&r, 0, 1000);
+	(void)release_may(&r, 0);
+	ck_assert(start(1000, KIND_NODECLAIM));
+	(void)done(KIND_NODECLAIM, true, 1000);
+	ck_assert(start(1000, KIND_NODEPOOL));
+	release_unseen(&r);
+	ck_assert_int_eq(done(KIND_NODEPOOL, true, 1000), RELEASE_WAITS);
+	ck_assert(!release_may(&r, 0));
+	ck_assert(start(1000, KIND_NODECLAIM));
+}
+END_TEST
+
+START_TEST(a_list_that_fails_is_named)
+{
+	release_due(&r, 0, 1000);
+	(void)release_may(&r, 0);
+	ck_assert(start(1000, KIND_NODECLAIM));
+	ck_assert_int_eq(done(KIND_NODECLAIM, false, 1000), RELEASE_WAITS);
+	ck_assert_str_eq(r.failed, kind_name(KIND_NODECLAIM));
+	ck_assert(!start(1000, KIND_NODECLAIM));
+	release_forget(&r);
+	ck_assert(r.failed == NULL && !r.wanted);
+}
+END_TEST
+
+START_TEST(a_hint_is_waited_for_once)
+{
+	enum kind kind;
+
+	release_due(&r, 0, 1000);
+	(void)release_may(&r, 0);
+	ck_assert(!release_start(&r, at(1000), at(1000).server_ms, &kind));
+	ck_assert_int_eq(release_next_boot_ms(&r, 1000), 1000 + HINT_WAIT_MS);
+	ck_assert(!release_start(&r, at(1000 + HINT_WAIT_MS - 1), STAMP_NONE,
+				 &kind));
+	ck_assert(release_start(&r, at(1000 + HINT_WAIT_MS),
+				at(1000 + HINT_WAIT_MS).server_ms, &kind));
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *s = suite_create("release");
+	TCase *c = run_case(s, "release");
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_test(c, two_lists_and_then_it_may);
+	tcase_add_test(c, what_is_not_known_stops_it);
+	tcase_add_test(c, the_first_half_is_lost_with_the_view);
+	tcase_add_test(c, a_list_that_fails_is_named);
+	tcase_add_test(c, a_hint_is_waited_for_once);
+	return run_suite(s);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/limits.h"
+#include "core/base/stamp.h"
+#include "core/controller/views.h"
+#include "run.h"
+
+static struct views v;
+static struct notes notes;
+
+static void
+setup(void)
+{
+	v = (struct views){0};
+	notes = (struct notes){0};
+}
+
+static void
+see(enum kind kind, bool served)
+{
+	views_listing(&v, kind, true);
+	views_list_end(&v, kind);
+	views_listed(&v, kind, served, true);
+	(void)views_watch(&v, kind, served);
+}
+
+START_TEST(whole_without_events)
+{
+	see(KIND_NODE, true);
+	see(KIND_NODECLAIM, true);
+	ck_assert_str_eq(views_unseen(&v), kind_name(KIND_NODEPOOL));
+	see(KIND_NODEPOOL, true);
+	ck_assert(views_whole(&v) && views_settled(&v));
+	ck_assert(!views_claimless(&v));
+	(void)views_watch(&v, KIND_NODE, false);
+	ck_assert_str_eq(views_unseen(&v), kind_name(KIND_NODE));
+	ck_assert(views_watch(&v, KIND_NODE, true));
+	ck_assert(!views_watch(&v, KIND_NODE, true)); /* it was open */
+	views_listing(&v, KIND_NODECLAIM, true);
+	ck_assert(!views_whole(&v) && !views_settled(&v));
+	views_forget(&v);
+	ck_assert(!views_watch(&v, KIND_NODE, true)); /* not listed */
+}
+END_TEST
+
+START_TEST(no_such_resource_is_an_empty_list)
+{
+	views_listing(&v, KIND_NODECLAIM, true);
+	views_list_end(&v, KIND_NODECLAIM);
+	views_listed(&v, KIND_NODECLAIM, false, true);
+	ck_assert(views_claimless(&v) && v.at[KIND_NODECLAIM].up);
+	views_listing(&v, KIND_NODECLAIM, true); /* it is asked again */
+	ck_assert(v.at[KIND_NODECLAIM].up);
+}
+END_TEST
+
+START_TEST(a_lead_waits_and_then_begins_without)
+{
+	struct note n;
+
+	ck_assert(!views_begin(&v, true, 1000, &notes));
+	ck_assert_int_eq(views_next_boot_ms(&v), 1000 + BEGIN_WAIT_MS);
+	ck_assert(!views_begin(&v, true, 999 + BEGIN_WAIT_MS, &notes));
+	ck_assert(views_begin(&v, true, 1000 + BEGIN_WAIT_MS, &notes));
+	for (int k = KIND_NODEPOOL; k <= KIND_EVENT; k++) {
+		ck_assert(notes_take(&notes, &n) && n.type == NOTE_WITHOUT);
+		ck_assert_str_eq(n.name, kind_name((enum kind)k));
+	}
+	views_forget(&v);
+	see(KIND_NODEPOOL, true);
+	ck_assert(views_begin(&v, false, 5, &notes));
+	ck_assert(!notes_take(&notes, &n));
+}
+END_TEST
+
+START_TEST(marks_that_stay_are_told_after_a_while)
+{
+	struct note n;
+
+	v.begun = true;
+	views_block(&v, "Node", 3, 1000, &notes);
+	ck_assert(!v.blocked && views_next_boot_ms(&v) == 1000 + BLOCKED_MS);
+	views_block(&v, "Node", 3, 1000 + BLOCKED_MS, &notes);
+	ck_assert(v.blocked && notes_take(&notes, &n) && n.a == 3);
+	views_block(&v, NULL, 3, 1001 + BLOCKED_MS, &notes);
+	ck_assert(!v.blocked && views_next_boot_ms(&v) == STAMP_NONE);
+}
+END_TEST
+
+START_TEST(what_had_no_room_is_asked_for)
+{
+	see(KIND_NODE, true);
+	v.begun = v.at[KIND_NODE].full = true;
+	views_ask_for_rest(&v, 1000);
+	ck_assert(!views_take_wish(&v, KIND_NODE));
+	views_room(&v, KIND_NODE);
+	views_ask_for_rest(&v, 1000);
+	ck_assert(views_take_wish(&v, KIND_NODE));
+	ck_assert(!views_take_wish(&v, KIND_NODE));
+	views_room(&v, KIND_NODE);
+	views_ask_for_rest(&v, 999 + RELIST_FULL_MS);
+	ck_assert(!views_take_wish(&v, KIND_NODE));
+	ck_assert_int_eq(views_next_boot_ms(&v), 1000 + RELIST_FULL_MS);
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *s = suite_create("views");
+	TCase *c = run_case(s, "views");
+
+	tcase_add_checked_fixture(c, setup, NULL);
+	tcase_add_test(c, whole_without_events);
+	tcase_add_test(c, no_such_resource_is_an_empty_list);
+	tcase_add_test(c, a_lead_waits_and_then_begins_without);
+	tcase_add_test(c, marks_that_stay_are_told_after_a_while);
+	tcase_add_test(c, what_had_no_room_is_asked_for);
+	return run_suite(s);
+}
