@@ -6,12 +6,13 @@
 
 #include "edge/kube/kube.h"
 
-/* What an API server's refusal says, in words. */
+/* What the refusal of an API server says, in words, written to text.  Any
+ * thread. */
 #define ANSWER_TEXT 200
 const char *answer_text(const struct kube_reply *r, char text[ANSWER_TEXT]);
 
-/* The resource is not there at all: a CRD that is not installed answers with
- * a plain-text 404, an object that is missing with a Status. */
+/* Is the resource not served at all?  A CRD that is not installed answers with
+ * a plain-text 404, a missing object with a Status. */
 bool answer_unserved(const struct kube_reply *r);
 
 #endif
