@@ -17,7 +17,7 @@ static const struct rules rules = {
 	    .karpenter = true, .pool = "web"
 
 static const struct {
-	const char *row;	/* of design §3's table */
+	const char *row;	/* of docs/rules.md#admission */
 	struct review review;
 	bool held, patch;
 	enum reason reason;
