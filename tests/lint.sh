@@ -132,6 +132,8 @@ done < <(
 		esac
 	done < <(sources '*.md' | xargs grep -noHE '\]\([^):]*#[^)]*\)')
 )
+while read -r where; do fault "$where: of no document here"; done < <(
+	sources 'src/*' 'include/*' 'tests/*' 'docs/*' | grep -v '^tests/lint\.sh$' | xargs grep -nHoF 'design §')
 # --- the operations guide: each log phrase, alert and Event -----------------------
 flat() { cat "$@" | tr -s '\n\t ' ' '; }
 while IFS= read -r name; do

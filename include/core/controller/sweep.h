@@ -30,10 +30,10 @@ void sweep_free(struct sweep *s);
  * At birth: leads. */
 void sweep_lead(struct sweep *s, bool leads, struct now now);
 
-/* The soft state for the next leader (design §4, "Cap"): written where it has
- * changed since (true), or always: anew.  restore: NULL or "" is none, then
- * marks tell; renewed_ms: server time up to which its writer surely led,
- * STAMP_NONE unknown. */
+/* The soft state for the next leader (docs/rules.md#what-outlives-a-leader):
+ * written where it has changed since (true), or always: anew.  restore: NULL or
+ * "" is none, then marks tell; renewed_ms: server time up to which its writer
+ * surely led, STAMP_NONE unknown. */
 bool sweep_soft(struct sweep *s, struct buf *b, bool always, struct now now);
 void sweep_restore(struct sweep *s, const char *text, int64_t renewed_ms,
 		   struct now now);

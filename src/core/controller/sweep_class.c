@@ -8,7 +8,7 @@
 #include "sweep_parts.h"
 
 /*
- * Which claims Karpenter made to replace others (design §4).
+ * Which claims Karpenter made to replace others (docs/rules.md#replacements).
  *
  * Its Event says so of consolidation and drift, whenever it comes; what it said
  * is then written on the claim.  It is believed only where another claim was

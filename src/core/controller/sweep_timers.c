@@ -4,7 +4,7 @@
 #include "sweep_parts.h"
 
 /* What a machine is to the timer table: its deadline, and from when it counts
- * (design §4). */
+ * (docs/rules.md#each-machine-has-its-own-quiet-time). */
 
 int64_t
 sweep_counts_ms(const struct sweep *s, const struct entry *claim)
@@ -51,7 +51,8 @@ sweep_deadline_ms(const struct sweep *s, int64_t created_ms,
 	return ms;
 }
 
-/* The machine's deadline and from when it counts (design §4). */
+/* The machine's deadline and from when it counts
+ * (docs/rules.md#launch-failures-hold-nobody-else). */
 static struct timer_facts
 facts_of(const struct sweep *s, uint32_t head,
 	 const struct nodepool_terms *terms, int64_t now_ms)
