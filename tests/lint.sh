@@ -108,6 +108,34 @@ done < <({
 	sources 'docs/rules/*.svg' 'tests/sim/histories/rule-*.txt'
 	grep -oE 'rules/[a-z-]+\.svg' docs/rules.md
 } | sed -E 's/.*(rules\/|rule-)//; s/\.(svg|txt)$//' | sort -u)
+# --- anchors: what docs/NAME.md#anchor points to is a heading there ---------------
+# GitHub's rule: lower case, blanks become '-', all but letters, digits, '-' and
+# '_' goes; a heading that comes again has "-1", "-2", ...
+declare -A heading
+while read -r target; do heading[$target]=1; done < <(
+	sources '*.md' | while read -r doc; do
+		awk '/^ *```/ { code = !code } !code && /^#+ /' "$doc" | sed -E 's/^#+ +//; s/ +$//' |
+			tr '[:upper:] ' '[:lower:]-' | sed 's/[^a-z0-9_-]//g' |
+			awk -v doc="$doc" '{ print doc "#" $0 (seen[$0]++ ? "-" seen[$0] - 1 : "") }'
+	done
+)
+while IFS=: read -r file line target; do
+	[ "${heading[$target]-}" ] || fault "$file:$line: $target is no heading"
+done < <(
+	# in code and comments: by its path from the root
+	sources 'src/*.[ch]' 'include/*.h' 'tests/*.[ch]' 'tests/*.py' 'tests/*.sh' |
+		xargs grep -noHE '(docs/[a-z]+|README)\.md#[a-z][A-Za-z0-9_-]*'
+	# in documents: links, from the folder that the document is in
+	while IFS=: read -r file line target; do
+		target=${target#](} target=${target%)}
+		case $target in
+		'#'*) echo "$file:$line:$file$target" ;;
+		*) echo "$file:$line:$(realpath -m --relative-to=. "$(dirname "$file")/$target")" ;;
+		esac
+	done < <(sources '*.md' | xargs grep -noHE '\]\([^):]*#[^)]*\)')
+)
+while read -r where; do fault "$where: of no document here"; done < <(
+	sources 'src/*' 'include/*' 'tests/*' 'docs/*' | grep -v '^tests/lint\.sh$' | xargs grep -nHoF 'design §')
 # --- the operations guide: each log phrase, alert and Event -----------------------
 flat() { cat "$@" | tr -s '\n\t ' ' '; }
 while IFS= read -r name; do

@@ -6,8 +6,9 @@
 
 #include "core/base/err.h"
 
-/* A whole file, NUL-terminated (malloc).  ERR_SYSTEM: it cannot be read;
- * ERR_LIMIT: it is over bytes_max.  The error names the file. */
+/* Reads a whole file into *out, NUL-terminated; the caller frees it.
+ * ERR_SYSTEM: it cannot be read.  ERR_LIMIT: it is over bytes_max.  The error
+ * names the file.  Any thread. */
 int file_read(const char *path, size_t bytes_max, char **out, size_t *n,
 	      struct err *e);
 

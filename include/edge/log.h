@@ -6,13 +6,16 @@
 #include <stdint.h>
 
 /*
- * Logs to stderr, one line each, written by one write(2): a stable phrase,
- * then key=value.  Any thread.  Only daemon/ and edge/server's reaper log.
+ * Logs to stderr, one line each, written by one write(2): a stable phrase, then
+ * key=value (docs/operations.md#log).  Any thread.  Only daemon/ and
+ * edge/server's reaper log.
+ *
  *   text  2026-01-02T03:04:05.678Z INFO held node="ip-10-0-0-1" reason="spread"
  *   json  {"ts":"2026-…","level":"info","msg":"held","node":"ip-10-0-0-1",…}
- * Control bytes are escaped, strings over 512 bytes cut with "…"; fields that
- * do not fit a line of PIPE_BUF bytes (which a pipe takes whole) are left out,
- * and cut=1 says so.
+ *
+ * Control bytes are escaped, and strings over 512 bytes are cut with "…".
+ * Fields that do not fit a line of PIPE_BUF bytes (which a pipe takes whole)
+ * are left out, and cut=1 says so.
  */
 enum log_level {
 	LOG_ERROR,
@@ -52,9 +55,10 @@ void log_fields(enum log_level level, const char *phrase,
 
 bool log_enabled(enum log_level level);
 
-/* For what may repeat: true at most `burst` times a minute for each phrase (a
- * string literal); after that false, and one line "repeats suppressed" with
- * phrase and count by whoever logs first when the minute is over. */
+/* For what may repeat itself: returns true at most `burst` times a minute for
+ * each phrase (a string literal).  After that it returns false.  When the
+ * minute is over, the next thread that logs writes one line "repeats
+ * suppressed" with phrase and count. */
 bool log_ratelimit(const char *phrase, unsigned burst);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include "wire/metrics/metrics.h"
 
-/* What the kernel says of this process (proc(5)); fields it does not say stay
- * 0.  Any thread. */
+/* Reads what the kernel says of this process (proc(5)).  Fields that it does
+ * not give stay 0.  Any thread. */
 void process_read(struct metrics_process *out);
 
 #endif

@@ -4,12 +4,13 @@
 
 #include "core/base/buf.h"
 
-/* Text of RFC 4648 §4 with padding, white space ignored, decoded with a NUL at
- * its end; to be freed.  NULL if it is none, holds a NUL byte, or there is no
- * memory. */
+/* Decodes base64 (RFC 4648 §4) with padding; white space is ignored.  The
+ * result ends with a NUL, and the caller frees it.  NULL if s is not base64, if
+ * it holds a NUL byte, or if there is no memory. */
 char *base64_decode(const char *s);
 
 void base64_encode(struct buf *b, const char *bytes, size_t n);
-#define BASE64_BYTES(n) (((n) + 2) / 3 * 4)	/* what it takes, no NUL */
+#define BASE64_BYTES(n) (((n) + 2) / 3 * 4)	/* bytes of the result, without
+						   NUL */
 
 #endif

@@ -4,8 +4,9 @@
 #include <string.h>
 
 /*
- * Each machine: its own deadline, whether it counts for its scope, and what it
- * replaces (design §4).
+ * Each machine: its own deadline
+ * (docs/rules.md#each-machine-has-its-own-quiet-time), whether it counts for
+ * its scope, and what it replaces (docs/rules.md#replacements).
  */
 
 #define GRACE_MS 5000		/* a claim without a Launched condition */

@@ -6,9 +6,9 @@
 #include <stddef.h>
 
 /*
- * Writes text into storage the caller owns; never allocates, always ends with
- * a NUL.  What does not fit sets `full`, which stays set: write everything,
- * ask once at the end.
+ * Writes text into storage that the caller owns.  It never allocates, and the
+ * text always ends with a NUL.  Text that does not fit sets `full`, which stays
+ * set: write everything, and check once at the end.  Not thread-safe.
  */
 struct buf {
 	char *data;
@@ -23,17 +23,19 @@ void buf_puts(struct buf *b, const char *s);
 void buf_printf(struct buf *b, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The bytes of s as a JSON string, quotes included (RFC 8259 §7).  Bytes that
- * are not UTF-8 come out as U+FFFD, so the result is always valid JSON. */
+/* Appends s as a JSON string, quotes included (RFC 8259 §7).  Bytes that are
+ * not UTF-8 come out as U+FFFD, so the result is always valid JSON. */
 void buf_json(struct buf *b, const char *s);
 
 /* Overwrites a secret text up to its NUL, whatever becomes of it afterwards: the
  * compiler keeps the writes even where a free follows.  NULL is allowed. */
 void str_wipe(char *s);
 
-/* Copies s into dst[cap]; -1, with dst untouched, if it does not fit. */
+/* Copies s into dst[cap].  Returns -1, with dst untouched, if it does not fit.
+ */
 int str_copy(char *dst, size_t cap, const char *s);
-/* The same, cut at the last whole UTF-8 character that fits; NULL is "". */
+/* The same, but cuts s after the last whole UTF-8 character that fits.  NULL
+ * counts as "". */
 void str_cut(char *dst, size_t cap, const char *s);
 
 #endif

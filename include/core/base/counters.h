@@ -6,9 +6,10 @@
 #include <stdint.h>
 
 /*
- * Every counter we export, once: name, labels.  All start with
- * METRICS_PREFIX but those of the field, which begin with '='.
- * Counters are atomics: any thread adds, wire/metrics reads.
+ * Every counter that we export stands here once, with its name and its labels.
+ * All names start with METRICS_PREFIX, except those that other programs share,
+ * which begin with '='.  Counters are atomics: any thread adds, and
+ * wire/metrics reads.
  */
 #define METRICS_PREFIX "karpenter_node_holder_"
 
@@ -65,13 +66,15 @@ enum counter {
 	COUNTER_COUNT,
 };
 
-/* admission_duration_seconds: upper bounds in microseconds, then +Inf. */
+/* The buckets of admission_duration_seconds: upper bounds in microseconds; the
+ * last bucket, +Inf, is implied. */
 #define LATENCY_BUCKETS_US                                                     \
 	{100, 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000,         \
 	 250000, 500000, 1000000}
 #define LATENCY_BUCKETS 13
 
-/* hold_latency_seconds: upper bounds in milliseconds, then +Inf. */
+/* The buckets of hold_latency_seconds: upper bounds in milliseconds; the last
+ * bucket, +Inf, is implied. */
 #define HOLD_BUCKETS_MS                                                        \
 	{100, 250, 500, 1000, 2500, 5000, 10000, 30000, 60000, 300000}
 #define HOLD_BUCKETS 10
@@ -83,7 +86,8 @@ enum rest_method {
 	REST_DELETE,
 	REST_METHODS,
 };
-#define HTTP_CODE_MAX 600	/* rest_client_requests_total: 0 = no answer */
+#define HTTP_CODE_MAX 600	/* for rest_client_requests_total; 0 = no
+				   answer */
 
 struct counters {
 	_Atomic uint64_t at[COUNTER_COUNT];
@@ -100,7 +104,7 @@ counter_add(struct counters *c, enum counter id)
 	atomic_fetch_add_explicit(&c->at[id], 1, memory_order_relaxed);
 }
 
-/* One observation: us microseconds in admission_duration_seconds. */
+/* Adds one observation of us microseconds to admission_duration_seconds. */
 void counters_latency(struct counters *c, uint64_t us);
 void counters_hold_latency(struct counters *c, uint64_t ms);
 

@@ -3,17 +3,20 @@
 #define CORE_BASE_ERR_H
 
 /*
- * An error is a value: a code for callers that branch, a sentence for people
- * (one line: control bytes of what it quotes read as '?').
- * Functions that can fail end with `struct err *e` and return 0 or -1; outputs
- * are untouched on failure.  Nothing below daemon/ logs what it returns.
+ * An error is a value: a code for callers that branch, and a sentence for
+ * people.  The sentence is one line, and control bytes in what it quotes are
+ * shown as '?'.
+ *
+ * Functions that can fail end with `struct err *e` and return 0 or -1.  They
+ * leave their outputs untouched on failure.  Nothing below daemon/ logs what it
+ * returns.
  */
 
 enum err_code {
 	ERR_NONE = 0,
-	ERR_INPUT,	/* what we were given is wrong; trying again won't help */
+	ERR_INPUT,	/* our input is wrong; trying again won't help */
 	ERR_LIMIT,	/* beyond a bound of limits.h */
-	ERR_SYSTEM,	/* the machine said no: file, socket, memory */
+	ERR_SYSTEM,	/* the machine refused: file, socket, memory */
 	ERR_TLS,	/* handshake, certificate, name */
 	ERR_TIMEOUT,	/* no answer in time */
 	ERR_CUT,	/* the peer closed in the middle */
@@ -25,11 +28,12 @@ struct err {
 	char text[240];
 };
 
-/* Sets *e (which may be NULL) and returns -1, so that `return err_set(…)`. */
+/* Sets *e (which may be NULL) and returns -1, so that callers can write `return
+ * err_set(…)`. */
 int err_set(struct err *e, enum err_code code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Puts "context: " before the text; keeps the code; returns -1. */
+/* Puts "context: " before the text, keeps the code, and returns -1. */
 int err_wrap(struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -6,9 +6,10 @@
 #include <stdint.h>
 
 /*
- * A binary min-heap of ids by key, indexed by id: a key changes or leaves in
- * O(log n), so nothing stale is ever in it (no tombstones).  ids are below
- * the capacity given at birth.
+ * A binary min-heap of ids, ordered by key and indexed by id.  Changing or
+ * removing a key takes O(log n), so the heap never contains anything stale
+ * (there are no tombstones). ids are below the capacity given to heap_init,
+ * which allocates all memory.  Not thread-safe.
  */
 struct heap {
 	uint32_t n, cap;
@@ -19,8 +20,9 @@ struct heap {
 
 int heap_init(struct heap *h, uint32_t cap);	/* -1: no memory */
 void heap_done(struct heap *h);
-void heap_set(struct heap *h, uint32_t id, int64_t key);	/* or move */
-void heap_remove(struct heap *h, uint32_t id);	/* may be absent */
+void heap_set(struct heap *h, uint32_t id, int64_t key);	/* adds or
+								   moves */
+void heap_remove(struct heap *h, uint32_t id);	/* id may be absent */
 bool heap_top(const struct heap *h, uint32_t *id, int64_t *key);
 
 #endif

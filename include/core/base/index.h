@@ -8,17 +8,19 @@
 #define NO_ID UINT32_MAX
 
 /*
- * A hash index of ids by a string that the owner keeps: open addressing,
- * linear probing, removal by shifting back (no tombstones).  The slots are
- * allocated at birth; only as many as the count asks for are in use, so a
- * small table touches few pages.  The same string may stand for several ids.
+ * A hash index of ids by a string that the owner keeps: open addressing, linear
+ * probing, removal by shifting back (no tombstones). index_init allocates all
+ * slots.  Only as many are in use as the number of ids asks for, so a small
+ * table touches few pages.  Several ids may have the same string.  Not
+ * thread-safe.
  */
 typedef const char *index_key_fn(const void *ctx, uint32_t id);
 
 struct index {
 	uint32_t *slots;	/* id + 1; 0 = free */
-	uint32_t *scratch;	/* while the slots in use double */
-	uint32_t n, cap, used;	/* ids in it; slots there are; slots in use */
+	uint32_t *scratch;	/* used while the number of slots doubles */
+	uint32_t n, cap, used;	/* ids in the index; slots that exist; slots in
+				   use */
 	index_key_fn *key;
 	const void *ctx;
 };

@@ -10,8 +10,8 @@
 
 /*
  * What we keep of a NodePool: what people and GitOps say in its annotations
- * (design §4).  A plain struct, copied with `=`; wire/api/nodepool makes one of each
- * watch line.  Any thread.
+ * (docs/rules.md#nodepool-annotations). wire/api/nodepool makes one of each
+ * watch line.  A plain struct, copied with `=`; any thread.
  */
 enum nodepool_key {
 	NODEPOOL_ENABLED,
@@ -22,7 +22,7 @@ enum nodepool_key {
 	NODEPOOL_KEY_COUNT,
 };
 
-#define NODEPOOL_BAD_BYTES 64	/* of a bad value: enough to know it again */
+#define NODEPOOL_BAD_BYTES 64	/* of a bad value: enough to recognize it */
 
 struct nodepool {
 	char name[POOL_BYTES];
@@ -30,27 +30,29 @@ struct nodepool {
 	char rv[RV_BYTES];	/* metadata.resourceVersion, opaque */
 	bool disabled;		/* enabled: "false" */
 	int64_t hold_until_ms;	/* server_ms; STAMP_NONE: none */
-	int64_t released_at_ms;	/* server_ms; STAMP_NONE: none.  One ahead of
-				   now is bad too: who has a clock says so */
+	int64_t released_at_ms;	/* server_ms; STAMP_NONE: none.  A moment ahead
+				   of now is bad, too: whoever has a clock
+				   reports it */
 	int64_t hold_ms;	/* -1: the config's */
 	int64_t max_hold_ms;	/* -1: the config's; 0: no cap */
 
 	/* The value that does not count, cut at a whole character; "(empty)"
-	 * for an empty one; "": fine, or not there. */
+	 * for an empty one; "" where the annotation is good or missing. */
 	char bad[NODEPOOL_KEY_COUNT][NODEPOOL_BAD_BYTES];
 };
 
-/* No name, no annotations. */
+/* Makes *p a NodePool without name and annotations. */
 void nodepool_init(struct nodepool *p);
 
-/* One annotation's value, UTF-8; NULL: not there.  A bad one leaves the field
- * at its default and stands in bad[k].  Bounds are the config's. */
+/* Takes one annotation's value, UTF-8; NULL: it is missing.  A bad value leaves
+ * the field at its default and is kept in bad[k].  The bounds are those of the
+ * configuration. */
 void nodepool_set(struct nodepool *p, enum nodepool_key k, const char *value);
 
-/* "karpenter-node-holder.io/enabled", … */
+/* The annotation's key: "karpenter-node-holder.io/enabled", … */
 const char *nodepool_key_name(enum nodepool_key k);
 
-/* What should have stood there, for people: "a duration such as 10m". */
+/* What was expected in its place, for people: "a duration such as 10m". */
 const char *nodepool_expected(enum nodepool_key k);
 
 #endif

@@ -10,16 +10,18 @@
 
 /*
  * What we keep of a Node or a NodeClaim: a plain struct, copied with `=`.
- * wire/api/object makes one of each watch line; the rest of the program reads it.
+ * wire/api/object makes one of each watch line, and the rest of the program
+ * reads it.
  */
 
-/* Our annotations (design §2). */
+/* Our annotations: docs/rules.md#our-annotations. */
 #define OWN_PREFIX "karpenter-node-holder.io/"
 #define MARK_KEY OWN_PREFIX "held-since"
 #define HELD_KEY_KEY OWN_PREFIX "held-key"
 #define CLASS_KEY OWN_PREFIX "replacement"
 #define CLASS_UID_KEY OWN_PREFIX "replacement-uid"
-#define CLASS_SUBSTITUTE "substitute/"	/* and the uid of the deleted claim */
+#define CLASS_SUBSTITUTE "substitute/"	/* followed by the uid of the deleted
+					   claim */
 
 /* Karpenter's names: sigs.k8s.io/karpenter pkg/apis/v1/{labels,taints}.go */
 #define POOL_LABEL "karpenter.sh/nodepool"
@@ -31,10 +33,10 @@
 enum kind {
 	KIND_NODE,
 	KIND_NODECLAIM,
-	KIND_COUNT,		/* of the objects that machines are made of */
+	KIND_COUNT,		/* the kinds that machines are made of */
 	KIND_NODEPOOL = KIND_COUNT,
-	KIND_EVENT,		/* Karpenter's, on NodeClaims */
-	VIEW_COUNT,		/* of what is listed and watched */
+	KIND_EVENT,		/* Karpenter's, about NodeClaims */
+	VIEW_COUNT,		/* the kinds that are listed and watched */
 };
 
 enum hold {
@@ -45,11 +47,11 @@ enum hold {
 
 enum mark {
 	MARK_ABSENT,
-	MARK_TIME,	/* written as we write it: mark_ms says it exactly */
-	MARK_ODD,	/* there, but no time of ours: counts as `created` */
+	MARK_TIME,	/* in the form that we write; mark_ms has the moment */
+	MARK_ODD,	/* there, but not in our form: counts as `created` */
 };
 
-/* A hold annotation: which key, which value. */
+/* A hold annotation: its key and its value. */
 struct hold_key {
 	char key[KEY_BYTES];
 	char value[VALUE_BYTES];
@@ -62,12 +64,13 @@ struct object {
 	char rv[RV_BYTES];	/* metadata.resourceVersion, opaque */
 	char pool[POOL_BYTES];	/* "" without the label */
 	int64_t created_ms;
-	bool deleting;		/* has a deletionTimestamp */
+	bool deleting;		/* it has a deletionTimestamp */
 	int64_t deleted_ms;	/* … which is this; STAMP_NONE without */
-	bool karpenter;		/* design §2, as the watch can see it */
+	bool karpenter;		/* as far as the watch can see it:
+				   docs/rules.md#which-objects-are-karpenters */
 
-	/* Our annotations.  `hold` speaks of today's hold; the mark may stand
-	 * for another one, which is then named in `former`. */
+	/* Our annotations.  `hold` is about today's hold.  The mark may stand
+	 * for a previous hold, which is then named in `former`. */
 	enum hold hold;
 	enum hold default_hold;	/* of the default hold, today's or not */
 	enum mark mark;
@@ -76,22 +79,23 @@ struct object {
 	bool has_former;
 	enum hold former_hold;
 	struct hold_key former;
-	char replaces[CLASS_BYTES];	/* our class; "" without, and where
+	char replaces[CLASS_BYTES];	/* our class; "" without one, and where
 					   CLASS_UID_KEY is not this object's
-					   uid: a copy says nothing.  So a
-					   Node never has one */
+					   uid, because a copy says nothing.  So
+					   a Node never has one */
 
 	bool has_class;		/* CLASS_KEY or CLASS_UID_KEY is there */
 
 	/* NodeClaim only. */
 	char node_name[NAME_BYTES];	/* status.nodeName */
 	bool launched;		/* condition Launched, or status.providerID */
-	bool launch_known;	/* there is a Launched condition */
-	int64_t ready_ms;	/* Initialized became True; STAMP_NONE before */
-	bool disrupted;		/* DisruptionReason is True, whichever it is:
-				   Karpenter deletes it by choice */
-	int64_t disrupted_ms;	/* DisruptionReason, other than Empty, became
-				   True; STAMP_NONE before */
+	bool launch_known;	/* it has a Launched condition */
+	int64_t ready_ms;	/* when Initialized became True; STAMP_NONE
+				   before */
+	bool disrupted;		/* DisruptionReason is True, with any reason:
+				   Karpenter deletes the claim by choice */
+	int64_t disrupted_ms;	/* when DisruptionReason, other than Empty,
+				   became True; STAMP_NONE before */
 
 	/* Node only. */
 	bool registered;	/* Node: label karpenter.sh/registered=true;
@@ -100,7 +104,7 @@ struct object {
 	char owner_uid[UID_BYTES];
 };
 
-/* Whose an object's hold is. */
+/* Who put the hold on an object. */
 enum tenure {
 	TENURE_FREE,	/* neither hold nor mark */
 	TENURE_PERSON,	/* a hold in any value, without our mark */

@@ -5,8 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Sorts ids in place: a heapsort, as qsort(3) may allocate.  before(ctx, a, b):
- * a strict order; where it is total the result depends on nothing else. */
+/* Sorts ids in place by heapsort, because qsort(3) may allocate. before(ctx, a,
+ * b) is a strict order.  Where it is total, the result depends on nothing else.
+ */
 void ids_sort(uint32_t *ids, uint32_t n,
 	      bool (*before)(const void *ctx, uint32_t a, uint32_t b),
 	      const void *ctx);

@@ -4,8 +4,9 @@
 
 #include <stddef.h>
 
-/* Length in bytes of the well-formed UTF-8 sequence at s[0..n) (RFC 3629: no
- * overlong forms, no surrogates, at most U+10FFFF); 0 if there is none. */
+/* The length in bytes of the well-formed UTF-8 sequence at the begin of s[0..n)
+ * (RFC 3629: no overlong forms, no surrogates, at most U+10FFFF).  0 if there
+ * is none. */
 size_t utf8_len(const char *s, size_t n);
 
 #endif

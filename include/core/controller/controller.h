@@ -31,7 +31,8 @@ void controller_free(struct controller *s);
  * At birth: leads. */
 void controller_lead(struct controller *s, bool leads, struct now now);
 
-/* The soft state for the next leader (design §4, "Cap"): written where it has
+/* The soft state for the next leader (docs/rules.md#what-outlives-a-leader):
+ * written where it has
  * changed since (true), or always: anew.  restore: NULL or "" is none, then
  * marks tell; renewed_ms: server time up to which its writer surely led,
  * STAMP_NONE unknown. */

@@ -12,7 +12,7 @@
  * Machines that were ready and are deleted, though not by Karpenter's choice:
  * they expired, were interrupted or deleted by hand.  Karpenter makes an
  * ordinary NodeClaim for their pods, a substitute, which is no scale-up
- * (design §4).  One substitute for each.
+ * (docs/rules.md#substitutes).  One substitute for each.
  *
  * All moments are stamps as written, in ms since 1970: they are compared with
  * each other alone, never with our clock.  Where there is no room the oldest

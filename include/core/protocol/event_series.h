@@ -10,19 +10,23 @@
 #include "core/base/stamp.h"
 
 /*
- * Which Kubernetes Events we write on NodePools, by the rules of client-go
- * (tools/events/event_broadcaster.go): the first of a kind is created; a
- * second equal one within 6 min makes a series of it; further ones are counted
- * here, written every 30 min and once 6 min after the last.  What cannot be
- * written is tried 12 times and then lost; nobody waits for it.
+ * Which Kubernetes Events to write on NodePools, and when, by the rules of
+ * client-go (tools/events/event_broadcaster.go).  The first Event of a kind is
+ * created.  An equal one within 6 min makes a series of it.  Further ones are
+ * counted here, and written every 30 min and once 6 min after the last.  An
+ * Event that cannot be written is tried 12 times and then lost; nobody waits
+ * for it.
  *
- * Equal is what has the same pool, reason, action and note.  (client-go leaves
- * the note out; but no note may be changed after the creation, and a second
- * hold is not to be told in the words of the first.)
+ * Two Events are equal if they have the same pool, reason, action and note.
+ * (client-go leaves the note out.  But Kubernetes allows no change of a note
+ * after the creation, and a second hold should not be reported in the words of
+ * the first.)
  *
- * One thread, or under its owner's lock; no allocation; about 90 KB.
+ * event_series_next says what to do, event_series_done what came of it.  One
+ * thread, or under the owner's lock.  No allocation; about 90 KB.
  */
-#define EVENT_SERIES_MAX 64		/* kinds known at once, written or waiting */
+#define EVENT_SERIES_MAX 64		/* kinds known at once, written or
+					   waiting */
 #define EVENT_SERIES_NOTE_BYTES 1025	/* Kubernetes: 1024 bytes */
 #define EVENT_SERIES_ACTION_BYTES 129	/* Kubernetes: 128 bytes */
 #define EVENT_SERIES_SERIES_MS 360000
@@ -36,7 +40,8 @@ enum event_reason {
 	EVENT_SERIES_HOLD_RELEASED,
 	EVENT_SERIES_HOLD_CAPPED,
 	EVENT_SERIES_MANUAL_HOLD,
-	EVENT_SERIES_INVALID_ANNOTATION,	/* a Warning, as is the next */
+	EVENT_SERIES_INVALID_ANNOTATION,	/* a Warning, as is the next
+						   one */
 	EVENT_SERIES_RELEASE_BLOCKED,
 	EVENT_SERIES_REASON_COUNT,
 };
@@ -45,28 +50,31 @@ struct event_series_what {
 	enum event_reason reason;
 	const char *pool, *pool_uid;
 	const char *action;	/* NULL: the reason's usual one */
-	const char *note;	/* cut at a whole character where it is long */
+	const char *note;	/* if too long, cut at a whole character */
 };
 
 struct event_series_event {
 	enum event_reason reason;
 	char pool[POOL_BYTES], pool_uid[UID_BYTES];
 	char action[EVENT_SERIES_ACTION_BYTES], note[EVENT_SERIES_NOTE_BYTES];
-	int64_t first_us;	/* server time; no other has the same */
+	int64_t first_us;	/* server time; no other Event has the same */
 	int64_t last_us;
-	unsigned count;		/* at least 2: a series */
+	unsigned count;		/* 2 or more: a series */
 };
 
 enum event_series_step {
-	EVENT_SERIES_WAIT,	/* wait_ms; INT64_MAX: until more is said or done */
-	EVENT_SERIES_CREATE,	/* *event, with its series if it is one */
-	EVENT_SERIES_PATCH,	/* the series of *event */
+	EVENT_SERIES_WAIT,	/* for wait_ms; INT64_MAX: until the next say or
+				   done */
+	EVENT_SERIES_CREATE,	/* create *event, with its series if it is
+				   one */
+	EVENT_SERIES_PATCH,	/* write the series of *event */
 };
 
 struct event_series_todo {
 	enum event_series_step step;
 	int64_t wait_ms;
-	const struct event_series_event *event;	/* stands until event_series_done */
+	const struct event_series_event *event;	/* valid until
+						   event_series_done */
 };
 
 enum event_series_outcome {
@@ -74,16 +82,16 @@ enum event_series_outcome {
 	EVENT_SERIES_GONE,	/* 404 */
 	EVENT_SERIES_EXISTS,	/* 409 */
 	EVENT_SERIES_REFUSED,	/* any other 4xx: never tried again */
-	EVENT_SERIES_FAILED,	/* no answer, 429, 5xx */
+	EVENT_SERIES_FAILED,	/* no answer, 429 or 5xx: tried again */
 };
 
 struct event_series_entry {
 	struct event_series_event event;
 	bool used;
-	bool pending;		/* to be written, from not_before_ms on */
+	bool pending;		/* to be written, at not_before_ms or later */
 	bool exists;		/* the server has it */
-	bool ended;		/* takes no more; goes when it is written */
-	unsigned written;	/* the count that the server has */
+	bool ended;		/* takes no more; dropped once it is written */
+	unsigned written;	/* the count that the API server has */
 	unsigned tries;
 	uint64_t order;
 	int64_t last_ms, wrote_ms, not_before_ms;	/* boot_ms */
@@ -94,22 +102,23 @@ struct event_series {
 	struct event_series_entry entries[EVENT_SERIES_MAX];
 	struct event_series_entry *under_way;	/* NULL: none */
 	enum event_series_step step;		/* of the one under way */
-	struct event_series_event sent;		/* as it was when it was sent */
+	struct event_series_event sent;		/* the Event as it was sent */
 	uint64_t order;
 	int64_t stamp_us;
 	uint64_t dropped;	/* no room */
-	uint64_t lost;		/* refused, or tried often enough */
+	uint64_t lost;		/* refused, or tried 12 times */
 };
 
 void event_series_init(struct event_series *t, uint64_t seed);
 void event_series_say(struct event_series *t,
 		      const struct event_series_what *what, struct now now);
 
-/* At most one is under way: a wait without end until event_series_done. */
+/* At most one step is under way: until event_series_done the answer is to wait
+ * without end. */
 struct event_series_todo event_series_next(struct event_series *t,
 					   struct now now);
 
-/* retry_after_ms: of a FAILED; -1: none. */
+/* retry_after_ms: the answer's, if FAILED; -1: none. */
 void event_series_done(struct event_series *t,
 		       enum event_series_outcome outcome,
 		       int64_t retry_after_ms, struct now now);

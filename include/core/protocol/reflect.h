@@ -9,25 +9,27 @@
 #include "core/base/pace.h"
 
 /*
- * List and watch as client-go's reflector does it (tools/cache/reflector.go):
- * a whole list in pages with resourceVersion unset, then a watch from its
- * resourceVersion on; 410 means a new list, anything else a new watch from
- * where the old one ended, after a jittered backoff.  One resource, one
- * thread; it is told what came of each step.  boot_ms throughout.
+ * List and watch as client-go's reflector does it (tools/cache/reflector.go): a
+ * complete list in pages with resourceVersion unset, then a watch from its
+ * resourceVersion on.  After a 410 it lists again.  After anything else it
+ * watches again from where the old watch ended, after a backoff with jitter.
+ *
+ * reflect_next says what to do, and reflect_done is told what came of it.  One
+ * resource, one thread; boot_ms throughout.
  */
 enum reflect_step {
-	REFLECT_WAIT,	/* until wait_ms from now */
-	REFLECT_LIST,	/* one page: cont is "" for the first */
-	REFLECT_WATCH,	/* from rv on, for timeout_s */
+	REFLECT_WAIT,	/* for wait_ms */
+	REFLECT_LIST,	/* list one page: cont is "" for the first */
+	REFLECT_WATCH,	/* watch from rv on, for timeout_s */
 };
 
 enum reflect_result {
-	REFLECT_PAGE,		/* a page, and more to come: rv and cont */
+	REFLECT_PAGE,		/* a page, and more are to come: rv and cont */
 	REFLECT_COMPLETE,	/* the last page: rv */
-	REFLECT_UNSERVED,	/* no such resource: asked again later */
+	REFLECT_UNSERVED,	/* no such resource: we ask again later */
 	REFLECT_ENDED,		/* the watch ended as agreed */
-	REFLECT_EXPIRED,	/* 410, in the stream or as an answer */
-	REFLECT_FAILED,		/* retry_after_ms, -1 if none */
+	REFLECT_EXPIRED,	/* 410, in the stream or as the answer */
+	REFLECT_FAILED,		/* anything else: retry_after_ms, -1 if none */
 };
 
 struct reflect {
@@ -42,26 +44,26 @@ struct reflect {
 struct reflect_todo {
 	enum reflect_step step;
 	int64_t wait_ms;
-	const char *rv, *cont;	/* owned by the machine */
+	const char *rv, *cont;	/* owned by struct reflect */
 	int timeout_s;
 };
 
 void reflect_init(struct reflect *r, uint64_t seed);
 struct reflect_todo reflect_next(struct reflect *r, int64_t now_ms);
 
-/* rv and cont: of a PAGE or COMPLETE, else NULL. */
+/* rv and cont: those of a PAGE or COMPLETE, otherwise NULL. */
 void reflect_done(struct reflect *r, enum reflect_result result,
 		  const char *rv, const char *cont, int64_t retry_after_ms,
 		  int64_t now_ms);
 
-/* A watch line or bookmark: the next watch starts here. */
+/* A watch line or bookmark came: the next watch starts at its rv. */
 void reflect_seen(struct reflect *r, const char *rv);
 
-/* Has the watch under way, if it ends now, ended at once?  Then another one
- * has to wait as after a failure. */
+/* If the watch under way ends now, was it too short?  Then the next one has to
+ * wait as after a failure. */
 bool reflect_short(const struct reflect *r, int64_t now_ms);
 
-/* Start over with a list. */
+/* Starts over with a list. */
 void reflect_restart(struct reflect *r);
 
 #endif

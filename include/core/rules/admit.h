@@ -10,8 +10,8 @@
 #include "core/rules/cap.h"
 
 /*
- * What to answer at admission (design §3).  A function of the review and the
- * rules: no state, no clock, any thread.
+ * What to answer at admission (docs/rules.md#admission): a function of the
+ * review and the rules.  No state, no clock; any thread.
  */
 
 enum scope_kind {
@@ -21,17 +21,17 @@ enum scope_kind {
 };
 
 enum replacement_rule {
-	REPLACEMENTS_IGNORE,	/* Karpenter's own keep no scope held */
+	REPLACEMENTS_IGNORE,	/* replacements keep no scope held */
 	REPLACEMENTS_COUNT,
 };
 
-/* Shell patterns (fnmatch(3), no flags) on NodePool names. */
+/* Shell patterns on NodePool names, as in fnmatch(3) without flags. */
 struct patterns {
 	size_t n;
 	char at[POOL_PATTERNS_MAX][POOL_PATTERN_BYTES];
 };
 
-/* The part of the configuration that decides; immutable after start. */
+/* The part of the configuration that decides.  It is immutable after start. */
 struct rules {
 	enum scope_kind scope;
 	int64_t hold_ms;
@@ -43,10 +43,12 @@ struct rules {
 	struct patterns include, exclude;
 };
 
-/* Must we know what replaces what?  In scope `node` nothing spreads. */
+/* Does it matter which machine replaces which?  Not where replacements count,
+ * and not in scope `node`, where nothing spreads. */
 bool rules_tell_replacements(const struct rules *r);
 
-/* Is the pool one we hold?  "" is matched by "*" only. */
+/* Does the configuration include this pool?  Only the pattern "*" matches the
+ * pool "". */
 bool rules_pool_included(const struct rules *r, const char *pool);
 
 /* Is this hold the one that needs no held-key beside the mark? */
@@ -78,20 +80,21 @@ struct review {
 };
 
 enum reason {
-	REASON_QUIET_PERIOD,	/* held: new, or our own output seen again */
+	REASON_QUIET_PERIOD,	/* held: new, or our own answer seen again */
 	REASON_USER_HOLD,	/* a person's annotation */
 	REASON_NOT_KARPENTER,
 	REASON_POOL_EXCLUDED,
 	REASON_POOL_DISABLED,
-	REASON_NOT_HANDLED,	/* kind, operation or subresource */
+	REASON_NOT_HANDLED,	/* another kind, operation or subresource */
 	REASON_MALFORMED,
-	REASON_NO_ROOM,		/* ours would make the object invalid */
+	REASON_NO_ROOM,		/* our annotations would make the object
+				   invalid */
 	REASON_COUNT,
 };
 
 struct verdict {
-	bool held;		/* is it held when we are done? */
-	bool patch;		/* have we to add hold and mark? */
+	bool held;		/* is the object held once we have answered? */
+	bool patch;		/* does the answer add hold and mark? */
 	enum reason reason;
 };
 
@@ -102,7 +105,8 @@ struct verdict {
  */
 struct verdict admit_decide(const struct rules *r, const struct review *v);
 
-/* "quiet-period", "user-hold", …: the audit annotation and the log. */
+/* The reason as text, for the audit annotation and the log: "quiet-period",
+ * "user-hold", …. */
 const char *reason_name(enum reason reason);
 
 #endif

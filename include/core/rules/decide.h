@@ -7,28 +7,32 @@
 #include "core/base/object.h"
 
 /*
- * What to write on one machine (design §4 and §5), as a function of its two
- * halves and of what is wished for it.  No state: one write at a time; asked
- * again, with that half busy, it says the next.
+ * What to write on one machine (docs/rules.md#what-people-may-do-while-we-hold,
+ * docs/rules.md#writes): a function of its two halves, the NodeClaim and the
+ * Node, and of the goal.  It keeps no state and names one write at a time.
+ * Asked again, with that half busy, it names the next.  Any thread.
  */
 enum goal {
-	GOAL_LEAVE,	/* being deleted, or none of our business now */
+	GOAL_LEAVE,	/* leave it alone: it is being deleted, or is none of
+			   our business now */
 	GOAL_HOLD,
 	GOAL_CLEAR,
 };
 
 struct half {
 	bool present;
-	bool busy;	/* a write is under way, or must wait */
-	bool spent;	/* held again often enough this period */
+	bool busy;	/* a write is under way, or has to wait */
+	bool spent;	/* held again as often as a period allows */
 	enum tenure tenure;
-	enum hold hold;	/* of today's hold */
-	bool former;	/* the mark stands for a former hold */
-	bool former_default;	/* … and that is the default one */
-	enum hold default_hold;	/* of the default hold, today's or not */
-	bool registered;	/* Karpenter has copied the annotations */
-	bool opted_out;	/* claim: a person took its hold away, and means its
-			   Node as well */
+	enum hold hold;	/* what the object says of today's hold */
+	bool former;	/* the mark stands for a previous hold */
+	bool former_default;	/* … and that one is the default hold */
+	enum hold default_hold;	/* what it says of the default hold, today's or
+				   not */
+	bool registered;	/* Karpenter has copied the claim's
+				   annotations */
+	bool opted_out;	/* claim: a person removed its hold, and means its Node
+			   as well */
 };
 
 enum act {
@@ -37,10 +41,11 @@ enum act {
 	ACT_CLEAR,	/* remove hold and mark */
 	ACT_UNMARK,	/* remove the mark alone: the hold is a person's */
 	ACT_CLASSIFY,	/* write on the claim what it replaces */
-	ACT_READ,	/* get the object and look again */
+	ACT_READ,	/* get the object, then decide again */
 	ACT_READ_CLAIM,	/* get the claim that a Node names */
-	ACT_LIST_CLAIMS,	/* one fresh, consistent list of NodeClaims */
-	ACT_LIST_POOLS,		/* … of NodePools */
+	ACT_LIST_CLAIMS,	/* make one fresh, consistent list of
+				   NodeClaims */
+	ACT_LIST_POOLS,		/* the same, of NodePools */
 };
 
 static inline bool
@@ -53,13 +58,13 @@ act_writes(enum act a)
 struct decision {
 	enum act act;	/* NONE, HOLD, CLEAR or UNMARK */
 	enum kind on;
-	bool release;	/* takes away protection: needs a fresh list */
+	bool release;	/* it takes protection away: needs a fresh list */
 };
 
 struct decision decide(const struct half *claim, const struct half *node,
 		       enum goal wish);
 
-/* Has a person a say in this machine? (design §2) */
+/* Does a person have a say in this machine (docs/rules.md#words)? */
 bool decide_person(const struct half *claim, const struct half *node);
 
 #endif

@@ -10,17 +10,20 @@
 #include "core/rules/decide.h"
 
 /*
- * Node + NodeClaim as one.  Each object is an entry with an id; a claim and
- * its Node are each other's peer.  A machine is spoken of by its head: the
- * claim, or a Node without one.  Matched by the uid in the Node's
- * ownerReference, else by the claim's status.nodeName (design §2).
- * All memory is taken at birth; untouched entries cost no page.
+ * Nodes and NodeClaims, matched to machines.  Each object is an entry with an
+ * id.  A claim and its Node are each other's peer; they are matched by the uid
+ * in the Node's ownerReference, or else by the claim's status.nodeName
+ * (docs/rules.md#which-objects-are-karpenters).  A machine is named by its
+ * head: the claim, or a Node without one.
+ *
+ * machines_init allocates all memory, and entries that were never used cost no
+ * page.  Not thread-safe: callers hold the owner's lock.
  */
 struct entry {
 	bool used;
 	enum kind kind;
 	uint32_t peer;		/* NO_ID: none */
-	uint32_t generation;	/* of the list or watch that last showed it */
+	uint32_t generation;	/* of the list or watch that showed it last */
 	bool deleting, launched, launch_known, registered;
 	bool disrupted;
 	enum hold hold, default_hold;
@@ -30,25 +33,29 @@ struct entry {
 	uint8_t former;		/* slot in machines.formers */
 	int64_t mark_ms, created_ms, ready_ms;
 	int64_t created_stamp_ms, ready_stamp_ms;	/* as written */
-	int64_t tried_ms;	/* a claim: created, or when the first try was whose
-				   boot failed */
-	int64_t seen_ms, launch_seen_ms;	/* first seen, seen launched */
-	bool classed;			/* it is written on the claim */
-	bool judged;	/* it has come to count: does it substitute another? */
+	int64_t tried_ms;	/* a claim: created_ms; or, if it tries a failed
+				   boot again, that of the first try */
+	int64_t seen_ms, launch_seen_ms;	/* when it was first seen, and
+						   seen launched */
+	bool classed;			/* its class is written on the claim */
+	bool judged;	/* it has come to count, and was matched with a deletion
+			   if there was one */
 	bool deletion_seen;
-	bool opted_out;	/* claim: its hold was taken away by a person before
-			   its Node was registered; until the next period */
-	char replaces[CLASS_BYTES];	/* the claim's class; "": none */
-	char said[CLASS_BYTES];	/* what Karpenter's Event says of it; "" */
+	bool opted_out;	/* claim: a person removed its hold before its Node was
+			   registered; until the next period */
+	char replaces[CLASS_BYTES];	/* the claim's class; "" without one */
+	char said[CLASS_BYTES];	/* what Karpenter's Event says of it; "" if
+				   nothing */
 	char name[NAME_BYTES];
 	char uid[UID_BYTES];
 	char rv[RV_BYTES];
 	char pool[POOL_BYTES];
-	char other_name[NAME_BYTES];	/* status.nodeName; owner's name */
+	char other_name[NAME_BYTES];	/* claim: status.nodeName; Node: owner's
+					   name */
 	char owner_uid[UID_BYTES];	/* Node */
 };
 
-/* Holds of earlier configurations whose marks are outstanding. */
+/* A hold of an earlier configuration whose marks are outstanding. */
 struct former {
 	unsigned users;
 	struct hold_key hold;
@@ -59,7 +66,8 @@ struct machines {
 	uint32_t top, free, cap;	/* ids below top have been used */
 	uint32_t max;			/* of each kind */
 	uint32_t count[KIND_COUNT];
-	uint32_t marked[KIND_COUNT];	/* TENURE_OURS, for the metric */
+	uint32_t marked[KIND_COUNT];	/* those with TENURE_OURS, for the
+					   metric */
 	struct former formers[HELD_KEYS_MAX];
 	struct index claim_by_uid, claim_by_node;
 	struct index node_by_name, node_by_owner;
@@ -68,25 +76,28 @@ struct machines {
 int machines_init(struct machines *m, uint32_t max);	/* -1: no memory */
 void machines_done(struct machines *m);
 
-/* What a put or a drop changed, to be looked at again. */
+/* The machines that a put or a drop changed, which have to be looked at
+ * again. */
 struct touched {
 	uint32_t n;
 	uint32_t id[6];
 };
 
-/* Finds or makes the entry and takes over the facts.  Stamps later than
- * seen_ms count as seen_ms, once and for all.  A Node of the same name but
- * another uid replaces the old one.  NO_ID: the table is full. */
+/* Finds or makes the entry and takes over the object's facts.  A stamp later
+ * than seen_ms counts as seen_ms, once and for all.  A Node of the same name
+ * but another uid replaces the old one.  Returns NO_ID if the table is full. */
 uint32_t machines_put(struct machines *m, const struct object *o,
 		      int64_t seen_ms, struct touched *t);
-/* The server's clock was set: all moments move with it, not what is written
- * on the objects. */
+/* The API server's clock was set: shifts all moments by by_ms, but not what is
+ * written on the objects. */
 void machines_shift(struct machines *m, int64_t by_ms);
-/* As first seen now: by a clock that was wrong nothing has begun. */
+/* Treats every object as first seen now, because a clock that was wrong cannot
+ * have begun anything. */
 void machines_restamp(struct machines *m, int64_t now_ms);
 void machines_drop(struct machines *m, uint32_t id, struct touched *t);
 
-/* By uid (NodeClaim) or name (Node). */
+/* Finds the entry of an object by uid (NodeClaim) or by name (Node), or
+ * NO_ID. */
 uint32_t machines_find(const struct machines *m, const struct object *o);
 uint32_t machines_find_claim(const struct machines *m, const char *uid);
 uint32_t machines_head(const struct machines *m, uint32_t id);

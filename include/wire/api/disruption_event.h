@@ -10,36 +10,40 @@
 #include "wire/api/object.h"
 
 /*
- * Karpenter's word that a NodeClaim replaces another: a core/v1 Event on the
- * new claim, at each pass over a command until the claim is Initialized, at
- * most every 2 min (sigs.k8s.io/karpenter v1.14.1,
+ * What Karpenter says when a NodeClaim replaces another
+ * (docs/rules.md#consolidation-and-drift): a core/v1 Event on the new claim, at
+ * each pass over a command until the claim is Initialized, at most every 2 min
+ * (sigs.k8s.io/karpenter v1.14.1,
  * pkg/controllers/disruption/{queue.go,events/events.go}, pkg/events):
  *
  *   DisruptionLaunching         "Launching NodeClaim: Underutilized"
  *   DisruptionWaitingReadiness  "Waiting on readiness to continue disruption"
  *
- * both Normal, involvedObject kind NodeClaim, apiVersion karpenter.sh/v1, with
- * the claim's name and uid and no namespace, the Event in namespace default.
- * Stateless; any thread.
+ * Both are Normal.  involvedObject has kind NodeClaim, apiVersion
+ * karpenter.sh/v1, and the claim's name and uid without a namespace.  The Event
+ * is in namespace default.  Stateless; any thread.
  */
 struct disruption_event {
 	char claim_uid[UID_BYTES];
-	char claim_name[NAME_BYTES];	/* for people; "" if it is none */
-	char rv[RV_BYTES];	/* of the Event */
-	char reason[32];	/* "underutilized", "drifted", "empty", or what
-				   else one word says; "unknown" without */
-	bool replacement;	/* false: any other Event; rv alone is set */
+	char claim_name[NAME_BYTES];	/* for people; "" if it has none */
+	char rv[RV_BYTES];	/* the Event's */
+	char reason[32];	/* "underutilized", "drifted", "empty", or
+				   another single word; "unknown" without one */
+	bool replacement;	/* false: it is another Event, and only rv is
+				   set */
 };
 
 /*
  * Where to list and watch.  The API server keeps no watch cache of Events
  * (DefaultWatchCacheSizes): each watch reads them from etcd and decodes every
- * one under its path before the selector is asked.  So the path saves most:
+ * one under its path before it asks the selector.  So the path saves most.
  * client-go puts Events on objects without a namespace into `default`, and
- * nobody with rights elsewhere can forge one.  A selector knows no "or"; to
- * name both reasons takes two watches, twice that work.  One watch of what is
- * on NodeClaims, without the reasons that come again and again, catches both.
- * It sends no bookmarks, for these are the watch cache's.
+ * nobody with rights elsewhere can forge one there.
+ *
+ * A selector knows no "or", so naming both reasons would take two watches and
+ * twice that work.  One watch of the Events on NodeClaims, without the reasons
+ * that come again and again, catches both.  It sends no bookmarks, because
+ * these come from the watch cache.
  */
 #define SIGNS_PATH "/api/v1/namespaces/default/events"
 #define SIGNS_SELECTOR                                                         \
@@ -48,20 +52,21 @@ struct disruption_event {
 	"%2Creason%21%3DConsolidationCandidate"                                \
 	"%2Creason%21%3DConsolidationRejected"
 
-/* The cheapest that still decides: Karpenter says WaitingReadiness only right
- * after Launching, in the same pass. */
+/* The cheapest selector that still decides: Karpenter says WaitingReadiness
+ * only right after Launching, in the same pass. */
 #define SIGNS_SELECTOR_LAUNCHING                                               \
 	"fieldSelector=involvedObject.kind%3DNodeClaim"                        \
 	"%2Creason%3DDisruptionLaunching"
 
-/* One item of a list, or the object of a line.  ERR_INPUT: no JSON, or an
- * Event without a resourceVersion. */
+/* Decodes one item of a list, or the object of a watch line.  ERR_INPUT: it is
+ * no JSON, or an Event without a resourceVersion. */
 int disruption_event_decode(const char *bytes, size_t n,
 			    struct disruption_event *out, struct err *e);
 
-/* One watch line, as watch_decode: 0 also for WATCH_ERROR, where *status_code
- * and e are set and out is untouched; of a BOOKMARK only out->rv is set.
- * DELETED means that the Event has expired: the claim stays what it is. */
+/* Decodes one watch line, like watch_decode.  Returns 0 also for WATCH_ERROR,
+ * where *status_code and e are set and out is untouched.  Of a BOOKMARK only
+ * out->rv is set.  DELETED means that the Event has expired: the claim stays
+ * what it is. */
 int disruption_event_watch_decode(const char *bytes, size_t n,
 				  enum watch_type *type,
 				  struct disruption_event *out,

@@ -9,26 +9,28 @@
 
 /*
  * The Events that we write, as events.k8s.io/v1 (Kubernetes
- * pkg/apis/core/validation/events.go): in namespace default, for a NodePool
- * has none; the deprecated fields unset.  Pure; any thread.
+ * pkg/apis/core/validation/events.go).  They are in namespace default, because
+ * a NodePool has none.  The deprecated fields are unset.  Stateless; any
+ * thread.
  */
-#define EVENT_BYTES 16384	/* any body below fits, were every byte of a
-				   text to come out as \u00XX */
+#define EVENT_BYTES 16384	/* any body below fits, even if every byte of a
+				   text came out as \u00XX */
 #define EVENT_PATH "/apis/events.k8s.io/v1/namespaces/default/events"
-#define EVENT_PATH_BYTES 384	/* EVENT_PATH, '/', a name of 253 */
+#define EVENT_PATH_BYTES 384	/* EVENT_PATH, '/', and a name of 253 */
 #define EVENT_CONTROLLER "karpenter-node-holder.io/karpenter-node-holder"
 #define EVENT_INSTANCE_BYTES 129	/* Kubernetes: 128 bytes */
 
-/* The body of a POST to EVENT_PATH.  instance: this replica's name; cut where
- * it is longer than Kubernetes takes. */
+/* Writes the body of a POST to EVENT_PATH.  instance: this replica's name; it
+ * is cut if it is longer than Kubernetes accepts. */
 void event_create(struct buf *b, const struct event_series_event *v,
 		  const char *instance);
 
-/* Where event_create's Event is: EVENT_PATH/<pool>.<first_us in hex>. */
+/* Writes the path of event_create's Event: EVENT_PATH/<pool>.<first_us in
+ * hex>. */
 void event_path(struct buf *b, const struct event_series_event *v);
 
-/* The merge patch (RFC 7396) that makes a series of it, or goes on with it.
- * count is at least 2, or Kubernetes refuses it. */
+/* Writes the merge patch (RFC 7396) that makes a series of the Event, or
+ * continues it.  count is at least 2, or Kubernetes refuses the patch. */
 void event_series(struct buf *b, unsigned count, int64_t last_us);
 
 #endif

@@ -14,14 +14,15 @@
  */
 #define POOLS_PATH "/apis/karpenter.sh/v1/nodepools"
 
-/* One item of a list, or the object of a line.  ERR_INPUT names what is wrong:
- * no uid, a name over its bound, annotations that are no strings.  A bad value
- * is none of these: out->bad tells it. */
+/* Decodes one item of a list, or the object of a watch line.  ERR_INPUT names
+ * what is wrong: no uid, a name over its bound, annotations that are no
+ * strings.  A bad value is none of these: out->bad has it. */
 int nodepool_decode(const char *bytes, size_t n, struct nodepool *out,
 		    struct err *e);
 
-/* One watch line, as watch_decode: 0 also for WATCH_ERROR, where *status_code
- * and e are set and out is untouched; of a BOOKMARK only out->rv is set. */
+/* Decodes one watch line, like watch_decode.  Returns 0 also for WATCH_ERROR,
+ * where *status_code and e are set and out is untouched.  Of a BOOKMARK only
+ * out->rv is set. */
 int nodepool_watch_decode(const char *bytes, size_t n, enum watch_type *type,
 		      struct nodepool *out, int *status_code, struct err *e);
 

@@ -11,7 +11,8 @@
 /*
  * What makes new objects come held, as the API server keeps it: a
  * MutatingWebhookConfiguration (admissionregistration.k8s.io/v1).  Ours is
- * known by the webhook's name, whatever its own is.  Stateless; any thread.
+ * known by the webhook's name, whatever its own name is.  Stateless; any
+ * thread.
  */
 #define REGISTRATION_WEBHOOK "hold.karpenter-node-holder.io"
 #define REGISTRATION_PATH                                                      \
@@ -19,11 +20,11 @@
 
 struct registration {
 	char name[NAME_BYTES];
-	bool ours;	/* our webhook is in it */
-	bool others;	/* and others, too */
+	bool ours;	/* it has our webhook */
+	bool others;	/* it has other webhooks */
 };
 
-/* One item of a list.  ERR_INPUT: it has no name. */
+/* Decodes one item of a list.  ERR_INPUT: it has no name. */
 int registration_decode(const char *bytes, size_t n, struct registration *out,
 			struct err *e);
 

@@ -7,29 +7,32 @@
 #include "core/base/object.h"
 #include "wire/api/object.h"
 
-/* Where each kind lives and in which form we ask for it. */
+/* Where each kind is found, and in which form we ask for it.  Constants and
+ * pure functions; any thread. */
 struct resource {
 	const char *name;	/* for logs and metrics */
 	const char *path;
 	const char *list_accept, *item_accept;
-	enum counter restarts;	/* …_END, the first of four */
+	enum counter restarts;	/* COUNTER_…_END, the first of four */
 	const char *selector;	/* NULL: all of them */
 };
 
-/* Of one page of a list; cont: "" for the first.  PATH_BYTES are enough. */
+/* Writes the path of one page of a list; cont: "" for the first.  PATH_BYTES
+ * are enough. */
 void list_path(struct buf *b, enum kind kind, unsigned limit,
 	       const char *cont);
-/* The end of such a path, from "limit=" on. */
+/* Writes the end of such a path, from "limit=" on. */
 void list_query(struct buf *b, unsigned limit, const char *cont);
-/* Of a watch from rv on; WATCH_PATH_BYTES are enough. */
+/* Writes the path of a watch from rv on.  WATCH_PATH_BYTES are enough. */
 void watch_path(struct buf *b, enum kind kind, int timeout_s, const char *rv);
-/* Text as it may stand in a query (RFC 3986 §2.3). */
+/* Writes text as it may stand in a query (RFC 3986 §2.3). */
 void query_text(struct buf *b, const char *text);
 
 #define PATH_BYTES (3 * CONTINUE_BYTES + NAME_BYTES + 500)
 #define WATCH_PATH_BYTES (3 * RV_BYTES + 600)
 
-/* As metadata; NodeClaims whole, for their conditions. */
+/* All are asked for as metadata, except NodeClaims, which come whole for their
+ * conditions. */
 extern const struct resource resources[VIEW_COUNT];
 
 #define ACCEPT_METADATA                                                        \

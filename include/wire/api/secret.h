@@ -9,8 +9,8 @@
 #include "core/base/limits.h"
 
 /*
- * The Secret (v1, k8s.io/api/core/v1 types.go) that our CA and the serving
- * pair are in, bytes to struct and back.  Stateless; any thread.
+ * The Secret (v1, k8s.io/api/core/v1 types.go) that holds our CA and the
+ * serving pair, bytes to struct and back.  Stateless; any thread.
  *
  *	GET	SECRET_ITEM_PATH
  *	create	POST SECRET_PATH, application/json, secret_create
@@ -19,12 +19,13 @@
  */
 #define SECRET_PATH "/api/v1/namespaces/%s/secrets"
 #define SECRET_ITEM_PATH SECRET_PATH "/%s"	/* namespace, name */
-#define SECRET_PEM_MAX 8192	/* of each: ours take less than 1 KiB */
+#define SECRET_PEM_MAX 8192	/* each of the four; ours take less than 1
+				   KiB */
 #define SECRET_BODY_BYTES (3 * SECRET_PEM_MAX + 4 * NAME_BYTES)
 
 struct secret {
-	char rv[RV_BYTES];	/* "": there is none */
-	/* Owned; NULL: missing, too long, or no text in base64. */
+	char rv[RV_BYTES];	/* "": there is no Secret */
+	/* Owned; NULL: missing, too long, or no base64 of text. */
 	char *ca_cert, *ca_key, *cert, *key;
 };
 void secret_done(struct secret *s);	/* wipes the keys */
@@ -33,16 +34,17 @@ void secret_done(struct secret *s);	/* wipes the keys */
 int secret_decode(const char *bytes, size_t n, struct secret *out,
 		  struct err *e);
 
-/* A pair in it: "ca.crt", "ca.key" or "tls.crt", "tls.key". */
+/* One pair in it: "ca.crt", "ca.key" or "tls.crt", "tls.key". */
 struct secret_pair {
 	const char *cert_name, *key_name;
 	const char *cert, *key;	/* PEM */
 };
-extern const struct secret_pair secret_ca, secret_tls;	/* the names */
+extern const struct secret_pair secret_ca, secret_tls;	/* with names only */
 
 void secret_create(struct buf *b, const char *namespace_name, const char *name,
 		   const struct secret_pair *p);
-/* RFC 7396, at resourceVersion rv: 409 if it has changed. */
+/* Writes a merge patch (RFC 7396) at resourceVersion rv: 409 if the Secret has
+ * changed. */
 void secret_update(struct buf *b, const char *rv, const struct secret_pair *p);
 
 #endif

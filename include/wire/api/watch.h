@@ -10,16 +10,17 @@
 #include "wire/json/json.h"
 
 /*
- * What is the same whatever is listed or watched: a line of a watch
- * (metav1.WatchEvent), a Status, a string of the metadata.  Stateless.
+ * What is the same for everything that is listed or watched: a line of a watch
+ * (metav1.WatchEvent), a Status, a string of the metadata.  Stateless; any
+ * thread.
  */
 enum watch_type {
 	WATCH_ADDED,
 	WATCH_MODIFIED,
 	WATCH_DELETED,
 	WATCH_BOOKMARK,	/* only its version is set */
-	WATCH_ERROR,	/* the Status' code (0: none); e has its message, and
-			   what is decoded stays untouched */
+	WATCH_ERROR,	/* status_code is the Status' code (0: none), e has its
+			   message, and what is decoded stays untouched */
 };
 
 struct watch_line {
@@ -28,15 +29,15 @@ struct watch_line {
 	int status_code;	/* of an error */
 };
 
-/* decode is given the line's object, unless it is a bookmark or an error.  0
- * also for WATCH_ERROR. */
+/* Decodes one line.  `decode` is called with the line's object, unless it is a
+ * bookmark or an error.  Returns 0 also for WATCH_ERROR. */
 typedef int watch_object_fn(void *ctx, const struct json *object,
 			    struct err *e);
 int watch_line_decode(const char *bytes, size_t n, struct watch_line *out,
 		      watch_object_fn *decode, void *ctx, struct err *e);
 
-/* Is this body a metav1.Status?  Fills code, reason and message as far as
- * they are there ("" otherwise).  false: no Status, such as the plain text
+/* Is this body a metav1.Status?  Fills code, reason and message as far as they
+ * are there ("" otherwise).  false: it is no Status, such as the plain text
  * "404 page not found" of a CRD that is not served. */
 struct status {
 	int code;
@@ -46,8 +47,8 @@ struct status {
 bool status_decode(const char *bytes, size_t n, struct status *out);
 bool status_read(const struct json *root, struct status *out);
 
-/* map's string; copy: "" where it is missing or null.  `what` is for the
- * error. */
+/* Copy the string `key` of map to dst[cap].  If it is missing or null,
+ * text_copy gives "" and text_need fails.  `what` names it in the error. */
 int text_copy(const struct json *map, const char *key, char *dst, size_t cap,
 	      const char *what, struct err *e);
 int text_need(const struct json *map, const char *key, char *dst, size_t cap,

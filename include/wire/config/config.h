@@ -11,10 +11,11 @@
 #include "core/rules/admit.h"
 
 /*
- * The configuration (design §6): defaults, then file, environment, flags.
- * Bytes in, struct out.  A plain struct, immutable once serve has it.
- * Every key stands once in a table (src/wire/config_keys.c) which drives file,
- * flags, help and print.
+ * The configuration (README.md#configuration): defaults, then file,
+ * environment, flags.  Bytes in, struct out.  It is a plain struct, immutable
+ * once serve has it.  Every key stands once in a table
+ * (src/wire/config/config_keys.c), which drives file, flags, help and print.
+ * Stateless; any thread.
  */
 #define CONFIG_PATH_BYTES 512
 #define CONFIG_ADDRESS_BYTES 300
@@ -48,36 +49,37 @@ struct config {
 
 void config_defaults(struct config *c);
 
-/* YAML.  Errors read "FILE:LINE:COL: KEY: …, expected …". */
+/* Reads YAML into *c.  Errors read "FILE:LINE:COL: KEY: …, expected …". */
 int config_file(struct config *c, const char *file, const char *bytes, size_t n,
 		struct err *e);
 
-/* Warnings are whole sentences, given to `warn` one by one. */
+/* Called with each warning, which is a whole sentence. */
 typedef void config_warn(void *ctx, const char *sentence);
 
-/* HOLD_DURATION, HOLD_ANNOTATION, INITIAL_DELAY through get (getenv); an
- * empty one counts as not set. */
+/* Reads HOLD_DURATION, HOLD_ANNOTATION and INITIAL_DELAY through get (getenv).
+ * An empty variable counts as not set. */
 int config_env(struct config *c, char *(*get)(const char *), config_warn *warn,
 	       void *ctx, struct err *e);
 
-/* One scalar by its flag name: "hold-duration", "10m".  ERR_INPUT also for a
- * name there is none of (*known = false). */
+/* Sets one scalar by its flag name: "hold-duration", "10m".  ERR_INPUT also for
+ * a name that does not exist (*known = false). */
 int config_flag(struct config *c, const char *name, const char *value,
 		bool *known, struct err *e);
 
-/* The i-th flag with its one-line help and default, for --help; false at the
- * end. */
+/* Gives the i-th flag with its one-line help and default, for --help.  Returns
+ * false at the end. */
 bool config_flag_help(size_t i, const char **name, const char **help,
 		      char def[64]);
 
-/* An RFC 1123 label, as the name of a namespace is. */
+/* Is s an RFC 1123 label, such as the name of a namespace? */
 bool syntax_label(const char *s);
 
-/* Rules between keys; then the settings that fight each other, as warnings. */
+/* Check the rules between keys, and give the settings that fight each other as
+ * warnings. */
 int config_validate(const struct config *c, struct err *e);
 void config_advise(const struct config *c, config_warn *warn, void *ctx);
 
-/* The effective configuration as YAML that config_file reads back. */
+/* Writes the effective configuration as YAML that config_file reads back. */
 void config_print(const struct config *c, struct buf *out);
 
 #endif

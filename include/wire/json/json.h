@@ -8,34 +8,37 @@
 #include "core/base/err.h"
 
 /*
- * Reading JSON (RFC 8259) by cJSON, behind a pass over the bytes that bounds
- * depth and number of values and refuses what cJSON would let through: bytes
- * that are no UTF-8, \u0000, lone surrogates, control bytes, a BOM, anything
- * after the document.  No state; any thread.  Errors say the byte offset:
- * ERR_INPUT "not JSON: … at byte N", ERR_LIMIT beyond the bounds.  Keys compare
- * case-sensitively; of a duplicate key the first counts.
+ * Reading JSON (RFC 8259) by cJSON.  Before cJSON sees the bytes, a pass over
+ * them bounds depth and number of values and refuses what cJSON would let
+ * through: bytes that are no UTF-8, \u0000, lone surrogates, control bytes, a
+ * BOM, and anything after the document.
+ *
+ * Errors say the byte offset: ERR_INPUT "not JSON: … at byte N", ERR_LIMIT
+ * beyond the bounds.  Keys compare case-sensitively; of a duplicate key the
+ * first counts.  No state; any thread.
  */
 struct json;	/* one value; owned by its root, in one block of memory */
 
 struct json_bounds {
 	unsigned depth_max;	/* of arrays and objects */
-	unsigned values_max;	/* of any kind; keys are none */
-	bool nul_ok;	/* \u0000 cuts its string instead */
+	unsigned values_max;	/* of any kind; keys do not count */
+	bool nul_ok;	/* \u0000 cuts its string and is no error */
 };
 extern const struct json_bounds json_bounds_default;	/* limits.h */
 /* For what the API server stores: any annotation or message may hold \u0000,
- * and its object must not go unseen for it. */
+ * and its object has to be seen all the same. */
 extern const struct json_bounds json_bounds_stored;
 
-/* The root, to be freed with json_free; NULL and *e on failure.
- * bytes need no NUL and may be freed afterwards. */
+/* Returns the root, to be freed with json_free, or NULL with *e set.  bytes
+ * need no NUL and may be freed afterwards. */
 struct json *json_parse(const char *bytes, size_t n,
 			const struct json_bounds *bounds, struct err *e);
 void json_free(struct json *root);
 void json_freep(struct json **root);
 #define AUTO_JSON __attribute__((cleanup(json_freep))) struct json *
 
-/* All take NULL and answer NULL, false or 0: a path needs no check a step. */
+/* All of these take NULL and then return NULL, false or 0, so that a path needs
+ * no check at each step. */
 const struct json *json_member(const struct json *object, const char *key);
 const struct json *json_path(const struct json *object, const char *const *keys,
 			     size_t n);
@@ -46,7 +49,8 @@ const char *json_string(const struct json *v);	/* NULL unless a string */
 bool json_says(const struct json *object, const char *key, const char *text);
 bool json_is_object(const struct json *v);
 bool json_is_array(const struct json *v);
-bool json_is_null(const struct json *v);	/* the value, not absence */
+bool json_is_null(const struct json *v);	/* the value null, not
+						   absence */
 bool json_is_unset(const struct json *v);	/* missing or null */
 bool json_is_true(const struct json *v);
 int json_integer(const struct json *v, long long *out);	/* exact below 2^53 */

@@ -9,9 +9,10 @@
 #include "wire/json/json.h"
 
 /*
- * The pass over the bytes that json_parse makes before cJSON sees them: bounds
- * and bytes, not the grammar, which is cJSON's.  Up to the first fault in the
- * grammar the counts are exact, and there cJSON stops.
+ * The pass over the bytes that json_parse makes before cJSON sees them.  It
+ * checks bounds and bytes, but not the grammar, which is cJSON's.  The counts
+ * are exact up to the first fault in the grammar, where cJSON stops.  No state;
+ * any thread.
  */
 struct json_tally {
 	size_t values;

@@ -17,27 +17,30 @@
  */
 #define EXEC_ARGS_MAX 128
 #define EXEC_ENV_MAX 128
-#define EXEC_TEXT_MAX 8192	/* each of them, the command and the hint */
+#define EXEC_TEXT_MAX 8192	/* each argument and variable, the command and
+				   the hint */
 #define EXEC_INFO "KUBERNETES_EXEC_INFO"
 
 struct exec {	/* strings are owned (malloc) */
 	const char *api_version;	/* static */
-	char *command;	/* from the kubeconfig's folder if it has a '/', else
-			   by $PATH */
-	char *args[EXEC_ARGS_MAX + 1];	/* NULL at the end, without command */
+	char *command;	/* relative to the kubeconfig's folder if it has a '/',
+			   else found by $PATH */
+	char *args[EXEC_ARGS_MAX + 1];	/* NULL at the end; the command is not
+					   in it */
 	char *env[EXEC_ENV_MAX + 1];	/* "NAME=VALUE", NULL at the end */
-	char *install_hint;	/* on one line; or NULL */
-	bool cluster_info;	/* it wants to know the cluster */
+	char *install_hint;	/* on one line; NULL: none */
+	bool cluster_info;	/* it wants to be told about the cluster */
 };
 void exec_free(struct exec *x);
 
-/* The value of EXEC_INFO.  ca_pem may be NULL; the cluster is told only
- * where it is wanted. */
+/* The value of EXEC_INFO.  ca_pem may be NULL.  The plugin is told about the
+ * cluster only if it wants to be. */
 struct exec_cluster {
 	const char *server, *tls_server_name, *ca_pem;
 	bool insecure;
 };
-size_t exec_info_bytes(const struct exec_cluster *c);	/* at most, with NUL */
+size_t exec_info_bytes(const struct exec_cluster *c);	/* an upper bound, NUL
+							   included */
 void exec_info(struct buf *b, const struct exec *x,
 	       const struct exec_cluster *c);
 
@@ -49,10 +52,11 @@ struct exec_credential {
 	char *token;		/* owned */
 	int64_t expires_ms;	/* since 1970; STAMP_NONE: not said */
 };
-void exec_credential_done(struct exec_credential *c);	/* wipes it */
+void exec_credential_done(struct exec_credential *c);	/* also wipes the
+							   token */
 
-/* What it printed.  ERR_INPUT: no ExecCredential of that version, or one
- * without a token.  No error quotes a token. */
+/* Decodes what the plugin printed.  ERR_INPUT: it is no ExecCredential of that
+ * version, or one without a token.  No error quotes a token. */
 int exec_credential_decode(const char *bytes, size_t n,
 			   const char *api_version,
 			   struct exec_credential *out, struct err *e);

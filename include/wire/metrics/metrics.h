@@ -10,9 +10,10 @@
 #include "core/controller/controller.h"
 
 /*
- * The Prometheus text format, version 0.0.4.  Each family once, with HELP and
- * TYPE; label values escaped.  Scopes come through a callback, so that the
- * caller can take its lock for each.
+ * The Prometheus text format, version 0.0.4 (docs/operations.md#metrics).  Each
+ * family is written once, with HELP and TYPE, and label values are escaped.
+ * Scopes come through a callback, so that the caller can take its lock for
+ * each.  Stateless; any thread.
  */
 struct metrics_process {
 	double cpu_seconds, start_time_seconds;

@@ -9,44 +9,46 @@
 
 /*
  * Reading YAML 1.1 (and JSON, which is nearly a subset) by libyaml's event
- * parser, as a tree that knows the place of each value.  One document; no
- * aliases, anchors or tags; duplicate keys are an error; bounds of limits.h.
- * Errors read "FILE:LINE:COL: …".  No state; any thread.
+ * parser, as a tree that knows the place of each value.  It reads one document.
+ * Aliases, anchors, tags and duplicate keys are errors.  The bounds are in
+ * limits.h.  Errors read "FILE:LINE:COL: …".  No state; any thread.
  *
- * libyaml exports a yaml_free of its own, hence yaml_tree_free.
+ * The name is yaml_tree_free because libyaml exports a yaml_free of its own.
  */
 struct yaml;	/* one value; owned by its root */
 
-/* The root, never NULL on success: a map, a list or a scalar.  file is for
- * messages; it and bytes may be freed afterwards. */
+/* Returns the root, which is a map, a list or a scalar, or NULL with *e set.
+ * file is for messages.  file and bytes may be freed afterwards. */
 struct yaml *yaml_tree_parse(const char *file, const char *bytes, size_t n,
 			     struct err *e);
 void yaml_tree_free(struct yaml *root);
 void yaml_tree_freep(struct yaml **root);
 #define AUTO_YAML __attribute__((cleanup(yaml_tree_freep))) struct yaml *
 
-/* All take NULL and answer NULL or false: a path needs no check a step. */
+/* All of these take NULL and then return NULL or false, so that a path needs no
+ * check at each step. */
 bool yaml_is_map(const struct yaml *v);
 bool yaml_is_list(const struct yaml *v);
 bool yaml_is_scalar(const struct yaml *v);
-bool yaml_is_null(const struct yaml *v);	/* null, ~ or nothing at all */
+bool yaml_is_null(const struct yaml *v);	/* null, ~ or no text at all */
 const struct yaml *yaml_member(const struct yaml *map, const char *key);
 const struct yaml *yaml_first(const struct yaml *map_or_list);
 const struct yaml *yaml_next(const struct yaml *value);
-const char *yaml_key(const struct yaml *member);	/* of a map, else NULL */
+const char *yaml_key(const struct yaml *member);	/* of a map; NULL
+							   otherwise */
 
-/* The text of a scalar as it stands, without quotes and escapes; NULL for
- * what is no scalar.  Never holds a NUL of its own. */
+/* The text of a scalar without quotes and escapes; NULL if v is no scalar.  It
+ * never holds a NUL of its own. */
 const char *yaml_text(const struct yaml *v);
 
-/* Written without quotes?  Then true, 10 and null are no strings. */
+/* Was it written without quotes?  Then true, 10 and null are no strings. */
 bool yaml_is_plain(const struct yaml *v);
 
 /* The text of a string: any quoted scalar, or a plain one that YAML 1.1 does
  * not read as a boolean, null or number.  NULL otherwise. */
 const char *yaml_string(const struct yaml *v);
 
-/* Sets "FILE:LINE:COL: …" for the place of the value, or of its key. */
+/* Set "FILE:LINE:COL: …" for the place of the value, or of its key. */
 int yaml_fail(const struct yaml *v, struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 int yaml_fail_key(const struct yaml *member, struct err *e, const char *fmt,

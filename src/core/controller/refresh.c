@@ -6,7 +6,8 @@
 #include "controller_parts.h"
 
 /* What a machine is to the timer table: its deadline, and from when it counts
- * (design §4).  Whatever changes that ends here. */
+ * (docs/rules.md#each-machine-has-its-own-quiet-time).  Whatever changes that
+ * ends here. */
 
 void
 controller_queue(struct controller *s, uint32_t id)
@@ -50,7 +51,8 @@ activity_ms(const struct controller *s, const struct entry *e)
 					 : e->created_ms + s->rules.startup_ms;
 }
 
-/* The machine's deadline and from when it counts (design §4). */
+/* The machine's deadline and from when it counts
+ * (docs/rules.md#launch-failures-hold-nobody-else). */
 static struct timer_facts
 facts_of(const struct controller *s, uint32_t head,
 	 const struct nodepool_terms *terms, int64_t now_ms)

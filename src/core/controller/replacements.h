@@ -14,7 +14,7 @@
 
 /*
  * Which claims Karpenter made to replace others, and from when a claim counts
- * as a scale-up (design §4).
+ * as a scale-up (docs/rules.md#replacements).
  *
  * Its Event says so of consolidation and drift, whenever it comes; what it said
  * is then written on the claim.  It is believed only where another claim was

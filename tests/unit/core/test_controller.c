@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "world.h"
 
-/* design §4 in scenarios: when something is held, and when it is released. */
+/* Scenarios of when something is held and when it is released:
+ * docs/rules.md#a-scale-up-holds-its-scope and the sections after it. */
 
 #define MINUTE 60000
 #define SLACK 4000	/* 300 machines at 32 a time, 20 ms each */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "world.h"
 
-/* design §4, Replacements: what Karpenter makes to replace others keeps no
- * scope held; its Event decides, whenever it comes. */
+/* What Karpenter makes to replace others keeps no scope held, and its Event
+ * decides, whenever it comes: docs/rules.md#consolidation-and-drift. */
 
 #define MINUTE 60000
 #define SLACK 5000

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "world.h"
 
-/* design §5: what the API server may answer, and the bounds of the table. */
+/* What the API server may answer (docs/rules.md#writes-that-are-refused), and
+ * the bounds of the table. */
 
 #define MINUTE 60000
 #define SLACK 4000
@@ -382,9 +383,9 @@ START_TEST(the_former_node_is_gone)
 }
 END_TEST
 
-/* design §5: 404 -> done.  A GET under way brings back a claim whose DELETED
- * line has passed meanwhile; no watch line will ever take it away again.  Its
- * Node must be cleared all the same. */
+/* A 404 means that the object is gone (docs/rules.md#writes).  A GET under way
+ * brings back a claim whose DELETED line has passed meanwhile, and no watch
+ * line will ever take it away again.  Its Node must be cleared all the same. */
 START_TEST(ghost_of_a_claim)
 {
 	struct object ghost;

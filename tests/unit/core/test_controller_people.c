@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "world.h"
 
-/* design §4, "What people may do while we hold", and whose marks are ours. */
+/* What people may do (docs/rules.md#what-people-may-do-while-we-hold), and
+ * whose marks are ours (docs/rules.md#our-annotations). */
 
 #define MINUTE 60000
 #define SLACK 4000

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "world.h"
 
-/* design §4, NodePool annotations: what each does, and which is stronger. */
+/* What each annotation of a NodePool does, and which is stronger:
+ * docs/rules.md#nodepool-annotations. */
 
 #define MINUTE 60000
 #define SLACK 5000

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "world.h"
 
-/* design §4, Cap: what the next leader is to know, and where it is lost. */
+/* What the next leader is to know, and what happens where it is lost:
+ * docs/rules.md#what-outlives-a-leader. */
 
 #define MINUTE 60000
 #define SLACK 5000

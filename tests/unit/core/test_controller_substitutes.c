@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "world.h"
 
-/* design §4: what comes for the pods of a machine that expired, was
- * interrupted or deleted by hand is no scale-up; a boot that failed is tried
- * again, and that is the same scale-up. */
+/* What comes for the pods of a machine that expired, was interrupted or was
+ * deleted by hand is no scale-up (docs/rules.md#substitutes).  A boot that
+ * failed and is tried again is the same scale-up
+ * (docs/rules.md#boots-that-are-tried-again). */
 
 #define MINUTE 60000
 #define SLACK 5000

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "world.h"
 
-/* design §5: nothing is cleared on half a view, a release begins with a fresh
- * list, and what the webhook hints at. */
+/* Nothing is cleared on half a view
+ * (docs/rules.md#nothing-is-released-on-half-a-view), a release begins with a
+ * fresh list, and the webhook's hint makes it wait
+ * (docs/rules.md#admission). */
 
 #define MINUTE 60000
 #define SLACK 4000

@@ -6,8 +6,9 @@
 #include "run.h"
 
 /*
- * decide() is a function of two halves and a wish: here of every combination
- * there is, against properties of design §4 and §5.
+ * decide() is a function of two halves and a goal.  These tests run it on every
+ * combination there is, against properties of
+ * docs/rules.md#what-people-may-do-while-we-hold and docs/rules.md#writes.
  */
 
 #define HALVES (1 + 2 * 2 * 2 * 4 * 3 * 2 * 2)	/* absent, and all fields */
@@ -213,8 +214,9 @@ opted_out_counts_for_the_node(const struct state *s, struct decision d)
 		HOLDS_THAT(d.act == ACT_CLEAR || d.act == ACT_UNMARK, s);
 }
 
-/* design §4: hold without mark on the claim, both on the Node -> only the
- * mark is dropped; a person's on the unregistered Node would be copied over. */
+/* A hold without mark on the claim and both on the Node: only the mark is
+ * removed.  A person's hold on the unregistered Node would be copied over
+ * (docs/rules.md#what-people-may-do-while-we-hold). */
 static void
 taken_over_is_unmarked(const struct state *s, struct decision d)
 {
@@ -258,7 +260,7 @@ hold_is_live(const struct state *s, struct decision d)
 		HOLDS_THAT(d.act != ACT_NONE, s);
 }
 
-/* design §2, "a person has a say". */
+/* A person has a say: docs/rules.md#words. */
 static void
 person_is_told(const struct state *s, struct decision d)
 {
@@ -367,7 +369,7 @@ START_TEST(holds_for_all)
 }
 END_TEST
 
-/* --- single rows, in the words of design §4's last table ------------------ */
+/* --- single rows of docs/rules.md#what-people-may-do-while-we-hold -------- */
 
 #define FREE {.present = true}
 #define OURS {.present = true, .tenure = TENURE_OURS, .hold = HOLD_SAME}

@@ -333,9 +333,10 @@ START_TEST(former_is_shared_and_given_back)
 }
 END_TEST
 
-/* design §4: a stamp in the future counts as first seen; machines.h: once and
- * for all.  A clock an hour ahead must not restart the quiet period when that
- * hour comes and the claim is seen again. */
+/* A stamp in the future counts as first seen
+ * (docs/rules.md#clocks-that-are-set), once and for all (machines.h).  A clock
+ * an hour ahead must not restart the quiet period when that hour comes and the
+ * claim is seen again. */
 START_TEST(future_stamps)
 {
 	struct object c = claim_new("c", NOW + 5000);

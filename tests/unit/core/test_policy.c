@@ -19,7 +19,7 @@ static const struct rules rules = {
 #define ROOM (ANNOTATIONS_BYTES_MAX - ANNOTATIONS_ROOM)
 
 static const struct {
-	const char *row;	/* of design §3's table */
+	const char *row;	/* of docs/rules.md#admission */
 	struct review review;
 	bool held, patch;
 	enum reason reason;

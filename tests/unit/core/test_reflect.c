@@ -222,8 +222,8 @@ START_TEST(jitter_differs_by_seed)
 }
 END_TEST
 
-/* How often a server that answers at once, and always this, is asked in ten
- * minutes.  design §5: jittered restarts; no answer may make us spin. */
+/* How often we ask, in ten minutes, a server that answers at once and always
+ * gives this answer.  No answer may make us spin. */
 static int
 asked(enum reflect_result list, enum reflect_result watch, int64_t retry_after)
 {
