@@ -502,8 +502,13 @@ set_failed(struct truth *t, const struct past *p, int machine)
 	/* Who has not seen the claim knows of nothing. */
 	if (t->leader != NULL && t->leader->sights[claim->index].at < 0)
 		x->failed_boot = false;
-	if (!x->failed_boot)
+	if (!x->failed_boot) {
+		/* Its deletion is seen a moment later. */
+		turns_at(t, claim->deleted_at + LAG_MS + 1);
+		x->ongoing.hi = x->counted.hi &&
+				t->w->now <= claim->deleted_at + LAG_MS;
 		return;
+	}
 	/* What it remembers of the deletion moves with its clock, too. */
 	if (t->leader != NULL &&
 	    t->leader->sights[claim->index].deleted_at >= 0)
