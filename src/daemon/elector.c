@@ -25,7 +25,7 @@ struct elector {
 	struct lease_call call;
 };
 
-/* --- the call ------------------------------------------------------------------ */
+/* --- the call ------------------------------------------------------------- */
 
 static void
 trouble(struct elector *el, int status, const char *why)
@@ -53,7 +53,7 @@ call(struct elector *el, const struct lease_todo *todo, struct lease_outcome *o)
 		(void)worker_recovered(el->worker);
 }
 
-/* --- the thread ------------------------------------------------------------------ */
+/* --- the thread ----------------------------------------------------------- */
 
 static void
 tell(struct elector *el)

@@ -11,7 +11,7 @@
 #define METRICS_BYTES_MAX (2u << 20)	/* SCOPES_MAX twice, and the rest */
 #define HEALTH_BYTES 2048
 
-/* --- checks -------------------------------------------------------------------- */
+/* --- checks --------------------------------------------------------------- */
 
 static bool
 check_certificate(struct health *h, const char *name)
@@ -88,7 +88,7 @@ static const struct check live_checks[] = {
 	{NULL, NULL},
 };
 
-/* --- answers --------------------------------------------------------------------- */
+/* --- answers -------------------------------------------------------------- */
 
 /* Does the query hold "key" or "key=…", or "key=value" where value is given? */
 static bool

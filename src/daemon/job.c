@@ -21,7 +21,7 @@ is_list(const struct job *j)
 	       j->action.act == ACT_LIST_POOLS;
 }
 
-/* --- the call ----------------------------------------------------------------- */
+/* --- the call ------------------------------------------------------------- */
 
 static void
 patch_of(const struct job_env *v, const struct action *a, struct buf *b,
@@ -106,7 +106,7 @@ job_start(const struct job_env *v, const struct job *j, uint64_t tag,
 	return kube_lanes_start(pool, &q, tag, e);
 }
 
-/* --- the answer ----------------------------------------------------------------- */
+/* --- the answer ----------------------------------------------------------- */
 
 static enum outcome_code
 code_of(const struct kube_reply *r)

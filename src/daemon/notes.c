@@ -11,7 +11,7 @@
 #define MOMENT_BYTES                                                           \
 	(DURATION_BYTES > STAMP_BYTES ? DURATION_BYTES : STAMP_BYTES)
 
-/* --- scopes -------------------------------------------------------------------- */
+/* --- scopes --------------------------------------------------------------- */
 
 static const char *
 scope_name(const struct note *n, const struct rules *r)
@@ -153,7 +153,7 @@ tell_scope(struct state *s, const struct note *n, const struct rules *r,
 	}
 }
 
-/* --- the whole ------------------------------------------------------------------ */
+/* --- the whole ------------------------------------------------------------ */
 
 static void
 tell_blocked(struct state *s, const struct note *n, struct event_recorder *t)
@@ -207,7 +207,7 @@ log_refused(const struct note *n)
 	    LS("name", n->name), LS("write", writes[n->a]), LS("err", n->why));
 }
 
-/* --- NodePools ----------------------------------------------------------------- */
+/* --- NodePools ------------------------------------------------------------ */
 
 static void
 tell_manual(const struct note *n, struct event_recorder *t)

@@ -106,7 +106,7 @@ wait_signal(const sigset_t *set, int64_t ms)
 	return sig == SIGTERM || sig == SIGINT ? sig : 0;
 }
 
-/* --- start ----------------------------------------------------------------------- */
+/* --- start ---------------------------------------------------------------- */
 
 static int
 start_servers(struct serve *v, struct err *e)
@@ -283,7 +283,7 @@ start(struct serve *v, struct kubeconfig *access, struct err *e)
 	return 0;
 }
 
-/* --- stop ------------------------------------------------------------------------- */
+/* --- stop ----------------------------------------------------------------- */
 
 /* Nothing more is written to Nodes, NodeClaims or certificates. */
 static bool

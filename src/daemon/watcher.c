@@ -120,7 +120,7 @@ trouble(struct watcher *w, const char *what, int status, const char *why)
 	    LI("code", status), LS("err", why));
 }
 
-/* --- list ---------------------------------------------------------------------- */
+/* --- list ----------------------------------------------------------------- */
 
 static void
 list_page_done(struct watcher *w, struct err *e)
@@ -290,7 +290,7 @@ watch(struct watcher *w, const char *rv, int timeout_s)
 	w->split = NULL;
 }
 
-/* --- the thread -------------------------------------------------------------------- */
+/* --- the thread ----------------------------------------------------------- */
 
 static void
 step(struct watcher *w)

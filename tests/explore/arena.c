@@ -50,7 +50,7 @@ void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_realloc(void *p, size_t n);
 void __wrap_free(void *p);
 
-/* --- pages ------------------------------------------------------------------------ */
+/* --- pages ---------------------------------------------------------------- */
 
 static void
 write_begins(int number, siginfo_t *info, void *context)
@@ -148,7 +148,7 @@ arena_base(void)
 		exit(2);
 }
 
-/* --- snapshots -------------------------------------------------------------------- */
+/* --- snapshots ------------------------------------------------------------ */
 
 struct snapshot *
 snapshot_new(void)
@@ -182,7 +182,7 @@ snapshot_restore(const struct snapshot *s)
 			      base + (size_t)written[i] * PAGE, PAGE);
 }
 
-/* --- blocks ----------------------------------------------------------------------- */
+/* --- blocks --------------------------------------------------------------- */
 
 static bool
 is_inside(const void *p)

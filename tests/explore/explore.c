@@ -100,7 +100,7 @@ reserved(size_t bytes)
 	return p;
 }
 
-/* --- what was found ----------------------------------------------------------------- */
+/* --- what was found ------------------------------------------------------- */
 
 static void
 ways(FILE *out, const uint8_t *moves, int n)
@@ -220,7 +220,7 @@ crashed(int number)
 	raise(number);
 }
 
-/* --- states that are known ------------------------------------------------------------ */
+/* --- states that are known ------------------------------------------------ */
 
 static bool
 same(struct state a, struct state b)
@@ -252,7 +252,7 @@ grow(int move)
 					     .live = true};
 }
 
-/* --- one step ------------------------------------------------------------------------- */
+/* --- one step ------------------------------------------------------------- */
 
 /* Does with the event what history_run does. */
 static bool
@@ -319,7 +319,7 @@ is_settled(struct state s)
 	return x.depth <= SETTLED_DEPTH || s.b % SETTLED == 0;
 }
 
-/* --- do all ways to one state go on alike? ---------------------------------------------- */
+/* --- do all ways to one state go on alike? -------------------------------- */
 
 static bool
 is_checked(struct state s)
@@ -387,7 +387,7 @@ check(struct state s)
 		differ(c, bad);
 }
 
-/* --- the walk --------------------------------------------------------------------------- */
+/* --- the walk ------------------------------------------------------------- */
 
 static void
 meet(uint32_t parent, int move)

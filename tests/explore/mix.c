@@ -33,7 +33,7 @@ mix_text(struct mix *m, const char *s)
 	mix(m, v << 8 | n);
 }
 
-/* --- moments ---------------------------------------------------------------------- */
+/* --- moments -------------------------------------------------------------- */
 
 /* v lies so far before or ahead of now; what is no moment stands as it is. */
 void
@@ -102,7 +102,7 @@ mix_stamped(struct mix *m, const char *s)
 	mix(m, 0x0b0e);
 }
 
-/* --- labels ----------------------------------------------------------------------- */
+/* --- labels --------------------------------------------------------------- */
 
 void
 mix_label(struct mix *m, const char *s)

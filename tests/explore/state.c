@@ -39,7 +39,7 @@ identity(struct mix *m, const char *s)
 	mix_label(m, name);
 }
 
-/* --- the world -------------------------------------------------------------------- */
+/* --- the world ------------------------------------------------------------ */
 
 static void
 thing(struct mix *m, const struct thing *t)
@@ -173,7 +173,7 @@ world(struct mix *m, const struct world *w)
 	faults(m, w);
 }
 
-/* --- a replica's shell ------------------------------------------------------------ */
+/* --- a replica's shell ---------------------------------------------------- */
 
 /* What the watch has yet to show. */
 static void

@@ -65,7 +65,7 @@ mix_flight(struct mix *m, const struct controller *s, const struct flight *f)
 		pool(m, &f->fresh_pools[i]);
 }
 
-/* --- the core --------------------------------------------------------------------- */
+/* --- the core ------------------------------------------------------------- */
 
 static void
 entry(struct mix *m, const struct controller *s, const struct entry *e)

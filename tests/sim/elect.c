@@ -25,7 +25,7 @@ elect_init(struct holder *h, uint64_t seed)
 		h->lease_calls[i].used = false;
 }
 
-/* --- the API server ------------------------------------------------------------- */
+/* --- the API server ------------------------------------------------------- */
 
 static enum lease_code
 serve(struct holder *h, const struct lease_call *c)
@@ -77,7 +77,7 @@ apply(struct holder *h, struct lease_call *c)
 		c->code = LEASE_FAILED;
 }
 
-/* --- the replica ------------------------------------------------------------------ */
+/* --- the replica ---------------------------------------------------------- */
 
 static void
 begin(struct holder *h, const struct lease_todo *todo)

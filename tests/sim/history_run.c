@@ -63,7 +63,7 @@ admit(void *ctx, struct thing *t, bool dry_run)
 	}
 }
 
-/* --- what happens ---------------------------------------------------------------- */
+/* --- what happens --------------------------------------------------------- */
 
 static int
 machine_of(const struct run *r, const struct op *o)
@@ -381,7 +381,7 @@ run_apply(struct run *r, const struct op *o)
 		on_holder(r, o);
 }
 
-/* --- time ------------------------------------------------------------------------ */
+/* --- time ----------------------------------------------------------------- */
 
 static int64_t
 sooner(int64_t a, int64_t b)
@@ -462,7 +462,7 @@ run_settle(struct run *r)
 		truth_last(&r->truth);
 }
 
-/* --- a whole run ------------------------------------------------------------------ */
+/* --- a whole run ---------------------------------------------------------- */
 
 struct run *
 run_new(const struct history *h, FILE *story)

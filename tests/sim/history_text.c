@@ -32,7 +32,7 @@ static const char *const key_names[] = {"enabled", "hold-until", "released-at",
 static const char *const person_names[] = {"set", "unhold", "unmark", "strip",
 					   "mark", "touch"};
 
-/* --- one table for reading and writing ----------------------------------------- */
+/* --- one table for reading and writing ------------------------------------ */
 
 enum type {
 	INT,
@@ -235,7 +235,7 @@ history_write(const struct history *h, FILE *out)
 	fprintf(out, "\tend\n");
 }
 
-/* --- reading ---------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------- */
 
 static bool
 keys_read(const struct key *keys, char *rest, void *to)

@@ -10,7 +10,7 @@
 #include "elect.h"
 #include "stream.h"
 
-/* --- birth and death --------------------------------------------------------- */
+/* --- birth and death ------------------------------------------------------ */
 
 void
 holder_init(struct holder *h, struct world *w, int number,
@@ -156,7 +156,7 @@ holder_crash(struct holder *h)
 	h->up = h->leads = false;
 }
 
-/* --- calls ------------------------------------------------------------------- */
+/* --- calls ---------------------------------------------------------------- */
 
 /* An answer went astray: its machine may be written to once more. */
 static void
@@ -435,8 +435,7 @@ calls_next(const struct holder *h)
 	return next;
 }
 
-/* --- the controller
- * ----------------------------------------------------------------- */
+/* --- the controller ------------------------------------------------------- */
 
 /* No busy loop: a controller that says "wait" is asked again only so often. */
 static void
@@ -616,7 +615,7 @@ holder_step(struct holder *h)
 	return sooner(next, sooner(calls_next(h), h->wake_at));
 }
 
-/* --- its webhook ------------------------------------------------------------------ */
+/* --- its webhook ---------------------------------------------------------- */
 
 void
 holder_admit(struct holder *h, struct thing *t, bool dry_run)

@@ -63,7 +63,7 @@ thing_named(struct world *w, enum kind kind, const char *name)
 	return NULL;
 }
 
-/* --- what the wire makes of it (wire/api/object.c, in small) ------------------- */
+/* --- what the wire makes of it (wire/api/object.c, in small) -------------- */
 
 enum ann
 ann_of(const struct hold_key *k)
@@ -171,7 +171,7 @@ thing_pool(const struct thing *t, struct nodepool *p)
 			 t->says[k][0] != '\0' ? t->says[k] : NULL);
 }
 
-/* --- patches (wire/api/patch.c says what is in them) ----------------------------- */
+/* --- patches (wire/api/patch.c says what is in them) ---------------------- */
 
 void
 thing_hold(struct thing *t, const struct hold_key *hold, int64_t mark_ms)

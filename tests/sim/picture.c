@@ -44,7 +44,7 @@
 	".d{fill:none;stroke:" DARK ";stroke-width:1.5}"                   \
 	".g{stroke:#e3e8ed}.v{stroke:#8b949e;stroke-dasharray:2 3}"
 
-/* --- what is seen ------------------------------------------------------------ */
+/* --- what is seen --------------------------------------------------------- */
 
 enum look {
 	NOTHING,
@@ -537,7 +537,7 @@ picture_look(struct picture *p, const struct world *w,
 	}
 }
 
-/* --- what happens -------------------------------------------------------------- */
+/* --- what happens --------------------------------------------------------- */
 
 static bool
 on_holder(enum op_type type)
@@ -712,7 +712,7 @@ events_add(struct picture *p)
 	}
 }
 
-/* --- the file's own lines -------------------------------------------------------- */
+/* --- the file's own lines ------------------------------------------------- */
 
 static void
 line_read(struct picture *p, const char *line)
@@ -854,7 +854,7 @@ picture_free(struct picture *p)
 	free(p);
 }
 
-/* --- drawing: whole numbers, tenths of a pixel -------------------------------------- */
+/* --- drawing: whole numbers, tenths of a pixel ---------------------------- */
 
 #define FULL (10 * (WIDTH - LEFT - RIGHT))
 #define SEEN 5		/* what is shorter cannot be */
@@ -1120,7 +1120,7 @@ own_time(struct picture *p, const struct row *r, int y, FILE *out)
 		part(p, r, o->from, o->to, true, y, out);
 }
 
-/* --- words ---------------------------------------------------------------------- */
+/* --- words ---------------------------------------------------------------- */
 
 static void
 clock_write(int64_t ms, char out[32])
@@ -1267,7 +1267,7 @@ by_time(const void *a, const void *b)
 	return strcmp(x->text, y->text);
 }
 
-/* --- around it -------------------------------------------------------------------- */
+/* --- around it ------------------------------------------------------------ */
 
 static void
 axis(const struct picture *p, FILE *out)

@@ -39,7 +39,7 @@ add(struct total *t, const struct outcome_of_run *o)
 		t->faults[i] += o->faults[i];
 }
 
-/* --- shrinking -------------------------------------------------------------------- */
+/* --- shrinking ------------------------------------------------------------ */
 
 static bool
 fails_alike(const struct history *h, const char *why)
@@ -142,7 +142,7 @@ keep(struct history *h, uint64_t seed, const char *why)
 	show(h, seed, why, path);
 }
 
-/* --- many ------------------------------------------------------------------------- */
+/* --- many ----------------------------------------------------------------- */
 
 #define KEPT_MAX 5	/* by one job; then it stops */
 #define TWICE 50	/* one seed of so many runs twice */
@@ -256,7 +256,7 @@ seeds(uint64_t first, uint64_t count, unsigned jobs)
 	return all.broken != 0;
 }
 
-/* --- one -------------------------------------------------------------------------- */
+/* --- one ------------------------------------------------------------------ */
 
 static int
 told(const struct history *h)
@@ -298,7 +298,7 @@ files(int n, char **names, bool tell_it)
 	return bad != 0;
 }
 
-/* --- drawn ------------------------------------------------------------------------- */
+/* --- drawn ---------------------------------------------------------------- */
 
 /* The picture as text, to be freed; NULL: told why. */
 static char *

@@ -100,7 +100,7 @@ show(struct holder *h, const struct thing *t, bool deleted)
 		controller_track(h->controller, &o, holder_now(h));
 }
 
-/* --- list --------------------------------------------------------------------- */
+/* --- list ----------------------------------------------------------------- */
 
 /* As etcd has them: by name. */
 static int
@@ -213,7 +213,7 @@ list_page(struct holder *h, struct stream *s, enum kind kind)
 	reflect_done(&s->reflect, REFLECT_COMPLETE, rv, "", -1, boot(h));
 }
 
-/* --- watch -------------------------------------------------------------------- */
+/* --- watch ---------------------------------------------------------------- */
 
 static void
 watch_over(struct holder *h, struct stream *s, enum kind kind,
@@ -348,7 +348,7 @@ watch_step(struct holder *h, struct stream *s, enum kind kind)
 	return w->now;
 }
 
-/* --- what core/protocol/reflect says ------------------------------------------------------ */
+/* --- what core/protocol/reflect says -------------------------------------- */
 
 static int64_t
 begin(struct holder *h, struct stream *s, enum kind kind)

@@ -34,7 +34,7 @@ truth_next(const struct truth *t)
 	return t->next;
 }
 
-/* --- who leads, and what it sees ------------------------------------------------ */
+/* --- who leads, and what it sees ------------------------------------------ */
 
 /* One that sleeps may still believe that it does. */
 static const struct holder *
@@ -105,7 +105,7 @@ look_at_trouble(struct truth *t)
 		turns_at(t, w->trouble_until + TROUBLE_SLACK_MS + 1);
 }
 
-/* --- what is wished ----------------------------------------------------------------- */
+/* --- what is wished ------------------------------------------------------- */
 
 static bool
 is_deleting(const struct thing *o)
@@ -143,7 +143,7 @@ wish_of(struct truth *t, int machine)
 	return claim != NULL ? DUE_HELD : DUE_LEFT;
 }
 
-/* --- what stands --------------------------------------------------------------------- */
+/* --- what stands ---------------------------------------------------------- */
 
 static int64_t
 touched(const struct truth *t, const struct machine *m)
@@ -345,7 +345,7 @@ check_cap(struct truth *t, int machine)
 		       node->name, (long long)(now - from) / 1000);
 }
 
-/* --- replicas ------------------------------------------------------------------------- */
+/* --- replicas ------------------------------------------------------------- */
 
 /* It has the Lease, by the record, and has not been told otherwise. */
 static bool
@@ -405,7 +405,7 @@ check_room(struct truth *t)
 		t->machines[i].was_held = false;
 }
 
-/* --- all of it ------------------------------------------------------------------------ */
+/* --- all of it ------------------------------------------------------------ */
 
 void
 truth_check(struct truth *t)

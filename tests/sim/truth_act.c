@@ -9,7 +9,7 @@
 #define HINT_MS 5000
 #define HINT_EVERY_MS 60000
 
-/* --- views -------------------------------------------------------------------------- */
+/* --- views ---------------------------------------------------------------- */
 
 static void
 check_views(struct holder *h, const struct action *a, bool release)
@@ -41,7 +41,7 @@ check_views(struct holder *h, const struct action *a, bool release)
 	}
 }
 
-/* --- how often ------------------------------------------------------------------------ */
+/* --- how often ------------------------------------------------------------ */
 
 static void
 check_lists(struct holder *h, const struct action *a)
@@ -127,7 +127,7 @@ check_denied(const struct holder *h, struct thing *o, enum act act,
 		       (long long)(w->now - o->denied_since) / 1000);
 }
 
-/* --- what is written ------------------------------------------------------------------ */
+/* --- what is written ------------------------------------------------------ */
 
 static void
 check_mark(struct holder *h, const struct action *a)
@@ -257,7 +257,7 @@ truth_written(struct holder *h, const struct flight *f)
 		       o->holds, o->hold_reasons);
 }
 
-/* --- just then -------------------------------------------------------------------------- */
+/* --- just then ------------------------------------------------------------ */
 
 /* Whose an unregistered Node is cannot be told. */
 static bool
@@ -392,7 +392,7 @@ truth_action(struct holder *h, const struct action *a)
 		broken(w, "I1: %s is held, though a person has a say", a->name);
 }
 
-/* --- what it says ----------------------------------------------------------------------- */
+/* --- what it says --------------------------------------------------------- */
 
 /* "" is the cluster, or what claims without the label are in. */
 static int

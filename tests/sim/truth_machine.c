@@ -36,7 +36,7 @@ truth_scope_of(const struct truth *t, const struct machine *m)
 						 : m->pool_id;
 }
 
-/* --- time ------------------------------------------------------------------------- */
+/* --- time ----------------------------------------------------------------- */
 
 /* A stamp as the leader remembers it: one that was ahead of its clock counts as
  * that moment, and when its clock jumps, what it remembers jumps as well. */
@@ -166,7 +166,7 @@ truth_own_ms(const struct world *w, const struct rules *r,
 	return x.deadline;
 }
 
-/* --- what replaces what ------------------------------------------------------------ */
+/* --- what replaces what --------------------------------------------------- */
 
 /* Claims that were disrupted, or deleted without that, so far. */
 struct past {
@@ -406,7 +406,7 @@ judge(struct truth *t, const struct past *p, int machine)
 			 : "a substitute");
 }
 
-/* --- who counts --------------------------------------------------------------------- */
+/* --- who counts ----------------------------------------------------------- */
 
 /* Does it count, whatever it replaces? */
 static struct maybe

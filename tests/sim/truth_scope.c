@@ -36,7 +36,7 @@ scopes_n(const struct truth *t)
 						 : t->w->pools_n;
 }
 
-/* --- time ------------------------------------------------------------------------- */
+/* --- time ----------------------------------------------------------------- */
 
 static void
 bucket_open(struct bucket *b, int64_t now, int64_t window)
@@ -143,7 +143,7 @@ truth_pass_time(struct truth *t)
 		run_scope(t, i, dt);
 }
 
-/* --- released by hand ------------------------------------------------------------- */
+/* --- released by hand ----------------------------------------------------- */
 
 /* The earliest released-at of the scope's NodePools that are not left out;
  * STAMP_NONE: one of them has none, or there are none. */
@@ -215,7 +215,7 @@ limit_debt(struct truth *t, int scope)
 		s->high = most + TURN_MS;
 }
 
-/* --- busy ------------------------------------------------------------------------- */
+/* --- busy ----------------------------------------------------------------- */
 
 /* Until when everything that has happened is known: in trouble, until that
  * began. */
@@ -353,7 +353,7 @@ open_windows(struct truth *t, int scope)
 		turns_at(t, t->w->now + (int64_t)s->open_left + 1);
 }
 
-/* --- a new lead --------------------------------------------------------------------- */
+/* --- a new lead ----------------------------------------------------------- */
 
 struct kept {
 	char name[24];
@@ -653,7 +653,7 @@ truth_may_be_open(const struct truth *t, int scope)
 	       s->high + LAG_MS >= (double)max_of(t, scope);
 }
 
-/* --- what is seen of it -------------------------------------------------------------- */
+/* --- what is seen of it --------------------------------------------------- */
 
 void
 truth_seen_open(struct truth *t, int scope, bool just_now)

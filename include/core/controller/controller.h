@@ -41,7 +41,7 @@ bool controller_soft(struct controller *s, struct buf *b, bool always,
 void controller_restore(struct controller *s, const char *text,
 			int64_t renewed_ms, struct now now);
 
-/* --- what the watchers see ------------------------------------------------- */
+/* --- what the watchers see ------------------------------------------------ */
 
 /* A list begins; its items follow by controller_track; listed: it is complete,
  * what it did not show is gone.  served = false: there is no such resource (an

@@ -96,8 +96,7 @@ replacements_undecided_ms(const struct replacements *r,
 	return until;
 }
 
-/* --- disruptions
- * --------------------------------------------------------------- */
+/* --- disruptions ---------------------------------------------------------- */
 
 /* The latest moments are kept: of a claim as old as the others all is said.
  * Is it news? */
@@ -159,8 +158,7 @@ replacements_look_back(struct replacements *r, struct entry *e,
 	return true;
 }
 
-/* --- what the watches say
- * ------------------------------------------------------- */
+/* --- what the watches say ------------------------------------------------- */
 
 static void
 ignored(struct replacements *r)
@@ -226,8 +224,7 @@ replacements_said(struct replacements *r, const char *claim_uid,
 	return NO_ID;
 }
 
-/* --- substitutes
- * ----------------------------------------------------------------- */
+/* --- substitutes ---------------------------------------------------------- */
 
 /* While a list is under way nobody knows yet what is undecided. */
 static bool

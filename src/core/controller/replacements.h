@@ -57,8 +57,7 @@ int replacements_init(struct replacements *r);
 void replacements_done(struct replacements *r);
 void replacements_forget(struct replacements *r); /* a lead begins */
 
-/* --- what the watches say
- * ----------------------------------------------------- */
+/* --- what the watches say ------------------------------------------------- */
 
 /* A line of the claim by that id has been put into the table.  true: it shows
  * a disruption that is news, and each entry is to be asked
@@ -76,8 +75,7 @@ uint32_t replacements_said(struct replacements *r, const char *claim_uid,
 void replacements_deleted(struct replacements *r, uint32_t id,
 			  int64_t deleted_ms, bool gone, int64_t now_ms);
 
-/* --- what a claim is
- * ------------------------------------------------------------ */
+/* --- what a claim is ------------------------------------------------------ */
 
 /* It has come to count, perhaps: is it a substitute, or another try of a boot
  * that failed? */

@@ -74,7 +74,7 @@ controller_soft(struct controller *s, struct buf *b, bool always,
 	return true;
 }
 
-/* --- reading --------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------- */
 
 enum course {
 	COURSE_UNKNOWN,

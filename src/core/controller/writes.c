@@ -47,8 +47,7 @@ write_check(const struct writes *ws, uint32_t id)
 	return false;
 }
 
-/* --- what is seen, and time
- * ---------------------------------------------------- */
+/* --- what is seen, and time ----------------------------------------------- */
 
 /* Does the table show what the action was to bring about? */
 static bool
@@ -119,8 +118,7 @@ writes_due(struct writes *ws, int64_t boot_ms, uint32_t *id)
 	return true;
 }
 
-/* --- before a write
- * -------------------------------------------------------------- */
+/* --- before a write ------------------------------------------------------- */
 
 bool
 writes_paused(const struct writes *ws, int64_t boot_ms)
@@ -195,8 +193,7 @@ writes_start_list(struct writes *ws)
 	return ++ws->seq;
 }
 
-/* --- its answer
- * --------------------------------------------------------------------- */
+/* --- its answer ----------------------------------------------------------- */
 
 static void
 wait_as(struct writes *ws, uint32_t id, enum write_state state,

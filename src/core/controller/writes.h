@@ -95,8 +95,7 @@ write_is_backing_off(const struct write *w)
 	return w->state == WRITE_STALE || w->state == WRITE_BACKING_OFF;
 }
 
-/* --- what is seen, and time
- * ---------------------------------------------------- */
+/* --- what is seen, and time ----------------------------------------------- */
 
 void writes_observe(struct writes *ws, uint32_t id, const struct entry *e);
 void writes_drop(struct writes *ws, uint32_t id); /* the object went */
@@ -105,8 +104,7 @@ void writes_owner_changed(struct writes *ws, uint32_t id);
 /* One that is to be looked at again; false: none is, by now. */
 bool writes_due(struct writes *ws, int64_t boot_ms, uint32_t *id);
 
-/* --- before a write
- * -------------------------------------------------------------- */
+/* --- before a write ------------------------------------------------------- */
 
 bool writes_paused(const struct writes *ws, int64_t boot_ms);
 /* Is the class not to be written yet?  Then it is due in time. */
@@ -120,8 +118,7 @@ void writes_hold_or_clear(struct writes *ws, uint32_t id, enum act act);
 uint64_t writes_start(struct writes *ws, uint32_t id, enum act act);
 uint64_t writes_start_list(struct writes *ws);
 
-/* --- its answer
- * --------------------------------------------------------------------- */
+/* --- its answer ----------------------------------------------------------- */
 
 /* Of any action, lists too. */
 void writes_answered(struct writes *ws, const struct outcome *o,

@@ -368,7 +368,7 @@ round_done(struct cleanup *x, struct now now)
 	}
 }
 
-/* --- what is next, and what came of it ------------------------------------- */
+/* --- what is next, and what came of it ------------------------------------ */
 
 static struct cleanup_todo
 wait_until(const struct cleanup *x, int64_t boot_ms, struct now now)

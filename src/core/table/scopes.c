@@ -261,7 +261,7 @@ timers_unguess(struct timers *h, int64_t boot_ms)
 	}
 }
 
-/* --- turns -------------------------------------------------------------------- */
+/* --- turns ---------------------------------------------------------------- */
 
 static bool
 same_cap(const struct cap *a, const struct cap *b)

@@ -37,7 +37,7 @@ timers_done(struct timers *h)
 	heap_done(&h->due);
 }
 
-/* --- all timers, without a look at memory that was never used ----------------- */
+/* --- all timers, without a look at memory that was never used ------------- */
 
 static uint32_t
 first_id(const struct timers *h)
@@ -51,7 +51,7 @@ next_id(const struct timers *h, uint32_t id)
 	return id + 1 == h->top ? h->extra : id + 1;
 }
 
-/* --- minScaleUp --------------------------------------------------------------- */
+/* --- minScaleUp ----------------------------------------------------------- */
 
 static bool
 created_before(const void *ctx, uint32_t a, uint32_t b)
@@ -170,7 +170,7 @@ timers_recount(struct timers *h, uint32_t scope, int64_t now_ms)
 	}
 }
 
-/* --- timers ------------------------------------------------------------------ */
+/* --- timers --------------------------------------------------------------- */
 
 /* One of those that count comes, goes or moves. */
 static void

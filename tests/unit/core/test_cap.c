@@ -265,7 +265,7 @@ START_TEST(ten_years)
 }
 END_TEST
 
-/* --- the naive model ---------------------------------------------------------- */
+/* --- the naive model ------------------------------------------------------ */
 
 struct model {
 	struct cap_rules r;

@@ -62,7 +62,7 @@ notes(enum note_type type, struct note *last)
 	return count;
 }
 
-/* --- the quiet time ------------------------------------------------------------- */
+/* --- the quiet time ------------------------------------------------------- */
 
 START_TEST(held_by_one_that_boots)
 {
@@ -242,7 +242,7 @@ START_TEST(not_capped_at_birth)
 }
 END_TEST
 
-/* --- what is refused -------------------------------------------------------------- */
+/* --- what is refused ------------------------------------------------------ */
 
 static enum act refused_act;
 static enum fault refused_as;

@@ -212,7 +212,7 @@ START_TEST(new_machine_stripped)
 }
 END_TEST
 
-/* --- opting out on the claim ------------------------------------------------ */
+/* --- opting out on the claim ---------------------------------------------- */
 
 /* Machine 8 as the webhook leaves it: a claim with hold and mark, launched. */
 static struct thing *

@@ -620,7 +620,7 @@ START_TEST(told_by_each_leader)
 }
 END_TEST
 
-/* --- own deadlines ------------------------------------------------------------- */
+/* --- own deadlines -------------------------------------------------------- */
 
 /* min(ready + hold, created + max): a hold at or above the cap opens no window
  * for everybody.  machine_add: created a minute before it is ready. */
@@ -664,7 +664,7 @@ START_TEST(own_deadline)
 }
 END_TEST
 
-/* --- minScaleUp --------------------------------------------------------------- */
+/* --- minScaleUp ----------------------------------------------------------- */
 
 static void
 use_least(uint32_t least)

@@ -185,7 +185,7 @@ START_TEST(another_scope)
 }
 END_TEST
 
-/* --- what is written of what was read ---------------------------------------- */
+/* --- what is written of what was read ------------------------------------- */
 
 #define T START_SERVER		/* 2026-01-02T03:04:05Z */
 #define AT "at=2026-01-02T03:04:05Z"
@@ -305,7 +305,7 @@ START_TEST(until_the_view_is_whole)
 }
 END_TEST
 
-/* --- a guess ------------------------------------------------------------------- */
+/* --- a guess -------------------------------------------------------------- */
 
 /* One machine, ready so long ago, and our mark on it, so old.  In minutes. */
 static const struct {
@@ -480,7 +480,7 @@ START_TEST(a_window_of_the_leader_before)
 }
 END_TEST
 
-/* --- the clock ----------------------------------------------------------------- */
+/* --- the clock ------------------------------------------------------------ */
 
 /* Neither the debt nor a window feels a shift of the API server's clock. */
 START_TEST(a_shift_of_the_clock)

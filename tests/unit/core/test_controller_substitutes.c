@@ -139,7 +139,7 @@ is_scale_up(const struct thing *c)
 	ck_assert_uint_gt(spread(), 0);
 }
 
-/* --- substitutes ----------------------------------------------------------------- */
+/* --- substitutes ---------------------------------------------------------- */
 
 /* It holds itself for its own time, and nobody else. */
 START_TEST(a_substitute_holds_itself)
@@ -417,7 +417,7 @@ START_TEST(load_after_a_consolidation)
 }
 END_TEST
 
-/* --- other leaders ----------------------------------------------------------------- */
+/* --- other leaders -------------------------------------------------------- */
 
 static void
 list_claims(const int *order, int n)
@@ -591,7 +591,7 @@ START_TEST(a_deletion_over_while_nobody_watched)
 }
 END_TEST
 
-/* --- boots that fail ------------------------------------------------------------- */
+/* --- boots that fail ------------------------------------------------------ */
 
 /* Karpenter gives up after 15 min and makes another: no gap, and the quiet
  * time is the second one's. */

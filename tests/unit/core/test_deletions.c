@@ -153,7 +153,7 @@ START_TEST(no_room)
 }
 END_TEST
 
-/* --- the naive model ---------------------------------------------------------- */
+/* --- the naive model ------------------------------------------------------ */
 
 #define FEW 7		/* there is always room: what goes is tested above */
 

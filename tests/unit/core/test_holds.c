@@ -481,7 +481,7 @@ START_TEST(the_extra_ids)
 }
 END_TEST
 
-/* --- the cap of a scope --------------------------------------------------------- */
+/* --- the cap of a scope --------------------------------------------------- */
 
 #define HOUR 3600000
 #define MINUTE 60000
