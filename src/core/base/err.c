@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An error is one line for a terminal, whatever it quotes. */
+/* Keeps an error on one line of a terminal, whatever it quotes. */
 static void
 one_line(char *s)
 {

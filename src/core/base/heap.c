@@ -7,7 +7,7 @@
 int
 heap_init(struct heap *h, uint32_t cap)
 {
-	/* calloc: pages that are never used are never touched. */
+	/* calloc, because pages that are never used then stay untouched. */
 	*h = (struct heap){.cap = cap};
 	h->ids = calloc(cap, sizeof(*h->ids));
 	h->pos = calloc(cap, sizeof(*h->pos));

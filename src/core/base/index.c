@@ -7,8 +7,8 @@
 
 #define USED_MIN 256u
 
-/* FNV-1a.  Names and uids are checked by the API server and the table is
- * bounded: nobody gains by colliding. */
+/* FNV-1a.  The API server checks names and uids, and the table is bounded, so
+ * nobody gains anything by making them collide. */
 static uint32_t
 hash(const char *s)
 {
@@ -62,8 +62,8 @@ insert(struct index *x, uint32_t id)
 	x->slots[i] = id + 1;
 }
 
-/* Doubles the slots in use.  The ids go through the scratch array: inserting
- * in place would leave holes in probe chains. */
+/* Doubles the number of slots in use.  The ids go through the scratch array,
+ * because inserting in place would leave holes in probe chains. */
 static void
 grow(struct index *x)
 {
@@ -90,7 +90,8 @@ index_add(struct index *x, uint32_t id)
 	x->n++;
 }
 
-/* Does moving the id at `from` back to `hole` keep it at or after its home? */
+/* Would the id at `from` still stand at or after its home if it moved back to
+ * `hole`? */
 static bool
 may_move(const struct index *x, uint32_t from, uint32_t hole)
 {

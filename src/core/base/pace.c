@@ -7,7 +7,7 @@ pace_init(struct pace *p, uint64_t seed)
 	p->state = seed;
 }
 
-/* splitmix64: public domain algorithm of S. Vigna. */
+/* splitmix64, a public-domain algorithm by S. Vigna. */
 uint64_t
 pace_random(struct pace *p)
 {

@@ -7,7 +7,7 @@
 
 #define DAY_MS (86400 * (int64_t)1000)
 
-/* Days since 1970-01-01 in the proleptic Gregorian calendar. */
+/* Returns the days since 1970-01-01 in the proleptic Gregorian calendar. */
 static int64_t
 days_from_civil(int64_t y, int m, int d)
 {
@@ -144,7 +144,7 @@ stamp_format(int64_t ms, char out[STAMP_BYTES])
 	}
 	civil_from_days(days, &y, &m, &d);
 	if (y < 0 || y > 9999) {
-		/* RFC 3339 has no such year; our clock never says one. */
+		/* RFC 3339 has no such year, and our clock never shows one. */
 		y = y < 0 ? 0 : 9999;
 	}
 	s = (int)(rest / 1000);
@@ -165,7 +165,7 @@ stamp_format_us(int64_t us, char out[STAMP_US_BYTES])
 		s--;
 	}
 	stamp_format(s * 1000, out);
-	n = strlen(out) - 1;	/* the Z */
+	n = strlen(out) - 1;	/* without the Z */
 	(void)snprintf(out + n, STAMP_US_BYTES - n, ".%06uZ", (unsigned)rest);
 }
 
@@ -191,7 +191,8 @@ stamp_parse_http(const char *s, int64_t *ms)
 	return to_ms(y, mo, d, h, mi, sec, ms);
 }
 
-/* "h", "m", "s" or "ms"; 0 if there is none. */
+/* Reads a unit: "h", "m", "s" or "ms".  Returns its length in ms, or 0 if there
+ * is none. */
 static int64_t
 unit_ms(const char **s)
 {
@@ -213,7 +214,8 @@ unit_ms(const char **s)
 	}
 }
 
-/* One "1.5h"; nine decimals count. */
+/* Reads one term such as "1.5h" and adds it to *ms.  Decimals after the ninth
+ * do not count. */
 static int
 duration_term(const char **s, int64_t *ms)
 {
