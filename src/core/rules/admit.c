@@ -42,8 +42,8 @@ left_alone(enum reason reason)
 	return (struct verdict){.reason = reason};
 }
 
-/* Every NodeClaim is.  A Node has the label, or the taint until it has
- * registered, or both. */
+/* Every NodeClaim is Karpenter's.  A Node is if it has the label, or the taint
+ * that it carries until it has registered, or both. */
 static bool
 is_karpenter(const struct review *v)
 {
@@ -57,8 +57,8 @@ hold_that_counts(const struct review *v)
 							  : v->hold;
 }
 
-/* Kubernetes bounds keys and values together: with ours added, a fuller map
- * would be refused, and the whole object with it. */
+/* Kubernetes limits keys and values together.  If ours pushed an object's
+ * annotations over that limit, the API server would refuse the whole object. */
 static bool
 is_full(const struct review *v)
 {
@@ -88,8 +88,9 @@ admit_decide(const struct rules *r, const struct review *v)
 	if (patch && is_full(v))
 		return left_alone(REASON_NO_ROOM);
 
-	/* Audit annotations cannot be overwritten when the API server calls
-	 * again, so our own output gets the answer that made it. */
+	/* The API server may call again about the same object, and audit
+	 * annotations cannot be overwritten.  An object that we have patched
+	 * therefore gets the same answer as before. */
 	return (struct verdict){
 		.held = true,
 		.patch = patch,

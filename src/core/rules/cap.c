@@ -7,7 +7,7 @@ least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Durations may be ten years. */
+/* A duration may be ten years long, so the product needs 128 bits. */
 static int64_t
 scaled(int64_t ms, int64_t by, int64_t of)
 {
@@ -29,7 +29,7 @@ cap_debt_ms(const struct cap *c, const struct cap_rules *r, int64_t boot_ms)
 
 	if (r->max_ms == 0)
 		return 0;
-	if (c->window_ms > 0)	/* the window pays all of it */
+	if (c->window_ms > 0)	/* its end pays the whole debt */
 		return cap_window_ms(c, boot_ms) > 0 ? c->debt_ms : 0;
 	if (c->grows)
 		return least(c->debt_ms + past, r->max_ms);
@@ -99,7 +99,7 @@ cap_next_ms(const struct cap *c, const struct cap_rules *r)
 		return c->at_ms + r->max_ms - c->debt_ms;
 	if (c->grows || !c->usable || c->debt_ms == 0)
 		return STAMP_NONE;
-	/* Rounded up: then nothing is left. */
+	/* Rounded up, so that no debt is left at that moment. */
 	return c->at_ms + scaled(c->debt_ms, r->window_ms, r->max_ms) + 1;
 }
 

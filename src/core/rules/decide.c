@@ -3,7 +3,8 @@
 
 static const struct decision nothing = {.act = ACT_NONE};
 
-/* Where the mark stands for a former hold, today's is not ours. */
+/* If the mark stands for a previous hold, today's hold beside it is a
+ * person's. */
 static bool
 person(const struct half *h)
 {
@@ -26,16 +27,20 @@ is_marked(const struct half *h)
 	       (h->tenure == TENURE_OURS || h->tenure == TENURE_YIELDED);
 }
 
-/* A hold without mark on one half and ours on the other: is ours really the
- * person's, copied?  Karpenter copies claim to Node at registration, so a
- * template's hold ends up beside our mark; and what a person kept on the
- * unregistered Node would get our mark back from the claim. */
+/* One half has the hold without our mark, and the other half has both.  Does
+ * the hold beside our mark then belong to the person as well?  Karpenter copies
+ * the claim's annotations to the Node at registration.  A hold from the
+ * NodePool's template therefore ends up beside our mark on the Node.  The copy
+ * would also put our mark back on an unregistered Node from which a person has
+ * removed it to keep the hold. */
 static bool
 taken_over(enum kind on, const struct half *mine, const struct half *other)
 {
 	enum hold theirs = other->hold;
 
-	if (mine->former)	/* of one that is not the default we know none */
+	/* We know whether the other half has today's hold or the default one.
+	 * We do not know whether it has any other previous hold. */
+	if (mine->former)
 		theirs = mine->former_default ? other->default_hold
 					      : HOLD_ABSENT;
 	if (!other->present || is_marked(other) || theirs != HOLD_SAME)
@@ -53,9 +58,10 @@ take_away(enum kind on, const struct half *mine, const struct half *other)
 	return d;
 }
 
-/* The claim first: while the Node is not registered Karpenter may copy what
- * still stands on the claim.  Afterwards only the Node's annotation blocks, so
- * a claim that cannot be written to does not keep it. */
+/* Clears the claim first: while the Node is not registered, Karpenter may copy
+ * what still stands on the claim.  Afterwards only the Node's annotation stops
+ * Karpenter, so a claim that cannot be written to does not keep its Node
+ * held. */
 static struct decision
 decide_clear(const struct half *claim, const struct half *node)
 {
@@ -70,8 +76,9 @@ decide_clear(const struct half *claim, const struct half *node)
 	return nothing;
 }
 
-/* What must go although the machine is held: a hold of an earlier
- * configuration (today's follows it), and our mark on a person's hold. */
+/* Finds what has to go although the machine is held: a previous hold, which
+ * today's then replaces; our mark on a person's hold; or our hold on a Node
+ * whose claim a person has released. */
 static struct decision
 decide_mend(enum kind on, const struct half *mine, const struct half *other)
 {
@@ -105,7 +112,7 @@ decide_hold(const struct half *claim, const struct half *node)
 		d = decide_mend(KIND_NODE, node, claim);
 	if (d.act != ACT_NONE || decide_person(claim, node))
 		return d;
-	/* Its Node may not be listed yet. */
+	/* Both halves are asked, because the Node may not be listed yet. */
 	if (can_hold(claim) && !claim->registered &&
 	    !(node->present && node->registered))
 		return (struct decision){.act = ACT_HOLD, .on = KIND_NODECLAIM};
