@@ -177,7 +177,7 @@ former_leave(struct machines *m, struct entry *e)
 	e->has_former = false;
 }
 
-/* Where all slots are taken the entry goes on as a person's: it is left alone
+/* If all slots are taken, the entry counts as a person's.  It is left alone
  * until a slot is free and the object is seen again. */
 static void
 former_join(struct machines *m, struct entry *e, const struct object *o)
@@ -251,7 +251,7 @@ unlink_peer(struct machines *m, uint32_t id, struct touched *t)
 	touch(t, peer);
 }
 
-/* The claim that a Node belongs to, as far as we see. */
+/* Returns the claim that a Node belongs to, as far as we see it, or NO_ID. */
 static uint32_t
 claim_of(const struct machines *m, const struct entry *node)
 {
@@ -272,12 +272,13 @@ node_of(const struct machines *m, const struct entry *claim)
 		return id;
 	id = index_find(&m->node_by_name, claim->other_name);
 	if (id != NO_ID && m->at[id].owner_uid[0] != '\0')
-		return NO_ID;	/* another claim's */
+		return NO_ID;	/* it is another claim's Node */
 	return id;
 }
 
-/* A Node named by uid stands above one that only the name points to; of two
- * that name the same claim the registered one, else the first, stays. */
+/* A Node that names the claim by uid takes precedence over one that only the
+ * claim's status.nodeName points to.  Of two Nodes that name the same claim,
+ * the registered one stays, or else the first. */
 static bool
 keeps_peer(const struct machines *m, uint32_t claim, uint32_t node)
 {
@@ -346,8 +347,8 @@ take_facts(struct machines *m, struct entry *e, const struct object *o,
 	if (o->has_former)
 		former_join(m, e, o);
 
-	/* A stamp in the future counts as first seen, also when its hour has
-	 * come. */
+	/* A stamp in the future counts as the moment at which it was first
+	 * seen, even after its own time has come. */
 	if (o->ready_ms != e->ready_stamp_ms)
 		e->ready_ms = no_later(o->ready_ms, seen_ms);
 	e->ready_stamp_ms = o->ready_ms;

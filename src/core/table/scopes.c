@@ -4,7 +4,8 @@
 #include "core/base/buf.h"
 #include "timers_parts.h"
 
-/* Scopes: which of them are held, their caps, and what outlives a leader. */
+/* The scopes: which of them are held, their caps, and what outlives a
+ * leader. */
 
 #define NEVER_MS (INT64_MIN / 2)
 
@@ -14,8 +15,8 @@ rules_of(const struct timers *h, const struct scope *s)
 	return (struct cap_rules){s->max_ms, h->cap.window_ms};
 }
 
-/* Nobody would miss it: not one that is yet to be reported, or whose past is
- * not over. */
+/* May the slot be used again?  Not while the scope is still to be reported, or
+ * while its past still counts. */
 static bool
 is_spare(const struct scope *s)
 {
@@ -35,8 +36,8 @@ scope_make(struct timers *h, uint32_t scope, const char *pool)
 	(void)str_copy(h->scopes[scope].name, POOL_BYTES, pool);
 }
 
-/* The pool's scope, made if need be; NO_ID when there are too many.  Dozens
- * of pools: a scan is as good as an index. */
+/* Returns the pool's scope, made if need be, or NO_ID if there are too many.
+ * There are dozens of pools, so a scan is as good as an index. */
 uint32_t
 timers_scope_of(struct timers *h, const char *pool)
 {
@@ -66,7 +67,8 @@ mark_dirty(struct timers *h, uint32_t scope)
 	h->dirty[h->dirty_n++] = scope;
 }
 
-/* Compared later, so that a move of the last deadline is no end. */
+/* The scope is only marked here and compared later, so that moving its last
+ * deadline does not end its hold. */
 void
 timers_scope_count(struct timers *h, uint32_t scope, int delta)
 {
@@ -78,7 +80,7 @@ timers_scope_count(struct timers *h, uint32_t scope, int delta)
 		mark_dirty(h, scope);
 }
 
-/* The last one that was undecided: now it may end. */
+/* Once no machine is undecided any more, the hold may end. */
 void
 timers_scope_undecided(struct timers *h, uint32_t scope, int delta)
 {
@@ -113,7 +115,7 @@ timers_restore(struct timers *h, const char *name, const struct cap *cap,
 		return;
 	s = &h->scopes[i];
 	r = rules_of(h, s);
-	/* It may have begun to be held before this came to be known. */
+	/* The hold may have begun before this state came to be known. */
 	cap_settle(&s->cap, &r, now.boot_ms);
 	s->max_ms = max_ms;
 	if (!held)
@@ -174,9 +176,10 @@ timers_released(struct timers *h, uint32_t scope, int64_t released_ms,
 	if (released_ms == STAMP_NONE)
 		return;
 	since = now.server_ms - released_ms;
-	/* Had it been known, the debt would have been too small to open the
-	 * window.  One that has had its effect has none when a clock that was
-	 * set back comes to it again. */
+	/* If this released-at had been known, the debt would have been too
+	 * small to open the window, so the window ends.  A released-at that has
+	 * had its effect has no other when a clock that was set back reaches it
+	 * again. */
 	if (released_ms > s->released_ms &&
 	    released_ms > s->opened_ms - s->max_ms) {
 		cap_settle(&s->cap, &r, now.boot_ms);
@@ -270,7 +273,8 @@ same_cap(const struct cap *a, const struct cap *b)
 	       a->debt_ms == b->debt_ms && a->window_ms == b->window_ms;
 }
 
-/* Does it turn?  A window may open on one that was not yet held. */
+/* Does the scope turn?  It also does when a window opens on a scope that was
+ * not held yet. */
 static bool
 scope_step(struct timers *h, struct scope *s, struct now now)
 {

@@ -11,7 +11,8 @@ int
 timers_init(struct timers *h, const struct rules *rules, uint32_t ids_max,
 	   uint32_t extra)
 {
-	/* The owner gives zeroed memory: clearing it here would touch it. */
+	/* The owner gives us zeroed memory.  Clearing it here would touch all
+	 * of it. */
 	h->kind = rules->scope;
 	h->cap = rules->cap;
 	h->min_scale_up = rules->min_scale_up;
@@ -74,9 +75,10 @@ set_live(struct timers *h, struct timer *t, int64_t now_ms)
 	t->live = live;
 }
 
-/* How many of the n in h->order were created within its hold period, before or
- * after?  They are sorted; *first and *end only ever move on where all hold
- * periods are the same, and back a little where they are not. */
+/* Counts the machines in h->order that were created within t's hold period,
+ * before or after t, with t itself.  The n ids are sorted by creation.  *first
+ * and *end only move forward if all hold periods are the same, and move back a
+ * little if they are not. */
 static uint32_t
 neighbours(const struct timers *h, const struct timer *t, uint32_t n,
 	   uint32_t *first, uint32_t *end)
@@ -97,7 +99,7 @@ neighbours(const struct timers *h, const struct timer *t, uint32_t n,
 	return *end - *first;
 }
 
-/* Machines of the scope that are the next try of a boot that failed. */
+/* The machines of the scope that try a failed boot again. */
 struct again {
 	const struct timer *at[AGAIN_MAX];
 	uint32_t n;
@@ -115,7 +117,7 @@ is_near(int64_t a_ms, int64_t b_ms, int64_t within_ms)
 	return a_ms - b_ms <= within_ms && b_ms - a_ms <= within_ms;
 }
 
-/* Near it by the age of a first try alone? */
+/* Are they near each other only by the age of a first try? */
 static bool
 is_near_first(const struct timer *t, const struct timer *other)
 {
@@ -125,8 +127,9 @@ is_near_first(const struct timer *t, const struct timer *other)
 		is_near(t->created_ms, other->first_ms, t->hold_ms));
 }
 
-/* The next try is part of both: of the scale-up that it repeats, and of the one
- * in which it comes. */
+/* Counts the machines that are near t only by the age of a first try.  A
+ * machine that tries a boot again belongs to two scale-ups: the one that it
+ * repeats, and the one in which it comes. */
 static uint32_t
 neighbours_first(const struct timers *h, const struct timer *t, uint32_t n,
 		 const struct again *again)
@@ -172,7 +175,7 @@ timers_recount(struct timers *h, uint32_t scope, int64_t now_ms)
 
 /* --- timers --------------------------------------------------------------- */
 
-/* One of those that count comes, goes or moves. */
+/* A machine that counts has come, gone or moved. */
 static void
 scope_changed(struct timers *h, uint32_t scope)
 {
@@ -226,7 +229,7 @@ join(struct timers *h, struct timer *t, const char *pool)
 	return 0;
 }
 
-/* The next moment at which time alone changes something. */
+/* Schedules the next moment at which time alone changes something. */
 static void
 schedule(struct timers *h, uint32_t id, int64_t now_ms)
 {
@@ -235,7 +238,8 @@ schedule(struct timers *h, uint32_t id, int64_t now_ms)
 
 	if (t->deadline_ms > now_ms)
 		next = t->deadline_ms;
-	/* To minScaleUp one counts whose own time is over, too. */
+	/* A machine counts towards minScaleUp even after its own time is
+	 * over. */
 	if (t->counts_ms > now_ms && t->counts_ms < next)
 		next = t->counts_ms;
 	if (next == INT64_MAX)
@@ -286,7 +290,8 @@ timers_put(struct timers *h, uint32_t id, const struct timer_facts *f,
 	    !same_facts(t, &was))
 		scope_changed(h, t->scope);
 
-	/* With minScaleUp it is counted together with the others. */
+	/* With minScaleUp above 1, timers_recount looks at all machines of the
+	 * scope together. */
 	if (!t->counted || h->min_scale_up <= 1)
 		t->enough = t->counted;
 	set_live(h, t, now_ms);

@@ -4,14 +4,16 @@
 
 #include "core/table/timers.h"
 
-/* What timers and scopes ask of each other. */
+/* What the timers and the scopes ask of each other. */
 
-/* The pool's scope, made if need be; NO_ID when there are too many. */
+/* Returns the pool's scope, made if need be, or NO_ID if there are too many. */
 uint32_t timers_scope_of(struct timers *h, const char *pool);
-/* One more that is live, or undecided, or one less. */
+/* Adds delta to the number of the scope's machines that are live, or that are
+ * undecided. */
 void timers_scope_count(struct timers *h, uint32_t scope, int delta);
 void timers_scope_undecided(struct timers *h, uint32_t scope, int delta);
-/* With minScaleUp: who of the scope has come to be enough? */
+/* With minScaleUp above 1: finds out again which machines of the scope are
+ * enough. */
 void timers_recount(struct timers *h, uint32_t scope, int64_t now_ms);
 
 #endif
