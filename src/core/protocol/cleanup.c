@@ -11,9 +11,9 @@
 #include "core/rules/admit.h"
 #include "core/rules/decide.h"
 
-/* A round's writes, in this order.  A pass begins when all writes of the one
- * before it are answered: what is done about a Node depends on its claim, and
- * classes go last because the holds do not wait for them. */
+/* The writes of a round, in this order.  A pass begins when all writes of the
+ * pass before it are answered, because what is done about a Node depends on its
+ * claim.  Classes go last, because the holds do not wait for them. */
 static const struct {
 	enum kind kind;
 	bool classes;
@@ -26,33 +26,35 @@ static const struct {
 #define PASSES (sizeof(passes) / sizeof(passes[0]))
 
 struct slot {			/* one for each id of the table */
-	enum cleanup_act act;	/* under way; CLEANUP_KEEP: nothing */
-	bool failed;		/* not again in this round */
+	enum cleanup_act act;	/* the write under way; CLEANUP_KEEP: none */
+	bool failed;		/* not to be tried again in this round */
 };
 
 struct cleanup {
 	struct cleanup_config config;
 	struct pace pace;
-	struct machines table;	/* what has a mark, a hold or a class */
+	struct machines table;	/* the objects with a mark, a hold or a class */
 	struct slot *slots;
 	struct foreign_marks foreign;
 	struct cleanup_report report;
 
-	enum cleanup_step step;	/* the next, or the one under way … */
-	bool asked;		/* … which this says; not of writes */
+	enum cleanup_step step;	/* the next one, or the one under way */
+	bool asked;		/* the step is under way; not used in
+				   CLEANUP_WRITE */
 	enum cleanup_verdict verdict;
 	enum kind listing;
-	struct cleanup_list list;	/* the one under way */
+	struct cleanup_list list;	/* the list under way */
 	unsigned clean;		/* lists in a row that showed nothing */
-	int64_t not_before_ms;	/* WAIT: boot time */
-	bool tells;		/* WAIT: trying_again is yet to be said */
+	int64_t not_before_ms;	/* CLEANUP_WAIT: until then, boot time */
+	bool tells;		/* CLEANUP_WAIT: trying_again is still to be
+				   reported */
 
-	/* The round. */
+	/* The round under way. */
 	size_t pass;
 	uint32_t at;		/* the next id to look at */
 	unsigned under_way;
 	unsigned done, changed, refused, unanswered;
-	unsigned in_a_row;	/* rounds that came to nothing */
+	unsigned in_a_row;	/* rounds in which no write succeeded */
 };
 
 struct cleanup *
@@ -150,8 +152,8 @@ cleanup_unread(struct cleanup *x, const char *text)
 	name_it(x, text);
 }
 
-/* A hold without a mark is kept as well: it may say whose the hold on the
- * other half of the machine is. */
+/* A hold without a mark is kept as well, because it may show whose the hold on
+ * the machine's other half is. */
 void
 cleanup_seen(struct cleanup *x, const struct object *o, struct now now)
 {
@@ -167,7 +169,7 @@ cleanup_seen(struct cleanup *x, const struct object *o, struct now now)
 	if (o->mark != MARK_ABSENT || o->hold != HOLD_ABSENT ||
 	    o->default_hold != HOLD_ABSENT || o->has_class)
 		id = machines_put(&x->table, o, INT64_MAX, &t);
-	if (id != NO_ID)	/* else there is room in a later round */
+	if (id != NO_ID)	/* a full table has room in a later round */
 		x->table.at[id].classed = o->has_class;
 }
 
@@ -202,8 +204,8 @@ listed(struct cleanup *x, bool led, struct now now)
 	}
 }
 
-/* Without NodeClaims there may still be Nodes that are held; a cluster has
- * Nodes. */
+/* Where NodeClaims are not served there may still be Nodes that are held.
+ * Every cluster serves Nodes, so it is an error if they are not served. */
 static void
 list_done(struct cleanup *x, const struct cleanup_outcome *o, struct now now)
 {
@@ -211,8 +213,8 @@ list_done(struct cleanup *x, const struct cleanup_outcome *o, struct now now)
 	    (o->code == CLEANUP_UNSERVED && x->listing == KIND_NODE)) {
 		end(x, CLEANUP_BROKEN);
 	} else if (x->listing == KIND_NODE) {
-		/* A claim is there before its Node: one that the second list
-		 * does not show is gone. */
+		/* A claim exists before its Node does.  If the second list does
+		 * not show the claim, the claim is gone. */
 		x->listing = KIND_NODECLAIM;
 		go(x, CLEANUP_LIST);
 	} else {
@@ -231,7 +233,7 @@ half_of(const struct cleanup *x, const struct entry *e)
 	return h;
 }
 
-/* What this pass does about that object. */
+/* Returns what this pass does about that object. */
 static enum cleanup_act
 act_on(const struct cleanup *x, uint32_t id)
 {
@@ -252,7 +254,7 @@ act_on(const struct cleanup *x, uint32_t id)
 	return d.act == ACT_CLEAR ? CLEANUP_RELEASE : CLEANUP_UNMARK;
 }
 
-/* The next one of this round that may go now. */
+/* Finds the next write of this round that may be sent now. */
 static bool
 next_write(struct cleanup *x, struct cleanup_todo *t)
 {
@@ -293,7 +295,8 @@ cleanup_writing(const struct cleanup *x, uint32_t id)
 	};
 }
 
-/* What stands on the object now, as the writes still to come have to see it. */
+/* Records what stands on the object now, because the writes that are still to
+ * come depend on it. */
 static void
 wrote(struct cleanup *x, struct entry *e, const struct cleanup_write *w)
 {
@@ -330,7 +333,9 @@ write_done(struct cleanup *x, const struct cleanup_outcome *o)
 	x->slots[o->id].failed = true;
 	if (o->code == CLEANUP_GONE)
 		return;
-	/* The first, but rather a refusal than a mere change. */
+	/* The report gives the first reason why a write was refused or not
+	 * answered.  It gives the reason of a mere change only if there is no
+	 * other. */
 	if (x->refused + x->unanswered == 0 && o->why != NULL)
 		(void)snprintf(x->report.why, sizeof(x->report.why), "%s",
 			       o->why);
@@ -342,8 +347,8 @@ write_done(struct cleanup *x, const struct cleanup_outcome *o)
 		x->unanswered++;
 }
 
-/* All its writes are answered.  Where nothing came of it: is there any use in
- * another round? */
+/* All writes of the round are answered.  If none of them succeeded, is another
+ * round of any use? */
 static void
 round_done(struct cleanup *x, struct now now)
 {
@@ -424,7 +429,8 @@ cleanup_next(struct cleanup *x, struct now now)
 	return x->asked ? wait_until(x, INT64_MAX, now) : ask(x);
 }
 
-/* The last look at what is registered comes after the second clean list. */
+/* What is registered is looked at for the last time after the second clean
+ * list. */
 static void
 registered_done(struct cleanup *x, unsigned n)
 {
@@ -443,7 +449,7 @@ void
 cleanup_done(struct cleanup *x, const struct cleanup_outcome *o,
 	     struct now now)
 {
-	if (x->under_way > 0) {	/* also after the END of a timeout */
+	if (x->under_way > 0) {	/* answers come even after a timeout */
 		write_done(x, o);
 		return;
 	}

@@ -43,8 +43,8 @@ event_series_init(struct event_series *t, uint64_t seed)
 
 /* --- entries ------------------------------------------------------------- */
 
-/* The end of a series is written; one alone, or one that is written as it
- * stands, just goes. */
+/* Only a series has an end to write.  A single Event just goes, and so does a
+ * series that is already written as it stands. */
 static bool
 has_unwritten(const struct event_series_entry *e)
 {
@@ -105,7 +105,8 @@ entry_find(struct event_series *t, const struct event_series_event *v)
 	return NULL;
 }
 
-/* A free place, else the oldest that has nothing to write, else the oldest. */
+/* Returns a free place, or else the oldest entry that has nothing to write, or
+ * else the oldest entry. */
 static struct event_series_entry *
 entry_place(struct event_series *t)
 {
@@ -142,8 +143,9 @@ event_make(const struct event_series_what *w, struct event_series_event *v)
 		       ? -1 : 0;
 }
 
-/* Names are made of it: two said in one millisecond must differ.  A clock set
- * back is followed. */
+/* The names of Events are made of this stamp, so two Events of one millisecond
+ * must have different ones.  A clock that is set back by a second or more is
+ * followed. */
 static int64_t
 stamp_new(struct event_series *t, int64_t server_ms)
 {
@@ -216,7 +218,8 @@ entry_due(struct event_series *t, int64_t boot_ms)
 	return due;
 }
 
-/* When this entry has something to write, if nothing more is said. */
+/* Returns when this entry has something to write if nothing more is said, in
+ * boot time; INT64_MAX: never. */
 static int64_t
 entry_wakes(const struct event_series_entry *e)
 {
@@ -271,12 +274,13 @@ entry_written(struct event_series *t, struct event_series_entry *e,
 	e->written = t->sent.count;
 	e->wrote_ms = boot_ms;
 	e->pending = false;
-	/* Said again while it was on its way. */
+	/* It was said again while this write was on its way. */
 	if (has_unwritten(e) && (e->ended || e->written == 1))
 		entry_want(e);
 }
 
-/* Counting goes on; the refresh or the end tries once more. */
+/* The entry goes on counting.  The refresh or the end of the series tries once
+ * more. */
 static void
 entry_lost(struct event_series *t, struct event_series_entry *e,
 	   int64_t boot_ms)
@@ -298,7 +302,8 @@ entry_again(struct event_series *t, struct event_series_entry *e,
 		e->not_before_ms = boot_ms + wait_ms;
 }
 
-/* wait.Jitter(10 s, 0.25), or what the server asks for if that is longer. */
+/* Returns wait.Jitter(10 s, 0.25), or what the server asks for if that is
+ * longer. */
 static int64_t
 retry_wait(struct event_series *t, int64_t retry_after_ms)
 {
@@ -321,7 +326,8 @@ event_series_done(struct event_series *t, enum event_series_outcome outcome,
 	if (outcome == EVENT_SERIES_WRITTEN) {
 		entry_written(t, e, now.boot_ms);
 	} else if (outcome == EVENT_SERIES_EXISTS && created) {
-		/* An answer was lost: it is our own. */
+		/* An earlier answer was lost: the Event that exists is our
+		 * own. */
 		e->exists = true;
 		if (t->sent.count == 1)
 			entry_written(t, e, now.boot_ms);

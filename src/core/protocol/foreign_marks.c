@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CLOCK_MS 2000	/* between two readings of the server's time */
-#define AHEAD_MS 3000	/* a mark that is further ahead was not made now */
+#define CLOCK_MS 2000	/* how far two readings of the server's time may
+			   differ */
+#define AHEAD_MS 3000	/* a mark further ahead than this was not made now */
 
 void
 foreign_marks_begin(struct foreign_marks *f, int64_t server_ms,
@@ -18,13 +19,14 @@ foreign_marks_begin(struct foreign_marks *f, int64_t server_ms,
 	f->seen[0] = '\0';
 }
 
-/* A mark on this object is foreign if it is no older than this. */
+/* Returns the server time from which on a mark on this object is foreign. */
 static int64_t
 since(const struct foreign_marks *f, const struct object *o)
 {
 	int64_t start_ms = f->start_ms - CLOCK_MS;
 
-	/* For a while, API servers call a webhook that is gone. */
+	/* For a while, API servers go on calling a webhook that is gone, and it
+	 * marks what is created. */
 	if (o->created_ms >= start_ms)
 		return f->start_ms + f->slack_ms;
 	return start_ms;
@@ -38,8 +40,9 @@ is_foreign(const struct foreign_marks *f, const struct object *o,
 		return o->mark_ms >= since(f, o) &&
 		       o->mark_ms > f->newest_ms &&
 		       o->mark_ms <= server_ms + AHEAD_MS;
-	/* A mark without a time, such as a policy writes: the creation counts.
-	 * On a registered Node it may be a copy from its claim. */
+	/* A mark without a time, such as a policy writes, counts from the
+	 * creation of its object.  On a registered Node it may be a copy from
+	 * the claim. */
 	return o->mark == MARK_ODD &&
 	       o->created_ms > f->start_ms + f->slack_ms &&
 	       !(o->kind == KIND_NODE && o->registered);

@@ -6,15 +6,18 @@
 
 #include "core/base/buf.h"
 
-/* Of one attempt, without a pause between them: UPDATE, GET, UPDATE or CREATE,
- * GET.  A server that contradicts itself does not make us spin. */
+/* How many steps one attempt takes without a pause between them: UPDATE, GET,
+ * UPDATE or CREATE, GET.  The limit keeps us from spinning if a server
+ * contradicts itself. */
 #define STEPS_MAX 4
-#define BACKOFF_TIMES 8		/* retry_ms, without election */
-/* Who waits for another looks no more seldom: with client-go's 2 s it would
- * see a Lease given up after 4.4 s only. */
+#define BACKOFF_TIMES 8		/* times retry_ms; without leader election */
+/* A replica that waits for another looks at the Lease at least this often.
+ * With client-go's 2 s it would notice only after 4.4 s that a Lease was given
+ * up. */
 #define LOOK_MS 600
-/* What we take for the server's time may go back so far: never the renewTime,
- * or it could be the one that was there, and no sign of life. */
+/* Our reading of the server's time may go back by up to this.  The renewTime
+ * does not go back with it: it could become the time that is there already,
+ * which is no sign of life. */
 #define JITTER_US 3000000
 
 static bool
@@ -24,8 +27,9 @@ is_ours(const struct lease *l)
 	       strcmp(l->seen.holder, l->config.identity) == 0;
 }
 
-/* Another holds it.  When the record says it was renewed does not count, as
- * its clock is not ours: only when we saw it change. */
+/* Does another replica hold the Lease?  The renewTime in the record does not
+ * count, because the holder's clock is not ours.  What counts is when we saw
+ * the record change. */
 static bool
 is_held(const struct lease *l, int64_t boot_ms)
 {
@@ -49,7 +53,7 @@ lease_fence_ms(const struct lease *l)
 	return l->sent_ms + l->config.duration_ms - LEASE_MARGIN_MS;
 }
 
-/* We lead until then. */
+/* Returns the boot time up to which we lead. */
 static int64_t
 end_ms(const struct lease *l)
 {
@@ -85,7 +89,7 @@ tell(struct lease *l, enum lease_note_type type, const char *name)
 {
 	struct lease_note *n;
 
-	if (l->notes_n == LEASE_NOTES) {	/* the oldest gives way */
+	if (l->notes_n == LEASE_NOTES) {	/* drop the oldest */
 		l->notes_first = (l->notes_first + 1) % LEASE_NOTES;
 		l->notes_n--;
 	}
@@ -105,7 +109,8 @@ lease_note(struct lease *l, struct lease_note *out)
 	return true;
 }
 
-/* The state as the server holds it is ours to carry on. */
+/* Takes over the state as the server holds it.  From now on it is ours to carry
+ * on. */
 static void
 state_adopt(struct lease *l)
 {
@@ -125,8 +130,8 @@ lose(struct lease *l, enum lease_note_type why)
 	tell(l, why, why == LEASE_NOTE_TAKEN ? l->seen.holder : "");
 }
 
-/* What the server holds now.  A label that someone adds is no sign of life:
- * only the record itself is. */
+/* Notes what the server holds now.  Only a change of the record itself is a
+ * sign of life.  A label that somebody adds is not. */
 static void
 observe(struct lease *l, const struct lease_record *r, int64_t boot_ms)
 {
@@ -151,7 +156,7 @@ observe(struct lease *l, const struct lease_record *r, int64_t boot_ms)
 
 /* --- what comes next ------------------------------------------------------ */
 
-/* The end of an attempt. */
+/* Ends the attempt and sets the time of the next one. */
 static void
 retry(struct lease *l, int64_t retry_after_ms, int64_t boot_ms)
 {
@@ -174,7 +179,7 @@ retry(struct lease *l, int64_t retry_after_ms, int64_t boot_ms)
 		l->not_before_ms = boot_ms + retry_after_ms;
 }
 
-/* The same attempt goes on. */
+/* Goes on with the same attempt. */
 static void
 go_on(struct lease *l, enum lease_step step, int64_t boot_ms)
 {
@@ -189,7 +194,8 @@ first_step(const struct lease *l)
 {
 	if (l->config.enabled)
 		return l->leading && l->fresh ? LEASE_UPDATE : LEASE_GET;
-	/* A write whose answer was lost may yet be done. */
+	/* The record has to be fresh, because a write whose answer was lost may
+	 * still take effect. */
 	if (l->read && l->fresh && l->seen.present && !state_differs(l))
 		return LEASE_WAIT;
 	return l->read && l->fresh ? LEASE_UPDATE : LEASE_GET;
@@ -211,10 +217,10 @@ lease_stop(struct lease *l)
 	l->stopping = true;
 	l->leading = false;
 	l->steps = 0;
-	l->plan = last_step(l);	/* or by what comes of a call under way */
+	l->plan = last_step(l);	/* the answer to a call under way changes it */
 }
 
-/* What is to be written. */
+/* Fills in the record that is to be written. */
 static void
 fill(struct lease *l, struct now now)
 {
@@ -235,7 +241,7 @@ fill(struct lease *l, struct now now)
 		return;
 
 	memcpy(w->holder, l->config.identity, sizeof(w->holder));
-	/* Up, so that no one's wait ends before our fence. */
+	/* Rounded up, so that nobody's wait ends before our fence. */
 	w->duration_s = (int32_t)((l->config.duration_ms + 999) / 1000);
 
 	if (is_ours(l)) {
@@ -279,7 +285,8 @@ lease_next(struct lease *l, struct now now)
 	if (l->leading && now.boot_ms >= end_ms(l))
 		lose(l, LEASE_NOTE_LATE);
 
-	/* Its loss is to be told in time, whatever it waits for. */
+	/* A loss of the lead has to be reported in time, whatever else is
+	 * waited for. */
 	if (l->leading && l->config.enabled)
 		wait.wait_ms = end_ms(l) - now.boot_ms;
 
@@ -310,7 +317,8 @@ static void
 got(struct lease *l, const struct lease_outcome *o, int64_t boot_ms)
 {
 	if (o->code == LEASE_NOT_FOUND) {
-		/* Its holder may still lead: it is given its time. */
+		/* The holder of a Lease that is gone may still lead, so it is
+		 * given its time. */
 		if (!is_held(l, boot_ms)) {
 			lease_record_copy(&l->seen, NULL);
 			go_on(l, LEASE_CREATE, boot_ms);
@@ -345,7 +353,7 @@ wrote(struct lease *l, const struct lease_outcome *o, int64_t boot_ms)
 	}
 }
 
-/* Without election. */
+/* Handles an answer without leader election. */
 static void
 kept(struct lease *l, enum lease_step was, const struct lease_outcome *o,
      int64_t boot_ms)
@@ -368,13 +376,13 @@ kept(struct lease *l, enum lease_step was, const struct lease_outcome *o,
 	}
 }
 
-/* One try, and one more GET where it met a conflict. */
+/* The stop takes one try, and one more GET if the try met a conflict. */
 static void
 stopped(struct lease *l, enum lease_step was, const struct lease_outcome *o)
 {
 	if (was == LEASE_GET) {
 		l->plan = o->code == LEASE_OK ? last_step(l) : LEASE_DONE;
-	} else if (!l->releasing) {	/* from before the stop */
+	} else if (!l->releasing) {	/* the call began before the stop */
 		l->plan = o->code == LEASE_OK ? last_step(l) : LEASE_GET;
 	} else if (o->code == LEASE_CONFLICT && l->steps < STEPS_MAX - 1) {
 		l->plan = LEASE_GET;
@@ -396,7 +404,7 @@ lease_done(struct lease *l, const struct lease_outcome *o, struct now now)
 		lose(l, LEASE_NOTE_LATE);
 	if (o->code == LEASE_OK)
 		observe(l, o->record, now.boot_ms);
-	else if (o->code != LEASE_BUSY)	/* what we have may be old */
+	else if (o->code != LEASE_BUSY)	/* what we know may be out of date */
 		l->fresh = false;
 	if (l->stopping)
 		stopped(l, was, o);
@@ -416,7 +424,8 @@ lease_state_ms(const struct lease *l)
 	return l->state_us / 1000;
 }
 
-/* 64 KiB that are mostly empty, every two seconds. */
+/* Copies only what is used of the record, because its 64 KiB are mostly empty
+ * and it is copied every two seconds. */
 void
 lease_record_copy(struct lease_record *to, const struct lease_record *from)
 {

@@ -3,8 +3,8 @@
 
 #include "core/base/buf.h"
 
-/* A watch that ends sooner than this is counted as a failure: client-go calls
- * it a "very short watch". */
+/* A watch that ends sooner than this counts as a failure.  client-go calls it a
+ * "very short watch". */
 #define WATCH_SHORT_MS 1000
 
 void
@@ -62,7 +62,8 @@ failed(struct reflect *r, int64_t retry_after_ms, int64_t now_ms)
 	r->not_before_ms = now_ms + pace_backoff(&r->pace, r->failures,
 						 BACKOFF_MIN_MS,
 						 BACKOFF_MAX_MS);
-	/* A server that says 0 does not ask for a loop. */
+	/* A server that says 0 does not ask us to loop, so the backoff
+	 * stays. */
 	if (retry_after_ms > 0)
 		r->not_before_ms = now_ms + retry_after_ms;
 }
@@ -79,7 +80,7 @@ reflect_done(struct reflect *r, enum reflect_result result, const char *rv,
 		if (str_copy(r->rv, sizeof(r->rv), rv) ||
 		    str_copy(r->cont, sizeof(r->cont),
 			     result == REFLECT_PAGE ? cont : "")) {
-			reflect_restart(r);	/* cannot be completed */
+			reflect_restart(r);	/* it cannot be completed */
 			failed(r, -1, now_ms);
 		}
 		break;
@@ -94,15 +95,15 @@ reflect_done(struct reflect *r, enum reflect_result result, const char *rv,
 	case REFLECT_EXPIRED:
 		reflect_restart(r);
 		failed(r, -1, now_ms);
-		/* The first of a while is answered by a list at once, also
-		 * where it took many tries to hear it: the server is back. */
+		/* The first 410 in a while is answered by a list at once, even
+		 * if it took many tries to hear it: the server is back. */
 		if (!listing && now_ms - r->expired_ms > BACKOFF_RESET_MS)
 			r->not_before_ms = now_ms;
 		r->expired_ms = now_ms;
 		break;
 	case REFLECT_FAILED:
-		/* A list that broke in the middle starts again: its token may
-		 * have gone with the server that gave it. */
+		/* A list that broke in the middle starts again, because its
+		 * token may have gone with the server that gave it. */
 		if (listing)
 			reflect_restart(r);
 		failed(r, retry_after_ms, now_ms);

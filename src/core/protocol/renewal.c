@@ -7,7 +7,7 @@
 #define NEVER (INT64_MIN / 2)
 #define READ_MS 30000
 #define SETTLE_MS 10000
-#define LEAST_MS 50	/* no duration makes us spin */
+#define LEAST_MS 50	/* so that no duration makes us spin */
 #define RETRY_MS 500
 #define RETRY_MAX_MS 30000
 
@@ -51,7 +51,8 @@ same(const struct renewal_cert *a, const struct renewal_cert *b)
 	return memcmp(a->id, b->id, sizeof(a->id)) == 0;
 }
 
-/* When it was minted; of another's, no later than that. */
+/* Returns when we minted it.  A certificate that is not ours was minted no
+ * later than that. */
 static int64_t
 born_ms(const struct renewal_cert *c)
 {
@@ -66,8 +67,9 @@ valid(const struct renewal_cert *c, int64_t server_ms)
 	return c->not_before_ms <= server_ms && server_ms < c->not_after_ms;
 }
 
-/* Another's clock may be ahead of the API server's, whose Date is whole
- * seconds besides: what is put there is waited for and not written over. */
+/* Another's clock may be ahead of the API server's, and the Date header has
+ * only whole seconds.  A certificate that is not valid yet is therefore waited
+ * for and not overwritten. */
 static bool
 soon(bool there, const struct renewal_cert *c, int64_t server_ms,
      struct renewal_todo *t)
@@ -80,7 +82,7 @@ soon(bool there, const struct renewal_cert *c, int64_t server_ms,
 	return true;
 }
 
-/* NULL: it will do. */
+/* Returns why it has to be replaced; NULL: it will do. */
 static const char *
 fault_of(bool there, const struct renewal_cert *c, int64_t server_ms)
 {
@@ -95,7 +97,7 @@ fault_of(bool there, const struct renewal_cert *c, int64_t server_ms)
 
 /* --- caBundle ------------------------------------------------------------ */
 
-/* Where it is; bundle_n: nowhere. */
+/* Returns its place in the bundle; bundle_n: it is not there. */
 static unsigned
 find(const struct renewal_view *v, const struct renewal_cert *c)
 {
@@ -106,7 +108,7 @@ find(const struct renewal_view *v, const struct renewal_cert *c)
 	return i;
 }
 
-/* The oldest of those kept; bundle_n: none is. */
+/* Returns the oldest certificate of those that are kept; bundle_n: none is. */
 static unsigned
 oldest(const struct renewal_view *v, const bool *keep)
 {
@@ -120,9 +122,10 @@ oldest(const struct renewal_view *v, const bool *keep)
 	return at;
 }
 
-/* Is nothing served any more that an earlier CA signed?  A CA that was put
- * there may be older than its time in the Secret: it counts as well for how
- * long we saw it in caBundle, and a certificate of it beside. */
+/* Is no certificate that an earlier CA signed served any more?  A CA that
+ * somebody put into the Secret may be older than the time for which it has been
+ * there.  So it also counts how long we have seen the CA in caBundle, and how
+ * old its serving certificate is. */
 static bool
 alone(const struct renewal *r, struct now now)
 {
@@ -134,7 +137,8 @@ alone(const struct renewal *r, struct now now)
 	       v->has_leaf && now.server_ms >= born_ms(&v->leaf) + spread_ms;
 }
 
-/* Which of it stay beside the CA, which is not among them; how many go. */
+/* Chooses which certificates of the bundle stay beside the CA, which is not
+ * among them.  Returns how many go. */
 static unsigned
 choose(const struct renewal *r, struct now now, bool *keep)
 {
@@ -151,7 +155,7 @@ choose(const struct renewal *r, struct now now, bool *keep)
 		kept += keep[i];
 		gone += !keep[i] && !same(&v->bundle[i], &v->ca);
 	}
-	if (kept == RENEWAL_BUNDLE_MAX) {	/* room for the CA */
+	if (kept == RENEWAL_BUNDLE_MAX) {	/* make room for the CA */
 		keep[oldest(v, keep)] = false;
 		gone++;
 	}
@@ -175,8 +179,8 @@ bundle_fault(const struct renewal *r, struct now now, bool *keep)
 	return gone > 0 ? "retired" : NULL;
 }
 
-/* Asks for a write, unless the same was done a moment ago: where another
- * undoes it each time, we do not race. */
+/* Asks for a write, unless the same write was done a moment ago.  If somebody
+ * undoes it each time, we do not race with them. */
 static bool
 ask(const struct renewal *r, enum renewal_step step, const char *reason,
     int64_t life_ms, struct now now, struct renewal_todo *t)
@@ -194,7 +198,8 @@ ask(const struct renewal *r, enum renewal_step step, const char *reason,
 	return true;
 }
 
-/* From when on a certificate of this CA may be written. */
+/* Returns the boot time from which on a certificate of this CA may be written;
+ * INT64_MAX: not as far as we know. */
 static int64_t
 settled_ms(const struct renewal *r, int64_t boot_ms)
 {
@@ -202,8 +207,8 @@ settled_ms(const struct renewal *r, int64_t boot_ms)
 	bool known = r->trusted && memcmp(r->trusted_id, v->ca.id,
 					  sizeof(r->trusted_id)) == 0;
 
-	/* Who trusts the one that is there trusts the next; and without a
-	 * webhook nobody asks who signed it. */
+	/* An API server that trusts the certificate that is there trusts the
+	 * next one as well.  Without a webhook nobody asks who signed it. */
 	if (r->partly ? v->has_leaf : !v->has_webhooks)
 		return boot_ms;
 	return known ? r->trusted_ms + r->config.settle_ms : INT64_MAX;
@@ -272,7 +277,8 @@ renewal_next(struct renewal *r, struct now now)
 
 /* --- what came of it ----------------------------------------------------- */
 
-/* Since when the API server has been told of this CA, as far as we saw. */
+/* Notes since when the API server has been told of this CA, as far as we
+ * saw. */
 static void
 trust(struct renewal *r, int64_t boot_ms)
 {
@@ -316,7 +322,7 @@ renewal_done(struct renewal *r, enum renewal_outcome outcome,
 	} else if (read) {
 		trust(r, now.boot_ms);
 	} else {
-		if (!r->partly)		/* else it goes on failing */
+		if (!r->partly)		/* a partial view goes on failing */
 			r->failures = 0;
 		r->wrote_ms[r->step] = now.boot_ms;
 	}
