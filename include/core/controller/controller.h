@@ -15,27 +15,38 @@
 #include "core/rules/decide.h"
 
 /*
- * Machines, holds and pace composed into actions: controller_next says what to
- * do, controller_done is told what came of it.  What the cluster holds comes in
- * by controller_track and its kin.  Allocates at birth only; not thread-safe.
+ * The controller composes machines, holds and pace into actions.  The caller
+ * shows it the cluster through controller_track and its kin, asks
+ * controller_next what to do, does it, and reports the result to
+ * controller_done.
+ *
+ * controller_new allocates all memory.  Not thread-safe: callers hold the
+ * owner's lock.
  */
 struct controller;
 
-/* machines_max: of each kind.  NULL: no memory. */
+/* machines_max: how many of each kind fit.  counters has to outlive the
+ * controller.  Returns NULL if there is no memory. */
 struct controller *controller_new(const struct rules *rules,
 				  uint32_t machines_max, uint64_t seed,
 				  struct counters *counters);
 void controller_free(struct controller *s);
 
-/* Who does not lead knows and does nothing; a lead begins with an empty table.
- * At birth: leads. */
+/* Says whether this replica leads.  A replica that does not lead knows only the
+ * NodePools and does nothing.  A lead begins with an empty table.  A new
+ * controller leads. */
 void controller_lead(struct controller *s, bool leads, struct now now);
 
-/* The soft state for the next leader (docs/rules.md#what-outlives-a-leader):
- * written where it has
- * changed since (true), or always: anew.  restore: NULL or "" is none, then
- * marks tell; renewed_ms: server time up to which its writer surely led,
- * STAMP_NONE unknown. */
+/* The soft state is what the next leader has to know and no object shows
+ * (docs/rules.md#what-outlives-a-leader).
+ *
+ * controller_soft writes it into b, which has to be empty, if it has changed
+ * since the last call or if always is set.  It returns whether it wrote
+ * anything.
+ *
+ * controller_restore takes over what the leader before us wrote.  text: NULL or
+ * "" if there is none; then the marks on the objects have to do.  renewed_ms:
+ * the server time up to which the writer certainly led; STAMP_NONE: unknown. */
 bool controller_soft(struct controller *s, struct buf *b, bool always,
 		     struct now now);
 void controller_restore(struct controller *s, const char *text,
@@ -43,47 +54,60 @@ void controller_restore(struct controller *s, const char *text,
 
 /* --- what the watchers see ------------------------------------------------ */
 
-/* A list begins; its items follow by controller_track; listed: it is complete,
- * what it did not show is gone.  served = false: there is no such resource (an
- * empty list at start, later the last state stands). */
+/* A list begins.  Its items follow through controller_track, controller_pool or
+ * controller_sign.  controller_listed then says that the list is complete: what
+ * it did not show is gone.  served = false: the API server has no such
+ * resource.  At the start that counts as an empty list; later the last state
+ * stands. */
 void controller_listing(struct controller *s, enum kind kind);
 void controller_listed(struct controller *s, enum kind kind, bool served,
 		       struct now now);
-/* The watch behind the list is open and heard, or is not. */
+/* Says whether the watch that follows the list is open and heard. */
 void controller_watch(struct controller *s, enum kind kind, bool up);
 
+/* A list or a watch showed this object.  It is dropped if it is not Karpenter's
+ * any more. */
 void controller_track(struct controller *s, const struct object *o,
 		      struct now now);
+/* The watch says that this object is gone. */
 void controller_forget(struct controller *s, const struct object *o,
 		       struct now now);
+/* A list or a watch showed this NodePool, or says that it is gone. */
 void controller_pool(struct controller *s, const struct nodepool *p,
 		     struct now now);
 void controller_pool_gone(struct controller *s, const char *name,
 			  struct now now);
-/* Karpenter says that this claim replaces another; at any time. */
+/* Karpenter's Event says that this claim replaces another.  It may come at any
+ * time, also before the claim.  reason: Karpenter's, or DISRUPTION_UNKNOWN. */
 void controller_sign(struct controller *s, const char *claim_uid,
 		     const char *reason, struct now now);
 
-bool controller_wants_list(struct controller *s,
-			   enum kind kind); /* once a wish */
-/* --- what is to be done --- */
+/* Does the controller want this kind to be listed anew?  It returns true once
+ * for each wish. */
+bool controller_wants_list(struct controller *s, enum kind kind);
+
+/* --- what is to be done --------------------------------------------------- */
+
 struct action {
 	enum act act;
 	enum kind kind;
-	uint32_t id;		/* opaque, with seq */
+	uint32_t id;		/* opaque, together with seq */
 	uint64_t seq;
-	char name[NAME_BYTES];	/* whom to GET or PATCH */
+	char name[NAME_BYTES];	/* the object to GET or PATCH */
 	char uid[UID_BYTES];
 	char rv[RV_BYTES];
 	char pool[POOL_BYTES];
-	bool mark_exact;	/* wire/api/patch: struct patch_clear */
-	int64_t mark_ms;	/* ACT_HOLD: what to write */
+	bool mark_exact;	/* see struct patch_clear in wire/api/patch */
+	int64_t mark_ms;	/* ACT_HOLD: the mark to write; else the mark
+				   that is there */
 	bool has_held_key;
 	struct hold_key hold;
 	const char *reason;	/* for the log: "scale-up", "quiet", … */
-	char replaces[CLASS_BYTES];	/* ACT_CLASSIFY: what to write */
-	uint64_t forgotten;		/* by then: controller_found */
-	int64_t fence_ms;	/* boot time: given up by then, done or not */
+	char replaces[CLASS_BYTES];	/* ACT_CLASSIFY: the class to write */
+	uint64_t forgotten;		/* for controller_found: whether a claim
+					   may have gone since */
+	int64_t fence_ms;	/* boot time at which it is given up, done or
+				   not; INT64_MAX unless the caller lowers it */
 };
 
 enum outcome_code {
@@ -91,49 +115,54 @@ enum outcome_code {
 	OUTCOME_CONFLICT,	/* 409 */
 	OUTCOME_INVALID,	/* 422: a test failed, or the object would be
 				   invalid */
-	OUTCOME_REFUSED,	/* any other 4xx, or an admission webhook of
-				   somebody's that fails: asking again soon is
-				   of no use */
+	OUTCOME_REFUSED,	/* any other 4xx, or somebody's admission
+				   webhook fails: trying again soon is of no
+				   use */
 	OUTCOME_GONE,		/* 404 */
-	OUTCOME_BUSY,		/* 429, 503: retry_after_ms, -1 none */
+	OUTCOME_BUSY,		/* 429, 503: wait retry_after_ms, or -1 if it
+				   does not say how long */
 	OUTCOME_FAILED,		/* anything else, or no answer */
 };
 
 struct outcome {
 	enum outcome_code code;
-	char rv[RV_BYTES];	/* OK of a patch: of the object written */
+	char rv[RV_BYTES];	/* OK of a patch: the version that was
+				   written */
 	int64_t retry_after_ms;
-	const char *why; /* REFUSED, INVALID: in words, for the log; good
-			    until controller_done returns.  NULL: none */
+	const char *why; /* REFUSED, INVALID: the reason in words, for the log;
+			    NULL: none.  It has to stay good until
+			    controller_done returns */
 };
 
-/* The next action: true.  Else *wait_ms: when to ask again at the latest
- * (INT64_MAX: when something is seen).  hint_ms: server time of the latest
- * creation admitted; STAMP_NONE none. */
+/* Finds the next action and returns true.  If there is none it returns false,
+ * and *wait_ms says after how many milliseconds to ask again at the latest;
+ * INT64_MAX: not before something is seen.  hint_ms: the server time of the
+ * latest creation that was admitted; STAMP_NONE: none.  Several actions may be
+ * under way at once, and each is answered by one controller_done. */
 bool controller_next(struct controller *s, struct now now, int64_t hint_ms,
 		     struct action *out, int64_t *wait_ms);
 void controller_done(struct controller *s, const struct action *a,
 		     const struct outcome *o, struct now now);
 
-/* Before controller_done: the object of a READ; an item of LIST_CLAIMS; one of
- * LIST_POOLS. */
+/* Call these before controller_done.  controller_found: the object that
+ * ACT_READ or ACT_READ_CLAIM brought.  controller_fresh: an item of
+ * ACT_LIST_CLAIMS.  controller_fresh_pool: an item of ACT_LIST_POOLS. */
 void controller_found(struct controller *s, const struct action *a,
 		      const struct object *o, struct now now);
 void controller_fresh(struct controller *s, const struct object *claim);
 void controller_fresh_pool(struct controller *s, const struct nodepool *p);
 
-/* --- what is told ------------------------------------------------------------
- */
+/* --- reports -------------------------------------------------------------- */
 
-bool controller_note(struct controller *s,
-		     struct note *out); /* the oldest; or none */
+/* Takes out the oldest note.  Returns false if there is none. */
+bool controller_note(struct controller *s, struct note *out);
 
-/* For the metrics. */
+/* What the metrics show. */
 struct controller_report {
 	uint32_t objects[KIND_COUNT], timers, held[KIND_COUNT];
 	bool up[VIEW_COUNT]; /* the watch is open */
-	bool blocked;	     /* holds that nobody can take away, for more
-				than a minute */
+	bool blocked;	     /* for more than a minute holds could not be
+				released */
 };
 void controller_report(const struct controller *s,
 		       struct controller_report *out);
@@ -142,7 +171,8 @@ struct scope_report {
 	bool held;
 	int64_t quiet_ms; /* STAMP_NONE: no machine counts in it */
 };
-/* The i-th scope in use; false at the end. */
+/* Finds the first scope in use from *i on, and moves *i behind it.  Start at
+ * 0.  Returns false at the end. */
 bool controller_scope(const struct controller *s, uint32_t *i,
 		      struct scope_report *out);
 
@@ -151,7 +181,7 @@ struct nodepool_report {
 	bool out;     /* excluded or disabled */
 	bool by_hand; /* held by its hold-until */
 };
-/* The i-th NodePool seen; false at the end. */
+/* The same for the NodePools that have been seen. */
 bool controller_pool_at(const struct controller *s, uint32_t *i,
 			struct nodepool_report *out);
 

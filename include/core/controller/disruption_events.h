@@ -8,11 +8,12 @@
 #include "core/base/limits.h"
 
 /*
- * What Karpenter has said of NodeClaims that are yet to be seen: the claim's
- * uid and the reason.  Where there is no room the oldest goes; its claim then
- * counts as a scale-up.  Not thread-safe.
+ * Remembers what Karpenter's Events have said of NodeClaims that are yet to be
+ * seen: the claim's uid and the reason.  If there is no room, the oldest goes,
+ * and its claim then counts as a scale-up.  Not thread-safe.
  */
-#define DISRUPTION_UNKNOWN "unknown"	/* a replacement, without a reason */
+#define DISRUPTION_UNKNOWN "unknown"	/* a replacement for which no reason is
+					   given */
 
 struct sign_said {
 	char uid[UID_BYTES];
@@ -20,18 +21,20 @@ struct sign_said {
 };
 
 struct disruption_events {
-	struct sign_said *at;	/* a ring; "": taken */
+	struct sign_said *at;	/* a ring; uid "": free */
 	uint32_t next, max;
 	struct index by_uid;
 };
 
-int disruption_events_init(struct disruption_events *s, uint32_t max);	/* -1: no memory */
+/* Returns -1 if there is no memory. */
+int disruption_events_init(struct disruption_events *s, uint32_t max);
 void disruption_events_done(struct disruption_events *s);
-/* The first that names a reason stands. */
+/* Remembers the reason for this claim.  The first that is not
+ * DISRUPTION_UNKNOWN stands. */
 void disruption_events_put(struct disruption_events *s, const char *uid,
 			   const char *reason);
-/* The reason, and forgets it; NULL: nothing was said.  Good until the next
- * call. */
+/* Returns the reason and forgets it, or returns NULL if nothing was said.  The
+ * reason is good until the next call. */
 const char *disruption_events_take(struct disruption_events *s,
 				   const char *uid);
 void disruption_events_forget(struct disruption_events *s);

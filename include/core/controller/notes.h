@@ -10,40 +10,49 @@
 #include "core/base/object.h"
 
 /*
- * What the controller tells of itself, for the log and for Events: a ring that
- * holds the latest NOTES_MAX notes, oldest first.  Where there is no room the
- * oldest goes.  Not thread-safe.
+ * What the controller reports, for the log and for Events: a ring of the latest
+ * NOTES_MAX notes, oldest first.  If there is no room, the oldest goes.  Not
+ * thread-safe.
  */
-enum note_type {	/* and what `a` is */
-	NOTE_SCOPE_HELD,	/* quiet_ms; earliest, machine; b: not 0 where
-				   the cap ends it, at that moment */
-	NOTE_SCOPE_MOVED,	/* the same, of a scope that was held already:
-				   its quiet time has moved */
-	NOTE_SCOPE_QUIET,	/* how long it was held, ms; value: what is not
-				   seen, so that nothing is released; or "" */
-	NOTE_SCOPE_CAPPED,	/* released until, at the earliest; b: the
-				   scope's cap, ms; value: what is not seen */
-	NOTE_TABLE_FULL,	/* name: the object left unheld */
-	NOTE_STOPPED,		/* a release waits; name: the kind of which
-				   the table does not know all; a: how many */
-	NOTE_BLOCKED,		/* name: what is not seen; marks that stay */
-	NOTE_WITHOUT,		/* name: what a lead begins without, as it
-				   could not be listed in time */
+enum note_type {	/* and what its members say */
+	NOTE_SCOPE_HELD,	/* a: when it will be quiet, server time; b: the
+				   same if its cap ends the hold then, else 0;
+				   earliest; machine */
+	NOTE_SCOPE_MOVED,	/* the same, for a scope that was held already
+				   and whose quiet time has moved */
+	NOTE_SCOPE_QUIET,	/* a: how long it was held, ms; value: what is
+				   not seen, so that nothing is released, or
+				   "" */
+	NOTE_SCOPE_CAPPED,	/* a: released until then at the earliest,
+				   server time; b: the scope's cap, ms; value:
+				   what is not seen, or "" */
+	NOTE_TABLE_FULL,	/* name: the object that is left unheld */
+	NOTE_STOPPED,		/* a release waits; name: the kind of which the
+				   table does not know all; a: how many it does
+				   not know */
+	NOTE_BLOCKED,		/* holds cannot be released; name: what is not
+				   seen; a: how many marks stay */
+	NOTE_WITHOUT,		/* name: a kind that a lead begins without,
+				   because it could not be listed in time */
 	NOTE_REFUSED,		/* name: an object that cannot be written to;
-				   a: enum act; value: its kind */
-	NOTE_POOL_MANUAL,	/* name, uid: the pool's; hold-until */
-	NOTE_POOL_INVALID,	/* …; enum nodepool_key, and the value */
+				   value: its kind; a: enum act; why */
+	NOTE_POOL_MANUAL,	/* name, uid: the NodePool's; a: its hold-until,
+				   server time */
+	NOTE_POOL_INVALID,	/* name, uid: the NodePool's; a: enum
+				   nodepool_key; value: what does not count */
 };
 
 struct note {
 	enum note_type type;
-	char name[NAME_BYTES];	/* scope or object */
+	char name[NAME_BYTES];	/* of the scope or of the object */
 	int64_t a;
 	char uid[UID_BYTES];
 	char value[NODEPOOL_BAD_BYTES];
 	int64_t b;
-	char why[NOTE_WHY_BYTES];	/* REFUSED: in the API server's words */
-	bool earliest;		/* machines boot: quiet then, or later */
+	char why[NOTE_WHY_BYTES];	/* the reason in the API server's
+					   words */
+	bool earliest;		/* machines boot, so it will be quiet then or
+				   later */
 	char machine[NAME_BYTES];	/* the claim (or Node) whose activity
 					   restarted the quiet time last */
 };
@@ -53,11 +62,11 @@ struct notes {
 	uint32_t first, n;
 };
 
-/* A new note, the rest of which the caller fills in; good until the next
- * call. */
+/* Adds a note and returns it.  The caller fills in the rest of it before the
+ * next call. */
 struct note *notes_put(struct notes *t, enum note_type type, const char *name,
 		       int64_t a);
-/* Takes the oldest out; false: there is none. */
+/* Takes out the oldest note.  Returns false if there is none. */
 bool notes_take(struct notes *t, struct note *out);
 
 #endif
