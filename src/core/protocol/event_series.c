@@ -41,7 +41,7 @@ event_series_init(struct event_series *t, uint64_t seed)
 	pace_init(&t->pace, seed);
 }
 
-/* --- entries ------------------------------------------------------------- */
+/* --- entries -------------------------------------------------------------- */
 
 /* Only a series has an end to write.  A single Event just goes, and so does a
  * series that is already written as it stands. */
@@ -128,7 +128,7 @@ entry_place(struct event_series *t)
 	return oldest;
 }
 
-/* --- saying -------------------------------------------------------------- */
+/* --- saying --------------------------------------------------------------- */
 
 static int
 event_make(const struct event_series_what *w, struct event_series_event *v)
@@ -192,7 +192,7 @@ event_series_say(struct event_series *t, const struct event_series_what *what,
 	e->last_ms = now.boot_ms;
 }
 
-/* --- writing ------------------------------------------------------------- */
+/* --- writing -------------------------------------------------------------- */
 
 static bool
 is_before(const struct event_series_entry *a,

@@ -43,7 +43,7 @@ renewal_init(struct renewal *r, const struct renewal_config *c, uint64_t seed)
 	pace_init(&r->pace, seed);
 }
 
-/* --- what is known of a certificate -------------------------------------- */
+/* --- what is known of a certificate --------------------------------------- */
 
 static bool
 same(const struct renewal_cert *a, const struct renewal_cert *b)
@@ -95,7 +95,7 @@ fault_of(bool there, const struct renewal_cert *c, int64_t server_ms)
 	return server_ms < born_ms(c) + life_ms - life_ms / 3 ? NULL : "due";
 }
 
-/* --- caBundle ------------------------------------------------------------ */
+/* --- caBundle ------------------------------------------------------------- */
 
 /* Returns its place in the bundle; bundle_n: it is not there. */
 static unsigned
@@ -162,7 +162,7 @@ choose(const struct renewal *r, struct now now, bool *keep)
 	return gone;
 }
 
-/* --- what to do ---------------------------------------------------------- */
+/* --- what to do ----------------------------------------------------------- */
 
 static const char *
 bundle_fault(const struct renewal *r, struct now now, bool *keep)
@@ -275,7 +275,7 @@ renewal_next(struct renewal *r, struct now now)
 	return t;
 }
 
-/* --- what came of it ----------------------------------------------------- */
+/* --- what came of it ------------------------------------------------------ */
 
 /* Notes since when the API server has been told of this CA, as far as we
  * saw. */

@@ -151,7 +151,7 @@ touch(struct touched *t, uint32_t id)
 	t->id[t->n++] = id;
 }
 
-/* --- entries and their indexes ------------------------------------------- */
+/* --- entries and their indexes -------------------------------------------- */
 
 static uint32_t
 entry_new(struct machines *m, enum kind kind)
