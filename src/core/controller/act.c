@@ -6,8 +6,8 @@
 #include "core/base/limits.h"
 #include "controller_parts.h"
 
-/* What to do with one machine: asks core/rules/decide, and describes the
- * action. */
+/* What to do with one machine: this file asks core/rules/decide and describes
+ * the action. */
 
 static const char *const reasons[] = {
 	"excluded", "machine-settling", "hold-until", "scale-up", "quiet",
@@ -45,8 +45,9 @@ wish_of(const struct controller *s, uint32_t head, struct now now,
 	    !timers_scope_held(&s->timers, head))
 		return GOAL_CLEAR;
 	*why = terms.until_ms != STAMP_NONE ? WHY_MANUAL : WHY_SPREAD;
-	/* Karpenter disrupts no Node without a NodeClaim: nothing to spread
-	 * to, and nothing to take away while the others are held. */
+	/* Karpenter disrupts no Node without a NodeClaim.  So there is no need
+	 * to spread the hold to it, nor to remove anything from it while the
+	 * others are held. */
 	return claim != NULL || views_claimless(&s->views) ? GOAL_HOLD
 							   : GOAL_LEAVE;
 }
@@ -71,8 +72,9 @@ half_of(const struct controller *s, const struct entry *e)
 	return h;
 }
 
-/* A claim that had no room in the table, but was read: does its own hold stand
- * on the Node, beside our mark? */
+/* Returns the half of the claim.  A claim that had no room in the table, but
+ * was read, counts too if its own hold may stand on the Node beside our
+ * mark. */
 static struct half
 claim_half(const struct controller *s, const struct entry *claim,
 	   const struct entry *node)
@@ -93,8 +95,8 @@ claim_half(const struct controller *s, const struct entry *claim,
 			     .registered = true};
 }
 
-/* Nothing is cleared on half a view, and a release begins with a list that
- * is fresher than its moment. */
+/* Nothing is cleared while part of the cluster is not seen.  A release also
+ * needs fresh lists that are younger than the moment at which it fell due. */
 static bool
 may_remove(struct controller *s, uint32_t head, bool release)
 {
@@ -103,8 +105,8 @@ may_remove(struct controller *s, uint32_t head, bool release)
 	return !release || release_may(&s->release, head);
 }
 
-/* Does the Node name a claim that we do not see, and nobody has looked?  A
- * second Node of a claim that we see has nothing to ask. */
+/* Does the Node name a claim that we do not see and that nobody has looked
+ * for?  A second Node of a claim that we see has nothing to ask. */
 static bool
 owner_unseen(const struct controller *s, const struct entry *e)
 {
@@ -114,7 +116,7 @@ owner_unseen(const struct controller *s, const struct entry *e)
 	       !write_of(s, e)->owner_gone;
 }
 
-/* Is the machine still to be held, were it not for a backoff? */
+/* Would the machine still have to be held if no write were backing off? */
 static void
 watch_latency(struct controller *s, uint32_t head, struct half c, struct half n,
 	      enum goal wish)
@@ -129,8 +131,8 @@ watch_latency(struct controller *s, uint32_t head, struct half c, struct half n,
 	writes_want_hold(&s->writes, head, d.act == ACT_HOLD);
 }
 
-/* A period ends for a machine when it is to be cleared, and begins when it is
- * to be held. */
+/* A machine's period ends when it has to be cleared.  The next one begins when
+ * it has to be held. */
 static void
 mark_period(struct controller *s, uint32_t head, enum goal wish, struct now now)
 {
@@ -189,8 +191,8 @@ content(struct controller *s, const struct half *h, const struct entry *e)
 		writes_content(&s->writes, machines_id(&s->machines, e));
 }
 
-/* What is known of the claim and not yet written on it; while it matters, and
- * after all else: the holds do not wait for it. */
+/* Writes on the claim what is known of it, while that matters.  This comes
+ * after everything else, because the holds do not wait for it. */
 static bool
 classify(struct controller *s, const struct entry *claim, const struct half *c,
 	 struct now now, struct action *out)
@@ -209,7 +211,6 @@ classify(struct controller *s, const struct entry *claim, const struct half *c,
 	return true;
 }
 
-/* One action for this machine, if there is one that may be done now. */
 bool
 controller_act_on(struct controller *s, uint32_t head, struct now now,
 		  struct action *out)
@@ -231,7 +232,8 @@ controller_act_on(struct controller *s, uint32_t head, struct now now,
 		return false;
 	}
 	e = d.on == KIND_NODE ? node : claim;
-	/* Before the claims are listed: a person's say may stand on one. */
+	/* A Node waits until the claims are listed, because a person's hold may
+	 * stand on its claim. */
 	if (d.act == ACT_HOLD && e->kind == KIND_NODE &&
 	    !s->views.at[KIND_NODECLAIM].listed)
 		return false;
@@ -255,7 +257,7 @@ controller_act_on(struct controller *s, uint32_t head, struct now now,
 	return true;
 }
 
-/* The next of the fresh lists that a release waits for. */
+/* Starts the next of the fresh lists that a release waits for. */
 bool
 controller_start_fresh(struct controller *s, struct now now, int64_t hint_ms,
 		       struct action *out)

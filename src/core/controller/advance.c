@@ -7,7 +7,8 @@
 #include "core/base/limits.h"
 #include "controller_parts.h"
 
-/* Time passes: deadlines, then the scopes they turn, then backoffs. */
+/* Time passes: first deadlines, then the scopes that they turn, then
+ * backoffs. */
 
 static void
 queue_scope(struct controller *s, uint32_t scope)
@@ -28,8 +29,8 @@ machine_name(const struct controller *s, uint32_t id)
 	return s->machines.at[id].name;
 }
 
-/* When the scope will be quiet, and because of which machine; or when its cap
- * ends the hold, if that comes first. */
+/* Reports when the scope will be quiet and because of which machine, or when
+ * its cap ends the hold if that comes first. */
 static void
 tell_quiet(struct controller *s, uint32_t scope, const struct quiet *q,
 	   enum note_type type, struct now now)
@@ -47,8 +48,9 @@ tell_quiet(struct controller *s, uint32_t scope, const struct quiet *q,
 	sc->moved = sc->untold = false;
 }
 
-/* Held for the sake of one that is undecided, nobody knows until when: that is
- * told when something is known. */
+/* Reports that the scope is held.  If it is held only because of an undecided
+ * machine, nobody knows until when, and the report waits until something is
+ * known. */
 static void
 tell_held(struct controller *s, uint32_t scope, struct now now)
 {
@@ -59,7 +61,8 @@ tell_held(struct controller *s, uint32_t scope, struct now now)
 		tell_quiet(s, scope, &q, NOTE_SCOPE_HELD, now);
 }
 
-/* Of a machine that boots the time moves by itself: that is no news. */
+/* Is this worth a report?  While a machine boots, its time moves by itself, and
+ * that is no news. */
 static bool
 is_news(const struct quiet *told, const struct quiet *q)
 {
@@ -109,7 +112,6 @@ turn(struct controller *s, uint32_t scope, struct now now)
 		str_cut(n->value, sizeof(n->value), views_unseen(&s->views));
 }
 
-/* Time has passed: deadlines, then the scopes they turn, then backoffs. */
 void
 controller_advance(struct controller *s, struct now now)
 {

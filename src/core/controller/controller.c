@@ -9,10 +9,11 @@
 #include "controller_parts.h"
 
 /*
- * Everything that may change what is to be done puts the machine's head into
- * the queue; controller_next takes heads out and hands over one action at a
- * time.  Whatever cannot be done now (a closed view, a backoff, a reply under
- * way) is left out of the queue and put back by what it waits for.
+ * Everything that may change what has to be done puts the machine's head into
+ * the queue.  controller_next takes heads out and gives out one action at a
+ * time.  If nothing can be done for a machine now (something is not seen, a
+ * write backs off or is under way), it stays out of the queue, and what it
+ * waits for puts it back.
  */
 
 struct controller *
@@ -93,7 +94,7 @@ controller_next(struct controller *s, struct now now, int64_t hint_ms,
 			id = machines_head(&s->machines, id);
 			if (!controller_act_on(s, id, now, out))
 				continue;
-			controller_queue(s, id); /* its other half */
+			controller_queue(s, id); /* for its other half */
 			return true;
 		}
 		if (controller_start_fresh(s, now, hint_ms, out))
@@ -134,9 +135,9 @@ count(struct controller *s, const struct action *a, enum outcome_code code)
 		counter_add(s->counters, COUNTER_REPLACEMENTS);
 }
 
-/* What a GET brought.  Where the watch has said more since it was sent, it may
- * be older than what the table knows: then it counts for nothing, and the
- * object is looked at again. */
+/* Takes over what a GET brought.  If the watch has said more since the GET was
+ * sent, the object may be older than what the table knows.  Then it does not
+ * count, and the object is looked at again. */
 void
 controller_found(struct controller *s, const struct action *a,
 		 const struct object *o, struct now now)
@@ -159,15 +160,16 @@ controller_found(struct controller *s, const struct action *a,
 	s->writes.at[a->id].owner_default = o->default_hold;
 }
 
-/* Is the table behind?  It does not know the claim, or does not have its
- * latest while it is yet to get ready: then its deadline may have moved. */
+/* Is the table behind?  It is if it does not know the claim.  It also is if it
+ * has another version of a claim that is not ready there, because the claim's
+ * deadline may have moved. */
 static bool
 behind(const struct controller *s, const struct object *claim)
 {
 	uint32_t id = machines_find_claim(&s->machines, claim->uid);
 	const struct entry *e;
 
-	if (id == NO_ID) /* in a full table that says nothing */
+	if (id == NO_ID) /* in a full table this says nothing */
 		return !s->views.at[KIND_NODECLAIM].full;
 	e = &s->machines.at[id];
 	return e->ready_ms == STAMP_NONE && strcmp(e->rv, claim->rv) != 0;
@@ -216,12 +218,12 @@ controller_done(struct controller *s, const struct action *a,
 	}
 	e = &s->machines.at[a->id];
 	if (!writes_awaits(&s->writes, a) || !e->used)
-		return; /* the object went away meanwhile */
+		return; /* the object has gone meanwhile */
 	controller_queue(s, a->id);
 	if (a->act == ACT_READ_CLAIM)
 		writes_owner_done(&s->writes, a, o,
 				  s->views.at[KIND_NODECLAIM].full,
 				  e->peer != NO_ID, now.boot_ms);
 	else if (writes_done(&s->writes, a, o, e->rv, now.boot_ms))
-		controller_drop(s, a->id, now); /* a late line is no harm */
+		controller_drop(s, a->id, now); /* a late line does no harm */
 }

@@ -13,38 +13,43 @@
 #include "views.h"
 #include "writes.h"
 
-/* What the controller is made of; what its parts ask of each other is in
- * controller_parts.h. */
+/* What the controller is made of.  controller_parts.h has what its files ask of
+ * each other. */
 
 struct controller {
 	struct rules rules;
 	struct counters *counters;
 	struct pace pace;
 	bool leads;
-	bool guess;	/* how long a scope is held, from the oldest mark */
+	bool guess;	/* how long a scope has been held is yet to be guessed
+			   from the marks */
 	bool recount;	/* every deadline may have moved */
 
-	/* the table, and what NodePools say: */
+	/* The table, and what NodePools say. */
 	struct machines machines;
 	struct timers timers;
 	struct nodepools nodepools;
-	int64_t pools_ms;	/* their moments up to then have been seen */
-	uint32_t pools_before;	/* generation: shown before we led, told by
-				   nobody */
-	bool uncapped;		/* a pool has changed: its scope's cap may */
-	bool repool;		/* … and what failed boots are worth */
+	int64_t pools_ms;	/* the NodePools' moments up to this one have
+				   been seen, server time */
+	uint32_t pools_before;	/* what this generation and earlier ones showed
+				   was not reported, because we did not lead */
+	bool uncapped;		/* a NodePool has changed, so its scope's cap
+				   may have changed */
+	bool repool;		/* … and so may the deadlines of failed boots */
 
-	/* the units: */
-	struct queue queue;	/* of heads */
+	/* The units. */
+	struct queue queue;	/* heads to look at */
 	struct views views;
 	struct release release;
 	struct replacements replacements;
 	struct writes writes;
 	struct notes notes;
 
-	/* the clock, steady.c: */
-	int64_t last_ms;	/* server time goes back no little */
-	int64_t ahead_ms;	/* of boot time, as of the last shift */
+	/* The clock: see steady.c. */
+	int64_t last_ms;	/* the last server time; it does not go back by
+				   small steps */
+	int64_t ahead_ms;	/* how far server time is ahead of boot time, as
+				   of the last shift and slewed since */
 	int64_t slewed_boot_ms;
 };
 

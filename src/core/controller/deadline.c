@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "deadline.h"
 
-/* Alone no machine fills the cap's bucket.  A pool's own cap counts where no
- * other pool shares its scope. */
+/* The cap limits each deadline, so that one machine alone never fills the cap's
+ * bucket.  A NodePool's own cap counts only where no other pool shares its
+ * scope. */
 int64_t
 deadline_ms(const struct rules *rules, int64_t created_ms, int64_t active_ms,
 	    const struct nodepool_terms *t)

@@ -47,7 +47,8 @@ goes_before(const struct deletion *a, const struct deletion *b)
 	return a->began_ms < b->began_ms;
 }
 
-/* A free place, else that of a spent one, else of the oldest. */
+/* Returns a free place, or else that of a spent deletion, or else that of the
+ * oldest one. */
 static struct deletion *
 place(struct deletions *d)
 {
@@ -95,7 +96,8 @@ deletions_spend(struct deletions *d, const char *uid)
 		it->spent = true;
 }
 
-/* Did it begin shortly before, or is it a long drain? */
+/* Did the deletion begin shortly before the creation, or was it still draining
+ * then? */
 static bool
 made_room(const struct deletion *it, int64_t created_ms)
 {

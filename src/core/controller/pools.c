@@ -6,7 +6,8 @@
 #include "core/base/buf.h"
 #include "controller_parts.h"
 
-/* NodePools: what people say in their annotations reaches the machines. */
+/* NodePools: what people say in their annotations takes effect on the
+ * machines. */
 
 static void
 refresh(struct controller *s, const char *pool, int64_t now_ms)
@@ -44,7 +45,7 @@ ahead(const struct nodepool *p, struct now now)
 	return p->released_at_ms > now.server_ms + CLOCK_SHIFT_MS;
 }
 
-/* What is new in it, once. */
+/* Reports what is new in the NodePool, once. */
 static void
 tell(struct controller *s, const struct nodepool *old, const struct nodepool *p,
      struct now now)
@@ -76,8 +77,8 @@ controller_pool(struct controller *s, const struct nodepool *p, struct now now)
 
 	now = controller_steady(s, now);
 	nodepool_init(&old);
-	/* One of the same name that was made anew says all again; so does
-	 * each to who comes to lead. */
+	/* A NodePool that was made anew under the same name is reported in
+	 * full.  So is every NodePool when a replica comes to lead. */
 	if (known != NULL && strcmp(known->uid, p->uid) == 0 &&
 	    s->nodepools.generation[known - s->nodepools.at] > s->pools_before)
 		old = *known;
@@ -98,7 +99,7 @@ drop_pool(struct controller *s, const char *name, struct now now)
 {
 	char gone[POOL_BYTES];
 
-	/* The name may be the table's own. */
+	/* The name may be the table's own, which is about to be cleared. */
 	if (nodepools_find(&s->nodepools, name) == NULL ||
 	    str_copy(gone, sizeof(gone), name))
 		return;
@@ -124,8 +125,8 @@ controller_pools_listed(struct controller *s, struct now now)
 		drop_pool(s, p->name, now);
 }
 
-/* The earliest released-at of the scope's pools that may be held; STAMP_NONE:
- * one of them has none. */
+/* Returns the earliest released-at of those pools of the scope that may be
+ * held; STAMP_NONE: one of them has none. */
 static int64_t
 released_since(const struct controller *s, const char *scope, int64_t now_ms)
 {
@@ -149,7 +150,8 @@ released_since(const struct controller *s, const char *scope, int64_t now_ms)
 	return earliest;
 }
 
-/* Moments that have come since it was looked at last. */
+/* Lets moments take effect that have come since the last call, and what follows
+ * from them for failed boots and caps. */
 void
 controller_pools_turn(struct controller *s, struct now now)
 {

@@ -8,10 +8,10 @@
 #include "core/base/index.h"
 
 /*
- * The work queue: the ids of the machines that are to be looked at, first in,
- * first out, each in it at most once.  It is a list through an array that is
- * taken at birth, so putting never fails.  An id may cease to exist while it
- * is queued; whoever takes it out has to check.  Not thread-safe.
+ * The work queue: the ids of the machines that have to be looked at, first in,
+ * first out, each of them at most once.  It is a linked list in an array that
+ * queue_init allocates, so queue_put never fails.  An id may cease to exist
+ * while it is queued, so whoever takes it out has to check.  Not thread-safe.
  */
 struct queue {
 	struct queue_link {
@@ -23,7 +23,7 @@ struct queue {
 
 int queue_init(struct queue *q, uint32_t ids); /* -1: no memory */
 void queue_done(struct queue *q);
-void queue_put(struct queue *q, uint32_t id); /* may be in it already */
+void queue_put(struct queue *q, uint32_t id); /* it may be queued already */
 uint32_t queue_take(struct queue *q);	      /* NO_ID: it is empty */
 
 static inline bool

@@ -5,9 +5,9 @@
 #include "deadline.h"
 #include "controller_parts.h"
 
-/* What a machine is to the timer table: its deadline, and from when it counts
- * (docs/rules.md#each-machine-has-its-own-quiet-time).  Whatever changes that
- * ends here. */
+/* What a machine is to the timer table: its deadline, and the moment from which
+ * it counts (docs/rules.md#each-machine-has-its-own-quiet-time).  Whatever
+ * changes one of them calls controller_refresh. */
 
 void
 controller_queue(struct controller *s, uint32_t id)
@@ -41,7 +41,9 @@ being_deleted(const struct entry *claim, const struct entry *node)
 	       (node != NULL && node->deleting);
 }
 
-/* Since when the machine is: its claim, or a Node without one. */
+/* Returns when the machine was last active.  A claim that is not ready is taken
+ * as ready at the end of its startupTimeout.  A Node without a claim was active
+ * when it was created. */
 static int64_t
 activity_ms(const struct controller *s, const struct entry *e)
 {
@@ -51,7 +53,7 @@ activity_ms(const struct controller *s, const struct entry *e)
 					 : e->created_ms + s->rules.startup_ms;
 }
 
-/* The machine's deadline and from when it counts
+/* Returns the machine's deadline and the moment from which it counts
  * (docs/rules.md#launch-failures-hold-nobody-else). */
 static struct timer_facts
 facts_of(const struct controller *s, uint32_t head,
@@ -74,7 +76,7 @@ facts_of(const struct controller *s, uint32_t head,
 			? STAMP_NONE
 			: replacements_undecided_ms(&s->replacements, claim);
 
-	/* It is still its scope's: what others hold spreads to it. */
+	/* The machine stays in its scope, so what others hold spreads to it. */
 	if (e->created_stamp_ms < terms->released_ms) {
 		f.deadline_ms = f.counts_ms = STAMP_NONE;
 	} else if (until > now_ms) {
@@ -102,7 +104,6 @@ set_timer(struct controller *s, uint32_t head, int64_t now_ms)
 		counter_add(s->counters, COUNTER_TABLE_FULL);
 }
 
-/* id's facts changed: its machine's timer follows, and it is looked at. */
 void
 controller_refresh(struct controller *s, uint32_t id, int64_t now_ms)
 {
@@ -111,7 +112,8 @@ controller_refresh(struct controller *s, uint32_t id, int64_t now_ms)
 	if (!s->machines.at[id].used)
 		return;
 	if (head != id) {
-		/* No head any more: nothing of that time is left. */
+		/* It is no head any more, so nothing may be left of the time
+		 * when it was one. */
 		timers_drop(&s->timers, id);
 		writes_want_hold(&s->writes, id, false);
 		release_not_due(&s->release, id);
@@ -120,8 +122,8 @@ controller_refresh(struct controller *s, uint32_t id, int64_t now_ms)
 	controller_queue(s, head);
 }
 
-/* The soft state is lost.  A mark on a machine whose own time is over tells
- * since when its scope has been held, at least. */
+/* The soft state is lost.  A mark on a machine whose own time is over shows for
+ * how long its scope has been held, at least. */
 static void
 guess_since(struct controller *s, uint32_t head, struct now now)
 {
@@ -134,7 +136,8 @@ guess_since(struct controller *s, uint32_t head, struct now now)
 	int64_t most_ms = cluster ? s->rules.cap.max_ms - s->rules.hold_ms
 				  : t.max_ms - t.hold_ms;
 
-	/* Held by hand, or of no scope, it tells nothing of one. */
+	/* A machine that is held by hand, or that belongs to no scope, tells
+	 * nothing about one. */
 	if ((halves[0] == NULL && !views_claimless(&s->views)) ||
 	    t.until_ms != STAMP_NONE || !s->timers.at[head].used ||
 	    own_ms > now.server_ms)
@@ -164,7 +167,7 @@ controller_guess(struct controller *s, struct now now)
 		    machines_head(&s->machines, id) == id)
 			guess_since(s, id, now);
 	s->guess = false;
-	s->uncapped = true;	/* who was released by hand says more */
+	s->uncapped = true;	/* a released-at may lower the guess */
 }
 
 void
@@ -178,7 +181,8 @@ controller_drop(struct controller *s, uint32_t id, struct now now)
 	timers_drop(&s->timers, id);
 	writes_drop(&s->writes, id);
 	machines_drop(&s->machines, id, &t);
-	/* A dropped head stays in the queue and is passed over. */
+	/* A head that is dropped stays in the queue and is passed over
+	 * there. */
 	release_not_due(&s->release, id);
 	for (uint32_t i = 0; i < t.n; i++)
 		controller_refresh(s, t.id[i], now.server_ms);

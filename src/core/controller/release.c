@@ -56,8 +56,9 @@ release_unseen(struct release *r)
 	r->claims_good = false;
 }
 
-/* A release that is due within 5 s of a creation just admitted waits those
- * 5 s, at most once a minute: the watch will tell. */
+/* A release that is due within 5 s of a creation that was just admitted waits
+ * for these 5 s, at most once a minute.  By then the watch has shown the
+ * creation. */
 static bool
 hint_waits(struct release *r, struct now now, int64_t hint_ms)
 {
@@ -66,7 +67,7 @@ hint_waits(struct release *r, struct now now, int64_t hint_ms)
 
 	if (now.boot_ms < r->hint_until_boot_ms)
 		return true;
-	/* The hook may have stamped it a moment after we read the clock. */
+	/* The webhook may have stamped it a moment after we read the clock. */
 	if (age_ms < 0 && age_ms > -HINT_WAIT_MS)
 		age_ms = 0;
 	if (age_ms < 0 || age_ms >= HINT_WAIT_MS)
@@ -101,7 +102,7 @@ release_unknown(struct release *r)
 	r->unknown++;
 }
 
-/* The list failed, or shows what the table does not know. */
+/* The list failed, or it showed what the table does not know. */
 static enum release_result
 again(struct release *r, enum kind kind, bool ok, int64_t boot_ms,
       struct pace *pace, struct notes *notes)
@@ -115,10 +116,10 @@ again(struct release *r, enum kind kind, bool ok, int64_t boot_ms,
 					       BACKOFF_MAX_MS);
 		return RELEASE_WAITS;
 	}
-	/* What an older list allowed is stopped as well. */
+	/* This also stops what an older list allowed. */
 	r->done_boot_ms = 0;
 	(void)notes_put(notes, NOTE_STOPPED, kind_name(kind), r->unknown);
-	/* The watch should have brought them by now. */
+	/* The watch should have shown it by now. */
 	return r->tries % FRESH_TRIES == 0 ? RELEASE_MISTRUSTS : RELEASE_WAITS;
 }
 
@@ -134,7 +135,8 @@ release_done(struct release *r, enum kind kind, bool ok, int64_t boot_ms,
 		r->not_before_boot_ms = boot_ms;
 		return RELEASE_WAITS;
 	}
-	/* Was the view lost in between?  Then from the beginning. */
+	/* If the view was lost in between, the lists start from the
+	 * beginning. */
 	if (ok && kind == KIND_NODEPOOL && !r->claims_good) {
 		r->wanted = true;
 		return RELEASE_WAITS;
@@ -145,7 +147,7 @@ release_done(struct release *r, enum kind kind, bool ok, int64_t boot_ms,
 	r->tries = 0;
 	r->failed = NULL;
 	r->done_boot_ms = r->begun_boot_ms;
-	/* Machines that fall due one by one share a list a second. */
+	/* Machines that fall due one by one share one list a second. */
 	r->not_before_boot_ms = r->begun_boot_ms + FRESH_RETRY_MS;
 	return RELEASE_GOOD;
 }

@@ -11,11 +11,12 @@
 #include "core/controller/notes.h"
 
 /*
- * The fresh lists that a release begins with: the NodeClaims, then the
- * NodePools.  A machine may be released once both were listed after it fell
- * due and showed nothing that the table does not know.  One list is under way
- * at a time; all machines that are due share it.  Moments that end in boot_ms
- * are boot time.  Not thread-safe.
+ * The fresh lists that a release begins with: one of the NodeClaims, then one
+ * of the NodePools (docs/rules.md#fresh-lists-before-a-release).  A machine may
+ * be released once both were made after it fell due and showed nothing that the
+ * table does not know.  One list is under way at a time, and all machines that
+ * are due share it.  Moments whose names end in boot_ms are boot time.  Not
+ * thread-safe.
  *
  *             release_want          release_start
  *     (idle) ─────────────▶ wanted ──────────────▶ in flight
@@ -27,50 +28,57 @@
  */
 struct release {
 	bool wanted, in_flight;
-	bool claims_good;      /* the first half is done */
-	const char *failed;    /* which kind could not be listed; NULL */
-	int64_t begun_boot_ms; /* of the NodeClaims' list, the latest */
-	int64_t done_boot_ms;  /* the last good one began then; 0 none */
+	bool claims_good;      /* the first half, the NodeClaims, is done */
+	const char *failed;    /* the kind that could not be listed; NULL:
+				  none */
+	int64_t begun_boot_ms; /* when the latest list of NodeClaims began */
+	int64_t done_boot_ms;  /* when the last good pair of lists began; 0:
+				  none */
 	int64_t not_before_boot_ms;
-	unsigned unknown; /* so many in this list the table is behind of */
+	unsigned unknown; /* objects of this list on which the table is
+			     behind */
 	unsigned tries;
-	int64_t hint_waited_ms;	    /* boot time of the last wait for a hint */
-	int64_t hint_until_boot_ms; /* … and the end of this one */
-	int64_t *due_boot_ms; /* by id: to be released since; 0: it is not */
+	int64_t hint_waited_ms;	    /* when a release last began to wait for a
+				       hint, boot time */
+	int64_t hint_until_boot_ms; /* … and when this wait ends */
+	int64_t *due_boot_ms; /* by id: since when it is to be released; 0: it
+				 is not */
 };
 
 int release_init(struct release *r, uint32_t ids); /* -1: no memory */
 void release_free(struct release *r);
-/* A lead begins or ends.  A list in flight stays so until its answer. */
+/* A lead begins or ends.  A list in flight stays in flight until its answer. */
 void release_forget(struct release *r);
 
-/* The machine is to be released, or is not. */
+/* The machine has to be released, or no longer has to be. */
 void release_due(struct release *r, uint32_t id, int64_t boot_ms);
 void release_not_due(struct release *r, uint32_t id);
-/* May it be, now?  If not, a list is wanted. */
+/* May the machine be released now?  If not, a list is wanted. */
 bool release_may(struct release *r, uint32_t id);
 
-/* Something is not seen: half a fresh list is worth nothing any more. */
+/* Something is not seen, so the first half of the fresh lists is worth nothing
+ * any more. */
 void release_unseen(struct release *r);
-/* A list is to be sent now: of the kind *kind.  hint_ms: server time of the
- * latest creation admitted; STAMP_NONE: none.  The caller knows that all is
- * seen. */
+/* Does a list have to be sent now?  If so it is in flight from now on, and
+ * *kind says of which kind it is.  hint_ms: the server time of the latest
+ * creation that was admitted; STAMP_NONE: none.  Call it only while everything
+ * is seen. */
 bool release_start(struct release *r, struct now now, int64_t hint_ms,
 		   enum kind *kind);
-/* It showed something of which the table is behind. */
+/* The list in flight showed something that the table does not know. */
 void release_unknown(struct release *r);
 
 enum release_result {
-	RELEASE_WAITS,	   /* for another list */
+	RELEASE_WAITS,	   /* it waits for another list */
 	RELEASE_GOOD,	   /* machines that were due may be released */
-	RELEASE_MISTRUSTS, /* it waits, and the watch should have known by
-			      now: its list is wanted */
+	RELEASE_MISTRUSTS, /* it waits, and the watch should have known by now,
+			      so its list is wanted as well */
 };
-/* What came of it; ok: the list is complete. */
+/* Says that the list in flight is answered.  ok: it is complete. */
 enum release_result release_done(struct release *r, enum kind kind, bool ok,
 				 int64_t boot_ms, struct pace *pace,
 				 struct notes *notes);
-/* When the list that is wanted may be sent; STAMP_NONE: none is. */
+/* Returns when the wanted list may be sent; STAMP_NONE: none is wanted. */
 int64_t release_next_boot_ms(const struct release *r, int64_t boot_ms);
 
 #endif

@@ -60,7 +60,8 @@ replacements_counts_ms(const struct replacements *r, const struct entry *claim)
 				   : claim->created_ms + LAUNCH_GRACE_MS;
 }
 
-/* Was another claim marked so shortly before this one was created? */
+/* Was another claim marked for disruption so shortly before this one was
+ * created? */
 static bool
 after_disruption(const struct replacements *r, const struct entry *claim,
 		 int64_t within_ms)
@@ -76,8 +77,10 @@ after_disruption(const struct replacements *r, const struct entry *claim,
 	return false;
 }
 
-/* 5 s after it was first seen and after it was seen launched, 30 s at most; and
- * until all NodeClaims are known. */
+/* A claim that may replace a disrupted one is undecided until 5 s after it was
+ * first seen launched, but for no longer than 30 s after it was first seen.  A
+ * claim that has not been judged is also undecided until all NodeClaims are
+ * known. */
 int64_t
 replacements_undecided_ms(const struct replacements *r,
 			  const struct entry *claim)
@@ -98,8 +101,9 @@ replacements_undecided_ms(const struct replacements *r,
 
 /* --- disruptions ---------------------------------------------------------- */
 
-/* The latest moments are kept: of a claim as old as the others all is said.
- * Is it news? */
+/* Remembers when a claim was disrupted.  The latest moments are kept, because
+ * everything has been said of claims that are as old as the others.  Returns
+ * whether this moment is news. */
 static bool
 remember(struct replacements *r, const char *uid, int64_t ms)
 {
@@ -132,20 +136,20 @@ take(struct entry *e, const char *class)
 	(void)str_copy(e->replaces, sizeof(e->replaces), class);
 }
 
-/* What Karpenter said, where it can be believed. */
+/* Takes over what Karpenter's Event said if it can be believed. */
 static bool
 believe(const struct replacements *r, struct entry *e)
 {
 	if (e->said[0] == '\0' || !after_disruption(r, e, DISRUPTION_SIGN_MS))
 		return false;
-	/* The first that names a reason stands. */
+	/* The first reason that is not DISRUPTION_UNKNOWN stands. */
 	if (e->replaces[0] == '\0' ||
 	    strcmp(e->replaces, DISRUPTION_UNKNOWN) == 0)
 		take(e, e->said);
 	return true;
 }
 
-/* A claim that was seen before the one it replaces. */
+/* A claim may have been seen before the one that it replaces. */
 bool
 replacements_look_back(struct replacements *r, struct entry *e,
 		       int64_t disrupted_ms)
@@ -166,7 +170,7 @@ ignored(struct replacements *r)
 	counter_add(r->counters, COUNTER_EVENTS_IGNORED);
 }
 
-/* The uid of the deletion that a class names; NULL: it names none. */
+/* Returns the uid of the deletion that a class names; NULL: it names none. */
 static const char *
 substitutes(const char *class)
 {
@@ -193,7 +197,8 @@ replacements_track(struct replacements *r, uint32_t id, const struct object *o)
 			deletions_spend(&r->deletions,
 					substitutes(e->replaces));
 	}
-	/* Its list may yet show what was marked. */
+	/* While the claims are being listed, the list may still show the one
+	 * that was marked. */
 	if (said != NULL && !believe(r, e) && !e->classed &&
 	    views_settled(r->views))
 		ignored(r);
@@ -226,7 +231,8 @@ replacements_said(struct replacements *r, const char *claim_uid,
 
 /* --- substitutes ---------------------------------------------------------- */
 
-/* While a list is under way nobody knows yet what is undecided. */
+/* Has the claim come to count?  COUNTS_LATER does not rule that out, because
+ * nobody knows what is undecided while a list is under way. */
 static bool
 counted(const struct replacements *r, const struct entry *claim, int64_t now_ms)
 {
@@ -253,8 +259,8 @@ replacements_deleted(struct replacements *r, uint32_t id, int64_t deleted_ms,
 	e->deletion_seen = true;
 	if (deleted_ms == STAMP_NONE)
 		deleted_ms = now_ms;
-	/* By Karpenter's choice: load that comes back is new.  And what is left
-	 * out is of no scope. */
+	/* Karpenter chose to remove a disrupted claim, so load that comes back
+	 * is new.  A claim of a pool that is left out belongs to no scope. */
 	if (e->disrupted || nodepools_terms(r->nodepools, e->pool, now_ms).out)
 		return;
 	if (e->ready_ms == STAMP_NONE) {
@@ -298,7 +304,8 @@ created_before(const void *ctx, uint32_t a, uint32_t b)
 	return strcmp(at[a].uid, at[b].uid) < 0;
 }
 
-/* One that was undecided when it was deleted never counted. */
+/* Ends the retries of claims that turn out to have been undecided when they
+ * were deleted, because such a claim never counted. */
 static void
 judge_retries(struct replacements *r, int64_t now_ms)
 {
@@ -315,7 +322,8 @@ judge_retries(struct replacements *r, int64_t now_ms)
 	}
 }
 
-/* After a list: in an order that every leader would come to. */
+/* After a list, claims are judged in an order that every leader would come
+ * to. */
 void
 replacements_judge_all(struct replacements *r, int64_t now_ms)
 {

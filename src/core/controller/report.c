@@ -5,7 +5,7 @@
 
 #include "controller_parts.h"
 
-/* What is told when somebody asks. */
+/* What the controller reports when somebody asks. */
 
 bool
 controller_note(struct controller *s, struct note *out)

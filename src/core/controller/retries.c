@@ -19,7 +19,8 @@ retries_end(struct retries *t, struct retry *r)
 	r->used = false;
 }
 
-/* Its own deadline, as that of a machine that boots, and its minute. */
+/* Returns the deadline that a machine that boots would have, or the end of the
+ * boot's minute if that is earlier. */
 static int64_t
 deadline_of(const struct retries *t, const struct retry *r,
 	    const struct nodepool_terms *terms)
@@ -50,7 +51,9 @@ retry_refresh(struct retries *t, struct retry *r, int64_t now_ms)
 		retries_end(t, r);
 	else if (terms.out || r->created_stamp_ms < terms.released_ms ||
 		 f.deadline_ms <= now_ms)
-		timers_drop(t->timers, timer_of(t, r)); /* as it stands now */
+		/* It does not count now, but what NodePools say may change
+		 * that. */
+		timers_drop(t->timers, timer_of(t, r));
 	else if (timers_put(t->timers, timer_of(t, r), &f, now_ms))
 		retries_end(t, r);
 }
@@ -79,8 +82,8 @@ retries_put(struct retries *t, const struct entry *claim, int64_t deleted_ms,
 	retry_refresh(t, r, now_ms);
 }
 
-/* One that has been released, or whose own time is over, is not tried again:
- * what comes is new. */
+/* Can this boot have a next try?  If it has been released, or if its own time
+ * is over, what comes is new. */
 static bool
 goes_on(const struct retries *t, const struct retry *r, int64_t now_ms)
 {
@@ -88,8 +91,9 @@ goes_on(const struct retries *t, const struct retry *r, int64_t now_ms)
 	       t->timers->at[timer_of(t, r)].used;
 }
 
-/* The next try of one of them, of its own pool before others: to minScaleUp it
- * is also as old as the first. */
+/* Takes the claim as the next try of one of the boots, of its own pool before
+ * others.  Towards minScaleUp the claim is then also as old as the first
+ * try. */
 void
 retries_take(struct retries *t, struct entry *claim, int64_t now_ms)
 {

@@ -12,13 +12,14 @@
 #include "core/table/timers.h"
 
 /*
- * Boots that failed.  Karpenter deletes a claim that does not get ready and
- * makes another: the same scale-up, tried again.  So that its scope is not
- * released in between, the machine goes on counting until a claim that was
- * created after its deletion has come to count, or for a minute.  Its timer
- * stands in the table under an id behind those of the machines.  Moments are
- * server time.  Where there is no room a boot is not remembered: its machine
- * counts no more.  Not thread-safe.
+ * Boots that failed (docs/rules.md#boots-that-are-tried-again).  Karpenter
+ * deletes a claim that does not become ready and makes another: the same
+ * scale-up, tried again.  So that its scope is not released in between, the
+ * machine goes on counting for a minute, or until a claim that was created
+ * after its deletion has come to count.  Its timer stands in the timer table,
+ * under an id behind those of the machines.  Moments are server time.  If there
+ * is no room, a boot is not remembered, and its machine no longer counts.  Not
+ * thread-safe.
  */
 struct retry {
 	bool used;
@@ -33,27 +34,29 @@ struct retries {
 	const struct rules *rules;
 	const struct nodepools *nodepools;
 	struct timers *timers;
-	uint32_t first_id; /* of their timers */
+	uint32_t first_id; /* the first id of their timers */
 	struct retry at[RETRIES_MAX];
 };
 
-/* Remembers the boot of a claim that counted. */
+/* Remembers the boot of a claim that counted and is being deleted. */
 void retries_put(struct retries *t, const struct entry *claim,
 		 int64_t deleted_ms, int64_t now_ms);
-/* The claim has come to count: it is the next try of one of them, perhaps. */
+/* The claim has come to count.  If it is the next try of one of the boots, it
+ * takes that boot's place. */
 void retries_take(struct retries *t, struct entry *claim, int64_t now_ms);
 void retries_end(struct retries *t, struct retry *r);
 
-/* The timer by that id is due. */
+/* The timer with this id is due. */
 void retries_due(struct retries *t, uint32_t id, int64_t now_ms);
 /* What NodePools say has changed. */
 void retries_refresh(struct retries *t, int64_t now_ms);
 void retries_forget(struct retries *t);
-/* The server's clock was set. */
+/* The API server's clock was set. */
 void retries_shift(struct retries *t, int64_t by_ms);
 
+/* Is the timer with this id one of theirs? */
 static inline bool
-retries_has(const struct retries *t, uint32_t id) /* whose timer is it? */
+retries_has(const struct retries *t, uint32_t id)
 {
 	return id >= t->first_id;
 }

@@ -6,8 +6,8 @@
 #include "core/base/limits.h"
 #include "controller_parts.h"
 
-/* What the watchers see, and who leads: it reaches the table here, and the
- * machines it touches are looked at again. */
+/* What the watchers see, and whether we lead.  Both reach the table here, and
+ * the machines that they touch are looked at again. */
 
 void
 controller_lead(struct controller *s, bool leads, struct now now)
@@ -19,15 +19,17 @@ controller_lead(struct controller *s, bool leads, struct now now)
 			controller_drop(s, id, now);
 	replacements_forget(&s->replacements);
 	while (timers_turned(&s->timers, now) != NO_ID)
-		;	/* no scope got quiet: we do not know */
+		;	/* we do not know that any scope got quiet */
 	timers_forget(&s->timers);
 	s->guess = s->uncapped = true;
-	/* What is known of NodePools stays: it may have to do for a while. */
+	/* What is known of NodePools stays, because it may have to do for a
+	 * while. */
 	s->pools_before = s->views.at[KIND_NODEPOOL].generation;
 	views_forget(&s->views);
 	release_forget(&s->release);
 	s->leads = leads;
-	/* Nothing is in memory that a shift since the last look would move. */
+	/* Nothing is in memory that a shift since the last look would have to
+	 * move. */
 	s->last_ms = STAMP_NONE;
 	(void)controller_steady(s, now);
 	if (s->pools_ms > now.server_ms)
@@ -40,8 +42,8 @@ controller_listing(struct controller *s, enum kind kind)
 	views_listing(&s->views, kind, s->leads || kind == KIND_NODEPOOL);
 }
 
-/* Who was undecided is no longer, and a Node without a claim may be no machine
- * any more. */
+/* All claims are known now.  Those that were undecided until then are judged,
+ * and a Node without a claim may be no machine any more. */
 static void
 claims_known(struct controller *s, enum kind kind, struct now now)
 {
@@ -51,7 +53,7 @@ claims_known(struct controller *s, enum kind kind, struct now now)
 	s->recount = true;
 }
 
-/* What the list did not show is gone. */
+/* Drops what the list did not show. */
 static void
 drop_stale(struct controller *s, enum kind kind, struct now now)
 {
@@ -75,7 +77,7 @@ controller_listed(struct controller *s, enum kind kind, bool served,
 	const struct view *v = &s->views.at[kind];
 
 	if (!v->listing)
-		return; /* it began under another lead */
+		return; /* it began before the lead changed */
 	now = controller_steady(s, now);
 	if (!v->listed)
 		controller_queue_all(s); /* Nodes wait for the claims */
@@ -103,8 +105,8 @@ controller_wants_list(struct controller *s, enum kind kind)
 	return views_take_wish(&s->views, kind);
 }
 
-/* A person took the hold away from a claim whose Node is yet to be registered:
- * what is said of the claim then is meant for the Node. */
+/* Notes that a person took the hold off a claim whose Node has not registered
+ * yet.  What a person says on such a claim is meant for the Node as well. */
 static void
 opt_out(struct controller *s, uint32_t id)
 {
@@ -122,7 +124,8 @@ opt_out(struct controller *s, uint32_t id)
 		claim->opted_out = true;
 }
 
-/* A claim was disrupted then: who replaces it may have come before. */
+/* A claim was disrupted at this moment.  The claim that replaces it may have
+ * been seen before. */
 static void
 look_back(struct controller *s, int64_t disrupted_ms, int64_t now_ms)
 {
@@ -191,7 +194,8 @@ controller_forget(struct controller *s, const struct object *o, struct now now)
 
 	now = controller_steady(s, now);
 	views_gone(&s->views, o->kind);
-	/* A late word about a Node that has a successor of the same name. */
+	/* This may be late word of a Node that has a successor of the same
+	 * name. */
 	if (id == NO_ID || strcmp(s->machines.at[id].uid, o->uid) != 0)
 		return;
 	controller_drop(s, id, now);

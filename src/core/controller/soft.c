@@ -7,19 +7,20 @@
 #include "controller_parts.h"
 
 /*
- * What the objects do not say, and the next leader is to know: "none", or one
- * scope after the other,
+ * What the objects do not say and the next leader has to know
+ * (docs/rules.md#what-outlives-a-leader): "none", or one scope after the other:
  *
  *     general debt=12m30s held at=2026-01-02T03:04:05Z; batch debt=1h
  *     window=4m10s idle at=…
  *
  * held: the debt has grown since then.  idle: it has shrunk, or the window has
- * run.  paused: neither, as not all was seen.  Text that cannot be read counts
- * as lost: the marks on the objects then have to do.
+ * run.  paused: neither, because not everything was seen.  A text that cannot
+ * be read counts as lost, and then the marks on the objects have to do.
  */
 
-#define CLUSTER_NAME "*"	/* no pool's name … */
-#define UNLABELLED_NAME "-"	/* … nor is this: claims without the label */
+#define CLUSTER_NAME "*"	/* no NodePool can have this name … */
+#define UNLABELLED_NAME "-"	/* … or this one, for claims without the
+				   label */
 #define NOTHING "none"
 
 static const char *
@@ -90,7 +91,8 @@ struct kept {
 	int64_t at_ms;
 };
 
-/* The next word, up to a blank or a semicolon; -1: none, or too long. */
+/* Copies the next word, up to a blank or a semicolon.  Returns -1 if there is
+ * none, or if it is too long. */
 static int
 word(const char **p, char *out, size_t cap)
 {
@@ -154,8 +156,9 @@ read_scope(const char **text, struct kept *k)
 	return k->course == COURSE_UNKNOWN || k->at_ms == STAMP_NONE ? -1 : 0;
 }
 
-/* The scope's cap, as far as it is known: one that is set on a pool which is
- * yet to be seen must not find the debt forgotten. */
+/* Returns the scope's cap as far as it is known.  A NodePool that has not been
+ * seen yet may have a cap of its own, and its debt must not be forgotten until
+ * then. */
 static int64_t
 max_of(const struct controller *s, const char *name, bool held)
 {
@@ -168,8 +171,9 @@ max_of(const struct controller *s, const char *name, bool held)
 	return max_ms > 0 && !held ? max_ms : DURATION_MS_MAX;
 }
 
-/* From when it was written until its writer led no more, as the writer would
- * have gone on; from then on only what was held has gone on. */
+/* Brings the scope's state up to now.  Until its writer led no more, it goes on
+ * as the writer would have gone on.  From then on only the debt of a held scope
+ * goes on. */
 static void
 restore_scope(struct controller *s, struct kept *k, int64_t renewed_ms,
 	      struct now now)
@@ -180,7 +184,8 @@ restore_scope(struct controller *s, struct kept *k, int64_t renewed_ms,
 
 	if (until > now.server_ms)
 		until = now.server_ms;
-	/* On the writer's time, which was all the same clock. */
+	/* These moments are the writer's server time and not boot time.  They
+	 * are all on the same clock, so their differences are right. */
 	k->cap.at_ms = k->at_ms < until ? k->at_ms : until;
 	k->cap.grows = k->course == COURSE_HELD;
 	k->cap.usable = k->course == COURSE_IDLE;
@@ -207,7 +212,7 @@ controller_restore(struct controller *s, const char *text, int64_t renewed_ms,
 	struct kept k;
 
 	now = controller_steady(s, now);
-	s->uncapped = true;	/* who was released by hand says more */
+	s->uncapped = true;	/* a released-at may lower the debt */
 	s->guess = text == NULL || text[0] == '\0';
 	if (s->guess)
 		return;
@@ -219,7 +224,7 @@ controller_restore(struct controller *s, const char *text, int64_t renewed_ms,
 			s->guess = true;
 			return;
 		}
-		/* Of another kind of scope: it says nothing of ours. */
+		/* An entry for another kind of scope says nothing of ours. */
 		if (is_ours(s, &k))
 			restore_scope(s, &k, renewed_ms, now);
 		else

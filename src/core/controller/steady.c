@@ -4,11 +4,11 @@
 #include "core/base/limits.h"
 #include "controller_parts.h"
 
-/* The one clock that everything below the public functions goes by. */
+/* The one clock that everything below the public functions uses. */
 
-/* The server's clock was set, or another API server answers: nothing begins
- * anew because of it.  Before all was seen nothing has begun, and the first
- * answers may come from a clock that is wrong. */
+/* The API server's clock was set, or another API server answers.  Nothing
+ * begins anew because of that.  Before everything was seen nothing has begun,
+ * and the first answers may come from a clock that is wrong. */
 static void
 shift(struct controller *s, int64_t by_ms, int64_t now_ms)
 {
@@ -17,13 +17,14 @@ shift(struct controller *s, int64_t by_ms, int64_t now_ms)
 		machines_restamp(&s->machines, now_ms);
 	retries_shift(&s->replacements.retries, by_ms);
 	timers_shift(&s->timers, by_ms);
-	/* What people write in NodePools stays: its moments come once more. */
+	/* What people write in NodePools stays, so its moments come once
+	 * more. */
 	if (s->pools_ms > now_ms)
 		s->pools_ms = now_ms;
 	s->recount = true;
 }
 
-/* Two good clocks drift apart, by less than a thousandth: that is no shift,
+/* Two good clocks drift apart by less than a thousandth.  That is no shift,
  * even when it has come to seconds. */
 static void
 slew(struct controller *s, int64_t by_ms, int64_t boot_ms)
@@ -40,8 +41,9 @@ slew(struct controller *s, int64_t by_ms, int64_t boot_ms)
 	s->ahead_ms += by_ms;
 }
 
-/* Server time as the controller sees it: the median of the Date headers jitters
- * by parts of a second, and a deadline that has passed must not come back. */
+/* Returns server time as the controller sees it.  The median of the Date
+ * headers jitters by parts of a second, and a deadline that has passed must not
+ * come back. */
 struct now
 controller_steady(struct controller *s, struct now now)
 {
@@ -51,8 +53,9 @@ controller_steady(struct controller *s, struct now now)
 		s->ahead_ms = ahead_ms;
 		s->slewed_boot_ms = now.boot_ms;
 	}
-	/* Against the clock of the last shift: what is too little for one must
-	 * not add up while two API servers answer by turns. */
+	/* The comparison is with the clock of the last shift.  Otherwise, what
+	 * is too little for a shift would add up while two API servers answer
+	 * by turns. */
 	by_ms = ahead_ms - s->ahead_ms;
 	if (by_ms >= CLOCK_SHIFT_MS || by_ms <= -CLOCK_SHIFT_MS) {
 		s->ahead_ms = ahead_ms;

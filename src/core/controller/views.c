@@ -14,7 +14,7 @@ views_forget(struct views *v)
 	for (int k = 0; k < VIEW_COUNT; k++) {
 		struct view *w = &v->at[k];
 
-		/* A GET of before is to count for nothing. */
+		/* A GET that was sent before must not count. */
 		*w = (struct view){.generation = w->generation,
 				   .forgotten = w->forgotten + 1};
 	}
@@ -27,10 +27,11 @@ views_listing(struct views *v, enum kind kind, bool counts)
 
 	w->listing = counts;
 	w->generation++;
-	w->forgotten++; /* what it does not show */
+	w->forgotten++; /* for what the list does not show */
 	w->full = false;
 	/* A resource that is not served stays an empty list while we ask
-	 * again; the fresh list guards what happens meanwhile. */
+	 * again.  The fresh list before a release guards against what happens
+	 * meanwhile. */
 	if (w->served || !w->listed)
 		w->up = false;
 }
@@ -91,7 +92,7 @@ views_take_wish(struct views *v, enum kind kind)
 	return wants;
 }
 
-/* A full table has room again: what was left out is asked for, not too
+/* A full table has room again, so what was left out is asked for, but not too
  * often. */
 void
 views_ask_for_rest(struct views *v, int64_t boot_ms)
@@ -108,7 +109,7 @@ views_ask_for_rest(struct views *v, int64_t boot_ms)
 const char *
 views_unseen(const struct views *v)
 {
-	/* An Event can only shorten a hold. */
+	/* Events do not matter, because an Event can only shorten a hold. */
 	for (int k = 0; k < VIEW_COUNT; k++)
 		if (k != KIND_EVENT && (!v->at[k].listed || !v->at[k].up))
 			return kind_name((enum kind)k);
@@ -129,9 +130,9 @@ needs(const struct views *v, enum kind kind, bool events)
 	return kind == KIND_NODEPOOL || (kind == KIND_EVENT && events);
 }
 
-/* A person's say may stand on a NodePool, and where Karpenter's Events are not
- * listed what it replaced counts as scaled up.  But holding goes on whatever is
- * not seen, so neither is waited for without end. */
+/* A person's word may stand on a NodePool, and without Karpenter's Events its
+ * replacements count as scale-ups.  But holding goes on whatever is not seen,
+ * so a lead does not wait for either without end. */
 bool
 views_begin(struct views *v, bool events, int64_t boot_ms, struct notes *notes)
 {

@@ -9,81 +9,85 @@
 #include "core/controller/notes.h"
 
 /*
- * What is known of each resource as a whole: is it listed, is its watch open,
- * and may a lead begin with what is known?  All moments are boot time.  The
- * fields are there to be read; only these functions write them, but for `full`
- * and `was_whole`, which the controller sets.  Not thread-safe.
+ * What is known of each resource as a whole: whether it is listed, whether its
+ * watch is open, and whether a lead may begin with what is known.  All moments
+ * are boot time.  Anybody may read the fields.  Only these functions write
+ * them, except for `full` and `was_whole`, which the controller sets.  Not
+ * thread-safe.
  */
 struct view {
-	bool listing; /* a list since we lead is under way */
+	bool listing; /* a list that began since we lead is under way */
 	bool listed, up, served;
 	bool full; /* something was left out of the table */
-	bool room; /* since then something went away */
+	bool room; /* … and something has gone away since */
 	bool wants_list;
 	uint32_t generation; /* of the latest list */
-	int64_t ask_boot_ms; /* not before, for what was left out */
-	uint64_t forgotten;  /* times that something may have gone */
+	int64_t ask_boot_ms; /* what was left out is not asked for before */
+	uint64_t forgotten;  /* how often something may have gone */
 };
 
 struct views {
 	struct view at[VIEW_COUNT];
-	bool was_whole; /* all was seen once, since we lead */
-	bool begun;	/* of all that a lead waits for nothing is missing, or
+	bool was_whole; /* everything was seen once since we lead */
+	bool begun;	/* a lead may act: all that it waits for is listed, or
 			   it has waited long enough */
-	bool blocked;	/* it has been told that marks stay */
-	int64_t begin_boot_ms;	 /* it waits no longer for a first list; 0 */
-	int64_t blocked_boot_ms; /* when that is told next; 0: never */
+	bool blocked;	/* it was reported that marks stay */
+	int64_t begin_boot_ms;	 /* the wait for first lists ends then; 0: it
+				    has not begun */
+	int64_t blocked_boot_ms; /* when `blocked` is reported next; 0: never */
 };
 
-/* A lead begins or ends: nothing is known any more. */
+/* A lead begins or ends, so nothing is known any more. */
 void views_forget(struct views *v);
 
-/* --- the lists and watches --------------------------------------------------
- */
+/* --- the lists and watches ------------------------------------------------ */
 
 void views_listing(struct views *v, enum kind kind, bool counts);
-/* The list is at its end; then, when the table has followed it, it is known:
- * has_room: the table has. */
+/* list_end: the list has come to its end.  listed: the table has followed it,
+ * so the resource is known.  has_room: the table has room for more. */
 void views_list_end(struct views *v, enum kind kind);
 void views_listed(struct views *v, enum kind kind, bool served, bool has_room);
-bool views_watch(struct views *v, enum kind kind, bool up); /* it opened */
-/* An object has gone. */
+/* Returns true if the watch has opened. */
+bool views_watch(struct views *v, enum kind kind, bool up);
+/* gone: an object has gone.  room: and so its place in the table is free. */
 void views_gone(struct views *v, enum kind kind);
-void views_room(struct views *v, enum kind kind); /* and its place */
+void views_room(struct views *v, enum kind kind);
 
-/* Lists that are wanted beyond those of the watch. */
+/* Lists that are wanted beyond those that the watch needs. */
 void views_want_list(struct views *v, enum kind kind);
-bool views_take_wish(struct views *v, enum kind kind); /* once a wish */
+/* Returns true once for each wish. */
+bool views_take_wish(struct views *v, enum kind kind);
 void views_ask_for_rest(struct views *v, int64_t boot_ms);
 
-/* --- what is seen ------------------------------------------------------------
- */
+/* --- what is seen --------------------------------------------------------- */
 
-const char *views_unseen(const struct views *v); /* the kind; NULL: whole */
+/* Returns a kind that is not seen; NULL: everything is seen. */
+const char *views_unseen(const struct views *v);
 bool views_whole(const struct views *v);
 
-/* Are the NodeClaims known, all of them?  Not while a list is under way. */
+/* Are all NodeClaims known?  Not while a list is under way. */
 static inline bool
 views_settled(const struct views *v)
 {
 	return v->at[KIND_NODECLAIM].listed && !v->at[KIND_NODECLAIM].listing;
 }
 
-/* Is a Node without a claim a machine?  Only where claims are not served. */
+/* Does a Node without a claim count as a machine?  Only where claims are not
+ * served. */
 static inline bool
 views_claimless(const struct views *v)
 {
 	return v->at[KIND_NODECLAIM].listed && !v->at[KIND_NODECLAIM].served;
 }
 
-/* May a lead do anything yet?  events: it waits for those, too. */
+/* May a lead do anything yet?  events: it waits for Events, too. */
 bool views_begin(struct views *v, bool events, int64_t boot_ms,
 		 struct notes *notes);
-/* So many marks stay because of what is not seen (NULL: all is); it is told
- * now and then. */
+/* Says how many marks stay because of what is not seen; unseen is NULL if
+ * everything is seen.  This is reported now and then. */
 void views_block(struct views *v, const char *unseen, uint32_t marked,
 		 int64_t boot_ms, struct notes *notes);
-/* When a view is to be looked at again; STAMP_NONE: never. */
+/* Returns when a view has to be looked at again; STAMP_NONE: never. */
 int64_t views_next_boot_ms(const struct views *v);
 
 #endif

@@ -3,8 +3,8 @@
 
 #include "controller_parts.h"
 
-/* What controller_next asks of the whole: has the lead begun, and how long is
- * there nothing to do? */
+/* What controller_next asks of the controller as a whole: has the lead begun,
+ * and for how long is there nothing to do? */
 
 static void
 sooner(int64_t *wait_ms, int64_t at, int64_t now)
@@ -15,8 +15,6 @@ sooner(int64_t *wait_ms, int64_t at, int64_t now)
 		*wait_ms = ms;
 }
 
-/* Too early in a lead for anything: *wait_ms says how long, where time ends
- * that. */
 bool
 controller_begins(struct controller *s, struct now now, int64_t *wait_ms)
 {

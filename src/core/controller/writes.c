@@ -30,7 +30,7 @@ write_check(const struct writes *ws, uint32_t id)
 	if (w->wants_hold && ws->wanting_hold == 0)
 		return false;
 	switch (w->state) {
-	case WRITE_IDLE: /* its class may wait */
+	case WRITE_IDLE: /* it may wait for its class */
 		return true;
 	case WRITE_IN_FLIGHT:
 	case WRITE_SHOWN:
@@ -49,7 +49,7 @@ write_check(const struct writes *ws, uint32_t id)
 
 /* --- what is seen, and time ----------------------------------------------- */
 
-/* Does the table show what the action was to bring about? */
+/* Does the table show what the action was meant to bring about? */
 static bool
 shows(const struct entry *e, enum act act)
 {
@@ -77,7 +77,8 @@ writes_observe(struct writes *ws, uint32_t id, const struct entry *e)
 		w->was_ours = true;
 	if (w->state == WRITE_IN_FLIGHT && shows(e, w->act))
 		w->state = WRITE_SHOWN;
-	/* An answer without a version: what it shows has to do. */
+	/* If the answer had no version, the line has to show what was
+	 * written. */
 	else if (w->state == WRITE_EXPECTED &&
 		 (w->rv[0] == '\0' ? shows(e, w->act)
 				   : strcmp(w->rv, e->rv) == 0))
@@ -92,7 +93,7 @@ writes_drop(struct writes *ws, uint32_t id)
 {
 	heap_remove(&ws->later, id);
 	writes_want_hold(ws, id, false);
-	/* A reply under way is told by seq. */
+	/* The new seq shows that a reply under way is too late. */
 	ws->at[id] = (struct write){.seq = ws->at[id].seq + 1};
 }
 
@@ -170,7 +171,8 @@ writes_hold_or_clear(struct writes *ws, uint32_t id, enum act act)
 
 	if (act == ACT_CLEAR)
 		w->was_ours = false;
-	w->again = w->was_ours; /* whichever comes first, line or reply */
+	w->again = w->was_ours; /* taken now, as the line may come before the
+				   reply */
 }
 
 uint64_t
@@ -226,7 +228,8 @@ refusal_ms(struct writes *ws, unsigned n)
 	return pace_backoff(ws->pace, n, REFUSED_MIN_MS, REFUSED_MAX_MS);
 }
 
-/* Everybody waits: the API server said how long, or we choose. */
+/* Makes everybody wait for as long as the API server said, or else as we
+ * choose. */
 static void
 pause(struct writes *ws, const struct outcome *o, int64_t boot_ms)
 {
@@ -243,7 +246,7 @@ writes_answered(struct writes *ws, const struct outcome *o, int64_t boot_ms)
 {
 	assert(ws->in_flight > 0);
 	ws->in_flight--;
-	if (o->code == OUTCOME_BUSY) /* whatever became of the object */
+	if (o->code == OUTCOME_BUSY) /* whatever has become of the object */
 		pause(ws, o, boot_ms);
 }
 
@@ -264,7 +267,7 @@ written(struct writes *ws, const struct action *a, const struct outcome *o,
 		w->reholds = (uint8_t)(w->reholds + w->again);
 		w->was_ours = true;
 	}
-	/* Its line came before the answer, perhaps with others behind it. */
+	/* The line came before the answer, perhaps with others behind it. */
 	if (strcmp(rv, o->rv) == 0 || shown)
 		return;
 	memcpy(w->rv, o->rv, sizeof(w->rv));
@@ -280,7 +283,7 @@ tell_refused(struct writes *ws, const struct action *a, const char *why)
 	str_cut(n->why, sizeof(n->why), why != NULL ? why : "");
 }
 
-/* Asking again soon is of no use; told once. */
+/* Asking again soon is of no use.  The refusal is reported once. */
 static void
 refused(struct writes *ws, const struct action *a, const char *why,
 	int64_t boot_ms)
@@ -293,7 +296,8 @@ refused(struct writes *ws, const struct action *a, const char *why,
 		boot_ms + refusal_ms(ws, w->refusals));
 }
 
-/* The object has moved on: its next watch line decides, or a look. */
+/* The object has moved on.  Its next watch line decides what to do, or a read
+ * of it if `look` is set. */
 static void
 moved_on(struct writes *ws, const struct action *a, bool look, const char *rv,
 	 int64_t boot_ms)
@@ -324,9 +328,10 @@ patch_done(struct writes *ws, const struct action *a, const struct outcome *o,
 		moved_on(ws, a, false, rv, boot_ms);
 		break;
 	case OUTCOME_INVALID:
-		/* A hold that is refused as invalid stays so.  A clear may
-		 * have failed its test: it is read again and decided anew;
-		 * once more at the same version, and it was not the test. */
+		/* A hold that is refused as invalid stays invalid.  A clear may
+		 * have failed its test, so the object is read again and decided
+		 * anew.  If a clear fails once more at the same version, the
+		 * test was not the reason. */
 		if (a->act == ACT_HOLD ||
 		    strcmp(ws->at[a->id].tried_rv, a->rv) == 0)
 			refused(ws, a, o->why, boot_ms);
@@ -343,7 +348,7 @@ patch_done(struct writes *ws, const struct action *a, const struct outcome *o,
 	}
 }
 
-/* A class that cannot be written holds nothing else up. */
+/* A class that cannot be written must not hold up anything else. */
 static void
 class_done(struct writes *ws, const struct action *a, const struct outcome *o,
 	   const char *rv, bool shown, int64_t boot_ms)
@@ -403,8 +408,8 @@ writes_owner_done(struct writes *ws, const struct action *a,
 	if (o->code == OUTCOME_GONE) {
 		w->owner_gone = true;
 	} else if (o->code == OUTCOME_OK) {
-		/* It was tracked, so the Node has a peer now; unless the table
-		 * is full, and then the Node stands for itself. */
+		/* The claim was tracked, so the Node has a peer now.  If the
+		 * table is full it has none, and the Node stands for itself. */
 		w->owner_gone = full;
 		if (!full && !has_peer)
 			back_off_failed(ws, a->id, boot_ms);

@@ -14,8 +14,8 @@
 
 /*
  * The write of each object: whether one is under way, and until when the next
- * has to wait.  A read of the object, or of the claim that a Node names, counts
- * as one.
+ * one has to wait.  A read of the object, or of the claim that a Node names,
+ * counts as a write.
  *
  *     IDLE ── start ─▶ IN_FLIGHT ── a line shows it ─▶ SHOWN
  *
@@ -30,13 +30,13 @@
  *     BACKING_OFF ── a while ────────────────────▶ IDLE
  *     any ── the object goes ────────────────────▶ IDLE, with another seq
  *
- * The controller starts a write and brings its answer; the watch brings lines;
- * writes_due brings time.  All moments are boot time.  Not thread-safe.
+ * The controller starts a write and brings its answer, the watch brings lines,
+ * and writes_due brings time.  All moments are boot time.  Not thread-safe.
  */
 enum write_state {
 	WRITE_IDLE,
 	WRITE_IN_FLIGHT,
-	WRITE_SHOWN, /* in flight, and a line has shown what it was for */
+	WRITE_SHOWN, /* in flight, and a line has shown its effect */
 	WRITE_EXPECTED,
 	WRITE_STALE,
 	WRITE_BACKING_OFF,
@@ -44,23 +44,27 @@ enum write_state {
 
 struct write {
 	enum write_state state;
-	enum act act;		 /* the one in flight, or the last */
-	uint64_t seq;		 /* of it, so that late replies show */
-	char rv[RV_BYTES];	 /* EXPECTED: was written; STALE: is out of
-				    date */
-	char tried_rv[RV_BYTES]; /* a clear was turned down there */
-	bool reread;		 /* get it before deciding */
-	unsigned failures;	 /* since it was last written, or content */
-	unsigned refusals;	 /* of the same write, one after the other */
+	enum act act;		 /* the one in flight, or the last one */
+	uint64_t seq;		 /* of that write; it tells late replies
+				    apart */
+	char rv[RV_BYTES];	 /* EXPECTED: the version that was written;
+				    STALE: the version that is out of date */
+	char tried_rv[RV_BYTES]; /* a clear was turned down at this version */
+	bool reread;		 /* read the object before deciding */
+	unsigned failures;	 /* since the last success, or since nothing was
+				    to be done */
+	unsigned refusals;	 /* of the same write, in a row */
 	unsigned class_failures;
-	int64_t class_boot_ms; /* the class is not written before */
-	/* In this period, which ends when the machine is to be cleared: */
-	bool was_ours;	 /* seen held */
+	int64_t class_boot_ms; /* the class is not written before then */
+	/* These last for a period, which ends when the machine is to be
+	 * cleared. */
+	bool was_ours;	 /* it was seen held */
 	bool again;	 /* the hold in flight is not the first */
-	uint8_t reholds; /* held again so often */
+	uint8_t reholds; /* how often it was held again */
 	bool wants_hold; /* for the hold latency */
-	/* A Node: the claim it names was looked for, and is not there, or has
-	 * no room in the table; then its own hold, of today's key and of the
+	/* Only for a Node.  owner_gone: the claim that it names was looked for,
+	 * and is not there or has no room in the table.  The other two say what
+	 * that claim has of a hold of its own, of today's key and of the
 	 * default one. */
 	bool owner_gone;
 	enum hold owner_hold, owner_default;
@@ -70,17 +74,18 @@ struct writes {
 	struct pace *pace;
 	struct notes *notes;
 	struct write *at;  /* by id */
-	struct heap later; /* when to look at it again */
+	struct heap later; /* when each is looked at again */
 	uint64_t seq;
-	uint32_t in_flight, wanting_hold; /* lists count as well */
-	int64_t paused_boot_ms;		  /* 429: nobody writes before */
+	uint32_t in_flight, wanting_hold; /* in_flight counts lists as well */
+	int64_t paused_boot_ms;		  /* after a 429 or 503 nobody writes
+					     before then */
 };
 
-/* The pointers are set already.  -1: no memory. */
+/* The caller has set the pointers.  Returns -1 if there is no memory. */
 int writes_init(struct writes *ws, uint32_t ids);
 void writes_free(struct writes *ws);
 
-/* Does it all agree?  For assert. */
+/* Is the write's state consistent?  For assert. */
 bool write_check(const struct writes *ws, uint32_t id);
 
 static inline bool
@@ -98,18 +103,20 @@ write_is_backing_off(const struct write *w)
 /* --- what is seen, and time ----------------------------------------------- */
 
 void writes_observe(struct writes *ws, uint32_t id, const struct entry *e);
-void writes_drop(struct writes *ws, uint32_t id); /* the object went */
-/* Its owner is another one now. */
+void writes_drop(struct writes *ws, uint32_t id); /* the object has gone */
+/* The owner that the Node names is another one now. */
 void writes_owner_changed(struct writes *ws, uint32_t id);
-/* One that is to be looked at again; false: none is, by now. */
+/* Finds an object that has to be looked at again by now.  Returns false if
+ * there is none. */
 bool writes_due(struct writes *ws, int64_t boot_ms, uint32_t *id);
 
 /* --- before a write ------------------------------------------------------- */
 
 bool writes_paused(const struct writes *ws, int64_t boot_ms);
-/* Is the class not to be written yet?  Then it is due in time. */
+/* Does the class have to wait before it is written?  If so the object is looked
+ * at again in time. */
 bool writes_class_waits(struct writes *ws, uint32_t id, int64_t boot_ms);
-/* Nothing is to be done: what failed on the way here is past. */
+/* Nothing has to be done, so what failed on the way here no longer counts. */
 void writes_content(struct writes *ws, uint32_t id);
 void writes_want_hold(struct writes *ws, uint32_t id, bool wants);
 void writes_period_ends(struct writes *ws, uint32_t id);
@@ -120,16 +127,17 @@ uint64_t writes_start_list(struct writes *ws);
 
 /* --- its answer ----------------------------------------------------------- */
 
-/* Of any action, lists too. */
+/* Call this first with the answer to any action, lists included. */
 void writes_answered(struct writes *ws, const struct outcome *o,
 		     int64_t boot_ms);
-/* Is the answer one of the write that is under way? */
+/* Does the answer belong to the write that is under way? */
 bool writes_awaits(const struct writes *ws, const struct action *a);
-/* Then this; rv: of the object as the table has it.  true: the object is
- * gone, and is to be dropped. */
+/* If so, call this.  rv: the object's version in the table.  Returns true if
+ * the object is gone and has to be dropped. */
 bool writes_done(struct writes *ws, const struct action *a,
 		 const struct outcome *o, const char *rv, int64_t boot_ms);
-/* Of ACT_READ_CLAIM.  full: the table has no room for the claim. */
+/* Call this instead for ACT_READ_CLAIM.  full: the table has no room for the
+ * claim.  has_peer: the Node is matched with its claim now. */
 void writes_owner_done(struct writes *ws, const struct action *a,
 		       const struct outcome *o, bool full, bool has_peer,
 		       int64_t boot_ms);
