@@ -143,7 +143,8 @@ print_help(const char *usage)
 		     "HOLD_ANNOTATION), then the file,\nthen defaults.\n");
 }
 
-/* The flags that are not configuration; NULL if name is none of them. */
+/* Returns the variable behind a flag that is not configuration, or NULL if
+ * there is no such flag. */
 static const char **
 own_flag(struct options *o, const char *name)
 {
@@ -167,8 +168,8 @@ is_known(struct options *o, const char *flag)
 	return false;
 }
 
-/* First, since --help comes before everything and --config before the other
- * flags.  1: help. */
+/* Runs before the other flags are applied: --help comes before everything, and
+ * --config before the other flags.  Returns 1 for --help. */
 static int
 scan(struct flags f, struct options *o, struct err *e)
 {
