@@ -14,7 +14,7 @@
 
 #define DAY_MS ((int64_t)86400000)
 
-/* A pair under examination. */
+/* A certificate pair under examination. */
 struct candidate {
 	const char *cert_file, *key_file;
 	char *cert_pem, *key_pem;
@@ -194,7 +194,8 @@ add_name(const GENERAL_NAME *name, struct buf *out)
 	return true;
 }
 
-/* The number of SANs a client could ask for; those that fit, in out. */
+/* Returns how many SANs a client could ask for, and writes those that fit to
+ * out. */
 static int
 list_names(const X509 *leaf, struct buf *out)
 {
@@ -283,7 +284,7 @@ certs_pair_done(struct certs_pair *p)
 
 /* --- inspection ------------------------------------------------------- */
 
-/* RFC 2253 form: it escapes whatever a terminal should not see. */
+/* The RFC 2253 form escapes whatever could upset a terminal. */
 static void
 describe_name(const char *what, const X509_NAME *name, struct buf *out)
 {
