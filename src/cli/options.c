@@ -12,7 +12,7 @@
 
 #define PROGRAM "karpenter-node-holder"
 
-/* --- what every command says ------------------------------------------ */
+/* --- what every command prints -------------------------------------------- */
 
 const char *
 program_name(void)
@@ -45,7 +45,7 @@ output_code(void)
 	return CMD_FAILED;
 }
 
-/* --- flags ------------------------------------------------------------ */
+/* --- flags ---------------------------------------------------------------- */
 
 int
 flags_next(struct flags *f, struct err *e)
@@ -106,7 +106,7 @@ flags_unknown(const struct flags *f, struct err *e)
 		       f->name, program_name(), f->argv[0]);
 }
 
-/* --- serve and check -------------------------------------------------- */
+/* --- serve and check ------------------------------------------------------ */
 
 static void
 keep_warning(void *ctx, const char *sentence)

@@ -14,7 +14,7 @@
  * walk their flags with flags_next.
  */
 
-/* --- what serve and check are told --- */
+/* --- the command line of serve and check ---------------------------------- */
 
 #define OPTIONS_WARNINGS_MAX 12
 
@@ -38,7 +38,7 @@ int options_parse(int argc, char **argv, const char *usage, struct options *o,
 int options_kubeconfig(const char *file, const char *context,
 		       struct kubeconfig *out, struct err *e);
 
-/* --- flags: --name VALUE, --name=VALUE, -h, "--" --- */
+/* --- flags: --name VALUE, --name=VALUE, -h, "--" -------------------------- */
 
 struct flags {
 	int argc;
@@ -57,7 +57,7 @@ int flags_value(struct flags *f, const char **value, struct err *e);
 int flags_no_value(const struct flags *f, struct err *e);
 int flags_unknown(const struct flags *f, struct err *e);
 
-/* --- what every command says --- */
+/* --- what every command prints -------------------------------------------- */
 
 /* "karpenter-node-holder", or "kubectl node-holder" if kubectl calls the
  * program.  Usage texts show it. */

@@ -36,7 +36,7 @@ struct cert_renewer {
 	struct renew renew;
 };
 
-/* --- the thread ---------------------------------------------------------- */
+/* --- the thread ----------------------------------------------------------- */
 
 /* Logs trouble when it begins.  A first conflict is no trouble. */
 static void
@@ -147,7 +147,7 @@ run(void *ctx)
 	renewal_call_forget(&r->renew);
 }
 
-/* --- birth and end ------------------------------------------------------- */
+/* --- making and freeing --------------------------------------------------- */
 
 static void
 stop(void *ctx)

@@ -48,7 +48,7 @@ unlock(struct event_recorder *t)
 	(void)pthread_mutex_unlock(&t->lock);
 }
 
-/* --- the call ------------------------------------------------------------ */
+/* --- the call ------------------------------------------------------------- */
 
 static enum event_series_outcome
 outcome_of(const struct kube_reply *r)
@@ -137,7 +137,7 @@ call(struct event_recorder *t, const struct event_series_todo *todo,
 	return 0;
 }
 
-/* --- the thread ---------------------------------------------------------- */
+/* --- the thread ----------------------------------------------------------- */
 
 /* Waits for the next write.  Returns false if the worker is stopping and no
  * write is due.  The event of the write belongs to this thread until
@@ -213,7 +213,7 @@ event_recorder_say(struct event_recorder *t,
 	unlock(t);
 }
 
-/* --- birth and end ------------------------------------------------------- */
+/* --- making and freeing --------------------------------------------------- */
 
 static void
 stop(void *ctx)

@@ -89,7 +89,7 @@ static const struct check live_checks[] = {
 	{NULL, NULL},
 };
 
-/* --- answers -------------------------------------------------------------- */
+/* --- replies -------------------------------------------------------------- */
 
 /* Does the query hold "key" or "key=…"?  If value is given, does it hold
  * "key=value"? */

@@ -107,7 +107,7 @@ job_start(const struct job_env *v, const struct job *j, uint64_t tag,
 	return kube_lanes_start(pool, &q, tag, e);
 }
 
-/* --- the answer ----------------------------------------------------------- */
+/* --- the reply ------------------------------------------------------------ */
 
 static enum outcome_code
 code_of(const struct kube_reply *r)

@@ -154,7 +154,7 @@ tell_scope(struct state *s, const struct note *n, const struct rules *r,
 	}
 }
 
-/* --- the whole ------------------------------------------------------------ */
+/* --- trouble -------------------------------------------------------------- */
 
 static void
 tell_blocked(struct state *s, const struct note *n, struct event_recorder *t)

@@ -16,7 +16,7 @@ static const struct renewal_call_result none = {.outcome = RENEWAL_FAILED,
 						.answer = ANSWER_FAILED,
 						.retry_after_ms = -1};
 
-/* --- calls --------------------------------------------------------------- */
+/* --- calls ---------------------------------------------------------------- */
 
 /* `body` is in r->body, or NULL. */
 static void
@@ -49,7 +49,7 @@ call(struct renew *r, struct kube_request *q, const struct buf *body,
 		c->outcome = RENEWAL_OK;
 }
 
-/* --- reading ------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------- */
 
 void
 renewal_call_forget(struct renew *r)
@@ -132,7 +132,7 @@ read_all(struct renew *r, struct renewal_call_result *c)
 		look(r);
 }
 
-/* --- writing ------------------------------------------------------------- */
+/* --- writing -------------------------------------------------------------- */
 
 static void
 write_secret(struct renew *r, struct secret_pair p,

@@ -30,7 +30,7 @@ struct uninstall {
 	char namespace_name[64];
 };
 
-/* --- where ---------------------------------------------------------------- */
+/* --- setup and the Lease -------------------------------------------------- */
 
 static int
 open_kube(struct uninstall *u, int64_t until_ms, struct err *e)
@@ -132,7 +132,7 @@ take_lease(struct uninstall *u, struct err *e)
 	return 0;
 }
 
-/* --- its steps ------------------------------------------------------------ */
+/* --- the steps ------------------------------------------------------------ */
 
 static int
 lead(struct uninstall *u, struct cleanup_outcome *o, struct err *e)
@@ -247,7 +247,7 @@ work(struct uninstall *u, struct err *e)
 	}
 }
 
-/* --- the end -------------------------------------------------------------- */
+/* --- the report ----------------------------------------------------------- */
 
 static void
 say_left(const struct cleanup_report *r)

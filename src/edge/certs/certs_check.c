@@ -54,7 +54,7 @@ read_key(struct candidate *p, struct err *e)
 			       e);
 }
 
-/* --- checks ----------------------------------------------------------- */
+/* --- checks --------------------------------------------------------------- */
 
 static int
 check_match(const struct candidate *p, struct err *e)
@@ -153,7 +153,7 @@ check_strength(const struct candidate *p, struct err *e)
 		       p->key_file, bits);
 }
 
-/* --- names ------------------------------------------------------------ */
+/* --- names ---------------------------------------------------------------- */
 
 static bool
 is_plain_name(const char *s, int n)
@@ -224,7 +224,7 @@ check_names(const struct candidate *p, struct err *e)
 		       p->cert_file);
 }
 
-/* --- the whole -------------------------------------------------------- */
+/* --- a whole pair --------------------------------------------------------- */
 
 static int
 check_pair(const struct candidate *p, int64_t now_ms, struct err *e)
@@ -282,7 +282,7 @@ certs_pair_done(struct certs_pair *p)
 	*p = (struct certs_pair){0};
 }
 
-/* --- inspection ------------------------------------------------------- */
+/* --- inspection ----------------------------------------------------------- */
 
 /* The RFC 2253 form escapes whatever could upset a terminal. */
 static void

@@ -20,7 +20,7 @@ openssl_failed(const char *what, struct err *e)
 	return err_set(e, ERR_SYSTEM, "%s: %s", what, why ? why : "failed");
 }
 
-/* --- certificates ----------------------------------------------------- */
+/* --- certificates --------------------------------------------------------- */
 
 void
 certs_signer_done(struct certs_signer *s)
@@ -127,7 +127,7 @@ certs_issue(const struct certs_signer *by, const char *cn, const char *san,
 	return 0;
 }
 
-/* --- names ------------------------------------------------------------ */
+/* --- names ---------------------------------------------------------------- */
 
 static bool
 is_dns_label(const char *s, size_t n)
@@ -199,7 +199,7 @@ certs_cn(const struct certs_names *names)
 	return strlen(cn) <= CN_MAX ? cn : "karpenter-node-holder";
 }
 
-/* --- PEM -------------------------------------------------------------- */
+/* --- PEM ------------------------------------------------------------------ */
 
 int
 certs_write_pem(const struct certs_signer *s, BIO *key, BIO *crt,

@@ -24,7 +24,7 @@ text_freep(char **s)
 }
 #define AUTO_TEXT __attribute__((cleanup(text_freep))) char *
 
-/* --- the CA that may be there ----------------------------------------- */
+/* --- an existing CA ------------------------------------------------------- */
 
 static char *
 path_in(const char *dir, const char *name)
@@ -123,7 +123,7 @@ get_signer(const char *dir, bool new_ca, int64_t now_ms, int days,
 	return check_signer(out, now_ms, days, e);
 }
 
-/* --- the whole -------------------------------------------------------- */
+/* --- CA and serving pair -------------------------------------------------- */
 
 static struct certs_file
 file_of(const char *name, mode_t mode, BIO *pem)

@@ -33,7 +33,7 @@ facts_of(const X509 *x, struct renewal_cert *out)
 		       : -1;
 }
 
-/* --- minting ---------------------------------------------------------- */
+/* --- minting -------------------------------------------------------------- */
 
 static char *
 text_of(BIO *mem)
@@ -76,7 +76,7 @@ certs_own_ca(int64_t now_ms, int64_t life_ms, struct certs_own *out,
 	return give(&ca, out, e);
 }
 
-/* --- reading ---------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------- */
 
 /* Reads the first certificate of a pair and its key.  Returns whether they
  * match. */
@@ -217,7 +217,7 @@ certs_own_leaf(const char *ca_cert, const char *ca_key,
 	return give(&leaf, out, e);
 }
 
-/* --- bundles ---------------------------------------------------------- */
+/* --- bundles -------------------------------------------------------------- */
 
 #define BEGIN "-----BEGIN CERTIFICATE-----"
 

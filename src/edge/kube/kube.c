@@ -233,7 +233,7 @@ set_headers(struct kube_call *c)
 	return 0;
 }
 
-/* --- how it failed -------------------------------------------------------- */
+/* --- failures ------------------------------------------------------------- */
 
 /* Judges by libcurl's text because CURLINFO_SSL_VERIFYRESULT is not set for a
  * wrong name. */

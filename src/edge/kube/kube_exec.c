@@ -37,7 +37,7 @@ struct run {
 	int status;
 };
 
-/* --- its environment ------------------------------------------------------ */
+/* --- the environment of the plugin ---------------------------------------- */
 
 /* Is the variable of `a` (NAME=VALUE) in the list, which ends with NULL? */
 static bool
@@ -106,7 +106,7 @@ make_info(const struct kubeconfig *a, struct err *e)
 	return info;
 }
 
-/* --- begin ---------------------------------------------------------------- */
+/* --- starting the plugin -------------------------------------------------- */
 
 static int
 set_spawn(struct run *r, posix_spawn_file_actions_t *f, posix_spawnattr_t *a)
@@ -178,7 +178,7 @@ begin(struct run *r, const struct kubeconfig *access, struct err *e)
 		       hint == NULL ? "" : "; ", hint == NULL ? "" : hint);
 }
 
-/* --- meanwhile ------------------------------------------------------------ */
+/* --- while it runs -------------------------------------------------------- */
 
 static void
 keep_line(struct run *r, const char *s, size_t n)
@@ -273,7 +273,7 @@ attend(struct run *r, int64_t ms, const atomic_bool *cancelled, struct err *e)
 	return 0;
 }
 
-/* --- end ------------------------------------------------------------------ */
+/* --- its result ----------------------------------------------------------- */
 
 static int
 judge(struct run *r, struct exec_credential *out, struct err *e)

@@ -68,7 +68,7 @@ bool kube_token_refused(struct kube_token *t, unsigned version,
  * `max` bytes. */
 int kube_file_read(const char *path, size_t max, char **out, struct err *e);
 
-/* --- kube_head.c: the head of an answer ----------------------------------- */
+/* --- kube_head.c: the head of a reply ------------------------------------- */
 
 struct kube_head {
 	int status;		/* 0: no status line yet */

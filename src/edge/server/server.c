@@ -70,7 +70,7 @@ server_rotate(struct server *s, const char *cert_pem, size_t cert_bytes,
 	return 0;
 }
 
-/* --- answers -------------------------------------------------------------- */
+/* --- replies -------------------------------------------------------------- */
 
 static void
 event(const struct server *s, enum server_event what)
