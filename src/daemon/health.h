@@ -27,6 +27,8 @@ struct health {
 	struct server *server;
 };
 
+/* health_start returns -1 if the server cannot be started, and *e says why.
+ * What the fields point to must outlive health_stop. */
 int health_start(struct health *h, const char *address, struct err *e);
 void health_stop(struct health *h);
 /* Main calls this in each round.  A late beat fails the check "main" of

@@ -29,6 +29,7 @@ int sighting_line(const char *bytes, size_t n, const struct hold_key *hold,
 		  int *status_code, struct err *e);
 
 const char *sighting_rv(const struct sighting *o);
+/* Passes an object that a list showed to the state. */
 void sighting_track(struct state *s, const struct sighting *o);
 /* Tracks or forgets the object, as the type of the watch line says. */
 void sighting_take(struct state *s, enum watch_type type,

@@ -60,6 +60,8 @@ int lease_session_finished(struct lease_session *l, uint64_t *tag,
  * *r stays valid until the next call. */
 int lease_session_ask(struct lease_session *l, struct kube_request *q,
 		      struct kube_reply *r, struct err *e);
+/* Waits for `ms`.  The reply of a call that ends meanwhile is lost, so none of
+ * the caller's should be in flight. */
 int lease_session_sleep(struct lease_session *l, int64_t ms, struct err *e);
 
 /* Passes each item of a list to `item`, one whole page after another.  `path`

@@ -36,6 +36,7 @@ struct body {
  * returns -1 if the budget or memory is used up; the body is then dropped. */
 int body_add(struct body *b, struct budget *g, const char *bytes, size_t n,
 	     size_t size);
+/* Frees the body and gives its bytes back to the budget. */
 void body_drop(struct body *b, struct budget *g);
 
 #endif
