@@ -8,16 +8,19 @@
 #include "wire/config/config.h"
 #include "wire/kubeconfig/kubeconfig.h"
 
-/* Which cluster, and as whom: --kubeconfig, $KUBECONFIG, in-cluster,
- * ~/.kube/config, in that order.  file and context may be NULL. */
+/* Finds out which cluster to use and as whom: --kubeconfig, $KUBECONFIG, the
+ * pod's service account and ~/.kube/config, in that order.  file and context
+ * may be NULL.  The caller frees *out with kubeconfig_done.  It returns -1 on
+ * failure, and *e says why. */
 int access_find(const char *file, const char *context, struct kubeconfig *out,
 		struct err *e);
 
-/* Does access_find, where it is given no file and no context, take the pod's
- * service account? */
+/* Would access_find use the pod's service account if it got no file and no
+ * context? */
 bool access_in_cluster(void);
 
-/* Is it known where the Lease is to be, and the Secret? */
+/* Checks that the namespace of the Lease and of the Secret is known.  It
+ * returns -1 if it is not, and *e says what to set. */
 int access_namespace(const struct config *c, const struct kubeconfig *access,
 		     struct err *e);
 

@@ -34,8 +34,8 @@ static const char usage[] =
 	"exit 1 if serve would\n        refuse it\n"
 	"    -h, --help:\n        this text\n";
 
-/* What was asked for.  Names point into `lists`, which owns the copies that
- * commas were cut out of. */
+/* What the command line asks for.  The names point into `lists`, which owns the
+ * copies that were split at commas. */
 struct certs_request {
 	const char *out, *cert, *key;
 	struct certs_names names;
@@ -180,7 +180,7 @@ read_request(int argc, char **argv, struct certs_request *r, struct err *e)
 	return 0;
 }
 
-/* Reads back what was written, as serve would. */
+/* Makes the certificates and reads them back as serve would. */
 static int
 mint(const struct certs_request *r, struct err *e)
 {
@@ -201,8 +201,8 @@ mint(const struct certs_request *r, struct err *e)
 	return 0;
 }
 
-/* A pair that serve would refuse is no wrong input: it is the answer.  A file
- * that is not there is. */
+/* A pair that serve would refuse is an answer and no wrong input, so the exit
+ * code is 1.  A file that does not exist is wrong input. */
 static int
 inspect(const struct certs_request *r)
 {

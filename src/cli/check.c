@@ -13,8 +13,8 @@ static const char usage[] =
 	"and prints\nwhat counts, as a file that --config reads.  Nothing is "
 	"started.\n";
 
-/* Only a warning: serve starts without a usable pair and takes it when it
- * comes. */
+/* This is only a warning because serve starts without a usable pair and takes
+ * one as soon as it comes. */
 static void
 report_pair(const struct config *c)
 {

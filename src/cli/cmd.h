@@ -6,8 +6,9 @@
 #include "edge/timing.h"
 
 /*
- * The subcommands.  argv[0] is the command's own name; the result is the exit
- * code: 0 done, 1 it failed, 2 the input was wrong (one line on stderr).
+ * The subcommands.  argv[0] is the command's own name.  Each returns the exit
+ * code: CMD_OK, CMD_FAILED if the work failed, or CMD_USAGE if the input was
+ * wrong.  Every failure prints one line on stderr.
  */
 #define CMD_OK 0
 #define CMD_FAILED 1

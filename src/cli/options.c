@@ -12,7 +12,7 @@
 
 #define PROGRAM "karpenter-node-holder"
 
-/* --- what every command says ------------------------------------------ */
+/* --- what every command prints -------------------------------------------- */
 
 const char *
 program_name(void)
@@ -45,7 +45,7 @@ output_code(void)
 	return CMD_FAILED;
 }
 
-/* --- flags ------------------------------------------------------------ */
+/* --- flags ---------------------------------------------------------------- */
 
 int
 flags_next(struct flags *f, struct err *e)
@@ -106,7 +106,7 @@ flags_unknown(const struct flags *f, struct err *e)
 		       f->name, program_name(), f->argv[0]);
 }
 
-/* --- serve and check -------------------------------------------------- */
+/* --- serve and check ------------------------------------------------------ */
 
 static void
 keep_warning(void *ctx, const char *sentence)
@@ -143,7 +143,8 @@ print_help(const char *usage)
 		     "HOLD_ANNOTATION), then the file,\nthen defaults.\n");
 }
 
-/* The flags that are not configuration; NULL if name is none of them. */
+/* Returns the variable behind a flag that is not configuration, or NULL if
+ * there is no such flag. */
 static const char **
 own_flag(struct options *o, const char *name)
 {
@@ -167,8 +168,8 @@ is_known(struct options *o, const char *flag)
 	return false;
 }
 
-/* First, since --help comes before everything and --config before the other
- * flags.  1: help. */
+/* Runs before the other flags are applied: --help comes before everything, and
+ * --config before the other flags.  Returns 1 for --help. */
 static int
 scan(struct flags f, struct options *o, struct err *e)
 {

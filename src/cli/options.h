@@ -10,34 +10,35 @@
 #include "wire/kubeconfig/kubeconfig.h"
 
 /*
- * The command line.  serve and check share options_parse; the other commands
+ * The command line.  serve and check share options_parse.  The other commands
  * walk their flags with flags_next.
  */
 
-/* --- what serve and check are told --- */
+/* --- the command line of serve and check ---------------------------------- */
 
 #define OPTIONS_WARNINGS_MAX 12
 
 struct options {
-	struct config config;	/* defaults, file, environment, flags: valid */
+	struct config config; /* defaults, file, environment and flags; valid */
 	const char *config_file, *kubeconfig, *context;	/* NULL: not given */
 	char warnings[OPTIONS_WARNINGS_MAX][240];	/* whole sentences */
 	size_t warnings_n;
 };
 
-/* usage follows "Usage: PROGRAM "; the flags are listed after it.
+/* Parses the command line of serve or check.  `usage` is printed after "Usage:
+ * PROGRAM ", and the flags are listed after it.
  *  0  *o is complete
- *  1  --help was asked for and is printed: exit 0
+ *  1  the help text was asked for and is printed: exit 0
  * -1  ERR_INPUT, ERR_LIMIT: exit 2; see fail_code */
 int options_parse(int argc, char **argv, const char *usage, struct options *o,
 		  struct err *e);
 
-/* Reads and parses one kubeconfig file that was named by somebody: that it
- * cannot be read is ERR_INPUT. */
+/* Reads and parses one kubeconfig file.  Somebody has named the file, so it is
+ * ERR_INPUT if it cannot be read. */
 int options_kubeconfig(const char *file, const char *context,
 		       struct kubeconfig *out, struct err *e);
 
-/* --- flags: --name VALUE, --name=VALUE, -h, "--" --- */
+/* --- flags: --name VALUE, --name=VALUE, -h, "--" -------------------------- */
 
 struct flags {
 	int argc;
@@ -47,25 +48,27 @@ struct flags {
 	const char *inline_value;
 };
 
-/* 1: the next flag's name is in f->name; 0: the end; -1: no flag. */
+/* Returns 1 if there is another flag and f->name is its name, 0 at the end, and
+ * -1 if the argument is no flag. */
 int flags_next(struct flags *f, struct err *e);
-/* The value of that flag. */
+/* Gets the value of the current flag.  It returns -1 if there is none. */
 int flags_value(struct flags *f, const char **value, struct err *e);
-/* For a flag that takes no value. */
+/* For a flag that takes no value: returns -1 if it has one. */
 int flags_no_value(const struct flags *f, struct err *e);
 int flags_unknown(const struct flags *f, struct err *e);
 
-/* --- what every command says --- */
+/* --- what every command prints -------------------------------------------- */
 
-/* "karpenter-node-holder", or "kubectl node-holder" when called by kubectl:
- * for usage texts. */
+/* "karpenter-node-holder", or "kubectl node-holder" if kubectl calls the
+ * program.  Usage texts show it. */
 const char *program_name(void);
 
-/* One line on stderr; the exit code for the error. */
+/* Prints the error as one line on stderr and returns the exit code for it. */
 int fail_code(const struct err *e);
 void warn_line(const char *sentence);
 
-/* After the last output on stdout: the exit code, 1 if it did not get out. */
+/* Flushes stdout after the last output and returns the exit code, which is 1 if
+ * the output could not be written. */
 int output_code(void);
 
 #endif

@@ -14,7 +14,7 @@ static const char usage[] =
 int
 cmd_serve(int argc, char **argv)
 {
-	static struct options o;	/* patterns are large for a stack */
+	static struct options o;	/* too large for a stack */
 	struct kubeconfig access = {0};
 	struct err e;
 	int rc = options_parse(argc, argv, usage, &o, &e);

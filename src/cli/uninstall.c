@@ -32,7 +32,8 @@ struct uninstall_request {
 	struct uninstall_wish wish;
 };
 
-/* 1: it is one of ours, taken; what is not goes on to options_parse. */
+/* Returns 1 if the flag belongs to this command and was taken, and 0 if it is
+ * for options_parse. */
 static int
 own_flag(struct uninstall_request *u, struct flags *f, struct err *e)
 {
@@ -103,7 +104,7 @@ parse(struct uninstall_request *u, int argc, char **argv, struct err *e)
 int
 uninstall_main(int argc, char **argv, const struct timing *t)
 {
-	static struct uninstall_request r;	/* patterns are large for a stack */
+	static struct uninstall_request r;	/* too large for a stack */
 	struct kubeconfig access = {0};
 	struct err e = {0};
 	int rc, code;

@@ -8,18 +8,20 @@
 #include "renewal_call.h"
 
 /*
- * A worker with a connection of its own.  It asks core/protocol/renewal what
- * to do, has it done, and tells what came of it; what was read is forgotten
- * before it sleeps, and keys are wiped.
+ * This worker has a connection of its own.  It asks core/protocol/renewal for
+ * the next step, performs the step and reports the outcome.  Before it sleeps
+ * it forgets what it has read and wipes keys.
  *
- * It acts while we lead.  Leaders of another configuration make no
- * certificates (a roll-out to selfSigned), and who has none is not ready and
- * stops the roll-out that would end their lead.  So a replica acts, too, while
- * it has had no certificate for a while and does not lead.  Each write stands
- * on the version that was read: several at once cost a retry.
+ * The worker acts while this replica leads.  During a roll-out to selfSigned
+ * the leader may still run the old configuration, which issues no certificates.
+ * A new replica without a certificate is not ready, and so it would block the
+ * roll-out that ends that lead.  A replica that does not lead therefore acts as
+ * well when it has had no certificate for a while.  Every write carries the
+ * resource version that was read, so replicas that write at once only cost each
+ * other a retry.
  */
 
-#define PATIENCE_READS 3	/* a leader would have acted */
+#define PATIENCE_READS 3	/* by then a leader would have acted */
 
 enum role { IDLE, LEADS, STANDS_IN };
 
@@ -28,15 +30,15 @@ struct cert_renewer {
 	struct state *shared;
 	const struct config *config;
 	struct serving_cert *pair;
-	bool unhooked;		/* said so in the log */
-	int64_t well_ms;	/* boot: it led, or had a certificate */
+	bool unhooked;		/* has been logged */
+	int64_t well_ms;	/* boot time: last led or had a certificate */
 	struct renewal renewal;
 	struct renew renew;
 };
 
-/* --- the thread ---------------------------------------------------------- */
+/* --- the thread ----------------------------------------------------------- */
 
-/* Once when trouble begins, once when it ends; a first conflict is none. */
+/* Logs trouble when it begins.  A first conflict is no trouble. */
 static void
 report(struct cert_renewer *r, enum renewal_step step,
        const struct renewal_call_result *c)
@@ -81,7 +83,7 @@ act(struct cert_renewer *r, const struct renewal_todo *todo)
 		     clock_now(r->shared->clock));
 }
 
-/* One step, or a wait: to be asked again after so many milliseconds. */
+/* Performs one step, or returns for how many milliseconds to wait. */
 static int64_t
 turn(struct cert_renewer *r)
 {
@@ -98,7 +100,7 @@ turn(struct cert_renewer *r)
 	return worker_nap_ms(todo.wait_ms);
 }
 
-/* Waits a second where there is nothing to do. */
+/* Waits for up to a second if there is nothing to do. */
 static enum role
 await_role(struct cert_renewer *r, int64_t patience_ms)
 {
@@ -145,7 +147,7 @@ run(void *ctx)
 	renewal_call_forget(&r->renew);
 }
 
-/* --- birth and end ------------------------------------------------------- */
+/* --- making and freeing --------------------------------------------------- */
 
 static void
 stop(void *ctx)

@@ -8,27 +8,28 @@
 #include "wire/config/config.h"
 #include "worker.h"
 
-/* The worker that keeps, while we lead or nothing is served, a CA and a
- * serving certificate of our own in a Secret, and the CA in the webhook's
- * caBundle: core/protocol/renewal says what to do.  What replicas serve comes
- * to them through the mounted Secret. */
+/* The certificate renewer is the worker behind selfSigned.  It keeps a CA and a
+ * serving certificate in a Secret, and the CA in the webhook's caBundle.
+ * core/protocol/renewal decides what to do.  The worker acts while this replica
+ * leads or has had no valid certificate for a while.  Replicas serve the
+ * certificate from the mounted Secret, never directly from here. */
 struct cert_renewer;
 
-/* All of it but namespace_name outlives the renewer. */
+/* Everything but namespace_name outlives the renewer. */
 struct cert_renewer_setup {
 	struct state *shared;
 	struct kube *kube;
 	const struct config *config;
-	struct serving_cert *pair;	/* what is served here */
-	const char *namespace_name;	/* of Secret and Service */
-	const struct timing *timing;	/* call_ms */
+	struct serving_cert *pair;	/* what this replica serves */
+	const char *namespace_name;	/* of the Secret and the Service */
+	const struct timing *timing;	/* call_ms is used */
 };
 
-/* NULL: *e says why.  The worker's stop cuts the call under way; state_stop
- * has to come before it. */
+/* Main calls this.  It returns NULL on failure, and *e says why.  The worker's
+ * stop cuts the call in progress.  Call state_stop before it. */
 struct cert_renewer *cert_renewer_new(const struct cert_renewer_setup *o,
 				      struct worker *worker, struct err *e);
-void cert_renewer_free(struct cert_renewer *r);	/* after the join; NULL is
-						   fine */
+/* Main calls this after the join.  NULL is allowed. */
+void cert_renewer_free(struct cert_renewer *r);
 
 #endif

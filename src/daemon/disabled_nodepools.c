@@ -38,7 +38,8 @@ disabled_nodepools_free(struct disabled_nodepools *c)
 	free(c);
 }
 
-/* Under the lock; n: not in it. */
+/* The caller holds the lock.  Returns the number of names if `pool` is not one
+ * of them. */
 static unsigned
 find(const struct disabled_nodepools *c, const char *pool)
 {

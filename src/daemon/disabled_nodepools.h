@@ -5,25 +5,28 @@
 #include <stdbool.h>
 
 /*
- * The names of the NodePools that people have disabled, as a set that every
- * replica keeps for its webhook.  Any thread may call any function: a lock of
- * its own protects the set, and nothing else is taken or called under it.
- * Where the set is empty, as it usually is, a look at it takes no lock.  It
- * holds SCOPES_MAX names; more than that are taken for enabled.
+ * The set of the names of the NodePools that people have disabled.  Every
+ * replica keeps one for its webhook.  Any thread may call any function: the set
+ * has a lock of its own, under which nothing else is locked or called.  A
+ * lookup in an empty set, the usual case, takes no lock.  The set holds
+ * SCOPES_MAX names.  Further NodePools count as enabled.
  */
 struct disabled_nodepools;
 
-struct disabled_nodepools *disabled_nodepools_new(void);	/* NULL: no memory */
+/* Main calls these two.  _new returns NULL if memory is short. */
+struct disabled_nodepools *disabled_nodepools_new(void);
 void disabled_nodepools_free(struct disabled_nodepools *c);
 
-/* A list of NodePools begins.  What it shows comes through _set; when it is
- * complete, _listed drops the names that it did not show. */
+/* _listing begins a list of NodePools, and _set adds each name that it shows as
+ * disabled.  _listed ends a complete list: it drops the names that the list did
+ * not show. */
 void disabled_nodepools_listing(struct disabled_nodepools *c);
 void disabled_nodepools_listed(struct disabled_nodepools *c);
 void disabled_nodepools_set(struct disabled_nodepools *c, const char *pool,
 			    bool disabled);
 
-/* For the webhook, with the NodePool's name from the review; "" is in no set. */
+/* The webhook calls this with the name of the NodePool from the review.  The
+ * empty name is in no set. */
 bool disabled_nodepools_has(struct disabled_nodepools *c, const char *pool);
 
 #endif

@@ -9,9 +9,10 @@
 #include "edge/log.h"
 
 /*
- * A worker with a connection of its own: a renewal must not wait behind
- * patches.  It asks core/protocol/lease (under the table's mutex) what to do,
- * does it, and tells what came of it.  Nothing here decides.
+ * This worker has a connection of its own because a renewal must not wait
+ * behind patches.  It asks core/protocol/lease for the next step (under the
+ * table's mutex), performs the step and reports the outcome.  It makes no
+ * decisions.
  */
 
 struct elector {
@@ -70,7 +71,7 @@ tell(struct elector *el)
 		[LEASE_NOTE_RELEASED] = {LOG_INFO, "lead given up"},
 		[LEASE_NOTE_BAD_STATE] = {LOG_WARN, "state cannot be read"},
 	};
-	static struct lease_note n;	/* of the one elector there is */
+	static struct lease_note n;	/* there is only one elector */
 
 	while (state_lease_note(el->shared, &n))
 		LOG(says[n.type].level, says[n.type].phrase,
@@ -78,7 +79,8 @@ tell(struct elector *el)
 		    LS("holder", n.name[0] != '\0' ? n.name : el->identity));
 }
 
-/* What the watchers have under way is of the old lead. */
+/* Restarts the watchers whose lists and watches began before the lead
+ * changed. */
 static void
 restart(struct elector *el)
 {
@@ -114,7 +116,8 @@ run(void *ctx)
 	tell(el);
 }
 
-/* All work has ended: gives the Lease up. */
+/* Main calls this when all other work has ended: the elector gives the Lease
+ * up. */
 static void
 stop(void *ctx)
 {

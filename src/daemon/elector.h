@@ -8,27 +8,30 @@
 #include "wire/config/config.h"
 #include "worker.h"
 
-/* The worker that keeps the Lease, and in it what the next leader is to know
- * (also where nobody is elected): core/protocol/lease says what to do. */
+/* The elector is the worker that keeps the Lease.  The Lease also stores the
+ * state that the next leader needs, so there is an elector even without leader
+ * election.  core/protocol/lease decides what to do. */
 struct elector;
 
-/* All of it but namespace_name outlives the elector. */
+/* Everything but namespace_name outlives the elector. */
 struct elector_setup {
 	struct state *shared;
 	struct kube *kube;
 	const struct config *config;
-	struct watcher *const *watchers;	/* VIEW_COUNT; they list anew
-						   after a lead has ended */
-	const char *namespace_name;	/* of the Lease, where the configuration
-					   names none */
-	const struct timing *timing;	/* soft_ms */
+	/* VIEW_COUNT watchers.  They list again when the lead changes. */
+	struct watcher *const *watchers;
+	/* The namespace of the Lease, if the configuration names none. */
+	const char *namespace_name;
+	const struct timing *timing;	/* soft_ms is used */
 };
 
-/* Before any worker starts: where a leader is elected, this replica does not
- * lead from here on.  NULL: *e says why.  The worker's stop means that all
- * work has ended: it gives the Lease up and ends. */
+/* Main calls this before any worker starts.  With leader election, this replica
+ * does not lead from here on.  It returns NULL on failure, and *e says why.
+ * The worker's stop tells the elector that all other work has ended: it gives
+ * the Lease up and ends. */
 struct elector *elector_new(const struct elector_setup *o,
 			    struct worker *worker, struct err *e);
-void elector_free(struct elector *el);	/* after the join; NULL is fine */
+/* Main calls this after the join.  NULL is allowed. */
+void elector_free(struct elector *el);
 
 #endif

@@ -14,11 +14,11 @@
 #include "wire/api/patch.h"
 
 /*
- * A worker with a connection of its own: an Event waits for nobody, and nobody
- * for an Event.  It asks core/protocol/event_series what to write, writes it,
- * and tells what came of it.  Its lock is a leaf, held across calls of
- * core/protocol/event_series alone: who says something never waits for the API
- * server.
+ * This worker has a connection of its own, so that Events and other calls never
+ * wait for each other.  It asks core/protocol/event_series what to write,
+ * writes it and reports the outcome.  Its lock is a leaf lock and is held only
+ * across calls of core/protocol/event_series.  A thread that records an Event
+ * therefore never waits for the API server.
  */
 
 struct event_recorder {
@@ -27,11 +27,11 @@ struct event_recorder {
 	struct kube_stream *stream;
 	int64_t call_ms;
 	char instance[EVENT_INSTANCE_BYTES];
-	uint64_t dropped;	/* said so in the log */
+	uint64_t dropped;	/* as last logged */
 	char body[EVENT_BYTES];
 
-	pthread_mutex_t lock;	/* of what follows */
-	pthread_cond_t turn;	/* more was said; stopping; ended */
+	pthread_mutex_t lock;	/* protects what follows */
+	pthread_cond_t turn;	/* a new Event, stopping or ended */
 	bool stopping, ended;
 	struct event_series tell;
 };
@@ -48,7 +48,7 @@ unlock(struct event_recorder *t)
 	(void)pthread_mutex_unlock(&t->lock);
 }
 
-/* --- the call ------------------------------------------------------------ */
+/* --- the call ------------------------------------------------------------- */
 
 static enum event_series_outcome
 outcome_of(const struct kube_reply *r)
@@ -65,7 +65,7 @@ outcome_of(const struct kube_reply *r)
 	case ANSWER_INVALID:
 	case ANSWER_REFUSED:
 		return EVENT_SERIES_REFUSED;
-	case ANSWER_CONFLICT:	/* a quota's: it may have room later */
+	case ANSWER_CONFLICT:	/* of a quota, which may have room later */
 	case ANSWER_BUSY:
 	case ANSWER_BLOCKED:
 	case ANSWER_FAILED:
@@ -74,7 +74,7 @@ outcome_of(const struct kube_reply *r)
 	return EVENT_SERIES_FAILED;
 }
 
-/* Once when trouble begins, once when it ends. */
+/* Logs trouble when it begins and when it ends. */
 static void
 report(struct event_recorder *t, const struct event_series_todo *todo,
        enum event_series_outcome o, int status, const char *why)
@@ -82,7 +82,8 @@ report(struct event_recorder *t, const struct event_series_todo *todo,
 	const struct event_series_event *v = todo->event;
 	enum log_level level;
 
-	/* What exists is ours: an answer got lost. */
+	/* An Event that exists already is ours: the reply to its creation was
+	 * lost. */
 	if (o == EVENT_SERIES_WRITTEN || o == EVENT_SERIES_EXISTS) {
 		level = worker_recovered(t->worker);
 		LOG(level, "event written",
@@ -90,7 +91,7 @@ report(struct event_recorder *t, const struct event_series_todo *todo,
 		    LS("nodepool", v->pool), LI("count", v->count));
 		return;
 	}
-	/* An Event lives for an hour: it is made anew. */
+	/* An Event lives for an hour.  If it is gone, it is created again. */
 	if (o == EVENT_SERIES_GONE && todo->step == EVENT_SERIES_PATCH)
 		return;
 	level = worker_trouble(t->worker);
@@ -98,7 +99,7 @@ report(struct event_recorder *t, const struct event_series_todo *todo,
 	    LS("nodepool", v->pool), LI("code", status), LS("err", why));
 }
 
-/* -1: cut short by the stop. */
+/* Returns -1 if the stop has cut the call short. */
 static int
 call(struct event_recorder *t, const struct event_series_todo *todo,
      enum event_series_outcome *o, int64_t *retry_after_ms)
@@ -136,10 +137,11 @@ call(struct event_recorder *t, const struct event_series_todo *todo,
 	return 0;
 }
 
-/* --- the thread ---------------------------------------------------------- */
+/* --- the thread ----------------------------------------------------------- */
 
-/* The next write, waited for; false: stopping, and none is due.  Its event is
- * nobody else's until event_series_done: it is read without the lock. */
+/* Waits for the next write.  Returns false if the worker is stopping and no
+ * write is due.  The event of the write belongs to this thread until
+ * event_series_done, so it is read without the lock. */
 static bool
 next(struct event_recorder *t, struct event_series_todo *todo,
      uint64_t *dropped)
@@ -160,7 +162,8 @@ next(struct event_recorder *t, struct event_series_todo *todo,
 	return todo->step != EVENT_SERIES_WAIT;
 }
 
-/* More kinds at once than core/protocol/event_series has room for. */
+/* core/protocol/event_series drops Events when more series are open at once
+ * than it has room for. */
 static void
 tell_dropped(struct event_recorder *t, uint64_t dropped)
 {
@@ -210,7 +213,7 @@ event_recorder_say(struct event_recorder *t,
 	unlock(t);
 }
 
-/* --- birth and end ------------------------------------------------------- */
+/* --- making and freeing --------------------------------------------------- */
 
 static void
 stop(void *ctx)

@@ -11,30 +11,32 @@
 #include "edge/timing.h"
 #include "worker.h"
 
-/* The worker that writes our Events on NodePools: core/protocol/event_series
- * says which and when.  Whatever becomes of them, nothing else in the program
- * notices. */
+/* The event recorder is the worker that writes our Events on NodePools.
+ * core/protocol/event_series decides which Events to write and when.  A failure
+ * to write them affects nothing else in the program. */
 struct event_recorder;
 
 struct event_recorder_setup {
 	const struct clock *clock;
 	struct kube *kube;
-	const char *instance;		/* this replica's name; copied */
-	const struct timing *timing;	/* call_ms */
+	const char *instance;		/* the name of this replica; copied */
+	const struct timing *timing;	/* call_ms is used */
 };
 
-/* NULL: *e says why.  The worker's stop comes when nobody says more.  It waits
- * while what is due is tried once, for EVENT_SERIES_STOP_MS at most (or one
- * call_ms, if that is shorter), and then cuts the call.  What waits for a
- * later try is dropped. */
+/* Main calls this.  It returns NULL on failure, and *e says why.  Stop the
+ * worker only when no thread records Events any more.  The stop waits while
+ * each write that is due is tried once, for EVENT_SERIES_STOP_MS or call_ms,
+ * whichever is shorter.  Then it cuts the call.  Writes that wait for a later
+ * try are dropped. */
 struct event_recorder *event_recorder_new(const struct event_recorder_setup *o,
 					  struct worker *worker,
 					  struct err *e);
-void event_recorder_free(struct event_recorder *t);	/* after the join; NULL
-							   is fine */
+/* Main calls this after the join.  NULL is allowed. */
+void event_recorder_free(struct event_recorder *t);
 
-/* Any thread, also before the start; never waits for the API server.  What
- * `what` points to is copied.  t is NULL: nobody is told. */
+/* Records an Event.  Any thread may call it, even before the worker starts.  It
+ * never waits for the API server.  It copies what `what` points to.  If t is
+ * NULL, nothing happens. */
 void event_recorder_say(struct event_recorder *t,
 			const struct event_series_what *what);
 

@@ -43,8 +43,8 @@ check_main(struct health *h, const char *name)
 	       h->timing->heart_ms;
 }
 
-/* All workers of that name: there are several watchers.  The elector is
- * checked to the end, for it has the Lease to give up. */
+/* Checks all workers of that name, as there are several watchers.  The elector
+ * is checked until the process ends because it has to give the Lease up. */
 static bool
 check_elector(struct health *h, const char *name)
 {
@@ -58,7 +58,8 @@ check_elector(struct health *h, const char *name)
 	return true;
 }
 
-/* While stopping, threads end one by one and that is no illness. */
+/* While the process is stopping, workers end one after another.  That is no
+ * fault. */
 static bool
 check_worker(struct health *h, const char *name)
 {
@@ -88,9 +89,10 @@ static const struct check live_checks[] = {
 	{NULL, NULL},
 };
 
-/* --- answers -------------------------------------------------------------- */
+/* --- replies -------------------------------------------------------------- */
 
-/* Does the query hold "key" or "key=…", or "key=value" where value is given? */
+/* Does the query hold "key" or "key=…"?  If value is given, does it hold
+ * "key=value"? */
 static bool
 query_has(const char *query, const char *key, const char *value)
 {
@@ -130,7 +132,8 @@ answer_one(struct health *h, const struct check *c, struct buf *b,
 	text_reply(a, ok ? 200 : 500, b);
 }
 
-/* As k8s.io/apiserver pkg/server/healthz: "ok", or a line each. */
+/* Replies as k8s.io/apiserver pkg/server/healthz does: "ok", or one line a
+ * check. */
 static void
 answer_all(struct health *h, const char *path, const struct check *checks,
 	   const char *query, struct buf *b, struct server_reply *a)
@@ -221,7 +224,7 @@ metrics(void *ctx, const struct server_request *q, struct server_reply *a)
 
 	(void)q;
 	if (text == NULL)
-		return;	/* the server answers 500 */
+		return;	/* the server replies 500 */
 	buf_init(&b, text, METRICS_BYTES_MAX);
 	state_report(h->shared, &g.controller);
 	process_read(&g.process);

@@ -9,14 +9,16 @@
 #include "worker.h"
 
 /*
- * /healthz, /livez, /readyz and /metrics on the metrics address, as the API
- * server and controller-runtime answer them.
+ * The server on the metrics address.  It serves /healthz, /livez, /readyz and
+ * /metrics in the formats of the API server and of controller-runtime.  Main
+ * fills in the fields up to lease_name and calls the functions below.  The
+ * handlers run on the server's own thread.
  */
 struct health {
 	struct state *shared;
 	struct hook *hook;
 	struct serving_cert *pair;
-	const struct worker *workers;	/* checked by their kinds' names */
+	const struct worker *workers;	/* found by the names of their kinds */
 	unsigned workers_n;
 	const struct timing *timing;
 	const char *cluster_scope;
@@ -25,8 +27,12 @@ struct health {
 	struct server *server;
 };
 
+/* health_start returns -1 if the server cannot be started, and *e says why.
+ * What the fields point to must outlive health_stop. */
 int health_start(struct health *h, const char *address, struct err *e);
 void health_stop(struct health *h);
-void health_beat(struct health *h);	/* main, each round */
+/* Main calls this in each round.  A late beat fails the check "main" of
+ * /livez. */
+void health_beat(struct health *h);
 
 #endif

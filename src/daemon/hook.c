@@ -49,8 +49,8 @@ refuse(struct hook *h, const struct err *e, struct server_reply *a)
 	a->body_bytes = strlen(e->text);
 }
 
-/* The whole way of a review: what it says, what we know beside it, what is
- * decided, and the reply to that. */
+/* Handles one review: decodes it, adds what this replica knows, decides, and
+ * encodes the reply. */
 static int
 answer(struct hook *h, const struct server_request *q, struct buf *reply,
        struct err *e)
@@ -81,7 +81,8 @@ static void
 mutate(void *ctx, const struct server_request *q, struct server_reply *a)
 {
 	struct hook *h = ctx;
-	/* The server copies the body before it returns to us. */
+	/* The server copies the body before this thread handles another
+	 * request. */
 	static _Thread_local char text[ADMISSION_REPLY_BYTES];
 	static _Thread_local struct err e;
 	uint64_t begun_us = clock_boot_us();

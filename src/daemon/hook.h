@@ -9,11 +9,12 @@
 #include "wire/config/config.h"
 
 /*
- * The webhook.  Each request of edge/server takes a straight way through
- * wire/admission (decode), core/rules/admit and wire/admission (encode), and
- * back.  The hook never touches the table: beside the review it asks
- * disabled_nodepools, and it leaves one atomic hint.  Its requests are served by
- * the webhook's threads; hook_start and hook_stop are main's.
+ * The webhook.  Each request of edge/server goes straight through
+ * wire/admission (decode), core/rules/admit and wire/admission (encode).  The
+ * hook never touches the table: apart from the review it reads only
+ * disabled_nodepools, and it leaves one atomic hint.  The threads of the
+ * webhook server handle requests.  Main calls hook_start and hook_stop.
+ * hook_start returns -1 on failure, and *e says why.
  */
 struct hook {
 	struct state *shared;

@@ -70,7 +70,7 @@ path_of(const struct job *j, struct buf *path, struct kube_request *q)
 	default:
 		buf_printf(path, "%s/%s?fieldManager=karpenter-node-holder",
 			   r->path, j->action.name);
-		q->accept = ACCEPT_METADATA;	/* we need only its version */
+		q->accept = ACCEPT_METADATA;	/* only its version is needed */
 	}
 }
 
@@ -90,7 +90,8 @@ job_start(const struct job_env *v, const struct job *j, uint64_t tag,
 	struct kube_request q = {.method = "GET",
 				 .path = path_bytes,
 				 .timeout_ms = v->timing->call_ms,
-				 /* nothing of ours when another may lead */
+				 /* No write may be under way when another
+				  * replica may lead. */
 				 .fence_ms = j->action.fence_ms};
 
 	buf_init(&path, path_bytes, sizeof(path_bytes));
@@ -106,7 +107,7 @@ job_start(const struct job_env *v, const struct job *j, uint64_t tag,
 	return kube_lanes_start(pool, &q, tag, e);
 }
 
-/* --- the answer ----------------------------------------------------------- */
+/* --- the reply ------------------------------------------------------------ */
 
 static enum outcome_code
 code_of(const struct kube_reply *r)
@@ -189,7 +190,8 @@ patched(const struct job_env *v, const struct job *j,
 	struct err e;
 
 	log_written(&j->action);
-	/* Without its version we wait for the watch, as after a lost reply. */
+	/* If the reply has no readable version, we wait for the watch, as we do
+	 * after a lost reply. */
 	if (object_decode(r->body, r->body_bytes, j->action.kind,
 			  &v->rules->hold, &o, &e) == 0)
 		memcpy(out->rv, o.rv, sizeof(out->rv));
@@ -208,7 +210,8 @@ was_read(const struct job_env *v, const struct job *j,
 		out->code = OUTCOME_FAILED;
 		return;
 	}
-	/* A claim of the same name is not the claim that was meant. */
+	/* A NodeClaim with the same name but another UID is not the one we
+	 * meant. */
 	if (j->action.act == ACT_READ_CLAIM &&
 	    strcmp(o.uid, j->action.uid) != 0) {
 		out->code = OUTCOME_GONE;
@@ -217,14 +220,14 @@ was_read(const struct job_env *v, const struct job *j,
 	state_found(v->shared, &j->action, &o);
 }
 
-/* One that cannot be read the watch leaves out as well. */
+/* Skips an item that cannot be decoded, as the watch does. */
 static int
 fresh_claim(void *ctx, const char *bytes, size_t n, struct err *e)
 {
 	const struct job_env *v = ctx;
 	struct object o;
 
-	(void)e;	/* stays clean: the list goes on */
+	(void)e;	/* stays clear: the list goes on */
 	if (object_decode(bytes, n, KIND_NODECLAIM, &v->rules->hold, &o,
 			  NULL) == 0)
 		state_fresh(v->shared, &o);
@@ -243,7 +246,8 @@ fresh_pool(void *ctx, const char *bytes, size_t n, struct err *e)
 	return 0;
 }
 
-/* One page of the fresh list.  true: it was the last, or it failed. */
+/* Takes one page of the fresh list.  Returns true if it was the last page or
+ * failed. */
 static bool
 fresh_page(const struct job_env *v, struct job *j, const struct kube_reply *r,
 	   struct outcome *out)
@@ -275,7 +279,7 @@ job_answered(const struct job_env *v, struct job *j,
 	if (e->code == ERR_NONE)
 		out->code = code_of(r);
 	if (is_refusal(out->code) && act_writes(j->action.act)) {
-		out->why = j->why; /* the controller tells it, once */
+		out->why = j->why; /* the controller reports it once */
 		refusal_text(j, r);
 	} else if (out->code != OUTCOME_OK && out->code != OUTCOME_GONE &&
 		   out->code != OUTCOME_CONFLICT) {

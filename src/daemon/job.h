@@ -8,14 +8,16 @@
 #include "wire/api/pager.h"
 
 /*
- * One action of the controller as calls to the API server: which request, and
- * what its answer means.  A list is one call a page, all others are one call.
+ * A job carries out one action of the controller as calls to the API server.
+ * It builds each request and interprets the reply.  A list takes one call for
+ * each page, every other action takes one call.  The sweeper's thread makes all
+ * calls.
  */
 struct job {
 	bool used;
 	struct action action;
 	struct pager pager;	/* of a list */
-	char why[NOTE_WHY_BYTES];	/* outcome.why */
+	char why[NOTE_WHY_BYTES];	/* behind outcome.why */
 };
 
 struct job_env {
@@ -24,14 +26,17 @@ struct job_env {
 	const struct timing *timing;
 };
 
-/* Of another action; what it is stands in j->action. */
+/* Begins a new action, which the caller has stored in j->action. */
 void job_init(struct job *j);
 
+/* Sends the next request of the job on a free lane.  `tag` comes back with the
+ * reply.  It returns -1 if the request cannot be sent, and *e says why. */
 int job_start(const struct job_env *v, const struct job *j, uint64_t tag,
 	      struct kube_lanes *pool, struct err *e);
 
-/* An answer came, or none (e->code).  true: the action is over, *out says how;
- * false: the job goes on with another call. */
+/* Takes the reply, or in *e the reason why there is none.  It returns true if
+ * the action is over, and *out is the outcome.  It returns false if the job
+ * needs another call: call job_start again. */
 bool job_answered(const struct job_env *v, struct job *j,
 		  const struct kube_reply *r, const struct err *e,
 		  struct outcome *out);

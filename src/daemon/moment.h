@@ -5,7 +5,8 @@
 #include <stdint.h>
 #include <time.h>
 
-/* ms from now, for a condition that waits on CLOCK_MONOTONIC. */
+/* Returns the time `ms` from now, for a condition variable that uses
+ * CLOCK_MONOTONIC. */
 static inline struct timespec
 moment(int64_t ms)
 {

@@ -19,7 +19,7 @@ scope_name(const struct note *n, const struct rules *r)
 	return r->scope == SCOPE_CLUSTER ? "cluster" : n->name;
 }
 
-/* What `a` says, for log and Event. */
+/* Formats n->a for the log and the Event. */
 static void
 moment_of(const struct note *n, char moment[MOMENT_BYTES])
 {
@@ -62,7 +62,7 @@ log_scope(const struct note *n, const char *name, const char *moment)
 	}
 }
 
-/* While machines boot the quiet time can only be told from below. */
+/* While machines boot, only the earliest end of the quiet time is known. */
 static void
 put_until(struct buf *b, const struct note *n, const char *moment)
 {
@@ -99,7 +99,8 @@ describe_scope(const struct note *n, const struct rules *r, const char *moment,
 		put_until(b, n, moment);
 		return EVENT_SERIES_HOLD_STARTED;
 	case NOTE_SCOPE_MOVED:
-		/* Nothing of a later time: it may only be certain now. */
+		/* The text does not say "later" because the end may be the same
+		 * and only now be certain. */
 		buf_puts(b, " is still busy");
 		put_machine(b, ", most recently because of machine ",
 			    n->machine);
@@ -126,7 +127,7 @@ describe_scope(const struct note *n, const struct rules *r, const char *moment,
 	}
 }
 
-/* An Event on each NodePool of the scope. */
+/* Records an Event on each NodePool of the scope. */
 static void
 tell_scope(struct state *s, const struct note *n, const struct rules *r,
 	   struct event_recorder *t)
@@ -153,7 +154,7 @@ tell_scope(struct state *s, const struct note *n, const struct rules *r,
 	}
 }
 
-/* --- the whole ------------------------------------------------------------ */
+/* --- trouble -------------------------------------------------------------- */
 
 static void
 tell_blocked(struct state *s, const struct note *n, struct event_recorder *t)
@@ -166,7 +167,7 @@ tell_blocked(struct state *s, const struct note *n, struct event_recorder *t)
 
 	LOG(LOG_WARN, "holds cannot be released", LS("unseen", n->name),
 	    LI("objects", n->a));
-	/* Without a number, so that all of them are one series. */
+	/* The text has no number, so that all these Events form one series. */
 	buf_init(&b, text, sizeof(text));
 	buf_printf(&b, "Nothing is released, whatever is due: %ss cannot be "
 		   "listed or watched; the log of the holder that leads says "

@@ -5,8 +5,9 @@
 #include "event_recorder.h"
 #include "state.h"
 
-/* What the controller tells of itself, to the log and, as Events, on NodePools.
- */
+/* Drains the controller's notes into the log and, as Events on NodePools, into
+ * the event recorder.  The sweeper calls this.  t may be NULL: no Events are
+ * recorded. */
 void notes_tell(struct state *s, const struct rules *r,
 		struct event_recorder *t);
 

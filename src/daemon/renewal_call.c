@@ -11,14 +11,14 @@
 #define MANAGER "?fieldManager=karpenter-node-holder"
 #define PATH_CAP (sizeof(WEBHOOKS_PATH) + 3 * NAME_BYTES)
 
-/* What has come of nothing yet. */
+/* The result of a call that was not sent. */
 static const struct renewal_call_result none = {.outcome = RENEWAL_FAILED,
 						.answer = ANSWER_FAILED,
 						.retry_after_ms = -1};
 
-/* --- calls --------------------------------------------------------------- */
+/* --- calls ---------------------------------------------------------------- */
 
-/* body: r->body, or NULL. */
+/* `body` is in r->body, or NULL. */
 static void
 call(struct renew *r, struct kube_request *q, const struct buf *body,
      struct renewal_call_result *c)
@@ -27,7 +27,8 @@ call(struct renew *r, struct kube_request *q, const struct buf *body,
 				       : state_lead_ms(r->shared);
 
 	*c = none;
-	/* Nothing of a leader is under way when another may lead. */
+	/* No call of a leader may be under way when another replica may
+	 * lead. */
 	q->timeout_ms = left_ms < r->call_ms ? left_ms : r->call_ms;
 	if (left_ms <= 0) {
 		(void)err_set(&c->err, ERR_CANCELLED, "the lead is over");
@@ -48,7 +49,7 @@ call(struct renew *r, struct kube_request *q, const struct buf *body,
 		c->outcome = RENEWAL_OK;
 }
 
-/* --- reading ------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------- */
 
 void
 renewal_call_forget(struct renew *r)
@@ -131,7 +132,7 @@ read_all(struct renew *r, struct renewal_call_result *c)
 		look(r);
 }
 
-/* --- writing ------------------------------------------------------------- */
+/* --- writing -------------------------------------------------------------- */
 
 static void
 write_secret(struct renew *r, struct secret_pair p,
@@ -160,7 +161,7 @@ write_secret(struct renew *r, struct secret_pair p,
 	}
 	call(r, &q, &body, c);
 	explicit_bzero(r->body, body.len);
-	/* It is there by now, has changed, or is there no more. */
+	/* Somebody created, changed or deleted the Secret after it was read. */
 	if (c->answer == ANSWER_EXISTS || c->answer == ANSWER_CONFLICT ||
 	    (c->answer == ANSWER_GONE && r->secret.rv[0] != '\0'))
 		c->outcome = RENEWAL_CONFLICT;
@@ -192,7 +193,8 @@ write_pair(struct renew *r, const struct renewal_todo *todo,
 	certs_own_done(&own);
 }
 
-/* One certificate, wherever it stands; none that does not fit. */
+/* Adds one certificate from whichever webhook's caBundle holds it.  Returns 1,
+ * or 0 if it was not found or does not fit. */
 static unsigned
 add_to_bundle(const struct webhooks *w, const struct renewal_cert *which,
 	      struct buf *out)
@@ -232,7 +234,8 @@ write_bundle(struct renew *r, const struct renewal_todo *todo,
 		       r->config->self_signed.configuration);
 	webhooks_patch(&body, &r->webhooks, r->pem);
 	call(r, &q, &body, c);
-	/* 422: the version was another. */
+	/* The API server answers 422 if the JSON patch's test of the version
+	 * fails. */
 	if (c->answer == ANSWER_CONFLICT || c->answer == ANSWER_INVALID ||
 	    c->answer == ANSWER_EXISTS || c->answer == ANSWER_GONE)
 		c->outcome = RENEWAL_CONFLICT;

@@ -11,9 +11,11 @@
 #include "wire/config/config.h"
 
 /*
- * One step of core/protocol/renewal as calls to the API server, and what came of it.
- * Every write stands on the version that was read, so that a second leader, or
- * a person, costs a retry and nothing else.
+ * This unit performs one step of core/protocol/renewal as calls to the API
+ * server and reports the outcome.  Every write carries the resource version
+ * that was read.  A second leader or a person who writes at the same time
+ * therefore costs a retry and nothing else.  Only the cert renewer's thread
+ * calls it.
  */
 #define RENEW_BODY_BYTES                                                       \
 	(WEBHOOKS_BODY_BYTES > SECRET_BODY_BYTES ? WEBHOOKS_BODY_BYTES         \
@@ -24,12 +26,12 @@ struct renew {
 	struct kube_stream *stream;
 	const struct config *config;
 	int64_t call_ms;
-	char namespace_name[64];	/* of Secret and Service */
+	char namespace_name[64];	/* of the Secret and the Service */
 	char names_text[2][2 * NAME_BYTES];
 	struct certs_names names;
 	bool stands_in;		/* acts without the lead */
 
-	struct renewal_view view;	/* as read */
+	struct renewal_view view;	/* what the last read showed */
 	struct secret secret;
 	struct webhooks webhooks;
 	char pem[WEBHOOKS_BUNDLE_MAX];
@@ -39,20 +41,22 @@ struct renew {
 struct renewal_call_result {
 	enum renewal_outcome outcome;
 	enum answer_class answer;
-	int status;		/* HTTP; 0: no answer, err says why */
-	int64_t retry_after_ms;	/* -1: none */
+	int status;		/* HTTP; 0: no reply, see err */
+	int64_t retry_after_ms;	/* -1: none given */
 	struct kube_reply reply;
 	struct err err;
 };
 
-/* The fields before the view are the caller's, these are not. */
+/* Fills in names and names_text.  The caller fills in the other fields before
+ * the view. */
 void renewal_call_names(struct renew *r);
 
-/* Any but a wait.  A READ leaves r->view. */
+/* Performs any step but RENEWAL_WAIT.  RENEWAL_READ fills in r->view.  Steps
+ * that write use what the last RENEWAL_READ read. */
 void renewal_call_step(struct renew *r, const struct renewal_todo *todo,
 		struct renewal_call_result *out);
 
-/* What was read; keys are wiped. */
+/* Frees what was read and wipes keys. */
 void renewal_call_forget(struct renew *r);
 
 #endif

@@ -23,15 +23,16 @@
 #include "watcher.h"
 
 /*
- * The main thread owns all signals (blocked before any other thread starts,
- * taken by sigtimedwait, no handler), looks after the certificate pair, and
- * starts and stops the workers.  Webhook and health start before them and end
- * after them, so that admission is answered whatever the API server does.
+ * The main thread owns all signals: they are blocked before any other thread
+ * starts and taken by sigtimedwait, so there is no handler.  It also watches
+ * the files of the serving certificate, and it starts and stops the workers.
+ * The webhook and health servers start before the workers and end after them,
+ * so that admission reviews are answered whatever the API server does.
  */
 
 /* The workers, in the order in which they start. */
 enum {
-	WORKER_WATCHERS,	/* VIEW_COUNT of them, by kind */
+	WORKER_WATCHERS,	/* VIEW_COUNT of them, one a kind */
 	WORKER_SWEEPER = WORKER_WATCHERS + VIEW_COUNT,
 	WORKER_TELLER,
 	WORKER_RENEWER,
@@ -51,16 +52,17 @@ struct serve {
 	struct worker workers[WORKER_COUNT];
 	struct watcher *watchers[VIEW_COUNT];	/* NULL: not needed */
 	struct sweeper *sweeper;
-	struct elector *elector;	/* NULL: no election */
+	struct elector *elector;	/* NULL: no Lease is kept */
 	struct event_recorder *teller;
-	struct cert_renewer *renewer;	/* NULL: the pair is others' */
+	struct cert_renewer *renewer;	/* NULL: others renew the pair */
 	char namespace_name[64];
 	bool serves;		/* the start has succeeded */
-	int64_t stopping_ms;	/* boot time: since then */
+	int64_t stopping_ms;	/* boot time at which the stop began */
 	unsigned cut;		/* connections open at the end */
 };
 
-/* Pages we do not touch shall cost nothing, and threads no arena each. */
+/* Pages that we do not touch must not cost memory, and each thread must not get
+ * an arena of its own. */
 static void
 spare_memory(void)
 {
@@ -94,8 +96,8 @@ block_signals(sigset_t *set)
 	(void)sigaction(SIGPIPE, &ignore, NULL);
 }
 
-/* The signal that came within ms, 0 if none.  SIGHUP only means: look at the
- * certificate now. */
+/* Returns the signal that came within `ms`, or 0.  SIGHUP returns 0 early, and
+ * so main looks at the certificate at once. */
 static int
 wait_signal(const sigset_t *set, int64_t ms)
 {
@@ -242,7 +244,7 @@ make_elector(struct serve *v, struct err *e)
 		.timing = v->timing,
 	};
 
-	/* Without election it only keeps the soft state. */
+	/* Without leader election the elector only keeps the soft state. */
 	if (!v->config->leader.enabled && v->namespace_name[0] == '\0' &&
 	    v->config->leader.namespace_[0] == '\0')
 		return 0;
@@ -250,7 +252,8 @@ make_elector(struct serve *v, struct err *e)
 	return v->elector == NULL ? -1 : 0;
 }
 
-/* The teller comes before the sweeper, which tells it what happens. */
+/* The event recorder is made before the sweeper, which records Events with
+ * it. */
 static int
 make_workers(struct serve *v, struct err *e)
 {
@@ -285,7 +288,7 @@ start(struct serve *v, struct kubeconfig *access, struct err *e)
 
 /* --- stop ----------------------------------------------------------------- */
 
-/* Nothing more is written to Nodes, NodeClaims or certificates. */
+/* Has all writing to Nodes, NodeClaims and certificates ended? */
 static bool
 writers_ended(const struct serve *v)
 {
@@ -299,9 +302,10 @@ elector_ended(const struct serve *v)
 	return worker_ended(&v->workers[WORKER_ELECTOR]);
 }
 
-/* Does nobody send us reviews any more?  The API server keeps idle connections
- * for 90 s and does not retry when we close first; and that we go reaches
- * every kube-proxy in its own time: until then it sends us new ones. */
+/* Have reviews stopped coming?  The API server keeps idle connections for 90 s
+ * and does not retry if we close one first.  Besides, each kube-proxy learns in
+ * its own time that this replica is going.  Until then it sends new connections
+ * here. */
 static bool
 reviews_ended(const struct serve *v)
 {
@@ -324,7 +328,7 @@ await(struct serve *v, bool (*over)(const struct serve *v))
 	}
 }
 
-/* The stop order.  Reviews are answered until all of it is done. */
+/* Stops the workers in order.  Reviews are answered until all of it is done. */
 static void
 stop(struct serve *v)
 {
@@ -332,19 +336,19 @@ stop(struct serve *v)
 		return;		/* nothing has been made */
 	v->stopping_ms = clock_boot_ms();
 	if (v->serves)
-		server_drain(v->hook.server);	/* before /readyz says so */
-	state_stop(&v->shared);		/* the sweeper begins nothing more */
+		server_drain(v->hook.server);	/* before /readyz fails */
+	state_stop(&v->shared);		/* the sweeper takes no new action */
 	worker_stop(&v->workers[WORKER_RENEWER]);
 	await(v, writers_ended);
 	worker_stop(&v->workers[WORKER_ELECTOR]);
 	await(v, elector_ended);	/* the Lease is given up */
 	if (v->serves) {
 		await(v, reviews_ended);
-		/* Others than 0: drainTimeout is too short. */
+		/* If this is not 0, drainTimeout is too short. */
 		v->cut = server_connections(v->hook.server);
 	}
-	/* Until here they have told the webhook which NodePools are disabled.
-	 * The teller has been told all there is to tell. */
+	/* Until here the watchers have kept the webhook's set of disabled
+	 * NodePools up to date.  No thread records Events any more. */
 	for (int k = 0; k < VIEW_COUNT; k++)
 		worker_stop(&v->workers[WORKER_WATCHERS + k]);
 	worker_stop(&v->workers[WORKER_TELLER]);
@@ -385,7 +389,7 @@ int
 serve_run(const struct config *c, struct kubeconfig *access,
 	  const struct timing *t)
 {
-	static struct serve v;	/* the counters are large for a stack */
+	static struct serve v;	/* its counters are too large for a stack */
 	struct err e = {0};
 	int rc;
 

@@ -6,8 +6,9 @@
 #include "wire/config/config.h"
 #include "wire/kubeconfig/kubeconfig.h"
 
-/* Runs until SIGTERM or SIGINT; the exit code.  access is taken over.  Start
- * it before any thread: it blocks the signals. */
+/* Runs the daemon until SIGTERM or SIGINT and returns the exit code of the
+ * process.  It takes ownership of what *access holds.  Call it before any
+ * thread is started because it blocks the signals. */
 int serve_run(const struct config *c, struct kubeconfig *access,
 	      const struct timing *t);
 

@@ -7,11 +7,13 @@
 #include "edge/certs/certs.h"
 #include "edge/log.h"
 
-/* Also without a visible change: what was refused as "not yet valid" becomes
- * valid, and a stat can miss a change within its clock's tick. */
+/* The files are read again after this time even if stat shows no change.  A
+ * pair refused as "not yet valid" becomes valid, and stat can miss a change
+ * within one tick of the file system's clock. */
 #define PAIR_AGAIN_MS 10000
-/* A Date is cut to whole seconds: it may be so much later, and a pair of this
- * moment is valid. */
+/* A Date header is cut to whole seconds, so the API server's time may be up to
+ * a second later than we know.  A pair issued at this moment has to count as
+ * valid. */
 #define DATE_MS 1000
 
 void
@@ -38,7 +40,7 @@ same_file(const struct stat *a, const struct stat *b)
 	       a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-/* stat follows the symlinks, so a swapped ..data shows as another inode. */
+/* stat follows symlinks, so a swapped ..data shows as another inode. */
 static bool
 changed(struct serving_cert *p)
 {
@@ -66,7 +68,8 @@ refuse(struct serving_cert *p, const struct err *e)
 	(void)str_copy(p->refused, sizeof(p->refused), e->text);
 }
 
-/* FNV-1a: another pair under an old serial number shows as well. */
+/* FNV-1a over both files, so that a new pair with the old serial number
+ * shows. */
 static uint64_t
 digest_of(const struct certs_pair *c)
 {
@@ -101,7 +104,8 @@ commit(struct serving_cert *p, const struct certs_pair *c)
 	    LS("names", c->names), LS("notAfter", until));
 }
 
-/* A swap between the reads of the two files brings half of either pair. */
+/* If the files are swapped between the two reads, the halves do not match.  A
+ * change seen after a failure is reason to read once more. */
 static int
 load(struct serving_cert *p, int64_t now_ms, struct certs_pair *c,
      struct err *e)
@@ -113,7 +117,7 @@ load(struct serving_cert *p, int64_t now_ms, struct certs_pair *c,
 				     : rc;
 }
 
-/* The files have again what is served. */
+/* The files again hold the pair that is served. */
 static void
 back(struct serving_cert *p)
 {

@@ -12,8 +12,10 @@
 #include "wire/config/config.h"
 
 /*
- * The certificate pair on disk and the one that is served.  Looked at by main
- * alone; what /readyz and /metrics read is atomic.
+ * The certificate pair on disk and the pair that is served.  Main alone calls
+ * serving_cert_init and serving_cert_look.  Any thread may call
+ * serving_cert_valid and read not_before_ms and not_after_ms, which are atomic.
+ * What serving_cert_init is given outlives the struct.
  */
 struct serving_cert {
 	const char *cert_file, *key_file;
@@ -21,10 +23,10 @@ struct serving_cert {
 	struct counters *counters;
 	struct server *server;
 	struct stat cert_stat, key_stat;	/* as last read */
-	int64_t read_ms;			/* boot */
+	int64_t read_ms;			/* boot time */
 	char serial[64];
 	uint64_t digest;	/* of both files as served */
-	char refused[240];	/* the last complaint, said once */
+	char refused[240];	/* the last error, logged once */
 	_Atomic int64_t not_before_ms, not_after_ms;	/* 0: none served */
 };
 
@@ -32,11 +34,12 @@ void serving_cert_init(struct serving_cert *p, const struct config *c,
 		       struct clock *clock, struct counters *counters,
 		       struct server *server);
 
-/* Reads the files if they have changed (a kubelet swaps the ..data symlink)
- * or every 10 s: query, check, commit; or keep the old pair and say why. */
+/* Reads the files if they have changed (the kubelet swaps the ..data symlink)
+ * or if the last read is 10 s ago.  It checks the new pair and then serves it.
+ * If the pair is not usable, the old one stays, and the log says why. */
 void serving_cert_look(struct serving_cert *p);
 
-/* Is a pair served that is valid now? */
+/* Is a pair served that is valid now, by the API server's time? */
 bool serving_cert_valid(struct serving_cert *p);
 
 #endif

@@ -7,7 +7,9 @@
 #include "wire/api/disruption_event.h"
 #include "wire/api/object.h"
 
-/* What a watcher sees, of whatever kind, on its way from wire to the table. */
+/* A sighting is an object of any kind that a watcher has seen, on its way from
+ * wire to the table.  Each watcher's thread calls these functions with
+ * sightings of its own. */
 struct sighting {
 	enum kind kind;
 	union {
@@ -17,8 +19,9 @@ struct sighting {
 	} as;
 };
 
-/* One item of a list; one line of a watch, as watch_decode.  out->kind is to
- * be set before.  -1: it cannot be read, and the log says why. */
+/* sighting_item decodes one item of a list.  sighting_line decodes one line of
+ * a watch, as watch_decode does.  The caller sets out->kind first.  Both return
+ * -1 if the bytes cannot be decoded, and they log why. */
 int sighting_item(const char *bytes, size_t n, const struct hold_key *hold,
 		  struct sighting *out);
 int sighting_line(const char *bytes, size_t n, const struct hold_key *hold,
@@ -26,8 +29,9 @@ int sighting_line(const char *bytes, size_t n, const struct hold_key *hold,
 		  int *status_code, struct err *e);
 
 const char *sighting_rv(const struct sighting *o);
+/* Passes an object that a list showed to the state. */
 void sighting_track(struct state *s, const struct sighting *o);
-/* As a line of a watch says. */
+/* Tracks or forgets the object, as the type of the watch line says. */
 void sighting_take(struct state *s, enum watch_type type,
 		   const struct sighting *o);
 

@@ -26,7 +26,7 @@ state_init(struct state *s, const struct rules *rules, uint32_t machines_max,
 		disabled_nodepools_free(s->disabled_nodepools);
 		clock_free(s->clock);
 		free(s->table);
-		s->table = NULL;	/* the stop passes it */
+		s->table = NULL;	/* main's stop then has nothing to do */
 		s->clock = NULL;
 		return err_set(e, ERR_SYSTEM, "no memory for the table");
 	}
@@ -153,14 +153,16 @@ state_next(struct state *s, struct action *out, int64_t *wait_ms)
 	struct now now = clock_now(s->clock);
 	bool any;
 
-	/* Before looking: what comes after is a new wake-up. */
+	/* The flag is cleared before the look at the table, so that any later
+	 * change wakes the sweeper again. */
 	atomic_store(&s->table->awake, false);
 	(void)lock(s);
 	state_follow(s, now);
 	state_soft(s, now);
 	any = controller_next(s->table->controller, now,
 			      atomic_load(&s->hint_ms), out, wait_ms);
-	/* What only reads may end when another leads. */
+	/* A read may end after another replica has taken the lead, so it has no
+	 * fence. */
 	if (any && act_writes(out->act) && s->table->lease != NULL)
 		out->fence_ms = lease_fence_ms(s->table->lease);
 	unlock(s);

@@ -14,47 +14,63 @@
 #include "edge/kube/kube.h"
 
 /*
- * What the threads of `serve` share: the timer table behind the program's one
- * mutex, held across pure core calls only (no I/O, allocation or log under
- * it), the clock, the counters, and the stop.
+ * What the threads of `serve` share: the clock, the counters, the stop flag,
+ * and the timer table behind the program's one mutex.  The mutex is held across
+ * pure core calls only, never across I/O, allocation or logging.  Each function
+ * takes it where it needs it, and any thread may call a function unless its
+ * group says otherwise.  Most functions pass their arguments to the function of
+ * the same name in core/controller/controller.h.
  */
 struct state {
 	struct clock *clock;
 	struct counters counters;
-	_Atomic int64_t hint_ms;	/* the latest creation admitted */
+	_Atomic int64_t hint_ms;	/* of the latest held creation */
 	_Atomic bool stopping;
 	struct disabled_nodepools *disabled_nodepools;	/* has its own lock */
 	struct state_table *table;
 };
 
+/* Main calls these two, before any worker is made and after all are freed.
+ * state_init returns -1 if memory is short. */
 int state_init(struct state *s, const struct rules *rules,
 		uint32_t machines_max, struct err *e);
 void state_done(struct state *s);
 
-/* Who is to be woken when there may be something to do.  Set once, before
- * the watchers start. */
+/* Sets the lanes to wake when there may be something to do; NULL: none.  Main
+ * calls this before the watchers start and after they have ended. */
 void state_sweeper(struct state *s, struct kube_lanes *pool);
 
-/* Leader election: without it we always lead, and the soft state is written
- * anew every soft_ms.  Before any thread starts. */
+/* Turns the Lease on.  Main calls this before any thread starts.  If c->enabled
+ * is false, this replica always leads, and the soft state is written again
+ * every soft_ms.  Without this call it always leads and keeps no Lease. */
 int state_elect(struct state *s, const struct lease_config *c,
 		 int64_t soft_ms, struct err *e);
-/* The elector.  *copy: todo.record, for as long as the caller likes. */
+/* The elector's thread alone calls the state_lease functions but
+ * state_lease_stop.  If todo.record is set, it points to *copy, which is the
+ * caller's. */
 struct lease_todo state_lease_next(struct state *s,
 				    struct lease_record *copy);
 void state_lease_done(struct state *s, const struct lease_outcome *o);
 bool state_lease_note(struct state *s, struct lease_note *out);
-void state_lease_wait(struct state *s, int64_t ms);	/* or a stop */
-void state_lease_stop(struct state *s);	/* all work has ended */
-/* Is what the watcher has under way of another lead?  Once a turn. */
+/* Waits for `ms` at most, or until the lead changes or the Lease is to be given
+ * up. */
+void state_lease_wait(struct state *s, int64_t ms);
+/* Main calls this when all other work has ended: the Lease is given up. */
+void state_lease_stop(struct state *s);
+/* Did the watcher's list or watch begin before the lead last changed?  It
+ * returns true once a change. */
 bool state_lead_turned(struct state *s, enum kind kind);
+/* Does this replica lead now? */
 bool state_leads(struct state *s);
-/* For so long a write that begins now may be under way; 0: we do not lead. */
+/* Returns for how many milliseconds a write that begins now may be under way,
+ * or 0 if this replica does not lead. */
 int64_t state_lead_ms(struct state *s);
-/* Waits for it, a second at most. */
+/* Waits for the lead, for a second at most.  Returns whether this replica
+ * leads. */
 bool state_await_lead(struct state *s);
 
-/* Watchers. */
+/* For the watchers.  A list runs from state_listing to state_listed.  If
+ * `served` is false, the API server does not serve the kind. */
 void state_listing(struct state *s, enum kind kind);
 void state_listed(struct state *s, enum kind kind, bool served);
 void state_watch(struct state *s, enum kind kind, bool up);
@@ -65,7 +81,8 @@ void state_pool_gone(struct state *s, const char *name);
 void state_sign(struct state *s, const char *claim_uid, const char *reason);
 bool state_wants_list(struct state *s, enum kind kind);
 
-/* The sweeper. */
+/* For the sweeper.  state_next returns false if no action is due for
+ * *wait_ms. */
 bool state_next(struct state *s, struct action *out, int64_t *wait_ms);
 void state_done_action(struct state *s, const struct action *a,
 			const struct outcome *o);
@@ -75,16 +92,19 @@ void state_fresh(struct state *s, const struct object *claim);
 void state_fresh_pool(struct state *s, const struct nodepool *p);
 bool state_note(struct state *s, struct note *out);
 
-/* Reports. */
+/* For reports.  *i is the cursor of an iteration and starts at 0.  After the
+ * last item the functions return false. */
 void state_report(struct state *s, struct controller_report *out);
 bool state_scope(struct state *s, uint32_t *i, struct scope_report *out);
 bool state_pool_at(struct state *s, uint32_t *i, struct nodepool_report *out);
 
-/* A creation was admitted. */
+/* For the webhook: a creation was admitted with a hold.  It takes no lock. */
 void state_hint(struct state *s);
 
-/* Stop: sleepers wake, state_sleep answers true from now on. */
+/* Main begins the stop with this.  All sleepers wake, and state_sleep returns
+ * true from now on. */
 void state_stop(struct state *s);
-bool state_sleep(struct state *s, int64_t ms);	/* true: stopping */
+/* Sleeps for `ms` at most.  Returns true if the process is stopping. */
+bool state_sleep(struct state *s, int64_t ms);
 
 #endif

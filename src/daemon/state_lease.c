@@ -4,8 +4,8 @@
 
 #include "state_parts.h"
 
-/* Leader election under the same mutex: whether we lead and what we do then
- * must not come apart. */
+/* Leader election shares the table's mutex: whether we lead and what we do as
+ * the leader must change together. */
 
 void
 state_follow(struct state *s, struct now now)
@@ -17,14 +17,16 @@ state_follow(struct state *s, struct now now)
 		return;
 	t->restored = false;
 	t->leads = leads;
-	/* Who does not lead watches NodePools only. */
+	/* A replica that does not lead watches NodePools only.  When a lead
+	 * begins, no other watcher has anything to restart. */
 	for (int k = 0; k < VIEW_COUNT; k++)
 		t->turned[k] |= !leads || k == KIND_NODEPOOL;
 	controller_lead(t->controller, leads, now);
 	(void)pthread_cond_broadcast(&t->turn);
 }
 
-/* What the leader before us knew; then what the one after us is to know. */
+/* Restores what the previous leader knew, and then stores what the next leader
+ * needs to know. */
 void
 state_soft(struct state *s, struct now now)
 {
@@ -39,7 +41,8 @@ state_soft(struct state *s, struct now now)
 		controller_restore(t->controller, known,
 				   lease_state_ms(t->lease), now);
 	t->restored = true;
-	/* Without election no renewTime says how long its writer led. */
+	/* Without leader election no renewTime shows how long the writer has
+	 * led. */
 	always = !t->lease->config.enabled &&
 		 now.boot_ms >= t->soft_boot_ms + t->soft_ms;
 	buf_init(&b, t->soft, sizeof(t->soft));
@@ -146,7 +149,8 @@ state_leads(struct state *s)
 	bool leads;
 
 	(void)lock(s);
-	/* Also where nobody has yet followed: right after it slept. */
+	/* The Lease may have run out before any thread called state_follow, for
+	 * example right after the machine slept. */
 	leads = t->leads && (t->lease == NULL ||
 			     lease_leads(t->lease, clock_boot_ms()));
 	unlock(s);

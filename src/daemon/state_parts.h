@@ -8,21 +8,23 @@
 #include "state.h"
 
 /*
- * One mutex.  Watchers track under it, the sweeper asks for the next action
- * under it; the webhook never takes it.  `awake` keeps a list of 10,000
+ * The part of the state behind the one mutex, for state.c and state_lease.c
+ * alone.  Watchers track objects under it, and the sweeper asks for the next
+ * action under it.  The webhook never takes it.  `awake` keeps a list of 10,000
  * objects from waking the sweeper 10,000 times.
  */
 struct state_table {
 	pthread_mutex_t lock;
-	pthread_cond_t stop, turn;	/* turn: of the lead, or lease_stop */
+	pthread_cond_t stop, turn; /* turn: the lead changed, or lease_stop */
 	struct controller *controller;
-	struct lease *lease;		/* NULL: no election */
+	struct lease *lease;		/* NULL: no Lease is kept */
 	bool restored;			/* the soft state, for this lead */
 	char soft[LEASE_STATE_BYTES];
-	int64_t soft_ms, soft_boot_ms;	/* without election: written so often;
-					   when it was last */
+	/* Without leader election: the period of writes, and the time of the
+	 * last. */
+	int64_t soft_ms, soft_boot_ms;
 	bool leads, lease_stopped;
-	bool turned[VIEW_COUNT];	/* what is under way is of another lead */
+	bool turned[VIEW_COUNT];	/* list or watch of another lead */
 	_Atomic(struct kube_lanes *) pool;
 	_Atomic bool awake;
 };
@@ -40,7 +42,7 @@ unlock(struct state *s)
 	(void)pthread_mutex_unlock(&s->table->lock);
 }
 
-/* After the table changed. */
+/* Callers that have changed the table use this and not unlock. */
 static inline void
 unlock_and_wake(struct state *s)
 {
@@ -52,8 +54,9 @@ unlock_and_wake(struct state *s)
 		kube_lanes_wake(pool);
 }
 
-/* The controller follows the Lease, whoever notices first that it is over.
- * Under the lock. */
+/* Called under the lock.  state_follow tells the controller that the lead has
+ * begun or ended; any thread may be the first to notice.  state_soft restores
+ * and stores the soft state. */
 void state_follow(struct state *s, struct now now);
 void state_soft(struct state *s, struct now now);
 

@@ -9,9 +9,10 @@
 #include "notes.h"
 
 /*
- * A worker with a pool of keep-alive connections.  It asks for actions while
- * there is room, sleeps in the pool until an answer, a wake-up or the next
- * deadline, and tells core/controller what came of each.  Nothing here decides.
+ * This worker has several keep-alive connections, the lanes.  It takes actions
+ * while a job is free.  It sleeps in kube_lanes_wait until a reply, a wake-up
+ * or the next deadline, and it reports each outcome to core/controller.  It
+ * makes no decisions.
  */
 
 struct sweeper {
@@ -21,7 +22,7 @@ struct sweeper {
 	struct watcher *const *watchers;
 	struct event_recorder *teller;
 	unsigned concurrency, in_flight;
-	struct job *jobs;	/* concurrency of them; the tag is the index */
+	struct job *jobs;	/* `concurrency` jobs; the tag is the index */
 };
 
 static void
@@ -45,7 +46,8 @@ begin(struct sweeper *w, struct job *j)
 	finish(w, j, &failed);
 }
 
-/* Takes actions while there is room; says how long there is none. */
+/* Takes actions while there is room.  Returns for how long there is none to
+ * take. */
 static int64_t
 take_actions(struct sweeper *w)
 {
@@ -62,7 +64,7 @@ take_actions(struct sweeper *w)
 		w->in_flight++;
 		begin(w, j);
 	}
-	return WORKER_BEAT_MS;	/* no room: an answer comes first */
+	return WORKER_BEAT_MS;	/* no room: a reply comes first */
 }
 
 static void
@@ -105,7 +107,7 @@ run(void *ctx)
 	struct sweeper *w = ctx;
 	bool stopping = false;
 
-	/* After the stop: no new action, but every answer is awaited. */
+	/* After the stop it takes no new action but waits for every reply. */
 	while (!stopping || w->in_flight > 0) {
 		int64_t wait_ms = WORKER_BEAT_MS;
 

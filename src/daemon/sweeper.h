@@ -9,10 +9,11 @@
 #include "watcher.h"
 #include "worker.h"
 
-/* The worker that does what core/controller says. */
+/* The sweeper is the worker that carries out the actions of core/controller,
+ * with several calls in flight. */
 struct sweeper;
 
-/* All of it outlives the sweeper. */
+/* Everything here outlives the sweeper. */
 struct sweeper_setup {
 	struct state *shared;
 	struct kube *kube;
@@ -23,10 +24,12 @@ struct sweeper_setup {
 	unsigned concurrency;			/* calls in flight */
 };
 
-/* NULL: *e says why.  After state_stop the worker takes no more actions, waits
- * for the answers that are under way, and ends. */
+/* Main calls this.  It returns NULL on failure, and *e says why.  After
+ * state_stop the worker takes no more actions, waits for the replies in flight,
+ * and ends. */
 struct sweeper *sweeper_new(const struct sweeper_setup *o,
 			    struct worker *worker, struct err *e);
-void sweeper_free(struct sweeper *s);	/* after the join; NULL is fine */
+/* Main calls this after the join.  NULL is allowed. */
+void sweeper_free(struct sweeper *s);
 
 #endif

@@ -11,9 +11,10 @@
 #include "wire/api/resource.h"
 
 /*
- * core/protocol/reflect says what to do; this worker does it and tells what
- * came of it.  Bytes go through wire/api/list as they arrive, each item through
- * wire/api/object into the shared table; nothing is kept here but the line.
+ * core/protocol/reflect decides what to do.  This worker does it and reports
+ * the outcome.  Bytes pass through wire/api/list as they arrive, and each item
+ * passes through the decoder of its kind into the shared table.  The worker
+ * keeps nothing but the item or line that is not yet complete.
  */
 
 struct watcher {
@@ -25,26 +26,27 @@ struct watcher {
 	const struct hold_key *hold;
 	const struct timing *timing;
 	_Atomic bool restart;
-	struct pager pager;	/* of the list under way */
-	struct split *split;	/* of the watch under way */
-	bool listing;		/* a list's pages are being taken */
+	struct pager pager;	/* of the current list */
+	struct split *split;	/* of the current watch */
+	bool listing;		/* the pages of a list are being taken */
 	bool expired;		/* 410 in the stream */
-	bool brought;		/* a line, by the watch under way */
+	bool brought;		/* the current watch brought a line */
 	bool in_doubt;		/* the watch before it ended at once */
-	int64_t line_ms, silent_ms;	/* the last line; how long without */
-	enum log_level usual;	/* of Events' it is no news that a watch has
-				   expired: it has no bookmarks */
-	unsigned items;		/* of the list under way */
+	int64_t line_ms, silent_ms;	/* time of the last line; limit */
+	/* The level of routine lines.  A watch of Events expires often because
+	 * it has no bookmarks, so it is logged at debug level. */
+	enum log_level usual;
+	unsigned items;		/* of the current list */
 };
 
-/* An object that cannot be read is left out, not the end of the list. */
+/* An object that cannot be decoded is left out and does not end the list. */
 static int
 take_item(void *ctx, const char *bytes, size_t n, struct err *e)
 {
 	struct watcher *w = ctx;
 	struct sighting o = {.kind = w->kind};
 
-	(void)e;	/* stays clean: the stream goes on */
+	(void)e;	/* stays clear: the stream goes on */
 	if (sighting_item(bytes, n, w->hold, &o))
 		return 0;
 	w->items++;
@@ -95,7 +97,7 @@ feed_page(void *ctx, const char *bytes, size_t n, struct err *e)
 	return pager_feed(&((struct watcher *)ctx)->pager, bytes, n, e);
 }
 
-/* Bytes that never become a line are as good as silence. */
+/* Bytes that never complete a line count as silence. */
 static int
 feed_lines(void *ctx, const char *bytes, size_t n, struct err *e)
 {
@@ -211,7 +213,7 @@ watch_opened(void *ctx)
 {
 	struct watcher *w = ctx;
 
-	/* A restart that was asked for just before this call. */
+	/* A restart may have been requested just before this call began. */
 	if (atomic_load(&w->restart))
 		kube_stream_nudge(w->stream);
 	state_watch(w->shared, w->kind, true);
@@ -235,10 +237,10 @@ watch_done(struct watcher *w, int rc, const struct kube_reply *r,
 {
 	enum reflect_result result = REFLECT_FAILED;
 	char text[ANSWER_TEXT];
-	/* Another watch would meet the same great line again. */
+	/* Another watch would meet the same overlong line again. */
 	bool great = e->code == ERR_LIMIT;
 
-	if (e->code == ERR_CANCELLED)	/* by us: nothing to wait for */
+	if (e->code == ERR_CANCELLED)	/* cut by us: do not wait */
 		return;
 	w->in_doubt = r->status == 200 && !w->brought &&
 		      reflect_short(&w->reflect, clock_boot_ms());
@@ -275,7 +277,8 @@ watch(struct watcher *w, const char *rv, int timeout_s)
 
 	buf_init(&b, path, sizeof(path));
 	watch_path(&b, w->kind, timeout_s, rv);
-	/* Events have no watch cache, so none of its bookmarks either. */
+	/* The API server has no watch cache for Events and so sends no
+	 * bookmarks. */
 	if (w->kind == KIND_EVENT)
 		q.silent_ms += 1000 * (int64_t)timeout_s;
 	w->silent_ms = q.silent_ms;
@@ -322,7 +325,8 @@ run(void *ctx)
 
 	while (!atomic_load(&w->shared->stopping)) {
 		worker_beat(w->worker);
-		/* The webhook of every replica asks what pools are disabled. */
+		/* Every replica's webhook needs to know which NodePools are
+		 * disabled. */
 		if (w->kind == KIND_NODEPOOL || state_await_lead(w->shared))
 			step(w);
 	}

@@ -7,11 +7,12 @@
 #include "state.h"
 #include "worker.h"
 
-/* A worker that keeps one resource listed and watched.  Where no watcher of a
- * kind is needed its pointer is NULL, and every function here passes it by. */
+/* A watcher is a worker that keeps one resource listed and watched, as a
+ * client-go reflector does.  If the configuration needs no watcher of a kind,
+ * its pointer is NULL, and every function here ignores it. */
 struct watcher;
 
-/* All of it outlives the watcher. */
+/* Everything here outlives the watcher. */
 struct watcher_setup {
 	struct state *shared;
 	struct kube *kube;
@@ -20,12 +21,13 @@ struct watcher_setup {
 	const struct timing *timing;
 };
 
-/* NULL: *e says why.  The worker's stop ends the call under way; state_stop
- * has to come before it. */
+/* Main calls this.  It returns NULL on failure, and *e says why.  The worker's
+ * stop cuts the call in progress.  Call state_stop before it. */
 struct watcher *watcher_new(const struct watcher_setup *o,
 			    struct worker *worker, struct err *e);
-/* Any thread: lists anew, now. */
+/* Lists again at once.  Any thread may call it. */
 void watcher_restart(struct watcher *w);
-void watcher_free(struct watcher *w);	/* after the join */
+/* Main calls this after the join. */
+void watcher_free(struct watcher *w);
 
 #endif

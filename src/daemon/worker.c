@@ -26,7 +26,7 @@ worker_start(struct worker *w, struct err *e)
 	if (w->kind == NULL)
 		return 0;
 	worker_beat(w);
-	/* Before the thread, which may end at once. */
+	/* The state is set first because the thread may end at once. */
 	atomic_store(&w->state, WORKER_RUNNING);
 	if (pthread_create(&w->thread, NULL, body, w) == 0)
 		return 0;

@@ -13,25 +13,25 @@
 
 /*
  * A worker is one thread of the daemon: a watcher, the sweeper, the elector,
- * the event recorder or the renewer of certificates.  `serve` has an array of
- * them.  The object that a thread works on is made with x_new(…, worker, …),
- * which calls worker_init, and freed with x_free after the join.
+ * the event recorder or the certificate renewer.  `serve` has an array of them.
+ * x_new(…, worker, …) makes the object that a thread works on and calls
+ * worker_init.  x_free frees it after the join.
  *
  *	NEW ── worker_start ─▶ RUNNING ── run returns ─▶ ENDED
  *	                          └──── worker_join ───────┴─▶ JOINED
  *
- * Main makes each transition but the one to ENDED, which is the thread's own.
- * A zeroed worker is one that the configuration does not need: it stays NEW,
- * and every call passes it by.
+ * Main makes every transition but the one to ENDED, which the thread makes
+ * itself.  A zeroed worker is one that the configuration does not need: it
+ * stays NEW, and every call ignores it.
  */
-#define WORKER_BEAT_MS 1000	/* no thread sleeps longer between two beats */
+#define WORKER_BEAT_MS 1000	/* the longest sleep between two beats */
 
-/* What all workers of one kind have in common. */
+/* What all workers of one kind share. */
 struct worker_kind {
 	const char *name;	/* of its check at /livez */
-	void (*run)(void *ctx);	/* the thread's body */
-	/* Asks the body to return; called at most once, by main, and may wait
-	 * for a bounded time.  NULL: state_stop is all it takes. */
+	void (*run)(void *ctx);	/* the body of the thread */
+	/* Asks the body to return.  Main calls it once at most, and it may wait
+	 * for a bounded time.  NULL: state_stop suffices. */
 	void (*stop)(void *ctx);
 };
 
@@ -45,7 +45,7 @@ enum worker_state {
 struct worker {
 	const struct worker_kind *kind;	/* NULL: not needed */
 	void *ctx;
-	const struct kube_stream *stream;	/* of its calls; or NULL */
+	const struct kube_stream *stream;	/* of its calls, or NULL */
 	pthread_t thread;
 	_Atomic enum worker_state state;
 	_Atomic int64_t beat_ms;	/* boot time */
@@ -53,31 +53,35 @@ struct worker {
 	bool troubled;	/* the log says so; the thread's */
 };
 
-/* Main, before the start.  ctx and stream outlive the join. */
+/* Main calls this before the start.  ctx and stream outlive the join. */
 void worker_init(struct worker *w, const struct worker_kind *kind, void *ctx,
 		 const struct kube_stream *stream);
 
-/* Main.  -1: the thread cannot be made, and the worker stays NEW. */
+/* Main calls this.  It returns -1 if the thread cannot be created, and the
+ * worker stays NEW. */
 int worker_start(struct worker *w, struct err *e);
-/* Main.  Only the first call counts, and only if the worker was started. */
+/* Main calls this.  Only the first call counts, and only if the worker was
+ * started. */
 void worker_stop(struct worker *w);
-/* Main.  Waits until the thread has ended. */
+/* Main calls this.  It waits until the thread has ended. */
 void worker_join(struct worker *w);
 
-/* Any thread.  True, too, for one that was never started. */
+/* Any thread may call this.  It also returns true for a worker that was never
+ * started. */
 bool worker_ended(const struct worker *w);
-/* Any thread.  Has it ended, or beaten within max_ms?  What counts is the
- * later of its own beat and its call's: a silent watch is no dead thread. */
+/* Any thread may call this.  Has the worker ended, or beaten within max_ms?
+ * The later of its own beat and its call's beat counts, because a thread in a
+ * silent watch is not dead. */
 bool worker_is_well(const struct worker *w, int64_t max_ms);
 
-/* All that follows: the worker's own thread. */
+/* The worker's own thread calls these functions. */
 void worker_beat(struct worker *w);
-/* For how long of wait_ms it may sleep before it beats again. */
+/* Returns how much of wait_ms the thread may sleep before its next beat. */
 int64_t worker_nap_ms(int64_t wait_ms);
 
-/* Trouble is told once when it begins and once when it ends.  Both give the
- * level for a line in the log: LOG_WARN at the begin of trouble, LOG_INFO at
- * its end, LOG_DEBUG while nothing changes. */
+/* Trouble is logged when it begins and when it ends.  Both functions return the
+ * level for a log line: LOG_WARN when trouble begins, LOG_INFO when it ends,
+ * LOG_DEBUG while nothing changes. */
 enum log_level worker_trouble(struct worker *w);
 enum log_level worker_recovered(struct worker *w);
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The anchor is server time minus boot time.  A Date is cut to whole seconds
- * and taken as it stands: so are the stamps on objects that it is compared
- * with, and where it errs, a release comes late, never early.  The median of
- * the last samples keeps one odd server or one slow answer from moving it.  All is atomic: readers and feeders never wait.  Two feeders at
- * once may leave the anchor one sample behind, until the next answer.
+ * The anchor is server time minus boot time.  A Date header is cut to whole
+ * seconds and taken as it is.  The stamps on objects are cut in the same way,
+ * and an error makes a release late, never early.  The anchor is the median of
+ * the last samples, so that one odd server or one slow reply does not move it.
+ *
+ * Everything is atomic: readers and feeders never wait.  Two feeders at once
+ * may leave the anchor one sample behind until the next reply.
  */
 #include "edge/clock.h"
 
@@ -15,17 +17,17 @@
 #include "core/base/limits.h"
 
 #define SAMPLES 8
-#define SLOW_MS 1000	/* a Date is no better than that anyway */
+#define SLOW_MS 1000	/* a Date is no more exact than this */
 
 struct clock {
 	_Atomic int64_t sample[SAMPLES]; /* STAMP_NONE: none yet */
 	_Atomic unsigned next;
 	_Atomic int64_t anchor; /* STAMP_NONE before the first Date */
-	_Atomic int64_t told;	/* what clock_shifted last knew */
+	_Atomic int64_t told;	/* as clock_shifted last reported it */
 };
 
-/* A server without a clock starts in 1970: before 2024 nobody served what we
- * ask for, and whatever is stamped would lie in the future. */
+/* A server without a clock starts in 1970.  Before 2024 no server had the API
+ * that we ask for, and with such a time every stamp would lie in the future. */
 #define CLOCK_EARLIEST_MS INT64_C(1704067200000)
 
 static struct timespec
@@ -119,7 +121,9 @@ median(struct clock *c)
 	return v[(n - 1) / 2] + (v[n / 2] - v[(n - 1) / 2]) / 2;
 }
 
-/* It was made at some time between asking and reading. */
+/* The server made the Date at some time between our request and the end of its
+ * reply.  A slow reply that agrees with the anchor therefore says nothing
+ * new. */
 static bool
 says_nothing(const struct clock *c, int64_t date_ms, int64_t sent_ms,
 	     int64_t boot_ms)

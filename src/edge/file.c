@@ -10,8 +10,8 @@
 
 #define PIPE_WAIT_MS 5000	/* for the next bytes of a pipe */
 
-/* Up to max bytes.  A pipe is read as far as its writers go on (a shell's
- * `<(...)`); one that nobody writes to is empty. */
+/* Reads up to max bytes.  A pipe (a shell's `<(...)`) is read until its writers
+ * close it.  A pipe that nobody writes to counts as empty. */
 static ssize_t
 read_all(int fd, char *to, size_t max)
 {
@@ -38,7 +38,7 @@ int
 file_read(const char *path, size_t bytes_max, char **out, size_t *n,
 	  struct err *e)
 {
-	/* O_NONBLOCK: to open a pipe without a writer would wait for one. */
+	/* Without O_NONBLOCK, open would wait for a writer of the pipe. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	char *bytes;
 	ssize_t got;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A line is put together on the stack and written by one write(2); no lock is
- * held across it.  Lines stay under PIPE_BUF, so a pipe never mixes them.  The
- * rate limiter's lock is held over its table alone.
+ * A line is built on the stack and written with one write(2).  No lock is held
+ * across it.  A line has PIPE_BUF bytes at most, so a pipe never mixes lines.
+ * The lock of the rate limiter protects only its table.
  */
 #include "edge/log.h"
 
@@ -49,7 +49,8 @@ log_enabled(enum log_level level)
 	       atomic_load_explicit(&level_now, memory_order_relaxed);
 }
 
-/* Quoted; of a long string whole characters, and a sign that it goes on. */
+/* Adds a quoted string.  A long string is cut after a whole character and ends
+ * with an ellipsis. */
 static void
 add_string(struct buf *b, const char *s)
 {
@@ -114,7 +115,7 @@ add_field(struct buf *b, bool json, const struct log_field *f)
 		buf_printf(b, "%lld", (long long)f->num);
 }
 
-/* Takes back what did not fit whole. */
+/* Drops each field that does not fit as a whole. */
 static void
 add_fields(struct buf *b, bool json, const struct log_field *f)
 {
@@ -150,7 +151,7 @@ write_line(enum log_level level, const char *phrase,
 	add_head(&b, json, level, phrase);
 	add_fields(&b, json, fields);
 	buf_puts(&b, json ? "}\n" : "\n");
-	/* Nowhere to say that this failed. */
+	/* There is no place to report that this has failed. */
 	if (write(STDERR_FILENO, b.data, b.len) < 0)
 		return;
 }

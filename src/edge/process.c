@@ -19,7 +19,8 @@ read_stat(struct metrics_process *out)
 
 	if (f == NULL)
 		return;
-	/* Fields 22 to 24; the name in parentheses may hold anything. */
+	/* Fields 22 to 24.  The name in parentheses may hold any byte, so they
+	 * are counted from its end. */
 	p = fgets(line, sizeof(line), f) == NULL ? NULL : strrchr(line, ')');
 	if (p != NULL &&
 	    sscanf(p + 1,

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The phrase's entry, or one that is free; NULL: neither. */
+/* Returns the phrase's entry, or else a free one, or NULL. */
 static struct repeat *
 find(struct repeats *r, const char *phrase, int64_t now_ms)
 {
@@ -33,7 +33,8 @@ repeats_allow(struct repeats *r, const char *phrase, unsigned burst,
 
 	at = find(r, phrase, now_ms);
 	if (at != NULL) {
-		/* What was kept back stays to be reported: repeats_report. */
+		/* An entry with lines kept back stays as it is until
+		 * repeats_report has reported them. */
 		if (at->until_ms <= now_ms && at->kept_back == 0) {
 			at->until_ms = now_ms + REPEAT_WINDOW_MS;
 			at->said = 0;

@@ -24,7 +24,7 @@ begin(void *ctx)
 	cleanup_listing(c->cleanup);
 }
 
-/* One that cannot be read is none the less marked. */
+/* An object that cannot be decoded may still have a mark. */
 static int
 item(void *ctx, const char *bytes, size_t n, struct err *e)
 {
@@ -32,7 +32,7 @@ item(void *ctx, const char *bytes, size_t n, struct err *e)
 	struct object o;
 	struct err bad;
 
-	(void)e;	/* stays clean: the list goes on */
+	(void)e;	/* stays clear: the list goes on */
 	if (object_decode(bytes, n, c->listing, c->hold, &o, &bad) == 0)
 		cleanup_seen(c->cleanup, &o, clock_now(c->clock));
 	else if (memmem(bytes, n, "\"" MARK_KEY "\"", sizeof(MARK_KEY) + 1) !=
@@ -57,7 +57,7 @@ cleanup_call_list(struct cleanup_call *c, enum kind kind, struct err *e)
 	rc = lease_session_list(c->lead, &list, e);
 	if (rc != 0)
 		o.code = rc < 0 ? CLEANUP_FAILED : CLEANUP_UNSERVED;
-	if (rc > 0)	/* in case the machine ends with that */
+	if (rc > 0)	/* the reason, should the command end with this */
 		(void)err_set(e, ERR_SYSTEM, "404");
 	if (rc != 0)
 		(void)err_wrap(e, "list %s", r->name);

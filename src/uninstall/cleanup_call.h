@@ -7,30 +7,31 @@
 #include "lease_session.h"
 
 /*
- * The steps of core/protocol/cleanup that concern Nodes and NodeClaims, as
- * calls through a lease_session.  Each function tells the machine what came of
- * it.  All of it belongs to the one thread of the command; the pointers are
- * borrowed.
+ * Carries out the steps of core/protocol/cleanup that concern Nodes and
+ * NodeClaims, as calls through a lease_session.  Each function reports the
+ * outcome to core/protocol/cleanup.  Everything belongs to the one thread of
+ * the command.  The pointers are borrowed.
  */
 struct cleanup_call {
 	struct lease_session *lead;
 	const struct clock *clock;
 	struct cleanup *cleanup;
-	const struct hold_key *hold;	/* today's */
-	bool dry_run;		/* writes are said, and not made */
+	const struct hold_key *hold;	/* of the configuration */
+	bool dry_run;		/* only prints the writes */
 	enum kind listing;
-	unsigned under_way;	/* writes */
+	unsigned under_way;	/* writes in flight */
 };
 
-/* A LIST.  -1, with the reason, where it cannot be had; the machine is told of
- * that as well. */
+/* Performs a LIST.  It returns -1 on failure, and *e says why.
+ * core/protocol/cleanup learns of the failure too. */
 int cleanup_call_list(struct cleanup_call *c, enum kind kind, struct err *e);
-/* A WRITE: starts it, once there is room.  Each that is done is said in a line
- * on stdout.  -1: the time is over. */
+/* Performs a WRITE: starts it as soon as there is room.  Each completed write
+ * prints a line on stdout.  It returns -1 if the time is up or a signal
+ * came. */
 int cleanup_call_write(struct cleanup_call *c, const struct cleanup_write *w,
 		       struct err *e);
-/* A WAIT: for the next answer where a write is under way, else for so long.
- * -1: the time is over. */
+/* Performs a WAIT: for the next reply if a write is in flight, else for
+ * wait_ms.  It returns -1 if the time is up or a signal came. */
 int cleanup_call_wait(struct cleanup_call *c, int64_t wait_ms, struct err *e);
 
 #endif

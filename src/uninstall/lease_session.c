@@ -11,27 +11,27 @@
 #include "edge/kube/lease_call.h"
 
 /*
- * No thread of its own: the Lease's calls go through the same pool as the
- * others, with a place kept for them, and whoever waits drives both.
+ * There is no thread for the Lease.  Its calls use the same lanes as all
+ * others, with one lane reserved for them, and every wait drives both.
  */
 
 #define LEASE_TAG UINT64_MAX
 #define ASK_TAG (UINT64_MAX - 1)
-#define LOOK_MS 100	/* for signals, the deadline and the Lease */
+#define LOOK_MS 100	/* how often to check signals, deadline, Lease */
 #define GIVE_UP_MS 2000
 
 struct lease_session {
 	struct lease_session_setup s;
 	struct kube_lanes *pool;
 	sigset_t signals;
-	int signal;		/* that came; 0: none */
+	int signal;		/* the one that came; 0: none */
 	struct pace pace;
 	char namespace_name[64];
-	bool elects;		/* there is a Lease to be had */
-	bool calling;		/* its call is under way */
-	bool ended;		/* given up */
-	bool troubled;		/* said so */
-	int64_t free_ms;	/* since then nobody has it; 0: somebody */
+	bool elects;		/* there is a Lease to take */
+	bool calling;		/* a call for the Lease is in flight */
+	bool ended;		/* the Lease is given up */
+	bool troubled;		/* the trouble has been printed */
+	int64_t free_ms;	/* boot time since nobody holds it; 0: held */
 	struct lease lease;
 	struct lease_record want, answer;
 	struct lease_call call;
@@ -83,7 +83,7 @@ say(const struct lease_session *l, const char *what, const char *more)
 static void
 tell(struct lease_session *l)
 {
-	static struct lease_note n;	/* large for a stack */
+	static struct lease_note n;	/* too large for a stack */
 
 	while (lease_note(&l->lease, &n)) {
 		switch (n.type) {
@@ -110,7 +110,7 @@ tell(struct lease_session *l)
 	}
 }
 
-/* Others that run come first. */
+/* Running holders get the Lease first. */
 static bool
 too_soon(struct lease_session *l, int64_t now_ms)
 {
@@ -140,7 +140,7 @@ lease_answered(struct lease_session *l, const struct kube_reply *r,
 	tell(l);
 }
 
-/* Does what the Lease asks for now; how long until it asks again. */
+/* Does what the Lease needs now.  Returns for how long it needs nothing. */
 static int64_t
 lease_turn(struct lease_session *l)
 {
@@ -197,7 +197,8 @@ over(struct lease_session *l, struct err *e)
 	return 0;
 }
 
-/* One turn: true where a call of the caller's has ended. */
+/* Makes one turn of the wait.  Returns true if a call of the caller's has
+ * ended. */
 static bool
 turn(struct lease_session *l, int64_t wait_ms, uint64_t *tag,
      struct kube_reply *r, struct err *no)
@@ -286,7 +287,8 @@ lease_session_give_up(struct lease_session *l, bool clean)
 
 	if (!l->elects)
 		return;
-	if (clean)	/* else the next holder's holds count from long ago */
+	/* Otherwise the next leader would count its holds from long ago. */
+	if (clean)
 		(void)lease_state_set(&l->lease, "");
 	lease_stop(&l->lease);
 	while (!l->ended && clock_boot_ms() < until)

@@ -8,11 +8,11 @@
 #include "wire/config/config.h"
 
 /*
- * For a command that does what otherwise the leader does: one thread that
- * takes the Lease, and keeps it while it makes its calls.  Every function here
- * that waits renews it meanwhile, and ends with ERR_TIMEOUT or ERR_CANCELLED
- * (SIGINT, SIGTERM, SIGHUP) where the time is over.  What happens to the Lease
- * is said on stderr.
+ * A lease_session lets a command do work that is otherwise the leader's.  On
+ * one thread it takes the Lease and keeps it while the command makes its calls.
+ * Every function that waits renews the Lease meanwhile.  Such a function fails
+ * with ERR_TIMEOUT when until_ms has passed, and with ERR_CANCELLED on SIGINT,
+ * SIGTERM or SIGHUP.  What happens to the Lease is printed on stderr.
  */
 struct lease_session;
 
@@ -24,45 +24,53 @@ struct lease_session_setup {
 	int64_t until_ms;		/* boot time; INT64_MAX: no end */
 };
 
-/* Signals are blocked from here on. */
+/* Blocks the three signals from here on.  It returns NULL on failure, and *e
+ * says why.  The setup's pointers are borrowed. */
 struct lease_session *lease_session_new(const struct lease_session_setup *s,
 					struct err *e);
 void lease_session_free(struct lease_session *l);
 
-/* Waits until the Lease is ours.  A holder that still runs would hold again
- * what we clear: the Lease is taken only when nobody else has wanted it for
- * LEAD_RETRIES of a holder's retryPeriod.  Where there is no Lease, no holder
- * has ever led there, and we go on without. */
+/* Waits until this session holds the Lease.  A running holder would hold again
+ * what we clear, so the session takes the Lease only after nobody else has
+ * wanted it for LEAD_RETRIES of a holder's retryPeriod.  If there is no Lease,
+ * no holder has ever led there, and the command goes on without one. */
 #define LEAD_RETRIES 4
 int lease_session_take(struct lease_session *l, const char *namespace_name,
 		       struct err *e);
-/* May we write?  Where not, take it again. */
+/* Does the session hold the Lease, so that it may write?  If it does not, take
+ * the Lease again. */
 bool lease_session_holds(const struct lease_session *l);
-/* At the end; waits for the answer, not long.  clean: nothing is held any
- * more, and what the Lease's state says of it is forgotten. */
+/* Gives the Lease up at the end, and waits a short time for the reply.  `clean`
+ * means that nothing is held any more, so the state stored in the Lease is
+ * cleared. */
 void lease_session_give_up(struct lease_session *l, bool clean);
 
-/* Calls, as of a kube_pool.  A write is refused (ERR_TIMEOUT) where the lead
- * is over, and cut when it ends. */
+/* These make calls as kube_lanes does.  A write fails with ERR_TIMEOUT if the
+ * lead is over, and it is cut when the lead ends. */
 unsigned lease_session_room(const struct lease_session *l);
 int lease_session_start(struct lease_session *l, struct kube_request *q,
 			uint64_t tag, struct err *e);
-/* Waits for the next that ends.  -1: the time is over. */
+/* Waits for the next call to end.  It returns -1 if the time is up or a signal
+ * came. */
 int lease_session_finished(struct lease_session *l, uint64_t *tag,
 			   struct kube_reply *r, struct err *no, struct err *e);
 
-/* One call, none other under way; again, where no answer came or the API
- * server is busy (said once).  reply: valid until the next call. */
+/* Makes one call and waits for the reply.  No other call may be in flight.  It
+ * tries again if there is no reply or the API server is busy, and says so once.
+ * *r stays valid until the next call. */
 int lease_session_ask(struct lease_session *l, struct kube_request *q,
 		      struct kube_reply *r, struct err *e);
+/* Waits for `ms`.  The reply of a call that ends meanwhile is lost, so none of
+ * the caller's should be in flight. */
 int lease_session_sleep(struct lease_session *l, int64_t ms, struct err *e);
 
-/* Each item of a list, whole pages of it.  path goes up to where limit= may
- * follow.  0; 1: there is no such resource; -1.  An item that is refused ends
- * it.  begin is called first, and where the list has to start again. */
+/* Passes each item of a list to `item`, one whole page after another.  `path`
+ * ends where limit= may follow.  It returns 0, 1 if the API server does not
+ * serve the resource, or -1.  It fails as soon as `item` fails.  `begin` is
+ * called first and again whenever the list has to start over. */
 struct lease_session_list {
 	const char *path, *accept;
-	void (*begin)(void *ctx);	/* or NULL */
+	void (*begin)(void *ctx);	/* may be NULL */
 	int (*item)(void *ctx, const char *bytes, size_t n, struct err *e);
 	void *ctx;
 };

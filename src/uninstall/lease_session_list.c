@@ -6,8 +6,9 @@
 #include "wire/api/pager.h"
 #include "wire/api/resource.h"
 
-#define PAGE 250	/* metadata only: about a megabyte; at most
-			   ITEM_BYTES_MAX */
+/* Items a page.  With metadata only, a page has about a megabyte, and it may
+ * have ITEM_BYTES_MAX at most. */
+#define PAGE 250
 
 static void
 page_path(struct buf *b, const struct lease_session_list *list,

@@ -6,14 +6,15 @@
 
 #include "wire/api/lease.h"
 
-#define LATE_MS 5000	/* clocks differ */
+#define LATE_MS 5000	/* allowance for differing clocks */
 
 struct where {
-	const char *said;	/* namespace; "": none */
+	const char *said;	/* the given namespace; "": none */
 	int64_t now_ms;		/* server time */
-	bool there;		/* said has one */
+	bool there;		/* the given namespace has a Lease */
 	char found[64], second[64];
-	char live[64];		/* where one is renewed, beside said */
+	/* The other namespace in which a Lease is being renewed. */
+	char live[64];
 	char holder[LEASE_HOLDER_BYTES];
 };
 
@@ -37,7 +38,7 @@ is_live(const struct lease_record *r, int64_t now_ms)
 static int
 item(void *ctx, const char *bytes, size_t n, struct err *e)
 {
-	static struct lease_record r;	/* large for a stack */
+	static struct lease_record r;	/* too large for a stack */
 	struct where *w = ctx;
 	char name[64];
 
@@ -53,7 +54,8 @@ item(void *ctx, const char *bytes, size_t n, struct err *e)
 	return 0;
 }
 
-/* A namespace was said: what we may not see, or cannot, is no reason. */
+/* For a given namespace.  It is no error if we may not or cannot list the
+ * Leases of others. */
 static int
 elsewhere(const struct where *w, int rc, struct err *e)
 {

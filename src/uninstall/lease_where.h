@@ -6,10 +6,12 @@
 #include "lease_session.h"
 
 /*
- * In which namespace is the Lease of that name?  namespace_name "": wherever
- * there is one, "" where there is none; two are an error.  Else that one, an
- * error where it has none and another has one that is renewed: a holder runs
- * there.  Who may not list Leases is not told of those.
+ * Finds the namespace of the Lease with this name.  If namespace_name is "", it
+ * becomes the namespace that has one, or stays "" if none has.  Two such
+ * namespaces are an error.  If namespace_name is given, it is checked: it is an
+ * error if it has no Lease and another namespace has one that is being renewed,
+ * because a holder runs there.  Without the right to list Leases this error
+ * cannot be found.
  */
 int lease_where(struct lease_session *l, const struct clock *clock,
 		const char *name, char namespace_name[64], struct err *e);

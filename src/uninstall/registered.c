@@ -16,7 +16,7 @@ add(struct registered *r, enum registered_kind kind, const char *base,
 {
 	unsigned i = r->n;
 
-	if (i >= REGISTERED_MAX)	/* the next look shows the others */
+	if (i >= REGISTERED_MAX)	/* the next look shows the rest */
 		return;
 	r->at[i].kind = kind;
 	r->at[i].shared = shared;
@@ -45,8 +45,8 @@ begin(void *ctx)
 	((struct registered *)ctx)->n = 0;
 }
 
-/* In whichever version it is served.  A binding alone does nothing, and may
- * be left of a policy that is gone. */
+/* Looks for a policy or binding in whichever version is served.  A binding
+ * without its policy has no effect, but it may be left over. */
 static int
 look_policy(struct lease_session *l, enum registered_kind kind,
 	    const char *resource, struct registered *out, struct err *e)

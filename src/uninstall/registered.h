@@ -5,16 +5,16 @@
 #include "lease_session.h"
 
 /*
- * What still makes new objects come held: MutatingWebhookConfigurations with
- * our webhook in them, and the MutatingAdmissionPolicy (and its binding) named
- * POLICY_NAME where the API server has such.
+ * What still makes new objects arrive held: MutatingWebhookConfigurations that
+ * contain our webhook and, if the API server serves them, the
+ * MutatingAdmissionPolicy named POLICY_NAME and its binding.
  */
 #define POLICY_NAME "karpenter-node-holder"
 #define REGISTERED_MAX 8
 
 enum registered_kind {
 	REGISTERED_WEBHOOK,
-	REGISTERED_BINDING,	/* goes before its policy */
+	REGISTERED_BINDING,	/* deleted before its policy */
 	REGISTERED_POLICY,
 };
 
@@ -24,19 +24,22 @@ struct registered {
 		enum registered_kind kind;
 		char path[300 + NAME_BYTES];
 		char name[NAME_BYTES];
-		bool shared;	/* holds other webhooks, too */
+		bool shared;	/* has other webhooks as well */
 	} at[REGISTERED_MAX];
 };
 
-/* -1: it cannot be seen, such as for want of a right. */
+/* Lists what is registered.  It returns -1 if that cannot be seen, for example
+ * for lack of a right. */
 int registered_look(struct lease_session *l, struct registered *out,
 		    struct err *e);
 
-/* "mutatingwebhookconfiguration/NAME", as kubectl takes it. */
+/* Writes "mutatingwebhookconfiguration/NAME", as kubectl takes it.  Returns
+ * text. */
 const char *registered_text(const struct registered *r, unsigned i,
 			    char text[64 + NAME_BYTES]);
 
-/* Deletes them all, a line on stdout for each; none that is shared. */
+/* Deletes each of them and prints a line on stdout for it.  It fails at one
+ * that is shared, which a person has to change. */
 int registered_remove(struct lease_session *l, const struct registered *r,
 		      struct err *e);
 

@@ -13,8 +13,8 @@
 #include "registered.h"
 
 /*
- * Does what core/protocol/cleanup says, one step after the other, on one
- * thread.  The writes of a round are under way side by side.
+ * Carries out the steps of core/protocol/cleanup one after another, on one
+ * thread.  The writes of one round are in flight together.
  */
 
 struct uninstall {
@@ -30,7 +30,7 @@ struct uninstall {
 	char namespace_name[64];
 };
 
-/* --- where ---------------------------------------------------------------- */
+/* --- setup and the Lease -------------------------------------------------- */
 
 static int
 open_kube(struct uninstall *u, int64_t until_ms, struct err *e)
@@ -97,8 +97,8 @@ open_all(struct uninstall *u, struct err *e)
 	return 0;
 }
 
-/* The kubeconfig's namespace says nothing: a Lease taken beside the holder's
- * would stop nobody. */
+/* The namespace of a kubeconfig does not count: a Lease taken in another
+ * namespace than the holder's would stop nobody. */
 static int
 find_namespace(struct uninstall *u, struct err *e)
 {
@@ -109,7 +109,7 @@ find_namespace(struct uninstall *u, struct err *e)
 
 	if (said[0] != '\0')
 		(void)snprintf(u->namespace_name, sizeof(u->namespace_name),
-			       "%s", said);	/* a label: it fits */
+			       "%s", said);	/* a label, so it fits */
 	return lease_where(u->lead, u->clock, c->leader.name,
 			   u->namespace_name, e);
 }
@@ -132,7 +132,7 @@ take_lease(struct uninstall *u, struct err *e)
 	return 0;
 }
 
-/* --- its steps ------------------------------------------------------------ */
+/* --- the steps ------------------------------------------------------------ */
 
 static int
 lead(struct uninstall *u, struct cleanup_outcome *o, struct err *e)
@@ -176,7 +176,7 @@ wait_for(struct uninstall *u, const struct cleanup_todo *todo, struct err *e)
 	return cleanup_call_wait(&u->call, todo->wait_ms, e);
 }
 
-/* -1: it goes no further. */
+/* Returns -1 if the command cannot go on. */
 static int
 do_step(struct uninstall *u, const struct cleanup_todo *todo, struct err *e)
 {
@@ -203,7 +203,7 @@ do_step(struct uninstall *u, const struct cleanup_todo *todo, struct err *e)
 	return rc;
 }
 
-/* Of a step that has failed, *e says why already. */
+/* If a step has failed, *e already says why. */
 static int
 result(const struct uninstall *u, enum cleanup_verdict verdict, struct err *e)
 {
@@ -247,7 +247,7 @@ work(struct uninstall *u, struct err *e)
 	}
 }
 
-/* --- the end -------------------------------------------------------------- */
+/* --- the report ----------------------------------------------------------- */
 
 static void
 say_left(const struct cleanup_report *r)
@@ -276,7 +276,7 @@ say_left(const struct cleanup_report *r)
 			      left - CLEANUP_NAMED);
 }
 
-/* What was done, and what is left. */
+/* Prints what was done and what is left. */
 static void
 say(const struct uninstall *u, bool clean)
 {

@@ -10,7 +10,7 @@
 #include "wire/config/config.h"
 #include "wire/kubeconfig/kubeconfig.h"
 
-/* What the command is asked for.  Borrowed for as long as uninstall_run runs. */
+/* What the command line asks for.  It is borrowed while uninstall_run runs. */
 struct uninstall_wish {
 	const struct config *config;
 	const char *namespace_flag;	/* of the Lease; NULL: not given */
@@ -20,8 +20,9 @@ struct uninstall_wish {
 };
 
 /*
- * Takes every hold and mark of the holder off, and says on stdout what it does.
- * access is taken over.  0: two lists have shown none; -1: why not.
+ * Removes every hold and mark of the holder and prints on stdout what it does.
+ * It takes ownership of what *access holds.  It returns 0 when two lists have
+ * shown no mark, else -1, and *e says why.
  */
 int uninstall_run(const struct uninstall_wish *wish, struct kubeconfig *access,
 		  const struct timing *t, struct err *e);

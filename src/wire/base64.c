@@ -17,7 +17,7 @@ digit_value(char c)
 	return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* The next character that is no white space. */
+/* Returns the next character that is not white space. */
 static char
 next_char(const char **s)
 {
@@ -25,7 +25,7 @@ next_char(const char **s)
 	return **s == '\0' ? '\0' : *(*s)++;
 }
 
-/* Decodes four characters; the number of bytes they gave, 0 for an error. */
+/* Decodes four characters.  Returns the number of bytes, or 0 for an error. */
 static size_t
 decode_four(const char **s, char out[3])
 {
@@ -47,7 +47,7 @@ decode_four(const char **s, char out[3])
 	return 3 - pad;
 }
 
-/* The decoded length, or 0. */
+/* Returns the decoded length, or 0 for an error. */
 static size_t
 decode(const char *s, char *out)
 {

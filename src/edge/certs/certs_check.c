@@ -14,7 +14,7 @@
 
 #define DAY_MS ((int64_t)86400000)
 
-/* A pair under examination. */
+/* A certificate pair under examination. */
 struct candidate {
 	const char *cert_file, *key_file;
 	char *cert_pem, *key_pem;
@@ -54,7 +54,7 @@ read_key(struct candidate *p, struct err *e)
 			       e);
 }
 
-/* --- checks ----------------------------------------------------------- */
+/* --- checks --------------------------------------------------------------- */
 
 static int
 check_match(const struct candidate *p, struct err *e)
@@ -153,7 +153,7 @@ check_strength(const struct candidate *p, struct err *e)
 		       p->key_file, bits);
 }
 
-/* --- names ------------------------------------------------------------ */
+/* --- names ---------------------------------------------------------------- */
 
 static bool
 is_plain_name(const char *s, int n)
@@ -194,7 +194,8 @@ add_name(const GENERAL_NAME *name, struct buf *out)
 	return true;
 }
 
-/* The number of SANs a client could ask for; those that fit, in out. */
+/* Returns how many SANs a client could ask for, and writes those that fit to
+ * out. */
 static int
 list_names(const X509 *leaf, struct buf *out)
 {
@@ -223,7 +224,7 @@ check_names(const struct candidate *p, struct err *e)
 		       p->cert_file);
 }
 
-/* --- the whole -------------------------------------------------------- */
+/* --- a whole pair --------------------------------------------------------- */
 
 static int
 check_pair(const struct candidate *p, int64_t now_ms, struct err *e)
@@ -281,9 +282,9 @@ certs_pair_done(struct certs_pair *p)
 	*p = (struct certs_pair){0};
 }
 
-/* --- inspection ------------------------------------------------------- */
+/* --- inspection ----------------------------------------------------------- */
 
-/* RFC 2253 form: it escapes whatever a terminal should not see. */
+/* The RFC 2253 form escapes whatever could upset a terminal. */
 static void
 describe_name(const char *what, const X509_NAME *name, struct buf *out)
 {

@@ -20,7 +20,7 @@ openssl_failed(const char *what, struct err *e)
 	return err_set(e, ERR_SYSTEM, "%s: %s", what, why ? why : "failed");
 }
 
-/* --- certificates ----------------------------------------------------- */
+/* --- certificates --------------------------------------------------------- */
 
 void
 certs_signer_done(struct certs_signer *s)
@@ -66,7 +66,7 @@ add_extension(X509 *x, X509V3_CTX *ctx, int nid, const char *value)
 	return ok;
 }
 
-/* san NULL: a CA. */
+/* If san is NULL, the certificate becomes a CA. */
 static int
 add_extensions(X509 *x, X509 *issuer, const char *san)
 {
@@ -80,7 +80,8 @@ add_extensions(X509 *x, X509 *issuer, const char *san)
 				     "critical,CA:TRUE,pathlen:0") &&
 		       add_extension(x, &ctx, NID_key_usage,
 				     "critical,keyCertSign,cRLSign");
-	/* A CA of others may have none to point at. */
+	/* A CA that others issued may have no subject key identifier to point
+	 * at. */
 	if (X509_get0_subject_key_id(issuer) != NULL &&
 	    !add_extension(x, &ctx, NID_authority_key_identifier, "keyid"))
 		return 0;
@@ -92,7 +93,7 @@ add_extensions(X509 *x, X509 *issuer, const char *san)
 	       add_extension(x, &ctx, NID_subject_alt_name, san);
 }
 
-/* Ed25519 and Ed448 have one of their own. */
+/* Ed25519 and Ed448 have a digest of their own. */
 static const EVP_MD *
 digest_for(const EVP_PKEY *key)
 {
@@ -101,7 +102,8 @@ digest_for(const EVP_PKEY *key)
 		       : EVP_sha256();
 }
 
-/* A new key with its certificate, signed by `by`, or by itself. */
+/* Issues a certificate for a new key, signed by `by` or, if that is NULL, by
+ * itself. */
 int
 certs_issue(const struct certs_signer *by, const char *cn, const char *san,
 	    int64_t now_ms, int64_t until_ms, struct certs_signer *out,
@@ -125,7 +127,7 @@ certs_issue(const struct certs_signer *by, const char *cn, const char *san,
 	return 0;
 }
 
-/* --- names ------------------------------------------------------------ */
+/* --- names ---------------------------------------------------------------- */
 
 static bool
 is_dns_label(const char *s, size_t n)
@@ -164,8 +166,8 @@ is_ip(const char *s)
 	       inet_pton(AF_INET6, s, at) == 1;
 }
 
-/* The names as X509V3_EXT_conf_nid reads them; checked before, since it would
- * take a comma in one for the next. */
+/* Writes the names as X509V3_EXT_conf_nid reads them.  They are checked first
+ * because that function takes a comma in a name for the end of it. */
 int
 certs_san(const struct certs_names *names, struct buf *out, struct err *e)
 {
@@ -197,7 +199,7 @@ certs_cn(const struct certs_names *names)
 	return strlen(cn) <= CN_MAX ? cn : "karpenter-node-holder";
 }
 
-/* --- PEM -------------------------------------------------------------- */
+/* --- PEM ------------------------------------------------------------------ */
 
 int
 certs_write_pem(const struct certs_signer *s, BIO *key, BIO *crt,

@@ -12,8 +12,8 @@
 #include "edge/certs/certs.h"
 
 /*
- * A certificate with a new key: what certs_mint.c (files) and certs_own.c (the
- * cluster) share.  Nobody else includes it.
+ * A certificate with a new key, as certs_mint.c (files) and certs_own.c (the
+ * cluster) share it.  No other file includes this header.
  */
 struct certs_signer {
 	X509 *cert;
@@ -23,20 +23,22 @@ void certs_signer_done(struct certs_signer *s);
 #define AUTO_SIGNER                                                            \
 	__attribute__((cleanup(certs_signer_done))) struct certs_signer
 
-/* What NotBefore lies in the past, for clocks that are late. */
+/* How far NotBefore lies in the past, for clocks that are late. */
 #define CERTS_BACKDATE_MS ((int64_t)3600000)
 #define CERTS_SAN_BYTES 8192
 #define CERTS_CA_NAME "karpenter-node-holder CA"
 
-/* ECDSA P-256, random serial.  Signed by `by`, or by itself: a CA, san NULL.
- * cn: at most 64 bytes. */
+/* Issues a certificate with a new ECDSA P-256 key and a random serial number.
+ * `by` signs it.  If `by` is NULL, the certificate signs itself and is a CA,
+ * and san is NULL.  cn has 64 bytes at most.  It returns -1 on failure; on
+ * success the caller frees *out with certs_signer_done. */
 int certs_issue(const struct certs_signer *by, const char *cn, const char *san,
 		int64_t now_ms, int64_t until_ms, struct certs_signer *out,
 		struct err *e);
 
-/* The names as san wants them, checked. */
+/* Checks the names and writes them in the form of the argument san. */
 int certs_san(const struct certs_names *names, struct buf *out, struct err *e);
-/* One of the names that fits cn. */
+/* Returns a name that fits cn. */
 const char *certs_cn(const struct certs_names *names);
 
 int certs_write_pem(const struct certs_signer *s, BIO *key, BIO *crt,

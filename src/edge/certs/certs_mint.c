@@ -24,7 +24,7 @@ text_freep(char **s)
 }
 #define AUTO_TEXT __attribute__((cleanup(text_freep))) char *
 
-/* --- the CA that may be there ----------------------------------------- */
+/* --- an existing CA ------------------------------------------------------- */
 
 static char *
 path_in(const char *dir, const char *name)
@@ -94,7 +94,8 @@ check_signer(const struct certs_signer *s, int64_t now_ms, int days,
 		       until);
 }
 
-/* Ours if there is one, else a new one (*fresh). */
+/* Reads the CA in dir, or issues a new one if there is none or new_ca is set
+ * (*fresh). */
 static int
 get_signer(const char *dir, bool new_ca, int64_t now_ms, int days,
 	   struct certs_signer *out, bool *fresh, struct err *e)
@@ -122,7 +123,7 @@ get_signer(const char *dir, bool new_ca, int64_t now_ms, int days,
 	return check_signer(out, now_ms, days, e);
 }
 
-/* --- the whole -------------------------------------------------------- */
+/* --- CA and serving pair -------------------------------------------------- */
 
 static struct certs_file
 file_of(const char *name, mode_t mode, BIO *pem)
@@ -133,7 +134,7 @@ file_of(const char *name, mode_t mode, BIO *pem)
 	return (struct certs_file){name, mode, bytes, (size_t)n};
 }
 
-/* ca NULL: it is there already. */
+/* ca is NULL if the files of the CA stay as they are. */
 static int
 save(const char *dir, const struct certs_signer *ca,
      const struct certs_signer *leaf, struct err *e)

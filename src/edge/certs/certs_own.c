@@ -33,7 +33,7 @@ facts_of(const X509 *x, struct renewal_cert *out)
 		       : -1;
 }
 
-/* --- minting ---------------------------------------------------------- */
+/* --- minting -------------------------------------------------------------- */
 
 static char *
 text_of(BIO *mem)
@@ -44,7 +44,7 @@ text_of(BIO *mem)
 	return n > 0 ? strndup(bytes, (size_t)n) : NULL;
 }
 
-/* BIO_s_secmem: freed clean. */
+/* BIO_s_secmem wipes its memory when it is freed. */
 static int
 give(const struct certs_signer *s, struct certs_own *out, struct err *e)
 {
@@ -76,9 +76,10 @@ certs_own_ca(int64_t now_ms, int64_t life_ms, struct certs_own *out,
 	return give(&ca, out, e);
 }
 
-/* --- reading ---------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------- */
 
-/* Of a pair: the first certificate, its key, and whether they match. */
+/* Reads the first certificate of a pair and its key.  Returns whether they
+ * match. */
 static bool
 read_pair(const char *cert, const char *key, struct certs_signer *out)
 {
@@ -105,9 +106,9 @@ is_ca(X509 *x)
 	       (X509_get_key_usage(x) & X509v3_KU_KEY_CERT_SIGN);
 }
 
-/* As a client verifies that trusts this CA and no other, but for the time,
- * which is the caller's to judge: the CA may be another's, with constraints
- * that shut our names out.  X509_V_OK, or why not. */
+/* Verifies as a client that trusts this CA alone, except for the time, which
+ * the caller judges.  The CA may be somebody else's and have constraints that
+ * shut our names out.  Returns X509_V_OK or the reason. */
 static int
 verify(X509 *x, X509 *ca)
 {
@@ -216,11 +217,11 @@ certs_own_leaf(const char *ca_cert, const char *ca_key,
 	return give(&leaf, out, e);
 }
 
-/* --- bundles ---------------------------------------------------------- */
+/* --- bundles -------------------------------------------------------------- */
 
 #define BEGIN "-----BEGIN CERTIFICATE-----"
 
-/* Where the next block begins, or the end of the text. */
+/* Returns where the next block begins, or the end of the text. */
 static const char *
 block(const char *pem, const char *at)
 {
@@ -229,7 +230,8 @@ block(const char *pem, const char *at)
 	return at != NULL ? at : pem + strlen(pem);
 }
 
-/* The certificate in the block at *at, which moves on; NULL: none. */
+/* Takes the certificate of the block at *at and moves *at on.  Returns NULL if
+ * the block has none. */
 static X509 *
 take(const char *pem, const char **at)
 {
@@ -251,7 +253,8 @@ known(const struct renewal_cert *at, unsigned n, const struct renewal_cert *c)
 	return false;
 }
 
-/* false: there was no room, and one that is older went without. */
+/* Adds a certificate.  If there is no room, the oldest one is left out, and it
+ * returns false. */
 static bool
 add(struct renewal_cert *at, unsigned *n, const struct renewal_cert *c)
 {

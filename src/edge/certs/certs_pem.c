@@ -23,7 +23,8 @@ certs_chain_done(struct certs_chain *c)
 	c->n = 0;
 }
 
-/* The next certificate; NULL at the end (*bad = false) or for a broken one. */
+/* Returns the next certificate.  It returns NULL at the end, with *bad false,
+ * and for a broken certificate, with *bad true. */
 static X509 *
 next_certificate(BIO *in, bool *bad)
 {

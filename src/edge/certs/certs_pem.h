@@ -10,9 +10,8 @@
 #include "core/base/err.h"
 
 /*
- * Certificates and keys as OpenSSL knows them: what certs_mint.c and
- * certs_check.c share.  The only header that shows OpenSSL's types; nobody
- * else includes it.
+ * Certificates and keys as OpenSSL represents them.  The files of edge/certs
+ * share this header.  OpenSSL's types stay in this folder.
  */
 static inline void
 certs_x509_freep(X509 **x)
@@ -39,7 +38,8 @@ certs_bio_freep(BIO **b)
 /* Error messages show this much of a file's name. */
 #define CERTS_FILE "%.120s"
 
-void certs_wipe(char *bytes, size_t n);	/* and frees them */
+/* Wipes the bytes and frees them. */
+void certs_wipe(char *bytes, size_t n);
 
 #define CERTS_CHAIN_MAX 10
 struct certs_chain {
@@ -48,8 +48,9 @@ struct certs_chain {
 };
 void certs_chain_done(struct certs_chain *c);
 
-/* From PEM; at least one certificate, or one private key.  file is for
- * messages. */
+/* These parse PEM that holds at least one certificate or one private key.
+ * `file` is for error messages.  They return -1 on failure and leave *out
+ * alone. */
 int certs_parse_chain(const char *file, const char *pem, size_t n,
 		      struct certs_chain *out, struct err *e);
 int certs_parse_key(const char *file, const char *pem, size_t n,

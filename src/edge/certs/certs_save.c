@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BESIDE_BYTES 64 /* "." name "." sixteen hex digits */
+#define BESIDE_BYTES 64 /* "." name "." and sixteen hex digits */
 
 static int
 failed(const char *name, struct err *e)
@@ -65,7 +65,7 @@ write_beside(int dir, const struct certs_file *f, char beside[BESIDE_BYTES],
 		beside[0] = '\0';
 		return failed(f->name, e);
 	}
-	/* The umask had its say at creation; this is the last word. */
+	/* openat has applied the umask; fchmod has not. */
 	rc = fchmod(fd, f->mode) || write_all(fd, f->bytes, f->n)
 		     ? failed(f->name, e)
 		     : 0;

@@ -8,19 +8,21 @@
 #include "core/base/err.h"
 
 /*
- * Files of a folder that change together: each is written beside its place,
- * and none is put there before all are on the disk.
+ * Files of one folder that change together.  Each is written under a temporary
+ * name beside its place.  None is moved to its place before all are on the
+ * disk.
  */
 struct certs_file {
 	const char *name;
-	mode_t mode;		/* exactly, whatever the umask */
+	mode_t mode;		/* exact, whatever the umask */
 	const char *bytes;
 	size_t n;
 };
 
 #define CERTS_FILES_MAX 4
 
-/* The folder is made (0700) if it is missing. */
+/* Saves n <= CERTS_FILES_MAX files.  The folder is created with mode 0700 if it
+ * is missing.  It returns -1 on failure, and *e says why. */
 int certs_save(const char *dir, const struct certs_file *files, size_t n,
 	       struct err *e);
 

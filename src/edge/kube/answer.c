@@ -21,7 +21,8 @@ answer_text(const struct kube_reply *r, char text[ANSWER_TEXT])
 bool
 answer_unserved(const struct kube_reply *r)
 {
-	/* k8s.io/apiserver/pkg/util/notfoundhandler; a proxy says it otherwise. */
+	/* k8s.io/apiserver/pkg/util/notfoundhandler writes this text; a proxy
+	 * writes another. */
 	return r->status == 404 &&
 	       strncmp(r->body, "404 page not found", 18) == 0;
 }
@@ -32,8 +33,8 @@ read_status(const struct kube_reply *r, struct status *st)
 	return status_decode(r->body, r->body_bytes, st);
 }
 
-/* The API server says it as a fault of its own (k8s.io/apiserver
- * pkg/admission/plugin/webhook/errors). */
+/* The API server reports a failed webhook as an error of its own
+ * (k8s.io/apiserver pkg/admission/plugin/webhook/errors). */
 static bool
 webhook_failed(const struct kube_reply *r)
 {

@@ -16,11 +16,12 @@
 #include "kube_call.h"
 
 /*
- * The one file that knows libcurl.  A call is an easy handle of its own, made
- * for it and freed after it (10 µs against the 20 KiB that an idle one keeps);
- * connections live in the lane's multi handle.  All deadlines but the one for
- * connecting are ours, on CLOCK_BOOTTIME: libcurl's count whole seconds of
- * silence and stand still while the machine sleeps.
+ * This is the one file that knows libcurl.  Each call has an easy handle of its
+ * own, which is made for it and freed after it: that takes 10 µs, while an idle
+ * handle keeps 20 KiB.  Connections live in the lane's multi handle.  All
+ * deadlines but the one for connecting are ours, on CLOCK_BOOTTIME, because
+ * libcurl counts silence in whole seconds and stands still while the machine
+ * sleeps.
  */
 
 #define BUFFER_BYTES 16384L /* one TLS record */
@@ -57,8 +58,9 @@ on_body(char *bytes, size_t size, size_t n, void *ctx)
 	return kube_answer_body(ctx, bytes, size * n) == 0 ? size * n : 0;
 }
 
-/* A peer that is gone is found in idle + 3 probes, also while bytes of ours
- * wait for an acknowledgement, when keepalive probes are not sent. */
+/* A peer that is gone is noticed within idle + 3 probes.  That holds even while
+ * bytes of ours wait for an acknowledgement, when the kernel sends no keepalive
+ * probes. */
 static int
 on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
 {
@@ -73,7 +75,7 @@ on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
 	return CURL_SOCKOPT_OK;
 }
 
-/* Options are set in rows; *bad remembers that one was refused. */
+/* Sets one of a row of options; `bad` remembers whether any was refused. */
 #define SET(bad, easy, option, value)                                          \
 	((bad) |= curl_easy_setopt((easy), (option), (value)) != CURLE_OK)
 
@@ -106,8 +108,8 @@ set_transport(CURL *h, const struct kube *k)
 	return bad;
 }
 
-/* PEM from memory where there is some, else from the file, which libcurl reads
- * at each new connection: a rotated one needs no restart. */
+/* Sets PEM from memory if there is some, else from the file.  libcurl reads the
+ * file at each new connection, so a rotated file needs no restart. */
 static bool
 set_pem(CURL *h, char *pem, CURLoption blob, const char *file, CURLoption path)
 {
@@ -135,7 +137,7 @@ set_tls(CURL *h, const struct kube *k)
 	SET(bad, h, CURLOPT_SSL_SESSIONID_CACHE, 0L);
 	SET(bad, h, CURLOPT_CA_CACHE_TIMEOUT, 0L);
 	if (a->ca_pem != NULL || a->ca_file != NULL)
-		/* Else the system's CAs would be trusted as well. */
+		/* Otherwise the system's CAs would be trusted as well. */
 		SET(bad, h, CURLOPT_CAPATH, (char *)NULL);
 	bad |= set_pem(h, a->ca_pem, CURLOPT_CAINFO_BLOB, a->ca_file,
 		       CURLOPT_CAINFO);
@@ -143,7 +145,7 @@ set_tls(CURL *h, const struct kube *k)
 		       CURLOPT_SSLCERT);
 	bad |= set_pem(h, a->key_pem, CURLOPT_SSLKEY_BLOB, a->key_file,
 		       CURLOPT_SSLKEY);
-	/* An encrypted key is an error, not a question on the terminal. */
+	/* An encrypted key is an error and must not prompt on the terminal. */
 	SET(bad, h, CURLOPT_KEYPASSWD, "");
 	return bad;
 }
@@ -211,7 +213,7 @@ kube_call_free(struct kube_call *c)
 static int
 set_headers(struct kube_call *c)
 {
-	/* No waiting for "100 Continue". */
+	/* Calls must not wait for "100 Continue". */
 	struct curl_slist *list = curl_slist_append(NULL, "Expect:"), *longer;
 
 	for (unsigned i = 0; list != NULL && i < c->lines_n; i++) {
@@ -231,15 +233,17 @@ set_headers(struct kube_call *c)
 	return 0;
 }
 
-/* --- how it failed -------------------------------------------------------- */
+/* --- failures ------------------------------------------------------------- */
 
-/* By libcurl's words: CURLINFO_SSL_VERIFYRESULT is not set for a name. */
+/* Judges by libcurl's text because CURLINFO_SSL_VERIFYRESULT is not set for a
+ * wrong name. */
 static enum kube_fault
 verify_fault(const struct kube_call *c)
 {
 	if (strstr(c->detail, "host name") != NULL)
 		return FAULT_NAME;
-	/* Its alert that ours has expired: all else is a "problem". */
+	/* This text is the server's alert that our certificate has expired.  In
+	 * all other cases libcurl's text has the word "problem". */
 	if (strcmp(c->detail, "SSL certificate verification failed") == 0)
 		return FAULT_HANDSHAKE;
 	return strstr(c->detail, "expired") != NULL ||
@@ -296,10 +300,11 @@ ended(struct kube_call *c, CURLcode code)
 	long os = 0;
 
 	c->ended = true;
-	/* What a callback of ours refused has its own words. */
+	/* If a callback of ours has refused something, it has set the error. */
 	if ((code == CURLE_OK && c->head.whole) || c->err.code != ERR_NONE)
 		return;
-	/* To libcurl a connection that closes inside a head is a whole one. */
+	/* libcurl takes a connection that closes inside the head for a complete
+	 * reply. */
 	if (code == CURLE_OK)
 		code = CURLE_GOT_NOTHING;
 	(void)curl_easy_getinfo(c->easy, CURLINFO_OS_ERRNO, &os);

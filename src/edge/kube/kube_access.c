@@ -9,9 +9,7 @@
 #include "core/base/limits.h"
 #include "kube_call.h"
 
-/* A pool's burst is over: TLS connections hold about 50 KiB each. */
-
-/* What all threads share: where the API server is, and as whom we come. */
+/* What all threads share: the address of the API server and our credentials. */
 
 static int
 check(const struct kube_options *o, const struct kube_url *u, struct err *e)
@@ -27,7 +25,7 @@ check(const struct kube_options *o, const struct kube_url *u, struct err *e)
 	return 0;
 }
 
-/* What the kubeconfig itself has comes first, as for kubectl. */
+/* As for kubectl, a token in the kubeconfig itself comes before the plugin. */
 static int
 start_plugin(struct kube *k, const struct kube_options *o, struct err *e)
 {
@@ -50,6 +48,7 @@ take_options(struct kube *k, struct kube_options *o)
 	k->counters = o->counters;
 	k->connect_ms = o->connect_ms;
 	k->token_ms = o->token_ms;
+	/* Idle connections are closed: each holds about 50 KiB for TLS. */
 	k->rest_ms = o->rest_ms > 0 ? o->rest_ms : POOL_REST_MS;
 	k->keepalive_idle_s = o->keepalive_idle_s;
 	k->keepalive_probe_s = o->keepalive_probe_s;
@@ -60,7 +59,7 @@ kube_new(struct kube_options *o, struct err *e)
 {
 	struct kube *k = calloc(1, sizeof(*k));
 
-	/* The API server pretty-prints for curl's own. */
+	/* The API server pretty-prints for curl's own user agent. */
 	assert(o->user_agent != NULL &&
 	       strncasecmp(o->user_agent, "curl", 4) != 0);
 	if (k == NULL || (k->user_agent = strdup(o->user_agent)) == NULL ||

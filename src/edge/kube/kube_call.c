@@ -8,11 +8,12 @@
 
 #include "core/base/limits.h"
 
-#define BODY_BYTES_MIN 2048 /* the answer to a patch of metadata: 1-4 KiB */
+#define BODY_BYTES_MIN 2048 /* the reply to a patch of metadata: 1-4 KiB */
 
-/* The part of a call that needs no library: what is asked, and what comes. */
+/* The part of a call that needs no library: the request and what arrives. */
 
-/* "NAME: VALUE" as the next line of the request; no value, no line. */
+/* Adds "NAME: VALUE" as a line of the request's head.  Without a value it adds
+ * no line. */
 static int
 line(struct kube_call *c, const char *name, const char *value)
 {
@@ -62,7 +63,7 @@ kube_call_init(struct kube_call *c, const struct kube *k,
 	return 0;
 }
 
-/* It may be a Secret's. */
+/* Wipes the body because it may be a Secret. */
 static void
 drop_body(struct kube_call *c)
 {
@@ -73,7 +74,7 @@ drop_body(struct kube_call *c)
 	c->body_bytes = c->body_cap = 0;
 }
 
-/* The last line of the head; it may be the token's. */
+/* Wipes and frees the last line of the head, which may be the token's. */
 static void
 drop_line(struct kube_call *c)
 {
@@ -213,7 +214,8 @@ kube_answer_body(struct kube_call *c, const char *bytes, size_t n)
 		rc = keep(c, bytes, n);
 	if (rc != 0 && c->err.code == ERR_NONE)
 		(void)err_set(&c->err, ERR_INPUT, "the body was refused");
-	/* After the sink: a slow one is not the peer's silence. */
+	/* The time is taken after the sink: a slow sink is not a silent
+	 * peer. */
 	c->last_ms = clock_boot_ms();
 	return rc;
 }
@@ -264,8 +266,8 @@ kube_call_overdue(struct kube_call *c, int64_t boot_ms)
 	return true;
 }
 
-/* The process may have slept since the call was made: libcurl would first send
- * it, and we look at its deadline only after that. */
+/* The process may have slept since the call was made.  Without this check
+ * libcurl would send the request before we look at its deadline. */
 int
 kube_call_unsent(void *call, char *peer, char *own, int peer_port, int own_port)
 {

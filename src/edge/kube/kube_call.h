@@ -10,15 +10,17 @@
 #include "kube_parts.h"
 
 /*
- * How kube_stream and kube_pool speak to kube.c, the one file that knows
- * libcurl: a call is one request and its answer, a lane one thread's event
- * loop with its keep-alive connections.
+ * The interface between the parts of edge/kube and kube.c, the one file that
+ * knows libcurl.  A call is one request and its reply.  A lane is one thread's
+ * event loop with its keep-alive connections.  This header is private to
+ * edge/kube.
  */
 
-struct kube {	/* not changed after kube_new: any thread */
+/* Constant after kube_new, so any thread may read it. */
+struct kube {
 	struct kubeconfig access;
 	struct kube_url url;
-	struct kube_plugin *plugin;	/* locked; NULL: no exec */
+	struct kube_plugin *plugin;	/* has a lock; NULL: no exec */
 	struct clock *clock;
 	struct counters *counters;
 	char *user_agent;
@@ -32,85 +34,90 @@ struct kube_call {
 	const struct kube *kube;
 	void *easy;		/* libcurl's, as are headers and connect_to */
 	void *headers, *connect_to;
-	char detail[256];	/* libcurl's words for what went wrong */
+	char detail[256];	/* libcurl's text for what went wrong */
 	char *url;
 	char *lines[KUBE_LINES];	/* of the request's head */
 	unsigned lines_n, lines_fixed;
 	enum rest_method method;
-	uint64_t tag;		/* the pool's */
+	uint64_t tag;		/* the caller's */
 
 	int64_t timeout_ms, silent_ms, fence_ms;
 	int64_t start_ms, last_ms;	/* boot time; of the last byte */
 	unsigned token_version;
-	bool again;		/* made once more after a 401 */
+	bool again;		/* sent once more after a 401 */
 	bool active;		/* in a lane */
 	bool ended;		/* err says how */
 	struct err err;
 
 	struct kube_head head;
-	kube_sink *sink;	/* of a 2xx body; NULL: it is kept, too */
+	kube_sink *sink;	/* of a 2xx body; NULL: the body is kept */
 	void (*opened)(void *ctx);
 	void *ctx;
 	char *body;		/* NULL while empty */
 	size_t body_bytes, body_cap;
 };
 
-/* kube.c.  The request is copied. */
+/* These functions are in kube.c.  kube_call_new copies the request. */
 struct kube_call *kube_call_new(const struct kube *k,
 				const struct kube_request *q, struct err *e);
 void kube_call_free(struct kube_call *c);	/* not while in a lane */
 int kube_library_init(void);
 void kube_library_done(void);
 
-/* kube_call.c: -1 is "out of memory". */
+/* These functions are in kube_call.c.  They return -1 if memory is short. */
 int kube_call_init(struct kube_call *c, const struct kube *k,
 		   const struct kube_request *q);
 void kube_call_done(struct kube_call *c);
 int kube_call_authorize(struct kube_call *c, const char *token);
-void kube_call_reset(struct kube_call *c);	/* nothing has come yet */
+void kube_call_reset(struct kube_call *c);	/* for a new attempt */
 
-/* kube_call.c: what arrives; -1 ends the call with c->err. */
+/* These functions of kube_call.c take what arrives.  They return -1 to end the
+ * call, with the reason in c->err. */
 int kube_answer_head(struct kube_call *c, const char *line, size_t n);
 int kube_answer_body(struct kube_call *c, const char *bytes, size_t n);
 void kube_answer_reply(const struct kube_call *c, struct kube_reply *out);
 
-/* kube_call.c: when it must be over.  INT64_MAX: never. */
+/* These functions of kube_call.c tell when the call must be over, and whether
+ * it is overdue.  Times are boot time.  INT64_MAX: never. */
 int64_t kube_call_deadline(const struct kube_call *c);
 bool kube_call_overdue(struct kube_call *c, int64_t boot_ms);
-/* A CURLOPT_PREREQFUNCTION: 0, or 1 where it is over before it is sent. */
+/* A CURLOPT_PREREQFUNCTION.  It returns 1, which stops the call, if the
+ * deadline has passed before the request is sent, else 0. */
 int kube_call_unsent(void *call, char *, char *, int, int);
 
-/* No answer came (it is counted as such). */
+/* Counts a call that ended without a reply. */
 void kube_call_unanswered(const struct kube_call *c);
 
-/* One thread's, but for kube_lane_wake. */
+/* Belongs to one thread, except for kube_lane_wake. */
 struct kube_lane {
 	void *multi;		/* libcurl's; NULL while resting */
 	int wake_fd;		/* an eventfd */
-	unsigned connections, active;	/* at most; calls under way */
+	unsigned connections, active;	/* the maximum; calls in flight */
 	bool refused;		/* by a 401 since connections were opened */
 };
 
-/* kube_lane.c */
+/* These functions are in kube_lane.c. */
 int kube_lane_init(struct kube_lane *l, unsigned connections, struct err *e);
 void kube_lane_done(struct kube_lane *l);	/* no call may be in it */
 void kube_lane_wake(struct kube_lane *l);	/* any thread */
 
-/* Sends the call, or sends it again: with the token as it is now. */
+/* Sends the call, or sends it again, with the current token. */
 int kube_lane_start(struct kube_lane *l, struct kube_call *c,
 		    struct kube_token *t, struct err *e);
 
-/* kube.c.  A call that is dropped under way takes its connection along. */
+/* These functions are in kube.c.  A call that is dropped before its end closes
+ * its connection. */
 int kube_lane_add(struct kube_lane *l, struct kube_call *c);
 void kube_lane_drop(struct kube_lane *l, struct kube_call *c);
 
-/* Does what can be done now; the number of calls that ended by it. */
+/* Does what can be done without waiting.  Returns how many calls ended. */
 unsigned kube_lane_drive(struct kube_lane *l);
 
-/* Sleeps until there is something to do, a wake-up (true), or wait_ms. */
+/* Sleeps until there is something to do, a wake-up (true), or wait_ms have
+ * passed. */
 bool kube_lane_sleep(struct kube_lane *l, int64_t wait_ms);
 
-/* Closes all connections; the next call opens new ones. */
+/* Closes all connections.  The next call opens new ones. */
 void kube_lane_rest(struct kube_lane *l);
 
 #endif

@@ -18,7 +18,8 @@ file_in(const char *root, const char *name)
 	return asprintf(&s, "%s/%s", root, name) < 0 ? NULL : s;
 }
 
-/* The server as net.JoinHostPort writes it: IPv6 in brackets. */
+/* Writes the server as net.JoinHostPort does, with an IPv6 address in
+ * brackets. */
 static char *
 server_of(const char *host, const char *port)
 {
@@ -31,7 +32,7 @@ server_of(const char *host, const char *port)
 		       : s;
 }
 
-/* A file that must be there and not be empty; its content is dropped. */
+/* Checks that the file exists and is not empty. */
 static int
 demand(const char *path, size_t max, struct err *e)
 {

@@ -16,9 +16,10 @@
 #include "edge/file.h"
 
 /*
- * The plugin is a process group of its own, with no signal blocked or ignored,
- * nothing to read and none of our descriptors.  It is over when it has exited:
- * a helper that it leaves behind may keep the pipes.
+ * The plugin is a process group of its own.  It has no signal blocked or
+ * ignored, an empty input and none of our descriptors.  The run is over when
+ * the plugin has exited, even if a helper that it left behind keeps the pipes
+ * open.
  */
 
 #define LOOK_MS 20
@@ -27,18 +28,18 @@
 struct run {
 	const struct exec *exec;
 	pid_t pid;
-	int out[2], err[2];	/* pipes: to read, to write */
+	int out[2], err[2];	/* pipes: read end, write end */
 	char *bytes;		/* EXEC_OUT_MAX + 1 */
 	size_t n;
-	char line[LINE_BYTES];	/* of stderr: the first that is not blank */
+	char line[LINE_BYTES];	/* the first of stderr that is not blank */
 	size_t line_n;
 	bool line_whole;
 	int status;
 };
 
-/* --- its environment ------------------------------------------------------ */
+/* --- the environment of the plugin ---------------------------------------- */
 
-/* Is NAME= of a among the n of list? */
+/* Is the variable of `a` (NAME=VALUE) in the list, which ends with NULL? */
 static bool
 is_named(const char *a, char *const *list)
 {
@@ -50,7 +51,8 @@ is_named(const char *a, char *const *list)
 	return false;
 }
 
-/* Ours, then the kubeconfig's, then the info: the last of a name counts. */
+/* The environment is ours, then the kubeconfig's, then the info.  The last
+ * value of a name counts. */
 static char **
 make_env(const struct exec *x, char *info)
 {
@@ -73,7 +75,8 @@ make_env(const struct exec *x, char *info)
 	return env;
 }
 
-/* "KUBERNETES_EXEC_INFO={…}", with the CA's bytes also where it is a file. */
+/* Builds "KUBERNETES_EXEC_INFO={…}".  If the CA is a file, its contents go
+ * in. */
 static char *
 make_info(const struct kubeconfig *a, struct err *e)
 {
@@ -103,7 +106,7 @@ make_info(const struct kubeconfig *a, struct err *e)
 	return info;
 }
 
-/* --- begin ---------------------------------------------------------------- */
+/* --- starting the plugin -------------------------------------------------- */
 
 static int
 set_spawn(struct run *r, posix_spawn_file_actions_t *f, posix_spawnattr_t *a)
@@ -127,7 +130,7 @@ set_spawn(struct run *r, posix_spawn_file_actions_t *f, posix_spawnattr_t *a)
 						   POSIX_SPAWN_SETPGROUP);
 }
 
-/* 0, or why not (errno). */
+/* Returns 0 or an errno. */
 static int
 spawn(struct run *r, char *info)
 {
@@ -175,7 +178,7 @@ begin(struct run *r, const struct kubeconfig *access, struct err *e)
 		       hint == NULL ? "" : "; ", hint == NULL ? "" : hint);
 }
 
-/* --- meanwhile ------------------------------------------------------------ */
+/* --- while it runs -------------------------------------------------------- */
 
 static void
 keep_line(struct run *r, const char *s, size_t n)
@@ -188,7 +191,7 @@ keep_line(struct run *r, const char *s, size_t n)
 	}
 }
 
-/* What is there now.  Closes *fd at its end. */
+/* Reads what is there now.  Closes *fd at the end of the stream. */
 static int
 drain(struct run *r, int *fd, struct err *e)
 {
@@ -207,7 +210,7 @@ drain(struct run *r, int *fd, struct err *e)
 			(void)close(*fd);
 			*fd = -1;
 		} else if (!is_out) {
-			/* Once is enough: it may print for ever. */
+			/* One read is enough: the plugin may print for ever. */
 			keep_line(r, some, (size_t)n);
 			return 0;
 		} else if ((r->n += (size_t)n) > EXEC_OUT_MAX) {
@@ -219,8 +222,8 @@ drain(struct run *r, int *fd, struct err *e)
 	return 0;
 }
 
-/* Where nobody waits for children the status is lost: what it printed says
- * enough. */
+/* If the process ignores SIGCHLD, the exit status is lost.  What the plugin
+ * printed says enough. */
 static bool
 has_exited(struct run *r)
 {
@@ -243,7 +246,7 @@ is_interrupted(const atomic_bool *cancelled)
 					 sigismember(&set, SIGHUP) == 1);
 }
 
-/* Until it has exited, and all that it printed is read. */
+/* Waits until the plugin has exited and all that it printed is read. */
 static int
 attend(struct run *r, int64_t ms, const atomic_bool *cancelled, struct err *e)
 {
@@ -270,7 +273,7 @@ attend(struct run *r, int64_t ms, const atomic_bool *cancelled, struct err *e)
 	return 0;
 }
 
-/* --- end ------------------------------------------------------------------ */
+/* --- its result ----------------------------------------------------------- */
 
 static int
 judge(struct run *r, struct exec_credential *out, struct err *e)
@@ -328,7 +331,7 @@ kube_exec_run(const struct kubeconfig *access, int64_t ms,
 	sigset_t ends, before;
 	int rc;
 
-	/* One that would end us ends the plugin first. */
+	/* A signal that would end us has to end the plugin first. */
 	(void)sigemptyset(&ends);
 	(void)sigaddset(&ends, SIGINT);
 	(void)sigaddset(&ends, SIGTERM);

@@ -14,11 +14,12 @@
 #define EXEC_MS 60000		/* a plugin may ask a cloud and try again */
 #define EXEC_OUT_MAX (64u << 10)	/* what it prints: tokens have 2 KiB */
 #define EXEC_EARLY_MS 10000	/* a call takes no longer: CALL_MS */
-#define EXEC_PAUSE_MS 1000	/* before it is asked for the same again */
+#define EXEC_PAUSE_MS 1000	/* between two runs for the same */
 
-/* Runs access->exec and decodes what it prints.  Blocks for ms at most; the
- * plugin is killed then, where *cancelled (may be NULL) comes true, and where
- * SIGINT, SIGTERM or SIGHUP is pending (ERR_CANCELLED). */
+/* Runs access->exec and decodes what it prints.  It blocks for `ms` at most.
+ * The plugin is killed when the time is up (ERR_TIMEOUT), and when *cancelled
+ * becomes true or SIGINT, SIGTERM or SIGHUP is pending (ERR_CANCELLED).
+ * `cancelled` may be NULL.  Any thread may call it. */
 int kube_exec_run(const struct kubeconfig *access, int64_t ms,
 		  const atomic_bool *cancelled, struct exec_credential *out,
 		  struct err *e);
@@ -27,18 +28,20 @@ int kube_exec_run(const struct kubeconfig *access, int64_t ms,
 
 struct kube_plugin;
 
-/* access is borrowed.  Runs it for the first time: what is wrong with it is
- * told at start. */
+/* Borrows access.  It runs the plugin for the first time, so that the start
+ * fails if the plugin does: it returns NULL then, and *e says why. */
 struct kube_plugin *kube_plugin_new(const struct kubeconfig *access,
 				    int64_t ms, struct err *e);
 void kube_plugin_free(struct kube_plugin *p);
 
-/* Makes *text, a copy to be freed, the token as it is now, if its *version is
- * another one.  One thread runs the plugin, the others wait for it. */
+/* If the token is no longer the one of *version, replaces *text by a copy of it
+ * that the caller frees, and sets *version.  One thread runs the plugin while
+ * the others wait for it. */
 int kube_plugin_get(struct kube_plugin *p, const atomic_bool *cancelled,
 		    char **text, unsigned *version, struct err *e);
 
-/* A call with this version got a 401; true: there is another token. */
+/* Tells that a call with the token of this version got a 401.  It returns true
+ * if there is another token now. */
 bool kube_plugin_refused(struct kube_plugin *p, const atomic_bool *cancelled,
 			 unsigned version);
 

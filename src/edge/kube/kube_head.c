@@ -18,7 +18,7 @@ kube_head_init(struct kube_head *h)
 	};
 }
 
-/* "HTTP/1.1 200 OK": the three digits. */
+/* Reads the three digits of "HTTP/1.1 200 OK". */
 static int
 status_of(const char *s, size_t n)
 {
@@ -36,8 +36,8 @@ status_of(const char *s, size_t n)
 	return status;
 }
 
-/* The value of this header, without blanks around it; false: another one, or
- * one that cap cannot hold. */
+/* Copies the value of the header `name` without blanks around it.  It returns
+ * false if the line is another header's or the value does not fit. */
 static bool
 value_of(const char *name, const char *s, size_t n, char *out, size_t cap)
 {
@@ -98,7 +98,7 @@ kube_head_line(struct kube_head *h, const char *s, size_t n, struct err *e)
 		return err_set(e, ERR_LIMIT,
 			       "the head of the answer has more than %u bytes",
 			       HEAD_BYTES_MAX);
-	/* What comes after it is a trailer, which says nothing to us. */
+	/* Lines after the head are trailers, which we ignore. */
 	if (!h->whole) {
 		if (n > 5 && strncmp(s, "HTTP/", 5) == 0) {
 			kube_head_init(h);

@@ -8,7 +8,7 @@
 
 /*
  * The part of a lane that needs no library.  The wake-up is an eventfd of our
- * own, not curl_multi_wakeup, so that a lane may close its multi handle, and
+ * own instead of curl_multi_wakeup.  So a lane may close its multi handle, and
  * with it all connections, while another thread wakes it.
  */
 
@@ -39,14 +39,14 @@ kube_lane_start(struct kube_lane *l, struct kube_call *c, struct kube_token *t,
 
 	if (kube_token_get(t, clock_boot_ms(), &token, e))
 		return -1;
-	now = clock_boot_ms(); /* a plugin takes seconds */
+	now = clock_boot_ms(); /* a plugin may take seconds */
 	kube_call_reset(c);
 	c->token_version = t->version;
 	c->last_ms = now;
 	if (!c->again)
 		c->start_ms = now;
-	/* A client certificate is a connection's own: one that is renewed in its
-	 * file comes with a new connection. */
+	/* A client certificate belongs to a connection.  If its file has been
+	 * renewed, only a new connection presents it. */
 	if (l->refused && l->active == 0) {
 		kube_lane_rest(l);
 		l->refused = false;
@@ -61,7 +61,7 @@ kube_lane_wake(struct kube_lane *l)
 {
 	uint64_t one = 1;
 
-	/* It fails only where 2^64 - 2 wake-ups are waiting already. */
+	/* This fails only if 2^64 - 2 wake-ups are already waiting. */
 	if (write(l->wake_fd, &one, sizeof(one)) < 0)
 		return;
 }

@@ -8,8 +8,9 @@
 #include "kube_call.h"
 
 /*
- * Many calls in one lane.  A slot is a call under way or ended; as no more
- * calls than connections are ever in flight, none waits for a connection.
+ * Many calls of one thread on several connections.  A slot holds a call that is
+ * in flight or has ended.  No more calls are in flight than there are
+ * connections, so no call waits for a connection.
  */
 
 struct kube_lanes {
@@ -17,9 +18,9 @@ struct kube_lanes {
 	struct kube_lane lane;
 	struct kube_token token;
 	unsigned n, busy;
-	int64_t used_ms;	   /* when a call last was under way */
+	int64_t used_ms;	   /* when a call was last in flight */
 	struct kube_call *last;	   /* its body is the caller's */
-	struct kube_call *calls[]; /* n; NULL = room */
+	struct kube_call *calls[]; /* n of them; NULL: free */
 };
 
 struct kube_lanes *
@@ -88,7 +89,9 @@ kube_lanes_start(struct kube_lanes *p, const struct kube_request *q,
 	return 0;
 }
 
-/* The nearest deadline of a call, at most at_ms; now where one has ended. */
+/* Returns the nearest deadline of a call or, while no call is in flight, the
+ * time to close idle connections, but at_ms at the latest.  Returns INT64_MIN
+ * if a call has ended. */
 static int64_t
 next_ms(const struct kube_lanes *p, int64_t at_ms)
 {
@@ -108,8 +111,8 @@ next_ms(const struct kube_lanes *p, int64_t at_ms)
 	return at_ms;
 }
 
-/* Between bursts there may be hours: 32 TLS connections leave 2 MB of heap
- * that glibc would keep. */
+/* Hours may pass between bursts.  32 TLS connections leave 2 MB of heap that
+ * glibc would otherwise keep. */
 static void
 rest(struct kube_lanes *p)
 {
@@ -151,7 +154,8 @@ kube_lanes_wake(struct kube_lanes *p)
 	kube_lane_wake(&p->lane);
 }
 
-/* Has it ended for good?  A 401 with a new token in the file has not. */
+/* Has the call ended for good?  A 401 has not if there is a new token: the call
+ * is sent once more. */
 static bool
 over(struct kube_lanes *p, struct kube_call *c, int64_t now)
 {

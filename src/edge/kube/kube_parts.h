@@ -17,15 +17,16 @@
 
 /* --- kube_url.c: the kubeconfig's `server` -------------------------------- */
 
-/* Where requests go.  A tls_server_name takes the host's place in the URL, as
- * that is what libcurl sends as SNI and verifies; `connect_to` leads it back
- * to the real address, and the Host header says that one. */
+/* Where requests go.  If there is a tls_server_name, it takes the place of the
+ * host in the URL, because libcurl sends and verifies that name.  `connect_to`
+ * then redirects to the real address, and the Host header carries the real
+ * host. */
 struct kube_url {
-	char *base;		/* "https://host:port/prefix", no '/' at end */
+	char *base;		/* "https://host:port/prefix"; no '/' at end */
 	char *peer;		/* "host:port", for messages */
 	char *connect_to;	/* NULL without tls_server_name */
 	bool tls;
-	bool loopback;		/* never by a proxy */
+	bool loopback;		/* never through a proxy */
 };
 
 int kube_url_init(struct kube_url *u, const char *server,
@@ -34,9 +35,9 @@ void kube_url_done(struct kube_url *u);
 
 /* --- kube_token.c: the bearer token --------------------------------------- */
 
-/* One thread's copy of the token.  Each stream and pool has its own, so that
- * none of them waits for a lock or for another's file; what a plugin printed
- * they share. */
+/* One thread's copy of the token.  Each stream and each kube_lanes has its own,
+ * so that none waits for a lock or for another's file.  They share what a
+ * plugin printed. */
 struct kube_token {
 	const char *fixed, *file;	/* borrowed; the file wins */
 	struct kube_plugin *plugin;	/* borrowed; NULL: none */
@@ -51,25 +52,27 @@ void kube_token_init(struct kube_token *t, const struct kubeconfig *access,
 		     const atomic_bool *cancelled);
 void kube_token_done(struct kube_token *t);
 
-/* *out is the token for a call now, NULL if there is none.  A file that
- * cannot be read is an error only where no older token is left. */
+/* Sets *out to the token for a call now, or to NULL if there is none.  It fails
+ * for an unreadable file only if no older token is left. */
 int kube_token_get(struct kube_token *t, int64_t boot_ms, const char **out,
 		   struct err *e);
 
-/* A call sent with this version got a 401.  Reads the file again, or runs the
- * plugin; true if there is another token than that call had. */
+/* Tells that a call sent with the token of this version got a 401.  It reads
+ * the file again or runs the plugin.  It returns true if there is another token
+ * now. */
 bool kube_token_refused(struct kube_token *t, unsigned version,
 			int64_t boot_ms);
 
-/* The whole file as a string to free, without white space at either end.
- * ERR_INPUT: empty.  ERR_LIMIT: more than max bytes. */
+/* Reads the whole file as a string without white space at either end.  The
+ * caller frees it.  ERR_INPUT: the file is empty.  ERR_LIMIT: it has more than
+ * `max` bytes. */
 int kube_file_read(const char *path, size_t max, char **out, struct err *e);
 
-/* --- kube_head.c: the head of an answer ----------------------------------- */
+/* --- kube_head.c: the head of a reply ------------------------------------- */
 
 struct kube_head {
 	int status;		/* 0: no status line yet */
-	bool whole;		/* of a final answer; a 1xx is none */
+	bool whole;		/* of a final reply, not of a 1xx */
 	size_t bytes;
 	int64_t date_ms;	/* STAMP_NONE without a Date */
 	int64_t retry_after_ms;	/* -1: none; from seconds */
@@ -78,11 +81,12 @@ struct kube_head {
 
 void kube_head_init(struct kube_head *h);
 
-/* One line, with its end.  ERR_LIMIT: more than HEAD_BYTES_MAX in all. */
+/* Takes one line with its end.  ERR_LIMIT: the head has more than
+ * HEAD_BYTES_MAX bytes. */
 int kube_head_line(struct kube_head *h, const char *s, size_t n,
 		   struct err *e);
 
-/* Retry-After from now on; -1 if none was said. */
+/* Returns the Retry-After in milliseconds from now, or -1 if there is none. */
 int64_t kube_head_retry(const struct kube_head *h, int64_t server_ms);
 
 /* --- kube_fault.c: what went wrong, as a sentence ------------------------- */
@@ -107,7 +111,7 @@ enum kube_fault {
 	FAULT_COUNT,
 };
 
-/* "PEER: DETAIL; ADVICE".  Returns -1. */
+/* Sets "PEER: DETAIL; ADVICE".  Returns -1. */
 int kube_fault_set(struct err *e, enum kube_fault fault, const char *peer,
 		   const char *detail);
 

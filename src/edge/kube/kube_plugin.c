@@ -8,19 +8,20 @@
 #include "kube_exec.h"
 
 /*
- * One credential for all threads.  The lock is held while the plugin runs:
- * whoever needs a token waits, as nothing can be sent without one.
+ * One credential for all threads.  The lock is held while the plugin runs, so
+ * every thread that needs a token waits.  Without one it could send nothing.
  */
 
 struct kube_plugin {
 	const struct kubeconfig *access;
 	int64_t ms;
 	pthread_mutex_t lock;
-	char *token;		/* NULL: none, `why` says why */
+	char *token;		/* NULL: none, and `why` says why */
 	unsigned version;	/* counts the changes of token */
-	int64_t expires_ms, renew_ms;	/* since 1970, this machine's clock */
-	int64_t quiet_ms;	/* boot time: not run before, where the last
-				   run brought nothing new */
+	int64_t expires_ms, renew_ms;	/* Unix time of this machine's clock */
+	/* Boot time before which the plugin is not run again, because its last
+	 * run brought nothing new. */
+	int64_t quiet_ms;
 	struct err why;
 };
 
@@ -42,7 +43,7 @@ take(struct kube_plugin *p, struct exec_credential *c)
 	if (c->expires_ms != STAMP_NONE) {
 		p->expires_ms = c->expires_ms;
 		p->renew_ms = c->expires_ms - EXEC_EARLY_MS;
-		/* One that lives as short, or by another clock. */
+		/* The token lives this short, or is dated by another clock. */
 		if (p->renew_ms < now + EXEC_PAUSE_MS)
 			p->renew_ms = now + EXEC_PAUSE_MS;
 	}
@@ -62,8 +63,8 @@ run(struct kube_plugin *p, const atomic_bool *cancelled, struct err *e)
 	struct exec_credential c = {.token = NULL};
 
 	if (kube_exec_run(p->access, p->ms, cancelled, &c, e)) {
-		/* Who waits behind a call of ours that was cancelled runs it
-		 * for itself. */
+		/* If the call that ran the plugin was cancelled, a thread that
+		 * waited behind it runs the plugin for itself. */
 		if (e->code != ERR_CANCELLED) {
 			p->quiet_ms = clock_boot_ms() + EXEC_PAUSE_MS;
 			p->why = *e;
@@ -107,7 +108,8 @@ kube_plugin_free(struct kube_plugin *p)
 	free(p);
 }
 
-/* With the lock held: a token that may be sent now is in p->token. */
+/* Called under the lock.  After success p->token is a token that may be sent
+ * now. */
 static int
 refresh(struct kube_plugin *p, const atomic_bool *cancelled, struct err *e)
 {
@@ -121,7 +123,7 @@ refresh(struct kube_plugin *p, const atomic_bool *cancelled, struct err *e)
 	}
 	if (run(p, cancelled, e) == 0)
 		return 0;
-	/* Asked for early: the old one is good for a while. */
+	/* The new token was asked for early, so the old one is still good. */
 	if (p->token != NULL && wall < p->expires_ms)
 		return 0;
 	drop(p);
@@ -164,8 +166,9 @@ kube_plugin_refused(struct kube_plugin *p, const atomic_bool *cancelled,
 	bool other;
 
 	(void)pthread_mutex_lock(&p->lock);
-	/* Another call may have seen to it already.  Where it cannot be had
-	 * the next call says why, instead of another 401. */
+	/* Another call may have renewed the token already.  If there is no
+	 * token to be had, the next call reports why, instead of another
+	 * 401. */
 	if (p->token != NULL && p->version == version &&
 	    clock_boot_ms() >= p->quiet_ms && run(p, cancelled, &why) != 0 &&
 	    why.code != ERR_CANCELLED)

@@ -7,7 +7,7 @@
 #include "kube_call.h"
 
 /*
- * One thread runs one call at a time in a lane of its own; other threads only
+ * One thread runs one call at a time in a lane of its own.  Other threads only
  * set a flag and wake the lane.
  */
 
@@ -58,7 +58,7 @@ stopped(struct kube_stream *s)
 	return atomic_load(&s->cancelled) || atomic_load(&s->nudged);
 }
 
-/* Until the call has ended, one way or another. */
+/* Drives the lane until the call has ended in some way. */
 static void
 drive(struct kube_stream *s, struct kube_call *c)
 {
@@ -111,7 +111,7 @@ kube_stream_run(struct kube_stream *s, const struct kube_request *q,
 
 	*reply = (struct kube_reply){.retry_after_ms = -1, .body = ""};
 	kube_call_free(s->call);
-	/* A nudge from before this call means an earlier one. */
+	/* A nudge from before this call was meant for an earlier one. */
 	atomic_store(&s->nudged, false);
 	if (atomic_load(&s->cancelled)) {
 		s->call = NULL;

@@ -69,7 +69,7 @@ load(struct kube_token *t, int64_t boot_ms, struct err *e)
 {
 	char *s = NULL;
 
-	/* Also after a failure: not at each call. */
+	/* A failure counts too: the file is not read again at each call. */
 	t->read_ms = boot_ms;
 	if (kube_file_read(t->file, TOKEN_BYTES_MAX, &s, e))
 		return -1;
@@ -126,7 +126,7 @@ kube_token_refused(struct kube_token *t, unsigned version, int64_t boot_ms)
 		return kube_plugin_refused(t->plugin, t->cancelled, version);
 	if (t->file == NULL)
 		return false;
-	/* Another call may have seen the new token already. */
+	/* Another call may have read the new token already. */
 	if (t->version == version)
 		(void)load(t, boot_ms, &ignored);
 	return t->version != version;

@@ -6,11 +6,11 @@
 #include <string.h>
 #include <strings.h>
 
-/* The pieces of "scheme://host:port/prefix"; nothing is copied. */
+/* The parts of "scheme://host:port/prefix".  They point into the string. */
 struct pieces {
 	const char *host, *port, *prefix;
 	int host_len, port_len, prefix_len;
-	bool bracketed; /* an IPv6 address; host is without brackets */
+	bool bracketed; /* an IPv6 address; host lacks the brackets */
 };
 
 static int
@@ -88,7 +88,7 @@ is_loopback(const struct pieces *p)
 		(int)strspn(h, "0123456789.") >= n);
 }
 
-/* host:port, as it stands in a URL. */
+/* Returns host:port as it stands in a URL. */
 static char *
 authority(const char *host, int host_len, bool bracketed,
 	  const struct pieces *p)
@@ -127,7 +127,8 @@ compose(struct kube_url *u, const struct pieces *p, const char *name)
 	return name == NULL || u->connect_to != NULL ? 0 : -1;
 }
 
-/* Nothing to verify without TLS: kubectl ignores the name there as well. */
+/* Without TLS there is nothing to verify; kubectl ignores the name in that
+ * case, too. */
 static int
 check_name(const char **name, bool tls, struct err *e)
 {

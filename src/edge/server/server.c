@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one file that knows libmicrohttpd.  A request passes through
- *   on_uri        the request line: a struct request is made
- *   on_request    first call, the head; then the body, piece by piece; last
- *                 call, the whole request: handler and answer
- *   on_completed  answered or given up
- * all on the thread of the pool that owns the connection.  A response queued
- * in the first call ends the connection, so refusals wait for the last one.
- * What is taken or refused: server_request, server_route, server_body.
- * Deadlines, and who enforces them: server_conn.  Certificates: server_tls.
+ * This is the one file that knows libmicrohttpd.  A request passes through
+ * these callbacks, all on the thread that owns the connection:
+ *
+ *   on_uri        the request line: makes a struct request
+ *   on_request    first call: the head; then the body, piece by piece; last
+ *                 call: the whole request, with handler and reply
+ *   on_completed  the reply is sent, or the request is given up
+ *
+ * A response that is queued in the first call ends the connection, so refusals
+ * wait for the last call.  server_request, server_route and server_body decide
+ * what is accepted or refused.  server_conn has the deadlines and the thread
+ * that enforces them.  server_tls has the certificates.
  */
 #include "edge/server/server.h"
 
@@ -28,7 +31,8 @@
 #include "server_request.h"
 #include "server_tls.h"
 
-/* Head, reply head and the pieces a body is read in; most are 3 KB. */
+/* This holds the head, the reply's head and the pieces in which a body is read.
+ * Most connections use 3 KB. */
 #define CONNECTION_BYTES ((size_t)(16 << 10))
 
 struct server {
@@ -66,7 +70,7 @@ server_rotate(struct server *s, const char *cert_pem, size_t cert_bytes,
 	return 0;
 }
 
-/* --- answers -------------------------------------------------------------- */
+/* --- replies -------------------------------------------------------------- */
 
 static void
 event(const struct server *s, enum server_event what)
@@ -148,9 +152,9 @@ on_uri(void *cls, const char *uri, struct MHD_Connection *con)
 	struct conn *c = conn_of(con);
 
 	if (c == NULL)
-		return NULL; /* no memory; its socket is shut down */
+		return NULL; /* no memory; the socket is shut down */
 	conn_head_begun(c);
-	/* libmicrohttpd tells of no end where a head has two faults. */
+	/* libmicrohttpd calls no on_completed if a head has two faults. */
 	request_free(c->request);
 	return c->request = request_new(uri, &s->budget);
 }
@@ -306,7 +310,7 @@ start(struct server *s, int fd)
 	*m = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
 	return MHD_start_daemon(
 		flags, 0, NULL, NULL, on_request, s,
-		/* First, so that it hears of the others. */
+		/* The logger comes first, so that the other options can log. */
 		MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
 		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_STRICT_FOR_CLIENT, 1,
 		MHD_OPTION_CONNECTION_LIMIT, s->o.connections_max,
@@ -344,7 +348,8 @@ server_new(const struct server_options *o, struct err *e)
 
 	s->daemon = start(s, fd);
 	if (s->daemon == NULL) {
-		/* Whether fd is still ours there is no telling: leave it. */
+		/* We cannot tell whether libmicrohttpd has closed fd, so it is
+		 * left alone. */
 		(void)err_set(e, ERR_SYSTEM, "start the HTTP server on \"%s\"",
 			      o->address);
 		conns_done(&s->conns);
@@ -385,7 +390,7 @@ server_connections(const struct server *s)
 int64_t
 server_unused_ms(const struct server *s)
 {
-	/* In this order: conn_drop's is the other one. */
+	/* conn_drop writes these two in the opposite order. */
 	if (atomic_load(&s->conns.open) > 0)
 		return 0;
 	return clock_boot_ms() - atomic_load(&s->conns.closed_ms);

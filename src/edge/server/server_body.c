@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define FIRST_BYTES ((size_t)4096)
-/* A promised body gets this much at once: most reviews are smaller. */
+/* A body of known length gets this much at once.  Most reviews are smaller. */
 #define PROMISED_BYTES ((size_t)(64 << 10))
 
 static bool

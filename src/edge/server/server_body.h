@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 /*
- * Request bodies as they arrive, and the bounds on all of them together.
- * Pure but for the allocation; a body belongs to one thread, the budget to
- * all.
+ * Request bodies as they arrive, and the bounds on all of them together.  Apart
+ * from allocation this does no I/O.  A body belongs to one thread, and all
+ * threads share the budget.
  */
 
 struct budget {
@@ -20,7 +20,8 @@ struct budget {
 	_Atomic unsigned big;
 };
 
-/* false: no room, nothing taken. */
+/* Takes one of the places for big bodies.  It returns false, and takes none, if
+ * there is no room. */
 bool budget_big_take(struct budget *g);
 void budget_big_give(struct budget *g);
 
@@ -30,11 +31,12 @@ struct body {
 	uint64_t seen;		/* of the message, kept or not */
 };
 
-/* Appends.  size: the whole body's if known, else 0.  What is allocated
- * follows what has come, not what was promised.  -1: the budget or memory is
- * used up; the body is dropped. */
+/* Appends n bytes.  `size` is the length of the whole body if it is known, else
+ * 0.  Memory is allocated for what has come and not for what was promised.  It
+ * returns -1 if the budget or memory is used up; the body is then dropped. */
 int body_add(struct body *b, struct budget *g, const char *bytes, size_t n,
 	     size_t size);
+/* Frees the body and gives its bytes back to the budget. */
 void body_drop(struct body *b, struct budget *g);
 
 #endif

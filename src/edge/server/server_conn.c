@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libmicrohttpd's timeout starts anew with every byte, so a client that drips
- * holds a connection for ever.  Here each connection has one deadline for what
- * it is waiting for, whatever bytes arrive.  The threads that serve set it (an
- * atomic store: no lock on the way of a request); the reaper looks at all of
- * them every tick and shuts down the sockets that are late.  The thread that
- * serves such a socket then sees its end and closes it in its own time.
+ * Every byte restarts libmicrohttpd's timeout, so a client that sends single
+ * bytes would hold a connection for ever.  Here each connection has one
+ * deadline for what it waits for, whatever bytes arrive.
+ *
+ * The serving threads set the deadline with an atomic store, so a request takes
+ * no lock for it.  The reaper thread looks at all connections every tick and
+ * shuts down the sockets that are late.  The thread that serves such a socket
+ * then reads its end and closes it in its own time.
  */
 #include "server_conn.h"
 
@@ -68,7 +70,7 @@ conn_head_begun(struct conn *c)
 		set_deadline(c, by_ms);
 }
 
-/* With the lock held. */
+/* Called under the lock. */
 static int
 make_slot(struct conns *t, int fd)
 {
@@ -111,7 +113,8 @@ conns_add(struct conns *t, int fd)
 	return c;
 }
 
-/* With the lock held: the pair to free once it is released, or NULL. */
+/* Called under the lock.  Returns the credentials to free after the lock is
+ * released, or NULL. */
 static struct tls_credentials *
 unref(struct tls_credentials *p)
 {
@@ -161,7 +164,8 @@ conn_pair(struct conn *c)
 	struct tls_credentials *p;
 
 	pthread_mutex_lock(&t->lock);
-	/* A handshake may ask twice (HelloRetryRequest): the same answer. */
+	/* A handshake may ask twice (HelloRetryRequest) and has to get the same
+	 * answer. */
 	if (c->pair == NULL && t->current != NULL) {
 		c->pair = t->current;
 		c->pair->refs++;
@@ -171,7 +175,8 @@ conn_pair(struct conn *c)
 	return p;
 }
 
-/* Many that say nothing keep others out: then a head gets less time. */
+/* Many silent connections keep other clients out.  If most places are taken, a
+ * head gets less time. */
 static void
 hurry(const struct conns *t, int64_t sooner_ms[CONN_WAITS])
 {
@@ -194,7 +199,7 @@ is_late(const struct conn *c, int64_t now_ms,
 	return deadline(c) - sooner_ms[wait] <= now_ms;
 }
 
-/* With the lock held. */
+/* Called under the lock. */
 static void
 reap(struct conns *t, int64_t now_ms, unsigned late[CONN_WAITS])
 {
@@ -228,7 +233,8 @@ tell(const struct conns *t, const unsigned late[CONN_WAITS])
 		t->reaped(t->ctx, sum);
 }
 
-/* Some 15 ms for what thousands of connections leave. */
+/* Returns the memory of thousands of closed connections.  This takes some 15
+ * ms. */
 static void
 give_back(struct conns *t)
 {
@@ -262,7 +268,8 @@ reaper(void *arg)
 	return NULL;
 }
 
-/* Often enough that the shortest deadline is an eighth late at most. */
+/* Returns a tick short enough that the shortest deadline is an eighth late at
+ * most. */
 static int
 tick_of(const struct conns *t)
 {

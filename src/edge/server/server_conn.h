@@ -10,23 +10,24 @@
 #include "edge/server/server.h"
 
 /*
- * The server's open connections, their deadlines, the thread that enforces
- * them, and the certificate pair they were greeted with.  Knows sockets, but
- * neither HTTP nor TLS.  One leaf lock; nothing is called under it but
- * shutdown(2), which has to be: outside it the descriptor could be another's.
+ * The server's open connections, their deadlines, the thread that enforces them
+ * and the certificate pair of each handshake.  This unit knows sockets but
+ * neither HTTP nor TLS.  It has one leaf lock.  Nothing is called under the
+ * lock but shutdown(2), which has to be: after the lock is released, the
+ * descriptor may belong to another connection.
  */
 
 enum conn_wait {
 	CONN_HEAD,	/* handshake, request line, fields */
-	CONN_FIRST,	/* greeted: the first head, of which nothing came yet */
+	CONN_FIRST,	/* handshake done; no byte of a head yet */
 	CONN_BODY,
-	CONN_HANDLER,	/* ours: no deadline */
+	CONN_HANDLER,	/* in our handler: no deadline */
 	CONN_REPLY,
 	CONN_IDLE,	/* the next head */
 	CONN_WAITS,
 };
 
-/* A certificate pair in use: whoever embeds it says how it is freed. */
+/* A certificate pair in use.  Whoever embeds this struct provides `free`. */
 struct tls_credentials {
 	unsigned refs;	/* under the table's lock */
 	void (*free)(struct tls_credentials *p);
@@ -39,9 +40,9 @@ struct conn {
 	struct conns *table;
 	int fd;
 	_Atomic int wait;	/* enum conn_wait */
-	_Atomic int64_t deadline_ms;	/* boot_ms; INT64_MAX = none */
+	_Atomic int64_t deadline_ms;	/* boot time; INT64_MAX: none */
 	struct tls_credentials *pair;	/* NULL before the handshake */
-	struct request *request;	/* its user's, whose end is to come */
+	struct request *request;	/* begun and not yet completed */
 };
 
 struct conns {
@@ -51,42 +52,47 @@ struct conns {
 	struct conn **at;	/* by descriptor */
 	int slots;
 	struct tls_credentials *current;
-	int64_t allowed_ms[CONN_WAITS];	/* 0 = for ever */
+	int64_t allowed_ms[CONN_WAITS];	/* 0: no deadline */
 	int tick_ms;
 	unsigned max;
-	unsigned most;	/* open at once since memory was given back */
+	/* The most open at once since memory was last given back. */
+	unsigned most;
 	void (*reaped)(void *ctx, unsigned n);
 	void *ctx;
 	_Atomic unsigned open;
-	_Atomic int64_t closed_ms;	/* boot_ms of the last that went */
-	_Atomic int64_t beat_ms;	/* boot_ms of the reaper's last round */
+	_Atomic int64_t closed_ms;	/* boot time of the last close */
+	_Atomic int64_t beat_ms; /* boot time of the reaper's last round */
 };
 
-/* Starts the reaper, which enforces o's deadlines and tells `reaped`. */
+/* Starts the reaper, which enforces the deadlines in o and calls `reaped` with
+ * the number of connections that it shut down.  It returns -1 on failure, and
+ * *e says why. */
 int conns_init(struct conns *t, const struct server_options *o,
 	       void (*reaped)(void *ctx, unsigned n), void *ctx,
 	       struct err *e);
-/* Ends it.  No connection is open any more. */
+/* Ends the reaper.  No connection may be open any more. */
 void conns_done(struct conns *t);
 
-/* NULL: no memory. */
+/* Adds a new connection.  Returns NULL if memory is short. */
 struct conn *conns_add(struct conns *t, int fd);
-/* Before the descriptor is closed. */
+/* Call this before the descriptor is closed.  It frees c. */
 void conn_drop(struct conn *c);
 
-/* What c waits for from now on, and so its deadline; only by the thread that
- * serves it. */
+/* Sets what c waits for from now on, and its deadline.  Only the thread that
+ * serves c calls these three functions. */
 void conn_expect(struct conn *c, enum conn_wait wait);
-/* The handshake is done.  An API server dials more than it needs at once and
- * keeps the spares for later: it has to be the one that closes them. */
+/* The handshake is done.  An API server dials more connections than it needs at
+ * once and keeps the spare ones for later, so it has to be the one that closes
+ * them. */
 void conn_greeted(struct conn *c);
-/* The request line is there: a head that has begun does not get the time of
- * an idle wait, nor the first one more than it has. */
+/* The request line has come.  A head that has begun does not get the time of an
+ * idle wait, and the first head gets no more time than is left. */
 void conn_head_begun(struct conn *c);
 
-/* Takes p over as the pair for new handshakes. */
+/* Takes ownership of p as the pair for new handshakes. */
 void conns_rotate(struct conns *t, struct tls_credentials *p);
-/* The pair c is greeted with, kept until c is dropped; NULL: none yet. */
+/* Returns the pair for c's handshake, which stays valid until c is dropped.
+ * NULL: there is none yet. */
 struct tls_credentials *conn_pair(struct conn *c);
 
 #endif

@@ -12,7 +12,7 @@
 
 #define HOST_BYTES 256
 
-/* Cuts "[::1]:9443" into "::1" and "9443". */
+/* Splits "[::1]:9443" into "::1" and "9443". */
 static int
 split(const char *address, char host[HOST_BYTES], const char **port)
 {
@@ -50,7 +50,7 @@ bound_port(int fd, uint16_t *port)
 	return 0;
 }
 
-/* The descriptor, or -1 with errno. */
+/* Returns the descriptor, or -1 with errno. */
 static int
 open_one(const struct addrinfo *a, uint16_t *port)
 {
@@ -74,7 +74,7 @@ open_one(const struct addrinfo *a, uint16_t *port)
 	return -1;
 }
 
-/* The first address of the family that can be had. */
+/* Opens the first address of this family that works. */
 static int
 open_family(const struct addrinfo *a, int family, uint16_t *port)
 {
@@ -86,9 +86,9 @@ open_family(const struct addrinfo *a, int family, uint16_t *port)
 	return fd;
 }
 
-/* ":port": one IPv6 socket takes IPv4 as well; where the kernel has no IPv6,
- * an IPv4 one does.  A name that has both ("localhost") means IPv4, as in Go.
- * A port in use is no reason to try the other. */
+/* For ":port" one IPv6 socket takes IPv4 as well.  If the kernel has no IPv6,
+ * an IPv4 socket is used.  A name that has both ("localhost") means IPv4, as in
+ * Go.  A port in use is no reason to try the other family. */
 static int
 open_any(const struct addrinfo *list, bool named, uint16_t *port)
 {

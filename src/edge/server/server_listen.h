@@ -7,9 +7,10 @@
 #include "core/base/err.h"
 
 /*
- * A listening TCP socket, non-blocking and close-on-exec, for "host:port",
- * "[v6]:port" or ":port" (every address, IPv4 and IPv6).  *port is the one
- * it got.  The error names the address.
+ * Opens a listening TCP socket, non-blocking and close-on-exec, for
+ * "host:port", "[v6]:port" or ":port" (every address, IPv4 and IPv6).  *port is
+ * the port it got, also for port 0.  It returns -1 on failure, and the error
+ * names the address.
  */
 int listen_open(const char *address, int *fd, uint16_t *port, struct err *e);
 

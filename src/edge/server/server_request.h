@@ -10,37 +10,41 @@
 #include "server_route.h"
 
 /*
- * One request from its line to its answer; no library, one thread.
+ * One request from its request line to its reply.  It uses no library and
+ * belongs to one thread.
  */
 struct request {
 	const struct server_route *route;	/* NULL: none */
 	struct budget *budget;
 	struct body body;
 	size_t promised;	/* Content-Length; 0: none */
-	int refusal;		/* the status we answer with; 0: go on */
-	const char *why;	/* of 400: a constant */
-	bool begun;		/* the head is there */
+	int refusal;		/* the status of our refusal; 0: go on */
+	const char *why;	/* of a 400: a constant */
+	bool begun;		/* the head has come */
 	char query[];
 };
 
-/* uri as it stands in the request line.  NULL: no memory. */
+/* Makes a request from the URI as it stands in the request line.  Returns NULL
+ * if memory is short. */
 struct request *request_new(const char *uri, struct budget *g);
 void request_free(struct request *r);
 
 /*
- * The head is there.  true: refuse it now.  Otherwise a refusal waits until
- * the body has been read away, else it would be lost in a reset; but there is
- * no waiting where the body's end is ambiguous, where the client asks first,
- * or where it is more than we read away.
+ * Takes the head.  It returns true if the request has to be refused at once.
+ * Other refusals wait until the body has been read and discarded, because a
+ * reset would lose them.  There is no waiting if the end of the body is
+ * ambiguous, if the client asks first, or if the body is longer than we
+ * discard.
  */
 bool request_begin(struct request *r, const struct server_options *o,
 		   const struct head *h);
 
-/* Body bytes.  -1: there is too much to read away, give up the connection. */
+/* Takes body bytes.  It returns -1 if there are too many to discard: give up
+ * the connection. */
 int request_piece(struct request *r, const char *bytes, size_t n);
 
-/* The message is whole: runs the handler, if it is not refused already.
- * Fills a, or sets r->refusal. */
+/* The message is complete: runs the handler unless the request is already
+ * refused.  It fills in *a or sets r->refusal. */
 void request_handle(struct request *r, const struct server_options *o,
 		    const char *path, const char *content_type,
 		    struct server_reply *a);

@@ -8,8 +8,8 @@
 
 #include "core/base/buf.h"
 
-/* RFC 9110 §5.6.2: libmicrohttpd leaves what stands before the colon in the
- * name, so " :" would hide a Transfer-Encoding from us alone. */
+/* RFC 9110 §5.6.2.  libmicrohttpd keeps blanks before the colon in the name, so
+ * " :" would hide a Transfer-Encoding from us alone. */
 static bool
 is_token(const char *s)
 {
@@ -90,7 +90,7 @@ route_find(const struct server_route *routes, size_t n, const struct head *h,
 	return NULL;
 }
 
-/* Type and subtype, without parameters (RFC 9110 §8.3.1). */
+/* Compares type and subtype, without parameters (RFC 9110 §8.3.1). */
 static bool
 media_type_is(const char *value, const char *wanted)
 {

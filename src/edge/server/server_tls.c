@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one file that knows GnuTLS, which libmicrohttpd does TLS with. */
+/* This is the one file that knows GnuTLS, which does TLS for libmicrohttpd. */
 #include "server_tls.h"
 
 #include <gnutls/abstract.h>
@@ -51,7 +51,7 @@ struct tls_credentials *
 tls_pair_new(const char *cert_pem, size_t cert_bytes, const char *key_pem,
 	     size_t key_bytes, struct err *e)
 {
-	/* GnuTLS writes to neither. */
+	/* GnuTLS does not write to these. */
 	gnutls_datum_t cert = {(void *)cert_pem, (unsigned)cert_bytes};
 	gnutls_datum_t key = {(void *)key_pem, (unsigned)key_bytes};
 	struct tls_pair *t = calloc(1, sizeof(*t));
@@ -72,7 +72,7 @@ tls_pair_new(const char *cert_pem, size_t cert_bytes, const char *key_pem,
 	return &t->pair;
 }
 
-/* The client's, which is the last we wait for. */
+/* The client's Finished message is the last that we wait for. */
 static int
 on_finished(gnutls_session_t session, unsigned type, unsigned when,
 	    unsigned incoming, const gnutls_datum_t *message)
@@ -85,9 +85,9 @@ on_finished(gnutls_session_t session, unsigned type, unsigned when,
 	return 0;
 }
 
-/* The pair stays GnuTLS's to use until the session is gone: the connection
- * holds it that long.  That the session's pointer is the MHD_Connection is
- * not documented, but so in 0.9.75 and 1.0, and tests/edge sees to it. */
+/* GnuTLS uses the pair until the session ends, and the connection keeps it for
+ * as long.  It is undocumented that the session's pointer is the
+ * MHD_Connection, but it is so in 0.9.75 and 1.0, and tests/edge checks it. */
 static int
 on_certificate(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
 	       gnutls_pcert_st **chain, unsigned *chain_n,

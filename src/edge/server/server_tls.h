@@ -8,24 +8,25 @@
 #include "server_conn.h"
 
 /*
- * Certificate pairs for the server's handshakes.  Which one a connection is
- * greeted with, and how long it is kept, is server_conn's.
+ * Certificate pairs for the server's handshakes.  server_conn decides which
+ * pair a connection gets and how long it is kept.
  */
 
-/* TLS 1.0 and 1.1 are in GnuTLS's NORMAL. */
+/* GnuTLS's NORMAL contains TLS 1.0 and 1.1. */
 #define TLS_PRIORITIES                                                         \
 	"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:%SERVER_PRECEDENCE"
 
-/* From PEM, the chain leaf first.  NULL: the error says why. */
+/* Makes a pair from PEM, with the leaf first in the chain.  It returns NULL on
+ * failure, and *e says why. */
 struct tls_credentials *tls_pair_new(const char *cert_pem, size_t cert_bytes,
 			  const char *key_pem, size_t key_bytes,
 			  struct err *e);
 
-/* A gnutls_certificate_retrieve_function3. */
+/* Returns a gnutls_certificate_retrieve_function3. */
 void *tls_certificate_callback(void);
 
-/* Wanted from the server: the connection whose session carries this pointer
- * (gnutls_session_get_ptr).  NULL: none. */
+/* server.c provides this: it returns the connection whose session has this
+ * pointer (gnutls_session_get_ptr), or NULL. */
 struct conn *tls_conn(void *session_ptr);
 
 #endif

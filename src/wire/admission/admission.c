@@ -48,8 +48,8 @@ request_read(const struct json *root, const struct json **request,
 	return uid_read(v, uid, e);
 }
 
-/* The resource decides; any version of it, as matchPolicy Equivalent would
- * convert one to another. */
+/* The resource decides, in any version, because matchPolicy Equivalent would
+ * convert one version to another. */
 static bool
 kind_read(const struct json *request, enum kind *out)
 {
@@ -92,7 +92,7 @@ has_unregistered_taint(const struct json *object)
 	return false;
 }
 
-/* Whether the map is one at all, or unset. */
+/* Is the value a map, or unset? */
 static bool
 is_map(const struct json *v)
 {
@@ -114,7 +114,7 @@ bytes_of(const struct json *annotations)
 	return bytes;
 }
 
-/* held: the held-key's text, or NULL. */
+/* `held` is the text of the held-key, or NULL. */
 static int
 mark_hold_read(const struct json *annotations, const char *held,
 	       enum hold *out)
@@ -174,7 +174,7 @@ object_read(const struct json *object, const struct hold_key *today,
 	return 0;
 }
 
-/* request.name is empty where the API server is yet to name the object. */
+/* request.name is empty if the API server has yet to name the object. */
 static void
 name_read(const struct json *request, char out[NAME_BYTES])
 {

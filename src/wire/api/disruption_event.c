@@ -7,7 +7,7 @@
 
 #define LAUNCHING "Launching NodeClaim: "
 
-/* One word in lower case: it ends up as an annotation's value. */
+/* Copies one word in lower case.  It ends up as the value of an annotation. */
 static int
 word_lower(char *dst, size_t cap, const char *s)
 {
@@ -24,7 +24,8 @@ word_lower(char *dst, size_t cap, const char *s)
 	return n > 0 ? 0 : -1;
 }
 
-/* strstr: client-go may put "(combined from similar events): " in front. */
+/* The text is searched for because client-go may put "(combined from similar
+ * events): " in front of it. */
 static void
 reason_read(const char *message, struct disruption_event *s)
 {
@@ -35,7 +36,8 @@ reason_read(const char *message, struct disruption_event *s)
 		(void)str_copy(s->reason, sizeof(s->reason), "unknown");
 }
 
-/* The uid decides.  What cannot be one says nothing of any claim. */
+/* The UID identifies the NodeClaim.  A text that cannot be a UID identifies
+ * none. */
 static bool
 claim_read(const struct json *ref, struct disruption_event *s)
 {

@@ -15,8 +15,9 @@ put_time(struct buf *b, int64_t us)
 	buf_printf(b, "\"%s\"", text);
 }
 
-/* At most cap - 1 bytes of whole characters.  Kubernetes counts the bytes that
- * it reads: one that is no UTF-8 must not grow to U+FFFD on the way. */
+/* Writes whole characters of cap - 1 bytes at most.  Kubernetes counts the
+ * bytes that it reads, so a byte that is not UTF-8 must not become U+FFFD,
+ * which is longer. */
 static void
 put_text(struct buf *b, const char *s, size_t cap)
 {
@@ -46,8 +47,9 @@ is_alnum(char c)
 	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-/* DNS-1123 subdomain, as every NodePool's name is: the Event's begins with
- * it, and a name that the API server refuses would lose the Event. */
+/* Is this a DNS-1123 subdomain, as the name of every NodePool is?  The Event's
+ * name begins with it.  The API server would refuse a bad name, and the Event
+ * would be lost. */
 static bool
 is_name(const char *s)
 {

@@ -9,7 +9,8 @@
 
 /* --- reading -------------------------------------------------------------- */
 
-/* What stamp_parse cuts: the fourth to sixth digit after the point. */
+/* Reads the digits that stamp_parse cuts off: the fourth to sixth after the
+ * point. */
 static int
 micros_of(const char *s)
 {
@@ -57,8 +58,8 @@ int_read(const struct json *spec, const char *key, int32_t *out, struct err *e)
 	return 0;
 }
 
-/* Another's name may be of any length: what does not fit is cut at a whole
- * character, and said to be. */
+/* The name of another holder may have any length.  If it does not fit, it is
+ * cut at a whole character, and holder_cut says so. */
 static int
 holder_read(const struct json *spec, struct lease_record *r, struct err *e)
 {
@@ -131,7 +132,7 @@ lease_item_decode(const char *bytes, size_t n, char namespace_name[64],
 
 /* --- writing -------------------------------------------------------------- */
 
-/* null, as Go writes a time that is not set. */
+/* Writes null for a time that is not set, as Go does. */
 static void
 put_field_time(struct buf *b, const char *key, int64_t us)
 {

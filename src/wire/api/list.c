@@ -23,18 +23,18 @@ struct split {
 	enum split_mode mode;
 	split_item_fn *fn;
 	void *ctx;
-	struct bytes item; /* what an earlier call brought of an item */
+	struct bytes item; /* the part of an item from earlier calls */
 	struct bytes envelope;
 	enum place place;
 	bool in_string, escaped;
 	unsigned depth; /* of the envelope, or within the item */
 
-	/* The envelope's top level. */
+	/* For the top level of the envelope. */
 	bool wants_key;	 /* a string here is a key */
 	int matched;	 /* bytes of "items" seen in it; -1: another */
-	bool items_next; /* that key, then ':' came */
+	bool items_next; /* that key and ':' have come */
 
-	/* Between the items. */
+	/* For the place between the items. */
 	bool wants_item; /* after a comma */
 	bool had_item;	 /* since the last comma */
 };
@@ -65,7 +65,7 @@ split_free(struct split *s)
 	free(s);
 }
 
-/* Keeps a byte free for a NUL. */
+/* Keeps room for a NUL. */
 static int
 bytes_add(struct bytes *b, const char *p, size_t n, size_t max,
 	  const char *what, struct err *e)
@@ -97,8 +97,8 @@ item_keep(struct split *s, const char *p, size_t n, struct err *e)
 	return bytes_add(&s->item, p, n, ITEM_BYTES_MAX, "an item", e);
 }
 
-/* The last bytes of an item have come; most items come in one piece and are
- * handed on where they lie. */
+/* Hands on an item whose last bytes have come.  Most items come in one piece
+ * and are not copied. */
 static int
 item_done(struct split *s, const char *p, size_t n, struct err *e)
 {
@@ -131,7 +131,7 @@ feed_lines(struct split *s, const char *p, const char *end, struct err *e)
 	return 0;
 }
 
-/* Within a string: to behind its closing quote, or to the end. */
+/* Inside a string: returns the place after its closing quote, or the end. */
 static const char *
 skip_string(struct split *s, const char *p, const char *end)
 {
@@ -148,7 +148,8 @@ skip_string(struct split *s, const char *p, const char *end)
 	return end;
 }
 
-/* To the comma or bracket that ends the item (true), or to the end. */
+/* Moves *at to the comma or bracket that ends the item and returns true, or
+ * moves it to the end of the bytes and returns false. */
 static bool
 skip_item(struct split *s, const char **at, const char *end)
 {
@@ -213,7 +214,7 @@ feed_between(struct split *s, const char **at, struct err *e)
 	case ']':
 		if (s->wants_item)
 			return err_set(e, ERR_INPUT, "a list lacks an item");
-		s->place = IN_ENVELOPE; /* which takes the bracket */
+		s->place = IN_ENVELOPE; /* the envelope takes the bracket */
 		s->depth = 2;
 		return 0;
 	case '}':
@@ -245,7 +246,7 @@ envelope_string_byte(struct split *s, char c)
 	}
 }
 
-/* One byte outside of strings at the depth where "items" stands. */
+/* Takes one byte outside of strings at the depth of "items". */
 static void
 envelope_top_byte(struct split *s, char c)
 {
@@ -264,7 +265,7 @@ envelope_top_byte(struct split *s, char c)
 	}
 }
 
-/* true: c opens the array of items. */
+/* Returns true if c opens the array of items. */
 static bool
 envelope_byte(struct split *s, char c)
 {

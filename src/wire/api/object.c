@@ -56,9 +56,9 @@ same_hold(const struct hold_key *a, const struct hold_key *b)
 }
 
 /*
- * The hold that the mark stands for, where it is not today's.  A held-key
- * that says nothing we can read stands for a hold that is not there: our mark
- * then goes alone, and no value is removed that may be a person's.
+ * Reads the hold that the mark belongs to, if it is not the configured one.  A
+ * held-key that cannot be read counts as a hold that is absent.  Our mark is
+ * then removed alone, and no value is removed that may be a person's.
  */
 static int
 former_read(const struct json *annotations, const struct hold_key *today,
@@ -113,8 +113,8 @@ created_read(const struct json *meta, int64_t *out, struct err *e)
 	return 0;
 }
 
-/* One that cannot be a name names nothing: nobody checks these, and the object
- * itself must not go unseen for it. */
+/* A reference that cannot be a name counts as none.  Nobody validates these
+ * fields, and the object itself must not be left out because of one. */
 static int
 reference_copy(const struct json *map, const char *key, char *dst, size_t cap)
 {
@@ -141,7 +141,7 @@ owner_read(const struct json *meta, struct object *o)
 	}
 }
 
-/* One that cannot be read is as old as the claim. */
+/* A time that cannot be read counts as the creation of the NodeClaim. */
 static int64_t
 transition_read(const struct json *c, const struct object *o)
 {
@@ -168,7 +168,8 @@ condition_read(const struct json *c, struct object *o)
 	}
 }
 
-/* A copy of the annotations says nothing of the object it is on. */
+/* Annotations that were copied from another object carry its UID and do not
+ * count. */
 static int
 class_read(const struct json *annotations, struct object *o, struct err *e)
 {

@@ -19,7 +19,7 @@ pager_drop(struct pager *p)
 	p->split = NULL;
 }
 
-/* Another page is to come. */
+/* Counts a page that is still to come. */
 static int
 count_page(struct pager *p, struct err *e)
 {

@@ -25,7 +25,7 @@ pointer_token(struct buf *b, const char *key)
 	}
 }
 
-/* The path of one annotation, as a JSON string. */
+/* Writes the path of one annotation as a JSON string. */
 static void
 annotation_path(struct buf *b, const char *key)
 {
@@ -38,7 +38,8 @@ annotation_path(struct buf *b, const char *key)
 	buf_json(b, storage);
 }
 
-/* {"op":OP,"path":PATH: the value or the closing brace is the caller's. */
+/* Writes {"op":OP,"path":PATH.  The caller adds the value and the closing
+ * brace. */
 static void
 op_open(struct buf *b, const char *op, const char *key)
 {
@@ -95,7 +96,7 @@ held_key_parse(const char *text, struct hold_key *out)
 	return str_copy(out->value, sizeof(out->value), eq + 1);
 }
 
-/* "key":"value" of hold, mark and, where it is needed, held-key. */
+/* Writes "key":"value" for the hold, the mark and, if needed, the held-key. */
 static void
 members(struct buf *b, const struct hold_key *hold, int64_t mark_ms)
 {
@@ -115,7 +116,7 @@ members(struct buf *b, const struct hold_key *hold, int64_t mark_ms)
 	buf_json(b, held);
 }
 
-/* field: of the metadata, as it has to be. */
+/* `field` is a field of the metadata that must have this value. */
 static void
 merge_open(struct buf *b, const char *field, const char *value)
 {
@@ -136,7 +137,7 @@ patch_classify(struct buf *b, const char *replaces, const char *uid,
 	buf_puts(b, "}}}");
 }
 
-/* A merge patch, unlike a JSON Patch, may remove what is not there. */
+/* Unlike a JSON Patch, a merge patch may remove what does not exist. */
 void
 patch_declassify(struct buf *b, const char *uid)
 {
@@ -158,8 +159,8 @@ patch_hold(struct buf *b, const struct hold_key *hold, const char *rv,
 {
 	merge_open(b, "resourceVersion", rv);
 	members(b, hold, mark_ms);
-	/* A person who took over by removing the mark may have left it, and
-	 * beside our mark it would speak of another hold. */
+	/* A person may have taken over by removing the mark alone and left this
+	 * annotation.  Beside our new mark it would name another hold. */
 	if (hold_key_is_default(hold))
 		buf_puts(b, ",\"" HELD_KEY_KEY "\":null");
 	buf_puts(b, "}}}");

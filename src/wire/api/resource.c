@@ -32,7 +32,7 @@ query_text(struct buf *b, const char *text)
 	}
 }
 
-/* Up to where the parameters go on. */
+/* Writes the path up to the place for more parameters. */
 static void
 resource_path(struct buf *b, enum kind kind)
 {

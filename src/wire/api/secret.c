@@ -26,7 +26,8 @@ secret_done(struct secret *s)
 
 /* --- reading -------------------------------------------------------------- */
 
-/* And nothing of it stays behind in the tree. */
+/* Decodes the text and wipes it in the tree, so that no secret stays behind in
+ * memory. */
 static char *
 text_of(const struct json *data, const char *name)
 {
@@ -83,8 +84,8 @@ put_data(struct buf *b, const struct secret_pair *p)
 	buf_puts(b, "}}");
 }
 
-/* Opaque: kubernetes.io/tls is refused without a serving pair, which comes
- * after the CA. */
+/* The type is Opaque because kubernetes.io/tls is refused without a serving
+ * pair, which is written after the CA. */
 void
 secret_create(struct buf *b, const char *namespace_name, const char *name,
 	      const struct secret_pair *p)

@@ -12,7 +12,7 @@
 #define KIND "HolderConfig"
 #define PATH_BYTES 96
 
-/* --- the file --------------------------------------------------------- */
+/* --- the file ------------------------------------------------------------- */
 
 static bool
 needs_string(const struct config_key *k)
@@ -102,7 +102,7 @@ smallest(unsigned a, unsigned b, unsigned c)
 	return least < c ? least : c;
 }
 
-/* Levenshtein's distance, without regard to case. */
+/* Levenshtein's distance, ignoring case. */
 static unsigned
 distance(const char *a, const char *b)
 {
@@ -127,8 +127,8 @@ distance(const char *a, const char *b)
 	return row[n];
 }
 
-/* A wrong section is as likely as a slip of the finger: the last part of the
- * path is compared by itself, too. */
+/* A wrong section is as likely as a typing error, so the last part of the path
+ * is also compared by itself. */
 static const char *
 nearest_path(const char *path)
 {
@@ -250,7 +250,7 @@ config_file(struct config *c, const char *file, const char *bytes, size_t n,
 	return 0;
 }
 
-/* --- the environment -------------------------------------------------- */
+/* --- the environment ------------------------------------------------------ */
 
 static const struct config_key *
 key_of_path(const char *path)

@@ -7,7 +7,7 @@
 
 #define MINUTE_MS ((int64_t)60000)
 
-/* --- rules between keys ----------------------------------------------- */
+/* --- rules between keys --------------------------------------------------- */
 
 static int
 must_exceed(const char *key, int64_t ms, const char *other, int64_t least_ms,
@@ -26,7 +26,7 @@ must_exceed(const char *key, int64_t ms, const char *other, int64_t least_ms,
 int
 config_validate(const struct config *c, struct err *e)
 {
-	/* client-go's rules: its retries are jittered by a factor of 1.2. */
+	/* client-go's rules: it jitters its retries by a factor of 1.2. */
 	if (must_exceed("leaderElection.leaseDuration", c->leader.lease_ms,
 			"leaderElection.renewDeadline", c->leader.renew_ms,
 			e) ||
@@ -34,7 +34,7 @@ config_validate(const struct config *c, struct err *e)
 			"1.2 times leaderElection.retryPeriod",
 			c->leader.retry_ms + c->leader.retry_ms / 5, e))
 		return -1;
-	/* Certificates know whole seconds. */
+	/* Certificates have times in whole seconds. */
 	if (must_exceed("selfSigned.duration", c->self_signed.leaf_ms,
 			"a second", 1000, e) ||
 	    must_exceed("selfSigned.caDuration", c->self_signed.ca_ms,
@@ -49,7 +49,7 @@ config_validate(const struct config *c, struct err *e)
 	return 0;
 }
 
-/* --- settings that fight each other ----------------------------------- */
+/* --- settings that conflict ----------------------------------------------- */
 
 static bool
 holds_nothing(const struct rules *r)
@@ -142,7 +142,7 @@ config_advise(const struct config *c, config_warn *warn, void *ctx)
 	advise_self_signed(c, warn, ctx);
 }
 
-/* --- print ------------------------------------------------------------ */
+/* --- print ---------------------------------------------------------------- */
 
 static void
 print_value(const struct config *c, const struct config_key *k, struct buf *out)

@@ -8,13 +8,13 @@
 
 #include "wire/config/config.h"
 
-/* The table of keys, for the files that make up wire/config/config. */
+/* The table of keys, shared by the files that make up wire/config. */
 
 enum config_type {
 	TYPE_DURATION,	/* int64_t, ms */
 	TYPE_COUNT,	/* unsigned */
 	TYPE_BOOL,
-	TYPE_WORD,	/* bool or int: the place in `words` */
+	TYPE_WORD,	/* bool or int: the index in `words` */
 	TYPE_TEXT,	/* any printable text */
 	TYPE_PATH,	/* not empty */
 	TYPE_ADDRESS,	/* host:port */
@@ -32,35 +32,41 @@ struct config_key {
 	enum config_type type;
 	size_t offset, bytes;	/* in struct config, or CONFIG_UNSTORED */
 	const char *def;	/* as written; of a list, its only element */
-	bool off_only;		/* works in a later version: def or nothing */
-	int64_t min, max;	/* of a duration (ms) or count; max 0: none */
-	const char *words;	/* "json|text"; of a count, its range for people */
+	/* The feature is for a later version: config_set accepts only the value
+	 * that means off, and config_add accepts none. */
+	bool off_only;
+	/* Of a duration (ms) or a count.  max 0: none. */
+	int64_t min, max;
+	/* "json|text"; of a count, its range as text for people. */
+	const char *words;
 	const char *help;
 };
 
 extern const struct config_key config_keys[];
 extern const size_t config_keys_n;
 
-/* Sets one scalar from its text.  Errors read "…, expected …", without key
- * and place. */
+/* Sets one scalar from its text.  Errors read "…, expected …".  The caller adds
+ * key and place. */
 int config_set(struct config *c, const struct config_key *k, const char *text,
 	       struct err *e);
 
-/* Adds one element to a list. */
+/* Adds one element to a list.  Errors read as those of config_set. */
 int config_add(struct config *c, const struct config_key *k, const char *text,
 	       struct err *e);
 
-/* The value of a scalar as config_set reads it. */
+/* Writes the value of a scalar as config_set reads it. */
 void config_get(const struct config *c, const struct config_key *k,
 		struct buf *out);
 
-/* "a duration such as 10m", after the word "expected". */
+/* Returns what follows the word "expected", such as "a duration such as
+ * 10m". */
 const char *config_expected(const struct config_key *k);
 
-/* Syntax (src/wire/config_syntax.c). */
-bool syntax_text(const char *s);	/* UTF-8 without control characters */
+/* Checks of syntax, in config_syntax.c.  syntax_text accepts UTF-8 without
+ * control characters, and syntax_annotation a qualified name of Kubernetes. */
+bool syntax_text(const char *s);
 bool syntax_address(const char *s);
-bool syntax_annotation(const char *s);	/* qualified name of Kubernetes */
+bool syntax_annotation(const char *s);
 bool syntax_subdomain(const char *s);
 
 #endif

@@ -9,7 +9,8 @@
 #define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGIT "0123456789"
 
-/* C1 controls and U+FFFE/U+FFFF: valid UTF-8, but YAML cannot carry them. */
+/* Besides ASCII controls these are the C1 controls and U+FFFE and U+FFFF.  They
+ * are valid UTF-8, but YAML cannot carry them. */
 static bool
 is_unprintable(const unsigned char *p, size_t n)
 {
@@ -36,7 +37,8 @@ syntax_text(const char *s)
 	return true;
 }
 
-/* s[0..n) of the characters in `inner`, with `ends` at both ends. */
+/* Do the n bytes at s consist of characters in `inner`, with characters in
+ * `ends` at both ends? */
 static bool
 is_word(const char *s, size_t n, const char *inner, const char *ends)
 {

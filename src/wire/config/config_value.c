@@ -45,7 +45,7 @@ refuse(const struct config_key *k, const char *text, struct err *e)
 		       config_expected(k));
 }
 
-/* The place of text in "a|b|c"; -1 if it is none of them. */
+/* Returns the index of text in "a|b|c", or -1. */
 static int
 word_index(const char *words, const char *text)
 {
@@ -149,7 +149,8 @@ set_string(void *at, const struct config_key *k, const char *text,
 	return 0;
 }
 
-/* Nothing to store: the one value it may have is what the program does. */
+/* There is nothing to store: the only value allowed is what the program does
+ * anyway. */
 static int
 set_off(const struct config_key *k, const char *text)
 {

@@ -22,10 +22,10 @@ const struct json_bounds json_bounds_stored = {
 };
 
 /*
- * One block of memory per document, which its root lies at the start of: the
- * scan has counted what cJSON will ask for.  An allocation a value would be a
- * third of the cost of a review.  cJSON's hooks know no document, so the one
- * that this thread is parsing is kept beside them.
+ * Each document has one block of memory, and its root lies at the start of it.
+ * The scan has counted what cJSON will ask for.  One allocation for each value
+ * would be a third of the cost of a review.  cJSON's hooks get no context, so
+ * each thread keeps the block that it is parsing into beside them.
  */
 struct arena {
 	size_t used, size;
@@ -71,9 +71,10 @@ hooks_set(void)
 	cJSON_InitHooks(&hooks);
 }
 
-/* A node a value, and one for what is no value after all; a copy of each
- * string with its NUL, and as much again for the digits of numbers, which newer
- * versions copy too. */
+/* The block has room for a node for each value, and one more in case the text
+ * proves to be no value.  It has room for a copy of each string with its NUL,
+ * and as much again for the digits of numbers, which newer versions of cJSON
+ * copy too. */
 static struct arena *
 arena_new(size_t n, const struct json_tally *t)
 {
@@ -111,7 +112,7 @@ not_json(struct err *e, const char *why, const char *bytes, const char *at)
 		       (size_t)(at - bytes));
 }
 
-/* The whole of bytes[0..n) as one document, into a. */
+/* Parses all of bytes[0..n) as one document into a. */
 static int
 parse_into(struct arena *a, const char *bytes, size_t n, struct err *e)
 {
@@ -119,7 +120,8 @@ parse_into(struct arena *a, const char *bytes, size_t n, struct err *e)
 	cJSON *root;
 
 	parsing = a;
-	/* Never cJSON_GetErrorPtr: threads share what it reads. */
+	/* cJSON_GetErrorPtr is not used because its variable is shared by all
+	 * threads. */
 	root = cJSON_ParseWithLengthOpts(bytes, n, &at, 0);
 	parsing = NULL;
 	if (root == NULL && a->full)

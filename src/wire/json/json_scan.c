@@ -25,8 +25,8 @@ scan_refuse(const struct scan *s, const char *why)
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
 /* How many of these eight bytes come before the first '"', '\\', control byte
- * or non-ASCII byte?  Each term sets a byte's top bit where it finds one; a
- * borrow may set another behind a true one, never before it. */
+ * or non-ASCII byte?  Each term sets the top bit of a byte that it finds.  A
+ * borrow may set it for a byte after a true one, but never before it. */
 static int
 plain8(const char *p)
 {
@@ -49,7 +49,7 @@ skip_plain(struct scan *s)
 		n = plain8(s->p);
 		s->p += n;
 	}
-	/* The document's last bytes. */
+	/* Up to seven last bytes of the document. */
 	while (n == 8 && s->p < s->end && (unsigned char)*s->p >= 0x20 &&
 	       (unsigned char)*s->p < 0x80 && *s->p != '"' && *s->p != '\\')
 		s->p++;
@@ -74,7 +74,7 @@ hex4(const char *p, unsigned *out)
 	return 0;
 }
 
-/* At "\uXXXX"; leaves p behind it, or behind the pair. */
+/* Called at "\uXXXX".  Leaves p after it, or after the surrogate pair. */
 static int
 scan_unicode(struct scan *s)
 {
@@ -95,7 +95,7 @@ scan_unicode(struct scan *s)
 	return 0;
 }
 
-/* At an opening quote; leaves p at the closing one. */
+/* Called at an opening quote.  Leaves p at the closing one. */
 static int
 scan_string(struct scan *s)
 {
@@ -142,7 +142,8 @@ skip_digits(const char *p, const char *end)
 	return p;
 }
 
-/* RFC 8259 §6; cJSON takes what strtod does.  Leaves p at the last byte. */
+/* RFC 8259 §6.  The check is needed because cJSON takes whatever strtod takes.
+ * Leaves p at the last byte. */
 static int
 scan_number(struct scan *s)
 {
@@ -180,7 +181,7 @@ scan_value(struct scan *s)
 	return 0;
 }
 
-/* A container that is not empty has one value more than it has commas. */
+/* A container that is not empty has one more value than it has commas. */
 static int
 scan_open(struct scan *s)
 {
@@ -197,8 +198,9 @@ scan_open(struct scan *s)
 	return scan_value(s);
 }
 
-/* What may stand outside of strings beside punctuation and numbers.
- * cJSON takes every byte up to 0x20 for a space and skips a BOM. */
+/* Bytes that may stand outside of strings, besides punctuation and numbers.
+ * The check is needed because cJSON takes every byte up to 0x20 for a space and
+ * skips a BOM. */
 static bool
 is_outside(char c)
 {

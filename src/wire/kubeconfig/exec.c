@@ -24,12 +24,12 @@ exec_free(struct exec *x)
 	free(x);
 }
 
-/* --- what it is told ------------------------------------------------------ */
+/* --- input of the plugin -------------------------------------------------- */
 
 static size_t
 text_bytes(const char *s)
 {
-	return s == NULL ? 0 : 6 * strlen(s); /* \u00XX */
+	return s == NULL ? 0 : 6 * strlen(s); /* a byte may be \u00XX */
 }
 
 size_t
@@ -64,7 +64,7 @@ exec_info(struct buf *b, const struct exec *x, const struct exec_cluster *c)
 	buf_puts(b, "\"interactive\":false}}");
 }
 
-/* --- what it says --------------------------------------------------------- */
+/* --- output of the plugin ------------------------------------------------- */
 
 void
 exec_credential_done(struct exec_credential *c)
@@ -153,7 +153,7 @@ read_status(const struct json *status, struct exec_credential *c,
 				: err_set(e, ERR_SYSTEM, "out of memory");
 }
 
-/* Nothing of them stays behind in the tree. */
+/* Wipes the text in the tree, so that no secret stays behind in memory. */
 static void
 clear_member(const struct json *status, const char *name)
 {

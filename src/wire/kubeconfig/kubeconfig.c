@@ -22,7 +22,7 @@ kubeconfig_done(struct kubeconfig *k)
 	*k = (struct kubeconfig){0};
 }
 
-/* --- cluster and user ------------------------------------------------- */
+/* --- cluster and user ----------------------------------------------------- */
 
 static bool
 is_url(const char *s)
@@ -122,7 +122,7 @@ read_user(const struct yaml *user, const char *dir, struct kubeconfig *k,
 	return check_token(user, k->token, e);
 }
 
-/* --- finding the three by name ---------------------------------------- */
+/* --- finding context, cluster and user ------------------------------------ */
 
 static int
 entry_name(const struct yaml *entry, const char *list, const char **name,
@@ -159,7 +159,7 @@ not_found(const struct yaml *entries, const char *inner, const char *name,
 			 b.full ? ", …" : "");
 }
 
-/* The mapping `inner` of the entry with that name in root's list. */
+/* Finds the mapping `inner` of the entry with that name in the list of root. */
 static int
 find(const struct yaml *root, const char *list, const char *inner,
      const char *name, const struct yaml *asked, const struct yaml **out,
@@ -193,7 +193,7 @@ find(const struct yaml *root, const char *list, const char *inner,
 	return 0;
 }
 
-/* The name that the context gives for a cluster or user. */
+/* Finds the cluster or user that the context names. */
 static int
 follow(const struct yaml *root, const struct yaml *context, const char *list,
        const char *inner, const struct yaml **out, struct err *e)
@@ -250,7 +250,7 @@ read_config(const struct yaml *root, const char *dir, const char *context,
 	    read_cluster(cluster, dir, k, e) ||
 	    field_string(chosen, "namespace", &k->namespace_, e))
 		return -1;
-	/* kubectl lets a context have no user: nothing is presented then. */
+	/* As with kubectl, a context without a user presents no credentials. */
 	if (field_present(chosen, "user") == NULL)
 		return 0;
 	if (follow(root, chosen, "users", "user", &user, e))

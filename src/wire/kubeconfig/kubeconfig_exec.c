@@ -44,7 +44,7 @@ read_version(const struct yaml *exec, const char **out, struct err *e)
 			 known[0]);
 }
 
-/* Without a '/' it is looked for in $PATH. */
+/* A command without a '/' is searched for in $PATH. */
 static int
 read_command(const struct yaml *exec, const char *dir, char **out,
 	     struct err *e)
@@ -64,7 +64,7 @@ read_command(const struct yaml *exec, const char *dir, char **out,
 		       : field_file(exec, "command", dir, out, e);
 }
 
-/* The list under key, its length bounded; NULL is an empty one. */
+/* Gets the list under the key and checks its length.  NULL is an empty list. */
 static int
 get_list(const struct yaml *exec, const char *key, unsigned max,
 	 const struct yaml **out, struct err *e)
@@ -82,7 +82,7 @@ get_list(const struct yaml *exec, const char *key, unsigned max,
 	return 0;
 }
 
-/* Values may be secret: not shown. */
+/* Errors do not show the value, which may be secret. */
 static int
 item_text(const struct yaml *v, const char *what, const char **out,
 	  struct err *e)
@@ -155,7 +155,8 @@ read_env(const struct yaml *exec, char **out, struct err *e)
 	return 0;
 }
 
-/* kubelogin's has several lines: on one, with one space between words. */
+/* kubelogin's hint has several lines.  They are joined, with one space between
+ * words. */
 static int
 read_hint(const struct yaml *exec, char **out, struct err *e)
 {
@@ -181,7 +182,7 @@ read_hint(const struct yaml *exec, char **out, struct err *e)
 	return 0;
 }
 
-/* v1beta1 takes IfAvailable for granted, v1 wants to be told. */
+/* v1beta1 defaults to IfAvailable; v1 requires the field. */
 static int
 check_mode(const struct yaml *exec, const char *version, struct err *e)
 {
@@ -207,7 +208,8 @@ check_mode(const struct yaml *exec, const char *version, struct err *e)
 	return 0;
 }
 
-/* It would be spec.cluster.config: whoever put it there relies on it. */
+/* The plugin would get this extension as spec.cluster.config, and whoever set
+ * it relies on that. */
 static int
 check_extensions(const struct yaml *cluster, struct err *e)
 {

@@ -6,8 +6,9 @@
 #include "wire/kubeconfig/exec.h"
 #include "wire/yaml/yaml.h"
 
-/* users[].user.exec (client-go tools/clientcmd/api/v1 ExecConfig).  *out stays
- * as it is where there is none. */
+/* Reads users[].user.exec (client-go tools/clientcmd/api/v1 ExecConfig).  If
+ * there is none, *out stays as it is.  It returns -1 on failure, and *e says
+ * why.  The caller frees *out with exec_free. */
 int kubeconfig_exec(const struct yaml *user, const struct yaml *cluster,
 		    const char *dir, struct exec **out, struct err *e);
 

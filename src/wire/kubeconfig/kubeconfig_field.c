@@ -21,7 +21,7 @@ no_memory(struct err *e)
 	return err_set(e, ERR_SYSTEM, "out of memory");
 }
 
-/* Missing, null and "" are all the same to kubectl. */
+/* kubectl treats a missing value, null and "" alike. */
 const struct yaml *
 field_present(const struct yaml *map, const char *key)
 {
@@ -37,7 +37,7 @@ field_text(const struct yaml *v, const char **out, struct err *e)
 {
 	if (!yaml_is_scalar(v))
 		return yaml_fail(v, e, "%s: expected a string", yaml_key(v));
-	/* It may be a token: not shown. */
+	/* Errors do not show the value, which may be a token. */
 	if (yaml_string(v) == NULL)
 		return yaml_fail(v, e,
 				 "%s: expected a string, put quotes "
@@ -47,7 +47,6 @@ field_text(const struct yaml *v, const char **out, struct err *e)
 	return 0;
 }
 
-/* A copy of the string under key; NULL stays NULL where there is none. */
 int
 field_string(const struct yaml *map, const char *key, char **out, struct err *e)
 {
@@ -114,7 +113,6 @@ get_data(const struct yaml *map, const char *key, char **out, struct err *e)
 	return 0;
 }
 
-/* The PEM itself, or else the file it is in. */
 int
 field_pem(const struct yaml *map, const char *key, const char *dir, char **pem,
 	  char **file, struct err *e)

@@ -9,10 +9,12 @@
 
 /*
  * The fields of a kubeconfig's mappings.  A key that is missing, null or ""
- * leaves *out as it is, as it does for kubectl.  What is returned is owned by
- * the caller; wipe what is secret.
+ * leaves *out as it is, as it does in kubectl.  The caller owns what is
+ * returned and wipes what is secret.  The functions return -1 on failure, and
+ * *e says where and why.  field_present returns NULL if there is no value.
  */
-void field_wipe(char *s);	/* and free it */
+/* Wipes s and frees it. */
+void field_wipe(char *s);
 
 const struct yaml *field_present(const struct yaml *map, const char *key);
 int field_text(const struct yaml *v, const char **out, struct err *e);
@@ -21,15 +23,15 @@ int field_string(const struct yaml *map, const char *key, char **out,
 int field_bool(const struct yaml *map, const char *key, bool *out,
 	       struct err *e);
 
-/* A file's name, from dir if it is relative. */
+/* Gets the name of a file, relative to dir unless it is absolute. */
 int field_file(const struct yaml *map, const char *key, const char *dir,
 	       char **out, struct err *e);
 
-/* KEY-data, decoded, in *pem, or else the file KEY. */
+/* Gets the decoded KEY-data in *pem, or else the file that KEY names. */
 int field_pem(const struct yaml *map, const char *key, const char *dir,
 	      char **pem, char **file, struct err *e);
 
-/* An error if one of the keys (NULL at the end) is there. */
+/* Fails if one of these keys (NULL ends them) has a value. */
 int field_refuse(const struct yaml *map, const char *const *keys,
 		 const char *expected, struct err *e);
 

@@ -32,7 +32,8 @@ static const struct {
 	 "Certificate pairs that could not be used."},
 };
 
-/* "=name" is the field's own name, all others get our prefix. */
+/* "=name" goes out without our prefix, because other controllers export the
+ * same metric under this name. */
 static const char *
 prefix_of(const char **name)
 {

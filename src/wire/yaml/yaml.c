@@ -9,13 +9,13 @@
 #include "core/base/limits.h"
 #include "yaml_node.h"
 
-/* What is being built.  The tree is made without recursion: `open` is the
- * map or list whose end has not come. */
+/* What is being built.  There is no recursion: `open` is the map or list whose
+ * end has not come yet. */
 struct builder {
 	yaml_parser_t parser;
 	struct yaml_tree *tree;
 	struct yaml *root, *open;
-	char *key; /* read in `open`, its value is yet to come */
+	char *key; /* read in `open`; its value is yet to come */
 	struct yaml_place key_at;
 	unsigned depth, nodes;
 	struct err *e;
@@ -37,7 +37,7 @@ fail_parser(struct builder *b, const char *bytes, size_t n)
 		return err_set(b->e, ERR_SYSTEM, "%s: out of memory",
 			       b->tree->file);
 	if (b->parser.error == YAML_READER_ERROR) {
-		/* It knows the offset, not the line. */
+		/* libyaml's reader knows the offset and not the line. */
 		at = (struct yaml_place){1, 1};
 		for (size_t i = 0; i < n && i < b->parser.problem_offset; i++) {
 			at.line += bytes[i] == '\n';
@@ -49,7 +49,7 @@ fail_parser(struct builder *b, const char *bytes, size_t n)
 	return yaml_fail_at(b->tree->file, at, b->e, text);
 }
 
-/* --- building --------------------------------------------------------- */
+/* --- building ------------------------------------------------------------- */
 
 static int
 no_memory(struct builder *b)
@@ -57,7 +57,8 @@ no_memory(struct builder *b)
 	return err_set(b->e, ERR_SYSTEM, "%s: out of memory", b->tree->file);
 }
 
-/* The text of a scalar event; NULL and an error if it cannot be one. */
+/* Copies the text of a scalar event.  Returns NULL and sets the error if it has
+ * a NUL byte. */
 static char *
 scalar_copy(struct builder *b, const yaml_event_t *ev)
 {
@@ -184,8 +185,8 @@ by_key(const void *a, const void *b)
 	return x->key_at.col < y->key_at.col ? -1 : 1;
 }
 
-/* Sorted rather than compared each with each: a hostile file may have as many
- * keys as it has values. */
+/* The keys are sorted and not compared pairwise, because a hostile file may
+ * have as many keys as it may have values. */
 static int
 check_unique(struct builder *b, const struct yaml *map)
 {

@@ -120,8 +120,8 @@ yaml_is_null(const struct yaml *v)
 	return yaml_is_plain(v) && is_one_of(v->text, nulls);
 }
 
-/* Whatever a YAML 1.1 reader may take for a number; rather one too many,
- * since quotes do no harm. */
+/* Is this something that a YAML 1.1 reader may take for a number?  It is better
+ * to say yes too often because quotes do no harm. */
 static bool
 looks_numeric(const char *s)
 {

@@ -8,8 +8,8 @@
 #include "wire/yaml/yaml.h"
 
 /*
- * What a tree is made of; shared by yaml.c, which builds it from libyaml's
- * events, and yaml_node.c, which reads it.
+ * What a tree is made of.  yaml.c builds it from libyaml's events, and
+ * yaml_node.c reads it.  No other file includes this header.
  */
 enum yaml_shape {
 	SHAPE_MAP,
@@ -23,7 +23,7 @@ struct yaml_place {
 
 struct yaml_tree {
 	char *file;
-	struct yaml *made;	/* every node, the last made first */
+	struct yaml *made;	/* every node, the newest first */
 };
 
 struct yaml {
@@ -37,9 +37,11 @@ struct yaml {
 	struct yaml *made_before;
 };
 
-void yaml_tree_done(struct yaml_tree *t);	/* t and all its nodes */
+/* Frees t and all its nodes. */
+void yaml_tree_done(struct yaml_tree *t);
 
-/* "FILE:LINE:COL: text"; of a long file name the end is shown. */
+/* Sets "FILE:LINE:COL: text" and returns -1.  Only the end of a long file name
+ * is shown. */
 int yaml_fail_at(const char *file, struct yaml_place at, struct err *e,
 		 const char *text);
 
