@@ -338,6 +338,7 @@ on_holder(struct run *r, const struct op *o)
 				h->rules.scope = (enum scope_kind)i;
 		r->w.quarrel |= r->w.now - r->w.lease_deleted <= 20000;
 		r->w.strange += r->w.quarrel ? QUARREL_WRITES : 2;
+		r->w.reruled = true;
 		holder_start(h);
 		break;
 	case OP_START:

@@ -612,7 +612,7 @@ guess(struct truth *t, int scope)
 	s->guess = false;
 	/* Whose marks count, where the configuration was another? */
 	s->late.debt = debt > TURN_MS && w->strange == 0 ? debt - TURN_MS : 0;
-	debt = w->strange > 0 ? most : debt;
+	debt = w->reruled ? most : debt;
 	s->early.debt = debt > 0 ? debt + TURN_MS + since_lead : since_lead;
 	s->high = s->early.debt;
 }

@@ -206,6 +206,7 @@ struct world {
 	int64_t trouble_until;	/* of any kind: invariants with a slack wait */
 	int64_t caused;		/* something happened that is not ours, last */
 	int64_t trouble_began;	/* a fault began, or whoever leads, last */
+	bool reruled;		/* a replica's configuration was changed */
 	unsigned strange;	/* restarts, other rules and the like, so far */
 	struct truth *truth;
 	admit_fn *admit;
