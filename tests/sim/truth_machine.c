@@ -482,6 +482,23 @@ decided_late(const struct truth *t, const struct past *p,
 	return until - t->leader->jitter - LAG_MS <= seen;
 }
 
+/* When whoever leads has seen that the claim is being deleted, or is gone; now
+ * where it has not. */
+static int64_t
+seen_at(const struct truth *t, const struct thing *claim)
+{
+	const struct sight *s;
+
+	if (t->leader == NULL)
+		return claim->deleted_at;
+	s = &t->leader->sights[claim->index];
+	if (s->at < 0)		/* it never saw the claim */
+		return claim->deleted_at;
+	return s->deleted_at >= 0 ? s->deleted_at
+	       : s->gone_at >= 0  ? s->gone_at
+				  : t->w->now;
+}
+
 /* A boot that failed: the machine goes on until it is tried again. */
 static void
 set_failed(struct truth *t, const struct past *p, int machine)
@@ -493,8 +510,10 @@ set_failed(struct truth *t, const struct past *p, int machine)
 
 	/* It may have come to count before the deletion was seen. */
 	x->counted.hi |= !claim->launch_known &&
-			 claim->deleted_ms + 2 * LAG_MS >=
-				 claim->created_ms + GRACE_MS;
+			 (claim->deleted_ms + 2 * LAG_MS >=
+				  claim->created_ms + GRACE_MS ||
+			  seen_at(t, claim) + LAG_MS >=
+				  claim->born + GRACE_MS);
 	x->counted.hi |= decided_late(t, p, claim);
 	x->failed_boot = t->rules.replacements == REPLACEMENTS_IGNORE &&
 			 !claim->disrupted && !was_ready(claim) &&
@@ -503,10 +522,10 @@ set_failed(struct truth *t, const struct past *p, int machine)
 	if (t->leader != NULL && t->leader->sights[claim->index].at < 0)
 		x->failed_boot = false;
 	if (!x->failed_boot) {
-		/* Its deletion is seen a moment later. */
-		turns_at(t, claim->deleted_at + LAG_MS + 1);
-		x->ongoing.hi = x->counted.hi &&
-				t->w->now <= claim->deleted_at + LAG_MS;
+		int64_t until = seen_at(t, claim) + LAG_MS;
+
+		turns_at(t, until + 1);
+		x->ongoing.hi = x->counted.hi && t->w->now <= until;
 		return;
 	}
 	/* What it remembers of the deletion moves with its clock, too. */
@@ -558,6 +577,8 @@ is_ongoing(const struct truth *t, int machine)
 	const struct machine_truth *x = &t->machines[machine];
 	const struct thing *claim = &w->things[w->machines[machine].claim];
 	int failed = 0, tried_lo = 0, tried_hi = 0;
+	bool saw = t->leader == NULL ||
+		   t->leader->sights[claim->index].deleted_at >= 0;
 
 	for (int i = 0; i < w->machines_n; i++) {
 		const struct machine_truth *y = &t->machines[i];
@@ -574,7 +595,10 @@ is_ongoing(const struct truth *t, int machine)
 		    truth_out(w, &t->rules, &w->machines[i]))
 			continue;
 		tried_hi += y->came.hi;
-		tried_lo += y->came.lo && c->born > claim->deleted_at + 1000;
+		/* If nobody saw when that began, it counts from when the
+		 * claim was seen to be gone. */
+		tried_lo += y->came.lo && c->born > claim->deleted_at + 1000 &&
+			    (saw || c->born > seen_at(t, claim) + 1000);
 	}
 	return (struct maybe){x->ongoing.lo && tried_hi == 0,
 			      x->ongoing.hi && tried_lo < failed};
