@@ -351,7 +351,7 @@ check_cap(struct truth *t, int machine)
 static bool
 leads_now(const struct holder *h)
 {
-	return h->up && h->elects && h->leads && h->w->now >= h->paused_until;
+	return h->up && h->elects && h->leads && h->w->now > h->paused_until;
 }
 
 static void

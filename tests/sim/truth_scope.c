@@ -174,7 +174,7 @@ limit_debt(struct truth *t, int scope)
 	/* In trouble it may be heard of at any time. */
 	int64_t since = released_since(t, scope);
 	bool advanced = since != STAMP_NONE && since > s->released;
-	double most;
+	double most, least;
 
 	if (since == STAMP_NONE)
 		return;
@@ -204,9 +204,12 @@ limit_debt(struct truth *t, int scope)
 		s->heard_late = false;
 		s->late.debt = s->late.open ? s->late.debt : 0;
 	}
+	/* A clock that was set back since makes it shorter, too. */
+	least = (double)(t->clock - since);
+	least = least < most ? least : most;
+	if (s->late.debt > least && !s->late.open)
+		s->late.debt = least > 0 ? least : 0;
 	/* Who leads hears of it a moment later, and sees whole seconds. */
-	if (s->late.debt > most && !s->late.open)
-		s->late.debt = most > 0 ? most : 0;
 	if (!t->calm)
 		return;
 	if (s->early.debt > most + TURN_MS && !s->early.open)
