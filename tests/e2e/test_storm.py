@@ -44,6 +44,7 @@ TIMEOUT_S = 2  # the webhook's: a creation that took longer failed open
 # creation that was just admitted.
 HOLD_SLACK = 5.0
 RELEASE_SLACK = 10.0
+RETRY_S = 60  # a boot that failed counts no longer than that
 RELOAD_SLACK = 10.0
 # What follows an outage: a client's next try after at most 10 s, doubled by
 # jitter; the holder lists in a moment.  A stall is the machine's own.
@@ -133,6 +134,7 @@ class Known:
     node: dict
     own: int = 0          # its own deadline
     counts: float = math.inf  # from when it makes the scope busy
+    ready: bool = False
     deleting: bool = False
 
     @property
@@ -170,8 +172,8 @@ def known(claim, node):
     conditions = {c["type"]: c for c in status.get("conditions") or []}
     created = seconds(k.claim["creationTimestamp"])
     ready = conditions.get("Initialized")
-    k.own = HOLD_S + (seconds(ready["lastTransitionTime"])
-                      if ready and ready["status"] == "True"
+    k.ready = bool(ready) and ready["status"] == "True"
+    k.own = HOLD_S + (seconds(ready["lastTransitionTime"]) if k.ready
                       else created + STARTUP_S)
     launched = conditions.get("Launched")
     if status.get("providerID") or launched and launched["status"] == "True":
@@ -216,6 +218,7 @@ class Judge:
         self.samples = 0
         self.people_seen = 0
         self.needless = 0    # claims held although their Node is registered
+        self.failed = {}     # uid of a boot that failed -> until when it counts
 
     def wrong(self, target, text, meta=None):
         say = f"{target[1]}: {text}"
@@ -233,6 +236,7 @@ class Judge:
                     and not m.deleting), default=0)
         quiet = max((m.own for m in table.values() if m.counts <= s.end
                      and not m.deleting), default=0)
+        quiet = max(quiet, self.boots_that_failed(s, table))
         for target, m in table.items():
             meta = m.claim if target[0] == CLAIMS else m.node
             self.look_at(target, meta)
@@ -244,6 +248,17 @@ class Judge:
         throughout = self.compare(s, table) if len(self.past) == 2 else 0
         self.people(s, table, throughout)
         self.past = (self.past + [(s, table)])[-2:]
+
+    def boots_that_failed(self, s, table):
+        """A machine that was deleted before it was ready may go on counting,
+        up to its own deadline and for a minute at most."""
+        here = {m.uid: m for m in table.values() if m.uid}
+        before = self.past[-1][1] if self.past else {}
+        for m in [*before.values(), *here.values()]:
+            if (m.uid and not m.ready and m.counts <= s.end
+                    and (m.uid not in here or here[m.uid].deleting)):
+                self.failed.setdefault(m.uid, min(m.own, s.end + RETRY_S))
+        return max(self.failed.values(), default=0)
 
     # One sample by itself
 
