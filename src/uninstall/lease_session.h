@@ -30,9 +30,9 @@ struct lease_session *lease_session_new(const struct lease_session_setup *s,
 					struct err *e);
 void lease_session_free(struct lease_session *l);
 
-/* Waits until this session holds the Lease.  A running holder would hold again
- * what we clear, so the session takes the Lease only after nobody else has
- * wanted it for LEAD_RETRIES of a holder's retryPeriod.  If there is no Lease,
+/* Waits until the Lease is ours.  A running holder would hold again what we
+ * clear, so lease_session_take takes the Lease only after nobody else has wanted
+ * it for LEAD_RETRIES of a holder's retryPeriod.  If there is no Lease,
  * no holder has ever led there, and the command goes on without one. */
 #define LEAD_RETRIES 4
 int lease_session_take(struct lease_session *l, const char *namespace_name,

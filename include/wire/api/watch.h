@@ -23,17 +23,13 @@ enum watch_type {
 			   message, and what is decoded stays untouched */
 };
 
-struct watch_line {
-	enum watch_type type;
-	char rv[RV_BYTES];	/* of a bookmark */
-	int status_code;	/* of an error */
-};
-
 /* Decodes one line.  `decode` is called with the line's object, unless it is a
- * bookmark or an error.  Returns 0 also for WATCH_ERROR. */
+ * bookmark or an error.  Sets *status_code for WATCH_ERROR only, and
+ * bookmark_rv for WATCH_BOOKMARK only.  Returns 0 also for WATCH_ERROR. */
 typedef int watch_object_fn(void *ctx, const struct json *object,
 			    struct err *e);
-int watch_line_decode(const char *bytes, size_t n, struct watch_line *out,
+int watch_line_decode(const char *bytes, size_t n, enum watch_type *type,
+		      int *status_code, char bookmark_rv[RV_BYTES],
 		      watch_object_fn *decode, void *ctx, struct err *e);
 
 /* Is this body a metav1.Status?  Fills code, reason and message as far as they

@@ -94,16 +94,14 @@ disruption_event_watch_decode(const char *bytes, size_t n,
 			      struct disruption_event *out, int *status_code,
 			      struct err *e)
 {
-	struct watch_line line;
+	char rv[RV_BYTES];
 
-	if (watch_line_decode(bytes, n, &line, line_decode, out, e))
+	if (watch_line_decode(bytes, n, type, status_code, rv, line_decode,
+			      out, e))
 		return -1;
-	if (line.type == WATCH_ERROR)
-		*status_code = line.status_code;
-	if (line.type == WATCH_BOOKMARK) {
+	if (*type == WATCH_BOOKMARK) {
 		*out = (struct disruption_event){0};
-		memcpy(out->rv, line.rv, sizeof(out->rv));
+		memcpy(out->rv, rv, sizeof(out->rv));
 	}
-	*type = line.type;
 	return 0;
 }

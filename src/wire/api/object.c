@@ -297,17 +297,15 @@ watch_decode(const char *bytes, size_t n, enum kind kind,
 	     struct object *out, int *status_code, struct err *e)
 {
 	struct line_ctx ctx = {kind, hold, out};
-	struct watch_line line;
+	char rv[RV_BYTES];
 
-	if (watch_line_decode(bytes, n, &line, line_decode, &ctx, e))
+	if (watch_line_decode(bytes, n, type, status_code, rv, line_decode,
+			      &ctx, e))
 		return -1;
-	if (line.type == WATCH_ERROR)
-		*status_code = line.status_code;
-	if (line.type == WATCH_BOOKMARK) {
+	if (*type == WATCH_BOOKMARK) {
 		*out = (struct object){.kind = kind};
-		memcpy(out->rv, line.rv, sizeof(out->rv));
+		memcpy(out->rv, rv, sizeof(out->rv));
 	}
-	*type = line.type;
 	return 0;
 }
 

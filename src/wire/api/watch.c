@@ -109,42 +109,32 @@ watch_type_read(const struct json *root, enum watch_type *out, struct err *e)
 	return err_set(e, ERR_INPUT, "a watch line of no known type");
 }
 
-static int
-watch_read(const struct json *root, struct watch_line *out,
-	   const struct json **object, struct err *e)
-{
-	const struct json *o = json_member(root, "object");
-	struct watch_line line = {.type = WATCH_ERROR};
-	struct status st = {0};
-
-	if (watch_type_read(root, &line.type, e))
-		return -1;
-	if (!json_is_object(o))
-		return err_set(e, ERR_INPUT, "a watch line without an object");
-	if (line.type == WATCH_BOOKMARK &&
-	    text_need(json_member(o, "metadata"), "resourceVersion", line.rv,
-		      sizeof(line.rv), "a bookmark's resourceVersion", e))
-		return -1;
-	if (line.type == WATCH_ERROR) {
-		(void)status_read(o, &st);
-		line.status_code = st.code;
-		(void)err_set(e, ERR_INPUT, "%s", st.message);
-	}
-	*out = line;
-	*object = o;
-	return 0;
-}
-
 int
-watch_line_decode(const char *bytes, size_t n, struct watch_line *out,
+watch_line_decode(const char *bytes, size_t n, enum watch_type *type,
+		  int *status_code, char bookmark_rv[RV_BYTES],
 		  watch_object_fn *decode, void *ctx, struct err *e)
 {
 	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
-	const struct json *object;
+	const struct json *object = json_member(root, "object");
+	enum watch_type t = WATCH_ERROR;
+	struct status st = {0};
 
-	if (root == NULL || watch_read(root, out, &object, e))
+	if (root == NULL || watch_type_read(root, &t, e))
 		return -1;
-	if (out->type == WATCH_ERROR || out->type == WATCH_BOOKMARK)
-		return 0;
-	return decode(ctx, object, e);
+	if (!json_is_object(object))
+		return err_set(e, ERR_INPUT, "a watch line without an object");
+	if (t == WATCH_BOOKMARK) {
+		if (text_need(json_member(object, "metadata"),
+			      "resourceVersion", bookmark_rv, RV_BYTES,
+			      "a bookmark's resourceVersion", e))
+			return -1;
+	} else if (t == WATCH_ERROR) {
+		(void)status_read(object, &st);
+		*status_code = st.code;
+		(void)err_set(e, ERR_INPUT, "%s", st.message);
+	} else if (decode(ctx, object, e)) {
+		return -1;
+	}
+	*type = t;
+	return 0;
 }
