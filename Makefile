@@ -104,14 +104,14 @@ $(VARIANT)/tests/wire/%: tests/unit/wire/%.c $(libs_wire)
 $(VARIANT)/tests/daemon/%: tests/unit/daemon/%.c $(libs_all)
 	$(call link,-Itests,$(ext_edge) $(CHECK_LIBS))
 $(VARIANT)/tests/daemon/test_job: tests/unit/daemon/test_job.c $(libs_all)
-	$(call link,$(foreach f,state_found state_fresh state_fresh_pool,\
+	$(call link,$(foreach f,state_found state_fresh state_fresh_nodepool,\
 		-Xlinker --wrap=$(f)),$(ext_edge) $(CHECK_LIBS))
 $(VARIANT)/tests/edge/%: tests/edge/%.c $(libs_edge)
 	$(call link,-Itests,$(ext_edge) $(CHECK_LIBS) -lssl)
-$(VARIANT)/tests/edge/test_teller: tests/edge/test_teller.c $(libs_all)
+$(VARIANT)/tests/edge/test_event_recorder: tests/edge/test_event_recorder.c $(libs_all)
 	$(call link,-Xlinker --wrap=clock_now,$(ext_edge) $(CHECK_LIBS) -lssl)
 $(VARIANT)/tests/edge/test_notes: tests/edge/test_notes.c $(libs_all)
-	$(call link,$(foreach f,state_note state_pool_at event_recorder_say \
+	$(call link,$(foreach f,state_note state_nodepool_at event_recorder_say \
 		log_fields,-Xlinker --wrap=$(f)),$(ext_edge) $(CHECK_LIBS))
 
 # The whole daemon with short deadlines, against a scripted API server.

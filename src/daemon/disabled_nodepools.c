@@ -14,7 +14,7 @@ struct disabled_nodepools {
 	_Atomic unsigned n;
 	unsigned generation;
 	struct {
-		char name[POOL_BYTES];
+		char name[NODEPOOL_BYTES];
 		unsigned generation;	/* of the list that last showed it */
 	} at[SCOPES_MAX];
 };
@@ -38,14 +38,14 @@ disabled_nodepools_free(struct disabled_nodepools *c)
 	free(c);
 }
 
-/* The caller holds the lock.  Returns the number of names if `pool` is not one
- * of them. */
+/* The caller holds the lock.  Returns the number of names if `nodepool` is not
+ * one of them. */
 static unsigned
-find(const struct disabled_nodepools *c, const char *pool)
+find(const struct disabled_nodepools *c, const char *nodepool)
 {
 	unsigned i = 0, n = atomic_load(&c->n);
 
-	while (i < n && strcmp(c->at[i].name, pool) != 0)
+	while (i < n && strcmp(c->at[i].name, nodepool) != 0)
 		i++;
 	return i;
 }
@@ -79,18 +79,18 @@ disabled_nodepools_listed(struct disabled_nodepools *c)
 }
 
 void
-disabled_nodepools_set(struct disabled_nodepools *c, const char *pool,
+disabled_nodepools_set(struct disabled_nodepools *c, const char *nodepool,
 		       bool disabled)
 {
 	unsigned i, n;
 
 	(void)pthread_mutex_lock(&c->lock);
-	i = find(c, pool);
+	i = find(c, nodepool);
 	n = atomic_load(&c->n);
 	if (!disabled && i < n) {
 		drop(c, i);
 	} else if (disabled && i < SCOPES_MAX) {
-		(void)str_copy(c->at[i].name, sizeof(c->at[i].name), pool);
+		(void)str_copy(c->at[i].name, sizeof(c->at[i].name), nodepool);
 		c->at[i].generation = c->generation;
 		if (i == n)
 			atomic_store(&c->n, n + 1);
@@ -99,14 +99,14 @@ disabled_nodepools_set(struct disabled_nodepools *c, const char *pool,
 }
 
 bool
-disabled_nodepools_has(struct disabled_nodepools *c, const char *pool)
+disabled_nodepools_has(struct disabled_nodepools *c, const char *nodepool)
 {
 	bool has;
 
 	if (atomic_load(&c->n) == 0)
 		return false;
 	(void)pthread_mutex_lock(&c->lock);
-	has = find(c, pool) < atomic_load(&c->n);
+	has = find(c, nodepool) < atomic_load(&c->n);
 	(void)pthread_mutex_unlock(&c->lock);
 	return has;
 }

@@ -22,11 +22,11 @@ void disabled_nodepools_free(struct disabled_nodepools *c);
  * not show. */
 void disabled_nodepools_listing(struct disabled_nodepools *c);
 void disabled_nodepools_listed(struct disabled_nodepools *c);
-void disabled_nodepools_set(struct disabled_nodepools *c, const char *pool,
+void disabled_nodepools_set(struct disabled_nodepools *c, const char *nodepool,
 			    bool disabled);
 
 /* The webhook calls this with the name of the NodePool from the review.  The
  * empty name is in no set. */
-bool disabled_nodepools_has(struct disabled_nodepools *c, const char *pool);
+bool disabled_nodepools_has(struct disabled_nodepools *c, const char *nodepool);
 
 #endif

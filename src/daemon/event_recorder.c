@@ -88,7 +88,7 @@ report(struct event_recorder *t, const struct event_series_todo *todo,
 		level = worker_recovered(t->worker);
 		LOG(level, "event written",
 		    LS("event", event_reason_name(v->reason)),
-		    LS("nodepool", v->pool), LI("count", v->count));
+		    LS("nodepool", v->nodepool), LI("count", v->count));
 		return;
 	}
 	/* An Event lives for an hour.  If it is gone, it is created again. */
@@ -96,7 +96,7 @@ report(struct event_recorder *t, const struct event_series_todo *todo,
 		return;
 	level = worker_trouble(t->worker);
 	LOG(level, "event failed", LS("event", event_reason_name(v->reason)),
-	    LS("nodepool", v->pool), LI("code", status), LS("err", why));
+	    LS("nodepool", v->nodepool), LI("code", status), LS("err", why));
 }
 
 /* Returns -1 if the stop has cut the call short. */
@@ -247,7 +247,7 @@ event_recorder_new(const struct event_recorder_setup *o, struct worker *worker,
 	pthread_condattr_t attr;
 
 	if (t == NULL) {
-		err_set(e, ERR_SYSTEM, "no memory for the teller");
+		err_set(e, ERR_SYSTEM, "no memory for the event recorder");
 		return NULL;
 	}
 	t->stream = kube_stream_new(o->kube, e);

@@ -28,7 +28,7 @@ log_verdict(const struct admission_request *q, const struct verdict *v)
 	if (!log_enabled(level) || !log_ratelimit(phrase, 600))
 		return;
 	LOG(level, phrase, LS("kind", kind_name(q->review.kind)),
-	    LS("name", q->name), LS("pool", q->review.pool),
+	    LS("name", q->name), LS("pool", q->review.nodepool),
 	    LS("reason", reason_name(v->reason)),
 	    LS("dryRun", q->dry_run ? "true" : "false"));
 }
@@ -64,7 +64,7 @@ answer(struct hook *h, const struct server_request *q, struct buf *reply,
 		return -1;
 
 	r.review.disabled = disabled_nodepools_has(
-		h->shared->disabled_nodepools, r.review.pool);
+		h->shared->disabled_nodepools, r.review.nodepool);
 	v = admit_decide(h->rules, &r.review);
 
 	if (admission_encode(reply, &r, &v, hold, now_ms, e))

@@ -18,7 +18,7 @@ static bool
 is_list(const struct job *j)
 {
 	return j->action.act == ACT_LIST_CLAIMS ||
-	       j->action.act == ACT_LIST_POOLS;
+	       j->action.act == ACT_LIST_NODEPOOLS;
 }
 
 /* --- the call ------------------------------------------------------------- */
@@ -58,7 +58,7 @@ path_of(const struct job *j, struct buf *path, struct kube_request *q)
 
 	switch (j->action.act) {
 	case ACT_LIST_CLAIMS:
-	case ACT_LIST_POOLS:
+	case ACT_LIST_NODEPOOLS:
 		list_path(path, j->action.kind, j->pager.limit, j->pager.cont);
 		q->accept = ACCEPT_METADATA_LIST;
 		break;
@@ -83,7 +83,7 @@ job_init(struct job *j)
 
 int
 job_start(const struct job_env *v, const struct job *j, uint64_t tag,
-	  struct kube_lanes *pool, struct err *e)
+	  struct kube_lanes *nodepool, struct err *e)
 {
 	char path_bytes[PATH_BYTES], body_bytes[PATCH_BYTES];
 	struct buf path, body;
@@ -104,7 +104,7 @@ job_start(const struct job_env *v, const struct job *j, uint64_t tag,
 	if (path.full || body.full)
 		return err_set(e, ERR_LIMIT, "request for %s is too long",
 			       j->action.name);
-	return kube_lanes_start(pool, &q, tag, e);
+	return kube_lanes_start(nodepool, &q, tag, e);
 }
 
 /* --- the reply ------------------------------------------------------------ */
@@ -178,7 +178,7 @@ log_written(const struct action *a)
 	};
 
 	LOG(LOG_INFO, phrases[a->act], LS("kind", kind_name(a->kind)),
-	    LS("name", a->name), LS("pool", a->pool),
+	    LS("name", a->name), LS("pool", a->nodepool),
 	    LS("reason", a->act == ACT_CLASSIFY ? a->replaces : a->reason));
 }
 
@@ -235,14 +235,14 @@ fresh_claim(void *ctx, const char *bytes, size_t n, struct err *e)
 }
 
 static int
-fresh_pool(void *ctx, const char *bytes, size_t n, struct err *e)
+fresh_nodepool(void *ctx, const char *bytes, size_t n, struct err *e)
 {
 	const struct job_env *v = ctx;
 	struct nodepool p;
 
 	(void)e;
 	if (nodepool_decode(bytes, n, &p, NULL) == 0)
-		state_fresh_pool(v->shared, &p);
+		state_fresh_nodepool(v->shared, &p);
 	return 0;
 }
 
@@ -252,12 +252,12 @@ static bool
 fresh_page(const struct job_env *v, struct job *j, const struct kube_reply *r,
 	   struct outcome *out)
 {
-	bool pools = j->action.act == ACT_LIST_POOLS;
+	bool nodepools = j->action.act == ACT_LIST_NODEPOOLS;
 	struct job_env env = *v;
 	struct err e = {0};
 
 	if (pager_page(&j->pager, r->body, r->body_bytes,
-		       pools ? fresh_pool : fresh_claim, &env, &e)) {
+		       nodepools ? fresh_nodepool : fresh_claim, &env, &e)) {
 		out->code = OUTCOME_FAILED;
 		log_failure(j, r, &e);
 		return true;
@@ -289,7 +289,7 @@ job_answered(const struct job_env *v, struct job *j,
 		return true;
 	switch (j->action.act) {
 	case ACT_LIST_CLAIMS:
-	case ACT_LIST_POOLS:
+	case ACT_LIST_NODEPOOLS:
 		return fresh_page(v, j, r, out);
 	case ACT_READ:
 	case ACT_READ_CLAIM:

@@ -135,21 +135,21 @@ tell_scope(struct state *s, const struct note *n, const struct rules *r,
 	char moment[MOMENT_BYTES], text[EVENT_SERIES_NOTE_BYTES];
 	bool starts = n->type == NOTE_SCOPE_HELD || n->type == NOTE_SCOPE_MOVED;
 	struct event_series_what what = {.note = text};
-	struct nodepool_report pool;
+	struct nodepool_report nodepool;
 	struct buf b;
 
 	moment_of(n, moment);
 	log_scope(n, scope_name(n, r), moment);
 	buf_init(&b, text, sizeof(text));
 	what.reason = describe_scope(n, r, moment, &b);
-	for (uint32_t i = 0; state_pool_at(s, &i, &pool);) {
-		if (pool.out || (r->scope == SCOPE_NODEPOOL &&
-				 strcmp(pool.name, n->name) != 0))
+	for (uint32_t i = 0; state_nodepool_at(s, &i, &nodepool);) {
+		if (nodepool.out || (r->scope == SCOPE_NODEPOOL &&
+				 strcmp(nodepool.name, n->name) != 0))
 			continue;
-		if (pool.by_hand && !starts)
+		if (nodepool.by_hand && !starts)
 			continue;	/* its nodes stay held */
-		what.pool = pool.name;
-		what.pool_uid = pool.uid;
+		what.nodepool = nodepool.name;
+		what.nodepool_uid = nodepool.uid;
 		event_recorder_say(t, &what);
 	}
 }
@@ -162,7 +162,7 @@ tell_blocked(struct state *s, const struct note *n, struct event_recorder *t)
 	char text[EVENT_SERIES_NOTE_BYTES];
 	struct event_series_what what = {.reason = EVENT_SERIES_RELEASE_BLOCKED,
 					 .note = text};
-	struct nodepool_report pool;
+	struct nodepool_report nodepool;
 	struct buf b;
 
 	LOG(LOG_WARN, "holds cannot be released", LS("unseen", n->name),
@@ -172,11 +172,11 @@ tell_blocked(struct state *s, const struct note *n, struct event_recorder *t)
 	buf_printf(&b, "Nothing is released, whatever is due: %ss cannot be "
 		   "listed or watched; the log of the holder that leads says "
 		   "why", n->name);
-	for (uint32_t i = 0; state_pool_at(s, &i, &pool);) {
-		if (pool.out)
+	for (uint32_t i = 0; state_nodepool_at(s, &i, &nodepool);) {
+		if (nodepool.out)
 			continue;
-		what.pool = pool.name;
-		what.pool_uid = pool.uid;
+		what.nodepool = nodepool.name;
+		what.nodepool_uid = nodepool.uid;
 		event_recorder_say(t, &what);
 	}
 }
@@ -215,8 +215,8 @@ tell_manual(const struct note *n, struct event_recorder *t)
 {
 	char stamp[STAMP_BYTES], text[EVENT_SERIES_NOTE_BYTES];
 	struct event_series_what what = {.reason = EVENT_SERIES_MANUAL_HOLD,
-				 .pool = n->name,
-				 .pool_uid = n->uid,
+				 .nodepool = n->name,
+				 .nodepool_uid = n->uid,
 				 .note = text};
 	struct buf b;
 
@@ -237,8 +237,8 @@ tell_invalid(const struct note *n, struct event_recorder *t)
 	char action[EVENT_SERIES_ACTION_BYTES], text[EVENT_SERIES_NOTE_BYTES];
 	struct event_series_what what = {
 		.reason = EVENT_SERIES_INVALID_ANNOTATION,
-		.pool = n->name,
-		.pool_uid = n->uid,
+		.nodepool = n->name,
+		.nodepool_uid = n->uid,
 		.action = action,
 		.note = text};
 	struct buf a, b;
@@ -267,10 +267,10 @@ notes_tell(struct state *s, const struct rules *r, struct event_recorder *t)
 		case NOTE_SCOPE_CAPPED:
 			tell_scope(s, &n, r, t);
 			break;
-		case NOTE_POOL_MANUAL:
+		case NOTE_NODEPOOL_MANUAL:
 			tell_manual(&n, t);
 			break;
-		case NOTE_POOL_INVALID:
+		case NOTE_NODEPOOL_INVALID:
 			tell_invalid(&n, t);
 			break;
 		case NOTE_TABLE_FULL:

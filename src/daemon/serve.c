@@ -34,7 +34,7 @@
 enum {
 	WORKER_WATCHERS,	/* VIEW_COUNT of them, one a kind */
 	WORKER_SWEEPER = WORKER_WATCHERS + VIEW_COUNT,
-	WORKER_TELLER,
+	WORKER_EVENT_RECORDER,
 	WORKER_RENEWER,
 	WORKER_ELECTOR,
 	WORKER_COUNT,
@@ -53,7 +53,7 @@ struct serve {
 	struct watcher *watchers[VIEW_COUNT];	/* NULL: not needed */
 	struct sweeper *sweeper;
 	struct elector *elector;	/* NULL: no Lease is kept */
-	struct event_recorder *teller;
+	struct event_recorder *recorder;
 	struct cert_renewer *renewer;	/* NULL: others renew the pair */
 	char namespace_name[64];
 	bool serves;		/* the start has succeeded */
@@ -187,7 +187,7 @@ make_sweeper(struct serve *v, struct err *e)
 		.kube = v->kube,
 		.rules = &v->config->rules,
 		.watchers = v->watchers,
-		.teller = v->teller,
+		.recorder = v->recorder,
 		.timing = v->timing,
 		.concurrency = v->config->patch_concurrency,
 	};
@@ -208,8 +208,9 @@ make_teller(struct serve *v, struct err *e)
 	};
 
 	(void)gethostname(host, sizeof(host) - 1);
-	v->teller = event_recorder_new(&o, &v->workers[WORKER_TELLER], e);
-	return v->teller == NULL ? -1 : 0;
+	v->recorder =
+		event_recorder_new(&o, &v->workers[WORKER_EVENT_RECORDER], e);
+	return v->recorder == NULL ? -1 : 0;
 }
 
 static int
@@ -351,7 +352,7 @@ stop(struct serve *v)
 	 * NodePools up to date.  No thread records Events any more. */
 	for (int k = 0; k < VIEW_COUNT; k++)
 		worker_stop(&v->workers[WORKER_WATCHERS + k]);
-	worker_stop(&v->workers[WORKER_TELLER]);
+	worker_stop(&v->workers[WORKER_EVENT_RECORDER]);
 	for (int i = 0; i < WORKER_COUNT; i++)
 		worker_join(&v->workers[i]);
 }
@@ -365,7 +366,7 @@ free_all(struct serve *v)
 		watcher_free(v->watchers[k]);
 	sweeper_free(v->sweeper);
 	elector_free(v->elector);
-	event_recorder_free(v->teller);
+	event_recorder_free(v->recorder);
 	cert_renewer_free(v->renewer);
 	kube_free(v->kube);
 	state_done(&v->shared);

@@ -19,9 +19,9 @@ item_decode(const char *bytes, size_t n, const struct hold_key *hold,
 	    struct sighting *out, struct err *e)
 {
 	if (out->kind == KIND_NODEPOOL)
-		return nodepool_decode(bytes, n, &out->as.pool, e);
+		return nodepool_decode(bytes, n, &out->as.nodepool, e);
 	if (out->kind == KIND_EVENT)
-		return disruption_event_decode(bytes, n, &out->as.sign, e);
+		return disruption_event_decode(bytes, n, &out->as.event, e);
 	return object_decode(bytes, n, out->kind, hold, &out->as.object, e);
 }
 
@@ -40,11 +40,11 @@ line_decode(const char *bytes, size_t n, const struct hold_key *hold,
 	    struct err *e)
 {
 	if (out->kind == KIND_NODEPOOL)
-		return nodepool_watch_decode(bytes, n, type, &out->as.pool,
+		return nodepool_watch_decode(bytes, n, type, &out->as.nodepool,
 					 status_code, e);
 	if (out->kind == KIND_EVENT)
 		return disruption_event_watch_decode(
-			bytes, n, type, &out->as.sign, status_code, e);
+			bytes, n, type, &out->as.event, status_code, e);
 	return watch_decode(bytes, n, out->kind, hold, type, &out->as.object,
 			    status_code, e);
 }
@@ -63,9 +63,9 @@ sighting_rv(const struct sighting *o)
 {
 	switch (o->kind) {
 	case KIND_NODEPOOL:
-		return o->as.pool.rv;
+		return o->as.nodepool.rv;
 	case KIND_EVENT:
-		return o->as.sign.rv;
+		return o->as.event.rv;
 	default:
 		return o->as.object.rv;
 	}
@@ -76,11 +76,12 @@ sighting_track(struct state *s, const struct sighting *o)
 {
 	switch (o->kind) {
 	case KIND_NODEPOOL:
-		state_pool(s, &o->as.pool);
+		state_nodepool(s, &o->as.nodepool);
 		break;
 	case KIND_EVENT:
-		if (o->as.sign.replacement)
-			state_sign(s, o->as.sign.claim_uid, o->as.sign.reason);
+		if (o->as.event.replacement)
+			state_disruption_event(s, o->as.event.claim_uid,
+					       o->as.event.reason);
 		break;
 	default:
 		state_track(s, &o->as.object);
@@ -92,7 +93,7 @@ static void
 forget(struct state *s, const struct sighting *o)
 {
 	if (o->kind == KIND_NODEPOOL)
-		state_pool_gone(s, o->as.pool.name);
+		state_nodepool_gone(s, o->as.nodepool.name);
 	else if (o->kind != KIND_EVENT)
 		state_forget(s, &o->as.object);
 }

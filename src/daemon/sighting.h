@@ -14,8 +14,8 @@ struct sighting {
 	enum kind kind;
 	union {
 		struct object object;
-		struct nodepool pool;
-		struct disruption_event sign;
+		struct nodepool nodepool;
+		struct disruption_event event;
 	} as;
 };
 

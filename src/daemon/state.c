@@ -59,9 +59,9 @@ state_done(struct state *s)
 }
 
 void
-state_sweeper(struct state *s, struct kube_lanes *pool)
+state_sweeper(struct state *s, struct kube_lanes *nodepool)
 {
-	atomic_store(&s->table->pool, pool);
+	atomic_store(&s->table->nodepool, nodepool);
 }
 
 void
@@ -110,31 +110,32 @@ state_forget(struct state *s, const struct object *o)
 }
 
 void
-state_pool(struct state *s, const struct nodepool *p)
+state_nodepool(struct state *s, const struct nodepool *p)
 {
 	struct now now = clock_now(s->clock);
 
 	disabled_nodepools_set(s->disabled_nodepools, p->name, p->disabled);
-	controller_pool(lock(s), p, now);
+	controller_nodepool(lock(s), p, now);
 	unlock_and_wake(s);
 }
 
 void
-state_pool_gone(struct state *s, const char *name)
+state_nodepool_gone(struct state *s, const char *name)
 {
 	struct now now = clock_now(s->clock);
 
 	disabled_nodepools_set(s->disabled_nodepools, name, false);
-	controller_pool_gone(lock(s), name, now);
+	controller_nodepool_gone(lock(s), name, now);
 	unlock_and_wake(s);
 }
 
 void
-state_sign(struct state *s, const char *claim_uid, const char *reason)
+state_disruption_event(struct state *s, const char *claim_uid,
+		       const char *reason)
 {
 	struct now now = clock_now(s->clock);
 
-	controller_sign(lock(s), claim_uid, reason, now);
+	controller_disruption_event(lock(s), claim_uid, reason, now);
 	unlock_and_wake(s);
 }
 
@@ -196,9 +197,9 @@ state_fresh(struct state *s, const struct object *claim)
 }
 
 void
-state_fresh_pool(struct state *s, const struct nodepool *p)
+state_fresh_nodepool(struct state *s, const struct nodepool *p)
 {
-	controller_fresh_pool(lock(s), p);
+	controller_fresh_nodepool(lock(s), p);
 	unlock(s);
 }
 
@@ -228,9 +229,9 @@ state_scope(struct state *s, uint32_t *i, struct scope_report *out)
 }
 
 bool
-state_pool_at(struct state *s, uint32_t *i, struct nodepool_report *out)
+state_nodepool_at(struct state *s, uint32_t *i, struct nodepool_report *out)
 {
-	bool any = controller_pool_at(lock(s), i, out);
+	bool any = controller_nodepool_at(lock(s), i, out);
 
 	unlock(s);
 	return any;

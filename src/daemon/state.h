@@ -38,7 +38,7 @@ void state_done(struct state *s);
 
 /* Sets the lanes to wake when there may be something to do; NULL: none.  Main
  * calls this before the watchers start and after they have ended. */
-void state_sweeper(struct state *s, struct kube_lanes *pool);
+void state_sweeper(struct state *s, struct kube_lanes *nodepool);
 
 /* Turns the Lease on.  Main calls this before any thread starts.  If c->enabled
  * is false, this replica always leads, and the soft state is written again
@@ -76,9 +76,10 @@ void state_listed(struct state *s, enum kind kind, bool served);
 void state_watch(struct state *s, enum kind kind, bool up);
 void state_track(struct state *s, const struct object *o);
 void state_forget(struct state *s, const struct object *o);
-void state_pool(struct state *s, const struct nodepool *p);
-void state_pool_gone(struct state *s, const char *name);
-void state_sign(struct state *s, const char *claim_uid, const char *reason);
+void state_nodepool(struct state *s, const struct nodepool *p);
+void state_nodepool_gone(struct state *s, const char *name);
+void state_disruption_event(struct state *s, const char *claim_uid,
+			    const char *reason);
 bool state_wants_list(struct state *s, enum kind kind);
 
 /* For the sweeper.  state_next returns false if no action is due for
@@ -89,14 +90,15 @@ void state_done_action(struct state *s, const struct action *a,
 void state_found(struct state *s, const struct action *a,
 		  const struct object *o);
 void state_fresh(struct state *s, const struct object *claim);
-void state_fresh_pool(struct state *s, const struct nodepool *p);
+void state_fresh_nodepool(struct state *s, const struct nodepool *p);
 bool state_note(struct state *s, struct note *out);
 
 /* For reports.  *i is the cursor of an iteration and starts at 0.  After the
  * last item the functions return false. */
 void state_report(struct state *s, struct controller_report *out);
 bool state_scope(struct state *s, uint32_t *i, struct scope_report *out);
-bool state_pool_at(struct state *s, uint32_t *i, struct nodepool_report *out);
+bool state_nodepool_at(struct state *s, uint32_t *i,
+		       struct nodepool_report *out);
 
 /* For the webhook: a creation was admitted with a hold.  It takes no lock. */
 void state_hint(struct state *s);

@@ -18,9 +18,9 @@
 struct sweeper {
 	struct worker *worker;
 	struct job_env env;
-	struct kube_lanes *pool;
+	struct kube_lanes *nodepool;
 	struct watcher *const *watchers;
-	struct event_recorder *teller;
+	struct event_recorder *recorder;
 	unsigned concurrency, in_flight;
 	struct job *jobs;	/* `concurrency` jobs; the tag is the index */
 };
@@ -39,7 +39,8 @@ begin(struct sweeper *w, struct job *j)
 	struct outcome failed = {.code = OUTCOME_FAILED, .retry_after_ms = -1};
 	struct err e = {0};
 
-	if (job_start(&w->env, j, (uint64_t)(j - w->jobs), w->pool, &e) == 0)
+	if (job_start(&w->env, j, (uint64_t)(j - w->jobs), w->nodepool, &e) ==
+	    0)
 		return;
 	LOG(LOG_ERROR, "request not sent", LS("name", j->action.name),
 	    LS("err", e.text));
@@ -76,7 +77,7 @@ take_answers(struct sweeper *w)
 	struct err e;
 	uint64_t tag;
 
-	while (kube_lanes_finished(w->pool, &tag, &r, &e)) {
+	while (kube_lanes_finished(w->nodepool, &tag, &r, &e)) {
 		struct job *j = &w->jobs[tag];
 
 		if (job_answered(&w->env, j, &r, &e, &o))
@@ -93,7 +94,7 @@ housekeeping(struct sweeper *w)
 {
 	int64_t by_ms;
 
-	notes_tell(w->env.shared, w->env.rules, w->teller);
+	notes_tell(w->env.shared, w->env.rules, w->recorder);
 	for (int k = 0; k < VIEW_COUNT; k++)
 		if (state_wants_list(w->env.shared, (enum kind)k))
 			watcher_restart(w->watchers[k]);
@@ -114,7 +115,7 @@ run(void *ctx)
 		worker_beat(w->worker);
 		if (!stopping)
 			wait_ms = take_actions(w);
-		kube_lanes_wait(w->pool, worker_nap_ms(wait_ms));
+		kube_lanes_wait(w->nodepool, worker_nap_ms(wait_ms));
 		take_answers(w);
 		housekeeping(w);
 		stopping = atomic_load(&w->env.shared->stopping);
@@ -139,18 +140,18 @@ sweeper_new(const struct sweeper_setup *o, struct worker *worker, struct err *e)
 	w->env = (struct job_env){.shared = o->shared, .rules = o->rules,
 				  .timing = o->timing};
 	w->watchers = o->watchers;
-	w->teller = o->teller;
+	w->recorder = o->recorder;
 	w->concurrency = o->concurrency;
 	w->jobs = calloc(o->concurrency, sizeof(*w->jobs));
 	if (w->jobs == NULL)
 		err_set(e, ERR_SYSTEM, "no memory for the sweeper");
 	else
-		w->pool = kube_lanes_new(o->kube, o->concurrency, e);
-	if (w->pool == NULL) {
+		w->nodepool = kube_lanes_new(o->kube, o->concurrency, e);
+	if (w->nodepool == NULL) {
 		sweeper_free(w);
 		return NULL;
 	}
-	state_sweeper(o->shared, w->pool);
+	state_sweeper(o->shared, w->nodepool);
 	worker_init(worker, &sweeper_kind, w, NULL);
 	return w;
 }
@@ -161,7 +162,7 @@ sweeper_free(struct sweeper *w)
 	if (w == NULL)
 		return;
 	state_sweeper(w->env.shared, NULL);
-	kube_lanes_free(w->pool);
+	kube_lanes_free(w->nodepool);
 	free(w->jobs);
 	free(w);
 }

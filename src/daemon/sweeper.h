@@ -19,7 +19,7 @@ struct sweeper_setup {
 	struct kube *kube;
 	const struct rules *rules;
 	struct watcher *const *watchers;	/* VIEW_COUNT of them */
-	struct event_recorder *teller;
+	struct event_recorder *recorder;
 	const struct timing *timing;
 	unsigned concurrency;			/* calls in flight */
 };

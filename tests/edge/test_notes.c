@@ -9,10 +9,11 @@
 
 /*
  * What the leader says of each note of the controller, word by word.  The link
- * puts the functions below in place of the table, the teller and the log.
+ * puts the functions below in place of the table, the event recorder and the
+ * log.
  */
 bool __wrap_state_note(struct state *s, struct note *out);
-bool __wrap_state_pool_at(struct state *s, uint32_t *i,
+bool __wrap_state_nodepool_at(struct state *s, uint32_t *i,
 			   struct nodepool_report *out);
 void __wrap_event_recorder_say(struct event_recorder *t,
 			       const struct event_series_what *what);
@@ -42,7 +43,8 @@ __wrap_state_note(struct state *s, struct note *out)
 }
 
 bool
-__wrap_state_pool_at(struct state *s, uint32_t *i, struct nodepool_report *out)
+__wrap_state_nodepool_at(struct state *s, uint32_t *i,
+			 struct nodepool_report *out)
 {
 	(void)s;
 	if (*i >= sizeof(pools) / sizeof(pools[0]))
@@ -57,7 +59,7 @@ __wrap_event_recorder_say(struct event_recorder *t,
 {
 	(void)t;
 	buf_printf(&b, "%s %s %s: %s\n", event_reason_name(what->reason),
-		   what->pool, what->pool_uid, what->note);
+		   what->nodepool, what->nodepool_uid, what->note);
 }
 
 void
@@ -188,7 +190,7 @@ static const struct {
 	 "WARN write refused kind=NodeClaim name=c write=note a "
 	 "replacement err=403: no\n"},
 	{"by hand", SCOPE_CLUSTER,
-	 {.type = NOTE_POOL_MANUAL, .name = "p", .uid = "u-p", .a = T},
+	 {.type = NOTE_NODEPOOL_MANUAL, .name = "p", .uid = "u-p", .a = T},
 	 "INFO pool held by hand pool=p until=" AT "\n"
 	 "ManualHold p u-p: karpenter-node-holder.io/hold-until: the nodes of "
 	 "this NodePool are held until " AT "\n"},

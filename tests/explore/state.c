@@ -49,7 +49,7 @@ thing(struct mix *m, const struct thing *t)
 		       t->disrupted << 8);
 	mix_text(m, t->name);
 	mix_text(m, t->uid);
-	mix_text(m, t->pool);
+	mix_text(m, t->nodepool);
 	mix_text(m, t->other);
 	mix_version(m, t->rv);
 	mix_server(m, t->created_ms);
@@ -158,7 +158,7 @@ world(struct mix *m, const struct world *w)
 							  << 32);
 	}
 	for (int i = 0; i < w->pools_n; i++) {
-		const struct pool_state *p = &w->pools[i];
+		const struct pool_state *p = &w->nodepools[i];
 
 		mix_text(m, p->name);
 		mix_text(m, p->template);

@@ -9,7 +9,7 @@ static void
 object(struct mix *m, const struct object *o)
 {
 	mix(m, o->kind | o->deleting << 3 | o->karpenter << 4 | o->hold << 5 |
-		       o->mark << 7 | o->has_former << 9 | o->launched << 10 |
+		       o->mark << 7 | o->has_previous << 9 | o->launched << 10 |
 		       o->launch_known << 11 | o->disrupted << 12 |
 		       o->registered << 13 | o->has_class << 14);
 	mix_text(m, o->uid);
@@ -23,7 +23,7 @@ object(struct mix *m, const struct object *o)
 }
 
 static void
-pool(struct mix *m, const struct nodepool *p)
+nodepool(struct mix *m, const struct nodepool *p)
 {
 	mix_text(m, p->name);
 	mix_text(m, p->uid);
@@ -61,8 +61,8 @@ mix_flight(struct mix *m, const struct controller *s, const struct flight *f)
 		object(m, &f->read);
 	for (int i = 0; f->fresh != NULL && i < f->fresh_n; i++)
 		object(m, &f->fresh[i]);
-	for (int i = 0; f->fresh_pools != NULL && i < f->fresh_n; i++)
-		pool(m, &f->fresh_pools[i]);
+	for (int i = 0; f->fresh_nodepools != NULL && i < f->fresh_n; i++)
+		nodepool(m, &f->fresh_nodepools[i]);
 }
 
 /* --- the core ------------------------------------------------------------- */
@@ -79,7 +79,7 @@ entry(struct mix *m, const struct controller *s, const struct entry *e)
 		    e->launch_known << 5 | e->registered << 6 |
 		    e->disrupted << 7 | e->hold << 8 | e->default_hold << 10 |
 		    e->mark << 12 | e->has_held_key << 14 |
-		    e->has_former << 15 | e->former_hold << 16 |
+		    e->has_previous << 15 | e->previous_hold << 16 |
 		    e->classed << 18 | e->judged << 19 |
 		    e->deletion_seen << 20 | e->opted_out << 21 |
 		    (e->generation == s->views.at[e->kind].generation) << 22);
@@ -96,7 +96,7 @@ entry(struct mix *m, const struct controller *s, const struct entry *e)
 	mix_text(m, e->name);
 	mix_text(m, e->uid);
 	mix_label(m, e->rv);
-	mix_text(m, e->pool);
+	mix_text(m, e->nodepool);
 	mix_text(m, e->other_name);
 	mix_text(m, e->owner_uid);
 }
@@ -198,7 +198,7 @@ past(struct mix *m, const struct replacements *s)
 		if (!r->used)
 			continue;
 		mix(m, (uint64_t)(r - s->retries.at));
-		mix_text(m, r->pool);
+		mix_text(m, r->nodepool);
 		mix_text(m, r->name);
 		mix_text(m, r->uid);
 		mix_server(m, r->created_ms);
@@ -221,7 +221,7 @@ past(struct mix *m, const struct replacements *s)
 		if (!d->used)
 			continue;
 		mix_text(m, d->uid);
-		mix_text(m, d->pool);
+		mix_text(m, d->nodepool);
 		mix_server(m, d->began_ms);
 		mix_server(m, d->gone_ms);
 	}
@@ -235,15 +235,15 @@ past(struct mix *m, const struct replacements *s)
 }
 
 static void
-pools(struct mix *m, const struct controller *s)
+nodepools(struct mix *m, const struct controller *s)
 {
 	for (uint32_t i = 0; i < s->nodepools.top; i++) {
-		pool(m, &s->nodepools.at[i]);
+		nodepool(m, &s->nodepools.at[i]);
 		mix(m, s->nodepools.generation[i] ==
 			       s->views.at[KIND_NODEPOOL].generation);
-		mix(m, s->nodepools.generation[i] > s->pools_before);
+		mix(m, s->nodepools.generation[i] > s->nodepools_before);
 	}
-	mix_server(m, s->pools_ms);
+	mix_server(m, s->nodepools_ms);
 }
 
 /* What the last look said of the clocks: how far they have moved apart. */
@@ -279,7 +279,7 @@ mix_controller(struct mix *m, const struct controller *s)
 	holds(m, &s->timers);
 	heap(m, &s->writes.later, m->boot);
 	past(m, &s->replacements);
-	pools(m, s);
+	nodepools(m, s);
 	clocks(m, s);
 	for (int k = 0; k < VIEW_COUNT; k++)
 		view(m, &s->views.at[k]);

@@ -12,9 +12,9 @@ check_object(const struct object *o)
 	PROMISE(o->name[0] != '\0' && o->uid[0] != '\0' && o->rv[0] != '\0');
 	PROMISE(o->kind == KIND_NODE || o->karpenter);
 	PROMISE(o->mark == MARK_ABSENT || o->karpenter);
-	PROMISE(o->mark != MARK_ABSENT || !o->has_former);
-	PROMISE(!o->has_former || o->former.key[0] != '\0' ||
-		o->former_hold == HOLD_ABSENT);
+	PROMISE(o->mark != MARK_ABSENT || !o->has_previous);
+	PROMISE(!o->has_previous || o->previous_key.key[0] != '\0' ||
+		o->previous_hold == HOLD_ABSENT);
 	PROMISE((o->mark == MARK_TIME) == (o->mark_ms != STAMP_NONE));
 }
 

@@ -87,7 +87,7 @@ enum op_type {
 struct op {
 	int64_t at;
 	enum op_type type;
-	char pool[16], value[TEXT];
+	char nodepool[16], value[TEXT];
 	int n, machine, holder, odds;
 	enum kind kind;
 	enum person what;

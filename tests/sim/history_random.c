@@ -10,7 +10,7 @@
  * the hold period.
  */
 
-static const char *const pools[] = {"a", "b", "left-out"};
+static const char *const nodepools[] = {"a", "b", "left-out"};
 
 static int64_t
 one_of(struct dice *d, const int64_t *values, uint32_t n)
@@ -137,13 +137,13 @@ random_fault(struct dice *d, struct op *o, const struct history *h)
 		o->for_ms = roll(d, 4) == 0 ? between(d, 100000, 1000000)
 					    : o->for_ms;
 		if (roll(d, 2) == 0)
-			o->pool[0] = '\0';
+			o->nodepool[0] = '\0';
 		break;
 	case OP_RULES:
 		o->other_hold = roll(d, 2) == 0;
 		if (roll(d, 2) == 0)
 			snprintf(o->exclude, sizeof(o->exclude), "%s",
-				 pools[roll(d, 3)]);
+				 nodepools[roll(d, 3)]);
 		if (roll(d, 4) == 0)
 			snprintf(o->scope, sizeof(o->scope), "%s",
 				 scope_names[roll(d, 3)]);
@@ -202,8 +202,8 @@ random_op(struct dice *d, struct history *h, struct op *o)
 	o->holder = (int)roll(d, (uint32_t)h->holders);
 	/* Now and then without the label. */
 	if (o->type != OP_CREATE || roll(d, 12) > 0)
-		snprintf(o->pool, sizeof(o->pool), "%s",
-			 pools[roll(d, 8) == 0 ? 2 : roll(d, 2)]);
+		snprintf(o->nodepool, sizeof(o->nodepool), "%s",
+			 nodepools[roll(d, 8) == 0 ? 2 : roll(d, 2)]);
 	if (o->type == OP_CREATE) {
 		o->n = roll(d, 6) == 0 ? (int)between(d, 4, 9)
 				       : (int)between(d, 1, 3);
@@ -306,7 +306,8 @@ substitutes(struct dice *d, struct history *h)
 			.n = roll(d, 4) == 0 ? 2 : 1,
 			.story = random_story(d),
 		};
-		snprintf(o->pool, sizeof(o->pool), "%s", pools[roll(d, 2)]);
+		snprintf(o->nodepool, sizeof(o->nodepool), "%s",
+			 nodepools[roll(d, 2)]);
 		o->story.event_ms = 0;
 		h->ops_n++;
 	}
@@ -349,7 +350,8 @@ last_wave(struct history *h)
 		last.at = over > last.at ? over : last.at;
 	}
 	for (int i = 0; i < 2 && h->ops_n < OPS; i++) {
-		snprintf(last.pool, sizeof(last.pool), "%s", pools[i]);
+		snprintf(last.nodepool, sizeof(last.nodepool), "%s",
+			 nodepools[i]);
 		h->ops[h->ops_n++] = last;
 	}
 }

@@ -151,14 +151,14 @@ on_pools(struct run *r, const struct op *o)
 		o->key == NODEPOOL_HOLD_UNTIL || o->key == NODEPOOL_RELEASED_AT;
 
 	if (o->type == OP_TEMPLATE)
-		snprintf(pool_state(w, o->pool)->template, TEXT, "%s",
+		snprintf(pool_state(w, o->nodepool)->template, TEXT, "%s",
 			 o->value);
 	else if (o->type == OP_UNPOOL)
-		pool_gone(w, o->pool);
+		pool_gone(w, o->nodepool);
 	else if (o->type == OP_REPOOL)
-		pool_remade(w, o->pool);
+		pool_remade(w, o->nodepool);
 	else
-		person_says(w, o->pool, o->key, o->value,
+		person_says(w, o->nodepool, o->key, o->value,
 			    o->ms + (is_time ? SERVER_START : 0));
 }
 
@@ -171,7 +171,7 @@ on_machines(struct run *r, const struct op *o)
 
 	if (o->type == OP_CREATE)
 		for (int i = 0; i < o->n; i++)
-			machine_new(w, o->pool, &o->story);
+			machine_new(w, o->nodepool, &o->story);
 	else if (o->type == OP_EXPECT)
 		expect(r, o);
 	else if (o->type == OP_LOOK || m < 0)
@@ -212,7 +212,7 @@ deny(struct run *r, const struct op *o)
 
 	*d = (struct denial){.until = r->w.now + o->for_ms,
 			     .code = atoi(o->value)};
-	memcpy(d->pool, o->pool, sizeof(d->pool));
+	memcpy(d->nodepool, o->nodepool, sizeof(d->nodepool));
 	world_trouble(&r->w, d->code == 503 ? d->until : r->w.now);
 }
 

@@ -73,7 +73,7 @@ static const struct key config_keys[] = {
 };
 
 static const struct key op_keys[] = {
-	{"pool", TEXT_OF, OF(op, pool)},
+	{"pool", TEXT_OF, OF(op, nodepool)},
 	{"n", INT, OF(op, n)},
 	{"machine", INT, OF(op, machine)},
 	{"holder", INT, OF(op, holder)},

@@ -123,7 +123,7 @@ static void
 flight_end(struct flight *f)
 {
 	free(f->fresh);
-	free(f->fresh_pools);
+	free(f->fresh_nodepools);
 	*f = (struct flight){0};
 }
 
@@ -234,13 +234,13 @@ pools_now(struct holder *h, struct flight *f)
 {
 	struct world *w = h->w;
 
-	f->fresh_pools = calloc(POOLS + 1, sizeof(*f->fresh_pools));
-	if (f->fresh_pools == NULL)
+	f->fresh_nodepools = calloc(POOLS + 1, sizeof(*f->fresh_nodepools));
+	if (f->fresh_nodepools == NULL)
 		abort();
 	for (int p = 0; p < w->pools_n; p++)
-		if (w->pools[p].thing >= 0)
-			thing_pool(&w->things[w->pools[p].thing],
-				   &f->fresh_pools[f->fresh_n++]);
+		if (w->nodepools[p].thing >= 0)
+			thing_pool(&w->things[w->nodepools[p].thing],
+				   &f->fresh_nodepools[f->fresh_n++]);
 }
 
 static void
@@ -284,7 +284,7 @@ denied(const struct world *w, const struct thing *t)
 	const struct denial *d = &w->denied[t->kind];
 
 	if (w->now >= d->until ||
-	    (d->pool[0] != '\0' && strcmp(d->pool, t->pool) != 0))
+	    (d->nodepool[0] != '\0' && strcmp(d->nodepool, t->nodepool) != 0))
 		return OUTCOME_OK;
 	return d->code == 422	? OUTCOME_INVALID
 	       : d->code == 503 ? OUTCOME_BUSY
@@ -324,7 +324,7 @@ served(struct holder *h, struct flight *f)
 {
 	if (f->a.act == ACT_LIST_CLAIMS)
 		list_now(h, f, KIND_NODECLAIM);
-	else if (f->a.act == ACT_LIST_POOLS)
+	else if (f->a.act == ACT_LIST_NODEPOOLS)
 		list_now(h, f, KIND_NODEPOOL);
 	else if (act_writes(f->a.act))
 		patch_now(h, f);
@@ -364,8 +364,8 @@ listed(struct holder *h, struct flight *f)
 		if (claims)
 			controller_fresh(h->controller, &f->fresh[i]);
 		else
-			controller_fresh_pool(h->controller,
-					      &f->fresh_pools[i]);
+			controller_fresh_nodepool(h->controller,
+					      &f->fresh_nodepools[i]);
 	}
 	tell(h->w, "holder %d   fresh list: %d %s, outcome %d", h->number,
 	     f->fresh_n, claims ? "claims" : "pools", f->out.code);
@@ -386,7 +386,7 @@ answer(struct holder *h, struct flight *f)
 		holder_knows(h, &h->w->things[f->read_index]);
 		controller_found(h->controller, &f->a, &f->read, now);
 	}
-	if (f->a.act == ACT_LIST_CLAIMS || f->a.act == ACT_LIST_POOLS)
+	if (f->a.act == ACT_LIST_CLAIMS || f->a.act == ACT_LIST_NODEPOOLS)
 		listed(h, f);
 	if (f->out.code == OUTCOME_BUSY && h->w->now + wait > h->asked_to_wait)
 		h->asked_to_wait = h->w->now + wait;
@@ -622,16 +622,16 @@ holder_admit(struct holder *h, struct thing *t, bool dry_run)
 {
 	struct object o;
 	struct review v = {.create = true, .kind_known = true,
-			   .kind = t->kind, .has_pool = true};
+			   .kind = t->kind, .has_nodepool = true};
 	struct verdict d;
 
 	thing_object(t, &h->rules.hold, &o);
-	memcpy(v.pool, o.pool, sizeof(v.pool));
+	memcpy(v.nodepool, o.nodepool, sizeof(v.nodepool));
 	v.disabled = h->closed[h->w->machines[t->machine].pool_id];
 	v.hold = o.hold;
 	v.has_mark = o.mark != MARK_ABSENT;
 	if (v.has_mark)
-		v.mark_hold = o.has_former ? o.former_hold : o.hold;
+		v.mark_hold = o.has_previous ? o.previous_hold : o.hold;
 	d = admit_decide(&h->rules, &v);
 	if (!dry_run) {
 		h->hint_ms = holder_now(h).server_ms;

@@ -30,7 +30,7 @@ struct flight {
 	struct object read;
 	int read_index;
 	struct object *fresh;		/* ACT_LIST_CLAIMS */
-	struct nodepool *fresh_pools;	/* ACT_LIST_POOLS */
+	struct nodepool *fresh_nodepools;	/* ACT_LIST_POOLS */
 	int fresh_n;
 };
 

@@ -43,7 +43,8 @@ thing_new(struct world *w, enum kind kind, int machine)
 	for (int i = 0; i < 3; i++)
 		t->turned[i] = -1;
 	if (machine >= 0)
-		memcpy(t->pool, w->machines[machine].pool, sizeof(t->pool));
+		memcpy(t->nodepool, w->machines[machine].nodepool,
+		       sizeof(t->nodepool));
 	return t;
 }
 
@@ -65,13 +66,13 @@ pool_thing(struct world *w, struct pool_state *p)
 struct pool_state *
 pool_state(struct world *w, const char *name)
 {
-	struct pool_state *p = w->pools;
+	struct pool_state *p = w->nodepools;
 
-	for (; p < w->pools + w->pools_n; p++)
+	for (; p < w->nodepools + w->pools_n; p++)
 		if (strcmp(p->name, name) == 0)
 			return p;
 	if (w->pools_n == POOLS)
-		return w->pools;
+		return w->nodepools;
 	*p = (struct pool_state){.thing = -1,
 				 .until = STAMP_NONE,
 				 .released = STAMP_NONE,
@@ -80,7 +81,7 @@ pool_state(struct world *w, const char *name)
 				 .changed = w->now};
 	snprintf(p->name, sizeof(p->name), "%s", name);
 	if (name[0] != '\0' && pool_thing(w, p) == NULL)
-		return w->pools;
+		return w->nodepools;
 	w->pools_n++;
 	return p;
 }
@@ -133,7 +134,7 @@ due_in(struct world *w, int64_t ms, enum due_type type, int machine)
 static void
 claim_born(struct world *w, const struct story *s, struct thing *t)
 {
-	struct pool_state *p = &w->pools[w->machines[t->machine].pool_id];
+	struct pool_state *p = &w->nodepools[w->machines[t->machine].pool_id];
 
 	t->launch_known = !s->no_condition;
 	if (p->template[0] != '\0') {
@@ -164,7 +165,7 @@ claim_new(struct world *w, int i, const struct story *s)
 	m->claim = (int)(t - w->things);
 	claim_born(w, s, t);
 	admit(w, t, s->missed, false);
-	tell(w, "karpenter  NodeClaim %s created in %s%s", t->name, m->pool,
+	tell(w, "karpenter  NodeClaim %s created in %s%s", t->name, m->nodepool,
 	     t->notes.at[ANN_MARK][0] != '\0' ? ", held at admission" : "");
 	thing_changed(w, t);
 	due_in(w, s->launch_ms, DUE_LAUNCH, i);
@@ -176,10 +177,10 @@ claim_new(struct world *w, int i, const struct story *s)
 }
 
 void
-machine_new(struct world *w, const char *pool, const struct story *s)
+machine_new(struct world *w, const char *nodepool, const struct story *s)
 {
 	int i = w->machines_n;
-	struct pool_state *p = pool_state(w, pool);
+	struct pool_state *p = pool_state(w, nodepool);
 	struct machine *m = &w->machines[i];
 
 	if (i == MACHINES || (p->thing < 0 && p->name[0] != '\0') ||
@@ -187,8 +188,8 @@ machine_new(struct world *w, const char *pool, const struct story *s)
 		return;
 	*m = (struct machine){.used = true, .node = -1, .claim = -1,
 			      .born = w->now, .said_at = -1, .story = *s};
-	m->pool_id = (int)(p - w->pools);
-	snprintf(m->pool, sizeof(m->pool), "%s", p->name);
+	m->pool_id = (int)(p - w->nodepools);
+	snprintf(m->nodepool, sizeof(m->nodepool), "%s", p->name);
 	if (!s->claimless && !claim_new(w, i, s))
 		return;
 	w->machines_n++;
@@ -218,7 +219,7 @@ node_new(struct world *w, int machine, char generation)
 		return;
 	t->registered = m->story.claimless;
 	if (m->story.taint_only)
-		t->pool[0] = '\0';
+		t->nodepool[0] = '\0';
 	snprintf(t->name, sizeof(t->name), "n%d", machine);
 	snprintf(t->uid, sizeof(t->uid), "u-n%d%c", machine, generation);
 	m->node = (int)(t - w->things);
@@ -283,7 +284,7 @@ node_register(struct world *w, int machine)
 	if (claim == NULL || node == NULL || claim->deleting)
 		return;
 	memcpy(node->other, claim->uid, sizeof(node->other));
-	memcpy(node->pool, m->pool, sizeof(node->pool));
+	memcpy(node->nodepool, m->nodepool, sizeof(node->nodepool));
 	copy_over(node, cached(w, claim, m->story.stale_ms));
 	claim_shows(w, claim);
 	node->registered = true;

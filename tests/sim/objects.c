@@ -100,14 +100,14 @@ former_of(const struct thing *t, const struct hold_key *today,
 	if (strcmp(text, other) == 0)
 		k = &hold_other;
 	else if (text[0] != '\0' && strchr(text, '=') == NULL) {
-		o->has_former = true;
+		o->has_previous = true;
 		return;
 	}
 	if (strcmp(k->key, today->key) == 0)
 		return;
-	o->has_former = true;
-	o->former = *k;
-	o->former_hold = hold_of(t, k);
+	o->has_previous = true;
+	o->previous_key = *k;
+	o->previous_hold = hold_of(t, k);
 }
 
 void
@@ -120,8 +120,8 @@ thing_object(const struct thing *t, const struct hold_key *hold,
 		.deleting = t->deleting,
 		.deleted_ms = t->deleted_ms,
 		/* As far as metadata shows it. */
-		.karpenter = t->kind == KIND_NODECLAIM || t->pool[0] != '\0' ||
-			     t->other[0] != '\0' ||
+		.karpenter = t->kind == KIND_NODECLAIM ||
+			     t->nodepool[0] != '\0' || t->other[0] != '\0' ||
 			     t->notes.at[ANN_MARK][0] != '\0',
 		.hold = hold_of(t, hold),
 		.default_hold = hold_of(t, &hold_default),
@@ -137,7 +137,7 @@ thing_object(const struct thing *t, const struct hold_key *hold,
 	};
 	memcpy(o->name, t->name, sizeof(t->name));
 	memcpy(o->uid, t->uid, sizeof(t->uid));
-	memcpy(o->pool, t->pool, sizeof(t->pool));
+	memcpy(o->nodepool, t->nodepool, sizeof(t->nodepool));
 	snprintf(o->rv, sizeof(o->rv), "%llu", (unsigned long long)t->rv);
 	if (t->kind == KIND_NODECLAIM) {
 		if (strcmp(t->class_uid, t->uid) == 0)

@@ -91,10 +91,10 @@ mean(struct pool_state *p, enum nodepool_key key, const char *value, int64_t at)
 }
 
 void
-person_says(struct world *w, const char *pool, enum nodepool_key key,
+person_says(struct world *w, const char *nodepool, enum nodepool_key key,
 	    const char *value, int64_t at)
 {
-	struct pool_state *p = pool_state(w, pool);
+	struct pool_state *p = pool_state(w, nodepool);
 	struct thing *t = p->thing < 0 ? NULL : &w->things[p->thing];
 	char *says, stamp[TEXT];
 	bool is_time =

@@ -105,7 +105,7 @@ struct point {
 struct row {
 	enum row_kind kind;
 	int number;		/* holder or machine; of a debt its scope's row */
-	char name[24], pool[16];
+	char name[24], nodepool[16];
 	struct span spans[SPANS];
 	int spans_n;
 	/* a machine's */
@@ -148,7 +148,7 @@ struct picture {
 
 static struct row *
 row_add(struct picture *p, enum row_kind kind, int number, const char *name,
-	const char *pool)
+	const char *nodepool)
 {
 	struct row *r = &p->rows[p->rows_n];
 
@@ -159,7 +159,7 @@ row_add(struct picture *p, enum row_kind kind, int number, const char *name,
 			  .launched = -1, .ready = -1, .gone = -1,
 			  .said = -1};
 	snprintf(r->name, sizeof(r->name), "%s", name);
-	snprintf(r->pool, sizeof(r->pool), "%s", pool);
+	snprintf(r->nodepool, sizeof(r->nodepool), "%s", nodepool);
 	return r;
 }
 
@@ -173,11 +173,11 @@ row_named(const struct picture *p, const char *name)
 }
 
 static int
-pool_row(const struct picture *p, const char *pool)
+pool_row(const struct picture *p, const char *nodepool)
 {
 	for (int i = 0; i < p->rows_n; i++)
 		if (p->rows[i].kind == ROW_POOL &&
-		    strcmp(p->rows[i].pool, pool) == 0)
+		    strcmp(p->rows[i].nodepool, nodepool) == 0)
 			return i;
 	return -1;
 }
@@ -227,9 +227,9 @@ later(int64_t a, int64_t b)
 }
 
 static int64_t
-own_or(int64_t pools, int64_t rules)
+own_or(int64_t nodepools, int64_t rules)
 {
-	return pools >= 0 ? pools : rules;
+	return nodepools >= 0 ? nodepools : rules;
 }
 
 /* When its own quiet time ends, in times of the history. */
@@ -237,7 +237,7 @@ static int64_t
 own_end(const struct row *row, const struct world *w, const struct rules *r)
 {
 	const struct machine *m = &w->machines[row->number];
-	const struct pool_state *p = &w->pools[m->pool_id];
+	const struct pool_state *p = &w->nodepools[m->pool_id];
 	const struct thing *head = &w->things[m->claim >= 0 ? m->claim
 							   : m->node];
 	int64_t end = (row->ready >= 0 ? row->ready
@@ -246,7 +246,7 @@ own_end(const struct row *row, const struct world *w, const struct rules *r)
 	int64_t max = r->scope == SCOPE_CLUSTER ? r->cap.max_ms
 						: own_or(p->max, r->cap.max_ms);
 
-	if (p->disabled || !rules_pool_included(r, m->pool) ||
+	if (p->disabled || !rules_nodepool_included(r, m->nodepool) ||
 	    (p->released <= world_server_ms(w) &&
 	     head->created_ms < p->released))
 		return 0;
@@ -335,7 +335,7 @@ static int
 pool_of(const struct row *row, const struct world *w)
 {
 	for (int i = 0; i < w->pools_n; i++)
-		if (strcmp(w->pools[i].name, row->pool) == 0)
+		if (strcmp(w->nodepools[i].name, row->nodepool) == 0)
 			return i;
 	return -1;
 }
@@ -344,13 +344,13 @@ pool_of(const struct row *row, const struct world *w)
 static enum look
 pool_looks(const struct row *row, const struct world *w)
 {
-	int pool = pool_of(row, w);
+	int nodepool = pool_of(row, w);
 
-	if (pool < 0)
+	if (nodepool < 0)
 		return NOTHING;
-	if (w->pools[pool].disabled)
+	if (w->nodepools[nodepool].disabled)
 		return POOL_DISABLED;
-	return w->pools[pool].until > world_server_ms(w) ? POOL_BY_HAND
+	return w->nodepools[nodepool].until > world_server_ms(w) ? POOL_BY_HAND
 							 : POOL_PLAIN;
 }
 
@@ -372,10 +372,11 @@ released_again(struct row *row, const struct world *w)
 	int64_t earliest = INT64_MAX;
 	bool again;
 
-	for (const struct pool_state *p = w->pools; p < w->pools + w->pools_n;
-	     p++)
+	for (const struct pool_state *p = w->nodepools;
+	     p < w->nodepools + w->pools_n; p++)
 		if (!p->disabled && p->thing >= 0 && p->released < earliest &&
-		    (row->pool[0] == '\0' || strcmp(p->name, row->pool) == 0))
+		    (row->nodepool[0] == '\0' ||
+		     strcmp(p->name, row->nodepool) == 0))
 			earliest = p->released;
 	again = earliest > row->released && row->released != 0;
 	row->released = earliest;
@@ -397,7 +398,7 @@ scope_looks(struct row *row, const struct world *w, const struct rules *rules,
 	if (sees_all(h))
 		row->window_left -= past;
 	for (uint32_t i = 0; controller_scope(h->controller, &i, &at);)
-		if (strcmp(at.name, row->pool) == 0)
+		if (strcmp(at.name, row->nodepool) == 0)
 			r = at;
 	if (row->leader_held && !r.held && r.quiet_ms > world_server_ms(w))
 		row->window_left = rules->cap.window_ms;
@@ -702,7 +703,7 @@ events_add(struct picture *p)
 		if (on_server(o->type))
 			row = row_of(p, ROW_SERVER, 0);
 		if (on_pool(o->type))
-			row = pool_row(p, o->pool);
+			row = pool_row(p, o->nodepool);
 		if (o->type == OP_PERSON && o->kind == KIND_NODECLAIM &&
 		    row_of(p, ROW_CLAIM, o->machine) >= 0)
 			row = row_of(p, ROW_CLAIM, o->machine);
@@ -780,10 +781,10 @@ rows_around(struct picture *p)
 		row_add(p, ROW_WATCHES, 0, "watches", "");
 	for (int i = 0; i < h->ops_n; i++) {
 		if (!on_pool(h->ops[i].type) ||
-		    pool_row(p, h->ops[i].pool) >= 0)
+		    pool_row(p, h->ops[i].nodepool) >= 0)
 			continue;
-		snprintf(name, sizeof(name), "pool-%s", h->ops[i].pool);
-		row_add(p, ROW_POOL, i, name, h->ops[i].pool);
+		snprintf(name, sizeof(name), "pool-%s", h->ops[i].nodepool);
+		row_add(p, ROW_POOL, i, name, h->ops[i].nodepool);
 	}
 }
 
@@ -799,9 +800,9 @@ rows_of_scopes(struct picture *p)
 	}
 	for (int i = 0; i < h->ops_n && h->scope == SCOPE_NODEPOOL; i++)
 		if (h->ops[i].type == OP_CREATE &&
-		    row_named(p, h->ops[i].pool) < 0)
-			row_add(p, ROW_SCOPE, i, h->ops[i].pool,
-				h->ops[i].pool);
+		    row_named(p, h->ops[i].nodepool) < 0)
+			row_add(p, ROW_SCOPE, i, h->ops[i].nodepool,
+				h->ops[i].nodepool);
 }
 
 static void
@@ -815,7 +816,7 @@ rows_of_machines(struct picture *p)
 		for (int k = 0; h->ops[i].type == OP_CREATE &&
 				k < h->ops[i].n; k++, n++) {
 			snprintf(name, sizeof(name), "n%d", n);
-			row_add(p, ROW_MACHINE, n, name, h->ops[i].pool);
+			row_add(p, ROW_MACHINE, n, name, h->ops[i].nodepool);
 			snprintf(name, sizeof(name), "n%d-claim", n);
 			if (p->claims)
 				row_add(p, ROW_CLAIM, n, name, "");
@@ -1047,7 +1048,7 @@ row_name(const struct row *r, int y, FILE *out)
 	static const char *const of[] = {[ROW_CLAIM] = NULL,
 					 [ROW_SCOPE] = "scope ",
 					 [ROW_POOL] = "pool "};
-	const char *name = r->kind == ROW_POOL	   ? r->pool
+	const char *name = r->kind == ROW_POOL	   ? r->nodepool
 			   : r->kind == ROW_SERVER ? "API server"
 						   : r->name;
 
@@ -1058,7 +1059,7 @@ row_name(const struct row *r, int y, FILE *out)
 		     r->kind == ROW_MACHINE ? "" : "b", "%s%s",
 		     of[r->kind] != NULL ? of[r->kind] : "", name);
 	if (r->kind == ROW_MACHINE)
-		text(out, 520, y + BAR + 4, "s l", "%s", r->pool);
+		text(out, 520, y + BAR + 4, "s l", "%s", r->nodepool);
 }
 
 static void

@@ -66,12 +66,12 @@ show_pool(struct holder *h, const struct thing *t, bool deleted)
 	struct nodepool p;
 
 	thing_pool(t, &p);
-	h->closed[pool_state(h->w, p.name) - h->w->pools] =
+	h->closed[pool_state(h->w, p.name) - h->w->nodepools] =
 		!deleted && p.disabled;
 	if (deleted)
-		controller_pool_gone(h->controller, p.name, holder_now(h));
+		controller_nodepool_gone(h->controller, p.name, holder_now(h));
 	else
-		controller_pool(h->controller, &p, holder_now(h));
+		controller_nodepool(h->controller, &p, holder_now(h));
 }
 
 static void
@@ -89,8 +89,8 @@ show(struct holder *h, const struct thing *t, bool deleted)
 		h->sights[t->index].gone_at = h->w->now;
 	if (t->kind == KIND_EVENT) {
 		if (!deleted)
-			controller_sign(h->controller, t->other, t->class,
-					holder_now(h));
+			controller_disruption_event(h->controller, t->other,
+						    t->class, holder_now(h));
 		return;
 	}
 	thing_object(t, &h->rules.hold, &o);
@@ -143,7 +143,8 @@ pools_closed(struct holder *h, const struct stream *s)
 	bool closed[POOLS] = {false};
 
 	for (int i = 0; i < s->page_n; i++) {
-		int p = (int)(pool_state(h->w, s->page[i].name) - h->w->pools);
+		int p = (int)(pool_state(h->w, s->page[i].name) -
+			      h->w->nodepools);
 
 		closed[p] = h->closed[p];
 	}

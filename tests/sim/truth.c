@@ -120,7 +120,7 @@ wish_of(struct truth *t, int machine)
 	const struct machine_truth *x = &t->machines[machine];
 	const struct thing *claim = thing_alive(t->w, m->claim);
 	const struct thing *node = thing_alive(t->w, m->node);
-	const struct pool_state *p = &t->w->pools[m->pool_id];
+	const struct pool_state *p = &t->w->nodepools[m->pool_id];
 	int scope = truth_scope_of(t, m);
 	bool by_hand;
 
@@ -148,7 +148,7 @@ wish_of(struct truth *t, int machine)
 static int64_t
 touched(const struct truth *t, const struct machine *m)
 {
-	int64_t at = t->w->pools[m->pool_id].changed;
+	int64_t at = t->w->nodepools[m->pool_id].changed;
 
 	if (m->claim >= 0)
 		at = later_of(at, t->w->things[m->claim].touched);
@@ -179,7 +179,7 @@ check_held(struct truth *t, const struct thing *claim, const struct thing *node)
 	if (!registered && claim->other[0] != '\0')
 		o = node;	/* a Node that came again under its old name */
 	/* Nobody can see that such a Node is Karpenter's. */
-	if (o != NULL && o->kind == KIND_NODE && o->pool[0] == '\0' &&
+	if (o != NULL && o->kind == KIND_NODE && o->nodepool[0] == '\0' &&
 	    o->other[0] == '\0')
 		return;
 	if (o == NULL || o->strips > REHOLDS || t->w->quarrel ||
@@ -214,7 +214,7 @@ check_clear(struct truth *t, const struct thing *o, const struct thing *claim)
 	    t->clock <= o->created_ms + t->rules.hold_ms + SLACK_MS)
 		return;
 	/* It is alone in the watch, and of no pool. */
-	if (o->kind == KIND_NODE && !o->registered && o->pool[0] == '\0')
+	if (o->kind == KIND_NODE && !o->registered && o->nodepool[0] == '\0')
 		return;
 	if (for_replacements(t))
 		broken(t->w, "I5: %s still has our mark, and only replacements "
@@ -310,7 +310,7 @@ check_cap(struct truth *t, int machine)
 	struct machine_truth *x = &t->machines[machine];
 	const struct thing *node = thing_alive(t->w, m->node);
 	const struct thing *claim = thing_alive(t->w, m->claim);
-	const struct pool_state *p = &t->w->pools[m->pool_id];
+	const struct pool_state *p = &t->w->nodepools[m->pool_id];
 	int64_t now = t->w->now, max = t->rules.cap.max_ms, from, troubled;
 	int scope = truth_scope_of(t, m);
 	bool is_held = node != NULL && claim != NULL &&

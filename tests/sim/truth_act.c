@@ -295,7 +295,7 @@ is_as_stamped(const struct holder *h, const struct thing *o)
 static int64_t
 touched(const struct world *w, const struct machine *m)
 {
-	int64_t at = w->pools[m->pool_id].changed;
+	int64_t at = w->nodepools[m->pool_id].changed;
 
 	if (m->claim >= 0)
 		at = later_of(at, w->things[m->claim].touched);
@@ -310,7 +310,7 @@ static void
 look_for_window(struct truth *t, const struct action *a, const struct thing *o)
 {
 	const struct machine *m = &t->w->machines[o->machine];
-	const struct pool_state *p = &t->w->pools[m->pool_id];
+	const struct pool_state *p = &t->w->nodepools[m->pool_id];
 	int64_t over =
 		later_of(t->machines[o->machine].deadline_hi, p->until);
 	int scope = truth_scope_of(t, m);
@@ -339,7 +339,7 @@ truth_action(struct holder *h, const struct action *a)
 	struct world *w = h->w;
 	struct truth *t = w->truth;
 	struct thing *o = thing_named(w, a->kind, a->name);
-	bool list = a->act == ACT_LIST_CLAIMS || a->act == ACT_LIST_POOLS;
+	bool list = a->act == ACT_LIST_CLAIMS || a->act == ACT_LIST_NODEPOOLS;
 	bool release = a->act == ACT_CLEAR && strcmp(a->reason, "quiet") == 0;
 	int64_t late = holder_lag_ms(h) + LAG_MS;
 	const struct machine *m;
@@ -400,7 +400,7 @@ scope_told(const struct truth *t, const char *name)
 {
 	for (int i = 0; t->rules.scope == SCOPE_NODEPOOL && i < t->w->pools_n;
 	     i++)
-		if (strcmp(t->w->pools[i].name, name) == 0)
+		if (strcmp(t->w->nodepools[i].name, name) == 0)
 			return i;
 	return t->rules.scope == SCOPE_CLUSTER ? 0 : -1;
 }

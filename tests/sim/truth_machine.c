@@ -22,9 +22,9 @@ bool
 truth_out(const struct world *w, const struct rules *r, const struct machine *m)
 {
 	for (size_t i = 0; i < r->exclude.n; i++)
-		if (strcmp(r->exclude.at[i], m->pool) == 0)
+		if (strcmp(r->exclude.at[i], m->nodepool) == 0)
 			return true;
-	return w->pools[m->pool_id].disabled;
+	return w->nodepools[m->pool_id].disabled;
 }
 
 /* -1: nothing spreads in scope `node`. */
@@ -78,7 +78,7 @@ struct limits_of {
 static struct limits_of
 limits_of(const struct world *w, const struct rules *r, const struct machine *m)
 {
-	const struct pool_state *p = &w->pools[m->pool_id];
+	const struct pool_state *p = &w->nodepools[m->pool_id];
 
 	return (struct limits_of){
 		.hold = p->hold >= 0 ? p->hold : r->hold_ms,
@@ -121,7 +121,7 @@ static void
 set_deadline(struct truth *t, const struct machine *m, struct machine_truth *x)
 {
 	struct world *w = t->w;
-	const struct pool_state *p = &w->pools[m->pool_id];
+	const struct pool_state *p = &w->nodepools[m->pool_id];
 	const struct thing *claim = m->claim >= 0 ? &w->things[m->claim] : NULL;
 	const struct thing *node = thing_alive(w, m->node);
 	const struct thing *head =
@@ -292,7 +292,7 @@ truth_may_match(const struct truth *t, const struct thing *claim,
 	if (claim == deleted || deleted->disrupted || !deleted->deleting ||
 	    !was_ready(deleted) ||
 	    (t->rules.scope == SCOPE_NODEPOOL &&
-	     strcmp(claim->pool, deleted->pool) != 0))
+	     strcmp(claim->nodepool, deleted->nodepool) != 0))
 		return false;
 	return age >= -1000 && age <= (draining ? DRAINING_MS : SUBSTITUTE_MS);
 }
@@ -344,8 +344,8 @@ static bool
 comes_first(const struct thing *claim, const struct thing *a,
 	    const struct thing *b)
 {
-	bool a_own = strcmp(a->pool, claim->pool) == 0;
-	bool b_own = strcmp(b->pool, claim->pool) == 0;
+	bool a_own = strcmp(a->nodepool, claim->nodepool) == 0;
+	bool b_own = strcmp(b->nodepool, claim->nodepool) == 0;
 
 	if (a_own != b_own)
 		return a_own;
@@ -613,7 +613,7 @@ counts_at_all(const struct truth *t, int i, bool hi)
 		m->claim < 0 ? NULL : &t->w->things[m->claim];
 
 	if (claim == NULL || truth_out(t->w, &t->rules, m) ||
-	    released(&t->w->pools[m->pool_id], claim, t->clock))
+	    released(&t->w->nodepools[m->pool_id], claim, t->clock))
 		return false;
 	if (claim->deleting || !claim->used)
 		return hi ? x->ongoing.hi : x->ongoing.lo;

@@ -14,7 +14,7 @@
 static int64_t
 max_of(const struct truth *t, int scope)
 {
-	const struct pool_state *p = &t->w->pools[scope];
+	const struct pool_state *p = &t->w->nodepools[scope];
 
 	return t->rules.scope == SCOPE_NODEPOOL && scope < t->w->pools_n &&
 			       p->max >= 0
@@ -23,9 +23,9 @@ max_of(const struct truth *t, int scope)
 }
 
 static bool
-in_scope(const struct truth *t, int scope, int pool)
+in_scope(const struct truth *t, int scope, int nodepool)
 {
-	return t->rules.scope == SCOPE_CLUSTER || scope == pool;
+	return t->rules.scope == SCOPE_CLUSTER || scope == nodepool;
 }
 
 static int
@@ -153,10 +153,10 @@ released_since(struct truth *t, int scope)
 	int64_t since = INT64_MAX;
 
 	for (int i = 0; i < t->w->pools_n; i++) {
-		const struct pool_state *p = &t->w->pools[i];
+		const struct pool_state *p = &t->w->nodepools[i];
 		struct machine m = {.pool_id = i};
 
-		memcpy(m.pool, p->name, sizeof(m.pool));
+		memcpy(m.nodepool, p->name, sizeof(m.nodepool));
 		if (!in_scope(t, scope, i) || p->thing < 0 ||
 		    truth_out(t->w, &t->rules, &m))
 			continue;
@@ -420,7 +420,7 @@ scope_named(const struct truth *t, const char *name)
 	if (cluster != (t->rules.scope == SCOPE_CLUSTER))
 		return -1;
 	for (int i = 0; !cluster && i < t->w->pools_n; i++)
-		if (strcmp(t->w->pools[i].name,
+		if (strcmp(t->w->nodepools[i].name,
 			   strcmp(name, "-") == 0 ? "" : name) == 0)
 			return i;
 	return cluster ? 0 : -1;
@@ -455,8 +455,9 @@ most_guessed(const struct truth *t, int scope)
 						       : INT64_MAX;
 
 	for (int i = 0; i < t->w->pools_n; i++) {
-		int64_t own = t->w->pools[i].hold >= 0 ? t->w->pools[i].hold
-						       : t->rules.hold_ms;
+		int64_t own = t->w->nodepools[i].hold >= 0
+				      ? t->w->nodepools[i].hold
+				      : t->rules.hold_ms;
 
 		if (in_scope(t, scope, i) && own < hold)
 			hold = own;
@@ -489,8 +490,8 @@ restore_scope(struct truth *t, struct kept *k, int scope, int64_t renewed)
 	s->released = k->at;
 	/* A cap that came while nobody led is heard of when somebody does. */
 	s->unknown = t->rules.scope == SCOPE_NODEPOOL &&
-		     t->w->pools[scope].max >= 0 &&
-		     t->w->pools[scope].changed > k->at - SERVER_START;
+		     t->w->nodepools[scope].max >= 0 &&
+		     t->w->nodepools[scope].changed > k->at - SERVER_START;
 	/* Of a Lease that was deleted nobody knows who renewed it until when. */
 	if (t->w->now - t->w->lease_deleted < 60000 && renewed > k->at)
 		vague += (double)(renewed - k->at) * (rate + 1);
@@ -602,7 +603,8 @@ guess(struct truth *t, int scope)
 		if (!o->used || o->deleting || o->kind >= KIND_COUNT ||
 		    !truth_marked(o) ||
 		    !in_scope(t, scope, w->machines[o->machine].pool_id) ||
-		    w->pools[w->machines[o->machine].pool_id].until > t->clock)
+		    w->nodepools[w->machines[o->machine].pool_id].until >
+			    t->clock)
 			continue;
 		deadline = t->machines[o->machine].deadline;
 		(void)stamp_read(o->notes.at[ANN_MARK], &since);
@@ -744,7 +746,7 @@ say_odd(struct truth *t)
 
 	broken(t->w, "I10: the Lease says \"%.120s\"; it is %s %s, the debt "
 	       "%.1f to %.1f s, the window %.1f to %.1f s",
-	       t->w->lease.state, t->w->pools[t->soft_at_odds].name,
+	       t->w->lease.state, t->w->nodepools[t->soft_at_odds].name,
 	       s->held.lo   ? "held"
 	       : s->held.hi ? "held or not"
 			    : "not held",
@@ -769,8 +771,8 @@ truth_soft(struct truth *t)
 		t->soft_since = t->w->now;
 	/* What people say in a NodePool has to be heard and written first. */
 	for (int i = 0; i < t->w->pools_n; i++)
-		if (t->w->pools[i].changed > t->soft_since)
-			t->soft_since = t->w->pools[i].changed;
+		if (t->w->nodepools[i].changed > t->soft_since)
+			t->soft_since = t->w->nodepools[i].changed;
 	t->soft_odd = true;
 	turns_at(t, t->soft_since + SLACK_MS + 1);
 	if (t->w->now - t->soft_since > SLACK_MS)

@@ -58,7 +58,7 @@ struct thing {
 	enum kind kind;
 	int index;		/* in world.things */
 	int machine;		/* -1: none */
-	char name[24], uid[24], pool[16];
+	char name[24], uid[24], nodepool[16];
 	uint64_t rv;
 	/* Stamps: server time, whole seconds; STAMP_NONE without. */
 	int64_t created_ms, ready_ms, deleted_ms;
@@ -111,7 +111,7 @@ struct story {
 
 struct machine {
 	bool used;
-	char pool[16];
+	char nodepool[16];
 	int pool_id;
 	int claim, node;	/* things, -1 none */
 	int64_t born;
@@ -156,7 +156,7 @@ struct pool_state {
 struct denial {
 	int64_t until;
 	int code;		/* 403, 422, 500 (somebody's webhook), 503 */
-	char pool[16];		/* of that pool only; "": of all */
+	char nodepool[16];		/* of that pool only; "": of all */
 };
 
 /* The command `uninstall`, at work. */
@@ -181,7 +181,7 @@ struct world {
 	struct line *lines[VIEW_COUNT];
 	size_t lines_n[VIEW_COUNT], lines_cap[VIEW_COUNT];
 	uint64_t compacted;	/* watches from before are expired */
-	struct pool_state pools[POOLS];
+	struct pool_state nodepools[POOLS];
 	int pools_n;
 	bool quarrel;	/* two led, with different configurations: what
 			   one strips the other holds again, three times */
@@ -252,7 +252,7 @@ enum outcome_code thing_patch(struct world *w, const struct action *a,
 void thing_hold(struct thing *t, const struct hold_key *hold, int64_t mark_ms);
 
 /* karpenter.c: what Karpenter and kubelets do */
-void machine_new(struct world *w, const char *pool, const struct story *s);
+void machine_new(struct world *w, const char *nodepool, const struct story *s);
 void machine_disrupt(struct world *w, int machine, const char *reason);
 /* What comes next in the life of a machine whose story leaves it open:
  * launched, a Node, registered, ready.  false: nothing does. */
@@ -286,7 +286,7 @@ enum person {
 };
 void claim_shows(struct world *w, const struct thing *claim);
 /* at: server time or a duration, where value is ""; "-": none. */
-void person_says(struct world *w, const char *pool, enum nodepool_key key,
+void person_says(struct world *w, const char *nodepool, enum nodepool_key key,
 		 const char *value, int64_t at);
 void person_does(struct world *w, struct thing *t, enum person what,
 		 const char *value);

@@ -50,7 +50,7 @@
 	X(TABLE_FULL, "table_full_total", "")                                  \
 	WATCH(X, NODES, "nodes")                                               \
 	WATCH(X, CLAIMS, "nodeclaims")                                         \
-	WATCH(X, POOLS, "nodepools")                                           \
+	WATCH(X, NODEPOOLS, "nodepools")                                       \
 	WATCH(X, EVENTS, "events")                                             \
 	RENEWAL_WRITE(X, CA, "ca")                                             \
 	RENEWAL_WRITE(X, BUNDLE, "bundle")                                     \

@@ -7,7 +7,7 @@
 
 /* Names, NULs included. */
 #define NAME_BYTES 254		/* DNS-1123 subdomain: 253 */
-#define POOL_BYTES 64		/* a label value: 63 */
+#define NODEPOOL_BYTES 64		/* a label value: 63 */
 #define UID_BYTES 40		/* a UUID: 36 */
 #define RV_BYTES 32		/* resourceVersion: 64 bits in decimal, with
 				   room to spare */
@@ -54,8 +54,8 @@
 				   has moved */
 #define SCOPES_MAX 4096		/* NodePools; real clusters have dozens */
 #define HELD_KEYS_MAX 16	/* previous holds whose marks are outstanding */
-#define POOL_PATTERNS_MAX 64
-#define POOL_PATTERN_BYTES 128
+#define NODEPOOL_PATTERNS_MAX 64
+#define NODEPOOL_PATTERN_BYTES 128
 
 /* An AdmissionReview. */
 #define REVIEW_BYTES_MAX (7u << 20)	/* a 3 MiB protobuf object as JSON, as
@@ -116,7 +116,7 @@
 #define RETRY_AFTER_MAX_S 300	/* the API server asks for 32 s at most; a proxy
 				   that asks for an hour must not stop us for
 				   one */
-#define POOL_REST_MS 15000	/* idle lanes close their connections */
+#define LANES_REST_MS 15000	/* idle lanes close their connections */
 #define CONNECTION_IDLE_S 80L	/* the API server closes idle ones at 90 s */
 #define TOKEN_MS 60000		/* a token file is read again this often, as in
 				   client-go */

@@ -25,7 +25,7 @@ enum nodepool_key {
 #define NODEPOOL_BAD_BYTES 64	/* of a bad value: enough to recognize it */
 
 struct nodepool {
-	char name[POOL_BYTES];
+	char name[NODEPOOL_BYTES];
 	char uid[UID_BYTES];
 	char rv[RV_BYTES];	/* metadata.resourceVersion, opaque */
 	bool disabled;		/* enabled: "false" */

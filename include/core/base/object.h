@@ -24,7 +24,7 @@
 					   claim */
 
 /* Karpenter's names: sigs.k8s.io/karpenter pkg/apis/v1/{labels,taints}.go */
-#define POOL_LABEL "karpenter.sh/nodepool"
+#define NODEPOOL_LABEL "karpenter.sh/nodepool"
 #define REGISTERED_LABEL "karpenter.sh/registered"
 #define UNREGISTERED_TAINT "karpenter.sh/unregistered"
 #define DEFAULT_HOLD_KEY "karpenter.sh/do-not-disrupt"
@@ -62,7 +62,7 @@ struct object {
 	char name[NAME_BYTES];
 	char uid[UID_BYTES];
 	char rv[RV_BYTES];	/* metadata.resourceVersion, opaque */
-	char pool[POOL_BYTES];	/* "" without the label */
+	char nodepool[NODEPOOL_BYTES];	/* "" without the label */
 	int64_t created_ms;
 	bool deleting;		/* it has a deletionTimestamp */
 	int64_t deleted_ms;	/* … which is this; STAMP_NONE without */
@@ -70,15 +70,15 @@ struct object {
 				   docs/rules.md#which-objects-are-karpenters */
 
 	/* Our annotations.  `hold` is about today's hold.  The mark may stand
-	 * for a previous hold, which is then named in `former`. */
+	 * for a previous hold, which is then named in `previous_key`. */
 	enum hold hold;
 	enum hold default_hold;	/* of the default hold, today's or not */
 	enum mark mark;
 	int64_t mark_ms;
 	bool has_held_key;	/* the held-key annotation is there */
-	bool has_former;
-	enum hold former_hold;
-	struct hold_key former;
+	bool has_previous;
+	enum hold previous_hold;
+	struct hold_key previous_key;
 	char replaces[CLASS_BYTES];	/* our class; "" without one, and where
 					   CLASS_UID_KEY is not this object's
 					   uid, because a copy says nothing.  So
@@ -112,8 +112,8 @@ enum tenure {
 	TENURE_YIELDED,	/* our mark, but the hold was removed or changed */
 };
 
-enum tenure object_tenure(enum hold hold, enum mark mark, bool has_former,
-			  enum hold former_hold);
+enum tenure object_tenure(enum hold hold, enum mark mark, bool has_previous,
+			  enum hold previous_hold);
 
 const char *kind_name(enum kind kind);	/* "Node", "NodeClaim", … */
 

@@ -54,11 +54,11 @@ void controller_restore(struct controller *s, const char *text,
 
 /* --- what the watchers see ------------------------------------------------ */
 
-/* A list begins.  Its items follow through controller_track, controller_pool or
- * controller_sign.  controller_listed then says that the list is complete: what
- * it did not show is gone.  served = false: the API server has no such
- * resource.  At the start that counts as an empty list; later the last state
- * stands. */
+/* A list begins.  Its items follow through controller_track,
+ * controller_nodepool or controller_disruption_event.  controller_listed then
+ * says that the list is complete: what it did not show is gone.  served =
+ * false: the API server has no such resource.  At the start that counts as an
+ * empty list; later the last state stands. */
 void controller_listing(struct controller *s, enum kind kind);
 void controller_listed(struct controller *s, enum kind kind, bool served,
 		       struct now now);
@@ -73,13 +73,13 @@ void controller_track(struct controller *s, const struct object *o,
 void controller_forget(struct controller *s, const struct object *o,
 		       struct now now);
 /* A list or a watch showed this NodePool, or says that it is gone. */
-void controller_pool(struct controller *s, const struct nodepool *p,
+void controller_nodepool(struct controller *s, const struct nodepool *p,
 		     struct now now);
-void controller_pool_gone(struct controller *s, const char *name,
+void controller_nodepool_gone(struct controller *s, const char *name,
 			  struct now now);
 /* Karpenter's Event says that this claim replaces another.  It may come at any
  * time, also before the claim.  reason: Karpenter's, or DISRUPTION_UNKNOWN. */
-void controller_sign(struct controller *s, const char *claim_uid,
+void controller_disruption_event(struct controller *s, const char *claim_uid,
 		     const char *reason, struct now now);
 
 /* Does the controller want this kind to be listed anew?  It returns true once
@@ -96,7 +96,7 @@ struct action {
 	char name[NAME_BYTES];	/* the object to GET or PATCH */
 	char uid[UID_BYTES];
 	char rv[RV_BYTES];
-	char pool[POOL_BYTES];
+	char nodepool[NODEPOOL_BYTES];
 	bool mark_exact;	/* see struct patch_clear in wire/api/patch */
 	int64_t mark_ms;	/* ACT_HOLD: the mark to write; else the mark
 				   that is there */
@@ -146,11 +146,12 @@ void controller_done(struct controller *s, const struct action *a,
 
 /* Call these before controller_done.  controller_found: the object that
  * ACT_READ or ACT_READ_CLAIM brought.  controller_fresh: an item of
- * ACT_LIST_CLAIMS.  controller_fresh_pool: an item of ACT_LIST_POOLS. */
+ * ACT_LIST_CLAIMS.  controller_fresh_nodepool: an item of
+ * ACT_LIST_NODEPOOLS. */
 void controller_found(struct controller *s, const struct action *a,
 		      const struct object *o, struct now now);
 void controller_fresh(struct controller *s, const struct object *claim);
-void controller_fresh_pool(struct controller *s, const struct nodepool *p);
+void controller_fresh_nodepool(struct controller *s, const struct nodepool *p);
 
 /* --- reports -------------------------------------------------------------- */
 
@@ -167,7 +168,7 @@ struct controller_report {
 void controller_report(const struct controller *s,
 		       struct controller_report *out);
 struct scope_report {
-	char name[POOL_BYTES];
+	char name[NODEPOOL_BYTES];
 	bool held;
 	int64_t quiet_ms; /* STAMP_NONE: no machine counts in it */
 };
@@ -177,12 +178,12 @@ bool controller_scope(const struct controller *s, uint32_t *i,
 		      struct scope_report *out);
 
 struct nodepool_report {
-	char name[POOL_BYTES], uid[UID_BYTES];
+	char name[NODEPOOL_BYTES], uid[UID_BYTES];
 	bool out;     /* excluded or disabled */
 	bool by_hand; /* held by its hold-until */
 };
 /* The same for the NodePools that have been seen. */
-bool controller_pool_at(const struct controller *s, uint32_t *i,
+bool controller_nodepool_at(const struct controller *s, uint32_t *i,
 			struct nodepool_report *out);
 
 #endif

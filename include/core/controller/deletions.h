@@ -23,7 +23,7 @@ struct deletion {
 	bool used;
 	bool spent;		/* its substitute has been found */
 	char uid[UID_BYTES];	/* of the deleted claim */
-	char pool[POOL_BYTES];
+	char nodepool[NODEPOOL_BYTES];
 	int64_t began_ms;	/* deletionTimestamp */
 	int64_t gone_ms;	/* when the claim was gone; STAMP_NONE: it still
 				   drains */
@@ -40,17 +40,18 @@ void deletions_forget(struct deletions *d);
 
 /* put: the claim of this uid is being deleted.  gone: it is gone.  spend: its
  * substitute has been found. */
-void deletions_put(struct deletions *d, const char *uid, const char *pool,
+void deletions_put(struct deletions *d, const char *uid, const char *nodepool,
 		   int64_t began_ms);
 void deletions_gone(struct deletions *d, const char *uid, int64_t gone_ms);
 void deletions_spend(struct deletions *d, const char *uid);
 
-/* Returns the deletion that a claim of that pool, created at that moment, is
- * the substitute of.  A deletion in the claim's own pool comes before others
- * (in scope `nodepool` there are no others), then the earliest.  NULL: there is
- * none, and the claim is a scale-up. */
+/* Returns the deletion that a claim of that NodePool, created at that moment,
+ * is the substitute of.  A deletion in the claim's own NodePool comes before
+ * others (in scope `nodepool` there are no others), then the earliest.  NULL:
+ * there is none, and the claim is a scale-up. */
 const struct deletion *deletions_match(const struct deletions *d,
-				       enum scope_kind scope, const char *pool,
+				       enum scope_kind scope,
+				       const char *nodepool,
 				       int64_t created_ms);
 
 #endif

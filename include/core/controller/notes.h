@@ -36,9 +36,9 @@ enum note_type {	/* and what its members say */
 				   because it could not be listed in time */
 	NOTE_REFUSED,		/* name: an object that cannot be written to;
 				   value: its kind; a: enum act; why */
-	NOTE_POOL_MANUAL,	/* name, uid: the NodePool's; a: its hold-until,
+	NOTE_NODEPOOL_MANUAL,	/* name, uid: the NodePool's; a: its hold-until,
 				   server time */
-	NOTE_POOL_INVALID,	/* name, uid: the NodePool's; a: enum
+	NOTE_NODEPOOL_INVALID,	/* name, uid: the NodePool's; a: enum
 				   nodepool_key; value: what does not count */
 };
 

@@ -17,7 +17,7 @@
  * Event that cannot be written is tried 12 times and then lost; nobody waits
  * for it.
  *
- * Two Events are equal if they have the same pool, reason, action and note.
+ * Two Events are equal if they have the same NodePool, reason, action and note.
  * (client-go leaves the note out.  But Kubernetes allows no change of a note
  * after the creation, and a second hold should not be reported in the words of
  * the first.)
@@ -48,14 +48,14 @@ enum event_reason {
 
 struct event_series_what {
 	enum event_reason reason;
-	const char *pool, *pool_uid;
+	const char *nodepool, *nodepool_uid;
 	const char *action;	/* NULL: the reason's usual one */
 	const char *note;	/* if too long, cut at a whole character */
 };
 
 struct event_series_event {
 	enum event_reason reason;
-	char pool[POOL_BYTES], pool_uid[UID_BYTES];
+	char nodepool[NODEPOOL_BYTES], nodepool_uid[UID_BYTES];
 	char action[EVENT_SERIES_ACTION_BYTES], note[EVENT_SERIES_NOTE_BYTES];
 	int64_t first_us;	/* server time; no other Event has the same */
 	int64_t last_us;

@@ -28,7 +28,7 @@ enum replacement_rule {
 /* Shell patterns on NodePool names, as in fnmatch(3) without flags. */
 struct patterns {
 	size_t n;
-	char at[POOL_PATTERNS_MAX][POOL_PATTERN_BYTES];
+	char at[NODEPOOL_PATTERNS_MAX][NODEPOOL_PATTERN_BYTES];
 };
 
 /* The part of the configuration that decides.  It is immutable after start. */
@@ -47,9 +47,9 @@ struct rules {
  * and not in scope `node`, where nothing spreads. */
 bool rules_tell_replacements(const struct rules *r);
 
-/* Does the configuration include this pool?  Only the pattern "*" matches the
- * pool "". */
-bool rules_pool_included(const struct rules *r, const char *pool);
+/* Does the configuration include this NodePool?  Only the pattern "*" matches
+ * the NodePool "". */
+bool rules_nodepool_included(const struct rules *r, const char *nodepool);
 
 /* Is this hold the one that needs no held-key beside the mark? */
 bool hold_key_is_default(const struct hold_key *k);
@@ -66,8 +66,8 @@ struct review {
 	enum kind kind;
 	bool malformed;		/* object, metadata, labels or annotations do
 				   not have their types */
-	bool has_pool;		/* the label POOL_LABEL is there */
-	char pool[POOL_BYTES];	/* its value; "" without it */
+	bool has_nodepool;	/* the label NODEPOOL_LABEL is there */
+	char nodepool[NODEPOOL_BYTES]; /* its value; "" without it */
 	bool unregistered;	/* the taint UNREGISTERED_TAINT is there */
 	bool disabled;		/* an annotation disables the NodePool */
 	enum hold hold;		/* today's hold */
@@ -83,8 +83,8 @@ enum reason {
 	REASON_QUIET_PERIOD,	/* held: new, or our own answer seen again */
 	REASON_USER_HOLD,	/* a person's annotation */
 	REASON_NOT_KARPENTER,
-	REASON_POOL_EXCLUDED,
-	REASON_POOL_DISABLED,
+	REASON_NODEPOOL_EXCLUDED,
+	REASON_NODEPOOL_DISABLED,
 	REASON_NOT_HANDLED,	/* another kind, operation or subresource */
 	REASON_MALFORMED,
 	REASON_NO_ROOM,		/* our annotations would make the object

@@ -25,8 +25,8 @@ struct half {
 	bool spent;	/* held again as often as a period allows */
 	enum tenure tenure;
 	enum hold hold;	/* what the object says of today's hold */
-	bool former;	/* the mark stands for a previous hold */
-	bool former_default;	/* … and that one is the default hold */
+	bool previous;	/* the mark stands for a previous hold */
+	bool previous_default;	/* … and that one is the default hold */
 	enum hold default_hold;	/* what it says of the default hold, today's or
 				   not */
 	bool registered;	/* Karpenter has copied the claim's
@@ -45,7 +45,7 @@ enum act {
 	ACT_READ_CLAIM,	/* get the claim that a Node names */
 	ACT_LIST_CLAIMS,	/* make one fresh, consistent list of
 				   NodeClaims */
-	ACT_LIST_POOLS,		/* the same, of NodePools */
+	ACT_LIST_NODEPOOLS,		/* the same, of NodePools */
 };
 
 static inline bool

@@ -28,9 +28,9 @@ struct entry {
 	bool disrupted;
 	enum hold hold, default_hold;
 	enum mark mark;
-	bool has_held_key, has_former;
-	enum hold former_hold;
-	uint8_t former;		/* slot in machines.formers */
+	bool has_held_key, has_previous;
+	enum hold previous_hold;
+	uint8_t previous_key;		/* slot in machines.previous_keys */
 	int64_t mark_ms, created_ms, ready_ms;
 	int64_t created_stamp_ms, ready_stamp_ms;	/* as written */
 	int64_t tried_ms;	/* a claim: created_ms; or, if it tries a failed
@@ -49,14 +49,14 @@ struct entry {
 	char name[NAME_BYTES];
 	char uid[UID_BYTES];
 	char rv[RV_BYTES];
-	char pool[POOL_BYTES];
+	char nodepool[NODEPOOL_BYTES];
 	char other_name[NAME_BYTES];	/* claim: status.nodeName; Node: owner's
 					   name */
 	char owner_uid[UID_BYTES];	/* Node */
 };
 
 /* A hold of an earlier configuration whose marks are outstanding. */
-struct former {
+struct previous_key {
 	unsigned users;
 	struct hold_key hold;
 };
@@ -68,7 +68,7 @@ struct machines {
 	uint32_t count[KIND_COUNT];
 	uint32_t marked[KIND_COUNT];	/* those with TENURE_OURS, for the
 					   metric */
-	struct former formers[HELD_KEYS_MAX];
+	struct previous_key previous_keys[HELD_KEYS_MAX];
 	struct index claim_by_uid, claim_by_node;
 	struct index node_by_name, node_by_owner;
 };

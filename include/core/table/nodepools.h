@@ -10,7 +10,7 @@
 
 /*
  * The NodePools as they are seen, and what their annotations and the rules
- * together say of a pool's machines (docs/rules.md#nodepool-annotations).
+ * together say of a NodePool's machines (docs/rules.md#nodepool-annotations).
  * There are dozens of them, so a scan is as good as an index.  Not thread-safe:
  * callers hold the owner's lock.
  */
@@ -22,8 +22,8 @@ struct nodepool_terms {
 	int64_t released_ms;	/* machines created before do not count;
 				   STAMP_NONE: none, or yet to come */
 	int64_t hold_ms;
-	int64_t max_ms;		/* the cap of a scope that is this pool; 0: no
-				   cap */
+	int64_t max_ms;		/* the cap of a scope that is this NodePool;
+				   0: no cap */
 };
 
 struct nodepools {
@@ -37,28 +37,28 @@ int nodepools_init(struct nodepools *p, const struct rules *rules,
 		   uint32_t max);
 void nodepools_done(struct nodepools *p);
 
-/* The pool of that name; NULL if it has not been seen. */
+/* The NodePool of that name; NULL if it has not been seen. */
 const struct nodepool *nodepools_find(const struct nodepools *p,
 				      const char *name);
-/* Adds or replaces a pool.  Returns false if there is no room; its annotations
- * then do not count. */
-bool nodepools_put(struct nodepools *p, const struct nodepool *pool,
+/* Adds or replaces a NodePool.  Returns false if there is no room; its
+ * annotations then do not count. */
+bool nodepools_put(struct nodepools *p, const struct nodepool *nodepool,
 		   uint32_t generation);
 void nodepools_drop(struct nodepools *p, const char *name);
-/* A pool that was last shown by another generation, and so is missing from the
- * list; NULL: there is none. */
+/* A NodePool that was last shown by another generation, and so is missing from
+ * the list; NULL: there is none. */
 const struct nodepool *nodepools_stale(const struct nodepools *p,
 				       uint32_t generation);
 
-/* The terms of any pool, seen or not, as of now. */
+/* The terms of any NodePool, seen or not, as of now. */
 struct nodepool_terms nodepools_terms(const struct nodepools *p,
 				      const char *name, int64_t now_ms);
 
-/* The first moment after `ms` at which time alone changes a pool's terms;
+/* The first moment after `ms` at which time alone changes a NodePool's terms;
  * STAMP_NONE: never. */
 int64_t nodepools_next_ms(const struct nodepools *p, int64_t ms);
-/* Does one of the pool's moments lie in (from_ms, to_ms]? */
-bool nodepool_turns(const struct nodepool *pool, int64_t from_ms,
+/* Does one of the NodePool's moments lie in (from_ms, to_ms]? */
+bool nodepool_turns(const struct nodepool *nodepool, int64_t from_ms,
 		    int64_t to_ms);
 
 #endif

@@ -46,7 +46,7 @@ struct quiet {
 };
 
 struct scope {
-	char name[POOL_BYTES];	/* the pool; "" in scope `cluster` */
+	char name[NODEPOOL_BYTES];	/* "" in scope `cluster` */
 	uint32_t timers;	/* timers that name it; 0: the scope is free */
 	uint32_t live, undecided;
 	bool busy;			/* some are live; or it was busy, and
@@ -103,7 +103,7 @@ int timers_init(struct timers *h, const struct rules *rules, uint32_t ids_max,
 void timers_done(struct timers *h);
 
 struct timer_facts {
-	const char *pool;
+	const char *nodepool;
 	int64_t deadline_ms, counts_ms;
 	int64_t created_ms, hold_ms;
 	int64_t first_ms;	/* as in struct timer */
@@ -112,7 +112,7 @@ struct timer_facts {
 				   changes */
 };
 /* Sets the machine's facts as of now; call it also after timers_due named the
- * machine.  Returns -1 if there are more than SCOPES_MAX pools; the machine
+ * machine.  Returns -1 if there are more than SCOPES_MAX NodePools; the machine
  * then has no timer. */
 int timers_put(struct timers *h, uint32_t id, const struct timer_facts *f,
 	      int64_t now_ms);
@@ -144,8 +144,8 @@ bool timers_keeps(const struct timers *h, uint32_t scope, int64_t boot_ms);
 /* Sets the scope's own cap; in scope `cluster` the cap of the rules stays. */
 void timers_cap(struct timers *h, uint32_t scope, int64_t max_ms,
 	       int64_t boot_ms);
-/* Says that every enabled pool of the scope has a released-at, and that the
- * earliest of them is released_ms; STAMP_NONE: some pool has none. */
+/* Says that every enabled NodePool of the scope has a released-at, and that the
+ * earliest of them is released_ms; STAMP_NONE: some NodePool has none. */
 void timers_released(struct timers *h, uint32_t scope, int64_t released_ms,
 		    struct now now);
 

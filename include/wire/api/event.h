@@ -25,7 +25,7 @@
 void event_create(struct buf *b, const struct event_series_event *v,
 		  const char *instance);
 
-/* Writes the path of event_create's Event: EVENT_PATH/<pool>.<first_us in
+/* Writes the path of event_create's Event: EVENT_PATH/<nodepool>.<first_us in
  * hex>. */
 void event_path(struct buf *b, const struct event_series_event *v);
 

@@ -12,7 +12,7 @@
  * NodePools (karpenter.sh/v1, as PartialObjectMetadata) and their watch lines
  * to core/base/nodepool.  Stateless; any thread.
  */
-#define POOLS_PATH "/apis/karpenter.sh/v1/nodepools"
+#define NODEPOOLS_PATH "/apis/karpenter.sh/v1/nodepools"
 
 /* Decodes one item of a list, or the object of a watch line.  ERR_INPUT names
  * what is wrong: no uid, a name over its bound, annotations that are no

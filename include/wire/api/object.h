@@ -24,10 +24,10 @@
  * out->deleted_ms: a deletionTimestamp that is no time counts as missing, but
  * the object is being deleted all the same.
  *
- * out->former: a mark without a held-key stands for the default hold.  A
+ * out->previous_key: a mark without a held-key stands for the default hold.  A
  * held-key that cannot be read (held_key_parse) stands for a hold that is not
- * there, with former.key "" and former_hold HOLD_ABSENT.  Then only the mark
- * and the held-key are removed, and no value that may be a person's.
+ * there, with previous_key.key "" and previous_hold HOLD_ABSENT.  Then only the
+ * mark and the held-key are removed, and no value that may be a person's.
  */
 int object_decode(const char *bytes, size_t n, enum kind kind,
 		  const struct hold_key *hold, struct object *out,

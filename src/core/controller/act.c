@@ -27,7 +27,7 @@ wish_of(const struct controller *s, uint32_t head, struct now now,
 	const struct entry *claim = machines_claim(&s->machines, head);
 	const struct entry *node = machines_node(&s->machines, head);
 	struct nodepool_terms terms = nodepools_terms(
-		&s->nodepools, s->machines.at[head].pool, now.server_ms);
+		&s->nodepools, s->machines.at[head].nodepool, now.server_ms);
 
 	*why = WHY_QUIET;
 	if ((claim != NULL && claim->deleting) ||
@@ -170,7 +170,7 @@ describe(struct controller *s, const struct entry *e, enum act act,
 	memcpy(out->name, e->name, sizeof(out->name));
 	memcpy(out->uid, e->uid, sizeof(out->uid));
 	memcpy(out->rv, e->rv, sizeof(out->rv));
-	memcpy(out->pool, e->pool, sizeof(out->pool));
+	memcpy(out->nodepool, e->nodepool, sizeof(out->nodepool));
 	out->seq = writes_start(&s->writes, out->id, act);
 }
 
@@ -267,7 +267,7 @@ controller_start_fresh(struct controller *s, struct now now, int64_t hint_ms,
 	if (!views_whole(&s->views) ||
 	    !release_start(&s->release, now, hint_ms, &kind))
 		return false;
-	*out = (struct action){.act = kind == KIND_NODEPOOL ? ACT_LIST_POOLS
+	*out = (struct action){.act = kind == KIND_NODEPOOL ? ACT_LIST_NODEPOOLS
 							    : ACT_LIST_CLAIMS,
 			       .kind = kind,
 			       .id = NO_ID,

@@ -133,7 +133,7 @@ controller_advance(struct controller *s, struct now now)
 	timers_usable(&s->timers, views_whole(&s->views));
 	if (!views_whole(&s->views))
 		release_unseen(&s->release);
-	controller_pools_turn(s, now);
+	controller_nodepools_turn(s, now);
 	while ((scope = timers_turned(&s->timers, now)) != NO_ID)
 		turn(s, scope, now);
 	for (scope = 0; scope < s->timers.scopes_top; scope++)

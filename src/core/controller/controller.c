@@ -28,7 +28,7 @@ controller_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
 	s->leads = s->guess = true;
 	s->rules = *rules;
 	s->counters = counters;
-	s->last_ms = s->pools_ms = STAMP_NONE;
+	s->last_ms = s->nodepools_ms = STAMP_NONE;
 	pace_init(&s->pace, seed);
 	s->replacements.rules = &s->rules;
 	s->replacements.views = &s->views;
@@ -212,7 +212,7 @@ controller_done(struct controller *s, const struct action *a,
 	now = controller_steady(s, now);
 	writes_answered(&s->writes, o, now.boot_ms);
 	count(s, a, o->code);
-	if (a->act == ACT_LIST_CLAIMS || a->act == ACT_LIST_POOLS) {
+	if (a->act == ACT_LIST_CLAIMS || a->act == ACT_LIST_NODEPOOLS) {
 		fresh_done(s, a->kind, o, now);
 		return;
 	}

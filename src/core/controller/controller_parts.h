@@ -6,9 +6,10 @@
 
 /*
  * What the files of the controller ask of each other.  They are layers: each
- * file calls only those above it in this list.  controller.c, seen.c, pools.c,
- * soft.c and report.c contain the public functions.  The public functions
- * steady the clock, so all others are given steady moments.
+ * file calls only those above it in this list.  controller.c, seen.c,
+ * controller_nodepools.c, soft.c and report.c contain the public functions.
+ * The public functions steady the clock, so all others are given steady
+ * moments.
  */
 
 /* steady.c */
@@ -25,9 +26,9 @@ void controller_drop(struct controller *s, uint32_t id, struct now now);
  * and no state of an earlier leader is known. */
 void controller_guess(struct controller *s, struct now now);
 
-/* pools.c */
-void controller_pools_listed(struct controller *s, struct now now);
-void controller_pools_turn(struct controller *s, struct now now);
+/* controller_nodepools.c */
+void controller_nodepools_listed(struct controller *s, struct now now);
+void controller_nodepools_turn(struct controller *s, struct now now);
 
 /* advance.c */
 void controller_advance(struct controller *s, struct now now);

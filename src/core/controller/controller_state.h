@@ -29,10 +29,11 @@ struct controller {
 	struct machines machines;
 	struct timers timers;
 	struct nodepools nodepools;
-	int64_t pools_ms;	/* the NodePools' moments up to this one have
+	int64_t nodepools_ms;	/* the NodePools' moments up to this one have
 				   been seen, server time */
-	uint32_t pools_before;	/* what this generation and earlier ones showed
-				   was not reported, because we did not lead */
+	uint32_t nodepools_before;	/* what this generation and earlier ones
+				   showed was not reported, because we did
+				   not lead */
 	bool uncapped;		/* a NodePool has changed, so its scope's cap
 				   may have changed */
 	bool repool;		/* … and so may the deadlines of failed boots */

@@ -2,7 +2,7 @@
 #include "deadline.h"
 
 /* The cap limits each deadline, so that one machine alone never fills the cap's
- * bucket.  A NodePool's own cap counts only where no other pool shares its
+ * bucket.  A NodePool's own cap counts only where no other NodePool shares its
  * scope. */
 int64_t
 deadline_ms(const struct rules *rules, int64_t created_ms, int64_t active_ms,

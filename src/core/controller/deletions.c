@@ -64,7 +64,7 @@ place(struct deletions *d)
 }
 
 void
-deletions_put(struct deletions *d, const char *uid, const char *pool,
+deletions_put(struct deletions *d, const char *uid, const char *nodepool,
 	      int64_t began_ms)
 {
 	struct deletion *new;
@@ -75,7 +75,7 @@ deletions_put(struct deletions *d, const char *uid, const char *pool,
 	*new = (struct deletion){
 		.used = true, .began_ms = began_ms, .gone_ms = STAMP_NONE};
 	(void)str_copy(new->uid, sizeof(new->uid), uid);
-	(void)str_copy(new->pool, sizeof(new->pool), pool);
+	(void)str_copy(new->nodepool, sizeof(new->nodepool), nodepool);
 }
 
 void
@@ -110,10 +110,11 @@ made_room(const struct deletion *it, int64_t created_ms)
 }
 
 static bool
-is_better(const struct deletion *a, const struct deletion *b, const char *pool)
+is_better(const struct deletion *a, const struct deletion *b,
+	  const char *nodepool)
 {
-	bool a_own = strcmp(a->pool, pool) == 0;
-	bool b_own = strcmp(b->pool, pool) == 0;
+	bool a_own = strcmp(a->nodepool, nodepool) == 0;
+	bool b_own = strcmp(b->nodepool, nodepool) == 0;
 
 	if (a_own != b_own)
 		return a_own;
@@ -124,7 +125,7 @@ is_better(const struct deletion *a, const struct deletion *b, const char *pool)
 
 const struct deletion *
 deletions_match(const struct deletions *d, enum scope_kind scope,
-		const char *pool, int64_t created_ms)
+		const char *nodepool, int64_t created_ms)
 {
 	const struct deletion *best = NULL;
 
@@ -132,9 +133,10 @@ deletions_match(const struct deletions *d, enum scope_kind scope,
 		const struct deletion *it = &d->at[i];
 
 		if (!it->used || it->spent || !made_room(it, created_ms) ||
-		    (scope != SCOPE_CLUSTER && strcmp(it->pool, pool) != 0))
+		    (scope != SCOPE_CLUSTER &&
+		     strcmp(it->nodepool, nodepool) != 0))
 			continue;
-		if (best == NULL || is_better(it, best, pool))
+		if (best == NULL || is_better(it, best, nodepool))
 			best = it;
 	}
 	return best;

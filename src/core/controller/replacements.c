@@ -259,15 +259,17 @@ replacements_deleted(struct replacements *r, uint32_t id, int64_t deleted_ms,
 	e->deletion_seen = true;
 	if (deleted_ms == STAMP_NONE)
 		deleted_ms = now_ms;
-	/* Karpenter chose to remove a disrupted claim, so load that comes back
-	 * is new.  A claim of a pool that is left out belongs to no scope. */
-	if (e->disrupted || nodepools_terms(r->nodepools, e->pool, now_ms).out)
+	/* Karpenter chose to remove a disrupted claim, so load that comes
+	 * back is new.  A claim of a NodePool that is left out belongs to no
+	 * scope. */
+	if (e->disrupted ||
+	    nodepools_terms(r->nodepools, e->nodepool, now_ms).out)
 		return;
 	if (e->ready_ms == STAMP_NONE) {
 		if (counted(r, e, now_ms))
 			retries_put(&r->retries, e, deleted_ms, now_ms);
 	} else if (!gone) /* else nobody knows how it went */
-		deletions_put(&r->deletions, e->uid, e->pool, deleted_ms);
+		deletions_put(&r->deletions, e->uid, e->nodepool, deleted_ms);
 }
 
 void
@@ -282,7 +284,7 @@ replacements_judge(struct replacements *r, struct entry *claim, int64_t now_ms)
 	    undecided_ms > now_ms)
 		return;
 	claim->judged = true;
-	d = deletions_match(&r->deletions, r->rules->scope, claim->pool,
+	d = deletions_match(&r->deletions, r->rules->scope, claim->nodepool,
 			    claim->created_stamp_ms);
 	if (d == NULL) {
 		retries_take(&r->retries, claim, now_ms);

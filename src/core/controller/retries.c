@@ -36,9 +36,9 @@ static void
 retry_refresh(struct retries *t, struct retry *r, int64_t now_ms)
 {
 	struct nodepool_terms terms =
-		nodepools_terms(t->nodepools, r->pool, now_ms);
+		nodepools_terms(t->nodepools, r->nodepool, now_ms);
 	struct timer_facts f = {
-		.pool = r->pool,
+		.nodepool = r->nodepool,
 		.deadline_ms = deadline_of(t, r, &terms),
 		.counts_ms = COUNTS_ALWAYS,
 		.created_ms = r->own_created_ms,
@@ -76,7 +76,7 @@ retries_put(struct retries *t, const struct entry *claim, int64_t deleted_ms,
 		.created_stamp_ms = claim->created_stamp_ms,
 		.deleted_stamp_ms = deleted_ms,
 	};
-	memcpy(r->pool, claim->pool, sizeof(r->pool));
+	memcpy(r->nodepool, claim->nodepool, sizeof(r->nodepool));
 	memcpy(r->name, claim->name, sizeof(r->name));
 	memcpy(r->uid, claim->uid, sizeof(r->uid));
 	retry_refresh(t, r, now_ms);
@@ -91,8 +91,8 @@ goes_on(const struct retries *t, const struct retry *r, int64_t now_ms)
 	       t->timers->at[timer_of(t, r)].used;
 }
 
-/* Takes the claim as the next try of one of the boots, of its own pool before
- * others.  Towards minScaleUp the claim is then also as old as the first
+/* Takes the claim as the next try of one of the boots, of its own NodePool
+ * before others.  Towards minScaleUp the claim is then also as old as the first
  * try. */
 void
 retries_take(struct retries *t, struct entry *claim, int64_t now_ms)
@@ -100,14 +100,14 @@ retries_take(struct retries *t, struct entry *claim, int64_t now_ms)
 	struct retry *best = NULL;
 
 	for (struct retry *r = t->at; r < t->at + RETRIES_MAX; r++) {
-		bool own = strcmp(r->pool, claim->pool) == 0;
+		bool own = strcmp(r->nodepool, claim->nodepool) == 0;
 
 		if (!goes_on(t, r, now_ms) ||
 		    claim->created_stamp_ms < r->deleted_stamp_ms - STAMPS_MS ||
 		    (t->rules->scope != SCOPE_CLUSTER && !own))
 			continue;
 		if (best == NULL ||
-		    (own && strcmp(best->pool, claim->pool) != 0))
+		    (own && strcmp(best->nodepool, claim->nodepool) != 0))
 			best = r;
 	}
 	if (best == NULL)

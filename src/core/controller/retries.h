@@ -23,7 +23,7 @@
  */
 struct retry {
 	bool used;
-	char pool[POOL_BYTES];
+	char nodepool[NODEPOOL_BYTES];
 	char name[NAME_BYTES], uid[UID_BYTES];
 	int64_t created_ms; /* of the first try */
 	int64_t own_created_ms, until_ms;

@@ -24,7 +24,7 @@ controller_lead(struct controller *s, bool leads, struct now now)
 	s->guess = s->uncapped = true;
 	/* What is known of NodePools stays, because it may have to do for a
 	 * while. */
-	s->pools_before = s->views.at[KIND_NODEPOOL].generation;
+	s->nodepools_before = s->views.at[KIND_NODEPOOL].generation;
 	views_forget(&s->views);
 	release_forget(&s->release);
 	s->leads = leads;
@@ -32,8 +32,8 @@ controller_lead(struct controller *s, bool leads, struct now now)
 	 * move. */
 	s->last_ms = STAMP_NONE;
 	(void)controller_steady(s, now);
-	if (s->pools_ms > now.server_ms)
-		s->pools_ms = now.server_ms;
+	if (s->nodepools_ms > now.server_ms)
+		s->nodepools_ms = now.server_ms;
 }
 
 void
@@ -67,7 +67,7 @@ drop_stale(struct controller *s, enum kind kind, struct now now)
 			controller_drop(s, id, now);
 	}
 	if (kind == KIND_NODEPOOL)
-		controller_pools_listed(s, now);
+		controller_nodepools_listed(s, now);
 }
 
 void
@@ -136,8 +136,8 @@ look_back(struct controller *s, int64_t disrupted_ms, int64_t now_ms)
 }
 
 void
-controller_sign(struct controller *s, const char *claim_uid, const char *reason,
-		struct now now)
+controller_disruption_event(struct controller *s, const char *claim_uid,
+			    const char *reason, struct now now)
 {
 	uint32_t id;
 

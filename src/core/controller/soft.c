@@ -85,7 +85,7 @@ enum course {
 };
 
 struct kept {
-	char name[POOL_BYTES];
+	char name[NODEPOOL_BYTES];
 	struct cap cap;
 	enum course course;
 	int64_t at_ms;
@@ -142,7 +142,7 @@ read_fact(const char *text, struct kept *k)
 static int
 read_scope(const char **text, struct kept *k)
 {
-	char fact[POOL_BYTES];
+	char fact[NODEPOOL_BYTES];
 
 	*k = (struct kept){.at_ms = STAMP_NONE};
 	if (word(text, k->name, sizeof(k->name)))

@@ -19,8 +19,8 @@ shift(struct controller *s, int64_t by_ms, int64_t now_ms)
 	timers_shift(&s->timers, by_ms);
 	/* What people write in NodePools stays, so its moments come once
 	 * more. */
-	if (s->pools_ms > now_ms)
-		s->pools_ms = now_ms;
+	if (s->nodepools_ms > now_ms)
+		s->nodepools_ms = now_ms;
 	s->recount = true;
 }
 

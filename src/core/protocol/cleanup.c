@@ -307,7 +307,7 @@ wrote(struct cleanup *x, struct entry *e, const struct cleanup_write *w)
 		return;
 	case CLEANUP_RELEASE:
 		x->report.released[e->kind]++;
-		if (!e->has_former)
+		if (!e->has_previous)
 			e->hold = HOLD_ABSENT;
 		if (hold_key_is_default(w->hold))
 			e->default_hold = HOLD_ABSENT;

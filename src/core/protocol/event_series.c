@@ -90,8 +90,8 @@ static bool
 is_equal(const struct event_series_entry *e, const struct event_series_event *v)
 {
 	return e->used && !e->ended && e->event.reason == v->reason &&
-	       strcmp(e->event.pool, v->pool) == 0 &&
-	       strcmp(e->event.pool_uid, v->pool_uid) == 0 &&
+	       strcmp(e->event.nodepool, v->nodepool) == 0 &&
+	       strcmp(e->event.nodepool_uid, v->nodepool_uid) == 0 &&
 	       strcmp(e->event.action, v->action) == 0 &&
 	       strcmp(e->event.note, v->note) == 0;
 }
@@ -138,9 +138,12 @@ event_make(const struct event_series_what *w, struct event_series_event *v)
 	str_cut(v->action, sizeof(v->action),
 		w->action != NULL ? w->action : reasons[w->reason].action);
 	str_cut(v->note, sizeof(v->note), w->note);
-	return str_copy(v->pool, sizeof(v->pool), w->pool) ||
-	       str_copy(v->pool_uid, sizeof(v->pool_uid), w->pool_uid)
-		       ? -1 : 0;
+	return str_copy(v->nodepool, sizeof(v->nodepool), w->nodepool) ||
+			       str_copy(v->nodepool_uid,
+					sizeof(v->nodepool_uid),
+					w->nodepool_uid)
+		       ? -1
+		       : 0;
 }
 
 /* The names of Events are made of this stamp, so two Events of one millisecond

@@ -5,21 +5,21 @@
 #include <string.h>
 
 static bool
-patterns_match(const struct patterns *p, const char *pool)
+patterns_match(const struct patterns *p, const char *nodepool)
 {
 	for (size_t i = 0; i < p->n; i++) {
-		if (pool[0] == '\0' ? strcmp(p->at[i], "*") == 0
-				    : fnmatch(p->at[i], pool, 0) == 0)
+		if (nodepool[0] == '\0' ? strcmp(p->at[i], "*") == 0
+				    : fnmatch(p->at[i], nodepool, 0) == 0)
 			return true;
 	}
 	return false;
 }
 
 bool
-rules_pool_included(const struct rules *r, const char *pool)
+rules_nodepool_included(const struct rules *r, const char *nodepool)
 {
-	return patterns_match(&r->include, pool) &&
-	       !patterns_match(&r->exclude, pool);
+	return patterns_match(&r->include, nodepool) &&
+	       !patterns_match(&r->exclude, nodepool);
 }
 
 bool
@@ -47,7 +47,7 @@ left_alone(enum reason reason)
 static bool
 is_karpenter(const struct review *v)
 {
-	return v->kind == KIND_NODECLAIM || v->has_pool || v->unregistered;
+	return v->kind == KIND_NODECLAIM || v->has_nodepool || v->unregistered;
 }
 
 static enum hold
@@ -78,10 +78,10 @@ admit_decide(const struct rules *r, const struct review *v)
 	if (!is_karpenter(v))
 		return left_alone(REASON_NOT_KARPENTER);
 
-	if (!rules_pool_included(r, v->pool))
-		return left_alone(REASON_POOL_EXCLUDED);
+	if (!rules_nodepool_included(r, v->nodepool))
+		return left_alone(REASON_NODEPOOL_EXCLUDED);
 	if (v->disabled)
-		return left_alone(REASON_POOL_DISABLED);
+		return left_alone(REASON_NODEPOOL_DISABLED);
 
 	if (!v->has_mark && hold != HOLD_ABSENT)
 		return left_alone(REASON_USER_HOLD);
@@ -105,8 +105,8 @@ reason_name(enum reason reason)
 		[REASON_QUIET_PERIOD] = "quiet-period",
 		[REASON_USER_HOLD] = "user-hold",
 		[REASON_NOT_KARPENTER] = "not-karpenter",
-		[REASON_POOL_EXCLUDED] = "pool-excluded",
-		[REASON_POOL_DISABLED] = "pool-disabled",
+		[REASON_NODEPOOL_EXCLUDED] = "pool-excluded",
+		[REASON_NODEPOOL_DISABLED] = "pool-disabled",
 		[REASON_NOT_HANDLED] = "not-handled",
 		[REASON_MALFORMED] = "malformed-object",
 		[REASON_NO_ROOM] = "no-room",

@@ -11,7 +11,7 @@ person(const struct half *h)
 	return h->present && (h->tenure == TENURE_PERSON ||
 			      h->tenure == TENURE_YIELDED ||
 			      h->opted_out ||
-			      (h->former && h->hold != HOLD_ABSENT));
+			      (h->previous && h->hold != HOLD_ABSENT));
 }
 
 bool
@@ -40,8 +40,8 @@ taken_over(enum kind on, const struct half *mine, const struct half *other)
 
 	/* We know whether the other half has today's hold or the default one.
 	 * We do not know whether it has any other previous hold. */
-	if (mine->former)
-		theirs = mine->former_default ? other->default_hold
+	if (mine->previous)
+		theirs = mine->previous_default ? other->default_hold
 					      : HOLD_ABSENT;
 	if (!other->present || is_marked(other) || theirs != HOLD_SAME)
 		return false;
@@ -88,7 +88,7 @@ decide_mend(enum kind on, const struct half *mine, const struct half *other)
 		return (struct decision){.act = ACT_UNMARK, .on = on};
 	if (mine->tenure == TENURE_OURS && other->opted_out)
 		return (struct decision){.act = ACT_CLEAR, .on = on};
-	if (mine->former)
+	if (mine->previous)
 		return (struct decision){
 			.act = mine->tenure == TENURE_OURS ? ACT_CLEAR
 							   : ACT_UNMARK,

@@ -60,7 +60,8 @@ machines_done(struct machines *m)
 enum tenure
 entry_tenure(const struct entry *e)
 {
-	return object_tenure(e->hold, e->mark, e->has_former, e->former_hold);
+	return object_tenure(e->hold, e->mark, e->has_previous,
+			     e->previous_hold);
 }
 
 bool
@@ -75,7 +76,8 @@ const struct hold_key *
 machines_hold(const struct machines *m, const struct entry *e,
 	      const struct hold_key *today)
 {
-	return e->has_former ? &m->formers[e->former].hold : today;
+	return e->has_previous ? &m->previous_keys[e->previous_key].hold
+			       : today;
 }
 
 struct half
@@ -87,10 +89,11 @@ machines_half(const struct machines *m, const struct entry *e)
 		.present = true,
 		.tenure = entry_tenure(e),
 		.hold = e->hold,
-		.former = e->has_former,
-		.former_default =
-			e->has_former &&
-			hold_key_is_default(&m->formers[e->former].hold),
+		.previous = e->has_previous,
+		.previous_default =
+			e->has_previous &&
+			hold_key_is_default(
+				&m->previous_keys[e->previous_key].hold),
 		.default_hold = e->default_hold,
 		.registered = e->registered,
 		.opted_out = e->opted_out,
@@ -172,9 +175,9 @@ entry_new(struct machines *m, enum kind kind)
 static void
 former_leave(struct machines *m, struct entry *e)
 {
-	if (e->has_former)
-		m->formers[e->former].users--;
-	e->has_former = false;
+	if (e->has_previous)
+		m->previous_keys[e->previous_key].users--;
+	e->has_previous = false;
 }
 
 /* If all slots are taken, the entry counts as a person's.  It is left alone
@@ -182,16 +185,16 @@ former_leave(struct machines *m, struct entry *e)
 static void
 former_join(struct machines *m, struct entry *e, const struct object *o)
 {
-	struct former *spare = NULL;
+	struct previous_key *spare = NULL;
 
-	for (struct former *f = m->formers; f < m->formers + HELD_KEYS_MAX;
-	     f++) {
+	for (struct previous_key *f = m->previous_keys;
+	     f < m->previous_keys + HELD_KEYS_MAX; f++) {
 		if (f->users == 0) {
 			spare = spare == NULL ? f : spare;
 			continue;
 		}
-		if (strcmp(f->hold.key, o->former.key) == 0 &&
-		    strcmp(f->hold.value, o->former.value) == 0) {
+		if (strcmp(f->hold.key, o->previous_key.key) == 0 &&
+		    strcmp(f->hold.value, o->previous_key.value) == 0) {
 			spare = f;
 			break;
 		}
@@ -204,11 +207,11 @@ former_join(struct machines *m, struct entry *e, const struct object *o)
 	}
 
 	if (spare->users == 0)
-		spare->hold = o->former;
+		spare->hold = o->previous_key;
 	spare->users++;
-	e->has_former = true;
-	e->former = (uint8_t)(spare - m->formers);
-	e->former_hold = o->former_hold;
+	e->has_previous = true;
+	e->previous_key = (uint8_t)(spare - m->previous_keys);
+	e->previous_hold = o->previous_hold;
 }
 
 static void
@@ -344,7 +347,7 @@ take_facts(struct machines *m, struct entry *e, const struct object *o,
 	e->mark = o->mark;
 	e->mark_ms = o->mark_ms;
 	e->has_held_key = o->has_held_key;
-	if (o->has_former)
+	if (o->has_previous)
 		former_join(m, e, o);
 
 	/* A stamp in the future counts as the moment at which it was first
@@ -354,7 +357,7 @@ take_facts(struct machines *m, struct entry *e, const struct object *o,
 	e->ready_stamp_ms = o->ready_ms;
 
 	memcpy(e->rv, o->rv, sizeof(e->rv));
-	memcpy(e->pool, o->pool, sizeof(e->pool));
+	memcpy(e->nodepool, o->nodepool, sizeof(e->nodepool));
 	m->marked[e->kind] += entry_tenure(e) == TENURE_OURS;
 }
 

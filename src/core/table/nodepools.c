@@ -46,16 +46,16 @@ spare(struct nodepools *p)
 }
 
 bool
-nodepools_put(struct nodepools *p, const struct nodepool *pool,
+nodepools_put(struct nodepools *p, const struct nodepool *nodepool,
 	      uint32_t generation)
 {
-	struct nodepool *mine = find(p, pool->name);
+	struct nodepool *mine = find(p, nodepool->name);
 
 	if (mine == NULL)
 		mine = spare(p);
 	if (mine == NULL)
 		return false;
-	*mine = *pool;
+	*mine = *nodepool;
 	p->generation[mine - p->at] = generation;
 	return true;
 }
@@ -83,33 +83,33 @@ struct nodepool_terms
 nodepools_terms(const struct nodepools *p, const char *name, int64_t now_ms)
 {
 	const struct rules *r = p->rules;
-	const struct nodepool *pool = find(p, name);
+	const struct nodepool *nodepool = find(p, name);
 	struct nodepool_terms t = {
-		.out = !rules_pool_included(r, name),
+		.out = !rules_nodepool_included(r, name),
 		.until_ms = STAMP_NONE,
 		.released_ms = STAMP_NONE,
 		.hold_ms = r->hold_ms,
 		.max_ms = r->cap.max_ms,
 	};
 
-	if (pool == NULL)
+	if (nodepool == NULL)
 		return t;
-	t.out = t.out || pool->disabled;
-	if (pool->hold_until_ms > now_ms)
-		t.until_ms = pool->hold_until_ms;
-	if (pool->released_at_ms <= now_ms)
-		t.released_ms = pool->released_at_ms;
-	if (pool->hold_ms >= 0)
-		t.hold_ms = pool->hold_ms;
-	if (pool->max_hold_ms >= 0)
-		t.max_ms = pool->max_hold_ms;
+	t.out = t.out || nodepool->disabled;
+	if (nodepool->hold_until_ms > now_ms)
+		t.until_ms = nodepool->hold_until_ms;
+	if (nodepool->released_at_ms <= now_ms)
+		t.released_ms = nodepool->released_at_ms;
+	if (nodepool->hold_ms >= 0)
+		t.hold_ms = nodepool->hold_ms;
+	if (nodepool->max_hold_ms >= 0)
+		t.max_ms = nodepool->max_hold_ms;
 	return t;
 }
 
 static int64_t
-next_ms(const struct nodepool *pool, int64_t ms)
+next_ms(const struct nodepool *nodepool, int64_t ms)
 {
-	int64_t a = pool->hold_until_ms, b = pool->released_at_ms;
+	int64_t a = nodepool->hold_until_ms, b = nodepool->released_at_ms;
 
 	if (a <= ms || (b > ms && b < a))
 		a = b;
@@ -117,9 +117,9 @@ next_ms(const struct nodepool *pool, int64_t ms)
 }
 
 bool
-nodepool_turns(const struct nodepool *pool, int64_t from_ms, int64_t to_ms)
+nodepool_turns(const struct nodepool *nodepool, int64_t from_ms, int64_t to_ms)
 {
-	int64_t at = next_ms(pool, from_ms);
+	int64_t at = next_ms(nodepool, from_ms);
 
 	return at != STAMP_NONE && at <= to_ms;
 }

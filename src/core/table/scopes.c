@@ -25,7 +25,7 @@ is_spare(const struct scope *s)
 }
 
 static void
-scope_make(struct timers *h, uint32_t scope, const char *pool)
+scope_make(struct timers *h, uint32_t scope, const char *nodepool)
 {
 	h->scopes[scope] = (struct scope){
 		.max_ms = h->cap.max_ms,
@@ -33,28 +33,28 @@ scope_make(struct timers *h, uint32_t scope, const char *pool)
 		.opened_ms = NEVER_MS,
 	};
 	h->made = true;
-	(void)str_copy(h->scopes[scope].name, POOL_BYTES, pool);
+	(void)str_copy(h->scopes[scope].name, NODEPOOL_BYTES, nodepool);
 }
 
-/* Returns the pool's scope, made if need be, or NO_ID if there are too many.
- * There are dozens of pools, so a scan is as good as an index. */
+/* Returns the NodePool's scope, made if need be, or NO_ID if there are too
+ * many. There are dozens of NodePools, so a scan is as good as an index. */
 uint32_t
-timers_scope_of(struct timers *h, const char *pool)
+timers_scope_of(struct timers *h, const char *nodepool)
 {
 	uint32_t spare = NO_ID;
 
 	if (h->kind == SCOPE_CLUSTER)
-		pool = "";
+		nodepool = "";
 	for (uint32_t i = 0; i < h->scopes_top; i++) {
 		if (is_spare(&h->scopes[i]))
 			spare = i;
-		else if (strcmp(h->scopes[i].name, pool) == 0)
+		else if (strcmp(h->scopes[i].name, nodepool) == 0)
 			return i;
 	}
 	if (spare == NO_ID && h->scopes_top < SCOPES_MAX)
 		spare = h->scopes_top++;
 	if (spare != NO_ID)
-		scope_make(h, spare, pool);
+		scope_make(h, spare, nodepool);
 	return spare;
 }
 

@@ -207,20 +207,20 @@ timers_drop(struct timers *h, uint32_t id)
 }
 
 static bool
-moved(const struct timers *h, const struct timer *t, const char *pool)
+moved(const struct timers *h, const struct timer *t, const char *nodepool)
 {
 	return t->used && h->kind == SCOPE_NODEPOOL &&
 	       (t->scope == NO_ID ||
-		strcmp(h->scopes[t->scope].name, pool) != 0);
+		strcmp(h->scopes[t->scope].name, nodepool) != 0);
 }
 
 static int
-join(struct timers *h, struct timer *t, const char *pool)
+join(struct timers *h, struct timer *t, const char *nodepool)
 {
 	uint32_t scope = NO_ID;
 
 	if (h->kind != SCOPE_NODE) {
-		scope = timers_scope_of(h, pool);
+		scope = timers_scope_of(h, nodepool);
 		if (scope == NO_ID)
 			return -1;
 		h->scopes[scope].timers++;
@@ -264,9 +264,9 @@ timers_put(struct timers *h, uint32_t id, const struct timer_facts *f,
 	struct timer *t = &h->at[id], was;
 	bool undecided;
 
-	if (moved(h, t, f->pool))
+	if (moved(h, t, f->nodepool))
 		leave(h, t);
-	if (!t->used && join(h, t, f->pool)) {
+	if (!t->used && join(h, t, f->nodepool)) {
 		heap_remove(&h->due, id);
 		return -1;
 	}

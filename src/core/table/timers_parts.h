@@ -6,8 +6,9 @@
 
 /* What the timers and the scopes ask of each other. */
 
-/* Returns the pool's scope, made if need be, or NO_ID if there are too many. */
-uint32_t timers_scope_of(struct timers *h, const char *pool);
+/* Returns the NodePool's scope, made if need be, or NO_ID if there are too
+ * many. */
+uint32_t timers_scope_of(struct timers *h, const char *nodepool);
 /* Adds delta to the number of the scope's machines that are live, or that are
  * undecided. */
 void timers_scope_count(struct timers *h, uint32_t scope, int delta);

@@ -150,12 +150,14 @@ annotations_read(const struct json *annotations, const struct hold_key *today,
 static int
 labels_read(const struct json *labels, struct review *v)
 {
-	const char *pool = NULL;
+	const char *nodepool = NULL;
 
-	if (annotation_read(labels, POOL_LABEL, &pool, NULL))
+	if (annotation_read(labels, NODEPOOL_LABEL, &nodepool, NULL))
 		return -1;
-	v->has_pool = pool != NULL;
-	return pool == NULL ? 0 : str_copy(v->pool, sizeof(v->pool), pool);
+	v->has_nodepool = nodepool != NULL;
+	return nodepool == NULL
+		       ? 0
+		       : str_copy(v->nodepool, sizeof(v->nodepool), nodepool);
 }
 
 static int

@@ -66,7 +66,7 @@ is_name(const char *s)
 static void
 put_name(struct buf *b, const struct event_series_event *v)
 {
-	buf_puts(b, is_name(v->pool) ? v->pool : "nodepool");
+	buf_puts(b, is_name(v->nodepool) ? v->nodepool : "nodepool");
 	buf_printf(b, ".%llx", (unsigned long long)v->first_us);
 }
 
@@ -122,8 +122,8 @@ event_create(struct buf *b, const struct event_series_event *v,
 
 	buf_puts(b, ",\"regarding\":{\"apiVersion\":\"karpenter.sh/v1\","
 		    "\"kind\":\"NodePool\",\"name\":");
-	put_text(b, v->pool, POOL_BYTES);
+	put_text(b, v->nodepool, NODEPOOL_BYTES);
 	buf_puts(b, ",\"uid\":");
-	put_text(b, v->pool_uid, UID_BYTES);
+	put_text(b, v->nodepool_uid, UID_BYTES);
 	buf_puts(b, "}}");
 }

@@ -70,14 +70,14 @@ former_read(const struct json *annotations, const struct hold_key *today,
 	if (annotation_read(annotations, HELD_KEY_KEY, &text, e))
 		return -1;
 	if (text != NULL && held_key_parse(text, &k)) {
-		o->has_former = true;
+		o->has_previous = true;
 		return 0;
 	}
 	if (same_hold(&k, today))
 		return 0;
-	o->has_former = true;
-	o->former = k;
-	return hold_read(annotations, &k, &o->former_hold, e);
+	o->has_previous = true;
+	o->previous_key = k;
+	return hold_read(annotations, &k, &o->previous_hold, e);
 }
 
 static int
@@ -244,15 +244,15 @@ root_decode(const struct json *root, enum kind kind,
 	    map_read(meta, "labels", "metadata.labels", &labels, e) ||
 	    map_read(meta, "annotations", "metadata.annotations", &annotations,
 		     e) ||
-	    text_copy(labels, POOL_LABEL, o.pool, sizeof(o.pool),
-		      "label " POOL_LABEL, e) ||
+	    text_copy(labels, NODEPOOL_LABEL, o.nodepool, sizeof(o.nodepool),
+		      "label " NODEPOOL_LABEL, e) ||
 	    marks_read(annotations, hold, &o, e) ||
 	    class_read(annotations, &o, e))
 		return err_wrap(e, "%s %s", kind_name(kind),
 				o.name[0] != '\0' ? o.name : "?");
 
 	deletion_read(meta, &o);
-	o.karpenter = json_member(labels, POOL_LABEL) != NULL ||
+	o.karpenter = json_member(labels, NODEPOOL_LABEL) != NULL ||
 		      o.mark != MARK_ABSENT;
 
 	if (kind == KIND_NODE) {

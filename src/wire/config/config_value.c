@@ -195,14 +195,14 @@ config_add(struct config *c, const struct config_key *k, const char *text,
 	if (k->off_only)
 		return refuse(k, text, e);
 	p = field(c, k);
-	if (p->n == POOL_PATTERNS_MAX)
+	if (p->n == NODEPOOL_PATTERNS_MAX)
 		return err_set(e, ERR_LIMIT, "too many, expected at most %d",
-			       POOL_PATTERNS_MAX);
+			       NODEPOOL_PATTERNS_MAX);
 	if (text[0] == '\0' || !syntax_text(text) ||
 	    str_copy(p->at[p->n], sizeof(p->at[0]), text))
 		return err_set(e, ERR_INPUT,
 			       "expected a shell pattern of 1 to %d bytes",
-			       POOL_PATTERN_BYTES - 1);
+			       NODEPOOL_PATTERN_BYTES - 1);
 	p->n++;
 	return 0;
 }

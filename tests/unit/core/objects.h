@@ -23,7 +23,7 @@ object_new(enum kind kind, const char *name, const char *uid,
 	snprintf(o.name, sizeof(o.name), "%s", name);
 	snprintf(o.uid, sizeof(o.uid), "%s", uid);
 	snprintf(o.rv, sizeof(o.rv), "1");
-	snprintf(o.pool, sizeof(o.pool), "web");
+	snprintf(o.nodepool, sizeof(o.nodepool), "web");
 	return o;
 }
 

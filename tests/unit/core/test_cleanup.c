@@ -693,9 +693,9 @@ START_TEST(the_hold_of_an_earlier_configuration_goes)
 
 	begin();
 	x = add(KIND_NODE, "n1", "", OURS);
-	x->o.has_former = x->o.has_held_key = true;
-	x->o.former = previous_hold;
-	x->o.former_hold = HOLD_SAME;
+	x->o.has_previous = x->o.has_held_key = true;
+	x->o.previous_key = previous_hold;
+	x->o.previous_hold = HOLD_SAME;
 	x->o.hold = x->o.default_hold = HOLD_ABSENT;
 	start_over(&plain);
 	t = go_on();
@@ -703,7 +703,7 @@ START_TEST(the_hold_of_an_earlier_configuration_goes)
 	ck_assert_str_eq(t.write.hold->key, previous_hold.key);
 	ck_assert_str_eq(t.write.hold->value, previous_hold.value);
 	ck_assert(t.write.object->has_held_key);
-	x->o.former_hold = HOLD_OTHER;
+	x->o.previous_hold = HOLD_OTHER;
 	x->o.hold = HOLD_SAME;	/* a person's */
 	start_over(&plain);
 	t = go_on();
@@ -728,9 +728,9 @@ START_TEST(a_claim_that_is_clear_says_so_of_its_node)
 	x[0] = add(KIND_NODECLAIM, "c1", "", OURS);
 	x[1] = add(KIND_NODE, "n1", "c1", OURS);
 	for (int i = 0; i < 2 && _i == 1; i++) {
-		x[i]->o.has_former = true;
-		x[i]->o.former = hold;
-		x[i]->o.former_hold = HOLD_SAME;
+		x[i]->o.has_previous = true;
+		x[i]->o.previous_key = hold;
+		x[i]->o.previous_hold = HOLD_SAME;
 		x[i]->o.hold = HOLD_ABSENT;
 		x[i]->o.default_hold = HOLD_SAME;
 	}
@@ -764,9 +764,9 @@ START_TEST(a_persons_hold_on_the_claim)
 	node = add(KIND_NODE, "n1", "c1", OURS);
 	node->o.hold = claim->o.hold;
 	node->o.default_hold = claim->o.default_hold;
-	node->o.has_former = former;
-	node->o.former = hold;
-	node->o.former_hold = HOLD_SAME;
+	node->o.has_previous = former;
+	node->o.previous_key = hold;
+	node->o.previous_hold = HOLD_SAME;
 	start_over(&config);
 	t = go_on();
 	ck_assert_int_eq(t.step, CLEANUP_WRITE);
@@ -790,9 +790,9 @@ START_TEST(a_persons_hold_beside_ours)
 	both[0] = add(KIND_NODECLAIM, "c1", "", OURS);
 	both[1] = add(KIND_NODE, "n1", "c1", OURS);
 	former = both[_i];	/* whose mark is that of an earlier hold */
-	former->o.has_former = true;
-	former->o.former = hold;
-	former->o.former_hold = HOLD_SAME;
+	former->o.has_previous = true;
+	former->o.previous_key = hold;
+	former->o.previous_hold = HOLD_SAME;
 	both[1]->o.hold = _i == 1 ? HOLD_ABSENT : HOLD_SAME;
 	start_over(&config);
 	t = go_on();

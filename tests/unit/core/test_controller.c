@@ -36,14 +36,14 @@ old_machines(int n)
 
 /* A claim as Karpenter makes one: nothing known yet. */
 static struct thing *
-claim_add(int n, const char *pool)
+claim_add(int n, const char *nodepool)
 {
 	char uid[16];
 	struct object o;
 
 	snprintf(uid, sizeof(uid), "c%d", n);
 	o = claim_new(uid, server_ms(w));
-	strcpy(o.pool, pool);
+	strcpy(o.nodepool, nodepool);
 	return thing_add(w, &o);
 }
 
@@ -55,7 +55,7 @@ launch(struct thing *c)
 }
 
 static void
-node_join(int n, const char *pool)
+node_join(int n, const char *nodepool)
 {
 	char name[16], owner[16];
 	struct object o;
@@ -63,7 +63,7 @@ node_join(int n, const char *pool)
 	snprintf(name, sizeof(name), "n%d", n);
 	snprintf(owner, sizeof(owner), "c%d", n);
 	o = node_new(name, owner, server_ms(w));
-	strcpy(o.pool, pool);
+	strcpy(o.nodepool, nodepool);
 	o.registered = true;
 	thing_add(w, &o);
 }
@@ -78,14 +78,14 @@ ready(struct thing *c)
 
 /* A scale-up by one machine: returns when it became ready. */
 static int64_t
-scale_up(int n, const char *pool)
+scale_up(int n, const char *nodepool)
 {
-	struct thing *c = claim_add(n, pool);
+	struct thing *c = claim_add(n, nodepool);
 
 	world_run(w, 2000);
 	launch(c);
 	world_run(w, 30000);
-	node_join(n, pool);
+	node_join(n, nodepool);
 	world_run(w, 30000);
 	return ready(c);
 }
@@ -111,7 +111,7 @@ START_TEST(held_by_one_and_released_when_quiet)
 	/* And then there is nothing to do, for ever. */
 	memset(w->acts, 0, sizeof(w->acts));
 	world_run(w, DAY);
-	for (int i = 0; i <= ACT_LIST_POOLS; i++)
+	for (int i = 0; i <= ACT_LIST_NODEPOOLS; i++)
 		ck_assert_uint_eq(w->acts[i], 0);
 }
 END_TEST

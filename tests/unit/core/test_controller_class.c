@@ -58,7 +58,7 @@ replace(int n)
 	world_run(w, 1000);
 	snprintf(uid, sizeof(uid), "c%d", n);
 	o = claim_new(uid, server_ms(w) / 1000 * 1000);
-	strcpy(o.pool, "web");
+	strcpy(o.nodepool, "web");
 	o.launch_known = true;
 	c = thing_add(w, &o);
 	world_run(w, 2000);
@@ -71,7 +71,7 @@ replace(int n)
 static void
 event(const char *uid)
 {
-	controller_sign(w->s, uid, "drifted", world_now(w));
+	controller_disruption_event(w->s, uid, "drifted", world_now(w));
 }
 
 static unsigned
@@ -376,7 +376,7 @@ START_TEST(never_launched_is_undecided_for_30_s)
 	disrupt();
 	world_run(w, 1000);
 	o = claim_new("c7", server_ms(w) / 1000 * 1000);
-	strcpy(o.pool, "web");
+	strcpy(o.nodepool, "web");
 	o.launch_known = false;	/* it would count after 5 s */
 	thing_add(w, &o);
 	world_run(w, 29000);
@@ -528,7 +528,7 @@ START_TEST(clock_is_set_while_undecided)
 	} else {
 		world_run(w, 1000);
 		o = claim_new("c7", server_ms(w) / 1000 * 1000);
-		strcpy(o.pool, "web");
+		strcpy(o.nodepool, "web");
 		thing_add(w, &o);
 		left = UNDECIDED_MAX_MS;
 	}
@@ -547,10 +547,10 @@ START_TEST(a_reason_stands_above_none)
 	struct thing *c;
 
 	disrupt();
-	controller_sign(w->s, "c7", "unknown", world_now(w));
-	controller_sign(w->s, "c7", "drifted", world_now(w));
-	controller_sign(w->s, "c7", "unknown", world_now(w));
-	controller_sign(w->s, "c7", "empty", world_now(w));
+	controller_disruption_event(w->s, "c7", "unknown", world_now(w));
+	controller_disruption_event(w->s, "c7", "drifted", world_now(w));
+	controller_disruption_event(w->s, "c7", "unknown", world_now(w));
+	controller_disruption_event(w->s, "c7", "empty", world_now(w));
 	c = replace(7);
 	world_run(w, 1000);
 	ck_assert_str_eq(c->o.replaces, "drifted");

@@ -403,7 +403,7 @@ START_TEST(a_class_that_is_refused)
 	o.launched = o.launch_known = true;
 	thing_add(w, &o);
 	world_run(w, 1000);
-	controller_sign(w->s, "c9", "drifted", world_now(w));
+	controller_disruption_event(w->s, "c9", "drifted", world_now(w));
 	world_run(w, 10 * MINUTE);
 	ck_assert_uint_eq(notes(NOTE_REFUSED, &n), 1);
 	ck_assert_str_eq(n.name, "c9");

@@ -349,23 +349,23 @@ START_TEST(person_in_an_excluded_pool)
 END_TEST
 
 static void
-former_hold(struct thing *t, enum hold former, enum hold today)
+previous_hold(struct thing *t, enum hold former, enum hold today)
 {
 	object_hold(&t->o, server_ms(w) - DAY);
 	t->o.hold = today;
-	t->o.has_held_key = t->o.has_former = true;
-	t->o.former_hold = former;
-	strcpy(t->o.former.key, "example.org/old");
-	strcpy(t->o.former.value, "yes");
+	t->o.has_held_key = t->o.has_previous = true;
+	t->o.previous_hold = former;
+	strcpy(t->o.previous_key.key, "example.org/old");
+	strcpy(t->o.previous_key.value, "yes");
 }
 
 START_TEST(former_key_is_cleared_then_held_anew)
 {
 	struct thing *n = node_at(w, 0);
 
-	former_hold(n, HOLD_SAME, HOLD_ABSENT);
+	previous_hold(n, HOLD_SAME, HOLD_ABSENT);
 	hold_for(5 * MINUTE);
-	ck_assert_int_eq(n->o.former_hold, HOLD_ABSENT);
+	ck_assert_int_eq(n->o.previous_hold, HOLD_ABSENT);
 	ck_assert(!n->o.has_held_key);
 	ck_assert(thing_held(n));
 	ck_assert_uint_eq(n->writes, 2);
@@ -378,7 +378,7 @@ static const struct {
 	const char *name;
 	enum hold former, today;
 	unsigned writes;
-} formers[] = {
+} previous_keys[] = {
 	{"quiet: hold, mark and held-key go", HOLD_SAME, HOLD_ABSENT, 1},
 	{"the old hold was removed: the mark goes", HOLD_ABSENT, HOLD_ABSENT,
 	 1},
@@ -390,18 +390,18 @@ static const struct {
 START_TEST(former_when_quiet)
 {
 	struct thing *n = node_at(w, 0);
-	enum hold left = formers[_i].former;
+	enum hold left = previous_keys[_i].former;
 
-	former_hold(n, left, formers[_i].today);
+	previous_hold(n, left, previous_keys[_i].today);
 	world_open(w);
 	world_run(w, MINUTE);
 	ck_assert_msg(n->o.mark == MARK_ABSENT && !n->o.has_held_key &&
-			      n->o.hold == formers[_i].today &&
-			      n->o.former_hold == (left == HOLD_SAME
+			      n->o.hold == previous_keys[_i].today &&
+			      n->o.previous_hold == (left == HOLD_SAME
 							   ? HOLD_ABSENT
 							   : left) &&
-			      n->writes == formers[_i].writes,
-		      "%s", formers[_i].name);
+			      n->writes == previous_keys[_i].writes,
+		      "%s", previous_keys[_i].name);
 }
 END_TEST
 
@@ -454,7 +454,7 @@ START_TEST(a_joining_node_is_cleared_by_version)
 	controller_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
 			world_now(w));
 	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
-	ck_assert_int_eq(a.act, ACT_LIST_POOLS);
+	ck_assert_int_eq(a.act, ACT_LIST_NODEPOOLS);
 	controller_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
 			world_now(w));
 	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
@@ -517,7 +517,7 @@ main(void)
 	tcase_add_test(c, person_in_an_excluded_pool);
 	tcase_add_test(c, former_key_is_cleared_then_held_anew);
 	tcase_add_loop_test(c, former_when_quiet, 0,
-			    sizeof(formers) / sizeof(formers[0]));
+			    sizeof(previous_keys) / sizeof(previous_keys[0]));
 	tcase_add_test(c, odd_mark_is_cleared);
 	tcase_add_test(c, copied_back_after_the_clear);
 	tcase_add_loop_test(c, a_joining_node_is_cleared_by_version, 0, 2);

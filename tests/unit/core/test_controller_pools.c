@@ -81,20 +81,20 @@ says_nothing(const char *name)
 
 /* A machine that has just become ready. */
 static int64_t
-new_machine(int n, const char *pool)
+new_machine(int n, const char *nodepool)
 {
-	machine_add(w, n, pool, server_ms(w) / 1000 * 1000);
+	machine_add(w, n, nodepool, server_ms(w) / 1000 * 1000);
 	return claim_at(w, n)->o.ready_ms;
 }
 
 static unsigned
-held_in(const char *pool)
+held_in(const char *nodepool)
 {
 	unsigned n = 0;
 
 	for (struct thing *t = w->at; t < w->at + THINGS; t++)
 		n += t->used && t->o.kind == KIND_NODE && thing_held(t) &&
-		     strcmp(t->o.pool, pool) == 0;
+		     strcmp(t->o.nodepool, nodepool) == 0;
 	return n;
 }
 
@@ -153,7 +153,7 @@ START_TEST(hold_until_holds_this_pool_alone)
 	old_pools();
 	until = server_ms(w) / 1000 * 1000 + 30 * MINUTE;
 	says_at("web", NODEPOOL_HOLD_UNTIL, until);
-	ck_assert_uint_eq(notes(NOTE_POOL_MANUAL, &n), 1);
+	ck_assert_uint_eq(notes(NOTE_NODEPOOL_MANUAL, &n), 1);
 	ck_assert_str_eq(n.name, "web");
 	ck_assert_str_eq(n.uid, "u-web");
 	ck_assert_int_eq(n.a, until);
@@ -165,7 +165,7 @@ START_TEST(hold_until_holds_this_pool_alone)
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 	says_at("web", NODEPOOL_HOLD_UNTIL, until);
-	ck_assert_uint_eq(notes(NOTE_POOL_MANUAL, &n), 0);
+	ck_assert_uint_eq(notes(NOTE_NODEPOOL_MANUAL, &n), 0);
 }
 END_TEST
 
@@ -234,7 +234,7 @@ START_TEST(released_at_while_a_machine_boots)
 
 	old_pools();
 	o = claim_new("c9", server_ms(w));
-	strcpy(o.pool, "web");
+	strcpy(o.nodepool, "web");
 	o.launched = o.launch_known = true;
 	t = thing_add(w, &o);
 	world_run(w, MINUTE);
@@ -260,7 +260,7 @@ START_TEST(released_at_in_the_future)
 	at = server_ms(w) / 1000 * 1000 + 5 * MINUTE;
 	new_machine(4, "web");
 	says_at("web", NODEPOOL_RELEASED_AT, at);
-	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 1);
+	ck_assert_uint_eq(notes(NOTE_NODEPOOL_INVALID, &n), 1);
 	ck_assert_int_eq(n.a, NODEPOOL_RELEASED_AT);
 	world_run_until(w, at - 1);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
@@ -292,12 +292,12 @@ END_TEST
 
 /* A machine every 5 minutes; the pool's cap ends it, or the config's does. */
 static int64_t
-first_release(const char *pool)
+first_release(const char *nodepool)
 {
 	for (int i = 0; i < 40; i++) {
-		new_machine(10 + i, pool);
+		new_machine(10 + i, nodepool);
 		world_run(w, 5 * MINUTE);
-		if (held_in(pool) < 3)
+		if (held_in(nodepool) < 3)
 			return (i + 1) * 5;
 	}
 	return -1;
@@ -335,12 +335,12 @@ START_TEST(bad_value_is_told_once_and_does_not_count)
 	old_pools();
 	says("web", NODEPOOL_HOLD_DURATION, "fast");
 	says("web", NODEPOOL_HOLD_DURATION, "fast");
-	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 1);
+	ck_assert_uint_eq(notes(NOTE_NODEPOOL_INVALID, &n), 1);
 	ck_assert_int_eq(n.a, NODEPOOL_HOLD_DURATION);
 	ck_assert_str_eq(n.value, "fast");
 	ck_assert_str_eq(n.uid, "u-web");
 	says("web", NODEPOOL_HOLD_DURATION, "faster");
-	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 1);
+	ck_assert_uint_eq(notes(NOTE_NODEPOOL_INVALID, &n), 1);
 	new_machine(4, "web");
 	world_run(w, rules.hold_ms - 1000);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
@@ -357,7 +357,7 @@ START_TEST(pool_gone_or_not_listed)
 	ck_assert_uint_eq(held_in("web"), 2);
 	if (_i == 0) {
 		world_pool_gone(w, "web");
-		controller_pool_gone(w->s, "web", world_now(w));
+		controller_nodepool_gone(w->s, "web", world_now(w));
 	} else {
 		world_pool_gone(w, "web");
 		controller_listing(w->s, KIND_NODEPOOL);
@@ -405,17 +405,17 @@ START_TEST(manual_hold_told)
 
 	old_pools();
 	says_at("excluded", NODEPOOL_HOLD_UNTIL, server_ms(w) + 60 * MINUTE);
-	ck_assert_uint_eq(notes(NOTE_POOL_MANUAL, &n), 0);
+	ck_assert_uint_eq(notes(NOTE_NODEPOOL_MANUAL, &n), 0);
 	nodepool_init(&p);
 	strcpy(p.name, "web");
 	strcpy(p.uid, "u-web");
 	p.hold_until_ms = server_ms(w) + 60 * MINUTE;
 	p.disabled = true;
 	world_pool(w, &p);
-	ck_assert_uint_eq(notes(NOTE_POOL_MANUAL, &n), 0);
+	ck_assert_uint_eq(notes(NOTE_NODEPOOL_MANUAL, &n), 0);
 	p.disabled = false;
 	world_pool(w, &p);
-	ck_assert_uint_eq(notes(NOTE_POOL_MANUAL, &n), 1);
+	ck_assert_uint_eq(notes(NOTE_NODEPOOL_MANUAL, &n), 1);
 }
 END_TEST
 
@@ -459,9 +459,9 @@ START_TEST(many_bad_values)
 	for (int i = 0; i < 500; i++) {
 		snprintf(name, sizeof(name), "p%d", i);
 		p = pool_of(name, NODEPOOL_ENABLED, "no");
-		controller_pool(w->s, &p, world_now(w));
+		controller_nodepool(w->s, &p, world_now(w));
 	}
-	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 500);
+	ck_assert_uint_eq(notes(NOTE_NODEPOOL_INVALID, &n), 500);
 }
 END_TEST
 
@@ -551,11 +551,11 @@ START_TEST(pools_known_from_before_the_lead)
 		p = pool_of("web", NODEPOOL_ENABLED, "false");
 		if (_i == 1) {
 			controller_listing(w->s, KIND_NODEPOOL);
-			controller_pool(w->s, &p, world_now(w));
+			controller_nodepool(w->s, &p, world_now(w));
 			controller_listed(w->s, KIND_NODEPOOL, true,
 					  world_now(w));
 		} else {
-			controller_pool(w->s, &p, world_now(w));
+			controller_nodepool(w->s, &p, world_now(w));
 		}
 		new_lead();
 	}
@@ -605,18 +605,18 @@ START_TEST(told_by_each_leader)
 
 	old_pools();
 	says("web", NODEPOOL_HOLD_DURATION, "fast");
-	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 1);
+	ck_assert_uint_eq(notes(NOTE_NODEPOOL_INVALID, &n), 1);
 	controller_lead(w->s, false, world_now(w));
 	says("web", NODEPOOL_HOLD_DURATION, "faster");
-	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 0);
+	ck_assert_uint_eq(notes(NOTE_NODEPOOL_INVALID, &n), 0);
 	new_lead();
 	controller_listing(w->s, KIND_NODEPOOL);
 	p = pool_of("web", NODEPOOL_HOLD_DURATION, "faster");
-	controller_pool(w->s, &p, world_now(w));
+	controller_nodepool(w->s, &p, world_now(w));
 	controller_listed(w->s, KIND_NODEPOOL, true, world_now(w));
-	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 1);
-	controller_pool(w->s, &p, world_now(w));
-	ck_assert_uint_eq(notes(NOTE_POOL_INVALID, &n), 0);
+	ck_assert_uint_eq(notes(NOTE_NODEPOOL_INVALID, &n), 1);
+	controller_nodepool(w->s, &p, world_now(w));
+	ck_assert_uint_eq(notes(NOTE_NODEPOOL_INVALID, &n), 0);
 }
 END_TEST
 

@@ -432,7 +432,7 @@ static const struct {
 	const char *name;
 	int64_t web, other;	/* minutes ago; -1: none */
 	bool disabled;		/* the other */
-	const char *pool;
+	const char *nodepool;
 	int64_t debt;
 } limits[] = {
 	{"the earlier one", 3, 10, false, "batch", 10},
@@ -448,7 +448,7 @@ START_TEST(debt_and_released_at)
 	int64_t off;
 
 	nodepool_init(&p);
-	strcpy(p.name, limits[_i].pool);
+	strcpy(p.name, limits[_i].nodepool);
 	p.disabled = limits[_i].disabled;
 	world_pool(w, &p);
 	busy(10, 40);

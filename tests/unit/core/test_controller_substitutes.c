@@ -69,14 +69,14 @@ gone(int n)
 
 /* A claim as Karpenter makes one: its condition says that it is not launched. */
 static struct thing *
-make(int n, const char *pool)
+make(int n, const char *nodepool)
 {
 	char uid[16];
 	struct object o;
 
 	snprintf(uid, sizeof(uid), "c%d", n);
 	o = claim_new(uid, server_ms(w) / 1000 * 1000);
-	strcpy(o.pool, pool);
+	strcpy(o.nodepool, nodepool);
 	o.launch_known = true;
 	return thing_add(w, &o);
 }
@@ -89,9 +89,9 @@ launch(struct thing *c)
 }
 
 static struct thing *
-launched(int n, const char *pool)
+launched(int n, const char *nodepool)
 {
-	struct thing *c = make(n, pool);
+	struct thing *c = make(n, nodepool);
 
 	world_run(w, 1000);
 	launch(c);

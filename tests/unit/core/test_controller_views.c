@@ -352,7 +352,7 @@ START_TEST(pools_that_differ_stop_the_release)
 	world_pool_quietly(w, &p);
 	world_run_until(w, quiet + 3000);
 	ck_assert_uint_eq(w->acts[ACT_CLEAR], 0);
-	ck_assert_uint_ge(w->acts[ACT_LIST_POOLS], 2);
+	ck_assert_uint_ge(w->acts[ACT_LIST_NODEPOOLS], 2);
 	while (controller_note(w->s, &n)) {
 		if (n.type != NOTE_STOPPED)
 			continue;
@@ -365,9 +365,9 @@ START_TEST(pools_that_differ_stop_the_release)
 		world_run(w, 100);
 		ck_assert_int_lt(server_ms(w), quiet + 20000);
 	}
-	ck_assert_uint_eq(w->acts[ACT_LIST_POOLS], FRESH_TRIES);
+	ck_assert_uint_eq(w->acts[ACT_LIST_NODEPOOLS], FRESH_TRIES);
 	ck_assert_uint_eq(w->acts[ACT_CLEAR], 0);
-	controller_pool(w->s, &p, world_now(w)); /* … and it says so */
+	controller_nodepool(w->s, &p, world_now(w)); /* … and it says so */
 	world_run(w, 5 * MINUTE);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 6);
 }
@@ -377,7 +377,7 @@ static enum fault
 pools_fail(struct world *x, const struct action *a)
 {
 	(void)x;
-	return a->act == ACT_LIST_POOLS ? FAULT_REFUSED : FAULT_NONE;
+	return a->act == ACT_LIST_NODEPOOLS ? FAULT_REFUSED : FAULT_NONE;
 }
 
 /* 403 on the fresh list of NodePools stops releases, and is told. */
@@ -405,7 +405,7 @@ START_TEST(fresh_list_of_pools_fails)
 		told++;
 	}
 	ck_assert_uint_eq(told, 1);
-	ck_assert_uint_le(w->acts[ACT_LIST_POOLS], 40);
+	ck_assert_uint_le(w->acts[ACT_LIST_NODEPOOLS], 40);
 	w->fault = NULL;
 	world_run(w, 30000);
 	ck_assert_uint_eq(count_marked(w), 0);
@@ -422,9 +422,9 @@ START_TEST(view_lost_between_the_lists)
 	due_machines(3);
 	world_list(w, KIND_NODE);
 	world_list(w, KIND_NODECLAIM);
-	while (w->acts[ACT_LIST_POOLS] == 0)
+	while (w->acts[ACT_LIST_NODEPOOLS] == 0)
 		world_run(w, 1);
-	while (!f->used || f->a.act != ACT_LIST_POOLS)
+	while (!f->used || f->a.act != ACT_LIST_NODEPOOLS)
 		f++;
 	f->reply_at = w->boot_ms + 2000;
 	world_run(w, 1);
@@ -454,7 +454,7 @@ START_TEST(both_lists_and_claims_first)
 	controller_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
 			world_now(w));
 	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
-	ck_assert_int_eq(a.act, ACT_LIST_POOLS);
+	ck_assert_int_eq(a.act, ACT_LIST_NODEPOOLS);
 	ck_assert_int_eq(a.kind, KIND_NODEPOOL);
 	ck_assert(!controller_next(w->s, world_now(w), w->hint_ms,
 				   &(struct action){0}, &wait));
@@ -488,7 +488,7 @@ START_TEST(pools_not_served)
 	controller_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
 			world_now(w));
 	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
-	ck_assert_int_eq(a.act, ACT_LIST_POOLS);
+	ck_assert_int_eq(a.act, ACT_LIST_NODEPOOLS);
 	controller_done(w->s, &a, &(struct outcome){.code = OUTCOME_GONE},
 			world_now(w));
 	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait) ==

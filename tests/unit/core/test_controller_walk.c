@@ -73,7 +73,7 @@ counts_at(const struct thing *t, int64_t at)
 
 	if (t->o.kind == KIND_NODE || t->o.deleting ||
 	    (node != NULL && node->o.deleting) ||
-	    !rules_pool_included(&rules, t->o.pool))
+	    !rules_nodepool_included(&rules, t->o.nodepool))
 		return false;
 	if (t->o.launched)
 		return true;
@@ -88,7 +88,7 @@ scope_held_at(const struct thing *head, int64_t at)
 	for (struct thing *t = w->at; t < w->at + THINGS; t++)
 		if (t->used && counts_at(t, at) && deadline_of(t) > at &&
 		    (rules.scope == SCOPE_CLUSTER ||
-		     strcmp(t->o.pool, head->o.pool) == 0))
+		     strcmp(t->o.nodepool, head->o.nodepool) == 0))
 			return true;
 	return false;
 }
@@ -98,7 +98,7 @@ wish_at(const struct thing *head, const struct thing *node, int64_t at)
 {
 	if (head->o.deleting || (node != NULL && node->o.deleting))
 		return GOAL_LEAVE;
-	if (!rules_pool_included(&rules, head->o.pool))
+	if (!rules_nodepool_included(&rules, head->o.nodepool))
 		return GOAL_CLEAR;
 	if (deadline_of(head) > at)
 		return GOAL_HOLD;
@@ -176,7 +176,7 @@ random_thing(enum kind kind)
 static void
 webhook(struct object *o)
 {
-	bool included = rules_pool_included(&rules, o->pool);
+	bool included = rules_nodepool_included(&rules, o->nodepool);
 
 	if (included && o->hold == HOLD_ABSENT && roll(&w->dice, 4) > 0)
 		object_hold(o, server_ms(w));
@@ -196,7 +196,8 @@ add(const struct object *o)
 static void
 make_claim(void)
 {
-	static const char *const pools[] = {"web", "web", "api", "excluded"};
+	static const char *const nodepools[] = {"web", "web", "api",
+						"excluded"};
 	struct object o;
 	char uid[20];
 	int alive = 0;
@@ -207,7 +208,7 @@ make_claim(void)
 		return;
 	snprintf(uid, sizeof(uid), "c%d", made++);
 	o = claim_new(uid, server_ms(w));
-	strcpy(o.pool, pools[roll(&w->dice, 4)]);
+	strcpy(o.nodepool, nodepools[roll(&w->dice, 4)]);
 	o.launch_known = roll(&w->dice, 2) == 0;
 	if (roll(&w->dice, 8) == 0)	/* from the template */
 		o.hold = roll(&w->dice, 3) == 0 ? HOLD_OTHER : HOLD_SAME;
@@ -224,7 +225,7 @@ make_node(struct thing *claim)
 
 	snprintf(name, sizeof(name), "n-%.16s", claim->o.uid);
 	o = node_new(name, claim->o.uid, server_ms(w));
-	strcpy(o.pool, claim->o.pool);
+	strcpy(o.nodepool, claim->o.nodepool);
 	webhook(&o);
 	add(&o);
 }

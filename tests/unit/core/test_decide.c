@@ -23,7 +23,7 @@ half_at(int i)
 	h.present = true;
 	h.busy = i % 2 != 0;
 	h.spent = (i /= 2) % 2 != 0;
-	h.former = (i /= 2) % 2 != 0;
+	h.previous = (i /= 2) % 2 != 0;
 	h.tenure = (enum tenure)((i /= 2) % 4);
 	h.hold = (enum hold)((i /= 4) % 3);
 	h.registered = (i /= 3) % 2 != 0;
@@ -41,13 +41,13 @@ possible(const struct half *h)
 		return false;	/* held again: nobody is opted out */
 	switch (h->tenure) {
 	case TENURE_FREE:
-		return h->hold == HOLD_ABSENT && !h->former;
+		return h->hold == HOLD_ABSENT && !h->previous;
 	case TENURE_PERSON:
-		return h->hold != HOLD_ABSENT && !h->former;
+		return h->hold != HOLD_ABSENT && !h->previous;
 	case TENURE_OURS:
-		return h->former || h->hold == HOLD_SAME;
+		return h->previous || h->hold == HOLD_SAME;
 	default:
-		return h->former || h->hold != HOLD_SAME;
+		return h->previous || h->hold != HOLD_SAME;
 	}
 }
 
@@ -62,7 +62,7 @@ half_name(const struct half *h, char out[80])
 		return "absent";
 	snprintf(out, 80, "%s hold=%s%s%s%s%s%s", tenures[h->tenure],
 		 holds[h->hold], h->busy ? " busy" : "",
-		 h->spent ? " spent" : "", h->former ? " former" : "",
+		 h->spent ? " spent" : "", h->previous ? " former" : "",
 		 h->registered ? " registered" : "",
 		 h->opted_out ? " opted-out" : "");
 	return out;
@@ -163,7 +163,7 @@ clear_is_of_ours(const struct state *s, struct decision d)
 	if (d.act == ACT_UNMARK)
 		HOLDS_THAT(marked(target(s, d)), s);
 	if (d.act == ACT_CLEAR && s->wish == GOAL_HOLD)
-		HOLDS_THAT(target(s, d)->former ||
+		HOLDS_THAT(target(s, d)->previous ||
 				   (d.on == KIND_NODE && s->claim.opted_out),
 			   s);
 	if (d.act == ACT_CLEAR && s->wish == GOAL_CLEAR)
@@ -202,7 +202,7 @@ opted_out_counts_for_the_node(const struct state *s, struct decision d)
 		return;
 	HOLDS_THAT(d.act != ACT_HOLD, s);
 	if (!s->node.present || s->node.busy ||
-	    s->node.tenure != TENURE_OURS || s->node.former)
+	    s->node.tenure != TENURE_OURS || s->node.previous)
 		return;
 	/* … but what is a person's by now, whose mark alone goes. */
 	if (d.on == KIND_NODE)
@@ -223,12 +223,12 @@ taken_over_is_unmarked(const struct state *s, struct decision d)
 	if (s->wish == GOAL_LEAVE || d.act == ACT_NONE)
 		return;
 	if (s->claim.present && s->claim.tenure == TENURE_PERSON &&
-	    s->claim.hold == HOLD_SAME && !s->node.former &&
+	    s->claim.hold == HOLD_SAME && !s->node.previous &&
 	    d.on == KIND_NODE)
 		HOLDS_THAT(d.act == ACT_UNMARK, s);
 	if (s->node.present && s->node.tenure == TENURE_PERSON &&
 	    s->node.hold == HOLD_SAME && !s->node.registered &&
-	    !s->claim.former && d.on == KIND_NODECLAIM)
+	    !s->claim.previous && d.on == KIND_NODECLAIM)
 		HOLDS_THAT(d.act == ACT_UNMARK, s);
 	if (d.act == ACT_UNMARK)
 		HOLDS_THAT(!d.release, s);
@@ -274,7 +274,7 @@ person_is_told(const struct state *s, struct decision d)
 		say = say || (h->present &&
 			      (h->tenure == TENURE_PERSON ||
 			       h->tenure == TENURE_YIELDED || h->opted_out ||
-			       (h->former && h->hold != HOLD_ABSENT)));
+			       (h->previous && h->hold != HOLD_ABSENT)));
 	}
 	HOLDS_THAT(decide_person(&s->claim, &s->node) == say, s);
 }
@@ -291,7 +291,7 @@ apply(struct state *s, struct decision d)
 		h->hold = HOLD_SAME;
 		break;
 	case ACT_CLEAR:
-		if (!h->former)
+		if (!h->previous)
 			h->hold = HOLD_ABSENT;
 		break;
 	default:
@@ -299,7 +299,7 @@ apply(struct state *s, struct decision d)
 	}
 	if (d.act == ACT_HOLD)
 		return;
-	h->former = false;
+	h->previous = false;
 	h->tenure = h->hold == HOLD_ABSENT ? TENURE_FREE : TENURE_PERSON;
 }
 
@@ -401,18 +401,18 @@ static const struct {
 	{"Node alone", {ABSENT, FREE, GOAL_HOLD}, ACT_HOLD, KIND_NODE},
 	{"claim alone", {FREE, ABSENT, GOAL_HOLD}, ACT_HOLD, KIND_NODECLAIM},
 	{"former hold", {ABSENT, {.present = true, .tenure = TENURE_OURS,
-				  .former = true}, GOAL_HOLD},
+				  .previous = true}, GOAL_HOLD},
 	 ACT_CLEAR, KIND_NODE},
 	{"former default hold, the claim's own",
 	 {{.present = true, .default_hold = HOLD_SAME},
-	  {.present = true, .tenure = TENURE_OURS, .former = true,
-	   .former_default = true}, GOAL_HOLD}, ACT_UNMARK, KIND_NODE},
+	  {.present = true, .tenure = TENURE_OURS, .previous = true,
+	   .previous_default = true}, GOAL_HOLD}, ACT_UNMARK, KIND_NODE},
 	{"the same when quiet",
 	 {{.present = true, .default_hold = HOLD_SAME},
-	  {.present = true, .tenure = TENURE_OURS, .former = true,
-	   .former_default = true}, GOAL_CLEAR}, ACT_UNMARK, KIND_NODE},
+	  {.present = true, .tenure = TENURE_OURS, .previous = true,
+	   .previous_default = true}, GOAL_CLEAR}, ACT_UNMARK, KIND_NODE},
 	{"a person's hold beside our former one",
-	 {{.present = true, .tenure = TENURE_OURS, .former = true,
+	 {{.present = true, .tenure = TENURE_OURS, .previous = true,
 	   .hold = HOLD_OTHER, .busy = true}, FREE, GOAL_HOLD}, ACT_NONE,
 	 KIND_NODE},
 	{"hold removed from the claim of an unregistered Node",

@@ -27,18 +27,18 @@ teardown(void)
 }
 
 static const char *
-match_in(enum scope_kind scope, const char *pool, int64_t created_ms)
+match_in(enum scope_kind scope, const char *nodepool, int64_t created_ms)
 {
 	const struct deletion *it =
-		deletions_match(&d, scope, pool, created_ms);
+		deletions_match(&d, scope, nodepool, created_ms);
 
 	return it == NULL ? "" : it->uid;
 }
 
 static const char *
-match(const char *pool, int64_t created_ms)
+match(const char *nodepool, int64_t created_ms)
 {
-	return match_in(SCOPE_CLUSTER, pool, created_ms);
+	return match_in(SCOPE_CLUSTER, nodepool, created_ms);
 }
 
 /* Created so long after the deletion began; gone so long after that, -1: it
@@ -159,12 +159,12 @@ END_TEST
 
 struct fact {
 	bool put, spent, is_gone;
-	int pool;
+	int nodepool;
 	int64_t began, gone;
 };
 
 static int
-naive(const struct fact *facts, enum scope_kind scope, int pool, int64_t at)
+naive(const struct fact *facts, enum scope_kind scope, int nodepool, int64_t at)
 {
 	int best = -1;
 
@@ -174,10 +174,11 @@ naive(const struct fact *facts, enum scope_kind scope, int pool, int64_t at)
 			bool near = at - f->began <= 60 * S;
 			bool there = !f->is_gone || f->gone >= at;
 
-			if (!f->put || f->spent || (f->pool == pool) != own ||
+			if (!f->put || f->spent ||
+			    (f->nodepool == nodepool) != own ||
 			    (!own && scope == SCOPE_NODEPOOL) ||
-			    at - f->began < -S ||
-			    at - f->began > 15 * MINUTE || !(near || there))
+			    at - f->began < -S || at - f->began > 15 * MINUTE ||
+			    !(near || there))
 				continue;
 			if (best < 0 || f->began < facts[best].began)
 				best = i;
@@ -187,12 +188,12 @@ naive(const struct fact *facts, enum scope_kind scope, int pool, int64_t at)
 
 START_TEST(at_random)
 {
-	static const char *const pools[] = {"web", "batch", ""};
+	static const char *const nodepools[] = {"web", "batch", ""};
 	struct dice dice = dice_new((uint64_t)_i);
 	struct fact facts[FEW] = {0};
 
 	for (int step = 0; step < 4000; step++) {
-		uint32_t i = roll(&dice, FEW), pool = roll(&dice, 3);
+		uint32_t i = roll(&dice, FEW), nodepool = roll(&dice, 3);
 		int64_t at = T + (int64_t)roll(&dice, 1200) * S;
 		enum scope_kind scope =
 			roll(&dice, 2) ? SCOPE_CLUSTER : SCOPE_NODEPOOL;
@@ -202,11 +203,12 @@ START_TEST(at_random)
 		snprintf(uid, sizeof(uid), "u%u", i);
 		switch (roll(&dice, 8)) {
 		case 0:
-			deletions_put(&d, uid, pools[pool], at);
+			deletions_put(&d, uid, nodepools[nodepool], at);
 			if (!facts[i].put)
-				facts[i] = (struct fact){.put = true,
-							 .pool = (int)pool,
-							 .began = at};
+				facts[i] =
+					(struct fact){.put = true,
+						      .nodepool = (int)nodepool,
+						      .began = at};
 			break;
 		case 1:
 			deletions_gone(&d, uid, at);
@@ -228,12 +230,13 @@ START_TEST(at_random)
 		default:
 			break;
 		}
-		best = naive(facts, scope, (int)pool, at);
+		best = naive(facts, scope, (int)nodepool, at);
 		if (best >= 0)
 			snprintf(want, sizeof(want), "u%d", best);
-		if (strcmp(match_in(scope, pools[pool], at), want) != 0)
+		if (strcmp(match_in(scope, nodepools[nodepool], at), want) != 0)
 			ck_abort_msg("seed %d step %d: %s, not %s", _i, step,
-				     match_in(scope, pools[pool], at), want);
+				     match_in(scope, nodepools[nodepool], at),
+				     want);
 	}
 }
 END_TEST

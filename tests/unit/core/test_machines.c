@@ -272,14 +272,15 @@ former_object(int i)
 	snprintf(name, sizeof(name), "n%d", i);
 	o = node_new(name, "", NOW);
 	o.mark = MARK_TIME;
-	o.has_held_key = o.has_former = true;
-	o.former_hold = HOLD_SAME;
-	snprintf(o.former.key, sizeof(o.former.key), "example.org/%d", i);
-	snprintf(o.former.value, sizeof(o.former.value), "yes");
+	o.has_held_key = o.has_previous = true;
+	o.previous_hold = HOLD_SAME;
+	snprintf(o.previous_key.key, sizeof(o.previous_key.key),
+		 "example.org/%d", i);
+	snprintf(o.previous_key.value, sizeof(o.previous_key.value), "yes");
 	return o;
 }
 
-START_TEST(formers)
+START_TEST(previous_keys)
 {
 	struct object o;
 	uint32_t id[HELD_KEYS_MAX + 1];
@@ -292,9 +293,9 @@ START_TEST(formers)
 		const struct entry *e = &table.at[id[i]];
 
 		o = former_object(i);
-		ck_assert(e->has_former);
-		ck_assert_str_eq(table.formers[e->former].hold.key,
-				 o.former.key);
+		ck_assert(e->has_previous);
+		ck_assert_str_eq(table.previous_keys[e->previous_key].hold.key,
+				 o.previous_key.key);
 		ck_assert_int_eq(entry_tenure(e), TENURE_OURS);
 	}
 	/* One too many is left alone, as a person's. */
@@ -315,20 +316,25 @@ START_TEST(former_is_shared_and_given_back)
 	struct object a = former_object(1), b = former_object(2);
 	uint32_t ida, idb;
 
-	b.former = a.former;
+	b.previous_key = a.previous_key;
 	ida = put(&a);
 	idb = put(&b);
-	ck_assert_uint_eq(table.at[ida].former, table.at[idb].former);
-	ck_assert_uint_eq(table.formers[table.at[ida].former].users, 2);
+	ck_assert_uint_eq(table.at[ida].previous_key,
+			  table.at[idb].previous_key);
+	ck_assert_uint_eq(table.previous_keys[table.at[ida].previous_key].users,
+			  2);
 	for (int i = 0; i < 10; i++)
 		put(&a);
-	ck_assert_uint_eq(table.formers[table.at[ida].former].users, 2);
-	a.has_former = false;
+	ck_assert_uint_eq(table.previous_keys[table.at[ida].previous_key].users,
+			  2);
+	a.has_previous = false;
 	a.mark = MARK_ABSENT;
 	put(&a);
-	ck_assert_uint_eq(table.formers[table.at[idb].former].users, 1);
+	ck_assert_uint_eq(table.previous_keys[table.at[idb].previous_key].users,
+			  1);
 	drop(idb);
-	ck_assert_uint_eq(table.formers[table.at[idb].former].users, 0);
+	ck_assert_uint_eq(table.previous_keys[table.at[idb].previous_key].users,
+			  0);
 	ck_assert_uint_eq(table.marked[KIND_NODE], 0);
 }
 END_TEST
@@ -514,7 +520,7 @@ main(void)
 	tcase_add_loop_test(c, dropped_in_either_order, 0, 2);
 	tcase_add_test(c, node_created_again_under_its_old_name);
 	tcase_add_test(c, full_of_one_kind);
-	tcase_add_test(c, formers);
+	tcase_add_test(c, previous_keys);
 	tcase_add_test(c, former_is_shared_and_given_back);
 	tcase_add_test(c, future_stamps);
 	tcase_add_test(c, ready_comes_goes_and_comes);

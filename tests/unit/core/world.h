@@ -60,7 +60,7 @@ struct flight {
 	struct object read;
 	struct object *fresh;
 	uint32_t fresh_n;
-	struct nodepool pools[POOLS];
+	struct nodepool nodepools[POOLS];
 	uint32_t pools_n;
 };
 
@@ -73,14 +73,14 @@ struct world {
 	struct thing at[THINGS];
 	struct event *events[KIND_COUNT];
 	uint32_t first[KIND_COUNT], last[KIND_COUNT];
-	struct nodepool pools[POOLS];	/* as the API server has them */
+	struct nodepool nodepools[POOLS];	/* as the API server has them */
 	uint32_t pools_n;
 	bool up[KIND_COUNT], frozen[KIND_COUNT], unserved;
 	struct flight flights[FLIGHTS];
 	uint64_t rv;
 	int64_t watch_ms, reply_ms, retry_after_ms;
 	enum fault (*fault)(struct world *w, const struct action *a);
-	unsigned acts[ACT_LIST_POOLS + 1];
+	unsigned acts[ACT_LIST_NODEPOOLS + 1];
 	int64_t idle_since;
 	unsigned idle;		/* calls that said "wait" in that second */
 };
@@ -180,10 +180,10 @@ world_pool_quietly(struct world *w, const struct nodepool *p)
 {
 	uint32_t i = 0;
 
-	while (i < w->pools_n && strcmp(w->pools[i].name, p->name) != 0)
+	while (i < w->pools_n && strcmp(w->nodepools[i].name, p->name) != 0)
 		i++;
 	ck_assert_uint_lt(i, POOLS);
-	w->pools[i] = *p;
+	w->nodepools[i] = *p;
 	if (i == w->pools_n)
 		w->pools_n++;
 }
@@ -192,15 +192,15 @@ static inline void
 world_pool(struct world *w, const struct nodepool *p)
 {
 	world_pool_quietly(w, p);
-	controller_pool(w->s, p, world_now(w));
+	controller_nodepool(w->s, p, world_now(w));
 }
 
 static inline void
 world_pool_gone(struct world *w, const char *name)
 {
 	for (uint32_t i = 0; i < w->pools_n; i++)
-		if (strcmp(w->pools[i].name, name) == 0)
-			w->pools[i] = w->pools[--w->pools_n];
+		if (strcmp(w->nodepools[i].name, name) == 0)
+			w->nodepools[i] = w->nodepools[--w->pools_n];
 }
 
 /* --- objects -------------------------------------------------------------- */
@@ -294,7 +294,7 @@ apply_hold(struct world *w, struct thing *t, const struct action *a)
 		      t->o.mark);
 	ck_assert_str_eq(a->hold.key, w->rules.hold.key);
 	object_hold(&t->o, a->mark_ms);
-	t->o.has_held_key = t->o.has_former = false;
+	t->o.has_held_key = t->o.has_previous = false;
 	t->held_ms = server_ms(w);
 	return OUTCOME_OK;
 }
@@ -304,13 +304,13 @@ apply_clear(struct world *w, struct thing *t, const struct action *a)
 {
 	enum hold *h = strcmp(a->hold.key, w->rules.hold.key) == 0
 			       ? &t->o.hold
-			       : &t->o.former_hold;
+			       : &t->o.previous_hold;
 
 	if (!mark_tests(t, a))
 		return OUTCOME_INVALID;
 	if (a->act == ACT_CLEAR) {
-		if (h == &t->o.former_hold &&
-		    strcmp(a->hold.key, t->o.former.key) != 0)
+		if (h == &t->o.previous_hold &&
+		    strcmp(a->hold.key, t->o.previous_key.key) != 0)
 			return OUTCOME_INVALID;
 		if (*h != HOLD_SAME)
 			return OUTCOME_INVALID;
@@ -319,7 +319,7 @@ apply_clear(struct world *w, struct thing *t, const struct action *a)
 	}
 	t->o.mark = MARK_ABSENT;
 	if (a->has_held_key)
-		t->o.has_held_key = t->o.has_former = false;
+		t->o.has_held_key = t->o.has_previous = false;
 	return OUTCOME_OK;
 }
 
@@ -351,7 +351,7 @@ static inline void
 apply_list_pools(struct world *w, struct flight *f)
 {
 	f->out.code = OUTCOME_OK;
-	memcpy(f->pools, w->pools, sizeof(f->pools));
+	memcpy(f->nodepools, w->nodepools, sizeof(f->nodepools));
 	f->pools_n = w->pools_n;
 }
 
@@ -366,7 +366,7 @@ apply(struct world *w, struct flight *f)
 		apply_list(w, f);
 		return;
 	}
-	if (a->act == ACT_LIST_POOLS) {
+	if (a->act == ACT_LIST_NODEPOOLS) {
 		apply_list_pools(w, f);
 		return;
 	}

@@ -79,7 +79,7 @@ land(struct world *w, struct flight *f)
 	for (uint32_t i = 0; f->out.code == OUTCOME_OK && i < f->fresh_n; i++)
 		controller_fresh(w->s, &f->fresh[i]);
 	for (uint32_t i = 0; f->out.code == OUTCOME_OK && i < f->pools_n; i++)
-		controller_fresh_pool(w->s, &f->pools[i]);
+		controller_fresh_nodepool(w->s, &f->nodepools[i]);
 	controller_done(w->s, &f->a, &f->out, world_now(w));
 	f->reply_at = INT64_MAX;
 }
@@ -248,7 +248,7 @@ world_open(struct world *w)
 
 /* A machine ready since ready_ms: claim "cN" and its registered Node "nN". */
 static inline void
-machine_add(struct world *w, int n, const char *pool, int64_t ready_ms)
+machine_add(struct world *w, int n, const char *nodepool, int64_t ready_ms)
 {
 	char claim[16], node[16];
 	struct object c, o;
@@ -261,8 +261,8 @@ machine_add(struct world *w, int n, const char *pool, int64_t ready_ms)
 	strcpy(c.node_name, node);
 	o = node_new(node, claim, ready_ms - 20000);
 	o.registered = true;
-	strcpy(c.pool, pool);
-	strcpy(o.pool, pool);
+	strcpy(c.nodepool, nodepool);
+	strcpy(o.nodepool, nodepool);
 	thing_add(w, &c);
 	thing_add(w, &o);
 }

@@ -13,9 +13,9 @@
 void __wrap_state_found(struct state *s, const struct action *a,
 			const struct object *o);
 void __wrap_state_fresh(struct state *s, const struct object *claim);
-void __wrap_state_fresh_pool(struct state *s, const struct nodepool *p);
+void __wrap_state_fresh_nodepool(struct state *s, const struct nodepool *p);
 
-static unsigned found, fresh, fresh_pools;
+static unsigned found, fresh, fresh_nodepools;
 
 void
 __wrap_state_found(struct state *s, const struct action *a,
@@ -36,11 +36,11 @@ __wrap_state_fresh(struct state *s, const struct object *claim)
 }
 
 void
-__wrap_state_fresh_pool(struct state *s, const struct nodepool *p)
+__wrap_state_fresh_nodepool(struct state *s, const struct nodepool *p)
 {
 	(void)s;
 	(void)p;
-	fresh_pools++;
+	fresh_nodepools++;
 }
 
 #define STATUS(REASON, MESSAGE)                                                \
@@ -66,7 +66,7 @@ setup(void)
 {
 	log_open(LOG_TEXT, LOG_ERROR);
 	memset(&job, 0, sizeof(job));
-	found = fresh = fresh_pools = 0;
+	found = fresh = fresh_nodepools = 0;
 }
 
 /* Is the action over? */
@@ -149,9 +149,9 @@ START_TEST(test_list)
 	ck_assert_uint_eq(fresh, 3);	/* one cannot be read */
 	ck_assert(answered(ACT_LIST_CLAIMS, 200, "{\"metadata\":{"));
 	ck_assert_int_eq(out.code, OUTCOME_FAILED);
-	ck_assert_uint_eq(fresh_pools, 0);
-	ck_assert(answered(ACT_LIST_POOLS, 200, LIST("", CLAIM)));
-	ck_assert_uint_eq(fresh_pools, 1);
+	ck_assert_uint_eq(fresh_nodepools, 0);
+	ck_assert(answered(ACT_LIST_NODEPOOLS, 200, LIST("", CLAIM)));
+	ck_assert_uint_eq(fresh_nodepools, 1);
 }
 END_TEST
 

@@ -61,7 +61,7 @@ answer(const struct rules *r, const char *bytes, size_t n, struct buf *b,
 	if (admission_decode(bytes, n, &r->hold, &a->request, e))
 		return -1;
 	a->request.review.disabled =
-		strcmp(a->request.review.pool, "asleep") == 0;
+		strcmp(a->request.review.nodepool, "asleep") == 0;
 	a->verdict = admit_decide(r, &a->request.review);
 	return admission_encode(b, &a->request, &a->verdict, &r->hold, NOW, e);
 }
@@ -87,7 +87,7 @@ put_answer(const struct rules *r, const char *bytes, size_t n, struct buf *b)
 	}
 	buf_printf(b, "200 %s name=%s pool=%s%s%s\n",
 		   v->kind_known ? kind_name(v->kind) : "other",
-		   f.request.name, v->pool, v->create ? " create" : "",
+		   f.request.name, v->nodepool, v->create ? " create" : "",
 		   f.request.dry_run ? " dry-run" : "");
 	put_reply(b, reply, a.len);
 }

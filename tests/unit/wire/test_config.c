@@ -98,8 +98,8 @@ START_TEST(test_defaults)
 	ck_assert_int_eq(c.rules.startup_ms, 15 * MINUTE);
 	ck_assert_uint_eq(c.rules.min_scale_up, 1);
 	ck_assert(hold_key_is_default(&c.rules.hold));
-	ck_assert(rules_pool_included(&c.rules, "any"));
-	ck_assert(rules_pool_included(&c.rules, ""));
+	ck_assert(rules_nodepool_included(&c.rules, "any"));
+	ck_assert(rules_nodepool_included(&c.rules, ""));
 	ck_assert_str_eq(c.webhook.address, ":9443");
 	ck_assert_str_eq(c.webhook.cert_file, "/tls/tls.crt");
 	ck_assert_str_eq(c.webhook.key_file, "/tls/tls.key");
@@ -346,13 +346,14 @@ START_TEST(test_patterns_bounded)
 	struct config c;
 	struct err e = {0};
 
-	for (size_t n = POOL_PATTERNS_MAX; n <= POOL_PATTERNS_MAX + 1; n++) {
+	for (size_t n = NODEPOOL_PATTERNS_MAX; n <= NODEPOOL_PATTERNS_MAX + 1;
+	     n++) {
 		(void)strcpy(text, HEAD "nodePools:\n  include:\n");
 		for (size_t i = 0; i < n; i++)
 			(void)strcat(text, "    - a\n");
 		config_defaults(&c);
 		ck_assert_int_eq(read_text(&c, text, &e),
-				 n > POOL_PATTERNS_MAX ? -1 : 0);
+				 n > NODEPOOL_PATTERNS_MAX ? -1 : 0);
 	}
 	ck_assert_str_eq(e.text, "c.yaml:69:7: nodePools.include: too many, "
 				 "expected at most 64");
@@ -769,10 +770,10 @@ START_TEST(test_print_largest)
 	struct config c;
 
 	config_defaults(&c);
-	c.rules.include.n = c.rules.exclude.n = POOL_PATTERNS_MAX;
-	for (size_t i = 0; i < POOL_PATTERNS_MAX; i++) {
-		memset(c.rules.include.at[i], '"', POOL_PATTERN_BYTES - 1);
-		memset(c.rules.exclude.at[i], '\\', POOL_PATTERN_BYTES - 1);
+	c.rules.include.n = c.rules.exclude.n = NODEPOOL_PATTERNS_MAX;
+	for (size_t i = 0; i < NODEPOOL_PATTERNS_MAX; i++) {
+		memset(c.rules.include.at[i], '"', NODEPOOL_PATTERN_BYTES - 1);
+		memset(c.rules.exclude.at[i], '\\', NODEPOOL_PATTERN_BYTES - 1);
 	}
 	memset(c.rules.hold.value, '"', VALUE_BYTES - 1);
 	memset(c.webhook.cert_file, '"', CONFIG_PATH_BYTES - 1);

@@ -22,8 +22,8 @@
 
 static const struct event_series_event plain = {
 	.reason = EVENT_SERIES_HOLD_STARTED,
-	.pool = "general",
-	.pool_uid = "u-1",
+	.nodepool = "general",
+	.nodepool_uid = "u-1",
 	.action = "Hold",
 	.note = "held until \"quiet\"",
 	.first_us = US,
@@ -100,7 +100,7 @@ END_TEST
 /* The path is that of the name in the body, and the name one that the API
  * server takes. */
 static const struct {
-	const char *name, *pool, *want;
+	const char *name, *nodepool, *want;
 } names[] = {
 	{"usual", "general", "general.6475ef64cf43a"},
 	{"63 bytes", N63, N63 ".6475ef64cf43a"},
@@ -123,7 +123,9 @@ START_TEST(test_name)
 	struct event_series_event v = plain;
 	struct buf p;
 
-	ck_assert_int_eq(str_copy(v.pool, sizeof(v.pool), names[_i].pool), 0);
+	ck_assert_int_eq(
+		str_copy(v.nodepool, sizeof(v.nodepool), names[_i].nodepool),
+		0);
 	buf_init(&p, want, sizeof(want));
 	buf_printf(&p, "%s/%s", EVENT_PATH, names[_i].want);
 	buf_init(&p, path, sizeof(path));
@@ -164,8 +166,8 @@ START_TEST(test_bounds)
 	fill(instance, sizeof(instance), worst[_i]);
 	fill(v.note, sizeof(v.note), worst[_i]);
 	fill(v.action, sizeof(v.action), worst[_i]);
-	fill(v.pool, sizeof(v.pool), worst[_i]);
-	fill(v.pool_uid, sizeof(v.pool_uid), worst[_i]);
+	fill(v.nodepool, sizeof(v.nodepool), worst[_i]);
+	fill(v.nodepool_uid, sizeof(v.nodepool_uid), worst[_i]);
 	v.count = 2147483647;
 	create(&v, instance);
 	AUTO_JSON root = json_parse(out, b.len, &json_bounds_default, NULL);
@@ -174,7 +176,7 @@ START_TEST(test_bounds)
 	ck_assert_uint_eq(strlen(member(root, "action")), 128);
 	ck_assert_uint_eq(strlen(member(root, "reportingInstance")), 128);
 	ck_assert_uint_eq(strlen(member(json_member(root, "regarding"),
-					"name")), POOL_BYTES - 1);
+					"name")), NODEPOOL_BYTES - 1);
 }
 END_TEST
 

@@ -7,8 +7,8 @@
 #include "edge/log.h"
 
 /*
- * The product's own teller, told to a scripted API server.  The link puts
- * __wrap_clock_now in clock_now's place: what waits for 10 s or 6 min here
+ * The product's own event recorder, told to a scripted API server.  The link
+ * puts __wrap_clock_now in clock_now's place: what waits for 10 s or 6 min here
  * waits for leap().
  */
 
@@ -163,7 +163,7 @@ wait_asked(unsigned n)
 	wait_for(&api.n, n);
 }
 
-/* --- the teller ---------------------------------------------------------- */
+/* --- the event recorder --------------------------------------------------- */
 
 static void
 setup_for(const struct answer *script, unsigned n, int64_t call_ms)
@@ -222,8 +222,8 @@ say(const char *pool)
 {
 	event_recorder_say(t, &(struct event_series_what){
 				      .reason = EVENT_SERIES_HOLD_STARTED,
-				      .pool = pool,
-				      .pool_uid = "u-1",
+				      .nodepool = pool,
+				      .nodepool_uid = "u-1",
 				      .note = "held \"for now\""});
 }
 

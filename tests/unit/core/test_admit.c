@@ -14,7 +14,7 @@ static const struct rules rules = {
 
 /* A new Node of Karpenter's; each row below says what is different. */
 #define NEW .create = true, .kind_known = true, .kind = KIND_NODE, \
-	    .has_pool = true, .pool = "web"
+	    .has_nodepool = true, .nodepool = "web"
 
 #define ROOM (ANNOTATIONS_BYTES_MAX - ANNOTATIONS_ROOM)
 
@@ -26,68 +26,128 @@ static const struct {
 } rows[] = {
 	{"new Node", {NEW}, true, true, REASON_QUIET_PERIOD},
 	{"new Node with the taint alone",
-	 {.create = true, .kind_known = true, .unregistered = true}, true,
-	 true, REASON_QUIET_PERIOD},
-	{"new NodeClaim", {.create = true, .kind_known = true,
-			   .kind = KIND_NODECLAIM},
-	 true, true, REASON_QUIET_PERIOD},
-	{"mark without hold, a stale copy", {NEW, .has_mark = true}, true,
-	 true, REASON_QUIET_PERIOD},
+	 {.create = true, .kind_known = true, .unregistered = true},
+	 true,
+	 true,
+	 REASON_QUIET_PERIOD},
+	{"new NodeClaim",
+	 {.create = true, .kind_known = true, .kind = KIND_NODECLAIM},
+	 true,
+	 true,
+	 REASON_QUIET_PERIOD},
+	{"mark without hold, a stale copy",
+	 {NEW, .has_mark = true},
+	 true,
+	 true,
+	 REASON_QUIET_PERIOD},
 	{"mark of another hold, which is there",
-	 {NEW, .has_mark = true, .mark_hold = HOLD_SAME}, true, false,
+	 {NEW, .has_mark = true, .mark_hold = HOLD_SAME},
+	 true,
+	 false,
 	 REASON_QUIET_PERIOD},
 	{"mark of another hold, which has another value",
-	 {NEW, .has_mark = true, .mark_hold = HOLD_OTHER}, true, false,
+	 {NEW, .has_mark = true, .mark_hold = HOLD_OTHER},
+	 true,
+	 false,
 	 REASON_QUIET_PERIOD},
 	{"mark of another hold, which is gone, beside today's",
-	 {NEW, .has_mark = true, .hold = HOLD_OTHER}, true, false,
+	 {NEW, .has_mark = true, .hold = HOLD_OTHER},
+	 true,
+	 false,
 	 REASON_QUIET_PERIOD},
-	{"hold without mark: a person's", {NEW, .hold = HOLD_SAME}, false,
-	 false, REASON_USER_HOLD},
-	{"hold of another value without mark", {NEW, .hold = HOLD_OTHER},
-	 false, false, REASON_USER_HOLD},
-	{"the fullest map that ours fits in", {NEW, .annotations_bytes = ROOM},
-	 true, true, REASON_QUIET_PERIOD},
-	{"one byte more", {NEW, .annotations_bytes = ROOM + 1}, false, false,
+	{"hold without mark: a person's",
+	 {NEW, .hold = HOLD_SAME},
+	 false,
+	 false,
+	 REASON_USER_HOLD},
+	{"hold of another value without mark",
+	 {NEW, .hold = HOLD_OTHER},
+	 false,
+	 false,
+	 REASON_USER_HOLD},
+	{"the fullest map that ours fits in",
+	 {NEW, .annotations_bytes = ROOM},
+	 true,
+	 true,
+	 REASON_QUIET_PERIOD},
+	{"one byte more",
+	 {NEW, .annotations_bytes = ROOM + 1},
+	 false,
+	 false,
 	 REASON_NO_ROOM},
 	{"one byte more, a stale copy",
-	 {NEW, .annotations_bytes = ROOM + 1, .has_mark = true}, false, false,
+	 {NEW, .annotations_bytes = ROOM + 1, .has_mark = true},
+	 false,
+	 false,
 	 REASON_NO_ROOM},
 	{"one byte more, hold and mark",
 	 {NEW, .annotations_bytes = ROOM + 1, .hold = HOLD_SAME,
 	  .has_mark = true},
-	 true, false, REASON_QUIET_PERIOD},
-	{"hold and mark", {NEW, .hold = HOLD_SAME, .has_mark = true}, true,
-	 false, REASON_QUIET_PERIOD},
-	{"hold of another value and mark",
-	 {NEW, .hold = HOLD_OTHER, .has_mark = true}, true, false,
+	 true,
+	 false,
 	 REASON_QUIET_PERIOD},
-	{"not Karpenter's", {.create = true, .kind_known = true}, false,
-	 false, REASON_NOT_KARPENTER},
-	{"not Karpenter's, with a mark",
-	 {.create = true, .kind_known = true, .has_mark = true}, false, false,
+	{"hold and mark",
+	 {NEW, .hold = HOLD_SAME, .has_mark = true},
+	 true,
+	 false,
+	 REASON_QUIET_PERIOD},
+	{"hold of another value and mark",
+	 {NEW, .hold = HOLD_OTHER, .has_mark = true},
+	 true,
+	 false,
+	 REASON_QUIET_PERIOD},
+	{"not Karpenter's",
+	 {.create = true, .kind_known = true},
+	 false,
+	 false,
 	 REASON_NOT_KARPENTER},
-	{"disabled pool", {NEW, .disabled = true}, false, false,
-	 REASON_POOL_DISABLED},
+	{"not Karpenter's, with a mark",
+	 {.create = true, .kind_known = true, .has_mark = true},
+	 false,
+	 false,
+	 REASON_NOT_KARPENTER},
+	{"disabled pool",
+	 {NEW, .disabled = true},
+	 false,
+	 false,
+	 REASON_NODEPOOL_DISABLED},
 	{"disabled pool, stale mark",
-	 {NEW, .disabled = true, .has_mark = true}, false, false,
-	 REASON_POOL_DISABLED},
-	{"excluded pool", {.create = true, .kind_known = true,
-			   .has_pool = true, .pool = "batch-1"},
-	 false, false, REASON_POOL_EXCLUDED},
-	{"excluded pool, stale mark", {.create = true, .kind_known = true,
-				       .has_pool = true, .pool = "batch-1",
-				       .has_mark = true},
-	 false, false, REASON_POOL_EXCLUDED},
-	{"other kind", {.create = true, .has_pool = true}, false, false,
+	 {NEW, .disabled = true, .has_mark = true},
+	 false,
+	 false,
+	 REASON_NODEPOOL_DISABLED},
+	{"excluded pool",
+	 {.create = true,
+	  .kind_known = true,
+	  .has_nodepool = true,
+	  .nodepool = "batch-1"},
+	 false,
+	 false,
+	 REASON_NODEPOOL_EXCLUDED},
+	{"excluded pool, stale mark",
+	 {.create = true,
+	  .kind_known = true,
+	  .has_nodepool = true,
+	  .nodepool = "batch-1",
+	  .has_mark = true},
+	 false,
+	 false,
+	 REASON_NODEPOOL_EXCLUDED},
+	{"other kind",
+	 {.create = true, .has_nodepool = true},
+	 false,
+	 false,
 	 REASON_NOT_HANDLED},
 	{"other operation or subresource",
-	 {.kind_known = true, .has_pool = true}, false, false,
+	 {.kind_known = true, .has_nodepool = true},
+	 false,
+	 false,
 	 REASON_NOT_HANDLED},
-	{"malformed", {NEW, .malformed = true}, false, false,
-	 REASON_MALFORMED},
+	{"malformed", {NEW, .malformed = true}, false, false, REASON_MALFORMED},
 	{"malformed, other operation",
-	 {.kind_known = true, .malformed = true}, false, false,
+	 {.kind_known = true, .malformed = true},
+	 false,
+	 false,
 	 REASON_NOT_HANDLED},
 };
 
@@ -121,9 +181,9 @@ START_TEST(own_output_again)
 END_TEST
 
 static const struct {
-	const char *include, *exclude, *pool;
+	const char *include, *exclude, *nodepool;
 	bool included;
-} pools[] = {
+} nodepools[] = {
 	{"*", NULL, "web", true},
 	{"*", NULL, "", true},
 	{"*", "web", "web", false},
@@ -158,12 +218,13 @@ START_TEST(pool_table)
 {
 	struct rules r = {0};
 
-	pattern_add(&r.include, pools[_i].include);
-	pattern_add(&r.exclude, pools[_i].exclude);
-	ck_assert_msg(rules_pool_included(&r, pools[_i].pool) ==
-			      pools[_i].included,
-		      "include %s, exclude %s, pool '%s'", pools[_i].include,
-		      pools[_i].exclude, pools[_i].pool);
+	pattern_add(&r.include, nodepools[_i].include);
+	pattern_add(&r.exclude, nodepools[_i].exclude);
+	ck_assert_msg(rules_nodepool_included(&r, nodepools[_i].nodepool) ==
+			      nodepools[_i].included,
+		      "include %s, exclude %s, pool '%s'",
+		      nodepools[_i].include, nodepools[_i].exclude,
+		      nodepools[_i].nodepool);
 }
 END_TEST
 
@@ -175,9 +236,9 @@ START_TEST(any_pattern_of_a_list)
 	pattern_add(&r.include, "api");
 	pattern_add(&r.exclude, "x");
 	pattern_add(&r.exclude, "api");
-	ck_assert(rules_pool_included(&r, "web"));
-	ck_assert(!rules_pool_included(&r, "api"));
-	ck_assert(!rules_pool_included(&r, "x"));
+	ck_assert(rules_nodepool_included(&r, "web"));
+	ck_assert(!rules_nodepool_included(&r, "api"));
+	ck_assert(!rules_nodepool_included(&r, "x"));
 }
 END_TEST
 
@@ -214,7 +275,7 @@ main(void)
 	tcase_add_loop_test(c, table, 0, COUNT(rows));
 	tcase_add_loop_test(c, own_output_again, 0, COUNT(rows));
 	tcase_add_test(c, every_reason_has_a_name);
-	tcase_add_loop_test(p, pool_table, 0, COUNT(pools));
+	tcase_add_loop_test(p, pool_table, 0, COUNT(nodepools));
 	tcase_add_test(p, any_pattern_of_a_list);
 	tcase_add_test(p, default_hold_is_known);
 	return run_suite(s);

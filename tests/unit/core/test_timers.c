@@ -18,7 +18,7 @@
 
 struct fact {
 	bool used;
-	int pool;
+	int nodepool;
 	int64_t deadline_ms, counts_ms, created_ms, first_ms, hold_ms;
 	bool undecided, booting;
 };
@@ -44,27 +44,28 @@ struct model {
 	} while (0)
 
 static int
-put_timer(struct timers *h, uint32_t id, const char *pool, int64_t deadline_ms,
-    int64_t counts_ms, int64_t now_ms)
+put_timer(struct timers *h, uint32_t id, const char *nodepool,
+	  int64_t deadline_ms, int64_t counts_ms, int64_t now_ms)
 {
-	struct timer_facts f = {.pool = pool, .deadline_ms = deadline_ms,
+	struct timer_facts f = {.nodepool = nodepool,
+				.deadline_ms = deadline_ms,
 				.counts_ms = counts_ms};
 
 	return timers_put(h, id, &f, now_ms);
 }
 
 static const char *
-pool_name(int pool)
+pool_name(int nodepool)
 {
 	static const char *const names[POOLS] = {"", "web", "api", "batch",
 						 "gpu"};
-	return names[pool];
+	return names[nodepool];
 }
 
 static int
 scope_of(const struct model *m, const struct fact *f)
 {
-	return m->kind == SCOPE_CLUSTER ? 0 : f->pool;
+	return m->kind == SCOPE_CLUSTER ? 0 : f->nodepool;
 }
 
 static bool
@@ -150,7 +151,7 @@ put(struct timers *h, const struct model *m, uint32_t id)
 	const struct fact *f = &m->at[id];
 
 	struct timer_facts facts = {
-		.pool = pool_name(f->pool),
+		.nodepool = pool_name(f->nodepool),
 		.deadline_ms = f->deadline_ms,
 		.counts_ms = f->counts_ms,
 		.created_ms = f->created_ms,
@@ -166,7 +167,7 @@ put(struct timers *h, const struct model *m, uint32_t id)
 static void
 random_fact(struct model *m, struct dice *d, struct fact *f)
 {
-	*f = (struct fact){.used = true, .pool = (int)roll(d, POOLS)};
+	*f = (struct fact){.used = true, .nodepool = (int)roll(d, POOLS)};
 	f->deadline_ms = m->now_ms + (int64_t)roll(d, 400) - 100;
 	f->created_ms = m->now_ms - (int64_t)roll(d, 800);
 	f->first_ms = f->created_ms;
@@ -374,11 +375,11 @@ holds_new(enum scope_kind kind, uint32_t ids)
 START_TEST(one_pool_too_many)
 {
 	struct timers *h = holds_new(SCOPE_NODEPOOL, SCOPES_MAX + 2);
-	char pool[POOL_BYTES];
+	char name[NODEPOOL_BYTES];
 
 	for (uint32_t i = 0; i <= SCOPES_MAX; i++) {
-		snprintf(pool, sizeof(pool), "pool-%u", i);
-		ck_assert_int_eq(put_timer(h, i, pool, 100, 1, 10),
+		snprintf(name, sizeof(name), "pool-%u", i);
+		ck_assert_int_eq(put_timer(h, i, name, 100, 1, 10),
 				 i < SCOPES_MAX ? 0 : -1);
 	}
 	ck_assert(!timers_own(h, SCOPES_MAX, 10));
@@ -458,8 +459,11 @@ END_TEST
 START_TEST(the_extra_ids)
 {
 	struct rules r = {.scope = SCOPE_CLUSTER, .min_scale_up = 2};
-	struct timer_facts f = {.pool = "", .deadline_ms = 100, .counts_ms = 1,
-				.created_ms = 5, .first_ms = 5,
+	struct timer_facts f = {.nodepool = "",
+				.deadline_ms = 100,
+				.counts_ms = 1,
+				.created_ms = 5,
+				.first_ms = 5,
 				.hold_ms = 50};
 	struct timers *h = calloc(1, sizeof(*h));
 	struct now now = {10, 10};

@@ -27,12 +27,12 @@ setup(void)
 }
 
 static void
-say_as(enum event_reason reason, const char *pool, const char *action,
+say_as(enum event_reason reason, const char *nodepool, const char *action,
        const char *note)
 {
 	struct event_series_what w = {.reason = reason,
-			      .pool = pool,
-			      .pool_uid = "u",
+			      .nodepool = nodepool,
+			      .nodepool_uid = "u",
 			      .action = action,
 			      .note = note};
 
@@ -40,9 +40,9 @@ say_as(enum event_reason reason, const char *pool, const char *action,
 }
 
 static void
-say(const char *pool)
+say(const char *nodepool)
 {
-	say_as(EVENT_SERIES_HOLD_STARTED, pool, NULL, "note");
+	say_as(EVENT_SERIES_HOLD_STARTED, nodepool, NULL, "note");
 }
 
 /* The next write, sleeping as it says, but not beyond `until`. */
@@ -101,8 +101,8 @@ START_TEST(one_alone)
 	ck_assert_int_eq(event_series_next(&t, now()).wait_ms, INT64_MAX);
 	say("general");
 	ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_CREATE);
-	ck_assert_str_eq(todo.event->pool, "general");
-	ck_assert_str_eq(todo.event->pool_uid, "u");
+	ck_assert_str_eq(todo.event->nodepool, "general");
+	ck_assert_str_eq(todo.event->nodepool_uid, "u");
 	ck_assert_str_eq(todo.event->action, "Hold");
 	ck_assert_str_eq(todo.event->note, "note");
 	ck_assert_int_eq(todo.event->first_us, (START + SERVER_AHEAD) * 1000);
@@ -261,7 +261,7 @@ END_TEST
 static const struct {
 	const char *name;
 	enum event_reason reason;
-	const char *pool, *uid, *action, *note;
+	const char *nodepool, *uid, *action, *note;
 	bool equal;
 } kinds[] = {
 	{"the same", EVENT_SERIES_HOLD_STARTED, "general", "u", NULL, "note",
@@ -284,7 +284,7 @@ static const struct {
 
 START_TEST(kind)
 {
-	struct event_series_what w = {kinds[_i].reason, kinds[_i].pool,
+	struct event_series_what w = {kinds[_i].reason, kinds[_i].nodepool,
 				      kinds[_i].uid, kinds[_i].action,
 				      kinds[_i].note};
 	struct event_series_todo todo;
@@ -544,7 +544,7 @@ START_TEST(retry_after)
 	ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_CREATE);
 	event_series_done(&t, EVENT_SERIES_FAILED, 60000, now());
 	ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_CREATE);
-	ck_assert_str_eq(todo.event->pool, "gpu");
+	ck_assert_str_eq(todo.event->nodepool, "gpu");
 	done(EVENT_SERIES_WRITTEN);
 	want(EVENT_SERIES_WAIT, 0, START + 59999);
 	want(EVENT_SERIES_CREATE, 1, START + 60000);
@@ -568,7 +568,7 @@ START_TEST(due_first)
 	event_series_done(&t, EVENT_SERIES_FAILED, 15000, now());
 	boot += 30000;
 	ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_CREATE);
-	ck_assert_str_eq(todo.event->pool, "gpu");
+	ck_assert_str_eq(todo.event->nodepool, "gpu");
 }
 END_TEST
 
@@ -613,7 +613,7 @@ START_TEST(full)
 	ck_assert_uint_eq(t.dropped, 3);
 	for (int i = 3; i < EVENT_SERIES_MAX + 3; i++) {
 		ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_CREATE);
-		ck_assert_str_eq(todo.event->pool, pool_name(i));
+		ck_assert_str_eq(todo.event->nodepool, pool_name(i));
 		done(EVENT_SERIES_WRITTEN);
 	}
 	want(EVENT_SERIES_WAIT, 0, boot);
@@ -646,7 +646,7 @@ START_TEST(full_waiting)
 	ck_assert_uint_eq(t.dropped, 0);
 	(void)write_all(boot);
 	ck_assert_int_eq(step(boot + MINUTE, &todo), EVENT_SERIES_CREATE);
-	ck_assert_str_eq(todo.event->pool, "waits");
+	ck_assert_str_eq(todo.event->nodepool, "waits");
 }
 END_TEST
 
@@ -659,10 +659,10 @@ START_TEST(full_under_way)
 	for (int i = 1; i < EVENT_SERIES_MAX + 1; i++)
 		say(pool_name(i));
 	ck_assert_uint_eq(t.dropped, 1);
-	ck_assert_str_eq(todo.event->pool, pool_name(0));
+	ck_assert_str_eq(todo.event->nodepool, pool_name(0));
 	done(EVENT_SERIES_WRITTEN);
 	ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_CREATE);
-	ck_assert_str_eq(todo.event->pool, pool_name(2));
+	ck_assert_str_eq(todo.event->nodepool, pool_name(2));
 }
 END_TEST
 
@@ -686,7 +686,7 @@ END_TEST
 
 START_TEST(texts)
 {
-	char note[EVENT_SERIES_NOTE_BYTES + 8], name[POOL_BYTES + 1];
+	char note[EVENT_SERIES_NOTE_BYTES + 8], name[NODEPOOL_BYTES + 1];
 	struct event_series_todo todo;
 
 	/* 1,023 bytes and a character of two: it goes as a whole. */
@@ -707,7 +707,7 @@ START_TEST(texts)
 	done(EVENT_SERIES_WRITTEN);
 	/* No NodePool has such a name. */
 	memset(name, 'p', sizeof(name));
-	name[POOL_BYTES] = '\0';
+	name[NODEPOOL_BYTES] = '\0';
 	say(name);
 	want(EVENT_SERIES_WAIT, 0, boot);
 	ck_assert_uint_eq(t.dropped, 1);

@@ -47,7 +47,7 @@ put_object(struct buf *b, const struct object *o)
 	buf_printf(b, "%s %s\n", kind_name(o->kind), o->name);
 	put_text(b, "uid", o->uid);
 	put_text(b, "rv", o->rv);
-	put_text(b, "pool", o->pool);
+	put_text(b, "pool", o->nodepool);
 	put_time(b, "created", o->created_ms);
 	put_flag(b, "deleting", o->deleting);
 	put_time(b, "deleted", o->deleted_ms);
@@ -55,10 +55,10 @@ put_object(struct buf *b, const struct object *o)
 	buf_printf(b, "hold=%s\nmark=%s\n", holds[o->hold], marks[o->mark]);
 	put_time(b, "mark_time", o->mark_ms);
 	put_flag(b, "has_held_key", o->has_held_key);
-	if (o->has_former)
+	if (o->has_previous)
 		buf_printf(b, "former=%s \"%s\"=\"%s\"\n",
-			   holds[o->former_hold], o->former.key,
-			   o->former.value);
+			   holds[o->previous_hold], o->previous_key.key,
+			   o->previous_key.value);
 	put_text(b, "node_name", o->node_name);
 	put_flag(b, "launched", o->launched);
 	put_flag(b, "launch_known", o->launch_known);
@@ -168,11 +168,11 @@ decode(const char *annotations, const struct hold_key *hold, struct object *o,
 static const struct {
 	const char *name, *annotations;
 	enum hold hold;
-	bool former;
+	bool previous_key;
 	const char *former_key;
-	enum hold former_hold;
+	enum hold previous_hold;
 	enum tenure tenure;
-} formers[] = {
+} previous_keys[] = {
 	{"own", "{" M KEEP("yes") K("example.com/keep=yes") "}", HOLD_SAME,
 	 false, "", HOLD_ABSENT, TENURE_OURS},
 	{"mark of the default", "{" M DEF "}", HOLD_ABSENT, true,
@@ -201,17 +201,20 @@ START_TEST(test_formers)
 	struct object o;
 	struct err e = {0};
 
-	ck_assert_msg(decode(formers[_i].annotations, &custom, &o, &e) == 0,
-		      "%s: %s", formers[_i].name, e.text);
-	ck_assert_msg(o.hold == formers[_i].hold &&
-			      o.has_former == formers[_i].former &&
-			      strcmp(o.former.key, formers[_i].former_key) ==
-				      0 &&
-			      o.former_hold == formers[_i].former_hold,
-		      "%s", formers[_i].name);
-	ck_assert_msg(object_tenure(o.hold, o.mark, o.has_former,
-				    o.former_hold) == formers[_i].tenure,
-		      "%s", formers[_i].name);
+	ck_assert_msg(decode(previous_keys[_i].annotations, &custom, &o, &e) ==
+			      0,
+		      "%s: %s", previous_keys[_i].name, e.text);
+	ck_assert_msg(
+		o.hold == previous_keys[_i].hold &&
+			o.has_previous == previous_keys[_i].previous_key &&
+			strcmp(o.previous_key.key,
+			       previous_keys[_i].former_key) == 0 &&
+			o.previous_hold == previous_keys[_i].previous_hold,
+		"%s", previous_keys[_i].name);
+	ck_assert_msg(object_tenure(o.hold, o.mark, o.has_previous,
+				    o.previous_hold) ==
+			      previous_keys[_i].tenure,
+		      "%s", previous_keys[_i].name);
 }
 END_TEST
 
@@ -273,7 +276,7 @@ main(void)
 	tcase_add_test(tc, test_claims);
 	tcase_add_test(tc, test_status);
 	tcase_add_loop_test(tc, test_formers, 0,
-			    sizeof(formers) / sizeof(formers[0]));
+			    sizeof(previous_keys) / sizeof(previous_keys[0]));
 	tcase_add_test(tc, test_untouched);
 	tcase_add_test(tc, test_list_meta);
 	suite_add_tcase(s, tc);

@@ -10,13 +10,13 @@
  * machines. */
 
 static void
-refresh(struct controller *s, const char *pool, int64_t now_ms)
+refresh(struct controller *s, const char *nodepool, int64_t now_ms)
 {
 	s->uncapped = true;
 	s->repool = true;
 	for (uint32_t id = 0; id < s->machines.top; id++)
 		if (s->machines.at[id].used &&
-		    strcmp(s->machines.at[id].pool, pool) == 0)
+		    strcmp(s->machines.at[id].nodepool, nodepool) == 0)
 			controller_refresh(s, id, now_ms);
 }
 
@@ -33,7 +33,8 @@ static void
 tell_bad(struct controller *s, const struct nodepool *p, enum nodepool_key k,
 	 const char *value)
 {
-	struct note *n = notes_put(&s->notes, NOTE_POOL_INVALID, p->name, k);
+	struct note *n =
+		notes_put(&s->notes, NOTE_NODEPOOL_INVALID, p->name, k);
 
 	memcpy(n->uid, p->uid, sizeof(n->uid));
 	(void)str_copy(n->value, sizeof(n->value), value);
@@ -63,13 +64,15 @@ tell(struct controller *s, const struct nodepool *old, const struct nodepool *p,
 	    p->hold_until_ms <= now.server_ms ||
 	    nodepools_terms(&s->nodepools, p->name, now.server_ms).out)
 		return;
-	memcpy(notes_put(&s->notes, NOTE_POOL_MANUAL, p->name, p->hold_until_ms)
+	memcpy(notes_put(&s->notes, NOTE_NODEPOOL_MANUAL, p->name,
+			 p->hold_until_ms)
 		       ->uid,
 	       p->uid, sizeof(p->uid));
 }
 
 void
-controller_pool(struct controller *s, const struct nodepool *p, struct now now)
+controller_nodepool(struct controller *s, const struct nodepool *p,
+		    struct now now)
 {
 	const struct nodepool *known = nodepools_find(&s->nodepools, p->name);
 	bool changed = known == NULL || !same(known, p);
@@ -80,7 +83,8 @@ controller_pool(struct controller *s, const struct nodepool *p, struct now now)
 	/* A NodePool that was made anew under the same name is reported in
 	 * full.  So is every NodePool when a replica comes to lead. */
 	if (known != NULL && strcmp(known->uid, p->uid) == 0 &&
-	    s->nodepools.generation[known - s->nodepools.at] > s->pools_before)
+	    s->nodepools.generation[known - s->nodepools.at] >
+		    s->nodepools_before)
 		old = *known;
 	if (!nodepools_put(&s->nodepools, p,
 			   s->views.at[KIND_NODEPOOL].generation)) {
@@ -95,9 +99,9 @@ controller_pool(struct controller *s, const struct nodepool *p, struct now now)
 }
 
 static void
-drop_pool(struct controller *s, const char *name, struct now now)
+drop_nodepool(struct controller *s, const char *name, struct now now)
 {
-	char gone[POOL_BYTES];
+	char gone[NODEPOOL_BYTES];
 
 	/* The name may be the table's own, which is about to be cleared. */
 	if (nodepools_find(&s->nodepools, name) == NULL ||
@@ -108,24 +112,24 @@ drop_pool(struct controller *s, const char *name, struct now now)
 }
 
 void
-controller_pool_gone(struct controller *s, const char *name, struct now now)
+controller_nodepool_gone(struct controller *s, const char *name, struct now now)
 {
 	if (nodepools_find(&s->nodepools, name) != NULL)
-		drop_pool(s, name, controller_steady(s, now));
+		drop_nodepool(s, name, controller_steady(s, now));
 }
 
 void
-controller_pools_listed(struct controller *s, struct now now)
+controller_nodepools_listed(struct controller *s, struct now now)
 {
 	const struct nodepool *p;
 
 	while ((p = nodepools_stale(&s->nodepools,
 				    s->views.at[KIND_NODEPOOL].generation)) !=
 	       NULL)
-		drop_pool(s, p->name, now);
+		drop_nodepool(s, p->name, now);
 }
 
-/* Returns the earliest released-at of those pools of the scope that may be
+/* Returns the earliest released-at of those NodePools of the scope that may be
  * held; STAMP_NONE: one of them has none. */
 static int64_t
 released_since(const struct controller *s, const char *scope, int64_t now_ms)
@@ -153,16 +157,16 @@ released_since(const struct controller *s, const char *scope, int64_t now_ms)
 /* Lets moments take effect that have come since the last call, and what follows
  * from them for failed boots and caps. */
 void
-controller_pools_turn(struct controller *s, struct now now)
+controller_nodepools_turn(struct controller *s, struct now now)
 {
 	for (uint32_t i = 0; i < s->nodepools.top; i++) {
 		const struct nodepool *p = &s->nodepools.at[i];
 
 		if (p->name[0] != '\0' &&
-		    nodepool_turns(p, s->pools_ms, now.server_ms))
+		    nodepool_turns(p, s->nodepools_ms, now.server_ms))
 			refresh(s, p->name, now.server_ms);
 	}
-	s->pools_ms = now.server_ms;
+	s->nodepools_ms = now.server_ms;
 	if (s->repool) {
 		s->repool = false;
 		retries_refresh(&s->replacements.retries, now.server_ms);
@@ -183,7 +187,7 @@ controller_pools_turn(struct controller *s, struct now now)
 }
 
 void
-controller_fresh_pool(struct controller *s, const struct nodepool *p)
+controller_fresh_nodepool(struct controller *s, const struct nodepool *p)
 {
 	const struct nodepool *known = nodepools_find(&s->nodepools, p->name);
 	struct nodepool none;
@@ -194,7 +198,7 @@ controller_fresh_pool(struct controller *s, const struct nodepool *p)
 }
 
 bool
-controller_pool_at(const struct controller *s, uint32_t *i,
+controller_nodepool_at(const struct controller *s, uint32_t *i,
 		   struct nodepool_report *out)
 {
 	struct nodepool_terms terms;
