@@ -368,7 +368,7 @@ MUTANTS = [
      "\t\t\tdeletions_spend(&r->deletions,\n"
      "\t\t\t\t\tsubstitutes(e->replaces));\n\t}", "}"),
     ("a consolidated machine has a substitute", "controller/replacements.c",
-     "if (e->disrupted || ", "if ("),
+     "if (e->disrupted ||\n\t    ", "if ("),
     ("a failed boot has a substitute", "controller/replacements.c",
      "if (e->ready_ms == STAMP_NONE) {", "if (0) {"),
     ("a substitute may come after an hour", "controller/deletions.c",
@@ -384,10 +384,10 @@ MUTANTS = [
     ("any pool's deletion will do", "controller/deletions.c",
      "if (a_own != b_own)\n\t\treturn a_own;", ""),
     ("another pool's deletion never does", "controller/deletions.c",
-     "(scope != SCOPE_CLUSTER && strcmp(it->nodepool, pool) != 0))",
-     "strcmp(it->nodepool, pool) != 0)"),
+     "(scope != SCOPE_CLUSTER &&\n\t\t     strcmp(it->nodepool, nodepool) != 0))",
+     "strcmp(it->nodepool, nodepool) != 0)"),
     ("another scope's deletion does", "controller/deletions.c",
-     "(scope != SCOPE_CLUSTER && strcmp(it->nodepool, pool) != 0))", "0)"),
+     "(scope != SCOPE_CLUSTER &&\n\t\t     strcmp(it->nodepool, nodepool) != 0))", "0)"),
     ("judged before it is launched", "controller/replacements.c",
      "counts_ms == STAMP_NONE || counts_ms > now_ms ||\n"
      "\t    undecided_ms > now_ms)", "undecided_ms > now_ms)"),
