@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Built by `make image` (deploy/image.sh), on any processor that BASE is there
-# for. BASE may be any image of Debian 12 or newer; nothing of it is shipped
-# but the shared libraries that the program is linked to.
+# `make image` (deploy/image.sh) builds this on any processor architecture for
+# which BASE exists. BASE may be any image of Debian 12 or newer. Of BASE only the
+# shared libraries that the program is linked to end up in the image.
 ARG BASE=debian:12-slim
 
 FROM ${BASE} AS build
@@ -14,7 +14,7 @@ WORKDIR /src
 RUN make -s all && deploy/image-root.sh \
 	build/karpenter-node-holder /image /packages
 
-# What dpkg knows of these libraries: the bill of materials is made of it.
+# dpkg's records of these libraries. The bill of materials is made from them.
 FROM scratch AS packages
 COPY --from=build /packages /
 

@@ -1,7 +1,7 @@
 {{/* SPDX-License-Identifier: Apache-2.0 */}}
 
-{{/* Names are fixed, as with kustomize: alerts, docs and `kubectl node-holder`
-know them, and a cluster has one holder. */}}
+{{/* Names are fixed, as with kustomize, because alerts, documentation and
+`kubectl node-holder` refer to them. A cluster needs only one holder. */}}
 {{- define "karpenter-node-holder.podLabels" -}}
 app.kubernetes.io/name: karpenter-node-holder
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
@@ -10,7 +10,8 @@ app.kubernetes.io/part-of: karpenter-node-holder
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
-{{/* Not the Pods' labels: a new chart alone shall not roll them. */}}
+{{/* The pods do not get the label helm.sh/chart, because a new version of the
+chart alone must not roll them. */}}
 {{- define "karpenter-node-holder.labels" -}}
 {{ include "karpenter-node-holder.podLabels" . }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
@@ -49,13 +50,14 @@ karpenter-node-holder-tls
 {{- end -}}
 {{- end }}
 
-{{/* A bare number is minutes, as in the Go program. */}}
+{{/* A bare number means minutes, as in the Go program. */}}
 {{- define "karpenter-node-holder.duration" -}}
 {{- $text := kindIs "float64" . | ternary (int64 . | toString) (toString .) -}}
 {{ $text }}{{ if regexMatch "^[0-9]+$" $text }}m{{ end }}
 {{- end }}
 
-{{/* The HolderConfig: deploy/base's, under the values, under `config`. */}}
+{{/* The HolderConfig. Values override that of deploy/base, and `config` overrides
+both. */}}
 {{- define "karpenter-node-holder.config" -}}
 {{- $last := .Values.config | default dict -}}
 {{- range $key := list "apiVersion" "kind" "webhook" "metrics" -}}
@@ -96,7 +98,7 @@ karpenter-node-holder-tls
 {{ mergeOverwrite $config (deepCopy $values) (deepCopy $last) | toYaml }}
 {{- end }}
 
-{{/* What is in it depends on the configuration that comes of all values. */}}
+{{/* The name of the Lease in the resulting configuration. */}}
 {{- define "karpenter-node-holder.lease" -}}
 {{- $config := include "karpenter-node-holder.config" . | fromYaml -}}
 {{ ($config.leaderElection).name | default "karpenter-node-holder" }}
