@@ -83,7 +83,7 @@ job_init(struct job *j)
 
 int
 job_start(const struct job_env *v, const struct job *j, uint64_t tag,
-	  struct kube_lanes *nodepool, struct err *e)
+	  struct kube_lanes *lanes, struct err *e)
 {
 	char path_bytes[PATH_BYTES], body_bytes[PATCH_BYTES];
 	struct buf path, body;
@@ -104,7 +104,7 @@ job_start(const struct job_env *v, const struct job *j, uint64_t tag,
 	if (path.full || body.full)
 		return err_set(e, ERR_LIMIT, "request for %s is too long",
 			       j->action.name);
-	return kube_lanes_start(nodepool, &q, tag, e);
+	return kube_lanes_start(lanes, &q, tag, e);
 }
 
 /* --- the reply ------------------------------------------------------------ */

@@ -32,7 +32,7 @@ void job_init(struct job *j);
 /* Sends the next request of the job on a free lane.  `tag` comes back with the
  * reply.  It returns -1 if the request cannot be sent, and *e says why. */
 int job_start(const struct job_env *v, const struct job *j, uint64_t tag,
-	      struct kube_lanes *nodepool, struct err *e);
+	      struct kube_lanes *lanes, struct err *e);
 
 /* Takes the reply, or in *e the reason why there is none.  It returns true if
  * the action is over, and *out is the outcome.  It returns false if the job

@@ -59,9 +59,9 @@ state_done(struct state *s)
 }
 
 void
-state_sweeper(struct state *s, struct kube_lanes *nodepool)
+state_sweeper(struct state *s, struct kube_lanes *lanes)
 {
-	atomic_store(&s->table->nodepool, nodepool);
+	atomic_store(&s->table->lanes, lanes);
 }
 
 void

@@ -38,7 +38,7 @@ void state_done(struct state *s);
 
 /* Sets the lanes to wake when there may be something to do; NULL: none.  Main
  * calls this before the watchers start and after they have ended. */
-void state_sweeper(struct state *s, struct kube_lanes *nodepool);
+void state_sweeper(struct state *s, struct kube_lanes *lanes);
 
 /* Turns the Lease on.  Main calls this before any thread starts.  If c->enabled
  * is false, this replica always leads, and the soft state is written again

@@ -25,7 +25,7 @@ struct state_table {
 	int64_t soft_ms, soft_boot_ms;
 	bool leads, lease_stopped;
 	bool turned[VIEW_COUNT];	/* list or watch of another lead */
-	_Atomic(struct kube_lanes *) nodepool;
+	_Atomic(struct kube_lanes *) lanes;
 	_Atomic bool awake;
 };
 
@@ -46,12 +46,12 @@ unlock(struct state *s)
 static inline void
 unlock_and_wake(struct state *s)
 {
-	struct kube_lanes *nodepool;
+	struct kube_lanes *lanes;
 
 	unlock(s);
-	nodepool = atomic_load(&s->table->nodepool);
-	if (nodepool != NULL && !atomic_exchange(&s->table->awake, true))
-		kube_lanes_wake(nodepool);
+	lanes = atomic_load(&s->table->lanes);
+	if (lanes != NULL && !atomic_exchange(&s->table->awake, true))
+		kube_lanes_wake(lanes);
 }
 
 /* Called under the lock.  state_follow tells the controller that the lead has

@@ -18,7 +18,7 @@
 struct sweeper {
 	struct worker *worker;
 	struct job_env env;
-	struct kube_lanes *nodepool;
+	struct kube_lanes *lanes;
 	struct watcher *const *watchers;
 	struct event_recorder *recorder;
 	unsigned concurrency, in_flight;
@@ -39,7 +39,7 @@ begin(struct sweeper *w, struct job *j)
 	struct outcome failed = {.code = OUTCOME_FAILED, .retry_after_ms = -1};
 	struct err e = {0};
 
-	if (job_start(&w->env, j, (uint64_t)(j - w->jobs), w->nodepool, &e) ==
+	if (job_start(&w->env, j, (uint64_t)(j - w->jobs), w->lanes, &e) ==
 	    0)
 		return;
 	LOG(LOG_ERROR, "request not sent", LS("name", j->action.name),
@@ -77,7 +77,7 @@ take_answers(struct sweeper *w)
 	struct err e;
 	uint64_t tag;
 
-	while (kube_lanes_finished(w->nodepool, &tag, &r, &e)) {
+	while (kube_lanes_finished(w->lanes, &tag, &r, &e)) {
 		struct job *j = &w->jobs[tag];
 
 		if (job_answered(&w->env, j, &r, &e, &o))
@@ -115,7 +115,7 @@ run(void *ctx)
 		worker_beat(w->worker);
 		if (!stopping)
 			wait_ms = take_actions(w);
-		kube_lanes_wait(w->nodepool, worker_nap_ms(wait_ms));
+		kube_lanes_wait(w->lanes, worker_nap_ms(wait_ms));
 		take_answers(w);
 		housekeeping(w);
 		stopping = atomic_load(&w->env.shared->stopping);
@@ -146,12 +146,12 @@ sweeper_new(const struct sweeper_setup *o, struct worker *worker, struct err *e)
 	if (w->jobs == NULL)
 		err_set(e, ERR_SYSTEM, "no memory for the sweeper");
 	else
-		w->nodepool = kube_lanes_new(o->kube, o->concurrency, e);
-	if (w->nodepool == NULL) {
+		w->lanes = kube_lanes_new(o->kube, o->concurrency, e);
+	if (w->lanes == NULL) {
 		sweeper_free(w);
 		return NULL;
 	}
-	state_sweeper(o->shared, w->nodepool);
+	state_sweeper(o->shared, w->lanes);
 	worker_init(worker, &sweeper_kind, w, NULL);
 	return w;
 }
@@ -162,7 +162,7 @@ sweeper_free(struct sweeper *w)
 	if (w == NULL)
 		return;
 	state_sweeper(w->env.shared, NULL);
-	kube_lanes_free(w->nodepool);
+	kube_lanes_free(w->lanes);
 	free(w->jobs);
 	free(w);
 }
