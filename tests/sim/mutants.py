@@ -324,9 +324,9 @@ MUTANTS = [
      "shift(&e->created_ms, by_ms);", ""),
     # replacements
     ("an Event is believed without a disruption", "controller/replacements.c",
-     "!after_disruption(r, e, DISRUPTION_SIGN_MS))", "0)"),
+     "!after_disruption(r, e, DISRUPTION_EVENT_MS))", "0)"),
     ("an Event is believed within 10 s only", "controller/replacements.c",
-     "!after_disruption(r, e, DISRUPTION_SIGN_MS))",
+     "!after_disruption(r, e, DISRUPTION_EVENT_MS))",
      "!after_disruption(r, e, DISRUPTION_MS))"),
     ("a claim is its own disruption", "controller/replacements.c",
      "(d->several || strcmp(d->uid, claim->uid) != 0))", "1)"),

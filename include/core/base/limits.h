@@ -30,7 +30,7 @@
 #define DISRUPTIONS_MAX 64	/* moments at which claims were marked */
 #define DISRUPTION_MS 10000	/* a claim created this soon after such a moment
 				   may replace one */
-#define DISRUPTION_SIGN_MS 60000	/* … and this soon after, it does if
+#define DISRUPTION_EVENT_MS 60000	/* … and this soon after, it does if
 					   Karpenter's Event says so */
 #define STAMPS_MS 1000		/* two clocks that both cut to whole seconds */
 #define DELETIONS_MAX 4096	/* remembered for their substitutes */

@@ -15,13 +15,13 @@
 #define DISRUPTION_UNKNOWN "unknown"	/* a replacement for which no reason is
 					   given */
 
-struct sign_said {
+struct disruption_said {
 	char uid[UID_BYTES];
 	char reason[CLASS_BYTES];
 };
 
 struct disruption_events {
-	struct sign_said *at;	/* a ring; uid "": free */
+	struct disruption_said *at;	/* a ring; uid "": free */
 	uint32_t next, max;
 	struct index by_uid;
 };

@@ -45,8 +45,8 @@ struct disruption_event {
  * that come again and again, catches both.  It sends no bookmarks, because
  * these come from the watch cache.
  */
-#define SIGNS_PATH "/api/v1/namespaces/default/events"
-#define SIGNS_SELECTOR                                                         \
+#define DISRUPTION_EVENTS_PATH "/api/v1/namespaces/default/events"
+#define DISRUPTION_EVENTS_SELECTOR                                             \
 	"fieldSelector=involvedObject.kind%3DNodeClaim"                        \
 	"%2Creason%21%3DDisruptionBlocked%2Creason%21%3DUnconsolidatable"      \
 	"%2Creason%21%3DConsolidationCandidate"                                \
@@ -54,7 +54,7 @@ struct disruption_event {
 
 /* The cheapest selector that still decides: Karpenter says WaitingReadiness
  * only right after Launching, in the same pass. */
-#define SIGNS_SELECTOR_LAUNCHING                                               \
+#define DISRUPTION_EVENTS_SELECTOR_LAUNCHING                                   \
 	"fieldSelector=involvedObject.kind%3DNodeClaim"                        \
 	"%2Creason%3DDisruptionLaunching"
 

@@ -140,7 +140,7 @@ take(struct entry *e, const char *class)
 static bool
 believe(const struct replacements *r, struct entry *e)
 {
-	if (e->said[0] == '\0' || !after_disruption(r, e, DISRUPTION_SIGN_MS))
+	if (e->said[0] == '\0' || !after_disruption(r, e, DISRUPTION_EVENT_MS))
 		return false;
 	/* The first reason that is not DISRUPTION_UNKNOWN stands. */
 	if (e->replaces[0] == '\0' ||
@@ -156,7 +156,7 @@ replacements_look_back(struct replacements *r, struct entry *e,
 {
 	if (!e->used || e->kind != KIND_NODECLAIM ||
 	    e->created_stamp_ms < disrupted_ms - STAMPS_MS ||
-	    e->created_stamp_ms > disrupted_ms + DISRUPTION_SIGN_MS)
+	    e->created_stamp_ms > disrupted_ms + DISRUPTION_EVENT_MS)
 		return false;
 	(void)believe(r, e);
 	return true;

@@ -91,8 +91,8 @@ END_TEST
 /* Nothing in a query may be left that a URL reads otherwise. */
 START_TEST(test_selectors)
 {
-	static const char *const all[] = {SIGNS_SELECTOR,
-					  SIGNS_SELECTOR_LAUNCHING};
+	static const char *const all[] = {DISRUPTION_EVENTS_SELECTOR,
+					  DISRUPTION_EVENTS_SELECTOR_LAUNCHING};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		const char *value = strchr(all[i], '=') + 1;
@@ -101,8 +101,9 @@ START_TEST(test_selectors)
 				 (int)strlen("fieldSelector="));
 		ck_assert_uint_eq(strcspn(value, "=,!&+ "), strlen(value));
 	}
-	ck_assert_ptr_null(strstr(SIGNS_SELECTOR, "Launching"));
-	ck_assert_ptr_null(strstr(SIGNS_SELECTOR, "WaitingReadiness"));
+	ck_assert_ptr_null(strstr(DISRUPTION_EVENTS_SELECTOR, "Launching"));
+	ck_assert_ptr_null(
+		strstr(DISRUPTION_EVENTS_SELECTOR, "WaitingReadiness"));
 }
 END_TEST
 
