@@ -30,6 +30,8 @@
  * makes the successor.  `deny`: patches of one kind (and pool) are answered with
  * the status `value`; 500 is somebody's failing webhook.  `turns`: for so long
  * two API servers take turns `every` so often, the clock of one is ahead `by`.
+ * `cleanup`: the holders are gone for good, and the real `uninstall` is run until
+ * nothing is left; it is killed n times (cleaner.h).
  * `expect`: n Nodes, or claims, from that machine on are held, clear, marked
  * (alone), kept (a hold without our mark) or gone; a claim may be classed or
  * unclassed, or of the class `substitute` or `drifted`.  The invariants leave
@@ -75,6 +77,7 @@ enum op_type {
 	OP_TURNS,		/* two API servers' clocks */
 	OP_LEASE,		/* the Lease is deleted */
 	OP_UNINSTALL,		/* the command, beside holders that live */
+	OP_CLEANUP,		/* … and when they are gone */
 	/* of one replica */
 	OP_KILL,
 	OP_START,
@@ -122,6 +125,8 @@ struct history {
 
 /* history_random.c */
 void history_random(struct history *h, uint64_t seed);
+/* … which somewhere has a `cleanup`. */
+void history_random_cleanup(struct history *h, uint64_t seed);
 
 /* history_text.c */
 int history_read(struct history *h, const char *file);	/* 0, or told why */
