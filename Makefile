@@ -99,6 +99,7 @@ CHECK_LIBS = $(call pkg,check)
 
 $(VARIANT)/tests/core/%: tests/unit/core/%.c $(libs_core)
 	$(call link,-Itests,$(CHECK_LIBS))
+$(filter $(VARIANT)/tests/core/test_cleanup_%,$(UNIT)): tests/unit/core/cleanup_cluster.c
 $(VARIANT)/tests/wire/%: tests/unit/wire/%.c $(libs_wire)
 	$(call link,-Itests,$(ext_wire) $(CHECK_LIBS))
 $(VARIANT)/tests/daemon/%: tests/unit/daemon/%.c $(libs_all)

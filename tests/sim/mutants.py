@@ -603,8 +603,10 @@ def killer(core, sim):
             text = [line for line in done.stdout.splitlines()
                     if ": at " in line]
             return f"{what}: " + (text or ["it crashes"])[0].split("/")[-1]
-    for test in sorted((ROOT / "tests/unit/core").glob("test_*.c")):
-        program = link([test], core.values(), OUT / "unit")
+    unit = ROOT / "tests/unit/core"
+    for test in sorted(unit.glob("test_*.c")):
+        program = link([test, *sorted(unit.glob("[!t]*.c"))], core.values(),
+                       OUT / "unit")
         done = run([program])
         if done.returncode:
             text = [line for line in done.stdout.splitlines()
