@@ -9,13 +9,14 @@
 #include "elect.h"
 
 #define LANES 8			/* writes under way, at most */
-#define CALLS 64		/* … and those that nobody awaits any more */
+#define CALLS 64		/* the same, with calls of killed commands */
 #define GIVE_UP_MS 2000		/* for the answer that the Lease is given up */
-#define WEBHOOK_MS 4000		/* API servers hear of a webhook's end by then */
+#define WEBHOOK_MS 4000		/* by then no API server calls the webhook */
 #define FUSE 60			/* steps until the next kill, at most */
 
 struct call {
-	bool used, applied, answered;	/* answered: or awaited no more */
+	bool used, applied;
+	bool answered;			/* or nobody waits for it any more */
 	enum reply_fault fault;
 	enum cleanup_code code;
 	struct cleanup_write write;
@@ -39,7 +40,7 @@ struct cleaner {
 	bool elects;
 	unsigned kills, fuse, lanes, starts;
 	bool calm, ended;
-	bool clocks_differ;	/* marks may be of any moment */
+	bool clocks_differ;	/* see cleaner_new */
 	bool registered;	/* the webhook is */
 	int64_t admits_until;
 
@@ -48,20 +49,23 @@ struct cleaner {
 	struct cleanup *core;
 	enum doing doing;
 	struct cleanup_todo todo;	/* what it is doing */
-	int64_t until;		/* ASKING: it is sent again then; RESTING */
+	int64_t until;		/* ASKING: the call is sent again then.
+				   RESTING: the wait ends then */
 	bool sent, taken, failed, unserved;	/* ASKING */
 	int64_t take_at, answer_at;
-	struct thing *page[KIND_COUNT];	/* the last list of each kind … */
+	struct thing *page[KIND_COUNT];	/* what the last list showed */
 	int page_n[KIND_COUNT];
-	int64_t listed_at[KIND_COUNT];	/* … of that moment; -1: none */
+	int64_t listed_at[KIND_COUNT];	/* when that was so; -1: no list */
 	bool dirty;		/* the list under way shows something of ours */
-	int64_t clean_at[2];	/* the last whole lists; -1: showed something */
+	int64_t clean_at[2];	/* when the last two complete lists came;
+				   -1: the list showed something of ours */
 
 	struct lease lease;
 	bool leased;		/* it has begun to ask for the Lease */
 	bool alone;		/* there is none to take */
-	bool led;		/* it was had once … */
-	bool anew;		/* … and not all the time since */
+	bool led;		/* this command has had the Lease */
+	bool anew;		/* it has not had the Lease since the last
+				   LEAD without a break */
 	struct lease_call lease_calls[LEASE_CALLS];
 	struct call calls[CALLS];
 };
@@ -78,9 +82,9 @@ sooner(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Without a mark nobody can say whose a hold is: it is a person's, as far as the
- * command knows.  A mark speaks of one hold, so that may be ours where replicas
- * of two configurations have held claim and Node. */
+/* A hold without a mark counts as a person's, because nobody can tell.  It may
+ * be ours: a mark speaks of one hold only, and where replicas of two
+ * configurations have held a claim and its Node, the Node has two. */
 static void
 let_be(struct thing *t)
 {
@@ -168,7 +172,7 @@ start(struct cleaner *x)
 		x->listed_at[k] = -1;
 }
 
-/* What is under way then, the API server does or does not do. */
+/* The API server may or may not do what is under way. */
 static void
 stop(struct cleaner *x)
 {
@@ -248,7 +252,7 @@ lease_answered(struct cleaner *x)
 	return any;
 }
 
-/* Does what the Lease needs now; false: nothing. */
+/* Does what the Lease needs now.  Returns false if it needs nothing. */
 static bool
 lease_turn(struct cleaner *x, int64_t *next)
 {
@@ -287,7 +291,7 @@ shown(const struct cleaner *x, enum kind kind, const char *name)
 	return NULL;
 }
 
-/* What wire/api/patch makes of it. */
+/* The patch that src/uninstall would send, as an action of the controller. */
 static struct action
 action_of(const struct cleaner *x, const struct cleanup_write *w)
 {
@@ -338,7 +342,7 @@ write_faults(struct cleaner *x, struct call *c)
 			c->answer_at = w->now + CALL_MS;
 		}
 	}
-	if (!x->alone) {	/* it is cut when the lead ends */
+	if (!x->alone) {	/* the call is cut when the lead ends */
 		left = lease_fence_ms(&x->lease) - now_of(x).boot_ms;
 		timeout = sooner(timeout, left > 0 ? left : 0);
 	}
@@ -364,7 +368,7 @@ write_send(struct cleaner *x, const struct cleanup_write *write)
 	if (w->now < w->slow_until)
 		c->answer_at += between(&w->dice, 100, 3000);
 	write_faults(x, c);
-	if (!leads(x)) {	/* refused before it is sent */
+	if (!leads(x)) {	/* lease_session_start refuses it */
 		c->applied = true;
 		c->answer_at = w->now;
 	}
@@ -378,7 +382,7 @@ code_of(enum outcome_code code)
 				      : CLEANUP_CHANGED;
 }
 
-/* Is it still what the list showed, as far as that write can know? */
+/* Is the object still as the list showed it, in what this write depends on? */
 static bool
 is_as_shown(const struct thing *t, const struct call *c)
 {
@@ -390,8 +394,9 @@ is_as_shown(const struct thing *t, const struct call *c)
 		return false;
 	if (c->write.act == CLEANUP_DECLASSIFY)
 		return true;
-	/* Registration may copy a person's hold, and a mark that is no time of
-	 * ours says nothing: then the whole object counts. */
+	/* Registration may copy a person's hold beside our mark, and a mark
+	 * without a time does not tell one hold from another.  In both cases
+	 * the object's version has to be the same. */
 	if ((t->kind == KIND_NODE && !c->shown.registered) ||
 	    !stamp_read(then->at[ANN_MARK], &ms))
 		return t->rv == c->shown.rv;
@@ -428,7 +433,7 @@ patch(struct cleaner *x, struct call *c, struct thing *t)
 	return CLEANUP_OK;
 }
 
-/* Is it turned down, whatever is in it? */
+/* Does the API server refuse this patch, whatever its content? */
 static enum cleanup_code
 denied(const struct world *w, const struct thing *t)
 {
@@ -489,7 +494,7 @@ under_way(const struct cleaner *x)
 	return n;
 }
 
-/* One answer that is there; false: none is. */
+/* Reports one answer that has come.  Returns false if there is none. */
 static bool
 write_answered(struct cleaner *x)
 {
@@ -524,7 +529,7 @@ ask(struct cleaner *x)
 	x->failed = w->now < w->error_until && roll(&w->dice, 100) < w->odds;
 }
 
-/* The API server answers. */
+/* The API server takes the call. */
 static void
 take(struct cleaner *x)
 {
@@ -747,7 +752,7 @@ next(struct cleaner *x)
 		end(x, t->verdict);
 }
 
-/* One step, if it can be made now. */
+/* Makes one step.  Returns false if it has to wait. */
 static bool
 turn(struct cleaner *x)
 {

@@ -30,8 +30,8 @@
  * makes the successor.  `deny`: patches of one kind (and pool) are answered with
  * the status `value`; 500 is somebody's failing webhook.  `turns`: for so long
  * two API servers take turns `every` so often, the clock of one is ahead `by`.
- * `cleanup`: the holders are gone for good, and the real `uninstall` is run until
- * nothing is left; it is killed n times (cleaner.h).
+ * `cleanup`: the holders are gone for good.  The real `uninstall` runs until
+ * nothing is left, and is killed n times meanwhile (cleaner.h).
  * `expect`: n Nodes, or claims, from that machine on are held, clear, marked
  * (alone), kept (a hold without our mark) or gone; a claim may be classed or
  * unclassed, or of the class `substitute` or `drifted`.  The invariants leave
@@ -77,7 +77,7 @@ enum op_type {
 	OP_TURNS,		/* two API servers' clocks */
 	OP_LEASE,		/* the Lease is deleted */
 	OP_UNINSTALL,		/* the command, beside holders that live */
-	OP_CLEANUP,		/* … and when they are gone */
+	OP_CLEANUP,		/* the real command, when they are gone */
 	/* of one replica */
 	OP_KILL,
 	OP_START,
@@ -125,7 +125,7 @@ struct history {
 
 /* history_random.c */
 void history_random(struct history *h, uint64_t seed);
-/* … which somewhere has a `cleanup`. */
+/* The same history with a `cleanup` somewhere in it. */
 void history_random_cleanup(struct history *h, uint64_t seed);
 
 /* history_text.c */

@@ -14,8 +14,8 @@ struct storm {
 	struct dice dice;
 	bool calm, led;
 	bool shown;		/* the list under way shows a mark or a class */
-	int64_t clean_ms[2];	/* when the last lists were complete that showed
-				   none; -1: one that did was in between */
+	int64_t clean_ms[2];	/* when the last two lists were complete; -1:
+				   the list showed a mark or a class */
 	unsigned kills, ends[CLEANUP_BROKEN + 1];
 };
 
@@ -38,7 +38,7 @@ people(struct storm *s)
 	case 2:
 		cluster_put(t, BARE);
 		break;
-	case 3:			/* gone, and perhaps there again */
+	case 3:			/* deleted, and perhaps created again */
 		t->there = roll(&s->dice, 2) != 0;
 		(void)snprintf(t->o.uid, sizeof(t->o.uid), "new-%u-%u", i,
 			       t->version);
@@ -64,7 +64,7 @@ storm_answer(struct storm *s, unsigned i)
 	if (t != NULL && !s->calm && roll(&s->dice, 4) == 0) {
 		t->answer = faults[roll(&s->dice, 3)];
 		t->times = 1;
-		/* The answer may be lost of what was done. */
+		/* The write may have been done all the same. */
 		if (t->answer == CLEANUP_UNANSWERED && roll(&s->dice, 2) == 0)
 			(void)cluster_apply(&cluster.sent[i]);
 	}
@@ -107,7 +107,7 @@ storm_ask(struct storm *s, const struct cleanup_todo *t)
 	cluster_done(&o);
 }
 
-/* What is under way then, the API server does or does not do. */
+/* The API server may or may not do what is under way. */
 static void
 killed(struct storm *s)
 {
@@ -168,7 +168,7 @@ nothing_is_left(const struct storm *s)
 	}
 }
 
-/* false: it has ended. */
+/* Returns false when the command has ended. */
 static bool
 storm_step(struct storm *s)
 {

@@ -22,9 +22,9 @@ struct row {
 	unsigned lanes;		/* 0: 1 */
 	bool dry_run, remove;
 	unsigned registered, registered_later, unread, unread_claims;
-	enum cleanup_step fails;	/* which is not WAIT … */
+	enum cleanup_step fails;	/* this step fails, unless it is WAIT */
 	enum kind fails_kind;
-	enum cleanup_code code;		/* … with that */
+	enum cleanup_code code;		/* with which it fails */
 	int64_t until_ms;		/* 0: none */
 	void (*meanwhile)(unsigned list);	/* before the list of that
 						   number, from 1 on */
@@ -304,7 +304,7 @@ static void
 row_write(const struct row *r, const struct cleanup_write *w)
 {
 	cluster_send(w);
-	if (r->dry_run) {	/* said, and not made */
+	if (r->dry_run) {	/* the write is not made */
 		cluster_find(w->object->kind, w->object->name)->under_way =
 			false;
 		cluster.sent_n = 0;
@@ -402,7 +402,7 @@ START_TEST(an_answer_after_the_end)
 }
 END_TEST
 
-/* A step is given out once; meanwhile there is nothing to do. */
+/* A step is given out once.  Until it is answered there is nothing to do. */
 START_TEST(one_step_at_a_time)
 {
 	struct cleanup_todo t;
@@ -423,8 +423,8 @@ START_TEST(one_step_at_a_time)
 }
 END_TEST
 
-/* A lead that is lost and taken again begins with a list that is the measure:
- * a holder led in between, and was right to mark. */
+/* When the lead was lost and is taken again, the next list is the measure for
+ * foreign marks, because a holder may have led in between. */
 START_TEST(a_lead_taken_again_begins_anew)
 {
 	struct cleanup_todo t;
@@ -446,7 +446,7 @@ START_TEST(a_lead_taken_again_begins_anew)
 			cluster_answer(0);
 		} else if (t.step == CLEANUP_LEAD && ++leads == 2) {
 			cluster_put(&cluster.at[0],
-				    OURS); /* by who led meanwhile */
+				    OURS); /* by a holder that led */
 			cluster.at[0].o.mark_ms = EPOCH + cluster.now;
 			cluster.now += 1000;
 			o.anew = _i == 1;

@@ -69,8 +69,8 @@ START_TEST(the_hold_of_an_earlier_configuration_goes)
 }
 END_TEST
 
-/* A claim is cleared first.  What stood on it was ours, so that on its Node is
- * not a person's: with today's hold as with the default one. */
+/* The claim is cleared first.  Its hold was ours, so the hold on its Node is
+ * not a person's.  This is so for today's hold and for the default one. */
 START_TEST(a_claim_that_is_clear_says_so_of_its_node)
 {
 	static const struct hold_key today = {"example.com/hold", "yes"};
@@ -101,9 +101,9 @@ START_TEST(a_claim_that_is_clear_says_so_of_its_node)
 }
 END_TEST
 
-/* A person's hold on the claim, without a mark: registration has copied it, so
- * that the one beside our mark on the Node is theirs.  Where the mark stands
- * for an earlier hold, the default one, it is that one which counts. */
+/* The claim has a person's hold, without a mark.  Registration has copied it,
+ * so the hold beside our mark on the Node is a person's, too.  If the mark stands
+ * for an earlier hold, the default one, that hold decides. */
 START_TEST(a_persons_hold_on_the_claim)
 {
 	static const struct hold_key today = {"example.com/hold", "yes"};
@@ -132,8 +132,9 @@ START_TEST(a_persons_hold_on_the_claim)
 }
 END_TEST
 
-/* Our hold goes off the claim, and a person's of another key stays there: the
- * one on the Node is theirs, although a mark of ours stands beside it. */
+/* Our hold is removed from the claim, and a person's hold with another key
+ * stays there.  The Node's hold is then a person's, although our mark is beside
+ * it. */
 START_TEST(a_persons_hold_beside_ours)
 {
 	static const struct hold_key today = {"example.com/hold", "yes"};
@@ -145,7 +146,7 @@ START_TEST(a_persons_hold_beside_ours)
 	config.hold = today;
 	both[0] = cluster_add(KIND_NODECLAIM, "c1", "", OURS);
 	both[1] = cluster_add(KIND_NODE, "n1", "c1", OURS);
-	former = both[_i];	/* whose mark is that of an earlier hold */
+	former = both[_i];	/* its mark stands for an earlier hold */
 	former->o.has_previous = true;
 	former->o.previous_key = cluster_hold;
 	former->o.previous_hold = HOLD_SAME;
@@ -226,7 +227,7 @@ START_TEST(what_is_done_is_counted)
 }
 END_TEST
 
-/* 410 in the middle of the pages: of what came before nothing counts. */
+/* After a 410 between two pages, nothing counts that came before. */
 START_TEST(a_list_that_starts_over)
 {
 	const struct cleanup_report *r;
@@ -261,7 +262,7 @@ START_TEST(a_list_that_starts_over)
 }
 END_TEST
 
-/* The names are those of the last list, whatever the one before it had. */
+/* The report names what the last list showed, and nothing of earlier lists. */
 START_TEST(what_is_left_is_named)
 {
 	const struct cleanup_report *r;
@@ -290,7 +291,7 @@ START_TEST(what_is_left_is_named)
 }
 END_TEST
 
-/* A list that breaks off is none. */
+/* A list that fails halfway does not count. */
 START_TEST(the_last_whole_list_is_reported)
 {
 	struct cleanup_outcome o = {.led = true};
