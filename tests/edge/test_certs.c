@@ -12,6 +12,7 @@
 #include <openssl/x509v3.h>
 
 #include "edge/file.h"
+#include "suite.h"
 
 #define DAY_MS ((int64_t)86400000)
 #define HOUR_MS ((int64_t)3600000)
@@ -633,10 +634,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("certs");
+	Suite *s = suite_create("edge/certs");
 	TCase *t = tcase_create("certs");
-	SRunner *r;
-	int failed;
 
 	tcase_set_timeout(t, 60);
 	tcase_add_checked_fixture(t, setup, teardown);
@@ -658,9 +657,5 @@ main(void)
 	tcase_add_test(t, test_inspect);
 	tcase_add_test(t, test_inspect_refused);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return suite_run(s);
 }

@@ -9,6 +9,7 @@
 #include <openssl/x509v3.h>
 
 #include "core/base/limits.h"
+#include "suite.h"
 
 #define HOUR_MS ((int64_t)3600000)
 #define NOW ((int64_t)1790000000000)	/* 2026-09-21T14:13:20Z */
@@ -458,10 +459,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("edge/certs/certs_own");
+	Suite *s = suite_create("edge/certs_own");
 	TCase *tc = tcase_create("own");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_set_timeout(tc, 60);
@@ -479,8 +478,5 @@ main(void)
 	tcase_add_loop_test(tc, test_long_bundle, 0, 2);
 	tcase_add_test(tc, test_pick);
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return suite_run(s);
 }

@@ -10,6 +10,7 @@
 #include "edge/clock.h"
 #include "edge/log.h"
 #include "edge/repeat.h"
+#include "suite.h"
 
 /* --- clock ---------------------------------------------------------------- */
 
@@ -347,11 +348,9 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("clock and log");
+	Suite *s = suite_create("edge/clock_log");
 	TCase *c = tcase_create("clock"), *l = tcase_create("log"),
 	      *r = tcase_create("repeats");
-	SRunner *run;
-	int failed;
 
 	tcase_add_test(c, wall_clock_until_the_first_date);
 	tcase_add_loop_test(c, median, 0, sizeof(medians) / sizeof(medians[0]));
@@ -372,9 +371,5 @@ main(void)
 	suite_add_tcase(s, c);
 	suite_add_tcase(s, l);
 	suite_add_tcase(s, r);
-	run = srunner_create(s);
-	srunner_run_all(run, CK_NORMAL);
-	failed = srunner_ntests_failed(run);
-	srunner_free(run);
-	return failed != 0;
+	return suite_run(s);
 }

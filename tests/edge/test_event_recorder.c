@@ -676,7 +676,7 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("daemon/event_recorder");
+	Suite *s = suite_create("edge/event_recorder");
 	TCase *w = tcase_create("write"), *l = tcase_create("log"),
 	      *h = tcase_create("hang"), *e = tcase_create("stop");
 
@@ -699,5 +699,5 @@ main(void)
 	suite_add_tcase(s, l);
 	suite_add_tcase(s, h);
 	suite_add_tcase(s, e);
-	return run_suite(s);
+	return suite_run(s);
 }

@@ -348,5 +348,5 @@ main(void)
 	tcase_add_test(t, test_nudge);
 	tcase_add_test(t, test_refused);
 	suite_add_tcase(s, t);
-	return run_suite(s);
+	return suite_run(s);
 }

@@ -93,7 +93,7 @@ START_TEST(test_401)
 	fixture_kube(&f);
 	if (doors[_i].pool) {
 		p = kube_lanes_new(f.kube, 4, &e);
-		e = pool_call(p, &q, &reply);
+		e = lanes_call(p, &q, &reply);
 	} else {
 		(void)kube_stream_run(f.stream, &q, NULL, NULL, NULL, &reply,
 				      &e);
@@ -287,7 +287,7 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("edge/kube/kube_access");
+	Suite *s = suite_create("edge/kube_access");
 	TCase *t = tcase_create("access");
 
 	tcase_add_unchecked_fixture(t, make_dir, drop_dir);
@@ -297,5 +297,5 @@ main(void)
 	tcase_add_loop_test(t, test_server, 0, N(servers));
 	tcase_add_loop_test(t, test_in_cluster, 0, N(clusters));
 	suite_add_tcase(s, t);
-	return run_suite(s);
+	return suite_run(s);
 }

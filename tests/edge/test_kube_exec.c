@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -136,7 +137,7 @@ call(struct fixture *f, bool in_pool)
 
 	if (in_pool) {
 		p = kube_lanes_new(f->kube, 4, &e);
-		e = pool_call(p, &q, &reply);
+		e = lanes_call(p, &q, &reply);
 		kube_lanes_free(p);
 	} else {
 		(void)kube_stream_run(f->stream, &q, NULL, NULL, NULL, &reply,
@@ -550,7 +551,7 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("edge/kube/kube_exec");
+	Suite *s = suite_create("edge/kube_exec");
 	TCase *t = tcase_create("exec");
 
 	tcase_set_timeout(t, 60);
@@ -569,5 +570,5 @@ main(void)
 	tcase_add_test(t, test_a_helper_stays);
 	tcase_add_test(t, test_cancel);
 	suite_add_tcase(s, t);
-	return run_suite(s);
+	return suite_run(s);
 }

@@ -117,16 +117,16 @@ START_TEST(test_hung)
 	fixture_server(&f, NULL, hang_once, NULL);
 	fixture_kube(&f);
 	p = pool(&f, WIDE);
-	ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
+	ck_assert_int_eq(lanes_call(p, &q, &reply).code, ERR_NONE);
 	before = clock_boot_ms();
 	q.timeout_ms = 300;
-	e = pool_call(p, &q, &reply);
+	e = lanes_call(p, &q, &reply);
 	ck_assert_int_eq(e.code, ERR_TIMEOUT);
 	ck_assert_int_eq(reply.status, 0);
 	ck_assert_int_ge(clock_boot_ms() - before, 300);
 	ck_assert_int_lt(clock_boot_ms() - before, PATIENT_MS / 2);
 	q.timeout_ms = PATIENT_MS;
-	e = pool_call(p, &q, &reply);
+	e = lanes_call(p, &q, &reply);
 	ck_assert_msg(e.code == ERR_NONE, "%s", e.text);
 	ck_assert_int_eq(reply.status, 200);
 	ck_assert_uint_eq(f.server.accepted, 2);
@@ -149,7 +149,7 @@ START_TEST(test_slept_past_the_fence)
 	fixture_server(&f, NULL, echo_slowly, NULL);
 	fixture_kube(&f);
 	p = pool(&f, WIDE);
-	ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
+	ck_assert_int_eq(lanes_call(p, &q, &reply).code, ERR_NONE);
 	q.fence_ms = clock_boot_ms() + 20;
 	for (unsigned i = 0; i < 2; i++)	/* one needs a new connection */
 		ck_assert_int_eq(kube_lanes_start(p, &q, i, &e), 0);
@@ -166,7 +166,7 @@ START_TEST(test_slept_past_the_fence)
 	}
 	ck_assert_uint_eq(f.server.requests, 1);
 	q.fence_ms = clock_boot_ms() + PATIENT_MS;
-	ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
+	ck_assert_int_eq(lanes_call(p, &q, &reply).code, ERR_NONE);
 	ck_assert_uint_eq(f.server.requests, 2);
 	kube_lanes_free(p);
 	fixture_done(&f);
@@ -192,7 +192,7 @@ START_TEST(test_closed_while_idle)
 	fixture_kube(&f);
 	p = pool(&f, WIDE);
 	for (int i = 0; i < 3; i++) {
-		ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
+		ck_assert_int_eq(lanes_call(p, &q, &reply).code, ERR_NONE);
 		(void)usleep(10000);
 	}
 	kube_lanes_free(p);
@@ -221,8 +221,8 @@ START_TEST(test_closed_on_request)
 	fixture_server(&f, NULL, close_on_second, NULL);
 	fixture_kube(&f);
 	p = pool(&f, WIDE);
-	ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
-	e = pool_call(p, &q, &reply);
+	ck_assert_int_eq(lanes_call(p, &q, &reply).code, ERR_NONE);
+	e = lanes_call(p, &q, &reply);
 	ck_assert_msg(e.code == ERR_NONE, "%s", e.text);
 	/* It has arrived twice. */
 	ck_assert_uint_eq(f.server.requests, 3);
@@ -243,13 +243,13 @@ START_TEST(test_rest)
 	f.options.rest_ms = 50;
 	fixture_kube(&f);
 	p = pool(&f, WIDE);
-	ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
+	ck_assert_int_eq(lanes_call(p, &q, &reply).code, ERR_NONE);
 	ck_assert_uint_eq(f.server.open, 1);
 	kube_lanes_wait(p, 150);
 	for (int i = 0; i < PATIENT_MS && f.server.open > 0; i++)
 		(void)usleep(1000);
 	ck_assert_uint_eq(f.server.open, 0);
-	ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
+	ck_assert_int_eq(lanes_call(p, &q, &reply).code, ERR_NONE);
 	ck_assert_uint_eq(f.server.accepted, 2);
 	kube_lanes_free(p);
 	fixture_done(&f);
@@ -333,7 +333,7 @@ START_TEST(test_body)
 	fixture_server(&f, NULL, big, &bytes);
 	fixture_kube(&f);
 	p = pool(&f, WIDE);
-	e = pool_call(p, &q, &reply);
+	e = lanes_call(p, &q, &reply);
 	ck_assert_msg(e.code == bodies[_i].code, "%s: %s", bodies[_i].name,
 		      e.text);
 	if (e.code == ERR_NONE)
@@ -384,7 +384,7 @@ START_TEST(test_retry_after)
 		       (void *)(uintptr_t)waits[_i].headers);
 	fixture_kube(&f);
 	p = pool(&f, WIDE);
-	ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
+	ck_assert_int_eq(lanes_call(p, &q, &reply).code, ERR_NONE);
 	ck_assert_int_eq(reply.status, 429);
 	ck_assert_str_eq(reply.body, "later");
 	ck_assert_msg(reply.retry_after_ms == waits[_i].ms, "%s: %lld",
@@ -398,7 +398,7 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("edge/kube/kube_lanes");
+	Suite *s = suite_create("edge/kube_lanes");
 	TCase *t = tcase_create("pool");
 
 	tcase_add_test(t, test_many);
@@ -414,5 +414,5 @@ main(void)
 	tcase_add_loop_test(t, test_retry_after, 0,
 			    sizeof(waits) / sizeof(waits[0]));
 	suite_add_tcase(s, t);
-	return run_suite(s);
+	return suite_run(s);
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kube_fixture.h"
 
+#include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/socket.h>
+
 
 /* What goes out: the request's head, the connection it takes. */
 
@@ -176,5 +179,5 @@ main(void)
 	tcase_add_test(t, test_no_proxy);
 	tcase_add_test(t, test_socket);
 	suite_add_tcase(s, t);
-	return run_suite(s);
+	return suite_run(s);
 }

@@ -229,10 +229,10 @@ START_TEST(test_pool)
 	fixture_kube(&f);
 	p = kube_lanes_new(f.kube, 4, &e);
 	ck_assert_ptr_nonnull(p);
-	ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_TIMEOUT);
+	ck_assert_int_eq(lanes_call(p, &q, &reply).code, ERR_TIMEOUT);
 	q.timeout_ms = PATIENT_MS;
 	for (int i = 0; i < 5; i++)
-		ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
+		ck_assert_int_eq(lanes_call(p, &q, &reply).code, ERR_NONE);
 	ck_assert_uint_eq(f.server.accepted, 2);
 	kube_lanes_free(p);
 	fixture_done(&f);
@@ -252,5 +252,5 @@ main(void)
 	tcase_add_test(t, test_handshake_hangs);
 	tcase_add_test(t, test_pool);
 	suite_add_tcase(s, t);
-	return run_suite(s);
+	return suite_run(s);
 }

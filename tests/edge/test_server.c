@@ -2,6 +2,14 @@
 /* edge/server over plain TCP: what is taken, what is refused, and how. */
 #include "rig.h"
 
+#include <check.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "edge/clock.h"
+#include "suite.h"
+
 static struct rig rig;
 static struct peer peer;
 
@@ -287,10 +295,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("server");
+	Suite *s = suite_create("edge/server");
 	TCase *t = tcase_create("requests"), *own = tcase_create("own rig");
-	SRunner *r;
-	int failed;
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 30);
@@ -305,9 +311,5 @@ main(void)
 	tcase_set_timeout(own, 30);
 	tcase_add_test(own, stop_with_open_connections);
 	suite_add_tcase(s, own);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return suite_run(s);
 }

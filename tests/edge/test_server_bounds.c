@@ -2,7 +2,14 @@
 /* edge/server and too much of it: one body, all bodies, big ones. */
 #include "rig.h"
 
+#include <check.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "core/base/limits.h"
+#include "suite.h"
 
 static struct rig rig;
 static struct peer peer;
@@ -181,10 +188,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("server, bounds");
+	Suite *s = suite_create("edge/server_bounds");
 	TCase *t = tcase_create("one body"), *own = tcase_create("together");
-	SRunner *r;
-	int failed;
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 30);
@@ -195,9 +200,5 @@ main(void)
 	tcase_add_test(own, bytes_held_at_once);
 	tcase_add_test(own, big_ones_at_once);
 	suite_add_tcase(s, own);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return suite_run(s);
 }

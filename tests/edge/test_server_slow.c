@@ -5,6 +5,12 @@
  */
 #include "rig.h"
 
+#include <check.h>
+#include <poll.h>
+
+#include "edge/clock.h"
+#include "suite.h"
+
 /* Enough for a handshake, and between two answers, on a busy machine. */
 #ifdef __SANITIZE_THREAD__
 #define DEADLINE_MS 2000
@@ -265,10 +271,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("server, slow clients");
+	Suite *s = suite_create("edge/server_slow");
 	TCase *t = tcase_create("deadlines"), *own = tcase_create("own rig");
-	SRunner *r;
-	int failed;
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 60);
@@ -281,9 +285,5 @@ main(void)
 	tcase_add_test(own, slow_second_after_idle);
 	tcase_add_loop_test(own, spare, 0, 2);
 	suite_add_tcase(s, own);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return suite_run(s);
 }

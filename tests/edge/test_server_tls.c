@@ -2,9 +2,17 @@
 /* edge/server's certificates, TLS versions and addresses. */
 #include "rig.h"
 
+#include <check.h>
+#include <netinet/in.h>
 #include <openssl/err.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "core/base/err.h"
+#include "suite.h"
 
 static struct rig rig;
 
@@ -269,10 +277,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("server, TLS and addresses");
+	Suite *s = suite_create("edge/server_tls");
 	TCase *t = tcase_create("tls"), *own = tcase_create("addresses");
-	SRunner *r;
-	int failed;
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 60);
@@ -287,9 +293,5 @@ main(void)
 	tcase_add_test(own, dual_stack);
 	tcase_add_test(own, port_in_use);
 	suite_add_tcase(s, own);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return suite_run(s);
 }

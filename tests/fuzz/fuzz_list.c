@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fuzz/fuzz.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "wire/api/list.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "edge/log.h"
+#include "suite.h"
 
 /*
  * What an answer means for the action that was asked for.  The link puts the
@@ -177,8 +178,6 @@ main(void)
 {
 	Suite *s = suite_create("daemon/job");
 	TCase *tc = tcase_create("job");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_loop_test(tc, test_write, 0,
@@ -187,8 +186,5 @@ main(void)
 	tcase_add_test(tc, test_list);
 	tcase_add_test(tc, test_list_too_large);
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return suite_run(s);
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/limits.h"
 #include "core/base/stamp.h"
 #include "golden/golden.h"
+#include "suite.h"
 #include "unit/wire/applier.h"
 #include "wire/admission/admission.h"
 #include "wire/api/patch.h"
@@ -44,7 +46,7 @@ put_reply(struct buf *b, const char *reply, size_t n)
 		return;
 	}
 	buf_printf(b, "%.*s,\"patch\":…}}\n", (int)(field - reply), reply);
-	base64_decode(patch, b);
+	applier_base64(patch, b);
 	buf_puts(b, "\n");
 }
 
@@ -163,8 +165,8 @@ apply(struct map *m, const char *reply, size_t n)
 	if (text == NULL)
 		return;
 	buf_init(&b, patch, sizeof(patch));
-	base64_decode(text, &b);
-	apply_patch(m, patch, b.len);
+	applier_base64(text, &b);
+	applier_patch(m, patch, b.len);
 }
 
 static void
@@ -411,10 +413,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("admission");
+	Suite *s = suite_create("wire/admission");
 	TCase *tc = tcase_create("admission");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	tcase_add_test(tc, test_golden);
 	tcase_add_test(tc, test_reply_bytes);
@@ -423,8 +423,5 @@ main(void)
 	tcase_add_loop_test(tc, test_annotations_bytes, 0, 2);
 	tcase_add_test(tc, test_many_values);
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return suite_run(s);
 }

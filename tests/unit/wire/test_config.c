@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "suite.h"
+
 #define HEAD "apiVersion: karpenter-node-holder.io/v1\nkind: HolderConfig\n"
 #define MINUTE ((int64_t)60000)
 
@@ -788,10 +790,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("config");
+	Suite *s = suite_create("wire/config");
 	TCase *t = tcase_create("config");
-	SRunner *r;
-	int failed;
 
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, test_every_key);
@@ -812,9 +812,5 @@ main(void)
 	tcase_add_test(t, test_print_odd_values);
 	tcase_add_test(t, test_print_largest);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return suite_run(s);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "suite.h"
 #include "wire/api/event.h"
 #include "wire/json/json.h"
 
@@ -221,10 +222,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("event");
+	Suite *s = suite_create("wire/event");
 	TCase *tc = tcase_create("event");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	tcase_add_test(tc, test_create);
 	tcase_add_test(tc, test_series);
@@ -234,8 +233,5 @@ main(void)
 	tcase_add_test(tc, test_whole_characters);
 	tcase_add_test(tc, test_fields);
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return suite_run(s);
 }

@@ -8,6 +8,7 @@
 
 #include "core/base/stamp.h"
 #include "golden/golden.h"
+#include "suite.h"
 #include "wire/kubeconfig/kubeconfig.h"
 
 /* Credential plugins: in the kubeconfig, told, and heard. */
@@ -356,10 +357,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("exec");
+	Suite *s = suite_create("wire/exec");
 	TCase *t = tcase_create("exec");
-	SRunner *r;
-	int failed;
 
 	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, test_clouds, 0, ROWS(clouds));
@@ -370,9 +369,5 @@ main(void)
 	tcase_add_test(t, test_info);
 	tcase_add_loop_test(t, test_said, 0, ROWS(said));
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return suite_run(s);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/limits.h"
+#include "suite.h"
 #include "wire/json/json.h"
 
 /* From memory of its exact size, so that ASan sees one byte too many. */
@@ -280,10 +281,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("json");
+	Suite *s = suite_create("wire/json");
 	TCase *tc = tcase_create("json");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	tcase_add_loop_test(tc, test_good, 0, sizeof(good) / sizeof(good[0]));
 	tcase_add_loop_test(tc, test_bad, 0, sizeof(bad) / sizeof(bad[0]));
@@ -295,8 +294,5 @@ main(void)
 	tcase_add_test(tc, test_types);
 	tcase_add_test(tc, test_integers);
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return suite_run(s);
 }

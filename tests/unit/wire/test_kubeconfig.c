@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "suite.h"
+
 /* base64 of "-----BEGIN CA-----\n" and so on */
 #define CA64 "LS0tLS1CRUdJTiBDQS0tLS0tCg=="
 #define CERT64 "LS0tLS1CRUdJTiBDRVJULS0tLS0K"
@@ -354,10 +356,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("kubeconfig");
+	Suite *s = suite_create("wire/kubeconfig");
 	TCase *t = tcase_create("kubeconfig");
-	SRunner *r;
-	int failed;
 
 	tcase_set_timeout(t, 60);
 	LOOP(t, test_accepted, accepted);
@@ -366,9 +366,5 @@ main(void)
 	tcase_add_test(t, test_json);
 	LOOP(t, test_base64, base64);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return suite_run(s);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "golden/golden.h"
+#include "suite.h"
 #include "wire/api/lease.h"
 #include "wire/json/json.h"
 
@@ -316,10 +317,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("lease");
+	Suite *s = suite_create("wire/lease");
 	TCase *tc = tcase_create("lease");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_set_timeout(tc, 60);
@@ -335,8 +334,5 @@ main(void)
 	tcase_add_test(tc, test_state_bound);
 	tcase_add_test(tc, test_paths);
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return suite_run(s);
 }

@@ -6,6 +6,7 @@
 #include "core/base/buf.h"
 #include "core/base/limits.h"
 #include "golden/golden.h"
+#include "suite.h"
 #include "wire/api/list.h"
 #include "wire/api/object.h"
 
@@ -218,10 +219,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("split");
-	TCase *tc = tcase_create("split");
-	SRunner *sr = srunner_create(s);
-	int failed;
+	Suite *s = suite_create("wire/list");
+	TCase *tc = tcase_create("list");
 
 	tcase_add_test(tc, test_lists);
 	tcase_add_loop_test(tc, test_lines, 0,
@@ -230,8 +229,5 @@ main(void)
 	tcase_add_loop_test(tc, test_item_bound, 0, 4);
 	tcase_add_test(tc, test_envelope_bound);
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return suite_run(s);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "suite.h"
 #include "wire/metrics/metrics.h"
 
 static char text[1 << 18];
@@ -97,17 +98,12 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("metrics");
+	Suite *s = suite_create("wire/metrics");
 	TCase *tc = tcase_create("metrics");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	tcase_add_loop_test(tc, test_blocked, 0, 2);
 	tcase_add_test(tc, test_all_counters);
 	tcase_add_test(tc, test_scope);
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return suite_run(s);
 }

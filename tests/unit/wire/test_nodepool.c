@@ -5,6 +5,7 @@
 
 #include "core/base/buf.h"
 #include "golden/golden.h"
+#include "suite.h"
 #include "wire/api/nodepool.h"
 
 static const char *const types[] = {"ADDED", "MODIFIED", "DELETED"};
@@ -215,10 +216,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("pools");
-	TCase *tc = tcase_create("pools");
-	SRunner *sr = srunner_create(s);
-	int failed;
+	Suite *s = suite_create("wire/nodepool");
+	TCase *tc = tcase_create("nodepool");
 
 	tcase_add_test(tc, test_golden);
 	tcase_add_loop_test(tc, test_value, 0,
@@ -227,8 +226,5 @@ main(void)
 	tcase_add_test(tc, test_item);
 	tcase_add_test(tc, test_untouched);
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return suite_run(s);
 }

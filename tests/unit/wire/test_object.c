@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/buf.h"
 #include "core/base/stamp.h"
 #include "golden/golden.h"
+#include "suite.h"
 #include "wire/api/object.h"
 
 static const struct hold_key today = {DEFAULT_HOLD_KEY, DEFAULT_HOLD_VALUE};
@@ -267,10 +269,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("objects");
+	Suite *s = suite_create("wire/object");
 	TCase *tc = tcase_create("objects");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	tcase_add_test(tc, test_nodes);
 	tcase_add_test(tc, test_claims);
@@ -280,8 +280,5 @@ main(void)
 	tcase_add_test(tc, test_untouched);
 	tcase_add_test(tc, test_list_meta);
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return suite_run(s);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/stamp.h"
+#include "suite.h"
 #include "wire/api/patch.h"
 #include "wire/json/json.h"
 
@@ -240,10 +241,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("patch");
+	Suite *s = suite_create("wire/patch");
 	TCase *tc = tcase_create("patch");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	tcase_add_test(tc, test_hold);
 	tcase_add_loop_test(tc, test_clear, 0,
@@ -257,8 +256,5 @@ main(void)
 			    sizeof(held_keys) / sizeof(held_keys[0]));
 	tcase_add_test(tc, test_held_key_bounds);
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return suite_run(s);
 }

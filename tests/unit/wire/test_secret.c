@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "suite.h"
 #include "wire/base64.h"
 #include "wire/api/secret.h"
 #include "wire/api/webhook_config.h"
@@ -265,10 +266,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("secret");
+	Suite *s = suite_create("wire/secret");
 	TCase *tc = tcase_create("secret");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, test_base64, 0, ROWS(texts));
@@ -280,8 +279,5 @@ main(void)
 	tcase_add_test(tc, test_patch_webhooks);
 	tcase_add_test(tc, test_patch_long);
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return suite_run(s);
 }

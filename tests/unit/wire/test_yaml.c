@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/limits.h"
+#include "suite.h"
 
 #define F "f.yaml"
 
@@ -275,10 +276,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("yaml");
+	Suite *s = suite_create("wire/yaml");
 	TCase *t = tcase_create("yaml");
-	SRunner *r;
-	int failed;
 
 	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, test_refused, 0,
@@ -292,9 +291,5 @@ main(void)
 	tcase_add_test(t, test_long_file_name);
 	tcase_add_test(t, test_show);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return suite_run(s);
 }

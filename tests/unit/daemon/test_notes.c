@@ -6,6 +6,7 @@
 #include "core/base/buf.h"
 #include "daemon/notes.h"
 #include "edge/log.h"
+#include "suite.h"
 
 /*
  * What the leader says of each note of the controller, word by word.  The link
@@ -213,14 +214,9 @@ main(void)
 {
 	Suite *s = suite_create("daemon/notes");
 	TCase *tc = tcase_create("notes");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	tcase_add_loop_test(tc, test_tells, 0,
 			    sizeof(tells) / sizeof(tells[0]));
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return suite_run(s);
 }
