@@ -92,7 +92,7 @@ await_requests(const struct fixture *f, unsigned n)
 
 struct err
 lanes_call(struct kube_lanes *p, const struct kube_request *q,
-	  struct kube_reply *reply)
+	   struct kube_reply *reply)
 {
 	struct err e = {0};
 	uint64_t tag = 0;

@@ -165,8 +165,7 @@ peer_read(struct peer *p, struct answer *a)
 		if (peer_fill(p) <= 0)
 			return -1;
 	n = (size_t)(end - p->in) + 4;
-	memcpy(a->head, p->in,
-	       n < sizeof(a->head) ? n : sizeof(a->head) - 1);
+	memcpy(a->head, p->in, n < sizeof(a->head) ? n : sizeof(a->head) - 1);
 	if (sscanf(a->head, "HTTP/1.1 %d", &a->status) != 1)
 		return -1;
 	peer_eat(p, n);

@@ -26,8 +26,7 @@ pems_mint(struct pems *p, long serial)
 	ASN1_INTEGER_set(X509_get_serialNumber(x), serial);
 	X509_gmtime_adj(X509_getm_notBefore(x), -3600);
 	X509_gmtime_adj(X509_getm_notAfter(x), 3600);
-	X509_NAME_add_entry_by_txt(X509_get_subject_name(x), "CN",
-				   MBSTRING_ASC,
+	X509_NAME_add_entry_by_txt(X509_get_subject_name(x), "CN", MBSTRING_ASC,
 				   (const unsigned char *)"localhost", -1, -1,
 				   0);
 	X509_set_issuer_name(x, X509_get_subject_name(x));

@@ -40,8 +40,8 @@ scripted_puts(struct scripted_peer *p, const char *s)
 }
 
 bool
-scripted_reply(struct scripted_peer *p, const char *status,
-	       const char *headers, const char *body)
+scripted_reply(struct scripted_peer *p, const char *status, const char *headers,
+	       const char *body)
 {
 	char head[1024];
 

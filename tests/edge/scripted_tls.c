@@ -35,8 +35,7 @@ tls_mint(const struct tls_pair *issuer, const char *cn, const char *san,
 	 long seconds)
 {
 	static long serial = 1;
-	struct tls_pair p = {.cert = X509_new(),
-			     .key = EVP_EC_gen("P-256")};
+	struct tls_pair p = {.cert = X509_new(), .key = EVP_EC_gen("P-256")};
 	X509_NAME *name = X509_get_subject_name(p.cert);
 	BIO *b;
 
@@ -46,10 +45,9 @@ tls_mint(const struct tls_pair *issuer, const char *cn, const char *san,
 	X509_gmtime_adj(X509_getm_notAfter(p.cert), seconds);
 	X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
 				   (const unsigned char *)cn, -1, -1, 0);
-	X509_set_issuer_name(p.cert,
-			     issuer == NULL
-				     ? name
-				     : X509_get_subject_name(issuer->cert));
+	X509_set_issuer_name(
+		p.cert,
+		issuer == NULL ? name : X509_get_subject_name(issuer->cert));
 	X509_set_pubkey(p.cert, p.key);
 	tls_extend(p.cert, NID_basic_constraints,
 		   issuer == NULL ? "critical,CA:TRUE" : "critical,CA:FALSE");
@@ -85,12 +83,10 @@ tls_server(const struct tls_pair *pair, const struct tls_pair *client_ca)
 	    SSL_CTX_use_PrivateKey(c, pair->key) != 1)
 		abort();
 	if (client_ca != NULL) {
-		X509_STORE_add_cert(SSL_CTX_get_cert_store(c),
-				    client_ca->cert);
-		SSL_CTX_set_verify(c,
-				   SSL_VERIFY_PEER |
-					   SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
-				   NULL);
+		X509_STORE_add_cert(SSL_CTX_get_cert_store(c), client_ca->cert);
+		SSL_CTX_set_verify(
+			c, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
+			NULL);
 	}
 	return c;
 }
