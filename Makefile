@@ -116,6 +116,11 @@ instead = $(foreach f,$(1),-Xlinker --wrap=$(f))
 INSTEAD_test_job := state_found state_fresh state_fresh_nodepool
 INSTEAD_test_notes := state_note state_nodepool_at event_recorder_say log_fields
 INSTEAD_test_event_recorder := clock_now
+INSTEAD_test_sighting := state_track state_forget state_nodepool \
+	state_nodepool_gone state_disruption_event log_fields log_ratelimit
+INSTEAD_test_health := server_new server_free server_heartbeat_age_ms
+INSTEAD_test_hook := server_new server_free
+INSTEAD_test_serving_cert := certs_load server_rotate clock_now log_fields
 
 
 $(VARIANT)/tests/core/%: tests/unit/core/%.c $(libs_core)
