@@ -15,7 +15,6 @@ to_pem(char *out, size_t cap, BIO *b)
 	BIO_free(b);
 }
 
-/* Self-signed, ECDSA P-256; the serial tells pairs apart. */
 void
 pems_mint(struct pems *p, long serial)
 {

@@ -111,7 +111,7 @@ rig_start(struct rig *r, struct server_options *o)
 	struct err e = {0};
 
 	*r = (struct rig){.gate = PTHREAD_MUTEX_INITIALIZER};
-	/* A peer may write what the server has closed. */
+	/* A peer may write to a connection that the server has closed. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	o->ctx = r;
 	r->server = server_new(o, &e);

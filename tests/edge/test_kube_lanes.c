@@ -3,7 +3,7 @@
 
 #include "core/base/limits.h"
 
-/* The pool: many calls, few connections, and none that poisons another. */
+/* Lanes: many calls on few connections, of which none spoils another. */
 
 #define WIDE 8
 #define CALLS 64
@@ -87,7 +87,7 @@ START_TEST(test_room)
 	ck_assert_uint_eq(kube_lanes_room(p), 0);
 	ck_assert_int_eq(kube_lanes_start(p, &q, 2, &e), -1);
 	ck_assert_int_eq(e.code, ERR_LIMIT);
-	/* Cut in flight. */
+	/* The calls are cut in flight. */
 	kube_lanes_free(p);
 	fixture_done(&f);
 }
@@ -95,7 +95,7 @@ END_TEST
 
 /* --- a connection that hangs, or is closed while idle --------------------- */
 
-/* The first connection answers once, then never again. */
+/* The first connection answers once and then never again. */
 static bool
 hang_once(struct scripted_peer *p, void *ctx)
 {
@@ -136,7 +136,8 @@ START_TEST(test_hung)
 }
 END_TEST
 
-/* As a process that was stopped between making a call and sending it. */
+/* The call is like one of a process that was stopped between making and sending
+ * it. */
 START_TEST(test_slept_past_the_fence)
 {
 	struct kube_request q = get(PATIENT_MS);
@@ -151,7 +152,8 @@ START_TEST(test_slept_past_the_fence)
 	p = pool(&f, WIDE);
 	ck_assert_int_eq(lanes_call(p, &q, &reply).code, ERR_NONE);
 	q.fence_ms = clock_boot_ms() + 20;
-	for (unsigned i = 0; i < 2; i++)	/* one needs a new connection */
+	for (unsigned i = 0; i < 2; i++)	/* one of the two needs a new
+						   connection */
 		ck_assert_int_eq(kube_lanes_start(p, &q, i, &e), 0);
 	(void)usleep(40000);
 	kube_lanes_wait(p, 200);
@@ -200,7 +202,8 @@ START_TEST(test_closed_while_idle)
 }
 END_TEST
 
-/* The first connection takes its second request and closes on it. */
+/* The first connection takes its second request and closes without an
+ * answer. */
 static bool
 close_on_second(struct scripted_peer *p, void *ctx)
 {
@@ -224,14 +227,15 @@ START_TEST(test_closed_on_request)
 	ck_assert_int_eq(lanes_call(p, &q, &reply).code, ERR_NONE);
 	e = lanes_call(p, &q, &reply);
 	ck_assert_msg(e.code == ERR_NONE, "%s", e.text);
-	/* It has arrived twice. */
+	/* The request has arrived twice. */
 	ck_assert_uint_eq(f.server.requests, 3);
 	kube_lanes_free(p);
 	fixture_done(&f);
 }
 END_TEST
 
-/* Idle for rest_ms, it lets go of its connections, and goes on. */
+/* Lanes that were idle for rest_ms close their connections, and open new ones
+ * later. */
 START_TEST(test_rest)
 {
 	struct kube_request q = get(PATIENT_MS);
@@ -283,7 +287,8 @@ START_TEST(test_wake)
 		ck_assert_int_lt(clock_boot_ms() - before, PATIENT_MS);
 		(void)pthread_join(t, NULL);
 	}
-	/* One that came before the wait counts for it; then time does. */
+	/* A wake-up from before the wait ends it.  After that only time
+	 * does. */
 	kube_lanes_wake(p);
 	kube_lanes_wait(p, 2 * PATIENT_MS);
 	before = clock_boot_ms();

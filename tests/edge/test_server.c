@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edge/server over plain TCP: what is taken, what is refused, and how. */
+/* edge/server over plain TCP: what it takes, what it refuses, and how. */
 #include "rig.h"
 
 #include <check.h>
@@ -115,7 +115,8 @@ START_TEST(expect_continue)
 }
 END_TEST
 
-/* Sent on one connection each; `closes` says whether it ends with it. */
+/* Each text is sent on a connection of its own.  `closes` says whether the
+ * server closes it after the answer. */
 static const struct {
 	const char *name, *text;
 	int status;
@@ -199,7 +200,8 @@ START_TEST(one_head)
 
 	ck_assert_int_eq(peer_puts(&peer, heads[_i].text), 0);
 	if (strcmp(name, "head") == 0) {
-		/* It has a length and no body: look at the bytes. */
+		/* The answer to HEAD has a length and no body, so the test
+		 * looks at the bytes. */
 		while (strstr(peer.in, "\r\n\r\n") == NULL)
 			ck_assert_int_gt(peer_fill(&peer), 0);
 		ck_assert_str_eq(strstr(peer.in, "\r\n\r\n"), "\r\n\r\n");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edge/server and too much of it: one body, all bodies, big ones. */
+/* What edge/server does with too much: one large body, many bodies, several big
+ * ones. */
 #include "rig.h"
 
 #include <check.h>
@@ -49,8 +50,8 @@ expect(const char *name, int status, const char *body)
 	"POST " path " HTTP/1.1\r\nHost: x\r\n" fields "\r\n" body
 #define TYPE "Content-Type: application/json\r\n"
 
-/* The client writes all of it before it reads: an early answer would be lost
- * in a reset. */
+/* The client writes the whole body before it reads.  An earlier answer would be
+ * lost in a reset. */
 START_TEST(overlong_body)
 {
 	size_t n = 8u << 20;
@@ -70,8 +71,9 @@ START_TEST(overlong_body)
 }
 END_TEST
 
-/* A refused body of known length is answered at once beyond the bound (see
- * heads above); one of unknown length is cut off. */
+/* If a refused body is longer than the bound and its length is known, the
+ * server answers at once (see the heads above).  If the length is not known, it
+ * closes the connection. */
 START_TEST(read_away_bound)
 {
 	size_t n = SERVER_DISCARD_MAX;
@@ -111,8 +113,8 @@ expect_shed(struct peer *p, size_t n)
 	free(body);
 }
 
-/* The first request stands in its handler, its body held; the thread that
- * serves it accepts nobody, so another one serves the others. */
+/* The first request waits in its handler, and its body is held.  The thread
+ * that serves it accepts nobody, so another thread serves the others. */
 static void
 hold_first(struct server_options o, const char *body, size_t n)
 {

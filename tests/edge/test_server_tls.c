@@ -111,7 +111,8 @@ START_TEST(version)
 	ck_assert_msg((rc == 0) == versions[_i].accepted, "TLS %s",
 		      versions[_i].name);
 	if (rc != 0) {
-		/* By the server, not because OpenSSL would not offer it. */
+		/* The server refuses the version: OpenSSL would have offered
+		 * it. */
 		rc = ERR_GET_REASON(ERR_peek_error());
 		ck_assert(rc == SSL_R_TLSV1_ALERT_PROTOCOL_VERSION ||
 			  rc == SSL_R_UNEXPECTED_EOF_WHILE_READING);
@@ -182,7 +183,7 @@ START_TEST(rotation_under_load)
 	ck_assert_uint_eq(failures, 0);
 	ck_assert_uint_eq(sum, SWAPS);
 	ck_assert_uint_gt(served, SWAPS);
-	/* A connection keeps what it began with. */
+	/* A connection keeps the pair that it began with. */
 	ck_assert_int_eq(peer_post(&old, "/echo", "{}", 2, &a), 0);
 	ck_assert_int_eq(a.status, 200);
 	ck_assert_int_eq(peer_serial(&old), 0);

@@ -9,9 +9,9 @@
 #include "suite.h"
 
 /*
- * What the leader says of each note of the controller, word by word.  The link
- * puts the functions below in place of the table, the event recorder and the
- * log.
+ * What the leader says of each note of the controller, word by word.  The
+ * linker puts the functions below in the place of the table, the event recorder
+ * and the log.
  */
 bool __wrap_state_note(struct state *s, struct note *out);
 bool __wrap_state_nodepool_at(struct state *s, uint32_t *i,
@@ -21,11 +21,11 @@ void __wrap_event_recorder_say(struct event_recorder *t,
 void __wrap_log_fields(enum log_level level, const char *phrase,
 		       const struct log_field *fields);
 
-static const struct note *note;		/* NULL: told */
+static const struct note *note;		/* NULL: it has been taken */
 static char said[4096];
 static struct buf b;
 
-/* p is held by hand, q is not, `off` is left out. */
+/* A person holds p by hand, and `off` is left out. */
 static const struct nodepool_report pools[] = {
 	{.name = "p", .uid = "u-p", .by_hand = true},
 	{.name = "q", .uid = "u-q"},

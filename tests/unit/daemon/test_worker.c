@@ -6,7 +6,7 @@
 
 #include "suite.h"
 
-/* A thread that waits until it is asked to stop. */
+/* The thread of this worker waits until it is asked to stop. */
 struct patient {
 	sem_t asked;
 	unsigned stops;

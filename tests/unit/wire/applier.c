@@ -84,7 +84,8 @@ map_same(const struct map *a, const struct map *b)
 	return true;
 }
 
-/* The last token of /metadata/annotations/TOKEN; false without one. */
+/* Writes the last token of /metadata/annotations/TOKEN.  False if there is
+ * none. */
 static bool
 pointer_key(const char *path, char key[KEY_BYTES])
 {

@@ -89,7 +89,7 @@ START_TEST(test_untouched)
 }
 END_TEST
 
-/* Nothing in a query may be left that a URL reads otherwise. */
+/* A query must not contain anything that has another meaning in a URL. */
 START_TEST(test_selectors)
 {
 	static const char *const all[] = {DISRUPTION_EVENTS_SELECTOR,

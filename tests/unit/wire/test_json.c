@@ -7,7 +7,7 @@
 #include "suite.h"
 #include "wire/json/json.h"
 
-/* From memory of its exact size, so that ASan sees one byte too many. */
+/* Parses from memory of the exact size, so that ASan sees one byte too many. */
 static struct json *
 parse(const char *text, size_t n, struct err *e)
 {
@@ -114,7 +114,7 @@ START_TEST(test_bad)
 }
 END_TEST
 
-/* head, n times unit, tail. */
+/* Parses head, n times unit, and tail. */
 static struct json *
 parse_many(const char *head, const char *unit, size_t n, const char *tail,
 	   struct err *e)
@@ -133,7 +133,7 @@ parse_many(const char *head, const char *unit, size_t n, const char *tail,
 	return root;
 }
 
-/* n units make n + extra values; one unit more goes over the bound. */
+/* n units make n + extra values.  One unit more exceeds the bound. */
 static const struct {
 	const char *head, *unit, *tail;
 	size_t extra;
@@ -186,7 +186,7 @@ START_TEST(test_depth)
 }
 END_TEST
 
-/* Errors have no place to go where the caller wants none. */
+/* A caller may pass NULL for the error. */
 START_TEST(test_no_err)
 {
 	ck_assert_ptr_null(parse("[", 1, NULL));

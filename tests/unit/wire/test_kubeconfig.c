@@ -135,7 +135,8 @@ START_TEST(test_accepted)
 }
 END_TEST
 
-/* The context, cluster and user of one in a row: places are easy to see. */
+/* Context, cluster and user stand in lines of their own, so that places are
+ * easy to see. */
 #define CTX(context, cluster, user)                                            \
 	"current-context: x\n"                                                 \
 	"contexts: [{name: x, context: {" context "}}]\n"                      \
@@ -270,7 +271,7 @@ START_TEST(test_refused)
 }
 END_TEST
 
-/* What one context cannot do does not hinder another. */
+/* A context that cannot be used does not affect another. */
 START_TEST(test_only_the_chosen)
 {
 	struct kubeconfig k;
@@ -289,7 +290,8 @@ START_TEST(test_only_the_chosen)
 }
 END_TEST
 
-/* kubectl config view --raw -o json; empty and null are nothing. */
+/* As `kubectl config view --raw -o json` writes it.  Empty values and null
+ * count as missing. */
 START_TEST(test_json)
 {
 	static const char text[] =

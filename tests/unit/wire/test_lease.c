@@ -150,7 +150,8 @@ START_TEST(test_release)
 }
 END_TEST
 
-/* As it was read, back: a time that is not set stays so. */
+/* A Lease is written back as it was read.  A time that is not set stays
+ * unset. */
 START_TEST(test_no_time)
 {
 	r.acquire_us = STAMP_NONE;
@@ -190,7 +191,7 @@ same(const char *name)
 	ck_assert(!back.holder_cut && !back.state_bad && back.present);
 }
 
-/* An update is an object's worth but for its kind. */
+/* An update has all of the object but its kind. */
 static void
 there_and_back(const char *name)
 {
@@ -251,7 +252,7 @@ START_TEST(test_too_small)
 }
 END_TEST
 
-/* The state at its bound is read, and one byte more is not. */
+/* A state at its bound is read, and one byte more is refused. */
 START_TEST(test_state_bound)
 {
 	for (size_t n = LEASE_STATE_BYTES - 1; n <= LEASE_STATE_BYTES; n++) {
@@ -284,8 +285,7 @@ END_TEST
 
 #define ROWS(table) (int)(sizeof(table) / sizeof((table)[0]))
 
-/* As a list has them, without a kind.  63 bytes are a namespace's longest
- * name. */
+/* Items of a list have no kind.  A namespace's name has at most 63 bytes. */
 START_TEST(test_item)
 {
 	char json[300], name[65], out[64];

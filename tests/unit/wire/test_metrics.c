@@ -56,7 +56,7 @@ START_TEST(test_blocked)
 }
 END_TEST
 
-/* Every counter of the table is written: none has been left without help. */
+/* Every counter of the table is on the page with its help. */
 START_TEST(test_all_counters)
 {
 	static const char *const names[] = {
@@ -81,7 +81,8 @@ START_TEST(test_all_counters)
 }
 END_TEST
 
-/* Node names are in the log and in Events: here they would be too many. */
+/* Scope labels name a NodePool and never a Node: there would be too many.  The
+ * log and the Events name the Nodes. */
 START_TEST(test_scope)
 {
 	struct metrics_gauges g = gauges();

@@ -78,7 +78,7 @@ static const struct {
 	const char *name;
 	enum nodepool_key key;
 	const char *value;
-	int64_t want;	/* of the key's field; disabled: 0 or 1 */
+	int64_t want;	/* what the key's field holds; for disabled 0 or 1 */
 	const char *bad;
 } values[] = {
 	{"not there", NODEPOOL_ENABLED, NULL, 0, ""},

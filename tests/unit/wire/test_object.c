@@ -74,8 +74,8 @@ put_object(struct buf *b, const struct object *o)
 	put_text(b, "owner_uid", o->owner_uid);
 }
 
-/* One watch line, read under today's hold and, where that differs, under
- * another one. */
+/* Reads one watch line under today's hold and, where that gives another result,
+ * under another hold. */
 static void
 put_line(struct buf *b, const char *bytes, size_t n, enum kind kind,
 	 const struct hold_key *hold)
@@ -166,7 +166,7 @@ decode(const char *annotations, const struct hold_key *hold, struct object *o,
 #define DEF ",\"karpenter.sh/do-not-disrupt\":\"true\""
 #define KEEP(v) ",\"example.com/keep\":\"" v "\""
 
-/* Whose hold is it, when today's is not the default? */
+/* Whose hold is it when today's hold is not the default? */
 static const struct {
 	const char *name, *annotations;
 	enum hold hold;

@@ -152,7 +152,8 @@ START_TEST(test_admit)
 }
 END_TEST
 
-/* The worst a key and a value could be still fits, and is still JSON. */
+/* A patch with the longest and strangest key and value still fits and is
+ * JSON. */
 START_TEST(test_bounds)
 {
 	static struct hold_key worst;
@@ -219,7 +220,7 @@ START_TEST(test_held_key)
 }
 END_TEST
 
-/* Key and value at their bounds, and one byte beyond. */
+/* Key and value are at their bounds, and then one byte beyond. */
 START_TEST(test_held_key_bounds)
 {
 	static char text[HELD_KEY_BYTES + 2];
