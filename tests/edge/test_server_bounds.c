@@ -72,8 +72,8 @@ START_TEST(overlong_body)
 END_TEST
 
 /* If a refused body is longer than the bound and its length is known, the
- * server answers at once (see the heads above).  If the length is not known, it
- * closes the connection. */
+ * server answers at once (`heads` in test_server.c).  If the length is not
+ * known, it closes the connection. */
 START_TEST(read_away_bound)
 {
 	size_t n = SERVER_DISCARD_MAX;

@@ -81,8 +81,8 @@ START_TEST(test_all_counters)
 }
 END_TEST
 
-/* Scope labels name a NodePool and never a Node: there would be too many.  The
- * log and the Events name the Nodes. */
+/* The lines of a scope do not name the machine that moved it: there would be
+ * too many names.  They are in the log and in the Events. */
 START_TEST(test_scope)
 {
 	struct metrics_gauges g = gauges();
