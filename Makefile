@@ -97,22 +97,43 @@ UNIT := $(foreach l,core wire daemon,$(call tests_of,tests/unit/$(l),$(l)))
 TESTS := $(UNIT) $(EDGE)
 CHECK_LIBS = $(call pkg,check)
 
+# What tests have in common is compiled once; each takes what it calls.
+shared_unit := $(VARIANT)/tests/libunit.a
+shared_edge := $(VARIANT)/tests/libedge.a
+$(VARIANT)/tests/%.o: tests/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -Itests -c -o $@ $<
+$(shared_unit): $(patsubst %.c,$(VARIANT)/%.o,tests/suite.c \
+	tests/golden/golden.c $(filter-out tests/unit/wire/test_%,$(wildcard tests/unit/wire/*.c)))
+$(shared_edge): $(patsubst %.c,$(VARIANT)/%.o,tests/suite.c $(filter-out \
+	tests/edge/test_% tests/edge/holder_fast.c,$(wildcard tests/edge/*.c)))
+$(shared_unit) $(shared_edge):
+	@rm -f $@
+	@ar rcs $@ $^
+
+# The functions that a test puts its own in place of, as __wrap_NAME.
+instead = $(foreach f,$(1),-Xlinker --wrap=$(f))
+INSTEAD_test_job := state_found state_fresh state_fresh_nodepool
+INSTEAD_test_notes := state_note state_nodepool_at event_recorder_say log_fields
+INSTEAD_test_event_recorder := clock_now
+INSTEAD_test_sighting := state_track state_forget state_nodepool \
+	state_nodepool_gone state_disruption_event log_fields log_ratelimit
+INSTEAD_test_health := server_new server_free server_heartbeat_age_ms
+INSTEAD_test_hook := server_new server_free
+INSTEAD_test_serving_cert := certs_load server_rotate clock_now log_fields
+
+
 $(VARIANT)/tests/core/%: tests/unit/core/%.c $(libs_core)
 	$(call link,-Itests,$(CHECK_LIBS))
-$(VARIANT)/tests/wire/%: tests/unit/wire/%.c $(libs_wire)
+$(VARIANT)/tests/wire/%: tests/unit/wire/%.c $(shared_unit) $(libs_wire)
 	$(call link,-Itests,$(ext_wire) $(CHECK_LIBS))
-$(VARIANT)/tests/daemon/%: tests/unit/daemon/%.c $(libs_all)
-	$(call link,-Itests,$(ext_edge) $(CHECK_LIBS))
-$(VARIANT)/tests/daemon/test_job: tests/unit/daemon/test_job.c $(libs_all)
-	$(call link,$(foreach f,state_found state_fresh state_fresh_nodepool,\
-		-Xlinker --wrap=$(f)),$(ext_edge) $(CHECK_LIBS))
-$(VARIANT)/tests/edge/%: tests/edge/%.c $(libs_edge)
+$(VARIANT)/tests/daemon/%: tests/unit/daemon/%.c $(shared_unit) $(libs_all)
+	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS))
+$(VARIANT)/tests/edge/%: tests/edge/%.c $(shared_edge) $(libs_edge)
 	$(call link,-Itests,$(ext_edge) $(CHECK_LIBS) -lssl)
-$(VARIANT)/tests/edge/test_event_recorder: tests/edge/test_event_recorder.c $(libs_all)
-	$(call link,-Xlinker --wrap=clock_now,$(ext_edge) $(CHECK_LIBS) -lssl)
-$(VARIANT)/tests/edge/test_notes: tests/edge/test_notes.c $(libs_all)
-	$(call link,$(foreach f,state_note state_nodepool_at event_recorder_say \
-		log_fields,-Xlinker --wrap=$(f)),$(ext_edge) $(CHECK_LIBS))
+$(VARIANT)/tests/edge/test_event_recorder: tests/edge/test_event_recorder.c \
+		$(shared_edge) $(libs_all)
+	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS) -lssl)
 
 # The whole daemon with short deadlines, against a scripted API server.
 $(VARIANT)/tests/holder-fast: tests/edge/holder_fast.c $(libs_all)
@@ -121,7 +142,8 @@ FAST := $(VARIANT)/tests/holder-fast $(VARIANT)/karpenter-node-holder
 
 # Each decoder's fuzz target, replaying its corpus.
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-$(VARIANT)/tests/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c $(libs_wire)
+$(VARIANT)/tests/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c \
+		$(VARIANT)/tests/fuzz/fuzz.o $(libs_wire)
 	$(call link,-Itests,$(ext_wire))
 REPLAYS := $(FUZZ:%=$(VARIANT)/tests/fuzz/%)
 

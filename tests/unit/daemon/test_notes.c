@@ -6,11 +6,12 @@
 #include "core/base/buf.h"
 #include "daemon/notes.h"
 #include "edge/log.h"
+#include "suite.h"
 
 /*
- * What the leader says of each note of the controller, word by word.  The link
- * puts the functions below in place of the table, the event recorder and the
- * log.
+ * What the leader says of each note of the controller, word by word.  The
+ * linker puts the functions below in the place of the table, the event recorder
+ * and the log.
  */
 bool __wrap_state_note(struct state *s, struct note *out);
 bool __wrap_state_nodepool_at(struct state *s, uint32_t *i,
@@ -20,11 +21,11 @@ void __wrap_event_recorder_say(struct event_recorder *t,
 void __wrap_log_fields(enum log_level level, const char *phrase,
 		       const struct log_field *fields);
 
-static const struct note *note;		/* NULL: told */
+static const struct note *note;		/* NULL: it has been taken */
 static char said[4096];
 static struct buf b;
 
-/* p is held by hand, q is not, `off` is left out. */
+/* A person holds p by hand, and `off` is left out. */
 static const struct nodepool_report pools[] = {
 	{.name = "p", .uid = "u-p", .by_hand = true},
 	{.name = "q", .uid = "u-q"},
@@ -213,14 +214,9 @@ main(void)
 {
 	Suite *s = suite_create("daemon/notes");
 	TCase *tc = tcase_create("notes");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	tcase_add_loop_test(tc, test_tells, 0,
 			    sizeof(tells) / sizeof(tells[0]));
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return suite_run(s);
 }
