@@ -103,7 +103,7 @@ struct timers {
 	bool usable;		/* we lead and see everything now */
 	bool seen;		/* we have seen everything once since we lead */
 	struct timer *at;	/* by id */
-	uint32_t ids_max, extra;	/* extra: timers_init's ids begin there */
+	uint32_t ids_max, extra;	/* extra: where those ids begin */
 	uint32_t top;		/* of the ids below `extra`, those from here on
 				   were never used */
 	uint32_t *order;	/* scratch space for ids_max ids; nothing in it

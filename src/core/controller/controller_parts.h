@@ -46,8 +46,8 @@ bool controller_start_fresh(struct controller *s, struct now now,
 			    int64_t hint_ms, struct action *out);
 
 /* wait.c: returns true while a lead has only begun, so that it is too early for
- * any action.  If time alone ends that, it lowers *wait_ms, which the caller has
- * set, to the milliseconds until then. */
+ * any action.  If time alone ends that, it lowers *wait_ms, which the caller
+ * has set, to the milliseconds until then. */
 bool controller_begins(struct controller *s, struct now now, int64_t *wait_ms);
 /* Observes hold_latency_seconds of each held scope, once no object has to be
  * held any more. */
