@@ -11,8 +11,8 @@
  * functions.  Only daemon/, cli/serve.c and edge/server log; everything else
  * returns a struct err.
  *
- *   text  2026-01-02T03:04:05.678Z INFO held node="ip-10-0-0-1" reason="spread"
- *   json  {"ts":"2026-…","level":"info","msg":"held","node":"ip-10-0-0-1",…}
+ *   text  2026-01-02T03:04:05.678Z INFO held kind="Node" name="n0" …
+ *   json  {"ts":"…","level":"info","msg":"held","kind":"Node","name":"n0",…}
  *
  * Control bytes are escaped, and strings over 512 bytes are cut with "…".
  * Fields that do not fit a line of PIPE_BUF bytes (which a pipe takes whole)

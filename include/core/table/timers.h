@@ -122,7 +122,7 @@ struct timers {
  * scans go over both ranges and leave out what lies between.  Returns -1 if
  * there is no memory; *h then owns none. */
 int timers_init(struct timers *h, const struct rules *rules, uint32_t ids_max,
-	       uint32_t extra);
+		uint32_t extra);
 void timers_done(struct timers *h);
 
 /* What the owner knows of a machine.  The members are those of struct timer. */
@@ -139,7 +139,7 @@ struct timer_facts {
  * if there are more than SCOPES_MAX NodePools; the machine then has no
  * timer. */
 int timers_put(struct timers *h, uint32_t id, const struct timer_facts *f,
-	      int64_t now_ms);
+	       int64_t now_ms);
 void timers_drop(struct timers *h, uint32_t id);
 
 /* Names a machine whose time has come, once.  The caller then computes its
@@ -154,7 +154,7 @@ int64_t timers_cap_next_ms(const struct timers *h);
 /* Returns in how many milliseconds the cap will end the scope's hold, or
  * INT64_MAX if it never does or the scope is not held. */
 int64_t timers_cap_in_ms(const struct timers *h, uint32_t scope,
-			int64_t boot_ms);
+			 int64_t boot_ms);
 
 /* Returns a scope that has become held or quiet since it was last returned, or
  * on which a window has opened; its member `held` says which.  Call it until it
@@ -167,20 +167,20 @@ uint32_t timers_turned(struct timers *h, struct now now);
  * leader knew this; a released-at before then has had its effect.  Nothing
  * happens if there is no room for another scope. */
 void timers_restore(struct timers *h, const char *name, const struct cap *cap,
-		   int64_t max_ms, bool held, int64_t at_ms, struct now now);
+		    int64_t max_ms, bool held, int64_t at_ms, struct now now);
 /* Returns whether a later leader has to know anything of this scope. */
 bool timers_keeps(const struct timers *h, uint32_t scope, int64_t boot_ms);
 
 /* Sets the scope's own cap.  In scope `cluster` the call does nothing, because
  * the configuration's cap applies. */
 void timers_cap(struct timers *h, uint32_t scope, int64_t max_ms,
-	       int64_t boot_ms);
+		int64_t boot_ms);
 /* Tells the scope the earliest released-at of its enabled NodePools, or
  * STAMP_NONE if one of them has none.  The debt is then no more than the time
  * since that moment, and an open window ends if that debt would not have opened
  * it. */
 void timers_released(struct timers *h, uint32_t scope, int64_t released_ms,
-		    struct now now);
+		     struct now now);
 
 /* Drops all scopes with their caps, as a lead begins or ends.  The owner has
  * dropped all timers before. */
@@ -198,7 +198,7 @@ void timers_seen(struct timers *h);
 /* Raises the debt of the machine's scope to debt_ms, as a guess, because the
  * scope seems to have been held for so long before we led. */
 void timers_guess(struct timers *h, uint32_t id, int64_t debt_ms,
-		 int64_t boot_ms);
+		  int64_t boot_ms);
 
 /* Takes back all guesses, because the state has become known after all. */
 void timers_unguess(struct timers *h, int64_t boot_ms);
@@ -215,6 +215,6 @@ int64_t timers_quiet_ms(const struct timers *h, uint32_t scope);
  * that is booting is taken as if it became ready now.  It scans the whole
  * table, too. */
 struct quiet timers_expects(const struct timers *h, uint32_t scope,
-			   int64_t now_ms);
+			    int64_t now_ms);
 
 #endif

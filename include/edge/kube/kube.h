@@ -105,7 +105,7 @@ void kube_stream_free(struct kube_stream *s);
 /* Makes one call, and blocks until it has ended.
  *
  * 0: an HTTP answer came and ended whole; reply->status says which.  -1:
- * ERR_TIMEOUT (also for silence), ERR_CUT, ERR_TLS, ERR_SYSTEM, ERR_LIMIT,
+ * ERR_TIMEOUT (also after silent_ms), ERR_CUT, ERR_TLS, ERR_SYSTEM, ERR_LIMIT,
  * ERR_CANCELLED, or what the sink said; reply->status is set if a head came.
  *
  * `opened` (may be NULL) is called once when the head of a 2xx answer is there.
@@ -138,7 +138,7 @@ unsigned kube_lanes_room(const struct kube_lanes *p);
  * libcurl repeats the call on a new connection, without an error.  A write may
  * therefore arrive twice, and needs a precondition. */
 int kube_lanes_start(struct kube_lanes *p, const struct kube_request *q,
-		    uint64_t tag, struct err *e);
+		     uint64_t tag, struct err *e);
 
 /* Makes progress with the calls, and waits until one of them may have ended,
  * kube_lanes_wake is called, or wait_ms have passed. */
@@ -149,6 +149,6 @@ void kube_lanes_wake(struct kube_lanes *p);	/* any thread */
  * none.  *err_out is ERR_NONE if an HTTP answer came whole; otherwise it says
  * why not.  reply->body is valid until the next kube_lanes_finished. */
 bool kube_lanes_finished(struct kube_lanes *p, uint64_t *tag,
-			struct kube_reply *reply, struct err *err_out);
+			 struct kube_reply *reply, struct err *err_out);
 
 #endif

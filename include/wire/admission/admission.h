@@ -22,8 +22,8 @@
  * Stateless; any thread.
  */
 #define REVIEW_UID_BYTES 129	/* a UUID has 36; longer ones are refused */
-/* Enough for any reply: the largest patch (PATCH_BYTES) in base64, the uid
- * were it all escapes, and the frame. */
+/* Enough for any reply: the largest patch (PATCH_BYTES) in base64, a uid of
+ * which every byte is escaped, and the rest of the AdmissionReview. */
 #define ADMISSION_REPLY_BYTES (12u << 10)
 
 /* A request that has been understood.  It owns nothing and does not point into
@@ -33,8 +33,8 @@ struct admission_request {
 	char name[NAME_BYTES];	/* request.name or object.metadata.name; "" for
 				   generateName */
 	bool dry_run;
-	/* What the patch has to reckon with: is metadata.annotations a map,
-	 * neither missing nor null, and is the held-key in it? */
+	/* What the patch depends on: metadata.annotations is a map (neither
+	 * missing nor null), and the held-key is in it. */
 	bool has_annotations, has_held_key;
 	struct review review;	/* `disabled` is false: the caller sets it */
 };
