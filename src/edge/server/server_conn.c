@@ -176,8 +176,9 @@ conn_pair(struct conn *c)
 	return p;
 }
 
-/* Many silent connections keep other clients out.  If most places are taken, a
- * head gets less time. */
+/* Sets by how much earlier a wait for a head ends.  Many silent connections
+ * keep other clients out, so a head gets less time while most places are
+ * taken. */
 static void
 hurry(const struct conns *t, int64_t sooner_ms[CONN_WAITS])
 {
