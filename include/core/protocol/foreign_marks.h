@@ -16,7 +16,8 @@
  *
  * The first complete list after foreign_marks_begin is the baseline, and later
  * lists are compared with it.  core/protocol/cleanup is the only caller.  It
- * owns no memory; a zeroed struct is a valid start.  All times are server_ms.
+ * owns no memory; zero it before the first foreign_marks_begin.  All times are
+ * server_ms.
  */
 struct foreign_marks {
 	int64_t start_ms;

@@ -78,9 +78,11 @@ struct previous_key {
 	struct hold_key hold;
 };
 
+/* Other code may read `at`, `top`, `cap` and the counts. */
 struct machines {
-	struct entry *at;
-	uint32_t top, free, cap;	/* ids below top have been used */
+	struct entry *at;	/* by id */
+	uint32_t top, free, cap;	/* ids below top have been used; free:
+					   the first free one of these */
 	uint32_t max;			/* of each kind */
 	uint32_t count[KIND_COUNT];
 	uint32_t marked[KIND_COUNT];	/* those with TENURE_OURS, for the

@@ -117,10 +117,11 @@ struct timers {
 	uint32_t dirty_n;
 };
 
-/* Makes an empty table for the ids below ids_max.  *h has to be zeroed memory.
- * The last `extra` ids are used even while most of the others never were, so
- * scans go over both ranges and leave out what lies between.  Returns -1 if
- * there is no memory; *h then owns none. */
+/* Makes an empty table for the ids below ids_max.  *h has to be zeroed memory,
+ * because zeroing it here would touch all its pages.  The last `extra` ids are
+ * used even while most of the others never were, so scans go over both ranges
+ * and leave out what lies between.  Returns -1 if there is no memory; *h then
+ * owns none. */
 int timers_init(struct timers *h, const struct rules *rules, uint32_t ids_max,
 		uint32_t extra);
 void timers_done(struct timers *h);

@@ -13,8 +13,7 @@
 
 /*
  * Calls to the API server by libcurl over HTTP/1.1 keep-alive connections.
- * (Over HTTP/2 all calls would share one connection, and would all hang with
- * it.)
+ * (libcurl would go on using a hung HTTP/2 connection for later calls.)
  *
  * `struct kube` is what all threads share: address, TLS and credentials.  A
  * `kube_stream` makes one blocking call at a time.  `kube_lanes` make many

@@ -39,8 +39,9 @@ void split_free(struct split *s);
 
 /* Takes the next bytes.  However the stream is cut, the items are the same.
  * ERR_LIMIT: an item is over ITEM_BYTES_MAX or an envelope over
- * ENVELOPE_BYTES_MAX.  ERR_INPUT: an item of the list is missing between two
- * commas.  After an error only split_free may follow. */
+ * ENVELOPE_BYTES_MAX.  ERR_INPUT: an item of the list is missing beside a
+ * comma, or the list is not closed.  After an error only split_free may
+ * follow. */
 int split_feed(struct split *s, const char *bytes, size_t n, struct err *e);
 
 /* Call this when the stream has ended.  It fails with ERR_CUT if the stream
