@@ -5,12 +5,14 @@ import os
 import pathlib
 import sys
 
-import chart
-from cluster import Cluster
-from controlplane import BUILD, until
-from demo_quick import show
-from holder import Holder
-from wave import BOOT, Wave, ages
+sys.path.insert(0, str(pathlib.Path(__file__).with_name("lib")))
+
+import chart  # noqa: E402
+from cluster import Cluster  # noqa: E402
+from controlplane import BUILD, until  # noqa: E402
+from demo_quick import show  # noqa: E402
+from holder import Holder  # noqa: E402
+from wave import BOOT, Wave, ages  # noqa: E402
 
 LOW, MIDDLE, HIGH = 12, 20, 40
 # (replicas, seconds until the next step): load comes, dips, comes back, goes

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """make demo-quick: the holder's main job, live, on a real API server."""
+import pathlib
 import sys
 import threading
 import time
 
-from controlplane import NODES, ControlPlane, end_on_signals
-from hold import HOLD, annotations, held
-from holder import Holder
-from karpenter import Karpenter
+sys.path.insert(0, str(pathlib.Path(__file__).with_name("lib")))
+
+from controlplane import NODES, ControlPlane, end_on_signals  # noqa: E402
+from hold import HOLD, annotations, held  # noqa: E402
+from holder import Holder  # noqa: E402
+from karpenter import Karpenter  # noqa: E402
 
 EXISTING = 200
 HOLD_SECONDS = 12

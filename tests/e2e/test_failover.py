@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lead moves, in the middle of the work, and nothing is lost by it.
 
-Proven from the API server's audit log (lead.py): every write of every replica
+Proven from the API server's audit log (lib/lead.py): every write of every replica
 lies within its own lead, and the Lease's history is one that client-go writes
 and reads.
 """

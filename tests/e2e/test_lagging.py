@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The holder reads from a kube-apiserver whose watch cache is behind, while
-everybody else writes through another one (lag.py)."""
+everybody else writes through another one (lib/lag.py)."""
 import math
 import random
 import time

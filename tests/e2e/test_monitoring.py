@@ -3,6 +3,7 @@
 API server, has the alerts, and answers what the dashboard asks."""
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -12,7 +13,7 @@ import time
 import pytest
 import yaml
 
-from controlplane import HERE, NODES, REPO, until
+from controlplane import NODES, REPO, until
 from hold import nodes
 from holder import DEPLOY
 from karpenter import node_body
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.long
 
 P = "karpenter_node_holder_"
 GUIDE = REPO / "docs" / "operations.md"
+CASES = pathlib.Path(__file__).with_name("alerts_test.yaml")
 # Panels that show nothing where nothing goes wrong.
 MAY_BE_EMPTY = {"Calls that failed", "Watches begun again"}
 
@@ -49,9 +51,9 @@ def test_rules_are_well_formed(tmp_path):
 
 def test_rules_fire_when_they_should(tmp_path):
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump(rules()))
-    shutil.copy(HERE / "alerts_test.yaml", tmp_path)
+    shutil.copy(CASES, tmp_path)
     promtool("test", "rules", "alerts_test.yaml", cwd=tmp_path)
-    tests = yaml.safe_load((HERE / "alerts_test.yaml").read_text())["tests"]
+    tests = yaml.safe_load((CASES).read_text())["tests"]
     cases = [c for t in tests for c in t["alert_rule_test"]]
     fires = {c["alertname"] for c in cases if c["exp_alerts"]}
     is_quiet = {c["alertname"] for c in cases if not c["exp_alerts"]}

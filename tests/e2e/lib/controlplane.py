@@ -38,7 +38,7 @@ from concurrent.futures import ThreadPoolExecutor
 import yaml
 
 HERE = pathlib.Path(__file__).resolve().parent
-REPO = HERE.parent.parent
+REPO = HERE.parents[2]
 BUILD = pathlib.Path(os.environ.get("BUILD") or REPO / "build").resolve()
 
 NODES = "/api/v1/nodes"
