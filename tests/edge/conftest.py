@@ -32,6 +32,8 @@ sys.dont_write_bytecode = True  # nothing of ours belongs in the source tree
 
 from scripted_api import ScriptedApi  # noqa: E402
 
+pytest.register_assert_rewrite("checks")
+
 REPO = pathlib.Path(__file__).resolve().parents[2]
 HOLDER_FAST = pathlib.Path(os.environ.get("HOLDER_FAST") or
                            REPO / "build/release/tests/holder-fast").resolve()

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from conftest import HOLD, POOL, REPO, make_pair
-from scripted_api import selftest
+from scripted_api.selftest import selftest
 
 QUIET = 1       # seconds without a connection until holder-fast ends
 
