@@ -9,8 +9,8 @@ import yaml
 
 from controlplane import REPO
 from test_deploy import find, identities, plane
-from test_helm import (CHART, GO, GO_CHART, helm, left, namespace, release,
-                       settings)
+from test_helm import CHART, GO, helm, namespace, settings
+from test_helm_release import GO_CHART, left, release
 from test_migration import GUIDE, NAMES, NAMESPACE, RELEASE, block
 from uninstall import environment
 
