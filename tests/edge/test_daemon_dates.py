@@ -10,8 +10,8 @@ from checks import answers, due
 
 
 def settle(w, names, holder):
-    """A hold of three seconds, from now on: neither shorter nor for ever.
-    (What is said in whole seconds may have been a second earlier.)"""
+    """A hold of three seconds from now on ends in time: neither earlier nor
+    never.  (A time in whole seconds may be up to a second early.)"""
     w.stays(lambda: w.held(names) and not w.clears(), 0.5)
     begun = time.monotonic()
     w.ready()
@@ -24,7 +24,7 @@ def settle(w, names, holder):
     None, "", "soon", "Thu, 99 Foo 2026 99:99:99 GMT",
     "Thu Nov 21 2026", "9" * 1000])
 def test_no_date_to_go_by(w, date):
-    """Our own clock is used."""
+    """The daemon uses its own clock."""
     w.api.fault("*", "*", "head", headers={"Date": date})
     names = w.machines(3)
     holder = w.start(hold_duration="3s")
@@ -34,7 +34,8 @@ def test_no_date_to_go_by(w, date):
     assert not holder.lines("API server time shifted")
 
 
-# Absurd, and merely wrong: seconds since 1970, where the server says now.
+# Dates that are absurd, and dates that are merely wrong, in seconds since
+# 1970. The argument is the server's time.
 WRONG = {"1970": lambda now: 0, "2100": lambda now: 4102444800,
          "an hour ago": lambda now: now - 3600,
          "in an hour": lambda now: now + 3600}
@@ -48,7 +49,7 @@ def wrong_date(w, resource, verb, when, **options):
 @pytest.mark.parametrize("when", WRONG)
 @pytest.mark.parametrize("first", ["nodes", "nodeclaims"])
 def test_the_first_date_is_wrong(w, when, first):
-    """What is held stays so for its time, and no longer."""
+    """A hold lasts for its time, and no longer."""
     names = due(w)
     w.claim("busy", ready=None, age=60)
     wrong_date(w, first, "list", when, times=1)
@@ -86,7 +87,7 @@ def test_a_wrong_date_in_a_hold(w, when):
 
 @pytest.mark.parametrize("when", WRONG)
 def test_half_the_dates_are_wrong(w, when):
-    """As of one API server of two."""
+    """This is what one wrong API server of two does."""
     names = due(w)
     w.busy()
     wrong_date(w, "nodes", "*", when)
@@ -98,8 +99,8 @@ def test_half_the_dates_are_wrong(w, when):
 
 @pytest.mark.parametrize("years", [-2, 70])
 def test_a_clock_of_another_time(w, years):
-    """It is wrong, but right about itself: stamps on objects are its own.
-    (A Date before 2024 is none: nobody served this API then.)"""
+    """The clock is wrong but agrees with itself: the stamps on objects come
+    from it.  (A Date before 2024 is ignored: nobody served this API then.)"""
     w.api.clock_offset = years * 365.25 * 86400
     names = w.machines(3)
     holder = w.start(hold_duration="3s")

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an API server, or what stands in its place, may answer to a list.
+"""Useless answers to a list, from an API server or from what stands in its
+place.
 
-Until it answers as it should, nothing is cleared on half a view, admission
-goes on, each retry comes after a pause, and the log names the resource and
-the reason.  Afterwards all is well."""
+Until the answers are good, nothing is cleared on half a view, admission goes
+on, a pause precedes each retry, and the log names the resource and the reason.
+Afterwards the daemon does its work as before."""
 import gzip
 import json
 import time
@@ -34,7 +35,7 @@ def gzipped(value):
 
 
 WHOLE = b'"metadata":{"resourceVersion":"7"}}'
-# what it is: the fault, and words of the log line
+# name: (the fault, words of the log line)
 LISTS = {
     "never an answer": (("hang", {}), SLOW),
     "502": (html(502), "HTTP 502"),
@@ -44,7 +45,7 @@ LISTS = {
     "nothing": (ok(b""), "ended in a list"),
     "HTML": (ok(b"<html>welcome</html>", **{"Content-Type": "text/html"}),
              "not JSON"),
-    "gzip": (edit(gzipped), ""),    # not JSON, or no end of it
+    "gzip": (edit(gzipped), ""),    # not JSON, or JSON without an end
     "null": (ok(b"null"), "resourceVersion is missing"),
     "empty object": (ok(b"{}"), "resourceVersion is missing"),
     "array": (ok(b"[]"), "resourceVersion is missing"),
@@ -77,7 +78,7 @@ LISTS = {
 
 
 def wait_refused(w, holder, resource, *words):
-    """The list was not taken for one."""
+    """The daemon did not accept the list."""
     first = w.wait(lambda: holder.lines(resource=resource), "a word")[0]
     assert first["msg"] == "list failed", first
     wait_said(w, holder, "list failed", *words, resource=resource)
@@ -87,7 +88,7 @@ def wait_refused(w, holder, resource, *words):
 @pytest.mark.parametrize("name", LISTS)
 def test_a_list_of_no_use(w, name):
     (kind, options), words = LISTS[name]
-    # Each on one of the two, so that both have their share.
+    # Each row runs on one of the two resources, so that both get their share.
     resource = ("nodeclaims", "nodes")[list(LISTS).index(name) % 2]
     names = due(w)
     w.api.fault(resource, "list", kind, **options)
@@ -104,7 +105,7 @@ def test_a_list_of_no_use(w, name):
 
 @BOTH
 def test_items_that_are_null(w, resource):
-    """An empty list, as Go writes it."""
+    """Go writes an empty list as null."""
     names = w.machines(3) if resource == "nodeclaims" else []
     w.api.fault(resource, "list", "edit", edit=lambda v: {**v, "items": None})
     holder = w.start()
@@ -121,19 +122,19 @@ def test_items_that_are_null(w, resource):
 # --- pages -----------------------------------------------------------------
 
 def next_page(request):
-    """Of pages without end; each has a token of its own."""
+    """A page of an endless list; each has a token of its own."""
     n = int(request.query.get("continue", 0)) + 1
     return json.dumps({"items": [], "metadata": {
         "resourceVersion": "7", "continue": str(n)}}).encode()
 
 
 def too_many(holder, msg):
-    """It was refused, and not for one page that took too long."""
+    """The list was refused, and not because one page took too long."""
     return [e for e in holder.lines(msg) if "within" not in e["err"]]
 
 
 def test_pages_for_ever(w):
-    """At some point there are more than a cluster can have."""
+    """At some point there are more pages than a cluster can fill."""
     names = due(w)
     w.api.fault("nodes", "list", "answer", body=next_page)
     holder = w.start(watching=False)
@@ -172,12 +173,12 @@ def test_term_in_fresh_pages(w):
     w.api.fault("nodeclaims", "list", "delay", seconds=0.04)
     _, holder = fresh_pages_for_ever(w, 20)
     assert holder.term() == 0
-    # Its own bound comes 40 s later.
+    # The bound on the number of pages would come 40 s later.
     assert w.api.count(verb="list", resource="nodeclaims") < 1000
 
 
 def test_a_token_of_any_bytes(w):
-    """It is the server's, to be given back as it was."""
+    """The token belongs to the server, which gets it back unchanged."""
     names = due(w)
     token = "a+b/c=&limit=1#%20"
 
@@ -196,7 +197,7 @@ def test_a_token_of_any_bytes(w):
 
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
 def test_redirects_are_not_followed(w, code):
-    """The token is for nobody else; not for another path either."""
+    """Nobody else gets the token, and no other path is asked."""
     w.token = w.api.token = "secret-token"
     names = due(w)
     with ScriptedApi() as elsewhere:
@@ -235,7 +236,7 @@ def test_redirects_are_not_followed(w, code):
     "-1", "-1000000000", "1e9", "1.5", "soon", "", "0", "9" * 100,
     "Thu, 01 Jan 1970 00:00:00 GMT", "Thu, 99 Foo 2026 99:99:99 GMT"])
 def test_retry_after_that_says_nothing(w, after):
-    """We choose: neither at once nor never."""
+    """The daemon chooses the pause: neither none nor an endless one."""
     names = due(w)
     w.api.fault("nodes", "list", "429", retry_after=after, times=1)
     holder = w.start(watching=False)
@@ -253,8 +254,8 @@ def test_retry_after_that_says_nothing(w, after):
     "1000000000", "9" * 20, "Fri, 01 Jan 2100 00:00:00 GMT"])
 @pytest.mark.parametrize("verb", ["list", "patch"])
 def test_retry_after_of_years(w, after, verb):
-    """It is obeyed for a while (edge/kube's test knows how long), and keeps
-    nothing else from its work."""
+    """The daemon obeys for a while (the test of edge/kube knows how long), and
+    goes on with all other work."""
     names = due(w)
     w.api.fault("nodes", verb, "429", retry_after=after, times=1)
     holder = w.start(watching=False, patch_concurrency=1)

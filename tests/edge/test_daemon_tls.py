@@ -17,7 +17,8 @@ from conftest import WATCHED, Signer
 # --- TLS -------------------------------------------------------------------
 
 def tls(folder, clients=None, newest=ssl.TLSVersion.TLSv1_3):
-    """A server with this pair; clients: whose certificates it demands."""
+    """A server with this pair.  clients is the CA whose certificates it
+    demands."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / "tls.crt", folder / "tls.key")
     context.maximum_version = newest
@@ -28,7 +29,7 @@ def tls(folder, clients=None, newest=ssl.TLSVersion.TLSv1_3):
 
 
 class Silent:
-    """In the place of TLS: reads, and never says a word."""
+    """In place of TLS: reads, and never answers."""
 
     @staticmethod
     def wrap_socket(sock, **_):
@@ -38,7 +39,7 @@ class Silent:
 
 
 class Closed:
-    """In the place of TLS: closes at once."""
+    """In place of TLS: closes at once."""
 
     @staticmethod
     def wrap_socket(sock, **_):
@@ -46,7 +47,8 @@ class Closed:
 
 
 def over_tls(w):
-    """The API server of this world, and the good pair that it has."""
+    """Moves the API server of this world to TLS; returns its CA and its good
+    pair."""
     ca = Signer(w.dir / "ca")
     w.api.tls = tls(ca.leaf(w.dir / "good"))
     w.restart_api()
@@ -60,8 +62,9 @@ def replace(file, by):
 
 
 def check_no_connection(w, names, *words):
-    """Of a holder that cannot come through: all of it.  Each watcher pauses,
-    and of one connection more than there are watchers two are the same's."""
+    """A holder cannot connect and does all that it should.  Each watcher
+    pauses between its tries.  Of n + 1 connections, where n is the number of
+    watchers, two are by the same watcher."""
     holder = w.start(watching=False)
     for resource in WATCHED:
         wait_said(w, holder, "list failed", f"127.0.0.1:{w.api.port}: ",
@@ -81,7 +84,7 @@ def check_recovered(w, names, holder):
         assert len(lines_of(holder, "list failed", resource)) == 1
 
 
-# what it is: what stands in the place of the good one, words of the log line
+# name: (what stands in place of the good server, words of the log line)
 SERVERS = {
     "another CA": (lambda w, ca: tls(Signer(w.dir / "other").leaf(
         w.dir / "bad")), "not from the CA we trust"),
@@ -93,7 +96,7 @@ SERVERS = {
                       "not yet valid"),
     "of a client": (lambda w, ca: tls(ca.leaf(
         w.dir / "bad", use="clientAuth")), "purpose"),
-    "no TLS": (lambda w, ca: None, ""),     # an alert, or no word
+    "no TLS": (lambda w, ca: None, ""),     # it gets an alert, or no answer
     "no word": (lambda w, ca: Silent, "timeout"),
     "closed": (lambda w, ca: Closed, "is this an https port"),
 }
@@ -112,7 +115,8 @@ def test_a_server_not_to_be_trusted(w, name):
     names = due(w)
     w.api.tls = make(w, ca)
     holder = check_no_connection(w, names, words)
-    # (A server without TLS may take the first bytes of it for a request.)
+    # (A server without TLS may take the first bytes of a handshake for a
+    # request.)
     assert not [r for r in w.api.requests if "authorization" in r.headers]
     w.api.tls = good
     check_recovered(w, names, holder)
@@ -123,7 +127,7 @@ def test_a_server_not_to_be_trusted(w, name):
     ("empty", "certificate-authority"), ("garbage", "certificate-authority"),
     ("folder", "certificate-authority")])
 def test_a_ca_file_of_no_use(w, kind, words):
-    """The right one is taken when it is there."""
+    """The right CA is taken when it is there."""
     ca, _ = over_tls(w)
     file = w.dir / "ca.crt"
     if kind == "other":
@@ -164,8 +168,8 @@ CLIENTS = {
     for v in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
     for name in CLIENTS])
 def test_a_client_certificate_that_is_refused(w, name, newest):
-    """In the handshake, or (TLS 1.3) after it.  A new one is taken when it
-    is in the files."""
+    """It is refused in the handshake or (with TLS 1.3) after it.  A new one is
+    taken when it is in the files."""
     ca, _ = over_tls(w)
     w.api.tls = tls(w.dir / "good", clients=ca, newest=newest)
     own = CLIENTS[name](w, ca)
@@ -188,7 +192,7 @@ def test_a_client_certificate_that_is_refused(w, name, newest):
 
 
 def test_a_client_certificate_expires(w):
-    """On open connections: 401, and a new one is taken when it is in the
+    """Open connections get a 401. A new certificate is taken when it is in the
     files, for watches and for patches."""
     ca, _ = over_tls(w)
     w.api.tls = tls(w.dir / "good", clients=ca)
@@ -203,7 +207,7 @@ def test_a_client_certificate_expires(w):
     w.busy()
     w.wait_held(names)
     w.api.expire_connections()
-    w.machine("new")    # the watches are still open: a patch is refused
+    w.machine("new")    # the watches are still open, but a patch is refused
     w.wait(lambda: w.api.count(status=401))
     fresh = ca.leaf(w.dir / "fresh", use="clientAuth")
     replace(own / "tls.key", fresh / "tls.key")
@@ -222,7 +226,7 @@ def test_a_client_certificate_expires(w):
 
 @pytest.mark.parametrize("kind", ["another", "passphrase", "none", "garbage"])
 def test_a_client_key_of_no_use(w, kind):
-    """On a terminal, too: nobody is asked for a passphrase."""
+    """Nobody is asked for a passphrase, not even on a terminal."""
     ca, _ = over_tls(w)
     w.api.tls = tls(w.dir / "good", clients=ca)
     own = ca.leaf(w.dir / "own", use="clientAuth")
@@ -262,7 +266,8 @@ def test_a_client_key_of_no_use(w, kind):
 
 
 def test_a_server_that_is_no_longer_trusted(w):
-    """In the middle of a hold: it lasts until the server is itself again."""
+    """This happens in the middle of a hold, which lasts until the server is
+    trusted again."""
     ca, good = over_tls(w)
     w.api.write_kubeconfig(w.kubeconfig, cluster={
         "certificate-authority": str(ca.path / "ca.crt")})
@@ -285,7 +290,7 @@ def test_a_server_that_is_no_longer_trusted(w):
 # --- credentials and rights ------------------------------------------------
 
 def test_a_token_refused_for_a_while(w):
-    """The new one is taken when it is in the file."""
+    """The new token is taken when it is in the file."""
     w.token = "secret-token"
     w.api.token = w.token + "2"
     file = w.dir / "token"
@@ -310,7 +315,7 @@ def test_a_token_refused_for_a_while(w):
     ("a\r\nX: y", "no bearer token"), ("x" * (65 << 10), "over 65536")],
     ids=["none", "empty", "two words", "two lines", "65 KB"])
 def test_a_token_file_of_no_use(w, content, words):
-    """Nothing is asked without a token, and the log names the file."""
+    """No request is sent without a token, and the log names the file."""
     w.token = w.api.token = "secret-token"
     file = w.dir / "token"
     if content is not None:
@@ -330,7 +335,8 @@ def test_a_token_file_of_no_use(w, content, words):
     ("list", "list failed"), ("watch", "watch failed"),
     ("get", "request failed"), ("patch", "write refused")])
 def test_a_right_that_is_missing(w, verb, msg):
-    """On NodeClaims alone.  It says which; all is well when it is given."""
+    """The right on NodeClaims is missing.  The log names it, and the daemon
+    recovers when it is given."""
     names = due(w)
     claim = w.claim("gone")
     w.api.delete("nodeclaims", "gone")

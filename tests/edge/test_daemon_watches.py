@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watches of no use, and objects and lines of no use in lists and watches.
+"""Useless watches, and useless objects and lines in lists and watches.
 
-A bad object or line is left out alone.  A bad watch is opened again, after a
+Only the bad object or line is left out.  A bad watch is opened again, after a
 pause, where it was.  Admission goes on meanwhile, and the log names the
 resource and the reason."""
 import functools
@@ -17,7 +17,7 @@ from conftest import MARK
 # --- items and lines of no use ---------------------------------------------
 
 def without(*path):
-    """An object that lacks this."""
+    """Makes an object lack this."""
     def change(obj):
         at = obj
         for key in path[:-1]:
@@ -31,7 +31,7 @@ def with_meta(**fields):
     return lambda obj: {**obj, "metadata": {**obj["metadata"], **fields}}
 
 
-# what it is: the object made so, and words of the log line
+# name: (how the object is changed, words of the log line)
 OBJECTS = {
     "no metadata": (without("metadata"), "metadata is missing"),
     "metadata: null": (lambda o: {**o, "metadata": None},
@@ -58,7 +58,7 @@ OBJECTS = {
 
 
 def odd(change):
-    """Made of the one object "odd", in a list or a watch."""
+    """An edit that changes only the object "odd", in a list or a watch."""
     def is_odd(obj):
         return obj["metadata"].get("name") == "odd"
 
@@ -100,7 +100,7 @@ def test_an_object_of_no_use(w, name, resource):
 
 
 def event(kind, obj=None):
-    """The first real line is followed by this one."""
+    """An edit that adds this line after the first real one."""
     def edit(value):
         if value["type"] == "BOOKMARK":
             return value
@@ -115,7 +115,7 @@ def raw(line):
     return lambda value: json.dumps(value).encode() + b"\n" + line + b"\n"
 
 
-# what it is: the fault of a line, and words of the log line
+# name: (the fault of a line, words of the log line)
 LINES = {
     "a type of later": (event("SYNCED"), "no known type"),
     "no type": (event(None), "no known type"),
@@ -138,7 +138,7 @@ LINES = {
 
 @pytest.mark.parametrize("name", LINES)
 def test_a_line_of_no_use(w, name):
-    """The watch goes on with the next."""
+    """The watch goes on with the next line."""
     change, words = LINES[name]
     resource = ("nodeclaims", "nodes")[list(LINES).index(name) % 2]
     names = w.machines(3)
@@ -154,7 +154,8 @@ def test_a_line_of_no_use(w, name):
 
 
 def test_versions_that_go_backwards(w):
-    """A line's version is where the next watch begins, and no more."""
+    """The version of a line says where the next watch begins, and means
+    nothing else."""
     names = w.machines(3)
     holder = w.start()
     first = w.api.get("nodes", names[0])["metadata"]["resourceVersion"]
@@ -187,11 +188,11 @@ def status(code, **more):
 
 
 def error(obj):
-    """A watch whose first line, bookmarks too, is an ERROR."""
+    """A watch whose first line is an ERROR, even if it was a bookmark."""
     return edit(lambda _: {"type": "ERROR", "object": obj})
 
 
-# what it is: the fault, and words of the log line
+# name: (the fault, words of the log line)
 WATCHES = {
     "502": (html(502), "HTTP 502"),
     "503 and when": (html(503, **{"Retry-After": 1}), "HTTP 503"),
@@ -219,7 +220,7 @@ def restarts(holder):
 
 @pytest.mark.parametrize("name", WATCHES)
 def test_a_watch_of_no_use(w, name):
-    """It is opened again, with pauses, from where it was."""
+    """It is opened again, after a pause, where it was."""
     (kind, options), words = WATCHES[name]
     resource = ("nodeclaims", "nodes")[list(WATCHES).index(name) % 2]
     names = w.machines(3)
@@ -230,7 +231,7 @@ def test_a_watch_of_no_use(w, name):
     lists, watches = len(w.lists(resource)), w.watches(resource)
     before = restarts(holder)
     w.api.fault(resource, "watch", kind, **options)
-    if kind != "edit":      # that breaks the one that is open
+    if kind != "edit":      # these break the watch that is open
         w.api.drop_watches(resource)
 
     def said():
@@ -245,7 +246,7 @@ def test_a_watch_of_no_use(w, name):
     w.wait_free(names + ["unseen", "busy"])
     w.busy("again")
     w.wait_held(names + ["unseen"])
-    # What is no use as a watch is listed, the first time at once.
+    # A resource that cannot be watched is listed, the first time at once.
     listed = name == "a line for ever"
     assert len(w.lists(resource)) == lists or listed
     check_pauses(w.api.select(verb="watch",
@@ -254,7 +255,7 @@ def test_a_watch_of_no_use(w, name):
 
 
 def test_a_watch_that_ends_at_once(w):
-    """Trouble is over when one brings a line, not when it is open."""
+    """The trouble is over when a watch brings a line, not when it is open."""
     w.machines(3)
     holder = w.start()
     w.api.fault("nodes", "watch", "answer")
@@ -265,7 +266,7 @@ def test_a_watch_that_ends_at_once(w):
             f'{RESTARTS}{{resource="nodes",reason="{reason}"}}']
     w.wait(lambda: ended("error") >= 3, "failures")
     said = [lines_of(holder, m, "nodes") for m in ("watch failed", "watching")]
-    # On a slow machine an end may come too late to be one at once.
+    # On a slow machine the end may come too late to count as immediate.
     assert [len(s) for s in said] == [1, 0] or ended("end") > 1
     w.api.clear()
     w.wait(lambda: len(lines_of(holder, "watching", "nodes")) >
@@ -273,7 +274,7 @@ def test_a_watch_that_ends_at_once(w):
 
 
 def test_a_page_of_html_for_a_watch(w):
-    """Nothing in it is a line, and it is over at once."""
+    """It has no valid line, and it is over at once."""
     names = w.machines(3)
     holder = w.start()
     w.busy()
@@ -288,21 +289,22 @@ def test_a_page_of_html_for_a_watch(w):
     w.wait_held("unseen")
     w.quiet()
     w.wait_free(names + ["unseen"])
-    # One that took a second to be answered has not ended at once.
+    # A watch that took a second to be answered has not ended at once.
     times = [r.time for r in w.api.select(verb="watch",
                                           resource="nodes")][1:]
     assert times[-1] - times[0] > 0.7 * (len(times) - 2) >= 0.7
 
 
 def great_line(w):
-    """A Node of 10 MB, and then of none: only history has it."""
+    """Makes a Node of 10 MB and then a small one again: only the history has
+    the large one."""
     w.api.patch_meta("nodes", "m000", annotations={"great": "x" * 10 * MB})
     w.api.patch_meta("nodes", "m000", annotations={"great": None})
 
 
 def test_a_great_line(w):
-    """It is refused, with pauses; when its time is forgotten, at the latest,
-    all is listed again."""
+    """The line is refused, and a pause follows.  All is listed again at the
+    latest when the history is forgotten."""
     names = w.machines(3)
     holder = w.start()
     great_line(w)
@@ -320,7 +322,7 @@ def test_a_great_line(w):
 
 
 def test_a_great_line_is_passed_by(w):
-    """By a new list."""
+    """A new list gets past it."""
     names = w.machines(3)
     w.start()
     great_line(w)
@@ -333,7 +335,7 @@ def test_a_great_line_is_passed_by(w):
 @pytest.mark.hurry
 @pytest.mark.parametrize("byte", [b"x", b"\n"], ids=["letter", "empty line"])
 def test_a_line_that_drips(w, byte):
-    """A watch whose line does not end for so long is as good as silent."""
+    """A watch whose line does not end for long counts as silent."""
     w.machines(3)
     holder = w.start()
     w.api.fault("nodes", "watch", "endless", times=1, fill=byte, seconds=0.1)
@@ -357,7 +359,7 @@ def test_a_line_that_drips(w, byte):
 
 
 def test_http_1_0(w):
-    """No chunks, and never a connection that is kept."""
+    """There are no chunks, and no connection is ever kept."""
     w.api.fault("*", "*", "http/1.0")
     names = due(w)
     w.api.page_max = 2

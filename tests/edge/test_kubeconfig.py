@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kubeconfig of no use is refused in one line, and nothing starts."""
+"""A useless kubeconfig is refused in one line, and nothing starts."""
 import pytest
 
 from test_commands import refused, run  # noqa: F401  (a fixture)
@@ -28,7 +28,8 @@ def cluster(text):
     return NAMED + f"    {text}\n" + REST
 
 
-# What test_commands has not: the text, its place, and what was expected.
+# Cases that test_commands lacks: the text, the place of the fault, and what
+# was expected.
 KUBECONFIGS = {
     "nothing": ("", "1:1", "nothing in it, expected a mapping"),
     "a comment": ("# none\n", "1:1", "expected a mapping"),
@@ -99,8 +100,8 @@ KUBECONFIGS = {
 
 @pytest.mark.parametrize("name", KUBECONFIGS)
 def test_a_kubeconfig_of_no_use(run, tmp_path, name):
-    """One line: the file, the place in it, what is wrong with it and what
-    was expected; nothing starts."""
+    """The line names the file, the place in it, what is wrong and what was
+    expected.  Nothing starts."""
     text, place, words = KUBECONFIGS[name]
     (tmp_path / "kube").write_bytes(text.encode("utf-8", "surrogateescape"))
     for command in ("check", "serve"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python3 -m scripted_api: serves by hand, or tests itself."""
+"""python3 -m scripted_api: serves until stdin ends, or tests itself."""
 import argparse
 import sys
 

@@ -23,13 +23,13 @@ HTTP_REASONS = {
 
 
 class Hangup(Exception):
-    """This connection is over: nothing more is sent on it."""
+    """This connection is over, and nothing more is sent on it."""
 
 
 @dataclasses.dataclass
 class Request:
-    """A request as it came; status 0 while unanswered; changed: its patch
-    has changed the object, whatever the answer."""
+    """A request as it came.  status is 0 until it is answered.  changed: its
+    patch has changed the object, whatever the answer."""
     connection: int
     time: float
     method: str
@@ -78,8 +78,8 @@ class Connection:
         self.file = self.sock.makefile("rb")
 
     def linger(self):
-        """Until the client closes: a reset would take the alert, which says
-        why, from it."""
+        """Waits until the client closes.  A reset would discard the alert,
+        which says why."""
         socket.socket.shutdown(self.sock, socket.SHUT_WR)
         while socket.socket.recv(self.sock, 4096):
             pass
@@ -141,21 +141,22 @@ class Connection:
 
     def send(self, request, code, body, headers=None, part=None,
              kind="application/json"):
-        """A whole answer; with part, only so many bytes of its body."""
+        """Sends a whole answer, or with part only so many bytes of its body.
+        """
         head = {"Content-Type": kind, "Content-Length": len(body)}
         head.update(headers or {})
         self.head(request, code, head)
         self.put(body if part is None else body[:part])
 
     def stream(self, request):
-        """The head of an answer that comes in chunks."""
+        """Sends the head of an answer that comes in chunks."""
         head = {"Content-Type": "application/json"}
         if not self.old:
             head["Transfer-Encoding"] = "chunked"
         self.head(request, 200, head)
 
     def chunk(self, data):
-        """b"": the last one."""
+        """Sends a chunk; b"" is the last one."""
         if self.old:
             self.sock.sendall(data)
         elif self.split and data:
@@ -165,8 +166,8 @@ class Connection:
             self.sock.sendall(b"%x\r\n%s\r\n" % (len(data), data))
 
     def gone(self):
-        """Has the client closed?  It sends nothing while it waits; over TLS
-        only that it closes."""
+        """Has the client closed?  It sends nothing while it waits, and over
+        TLS only that it closes."""
         try:
             ready, _, _ = select.select([self.sock], [], [], 0)
             return bool(ready) and (
@@ -176,8 +177,8 @@ class Connection:
             return True
 
     def hang(self, over=lambda: False):
-        """Until it is over.  If before the client gives up or the server
-        stops: the end."""
+        """Waits until it is over.  Raises Hangup if the client gives up or the
+        server stops before that."""
         while not over():
             if self.api.stopping or self.gone():
                 raise Hangup()

@@ -33,7 +33,8 @@ FAULTS = {
 
 @dataclasses.dataclass(eq=False)
 class Fault:
-    """A fault that is on; see FAULTS.  `times` None: until cleared."""
+    """A fault that is switched on; see FAULTS. With `times` None it stays
+    until it is cleared."""
     resource: str
     verb: str
     kind: str

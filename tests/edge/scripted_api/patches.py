@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two kinds of patch."""
+"""The two kinds of patch that Kubernetes clients send."""
 import copy
 
 
 def merge_patch(target, patch):
-    """RFC 7396; the target is left as it is."""
+    """Applies a patch of RFC 7396 and leaves the target as it is."""
     if not isinstance(patch, dict):
         return copy.deepcopy(patch)
     out = dict(target) if isinstance(target, dict) else {}
@@ -17,8 +17,9 @@ def merge_patch(target, patch):
 
 
 def json_patch(target, ops):
-    """RFC 6902: test, add, remove, replace in objects, also those in lists;
-    LookupError or ValueError where one does not apply."""
+    """Applies test, add, remove and replace of RFC 6902 to objects, also to
+    those in lists.  Raises LookupError or ValueError where one does not apply.
+    """
     out = copy.deepcopy(target)
     for op in ops:
         keys = [k.replace("~1", "/").replace("~0", "~")

@@ -20,8 +20,8 @@ POINTER = "/metadata/annotations/karpenter.sh~1do-not-disrupt"
 
 
 class Client:
-    """A keep-alive client without any help from an HTTP library, as half of
-    what it sees is not HTTP."""
+    """A keep-alive client without the help of an HTTP library, as half of what
+    it sees is not HTTP."""
 
     def __init__(self, api, timeout=10.0, tls=None):
         self.sock = socket.create_connection(("127.0.0.1", api.port), timeout)
@@ -54,7 +54,8 @@ class Client:
             return code, None
 
     def line(self):
-        """The next chunks of a watch up to a line's end; None at its end."""
+        """Reads the chunks of a watch up to the end of a line; None: the watch
+        has ended."""
         text = b""
         while not text.endswith(b"\n"):
             size = int(self.file.readline() or b"0", 16)
@@ -80,7 +81,7 @@ def test_lists(api):
     assert code == 200 and page["kind"] == "PartialObjectMetadataList"
     assert page["items"][0]["kind"] == "PartialObjectMetadata"
     assert "spec" not in page["items"][0]
-    api.delete("nodes", "n4")       # a page shows its own version
+    api.delete("nodes", "n4")       # a page shows the version of its list
     code, rest = c.ask("GET", f"{NODES}?limit=3&continue="
                        + page["metadata"]["continue"])
     assert [i["metadata"]["name"] for i in rest["items"]] == ["n3", "n4"]
@@ -140,7 +141,7 @@ def test_watch(api):
     api.delete("nodes", "a")
     time.sleep(0.1)
     api.clear(fault)
-    while version(line) == rv + 2:      # bookmarks of before
+    while version(line) == rv + 2:      # earlier bookmarks
         line = c.line()
     assert line["type"] == "DELETED"
     api.drop_watches("nodes")
@@ -160,7 +161,7 @@ def test_watch(api):
 
 
 def hangs(api, method, path, body=None):
-    """Asks on a connection of its own; True if no whole answer comes."""
+    """Asks on a connection of its own; True if no complete answer comes."""
     c = Client(api, timeout=0.15)
     try:
         code, _ = c.ask(method, path, body)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server: what a test asks of it, and how it answers the daemon."""
+"""The server: how a test controls it, and how it answers the daemon."""
 import base64
 import copy
 import json
@@ -47,7 +47,8 @@ class ScriptedApi:
         self._faults = []
         self._unserved = set()
         self._hidden = {}           # (resource, name): verbs
-        self._epoch = {r: 0 for r in RESOURCES}    # drop_watches counts it
+        # How often drop_watches was called.
+        self._epoch = {r: 0 for r in RESOURCES}
         self._close = False
         self._pages = {}            # continue token: (rv, objects left)
         self._lock = threading.RLock()
@@ -77,18 +78,18 @@ class ScriptedApi:
         self.cut_connections()
 
     def now(self):
-        """Its clock: seconds since 1970."""
+        """The time of its clock, in seconds since 1970."""
         return time.time() + self.clock_offset
 
     def stamp(self, offset=0.0):
-        """Its time as RFC 3339, `offset` seconds from now."""
+        """The time of its clock as RFC 3339, `offset` seconds from now."""
         return time.strftime("%Y-%m-%dT%H:%M:%SZ",
                              time.gmtime(self.now() + offset))
 
     def write_kubeconfig(self, path, token_file=None, cluster=None,
                          user=None):
-        """A kubeconfig (JSON is YAML) whose one context leads here; cluster
-        and user: what else is in them."""
+        """Writes a kubeconfig (JSON is YAML) whose one context leads here.
+        cluster and user are further fields of these."""
         user = dict(user or {})
         if token_file:
             user["tokenFile"] = str(token_file)
@@ -110,8 +111,9 @@ class ScriptedApi:
     def create(self, resource, name, labels=None, annotations=None,
                owners=None, spec=None, status=None, created=None, top=None,
                **meta):
-        """Stores a new object and returns it.  created: RFC 3339, default
-        now; top: what is beside metadata; further keywords go into that."""
+        """Stores a new object and returns it.  created is RFC 3339, by default
+        now; top has what stands beside metadata; further keywords go into
+        metadata."""
         group, version, kind = RESOURCES[resource]
         metadata = {"name": name, "uid": str(uuid.uuid4()),
                     "creationTimestamp": created or self.stamp(),
@@ -131,7 +133,7 @@ class ScriptedApi:
 
     def say(self, claim, reason="DisruptionLaunching",
             message="Launching NodeClaim: Drifted"):
-        """Karpenter's Event on a NodeClaim."""
+        """Makes Karpenter's Event on a NodeClaim."""
         return self.create(
             "events", f"{claim['metadata']['name']}.{uuid.uuid4().hex[:16]}",
             namespace="default", top={
@@ -163,7 +165,7 @@ class ScriptedApi:
         return dict(obj.get("metadata", {}).get("annotations") or {})
 
     def change(self, resource, name, patch):
-        """A merge patch by the test itself; None removes a key."""
+        """Applies a merge patch as somebody else; None removes a key."""
         with self.store.changed:
             old = self.store.find(resource, name)
             return self.store.put(resource, "MODIFIED",
@@ -178,19 +180,20 @@ class ScriptedApi:
         return self.change(resource, name, {"status": status})
 
     def delete(self, resource, name):
-        """Gone at once.  (A deletion that waits for finalizers is
+        """Removes it at once.  (A deletion that waits for finalizers is
         patch_meta(..., deletionTimestamp=api.stamp()).)"""
         with self.store.changed:
             return self.store.put(resource, "DELETED",
                                   self.store.find(resource, name))
 
     def hide(self, resource, name, verbs=("list", "watch")):
-        """Not shown by these: what a client sees that is behind."""
+        """These verbs no longer show the object, as a client sees it whose
+        watch cache is behind."""
         with self.store.changed:
             self._hidden[resource, name] = verbs
 
     def show(self, resource, name):
-        """No longer hidden; a watch tells of it as of a change."""
+        """The object is no longer hidden; a watch reports it as modified."""
         with self.store.changed:
             del self._hidden[resource, name]
             self.store.put(resource, "MODIFIED",
@@ -203,8 +206,8 @@ class ScriptedApi:
 
     def fault(self, resource, verb, kind, **options):
         """Switches a fault of FAULTS on for list, watch, get, patch … ("*":
-        all) of a resource ("*": all).  times=N: only for the next N;
-        name=NAME: only for this object."""
+        all) of a resource ("*": all). times=N: only for the next N; name=NAME:
+        only for this object."""
         if kind not in FAULTS:
             raise ValueError(f"no fault {kind!r}: {', '.join(FAULTS)}")
         fault = Fault(resource, verb, kind, **options)
@@ -214,35 +217,37 @@ class ScriptedApi:
         return fault
 
     def clear(self, fault=None):
-        """Switches one fault off, or all.  A connection that hangs goes on
-        hanging; a silent watch says what it has kept back."""
+        """Switches off one fault, or all.  A connection that hangs goes on
+        hanging, and a silent watch sends what it has kept back."""
         with self.store.changed:
             self._faults = [f for f in self._faults
                             if fault is not None and f is not fault]
             self.store.changed.notify_all()
 
     def serve(self, resource, served=True):
-        """Is the CRD there?  While not: plain-text 404, watches end."""
+        """Says whether the CRD exists.  Without it requests get a plain-text
+        404, and watches end."""
         with self.store.changed:
             (self._unserved.discard if served
              else self._unserved.add)(resource)
         self.drop_watches(resource)
 
     def drop_watches(self, resource, close=False):
-        """Ends the open watches of a resource, as a server may; close: their
-        connections as well."""
+        """Ends the open watches of a resource, as a server may.  close: their
+        connections are closed as well."""
         with self.store.changed:
             self._epoch[resource] += 1
             self._close = close
             self.store.changed.notify_all()
 
     def expire_connections(self):
-        """A 401 on each that is open now, as of a client certificate whose
-        time is over: a real one takes any in the handshake."""
+        """Answers 401 on each connection that is open now, as after the expiry
+        of a client certificate, which a real server accepts in the handshake
+        all the same."""
         self.expired = len(self.accepted)
 
     def cut_connections(self):
-        """Closes every connection at once, as a server that dies."""
+        """Closes every connection at once, as a server that dies does."""
         with self._lock:
             connections = list(self._connections.values())
         for c in connections:
@@ -252,8 +257,8 @@ class ScriptedApi:
                 pass
 
     def compact(self):
-        """Forgets history: a watch from before gets a 410 in its stream, a
-        `continue` from before a 410."""
+        """Forgets the history.  A watch that begins before gets a 410 in its
+        stream, and an earlier `continue` gets a 410."""
         with self.store.changed:
             self.store.compacted = self.store.rv
             self.store.history.clear()
@@ -272,7 +277,8 @@ class ScriptedApi:
 
     @staticmethod
     def wait(condition, timeout=10.0):
-        """Until condition() is true; its value, or an AssertionError."""
+        """Waits until condition() is true and returns its value, or raises
+        AssertionError."""
         end = time.monotonic() + timeout
         while True:
             value = condition()
@@ -306,7 +312,7 @@ class ScriptedApi:
             self.requests.append(request)
 
     def route(self, request):
-        """Fills in resource, name and verb, where the path has them."""
+        """Fills in resource, name and verb if the path has them."""
         for resource, (group, version, _) in RESOURCES.items():
             base = f"/apis/{group}/{version}" if group else "/api/" + version
             full = PATHS.get(resource, f"{base}/{resource}")
@@ -329,8 +335,8 @@ class ScriptedApi:
                 request.verb = "list"
 
     def _fault(self, request, *kinds, use=True):
-        """The first of these kinds that is on for this request; `use` counts
-        it against its times."""
+        """The first of these kinds of fault that is on for this request.
+        `use` counts it against its times."""
         with self.store.changed:
             for f in self._faults:
                 if f.kind not in kinds or \
@@ -382,7 +388,7 @@ class ScriptedApi:
         handler(c, request)
 
     def _refused(self, c, request):
-        """The faults that are an answer of their own."""
+        """Answers with a fault that is an answer of its own."""
         f = self._fault(request, "429", "500", "401", "403")
         if f is None:
             return False
@@ -406,7 +412,7 @@ class ScriptedApi:
         return True
 
     def _replaced(self, c, request):
-        """The faults that are whatever the test says."""
+        """Answers with whatever the test says."""
         f = self._fault(request, "answer", "endless")
         if f is None:
             return False
@@ -422,7 +428,7 @@ class ScriptedApi:
         raise Hangup()
 
     def _json(self, request, value):
-        """value as bytes, edited where a test says so."""
+        """Returns value as bytes, edited if a test asked for that."""
         if (f := self._fault(request, "edit")) is not None:
             value = f.edit(copy.deepcopy(value))
         return value if isinstance(value, bytes) else to_json(value) + b"\n"
@@ -435,7 +441,7 @@ class ScriptedApi:
         return form
 
     def _send(self, c, request, value):
-        """A 200 with the faults that bodies can have."""
+        """Sends a 200, with the faults that bodies can have."""
         body = self._json(request, value)
         if self._fault(request, "short") is not None:
             body = body[:len(body) // 2]
@@ -460,7 +466,8 @@ class ScriptedApi:
     # --- list --------------------------------------------------------------
 
     def _page(self, request):
-        """(rv, objects from here on) of a first or a further page."""
+        """Returns (rv, objects from here on) of the first page or of a later
+        one."""
         token = request.query.get("continue")
         if not token:
             with self.store.changed:
@@ -503,7 +510,8 @@ class ScriptedApi:
 
     def _watch(self, c, request):
         form = self._form(request)
-        # Before the client knows of it: what it then drops is this one too.
+        # This is read before the client knows of the watch, so that a later
+        # drop_watches ends it.
         with self.store.changed:
             epoch = self._epoch[request.resource]
         c.stream(request)
@@ -523,10 +531,10 @@ class ScriptedApi:
             raise Hangup()
 
     def _stream(self, c, request, form, rv, epoch):
-        """Events after rv, until the watch is over."""
+        """Sends the events after rv until the watch is over."""
         start = time.monotonic()
         end = start + float(request.query.get("timeoutSeconds") or 1800)
-        # Events have no watch cache, which is what sends bookmarks.
+        # Events have no watch cache, and only a watch cache sends bookmarks.
         bookmarks = request.resource != "events" and \
             request.query.get("allowWatchBookmarks") in ("1", "true")
         bookmark_at = start + self.bookmark_s
@@ -559,7 +567,8 @@ class ScriptedApi:
         return rv
 
     def _bookmark(self, c, request, form, rv):
-        """The store's own version, if no event of ours is before it."""
+        """Sends the version of the store, if no event of this resource comes
+        before it."""
         group, version, kind = RESOURCES[request.resource]
         with self.store.changed:
             if not self.store.after(request.resource, rv):

@@ -37,7 +37,7 @@ class ApiError(Exception):
 
 
 def accept_form(header, is_list):
-    """"full" or "partial" by the Accept header; None: 406."""
+    """"full" or "partial", by the Accept header; None: the answer is a 406."""
     for clause in (header or "application/json").split(","):
         parts = [p.strip() for p in clause.split(";")]
         if parts[0] not in ("application/json", "*/*", "application/*"):
@@ -59,8 +59,8 @@ def shape(obj, form):
 
 
 def list_body(resource, items, meta, form):
-    """A list in the key order of a real one: sorted for CRDs (so `items`
-    precedes `metadata`), as declared for the rest."""
+    """A list in the key order of a real server: sorted for CRDs (so `items`
+    precedes `metadata`), and as declared for the rest."""
     group, version, kind = RESOURCES[resource]
     api = f"{group}/{version}" if group else version
     if form == "partial":

@@ -10,7 +10,7 @@ from .shapes import ApiError
 
 class Store:
     """Objects and their history, under one condition variable.  A stored
-    object is replaced, never changed, so that readers need no copy."""
+    object is replaced and never changed, so readers need no copy."""
 
     def __init__(self):
         self.changed = threading.Condition(threading.RLock())
@@ -38,7 +38,7 @@ class Store:
             return obj
 
     def find(self, resource, name):
-        """The object, or a 404."""
+        """Returns the object or raises a 404."""
         with self.changed:
             obj = self.objects[resource].get(name)
         if obj is None:
@@ -51,7 +51,7 @@ class Store:
         return obj
 
     def after(self, resource, rv):
-        """Events of a resource after rv, oldest first."""
+        """Returns the events of a resource after rv, oldest first."""
         with self.changed:
             if rv >= self.rv:
                 return []
@@ -60,7 +60,7 @@ class Store:
 
 
 def selected(request, obj):
-    """Does the request's fieldSelector take it?"""
+    """Does the fieldSelector of the request select this object?"""
     for clause in (request.query.get("fieldSelector") or "").split(","):
         if not clause:
             continue
