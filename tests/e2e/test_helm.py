@@ -29,18 +29,18 @@ APP = "app.kubernetes.io/"
 CONFIG = NAME + "-config"
 long = pytest.mark.long
 
-# what makes the chart deploy/base alone
+# These values make the chart deploy/base alone.
 BASE = {"replicas": 1, "highAvailability": {"enabled": False},
         "tls": {"mode": "secret"}}
 ON = {"enabled": True}
 DIGEST = "sha256:" + "0" * 64
-# the values.yaml of the Go program's chart, and an image of one's own
+# The values.yaml of the Go program's chart, with an image of one's own.
 GO = {"image": "registry.example.com/node-holder:controller",
       "initialDelay": 60, "holdDuration": 20,
       "holdAnnotation": "karpenter.sh/do-not-consolidate"}
 
 
-# Freshness: kubectl is enough
+# Freshness of the templates, for which kubectl is enough
 
 def generate(chart, *flags):
     return subprocess.run(
@@ -56,7 +56,7 @@ def test_the_templates_are_up_to_date(plane_programs):
 
 @pytest.fixture
 def deploy(tmp_path, plane_programs):
-    """A copy of deploy/, to change something in it."""
+    """A copy of deploy/, so that a test can change something in it."""
     return shutil.copytree(DEPLOY, tmp_path / "deploy", symlinks=True)
 
 
@@ -66,7 +66,7 @@ def edit(file, old, new):
     file.write_text(text.replace(old, new))
 
 
-# what changes -> the templates that are then out of date
+# what changes: the templates that are then out of date
 DRIFT = {
     "a right": ("base/rbac.yaml", "verbs: [list, watch]",
                 "verbs: [list, watch, get]", ["rbac"]),
@@ -99,7 +99,7 @@ def test_what_is_out_of_date_is_seen(deploy, case):
 def test_it_writes_what_it_checks(deploy):
     edit(deploy / "base/rbac.yaml", "verbs: [list, watch]", "verbs: [list]")
     (deploy / "helm/templates/service.yaml").unlink()
-    # of a component that is no more
+    # This template belongs to a component that no longer exists.
     webhook = (deploy / "helm/templates/webhook.yaml").read_text()
     (deploy / "helm/templates/gone.yaml").write_text(webhook)
     assert "gone.yaml" in generate(deploy / "helm", "--check").stdout
@@ -110,7 +110,7 @@ def test_it_writes_what_it_checks(deploy):
 
 
 def test_what_cannot_be_written_is_an_error(deploy):
-    """Rather than a chart without it."""
+    """An error is better than a chart without it."""
     def error():
         done = generate(deploy / "helm")
         assert done.returncode == 1
@@ -149,7 +149,8 @@ configMapGenerator:
 
 @pytest.fixture(scope="session")
 def helm(build_programs, plane_programs, tmp_path_factory):
-    """helm(ARGS..., values=) -> CompletedProcess; with nobody's settings."""
+    """helm(ARGS..., values=) returns a CompletedProcess; nobody's settings
+    apply."""
     build_programs("helm")
     home = tmp_path_factory.mktemp("helm")
 
@@ -165,7 +166,7 @@ def helm(build_programs, plane_programs, tmp_path_factory):
                  "KUBECONFIG": str(kubeconfig)})
         if check:
             assert done.returncode == 0, done.stderr
-            # such as: skipped value for ...: Not a table
+            # A warning is, for example, "skipped value for ...: Not a table".
             assert "warning" not in done.stderr.lower(), done.stderr
         return done
     return run
@@ -173,7 +174,7 @@ def helm(build_programs, plane_programs, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def template(helm):
-    """template(values) -> objects"""
+    """template(values) returns objects."""
     def run(values, *flags, namespace=NAME, chart=CHART):
         done = helm("template", "mine", chart, "--namespace", namespace,
                     *flags, values=values)
@@ -206,7 +207,7 @@ def settings(objects):
 
 
 def substance(objects):
-    """Without what tells only which tool it was that wrote them."""
+    """The objects without what only tells which tool wrote them."""
     config = configuration(objects)["metadata"]["name"]
     told = {APP + "instance", APP + "managed-by", APP + "version",
             "helm.sh/chart"}
@@ -214,7 +215,7 @@ def substance(objects):
     for o in copy.deepcopy(objects):
         meta = o["metadata"]
         if o["kind"] == "Namespace":
-            continue            # helm install --create-namespace
+            continue            # helm install --create-namespace makes it
         if meta["name"] == config:
             meta["name"] = CONFIG
             o["data"] = {"settings": settings(objects)}
@@ -247,7 +248,7 @@ def same(chart, kustomize):
 
 
 def config_of(**settings):
-    """Fields of an overlay that put these into its configuration."""
+    """Fields of an overlay that put these settings into its configuration."""
     text = yaml.safe_dump({
         **yaml.safe_load((DEPLOY / "base/config.yaml").read_text()),
         **settings})
@@ -407,7 +408,7 @@ SAME = {
 
 @pytest.fixture
 def case(plane, overlay, template, request):
-    """-> (objects of helm, objects of kustomize)"""
+    """Returns (objects of helm, objects of kustomize)."""
     values, resource, fields = SAME[request.param]
     namespace = fields.get("namespace", NAME)
     return (template(values, namespace=namespace),
@@ -422,7 +423,7 @@ def test_helm_and_kustomize_say_the_same(case):
 
 @long
 def test_a_component_more(plane, deploy, template):
-    """One that changes what others change, too: the way a new one comes."""
+    """A new component may change what others change, too."""
     folder = deploy / "components" / "other"
     folder.mkdir()
     (folder / "kustomization.yaml").write_text(yaml.safe_dump({
@@ -442,7 +443,7 @@ def test_a_component_more(plane, deploy, template):
                  "verbs": ["get"]}))["patch"]}]}))
     edit(deploy / "helm/generate.py", "COMPONENTS = {\n",
          "COMPONENTS = {\n    'other': 'hasKey .Values \"initialDelay\"',\n")
-    # the same key by two: told, and not guessed
+    # Two components add the same key: this is reported, not guessed.
     done = generate(deploy / "helm")
     assert done.returncode == 1 and "is the second to add" in done.stderr
     file = folder / "kustomization.yaml"
@@ -472,7 +473,8 @@ def test_a_component_more(plane, deploy, template):
 
 @pytest.fixture
 def namespace(plane):
-    """make(name): one that enforces `restricted`, as deploy/base has it."""
+    """make(name) creates a namespace that enforces `restricted`, as
+    deploy/base has it."""
     def make(name=NAME, restricted=True):
         body = yaml.safe_load((DEPLOY / "base/namespace.yaml").read_text())
         body["metadata"]["name"] = name
@@ -513,7 +515,7 @@ def test_labels(template):
         assert expected.items() <= o["metadata"]["labels"].items(), o
         assert o["metadata"]["labels"]["helm.sh/chart"] == \
             f"{NAME}-{chart['version']}"
-    # a new chart alone does not roll the Pods
+    # A new version of the chart alone does not roll the Pods.
     pod = find(objects, "Deployment")["spec"]["template"]["metadata"]
     assert expected.items() <= pod["labels"].items()
     assert "helm.sh/chart" not in pod["labels"]
@@ -549,7 +551,7 @@ def test_a_bundle_of_pem(helm, tmp_path):
 
 # What is refused, and by which words
 
-# values, the value that the message names, what else it says
+# values, the value that the message names, what else the message says
 REFUSED = [
     ({"holdDuraton": 20}, "holdDuraton", "not allowed"),
     ({"holdDuration": "20 minutes"}, "holdDuration", "pattern"),
@@ -584,7 +586,7 @@ REFUSED = [
     ({"tls": None}, "tls", "missing"),
     ({"networkPolicy": {"apiServerPorts": None}}, "apiServerPorts",
      "missing"),
-    # by the templates
+    # These are refused by the templates.
     ({"tls": {"caBundle": "Y2E="}}, "tls.caBundle", "tls.mode secret"),
     ({"config": {"webhook": {"address": ":1"}}}, "config.webhook", "ports"),
     ({"config": {"metrics": {}}}, "config.metrics", "ports"),
@@ -637,7 +639,7 @@ def test_minutes_or_a_duration(template, value, hold):
 
 @long
 def test_the_values_of_the_go_chart(helm, template):
-    """All but an annotation that Karpenter does not obey."""
+    """All values work but an annotation that Karpenter does not obey."""
     old = {k: v for k, v in GO.items() if k != "holdAnnotation"}
     objects = template(old)
     container, = find(objects, "Deployment")["spec"]["template"]["spec"][
@@ -647,10 +649,10 @@ def test_the_values_of_the_go_chart(helm, template):
     assert found["holdDuration"] == "20m"
     assert found["holdAnnotation"] == {
         "key": "karpenter.sh/do-not-disrupt", "value": "true"}
-    # a key alone
+    # The annotation may be a key alone.
     assert settings(template({"holdAnnotation": "example.com/a"}))[
         "holdAnnotation"] == {"key": "example.com/a", "value": "true"}
-    # initialDelay changes nothing
+    # initialDelay changes nothing.
     assert objects == template({k: v for k, v in old.items()
                                 if k != "initialDelay"})
 
@@ -666,7 +668,7 @@ def notes(helm):
     return run
 
 
-# values, in the notes, not in them
+# values, what is in the notes, what is not
 NOTES = {
     "image": ({"image": "r.example.com/h:1"}, ["leaves the holds"],
               ["WARNING"]),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Releases of deploy/helm on a real API server: install, upgrade, uninstall,
-and what was there before."""
+and taking over what another tool installed."""
 import pytest
 import yaml
 
@@ -80,7 +80,8 @@ def test_install_upgrade_uninstall(plane, release, tmp_path):
     check_pods(plane, mine.deployment())
     assert mine.deployment()["metadata"]["generation"] == 1
 
-    # what cainjector has put there stays; the same again rolls nothing
+    # What cainjector has put there stays, and the same values again roll
+    # nothing.
     plane.patch(WEBHOOKS, NAME, [
         {"op": "add", "path": "/webhooks/0/clientConfig/caBundle",
          "value": "Y2E="}], JSONPATCH)
@@ -89,7 +90,7 @@ def test_install_upgrade_uninstall(plane, release, tmp_path):
     assert hook["clientConfig"]["caBundle"] == "Y2E="
     assert mine.deployment()["metadata"]["generation"] == 1
 
-    # another configuration does
+    # Another configuration rolls the Pods.
     was = mine.deployment()["spec"]["template"]
     mine.helm("upgrade", CHART, values={**everything, "holdDuration": 7})
     now = mine.deployment()
@@ -100,7 +101,7 @@ def test_install_upgrade_uninstall(plane, release, tmp_path):
     config, = (o for o in mine.stored() if o["metadata"]["name"] == CONFIG)
     assert effective(config["data"]["config.yaml"])["holdDuration"] == "7m"
 
-    # a component off again, another certificate
+    # A component is switched off again, and the certificate is another.
     pem = certs(tmp_path / "pair") / "ca.crt"
     bundle = CHART, "--set-file", f"tls.caBundle={pem}"
     done = mine.helm("upgrade", *bundle, values=BASE, check=False)
@@ -116,7 +117,7 @@ def test_install_upgrade_uninstall(plane, release, tmp_path):
     hook, = plane.get(WEBHOOKS, NAME)["webhooks"]
     assert hook["clientConfig"]["caBundle"] != "Y2E="
 
-    # as the README says, so that the holder clears all
+    # The README says this, so that the holder clears all.
     mine.helm("upgrade", CHART, "--reuse-values", "--set",
               "nodePools.exclude={*}")
     assert settings(mine.objects())["nodePools"] == {
@@ -127,7 +128,7 @@ def test_install_upgrade_uninstall(plane, release, tmp_path):
 
 
 def test_one_release_a_cluster(plane, release):
-    """Two holders would hold twice as long: names are fixed."""
+    """Two holders would hold for twice as long, so the names are fixed."""
     first, second = release("platform"), release("elsewhere", "another")
     first.helm("install", CHART)
     versions = {o["metadata"]["uid"]: o["metadata"]["resourceVersion"]
@@ -146,7 +147,8 @@ name: karpenter-node-holder
 version: 0.1.0
 appVersion: 1.16.0
 """,
-    # names as in the Go program's chart, and what they need beside
+    # The names of the Go program's chart, and the other fields that the
+    # objects need.
     "templates/all.yaml": """\
 apiVersion: v1
 kind: ServiceAccount
@@ -212,7 +214,8 @@ def test_upgrade_of_a_release_of_the_go_chart(plane, release, tmp_path):
     mine.helm("install", old_chart)
     old = mine.objects()
     assert len(left(plane, old)) == len(old)
-    # as it is: told why not, and nothing has changed
+    # With the old values as they are, the upgrade says why it fails, and
+    # nothing has changed.
     done = mine.helm("upgrade", CHART, values=GO, check=False)
     assert done.returncode != 0 and "Leave holdAnnotation out" in done.stderr
     assert len(left(plane, old)) == len(old)
@@ -226,7 +229,7 @@ def test_upgrade_of_a_release_of_the_go_chart(plane, release, tmp_path):
 
 
 def test_taking_over_from_kustomize(plane, overlay, release):
-    """Pods are replaced, and that is all that anyone notices."""
+    """The Pods are replaced, and nobody notices anything else."""
     mine = release("platform")
     objects = render(plane, overlay("overlays/default", namespace="platform"))
     with installed(plane, objects):

@@ -27,7 +27,7 @@ FDS_MAX = 128
 
 @pytest.fixture
 def outage(plane):
-    """Whatever happens, the next test finds an API server."""
+    """The next test finds an API server, whatever happens."""
     yield
     plane.start_apiserver()
 
@@ -100,7 +100,7 @@ def test_storm(plane, make_holder, karpenter, outage, tmp_path):
     assert not storm.faults, "\n".join(storm.faults[:20])
     assert holder.alive()
     assert storm.mib <= MIB_MAX and storm.fds <= FDS_MAX
-    # the storm was one
+    # It really was a storm.
     assert storm.count["outages"] == 3 and storm.count["kills"] == KILLS
     assert storm.count["rotations"] >= minutes * 60 / ROTATE_S - 2
     assert said["scope quiet"] >= minutes / 2

@@ -147,7 +147,7 @@ class Client:
         return alive
 
     def gone(self):
-        """Has the server closed the connection? Does not wait."""
+        """Has the server closed the connection?  Does not wait."""
         poll = select.poll()
         poll.register(self.sock, select.POLLIN)
         while not self.closed and poll.poll(0):

@@ -46,7 +46,7 @@ def test_a_replacement_spreads_nothing(w):
 
 
 def test_said_before_the_start(w):
-    """The Event is listed. Its claim is listed as well, or comes later."""
+    """The Event is listed.  Its claim is listed as well, or comes later."""
     names = w.machines(3)
     disrupt(w, names[0])
     w.api.say(replacement(w))

@@ -334,7 +334,7 @@ def test_one_hung_patch_holds_up_nobody(w):
 
 
 def test_an_object_that_is_refused(w):
-    """One Node answers 403. It is tried again and again, ever more slowly."""
+    """One Node answers 403.  It is tried again and again, ever more slowly."""
     names = w.machines(6)
     w.api.fault("nodes", "patch", "403", name="m003")
     w.start()

@@ -55,7 +55,7 @@ def test_the_scripted_api_itself():
 # --- crashes ---------------------------------------------------------------
 
 def test_killed_in_a_hold_and_in_a_release(w):
-    """There are 300 Nodes. Each is held once and cleared once in total."""
+    """There are 300 Nodes.  Each is held once and cleared once in total."""
     names = w.machines(300)
     w.machine("theirs", annotations={HOLD: "true"})
     w.machine("never", annotations={HOLD: "false"})

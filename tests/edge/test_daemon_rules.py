@@ -199,7 +199,7 @@ def test_another_hold_key(w):
 
 
 def test_marks_of_many_holds(w):
-    """Each mark names its own hold. A person's hold beside ours stays."""
+    """Each mark names its own hold.  A person's hold beside ours stays."""
     for n in range(6):
         key = f"example.com/hold-{n}"
         w.machine(f"m{n}", annotations={

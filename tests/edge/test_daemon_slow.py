@@ -202,7 +202,7 @@ class Dawdler:
         return True
 
     def go_on(self):
-        """Has it been closed? If not, sends one more byte."""
+        """Has it been closed?  If not, sends one more byte."""
         if self.took is None and self.client.gone():
             self.took = time.monotonic() - self.begun
             self.client.close()
@@ -296,7 +296,7 @@ def test_a_head_that_has_begun(w, before):
 
 
 def push(client, text):
-    """Sends it again and again until no more is taken. Has it been closed?"""
+    """Sends it again and again until no more is taken.  Has it been closed?"""
     try:
         while True:
             client.left = client.left or client.seal(text)

@@ -16,17 +16,18 @@ from karpenter import HASHES
 
 HOLD_S = 12
 STARTUP_S = 12
-GRACE_S = 5    # a claim without a Launched condition counts from then on
+GRACE_S = 5  # seconds after which a claim without a Launched condition counts
 
-# How late is too late, while everything is up.  A release may wait 5 s for a
-# creation that was just admitted.
+# How many seconds are too late while everything is up.  A release may wait 5 s
+# for a creation that was just admitted.
 HOLD_SLACK = 5.0
 RELEASE_SLACK = 10.0
 RETRY_S = 60  # a boot that failed counts no longer than that
-# What follows an outage: a client's next try after at most 10 s, doubled by
-# jitter; the holder lists in a moment.  A stall is the machine's own.
+# Seconds that follow an outage: a client tries again after at most 10 s,
+# doubled by jitter, and the holder lists soon after its start.  A stall
+# belongs to the machine itself.
 RECOVER = {"api": 20.0, "holder": 1.0, "stall": 0.0}
-STALL_S = 1.5  # two lists that take longer than that
+STALL_S = 1.5  # it is a stall if two lists take longer
 
 
 def note(node):
@@ -42,7 +43,7 @@ class Outage:
 
 
 class Outages:
-    """When what was away; while it was, nothing could be written."""
+    """What was away, and when.  Nothing could be written meanwhile."""
 
     def __init__(self):
         self.all = []
@@ -63,13 +64,15 @@ class Outages:
             self.all.append(Outage("stall", begin, end))
 
     def hit(self, kind, begin, end, after):
-        """Was it away in this time, or for less than after s back again?"""
+        """Was it away in this time, or had it been back for less than `after`
+        seconds?"""
         with self.lock:
             return any(o.kind == kind and o.begin <= end
                        and begin <= o.end + after for o in self.all)
 
     def deadline(self, since, slack, kinds=RECOVER):
-        """What could be done since then has to be done by -> time."""
+        """The time by which something has to be done that was possible since
+        then."""
         limit = since + slack
         with self.lock:
             for o in sorted(self.all, key=lambda o: o.begin):
@@ -79,7 +82,8 @@ class Outages:
         return limit
 
     def back(self, since, now, kinds=("api", "holder")):
-        """The latest end of an outage in this time; else since."""
+        """The latest end of an outage in this time, or since if there was
+        none."""
         with self.lock:
             return max([since] + [o.end for o in self.all
                                   if o.kind in kinds and o.begin < now
@@ -103,7 +107,7 @@ class Known:
     claim: dict   # metadata
     node: dict
     own: int = 0          # its own deadline
-    counts: float = math.inf  # from when it makes the scope busy
+    counts: float = math.inf  # time from which it makes the scope busy
     ready: bool = False
     deleting: bool = False
 
@@ -112,7 +116,7 @@ class Known:
         return self.claim and self.claim["uid"]
 
     def halves(self):
-        """-> (target, metadata) of each object."""
+        """Yields (target, metadata) of each object."""
         for path, meta in ((CLAIMS, self.claim), (NODES, self.node)):
             if meta:
                 yield (path, meta["name"]), meta
@@ -122,12 +126,12 @@ class Known:
         return labels.get("karpenter.sh/registered") == "true"
 
     def say(self):
-        """Does a person have one?"""
+        """Has a person changed one of its objects?"""
         return any(odd(meta) for _, meta in self.halves())
 
 
 def odd(meta):
-    """Hold or mark alone, or another value: a person's doing."""
+    """Hold or mark alone, or another value: a person did that."""
     a = annotations(meta)
     return (HOLD in a) != (MARK in a) or a.get(HOLD, "true") != "true"
 
@@ -172,9 +176,10 @@ def machines(sample):
 class Expected:
     """What a person set on one object."""
 
-    value: str         # of the hold; None: removed, until the scope is quiet
+    value: str  # the hold's value; None: removed, until the scope is quiet
     since: float       # when the answer came
-    mark: bool = False  # may our mark stand beside it, until the release?
+    # Whether our mark may stand beside it until the release.
+    mark: bool = False
 
 
 class Judge:
@@ -184,11 +189,13 @@ class Judge:
         self.open = {}       # target -> (what is wrong, since)
         self.late = collections.defaultdict(list)  # (what, calm) -> seconds
         self.held, self.released = set(), 0
-        self.made_good = {}  # target -> seconds until it was held, at first
+        # Target -> seconds until it was held for the first time.
+        self.made_good = {}
         self.samples = 0
         self.people_seen = 0
-        self.needless = 0    # claims held although their Node is registered
-        self.failed = {}     # uid of a boot that failed -> until when it counts
+        # How many claims were held although their Node was registered.
+        self.needless = 0
+        self.failed = {}  # uid of a boot that failed -> until when it counts
 
     def wrong(self, target, text, meta=None):
         say = f"{target[1]}: {text}"
@@ -246,7 +253,8 @@ class Judge:
 
     @staticmethod
     def lacks(s, m, target, meta, busy, quiet):
-        """-> "held" or "clear", and since when, if it should be but is not"""
+        """Returns "held" or "clear" and since when, if the object should be so
+        and is not."""
         if m.deleting:
             return None
         if MARK in annotations(meta):
@@ -261,14 +269,15 @@ class Judge:
     def follow(self, s, target, meta, lack):
         what, since = self.open.pop(target, (None, None))
         if what and (lack is None or lack[0] != what):
-            # not if time or another machine made it right
+            # It does not count if time or another machine made it right.
             if held(meta) if what == "held" else MARK not in annotations(meta):
                 self.ended(s, what, since, target)
             what = None
         if lack is None:
             return
         if what is None:
-            # Due for long, and marked only now: from now on.
+            # It has been due for long but was marked only now, so it counts
+            # from now on.
             before = self.past[-1][0].begin if self.past else s.end
             what, since = lack
             since = since if since >= before else s.end
@@ -276,11 +285,11 @@ class Judge:
         self.open[target] = what, since
         if s.begin > self.storm.outages.deadline(since, slack):
             self.wrong(target, f"not {what} for {s.begin - since:.1f} s")
-            self.open[target] = what, math.inf  # said once
+            self.open[target] = what, math.inf  # says it only once
 
     def ended(self, s, what, since, target):
-        """What was lacking is done; how late was it?"""
-        at = self.past[-1][0].end  # still lacking then
+        """What was lacking is done now: records how late."""
+        at = self.past[-1][0].end  # it was still lacking then
         if s.begin - at < STALL_S:
             at = s.begin
         back = self.storm.outages.back(since, at)
@@ -300,7 +309,8 @@ class Judge:
     # What happened between two samples
 
     def compare(self, s, table):
-        """Nothing is released, and no mark changes, while all is held.
+        """Nothing is released and no mark changes while everything has to be
+        held.
 
         Nodes are listed before claims: a claim that is in the sample before
         the last and in this one was there when either list of Nodes was made.

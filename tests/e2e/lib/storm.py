@@ -24,7 +24,7 @@ ROTATE_S = 10
 TIMEOUT_S = 2  # the webhook's: a creation that took longer failed open
 RELOAD_SLACK = 10.0
 FLEET = 45
-THEIRS = 8     # Nodes that people hold themselves, at a time
+THEIRS = 8     # how many Nodes people hold themselves at a time
 AWAY = (OSError, http.client.HTTPException)
 FAIL_OPEN = "apiserver_admission_webhook_fail_open_count"
 
@@ -44,22 +44,25 @@ class Storm:
         self.rng = random.Random(f"{seed}")
         self.outages = Outages()
         self.judge = Judge(self)
-        self.stop = threading.Event()     # no more machines or people
-        self.done = threading.Event()     # no more looking
+        self.stop = threading.Event()     # set: no more machines or people
+        self.done = threading.Event()     # set: nobody looks any more
         self.lock = threading.Lock()
         self.faults = []
         self.fleet = []                   # machines that are ready
-        self.swayed = set()               # names of machines people changed
+        self.swayed = set()  # names of machines that people changed
         self.expected = {}                # target -> Expected
         self.creations = []
         self.count = collections.Counter()
         self.number = 0
         self.minted = [(time.time(), self.leaf())]
-        self.served = []                  # seconds from swap to first served
-        self.serving = 0                  # index of what is served now
+        # Seconds from a swap until the new certificate was served.
+        self.served = []
+        self.serving = 0  # index of the certificate that is served now
         self.mib = self.fds = 0
-        self.lives = [[time.time(), None, None]]  # of the API server
-        self.opened = self.counted()      # by the tests before, in this life
+        # The times of the API server's lives.
+        self.lives = [[time.time(), None, None]]
+        # What other tests had counted in this life.
+        self.opened = self.counted()
         self.helpers = {}
         self.pool = ThreadPoolExecutor(40)
         self.futures = []
@@ -89,13 +92,13 @@ class Storm:
     # Requests that outlive an outage
 
     def insist(self, call):
-        """call() until it is answered; what is refused is a fault."""
+        """Repeats call() until it is answered; a refusal is a fault."""
         lost = 0
         while True:
             begin = time.time()
             try:
                 return call()
-            except AWAY as e:  # perhaps an idle connection of long ago
+            except AWAY as e:  # it may have been an old idle connection
                 error, lost = e, lost + 1
             except ApiError as e:
                 if e.status < 500 and e.status not in (401, 403, 429):
@@ -107,7 +110,8 @@ class Storm:
             time.sleep(0.3)
 
     def create(self, path, body):
-        """-> the object; whether it was held in the answer is judged."""
+        """Creates it and returns the object; whether the answer held it is
+        judged."""
         target = path, body["metadata"]["name"]
 
         def post():
@@ -130,7 +134,7 @@ class Storm:
         return self.insist(post)
 
     def excused(self, c):
-        """The webhook was not up all the time, or had no time to answer."""
+        """Was the webhook down at some time, or had it no time to answer?"""
         return (self.outages.hit("holder", c.begin, c.end, 1)
                 or c.end - c.begin >= TIMEOUT_S)
 
@@ -185,7 +189,7 @@ class Storm:
         def call():
             node = self.plane.get(NODES, m.node)
             if (node["metadata"]["labels"].get("karpenter.sh/registered")):
-                # annotations are copied once
+                # Annotations are copied only once.
                 self.karpenter.condition(m, "Registered", nodeName=m.node)
             else:
                 self.karpenter.register(m)
@@ -195,7 +199,7 @@ class Storm:
         time.sleep(rng.uniform(low, high))
 
     def finish(self, m, rng, steps="lbri"):
-        """Launch, boot, register, initialize."""
+        """Launches, boots, registers and initializes it."""
         for step in steps:
             self.rest(rng, 0, 0.7)
             if step == "l":
@@ -211,7 +215,7 @@ class Storm:
                 self.fleet.append(m)
 
     def live(self, name, kind, rng):
-        """One machine of that kind, until it is ready or gone."""
+        """Runs one machine of that kind until it is ready or gone."""
         getattr(self, "live_" + kind)(name, rng)
 
     def live_plain(self, name, rng):
@@ -271,7 +275,7 @@ class Storm:
         self.theirs_from_claim(m, rng, value)
 
     def live_taken_over(self, name, rng):
-        """A person keeps the claim's hold before its Node registers."""
+        """A person takes over the claim's hold before its Node registers."""
         m = self.claim(name)
         if self.say((CLAIMS, name), "taken over"):
             self.theirs_from_claim(m, rng, "true")
@@ -299,7 +303,8 @@ class Storm:
         return future
 
     def stream(self):
-        """Bursts, and pauses that are long enough to be quiet, or not."""
+        """Makes bursts of machines, with pauses that are long enough to become
+        quiet or not."""
         rng = random.Random(f"{self.seed}/stream")
         burst = 0
         while not self.stop.is_set():
@@ -314,7 +319,7 @@ class Storm:
                 begun.append(self.submit(kind))
                 self.stop.wait(rng.choice([0, 0, 0.2, 1]))
             for future in begun:
-                future.exception()  # shown at the end
+                future.exception()  # it is reported at the end
             if rng.random() < 0.35:
                 self.stop.wait(rng.uniform(2, 9))
             else:
@@ -334,7 +339,8 @@ class Storm:
     # People
 
     WORDS = {
-        # what must be true before, what to change, what then stands
+        # what must be true before, what to change, what stands there
+        # afterwards
         "own true": (lambda a: HOLD not in a and MARK not in a,
                      {HOLD: "true"}, ("true", False)),
         "own false": (lambda a: HOLD not in a and MARK not in a,
@@ -348,7 +354,7 @@ class Storm:
     }
 
     def say(self, target, word):
-        """One person's change, if the object is as it was seen."""
+        """Makes one person's change, if the object is still as it was seen."""
         fits, change, (value, mark) = self.WORDS[word]
         with self.lock:
             self.swayed.add(target[1].removeprefix("kwok-"))
@@ -421,7 +427,7 @@ class Storm:
                 {o["metadata"]["name"]: o for o in claims["items"] or []}))
 
     def probe(self):
-        """The holder's own face: certificate, liveness, memory."""
+        """Watches what the holder shows: certificate, liveness, memory."""
         while not self.done.wait(1):
             begin = time.time()
             try:
@@ -462,7 +468,7 @@ class Storm:
     # started it, so the main thread does all of this.
 
     def helper(self, key, call):
-        """call() in a thread; join(key) waits for it."""
+        """Runs call() in a thread; join(key) waits for it."""
         self.helpers[key] = thread = threading.Thread(
             target=self.guard, args=(call,), daemon=True)
         thread.start()
@@ -484,11 +490,12 @@ class Storm:
                    if key.split("{")[0] == FAIL_OPEN)
 
     def fail_open(self):
-        """Reads the API server's own count, the last of this life of it."""
+        """Reads the API server's own count, which is the last of this life of
+        it."""
         self.lives[-1][1:] = [time.time(), self.counted() - self.opened]
 
     def do_away(self, how):
-        self.join("api")  # still starting?
+        self.join("api")  # it may still be starting
         number = signal.SIGTERM if how == "SIGTERM" else signal.SIGKILL
 
         def stop():
@@ -501,8 +508,8 @@ class Storm:
         self.count["outages"] += 1
 
     def do_back(self, _):
-        # SIGTERM closes its port at once, but it stays for as long as it has
-        # open watches, a minute at most
+        # After SIGTERM it closes its port at once, but it stays for as long as
+        # it has open watches, a minute at most.
         self.plane.stop_apiserver()
         self.join("api")
         self.plane.start_apiserver(wait=False)
@@ -539,15 +546,16 @@ class Storm:
 
     def do_rotate(self, _):
         certs(self.holder.pair)  # another pair by the same CA
-        # whatever is served from now on is known
+        # Whatever is served from now on is known.
         self.minted.append((time.time(), self.leaf()))
         self.holder.mount.swap(self.holder.pair)
         self.count["rotations"] += 1
 
     def plan(self, total):
-        """-> [(when, what, how)]: what is done from outside."""
+        """Returns [(when, what, how)]: what is done from outside."""
         rng, plan = self.rng, []
-        # after the compaction no kill for long: a new holder would not notice
+        # There is no kill for long after the compaction: a new holder would
+        # not notice it.
         ways = ["compaction"] + rng.sample(["SIGTERM", "SIGKILL"], 2)
         for i, how in enumerate(ways):
             at = total * (0.18 + 0.3 * i + rng.uniform(0, 0.05))
@@ -586,7 +594,7 @@ class Storm:
                 thread.join(60)
 
     def settle(self, acting):
-        """No more machines; the last hold has to end."""
+        """Ends with no more machines; the last hold has to end, too."""
         self.join("api")
         self.join("holder")
         self.stop.set()
@@ -617,11 +625,12 @@ class Storm:
     # What it comes to
 
     def check_fail_open(self):
-        """The API server's count and ours of the creations let through."""
+        """Compares the API server's count of the creations let through with
+        ours."""
         total = 0
         for begin, end, counted in self.lives:
             if counted is None:
-                continue  # broken off
+                continue  # it was broken off
             mine = [c for c in self.creations
                     if begin <= c.begin <= end and c.result != "not sent"]
             most = sum(self.excused(c) for c in mine)
@@ -633,7 +642,7 @@ class Storm:
         return total
 
     def check_log(self):
-        """-> (lines, count of each phrase); no fault is in the log."""
+        """No fault is in the log.  Returns (lines, count of each phrase)."""
         lines = self.holder.logs()
         for line in lines:
             if "raw" in line or line["level"] == "error":
