@@ -67,7 +67,7 @@ def test_install_upgrade_uninstall(plane, release, tmp_path):
     everything = {name: ON for name in ("leastPrivilege", "networkPolicy",
                                         "prometheus")}
     told = mine.helm("install", CHART, values=everything).stdout
-    assert "It works when" in told
+    assert "The installation works if" in told
     objects = mine.objects()
     assert identities(mine.stored()) == identities(objects)
     assert {"Certificate", "ServiceMonitor", "NetworkPolicy",
