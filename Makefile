@@ -221,19 +221,19 @@ tsan:  ## the tests that have threads under the thread sanitizer
 	@$(MAKE) $(TSAN) edge daemon
 
 e2e: all  ## tests against a real kube-apiserver and Karpenter, about 7 minutes
-	@tests/e2e/binaries.sh test
+	@tests/e2e/lib/binaries.sh test
 	@echo "== against a real kube-apiserver and Karpenter, about 7 minutes"
 	@$(PYTEST) -n 6 --dist loadfile tests/e2e
 
 e2e-long: all  ## long scenarios, over an hour
-	@tests/e2e/binaries.sh long
+	@tests/e2e/lib/binaries.sh long
 	@echo "== long scenarios, over an hour"
 	@$(PYTEST) -s -m long -o faulthandler_timeout=1500 tests/e2e
 
 # Most of check, san and tsan waits for deadlines: on a new machine the control
 # plane is built meanwhile, with what they leave of the processor.
 test: deps  ## check, san, tsan and e2e
-	@nice -n 19 tests/e2e/binaries.sh test & builds=$$!; \
+	@nice -n 19 tests/e2e/lib/binaries.sh test & builds=$$!; \
 	trap 'kill $$builds 2>/dev/null || :' EXIT; trap 'exit 130' INT TERM; set -e; \
 	$(MAKE) -j$(JOBS) all programs; \
 	for suite in check san tsan e2e; do $(MAKE) $$suite; done
@@ -242,7 +242,7 @@ demo:  ## one wave of load on real Karpenter, without the holder and with it
 demo-quick:  ## what the holder does, live, on a real API server
 demo demo-quick: deps
 	@$(MAKE) -j$(JOBS) all
-	@tests/e2e/binaries.sh $(if $(filter demo,$@),cluster,plane)
+	@tests/e2e/lib/binaries.sh $(if $(filter demo,$@),cluster,plane)
 	@$(PYTHON) tests/e2e/$(subst -,_,$@).py
 
 deps:  ## install what the build and the tests need

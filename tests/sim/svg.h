@@ -11,7 +11,7 @@
  * `class` names styles of SVG_STYLE, separated by spaces.
  */
 
-/* The colours are those of tests/e2e/chart.py. */
+/* The colours are those of tests/e2e/lib/chart.py. */
 #define SVG_FREE "#9db4c8"
 #define SVG_HELD "#2f7d5b"
 #define SVG_DARK "#444c56"

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who leads: what replicas say of it, and what the API server's audit log
-proves of it.
+"""Who leads: what the replicas say, and what the API server's audit log
+proves.
 
 Replicas share an account, but each has a token of its own, and the audit log
-names the token.  So every write has its writer, and the Lease its history.
+names the token.  So every write has a known writer, and so does each change of
+the Lease.
 """
 import base64
 import calendar
@@ -22,8 +23,8 @@ ACCOUNT = f"system:serviceaccount:{NAMESPACE}:{NAME}"
 MICRO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 TOKEN_ID = "authentication.kubernetes.io/credential-id"
 
-# What the audit log is to keep: each Lease as it was left, and what holders
-# wrote on the rest.
+# What the audit log keeps: each version of the Lease, and what holders wrote
+# to other objects.
 AUDIT = [
     {"level": "RequestResponse", "namespaces": [NAMESPACE],
      "verbs": ["create", "update", "patch", "delete"],
@@ -45,7 +46,8 @@ class Timing:
 
     @property
     def taken(self):
-        """By a newcomer after a death, and a bit."""
+        """The seconds until a new leader has taken it from a dead one, and
+        some more."""
         return self.lease + 2.2 * self.retry + LATE
 
     def config(self):
@@ -68,9 +70,9 @@ def said(holder, phrase):
 
 
 def leader(holders, timeout):
-    """The one that leads, once there is one; never two."""
+    """Waits for a leader and returns it; there are never two."""
     def one():
-        # one that has just been started does not answer yet
+        # One that has just been started does not answer yet.
         found = [h for h in holders if h.alive()
                  and h.probe("/livez")[0] == 200 and leads(h)]
         assert len(found) <= 1, "two lead"
@@ -79,7 +81,8 @@ def leader(holders, timeout):
 
 
 class Elector:
-    """client-go's, which does nothing else (tests/modules/kubernetes)."""
+    """client-go's elector, which does nothing else (tests/modules/kubernetes).
+    """
 
     def __init__(self, plane, identity, timing):
         self.identity = identity
@@ -103,13 +106,14 @@ class Elector:
         return end(self.process, number)
 
     def said(self, what):
-        """[(when, who)] of its lines of that kind."""
+        """Returns [(when, who)] of its lines of that kind."""
         lines = (line.split() for line in self.log.read_text().splitlines())
         return [(float(words[0]), words[2]) for words in lines
                 if len(words) == 3 and words[1] == what]
 
     def complaints(self):
-        """But for calls that took too long, as when it was stopped."""
+        """Its complaints, but for calls that took too long, as when it was
+        stopped."""
         return [line for line in self.log.read_text().splitlines()
                 if re.match(r"[EWF]\d{4} ", line)
                 and not re.search("deadline|Client.Timeout", line)]
@@ -118,7 +122,7 @@ class Elector:
 # The audit log
 
 def micros(text):
-    """RFC 3339 with a fraction -> seconds."""
+    """Converts RFC 3339 with a fraction to seconds."""
     whole, _, fraction = text.rstrip("Z").partition(".")
     return calendar.timegm(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) \
         + float("0." + (fraction or "0"))
@@ -178,7 +182,7 @@ class History:
 
     def _judge(self):
         """Each record follows from the one before as in client-go's
-        tools/leaderelection, and no lead begins in another's."""
+        tools/leaderelection, and no lead begins during another's."""
         before = spec = None
         for w in self.lease:
             was, spec = spec, w.after["spec"]
@@ -217,7 +221,7 @@ class History:
         assert spec["leaseTransitions"] == (
             was["leaseTransitions"] + 1 if was else 0)
         if was and was["holderIdentity"]:
-            # it waited for the whole of what the last renewal gave
+            # It waited for the whole time that the last renewal gave.
             waited = w.at - before.at
             assert waited >= was["leaseDurationSeconds"], (
                 f"taken {waited:.3f} s after the other's renewal")
@@ -227,7 +231,8 @@ class History:
                            w.at + spec["leaseDurationSeconds"]])
 
     def strays(self):
-        """Writes of one who had not the Lease when they arrived."""
+        """The writes of a replica that did not have the Lease when they
+        arrived."""
         return [w for w in self.writes
                 if w.who.startswith("JTI=") and not any(
                     who == w.who and begin < w.at < over

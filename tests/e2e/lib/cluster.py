@@ -33,10 +33,11 @@ APPLY_PATHS["KWOKNodeClass"] = (CLASSES, False)
 STARTING = {"key": "example.com/starting", "value": "true",
             "effect": "NoSchedule"}
 
-# kwok keeps its hands off the status of a Node so annotated
+# kwok leaves alone the status of a Node that is so annotated.
 LEFT_ALONE = "kwok.x-k8s.io/status=custom"
 
-# of Karpenter's own: what it decided to disrupt, and the claims it did
+# Karpenter's own metrics: what it decided to disrupt, and the claims it
+# disrupted.
 DECISIONS = "karpenter_voluntary_disruption_decisions_total"
 DISRUPTED = "karpenter_nodeclaims_disrupted_total"
 
@@ -51,12 +52,12 @@ def node_class(name="default", registration_delay=None):
 def node_pool(name, cpus=("4",), annotations=None, class_name="default",
               starting=False, families=("c",), labels=None,
               consolidate_after="0s", expire_after="Never"):
-    """All of it may be disrupted at any time, and at once.
+    """A NodePool all of which may be disrupted at any time, and at once.
 
-    annotations, labels: of the template, so of each of its nodes.
-    families: "c" has least memory for a cpu and costs least, "m" most.
-    starting: Nodes register, but are not initialized while they have the
-    startup taint (see Cluster.started).
+    annotations, labels: of the template, so of each of its nodes.  families:
+    "c" has least memory for a cpu and costs least, "m" most.  starting: Nodes
+    register, but are not initialized while they have the startup taint (see
+    Cluster.started).
     """
     def among(key, *values):
         return {"key": key, "operator": "In", "values": list(values)}
@@ -183,7 +184,7 @@ class Cluster(ControlPlane):
             connection.close()
 
     def karpenter_samples(self, name):
-        """All samples of that name -> {their labels as text: value}."""
+        """Returns {labels as text: value} of all samples with that name."""
         status, text = self._get(self._karpenter_port, "/metrics")
         assert status == 200, text
         return {key[len(name):]: value
@@ -191,13 +192,14 @@ class Cluster(ControlPlane):
                 if key.split("{")[0] == name}
 
     def karpenter_metric(self, name, **labels):
-        """Sum of all samples of that name with (at least) these labels."""
+        """The sum of all samples of that name that have (at least) these
+        labels."""
         wanted = [f'{k}="{v}"' for k, v in labels.items()]
         return sum(value for key, value in self.karpenter_samples(name).items()
                    if all(w in key for w in wanted))
 
     def karpenter_reasons(self, name):
-        """The same sum for each reason -> collections.Counter."""
+        """The same sum for each reason, as a collections.Counter."""
         sums = collections.Counter()
         for key, value in self.karpenter_samples(name).items():
             sums[re.search(r'reason="([^"]*)"', key)[1]] += int(value)
@@ -216,7 +218,7 @@ class Cluster(ControlPlane):
         self.patch(DEPLOYMENTS, name, {"spec": {"replicas": replicas}})
 
     def started(self):
-        """Takes the startup taint off every Node, as its owner would."""
+        """Removes the startup taint from every Node, as its owner would."""
         for node in self.get(NODES)["items"]:
             taints = [t for t in node["spec"].get("taints", [])
                       if t["key"] != STARTING["key"]]
@@ -224,12 +226,12 @@ class Cluster(ControlPlane):
                        {"spec": {"taints": taints}})
 
     def ready(self, name):
-        """Pods of that Deployment that are ready."""
+        """The number of pods of that Deployment that are ready."""
         status = self.get(DEPLOYMENTS, name).get("status") or {}
         return status.get("readyReplicas", 0)
 
     def running(self, name):
-        """The same, or -1 while others are not, or not gone yet."""
+        """The same, or -1 while others are not ready, or not gone yet."""
         status = self.get(DEPLOYMENTS, name).get("status") or {}
         ready = status.get("readyReplicas", 0)
         return ready if status.get("replicas", 0) == ready else -1
@@ -240,15 +242,16 @@ class Cluster(ControlPlane):
               + self.log_tail("karpenter"), every=0.2)
 
     def wipe(self, timeout=120):
-        """As a person would: workloads, then pools; Karpenter does the rest."""
+        """Removes workloads and then NodePools, as a person would; Karpenter
+        does the rest."""
         for path in (DEPLOYMENTS, POOLS, CLASSES):
             self.ok("DELETE", path)
 
         def empty():
             claims = self.metadata(CLAIMS)
             for name, meta in self.metadata(NODES).items():
-                # Made late, for a claim that was gone: it has no owner, and
-                # nobody who would take it away.
+                # It was made late, for a claim that was gone.  It has no
+                # owner, and nobody would remove it.
                 if not claims and not meta.get("ownerReferences"):
                     self.request("DELETE", f"{NODES}/{name}")
             return not any(self.metadata(p)

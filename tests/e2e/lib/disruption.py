@@ -2,7 +2,8 @@
 """What real Karpenter does, for the tests that let it.
 
 Karpenter decides every 10 s, validates for 15 s more, and spares a node for
-20 s after it aimed a pod at it: what it is going to do shows within a minute.
+20 s after it aimed a pod at it.  Whatever it is going to do shows within a
+minute.
 """
 import threading
 import time
@@ -12,7 +13,7 @@ from controlplane import CLAIMS, NODES, ApiError, until
 from hold import clear, seconds
 from karpenter import NODEPOOL
 
-ACTS = 75       # until Karpenter has acted, if it is going to
+ACTS = 75       # seconds until Karpenter has acted, if it is going to
 
 
 def names(cluster, path=NODES, pool=None):
@@ -20,7 +21,7 @@ def names(cluster, path=NODES, pool=None):
 
 
 def of_pool(cluster, pool, path=NODES):
-    """The metadata of the Nodes or NodeClaims of that pool; None: of all."""
+    """The metadata of that NodePool's Nodes or NodeClaims; None: of all."""
     return [m for m in cluster.metadata(path).values()
             if pool in (None, m.get("labels", {}).get(NODEPOOL))]
 
@@ -40,7 +41,8 @@ def since(claim, kind):
 
 
 def quiet_at(cluster, hold, pool=None):
-    """When the youngest machine (of that pool) has been ready for so long."""
+    """When the youngest machine (of that NodePool) will have been ready for so
+    long."""
     def ready():
         stamps = [since(claim, "Initialized")
                   for claim in cluster.get(CLAIMS)["items"]
@@ -51,7 +53,7 @@ def quiet_at(cluster, hold, pool=None):
 
 
 def follow(cluster, see, for_seconds=300):
-    """see: path -> function; called with each object that is made or
+    """see: path -> function, which is called with each object that is made or
     changed from now on, in a thread for each path."""
     end = time.time() + for_seconds
 
@@ -72,7 +74,7 @@ def follow(cluster, see, for_seconds=300):
 
 
 class Disruption:
-    """What Karpenter has decided and done since the test looked last."""
+    """What Karpenter has decided and done since the test last looked."""
 
     def __init__(self, cluster):
         self.cluster = cluster
@@ -91,7 +93,8 @@ class Disruption:
         return self.now()[0] - self.begin[0]
 
     def by_reason(self):
-        """-> decisions, NodeClaims disrupted; each {reason: count}."""
+        """Returns decisions and disrupted NodeClaims, each as {reason: count}.
+        """
         return [dict(+(now - begin)) for now, begin in
                 zip(self.reasons_now(), self.reasons)]
 

@@ -3,7 +3,7 @@
 #
 # Builds the control plane that the end-to-end tests and the demo run on:
 #
-#     tests/e2e/binaries.sh NAME...
+#     tests/e2e/lib/binaries.sh NAME...
 #
 # or one of these groups:
 #
@@ -22,8 +22,8 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-modules=$here/../modules
-build=${BUILD:-$here/../../build}
+modules=$here/../../modules
+build=${BUILD:-$here/../../../build}
 go_wanted=1.26.6
 
 say() { printf 'binaries: %s\n' "$*" >&2; }

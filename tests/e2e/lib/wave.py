@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One Deployment scaled up and down on real Karpenter, and what came of it:
-for make demo, and for test_churn.py."""
+"""One Deployment scaled up and down on real Karpenter, and what resulted, for
+make demo and test_churn.py."""
 import dataclasses
 import threading
 import time
@@ -15,18 +15,19 @@ BOOT = "10s"    # from a NodeClaim to its Node
 @dataclasses.dataclass
 class Sample:
     at: float           # seconds since the wave began
-    replicas: int       # wanted
+    replicas: int       # replicas wanted
     running: int
     nodes: int
     held: int
-    decisions: int      # Karpenter's, since the wave began
-    disrupted: int      # NodeClaims, likewise
-    exposed: int        # nodes neither held nor going
+    decisions: int      # Karpenter's decisions since the wave began
+    disrupted: int      # disrupted NodeClaims, likewise
+    exposed: int        # nodes that are neither held nor going
 
 
 class Wave:
-    """steps: (replicas, seconds until the next step) of the Deployment "web",
-    of which low run; looked at twice a second from a thread of its own."""
+    """steps are (replicas, seconds until the next step) of the Deployment
+    "web", low of whose replicas run at first.  A thread of its own samples
+    twice a second."""
 
     def __init__(self, cluster, title, low, steps):
         self.cluster = cluster
@@ -39,8 +40,8 @@ class Wave:
         self.first_decisions = cluster.karpenter_metric(DECISIONS)
         self.first_disrupted = cluster.karpenter_metric(DISRUPTED)
         self.replicas = low
-        self.peaks = []     # seconds until all pods of a peak ran
-        self.asked = 0      # pods, by scaling up
+        self.peaks = []     # seconds until all pods of each peak ran
+        self.asked = 0      # pods that scaling up asked for
         self.failure = None
         self.start = time.time()
         self.stopping = threading.Event()
@@ -132,7 +133,7 @@ class Wave:
 
     @property
     def moved(self):
-        """Pods made in place of others that were evicted."""
+        """How many pods were made in place of evicted ones."""
         return len(self.pods) - self.first[1] - self.asked
 
     def integral(self, value):
@@ -145,6 +146,6 @@ class Wave:
 
 
 def ages(cluster):
-    """Of its nodes, in seconds."""
+    """The ages of its nodes, in seconds."""
     return [time.time() - seconds(m["creationTimestamp"])
             for m in cluster.metadata(NODES).values()]

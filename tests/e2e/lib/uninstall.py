@@ -6,7 +6,7 @@ import subprocess
 from controlplane import spawn
 from holder import BINARY
 
-# A Lease that is taken and given up in seconds.
+# A Lease that is taken and released within seconds.
 QUICK = ("--leader-election-lease-duration", "3s",
          "--leader-election-renew-deadline", "2s",
          "--leader-election-retry-period", "500ms")
@@ -18,7 +18,7 @@ def environment(plane):
 
 
 def uninstall(plane, *flags, kubeconfig=None, timeout=90, code=0):
-    """Runs it to its end -> CompletedProcess."""
+    """Runs it to its end; returns a CompletedProcess."""
     done = subprocess.run(
         [BINARY, "uninstall", *QUICK, "--timeout", "60s", "--kubeconfig",
          kubeconfig or plane.kubeconfig, *flags],
@@ -30,7 +30,7 @@ def uninstall(plane, *flags, kubeconfig=None, timeout=90, code=0):
 
 
 class Running:
-    """One that goes on while the test does something else."""
+    """A run that goes on while the test does something else."""
 
     def __init__(self, plane, log, *flags):
         self.log = log

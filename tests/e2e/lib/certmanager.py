@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real cert-manager, a Secret mounted as a kubelet does it, and a holder
-that serves from it."""
+"""The real cert-manager, a Secret that is mounted as a kubelet does it, and a
+holder that serves from it."""
 import base64
 import os
 import pathlib
@@ -59,7 +59,8 @@ class CertManager:
     # What `cmctl renew` does
 
     def renew(self, name):
-        """Sets the condition Issuing: a new key and pair, whatever is left."""
+        """Sets the condition Issuing, which gives a new key and pair, whatever
+        time is left."""
         while True:
             certificate = self.plane.get(CERTIFICATES, name)
             status = certificate.setdefault("status", {})
@@ -81,7 +82,7 @@ class CertManager:
                     raise
 
     def secret(self, name):
-        """-> {file: bytes}, None where there is none (or not yet)."""
+        """Returns {file: bytes}, or None if there is none (or none yet)."""
         status, answer = self.plane.request("GET", f"{SECRETS}/{name}")
         if status != 200:
             return None
@@ -89,7 +90,8 @@ class CertManager:
                 for k, v in (answer.get("data") or {}).items()} or None
 
     def renewed(self, name, secret, was, timeout=30):
-        """Until the Secret holds another certificate; -> its data."""
+        """Waits until the Secret holds another certificate; returns its data.
+        """
         def other():
             now = self.secret(secret)
             return now and now.get("tls.crt") and (
@@ -98,18 +100,19 @@ class CertManager:
                      lambda: f"{name} issued\n" + self.tails())
 
     def bundle(self):
-        """caBundle as it now stands in the webhook configuration."""
+        """The present caBundle of the webhook configuration."""
         hook, = self.plane.get(WEBHOOKS, NAME)["webhooks"]
         return base64.b64decode(hook["clientConfig"].get("caBundle", ""))
 
 
 def serial(pem):
-    """Serial number of the first certificate in it."""
+    """The serial number of the first certificate in it."""
     return facts(pem)[0]
 
 
 def facts(pem):
-    """-> (serial, SHA-256 of the public key's PEM) of the first."""
+    """Returns (serial, SHA-256 of the public key's PEM) of the first
+    certificate."""
     done = subprocess.run(
         ["openssl", "x509", "-noout", "-serial", "-pubkey"], input=pem,
         capture_output=True, timeout=30, check=True).stdout.decode()
@@ -118,10 +121,11 @@ def facts(pem):
 
 
 class KubeletMount:
-    """A Secret in a folder, written as kubelet's AtomicWriter does.
+    """A Secret in a folder, written as kubelet's AtomicWriter does it.
 
-    k8s.io/kubernetes pkg/volume/util/atomic_writer.go: its steps and their
-    order.  An optional Secret that is not there is one without files.
+    It follows the steps of k8s.io/kubernetes pkg/volume/util/atomic_writer.go
+    in their order.  An optional Secret that does not exist is one without
+    files.
     """
 
     def __init__(self, path, mode=0o440):
@@ -163,8 +167,8 @@ class KubeletMount:
 
 
 class Kubelet(threading.Thread):
-    """Keeps the mount as the Secret is; asleep, as a real one is for up to a
-    minute or two, while paused."""
+    """Keeps the mount in step with the Secret.  While paused it sleeps, as a
+    real kubelet does for up to a minute or two."""
 
     def __init__(self, mount, read):
         super().__init__(daemon=True)
@@ -189,8 +193,8 @@ class Kubelet(threading.Thread):
 
 
 class MountedHolder(Holder):
-    """With the ServiceAccount and the rights of the overlay, and the pair of
-    the Secret that its Pod would mount."""
+    """A holder with the ServiceAccount and the rights of the overlay, and the
+    pair of the Secret that its Pod would mount."""
 
     def __init__(self, plane, mount, **settings):
         super().__init__(plane, webhook={
@@ -206,7 +210,8 @@ class MountedHolder(Holder):
             self.kill9()
 
     def handshake(self, bundle):
-        """TLS as the API server does it -> serial; None where it fails."""
+        """Does a TLS handshake as the API server does it.  Returns the serial,
+        or None if it fails."""
         context = ssl.create_default_context(cadata=bundle.decode())
         try:
             with socket.create_connection(

@@ -26,11 +26,12 @@ from controlplane import ControlPlane, end, free_port, spawn, tail, until
 
 DATA, HEADERS, RST_STREAM, WINDOW_UPDATE = 0, 1, 3, 8
 END_STREAM = 1
-PREFACE = 24        # bytes of a client's, before its first frame
+PREFACE = 24        # bytes that a client sends before its first frame
 
 
 class Lagging(ControlPlane):
-    """Keys, identities and etcd are those of the other."""
+    """The second kube-apiserver, with the keys, identities and etcd of the
+    other."""
 
     def __init__(self, plane):
         super().__init__(bin_dir=plane.bin, crds_dir=plane.crds_dir,
@@ -61,13 +62,14 @@ class Lagging(ControlPlane):
         return self
 
     def delay(self, seconds):
-        """Of what comes from now on, and of what is kept back already."""
+        """Applies to what comes from now on, and to what is kept back already.
+        """
         new = self.lag.with_suffix(".new")
         new.write_text(str(float(seconds)))
         new.rename(self.lag)
 
     def cached(self, path):
-        """-> {name: metadata} as it has it in its cache."""
+        """Returns {name: metadata} as it has it in its cache."""
         return self.metadata(path + "?resourceVersion=0")
 
     def check_ended(self):
@@ -116,7 +118,7 @@ class Connection:
             kind, flags, stream, data = await frame(reader)
             if kind == DATA and stream not in self.asked:
                 self.kept.append((time.monotonic(), stream, data))
-                # other calls on this connection go on meanwhile
+                # Other calls on this connection go on meanwhile.
                 if len(data) > 9:
                     etcd.write(credit(len(data) - 9))
                 self.release(writer)

@@ -26,9 +26,10 @@ from karpenter import node_body
 BINARY = pathlib.Path(
     os.environ.get("HOLDER") or BUILD / "karpenter-node-holder")
 DEPLOY = REPO / "deploy" / "base"
-# Where other tests run as well a review may take longer than the 2 s that
-# deploy/base gives it, and that is no fault of ours.  What is refused or cut
-# fails at once, whatever it is given.  The long tests run alone, with 2 s.
+# Seconds.  Where other tests run as well, a review may take longer than the
+# 2 s that deploy/base gives it, and the holder is not at fault.  What is
+# refused or cut fails at once, whatever the timeout.  The long tests run
+# alone, with 2 s.
 PATIENT_S = 15 if "PYTEST_XDIST_WORKER" in os.environ else None
 
 LIMITED = ("namespace.yaml", "serviceaccount.yaml", "rbac.yaml")
@@ -41,7 +42,7 @@ def deployed(*files):
     namespace = next(iter(yaml.safe_load_all(
         (DEPLOY / "namespace.yaml").read_text())))["metadata"]["name"]
     for o in objects:
-        # kustomize may be the one to fill it in
+        # kustomize may be what fills it in.
         if APPLY_PATHS[o["kind"]][1]:
             o["metadata"].setdefault("namespace", namespace)
         for subject in o.get("subjects", []):
@@ -51,7 +52,8 @@ def deployed(*files):
 
 
 def certs(out, dns="localhost", ip="127.0.0.1"):
-    """Our own command; a new CA and a serving pair in the folder out."""
+    """Runs our own command; makes a new CA and a serving pair in the folder
+    out."""
     done = subprocess.run(
         [BINARY, "certs", "--out", out, "--dns", dns, "--ip", ip],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30)
@@ -67,7 +69,8 @@ def accepts(*flags):
 
 
 class SecretMount:
-    """A folder as a kubelet mounts a Secret: files -> ..data -> ..<version>."""
+    """A folder as a kubelet mounts a Secret: files -> ..data -> ..<version>.
+    """
 
     def __init__(self, path):
         self.path = pathlib.Path(path)
@@ -75,7 +78,8 @@ class SecretMount:
         self.version = 0
 
     def swap(self, source, names=("tls.crt", "tls.key")):
-        """All files change at once, by one rename; the old ones go away."""
+        """All files change at once, by one rename; the old ones are removed.
+        """
         self.version += 1
         new = self.path / f"..version{self.version}"
         new.mkdir()
@@ -104,7 +108,8 @@ def merged(base, over):
 
 
 class Holder:
-    """settings are top-level keys of the config file (a HolderConfig)."""
+    """A holder.  settings are top-level keys of its config file (a
+    HolderConfig)."""
 
     count = 0
 
@@ -116,8 +121,8 @@ class Holder:
         self.dir.mkdir()
         self.log = self.dir / "log"
         self.process = None
-        self.flags = []         # of serve; stronger than the settings
-        self.refused = False    # a test took rights from it
+        self.flags = []         # flags of serve, which override the settings
+        self.refused = False    # whether a test took rights from it
         self.webhook_port = free_port()
         self.metrics_port = free_port()
         self.pair = certs(self.dir / "pair")
@@ -135,10 +140,11 @@ class Holder:
                 "address": f"127.0.0.1:{self.webhook_port}",
                 "certFile": str(self.mount.path / "tls.crt"),
                 "keyFile": str(self.mount.path / "tls.key"),
-                # the API server keeps its connections for 90 s
+                # The API server keeps its connections for 90 s.
                 "drainTimeout": "2s"},
             "metrics": {"address": f"127.0.0.1:{self.metrics_port}"},
-            # Alone, and killed often: who elects says so (lead.py).
+            # It is alone and is killed often.  Tests of election say so
+            # (lib/lead.py).
             "leaderElection": {"enabled": False},
             "logging": {"format": "json", "level": "debug"},
         }, settings)
@@ -155,7 +161,8 @@ class Holder:
         self.plane.write_kubeconfig(self.kubeconfig, self.account)
 
     def act_as(self, account=None, server=None):
-        """In place of what deploy/base gives it; from its next start on.
+        """From its next start on it has this identity instead of
+        deploy/base's.
 
         server: the URL of another API server.
         """
@@ -191,7 +198,8 @@ class Holder:
         end(self.process, signal.SIGKILL)
 
     def term(self, timeout=20):
-        """SIGTERM -> exit code; killed (-9) if it takes longer."""
+        """Sends SIGTERM; returns the exit code, or kills it (-9) if that takes
+        longer."""
         return end(self.process, signal.SIGTERM, timeout)
 
     def stop(self):
@@ -209,10 +217,10 @@ class Holder:
         return found
 
     def register(self, wait=True, port=None, timeout=PATIENT_S):
-        """The webhook of deploy/base, at our address and with our CA.
+        """Registers the webhook of deploy/base, with our address and our CA.
 
-        port: of a balancer that stands before us.
-        timeout: seconds; None: those of deploy/base.
+        port: of a balancer that stands before us.  timeout: seconds; None:
+        that of deploy/base.
         """
         address = f"127.0.0.1:{port or self.webhook_port}"
         for o in self.configurations():
@@ -225,7 +233,8 @@ class Holder:
                     "caBundle": base64.b64encode(self.ca).decode()}
             self.plane.apply(o)
         if wait:
-            # the API server takes a moment to see it; a dry run leaves nothing
+            # The API server takes a moment to see it, and a dry run stores
+            # nothing.
             until(lambda: MARK in annotations(self.plane.create(
                 NODES + "?dryRun=All", node_body("probe"))),
                 30, lambda: "webhook in use\n" + tail(self.log))
@@ -244,7 +253,8 @@ class Holder:
 
     def review(self, obj, connection=None, operation="CREATE", dry_run=False,
                uid="705ab4f5-6393-11e8-b7cc-42010a800002"):
-        """Asks it as the API server does -> (status, answer, headers)."""
+        """Asks it as the API server does; returns (status, answer, headers).
+        """
         group, _, version = obj["apiVersion"].rpartition("/")
         resource = obj["kind"].lower() + "s"
         kind = {"group": group, "version": version, "kind": obj["kind"]}
@@ -281,7 +291,8 @@ class Holder:
     # What it shows
 
     def fetch(self, path, timeout=5):
-        """-> (status, text, headers) of the metrics address; 0 if refused."""
+        """Returns (status, text, headers) of the metrics address; status 0: it
+        is refused."""
         connection = http.client.HTTPConnection(
             "127.0.0.1", self.metrics_port, timeout=timeout)
         try:
@@ -302,14 +313,16 @@ class Holder:
         return parse_metrics(text)
 
     def metric(self, name, /, **labels):
-        """Sum of all samples of that name with (at least) these labels."""
+        """The sum of all samples of that name that have (at least) these
+        labels."""
         wanted = [f'{k}="{v}"' for k, v in labels.items()]
         return sum(value for key, value in self.metrics().items()
                    if key.split("{")[0] == name
                    and all(w in key for w in wanted))
 
     def logs(self):
-        """Its whole log lines, decoded; {"raw": line}: one that is no JSON."""
+        """Its complete log lines, decoded; a line that is no JSON is {"raw":
+        line}."""
         lines = []
         text = self.log.read_text(errors="replace").rpartition("\n")[0]
         for line in text.splitlines():

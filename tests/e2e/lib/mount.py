@@ -17,7 +17,7 @@ import time
 
 
 class SecretMount:
-    """items: the keys wanted, None: all.  late: a change comes up to so many
+    """items: the keys wanted; None: all.  late: a change appears up to so many
     seconds after it is seen (a kubelet's may take 90)."""
 
     def __init__(self, plane, namespace, name, folder, items=None, late=0.0,
@@ -28,7 +28,7 @@ class SecretMount:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.items, self.late, self.every = items, late, every
         self.version = 0
-        self.swaps = 0              # that changed something
+        self.swaps = 0              # how many writes changed something
         self.content = None
         self.failed = None
         self._stop = threading.Event()
@@ -58,7 +58,7 @@ class SecretMount:
                 if self.items is None or key in self.items}
 
     def write(self, content):
-        """As AtomicWriter of k8s.io/kubernetes/pkg/volume/util does it."""
+        """Writes as AtomicWriter of k8s.io/kubernetes/pkg/volume/util does."""
         if content == self.content:
             return
         self.version += 1
@@ -88,6 +88,6 @@ class SecretMount:
                     continue
                 if self._stop.wait(random.uniform(0, self.late)):
                     return
-                self.write(self.read())     # as it is by then
-        except Exception as e:  # for whoever stops it
+                self.write(self.read())     # the Secret as it is by then
+        except Exception as e:  # whoever stops it reports this
             self.failed = f"{time.strftime('%T')} {type(e).__name__}: {e}"

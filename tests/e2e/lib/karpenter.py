@@ -13,7 +13,7 @@ from hold import seconds, stamp
 
 NODEPOOL = "karpenter.sh/nodepool"
 UNREGISTERED = {"key": "karpenter.sh/unregistered", "effect": "NoExecute"}
-# what Karpenter itself writes on every claim, and copies to the Node
+# Karpenter itself writes these on every claim, and copies them to the Node.
 HASHES = {"karpenter.sh/nodepool-hash": "4067990795911415110",
           "karpenter.sh/nodepool-hash-version": "v3"}
 SPEC = {
@@ -38,7 +38,7 @@ class Machine:
 
 
 def claim_body(pool="general", annotations=None, name=None, finalizers=None):
-    """annotations None: none at all; {}: an empty map."""
+    """annotations None: the field is absent; {}: an empty map."""
     meta = {"name": name} if name else {"generateName": f"{pool}-"}
     meta["labels"] = {NODEPOOL: pool,
                       "karpenter.kwok.sh/kwoknodeclass": "default"}
@@ -52,7 +52,7 @@ def claim_body(pool="general", annotations=None, name=None, finalizers=None):
 
 def node_body(name, pool="general", annotations=None, unregistered=True,
               labels=None):
-    """pool None: no label of Karpenter's."""
+    """pool None: the Node has no label of Karpenter's."""
     meta = {"name": name, "labels": dict(labels or {})}
     if pool is not None:
         meta["labels"][NODEPOOL] = pool
@@ -92,7 +92,7 @@ class Karpenter:
             "conditions": list(m.conditions.values()), **more}})
 
     def pending(self, m):
-        """Karpenter's first status: it is about to launch."""
+        """Sets Karpenter's first status: it is about to launch."""
         self.condition(m, "Launched", "Unknown")
 
     def launch(self, m):
@@ -102,13 +102,14 @@ class Karpenter:
         m.launched = time.time()
 
     def boot(self, m, annotations=None, user=None):
-        """The kubelet's own POST: it knows nothing of the claim."""
+        """Does the kubelet's own POST, which knows nothing of the claim."""
         m.node = m.node or f"kwok-{m.name}"
         return self.plane.create(
             NODES, node_body(m.node, m.pool, annotations), user=user)
 
     def register(self, m, annotations=None):
-        """Copies the claim's annotations onto the Node and makes it owned.
+        """Copies the claim's annotations onto the Node and makes the claim its
+        owner.
 
         annotations: those of a stale copy of the claim instead.
         """
@@ -129,7 +130,7 @@ class Karpenter:
                 self.plane.patch(NODES, m.node, patch, MERGE)
                 break
             except ApiError as e:
-                if e.status != 409:  # somebody else wrote: look again
+                if e.status != 409:  # somebody else wrote it, so look again
                     raise
         self.condition(m, "Registered", nodeName=m.node)
 
@@ -141,7 +142,7 @@ class Karpenter:
         m.ready = at
 
     def machine(self, pool=None, annotations=None, **options):
-        """A whole scale-up by one machine, in well under a second."""
+        """A whole scale-up of one machine, in well under a second."""
         m = self.claim(pool, annotations, **options)
         self.launch(m)
         self.boot(m)
@@ -150,7 +151,8 @@ class Karpenter:
         return m
 
     def settled(self, count, pool=None, annotations=lambda i: {}, at=None):
-        """Machines that have long been ready; quick, so no webhook then."""
+        """Machines that have long been ready.  This is quick, and so without a
+        webhook."""
         pool = pool or self.pool
         at = int(at or time.time() - 3600)
 
@@ -177,7 +179,7 @@ class Karpenter:
         return self.plane.many(make, range(count))
 
     def remove(self, m):
-        """As after a termination: claim and Node are gone."""
+        """Removes claim and Node, as after a termination."""
         self.plane.request("DELETE", f"{CLAIMS}/{m.name}")
         if m.node:
             self.plane.request("DELETE", f"{NODES}/{m.node}")

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture of make demo: one panel for each run, the same scales."""
+"""The picture of make demo: one panel for each run, all with the same scales.
+"""
 import math
 
 WIDTH, PANEL, TOP, LEFT, RIGHT = 920, 190, 76, 40, 226
 GAP = 62
-NUMBER = 22   # what a number needs
+NUMBER = 22   # the room that a number needs
 FREE, HELD, PODS, BAD = "#9db4c8", "#2f7d5b", "#444c56", "#c0392b"
 STYLE = ("text{font:13px sans-serif;fill:#24292f}.s{font-size:11px}"
          ".h{font-weight:bold;font-size:14px}.r{text-anchor:end}"
@@ -41,7 +42,7 @@ class Panel:
         return f'<polygon points="{path}" fill="{colour}"/>'
 
     def line(self):
-        """The pods wanted."""
+        """The number of pods wanted."""
         points = []
         for s in self.run.samples:
             y = self.y(s.replicas, self.pods)
@@ -53,8 +54,8 @@ class Panel:
                 'stroke-width="1.5" stroke-dasharray="5 3"/>')
 
     def marks(self):
-        """Where Karpenter decided to disrupt, and how many nodes; one number
-        where the lines are too close for two."""
+        """Marks where Karpenter decided to disrupt, and how many nodes.  Lines
+        that are too close for two numbers share one."""
         out, before, numbers = [], 0, []
         y = self.top - 4
         for s in self.run.samples:
@@ -115,7 +116,8 @@ def legend(y):
 
 
 def draw(runs, hold_seconds):
-    """runs: two or more of wave.Wave, with figures() -> SVG text."""
+    """runs: two or more of wave.Wave, with figures(). Returns the text of an
+    SVG."""
     seconds = math.ceil(max(r.samples[-1].at for r in runs))
     nodes = max(s.nodes for r in runs for s in r.samples) + 1
     per_node = 4    # pods of the demo on a node of the demo

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Prometheus that scrapes what a test runs.
 
-The programs are Debian's. The package is unpacked and not installed, as that
-would start a service of its own.
+The programs are Debian's.  The package is unpacked and not installed, as an
+installation would start a service of its own.
 """
 import json
 import os
@@ -22,7 +22,7 @@ COMPONENT = REPO / "deploy" / "components" / "prometheus"
 
 
 def programs():
-    """-> the paths of prometheus and promtool."""
+    """Returns the paths of prometheus and promtool."""
     names = ("prometheus", "promtool")
     found = [shutil.which(name) for name in names]
     if all(found):
@@ -43,7 +43,7 @@ def _unpack(package, root):
                               capture_output=True, text=True)
     try:
         done = run("apt-get", "download", package)
-        if done.returncode:  # there may be no lists yet
+        if done.returncode:  # apt may have no lists yet
             sudo = [] if os.geteuid() == 0 else ["sudo", "-n"]
             run(*sudo, "apt-get", "-o", "DPkg::Lock::Timeout=300", "update")
             done = run("apt-get", "download", package)
@@ -66,14 +66,14 @@ def rules():
 
 
 def alerts():
-    """-> {name of the alert: its rule}"""
+    """Returns {name of the alert: its rule}."""
     found = [r for g in rules()["groups"] for r in g["rules"]]
     assert len({r["alert"] for r in found}) == len(found), "a name twice"
     return {r["alert"]: r for r in found}
 
 
 def panels():
-    """The dashboard's panels that ask for something."""
+    """The dashboard's panels that have a query."""
     dashboard, = component("dashboard.yaml")["data"].values()
     return [p for p in json.loads(dashboard)["panels"] if p["type"] != "row"]
 
@@ -98,7 +98,7 @@ class Prometheus:
                                 "cert_file": str(plane.admin.cert),
                                 "key_file": str(plane.admin.key)},
                  "static_configs": [{"targets": [f"127.0.0.1:{plane.port}"]}],
-                 # thousands of others
+                 # Without this it would keep thousands of other metrics.
                  "metric_relabel_configs": [
                      {"source_labels": ["__name__"], "action": "keep",
                       "regex": "apiserver_admission_webhook_.*"}]},
@@ -112,7 +112,7 @@ class Prometheus:
 
     def _scraped(self):
         assert self.process.poll() is None, tail(self.log)
-        try:  # 503 until it is ready
+        try:  # it answers 503 until it is ready
             urllib.request.urlopen(
                 f"http://127.0.0.1:{self.port}/-/ready", timeout=5).close()
         except OSError:
@@ -132,12 +132,12 @@ class Prometheus:
             raise AssertionError(f"{query}: {e.read().decode()}") from e
 
     def query(self, expr):
-        """-> the values at this moment, NaN left out."""
+        """Returns the values at this moment, without NaN."""
         found = self.api("query", query=expr)["result"]
         return [v for v in (float(s["value"][1]) for s in found) if v == v]
 
     def query_range(self, expr, begin, finish):
-        """-> the values of all series at every second, NaN left out."""
+        """Returns the values of all series at every second, without NaN."""
         found = self.api("query_range", query=expr, start=begin, end=finish,
                          step="1s")["result"]
         return [v for s in found for v in (float(x[1]) for x in s["values"])

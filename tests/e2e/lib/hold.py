@@ -10,12 +10,12 @@ HOLD = "karpenter.sh/do-not-disrupt"
 MARK = "karpenter-node-holder.io/held-since"
 HELD_KEY = "karpenter-node-holder.io/held-key"
 
-# The holder's clock is the API server's Date header, in whole seconds: it may
-# be a second off either way.  LATE adds what listing and clearing take, where
-# six API servers share two cores.
+# Seconds.  The holder takes the API server's clock from the Date header, in
+# whole seconds, so it may be a second off either way.  LATE adds what listing
+# and clearing take where six API servers share two cores.
 EARLY = 1.0
 LATE = 10.0
-# Until a change has been seen, decided on and patched, likewise.
+# Seconds until a change has been seen, decided on and patched.
 SOON = 20.0
 
 
@@ -24,14 +24,14 @@ def stamp(seconds):
 
 
 def seconds(text):
-    """RFC 3339 in UTC and whole seconds, and nothing else."""
+    """Parses RFC 3339 in UTC and whole seconds, and nothing else."""
     if not re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", text):
         raise ValueError(f"no stamp: {text!r}")
     return calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%SZ"))
 
 
 def annotations(obj):
-    """Of a whole object, or of its metadata alone."""
+    """The annotations of a whole object, or of its metadata."""
     return obj.get("metadata", obj).get("annotations") or {}
 
 
@@ -51,7 +51,7 @@ def without_hold(obj):
 
 
 def check_held(obj, others=None, since=None):
-    """Held by us, now or at since, with exactly these other annotations."""
+    """Held by us, now or since then, with exactly these other annotations."""
     a = annotations(obj)
     assert a.get(HOLD) == "true", a
     at = seconds(a[MARK])
@@ -69,12 +69,13 @@ class View:
         return self.plane.metadata(path)
 
     def of(self, targets):
-        """targets: (path, name) pairs -> {target: metadata or None}"""
+        """targets are (path, name) pairs; returns {target: metadata or None}.
+        """
         lists = {path: self.all(path) for path in {p for p, _ in targets}}
         return {(p, n): lists[p].get(n) for p, n in targets}
 
     def wait_all(self, targets, check, what, timeout=SOON):
-        """Until check(metadata) is true of every target."""
+        """Waits until check(metadata) is true of every target."""
         missing = []
 
         def done():
@@ -92,12 +93,14 @@ class View:
 
     @staticmethod
     def _pause(begin):
-        """Looking at thousands of Nodes must not be the API server's job."""
+        """Sleeps, as looking at thousands of Nodes must not keep the API
+        server busy."""
         time.sleep(max(0.1, time.monotonic() - begin))
 
     def check_released(self, targets, quiet_at, late=LATE, early=EARLY,
                        meanwhile=lambda lists: None):
-        """All held now, none clear before quiet_at, all clear soon after.
+        """All are held now, none is clear before quiet_at, and all are clear
+        soon after.
 
         meanwhile(view of the targets) is called at every look.  Returns the
         seconds from quiet_at to the first and to the last one seen clear.
@@ -126,7 +129,7 @@ class View:
             self._pause(begin)
 
     def check_stays(self, targets, check, what, for_seconds):
-        """check(metadata) holds of every target at every look."""
+        """check(metadata) is true of every target at every look."""
         end = time.monotonic() + for_seconds
         while (begin := time.monotonic()) < end:
             for (_, name), meta in self.of(targets).items():

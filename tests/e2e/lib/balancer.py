@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One address before several holders: haproxy in the place of kube-proxy.
+"""One address before several holders: haproxy in place of kube-proxy.
 
-As kube-proxy does, it hands each new TCP connection to one of those it has,
-by chance, leaves an open one where it is (conntrack), neither tries again nor
-elsewhere, and knows of a replica only what it is told: add() and remove().
-It does not look at TLS.
+Like kube-proxy, it hands each new TCP connection to a random replica, leaves
+an open one where it is (conntrack), never tries again or elsewhere, and knows
+of replicas only what add() and remove() tell it.  It does not look at TLS.
 """
 import csv
 import pathlib
@@ -42,7 +41,7 @@ class Balancer:
         self.dir.mkdir(exist_ok=True)
         self.port = free_port()
         self.log = self.dir / "haproxy.log"
-        # the path of a socket may have 108 bytes
+        # The path of a socket may have at most 108 bytes.
         self.socket = self.dir / "admin.sock"
         config = self.dir / "haproxy.cfg"
         config.write_text(CONFIG.format(socket=self.socket, port=self.port))
@@ -82,20 +81,21 @@ class Balancer:
         assert not self.up(name), f"{name} is still in"
 
     def stats(self):
-        """-> {name: haproxy's line about it}; BACKEND is their sum"""
+        """Returns {name: haproxy's line about it}; BACKEND is their sum."""
         text = self._tell("show stat").lstrip("# ")
         return {row["svname"]: row for row in csv.DictReader(
             text.splitlines()) if row["pxname"] == "replicas"}
 
     def up(self, name):
-        """With no health checks of its own it says "no check", or MAINT."""
+        """Is it in use?  Without health checks haproxy says "no check", or
+        MAINT."""
         return not self.stats()[name]["status"].startswith("MAINT")
 
     def connections(self, name):
-        """-> (open ones, all there have been)"""
+        """Returns (open connections, all that there have been)."""
         stats = self.stats()[name]
         return int(stats["scur"]), int(stats["stot"])
 
     def refused(self):
-        """Connections that a replica it was sent to did not take."""
+        """The number of connections that the chosen replica did not accept."""
         return int(self.stats()["BACKEND"]["econ"])

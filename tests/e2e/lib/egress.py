@@ -26,7 +26,8 @@ CONFIG = {"apiVersion": "apiserver.k8s.io/v1beta1",
 
 
 class Egress:
-    """Made before the plane starts: it reads its configuration once."""
+    """The proxy.  It is made before the plane starts, which reads its
+    configuration once."""
 
     FLAGS = ("--egress-selector-config-file={dir}/egress.yaml",)
 
@@ -39,7 +40,7 @@ class Egress:
         CONFIG["egressSelections"][0]["connection"]["transport"]["uds"] = {
             "udsName": str(self.socket)}
         (plane.dir / "egress.yaml").write_text(yaml.safe_dump(CONFIG))
-        # a process of its own: a busy test must not delay a review
+        # It has a process of its own, as a busy test must not delay a review.
         self.process = spawn([sys.executable, __file__, self.socket,
                               self.routes], self.log)
         until(self.socket.exists, 10, lambda: "egress\n" + tail(self.log))
@@ -53,7 +54,8 @@ class Egress:
         new.rename(self.routes)
 
     def connections(self):
-        """-> the addresses that were asked for, one for each connection."""
+        """Returns the addresses that were asked for, one for each connection.
+        """
         return [line.split()[1] for line in self.log.read_text().splitlines()
                 if line.startswith("CONNECT ")]
 

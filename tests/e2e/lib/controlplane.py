@@ -38,7 +38,7 @@ from concurrent.futures import ThreadPoolExecutor
 import yaml
 
 HERE = pathlib.Path(__file__).resolve().parent
-REPO = HERE.parent.parent
+REPO = HERE.parents[2]
 BUILD = pathlib.Path(os.environ.get("BUILD") or REPO / "build").resolve()
 
 NODES = "/api/v1/nodes"
@@ -55,7 +55,8 @@ APPLY = "application/apply-patch+yaml"
 METADATA_LIST = ("application/json;as=PartialObjectMetadataList;"
                  "g=meta.k8s.io;v=v1,application/json")
 
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast
+# It is ten times as fast.
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 TEMP_PREFIX = "holder-e2e."
 
 OPENSSL_CONF = """
@@ -78,7 +79,7 @@ keyUsage = critical,digitalSignature
 extendedKeyUsage = clientAuth
 """
 
-# Where apply() puts an object: kind -> (path of its group, namespaced?)
+# Where apply() puts an object: kind -> (path of its group, namespaced?).
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 APPLY_PATHS = {
     "Namespace": (NAMESPACES, False),
@@ -99,7 +100,8 @@ APPLY_PATHS = {
     "Deployment": ("/apis/apps/v1/{}/deployments", True),
 }
 
-# One who acts on the API server: by certificate, by token, or nobody.
+# Somebody who acts on the API server: by certificate, by token, or
+# anonymously.
 Identity = collections.namedtuple(
     "Identity", "name cert key token", defaults=(None, None, None))
 
@@ -115,7 +117,8 @@ class ApiError(Exception):
 
 
 def end_on_signals():
-    """SIGTERM and SIGHUP end the program as Ctrl-C does, so atexit runs."""
+    """Makes SIGTERM and SIGHUP end the program as Ctrl-C does, so atexit runs.
+    """
     def end(number, _frame):
         sys.exit(128 + number)
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -130,7 +133,7 @@ def until(check, timeout, what, every=0.05):
         if value:
             return value
         if time.monotonic() > deadline:
-            # a callable may say how far things came
+            # A callable may say how far things came.
             text = what() if callable(what) else what
             raise AssertionError(f"not within {timeout} s: {text}")
         time.sleep(every)
@@ -140,16 +143,17 @@ _ports_given = set()
 
 
 def port_range():
-    """Below the range the kernel hands out by itself: an outgoing connection
-    can then never sit on the port of a server that is stopped for a while and
-    is to come back.  Nor can a server of another worker of pytest-xdist."""
+    """A range below the one from which the kernel chooses by itself.  An
+    outgoing connection can then never occupy the port of a server that is
+    stopped for a while and is to come back.  Nor can a server of another
+    worker of pytest-xdist."""
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
     each = 12000 // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
     return 20000 + worker * each, 20000 + (worker + 1) * each
 
 
 def free_port():
-    """A port of 127.0.0.1, given once."""
+    """A port of 127.0.0.1, which is given out only once."""
     for _ in range(1000):
         port = random.SystemRandom().randrange(*port_range())
         if port in _ports_given:
@@ -165,16 +169,17 @@ def free_port():
 
 
 def spawn(argv, log, env=None):
-    """Starts a program that dies with this one; output goes to the file log."""
+    """Starts a program that dies with this one; its output goes to the file
+    log."""
     with open(log, "ab") as out:
         return subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL", "--", *map(str, argv)],
             stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=env,
-            start_new_session=True)  # Ctrl-C reaches us alone; we end them
+            start_new_session=True)  # Ctrl-C reaches us alone, and we end them
 
 
 def end(process, number=signal.SIGTERM, timeout=20):
-    """Signals, waits, kills if need be; gives the exit code."""
+    """Sends a signal, waits, and kills if necessary; returns the exit code."""
     if process.poll() is None:
         process.send_signal(number)
         try:
@@ -202,7 +207,8 @@ def sweep_temp():
 
 
 def parse_metrics(text):
-    """Prometheus text -> {'name{label="value"}': float}; strict on form."""
+    """Parses the Prometheus text format into {'name{label="value"}': float},
+    strictly."""
     sample = re.compile(
         r'([a-zA-Z_:][a-zA-Z0-9_:]*)'
         r'(\{(?:[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\[\\"n])*",?)*\})?'
@@ -222,14 +228,15 @@ def parse_metrics(text):
 
 
 class ControlPlane:
-    # no controller-manager makes ServiceAccounts or removes the taint
+    # No controller-manager makes ServiceAccounts or removes the taint.
     not_admitting = ("ServiceAccount", "TaintNodesByCondition")
 
     def __init__(self, bin_dir=None, crds_dir=None, name="plane", audit=(),
                  flags=()):
-        """audit: rules of an audit Policy; audited() tells what they caught.
+        """audit: the rules of an audit Policy; audited() returns what they
+        recorded.
 
-        flags: more of them for kube-apiserver; {dir} is where its files are.
+        flags: further ones for kube-apiserver; {dir} is where its files are.
         """
         self.bin = pathlib.Path(bin_dir or BUILD / "bin")
         self.crds_dir = pathlib.Path(crds_dir or BUILD / "crds")
@@ -246,12 +253,12 @@ class ControlPlane:
         self.flags = [flag.format(dir=self.dir) for flag in flags]
         self._etcd = None
         self._apiserver = None
-        # identity -> (connection, idle since), the longest idle first
+        # identity -> [(connection, idle since)], the longest idle first.
         self._idle = collections.defaultdict(list)
         self._contexts = {}
         self._lock = threading.Lock()
         self._identities = {}
-        self.starts = 0  # of the API server
+        self.starts = 0  # how often the API server was started
         atexit.register(self.stop)
 
     def __enter__(self):
@@ -306,7 +313,7 @@ class ControlPlane:
                 f"--audit-log-path={self.audit_log}"]
 
     def audited(self):
-        """The audit log so far: one event a request, two for a watch."""
+        """The audit log so far: one event for a request, two for a watch."""
         text = self.audit_log.read_text() if self.audit_log.exists() else ""
         return [json.loads(line) for line in text.splitlines(keepends=True)
                 if line.endswith("\n")]
@@ -321,7 +328,7 @@ class ControlPlane:
             f"--etcd-servers=http://127.0.0.1:{self.etcd_port}",
             "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
             f"--secure-port={self.port}",
-            # the port of one that has just ended may linger for a minute
+            # The port of a server that has just ended may linger for a minute.
             "--permit-port-sharing=true", "--permit-address-sharing=true",
             "--shutdown-delay-duration=0s",
             f"--tls-cert-file={d / 'server.crt'}",
@@ -331,19 +338,21 @@ class ControlPlane:
             f"--service-account-key-file={d / 'sa.pub'}",
             f"--service-account-signing-key-file={d / 'sa.key'}",
             "--service-cluster-ip-range=10.0.0.0/24",
-            # Node, too: RBAC alone gives a kubelet no right to its own Node
+            # Node as well: RBAC alone gives a kubelet no right to its own
+            # Node.
             "--authorization-mode=Node,RBAC",
             *([f"--disable-admission-plugins={','.join(self.not_admitting)}"]
               if self.not_admitting else []),
             "--enable-admission-plugins=NodeRestriction",
-            "--endpoint-reconciler-type=none",  # 127.0.0.1 is no endpoint
+            # 127.0.0.1 cannot be an endpoint.
+            "--endpoint-reconciler-type=none",
             "--profiling=false", *self._audit_flags(), *self.flags,
         ], self.apiserver_log)
         if wait:
             self.wait_ready()
 
     def stop_apiserver(self, number=signal.SIGKILL):
-        """Ends it; SIGTERM instead lets it end its watches in good order."""
+        """Ends it.  With SIGTERM it ends its watches in good order."""
         self._drop_connections()
         if self._apiserver:
             end(self._apiserver, number, timeout=70)
@@ -357,7 +366,7 @@ class ControlPlane:
                 return self.request("GET", "/readyz", timeout=5)[0] == 200
         until(ready, timeout, lambda: "kube-apiserver ready\n"
               + tail(self.apiserver_log))
-        # its own controllers make it, a moment after it is ready
+        # Its own controllers make the namespace a moment after it is ready.
         until(lambda: self.request("GET", NAMESPACES + "/default")[0] == 200,
               30, "namespace default")
 
@@ -367,7 +376,7 @@ class ControlPlane:
             code = process.returncode if process else "never started"
             raise RuntimeError(f"{name} ended ({code}):\n{tail(log)}")
 
-    # etcd behind the API server's back
+    # etcd, behind the API server's back
 
     def _etcd_call(self, path, body, timeout=10):
         connection = http.client.HTTPConnection(
@@ -386,11 +395,12 @@ class ControlPlane:
             connection.close()
 
     def compact(self, writes=50):
-        """Moves etcd's revision on and forgets all before; returns it.
+        """Moves etcd's revision on and forgets everything before; returns it.
 
-        Done while the API server is down, every watch that comes back with an
-        older resourceVersion gets an ERROR event with code 410 in its stream.
-        (With the API server up its watch cache hides the compaction.)
+        If this is done while the API server is down, every watch that comes
+        back with an older resourceVersion gets an ERROR event with code 410 in
+        its stream.  (While the API server is up, its watch cache hides the
+        compaction.)
         """
         key = base64.b64encode(b"holder-e2e/filler").decode()
         for _ in range(writes):
@@ -432,7 +442,7 @@ class ControlPlane:
         return self.dir / f"{name}.crt", self.dir / f"{name}.key"
 
     def identity(self, user, *groups):
-        """One known by a client certificate."""
+        """An Identity that is known by a client certificate."""
         if (user, groups) not in self._identities:
             subject = "".join(f"/O={g}" for g in groups) + f"/CN={user}"
             cert, key = self._certificate(
@@ -456,7 +466,8 @@ class ControlPlane:
                         token=self.token(namespace, name, seconds))
 
     def write_kubeconfig(self, path, user=None, server=None):
-        """For that Identity (default: admin), all data inside the file."""
+        """A kubeconfig for that Identity (default: admin), with all data
+        inside the file."""
         user = user or self.admin
 
         def data(file):
@@ -504,10 +515,11 @@ class ControlPlane:
 
     def request(self, method, path, body=None, content_type=None, *,
                 user=None, headers=None, timeout=30):
-        """-> (status, decoded JSON, or text).  Any number of threads.
+        """Returns (status, decoded JSON or text). Any number of threads may
+        call it.
 
-        The content type follows from the body where it is not given: a list
-        is a JSON Patch, a PATCH with a dict a merge patch.
+        Without a given content type the body determines it: a list is a JSON
+        Patch, and a dict in a PATCH is a merge patch.
         """
         user = user or self.admin
         data = None
@@ -526,7 +538,7 @@ class ControlPlane:
 
         with self._lock:
             pool = self._idle[user]
-            # the server closes one that has been idle for 90 s
+            # The server closes a connection that has been idle for 90 s.
             while pool and time.monotonic() - pool[0][1] > 60:
                 pool.pop(0)[0].close()
             connection = pool.pop()[0] if pool else None
@@ -541,7 +553,7 @@ class ControlPlane:
             text = answer.read()
         except (OSError, http.client.HTTPException):
             connection.close()
-            if reused and method == "GET":  # an idle one that was closed
+            if reused and method == "GET":  # it was idle and has been closed
                 return self.request(method, path, body, content_type,
                                     user=user, headers=headers,
                                     timeout=timeout)
@@ -556,11 +568,13 @@ class ControlPlane:
         return answer.status, text.decode(errors="replace")
 
     def ok(self, method, path, body=None, content_type=None, **options):
-        """request(), but only the answer, and ApiError unless it is 2xx."""
+        """Like request(), but returns only the answer, and raises ApiError
+        unless the status is 2xx."""
         for _ in range(20):
             status, answer = self.request(
                 method, path, body, content_type, **options)
-            if status != 429:  # "storage is (re)initializing" after a start
+            # The answer after a start is "storage is (re)initializing".
+            if status != 429:
                 break
             time.sleep(0.5)
         if not 200 <= status < 300:
@@ -584,13 +598,15 @@ class ControlPlane:
         return self.get(path, name)["metadata"].get("annotations") or {}
 
     def metadata(self, path):
-        """-> {name: metadata} of all, without the rest of each object."""
+        """Returns {name: metadata} of all objects, without the rest of each.
+        """
         answer = self.ok("GET", path, headers={"Accept": METADATA_LIST})
         return {item["metadata"]["name"]: item["metadata"]
                 for item in answer["items"] or []}  # null when empty
 
     def apply(self, obj, manager="holder-e2e"):
-        """Server-side apply of one of the kinds in APPLY_PATHS."""
+        """Server-side apply of an object of one of the kinds in APPLY_PATHS.
+        """
         path, namespaced = APPLY_PATHS[obj["kind"]]
         if namespaced:
             path = path.format("namespaces/" + obj["metadata"]["namespace"])
@@ -599,7 +615,8 @@ class ControlPlane:
                        "&force=true", obj, APPLY)
 
     def many(self, call, items, threads=8):
-        """call(item) for all, several at a time; the results in order."""
+        """Calls call(item) for all, several at a time; returns the results in
+        order."""
         with ThreadPoolExecutor(threads) as pool:
             return list(pool.map(call, items))
 
@@ -628,7 +645,7 @@ class ControlPlane:
     # kubectl and CRDs
 
     def kubectl(self, *args, stdin=None, check=True, user=None):
-        """-> subprocess.CompletedProcess with text output."""
+        """Returns a subprocess.CompletedProcess with text output."""
         config = self.kubeconfig
         if user:
             config = self.write_kubeconfig(self.dir / "kubectl.kubeconfig",
@@ -644,17 +661,18 @@ class ControlPlane:
         return done
 
     def crds(self, folder=None):
-        """Karpenter's, or those of a folder that binaries.sh made."""
+        """Karpenter's CRDs, or those of a folder that binaries.sh made."""
         found = []
         for file in sorted((folder or self.crds_dir).glob("*.yaml")):
             for crd in yaml.load_all(file.read_text(), LOADER):
                 if crd:
-                    crd["metadata"].pop("labels", None)  # maybe a template's
+                    # These may be a template's.
+                    crd["metadata"].pop("labels", None)
                     found.append(crd)
         return found
 
     def install_crds(self, folder=None):
-        """Waits until they are served."""
+        """Installs them and waits until they are served."""
         for crd in self.crds(folder):
             self.apply(crd)
         self.wait_served(folder)
@@ -668,7 +686,7 @@ class ControlPlane:
                   30, f"{path} served")
 
     def remove_crds(self):
-        """Together with every object of these kinds."""
+        """Removes them together with every object of these kinds."""
         for crd in self.crds():
             name = crd["metadata"]["name"]
             until(lambda: self.request("DELETE", f"{CRDS}/{name}")[0] == 404,
