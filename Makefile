@@ -97,23 +97,44 @@ UNIT := $(foreach l,core wire daemon,$(call tests_of,tests/unit/$(l),$(l)))
 TESTS := $(UNIT) $(EDGE)
 CHECK_LIBS = $(call pkg,check)
 
+# What tests have in common is compiled once; each takes what it calls.
+shared_unit := $(VARIANT)/tests/libunit.a
+shared_edge := $(VARIANT)/tests/libedge.a
+$(VARIANT)/tests/%.o: tests/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -Itests -c -o $@ $<
+$(shared_unit): $(patsubst %.c,$(VARIANT)/%.o,tests/suite.c \
+	tests/golden/golden.c $(filter-out tests/unit/wire/test_%,$(wildcard tests/unit/wire/*.c)))
+$(shared_edge): $(patsubst %.c,$(VARIANT)/%.o,tests/suite.c $(filter-out \
+	tests/edge/test_% tests/edge/holder_fast.c,$(wildcard tests/edge/*.c)))
+$(shared_unit) $(shared_edge):
+	@rm -f $@
+	@ar rcs $@ $^
+
+# The functions that a test puts its own in place of, as __wrap_NAME.
+instead = $(foreach f,$(1),-Xlinker --wrap=$(f))
+INSTEAD_test_job := state_found state_fresh state_fresh_nodepool
+INSTEAD_test_notes := state_note state_nodepool_at event_recorder_say log_fields
+INSTEAD_test_event_recorder := clock_now
+INSTEAD_test_sighting := state_track state_forget state_nodepool \
+	state_nodepool_gone state_disruption_event log_fields log_ratelimit
+INSTEAD_test_health := server_new server_free server_heartbeat_age_ms
+INSTEAD_test_hook := server_new server_free
+INSTEAD_test_serving_cert := certs_load server_rotate clock_now log_fields
+
+
 $(VARIANT)/tests/core/%: tests/unit/core/%.c $(libs_core)
 	$(call link,-Itests,$(CHECK_LIBS))
 $(filter $(VARIANT)/tests/core/test_cleanup_%,$(UNIT)): tests/unit/core/cleanup_cluster.c
-$(VARIANT)/tests/wire/%: tests/unit/wire/%.c $(libs_wire)
+$(VARIANT)/tests/wire/%: tests/unit/wire/%.c $(shared_unit) $(libs_wire)
 	$(call link,-Itests,$(ext_wire) $(CHECK_LIBS))
-$(VARIANT)/tests/daemon/%: tests/unit/daemon/%.c $(libs_all)
-	$(call link,-Itests,$(ext_edge) $(CHECK_LIBS))
-$(VARIANT)/tests/daemon/test_job: tests/unit/daemon/test_job.c $(libs_all)
-	$(call link,$(foreach f,state_found state_fresh state_fresh_nodepool,\
-		-Xlinker --wrap=$(f)),$(ext_edge) $(CHECK_LIBS))
-$(VARIANT)/tests/edge/%: tests/edge/%.c $(libs_edge)
+$(VARIANT)/tests/daemon/%: tests/unit/daemon/%.c $(shared_unit) $(libs_all)
+	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS))
+$(VARIANT)/tests/edge/%: tests/edge/%.c $(shared_edge) $(libs_edge)
 	$(call link,-Itests,$(ext_edge) $(CHECK_LIBS) -lssl)
-$(VARIANT)/tests/edge/test_event_recorder: tests/edge/test_event_recorder.c $(libs_all)
-	$(call link,-Xlinker --wrap=clock_now,$(ext_edge) $(CHECK_LIBS) -lssl)
-$(VARIANT)/tests/edge/test_notes: tests/edge/test_notes.c $(libs_all)
-	$(call link,$(foreach f,state_note state_nodepool_at event_recorder_say \
-		log_fields,-Xlinker --wrap=$(f)),$(ext_edge) $(CHECK_LIBS))
+$(VARIANT)/tests/edge/test_event_recorder: tests/edge/test_event_recorder.c \
+		$(shared_edge) $(libs_all)
+	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS) -lssl)
 
 # The whole daemon with short deadlines, against a scripted API server.
 $(VARIANT)/tests/holder-fast: tests/edge/holder_fast.c $(libs_all)
@@ -122,7 +143,8 @@ FAST := $(VARIANT)/tests/holder-fast $(VARIANT)/karpenter-node-holder
 
 # Each decoder's fuzz target, replaying its corpus.
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-$(VARIANT)/tests/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c $(libs_wire)
+$(VARIANT)/tests/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c \
+		$(VARIANT)/tests/fuzz/fuzz.o $(libs_wire)
 	$(call link,-Itests,$(ext_wire))
 REPLAYS := $(FUZZ:%=$(VARIANT)/tests/fuzz/%)
 
@@ -201,19 +223,19 @@ tsan:  ## the tests that have threads under the thread sanitizer
 	@$(MAKE) $(TSAN) edge daemon
 
 e2e: all  ## tests against a real kube-apiserver and Karpenter, about 7 minutes
-	@tests/e2e/binaries.sh test
+	@tests/e2e/lib/binaries.sh test
 	@echo "== against a real kube-apiserver and Karpenter, about 7 minutes"
 	@$(PYTEST) -n 6 --dist loadfile tests/e2e
 
 e2e-long: all  ## long scenarios, over an hour
-	@tests/e2e/binaries.sh long
+	@tests/e2e/lib/binaries.sh long
 	@echo "== long scenarios, over an hour"
 	@$(PYTEST) -s -m long -o faulthandler_timeout=1500 tests/e2e
 
 # Most of check, san and tsan waits for deadlines: on a new machine the control
 # plane is built meanwhile, with what they leave of the processor.
 test: deps  ## check, san, tsan and e2e
-	@nice -n 19 tests/e2e/binaries.sh test & builds=$$!; \
+	@nice -n 19 tests/e2e/lib/binaries.sh test & builds=$$!; \
 	trap 'kill $$builds 2>/dev/null || :' EXIT; trap 'exit 130' INT TERM; set -e; \
 	$(MAKE) -j$(JOBS) all programs; \
 	for suite in check san tsan e2e; do $(MAKE) $$suite; done
@@ -222,7 +244,7 @@ demo:  ## one wave of load on real Karpenter, without the holder and with it
 demo-quick:  ## what the holder does, live, on a real API server
 demo demo-quick: deps
 	@$(MAKE) -j$(JOBS) all
-	@tests/e2e/binaries.sh $(if $(filter demo,$@),cluster,plane)
+	@tests/e2e/lib/binaries.sh $(if $(filter demo,$@),cluster,plane)
 	@$(PYTHON) tests/e2e/$(subst -,_,$@).py
 
 deps:  ## install what the build and the tests need

@@ -151,7 +151,7 @@ def kubectl():
                       shutil.which("kubectl")):
         if candidate and os.access(candidate, os.X_OK):
             return str(candidate)
-    raise Fault("no kubectl: tests/e2e/binaries.sh kubectl builds one")
+    raise Fault("no kubectl: tests/e2e/lib/binaries.sh kubectl builds one")
 
 
 def identity(o):

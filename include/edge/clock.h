@@ -8,30 +8,31 @@
 #include "core/base/stamp.h"
 
 /*
- * The one place that reads a clock.  Server time is the API server's `Date`
- * header, the median of the recent answers, carried on by CLOCK_BOOTTIME.
- * Until the first answer it is CLOCK_REALTIME.  Any thread.
+ * The only source of time for code that decides.  Server time is CLOCK_BOOTTIME
+ * plus an offset to the API server's clock.  The offset is the median of those
+ * in the `Date` headers of the last answers.  Before the first answer, server
+ * time is CLOCK_REALTIME.  Any thread may call any function, and none waits.
  */
 struct clock;
 
-struct clock *clock_new(void);
-void clock_free(struct clock *c);
+struct clock *clock_new(void);	/* NULL: no memory */
+void clock_free(struct clock *c);	/* NULL is allowed */
 
 int64_t clock_boot_ms(void);
 uint64_t clock_boot_us(void);
 int64_t clock_wall_ms(void);	/* CLOCK_REALTIME, for log lines */
 struct now clock_now(const struct clock *c);
 
-/* Takes the Date of an answer (whole seconds), the boot time when it was asked
- * for, and the boot time when it was read.  An answer that was long on its way,
- * or lay unread while this process slept, counts only if it contradicts what we
- * have. */
+/* Takes the Date of an answer.  sent_ms is the boot time when the request was
+ * sent, boot_ms the boot time when the answer was read.  If there is more than
+ * a second between the two, because the answer was slow or this process slept,
+ * the Date counts only if it contradicts the offset that we have. */
 void clock_date(struct clock *c, int64_t date_ms, int64_t sent_ms,
 		int64_t boot_ms);
 
-/* Returns true once after the anchor has moved by more than CLOCK_SHIFT_MS
- * since the last time it did (at first: from this machine's clock at
- * clock_new).  *by_ms is by how much.  For the log. */
+/* Returns true once when the offset has moved by more than CLOCK_SHIFT_MS since
+ * the last time it returned true, or at first since clock_new, when the offset
+ * was that of CLOCK_REALTIME.  *by_ms is by how much.  For the log only. */
 bool clock_shifted(struct clock *c, int64_t *by_ms);
 
 #endif

@@ -6,9 +6,9 @@
 
 #include "core/base/err.h"
 
-/* Reads a whole file into *out, NUL-terminated; the caller frees it.
- * ERR_SYSTEM: it cannot be read.  ERR_LIMIT: it is over bytes_max.  The error
- * names the file.  Any thread. */
+/* Reads a whole file into *out, which gets a NUL behind its *n bytes and which
+ * the caller frees.  ERR_SYSTEM: the file cannot be read.  ERR_LIMIT: it has
+ * more than bytes_max bytes.  The error names the file.  Any thread. */
 int file_read(const char *path, size_t bytes_max, char **out, size_t *n,
 	      struct err *e);
 

@@ -6,12 +6,13 @@
 #include <stdint.h>
 
 /*
- * Logs to stderr, one line each, written by one write(2): a stable phrase, then
- * key=value (docs/operations.md#log).  Any thread.  Only daemon/ and
- * edge/server's reaper log.
+ * Logs to stderr.  Each entry is one line, written by one write(2): a stable
+ * phrase and then fields (docs/operations.md#log).  Any thread may call the
+ * functions.  Only daemon/, cli/serve.c and edge/server log; everything else
+ * returns a struct err.
  *
- *   text  2026-01-02T03:04:05.678Z INFO held node="ip-10-0-0-1" reason="spread"
- *   json  {"ts":"2026-…","level":"info","msg":"held","node":"ip-10-0-0-1",…}
+ *   text  2026-01-02T03:04:05.678Z INFO held kind="Node" name="n0" …
+ *   json  {"ts":"…","level":"info","msg":"held","kind":"Node","name":"n0",…}
  *
  * Control bytes are escaped, and strings over 512 bytes are cut with "…".
  * Fields that do not fit a line of PIPE_BUF bytes (which a pipe takes whole)
@@ -29,6 +30,9 @@ enum log_format {
 	LOG_TEXT,
 };
 
+/* Sets the format, and the level from which on entries are dropped: an entry is
+ * written if its level is at most `level`.  Before this call it is JSON and
+ * LOG_INFO. */
 void log_open(enum log_format format, enum log_level level);
 
 enum log_type {
@@ -43,9 +47,12 @@ struct log_field {
 	const char *str;
 	int64_t num;
 };
+/* Make a field: a string, where NULL counts as "", or an integer. */
 #define LS(k, v) ((struct log_field){.type = LOG_STR, .key = (k), .str = (v)})
 #define LI(k, v) ((struct log_field){.type = LOG_INT, .key = (k), .num = (v)})
 
+/* Writes one entry; a field of type LOG_END ends the fields.  LOG is the usual
+ * way to call it: LOG(LOG_INFO, "held", LS("node", name)). */
 void log_fields(enum log_level level, const char *phrase,
 		const struct log_field *fields);
 #define LOG(level, phrase, ...)                                                \
@@ -55,10 +62,10 @@ void log_fields(enum log_level level, const char *phrase,
 
 bool log_enabled(enum log_level level);
 
-/* For what may repeat itself: returns true at most `burst` times a minute for
- * each phrase (a string literal).  After that it returns false.  When the
- * minute is over, the next thread that logs writes one line "repeats
- * suppressed" with phrase and count. */
+/* Returns whether an entry that may come in floods may be written now: for each
+ * phrase, `burst` times a minute.  The phrase is a string literal.  After the
+ * minute, the next thread that logs anything writes one entry "repeats
+ * suppressed" with the phrase and the number of entries that were kept back. */
 bool log_ratelimit(const char *phrase, unsigned burst);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include "wire/metrics/metrics.h"
 
-/* Reads what the kernel says of this process (proc(5)).  Fields that it does
- * not give stay 0.  Any thread. */
+/* Sets *out to what the kernel says about this process (proc(5)).  A member that
+ * cannot be read is 0.  Any thread. */
 void process_read(struct metrics_process *out);
 
 #endif

@@ -6,16 +6,18 @@
 #include <stdint.h>
 
 /*
- * How often a phrase may be repeated: the log's rate limiter, with the time as
- * an argument.  Not thread-safe: callers hold the log's lock.
+ * The log's rate limiter.  It limits how often a phrase may be logged in a
+ * window of REPEAT_WINDOW_MS (a minute), and counts the lines that are kept
+ * back.  Time is boot time and an argument, so tests need not wait.  It owns no
+ * memory.  Not thread-safe: edge/log holds its lock.
  */
 #define REPEAT_PHRASES 64
 #define REPEAT_WINDOW_MS 60000
 
 struct repeat {
-	const char *phrase;	/* a string literal; NULL: free */
-	int64_t until_ms;	/* end of its minute */
-	unsigned said, kept_back;
+	const char *phrase;	/* a string literal, not copied; NULL: free */
+	int64_t until_ms;	/* the end of its window */
+	unsigned said, kept_back;	/* lines in this window */
 };
 
 struct repeats {
@@ -24,13 +26,14 @@ struct repeats {
 };
 #define REPEATS_INIT {.due_ms = INT64_MAX}
 
-/* Returns true at most `burst` times in a minute that begins with the first.
- * If the table has no room for the phrase, it returns true. */
+/* Returns whether the phrase may be logged now.  It may `burst` times in the
+ * window that begins with the first time.  A phrase for which the table has no
+ * room may always be logged. */
 bool repeats_allow(struct repeats *r, const char *phrase, unsigned burst,
 		   int64_t now_ms);
 
-/* Gives a phrase that was kept back and whose minute is over, each once; false:
- * there is none. */
+/* Gets a phrase whose window is over and of which *kept_back lines were kept
+ * back.  It returns each such phrase once, and false if there is none. */
 bool repeats_report(struct repeats *r, int64_t now_ms, const char **phrase,
 		    unsigned *kept_back);
 

@@ -51,10 +51,12 @@ struct flags {
 /* Returns 1 if there is another flag and f->name is its name, 0 at the end, and
  * -1 if the argument is no flag. */
 int flags_next(struct flags *f, struct err *e);
-/* Gets the value of the current flag.  It returns -1 if there is none. */
+/* Gets the value of the current flag, which points into argv.  It returns -1 if
+ * there is none. */
 int flags_value(struct flags *f, const char **value, struct err *e);
 /* For a flag that takes no value: returns -1 if it has one. */
 int flags_no_value(const struct flags *f, struct err *e);
+/* Sets the error for a flag that the command does not have.  Returns -1. */
 int flags_unknown(const struct flags *f, struct err *e);
 
 /* --- what every command prints -------------------------------------------- */

@@ -18,7 +18,8 @@ struct health {
 	struct state *shared;
 	struct hook *hook;
 	struct serving_cert *pair;
-	const struct worker *workers;	/* found by the names of their kinds */
+	const struct worker *workers;	/* a check of /livez finds its worker by
+					   the name of its kind */
 	unsigned workers_n;
 	const struct timing *timing;
 	const char *cluster_scope;

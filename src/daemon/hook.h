@@ -11,10 +11,13 @@
 /*
  * The webhook.  Each request of edge/server goes straight through
  * wire/admission (decode), core/rules/admit and wire/admission (encode).  The
- * hook never touches the table: apart from the review it reads only
- * disabled_nodepools, and it leaves one atomic hint.  The threads of the
- * webhook server handle requests.  Main calls hook_start and hook_stop.
- * hook_start returns -1 on failure, and *e says why.
+ * hook never takes the table's mutex.  It reads the configuration, the clock
+ * and disabled_nodepools, counts, and leaves the controller one atomic hint
+ * that an object was held.  The threads of the webhook server handle the
+ * requests.
+ *
+ * Main calls hook_start, which fills in *h, and hook_stop.  *s and *c outlive
+ * the hook.  hook_start returns -1 on failure, and *e says why.
  */
 struct hook {
 	struct state *shared;

@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Returns the time `ms` from now, for a condition variable that uses
- * CLOCK_MONOTONIC. */
+/* Returns the time of CLOCK_MONOTONIC in `ms` milliseconds from now, for a
+ * condition variable that waits by this clock. */
 static inline struct timespec
 moment(int64_t ms)
 {

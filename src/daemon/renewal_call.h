@@ -21,6 +21,7 @@
 	(WEBHOOKS_BODY_BYTES > SECRET_BODY_BYTES ? WEBHOOKS_BODY_BYTES         \
 						 : SECRET_BODY_BYTES)
 
+/* What the steps work on.  It takes some 750 KiB, so keep it on the heap. */
 struct renew {
 	struct state *shared;
 	struct kube_stream *stream;
@@ -54,7 +55,7 @@ void renewal_call_names(struct renew *r);
 /* Performs any step but RENEWAL_WAIT.  RENEWAL_READ fills in r->view.  Steps
  * that write use what the last RENEWAL_READ read. */
 void renewal_call_step(struct renew *r, const struct renewal_todo *todo,
-		struct renewal_call_result *out);
+		       struct renewal_call_result *out);
 
 /* Frees what was read and wipes keys. */
 void renewal_call_forget(struct renew *r);

@@ -303,10 +303,11 @@ elector_ended(const struct serve *v)
 	return worker_ended(&v->workers[WORKER_ELECTOR]);
 }
 
-/* Have reviews stopped coming?  The API server keeps idle connections for 90 s
- * and does not retry if we close one first.  Besides, each kube-proxy learns in
- * its own time that this replica is going.  Until then it sends new connections
- * here. */
+/* Returns whether the webhook may end: drainTimeout is over, or no connection
+ * has been open for quiet_ms.  It must not end earlier.  The API server keeps
+ * idle connections for 90 s and does not retry a review if we close one first,
+ * and each kube-proxy sends new connections here until it learns that this
+ * replica is going. */
 static bool
 reviews_ended(const struct serve *v)
 {

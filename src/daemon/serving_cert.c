@@ -117,7 +117,7 @@ load(struct serving_cert *p, int64_t now_ms, struct certs_pair *c,
 				     : rc;
 }
 
-/* The files again hold the pair that is served. */
+/* Logs that the files contain the served pair again, after an unusable one. */
 static void
 back(struct serving_cert *p)
 {

@@ -34,12 +34,14 @@ void serving_cert_init(struct serving_cert *p, const struct config *c,
 		       struct clock *clock, struct counters *counters,
 		       struct server *server);
 
-/* Reads the files if they have changed (the kubelet swaps the ..data symlink)
- * or if the last read is 10 s ago.  It checks the new pair and then serves it.
- * If the pair is not usable, the old one stays, and the log says why. */
+/* Reads the files if stat(2) shows a change, such as when the kubelet swaps the
+ * ..data symlink, and otherwise every 10 s.  It checks a new pair and then
+ * serves it.  If the pair is not usable, the old one stays, and the log says
+ * why, once for each reason. */
 void serving_cert_look(struct serving_cert *p);
 
-/* Is a pair served that is valid now, by the API server's time? */
+/* Returns whether a pair is served that is valid now, by the API server's
+ * time. */
 bool serving_cert_valid(struct serving_cert *p);
 
 #endif

@@ -7,13 +7,13 @@
 #include "wire/api/disruption_event.h"
 #include "wire/api/object.h"
 
-/* A sighting is an object of any kind that a watcher has seen, on its way from
- * wire to the table.  Each watcher's thread calls these functions with
- * sightings of its own. */
+/* A sighting is an object of any kind that a list or watch has shown.  A
+ * watcher decodes it here and passes it to the state.  Each watcher's thread
+ * calls these functions with sightings of its own. */
 struct sighting {
-	enum kind kind;
+	enum kind kind;		/* says which member of `as` is set */
 	union {
-		struct object object;
+		struct object object;	/* Node, NodeClaim */
 		struct nodepool nodepool;
 		struct disruption_event event;
 	} as;
@@ -28,6 +28,7 @@ int sighting_line(const char *bytes, size_t n, const struct hold_key *hold,
 		  enum watch_type *type, struct sighting *out,
 		  int *status_code, struct err *e);
 
+/* Returns the object's resourceVersion, which belongs to *o. */
 const char *sighting_rv(const struct sighting *o);
 /* Passes an object that a list showed to the state. */
 void sighting_track(struct state *s, const struct sighting *o);

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One control plane for the whole session, one or more holders per test."""
+"""One control plane for the whole session, and one or more holders per test.
+"""
 import functools
 import signal
 import subprocess
 import sys
 import threading
 
-sys.dont_write_bytecode = True  # nothing of ours belongs in the source tree
+sys.dont_write_bytecode = True  # leaves no cache in the source tree
 
 import pytest  # noqa: E402
 
@@ -17,19 +18,20 @@ from hold import View  # noqa: E402
 from holder import BINARY, Holder  # noqa: E402
 from karpenter import Karpenter  # noqa: E402
 
-running = []  # the holders of the test that runs, for its report
+running = []  # the holders of the running test, for its report
 
 
 def pytest_configure(config):
-    # execnet may run a worker of xdist in another thread, if it is busy; what
-    # it started ends with it all the same (see spawn).
+    # execnet may run a busy worker of xdist in another thread.  What that
+    # worker started still ends with it (see spawn).
     if threading.current_thread() is not threading.main_thread():
         return
-    # so that fixtures end what they started
+    # Fixtures end what they started only if these signals raise an exception.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda n, _: pytest.exit(
             f"ended by signal {n}", returncode=128 + n))
-    # Of a shell's background job it is ignored, and what we start would too.
+    # A shell's background job ignores SIGINT, and what it starts would inherit
+    # that.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -53,7 +55,8 @@ def build(request, *programs):
 
 @pytest.fixture(scope="session")
 def build_programs(request):
-    """build_programs(NAME...): what binaries.sh makes."""
+    """build_programs(NAME...) builds what lib/binaries.sh calls by these
+    names."""
     return functools.partial(build, request)
 
 
@@ -75,7 +78,7 @@ def plane(plane_programs):
 
 
 def wipe(plane):
-    """No Node, NodeClaim or NodePool is left."""
+    """Removes every Node, NodeClaim and NodePool."""
     for path in (CLAIMS, POOLS, NODES):
         if plane.request("GET", path + "?limit=1")[0] == 404:
             continue  # a test took the CRDs away
@@ -99,7 +102,8 @@ def clean(plane):
 
 
 def _holders(plane):
-    """make(start=, register=, **settings); all are stopped afterwards."""
+    """Yields make(start=, register=, **settings); all holders are stopped
+    afterwards."""
     if not BINARY.exists():
         pytest.fail(f"{BINARY} is missing: make all")
     made = []
@@ -116,9 +120,9 @@ def _holders(plane):
     yield make
     try:
         for holder in made:
-            # What it was refused is missing in deploy/base/rbac.yaml.  (An
-            # API server that has just started refuses for another reason:
-            # it has not yet read its own roles.)
+            # Whatever the API server refused is missing in
+            # deploy/base/rbac.yaml.  (An API server that has just started
+            # refuses for another reason: it has not yet read its own roles.)
             if holder.alive() and not holder.refused \
                     and plane.starts == holder.plane_starts:
                 assert not holder.metric("rest_client_requests_total",
@@ -150,7 +154,8 @@ def karpenter_cluster(request):
 
 @pytest.fixture
 def cluster(karpenter_cluster):
-    """With real Karpenter; empty, and emptied afterwards."""
+    """A cluster with real Karpenter, which is empty and is emptied afterwards.
+    """
     yield karpenter_cluster
     karpenter_cluster.wipe()
 

@@ -5,15 +5,18 @@ import os
 import pathlib
 import sys
 
-import chart
-from cluster import Cluster
-from controlplane import BUILD, until
-from demo_quick import show
-from holder import Holder
-from wave import BOOT, Wave, ages
+sys.path.insert(0, str(pathlib.Path(__file__).with_name("lib")))
+
+import chart  # noqa: E402
+from cluster import Cluster  # noqa: E402
+from controlplane import BUILD, until  # noqa: E402
+from demo_quick import show  # noqa: E402
+from holder import Holder  # noqa: E402
+from wave import BOOT, Wave, ages  # noqa: E402
 
 LOW, MIDDLE, HIGH = 12, 20, 40
-# (replicas, seconds until the next step): load comes, dips, comes back, goes
+# (replicas, seconds until the next step): load rises, dips, rises again and
+# falls.
 WAVE = ((HIGH, 22), (MIDDLE, 48), (HIGH, 22), (LOW, 46))
 HOLD_SECONDS = 60
 SVG = pathlib.Path(os.environ.get("DEMO_SVG") or BUILD / "demo.svg")
@@ -25,7 +28,7 @@ class Run(Wave):
 
     @property
     def in_the_dip(self):
-        """NodeClaims disrupted before the load came back."""
+        """How many NodeClaims were disrupted before the load came back."""
         back = sum(lasts for _, lasts in WAVE[:2])
         return max(s.disrupted for s in self.samples if s.at < back)
 
@@ -41,7 +44,8 @@ class Run(Wave):
 
 
 def settle(cluster):
-    """The wave of before has been consolidated, and counts no more."""
+    """Waits until the previous wave has been consolidated and no longer
+    counts."""
     print(f"\nwaiting until the cluster is as it was: {LOW} pods, 3 nodes, "
           f"none younger than {HOLD_SECONDS} s ...", flush=True)
 

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """make demo-quick: the holder's main job, live, on a real API server."""
+import pathlib
 import sys
 import threading
 import time
 
-from controlplane import NODES, ControlPlane, end_on_signals
-from hold import HOLD, annotations, held
-from holder import Holder
-from karpenter import Karpenter
+sys.path.insert(0, str(pathlib.Path(__file__).with_name("lib")))
+
+from controlplane import NODES, ControlPlane, end_on_signals  # noqa: E402
+from hold import HOLD, annotations, held  # noqa: E402
+from holder import Holder  # noqa: E402
+from karpenter import Karpenter  # noqa: E402
 
 EXISTING = 200
 HOLD_SECONDS = 12
@@ -15,7 +18,7 @@ OWN = "a person's own hold"
 
 
 class Timeline:
-    """What the cluster holds, looked at ten times a second."""
+    """What the cluster holds, sampled ten times a second."""
 
     def __init__(self, plane):
         self.plane = plane
@@ -32,7 +35,7 @@ class Timeline:
             try:
                 nodes = self.plane.metadata(NODES)
             except Exception:
-                return  # the control plane ends before we do
+                return  # the control plane ends before this thread
             sample = (len(nodes), sum(held(n) for n in nodes.values()))
             self.samples.append((time.time(), *sample))
             if sample != shown:
@@ -47,7 +50,7 @@ class Timeline:
               f"held {count:3d}  |{bar:<30}|  {text}".rstrip(), flush=True)
 
     def when(self, check, after, timeout=60):
-        """The time of the first sample after that passes."""
+        """The time of the first sample after `after` that passes the check."""
         deadline = time.time() + timeout
         done = 0
         while time.time() < deadline:
@@ -64,7 +67,7 @@ class Timeline:
 
 
 def scale_up(karpenter, line, count, what):
-    """Claims first, all at once, then their machines boot."""
+    """Makes all claims at once, then boots their machines."""
     at = time.time()
     line.say(f"<- {what}: {count} NodeClaims, held in the answer to their "
              "creation")
@@ -137,7 +140,8 @@ what was measured
 
 
 def show(what, plane, run):
-    """Starts the plane, runs it, and ends everything, however it ends."""
+    """Starts the plane and runs the demo; ends everything, whatever happens.
+    """
     end_on_signals()
     begun = time.time()
     print(f"starting {what} on 127.0.0.1 ...", flush=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is stored by the very answer of a creation."""
+"""What the very answer to a creation stores."""
 import copy
 import json
 import time
@@ -10,7 +10,8 @@ from controlplane import APPLY, CLAIMS, NODES, until
 from hold import HOLD, MARK, SOON, annotations, check_held, held, stamp
 from karpenter import NODEPOOL, claim_body, node_body
 
-# every character a value may hold, as a person or Karpenter would write them
+# Every character that a value may contain, as a person or Karpenter would
+# write it.
 OTHERS = {
     "karpenter.sh/nodepool-hash": "4067990795911415110",
     "example.com/quoted": "say \"no\" \\ and / then\t<tab>\nnew line",
@@ -77,14 +78,14 @@ def test_server_side_apply(plane, kind):
     body["metadata"].pop("generateName", None)
     url = path + "/applied?fieldManager=e2e"
     check_held(plane.ok("PATCH", url, body, APPLY), {"example.com/a": "b"})
-    # applied once more, as GitOps does every few minutes
+    # The object is applied once more, as GitOps does every few minutes.
     check_held(plane.ok("PATCH", url, body, APPLY), {"example.com/a": "b"})
 
 
 @pytest.mark.parametrize("kind", BODIES)
 def test_dry_run_leaves_no_trace(plane, serving, kind):
     held_objects = "karpenter_node_holder_held_objects"
-    # it has seen that what other tests made is gone
+    # Wait until it has seen that the objects of other tests are gone.
     until(lambda: serving.metric(held_objects) == 0, SOON, "none held")
     path, body = body_of(kind, name="dry")
     check_held(plane.create(path + "?dryRun=All", body))
@@ -156,7 +157,7 @@ def test_kubelet_registers_through_node_restriction(plane):
     answer = plane.create(NODES, node_body("ip-10-0-0-7", annotations=others),
                           user=kubelet)
     check_held(answer, others)
-    # a kubelet that starts again POSTs again; the mark stays as it is
+    # A kubelet that starts again POSTs again, and the mark stays as it is.
     status, _ = plane.request("POST", NODES, node_body("ip-10-0-0-7"),
                               user=kubelet)
     assert status == 409
@@ -164,7 +165,8 @@ def test_kubelet_registers_through_node_restriction(plane):
 
 
 def test_refused_creation_is_not_our_fault(plane):
-    """The API server judges; it never says 500 because of our patch."""
+    """The API server judges the object, and never answers 500 because of our
+    patch."""
     for value, status in (({"bad key/": "x"}, 422), ("text", 400),
                           ({"a": 1}, 400), ([], 400)):
         for kind in BODIES:
@@ -223,7 +225,8 @@ def test_broken_reviews_get_400_and_a_reason(serving):
 
 
 def test_no_room_for_ours(plane):
-    """Annotations are bounded: ours must not be what refuses a Node."""
+    """The size of annotations is bounded.  Ours must not be what makes a Node
+    too large."""
     full = {"full": "x" * (256 * 1024 - 100)}
     answer = plane.create(NODES, node_body("full", annotations=full))
     assert annotations(answer) == full

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""deploy/components/admission-policy: the API server marks by itself what is
-created, decides as the webhook does, and the sweeper does the rest."""
+"""deploy/components/admission-policy: the API server itself marks what is
+created and decides as the webhook does.  The sweeper does the rest."""
 import contextlib
 import copy
 import os
@@ -48,7 +48,7 @@ def of(objects, kind):
 
 
 def probed(plane, pool="general"):
-    """The annotations a Node would get now.  A dry run leaves nothing."""
+    """The annotations that a Node would get now.  A dry run stores nothing."""
     return annotations(plane.create(
         NODES + "?dryRun=All", node_body("probe", pool)))
 
@@ -58,7 +58,8 @@ def marked(plane, pool="general"):
 
 
 def by_policy(plane):
-    """Policies come before webhooks: where both are, the mark is its."""
+    """Does the policy mark?  Policies run before webhooks, so where both exist
+    the mark is the policy's."""
     status, claim = plane.request("POST", CLAIMS + "?dryRun=All",
                                   claim_body())
     assert status in (201, 503), claim  # 503: it has yet to read the schema
@@ -94,7 +95,7 @@ class Policy:
 
 @pytest.fixture(scope="module")
 def gathered(plane, tmp_path_factory):
-    """Together with what else may be chosen, and applied as a whole."""
+    """The policy together with the other components, applied as a whole."""
     objects = render(plane, tmp_path_factory.mktemp("overlay"), "base",
                      GATHERED)
     done = plane.kubectl("apply", "--server-side", "--validate=strict",
@@ -117,7 +118,7 @@ def policy(plane, clean, gathered):
 
 @pytest.fixture
 def without_webhook(plane, make_holder):
-    """make(): a holder that nobody calls, and that has no certificate."""
+    """make() returns a holder without a certificate that nobody calls."""
     def make(**settings):
         holder = make_holder(
             start=False, register=False,
@@ -131,7 +132,7 @@ def without_webhook(plane, make_holder):
 
 
 def ready(holder, gathered):
-    """By the probe that the Deployment has."""
+    """Is it ready, by the probe of the Deployment?"""
     container, = of(gathered, "Deployment")["spec"]["template"]["spec"][
         "containers"]
     path = container["readinessProbe"]["httpGet"]["path"]
@@ -141,7 +142,8 @@ def ready(holder, gathered):
 # What is built
 
 def test_what_it_leaves_out(plane, tmp_path):
-    """No webhook, no wait for its certificate, no alert that asks for one."""
+    """It has no webhook, does not wait for the webhook's certificate, and has
+    no alert about one."""
     objects = render(plane, tmp_path, "overlays/eks",
                      ["prometheus", "admission-policy"],
                      namespace="platform")
@@ -163,7 +165,7 @@ def test_what_it_leaves_out(plane, tmp_path):
 
 
 def test_the_pattern_is_that_of_the_webhook(gathered):
-    """Rules and the condition, word for word."""
+    """The rules and the condition are those of the webhook, word for word."""
     hook, = next(o for o in yaml.safe_load_all(
         (DEPLOY / "base" / "webhook.yaml").read_text()) if o)["webhooks"]
     spec = of(gathered, "MutatingAdmissionPolicy")["spec"]
@@ -179,9 +181,9 @@ OTHERS = {"example.com/a": "b", "empty": "",
           "example.com/unicode": "Gr\u00fc\u00dfe ~1 \" \\ \U0001f680"}
 OLD = stamp(time.time() - 3600)
 FORMER = "example.com/keep"
-# what still has room and what has not, to the byte: 256 KiB less 2 KiB
+# What still has room and what has not, to the byte: 256 KiB less 2 KiB.
 ROOM = 256 * 1024 - 2048
-VALUES = {                  # annotations -> are they held?
+VALUES = {                  # annotations: are they held?
     "null": (None, True),
     "empty": ({}, True),
     "others": (OTHERS, True),
@@ -215,7 +217,7 @@ TAINT = {"key": "example.com/unregistered", "effect": "NoExecute"}
 
 
 def rows():
-    """-> {what: (path, body, is it held?)}"""
+    """Returns {what: (path, body, is it held?)}."""
     for path, body in BODIES.items():
         kind = body["kind"]
         yield f"{kind}: missing", (path, body, True)
@@ -247,7 +249,8 @@ def rows():
 
 
 def outcome(given, answer):
-    """Annotations, with a mark of now, or the policy's, as "new"."""
+    """The annotations, with a current mark or the policy's own shown as "new".
+    """
     was = given["metadata"].get("annotations") or {}
     a = dict(annotations(answer))
     if HOLD in a and HOLD not in was:
@@ -258,7 +261,8 @@ def outcome(given, answer):
 
 
 def changes(plane, given):
-    """What is no creation: neither marks what has lost its hold."""
+    """Requests that are no creation: none marks an object that has lost its
+    hold."""
     path, name = NODES, given["metadata"]["name"]
     plane.create(path, given)
     plane.patch(path, name, {"metadata": {"annotations": None}})
@@ -273,7 +277,8 @@ def changes(plane, given):
 
 
 def applied(plane, path, body):
-    """Server-side apply creates; once more, as GitOps does, changes nothing"""
+    """A server-side apply creates.  The same apply again, as GitOps does it,
+    changes nothing."""
     name = body["metadata"]["name"]
     url = f"{path}/{name}?fieldManager=e2e"
     first = plane.ok("PATCH", url, body, APPLY)
@@ -302,7 +307,7 @@ def table(plane):
                 **body["metadata"], "annotations": value}})[0]
             for value in ({"bad key/": "x"}, "text", {"a": 1}, [])]
     found["Node: changes"] = list(changes(plane, BODIES[NODES]))
-    # a kubelet, through NodeRestriction; and one that starts again
+    # A kubelet, limited by NodeRestriction, and a kubelet that starts again.
     kubelet = plane.kubelet("ip-10-0-0-7")
     body = node_body("ip-10-0-0-7", annotations=OTHERS)
     found["Node: kubelet"] = outcome(body, plane.create(NODES, body,
@@ -315,7 +320,7 @@ def table(plane):
 
 @pytest.fixture
 def led_by_another(plane):
-    """A holder then answers reviews, and sweeps nothing."""
+    """A holder that answers reviews and sweeps nothing, as another leads."""
     plane.create(LEASES, {
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
         "metadata": {"name": NAME}, "spec": {
@@ -342,7 +347,7 @@ def test_it_decides_as_the_webhook_does(plane, clean, gathered, make_holder,
         return holder.metric(reviews) == asked
     until(only_the_policy, 10, "the webhook is not called")
     def checks():
-        """{error_type: so many}"""
+        """Returns {error_type: count}."""
         count = "apiserver_mutating_admission_policy_check_total"
         return {re.search('error_type="([^"]*)"', k)[1]: v
                 for k, v in plane.metrics().items()
@@ -350,7 +355,7 @@ def test_it_decides_as_the_webhook_does(plane, clean, gathered, make_holder,
     begin, before = holder.metric(reviews), checks()
     policies = table(plane)
     assert holder.metric(reviews) == begin
-    # those of just after it was made may have failed
+    # Requests of just after the policy was made may have failed.
     after = checks()
     assert after.pop("no_error") > before.pop("no_error", 0)
     assert after == before
@@ -375,7 +380,7 @@ def test_it_decides_as_the_webhook_does(plane, clean, gathered, make_holder,
 
 
 def test_a_pool_left_out_and_another_hold(plane, policy):
-    """The two lists of the configuration that stand in the policy as well."""
+    """The two lists of the configuration that are repeated in the policy."""
     objects = copy.deepcopy(policy.objects)
     spec = of(objects, "MutatingAdmissionPolicy")["spec"]
     pool, = (c for c in spec["matchConditions"] if c["name"] == "pool")
@@ -424,7 +429,8 @@ def restored(policy, objects):
 
 def test_a_hold_comes_and_goes(plane, gathered, policy, without_webhook,
                                karpenter, view):
-    """No webhook, no certificate; with the other components in force."""
+    """There is no webhook and no certificate, and the other components are in
+    force."""
     old = karpenter.settled(20)
     plane.many(lambda m: plane.patch(NODES, m.node, {"metadata": {
         "annotations": {HOLD: None, MARK: None}}}), old)
@@ -434,7 +440,7 @@ def test_a_hold_comes_and_goes(plane, gathered, policy, without_webhook,
     ready(holder, gathered)
     assert holder.probe("/readyz")[0] == 500
     view.wait_clear(nodes(old) + claims(old + theirs), 20)
-    # least-privilege is in force for the very token that it uses
+    # least-privilege is in force for the very token that the holder uses.
     assert plane.request("PATCH", f"{NODES}/{old[0].node}", {"metadata": {
         "labels": {"a": "b"}}}, user=holder.account)[0] == 403
 
@@ -460,8 +466,8 @@ def test_a_hold_comes_and_goes(plane, gathered, policy, without_webhook,
 
 def test_a_pool_that_the_policy_does_not_know_of(plane, policy, karpenter,
                                                  without_webhook, view):
-    """Switched off, or excluded by the configuration alone: the leader clears
-    what the policy marks, and people's holds stay."""
+    """A NodePool is switched off, or excluded only by the configuration.  The
+    leader clears what the policy marks, and people's holds stay."""
     plane.create(POOLS, node_pool("off"))
     plane.patch(POOLS, "off", {"metadata": {"annotations": {
         NAME + ".io/enabled": "false"}}})
@@ -486,8 +492,9 @@ def test_a_pool_that_the_policy_does_not_know_of(plane, policy, karpenter,
 
 
 def test_after_a_restart_of_the_api_server(plane, policy):
-    """Until it knows their schema, the creation of NodeClaims is refused,
-    failurePolicy Ignore or not; that of Nodes never."""
+    """Until the API server knows their schema it refuses the creation of
+    NodeClaims, whatever failurePolicy says.  It never refuses that of Nodes.
+    """
     plane.stop_apiserver()
     plane.start_apiserver()
     begin = time.monotonic()
@@ -509,7 +516,7 @@ def test_after_a_restart_of_the_api_server(plane, policy):
 
 
 def test_changing_over(plane, policy):
-    """The guide's commands, there and back."""
+    """The guide's commands work in both directions."""
     guide = (REPO / "docs" / "operations.md").read_text()
     there, back = (re.search(rf"kubectl (delete {kind}\S* {NAME})$", guide,
                              re.M)[1].split() for kind in
@@ -530,7 +537,8 @@ ROUNDS, EACH = 4, 50
 
 
 def measure(plane, way, n):
-    """-> milliseconds of creations, one after the other, on one connection"""
+    """Returns the milliseconds of each of a series of creations on one
+    connection."""
     took = []
     for i in range(EACH):
         for path, body in ((NODES, node_body(f"{way}{n}-{i}")),
@@ -545,12 +553,14 @@ def measure(plane, way, n):
 @pytest.mark.long
 def test_what_a_creation_costs(plane, clean, gathered, make_holder,
                                led_by_another):
-    """Figures, for docs/operations.md; no machine is held to them."""
+    """These are figures for docs/operations.md; no machine has to reach them.
+    """
     policy = Policy(plane, gathered)
     policy.remove()
     holder = make_holder(holdDuration="10m", register=False, **led_by_another)
     took = {"neither": [], "webhook": [], "policy": []}
-    for n in range(ROUNDS):     # in turn: the machine is not always as busy
+    # They take turns, as the machine is not always as busy.
+    for n in range(ROUNDS):
         for way, begin, end in (
                 ("neither", lambda: None, lambda: None),
                 ("webhook", holder.register, holder.unregister),

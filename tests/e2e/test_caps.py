@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scope that never gets quiet is released all the same, for a while."""
+"""A scope that never becomes quiet is released all the same, for a while."""
 import time
 
 from controlplane import until
@@ -7,13 +7,13 @@ from hold import SOON, clear, held, nodes
 from lead import LEASES, NAME, said
 
 HOLD, MAX, WINDOW = 8, 20, 16
-HINT = 5        # a release waits so long for a creation just admitted
+HINT = 5        # seconds that a release waits for a creation just admitted
 SETTINGS = {"holdDuration": f"{HOLD}s", "maxHoldDuration": f"{MAX}s",
             "releaseWindow": f"{WINDOW}s", "startupTimeout": "60s"}
 
 
 class Churn:
-    """A machine every two seconds; and when the first of them was made."""
+    """Makes a machine every two seconds, and knows when it made the first."""
 
     def __init__(self, karpenter):
         self.karpenter = karpenter
@@ -39,7 +39,8 @@ def test_capped_and_held_again(make_holder, karpenter, view):
     churn.until(churn.begin + MAX - 3)
     assert all(map(held, view.of(nodes(old)).values()))
     churn.until(churn.begin + MAX + HINT + 3)
-    # Released however busy, but for those that are not due themselves.
+    # All are released although the scope is busy, but for those that are not
+    # due themselves.
     now = view.of(nodes(old + churn.machines[-2:]))
     assert all(map(clear, list(now.values())[:20]))
     assert all(map(held, list(now.values())[20:]))
@@ -51,7 +52,8 @@ def test_capped_and_held_again(make_holder, karpenter, view):
 
 
 def test_a_restart_does_not_begin_anew(plane, make_holder, karpenter, view):
-    """Since when it is held stands in the Lease, election or not."""
+    """The Lease says since when the scope is held, with election or without.
+    """
     plane.request("DELETE", f"{LEASES}/{NAME}")
     old = karpenter.settled(5)
     holder = make_holder(**SETTINGS, leaderElection={

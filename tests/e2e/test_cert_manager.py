@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The real cert-manager issues, injects and renews, with the objects of
-deploy/overlays/default as they are; the API server calls the webhook by its
-Service and trusts what cainjector has put into caBundle, and nothing else.
+deploy/overlays/default as they are.  The API server calls the webhook by its
+Service and trusts only what cainjector has put into caBundle.
 
-The tests of this file go on from one another.
+Each test of this file continues where the previous one ended.
 """
 import collections
 import itertools
@@ -26,12 +26,12 @@ pytestmark = pytest.mark.long
 DEFAULT = REPO / "deploy" / "overlays" / "default"
 TLS, CA = NAME + "-tls", NAME + "-ca"
 HOOK = "hold.karpenter-node-holder.io"
-RELOAD = 15     # the holder looks every few seconds
+RELOAD = 15     # seconds; the holder reads its files every few seconds
 RATE = 80       # creations a second
 
 
 class World:
-    """All of it: API server, cert-manager, a mount and a holder."""
+    """The whole site: API server, cert-manager, a mount and a holder."""
 
     def __init__(self, plane):
         self.plane = plane
@@ -51,7 +51,7 @@ class World:
         self.manager.stop()
 
     def calls(self, name, **labels):
-        """The API server's own count of this webhook."""
+        """How often the API server itself says that it called this webhook."""
         wanted = [f'name="{HOOK}"',
                   *(f'{k}="{v}"' for k, v in labels.items())]
         return sum(v for k, v in self.plane.metrics().items()
@@ -62,14 +62,15 @@ class World:
         return self.calls("fail_open_count")
 
     def serves(self, pem):
-        """By a handshake that trusts what the API server now trusts."""
+        """Checks by a handshake that trusts what the API server now trusts."""
         until(lambda: self.holder.handshake(self.manager.bundle())
               == serial(pem), RELOAD, lambda: f"{serial(pem)} served, not "
               f"{self.holder.handshake(self.manager.bundle())}")
 
     def dialled(self):
-        """More creations at once than the API server keeps connections for:
-        it dials, and verifies what is served now."""
+        """Makes more creations at once than the API server keeps connections
+        for.  It dials new ones and verifies the certificate that is served
+        now."""
         before = len(self.plane.egress.connections())
         answers = self.plane.many(lambda i: self.plane.create(
             NODES + "?dryRun=All", node_body(f"burst{i}")), range(80), 40)
@@ -81,7 +82,7 @@ class World:
 
 
 class Load:
-    """Creates Nodes and NodeClaims, as many a second, until the end."""
+    """Creates so many Nodes and NodeClaims a second until the end."""
 
     def __init__(self, plane, rate=RATE, workers=8):
         self.plane = plane
@@ -112,11 +113,11 @@ class Load:
                 self.plane.delete(path, f"load{i}")
                 due += self.every
                 time.sleep(max(0, due - time.monotonic()))
-        except Exception as e:  # shown by the main thread
+        except Exception as e:  # the main thread reports it
             self.failed.append(e)
 
     def so_far(self, seconds):
-        """Goes on for so long; nothing has failed until now."""
+        """The load goes on for so long; nothing has failed until now."""
         time.sleep(seconds)
         assert not self.failed, self.failed
 
@@ -146,7 +147,8 @@ def world(plane_programs, build_programs):
 
 
 def test_the_holder_is_there_first(world):
-    """Not ready, and says why; the first pair is taken as it comes."""
+    """The holder is not ready and says why.  It takes the first pair as soon
+    as it comes."""
     plane, holder = world.plane, world.holder
     begin = time.monotonic()
     holder.start(wait=False)
@@ -158,7 +160,7 @@ def test_the_holder_is_there_first(world):
                           if e.get("msg") == "certificate not usable"],
                  10, "says why")
     assert str(world.mount.path) in said[0]["err"]
-    # nodes join all the same, and the sweeper holds them
+    # Nodes join all the same, and the sweeper holds them.
     assert not held(plane.create(NODES, node_body("early")))
     assert world.failed_open() == 1
     until(lambda: held(plane.get(NODES, "early")), 10, "held by the watch")
@@ -173,7 +175,7 @@ def test_the_holder_is_there_first(world):
           lambda: "injected\n" + world.manager.tails())
     world.serves(issued["tls.crt"])
 
-    # what cert-manager left of the configuration is what was applied
+    # What cert-manager left of the configuration is what was applied.
     hook, = plane.get(WEBHOOKS, NAME)["webhooks"]
     assert hook["clientConfig"]["service"] == {
         "namespace": NAME, "name": NAME, "path": "/mutate", "port": 443}
@@ -187,7 +189,8 @@ def test_the_holder_is_there_first(world):
 
 
 def test_renewals_under_load(world):
-    """No creation goes unheld, whatever is renewed; each serial is served."""
+    """No creation goes unheld, whatever is renewed, and each serial is served.
+    """
     manager, holder = world.manager, world.holder
     failed, called = world.failed_open(), world.calls("request_total",
                                                       code="200")
@@ -206,15 +209,16 @@ def test_renewals_under_load(world):
             was, begin = manager.secret(TLS), time.monotonic()
             if i % 4 < 3:
                 manager.renew(NAME)
-            else:       # a person deletes it; the mount is empty for a moment
+            else:  # A person deletes it, and the mount is empty for a moment.
                 manager.plane.delete(
                     f"/api/v1/namespaces/{NAME}/secrets", TLS)
             now = manager.renewed(NAME, TLS, was)
             assert now["ca.crt"] == was["ca.crt"]
             taken(now, begin)
             load.so_far(1)
-        # The CA, and then the leaf, while the mount lags behind: old pair, new
-        # bundle.  That lasts a minute or two in a cluster.
+        # The CA is renewed, and then the leaf, while the mount lags behind:
+        # the pair is old and the bundle new.  In a cluster that lasts a minute
+        # or two.
         for _ in range(4):
             was, root = manager.secret(TLS), manager.secret(CA)
             manager.renew(CA)
@@ -230,7 +234,7 @@ def test_renewals_under_load(world):
             until(lambda: manager.bundle() == now["ca.crt"], 30, "injected")
             assert world.mounted() == was["tls.crt"]
             load.so_far(3)
-            world.serves(was["tls.crt"])    # old leaf, new CA
+            world.serves(was["tls.crt"])    # the leaf is old, the CA new
             until(world.dialled, 20, "a new connection")
             world.kubelet.paused.clear()
             taken(now, begin)
@@ -254,8 +258,9 @@ def test_renewals_under_load(world):
 
 
 def test_a_ca_with_another_key(world):
-    """Why rotationPolicy is Never: with Always there is a gap, as long as the
-    mount lags.  The sweeper holds what was created in it."""
+    """This shows why rotationPolicy is Never: with Always there is a gap for
+    as long as the mount lags.  The sweeper holds what was created in the gap.
+    """
     plane, manager, holder = world.plane, world.manager, world.holder
     failed = world.failed_open()
     plane.patch(CERTIFICATES, CA, {"spec": {"privateKey": {
@@ -265,7 +270,7 @@ def test_a_ca_with_another_key(world):
         manager.renew(CA)
         new = manager.renewed(CA, CA, root)
         assert facts(new["tls.crt"])[1] != facts(root["tls.crt"])[1]
-        load.so_far(3)      # the leaf is not issued anew for that
+        load.so_far(3)      # the leaf is not issued anew because of that
         assert manager.secret(TLS) == was and not load.unheld
         assert manager.bundle() == was["ca.crt"]
     with Load(plane) as load:
@@ -291,7 +296,8 @@ def test_a_ca_with_another_key(world):
 
 
 def test_a_lost_ca_secret(world):
-    """Deleted, it comes back with another key, and serves on until then."""
+    """The Secret of the CA comes back with another key after its deletion.
+    The old certificate is served until then."""
     plane, manager = world.plane, world.manager
     plane.kubectl("apply", "--server-side", "--force-conflicts", "-k", DEFAULT)
     assert plane.get(CERTIFICATES, CA)["spec"]["privateKey"][
@@ -306,7 +312,7 @@ def test_a_lost_ca_secret(world):
     assert not load.failed and not load.unheld
     assert manager.secret(TLS) == was and manager.bundle() == was["ca.crt"]
     assert world.failed_open() == failed
-    # and after that it keeps the key again
+    # After that it keeps the key again.
     manager.renew(CA)
     again = manager.renewed(CA, CA, new)
     assert facts(again["tls.crt"])[1] == facts(new["tls.crt"])[1]

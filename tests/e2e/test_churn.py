@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""make e2e-long: load that does not come to rest, on real Karpenter, without
-the holder and with it: what is gained, and what it costs."""
+"""make e2e-long: load that does not settle, on real Karpenter, without the
+holder and with it: what is gained, and what it costs."""
 import pytest
 
 from controlplane import until
@@ -13,15 +13,16 @@ START = 6
 STEPS = tuple((replicas, 35) for replicas in (22, 12, 30, 14, 34, 10))
 PER_NODE = 4
 HOLD = 60
-STARTED = 3     # what Karpenter began before the hold, it has counted by then
+# Seconds after which Karpenter has counted what it began before the hold.
+STARTED = 3
 
 
 class Churn(Wave):
-    """And afterwards, until the cluster is as small as it can be."""
+    """A wave, and what follows until the cluster is as small as it can be."""
 
     def __init__(self, cluster, title):
         super().__init__(cluster, title, START, STEPS)
-        self.ended = None       # the wave, without what came afterwards
+        self.ended = None       # the end of the wave itself
 
     def wave(self):
         super().wave()
@@ -36,8 +37,8 @@ class Churn(Wave):
         return self.cluster.running("web") == STEPS[-1][0]
 
     def figures(self, longest):
-        """longest: seconds; whoever was done before went on with what it
-        had left."""
+        """longest: seconds.  A run that ended sooner went on with the nodes
+        that it had left."""
         last, after = self.samples[self.ended - 1], self.samples[-1]
         rest = after.nodes * (longest - after.at)
         return {
@@ -52,7 +53,7 @@ class Churn(Wave):
         }
 
     def decided_while_held(self):
-        """Samples with a new decision although no node was exposed."""
+        """Samples with a new decision although no node was exposed to it."""
         since, before, found = None, None, []
         for s in self.samples:
             if s.exposed or not s.nodes:

@@ -8,7 +8,8 @@ from hold import SOON, held
 
 
 def test_consolidation_waits_for_the_release(cluster, add_holder):
-    """Without the holder at once; with it not before the scope is quiet."""
+    """Without the holder Karpenter disrupts at once, and with it not before
+    the scope is quiet."""
     cluster.pool()
     cluster.deploy("web", 12)
     cluster.wait_running("web", 12)

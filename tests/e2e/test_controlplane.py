@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ground the other tests stand on, without any holder."""
+"""What the other tests rely on, tested without a holder."""
 import os
 import signal
 import subprocess
@@ -48,7 +48,8 @@ def test_identities(plane, clean):
 @pytest.mark.parametrize("path, body", [(NODES, node_body),
                                         (CLAIMS, claim_body)])
 def test_a_merge_patch_tests_the_uid(plane, clean, path, body):
-    """uninstall goes by it: one made anew by the name is left alone."""
+    """uninstall relies on this: an object that was made anew with the same
+    name is left alone."""
     plane.create(path, body(name="n"))
     uid = plane.get(path, "n")["metadata"]["uid"]
 
@@ -78,7 +79,7 @@ def test_restart_keeps_port_and_objects(plane, clean, number):
 
 
 def test_gone_in_the_stream(plane, clean):
-    """How later tests bring a holder to a 410."""
+    """Later tests bring a holder to a 410 in this way."""
     old = plane.create(NODES, node_body("a"))["metadata"]["resourceVersion"]
     plane.stop_apiserver()
     plane.compact()
@@ -88,7 +89,7 @@ def test_gone_in_the_stream(plane, clean):
         try:
             return next(plane.watch(NODES, old, 5), None)
         except ApiError as e:
-            assert e.status == 429  # its cache is filling
+            assert e.status == 429  # the cache of the API server is filling
     event = until(first_event, 20, "an event")
     assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
 
@@ -104,7 +105,8 @@ def test_crds_go_and_come(plane, clean):
 
 
 def test_nothing_outlives_a_killed_owner(plane):
-    """kill -9 of a program that uses ControlPlane, as of a demo."""
+    """A program that uses ControlPlane, such as a demo, is killed with kill
+    -9."""
     program = subprocess.Popen(
         [sys.executable, "-B", "-c",
          "import sys, time; sys.path.insert(0, sys.argv[1])\n"

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""deploy/: every overlay is built by kubectl and applied to a real API server,
-and the holder runs with the rights it gives, all of them and no others.
+"""deploy/: kubectl builds every overlay, and a real API server accepts it.
+The holder runs with the rights that the overlay gives it, and needs all of
+them and no others.
 
-cert-manager's and the Prometheus operator's objects are checked against their
-own CRDs.
+The objects of cert-manager and of the Prometheus operator are checked against
+their own CRDs.
 """
 import contextlib
 import os
@@ -43,7 +44,7 @@ CLUSTER_WIDE = {"Namespace", "ClusterRole", "ClusterRoleBinding",
 
 @pytest.fixture(scope="module")
 def plane(plane_programs, build_programs):
-    """In place of the session's: with an audit log of the holder."""
+    """Replaces the session's plane by one with an audit log of the holder."""
     build_programs(*OTHERS)
     with ControlPlane(name="deploy", audit=[
             {"level": "Metadata", "users": [ACCOUNT]},
@@ -73,7 +74,8 @@ def render(plane, folder):
 
 @pytest.fixture
 def overlay(tmp_path):
-    """make(...) -> a new overlay, as someone who installs writes it."""
+    """make(...) returns a new overlay, as someone who installs would write it.
+    """
     def make(resource, components=(), files=None, more=(), **fields):
         def beside(path):
             return os.path.relpath(DEPLOY / path, folder.resolve())
@@ -113,7 +115,7 @@ def configuration(objects):
 
 
 def apply(plane, objects, *flags):
-    """Server-side, with every unknown field an error."""
+    """Applies server-side; every unknown field is an error."""
     done = plane.kubectl("apply", "--server-side", "--validate=strict", *flags,
                          "-f", "-", stdin=yaml.safe_dump_all(objects))
     assert "Warning" not in done.stderr, done.stderr
@@ -132,7 +134,8 @@ def stored(plane, objects):
 
 
 def remove(plane, objects):
-    """Namespaces stay: nothing here would ever finish their deletion."""
+    """Removes all but the Namespaces, as nothing here would finish their
+    deletion."""
     plane.kubectl("delete", "--ignore-not-found", "--wait=false", "-f", "-",
                   stdin=yaml.safe_dump_all(
                       [o for o in objects if o["kind"] != "Namespace"]))
@@ -147,8 +150,9 @@ def installed(plane, objects):
 
 
 def policy_in_force(plane, account):
-    """least-privilege was applied: it takes the API server a moment; so do
-    the rights, and who has none hears nothing of the policy."""
+    """Waits until least-privilege and the rights are in force, which takes the
+    API server a moment.  A request without the rights never gets as far as the
+    policy."""
     plane.create(NODES, node_body("probe"))
     until(lambda: "the holder may" in str(plane.request(
         "PATCH", f"{NODES}/probe?dryRun=All",
@@ -180,7 +184,7 @@ def test_an_overlay_is_applied(plane, built, name):
         kept = stored(plane, objects)
         assert identities(kept) == identities(objects)
         check_pods(plane, find(kept, "Deployment"))
-        # once more, as GitOps does: nothing changes
+        # They are applied once more, as GitOps does, and nothing changes.
         apply(plane, objects)
         versions = {o["metadata"]["uid"]: o["metadata"]["resourceVersion"]
                     for o in kept}
@@ -190,7 +194,7 @@ def test_an_overlay_is_applied(plane, built, name):
 
 
 def check_pods(plane, deployment):
-    """Its Pods pass admission in a namespace that enforces `restricted`."""
+    """The Pods pass admission in a namespace that enforces `restricted`."""
     namespace = deployment["metadata"]["namespace"]
     enforced = plane.get(NAMESPACES, namespace)["metadata"]["labels"]
     assert enforced["pod-security.kubernetes.io/enforce"] == "restricted"
@@ -208,7 +212,7 @@ def check_pods(plane, deployment):
     container, = made["containers"]
     assert container["securityContext"]["readOnlyRootFilesystem"] is True
     assert container["livenessProbe"] and container["readinessProbe"]
-    # and what is not restricted would be refused
+    # A Pod that is not restricted would be refused.
     container["securityContext"]["allowPrivilegeEscalation"] = True
     status, answer = plane.request("POST", pods, {**pod, "spec": made})
     assert status == 403 and "PodSecurity" in answer["message"]
@@ -227,7 +231,7 @@ def test_what_is_in_which_overlay(built):
 
 
 def check_labels(objects):
-    """The recommended ones, on all of them; -> the version"""
+    """All objects have the recommended labels.  Returns the version."""
     version = re.search(r"^VERSION := (\S+)$",
                         (REPO / "Makefile").read_text(), re.M)[1]
     app = "app.kubernetes.io/"
@@ -253,7 +257,7 @@ def test_each_component_alone(plane, overlay, name):
 def test_labels(plane, overlay):
     base = render(plane, DEPLOY / "base")
     version = check_labels(base)
-    # and on nothing else that stands in the overlay
+    # Nothing else in the overlay gets them.
     theirs = {"apiVersion": "v1", "kind": "ConfigMap",
               "metadata": {"name": "theirs", "labels": {"a": "b"}}}
     folder = overlay("overlays/eks", ["prometheus"],
@@ -266,7 +270,7 @@ def test_labels(plane, overlay):
     image = find(base, "Deployment")["spec"]["template"]["spec"][
         "containers"][0]["image"]
     assert image == f"{NAME}:{version}"
-    # all that select Pods select these
+    # All selectors of Pods select these.
     pod = find(base, "Deployment")["spec"]["template"]["metadata"]["labels"]
     for selector in (
             find(objects, "Service")["spec"]["selector"],
@@ -292,7 +296,7 @@ def test_labels(plane, overlay):
 # What an overlay of one's own may change
 
 def check_namespace(objects, namespace):
-    """Nothing is left of another, but for Events in default."""
+    """No object is left in another namespace, except for Events in default."""
     for o in objects:
         where = o["metadata"].get("namespace")
         if o["kind"] in CLUSTER_WIDE:
@@ -335,7 +339,7 @@ def test_another_namespace(plane, overlay, built, name):
         f"overlays/{name}", ["prometheus"], namespace="platform"))
     check_namespace(objects, "platform")
     assert kinds(built[name]) < kinds(objects)
-    # an overlay of that overlay moves it again
+    # An overlay of that overlay moves it again.
     again = render(plane, overlay(
         overlay(f"overlays/{name}", namespace="platform"), namespace="other"))
     check_namespace(again, "other")
@@ -362,7 +366,7 @@ def test_another_namespace(plane, overlay, built, name):
 
 
 def test_the_lease_keeps_its_name(built):
-    """Kustomize renames in resourceNames what it takes for its own."""
+    """Kustomize renames what it takes for its own in resourceNames."""
     for objects in built.values():
         names = [r["resourceNames"] for r in find(objects, "Role")["rules"]
                  if "resourceNames" in r]
@@ -371,7 +375,7 @@ def test_the_lease_keeps_its_name(built):
 
 @pytest.mark.parametrize("name", OVERLAYS)
 def test_another_image(plane, tmp_path, kustomize, name):
-    """`kustomize edit set image`, in the overlay itself."""
+    """`kustomize edit set image` works in the overlay itself."""
     shutil.copytree(DEPLOY, tmp_path / "deploy")
     folder = tmp_path / "deploy" / "overlays" / name
     for asked, image in (
@@ -391,7 +395,8 @@ def test_another_image(plane, tmp_path, kustomize, name):
 
 
 def test_the_overlay_in_the_readme(plane, tmp_path):
-    """Namespace, image, configuration and a component, all in one."""
+    """Namespace, image, configuration and a component are all changed in one
+    overlay."""
     text = re.search(r"```yaml\n(.*?)```",
                      (DEPLOY / "README.md").read_text(), re.S)[1]
     (tmp_path / NAME).symlink_to(REPO)
@@ -423,7 +428,7 @@ def test_another_configuration_rolls_the_pods(plane, overlay, built):
             != configuration(was)["metadata"]["name"])
     assert len(now) == len(was), "one ConfigMap, not two"
     with installed(plane, was) as _, installed(plane, now):
-        # generation: a new template, so new Pods
+        # The generation shows that there is a new template, and so new Pods.
         assert find(stored(plane, now), "Deployment")["metadata"][
             "generation"] == 2
 
@@ -460,7 +465,8 @@ def test_the_holder_takes_the_configuration(built, name, tmp_path):
 
 
 def check_self_signed(objects, spec, effective, wanted):
-    """Names and rights fit; of the Secret no key of a CA is mounted."""
+    """Names and rights match.  No key of the Secret that belongs to a CA is
+    mounted."""
     assert effective["enabled"] is wanted
     volume, = (v["secret"] for v in spec["volumes"] if v["name"] == "tls")
     assert volume["secretName"] == effective["secret"] and volume["optional"]
@@ -499,7 +505,7 @@ def test_a_second_apply_leaves_the_bundle(plane, built, flags):
 
 @pytest.fixture(scope="module")
 def limited(plane, built):
-    """The eks overlay; without the webhook, that nobody answers here."""
+    """The eks overlay, without its webhook, which nobody answers here."""
     objects = [o for o in built["eks"]
                if o["kind"] != "MutatingWebhookConfiguration"]
     with installed(plane, objects):
@@ -509,7 +515,7 @@ def limited(plane, built):
 
 
 class Deployed(Holder):
-    """With the ServiceAccount and the rights as they were applied."""
+    """A holder with the ServiceAccount and the rights that were applied."""
 
     def _install(self):
         self.account = self.plane.service_account(NAME, NAME)
@@ -517,7 +523,7 @@ class Deployed(Holder):
 
 
 def granted(objects):
-    """-> {(namespace or None, group, resource, name or None, verb)}"""
+    """Returns {(namespace or None, group, resource, name or None, verb)}."""
     rights = set()
     for o in objects:
         for rule in o.get("rules", []) if "Role" in o["kind"] else []:
@@ -541,7 +547,7 @@ def used(event):
 
 
 def orphan(plane, name, owner=None, annotations=None):
-    """A Node of a claim that is not there, or of none, held long ago."""
+    """A Node held long ago whose claim does not exist, or that has none."""
     body = node_body(name, unregistered=False, annotations={
         HOLD: "true", MARK: stamp(time.time() - 3600), **(annotations or {})})
     if owner:
@@ -581,7 +587,8 @@ def objected(plane, name):
 
 def test_no_right_is_missing_and_none_unused(plane, clean, limited, karpenter,
                                              view):
-    """All that a holder may ever ask for, read back from the audit log."""
+    """A holder asks for all that it may ever ask for; the audit log shows it.
+    """
     plane.create(POOLS, node_pool("general"))
     begin = len(plane.audited())
     rights = granted(limited)
@@ -592,14 +599,15 @@ def test_no_right_is_missing_and_none_unused(plane, clean, limited, karpenter,
         "enabled": True, "namespace": NAME})
     try:
         old = karpenter.settled(3)
-        orphan(plane, "left-behind", owner="general-gone")  # GET of its claim
+        # A GET of its claim.
+        orphan(plane, "left-behind", owner="general-gone")
         holder.start()
         view.wait_clear([(NODES, "left-behind"), *nodes(old)], 20)
-        for value in ("fast", None, "fast"):    # a series of Events
+        for value in ("fast", None, "fast"):    # makes a series of Events
             plane.patch(POOLS, "general", {"metadata": {"annotations": {
                 f"{NAME}.io/hold-duration": value}}})
             time.sleep(0.5)
-        # no webhook: the sweeper holds claim and Node
+        # There is no webhook, so the sweeper holds claim and Node.
         m = karpenter.claim()
         karpenter.launch(m)
         view.wait_held([(CLAIMS, m.name), *nodes(old)])
@@ -607,7 +615,8 @@ def test_no_right_is_missing_and_none_unused(plane, clean, limited, karpenter,
         karpenter.register(m)
         karpenter.initialize(m)
         view.wait_clear([(CLAIMS, m.name), *nodes(old + [m])], 15)
-        # refused as no longer what it was, it reads the Node again
+        # Its patch is refused because the object has changed, so it reads the
+        # Node again.
         orphan(plane, "upset")
         with objected(plane, "upset"):
             read = (None, "", "nodes", None, "get")
@@ -630,7 +639,8 @@ def test_no_right_is_missing_and_none_unused(plane, clean, limited, karpenter,
 
 
 def test_the_rights_for_certificates_of_its_own(plane, clean, limited, built):
-    """From nothing to a pair: of these, too, all are used and none is missing.
+    """From nothing to a pair: all of these rights are used as well, and none
+    is missing.
     """
     more = [o for o in built["self-signed"]
             if o["metadata"]["name"] == SELF_SIGNED
@@ -688,13 +698,13 @@ REFUSED = {
     "hold without mark": annotated(**{HOLD: "true"}),
 }
 TAINT = {"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}}
-# of a NodeClaim nobody may change the spec, and its CRD says so first
+# Nobody may change the spec of a NodeClaim: its CRD refuses that first.
 SPECS = {NODES: (TAINT, {"spec": {"unschedulable": True}}), CLAIMS: ()}
 
 
 @pytest.fixture(scope="class")
 def everything(plane, limited):
-    """RBAC that allows the holder all: what then stops it is the policy."""
+    """RBAC allows the holder everything, so that only the policy stops it."""
     rbac = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
     plane.create(rbac, {
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -741,7 +751,7 @@ class TestLeastPrivilege:
         assert self.attempt(plane, path, TAINT, account)[0] in (403, 422)
         assert plane.get(path, "n")["metadata"]["resourceVersion"] == \
             was["metadata"]["resourceVersion"]
-        # It is the holder that is stopped, and nobody else.
+        # The policy stops the holder and nobody else.
         other = plane.identity("somebody", "system:masters")
         for what, body in REFUSED.items():
             if what == "owner":
@@ -753,7 +763,7 @@ class TestLeastPrivilege:
         for body in (annotated(**MINE),                       # hold
                      annotated(**{HOLD: None, MARK: None}),   # clear
                      annotated(**MINE, **{HELD_KEY: "a=b"}),
-                     annotated(**{MARK: None}),               # it is theirs
+                     annotated(**{MARK: None}),  # taken over by a person
                      annotated(**{HELD_KEY: None}),
                      annotated(**{CLASS: "Underutilized",
                                   CLASS_UID: "some-uid"})):
@@ -771,12 +781,13 @@ class TestLeastPrivilege:
                      annotated(**{HOLD: "false", MARK: stamp(0)}),
                      annotated(**{MARK: stamp(0)})):
             self.refused(plane, path, body, account)
-        # nor does ours get another value
+        # The value of ours is not changed either.
         plane.patch(path, "n", annotated(**MINE))
         self.refused(plane, path, annotated(**{HOLD: "false"}), account)
 
     def test_whatever_rbac_says(self, plane, path, make, everything):
-        """No status, no creation, no deletion, nothing on NodePools."""
+        """It writes no status, creates and deletes nothing, and changes no
+        NodePool."""
         make()
         self.refused(plane, path, {"status": {"conditions": []}}, everything,
                      "n/status")

@@ -41,7 +41,7 @@ def test_started_capped_released(plane, make_holder, karpenter, view):
         plane, "HoldCapped", "general")["note"]
     churn.until(churn.begin + MAX + WINDOW + 3)
     view.wait_held(nodes(old))
-    # The scope is held anew within six minutes: in words of its own.
+    # The scope is held anew within six minutes, which has words of its own.
     until(lambda: len({e["note"] for e in told(
         plane, "HoldStarted", "general")}) >= 2, 10, "a second Event")
     view.wait_clear(nodes(old), HOLD + 12)
@@ -56,8 +56,8 @@ def test_started_capped_released(plane, make_holder, karpenter, view):
 
 @pytest.mark.long
 def test_the_quiet_time_moves(plane, make_holder, karpenter, view):
-    """Told when a minute has passed since it was told last, in the log and in
-    an Event, with the machine that moved it."""
+    """This is reported a minute after the last report, in the log and in an
+    Event, with the machine that moved it."""
     plane.create(POOLS, node_pool("general"))
     old = karpenter.settled(3)
     holder = make_holder(holdDuration="5m")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lead moves, in the middle of the work, and nothing is lost by it.
+"""The lead moves in the middle of the work, and nothing is lost.
 
-Proven from the API server's audit log (lead.py): every write of every replica
-lies within its own lead, and the Lease's history is one that client-go writes
-and reads.
+The API server's audit log proves it (lib/lead.py): every write of every
+replica lies within its own lead, and the Lease's history is one that client-go
+writes and reads.
 """
 import contextlib
 import os
@@ -23,14 +23,15 @@ from lead import (AUDIT, DEPLOYED, LEASES, NAME, SHORT, STATE, Elector,
                   History, leader, leads, said, token_id)
 
 P = "karpenter_node_holder_"
-# Seconds, after a stop in good order; where other tests run, less than its 15.
+# Seconds in which the lead moves after a stop in good order.  Where other
+# tests run as well it may take longer, but less than the lease's 15 s.
 HANDED_OVER = LATE if "PYTEST_XDIST_WORKER" in os.environ else 2
 TURNS = SHORT
 
 
 @pytest.fixture(scope="module")
 def plane(plane_programs):
-    """In place of the session's: with an audit log."""
+    """Replaces the session's plane by one with an audit log."""
     with ControlPlane(name="failover", audit=AUDIT) as plane:
         plane.install_crds()
         yield plane
@@ -38,7 +39,7 @@ def plane(plane_programs):
 
 @pytest.fixture
 def no_lease(plane):
-    """Where the audit log stands when there is none."""
+    """Removes the Lease; returns where the audit log stands then."""
     plane.request("DELETE", f"{LEASES}/{NAME}")
     time.sleep(0.2)
     yield len(plane.audited())
@@ -63,20 +64,20 @@ def resume(process):
 # By turns with client-go
 
 def duration(text):
-    """"1h2m3s4ms" -> seconds"""
+    """Converts "1h2m3s4ms" to seconds."""
     unit = {"h": 3600, "m": 60, "s": 1, "ms": 0.001}
     return sum(int(n) * unit[u]
                for n, u in re.findall(r"(\d+)(h|ms|m|s)", text))
 
 
 class Turns:
-    """One holder and one elector of client-go's on one Lease."""
+    """One holder and one elector of client-go on the same Lease."""
 
     def __init__(self, plane, holder, elector):
         self.plane = plane
         self.holder = holder
         self.elector = elector
-        self.taken = 0      # how often, since the first
+        self.taken = 0      # how often the lead was taken since the first time
         self.by_elector = 1
 
     def record(self):
@@ -155,7 +156,7 @@ class Turns:
             self.to_holder(TURNS.taken)
         finally:
             resume(self.elector.process)
-        # It tries to renew for so long, and ends.
+        # It tries to renew for so long, and then ends.
         assert self.elector.process.wait(20) == 1
         assert leads(self.holder)
         self.elector_follows()
@@ -163,7 +164,7 @@ class Turns:
 
 @pytest.fixture
 def turns(plane, no_lease, make_holder, karpenter, elector_program):
-    """client-go's makes the Lease; then ours leads."""
+    """client-go's elector makes the Lease; then our holder leads."""
     holder = make_holder(start=False, register=False, holdDuration="5m",
                          leaderElection=TURNS.config())
     holder.log.touch()
@@ -189,7 +190,8 @@ def take_turns(turns, plane, karpenter, view, begin, times):
     view.wait_held(nodes(old))
 
     def held_since():
-        """By what ours keeps there; None: it does not say."""
+        """Since when the scope is held, by what our holder keeps in the Lease;
+        None: it does not say."""
         kept = re.fullmatch(r"\* debt=(\S+) held at=(\S+)", annotations(
             turns.record()).get(STATE, ""))
         return kept and seconds(kept[2]) - duration(kept[1])
@@ -197,8 +199,8 @@ def take_turns(turns, plane, karpenter, view, begin, times):
     for _ in range(times):
         for turn in (turns.given_up, turns.killed, turns.paused):
             turn()
-            # client-go's PUTs of the whole Lease left it there, and each of
-            # ours went on with it (its moment is cut to whole seconds)
+            # client-go's PUTs of the whole Lease kept it, and each of our
+            # leads continued with it.  (Its time is cut to whole seconds.)
             assert abs(held_since() - since) <= EARLY * (1 + turns.taken)
     assert turns.taken == 1 + 6 * times
     history = History(plane, begin)
@@ -207,7 +209,7 @@ def take_turns(turns, plane, karpenter, view, begin, times):
     assert who == [turns.elector.identity, *[
         token_id(turns.holder.account.token), turns.elector.identity]
         * (3 * times), token_id(turns.holder.account.token)]
-    # what client-go's itself took for its lead
+    # These are what client-go itself considered its leads.
     for at, _ in turns.elector.said("leads"):
         assert any(who == turns.elector.identity and since <= at < over
                    for who, since, over in history.terms), at
@@ -228,20 +230,20 @@ def test_by_turns_with_client_go_for_long(
 # In the middle of the work
 
 class Blow:
-    """What befalls the one that leads, and how it comes back."""
+    """What happens to the leader, and how it comes back."""
 
     timing = SHORT
     handed_over = SHORT.taken
-    runs_again = False      # at once, and may lead again
+    runs_again = False      # whether it can lead again at once
 
     def strike(self, holder):
         raise NotImplementedError
 
     def led(self, holder):
-        """The other leads, just now."""
+        """Another replica has just taken the lead."""
 
     def revive(self, holder):
-        """The other has done its work."""
+        """The other replica has done its work."""
 
 
 class Kill(Blow):
@@ -253,12 +255,12 @@ class Kill(Blow):
 
     def strike(self, holder):
         holder.kill9()
-        # a kubelet starts it again at once
+        # A kubelet starts it again at once.
         holder.start(wait=False)
 
 
 class Pause(Blow):
-    """For longer than the lease."""
+    """A stop by SIGSTOP for longer than the lease."""
 
     def __init__(self):
         self.paused = []    # (who, from, until)
@@ -272,25 +274,25 @@ class Pause(Blow):
         self.paused.append((token_id(holder.account.token), self.begin,
                             time.time()))
         resume(holder.process)
-        assert not leads(holder)    # not even at once
+        assert not leads(holder)    # it does not lead, not even for a moment
         until(lambda: len(said(holder, "lead lost, not renewed in time"))
               > lost, SOON, "it knows")
 
 
 class Stop(Blow):
-    """In good order, with the Lease's times as deployed."""
+    """A stop in good order, with the times of the Lease as deployed."""
 
     timing = DEPLOYED
     handed_over = HANDED_OVER
     drained = 0
 
     def strike(self, holder):
-        # so that it has to drain for as long as it may
+        # The connection makes it drain for as long as it may.
         self.connection = holder.connect()
         assert holder.review(claim_body(), self.connection)[0] == 200
         holder.process.send_signal(signal.SIGTERM)
         until(lambda: said(holder, "stopping, holds stay"), SOON, "stops")
-        # where the API server still asks it, it answers
+        # It answers where the API server still asks it.
         if holder.webhook_port == self.asked:
             assert held(holder.plane.create(
                 NODES + "?dryRun=All", node_body("draining")))
@@ -306,7 +308,7 @@ class Stop(Blow):
         holder.start()
 
 
-PEOPLE = (  # what a person had set before us: on the Node, on the NodeClaim
+PEOPLE = (  # what a person set before we did: on the Node, on the NodeClaim
     ({HOLD: "true"}, {}),
     ({HOLD: "false"}, {}),
     ({}, {HOLD: "true"}),
@@ -316,9 +318,9 @@ PEOPLE = (  # what a person had set before us: on the Node, on the NodeClaim
 
 
 class Seen(threading.Thread):
-    """When each Node came to be held and to be clear, from a watch.  (The
-    audit log has no code for a patch whose sender was killed: 504, done or
-    not.)"""
+    """Records from a watch when each Node was held and cleared.  (The audit
+    log does not tell whether a patch was done whose sender was killed: it has
+    the code 504 either way.)"""
 
     def __init__(self, plane):
         super().__init__(daemon=True)
@@ -350,7 +352,7 @@ class Seen(threading.Thread):
             self.turns.append((time.time(), name, now))
 
     def changes(self):
-        """-> ({name: [when held]}, {name: [when clear]})"""
+        """Returns ({name: [when held]}, {name: [when clear]})."""
         assert not self.failed and self.is_alive(), self.failed
         both = {}, {}
         for at, name, now in self.turns:
@@ -359,7 +361,7 @@ class Seen(threading.Thread):
 
 
 class Scene:
-    """Machines that have long been ready, some with a hold of a person's,
+    """Machines that have long been ready, some of them with a person's hold,
     and replicas."""
 
     def __init__(self, plane, karpenter, view, make_holder, begin, blow,
@@ -386,7 +388,7 @@ class Scene:
                     "leaderElection": blow.timing.config()}
         self.holders = [make_holder(register=False, **settings)
                         for _ in range(replicas)]
-        self.holders[0].register(timeout=None)  # one may be stopped
+        self.holders[0].register(timeout=None)  # one of them may be stopped
         blow.asked = self.holders[0].webhook_port
         self.leader = leader(self.holders, blow.timing.taken)
         view.wait_clear(nodes(self.old), hold + 8)
@@ -399,7 +401,7 @@ class Scene:
         return self.leader.metric(f"{P}{name}_total", result="ok")
 
     def struck(self, name, before, timeout):
-        """The blow, when a few of the patches are done."""
+        """Strikes when a few of the patches are done."""
         until(lambda: self.counted(name) >= before + 5, timeout,
               f"a few {name}", every=0.001)
         struck, others = self.leader, [
@@ -416,8 +418,8 @@ class Scene:
         self.blow.led(struck)
 
     def scale_up(self, m):
-        """The rest of m, and another: perhaps unheld, as the webhook's
-        holder may be down, and with nobody who leads."""
+        """Finishes m and makes another machine.  That may be unheld, as the
+        replica with the webhook may be down while nobody leads."""
         k = self.karpenter
         for step in (k.boot, k.register, k.initialize):
             step(m)
@@ -425,7 +427,7 @@ class Scene:
         return self.new[-1]
 
     def round(self):
-        """One hold and its release, and a blow in the midst of each."""
+        """One hold and its release, with a blow in the middle of each."""
         begin, n = time.time(), len(self.old)
         before = self.counted("holds")
         m = self.karpenter.claim()
@@ -460,7 +462,7 @@ class Scene:
         assert self.annotations(self.people) == self.before
 
     def check(self):
-        """The audit log, when all is over."""
+        """Checks the audit log when all is over; returns its history."""
         for path in (NODES, CLAIMS):
             assert not [m for m in self.plane.metadata(path).values()
                         if MARK in annotations(m)]
@@ -474,7 +476,7 @@ class Scene:
         return history
 
     def check_once(self):
-        """Each machine held once a round, and released once, when due."""
+        """Each machine is held once a round, and released once, when due."""
         holds, clears = self.seen.changes()
         longest = latest = (0, 0)
         for m in self.old:
@@ -535,15 +537,16 @@ def pauses(scene, count, rounds):
     for _ in range(rounds):
         s.round()
     history = s.check()
-    # Answers that lay unread meanwhile say nothing about the time.
+    # Answers that nobody read during the pause say nothing about the time.
     assert not [h for h in s.holders if said(h, "API server time shifted")]
-    # One request may lie between the look at the clock and the network: what
-    # it wants to change is changed by then, and it is refused.
+    # The pause may come between the look at the clock and the sending of one
+    # request.  By then somebody else has changed the object, so the request is
+    # refused.
     strays = history.strays()
     assert not [w for w in strays if w.ok], strays
     assert len(strays) <= len(blow.paused), strays
     for who, begin, over in blow.paused:
-        # what came while it could not send was on its way before
+        # What arrived during the pause was on its way before.
         wire = [w.at - begin for w in history.writes
                 if w.who == who and begin <= w.at < over]
         led = [since for by, since, _ in history.terms

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""deploy/helm: what the real helm renders is what kustomize builds, object by
-object, and a real API server takes it, through install, upgrade and uninstall.
+"""deploy/helm: the real helm renders what kustomize builds, object by object,
+and a real API server takes it.
 
-Of the templates only the freshness is checked without helm; the rest is long,
+Only the freshness of the templates is checked without helm.  The rest is long,
 because helm takes two minutes of processor time to build.
 """
 import copy
@@ -16,12 +16,11 @@ import subprocess
 import pytest
 import yaml
 
-from conftest import build
-from controlplane import BUILD, JSONPATCH, NAMESPACES, REPO, WEBHOOKS
+from controlplane import BUILD, REPO
 from holder import BINARY, certs
-from test_deploy import (CLUSTER_WIDE, DEPLOY, EVENTS, NAME, check_pods,
-                         configuration, find, identities, installed, kinds,
-                         overlay, plane, render, stored)
+from test_deploy import (DEPLOY, NAME, check_pods, configuration, find,
+                         identities, installed, overlay, plane, render,
+                         stored)
 
 assert overlay and plane    # fixtures
 
@@ -30,18 +29,18 @@ APP = "app.kubernetes.io/"
 CONFIG = NAME + "-config"
 long = pytest.mark.long
 
-# what makes the chart deploy/base alone
+# These values make the chart deploy/base alone.
 BASE = {"replicas": 1, "highAvailability": {"enabled": False},
         "tls": {"mode": "secret"}}
 ON = {"enabled": True}
 DIGEST = "sha256:" + "0" * 64
-# the values.yaml of the Go program's chart, and an image of one's own
+# The values.yaml of the Go program's chart, with an image of one's own.
 GO = {"image": "registry.example.com/node-holder:controller",
       "initialDelay": 60, "holdDuration": 20,
       "holdAnnotation": "karpenter.sh/do-not-consolidate"}
 
 
-# Freshness: kubectl is enough
+# Freshness of the templates, for which kubectl is enough
 
 def generate(chart, *flags):
     return subprocess.run(
@@ -57,7 +56,7 @@ def test_the_templates_are_up_to_date(plane_programs):
 
 @pytest.fixture
 def deploy(tmp_path, plane_programs):
-    """A copy of deploy/, to change something in it."""
+    """A copy of deploy/, so that a test can change something in it."""
     return shutil.copytree(DEPLOY, tmp_path / "deploy", symlinks=True)
 
 
@@ -67,7 +66,7 @@ def edit(file, old, new):
     file.write_text(text.replace(old, new))
 
 
-# what changes -> the templates that are then out of date
+# what changes: the templates that are then out of date
 DRIFT = {
     "a right": ("base/rbac.yaml", "verbs: [list, watch]",
                 "verbs: [list, watch, get]", ["rbac"]),
@@ -100,7 +99,7 @@ def test_what_is_out_of_date_is_seen(deploy, case):
 def test_it_writes_what_it_checks(deploy):
     edit(deploy / "base/rbac.yaml", "verbs: [list, watch]", "verbs: [list]")
     (deploy / "helm/templates/service.yaml").unlink()
-    # of a component that is no more
+    # This template belongs to a component that no longer exists.
     webhook = (deploy / "helm/templates/webhook.yaml").read_text()
     (deploy / "helm/templates/gone.yaml").write_text(webhook)
     assert "gone.yaml" in generate(deploy / "helm", "--check").stdout
@@ -111,7 +110,7 @@ def test_it_writes_what_it_checks(deploy):
 
 
 def test_what_cannot_be_written_is_an_error(deploy):
-    """Rather than a chart without it."""
+    """An error is better than a chart without it."""
     def error():
         done = generate(deploy / "helm")
         assert done.returncode == 1
@@ -150,7 +149,8 @@ configMapGenerator:
 
 @pytest.fixture(scope="session")
 def helm(build_programs, plane_programs, tmp_path_factory):
-    """helm(ARGS..., values=) -> CompletedProcess; with nobody's settings."""
+    """helm(ARGS..., values=) returns a CompletedProcess; nobody's settings
+    apply."""
     build_programs("helm")
     home = tmp_path_factory.mktemp("helm")
 
@@ -166,7 +166,7 @@ def helm(build_programs, plane_programs, tmp_path_factory):
                  "KUBECONFIG": str(kubeconfig)})
         if check:
             assert done.returncode == 0, done.stderr
-            # such as: skipped value for ...: Not a table
+            # A warning is, for example, "skipped value for ...: Not a table".
             assert "warning" not in done.stderr.lower(), done.stderr
         return done
     return run
@@ -174,7 +174,7 @@ def helm(build_programs, plane_programs, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def template(helm):
-    """template(values) -> objects"""
+    """template(values) returns objects."""
     def run(values, *flags, namespace=NAME, chart=CHART):
         done = helm("template", "mine", chart, "--namespace", namespace,
                     *flags, values=values)
@@ -207,7 +207,7 @@ def settings(objects):
 
 
 def substance(objects):
-    """Without what tells only which tool it was that wrote them."""
+    """The objects without what only tells which tool wrote them."""
     config = configuration(objects)["metadata"]["name"]
     told = {APP + "instance", APP + "managed-by", APP + "version",
             "helm.sh/chart"}
@@ -215,7 +215,7 @@ def substance(objects):
     for o in copy.deepcopy(objects):
         meta = o["metadata"]
         if o["kind"] == "Namespace":
-            continue            # helm install --create-namespace
+            continue            # helm install --create-namespace makes it
         if meta["name"] == config:
             meta["name"] = CONFIG
             o["data"] = {"settings": settings(objects)}
@@ -248,7 +248,7 @@ def same(chart, kustomize):
 
 
 def config_of(**settings):
-    """Fields of an overlay that put these into its configuration."""
+    """Fields of an overlay that put these settings into its configuration."""
     text = yaml.safe_dump({
         **yaml.safe_load((DEPLOY / "base/config.yaml").read_text()),
         **settings})
@@ -408,7 +408,7 @@ SAME = {
 
 @pytest.fixture
 def case(plane, overlay, template, request):
-    """-> (objects of helm, objects of kustomize)"""
+    """Returns (objects of helm, objects of kustomize)."""
     values, resource, fields = SAME[request.param]
     namespace = fields.get("namespace", NAME)
     return (template(values, namespace=namespace),
@@ -423,7 +423,7 @@ def test_helm_and_kustomize_say_the_same(case):
 
 @long
 def test_a_component_more(plane, deploy, template):
-    """One that changes what others change, too: the way a new one comes."""
+    """A new component may change what others change, too."""
     folder = deploy / "components" / "other"
     folder.mkdir()
     (folder / "kustomization.yaml").write_text(yaml.safe_dump({
@@ -443,7 +443,7 @@ def test_a_component_more(plane, deploy, template):
                  "verbs": ["get"]}))["patch"]}]}))
     edit(deploy / "helm/generate.py", "COMPONENTS = {\n",
          "COMPONENTS = {\n    'other': 'hasKey .Values \"initialDelay\"',\n")
-    # the same key by two: told, and not guessed
+    # Two components add the same key: this is reported, not guessed.
     done = generate(deploy / "helm")
     assert done.returncode == 1 and "is the second to add" in done.stderr
     file = folder / "kustomization.yaml"
@@ -473,7 +473,8 @@ def test_a_component_more(plane, deploy, template):
 
 @pytest.fixture
 def namespace(plane):
-    """make(name): one that enforces `restricted`, as deploy/base has it."""
+    """make(name) creates a namespace that enforces `restricted`, as
+    deploy/base has it."""
     def make(name=NAME, restricted=True):
         body = yaml.safe_load((DEPLOY / "base/namespace.yaml").read_text())
         body["metadata"]["name"] = name
@@ -514,7 +515,7 @@ def test_labels(template):
         assert expected.items() <= o["metadata"]["labels"].items(), o
         assert o["metadata"]["labels"]["helm.sh/chart"] == \
             f"{NAME}-{chart['version']}"
-    # a new chart alone does not roll the Pods
+    # A new version of the chart alone does not roll the Pods.
     pod = find(objects, "Deployment")["spec"]["template"]["metadata"]
     assert expected.items() <= pod["labels"].items()
     assert "helm.sh/chart" not in pod["labels"]
@@ -550,7 +551,7 @@ def test_a_bundle_of_pem(helm, tmp_path):
 
 # What is refused, and by which words
 
-# values, the value that the message names, what else it says
+# values, the value that the message names, what else the message says
 REFUSED = [
     ({"holdDuraton": 20}, "holdDuraton", "not allowed"),
     ({"holdDuration": "20 minutes"}, "holdDuration", "pattern"),
@@ -585,7 +586,7 @@ REFUSED = [
     ({"tls": None}, "tls", "missing"),
     ({"networkPolicy": {"apiServerPorts": None}}, "apiServerPorts",
      "missing"),
-    # by the templates
+    # These are refused by the templates.
     ({"tls": {"caBundle": "Y2E="}}, "tls.caBundle", "tls.mode secret"),
     ({"config": {"webhook": {"address": ":1"}}}, "config.webhook", "ports"),
     ({"config": {"metrics": {}}}, "config.metrics", "ports"),
@@ -638,7 +639,7 @@ def test_minutes_or_a_duration(template, value, hold):
 
 @long
 def test_the_values_of_the_go_chart(helm, template):
-    """All but an annotation that Karpenter does not obey."""
+    """All values work but an annotation that Karpenter does not obey."""
     old = {k: v for k, v in GO.items() if k != "holdAnnotation"}
     objects = template(old)
     container, = find(objects, "Deployment")["spec"]["template"]["spec"][
@@ -648,10 +649,10 @@ def test_the_values_of_the_go_chart(helm, template):
     assert found["holdDuration"] == "20m"
     assert found["holdAnnotation"] == {
         "key": "karpenter.sh/do-not-disrupt", "value": "true"}
-    # a key alone
+    # The annotation may be a key alone.
     assert settings(template({"holdAnnotation": "example.com/a"}))[
         "holdAnnotation"] == {"key": "example.com/a", "value": "true"}
-    # initialDelay changes nothing
+    # initialDelay changes nothing.
     assert objects == template({k: v for k, v in old.items()
                                 if k != "initialDelay"})
 
@@ -667,7 +668,7 @@ def notes(helm):
     return run
 
 
-# values, in the notes, not in them
+# values, what is in the notes, what is not
 NOTES = {
     "image": ({"image": "r.example.com/h:1"}, ["leaves the holds"],
               ["WARNING"]),
@@ -704,234 +705,6 @@ def test_notes(notes, name):
         assert words in text
     for words in absent:
         assert words not in text
-
-
-# With a real API server
-
-class Release:
-    def __init__(self, plane, helm, namespace, name="mine"):
-        self.plane, self.name = plane, name
-        self.namespace, self.run = namespace, helm
-
-    def helm(self, command, *args, **options):
-        return self.run(command, self.name, *args, "--namespace",
-                        self.namespace, kubeconfig=self.plane.kubeconfig,
-                        **options)
-
-    def objects(self):
-        text = self.run(
-            "get", "manifest", self.name, "--namespace", self.namespace,
-            kubeconfig=self.plane.kubeconfig)
-        found = [o for o in yaml.safe_load_all(text.stdout) if o]
-        for o in found:
-            if o["kind"] not in CLUSTER_WIDE:
-                o["metadata"].setdefault("namespace", self.namespace)
-        return found
-
-    def stored(self):
-        return stored(self.plane, self.objects())
-
-    def deployment(self):
-        return find(self.stored(), "Deployment")
-
-
-@pytest.fixture
-def release(plane, helm, namespace):
-    made = []
-
-    def make(where, name="mine", restricted=True):
-        made.append(Release(plane, helm, namespace(where, restricted), name))
-        return made[-1]
-    yield make
-    for one in made:
-        one.helm("uninstall", "--ignore-not-found")
-
-
-def left(plane, objects):
-    answer = plane.kubectl("get", "--ignore-not-found", "-o", "name", "-f",
-                           "-", stdin=yaml.safe_dump_all(objects))
-    return answer.stdout.split()
-
-
-@long
-def test_install_upgrade_uninstall(plane, release, tmp_path):
-    mine = release("platform")
-    everything = {name: ON for name in ("leastPrivilege", "networkPolicy",
-                                        "prometheus")}
-    told = mine.helm("install", CHART, values=everything).stdout
-    assert "It works when" in told
-    objects = mine.objects()
-    assert identities(mine.stored()) == identities(objects)
-    assert {"Certificate", "ServiceMonitor", "NetworkPolicy",
-            "ValidatingAdmissionPolicy", "PodDisruptionBudget"} <= kinds(
-                objects)
-    for o in objects:
-        where = o["metadata"].get("namespace")
-        assert where == (None if o["kind"] in CLUSTER_WIDE else "default"
-                         if o["metadata"]["name"] == EVENTS else "platform")
-    check_pods(plane, mine.deployment())
-    assert mine.deployment()["metadata"]["generation"] == 1
-
-    # what cainjector has put there stays; the same again rolls nothing
-    plane.patch(WEBHOOKS, NAME, [
-        {"op": "add", "path": "/webhooks/0/clientConfig/caBundle",
-         "value": "Y2E="}], JSONPATCH)
-    mine.helm("upgrade", CHART, values=everything)
-    hook, = plane.get(WEBHOOKS, NAME)["webhooks"]
-    assert hook["clientConfig"]["caBundle"] == "Y2E="
-    assert mine.deployment()["metadata"]["generation"] == 1
-
-    # another configuration does
-    was = mine.deployment()["spec"]["template"]
-    mine.helm("upgrade", CHART, values={**everything, "holdDuration": 7})
-    now = mine.deployment()
-    assert now["metadata"]["generation"] == 2
-    changed = now["spec"]["template"]["metadata"]["annotations"]
-    assert changed["checksum/config"] != was["metadata"]["annotations"][
-        "checksum/config"]
-    config, = (o for o in mine.stored() if o["metadata"]["name"] == CONFIG)
-    assert effective(config["data"]["config.yaml"])["holdDuration"] == "7m"
-
-    # a component off again, another certificate
-    pem = certs(tmp_path / "pair") / "ca.crt"
-    bundle = CHART, "--set-file", f"tls.caBundle={pem}"
-    done = mine.helm("upgrade", *bundle, values=BASE, check=False)
-    assert done.returncode != 0 and "1 conflict" in done.stderr
-    mine.helm("upgrade", *bundle, "--force-conflicts", values=BASE)
-    gone = [o for o in objects if o["kind"] in (
-        "Certificate", "Issuer", "ServiceMonitor", "NetworkPolicy",
-        "ValidatingAdmissionPolicy", "PodDisruptionBudget")]
-    assert not left(plane, gone)
-    spec = mine.deployment()["spec"]
-    assert spec["replicas"] == 1
-    assert "topologySpreadConstraints" not in spec["template"]["spec"]
-    hook, = plane.get(WEBHOOKS, NAME)["webhooks"]
-    assert hook["clientConfig"]["caBundle"] != "Y2E="
-
-    # as the README says, so that the holder clears all
-    mine.helm("upgrade", CHART, "--reuse-values", "--set",
-              "nodePools.exclude={*}")
-    assert settings(mine.objects())["nodePools"] == {
-        "include": ["*"], "exclude": ["*"]}
-    mine.helm("uninstall")
-    assert not left(plane, objects)
-    assert plane.get(NAMESPACES, "platform")
-
-
-@long
-def test_one_release_a_cluster(plane, release):
-    """Two holders would hold twice as long: names are fixed."""
-    first, second = release("platform"), release("elsewhere", "another")
-    first.helm("install", CHART)
-    versions = {o["metadata"]["uid"]: o["metadata"]["resourceVersion"]
-                for o in first.stored()}
-    done = second.helm("install", CHART, check=False)
-    assert done.returncode != 0
-    assert "cannot be imported into the current release" in done.stderr
-    assert versions == {o["metadata"]["uid"]: o["metadata"]["resourceVersion"]
-                        for o in first.stored()}
-
-
-GO_CHART = {
-    "Chart.yaml": """\
-apiVersion: v2
-name: karpenter-node-holder
-version: 0.1.0
-appVersion: 1.16.0
-""",
-    # names as in the Go program's chart, and what they need beside
-    "templates/all.yaml": """\
-apiVersion: v1
-kind: ServiceAccount
-metadata:
-  name: {{ .Release.Name }}-sa
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata:
-  name: {{ .Release.Name }}-role
-rules:
-  - apiGroups: [""]
-    resources: [nodes]
-    verbs: [get, list, patch, update, edit, watch]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata:
-  name: {{ .Release.Name }}-rolebinding
-roleRef:
-  apiGroup: rbac.authorization.k8s.io
-  kind: ClusterRole
-  name: {{ .Release.Name }}-role
-subjects:
-  - kind: ServiceAccount
-    name: {{ .Release.Name }}-sa
-    namespace: {{ .Release.Namespace }}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: karpenter-node-holder-watcher
-spec:
-  replicas: 1
-  selector:
-    matchLabels: {app: karpenter-node-holder-watcher}
-  template:
-    metadata:
-      labels: {app: karpenter-node-holder-watcher}
-    spec:
-      serviceAccountName: {{ .Release.Name }}-sa
-      containers:
-        - name: watcher
-          image: {{ .Values.image }}
-          env:
-            - name: INITIAL_DELAY
-              value: {{ .Values.initialDelay | quote }}
-            - name: HOLD_DURATION
-              value: {{ .Values.holdDuration | quote }}
-            - name: HOLD_ANNOTATION
-              value: {{ .Values.holdAnnotation | quote }}
-""",
-}
-
-
-@long
-def test_upgrade_of_a_release_of_the_go_chart(plane, release, tmp_path):
-    old_chart = tmp_path / "old"
-    for name, text in GO_CHART.items():
-        (old_chart / name).parent.mkdir(parents=True, exist_ok=True)
-        (old_chart / name).write_text(text)
-    (old_chart / "values.yaml").write_text(yaml.safe_dump(GO))
-    mine = release("tools", restricted=False)
-    mine.helm("install", old_chart)
-    old = mine.objects()
-    assert len(left(plane, old)) == len(old)
-    # as it is: told why not, and nothing has changed
-    done = mine.helm("upgrade", CHART, values=GO, check=False)
-    assert done.returncode != 0 and "Leave holdAnnotation out" in done.stderr
-    assert len(left(plane, old)) == len(old)
-    values = {k: v for k, v in GO.items() if k != "holdAnnotation"}
-    told = mine.helm("upgrade", CHART, values=values).stdout
-    assert "initialDelay does nothing" in told
-    assert not left(plane, old)
-    assert identities(mine.stored()) == identities(mine.objects())
-    container, = mine.deployment()["spec"]["template"]["spec"]["containers"]
-    assert container["image"] == GO["image"]
-
-
-@long
-def test_taking_over_from_kustomize(plane, overlay, release):
-    """Pods are replaced, and that is all that anyone notices."""
-    mine = release("platform")
-    objects = render(plane, overlay("overlays/default", namespace="platform"))
-    with installed(plane, objects):
-        uid = find(stored(plane, objects), "Deployment")["metadata"]["uid"]
-        assert mine.helm("install", CHART, check=False).returncode != 0
-        mine.helm("install", CHART, "--take-ownership", "--force-conflicts")
-        assert mine.deployment()["metadata"]["uid"] == uid
-        same(mine.objects(), objects)
-        assert find(mine.stored(), "Deployment")["spec"]["template"]["spec"][
-            "volumes"][0]["configMap"]["name"] == CONFIG
 
 
 # The documentation

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The container image: built by deploy/image.sh, looked into, and run.
+"""The container image: built by deploy/image.sh, inspected, and run.
 
-buildah builds it as on a machine without a daemon; no registry is asked: the
-image that it is compiled in is a Debian 12 made by debootstrap.  Needs root.
+buildah builds it, as on a machine without a daemon.  No registry is asked: the
+image in which it is compiled is a Debian 12 made by debootstrap.  Needs root.
 """
 import contextlib
 import errno
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.long
 PROGRAM = "usr/bin/karpenter-node-holder"
 USER = 65532
 SIZE_MAX = 30_000_000
-NAME = "kubernetes.default.svc"  # as the API server's certificate has it
+NAME = "kubernetes.default.svc"  # the name in the API server's certificate
 ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 Image = namedtuple("Image", "name version out base")
@@ -48,7 +48,7 @@ def run(*argv, env=None, **options):
 # --- made once --------------------------------------------------------------
 
 class Store:
-    """buildah with a store of its own, which goes away with it."""
+    """buildah with a store of its own, which is removed with it."""
 
     def __init__(self, path):
         self.path = path
@@ -63,7 +63,7 @@ class Store:
         return run("buildah", *argv, env=self.env)
 
     def root_of(self, image):
-        """A new container of the image -> (its name, its root)."""
+        """Makes a new container of the image; returns (its name, its root)."""
         container = self("from", "--pull-never", image)
         return container, pathlib.Path(self("mount", container))
 
@@ -73,8 +73,9 @@ def store():
     if os.geteuid() != 0:
         pytest.skip("debootstrap and chroot need root")
     run(REPO / "tests" / "deps.sh", "buildah", "debootstrap", "binutils")
-    path = BUILD / "image-store"  # gigabytes, and not below a Makefile's *.d
-    shutil.rmtree(path, ignore_errors=True)  # of a run that was killed
+    # It takes gigabytes, and must not be where a Makefile looks for *.d.
+    path = BUILD / "image-store"
+    shutil.rmtree(path, ignore_errors=True)  # a killed run may have left it
     path.mkdir()
     store = Store(path)
     yield store
@@ -83,12 +84,12 @@ def store():
 
 
 def debian(store):
-    """A minimal Debian 12 as a tar archive, kept from run to run."""
+    """A minimal Debian 12 as a tar archive, which is kept for the next run."""
     kept = BUILD / "debian-12.tar"
     if not kept.exists():
         root = store.path / "debian"
         run("debootstrap", "--variant=minbase", "bookworm", root)
-        # apt in it reaches the mirror as apt out here does
+        # apt in the image reaches the mirror in the same way as apt outside.
         conf = re.findall(r"^Acquire::(?:https?|Check)\S* .*;$",
                           run("apt-config", "dump"), re.M)
         (root / "etc/apt/apt.conf.d/host").write_text("\n".join(conf) + "\n")
@@ -130,7 +131,7 @@ def files(root):
 
 @functools.cache
 def dynamic(path):
-    """-> (libraries it names, the loader it asks for)"""
+    """Returns (libraries it names, the loader it asks for)."""
     text = run("readelf", "-ldW", path)
     return (re.findall(r"\(NEEDED\)\s+Shared library: \[(.+)\]", text),
             re.findall(r"Requesting program interpreter: (.+)\]", text))
@@ -162,7 +163,7 @@ def test_nothing_but_the_program_and_its_libraries(root):
         assert not p.is_symlink(), p
         assert status.st_mode & 0o7022 == 0, f"{p}: {status.st_mode:o}"
 
-    # the loader's own word, with nothing but this root to look in
+    # The loader itself tells, with only this root to look in.
     listed = run("chroot", root, interpreter, "--list", "/" + PROGRAM)
     assert "not found" not in listed
     paths = {p[1:] for p in re.findall(r"(?:=> )(/\S+)", listed)}
@@ -194,9 +195,10 @@ def test_any_processor():
 
 
 def test_bill_of_materials(store, image, root):
-    """Each package that a file is from, in its version, and no other."""
+    """It lists each package that a file comes from, in its version, and no
+    other."""
     build = image.name + "-build"
-    # from the layers that are there: the same Debian that it came from
+    # The existing layers are used: they have the same Debian.
     store("build", "--layers", "--build-arg", f"BASE={image.base}",
           "--target", "build", "--tag", build, "-f", REPO / "Dockerfile", REPO)
     _, origin = store.root_of(build)
@@ -239,15 +241,15 @@ def test_bill_of_materials(store, image, root):
 
 
 def contents(folder):
-    """{path: (mode, what is in it)}"""
+    """Returns {path: (mode, content)}."""
     return {str(p.relative_to(folder)): (
         p.lstat().st_mode, p.read_bytes() if p.is_file() else None)
         for p in folder.rglob("*")}
 
 
 def test_podman_where_docker_has_no_daemon(store, image, root, tmp_path):
-    """The builder that works is taken, and its image is the same but for the
-    version, which shows that it is its own."""
+    """The builder that works is used.  Its image is the same but for the
+    version, which shows that it was built separately."""
     run(REPO / "tests" / "deps.sh", "podman")
     client = tmp_path / "docker"
     client.write_text("#!/bin/sh\necho 'Is the daemon running?' >&2\nexit 1\n")
@@ -277,7 +279,8 @@ NOBODY = "nameserver 127.0.53.54\n"
 
 
 class Names:
-    """A DNS server that knows one name; resolv.conf has no port: it is 53."""
+    """A DNS server that knows one name.  resolv.conf has no port, so it
+    listens on 53."""
 
     def __init__(self, name, address):
         self.name, self.answer = name.lower(), socket.inet_aton(address)
@@ -322,7 +325,8 @@ def names():
     names.close()
 
 
-# As a container runtime does it: mounts first, then the root is read-only.
+# A container runtime does the same: mounts first, then the root becomes
+# read-only.
 READ_ONLY = """
 root=$1 uid=$2; shift 2
 mount --bind "$root" "$root"
@@ -376,7 +380,7 @@ class Pod(Holder):
     def argv(self):
         container = yaml.safe_load((DEPLOY / "deployment.yaml").read_text())[
             "spec"]["template"]["spec"]["containers"][0]
-        assert "command" not in container  # the image's entrypoint
+        assert "command" not in container  # it is the image's entrypoint
         program = ["/" + PROGRAM, *container["args"]]
         env = {"KUBERNETES_SERVICE_HOST": self.host,
                "KUBERNETES_SERVICE_PORT": str(self.plane.port)}
@@ -403,7 +407,7 @@ class Pod(Holder):
         return self
 
     def pid(self):
-        """Of the holder itself, below what runs it."""
+        """The process id of the holder itself, below what runs it."""
         parent = {}
         for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
             with contextlib.suppress(OSError):
@@ -435,9 +439,10 @@ class Pod(Holder):
 
 
 @pytest.mark.parametrize("host, read_only, etc", [
-    # what buildah makes of /etc/hosts and resolv.conf is not looked at
+    # The contents that buildah gives to /etc/hosts and resolv.conf do not
+    # matter.
     pytest.param("127.0.0.1", False, {}, id="buildah-ip"),
-    # not even these two files
+    # Not even these two files are there.
     pytest.param("127.0.0.1", True, {}, id="read-only-ip"),
     pytest.param(NAME, True, {
         "hosts": HOSTS + f"127.0.0.1 {NAME}\n", "resolv.conf": NOBODY},
@@ -447,22 +452,23 @@ class Pod(Holder):
         id="read-only-dns"),
 ])
 def test_runs(plane, clean, view, store, image, names, host, read_only, etc):
-    """Both sides of it: a client of the API server, a server of reviews."""
+    """The holder works in both roles: as a client of the API server and as a
+    server of reviews."""
     karpenter = Karpenter(plane)
     before = karpenter.machine()
     pod = Pod(plane, store, image, host, read_only, etc)
     try:
         pod.start()
-        # to the API server: it watches, and it patches what it missed
+        # To the API server: it watches, and it patches what it missed.
         view.wait_held(nodes([before]), SOON + 5)
         assert pod.metric("rest_client_requests_total", code="200") > 0
         assert not pod.metric("rest_client_requests_total", code="403")
 
-        # from a client, with the certificate that it has made itself
+        # From a client, with the certificate that it made itself.
         status, answer, _ = pod.review(node_body("in-the-image"))
         assert status == 200 and answer["response"]["allowed"], answer
         assert answer["response"]["patchType"] == "JSONPatch", answer
-        # and from the API server
+        # And from the API server.
         pod.register()
         check_held(plane.create(NODES, node_body("real")), {})
 

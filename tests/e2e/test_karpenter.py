@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What real Karpenter and people do to machines that we hold."""
+"""What real Karpenter and people do to machines that are held."""
 import time
 
 from controlplane import CLAIMS, NODES, until
@@ -9,7 +9,8 @@ from hold import HOLD, MARK, SOON, annotations, clear, held
 
 
 class Registrations:
-    """When each Node was registered and each claim cleared, by two watches."""
+    """Records from two watches when each Node was registered and each claim
+    cleared."""
 
     def __init__(self, cluster):
         self.registered, self.cleared, self.marked = {}, {}, set()
@@ -33,14 +34,14 @@ class Registrations:
 
 
 def test_fifty_claims_released_while_they_register(cluster, add_holder):
-    """Registration copies the claim's annotations, as Karpenter's cache had
-    them: a hold may come back after it was cleared."""
+    """Registration copies the claim's annotations from Karpenter's cache, so a
+    hold may come back after it was cleared."""
     hold, startup = 8, 6
     holder = add_holder(holdDuration=f"{hold}s", startupTimeout=f"{startup}s")
     seen = Registrations(cluster)
-    # Given up on as not booting after 14 s and released by 20 s, as Nodes that
-    # were just admitted put it off; ten register at each of these moments,
-    # and are not initialized by that.
+    # After 14 s they count as not booting.  As Nodes that were just admitted
+    # delay the release, it comes by 20 s.  Ten Nodes register at each of these
+    # moments, which does not initialize them.
     pools = [f"p{delay}" for delay in (12, 16, 18, 20, 22)]
     for name in pools:
         cluster.pool(name, registration_delay=name[1:] + "s", cpus=("1",),
@@ -52,7 +53,7 @@ def test_fifty_claims_released_while_they_register(cluster, add_holder):
           lambda: f"{len(seen.cleared)} released: {marks_left(cluster)[:3]}")
     assert seen.overlap() >= 10, "no release in the middle of registrations"
     cluster.started()
-    # Booted after all, so each is held for its own quiet time again.
+    # They booted after all, so each is held for its own quiet time again.
     for name in pools:
         cluster.wait_running(name, 10)
     at = quiet_at(cluster, hold)
@@ -73,8 +74,8 @@ def test_fifty_claims_released_while_they_register(cluster, add_holder):
 
 
 def test_deleted_while_held(cluster, add_holder):
-    """By a person, claims and Nodes in either order; Karpenter terminates
-    both, and makes up for them."""
+    """A person deletes claims and Nodes in either order.  Karpenter terminates
+    both and makes up for them."""
     hold = 14
     holder = add_holder(holdDuration=f"{hold}s")
     cluster.pool()
@@ -101,7 +102,7 @@ def test_deleted_while_held(cluster, add_holder):
     until(lambda: not marks_left(cluster), max(0, at - time.time()) + 6,
           lambda: f"released: {marks_left(cluster)}")
     assert time.time() >= at - 1
-    # the table has forgotten what is gone
+    # The table has forgotten what is gone.
     for kind, path in (("Node", NODES), ("NodeClaim", CLAIMS)):
         until(lambda: holder.metric("karpenter_node_holder_objects",
                                     kind=kind) == len(names(cluster, path)),
@@ -109,9 +110,9 @@ def test_deleted_while_held(cluster, add_holder):
 
 
 def test_emptiness_and_a_template_with_a_persons_hold(cluster, add_holder):
-    """One pool's template holds its nodes for good: neither marked nor
-    cleared, and Karpenter leaves them alone.  Those of the other pool are
-    empty, and go when the hold does."""
+    """The template of one NodePool holds its nodes for good: they are neither
+    marked nor cleared, and Karpenter leaves them alone.  The nodes of the
+    other NodePool are empty and go when the hold does."""
     hold = 45
     add_holder(holdDuration=f"{hold}s")
     cluster.pool("theirs", annotations={HOLD: "true"})

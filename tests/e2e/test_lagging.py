@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The holder reads from a kube-apiserver whose watch cache is behind, while
-everybody else writes through another one (lag.py)."""
+everybody else writes through another one (lib/lag.py)."""
 import math
 import random
 import time
@@ -14,7 +14,8 @@ from lag import Lagging
 from lead import DEPLOYED, leader
 from test_pools import OWN
 
-# A consistent list waits 3 s for the cache, then asks etcd.
+# For a consistent list the API server waits 3 s for its cache and then asks
+# etcd.
 HELD_UP = 3.0
 
 
@@ -26,7 +27,7 @@ def lagging(plane):
 
 @pytest.fixture
 def reads_there(lagging, make_holder):
-    """make_holder(), of one that knows the lagging API server alone."""
+    """make_holder() for a holder that knows only the lagging API server."""
     def make(**settings):
         holder = make_holder(start=False, register=False, **settings)
         holder.act_as(server=lagging.url)
@@ -38,7 +39,7 @@ def reads_there(lagging, make_holder):
 
 
 def hold_back(plane, lagging):
-    """From now on; what has been written so far is seen."""
+    """Keeps back all from now on; what was written before has been seen."""
     for path in (NODES, CLAIMS, POOLS):
         until(lambda: lagging.cached(path) == plane.metadata(path), 10,
               "the caches are level")
@@ -48,8 +49,8 @@ def hold_back(plane, lagging):
 
 def test_a_machine_it_does_not_see(
         plane, lagging, reads_there, karpenter, view):
-    """A release begins with a list that is consistent, however old what the
-    holder is told of changes."""
+    """A release begins with a consistent list, however late the holder learns
+    of changes."""
     hold = 15
     old = karpenter.settled(5)
     reads_there(holdDuration=f"{hold}s")
@@ -61,7 +62,8 @@ def test_a_machine_it_does_not_see(
     second = karpenter.machine()
     everything = nodes(old + [first]) + claims([first])
     assert second.ready < first.ready + hold, "too slow to tell"
-    # A creation just admitted puts a release off by 5 s: past that, too.
+    # A creation just admitted delays a release by 5 s.  The holds last longer
+    # than that.
     view.check_stays(everything, held, "released although there is another",
                      first.ready + hold + 5 + HELD_UP - time.time())
     assert second.node not in lagging.cached(NODES), "this test shows nothing"
@@ -99,8 +101,8 @@ def test_a_hold_by_hand_it_does_not_see(
 
 @pytest.mark.long
 def test_always_behind(plane, lagging, reads_there, karpenter, view):
-    """Two replicas, all that they see some seconds late; machines come at
-    any time, and their lead moves by kill -9."""
+    """Two replicas see everything some seconds late.  Machines come at any
+    time, and the lead moves by kill -9."""
     hold, lag, rounds = 20, 6, 3
     rng = random.Random(12)
     old = karpenter.settled(20)
@@ -131,6 +133,7 @@ def test_always_behind(plane, lagging, reads_there, karpenter, view):
             nodes(old + made), quiet_at, late=SOON + lag + DEPLOYED.taken)
         print(f"{len(made)} machines: released {first:+.1f} to {last:+.1f} s "
               "from the quiet time")
-        # Karpenter's own copies, and what was patched on an old copy
+        # Karpenter made its own copies, and some patches were based on old
+        # copies.
         view.wait_clear(nodes(old + made) + claims(made))
         view.check_stays(nodes(old + made), clear, "it came back", lag + 4)

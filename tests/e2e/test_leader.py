@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several replicas: every one answers admission, the leader sweeps.
+"""Several replicas: every one answers admission, and the leader sweeps.
 
-How the lead moves: test_failover.py.
+test_failover.py tests how the lead moves.
 """
 import pytest
 
@@ -19,7 +19,8 @@ def writes(holder):
 
 @pytest.fixture
 def replicas(plane, make_holder):
-    """make(n): the first of them leads, and its webhook is registered."""
+    """make(n) starts n replicas.  The first of them leads, and its webhook is
+    registered."""
     plane.request("DELETE", f"{LEASES}/{NAME}")
 
     def make(n, **settings):
@@ -61,7 +62,8 @@ def test_one_sweeps_and_all_answer(plane, replicas, karpenter, view):
 
 
 def test_the_lease_is_deleted(plane, replicas, karpenter, view):
-    """It goes on: nothing is released before its time, nothing held longer."""
+    """The hold goes on: nothing is released before its time or held for
+    longer."""
     old = karpenter.settled(5)
     first, second = replicas(2, holdDuration="9s")
     view.wait_clear(nodes(old), 15)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""make e2e-long: minutes each."""
+"""make e2e-long: tests that take minutes each."""
 import time
 
 import pytest
@@ -13,7 +13,8 @@ pytestmark = pytest.mark.long
 
 def test_drains_as_long_as_the_api_server_keeps_its_connection(
         plane, make_holder):
-    """The default drainTimeout outlives the API server's idle time of 90 s."""
+    """The default drainTimeout is longer than the 90 s for which the API server
+    keeps an idle connection."""
     holder = make_holder(webhook={"drainTimeout": "95s"}, holdDuration="1h")
     plane.many(lambda i: plane.create(NODES, node_body(f"n{i}")),
                range(50), 16)  # several connections
@@ -21,7 +22,8 @@ def test_drains_as_long_as_the_api_server_keeps_its_connection(
     holder.process.terminate()
     answered = 0
     while holder.alive() and time.monotonic() - begin < 110:
-        # each over a connection of before, until the last one is closed
+        # Each request uses an existing connection until the last one is
+        # closed.
         if held(plane.create(NODES + "?dryRun=All", node_body("late"))):
             answered += 1
         elif answered:
@@ -34,7 +36,7 @@ def test_drains_as_long_as_the_api_server_keeps_its_connection(
 
 
 def test_watches_outlive_their_own_timeout(make_holder, karpenter, view):
-    """Quiet hours: every watch is ended by the server within 10 minutes."""
+    """In quiet hours the server ends every watch within 10 minutes."""
     old = karpenter.settled(50)
     holder = make_holder(holdDuration="8s")
     view.wait_clear(nodes(old), 15)

@@ -20,7 +20,7 @@ GUIDE = (REPO / "docs" / "migration.md").read_text()
 BLOCKS = re.findall(r"^```sh\n(.*?)^```", GUIDE, re.M | re.S)
 OLD = "karpenter.sh/do-not-consolidate"
 WATCHER = "karpenter-node-holder-watcher"
-# client-go: the binary's name, its version, ...
+# client-go's user agent: the binary's name, its version, ...
 AGENT = ("karpenter-node-holder/v0.0.0 (linux/amd64) kubernetes/$Format")
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
@@ -36,7 +36,8 @@ NAMESPACE = re.search(r"^namespace=(.*)", NAMES, re.M)[1]
 
 
 def sh(plane, *texts):
-    """As somebody types it: one after the other, in an empty folder."""
+    """Runs the commands one after the other, as somebody types them in an
+    empty folder."""
     folder = plane.dir / "migration"
     folder.mkdir(exist_ok=True)
     done = subprocess.run(
@@ -48,7 +49,8 @@ def sh(plane, *texts):
 
 
 def go_program(plane, names, value="true", key=OLD):
-    """It lists the Nodes and puts each back, whole, with its annotation."""
+    """Writes as it does: it PUTs each Node back, whole, with its annotation.
+    """
     for name in names:
         node = plane.get(NODES, name)
         node["metadata"].setdefault("annotations", {})[key] = value
@@ -62,7 +64,7 @@ def person(plane, name, *words):
 
 @pytest.fixture
 def old(plane):
-    """What its chart installs, by the names that it gave them."""
+    """What its chart installs, by the names that the chart gave."""
     label = {"app": WATCHER}
     account = f"{RELEASE}-sa"
     made = [
@@ -115,7 +117,7 @@ def gone(plane, objects):
 
 
 def holds(plane):
-    """{Node: its annotations that are holds, or marks}"""
+    """Returns {Node: its annotations that are holds or marks}."""
     seen = {name: {k: v for k, v in annotations(meta).items()
                    if k in (OLD, HOLD, MARK)}
             for name, meta in plane.metadata(NODES).items()}
@@ -124,34 +126,34 @@ def holds(plane):
 
 @pytest.fixture
 def leftovers(plane, clean, karpenter):
-    """-> (machines, what has to be there in the end)"""
+    """Returns (machines, what has to be there in the end)."""
     plane.create(POOLS, node_pool("general"))
     machines = karpenter.settled(30)
     names = [m.node for m in machines]
-    for i in range(3):      # it knows no Karpenter
+    for i in range(3):      # the Go program knows nothing of Karpenter
         body = node_body(f"control-plane-{i}", unregistered=False)
         body["metadata"]["labels"] = {
             "node-role.kubernetes.io/control-plane": ""}
         plane.create(NODES, body)
     control = [f"control-plane-{i}" for i in range(3)]
-    # People, before it came
+    # People wrote these before it came.
     person(plane, names[0], f"{HOLD}=true")
     person(plane, names[1], f"{HOLD}=false")
     person(plane, names[2], f"{OLD}=true")
     plane.kubectl("patch", "node", control[0], "--type", "merge", "-p",
                   '{"metadata":{"annotations":{"%s":"true"}}}' % HOLD)
-    # the old default on all of them; then, with another holdAnnotation, on
-    # those that were there; and it died
+    # It wrote the old default on all of them.  Then, with another
+    # holdAnnotation, it wrote on those that were there, and died.
     go_program(plane, names + control)
     go_program(plane, [n for n in names if n != names[1]][:20] + control,
                key=HOLD)
-    # People, after it
+    # People wrote these after it.
     person(plane, names[3], f"{HOLD}-", f"{OLD}-")
     person(plane, names[3], f"{HOLD}=true")
     person(plane, names[4], f"{HOLD}=a reason of ours")
-    # by the same name, but not as it writes
+    # This has the same name, but not the value that it writes.
     go_program(plane, names[5:6], "kept", HOLD)
-    # and what wants the same wrote it, too
+    # Another tool wanted the same and wrote it, too.
     plane.kubectl("apply", "--server-side", "--field-manager", "gitops", "-f",
                   "-", stdin=yaml.safe_dump({
                       "apiVersion": "v1", "kind": "Node", "metadata": {
@@ -171,9 +173,9 @@ def test_a_cluster_full_of_leftovers_ends_clean(
     user = plane.service_account(NAMESPACE, f"{RELEASE}-sa")
     pod = old[-1]
 
-    def kubelet():      # and garbage collector
+    def kubelet():      # plays the garbage collector as well
         until(lambda: gone(plane, old[-2:-1]), 30, "the Deployment is gone")
-        # its last deed on SIGTERM, which it has no right to any more
+        # On SIGTERM it would list once more, but no longer has the right to.
         until(lambda: plane.request("GET", NODES, user=user)[0] == 403, 30,
               "it has lost its rights")
         plane.delete(pod[0], pod[1]["metadata"]["name"] +
@@ -190,8 +192,8 @@ def test_a_cluster_full_of_leftovers_ends_clean(
     by = [line.split('"')[2].split()[1] for line in listed]
     assert {"karpenter-node-holder", "kubectl-annotate", "kubectl-patch",
             "gitops"} == set(by)
-    # of 33 two have the first key from a person or not at all; of 23 four
-    # have the second from one
+    # Of 33 Nodes, two have the first key from a person or not at all.  Of 23,
+    # four have the second from a person.
     assert by.count("karpenter-node-holder") == 31 + 19, listed
     done = sh(plane, block("awk"))
     assert holds(plane) == theirs
@@ -202,7 +204,7 @@ def test_a_cluster_full_of_leftovers_ends_clean(
     assert sh(plane, block("awk")) == ""
 
     holder = make_holder(holdDuration="5s")
-    time.sleep(7)       # nothing is due
+    time.sleep(7)       # nothing is due before that
     assert holds(plane) == theirs
     m = karpenter.machine()
     free = nodes([x for x in machines if x.node not in theirs] + [m])
@@ -230,7 +232,7 @@ def test_what_this_holder_holds_is_no_leftover(plane, clean, karpenter,
 
 
 def test_the_numbers_of_the_old_one(tmp_path):
-    """Its environment is read, and comes to what the guide's table says."""
+    """Its environment is read and gives what the guide's table says."""
     def check(*flags, **env):
         done = subprocess.run(
             [BINARY, "check", *flags], env=env, text=True,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of docs/migration.md where Helm installed the Go program, run
+"""The commands of docs/migration.md for a Go program that Helm installed, run
 as they stand there: its release goes, or becomes one of ours."""
 import re
 import subprocess
@@ -9,8 +9,8 @@ import yaml
 
 from controlplane import REPO
 from test_deploy import find, identities, plane
-from test_helm import (CHART, GO, GO_CHART, helm, left, namespace, release,
-                       settings)
+from test_helm import CHART, GO, helm, namespace, settings
+from test_helm_release import GO_CHART, left, release
 from test_migration import GUIDE, NAMES, NAMESPACE, RELEASE, block
 from uninstall import environment
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.long
 
 
 def sh(plane, *texts):
-    """Typed where the repository is -> what it says."""
+    """Runs the commands in the repository's folder; returns their output."""
     done = subprocess.run(
         ["sh", "-eu"], input="\n".join((NAMES, *texts)), text=True, cwd=REPO,
         capture_output=True, timeout=120, env=environment(plane))
@@ -29,7 +29,7 @@ def sh(plane, *texts):
 
 @pytest.fixture
 def old(plane, release, tmp_path):
-    """-> (the release, its objects), which step 2 has stopped already."""
+    """Returns (the release, its objects); step 2 has stopped it already."""
     for name, text in GO_CHART.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)

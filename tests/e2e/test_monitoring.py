@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """deploy/components/prometheus: a real Prometheus scrapes the holder and the
-API server, has the alerts, and answers what the dashboard asks."""
+API server, loads the alerts, and answers the queries of the dashboard."""
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -12,7 +13,7 @@ import time
 import pytest
 import yaml
 
-from controlplane import HERE, NODES, REPO, until
+from controlplane import NODES, REPO, until
 from hold import nodes
 from holder import DEPLOY
 from karpenter import node_body
@@ -24,7 +25,8 @@ pytestmark = pytest.mark.long
 
 P = "karpenter_node_holder_"
 GUIDE = REPO / "docs" / "operations.md"
-# Panels that show nothing where nothing goes wrong.
+CASES = pathlib.Path(__file__).with_name("alerts_test.yaml")
+# Panels that show nothing as long as nothing goes wrong.
 MAY_BE_EMPTY = {"Calls that failed", "Watches begun again"}
 
 
@@ -49,9 +51,9 @@ def test_rules_are_well_formed(tmp_path):
 
 def test_rules_fire_when_they_should(tmp_path):
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump(rules()))
-    shutil.copy(HERE / "alerts_test.yaml", tmp_path)
+    shutil.copy(CASES, tmp_path)
     promtool("test", "rules", "alerts_test.yaml", cwd=tmp_path)
-    tests = yaml.safe_load((HERE / "alerts_test.yaml").read_text())["tests"]
+    tests = yaml.safe_load((CASES).read_text())["tests"]
     cases = [c for t in tests for c in t["alert_rule_test"]]
     fires = {c["alertname"] for c in cases if c["exp_alerts"]}
     is_quiet = {c["alertname"] for c in cases if not c["exp_alerts"]}
@@ -61,7 +63,8 @@ def test_rules_fire_when_they_should(tmp_path):
 # --- with one ----------------------------------------------------------------
 
 def test_the_component_builds(plane, tmp_path):
-    """With deploy/base; the ServiceMonitor finds the Service and its port."""
+    """It builds with deploy/base, and the ServiceMonitor finds the Service and
+    its port."""
     def relative(path):
         return os.path.relpath(path, tmp_path)
     (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump({
@@ -92,7 +95,7 @@ def test_the_component_builds(plane, tmp_path):
 
 
 def stall(plane, holder):
-    """One creation that the holder does not answer in time."""
+    """Makes one creation that the holder does not answer in time."""
     os.kill(holder.process.pid, signal.SIGSTOP)
     try:
         plane.create(NODES + "?dryRun=All", node_body("unanswered"))
@@ -102,7 +105,7 @@ def stall(plane, holder):
 
 @pytest.fixture
 def scraped(plane, make_holder, karpenter, view):
-    """After a hold and a release, and two creations past the webhook:
+    """Makes a hold and a release, and two creations past the webhook.  Returns
     (Prometheus, holder, when it began)."""
     old = karpenter.settled(3)
     holder = make_holder(holdDuration="8s")
@@ -110,7 +113,7 @@ def scraped(plane, make_holder, karpenter, view):
     try:
         view.wait_clear(nodes(old), 14)
         begin = time.time()
-        for _ in range(2):  # the first one makes the series
+        for _ in range(2):  # the first one only creates the series
             stall(plane, holder)
             time.sleep(3)
         m = karpenter.machine()
@@ -135,12 +138,12 @@ def test_dashboard_alerts_and_metrics(scraped):
             seen.setdefault(panel["title"], []).append(values)
             assert values or panel["title"] in MAY_BE_EMPTY, (
                 f"{panel['title']}: no data of {expr}")
-    # Not only something, but what happened.
+    # The panels show what happened, and not just something.
     assert set(seen["Scopes"][0]) == {0, 1}
     assert max(seen["Objects held"][0]) == 4
     assert seen["Objects held by us"] == [[0]]
     assert seen["Replicas that lead"] == [[1]]
-    # at first as if the machine took all of startupTimeout
+    # At first the time is as if the machine took all of startupTimeout.
     assert 4 < max(seen["Time until quiet"][0]) <= 8 + 20 + 1
     assert max(max(v) for v in seen["Holds and releases"]) > 0
     assert max(seen["Machines with time left"][0]) == 1
@@ -167,7 +170,7 @@ def test_dashboard_alerts_and_metrics(scraped):
     guide = GUIDE.read_text()
     for family in re.findall(r"^# TYPE (\S+) ", text, re.M):
         assert f"`{family.removeprefix(P)}`" in guide, family
-    # What rules and panels ask for is what there is.
+    # The metrics that rules and panels ask for exist.
     asked = json.dumps([[t["expr"] for p in panels() for t in p["targets"]],
                         [r["expr"] for r in alerts().values()]])
     families = set(re.findall(r"^# TYPE (\S+) ", text, re.M))

@@ -21,7 +21,7 @@ REPLACEMENT = "karpenter-node-holder.io/replacement"
 
 
 def blocks(heading):
-    """The code below that heading, up to the next one, a block each."""
+    """The code blocks below that heading, up to the next one."""
     part = re.search(rf"^#+ {heading}$(.*?)(^#+ |\Z)",
                      GUIDE, re.M | re.S)[1]
     found = re.findall(r"^( *)```\w*\n(.*?)^ *```", part, re.M | re.S)
@@ -31,7 +31,7 @@ def blocks(heading):
 
 
 def block(heading, *words):
-    """The one of them with these words in it."""
+    """The block with these words in it."""
     text, = [b for b in blocks(heading) if all(w in b for w in words)]
     return text
 
@@ -62,8 +62,9 @@ def marks(plane):
 
 @pytest.fixture
 def people(plane, karpenter, make_holder, view):
-    """Everything is held; -> (holder, the machines that are ours alone,
-    the Nodes of which a person has a say and what must stand there)."""
+    """Everything is held.  Returns (holder, the machines that are ours alone,
+    the Nodes on which a person has set something and what must stand there).
+    """
     old = karpenter.settled(20)
     theirs = {f"{NODES}/{old[0].node}": {HOLD: "true"},
               f"{NODES}/{old[1].node}": {HOLD: "false"},
@@ -74,7 +75,7 @@ def people(plane, karpenter, make_holder, view):
     m = karpenter.machine()
     ours = old[1:] + [m]
     view.wait_held(nodes(ours))
-    claim = karpenter.claim()   # not launched: held itself
+    claim = karpenter.claim()   # it is not launched, and held itself
     plane.patch(NODES, old[1].node, {"metadata": {"annotations": {
         HOLD: "false"}}})       # a person's value beside our mark
     plane.patch(NODES, old[2].node, {"metadata": {"annotations": {
@@ -94,7 +95,7 @@ def check_clear(plane, view, ours, theirs):
 
 @pytest.fixture
 def deployment(plane):
-    """Nobody runs its pods here."""
+    """The Deployment, whose pods nobody runs here."""
     path = ("/apis/apps/v1/namespaces/karpenter-node-holder/deployments")
     made, = deployed("deployment.yaml")
     plane.request("DELETE", f"{path}/{made['metadata']['name']}")
@@ -111,7 +112,7 @@ def test_uninstall(plane, people, view, deployment):
     sh(plane, block("Uninstall", "kubectl delete mutatingwebhook"))
     assert plane.request("GET", WEBHOOKS)[1]["items"] == []
     assert deployment()["spec"]["replicas"] == 0
-    holder.term()       # a kubelet's part
+    holder.term()       # the kubelet would do this
     assert marks(plane) >= 20, "stopping leaves them"
     text = block("Uninstall", "kubectl node-holder uninstall")
     was = marks(plane)
@@ -138,7 +139,7 @@ def test_release_now(plane, karpenter, make_holder, view):
     make_holder(holdDuration="1h")
     m = karpenter.machine()
     view.wait_held(nodes(old))
-    time.sleep(1)   # "created before then", in whole seconds
+    time.sleep(1)   # "created before then" is in whole seconds
     text = re.search(r"`(kubectl annotate nodepools --all [^`]*)`", GUIDE)[1]
     sh(plane, text)
     view.wait_clear(nodes(old + [m]), 15)

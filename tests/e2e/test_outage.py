@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The API server goes away, forgets, or does not know Karpenter yet."""
+"""The API server goes away, forgets its history, or does not know Karpenter
+yet."""
 import time
 
 import pytest
@@ -17,7 +18,7 @@ RESTARTS = "karpenter_node_holder_watch_restarts_total"
 
 @pytest.fixture
 def outage(plane):
-    """Whatever happens, the next test finds an API server."""
+    """The next test finds an API server, whatever happens."""
     yield
     plane.start_apiserver()
 
@@ -30,7 +31,8 @@ def still_answering(holder):
 
 
 def test_twenty_seconds(plane, make_holder, karpenter, view, outage):
-    """One pool's release falls into the outage, the other's comes after."""
+    """The release of one NodePool falls into the outage, and that of the other
+    comes after it."""
     a, b = karpenter.settled(20, "a"), karpenter.settled(20, "b")
     holder = make_holder(scope="nodepool", holdDuration="30s")
     view.wait_clear(nodes(a + b), 10)
@@ -58,7 +60,7 @@ def test_twenty_seconds(plane, make_holder, karpenter, view, outage):
             if e.get("level", "").lower() in ("warn", "warning", "error")]
     assert said, "the outage is not in the log"
     check_held(plane.create(NODES, node_body("after", unregistered=False)))
-    # nothing is lost; what fell into the outage only comes late
+    # Nothing is lost; what fell into the outage only comes late.
     view.check_released(all_b, in_b.ready + 30,
                         late=max(4, back + RECONNECT - in_b.ready - 30))
     view.wait_clear(all_a, max(0.1, back + RECONNECT - time.time()))
@@ -66,7 +68,7 @@ def test_twenty_seconds(plane, make_holder, karpenter, view, outage):
 
 
 def test_gone_in_the_stream(plane, make_holder, karpenter, view, outage):
-    """Every watch gets 410 and has to list anew."""
+    """Every watch gets 410, and its resource has to be listed anew."""
     old = karpenter.settled(20)
     holder = make_holder(holdDuration="20s")
     view.wait_clear(nodes(old), 10)
@@ -85,7 +87,7 @@ def test_gone_in_the_stream(plane, make_holder, karpenter, view, outage):
             assert e.status == 429
     event = until(first_event, 20, "an event")
     assert event["object"]["code"] == 410, "this test shows nothing"
-    karpenter.remove(old.pop())  # a list has to find out what is gone
+    karpenter.remove(old.pop())  # only a new list can show what is gone
     until(lambda: holder.metric(RESTARTS) > restarts, 15,
           "watches begun anew")
     second = karpenter.machine()
@@ -100,7 +102,7 @@ def test_away_at_the_start(plane, make_holder, karpenter, view, outage):
     m = karpenter.machine()
     holder = make_holder(start=False, register=False, holdDuration="8s")
     plane.stop_apiserver()
-    holder.start()  # ready: admission needs no API server
+    holder.start()  # it is ready, as admission needs no API server
     for _ in range(5):
         still_answering(holder)
         time.sleep(1)
@@ -119,7 +121,7 @@ def test_crds_installed_after_the_start(plane, make_holder, karpenter, view):
     try:
         plane.remove_crds()
         holder = make_holder(holdDuration="8s")
-        # until there are NodeClaims, a Node is a machine by itself
+        # As long as NodeClaims are not served, a Node is a machine by itself.
         plane.create(NODES, node_body("first", unregistered=False))
         time.sleep(3)
         second = plane.create(NODES, node_body("second", unregistered=False))
@@ -132,14 +134,14 @@ def test_crds_installed_after_the_start(plane, make_holder, karpenter, view):
     view.wait_clear(nodes(old), RECONNECT + 8)
     m = karpenter.machine()
     assert held(plane.get(CLAIMS, m.name))
-    # seen once the claims are watched, however late that is
+    # They are seen once the claims are watched, however late that is.
     view.wait_held(nodes(old), min(RECONNECT, 8))
     view.check_released(nodes(old + [m]) + claims([m]), m.ready + 8)
     assert holder.alive()
 
 
 def client(plane, folder, seconds_left):
-    """tls.crt and tls.key in this folder: of an admin, for so long."""
+    """tls.crt and tls.key of an admin in this folder, valid for so long."""
     folder.mkdir(exist_ok=True)
     (folder / "index").write_text("")
     (folder / "ca.cnf").write_text(
@@ -164,8 +166,8 @@ def client(plane, folder, seconds_left):
 
 
 def test_a_client_certificate_expires(plane, make_holder, karpenter, view):
-    """The API server takes it in any handshake, and answers 401 from then
-    on, on open connections too: the next is read from its file."""
+    """The API server accepts it in any handshake and answers 401 from then on,
+    also on open connections.  The next certificate is read from its file."""
     holder = make_holder(start=False, register=False)
     own = holder.dir / "client"
     client(plane, own, 20)

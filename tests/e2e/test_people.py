@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What people may do while we hold (design, section 4)."""
+"""What people may do while machines are held:
+docs/rules.md#what-people-may-do-while-we-hold."""
 import contextlib
 import time
 
@@ -30,29 +31,31 @@ class Case:
         self.after = after
         self.template = template  # annotations of the NodePool's template
         self.machine = None
-        self.wrong = []           # what was seen during the hold and is wrong
+        self.wrong = []           # what was wrong during the hold
         self.node = self.claim = None  # annotations in the end
 
 
 CASES = {
-    # our mark removed: the hold is theirs now, for good
+    # A person removes our mark, so the hold is theirs from now on.
     "taken over": Case({MARK: None}, lambda a: a.get(HOLD) == "true"
                        and MARK not in a, {HOLD: "true"}),
-    # the hold removed: not put back, and the mark goes at release
+    # A person removes the hold.  It is not put back, and the mark goes at the
+    # release.
     "opted out": Case({HOLD: None}, lambda a: HOLD not in a, {}),
     "false": Case({HOLD: "false"}, lambda a: a.get(HOLD) == "false",
                   {HOLD: "false"}),
     "empty": Case({HOLD: ""}, lambda a: a.get(HOLD) == "", {HOLD: ""}),
     "True": Case({HOLD: "True"}, lambda a: a.get(HOLD) == "True",
                  {HOLD: "True"}),
-    # theirs since ever; the Node got our mark on its way and loses it
+    # The hold was theirs from the start.  The Node got our mark on its way and
+    # loses it.
     "template": Case({}, lambda a: a.get(HOLD) == "true", {HOLD: "true"},
                      template={HOLD: "true"}),
     "template false": Case({}, lambda a: a.get(HOLD) == "false",
                            {HOLD: "false"}, template={HOLD: "false"}),
-    # not a person: what becomes of a machine that nobody touches
+    # Nobody touches this machine.
     "untouched": Case({}, lambda a: a.get(HOLD) == "true" and MARK in a, {}),
-    # other annotations are free to change meanwhile
+    # Other annotations may change meanwhile.
     "annotated": Case({"example.com/a": "1"}, lambda a: MARK in a
                       and a["example.com/a"] == "1", {"example.com/a": "1"}),
 }
@@ -60,7 +63,7 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def period(plane, make_module_holder):
-    """All cases in one hold; then its release, and a moment more."""
+    """All cases happen during one hold, which is then released."""
     holder = make_module_holder(holdDuration=f"{DURATION}s")
     karpenter = Karpenter(plane)
 
@@ -82,13 +85,14 @@ def period(plane, make_module_holder):
         now = plane.metadata(NODES)
         return all(annotations(now[c.machine.node]) == {**HASHES, **c.after}
                    for c in CASES.values())
-    with contextlib.suppress(AssertionError):   # the tests tell which not
+    # The tests tell which case failed.
+    with contextlib.suppress(AssertionError):
         until(ended, quiet_at + LATE - time.time(), "the release")
     time.sleep(2)
     for case in CASES.values():
         case.node = plane.annotations(NODES, case.machine.node)
         case.claim = plane.annotations(CLAIMS, case.machine.name)
-    holder.stop()  # the tests below bring their own
+    holder.stop()  # the tests below start their own holders
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -101,7 +105,7 @@ def test_respected(period, name):
 
 def test_taking_over_the_claim_before_registration(
         plane, make_holder, karpenter, view):
-    """Karpenter copies the claim's annotations until then."""
+    """Karpenter copies the claim's annotations at registration."""
     make_holder(holdDuration="6s")
     m = karpenter.claim()
     change(plane, (CLAIMS, m.name), {MARK: None})
@@ -132,11 +136,12 @@ def test_opting_out_ends_with_the_period(plane, make_holder, karpenter, view):
 
 def test_stripping_both_is_made_good_three_times(
         plane, make_holder, karpenter, view):
-    """It looks like a creation that was missed, until it goes on."""
+    """The machine looks like a creation that was missed, until this happens
+    too often."""
     holder = make_holder(holdDuration="60s")
     m = karpenter.machine()
 
-    def wait_seen():    # the hold, before it is stripped
+    def wait_seen():    # waits for the hold, before it is stripped
         view.wait_held(nodes([m]))
         until(lambda: holder.metric("karpenter_node_holder_held_objects",
                                     kind="Node") == 1, SOON, "seen")
@@ -153,7 +158,8 @@ def test_stripping_both_is_made_good_three_times(
 
 
 def test_hold_set_before_us(plane, make_holder, karpenter, view):
-    """On an old Node, or on its claim: one of a machine's objects is enough."""
+    """The hold may be on an old Node or on its claim: one object of a machine
+    is enough."""
     on_node, on_claim, ours = karpenter.settled(3)
     change(plane, (NODES, on_node.node),
            {HOLD: "true", "example.com/why": "a long job"})

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the Pods of deploy/overlays/default run, and how they go: by the real
-scheduler, Deployment controller and disruption budget; kwok is the machines.
+"""Where the Pods of deploy/overlays/default run, and how they are replaced, by
+the real scheduler, Deployment controller and disruption budget.  kwok
+simulates the machines.
 """
 import os
 import time
@@ -17,17 +18,19 @@ DEFAULT = REPO / "deploy" / "overlays" / "default"
 PODS = f"/api/v1/namespaces/{NAME}/pods"
 DEPLOYMENTS = f"/apis/apps/v1/namespaces/{NAME}/deployments"
 BUDGETS = f"/apis/policy/v1/namespaces/{NAME}/poddisruptionbudgets"
-SOON = 60       # the machine may be busy; nothing here depends on how long
+SOON = 60       # seconds for a busy machine; no test depends on the exact time
 TAINT = {"key": "node-role.kubernetes.io/control-plane",
          "effect": "NoSchedule"}
-# of cpu: for no Pod, for one; kwok gives the others a thousand
+# CPU: too little for a Pod, enough for one.  kwok gives a thousand to the
+# others.
 FULL, SMALL = "5m", "20m"
-OWN = ("a1", "a2", "b1")   # in zones a and b
+OWN = ("a1", "a2", "b1")   # two in zone a and one in zone b
 
 
 @pytest.fixture(scope="module")
 def cluster(build_programs):
-    """Without Karpenter: its nodes are only there to be left alone."""
+    """A cluster without Karpenter, whose nodes are only there to be left
+    alone."""
     build_programs(*PROGRAMS, "cert-manager-crds")
     with Cluster(name="pods") as cluster:
         cluster.install_crds(BUILD / "cert-manager-crds")
@@ -68,13 +71,13 @@ def pods(cluster):
 
 
 def running(cluster):
-    """{Pod: the node it is on}, of those that are ready."""
+    """Returns {Pod: its node} of the Pods that are ready."""
     return {name: p["spec"]["nodeName"] for name, p in pods(cluster).items()
             if condition(p, "Ready").get("status") == "True"}
 
 
 def waiting(cluster):
-    """What the scheduler says of those it has no node for."""
+    """What the scheduler says of the Pods for which it has no node."""
     said = [condition(p, "PodScheduled") for p in pods(cluster).values()]
     return [c["message"] for c in said if c.get("status") == "False"]
 
@@ -84,14 +87,16 @@ def scale(cluster, count):
 
 
 def wait_running(cluster, count):
-    """-> the nodes they are on, sorted, once there are no others."""
+    """Waits until as many run and there are no others; returns their nodes,
+    sorted."""
     until(lambda: len(running(cluster)) == len(pods(cluster)) == count, SOON,
           lambda: f"{count} run: {running(cluster)}, {waiting(cluster)}")
     return sorted(running(cluster).values())
 
 
 def wait_waiting(cluster, *words):
-    """A Pod for each, of which the scheduler says so."""
+    """Waits until exactly so many Pods wait, and the scheduler gives these
+    reasons."""
     until(lambda: len(words) == len(waiting(cluster)) and all(
         word in said for word, said in zip(words, waiting(cluster))), SOON,
         lambda: f"{words}: {waiting(cluster)}, {running(cluster)}")
@@ -109,12 +114,12 @@ def deployed(cluster):
 
 def test_where_they_run(deployed):
     cluster = deployed
-    # The nodes of Karpenter are free, and not for them.
+    # The nodes of Karpenter are free, but not for these Pods.
     wait_waiting(cluster, *2 * ["2 node(s) didn't match Pod's node affinity"])
     scale(cluster, 0)
     wait_running(cluster, 0)
 
-    # Never two on one node where there is another: not even a full one.
+    # Two never share a node where there is another, not even if that is full.
     add_node(cluster, "a1", "a")
     add_node(cluster, "b1", "b", cpu=FULL)
     scale(cluster, 2)
@@ -125,13 +130,13 @@ def test_where_they_run(deployed):
     room(cluster, "b1", SMALL)
     assert wait_running(cluster, 2) == ["a1", "b1"]
 
-    # With more replicas than nodes that would take them they run all the
-    # same: that of the control plane counts for nothing.
+    # If there are more replicas than nodes that would take them, they run all
+    # the same.  The node of the control plane does not count.
     room(cluster, "b1", "1")
     scale(cluster, 3)
     assert set(wait_running(cluster, 3)) == {"a1", "b1"}
 
-    # In another zone, though the room is in the same.
+    # A Pod waits for another zone although its own has room.
     scale(cluster, 0)
     wait_running(cluster, 0)
     room(cluster, "b1", SMALL)
@@ -142,7 +147,7 @@ def test_where_they_run(deployed):
 
 
 def test_a_drain_takes_one_at_a_time(deployed):
-    """The other may go when there is one in the place of the first."""
+    """The second may go when there is a replacement for the first."""
     cluster = deployed
     wait_running(cluster, 2)
 
@@ -164,7 +169,7 @@ def test_a_drain_takes_one_at_a_time(deployed):
 
 
 def test_a_roll_keeps_two(deployed, tmp_path):
-    """By another configuration, and the new ones find no node at first."""
+    """The configuration changes, and at first the new Pods find no node."""
     cluster = deployed
     (tmp_path / "config.yaml").write_text(
         "apiVersion: karpenter-node-holder.io/v1\nkind: HolderConfig\n")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Annotations of a NodePool, by which people and GitOps have their say, with
-real Karpenter."""
+"""Annotations of a NodePool, by which people and GitOps control the holder,
+with real Karpenter."""
 import time
 
 from controlplane import CLAIMS, NODES, POOLS, until
@@ -13,13 +13,13 @@ EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 
 
 def say(cluster, pool, **values):
-    """hold_until="..." annotates the NodePool; None takes it away."""
+    """hold_until="..." annotates the NodePool; None removes the annotation."""
     cluster.patch(POOLS, pool, {"metadata": {"annotations": {
         OWN + key.replace("_", "-"): value for key, value in values.items()}}})
 
 
 def two_pools(cluster):
-    """a and b, two nodes in each."""
+    """NodePools a and b, with two nodes each."""
     for pool in "ab":
         cluster.pool(pool)
         cluster.deploy(pool, 8, pool=pool)
@@ -38,14 +38,14 @@ def all_of(cluster, pool, check, path=NODES):
 
 
 def wait_all(cluster, pool, check, what, timeout=SOON):
-    """Its Nodes, and its NodeClaims too where check is clear."""
+    """Waits for its Nodes, and for its NodeClaims too where check is clear."""
     until(lambda: all_of(cluster, pool, check)
           and (check is not clear or all_of(cluster, pool, check, CLAIMS)),
           timeout, f"{pool}: {what}", every=0.1)
 
 
 def events(cluster, reason, pool):
-    """Those on that NodePool."""
+    """The Events on that NodePool."""
     uid = cluster.get(POOLS, pool)["metadata"]["uid"]
     return [e for e in cluster.get(EVENTS)["items"]
             if e.get("reason") == reason
@@ -55,7 +55,8 @@ def events(cluster, reason, pool):
 
 
 def gone(cluster, pool, before, meanwhile):
-    """Karpenter disrupts it all; meanwhile() at every look."""
+    """Waits until Karpenter has disrupted all of it; calls meanwhile() at
+    every look."""
     def none_left():
         meanwhile()
         return names(cluster, pool=pool).isdisjoint(before)
@@ -64,7 +65,7 @@ def gone(cluster, pool, before, meanwhile):
 
 
 def test_hold_until(cluster, add_holder):
-    """By hand, for one pool alone, and no cap ends it."""
+    """A person holds one NodePool, and no cap ends that hold."""
     hold = 15
     add_holder(holdDuration=f"{hold}s", maxHoldDuration="20s")
     two_pools(cluster)
@@ -84,11 +85,11 @@ def test_hold_until(cluster, add_holder):
         assert all_of(cluster, "a", held)
         assert all_of(cluster, "b", clear), "it spread to the other pool"
     gone(cluster, "b", others, untouched)
-    while time.time() < began + 25:     # past the cap
+    while time.time() < began + 25:     # goes past the cap
         untouched()
         time.sleep(0.3)
 
-    # Another time counts instead.
+    # A new time replaces the old one.
     end = int(time.time()) + 10
     say(cluster, "a", hold_until=stamp(end))
     disruption = Disruption(cluster)
@@ -101,14 +102,14 @@ def test_hold_until(cluster, add_holder):
 
 
 def test_released_at(cluster, add_holder):
-    """Released now; what comes after that is held again."""
+    """It is released now, and what comes afterwards is held again."""
     add_holder(holdDuration="10m", scope="nodepool")
     two_pools(cluster)
     for pool in "ab":
         wait_all(cluster, pool, held, "held")
     idle(cluster)
     before, others = names(cluster, pool="a"), names(cluster, pool="b")
-    time.sleep(2)   # the machines are older than the stamp
+    time.sleep(2)   # makes the machines older than the stamp
     begin = time.time()
     say(cluster, "a", released_at=stamp(begin))
     wait_all(cluster, "a", clear, "released")
@@ -127,12 +128,13 @@ def test_released_at(cluster, add_holder):
 
 
 def test_disabled(cluster, add_holder):
-    """Its marks go at once, new nodes are let alone, and back again."""
+    """Its marks go at once and new nodes are left alone.  Then it is enabled
+    again."""
     add_holder(holdDuration="10m")
     two_pools(cluster)
     for pool in "ab":
         wait_all(cluster, pool, held, "held")
-    seen = []   # of a's, from now on
+    seen = []   # the objects of a from now on
 
     def see(obj):
         if obj["metadata"]["labels"][NODEPOOL] == "a":
@@ -155,7 +157,7 @@ def test_disabled(cluster, add_holder):
           "since were never held")
     say(cluster, "a", enabled=None)
     wait_all(cluster, "a", held, "held again: none of them is quiet")
-    # Karpenter may do with it what it likes, and nothing with the other.
+    # Karpenter may do with it what it likes, but not with the other.
     say(cluster, "a", enabled="false")
     wait_all(cluster, "a", clear, "marks cleared again")
     before, others = names(cluster, pool="a"), names(cluster, pool="b")
@@ -168,7 +170,8 @@ def test_disabled(cluster, add_holder):
 
 
 def test_bad_values(cluster, add_holder):
-    """Reported on the NodePool and once in the log; they do not count."""
+    """They are reported on the NodePool and once in the log, and have no
+    effect."""
     hold = 15
     holder = add_holder(holdDuration=f"{hold}s")
     ahead = stamp(time.time() + 3600)
@@ -180,7 +183,7 @@ def test_bad_values(cluster, add_holder):
     cluster.wait_running("a", 4)
 
     def told(key):
-        """Events that name the annotation and its value."""
+        """The Events that name the annotation and its value."""
         return [e for e in events(cluster, "InvalidAnnotation", "a")
                 if key in e["note"] and bad[key] in e["note"]]
 
@@ -192,7 +195,7 @@ def test_bad_values(cluster, add_holder):
         until(lambda: told(key), 10, f"Event on {key}", every=0.2)
         assert all(e["type"] == "Warning" for e in told(key))
         assert len(logged(key)) == 1, logged(key)
-    # whatever else changes on that pool, it has been said
+    # Whatever else changes on that NodePool, it is not reported again.
     for i in range(5):
         cluster.patch(POOLS, "a", {"metadata": {"annotations": {
             "example.com/a": str(i)}}})
@@ -210,7 +213,8 @@ def test_bad_values(cluster, add_holder):
 
 
 def test_hold_duration(cluster, add_holder):
-    """One pool's own; the others have the config's."""
+    """One NodePool has its own duration; the others have that of the
+    configuration."""
     hold = 15
     add_holder(holdDuration="10m", scope="nodepool")
     cluster.pool("a")

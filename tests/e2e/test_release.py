@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything is held when machines arrive and released when it is quiet."""
+"""Everything is held when machines arrive, and released when the scope is
+quiet."""
 import time
 
 from controlplane import CLAIMS, NODES
@@ -16,7 +17,7 @@ def test_one_machine(plane, make_holder, karpenter, view):
     m = karpenter.machine()
     view.check_released(nodes([m]) + claims([m]), m.ready + 6)
     view.check_stays(nodes([m]) + claims([m]), clear, "clear for good", 2)
-    # what is not Karpenter's was never written to
+    # Objects that are not Karpenter's were never written to.
     other = plane.get(NODES, "other")["metadata"]
     assert annotations(other) == {}
     assert [e["manager"] for e in other["managedFields"]] == ["unknown"]
@@ -64,7 +65,7 @@ def test_three_hundred_nodes(plane, make_holder, karpenter, view):
     after = {n: annotations(m) for n, m in plane.metadata(NODES).items()}
     after.pop(new.node)
     assert after == before
-    # a claim with a registered Node has nothing to gain from a hold
+    # A hold has no use on a claim whose Node is registered.
     for meta in plane.metadata(CLAIMS).values():
         assert annotations(meta) == HASHES
     assert holder.metric(HELD) == 0
@@ -81,13 +82,14 @@ def test_second_creation_moves_the_release(make_holder, karpenter, view):
 
 
 def test_held_while_a_machine_is_not_ready(make_holder, karpenter, view):
-    """The quiet period begins when it is ready, not when it was made."""
+    """The quiet period begins when the machine is ready, not when it was made.
+    """
     make_holder(holdDuration="6s", startupTimeout="60s")
     old = karpenter.machine()
     slow = karpenter.claim()
     karpenter.launch(slow)
     karpenter.boot(slow)
-    # (its Node is nobody's until Karpenter has registered it)
+    # (Its Node belongs to nobody until Karpenter has registered it.)
     view.check_stays(nodes([old]) + claims([slow]), held, "held",
                      old.ready + 6 + 4 - time.time())
     karpenter.register(slow)
@@ -107,21 +109,21 @@ def test_unlaunched_claim_moves_nothing(make_holder, karpenter, view):
     make_holder(holdDuration="9s")
     m = karpenter.machine()
     time.sleep(1)
-    gone = karpenter.claim()  # no capacity: Karpenter deletes it again
+    gone = karpenter.claim()  # without capacity Karpenter deletes it again
     karpenter.pending(gone)
     waiting = karpenter.claim()
     karpenter.pending(waiting)
     time.sleep(1.5)
     karpenter.remove(gone)
     view.check_released(nodes([m]) + claims([m]), m.ready + 9)
-    # its own hold stays: it may still become a machine
+    # Its own hold stays, as it may still become a machine.
     view.wait_held(claims([waiting]), 0)
 
 
 def test_claim_without_launched_condition_counts(make_holder, karpenter, view):
-    """After 5 s; and a machine that is gone counts no more."""
+    """It counts after 5 s, and a machine that is gone no longer counts."""
     old = karpenter.settled(3)
-    time.sleep(8)   # none counts as new
+    time.sleep(8)   # none of them counts as new then
     make_holder(holdDuration="6s")
     view.wait_clear(nodes(old), 12)
     m = karpenter.claim()
@@ -146,7 +148,8 @@ def test_machine_being_deleted_has_no_say(plane, make_holder, karpenter, view):
 
 
 def test_missed_creation_is_made_good(make_holder, karpenter, view):
-    """The webhook was not asked: held by the leader, released as others."""
+    """The webhook was not asked.  The leader holds the machine, which is
+    released like others."""
     make_holder(holdDuration="8s", register=False)
     m = karpenter.machine()
     view.wait_held(nodes([m]))
@@ -154,7 +157,7 @@ def test_missed_creation_is_made_good(make_holder, karpenter, view):
 
 
 def test_node_without_claim(plane, make_holder, karpenter, view):
-    """Its own deadline; it never moves the others'."""
+    """It is held until its own deadline, and never delays the others."""
     old = karpenter.settled(2)
     make_holder(holdDuration="7s")
     view.wait_clear(nodes(old), 14)
@@ -169,7 +172,7 @@ def test_node_without_claim(plane, make_holder, karpenter, view):
 
 
 def test_stale_copy_is_cleared_again(plane, make_holder, karpenter, view):
-    """Karpenter registers from a cache that still has our annotations."""
+    """Karpenter registers it from a cache that still has our annotations."""
     make_holder(holdDuration="6s", startupTimeout="3s")
     m = karpenter.claim()
     karpenter.launch(m)
@@ -210,7 +213,7 @@ def test_excluded_pool_is_neither_held_nor_counted(
 
 
 def test_another_hold(plane, make_holder, view):
-    """One that is not the default names itself beside the mark."""
+    """A hold that is not the default one is named beside the mark."""
     make_holder(holdDuration="6s", holdAnnotation={
         "key": "example.com/keep", "value": "yes, please"})
     answer = plane.create(NODES, node_body("custom", annotations={"a": "b"}))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machines that real Karpenter makes to replace others: by `replacements` of
-the configuration they count as scale-ups, or do not."""
+"""Machines that real Karpenter makes to replace others.  `replacements` of the
+configuration says whether they count as scale-ups."""
 import math
 import time
 
@@ -15,7 +15,8 @@ from holder import BINARY, accepts
 
 EVENTS = "/api/v1/namespaces/default/events"
 CLASS = "karpenter-node-holder.io/replacement"
-STARTED = 3     # seconds: a hold that comes so late may find a step begun
+# Seconds; a hold that comes so late may find that a step has begun.
+STARTED = 3
 
 
 def side(word):
@@ -48,14 +49,15 @@ class Made:
 
 @pytest.mark.parametrize("replacements", [side("ignore"), side("count")])
 def test_three_nodes_become_one(cluster, add_holder, replacements):
-    """One c-4x costs less than three m-2x, once the pool may have it."""
+    """One c-4x costs less than three m-2x, once the NodePool may have it."""
     def multi():
         return cluster.karpenter_metric(
             DECISIONS, decision="replace", consolidation_type="multi")
     hold = 20
     add_holder(holdDuration=f"{hold}s", replacements=replacements)
     cluster.pool("web", families=("m",), cpus=("2",))
-    # a node that Karpenter leaves alone: does the replacement hold it?
+    # Karpenter leaves this node alone.  Does the replacement make the holder
+    # hold it?
     cluster.pool("other", cpus=("1",), consolidate_after="Never")
     cluster.deploy("web", 3, cpu="1100m", pool="web")
     cluster.deploy("other", 1, cpu="700m", pool="other")
@@ -79,7 +81,7 @@ def test_three_nodes_become_one(cluster, add_holder, replacements):
     assert claim["uid"] == uid
     assert held(claim), "whatever it is for, it has its own quiet time"
     name = claim["name"]
-    spread = False      # was the other pool's node held?
+    spread = False      # whether the other NodePool's node was held
 
     def replaced():
         nonlocal spread
@@ -102,7 +104,8 @@ def test_three_nodes_become_one(cluster, add_holder, replacements):
     assert spread == (replacements == "count"), "it counts, or not"
     if replacements == "ignore":
         assert cluster.annotations(CLAIMS, name)[CLASS] == "underutilized"
-    # A scale-up or not, it is held for its own quiet time, no longer.
+    # Whether it is a scale-up or not, it is held for its own quiet time and no
+    # longer.
     [node] = names(cluster, pool="web")
     while time.time() < ready + hold - EARLY:
         now = cluster.metadata(NODES)
@@ -116,20 +119,22 @@ def test_three_nodes_become_one(cluster, add_holder, replacements):
 
 LABEL = "example.com/generation"
 FLEET = 12
-STEPS = 4       # as many are enough to see the pace
-HOLD = 30       # Karpenter itself looks every 10 s, and spares nodes for 10 s
+STEPS = 4       # enough of them to see the pace
+# Seconds; Karpenter itself looks every 10 s, and spares nodes for 10 s.
+HOLD = 30
 CREATED = "karpenter_nodeclaims_created_total"
 
 
 class Drift:
-    """Every node of the pool is out of date; until so many are new."""
+    """Every node of the NodePool is outdated.  Watches until so many are new.
+    """
 
     def __init__(self, cluster, wanted):
         self.cluster = cluster
         self.wanted = wanted
         self.old = names(cluster)
-        self.claims = {}        # those made since, as they are now
-        self.held_old = 0       # looks that saw an old one held
+        self.claims = {}        # the claims made since, as they are now
+        self.held_old = 0       # how many looks saw an old node held
         self.disruption = Disruption(cluster)
         self.created = cluster.karpenter_reasons(CREATED)
         self.begin = time.time()
@@ -148,28 +153,30 @@ class Drift:
         return len(old) <= FLEET - self.wanted and len(nodes) == FLEET
 
     def order(self):
-        """(made, launched, ready, uid) of each, as they were made."""
+        """(made, launched, ready, uid) of each claim, in the order of
+        creation."""
         return sorted((seconds(c["metadata"]["creationTimestamp"]),
                        since(c, "Launched") or math.inf,
                        since(c, "Initialized") or math.inf, uid)
                       for uid, c in self.claims.items())
 
     def waits(self):
-        """From the moment when all before are ready until the next is made;
-        it is below zero where Karpenter did not wait for them."""
+        """The time from when all earlier claims are ready until the next one
+        is made.  It is below zero where Karpenter did not wait for them."""
         order = self.order()
         return [made - max(ready for _, _, ready, _ in order[:i])
                 for i, (made, *_) in enumerate(order) if i]
 
     def during_a_hold(self):
-        """Those made although the hold because of one before had come."""
+        """The claims made although an earlier one had already caused a hold.
+        """
         order = self.order()
         return [made - order[0][0] for made, *_ in order
                 if any(launched + STARTED < made < ready + HOLD - EARLY
                        for _, launched, ready, _ in order)]
 
     def created_now(self):
-        """Claims by what they were made for."""
+        """How many claims were made, by their reason."""
         return dict(self.cluster.karpenter_reasons(CREATED) - self.created)
 
     def figures(self):
@@ -184,11 +191,11 @@ class Drift:
 @pytest.mark.parametrize("replacements", [
     "no holder", side("ignore"), side("count")])
 def test_drift(cluster, add_holder, replacements):
-    """Every step of it makes a node: does each restart the hold?"""
+    """Every step makes a node: does each restart the hold?"""
     if replacements != "no holder":
         add_holder(holdDuration=f"{HOLD}s", replacements=replacements)
     cluster.pool(cpus=("1",))
-    cluster.deploy("web", FLEET, cpu="700m")    # one on each node
+    cluster.deploy("web", FLEET, cpu="700m")    # one Pod on each node
     cluster.wait_running("web", FLEET)
     assert len(names(cluster)) == FLEET
     at = quiet_at(cluster, HOLD)
@@ -208,13 +215,13 @@ def test_drift(cluster, add_holder, replacements):
     if replacements == "ignore":
         classes = [annotations(c).get(CLASS) for c in drift.claims.values()]
         assert classes.count("drifted") == drift.created_now()["drifted"]
-    # Rarely Karpenter drains a node too many at a time and makes up for it:
-    # that is a scale-up, and is held.
+    # Rarely Karpenter drains one node too many at a time and makes up for it.
+    # That is a scale-up, and is held.
     if "provisioned" not in drift.created_now():
         assert max(drift.waits()) < HOLD - EARLY, "throttled"
         assert not drift.held_old
     cluster.wait_running("web", FLEET)
-    # each new one for its own quiet time, and no longer
+    # Each new machine is held for its own quiet time, and no longer.
     at = quiet_at(cluster, HOLD)
     until(lambda: time.time() > at and not marks_left(cluster),
           at - time.time() + LATE, "released")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The holder dies at any moment; what the cluster holds is all it needs."""
+"""The holder dies at any moment; it needs nothing but what the cluster holds.
+"""
 import time
 
 from controlplane import CLAIMS, NODES
@@ -31,7 +32,7 @@ def test_created_while_it_was_down(plane, make_holder, karpenter, view):
     holder = make_holder(holdDuration="8s")
     old = karpenter.machine()
     holder.kill9()
-    m = karpenter.machine()  # the webhook is down: let through, unheld
+    m = karpenter.machine()  # the webhook is down, so it is let through unheld
     assert clear(plane.get(NODES, m.node)) and clear(plane.get(CLAIMS, m.name))
     holder.start()
     view.wait_held(nodes([m]))
@@ -40,7 +41,8 @@ def test_created_while_it_was_down(plane, make_holder, karpenter, view):
 
 def test_claim_of_a_machine_not_yet_registered(
         plane, make_holder, karpenter, view):
-    """Made while it was down: held on the claim, so that Karpenter copies."""
+    """The machine was made while the holder was down.  Its claim is held, so
+    that Karpenter copies the hold."""
     holder = make_holder(holdDuration="8s")
     holder.kill9()
     m = karpenter.claim()
@@ -104,7 +106,8 @@ def test_stopped_in_good_order_leaves_holds(make_holder, karpenter, view):
     view.wait_held(nodes(old))
     begin = time.monotonic()
     assert holder.term() == 0
-    assert time.monotonic() - begin < 2 + LATE  # drainTimeout, and a bit
+    # DrainTimeout, and some time more.
+    assert time.monotonic() - begin < 2 + LATE
     view.check_stays(nodes(old + [m]) + claims([m]), held, "held", 1)
     holder.start()
     view.check_released(nodes(old + [m]), m.ready + 9)

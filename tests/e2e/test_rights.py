@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the API server refuses us: a right that was not given, or one object
-that somebody's policy guards."""
+"""What the API server refuses: a right that was not given, or one object that
+somebody's policy guards."""
 import base64
 import re
 import time
@@ -15,14 +15,16 @@ from lead import ACCOUNT, NAMESPACE
 from test_outage import RECONNECT, UP
 from test_pools import OWN
 
-WAITS = 10      # a lead, for the first lists of NodePools and Events
+# Seconds that a new leader waits for the first lists of NodePools and Events.
+WAITS = 10
 CALLS = "rest_client_requests_total"
 EVENTS = ("/api/v1/namespaces/default/events",
           "/apis/events.k8s.io/v1/namespaces/default/events")
 
 
 def warnings(holder, word):
-    """The lines above info in which a value is, or has, this word."""
+    """The lines above level info that contain this word, or a value with it.
+    """
     return [e for e in holder.logs()
             if str(e.get("level")).lower() in ("warn", "warning", "error")
             and any(re.search(rf"(?<![\w-]){word}(?![\w-])", str(v))
@@ -32,8 +34,8 @@ def warnings(holder, word):
 # --- a right is missing ------------------------------------------------------
 
 def account(plane, name, resources, events=False):
-    """Its ClusterRole is that of deploy/base, for these resources alone.
-    events: has the rights of deploy/base on them."""
+    """An account whose ClusterRole is that of deploy/base, for these resources
+    alone.  events: it has the rights of deploy/base on them."""
     role, = (o for o in deployed("rbac.yaml") if o["kind"] == "ClusterRole")
     meta = {"name": name}
     plane.apply({"apiVersion": "v1", "kind": "ServiceAccount",
@@ -67,15 +69,15 @@ def account(plane, name, resources, events=False):
 
 
 def test_without_any_right_on_events(plane, make_holder, karpenter, view):
-    """Karpenter's cannot be read, ours not written: it holds and releases,
-    and says what it misses."""
+    """Karpenter's Events cannot be read and ours cannot be written.  The
+    holder holds and releases, and says what it misses."""
     hold = 8
     holder = make_holder(start=False, register=False, holdDuration=f"{hold}s")
     poor = account(plane, "no-events", ["nodes", "nodeclaims", "nodepools"])
     for path in EVENTS:
         assert plane.request("GET", path, user=poor)[0] == 403
         assert plane.request("POST", path, {}, user=poor)[0] == 403
-    plane.create(POOLS, node_pool("general"))   # of which Events would tell
+    plane.create(POOLS, node_pool("general"))  # there would be Events about it
     old = karpenter.settled(5)
     holder.act_as(poor)
     holder.start()
@@ -91,14 +93,14 @@ def test_without_any_right_on_events(plane, make_holder, karpenter, view):
         "Node", "NodeClaim", "NodePool", "Event")} == {
         "Node": 1, "NodeClaim": 1, "NodePool": 1, "Event": 0}
     assert holder.metric(CALLS, code="403"), "this test shows nothing"
-    # once is enough
+    # It is enough to say it once.
     assert len(warnings(holder, "Event")) == 1, warnings(holder, "Event")
 
 
 def test_nodepools_cannot_be_listed_at_the_start(
         plane, make_holder, karpenter, view):
-    """A person's say may stand on them: the first spread waits a while for
-    it, but not for ever, and is by the configuration then."""
+    """A person may have set something on them.  The first spread waits a while
+    for that, but not for ever, and then follows the configuration."""
     hold = 22
     holder = make_holder(start=False, register=False, holdDuration=f"{hold}s",
                          nodePools={"exclude": ["excluded"]})
@@ -116,17 +118,17 @@ def test_nodepools_cannot_be_listed_at_the_start(
     m = karpenter.machine()
     begin = time.time()
     holder.start()
-    # nothing, for about so long
+    # Nothing happens for about so long.
     view.check_stays(nodes(old + disabled), clear, "held at once",
                      begin + WAITS - 2 - time.time())
     view.wait_held(nodes(old + [m]), SOON)
     took = time.time() - begin
     assert took < WAITS + LATE, f"the first spread came after {took:.1f} s"
     assert warnings(holder, "NodePool"), "it does not say so"
-    # what it cannot know of; what the configuration says it does
+    # The holder cannot know of the annotation, and follows the configuration.
     view.wait_held(nodes(disabled))
     assert all(map(clear, view.of(nodes(excluded)).values()))
-    # nothing is released on half a view
+    # Nothing is released on half a view.
     view.check_stays(nodes(old + disabled + [m]), held, "released unseen",
                      m.ready + hold + 3 - time.time())
     account(plane, "no-pools", ["nodes", "nodeclaims", "nodepools"])
@@ -142,7 +144,7 @@ CODES = {"forbidden": 403, "invalid": 422, "broken": 500}
 
 
 def guard(plane, name, how):
-    """Nobody but the holder is kept from changing that NodeClaim."""
+    """Keeps only the holder from changing that NodeClaim."""
     matches = {
         "matchConstraints": {"resourceRules": [{
             "apiGroups": ["karpenter.sh"], "apiVersions": ["*"],
@@ -152,7 +154,7 @@ def guard(plane, name, how):
             {"name": "holder",
              "expression": f"request.userInfo.username == '{ACCOUNT}'"}]}
     meta = {"name": f"{name}.example.com"}
-    if how == "broken":     # somebody's webhook, whose server is away
+    if how == "broken":     # the server of somebody's webhook is away
         return [{
             "apiVersion": "admissionregistration.k8s.io/v1",
             "kind": "ValidatingWebhookConfiguration", "metadata": meta,
@@ -180,7 +182,7 @@ def guard(plane, name, how):
 
 @pytest.fixture
 def guarded(plane):
-    """guarded(name, how, account): from now on."""
+    """guarded(name, how, account) guards it from now on."""
     made = []
 
     def make(name, how, holder):
@@ -207,7 +209,7 @@ def guarded(plane):
 
 
 class Refusals:
-    """How often the holder was refused a patch; and the claims it was for."""
+    """How often the holder was refused a patch, and for which claims."""
 
     def __init__(self, holder, names):
         self.holder, self.names = holder, names
@@ -233,7 +235,8 @@ class Refusals:
 
 
 def out_of_reach(plane, make_holder, karpenter, view, guarded, hold):
-    """Released in time, but for three claims; -> those machines, Refusals."""
+    """All is released in time, but for three claims.  Returns those machines
+    and Refusals."""
     old = karpenter.settled(3)
     holder = make_holder(holdDuration=f"{hold}s")
     holder.refused = True
@@ -252,13 +255,14 @@ def out_of_reach(plane, make_holder, karpenter, view, guarded, hold):
 
 def test_a_claim_that_cannot_be_patched(
         plane, make_holder, karpenter, view, guarded):
-    """Its Node is released in time: that alone ever blocks Karpenter."""
+    """Its Node is released in time, and only the Node's annotation ever blocks
+    Karpenter."""
     bad, refusals = out_of_reach(plane, make_holder, karpenter, view,
                                  guarded, 8)
     time.sleep(8)
     refusals.check(10)
     refusals.check_told()
-    # nor does it keep anybody else: the next round is as the first
+    # It does not affect anything else: the next round is like the first.
     before = refusals.count()
     m = karpenter.machine()
     view.wait_held(nodes(bad + [m]))
@@ -271,7 +275,8 @@ def test_a_claim_that_cannot_be_patched(
 
 def test_a_claim_that_cannot_be_held(
         plane, make_holder, karpenter, view, guarded):
-    """Made while no webhook was asked: its Node is held all the same."""
+    """It was made while no webhook was asked.  Its Node is held all the same.
+    """
     hold = 8
     holder = make_holder(start=False, register=False, holdDuration=f"{hold}s")
     holder.refused = True
@@ -295,10 +300,11 @@ def test_a_claim_that_cannot_be_held(
 @pytest.mark.long
 def test_asked_less_and_less_often(
         plane, make_holder, karpenter, view, guarded):
-    """Up to once in ten minutes; and it goes when it may."""
+    """It is asked for ever more rarely, down to once in ten minutes, and
+    cleared when that is allowed."""
     bad, refusals = out_of_reach(plane, make_holder, karpenter, view,
                                  guarded, 8)
     time.sleep(180)
     print("calls in 3 minutes:", refusals.count())
-    refusals.check(14)      # 10 s between two would be 18 and more
+    refusals.check(14)  # with 10 s between two tries it would be 18 and more
     refusals.check_told()

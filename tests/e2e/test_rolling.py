@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two replicas behind one address are restarted in turn under load.
 
-The API server asks the address of a Balancer.  A replica that goes gets
+The API server asks the address of a Balancer.  A replica that is to end gets
 SIGTERM from its kubelet while the Service still sends it new connections, or
-just after; open connections stay with it in either case.  One that comes is
-sent some once its /readyz says so, as a Deployment's would be.
+just after; open connections stay with it in either case.  A new replica gets
+connections once its /readyz says so, as a Deployment's would.
 """
 import contextlib
 import itertools
@@ -22,8 +22,8 @@ from holder import DEPLOY, PATIENT_S, certs
 from karpenter import HASHES, claim_body, node_body
 from lead import LEASES, NAME, leader, leads, said
 
-RATE = 200          # creations a second,
-BURST = 8           # so many at a time
+RATE = 200          # creations a second
+BURST = 8           # at most so many at a time
 DRAIN_S = 95        # webhook.drainTimeout, by default
 FAIL_OPEN = "apiserver_admission_webhook_fail_open_count"
 REQUESTS = "karpenter_node_holder_admission_requests_total"
@@ -32,8 +32,8 @@ REQUESTS = "karpenter_node_holder_admission_requests_total"
 class Load:
     """Creates Nodes and NodeClaims at a constant rate, and deletes them.
 
-    What was not held in the very answer stays: .unheld has by target when the
-    answer came, .made_good the seconds until it was held.
+    It remembers what was not held in the very answer: .unheld has by target
+    when the answer came, .made_good the seconds until it was held.
     """
 
     def __init__(self, plane, rate=RATE, burst=BURST):
@@ -96,7 +96,7 @@ class Load:
         self.plane.delete(path, name)
 
     def _follow(self, path, name, since):
-        """How long until the leader holds it?"""
+        """Measures how long it takes until the leader holds it."""
         with contextlib.suppress(ApiError, OSError):
             while not held(self.plane.get(path, name)):
                 time.sleep(0.1)
@@ -108,7 +108,7 @@ class Load:
               lambda: f"more creations: {self.faults[-3:]}")
 
     def check(self):
-        """Every one was held, by the answer to its creation."""
+        """The answer to each creation held the object."""
         assert not self.faults, (len(self.faults), self.faults[:5])
         assert not self.unheld, [
             f"{name} after {at - self.begin:.2f} s"
@@ -116,13 +116,14 @@ class Load:
         assert self.failed_open == 0
 
 
-# of 7 MiB at most each, and 32 MiB in all
+# The bodies have 7 MiB at most each, and 32 MiB together.
 BODIES = [size << 20 for size in (7, 7, 7, 7, 4)]
 
 
 @contextlib.contextmanager
 def bodies_held(holder):
-    """Its room for bodies is taken, by some whose last byte does not come."""
+    """Uses up the holder's room for bodies, with some whose last byte does not
+    come."""
     with contextlib.ExitStack() as stack:
         for size in BODIES:
             connection = holder.connect()
@@ -141,7 +142,7 @@ def bodies_held(holder):
 
 
 class Service:
-    """The replicas: those it has, and those that go."""
+    """The replicas behind the Service, and those that are ending."""
 
     def __init__(self, plane, make_holder, count=2, timeout=PATIENT_S,
                  **settings):
@@ -149,7 +150,7 @@ class Service:
         self.pair = certs(plane.dir / f"rolling{time.monotonic_ns()}")
         self.balancer = Balancer(self.pair / "haproxy")
         self.settings = {
-            # not cut short, as by default in these tests
+            # The default of these tests would cut it short.
             "webhook": {"drainTimeout": f"{DRAIN_S}s"},
             "holdDuration": "1h",
             "leaderElection": {"enabled": True,
@@ -157,14 +158,15 @@ class Service:
             "logging": {"level": "debug"}, **settings}
         self.begin = time.monotonic()
         self.going = []
-        # after SIGTERM, in all: reviews; connections of before, new ones
+        # Totals after SIGTERM: reviews, open connections, new connections.
         self.answered = self.open = self.new = 0
         self.replicas = [self.start() for _ in range(count)]
         for replica in self.replicas:
             self.join(replica)
         self.replicas[0].register(port=self.balancer.port,
                                   timeout=timeout)
-        # the first claim after its CRD takes the API server 2 s
+        # The first claim after the creation of its CRD takes the API server
+        # 2 s.
         plane.delete(CLAIMS, plane.create(
             CLAIMS, claim_body())["metadata"]["name"])
 
@@ -182,13 +184,13 @@ class Service:
         return replica.start(wait=False)
 
     def join(self, replica):
-        """The Service hears that it is ready."""
+        """The Service learns that it is ready."""
         replica.wait_ready()
         self.balancer.add(replica.dir.name, replica.webhook_port)
         self.say("in", replica)
 
     def leave(self, replica, lag):
-        """SIGTERM; the Service lets go of it lag seconds later."""
+        """Sends SIGTERM; the Service stops using it lag seconds later."""
         before = replica.metric(REQUESTS)
         open_then, so_far = self.balancer.connections(replica.dir.name)
         if lag < 0:
@@ -207,8 +209,8 @@ class Service:
             self.answered += replica.metric(REQUESTS) - before
 
     def restart(self, i, surge, lag, gone=False):
-        """surge: the new one is ready before the old one goes.
-        gone: the new one starts when the old one has ended."""
+        """surge: the new one is ready before the old one ends.  gone: the new
+        one starts when the old one has ended."""
         old = self.replicas[i]
         if surge:
             self.replicas[i] = self.start()
@@ -221,7 +223,7 @@ class Service:
             self.join(self.replicas[i])
 
     def ended(self, replica):
-        """In good order, and no connection was cut."""
+        """It ended in good order, and cut no connection."""
         assert replica.process.wait(DRAIN_S + 10) == 0
         self.say("ended", replica)
         last = replica.logs()[-1]
@@ -233,7 +235,8 @@ class Service:
             self.ended(replica)
 
     def reaped(self):
-        """Connections that a deadline closed -> {awaited: count}"""
+        """Returns {awaited: count} of the connections that a deadline closed.
+        """
         sums = {}
         for replica in self.replicas + self.going:
             for e in said(replica, "connections closed at their deadline"):
@@ -277,7 +280,7 @@ def service(plane, make_holder):
 @pytest.mark.parametrize(
     "rate", [RATE, pytest.param(4, marks=pytest.mark.long)])
 def test_no_admission_fails_while_each_restarts(plane, service, rate):
-    """At 4/s few connections are open, and the last is soon closed."""
+    """At 4/s few connections are open, and the last one is soon closed."""
     two = service()
     with Load(plane, rate) as load:
         load.wait_more(rate)
@@ -289,7 +292,8 @@ def test_no_admission_fails_while_each_restarts(plane, service, rate):
     two.report(load)
     load.check()
     two.check()
-    assert rate < RATE or two.new > 0   # the old ones had to take them
+    # New connections had to go to the old replicas.
+    assert rate < RATE or two.new > 0
 
 
 def probe():
@@ -300,7 +304,7 @@ def probe():
 
 
 def test_a_single_replica_is_deleted(plane, service):
-    """The next one is ready some seconds later.  Until then kube-proxy uses
+    """Its successor is ready some seconds later.  Until then kube-proxy uses
     the one that stops, as long as its readinessProbe is answered by 200."""
     one = service(count=1)
     old, = one.replicas
@@ -308,7 +312,8 @@ def test_a_single_replica_is_deleted(plane, service):
         load.wait_more(RATE)
         old.process.terminate()
         one.say("SIGTERM", old)
-        for _ in range(8):      # scheduled, image pulled, started
+        # Time to be scheduled, to pull the image and to start.
+        for _ in range(8):
             time.sleep(0.5)
             if old.probe(probe())[0] != 200 and \
                     one.balancer.up(old.dir.name):
@@ -325,7 +330,8 @@ def test_a_single_replica_is_deleted(plane, service):
 
 
 def test_a_changed_configuration_rolls_in(plane, service):
-    """Pool "other" is left out from now on; "general" does not notice."""
+    """NodePool "other" is left out from now on, and "general" does not notice.
+    """
     two = service()
 
     def other(n):
@@ -335,11 +341,11 @@ def test_a_changed_configuration_rolls_in(plane, service):
     with Load(plane) as load:
         for i in range(2):
             two.restart(i, surge=True, lag=2)
-        # connections of before are used once more, each
+        # Each existing connection is used once more.
         numbers = itertools.count(1)
         until(lambda: not any([held(other(next(numbers)))
                                for _ in range(20)]), 30, "left out")
-        # by whoever leads now
+        # Whichever replica leads now does it.
         until(lambda: all(clear(meta) for name, meta in
                           plane.metadata(NODES).items()
                           if name.startswith("other-")), 30, "clear")
@@ -353,7 +359,8 @@ def shed(two):
 
 
 def test_overload_is_asked_to_try_again(plane, service):
-    """503 with Retry-After: the API server does, a second later."""
+    """It answers 503 with Retry-After, and the API server tries again a second
+    later."""
     two = service()
     with contextlib.ExitStack() as room:
         for replica in two.replicas:
@@ -373,18 +380,18 @@ def test_overload_is_asked_to_try_again(plane, service):
 @pytest.mark.long
 @pytest.mark.parametrize("who", ["the one that follows", "the leader"])
 def test_a_kill_is_made_good(plane, service, who):
-    """Nothing can be promised of kill -9: reviews under way are cut, and new
-    connections are refused until the Service has seen it.  What was created
-    unheld meanwhile is counted, and held by whoever leads."""
+    """Nothing can be promised after kill -9: reviews under way are cut, and
+    new connections are refused until the Service has seen it.  What was
+    created unheld meanwhile is counted, and the leader holds it."""
     two = service(timeout=None)
     i = [leads(r) for r in two.replicas].index(who == "the leader")
-    with Load(plane, burst=40) as load:    # many connections
+    with Load(plane, burst=40) as load:    # opens many connections
         load.wait_more(RATE)
         old = two.replicas[i]
         killed = time.monotonic()
         old.kill9()
         two.say("kill -9", old)
-        time.sleep(2)       # kubelet, EndpointSlice, kube-proxy
+        time.sleep(2)       # the time of kubelet, EndpointSlice and kube-proxy
         two.balancer.remove(old.dir.name)
         two.say("out", old)
         load.wait_more(RATE)
@@ -406,8 +413,9 @@ def test_a_kill_is_made_good(plane, service, who):
 
 @pytest.mark.long
 def test_idle_connections_are_the_api_servers_to_close(plane, service):
-    """Bursts 10 s apart leave it idle connections, and some that it dialled
-    and never used: none is closed by a holder, whether it stays or goes."""
+    """Bursts 10 s apart leave the API server idle connections, and some that
+    it dialled and never used.  No holder closes one, whether it stays or ends.
+    """
     two = service(timeout=None)
     with Load(plane, rate=4, burst=40) as load:
         load.wait_more(40)
@@ -423,8 +431,8 @@ def test_idle_connections_are_the_api_servers_to_close(plane, service):
 
 @pytest.mark.long
 def test_no_admission_fails_while_each_restarts_ten_times(plane, service):
-    """Five as by a Deployment, five without a third; each drains to its end,
-    and the load goes on until the last has."""
+    """Five turns are as by a Deployment, and five have no third replica.  Each
+    drains to its end, and the load goes on until the last one has ended."""
     two = service(timeout=None)
     lags = random.Random(1)
     with Load(plane) as load:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes busy and quiet together."""
+"""Which machines become busy and quiet together."""
 import time
 
 from hold import EARLY, claims, clear, held, nodes
@@ -15,7 +15,7 @@ def test_nodepool(make_holder, karpenter, view):
     time.sleep(max(0, in_a.ready + 4 - time.time()))
     in_b = karpenter.machine("b")
     view.wait_held(nodes(b))
-    # each at its own time: b's scale-up does not move a's release
+    # Each has its own time: the scale-up of b does not delay the release of a.
     assert in_b.ready > in_a.ready + 2
 
     def b_held(_):
@@ -50,7 +50,7 @@ def test_cluster_is_every_pool(make_holder, karpenter, view):
 
 def test_few_new_machines_hold_only_themselves(
         make_holder, karpenter, view):
-    """Fewer than minScaleUp within holdDuration, that is: the third one makes
+    """Few are fewer than minScaleUp within holdDuration.  The third one makes
     a scale-up of all three, until its own quiet time."""
     hold = 10
     old = karpenter.settled(3)
@@ -60,8 +60,9 @@ def test_few_new_machines_hold_only_themselves(
     holder.start()
     holder.register()
     view.wait_clear(nodes(old), hold)
-    time.sleep(max(0, made + hold + 2 - time.time()))   # made long ago
-    # two, and no third in time
+    # Until they were made long ago.
+    time.sleep(max(0, made + hold + 2 - time.time()))
+    # There are two, and no third in time.
     few = [karpenter.machine(), karpenter.machine()]
 
     def alone(_):
@@ -70,7 +71,7 @@ def test_few_new_machines_hold_only_themselves(
                         early=EARLY + few[-1].ready - few[0].ready,
                         meanwhile=alone)
     time.sleep(2)
-    # two more: those before are too long ago
+    # There are two more, but the earlier ones are too long ago.
     first = [karpenter.machine(), karpenter.machine()]
     view.check_stays(nodes(old + few), clear, "a scale-up of two", 2)
     third = karpenter.machine()
@@ -82,7 +83,7 @@ def test_few_new_machines_hold_only_themselves(
 
 
 def test_a_silent_watch_is_no_dead_thread(make_holder):
-    """Liveness allows 30 s; a quiet cluster sends nothing for a minute."""
+    """Liveness allows 30 s, and a quiet cluster sends nothing for a minute."""
     holder = make_holder(register=False)
     end = time.monotonic() + 40
     while time.monotonic() < end:

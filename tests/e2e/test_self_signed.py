@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Without cert-manager: the leader mints CA and pair, and keeps caBundle.
+"""Without cert-manager the leader mints CA and pair, and maintains caBundle.
 
 The webhook is that of deploy/base: the API server asks for
-karpenter-node-holder.karpenter-node-holder.svc.  What is behind that name here
-is a Service of type ExternalName, which the API server follows by itself; no
-caBundle and no Secret is there to begin with, and each replica serves from a
-folder that is kept as a kubelet keeps it.
+karpenter-node-holder.karpenter-node-holder.svc.  That name is a Service of
+type ExternalName here, which the API server follows by itself.  At first there
+is no caBundle and no Secret.  Each replica serves from a folder that is kept
+as a kubelet keeps it.
 """
 import base64
 import contextlib
@@ -34,8 +34,9 @@ TLS = NAME + "-tls"
 HOST = f"{NAME}.{NAME}.svc"
 COMPONENT = REPO / "deploy" / "components" / "self-signed"
 FAIL_OPEN = "apiserver_admission_webhook_fail_open_count"
-# Seconds.  A third of DURATION is left at a renewal: enough for SETTLE, what
-# the mount is late, and the holder's look at its files once a second.
+# Seconds.  A third of DURATION is left at a renewal.  That is enough for
+# SETTLE, for the delay of the mount, and for the holder, which reads its files
+# once a second.
 CA, DURATION = 50.0, 24.0
 READ, SETTLE, LATE = DURATION / 20, DURATION / 10, 1.5
 PEM = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----",
@@ -43,8 +44,8 @@ PEM = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----",
 
 
 class SelfSigned(Holder):
-    """One replica: the rights of the component, the Secret mounted with the
-    Deployment's items."""
+    """One replica, with the rights of the component and the Secret mounted
+    with the Deployment's items."""
 
     def __init__(self, plane, **settings):
         folder = plane.dir / f"kubelet{Holder.count}"
@@ -78,8 +79,8 @@ class SelfSigned(Holder):
 
 
 class Service:
-    """What kube-proxy does: a port, and each connection to the next replica
-    that is in `ports`."""
+    """Does what kube-proxy does: it has one port, and passes each connection
+    to the next replica in `ports`."""
 
     def __init__(self, port):
         self.ports = []
@@ -125,14 +126,14 @@ class Service:
 
 
 def bundle(plane):
-    """caBundle as text, "" without one."""
+    """Returns caBundle as text, or "" without one."""
     hook, = plane.get(WEBHOOKS, NAME)["webhooks"]
     return base64.b64decode(
         hook["clientConfig"].get("caBundle", "")).decode()
 
 
 def secret(plane):
-    """-> {key: text}; empty without a Secret."""
+    """Returns {key: text}, which is empty without a Secret."""
     status, found = plane.request("GET", f"{SECRET}/{TLS}")
     return {} if status == 404 else {
         k: base64.b64decode(v).decode(errors="replace")
@@ -145,15 +146,15 @@ def fail_open(plane):
 
 
 class Prober:
-    """Asks every replica for its certificate again and again, by the caBundle
-    of a while ago: that of the slowest API server there may be."""
+    """Asks every replica for its certificate again and again, and verifies it
+    with an earlier caBundle, as the slowest API server would have it."""
 
     def __init__(self, plane, replicas, stale=0.7 * SETTLE):
         self.plane, self.replicas, self.stale = plane, replicas, stale
         self.failures, self.handshakes = [], 0
         self.serials = {r: set() for r in replicas}
         self.bundles = []       # (when, text)
-        self.out = set()        # replicas that are restarted just now
+        self.out = set()        # replicas that are restarting
         self.broken = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -170,7 +171,7 @@ class Prober:
         try:
             while not self._stop.wait(0.03):
                 self._round()
-        except Exception as e:  # for check
+        except Exception as e:  # check() reports it
             self.broken = f"{type(e).__name__}: {e}"
 
     def _round(self):
@@ -197,7 +198,7 @@ class Prober:
                 f"{time.strftime('%T')} {replica.dir.name}: {e}, by "
                 f"{len(PEM.findall(text))} CAs")
         except OSError:
-            # Its port closes a moment before it ends.
+            # It closes its port a moment before it ends.
             end = time.monotonic() + 5
             while replica.alive() and replica not in self.out:
                 if time.monotonic() > end:
@@ -212,7 +213,7 @@ class Prober:
 
 
 class Load:
-    """Creations without an end, each of which must come out held."""
+    """Creates objects without end; each of them must be held."""
 
     def __init__(self, plane, workers=3):
         self.plane = plane
@@ -243,7 +244,7 @@ class Load:
                 if not held(self.plane.create(NODES + "?dryRun=All",
                                               node_body(name))):
                     self.unheld.append((time.strftime("%T"), name))
-        except Exception as e:  # for check
+        except Exception as e:  # check() reports it
             self.broken = f"{type(e).__name__}: {e}"
 
     def check(self):
@@ -267,7 +268,8 @@ class Site:
         return r.start(wait=False)
 
     def register(self):
-        """deploy/base, but for the port: of an ExternalName it is dialled."""
+        """Registers the webhook of deploy/base with another port, as the API
+        server dials the port of an ExternalName."""
         o, = self.replicas[0].configurations()
         hook, = o["webhooks"]
         assert "caBundle" not in hook["clientConfig"]
@@ -290,7 +292,8 @@ class Site:
             lambda: "webhook in use\n" + tail(self.replicas[0].log))
 
     def first(self, n=2, **settings):
-        """n replicas, from nothing to the first object held."""
+        """Starts n replicas from nothing and waits for the first held object.
+        """
         made = [self.replica(**settings) for _ in range(n)]
         self.register()
         self.ready(*made)
@@ -324,7 +327,7 @@ def site(plane, clean):
 
 
 def wait_new(plane, what, was, timeout):
-    """Until that key of the Secret is there and another; returns it."""
+    """Waits until the Secret has this key with another value; returns it."""
     return until(lambda: (now := secret(plane).get(what)) and now != was
                  and now, timeout, f"a new {what}", every=0.2)
 
@@ -336,7 +339,7 @@ def born(folder, pem):
 
 
 def wait_served(plane, replicas, timeout=LATE + 20):
-    """Until all of them serve what is in the Secret."""
+    """Waits until all of them serve what is in the Secret."""
     def all_do():
         found = PEM.search(secret(plane).get("tls.crt", ""))
         return found and all(
@@ -346,14 +349,15 @@ def wait_served(plane, replicas, timeout=LATE + 20):
 
 
 def test_from_nothing(plane, site):
-    """No Secret, no caBundle: both come, and are what they should be."""
+    """There is no Secret and no caBundle.  Both come, and are what they should
+    be."""
     a, b = site.first()
     stored = secret(plane)
     assert sorted(stored) == ["ca.crt", "ca.key", "tls.crt", "tls.key"]
     assert bundle(plane).strip() == stored["ca.crt"].strip()
     assert sorted(p.name for p in a.kubelet.folder.iterdir()
                   if not p.name.startswith("..")) == ["tls.crt", "tls.key"]
-    # one leads, and it alone has written
+    # One replica leads, and it alone has written.
     first = leader([a, b], SHORT.taken)
     second = b if first is a else a
     for what in ("ca", "bundle", "certificate"):
@@ -365,7 +369,7 @@ def test_from_nothing(plane, site):
              if m["manager"] == NAME)
     assert re.findall(r"f:[A-Za-z]+", str(ours)) == [
         "f:webhooks", "f:clientConfig", "f:caBundle"]
-    # no text of a key is in any log
+    # No log contains any text of a key.
     for r in (a, b):
         text = r.log.read_text()
         assert "BEGIN" not in text and "PRIVATE" not in text
@@ -374,24 +378,27 @@ def test_from_nothing(plane, site):
 
 
 def test_renewals_under_load(plane, site):
-    """By their time, and by force; not one creation is unheld."""
+    """They are renewed by their time and by force, and not one creation is
+    unheld."""
     a, b = site.first()
     was = fail_open(plane)
     with Prober(plane, [a, b]) as prober, Load(plane) as load:
         ca, crt = (secret(plane)[k] for k in ("ca.crt", "tls.crt"))
-        # the serving certificate, then the CA, at two thirds of their lives
+        # The serving certificate and then the CA are renewed at two thirds of
+        # their lives.
         old, crt = crt, wait_new(plane, "tls.crt", crt, DURATION)
         assert born(a.dir, crt) - born(a.dir, old) > DURATION / 3
         ca = wait_new(plane, "ca.crt", ca, CA)
         until(lambda: len(PEM.findall(bundle(plane))) == 2, 20, "two CAs")
         crt = wait_new(plane, "tls.crt", crt, SETTLE + 20)
         wait_served(plane, [a, b])
-        # somebody deletes the Secret
+        # Somebody deletes the Secret.
         plane.delete(SECRET, TLS)
         wait_new(plane, "ca.crt", ca, READ + 20)
         crt = wait_new(plane, "tls.crt", crt, SETTLE + 20)
         wait_served(plane, [a, b])
-        # rubbish in it; the leader goes away in the middle
+        # Somebody writes rubbish into it, and the leader goes away in the
+        # middle.
         first = leader([a, b], SHORT.taken)
         second = b if first is a else a
         site.service.ports = [second.webhook_port]
@@ -411,7 +418,7 @@ def test_renewals_under_load(plane, site):
 
 
 def test_a_wiped_bundle_is_put_back(plane, site):
-    """Until then the API server goes past the webhook: not for long."""
+    """Until then the API server goes past the webhook, but not for long."""
     a, = site.first(1)
     ca = secret(plane)["ca.crt"]
     for value in (None, base64.b64encode(a.ca).decode()):
@@ -424,7 +431,7 @@ def test_a_wiped_bundle_is_put_back(plane, site):
               "put back")
         took = time.monotonic() - begun
         site.in_use()
-        # another's is kept beside it
+        # Another's certificate is kept beside it.
         assert (a.ca.decode().strip() in bundle(plane)) == bool(value)
         print(f"put back after {took:.1f} s")
     assert secret(plane)["ca.crt"] == ca
@@ -433,11 +440,11 @@ def test_a_wiped_bundle_is_put_back(plane, site):
 
 @pytest.mark.long
 def test_renewals_for_long(plane, site):
-    """Minutes of it, and the unexpected in between."""
+    """Renewals go on for minutes, with unexpected events in between."""
     minutes = float(os.environ.get("SELF_SIGNED_MINUTES", 5))
     dice = random.Random(int(os.environ.get("SEED", 7)))
-    # A leader that is killed is missed for 5 s, and the next one settles
-    # anew: all that in a third of a life.
+    # A leader that is killed is missed for 5 s, and the next one settles anew.
+    # All of that has to fit into a third of a life.
     life = 60.0
     replicas = site.first(3, selfSigned={"duration": f"{life:g}s",
                                          "caDuration": "160s"})
@@ -455,7 +462,7 @@ def test_renewals_for_long(plane, site):
         first = leader(replicas, 2 * SHORT.taken)
         rest = [r for r in replicas if r is not first]
         site.service.ports = [r.webhook_port for r in rest]
-        # a review that is cut goes unheld, whatever the certificates
+        # A review that is cut goes unheld, whatever the certificates are.
         load.pause.set()
         prober.out.add(first)
         time.sleep(0.5)

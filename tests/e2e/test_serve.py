@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process: probes, metrics, logs, certificates, signals, rights."""
+"""The process: probes, metrics, logs, certificates, signals and rights."""
 import itertools
 import re
 import resource
@@ -16,7 +16,7 @@ from holder import SecretMount, certs
 from karpenter import node_body
 
 P = "karpenter_node_holder_"
-# a certificate is looked for every few seconds
+# Seconds.  The holder looks for a certificate every few seconds.
 RELOAD = 30
 
 
@@ -30,7 +30,7 @@ def test_probes(make_holder):
     assert holder.probe("/no-such-path")[0] == 404
     checks = re.findall(r"^\[\+\](\S+) ok$",
                         holder.probe("/readyz?verbose")[1], re.M)
-    assert len(checks) >= 2  # certificate, webhook
+    assert len(checks) >= 2  # the certificate and the webhook
     for check in checks:
         assert holder.probe(f"/readyz?exclude={check}")[0] == 200
         assert holder.probe(f"/readyz/{check}")[0] == 200
@@ -47,8 +47,9 @@ def test_metrics(plane, make_holder, karpenter, view):
     assert holder.metric(P + "scope_held", scope="cluster") == 1
     until(lambda: holder.metric(P + "held_objects") == 5, SOON,
           "4 Nodes and 1 NodeClaim counted")
-    # ready is now, and what it knows of the API server's clock is a Date of
-    # whole seconds: what is not yet by that counts as now
+    # "ready" is the present time, but the holder knows the API server's clock
+    # from a Date in whole seconds.  What is not yet past by that clock counts
+    # as now.
     until(lambda: m.ready + 7 < holder.metric(
         P + "scope_quiet_timestamp_seconds") <= m.ready + 8, SOON,
         lambda: f"quiet {m.ready + 8}: {holder.metrics()}")
@@ -75,7 +76,7 @@ def test_metrics(plane, make_holder, karpenter, view):
                  "certwatcher_read_certificate_errors_total",
                  "process_resident_memory_bytes", "process_open_fds",
                  "process_cpu_seconds_total", "process_start_time_seconds"):
-        # a counter with labels may have no sample yet, but has its type
+        # A counter with labels may have no sample yet, but it has its type.
         base = re.sub(r"_(bucket|sum|count)$", "", name)
         assert name in names or f"# TYPE {base} " in text, name
     helped = re.findall(r"^# HELP (\S+) \S", text, re.M)
@@ -90,7 +91,7 @@ def test_metrics(plane, make_holder, karpenter, view):
     buckets = [float(le.replace("+Inf", "inf")) for le in re.findall(
         rf'^{P}admission_duration_seconds_bucket\{{.*le="([^"]+)"', text, re.M)]
     assert min(buckets) <= 0.0001 and buckets[-1] == float("inf")
-    # names of nodes would make the number of series grow for ever
+    # With names of nodes in them the number of series would grow for ever.
     for machine in old + [m]:
         assert machine.node not in text and machine.name not in text
 
@@ -130,7 +131,8 @@ def served(holder):
 
 
 def test_certificate_is_reloaded_while_serving(plane, make_holder):
-    """A Secret changes as a kubelet changes it; no creation goes unheld."""
+    """A Secret changes as a kubelet changes it, and no creation goes unheld.
+    """
     holder = make_holder(register=False, holdDuration="10m")
     pairs = [holder.pair] + [certs(holder.dir / f"pair{i}") for i in range(3)]
     holder.ca = b"".join((p / "ca.crt").read_bytes() for p in pairs)
@@ -147,19 +149,19 @@ def test_certificate_is_reloaded_while_serving(plane, make_holder):
                 if not held(plane.create(NODES + "?dryRun=All",
                                          node_body(name))):
                     unheld.append(name)
-        except Exception as e:  # shown by the main thread
+        except Exception as e:  # the main thread reports it
             failed.append(e)
     workers = [threading.Thread(target=create, args=(w,)) for w in range(4)]
     for w in workers:
         w.start()
-    kept = holder.connect()  # a connection of before stays good
+    kept = holder.connect()  # an existing connection stays good
     try:
         for pair in pairs[1:]:
             assert holder.review(node_body("a"), kept)[0] == 200
             holder.mount.swap(pair)
             until(lambda: served(holder) == leaf(pair), RELOAD, "new pair")
             assert holder.review(node_body("a"), kept)[0] == 200
-            time.sleep(1)  # under the new one
+            time.sleep(1)  # this time is under the new certificate
     finally:
         stop.set()
         for w in workers:
@@ -182,7 +184,8 @@ def test_bad_certificate_is_refused_and_the_old_kept(plane, make_holder):
           > errors, RELOAD, "counted")
     assert served(holder) == good
     check_held(plane.create(NODES, node_body("still")))
-    assert holder.probe("/readyz")[0] == 200  # what it serves is good
+    # The certificate that it serves is good.
+    assert holder.probe("/readyz")[0] == 200
     holder.ca += (other / "ca.crt").read_bytes()
     holder.register()
     holder.mount.swap(other)
@@ -217,7 +220,7 @@ def fail_open(plane):
 
 
 def test_silent_and_dripping_clients(plane, make_holder):
-    """The API server notices nothing of them, and they are closed."""
+    """The API server does not notice them, and they are closed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < 2 * IDLE:
         pytest.skip(f"fewer than {2 * IDLE} descriptors: ulimit -Hn")
@@ -232,12 +235,13 @@ def test_silent_and_dripping_clients(plane, make_holder):
               >= before + IDLE, 8, "all are open", every=0.1)
         assert holder.review(node_body("a"), holder.connect(3))[0] == 200
         names = (f"beside{n}" for n in itertools.count())
-        # of a handshake: a record that says 512 bytes will follow
+        # The start of a handshake: a record that says that 512 bytes will
+        # follow.
         for byte in b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" * 2:
             for client in clients[:DRIPPING]:
                 try:
                     client.send(bytes([byte]))
-                except OSError:     # closed already
+                except OSError:     # it is closed already
                     pass
             for _ in range(20):
                 check_held(plane.create(NODES, node_body(next(names))))

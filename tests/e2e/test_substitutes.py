@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Machines that real Karpenter makes for what was deleted, expired or became
-unhealthy: they keep the cluster as it is, and hold nothing but themselves.
-What comes after a consolidation is load, and holds everything."""
+unhealthy.  They keep the cluster as it is, and cause no hold but their own.
+Load that comes after a consolidation holds everything."""
 import contextlib
 import time
 
@@ -21,16 +21,16 @@ SCOPES = "karpenter_node_holder_scope_held"
 
 
 class Watched:
-    """From now on: the claims made, those being deleted, and whether any of
-    the Nodes there were came to be held."""
+    """Watches from now on: the claims made, those being deleted, and whether
+    any of the existing Nodes was held."""
 
     def __init__(self, cluster, holder):
         self.cluster, self.holder = cluster, holder
         self.old = names(cluster)
         self.before = {m["uid"] for m in cluster.metadata(CLAIMS).values()}
-        self.held = set()   # of the old Nodes
-        self.scopes = 0     # looks that found one held
-        self.made = {}      # uid -> the claim as it was last
+        self.held = set()   # those of the old Nodes that were held
+        self.scopes = 0     # how many looks found a scope held
+        self.made = {}      # uid -> the claim as it was last seen
         self.deleted = {}   # uid -> likewise
         follow(cluster, {NODES: self.node, CLAIMS: self.claim})
 
@@ -50,12 +50,12 @@ class Watched:
             self.deleted[meta["uid"]] = claim
 
     def deletions(self):
-        """Of those there were when it began, in order: their uids."""
+        """The uids of the claims deleted since it began, in order."""
         return sorted(self.before & set(self.deleted), key=lambda uid:
                       self.deleted[uid]["metadata"]["deletionTimestamp"])
 
     def classes(self):
-        """Of the claims made since: {uid: class}, by their own uid."""
+        """Returns {uid: class} of the claims made since."""
         found = {}
         for uid, claim in self.made.items():
             a = annotations(claim)
@@ -74,8 +74,8 @@ class Watched:
                 f"held: {self.held}, a scope at {self.scopes} looks")
 
     def check_substitutes(self, count):
-        """So many of the old ones are gone; each has one successor, which is
-        known as its successor and spread nothing."""
+        """So many of the old ones are gone.  Each has one successor, which is
+        recognized as such and has spread no hold."""
         gone = self.deletions()
         assert len(gone) == count, self.story()
         assert sorted(self.classes().values(), key=str) == sorted(
@@ -84,7 +84,7 @@ class Watched:
 
 
 def fleet(cluster, count, **options):
-    """count nodes with one pod each, and one of another pool."""
+    """count nodes with one pod each, and one node of another NodePool."""
     cluster.pool("web", cpus=("1",), **options)
     cluster.pool("other", cpus=("1",), consolidate_after="Never")
     cluster.deploy("web", count, cpu="700m", pool="web")
@@ -101,7 +101,7 @@ def wait_released(cluster, hold=HOLD):
 
 
 def check_own_time(cluster, watched):
-    """Each one made is held until its own quiet time, and no longer."""
+    """Each claim made is held until its own quiet time, and no longer."""
     nodes = {uid: c["status"]["nodeName"] for uid, c in watched.made.items()}
     due = {uid: since(c, "Initialized") + HOLD
            for uid, c in watched.made.items()}
@@ -116,8 +116,9 @@ def check_own_time(cluster, watched):
 
 
 def test_deleted_by_hand(cluster, add_holder):
-    """One by its NodeClaim, one by its Node; nothing else is held for it.
-    Both are spent then: what comes next is a scale-up."""
+    """One is deleted by its NodeClaim, one by its Node, and nothing else is
+    held because of that.  Both deletions are used up then: what comes next is
+    a scale-up."""
     holder = add_holder(holdDuration=f"{HOLD}s")
     fleet(cluster, 4, consolidate_after="Never")
     wait_released(cluster)
@@ -146,8 +147,8 @@ def test_deleted_by_hand(cluster, add_holder):
 
 
 def load_after(cluster, disruption, watched, replicas):
-    """Within a minute of Karpenter's decision, and for no more machines than
-    went: it holds all there is."""
+    """Load comes within a minute of Karpenter's decision, and for no more
+    machines than went.  Everything there is must be held."""
     decided = time.time()
     until(lambda: watched.deleted, ACTS, lambda: "deleted: "
           + watched.story(), every=0.2)
@@ -159,7 +160,8 @@ def load_after(cluster, disruption, watched, replicas):
     loaded = time.time()
     assert loaded - decided < 60, "too slow to tell"
     [other] = names(cluster, pool="other")
-    # Perhaps it is seen what it is only after a while (design: undecided).
+    # The holder may need a while to decide what the claim is
+    # (docs/rules.md#until-the-event-comes).
     until(lambda: held(cluster.metadata(NODES)[other]), SOON + 10, lambda:
           "load that comes back is a scale-up: " + watched.story())
     assert len(watched.made) == before + 1, watched.story()
@@ -202,7 +204,7 @@ def test_load_after_underutilized(cluster, add_holder):
 @pytest.mark.long
 def test_six_machines_expire_one_by_one(cluster, add_holder):
     """With expireAfter a machine is made again and again: nothing but each
-    successor is held for it."""
+    successor is held because of it."""
     apart, after, count = 6, 75, 6
     holder = add_holder(holdDuration=f"{HOLD}s")
     cluster.pool("web", cpus=("1",), consolidate_after="Never",
@@ -247,8 +249,8 @@ def karpenter_with(cluster, gates):
 
 @pytest.mark.long
 def test_repaired(cluster, add_holder):
-    """The kwok provider knows no interruption.  Node repair is what it has of
-    that kind: Karpenter itself deletes a claim, whatever holds its Node."""
+    """The kwok provider knows no interruption.  Node repair comes closest:
+    Karpenter itself deletes a claim, whatever holds its Node."""
     holder = add_holder(holdDuration=f"{HOLD}s")
     with karpenter_with(cluster, "NodeRepair=true"):
         fleet(cluster, 5, consolidate_after="Never")
@@ -284,10 +286,10 @@ MATCHED = 60    # seconds from a deletion to the creation of its successor
 
 @pytest.mark.long
 def test_instance_gone(cluster, add_holder):
-    """To the kwok provider the Node is the instance.  Its pods are there for
-    40 to 60 s more, until the garbage collector of pods takes them; only then
-    Karpenter knows what is missing.  Where that takes too long it is load
-    like any other."""
+    """For the kwok provider the Node is the instance.  Its pods remain for 40
+    to 60 s, until the garbage collector of pods removes them.  Only then does
+    Karpenter know what is missing.  If that takes too long, it is load like
+    any other."""
     holder = add_holder(holdDuration=f"{HOLD}s")
     fleet(cluster, 3, consolidate_after="Never")
     wait_released(cluster)

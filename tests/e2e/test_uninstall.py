@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`karpenter-node-holder uninstall` leaves no mark, and people's holds."""
+"""`karpenter-node-holder uninstall` leaves no mark, but leaves people's holds.
+"""
 import json
 import os
 import shutil
@@ -56,15 +57,16 @@ def no_lease(plane):
 
 @pytest.fixture
 def people(plane, karpenter):
-    """-> {target: what must stand there in the end}"""
+    """Returns {target: what must stand there in the end}."""
     m = karpenter.settled(8, annotations=lambda i: (
         {}, {HOLD: "true"}, OURS, OURS, OURS, OURS, OURS, {})[i])
     n = nodes(m)
     annotate(plane, n[2], mark=None)                    # taken over
     annotate(plane, n[3], hold="false")                 # changed
     annotate(plane, n[4], hold=None)                    # opted out
-    annotate(plane, claims(m)[5], hold="true")          # template's, copied
-    annotate(plane, n[6], held_key="no equals sign")    # of a hold unknown
+    annotate(plane, claims(m)[5], hold="true")  # copied from a template
+    # Names a hold that is unknown.
+    annotate(plane, n[6], held_key="no equals sign")
     plane.patch(NODES, m[7].node, {"metadata": {"annotations": {
         "example.com/hold": "yes", MARK: stamp(0),
         HELD_KEY: "example.com/hold=yes", HOLD: "true"}}})
@@ -85,12 +87,12 @@ def test_300_nodes(plane, make_holder, no_lease, karpenter, view, request):
     old = karpenter.settled(300)
     holder = make_holder(holdDuration="1h")
     m = karpenter.machine()
-    fresh = karpenter.claim()           # not launched: held itself
+    fresh = karpenter.claim()           # it is not launched, and held itself
     everything = nodes(old + [m]) + claims([m, fresh])
     view.wait_held(everything, 20)
     annotate(plane, claims([m])[0], **{REPLACEMENT: "drifted",
                                        REPLACEMENT + "-uid": "some-uid"})
-    holder.kill9()      # it would see to these, too
+    holder.kill9()      # it would clear these, too
     people = request.getfixturevalue("people")
     before = versions(plane)
 
@@ -136,10 +138,10 @@ def test_waits_for_every_holder_that_runs(plane, replicas, karpenter, view,
     time.sleep(3)
     view.wait_all(nodes(old), held, "held while a holder leads", 0)
     first.term()
-    leader([second], 5)         # not the uninstall
+    leader([second], 5)         # the uninstall no longer leads
     time.sleep(3)
     view.wait_all(nodes(old), held, "held while a holder leads", 0)
-    second.kill9()              # its Lease runs out
+    second.kill9()              # its Lease expires
     assert run.wait() == 0, run.text()
     assert not marked(plane)
     view.wait_clear(nodes(old + [m]), 0)
@@ -206,7 +208,8 @@ def test_interrupted_it_gives_the_lease_up(plane, no_lease, karpenter,
 
 def test_karpenter_copies_a_mark_once_more(plane, no_lease, karpenter,
                                            tmp_path):
-    """From a stale copy of the claim, after the first list without a mark."""
+    """Karpenter copies from a stale version of the claim, after the first list
+    without a mark."""
     m, = karpenter.settled(1, annotations=lambda i: OURS)
     run = Running(plane, tmp_path / "log")
     until(lambda: not marked(plane), 20, run.text, every=0.02)
@@ -234,7 +237,7 @@ def test_a_holder_without_leader_election_runs_on(
 
 @pytest.mark.long
 def test_without_the_lease_and_its_namespace(plane, no_lease, karpenter):
-    """All else was deleted first: what it is needed for most."""
+    """All else was deleted first: this is when the command is needed most."""
     old = karpenter.settled(5, annotations=lambda i: OURS)
     done = uninstall(plane)
     assert "in no namespace" in done.stderr
@@ -302,7 +305,7 @@ def test_a_configuration_with_other_webhooks_is_not_deleted(
 
 
 def test_karpenter_is_gone(plane, clean, no_lease):
-    """Without its CRDs there are Nodes alone."""
+    """Without Karpenter's CRDs there are only Nodes."""
     plane.create(NODES, node_body("n", annotations=OURS))
     plane.remove_crds()
     try:
@@ -316,7 +319,7 @@ def test_karpenter_is_gone(plane, clean, no_lease):
 
 @pytest.fixture
 def job(plane, tmp_path):
-    """The objects of deploy/uninstall, and of the admission policy; ->
+    """The objects of deploy/uninstall, and of the admission policy.  Returns
     (the container, a kubeconfig as the ServiceAccount has it)."""
     def objects(folder):
         return [o for o in yaml.safe_load_all(
@@ -346,7 +349,7 @@ def test_as_a_job(plane, clean, no_lease, karpenter, job, make_holder,
     container, kubeconfig, rights, _ = job
     make_holder().kill9()
     people = request.getfixturevalue("people")
-    # the admission policy has to know every hold annotation
+    # The admission policy has to know every hold annotation.
     foreign, = (t for t in people if "example.com/hold"
                 in plane.annotations(*t))
     annotate(plane, foreign, mark=None, held_key=None,
@@ -373,7 +376,7 @@ def test_as_a_job(plane, clean, no_lease, karpenter, job, make_holder,
 
 
 def test_the_job_is_accepted(plane, job):
-    """And its Pods would be, where `restricted` is enforced."""
+    """Its Pods would be accepted as well, where `restricted` is enforced."""
     made = job[3]
     try:
         done = plane.kubectl("apply", "--server-side", "--validate=strict",
@@ -412,9 +415,9 @@ cat "${0%/*}/$CREDENTIAL"
 
 @pytest.fixture
 def exec_kubeconfig(plane, tmp_path):
-    """-> write(token): makes the credential that a plugin prints, by default
-    with a good token of a ServiceAccount; returns the kubeconfig, which
-    names the plugin beside it."""
+    """write(token) makes the credential that a plugin prints, by default with
+    a good token of a ServiceAccount.  It returns the kubeconfig, which names
+    the plugin beside it."""
     rights = {"apiVersion": "rbac.authorization.k8s.io/v1",
               "kind": "ClusterRoleBinding",
               "metadata": {"name": "engineer"},

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole-daemon tests: a World is a ScriptedApi and the holders beside it.
 
-A test takes one argument, `w`, and gets a World of its own.  Most of its time
-is the daemon's backoffs and deadlines, so all of them are started together, a
-few at a time, and pytest reports each when its turn comes.  With xdist's
-`-n 2 --dist loadgroup` each process starts its half: in one, the threads of
-24 API servers keep each other waiting.
+A test takes one argument, `w`, and gets a World of its own.  It spends most of
+its time in the daemon's backoffs and deadlines, so all tests are started
+together, a few at a time, and pytest reports each when its turn comes.  With
+xdist's `-n 2 --dist loadgroup` each process starts half of them: in a single
+process the threads of 24 API servers would keep each other waiting.
 
-Most worlds are quiet or busy at a word and need no waiting: a claim that is
-launched but not initialized keeps its scope busy for an hour (w.busy), and
-stops at once when it is said to have been ready for long (w.quiet).
+Most worlds become busy or quiet at once and need no waiting.  A claim that is
+launched but not initialized keeps its scope busy for an hour (w.busy). The
+scope is quiet as soon as the claim's status says that it became ready long ago
+(w.quiet).
 """
 import concurrent.futures
 import contextlib
@@ -28,17 +29,19 @@ import time
 
 import pytest
 
-sys.dont_write_bytecode = True  # nothing of ours belongs in the source tree
+sys.dont_write_bytecode = True  # leaves no cache in the source tree
 
 from scripted_api import ScriptedApi  # noqa: E402
+
+pytest.register_assert_rewrite("checks")
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 HOLDER_FAST = pathlib.Path(os.environ.get("HOLDER_FAST") or
                            REPO / "build/release/tests/holder-fast").resolve()
-# Worlds at a time, and the processes that share the tests.
+# How many worlds run at a time, and how many processes share the tests.
 WORKERS = int(os.environ.get("WORKERS", 24))
 PROCESSES = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
-# Seconds, for a sanitizer on a busy machine.
+# Seconds, enough for a sanitizer on a busy machine.
 PATIENCE = float(os.environ.get("PATIENCE", 60))
 
 HOLD = "karpenter.sh/do-not-disrupt"
@@ -48,7 +51,7 @@ HELD_KEY = "karpenter-node-holder.io/held-key"
 POOL = "karpenter.sh/nodepool"
 REGISTERED = "karpenter.sh/registered"
 
-# A report of theirs fails the test: World.check looks for it.
+# A report by one of them fails the test: World.check looks for it.
 SANITIZERS = {
     "ASAN_OPTIONS": "exitcode=99:detect_leaks=1",
     "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1:exitcode=99",
@@ -56,19 +59,22 @@ SANITIZERS = {
 }
 REPORT = re.compile(r"Sanitizer|runtime error:|DEADLYSIGNAL")
 
-# Of hundreds of threads that wait most of the time, none for another's 5 ms.
+# Hundreds of threads wait most of the time.  None of them should wait another
+# 5 ms for a thread that runs.
 sys.setswitchinterval(0.001)
-abandoned = threading.Event()   # the session is over before its tests
+abandoned = threading.Event()   # the session ended before its tests did
 
 
 def sanitized():
-    """Is it a build whose memory says nothing?"""
+    """Is this a sanitizer's build?  Its memory use then says nothing about the
+    product."""
     program = HOLDER_FAST.read_bytes()
     return b"__asan_init" in program or b"__tsan_init" in program
 
 
 def environment(home, **more):
-    """Nothing of the caller's but the path and the sanitizers' options."""
+    """An environment with nothing of the caller's but PATH and the sanitizers'
+    options."""
     env = {"PATH": os.environ["PATH"], "HOME": str(home)}
     for name, options in SANITIZERS.items():
         env[name] = ":".join(
@@ -77,7 +83,7 @@ def environment(home, **more):
 
 
 def wait(condition, what="", timeout=PATIENCE):
-    """Until condition() is true; its value."""
+    """Waits until condition() is true and returns its value."""
     end = time.monotonic() + timeout
     while True:
         value = condition()
@@ -92,20 +98,21 @@ def wait(condition, what="", timeout=PATIENCE):
 
 
 def stays(condition, seconds=1.0, what=""):
-    """condition() is true, and still is for so long."""
+    """condition() is true now and stays true for so many seconds."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         assert condition(), what
         time.sleep(0.02)
 
 
-# Seconds: holder-fast waits 10 for a request's head, in a hurry 0.5.
+# Seconds.  holder-fast waits 10 s for the head of a request, and 0.5 s with
+# HURRY.
 LATE, LATE_IN_A_HURRY = 8, 0.3
 
 
 def patiently(ask, late=LATE):
-    """Again, where it failed after so long: the test was not given the
-    processor, and the server's deadlines have passed."""
+    """Asks again where a call failed after more than `late` seconds: this
+    process was not scheduled in time, and the server's deadline passed."""
     while True:
         begun = time.monotonic()
         try:
@@ -116,7 +123,8 @@ def patiently(ask, late=LATE):
 
 
 def is_clear(request):
-    """Is it one of our JSON patches (clear, unmark), not a merge patch?"""
+    """Is this one of our JSON patches (clear, unmark) rather than a merge
+    patch?"""
     return request.verb == "patch" and isinstance(request.body, list)
 
 
@@ -124,7 +132,7 @@ FIELD = re.compile(r' (\w+)=("(?:[^"\\]|\\.)*"|-?\d+)')
 
 
 def text_line(line):
-    """A line of the text format as the JSON format has it."""
+    """Decodes a line of the text format into what the JSON format has."""
     at = FIELD.search(line)
     head = line[:at.start() if at else -1]
     ts, level, msg = head.split(" ", 2)
@@ -142,7 +150,7 @@ class Holder:
         self.decode = text_line if "text" in flags else json.loads
         self.log = world.dir / f"log{len(world.holders)}"
         self.entries, self.read_to = [], 0
-        self.ended = None       # exit code that was asked for
+        self.ended = None       # the exit code that the test asked for
         self.late = LATE_IN_A_HURRY if world.hurry else LATE
         stdin, first = subprocess.DEVNULL, []
         if world.terminal is not None:
@@ -159,7 +167,8 @@ class Holder:
         return self.log.read_text(errors="replace")
 
     def lines(self, msg=None, **fields):
-        """The log's whole lines, decoded; those with this msg and fields."""
+        """The complete lines of the log, decoded, that have this msg and these
+        fields."""
         with self.log.open("rb") as log:
             log.seek(self.read_to)
             fresh = log.read().rpartition(b"\n")[0]
@@ -185,7 +194,7 @@ class Holder:
         return self.wait_line("serving")[which]
 
     def get(self, path):
-        """(status, body) of the metrics address."""
+        """Asks the metrics address; returns (status, body)."""
         def ask():
             c = http.client.HTTPConnection(
                 "127.0.0.1", self.port("metricsPort"), timeout=10)
@@ -196,7 +205,7 @@ class Holder:
         return patiently(ask, self.late)
 
     def metrics(self):
-        """{'name{labels}': value}"""
+        """Returns {'name{labels}': value}."""
         status, text = self.get("/metrics")
         assert status == 200
         return {k: float(v) for k, v in
@@ -204,7 +213,7 @@ class Holder:
                  if not line.startswith("#"))}
 
     def connect(self):
-        """A connection to the webhook."""
+        """Opens a connection to the webhook."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -215,7 +224,8 @@ class Holder:
         return c
 
     def review(self, connection=None, kind="Node", **metadata):
-        """Asks for the creation of an object; (status, answer, headers)."""
+        """Asks for the creation of an object; returns (status, answer,
+        headers)."""
         def on_a_new_one():
             with contextlib.closing(self.connect()) as c:
                 return self.review(c, kind, **metadata)
@@ -241,7 +251,7 @@ class Holder:
         return answer.status, json.loads(text), answer.headers
 
     def open_files(self):
-        """What each descriptor is, to be told."""
+        """What each open descriptor refers to, for a failure's message."""
         fds = pathlib.Path(f"/proc/{self.process.pid}/fd")
         return sorted(os.readlink(fd) for fd in fds.iterdir())
 
@@ -249,7 +259,7 @@ class Holder:
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
     def memory(self, which="VmRSS"):
-        """KiB; which: VmHWM for the most it ever had."""
+        """KiB of memory; VmHWM is the most that it ever had."""
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(rf"^{which}:\s+(\d+) kB", status, re.M).group(1))
 
@@ -276,7 +286,7 @@ class Holder:
 
 
 class World:
-    """What one test has."""
+    """All that one test has."""
 
     wait = staticmethod(wait)
     stays = staticmethod(stays)
@@ -287,12 +297,14 @@ class World:
         self.api = ScriptedApi(bookmark_s=0.3)
         self.holders = []
         self.token = None       # a string that must not be in any log
-        self.patches_max = 8    # of each object: no ping-pong
+        # Of each object: nobody undoes another's work for ever.
+        self.patches_max = 8
         self.sanitizer = {}     # further options: {"TSAN_OPTIONS": "..."}
-        self.hurry = False      # the marker of that name
-        self.place = None       # of an API server that is away
-        self.terminal = None    # the descriptor of one that holders run on
-        self.program = HOLDER_FAST      # or the product: start("serve")
+        self.hurry = False      # whether the test has this marker
+        self.place = None  # keeps the port of an API server that is stopped
+        # The descriptor of the terminal that holders run on.
+        self.terminal = None
+        self.program = HOLDER_FAST      # or the product itself: start("serve")
         self.kubeconfig = path / "kubeconfig"
 
     def environment(self):
@@ -302,9 +314,10 @@ class World:
     # --- holders -----------------------------------------------------------
 
     def start(self, *flags, watching=True, config=None, **settings):
-        """A holder; start(hold_duration="2s") is --hold-duration 2s, and
-        config the file.  Returns when it watches all that it needs."""
-        # No machine here is older than its pool's cap.
+        """Starts a holder.  start(hold_duration="2s") means --hold-duration
+        2s, and config is the text of its file.  Returns when it watches all
+        that it needs."""
+        # The cap is longer than the age of any machine here.
         options = {"hold_duration": "1h", "startup_timeout": "4h",
                    "max_hold_duration": "24h",
                    "webhook_address": "127.0.0.1:0",
@@ -335,8 +348,8 @@ class World:
         return holder
 
     def restart_api(self, stop=True, start=True):
-        """The API server goes away and comes back with what it stores.  Its
-        port is meanwhile given to nobody else."""
+        """Stops the API server and starts it again with what it stores.
+        Nobody else can get its port meanwhile."""
         if stop:
             self.api.stop()
             self.place = socket.socket()
@@ -351,7 +364,7 @@ class World:
     # --- objects -----------------------------------------------------------
 
     def ours(self, age=600):
-        """Annotations as we leave them on a held object."""
+        """The annotations that we leave on a held object."""
         return {HOLD: "true", MARK: self.api.stamp(-age)}
 
     def condition(self, kind, age):
@@ -360,7 +373,8 @@ class World:
 
     def claim(self, name, pool="p", ready=7200, age=10800, node=None,
               annotations=None):
-        """ready: so many seconds ago; None: launched, not initialized."""
+        """ready: seconds since it became ready; None: launched, but not
+        initialized."""
         conditions = [self.condition("Launched", age)]
         if ready is not None:
             conditions.append(self.condition("Initialized", ready))
@@ -382,29 +396,30 @@ class World:
             created=self.api.stamp(-age))
 
     def machine(self, name, pool="p", annotations=None, **claim):
-        """A NodeClaim and its registered Node, settled for long."""
+        """A NodeClaim and its registered Node, which settled long ago."""
         made = self.claim(name, pool, node=name, **claim)
         return self.node(name, pool, made, annotations=annotations)
 
     def machines(self, n, prefix="m", **options):
-        """Their names."""
+        """Returns their names."""
         names = [f"{prefix}{i:03}" for i in range(n)]
         for name in names:
             self.machine(name, **options)
         return names
 
     def busy(self, name="busy", pool="p"):
-        """A scale-up that has not settled."""
+        """Starts a scale-up that does not settle."""
         return self.claim(name, pool, ready=None)
 
     def quiet(self, name="busy"):
-        """It settled two hours ago: its scope is to be released now."""
+        """Says that it settled two hours ago, so its scope is to be released
+        now."""
         self.api.set_status("nodeclaims", name, conditions=[
             self.condition("Launched", 10800),
             self.condition("Initialized", 7200)])
 
     def ready(self, name="busy"):
-        """It is settled from now on."""
+        """Says that it settles now."""
         self.api.set_status("nodeclaims", name, conditions=[
             self.condition("Launched", 10800),
             self.condition("Initialized", 0)])
@@ -415,13 +430,13 @@ class World:
         return self.api.annotations(resource, name)
 
     def held(self, names, resource="nodes"):
-        """Do all carry our hold and mark?"""
+        """Do all of them carry our hold and mark?"""
         names = [names] if isinstance(names, str) else names
         return all(self.annotations(n, resource).get(HOLD) == "true" and
                    MARK in self.annotations(n, resource) for n in names)
 
     def free(self, names, resource="nodes"):
-        """Does none carry a hold or a mark?"""
+        """Do all of them carry neither hold nor mark?"""
         names = [names] if isinstance(names, str) else names
         return not any(k in self.annotations(n, resource)
                        for n in names for k in (HOLD, MARK, HELD_KEY))
@@ -436,7 +451,8 @@ class World:
         return self.api.count(verb="watch", resource=resource)
 
     def lists(self, resource):
-        """Of a watcher, first pages: not the fresh list of a release."""
+        """First pages of a watcher's lists, without the fresh list of a
+        release."""
         return [r for r in self.api.select(verb="list", resource=resource)
                 if r.query.get("limit") == "500" and
                 "continue" not in r.query]
@@ -449,18 +465,19 @@ class World:
         return [r for r in self.api.select(verb="patch") if is_clear(r)]
 
     def changed(self, name, resource="nodes"):
-        """How often a patch has changed it."""
+        """How often a patch has changed this object."""
         return sum(r.changed for r in self.patches(name, resource))
 
     # --- the end -----------------------------------------------------------
 
     def check(self):
-        """What holds of every world."""
+        """Checks what is true of every world."""
         for holder in self.holders:
             if holder.alive() and holder.ended is None:
                 assert holder.term() == 0
             assert not REPORT.search(holder.text()), holder.text()
-            assert holder.lines("serving")      # and each line is JSON
+            # Decodes each line, so each has to be JSON.
+            assert holder.lines("serving")
             assert self.token is None or self.token not in holder.text()
         counts = {}
         for r in self.api.select(verb="patch"):
@@ -485,7 +502,7 @@ class World:
 # --- all at once -----------------------------------------------------------
 
 class Run:
-    """A test that runs, or has run, in a thread of the pool."""
+    """A test that runs, or has run, in a thread of the executor."""
 
     def __init__(self, item, path):
         self.item, self.path = item, path
@@ -509,7 +526,7 @@ class Run:
 
 
 def make_pair(path, serial=None):
-    """A serving certificate, by openssl alone."""
+    """Makes a serving certificate, with openssl alone."""
     (path / "request").write_text(
         "[req]\ndistinguished_name=name\nx509_extensions=extensions\n"
         "prompt=no\n[name]\nCN=localhost\n[extensions]\n"
@@ -544,8 +561,8 @@ EC = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
 
 
 class Signer:
-    """A CA, by openssl alone: ca.crt and ca.key in its folder.  by: the one
-    that signs it, itself if none."""
+    """A CA, made with openssl alone: ca.crt and ca.key in its folder.  It is
+    signed by `by`, or by itself."""
 
     def __init__(self, path, name="ca", by=None):
         path.mkdir()
@@ -557,7 +574,7 @@ class Signer:
 
     def make(self, path, file, name, extensions, key=EC, start=-3600,
              end=86400, by=None):
-        """file.crt and file.key; start and end: seconds from now."""
+        """Makes file.crt and file.key; start and end are seconds from now."""
         by = by or self
         (path / "extensions").write_text(extensions)
 
@@ -582,7 +599,7 @@ class Signer:
 
     def leaf(self, path, san="DNS:localhost,IP:127.0.0.1", use="serverAuth",
              **options):
-        """tls.crt and tls.key in this folder, which is returned."""
+        """Makes tls.crt and tls.key in this folder and returns the folder."""
         path.mkdir(exist_ok=True)
         self.make(path, "tls", "leaf", "basicConstraints=critical,CA:FALSE\n"
                   f"extendedKeyUsage={use}\nsubjectAltName={san}\n",
@@ -595,7 +612,7 @@ runs = {}       # item: (Run, its Future)
 
 @pytest.fixture
 def w():
-    """A World; the test has it in the thread that runs it."""
+    """A World; the thread that runs the test passes the real one."""
 
 
 def is_short(item):
@@ -609,15 +626,15 @@ def group_of(item):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Deals them out to the processes, the long ones as evenly."""
+    """Deals the tests out to the processes, and the long ones evenly."""
     for n, item in enumerate(sorted(items, key=is_short)):
         item.add_marker(pytest.mark.xdist_group(str(n % PROCESSES)))
 
 
 @pytest.fixture(scope="session", autouse=True)
 def all_at_once(request, tmp_path_factory):
-    """Starts the tests that take a World, those marked `long` first: all that
-    are in the group of the first to be reported, which are ours."""
+    """Starts the tests that take a World, those marked `long` first.  Only the
+    tests in the group of the first reported test belong to this process."""
     first = request._pyfuncitem
     items = [i for i in request.session.items
              if "w" in i.fixturenames and group_of(i) == group_of(first)]
@@ -645,11 +662,12 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "long: is started before the others")
     config.addinivalue_line("markers", "hurry: for others, too, the holder "
                             "waits only tenths of a second")
-    # so that fixtures end what they started
+    # Fixtures end what they started only if these signals raise an exception.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda n, _: pytest.exit(
             f"ended by signal {n}", returncode=128 + n))
-    # Of a shell's background job it is ignored, and what we start would too.
+    # A shell's background job ignores SIGINT, and what it starts would inherit
+    # that.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * `serve` and `uninstall`, quicker than the product: what they wait for by
- * choice takes them tenths of a second.  Of others they are as patient as the
- * product, or a busy machine would be taken for a broken peer; but where
- * HURRY is set their deadlines, too, are tenths of a second.  The same objects
- * as the product; only the table of times differs.
+ * `serve` and `uninstall` with shorter waits than the product.  What they wait
+ * for by choice takes them tenths of a second.  They wait for others as
+ * patiently as the product does, because a busy machine would otherwise look
+ * like a broken peer.  Where HURRY is set, these deadlines are tenths of a
+ * second, too.  The program has the same objects as the product; only the table
+ * of times differs.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,8 @@
 #include "daemon/serve.h"
 #include "edge/log.h"
 
-/* The API client's, under the thread sanitizer on a busy machine. */
+/* The API client's deadlines take this factor under the thread sanitizer, on a
+ * busy machine. */
 #ifdef __SANITIZE_THREAD__
 #define SLOW 3
 #else

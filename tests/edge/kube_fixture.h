@@ -2,157 +2,61 @@
 #ifndef TESTS_EDGE_KUBE_FIXTURE_H
 #define TESTS_EDGE_KUBE_FIXTURE_H
 
-/* A test program uses what it needs of this. */
-#pragma GCC diagnostic ignored "-Wunused-function"
-
-/* A scripted server and a kube that speaks to it, for one test. */
-
-#include <signal.h>
+#include <check.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <check.h>
+#include <unistd.h>
 
 #include "edge/kube/kube.h"
 #include "scripted.h"
+#include "suite.h"
+
+/*
+ * A scripted server and a kube that speaks to it, for one test.  The test calls
+ * fixture_server, changes `options` where it wants, and calls fixture_kube.
+ * What fails here fails the test.
+ */
 
 #define AGENT "karpenter-node-holder/test"
-#define PATIENT_MS 30000	/* passes on no machine */
+#define PATIENT_MS 30000	/* a deadline that passes on no machine */
 
 struct fixture {
 	struct scripted server;
 	struct clock *clock;
 	struct counters counters;
-	struct kube_options options;	/* to be changed before fixture_kube */
+	struct kube_options options;
 	struct kube *kube;
 	struct kube_stream *stream;
 };
 
-/* What a sink saw. */
+void fixture_server(struct fixture *f, SSL_CTX *tls, scripted_answer *answer,
+		    void *ctx);
+void fixture_kube(struct fixture *f);
+void fixture_done(struct fixture *f);
+
+/* Waits until the server has had n requests, up to PATIENT_MS. */
+void await_requests(const struct fixture *f, unsigned n);
+
+/* A list of Nodes as a request. */
+struct kube_request get(int64_t timeout_ms);
+/* Makes one call on the lanes and waits for it.  Returns how it failed, or an
+ * empty err. */
+struct err lanes_call(struct kube_lanes *p, const struct kube_request *q,
+		      struct kube_reply *reply);
+
+/* What the sink of a stream was given.  seen_sink and seen_opened are its
+ * functions, with a struct seen as ctx; the test frees `bytes`. */
 struct seen {
-	char *bytes;
+	char *bytes;		/* NUL-terminated */
 	size_t n, cap;
 	unsigned opened;
-	bool refuse;
+	bool refuse;		/* set by the test: the sink fails */
 };
 
-static int
-seen_sink(void *ctx, const char *bytes, size_t n, struct err *e)
-{
-	struct seen *s = ctx;
-
-	if (s->refuse)
-		return err_set(e, ERR_INPUT, "not to my taste");
-	while (s->n + n + 1 > s->cap) {
-		s->cap = s->cap > 0 ? s->cap * 2 : 4096;
-		s->bytes = realloc(s->bytes, s->cap);
-	}
-	memcpy(s->bytes + s->n, bytes, n);
-	s->n += n;
-	s->bytes[s->n] = '\0';
-	return 0;
-}
-
-static void
-seen_opened(void *ctx)
-{
-	((struct seen *)ctx)->opened++;
-}
-
-static void
-fixture_server(struct fixture *f, SSL_CTX *tls, scripted_answer *answer,
-	       void *ctx)
-{
-	char server[64];
-
-	memset(f, 0, sizeof(*f));
-	(void)signal(SIGPIPE, SIG_IGN);
-	scripted_start(&f->server, tls, answer, ctx);
-	(void)snprintf(server, sizeof(server), "http%s://127.0.0.1:%u",
-		       tls != NULL ? "s" : "", f->server.port);
-	f->clock = clock_new();
-	f->options = (struct kube_options){
-		.access.server = strdup(server),
-		.clock = f->clock,
-		.counters = &f->counters,
-		.user_agent = AGENT,
-		.connect_ms = PATIENT_MS,
-		.keepalive_idle_s = 15,
-		.keepalive_probe_s = 5,
-		.token_ms = 60000,
-	};
-}
-
-static void
-fixture_kube(struct fixture *f)
-{
-	struct err e = {0};
-
-	f->kube = kube_new(&f->options, &e);
-	ck_assert_msg(f->kube != NULL, "%s", e.text);
-	f->stream = kube_stream_new(f->kube, &e);
-	ck_assert_msg(f->stream != NULL, "%s", e.text);
-}
-
-static void
-fixture_done(struct fixture *f)
-{
-	kube_stream_free(f->stream);
-	kube_free(f->kube);
-	kubeconfig_done(&f->options.access);
-	scripted_stop(&f->server);
-	clock_free(f->clock);
-}
-
-static struct kube_request
-get(int64_t timeout_ms)
-{
-	return (struct kube_request){
-		.method = "GET",
-		.path = "/api/v1/nodes?limit=500",
-		.timeout_ms = timeout_ms,
-	};
-}
-
-/* Until the server has had so many. */
-static void
-await_requests(const struct fixture *f, unsigned n)
-{
-	int64_t end = clock_boot_ms() + PATIENT_MS;
-
-	while (f->server.requests < n && clock_boot_ms() < end)
-		(void)usleep(1000);
-}
-
-/* One call of the pool, waited for. */
-static struct err
-pool_call(struct kube_lanes *p, const struct kube_request *q,
-	  struct kube_reply *reply)
-{
-	struct err e = {0};
-	uint64_t tag = 0;
-	int64_t end = clock_boot_ms() + 2 * PATIENT_MS;
-
-	ck_assert_int_eq(kube_lanes_start(p, q, 7, &e), 0);
-	while (!kube_lanes_finished(p, &tag, reply, &e)) {
-		ck_assert_int_lt(clock_boot_ms(), end);
-		kube_lanes_wait(p, PATIENT_MS);
-	}
-	ck_assert_uint_eq(tag, 7);
-	return e;
-}
-
-static int
-run_suite(Suite *s)
-{
-	SRunner *r = srunner_create(s);
-	int failed;
-
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+int seen_sink(void *ctx, const char *bytes, size_t n, struct err *e);
+void seen_opened(void *ctx);
 
 #endif

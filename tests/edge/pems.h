@@ -2,53 +2,13 @@
 #ifndef TESTS_EDGE_PEMS_H
 #define TESTS_EDGE_PEMS_H
 
-#include <check.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
-#include <stddef.h>
-
-/* Key pairs for tests, minted on the spot. */
-
+/* A certificate and its key as NUL-terminated PEM, made for one test. */
 struct pems {
 	char cert[2048], key[1024];
 };
 
-static inline void
-to_pem(char *out, size_t cap, BIO *b)
-{
-	int n = BIO_read(b, out, (int)cap - 1);
-
-	ck_assert_int_gt(n, 0);
-	out[n] = '\0';
-	BIO_free(b);
-}
-
-/* Self-signed, ECDSA P-256; the serial tells pairs apart. */
-static inline void
-pems_mint(struct pems *p, long serial)
-{
-	EVP_PKEY *key = EVP_EC_gen("P-256");
-	X509 *x = X509_new();
-	BIO *b;
-
-	ASN1_INTEGER_set(X509_get_serialNumber(x), serial);
-	X509_gmtime_adj(X509_getm_notBefore(x), -3600);
-	X509_gmtime_adj(X509_getm_notAfter(x), 3600);
-	X509_NAME_add_entry_by_txt(X509_get_subject_name(x), "CN",
-				   MBSTRING_ASC,
-				   (const unsigned char *)"localhost", -1, -1,
-				   0);
-	X509_set_issuer_name(x, X509_get_subject_name(x));
-	X509_set_pubkey(x, key);
-	ck_assert_int_gt(X509_sign(x, key, EVP_sha256()), 0);
-	b = BIO_new(BIO_s_mem());
-	PEM_write_bio_X509(b, x);
-	to_pem(p->cert, sizeof(p->cert), b);
-	b = BIO_new(BIO_s_mem());
-	PEM_write_bio_PrivateKey(b, key, NULL, NULL, 0, NULL, NULL);
-	to_pem(p->key, sizeof(p->key), b);
-	X509_free(x);
-	EVP_PKEY_free(key);
-}
+/* Makes a self-signed pair (ECDSA P-256) that is valid now.  The serial number
+ * tells pairs apart. */
+void pems_mint(struct pems *p, long serial);
 
 #endif

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client that sends whatever bytes it is told to, TLS around them or not.
+"""A client that sends whatever bytes it is told to, with TLS or without.
 
-TLS runs in memory, beside the socket: what it makes of some bytes can be sent
-when and how slowly one likes (Client.seal, Client.put).
+TLS runs in memory, beside the socket.  A test can send the encrypted bytes
+when it likes and as slowly as it likes (Client.seal, Client.put).
 """
 import collections
 import contextlib
@@ -14,7 +14,8 @@ import sys
 import time
 import warnings
 
-# Seconds that holder-fast in a hurry gives a head, and a body; and else.
+# Seconds that holder-fast gives to a head and to a body: with HURRY, and
+# without.
 DEADLINE, PATIENT = 0.5, 10
 
 Answer = collections.namedtuple("Answer", "status fields body")
@@ -24,7 +25,7 @@ def tls_context(version=None):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
-    if version is not None:     # also one that OpenSSL finds too old
+    if version is not None:     # even a version that OpenSSL considers too old
         context.set_ciphers("ALL:@SECLEVEL=0")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -41,21 +42,22 @@ class Late(Exception):
 
 
 class Client:
-    """One connection.  What the server has closed hears nothing more, which
-    is no error: what came before tells."""
+    """One connection.  Sending to a connection that the server has closed is
+    no error: what was received before tells."""
 
     def __init__(self, port, tls=True, context=CONTEXT, timeout=60,
                  narrow=False):
         self.sock = socket.socket()
         self.sock.settimeout(timeout)
-        if narrow:      # the kernels keep little for it, on either side
+        if narrow:      # makes the kernels on both sides buffer little
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
-        self.wire = bytearray()     # all that was received
-        self.got = bytearray()      # of that what was not looked at yet
+        self.wire = bytearray()     # all bytes received
+        self.got = bytearray()  # those of them that nobody has looked at yet
         self.closed = False         # by the server
         self.tls = None
-        self.since = time.monotonic()   # connected, or last answered
+        # When it was connected, or last answered.
+        self.since = time.monotonic()
         self.slowest = 0
         self.sock.connect(("127.0.0.1", port))
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -69,13 +71,14 @@ class Client:
     # --- out ---------------------------------------------------------------
 
     def hello(self):
-        """The first bytes of a handshake."""
+        """Returns the first bytes of a handshake."""
         with contextlib.suppress(ssl.SSLWantReadError):
             self.tls.do_handshake()
         return self.go.read()
 
     def shake(self):
-        """The whole handshake; self.  ssl.SSLError: it was refused."""
+        """Does the whole handshake and returns self.  ssl.SSLError: it was
+        refused."""
         while True:
             try:
                 self.tls.do_handshake()
@@ -89,7 +92,7 @@ class Client:
                     raise ssl.SSLError("closed in the handshake") from None
 
     def seal(self, data):
-        """The bytes on the wire that carry data."""
+        """Returns the bytes on the wire that carry data."""
         if self.tls is None or not data:
             return data
         self.tls.write(data)
@@ -107,18 +110,18 @@ class Client:
         self.slowest = max(self.slowest, time.monotonic() - self.since)
 
     def late(self, deadline=DEADLINE):
-        """Did we need so long to send that it may have been cut off?"""
+        """Did we take so long to send that the server may have cut us off?"""
         return self.slowest > deadline * 0.8
 
     def end(self):
-        """Nothing more will come from here."""
+        """Closes our half: nothing more will come from here."""
         with contextlib.suppress(OSError):
             self.sock.shutdown(socket.SHUT_WR)
 
     # --- in ----------------------------------------------------------------
 
     def take(self):
-        """What the socket has next; False: its end."""
+        """Reads what the socket has next; False: the server has closed it."""
         try:
             wire = self.sock.recv(1 << 16)
         except ConnectionError:
@@ -132,9 +135,10 @@ class Client:
         return not self.closed
 
     def more(self):
-        """Waits for more of the answers; False: no more will come."""
+        """Waits for more of the answers; False: there will be no more."""
         alive = self.take()
-        with contextlib.suppress(ssl.SSLError):     # no more, or the end
+        # There is no more yet, or this is the end.
+        with contextlib.suppress(ssl.SSLError):
             while self.tls is not None:
                 text = self.tls.read(1 << 16)
                 if not text:
@@ -143,7 +147,7 @@ class Client:
         return alive
 
     def gone(self):
-        """Has the server closed it?  Waits for nothing."""
+        """Has the server closed the connection?  Does not wait."""
         poll = select.poll()
         poll.register(self.sock, select.POLLIN)
         while not self.closed and poll.poll(0):
@@ -151,7 +155,7 @@ class Client:
         return self.closed
 
     def until(self, mark):
-        """What comes up to and with mark; None: it does not come."""
+        """What comes up to and including mark; None: mark does not come."""
         while mark not in self.got:
             if not self.more() and mark not in self.got:
                 return None
@@ -163,7 +167,7 @@ class Client:
         return text
 
     def answer(self, bodiless=False):
-        """The next one; None: there is none."""
+        """Returns the next answer; None: there is none."""
         head = self.until(b"\r\n\r\n")
         if head is None:
             return None
@@ -184,14 +188,15 @@ class Client:
         return Answer(int(status), fields, self.eat(size))
 
     def rest(self):
-        """All that still comes, until the server closes."""
+        """Returns all that still comes until the server closes."""
         while self.more():
             pass
         return self.eat(len(self.got))
 
 
 def connect(port, deadline=DEADLINE, **options):
-    """A connection, shaken hands on.  Late or ssl.SSLError: it was closed."""
+    """Opens a connection and does the handshake.  Late or ssl.SSLError: the
+    server closed it."""
     client = Client(port, **options)
     try:
         return client.shake() if client.tls else client
@@ -205,8 +210,8 @@ def connect(port, deadline=DEADLINE, **options):
 # --- a flood, in a process of its own ---------------------------------------
 
 def flood(port, silent, reviewed, request):
-    """Opens so many connections and keeps them until stdin ends: some say
-    nothing at all, others have had an answer."""
+    """Opens so many connections and keeps them until stdin ends.  The silent
+    ones never send anything, the others have had an answer."""
     resource.setrlimit(resource.RLIMIT_NOFILE,
                        [resource.getrlimit(resource.RLIMIT_NOFILE)[1]] * 2)
     kept = []
@@ -216,7 +221,8 @@ def flood(port, silent, reviewed, request):
         assert kept[-1].answer().status == 200
     for _ in range(silent):
         kept.append(socket.socket())
-        kept[-1].setblocking(False)     # the backlog may be full
+        # The backlog may be full, so connecting must not block.
+        kept[-1].setblocking(False)
         kept[-1].connect_ex(("127.0.0.1", port))
     print("open", flush=True)
     sys.stdin.read()

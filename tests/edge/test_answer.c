@@ -4,6 +4,8 @@
 #include <check.h>
 #include <string.h>
 
+#include "suite.h"
+
 #define STATUS(REASON, MESSAGE)                                                \
 	"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\","   \
 	"\"reason\":\"" REASON "\",\"message\":\"" MESSAGE "\"}"
@@ -77,16 +79,10 @@ main(void)
 {
 	Suite *s = suite_create("edge/answer");
 	TCase *tc = tcase_create("answer");
-	SRunner *sr;
-	int failed;
 
 	tcase_add_loop_test(tc, test_class, 0,
 			    sizeof(answers) / sizeof(answers[0]));
 	tcase_add_test(tc, test_text);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return suite_run(s);
 }

@@ -12,6 +12,7 @@
 #include <openssl/x509v3.h>
 
 #include "edge/file.h"
+#include "suite.h"
 
 #define DAY_MS ((int64_t)86400000)
 #define HOUR_MS ((int64_t)3600000)
@@ -42,7 +43,8 @@ teardown(void)
 	(void)nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* A file below root; a few at a time. */
+/* Returns the path of a file below root.  A few such paths are valid at a
+ * time. */
 static const char *
 at(const char *name)
 {
@@ -76,7 +78,7 @@ read_text(const char *name)
 	return bytes;
 }
 
-/* b behind a, in out. */
+/* Writes the files a and b, one after the other, into `out`. */
 static void
 join(const char *a, const char *b, const char *out)
 {
@@ -192,8 +194,8 @@ count(const char *path, const struct stat *st, int type, struct FTW *ftw)
 	return 0;
 }
 
-/* Old files are replaced, not written into, whatever their mode and even if
- * they are links; nothing is left beside them. */
+/* Old files are replaced and not written into, whatever their mode and even if
+ * they are links.  Nothing is left beside them. */
 START_TEST(test_replaced)
 {
 	mint("d", false);
@@ -227,7 +229,7 @@ START_TEST(test_ca_is_kept)
 	ck_assert_str_ne(leaf, other);
 	free(again);
 	free(other);
-	/* leaf, then its issuer: a good chain */
+	/* a leaf and then its issuer are a good chain */
 	join("d/tls.crt", "d/ca.crt", "chain");
 	ck_assert_msg(load("chain", "d/tls.key", NOW, &e) == 0, "%s", e.text);
 	mint("d", true);
@@ -267,7 +269,7 @@ START_TEST(test_ca_of_no_use)
 	ck_assert_int_eq(unlink(at("o/ca.crt")), 0);
 	ck_assert_int_eq(mint_error("o", 1, false, NOW, &e), -1);
 	ck_assert(strstr(e.text, "ca.key without ca.crt") != NULL);
-	/* A serving certificate in the CA's place. */
+	/* A serving certificate stands where the CA should be. */
 	mint("p", false);
 	ck_assert_int_eq(rename(at("p/tls.crt"), at("p/ca.crt")), 0);
 	ck_assert_int_eq(rename(at("p/tls.key"), at("p/ca.key")), 0);
@@ -323,7 +325,7 @@ START_TEST(test_mint_limits)
 	ck_assert_int_eq(load("d/tls.crt", "d/tls.key", NOW, &e), 0);
 	ck_assert_int_eq(mint_error("no/such/folder", 1, false, NOW, &e), -1);
 	ck_assert_int_eq(e.code, ERR_SYSTEM);
-	/* A name that is too long for a common name is still one to serve. */
+	/* A name that is too long for a common name can still be served. */
 	memset(longest, 'a', 253);
 	longest[253] = '\0';
 	for (size_t i = 50; i < 253; i += 50)
@@ -437,7 +439,7 @@ START_TEST(test_unreadable)
 	ck_assert_int_eq(load("d", "d/tls.key", NOW, &e), -1);
 	ck_assert_int_eq(e.code, ERR_SYSTEM);
 	if (geteuid() == 0)
-		return;	/* who may read everything */
+		return;	/* root may read everything */
 	ck_assert_int_eq(chmod(at("d/tls.key"), 0), 0);
 	ck_assert_int_eq(load("d/tls.crt", "d/tls.key", NOW, &e), -1);
 	ck_assert_int_eq(e.code, ERR_SYSTEM);
@@ -471,10 +473,10 @@ END_TEST
 
 static const struct odd {
 	const char *name;
-	const char *curve;	/* NULL: RSA of rsa_bits; "ED25519" */
+	const char *curve;	/* NULL: an RSA key of rsa_bits; or "ED25519" */
 	int rsa_bits;
 	const char *san, *eku, *usage, *passphrase;
-	const char *said;	/* NULL: it is good */
+	const char *said;	/* NULL: the pair is good */
 } odd[] = {
 	{"plain", "P-256", 0, "DNS:a", NULL, NULL, NULL, NULL},
 	{"P-384", "P-384", 0, "DNS:a", "serverAuth", NULL, NULL, NULL},
@@ -633,10 +635,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("certs");
+	Suite *s = suite_create("edge/certs");
 	TCase *t = tcase_create("certs");
-	SRunner *r;
-	int failed;
 
 	tcase_set_timeout(t, 60);
 	tcase_add_checked_fixture(t, setup, teardown);
@@ -658,9 +658,5 @@ main(void)
 	tcase_add_test(t, test_inspect);
 	tcase_add_test(t, test_inspect_refused);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return suite_run(s);
 }

@@ -9,6 +9,7 @@
 #include <openssl/x509v3.h>
 
 #include "core/base/limits.h"
+#include "suite.h"
 
 #define HOUR_MS ((int64_t)3600000)
 #define NOW ((int64_t)1790000000000)	/* 2026-09-21T14:13:20Z */
@@ -49,7 +50,8 @@ parse(const char *pem)
 	return x;
 }
 
-/* As a client does it that trusts these CAs, for this name, at that time. */
+/* Verifies as a client that trusts these CAs does it, for this name and at that
+ * time. */
 static int
 verify(const char *const *cas, unsigned n, const char *cert, const char *host,
        int64_t at_ms)
@@ -82,7 +84,7 @@ verify(const char *const *cas, unsigned n, const char *cert, const char *host,
 
 START_TEST(test_verifies)
 {
-	/* CAs of one name, in either order: the right one is found. */
+	/* Of two CAs with one name, in either order, the right one is found. */
 	const char *both[] = {other.cert, ca.cert}, *turned[] = {ca.cert,
 								 other.cert};
 
@@ -152,7 +154,8 @@ END_TEST
 
 /* --- what is read -------------------------------------------------------- */
 
-/* Half of it, with a byte turned, of another, swapped: none of it is taken. */
+/* A pair is refused if half of it is missing, if a byte is turned, or if its
+ * halves are swapped or of two pairs. */
 START_TEST(test_not_a_pair)
 {
 	struct certs_names more = names;
@@ -175,7 +178,7 @@ START_TEST(test_not_a_pair)
 	ck_assert(!certs_is_leaf(ca.cert, ca.key, ca.cert, &names, &c));
 	ck_assert(!certs_is_leaf(leaf.cert, leaf.key, NULL, &names, &c));
 	ck_assert(!certs_is_leaf(NULL, NULL, ca.cert, &names, &c));
-	/* turned: still a certificate perhaps, but then another */
+	/* the turned one may still be a certificate, but it is another */
 	if (certs_is_ca(turned, ca.key, &c))
 		ck_assert(memcmp(c.id, ca.facts.id, sizeof(c.id)) != 0);
 }
@@ -206,7 +209,8 @@ extend(X509 *x, int nid, const char *value)
 	X509_EXTENSION_free(one);
 }
 
-/* No SubjectKeyIdentifier; nid 0: no further extension. */
+/* Issues a certificate without a SubjectKeyIdentifier.  With nid 0 it has no
+ * further extension. */
 static void
 issue(struct theirs *c, EVP_PKEY *key, const EVP_MD *md, int nid,
       const char *value)
@@ -236,7 +240,7 @@ issue(struct theirs *c, EVP_PKEY *key, const EVP_MD *md, int nid,
 	EVP_PKEY_free(key);
 }
 
-/* Of whatever key, and without an identifier to point at. */
+/* A CA may have any key, and no identifier to point at. */
 START_TEST(test_any_key)
 {
 	EVP_PKEY *keys[] = {EVP_PKEY_Q_keygen(NULL, NULL, "ED25519"),
@@ -260,14 +264,15 @@ START_TEST(test_any_key)
 					NOW),
 				 X509_V_OK);
 		ck_assert(certs_is_leaf(own.cert, own.key, t.cert, &names, &c));
-		/* nor does it matter when it is looked at */
+		/* nor does it matter when the certificate is looked at */
 		ck_assert_int_eq(c.not_after_ms, NOW + HOUR_MS);
 		certs_own_done(&own);
 	}
 }
 END_TEST
 
-/* What it signed would not verify: no certificate, and the reason. */
+/* What such a CA signed would not verify.  So it gets no certificate, and the
+ * error names the reason. */
 START_TEST(test_constraints)
 {
 	static const struct {
@@ -299,7 +304,8 @@ START_TEST(test_constraints)
 }
 END_TEST
 
-/* And one that is there, of such a CA with the same key, is none either. */
+/* A certificate that such a CA has issued before, with the same key, does not
+ * count either. */
 START_TEST(test_leaf_of_a_constrained_ca)
 {
 	EVP_PKEY *key = EVP_EC_gen("P-256");
@@ -346,7 +352,7 @@ START_TEST(test_bundle)
 	ck_assert_uint_eq(n, 2);
 	ck_assert_mem_eq(&at[0], &ca.facts, sizeof(at[0]));
 	ck_assert_mem_eq(&at[1], &other.facts, sizeof(at[1]));
-	/* what another webhook's has as well stands once */
+	/* what the bundle of another webhook has as well stands once */
 	ck_assert(certs_bundle_read(other.cert, at, &n));
 	ck_assert_uint_eq(n, 2);
 	ck_assert(certs_bundle_read("", at, &n));
@@ -363,7 +369,7 @@ START_TEST(test_odd_bundle)
 	ck_assert(!certs_bundle_read(text, at, &n));
 	ck_assert_uint_eq(n, 1);
 	n = 0;
-	n = RENEWAL_BUNDLE_MAX;		/* and no room */
+	n = RENEWAL_BUNDLE_MAX;		/* no room is left */
 	memset(at, 0, sizeof(at));
 	for (unsigned i = 0; i < n; i++)
 		at[i].not_before_ms = NOW + i;
@@ -374,7 +380,7 @@ START_TEST(test_odd_bundle)
 }
 END_TEST
 
-/* Between two that are good, one that is not: those two are there. */
+/* A block that is broken between two good ones does not hide these two. */
 START_TEST(test_broken_block)
 {
 	static const char *const broken[] = {
@@ -403,7 +409,7 @@ START_TEST(test_broken_block)
 		ck_assert(certs_bundle_pick(text, &other.facts, &one));
 		ck_assert_str_eq(picked, other.cert);
 	}
-	/* what the API server does not read is not there */
+	/* a block that the API server does not read does not count */
 	ca.cert[strlen(ca.cert) - 1] = '\0';
 	bundle(ca.cert, other.cert, leaf.cert);
 	at[0] = (struct renewal_cert){0};
@@ -412,7 +418,7 @@ START_TEST(test_broken_block)
 }
 END_TEST
 
-/* More than are kept: the youngest are, wherever they stand. */
+/* Of more CAs than are kept, the youngest stay, wherever they stand. */
 START_TEST(test_long_bundle)
 {
 	int order = _i == 0 ? 1 : -1;
@@ -458,10 +464,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("edge/certs/certs_own");
+	Suite *s = suite_create("edge/certs_own");
 	TCase *tc = tcase_create("own");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_set_timeout(tc, 60);
@@ -479,8 +483,5 @@ main(void)
 	tcase_add_loop_test(tc, test_long_bundle, 0, 2);
 	tcase_add_test(tc, test_pick);
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return suite_run(s);
 }

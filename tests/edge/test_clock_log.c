@@ -10,6 +10,7 @@
 #include "edge/clock.h"
 #include "edge/log.h"
 #include "edge/repeat.h"
+#include "suite.h"
 
 /* --- clock ---------------------------------------------------------------- */
 
@@ -41,7 +42,7 @@ END_TEST
 
 static const struct {
 	const char *name;
-	int64_t off[12]; /* samples, in ms beside T0; 0 ends */
+	int64_t off[12]; /* samples, in ms from T0; 0 ends them */
 	int64_t want;
 } medians[] = {
 	{"one", {7}, 7},
@@ -69,18 +70,18 @@ START_TEST(median)
 }
 END_TEST
 
-/* Answers that were asked for at 10 s and are read at 16 s. */
+/* Each answer was asked for at 10 s and is read at 16 s. */
 static const struct {
 	const char *name;
-	bool known;	/* an anchor of T0 before */
-	int64_t date;	/* beside T0 */
+	bool known;	/* an earlier answer has set the anchor to T0 */
+	int64_t date;	/* in ms from T0 */
 	int64_t want;
 } lates[] = {
 	{"made when asked for", true, 10000, 0},
 	{"made when read", true, 16000, 0},
 	{"cut to the second before", true, 9001, 0},
 	{"none better", false, 10000, -6000},
-	/* No further than it must. */
+	/* The clock moves no further than it must. */
 	{"the server's clock was set back", true, 8000, -4000},
 	{"the server's clock was set on", true, 30000, 14000},
 };
@@ -92,7 +93,7 @@ START_TEST(an_answer_that_lay_unread)
 
 	if (lates[_i].known)
 		clock_date(c, T0 + 5000, 5000, 5000);
-	/* So many that they would be the majority. */
+	/* There are so many of them that they would be the majority. */
 	for (int i = 0; i < 8; i++)
 		clock_date(c, T0 + lates[_i].date, 10000, 16000);
 	got = anchor_of(c) - T0;
@@ -152,7 +153,8 @@ captured(void)
 	return text;
 }
 
-/* Puts "T" for the stamp, which must be there and be of since then. */
+/* Replaces the stamp, which must be there and not be older than the test, by
+ * "T". */
 static const char *
 without_stamp(char *line, bool json)
 {
@@ -238,7 +240,7 @@ START_TEST(long_string)
 	(void)snprintf(want, sizeof(want), "T INFO x s=\"%s\"\n", s);
 	ck_assert_str_eq(without_stamp(captured(), false), want);
 
-	/* One more: cut, and no character in two. */
+	/* One byte more is cut, and no character is split. */
 	s[512] = 'a';
 	s[513] = '\0';
 	memcpy(s + 507, EURO, 3);
@@ -250,7 +252,7 @@ START_TEST(long_string)
 }
 END_TEST
 
-/* A line stays a line and stays JSON, and a pipe takes it whole. */
+/* A long line stays one line and valid JSON, and a pipe takes it whole. */
 START_TEST(long_line)
 {
 	char s[512];
@@ -332,7 +334,8 @@ START_TEST(repeats_one_past_the_table)
 	for (int i = 0; i <= REPEAT_PHRASES; i++) {
 		(void)snprintf(names[i], sizeof(names[i]), "p%d", i);
 		ck_assert(repeats_allow(&limiter, names[i], 1, 0));
-		/* The one too many is not held back, and not forgotten. */
+		/* The phrase that finds no room is neither held back nor
+		 * forgotten. */
 		ck_assert_int_eq(repeats_allow(&limiter, names[i], 1, 0),
 				 i == REPEAT_PHRASES);
 	}
@@ -347,11 +350,9 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("clock and log");
+	Suite *s = suite_create("edge/clock_log");
 	TCase *c = tcase_create("clock"), *l = tcase_create("log"),
 	      *r = tcase_create("repeats");
-	SRunner *run;
-	int failed;
 
 	tcase_add_test(c, wall_clock_until_the_first_date);
 	tcase_add_loop_test(c, median, 0, sizeof(medians) / sizeof(medians[0]));
@@ -372,9 +373,5 @@ main(void)
 	suite_add_tcase(s, c);
 	suite_add_tcase(s, l);
 	suite_add_tcase(s, r);
-	run = srunner_create(s);
-	srunner_run_all(run, CK_NORMAL);
-	failed = srunner_ntests_failed(run);
-	srunner_free(run);
-	return failed != 0;
+	return suite_run(s);
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands as processes: what they print, where, and how they end."""
+"""The commands as processes: what they print, on which stream, and how they
+end."""
 import base64
 import datetime
 import os
@@ -41,7 +42,8 @@ class Done:
 
 @pytest.fixture
 def run(tmp_path):
-    """run("check", "--config", "f", NAME="value"): in an empty folder."""
+    """run("check", "--config", "f", NAME="value") runs it in an empty folder.
+    """
     if not HOLDER.exists():
         pytest.fail(f"{HOLDER} is missing: make all")
 
@@ -56,7 +58,7 @@ def run(tmp_path):
 
 @pytest.fixture
 def config(tmp_path):
-    """config(text): a file; its head is added."""
+    """config(text) writes a configuration file and adds its head."""
     def write(text, head=HEAD):
         path = tmp_path / "config.yaml"
         path.write_bytes((head + text).encode("utf-8", "surrogateescape"))
@@ -65,7 +67,8 @@ def config(tmp_path):
 
 
 def refused(done, *words):
-    """Exit 2, nothing on stdout, one line that has all these words."""
+    """It exits with 2 and prints nothing on stdout, and one line with all
+    these words on stderr."""
     assert (done.code, done.out) == (2, "")
     line, = done.err.splitlines()
     assert line.startswith(NAME), line
@@ -102,7 +105,8 @@ def test_help_of_each(run, command, flag):
 
 @pytest.mark.parametrize("command", ["serve", "check"])
 def test_help_lists_every_flag(run, command):
-    """Every scalar of the file has a flag in kebab-case, with its default."""
+    """Every scalar of the configuration file has a flag in kebab-case, which
+    shows its default."""
     out = run(command, "--help").out
     flags = dict(re.findall(r"^    --([a-z-]+)=(.*):$", out, re.M))
     for key in ("config", "kubeconfig", "context"):
@@ -125,7 +129,7 @@ def test_help_lists_every_flag(run, command):
     ([""], ['unknown command ""']),
     (["frob"], ['unknown command "frob"']),
     (["Serve"], ['unknown command "Serve"']),
-    (["status"], ['unknown command "status"']),     # comes later
+    (["status"], ['unknown command "status"']),     # a later version has it
     (["--frob"], ['unknown flag "--frob"']),
     (["version", "x"], ['unexpected argument "x"']),
     (["version", "--frob"], ["unknown flag --frob"]),
@@ -160,7 +164,7 @@ def test_unknown_words(run, args, words):
     (["check", "\x1b[2J"], ["unexpected argument"]),
 ])
 def test_control_bytes_in_arguments(run, args, words):
-    """They cannot make two lines of one, nor speak to the terminal."""
+    """They cannot make two lines of one, and cannot control the terminal."""
     assert "\x1b" not in refused(run(*args), *words)
 
 
@@ -176,7 +180,7 @@ def test_defaults(run):
     assert c["webhook"]["drainTimeout"] == "1m35s"
     assert c["leaderElection"]["enabled"] is True
     assert c["maxHoldDuration"] == "1h" and c["releaseWindow"] == "10m"
-    # What comes later is off.
+    # Features of later versions are off by default.
     assert c["replacements"] == "ignore"
     assert [w for w in done.warnings() if "certificate" in w]
 
@@ -196,7 +200,8 @@ def test_what_is_printed_can_be_read(run, config):
 
 
 def test_flags_environment_file(run, config):
-    """In that order; then the defaults."""
+    """The sources take precedence in the order of this name; the defaults come
+    last."""
     file = config("holdDuration: 3m\nholdAnnotation: {key: file.io/a}\n"
                   "scope: node\n")
 
@@ -218,7 +223,8 @@ def test_flags_environment_file(run, config):
 
 
 def test_warnings(run):
-    """They go to stderr; what counts is printed all the same."""
+    """Warnings go to stderr, and the resulting configuration is printed all
+    the same."""
     for args, env, word in [
             ([], {"INITIAL_DELAY": "60"}, "INITIAL_DELAY"),
             ([], {"HOLD_ANNOTATION": "karpenter.sh/do-not-consolidate"},
@@ -291,7 +297,7 @@ def test_bad_files(run, config, text, words):
     ("selfSigned: {caDuration: 2160h}\n", ["caDuration", "more than"]),
 ])
 def test_keys_that_do_not_go_together(run, config, text, words):
-    """Of what counts in the end, wherever each comes from."""
+    """The values that finally apply are checked, wherever each comes from."""
     file = config(text)
     for command in ("check", "serve"):
         refused(run(command, "--config", file), *words)
@@ -320,7 +326,7 @@ LATER = [
 @pytest.mark.parametrize("key, inner, value, off", LATER,
                          ids=[k + (i or "") for k, i, _, _ in LATER])
 def test_not_in_this_version(run, config, key, inner, value, off):
-    """Only the off value; else it says so, with the place."""
+    """Only the off value is accepted. Any other is refused, with its place."""
     def file(value):
         return config(f"{key}: {{{inner}: {value}}}\n" if inner
                       else f"{key}: {value}\n")
@@ -359,7 +365,8 @@ def test_bad_flags_and_environment(run, args, env, words):
 
 
 def test_config_from_a_pipe(run, tmp_path):
-    """As a shell's `<(...)`; one that nobody writes to is an empty file."""
+    """A shell's `<(...)` is a pipe.  A pipe that nobody writes to is an empty
+    file."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     refused(run("check", "--config", pipe), "pipe")
@@ -377,7 +384,7 @@ def test_a_file_that_is_too_large(run, config):
 
 
 def test_stdout_that_is_full(tmp_path):
-    """What could not be printed is no success."""
+    """The command does not succeed if it could not print."""
     for args in (["check"], ["version"], ["--help"], ["check", "--help"],
                  ["certs", "--help"]):
         with open("/dev/full", "wb") as full:
@@ -463,7 +470,8 @@ def test_serve_without_a_namespace_for_the_lease(run, tmp_path):
 
 
 def test_serve_with_an_address_in_use(run, tmp_path):
-    """No wrong input: exit 1, and the log says which."""
+    """The input is not wrong, so the exit code is 1, and the log names the
+    address."""
     file = kubeconfig(tmp_path / "kubeconfig")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         used = f"127.0.0.1:{taken.getsockname()[1]}"
@@ -481,7 +489,8 @@ def test_serve_with_an_address_in_use(run, tmp_path):
                     or b"__tsan_init" in HOLDER.read_bytes(),
                     reason="a sanitizer's shadow needs address space")
 def test_serve_without_memory(tmp_path):
-    """At every step of the start: it ends, and never hangs."""
+    """Memory runs out at every step of the start: the process ends, and never
+    hangs."""
     file = kubeconfig(tmp_path / "kubeconfig")
     codes = set()
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -541,7 +550,8 @@ def test_inspect(run):
         datetime.datetime.utcnow()
     assert datetime.timedelta(days=2, hours=20) < left < \
         datetime.timedelta(days=3, hours=1)
-    # The CA is not to be served, and says so: exit 1, not 2.
+    # A CA must not be served.  The command says so and exits with 1, not with
+    # 2.
     done = inspect(run, cert="ca.crt", key="ca.key")
     assert done.code == 1 and done.out
     line, = done.err.splitlines()
@@ -551,7 +561,7 @@ def test_inspect(run):
 
 
 def test_a_pair_is_verified_by_openssl(run, tmp_path):
-    """By a tool that is not ours: chain, name and purpose."""
+    """A tool that is not ours accepts its chain, name and purpose."""
     assert run("certs", "--out", "d", "--dns", "a.example").code == 0
     subprocess.run(
         ["openssl", "verify", "-x509_strict", "-CAfile", "d/ca.crt",
@@ -591,7 +601,7 @@ def test_a_ca_is_used_again(run, tmp_path):
     (["--cert", "x"], ["--inspect"]),
 ])
 def test_certs_refuses(run, tmp_path, args, words):
-    """And nothing is written."""
+    """The command refuses, and writes nothing."""
     refused(run("certs", "--out", "d", *args), *words)
     assert not (tmp_path / "d").exists()
 

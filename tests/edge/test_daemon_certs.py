@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The webhook's certificate: swapped under load, and every way to be bad.
+"""The webhook's certificate: swapped under load, and bad in every way.
 
-As a program, `test_daemon_certs.py PORT` is the load: clients in a process of
-their own, so that what else the tests do does not make them slow.
+As a program, `test_daemon_certs.py PORT` makes the load: its clients have a
+process of their own, so that the other work of the tests does not slow them
+down.
 """
 import contextlib
 import hashlib
@@ -33,8 +34,8 @@ PIPE = object()
 # --- the load --------------------------------------------------------------
 
 class Load:
-    """Clients that ask all the time: on one connection each, or each time on
-    a new one."""
+    """Clients that ask all the time, either on one connection each or on a new
+    one each time."""
 
     def __init__(self, port):
         self.port = port
@@ -61,7 +62,8 @@ class Load:
 
     @staticmethod
     def ask(c):
-        """Anything that is no review: the server answers that it is none."""
+        """Sends a body that is no review; the server answers that it is none.
+        """
         c.request("POST", "/mutate", b"{}",
                   {"Content-Type": "application/json"})
         answer = c.getresponse()
@@ -83,8 +85,9 @@ class Load:
                 self.count("answered", 1)
                 begun = time.monotonic()
             except (OSError, http.client.HTTPException, AssertionError) as e:
-                # Who was not given the processor for so long has let the
-                # server's deadlines pass, and is no witness against it.
+                # A client that was not scheduled for so long has let the
+                # server's deadlines pass.  Its failure says nothing about the
+                # server.
                 if time.monotonic() - begun > LATE:
                     self.count("late", 1)
                 else:
@@ -113,8 +116,8 @@ class Load:
 
 @contextlib.contextmanager
 def load(w, holder):
-    """seen(): the digests of the certificates that new connections got; and
-    in the end what came of all requests is looked at."""
+    """Starts the load.  seen() returns the digests of the certificates that
+    new connections got.  At the end all requests must have been answered."""
     out = w.dir / "load"
     with out.open("wb") as to, subprocess.Popen(
             [sys.executable, __file__, str(holder.port("webhookPort"))],
@@ -127,14 +130,14 @@ def load(w, holder):
             process.kill()
     done = json.loads(out.read_text().splitlines()[-1])
     assert done["failed"] == [] and done["answered"] > 100, done
-    # None of the connections that go on was closed.
+    # The server closed none of the connections that were kept.
     assert done["late"] or done["kept"] == 2, done
 
 
 # --- pairs and where they lie ----------------------------------------------
 
 class Pairs:
-    """Pairs, (tls.crt, tls.key) as bytes; made once for all tests."""
+    """Pairs of (tls.crt, tls.key) as bytes; made once for all tests."""
 
     lock = threading.RLock()
     stock = {}
@@ -149,7 +152,7 @@ class Pairs:
     def __init__(self, path):
         path.mkdir()
         self.path = path
-        self.secrets = [b"open-sesame"]     # what no log may show
+        self.secrets = [b"open-sesame"]     # what no log may contain
         self.root = Signer(path / "root")
         self.sub = Signer(path / "sub", "sub", by=self.root)
         self.made = {}
@@ -165,14 +168,14 @@ class Pairs:
         return crt, key
 
     def __getitem__(self, n):
-        """The n-th good one."""
+        """The n-th good pair."""
         with self.lock:
             if n not in self.made:
                 self.made[n] = self.new()
             return self.made[n]
 
     def locked(self, *how):
-        """One whose key needs a passphrase."""
+        """A pair whose key needs a passphrase."""
         crt, key = self[0]
         return self.secret(crt, subprocess.run(
             ["openssl", *how, "-passout", "pass:open-sesame"], input=key,
@@ -192,8 +195,8 @@ def ca(*signers):
 
 
 class Mount:
-    """tls.crt and tls.key as a kubelet mounts a Secret: through ..data, which
-    is swapped for another."""
+    """tls.crt and tls.key as a kubelet mounts a Secret: links to ..data, which
+    is swapped for another folder."""
 
     def __init__(self, w):
         self.path = w.dir / "mount"
@@ -204,8 +207,8 @@ class Mount:
         self.n = 0
 
     def put(self, crt, key):
-        """bytes, DIRECTORY, PIPE (we write into it: self.pipe), or None: no
-        such file."""
+        """Each argument is the file's bytes, DIRECTORY, PIPE (we write into
+        it: self.pipe), or None for no such file."""
         self.n += 1
         version = self.path / f"..{self.n}"
         version.mkdir()
@@ -228,7 +231,7 @@ class Mount:
 
 
 class Files:
-    """The same as two files, each replaced by renaming."""
+    """The same as two ordinary files, each replaced by renaming."""
 
     def __init__(self, w):
         self.path = w.dir / "files"
@@ -260,7 +263,7 @@ def answers(holder):
 
 
 def served(holder):
-    """What a new connection is greeted with; None: with nothing."""
+    """The certificate that a new connection gets; None: it gets none."""
     def greet():
         with contextlib.closing(holder.connect()) as c:
             return c.sock.getpeercert(True)
@@ -271,22 +274,23 @@ def served(holder):
 
 
 def serial(pair):
-    """As the log has it: DER begins with two heads of 4 bytes, 5 bytes of
-    the version, and the number's own head."""
+    """The serial number as the log has it.  In DER two heads of 4 bytes, 5
+    bytes of the version and the number's own head come before it."""
     text = der(pair)
     number = int.from_bytes(text[15:15 + text[14]], "big")
     return f"{number:X}".zfill(-(-number.bit_length() // 8) * 2)
 
 
 def wait_served(w, holder, pair):
-    """It is served, and a moment later counted and told."""
+    """Waits until this pair is served, and until that is counted and logged a
+    moment later."""
     w.wait(lambda: served(holder) == der(pair), "the new pair is served")
     w.wait(lambda: holder.lines("certificate served")[-1]["serial"] ==
            serial(pair), "the new pair is told")
 
 
 class Kept:
-    """A connection that goes on."""
+    """A connection that stays open."""
 
     def __init__(self, holder):
         self.holder = holder
@@ -335,14 +339,15 @@ def test_swaps_under_load(w, place):
             w.wait(lambda d=digest: d in seen(), "seen by new connections")
     w.wait(lambda: len({e["serial"] for e in
                         holder.lines("certificate served")}) == 41, "all told")
-    if isinstance(place, Mount):    # two renames are never one
+    if isinstance(place, Mount):    # two renames are never atomic
         assert not errors(holder)
         assert counts(holder) == (41, 0)
     pairs.check(holder)
 
 
 def test_one_file_after_the_other(w):
-    """In between they do not match: said once, and the old pair is served."""
+    """In between, the two files do not match.  This is logged once, and the
+    old pair is still served."""
     pairs, files = Pairs.of(w), Files(w)
     files.put(*pairs[0])
     holder = start(w, files)
@@ -379,8 +384,8 @@ def test_one_file_comes_first(w):
 
 
 def test_swapped_while_it_is_read(w):
-    """The certificate of one pair and the key of the next: no fault of
-    theirs, and no word of it."""
+    """The daemon reads the certificate of one pair and the key of the next.
+    The files are not at fault, and the log says nothing."""
     pairs, mount = Pairs.of(w), Mount(w)
     mount.put(*pairs[0])
     holder = start(w, mount)
@@ -388,7 +393,7 @@ def test_swapped_while_it_is_read(w):
     mount.put(PIPE, pairs[1][1])
 
     def reads():
-        with contextlib.suppress(OSError):      # it was closed just now
+        with contextlib.suppress(OSError):      # the server closed it just now
             return [f for f in holder.open_files() if f.endswith("/tls.crt")]
     w.wait(reads, "it reads the certificate")
     mount.put(*pairs[2])
@@ -414,7 +419,7 @@ def large(b):
 
 
 def cert(change):
-    """A good pair, its tls.crt changed."""
+    """A good pair with a changed tls.crt."""
     return lambda p: (change(p[0][0]), p[0][1])
 
 
@@ -422,7 +427,7 @@ def key(change):
     return lambda p: (p[0][0], change(p[0][1]))
 
 
-# what it is: how it is made, which file is to blame, words of the log line
+# name: (how the pair is made, which file is to blame, words of the log line)
 BAD = {
     "key of another": (lambda p: (p[0][0], p[2][1]), "key",
                        "not the key of the certificate"),
@@ -460,21 +465,21 @@ BAD = {
 
 
 def check_complaint(w, holder, place, name, serving):
-    """One line and one count, however often the files are looked at."""
+    """There is one line and one count, however often the files are read."""
     _, blamed, words = BAD[name]
     line = holder.wait_line("certificate not usable")
     assert words in line["err"] and str(getattr(place, blamed)) in line["err"]
     assert (line["level"], line["serving"]) == ("error", serving)
     for _ in range(5):
         place.touch()
-        holder.signal(signal.SIGHUP)    # it looks now
+        holder.signal(signal.SIGHUP)    # makes it read the files now
         time.sleep(0.02)
     w.stays(lambda: errors(holder) == [line], 0.2)
 
 
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_pair_is_not_served(w, name):
-    """The one before it is, by old connections and new ones."""
+    """The previous pair is still served, to old connections and new ones."""
     pairs, mount = Pairs.of(w), Mount(w)
     bad = BAD[name][0](pairs)
     mount.put(*pairs[0])
@@ -497,7 +502,8 @@ def test_a_bad_pair_is_not_served(w, name):
 
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_pair_at_the_start(w, name):
-    """Not ready, and no connection, until there is a good one."""
+    """The holder is not ready and accepts no connection until there is a good
+    pair."""
     pairs, mount = Pairs.of(w), Mount(w)
     mount.put(*BAD[name][0](pairs))
     holder = start(w, mount)
@@ -514,7 +520,8 @@ def test_a_bad_pair_at_the_start(w, name):
 
 
 def test_the_same_fault_again(w):
-    """The pair that is served came back in between: it is said again."""
+    """The pair that is served came back in between, so the fault is logged
+    again."""
     pairs, mount = Pairs.of(w), Mount(w)
     mount.put(*pairs[0])
     holder = start(w, mount)
@@ -531,7 +538,7 @@ def test_the_same_fault_again(w):
 
 
 def test_a_passphrase_on_a_terminal(w):
-    """Nobody is asked for it, and nothing waits for an answer."""
+    """The daemon asks nobody for a passphrase and waits for no answer."""
     pairs, mount = Pairs.of(w), Mount(w)
     mount.put(*pairs.locked("pkcs8", "-topk8"))
     ours, w.terminal = pty.openpty()
@@ -552,8 +559,8 @@ def test_a_passphrase_on_a_terminal(w):
 # --- good pairs ------------------------------------------------------------
 
 def test_a_foreign_pair(w):
-    """RSA, and a chain: what is minted here is neither, what others mint may
-    be.  A client that trusts the root alone is satisfied."""
+    """An RSA certificate with a chain: we mint neither, but others may.  A
+    client that trusts only the root accepts it."""
     pairs, mount = Pairs.of(w), Mount(w)
     crt, own = pairs.new(by=pairs.sub, key=["-newkey", "rsa:2048"])
     mount.put(crt + ca(pairs.sub), own)
@@ -573,7 +580,8 @@ def test_a_foreign_pair(w):
 
 
 def start_without_a_date(w, place):
-    """Our own clock counts, until an hour has passed by the API server's."""
+    """The daemon's own clock decides until an hour has passed on the API
+    server's clock."""
     w.api.fault("*", "*", "head", headers={"Date": None})
     return start(w, place)
 
@@ -581,12 +589,13 @@ def start_without_a_date(w, place):
 def an_hour_passes(w):
     w.api.clock_offset = 3600
     w.api.clear()
-    w.api.drop_watches("nodes")     # the next one has a Date
+    w.api.drop_watches("nodes")     # the next watch has a Date
 
 
 @pytest.mark.long
 def test_a_pair_becomes_valid(w):
-    """Nobody touches the files: they are looked at again now and then."""
+    """Nobody touches the files, and the daemon reads them again now and then.
+    """
     pairs, mount = Pairs.of(w), Mount(w)
     pair = pairs.new(start=3600)
     mount.put(*pair)
@@ -602,7 +611,7 @@ def test_a_pair_becomes_valid(w):
 
 @pytest.mark.long
 def test_a_pair_expires(w):
-    """Readiness says so; who is connected goes on, and so does who comes:
+    """Readiness reports it.  Old connections go on and new ones are accepted:
     the API server decides what it thinks of the certificate."""
     pairs, mount = Pairs.of(w), Mount(w)
     holder = start_without_a_date(w, mount)
@@ -613,7 +622,7 @@ def test_a_pair_expires(w):
     until = holder.metrics()[
         "karpenter_node_holder_tls_certificate_expiration_timestamp_seconds"]
     assert 0 < until - w.api.now() <= 3600
-    assert len(errors(holder)) == 1     # there was none
+    assert len(errors(holder)) == 1     # the answer had no Date
     with contextlib.closing(Kept(holder)) as kept:
         assert kept.answers()
         an_hour_passes(w)

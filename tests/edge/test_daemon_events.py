@@ -20,7 +20,7 @@ def disrupt(w, name, reason="Drifted", age=0):
 
 
 def replacement(w, name="new"):
-    """Launched, as Karpenter makes one."""
+    """A replacement, launched as Karpenter launches one."""
     return w.claim(name, ready=None, age=0)
 
 
@@ -46,7 +46,7 @@ def test_a_replacement_spreads_nothing(w):
 
 
 def test_said_before_the_start(w):
-    """Listed, and so was what it is about; or that comes later."""
+    """The Event is listed.  Its claim is listed as well, or comes later."""
     names = w.machines(3)
     disrupt(w, names[0])
     w.api.say(replacement(w))
@@ -56,7 +56,7 @@ def test_said_before_the_start(w):
 
 
 def test_what_says_nothing(w):
-    """Other reasons, other kinds, another claim's uid."""
+    """Other reasons, other kinds and the uid of another claim mean nothing."""
     names = w.machines(3)
     claim = replacement(w)
     w.start()
@@ -69,8 +69,9 @@ def test_what_says_nothing(w):
 
 
 def test_an_event_without_a_cause(w):
-    """Anybody may write Events: one about a claim before whose creation
-    Karpenter has marked none is ignored and counted."""
+    """Anybody may write Events.  An Event is ignored and counted if Karpenter
+    had marked no claim as disrupted before it created the one that the Event
+    names."""
     names = w.machines(3)
     disrupt(w, names[0], reason="Empty")
     disrupt(w, names[1], age=120)
@@ -83,7 +84,8 @@ def test_an_event_without_a_cause(w):
 
 @pytest.mark.parametrize("where", ["copied", "of an older version"])
 def test_a_class_that_is_not_of_this_claim(w, where):
-    """A cloned claim has another uid; one of before has none on it."""
+    """A cloned claim has another uid, and the class of an earlier claim has
+    none."""
     names = w.machines(3)
     uid = {CLASS_UID: "another"} if where == "copied" else {}
     w.claim("new", ready=None, age=0,
@@ -93,7 +95,8 @@ def test_a_class_that_is_not_of_this_claim(w, where):
 
 
 def test_a_class_of_before(w):
-    """Written by the leader before: it is read, whatever the Events say."""
+    """The previous leader wrote the class.  It is read, whatever the Events
+    say."""
     names = w.machines(3)
     claim = replacement(w)
     w.api.patch_meta("nodeclaims", "new", annotations={
@@ -104,9 +107,9 @@ def test_a_class_of_before(w):
 
 
 def test_the_event_ends_a_hold(w):
-    """It comes when the claim counts as a scale-up already."""
+    """The Event comes when the claim already counts as a scale-up."""
     names = w.machines(3)
-    disrupt(w, names[0], age=30)        # so long ago: nobody waits for it
+    disrupt(w, names[0], age=30)  # long ago, so nobody waits for its Event
     holder = w.start()
     claim = replacement(w)
     w.wait_held(names)
@@ -132,7 +135,7 @@ def test_count(w):
 
 
 def test_events_that_are_not_watched_keep_nothing_held(w):
-    """They only ever shorten a hold."""
+    """Events can only shorten a hold."""
     names = w.machines(3)
     holder = w.start()
     w.busy()
@@ -148,8 +151,8 @@ def test_events_that_are_not_watched_keep_nothing_held(w):
 
 @pytest.mark.long
 def test_without_any_right_on_events(w):
-    """It holds and releases; a replacement counts as a scale-up; and it says
-    once what it misses."""
+    """It holds and releases, a replacement counts as a scale-up, and the
+    missing right is logged once."""
     w.api.create("nodepools", "p")
     names = w.machines(3)
     w.api.fault("events", "*", "403")
@@ -170,7 +173,7 @@ def test_without_any_right_on_events(w):
 
 @pytest.mark.hurry
 def test_a_watch_of_events_may_be_silent(w):
-    """It has no bookmarks: nothing said is no sign of a broken one."""
+    """It has no bookmarks, so silence does not mean that it is broken."""
     w.start()
     w.wait(lambda: w.watches("nodes") == 1)
     w.stays(lambda: w.watches("events") == 1, seconds=2.5)
@@ -211,7 +214,7 @@ def test_hold_started_and_released(w):
     w.wait_free(names)
     released = wait_event(w, "HoldReleased", 2)
     assert "is quiet" in released[0]["note"]
-    # Again, within six minutes: it has words of its own.
+    # This is the second time within six minutes, which has words of its own.
     w.busy("again")
     second = wait_event(w, "HoldStarted", 4)
     assert sum("by machine again" in e["note"] for e in second) == 2
@@ -219,7 +222,8 @@ def test_hold_started_and_released(w):
 
 
 def test_what_started_a_hold(w):
-    """The machine, and a time that is certain when none boots any more."""
+    """The Event names the machine, and a time once no machine boots any more.
+    """
     w.api.create("nodepools", "p")
     names = w.machines(3)
     holder = w.start()
@@ -279,7 +283,7 @@ def test_manual_hold_and_bad_values(w):
 
 
 def test_not_allowed(w):
-    """Nothing else notices."""
+    """Nothing else is affected."""
     w.api.create("nodepools", "p")
     w.api.fault("our-events", "*", "403")
     names = w.machines(3)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What API servers do on bad days: the outcome is right each time."""
+"""Everything that an API server does on a bad day; the outcome is right each
+time."""
 import email.utils
 import json
 import threading
@@ -32,7 +33,7 @@ def test_410_on_continue(w, resource):
     w.api.fault(resource, "list", "expired", times=1)
     w.start(watching=False)
     w.wait_free(names)
-    assert len(w.lists(resource)) == 2      # anew from its first page
+    assert len(w.lists(resource)) == 2  # it began again with the first page
     expired, = [r for r in w.api.select(resource=resource, status=410)]
     whole = [r for r in w.api.select(verb="list", resource=resource)
              if r.time > expired.time and r.query["limit"] == "500"]
@@ -50,7 +51,8 @@ def test_a_list_that_breaks(w, resource, kind):
     holder = w.start(watching=False)
     w.wait_free(names)
     lists = w.lists(resource)
-    # In a hurry further ones may fail; what is cleared waits for a whole one.
+    # Further lists may fail because of HURRY. Clearing waits for a complete
+    # one.
     assert len(lists) == 1 + len(holder.lines("list failed",
                                               resource=resource)) >= 3
     assert w.clears()[0].time > lists[-1].time
@@ -59,7 +61,7 @@ def test_a_list_that_breaks(w, resource, kind):
 
 @pytest.mark.parametrize("date", [False, True])
 def test_429_of_lists(w, date):
-    def later():    # cut to whole seconds, as its Date is
+    def later():    # the Date is cut to whole seconds
         return email.utils.formatdate(w.api.now() + 3, usegmt=True)
     after = later if date else 2    # longer than the first backoff
     w.api.fault("nodes", "list", "429", times=1, retry_after=after)
@@ -94,7 +96,7 @@ def test_410_in_the_stream(w, resource):
     w.start()
     w.busy()
     w.wait_held(names)
-    # What happens now is in no watch: history is forgotten.
+    # No watch can show what happens now: the history is forgotten.
     behind = w.api.fault(resource, "watch", "behind")
     w.machine("new")
     w.api.delete("nodes", "m000")
@@ -108,7 +110,8 @@ def test_410_in_the_stream(w, resource):
 
 
 def test_410_in_the_stream_again_and_again(w):
-    """No tight loop of lists: client-go waits 0.8 s or more before each."""
+    """The daemon does not list in a tight loop: client-go waits 0.8 s or more
+    before each list."""
     w.machines(3)
     w.api.fault("nodes", "watch", "expired")
     w.start(watching=False)
@@ -128,7 +131,7 @@ def test_a_watch_cut_in_a_line(w, resource):
     w.wait_held(names)
     w.quiet()
     w.wait_free(names)
-    assert len(w.lists(resource)) == 1      # it went on where it was
+    assert len(w.lists(resource)) == 1      # the watch resumed where it was
     holder.wait_line("watch failed", resource=resource)
 
 
@@ -192,8 +195,8 @@ def test_429_of_patches(w):
 
 @pytest.mark.hurry
 def test_answers_that_are_lost(w):
-    """The patch was applied.  Nothing is done twice, and what a person does
-    in between stays."""
+    """The patch was applied but its answer was lost.  Nothing is done twice,
+    and what a person does in between stays."""
     names = w.machines(6)
     w.start()
     w.api.fault("nodes", "patch", "lost-reply", times=4)
@@ -207,7 +210,8 @@ def test_answers_that_are_lost(w):
     lost = w.api.fault("nodes", "patch", "lost-reply")
     w.quiet()
     w.wait_free(names)
-    # A person's hold, put where ours has just gone and nobody was told.
+    # A person sets a hold where ours has just been removed, and no watch has
+    # shown that yet.
     w.api.patch_meta("nodes", "m000", annotations={HOLD: "true"})
     w.stays(lambda: w.annotations("m000") == {HOLD: "true", "team": "a"})
     w.api.clear(lost)
@@ -227,7 +231,7 @@ def test_answers_that_break(w, kind):
 
 
 def test_a_storm_of_conflicts(w):
-    """Somebody writes the Nodes faster than the watch tells."""
+    """Somebody writes the Nodes faster than the watch reports it."""
     w.patches_max = 40
     names = w.machines(4)
     w.start()
@@ -256,7 +260,7 @@ def test_a_storm_of_conflicts(w):
 
 
 def test_conflicts_of_a_watch_that_is_behind(w):
-    """It cannot bring the version that is asked for: a GET does."""
+    """The watch cannot show the version that the patch needs: a GET does."""
     names = w.machines(3)
     w.start()
     w.api.fault("nodes", "watch", "behind")
@@ -276,7 +280,8 @@ def test_conflicts_of_a_watch_that_is_behind(w):
     {HOLD: "true"}, {HOLD: "false"}, {HOLD: "false", MARK: "same"}],
     ids=["mark-removed", "taken-over", "value-changed"])
 def test_somebody_took_over_before_the_clear(w, left):
-    """The watch has not told: 422, then a look, then it is left alone."""
+    """The watch has not shown it.  The patch gets a 422, the daemon reads the
+    object, and then leaves it alone."""
     names = w.machines(3)
     holder = w.start()
     w.busy()
@@ -290,7 +295,7 @@ def test_somebody_took_over_before_the_clear(w, left):
     w.quiet()
     w.wait_free(names[1:])
     w.wait(lambda: w.api.select(verb="get", resource="nodes", name="m000"))
-    # Our mark on a hold of theirs goes in the end, and nothing else.
+    # In the end our mark beside their hold is removed, and nothing else.
     theirs = {HOLD: left[HOLD]}
     w.wait(lambda: w.annotations("m000") == theirs)
     w.stays(lambda: w.annotations("m000") == theirs, 0.5)
@@ -305,10 +310,10 @@ def test_hung_patches_heal(w):
     w.api.fault("nodes", "patch", "hang", times=6)
     w.busy()
     w.wait_held(names)
-    # (The last answer may still be on its way.)
+    # The last answer may still be on its way.
     w.wait(lambda: w.api.count(verb="patch", status=0) == 6)
     for request in w.api.select(verb="patch", status=0):
-        # it was the last on its connection
+        # That was the last request on its connection.
         assert w.api.select(connection=request.connection)[-1] is request
     w.api.fault("nodes", "patch", "hang", times=3)
     w.quiet()
@@ -329,7 +334,7 @@ def test_one_hung_patch_holds_up_nobody(w):
 
 
 def test_an_object_that_is_refused(w):
-    """One Node that answers 403 is tried again and again, ever slower."""
+    """One Node answers 403.  It is tried again and again, ever more slowly."""
     names = w.machines(6)
     w.api.fault("nodes", "patch", "403", name="m003")
     w.start()
@@ -366,7 +371,8 @@ def refuse(w, resource, name, how):
 
 @pytest.mark.parametrize("how", REFUSALS)
 def test_a_claim_that_is_refused_keeps_no_node(w, how):
-    """Once its Node is registered the Node's annotation alone blocks."""
+    """Once its Node is registered, only the Node's annotation blocks
+    Karpenter."""
     names = w.machines(6, annotations=w.ours())
     for name in names:
         w.api.patch_meta("nodeclaims", name, annotations=w.ours())
@@ -414,7 +420,8 @@ def test_html(w):
 
 @pytest.mark.long
 def test_claims_not_served_at_first(w):
-    """Each Karpenter Node is a machine then; later only those of claims."""
+    """While claims are not served, each Node of Karpenter's is a machine;
+    later only those with claims are."""
     w.api.serve("nodeclaims", False)
     w.node("old")
     w.api.create("nodes", "alien", created=w.api.stamp(-10800))
@@ -430,7 +437,7 @@ def test_claims_not_served_at_first(w):
     w.machine("real")
     w.wait(lambda: holder.metrics()[
         'karpenter_node_holder_objects{kind="NodeClaim"}'] == 1)
-    w.node("claimless", age=0)      # held itself, and moves no scope
+    w.node("claimless", age=0)  # it is held itself, and makes no scope busy
     w.wait_held("claimless")
     w.stays(lambda: w.free(["old", "real"]), 0.5)
     w.busy()
@@ -439,7 +446,7 @@ def test_claims_not_served_at_first(w):
 
 @pytest.mark.long
 def test_claims_not_served_later(w):
-    """The last state stands: no release."""
+    """The last known state stays valid: nothing is released."""
     names = w.machines(4)
     holder = w.start(hold_duration="9s", startup_timeout="4h")
     w.busy()
@@ -492,7 +499,7 @@ def test_away_for_a_while(w, busy):
 # --- credentials -----------------------------------------------------------
 
 def test_a_new_token(w):
-    """The file is read again at once when the old one is refused."""
+    """The file is read again at once when the old token is refused."""
     w.token = "secret-token-"
     w.api.token = w.token + "1"
     file = w.dir / "token"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start, crash, stop, and what can be seen from outside."""
+"""Start, crash and stop, and what can be seen of the daemon from outside."""
 import contextlib
 import os
 import re
@@ -10,17 +10,17 @@ import time
 import pytest
 
 from conftest import HOLD, POOL, REPO, make_pair
-from scripted_api import selftest
+from scripted_api.selftest import selftest
 
-QUIET = 1       # seconds without a connection until holder-fast ends
+QUIET = 1       # seconds without a new connection after which holder-fast ends
 
 
 STATE = "karpenter-node-holder.io/state"
 
 
 def test_without_election_the_state_is_written_anew(w):
-    """Nobody renews the Lease, so that the state itself has to say up to
-    when it was so; and the next process reads it."""
+    """Nobody renews the Lease, so the state itself has to say until when it
+    was valid.  The next process reads it."""
     names = w.machines(3)
     options = {"leader_election_namespace": "holder",
                "leader_election_retry_period": "60ms"}
@@ -55,14 +55,14 @@ def test_the_scripted_api_itself():
 # --- crashes ---------------------------------------------------------------
 
 def test_killed_in_a_hold_and_in_a_release(w):
-    """300 Nodes: each is held once and cleared once, all in all."""
+    """There are 300 Nodes.  Each is held once and cleared once in total."""
     names = w.machines(300)
     w.machine("theirs", annotations={HOLD: "true"})
     w.machine("never", annotations={HOLD: "false"})
     before = [w.api.get("nodes", n) for n in ("theirs", "never")]
 
     def slow():
-        """And too slow for us to see the end of it."""
+        """Makes calls so slow that the test does not see their end."""
         w.api.fault("nodes", "patch", "delay", seconds=0.1)
         for name in names[-30:]:
             w.api.fault("nodes", "patch", "hang", name=name)
@@ -90,7 +90,7 @@ def test_killed_in_a_hold_and_in_a_release(w):
 
 
 def test_killed_before_the_end_of_a_hold(w):
-    """The release comes all the same; what arrived meanwhile is held."""
+    """The release comes all the same, and what arrived meanwhile is held."""
     names = w.machines(5)
     first = w.start(hold_duration="3s")
     w.busy()
@@ -107,8 +107,8 @@ def test_killed_before_the_end_of_a_hold(w):
 # --- SIGTERM ---------------------------------------------------------------
 
 def test_term(w):
-    """Patches under way are finished, holds stay, reviews are answered until
-    the last connection is closed."""
+    """Patches under way are finished, holds stay, and reviews are answered
+    until the last connection is closed."""
     names = w.machines(60)
     holder = w.start(patch_concurrency=4, webhook_drain_timeout="50s")
     c = holder.connect()
@@ -130,7 +130,7 @@ def test_term(w):
     status, answer, headers = holder.review(c)
     assert status == 200 and answer["response"]["patch"]
     assert headers["connection"] == "close"
-    # Its last connection is closed: it ends.
+    # Its last connection is closed, so it ends.
     assert holder.wait_end() == 0
     done = w.patches()
     assert len(done) < 60 and all(r.status == 200 for r in done)
@@ -142,7 +142,7 @@ def test_term(w):
 
 
 def test_term_waits_for_patches(w):
-    """Also where no review keeps it."""
+    """The daemon waits for patches even if no review keeps it running."""
     w.machines(6)
     holder = w.start()
     w.api.fault("nodes", "patch", "delay", seconds=0.15)
@@ -153,8 +153,8 @@ def test_term_waits_for_patches(w):
 
 
 def test_term_while_new_connections_come(w):
-    """A Service lets go of it some time after SIGTERM: each new one is
-    answered, and it ends when no more come."""
+    """A Service forgets the daemon some time after SIGTERM. Each new
+    connection is answered, and the daemon ends when no more come."""
     holder = w.start(webhook_drain_timeout="50s")
     c = holder.connect()
     holder.signal(signal.SIGTERM)
@@ -162,7 +162,7 @@ def test_term_while_new_connections_come(w):
     w.wait(lambda: holder.get("/readyz")[0] != 200, "not ready")
     for _ in range(15):
         time.sleep(QUIET / 7)
-        new = holder.connect()      # in time, however slow we are
+        new = holder.connect()      # in time, however slow this machine is
         status, answer, headers = holder.review(c)
         assert status == 200 and answer["response"]["patch"]
         assert headers["connection"] == "close"
@@ -174,7 +174,7 @@ def test_term_while_new_connections_come(w):
 
 
 def test_term_with_an_idle_connection(w):
-    """It is left open, for the drain timeout and no longer."""
+    """The connection stays open for the drain timeout and no longer."""
     holder = w.start(webhook_drain_timeout="600ms")
     with contextlib.closing(holder.connect()):
         assert holder.term() == 0
@@ -189,7 +189,7 @@ def test_interrupt(w):
 
 
 def test_a_second_signal(w):
-    # At once: no thread is waited for.
+    # The process ends at once and waits for no thread.
     w.sanitizer["TSAN_OPTIONS"] = "report_thread_leaks=0"
     holder = w.start(webhook_drain_timeout="10m")
     with contextlib.closing(holder.connect()):
@@ -202,7 +202,7 @@ def test_a_second_signal(w):
 
 @pytest.mark.hurry
 def test_term_while_the_api_server_hangs(w):
-    """Nothing is waited for longer than a call may take."""
+    """The stop takes no longer than a call may take."""
     w.machines(4)
     holder = w.start()
     w.api.fault("*", "*", "hang")
@@ -243,7 +243,8 @@ def test_health(w):
 
 
 def test_ready_with_a_certificate_only(w):
-    """It starts without one, says why, and takes it when it comes."""
+    """The daemon starts without a certificate, logs why, and takes one when it
+    comes."""
     crt, key = w.dir / "tls.crt", w.dir / "tls.key"
     holder = w.start(webhook_cert_file=crt, webhook_key_file=key)
     status, text = holder.get("/readyz")
@@ -260,7 +261,7 @@ def test_ready_with_a_certificate_only(w):
 
 
 def test_certificates_from_a_pipe(w):
-    """One without a writer is refused as empty; nothing waits for it."""
+    """A pipe without a writer is refused as empty; nothing waits for it."""
     crt = w.dir / "tls.crt"
     os.mkfifo(crt)
     holder = w.start(webhook_cert_file=crt)
@@ -270,7 +271,8 @@ def test_certificates_from_a_pipe(w):
 
 
 def test_a_renewal_under_the_old_serial_number(w):
-    """Private CAs do that; it is the bytes that count."""
+    """Private CAs reuse serial numbers; only the bytes of a certificate count.
+    """
     serve = w.dir / "serve"
     serve.mkdir()
     make_pair(serve, serial=7)
@@ -319,7 +321,7 @@ def test_metrics(w):
     assert m[own + 'scope_held{scope="cluster"}'] == 0
     text = holder.get("/metrics")[1]
     assert not any(n in text for n in names)
-    # all of them, and no others, are explained
+    # All of them are explained, and no others.
     section = re.search(r"^## Metrics$(.*?)^## ", (
         REPO / "docs" / "operations.md").read_text(), re.M | re.S)[1]
     cells = " ".join(re.findall(r"^\| (`.*?) \|", section, re.M))
@@ -340,7 +342,8 @@ def test_watch_down_shows(w):
 
 
 def test_reviews(w):
-    """Answered beside the rest; a dry run leaves no trace."""
+    """Reviews are answered beside other work, and a dry run leaves no trace.
+    """
     holder = w.start()
     with contextlib.closing(holder.connect()) as c:
         for kind in ("Node", "NodeClaim"):
@@ -354,7 +357,8 @@ def test_reviews(w):
 
 
 def test_a_creation_just_admitted_holds_up_a_release(w):
-    """The webhook's hint: the watch will tell within five seconds."""
+    """The webhook gives a hint that the watch will show the creation within
+    five seconds."""
     names = w.machines(3)
     holder = w.start()
     w.busy()
@@ -368,7 +372,8 @@ def test_a_creation_just_admitted_holds_up_a_release(w):
 
 
 def test_the_log(w):
-    """Each line is JSON (World.check), says what and why, and no secret."""
+    """Each line is JSON (World.check), says what happened and why, and
+    contains no secret."""
     w.token = w.api.token = "very-secret-token"
     names = w.machines(3)
     holder = w.start()
@@ -392,7 +397,8 @@ def test_the_log(w):
 
 
 def test_a_text_log(w):
-    """The same lines (World.check reads them); no name can forge one."""
+    """It has the same lines (World.check reads them), and no name can forge
+    one."""
     forged = 'x" \n2026-01-01T00:00:00.000Z ERROR forged pool="\x1b[2J'
     holder = w.start(logging_format="text")
     w.api.create("nodes", forged, labels={POOL: "p"})
@@ -414,7 +420,7 @@ def test_file_descriptors(w):
     for n in range(rounds):
         for resource in ("nodes", "nodeclaims"):
             w.wait(lambda r=resource, n=n: w.watches(r) > n)
-        # One that ends sooner counts as a failure and is backed off.
+        # A watch that ends sooner counts as a failure, and a backoff follows.
         opened = max(w.api.select(verb="watch", resource=r)[-1].time
                      for r in ("nodes", "nodeclaims"))
         w.wait(lambda: time.monotonic() > opened + 1.1)

@@ -17,7 +17,7 @@ def say(w, name, key, value):
 
 
 def admits(holder, name, kind="Node"):
-    """Held at admission?"""
+    """Is this machine held at admission?"""
     _, answer, _ = holder.review(labels={POOL: name}, kind=kind)
     return "patch" in answer["response"]
 
@@ -42,7 +42,7 @@ def test_disabled_while_held_and_taken_back(w):
 
 
 def test_disabled_before_the_start(w):
-    """Nothing of it is ever held, not for a moment."""
+    """Nothing of the NodePool is ever held, not even for a moment."""
     pool(w, "p", {OWN + "enabled": "false"})
     w.machine("mine", ready=0, age=3)
     fault = w.api.fault("nodepools", "list", "delay", seconds=0.5)
@@ -54,7 +54,7 @@ def test_disabled_before_the_start(w):
 
 
 def test_who_stands_by_knows_them(w):
-    """Every replica answers admission, whoever leads."""
+    """Every replica answers admission, whichever one leads."""
     pool(w, "p", {OWN + "enabled": "false"})
     pool(w, "q")
     w.machine("mine", ready=0, age=3)
@@ -103,7 +103,8 @@ def test_hold_until_and_released_at(w):
     w.busy("later", "q")
     w.wait_held("other")
     say(w, "p", "hold-until", None)
-    w.stays(lambda: w.held(["mine", "other"]))  # the cluster is the scope
+    # The whole cluster is one scope.
+    w.stays(lambda: w.held(["mine", "other"]))
     say(w, "q", "released-at", w.api.stamp())
     w.wait_free("later", "nodeclaims")
     w.wait_free(["mine", "other"])
@@ -124,12 +125,12 @@ def test_a_bad_value_is_told_once(w, key, value, expected):
     assert (line["value"], line["expected"]) == (value, expected)
     w.api.change("nodepools", "p", {"metadata": {"labels": {"a": "b"}}})
     w.busy()
-    w.wait_held("mine")     # the default counts
+    w.wait_held("mine")     # the default applies
     assert len(holder.lines("annotation does not count")) == 1
 
 
 def test_not_served(w):
-    """An older cluster, or none of Karpenter's: all pools are as the
+    """The cluster is older, or not Karpenter's.  All NodePools are as the
     configuration says."""
     w.api.serve("nodepools", False)
     w.machine("mine")
@@ -145,13 +146,14 @@ def test_not_served(w):
 # --- the fresh list of a release ---------------------------------------------
 
 def fresh(w):
-    """Those are asked for in smaller pages than a watcher's."""
+    """The requests of the fresh list, whose pages are smaller than a
+    watcher's."""
     return [r for r in w.api.select(verb="list", resource="nodepools")
             if r.query["limit"] != "500"]
 
 
 def test_a_release_lists_the_pools_afresh(w):
-    """All of them, from no cache; as metadata."""
+    """All of them are listed, as metadata and not from a cache."""
     for i in range(5):
         pool(w, f"p{i}")
     w.api.page_max = 2
@@ -171,7 +173,7 @@ def test_a_release_lists_the_pools_afresh(w):
 
 @pytest.mark.parametrize("kind", ["403", "500", "429", "cut"])
 def test_a_fresh_list_of_the_pools_that_fails(w, kind):
-    """Nothing is released, and it says so."""
+    """Nothing is released, and the log says so."""
     pool(w, "p")
     w.machine("mine")
     holder = w.start()
@@ -189,8 +191,8 @@ def test_a_fresh_list_of_the_pools_that_fails(w, kind):
 
 
 def test_a_pool_that_the_watch_has_not_shown(w):
-    """Its watch is open, heard and behind: a hold-until set meanwhile is
-    seen by the release."""
+    """The watch is open and sends bookmarks but is behind.  The release sees a
+    hold-until that was set meanwhile."""
     pool(w, "p")
     w.machine("mine")
     w.start()
@@ -212,8 +214,8 @@ def test_a_pool_that_the_watch_has_not_shown(w):
 
 @pytest.mark.long
 def test_a_lead_that_cannot_list_the_pools(w):
-    """It holds after ten seconds, by what this replica knew of them before,
-    and says so; it releases nothing."""
+    """After ten seconds the new leader holds by what it knew of the NodePools
+    before, and says so.  It releases nothing."""
     pool(w, "p", {OWN + "enabled": "false"})
     pool(w, "q")
     w.machine("left-alone")

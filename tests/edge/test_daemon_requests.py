@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hostile requests: what each is answered, and that nobody else notices.
+"""Hostile requests: each is answered as it should be, and nobody else notices.
 
-One table, a row a connection, all to one daemon.  After each row a review is
-answered over a new connection, and over the row's own if that was kept; and
-the daemon has counted exactly what it answered.
+There is one table, and each row is a connection to the same daemon.  After
+each row a review is answered over a new connection, and over the row's own if
+that was kept.  The daemon has counted exactly what it answered.
 
-Where a row is marked `fault`, what we do is not what the RFCs ask for.
+Where a row is marked `fault`, we do not do what the RFCs ask for.
 """
 import base64
 import collections
@@ -34,7 +34,7 @@ DEPTH_MAX = 64
 
 def review(*path, **members):
     """An AdmissionReview with other members at a path: review("request",
-    uid=1).  Those given as ... are left out."""
+    uid=1). A member that is given as ... is left out."""
     tree = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
             "request": {
                 "uid": "u", "operation": "CREATE",
@@ -56,7 +56,7 @@ NAME = b'"name": "n"'
 
 
 def member(text):
-    """GOOD with text where the Node's name stood."""
+    """GOOD with this text in place of the Node's name."""
     assert NAME in GOOD
     return GOOD.replace(NAME, text)
 
@@ -73,7 +73,7 @@ def of_values(n):
 
 
 def of_depth(n):
-    n -= 4      # the review, request, object and metadata
+    n -= 4      # the levels of review, request, object and metadata
     return member(b'"x": %s%s' % (b"[" * n, b"]" * n))
 
 
@@ -108,7 +108,7 @@ def chunked(body=CHUNKED, *fields, **how):
     return post(body, CODING, *fields, length=None, **how)
 
 
-# As an API server sends it.
+# A request as an API server sends it.
 REAL = post(GOOD, "User-Agent: kube-apiserver-admission",
             "Accept: application/json, */*", "Accept-Encoding: gzip",
             path="/mutate?timeout=2s")
@@ -127,16 +127,16 @@ TOO_LARGE = f"body over {BODY_MAX} bytes"
 
 @dataclasses.dataclass(frozen=True)
 class Want:
-    """One answer.  text: what its line begins with; of a review its reason;
-    None: in libmicrohttpd's words."""
+    """One answer.  text is what its line begins with, or the reason of a
+    review; None: libmicrohttpd chose the words."""
     status: int
     text: typing.Optional[str]
-    counts: tuple = ()      # the counters that it adds one to
-    closes: bool = False    # it says so
+    counts: tuple = ()      # the counters that the answer adds one to
+    closes: bool = False    # whether it says that it closes
     uid: str = "u"
 
     def found(self, answer):
-        """Raises Wrong."""
+        """Checks the answer; raises Wrong."""
         __tracebackhide__ = True
         right(answer is not None, self, "but the connection ended")
         body = answer.body.decode()
@@ -147,7 +147,7 @@ class Want:
               self, answer)
         if self.status == 200:
             return self.reviewed(json.loads(body))
-        # It sends the head of some of its refusals twice.
+        # libmicrohttpd sends the head of some of its refusals twice.
         if self.text is None:
             right(body.startswith(("<html>", "HTTP/1.1 ")), self, answer)
         else:
@@ -184,17 +184,17 @@ def left(reason, kind="Node"):
 
 
 def bad(text):
-    """A body that is no review."""
+    """The answer to a body that is no review."""
     return Want(400, text, (REVIEWED, REFUSED))
 
 
 def refused(status, text, closes=False):
-    """By its head or its size."""
+    """The answer to a request that is refused by its head or its size."""
     return Want(status, text, (REFUSED,), closes)
 
 
 def library(status):
-    """By libmicrohttpd, which counts nothing."""
+    """An answer by libmicrohttpd, which counts nothing."""
     return Want(status, None, closes=True)
 
 
@@ -202,7 +202,7 @@ HELD = held()
 HELD_CLOSES = dataclasses.replace(HELD, closes=True)
 MALFORMED = left("malformed-object")
 UNFRAMED = refused(400, FRAMING, closes=True)
-BAD_HEAD = refused(400, "", closes=True)    # whatever it says
+BAD_HEAD = refused(400, "", closes=True)    # with any words
 NO_TOKEN = refused(400, "a header field's name is no token", closes=True)
 CONTINUE = Want(100, None)
 
@@ -212,12 +212,12 @@ CONTINUE = Want(100, None)
 @dataclasses.dataclass
 class Row:
     name: str
-    sent: typing.Any        # bytes, or a function that makes them
+    sent: typing.Any        # bytes, or a function that returns them
     answers: tuple
-    kept: bool              # is the connection open afterwards?
+    kept: bool              # whether the connection is open afterwards
     then: bytes = b""       # sent after the first answer
-    end: bool = False       # nothing more comes: our half is closed
-    fault: str = ""         # why we fail it
+    end: bool = False       # we send nothing more: our half is closed
+    fault: str = ""         # why the row is known to fail
 
     def param(self):
         marks = [pytest.mark.xfail(strict=True, raises=Wrong,
@@ -229,7 +229,8 @@ ROWS = {}
 
 
 def row(name, sent, *answers, kept=None, **how):
-    """Without answers, or where the last one says so, it is closed."""
+    """Adds a row.  The connection is closed if there are no answers, or if the
+    last one says so."""
     if kept is None:
         kept = bool(answers) and not answers[-1].closes
     assert name not in ROWS, name
@@ -237,7 +238,7 @@ def row(name, sent, *answers, kept=None, **how):
 
 
 def rows(prefix, want, table, **how):
-    """Bodies that are all answered alike."""
+    """Adds rows of bodies that all get the same answer."""
     for name, body in table.items():
         row(f"{prefix}-{name}", post(body), want, **how)
 
@@ -246,7 +247,7 @@ def members(prefix, want, table, **how):
     rows(prefix, want, {k: member(v) for k, v in table.items()}, **how)
 
 
-# The body as a whole.
+# The body as a whole
 row("good", REAL, HELD)
 row("no-body", post(b""), bad("empty body"))
 row("no-length", post(b"", length=None), bad("empty body"))
@@ -275,7 +276,7 @@ row("gzip", post(b"\x1f\x8b\x08\0\0\0\0\0", "Content-Encoding: gzip"),
 rows("just", bad(NO_REVIEW), {
     "object": b"{}", "null": b"null", "string": b'"x"', "number": b"1"})
 
-# The review.
+# The review
 rows("api-version", bad(NO_REVIEW), {
     name: review(apiVersion=value) for name, value in {
         "v1beta1": "admission.k8s.io/v1beta1", "v1": "v1",
@@ -308,7 +309,7 @@ rows("uid", bad("request.uid is over 128 bytes"), {
 row("uid-5-mib", lambda: post(review("request", uid="u" * 5 * MIB)),
     bad("request.uid is over 128 bytes"))
 
-# The object: the API server judges what is wrong with it.
+# The object, whose faults the API server judges
 META = "request", "object", "metadata"
 rows("object", MALFORMED, {
     "missing": review("request", object=...),
@@ -361,7 +362,7 @@ row("claim", post(review("request", resource={
     "group": "karpenter.sh", "version": "v1", "resource": "nodeclaims"})),
     held("NodeClaim"))
 
-# Duplicate keys: the first counts, for all that we read.
+# Duplicate keys: the first one counts, in all that we read
 rows("duplicate", HELD, {
     "uid": GOOD.replace(b'"uid": "u"', b'"uid": "u", "uid": 1'),
     "object": GOOD.replace(b'"metadata": {', b'"metadata": {"labels": {"%s": '
@@ -375,7 +376,7 @@ row("duplicate-hold", post(member(
     b'"annotations": {"%s": "", "%s": 1}' % ((HOLD.encode(),) * 2))),
     left("user-hold"))
 
-# Bounds.
+# Bounds
 row("depth-64", post(of_depth(DEPTH_MAX)), HELD)
 row("depth-65", post(of_depth(DEPTH_MAX + 1)),
     bad("JSON nested deeper than 64 at byte"))
@@ -401,7 +402,7 @@ row("chunked-7-mib-and-1", lambda: chunked(chunks(padded(BODY_MAX), b" ")),
 row("length-above-32-mib", post(GOOD, length=33 * MIB),
     refused(413, TOO_LARGE, closes=True))
 
-# Strings.
+# Strings
 members("string", bad(r"not JSON: \u0000 at byte"), {
     "u0000": rb'"a": "\u0000"', "u0000-in-key": rb'"\u0000": "a"',
     "u0000-behind": rb'"a": "a\u0000"'})
@@ -430,7 +431,7 @@ members("string", bad(r"not JSON: bad \u escape at byte"), {
 row("string-x-escape", post(member(rb'"a": "\x41"')),
     bad("not JSON: syntax error at byte"))
 
-# Numbers, words, and what other languages allow.
+# Numbers, words, and what other languages allow
 members("json", bad("not JSON: "), {
     "plus": b'"a": +1', "point-first": b'"a": .5', "no-exponent": b'"a": 1e',
     "two-minus": b'"a": --1', "two-points": b'"a": 1.2.3', "minus": b'"a": -',
@@ -450,7 +451,7 @@ members("json", bad("not JSON: unexpected byte at byte"), {
     "line-comment": b'"a": 1 // c\n', "vertical-tab": b'"a":\x0b1',
     "python": b'"a": True'})
 
-# Content-Length.
+# Content-Length
 row("length-short", post(GOOD, length=len(GOOD) - 5) + b"\r\n",
     bad("not JSON: unfinished document"), kept=False)
 row("length-long", post(GOOD, length=len(GOOD) + 5), end=True)
@@ -467,7 +468,7 @@ row("length-2-to-64", post(GOOD, length=2**64), library(413))
 row("length-2-to-64-less-1", post(GOOD, length=2**64 - 1),
     refused(413, TOO_LARGE, closes=True))
 
-# Transfer-Encoding.
+# Transfer-Encoding
 row("chunked", chunked(), HELD)
 row("chunked-byte-by-byte", chunked(chunks(
     *(GOOD[i:i + 1] for i in range(len(GOOD))))), HELD)
@@ -507,7 +508,8 @@ for name, value in {
     row(f"coding-{name}", post(CHUNKED, f"Transfer-Encoding: {value}",
                                length=None), UNFRAMED)
 
-# A Transfer-Encoding in disguise: by its length the body is a good review.
+# A Transfer-Encoding in disguise: going by its length, the body is a good
+# review
 NUL = "libmicrohttpd's strings end at a NUL, we do not see what follows"
 FOLD = ("libmicrohttpd appends a continued line to the name of the field; "
         "RFC 9112 §5.2 asks for a 400, or for a space in the value")
@@ -527,7 +529,7 @@ row("disguised-length", post(GOOD, length=f"{len(GOOD)}\r\n 0"), BAD_HEAD,
 row("disguised-nul", post(GOOD, length=f"{len(GOOD)}\0 0"), BAD_HEAD,
     fault=NUL + "; RFC 9110 §5.5 asks for a 400")
 
-# Methods and paths.
+# Methods and paths
 for name in ("GET", "PUT", "DELETE", "OPTIONS", "PATCH", "CONNECT", "TRACE",
              "FOO", "post"):
     row(f"method-{name}", post(method=name),
@@ -561,7 +563,7 @@ for name, query in {"timeout": "timeout=2s", "empty": "", "odd": "&&=&%00?",
 row("uri-64-kib", post(path="/" + "a" * 65536), library(414))
 row("query-64-kib", post(path="/mutate?" + "a" * 65536), library(414))
 
-# Content-Type.
+# Content-Type
 for name, value in {
         "charset": "application/json; charset=utf-8",
         "other-charset": "application/json;charset=latin1",
@@ -582,7 +584,7 @@ row("type-twice-last", post(
 row("type-two-words", post(type="application/json , text/plain"),
     refused(415, NO_TYPE))
 
-# Versions.
+# Versions
 row("http-1.0", post(version="HTTP/1.0"), HELD_CLOSES)
 row("http-1.0-without-host", post(version="HTTP/1.0", host=None),
     HELD_CLOSES)
@@ -610,7 +612,7 @@ row("bare-lf", post().replace(b"\r\n", b"\n"), HELD)
 row("bare-cr", post().replace(b"\r\n", b"\r"), end=True)
 row("empty-lines-before", b"\r\n\r\n" + post(), HELD)
 
-# Fields.
+# Fields
 row("host-missing", post(host=None), library(400))
 row("host-twice", post(GOOD, "Host: y"),
     refused(400, "more than one Host", closes=True))
@@ -627,12 +629,12 @@ row("field-control-bytes", post(GOOD, "X: \x01\x7f\xff"), HELD)
 for name, field in {"space": "X Y: a", "control-byte": "X\x01: a",
                     "latin-1": "\xe9: a"}.items():
     row(f"field-name-{name}", post(GOOD, field), NO_TOKEN)
-# The head ends there, and the rest is a bad next request.
+# The head ends there, so the rest is a bad next request.
 row("field-without-name", post(GOOD, ": a"), bad("empty body"), library(400))
 row("cookies", post(GOOD, "Cookie: " + "a=b;" * 9), HELD)
 row("cookies-1000", post(GOOD, "Cookie: " + "a=b;" * 1000), library(431))
 
-# Several in one write.
+# Several requests in one write
 row("three", post() * 3, HELD, HELD, HELD)
 row("three-bad-review", post() + post(b"{") + post(),
     HELD, bad("not JSON: unfinished document"), HELD)
@@ -647,7 +649,7 @@ row("two-and-a-half", post() * 2 + post()[:-9], HELD, HELD, kept=False,
     end=True)
 row("end-behind", post(), HELD, kept=False, end=True)
 
-# Expect.
+# Expect
 ASKS = "Expect: 100-continue"
 row("expect", post(b"", ASKS, length=len(GOOD)), CONTINUE, HELD, then=GOOD)
 row("expect-at-once", post(GOOD, ASKS), CONTINUE, HELD)
@@ -666,7 +668,8 @@ row("expect-in-http-1.0", post(GOOD, ASKS, version="HTTP/1.0"), HELD_CLOSES)
 
 
 class Wrong(AssertionError):
-    """Not the answer that was wanted; all else is an error of its own."""
+    """The answer is not the wanted one.  Anything else that fails is a
+    different error."""
 
 
 def right(condition, *what):
@@ -676,7 +679,7 @@ def right(condition, *what):
 
 
 class Webhook:
-    """A holder that all rows ask."""
+    """The holder that all rows ask."""
 
     def __init__(self, world):
         self.holder = world.start()
@@ -687,7 +690,8 @@ class Webhook:
 
     def counts(self):
         answer = None
-        while answer is None:   # closed at its deadline, on a busy machine
+        # On a busy machine the connection may be closed at its deadline.
+        while answer is None:
             with contextlib.closing(raw_client.connect(
                     self.metrics_port, PATIENT, tls=False)) as client:
                 client.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -698,7 +702,7 @@ class Webhook:
                 if k.startswith(COUNTER) or k == REVIEWED}
 
     def counted(self):
-        """What has been counted since it was last asked."""
+        """What the daemon has counted since the last call."""
         before, self.seen = self.seen, self.counts()
         return {k: v - before[k] for k, v in self.seen.items()
                 if v != before[k]}
@@ -708,7 +712,7 @@ class Webhook:
                                                      context=context))
 
     def good(self, context=raw_client.CONTEXT):
-        """A review is answered over a new connection."""
+        """A review over a new connection is answered."""
         with self.connection(context) as client:
             try:
                 client.send(REAL)
@@ -720,7 +724,7 @@ class Webhook:
         return [HELD]
 
     def ask(self, row, sent):
-        """The answers to a row that were found right."""
+        """Sends a row; returns the answers that were found right."""
         __tracebackhide__ = True
         with self.connection() as client:
             try:
@@ -809,7 +813,7 @@ HANDSHAKE, ALERT, DATA = 22, 21, 23
 
 
 def lying_hello(client):
-    """It says that 16 MiB will follow."""
+    """A ClientHello that announces 16 MiB."""
     hello = client.hello()
     return hello[:6] + b"\xff\xff\xff" + hello[9:]
 
@@ -819,7 +823,7 @@ def flipped(client):
     return sealed[:-1] + bytes([sealed[-1] ^ 1])
 
 
-# What is sent over TCP.
+# Bytes that are sent over TCP.
 WIRES = {
     "plain-http": lambda client: post(),
     "plain-http-2": lambda client: b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
@@ -844,7 +848,8 @@ WIRES = {
 
 @pytest.mark.parametrize("wire", WIRES.values(), ids=WIRES)
 def test_no_request(webhook, wire):
-    """It is closed without an answer, at its deadline at the latest."""
+    """The connection is closed without an answer, at its deadline at the
+    latest."""
     def ask():
         with contextlib.closing(raw_client.Client(webhook.port)) as client:
             try:
@@ -877,8 +882,9 @@ def test_new_tls(webhook, version):
 
 # --- what is left behind ---------------------------------------------------
 
-# libmicrohttpd finds two faults in one head and closes without a word: to the
-# client, and to us about the end of the request, which is as long as its URI.
+# libmicrohttpd finds two faults in one head and closes the connection without
+# an answer.  It does not tell us about the end of the request either, which
+# holds memory for its long URI.
 COOKIES = "Cookie: " + "a=b;" * 1000
 LONG = "/mutate?" + "a" * 7000
 TWICE_WRONG = (
@@ -889,7 +895,8 @@ TWICE_WRONG = (
 
 @pytest.mark.hurry
 def test_no_memory_is_left_behind(w):
-    """The size tells, and a leak sanitizer at the end (World.check)."""
+    """The size of the process shows it, and a leak sanitizer at the end
+    (World.check)."""
     if b"__tsan_init" in HOLDER_FAST.read_bytes():
         pytest.skip("the thread sanitizer's own memory grows as well")
     w.sanitizer = {"ASAN_OPTIONS": "quarantine_size_mb=0:"
@@ -899,7 +906,7 @@ def test_no_memory_is_left_behind(w):
     descriptors = holder.descriptors()
 
     def grown(times, *requests):
-        """MiB in use afterwards."""
+        """Returns the MiB in use afterwards."""
         for sent in requests * times:
             with contextlib.suppress(Late), contextlib.closing(
                     raw_client.connect(port)) as client:

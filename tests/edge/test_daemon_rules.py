@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is held and who is not, and how much is written for it."""
+"""Which machines are held and which are not, and how many writes that takes.
+"""
 import pytest
 
 from conftest import HELD_KEY, HOLD, MARK, POOL, REGISTERED
@@ -8,7 +9,7 @@ OTHER = "example.com/hold"
 
 
 def test_a_hold_and_its_end_in_time(w):
-    """The one test that waits for a quiet period to pass."""
+    """This is the only test that waits for a quiet period to pass."""
     names = w.machines(5) + ["new"]
     holder = w.start(hold_duration="4s")
     begun = w.api.now()
@@ -23,7 +24,8 @@ def test_a_hold_and_its_end_in_time(w):
 
 
 def test_two_writes_for_each_object(w):
-    """Hold and clear; none for the objects of people, or of nobody."""
+    """A hold and a clear, but no write to the objects of people or of nobody.
+    """
     names = w.machines(20)
     w.machine("theirs", annotations={HOLD: "true"})
     w.machine("never", annotations={HOLD: "false"})
@@ -45,7 +47,7 @@ def test_two_writes_for_each_object(w):
 
 
 def test_what_is_written(w):
-    """Annotations alone, and only ours."""
+    """Only annotations are written, and only ours."""
     w.machine("a", annotations={"team": "a"})
     w.start()
     w.busy()
@@ -80,7 +82,7 @@ def test_scopes(w, scope):
 
 
 def test_an_excluded_pool(w):
-    """Never held, and what is marked there is cleared at once."""
+    """It is never held, and any mark in it is cleared at once."""
     names = w.machines(4)
     left = w.machines(4, prefix="x", pool="excluded-1",
                       annotations=w.ours())
@@ -102,11 +104,11 @@ def test_an_excluded_pool(w):
 @pytest.mark.long
 @pytest.mark.parametrize("seconds", [0.0, 0.2], ids=["after", "before"])
 def test_a_copy_at_registration(w, seconds):
-    """Karpenter copies the claim's annotations from a cache that may be
-    stale: what it puts back, after the answer to our clear or before, is
-    cleared again."""
-    # "before" takes 10 s (EXPECT_MS) a time: core/controller waits for a line of
-    # its clear that it has had.
+    """Karpenter copies the claim's annotations from a cache that may be stale.
+    What it puts back, before or after the answer to our clear, is cleared
+    again."""
+    # "before" takes 10 s (EXPECT_MS) each time: core/controller waits for the
+    # watch line of its clear, which it has already had.
     w.api.fault("nodes", "patch", "late-reply", seconds=seconds)
     claim = w.busy()
     w.start()
@@ -126,8 +128,8 @@ def test_a_copy_at_registration(w, seconds):
 
 @pytest.mark.parametrize("seconds", [0.0, 0.1])
 def test_hold_and_mark_stripped_together(w, seconds):
-    """Held again, three times a period: also where the watch is faster than
-    the answer."""
+    """The machine is held again, up to three times a period, even if the watch
+    is faster than the answer."""
     w.machine("a")
     w.api.fault("nodes", "patch", "late-reply", seconds=seconds)
     holder = w.start()
@@ -177,8 +179,8 @@ def is_other(w, names):
 
 
 def test_another_hold_key(w):
-    """Marks of earlier configurations are cleared, whatever today's says,
-    and machines go on being held by today's."""
+    """The marks of earlier configurations are cleared, whatever the present
+    one says, and machines are held by the present one."""
     names = w.machines(5)
     first = w.start()
     w.busy()
@@ -197,7 +199,7 @@ def test_another_hold_key(w):
 
 
 def test_marks_of_many_holds(w):
-    """Each names its own; a person's hold beside ours stays."""
+    """Each mark names its own hold.  A person's hold beside ours stays."""
     for n in range(6):
         key = f"example.com/hold-{n}"
         w.machine(f"m{n}", annotations={
@@ -222,7 +224,7 @@ def test_a_mark_without_a_label(w):
 
 
 def test_a_node_without_a_claim(w):
-    """Held for its own time; it moves no scope."""
+    """It is held for its own time and makes no scope busy."""
     w.machine("settled")
     w.start(hold_duration="4s")
     w.node("lone", age=0)
@@ -231,8 +233,8 @@ def test_a_node_without_a_claim(w):
 
 
 def test_what_is_being_deleted(w):
-    """Not patched, and it counts no more.  (One that was never ready would
-    count on for a minute: it is tried again.)"""
+    """It is not patched and no longer counts.  (A machine that was never ready
+    would count for another minute: Karpenter tries again.)"""
     names = w.machines(3)
     w.start()
     w.busy()
@@ -240,7 +242,7 @@ def test_what_is_being_deleted(w):
     w.wait_held(names)
     w.api.patch_meta("nodes", "m000", deletionTimestamp=w.api.stamp(),
                      finalizers=["karpenter.sh/termination"])
-    # Two watches have no order: what comes after it in its own is held.
+    # Two watches have no order.  What follows in its own watch is held.
     w.machine("after")
     w.wait_held("after")
     w.api.patch_meta("nodeclaims", "busy", deletionTimestamp=w.api.stamp(),
@@ -253,7 +255,7 @@ def test_what_is_being_deleted(w):
 
 
 def test_a_claim_that_never_launches(w):
-    """A loop of launch failures moves no scope."""
+    """A loop of failed launches makes no scope busy."""
     w.machine("settled")
     w.start()
     w.api.create("nodeclaims", "failing", labels={POOL: "p"}, status={
@@ -282,7 +284,8 @@ def test_a_second_scale_up_moves_the_end(w):
 
 
 def test_the_claim_is_cleared_before_its_node(w):
-    """Until registration Karpenter may copy what still stands on the claim."""
+    """Until registration, Karpenter may copy what still stands on the claim.
+    """
     claim = w.claim("new", annotations=w.ours())
     w.node("new", claim=claim, registered=False, annotations=w.ours())
     w.start()

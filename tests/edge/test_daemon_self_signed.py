@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Certificates of our own: Secret and caBundle against every fault."""
+"""Self-signed certificates: the Secret and caBundle under every fault."""
 import base64
 import json
 import re
@@ -19,9 +19,10 @@ CERT = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----\n",
                   re.S)
 KEYS = ["ca.crt", "ca.key", "tls.crt", "tls.key"]
 WRITES = "karpenter_node_holder_self_signed_writes_total"
-# From so long a life follows: read again after 0.3 s, settled after 0.6 s.
+# Such a certificate is read again after 0.3 s and settled after 0.6 s.
 LIFE, SETTLE = 6, 0.6
-ORPHANED = 0.9      # without a pair, until one acts that does not lead
+# a replica that does not lead acts after so long without a pair
+ORPHANED = 0.9
 
 
 def encoded(text):
@@ -56,15 +57,15 @@ def bundles(w):
 
 
 def complete(w):
-    """All four are there, and the CA is in each caBundle."""
+    """The Secret has all four keys, and each caBundle has the CA."""
     now = secret(w)
     return sorted(now) == KEYS and "BEGIN" in now["tls.crt"] and all(
         now["ca.crt"] in b for b in bundles(w)) and now
 
 
 def verifies(w, path, text, cert, at=None):
-    """openssl's word on it, for our name, as of when it was read: it lives
-    for seconds."""
+    """Asks openssl about the pair, for our name, as of the time when it was
+    read: it lives for seconds."""
     for file, content in (("bundle", text), ("cert", cert)):
         (path / file).write_text(content)
     done = subprocess.run(
@@ -76,13 +77,13 @@ def verifies(w, path, text, cert, at=None):
 
 
 def writes(w):
-    """Those that changed something, oldest first."""
+    """The writes that changed something, oldest first."""
     return [r for r in w.api.requests
             if r.resource in (SECRETS, HOOKS) and r.changed]
 
 
 def wrote(w, key):
-    """When that was written into the Secret."""
+    """When this was written into the Secret."""
     return [r.time for r in writes(w) if r.resource == SECRETS and
             key in r.body["data"]]
 
@@ -127,9 +128,9 @@ def test_from_nothing(w):
     assert trust.resource == HOOKS
     assert (leaf.verb, leaf.resource) == ("patch", SECRETS)
     assert sorted(leaf.body["data"]) == ["tls.crt", "tls.key"]
-    # the API server is given time to see it
+    # The API server gets time to see the CA.
     assert leaf.time - trust.time >= SETTLE
-    # and of the webhooks nothing else is touched
+    # Nothing else of the webhooks is touched.
     after = w.api.get(HOOKS, NAME)
     for hook in after["webhooks"]:
         del hook["clientConfig"]["caBundle"]
@@ -139,15 +140,15 @@ def test_from_nothing(w):
 
 
 def test_renewed_at_two_thirds(w):
-    """The certificate; the CA is another the next time it is deleted, and the
-    old one is trusted on."""
+    """The certificate is renewed at two thirds of its life.  The CA changes
+    only when it is deleted, and the old one stays trusted."""
     configure(w, None)
     holder = start(w)
     first = wait_complete(w)
     w.wait(lambda: complete(w) and
            secret(w)["tls.crt"] != first["tls.crt"], "renewed")
     one, two, *_ = wrote(w, "tls.crt")
-    # whole seconds on either side of 4
+    # The stamps are whole seconds, on either side of 4 s.
     assert LIFE / 6 < two - one < LIFE + PATIENCE / 10
     second = secret(w)
     second_at = w.read_at
@@ -171,7 +172,7 @@ def test_the_old_ca_goes_when_nothing_is_left_of_it(w):
     w.wait(lambda: first["ca.crt"] not in bundles(w)[0], "gone")
     assert first["ca.crt"] in put(w)[1] and first["ca.crt"] not in put(w)[2]
     gone = [r.time for r in writes(w) if r.resource == HOOKS][2]
-    # whole seconds, of the CA's birth and of a clock
+    # The birth of the CA and the clock are in whole seconds.
     assert gone - wrote(w, "ca.crt")[1] >= LIFE - 2
     wait_complete(w)
 
@@ -203,7 +204,7 @@ RUBBISH = {
     "no CA at all": lambda d: {**d, "ca.crt": d["tls.crt"],
                                "ca.key": d["tls.key"]},
     "huge": lambda d: {**d, "ca.crt": encoded("x" * 200000)},
-    # of these the CA stays
+    # In these cases the CA stays.
     "no certificate": lambda d: {**d, "tls.crt": None},
     "rubbish for a certificate": lambda d: {**d, "tls.crt": encoded("x")},
     "another key": lambda d: {**d, "tls.key": d["ca.key"]},
@@ -217,7 +218,7 @@ SPARE = list(RUBBISH)[list(RUBBISH).index("no certificate"):]
 
 @pytest.mark.parametrize("name", RUBBISH)
 def test_rubbish_in_the_secret(w, name):
-    """It is minted anew, and the CA only where it has to be."""
+    """The pair is minted anew, and the CA only where it has to be."""
     configure(w, None)
     holder = start(w)
     was = wait_complete(w)
@@ -234,12 +235,13 @@ def test_rubbish_in_the_secret(w, name):
     now = w.wait(whole, "whole again")
     assert minted(holder)[0] == (1 if name in SPARE else 2)
     trust = next(b for b in put(w) if now["ca.crt"] in b)
-    assert was["ca.crt"] in trust       # still served, perhaps
+    assert was["ca.crt"] in trust       # it may still be served
     check_no_secret_told(holder, was["ca.key"], now["ca.key"])
 
 
 def test_no_webhook_configuration(w):
-    """Certificates come all the same; the CA is put in when there is one."""
+    """Certificates are minted all the same; the CA is put into the
+    configuration when there is one."""
     holder = start(w)
     w.wait(lambda: sorted(secret(w)) == KEYS, "minted")
     assert len(holder.lines("webhook configuration not found")) == 1
@@ -258,7 +260,8 @@ def test_who_does_not_lead_does_nothing(w):
 
 
 def held_by_another(w):
-    """Our options; the Lease stays theirs for all of the test."""
+    """Options of ours, with a Lease that stays another's for the whole test.
+    """
     w.api.create("leases", NAME, namespace="holder", spec={
         "holderIdentity": "other_1", "leaseDurationSeconds": 3600})
     w.api.write_kubeconfig(w.kubeconfig)
@@ -270,9 +273,9 @@ def held_by_another(w):
 
 
 def test_a_leader_that_makes_none(w):
-    """A roll-out to selfSigned: nobody else makes the pair without which no
-    replica of ours is ready; all who wait make it, after a while, and keep it
-    until they have it."""
+    """This is a roll-out to selfSigned.  No replica of ours is ready without a
+    pair, and the leader makes none.  All replicas that wait make one after a
+    while, and try until they have it."""
     configure(w, None)
     options = held_by_another(w)
     (w.dir / "mount").mkdir()
@@ -288,7 +291,7 @@ def test_a_leader_that_makes_none(w):
     assert verifies(w, w.dir, bundles(w)[0], now["tls.crt"])
     assert sum(minted(h)[0] for h in holders) == 1
     w.wait(lambda: secret(w)["tls.crt"] != now["tls.crt"], "renewed")
-    for key in ("tls.key", "tls.crt"):      # one that does not expire
+    for key in ("tls.key", "tls.crt"):      # a Lease that does not expire
         (w.dir / "mount" / key).write_text((w.pair / key).read_text())
     for holder in holders:
         w.wait(lambda: holder.get("/readyz")[0] == 200, "ready")
@@ -329,7 +332,7 @@ CALLS = [(SECRETS, "get"), (SECRETS, "create"), (SECRETS, "patch"),
       for k in ("lost-reply", "hang", "hang-middle"))])
 @pytest.mark.parametrize("resource, verb", CALLS)
 def test_a_fault_once(w, resource, verb, kind):
-    """Said once, made good, and not done twice where it was done."""
+    """A fault is logged once and made good, and nothing is done twice."""
     configure(w, None)
     w.api.fault(resource, verb, kind, times=1)
     holder = start(w)
@@ -337,13 +340,14 @@ def test_a_fault_once(w, resource, verb, kind):
     assert minted(holder)[0] <= 1       # an answer may have been lost
     assert len(wrote(w, "ca.crt")) == 1
     assert len(holder.lines("renewal failed", level="warn")) <= \
-        1 + len(holder.lines("renewal goes on"))    # in a hurry
+        1 + len(holder.lines("renewal goes on"))    # because of HURRY
     assert verifies(w, w.dir, bundles(w)[0], secret(w)["tls.crt"])
 
 
 @pytest.mark.parametrize("resource, verb", CALLS)
 def test_not_allowed(w, resource, verb):
-    """Said once, tried less and less often; it goes on by itself."""
+    """The refusal is logged once and the call is tried less and less often.
+    It succeeds without help later."""
     configure(w, None)
     fault = w.api.fault(resource, verb, "403")
     holder = start(w)
@@ -363,7 +367,7 @@ def test_not_allowed(w, resource, verb):
     (SECRETS, "create", 409), (SECRETS, "patch", 409), (HOOKS, "patch", 409),
     (HOOKS, "patch", 422)])
 def test_conflicts(w, resource, verb, status):
-    """One is nothing to tell."""
+    """A single conflict is not worth a log line."""
     configure(w, None)
     w.api.fault(resource, verb, "answer", times=1, status=status, body=b"{}")
     holder = start(w)
@@ -374,7 +378,7 @@ def test_conflicts(w, resource, verb, status):
 
 @pytest.mark.parametrize("fault", ["403", "too many"])
 def test_webhooks_that_cannot_be_read(w, fault):
-    """The certificate is renewed all the same, the CA is not."""
+    """The certificate is renewed all the same, but the CA is not."""
     configure(w, None)
     holder = start(w)
     first = wait_complete(w)
@@ -395,7 +399,7 @@ def test_webhooks_that_cannot_be_read(w, fault):
 
 
 def issued(w, *extensions):
-    """A CA of somebody: certificate and key."""
+    """Somebody else's CA: certificate and key."""
     made = subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ed25519", "-nodes", "-keyout",
          w.dir / "k", "-subj", "/CN=theirs", "-out", w.dir / "c",
@@ -408,7 +412,8 @@ def issued(w, *extensions):
 
 
 def test_a_ca_whose_constraints_shut_us_out(w):
-    """It is told, and neither overwritten nor used; another one is taken."""
+    """The daemon reports it and neither overwrites nor uses it.  It takes
+    another CA."""
     configure(w, None)
     holder = start(w)
     was = wait_complete(w)
@@ -419,7 +424,7 @@ def test_a_ca_whose_constraints_shut_us_out(w):
     assert line["step"] == "serving" and "permitted subtree" in line["err"]
     stays(lambda: secret(w)["ca.crt"] == bad and
           secret(w)["tls.crt"] == was["tls.crt"], 1)
-    assert was["ca.crt"] in bundles(w)[0]       # still served
+    assert was["ca.crt"] in bundles(w)[0]       # it is still served
     good, key = issued(w)
     w.api.change(SECRETS, TLS, {"data": {"ca.crt": encoded(good),
                                          "ca.key": encoded(key)}})
@@ -431,7 +436,7 @@ def test_a_ca_whose_constraints_shut_us_out(w):
 
 @HURRY
 def test_the_version_counts(w):
-    """What was changed after it was read is not written over."""
+    """The daemon does not overwrite what was changed after it was read."""
     configure(w, None)
     fault = w.api.fault(SECRETS, "patch", "hang")
     start(w)
@@ -445,7 +450,7 @@ def test_the_version_counts(w):
 
 
 def test_a_stop_waits_for_nothing(w):
-    """The call under way is cut, and does not end by its own deadline."""
+    """The call under way is cut and does not run until its own deadline."""
     configure(w, None)
     w.api.fault(SECRETS, "get", "hang")
     holder = start(w)

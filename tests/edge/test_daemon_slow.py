@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slow clients, and very many: they go, and nobody else notices."""
+"""Slow clients, and very many of them: they are closed, and nobody else
+notices."""
 import collections
 import concurrent.futures
 import contextlib
@@ -21,11 +22,11 @@ from raw_client import DEADLINE
 
 pytestmark = pytest.mark.hurry
 
-IDLE = 3                # seconds that holder-fast gives the next request
+IDLE = 3                # seconds that holder-fast waits for the next request
 CONNECTIONS_MAX = 4096  # include/core/limits.h
 PRODUCT = pathlib.Path(
     os.environ.get("HOLDER") or REPO / "build/karpenter-node-holder").resolve()
-HEAD_S = 10             # seconds that it gives a head
+HEAD_S = 10             # seconds that it waits for a head
 
 BODY = json.dumps({
     "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
@@ -46,9 +47,9 @@ def answered(client):
 
 
 class Good:
-    """Two clients that do nothing wrong, until the end of the block: one
-    keeps its connection, the other makes a new one for each review.  Each
-    review is answered."""
+    """Two clients that do nothing wrong until the end of the block.  One keeps
+    its connection, the other makes a new one for each review.  Each review is
+    answered."""
 
     def __init__(self, w, holder, deadline=DEADLINE):
         self.w, self.port = w, holder.port("webhookPort")
@@ -80,7 +81,8 @@ class Good:
                     client.shake()
                     self.ask(client, kind)
                 except Exception as e:
-                    # Where this machine held us up the daemon is right.
+                    # The daemon is right to close it where this machine held
+                    # us up.
                     if client.late(self.deadline):
                         self.excused += 1
                     else:
@@ -96,7 +98,7 @@ class Good:
                 return
 
     def go_on(self, n=10):
-        """Until each has had n more answers."""
+        """Waits until each has had n more answers."""
         before = dict(self.answers)
         for kind in ("kept", "new"):
             self.w.wait(lambda k=kind: self.wrong or self.answers[k] >=
@@ -120,7 +122,7 @@ def wait_used(w, holder, before):
 
 
 def reaped(holder):
-    """{what was awaited: connections closed at its deadline}"""
+    """Returns {what was awaited: connections closed at its deadline}."""
     counts = collections.Counter()
     for line in holder.lines("connections closed at their deadline"):
         counts[line["awaited"]] += line["count"]
@@ -151,7 +153,7 @@ def sends(text):
 
 
 def drips(text):
-    """Each byte sealed by itself, the last one for ever."""
+    """Seals each byte by itself, and repeats the last one for ever."""
     def wire(client):
         for i in itertools.count():
             i = min(i, len(text) - 1)
@@ -160,7 +162,7 @@ def drips(text):
 
 
 def drips_wire(make):
-    """Byte by byte what make(client) makes of it for the wire."""
+    """Yields byte by byte what make(client) produces for the wire."""
     def wire(client):
         whole = make(client)
         return (whole[i:i + 1] for i in range(len(whole)))
@@ -172,8 +174,8 @@ def sealed(text):
 
 
 class Dawdler:
-    """Takes its steps and then drips.  awaited: what the log says; None: it
-    is closed at once."""
+    """Takes its steps and then drips.  awaited is what the log says; None: the
+    connection is closed at once."""
 
     def __init__(self, name, *steps, then=drips_wire(lambda client: b""),
                  awaited="head"):
@@ -200,7 +202,7 @@ class Dawdler:
         return True
 
     def go_on(self):
-        """Has it been closed?  If not, one byte more."""
+        """Has it been closed?  If not, sends one more byte."""
         if self.took is None and self.client.gone():
             self.took = time.monotonic() - self.begun
             self.client.close()
@@ -242,7 +244,7 @@ def dawdlers():
         yield Dawdler(which + "refused-body-dripped", start,
                       sends(LENGTH.replace(b"/mutate", b"/elsewhere")),
                       then=drips(b"a"), awaited="body")
-    # Half closed: whoever sends no more gets no more.
+    # A client that closes its half gets nothing more.
     yield Dawdler("end-at-once", ended, awaited=None)
     yield Dawdler("end-behind-handshake", shaken, ended, awaited=None)
     yield Dawdler("end-when-idle", reviewed, ended, awaited=None)
@@ -252,7 +254,8 @@ def dawdlers():
 
 
 def test_each_is_closed_at_its_deadline(w):
-    """Whatever bytes it sends; and good clients are served all the while."""
+    """It is closed whatever bytes it sends, and good clients are served all
+    the while."""
     holder = w.start()
     before = used(holder)
     all_of_them = list(dawdlers())
@@ -275,12 +278,12 @@ def test_each_is_closed_at_its_deadline(w):
 
 @pytest.mark.parametrize("before", [shaken, reviewed])
 def test_a_head_that_has_begun(w, before):
-    """Its time is a head's, not that of a connection that is idle."""
+    """The deadline of a head applies, not that of an idle connection."""
     holder = w.start()
     idle = Dawdler("idle", before)
     second = Dawdler("second-head", before, sends(HEAD))
     since = -IDLE
-    while time.monotonic() > since + IDLE - DEADLINE:   # a busy machine
+    while time.monotonic() > since + IDLE - DEADLINE:   # the machine was busy
         if idle.begin(holder.port("webhookPort")):
             since = time.monotonic()
             time.sleep(DEADLINE)
@@ -293,7 +296,7 @@ def test_a_head_that_has_begun(w, before):
 
 
 def push(client, text):
-    """Sends it again and again until no more is taken.  Is it closed?"""
+    """Sends it again and again until no more is taken.  Has it been closed?"""
     try:
         while True:
             client.left = client.left or client.seal(text)
@@ -307,13 +310,13 @@ def push(client, text):
 
 
 def test_a_reader_that_never_reads(w):
-    """It asks and asks.  What it does not read is kept for it no longer than
-    the deadline."""
+    """The client asks and asks.  What it does not read is kept for it no
+    longer than the deadline."""
     holder = w.start()
     before = used(holder)
     sent = 0
     with Good(w, holder) as good:
-        # It may happen that we are held up in the middle of a request.
+        # We may be held up in the middle of a request.
         while not reaped(holder)["reply read"]:
             with contextlib.suppress(raw_client.Late), contextlib.closing(
                     raw_client.connect(good.port, narrow=True)) as client:
@@ -334,7 +337,7 @@ def test_a_reader_that_never_reads(w):
 
 @contextlib.contextmanager
 def flood(holder, silent, reviewed=0):
-    """So many connections of another process."""
+    """Another process that opens so many connections."""
     need = CONNECTIONS_MAX + 1000
     if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < need:
         pytest.skip(f"fewer than {need} descriptors: ulimit -Hn")
@@ -353,7 +356,8 @@ def flood(holder, silent, reviewed=0):
 
 
 def test_silent_connections_go(w):
-    """Two thousand, each at its deadline, while their client stays."""
+    """Two thousand connections are closed, each at its deadline, while their
+    client stays."""
     holder = w.start()
     before = used(holder)
     with Good(w, holder) as good, flood(holder, 2000):
@@ -364,7 +368,8 @@ def test_silent_connections_go(w):
 
 
 def test_idle_connections_stay(w):
-    """For as long as the product lets them, and in nobody's way."""
+    """They stay for as long as the product lets them, and are in nobody's way.
+    """
     w.program = PRODUCT
     holder = w.start("serve")
     before = used(holder)
@@ -380,8 +385,9 @@ def test_idle_connections_stay(w):
 
 
 def test_beyond_the_limit(w):
-    """As many as there may be are open; the others wait in the kernel's
-    queue.  Who has a connection is served; who has none, once others go."""
+    """As many connections as allowed are open, and the others wait in the
+    kernel's queue.  Open connections are served, and waiting ones once others
+    go."""
     w.program = PRODUCT
     holder = w.start("serve")
     before = used(holder)
@@ -390,8 +396,8 @@ def test_beyond_the_limit(w):
             concurrent.futures.ThreadPoolExecutor(1) as pool:
         assert holder.review(old)[0] == 200
         with flood(holder, CONNECTIONS_MAX + 200):
-            # Near it a head has a second, and on a slow machine they go
-            # as fast as they come.
+            # Near the limit a head gets one second.  On a slow machine
+            # connections are closed as fast as they come.
             w.wait(lambda: holder.descriptors() >= most or reaped(holder),
                    "the limit")
             new = pool.submit(holder.review)

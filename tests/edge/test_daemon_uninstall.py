@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`uninstall` where the API server misbehaves: it ends with 0 only when
-nothing is left, and says why it ends otherwise."""
+nothing is left, and otherwise says why."""
 import json
 import signal
 import subprocess
@@ -18,7 +18,8 @@ QUICK = {"leader-election-retry-period": "60ms"}
 
 
 class Uninstall:
-    """One process of it; its lines, both outputs as they come."""
+    """One process of the command.  Its lines are those of both outputs, as
+    they come."""
 
     def __init__(self, w, *flags, **options):
         w.api.write_kubeconfig(w.kubeconfig)
@@ -37,7 +38,7 @@ class Uninstall:
         return self.log.read_text(errors="replace")
 
     def ends(self, code=0):
-        """Its lines."""
+        """Waits for its end; returns its lines."""
         try:
             got = self.process.wait(90)
         finally:
@@ -62,7 +63,7 @@ def register(w, *names):
 
 
 def held(w, n):
-    """n machines, hold and mark on the Nodes; their names."""
+    """n machines with hold and mark on their Nodes; returns their names."""
     return w.machines(n, annotations=w.ours())
 
 
@@ -73,7 +74,7 @@ def marks(w):
 
 
 def when_one_list_has_shown_none(w, act):
-    """There will be another one."""
+    """Waits for the first list that shows none; another one follows."""
     done = []
 
     def look(answer):
@@ -84,7 +85,8 @@ def when_one_list_has_shown_none(w, act):
 
 
 def amid(w, act):
-    """A run, and this after its list and before its first write to a Node."""
+    """Runs it, and does this after its list and before its first write to a
+    Node."""
     slow = w.api.fault("nodes", "patch", "wait")
     run = Uninstall(w)
     wait(w.clears, "begun")
@@ -122,7 +124,7 @@ def test_pages_and_one_that_expires(w):
 
 @pytest.mark.hurry
 def test_replies_that_are_lost(w):
-    """What was done all the same is not done twice."""
+    """What was done in spite of the lost reply is not done twice."""
     lease(w)
     names = held(w, 6)
     w.api.fault("nodes", "patch", "lost-reply", times=3)
@@ -146,7 +148,8 @@ def test_objects_that_change_meanwhile(w):
 
 
 def test_a_person_who_comes_between_list_and_patch(w):
-    """The test in the patch fails; looked at again, it is theirs."""
+    """The test in the patch fails.  The next read shows that the hold is
+    theirs."""
     lease(w)
     name, = held(w, 1)
     slow = w.api.fault("nodes", "patch", "wait")
@@ -203,7 +206,7 @@ def test_without_karpenters_crds(w):
 
 
 def test_many_holds_of_other_keys(w):
-    """More than the table has places for."""
+    """There are more keys than the table has places for."""
     lease(w)
     for i in range(40):
         w.node(f"n{i}", annotations={f"example.com/{i}": "yes", HOLD: "true",
@@ -214,7 +217,7 @@ def test_many_holds_of_other_keys(w):
 
 
 def test_another_hold_of_the_configuration(w):
-    """A template's own hold, which the webhook's mark came to stand beside."""
+    """A template's own hold, with the webhook's mark beside it."""
     lease(w)
     theirs = {"example.com/hold": "yes"}
     claim = w.claim("m", annotations=theirs, node="m")
@@ -226,7 +229,8 @@ def test_another_hold_of_the_configuration(w):
 
 
 def test_a_former_hold_on_claim_and_node(w):
-    """The claim's is gone by then: the Node's is no person's."""
+    """The hold on the claim is removed first.  The one on the Node must not be
+    taken for a person's then."""
     lease(w)
     claim = w.claim("m", annotations=w.ours(), node="m")
     w.node("m", claim=claim, annotations=w.ours())
@@ -280,7 +284,7 @@ def test_it_waits_for_a_leader(w):
     held(w, 1)
     run = Uninstall(w)
     begin = time.monotonic()
-    while time.monotonic() < begin + 5:     # it goes on renewing
+    while time.monotonic() < begin + 5:     # the lease is still being renewed
         micros = time.monotonic_ns() // 1000 % 10**6
         w.api.change("leases", LEASE, {"spec": {
             "holderIdentity": "other_1",
@@ -304,7 +308,8 @@ def test_a_leader_that_never_goes(w):
 
 
 def test_a_second_that_wants_it_comes_first(w):
-    """One that stands by takes a Lease that is given up; then we wait."""
+    """A standby replica takes a Lease that is released; then the command
+    waits."""
     lease(w, "first")
     held(w, 1)
     run = Uninstall(w, leader_election_retry_period="1s")
@@ -334,7 +339,8 @@ def test_nothing_is_written_when_the_lease_is_lost(w):
     assert len(w.clears()) == was and marks(w)
     w.api.clear(slow)
     again = next(n for n in w.api.names("nodes") if w.free(n))
-    w.api.patch_meta("nodes", again, annotations=w.ours(0))     # the thief's
+    # The thief has set it.
+    w.api.patch_meta("nodes", again, annotations=w.ours(0))
     w.api.change("leases", LEASE, {"spec": {"holderIdentity": ""}})
     run.ends()
     assert not marks(w)
@@ -347,7 +353,7 @@ def test_no_lease(w):
 
 
 def test_its_state_is_forgotten(w):
-    """Else the next holder's holds count from long ago."""
+    """Otherwise the next holder would count its holds from long ago."""
     key = "karpenter-node-holder.io/state"
     lease(w)
     w.api.change("leases", LEASE, {"metadata": {"annotations": {
@@ -384,7 +390,8 @@ def test_a_lease_that_is_renewed_elsewhere(w):
         "real\n" in text
     assert "no list was made" in text and "last list" not in text
     assert marks(w) and not w.clears()
-    w.api.fault("all-leases", "list", "403")    # who may not see it
+    # It may not be allowed to see them.
+    w.api.fault("all-leases", "list", "403")
     uninstall(w)
     assert not marks(w)
 
@@ -400,8 +407,9 @@ def test_a_lease_elsewhere_that_nobody_renews(w, age, holder):
 # --- what does not end well --------------------------------------------------
 
 def test_a_holder_without_leader_election(w):
-    """It holds again, as often as it may; in the end none is left."""
-    w.patches_max = 40      # they fight for as long as it takes
+    """The holder holds again as often as it may, and in the end no mark is
+    left."""
+    w.patches_max = 40  # they undo each other's work for as long as it takes
     lease(w)
     names = w.machines(3)
     w.start()
@@ -417,7 +425,8 @@ def test_a_holder_without_leader_election(w):
 
 
 def mark_late(w, name, text, annotations):
-    """After all was cleared, before two lists have shown none."""
+    """Sets a mark after all was cleared and before two lists have shown none.
+    """
     when_one_list_has_shown_none(w, lambda: w.api.patch_meta(
         "nodes", name, annotations=annotations()))
     got = uninstall(w, code=1 if text else 0)
@@ -433,9 +442,10 @@ def test_a_mark_that_is_made_meanwhile(w):
 
 
 def test_a_mark_that_is_copied_meanwhile(w):
-    """Karpenter's copy at registration has the old time: of no holder."""
+    """Karpenter's copy at registration has the old time, so it is not by a
+    holder."""
     lease(w)
-    old = w.ours(1)     # of a holder that was stopped just now
+    old = w.ours(1)     # by a holder that was stopped just now
     w.claim("c", annotations=old, node="n")
     w.node("n")
     mark_late(w, "n", None, lambda: old)
@@ -455,7 +465,7 @@ def test_a_policy_that_marks_what_is_new(w, resource):
 
 
 def test_a_webhook_that_was_removed_just_now(w):
-    """For a moment some API server still calls it."""
+    """Some API server may still call it for a moment."""
     lease(w)
     held(w, 1)
     just_now = w.ours(0)
@@ -464,7 +474,7 @@ def test_a_webhook_that_was_removed_just_now(w):
 
 
 def test_a_word_that_is_copied_to_a_new_node(w):
-    """Its claim is older than the start."""
+    """The claim of the new Node is older than the start."""
     lease(w)
     word = {HOLD: "true", MARK: "created"}
     claim = w.claim("c", annotations=word, node="c")
@@ -477,7 +487,7 @@ def test_a_word_that_is_copied_to_a_new_node(w):
 
 
 def test_a_class_that_was_copied_to_a_node(w):
-    """Of the two annotations of a class, what is there."""
+    """Either annotation of a class is removed, also from a Node."""
     lease(w)
     both = {CLASS: "drifted", CLASS_UID: "some-uid", "kept": "x"}
     claim = w.claim("c", annotations=both, node="c")
@@ -491,7 +501,7 @@ def test_a_class_that_was_copied_to_a_node(w):
 
 
 def test_a_class_whose_claim_was_made_anew(w):
-    """The one by the same name is not the one that was listed."""
+    """The claim with this name is not the one that was listed."""
     lease(w)
     w.claim("c", annotations={CLASS: "drifted"})
     slow = w.api.fault("nodeclaims", "patch", "wait")
@@ -505,7 +515,8 @@ def test_a_class_whose_claim_was_made_anew(w):
 
 
 def test_a_page_that_is_too_large(w):
-    """40 objects of 256 KiB: asked for by fewer, with the same token."""
+    """The list has 40 objects of 256 KiB. Smaller pages are asked for, with
+    the same token."""
     lease(w)
     for i in range(300):
         w.node(f"n{i:03}", annotations={
@@ -558,7 +569,7 @@ def test_an_api_server_that_never_answers(w):
 
 
 def test_a_list_that_breaks_off(w):
-    """What is said is of the last whole one."""
+    """What is reported comes from the last complete list."""
     lease(w)
     held(w, 4)
 

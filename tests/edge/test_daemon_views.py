@@ -23,8 +23,8 @@ def test_an_incomplete_list(w, resource):
 
 
 def other_machine(w, dead):
-    """A new one that shows in the watch that is not dead: a claim, or a Node
-    without one."""
+    """A new object that shows in the watch that still works: a claim, or a
+    Node without one."""
     if dead == "nodes":
         w.claim("late", "late", ready=None, age=0)
         return "nodeclaims"
@@ -45,7 +45,7 @@ def test_a_dead_watch(w, resource, how):
     due = w.api.now() + 5
     n = w.watches(resource)
     if how == "silent":
-        # Given up for its silence; the next one is hung.
+        # It is given up because it is silent, and the next one hangs.
         w.api.fault(resource, "watch", "silent")
         w.api.fault(resource, "watch", "hang")
     else:
@@ -77,8 +77,9 @@ def test_a_watch_that_is_dead_from_the_start(w):
 
 @pytest.mark.long
 def test_a_claim_that_the_watch_has_not_shown(w):
-    """The watch is open, heard and behind: only a list shows the new claim.
-    In the end the watch is mistrusted and all is listed again."""
+    """The watch is open and sends bookmarks but is behind: only a list shows
+    the new claim.  In the end the daemon distrusts the watch and lists all
+    again."""
     names = w.machines(6)
     holder = w.start()
     w.busy()
@@ -145,7 +146,7 @@ def test_a_fresh_list_in_pages(w):
 
 
 def test_a_fresh_list_with_a_page_that_is_too_large(w):
-    """40 claims of 256 KiB: asked for by fewer."""
+    """There are 40 claims of 256 KiB, so smaller pages are asked for."""
     names = w.machines(3)
     for i in range(40):
         w.claim(f"big{i:02}", annotations={"big": "x" * (250 << 10)})
@@ -166,7 +167,7 @@ def looks(w, name):
 
 
 def lone_node(w, claim):
-    """A Node, held, of a claim that neither list nor watch shows."""
+    """A held Node whose claim neither a list nor a watch shows."""
     w.machines(3, annotations=w.ours())
     w.node("lone", claim=claim, annotations=w.ours())
 
@@ -218,7 +219,7 @@ def test_a_node_whose_claim_cannot_be_looked_for(w, kind):
 
 
 def test_an_object_that_cannot_be_read(w):
-    """It is left out and said so; the list it is in goes on."""
+    """It is left out and this is logged; the list that it is in goes on."""
     names = w.machines(3)
     w.machine("odd")
     w.api.patch_meta("nodes", "odd", creationTimestamp="long ago")

@@ -7,14 +7,14 @@
 #include "edge/log.h"
 
 /*
- * The product's own event recorder, told to a scripted API server.  The link
- * puts __wrap_clock_now in clock_now's place: what waits for 10 s or 6 min here
- * waits for leap().
+ * The product's event recorder speaks to a scripted API server.  The linker
+ * puts __wrap_clock_now in the place of clock_now.  Where the product waits for
+ * 10 s or 6 min, the test calls leap().
  */
 
 #define SERVER_MS INT64_C(1767323045000) /* 2026-01-02T03:04:05Z */
 #define BOOT_MS 5000000
-#define AGAIN_MS 13000	/* EVENT_SERIES_RETRY_MS, and a quarter, and a bit */
+#define AGAIN_MS 13000	/* over 1.25 EVENT_SERIES_RETRY_MS */
 #define EVENTS "/apis/events.k8s.io/v1/namespaces/default/events"
 #define CREATE "POST " EVENTS " HTTP/1.1"
 #define NAME "general.6475ef64cf340"	/* SERVER_MS in us, in hex */
@@ -43,7 +43,7 @@ leap(int64_t ms)
 /* --- the API server ------------------------------------------------------ */
 
 struct answer {
-	const char *status;	/* NULL: none, the connection is closed */
+	const char *status;	/* NULL: no answer, the connection is closed */
 	const char *headers, *body;
 };
 
@@ -64,10 +64,13 @@ struct api {
 		char line[512], type[64], body[4096];
 	} asked[ASKED_MAX];
 	unsigned n;
-	unsigned settled;		/* requests of settle(), not in n */
-	const struct answer *script;	/* to the n-th request; then 201 */
+	unsigned settled;		/* requests that settle() caused; n
+					   leaves them out */
+	const struct answer *script;	/* the answer to the n-th request; after
+					   the last one 201 */
 	unsigned script_n;
-	bool hang;			/* until it is false, then cut */
+	bool hang;			/* no answer until this is false; then
+					   the connection is cut */
 };
 
 static struct api api;
@@ -92,7 +95,7 @@ hangs(void)
 	return hang;
 }
 
-/* What to answer; it has been noted. */
+/* Notes the request and returns the answer to it. */
 static const struct answer *
 note(struct scripted_peer *p)
 {
@@ -227,8 +230,8 @@ say(const char *pool)
 				      .note = "held \"for now\""});
 }
 
-/* It writes one after the other: of what was asked before, it knows what came
- * of it. */
+/* The recorder writes one Event after the other.  When it makes the request of
+ * this function, it knows what came of all those before. */
 static void
 settle(void)
 {
@@ -308,8 +311,8 @@ START_TEST(test_create)
 }
 END_TEST
 
-/* The second within 6 min makes a series; the third is counted, and written
- * when the series has ended. */
+/* The second Event within 6 min makes a series.  The third is counted, and
+ * written when the series has ended. */
 START_TEST(test_series)
 {
 	setup();
@@ -344,8 +347,8 @@ END_TEST
 static const struct {
 	const char *name;
 	struct answer answer;
-	bool trouble;	/* said so in the log */
-	bool again;	/* is it tried again after ms? */
+	bool trouble;	/* the log says so */
+	bool again;	/* the write is tried again after ms */
 	int64_t ms;
 } creates[] = {
 	{"written", OK_ANSWER, false, false, AGAIN_MS},
@@ -405,7 +408,7 @@ START_TEST(test_created)
 	wait_asked(1);
 	settle();
 	leap(creates[_i].ms);
-	settle();	/* what is due is tried then */
+	settle();	/* the recorder now tries what is due */
 	if (creates[_i].again)
 		wait_asked(2);
 	join();
@@ -527,7 +530,7 @@ END_TEST
 
 /* --- a server that hangs ------------------------------------------------- */
 
-#define LONG_MS 30000	/* no test waits for it */
+#define LONG_MS 30000	/* longer than any test */
 #define SAYERS 4
 #define SAYS 1000
 
@@ -552,7 +555,8 @@ sayer(void *arg)
 	return NULL;
 }
 
-/* Nobody waits for it, and what is kept is bounded. */
+/* A call that hangs makes nobody wait, and what is kept meanwhile is
+ * bounded. */
 START_TEST(test_hang)
 {
 	pthread_t threads[SAYERS];
@@ -572,10 +576,11 @@ START_TEST(test_hang)
 	}
 	for (int i = 0; i < SAYERS; i++)
 		(void)pthread_join(threads[i], NULL);
-	/* All has been said, and the first call has no answer yet. */
+	/* event_recorder_say has returned for all Events, and the first call
+	 * has no answer yet. */
 	ck_assert_uint_eq(asked(), 1);
 	ck_assert_uint_eq(atomic_load(&f.server.open), 1);
-	hang(false);	/* it is cut: to be tried again */
+	hang(false);	/* the call is cut and will be tried again */
 	wait_asked(1 + EVENT_SERIES_MAX - 1);
 	settle();
 	leap(AGAIN_MS);
@@ -609,7 +614,7 @@ END_TEST
 
 /* --- the stop ------------------------------------------------------------ */
 
-/* Long before the call's own deadline. */
+/* The stop comes long before the call's own deadline. */
 START_TEST(test_stop_in_a_call)
 {
 	int64_t begin;
@@ -632,8 +637,8 @@ START_TEST(test_stop_in_a_call)
 }
 END_TEST
 
-/* What is due is tried, also where the stop comes with the start; what waits
- * for another try is not. */
+/* The recorder still tries what is due, also where the stop comes right after
+ * the start.  What waits for another try is not tried. */
 START_TEST(test_stop_with_work)
 {
 	static const struct answer busy[] = {
@@ -676,7 +681,7 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("daemon/event_recorder");
+	Suite *s = suite_create("edge/event_recorder");
 	TCase *w = tcase_create("write"), *l = tcase_create("log"),
 	      *h = tcase_create("hang"), *e = tcase_create("stop");
 
@@ -699,5 +704,5 @@ main(void)
 	suite_add_tcase(s, l);
 	suite_add_tcase(s, h);
 	suite_add_tcase(s, e);
-	return run_suite(s);
+	return suite_run(s);
 }

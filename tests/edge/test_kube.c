@@ -3,7 +3,7 @@
 
 #include "core/base/limits.h"
 
-/* Streams: bodies as they come, and every way in which they end. */
+/* Streams: the body is passed on while it comes, whatever way it ends. */
 
 #define LIST                                                                   \
 	"{\"kind\":\"NodeList\",\"items\":[{\"metadata\":{\"name\":\"a\"}}],"  \
@@ -132,8 +132,8 @@ static const struct end {
 	bool refuse;
 	int status;
 	enum err_code code;
-	const char *text; /* in the error, or else the whole body */
-	size_t bytes;	  /* of the body, where text is NULL */
+	const char *text; /* expected in the error, or as the whole body */
+	size_t bytes;	  /* bytes of the body, where text is NULL */
 } ends[] = {
 	{"a list in odd cuts", odd_cuts, .status = 200, .text = LIST},
 	{"chunks and a trailer", chunked, .status = 200, .text = "abcde"},
@@ -234,7 +234,7 @@ END_TEST
 struct stop {
 	struct fixture *f;
 	void (*how)(struct kube_stream *s);
-	unsigned n;	/* once so many requests have come */
+	unsigned n;	/* cancel once the server has had so many requests */
 };
 
 static void *
@@ -243,12 +243,12 @@ stop_it(void *ctx)
 	const struct stop *s = ctx;
 
 	await_requests(s->f, s->n);
-	(void)usleep(300000);	/* libcurl's own timers are over */
+	(void)usleep(300000);	/* libcurl's own timers are over by now */
 	s->how(s->f->stream);
 	return NULL;
 }
 
-/* How long it took. */
+/* Returns how long the call took. */
 static int64_t
 run_and(struct fixture *f, void (*how)(struct kube_stream *), unsigned n)
 {
@@ -270,8 +270,8 @@ run_and(struct fixture *f, void (*how)(struct kube_stream *), unsigned n)
 	return clock_boot_ms() - before;
 }
 
-/* It looks by itself once a second: a single time that it was sooner shows
- * that it was woken, so a busy machine may have others. */
+/* The stream looks by itself once a second.  A single round that was shorter
+ * shows that it was woken, so a busy machine may delay the others. */
 #define LOOKS_MS 900
 #define TIMES 5
 
@@ -286,7 +286,7 @@ START_TEST(test_cancel)
 		fixture_kube(&f);
 		ms = run_and(&f, kube_stream_cancel, 1);
 		least = ms < least ? ms : least;
-		/* It stays in force: nothing is asked any more. */
+		/* The cancel stays in force: no further request is made. */
 		(void)run_and(&f, kube_stream_cancel, 1);
 		ck_assert_uint_eq(f.server.requests, 1);
 		ck_assert_uint_eq(f.counters.rest[REST_GET][0], 0);
@@ -303,7 +303,7 @@ START_TEST(test_nudge)
 
 	fixture_server(&f, NULL, hang, NULL);
 	fixture_kube(&f);
-	/* One from before means an earlier call. */
+	/* A nudge from before the call meant an earlier call. */
 	kube_stream_nudge(f.stream);
 	for (unsigned i = 1; i <= 2 || (i <= TIMES && least >= LOOKS_MS); i++) {
 		ms = run_and(&f, kube_stream_nudge, i);
@@ -348,5 +348,5 @@ main(void)
 	tcase_add_test(t, test_nudge);
 	tcase_add_test(t, test_refused);
 	suite_add_tcase(s, t);
-	return run_suite(s);
+	return suite_run(s);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kube_fixture.h"
 
-/* Where we go and as whom: addresses, tokens, a service account's files. */
+/* Where the client goes and as whom: addresses, tokens, and the files of a
+ * service account. */
 
 static char dir[] = "/tmp/test_kube_access.XXXXXX";
 
@@ -13,7 +14,7 @@ in_dir(const char *name)
 	return asprintf(&s, "%s/%s", dir, name) < 0 ? NULL : s;
 }
 
-/* Written beside and renamed, as a kubelet does. */
+/* Writes a new file and renames it, as a kubelet does. */
 static char *
 file(const char *name, const char *text)
 {
@@ -50,7 +51,7 @@ drop_dir(void)
 
 /* --- tokens --------------------------------------------------------------- */
 
-/* Lets only "Bearer new" in, and answers who came. */
+/* Lets only "Bearer new" in, and answers with the Authorization that came. */
 static bool
 door(struct scripted_peer *p, void *ctx)
 {
@@ -93,7 +94,7 @@ START_TEST(test_401)
 	fixture_kube(&f);
 	if (doors[_i].pool) {
 		p = kube_lanes_new(f.kube, 4, &e);
-		e = pool_call(p, &q, &reply);
+		e = lanes_call(p, &q, &reply);
 	} else {
 		(void)kube_stream_run(f.stream, &q, NULL, NULL, NULL, &reply,
 				      &e);
@@ -121,7 +122,7 @@ START_TEST(test_token_again)
 	ck_assert_int_eq(
 		kube_stream_run(f.stream, &q, NULL, NULL, NULL, &reply, &e), 0);
 	ck_assert_int_eq(reply.status, 200);
-	/* Unreadable for a while: the last one still counts. */
+	/* While the file cannot be read, the last token still counts. */
 	path = in_dir("token");
 	ck_assert_int_eq(unlink(path), 0);
 	free(path);
@@ -134,7 +135,7 @@ START_TEST(test_token_again)
 END_TEST
 
 static const struct {
-	const char *name, *text; /* text NULL: no such file */
+	const char *name, *text; /* text NULL: there is no such file */
 	enum err_code code;
 	const char *says;
 } tokens[] = {
@@ -170,7 +171,7 @@ END_TEST
 
 static const struct {
 	const char *server, *name, *token;
-	const char *says; /* NULL: good */
+	const char *says; /* NULL: the file is good */
 } servers[] = {
 	{"https://10.0.0.1:6443", NULL, "t", NULL},
 	{"HTTPS://[fd00::1]:6443/", NULL, "t", NULL},
@@ -225,7 +226,7 @@ END_TEST
 static const struct {
 	const char *name, *host, *port, *token, *ca;
 	enum err_code code;
-	const char *text; /* in the error, or the server */
+	const char *text; /* expected in the error, or as the server */
 } clusters[] = {
 	{"v4", "10.96.0.1", "443", "t", "x", .text = "https://10.96.0.1:443"},
 	{"v6", "fd00::1", "443", "t", "x", .text = "https://[fd00::1]:443"},
@@ -287,7 +288,7 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("edge/kube/kube_access");
+	Suite *s = suite_create("edge/kube_access");
 	TCase *t = tcase_create("access");
 
 	tcase_add_unchecked_fixture(t, make_dir, drop_dir);
@@ -297,5 +298,5 @@ main(void)
 	tcase_add_loop_test(t, test_server, 0, N(servers));
 	tcase_add_loop_test(t, test_in_cluster, 0, N(clusters));
 	suite_add_tcase(s, t);
-	return run_suite(s);
+	return suite_run(s);
 }

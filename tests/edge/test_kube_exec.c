@@ -3,12 +3,13 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A token that a credential plugin prints: when it is run, what it is given,
- * and what comes of one that fails.  The plugin is a shell script in a folder
- * of its own, which it notes each run in. */
+/* Credential plugins: when a plugin is run, what it is given, and what comes of
+ * one that fails.  The plugin of each test is a shell script in a folder of its
+ * own, where it notes each run. */
 
 #define V1 "client.authentication.k8s.io/v1"
 #define PRINT(status) "echo '{\"kind\":\"ExecCredential\",\"apiVersion\":\"" V1 \
@@ -100,7 +101,7 @@ exec_of(const char *command)
 	return x;
 }
 
-/* The plugin of this test. */
+/* Writes the plugin of this test. */
 static struct exec *
 plugin(const char *script)
 {
@@ -136,7 +137,7 @@ call(struct fixture *f, bool in_pool)
 
 	if (in_pool) {
 		p = kube_lanes_new(f->kube, 4, &e);
-		e = pool_call(p, &q, &reply);
+		e = lanes_call(p, &q, &reply);
 		kube_lanes_free(p);
 	} else {
 		(void)kube_stream_run(f->stream, &q, NULL, NULL, NULL, &reply,
@@ -190,7 +191,8 @@ START_TEST(test_times)
 }
 END_TEST
 
-/* After a 401 the plugin's own words are worth more than the next 401. */
+/* If the plugin fails after a 401, the error has its words and not those of the
+ * next 401. */
 START_TEST(test_says_why)
 {
 	struct kube_request q = get(PATIENT_MS);
@@ -220,7 +222,7 @@ static const char *const dates[] = {
 
 #define PAUSE_MS 1000	/* EXEC_PAUSE_MS */
 
-/* It is asked for another one, but not at each call. */
+/* A plugin whose token has expired is run again, but not at each call. */
 START_TEST(test_expires)
 {
 	int64_t begin = clock_boot_ms();
@@ -239,13 +241,14 @@ START_TEST(test_expires)
 		ck_assert_int_eq(call(&f, false), 200);
 		(void)usleep(10000);
 	}
-	/* (Of two clocks, each cut to milliseconds.) */
+	/* Two clocks are compared here, each cut to milliseconds. */
 	ck_assert_int_ge(clock_boot_ms() - begin, PAUSE_MS - 2);
 	fixture_done(&f);
 }
 END_TEST
 
-/* Asked for early, it fails: the old one is good until it expires. */
+/* A new token is asked for early.  If that fails, the old one is good until it
+ * expires. */
 START_TEST(test_expires_and_fails)
 {
 	int64_t end = clock_boot_ms() + PATIENT_MS;
@@ -268,7 +271,7 @@ START_TEST(test_expires_and_fails)
 }
 END_TEST
 
-/* What the kubeconfig itself has comes first. */
+/* A token in the kubeconfig itself comes before the plugin. */
 START_TEST(test_a_token_wins)
 {
 	struct fixture f;
@@ -297,7 +300,7 @@ one_call(void *ctx)
 	return reply.status == 200 ? NULL : ctx;
 }
 
-/* Eight get a 401 at once: one run for all of them. */
+/* Eight threads get a 401 at once, and the plugin runs once for all of them. */
 START_TEST(test_threads)
 {
 	pthread_t t[8];
@@ -350,7 +353,8 @@ static const struct {
 	 PATIENT_MS, ERR_INPUT, "but the kubeconfig asks for " V1},
 };
 
-/* Is a process left of it?  Its command line says so, "[n]" not this one's. */
+/* Is a process of the plugin left?  Its command line says so.  The brackets
+ * keep the search from finding itself. */
 static bool
 is_running(void)
 {
@@ -436,7 +440,7 @@ START_TEST(test_given)
 {
 	char saw[2048], want[1024], *line, *group;
 	struct fixture f;
-	int leak = open("/dev/null", O_RDONLY); /* without O_CLOEXEC */
+	int leak = open("/dev/null", O_RDONLY); /* opened without O_CLOEXEC */
 
 	ck_assert_int_eq(setenv("A", "ours", 1), 0);
 	ck_assert_int_eq(setenv("B", "ours", 1), 0);
@@ -458,8 +462,8 @@ START_TEST(test_given)
 		       "\",\"spec\":{\"cluster\":{\"server\":\"%s\","
 		       "\"certificate-authority-data\":\"Zm9v\","
 		       "\"config\":null},\"interactive\":false}}\n"
-		       "SigIgn 0000000\n"	/* 1 to 28 */
-		       "0 1 2 3 \n",	/* 3 is of ls */
+		       "SigIgn 0000000\n"	/* signals 1 to 28 */
+		       "0 1 2 3 \n",	/* ls itself has opened 3 */
 		       f.options.access.server);
 	fixture_kube(&f);
 	read_text("saw", saw, sizeof(saw));
@@ -469,13 +473,16 @@ START_TEST(test_given)
 	line = strchr(group, '\n');
 	ck_assert_ptr_nonnull(line);
 	*line = '\0';
-	ck_assert_int_eq(atoi(group), atoi(line + 1));	/* a group of its own */
+	ck_assert_int_eq(atoi(group), atoi(line + 1));	/* the plugin has a
+							   process group of its
+							   own */
 	(void)close(leak);
 	fixture_done(&f);
 }
 END_TEST
 
-/* Of our threads' none; a shell would clear them itself. */
+/* The signals that our threads block are not blocked in the plugin.  The test
+ * needs no shell, which would unblock them itself. */
 START_TEST(test_no_signal_blocked)
 {
 	sigset_t all, before;
@@ -498,7 +505,8 @@ START_TEST(test_no_signal_blocked)
 }
 END_TEST
 
-/* A helper that stays keeps the pipes: nobody waits for it. */
+/* A helper process of the plugin may stay and keep its pipes open.  Nobody
+ * waits for it. */
 START_TEST(test_a_helper_stays)
 {
 	struct fixture f;
@@ -550,7 +558,7 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("edge/kube/kube_exec");
+	Suite *s = suite_create("edge/kube_exec");
 	TCase *t = tcase_create("exec");
 
 	tcase_set_timeout(t, 60);
@@ -569,5 +577,5 @@ main(void)
 	tcase_add_test(t, test_a_helper_stays);
 	tcase_add_test(t, test_cancel);
 	suite_add_tcase(s, t);
-	return run_suite(s);
+	return suite_run(s);
 }

@@ -3,7 +3,7 @@
 
 #include "core/base/limits.h"
 
-/* The pool: many calls, few connections, and none that poisons another. */
+/* Lanes: many calls on few connections, of which none spoils another. */
 
 #define WIDE 8
 #define CALLS 64
@@ -87,7 +87,7 @@ START_TEST(test_room)
 	ck_assert_uint_eq(kube_lanes_room(p), 0);
 	ck_assert_int_eq(kube_lanes_start(p, &q, 2, &e), -1);
 	ck_assert_int_eq(e.code, ERR_LIMIT);
-	/* Cut in flight. */
+	/* The calls are cut in flight. */
 	kube_lanes_free(p);
 	fixture_done(&f);
 }
@@ -95,7 +95,7 @@ END_TEST
 
 /* --- a connection that hangs, or is closed while idle --------------------- */
 
-/* The first connection answers once, then never again. */
+/* The first connection answers once and then never again. */
 static bool
 hang_once(struct scripted_peer *p, void *ctx)
 {
@@ -117,16 +117,16 @@ START_TEST(test_hung)
 	fixture_server(&f, NULL, hang_once, NULL);
 	fixture_kube(&f);
 	p = pool(&f, WIDE);
-	ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
+	ck_assert_int_eq(lanes_call(p, &q, &reply).code, ERR_NONE);
 	before = clock_boot_ms();
 	q.timeout_ms = 300;
-	e = pool_call(p, &q, &reply);
+	e = lanes_call(p, &q, &reply);
 	ck_assert_int_eq(e.code, ERR_TIMEOUT);
 	ck_assert_int_eq(reply.status, 0);
 	ck_assert_int_ge(clock_boot_ms() - before, 300);
 	ck_assert_int_lt(clock_boot_ms() - before, PATIENT_MS / 2);
 	q.timeout_ms = PATIENT_MS;
-	e = pool_call(p, &q, &reply);
+	e = lanes_call(p, &q, &reply);
 	ck_assert_msg(e.code == ERR_NONE, "%s", e.text);
 	ck_assert_int_eq(reply.status, 200);
 	ck_assert_uint_eq(f.server.accepted, 2);
@@ -136,7 +136,8 @@ START_TEST(test_hung)
 }
 END_TEST
 
-/* As a process that was stopped between making a call and sending it. */
+/* The call is like one of a process that was stopped between making and sending
+ * it. */
 START_TEST(test_slept_past_the_fence)
 {
 	struct kube_request q = get(PATIENT_MS);
@@ -149,9 +150,10 @@ START_TEST(test_slept_past_the_fence)
 	fixture_server(&f, NULL, echo_slowly, NULL);
 	fixture_kube(&f);
 	p = pool(&f, WIDE);
-	ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
+	ck_assert_int_eq(lanes_call(p, &q, &reply).code, ERR_NONE);
 	q.fence_ms = clock_boot_ms() + 20;
-	for (unsigned i = 0; i < 2; i++)	/* one needs a new connection */
+	for (unsigned i = 0; i < 2; i++)	/* one of the two needs a new
+						   connection */
 		ck_assert_int_eq(kube_lanes_start(p, &q, i, &e), 0);
 	(void)usleep(40000);
 	kube_lanes_wait(p, 200);
@@ -166,7 +168,7 @@ START_TEST(test_slept_past_the_fence)
 	}
 	ck_assert_uint_eq(f.server.requests, 1);
 	q.fence_ms = clock_boot_ms() + PATIENT_MS;
-	ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
+	ck_assert_int_eq(lanes_call(p, &q, &reply).code, ERR_NONE);
 	ck_assert_uint_eq(f.server.requests, 2);
 	kube_lanes_free(p);
 	fixture_done(&f);
@@ -192,7 +194,7 @@ START_TEST(test_closed_while_idle)
 	fixture_kube(&f);
 	p = pool(&f, WIDE);
 	for (int i = 0; i < 3; i++) {
-		ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
+		ck_assert_int_eq(lanes_call(p, &q, &reply).code, ERR_NONE);
 		(void)usleep(10000);
 	}
 	kube_lanes_free(p);
@@ -200,7 +202,8 @@ START_TEST(test_closed_while_idle)
 }
 END_TEST
 
-/* The first connection takes its second request and closes on it. */
+/* The first connection takes its second request and closes without an
+ * answer. */
 static bool
 close_on_second(struct scripted_peer *p, void *ctx)
 {
@@ -221,17 +224,18 @@ START_TEST(test_closed_on_request)
 	fixture_server(&f, NULL, close_on_second, NULL);
 	fixture_kube(&f);
 	p = pool(&f, WIDE);
-	ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
-	e = pool_call(p, &q, &reply);
+	ck_assert_int_eq(lanes_call(p, &q, &reply).code, ERR_NONE);
+	e = lanes_call(p, &q, &reply);
 	ck_assert_msg(e.code == ERR_NONE, "%s", e.text);
-	/* It has arrived twice. */
+	/* The request has arrived twice. */
 	ck_assert_uint_eq(f.server.requests, 3);
 	kube_lanes_free(p);
 	fixture_done(&f);
 }
 END_TEST
 
-/* Idle for rest_ms, it lets go of its connections, and goes on. */
+/* Lanes that were idle for rest_ms close their connections, and open new ones
+ * later. */
 START_TEST(test_rest)
 {
 	struct kube_request q = get(PATIENT_MS);
@@ -243,13 +247,13 @@ START_TEST(test_rest)
 	f.options.rest_ms = 50;
 	fixture_kube(&f);
 	p = pool(&f, WIDE);
-	ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
+	ck_assert_int_eq(lanes_call(p, &q, &reply).code, ERR_NONE);
 	ck_assert_uint_eq(f.server.open, 1);
 	kube_lanes_wait(p, 150);
 	for (int i = 0; i < PATIENT_MS && f.server.open > 0; i++)
 		(void)usleep(1000);
 	ck_assert_uint_eq(f.server.open, 0);
-	ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
+	ck_assert_int_eq(lanes_call(p, &q, &reply).code, ERR_NONE);
 	ck_assert_uint_eq(f.server.accepted, 2);
 	kube_lanes_free(p);
 	fixture_done(&f);
@@ -283,7 +287,8 @@ START_TEST(test_wake)
 		ck_assert_int_lt(clock_boot_ms() - before, PATIENT_MS);
 		(void)pthread_join(t, NULL);
 	}
-	/* One that came before the wait counts for it; then time does. */
+	/* A wake-up from before the wait ends it.  After that only time
+	 * does. */
 	kube_lanes_wake(p);
 	kube_lanes_wait(p, 2 * PATIENT_MS);
 	before = clock_boot_ms();
@@ -333,7 +338,7 @@ START_TEST(test_body)
 	fixture_server(&f, NULL, big, &bytes);
 	fixture_kube(&f);
 	p = pool(&f, WIDE);
-	e = pool_call(p, &q, &reply);
+	e = lanes_call(p, &q, &reply);
 	ck_assert_msg(e.code == bodies[_i].code, "%s: %s", bodies[_i].name,
 		      e.text);
 	if (e.code == ERR_NONE)
@@ -384,7 +389,7 @@ START_TEST(test_retry_after)
 		       (void *)(uintptr_t)waits[_i].headers);
 	fixture_kube(&f);
 	p = pool(&f, WIDE);
-	ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
+	ck_assert_int_eq(lanes_call(p, &q, &reply).code, ERR_NONE);
 	ck_assert_int_eq(reply.status, 429);
 	ck_assert_str_eq(reply.body, "later");
 	ck_assert_msg(reply.retry_after_ms == waits[_i].ms, "%s: %lld",
@@ -398,7 +403,7 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("edge/kube/kube_lanes");
+	Suite *s = suite_create("edge/kube_lanes");
 	TCase *t = tcase_create("pool");
 
 	tcase_add_test(t, test_many);
@@ -414,5 +419,5 @@ main(void)
 	tcase_add_loop_test(t, test_retry_after, 0,
 			    sizeof(waits) / sizeof(waits[0]));
 	suite_add_tcase(s, t);
-	return run_suite(s);
+	return suite_run(s);
 }

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kube_fixture.h"
 
+#include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/socket.h>
 
-/* What goes out: the request's head, the connection it takes. */
+
+/* What the client sends: the head of the request, and the connection that it
+ * takes. */
 
 #define DATE_MS INT64_C(1730882977000)	/* of the answer below */
 
@@ -67,14 +71,14 @@ START_TEST(test_request)
 	ck_assert_str_eq(reply.body, "{}");
 	ck_assert_int_eq(reply.retry_after_ms, -1);
 	ck_assert_uint_eq(f.counters.rest[REST_PATCH][200], 1);
-	/* The Date has become our clock's time. */
+	/* The Date of the answer has become our clock's time. */
 	ck_assert_int_ge(clock_now(f.clock).server_ms, DATE_MS);
 	ck_assert_int_lt(clock_now(f.clock).server_ms, DATE_MS + PATIENT_MS);
 	fixture_done(&f);
 }
 END_TEST
 
-/* Calls that follow each other share the connection. */
+/* Successive calls share the connection. */
 START_TEST(test_keep_alive)
 {
 	struct kube_request q = get(PATIENT_MS);
@@ -95,7 +99,7 @@ START_TEST(test_keep_alive)
 }
 END_TEST
 
-/* HTTP_PROXY and its kin never count for loopback. */
+/* HTTP_PROXY and the like never count for loopback. */
 START_TEST(test_no_proxy)
 {
 	struct kube_request q = get(PATIENT_MS);
@@ -125,7 +129,7 @@ option(int fd, int level, int name)
 	return value;
 }
 
-/* Our end of a connection to this port; -1: there is none. */
+/* Returns our end of a connection to this port, or -1. */
 static int
 socket_to(uint16_t port)
 {
@@ -140,7 +144,8 @@ socket_to(uint16_t port)
 	return -1;
 }
 
-/* A dead peer is found within 30 s: too long for a test to wait. */
+/* A dead peer is found within 30 s, which is too long for a test.  So the test
+ * reads the options of the socket. */
 START_TEST(test_socket)
 {
 	struct kube_request q = get(PATIENT_MS);
@@ -176,5 +181,5 @@ main(void)
 	tcase_add_test(t, test_no_proxy);
 	tcase_add_test(t, test_socket);
 	suite_add_tcase(s, t);
-	return run_suite(s);
+	return suite_run(s);
 }

@@ -2,7 +2,7 @@
 #include "kube_fixture.h"
 #include "scripted_tls.h"
 
-/* Whom we believe, and what we show of ourselves. */
+/* TLS: which servers the client believes, and which certificate it shows. */
 
 static char dir[] = "/tmp/test_kube_tls.XXXXXX";
 static struct tls_pair ca, other_ca, leaf, elsewhere, expired, client;
@@ -60,7 +60,8 @@ drop_all(void)
 	tls_pair_free(&client);
 }
 
-/* Says who the client is, which TLS it speaks and which Host it asked for. */
+/* Answers with the client's name, its TLS version and the Host that it asked
+ * for. */
 static bool
 who(struct scripted_peer *p, void *ctx)
 {
@@ -88,7 +89,7 @@ static const struct {
 	bool wants_client, tls11;
 	const char *server_name;
 	enum err_code code;
-	const char *text; /* in the error, or the body */
+	const char *text; /* expected in the error, or as the body */
 } meetings[] = {
 	{"a CA in memory", &leaf, .text = "nobody 127.0.0.1"},
 	{"a CA file", &leaf, TRUST_FILE, .text = "nobody"},
@@ -175,7 +176,8 @@ START_TEST(test_tls)
 }
 END_TEST
 
-/* A plain server that waits for more, while we wait for its hello. */
+/* A server without TLS waits for more bytes while the client waits for its
+ * hello. */
 static bool
 never(struct scripted_peer *p, void *ctx)
 {
@@ -205,7 +207,7 @@ START_TEST(test_handshake_hangs)
 }
 END_TEST
 
-/* Calls over TLS that time out leave the pool whole. */
+/* Calls over TLS that time out do not harm the other lanes. */
 static bool
 hang_once(struct scripted_peer *p, void *ctx)
 {
@@ -229,10 +231,10 @@ START_TEST(test_pool)
 	fixture_kube(&f);
 	p = kube_lanes_new(f.kube, 4, &e);
 	ck_assert_ptr_nonnull(p);
-	ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_TIMEOUT);
+	ck_assert_int_eq(lanes_call(p, &q, &reply).code, ERR_TIMEOUT);
 	q.timeout_ms = PATIENT_MS;
 	for (int i = 0; i < 5; i++)
-		ck_assert_int_eq(pool_call(p, &q, &reply).code, ERR_NONE);
+		ck_assert_int_eq(lanes_call(p, &q, &reply).code, ERR_NONE);
 	ck_assert_uint_eq(f.server.accepted, 2);
 	kube_lanes_free(p);
 	fixture_done(&f);
@@ -252,5 +254,5 @@ main(void)
 	tcase_add_test(t, test_handshake_hangs);
 	tcase_add_test(t, test_pool);
 	suite_add_tcase(s, t);
-	return run_suite(s);
+	return suite_run(s);
 }

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edge/server over plain TCP: what is taken, what is refused, and how. */
+/* edge/server over plain TCP: what it takes, what it refuses, and how. */
 #include "rig.h"
+
+#include <check.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "edge/clock.h"
+#include "suite.h"
 
 static struct rig rig;
 static struct peer peer;
@@ -107,7 +115,8 @@ START_TEST(expect_continue)
 }
 END_TEST
 
-/* Sent on one connection each; `closes` says whether it ends with it. */
+/* Each text is sent on a connection of its own.  `closes` says whether the
+ * server closes it after the answer. */
 static const struct {
 	const char *name, *text;
 	int status;
@@ -191,7 +200,8 @@ START_TEST(one_head)
 
 	ck_assert_int_eq(peer_puts(&peer, heads[_i].text), 0);
 	if (strcmp(name, "head") == 0) {
-		/* It has a length and no body: look at the bytes. */
+		/* The answer to HEAD has a length and no body, so the test
+		 * looks at the bytes. */
 		while (strstr(peer.in, "\r\n\r\n") == NULL)
 			ck_assert_int_gt(peer_fill(&peer), 0);
 		ck_assert_str_eq(strstr(peer.in, "\r\n\r\n"), "\r\n\r\n");
@@ -287,10 +297,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("server");
+	Suite *s = suite_create("edge/server");
 	TCase *t = tcase_create("requests"), *own = tcase_create("own rig");
-	SRunner *r;
-	int failed;
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 30);
@@ -305,9 +313,5 @@ main(void)
 	tcase_set_timeout(own, 30);
 	tcase_add_test(own, stop_with_open_connections);
 	suite_add_tcase(s, own);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return suite_run(s);
 }

@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edge/server and too much of it: one body, all bodies, big ones. */
+/* What edge/server does with too much: one large body, many bodies, several big
+ * ones. */
 #include "rig.h"
 
+#include <check.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "core/base/limits.h"
+#include "suite.h"
 
 static struct rig rig;
 static struct peer peer;
@@ -42,8 +50,8 @@ expect(const char *name, int status, const char *body)
 	"POST " path " HTTP/1.1\r\nHost: x\r\n" fields "\r\n" body
 #define TYPE "Content-Type: application/json\r\n"
 
-/* The client writes all of it before it reads: an early answer would be lost
- * in a reset. */
+/* The client writes the whole body before it reads.  An earlier answer would be
+ * lost in a reset. */
 START_TEST(overlong_body)
 {
 	size_t n = 8u << 20;
@@ -63,8 +71,9 @@ START_TEST(overlong_body)
 }
 END_TEST
 
-/* A refused body of known length is answered at once beyond the bound (see
- * heads above); one of unknown length is cut off. */
+/* If a refused body is longer than the bound and its length is known, the
+ * server answers at once (`heads` in test_server.c).  If the length is not
+ * known, it closes the connection. */
 START_TEST(read_away_bound)
 {
 	size_t n = SERVER_DISCARD_MAX;
@@ -104,8 +113,8 @@ expect_shed(struct peer *p, size_t n)
 	free(body);
 }
 
-/* The first request stands in its handler, its body held; the thread that
- * serves it accepts nobody, so another one serves the others. */
+/* The first request waits in its handler, and its body is held.  The thread
+ * that serves it accepts nobody, so another thread serves the others. */
 static void
 hold_first(struct server_options o, const char *body, size_t n)
 {
@@ -181,10 +190,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("server, bounds");
+	Suite *s = suite_create("edge/server_bounds");
 	TCase *t = tcase_create("one body"), *own = tcase_create("together");
-	SRunner *r;
-	int failed;
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 30);
@@ -195,9 +202,5 @@ main(void)
 	tcase_add_test(own, bytes_held_at_once);
 	tcase_add_test(own, big_ones_at_once);
 	suite_add_tcase(s, own);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return suite_run(s);
 }

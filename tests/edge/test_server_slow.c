@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * edge/server over TLS against clients that dawdle: each is closed at its
- * deadline, whatever bytes it sends, while a client that does not is served.
+ * edge/server over TLS against slow clients.  Each is closed at its deadline,
+ * whatever bytes it sends, while a client that is not slow is served.
  */
 #include "rig.h"
 
-/* Enough for a handshake, and between two answers, on a busy machine. */
+#include <check.h>
+#include <poll.h>
+
+#include "edge/clock.h"
+#include "suite.h"
+
+/* This is long enough for a handshake, and between two answers, on a busy
+ * machine. */
 #ifdef __SANITIZE_THREAD__
 #define DEADLINE_MS 2000
 #else
 #define DEADLINE_MS 1000
 #endif
 #define DRIP_MS (DEADLINE_MS / 35)
-/* Until it is a failure. */
+/* A client that is open for longer is a failure. */
 #define LATE_MS 20000
 
 static struct rig rig;
@@ -64,7 +71,7 @@ static const struct slow {
 	const char *at_once; /* sent when the wait begins */
 	const char *dripped;
 	size_t dripped_n;
-	char fill; /* then dripped for ever; 0: silence */
+	char fill; /* then sent byte by byte for ever; 0: silence */
 } slow[] = {
 	{"nothing", "", NULL, 0, 0},
 	{"a dripped request line", "POST /", NULL, 0, 'a'},
@@ -84,10 +91,10 @@ struct dawdler {
 	struct peer p;
 	const struct slow *how;
 	size_t dripped;
-	int64_t t0, took; /* took 0: still open */
+	int64_t t0, took; /* took is 0 while it is open */
 };
 
-/* One more byte; has the server closed it? */
+/* Sends one more byte.  Has the server closed the connection? */
 static bool
 dawdle(struct dawdler *d)
 {
@@ -95,7 +102,7 @@ dawdle(struct dawdler *d)
 
 	if (d->took != 0)
 		return true;
-	/* Bytes may come before the end: TLS 1.3 tickets. */
+	/* TLS 1.3 tickets may come before the end. */
 	if (poll(&in, 1, 0) > 0 && peer_fill(&d->p) <= 0) {
 		d->took = clock_boot_ms() - d->t0;
 		return true;
@@ -107,7 +114,7 @@ dawdle(struct dawdler *d)
 	return false;
 }
 
-/* Until all are closed; the good client is served all the while. */
+/* Waits until all are closed, and has the good client served all the while. */
 static void
 expect_closed(struct dawdler *d, size_t n)
 {
@@ -167,7 +174,8 @@ START_TEST(slow_second)
 }
 END_TEST
 
-/* A head that has begun is held to a head's time, not to an idle wait's. */
+/* A head that has begun is subject to the deadline of a head, not to that of an
+ * idle connection. */
 START_TEST(slow_second_after_idle)
 {
 	static const struct slow prompt = {.at_once = ""};
@@ -188,8 +196,8 @@ START_TEST(slow_second_after_idle)
 }
 END_TEST
 
-/* An API server dials more than it needs and uses the spares later, up to its
- * own idle time: they are not ours to close. */
+/* An API server opens more connections than it needs and uses the spare ones
+ * later, up to its own idle time.  The server must not close them. */
 START_TEST(spare)
 {
 	static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
@@ -265,10 +273,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("server, slow clients");
+	Suite *s = suite_create("edge/server_slow");
 	TCase *t = tcase_create("deadlines"), *own = tcase_create("own rig");
-	SRunner *r;
-	int failed;
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 60);
@@ -281,9 +287,5 @@ main(void)
 	tcase_add_test(own, slow_second_after_idle);
 	tcase_add_loop_test(own, spare, 0, 2);
 	suite_add_tcase(s, own);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return suite_run(s);
 }

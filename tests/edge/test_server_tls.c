@@ -2,9 +2,17 @@
 /* edge/server's certificates, TLS versions and addresses. */
 #include "rig.h"
 
+#include <check.h>
+#include <netinet/in.h>
 #include <openssl/err.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "core/base/err.h"
+#include "suite.h"
 
 static struct rig rig;
 
@@ -103,7 +111,8 @@ START_TEST(version)
 	ck_assert_msg((rc == 0) == versions[_i].accepted, "TLS %s",
 		      versions[_i].name);
 	if (rc != 0) {
-		/* By the server, not because OpenSSL would not offer it. */
+		/* The server refuses the version: OpenSSL would have offered
+		 * it. */
 		rc = ERR_GET_REASON(ERR_peek_error());
 		ck_assert(rc == SSL_R_TLSV1_ALERT_PROTOCOL_VERSION ||
 			  rc == SSL_R_UNEXPECTED_EOF_WHILE_READING);
@@ -174,7 +183,7 @@ START_TEST(rotation_under_load)
 	ck_assert_uint_eq(failures, 0);
 	ck_assert_uint_eq(sum, SWAPS);
 	ck_assert_uint_gt(served, SWAPS);
-	/* A connection keeps what it began with. */
+	/* A connection keeps the pair that it began with. */
 	ck_assert_int_eq(peer_post(&old, "/echo", "{}", 2, &a), 0);
 	ck_assert_int_eq(a.status, 200);
 	ck_assert_int_eq(peer_serial(&old), 0);
@@ -269,10 +278,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("server, TLS and addresses");
+	Suite *s = suite_create("edge/server_tls");
 	TCase *t = tcase_create("tls"), *own = tcase_create("addresses");
-	SRunner *r;
-	int failed;
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 60);
@@ -287,9 +294,5 @@ main(void)
 	tcase_add_test(own, dual_stack);
 	tcase_add_test(own, port_in_use);
 	suite_add_tcase(s, own);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return suite_run(s);
 }

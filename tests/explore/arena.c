@@ -11,10 +11,10 @@
 #define PAGE 4096u
 #define ARENA_BYTES (256u << 20)
 #define PAGES (ARENA_BYTES / PAGE)
-#define PLACE ((void *)0x200000000000)	/* the same in each run */
-#define CLASSES 29	/* blocks of 16 bytes << class */
+#define PLACE ((void *)0x200000000000)	/* the same address in each run */
+#define CLASSES 29	/* sizes of blocks: 16 bytes << class */
 
-/* At the start of the region, so that it is saved with the rest. */
+/* The head is at the start of the region, so that it is saved with the rest. */
 struct head {
 	size_t top;
 	void *free[CLASSES];
@@ -31,10 +31,10 @@ struct snapshot {
 
 static char *region, *base;
 static bool on;
-static uint32_t written[PAGES];	/* since the base, in the order of the first
-				   write to each */
+static uint32_t written[PAGES];	/* the pages written to since the base, in the
+				   order of the first write */
 static bool is_written[PAGES];
-static bool is_blank[PAGES];	/* all zero in the base */
+static bool is_blank[PAGES];	/* the page was all zero in the base */
 static unsigned written_n;
 
 void *__real_malloc(size_t n);
@@ -62,7 +62,8 @@ write_begins(int number, siginfo_t *info, void *context)
 	(void)number;
 	if (region == NULL || at < region ||
 	    at >= region + ARENA_BYTES) {
-		abort();	/* whoever explores says how it came to that */
+		abort();	/* the handler of explore.c says how it came to
+				   that */
 	}
 	page = (size_t)(at - region) / PAGE;
 	if (mprotect(region + page * PAGE, PAGE, PROT_READ | PROT_WRITE))
@@ -176,7 +177,8 @@ snapshot_restore(const struct snapshot *s)
 	for (unsigned i = 0; i < s->pages; i++)
 		__real_memcpy(region + (size_t)written[i] * PAGE,
 			      s->at + (size_t)i * PAGE, PAGE);
-	/* What was first written to after that is as in the base. */
+	/* Pages that were first written to after the snapshot get the bytes of
+	 * the base. */
 	for (unsigned i = s->pages; i < written_n; i++)
 		__real_memcpy(region + (size_t)written[i] * PAGE,
 			      base + (size_t)written[i] * PAGE, PAGE);
@@ -197,7 +199,7 @@ is_still_blank(size_t page)
 	return is_blank[page] && !is_written[page];
 }
 
-/* Pages that are zero already are not written to. */
+/* Does not write to pages that are zero already. */
 static void
 clear(char *p, size_t n)
 {
@@ -285,7 +287,8 @@ __wrap_realloc(void *p, size_t n)
 	return to;
 }
 
-/* A Lease's state is 64 KiB, several times over, and mostly empty. */
+/* The memory of a Lease's state has 64 KiB, several times over, and is mostly
+ * empty. */
 void *
 __wrap_memset(void *p, int c, size_t n)
 {

@@ -14,35 +14,39 @@
 /*
  *     explore MINUTES DEPTH START.txt...
  *
- * Every history, not samples: from each start, all orders of the events in
- * moves.c, one event deeper at a time, until the minutes (of the processor) are
- * over or the depth is reached (0: no end).  A state that was met before, by whatever way, is not
- * gone into again.  truth.c looks at each step.
+ * Runs every history instead of samples.  From each start it runs all orders of
+ * the events in moves.c, one event deeper at a time, until that many minutes of
+ * processor time are over or the depth is reached (0: no bound).  It does not
+ * go on from a state that it has met before in any way.  truth.c looks at each
+ * step.
  *
- * The states are a tree of the moves by which each was met first.  To go one
- * deeper the tree is walked from its roots, and each state comes to life again
- * by its move; only the states on the way are kept as snapshots.
+ * The states form a tree of the moves by which each was met first.  To go one
+ * event deeper, the program walks the tree from its roots and makes the move of
+ * each state again.  Only the states on the way are kept as snapshots.
  */
 
 #define DEPTH_MAX 24
 #define STATES_MAX (12u << 20)
 #define SLOTS (16u << 20)
 #define CHECKS (1u << 16)
-#define CHECKED 256	/* one state of so many: do its ways go on alike? */
-#define SETTLED 1024	/* one state of so many, and all at small depth */
+#define CHECKED 256	/* of so many states one is compared: do all ways to it
+			   go on alike? */
+#define SETTLED 1024	/* of so many states one is settled, and all at small
+			   depth */
 #define SETTLED_DEPTH 1
-#define REPLAYED 16	/* one settled history of so many runs as a file */
-#define KINDS_MAX 24	/* of what is broken; one of each is kept */
+#define REPLAYED 16	/* of so many settled histories one runs as a file */
+#define KINDS_MAX 24	/* kinds of breach; one of each is kept */
 #define MOVES_MAX 64
 
 struct node {
-	uint32_t first;		/* its children lie side by side */
+	uint32_t first;		/* the children lie side by side */
 	uint8_t n, move;
-	bool live;		/* some of its descendants are to be expanded */
-	bool done;		/* it was */
+	bool live;		/* some descendants are to be expanded */
+	bool done;		/* it has been expanded */
 };
 
-/* What came next in a state when it was met first, and by which way. */
+/* What came next in a state when it was first met, and by which way it was
+ * met. */
 struct check {
 	struct state of, next[MOVES_MAX];
 	uint8_t path[DEPTH_MAX], depth, start;
@@ -61,16 +65,16 @@ static struct {
 	struct state *slots;
 	struct check *checks;
 	struct snapshot *at[DEPTH_MAX + 1];
-	struct history *start;	/* … as read */
-	struct history *path;	/* … and what happened since */
+	struct history *start;	/* the start as read */
+	struct history *path;	/* the start and what has happened since */
 	struct run *run;
 	uint8_t moves[DEPTH_MAX];
 	int which, depth, target;
-	int64_t settling;	/* since when; -1: it is not settled */
+	int64_t settling;	/* since when it settles; -1: not yet */
 	struct timespec begun;
 	double seconds;
-	double until;		/* the time of this start, at this depth */
-	bool over, full, cut;	/* cut: its time is over */
+	double until;		/* the end of this start's share of the time */
+	bool over, full, cut;	/* cut: the start's time is over */
 	uint64_t transitions, known, settled, replayed, checked, differing;
 	uint64_t broken, expanded, of_level;
 	struct kind_of kinds[KINDS_MAX];
@@ -110,7 +114,7 @@ ways(FILE *out, const uint8_t *moves, int n)
 }
 
 /* Runs the same history as a file would, from the beginning and without
- * snapshots; true: it breaks. */
+ * snapshots.  Returns whether it breaks. */
 static bool
 replayed(struct outcome_of_run *out)
 {
@@ -121,8 +125,8 @@ replayed(struct outcome_of_run *out)
 	return out->broken[0] != '\0';
 }
 
-/* Two breaches are of one kind if they differ in numbers alone.  True: this is
- * the first of its kind. */
+/* Two breaches are of one kind if they differ only in numbers.  Returns whether
+ * this is the first of its kind. */
 static bool
 is_new_kind(const char *why)
 {
@@ -130,7 +134,7 @@ is_new_kind(const char *why)
 	size_t n = 0;
 
 	why = strstr(why, " s: ") != NULL ? strstr(why, " s: ") + 4 : why;
-	/* "I10: …": the invariant's number stays. */
+	/* Keeps the number of the invariant, as in "I10: …". */
 	while (*why != '\0' && *why != ' ' && n + 1 < sizeof(k.words))
 		k.words[n++] = *why++;
 	for (; *why != '\0' && n + 1 < sizeof(k.words); why++)
@@ -150,7 +154,7 @@ is_new_kind(const char *why)
 	return true;
 }
 
-/* The same history gets the same file name in each run. */
+/* The same history has the same file name in each run. */
 static uint32_t
 name_of_path(void)
 {
@@ -205,7 +209,7 @@ found(const char *why)
 		fprintf(stderr, "explore: as a file it is sound!\n");
 }
 
-/* An assertion of the core has failed, or a bad pointer was followed: say how
+/* An assertion of the core has failed, or a bad pointer was followed.  Says how
  * it came to that. */
 static void
 crashed(int number)
@@ -228,7 +232,7 @@ same(struct state a, struct state b)
 	return a.a == b.a && a.b == b.b;
 }
 
-/* Makes the state known; true: it was not. */
+/* Remembers the state.  Returns whether it is new. */
 static bool
 learn(struct state s)
 {
@@ -254,7 +258,7 @@ grow(int move)
 
 /* --- one step ------------------------------------------------------------- */
 
-/* Does with the event what history_run does. */
+/* Does with the event what history_run does with it. */
 static bool
 happens(const struct op *o)
 {
@@ -265,7 +269,7 @@ happens(const struct op *o)
 	return run_broken(x.run) == NULL;
 }
 
-/* Makes a move; false: it cannot happen here. */
+/* Makes a move.  Returns false if it cannot happen here. */
 static bool
 step(int move, bool *sound)
 {
@@ -288,7 +292,7 @@ back(int depth)
 	x.path->ops_n = x.start->ops_n + depth;
 }
 
-/* The faults stop here: does everything get quiet and clear? */
+/* The faults stop here.  Does everything get quiet and clear? */
 static void
 settle(void)
 {
@@ -355,7 +359,7 @@ differ(const struct check *c, int move)
 }
 
 /* Compares what comes next with what came next the first time.  The run is in
- * that state, which is not saved yet. */
+ * that state, which has not been saved yet. */
 static void
 check(struct state s)
 {
@@ -430,7 +434,7 @@ expand(uint32_t node)
 	x.cut = x.seconds > 0 && elapsed() > x.until;
 }
 
-/* The run is in the node's state. */
+/* The run has to be in the node's state. */
 static void
 walk(uint32_t node)
 {
@@ -453,7 +457,8 @@ walk(uint32_t node)
 				continue;
 			}
 			(void)step(x.nodes[c].move, &sound);
-			x.transitions--;	/* counted when it was new */
+			x.transitions--;	/* it was counted when it was
+						   new */
 			walk(c);
 			back(depth);
 			live = live || x.nodes[c].live;
@@ -462,7 +467,8 @@ walk(uint32_t node)
 	x.nodes[node].live = live || x.cut;
 }
 
-/* The run as it is at the start's end; false: it is broken by then. */
+/* Makes the run and brings it to the end of the start.  Returns false if it is
+ * broken by then. */
 static bool
 begin(int which)
 {
@@ -475,7 +481,7 @@ begin(int which)
 	x.path->ops_n = 0;
 	arena_on(true);
 	x.run = run_new(x.path, NULL);
-	/* A look at its end, so that a file has it as well. */
+	/* Adds a look at the end, so that a file has it as well. */
 	x.start->ops[x.start->ops_n++] =
 		(struct op){.type = OP_LOOK, .at = x.start->end};
 	for (int i = 0; i < x.start->ops_n; i++)
@@ -488,7 +494,7 @@ begin(int which)
 	return false;
 }
 
-/* Where the time does not last for all, each start has its share of it. */
+/* Where there is not enough time for all, each start has its share of it. */
 static bool
 pass(bool *again)
 {
@@ -524,7 +530,7 @@ level(void)
 	memset(again, true, (size_t)x.starts_n * sizeof(*again));
 	x.of_level = x.target == 0 ? (uint64_t)x.starts_n : x.of_level;
 	x.expanded = 0;
-	/* What one of them leaves over the others take. */
+	/* The others take the time that one of them leaves over. */
 	while (pass(again) && !x.over)
 		x.over = elapsed() > x.seconds - 1;
 	free(again);

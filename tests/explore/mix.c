@@ -35,7 +35,8 @@ mix_text(struct mix *m, const char *s)
 
 /* --- moments -------------------------------------------------------------- */
 
-/* v lies so far before or ahead of now; what is no moment stands as it is. */
+/* Mixes how far v lies before or ahead of now.  A value that is no moment is
+ * mixed as it is. */
 void
 mix_moment(struct mix *m, int64_t v, int64_t now)
 {

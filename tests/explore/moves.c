@@ -6,18 +6,20 @@
 #define POOL "a"
 #define MACHINES_MOST 2
 #define SEEN_MS 1000
-#define EDGE_MS 400	/* so long before a deadline, and so long after it */
+#define EDGE_MS 400	/* from a deadline to the looks shortly before and after
+			   it */
 
-/* Where an event needs the state to say whom it befalls, or whether it can. */
+/* What an event needs to know of the state: whom it befalls, and whether it
+ * can. */
 enum whom {
 	ANY,
-	NEW,		/* another machine */
-	ALIVE,		/* a machine whose claim is there, not being deleted */
-	CLAIM, NODE,	/* … that object of it */
+	NEW,		/* a machine that is not there yet */
+	ALIVE,		/* its claim is there, not being deleted */
+	CLAIM, NODE,	/* that object of such a machine */
 	MARKED,		/* an object that has our mark */
 	LEADER, DOWN,	/* a replica */
-	QUIET_SERVER,	/* no other fault of the API server is on */
-	POOL_FREE, POOL_SAYS,	/* the NodePool has no annotation; it has */
+	QUIET_SERVER,	/* no other fault of the API server lasts */
+	POOL_FREE, POOL_SAYS,	/* the NodePool has no annotation; it has one */
 	DEADLINE,	/* the leader waits for a moment */
 };
 
@@ -34,7 +36,7 @@ struct move {
 			  .ready_ms = -1, .missed = true}
 
 static const struct move moves[] = {
-	/* Machines: their lives, step by step. */
+	/* The lives of machines, step by step. */
 	{"create",
 	 NEW,
 	 {.type = OP_CREATE, .n = 1, .nodepool = POOL, .story = LEFT_OPEN},
@@ -52,7 +54,7 @@ static const struct move moves[] = {
 	{"delete 1", ALIVE, {.type = OP_DELETE, .machine = 1}, 0},
 	{"disrupt 0", ALIVE, {.type = OP_DISRUPT, .machine = 0}, 0},
 	{"an Event on 1", ALIVE, {.type = OP_FORGE, .machine = 1}, 0},
-	/* One person. */
+	/* What one person does. */
 	{"touch claim 0",
 	 CLAIM,
 	 {.type = OP_PERSON, .what = PERSON_TOUCH, .kind = KIND_NODECLAIM},
@@ -201,7 +203,7 @@ down(const struct run *r)
 	return -1;
 }
 
-/* Does a machine's life go on, and is it news that it is to be replaced? */
+/* Does the machine's life go on, and is it new that it is to be replaced? */
 static bool
 claim_may(const struct thing *claim, enum op_type type)
 {
@@ -252,7 +254,7 @@ pool_may(const struct run *r, struct op *o, bool says)
 
 		if (t == NULL || strcmp(w->nodepools[i].name, POOL) != 0)
 			continue;
-		/* What nobody saw may have counted, or not. */
+		/* A disruption that nobody saw may count or not. */
 		if (says && w->now - t->touched < SEEN_MS)
 			return false;
 		if (o->key == NODEPOOL_HOLD_UNTIL ||

@@ -5,12 +5,13 @@
 #include "history.h"
 
 /*
- * The alphabet: what may happen next in a state.  Time is part of it.
+ * The alphabet of the histories: every event that may come next in a state.
+ * Passing time is one of them.
  */
 extern const int moves_n;
 const char *move_name(int move);
-/* The event, and at what moment of the history; false: it cannot happen here,
- * or would change nothing. */
+/* Writes the event and its moment in the history.  False if it cannot happen in
+ * this state or would change nothing. */
 bool move_make(int move, const struct run *r, struct op *out);
 
 #endif

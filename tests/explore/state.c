@@ -22,7 +22,8 @@
  * histories of one state that go on differently.
  */
 
-/* Which replica; one that died under that name is nobody in particular. */
+/* Mixes which replica it is.  One that died under that name is nobody in
+ * particular. */
 static void
 identity(struct mix *m, const char *s)
 {
@@ -175,7 +176,7 @@ world(struct mix *m, const struct world *w)
 
 /* --- a replica's shell ---------------------------------------------------- */
 
-/* What the watch has yet to show. */
+/* Mixes what the watch has yet to show. */
 static void
 lines(struct mix *m, const struct world *w, const struct stream *s,
       enum kind kind)
@@ -228,7 +229,7 @@ stream(struct mix *m, const struct world *w, const struct stream *s,
 	if (s->state == STREAM_OPEN) {
 		mix_until(m, s->last_line, m->now);
 		mix_when(m, s->next_line == 0 ? -1 : s->next_line);
-		/* The truth leaves a watch that was just opened a second. */
+		/* The truth grants a second to a watch that was just opened. */
 		mix(m, m->now - s->opened < 1100
 			       ? (uint64_t)(m->now - s->opened)
 			       : 1100);
@@ -270,7 +271,7 @@ lease_call(struct mix *m, const struct lease_call *c)
 		       c->fault << 10);
 	mix_when(m, c->applied ? -1 : c->apply_at);
 	mix_when(m, c->answered ? -1 : c->answer_at);
-	/* Before it is answered a GET has none. */
+	/* A GET has no record before it is answered. */
 	if (c->applied || c->step != LEASE_GET)
 		record(m, &c->record);
 }

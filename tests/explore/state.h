@@ -5,10 +5,10 @@
 #include "history.h"
 
 /*
- * What a state of the modelled world is: everything that its future depends
- * on, as 128 bits.  Moments count as they lie before or ahead of now, and
- * resourceVersions as they are equal or not, so that two histories which come
- * to the same state by different ways, or at different times, are one.
+ * A state of the modelled world is everything that its future depends on, as
+ * 128 bits.  Moments count by how they lie before or ahead of now, and
+ * resourceVersions by whether they are equal.  So two histories that come to
+ * one state in different ways, or at different times, have the same hash.
  */
 struct state {
 	uint64_t a, b;

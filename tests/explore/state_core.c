@@ -2,8 +2,8 @@
 #include "core/controller/controller_state.h"
 #include "mix.h"
 
-/* What the core knows (src/core/controller/controller_state.h), and what it has
- * sent. */
+/* Mixes what the core knows (src/core/controller/controller_state.h) and what
+ * it has sent. */
 
 static void
 object(struct mix *m, const struct object *o)
@@ -246,7 +246,8 @@ nodepools(struct mix *m, const struct controller *s)
 	mix_server(m, s->nodepools_ms);
 }
 
-/* What the last look said of the clocks: how far they have moved apart. */
+/* Mixes what the last look said of the clocks, that is, how far they have moved
+ * apart. */
 static void
 clocks(struct mix *m, const struct controller *s)
 {

@@ -7,10 +7,10 @@
 #include "truth.h"
 
 /*
- * What the invariants remember.  Of two histories that come to one state of the
- * holder one may have been wrong to come there: so they are two states where
- * the truth has it otherwise.  Not in it: calls counted in a minute, of which
- * no history of this depth makes as many as are allowed.
+ * Mixes what the invariants remember.  Two histories that come to one state of
+ * the holder are in two states if the truth remembers them differently: one of
+ * them may have been wrong to come there.  The calls counted within a minute
+ * are left out, because no history of this depth makes as many as are allowed.
  */
 
 #define JUST_MS 120000	/* no slack is longer */
@@ -59,7 +59,7 @@ sight(struct mix *m, const struct holder *h, const struct sight *s)
 static void
 replica(struct mix *m, const struct world *w, const struct holder *h)
 {
-	since(m, h->jumped_at);	/* also of one that is down */
+	since(m, h->jumped_at);	/* this counts for one that is down, too */
 	if (!h->up)
 		return;
 	since(m, h->led_since);
@@ -71,8 +71,8 @@ replica(struct mix *m, const struct world *w, const struct holder *h)
 		sight(m, h, &h->sights[i]);
 }
 
-/* As it lies there: its moments are those of the history, so that only what
- * comes to pass at the same moment can be the same. */
+/* Mixes the bytes as they lie there.  Their moments are those of the history,
+ * so that only what comes to pass at the same moment can be the same. */
 static void
 bytes(struct mix *m, const void *from, size_t n)
 {

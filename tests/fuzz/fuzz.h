@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef FUZZ_FUZZ_H
-#define FUZZ_FUZZ_H
+#ifndef TESTS_FUZZ_FUZZ_H
+#define TESTS_FUZZ_FUZZ_H
 
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-/* One input for one decoder.  It must return 0, and abort where what came out
+/* Gives one input to one decoder and returns 0.  It aborts where the result
  * breaks a promise of the decoder's header. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 /* Like assert, whatever NDEBUG says. */
-#define PROMISE(held)                                                          \
-	do {                                                                   \
-		if (!(held)) {                                                 \
-			(void)fprintf(stderr, "%s:%d: broken: %s\n", __FILE__, \
-				      __LINE__, #held);                        \
-			abort();                                               \
-		}                                                              \
-	} while (0)
+#define PROMISE(held) \
+	((held) ? (void)0 : promise_broken(__FILE__, __LINE__, #held))
+
+_Noreturn void promise_broken(const char *file, int line, const char *promise);
 
 #endif

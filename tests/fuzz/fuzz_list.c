@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fuzz/fuzz.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "wire/api/list.h"
 
-/* What came of a stream, told as a sum over every item and its length. */
+/* What came of a stream, as a sum over all items and their lengths. */
 struct outcome {
 	uint64_t sum;
 	size_t items, envelope;
@@ -33,7 +34,7 @@ note_item(void *ctx, const char *bytes, size_t n, struct err *e)
 	return 0;
 }
 
-/* In pieces of `step`; each lies in memory of its own. */
+/* Feeds the stream in pieces of `step`, each in memory of its own. */
 static struct outcome
 run(enum split_mode mode, const uint8_t *data, size_t n, size_t step)
 {

@@ -8,7 +8,7 @@
 
 /*
  * Runs one target over files, for compilers without libFuzzer:
- *   cc … tests/fuzz/fuzz_json.c tests/fuzz/replay.c … && ./a.out FILE|FOLDER…
+ *   cc … tests/fuzz/{fuzz_json,fuzz,replay}.c … && ./a.out FILE|FOLDER…
  */
 #define REPLAY_BYTES_MAX (16u << 20)
 

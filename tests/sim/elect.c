@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* core/protocol/lease against the world's one Lease, as daemon/elector.c performs it. */
+/* The replica's core/protocol/lease works on the world's one Lease, as in
+ * daemon/elector.c. */
 
 void
 elect_init(struct holder *h, uint64_t seed)
@@ -42,7 +43,7 @@ serve(struct world *w, const struct lease_call *c, bool leads)
 		return LEASE_CONFLICT;
 	if (strcmp(r->holder, c->record.holder) != 0)
 		w->lease_left_us = r->renew_us;
-	/* A merge patch: what is not in it stays. */
+	/* A merge patch leaves alone what is not in it. */
 	if (c->step == LEASE_CREATE)
 		lease_record_copy(r, &c->record);
 	else if (c->with_spec)
@@ -102,7 +103,7 @@ lease_call_send(struct lease_call *c, struct world *w,
 			c->answer_at = w->now + todo->timeout_ms;
 		}
 	}
-	/* Given up at its timeout, whatever becomes of it. */
+	/* The call is given up at its timeout, whatever becomes of it. */
 	if (c->answer_at > w->now + todo->timeout_ms) {
 		c->answer_at = w->now + todo->timeout_ms;
 		c->fault = REPLY_LATE;

@@ -6,7 +6,7 @@
 
 void elect_init(struct holder *h, uint64_t seed);
 int64_t elect_step(struct holder *h);
-/* What is on its way arrives, though the replica sleeps. */
+/* Delivers what is on its way, even while the replica sleeps. */
 void elect_serve(struct holder *h);
 
 /* The calls for the Lease, whoever makes them.  Returns an unused one. */

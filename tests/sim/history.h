@@ -8,9 +8,9 @@
 #include "holder.h"
 
 /*
- * A history: what happens in the world, and when.  Made from a seed or read
- * from a file; both are run the same way, and a failing one is shrunk and
- * written as a file.
+ * A history says what happens in the world, and when.  It is made from a seed
+ * or read from a file.  Both are run the same way, and one that fails is shrunk
+ * and written as a file.
  *
  *     config scope=cluster hold=600 startup=900 holders=1
  *     12.500 create pool=a n=3 launch=2 node=20 register=25 ready=40
@@ -21,22 +21,28 @@
  *     841    create pool=a n=1 launch=2 ready=40 event=1
  *     3600   end
  *
- * Times are seconds with at most three decimals; # begins a comment.  A pool's
- * annotation is `by` (a moment of the history, or a duration) or `value`; "-"
- * removes it.  So long after the creation Karpenter says that these replace
- * others (`event`), or deletes the claims (`gives-up`).  `delete`: the objects
- * stay while it drains (`for`); without a `disrupt` (`value` is the reason)
- * before it, it is an expiry, an interruption or a manual delete, and `create`
- * makes the successor.  `deny`: patches of one kind (and pool) are answered with
- * the status `value`; 500 is somebody's failing webhook.  `turns`: for so long
- * two API servers take turns `every` so often, the clock of one is ahead `by`.
- * `cleanup`: the holders are gone for good.  The real `uninstall` runs until
- * nothing is left, and is killed n times meanwhile (cleaner.h).
- * `expect`: n Nodes, or claims, from that machine on are held, clear, marked
- * (alone), kept (a hold without our mark) or gone; a claim may be classed or
- * unclassed, or of the class `substitute` or `drifted`.  The invariants leave
- * time after each fault; this does not.  Lines stand in the order of their
- * times.
+ * Lines stand in the order of their times, which are seconds with at most three
+ * decimals.  # begins a comment.
+ *
+ *     create	`event` and `gives-up` are times after the creation: then
+ *		Karpenter says that these claims replace others, or deletes them
+ *     pool	the annotation becomes `by` (a moment of the history, or a
+ *		duration) or `value`; "-" removes it
+ *     disrupt	`value` is the reason
+ *     delete	the objects stay while the machine drains (`for`).  Without a
+ *		`disrupt` before it, it is an expiry, an interruption or a
+ *		manual delete, and `create` makes the successor
+ *     deny	patches of one kind (and NodePool) are answered with the status
+ *		`value`; 500 is somebody's failing webhook
+ *     turns	two API servers take turns, one `every` so often, for a while
+ *		(`for`); the clock of one is ahead `by` so much
+ *     cleanup	the holders are gone for good.  The real `uninstall` runs until
+ *		nothing is left, and is killed n times meanwhile (cleaner.h)
+ *     expect	n Nodes, or claims, from that machine on are held, clear, marked
+ *		(without a hold), kept (a hold without our mark) or gone.  A
+ *		claim may be classed or unclassed, or of the class `substitute`
+ *		or `drifted`.  The invariants leave time after each fault; this
+ *		line does not
  */
 
 #define OPS 256
@@ -45,19 +51,19 @@
 enum op_type {
 	/* of machines and people */
 	OP_CREATE,
-	OP_LIFE,		/* the next step of a machine's */
-	OP_LOOK,		/* nothing: time passes up to here */
+	OP_LIFE,		/* the next step in a machine's life */
+	OP_LOOK,		/* nothing but time passes up to here */
 	OP_DISRUPT,		/* Karpenter is going to replace it */
 	OP_DELETE,		/* by Karpenter or a person, held or not */
 	OP_AGAIN,		/* a kubelet posts its Node again */
-	OP_RECREATE,		/* a Node is deleted alone, its kubelet is not */
-	OP_UNNODE,		/* … and is; its claim goes later */
+	OP_RECREATE,		/* a Node is deleted, and its kubelet lives */
+	OP_UNNODE,		/* a Node is deleted; its claim goes later */
 	OP_TEMPLATE,		/* a person's hold on the NodePool's template */
 	OP_POOL,		/* a NodePool's annotation */
 	OP_UNPOOL,		/* a NodePool is deleted */
-	OP_REPOOL,		/* … and made again */
-	OP_FORGE,		/* an Event on a claim, whoever writes it */
-	OP_EXPECT,		/* what stands there now, whatever is wrong */
+	OP_REPOOL,		/* a NodePool is made again */
+	OP_FORGE,		/* somebody writes an Event on a claim */
+	OP_EXPECT,		/* what the objects have to have now */
 	OP_PERSON,
 	/* of one replica's streams */
 	OP_CUT,
@@ -74,9 +80,9 @@ enum op_type {
 	OP_SLOW,
 	OP_DENY,		/* patches of one kind */
 	OP_UNSERVE,		/* there is no such resource for a while */
-	OP_TURNS,		/* two API servers' clocks */
+	OP_TURNS,		/* two API servers whose clocks differ */
 	OP_LEASE,		/* the Lease is deleted */
-	OP_UNINSTALL,		/* the command, beside holders that live */
+	OP_UNINSTALL,		/* the command runs beside live holders */
 	OP_CLEANUP,		/* the real command, when they are gone */
 	/* of one replica */
 	OP_KILL,
@@ -108,19 +114,19 @@ struct history {
 	enum scope_kind scope;
 	int64_t hold_ms, startup_ms, max_ms, window_ms;
 	int holders, machines_max, page;
-	bool elects;		/* several always do */
+	bool elects;		/* several replicas always do */
 	bool other_hold;
 	bool count;		/* replacements: count */
-	int min_scale_up;	/* 0 is 1 */
+	int min_scale_up;	/* 0 counts as 1 */
 	char exclude[16];
-	uint64_t seed;		/* of what the world makes up by itself */
-	bool even;		/* it makes nothing up: each call takes as long
-				   as the others, and jitter is always the
+	uint64_t seed;		/* of what the world leaves to chance */
+	bool even;		/* nothing is left to chance: each call takes as
+				   long as the others, and jitter is always the
 				   same */
 	int64_t end;
 	int ops_n;
 	struct op ops[OPS];
-	struct picture *picture;	/* drawn meanwhile; NULL: none */
+	struct picture *picture;	/* filled by the run; NULL: none */
 };
 
 /* history_random.c */
@@ -129,12 +135,14 @@ void history_random(struct history *h, uint64_t seed);
 void history_random_cleanup(struct history *h, uint64_t seed);
 
 /* history_text.c */
-int history_read(struct history *h, const char *file);	/* 0, or told why */
+/* Returns -1 if the file cannot be read or understood, and stderr says why. */
+int history_read(struct history *h, const char *file);
 void history_write(const struct history *h, FILE *out);
 
-/* history_run.c.  A run, step by step: whoever has a history at hand calls
- * history_run, 0 or 1 and why in out->broken; others make one of its config,
- * let ops happen and time pass as they like. */
+/* history_run.c.  history_run runs a whole history, tells its story if `story`
+ * is not NULL, and returns 1 with the reason in out->broken if an invariant is
+ * broken.  Callers that decide step by step make a run from a history's
+ * configuration, and let ops happen and time pass as they like. */
 struct outcome_of_run {
 	char broken[320];
 	uint64_t digest, events, writes, days_ms;
@@ -146,20 +154,22 @@ int history_run(const struct history *h, FILE *story,
 
 struct run;
 struct truth;
-/* h is used until the end, its ops are not looked at; all replicas start. */
+/* All replicas start.  h outlives the run, and its ops do not count. */
 struct run *run_new(const struct history *h, FILE *story);
-/* What happens, now: o->at does not count. */
+/* Has the event happen now, whatever o->at says. */
 void run_apply(struct run *r, const struct op *o);
-/* Up to that moment of the history, event by event; the invariants are checked
- * after each.  Ends early where one is broken. */
+/* Runs up to that moment of the history, step by step, and checks the
+ * invariants after each step.  It ends early if one is broken. */
 void run_pass(struct run *r, int64_t until_ms);
-/* Faults end, whoever is down comes back, and all gets quiet and clear. */
+/* Faults end and replicas that are down come back.  Checks that all gets quiet
+ * and clear. */
 void run_settle(struct run *r);
-const char *run_broken(const struct run *r);	/* NULL: all is sound */
+/* Why an invariant is broken; NULL: none is. */
+const char *run_broken(const struct run *r);
 const struct world *run_world(const struct run *r);
 const struct holder *run_holders(const struct run *r, int *n);
 const struct truth *run_truth(const struct run *r);
-/* What came of it, if out is not NULL. */
+/* Writes what came of the run, if out is not NULL, and frees it. */
 void run_free(struct run *r, struct outcome_of_run *out);
 extern const char *const op_names[OP_COUNT];
 extern const char *const scope_names[3];

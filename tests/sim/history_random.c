@@ -5,7 +5,7 @@
 #include <string.h>
 
 /*
- * A history from a seed.  Faults and people strike at any time, and more
+ * Makes a history from a seed.  Faults and people strike at any time, and more
  * often around the moments at which something turns: births, and births plus
  * the hold period.
  */
@@ -72,7 +72,7 @@ random_person(struct dice *d, struct op *o)
 		snprintf(o->value, sizeof(o->value), "%s", marks[roll(d, 3)]);
 }
 
-/* Durations and moments that are near what is going on; and bad ones. */
+/* Writes durations and moments that are near what is going on, and bad ones. */
 static void
 random_pool(struct dice *d, struct op *o, const struct history *h)
 {
@@ -90,7 +90,8 @@ random_pool(struct dice *d, struct op *o, const struct history *h)
 		o->ms = roll(d, 3) == 0 ? 0 : between(d, 60, 900) * 1000;
 }
 
-/* A jitter, or a shift: what lies in between may be either. */
+/* Returns a jitter or a shift.  A jump of a size between the two may count as
+ * either. */
 static int64_t
 random_jump(struct dice *d)
 {
@@ -127,7 +128,7 @@ random_fault(struct dice *d, struct op *o, const struct history *h)
 		o->every_ms = between(d, 2000, 100000);
 		o->for_ms = between(d, 10000, 600000);
 		break;
-	case OP_UNSERVE:	/* Nodes always are */
+	case OP_UNSERVE:	/* Nodes are always served */
 		o->kind = roll(d, 2) == 0 ? KIND_NODECLAIM : KIND_NODEPOOL;
 		break;
 	case OP_DENY:
@@ -200,7 +201,7 @@ random_op(struct dice *d, struct history *h, struct op *o)
 	o->machine = (int)roll(d, 32);
 	o->kind = (enum kind)(roll(d, 5) % VIEW_COUNT);
 	o->holder = (int)roll(d, (uint32_t)h->holders);
-	/* Now and then without the label. */
+	/* Now and then an object has no label. */
 	if (o->type != OP_CREATE || roll(d, 12) > 0)
 		snprintf(o->nodepool, sizeof(o->nodepool), "%s",
 			 nodepools[roll(d, 8) == 0 ? 2 : roll(d, 2)]);
@@ -261,8 +262,8 @@ random_times(struct dice *d, struct history *h)
 	qsort(h->ops, (size_t)h->ops_n, sizeof(h->ops[0]), by_time);
 }
 
-/* What is to be replaced is marked so shortly before; and now and then nothing
- * comes of it, or a scale-up comes in between. */
+/* A machine that is to be replaced is marked shortly before.  Now and then
+ * nothing comes of it, or a scale-up comes in between. */
 static void
 disruptions(struct dice *d, struct history *h)
 {
@@ -286,8 +287,8 @@ disruptions(struct dice *d, struct history *h)
 	qsort(h->ops, (size_t)h->ops_n, sizeof(h->ops[0]), by_time);
 }
 
-/* What expires, is interrupted or deleted by hand comes back: once, or at the
- * second try, or as two. */
+/* A machine that expires, is interrupted or deleted by hand comes back: once,
+ * or at the second try, or as two. */
 static void
 substitutes(struct dice *d, struct history *h)
 {
@@ -314,7 +315,7 @@ substitutes(struct dice *d, struct history *h)
 	qsort(h->ops, (size_t)h->ops_n, sizeof(h->ops[0]), by_time);
 }
 
-/* Who is killed comes back. */
+/* A replica that was killed comes back. */
 static void
 revive(struct dice *d, struct history *h)
 {
@@ -332,8 +333,8 @@ revive(struct dice *d, struct history *h)
 	qsort(h->ops, (size_t)h->ops_n, sizeof(h->ops[0]), by_time);
 }
 
-/* When all faults are over, and all that waits for something after them: one
- * more scale-up, which is held and released like any other (I8). */
+/* All faults are over, and all that waits for something after them.  One more
+ * scale-up follows, which is held and released like any other (I8). */
 static void
 last_wave(struct history *h)
 {

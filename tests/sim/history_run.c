@@ -9,7 +9,8 @@
 #include "truth.h"
 #include "truth_parts.h"
 
-#define QUARREL_WRITES 1000	/* what one holds the other clears */
+#define QUARREL_WRITES 1000	/* writes of two configurations that clear each
+				   other's holds */
 
 struct run {
 	const struct history *h;
@@ -44,8 +45,8 @@ rules_of(const struct history *h, bool other_hold, const char *exclude)
 	return r;
 }
 
-/* A Service: one of the replicas that are up answers; none, and the creation
- * goes through unchanged. */
+/* Sends the review to one of the replicas that are up, as a Service does.  If
+ * there is none, the creation goes through unchanged. */
 static void
 admit(void *ctx, struct thing *t, bool dry_run)
 {
@@ -101,7 +102,8 @@ stands(const struct thing *t)
 			    : hold ? "kept" : "clear";
 }
 
-/* The class that holders take from the claim: one that was copied says nothing. */
+/* Is this the class that holders take from the claim?  One that was copied says
+ * nothing. */
 static bool
 is_of_class(const struct thing *t, const char *value)
 {
@@ -198,7 +200,7 @@ on_machines(struct run *r, const struct op *o)
 		node_again(w, m, o->type == OP_RECREATE);
 }
 
-/* Two configurations at once: what one holds the other clears. */
+/* There are two configurations at once: what one holds the other clears. */
 static void
 quarrel(struct run *r)
 {
@@ -292,8 +294,9 @@ on_server(struct run *r, const struct op *o)
 		break;
 	case OP_UNINSTALL:
 		if (!r->holders[0].elects)
-			break;	/* who has no Lease cannot be stopped by it */
-		/* Nobody but us looks at the Lease that is taken. */
+			break;	/* a replica without a Lease cannot be stopped
+				   by it */
+		/* Only the command looks at the Lease that it takes. */
 		w->lease_deleted = w->now;
 		quarrel(r);
 		uninstall_begin(w, o->for_ms);
@@ -351,7 +354,7 @@ on_holder(struct run *r, const struct op *o)
 		break;
 	case OP_PAUSE:
 		h->paused_until = r->w.now + o->for_ms;
-		/* A process that is stopped may take that time for usable. */
+		/* A process that is stopped may count that time as usable. */
 		truth_lost_count(&r->truth);
 		world_trouble(&r->w, h->paused_until);
 		break;
@@ -430,7 +433,8 @@ run_broken(const struct run *r)
 	return r->w.broken[0] != '\0' ? r->w.broken : NULL;
 }
 
-/* Everything that is due now; the moment of the next. */
+/* Does everything that is due now, and returns the next moment at which
+ * something is. */
 static int64_t
 step(struct run *r)
 {
@@ -510,7 +514,8 @@ run_settle(struct run *r)
 		settle_cleaner(r, end);
 		return;
 	}
-	/* What is refused is tried again ten minutes later, at the latest. */
+	/* A write that was refused is tried again ten minutes later, at the
+	 * latest. */
 	for (int k = 0; k < KIND_COUNT; k++)
 		if (w->denied[k].until > 0)
 			end = later(end, w->denied[k].until + 600000);

@@ -5,9 +5,9 @@
 #include <string.h>
 
 /*
- * Karpenter and kubelets: a NodeClaim is created, launched, its Node joins, is
- * registered (the claim's annotations, from a cache that may be stale, are
- * copied over it), gets ready; and goes.
+ * Karpenter and kubelets.  A NodeClaim is created and launched.  Its Node joins
+ * and is registered, which copies the claim's annotations, from a cache that
+ * may be stale, over the Node's.  It becomes ready, and one day it goes.
  */
 
 static void
@@ -62,7 +62,7 @@ pool_thing(struct world *w, struct pool_state *p)
 	return t;
 }
 
-/* "": what claims without the label belong to; there is no such NodePool. */
+/* "" stands for claims without the label.  There is no such NodePool. */
 struct pool_state *
 pool_state(struct world *w, const char *name)
 {
@@ -86,7 +86,7 @@ pool_state(struct world *w, const char *name)
 	return p;
 }
 
-/* Somebody deletes the NodePool; what it said counts no more. */
+/* Somebody deletes the NodePool.  What it said no longer counts. */
 void
 pool_gone(struct world *w, const char *name)
 {
@@ -130,7 +130,8 @@ due_in(struct world *w, int64_t ms, enum due_type type, int machine)
 		due_add(w, w->now + ms, type, machine);
 }
 
-/* What the claim carries from its birth on, beside what the webhook adds. */
+/* Writes what the claim carries from its birth on, beside what the webhook
+ * adds. */
 static void
 claim_born(struct world *w, const struct story *s, struct thing *t)
 {
@@ -229,8 +230,8 @@ node_new(struct world *w, int machine, char generation)
 	thing_changed(w, t);
 }
 
-/* A restarted kubelet: it posts its Node, which is there already, or was
- * deleted by somebody. */
+/* A kubelet that was restarted posts its Node.  The Node is there already, or
+ * somebody has deleted it. */
 void
 node_again(struct world *w, int machine, bool recreate)
 {
@@ -249,7 +250,7 @@ node_again(struct world *w, int machine, bool recreate)
 	}
 }
 
-/* The claim as a cache saw it stale_ms ago. */
+/* Returns the claim as a cache saw it stale_ms ago. */
 static const struct thing *
 cached(const struct world *w, const struct thing *claim, int64_t stale_ms)
 {
@@ -262,7 +263,8 @@ cached(const struct world *w, const struct thing *claim, int64_t stale_ms)
 	return claim;
 }
 
-/* registration.go: the claim's annotations stand above the Node's. */
+/* As in Karpenter's registration.go, the claim's annotations replace the
+ * Node's. */
 static void
 copy_over(struct thing *node, const struct thing *claim)
 {
@@ -295,7 +297,8 @@ node_register(struct world *w, int machine)
 	due_add(w, w->now + 1 + roll(&w->dice, 400), DUE_NODE_NAME, machine);
 }
 
-/* It is to be replaced: the condition comes before the new claims. */
+/* Karpenter decides to replace the machine.  The condition comes before the new
+ * claims. */
 void
 machine_disrupt(struct world *w, int machine, const char *reason)
 {
@@ -407,7 +410,8 @@ claim_moves(struct world *w, const struct due *d)
 	struct machine *m = &w->machines[d->machine];
 	struct thing *claim = alive(w, m->claim), *node = alive(w, m->node);
 
-	/* lifecycle/controller.go: from its deletion on it is finalized only. */
+	/* As in Karpenter's lifecycle/controller.go, a claim that is being
+	 * deleted is only finalized. */
 	if (claim == NULL || claim->deleting)
 		return;
 	if (d->type == DUE_LAUNCH) {
@@ -463,7 +467,7 @@ due_first(const struct world *w)
 	return first;
 }
 
-/* Nobody gets anything done while the API server is down. */
+/* Nobody can do anything while the API server is down. */
 static int64_t
 when(const struct world *w, const struct due *d)
 {

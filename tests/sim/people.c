@@ -5,8 +5,8 @@
 
 /*
  * What people do to a hold and a mark.  Whose the hold is from then on is what
- * anybody could say who looks at the object: the same value set again while
- * ours is on cannot be seen.
+ * anybody could say who looks at the object.  If a person sets the same value
+ * again while ours is there, nobody can see that.
  */
 
 /* Does the object look like one that we hold?  Then the hold is ours. */
@@ -50,8 +50,8 @@ unhold(struct thing *t)
 	}
 }
 
-/* A Node with our mark and a hold copied from its claim: only the claim shows
- * whose it is, and only as long as it does. */
+/* If a Node has our mark and a hold that was copied from its claim, only the
+ * claim shows whose it is, and only as long as it has it. */
 void
 claim_shows(struct world *w, const struct thing *claim)
 {
@@ -66,7 +66,7 @@ claim_shows(struct world *w, const struct thing *claim)
 		look_again(node);
 }
 
-/* What the annotation means is computed here without the product's parser. */
+/* Works out what the annotation means, without the product's parser. */
 static void
 mean(struct pool_state *p, enum nodepool_key key, const char *value, int64_t at)
 {
@@ -100,7 +100,7 @@ person_says(struct world *w, const char *nodepool, enum nodepool_key key,
 	bool is_time =
 		key == NODEPOOL_HOLD_UNTIL || key == NODEPOOL_RELEASED_AT;
 
-	/* There is nothing to write on. */
+	/* There is no object to write to. */
 	if (t == NULL || w->now < w->unserved_until[KIND_NODEPOOL])
 		return;
 	says = t->says[key];

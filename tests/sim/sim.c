@@ -8,18 +8,18 @@
 #include "picture.h"
 
 /*
- *     sim seeds FIRST COUNT [JOBS]   histories from seeds, now and then one
- *                                    twice; a failing one is shrunk, told and
- *                                    written to $SIM_SEEDS
+ *     sim seeds FIRST COUNT [JOBS]   runs the histories of these seeds, some of
+ *                                    them twice.  One that fails is shrunk,
+ *                                    told and written to $SIM_SEEDS
  *     sim uninstall FIRST COUNT [JOBS]
- *                                    the same with `cleanup` in each
- *     sim seed N                     one, told
- *     sim write N                    one, as a file
- *     sim run FILE...                histories from files
- *     sim tell FILE                  one, told
- *     sim picture FILE               one, drawn
- *     sim pictures FOLDER FILE...    rule-NAME.txt drawn as FOLDER/NAME.svg
- *     sim same FOLDER FILE...        … are those what would be drawn now?
+ *                                    the same, with a `cleanup` in each
+ *     sim seed N                     runs the history of a seed and tells it
+ *     sim write N                    writes the history of a seed as a file
+ *     sim run FILE...                runs histories from files
+ *     sim tell FILE                  runs a history from a file and tells it
+ *     sim picture FILE               draws a history
+ *     sim pictures FOLDER FILE...    draws rule-NAME.txt as FOLDER/NAME.svg
+ *     sim same FOLDER FILE...        compares the files with such pictures
  */
 
 struct total {
@@ -65,7 +65,8 @@ without(const struct history *h, int first, int n, struct history *out)
 	out->ops_n -= n;
 }
 
-/* Fewer and fewer of its events, as long as it still fails. */
+/* Leaves out more and more of the history's events, as long as it still
+ * fails. */
 static void
 shrink(struct history *h, const char *why)
 {
@@ -91,9 +92,10 @@ shrink(struct history *h, const char *why)
 	free(less);
 }
 
-#define TOLD_LINES 30		/* of its story, the last ones */
+#define TOLD_LINES 30		/* the last lines of a story are shown */
 
-/* The history and how it ends, in one piece: others write there, too. */
+/* Writes the history and its end in one piece, because other processes write
+ * there, too. */
 static void
 show(const struct history *h, uint64_t seed, const char *why, const char *path)
 {
@@ -154,8 +156,8 @@ keep(struct history *h, const struct sort *sort, uint64_t seed,
 
 /* --- many ----------------------------------------------------------------- */
 
-#define KEPT_MAX 5	/* by one job; then it stops */
-#define TWICE 50	/* one seed of so many runs twice */
+#define KEPT_MAX 5	/* failing seeds that one job keeps; then it stops */
+#define TWICE 50	/* of so many seeds one runs twice */
 
 static unsigned
 differs(uint64_t seed, const struct outcome_of_run *a,
@@ -310,7 +312,8 @@ files(int n, char **names, bool tell_it)
 
 /* --- drawn ---------------------------------------------------------------- */
 
-/* The picture as text, to be freed; NULL: told why. */
+/* Returns the picture as text, which the caller frees.  NULL: stderr says
+ * why. */
 static char *
 drawn(const char *file)
 {

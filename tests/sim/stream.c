@@ -6,12 +6,12 @@
 
 #include "core/base/limits.h"
 
-#define DOWN_SAYS_MS 3	/* how soon a server that is down says so */
+#define DOWN_SAYS_MS 3	/* a server that is down refuses after so long */
 
 void
 stream_init(struct stream *s, uint64_t seed)
 {
-	/* What the API server refuses or delays, it does whoever asks. */
+	/* The API server refuses or delays whoever asks. */
 	*s = (struct stream){.fresh_list = true,
 			     .refused_until = s->refused_until,
 			     .lag_ms = s->lag_ms,
@@ -102,7 +102,7 @@ show(struct holder *h, const struct thing *t, bool deleted)
 
 /* --- list ----------------------------------------------------------------- */
 
-/* As etcd has them: by name. */
+/* Orders the objects by name, as etcd does. */
 static int
 by_name(const void *a, const void *b)
 {
@@ -136,7 +136,8 @@ list_failed(struct holder *h, struct stream *s, enum reflect_result r,
 	reflect_done(&s->reflect, r, NULL, NULL, retry_after_ms, boot(h));
 }
 
-/* A list of NodePools is complete: what it did not show is disabled no more. */
+/* A list of NodePools is complete.  A NodePool that it did not show is no
+ * longer disabled. */
 static void
 pools_closed(struct holder *h, const struct stream *s)
 {
@@ -151,7 +152,7 @@ pools_closed(struct holder *h, const struct stream *s)
 	memcpy(h->closed, closed, sizeof(closed));
 }
 
-/* What it knew and the whole list does not show is gone. */
+/* Forgets what the replica knew and the whole list does not show. */
 static void
 see_gone(struct holder *h, const struct stream *s, enum kind kind)
 {
@@ -303,7 +304,7 @@ take_line(struct holder *h, struct stream *s, const struct line *l)
 	s->last_line = s->next_line;
 	s->next_line = 0;
 	show(h, &l->t, l->deleted);
-	/* Now and then a line comes twice, as after a list. */
+	/* Now and then a line comes twice, as it may after a list. */
 	if (roll(&h->w->dice, 64) == 0)
 		show(h, &l->t, l->deleted);
 	snprintf(rv, sizeof(rv), "%llu", (unsigned long long)l->t.rv);
@@ -313,7 +314,7 @@ take_line(struct holder *h, struct stream *s, const struct line *l)
 static int64_t
 hung(struct holder *h, struct stream *s, enum kind kind)
 {
-	/* A watch of Events has no bookmarks to miss. */
+	/* A watch of Events has no bookmarks that could be missed. */
 	int64_t found = (kind == KIND_EVENT ? s->ends : s->hung_since) +
 			WATCH_SILENT_MS;
 
@@ -413,7 +414,7 @@ stream_step(struct holder *h, enum kind kind)
 	return h->w->now;
 }
 
-/* Since when has the stream something to tell that it has not told? */
+/* Since when has the stream had something to tell that it has not told? */
 static int64_t
 behind_since(const struct holder *h, enum kind kind)
 {

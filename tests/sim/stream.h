@@ -4,7 +4,8 @@
 
 #include "holder.h"
 
-/* One resource's list and watch, as daemon/watcher.c performs them. */
+/* One resource's list and watch, as daemon/watcher.c performs them.
+ * stream_step does what is due and returns when the next step is. */
 void stream_init(struct stream *s, uint64_t seed);
 void stream_done(struct stream *s);
 int64_t stream_step(struct holder *h, enum kind kind);

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* A Lease that is deleted under a leader may be made by one who never saw it:
- * for as long as it lasts. */
+/* If a Lease is deleted under a leader, a replica that never saw it may make a
+ * new one.  Both lead for as long as the old one would have lasted. */
 #define DELETED_MS 20000
 
 void
@@ -34,9 +34,41 @@ truth_next(const struct truth *t)
 	return t->next;
 }
 
+/* --- moments -------------------------------------------------------------- */
+
+int64_t
+later_of(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+void
+turns_at(struct truth *t, int64_t at)
+{
+	if (at > t->w->now && at < t->next)
+		t->next = at;
+}
+
+bool
+has_passed(struct truth *t, int64_t clock_ms)
+{
+	if (clock_ms <= t->clock)
+		return true;
+	turns_at(t, t->w->now + clock_ms - t->clock);
+	return false;
+}
+
+struct thing *
+thing_alive(const struct world *w, int thing)
+{
+	return thing >= 0 && w->things[thing].used
+		       ? (struct thing *)&w->things[thing]
+		       : NULL;
+}
+
 /* --- who leads, and what it sees ------------------------------------------ */
 
-/* One that sleeps may still believe that it does. */
+/* A replica that sleeps may still believe that it leads. */
 static const struct holder *
 leader(const struct truth *t)
 {
@@ -49,7 +81,8 @@ leader(const struct truth *t)
 	return last;
 }
 
-/* hung: a stream that says nothing counts as open until that is found out. */
+/* With `hung`, a stream that says nothing counts as open until the replica
+ * finds that out. */
 static bool
 sees(const struct holder *h, enum kind kind, bool hung)
 {
@@ -157,7 +190,8 @@ touched(const struct truth *t, const struct machine *m)
 	return at;
 }
 
-/* Writes to it were refused: tried again ten minutes later, at the latest. */
+/* Were writes to the object refused?  Then the next try may be ten minutes
+ * later. */
 static bool
 is_denied(const struct world *w, const struct thing *o)
 {
@@ -177,7 +211,7 @@ check_held(struct truth *t, const struct thing *claim, const struct thing *node)
 	    o == NULL || t->machines[o->machine].opted_out)
 		return;
 	if (!registered && claim->other[0] != '\0')
-		o = node;	/* a Node that came again under its old name */
+		o = node;	/* a Node has come again under its old name */
 	/* Nobody can see that such a Node is Karpenter's. */
 	if (o != NULL && o->kind == KIND_NODE && o->nodepool[0] == '\0' &&
 	    o->other[0] == '\0')
@@ -189,7 +223,7 @@ check_held(struct truth *t, const struct thing *claim, const struct thing *node)
 	broken(t->w, "I3: %s is not held, though it should be", o->name);
 }
 
-/* Is it held for the sake of replacements alone? */
+/* Is there a machine whose own time is not over although it is replaced? */
 static bool
 for_replacements(const struct truth *t)
 {
@@ -205,15 +239,17 @@ check_clear(struct truth *t, const struct thing *o, const struct thing *claim)
 {
 	if (!truth_marked(o) || is_denied(t->w, o))
 		return;
-	/* Its claim comes first, as long as annotations may be copied. */
+	/* The hold on its claim comes first, as long as annotations may be
+	 * copied. */
 	if (o->kind == KIND_NODE && !o->registered && claim != NULL &&
 	    is_denied(t->w, claim))
 		return;
-	/* It stands for itself, as it does not name its claim yet. */
+	/* The Node stands for itself, because it does not name its claim
+	 * yet. */
 	if (o->kind == KIND_NODE && o->other[0] == '\0' &&
 	    t->clock <= o->created_ms + t->rules.hold_ms + SLACK_MS)
 		return;
-	/* It is alone in the watch, and of no pool. */
+	/* The Node is alone in the watch and belongs to no NodePool. */
 	if (o->kind == KIND_NODE && !o->registered && o->nodepool[0] == '\0')
 		return;
 	if (for_replacements(t))
@@ -245,7 +281,7 @@ has_turned(struct truth *t, struct machine_truth *x, struct thing *claim,
 			continue;
 		both[i]->reasons += 2;
 		both[i]->hold_reasons++;
-		/* Another write is another thing to refuse. */
+		/* Another write is refused on its own account. */
 		both[i]->denied = both[i]->denied > 0;
 		both[i]->denied_since = t->w->now;
 	}
@@ -269,14 +305,14 @@ check_machine(struct truth *t, int machine)
 	if (claim == NULL && node == NULL)
 		return;
 	wish = wish_of(t, machine);
-	/* Opting out on the claim before its Node is there counts for the Node,
-	 * until the next period. */
+	/* If a person opts out on the claim before its Node is there, that
+	 * counts for the Node until the next period. */
 	if (truth_marked(claim) && truth_person(claim, &t->rules) &&
 	    (node == NULL || !node->registered))
 		x->opted_out = true;
 	if (wish != x->wish)
 		has_turned(t, x, claim, node, wish);
-	/* What a full table left out is unknown to it, and does not count. */
+	/* A leader does not know what its full table left out. */
 	if (t->w->full)
 		return;
 	check_writes(t->w, claim, t->w->strange);
@@ -302,7 +338,7 @@ check_machine(struct truth *t, int machine)
 	}
 }
 
-/* I4: not beyond the cap, whatever else is believed here. */
+/* I4: nothing is held beyond the cap, whatever else is believed here. */
 static void
 check_cap(struct truth *t, int machine)
 {
@@ -316,14 +352,14 @@ check_cap(struct truth *t, int machine)
 	bool is_held = node != NULL && claim != NULL &&
 		       truth_held(node, &t->rules) && !claim->deleting &&
 		       !node->deleting;
-	/* A window in which nothing can be released passes all the same. */
+	/* A window passes even if nothing can be released in it. */
 	bool in_vain = scope >= 0 && !t->calm && truth_may_be_open(t, scope);
-	/* Nor does it stop the bucket from leaking that a release waits. */
+	/* The bucket leaks even while a release waits. */
 	bool leaks = scope >= 0 && !t->scopes[scope].busy.hi;
 
 	if (t->rules.scope != SCOPE_CLUSTER && p->max >= 0)
 		max = p->max;
-	/* No cap ends what a person holds, and a new cap begins anew. */
+	/* A cap does not end a person's hold, and another cap begins anew. */
 	if (!is_held || !x->was_held || in_vain || leaks ||
 	    is_denied(t->w, node) ||
 	    is_denied(t->w, claim) ||
@@ -347,7 +383,7 @@ check_cap(struct truth *t, int machine)
 
 /* --- replicas ------------------------------------------------------------- */
 
-/* It has the Lease, by the record, and has not been told otherwise. */
+/* By its record the replica has the Lease, and nobody has told it otherwise. */
 static bool
 leads_now(const struct holder *h)
 {
@@ -377,8 +413,8 @@ truth_write(struct holder *h, const struct flight *f)
 			       "%d leads", h->number, f->a.name, i);
 }
 
-/* Where everything fits again, what was left out is asked for within a minute;
- * from then on a table that was full is like any other. */
+/* Once everything fits again, the leader asks within a minute for what was left
+ * out.  From then on a table that was full is like any other. */
 static void
 check_room(struct truth *t)
 {
@@ -420,7 +456,7 @@ truth_check(struct truth *t)
 		   w->trouble_until + TROUBLE_SLACK_MS >= w->now;
 
 	check_leaders(t);
-	if (due)	/* not only time has passed, or something turns */
+	if (due)	/* more than time has passed, or something turns now */
 		truth_look(t);
 }
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* What a replica does, just when it does it. */
+/* Checks what a replica does, at the moment when it does it. */
 
 #define DELETED_MS 20000
 #define HINT_MS 5000
@@ -29,7 +29,7 @@ check_views(struct holder *h, const struct action *a, bool release)
 		return;
 	if (listed < 0 || h->listed_at[KIND_NODEPOOL] < 0)
 		broken(w, "I9: %s is released without fresh lists", a->name);
-	/* A resource that is not served is as good as an empty list. */
+	/* A resource that is not served counts as an empty list. */
 	for (int i = 0; !w->full && !h->streams[KIND_NODECLAIM].unserved &&
 			i < w->things_n; i++) {
 		const struct thing *o = &w->things[i];
@@ -58,7 +58,8 @@ check_lists(struct holder *h, const struct action *a)
 		       h->number, h->lists);
 	if (a->act != ACT_LIST_CLAIMS)
 		return;
-	/* However many machines fall due, and whatever a list stops. */
+	/* The bound holds however many machines fall due, and whatever stops a
+	 * list. */
 	if (w->now - h->asked_lists[2] < 900 && h->asked_lists[2] > h->led_since)
 		broken(w, "I9: holder %d asks for a fresh list four times in "
 		       "%lld ms", h->number,
@@ -66,13 +67,13 @@ check_lists(struct holder *h, const struct action *a)
 	memmove(&h->asked_lists[1], &h->asked_lists[0],
 		2 * sizeof(h->asked_lists[0]));
 	h->asked_lists[0] = w->now;
-	/* The hint.  No release has waited within the last minute: nothing was
-	 * due, or listed. */
+	/* The hint: no release has waited within the last minute, because
+	 * nothing was due or listed. */
 	first = w->now - h->asked_list_at > HINT_EVERY_MS + HINT_MS;
 	if (first && w->now - h->hint_at < HINT_MS - 500 &&
 	    w->now - w->truth->due_at > HINT_EVERY_MS + HINT_MS && !w->full &&
 	    w->now > h->skew_until + HINT_EVERY_MS &&
-	    /* A Node whose claim it cannot see falls due by itself. */
+	    /* A Node whose claim the leader cannot see falls due by itself. */
 	    w->now > h->streams[KIND_NODECLAIM].hung_until + HINT_EVERY_MS &&
 	    w->now - h->led_since > HINT_EVERY_MS &&
 	    w->now - h->jumped_at > TROUBLE_SLACK_MS)
@@ -81,8 +82,8 @@ check_lists(struct holder *h, const struct action *a)
 	h->asked_list_at = w->now;
 }
 
-/* However it fails, it is not asked for in a loop; but by two who lead with
- * different configurations. */
+/* A call that fails, in whatever way, is not repeated in a loop.  Two leaders
+ * with different configurations may do so. */
 static void
 check_tries(struct world *w, struct thing *o)
 {
@@ -96,7 +97,7 @@ check_tries(struct world *w, struct thing *o)
 		broken(w, "I9: %u calls for %s in a minute", o->tries, o->name);
 }
 
-/* What is refused is tried again ever more seldom. */
+/* A write that is refused is tried again more and more rarely. */
 static void
 check_denied(const struct holder *h, struct thing *o, enum act act,
 	     enum outcome_code code)
@@ -111,7 +112,7 @@ check_denied(const struct holder *h, struct thing *o, enum act act,
 		return;
 	}
 	if (w->now >= w->denied[o->kind].until)
-		return;		/* a test of a JSON Patch has failed */
+		return;		/* the test of a JSON Patch failed */
 	if (o->denied++ == 0 || o->denied_act != (int)act ||
 	    o->touched > o->denied_since ||
 	    w->trouble_began > o->denied_since) {
@@ -120,7 +121,7 @@ check_denied(const struct holder *h, struct thing *o, enum act act,
 		o->denied_since = w->now;
 	}
 	most += (w->now - o->denied_since) / 600000 * 2;
-	/* By a clock that jumps, what is wished may turn unseen. */
+	/* If a clock jumps, the wish may turn without anybody seeing it. */
 	if (o->denied > most && w->now - h->jumped_at > 600000)
 		broken(w, "I9: %u writes to %s are refused in %lld s",
 		       o->denied, o->name,
@@ -179,14 +180,15 @@ check_class(const struct truth *t, const struct thing *claim)
 	broken(t->w, "I5: %s is no %s", claim->name, claim->class);
 }
 
-/* What was classed must be one that truth takes for it, where it can know. */
+/* A claim that the leader classed must be one that the truth takes for it,
+ * where that can be known. */
 static void
 check_judged(const struct truth *t, const struct thing *claim)
 {
 	const struct machine_truth *x = &t->machines[claim->machine];
 	bool substitute = strncmp(claim->class, "substitute/", 11) == 0;
 
-	/* What a full table left out has not taken its turn. */
+	/* What a full table left out did not take its turn. */
 	if (!t->calm || !substitute || t->w->full)
 		return;
 	if (x->judged == JUDGED_SCALE_UP)
@@ -199,8 +201,8 @@ check_judged(const struct truth *t, const struct thing *claim)
 		       t->w->things[x->substitute].name, claim->class);
 }
 
-/* Held, cleared, held again: without a cause in the world not more than twice
- * in the shorter of the two periods. */
+/* Without a cause in the world, an object is not held, cleared and held again
+ * more than twice in the shorter of the two periods. */
 static void
 check_flapping(struct truth *t, struct thing *o, enum act act)
 {
@@ -218,7 +220,7 @@ check_flapping(struct truth *t, struct thing *o, enum act act)
 	if (o->turned[2] >= 0 && t->w->now - o->turned[2] < span &&
 	    o->turned[2] > t->w->caused && !t->w->quarrel &&
 	    t->leader != NULL &&
-	    /* What the last lead wrote of a window may be lost. */
+	    /* What the last leader wrote of a window may be lost. */
 	    o->turned[2] > t->leader->led_since &&
 	    o->turned[2] - t->leader->jumped_at > SLACK_MS &&
 	    o->turned[2] - t->w->lease_deleted > DELETED_MS)
@@ -246,10 +248,10 @@ truth_written(struct holder *h, const struct flight *f)
 	}
 	if (f->a.act == ACT_UNMARK && !truth_held_today(o, &t->rules))
 		t->machines[o->machine].opted_out = true;
-	/* What is wished may have turned unseen. */
+	/* The wish may have turned without anybody seeing it. */
 	o->reasons += t->machines[o->machine].wish == DUE_UNSURE;
 	check_flapping(t, o, f->a.act);
-	/* In one period so often, whoever strips it. */
+	/* In one period it is held again only so often, whoever strips it. */
 	if (f->a.act == ACT_HOLD && ++o->holds > 1 + REHOLDS +
 				    o->hold_reasons + w->strange &&
 	    !w->quarrel && t->calm)
@@ -259,7 +261,7 @@ truth_written(struct holder *h, const struct flight *f)
 
 /* --- just then ------------------------------------------------------------ */
 
-/* Whose an unregistered Node is cannot be told. */
+/* Nobody can tell to which machine an unregistered Node belongs. */
 static bool
 says_no(const struct truth *t, const struct machine *m, const struct thing *o)
 {
@@ -281,8 +283,8 @@ is_deleting(const struct thing *o)
 	return o != NULL && o->deleting;
 }
 
-/* A Node that does not name its claim yet stands for itself, as it is stamped,
- * whatever its replica's clock says. */
+/* A Node that does not name its claim yet stands for itself.  Its stamp counts,
+ * whatever the replica's clock says. */
 static bool
 is_as_stamped(const struct holder *h, const struct thing *o)
 {
@@ -304,8 +306,8 @@ touched(const struct world *w, const struct machine *m)
 	return at;
 }
 
-/* Cleared although busy, and nothing of its own is over: then a window is open,
- * and has to be able to. */
+/* The machine was cleared although its scope is busy and its own time is not
+ * over.  So a window has to be open, and it must be possible that one is. */
 static void
 look_for_window(struct truth *t, const struct action *a, const struct thing *o)
 {
@@ -319,7 +321,7 @@ look_for_window(struct truth *t, const struct action *a, const struct thing *o)
 	if (scope < 0 || truth_out(t->w, &t->rules, m) || !t->calm ||
 	    over > t->clock)
 		return;
-	/* Released by hand, its own time is over since then. */
+	/* If it was released by hand, its own time has been over since then. */
 	if (p->released <= t->clock)
 		over = later_of(over, p->released);
 	s = &t->scopes[scope];
@@ -380,7 +382,7 @@ truth_action(struct holder *h, const struct action *a)
 	    (o->kind == KIND_NODECLAIM || o->other[0] != '\0'))
 		broken(w, "I3: %s is released, though it is to be held",
 		       a->name);
-	/* So does one whose claim is yet to be listed. */
+	/* So does a Node whose claim is yet to be listed. */
 	if (a->act == ACT_HOLD && x->wish == DUE_CLEAR &&
 	    late < LAG_MS + 1500 &&
 	    h->streams[KIND_NODECLAIM].complete &&
@@ -394,7 +396,7 @@ truth_action(struct holder *h, const struct action *a)
 
 /* --- what it says --------------------------------------------------------- */
 
-/* "" is the cluster, or what claims without the label are in. */
+/* "" is the cluster, or the scope of claims without the label. */
 static int
 scope_told(const struct truth *t, const char *name)
 {

@@ -9,14 +9,15 @@
  * its scope, and what it replaces (docs/rules.md#replacements).
  */
 
-#define GRACE_MS 5000		/* a claim without a Launched condition */
-#define SIGN_MS 60000		/* a disruption so long before a claim */
+#define GRACE_MS 5000		/* for a claim without a Launched condition */
+#define SIGN_MS 60000		/* from a disruption to a claim after it */
 #define SUSPECT_MS 10000
-#define SETTLED_MS 5000		/* undecided: after it was seen, and launched */
+#define SETTLED_MS 5000		/* undecided for so long after it was seen, and
+				   after it was launched */
 #define SETTLED_MAX_MS 30000
-#define SUBSTITUTE_MS 60000	/* a deletion so long before its substitute … */
-#define DRAINING_MS 900000	/* … or so long, while it drains */
-#define FAILED_MS 60000		/* a failed boot is tried again by then */
+#define SUBSTITUTE_MS 60000	/* from a deletion to its substitute */
+#define DRAINING_MS 900000	/* the same while the machine drains */
+#define FAILED_MS 60000		/* from a failed boot to its retry */
 
 bool
 truth_out(const struct world *w, const struct rules *r, const struct machine *m)
@@ -27,7 +28,7 @@ truth_out(const struct world *w, const struct rules *r, const struct machine *m)
 	return w->nodepools[m->pool_id].disabled;
 }
 
-/* -1: nothing spreads in scope `node`. */
+/* Returns -1 in scope `node`, where nothing spreads. */
 int
 truth_scope_of(const struct truth *t, const struct machine *m)
 {
@@ -38,8 +39,9 @@ truth_scope_of(const struct truth *t, const struct machine *m)
 
 /* --- time ----------------------------------------------------------------- */
 
-/* A stamp as the leader remembers it: one that was ahead of its clock counts as
- * that moment, and when its clock jumps, what it remembers jumps as well. */
+/* Returns a stamp as the leader remembers it.  If the stamp was ahead of the
+ * leader's clock, it counts as that moment.  When the clock jumps, what the
+ * leader remembers jumps as well. */
 static int64_t
 remembered(const struct truth *t, int64_t stamp, bool seen, int64_t clock,
 	   int64_t shifted)
@@ -101,8 +103,8 @@ earlier(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* A clock that jittered before it was set: how much of it was the shift?  Nor is
- * it plain what a jump of about 5 s is. */
+/* If a clock jittered before it was set, nobody knows how much of the jump was
+ * the shift.  A jump of about 5 s may count as either, too. */
 static void
 widen(const struct truth *t, const struct thing *head, struct machine_truth *x)
 {
@@ -140,7 +142,7 @@ set_deadline(struct truth *t, const struct machine *m, struct machine_truth *x)
 	x->deadline = x->deadline_hi = activity + l.hold;
 	if (l.max > 0)
 		x->deadline = earlier(x->deadline, x->created + l.max);
-	/* Of a Node alone nothing is said about the cap. */
+	/* For a Node alone the rules say nothing about the cap. */
 	if (head == claim)
 		x->deadline_hi = x->deadline;
 	widen(t, head, x);
@@ -150,31 +152,16 @@ set_deadline(struct truth *t, const struct machine *m, struct machine_truth *x)
 		x->deadline = x->deadline_hi = x->created;
 }
 
-int64_t
-truth_own_ms(const struct world *w, const struct rules *r,
-	     const struct machine *m)
-{
-	struct truth t = {.w = (struct world *)w,
-			  .rules = *r,
-			  .clock = world_server_ms(w),
-			  .next = INT64_MAX};
-	struct machine_truth x = {0};
-
-	if (truth_out(w, r, m))
-		return STAMP_NONE;
-	set_deadline(&t, m, &x);
-	return x.deadline;
-}
-
 /* --- what replaces what --------------------------------------------------- */
 
-/* Claims that were disrupted, or deleted without that, so far. */
+/* The claims that were disrupted so far, and those that were deleted without
+ * that. */
 struct past {
 	int disrupted[MACHINES], deleted[MACHINES];
 	int disrupted_n, deleted_n;
 };
 
-/* It had been Initialized before it was deleted. */
+/* Had the claim been Initialized before it was deleted? */
 static bool
 was_ready(const struct thing *claim)
 {
@@ -198,7 +185,7 @@ collect(const struct world *w, struct past *p)
 	}
 }
 
-/* Was another disrupted so shortly before?  lo: the leader has seen it so. */
+/* Was another claim disrupted shortly before?  lo: the leader has seen that. */
 static struct maybe
 follows(const struct truth *t, const struct past *p, const struct thing *claim,
 	int64_t within_ms)
@@ -228,7 +215,7 @@ truth_disrupted_before(const struct truth *t, const struct thing *claim,
 	return follows(t, &p, claim, within_ms).hi;
 }
 
-/* Karpenter's Event on the claim: lo, whoever leads has seen it. */
+/* Is there Karpenter's Event on the claim?  lo: every leader has seen it. */
 static struct maybe
 said(const struct truth *t, const struct machine *m)
 {
@@ -239,7 +226,7 @@ said(const struct truth *t, const struct machine *m)
 	};
 }
 
-/* Until when is it undecided?  -1: it is not. */
+/* Returns until when the claim is undecided, or -1 if it is decided. */
 static int64_t
 undecided_until(const struct truth *t, const struct past *p,
 		const struct thing *claim)
@@ -259,7 +246,8 @@ undecided_until(const struct truth *t, const struct past *p,
 				  : earlier(until, s->launched_at + SETTLED_MS);
 }
 
-/* How far clocks that stamps and moments come from may lie apart. */
+/* Returns how far the clocks that stamps and moments come from may lie
+ * apart. */
 static int64_t
 clocks_apart(const struct truth *t, int64_t since)
 {
@@ -282,7 +270,8 @@ truth_may_match(const struct truth *t, const struct thing *claim,
 		const struct thing *deleted)
 {
 	int64_t age = claim->created_ms - deleted->deleted_ms;
-	/* When it was gone, who was not watching cannot know. */
+	/* A leader that was not watching cannot know when the claim was
+	 * gone. */
 	bool draining = deleted->gone_at < 0 ||
 			deleted->gone_at >=
 				claim->born - clocks_apart(t, deleted->gone_at) ||
@@ -297,7 +286,7 @@ truth_may_match(const struct truth *t, const struct thing *claim,
 	return age >= -1000 && age <= (draining ? DRAINING_MS : SUBSTITUTE_MS);
 }
 
-/* The same where the answer is not the same for everybody. */
+/* Is the answer unclear, because it is not the same for every leader? */
 static bool
 unclear(const struct truth *t, const struct thing *claim,
 	const struct thing *deleted)
@@ -339,7 +328,7 @@ is_spent(const struct truth *t, const struct thing *deleted)
 	return false;
 }
 
-/* Is a, of the deletions, taken before b? */
+/* Of two deletions, does the claim take a before b? */
 static bool
 comes_first(const struct thing *claim, const struct thing *a,
 	    const struct thing *b)
@@ -381,7 +370,8 @@ judge(struct truth *t, const struct past *p, int machine)
 		if (best == NULL || comes_first(claim, d, best))
 			best = d;
 	}
-	/* Whoever else came just now may have been judged before it. */
+	/* Another claim that came just now may have been judged before this
+	 * one. */
 	for (int i = 0; best != NULL && i < t->w->machines_n; i++) {
 		const struct thing *c = t->w->machines[i].claim < 0
 						? NULL
@@ -408,7 +398,7 @@ judge(struct truth *t, const struct past *p, int machine)
 
 /* --- who counts ----------------------------------------------------------- */
 
-/* Does it count, whatever it replaces? */
+/* Does the claim count, whatever it replaces? */
 static struct maybe
 is_launched(struct truth *t, const struct thing *claim)
 {
@@ -446,7 +436,7 @@ set_counts(struct truth *t, const struct past *p, int machine)
 	x->replaced = (struct maybe){event.lo && follow.lo,
 				     event.hi && follow.hi};
 	until = undecided_until(t, p, claim);
-	/* Whoever leads may see it a moment earlier; by a clock that jitters,
+	/* A leader may see it a moment earlier, and with a clock that jitters
 	 * earlier or later. */
 	by = t->leader != NULL ? t->leader->jitter : 0;
 	if (until - by - 50 > t->w->now && !x->replaced.lo) {
@@ -466,8 +456,8 @@ set_counts(struct truth *t, const struct past *p, int machine)
 	x->counts.hi &= !x->replaced.lo;
 }
 
-/* Undecided when it was deleted: may whoever leads have come to see it as a
- * scale-up before that is seen? */
+/* The claim was undecided when it was deleted.  May a leader come to see it as
+ * a scale-up before it sees the deletion? */
 static bool
 decided_late(const struct truth *t, const struct past *p,
 	     const struct thing *claim)
@@ -482,8 +472,8 @@ decided_late(const struct truth *t, const struct past *p,
 	return until - t->leader->jitter - LAG_MS <= seen;
 }
 
-/* When whoever leads has seen that the claim is being deleted, or is gone; now
- * where it has not. */
+/* Returns when the leader saw that the claim is being deleted or is gone, or
+ * now if it has not seen that. */
 static int64_t
 seen_at(const struct truth *t, const struct thing *claim)
 {
@@ -492,14 +482,14 @@ seen_at(const struct truth *t, const struct thing *claim)
 	if (t->leader == NULL)
 		return claim->deleted_at;
 	s = &t->leader->sights[claim->index];
-	if (s->at < 0)		/* it never saw the claim */
+	if (s->at < 0)		/* the leader never saw the claim */
 		return claim->deleted_at;
 	return s->deleted_at >= 0 ? s->deleted_at
 	       : s->gone_at >= 0  ? s->gone_at
 				  : t->w->now;
 }
 
-/* A boot that failed: the machine goes on until it is tried again. */
+/* A boot failed.  The machine goes on counting until it is tried again. */
 static void
 set_failed(struct truth *t, const struct past *p, int machine)
 {
@@ -518,7 +508,7 @@ set_failed(struct truth *t, const struct past *p, int machine)
 	x->failed_boot = t->rules.replacements == REPLACEMENTS_IGNORE &&
 			 !claim->disrupted && !was_ready(claim) &&
 			 x->counted.hi;
-	/* Who has not seen the claim knows of nothing. */
+	/* A leader that has not seen the claim knows nothing of it. */
 	if (t->leader != NULL && t->leader->sights[claim->index].at < 0)
 		x->failed_boot = false;
 	if (!x->failed_boot) {
@@ -528,7 +518,8 @@ set_failed(struct truth *t, const struct past *p, int machine)
 		x->ongoing.hi = x->counted.hi && t->w->now <= until;
 		return;
 	}
-	/* What it remembers of the deletion moves with its clock, too. */
+	/* What the leader remembers of the deletion moves with its clock,
+	 * too. */
 	if (t->leader != NULL &&
 	    t->leader->sights[claim->index].deleted_at >= 0)
 		end += t->leader->shifted -
@@ -536,15 +527,15 @@ set_failed(struct truth *t, const struct past *p, int machine)
 	if (t->leader != NULL &&
 	    t->leader->jumped_at >= claim->deleted_at)
 		x->counted.lo = false;
-	/* Its Node's deletion may be seen before its own. */
+	/* The deletion of its Node may be seen before its own. */
 	turns_at(t, claim->deleted_at + LAG_MS + 1);
 	x->ongoing.lo = x->counted.lo && !has_passed(t, end) &&
 			!has_passed(t, x->deadline) &&
 			t->w->now > claim->deleted_at + LAG_MS;
 	x->ongoing.hi = !has_passed(t, end + 1000 + LAG_MS) &&
 			!has_passed(t, x->deadline_hi + LAG_MS);
-	/* Who has not seen the deletion has the minute begin when it sees that
-	 * the claim is gone. */
+	/* For a leader that has not seen the deletion, the minute begins when
+	 * it sees that the claim is gone. */
 	if (t->leader != NULL &&
 	    t->leader->sights[claim->index].deleted_at < 0) {
 		int64_t gone_at = t->leader->sights[claim->index].gone_at;
@@ -560,7 +551,7 @@ set_failed(struct truth *t, const struct past *p, int machine)
 		x->ongoing.lo = false;
 }
 
-/* May the claim be the next try?  By its stamps it may be a second older. */
+/* May the claim be the retry?  By its stamps it may be a second older. */
 static bool
 may_follow(const struct thing *claim, const struct thing *failed)
 {
@@ -568,8 +559,9 @@ may_follow(const struct thing *claim, const struct thing *failed)
 	       claim->created_ms + 1000 >= failed->deleted_ms;
 }
 
-/* Of the failed boots of its scope, those that are surely tried again by now,
- * and those that may be: one for each claim made since that counts. */
+/* Counts the failed boots of the scope that have surely been tried again by
+ * now, and those that may have been: one for each claim made since then that
+ * counts. */
 static struct maybe
 is_ongoing(const struct truth *t, int machine)
 {
@@ -595,8 +587,8 @@ is_ongoing(const struct truth *t, int machine)
 		    truth_out(w, &t->rules, &w->machines[i]))
 			continue;
 		tried_hi += y->came.hi;
-		/* If nobody saw when that began, it counts from when the
-		 * claim was seen to be gone. */
+		/* If nobody saw when that began, it counts from when the claim
+		 * was seen to be gone. */
 		tried_lo += y->came.lo && c->born > claim->deleted_at + 1000 &&
 			    (saw || c->born > seen_at(t, claim) + 1000);
 	}
@@ -620,7 +612,7 @@ counts_at_all(const struct truth *t, int i, bool hi)
 	return hi ? x->counts.hi : x->counts.lo;
 }
 
-/* The next try of a boot that failed is the same scale-up, of back then. */
+/* The retry of a boot that failed belongs to the same scale-up as the boot. */
 static void
 set_tried(struct truth *t, int machine)
 {
@@ -648,7 +640,7 @@ is_near(int64_t a, int64_t b, int64_t hold)
 	return a - b <= hold && b - a <= hold;
 }
 
-/* minScaleUp: so many were made within holdDuration of it. */
+/* Were enough machines, by minScaleUp, made within holdDuration of this one? */
 static bool
 is_enough(const struct truth *t, int machine, bool hi)
 {
@@ -666,7 +658,7 @@ is_enough(const struct truth *t, int machine, bool hi)
 			    truth_scope_of(t, m) ||
 		    !counts_at_all(t, i, hi))
 			continue;
-		/* The next try is of that age, too. */
+		/* The retry has the age of the failed boot, too. */
 		n += is_near(x->created, y->created, hold) ||
 		     (hi && (is_near(x->tried_since, y->tried_since, hold) ||
 			     is_near(x->tried_since, y->created, hold) ||
@@ -675,8 +667,8 @@ is_enough(const struct truth *t, int machine, bool hi)
 	return n >= t->rules.min_scale_up;
 }
 
-/* Those that launch at one moment are judged in the order in which the API
- * server has them, which is that of their births. */
+/* Claims that launch at the same moment are judged in the order of the API
+ * server, which is that of their births. */
 void
 truth_machines(struct truth *t)
 {

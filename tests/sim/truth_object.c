@@ -5,7 +5,8 @@
 
 #define OTHER_HELD_KEY "example.com/keep=yes"
 
-/* The annotation that the mark stands for; ANN_COUNT: none that is known. */
+/* Returns the annotation that the mark stands for, or ANN_COUNT if it is not
+ * known. */
 static enum ann
 marked_hold(const struct thing *t)
 {
@@ -53,8 +54,9 @@ truth_held(const struct thing *t, const struct rules *r)
 	       marked_hold(t) == today;
 }
 
-/* Has a person a say?  The object has a hold without our mark, or our mark
- * without the hold; or the claim's own hold was copied beside our mark. */
+/* Does a person decide about the object?  It has a hold without our mark, or
+ * our mark without the hold, or the claim's own hold was copied beside our
+ * mark. */
 bool
 truth_person(const struct thing *t, const struct rules *r)
 {

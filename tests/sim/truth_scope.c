@@ -6,9 +6,10 @@
 
 /*
  * Each scope: whether it is busy, its debt and its window.  Two buckets run
- * side by side: `early` opens its window as soon as it can, `late` only where
- * everybody would.  Between the two stands `high`, the most debt of those that
- * have not opened it.  A window is surely open where both have it open.
+ * side by side.  `early` opens its window as soon as any replica could, `late`
+ * only when every replica would.  Between the two stands `high`, the most debt
+ * of those that have not opened a window.  A window is surely open if both have
+ * it open.
  */
 
 static int64_t
@@ -54,7 +55,8 @@ bucket_close(struct bucket *b)
 	b->windows++;
 }
 
-/* dt ms pass: in which it is held, or not; in which time is usable, or not. */
+/* Lets dt ms pass.  Says whether the scope is held meanwhile, and whether the
+ * time is usable. */
 static void
 bucket_run(struct bucket *b, double dt, bool held, bool usable, int64_t max,
 	   int64_t window)
@@ -72,22 +74,22 @@ bucket_run(struct bucket *b, double dt, bool held, bool usable, int64_t max,
 	}
 }
 
-/* Both are closed, and whoever opened a window in between has closed it, too:
- * from here on nobody cares how many there were. */
+/* Both buckets are closed.  Whoever opened a window in between has closed it,
+ * too.  From here on the number of windows no longer matters. */
 static void
 collapse(struct scope_truth *s)
 {
 	if (s->early.open || s->late.open || s->open_left > 0 ||
 	    s->early.windows == s->late.windows)
 		return;
-	/* Who opened it last has just closed it. */
+	/* The last one to open it has just closed it. */
 	s->late.debt = 0;
 	if (s->early.debt < s->high)
 		s->early.debt = s->high;
 	s->early.windows = s->late.windows;
 }
 
-/* A window that was open has closed by then, and any debt is paid. */
+/* Any window that was open has closed by then, and any debt is paid. */
 static void
 run_unknown(const struct truth *t, struct scope_truth *s, double dt)
 {
@@ -145,8 +147,8 @@ truth_pass_time(struct truth *t)
 
 /* --- released by hand ----------------------------------------------------- */
 
-/* The earliest released-at of the scope's NodePools that are not left out;
- * STAMP_NONE: one of them has none, or there are none. */
+/* Returns the earliest released-at of the scope's NodePools that are not left
+ * out.  STAMP_NONE: one of them has none, or there are no NodePools. */
 static int64_t
 released_since(struct truth *t, int scope)
 {
@@ -171,15 +173,15 @@ static void
 limit_debt(struct truth *t, int scope)
 {
 	struct scope_truth *s = &t->scopes[scope];
-	/* In trouble it may be heard of at any time. */
+	/* In trouble, the leader may hear of it at any time. */
 	int64_t since = released_since(t, scope);
 	bool advanced = since != STAMP_NONE && since > s->released;
 	double most, least;
 
 	if (since == STAMP_NONE)
 		return;
-	/* From when it is known the time since then passes whatever the clock
-	 * does. */
+	/* From the moment when the leader knows it, the time since then passes
+	 * whatever the clock does. */
 	if (since != s->limited_since) {
 		s->limited_since = since;
 		s->limited_at = t->w->now - (t->clock - since);
@@ -187,8 +189,8 @@ limit_debt(struct truth *t, int scope)
 	most = (double)(t->w->now - s->limited_at);
 	if (advanced)
 		s->released = since;
-	/* One from so long before the window opened had not kept it from
-	 * opening, had it been known. */
+	/* A released-at from so long before the window opened would not have
+	 * kept it from opening. */
 	if (advanced && s->early.open &&
 	    since - SERVER_START > s->early.opened_at - s->max)
 		bucket_close(&s->early);
@@ -197,19 +199,19 @@ limit_debt(struct truth *t, int scope)
 		bucket_close(&s->late);
 		s->open_left = 0;
 	}
-	/* In trouble it may be heard of when a window has opened that would not
-	 * have, and ends by that. */
+	/* In trouble, the leader may hear of it only after a window has opened
+	 * that would not have opened.  That window then ends. */
 	s->heard_late |= advanced && !t->calm;
 	if (s->heard_late && t->calm) {
 		s->heard_late = false;
 		s->late.debt = s->late.open ? s->late.debt : 0;
 	}
-	/* A clock that was set back since makes it shorter, too. */
+	/* A clock that was set back since then makes it shorter, too. */
 	least = (double)(t->clock - since);
 	least = least < most ? least : most;
 	if (s->late.debt > least && !s->late.open)
 		s->late.debt = least > 0 ? least : 0;
-	/* Who leads hears of it a moment later, and sees whole seconds. */
+	/* The leader hears of it a moment later, and sees whole seconds. */
 	if (!t->calm)
 		return;
 	if (s->early.debt > most + TURN_MS && !s->early.open)
@@ -220,8 +222,8 @@ limit_debt(struct truth *t, int scope)
 
 /* --- busy ----------------------------------------------------------------- */
 
-/* Until when everything that has happened is known: in trouble, until that
- * began. */
+/* Returns the moment up to which replicas know everything that has happened.
+ * In trouble, that is when it began. */
 static int64_t
 known_until(const struct truth *t)
 {
@@ -234,7 +236,7 @@ keeps_busy(struct truth *t, int machine)
 	struct world *w = t->w;
 	struct machine_truth *x = &t->machines[machine];
 	bool ahead = x->enough.hi && !has_passed(t, x->deadline_hi);
-	/* There is no such resource, as far as it knows. */
+	/* As far as the leader knows, the resource is not served. */
 	bool unknown_to_it = t->leader != NULL &&
 			     t->leader->streams[KIND_NODECLAIM].unserved;
 
@@ -252,12 +254,13 @@ set_busy(struct truth *t, int scope)
 {
 	struct world *w = t->w;
 	struct scope_truth *s = &t->scopes[scope];
-	/* What ended it a moment ago may be heard of after what goes on. */
+	/* The leader may hear of what ended it a moment ago after it hears of
+	 * what goes on. */
 	bool was_busy = s->busy.hi || s->gap_held || s->guessed ||
 			s->hi_last + LAG_MS >= w->now;
 	bool undecided = false;
 
-	if (s->busy.hi)		/* until now */
+	if (s->busy.hi)		/* it was busy until now */
 		s->hi_last = w->now;
 	s->busy = s->seems = (struct maybe){false, false};
 	for (int i = 0; i < w->machines_n; i++) {
@@ -267,7 +270,8 @@ set_busy(struct truth *t, int scope)
 		if (w->machines[i].claim < 0 ||
 		    !in_scope(t, scope, w->machines[i].pool_id))
 			continue;
-		/* To minScaleUp one counts whose own time is over, too. */
+		/* A machine whose own time is over counts for minScaleUp,
+		 * too. */
 		undecided |= x->undecided && (!has_passed(t, x->deadline) ||
 					      t->rules.min_scale_up > 1);
 		keeps = keeps_busy(t, i);
@@ -313,8 +317,8 @@ open_windows(struct truth *t, int scope)
 	struct scope_truth *s = &t->scopes[scope];
 	int64_t max = max_of(t, scope), window = t->rules.cap.window_ms;
 
-	/* Nobody can say when a cap is heard of that comes in trouble; nor is
-	 * one known whose NodePools are not served yet. */
+	/* Nobody can say when the leader hears of a cap that comes in trouble.
+	 * It does not know one either whose NodePools are not served yet. */
 	if ((max != s->max && !t->calm) ||
 	    (max != t->rules.cap.max_ms && t->leader != NULL &&
 	     t->leader->streams[KIND_NODEPOOL].unserved))
@@ -327,7 +331,7 @@ open_windows(struct truth *t, int scope)
 		s->high = s->open_left = 0;
 		return;
 	}
-	/* A lowered cap clamps the debt of a scope that is not held. */
+	/* A lowered cap limits the debt of a scope that is not held. */
 	if (!s->seems.lo && s->late.debt > (double)max)
 		s->late.debt = (double)max;
 	if (!s->seems.hi && s->early.debt > (double)max)
@@ -341,7 +345,8 @@ open_windows(struct truth *t, int scope)
 		if (!s->early.open && s->early.windows == s->late.windows)
 			bucket_open(&s->early, t->w->now, window - LAG_MS);
 		bucket_open(&s->late, t->w->now, window + LAG_MS);
-		/* All have opened it; those before may be close to another. */
+		/* All have opened it, and those before may be close to another
+		 * window. */
 		s->high = s->early.windows == s->late.windows ? 0
 			  : s->early.open || s->early.windows >
 						     s->late.windows + 1
@@ -361,11 +366,11 @@ open_windows(struct truth *t, int scope)
 struct kept {
 	char name[24];
 	double debt, window;
-	char course;		/* 'h', 'i', 'p' */
+	char course;		/* h(eld), i(dle) or p(aused) */
 	int64_t at;
 };
 
-/* "1h2m3s", "500ms", "0s". */
+/* Reads "1h2m3s", "500ms" or "0s". */
 static double
 duration_of(const char *text)
 {
@@ -387,7 +392,7 @@ duration_of(const char *text)
 	return ms;
 }
 
-/* One entry of the soft state; false: it cannot be read. */
+/* Reads one entry of the soft state.  False if that is not possible. */
 static bool
 kept_read(char *entry, struct kept *k)
 {
@@ -411,7 +416,7 @@ kept_read(char *entry, struct kept *k)
 	       strchr("hip", k->course) != NULL && k->course != '\0';
 }
 
-/* Which scope's entry it is; -1: none of ours. */
+/* Returns the scope that the entry names, or -1 if it is none of ours. */
 static int
 scope_named(const struct truth *t, const char *name)
 {
@@ -426,7 +431,7 @@ scope_named(const struct truth *t, const char *name)
 	return cluster ? 0 : -1;
 }
 
-/* How it goes on until then, as the entry says. */
+/* Carries the entry on until then, as it says itself. */
 static void
 kept_run(const struct truth *t, struct kept *k, int scope, int64_t until)
 {
@@ -447,7 +452,7 @@ kept_run(const struct truth *t, struct kept *k, int scope, int64_t until)
 	k->at += (int64_t)dt;
 }
 
-/* A guess leaves room for a hold; of several NodePools for the shortest. */
+/* A guess leaves room for a hold.  Of several NodePools the shortest counts. */
 static int64_t
 most_guessed(const struct truth *t, int scope)
 {
@@ -486,22 +491,22 @@ restore_scope(struct truth *t, struct kept *k, int scope, int64_t renewed)
 			      : 1;
 	double vague = TURN_MS * (k->course == 'i' && rate > 1 ? rate : 1);
 
-	/* What was released by hand before that has had its effect. */
+	/* A released-at from before that has had its effect. */
 	s->released = k->at;
-	/* A cap that came while nobody led is heard of when somebody does. */
+	/* If a cap came while nobody led, the next leader hears of it. */
 	s->unknown = t->rules.scope == SCOPE_NODEPOOL &&
 		     t->w->nodepools[scope].max >= 0 &&
 		     t->w->nodepools[scope].changed > k->at - SERVER_START;
-	/* Of a Lease that was deleted nobody knows who renewed it until when. */
+	/* If the Lease was deleted, nobody knows who renewed it until when. */
 	if (t->w->now - t->w->lease_deleted < 60000 && renewed > k->at)
 		vague += (double)(renewed - k->at) * (rate + 1);
 	kept_run(t, k, scope, renewed);
 	s->gap_held = k->course == 'h' && k->window <= 0;
 	if (s->gap_held && t->clock > k->at)
 		k->debt += (double)(t->clock - k->at);
-	/* Without election that may be read long after the lead began. */
+	/* Without election the Lease may be read long after the lead began. */
 	vague += (double)(t->w->now - t->leader->led_since) * (rate + 1);
-	/* Which renewal it was may be anybody's guess. */
+	/* Nobody can tell which renewal it was. */
 	if (later_of(t->w->late_until, t->w->lossy_until) > 0 &&
 	    t->w->now - later_of(t->w->late_until, t->w->lossy_until) < 60000)
 		vague += 15000 * (rate + 1);
@@ -535,7 +540,7 @@ any_skewed(const struct truth *t)
 	return false;
 }
 
-/* What the Lease says; the leader believes it up to the renewTime. */
+/* A new leader reads the Lease, and believes it up to the renewTime. */
 void
 truth_leads(struct holder *h)
 {
@@ -544,7 +549,7 @@ truth_leads(struct holder *h)
 	int64_t renewed = h->elects ? h->w->lease_left_us / 1000 : STAMP_NONE;
 	bool lost = h->w->lease.state[0] == '\0' || !h->w->lease.present;
 
-	if (t->leader != h)	/* the next look is to see that it is new */
+	if (t->leader != h)	/* the next look has to see that it is new */
 		t->leads_n = h->leads_n - 1;
 	t->leader = h;
 	t->rules = h->rules;
@@ -580,14 +585,14 @@ truth_leads(struct holder *h)
 	for (int i = 0; lost && i < MACHINES; i++)
 		t->machines[i].was_held = false;
 	h->w->lease_left_us = h->w->lease.renew_us;
-	/* Moments in it are of a clock that jumps. */
+	/* The moments in it are of a clock that jumps. */
 	if ((h->w->turns_until > 0 &&
 	     h->w->now < h->w->turns_until + 60000) || any_skewed(t))
 		truth_lost_count(t);
 }
 
-/* Nothing is kept: the oldest mark tells that its machine's own deadline does
- * not explain. */
+/* No soft state is kept.  The oldest mark that its machine's own deadline does
+ * not explain says how long the scope has been held. */
 static void
 guess(struct truth *t, int scope)
 {
@@ -615,7 +620,8 @@ guess(struct truth *t, int scope)
 	}
 	debt = debt > most ? most : debt;
 	s->guess = false;
-	/* Whose marks count, where the configuration was another? */
+	/* Nobody can tell which marks count if the configuration was
+	 * another. */
 	s->late.debt = debt > TURN_MS && w->strange == 0 ? debt - TURN_MS : 0;
 	debt = w->reruled ? most : debt;
 	s->early.debt = debt > 0 ? debt + TURN_MS + since_lead : since_lead;
@@ -669,13 +675,14 @@ truth_seen_open(struct truth *t, int scope, bool just_now)
 	bucket_open(&s->late, t->w->now, window + LAG_MS);
 	s->late.windows = s->early.windows;
 	s->high = 0;
-	if (!s->early.open || !just_now)	/* it may end at once */
+	if (!s->early.open || !just_now)	/* a window may end at once */
 		bucket_open(&s->early, t->w->now, just_now ? window - SLACK_MS : 1);
 	if (just_now && s->early.left < (double)(window - SLACK_MS))
 		s->early.left = (double)(window - SLACK_MS);
 }
 
-/* The soft state in the Lease says what is so, as far as anybody can tell. */
+/* Does the soft state in the Lease say what is so, as far as anybody can
+ * tell? */
 static bool
 fits(struct truth *t, int scope, struct kept *k)
 {
@@ -683,11 +690,11 @@ fits(struct truth *t, int scope, struct kept *k)
 	double max = (double)max_of(t, scope), slack = 2 * TURN_MS;
 	bool same = s->early.windows == s->late.windows;
 
-	/* It shrinks so fast, and the text has whole seconds. */
+	/* The debt shrinks fast, and the text has whole seconds. */
 	if (max > (double)t->rules.cap.window_ms &&
 	    t->rules.cap.window_ms > 0)
 		slack *= max / (double)t->rules.cap.window_ms;
-	/* Written by a clock that has been set since. */
+	/* The state was written by a clock that has been set since. */
 	if (t->leader->jumped_at > k->at - SERVER_START - 60000)
 		return true;
 	kept_run(t, k, scope, t->clock);
@@ -757,7 +764,8 @@ say_odd(struct truth *t)
 void
 truth_soft(struct truth *t)
 {
-	/* Without election it may take a minute until the Lease is there again. */
+	/* Without election it may take a minute until the Lease is there
+	 * again. */
 	bool rewritten = t->leader != NULL && !t->leader->elects &&
 			 t->w->now - t->w->lease_deleted < 70000;
 
@@ -769,7 +777,8 @@ truth_soft(struct truth *t)
 	}
 	if (!t->soft_odd)
 		t->soft_since = t->w->now;
-	/* What people say in a NodePool has to be heard and written first. */
+	/* The leader has to hear and write first what people say in a
+	 * NodePool. */
 	for (int i = 0; i < t->w->pools_n; i++)
 		if (t->w->nodepools[i].changed > t->soft_since)
 			t->soft_since = t->w->nodepools[i].changed;

@@ -6,9 +6,11 @@
 #include <stddef.h>
 
 /*
- * Writes text into storage that the caller owns.  It never allocates, and the
- * text always ends with a NUL.  Text that does not fit sets `full`, which stays
- * set: write everything, and check once at the end.  Not thread-safe.
+ * Writes text into storage that the caller owns and that outlives the struct.
+ * It never allocates, and the text always ends with a NUL.  A piece of text
+ * that does not fit is left out as a whole and sets `full`.  From then on all
+ * writes are ignored, so a caller can write everything and check `full` once at
+ * the end.  Not thread-safe.
  */
 struct buf {
 	char *data;
@@ -17,7 +19,9 @@ struct buf {
 	bool full;
 };
 
+/* Begins an empty text in storage[cap].  cap is at least 1. */
 void buf_init(struct buf *b, char *storage, size_t cap);
+/* These append: n bytes, a string without its NUL, or formatted text. */
 void buf_add(struct buf *b, const char *bytes, size_t n);
 void buf_puts(struct buf *b, const char *s);
 void buf_printf(struct buf *b, const char *fmt, ...)
@@ -27,15 +31,15 @@ void buf_printf(struct buf *b, const char *fmt, ...)
  * not UTF-8 come out as U+FFFD, so the result is always valid JSON. */
 void buf_json(struct buf *b, const char *s);
 
-/* Overwrites a secret text up to its NUL, whatever becomes of it afterwards: the
- * compiler keeps the writes even where a free follows.  NULL is allowed. */
+/* Overwrites a secret string up to its NUL.  The compiler does not optimize the
+ * writes away, even if the string is freed next.  s may be NULL. */
 void str_wipe(char *s);
 
 /* Copies s into dst[cap].  Returns -1, with dst untouched, if it does not fit.
  */
 int str_copy(char *dst, size_t cap, const char *s);
-/* The same, but cuts s after the last whole UTF-8 character that fits.  NULL
- * counts as "". */
+/* Copies as much of s into dst[cap] as fits, and cuts it after a whole UTF-8
+ * character.  It always succeeds.  An s of NULL counts as "". */
 void str_cut(char *dst, size_t cap, const char *s);
 
 #endif

@@ -6,10 +6,13 @@
 #include <stdint.h>
 
 /*
- * Every counter that we export stands here once, with its name and its labels.
- * All names start with METRICS_PREFIX, except those that other programs share,
- * which begin with '='.  Counters are atomics: any thread adds, and
- * wire/metrics reads.
+ * The counters of the process.  COUNTERS lists each simple counter once, with
+ * its metric's name and its labels.  wire/metrics puts METRICS_PREFIX before a
+ * name.  A name that other programs use too begins with '=', and wire/metrics
+ * writes it without the '=' and without the prefix.  The two histograms and the
+ * count of calls to the API server are members of struct counters.
+ *
+ * All counts are atomic.  Any thread may add, and wire/metrics reads.
  */
 #define METRICS_PREFIX "karpenter_node_holder_"
 
@@ -86,15 +89,19 @@ enum rest_method {
 	REST_DELETE,
 	REST_METHODS,
 };
-#define HTTP_CODE_MAX 600	/* for rest_client_requests_total; 0 = no
-				   answer */
+#define HTTP_CODE_MAX 600	/* status codes are below this; 0: no answer
+				   came */
 
+/* Zeroed memory is a valid initial value.  The two histograms keep the number
+ * of observations in each bucket, not the cumulated number that Prometheus
+ * shows. */
 struct counters {
 	_Atomic uint64_t at[COUNTER_COUNT];
 	_Atomic uint64_t latency[LATENCY_BUCKETS + 1];
 	_Atomic uint64_t latency_us_sum;
 	_Atomic uint64_t hold_latency[HOLD_BUCKETS + 1];
 	_Atomic uint64_t hold_latency_ms_sum;
+	/* Calls to the API server, by method and HTTP status. */
 	_Atomic uint64_t rest[REST_METHODS][HTTP_CODE_MAX];
 };
 
@@ -104,7 +111,8 @@ counter_add(struct counters *c, enum counter id)
 	atomic_fetch_add_explicit(&c->at[id], 1, memory_order_relaxed);
 }
 
-/* Adds one observation of us microseconds to admission_duration_seconds. */
+/* Each adds one observation: to admission_duration_seconds in microseconds, to
+ * hold_latency_seconds in milliseconds. */
 void counters_latency(struct counters *c, uint64_t us);
 void counters_hold_latency(struct counters *c, uint64_t ms);
 

@@ -3,24 +3,31 @@
 #define CORE_BASE_ERR_H
 
 /*
- * An error is a value: a code for callers that branch, and a sentence for
- * people.  The sentence is one line, and control bytes in what it quotes are
- * shown as '?'.
+ * An error is a plain value without anything to free: a code for callers that
+ * branch, and a sentence for people.  The sentence is one line.  Control bytes
+ * in what it quotes are shown as '?', and a sentence that is too long is cut.
  *
- * Functions that can fail end with `struct err *e` and return 0 or -1.  They
- * leave their outputs untouched on failure.  Nothing below daemon/ logs what it
- * returns.
+ * A function that can fail for more than one reason takes a `struct err *e` as
+ * its last parameter and returns 0 or -1 (or a pointer or NULL).  On failure it
+ * sets *e.  On success it leaves *e as it is.  e may be NULL, unless the
+ * function's comment says otherwise.  Outputs are untouched on failure, unless
+ * the function's comment says otherwise.  A function that can only run out of
+ * memory returns -1 or NULL and takes no struct err.  A function that returns
+ * an error does not log it; its caller does.
  */
 
 enum err_code {
 	ERR_NONE = 0,
-	ERR_INPUT,	/* our input is wrong; trying again won't help */
-	ERR_LIMIT,	/* beyond a bound of limits.h */
-	ERR_SYSTEM,	/* the machine refused: file, socket, memory */
+	ERR_INPUT,	/* what we were given is wrong; trying again does not
+			   help */
+	ERR_LIMIT,	/* what we were given is beyond a bound, most often one
+			   of limits.h */
+	ERR_SYSTEM,	/* the operating system refused: a file, a socket,
+			   memory */
 	ERR_TLS,	/* handshake, certificate, name */
 	ERR_TIMEOUT,	/* no answer in time */
 	ERR_CUT,	/* the peer closed in the middle */
-	ERR_CANCELLED,	/* we were asked to stop */
+	ERR_CANCELLED,	/* somebody asked us to stop */
 };
 
 struct err {
@@ -33,7 +40,8 @@ struct err {
 int err_set(struct err *e, enum err_code code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Puts "context: " before the text, keeps the code, and returns -1. */
+/* Puts the formatted text and ": " before the sentence of an error that is
+ * already set, keeps its code, and returns -1.  e may be NULL. */
 int err_wrap(struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -6,10 +6,11 @@
 #include <stdint.h>
 
 /*
- * A binary min-heap of ids, ordered by key and indexed by id.  Changing or
- * removing a key takes O(log n), so the heap never contains anything stale
- * (there are no tombstones). ids are below the capacity given to heap_init,
- * which allocates all memory.  Not thread-safe.
+ * A binary min-heap of ids, each with a key.  An id is in the heap at most
+ * once.  Its key can be changed, and the id removed, in O(log n), so the heap
+ * never contains stale entries.  Ids are below the capacity given to heap_init,
+ * and the functions assert that.  heap_init allocates all memory and heap_done
+ * frees it.  Other code may read the fields.  Not thread-safe.
  */
 struct heap {
 	uint32_t n, cap;
@@ -18,11 +19,16 @@ struct heap {
 	int64_t *keys;	/* by id */
 };
 
-int heap_init(struct heap *h, uint32_t cap);	/* -1: no memory */
+/* Returns -1 if there is no memory.  *h is then empty, and heap_done is not
+ * needed but allowed. */
+int heap_init(struct heap *h, uint32_t cap);
 void heap_done(struct heap *h);
-void heap_set(struct heap *h, uint32_t id, int64_t key);	/* adds or
-								   moves */
+/* Adds the id, or changes its key if it is in the heap already. */
+void heap_set(struct heap *h, uint32_t id, int64_t key);
 void heap_remove(struct heap *h, uint32_t id);	/* id may be absent */
+/* Gets the id with the smallest key, and that key, and leaves it in the heap.
+ * Returns false, with the outputs untouched, if the heap is empty.  Equal keys
+ * come in no particular order. */
 bool heap_top(const struct heap *h, uint32_t *id, int64_t *key);
 
 #endif

@@ -9,9 +9,11 @@
 #include "core/base/stamp.h"
 
 /*
- * What we keep of a NodePool: what people and GitOps say in its annotations
- * (docs/rules.md#nodepool-annotations). wire/api/nodepool makes one of each
- * watch line.  A plain struct, copied with `=`; any thread.
+ * What we keep of a NodePool (karpenter.sh/v1): its identity, and what people
+ * have written in its annotations (docs/rules.md#nodepool-annotations).
+ * wire/api/nodepool decodes each list item and watch line into a struct
+ * nodepool.  It is a plain value that owns nothing and is copied with `=`.  The
+ * functions are pure, so any thread may call them.
  */
 enum nodepool_key {
 	NODEPOOL_ENABLED,
@@ -30,29 +32,35 @@ struct nodepool {
 	char rv[RV_BYTES];	/* metadata.resourceVersion, opaque */
 	bool disabled;		/* enabled: "false" */
 	int64_t hold_until_ms;	/* server_ms; STAMP_NONE: none */
-	int64_t released_at_ms;	/* server_ms; STAMP_NONE: none.  A moment ahead
-				   of now is bad, too: whoever has a clock
-				   reports it */
-	int64_t hold_ms;	/* -1: the config's */
-	int64_t max_hold_ms;	/* -1: the config's; 0: no cap */
+	int64_t released_at_ms;	/* server_ms; STAMP_NONE: none.  It may lie
+				   ahead of now.  The controller, which knows
+				   the time, then reports it as bad */
+	int64_t hold_ms;	/* -1: the configuration's holdDuration */
+	int64_t max_hold_ms;	/* -1: the configuration's maxHoldDuration; 0:
+				   no cap */
 
-	/* The value that does not count, cut at a whole character; "(empty)"
-	 * for an empty one; "" where the annotation is good or missing. */
+	/* Each annotation's value if it cannot be read, cut at a whole
+	 * character, or "(empty)" if it is empty.  "" if the annotation is good
+	 * or missing. */
 	char bad[NODEPOOL_KEY_COUNT][NODEPOOL_BAD_BYTES];
 };
 
 /* Makes *p a NodePool without name and annotations. */
 void nodepool_init(struct nodepool *p);
 
-/* Takes one annotation's value, UTF-8; NULL: it is missing.  A bad value leaves
- * the field at its default and is kept in bad[k].  The bounds are those of the
- * configuration. */
+/* Sets the field of annotation k from its value, which is UTF-8, or NULL if the
+ * annotation is missing.  Call it once for each k, after nodepool_init.  A
+ * value that cannot be read leaves the field as it is and is copied to bad[k].
+ * Durations have the same syntax and bounds as in the configuration
+ * (duration_parse). */
 void nodepool_set(struct nodepool *p, enum nodepool_key k, const char *value);
 
-/* The annotation's key: "karpenter-node-holder.io/enabled", … */
+/* Returns the annotation's key, such as "karpenter-node-holder.io/enabled".
+ * Static. */
 const char *nodepool_key_name(enum nodepool_key k);
 
-/* What was expected in its place, for people: "a duration such as 10m". */
+/* Returns what a good value of annotation k looks like, to follow the word
+ * "expected" in a message: "a duration above 0 such as 10m".  Static. */
 const char *nodepool_expected(enum nodepool_key k);
 
 #endif

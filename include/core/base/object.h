@@ -9,9 +9,10 @@
 #include "core/base/stamp.h"
 
 /*
- * What we keep of a Node or a NodeClaim: a plain struct, copied with `=`.
- * wire/api/object makes one of each watch line, and the rest of the program
- * reads it.
+ * What we keep of a Node (v1) or a NodeClaim (karpenter.sh/v1).
+ * wire/api/object decodes each list item and watch line into a struct object.
+ * It is a plain value that owns nothing and is copied with `=`.  Times are
+ * server_ms (core/base/stamp).
  */
 
 /* Our annotations: docs/rules.md#our-annotations. */
@@ -33,22 +34,25 @@
 enum kind {
 	KIND_NODE,
 	KIND_NODECLAIM,
-	KIND_COUNT,		/* the kinds that machines are made of */
+	KIND_COUNT,		/* how many kinds a machine is made of */
 	KIND_NODEPOOL = KIND_COUNT,
-	KIND_EVENT,		/* Karpenter's, about NodeClaims */
-	VIEW_COUNT,		/* the kinds that are listed and watched */
+	KIND_EVENT,		/* an Event by Karpenter about a NodeClaim */
+	VIEW_COUNT,		/* how many kinds are listed and watched */
 };
 
+/* What an object says of a certain hold annotation. */
 enum hold {
 	HOLD_ABSENT,
-	HOLD_SAME,	/* the value we would write */
-	HOLD_OTHER,	/* any other value */
+	HOLD_SAME,	/* it has the value that we would write */
+	HOLD_OTHER,	/* it has any other value */
 };
 
+/* What an object says of our mark, the annotation MARK_KEY. */
 enum mark {
 	MARK_ABSENT,
-	MARK_TIME,	/* in the form that we write; mark_ms has the moment */
-	MARK_ODD,	/* there, but not in our form: counts as `created` */
+	MARK_TIME,	/* a time in the form that we write; see mark_ms */
+	MARK_ODD,	/* any other value; it counts as the object's
+			   creation */
 };
 
 /* A hold annotation: its key and its value. */
@@ -65,46 +69,59 @@ struct object {
 	char nodepool[NODEPOOL_BYTES];	/* "" without the label */
 	int64_t created_ms;
 	bool deleting;		/* it has a deletionTimestamp */
-	int64_t deleted_ms;	/* … which is this; STAMP_NONE without */
-	bool karpenter;		/* as far as the watch can see it:
+	int64_t deleted_ms;	/* the deletionTimestamp; STAMP_NONE if it has
+				   none, or none that can be read */
+	bool karpenter;		/* it is Karpenter's, as far as the watch shows:
 				   docs/rules.md#which-objects-are-karpenters */
 
-	/* Our annotations.  `hold` is about today's hold.  The mark may stand
-	 * for a previous hold, which is then named in `previous_key`. */
-	enum hold hold;
-	enum hold default_hold;	/* of the default hold, today's or not */
+	/* The hold and our annotations.  Today's hold is the one that the
+	 * configuration names, and the default hold is DEFAULT_HOLD_KEY with
+	 * DEFAULT_HOLD_VALUE.  The two may be the same.  If the configuration
+	 * was changed, our mark may stand for a previous hold: has_previous is
+	 * then set, and previous_key names that hold. */
+	enum hold hold;		/* what the object has of today's hold */
+	enum hold default_hold;	/* what it has of the default hold */
 	enum mark mark;
-	int64_t mark_ms;
-	bool has_held_key;	/* the held-key annotation is there */
-	bool has_previous;
-	enum hold previous_hold;
-	struct hold_key previous_key;
-	char replaces[CLASS_BYTES];	/* our class; "" without one, and where
-					   CLASS_UID_KEY is not this object's
-					   uid, because a copy says nothing.  So
-					   a Node never has one */
+	int64_t mark_ms;	/* the mark's time; only with MARK_TIME */
+	bool has_held_key;	/* it has the annotation HELD_KEY_KEY */
+	bool has_previous;	/* the mark does not stand for today's hold */
+	enum hold previous_hold;	/* what the object has of that hold */
+	struct hold_key previous_key;	/* that hold; key "" if the held-key
+					   cannot be read */
+	/* The value of CLASS_KEY: what this NodeClaim replaces.  "" if it has
+	 * none, or if CLASS_UID_KEY is not this object's own uid, because then
+	 * the annotation was copied from another object.  A Node therefore
+	 * never has one. */
+	char replaces[CLASS_BYTES];
 
-	bool has_class;		/* CLASS_KEY or CLASS_UID_KEY is there */
+	bool has_class;		/* it has the annotation CLASS_KEY or
+				   CLASS_UID_KEY */
 
 	/* NodeClaim only. */
 	char node_name[NAME_BYTES];	/* status.nodeName */
-	bool launched;		/* condition Launched, or status.providerID */
-	bool launch_known;	/* it has a Launched condition */
-	int64_t ready_ms;	/* when Initialized became True; STAMP_NONE
-				   before */
-	bool disrupted;		/* DisruptionReason is True, with any reason:
-				   Karpenter deletes the claim by choice */
-	int64_t disrupted_ms;	/* when DisruptionReason, other than Empty,
-				   became True; STAMP_NONE before */
+	bool launched;		/* the condition Launched is True, or there is a
+				   status.providerID */
+	bool launch_known;	/* it has a condition Launched, True or not */
+	int64_t ready_ms;	/* when the condition Initialized became True;
+				   STAMP_NONE if it is not True */
+	bool disrupted;		/* the condition DisruptionReason is True, for
+				   whatever reason: Karpenter has decided to
+				   delete the claim */
+	int64_t disrupted_ms;	/* when DisruptionReason became True, for a
+				   reason other than Empty; STAMP_NONE if it is
+				   not True, or Empty */
 
-	/* Node only. */
+	/* Both, each in its own way. */
 	bool registered;	/* Node: label karpenter.sh/registered=true;
 				   NodeClaim: status.nodeName is set */
-	char owner_name[NAME_BYTES];	/* ownerReference of kind NodeClaim */
+
+	/* Node only: its ownerReference of kind NodeClaim.  Both are "" if it
+	 * has none. */
+	char owner_name[NAME_BYTES];
 	char owner_uid[UID_BYTES];
 };
 
-/* Who put the hold on an object. */
+/* Whose the hold on an object is, as far as its annotations show. */
 enum tenure {
 	TENURE_FREE,	/* neither hold nor mark */
 	TENURE_PERSON,	/* a hold in any value, without our mark */
@@ -112,6 +129,8 @@ enum tenure {
 	TENURE_YIELDED,	/* our mark, but the hold was removed or changed */
 };
 
+/* Returns the tenure of an object with these facts, which are those of struct
+ * object.  Beside a mark it looks at the hold that the mark stands for. */
 enum tenure object_tenure(enum hold hold, enum mark mark, bool has_previous,
 			  enum hold previous_hold);
 

@@ -5,9 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Sorts ids in place by heapsort, because qsort(3) may allocate. before(ctx, a,
- * b) is a strict order.  Where it is total, the result depends on nothing else.
- */
+/* Sorts n ids in place.  It uses heapsort, because qsort(3) may allocate.
+ * before(ctx, a, b) says whether a comes before b, and has to be a strict weak
+ * order.  The sort is not stable: the result depends on the initial order
+ * unless `before` orders any two different ids. */
 void ids_sort(uint32_t *ids, uint32_t n,
 	      bool (*before)(const void *ctx, uint32_t a, uint32_t b),
 	      const void *ctx);

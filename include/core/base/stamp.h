@@ -6,10 +6,12 @@
 #include <stdint.h>
 
 /*
- * The two clocks.  Policy never reads a clock; its callers pass the time.
- *   server_ms  the API server's time, milliseconds since 1970 (UTC), for
- *              whatever is compared with a stamp on an object
- *   boot_ms    CLOCK_BOOTTIME, for backoff, timeouts and pace
+ * The two clocks, and times as text.  core/ never reads a clock: callers pass
+ * the time.  All functions are pure; any thread may call them.
+ *   server_ms  the API server's time, in milliseconds since 1970 (UTC), for
+ *              whatever is compared with a time on an object.  It may jump.
+ *   boot_ms    CLOCK_BOOTTIME in milliseconds, for backoff and timeouts.  It
+ *              never jumps and counts the time in which the machine sleeps.
  */
 struct now {
 	int64_t server_ms;
@@ -19,7 +21,8 @@ struct now {
 #define STAMP_NONE INT64_MIN	/* no such moment */
 #define STAMP_BYTES 24		/* "2026-01-02T03:04:05Z" and its NUL */
 
-/* Parses RFC 3339 with any offset and fraction (truncated to ms).  Returns -1
+/* Parses RFC 3339 with any offset and any fraction, which is cut to
+ * milliseconds.  *ms is the time since 1970.  Returns -1, with *ms untouched,
  * if s is not in that form. */
 int stamp_parse(const char *s, int64_t *ms);
 
@@ -28,7 +31,8 @@ int stamp_parse(const char *s, int64_t *ms);
 void stamp_format(int64_t ms, char out[STAMP_BYTES]);
 
 #define STAMP_US_BYTES 32	/* "2026-01-02T03:04:05.678901Z" and its NUL */
-/* Writes a time with six decimals, as metav1.MicroTime is written. */
+/* Writes a time in microseconds since 1970 with six decimals, as
+ * metav1.MicroTime is written. */
 void stamp_format_us(int64_t us, char out[STAMP_US_BYTES]);
 
 /* Parses the IMF-fixdate of RFC 9110 §5.6.7 ("Sun, 06 Nov 1994 08:49:37 GMT"),
@@ -37,8 +41,8 @@ void stamp_format_us(int64_t us, char out[STAMP_US_BYTES]);
 int stamp_parse_http(const char *s, int64_t *ms);
 
 /* Parses a Go duration without a sign: "95s", "1h30m", "1.5h", "500ms", "0".
- * The units are h, m, s and ms.  Returns -1 if s is not in that form or is over
- * 10 years. */
+ * The units are h, m, s and ms.  Returns -1, with *ms untouched, if s is not in
+ * that form or is over DURATION_MS_MAX (10 years). */
 int duration_parse(const char *s, int64_t *ms);
 
 #define DURATION_MS_MAX (3650 * (int64_t)86400000)

@@ -4,9 +4,9 @@
 
 #include <stddef.h>
 
-/* The length in bytes of the well-formed UTF-8 sequence at the begin of s[0..n)
- * (RFC 3629: no overlong forms, no surrogates, at most U+10FFFF).  0 if there
- * is none. */
+/* Returns the length in bytes of the well-formed UTF-8 character at the
+ * beginning of s, which has n bytes, or 0 if there is none.  Well-formed means
+ * as in RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF. */
 size_t utf8_len(const char *s, size_t n);
 
 #endif

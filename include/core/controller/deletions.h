@@ -14,19 +14,21 @@
  * makes an ordinary NodeClaim for their pods.  It is a substitute and no
  * scale-up (docs/rules.md#substitutes).  Each deletion has one substitute.
  *
- * All moments are stamps as written, in ms since 1970.  They are compared with
- * each other alone, never with our clock.  If there is no room, a deletion that
- * has its substitute goes, or else the oldest, whose substitute then counts as
- * a scale-up.  Not thread-safe.
+ * Times are in milliseconds since 1970.  began_ms and created_ms are stamps as
+ * written on the objects, and are not shifted when a clock is set.  gone_ms is
+ * our server time, because nothing is written on an object that is gone.  If
+ * there is no room, the table drops a deletion that has its substitute, or else
+ * the oldest one, whose substitute then counts as a scale-up.  Not thread-safe.
  */
 struct deletion {
 	bool used;
 	bool spent;		/* its substitute has been found */
 	char uid[UID_BYTES];	/* of the deleted claim */
 	char nodepool[NODEPOOL_BYTES];
-	int64_t began_ms;	/* deletionTimestamp */
-	int64_t gone_ms;	/* when the claim was gone; STAMP_NONE: it still
-				   drains */
+	int64_t began_ms;	/* its deletionTimestamp, or our server time if
+				   it had none that can be read */
+	int64_t gone_ms;	/* when we saw that the claim was gone;
+				   STAMP_NONE: it still drains */
 };
 
 struct deletions {
@@ -36,19 +38,21 @@ struct deletions {
 
 int deletions_init(struct deletions *d, uint32_t max);	/* -1: no memory */
 void deletions_done(struct deletions *d);
-void deletions_forget(struct deletions *d);
+void deletions_forget(struct deletions *d);	/* drops all deletions */
 
-/* put: the claim of this uid is being deleted.  gone: it is gone.  spend: its
- * substitute has been found. */
+/* Report that the claim with this uid is being deleted (deletions_put), is gone
+ * (deletions_gone), or has its substitute (deletions_spend).  A second report
+ * of the same kind changes nothing, and the last two ignore an unknown uid. */
 void deletions_put(struct deletions *d, const char *uid, const char *nodepool,
 		   int64_t began_ms);
 void deletions_gone(struct deletions *d, const char *uid, int64_t gone_ms);
 void deletions_spend(struct deletions *d, const char *uid);
 
-/* Returns the deletion that a claim of that NodePool, created at that moment,
- * is the substitute of.  A deletion in the claim's own NodePool comes before
- * others (in scope `nodepool` there are no others), then the earliest.  NULL:
- * there is none, and the claim is a scale-up. */
+/* Returns the deletion for which a claim of this NodePool, created at
+ * created_ms, is the substitute, or NULL if the claim is a scale-up.  Of
+ * several deletions it takes one in the claim's own NodePool first, and then
+ * the earliest.  Only in scope `cluster` does it take one in another NodePool.
+ * The result belongs to *d and is valid until the next change. */
 const struct deletion *deletions_match(const struct deletions *d,
 				       enum scope_kind scope,
 				       const char *nodepool,

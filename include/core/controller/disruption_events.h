@@ -8,13 +8,15 @@
 #include "core/base/limits.h"
 
 /*
- * Remembers what Karpenter's Events have said of NodeClaims that are yet to be
- * seen: the claim's uid and the reason.  If there is no room, the oldest goes,
- * and its claim then counts as a scale-up.  Not thread-safe.
+ * Remembers what Karpenter's Events have said of NodeClaims that no watch has
+ * shown yet.  Each memory is a claim's uid and a reason.  If there is no room,
+ * the oldest one is dropped, and its claim then counts as a scale-up.  Not
+ * thread-safe.
  */
 #define DISRUPTION_UNKNOWN "unknown"	/* a replacement for which no reason is
 					   given */
 
+/* What an Event has said of one claim. */
 struct disruption_said {
 	char uid[UID_BYTES];
 	char reason[CLASS_BYTES];
@@ -26,17 +28,19 @@ struct disruption_events {
 	struct index by_uid;
 };
 
-/* Returns -1 if there is no memory. */
+/* max: how many claims fit.  Returns -1 if there is no memory; call
+ * disruption_events_done in either case. */
 int disruption_events_init(struct disruption_events *s, uint32_t max);
 void disruption_events_done(struct disruption_events *s);
-/* Remembers the reason for this claim.  The first that is not
- * DISRUPTION_UNKNOWN stands. */
+/* Remembers the reason for this claim.  Of several reasons for one claim, the
+ * first that is not DISRUPTION_UNKNOWN stays. */
 void disruption_events_put(struct disruption_events *s, const char *uid,
 			   const char *reason);
-/* Returns the reason and forgets it, or returns NULL if nothing was said.  The
- * reason is good until the next call. */
+/* Returns the reason for this claim and forgets it, or returns NULL if there
+ * was no Event.  The reason belongs to *s and is valid until the next call. */
 const char *disruption_events_take(struct disruption_events *s,
 				   const char *uid);
+/* Forgets all reasons. */
 void disruption_events_forget(struct disruption_events *s);
 
 #endif

@@ -10,11 +10,16 @@
 #include "core/base/object.h"
 
 /*
- * What the controller reports, for the log and for Events: a ring of the latest
- * NOTES_MAX notes, oldest first.  If there is no room, the oldest goes.  Not
- * thread-safe.
+ * A note is something that the controller reports; src/daemon/notes.c turns it
+ * into log lines and Events.  struct notes is a ring of the latest NOTES_MAX
+ * notes.  If there is no room, the oldest note is dropped.  It owns no memory,
+ * and a zeroed struct is an empty ring.  Not thread-safe.
  */
-enum note_type {	/* and what its members say */
+
+/* The type of a note, and which members of struct note it sets.  The name of a
+ * note about a scope is the scope's, and members that are not named are 0 or
+ * "". */
+enum note_type {
 	NOTE_SCOPE_HELD,	/* a: when it will be quiet, server time; b: the
 				   same if its cap ends the hold then, else 0;
 				   earliest; machine */
@@ -27,9 +32,9 @@ enum note_type {	/* and what its members say */
 				   server time; b: the scope's cap, ms; value:
 				   what is not seen, or "" */
 	NOTE_TABLE_FULL,	/* name: the object that is left unheld */
-	NOTE_STOPPED,		/* a release waits; name: the kind of which the
-				   table does not know all; a: how many it does
-				   not know */
+	NOTE_STOPPED,		/* a release waits; name: the kind of which a
+				   fresh list showed more than the table knows;
+				   a: how many objects */
 	NOTE_BLOCKED,		/* holds cannot be released; name: what is not
 				   seen; a: how many marks stay */
 	NOTE_WITHOUT,		/* name: a kind that a lead begins without,
@@ -62,8 +67,8 @@ struct notes {
 	uint32_t first, n;
 };
 
-/* Adds a note and returns it.  The caller fills in the rest of it before the
- * next call. */
+/* Adds a note and returns it.  It belongs to *t, and the caller fills in its
+ * other members before the next call.  name is shorter than NAME_BYTES. */
 struct note *notes_put(struct notes *t, enum note_type type, const char *name,
 		       int64_t a);
 /* Takes out the oldest note.  Returns false if there is none. */

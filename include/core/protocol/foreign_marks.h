@@ -8,14 +8,16 @@
 #include "core/base/object.h"
 
 /*
- * Does somebody else still mark objects while `uninstall` clears them?  A mark
- * is foreign if no earlier list showed it and it is younger than our start: a
- * holder that runs made it, or an admission policy.  Karpenter's copy of a mark
- * at registration is not foreign, because it carries the old time.
+ * Finds out whether somebody else still marks objects while `uninstall` clears
+ * them.  A mark is foreign if it is younger than our start and no earlier list
+ * showed it.  A holder that runs, or an admission policy, has then made it.
+ * Karpenter's copy of a mark at registration is not foreign, because it carries
+ * the old time.
  *
- * The first complete list after foreign_marks_begin is the measure; the lists
- * after it are compared with it.  Part of core/protocol/cleanup, which is its
- * only caller.  All times are the API server's, in milliseconds since 1970.
+ * The first complete list after foreign_marks_begin is the baseline, and later
+ * lists are compared with it.  core/protocol/cleanup is the only caller.  It
+ * owns no memory; zero it before the first foreign_marks_begin.  All times are
+ * server_ms.
  */
 struct foreign_marks {
 	int64_t start_ms;
@@ -26,16 +28,18 @@ struct foreign_marks {
 	char text[NAME_BYTES + 80];	/* the first one, in words; "": none */
 };
 
-/* Starts to look, at server time server_ms.  What was found before stays.
- * slack_ms: for so long API servers may go on calling a webhook that is no
- * longer registered, and what they mark on new objects is not foreign. */
+/* Starts to look.  server_ms is the time now.  API servers may go on calling a
+ * webhook for slack_ms after it is no longer registered, so marks that they put
+ * on new objects until start + slack_ms are not foreign.  What was found before
+ * stays in `text`. */
 void foreign_marks_begin(struct foreign_marks *f, int64_t server_ms,
 			 int64_t slack_ms);
-/* Takes one object of a list. */
+/* Takes one object of the list under way.  server_ms is the time now. */
 void foreign_marks_look(struct foreign_marks *f, const struct object *o,
 			int64_t server_ms);
-/* The list is complete.  led: the Lease was ours all the while, so that no
- * holder may have marked anything; if not, what was seen says nothing. */
+/* Call this when the list is complete.  led is true if the Lease was ours all
+ * the time, so that no holder should have marked anything.  Otherwise what this
+ * list showed proves nothing and is dropped. */
 void foreign_marks_listed(struct foreign_marks *f, bool led);
 
 #endif

@@ -10,10 +10,14 @@
 #include "core/rules/cap.h"
 
 /*
- * What to answer at admission (docs/rules.md#admission): a function of the
- * review and the rules.  No state, no clock; any thread.
+ * Decides what to answer at admission (docs/rules.md#admission), and defines
+ * the rules, the part of the configuration that all decisions go by.
+ * wire/admission fills in a struct review from the request, admit_decide
+ * returns the verdict, and wire/admission encodes it.  All functions are pure;
+ * any thread may call them.
  */
 
+/* What becomes busy and quiet together: docs/rules.md#scopes. */
 enum scope_kind {
 	SCOPE_CLUSTER,
 	SCOPE_NODEPOOL,
@@ -34,54 +38,60 @@ struct patterns {
 /* The part of the configuration that decides.  It is immutable after start. */
 struct rules {
 	enum scope_kind scope;
-	int64_t hold_ms;
-	int64_t startup_ms;
+	int64_t hold_ms;	/* holdDuration, above 0 */
+	int64_t startup_ms;	/* startupTimeout */
 	enum replacement_rule replacements;
-	uint32_t min_scale_up;	/* fewer new machines hold only themselves */
-	struct cap_rules cap;
-	struct hold_key hold;
-	struct patterns include, exclude;
+	uint32_t min_scale_up;	/* minScaleUp, at least 1: how many new machines
+				   it takes to hold the whole scope */
+	struct cap_rules cap;	/* maxHoldDuration, releaseWindow */
+	struct hold_key hold;	/* today's hold: holdAnnotation */
+	struct patterns include, exclude;	/* nodePools */
 };
 
-/* Does it matter which machine replaces which?  Not where replacements count,
- * and not in scope `node`, where nothing spreads. */
+/* Returns whether it matters which machine replaces which.  It does not if
+ * replacements count, nor in scope `node`, where nothing spreads. */
 bool rules_tell_replacements(const struct rules *r);
 
-/* Does the configuration include this NodePool?  Only the pattern "*" matches
- * the NodePool "". */
+/* Returns whether nodePools.include matches this NodePool and nodePools.exclude
+ * does not.  Only the pattern "*" matches the NodePool "", which is that of
+ * machines without the label. */
 bool rules_nodepool_included(const struct rules *r, const char *nodepool);
 
-/* Is this hold the one that needs no held-key beside the mark? */
+/* Returns whether this is the default hold.  Beside a mark for the default hold
+ * no held-key annotation is needed. */
 bool hold_key_is_default(const struct hold_key *k);
 
 /*
  * The facts on which the answer depends.  wire/admission reads all of them but
- * `disabled` from the request; the caller of admit_decide sets that one.  Where
- * create or kind_known is false, or malformed is true, the facts after them
- * need not be complete.
+ * `disabled` from the request; the caller of admit_decide sets that one.  If
+ * create or kind_known is false, or malformed is true, the members after it
+ * need not be filled in.
  */
 struct review {
 	bool create;		/* operation CREATE and no subresource */
-	bool kind_known;	/* nodes, nodeclaims.karpenter.sh */
+	bool kind_known;	/* the resource is nodes or
+				   nodeclaims.karpenter.sh */
 	enum kind kind;
 	bool malformed;		/* object, metadata, labels or annotations do
 				   not have their types */
 	bool has_nodepool;	/* the label NODEPOOL_LABEL is there */
 	char nodepool[NODEPOOL_BYTES]; /* its value; "" without it */
 	bool unregistered;	/* the taint UNREGISTERED_TAINT is there */
-	bool disabled;		/* an annotation disables the NodePool */
-	enum hold hold;		/* today's hold */
+	bool disabled;		/* the NodePool has the annotation enabled:
+				   "false" */
+	enum hold hold;		/* what the object has of today's hold */
 	bool has_mark;
-	enum hold mark_hold;	/* the hold that the mark stands for: its
-				   held-key names it, and without a held-key
-				   it is the default.  HOLD_ABSENT without a
-				   mark, or where the held-key names none */
-	size_t annotations_bytes;	/* keys and values together */
+	/* What the object has of the hold that its mark stands for: the hold
+	 * that its held-key names, or the default hold if it has no held-key.
+	 * HOLD_ABSENT if it has no mark, or if the held-key cannot be read. */
+	enum hold mark_hold;
+	size_t annotations_bytes;	/* all keys and values together */
 };
 
 enum reason {
-	REASON_QUIET_PERIOD,	/* held: new, or our own answer seen again */
-	REASON_USER_HOLD,	/* a person's annotation */
+	REASON_QUIET_PERIOD,	/* it is held: it is new, or it carries our own
+				   earlier answer */
+	REASON_USER_HOLD,	/* a person has set the hold */
 	REASON_NOT_KARPENTER,
 	REASON_NODEPOOL_EXCLUDED,
 	REASON_NODEPOOL_DISABLED,
@@ -93,20 +103,21 @@ enum reason {
 };
 
 struct verdict {
-	bool held;		/* is the object held once we have answered? */
-	bool patch;		/* does the answer add hold and mark? */
+	bool held;		/* the object is held after our answer */
+	bool patch;		/* the answer adds hold and mark */
 	enum reason reason;
 };
 
 /*
- * The verdict on one review.  Beside a mark, the hold that counts is the one
- * that the mark stands for.  Where that one is gone, today's counts: it may be
- * a person's, and a patch would overwrite it.
+ * Returns the verdict on one review.  It never refuses the object.  If the
+ * object has a mark, the hold that counts is the one that the mark stands for.
+ * If that hold is gone, today's hold counts, because it may be a person's and a
+ * patch would overwrite it.
  */
 struct verdict admit_decide(const struct rules *r, const struct review *v);
 
-/* The reason as text, for the audit annotation and the log: "quiet-period",
- * "user-hold", …. */
+/* Returns the reason as text for the audit annotation and the log, such as
+ * "quiet-period".  Static. */
 const char *reason_name(enum reason reason);
 
 #endif

@@ -19,52 +19,69 @@
  *      ◀─────────────
  *           quiet
  *
- * Debt and window are durations on CLOCK_BOOTTIME, so no shift of the API
- * server's clock changes them.  Debt shrinks and the window runs in usable time
- * only: while we lead and see everything, because only then can anything be
- * released.  Both are functions of what stood at at_ms, so asking more often
- * does not round anything away.
+ * In the state OPEN the release window is open and nothing spreads in the
+ * scope.
  *
- * Callers pass CLOCK_BOOTTIME as boot_ms, and hold the lock of the struct's
+ * Debt and window are durations on CLOCK_BOOTTIME, so no shift of the API
+ * server's clock changes them.  The debt shrinks and the window runs only in
+ * usable time, that is, while this replica leads and sees everything.  Only
+ * then can anything be released.  The struct keeps what the debt and the window
+ * were at at_ms, and both are computed from there.  Asking more often therefore
+ * accumulates no rounding errors.
+ *
+ * A zeroed struct cap is a valid start.  Everything named boot_ms is
+ * CLOCK_BOOTTIME.  Not thread-safe: callers hold the lock of the struct's
  * owner.
  */
 struct cap_rules {
-	int64_t max_ms;		/* 0: no cap, no debt, no window */
-	int64_t window_ms;	/* 0: a full debt is forgiven at once */
+	int64_t max_ms;		/* how long a scope may be held; 0: there is no
+				   cap, no debt and no window */
+	int64_t window_ms;	/* how long a release lasts; 0: a debt that
+				   reaches max_ms becomes 0 at once and nothing
+				   is released */
 };
 
+/* The state of one scope's cap.  core/table/scopes.c also sets debt and window
+ * directly, after cap_settle. */
 struct cap {
-	int64_t debt_ms;	/* as of at_ms */
-	int64_t window_ms;	/* what was left then; 0: no window is open */
-	int64_t at_ms;		/* boot time */
-	bool held;		/* since then */
-	bool grows;		/* whether the debt grows: it is held, perhaps
-				   by the leader before us */
-	bool usable;		/* since then */
+	int64_t debt_ms;	/* the debt at at_ms */
+	int64_t window_ms;	/* what was left of the window at at_ms; 0: no
+				   window was open */
+	int64_t at_ms;		/* boot time to which the other members refer */
+	bool held;		/* the scope is held since at_ms */
+	bool grows;		/* the debt grows since at_ms: the scope is
+				   held, or was held by the leader before us and
+				   we do not see everything yet */
+	bool usable;		/* time is usable since at_ms */
 };
 
-/* What debt and window are now. */
+/* Return what the debt is now, and what is left of the window (0: none). */
 int64_t cap_debt_ms(const struct cap *c, const struct cap_rules *r,
 		    int64_t boot_ms);
 int64_t cap_window_ms(const struct cap *c, int64_t boot_ms);
 
-/* Brings *c up to now.  Call it before the rules change. */
+/* Sets at_ms to now and computes the other members for it.  Call it before r
+ * changes, so that the old rules apply to the past and the new ones to what
+ * follows. */
 void cap_settle(struct cap *c, const struct cap_rules *r, int64_t boot_ms);
 
-/* Says whether the scope is busy, and whether time is usable, from now on.
- * was_held: not everything is seen yet, and the leader before us held the
- * scope, so the debt grows though we may not know why.  Returns whether the
- * scope is held. */
+/* Tells the cap that from now on the scope is busy or not, and time usable or
+ * not.  Call it when either changes and when cap_next_ms has come.  was_held
+ * means that the leader before us held the scope and that we do not see
+ * everything yet: the debt then grows even if the scope does not look busy.
+ * Returns whether the scope is to be held from now on. */
 bool cap_step(struct cap *c, const struct cap_rules *r, bool busy,
 	      bool was_held, bool usable, int64_t boot_ms);
 
-/* Lowers the debt to debt_ms if it is more.  Returns whether it was. */
+/* Lowers the debt to debt_ms if it is higher.  Returns whether it was. */
 bool cap_limit(struct cap *c, const struct cap_rules *r, int64_t debt_ms,
 	       int64_t boot_ms);
 
-/* When time alone next changes something, in boot time; STAMP_NONE: never. */
+/* Returns the boot time at which time alone next changes the result of
+ * cap_step, or STAMP_NONE if it never does. */
 int64_t cap_next_ms(const struct cap *c, const struct cap_rules *r);
-/* Is there neither debt nor window, so that nothing is to be remembered? */
+/* Returns whether there is neither a debt nor a window, so that there is
+ * nothing to remember. */
 bool cap_is_none(const struct cap *c, const struct cap_rules *r,
 		 int64_t boot_ms);
 

@@ -7,47 +7,59 @@
 #include "core/base/object.h"
 
 /*
- * What to write on one machine (docs/rules.md#what-people-may-do-while-we-hold,
- * docs/rules.md#writes): a function of its two halves, the NodeClaim and the
- * Node, and of the goal.  It keeps no state and names one write at a time.
- * Asked again, with that half busy, it names the next.  Any thread.
+ * Decides what to write on one machine
+ * (docs/rules.md#what-people-may-do-while-we-hold, docs/rules.md#writes).  A
+ * machine has two halves, a NodeClaim and its Node, and a goal.  The function
+ * is pure and names one write at a time.  To get the next write, the caller
+ * marks the half that is being written as busy and asks again.  Any thread may
+ * call it.
  */
 enum goal {
-	GOAL_LEAVE,	/* leave it alone: it is being deleted, or is none of
-			   our business now */
-	GOAL_HOLD,
-	GOAL_CLEAR,
+	GOAL_LEAVE,	/* write nothing: it is being deleted, or it is a Node
+			   without a claim that need not be held */
+	GOAL_HOLD,	/* the Node carries hold and mark, and so does the claim
+			   until its Node is registered, unless a person has a
+			   say */
+	GOAL_CLEAR,	/* nothing of ours is left on either half */
 };
 
+/* One half of a machine.  A zeroed struct is a half that is not there. */
 struct half {
 	bool present;
-	bool busy;	/* a write is under way, or has to wait */
-	bool spent;	/* held again as often as a period allows */
+	bool busy;	/* it cannot be written now: a write is under way, or
+			   has to wait */
+	bool spent;	/* somebody removed hold and mark, and we have put them
+			   back as often as a period (docs/rules.md#words)
+			   allows: do not hold it again */
 	enum tenure tenure;
-	enum hold hold;	/* what the object says of today's hold */
-	bool previous;	/* the mark stands for a previous hold */
-	bool previous_default;	/* … and that one is the default hold */
-	enum hold default_hold;	/* what it says of the default hold, today's or
-				   not */
-	bool registered;	/* Karpenter has copied the claim's
-				   annotations */
-	bool opted_out;	/* claim: a person removed its hold, and means its Node
-			   as well */
+	enum hold hold;	/* what the object has of today's hold */
+	bool previous;	/* the mark stands for a previous hold (struct
+			   object) */
+	bool previous_default;	/* that previous hold is the default hold */
+	enum hold default_hold;	/* what the object has of the default hold */
+	bool registered;	/* Karpenter has registered the Node, and copied
+				   the claim's annotations to it */
+	bool opted_out;	/* only a claim: a person removed its hold before the
+			   Node was registered, which counts for the Node as
+			   well */
 };
 
+/* What can be done at the API server.  `decide` returns only the first four;
+ * the controller adds the rest.  A fresh list is a consistent read: it shows
+ * everything that was written before it began. */
 enum act {
 	ACT_NONE,
 	ACT_HOLD,	/* add hold and mark */
 	ACT_CLEAR,	/* remove hold and mark */
 	ACT_UNMARK,	/* remove the mark alone: the hold is a person's */
-	ACT_CLASSIFY,	/* write on the claim what it replaces */
+	ACT_CLASSIFY,	/* write on the claim what it replaces (CLASS_KEY) */
 	ACT_READ,	/* get the object, then decide again */
-	ACT_READ_CLAIM,	/* get the claim that a Node names */
-	ACT_LIST_CLAIMS,	/* make one fresh, consistent list of
-				   NodeClaims */
-	ACT_LIST_NODEPOOLS,		/* the same, of NodePools */
+	ACT_READ_CLAIM,	/* get the claim that the Node's ownerReference names */
+	ACT_LIST_CLAIMS,	/* make a fresh list of the NodeClaims */
+	ACT_LIST_NODEPOOLS,	/* make a fresh list of the NodePools */
 };
 
+/* Returns whether this act changes an object. */
 static inline bool
 act_writes(enum act a)
 {
@@ -56,15 +68,18 @@ act_writes(enum act a)
 }
 
 struct decision {
-	enum act act;	/* NONE, HOLD, CLEAR or UNMARK */
-	enum kind on;
-	bool release;	/* it takes protection away: needs a fresh list */
+	enum act act;	/* ACT_NONE, ACT_HOLD, ACT_CLEAR or ACT_UNMARK */
+	enum kind on;	/* the half to write on; without meaning for ACT_NONE */
+	bool release;	/* after this write nothing of ours protects the half:
+			   the caller first makes the fresh lists of a
+			   release */
 };
 
 struct decision decide(const struct half *claim, const struct half *node,
 		       enum goal wish);
 
-/* Does a person have a say in this machine (docs/rules.md#words)? */
+/* Returns whether a person has a say in this machine, as docs/rules.md#words
+ * defines it. */
 bool decide_person(const struct half *claim, const struct half *node);
 
 #endif

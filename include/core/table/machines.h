@@ -10,20 +10,28 @@
 #include "core/rules/decide.h"
 
 /*
- * Nodes and NodeClaims, matched to machines.  Each object is an entry with an
- * id.  A claim and its Node are each other's peer; they are matched by the uid
- * in the Node's ownerReference, or else by the claim's status.nodeName
- * (docs/rules.md#which-objects-are-karpenters).  A machine is named by its
- * head: the claim, or a Node without one.
+ * The table of Nodes and NodeClaims, matched to machines.  Each object is an
+ * entry, and its id is its place in the table.  A claim and its Node are each
+ * other's peer.  They are matched by the uid in the Node's ownerReference, or
+ * else by the claim's status.nodeName
+ * (docs/rules.md#which-objects-are-karpenters).  The head of a machine is the
+ * entry of its claim, or of its Node if it has no claim, and the id of the head
+ * names the machine.
  *
- * machines_init allocates all memory, and entries that were never used cost no
- * page.  Not thread-safe: callers hold the owner's lock.
+ * An id stays the same until machines_drop, and is then used again.
+ * machines_init allocates all memory; entries that were never used touch no
+ * page.  Times without a remark are server_ms.  Not thread-safe: callers hold
+ * the owner's lock.
  */
+
+/* One object.  The members are those of struct object, unless they say
+ * otherwise. */
 struct entry {
 	bool used;
 	enum kind kind;
-	uint32_t peer;		/* NO_ID: none */
-	uint32_t generation;	/* of the list or watch that showed it last */
+	uint32_t peer;		/* the other half's id; NO_ID: none */
+	uint32_t generation;	/* number of the list that showed it last, or
+				   after which a watch did; the owner sets it */
 	bool deleting, launched, launch_known, registered;
 	bool disrupted;
 	enum hold hold, default_hold;
@@ -31,39 +39,50 @@ struct entry {
 	bool has_held_key, has_previous;
 	enum hold previous_hold;
 	uint8_t previous_key;		/* slot in machines.previous_keys */
+	/* created_ms and ready_ms are no later than the moment at which they
+	 * were first seen, and follow machines_shift.  The stamps are what
+	 * stands on the object. */
 	int64_t mark_ms, created_ms, ready_ms;
-	int64_t created_stamp_ms, ready_stamp_ms;	/* as written */
-	int64_t tried_ms;	/* a claim: created_ms; or, if it tries a failed
-				   boot again, that of the first try */
+	int64_t created_stamp_ms, ready_stamp_ms;
+	int64_t tried_ms;	/* claim: its created_ms, or that of the first
+				   try if it is another try of a boot that
+				   failed */
 	int64_t seen_ms, launch_seen_ms;	/* when it was first seen, and
-						   seen launched */
-	bool classed;			/* its class is written on the claim */
-	bool judged;	/* it has come to count, and was matched with a deletion
-			   if there was one */
-	bool deletion_seen;
-	bool opted_out;	/* claim: a person removed its hold before its Node was
+						   first seen launched
+						   (STAMP_NONE: not yet) */
+	/* Claim: the controller and core/controller/replacements set these, and
+	 * machines_put leaves them alone. */
+	bool classed;		/* its class is written on the object */
+	bool judged;	/* it has come to count, and it was decided then whether
+			   it is a substitute */
+	bool deletion_seen;	/* its deletion has been taken note of */
+	bool opted_out;	/* a person removed its hold before its Node was
 			   registered; until the next period */
-	char replaces[CLASS_BYTES];	/* the claim's class; "" without one */
-	char said[CLASS_BYTES];	/* what Karpenter's Event says of it; "" if
-				   nothing */
+	char replaces[CLASS_BYTES];	/* its class, written or not; "" if it
+					   has none */
+	char said[CLASS_BYTES];	/* the reason that Karpenter's Event gives; ""
+				   if there was no Event */
 	char name[NAME_BYTES];
 	char uid[UID_BYTES];
 	char rv[RV_BYTES];
 	char nodepool[NODEPOOL_BYTES];
-	char other_name[NAME_BYTES];	/* claim: status.nodeName; Node: owner's
-					   name */
-	char owner_uid[UID_BYTES];	/* Node */
+	char other_name[NAME_BYTES];	/* claim: status.nodeName; Node: the
+					   name in its ownerReference */
+	char owner_uid[UID_BYTES];	/* Node: the uid in its ownerReference;
+					   "" if it has none */
 };
 
-/* A hold of an earlier configuration whose marks are outstanding. */
+/* A hold of an earlier configuration that some marks still stand for. */
 struct previous_key {
-	unsigned users;
+	unsigned users;		/* entries that name it; 0: free */
 	struct hold_key hold;
 };
 
+/* Other code may read `at`, `top`, `cap` and the counts. */
 struct machines {
-	struct entry *at;
-	uint32_t top, free, cap;	/* ids below top have been used */
+	struct entry *at;	/* by id */
+	uint32_t top, free, cap;	/* ids below top have been used; free:
+					   the first free one of these */
 	uint32_t max;			/* of each kind */
 	uint32_t count[KIND_COUNT];
 	uint32_t marked[KIND_COUNT];	/* those with TENURE_OURS, for the
@@ -73,53 +92,65 @@ struct machines {
 	struct index node_by_name, node_by_owner;
 };
 
-int machines_init(struct machines *m, uint32_t max);	/* -1: no memory */
+/* max: how many objects of each kind fit.  Ids are below 2 max.  m must not
+ * move afterwards.  Returns -1 if there is no memory; *m is then empty. */
+int machines_init(struct machines *m, uint32_t max);
 void machines_done(struct machines *m);
 
-/* The machines that a put or a drop changed, which have to be looked at
- * again. */
+/* The entries that a put or a drop changed or matched anew.  The caller looks
+ * at their machines again. */
 struct touched {
 	uint32_t n;
 	uint32_t id[6];
 };
 
-/* Finds or makes the entry and takes over the object's facts.  A stamp later
- * than seen_ms counts as seen_ms, once and for all.  A Node of the same name
- * but another uid replaces the old one.  Returns NO_ID if the table is full. */
+/* Finds or makes the entry of a Node or NodeClaim and takes over the object's
+ * facts.  seen_ms is the server time now.  A time on the object that is later
+ * than the moment at which it was first seen counts as that moment.  A Node of
+ * the same name but another uid replaces the old one, even if the table is
+ * full.  Sets *t, which includes the entry itself.  Returns the entry's id, or
+ * NO_ID if the table is full. */
 uint32_t machines_put(struct machines *m, const struct object *o,
 		      int64_t seen_ms, struct touched *t);
-/* The API server's clock was set: shifts all moments by by_ms, but not what is
- * written on the objects. */
+/* Call this when the API server's clock was set by by_ms.  It shifts all
+ * moments but those that are stamps on objects. */
 void machines_shift(struct machines *m, int64_t by_ms);
-/* Treats every object as first seen now, because a clock that was wrong cannot
- * have begun anything. */
+/* Takes the creation and readiness of all objects from their stamps again, but
+ * no later than now_ms, as if each object were first seen now. */
 void machines_restamp(struct machines *m, int64_t now_ms);
+/* Removes the entry; its id is free again.  Adds to *t, which the caller has
+ * initialized, the entries that lost or found a peer. */
 void machines_drop(struct machines *m, uint32_t id, struct touched *t);
 
-/* Finds the entry of an object by uid (NodeClaim) or by name (Node), or
- * NO_ID. */
+/* Return an entry's id, or NO_ID: that of an object, which is found by uid
+ * (NodeClaim) or by name (Node), or that of the claim with this uid. */
 uint32_t machines_find(const struct machines *m, const struct object *o);
 uint32_t machines_find_claim(const struct machines *m, const char *uid);
+/* Returns the head of the machine that entry `id` belongs to. */
 uint32_t machines_head(const struct machines *m, uint32_t id);
+/* Return the two halves of a machine, each NULL if the machine has none.  The
+ * entries belong to the table and are valid until they are dropped. */
 struct entry *machines_claim(const struct machines *m, uint32_t head);
 struct entry *machines_node(const struct machines *m, uint32_t head);
 uint32_t machines_id(const struct machines *m, const struct entry *e);
 
 enum tenure entry_tenure(const struct entry *e);
 
-/* What `decide` is to know of an entry.  e may be NULL: then nothing is
- * present.  The caller adds `busy` and `spent`, which the table does not know.
- */
+/* Returns what `decide` needs to know of an entry.  If e is NULL, the half is
+ * not present.  The caller fills in `busy` and `spent`, which the table does
+ * not know. */
 struct half machines_half(const struct machines *m, const struct entry *e);
-/* The hold that the entry's mark stands for: today's, or one of an earlier
- * configuration, which belongs to the table. */
+/* Returns the hold that the entry's mark stands for.  It is `today`, or one of
+ * an earlier configuration, which belongs to the table and is valid until the
+ * entry changes. */
 const struct hold_key *machines_hold(const struct machines *m,
 				     const struct entry *e,
 				     const struct hold_key *today);
-/* A write that removes the mark has to be sure that nothing else has changed.
- * true: it is enough to test the mark's own text.  false: it has to test the
- * object's version, because the mark is no time of ours, or because
- * registration may still copy a person's hold onto the Node beside our mark. */
+/* Returns what a write that removes the mark has to test, so that it removes
+ * nothing that has changed meanwhile.  true: the mark's own text is enough.
+ * false: the write has to test the object's resourceVersion, because the mark
+ * is no time of ours, or because Karpenter may still copy a person's hold to
+ * the Node beside our mark when it registers the Node. */
 bool entry_mark_exact(const struct entry *e);
 
 #endif

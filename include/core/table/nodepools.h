@@ -9,55 +9,68 @@
 #include "core/rules/admit.h"
 
 /*
- * The NodePools as they are seen, and what their annotations and the rules
- * together say of a NodePool's machines (docs/rules.md#nodepool-annotations).
- * There are dozens of them, so a scan is as good as an index.  Not thread-safe:
- * callers hold the owner's lock.
+ * The table of the NodePools that have been seen.  nodepools_terms combines a
+ * NodePool's annotations with the configuration
+ * (docs/rules.md#nodepool-annotations).  A cluster has dozens of NodePools, so
+ * the table is scanned and has no index.  Times are server_ms.  Not
+ * thread-safe: callers hold the owner's lock.
  */
+
+/* What applies to the machines of one NodePool at one moment. */
 struct nodepool_terms {
 	bool out;		/* excluded or disabled: its machines are never
 				   held */
-	int64_t until_ms;	/* held by hand until then; STAMP_NONE: not, or
-				   that time has passed */
-	int64_t released_ms;	/* machines created before do not count;
-				   STAMP_NONE: none, or yet to come */
-	int64_t hold_ms;
-	int64_t max_ms;		/* the cap of a scope that is this NodePool;
-				   0: no cap */
+	int64_t until_ms;	/* its machines are held by hand until then;
+				   STAMP_NONE: they are not, or the time has
+				   passed */
+	int64_t released_ms;	/* machines created before then do not count;
+				   STAMP_NONE: there is no released-at, or it
+				   lies ahead */
+	int64_t hold_ms;	/* the quiet time of its machines */
+	int64_t max_ms;		/* the cap if the NodePool is a scope of its
+				   own; 0: no cap */
 };
 
 struct nodepools {
 	const struct rules *rules;
 	struct nodepool *at;	/* a free one has the name "" */
-	uint32_t *generation;	/* of the list or watch that showed it last */
+	uint32_t *generation;	/* by place: the number of the list that showed
+				   it last, or after which a watch did */
 	uint32_t top, max;
 };
 
+/* Makes an empty table for max NodePools.  The rules outlive it.  Returns -1 if
+ * there is no memory; call nodepools_done in either case. */
 int nodepools_init(struct nodepools *p, const struct rules *rules,
 		   uint32_t max);
 void nodepools_done(struct nodepools *p);
 
-/* The NodePool of that name; NULL if it has not been seen. */
+/* Returns the NodePool with that name, or NULL if it has not been seen.  The
+ * table owns it, and it is valid until it is put or dropped. */
 const struct nodepool *nodepools_find(const struct nodepools *p,
 				      const char *name);
 /* Adds or replaces a NodePool.  Returns false if there is no room; its
  * annotations then do not count. */
 bool nodepools_put(struct nodepools *p, const struct nodepool *nodepool,
 		   uint32_t generation);
+/* Removes the NodePool; it may be absent. */
 void nodepools_drop(struct nodepools *p, const char *name);
-/* A NodePool that was last shown by another generation, and so is missing from
- * the list; NULL: there is none. */
+/* Returns a NodePool that the list with this generation did not show, or NULL.
+ * Call it after the list is complete, and drop what it returns, until it
+ * returns NULL. */
 const struct nodepool *nodepools_stale(const struct nodepools *p,
 				       uint32_t generation);
 
-/* The terms of any NodePool, seen or not, as of now. */
+/* Returns what applies now to the machines of this NodePool.  A NodePool that
+ * has not been seen has the terms of the configuration. */
 struct nodepool_terms nodepools_terms(const struct nodepools *p,
 				      const char *name, int64_t now_ms);
 
-/* The first moment after `ms` at which time alone changes a NodePool's terms;
- * STAMP_NONE: never. */
+/* Returns the first moment after `ms` at which time alone changes the terms of
+ * any NodePool, or STAMP_NONE if there is none. */
 int64_t nodepools_next_ms(const struct nodepools *p, int64_t ms);
-/* Does one of the NodePool's moments lie in (from_ms, to_ms]? */
+/* Returns whether time alone changes this NodePool's terms in (from_ms,
+ * to_ms]. */
 bool nodepool_turns(const struct nodepool *nodepool, int64_t from_ms,
 		    int64_t to_ms);
 

@@ -18,161 +18,204 @@
  * each machine has one constant deadline until something is seen to change, and
  * a scope is held while one of its counted machines has its deadline ahead.
  *
- * Deadlines are server_ms.  Caps run on boot_ms (core/rules/cap).  Not
- * thread-safe: callers hold the owner's lock.
+ * The owner gives the facts of each machine to timers_put.  Later it asks
+ * timers_due which machines to put again because their time has come, and
+ * timers_turned which scopes have become held or quiet since.
+ *
+ * A machine is named by an id below ids_max.  Its scope is a place in `scopes`;
+ * in scope `node` there are no scopes.  Deadlines are server_ms, and caps run
+ * on boot_ms (core/rules/cap).  Not thread-safe: callers hold the owner's lock.
  */
+
+/* One machine.  A zeroed struct is an id without a timer. */
 struct timer {
-	bool used, counted;
-	bool enough;		/* at least minScaleUp machines came with it */
-	bool live;		/* counted, enough, and its deadline is ahead */
-	bool undecided;			/* it may come to count: a hold that is
-					   on does not end meanwhile */
-	bool booting;
-	uint32_t scope;			/* NO_ID in scope `node` */
-	int64_t deadline_ms;		/* the machine's own deadline */
-	int64_t counts_ms;		/* from when on it counts; STAMP_NONE:
-					   never */
-	int64_t created_ms, hold_ms;
-	int64_t first_ms;		/* created_ms; or, if it tries a failed
-					   boot again, that of the first try */
+	bool used, counted;	/* counted: counts_ms has come */
+	bool enough;		/* counted, and at least minScaleUp machines
+				   came together with it */
+	bool live;		/* enough, and its deadline is ahead: it makes
+				   its scope busy */
+	bool undecided;		/* it may come to count: a hold of its scope
+				   does not end meanwhile */
+	bool booting;		/* it may become ready, which changes its
+				   deadline */
+	uint32_t scope;		/* NO_ID in scope `node` */
+	int64_t deadline_ms;	/* the machine's own deadline */
+	int64_t counts_ms;	/* it counts for its scope from then on;
+				   STAMP_NONE: never */
+	int64_t created_ms, hold_ms;	/* hold_ms: its quiet time */
+	int64_t first_ms;	/* its created_ms, or that of the first try if
+				   it is another try of a boot that failed */
 };
 
 /* When a scope will be quiet, and because of which machine. */
 struct quiet {
 	int64_t at_ms;		/* STAMP_NONE: nothing counts */
-	bool earliest;		/* a machine boots: at that time or later */
-	uint32_t id;		/* the machine whose activity was the last */
-	int64_t created_ms;	/* with the id it says which machine that is */
+	bool earliest;		/* a machine is booting, so it may be later */
+	uint32_t id;		/* the machine that keeps it busy the longest;
+				   NO_ID if nothing counts */
+	int64_t created_ms;	/* that machine's creation; it tells apart two
+				   machines that had the same id */
 };
 
 struct scope {
 	char name[NODEPOOL_BYTES];	/* "" in scope `cluster` */
-	uint32_t timers;	/* timers that name it; 0: the scope is free */
-	uint32_t live, undecided;
-	bool busy;			/* some are live; or it was busy, and
-					   some are undecided */
-	bool was_busy;			/* it seems to have been busy before we
-					   led */
-	bool held;			/* busy, and no window is open */
+	uint32_t timers;	/* timers in this scope */
+	uint32_t live, undecided;	/* how many of them are so */
+	bool busy;		/* some are live; or it was busy before, and
+				   some are undecided */
+	bool was_busy;		/* the leader before us held it, and we do not
+				   see everything yet */
+	bool held;		/* busy, and no window is open */
 	struct cap cap;
-	int64_t max_ms;			/* its own cap; 0: no cap */
-	int64_t released_ms;		/* the released-at that has taken
-					   effect, as written; or up to which
-					   moment they have */
-	int64_t guessed_ms;		/* how much of its debt is guessed */
-	int64_t opened_ms;		/* when a window opened, server time */
-	bool told_window;		/* the open window was reported */
-	bool dirty;
-	bool recount;		/* with minScaleUp: find out again which
-				   machines are enough */
-	bool moved;		/* its quiet time may have moved since it was
-				   reported */
-	bool untold;		/* held, but it was not reported until when */
-	bool latency_open;	/* not every object of it is held yet */
-	int64_t since_boot_ms;	/* held since */
-	int64_t told_boot_ms;	/* when its quiet time was last reported */
-	struct quiet told;
+	int64_t max_ms;		/* its own cap; 0: no cap */
+	int64_t released_ms;	/* a released-at up to this moment has had its
+				   effect */
+	int64_t guessed_ms;	/* how much of its debt is guessed */
+	int64_t opened_ms;	/* server time when a window last opened */
+	bool told_window;	/* timers_turned has returned the open window */
+	bool dirty;		/* it is in timers.dirty */
+	bool recount;		/* with minScaleUp: `enough` has to be found out
+				   again */
+
+	/* What has been reported of it.  The controller keeps these, and the
+	 * table sets `moved`, `latency_open` and `since_boot_ms`. */
+	bool moved;		/* its quiet time may have moved since the last
+				   report */
+	bool untold;		/* it is held, but no report has said until
+				   when */
+	bool latency_open;	/* not every object in it is held yet, so
+				   hold_latency_seconds is still being
+				   measured */
+	int64_t since_boot_ms;	/* boot time since when it is held */
+	int64_t told_boot_ms;	/* boot time of the last report */
+	struct quiet told;	/* what the last report said */
 };
 
 struct timers {
 	enum scope_kind kind;
 	struct cap_rules cap;
 	uint32_t min_scale_up;
-	bool changed;			/* what outlives this leader has
-					   changed; the owner clears it */
-	bool made;			/* a scope was made, with the rules'
-					   cap; the owner clears it */
-	bool usable;			/* we lead and see everything now */
-	bool seen;			/* we have seen everything since we
-					   lead */
-	struct timer *at;
-	uint32_t ids_max, extra;	/* the extra ones begin here */
-	uint32_t top;			/* ids below were used */
-	uint32_t *order;		/* scratch space for ids_max ids */
-	struct heap due;	/* by id: when something changes with time */
+	bool changed;		/* the state that the next leader has to know
+				   has changed; the owner clears the flag */
+	bool made;		/* a scope was made, and has the configuration's
+				   cap until the owner calls timers_cap; the
+				   owner clears the flag */
+	bool usable;		/* we lead and see everything now */
+	bool seen;		/* we have seen everything once since we lead */
+	struct timer *at;	/* by id */
+	uint32_t ids_max, extra;	/* extra: where those ids begin */
+	uint32_t top;		/* of the ids below `extra`, those from here on
+				   were never used */
+	uint32_t *order;	/* scratch space for ids_max ids; nothing in it
+				   is kept from one call to the next */
+	struct heap due;	/* by id: the server time at which time alone
+				   changes its timer */
 	struct scope scopes[SCOPES_MAX];
-	uint32_t scopes_top;
-	uint32_t dirty[SCOPES_MAX];	/* scopes to look at again */
+	uint32_t scopes_top;	/* the scopes from here on were never used */
+	uint32_t dirty[SCOPES_MAX];	/* scopes that timers_turned looks at
+					   next */
 	uint32_t dirty_n;
 };
 
-/* *h has to be zeroed memory.  extra: how many of the last ids may be used
- * while most others never were. */
+/* Makes an empty table for the ids below ids_max.  *h has to be zeroed memory,
+ * because zeroing it here would touch all its pages.  The last `extra` ids are
+ * used even while most of the others never were, so scans go over both ranges
+ * and leave out what lies between.  Returns -1 if there is no memory; *h then
+ * owns none. */
 int timers_init(struct timers *h, const struct rules *rules, uint32_t ids_max,
-	       uint32_t extra);
+		uint32_t extra);
 void timers_done(struct timers *h);
 
+/* What the owner knows of a machine.  The members are those of struct timer. */
 struct timer_facts {
-	const char *nodepool;
+	const char *nodepool;	/* "" without one */
 	int64_t deadline_ms, counts_ms;
 	int64_t created_ms, hold_ms;
-	int64_t first_ms;	/* as in struct timer */
-	bool undecided;		/* undecided up to counts_ms */
-	bool booting;		/* it may become ready, and then its deadline
-				   changes */
+	int64_t first_ms;
+	bool undecided;		/* it is undecided until counts_ms */
+	bool booting;
 };
-/* Sets the machine's facts as of now; call it also after timers_due named the
- * machine.  Returns -1 if there are more than SCOPES_MAX NodePools; the machine
- * then has no timer. */
+/* Makes or changes the machine's timer.  now_ms is the server time.  Call it
+ * when a fact changes, and after timers_due has named the machine.  Returns -1
+ * if there are more than SCOPES_MAX NodePools; the machine then has no
+ * timer. */
 int timers_put(struct timers *h, uint32_t id, const struct timer_facts *f,
-	      int64_t now_ms);
+	       int64_t now_ms);
 void timers_drop(struct timers *h, uint32_t id);
 
-/* Names a machine whose moment has come: put it again.  false: none is due. */
+/* Names a machine whose time has come, once.  The caller then computes its
+ * facts again and calls timers_put.  Returns false if no machine is due. */
 bool timers_due(struct timers *h, int64_t now_ms, uint32_t *id);
-/* When the next one is due, server time; STAMP_NONE: never. */
+/* Returns the server time at which the next machine is due, or STAMP_NONE. */
 int64_t timers_next_ms(const struct timers *h);
-/* When a cap next changes something, boot time; STAMP_NONE: never. */
+/* Returns the boot time at which a cap next changes something, or
+ * STAMP_NONE. */
 int64_t timers_cap_next_ms(const struct timers *h);
 
-/* How long it takes until the cap ends the hold that is on; INT64_MAX:
- * never. */
+/* Returns in how many milliseconds the cap will end the scope's hold, or
+ * INT64_MAX if it never does or the scope is not held. */
 int64_t timers_cap_in_ms(const struct timers *h, uint32_t scope,
-			int64_t boot_ms);
+			 int64_t boot_ms);
 
-/* The next scope that became held or quiet since the last call; its `held` says
- * which.  NO_ID: none. */
+/* Returns a scope that has become held or quiet since it was last returned, or
+ * on which a window has opened; its member `held` says which.  Call it until it
+ * returns NO_ID. */
 uint32_t timers_turned(struct timers *h, struct now now);
 
-/* Takes over what an earlier leader knew of a scope, brought up to now. at_ms:
- * the server time at which it knew.  Call it before the scope has any timer. */
+/* Takes over what an earlier leader knew of a scope.  *cap has been brought up
+ * to now by the caller, max_ms is the cap it was measured by, and `held` says
+ * whether that leader held the scope.  at_ms is the server time at which that
+ * leader knew this; a released-at before then has had its effect.  Nothing
+ * happens if there is no room for another scope. */
 void timers_restore(struct timers *h, const char *name, const struct cap *cap,
-		   int64_t max_ms, bool held, int64_t at_ms, struct now now);
-/* Is there anything to keep of this scope for a later leader? */
+		    int64_t max_ms, bool held, int64_t at_ms, struct now now);
+/* Returns whether a later leader has to know anything of this scope. */
 bool timers_keeps(const struct timers *h, uint32_t scope, int64_t boot_ms);
 
-/* Sets the scope's own cap; in scope `cluster` the cap of the rules stays. */
+/* Sets the scope's own cap.  In scope `cluster` the call does nothing, because
+ * the configuration's cap applies. */
 void timers_cap(struct timers *h, uint32_t scope, int64_t max_ms,
-	       int64_t boot_ms);
-/* Says that every enabled NodePool of the scope has a released-at, and that the
- * earliest of them is released_ms; STAMP_NONE: some NodePool has none. */
+		int64_t boot_ms);
+/* Tells the scope the earliest released-at of its enabled NodePools, or
+ * STAMP_NONE if one of them has none.  The debt is then no more than the time
+ * since that moment, and an open window ends if that debt would not have opened
+ * it. */
 void timers_released(struct timers *h, uint32_t scope, int64_t released_ms,
-		    struct now now);
+		     struct now now);
 
-/* Drops all scopes, with what is known of their past.  No timer may be left. */
+/* Drops all scopes with their caps, as a lead begins or ends.  The owner has
+ * dropped all timers before. */
 void timers_forget(struct timers *h);
-/* The API server's clock was set: shifts the moments in memory by by_ms. */
+/* Call this when the API server's clock was set by by_ms.  It shifts the
+ * moments of the scopes.  The owner puts the timers again with their new
+ * deadlines. */
 void timers_shift(struct timers *h, int64_t by_ms);
-/* Says whether anything could be released from now on. */
+/* Tells the table whether we lead and see everything from now on, so that
+ * something could be released. */
 void timers_usable(struct timers *h, bool usable);
-/* Everything is seen: what was before we led no longer counts. */
+/* Tells the table that we have seen everything once in this lead.  What the
+ * leader before us held no longer counts. */
 void timers_seen(struct timers *h);
-/* Says that the machine's scope seems to have been held for so long. */
+/* Raises the debt of the machine's scope to debt_ms, as a guess, because the
+ * scope seems to have been held for so long before we led. */
 void timers_guess(struct timers *h, uint32_t id, int64_t debt_ms,
-		 int64_t boot_ms);
+		  int64_t boot_ms);
 
-/* Takes back all guesses, because the state came to be known after all. */
+/* Takes back all guesses, because the state has become known after all. */
 void timers_unguess(struct timers *h, int64_t boot_ms);
 
+/* Returns whether the machine's own deadline is ahead. */
 bool timers_own(const struct timers *h, uint32_t id, int64_t now_ms);
+/* Returns whether the machine has a scope and that scope is held. */
 bool timers_scope_held(const struct timers *h, uint32_t id);
 
-/* The latest deadline of the scope's counted machines; STAMP_NONE if there are
- * none.  It passes over the table: use it for reports. */
+/* Returns the latest deadline of the scope's machines that count, or STAMP_NONE
+ * if none counts.  It scans the whole table: use it for reports only. */
 int64_t timers_quiet_ms(const struct timers *h, uint32_t scope);
-/* When to report that the scope will be quiet: a machine that boots is taken as
- * ready now. */
+/* Returns when a report should say that the scope will be quiet.  A machine
+ * that is booting is taken as if it became ready now.  It scans the whole
+ * table, too. */
 struct quiet timers_expects(const struct timers *h, uint32_t scope,
-			   int64_t now_ms);
+			    int64_t now_ms);
 
 #endif

@@ -10,13 +10,15 @@
 #include "core/base/err.h"
 
 /*
- * Certificates by OpenSSL: mint a CA and a serving pair, inspect a pair, and
- * check a pair before it is served.  No state; any thread.
+ * Certificates in files, by OpenSSL: makes a CA and a serving pair, checks a
+ * pair before it is served, and describes a pair to people.  Times are
+ * server_ms.  The functions keep no state; any thread may call them.
  */
 
 #define CERTS_DAYS_MAX 3650
 #define CERTS_NAMES_MAX 16
 
+/* The names that a certificate is good for.  The strings are borrowed. */
 struct certs_names {
 	const char *dns[CERTS_NAMES_MAX];	/* "*." in front is allowed */
 	size_t dns_n;
@@ -29,9 +31,10 @@ struct certs_names {
  * NotBefore is one hour ago.  Key files have mode 0600 whatever the umask.
  * Every file is written beside its final name and renamed.
  *
- * An existing pair ca.crt and ca.key is used again unless new_ca is set; it has
- * to match and to outlive the leaf.  days is the life of the leaf; the CA gets
- * ten times that. */
+ * An existing pair ca.crt and ca.key is used again, unless new_ca is set.  It
+ * is an error if the two do not match, or if the CA would end before the leaf.
+ * days is the life of the leaf, at most CERTS_DAYS_MAX; a new CA lives ten
+ * times as long. */
 int certs_mint(const char *dir, const struct certs_names *names, int days,
 	       bool new_ca, int64_t now_ms, struct err *e);
 
@@ -44,7 +47,8 @@ struct certs_pair {
 	char names[512];		/* SANs, "DNS:a, IP:b"; as many as
 					   fit */
 };
-void certs_pair_done(struct certs_pair *p);	/* also wipes the key */
+/* Wipes the key and frees both texts.  A zeroed struct is allowed. */
+void certs_pair_done(struct certs_pair *p);
 
 /*
  * Reads both files and checks that:
@@ -64,9 +68,9 @@ void certs_pair_done(struct certs_pair *p);	/* also wipes the key */
 int certs_load(const char *cert_file, const char *key_file, int64_t now_ms,
 	       struct certs_pair *out, struct err *e);
 
-/* For `certs --inspect`: what the pair is good for, as readable lines.  Returns
- * -1 for a pair that certs_load refuses, with the reason; *out then has what
- * could be read of the certificates (nothing, if none could). */
+/* For `certs --inspect`: appends to out what the pair is good for, as lines for
+ * people.  If certs_load would refuse the pair, it returns -1 with the reason;
+ * *out then has what could be read of the certificates, if anything. */
 #define CERTS_INSPECT_BYTES 8192
 int certs_inspect(const char *cert_file, const char *key_file, int64_t now_ms,
 		  struct buf *out, struct err *e);

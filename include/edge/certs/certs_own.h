@@ -11,18 +11,21 @@
 #include "edge/certs/certs.h"
 
 /*
- * A CA and serving pairs of our own that live in the cluster
- * (docs/operations.md#certificates-of-its-own), made by OpenSSL.  PEM in and
- * PEM out.  Keys are ECDSA P-256, and NotBefore is an hour ago.  No state; any
- * thread.
+ * Makes and judges the CA and the serving pairs that `selfSigned` keeps in the
+ * cluster (docs/operations.md#certificates-of-its-own), by OpenSSL.  All
+ * certificates and keys are PEM texts.  New keys are ECDSA P-256, and NotBefore
+ * is an hour ago.  Times are server_ms.  The functions keep no state; any
+ * thread may call them.
  */
 struct certs_own {
 	char *cert, *key;	/* PEM, owned */
 	struct renewal_cert facts;
 };
-void certs_own_done(struct certs_own *o);	/* also wipes the key */
+/* Wipes the key and frees both texts.  A zeroed struct is allowed. */
+void certs_own_done(struct certs_own *o);
 
-/* Makes a CA that lives for life_ms. */
+/* Makes a CA that ends life_ms after now_ms.  The caller ends *out with
+ * certs_own_done. */
 int certs_own_ca(int64_t now_ms, int64_t life_ms, struct certs_own *out,
 		 struct err *e);
 
@@ -33,21 +36,23 @@ int certs_own_leaf(const char *ca_cert, const char *ca_key,
 		   const struct certs_names *names, int64_t now_ms,
 		   int64_t life_ms, struct certs_own *out, struct err *e);
 
-/* Are these texts a CA with its key?  Are they a serving pair that verifies by
- * ca_cert and is good for all these DNS names?  A text may be NULL if there is
- * none.  The caller judges when the certificates end. */
+/* certs_is_ca returns whether the texts are a CA and its key.  certs_is_leaf
+ * returns whether they are a serving pair that ca_cert has signed and that is
+ * good for all these DNS names.  If so, *out says when the certificate begins
+ * and ends; the functions do not judge that.  A text may be NULL, and the
+ * result is then false. */
 bool certs_is_ca(const char *cert, const char *key, struct renewal_cert *out);
 bool certs_is_leaf(const char *cert, const char *key, const char *ca_cert,
 		   const struct certs_names *names, struct renewal_cert *out);
 
-/* Adds to at[*n] the certificates in this bundle that are not there yet, or the
- * youngest of them if there is no room for all.  Returns false if some did not
- * fit, or if the bundle has a block that is no certificate, or the same
- * certificate twice. */
+/* Adds to the *n entries at `at`, which has room for RENEWAL_BUNDLE_MAX, the
+ * certificates in this bundle that are not there yet.  If there is no room for
+ * all, the youngest stay.  Returns false if some did not fit, or if the bundle
+ * has a block that is no certificate, or the same certificate twice. */
 bool certs_bundle_read(const char *pem, struct renewal_cert *at, unsigned *n);
 
-/* Appends the certificate with that id in this bundle to out, as PEM.  Returns
- * whether it was there. */
+/* Appends to out, as PEM, the certificate in this bundle that has the id of
+ * *which.  Returns whether it was there. */
 bool certs_bundle_pick(const char *pem, const struct renewal_cert *which,
 		       struct buf *out);
 

@@ -12,31 +12,37 @@
 #include "wire/kubeconfig/kubeconfig.h"
 
 /*
- * Calls to the API server by libcurl over HTTP/1.1 keep-alive connections
- * (HTTP/2 does not heal from a hung connection).
+ * Calls to the API server by libcurl over HTTP/1.1 keep-alive connections.
+ * (libcurl would go on using a hung HTTP/2 connection for later calls.)
  *
- * `struct kube` is what all threads share: address, TLS, credentials.  A
- * `kube_stream` is one thread's blocking call, and `kube_lanes` are one
- * thread's many calls in flight.  Free all streams and lanes before the kube.
+ * `struct kube` is what all threads share: address, TLS and credentials.  A
+ * `kube_stream` makes one blocking call at a time.  `kube_lanes` make many
+ * calls at once.  Each stream and each lanes belongs to one thread, except for
+ * the functions marked "any thread".  Free all streams and lanes before the
+ * kube.
  *
- * If access.exec is to give the token, kube_new runs it, and calls run it again
- * when the token expires.  The process must have SIGPIPE ignored or blocked,
- * because OpenSSL writes to sockets without MSG_NOSIGNAL.  Proxy variables
- * count as for curl, but never for loopback.
+ * If the token comes from a credential plugin (access.exec), kube_new runs the
+ * plugin, and calls run it again when the token expires.  The process must
+ * ignore or block SIGPIPE, because OpenSSL writes to sockets without
+ * MSG_NOSIGNAL.  The proxy variables of curl apply, but never to loopback
+ * addresses.
  */
 
-/* Finds the cluster by KUBERNETES_SERVICE_HOST/PORT and the service account's
- * files (client-go rest.InClusterConfig).  In tests root replaces
- * "/var/run/secrets/kubernetes.io/serviceaccount".  ERR_INPUT: this is not in a
- * cluster. */
+/* Finds the cluster by KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT and the
+ * service account's files (client-go rest.InClusterConfig).  root is the folder
+ * of these files, "/var/run/secrets/kubernetes.io/serviceaccount" except in
+ * tests.  The caller ends *out with kubeconfig_done.  ERR_INPUT: this process
+ * does not run in a cluster. */
 int kube_in_cluster(const char *root, struct kubeconfig *out, struct err *e);
 
 struct kube_options {
-	struct kubeconfig access;	/* which API server, and as whom; if
-					   kube_new succeeds it takes this over
-					   and zeroes it */
-	struct clock *clock;		/* fed by Date headers; NULL: none */
-	struct counters *counters;	/* rest_client_requests; NULL: none */
+	/* Which API server, and as whom.  If kube_new succeeds, it takes the
+	 * contents over and zeroes this; otherwise they remain the caller's. */
+	struct kubeconfig access;
+	struct clock *clock;		/* gets the Date headers; NULL: none;
+					   borrowed */
+	struct counters *counters;	/* for rest_client_requests_total; NULL:
+					   none; borrowed */
 	const char *user_agent;		/* not "curl…", which gets pretty
 					   JSON */
 	int64_t connect_ms;		/* for name, TCP and TLS; 0 =
@@ -47,25 +53,31 @@ struct kube_options {
 	int64_t exec_ms;		/* how long a plugin may run; 0 = 60
 					   s */
 	int64_t rest_ms;		/* lanes that are idle for so long close
-					   their connections; 0 = 15 s */
+					   their connections; 0 =
+					   LANES_REST_MS */
 };
 
 struct kube;
+/* Returns NULL on failure, and *e says why.  It makes no call, but may run the
+ * plugin. */
 struct kube *kube_new(struct kube_options *o, struct err *e);
-void kube_free(struct kube *k);
+void kube_free(struct kube *k);	/* NULL is allowed */
 
+/* One call.  All strings are copied when the call starts. */
 struct kube_request {
 	const char *method;	/* "GET", "PATCH", "POST", "DELETE" */
 	const char *path;	/* "/api/v1/nodes?limit=500" */
 	const char *accept;	/* NULL: application/json */
-	const char *content_type;	/* with a body */
-	const char *body;	/* copied */
+	const char *content_type;	/* needed with a body */
+	const char *body;	/* NULL: none */
 	size_t body_bytes;
-	int64_t timeout_ms;	/* of the whole call; 0 = none (a watch) */
-	int64_t silent_ms;	/* no byte for this long ends the call; 0 =
-				   never */
-	int64_t fence_ms;	/* boot time: nothing is sent from then on, not
-				   even by a process that slept; 0 = never */
+	int64_t timeout_ms;	/* for the whole call; 0 = no limit, as for a
+				   watch */
+	int64_t silent_ms;	/* the call ends if no byte comes for so long; 0
+				   = no limit */
+	int64_t fence_ms;	/* boot time from which the request is not sent
+				   any more, even if this process slept between
+				   start and sending; 0 = no such time */
 };
 
 struct kube_reply {
@@ -78,20 +90,21 @@ struct kube_reply {
 	size_t body_bytes;
 };
 
-/* The body of a 2xx answer to a stream goes to `sink` as it arrives.  All other
- * bodies, and those of lanes or of a stream without a sink, end up in
- * reply->body: 2xx up to ITEM_BYTES_MAX, the rest up to ENVELOPE_BYTES_MAX.  A
- * longer body is ERR_LIMIT. */
+/* The caller's function for the body of a 2xx answer to a stream, which gets it
+ * in pieces as it arrives.  If it returns -1 with *e set, the call ends with
+ * that error.  All other bodies, and those of lanes or of a stream without a
+ * sink, end up in reply->body: 2xx up to ITEM_BYTES_MAX, the rest up to
+ * ENVELOPE_BYTES_MAX.  A longer body is ERR_LIMIT. */
 typedef int kube_sink(void *ctx, const char *bytes, size_t n, struct err *e);
 
 struct kube_stream;
 struct kube_stream *kube_stream_new(struct kube *k, struct err *e);
 void kube_stream_free(struct kube_stream *s);
 
-/* Makes one call, and blocks.
+/* Makes one call, and blocks until it has ended.
  *
  * 0: an HTTP answer came and ended whole; reply->status says which.  -1:
- * ERR_TIMEOUT (also for silence), ERR_CUT, ERR_TLS, ERR_SYSTEM, ERR_LIMIT,
+ * ERR_TIMEOUT (also after silent_ms), ERR_CUT, ERR_TLS, ERR_SYSTEM, ERR_LIMIT,
  * ERR_CANCELLED, or what the sink said; reply->status is set if a head came.
  *
  * `opened` (may be NULL) is called once when the head of a 2xx answer is there.
@@ -101,37 +114,40 @@ int kube_stream_run(struct kube_stream *s, const struct kube_request *q,
 		    kube_sink *sink, void (*opened)(void *ctx), void *ctx,
 		    struct kube_reply *reply, struct err *e);
 
-/* From any thread: end a call under way at once with ERR_CANCELLED.
- * kube_stream_cancel stays in force; kube_stream_nudge ends only the call that
- * is running now. */
+/* Any thread: end a call under way at once with ERR_CANCELLED.  After
+ * kube_stream_cancel all later calls fail in the same way; kube_stream_nudge
+ * ends only the call that runs now, if there is one. */
 void kube_stream_cancel(struct kube_stream *s);
 void kube_stream_nudge(struct kube_stream *s);
 
-/* Milliseconds since the call under way last turned its loop, which it does
- * each second at least.  So a silent watch does not look like a dead thread.
- * Any thread. */
+/* Any thread: returns the milliseconds since the loop of the call under way
+ * last turned, which it does at least once a second.  So a silent watch does
+ * not look like a dead thread.  Between calls the age grows. */
 int64_t kube_stream_heartbeat_age_ms(const struct kube_stream *s);
 
 struct kube_lanes;
 /* Makes lanes with at most n connections, so n calls may be in flight. */
 struct kube_lanes *kube_lanes_new(struct kube *k, unsigned n, struct err *e);
-void kube_lanes_free(struct kube_lanes *p);	/* cuts what is in flight */
+/* Cuts the calls in flight and frees p.  NULL is allowed. */
+void kube_lanes_free(struct kube_lanes *p);
+/* Returns how many more calls may be started now. */
 unsigned kube_lanes_room(const struct kube_lanes *p);
-/* Starts a call; tag comes back with its answer.  If a kept-alive connection
- * ends before a byte of the answer, libcurl makes the call again on a new one,
- * without an error.  So a write may arrive twice, and needs a precondition. */
+/* Starts a call; `tag` comes back with its answer.  ERR_LIMIT: there is no
+ * room.  If a kept-alive connection ends before the first byte of the answer,
+ * libcurl repeats the call on a new connection, without an error.  A write may
+ * therefore arrive twice, and needs a precondition. */
 int kube_lanes_start(struct kube_lanes *p, const struct kube_request *q,
-		    uint64_t tag, struct err *e);
+		     uint64_t tag, struct err *e);
 
-/* Waits until the network has something, kube_lanes_wake is called, or wait_ms
- * are over. */
+/* Makes progress with the calls, and waits until one of them may have ended,
+ * kube_lanes_wake is called, or wait_ms have passed. */
 void kube_lanes_wait(struct kube_lanes *p, int64_t wait_ms);
-void kube_lanes_wake(struct kube_lanes *p);	/* from any thread */
+void kube_lanes_wake(struct kube_lanes *p);	/* any thread */
 
-/* Gives the next finished call and its tag; false: there is none.  *err_out is
- * ERR_NONE if an HTTP answer came.  reply->body is valid until the next call of
- * kube_lanes_finished. */
+/* Gets the next call that has ended, and its tag.  Returns false if there is
+ * none.  *err_out is ERR_NONE if an HTTP answer came whole; otherwise it says
+ * why not.  reply->body is valid until the next kube_lanes_finished. */
 bool kube_lanes_finished(struct kube_lanes *p, uint64_t *tag,
-			struct kube_reply *reply, struct err *err_out);
+			 struct kube_reply *reply, struct err *err_out);
 
 #endif

@@ -5,28 +5,31 @@
 #include "edge/kube/kube.h"
 #include "wire/api/lease.h"
 
-/* A step of core/protocol/lease as a call to the API server, and back.
- * Stateless; any thread. */
+/* Turns a step of core/protocol/lease into a call to the API server, and the
+ * answer into an outcome.  The struct is the memory for one request.  It takes
+ * some 400 KiB, so do not put it on the stack.  The functions keep no state;
+ * any thread may call them. */
 struct lease_call {
 	char path[300 + 2 * NAME_BYTES];
 	char body[LEASE_BODY_BYTES];
 };
 
-/* Makes the request *q, which points into *c: keep *c while the request is
- * under way. */
+/* Makes the request *q for a LEASE_GET, LEASE_CREATE or LEASE_UPDATE.  *q
+ * points into *c, which has to stay until the request is started. */
 void lease_call_make(struct lease_call *c, const char *namespace_name,
 		     const char *name, const struct lease_todo *todo,
 		     struct kube_request *q);
 
-/* Turns an answer into an outcome.  no: why there is no answer; ERR_NONE if
- * there is one.  *record is memory that the outcome may point to.  If the
- * outcome is FAILED, *why says why. */
+/* Turns an answer into an outcome.  *no says why there is no answer; its code
+ * is ERR_NONE if there is one.  *record is the caller's memory, and the outcome
+ * points to it if its code is LEASE_OK.  If its code is LEASE_FAILED, *why says
+ * why; otherwise why->code is ERR_NONE. */
 void lease_call_answered(const struct kube_reply *r, const struct err *no,
 			 struct lease_record *record, struct lease_outcome *o,
 			 struct err *why);
 
-/* Makes an identity as controller-runtime does: the host's name and something
- * that is unique to this process. */
+/* Makes an identity as controller-runtime does: the host's name, an underscore,
+ * 16 random hex digits, and `suffix`. */
 void lease_identity(const char *suffix, char out[LEASE_HOLDER_BYTES]);
 
 #endif

@@ -14,31 +14,38 @@
  * connections past their deadlines (MHD's own timeout is reset by every byte).
  * Handlers run on the pool's threads, several at once, and should be quick.
  *
- * The server refuses some requests by itself, with one line of text/plain: 400
- * (ambiguous length), 404, 405, 415 and 413, in this order, 503 (bounds below),
- * and 500 (a handler that left no status).  It first reads a refused body away,
- * up to SERVER_DISCARD_MAX, because otherwise the answer would be lost in a
- * reset.  libmicrohttpd refuses what is no HTTP/1.1 at all, in its own words.
+ * The server refuses some requests by itself, with one line of text/plain.  In
+ * this order they are: 400 (a head that could be understood in two ways, such
+ * as one with an ambiguous length), 404, 405, 415 and 413, then 503 (bounds
+ * below), and 500 (a handler that set no status).  Before it answers anything
+ * but 400, it reads and drops the refused body, up to SERVER_DISCARD_MAX,
+ * because otherwise the answer would be lost in a reset.  libmicrohttpd answers
+ * what is no HTTP/1.1 at all, in its own words.
  */
 
+/* A request, as a handler gets it.  All pointers are valid until the handler
+ * returns. */
+
 struct server_request {
-	const char *method;	/* the route's */
+	const char *method;	/* that of the route, so "GET" for a HEAD */
 	const char *path;
-	const char *query;	/* raw, "" if none */
-	const char *content_type;
+	const char *query;	/* not decoded; "" if there is none */
+	const char *content_type;	/* NULL if there is none */
 	const char *body;	/* not NUL-terminated; NULL if 0 */
 	size_t body_bytes;
 };
 
-/* A handler fills it, and the server sends it.  Text is copied from `body`. */
+/* A reply.  The handler fills it in, and the server sends it. */
 struct server_reply {
-	int status;
+	int status;		/* 200 to 599; the server answers 500 to
+				   anything else */
 	const char *content_type;	/* static */
 	const char *body;
 	size_t body_bytes;
-	void (*body_free)(void *);	/* takes the body over and frees it;
-					   NULL: the body is copied */
-	int retry_after_s;	/* < 0: none */
+	/* If it is not NULL, the server takes the body over and frees it by
+	 * this function.  If it is NULL, the server copies the body. */
+	void (*body_free)(void *);
+	int retry_after_s;	/* below 0: no Retry-After */
 	bool close;		/* Connection: close */
 };
 
@@ -63,14 +70,16 @@ enum server_event {
 };
 
 struct server_options {
-	const char *address;	/* "host:port", ":port", "[v6]:port"; port 0
+	const char *address;	/* "host:port", ":port" or "[v6]:port"; port 0
 				   means any free one */
-	bool tls;		/* it needs server_rotate before it can
-				   answer */
-	const struct server_route *routes;	/* outlive the server */
+	bool tls;		/* handshakes fail until server_rotate has set a
+				   pair */
+	const struct server_route *routes;	/* borrowed; they outlive the
+						   server */
 	size_t routes_n;
-	void *ctx;		/* for handlers and on_event */
-	void (*on_event)(void *ctx, enum server_event event);	/* or NULL */
+	void *ctx;		/* passed to the handlers and to on_event */
+	/* May be NULL.  The threads of the pool and the reaper call it. */
+	void (*on_event)(void *ctx, enum server_event event);
 	unsigned threads;
 	unsigned connections_max;
 	size_t bytes_max;	/* of bodies held at once; beyond it: 503 */
@@ -88,8 +97,12 @@ struct server_options {
 
 struct server;
 
+/* Opens the socket and starts the threads.  Returns NULL on failure: ERR_INPUT
+ * for an address that cannot be parsed, otherwise ERR_SYSTEM. */
 struct server *server_new(const struct server_options *o, struct err *e);
-void server_free(struct server *s);	/* closes everything at once */
+/* Closes all connections at once, and waits for the handlers that run. */
+void server_free(struct server *s);
+/* Returns the port it listens on, which is of interest after port 0. */
 uint16_t server_port(const struct server *s);
 
 /* Serves this PEM pair from the next handshake on (chain leaf first).  The pair
@@ -103,12 +116,16 @@ int server_rotate(struct server *s, const char *cert_pem, size_t cert_bytes,
  * connections. */
 void server_drain(struct server *s);
 
+/* These three may be called by any thread.  server_connections returns how many
+ * connections are open. */
 unsigned server_connections(const struct server *s);
 
-/* Milliseconds since the last connection was closed; 0 while one is open. */
+/* Returns the milliseconds since the last connection was closed, or 0 while one
+ * is open. */
 int64_t server_unused_ms(const struct server *s);
 
-/* Milliseconds since the reaper last went round.  Liveness goes by this. */
+/* Returns the milliseconds since the reaper last went round, for liveness
+ * checks. */
 int64_t server_heartbeat_age_ms(const struct server *s);
 
 #endif

@@ -11,8 +11,8 @@
 #include "core/rules/admit.h"
 
 /*
- * AdmissionReview admission.k8s.io/v1 (k8s.io/api/admission/v1 types.go),
- * bytes to struct and back.  It decides nothing; the caller puts
+ * Decodes and encodes AdmissionReviews (admission.k8s.io/v1,
+ * k8s.io/api/admission/v1 types.go).  It decides nothing; the caller puts
  * core/rules/admit between the two:
  *
  *	admission_decode	what the request says
@@ -22,25 +22,26 @@
  * Stateless; any thread.
  */
 #define REVIEW_UID_BYTES 129	/* a UUID has 36; longer ones are refused */
-/* Enough for any reply: the largest patch (PATCH_BYTES) in base64, the uid
- * were it all escapes, and the frame. */
+/* Enough for any reply: the largest patch (PATCH_BYTES) in base64, a uid of
+ * which every byte is escaped, and the rest of the AdmissionReview. */
 #define ADMISSION_REPLY_BYTES (12u << 10)
 
 /* A request that has been understood.  It owns nothing and does not point into
  * the body. */
 struct admission_request {
-	char uid[REVIEW_UID_BYTES];	/* request.uid, which the reply repeats */
+	char uid[REVIEW_UID_BYTES];	/* request.uid; the reply repeats it */
 	char name[NAME_BYTES];	/* request.name or object.metadata.name; "" for
 				   generateName */
 	bool dry_run;
-	/* What the patch has to reckon with: is metadata.annotations a map,
-	 * neither missing nor null, and is the held-key in it? */
+	/* What the patch depends on: metadata.annotations is a map (neither
+	 * missing nor null), and the held-key is in it. */
 	bool has_annotations, has_held_key;
 	struct review review;	/* `disabled` is false: the caller sets it */
 };
 
 /*
- * Reads one review.  today: the hold that review.hold speaks of.
+ * Reads one review.  `today` is the configuration's hold, of which review.hold
+ * speaks.
  *  0  *out is filled.  That includes objects that are not ours to hold, or
  *     malformed: each of them has an answer
  * -1  *out is untouched.  ERR_INPUT or ERR_LIMIT: the body is no review; send
@@ -50,9 +51,9 @@ int admission_decode(const char *body, size_t n, const struct hold_key *today,
 		     struct admission_request *out, struct err *e);
 
 /*
- * Appends to b the AdmissionReview to send with 200.  Where v->patch is set,
- * its patch adds `hold` and a mark of the time mark_ms (the API server's
- * clock).  -1 with ERR_SYSTEM, and b as it was, where b is too small.
+ * Appends to b the AdmissionReview to send with 200.  If v->patch is set, its
+ * patch adds `hold` and a mark with the time mark_ms (server time).  If b is
+ * too small, it returns -1 with ERR_SYSTEM and leaves b as it was.
  */
 int admission_encode(struct buf *b, const struct admission_request *q,
 		     const struct verdict *v, const struct hold_key *hold,

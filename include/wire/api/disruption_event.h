@@ -34,11 +34,12 @@ struct disruption_event {
 };
 
 /*
- * Where to list and watch.  The API server keeps no watch cache of Events
- * (DefaultWatchCacheSizes): each watch reads them from etcd and decodes every
- * one under its path before it asks the selector.  So the path saves most.
- * client-go puts Events on objects without a namespace into `default`, and
- * nobody with rights elsewhere can forge one there.
+ * Where to list and watch Karpenter's Events.  The API server keeps no watch
+ * cache of Events (DefaultWatchCacheSizes): each watch reads them from etcd and
+ * decodes every Event under its path before it applies the selector.  A narrow
+ * path therefore saves the most.  client-go puts Events about objects without a
+ * namespace into `default`, and somebody who may only write elsewhere cannot
+ * forge one there.
  *
  * A selector knows no "or", so naming both reasons would take two watches and
  * twice that work.  One watch of the Events on NodeClaims, without the reasons
@@ -58,8 +59,8 @@ struct disruption_event {
 	"fieldSelector=involvedObject.kind%3DNodeClaim"                        \
 	"%2Creason%3DDisruptionLaunching"
 
-/* Decodes one item of a list, or the object of a watch line.  ERR_INPUT: it is
- * no JSON, or an Event without a resourceVersion. */
+/* Decodes one item of a list.  ERR_INPUT: it is no JSON, or an Event without a
+ * resourceVersion. */
 int disruption_event_decode(const char *bytes, size_t n,
 			    struct disruption_event *out, struct err *e);
 

@@ -8,10 +8,11 @@
 #include "core/protocol/event_series.h"
 
 /*
- * The Events that we write, as events.k8s.io/v1 (Kubernetes
- * pkg/apis/core/validation/events.go).  They are in namespace default, because
- * a NodePool has none.  The deprecated fields are unset.  Stateless; any
- * thread.
+ * Encodes the Events that we write, as events.k8s.io/v1 (k8s.io/api/events/v1
+ * types.go; the bounds are those of Kubernetes
+ * pkg/apis/core/validation/events.go).  They are in the namespace `default`,
+ * because a NodePool has no namespace.  The deprecated fields are left out.
+ * The functions append to b, keep no state, and may be called by any thread.
  */
 #define EVENT_BYTES 16384	/* any body below fits, even if every byte of a
 				   text came out as \u00XX */

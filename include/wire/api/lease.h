@@ -12,8 +12,9 @@
 #include "wire/api/patch.h"
 
 /*
- * The Lease of coordination.k8s.io/v1 (k8s.io/api/coordination/v1 types.go),
- * bytes to core/protocol/lease and back.  Stateless; any thread.
+ * Decodes and encodes the Lease of coordination.k8s.io/v1
+ * (k8s.io/api/coordination/v1 types.go) for core/protocol/lease.  The functions
+ * keep no state; any thread may call them.
  *
  *	GET	LEASE_ITEM_PATH
  *	CREATE	POST LEASE_PATH, LEASE_CREATE_TYPE, lease_create
@@ -34,24 +35,26 @@
 #define LEASE_BODY_BYTES                                                       \
 	(6 * (LEASE_STATE_BYTES + LEASE_HOLDER_BYTES + 2 * NAME_BYTES) + 1024)
 
-/* Decodes an object that the API server holds.  Missing and null fields are
- * zero, as client-go takes them.  ERR_INPUT names what is no Lease: the API
- * server stores none of a wrong type.  A bad state alone is never an error. */
+/* Decodes a Lease in an answer of the API server.  Missing and null fields
+ * become zero, as in client-go.  ERR_INPUT: it is no Lease, or a field has a
+ * wrong type, which the API server never stores.  A state that cannot be read
+ * is no error; it sets out->state_bad. */
 int lease_decode(const char *bytes, size_t n, struct lease_record *out,
 		 struct err *e);
 
-/* Decodes one item of a list, where no kind is given.  namespace_name: "" if it
- * has none. */
+/* Decodes one item of a list, which has no `kind`, and copies its namespace (""
+ * if it has none).  Otherwise like lease_decode. */
 int lease_item_decode(const char *bytes, size_t n, char namespace_name[64],
 		      struct lease_record *out, struct err *e);
 
-/* Writes the whole object.  It has "spec":{} if nobody holds it and it has no
+/* Appends the whole object as JSON.  It has "spec":{} if r has no holder and no
  * times. */
 void lease_create(struct buf *b, const char *namespace_name, const char *name,
 		  const struct lease_record *r);
 
-/* Writes a merge patch (RFC 7396) at r->rv.  with_spec: it contains the record.
- * with_state: it contains the state; a state of "" is removed. */
+/* Appends a merge patch (RFC 7396) at resourceVersion r->rv.  with_spec: it
+ * contains the record.  with_state: it contains the state, and removes the
+ * annotation if the state is "". */
 void lease_update(struct buf *b, const struct lease_record *r, bool with_spec,
 		  bool with_state);
 

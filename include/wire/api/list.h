@@ -16,17 +16,18 @@
  *   SPLIT_LINES  a watch: one document a line
  *
  * A body that is no list (a Status, plain text) ends up whole in the envelope,
- * and so does an "items" that is no array.  It cuts and does not parse: whoever
- * decodes the items and the envelope finds out what is no JSON.  One thread for
- * each split.
+ * and so does an "items" that is no array.  The splitter does not parse.  Items
+ * and envelope may therefore be no JSON, and whoever decodes them has to expect
+ * that.  A struct split is used by one thread at a time.
  */
 enum split_mode {
 	SPLIT_LIST,
 	SPLIT_LINES,
 };
 
-/* Called with each item.  bytes are valid during the call only.  -1 with *e
- * stops the stream. */
+/* The caller's function for each item.  The bytes are valid during the call
+ * only.  If it returns -1 with *e set, split_feed and split_end return that
+ * error. */
 typedef int split_item_fn(void *ctx, const char *bytes, size_t n,
 			  struct err *e);
 
@@ -38,15 +39,17 @@ void split_free(struct split *s);
 
 /* Takes the next bytes.  However the stream is cut, the items are the same.
  * ERR_LIMIT: an item is over ITEM_BYTES_MAX or an envelope over
- * ENVELOPE_BYTES_MAX.  ERR_INPUT: the list has a hole in it.  After an error
- * only split_free may follow. */
+ * ENVELOPE_BYTES_MAX.  ERR_INPUT: an item of the list is missing beside a
+ * comma, or the list is not closed.  After an error only split_free may
+ * follow. */
 int split_feed(struct split *s, const char *bytes, size_t n, struct err *e);
 
-/* The stream has ended.  ERR_CUT if it ended inside an item, line or list, or
- * before a list had begun. */
+/* Call this when the stream has ended.  It fails with ERR_CUT if the stream
+ * ended inside an item, a line or a list, or before a list had begun. */
 int split_end(struct split *s, struct err *e);
 
-/* The list without its items (they read as []); owned by s, NUL-terminated. */
+/* Returns the list without its items, as if "items" were [], and its length in
+ * *n.  It belongs to s and ends with a NUL. */
 const char *split_envelope(const struct split *s, size_t *n);
 
 #endif

@@ -9,14 +9,15 @@
 #include "wire/api/object.h"
 
 /*
- * NodePools (karpenter.sh/v1, as PartialObjectMetadata) and their watch lines
- * to core/base/nodepool.  Stateless; any thread.
+ * Decodes NodePools (karpenter.sh/v1, as PartialObjectMetadata) and their watch
+ * lines to struct nodepool.  The functions keep no state; any thread may call
+ * them.
  */
 #define NODEPOOLS_PATH "/apis/karpenter.sh/v1/nodepools"
 
-/* Decodes one item of a list, or the object of a watch line.  ERR_INPUT names
- * what is wrong: no uid, a name over its bound, annotations that are no
- * strings.  A bad value is none of these: out->bad has it. */
+/* Decodes one item of a list.  ERR_INPUT names what is wrong, such as a missing
+ * uid, a name over its bound, or annotations that are no strings.  An
+ * annotation of ours with a bad value is no error; out->bad has the value. */
 int nodepool_decode(const char *bytes, size_t n, struct nodepool *out,
 		    struct err *e);
 

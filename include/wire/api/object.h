@@ -12,14 +12,16 @@
 #include "wire/json/json.h"
 
 /*
- * API objects and watch lines to core/base/object.  Nodes come as
- * PartialObjectMetadata.  NodeClaims come whole (karpenter.sh/v1) or, in the
- * fresh list, as PartialObjectMetadata too.  Stateless; any thread.
+ * Decodes Nodes and NodeClaims and their watch lines to struct object.  Nodes
+ * come as PartialObjectMetadata.  NodeClaims come whole (karpenter.sh/v1) or,
+ * in the fresh list before a release, as PartialObjectMetadata too.  The
+ * functions keep no state; any thread may call them.
  */
 
 /*
- * Decodes one item of a list, or the object of a watch line.  `hold` is today's
- * hold.  ERR_INPUT names what is wrong (no uid, a name over its bound, …).
+ * Decodes one item of a list, or the body of a GET.  `hold` is today's hold,
+ * the one in the configuration.  ERR_INPUT names what is wrong, such as a
+ * missing uid or a name over its bound.
  *
  * out->deleted_ms: a deletionTimestamp that is no time counts as missing, but
  * the object is being deleted all the same.
@@ -33,8 +35,9 @@ int object_decode(const char *bytes, size_t n, enum kind kind,
 		  const struct hold_key *hold, struct object *out,
 		  struct err *e);
 
-/* Decodes one watch line (metav1.WatchEvent).  Returns 0 also for
- * WATCH_ERROR. */
+/* Decodes one watch line (metav1.WatchEvent).  Of a BOOKMARK only out->rv is
+ * set.  Returns 0 also for WATCH_ERROR, which leaves *out untouched and sets
+ * *status_code and *e (watch_line_decode). */
 int watch_decode(const char *bytes, size_t n, enum kind kind,
 		 const struct hold_key *hold, enum watch_type *type,
 		 struct object *out, int *status_code, struct err *e);
@@ -45,8 +48,10 @@ int watch_decode(const char *bytes, size_t n, enum kind kind,
 int list_meta_decode(const char *bytes, size_t n, char rv[RV_BYTES],
 		     char cont[CONTINUE_BYTES], struct err *e);
 
-/* For wire/admission as well: reads one string of labels or annotations (NULL
- * if it is missing; -1: it is no string), and what it says of hold k. */
+/* These two are for wire/admission as well.  annotation_read gets one string of
+ * a map of labels or annotations; *out is NULL if it is missing, and belongs to
+ * the map.  hold_read finds out what the annotations have of hold k.  Both
+ * return -1 with ERR_INPUT if the value is no string.  map may be NULL. */
 int annotation_read(const struct json *map, const char *key, const char **out,
 		    struct err *e);
 int hold_read(const struct json *annotations, const struct hold_key *k,

@@ -8,17 +8,18 @@
 #include "wire/api/list.h"
 
 /*
- * A list that is taken in pages.  The caller makes the calls; the pager hands
- * on the items of each answer and says from where the next page goes on.
+ * Reads a list in pages.  The caller makes the calls.  The pager passes on the
+ * items of each answer and says where the next page begins.
  *
  *	pager_init
  *	again: GET …?limit=p->limit&continue=p->cont (list_query)
  *	       pager_begin, pager_feed …, pager_end, pager_turn
  *	       p->cont is not ""?  again
  *
- * pager_page is all four for an answer that is there as a whole.  Where a call
- * failed the same page may be asked for again; where one of the four failed,
- * the list starts again with pager_init or pager_restart.  One thread.
+ * pager_page does all four for an answer that has come as a whole.  If the call
+ * failed, the same page may be asked for again.  If one of the four failed, the
+ * list starts again with pager_init or pager_restart, or, if a page was too
+ * large, goes on with pager_smaller.  A pager is used by one thread.
  */
 struct pager {
 	unsigned limit;	/* objects a page */
@@ -29,28 +30,34 @@ struct pager {
 	struct split *split;	/* of the page under way; or NULL */
 };
 
+/* Begins a list with `limit` objects a page.  It does not free an earlier page:
+ * call pager_drop first if there may be one. */
 void pager_init(struct pager *p, unsigned limit);
-/* Frees what is left of a page that was not turned; any time. */
+/* Frees what a page that was not turned has left.  It may be called at any time
+ * after pager_init. */
 void pager_drop(struct pager *p);
 
-/* ERR_SYSTEM: out of memory.  item, with ctx: as split_new says. */
+/* Begins the answer of a page.  item and ctx are those of split_new.
+ * ERR_SYSTEM: there is no memory. */
 int pager_begin(struct pager *p, split_item_fn *item, void *ctx, struct err *e);
 int pager_feed(struct pager *p, const char *bytes, size_t n, struct err *e);
-/* The answer has ended.  -1: not with its list. */
+/* Call this when the answer has ended.  ERR_CUT: the list in it has not. */
 int pager_end(struct pager *p, struct err *e);
-/* Reads p->cont and p->rv.  ERR_INPUT: it was no list; ERR_LIMIT: another page
- * is to come after LIST_PAGES_MAX of them. */
+/* Sets p->cont and p->rv from the page, and frees it.  ERR_INPUT: the answer
+ * was no list.  ERR_LIMIT: the list has more than LIST_PAGES_MAX pages. */
 int pager_turn(struct pager *p, struct err *e);
 
 int pager_page(struct pager *p, const char *bytes, size_t n,
 	       split_item_fn *item, void *ctx, struct err *e);
 
-/* A page was too large (ERR_LIMIT, taken back): the same is to be asked for
- * with half as many objects.  A continue token goes with any limit.  false:
- * the error is another, or one object alone is too large. */
+/* Call this after one of the four has failed.  If a page was too large
+ * (ERR_LIMIT), it halves p->limit, clears *e and returns true: ask for the same
+ * page again.  (A continue token is good with any limit.)  It returns false if
+ * the error is another one or the page had only one object. */
 bool pager_smaller(struct pager *p, struct err *e);
-/* 410: the list starts again from its first page.  It counts as a page, with
- * ERR_LIMIT as of pager_turn. */
+/* Call this after a 410, when the continue token has expired.  The list starts
+ * again with its first page.  This counts as a page, so it may fail with
+ * ERR_LIMIT. */
 int pager_restart(struct pager *p, struct err *e);
 
 #endif

@@ -9,9 +9,10 @@
 #include "core/base/object.h"
 
 /*
- * The bodies of our writes (docs/rules.md#writes).  They contain nothing but
- * annotations.  Keys and values may contain any byte: they are escaped (RFC
- * 6901, RFC 8259).  Stateless; any thread.
+ * Encodes the bodies of our writes to Nodes and NodeClaims
+ * (docs/rules.md#writes).  They contain nothing but annotations.  Keys and
+ * values may contain any byte; they are escaped (RFC 6901, RFC 8259).  The
+ * functions append to b, keep no state, and may be called by any thread.
  */
 #define PATCH_BYTES 8192	/* any body below fits, even if every byte of a
 				   key and a value came out as \u00XX */
@@ -19,39 +20,44 @@
 #define PATCH_MERGE_TYPE "application/merge-patch+json"	/* RFC 7396 */
 #define PATCH_JSON_TYPE "application/json-patch+json"	/* RFC 6902 */
 
-/* A merge patch at metadata.resourceVersion rv: adds hold and mark.  It adds
- * the held-key where the hold is not the default, and removes a stale one where
- * it is.  The API server answers 409 if the object has changed. */
+/* Writes a merge patch that adds hold and mark at metadata.resourceVersion rv.
+ * It adds the held-key if the hold is not the default one, and otherwise
+ * removes a stale held-key.  mark_ms is server time.  The API server answers
+ * 409 if the object has changed. */
 void patch_hold(struct buf *b, const struct hold_key *hold, const char *rv,
 		int64_t mark_ms);
 
-/* A merge patch at metadata.resourceVersion rv: what the claim replaces, and
- * that this is said of this claim (its uid). */
+/* Writes a merge patch at metadata.resourceVersion rv that sets CLASS_KEY to
+ * `replaces` and CLASS_UID_KEY to uid, the claim's own. */
 void patch_classify(struct buf *b, const char *replaces, const char *uid,
 		    const char *rv);
 
-/* A merge patch that removes what is there of both annotations.  If the object
- * has another uid, the API server answers 409 or 422 and does nothing. */
+/* Writes a merge patch that removes CLASS_KEY and CLASS_UID_KEY if they are
+ * there.  If the object has another uid, the API server answers 409 or 422 and
+ * does nothing. */
 void patch_declassify(struct buf *b, const char *uid);
 
 /* What a clear tests before it removes anything. */
 struct patch_clear {
 	const char *uid;
-	const char *rv;		/* tested if the mark is odd */
-	bool mark_exact;	/* MARK_TIME: the mark's own text is tested */
-	int64_t mark_ms;
+	const char *rv;		/* tested unless mark_exact */
+	bool mark_exact;	/* the mark's own text is tested
+				   (entry_mark_exact) */
+	int64_t mark_ms;	/* the mark's time, if mark_exact */
 	const struct hold_key *hold;	/* the hold that the mark stands for;
 					   NULL: remove the mark alone */
 	bool has_held_key;	/* the held-key annotation is removed as well */
 };
 
-/* A JSON Patch: tests uid, mark (or rv) and hold, and removes them.  If a test
- * fails, the API server answers 422 and does nothing. */
+/* Writes a JSON Patch that tests uid, hold, and mark or resourceVersion, and
+ * then removes mark, held-key and hold.  If a test fails, the API server
+ * answers 422 and does nothing. */
 void patch_clear(struct buf *b, const struct patch_clear *c);
 
-/* A JSON Patch for an object under admission: adds hold and mark (and the
- * held-key as patch_hold does).  has_annotations: the map is there and is an
- * object; without it the whole map is added. */
+/* Writes a JSON Patch for the object in an AdmissionReview.  It adds hold and
+ * mark, and adds or removes the held-key as patch_hold does.  has_annotations:
+ * the object has a map of annotations; if it has none, the patch adds the
+ * map. */
 void patch_admit(struct buf *b, const struct hold_key *hold, int64_t mark_ms,
 		 bool has_annotations, bool has_held_key);
 

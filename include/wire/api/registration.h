@@ -9,10 +9,10 @@
 #include "core/base/limits.h"
 
 /*
- * What makes new objects come held, as the API server keeps it: a
- * MutatingWebhookConfiguration (admissionregistration.k8s.io/v1).  Ours is
- * known by the webhook's name, whatever its own name is.  Stateless; any
- * thread.
+ * Decodes a MutatingWebhookConfiguration (admissionregistration.k8s.io/v1), the
+ * object because of which the API server calls our webhook.  A configuration is
+ * ours if it contains a webhook named REGISTRATION_WEBHOOK; its own name does
+ * not matter.  The function keeps no state; any thread may call it.
  */
 #define REGISTRATION_WEBHOOK "hold.karpenter-node-holder.io"
 #define REGISTRATION_PATH                                                      \

@@ -7,14 +7,16 @@
 #include "core/base/object.h"
 #include "wire/api/object.h"
 
-/* Where each kind is found, and in which form we ask for it.  Constants and
- * pure functions; any thread. */
+/* Where the API server has each kind, and in which form we ask for it.  All of
+ * this is constant or pure; any thread may use it. */
 struct resource {
 	const char *name;	/* for logs and metrics */
 	const char *path;
-	const char *list_accept, *item_accept;
-	enum counter restarts;	/* COUNTER_…_END, the first of four */
-	const char *selector;	/* NULL: all of them */
+	const char *list_accept, *item_accept;	/* NULL: all types */
+	enum counter restarts;	/* the first of the four counters of
+				   watch_restarts_total: COUNTER_WATCH_…_END */
+	const char *selector;	/* a query such as "fieldSelector=…"; NULL: list
+				   and watch all objects */
 };
 
 /* Writes the path of one page of a list; cont: "" for the first.  PATH_BYTES
@@ -25,14 +27,15 @@ void list_path(struct buf *b, enum kind kind, unsigned limit,
 void list_query(struct buf *b, unsigned limit, const char *cont);
 /* Writes the path of a watch from rv on.  WATCH_PATH_BYTES are enough. */
 void watch_path(struct buf *b, enum kind kind, int timeout_s, const char *rv);
-/* Writes text as it may stand in a query (RFC 3986 §2.3). */
+/* Appends text with everything escaped that may not stand in a query (RFC 3986
+ * §2.3). */
 void query_text(struct buf *b, const char *text);
 
 #define PATH_BYTES (3 * CONTINUE_BYTES + NAME_BYTES + 500)
 #define WATCH_PATH_BYTES (3 * RV_BYTES + 600)
 
-/* All are asked for as metadata, except NodeClaims, which come whole for their
- * conditions. */
+/* By enum kind.  All kinds but two come as metadata only: NodeClaims come whole
+ * because of their conditions, and so do Events. */
 extern const struct resource resources[VIEW_COUNT];
 
 #define ACCEPT_METADATA                                                        \

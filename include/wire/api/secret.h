@@ -9,8 +9,9 @@
 #include "core/base/limits.h"
 
 /*
- * The Secret (v1, k8s.io/api/core/v1 types.go) that holds our CA and the
- * serving pair, bytes to struct and back.  Stateless; any thread.
+ * Decodes and encodes the Secret (k8s.io/api/core/v1 types.go) that contains
+ * our CA and the serving pair.  The functions keep no state; any thread may
+ * call them.
  *
  *	GET	SECRET_ITEM_PATH
  *	create	POST SECRET_PATH, application/json, secret_create
@@ -25,26 +26,31 @@
 
 struct secret {
 	char rv[RV_BYTES];	/* "": there is no Secret */
-	/* Owned; NULL: missing, too long, or no base64 of text. */
+	/* PEM, owned.  NULL if it is missing, over SECRET_PEM_MAX, or no base64
+	 * of text. */
 	char *ca_cert, *ca_key, *cert, *key;
 };
-void secret_done(struct secret *s);	/* wipes the keys */
+/* Wipes the keys and frees everything.  A zeroed struct is allowed. */
+void secret_done(struct secret *s);
 
-/* ERR_INPUT names what is no Secret. */
+/* Decodes the answer to a GET.  The caller ends *out with secret_done.
+ * ERR_INPUT: it is no Secret. */
 int secret_decode(const char *bytes, size_t n, struct secret *out,
 		  struct err *e);
 
-/* One pair in it: "ca.crt", "ca.key" or "tls.crt", "tls.key". */
+/* One of the two pairs in it, and the names of its keys in the Secret's data:
+ * "ca.crt" and "ca.key", or "tls.crt" and "tls.key". */
 struct secret_pair {
 	const char *cert_name, *key_name;
 	const char *cert, *key;	/* PEM */
 };
 extern const struct secret_pair secret_ca, secret_tls;	/* with names only */
 
+/* Appends a whole Secret with this pair. */
 void secret_create(struct buf *b, const char *namespace_name, const char *name,
 		   const struct secret_pair *p);
-/* Writes a merge patch (RFC 7396) at resourceVersion rv: 409 if the Secret has
- * changed. */
+/* Appends a merge patch (RFC 7396) at resourceVersion rv that sets this pair.
+ * The API server answers 409 if the Secret has changed. */
 void secret_update(struct buf *b, const char *rv, const struct secret_pair *p);
 
 #endif

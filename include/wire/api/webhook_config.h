@@ -10,9 +10,9 @@
 #include "wire/api/registration.h"
 
 /*
- * The caBundle of each webhook in a MutatingWebhookConfiguration
- * (admissionregistration.k8s.io/v1 types.go), bytes to struct and back.
- * Stateless; any thread.
+ * Decodes and patches the caBundle of each webhook in a
+ * MutatingWebhookConfiguration (k8s.io/api/admissionregistration/v1 types.go).
+ * The functions keep no state; any thread may call them.
  *
  *	GET	WEBHOOKS_PATH
  *	update	PATCH WEBHOOKS_PATH, PATCH_JSON_TYPE, webhooks_patch
@@ -25,18 +25,21 @@
 struct webhooks {
 	char rv[RV_BYTES];	/* "": there is no such configuration */
 	unsigned n;
-	/* PEM, owned; NULL: none, over its bound, or no base64 of text. */
+	/* The caBundle of each webhook, decoded to PEM and owned.  NULL if it
+	 * is missing, over WEBHOOKS_BUNDLE_MAX, or no base64 of text. */
 	char *bundle[WEBHOOKS_MAX];
 };
+/* Frees the bundles.  A zeroed struct is allowed. */
 void webhooks_done(struct webhooks *w);
 
-/* ERR_INPUT names what is no such configuration.  ERR_LIMIT: it has more
- * webhooks than WEBHOOKS_MAX. */
+/* Decodes the answer to a GET.  The caller frees *out with webhooks_done.
+ * ERR_INPUT: it is no such configuration.  ERR_LIMIT: it has more than
+ * WEBHOOKS_MAX webhooks. */
 int webhooks_decode(const char *bytes, size_t n, struct webhooks *out,
 		    struct err *e);
 
-/* Writes a JSON Patch: tests resourceVersion (422 if the object has changed),
- * sets the bundle of all webhooks, and changes nothing else. */
+/* Appends a JSON Patch that tests w->rv and sets the caBundle of all w->n
+ * webhooks to pem.  The API server answers 422 if the object has changed. */
 void webhooks_patch(struct buf *b, const struct webhooks *w, const char *pem);
 
 #endif

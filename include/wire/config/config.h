@@ -11,11 +11,13 @@
 #include "core/rules/admit.h"
 
 /*
- * The configuration (README.md#configuration): defaults, then file,
- * environment, flags.  Bytes in, struct out.  It is a plain struct, immutable
- * once serve has it.  Every key stands once in a table
- * (src/wire/config/config_keys.c), which drives file, flags, help and print.
- * Stateless; any thread.
+ * The configuration (README.md#configuration).  A caller starts with
+ * config_defaults, applies the file, the environment and the flags in this
+ * order, so that a later one wins, and ends with config_validate.  struct
+ * config is a plain value without anything to free.  It does not change once
+ * `serve` runs.  Each key stands once in the table in
+ * src/wire/config/config_keys.c, which drives file, flags, help and
+ * config_print.  The functions keep no state; any thread may call them.
  */
 #define CONFIG_PATH_BYTES 512
 #define CONFIG_ADDRESS_BYTES 300
@@ -44,38 +46,43 @@ struct config {
 	} self_signed;
 	unsigned patch_concurrency;
 	bool log_text;
-	int log_level;		/* 0 error … 3 debug, as enum log_level */
+	int log_level;		/* as enum log_level: 0 error to 3 debug */
 };
 
 void config_defaults(struct config *c);
 
-/* Reads YAML into *c.  Errors read "FILE:LINE:COL: KEY: …, expected …". */
+/* Reads YAML into *c; keys that the file does not have stay as they are.
+ * Errors read "FILE:LINE:COL: KEY: …, expected …", and *c is then untouched. */
 int config_file(struct config *c, const char *file, const char *bytes, size_t n,
 		struct err *e);
 
-/* Called with each warning, which is a whole sentence. */
+/* The caller's function for warnings.  `sentence` is a whole sentence and valid
+ * during the call only. */
 typedef void config_warn(void *ctx, const char *sentence);
 
-/* Reads HOLD_DURATION, HOLD_ANNOTATION and INITIAL_DELAY through get (getenv).
- * An empty variable counts as not set. */
+/* Reads the variables HOLD_DURATION, HOLD_ANNOTATION and INITIAL_DELAY into *c.
+ * `get` is getenv or, in tests, a function like it.  An empty variable counts
+ * as not set.  warn may be NULL. */
 int config_env(struct config *c, char *(*get)(const char *), config_warn *warn,
 	       void *ctx, struct err *e);
 
-/* Sets one scalar by its flag name: "hold-duration", "10m".  ERR_INPUT also for
- * a name that does not exist (*known = false). */
+/* Sets one scalar by the name of its flag, such as "hold-duration" to "10m".
+ * If there is no such flag, it fails with ERR_INPUT and sets *known to false;
+ * otherwise it sets *known to true. */
 int config_flag(struct config *c, const char *name, const char *value,
 		bool *known, struct err *e);
 
-/* Gives the i-th flag with its one-line help and default, for --help.  Returns
- * false at the end. */
+/* Gets the i-th flag with its one-line help and its default, for --help.  *name
+ * and *help are static.  Returns false if there are no more than i flags. */
 bool config_flag_help(size_t i, const char **name, const char **help,
 		      char def[64]);
 
-/* Is s an RFC 1123 label, such as the name of a namespace? */
+/* Returns whether s is an RFC 1123 label, such as the name of a namespace. */
 bool syntax_label(const char *s);
 
-/* Check the rules between keys, and give the settings that fight each other as
- * warnings. */
+/* config_validate checks what must hold between keys, and fails with ERR_INPUT.
+ * config_advise warns of settings that are allowed but work against each
+ * other. */
 int config_validate(const struct config *c, struct err *e);
 void config_advise(const struct config *c, config_warn *warn, void *ctx);
 

@@ -13,32 +13,38 @@
  * through: bytes that are no UTF-8, \u0000, lone surrogates, control bytes, a
  * BOM, and anything after the document.
  *
- * Errors say the byte offset: ERR_INPUT "not JSON: … at byte N", ERR_LIMIT
- * beyond the bounds.  Keys compare case-sensitively; of a duplicate key the
- * first counts.  No state; any thread.
+ * An error is ERR_INPUT ("not JSON: … at byte N"), ERR_LIMIT if the text is
+ * beyond the bounds, or ERR_SYSTEM.  Keys compare case-sensitively; of
+ * duplicate keys the first counts.  The functions keep no state; any thread may
+ * call them.
  */
-struct json;	/* one value; owned by its root, in one block of memory */
+
+/* One value.  The root owns all values below it, in one block of memory. */
+struct json;
 
 struct json_bounds {
 	unsigned depth_max;	/* of arrays and objects */
 	unsigned values_max;	/* of any kind; keys do not count */
-	bool nul_ok;	/* \u0000 cuts its string and is no error */
+	bool nul_ok;	/* \u0000 is allowed, and the string ends before it */
 };
 extern const struct json_bounds json_bounds_default;	/* limits.h */
 /* For what the API server stores: any annotation or message may hold \u0000,
  * and its object has to be seen all the same. */
 extern const struct json_bounds json_bounds_stored;
 
-/* Returns the root, to be freed with json_free, or NULL with *e set.  bytes
- * need no NUL and may be freed afterwards. */
+/* Returns the root, which the caller frees with json_free, or NULL with *e set.
+ * The n bytes need no NUL at the end and may be freed afterwards. */
 struct json *json_parse(const char *bytes, size_t n,
 			const struct json_bounds *bounds, struct err *e);
 void json_free(struct json *root);
 void json_freep(struct json **root);
 #define AUTO_JSON __attribute__((cleanup(json_freep))) struct json *
 
-/* All of these take NULL and then return NULL, false or 0, so that a path needs
- * no check at each step. */
+/* All of these accept NULL for a value and then return NULL, false (true for
+ * json_is_unset) or -1.  So a path through several objects needs no check at
+ * each step.  What they return belongs to the root.  json_member finds a key of
+ * an object, json_path a chain of n keys, and json_first and json_next walk the
+ * values of an array or object. */
 const struct json *json_member(const struct json *object, const char *key);
 const struct json *json_path(const struct json *object, const char *const *keys,
 			     size_t n);
@@ -46,6 +52,7 @@ const struct json *json_first(const struct json *array_or_object);
 const struct json *json_next(const struct json *value);
 const char *json_key(const struct json *member);	/* of json_first/next */
 const char *json_string(const struct json *v);	/* NULL unless a string */
+/* Returns whether the member `key` is the string `text`. */
 bool json_says(const struct json *object, const char *key, const char *text);
 bool json_is_object(const struct json *v);
 bool json_is_array(const struct json *v);
@@ -53,6 +60,8 @@ bool json_is_null(const struct json *v);	/* the value null, not
 						   absence */
 bool json_is_unset(const struct json *v);	/* missing or null */
 bool json_is_true(const struct json *v);
-int json_integer(const struct json *v, long long *out);	/* exact below 2^53 */
+/* Returns -1, with *out untouched, unless v is a whole number between -2^53 and
+ * 2^53. */
+int json_integer(const struct json *v, long long *out);
 
 #endif

@@ -10,10 +10,11 @@
 #include "core/base/err.h"
 
 /*
- * A credential plugin (client-go plugin/pkg/client/auth/exec): the program
- * that a kubeconfig's users[].user.exec names, what it is told in its
- * environment, and what it prints.  client.authentication.k8s.io/v1 and
- * v1beta1.  Stateless; any thread.
+ * A credential plugin (client-go plugin/pkg/client/auth/exec) is the program
+ * that a kubeconfig names in users[].user.exec.  This header has what to run,
+ * what the program finds in its environment, and what it prints, for
+ * client.authentication.k8s.io/v1 and v1beta1.  edge/kube runs it.  The
+ * functions keep no state; any thread may call them.
  */
 #define EXEC_ARGS_MAX 128
 #define EXEC_ENV_MAX 128
@@ -31,29 +32,33 @@ struct exec {	/* strings are owned (malloc) */
 	char *install_hint;	/* on one line; NULL: none */
 	bool cluster_info;	/* it wants to be told about the cluster */
 };
+/* Frees x and its strings.  NULL is allowed. */
 void exec_free(struct exec *x);
 
-/* The value of EXEC_INFO.  ca_pem may be NULL.  The plugin is told about the
- * cluster only if it wants to be. */
+/* What the plugin is told about the cluster.  ca_pem and tls_server_name may be
+ * NULL. */
 struct exec_cluster {
 	const char *server, *tls_server_name, *ca_pem;
 	bool insecure;
 };
-size_t exec_info_bytes(const struct exec_cluster *c);	/* an upper bound, NUL
-							   included */
+/* Returns an upper bound for what exec_info writes, including the NUL. */
+size_t exec_info_bytes(const struct exec_cluster *c);
+/* Appends the value of the variable EXEC_INFO.  It contains the cluster only if
+ * the plugin wants it (x->cluster_info). */
 void exec_info(struct buf *b, const struct exec *x,
 	       const struct exec_cluster *c);
 
-/* Is a bearer token, wherever it is from, printable ASCII without spaces?  It
- * goes into a header, and a line break in it would start another. */
+/* Returns whether a bearer token is printable ASCII without spaces.  Check
+ * every token, because it goes into a header, where a line break would start
+ * another header. */
 bool token_is_printable(const char *s);
 
 struct exec_credential {
 	char *token;		/* owned */
 	int64_t expires_ms;	/* since 1970; STAMP_NONE: not said */
 };
-void exec_credential_done(struct exec_credential *c);	/* also wipes the
-							   token */
+/* Wipes the token and frees it. */
+void exec_credential_done(struct exec_credential *c);
 
 /* Decodes what the plugin printed.  ERR_INPUT: it is no ExecCredential of that
  * version, or one without a token.  No error quotes a token. */

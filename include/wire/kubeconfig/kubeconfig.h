@@ -9,27 +9,34 @@
 #include "wire/kubeconfig/exec.h"
 
 /*
- * One kubeconfig (v1 Config of client-go tools/clientcmd/api/v1), one context.
- * YAML or JSON bytes in, struct out.  Relative file names are resolved against
- * dir.  Unknown keys are ignored, as kubectl does.  If the chosen context uses
- * what this version cannot do (auth-provider, username and password, proxy-url,
- * impersonation), the error says so.  Stateless; any thread.
+ * Reads one context of a kubeconfig (v1 Config of client-go
+ * tools/clientcmd/api/v1), which is YAML or JSON.  Unknown keys are ignored, as
+ * kubectl does.  If the context uses what this version does not support
+ * (auth-provider, username and password, proxy-url, impersonation), the error
+ * says so.  The functions keep no state; any thread may call them.
  */
 struct kubeconfig {	/* strings are owned (malloc) or NULL */
 	char *server;		/* http(s)://host[:port][/path], no last '/' */
 	char *tls_server_name;
-	char *ca_pem, *ca_file;	/* data wins over file: at most one is set */
-	bool insecure;
-	char *cert_pem, *key_pem, *cert_file, *key_file;	/* the same
-								   here */
-	char *token, *token_file;	/* the file wins; it is read again */
-	struct exec *exec;	/* owned; run if there is no token */
-	char *namespace_;	/* the context's */
+	/* Of PEM and file at most one is set.  If the kubeconfig has both, the
+	 * PEM counts. */
+	char *ca_pem, *ca_file;
+	bool insecure;		/* do not verify the server's certificate */
+	char *cert_pem, *key_pem, *cert_file, *key_file;
+	/* If both are set, the file counts.  It is read again from time to
+	 * time. */
+	char *token, *token_file;
+	struct exec *exec;	/* owned; to be run if there is neither token
+				   nor token_file */
+	char *namespace_;	/* the context's namespace */
 };
+/* Wipes and frees everything, and zeroes *k. */
 void kubeconfig_done(struct kubeconfig *k);
 
-/* context NULL: current-context.  file is for messages only: "FILE:LINE:COL:
- * what was expected".  dir NULL or "": file names stay as they are. */
+/* Parses the kubeconfig.  context is the context to use; NULL means
+ * current-context.  `file` is its name for messages ("FILE:LINE:COL: what was
+ * expected").  Relative file names in it are resolved against dir, and stay as
+ * they are if dir is NULL or "".  The caller ends *out with kubeconfig_done. */
 int kubeconfig_parse(const char *file, const char *dir, const char *bytes,
 		     size_t n, const char *context, struct kubeconfig *out,
 		     struct err *e);

@@ -10,10 +10,10 @@
 #include "core/controller/controller.h"
 
 /*
- * The Prometheus text format, version 0.0.4 (docs/operations.md#metrics).  Each
- * family is written once, with HELP and TYPE, and label values are escaped.
- * Scopes come through a callback, so that the caller can take its lock for
- * each.  Stateless; any thread.
+ * Writes the metrics page in the Prometheus text format, version 0.0.4
+ * (docs/operations.md#metrics).  Each family is written once, with HELP and
+ * TYPE, and label values are escaped.  The function keeps no state; any thread
+ * may call it.
  */
 struct metrics_process {
 	double cpu_seconds, start_time_seconds;
@@ -26,12 +26,17 @@ struct metrics_gauges {
 	bool leads;
 	const char *lease_name;
 	const char *version;
-	const char *cluster_scope;	/* the name of scope "" : "cluster" */
+	const char *cluster_scope;	/* what the scope with the name "" is
+					   called */
 	struct metrics_process process;
 };
 
+/* The caller's iterator over the scopes, as controller_scope.  It is a callback
+ * so that the caller can take its lock for each scope. */
 typedef bool metrics_scope_fn(void *ctx, uint32_t *i, struct scope_report *out);
 
+/* Appends the page to b; b->full says that it did not fit.  It only reads
+ * *c. */
 void metrics_write(struct buf *b, struct counters *c,
 		   const struct metrics_gauges *g, metrics_scope_fn *scopes,
 		   void *ctx);

@@ -17,16 +17,18 @@
  */
 struct yaml;	/* one value; owned by its root */
 
-/* Returns the root, which is a map, a list or a scalar, or NULL with *e set.
- * file is for messages.  file and bytes may be freed afterwards. */
+/* Returns the root, a map, a list or a scalar, which the caller frees with
+ * yaml_tree_free, or NULL with *e set.  `file` is the name for messages.  file
+ * and bytes may be freed afterwards. */
 struct yaml *yaml_tree_parse(const char *file, const char *bytes, size_t n,
 			     struct err *e);
 void yaml_tree_free(struct yaml *root);
 void yaml_tree_freep(struct yaml **root);
 #define AUTO_YAML __attribute__((cleanup(yaml_tree_freep))) struct yaml *
 
-/* All of these take NULL and then return NULL or false, so that a path needs no
- * check at each step. */
+/* All of these accept NULL and then return NULL or false, so a path through
+ * several maps needs no check at each step.  What they return belongs to the
+ * root. */
 bool yaml_is_map(const struct yaml *v);
 bool yaml_is_list(const struct yaml *v);
 bool yaml_is_scalar(const struct yaml *v);
@@ -41,20 +43,24 @@ const char *yaml_key(const struct yaml *member);	/* of a map; NULL
  * never holds a NUL of its own. */
 const char *yaml_text(const struct yaml *v);
 
-/* Was it written without quotes?  Then true, 10 and null are no strings. */
+/* Returns whether the scalar was written without quotes.  Without quotes, true,
+ * 10 and null are no strings. */
 bool yaml_is_plain(const struct yaml *v);
 
 /* The text of a string: any quoted scalar, or a plain one that YAML 1.1 does
  * not read as a boolean, null or number.  NULL otherwise. */
 const char *yaml_string(const struct yaml *v);
 
-/* Set "FILE:LINE:COL: …" for the place of the value, or of its key. */
+/* Set *e to ERR_INPUT with "FILE:LINE:COL: " and the formatted text, and return
+ * -1.  yaml_fail names the place of the value, yaml_fail_key that of its
+ * key. */
 int yaml_fail(const struct yaml *v, struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 int yaml_fail_key(const struct yaml *member, struct err *e, const char *fmt,
 		  ...) __attribute__((format(printf, 3, 4)));
 
-/* s as it may stand in a message: quoted, escaped, cut after 40 bytes. */
+/* Writes s for a message: quoted, escaped, and cut after about 40 bytes.
+ * Returns out. */
 #define YAML_SHOW_BYTES 288
 const char *yaml_show(const char *s, char out[YAML_SHOW_BYTES]);
 

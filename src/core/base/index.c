@@ -7,8 +7,9 @@
 
 #define USED_MIN 256u
 
-/* FNV-1a.  The API server checks names and uids, and the table is bounded, so
- * nobody gains anything by making them collide. */
+/* Returns the FNV-1a hash of s.  It has no secret seed: the API server checks
+ * names and uids, and the table is bounded, so nobody gains anything by
+ * collisions. */
 static uint32_t
 hash(const char *s)
 {
@@ -90,8 +91,8 @@ index_add(struct index *x, uint32_t id)
 	x->n++;
 }
 
-/* Would the id at `from` still stand at or after its home if it moved back to
- * `hole`? */
+/* Returns whether a search would still find the id at `from` if it moved back
+ * to `hole`, that is, whether its home lies at or before `hole`. */
 static bool
 may_move(const struct index *x, uint32_t from, uint32_t hole)
 {

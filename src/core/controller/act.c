@@ -6,8 +6,8 @@
 #include "core/base/limits.h"
 #include "controller_parts.h"
 
-/* What to do with one machine: this file asks core/rules/decide and describes
- * the action. */
+/* This file finds the next action for one machine: it asks core/rules/decide
+ * and describes the action. */
 
 static const char *const reasons[] = {
 	"excluded", "machine-settling", "hold-until", "scale-up", "quiet",
@@ -116,7 +116,8 @@ owner_unseen(const struct controller *s, const struct entry *e)
 	       !write_of(s, e)->owner_gone;
 }
 
-/* Would the machine still have to be held if no write were backing off? */
+/* Notes for hold_latency_seconds whether the machine still has to be held,
+ * taking a write that backs off as one that could be made now. */
 static void
 watch_latency(struct controller *s, uint32_t head, struct half c, struct half n,
 	      enum goal wish)

@@ -7,8 +7,9 @@
 #include "core/base/limits.h"
 #include "controller_parts.h"
 
-/* Time passes: first deadlines, then the scopes that they turn, then
- * backoffs. */
+/* This file does what time brings: first the machines' deadlines, then the
+ * scopes that become held or quiet because of them, then the backoffs that
+ * end. */
 
 static void
 queue_scope(struct controller *s, uint32_t scope)
@@ -61,8 +62,8 @@ tell_held(struct controller *s, uint32_t scope, struct now now)
 		tell_quiet(s, scope, &q, NOTE_SCOPE_HELD, now);
 }
 
-/* Is this worth a report?  While a machine boots, its time moves by itself, and
- * that is no news. */
+/* Returns whether *q is worth a report after *told.  While a machine boots, the
+ * time moves by itself, which is no news. */
 static bool
 is_news(const struct quiet *told, const struct quiet *q)
 {

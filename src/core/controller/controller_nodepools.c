@@ -154,8 +154,9 @@ released_since(const struct controller *s, const char *scope, int64_t now_ms)
 	return earliest;
 }
 
-/* Lets moments take effect that have come since the last call, and what follows
- * from them for failed boots and caps. */
+/* Looks again at the machines of NodePools whose hold-until or released-at has
+ * come since the last call.  If a NodePool has changed, it also sets the caps
+ * of the scopes and the deadlines of failed boots again. */
 void
 controller_nodepools_turn(struct controller *s, struct now now)
 {

@@ -5,32 +5,38 @@
 #include "controller_state.h"
 
 /*
- * What the files of the controller ask of each other.  They are layers: each
- * file calls only those above it in this list.  controller.c, seen.c,
- * controller_nodepools.c, soft.c and report.c contain the public functions.
- * The public functions steady the clock, so all others are given steady
- * moments.
+ * The functions that the files of the controller call in each other.  The files
+ * are layers: each calls only those above it in this list.  The public
+ * functions are in controller.c, seen.c, controller_nodepools.c, soft.c and
+ * report.c.  They pass the time through controller_steady first, so `now` and
+ * now_ms below are already steady.
  */
 
-/* steady.c */
+/* steady.c: returns the time to decide by.  The server time does not go back by
+ * small steps.  If the API server's clock was set, it shifts the moments in
+ * memory. */
 struct now controller_steady(struct controller *s, struct now now);
 
-/* refresh.c */
+/* refresh.c: queue the machine of entry `id`, or all machines, so that
+ * controller_next decides about them again. */
 void controller_queue(struct controller *s, uint32_t id);
 void controller_queue_all(struct controller *s);
 /* Call this when the facts of the entry have changed.  It sets its machine's
  * timer and queues the machine. */
 void controller_refresh(struct controller *s, uint32_t id, int64_t now_ms);
+/* Removes an object that is gone, with everything known of it. */
 void controller_drop(struct controller *s, uint32_t id, struct now now);
 /* Guesses how long the scopes have been held.  Call it when everything is seen
  * and no state of an earlier leader is known. */
 void controller_guess(struct controller *s, struct now now);
 
-/* controller_nodepools.c */
+/* controller_nodepools.c: drops the NodePools that the complete list did not
+ * show, and follows what time alone changes in their annotations. */
 void controller_nodepools_listed(struct controller *s, struct now now);
 void controller_nodepools_turn(struct controller *s, struct now now);
 
-/* advance.c */
+/* advance.c: does everything that is due by now: deadlines, scopes that turn,
+ * backoffs that end. */
 void controller_advance(struct controller *s, struct now now);
 
 /* act.c: each returns true if it found an action that may be done now. */
@@ -39,11 +45,15 @@ bool controller_act_on(struct controller *s, uint32_t head, struct now now,
 bool controller_start_fresh(struct controller *s, struct now now,
 			    int64_t hint_ms, struct action *out);
 
-/* wait.c */
-/* Is it too early in a lead for anything?  *wait_ms then says for how long, if
- * time alone ends that. */
+/* wait.c: returns true while a lead has only begun, so that it is too early for
+ * any action.  If time alone ends that, it lowers *wait_ms, which the caller
+ * has set, to the milliseconds until then. */
 bool controller_begins(struct controller *s, struct now now, int64_t *wait_ms);
+/* Observes hold_latency_seconds of each held scope, once no object has to be
+ * held any more. */
 void controller_latency(struct controller *s, struct now now);
+/* Returns after how many milliseconds controller_next has to be called again,
+ * or INT64_MAX. */
 int64_t controller_wait(const struct controller *s, struct now now);
 
 #endif

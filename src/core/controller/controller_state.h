@@ -13,33 +13,36 @@
 #include "views.h"
 #include "writes.h"
 
-/* What the controller is made of.  controller_parts.h has what its files ask of
- * each other. */
+/* The members of the controller, for its own files only.  The functions that
+ * these files call in each other are in controller_parts.h. */
 
 struct controller {
 	struct rules rules;
 	struct counters *counters;
 	struct pace pace;
 	bool leads;
-	bool guess;	/* how long a scope has been held is yet to be guessed
-			   from the marks */
-	bool recount;	/* every deadline may have moved */
+	bool guess;	/* how long the scopes have been held still has to be
+			   guessed from the marks (controller_guess) */
+	bool recount;	/* every deadline may have moved: controller_advance
+			   computes them all again */
 
-	/* The table, and what NodePools say. */
+	/* The tables of machines, deadlines and NodePools. */
 	struct machines machines;
 	struct timers timers;
 	struct nodepools nodepools;
-	int64_t nodepools_ms;	/* the NodePools' moments up to this one have
-				   been seen, server time */
-	uint32_t nodepools_before;	/* what this generation and earlier ones
-				   showed was not reported, because we did
-				   not lead */
-	bool uncapped;		/* a NodePool has changed, so its scope's cap
-				   may have changed */
-	bool repool;		/* … and so may the deadlines of failed boots */
+	int64_t nodepools_ms;	/* server time up to which the moments in the
+				   NodePools' annotations have been dealt
+				   with */
+	/* lists of NodePools up to this generation were made before we led, so
+	 * what they showed was not reported */
+	uint32_t nodepools_before;
+	bool uncapped;		/* a NodePool has changed: set the scopes' caps
+				   again */
+	bool repool;		/* a NodePool has changed: compute the deadlines
+				   of failed boots again */
 
-	/* The units. */
-	struct queue queue;	/* heads to look at */
+	/* The parts, each with a header of its own. */
+	struct queue queue;	/* heads of machines to decide about */
 	struct views views;
 	struct release release;
 	struct replacements replacements;
@@ -47,11 +50,11 @@ struct controller {
 	struct notes notes;
 
 	/* The clock: see steady.c. */
-	int64_t last_ms;	/* the last server time; it does not go back by
-				   small steps */
-	int64_t ahead_ms;	/* how far server time is ahead of boot time, as
-				   of the last shift and slewed since */
-	int64_t slewed_boot_ms;
+	int64_t last_ms;	/* the server time that was last returned;
+				   STAMP_NONE: none in this lead */
+	int64_t ahead_ms;	/* how far server time is ahead of boot time; it
+				   follows small differences slowly */
+	int64_t slewed_boot_ms;	/* when it last followed one */
 };
 
 #endif

@@ -8,13 +8,14 @@
 #include "core/rules/admit.h"
 #include "core/table/nodepools.h"
 
-/* Special values of the server time from which a machine counts for its scope.
- * STAMP_NONE means never. */
+/* Values of counts_ms, the server time from which a machine counts for its
+ * scope, that are no time.  STAMP_NONE means that it never counts. */
 #define COUNTS_ALWAYS (STAMP_NONE + 1)
-#define COUNTS_LATER INT64_MAX /* not before something else is seen */
+#define COUNTS_LATER INT64_MAX /* unknown until something else is seen */
 
-/* Returns the deadline of a machine that was created and was last active at
- * these moments.  All are server time. */
+/* Returns a machine's deadline, the server time at which its own quiet time
+ * ends.  active_ms is when it became ready, or when it is taken to become
+ * ready.  The configuration or the NodePool may cap the result. */
 int64_t deadline_ms(const struct rules *rules, int64_t created_ms,
 		    int64_t active_ms, const struct nodepool_terms *terms);
 

@@ -96,8 +96,8 @@ deletions_spend(struct deletions *d, const char *uid)
 		it->spent = true;
 }
 
-/* Did the deletion begin shortly before the creation, or was it still draining
- * then? */
+/* Returns whether a claim created at created_ms may be the substitute for this
+ * deletion: the deletion began shortly before, or was still draining then. */
 static bool
 made_room(const struct deletion *it, int64_t created_ms)
 {

@@ -5,9 +5,10 @@
 #include "deadline.h"
 #include "controller_parts.h"
 
-/* What a machine is to the timer table: its deadline, and the moment from which
- * it counts (docs/rules.md#each-machine-has-its-own-quiet-time).  Whatever
- * changes one of them calls controller_refresh. */
+/* This file computes what the timer table has to know of a machine: its
+ * deadline, and the time from which it counts
+ * (docs/rules.md#each-machine-has-its-own-quiet-time).  Code that changes one
+ * of them calls controller_refresh. */
 
 void
 controller_queue(struct controller *s, uint32_t id)
@@ -122,8 +123,9 @@ controller_refresh(struct controller *s, uint32_t id, int64_t now_ms)
 	controller_queue(s, head);
 }
 
-/* The soft state is lost.  A mark on a machine whose own time is over shows for
- * how long its scope has been held, at least. */
+/* Guesses the debt of the machine's scope, because the soft state is lost.  A
+ * mark on a machine whose own quiet time is over shows that the scope has been
+ * held at least since then. */
 static void
 guess_since(struct controller *s, uint32_t head, struct now now)
 {

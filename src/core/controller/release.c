@@ -56,9 +56,10 @@ release_unseen(struct release *r)
 	r->claims_good = false;
 }
 
-/* A release that is due within 5 s of a creation that was just admitted waits
- * for these 5 s, at most once a minute.  By then the watch has shown the
- * creation. */
+/* Returns whether a release has to wait because a creation was admitted less
+ * than HINT_WAIT_MS ago.  It waits until that time is over, when the watch will
+ * have shown the creation, but it begins such a wait at most once in
+ * HINT_EVERY_MS. */
 static bool
 hint_waits(struct release *r, struct now now, int64_t hint_ms)
 {
@@ -102,7 +103,8 @@ release_unknown(struct release *r)
 	r->unknown++;
 }
 
-/* The list failed, or it showed what the table does not know. */
+/* Asks for the lists again, because one failed or showed what the table does
+ * not know. */
 static enum release_result
 again(struct release *r, enum kind kind, bool ok, int64_t boot_ms,
       struct pace *pace, struct notes *notes)

@@ -11,14 +11,14 @@
 #include "core/controller/notes.h"
 
 /*
- * The fresh lists that a release begins with: one of the NodeClaims, then one
- * of the NodePools (docs/rules.md#fresh-lists-before-a-release).  A machine may
- * be released once both were made after it fell due and showed nothing that the
- * table does not know.  One list is under way at a time, and all machines that
- * are due share it.  Moments whose names end in boot_ms are boot time.  Not
- * thread-safe.
+ * The fresh lists that a release begins with: first one of the NodeClaims, then
+ * one of the NodePools (docs/rules.md#fresh-lists-before-a-release).  A machine
+ * may be released once both lists were made after it fell due and showed
+ * nothing that the table does not know.  One list is under way at a time, and
+ * all machines that are due share it.  All moments are boot time, except in
+ * struct now and hint_ms.  Not thread-safe.
  *
- *             release_want          release_start
+ *             release_may           release_start
  *     (idle) ─────────────▶ wanted ──────────────▶ in flight
  *        ▲                    ▲ ▲                      │
  *        │                    │ └ failed, or not known,┤ release_done
@@ -38,31 +38,34 @@ struct release {
 	unsigned unknown; /* objects of this list on which the table is
 			     behind */
 	unsigned tries;
-	int64_t hint_waited_ms;	    /* when a release last began to wait for a
-				       hint, boot time */
-	int64_t hint_until_boot_ms; /* … and when this wait ends */
+	int64_t hint_waited_ms;	    /* when a release last began to wait because
+				       of a hint; STAMP_NONE: never */
+	int64_t hint_until_boot_ms; /* when that wait ends */
 	int64_t *due_boot_ms; /* by id: since when it is to be released; 0: it
 				 is not */
 };
 
 int release_init(struct release *r, uint32_t ids); /* -1: no memory */
 void release_free(struct release *r);
-/* A lead begins or ends.  A list in flight stays in flight until its answer. */
+/* Call this when a lead begins or ends.  It forgets earlier lists.  A list in
+ * flight stays in flight until its answer. */
 void release_forget(struct release *r);
 
-/* The machine has to be released, or no longer has to be. */
+/* Tell that the machine with this head has to be released, or no longer has to
+ * be.  The first release_due sets since when. */
 void release_due(struct release *r, uint32_t id, int64_t boot_ms);
 void release_not_due(struct release *r, uint32_t id);
-/* May the machine be released now?  If not, a list is wanted. */
+/* Returns whether the machine, which is due, may be released now.  If it may
+ * not, a list is wanted from now on. */
 bool release_may(struct release *r, uint32_t id);
 
-/* Something is not seen, so the first half of the fresh lists is worth nothing
- * any more. */
+/* Call this when something is not seen.  A fresh list of the NodeClaims that
+ * has come already is then worth nothing. */
 void release_unseen(struct release *r);
-/* Does a list have to be sent now?  If so it is in flight from now on, and
- * *kind says of which kind it is.  hint_ms: the server time of the latest
- * creation that was admitted; STAMP_NONE: none.  Call it only while everything
- * is seen. */
+/* Returns whether a list has to be sent now.  If so, it counts as in flight,
+ * and *kind is KIND_NODECLAIM or KIND_NODEPOOL.  hint_ms is the server time of
+ * the latest creation that was admitted, or STAMP_NONE; a release waits a
+ * little after a creation.  Call it only while everything is seen. */
 bool release_start(struct release *r, struct now now, int64_t hint_ms,
 		   enum kind *kind);
 /* The list in flight showed something that the table does not know. */

@@ -60,8 +60,8 @@ replacements_counts_ms(const struct replacements *r, const struct entry *claim)
 				   : claim->created_ms + LAUNCH_GRACE_MS;
 }
 
-/* Was another claim marked for disruption so shortly before this one was
- * created? */
+/* Returns whether another claim was marked for disruption at most within_ms
+ * before this one was created. */
 static bool
 after_disruption(const struct replacements *r, const struct entry *claim,
 		 int64_t within_ms)
@@ -324,8 +324,8 @@ judge_retries(struct replacements *r, int64_t now_ms)
 	}
 }
 
-/* After a list, claims are judged in an order that every leader would come
- * to. */
+/* Claims are judged in the order of their creation, so every leader would come
+ * to the same result. */
 void
 replacements_judge_all(struct replacements *r, int64_t now_ms)
 {

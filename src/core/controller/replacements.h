@@ -52,45 +52,58 @@ struct replacements {
 	struct retries retries;
 };
 
-/* The caller has set the pointers and initialized what they point to.  Returns
- * -1 if there is no memory. */
+/* Initializes the other members.  The caller has set the pointers before, and
+ * initialized machines.  What they point to outlives *r.  Returns -1 if there
+ * is no memory; call replacements_done in either case. */
 int replacements_init(struct replacements *r);
 void replacements_done(struct replacements *r);
-void replacements_forget(struct replacements *r); /* a lead begins */
+/* Forgets everything, as a lead begins or ends. */
+void replacements_forget(struct replacements *r);
 
 /* --- what the watches say ------------------------------------------------- */
 
-/* A line of the claim with this id has been put into the table.  Returns true
- * if it shows a disruption that is news; the caller then has to ask
- * replacements_look_back about each entry. */
+/* Call this after *o has been put into the table as entry `id`.  Returns true
+ * if it shows a disruption that was not known.  The caller then calls
+ * replacements_look_back for each entry, with o->disrupted_ms. */
 bool replacements_track(struct replacements *r, uint32_t id,
 			const struct object *o);
-/* May this entry replace the claim that was disrupted at that moment?  If so,
- * its machine has to be looked at again. */
+/* Judges again what an Event has said of this entry, now that a claim is known
+ * to have been disrupted at disrupted_ms.  Returns true if the entry may
+ * replace that claim; the caller then refreshes its machine.  The entry may be
+ * unused or of any kind. */
 bool replacements_look_back(struct replacements *r, struct entry *e,
 			    int64_t disrupted_ms);
-/* Karpenter's Event says that a claim replaces another.  Returns the claim's id
- * if that changes what the claim is, else NO_ID. */
+/* Takes Karpenter's Event that the claim replaces another, for this reason.  If
+ * the claim is in the table and the Event is believed, it returns the claim's
+ * id, and the caller refreshes its machine.  Otherwise it returns NO_ID.  An
+ * Event about a claim that is not in the table yet is remembered. */
 uint32_t replacements_said(struct replacements *r, const char *claim_uid,
 			   const char *reason);
-/* The claim is being deleted, or is gone. */
+/* Call this when the entry is being deleted and again when it is gone.
+ * deleted_ms is its deletionTimestamp, or STAMP_NONE.  Entries that are no
+ * claims are ignored. */
 void replacements_deleted(struct replacements *r, uint32_t id,
 			  int64_t deleted_ms, bool gone, int64_t now_ms);
 
 /* --- what a claim is ------------------------------------------------------ */
 
-/* The claim may have come to count.  If it has, this finds out whether it is a
- * substitute, or another try of a boot that failed. */
+/* If the claim has come to count, finds out once whether it is a substitute, or
+ * another try of a boot that failed, and sets its `replaces` or tried_ms.  Call
+ * it whenever the claim may have come to count. */
 void replacements_judge(struct replacements *r, struct entry *claim,
 			int64_t now_ms);
+/* Judges all claims, the oldest first.  Call it when a list of the NodeClaims
+ * is complete. */
 void replacements_judge_all(struct replacements *r, int64_t now_ms);
+/* Returns whether the claim is known to replace another. */
 bool replacements_is_one(const struct replacements *r,
 			 const struct entry *claim);
-/* Returns from when on the claim counts for its scope; STAMP_NONE: never. */
+/* Returns the server time from which the claim counts for its scope.
+ * STAMP_NONE: never.  COUNTS_ALWAYS (deadline.h): it counts already. */
 int64_t replacements_counts_ms(const struct replacements *r,
 			       const struct entry *claim);
-/* Returns until when the claim is undecided; STAMP_NONE: it is not;
- * COUNTS_LATER: until all NodeClaims are known. */
+/* Returns the server time until which the claim is undecided.  STAMP_NONE: it
+ * is not.  COUNTS_LATER (deadline.h): until all NodeClaims are known. */
 int64_t replacements_undecided_ms(const struct replacements *r,
 				  const struct entry *claim);
 

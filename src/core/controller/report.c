@@ -5,7 +5,7 @@
 
 #include "controller_parts.h"
 
-/* What the controller reports when somebody asks. */
+/* This file has the figures for the metrics and for the Events. */
 
 bool
 controller_note(struct controller *s, struct note *out)

@@ -25,11 +25,15 @@ struct retry {
 	bool used;
 	char nodepool[NODEPOOL_BYTES];
 	char name[NAME_BYTES], uid[UID_BYTES];
-	int64_t created_ms; /* of the first try */
-	int64_t own_created_ms, until_ms;
-	int64_t created_stamp_ms, deleted_stamp_ms; /* as written */
+	int64_t created_ms;	/* of the first try of this scale-up */
+	int64_t own_created_ms, until_ms;	/* creation of this claim; when
+						   its minute is over */
+	int64_t created_stamp_ms, deleted_stamp_ms;	/* as written on the
+							   claim */
 };
 
+/* The owner sets the pointers and first_id, and zeroes the rest.  The ids from
+ * first_id on, RETRIES_MAX of them, have to fit into the timer table. */
 struct retries {
 	const struct rules *rules;
 	const struct nodepools *nodepools;
@@ -44,14 +48,16 @@ void retries_put(struct retries *t, const struct entry *claim,
 /* The claim has come to count.  If it is the next try of one of the boots, it
  * takes that boot's place. */
 void retries_take(struct retries *t, struct entry *claim, int64_t now_ms);
+/* Forgets this boot, and its machine no longer counts. */
 void retries_end(struct retries *t, struct retry *r);
 
-/* The timer with this id is due. */
+/* Call this when timers_due names an id for which retries_has is true. */
 void retries_due(struct retries *t, uint32_t id, int64_t now_ms);
-/* What NodePools say has changed. */
+/* Call this when a NodePool's terms have changed, for new deadlines. */
 void retries_refresh(struct retries *t, int64_t now_ms);
+/* Forgets all boots, as a lead begins or ends. */
 void retries_forget(struct retries *t);
-/* The API server's clock was set. */
+/* Call this when the API server's clock was set by by_ms. */
 void retries_shift(struct retries *t, int64_t by_ms);
 
 /* Is the timer with this id one of theirs? */

@@ -6,8 +6,8 @@
 #include "core/base/limits.h"
 #include "controller_parts.h"
 
-/* What the watchers see, and whether we lead.  Both reach the table here, and
- * the machines that they touch are looked at again. */
+/* This file takes what the watchers see, and whether we lead, into the table,
+ * and queues the machines that this touches. */
 
 void
 controller_lead(struct controller *s, bool leads, struct now now)
@@ -42,8 +42,9 @@ controller_listing(struct controller *s, enum kind kind)
 	views_listing(&s->views, kind, s->leads || kind == KIND_NODEPOOL);
 }
 
-/* All claims are known now.  Those that were undecided until then are judged,
- * and a Node without a claim may be no machine any more. */
+/* If the complete list was that of the NodeClaims, judges the claims that were
+ * undecided until now and computes all timers again: a Node without a claim may
+ * no longer count as a machine. */
 static void
 claims_known(struct controller *s, enum kind kind, struct now now)
 {

@@ -171,9 +171,9 @@ max_of(const struct controller *s, const char *name, bool held)
 	return max_ms > 0 && !held ? max_ms : DURATION_MS_MAX;
 }
 
-/* Brings the scope's state up to now.  Until its writer led no more, it goes on
- * as the writer would have gone on.  From then on only the debt of a held scope
- * goes on. */
+/* Brings the scope's state up to now.  For the time in which its writer still
+ * led, debt and window change as the writer would have changed them.  After
+ * that only the debt of a held scope grows. */
 static void
 restore_scope(struct controller *s, struct kept *k, int64_t renewed_ms,
 	      struct now now)

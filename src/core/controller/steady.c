@@ -4,11 +4,12 @@
 #include "core/base/limits.h"
 #include "controller_parts.h"
 
-/* The one clock that everything below the public functions uses. */
+/* This file makes the server time by which the controller decides. */
 
-/* The API server's clock was set, or another API server answers.  Nothing
- * begins anew because of that.  Before everything was seen nothing has begun,
- * and the first answers may come from a clock that is wrong. */
+/* Shifts all moments in memory, because the API server's clock was set or
+ * another API server answers.  What has begun then ends when it would have
+ * ended.  Before everything was seen nothing has begun, and the first answers
+ * may come from a wrong clock, so the machines are stamped again. */
 static void
 shift(struct controller *s, int64_t by_ms, int64_t now_ms)
 {
@@ -24,8 +25,9 @@ shift(struct controller *s, int64_t by_ms, int64_t now_ms)
 	s->recount = true;
 }
 
-/* Two good clocks drift apart by less than a thousandth.  That is no shift,
- * even when it has come to seconds. */
+/* Follows a small difference between the clocks, but by no more than a
+ * thousandth of the time that has passed.  Two good clocks drift apart by less
+ * than that, and such a drift is no shift even when it amounts to seconds. */
 static void
 slew(struct controller *s, int64_t by_ms, int64_t boot_ms)
 {

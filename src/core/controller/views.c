@@ -92,8 +92,8 @@ views_take_wish(struct views *v, enum kind kind)
 	return wants;
 }
 
-/* A full table has room again, so what was left out is asked for, but not too
- * often. */
+/* Wants a list of each kind for which a full table has room again, at most once
+ * in RELIST_FULL_MS. */
 void
 views_ask_for_rest(struct views *v, int64_t boot_ms)
 {
@@ -130,9 +130,10 @@ needs(const struct views *v, enum kind kind, bool events)
 	return kind == KIND_NODEPOOL || (kind == KIND_EVENT && events);
 }
 
-/* A person's word may stand on a NodePool, and without Karpenter's Events its
- * replacements count as scale-ups.  But holding goes on whatever is not seen,
- * so a lead does not wait for either without end. */
+/* A lead waits for NodePools, because a person may have said something in their
+ * annotations, and for Karpenter's Events, because without them replacements
+ * count as scale-ups.  The wait is bounded, because holding must not depend on
+ * either. */
 bool
 views_begin(struct views *v, bool events, int64_t boot_ms, struct notes *notes)
 {

@@ -16,14 +16,16 @@
  * thread-safe.
  */
 struct view {
-	bool listing; /* a list that began since we lead is under way */
-	bool listed, up, served;
-	bool full; /* something was left out of the table */
-	bool room; /* … and something has gone away since */
-	bool wants_list;
-	uint32_t generation; /* of the latest list */
-	int64_t ask_boot_ms; /* what was left out is not asked for before */
-	uint64_t forgotten;  /* how often something may have gone */
+	bool listing; /* a list is under way that began in this lead */
+	bool listed, up, served; /* a list was complete; the watch is open; the
+				    API server serves the kind */
+	bool full; /* the table had no room for something */
+	bool room; /* full, and there is room again */
+	bool wants_list; /* see views_want_list */
+	uint32_t generation; /* counts the lists */
+	int64_t ask_boot_ms; /* what was left out is not asked for before
+			        then */
+	uint64_t forgotten;  /* counts the times when an object may have gone */
 };
 
 struct views {
@@ -42,18 +44,25 @@ void views_forget(struct views *v);
 
 /* --- the lists and watches ------------------------------------------------ */
 
+/* A list goes through three calls.  views_listing: it has begun; counts is
+ * false if this replica does not follow the kind now, so that the list means
+ * nothing.  views_list_end: its last item has come.  views_listed: the table
+ * has dropped what the list did not show, so the kind is known.  has_room: the
+ * table has room for more objects of this kind. */
 void views_listing(struct views *v, enum kind kind, bool counts);
-/* list_end: the list has come to its end.  listed: the table has followed it,
- * so the resource is known.  has_room: the table has room for more. */
 void views_list_end(struct views *v, enum kind kind);
 void views_listed(struct views *v, enum kind kind, bool served, bool has_room);
-/* Returns true if the watch has opened. */
+/* Tells whether the watch is open.  Returns true if it has opened just now, on
+ * a kind that is listed. */
 bool views_watch(struct views *v, enum kind kind, bool up);
-/* gone: an object has gone.  room: and so its place in the table is free. */
+/* Tell that an object of this kind may have gone, and that the table has room
+ * again for one that was left out. */
 void views_gone(struct views *v, enum kind kind);
 void views_room(struct views *v, enum kind kind);
 
-/* Lists that are wanted beyond those that the watch needs. */
+/* Asks for a list that the watch itself does not need.  views_ask_for_rest asks
+ * for those objects for which the table had no room, at most once in
+ * RELIST_FULL_MS. */
 void views_want_list(struct views *v, enum kind kind);
 /* Returns true once for each wish. */
 bool views_take_wish(struct views *v, enum kind kind);
@@ -61,30 +70,36 @@ void views_ask_for_rest(struct views *v, int64_t boot_ms);
 
 /* --- what is seen --------------------------------------------------------- */
 
-/* Returns a kind that is not seen; NULL: everything is seen. */
+/* Returns the name of a kind other than Event that is not listed or not
+ * watched, or NULL if everything is seen.  views_whole returns whether
+ * everything is seen. */
 const char *views_unseen(const struct views *v);
 bool views_whole(const struct views *v);
 
-/* Are all NodeClaims known?  Not while a list is under way. */
+/* Returns whether all NodeClaims are known.  They are not while a list is under
+ * way. */
 static inline bool
 views_settled(const struct views *v)
 {
 	return v->at[KIND_NODECLAIM].listed && !v->at[KIND_NODECLAIM].listing;
 }
 
-/* Does a Node without a claim count as a machine?  Only where claims are not
- * served. */
+/* Returns whether a Node without a claim counts as a machine, which it does
+ * only if the API server does not serve NodeClaims. */
 static inline bool
 views_claimless(const struct views *v)
 {
 	return v->at[KIND_NODECLAIM].listed && !v->at[KIND_NODECLAIM].served;
 }
 
-/* May a lead do anything yet?  events: it waits for Events, too. */
+/* Returns whether a lead may act yet.  It waits for the list of NodePools and,
+ * if `events` is set, for that of Events, but no longer than BEGIN_WAIT_MS.  A
+ * note names what is missing then. */
 bool views_begin(struct views *v, bool events, int64_t boot_ms,
 		 struct notes *notes);
-/* Says how many marks stay because of what is not seen; unseen is NULL if
- * everything is seen.  This is reported now and then. */
+/* Tells that `marked` holds cannot be released because the kind `unseen` is not
+ * seen; unseen is NULL if everything is seen.  A note reports it after
+ * BLOCKED_MS and then every BLOCKED_EVERY_MS. */
 void views_block(struct views *v, const char *unseen, uint32_t marked,
 		 int64_t boot_ms, struct notes *notes);
 /* Returns when a view has to be looked at again; STAMP_NONE: never. */

@@ -3,8 +3,8 @@
 
 #include "controller_parts.h"
 
-/* What controller_next asks of the controller as a whole: has the lead begun,
- * and for how long is there nothing to do? */
+/* This file answers two questions of controller_next: whether the lead may act
+ * yet, and for how long there is nothing to do. */
 
 static void
 sooner(int64_t *wait_ms, int64_t at, int64_t now)

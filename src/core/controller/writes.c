@@ -283,7 +283,8 @@ tell_refused(struct writes *ws, const struct action *a, const char *why)
 	str_cut(n->why, sizeof(n->why), why != NULL ? why : "");
 }
 
-/* Asking again soon is of no use.  The refusal is reported once. */
+/* Backs off for long, because trying the write again soon is of no use, and
+ * reports the first refusal. */
 static void
 refused(struct writes *ws, const struct action *a, const char *why,
 	int64_t boot_ms)
@@ -296,8 +297,9 @@ refused(struct writes *ws, const struct action *a, const char *why,
 		boot_ms + refusal_ms(ws, w->refusals));
 }
 
-/* The object has moved on.  Its next watch line decides what to do, or a read
- * of it if `look` is set. */
+/* Handles a write that failed because the object has changed.  What to do is
+ * decided after its next watch line or, if `look` is set, after a read of
+ * it. */
 static void
 moved_on(struct writes *ws, const struct action *a, bool look, const char *rv,
 	 int64_t boot_ms)
@@ -348,7 +350,8 @@ patch_done(struct writes *ws, const struct action *a, const struct outcome *o,
 	}
 }
 
-/* A class that cannot be written must not hold up anything else. */
+/* Handles the answer to ACT_CLASSIFY.  A class that cannot be written backs off
+ * by itself, so that holds and releases of the object go on. */
 static void
 class_done(struct writes *ws, const struct action *a, const struct outcome *o,
 	   const char *rv, bool shown, int64_t boot_ms)

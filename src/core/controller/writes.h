@@ -13,7 +13,7 @@
 #include "core/table/machines.h"
 
 /*
- * The write of each object: whether one is under way, and until when the next
+ * Keeps for each object whether a write is under way, and until when the next
  * one has to wait.  A read of the object, or of the claim that a Node names,
  * counts as a write.
  *
@@ -81,11 +81,13 @@ struct writes {
 					     before then */
 };
 
-/* The caller has set the pointers.  Returns -1 if there is no memory. */
+/* Initializes *ws, which is zeroed but for the pointers pace and notes.  Ids
+ * are below `ids`.  Returns -1 if there is no memory; call writes_free in
+ * either case. */
 int writes_init(struct writes *ws, uint32_t ids);
 void writes_free(struct writes *ws);
 
-/* Is the write's state consistent?  For assert. */
+/* Returns whether the write's state is consistent.  For assert. */
 bool write_check(const struct writes *ws, uint32_t id);
 
 static inline bool
@@ -102,9 +104,11 @@ write_is_backing_off(const struct write *w)
 
 /* --- what is seen, and time ----------------------------------------------- */
 
+/* Call this after a watch line has changed entry *e, whose id is `id`. */
 void writes_observe(struct writes *ws, uint32_t id, const struct entry *e);
-void writes_drop(struct writes *ws, uint32_t id); /* the object has gone */
-/* The owner that the Node names is another one now. */
+/* Call this when the object is gone.  A late answer is then ignored. */
+void writes_drop(struct writes *ws, uint32_t id);
+/* Call this when the Node names another owner than before. */
 void writes_owner_changed(struct writes *ws, uint32_t id);
 /* Finds an object that has to be looked at again by now.  Returns false if
  * there is none. */
@@ -112,28 +116,36 @@ bool writes_due(struct writes *ws, int64_t boot_ms, uint32_t *id);
 
 /* --- before a write ------------------------------------------------------- */
 
+/* Returns whether the API server has asked all writes to wait. */
 bool writes_paused(const struct writes *ws, int64_t boot_ms);
-/* Does the class have to wait before it is written?  If so the object is looked
- * at again in time. */
+/* Returns whether the class has to wait before it is written.  If it has to,
+ * writes_due names the object when the wait is over. */
 bool writes_class_waits(struct writes *ws, uint32_t id, int64_t boot_ms);
-/* Nothing has to be done, so what failed on the way here no longer counts. */
+/* Call this when nothing has to be done for the object.  Earlier failures no
+ * longer count. */
 void writes_content(struct writes *ws, uint32_t id);
+/* Tells whether the object still has to be held, for hold_latency_seconds. */
 void writes_want_hold(struct writes *ws, uint32_t id, bool wants);
+/* Call this when the machine is to be cleared: the next period begins. */
 void writes_period_ends(struct writes *ws, uint32_t id);
-/* A hold or a clear is about to start. */
+/* Call this before writes_start for ACT_HOLD or ACT_CLEAR. */
 void writes_hold_or_clear(struct writes *ws, uint32_t id, enum act act);
+/* Start a write of an idle object, or a list, and return its seq, which goes
+ * into the action. */
 uint64_t writes_start(struct writes *ws, uint32_t id, enum act act);
 uint64_t writes_start_list(struct writes *ws);
 
 /* --- its answer ----------------------------------------------------------- */
 
-/* Call this first with the answer to any action, lists included. */
+/* Call this first with the answer to any action, including a list. */
 void writes_answered(struct writes *ws, const struct outcome *o,
 		     int64_t boot_ms);
-/* Does the answer belong to the write that is under way? */
+/* Returns whether the action is the object's write that is under way.  It is
+ * not if the object has gone meanwhile; the answer then means nothing more. */
 bool writes_awaits(const struct writes *ws, const struct action *a);
-/* If so, call this.  rv: the object's version in the table.  Returns true if
- * the object is gone and has to be dropped. */
+/* Takes the answer of the write that is under way.  rv is the object's version
+ * in the table.  Returns true if the object is gone and the caller has to drop
+ * it. */
 bool writes_done(struct writes *ws, const struct action *a,
 		 const struct outcome *o, const char *rv, int64_t boot_ms);
 /* Call this instead for ACT_READ_CLAIM.  full: the table has no room for the

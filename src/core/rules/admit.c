@@ -42,8 +42,8 @@ left_alone(enum reason reason)
 	return (struct verdict){.reason = reason};
 }
 
-/* Every NodeClaim is Karpenter's.  A Node is if it has the label, or the taint
- * that it carries until it has registered, or both. */
+/* Returns whether the object is Karpenter's.  Every NodeClaim is.  A Node is if
+ * it has the label, or the taint that it carries until it is registered. */
 static bool
 is_karpenter(const struct review *v)
 {

@@ -3,8 +3,8 @@
 
 static const struct decision nothing = {.act = ACT_NONE};
 
-/* If the mark stands for a previous hold, today's hold beside it is a
- * person's. */
+/* Returns whether a person has a say in this half.  If its mark stands for a
+ * previous hold, today's hold beside the mark is a person's. */
 static bool
 person(const struct half *h)
 {
@@ -27,12 +27,12 @@ is_marked(const struct half *h)
 	       (h->tenure == TENURE_OURS || h->tenure == TENURE_YIELDED);
 }
 
-/* One half has the hold without our mark, and the other half has both.  Does
- * the hold beside our mark then belong to the person as well?  Karpenter copies
- * the claim's annotations to the Node at registration.  A hold from the
- * NodePool's template therefore ends up beside our mark on the Node.  The copy
- * would also put our mark back on an unregistered Node from which a person has
- * removed it to keep the hold. */
+/* One half (`other`) has the hold without our mark, and the other half (`mine`)
+ * has both.  Returns whether the hold on `mine` belongs to the person as well.
+ * Karpenter copies the claim's annotations to the Node at registration.  A hold
+ * from the NodePool's template therefore ends up beside our mark on the Node.
+ * The copy would also put our mark back on an unregistered Node from which a
+ * person has removed it to keep the hold. */
 static bool
 taken_over(enum kind on, const struct half *mine, const struct half *other)
 {

@@ -15,8 +15,8 @@ rules_of(const struct timers *h, const struct scope *s)
 	return (struct cap_rules){s->max_ms, h->cap.window_ms};
 }
 
-/* May the slot be used again?  Not while the scope is still to be reported, or
- * while its past still counts. */
+/* Returns whether the slot may be used for another scope.  It may not while the
+ * scope still has to be reported, or while its past still counts. */
 static bool
 is_spare(const struct scope *s)
 {
@@ -67,8 +67,9 @@ mark_dirty(struct timers *h, uint32_t scope)
 	h->dirty[h->dirty_n++] = scope;
 }
 
-/* The scope is only marked here and compared later, so that moving its last
- * deadline does not end its hold. */
+/* Only marks the scope.  Whether it is still busy is found out in
+ * timers_turned, so that a machine whose timer is taken out and put back does
+ * not end the hold. */
 void
 timers_scope_count(struct timers *h, uint32_t scope, int delta)
 {
@@ -80,7 +81,8 @@ timers_scope_count(struct timers *h, uint32_t scope, int delta)
 		mark_dirty(h, scope);
 }
 
-/* Once no machine is undecided any more, the hold may end. */
+/* Marks the scope when no machine in it is undecided any more, because a hold
+ * may then end. */
 void
 timers_scope_undecided(struct timers *h, uint32_t scope, int delta)
 {
@@ -273,8 +275,9 @@ same_cap(const struct cap *a, const struct cap *b)
 	       a->debt_ms == b->debt_ms && a->window_ms == b->window_ms;
 }
 
-/* Does the scope turn?  It also does when a window opens on a scope that was
- * not held yet. */
+/* Brings the scope up to now and returns whether it turns, that is, has become
+ * held or quiet.  A scope that was not held also turns when a window opens on
+ * it. */
 static bool
 scope_step(struct timers *h, struct scope *s, struct now now)
 {

@@ -175,7 +175,8 @@ timers_recount(struct timers *h, uint32_t scope, int64_t now_ms)
 
 /* --- timers --------------------------------------------------------------- */
 
-/* A machine that counts has come, gone or moved. */
+/* Notes that a machine that counts has come to the scope, left it, or changed
+ * its deadline. */
 static void
 scope_changed(struct timers *h, uint32_t scope)
 {
@@ -229,7 +230,7 @@ join(struct timers *h, struct timer *t, const char *nodepool)
 	return 0;
 }
 
-/* Schedules the next moment at which time alone changes something. */
+/* Schedules the next moment at which time alone changes this timer. */
 static void
 schedule(struct timers *h, uint32_t id, int64_t now_ms)
 {

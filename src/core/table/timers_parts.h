@@ -4,17 +4,18 @@
 
 #include "core/table/timers.h"
 
-/* What the timers and the scopes ask of each other. */
+/* The calls between timers.c, which keeps the timers, and scopes.c, which keeps
+ * the scopes.  Not for other files. */
 
-/* Returns the NodePool's scope, made if need be, or NO_ID if there are too
- * many. */
+/* Returns the NodePool's scope, and makes it if there is none yet.  Returns
+ * NO_ID if there are too many. */
 uint32_t timers_scope_of(struct timers *h, const char *nodepool);
-/* Adds delta to the number of the scope's machines that are live, or that are
+/* Add delta to the number of the scope's machines that are live, or that are
  * undecided. */
 void timers_scope_count(struct timers *h, uint32_t scope, int delta);
 void timers_scope_undecided(struct timers *h, uint32_t scope, int delta);
-/* With minScaleUp above 1: finds out again which machines of the scope are
- * enough. */
+/* Finds out again which machines of the scope are `enough`.  Needed only with
+ * minScaleUp above 1. */
 void timers_recount(struct timers *h, uint32_t scope, int64_t now_ms);
 
 #endif

@@ -12,9 +12,13 @@
 /* --- kube_exec.c: one run of a credential plugin -------------------------- */
 
 #define EXEC_MS 60000		/* a plugin may ask a cloud and try again */
-#define EXEC_OUT_MAX (64u << 10)	/* what it prints: tokens have 2 KiB */
-#define EXEC_EARLY_MS 10000	/* a call takes no longer: CALL_MS */
-#define EXEC_PAUSE_MS 1000	/* between two runs for the same */
+#define EXEC_OUT_MAX (64u << 10)	/* how much it may print; a token takes
+					   2 KiB */
+#define EXEC_EARLY_MS 10000	/* a token is renewed this long before it
+				   expires, so that it outlives a call
+				   (CALL_MS) */
+#define EXEC_PAUSE_MS 1000	/* the least time between two runs that bring
+				   nothing new */
 
 /* Runs access->exec and decodes what it prints.  It blocks for `ms` at most.
  * The plugin is killed when the time is up (ERR_TIMEOUT), and when *cancelled
@@ -34,14 +38,16 @@ struct kube_plugin *kube_plugin_new(const struct kubeconfig *access,
 				    int64_t ms, struct err *e);
 void kube_plugin_free(struct kube_plugin *p);
 
-/* If the token is no longer the one of *version, replaces *text by a copy of it
- * that the caller frees, and sets *version.  One thread runs the plugin while
- * the others wait for it. */
+/* If the token is no longer the one of *version, frees *text, sets it to a copy
+ * of the new token, which the caller frees, and sets *version.  If the token
+ * has expired, the plugin is run; one thread runs it while the others wait.
+ * Any thread. */
 int kube_plugin_get(struct kube_plugin *p, const atomic_bool *cancelled,
 		    char **text, unsigned *version, struct err *e);
 
-/* Tells that a call with the token of this version got a 401.  It returns true
- * if there is another token now. */
+/* Tells that a call with the token of this version got a 401.  It runs the
+ * plugin if nobody has since, and returns true if there is another token now.
+ * Any thread. */
 bool kube_plugin_refused(struct kube_plugin *p, const atomic_bool *cancelled,
 			 unsigned version);
 

@@ -8,8 +8,9 @@
 #include "kube_exec.h"
 
 /*
- * One credential for all threads.  The lock is held while the plugin runs, so
- * every thread that needs a token waits.  Without one it could send nothing.
+ * Keeps one credential for all threads.  The lock is held while the plugin
+ * runs, so every thread that needs a token waits for it.  Without a token it
+ * could send nothing anyway.  No other lock is taken under this one.
  */
 
 struct kube_plugin {
@@ -108,8 +109,8 @@ kube_plugin_free(struct kube_plugin *p)
 	free(p);
 }
 
-/* Called under the lock.  After success p->token is a token that may be sent
- * now. */
+/* Runs the plugin if there is no token that may be sent now.  Returns 0 if
+ * there is one in p->token.  Called under the lock. */
 static int
 refresh(struct kube_plugin *p, const atomic_bool *cancelled, struct err *e)
 {

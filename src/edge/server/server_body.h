@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 /*
- * Request bodies as they arrive, and the bounds on all of them together.  Apart
- * from allocation this does no I/O.  A body belongs to one thread, and all
- * threads share the budget.
+ * Collects request bodies as they arrive, within bounds on all of them
+ * together.  A body belongs to one thread, and all threads share the budget.  A
+ * zeroed struct body is empty; of a budget the owner sets the two maxima.
  */
 
 struct budget {
@@ -32,8 +32,9 @@ struct body {
 };
 
 /* Appends n bytes.  `size` is the length of the whole body if it is known, else
- * 0.  Memory is allocated for what has come and not for what was promised.  It
- * returns -1 if the budget or memory is used up; the body is then dropped. */
+ * 0.  It returns -1 if the budget or memory is used up; the body is then
+ * dropped.  Memory grows with what has come: a promised length gets 64 KiB at
+ * once, but no more. */
 int body_add(struct body *b, struct budget *g, const char *bytes, size_t n,
 	     size_t size);
 /* Frees the body and gives its bytes back to the budget. */

@@ -70,7 +70,8 @@ conn_head_begun(struct conn *c)
 		set_deadline(c, by_ms);
 }
 
-/* Called under the lock. */
+/* Makes room in t->at for this descriptor.  Returns -1 if memory is short.
+ * Called under the lock. */
 static int
 make_slot(struct conns *t, int fd)
 {
@@ -113,8 +114,8 @@ conns_add(struct conns *t, int fd)
 	return c;
 }
 
-/* Called under the lock.  Returns the credentials to free after the lock is
- * released, or NULL. */
+/* Gives up one use of p, which may be NULL.  Called under the lock.  Returns
+ * what the caller frees once the lock is released, or NULL. */
 static struct tls_credentials *
 unref(struct tls_credentials *p)
 {
@@ -175,8 +176,9 @@ conn_pair(struct conn *c)
 	return p;
 }
 
-/* Many silent connections keep other clients out.  If most places are taken, a
- * head gets less time. */
+/* Sets by how much earlier a wait for a head ends.  Many silent connections
+ * keep other clients out, so a head gets less time while most places are
+ * taken. */
 static void
 hurry(const struct conns *t, int64_t sooner_ms[CONN_WAITS])
 {
@@ -199,7 +201,8 @@ is_late(const struct conn *c, int64_t now_ms,
 	return deadline(c) - sooner_ms[wait] <= now_ms;
 }
 
-/* Called under the lock. */
+/* Shuts down the connections that are past their deadlines and counts them in
+ * `late` by what they waited for.  Called under the lock. */
 static void
 reap(struct conns *t, int64_t now_ms, unsigned late[CONN_WAITS])
 {

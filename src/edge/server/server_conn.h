@@ -81,9 +81,10 @@ void conn_drop(struct conn *c);
 /* Sets what c waits for from now on, and its deadline.  Only the thread that
  * serves c calls these three functions. */
 void conn_expect(struct conn *c, enum conn_wait wait);
-/* The handshake is done.  An API server dials more connections than it needs at
- * once and keeps the spare ones for later, so it has to be the one that closes
- * them. */
+/* The handshake is done.  From now on c has the time of an idle connection
+ * until its first request line comes.  An API server opens more connections
+ * than it needs at once and keeps the spare ones for later, so it should be the
+ * one that closes them. */
 void conn_greeted(struct conn *c);
 /* The request line has come.  A head that has begun does not get the time of an
  * idle wait, and the first head gets no more time than is left. */

@@ -25,6 +25,8 @@ struct head {
 	bool http10;
 };
 
+/* Takes one field of the head.  Call it for each field in order, after *h was
+ * zeroed.  content_type keeps pointing to the caller's string. */
 void head_field(struct head *h, const char *name, const char *value);
 
 /* Returns why the message cannot be trusted, as a constant, or NULL.  Its end
@@ -39,7 +41,8 @@ const struct server_route *route_find(const struct server_route *routes,
 				      size_t n, const struct head *h,
 				      int *status);
 
-/* Returns 0, 415 or 413. */
+/* Returns whether the route takes this content type and length: 0, 415 or
+ * 413. */
 int route_check(const struct server_route *r, const struct head *h);
 
 #define ALLOW_BYTES 128

@@ -72,7 +72,8 @@ tls_pair_new(const char *cert_pem, size_t cert_bytes, const char *key_pem,
 	return &t->pair;
 }
 
-/* The client's Finished message is the last that we wait for. */
+/* A handshake hook of GnuTLS.  The client's Finished message is the last that
+ * we wait for, so it ends the handshake. */
 static int
 on_finished(gnutls_session_t session, unsigned type, unsigned when,
 	    unsigned incoming, const gnutls_datum_t *message)

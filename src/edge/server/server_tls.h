@@ -19,8 +19,8 @@
 /* Makes a pair from PEM, with the leaf first in the chain.  It returns NULL on
  * failure, and *e says why. */
 struct tls_credentials *tls_pair_new(const char *cert_pem, size_t cert_bytes,
-			  const char *key_pem, size_t key_bytes,
-			  struct err *e);
+				     const char *key_pem, size_t key_bytes,
+				     struct err *e);
 
 /* Returns a gnutls_certificate_retrieve_function3. */
 void *tls_certificate_callback(void);

@@ -12,7 +12,7 @@ struct bytes {
 	size_t len, cap;
 };
 
-/* Where the next byte of a list belongs. */
+/* What the next byte of a list is part of. */
 enum place {
 	IN_ENVELOPE,
 	BETWEEN_ITEMS,

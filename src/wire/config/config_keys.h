@@ -31,13 +31,15 @@ struct config_key {
 	const char *flag;	/* "webhook-cert-file"; NULL: none */
 	enum config_type type;
 	size_t offset, bytes;	/* in struct config, or CONFIG_UNSTORED */
-	const char *def;	/* as written; of a list, its only element */
+	const char *def;	/* the default as people write it; for a list,
+				   its only element */
 	/* The feature is for a later version: config_set accepts only the value
-	 * that means off, and config_add accepts none. */
+	 * that means off, and config_add accepts nothing. */
 	bool off_only;
-	/* Of a duration (ms) or a count.  max 0: none. */
+	/* The range of a duration (in ms) or a count.  max 0: no maximum. */
 	int64_t min, max;
-	/* "json|text"; of a count, its range as text for people. */
+	/* For TYPE_WORD the words, such as "json|text".  For TYPE_COUNT its
+	 * range as text for people. */
 	const char *words;
 	const char *help;
 };

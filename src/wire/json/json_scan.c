@@ -181,7 +181,8 @@ scan_value(struct scan *s)
 	return 0;
 }
 
-/* A container that is not empty has one more value than it has commas. */
+/* Scans an opening bracket.  If the container is not empty it counts its first
+ * value; each comma counts one more. */
 static int
 scan_open(struct scan *s)
 {

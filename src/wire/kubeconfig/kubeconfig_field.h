@@ -13,10 +13,12 @@
  * returned and wipes what is secret.  The functions return -1 on failure, and
  * *e says where and why.  field_present returns NULL if there is no value.
  */
-/* Wipes s and frees it. */
+/* Wipes s and frees it.  NULL is allowed. */
 void field_wipe(char *s);
 
+/* Returns the value of the key, or NULL if it is missing, null or "". */
 const struct yaml *field_present(const struct yaml *map, const char *key);
+/* Gets the text of a scalar, which belongs to the tree. */
 int field_text(const struct yaml *v, const char **out, struct err *e);
 int field_string(const struct yaml *map, const char *key, char **out,
 		 struct err *e);

@@ -5,10 +5,11 @@
 #include <string.h>
 
 #include "edge/log.h"
+#include "suite.h"
 
 /*
- * What an answer means for the action that was asked for.  The link puts the
- * functions below in place of the table's.
+ * What an answer means for the action that was asked for.  The linker puts the
+ * functions below in the place of the table's.
  */
 void __wrap_state_found(struct state *s, const struct action *a,
 			const struct object *o);
@@ -135,7 +136,7 @@ START_TEST(test_read)
 	ck_assert_int_eq(out.code, OUTCOME_FAILED);
 	ck_assert(answered(ACT_READ, 403, ""));
 	ck_assert_int_eq(out.code, OUTCOME_REFUSED);
-	ck_assert_ptr_null(out.why);	/* of writes only */
+	ck_assert_ptr_null(out.why);	/* only a write has a reason */
 	ck_assert_uint_eq(found, 1);
 }
 END_TEST
@@ -146,7 +147,7 @@ START_TEST(test_list)
 	ck_assert(!answered(ACT_LIST_CLAIMS, 200, LIST("x", CLAIM "," OTHER)));
 	ck_assert(answered(ACT_LIST_CLAIMS, 200, LIST("", CLAIM ",{}")));
 	ck_assert_int_eq(out.code, OUTCOME_OK);
-	ck_assert_uint_eq(fresh, 3);	/* one cannot be read */
+	ck_assert_uint_eq(fresh, 3);	/* the other item cannot be read */
 	ck_assert(answered(ACT_LIST_CLAIMS, 200, "{\"metadata\":{"));
 	ck_assert_int_eq(out.code, OUTCOME_FAILED);
 	ck_assert_uint_eq(fresh_nodepools, 0);
@@ -177,8 +178,6 @@ main(void)
 {
 	Suite *s = suite_create("daemon/job");
 	TCase *tc = tcase_create("job");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_loop_test(tc, test_write, 0,
@@ -187,8 +186,5 @@ main(void)
 	tcase_add_test(tc, test_list);
 	tcase_add_test(tc, test_list_too_large);
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return suite_run(s);
 }

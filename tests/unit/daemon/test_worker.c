@@ -4,7 +4,9 @@
 #include <check.h>
 #include <semaphore.h>
 
-/* A thread that waits until it is asked to stop. */
+#include "suite.h"
+
+/* The thread of this worker waits until it is asked to stop. */
 struct patient {
 	sem_t asked;
 	unsigned stops;
@@ -137,8 +139,6 @@ main(void)
 {
 	Suite *s = suite_create("daemon/worker");
 	TCase *tc = tcase_create("worker");
-	SRunner *sr;
-	int failed;
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, test_life);
@@ -149,9 +149,5 @@ main(void)
 	tcase_add_test(tc, test_nap);
 	tcase_add_test(tc, test_trouble_is_told_once);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return suite_run(s);
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/limits.h"
 #include "core/base/stamp.h"
 #include "golden/golden.h"
+#include "suite.h"
 #include "unit/wire/applier.h"
 #include "wire/admission/admission.h"
 #include "wire/api/patch.h"
@@ -27,7 +29,7 @@ static const struct rules custom = {
 /* --- golden files ----------------------------------------------------------
  */
 
-/* The reply, with the patch as it reads. */
+/* Writes the reply with its patch decoded. */
 static void
 put_reply(struct buf *b, const char *reply, size_t n)
 {
@@ -44,7 +46,7 @@ put_reply(struct buf *b, const char *reply, size_t n)
 		return;
 	}
 	buf_printf(b, "%.*s,\"patch\":…}}\n", (int)(field - reply), reply);
-	base64_decode(patch, b);
+	applier_base64(patch, b);
 	buf_puts(b, "\n");
 }
 
@@ -53,7 +55,8 @@ struct answer {
 	struct verdict verdict;
 };
 
-/* As the daemon's hook does it; of the pools, only "asleep" is disabled. */
+/* Answers as the daemon's hook does.  Only the NodePool "asleep" is
+ * disabled. */
 static int
 answer(const struct rules *r, const char *bytes, size_t n, struct buf *b,
        struct answer *a, struct err *e)
@@ -117,7 +120,7 @@ START_TEST(test_golden)
 }
 END_TEST
 
-/* Byte for byte, once. */
+/* One reply is compared byte for byte. */
 START_TEST(test_reply_bytes)
 {
 	static const char body[] =
@@ -163,8 +166,8 @@ apply(struct map *m, const char *reply, size_t n)
 	if (text == NULL)
 		return;
 	buf_init(&b, patch, sizeof(patch));
-	base64_decode(text, &b);
-	apply_patch(m, patch, b.len);
+	applier_base64(text, &b);
+	applier_patch(m, patch, b.len);
 }
 
 static void
@@ -180,7 +183,7 @@ put_map(struct buf *b, const struct map *m)
 	buf_puts(b, "}");
 }
 
-/* What is on the object: every combination is one case. */
+/* What may be on the object.  Each combination is one case. */
 enum { A_MISSING, A_NULL, A_EMPTY, A_OTHERS, A_COUNT };
 enum { HELD_NONE, HELD_TODAY, HELD_FORMER, HELD_DEFAULT, HELD_ODD, HELD_COUNT };
 enum { V_ABSENT, V_SAME, V_OTHER, V_COUNT };
@@ -218,7 +221,8 @@ combine(const struct combination *c, const struct rules *r, struct map *m)
 		map_set(m, HELD_KEY_KEY, c->held == HELD_ODD ? "odd" : text);
 }
 
-/* What should come of it, told in other words than the product's. */
+/* Works out what should come of the combination, in other words than the
+ * product's. */
 static void
 expect(const struct combination *c, const struct rules *r,
        const struct map *before, struct map *after)
@@ -288,7 +292,7 @@ check_combination(const struct combination *c)
 	struct map before, want, got, again;
 	bool held, held_again;
 
-	/* What is not there holds nothing. */
+	/* An object without annotations has no hold. */
 	if (c->annotations < A_EMPTY &&
 	    (c->hold || c->former || c->mark || c->held))
 		return 0;
@@ -300,7 +304,8 @@ check_combination(const struct combination *c)
 		      "rules %d",
 		      c->annotations, c->hold, c->former, c->mark, c->held,
 		      c->rules);
-	/* Seen again, our output is left as it is and answered the same. */
+	/* If the API server sends our output again, it stays as it is and gets
+	 * the same answer. */
 	admit(c, r, &got, &again, &held_again);
 	ck_assert(map_same(&got, &again));
 	ck_assert_int_eq(held, held_again);
@@ -326,7 +331,7 @@ END_TEST
 /* --- bounds ------------------------------------------------------------------
  */
 
-/* The longest hold and uid there can be still make an answer. */
+/* An answer with the longest possible hold and uid still fits. */
 START_TEST(test_longest)
 {
 	static struct rules r;
@@ -359,7 +364,7 @@ START_TEST(test_longest)
 }
 END_TEST
 
-/* Keys count as well as values. */
+/* Both keys and values count. */
 START_TEST(test_annotations_bytes)
 {
 	static char body[ANNOTATIONS_BYTES_MAX + 1024];
@@ -411,10 +416,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("admission");
+	Suite *s = suite_create("wire/admission");
 	TCase *tc = tcase_create("admission");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	tcase_add_test(tc, test_golden);
 	tcase_add_test(tc, test_reply_bytes);
@@ -423,8 +426,5 @@ main(void)
 	tcase_add_loop_test(tc, test_annotations_bytes, 0, 2);
 	tcase_add_test(tc, test_many_values);
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return suite_run(s);
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "suite.h"
+
 #define HEAD "apiVersion: karpenter-node-holder.io/v1\nkind: HolderConfig\n"
 #define MINUTE ((int64_t)60000)
 
@@ -125,7 +127,8 @@ START_TEST(test_defaults)
 }
 END_TEST
 
-/* Each stands after the two lines of HEAD, so that places begin on line 3. */
+/* Each text comes after the two lines of HEAD, so its places begin on line
+ * 3. */
 static const struct {
 	const char *name, *text, *error;
 } refused[] = {
@@ -418,7 +421,7 @@ START_TEST(test_every_flag)
 		ck_assert(help[0] != '\0');
 	}
 	ck_assert(!config_flag_help(FLAGS_N, &name, &help, def));
-	/* Lists have no flag. */
+	/* There are no flags for lists. */
 	ck_assert_int_eq(read_text(&c,
 				   HEAD "nodePools: {include: [\"a*\", b], "
 					"exclude: [\"?c\"]}\n",
@@ -428,7 +431,7 @@ START_TEST(test_every_flag)
 }
 END_TEST
 
-/* --help tells the truth: each default is what the flag would set. */
+/* Each default that --help shows is what the flag would set. */
 START_TEST(test_flag_defaults)
 {
 	const char *name, *help;
@@ -581,7 +584,7 @@ START_TEST(test_bad_env)
 }
 END_TEST
 
-/* Flags, then environment, then file, then defaults. */
+/* Flags come before the environment, then the file, then the defaults. */
 START_TEST(test_precedence)
 {
 	struct config c;
@@ -606,7 +609,7 @@ END_TEST
 /* --- rules and advice ------------------------------------------------- */
 
 static const struct {
-	const char *name, *text, *error;	/* NULL: valid */
+	const char *name, *text, *error;	/* NULL: the text is valid */
 } validated[] = {
 	{"lease = renew",
 	 "leaderElection: {leaseDuration: 10s, renewDeadline: 10s}\n",
@@ -650,7 +653,7 @@ START_TEST(test_validate)
 END_TEST
 
 static const struct {
-	const char *name, *text, *warning;	/* NULL: none */
+	const char *name, *text, *warning;	/* NULL: there is no warning */
 } advised[] = {
 	{"defaults", "", NULL},
 	{"short window", "releaseWindow: 359s\n", "releaseWindow is under 6m"},
@@ -712,8 +715,8 @@ assert_reads_back(const struct config *c)
 	ck_assert(!out.full);
 	config_defaults(&again);
 	ck_assert_msg(read_text(&again, text, &e) == 0, "%s\n%s", e.text, text);
-	/* Old list elements beyond n and bytes behind a NUL do not count:
-	 * printed again, it must be the same. */
+	/* Old list elements beyond n and bytes behind a NUL do not count: a
+	 * second print must show the same. */
 	char second[CONFIG_PRINT_BYTES];
 	buf_init(&out, second, sizeof(second));
 	config_print(&again, &out);
@@ -788,10 +791,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("config");
+	Suite *s = suite_create("wire/config");
 	TCase *t = tcase_create("config");
-	SRunner *r;
-	int failed;
 
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, test_every_key);
@@ -812,9 +813,5 @@ main(void)
 	tcase_add_test(t, test_print_odd_values);
 	tcase_add_test(t, test_print_largest);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return suite_run(s);
 }

@@ -5,6 +5,7 @@
 
 #include "core/base/buf.h"
 #include "golden/golden.h"
+#include "suite.h"
 #include "wire/api/disruption_event.h"
 
 static const char *const types[] = {"ADDED", "MODIFIED", "DELETED"};
@@ -88,7 +89,7 @@ START_TEST(test_untouched)
 }
 END_TEST
 
-/* Nothing in a query may be left that a URL reads otherwise. */
+/* A query must not contain anything that has another meaning in a URL. */
 START_TEST(test_selectors)
 {
 	static const char *const all[] = {DISRUPTION_EVENTS_SELECTOR,
@@ -110,18 +111,13 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("signs");
-	TCase *tc = tcase_create("signs");
-	SRunner *sr = srunner_create(s);
-	int failed;
+	Suite *s = suite_create("wire/disruption_event");
+	TCase *tc = tcase_create("disruption_event");
 
 	tcase_add_test(tc, test_golden);
 	tcase_add_test(tc, test_item);
 	tcase_add_test(tc, test_untouched);
 	tcase_add_test(tc, test_selectors);
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return suite_run(s);
 }

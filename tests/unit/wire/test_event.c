@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "suite.h"
 #include "wire/api/event.h"
 #include "wire/json/json.h"
 
@@ -97,8 +98,8 @@ END_TEST
 
 #define N63 "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
 
-/* The path is that of the name in the body, and the name one that the API
- * server takes. */
+/* The path has the name that the body has, and the API server takes this
+ * name. */
 static const struct {
 	const char *name, *nodepool, *want;
 } names[] = {
@@ -154,8 +155,8 @@ fill(char *s, size_t cap, char c)
 	s[cap - 1] = '\0';
 }
 
-/* The worst that texts could be still fits, is JSON, and keeps the lengths
- * that Kubernetes allows.  0xff is no UTF-8: it must not grow. */
+/* The longest and strangest texts still fit, are JSON, and keep the lengths
+ * that Kubernetes allows.  0xff is not UTF-8 and must not grow. */
 static const char worst[] = {'\x01', '"', '\xff', 'x'};
 
 START_TEST(test_bounds)
@@ -180,7 +181,8 @@ START_TEST(test_bounds)
 }
 END_TEST
 
-/* 127 bytes and a character of two: it goes as a whole. */
+/* The text has 127 bytes and a character of two bytes, which is left out as a
+ * whole. */
 START_TEST(test_whole_characters)
 {
 	char instance[EVENT_INSTANCE_BYTES + 4];
@@ -197,7 +199,7 @@ START_TEST(test_whole_characters)
 }
 END_TEST
 
-/* What Kubernetes requires is there, what it forbids is not. */
+/* The Event has what Kubernetes requires and nothing that it forbids. */
 START_TEST(test_fields)
 {
 	static const char *const required[] = {
@@ -221,10 +223,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("event");
+	Suite *s = suite_create("wire/event");
 	TCase *tc = tcase_create("event");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	tcase_add_test(tc, test_create);
 	tcase_add_test(tc, test_series);
@@ -234,8 +234,5 @@ main(void)
 	tcase_add_test(tc, test_whole_characters);
 	tcase_add_test(tc, test_fields);
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return suite_run(s);
 }

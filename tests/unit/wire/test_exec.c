@@ -8,9 +8,11 @@
 
 #include "core/base/stamp.h"
 #include "golden/golden.h"
+#include "suite.h"
 #include "wire/kubeconfig/kubeconfig.h"
 
-/* Credential plugins: in the kubeconfig, told, and heard. */
+/* Credential plugins: how the kubeconfig names them, what they are told, and
+ * what they answer. */
 
 #define V1 "client.authentication.k8s.io/v1"
 #define BETA V1 "beta1"
@@ -197,7 +199,7 @@ START_TEST(test_bad)
 }
 END_TEST
 
-/* What it is not told does not matter. */
+/* The extension does not matter to a plugin that is not told of it. */
 START_TEST(test_extension_unwanted)
 {
 	struct kubeconfig k;
@@ -210,7 +212,7 @@ START_TEST(test_extension_unwanted)
 }
 END_TEST
 
-/* One at each bound, then one beyond. */
+/* Each value is first at its bound and then beyond it. */
 START_TEST(test_bounds)
 {
 	static char text[EXEC_TEXT_MAX + 4096];
@@ -247,7 +249,7 @@ START_TEST(test_bounds)
 }
 END_TEST
 
-/* The whole cluster fits what exec_info_bytes says, whatever is in it. */
+/* The whole cluster fits in exec_info_bytes, whatever is in it. */
 START_TEST(test_info)
 {
 	struct exec x = {.api_version = V1, .cluster_info = true};
@@ -333,7 +335,7 @@ START_TEST(test_said)
 	int rc;
 
 	memcpy(bytes, said[_i].text, n);
-	bytes = realloc(bytes, n > 0 ? n : 1);	/* no NUL behind it */
+	bytes = realloc(bytes, n > 0 ? n : 1);	/* no NUL follows the bytes */
 	rc = exec_credential_decode(bytes, n, V1, &c, &e);
 	free(bytes);
 	ck_assert_msg(rc == (said[_i].token ? 0 : -1), "%s: %s", said[_i].name,
@@ -356,10 +358,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("exec");
+	Suite *s = suite_create("wire/exec");
 	TCase *t = tcase_create("exec");
-	SRunner *r;
-	int failed;
 
 	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, test_clouds, 0, ROWS(clouds));
@@ -370,9 +370,5 @@ main(void)
 	tcase_add_test(t, test_info);
 	tcase_add_loop_test(t, test_said, 0, ROWS(said));
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return suite_run(s);
 }

@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "core/base/limits.h"
+#include "suite.h"
 #include "wire/json/json.h"
 
-/* From memory of its exact size, so that ASan sees one byte too many. */
+/* Parses from memory of the exact size, so that ASan sees one byte too many. */
 static struct json *
 parse(const char *text, size_t n, struct err *e)
 {
@@ -113,7 +114,7 @@ START_TEST(test_bad)
 }
 END_TEST
 
-/* head, n times unit, tail. */
+/* Parses head, n times unit, and tail. */
 static struct json *
 parse_many(const char *head, const char *unit, size_t n, const char *tail,
 	   struct err *e)
@@ -132,7 +133,7 @@ parse_many(const char *head, const char *unit, size_t n, const char *tail,
 	return root;
 }
 
-/* n units make n + extra values; one unit more goes over the bound. */
+/* n units make n + extra values.  One unit more exceeds the bound. */
 static const struct {
 	const char *head, *unit, *tail;
 	size_t extra;
@@ -185,7 +186,7 @@ START_TEST(test_depth)
 }
 END_TEST
 
-/* Errors have no place to go where the caller wants none. */
+/* A caller may pass NULL for the error. */
 START_TEST(test_no_err)
 {
 	ck_assert_ptr_null(parse("[", 1, NULL));
@@ -280,10 +281,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("json");
+	Suite *s = suite_create("wire/json");
 	TCase *tc = tcase_create("json");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	tcase_add_loop_test(tc, test_good, 0, sizeof(good) / sizeof(good[0]));
 	tcase_add_loop_test(tc, test_bad, 0, sizeof(bad) / sizeof(bad[0]));
@@ -295,8 +294,5 @@ main(void)
 	tcase_add_test(tc, test_types);
 	tcase_add_test(tc, test_integers);
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return suite_run(s);
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "suite.h"
+
 /* base64 of "-----BEGIN CA-----\n" and so on */
 #define CA64 "LS0tLS1CRUdJTiBDQS0tLS0tCg=="
 #define CERT64 "LS0tLS1CRUdJTiBDRVJULS0tLS0K"
@@ -133,7 +135,8 @@ START_TEST(test_accepted)
 }
 END_TEST
 
-/* The context, cluster and user of one in a row: places are easy to see. */
+/* Context, cluster and user stand in lines of their own, so that places are
+ * easy to see. */
 #define CTX(context, cluster, user)                                            \
 	"current-context: x\n"                                                 \
 	"contexts: [{name: x, context: {" context "}}]\n"                      \
@@ -268,7 +271,7 @@ START_TEST(test_refused)
 }
 END_TEST
 
-/* What one context cannot do does not hinder another. */
+/* A context that cannot be used does not affect another. */
 START_TEST(test_only_the_chosen)
 {
 	struct kubeconfig k;
@@ -287,7 +290,8 @@ START_TEST(test_only_the_chosen)
 }
 END_TEST
 
-/* kubectl config view --raw -o json; empty and null are nothing. */
+/* As `kubectl config view --raw -o json` writes it.  Empty values and null
+ * count as missing. */
 START_TEST(test_json)
 {
 	static const char text[] =
@@ -354,10 +358,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("kubeconfig");
+	Suite *s = suite_create("wire/kubeconfig");
 	TCase *t = tcase_create("kubeconfig");
-	SRunner *r;
-	int failed;
 
 	tcase_set_timeout(t, 60);
 	LOOP(t, test_accepted, accepted);
@@ -366,9 +368,5 @@ main(void)
 	tcase_add_test(t, test_json);
 	LOOP(t, test_base64, base64);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return suite_run(s);
 }

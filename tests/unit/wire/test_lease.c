@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "golden/golden.h"
+#include "suite.h"
 #include "wire/api/lease.h"
 #include "wire/json/json.h"
 
@@ -149,7 +150,8 @@ START_TEST(test_release)
 }
 END_TEST
 
-/* As it was read, back: a time that is not set stays so. */
+/* A Lease is written back as it was read.  A time that is not set stays
+ * unset. */
 START_TEST(test_no_time)
 {
 	r.acquire_us = STAMP_NONE;
@@ -189,7 +191,7 @@ same(const char *name)
 	ck_assert(!back.holder_cut && !back.state_bad && back.present);
 }
 
-/* An update is an object's worth but for its kind. */
+/* An update has all of the object but its kind. */
 static void
 there_and_back(const char *name)
 {
@@ -250,7 +252,7 @@ START_TEST(test_too_small)
 }
 END_TEST
 
-/* The state at its bound is read, and one byte more is not. */
+/* A state at its bound is read, and one byte more is refused. */
 START_TEST(test_state_bound)
 {
 	for (size_t n = LEASE_STATE_BYTES - 1; n <= LEASE_STATE_BYTES; n++) {
@@ -283,8 +285,7 @@ END_TEST
 
 #define ROWS(table) (int)(sizeof(table) / sizeof((table)[0]))
 
-/* As a list has them, without a kind.  63 bytes are a namespace's longest
- * name. */
+/* Items of a list have no kind.  A namespace's name has at most 63 bytes. */
 START_TEST(test_item)
 {
 	char json[300], name[65], out[64];
@@ -316,10 +317,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("lease");
+	Suite *s = suite_create("wire/lease");
 	TCase *tc = tcase_create("lease");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_set_timeout(tc, 60);
@@ -335,8 +334,5 @@ main(void)
 	tcase_add_test(tc, test_state_bound);
 	tcase_add_test(tc, test_paths);
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return suite_run(s);
 }

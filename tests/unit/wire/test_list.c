@@ -6,6 +6,7 @@
 #include "core/base/buf.h"
 #include "core/base/limits.h"
 #include "golden/golden.h"
+#include "suite.h"
 #include "wire/api/list.h"
 #include "wire/api/object.h"
 
@@ -23,7 +24,8 @@ note_item(void *ctx, const char *bytes, size_t n, struct err *e)
 	return 0;
 }
 
-/* Feeds a copy of its own, so that ASan sees what is read of it and when. */
+/* Feeds a copy in memory of its own, so that ASan sees each byte that is read
+ * of it and when. */
 static int
 feed(struct split *s, const char *bytes, size_t n, struct err *e)
 {
@@ -36,7 +38,8 @@ feed(struct split *s, const char *bytes, size_t n, struct err *e)
 	return failed;
 }
 
-/* What came of bytes[0..n) in pieces of `step`, the first one of `first`. */
+/* Feeds the bytes in pieces of `step`, of which the first has `first` bytes,
+ * and writes what came of them. */
 static void
 run(enum split_mode mode, const char *bytes, size_t n, size_t first,
     size_t step, struct buf *out)
@@ -73,7 +76,7 @@ golden_list(const char *bytes, size_t n, char *out, size_t cap)
 
 	buf_init(&b, out, cap);
 	run(SPLIT_LIST, bytes, n, n, n, &b);
-	/* Any cut of the stream gives the same. */
+	/* The stream may be cut anywhere: the outcome is the same. */
 	for (size_t first = 0; first <= n; first++) {
 		buf_init(&again, other, cap);
 		run(SPLIT_LIST, bytes, n, first, n, &again);
@@ -161,7 +164,7 @@ count_item(void *ctx, const char *bytes, size_t n, struct err *e)
 	return 0;
 }
 
-/* An item of n bytes, in pieces. */
+/* Feeds an item of n bytes, in pieces. */
 static int
 long_item(enum split_mode mode, size_t n, size_t piece, size_t *seen,
 	  struct err *e)
@@ -218,10 +221,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("split");
-	TCase *tc = tcase_create("split");
-	SRunner *sr = srunner_create(s);
-	int failed;
+	Suite *s = suite_create("wire/list");
+	TCase *tc = tcase_create("list");
 
 	tcase_add_test(tc, test_lists);
 	tcase_add_loop_test(tc, test_lines, 0,
@@ -230,8 +231,5 @@ main(void)
 	tcase_add_loop_test(tc, test_item_bound, 0, 4);
 	tcase_add_test(tc, test_envelope_bound);
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return suite_run(s);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "suite.h"
 #include "wire/metrics/metrics.h"
 
 static char text[1 << 18];
@@ -55,7 +56,7 @@ START_TEST(test_blocked)
 }
 END_TEST
 
-/* Every counter of the table is written: none has been left without help. */
+/* Every counter of the table is on the page with its help. */
 START_TEST(test_all_counters)
 {
 	static const char *const names[] = {
@@ -80,7 +81,8 @@ START_TEST(test_all_counters)
 }
 END_TEST
 
-/* Node names are in the log and in Events: here they would be too many. */
+/* The lines of a scope do not name the machine that moved it: there would be
+ * too many names.  They are in the log and in the Events. */
 START_TEST(test_scope)
 {
 	struct metrics_gauges g = gauges();
@@ -97,17 +99,12 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("metrics");
+	Suite *s = suite_create("wire/metrics");
 	TCase *tc = tcase_create("metrics");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	tcase_add_loop_test(tc, test_blocked, 0, 2);
 	tcase_add_test(tc, test_all_counters);
 	tcase_add_test(tc, test_scope);
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return suite_run(s);
 }

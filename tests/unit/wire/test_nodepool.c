@@ -5,6 +5,7 @@
 
 #include "core/base/buf.h"
 #include "golden/golden.h"
+#include "suite.h"
 #include "wire/api/nodepool.h"
 
 static const char *const types[] = {"ADDED", "MODIFIED", "DELETED"};
@@ -77,7 +78,7 @@ static const struct {
 	const char *name;
 	enum nodepool_key key;
 	const char *value;
-	int64_t want;	/* of the key's field; disabled: 0 or 1 */
+	int64_t want;	/* what the key's field holds; for disabled 0 or 1 */
 	const char *bad;
 } values[] = {
 	{"not there", NODEPOOL_ENABLED, NULL, 0, ""},
@@ -215,10 +216,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("pools");
-	TCase *tc = tcase_create("pools");
-	SRunner *sr = srunner_create(s);
-	int failed;
+	Suite *s = suite_create("wire/nodepool");
+	TCase *tc = tcase_create("nodepool");
 
 	tcase_add_test(tc, test_golden);
 	tcase_add_loop_test(tc, test_value, 0,
@@ -227,8 +226,5 @@ main(void)
 	tcase_add_test(tc, test_item);
 	tcase_add_test(tc, test_untouched);
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return suite_run(s);
 }

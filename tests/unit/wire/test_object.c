@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/buf.h"
 #include "core/base/stamp.h"
 #include "golden/golden.h"
+#include "suite.h"
 #include "wire/api/object.h"
 
 static const struct hold_key today = {DEFAULT_HOLD_KEY, DEFAULT_HOLD_VALUE};
@@ -72,8 +74,8 @@ put_object(struct buf *b, const struct object *o)
 	put_text(b, "owner_uid", o->owner_uid);
 }
 
-/* One watch line, read under today's hold and, where that differs, under
- * another one. */
+/* Reads one watch line under today's hold and, where that gives another result,
+ * under another hold. */
 static void
 put_line(struct buf *b, const char *bytes, size_t n, enum kind kind,
 	 const struct hold_key *hold)
@@ -164,7 +166,7 @@ decode(const char *annotations, const struct hold_key *hold, struct object *o,
 #define DEF ",\"karpenter.sh/do-not-disrupt\":\"true\""
 #define KEEP(v) ",\"example.com/keep\":\"" v "\""
 
-/* Whose hold is it, when today's is not the default? */
+/* Whose hold is it when today's hold is not the default? */
 static const struct {
 	const char *name, *annotations;
 	enum hold hold;
@@ -267,10 +269,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("objects");
+	Suite *s = suite_create("wire/object");
 	TCase *tc = tcase_create("objects");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	tcase_add_test(tc, test_nodes);
 	tcase_add_test(tc, test_claims);
@@ -280,8 +280,5 @@ main(void)
 	tcase_add_test(tc, test_untouched);
 	tcase_add_test(tc, test_list_meta);
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return suite_run(s);
 }

@@ -4,6 +4,8 @@
 #include <check.h>
 #include <string.h>
 
+#include "suite.h"
+
 #define META(CONT)                                                             \
 	"{\"metadata\":{\"resourceVersion\":\"7\",\"continue\":\"" CONT "\"}," \
 	"\"items\":"
@@ -137,10 +139,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("pager");
+	Suite *s = suite_create("wire/pager");
 	TCase *tc = tcase_create("pager");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, test_two_pages);
@@ -152,8 +152,5 @@ main(void)
 	tcase_add_test(tc, test_restart_counts);
 	tcase_add_test(tc, test_smaller);
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return suite_run(s);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/stamp.h"
+#include "suite.h"
 #include "wire/api/patch.h"
 #include "wire/json/json.h"
 
@@ -151,7 +152,8 @@ START_TEST(test_admit)
 }
 END_TEST
 
-/* The worst a key and a value could be still fits, and is still JSON. */
+/* A patch with the longest and strangest key and value still fits and is
+ * JSON. */
 START_TEST(test_bounds)
 {
 	static struct hold_key worst;
@@ -218,7 +220,7 @@ START_TEST(test_held_key)
 }
 END_TEST
 
-/* Key and value at their bounds, and one byte beyond. */
+/* Key and value are at their bounds, and then one byte beyond. */
 START_TEST(test_held_key_bounds)
 {
 	static char text[HELD_KEY_BYTES + 2];
@@ -240,10 +242,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("patch");
+	Suite *s = suite_create("wire/patch");
 	TCase *tc = tcase_create("patch");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	tcase_add_test(tc, test_hold);
 	tcase_add_loop_test(tc, test_clear, 0,
@@ -257,8 +257,5 @@ main(void)
 			    sizeof(held_keys) / sizeof(held_keys[0]));
 	tcase_add_test(tc, test_held_key_bounds);
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return suite_run(s);
 }

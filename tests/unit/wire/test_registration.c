@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "suite.h"
 #include "wire/api/registration.h"
 
 static const struct {
@@ -53,16 +54,11 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("registration");
+	Suite *s = suite_create("wire/registration");
 	TCase *tc = tcase_create("registration");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	tcase_add_loop_test(tc, test_registration, 0,
 			    sizeof(cases) / sizeof(cases[0]));
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return suite_run(s);
 }

@@ -3,12 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "suite.h"
 #include "wire/base64.h"
 #include "wire/api/secret.h"
 #include "wire/api/webhook_config.h"
 #include "wire/json/json.h"
 
-/* The Secret and the webhook configuration of certificates of our own. */
+/* The Secret and the webhook configuration for certificates of our own. */
 
 #define ROWS(table) (int)(sizeof(table) / sizeof((table)[0]))
 
@@ -45,7 +46,7 @@ END_TEST
 
 static const struct {
 	const char *name, *text, *error;
-	const char *ca_cert, *key;	/* NULL: none */
+	const char *ca_cert, *key;	/* NULL: the Secret has none */
 } secrets[] = {
 	{"all", S(RV, "{\"ca.crt\":\"Zm9v\",\"tls.key\":\"Zm9vYg==\"}"), NULL,
 	 "foo", "foob"},
@@ -101,7 +102,7 @@ START_TEST(test_read_secret)
 }
 END_TEST
 
-/* One byte more than a PEM may have. */
+/* The PEM has one byte more than allowed. */
 START_TEST(test_long_secret)
 {
 	static char pem[SECRET_PEM_MAX + 2], text[2 * SECRET_PEM_MAX];
@@ -154,7 +155,7 @@ START_TEST(test_write_secret)
 }
 END_TEST
 
-/* The longest there may be fits. */
+/* The longest possible Secret fits. */
 START_TEST(test_write_long_secret)
 {
 	static char pem[SECRET_PEM_MAX + 1], name[NAME_BYTES], ns[64];
@@ -223,7 +224,7 @@ START_TEST(test_read_webhooks)
 }
 END_TEST
 
-/* Of each webhook one field, and no more. */
+/* The patch has one field of each webhook, and no more. */
 START_TEST(test_patch_webhooks)
 {
 	static char patch[WEBHOOKS_BODY_BYTES];
@@ -265,10 +266,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("secret");
+	Suite *s = suite_create("wire/secret");
 	TCase *tc = tcase_create("secret");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, test_base64, 0, ROWS(texts));
@@ -280,8 +279,5 @@ main(void)
 	tcase_add_test(tc, test_patch_webhooks);
 	tcase_add_test(tc, test_patch_long);
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return suite_run(s);
 }

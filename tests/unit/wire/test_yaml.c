@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/limits.h"
+#include "suite.h"
 
 #define F "f.yaml"
 
@@ -71,7 +72,7 @@ START_TEST(test_refused)
 END_TEST
 
 static const struct {
-	const char *name, *text, *string;	/* NULL: no string */
+	const char *name, *text, *string;	/* NULL: it is no string */
 } strings[] = {
 	{"quoted true", "\"true\"", "true"},
 	{"single quotes", "'10'", "10"},
@@ -169,7 +170,7 @@ START_TEST(test_nothing_asked_of_nothing)
 }
 END_TEST
 
-/* What kubectl writes with -o json. */
+/* kubectl writes such text with -o json. */
 START_TEST(test_json)
 {
 	static const char text[] = "{\n\t\"a\": \"https:\\/\\/h\",\n"
@@ -231,7 +232,7 @@ START_TEST(test_bounds)
 	strcat(both, end);
 	assert_parses(both);
 	assert_limit(repeat("[", YAML_DEPTH_MAX + 1, ""), "nested too deeply");
-	/* The list itself is a value, too. */
+	/* The list itself counts as a value, too. */
 	assert_parses(repeat("- a\n", YAML_NODES_MAX - 1, ""));
 	assert_limit(repeat("- a\n", YAML_NODES_MAX, ""), "too many values");
 	assert_limit(repeat("#", CONFIG_BYTES_MAX + 1, ""), "expected at most");
@@ -262,7 +263,7 @@ START_TEST(test_show)
 	ck_assert_str_eq(
 		yaml_show("0123456789012345678901234567890123456789", out),
 		"\"0123456789012345678901234567890123456789\"");
-	/* Cut between characters, not within. */
+	/* The text is cut between characters, not within one. */
 	ck_assert_str_eq(
 		yaml_show("01234567890123456789012345678901234567\xc3\xa9\xc3"
 			  "\xa9",
@@ -275,10 +276,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("yaml");
+	Suite *s = suite_create("wire/yaml");
 	TCase *t = tcase_create("yaml");
-	SRunner *r;
-	int failed;
 
 	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, test_refused, 0,
@@ -292,9 +291,5 @@ main(void)
 	tcase_add_test(t, test_long_file_name);
 	tcase_add_test(t, test_show);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return suite_run(s);
 }

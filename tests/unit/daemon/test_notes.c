@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "daemon/notes.h"
+#include "edge/log.h"
+#include "suite.h"
+
+/*
+ * What the leader says of each note of the controller, word by word.  The
+ * linker puts the functions below in the place of the table, the event recorder
+ * and the log.
+ */
+bool __wrap_state_note(struct state *s, struct note *out);
+bool __wrap_state_nodepool_at(struct state *s, uint32_t *i,
+			   struct nodepool_report *out);
+void __wrap_event_recorder_say(struct event_recorder *t,
+			       const struct event_series_what *what);
+void __wrap_log_fields(enum log_level level, const char *phrase,
+		       const struct log_field *fields);
+
+static const struct note *note;		/* NULL: it has been taken */
+static char said[4096];
+static struct buf b;
+
+/* A person holds p by hand, and `off` is left out. */
+static const struct nodepool_report pools[] = {
+	{.name = "p", .uid = "u-p", .by_hand = true},
+	{.name = "q", .uid = "u-q"},
+	{.name = "off", .uid = "u-off", .out = true},
+};
+
+bool
+__wrap_state_note(struct state *s, struct note *out)
+{
+	(void)s;
+	if (note == NULL)
+		return false;
+	*out = *note;
+	note = NULL;
+	return true;
+}
+
+bool
+__wrap_state_nodepool_at(struct state *s, uint32_t *i,
+			 struct nodepool_report *out)
+{
+	(void)s;
+	if (*i >= sizeof(pools) / sizeof(pools[0]))
+		return false;
+	*out = pools[(*i)++];
+	return true;
+}
+
+void
+__wrap_event_recorder_say(struct event_recorder *t,
+			  const struct event_series_what *what)
+{
+	(void)t;
+	buf_printf(&b, "%s %s %s: %s\n", event_reason_name(what->reason),
+		   what->nodepool, what->nodepool_uid, what->note);
+}
+
+void
+__wrap_log_fields(enum log_level level, const char *phrase,
+		  const struct log_field *fields)
+{
+	buf_printf(&b, "%s %s", level == LOG_WARN ? "WARN" : "INFO", phrase);
+	for (; fields->type != LOG_END; fields++)
+		if (fields->type == LOG_STR)
+			buf_printf(&b, " %s=%s", fields->key, fields->str);
+		else
+			buf_printf(&b, " %s=%lld", fields->key,
+				   (long long)fields->num);
+	buf_puts(&b, "\n");
+}
+
+#define T 1767323045000	/* 2026-01-02T03:04:05Z */
+#define AT "2026-01-02T03:04:05Z"
+#define BOOTING " at the earliest, as machines are still booting\n"
+
+static const struct {
+	const char *name;
+	enum scope_kind scope;
+	struct note note;
+	const char *want;
+} tells[] = {
+	{"held", SCOPE_CLUSTER,
+	 {.type = NOTE_SCOPE_HELD, .a = T, .machine = "p-x7"},
+	 "INFO scope held scope=cluster quietAt=" AT
+	 " atTheEarliest=false machine=p-x7\n"
+	 "HoldStarted p u-p: The cluster has scaled up, most recently by "
+	 "machine p-x7: its nodes are held until " AT
+	 " if nothing is added\n"
+	 "HoldStarted q u-q: The cluster has scaled up, most recently by "
+	 "machine p-x7: its nodes are held until " AT
+	 " if nothing is added\n"},
+	{"held, machines boot", SCOPE_NODEPOOL,
+	 {.type = NOTE_SCOPE_HELD, .a = T, .name = "q", .machine = "q-1",
+	  .earliest = true},
+	 "INFO scope held scope=q quietAt=" AT
+	 " atTheEarliest=true machine=q-1\n"
+	 "HoldStarted q u-q: This NodePool has scaled up, most recently by "
+	 "machine q-1: its nodes are held until " AT BOOTING},
+	{"held, nobody knows by which", SCOPE_NODEPOOL,
+	 {.type = NOTE_SCOPE_HELD, .a = T, .name = "q"},
+	 "INFO scope held scope=q quietAt=" AT
+	 " atTheEarliest=false machine=\n"
+	 "HoldStarted q u-q: This NodePool has scaled up: its nodes are held "
+	 "until " AT " if nothing is added\n"},
+	{"moved", SCOPE_NODEPOOL,
+	 {.type = NOTE_SCOPE_MOVED, .a = T, .name = "q", .machine = "q-2"},
+	 "INFO quiet time moved scope=q quietAt=" AT
+	 " atTheEarliest=false machine=q-2\n"
+	 "HoldExtended q u-q: This NodePool is still busy, most recently "
+	 "because of machine q-2: its nodes are held until " AT
+	 " if nothing is added\n"},
+	{"moved, machines boot", SCOPE_NODEPOOL,
+	 {.type = NOTE_SCOPE_MOVED, .a = T, .name = "p", .earliest = true},
+	 "INFO quiet time moved scope=p quietAt=" AT
+	 " atTheEarliest=true machine=\n"
+	 "HoldExtended p u-p: This NodePool is still busy: its nodes are held "
+	 "until " AT BOOTING},
+	{"quiet; what is held by hand hears nothing", SCOPE_CLUSTER,
+	 {.type = NOTE_SCOPE_QUIET, .a = 605000},
+	 "INFO scope quiet scope=cluster heldFor=10m5s\n"
+	 "HoldReleased q u-q: The cluster is quiet after 10m5s: its nodes are "
+	 "released\n"},
+	{"quiet on half a view", SCOPE_CLUSTER,
+	 {.type = NOTE_SCOPE_QUIET, .a = 60000, .value = "NodeClaim"},
+	 "INFO scope quiet scope=cluster heldFor=1m\n"
+	 "HoldReleased q u-q: The cluster is quiet after 1m: its nodes are "
+	 "released as soon as NodeClaims are seen again\n"},
+	{"capped", SCOPE_CLUSTER,
+	 {.type = NOTE_SCOPE_CAPPED, .a = T, .b = 3600000},
+	 "WARN maxHoldDuration used up, released scope=cluster "
+	 "maxHoldDuration=1h until=" AT "\n"
+	 "HoldCapped q u-q: The cluster has used up its maxHoldDuration of "
+	 "1h: until " AT " at the earliest its nodes are released, but for "
+	 "machines whose own holdDuration has not passed\n"},
+	{"capped, and not all is seen", SCOPE_CLUSTER,
+	 {.type = NOTE_SCOPE_CAPPED, .a = T, .b = 3600000, .value = "Node"},
+	 "WARN maxHoldDuration used up, released scope=cluster "
+	 "maxHoldDuration=1h until=" AT "\n"
+	 "HoldCapped q u-q: The cluster has used up its maxHoldDuration of "
+	 "1h: until " AT " at the earliest its nodes are released, but for "
+	 "machines whose own holdDuration has not passed, as soon as Nodes are "
+	 "seen again\n"},
+	{"held, and capped before it is quiet", SCOPE_NODEPOOL,
+	 {.type = NOTE_SCOPE_HELD, .name = "p", .a = T, .b = T,
+	  .machine = "p-x7"},
+	 "INFO scope held scope=p quietAt=" AT
+	 " atTheEarliest=false machine=p-x7\n"
+	 "HoldStarted p u-p: This NodePool has scaled up, most recently by "
+	 "machine p-x7: its nodes are held until " AT
+	 " at the latest, when its maxHoldDuration is used up\n"},
+	{"blocked", SCOPE_CLUSTER,
+	 {.type = NOTE_BLOCKED, .name = "NodePool", .a = 12},
+	 "WARN holds cannot be released unseen=NodePool objects=12\n"
+	 "ReleaseBlocked p u-p: Nothing is released, whatever is due: "
+	 "NodePools cannot be listed or watched; the log of the holder that "
+	 "leads says why\n"
+	 "ReleaseBlocked q u-q: Nothing is released, whatever is due: "
+	 "NodePools cannot be listed or watched; the log of the holder that "
+	 "leads says why\n"},
+	{"stopped", SCOPE_CLUSTER,
+	 {.type = NOTE_STOPPED, .name = "NodeClaim", .a = 3},
+	 "INFO release waits for unseen objects kind=NodeClaim unseen=3\n"},
+	{"without NodePools", SCOPE_CLUSTER,
+	 {.type = NOTE_WITHOUT, .name = "NodePool"},
+	 "WARN leading without a list unseen=NodePool meanwhile=NodePools "
+	 "count as they were last known, else as the configuration says\n"},
+	{"without Events", SCOPE_CLUSTER,
+	 {.type = NOTE_WITHOUT, .name = "Event"},
+	 "WARN leading without a list unseen=Event meanwhile=replacements "
+	 "count as scale-ups until Karpenter's Events are seen\n"},
+	{"refused hold", SCOPE_CLUSTER,
+	 {.type = NOTE_REFUSED, .name = "n", .value = "Node", .a = ACT_HOLD,
+	  .why = "403: no"},
+	 "WARN write refused kind=Node name=n write=hold err=403: no\n"},
+	{"refused release", SCOPE_CLUSTER,
+	 {.type = NOTE_REFUSED, .name = "c", .value = "NodeClaim",
+	  .a = ACT_CLEAR, .why = "422: bad"},
+	 "WARN write refused kind=NodeClaim name=c write=release "
+	 "err=422: bad\n"},
+	{"refused class", SCOPE_CLUSTER,
+	 {.type = NOTE_REFUSED, .name = "c", .value = "NodeClaim",
+	  .a = ACT_CLASSIFY, .why = "403: no"},
+	 "WARN write refused kind=NodeClaim name=c write=note a "
+	 "replacement err=403: no\n"},
+	{"by hand", SCOPE_CLUSTER,
+	 {.type = NOTE_NODEPOOL_MANUAL, .name = "p", .uid = "u-p", .a = T},
+	 "INFO pool held by hand pool=p until=" AT "\n"
+	 "ManualHold p u-p: karpenter-node-holder.io/hold-until: the nodes of "
+	 "this NodePool are held until " AT "\n"},
+};
+
+START_TEST(test_tells)
+{
+	struct rules rules = {.scope = tells[_i].scope};
+
+	note = &tells[_i].note;
+	buf_init(&b, said, sizeof(said));
+	notes_tell(NULL, &rules, NULL);
+	ck_assert_msg(!b.full && strcmp(said, tells[_i].want) == 0,
+		      "%s: got\n%s", tells[_i].name, said);
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *s = suite_create("daemon/notes");
+	TCase *tc = tcase_create("notes");
+
+	tcase_add_loop_test(tc, test_tells, 0,
+			    sizeof(tells) / sizeof(tells[0]));
+	suite_add_tcase(s, tc);
+	return suite_run(s);
+}
