@@ -125,6 +125,7 @@ INSTEAD_test_serving_cert := certs_load server_rotate clock_now log_fields
 
 $(VARIANT)/tests/core/%: tests/unit/core/%.c $(libs_core)
 	$(call link,-Itests,$(CHECK_LIBS))
+$(filter $(VARIANT)/tests/core/test_cleanup_%,$(UNIT)): tests/unit/core/cleanup_cluster.c
 $(VARIANT)/tests/wire/%: tests/unit/wire/%.c $(shared_unit) $(libs_wire)
 	$(call link,-Itests,$(ext_wire) $(CHECK_LIBS))
 $(VARIANT)/tests/daemon/%: tests/unit/daemon/%.c $(shared_unit) $(libs_all)
@@ -153,10 +154,11 @@ SEEDS ?= 2000
 $(SIM): $(wildcard tests/sim/*.[ch]) $(libs_core)
 	$(call link,-Itests/sim)
 
-sim-quick: $(SIM)  ## the core in a modelled world: named histories, SEEDS random ones
+sim-quick: $(SIM)  ## the core in a modelled world: named histories, SEEDS random ones, uninstall
 	@$(SIM) run tests/sim/histories/*.txt tests/sim/seeds/*.txt
 	@$(SIM) same docs/rules tests/sim/histories/rule-*.txt
 	@SIM_SEEDS=$${SIM_SEEDS:-tests/sim/seeds} $(SIM) seeds 1 $(SEEDS) $(JOBS)
+	@SIM_SEEDS=$${SIM_SEEDS:-tests/sim/seeds} $(SIM) uninstall 1 $$(($(SEEDS) / 4)) $(JOBS)
 
 sim: SEEDS = 100000
 sim: sim-quick  ## the same with 100,000 seeds

@@ -8,7 +8,10 @@
 #include <string.h>
 
 #include "core/protocol/lease.h"
+#include "edge/kube/answer.h"
 #include "edge/kube/lease_call.h"
+#include "wire/api/pager.h"
+#include "wire/api/resource.h"
 
 /*
  * There is no thread for the Lease.  Its calls use the same lanes as all
@@ -31,7 +34,6 @@ struct lease_session {
 	bool calling;		/* a call for the Lease is in flight */
 	bool ended;		/* the Lease is given up */
 	bool troubled;		/* the trouble has been printed */
-	int64_t free_ms;	/* boot time since nobody holds it; 0: held */
 	struct lease lease;
 	struct lease_record want, answer;
 	struct lease_call call;
@@ -88,7 +90,6 @@ tell(struct lease_session *l)
 	while (lease_note(&l->lease, &n)) {
 		switch (n.type) {
 		case LEASE_NOTE_LEADER:
-			l->free_ms = 0;
 			say(l, "waiting for the holder that leads, stop it: ",
 			    n.name);
 			break;
@@ -104,24 +105,14 @@ tell(struct lease_session *l)
 		case LEASE_NOTE_RELEASED:
 			say(l, "given up", "");
 			break;
+		case LEASE_NOTE_FREE:
+			say(l, "free, taken unless a holder that runs wants it",
+			    "");
+			break;
 		case LEASE_NOTE_BAD_STATE:
 			break;
 		}
 	}
-}
-
-/* Running holders get the Lease first. */
-static bool
-too_soon(struct lease_session *l, int64_t now_ms)
-{
-	if (l->lease.leading || l->lease.stopping)
-		return false;
-	if (l->free_ms == 0) {
-		l->free_ms = now_ms;
-		say(l, "free, taken unless a holder that runs wants it", "");
-	}
-	return now_ms <
-	       l->free_ms + LEAD_RETRIES * l->s.config->leader.retry_ms;
 }
 
 static void
@@ -144,26 +135,20 @@ lease_answered(struct lease_session *l, const struct kube_reply *r,
 static int64_t
 lease_turn(struct lease_session *l)
 {
-	struct now now = clock_now(l->s.clock);
 	struct lease_todo todo;
 	struct kube_request q;
 	struct err e = {0};
 
 	if (!l->elects || l->calling || l->ended)
 		return LOOK_MS;
-	todo = lease_next(&l->lease, now);
+	todo = lease_next(&l->lease, clock_now(l->s.clock));
 	tell(l);
 	l->ended = todo.step == LEASE_DONE;
 	if (todo.step == LEASE_WAIT || l->ended)
 		return l->ended ? 0 : todo.wait_ms;
-	if (todo.step == LEASE_CREATE) {
+	if (todo.step == LEASE_NONE) {
 		say(l, "not there: no holder leads, going on without", "");
 		l->elects = false;
-		return 0;
-	}
-	if (todo.step == LEASE_UPDATE && too_soon(l, now.boot_ms)) {
-		lease_done(&l->lease,
-			   &(struct lease_outcome){.code = LEASE_BUSY}, now);
 		return 0;
 	}
 	if (todo.record != NULL) {
@@ -261,7 +246,9 @@ lease_session_take(struct lease_session *l, const char *namespace_name,
 	struct lease_config lc = {.enabled = true,
 				  .duration_ms = c->leader.lease_ms,
 				  .renew_deadline_ms = c->leader.renew_ms,
-				  .retry_ms = c->leader.retry_ms};
+				  .retry_ms = c->leader.retry_ms,
+				  .patience_ms = LEASE_PATIENCE_RETRIES *
+						 c->leader.retry_ms};
 
 	if (!l->elects && namespace_name != NULL) {
 		(void)snprintf(l->namespace_name, sizeof(l->namespace_name),
@@ -363,4 +350,68 @@ lease_session_ask(struct lease_session *l, struct kube_request *q,
 		return 0;
 	*e = no;
 	return -1;
+}
+
+/* --- lists ---------------------------------------------------------------- */
+
+/* Items a page.  With metadata only, a page has about a megabyte, and it may
+ * have ITEM_BYTES_MAX at most. */
+#define PAGE 250
+
+static void
+page_path(struct buf *b, const struct lease_session_list *list,
+	  const struct pager *p)
+{
+	buf_printf(b, "%s%c", list->path,
+		   strchr(list->path, '?') == NULL ? '?' : '&');
+	list_query(b, p->limit, p->cont);
+}
+
+static int
+refused(const struct kube_reply *r, struct err *e)
+{
+	char text[ANSWER_TEXT];
+
+	if (answer_unserved(r))
+		return 1;
+	return err_set(e, ERR_SYSTEM, "%d: %s", r->status,
+		       answer_text(r, text));
+}
+
+int
+lease_session_list(struct lease_session *l,
+		   const struct lease_session_list *list, struct err *e)
+{
+	char path[PATH_BYTES];
+	struct kube_request q = {.method = "GET",
+				 .path = path,
+				 .accept = list->accept};
+	struct kube_reply r;
+	struct pager p;
+	struct buf b;
+
+	pager_init(&p, PAGE);
+	do {
+		if (p.cont[0] == '\0' && list->begin != NULL)
+			list->begin(list->ctx);
+		buf_init(&b, path, sizeof(path));
+		page_path(&b, list, &p);
+		if (lease_session_ask(l, &q, &r, e)) {
+			if (!pager_smaller(&p, e))
+				return -1;
+			continue;
+		}
+		if (r.status == 410 && p.cont[0] != '\0') {
+			if (pager_restart(&p, e))
+				return -1;
+			continue;
+		}
+		if (r.status != 200)
+			return refused(&r, e);
+		if (pager_page(&p, r.body, r.body_bytes, list->item, list->ctx,
+			       e))
+			return -1;
+		if (p.cont[0] == '\0')
+			return 0;
+	} while (true);
 }

@@ -31,10 +31,9 @@ struct lease_session *lease_session_new(const struct lease_session_setup *s,
 void lease_session_free(struct lease_session *l);
 
 /* Waits until the Lease is ours.  A running holder would hold again what we
- * clear, so lease_session_take takes the Lease only after nobody else has wanted
- * it for LEAD_RETRIES of a holder's retryPeriod.  If there is no Lease,
- * no holder has ever led there, and the command goes on without one. */
-#define LEAD_RETRIES 4
+ * clear, so holders that run get the Lease first (patience_ms in
+ * core/protocol/lease.h).  If there is no Lease, no holder has ever led there,
+ * and the command goes on without one. */
 int lease_session_take(struct lease_session *l, const char *namespace_name,
 		       struct err *e);
 /* Does the session hold the Lease, so that it may write?  If it does not, take

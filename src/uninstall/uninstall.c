@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include "cleanup_call.h"
+#include "core/base/buf.h"
 #include "core/base/limits.h"
 #include "core/protocol/cleanup.h"
+#include "core/protocol/lease_where.h"
 #include "lease_session.h"
-#include "lease_where.h"
 #include "registered.h"
+#include "wire/api/lease.h"
 
 /*
  * Carries out the steps of core/protocol/cleanup one after another, on one
@@ -27,7 +29,7 @@ struct uninstall {
 	struct cleanup *cleanup;
 	struct cleanup_call call;
 	bool leads;		/* the Lease was taken once */
-	char namespace_name[64];
+	char namespace_name[LEASE_NAMESPACE_BYTES];
 };
 
 /* --- setup and the Lease -------------------------------------------------- */
@@ -97,21 +99,70 @@ open_all(struct uninstall *u, struct err *e)
 	return 0;
 }
 
+static void
+leases_begin(void *ctx)
+{
+	lease_where_begin(ctx);
+}
+
+static int
+lease_item(void *ctx, const char *bytes, size_t n, struct err *e)
+{
+	static struct lease_record r;	/* too large for a stack */
+	char name[LEASE_NAMESPACE_BYTES];
+
+	if (lease_item_decode(bytes, n, name, &r, e))
+		return -1;
+	lease_where_seen(ctx, name, &r);
+	return 0;
+}
+
+/* Looks for the Lease in all namespaces.  Where one is given, it is no error
+ * that the Leases of others cannot be listed. */
+static int
+look_for_lease(struct uninstall *u, const char *given, struct err *e)
+{
+	const char *name = u->wish->config->leader.name;
+	struct lease_where w = {.given = given,
+				.server_ms = clock_now(u->clock).server_ms};
+	char path[100 + NAME_BYTES];
+	struct lease_session_list list = {.path = path,
+					  .begin = leases_begin,
+					  .item = lease_item,
+					  .ctx = &w};
+	int rc;
+
+	(void)snprintf(path, sizeof(path),
+		       "/apis/coordination.k8s.io/v1/leases"
+		       "?fieldSelector=metadata.name%%3D%s",
+		       name);
+	rc = lease_session_list(u->lead, &list, e);
+	if (rc < 0 && (given[0] == '\0' || e->code == ERR_TIMEOUT ||
+		       e->code == ERR_CANCELLED))
+		return err_wrap(e, "lease %s", name);
+	*e = (struct err){0};
+	if (rc != 0)	/* what was seen until then says nothing */
+		lease_where_begin(&w);
+	if (lease_where_choose(&w, u->namespace_name, e))
+		return err_wrap(e, "lease %s", name);
+	return 0;
+}
+
 /* The namespace of a kubeconfig does not count: a Lease taken in another
  * namespace than the holder's would stop nobody. */
 static int
 find_namespace(struct uninstall *u, struct err *e)
 {
 	const struct config *c = u->wish->config;
-	const char *said = u->wish->namespace_flag != NULL
-				   ? u->wish->namespace_flag
-				   : c->leader.namespace_;
+	char given[LEASE_NAMESPACE_BYTES];
 
-	if (said[0] != '\0')
-		(void)snprintf(u->namespace_name, sizeof(u->namespace_name),
-			       "%s", said);	/* a label, so it fits */
-	return lease_where(u->lead, u->clock, c->leader.name,
-			   u->namespace_name, e);
+	if (u->wish->namespace_flag != NULL)
+		(void)str_copy(given, sizeof(given), u->wish->namespace_flag);
+	else if (c->leader.namespace_[0] != '\0')
+		(void)str_copy(given, sizeof(given), c->leader.namespace_);
+	else
+		memcpy(given, u->namespace_name, sizeof(given));
+	return look_for_lease(u, given, e);
 }
 
 static int

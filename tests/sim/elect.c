@@ -29,9 +29,8 @@ elect_init(struct holder *h, uint64_t seed)
 /* --- the API server ------------------------------------------------------- */
 
 static enum lease_code
-serve(struct holder *h, const struct lease_call *c)
+serve(struct world *w, const struct lease_call *c, bool leads)
 {
-	struct world *w = h->w;
 	struct lease_record *r = &w->lease;
 
 	if (c->step == LEASE_GET)
@@ -53,18 +52,16 @@ serve(struct holder *h, const struct lease_call *c)
 		memcpy(r->state, c->record.state, sizeof(r->state));
 		r->state_bad = false;
 	}
-	if (h->leads)
+	if (leads)
 		w->lease_left_us = r->renew_us;
 	r->present = true;
 	snprintf(r->rv, sizeof(r->rv), "%llu", (unsigned long long)++w->rv);
 	return LEASE_OK;
 }
 
-static void
-apply(struct holder *h, struct lease_call *c)
+void
+lease_call_serve(struct lease_call *c, struct world *w, bool leads)
 {
-	struct world *w = h->w;
-
 	c->applied = true;
 	if (w->now < w->down_until || c->fault == REPLY_ERROR)
 		return;
@@ -72,24 +69,16 @@ apply(struct holder *h, struct lease_call *c)
 		c->code = LEASE_BUSY;
 		return;
 	}
-	c->code = serve(h, c);
+	c->code = serve(w, c, leads);
 	lease_record_copy(&c->record, &w->lease);
 	if (c->fault != REPLY_WHOLE)
 		c->code = LEASE_FAILED;
 }
 
-/* --- the replica ---------------------------------------------------------- */
-
-static void
-begin(struct holder *h, const struct lease_todo *todo)
+void
+lease_call_send(struct lease_call *c, struct world *w,
+		const struct lease_todo *todo)
 {
-	struct world *w = h->w;
-	struct lease_call *c = h->lease_calls;
-
-	while (c < h->lease_calls + LEASE_CALLS && c->used)
-		c++;
-	if (c == h->lease_calls + LEASE_CALLS)
-		abort();
 	c->used = true;
 	c->step = todo->step;
 	c->with_spec = todo->with_spec;
@@ -121,6 +110,20 @@ begin(struct holder *h, const struct lease_todo *todo)
 	}
 }
 
+struct lease_call *
+lease_call_free(struct lease_call calls[LEASE_CALLS])
+{
+	struct lease_call *c = calls;
+
+	while (c < calls + LEASE_CALLS && c->used)
+		c++;
+	if (c == calls + LEASE_CALLS)
+		abort();
+	return c;
+}
+
+/* --- the replica ---------------------------------------------------------- */
+
 static void
 answer(struct holder *h, struct lease_call *c)
 {
@@ -139,7 +142,7 @@ elect_serve(struct holder *h)
 	for (struct lease_call *c = h->lease_calls;
 	     c < h->lease_calls + LEASE_CALLS; c++)
 		if (c->used && !c->applied && c->apply_at <= h->w->now)
-			apply(h, c);
+			lease_call_serve(c, h->w, h->leads);
 }
 
 static void
@@ -182,7 +185,7 @@ elect_step(struct holder *h)
 		if (todo.wait_ms < INT64_MAX)
 			next = now + (todo.wait_ms > 0 ? todo.wait_ms : 1);
 	} else if (todo.step != LEASE_DONE) {
-		begin(h, &todo);
+		lease_call_send(lease_call_free(h->lease_calls), h->w, &todo);
 	}
 	follow(h);
 	for (struct lease_call *c = h->lease_calls;

@@ -9,4 +9,13 @@ int64_t elect_step(struct holder *h);
 /* Delivers what is on its way, even while the replica sleeps. */
 void elect_serve(struct holder *h);
 
+/* The calls for the Lease, whoever makes them.  Returns an unused one. */
+struct lease_call *lease_call_free(struct lease_call calls[LEASE_CALLS]);
+/* Sends it, and draws when it arrives and what becomes of it. */
+void lease_call_send(struct lease_call *c, struct world *w,
+		     const struct lease_todo *todo);
+/* It arrives; the caller sees to it that this is at apply_at.  leads: it comes
+ * from the replica that leads. */
+void lease_call_serve(struct lease_call *c, struct world *w, bool leads);
+
 #endif

@@ -36,6 +36,8 @@
  *		`value`; 500 is somebody's failing webhook
  *     turns	two API servers take turns, one `every` so often, for a while
  *		(`for`); the clock of one is ahead `by` so much
+ *     cleanup	the holders are gone for good.  The real `uninstall` runs until
+ *		nothing is left, and is killed n times meanwhile (cleaner.h)
  *     expect	n Nodes, or claims, from that machine on are held, clear, marked
  *		(without a hold), kept (a hold without our mark) or gone.  A
  *		claim may be classed or unclassed, or of the class `substitute`
@@ -81,6 +83,7 @@ enum op_type {
 	OP_TURNS,		/* two API servers whose clocks differ */
 	OP_LEASE,		/* the Lease is deleted */
 	OP_UNINSTALL,		/* the command runs beside live holders */
+	OP_CLEANUP,		/* the real command, when they are gone */
 	/* of one replica */
 	OP_KILL,
 	OP_START,
@@ -128,6 +131,8 @@ struct history {
 
 /* history_random.c */
 void history_random(struct history *h, uint64_t seed);
+/* The same history with a `cleanup` somewhere in it. */
+void history_random_cleanup(struct history *h, uint64_t seed);
 
 /* history_text.c */
 /* Returns -1 if the file cannot be read or understood, and stderr says why. */

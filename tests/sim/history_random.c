@@ -392,3 +392,21 @@ history_random(struct history *h, uint64_t seed)
 	revive(&d, h);
 	last_wave(h);
 }
+
+void
+history_random_cleanup(struct history *h, uint64_t seed)
+{
+	struct dice d = {.state = (seed + 1) * 0xbf58476d1ce4e5b9u | 1};
+
+	history_random(h, seed);
+	if (h->ops_n == OPS)
+		return;
+	h->ops[h->ops_n++] = (struct op){
+		/* With most of it still to come, or with most of it done. */
+		.at = h->ops[roll(&d, (uint32_t)h->ops_n)].at +
+		      between(&d, 0, 30000),
+		.type = OP_CLEANUP,
+		.n = (int)between(&d, 0, 12),
+	};
+	qsort(h->ops, (size_t)h->ops_n, sizeof(h->ops[0]), by_time);
+}

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cleaner.h"
 #include "picture.h"
 #include "truth.h"
 #include "truth_parts.h"
@@ -16,6 +17,7 @@ struct run {
 	struct world w;
 	struct holder holders[HOLDERS];
 	struct truth truth;
+	struct cleaner *cleaner;	/* NULL: there was no `cleanup` */
 	uint64_t ops[OP_COUNT];
 };
 
@@ -51,6 +53,9 @@ admit(void *ctx, struct thing *t, bool dry_run)
 	struct run *r = ctx;
 	int first = (int)roll(&r->w.dice, (uint32_t)r->truth.holders_n);
 
+	/* The last replica to go goes on for so long. */
+	if (r->cleaner != NULL && cleaner_admits(r->cleaner))
+		holder_admit(&r->holders[first], t, dry_run);
 	for (int i = 0; i < r->truth.holders_n; i++) {
 		struct holder *h =
 			&r->holders[(first + i) % r->truth.holders_n];
@@ -366,6 +371,31 @@ on_holder(struct run *r, const struct op *o)
 	h->poked = true;
 }
 
+/* The holders are gone, for good. */
+static void
+clean_up(struct run *r, const struct op *o)
+{
+	bool clocks_differ = false;
+
+	for (int i = 0; i < r->truth.holders_n; i++) {
+		holder_crash(&r->holders[i]);
+		clocks_differ |= r->holders[i].skew_until > 0;
+	}
+	r->cleaner = cleaner_new(&r->w, &r->holders[0].rules.hold,
+				 r->holders[0].elects,
+				 o->n > 0 ? (unsigned)o->n : 0, clocks_differ);
+}
+
+/* What happens to holders, when there are none any more. */
+static bool
+is_over(const struct run *r, enum op_type type)
+{
+	return r->cleaner != NULL &&
+	       ((type >= OP_CUT && type <= OP_REFUSE) ||
+		type == OP_UNINSTALL || type == OP_CLEANUP ||
+		(type >= OP_KILL && type <= OP_RULES));
+}
+
 void
 run_apply(struct run *r, const struct op *o)
 {
@@ -374,7 +404,11 @@ run_apply(struct run *r, const struct op *o)
 		     op_names[o->type], o->holder, kind_name(o->kind),
 		     (long long)o->for_ms, (long long)o->ms);
 	r->ops[o->type]++;
-	if (o->type == OP_TEMPLATE || o->type == OP_POOL ||
+	if (is_over(r, o->type))
+		return;
+	if (o->type == OP_CLEANUP)
+		clean_up(r, o);
+	else if (o->type == OP_TEMPLATE || o->type == OP_POOL ||
 	    o->type == OP_UNPOOL || o->type == OP_REPOOL)
 		on_pools(r, o);
 	else if (o->type <= OP_PERSON)
@@ -412,8 +446,12 @@ step(struct run *r)
 		next = sooner(next, holder_step(&r->holders[i]));
 	next = sooner(next, karpenter_next(&r->w));
 	next = sooner(next, uninstall_next(&r->w));
-	truth_check(&r->truth);
-	next = sooner(next, truth_next(&r->truth));
+	if (r->cleaner != NULL) {	/* nothing ought to be held any more */
+		next = sooner(next, cleaner_step(r->cleaner));
+	} else {
+		truth_check(&r->truth);
+		next = sooner(next, truth_next(&r->truth));
+	}
 	picture_look(r->h->picture, &r->w, r->holders);
 	r->w.seen.events++;
 	return next;
@@ -449,12 +487,33 @@ later(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
+#define LAST_ROUNDS_MS 600000	/* the Lease, and a few rounds */
+
+/* When faults are over, `uninstall` is run to its end. */
+static void
+settle_cleaner(struct run *r, int64_t end)
+{
+	for (int k = 0; k < VIEW_COUNT; k++)
+		end = later(end, r->w.unserved_until[k]);
+	for (int k = 0; k < KIND_COUNT; k++)
+		end = later(end, r->w.denied[k].until);
+	run_pass(r, end + 120000);
+	cleaner_calm(r->cleaner);
+	run_pass(r, r->w.now + LAST_ROUNDS_MS);
+	if (run_broken(r) == NULL && !cleaner_ended(r->cleaner))
+		broken(&r->w, "I11: uninstall does not end");
+}
+
 void
 run_settle(struct run *r)
 {
 	struct world *w = &r->w;
 	int64_t end = later(later(w->now, w->trouble_until), w->turns_until);
 
+	if (r->cleaner != NULL) {
+		settle_cleaner(r, end);
+		return;
+	}
 	/* A write that was refused is tried again ten minutes later, at the
 	 * latest. */
 	for (int k = 0; k < KIND_COUNT; k++)
@@ -537,6 +596,7 @@ run_free(struct run *r, struct outcome_of_run *out)
 	for (int i = 0; i < r->truth.holders_n; i++)
 		if (r->holders[i].up)
 			holder_crash(&r->holders[i]);
+	cleaner_free(r->cleaner);
 	world_done(&r->w);
 	free(r);
 }

@@ -20,9 +20,10 @@ const char *const op_names[OP_COUNT] = {
 	[OP_LATE] = "late",	  [OP_SLOW] = "slow",
 	[OP_DENY] = "deny",	  [OP_UNSERVE] = "unserve",
 	[OP_TURNS] = "turns",	  [OP_LEASE] = "lease",
-	[OP_UNINSTALL] = "uninstall", [OP_KILL] = "kill",
-	[OP_START] = "start",	  [OP_PAUSE] = "pause",
-	[OP_SKEW] = "skew",	  [OP_RULES] = "rules",
+	[OP_UNINSTALL] = "uninstall", [OP_CLEANUP] = "cleanup",
+	[OP_KILL] = "kill",	  [OP_START] = "start",
+	[OP_PAUSE] = "pause",	  [OP_SKEW] = "skew",
+	[OP_RULES] = "rules",
 };
 const char *const scope_names[] = {"cluster", "nodepool", "node"};
 static const char *const kind_names[] = {"node", "claim", "pool",

@@ -518,6 +518,38 @@ MUTANTS = [
      "if (a->act == ACT_READ ? strcmp(e->rv, a->rv) == 0\n"
      "\t\t\t       : s->views.at[o->kind].forgotten == a->forgotten)",
      "if (1)"),
+    ("uninstall tests no version", "protocol/cleanup.c",
+     ".mark_exact = entry_mark_exact(e),", ".mark_exact = true,"),
+    ("uninstall ends after one clean list", "protocol/cleanup.c",
+     "++x->clean == 2", "++x->clean == 1"),
+    ("uninstall adds up lists that are not in a row", "protocol/cleanup.c",
+     "\t\tx->clean = 0;\n\t\tbegin_round(x);", "\t\tbegin_round(x);"),
+    ("uninstall does not let the cluster settle", "protocol/cleanup.c",
+     "rest(x, x->config.settle_ms, now);", "rest(x, 0, now);"),
+    ("uninstall goes on with the list before", "protocol/cleanup.c",
+     "machines_drop(&x->table, id, &(struct touched){0});",
+     "(void)machines_drop;"),
+    ("uninstall leaves classes", "protocol/cleanup.c",
+     "marked(l) + l->classes[KIND_NODE] + l->classes[KIND_NODECLAIM] >\n"
+     "\t\t    0)", "marked(l) > 0)"),
+    ("uninstall takes a round for the end", "protocol/cleanup.c",
+     "x->in_a_row = 0;\n\t\tgo(x, CLEANUP_LEAD);",
+     "x->in_a_row = 0;\n\t\tend(x, CLEANUP_CLEAN);"),
+    ("uninstall forgets a hold without a mark", "protocol/cleanup.c",
+     "o->mark != MARK_ABSENT || o->hold != HOLD_ABSENT ||\n"
+     "\t    o->default_hold != HOLD_ABSENT || o->has_class",
+     "o->mark != MARK_ABSENT || o->has_class"),
+    ("uninstall forgets what it has cleared itself", "protocol/cleanup.c",
+     "\t\t\te->hold = HOLD_ABSENT;\n\t\tif (hold_key",
+     "\t\t\t;\n\t\tif (hold_key"),
+    ("a webhook that is gone is another writer", "protocol/foreign_marks.c",
+     "return f->start_ms + f->slack_ms;\n\treturn start_ms;",
+     "return start_ms;\n\treturn start_ms;"),
+    ("a copy of a mark is another writer's", "protocol/foreign_marks.c",
+     "return o->mark_ms >= since(f, o) &&", "return"),
+    ("a command takes the Lease before replicas do", "protocol/lease.c",
+     "return boot_ms < l->free_ms + l->config.patience_ms;",
+     "return (void)boot_ms, false;"),
 ]
 
 
@@ -564,14 +596,17 @@ def killer(core, sim):
             ("history", ["run", *sorted(
                 (ROOT / "tests/sim/histories").glob("*.txt")), *sorted(
                 (ROOT / "tests/sim/seeds").glob("*.txt"))]),
-            ("seed", ["seeds", "1", SEEDS, "2"])):
+            ("seed", ["seeds", "1", SEEDS, "2"]),
+            ("uninstall", ["uninstall", "1", SEEDS // 4, "2"])):
         done = run([program, *args])
         if done.returncode:
             text = [line for line in done.stdout.splitlines()
                     if ": at " in line]
             return f"{what}: " + (text or ["it crashes"])[0].split("/")[-1]
-    for test in sorted((ROOT / "tests/unit/core").glob("test_*.c")):
-        program = link([test], core.values(), OUT / "unit")
+    unit = ROOT / "tests/unit/core"
+    for test in sorted(unit.glob("test_*.c")):
+        program = link([test, *sorted(unit.glob("[!t]*.c"))], core.values(),
+                       OUT / "unit")
         done = run([program])
         if done.returncode:
             text = [line for line in done.stdout.splitlines()

@@ -302,3 +302,20 @@ thing_patch(struct world *w, const struct action *a,
 	snprintf(rv, RV_BYTES, "%llu", (unsigned long long)t->rv);
 	return OUTCOME_OK;
 }
+
+enum outcome_code
+thing_declassify(struct world *w, enum kind kind, const char *name,
+		 const char *uid)
+{
+	struct thing *t = thing_named(w, kind, name);
+
+	if (t == NULL)
+		return OUTCOME_GONE;
+	if (strcmp(t->uid, uid) != 0)
+		return OUTCOME_CONFLICT;
+	t->class[0] = t->class_uid[0] = '\0';
+	t->writes++;
+	w->seen.writes++;
+	thing_written(w, t);
+	return OUTCOME_OK;
+}

@@ -128,6 +128,7 @@ event_words(const struct op *o)
 		[OP_SLOW] = "API server is slow",
 		[OP_LEASE] = "the Lease is deleted",
 		[OP_UNINSTALL] = "uninstall",
+		[OP_CLEANUP] = "uninstall, when the holders are gone",
 		[OP_KILL] = "killed",
 		[OP_START] = "started",
 		[OP_PAUSE] = "sleeps",

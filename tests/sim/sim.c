@@ -11,6 +11,8 @@
  *     sim seeds FIRST COUNT [JOBS]   runs the histories of these seeds, some of
  *                                    them twice.  One that fails is shrunk,
  *                                    told and written to $SIM_SEEDS
+ *     sim uninstall FIRST COUNT [JOBS]
+ *                                    the same, with a `cleanup` in each
  *     sim seed N                     runs the history of a seed and tells it
  *     sim write N                    writes the history of a seed as a file
  *     sim run FILE...                runs histories from files
@@ -123,16 +125,24 @@ show(const struct history *h, uint64_t seed, const char *why, const char *path)
 	free(text);
 }
 
+/* Where histories of one sort come from, and how their files begin. */
+struct sort {
+	void (*make)(struct history *h, uint64_t seed);
+	const char *prefix;
+};
+
 static void
-keep(struct history *h, uint64_t seed, const char *why)
+keep(struct history *h, const struct sort *sort, uint64_t seed,
+     const char *why)
 {
 	const char *folder = getenv("SIM_SEEDS");
 	char path[512];
 	FILE *out;
 
 	shrink(h, why);
-	snprintf(path, sizeof(path), "%s/%llu.txt",
-		 folder != NULL ? folder : ".", (unsigned long long)seed);
+	snprintf(path, sizeof(path), "%s/%s%llu.txt",
+		 folder != NULL ? folder : ".", sort->prefix,
+		 (unsigned long long)seed);
 	out = fopen(path, "w");
 	if (out == NULL) {
 		perror(path);
@@ -161,8 +171,8 @@ differs(uint64_t seed, const struct outcome_of_run *a,
 }
 
 static void
-stripe(uint64_t first, uint64_t count, unsigned job, unsigned jobs,
-       struct total *t)
+stripe(const struct sort *sort, uint64_t first, uint64_t count, unsigned job,
+       unsigned jobs, struct total *t)
 {
 	struct history *h = malloc(sizeof(*h));
 	struct outcome_of_run o, again;
@@ -170,10 +180,10 @@ stripe(uint64_t first, uint64_t count, unsigned job, unsigned jobs,
 	if (h == NULL)
 		abort();
 	for (uint64_t i = job; i < count && t->broken < KEPT_MAX; i += jobs) {
-		history_random(h, first + i);
+		sort->make(h, first + i);
 		if (history_run(h, NULL, &o)) {
 			t->broken++;
-			keep(h, first + i, o.broken);
+			keep(h, sort, first + i, o.broken);
 		} else if ((first + i) % TWICE == 0) {
 			t->twice++;
 			(void)history_run(h, NULL, &again);
@@ -221,7 +231,7 @@ report(const struct total *t, double seconds)
 }
 
 static int
-seeds(uint64_t first, uint64_t count, unsigned jobs)
+seeds(const struct sort *sort, uint64_t first, uint64_t count, unsigned jobs)
 {
 	struct timespec a, b;
 	struct total all = {0};
@@ -235,7 +245,7 @@ seeds(uint64_t first, uint64_t count, unsigned jobs)
 			abort();
 		if (fork() != 0)
 			continue;
-		stripe(first, count, j, jobs, &part);
+		stripe(sort, first, count, j, jobs, &part);
 		_exit(write(pipes[j][1], &part, sizeof(part)) !=
 		      (ssize_t)sizeof(part));
 	}
@@ -398,13 +408,19 @@ picture(const char *file)
 int
 main(int argc, char **argv)
 {
+	static const struct sort random = {history_random, ""},
+				 cleanup = {history_random_cleanup,
+					    "uninstall-"};
 	static struct history h;
 	const char *verb = argc > 2 ? argv[1] : "";
+	const struct sort *sort = strcmp(verb, "seeds") == 0	   ? &random
+				  : strcmp(verb, "uninstall") == 0 ? &cleanup
+								   : NULL;
 
-	if (strcmp(verb, "seeds") == 0 && argc > 3) {
+	if (sort != NULL && argc > 3) {
 		int jobs = argc > 4 ? atoi(argv[4]) : 1;
 
-		return seeds(strtoull(argv[2], NULL, 10),
+		return seeds(sort, strtoull(argv[2], NULL, 10),
 			     strtoull(argv[3], NULL, 10),
 			     (unsigned)(jobs < 1 ? 1 : jobs > 64 ? 64 : jobs));
 	}
@@ -424,8 +440,9 @@ main(int argc, char **argv)
 		history_write(&h, stdout);
 		return 0;
 	}
-	fprintf(stderr, "usage: sim seeds FIRST COUNT [JOBS] | seed N | "
-			"write N | run FILE... | tell FILE | picture FILE | "
+	fprintf(stderr, "usage: sim seeds FIRST COUNT [JOBS] | "
+			"uninstall FIRST COUNT [JOBS] | seed N | write N | "
+			"run FILE... | tell FILE | picture FILE | "
 			"pictures FOLDER FILE... | same FOLDER FILE...\n");
 	return 2;
 }

@@ -8,6 +8,9 @@
  * any more, the Lease is taken out of the leader's hands (as somebody does who
  * deletes it first), every mark is cleared, and it leaves.  The holders then
  * find the Lease free, and hold again what is to be held.
+ *
+ * Only what the command does to the world is modelled here, because the real
+ * one (cleaner.h) never takes the Lease from a holder that lives.
  */
 
 #define STEP_MS 50		/* from one patch to the next */

@@ -37,7 +37,14 @@ struct lease_config {
 	char identity[LEASE_HOLDER_BYTES];	/* unlike that of any other
 						   process */
 	int64_t duration_ms, renew_deadline_ms, retry_ms;
+	int64_t patience_ms;	/* 0: a replica.  Otherwise a command, which lets
+				   replicas go first: it takes the Lease only
+				   when it has been free for so long, and makes
+				   none where there is none */
 };
+/* The patience of a command, in a replica's retry_ms: each replica that runs
+ * tries more than once in this time. */
+#define LEASE_PATIENCE_RETRIES 4
 
 struct lease_record {
 	bool present;
@@ -61,6 +68,9 @@ enum lease_step {
 	LEASE_CREATE,	/* create record; 409 is CONFLICT */
 	LEASE_UPDATE,	/* update the parts that with_… name, at record's rv */
 	LEASE_DONE,	/* after lease_stop: nothing is left to do */
+	LEASE_NONE,	/* with patience_ms: there is no Lease, so nobody leads.
+			   The caller goes on without one, and does not ask
+			   again */
 };
 
 struct lease_todo {
@@ -97,6 +107,7 @@ struct lease_note {	/* for the log */
 		LEASE_NOTE_RELEASED,	/* lead given up at the end */
 		LEASE_NOTE_BAD_STATE,	/* the state cannot be read, and counts
 					   as absent */
+		LEASE_NOTE_FREE,	/* patience_ms begins: nobody leads */
 	} type;
 	char name[LEASE_HOLDER_BYTES];
 };
@@ -114,6 +125,8 @@ struct lease {
 	int64_t sent_ms;	/* when the last write known to be done was
 				   sent */
 	int64_t seen_ms;	/* when the record was last seen to change */
+	int64_t free_ms;	/* patience_ms counts from here; 0: the Lease was
+				   not seen free since a replica held it */
 	int64_t state_us;	/* lease_state_ms */
 	struct lease_record seen, want;
 	char reported[LEASE_HOLDER_BYTES];

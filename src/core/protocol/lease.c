@@ -150,8 +150,10 @@ observe(struct lease *l, const struct lease_record *r, int64_t boot_ms)
 	if (!l->config.enabled || strcmp(l->reported, r->holder) == 0)
 		return;
 	memcpy(l->reported, r->holder, sizeof(l->reported));
-	if (r->holder[0] != '\0' && !is_ours(l))
+	if (r->holder[0] != '\0' && !is_ours(l)) {
 		tell(l, LEASE_NOTE_LEADER, r->holder);
+		l->free_ms = 0;
+	}
 }
 
 /* --- what comes next ------------------------------------------------------ */
@@ -277,6 +279,32 @@ call(struct lease *l, struct now now)
 	return t;
 }
 
+/* Replicas that run get the Lease before a command does. */
+static bool
+is_early(struct lease *l, int64_t boot_ms)
+{
+	if (l->config.patience_ms == 0 || l->plan != LEASE_UPDATE ||
+	    l->leading || l->stopping)
+		return false;
+	if (l->free_ms == 0) {
+		l->free_ms = boot_ms;
+		tell(l, LEASE_NOTE_FREE, "");
+	}
+	return boot_ms < l->free_ms + l->config.patience_ms;
+}
+
+/* Goes on with the step that is planned. */
+static struct lease_todo
+go(struct lease *l, struct now now)
+{
+	if (l->plan == LEASE_CREATE && l->config.patience_ms > 0)
+		return (struct lease_todo){.step = LEASE_NONE};
+	if (!is_early(l, now.boot_ms))
+		return call(l, now);
+	retry(l, 0, now.boot_ms);
+	return (struct lease_todo){.wait_ms = l->not_before_ms - now.boot_ms};
+}
+
 struct lease_todo
 lease_next(struct lease *l, struct now now)
 {
@@ -295,7 +323,7 @@ lease_next(struct lease *l, struct now now)
 	if (l->plan == LEASE_DONE)
 		return (struct lease_todo){.step = LEASE_DONE};
 	if (l->plan != LEASE_WAIT)
-		return call(l, now);
+		return go(l, now);
 
 	if (first_step(l) == LEASE_WAIT)
 		return wait;
@@ -308,7 +336,7 @@ lease_next(struct lease *l, struct now now)
 	l->plan = first_step(l);
 	l->attempt_ms = now.boot_ms;
 	l->steps = 0;
-	return call(l, now);
+	return go(l, now);
 }
 
 /* --- what came of it ------------------------------------------------------ */
