@@ -75,9 +75,10 @@ path_of(const struct job *j, struct buf *path, struct kube_request *q)
 }
 
 void
-job_init(struct job *j)
+job_init(struct job *j, const struct action *a)
 {
 	j->used = true;
+	j->action = *a;
 	pager_init(&j->pager, FRESH_PAGE);
 }
 
@@ -275,6 +276,7 @@ job_answered(const struct job_env *v, struct job *j,
 	if (is_list(j) && pager_smaller(&j->pager, &large))
 		return false;
 	*out = (struct outcome){.code = OUTCOME_FAILED,
+				.action = &j->action,
 				.retry_after_ms = r->retry_after_ms};
 	if (e->code == ERR_NONE)
 		out->code = code_of(r);

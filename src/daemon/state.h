@@ -31,10 +31,10 @@ struct state {
 };
 
 /* Main calls these two, before any worker is made and after all are freed.
- * state_init returns -1 if memory is short. */
-int state_init(struct state *s, const struct rules *rules,
-		uint32_t machines_max, struct err *e);
-void state_done(struct state *s);
+ * state_new returns NULL if memory is short. */
+struct state *state_new(const struct rules *rules, uint32_t machines_max,
+			struct err *e);
+void state_free(struct state *s);	/* NULL: nothing */
 
 /* Sets the lanes to wake when there may be something to do; NULL: none.  Main
  * calls this before the watchers start and after they have ended. */
@@ -82,11 +82,9 @@ void state_disruption_event(struct state *s, const char *claim_uid,
 			    const char *reason);
 bool state_wants_list(struct state *s, enum kind kind);
 
-/* For the sweeper.  state_next returns false if no action is due for
- * *wait_ms. */
-bool state_next(struct state *s, struct action *out, int64_t *wait_ms);
-void state_done_action(struct state *s, const struct action *a,
-			const struct outcome *o);
+/* For the sweeper. */
+struct controller_todo state_next(struct state *s);
+void state_done(struct state *s, const struct outcome *o);
 void state_found(struct state *s, const struct action *a,
 		  const struct object *o);
 void state_fresh(struct state *s, const struct object *claim);

@@ -390,7 +390,8 @@ answer(struct holder *h, struct flight *f)
 		listed(h, f);
 	if (f->out.code == OUTCOME_BUSY && h->w->now + wait > h->asked_to_wait)
 		h->asked_to_wait = h->w->now + wait;
-	controller_done(h->controller, &f->a, &f->out, now);
+	f->out.action = &f->a;
+	controller_done(h->controller, &f->out, now);
 	h->poked = true;
 }
 
@@ -499,9 +500,18 @@ keep_soft(struct holder *h)
 }
 
 static void
+wake_in(struct holder *h, int64_t ms)
+{
+	if (ms <= 0)
+		broken(h->w, "I9: holder %d says wait %lld", h->number,
+		       (long long)ms);
+	h->wake_at = ms == INT64_MAX ? ms : h->w->now + ms;
+}
+
+static void
 controller_step(struct holder *h)
 {
-	int64_t now = h->w->now, wait = INT64_MAX;
+	int64_t now = h->w->now;
 
 	if (!h->poked && now < h->wake_at)
 		return;
@@ -509,23 +519,21 @@ controller_step(struct holder *h)
 	keep_soft(h);
 	h->wake_at = INT64_MAX;
 	for (struct flight *f = h->flights; f < h->flights + FLIGHTS; f++) {
-		struct action a;
+		struct controller_todo t;
 
 		if (f->used)
 			continue;
-		if (!controller_next(h->controller, holder_now(h), h->hint_ms,
-				     &a, &wait)) {
+		controller_admitted(h->controller, h->hint_ms);
+		t = controller_next(h->controller, holder_now(h));
+		if (t.step == CONTROLLER_WAIT) {
 			count_asking(h);
-			if (wait <= 0)
-				broken(h->w, "I9: holder %d says wait %lld",
-				       h->number, (long long)wait);
-			h->wake_at = wait == INT64_MAX ? wait : now + wait;
+			wake_in(h, t.wait_ms);
 			break;
 		}
-		a.fence_ms = lease_fence_ms(&h->lease);
+		t.action.fence_ms = lease_fence_ms(&h->lease);
 		take_notes(h);
-		truth_action(h, &a);
-		fly(h, f, &a);
+		truth_action(h, &t.action);
+		fly(h, f, &t.action);
 		h->still_since = now;
 	}
 	take_notes(h);

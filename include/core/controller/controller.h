@@ -15,13 +15,18 @@
 #include "core/rules/decide.h"
 
 /*
- * The controller composes machines, holds and pace into actions.  The caller
- * shows it the cluster through controller_track and its kin, asks
- * controller_next what to do, does it, and reports the result to
- * controller_done.
+ * The controller decides what to write on Nodes and NodeClaims, and when.  It
+ * keeps the table of machines, their deadlines and their holds, and composes
+ * them with the rules into actions, one at a time.  Its caller shows it the
+ * cluster (controller_track and its kin), performs the actions, and reports
+ * what came of them.
  *
- * controller_new allocates all memory.  Not thread-safe: callers hold the
- * owner's lock.
+ * A step machine (docs/architecture.md#step-machines): controller_next says
+ * what to do or for how long to wait, and controller_done is told what came of
+ * it.  Several actions may be under way at once.
+ *
+ * controller_new allocates all memory; no other call can fail.  Not
+ * thread-safe: callers hold the owner's lock (daemon/state.h).
  */
 struct controller;
 
@@ -30,7 +35,7 @@ struct controller;
 struct controller *controller_new(const struct rules *rules,
 				  uint32_t machines_max, uint64_t seed,
 				  struct counters *counters);
-void controller_free(struct controller *s);
+void controller_free(struct controller *s);	/* NULL: nothing */
 
 /* Says whether this replica leads.  A replica that does not lead knows only the
  * NodePools and does nothing.  A lead begins with an empty table.  A new
@@ -82,12 +87,18 @@ void controller_nodepool_gone(struct controller *s, const char *name,
 void controller_disruption_event(struct controller *s, const char *claim_uid,
 		     const char *reason, struct now now);
 
+/* The webhook has admitted a creation with a hold, the latest one at this
+ * server time.  The watch may not show it yet, so a release waits for it a
+ * little.  STAMP_NONE: there was none. */
+void controller_admitted(struct controller *s, int64_t server_ms);
+
 /* Does the controller want this kind to be listed anew?  It returns true once
  * for each wish. */
 bool controller_wants_list(struct controller *s, enum kind kind);
 
 /* --- what is to be done --------------------------------------------------- */
 
+/* One call to the API server about one object, or one fresh list. */
 struct action {
 	enum act act;
 	enum kind kind;
@@ -110,6 +121,17 @@ struct action {
 				   not; INT64_MAX unless the caller lowers it */
 };
 
+enum controller_step {
+	CONTROLLER_WAIT,
+	CONTROLLER_ACT,	/* perform `action` */
+};
+
+struct controller_todo {
+	enum controller_step step;
+	int64_t wait_ms;	/* WAIT; INT64_MAX: until another call */
+	struct action action;	/* ACT */
+};
+
 enum outcome_code {
 	OUTCOME_OK,
 	OUTCOME_CONFLICT,	/* 409 */
@@ -119,30 +141,23 @@ enum outcome_code {
 				   webhook fails: trying again soon is of no
 				   use */
 	OUTCOME_GONE,		/* 404 */
-	OUTCOME_BUSY,		/* 429, 503: wait retry_after_ms, or -1 if it
-				   does not say how long */
+	OUTCOME_BUSY,		/* 429, 503 */
 	OUTCOME_FAILED,		/* anything else, or no answer */
 };
 
 struct outcome {
 	enum outcome_code code;
+	const struct action *action;	/* the one that this answers */
 	char rv[RV_BYTES];	/* OK of a patch: the version that was
 				   written */
-	int64_t retry_after_ms;
-	const char *why; /* REFUSED, INVALID: the reason in words, for the log;
-			    NULL: none.  It has to stay good until
-			    controller_done returns */
+	int64_t retry_after_ms;	/* BUSY: the answer's; -1: none */
+	const char *why;	/* REFUSED, INVALID: the reason in words, for
+				   the log; NULL: none */
 };
 
-/* Finds the next action and returns true.  If there is none it returns false,
- * and *wait_ms says after how many milliseconds to ask again at the latest;
- * INT64_MAX: not before something is seen.  hint_ms: the server time of the
- * latest creation that was admitted; STAMP_NONE: none.  Several actions may be
- * under way at once, and each is answered by one controller_done. */
-bool controller_next(struct controller *s, struct now now, int64_t hint_ms,
-		     struct action *out, int64_t *wait_ms);
-void controller_done(struct controller *s, const struct action *a,
-		     const struct outcome *o, struct now now);
+struct controller_todo controller_next(struct controller *s, struct now now);
+void controller_done(struct controller *s, const struct outcome *o,
+		     struct now now);
 
 /* Call these before controller_done.  controller_found: the object that
  * ACT_READ or ACT_READ_CLAIM brought.  controller_fresh: an item of

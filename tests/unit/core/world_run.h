@@ -80,7 +80,8 @@ land(struct world *w, struct flight *f)
 		controller_fresh(w->s, &f->fresh[i]);
 	for (uint32_t i = 0; f->out.code == OUTCOME_OK && i < f->pools_n; i++)
 		controller_fresh_nodepool(w->s, &f->nodepools[i]);
-	controller_done(w->s, &f->a, &f->out, world_now(w));
+	f->out.action = &f->a;
+	controller_done(w->s, &f->out, world_now(w));
 	f->reply_at = INT64_MAX;
 }
 
@@ -174,6 +175,28 @@ count_idle(struct world *w)
 		      w->idle);
 }
 
+/* Asks the controller.  Returns false, and for how long to wait, if there is
+ * nothing to do. */
+static inline bool
+world_next(struct world *w, struct action *a, int64_t *wait_ms)
+{
+	struct controller_todo t;
+
+	controller_admitted(w->s, w->hint_ms);
+	t = controller_next(w->s, world_now(w));
+	*a = t.action;
+	*wait_ms = t.wait_ms;
+	return t.step == CONTROLLER_ACT;
+}
+
+static inline void
+world_done(struct world *w, const struct action *a, enum outcome_code code)
+{
+	struct outcome o = {.code = code, .action = a};
+
+	controller_done(w->s, &o, world_now(w));
+}
+
 static inline int64_t
 run_controller(struct world *w)
 {
@@ -183,8 +206,7 @@ run_controller(struct world *w)
 	for (struct flight *f = w->flights; f < w->flights + FLIGHTS; f++) {
 		if (f->used)
 			continue;
-		if (!controller_next(w->s, world_now(w), w->hint_ms, &a,
-				     &wait)) {
+		if (!world_next(w, &a, &wait)) {
 			count_idle(w);
 			ck_assert_msg(wait > 0, "wait %lld at boot %lld",
 				      (long long)wait, (long long)w->boot_ms);

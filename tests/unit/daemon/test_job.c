@@ -116,6 +116,7 @@ START_TEST(test_write)
 {
 	ck_assert(answered(ACT_UNMARK, writes[_i].status, writes[_i].body));
 	ck_assert_msg(out.code == writes[_i].want, "%s", writes[_i].name);
+	ck_assert_ptr_eq(out.action, &job.action);
 	ck_assert_int_eq(out.retry_after_ms, 3000);
 	if (writes[_i].why == NULL)
 		ck_assert_ptr_null(out.why);
@@ -143,7 +144,7 @@ END_TEST
 
 START_TEST(test_list)
 {
-	job_init(&job);
+	job_init(&job, &(struct action){0});
 	ck_assert(!answered(ACT_LIST_CLAIMS, 200, LIST("x", CLAIM "," OTHER)));
 	ck_assert(answered(ACT_LIST_CLAIMS, 200, LIST("", CLAIM ",{}")));
 	ck_assert_int_eq(out.code, OUTCOME_OK);
@@ -162,8 +163,7 @@ START_TEST(test_list_too_large)
 	struct err large;
 
 	(void)err_set(&large, ERR_LIMIT, "too large");
-	job_init(&job);
-	job.action.act = ACT_LIST_CLAIMS;
+	job_init(&job, &(struct action){.act = ACT_LIST_CLAIMS});
 	for (unsigned limit = job.pager.limit; limit > 1; limit /= 2) {
 		ck_assert_uint_eq(job.pager.limit, limit);
 		ck_assert(!job_answered(&env, &job, &r, &large, &out));
