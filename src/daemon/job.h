@@ -39,6 +39,6 @@ int job_start(const struct job_env *v, const struct job *j, uint64_t tag,
  * returns false if the job needs another call: call job_start again. */
 bool job_answered(const struct job_env *v, struct job *j,
 		  const struct kube_reply *r, const struct err *e,
-		  struct outcome *out);
+		  struct controller_outcome *out);
 
 #endif

@@ -182,7 +182,7 @@ state_next(struct state *s)
 }
 
 void
-state_done(struct state *s, const struct outcome *o)
+state_done(struct state *s, const struct controller_outcome *o)
 {
 	struct now now = clock_now(s->clock);
 

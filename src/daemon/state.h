@@ -84,7 +84,7 @@ bool state_wants_list(struct state *s, enum kind kind);
 
 /* For the sweeper. */
 struct controller_todo state_next(struct state *s);
-void state_done(struct state *s, const struct outcome *o);
+void state_done(struct state *s, const struct controller_outcome *o);
 void state_found(struct state *s, const struct action *a,
 		  const struct object *o);
 void state_fresh(struct state *s, const struct object *claim);

@@ -26,7 +26,7 @@ struct sweeper {
 };
 
 static void
-finish(struct sweeper *w, struct job *j, const struct outcome *o)
+finish(struct sweeper *w, struct job *j, const struct controller_outcome *o)
 {
 	state_done(w->env.shared, o);
 	j->used = false;
@@ -38,9 +38,9 @@ static void
 finish_failed(struct sweeper *w, struct job *j)
 {
 	finish(w, j,
-	       &(struct outcome){.code = OUTCOME_FAILED,
-				 .action = &j->action,
-				 .retry_after_ms = -1});
+	       &(struct controller_outcome){.code = CONTROLLER_FAILED,
+					    .action = &j->action,
+					    .retry_after_ms = -1});
 }
 
 static void
@@ -80,7 +80,7 @@ static void
 take_answers(struct sweeper *w)
 {
 	struct kube_reply r;
-	struct outcome o;
+	struct controller_outcome o;
 	struct err e;
 	uint64_t tag;
 

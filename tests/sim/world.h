@@ -247,7 +247,7 @@ void thing_pool(const struct thing *t, struct nodepool *p);
 void thing_object(const struct thing *t, const struct hold_key *hold,
 		  struct object *o);
 /* What the API server does with a write of ours. */
-enum outcome_code thing_patch(struct world *w, const struct action *a,
+enum controller_code thing_patch(struct world *w, const struct action *a,
 			      const struct hold_key *hold, char rv[RV_BYTES]);
 void thing_hold(struct thing *t, const struct hold_key *hold, int64_t mark_ms);
 

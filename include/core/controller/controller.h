@@ -132,21 +132,21 @@ struct controller_todo {
 	struct action action;	/* ACT */
 };
 
-enum outcome_code {
-	OUTCOME_OK,
-	OUTCOME_CONFLICT,	/* 409 */
-	OUTCOME_INVALID,	/* 422: a test failed, or the object would be
+enum controller_code {
+	CONTROLLER_OK,
+	CONTROLLER_CONFLICT,	/* 409 */
+	CONTROLLER_INVALID,	/* 422: a test failed, or the object would be
 				   invalid */
-	OUTCOME_REFUSED,	/* any other 4xx, or somebody's admission
+	CONTROLLER_REFUSED,	/* any other 4xx, or somebody's admission
 				   webhook fails: trying again soon is of no
 				   use */
-	OUTCOME_GONE,		/* 404 */
-	OUTCOME_BUSY,		/* 429, 503 */
-	OUTCOME_FAILED,		/* anything else, or no answer */
+	CONTROLLER_GONE,		/* 404 */
+	CONTROLLER_BUSY,		/* 429, 503 */
+	CONTROLLER_FAILED,		/* anything else, or no answer */
 };
 
-struct outcome {
-	enum outcome_code code;
+struct controller_outcome {
+	enum controller_code code;
 	const struct action *action;	/* the one that this answers */
 	char rv[RV_BYTES];	/* OK of a patch: the version that was
 				   written */
@@ -156,7 +156,7 @@ struct outcome {
 };
 
 struct controller_todo controller_next(struct controller *s, struct now now);
-void controller_done(struct controller *s, const struct outcome *o,
+void controller_done(struct controller *s, const struct controller_outcome *o,
 		     struct now now);
 
 /* Call these before controller_done.  controller_found: the object that

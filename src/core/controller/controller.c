@@ -124,32 +124,32 @@ controller_next(struct controller *s, struct now now)
 }
 
 static void
-count(struct controller *s, const struct action *a, enum outcome_code code)
+count(struct controller *s, const struct action *a, enum controller_code code)
 {
 	static const enum counter holds[] = {
-		[OUTCOME_OK] = COUNTER_HOLDS_OK,
-		[OUTCOME_CONFLICT] = COUNTER_HOLDS_CONFLICT,
-		[OUTCOME_INVALID] = COUNTER_HOLDS_CONFLICT,
-		[OUTCOME_REFUSED] = COUNTER_HOLDS_ERROR,
-		[OUTCOME_GONE] = COUNTER_HOLDS_GONE,
-		[OUTCOME_BUSY] = COUNTER_HOLDS_ERROR,
-		[OUTCOME_FAILED] = COUNTER_HOLDS_ERROR,
+		[CONTROLLER_OK] = COUNTER_HOLDS_OK,
+		[CONTROLLER_CONFLICT] = COUNTER_HOLDS_CONFLICT,
+		[CONTROLLER_INVALID] = COUNTER_HOLDS_CONFLICT,
+		[CONTROLLER_REFUSED] = COUNTER_HOLDS_ERROR,
+		[CONTROLLER_GONE] = COUNTER_HOLDS_GONE,
+		[CONTROLLER_BUSY] = COUNTER_HOLDS_ERROR,
+		[CONTROLLER_FAILED] = COUNTER_HOLDS_ERROR,
 	};
 	static const enum counter releases[] = {
-		[OUTCOME_OK] = COUNTER_RELEASES_OK,
-		[OUTCOME_CONFLICT] = COUNTER_RELEASES_CONFLICT,
-		[OUTCOME_INVALID] = COUNTER_RELEASES_CONFLICT,
-		[OUTCOME_REFUSED] = COUNTER_RELEASES_ERROR,
-		[OUTCOME_GONE] = COUNTER_RELEASES_GONE,
-		[OUTCOME_BUSY] = COUNTER_RELEASES_ERROR,
-		[OUTCOME_FAILED] = COUNTER_RELEASES_ERROR,
+		[CONTROLLER_OK] = COUNTER_RELEASES_OK,
+		[CONTROLLER_CONFLICT] = COUNTER_RELEASES_CONFLICT,
+		[CONTROLLER_INVALID] = COUNTER_RELEASES_CONFLICT,
+		[CONTROLLER_REFUSED] = COUNTER_RELEASES_ERROR,
+		[CONTROLLER_GONE] = COUNTER_RELEASES_GONE,
+		[CONTROLLER_BUSY] = COUNTER_RELEASES_ERROR,
+		[CONTROLLER_FAILED] = COUNTER_RELEASES_ERROR,
 	};
 
 	if (a->act == ACT_HOLD)
 		counter_add(s->counters, holds[code]);
 	else if (a->act == ACT_CLEAR || a->act == ACT_UNMARK)
 		counter_add(s->counters, releases[code]);
-	else if (a->act == ACT_CLASSIFY && code == OUTCOME_OK)
+	else if (a->act == ACT_CLASSIFY && code == CONTROLLER_OK)
 		counter_add(s->counters, COUNTER_REPLACEMENTS);
 }
 
@@ -201,12 +201,12 @@ controller_fresh(struct controller *s, const struct object *claim)
 }
 
 static void
-fresh_done(struct controller *s, enum kind kind, const struct outcome *o,
-	   struct now now)
+fresh_done(struct controller *s, enum kind kind,
+	   const struct controller_outcome *o, struct now now)
 {
 	const struct view *v = &s->views.at[kind];
-	bool ok = o->code == OUTCOME_OK ||
-		  (o->code == OUTCOME_GONE && v->listed && !v->served);
+	bool ok = o->code == CONTROLLER_OK ||
+		  (o->code == CONTROLLER_GONE && v->listed && !v->served);
 
 	switch (release_done(&s->release, kind, ok, now.boot_ms, &s->pace,
 			     &s->notes)) {
@@ -222,7 +222,8 @@ fresh_done(struct controller *s, enum kind kind, const struct outcome *o,
 }
 
 void
-controller_done(struct controller *s, const struct outcome *o, struct now now)
+controller_done(struct controller *s, const struct controller_outcome *o,
+		struct now now)
 {
 	const struct action *a = o->action;
 	const struct entry *e;

@@ -451,10 +451,10 @@ START_TEST(a_joining_node_is_cleared_by_version)
 	world_list(w, KIND_NODECLAIM);
 	ck_assert(world_next(w, &a, &wait));
 	ck_assert_int_eq(a.act, ACT_LIST_CLAIMS);
-	world_done(w, &a, OUTCOME_OK);
+	world_done(w, &a, CONTROLLER_OK);
 	ck_assert(world_next(w, &a, &wait));
 	ck_assert_int_eq(a.act, ACT_LIST_NODEPOOLS);
-	world_done(w, &a, OUTCOME_OK);
+	world_done(w, &a, CONTROLLER_OK);
 	ck_assert(world_next(w, &a, &wait));
 	ck_assert_int_eq(a.act, ACT_CLEAR);
 	ck_assert_str_eq(a.name, n->o.name);

@@ -451,15 +451,15 @@ START_TEST(both_lists_and_claims_first)
 	ck_assert(world_next(w, &a, &wait));
 	ck_assert_int_eq(a.act, ACT_LIST_CLAIMS);
 	ck_assert_int_eq(a.kind, KIND_NODECLAIM);
-	world_done(w, &a, OUTCOME_OK);
+	world_done(w, &a, CONTROLLER_OK);
 	ck_assert(world_next(w, &a, &wait));
 	ck_assert_int_eq(a.act, ACT_LIST_NODEPOOLS);
 	ck_assert_int_eq(a.kind, KIND_NODEPOOL);
 	ck_assert(!world_next(w, &(struct action){0}, &wait));
-	world_done(w, &a, OUTCOME_OK);
+	world_done(w, &a, CONTROLLER_OK);
 	ck_assert(world_next(w, &a, &wait));
 	ck_assert_int_eq(a.act, ACT_CLEAR);
-	world_done(w, &a, OUTCOME_FAILED);
+	world_done(w, &a, CONTROLLER_FAILED);
 }
 END_TEST
 
@@ -481,14 +481,14 @@ START_TEST(pools_not_served)
 	world_list(w, KIND_NODE);
 	world_list(w, KIND_NODECLAIM);
 	ck_assert(world_next(w, &a, &wait));
-	world_done(w, &a, OUTCOME_OK);
+	world_done(w, &a, CONTROLLER_OK);
 	ck_assert(world_next(w, &a, &wait));
 	ck_assert_int_eq(a.act, ACT_LIST_NODEPOOLS);
-	world_done(w, &a, OUTCOME_GONE);
+	world_done(w, &a, CONTROLLER_GONE);
 	ck_assert(world_next(w, &a, &wait) == (_i == 0));
 	if (_i == 0) {
 		ck_assert_int_eq(a.act, ACT_CLEAR);
-		world_done(w, &a, OUTCOME_FAILED);
+		world_done(w, &a, CONTROLLER_FAILED);
 	}
 }
 END_TEST

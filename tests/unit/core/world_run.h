@@ -20,8 +20,8 @@ takeoff(struct world *w, struct flight *f, const struct action *a)
 
 	*f = (struct flight){.used = true, .a = *a};
 	f->fault = w->fault != NULL ? w->fault(w, a) : FAULT_NONE;
-	f->out = (struct outcome){.code = OUTCOME_FAILED,
-				  .retry_after_ms = -1};
+	f->out = (struct controller_outcome){.code = CONTROLLER_FAILED,
+					     .retry_after_ms = -1};
 	silent = f->fault == FAULT_LOST || f->fault == FAULT_LATE;
 	f->reply_at = w->boot_ms +
 		      (silent ? CALL_MS
@@ -36,7 +36,7 @@ takeoff(struct world *w, struct flight *f, const struct action *a)
 static inline void
 try_apply(struct world *w, struct flight *f)
 {
-	struct outcome failed = f->out;
+	struct controller_outcome failed = f->out;
 
 	if (f->applied || f->apply_at > w->boot_ms)
 		return;
@@ -50,20 +50,20 @@ try_apply(struct world *w, struct flight *f)
 		f->out = failed;
 		break;
 	case FAULT_BUSY:
-		f->out.code = OUTCOME_BUSY;
+		f->out.code = CONTROLLER_BUSY;
 		f->out.retry_after_ms = w->retry_after_ms;
 		break;
 	case FAULT_CONFLICT:
-		f->out.code = OUTCOME_CONFLICT;
+		f->out.code = CONTROLLER_CONFLICT;
 		break;
 	case FAULT_GONE:
-		f->out.code = OUTCOME_GONE;
+		f->out.code = CONTROLLER_GONE;
 		break;
 	case FAULT_INVALID:
-		f->out.code = OUTCOME_INVALID;
+		f->out.code = CONTROLLER_INVALID;
 		break;
 	case FAULT_REFUSED:
-		f->out.code = OUTCOME_REFUSED;
+		f->out.code = CONTROLLER_REFUSED;
 		break;
 	default:
 		break;
@@ -74,11 +74,13 @@ try_apply(struct world *w, struct flight *f)
 static inline void
 land(struct world *w, struct flight *f)
 {
-	if (f->out.code == OUTCOME_OK && f->has_read)
+	if (f->out.code == CONTROLLER_OK && f->has_read)
 		controller_found(w->s, &f->a, &f->read, world_now(w));
-	for (uint32_t i = 0; f->out.code == OUTCOME_OK && i < f->fresh_n; i++)
+	for (uint32_t i = 0; f->out.code == CONTROLLER_OK && i < f->fresh_n;
+	     i++)
 		controller_fresh(w->s, &f->fresh[i]);
-	for (uint32_t i = 0; f->out.code == OUTCOME_OK && i < f->pools_n; i++)
+	for (uint32_t i = 0; f->out.code == CONTROLLER_OK && i < f->pools_n;
+	     i++)
 		controller_fresh_nodepool(w->s, &f->nodepools[i]);
 	f->out.action = &f->a;
 	controller_done(w->s, &f->out, world_now(w));
@@ -190,9 +192,9 @@ world_next(struct world *w, struct action *a, int64_t *wait_ms)
 }
 
 static inline void
-world_done(struct world *w, const struct action *a, enum outcome_code code)
+world_done(struct world *w, const struct action *a, enum controller_code code)
 {
-	struct outcome o = {.code = code, .action = a};
+	struct controller_outcome o = {.code = code, .action = a};
 
 	controller_done(w->s, &o, world_now(w));
 }
