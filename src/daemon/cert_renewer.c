@@ -49,12 +49,12 @@ report(struct cert_renewer *r, enum renewal_step step,
 		[RENEWAL_BUNDLE] = "caBundle",
 		[RENEWAL_LEAF] = "serving",
 	};
-	bool first = c->outcome == RENEWAL_CONFLICT &&
-		     r->renewal.failures == 0;
+	bool first =
+		c->outcome.code == RENEWAL_CONFLICT && r->renewal.failures == 0;
 	enum log_level level = LOG_DEBUG;
 	char text[ANSWER_TEXT];
 
-	if (c->outcome == RENEWAL_OK || c->err.code == ERR_CANCELLED)
+	if (c->outcome.code == RENEWAL_OK || c->err.code == ERR_CANCELLED)
 		return;
 	if (!first) {
 		counter_add(&r->shared->counters, COUNTER_RENEWAL_FAILED);
@@ -73,14 +73,13 @@ act(struct cert_renewer *r, const struct renewal_todo *todo)
 
 	renewal_call_step(&r->renew, todo, &c);
 	report(r, todo->step, &c);
-	if (todo->step == RENEWAL_READ && c.outcome == RENEWAL_OK) {
+	if (todo->step == RENEWAL_READ && c.outcome.code == RENEWAL_OK) {
 		if (!r->renew.view.has_webhooks && !r->unhooked)
 			LOG(LOG_WARN, "webhook configuration not found",
 			    LS("name", r->config->self_signed.configuration));
 		r->unhooked = !r->renew.view.has_webhooks;
 	}
-	renewal_done(&r->renewal, c.outcome, &r->renew.view, c.retry_after_ms,
-		     clock_now(r->shared->clock));
+	renewal_done(&r->renewal, &c.outcome, clock_now(r->shared->clock));
 }
 
 /* Performs one step, or returns for how many milliseconds to wait. */

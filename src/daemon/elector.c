@@ -99,7 +99,7 @@ run(void *ctx)
 	for (;;) {
 		worker_beat(el->worker);
 		todo = state_lease_next(el->shared, &el->want);
-		if (todo.step == LEASE_DONE)
+		if (todo.step == LEASE_END)
 			break;
 		if (todo.step == LEASE_WAIT) {
 			restart(el);

@@ -33,7 +33,7 @@ struct event_recorder {
 	pthread_mutex_t lock;	/* protects what follows */
 	pthread_cond_t turn;	/* a new Event, stopping or ended */
 	bool stopping, ended;
-	struct event_series tell;
+	struct event_series series;
 };
 
 static void
@@ -50,8 +50,8 @@ unlock(struct event_recorder *t)
 
 /* --- the call ------------------------------------------------------------- */
 
-static enum event_series_outcome
-outcome_of(const struct kube_reply *r)
+static enum event_series_code
+code_of(const struct kube_reply *r)
 {
 	switch (answer_class(r)) {
 	case ANSWER_OK:
@@ -77,14 +77,14 @@ outcome_of(const struct kube_reply *r)
 /* Logs trouble when it begins and when it ends. */
 static void
 report(struct event_recorder *t, const struct event_series_todo *todo,
-       enum event_series_outcome o, int status, const char *why)
+       enum event_series_code code, int status, const char *why)
 {
 	const struct event_series_event *v = todo->event;
 	enum log_level level;
 
 	/* An Event that exists already is ours: the reply to its creation was
 	 * lost. */
-	if (o == EVENT_SERIES_WRITTEN || o == EVENT_SERIES_EXISTS) {
+	if (code == EVENT_SERIES_WRITTEN || code == EVENT_SERIES_EXISTS) {
 		level = worker_recovered(t->worker);
 		LOG(level, "event written",
 		    LS("event", event_reason_name(v->reason)),
@@ -92,7 +92,7 @@ report(struct event_recorder *t, const struct event_series_todo *todo,
 		return;
 	}
 	/* An Event lives for an hour.  If it is gone, it is created again. */
-	if (o == EVENT_SERIES_GONE && todo->step == EVENT_SERIES_PATCH)
+	if (code == EVENT_SERIES_GONE && todo->step == EVENT_SERIES_PATCH)
 		return;
 	level = worker_trouble(t->worker);
 	LOG(level, "event failed", LS("event", event_reason_name(v->reason)),
@@ -102,7 +102,7 @@ report(struct event_recorder *t, const struct event_series_todo *todo,
 /* Returns -1 if the stop has cut the call short. */
 static int
 call(struct event_recorder *t, const struct event_series_todo *todo,
-     enum event_series_outcome *o, int64_t *retry_after_ms)
+     struct event_series_outcome *o)
 {
 	char path[EVENT_PATH_BYTES], text[ANSWER_TEXT];
 	struct kube_request q = {.method = "POST",
@@ -131,9 +131,10 @@ call(struct event_recorder *t, const struct event_series_todo *todo,
 	rc = kube_stream_run(t->stream, &q, NULL, NULL, NULL, &r, &e);
 	if (rc != 0 && e.code == ERR_CANCELLED)
 		return -1;
-	*o = rc == 0 ? outcome_of(&r) : EVENT_SERIES_FAILED;
-	*retry_after_ms = rc == 0 ? r.retry_after_ms : -1;
-	report(t, todo, *o, r.status, rc == 0 ? answer_text(&r, text) : e.text);
+	o->code = rc == 0 ? code_of(&r) : EVENT_SERIES_FAILED;
+	o->retry_after_ms = rc == 0 ? r.retry_after_ms : -1;
+	report(t, todo, o->code, r.status,
+	       rc == 0 ? answer_text(&r, text) : e.text);
 	return 0;
 }
 
@@ -151,8 +152,8 @@ next(struct event_recorder *t, struct event_series_todo *todo,
 	lock(t);
 	for (;;) {
 		worker_beat(t->worker);
-		*todo = event_series_next(&t->tell, clock_now(t->clock));
-		*dropped = t->tell.dropped;
+		*todo = event_series_next(&t->series, clock_now(t->clock));
+		*dropped = t->series.dropped;
 		if (todo->step != EVENT_SERIES_WAIT || t->stopping)
 			break;
 		until = moment(worker_nap_ms(todo->wait_ms));
@@ -179,17 +180,15 @@ run(void *ctx)
 {
 	struct event_recorder *t = ctx;
 	struct event_series_todo todo;
-	enum event_series_outcome o;
-	int64_t retry_after_ms;
+	struct event_series_outcome o;
 	uint64_t dropped;
 
 	while (next(t, &todo, &dropped)) {
 		tell_dropped(t, dropped);
-		if (call(t, &todo, &o, &retry_after_ms))
+		if (call(t, &todo, &o))
 			break;
 		lock(t);
-		event_series_done(&t->tell, o, retry_after_ms,
-				  clock_now(t->clock));
+		event_series_done(&t->series, &o, clock_now(t->clock));
 		unlock(t);
 	}
 	lock(t);
@@ -208,7 +207,7 @@ event_recorder_say(struct event_recorder *t,
 		return;
 	now = clock_now(t->clock);
 	lock(t);
-	event_series_say(&t->tell, what, now);
+	event_series_say(&t->series, what, now);
 	(void)pthread_cond_broadcast(&t->turn);
 	unlock(t);
 }
@@ -259,7 +258,7 @@ event_recorder_new(const struct event_recorder_setup *o, struct worker *worker,
 	t->clock = o->clock;
 	t->call_ms = o->timing->call_ms;
 	str_cut(t->instance, sizeof(t->instance), o->instance);
-	event_series_init(&t->tell, clock_boot_us());
+	event_series_init(&t->series, clock_boot_us());
 	(void)pthread_mutex_init(&t->lock, NULL);
 	(void)pthread_condattr_init(&attr);
 	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

@@ -75,9 +75,10 @@ path_of(const struct job *j, struct buf *path, struct kube_request *q)
 }
 
 void
-job_init(struct job *j)
+job_init(struct job *j, const struct action *a)
 {
 	j->used = true;
+	j->action = *a;
 	pager_init(&j->pager, FRESH_PAGE);
 }
 
@@ -109,30 +110,30 @@ job_start(const struct job_env *v, const struct job *j, uint64_t tag,
 
 /* --- the reply ------------------------------------------------------------ */
 
-static enum outcome_code
+static enum controller_code
 code_of(const struct kube_reply *r)
 {
 	switch (answer_class(r)) {
 	case ANSWER_OK:
-		return OUTCOME_OK;
+		return CONTROLLER_OK;
 	case ANSWER_GONE:
 	case ANSWER_UNSERVED:
-		return OUTCOME_GONE;
+		return CONTROLLER_GONE;
 	case ANSWER_EXISTS:
 	case ANSWER_CONFLICT:
-		return OUTCOME_CONFLICT;
+		return CONTROLLER_CONFLICT;
 	case ANSWER_INVALID:
-		return OUTCOME_INVALID;
+		return CONTROLLER_INVALID;
 	case ANSWER_BUSY:
-		return OUTCOME_BUSY;
+		return CONTROLLER_BUSY;
 	case ANSWER_EXPIRED:
 	case ANSWER_BLOCKED:
 	case ANSWER_REFUSED:
-		return OUTCOME_REFUSED;
+		return CONTROLLER_REFUSED;
 	case ANSWER_FAILED:
 		break;
 	}
-	return OUTCOME_FAILED;
+	return CONTROLLER_FAILED;
 }
 
 static void
@@ -151,9 +152,9 @@ log_failure(const struct job *j, const struct kube_reply *r,
 }
 
 static bool
-is_refusal(enum outcome_code code)
+is_refusal(enum controller_code code)
 {
-	return code == OUTCOME_REFUSED || code == OUTCOME_INVALID;
+	return code == CONTROLLER_REFUSED || code == CONTROLLER_INVALID;
 }
 
 static void
@@ -184,7 +185,7 @@ log_written(const struct action *a)
 
 static void
 patched(const struct job_env *v, const struct job *j,
-	const struct kube_reply *r, struct outcome *out)
+	const struct kube_reply *r, struct controller_outcome *out)
 {
 	struct object o;
 	struct err e;
@@ -199,7 +200,7 @@ patched(const struct job_env *v, const struct job *j,
 
 static void
 was_read(const struct job_env *v, const struct job *j,
-	 const struct kube_reply *r, struct outcome *out)
+	 const struct kube_reply *r, struct controller_outcome *out)
 {
 	struct object o;
 	struct err e;
@@ -207,14 +208,14 @@ was_read(const struct job_env *v, const struct job *j,
 	if (object_decode(r->body, r->body_bytes, j->action.kind,
 			  &v->rules->hold, &o, &e)) {
 		log_failure(j, r, &e);
-		out->code = OUTCOME_FAILED;
+		out->code = CONTROLLER_FAILED;
 		return;
 	}
 	/* A NodeClaim with the same name but another UID is not the one we
 	 * meant. */
 	if (j->action.act == ACT_READ_CLAIM &&
 	    strcmp(o.uid, j->action.uid) != 0) {
-		out->code = OUTCOME_GONE;
+		out->code = CONTROLLER_GONE;
 		return;
 	}
 	state_found(v->shared, &j->action, &o);
@@ -250,7 +251,7 @@ fresh_nodepool(void *ctx, const char *bytes, size_t n, struct err *e)
  * failed. */
 static bool
 fresh_page(const struct job_env *v, struct job *j, const struct kube_reply *r,
-	   struct outcome *out)
+	   struct controller_outcome *out)
 {
 	bool nodepools = j->action.act == ACT_LIST_NODEPOOLS;
 	struct job_env env = *v;
@@ -258,7 +259,7 @@ fresh_page(const struct job_env *v, struct job *j, const struct kube_reply *r,
 
 	if (pager_page(&j->pager, r->body, r->body_bytes,
 		       nodepools ? fresh_nodepool : fresh_claim, &env, &e)) {
-		out->code = OUTCOME_FAILED;
+		out->code = CONTROLLER_FAILED;
 		log_failure(j, r, &e);
 		return true;
 	}
@@ -266,26 +267,26 @@ fresh_page(const struct job_env *v, struct job *j, const struct kube_reply *r,
 }
 
 bool
-job_answered(const struct job_env *v, struct job *j,
-	     const struct kube_reply *r, const struct err *e,
-	     struct outcome *out)
+job_answered(const struct job_env *v, struct job *j, const struct kube_reply *r,
+	     const struct err *e, struct controller_outcome *out)
 {
 	struct err large = *e;
 
 	if (is_list(j) && pager_smaller(&j->pager, &large))
 		return false;
-	*out = (struct outcome){.code = OUTCOME_FAILED,
-				.retry_after_ms = r->retry_after_ms};
+	*out = (struct controller_outcome){.code = CONTROLLER_FAILED,
+					   .action = &j->action,
+					   .retry_after_ms = r->retry_after_ms};
 	if (e->code == ERR_NONE)
 		out->code = code_of(r);
 	if (is_refusal(out->code) && act_writes(j->action.act)) {
 		out->why = j->why; /* the controller reports it once */
 		refusal_text(j, r);
-	} else if (out->code != OUTCOME_OK && out->code != OUTCOME_GONE &&
-		   out->code != OUTCOME_CONFLICT) {
+	} else if (out->code != CONTROLLER_OK && out->code != CONTROLLER_GONE &&
+		   out->code != CONTROLLER_CONFLICT) {
 		log_failure(j, r, e);
 	}
-	if (out->code != OUTCOME_OK)
+	if (out->code != CONTROLLER_OK)
 		return true;
 	switch (j->action.act) {
 	case ACT_LIST_CLAIMS:

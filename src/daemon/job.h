@@ -26,8 +26,8 @@ struct job_env {
 	const struct timing *timing;
 };
 
-/* Begins a new action, which the caller has stored in j->action. */
-void job_init(struct job *j);
+/* Begins a new action. */
+void job_init(struct job *j, const struct action *a);
 
 /* Sends the next request of the job on a free lane.  `tag` comes back with the
  * reply.  It returns -1 if the request cannot be sent, and *e says why. */
@@ -35,10 +35,10 @@ int job_start(const struct job_env *v, const struct job *j, uint64_t tag,
 	      struct kube_lanes *lanes, struct err *e);
 
 /* Takes the reply, or in *e the reason why there is none.  It returns true if
- * the action is over, and *out is the outcome.  It returns false if the job
- * needs another call: call job_start again. */
+ * the action is over, and *out is the outcome, which points into *j.  It
+ * returns false if the job needs another call: call job_start again. */
 bool job_answered(const struct job_env *v, struct job *j,
 		  const struct kube_reply *r, const struct err *e,
-		  struct outcome *out);
+		  struct controller_outcome *out);
 
 #endif

@@ -12,9 +12,10 @@
 #define PATH_CAP (sizeof(WEBHOOKS_PATH) + 3 * NAME_BYTES)
 
 /* The result of a call that was not sent. */
-static const struct renewal_call_result none = {.outcome = RENEWAL_FAILED,
-						.answer = ANSWER_FAILED,
-						.retry_after_ms = -1};
+static const struct renewal_call_result none = {
+	.outcome = {.code = RENEWAL_FAILED, .retry_after_ms = -1},
+	.answer = ANSWER_FAILED,
+};
 
 /* --- calls ---------------------------------------------------------------- */
 
@@ -43,10 +44,10 @@ call(struct renew *r, struct kube_request *q, const struct buf *body,
 		return;
 	c->err = (struct err){0};
 	c->status = c->reply.status;
-	c->retry_after_ms = c->reply.retry_after_ms;
+	c->outcome.retry_after_ms = c->reply.retry_after_ms;
 	c->answer = answer_class(&c->reply);
 	if (c->answer == ANSWER_OK)
-		c->outcome = RENEWAL_OK;
+		c->outcome.code = RENEWAL_OK;
 }
 
 /* --- reading -------------------------------------------------------------- */
@@ -67,12 +68,12 @@ read_secret(struct renew *r, struct renewal_call_result *c)
 	(void)snprintf(path, sizeof(path), SECRET_ITEM_PATH, r->namespace_name,
 		       r->config->self_signed.secret);
 	call(r, &q, NULL, c);
-	if (c->outcome == RENEWAL_OK &&
+	if (c->outcome.code == RENEWAL_OK &&
 	    secret_decode(c->reply.body, c->reply.body_bytes, &r->secret,
 			  &c->err))
-		c->outcome = RENEWAL_FAILED;
+		c->outcome.code = RENEWAL_FAILED;
 	else if (c->answer == ANSWER_GONE)
-		c->outcome = RENEWAL_OK;
+		c->outcome.code = RENEWAL_OK;
 }
 
 static void
@@ -84,12 +85,12 @@ read_webhooks(struct renew *r, struct renewal_call_result *c)
 	(void)snprintf(path, sizeof(path), WEBHOOKS_PATH,
 		       r->config->self_signed.configuration);
 	call(r, &q, NULL, c);
-	if (c->outcome == RENEWAL_OK &&
+	if (c->outcome.code == RENEWAL_OK &&
 	    webhooks_decode(c->reply.body, c->reply.body_bytes, &r->webhooks,
 			    &c->err))
-		c->outcome = RENEWAL_FAILED;
+		c->outcome.code = RENEWAL_FAILED;
 	else if (c->answer == ANSWER_GONE)
-		c->outcome = RENEWAL_OK;
+		c->outcome.code = RENEWAL_OK;
 }
 
 static bool
@@ -123,13 +124,15 @@ read_all(struct renew *r, struct renewal_call_result *c)
 {
 	renewal_call_forget(r);
 	read_secret(r, c);
-	if (c->outcome != RENEWAL_OK)
+	if (c->outcome.code != RENEWAL_OK)
 		return;
 	read_webhooks(r, c);
-	if (c->outcome != RENEWAL_OK && c->err.code != ERR_CANCELLED)
-		c->outcome = RENEWAL_PARTLY;
-	if (c->outcome != RENEWAL_FAILED)
-		look(r);
+	if (c->outcome.code != RENEWAL_OK && c->err.code != ERR_CANCELLED)
+		c->outcome.code = RENEWAL_PARTLY;
+	if (c->outcome.code == RENEWAL_FAILED)
+		return;
+	look(r);
+	c->outcome.view = &r->view;
 }
 
 /* --- writing -------------------------------------------------------------- */
@@ -164,7 +167,7 @@ write_secret(struct renew *r, struct secret_pair p,
 	/* Somebody created, changed or deleted the Secret after it was read. */
 	if (c->answer == ANSWER_EXISTS || c->answer == ANSWER_CONFLICT ||
 	    (c->answer == ANSWER_GONE && r->secret.rv[0] != '\0'))
-		c->outcome = RENEWAL_CONFLICT;
+		c->outcome.code = RENEWAL_CONFLICT;
 }
 
 static void
@@ -182,7 +185,7 @@ write_pair(struct renew *r, const struct renewal_todo *todo,
 				now_ms, todo->life_ms, &own, &c->err))
 		return;
 	write_secret(r, ca ? secret_ca : secret_tls, &own, c);
-	if (c->outcome == RENEWAL_OK) {
+	if (c->outcome.code == RENEWAL_OK) {
 		stamp_format(own.facts.not_after_ms, until);
 		counter_add(&r->shared->counters,
 			    ca ? COUNTER_RENEWAL_CA : COUNTER_RENEWAL_LEAF);
@@ -238,8 +241,8 @@ write_bundle(struct renew *r, const struct renewal_todo *todo,
 	 * fails. */
 	if (c->answer == ANSWER_CONFLICT || c->answer == ANSWER_INVALID ||
 	    c->answer == ANSWER_EXISTS || c->answer == ANSWER_GONE)
-		c->outcome = RENEWAL_CONFLICT;
-	if (c->outcome != RENEWAL_OK)
+		c->outcome.code = RENEWAL_CONFLICT;
+	if (c->outcome.code != RENEWAL_OK)
 		return;
 	counter_add(&r->shared->counters, COUNTER_RENEWAL_BUNDLE);
 	LOG(LOG_INFO, "caBundle written", LS("reason", todo->reason),

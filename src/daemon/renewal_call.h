@@ -40,10 +40,9 @@ struct renew {
 };
 
 struct renewal_call_result {
-	enum renewal_outcome outcome;
+	struct renewal_outcome outcome;	/* view: struct renew's */
 	enum answer_class answer;
 	int status;		/* HTTP; 0: no reply, see err */
-	int64_t retry_after_ms;	/* -1: none given */
 	struct kube_reply reply;
 	struct err err;
 };

@@ -44,7 +44,7 @@ struct serve {
 	const struct config *config;
 	const struct timing *timing;
 	sigset_t signals;
-	struct state shared;
+	struct state *shared;
 	struct hook hook;
 	struct serving_cert pair;
 	struct health health;
@@ -115,11 +115,11 @@ start_servers(struct serve *v, struct err *e)
 {
 	const struct config *c = v->config;
 
-	if (hook_start(&v->hook, &v->shared, c, v->timing, e))
+	if (hook_start(&v->hook, v->shared, c, v->timing, e))
 		return err_wrap(e, "webhook.address %s", c->webhook.address);
-	serving_cert_init(&v->pair, c, v->shared.clock, &v->shared.counters,
-		  v->hook.server);
-	v->health.shared = &v->shared;
+	serving_cert_init(&v->pair, c, v->shared->clock, &v->shared->counters,
+			  v->hook.server);
+	v->health.shared = v->shared;
 	v->health.hook = &v->hook;
 	v->health.pair = &v->pair;
 	v->health.workers = v->workers;
@@ -139,8 +139,8 @@ start_kube(struct serve *v, struct kubeconfig *access, struct err *e)
 {
 	struct kube_options o = {
 		.access = *access,
-		.clock = v->shared.clock,
-		.counters = &v->shared.counters,
+		.clock = v->shared->clock,
+		.counters = &v->shared->counters,
 		.user_agent = "karpenter-node-holder/" HOLDER_VERSION,
 		.connect_ms = v->timing->connect_ms,
 		.keepalive_idle_s = KEEPALIVE_IDLE_S,
@@ -160,7 +160,7 @@ static int
 make_watchers(struct serve *v, struct err *e)
 {
 	struct watcher_setup o = {
-		.shared = &v->shared,
+		.shared = v->shared,
 		.kube = v->kube,
 		.hold = &v->config->rules.hold,
 		.timing = v->timing,
@@ -183,7 +183,7 @@ static int
 make_sweeper(struct serve *v, struct err *e)
 {
 	struct sweeper_setup o = {
-		.shared = &v->shared,
+		.shared = v->shared,
 		.kube = v->kube,
 		.rules = &v->config->rules,
 		.watchers = v->watchers,
@@ -201,7 +201,7 @@ make_teller(struct serve *v, struct err *e)
 {
 	char host[65] = "holder";
 	struct event_recorder_setup o = {
-		.clock = v->shared.clock,
+		.clock = v->shared->clock,
 		.kube = v->kube,
 		.instance = host,
 		.timing = v->timing,
@@ -217,7 +217,7 @@ static int
 make_renewer(struct serve *v, struct err *e)
 {
 	struct cert_renewer_setup o = {
-		.shared = &v->shared,
+		.shared = v->shared,
 		.kube = v->kube,
 		.config = v->config,
 		.pair = &v->pair,
@@ -237,7 +237,7 @@ static int
 make_elector(struct serve *v, struct err *e)
 {
 	struct elector_setup o = {
-		.shared = &v->shared,
+		.shared = v->shared,
 		.kube = v->kube,
 		.config = v->config,
 		.watchers = v->watchers,
@@ -276,9 +276,9 @@ start_workers(struct serve *v, struct err *e)
 static int
 start(struct serve *v, struct kubeconfig *access, struct err *e)
 {
-	if (state_init(&v->shared, &v->config->rules, MACHINES_MAX, e) ||
-	    start_kube(v, access, e) || make_workers(v, e) ||
-	    start_servers(v, e) || start_workers(v, e))
+	v->shared = state_new(&v->config->rules, MACHINES_MAX, e);
+	if (v->shared == NULL || start_kube(v, access, e) ||
+	    make_workers(v, e) || start_servers(v, e) || start_workers(v, e))
 		return -1;
 	v->serves = true;
 	LOG(LOG_INFO, "serving", LS("version", HOLDER_VERSION),
@@ -334,12 +334,12 @@ await(struct serve *v, bool (*over)(const struct serve *v))
 static void
 stop(struct serve *v)
 {
-	if (v->shared.table == NULL)
+	if (v->shared == NULL)
 		return;		/* nothing has been made */
 	v->stopping_ms = clock_boot_ms();
 	if (v->serves)
 		server_drain(v->hook.server);	/* before /readyz fails */
-	state_stop(&v->shared);		/* the sweeper takes no new action */
+	state_stop(v->shared);		/* the sweeper takes no new action */
 	worker_stop(&v->workers[WORKER_RENEWER]);
 	await(v, writers_ended);
 	worker_stop(&v->workers[WORKER_ELECTOR]);
@@ -370,7 +370,7 @@ free_all(struct serve *v)
 	event_recorder_free(v->recorder);
 	cert_renewer_free(v->renewer);
 	kube_free(v->kube);
-	state_done(&v->shared);
+	state_free(v->shared);
 }
 
 static void
@@ -391,11 +391,10 @@ int
 serve_run(const struct config *c, struct kubeconfig *access,
 	  const struct timing *t)
 {
-	static struct serve v;	/* its counters are too large for a stack */
+	struct serve v = {.config = c, .timing = t};
 	struct err e = {0};
 	int rc;
 
-	v = (struct serve){.config = c, .timing = t};
 	spare_memory();
 	raise_files();
 	block_signals(&v.signals);

@@ -5,57 +5,67 @@
 
 #include "state_parts.h"
 
-int
-state_init(struct state *s, const struct rules *rules, uint32_t machines_max,
-	    struct err *e)
+static void
+locks_init(struct state_table *t)
 {
 	pthread_condattr_t attr;
 
+	(void)pthread_mutex_init(&t->lock, NULL);
+	(void)pthread_condattr_init(&attr);
+	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&t->stop, &attr);
+	(void)pthread_cond_init(&t->turn, &attr);
+	(void)pthread_condattr_destroy(&attr);
+}
+
+static int
+parts_new(struct state *s, const struct rules *rules, uint32_t machines_max)
+{
 	atomic_store(&s->hint_ms, STAMP_NONE);
 	s->clock = clock_new();
 	s->disabled_nodepools = disabled_nodepools_new();
-
 	s->table = calloc(1, sizeof(*s->table));
-	if (s->table != NULL)
-		s->table->controller = controller_new(
-			rules, machines_max, clock_boot_us(), &s->counters);
-	if (s->clock == NULL || s->disabled_nodepools == NULL ||
-	    s->table == NULL || s->table->controller == NULL) {
-		if (s->table != NULL)
-			controller_free(s->table->controller);
-		disabled_nodepools_free(s->disabled_nodepools);
-		clock_free(s->clock);
-		free(s->table);
-		s->table = NULL;	/* main's stop then has nothing to do */
-		s->clock = NULL;
-		return err_set(e, ERR_SYSTEM, "no memory for the table");
-	}
-
-	(void)pthread_mutex_init(&s->table->lock, NULL);
-	(void)pthread_condattr_init(&attr);
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&s->table->stop, &attr);
-	(void)pthread_cond_init(&s->table->turn, &attr);
-
+	if (s->table == NULL)
+		return -1;
+	locks_init(s->table);
 	s->table->leads = true;
-	(void)pthread_condattr_destroy(&attr);
-	return 0;
+	s->table->controller = controller_new(rules, machines_max,
+					      clock_boot_us(), &s->counters);
+	return s->clock == NULL || s->disabled_nodepools == NULL ||
+			       s->table->controller == NULL
+		       ? -1
+		       : 0;
+}
+
+struct state *
+state_new(const struct rules *rules, uint32_t machines_max, struct err *e)
+{
+	struct state *s = calloc(1, sizeof(*s));
+
+	if (s == NULL || parts_new(s, rules, machines_max)) {
+		state_free(s);
+		err_set(e, ERR_SYSTEM, "no memory for the table");
+		return NULL;
+	}
+	return s;
 }
 
 void
-state_done(struct state *s)
+state_free(struct state *s)
 {
-	if (s->table == NULL)
+	if (s == NULL)
 		return;
-	controller_free(s->table->controller);
-	free(s->table->lease);
-	(void)pthread_mutex_destroy(&s->table->lock);
-	(void)pthread_cond_destroy(&s->table->stop);
-	(void)pthread_cond_destroy(&s->table->turn);
-	free(s->table);
+	if (s->table != NULL) {
+		controller_free(s->table->controller);
+		free(s->table->lease);
+		(void)pthread_mutex_destroy(&s->table->lock);
+		(void)pthread_cond_destroy(&s->table->stop);
+		(void)pthread_cond_destroy(&s->table->turn);
+		free(s->table);
+	}
 	disabled_nodepools_free(s->disabled_nodepools);
 	clock_free(s->clock);
-	s->table = NULL;
+	free(s);
 }
 
 void
@@ -148,11 +158,11 @@ state_wants_list(struct state *s, enum kind kind)
 	return wants;
 }
 
-bool
-state_next(struct state *s, struct action *out, int64_t *wait_ms)
+struct controller_todo
+state_next(struct state *s)
 {
 	struct now now = clock_now(s->clock);
-	bool any;
+	struct controller_todo todo;
 
 	/* The flag is cleared before the look at the table, so that any later
 	 * change wakes the sweeper again. */
@@ -160,23 +170,23 @@ state_next(struct state *s, struct action *out, int64_t *wait_ms)
 	(void)lock(s);
 	state_follow(s, now);
 	state_soft(s, now);
-	any = controller_next(s->table->controller, now,
-			      atomic_load(&s->hint_ms), out, wait_ms);
+	controller_admitted(s->table->controller, atomic_load(&s->hint_ms));
+	todo = controller_next(s->table->controller, now);
 	/* A read may end after another replica has taken the lead, so it has no
 	 * fence. */
-	if (any && act_writes(out->act) && s->table->lease != NULL)
-		out->fence_ms = lease_fence_ms(s->table->lease);
+	if (todo.step == CONTROLLER_ACT && act_writes(todo.action.act) &&
+	    s->table->lease != NULL)
+		todo.action.fence_ms = lease_fence_ms(s->table->lease);
 	unlock(s);
-	return any;
+	return todo;
 }
 
 void
-state_done_action(struct state *s, const struct action *a,
-		   const struct outcome *o)
+state_done(struct state *s, const struct controller_outcome *o)
 {
 	struct now now = clock_now(s->clock);
 
-	controller_done(lock(s), a, o, now);
+	controller_done(lock(s), o, now);
 	unlock(s);
 }
 

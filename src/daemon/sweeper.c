@@ -26,25 +26,33 @@ struct sweeper {
 };
 
 static void
-finish(struct sweeper *w, struct job *j, const struct outcome *o)
+finish(struct sweeper *w, struct job *j, const struct controller_outcome *o)
 {
-	state_done_action(w->env.shared, &j->action, o);
+	state_done(w->env.shared, o);
 	j->used = false;
 	w->in_flight--;
+}
+
+/* The action was not performed, or nobody knows whether it was. */
+static void
+finish_failed(struct sweeper *w, struct job *j)
+{
+	finish(w, j,
+	       &(struct controller_outcome){.code = CONTROLLER_FAILED,
+					    .action = &j->action,
+					    .retry_after_ms = -1});
 }
 
 static void
 begin(struct sweeper *w, struct job *j)
 {
-	struct outcome failed = {.code = OUTCOME_FAILED, .retry_after_ms = -1};
 	struct err e = {0};
 
-	if (job_start(&w->env, j, (uint64_t)(j - w->jobs), w->lanes, &e) ==
-	    0)
+	if (job_start(&w->env, j, (uint64_t)(j - w->jobs), w->lanes, &e) == 0)
 		return;
 	LOG(LOG_ERROR, "request not sent", LS("name", j->action.name),
 	    LS("err", e.text));
-	finish(w, j, &failed);
+	finish_failed(w, j);
 }
 
 /* Takes actions while there is room.  Returns for how long there is none to
@@ -52,16 +60,16 @@ begin(struct sweeper *w, struct job *j)
 static int64_t
 take_actions(struct sweeper *w)
 {
-	int64_t wait_ms = WORKER_BEAT_MS;
-
 	for (unsigned i = 0; i < w->concurrency; i++) {
 		struct job *j = &w->jobs[i];
+		struct controller_todo todo;
 
 		if (j->used)
 			continue;
-		if (!state_next(w->env.shared, &j->action, &wait_ms))
-			return wait_ms;
-		job_init(j);
+		todo = state_next(w->env.shared);
+		if (todo.step == CONTROLLER_WAIT)
+			return todo.wait_ms;
+		job_init(j, &todo.action);
 		w->in_flight++;
 		begin(w, j);
 	}
@@ -71,9 +79,8 @@ take_actions(struct sweeper *w)
 static void
 take_answers(struct sweeper *w)
 {
-	struct outcome failed = {.code = OUTCOME_FAILED, .retry_after_ms = -1};
 	struct kube_reply r;
-	struct outcome o;
+	struct controller_outcome o;
 	struct err e;
 	uint64_t tag;
 
@@ -83,7 +90,7 @@ take_answers(struct sweeper *w)
 		if (job_answered(&w->env, j, &r, &e, &o))
 			finish(w, j, &o);
 		else if (atomic_load(&w->env.shared->stopping))
-			finish(w, j, &failed);
+			finish_failed(w, j);
 		else
 			begin(w, j);
 	}

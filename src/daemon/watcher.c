@@ -122,52 +122,57 @@ trouble(struct watcher *w, const char *what, int status, const char *why)
 	    LI("code", status), LS("err", why));
 }
 
+static void
+step_done(struct watcher *w, const struct reflect_outcome *o)
+{
+	reflect_done(&w->reflect, o, clock_now(w->shared->clock));
+}
+
 /* --- list ----------------------------------------------------------------- */
 
 static void
 list_page_done(struct watcher *w, struct err *e)
 {
 	const struct pager *p = &w->pager;
-	bool last;
+	struct reflect_outcome o = {.code = REFLECT_PAGE,
+				    .rv = p->rv,
+				    .cont = p->cont,
+				    .retry_after_ms = -1};
 
 	if (pager_turn(&w->pager, e)) {
 		w->listing = false;
 		trouble(w, "list failed", 200, e->text);
-		reflect_done(&w->reflect, REFLECT_FAILED, NULL, NULL, -1,
-			     clock_boot_ms());
-		return;
-	}
-	last = p->cont[0] == '\0';
-	if (last) {
+		o.code = REFLECT_FAILED;
+	} else if (p->cont[0] == '\0') {
+		o.code = REFLECT_COMPLETE;
 		w->listing = false;
 		(void)worker_recovered(w->worker);
 		state_listed(w->shared, w->kind, true);
 		LOG(w->usual, "listed", LS("resource", resources[w->kind].name),
 		    LI("items", w->items));
 	}
-	reflect_done(&w->reflect, last ? REFLECT_COMPLETE : REFLECT_PAGE, p->rv,
-		     p->cont, -1, clock_boot_ms());
+	step_done(w, &o);
 }
 
 static void
 list_failed(struct watcher *w, const struct kube_reply *r, const char *why)
 {
-	enum reflect_result result = REFLECT_FAILED;
+	struct reflect_outcome o = {.code = REFLECT_FAILED,
+				    .retry_after_ms = r->retry_after_ms};
 	enum answer_class answer = answer_class(r);
 
 	w->listing = false;
 	if (answer == ANSWER_EXPIRED)
-		result = REFLECT_EXPIRED;
+		o.code = REFLECT_EXPIRED;
 	if (answer == ANSWER_UNSERVED) {
-		result = REFLECT_UNSERVED;
+		o.code = REFLECT_UNSERVED;
 		state_listed(w->shared, w->kind, false);
 		trouble(w, "resource is not served", r->status,
 			"the CRD is not installed; asking again");
 	} else {
 		trouble(w, "list failed", r->status, why);
 	}
-	reflect_done(&w->reflect, result, NULL, NULL, r->retry_after_ms,
-		     clock_boot_ms());
+	step_done(w, &o);
 }
 
 static void
@@ -222,12 +227,12 @@ watch_opened(void *ctx)
 }
 
 static void
-count_restart(struct watcher *w, enum reflect_result result, bool silent)
+count_restart(struct watcher *w, enum reflect_code code, bool silent)
 {
 	enum { END, EXPIRED, SILENT, ERROR } why = silent ? SILENT : ERROR;
 
-	if (result == REFLECT_ENDED || result == REFLECT_EXPIRED)
-		why = result == REFLECT_ENDED ? END : EXPIRED;
+	if (code == REFLECT_ENDED || code == REFLECT_EXPIRED)
+		why = code == REFLECT_ENDED ? END : EXPIRED;
 	counter_add(&w->shared->counters, resources[w->kind].restarts + why);
 }
 
@@ -235,7 +240,9 @@ static void
 watch_done(struct watcher *w, int rc, const struct kube_reply *r,
 	   const struct err *e)
 {
-	enum reflect_result result = REFLECT_FAILED;
+	struct reflect_outcome o = {.code = REFLECT_FAILED,
+				    .retry_after_ms =
+					    rc == 0 ? r->retry_after_ms : -1};
 	char text[ANSWER_TEXT];
 	/* Another watch would meet the same overlong line again. */
 	bool great = e->code == ERR_LIMIT;
@@ -243,23 +250,22 @@ watch_done(struct watcher *w, int rc, const struct kube_reply *r,
 	if (e->code == ERR_CANCELLED)	/* cut by us: do not wait */
 		return;
 	w->in_doubt = r->status == 200 && !w->brought &&
-		      reflect_short(&w->reflect, clock_boot_ms());
+		      reflect_short(&w->reflect, clock_now(w->shared->clock));
 	if (w->expired || great ||
 	    (rc == 0 && answer_class(r) == ANSWER_EXPIRED))
-		result = REFLECT_EXPIRED;
+		o.code = REFLECT_EXPIRED;
 	else if (rc == 0 && r->status == 200 && !w->in_doubt)
-		result = REFLECT_ENDED;
-	if (result == REFLECT_EXPIRED && !great)
+		o.code = REFLECT_ENDED;
+	if (o.code == REFLECT_EXPIRED && !great)
 		LOG(w->usual, "watch expired, listing again",
 		    LS("resource", resources[w->kind].name));
-	else if (result != REFLECT_ENDED)
+	else if (o.code != REFLECT_ENDED)
 		trouble(w, "watch failed", r->status,
 			rc != 0		   ? e->text
 			: r->status == 200 ? "ended at once, without a line"
 					   : answer_text(r, text));
-	count_restart(w, result, e->code == ERR_TIMEOUT);
-	reflect_done(&w->reflect, result, NULL, NULL,
-		     rc == 0 ? r->retry_after_ms : -1, clock_boot_ms());
+	count_restart(w, o.code, e->code == ERR_TIMEOUT);
+	step_done(w, &o);
 }
 
 static void
@@ -304,7 +310,7 @@ step(struct watcher *w)
 		reflect_restart(&w->reflect);
 		w->listing = false;
 	}
-	todo = reflect_next(&w->reflect, clock_boot_ms());
+	todo = reflect_next(&w->reflect, clock_now(w->shared->clock));
 	switch (todo.step) {
 	case REFLECT_WAIT:
 		(void)state_sleep(w->shared, worker_nap_ms(todo.wait_ms));

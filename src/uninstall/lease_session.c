@@ -143,7 +143,7 @@ lease_turn(struct lease_session *l)
 		return LOOK_MS;
 	todo = lease_next(&l->lease, clock_now(l->s.clock));
 	tell(l);
-	l->ended = todo.step == LEASE_DONE;
+	l->ended = todo.step == LEASE_END;
 	if (todo.step == LEASE_WAIT || l->ended)
 		return l->ended ? 0 : todo.wait_ms;
 	if (todo.step == LEASE_NONE) {

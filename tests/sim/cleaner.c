@@ -272,7 +272,7 @@ lease_turn(struct cleaner *x, int64_t *next)
 			*next = sooner(*next, x->w->now + todo.wait_ms);
 		return any;
 	}
-	if (todo.step == LEASE_NONE || todo.step == LEASE_DONE) {
+	if (todo.step == LEASE_NONE || todo.step == LEASE_END) {
 		x->alone = true;
 		return true;
 	}
@@ -375,10 +375,10 @@ write_send(struct cleaner *x, const struct cleanup_write *write)
 }
 
 static enum cleanup_code
-code_of(enum outcome_code code)
+code_of(enum controller_code code)
 {
-	return code == OUTCOME_OK     ? CLEANUP_OK
-	       : code == OUTCOME_GONE ? CLEANUP_GONE
+	return code == CONTROLLER_OK     ? CLEANUP_OK
+	       : code == CONTROLLER_GONE ? CLEANUP_GONE
 				      : CLEANUP_CHANGED;
 }
 
@@ -415,14 +415,14 @@ patch(struct cleaner *x, struct call *c, struct thing *t)
 	};
 	struct world *w = x->w;
 	struct thing was = *t;
-	enum outcome_code code;
+	enum controller_code code;
 	char rv[RV_BYTES];
 
 	if (c->write.act == CLEANUP_DECLASSIFY)
 		code = thing_declassify(w, c->a.kind, c->a.name, c->a.uid);
 	else
 		code = thing_patch(w, &c->a, &x->hold, rv);
-	if (code != OUTCOME_OK)
+	if (code != CONTROLLER_OK)
 		return code_of(code);
 	tell(w, "uninstall  %s %s %s", verbs[c->write.act], kind_name(t->kind),
 	     t->name);

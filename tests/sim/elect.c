@@ -128,7 +128,8 @@ static void
 answer(struct holder *h, struct lease_call *c)
 {
 	struct lease_outcome o = {.code = c->applied ? c->code : LEASE_FAILED,
-				  .record = &c->record};
+				  .record = &c->record,
+				  .retry_after_ms = -1};
 
 	c->answered = h->poked = true;
 	if (o.code == LEASE_BUSY)
@@ -184,7 +185,7 @@ elect_step(struct holder *h)
 	if (todo.step == LEASE_WAIT) {
 		if (todo.wait_ms < INT64_MAX)
 			next = now + (todo.wait_ms > 0 ? todo.wait_ms : 1);
-	} else if (todo.step != LEASE_DONE) {
+	} else if (todo.step != LEASE_END) {
 		lease_call_send(lease_call_free(h->lease_calls), h->w, &todo);
 	}
 	follow(h);

@@ -181,8 +181,8 @@ fly(struct holder *h, struct flight *f, const struct action *a)
 		answer += between(&w->dice, 100, 3000);
 	*f = (struct flight){.used = true, .a = *a, .answer_at = answer};
 	f->apply_at = between(&w->dice, w->now, answer);
-	f->out = (struct outcome){.code = OUTCOME_FAILED,
-				  .retry_after_ms = -1};
+	f->out = (struct controller_outcome){.code = CONTROLLER_FAILED,
+					     .retry_after_ms = -1};
 	if (roll(&w->dice, 100) >= w->odds)
 		return;
 	if (w->now < w->error_until)
@@ -247,18 +247,18 @@ static void
 list_now(struct holder *h, struct flight *f, enum kind kind)
 {
 	if (h->w->now < h->w->unserved_until[kind]) {
-		f->out.code = OUTCOME_GONE;
+		f->out.code = CONTROLLER_GONE;
 		return;
 	}
 	if (h->w->now < h->streams[kind].refused_until) {
-		f->out.code = OUTCOME_REFUSED;
+		f->out.code = CONTROLLER_REFUSED;
 		return;
 	}
 	if (kind == KIND_NODECLAIM)
 		claims_now(h, f);
 	else
 		pools_now(h, f);
-	f->out.code = OUTCOME_OK;
+	f->out.code = CONTROLLER_OK;
 }
 
 static void
@@ -266,7 +266,7 @@ read_now(struct holder *h, struct flight *f)
 {
 	struct thing *t = thing_named(h->w, f->a.kind, f->a.name);
 
-	f->out.code = OUTCOME_GONE;
+	f->out.code = CONTROLLER_GONE;
 	if (t == NULL || h->w->now < h->w->unserved_until[f->a.kind])
 		return;
 	if (f->a.act == ACT_READ_CLAIM && strcmp(t->uid, f->a.uid) != 0)
@@ -274,21 +274,21 @@ read_now(struct holder *h, struct flight *f)
 	thing_object(t, &h->rules.hold, &f->read);
 	f->read_index = t->index;
 	f->has_read = true;
-	f->out.code = OUTCOME_OK;
+	f->out.code = CONTROLLER_OK;
 }
 
 /* Does the API server turn that patch down, whatever is in it? */
-static enum outcome_code
+static enum controller_code
 denied(const struct world *w, const struct thing *t)
 {
 	const struct denial *d = &w->denied[t->kind];
 
 	if (w->now >= d->until ||
 	    (d->nodepool[0] != '\0' && strcmp(d->nodepool, t->nodepool) != 0))
-		return OUTCOME_OK;
-	return d->code == 422	? OUTCOME_INVALID
-	       : d->code == 503 ? OUTCOME_BUSY
-				: OUTCOME_REFUSED;
+		return CONTROLLER_OK;
+	return d->code == 422	? CONTROLLER_INVALID
+	       : d->code == 503 ? CONTROLLER_BUSY
+				: CONTROLLER_REFUSED;
 }
 
 static void
@@ -299,14 +299,14 @@ patch_now(struct holder *h, struct flight *f)
 
 	truth_write(h, f);
 	/* No resource is not the same as no object. */
-	f->out.code = w->now < w->unserved_until[f->a.kind] ? OUTCOME_FAILED
-							    : OUTCOME_GONE;
-	if (t != NULL && f->out.code == OUTCOME_GONE)
+	f->out.code = w->now < w->unserved_until[f->a.kind] ? CONTROLLER_FAILED
+							    : CONTROLLER_GONE;
+	if (t != NULL && f->out.code == CONTROLLER_GONE)
 		f->out.code = denied(w, t);
-	if (f->out.code == OUTCOME_OK)
+	if (f->out.code == CONTROLLER_OK)
 		f->out.code = thing_patch(w, &f->a, &h->rules.hold, f->out.rv);
 	truth_written(h, f);
-	if (f->out.code != OUTCOME_OK)
+	if (f->out.code != CONTROLLER_OK)
 		tell(w, "holder %d   %s: outcome %d", h->number, f->a.name,
 		     f->out.code);
 	else
@@ -341,14 +341,14 @@ apply(struct holder *h, struct flight *f)
 	if (w->now < w->down_until || f->fault == REPLY_ERROR)
 		return;
 	if (w->now < w->busy_until) {
-		f->out.code = OUTCOME_BUSY;
+		f->out.code = CONTROLLER_BUSY;
 		f->out.retry_after_ms = w->retry_after_ms;
 		return;
 	}
 	served(h, f);
 	if (f->fault != REPLY_WHOLE)
-		f->out = (struct outcome){.code = OUTCOME_FAILED,
-					  .retry_after_ms = -1};
+		f->out = (struct controller_outcome){.code = CONTROLLER_FAILED,
+						     .retry_after_ms = -1};
 }
 
 /* How long a 429 or a 503 asks for; without a word on it some time all the
@@ -360,7 +360,7 @@ listed(struct holder *h, struct flight *f)
 {
 	bool claims = f->a.act == ACT_LIST_CLAIMS;
 
-	for (int i = 0; f->out.code == OUTCOME_OK && i < f->fresh_n; i++) {
+	for (int i = 0; f->out.code == CONTROLLER_OK && i < f->fresh_n; i++) {
 		if (claims)
 			controller_fresh(h->controller, &f->fresh[i]);
 		else
@@ -369,7 +369,7 @@ listed(struct holder *h, struct flight *f)
 	}
 	tell(h->w, "holder %d   fresh list: %d %s, outcome %d", h->number,
 	     f->fresh_n, claims ? "claims" : "pools", f->out.code);
-	if (f->out.code == OUTCOME_OK || f->out.code == OUTCOME_GONE)
+	if (f->out.code == CONTROLLER_OK || f->out.code == CONTROLLER_GONE)
 		h->listed_at[claims ? KIND_NODECLAIM : KIND_NODEPOOL] =
 			f->apply_at;
 }
@@ -382,15 +382,17 @@ answer(struct holder *h, struct flight *f)
 						  : BUSY_MS;
 
 	f->answered = true;
-	if (f->out.code == OUTCOME_OK && f->has_read) {
+	if (f->out.code == CONTROLLER_OK && f->has_read) {
 		holder_knows(h, &h->w->things[f->read_index]);
 		controller_found(h->controller, &f->a, &f->read, now);
 	}
 	if (f->a.act == ACT_LIST_CLAIMS || f->a.act == ACT_LIST_NODEPOOLS)
 		listed(h, f);
-	if (f->out.code == OUTCOME_BUSY && h->w->now + wait > h->asked_to_wait)
+	if (f->out.code == CONTROLLER_BUSY &&
+	    h->w->now + wait > h->asked_to_wait)
 		h->asked_to_wait = h->w->now + wait;
-	controller_done(h->controller, &f->a, &f->out, now);
+	f->out.action = &f->a;
+	controller_done(h->controller, &f->out, now);
 	h->poked = true;
 }
 
@@ -499,9 +501,18 @@ keep_soft(struct holder *h)
 }
 
 static void
+wake_in(struct holder *h, int64_t ms)
+{
+	if (ms <= 0)
+		broken(h->w, "I9: holder %d says wait %lld", h->number,
+		       (long long)ms);
+	h->wake_at = ms == INT64_MAX ? ms : h->w->now + ms;
+}
+
+static void
 controller_step(struct holder *h)
 {
-	int64_t now = h->w->now, wait = INT64_MAX;
+	int64_t now = h->w->now;
 
 	if (!h->poked && now < h->wake_at)
 		return;
@@ -509,23 +520,21 @@ controller_step(struct holder *h)
 	keep_soft(h);
 	h->wake_at = INT64_MAX;
 	for (struct flight *f = h->flights; f < h->flights + FLIGHTS; f++) {
-		struct action a;
+		struct controller_todo t;
 
 		if (f->used)
 			continue;
-		if (!controller_next(h->controller, holder_now(h), h->hint_ms,
-				     &a, &wait)) {
+		controller_admitted(h->controller, h->hint_ms);
+		t = controller_next(h->controller, holder_now(h));
+		if (t.step == CONTROLLER_WAIT) {
 			count_asking(h);
-			if (wait <= 0)
-				broken(h->w, "I9: holder %d says wait %lld",
-				       h->number, (long long)wait);
-			h->wake_at = wait == INT64_MAX ? wait : now + wait;
+			wake_in(h, t.wait_ms);
 			break;
 		}
-		a.fence_ms = lease_fence_ms(&h->lease);
+		t.action.fence_ms = lease_fence_ms(&h->lease);
 		take_notes(h);
-		truth_action(h, &a);
-		fly(h, f, &a);
+		truth_action(h, &t.action);
+		fly(h, f, &t.action);
 		h->still_since = now;
 	}
 	take_notes(h);

@@ -25,7 +25,7 @@ struct flight {
 	bool used, applied, answered, has_read;
 	enum reply_fault fault;
 	struct action a;
-	struct outcome out;
+	struct controller_outcome out;
 	int64_t apply_at, answer_at;
 	struct object read;
 	int read_index;

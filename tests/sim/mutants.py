@@ -219,9 +219,10 @@ MUTANTS = [
     ("what was released is tried again", "controller/retries.c",
      "t->timers->at[timer_of(t, r)].used;", "1;"),
     ("a clock is not looked at before a lead begins", "controller/controller.c",
-     "now = controller_steady(s, now);\n\tif (controller_begins(s, now, wait_ms))\n"
-     "\t\treturn false;", "if (controller_begins(s, now, wait_ms))\n"
-     "\t\treturn false;\n\tnow = controller_steady(s, now);"),
+     "now = controller_steady(s, now);\n"
+     "\tif (controller_begins(s, now, &t.wait_ms))\n\t\treturn t;",
+     "if (controller_begins(s, now, &t.wait_ms))\n\t\treturn t;\n"
+     "\tnow = controller_steady(s, now);"),
     ("minScaleUp is ignored", "table/timers.c",
      "if (!t->counted || h->min_scale_up <= 1)", "if (1)", "table/scopes.c",
      "h->min_scale_up > 1 && i < h->scopes_top", "0"),

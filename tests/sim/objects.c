@@ -186,7 +186,7 @@ thing_hold(struct thing *t, const struct hold_key *hold, int64_t mark_ms)
 	t->notes.by[a] = BY_US;
 }
 
-static enum outcome_code
+static enum controller_code
 patch_hold(struct world *w, struct thing *t, const struct action *a,
 	   const struct hold_key *hold)
 {
@@ -195,12 +195,12 @@ patch_hold(struct world *w, struct thing *t, const struct action *a,
 
 	snprintf(rv, sizeof(rv), "%llu", (unsigned long long)t->rv);
 	if (strcmp(rv, a->rv) != 0)
-		return OUTCOME_CONFLICT;
+		return CONTROLLER_CONFLICT;
 	if (t->notes.at[k][0] != '\0' || t->notes.at[ANN_MARK][0] != '\0')
 		broken(w, "I1: %s is held over hold \"%s\" mark \"%s\"",
 		       t->name, t->notes.at[k], t->notes.at[ANN_MARK]);
 	thing_hold(t, hold, a->mark_ms);
-	return OUTCOME_OK;
+	return CONTROLLER_OK;
 }
 
 static bool
@@ -236,7 +236,7 @@ kept_beside(const struct world *w, const struct thing *t,
 		hold_of(&w->things[i], k) == HOLD_SAME);
 }
 
-static enum outcome_code
+static enum controller_code
 patch_clear(struct world *w, struct thing *t, const struct action *a,
 	    const struct hold_key *today)
 {
@@ -246,10 +246,10 @@ patch_clear(struct world *w, struct thing *t, const struct action *a,
 
 	if (!tests_pass(t, a) ||
 	    (a->has_held_key && t->notes.at[ANN_HELD_KEY][0] == '\0'))
-		return OUTCOME_INVALID;
+		return CONTROLLER_INVALID;
 	if (a->act == ACT_CLEAR) {
 		if (hold_of(t, &a->hold) != HOLD_SAME)
-			return OUTCOME_INVALID;
+			return CONTROLLER_INVALID;
 		/* Where there are no claims, nobody can ask whose it is. */
 		if (t->notes.by[k] == BY_PERSON && !unknown &&
 		    w->now >= w->unserved_until[KIND_NODECLAIM])
@@ -266,56 +266,56 @@ patch_clear(struct world *w, struct thing *t, const struct action *a,
 	t->notes.at[ANN_MARK][0] = '\0';
 	if (a->has_held_key)
 		t->notes.at[ANN_HELD_KEY][0] = '\0';
-	return OUTCOME_OK;
+	return CONTROLLER_OK;
 }
 
-static enum outcome_code
+static enum controller_code
 patch_class(struct thing *t, const struct action *a)
 {
 	char rv[RV_BYTES];
 
 	snprintf(rv, sizeof(rv), "%llu", (unsigned long long)t->rv);
 	if (strcmp(rv, a->rv) != 0)
-		return OUTCOME_CONFLICT;
+		return CONTROLLER_CONFLICT;
 	memcpy(t->class, a->replaces, sizeof(t->class));
 	memcpy(t->class_uid, t->uid, sizeof(t->class_uid));
-	return OUTCOME_OK;
+	return CONTROLLER_OK;
 }
 
-enum outcome_code
+enum controller_code
 thing_patch(struct world *w, const struct action *a,
 	    const struct hold_key *hold, char rv[RV_BYTES])
 {
 	struct thing *t = thing_named(w, a->kind, a->name);
-	enum outcome_code code;
+	enum controller_code code;
 
 	if (t == NULL)
-		return OUTCOME_GONE;
+		return CONTROLLER_GONE;
 	code = a->act == ACT_HOLD       ? patch_hold(w, t, a, hold)
 	       : a->act == ACT_CLASSIFY ? patch_class(t, a)
 					: patch_clear(w, t, a, hold);
-	if (code != OUTCOME_OK)
+	if (code != CONTROLLER_OK)
 		return code;
 	t->writes++;
 	w->seen.writes++;
 	thing_written(w, t);
 	snprintf(rv, RV_BYTES, "%llu", (unsigned long long)t->rv);
-	return OUTCOME_OK;
+	return CONTROLLER_OK;
 }
 
-enum outcome_code
+enum controller_code
 thing_declassify(struct world *w, enum kind kind, const char *name,
 		 const char *uid)
 {
 	struct thing *t = thing_named(w, kind, name);
 
 	if (t == NULL)
-		return OUTCOME_GONE;
+		return CONTROLLER_GONE;
 	if (strcmp(t->uid, uid) != 0)
-		return OUTCOME_CONFLICT;
+		return CONTROLLER_CONFLICT;
 	t->class[0] = t->class_uid[0] = '\0';
 	t->writes++;
 	w->seen.writes++;
 	thing_written(w, t);
-	return OUTCOME_OK;
+	return CONTROLLER_OK;
 }

@@ -26,12 +26,6 @@ stream_done(struct stream *s)
 	s->page = NULL;
 }
 
-static int64_t
-boot(const struct holder *h)
-{
-	return holder_now(h).boot_ms;
-}
-
 void
 holder_knows(struct holder *h, const struct thing *t)
 {
@@ -128,12 +122,15 @@ snapshot(struct holder *h, struct stream *s, enum kind kind)
 }
 
 static void
-list_failed(struct holder *h, struct stream *s, enum reflect_result r,
+list_failed(struct holder *h, struct stream *s, enum reflect_code code,
 	    int64_t retry_after_ms)
 {
 	s->state = STREAM_IDLE;
 	s->fresh_list = true;
-	reflect_done(&s->reflect, r, NULL, NULL, retry_after_ms, boot(h));
+	reflect_done(&s->reflect,
+		     &(struct reflect_outcome){
+			     .code = code, .retry_after_ms = retry_after_ms},
+		     holder_now(h));
 }
 
 /* A list of NodePools is complete.  A NodePool that it did not show is no
@@ -170,6 +167,10 @@ static void
 list_page(struct holder *h, struct stream *s, enum kind kind)
 {
 	char rv[RV_BYTES];
+	struct reflect_outcome o = {.code = REFLECT_PAGE,
+				    .rv = rv,
+				    .cont = "more",
+				    .retry_after_ms = -1};
 	struct world *w = h->w;
 
 	if (w->now < w->down_until || w->now < s->refused_until) {
@@ -199,8 +200,7 @@ list_page(struct holder *h, struct stream *s, enum kind kind)
 	snprintf(rv, sizeof(rv), "%llu", (unsigned long long)s->page_rv);
 	s->state = STREAM_IDLE;
 	if (s->page_at < s->page_n) {
-		reflect_done(&s->reflect, REFLECT_PAGE, rv, "more", -1,
-			     boot(h));
+		reflect_done(&s->reflect, &o, holder_now(h));
 		return;
 	}
 	s->fresh_list = s->complete = true;
@@ -212,20 +212,24 @@ list_page(struct holder *h, struct stream *s, enum kind kind)
 	h->poked = true;
 	tell(w, "holder %d   has listed %ss: %d", h->number, kind_name(kind),
 	     s->page_n);
-	reflect_done(&s->reflect, REFLECT_COMPLETE, rv, "", -1, boot(h));
+	o.code = REFLECT_COMPLETE;
+	reflect_done(&s->reflect, &o, holder_now(h));
 }
 
 /* --- watch ---------------------------------------------------------------- */
 
 static void
 watch_over(struct holder *h, struct stream *s, enum kind kind,
-	   enum reflect_result r)
+	   enum reflect_code code)
 {
 	s->state = STREAM_IDLE;
 	s->hung_until = 0;
 	controller_watch(h->controller, kind, false);
 	h->poked = true;
-	reflect_done(&s->reflect, r, NULL, NULL, -1, boot(h));
+	reflect_done(
+		&s->reflect,
+		&(struct reflect_outcome){.code = code, .retry_after_ms = -1},
+		holder_now(h));
 }
 
 void
@@ -356,7 +360,7 @@ static int64_t
 begin(struct holder *h, struct stream *s, enum kind kind)
 {
 	struct world *w = h->w;
-	struct reflect_todo todo = reflect_next(&s->reflect, boot(h));
+	struct reflect_todo todo = reflect_next(&s->reflect, holder_now(h));
 	int64_t soon = w->now < w->down_until ? DOWN_SAYS_MS
 					      : between(&w->dice, 1, 40);
 

@@ -100,12 +100,12 @@ check_tries(struct world *w, struct thing *o)
 /* A write that is refused is tried again more and more rarely. */
 static void
 check_denied(const struct holder *h, struct thing *o, enum act act,
-	     enum outcome_code code)
+	     enum controller_code code)
 {
 	struct world *w = h->w;
 	int64_t most = DENIED_MAX;
 
-	if (code != OUTCOME_REFUSED && code != OUTCOME_INVALID) {
+	if (code != CONTROLLER_REFUSED && code != CONTROLLER_INVALID) {
 		if (o->denied > 0)
 			o->relieved = w->now;
 		o->denied = 0;
@@ -240,7 +240,7 @@ truth_written(struct holder *h, const struct flight *f)
 		return;
 	if (f->fault == REPLY_WHOLE)
 		check_denied(h, o, f->a.act, f->out.code);
-	if (f->out.code != OUTCOME_OK)
+	if (f->out.code != CONTROLLER_OK)
 		return;
 	if (f->a.act == ACT_CLASSIFY) {
 		check_class(t, o);

@@ -247,10 +247,10 @@ void thing_pool(const struct thing *t, struct nodepool *p);
 void thing_object(const struct thing *t, const struct hold_key *hold,
 		  struct object *o);
 /* What the API server does with a write of ours. */
-enum outcome_code thing_patch(struct world *w, const struct action *a,
+enum controller_code thing_patch(struct world *w, const struct action *a,
 			      const struct hold_key *hold, char rv[RV_BYTES]);
 /* What it does with a write that removes the class (patch_declassify). */
-enum outcome_code thing_declassify(struct world *w, enum kind kind,
+enum controller_code thing_declassify(struct world *w, enum kind kind,
 				   const char *name, const char *uid);
 void thing_hold(struct thing *t, const struct hold_key *hold, int64_t mark_ms);
 

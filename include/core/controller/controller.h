@@ -15,22 +15,35 @@
 #include "core/rules/decide.h"
 
 /*
- * The controller composes machines, holds and pace into actions.  The caller
- * shows it the cluster through controller_track and its kin, asks
- * controller_next what to do, does it, and reports the result to
- * controller_done.
+ * The controller decides what to write on Nodes and NodeClaims, and when.  It
+ * keeps the table of machines with their deadlines and holds, asks the rules,
+ * and gives out one action at a time.  Its caller
  *
- * controller_new allocates all memory.  Not thread-safe: callers hold the
- * owner's lock.
+ *	shows it the cluster		controller_track and its kin
+ *	asks what to do			controller_next
+ *	performs the action and says	controller_found, controller_fresh,
+ *	what came of it			controller_done
+ *	reads what there is to tell	controller_note, controller_report
+ *
+ * A step machine (docs/architecture.md#step-machines): controller_next says
+ * what to do or for how long to wait, and controller_done is told what came of
+ * it.  Several actions may be under way at once.
+ *
+ * controller_new allocates all memory, and no other call can fail: what has no
+ * room in the table is left unheld and reported.  Not thread-safe: callers hold
+ * the owner's lock.
  */
 struct controller;
 
-/* machines_max: how many of each kind fit.  counters has to outlive the
- * controller.  Returns NULL if there is no memory. */
+/* machines_max: how many Nodes fit, and as many NodeClaims.  seed: of all
+ * jitter.  counters has to outlive the controller.  Returns NULL if there is no
+ * memory. */
 struct controller *controller_new(const struct rules *rules,
 				  uint32_t machines_max, uint64_t seed,
 				  struct counters *counters);
-void controller_free(struct controller *s);
+void controller_free(struct controller *s);	/* NULL: nothing */
+
+/* --- the lead ------------------------------------------------------------- */
 
 /* Says whether this replica leads.  A replica that does not lead knows only the
  * NodePools and does nothing.  A lead begins with an empty table.  A new
@@ -82,12 +95,19 @@ void controller_nodepool_gone(struct controller *s, const char *name,
 void controller_disruption_event(struct controller *s, const char *claim_uid,
 		     const char *reason, struct now now);
 
+/* The webhook's hint: when it last admitted a creation with a hold, server
+ * time; STAMP_NONE: never.  The watch may not show that creation yet, so a
+ * release waits for it a little. */
+void controller_admitted(struct controller *s, int64_t server_ms);
+
 /* Does the controller want this kind to be listed anew?  It returns true once
  * for each wish. */
 bool controller_wants_list(struct controller *s, enum kind kind);
 
 /* --- what is to be done --------------------------------------------------- */
 
+/* A call to the API server about one object, or a fresh list (of which act,
+ * kind and reason are set). */
 struct action {
 	enum act act;
 	enum kind kind;
@@ -97,52 +117,56 @@ struct action {
 	char uid[UID_BYTES];
 	char rv[RV_BYTES];
 	char nodepool[NODEPOOL_BYTES];
-	bool mark_exact;	/* see struct patch_clear in wire/api/patch */
-	int64_t mark_ms;	/* ACT_HOLD: the mark to write; else the mark
-				   that is there */
-	bool has_held_key;
-	struct hold_key hold;
 	const char *reason;	/* for the log: "scale-up", "quiet", … */
-	char replaces[CLASS_BYTES];	/* ACT_CLASSIFY: the class to write */
-	uint64_t forgotten;		/* for controller_found: whether a claim
-					   may have gone since */
+	int64_t mark_ms;	/* HOLD: the mark to write; else the mark that
+				   is there */
+	struct hold_key hold;	/* CLEAR: the one to remove */
+	bool has_held_key;	/* the held-key annotation is there */
+	bool mark_exact;	/* CLEAR, UNMARK: entry_mark_exact */
+	char replaces[CLASS_BYTES];	/* CLASSIFY: the class to write */
+	uint64_t forgotten;	/* for controller_found: whether a claim may
+				   have gone since */
 	int64_t fence_ms;	/* boot time at which it is given up, done or
 				   not; INT64_MAX unless the caller lowers it */
 };
 
-enum outcome_code {
-	OUTCOME_OK,
-	OUTCOME_CONFLICT,	/* 409 */
-	OUTCOME_INVALID,	/* 422: a test failed, or the object would be
+enum controller_step {
+	CONTROLLER_WAIT,
+	CONTROLLER_ACT,	/* perform `action` */
+};
+
+struct controller_todo {
+	enum controller_step step;
+	int64_t wait_ms;	/* WAIT; INT64_MAX: until another call */
+	struct action action;	/* ACT */
+};
+
+enum controller_code {
+	CONTROLLER_OK,
+	CONTROLLER_CONFLICT,	/* 409 */
+	CONTROLLER_INVALID,	/* 422: a test failed, or the object would be
 				   invalid */
-	OUTCOME_REFUSED,	/* any other 4xx, or somebody's admission
+	CONTROLLER_REFUSED,	/* any other 4xx, or somebody's admission
 				   webhook fails: trying again soon is of no
 				   use */
-	OUTCOME_GONE,		/* 404 */
-	OUTCOME_BUSY,		/* 429, 503: wait retry_after_ms, or -1 if it
-				   does not say how long */
-	OUTCOME_FAILED,		/* anything else, or no answer */
+	CONTROLLER_GONE,	/* 404 */
+	CONTROLLER_BUSY,	/* 429, 503 */
+	CONTROLLER_FAILED,	/* anything else, or no answer */
 };
 
-struct outcome {
-	enum outcome_code code;
-	char rv[RV_BYTES];	/* OK of a patch: the version that was
-				   written */
-	int64_t retry_after_ms;
-	const char *why; /* REFUSED, INVALID: the reason in words, for the log;
-			    NULL: none.  It has to stay good until
-			    controller_done returns */
+struct controller_outcome {
+	enum controller_code code;
+	const struct action *action;	/* the one that this answers */
+	char rv[RV_BYTES];	/* OK of a patch: the version that was written;
+				   "": unknown */
+	int64_t retry_after_ms;	/* BUSY: the answer's; -1: none */
+	const char *why;	/* REFUSED, INVALID: the reason in words, for
+				   the log; NULL: none */
 };
 
-/* Finds the next action and returns true.  If there is none it returns false,
- * and *wait_ms says after how many milliseconds to ask again at the latest;
- * INT64_MAX: not before something is seen.  hint_ms: the server time of the
- * latest creation that was admitted; STAMP_NONE: none.  Several actions may be
- * under way at once, and each is answered by one controller_done. */
-bool controller_next(struct controller *s, struct now now, int64_t hint_ms,
-		     struct action *out, int64_t *wait_ms);
-void controller_done(struct controller *s, const struct action *a,
-		     const struct outcome *o, struct now now);
+struct controller_todo controller_next(struct controller *s, struct now now);
+void controller_done(struct controller *s, const struct controller_outcome *o,
+		     struct now now);
 
 /* Call these before controller_done.  controller_found: the object that
  * ACT_READ or ACT_READ_CLAIM brought.  controller_fresh: an item of
@@ -155,22 +179,27 @@ void controller_fresh_nodepool(struct controller *s, const struct nodepool *p);
 
 /* --- reports -------------------------------------------------------------- */
 
-/* Takes out the oldest note.  Returns false if there is none. */
+/* Takes out the oldest note.  Returns false if there is none.  If nobody takes
+ * notes out, the oldest ones are lost. */
 bool controller_note(struct controller *s, struct note *out);
 
 /* What the metrics show. */
 struct controller_report {
-	uint32_t objects[KIND_COUNT], timers, held[KIND_COUNT];
-	bool up[VIEW_COUNT]; /* the watch is open */
-	bool blocked;	     /* for more than a minute holds could not be
-				released */
+	uint32_t objects[KIND_COUNT];	/* in the table */
+	uint32_t held[KIND_COUNT];	/* of these: with a mark of ours */
+	uint32_t timers;		/* deadlines that lie ahead */
+	bool up[VIEW_COUNT];		/* the watch is open */
+	bool blocked;	/* for more than a minute holds could not be
+			   released */
 };
 void controller_report(const struct controller *s,
 		       struct controller_report *out);
+
 struct scope_report {
 	char name[NODEPOOL_BYTES];
 	bool held;
-	int64_t quiet_ms; /* STAMP_NONE: no machine counts in it */
+	int64_t quiet_ms;	/* when it will be quiet, server time;
+				   STAMP_NONE: no machine counts in it */
 };
 /* Finds the first scope in use from *i on, and moves *i behind it.  Start at
  * 0.  Returns false at the end. */
@@ -179,8 +208,8 @@ bool controller_scope(const struct controller *s, uint32_t *i,
 
 struct nodepool_report {
 	char name[NODEPOOL_BYTES], uid[UID_BYTES];
-	bool out;     /* excluded or disabled */
-	bool by_hand; /* held by its hold-until */
+	bool out;	/* excluded or disabled */
+	bool by_hand;	/* held by its hold-until */
 };
 /* The same for the NodePools that have been seen. */
 bool controller_nodepool_at(const struct controller *s, uint32_t *i,

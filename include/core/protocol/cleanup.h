@@ -11,7 +11,10 @@
 
 /*
  * How `uninstall` takes every hold, mark and class of ours off a cluster.
- * cleanup_next says what to do, cleanup_done is told what came of it:
+ *
+ * A step machine (docs/architecture.md#step-machines): cleanup_next says what to
+ * do or for how long to wait, and cleanup_done is told what came of it.  Several
+ * WRITEs may be under way at once, of all other steps one.  The steps:
  *
  *	REGISTERED ── nothing marks new objects any more
  *	    ▼
@@ -48,7 +51,7 @@ struct cleanup_config {
 };
 
 enum cleanup_step {
-	CLEANUP_WAIT,		/* wait_ms, or until a write is answered */
+	CLEANUP_WAIT,
 	CLEANUP_REGISTERED,	/* look what is registered; `remove` it */
 	CLEANUP_LEAD,		/* see to it that nobody else writes */
 	CLEANUP_LIST,		/* one consistent list of `kind` */
@@ -85,7 +88,7 @@ enum cleanup_verdict {
 
 struct cleanup_todo {
 	enum cleanup_step step;
-	int64_t wait_ms;	/* WAIT: INT64_MAX: until an answer comes */
+	int64_t wait_ms;	/* WAIT; INT64_MAX: until another call */
 	bool trying_again;	/* WAIT: a round has come to nothing, and the
 				   one before it had not: worth a line about
 				   report->why.  Said once */
@@ -119,8 +122,8 @@ struct cleanup_outcome {
 struct cleanup *cleanup_new(const struct cleanup_config *c, uint64_t seed);
 void cleanup_free(struct cleanup *x);	/* NULL: nothing */
 
-/* Several writes may be under way at once: it goes on giving out more of them,
- * and WAIT where the next depends on an answer.  Of all other steps one. */
+/* It goes on giving out WRITEs while others are under way, and says WAIT where
+ * the next depends on an answer. */
 struct cleanup_todo cleanup_next(struct cleanup *x, struct now now);
 void cleanup_done(struct cleanup *x, const struct cleanup_outcome *o,
 		  struct now now);

@@ -22,8 +22,10 @@
  * after the creation, and a second hold should not be reported in the words of
  * the first.)
  *
- * event_series_next says what to do, event_series_done what came of it.  One
- * thread, or under the owner's lock.  No allocation; about 90 KB.
+ * A step machine (docs/architecture.md#step-machines): event_series_next says
+ * what to do or for how long to wait, and event_series_done is told what came of
+ * it.  One step is under way at a time; meanwhile event_series_next says WAIT.
+ * One thread, or under the owner's lock.  No allocation; about 90 KB.
  */
 #define EVENT_SERIES_MAX 64		/* kinds known at once, written or
 					   waiting */
@@ -63,8 +65,7 @@ struct event_series_event {
 };
 
 enum event_series_step {
-	EVENT_SERIES_WAIT,	/* for wait_ms; INT64_MAX: until the next say or
-				   done */
+	EVENT_SERIES_WAIT,
 	EVENT_SERIES_CREATE,	/* create *event, with its series if it is
 				   one */
 	EVENT_SERIES_PATCH,	/* write the series of *event */
@@ -72,17 +73,22 @@ enum event_series_step {
 
 struct event_series_todo {
 	enum event_series_step step;
-	int64_t wait_ms;
+	int64_t wait_ms;	/* WAIT; INT64_MAX: until another call */
 	const struct event_series_event *event;	/* valid until
 						   event_series_done */
 };
 
-enum event_series_outcome {
+enum event_series_code {
 	EVENT_SERIES_WRITTEN,
 	EVENT_SERIES_GONE,	/* 404 */
 	EVENT_SERIES_EXISTS,	/* 409 */
 	EVENT_SERIES_REFUSED,	/* any other 4xx: never tried again */
 	EVENT_SERIES_FAILED,	/* no answer, 429 or 5xx: tried again */
+};
+
+struct event_series_outcome {
+	enum event_series_code code;
+	int64_t retry_after_ms;	/* FAILED: the answer's; -1: none */
 };
 
 struct event_series_entry {
@@ -112,16 +118,10 @@ struct event_series {
 void event_series_init(struct event_series *t, uint64_t seed);
 void event_series_say(struct event_series *t,
 		      const struct event_series_what *what, struct now now);
-
-/* At most one step is under way: until event_series_done the answer is to wait
- * without end. */
 struct event_series_todo event_series_next(struct event_series *t,
 					   struct now now);
-
-/* retry_after_ms: the answer's, if FAILED; -1: none. */
 void event_series_done(struct event_series *t,
-		       enum event_series_outcome outcome,
-		       int64_t retry_after_ms, struct now now);
+		       const struct event_series_outcome *o, struct now now);
 
 const char *event_reason_name(enum event_reason r);	/* "HoldStarted" */
 const char *event_reason_type(enum event_reason r);	/* "Normal" */

@@ -12,8 +12,11 @@
 /*
  * Leader election by a Lease as client-go does it (tools/leaderelection), and
  * the soft state that the leader keeps in an annotation beside the record.
- * lease_next says what to do, and lease_done is told what came of it; one call
- * at a time.  boot_ms is for all timing, server_ms only for what is written.
+ *
+ * A step machine (docs/architecture.md#step-machines): lease_next says what to
+ * do or for how long to wait, and lease_done is told what came of it.  One step
+ * is under way at a time; meanwhile lease_next says WAIT.  boot_ms is for all
+ * timing, server_ms only for what is written.
  *
  * It is stricter than client-go in three points.  A renewal counts from when it
  * was sent.  The leader ends by itself before its Lease can expire.  A Lease
@@ -63,11 +66,11 @@ void lease_record_copy(struct lease_record *to,
 		       const struct lease_record *from);
 
 enum lease_step {
-	LEASE_WAIT,	/* for wait_ms; INT64_MAX: until another call */
+	LEASE_WAIT,
 	LEASE_GET,
 	LEASE_CREATE,	/* create record; 409 is CONFLICT */
 	LEASE_UPDATE,	/* update the parts that with_… name, at record's rv */
-	LEASE_DONE,	/* after lease_stop: nothing is left to do */
+	LEASE_END,	/* after lease_stop: nothing is left to do */
 	LEASE_NONE,	/* with patience_ms: there is no Lease, so nobody leads.
 			   The caller goes on without one, and does not ask
 			   again */
@@ -75,11 +78,11 @@ enum lease_step {
 
 struct lease_todo {
 	enum lease_step step;
-	int64_t wait_ms, timeout_ms;	/* timeout_ms is the request's; after
-					   that it is FAILED */
-	const struct lease_record *record;	/* ours; valid until the next
-						   call */
-	bool with_spec, with_state;
+	int64_t wait_ms;	/* WAIT; INT64_MAX: until another call */
+	int64_t timeout_ms;	/* the request's; after that it is FAILED */
+	const struct lease_record *record;	/* CREATE, UPDATE: ours; valid
+						   until the next call */
+	bool with_spec, with_state;	/* UPDATE */
 };
 
 enum lease_code {
@@ -94,7 +97,7 @@ enum lease_code {
 struct lease_outcome {
 	enum lease_code code;
 	const struct lease_record *record;	/* OK */
-	int64_t retry_after_ms;			/* BUSY; else 0 */
+	int64_t retry_after_ms;	/* BUSY: the answer's; -1: none */
 };
 
 struct lease_note {	/* for the log */
@@ -152,7 +155,7 @@ int lease_state_set(struct lease *l, const char *text);
  * record that it was read from, server time.  STAMP_NONE: not known. */
 int64_t lease_state_ms(const struct lease *l);
 /* Gives the Lease up.  All work has to have ended.  Go on with lease_next until
- * LEASE_DONE. */
+ * LEASE_END. */
 void lease_stop(struct lease *l);
 bool lease_note(struct lease *l, struct lease_note *out); /* the oldest note;
 							     false: none */

@@ -31,8 +31,10 @@
  * If the webhooks cannot be read, a certificate is renewed all the same if its
  * CA was trusted before, and nothing else is done.
  *
- * The times of certificates are the API server's.  renewal_next says what to
- * do, and renewal_done is told what came of it.  One thread; no allocation.
+ * A step machine (docs/architecture.md#step-machines): renewal_next says what
+ * to do or for how long to wait, and renewal_done is told what came of it.  One
+ * step is under way at a time.  The times of certificates are the API server's.
+ * One thread; no allocation.
  */
 #define RENEWAL_ID_BYTES 32	/* SHA-256 of the certificate */
 #define RENEWAL_BUNDLE_MAX 16	/* the CA itself, and the youngest others */
@@ -68,7 +70,7 @@ struct renewal_view {
 };
 
 enum renewal_step {
-	RENEWAL_WAIT,	/* wait_ms */
+	RENEWAL_WAIT,
 	RENEWAL_READ,
 	RENEWAL_CA,	/* mint one that lives for life_ms, and write it */
 	RENEWAL_BUNDLE,	/* write the CA, and `keep` of the view's bundle */
@@ -77,16 +79,24 @@ enum renewal_step {
 
 struct renewal_todo {
 	enum renewal_step step;
-	int64_t wait_ms, life_ms;
+	int64_t wait_ms;	/* WAIT; INT64_MAX: until another call */
+	int64_t life_ms;	/* CA, LEAF */
 	const char *reason;	/* of a write */
-	bool keep[RENEWAL_BUNDLE_MAX];
+	bool keep[RENEWAL_BUNDLE_MAX];	/* BUNDLE */
 };
 
-enum renewal_outcome {
+enum renewal_code {
 	RENEWAL_OK,
-	RENEWAL_PARTLY,		/* of a READ: all but the webhooks */
+	RENEWAL_PARTLY,		/* READ: all but the webhooks */
 	RENEWAL_CONFLICT,	/* the object has changed since it was read */
 	RENEWAL_FAILED,
+};
+
+struct renewal_outcome {
+	enum renewal_code code;
+	const struct renewal_view *view;	/* READ that is OK or PARTLY:
+						   what it has read */
+	int64_t retry_after_ms;	/* not OK: the answer's; -1: none */
 };
 
 struct renewal {
@@ -116,12 +126,7 @@ void renewal_init(struct renewal *r, const struct renewal_config *c,
 		  uint64_t seed);
 
 struct renewal_todo renewal_next(struct renewal *r, struct now now);
-
-/* Says what came of the last step other than a wait.  view: what a READ that is
- * OK or PARTLY has read.  retry_after_ms: the answer's, if it is not OK; -1:
- * none. */
-void renewal_done(struct renewal *r, enum renewal_outcome outcome,
-		  const struct renewal_view *view, int64_t retry_after_ms,
+void renewal_done(struct renewal *r, const struct renewal_outcome *o,
 		  struct now now);
 
 #endif

@@ -260,13 +260,12 @@ controller_act_on(struct controller *s, uint32_t head, struct now now,
 
 /* Starts the next of the fresh lists that a release waits for. */
 bool
-controller_start_fresh(struct controller *s, struct now now, int64_t hint_ms,
-		       struct action *out)
+controller_start_fresh(struct controller *s, struct now now, struct action *out)
 {
 	enum kind kind;
 
 	if (!views_whole(&s->views) ||
-	    !release_start(&s->release, now, hint_ms, &kind))
+	    !release_start(&s->release, now, s->admitted_ms, &kind))
 		return false;
 	*out = (struct action){.act = kind == KIND_NODEPOOL ? ACT_LIST_NODEPOOLS
 							    : ACT_LIST_CLAIMS,

@@ -28,7 +28,7 @@ controller_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
 	s->leads = s->guess = true;
 	s->rules = *rules;
 	s->counters = counters;
-	s->last_ms = s->nodepools_ms = STAMP_NONE;
+	s->last_ms = s->nodepools_ms = s->admitted_ms = STAMP_NONE;
 	pace_init(&s->pace, seed);
 	s->replacements.rules = &s->rules;
 	s->replacements.views = &s->views;
@@ -65,20 +65,12 @@ controller_free(struct controller *s)
 	free(s);
 }
 
-bool
-controller_next(struct controller *s, struct now now, int64_t hint_ms,
-		struct action *out, int64_t *wait_ms)
+/* Lets time pass in the table. */
+static void
+catch_up(struct controller *s, struct now now)
 {
-	uint32_t id;
-	bool whole;
+	bool whole = views_whole(&s->views);
 
-	*wait_ms = INT64_MAX;
-	if (!s->leads)
-		return false;
-	now = controller_steady(s, now);
-	if (controller_begins(s, now, wait_ms))
-		return false;
-	whole = views_whole(&s->views);
 	if (whole && s->guess)
 		controller_guess(s, now);
 	controller_advance(s, now);
@@ -87,51 +79,77 @@ controller_next(struct controller *s, struct now now, int64_t hint_ms,
 		controller_advance(s, now);
 	}
 	s->views.was_whole = s->views.was_whole || whole;
+}
+
+/* Finds the next action that may be done now.  Returns false if there is
+ * none. */
+static bool
+take_action(struct controller *s, struct now now, struct action *out)
+{
+	uint32_t id;
+
+	while ((id = queue_take(&s->queue)) != NO_ID) {
+		if (!s->machines.at[id].used)
+			continue;
+		id = machines_head(&s->machines, id);
+		if (!controller_act_on(s, id, now, out))
+			continue;
+		controller_queue(s, id); /* for its other half */
+		return true;
+	}
+	return controller_start_fresh(s, now, out);
+}
+
+struct controller_todo
+controller_next(struct controller *s, struct now now)
+{
+	struct controller_todo t = {.step = CONTROLLER_WAIT,
+				    .wait_ms = INT64_MAX};
+
+	if (!s->leads)
+		return t;
+	now = controller_steady(s, now);
+	if (controller_begins(s, now, &t.wait_ms))
+		return t;
+	catch_up(s, now);
 	if (!writes_paused(&s->writes, now.boot_ms)) {
-		while ((id = queue_take(&s->queue)) != NO_ID) {
-			if (!s->machines.at[id].used)
-				continue;
-			id = machines_head(&s->machines, id);
-			if (!controller_act_on(s, id, now, out))
-				continue;
-			controller_queue(s, id); /* for its other half */
-			return true;
+		if (take_action(s, now, &t.action)) {
+			t.step = CONTROLLER_ACT;
+			return t;
 		}
-		if (controller_start_fresh(s, now, hint_ms, out))
-			return true;
 		controller_latency(s, now);
 	}
-	*wait_ms = controller_wait(s, now);
-	return false;
+	t.wait_ms = controller_wait(s, now);
+	return t;
 }
 
 static void
-count(struct controller *s, const struct action *a, enum outcome_code code)
+count(struct controller *s, const struct action *a, enum controller_code code)
 {
 	static const enum counter holds[] = {
-		[OUTCOME_OK] = COUNTER_HOLDS_OK,
-		[OUTCOME_CONFLICT] = COUNTER_HOLDS_CONFLICT,
-		[OUTCOME_INVALID] = COUNTER_HOLDS_CONFLICT,
-		[OUTCOME_REFUSED] = COUNTER_HOLDS_ERROR,
-		[OUTCOME_GONE] = COUNTER_HOLDS_GONE,
-		[OUTCOME_BUSY] = COUNTER_HOLDS_ERROR,
-		[OUTCOME_FAILED] = COUNTER_HOLDS_ERROR,
+		[CONTROLLER_OK] = COUNTER_HOLDS_OK,
+		[CONTROLLER_CONFLICT] = COUNTER_HOLDS_CONFLICT,
+		[CONTROLLER_INVALID] = COUNTER_HOLDS_CONFLICT,
+		[CONTROLLER_REFUSED] = COUNTER_HOLDS_ERROR,
+		[CONTROLLER_GONE] = COUNTER_HOLDS_GONE,
+		[CONTROLLER_BUSY] = COUNTER_HOLDS_ERROR,
+		[CONTROLLER_FAILED] = COUNTER_HOLDS_ERROR,
 	};
 	static const enum counter releases[] = {
-		[OUTCOME_OK] = COUNTER_RELEASES_OK,
-		[OUTCOME_CONFLICT] = COUNTER_RELEASES_CONFLICT,
-		[OUTCOME_INVALID] = COUNTER_RELEASES_CONFLICT,
-		[OUTCOME_REFUSED] = COUNTER_RELEASES_ERROR,
-		[OUTCOME_GONE] = COUNTER_RELEASES_GONE,
-		[OUTCOME_BUSY] = COUNTER_RELEASES_ERROR,
-		[OUTCOME_FAILED] = COUNTER_RELEASES_ERROR,
+		[CONTROLLER_OK] = COUNTER_RELEASES_OK,
+		[CONTROLLER_CONFLICT] = COUNTER_RELEASES_CONFLICT,
+		[CONTROLLER_INVALID] = COUNTER_RELEASES_CONFLICT,
+		[CONTROLLER_REFUSED] = COUNTER_RELEASES_ERROR,
+		[CONTROLLER_GONE] = COUNTER_RELEASES_GONE,
+		[CONTROLLER_BUSY] = COUNTER_RELEASES_ERROR,
+		[CONTROLLER_FAILED] = COUNTER_RELEASES_ERROR,
 	};
 
 	if (a->act == ACT_HOLD)
 		counter_add(s->counters, holds[code]);
 	else if (a->act == ACT_CLEAR || a->act == ACT_UNMARK)
 		counter_add(s->counters, releases[code]);
-	else if (a->act == ACT_CLASSIFY && code == OUTCOME_OK)
+	else if (a->act == ACT_CLASSIFY && code == CONTROLLER_OK)
 		counter_add(s->counters, COUNTER_REPLACEMENTS);
 }
 
@@ -183,12 +201,12 @@ controller_fresh(struct controller *s, const struct object *claim)
 }
 
 static void
-fresh_done(struct controller *s, enum kind kind, const struct outcome *o,
-	   struct now now)
+fresh_done(struct controller *s, enum kind kind,
+	   const struct controller_outcome *o, struct now now)
 {
 	const struct view *v = &s->views.at[kind];
-	bool ok = o->code == OUTCOME_OK ||
-		  (o->code == OUTCOME_GONE && v->listed && !v->served);
+	bool ok = o->code == CONTROLLER_OK ||
+		  (o->code == CONTROLLER_GONE && v->listed && !v->served);
 
 	switch (release_done(&s->release, kind, ok, now.boot_ms, &s->pace,
 			     &s->notes)) {
@@ -204,9 +222,10 @@ fresh_done(struct controller *s, enum kind kind, const struct outcome *o,
 }
 
 void
-controller_done(struct controller *s, const struct action *a,
-		const struct outcome *o, struct now now)
+controller_done(struct controller *s, const struct controller_outcome *o,
+		struct now now)
 {
+	const struct action *a = o->action;
 	const struct entry *e;
 
 	now = controller_steady(s, now);

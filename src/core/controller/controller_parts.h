@@ -43,7 +43,7 @@ void controller_advance(struct controller *s, struct now now);
 bool controller_act_on(struct controller *s, uint32_t head, struct now now,
 		       struct action *out);
 bool controller_start_fresh(struct controller *s, struct now now,
-			    int64_t hint_ms, struct action *out);
+			    struct action *out);
 
 /* wait.c: returns true while a lead has only begun, so that it is too early for
  * any action.  If time alone ends that, it lowers *wait_ms, which the caller

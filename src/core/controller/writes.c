@@ -231,7 +231,7 @@ refusal_ms(struct writes *ws, unsigned n)
 /* Makes everybody wait for as long as the API server said, or else as we
  * choose. */
 static void
-pause(struct writes *ws, const struct outcome *o, int64_t boot_ms)
+pause(struct writes *ws, const struct controller_outcome *o, int64_t boot_ms)
 {
 	int64_t ms =
 		o->retry_after_ms >= 0 ? o->retry_after_ms : BACKOFF_MIN_MS;
@@ -242,11 +242,12 @@ pause(struct writes *ws, const struct outcome *o, int64_t boot_ms)
 }
 
 void
-writes_answered(struct writes *ws, const struct outcome *o, int64_t boot_ms)
+writes_answered(struct writes *ws, const struct controller_outcome *o,
+		int64_t boot_ms)
 {
 	assert(ws->in_flight > 0);
 	ws->in_flight--;
-	if (o->code == OUTCOME_BUSY) /* whatever has become of the object */
+	if (o->code == CONTROLLER_BUSY) /* whatever has become of the object */
 		pause(ws, o, boot_ms);
 }
 
@@ -257,8 +258,9 @@ writes_awaits(const struct writes *ws, const struct action *a)
 }
 
 static void
-written(struct writes *ws, const struct action *a, const struct outcome *o,
-	const char *rv, bool shown, int64_t boot_ms)
+written(struct writes *ws, const struct action *a,
+	const struct controller_outcome *o, const char *rv, bool shown,
+	int64_t boot_ms)
 {
 	struct write *w = &ws->at[a->id];
 
@@ -319,17 +321,18 @@ moved_on(struct writes *ws, const struct action *a, bool look, const char *rv,
 }
 
 static void
-patch_done(struct writes *ws, const struct action *a, const struct outcome *o,
-	   const char *rv, bool shown, int64_t boot_ms)
+patch_done(struct writes *ws, const struct action *a,
+	   const struct controller_outcome *o, const char *rv, bool shown,
+	   int64_t boot_ms)
 {
 	switch (o->code) {
-	case OUTCOME_OK:
+	case CONTROLLER_OK:
 		written(ws, a, o, rv, shown, boot_ms);
 		break;
-	case OUTCOME_CONFLICT:
+	case CONTROLLER_CONFLICT:
 		moved_on(ws, a, false, rv, boot_ms);
 		break;
-	case OUTCOME_INVALID:
+	case CONTROLLER_INVALID:
 		/* A hold that is refused as invalid stays invalid.  A clear may
 		 * have failed its test, so the object is read again and decided
 		 * anew.  If a clear fails once more at the same version, the
@@ -340,10 +343,10 @@ patch_done(struct writes *ws, const struct action *a, const struct outcome *o,
 		else
 			moved_on(ws, a, true, rv, boot_ms);
 		break;
-	case OUTCOME_REFUSED:
+	case CONTROLLER_REFUSED:
 		refused(ws, a, o->why, boot_ms);
 		break;
-	case OUTCOME_GONE:
+	case CONTROLLER_GONE:
 		break;
 	default:
 		back_off_failed(ws, a->id, boot_ms);
@@ -353,38 +356,39 @@ patch_done(struct writes *ws, const struct action *a, const struct outcome *o,
 /* Handles the answer to ACT_CLASSIFY.  A class that cannot be written backs off
  * by itself, so that holds and releases of the object go on. */
 static void
-class_done(struct writes *ws, const struct action *a, const struct outcome *o,
-	   const char *rv, bool shown, int64_t boot_ms)
+class_done(struct writes *ws, const struct action *a,
+	   const struct controller_outcome *o, const char *rv, bool shown,
+	   int64_t boot_ms)
 {
 	struct write *w = &ws->at[a->id];
 
-	if (o->code == OUTCOME_OK || o->code == OUTCOME_CONFLICT ||
-	    o->code == OUTCOME_GONE) {
+	if (o->code == CONTROLLER_OK || o->code == CONTROLLER_CONFLICT ||
+	    o->code == CONTROLLER_GONE) {
 		w->class_failures = 0;
 		patch_done(ws, a, o, rv, shown, boot_ms);
 		return;
 	}
 	if (w->class_failures++ == 0 &&
-	    (o->code == OUTCOME_REFUSED || o->code == OUTCOME_INVALID))
+	    (o->code == CONTROLLER_REFUSED || o->code == CONTROLLER_INVALID))
 		tell_refused(ws, a, o->why);
 	w->class_boot_ms = boot_ms + refusal_ms(ws, w->class_failures);
 }
 
 static void
-read_done(struct writes *ws, const struct action *a, const struct outcome *o,
-	  int64_t boot_ms)
+read_done(struct writes *ws, const struct action *a,
+	  const struct controller_outcome *o, int64_t boot_ms)
 {
 	struct write *w = &ws->at[a->id];
 
-	if (o->code == OUTCOME_OK)
+	if (o->code == CONTROLLER_OK)
 		w->reread = false;
-	else if (o->code != OUTCOME_GONE)
+	else if (o->code != CONTROLLER_GONE)
 		back_off_failed(ws, a->id, boot_ms);
 }
 
 bool
-writes_done(struct writes *ws, const struct action *a, const struct outcome *o,
-	    const char *rv, int64_t boot_ms)
+writes_done(struct writes *ws, const struct action *a,
+	    const struct controller_outcome *o, const char *rv, int64_t boot_ms)
 {
 	bool shown = ws->at[a->id].state == WRITE_SHOWN;
 
@@ -397,20 +401,20 @@ writes_done(struct writes *ws, const struct action *a, const struct outcome *o,
 	else
 		patch_done(ws, a, o, rv, shown, boot_ms);
 	assert(write_check(ws, a->id));
-	return o->code == OUTCOME_GONE;
+	return o->code == CONTROLLER_GONE;
 }
 
 void
 writes_owner_done(struct writes *ws, const struct action *a,
-		  const struct outcome *o, bool full, bool has_peer,
+		  const struct controller_outcome *o, bool full, bool has_peer,
 		  int64_t boot_ms)
 {
 	struct write *w = &ws->at[a->id];
 
 	w->state = WRITE_IDLE;
-	if (o->code == OUTCOME_GONE) {
+	if (o->code == CONTROLLER_GONE) {
 		w->owner_gone = true;
-	} else if (o->code == OUTCOME_OK) {
+	} else if (o->code == CONTROLLER_OK) {
 		/* The claim was tracked, so the Node has a peer now.  If the
 		 * table is full it has none, and the Node stands for itself. */
 		w->owner_gone = full;

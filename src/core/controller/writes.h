@@ -138,7 +138,7 @@ uint64_t writes_start_list(struct writes *ws);
 /* --- its answer ----------------------------------------------------------- */
 
 /* Call this first with the answer to any action, including a list. */
-void writes_answered(struct writes *ws, const struct outcome *o,
+void writes_answered(struct writes *ws, const struct controller_outcome *o,
 		     int64_t boot_ms);
 /* Returns whether the action is the object's write that is under way.  It is
  * not if the object has gone meanwhile; the answer then means nothing more. */
@@ -147,11 +147,12 @@ bool writes_awaits(const struct writes *ws, const struct action *a);
  * in the table.  Returns true if the object is gone and the caller has to drop
  * it. */
 bool writes_done(struct writes *ws, const struct action *a,
-		 const struct outcome *o, const char *rv, int64_t boot_ms);
+		 const struct controller_outcome *o, const char *rv,
+		 int64_t boot_ms);
 /* Call this instead for ACT_READ_CLAIM.  full: the table has no room for the
  * claim.  has_peer: the Node is matched with its claim now. */
 void writes_owner_done(struct writes *ws, const struct action *a,
-		       const struct outcome *o, bool full, bool has_peer,
-		       int64_t boot_ms);
+		       const struct controller_outcome *o, bool full,
+		       bool has_peer, int64_t boot_ms);
 
 #endif

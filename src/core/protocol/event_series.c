@@ -317,8 +317,8 @@ retry_wait(struct event_series *t, int64_t retry_after_ms)
 }
 
 void
-event_series_done(struct event_series *t, enum event_series_outcome outcome,
-		  int64_t retry_after_ms, struct now now)
+event_series_done(struct event_series *t, const struct event_series_outcome *o,
+		  struct now now)
 {
 	struct event_series_entry *e = t->under_way;
 	bool created = t->step == EVENT_SERIES_CREATE;
@@ -326,9 +326,9 @@ event_series_done(struct event_series *t, enum event_series_outcome outcome,
 	assert(e != NULL);
 	t->under_way = NULL;
 
-	if (outcome == EVENT_SERIES_WRITTEN) {
+	if (o->code == EVENT_SERIES_WRITTEN) {
 		entry_written(t, e, now.boot_ms);
-	} else if (outcome == EVENT_SERIES_EXISTS && created) {
+	} else if (o->code == EVENT_SERIES_EXISTS && created) {
 		/* An earlier answer was lost: the Event that exists is our
 		 * own. */
 		e->exists = true;
@@ -336,13 +336,14 @@ event_series_done(struct event_series *t, enum event_series_outcome outcome,
 			entry_written(t, e, now.boot_ms);
 		else
 			entry_again(t, e, 0, now.boot_ms);
-	} else if (outcome == EVENT_SERIES_GONE && !created) {
+	} else if (o->code == EVENT_SERIES_GONE && !created) {
 		e->exists = false;
 		entry_again(t, e, 0, now.boot_ms);
-	} else if (outcome == EVENT_SERIES_REFUSED ||
-		   outcome == EVENT_SERIES_GONE) {
+	} else if (o->code == EVENT_SERIES_REFUSED ||
+		   o->code == EVENT_SERIES_GONE) {
 		entry_lost(t, e, now.boot_ms);
 	} else {
-		entry_again(t, e, retry_wait(t, retry_after_ms), now.boot_ms);
+		entry_again(t, e, retry_wait(t, o->retry_after_ms),
+			    now.boot_ms);
 	}
 }

@@ -207,7 +207,7 @@ static enum lease_step
 last_step(const struct lease *l)
 {
 	if (l->config.enabled ? !is_ours(l) : !state_differs(l))
-		return LEASE_DONE;
+		return LEASE_END;
 	return l->fresh ? LEASE_UPDATE : LEASE_GET;
 }
 
@@ -320,8 +320,8 @@ lease_next(struct lease *l, struct now now)
 
 	if (l->busy != LEASE_WAIT)
 		return wait;
-	if (l->plan == LEASE_DONE)
-		return (struct lease_todo){.step = LEASE_DONE};
+	if (l->plan == LEASE_END)
+		return (struct lease_todo){.step = LEASE_END};
 	if (l->plan != LEASE_WAIT)
 		return go(l, now);
 
@@ -409,13 +409,13 @@ static void
 stopped(struct lease *l, enum lease_step was, const struct lease_outcome *o)
 {
 	if (was == LEASE_GET) {
-		l->plan = o->code == LEASE_OK ? last_step(l) : LEASE_DONE;
+		l->plan = o->code == LEASE_OK ? last_step(l) : LEASE_END;
 	} else if (!l->releasing) {	/* the call began before the stop */
 		l->plan = o->code == LEASE_OK ? last_step(l) : LEASE_GET;
 	} else if (o->code == LEASE_CONFLICT && l->steps < STEPS_MAX - 1) {
 		l->plan = LEASE_GET;
 	} else {
-		l->plan = LEASE_DONE;
+		l->plan = LEASE_END;
 		if (l->config.enabled && o->code == LEASE_OK)
 			tell(l, LEASE_NOTE_RELEASED, "");
 	}

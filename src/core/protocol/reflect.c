@@ -28,85 +28,85 @@ reflect_seen(struct reflect *r, const char *rv)
 }
 
 struct reflect_todo
-reflect_next(struct reflect *r, int64_t now_ms)
+reflect_next(struct reflect *r, struct now now)
 {
 	struct reflect_todo t = {.rv = r->rv, .cont = r->cont};
 
-	if (now_ms < r->not_before_ms) {
+	if (now.boot_ms < r->not_before_ms) {
 		t.step = REFLECT_WAIT;
-		t.wait_ms = r->not_before_ms - now_ms;
+		t.wait_ms = r->not_before_ms - now.boot_ms;
 	} else if (r->rv[0] == '\0' || r->cont[0] != '\0') {
 		t.step = REFLECT_LIST;
 	} else {
 		t.step = REFLECT_WATCH;
 		t.timeout_s = WATCH_MIN_S +
 			      (int)(pace_random(&r->pace) % WATCH_MIN_S);
-		r->watch_ms = now_ms;
+		r->watch_ms = now.boot_ms;
 	}
 	return t;
 }
 
 bool
-reflect_short(const struct reflect *r, int64_t now_ms)
+reflect_short(const struct reflect *r, struct now now)
 {
-	return now_ms - r->watch_ms < WATCH_SHORT_MS;
+	return now.boot_ms - r->watch_ms < WATCH_SHORT_MS;
 }
 
 static void
-failed(struct reflect *r, int64_t retry_after_ms, int64_t now_ms)
+failed(struct reflect *r, int64_t retry_after_ms, int64_t boot_ms)
 {
-	if (now_ms - r->failed_ms > BACKOFF_RESET_MS)
+	if (boot_ms - r->failed_ms > BACKOFF_RESET_MS)
 		r->failures = 0;
-	r->failed_ms = now_ms;
+	r->failed_ms = boot_ms;
 	r->failures++;
-	r->not_before_ms = now_ms + pace_backoff(&r->pace, r->failures,
-						 BACKOFF_MIN_MS,
-						 BACKOFF_MAX_MS);
+	r->not_before_ms =
+		boot_ms + pace_backoff(&r->pace, r->failures, BACKOFF_MIN_MS,
+				       BACKOFF_MAX_MS);
 	/* A server that says 0 does not ask us to loop, so the backoff
 	 * stays. */
 	if (retry_after_ms > 0)
-		r->not_before_ms = now_ms + retry_after_ms;
+		r->not_before_ms = boot_ms + retry_after_ms;
 }
 
 void
-reflect_done(struct reflect *r, enum reflect_result result, const char *rv,
-	     const char *cont, int64_t retry_after_ms, int64_t now_ms)
+reflect_done(struct reflect *r, const struct reflect_outcome *o, struct now now)
 {
 	bool listing = r->rv[0] == '\0' || r->cont[0] != '\0';
 
-	switch (result) {
+	switch (o->code) {
 	case REFLECT_PAGE:
 	case REFLECT_COMPLETE:
-		if (str_copy(r->rv, sizeof(r->rv), rv) ||
+		if (str_copy(r->rv, sizeof(r->rv), o->rv) ||
 		    str_copy(r->cont, sizeof(r->cont),
-			     result == REFLECT_PAGE ? cont : "")) {
+			     o->code == REFLECT_PAGE ? o->cont : "")) {
 			reflect_restart(r);	/* it cannot be completed */
-			failed(r, -1, now_ms);
+			failed(r, -1, now.boot_ms);
 		}
 		break;
 	case REFLECT_UNSERVED:
 		reflect_restart(r);
-		r->not_before_ms = now_ms + pace_jitter(&r->pace, UNSERVED_MS);
+		r->not_before_ms =
+			now.boot_ms + pace_jitter(&r->pace, UNSERVED_MS);
 		break;
 	case REFLECT_ENDED:
-		if (reflect_short(r, now_ms))
-			failed(r, -1, now_ms);
+		if (reflect_short(r, now))
+			failed(r, -1, now.boot_ms);
 		break;
 	case REFLECT_EXPIRED:
 		reflect_restart(r);
-		failed(r, -1, now_ms);
+		failed(r, -1, now.boot_ms);
 		/* The first 410 in a while is answered by a list at once, even
 		 * if it took many tries to hear it: the server is back. */
-		if (!listing && now_ms - r->expired_ms > BACKOFF_RESET_MS)
-			r->not_before_ms = now_ms;
-		r->expired_ms = now_ms;
+		if (!listing && now.boot_ms - r->expired_ms > BACKOFF_RESET_MS)
+			r->not_before_ms = now.boot_ms;
+		r->expired_ms = now.boot_ms;
 		break;
 	case REFLECT_FAILED:
 		/* A list that broke in the middle starts again, because its
 		 * token may have gone with the server that gave it. */
 		if (listing)
 			reflect_restart(r);
-		failed(r, retry_after_ms, now_ms);
+		failed(r, o->retry_after_ms, now.boot_ms);
 		break;
 	}
 }

@@ -295,30 +295,27 @@ trust(struct renewal *r, int64_t boot_ms)
 }
 
 void
-renewal_done(struct renewal *r, enum renewal_outcome outcome,
-	     const struct renewal_view *view, int64_t retry_after_ms,
-	     struct now now)
+renewal_done(struct renewal *r, const struct renewal_outcome *o, struct now now)
 {
 	bool read = r->step == RENEWAL_READ &&
-		    (outcome == RENEWAL_OK || outcome == RENEWAL_PARTLY);
+		    (o->code == RENEWAL_OK || o->code == RENEWAL_PARTLY);
+	int64_t pause_ms;
 
 	assert(r->step != RENEWAL_WAIT);
 	if (read) {
-		assert(view->bundle_n <= RENEWAL_BUNDLE_MAX);
-		r->view = *view;
+		assert(o->view->bundle_n <= RENEWAL_BUNDLE_MAX);
+		r->view = *o->view;
 		r->fresh = true;
-		r->partly = outcome == RENEWAL_PARTLY;
+		r->partly = o->code == RENEWAL_PARTLY;
 	}
 
-	if (outcome != RENEWAL_OK) {
+	if (o->code != RENEWAL_OK) {
 		r->failures++;
+		pause_ms = pace_backoff(&r->pace, r->failures,
+					least(RETRY_MS, r->config.read_ms),
+					least(RETRY_MAX_MS, r->config.read_ms));
 		r->not_before_ms =
-			now.boot_ms +
-			most(pace_backoff(&r->pace, r->failures,
-					  least(RETRY_MS, r->config.read_ms),
-					  least(RETRY_MAX_MS,
-						r->config.read_ms)),
-			     retry_after_ms);
+			now.boot_ms + most(pause_ms, o->retry_after_ms);
 	} else if (read) {
 		trust(r, now.boot_ms);
 	} else {

@@ -63,7 +63,7 @@ lease_call_answered(const struct kube_reply *r, const struct err *no,
 {
 	char text[ANSWER_TEXT];
 
-	*o = (struct lease_outcome){.code = LEASE_FAILED};
+	*o = (struct lease_outcome){.code = LEASE_FAILED, .retry_after_ms = -1};
 	*why = *no;
 	if (no->code != ERR_NONE)
 		return;
@@ -73,7 +73,7 @@ lease_call_answered(const struct kube_reply *r, const struct err *no,
 		o->code = LEASE_FAILED;
 	if (o->code == LEASE_OK)
 		o->record = record;
-	if (o->code == LEASE_BUSY && r->retry_after_ms > 0)
+	if (o->code == LEASE_BUSY)
 		o->retry_after_ms = r->retry_after_ms;
 	if (o->code == LEASE_FAILED && why->code == ERR_NONE)
 		(void)err_set(why, ERR_INPUT, "%s", answer_text(r, text));

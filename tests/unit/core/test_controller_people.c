@@ -449,15 +449,13 @@ START_TEST(a_joining_node_is_cleared_by_version)
 	object_hold(&n->o, server_ms(w) / 1000 * 1000 - MINUTE);
 	world_list(w, KIND_NODE);
 	world_list(w, KIND_NODECLAIM);
-	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
+	ck_assert(world_next(w, &a, &wait));
 	ck_assert_int_eq(a.act, ACT_LIST_CLAIMS);
-	controller_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
-			world_now(w));
-	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
+	world_done(w, &a, CONTROLLER_OK);
+	ck_assert(world_next(w, &a, &wait));
 	ck_assert_int_eq(a.act, ACT_LIST_NODEPOOLS);
-	controller_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
-			world_now(w));
-	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
+	world_done(w, &a, CONTROLLER_OK);
+	ck_assert(world_next(w, &a, &wait));
 	ck_assert_int_eq(a.act, ACT_CLEAR);
 	ck_assert_str_eq(a.name, n->o.name);
 	ck_assert(a.mark_exact == (_i == 1));

@@ -448,22 +448,18 @@ START_TEST(both_lists_and_claims_first)
 	due_machines(1);
 	world_list(w, KIND_NODE);
 	world_list(w, KIND_NODECLAIM);
-	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
+	ck_assert(world_next(w, &a, &wait));
 	ck_assert_int_eq(a.act, ACT_LIST_CLAIMS);
 	ck_assert_int_eq(a.kind, KIND_NODECLAIM);
-	controller_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
-			world_now(w));
-	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
+	world_done(w, &a, CONTROLLER_OK);
+	ck_assert(world_next(w, &a, &wait));
 	ck_assert_int_eq(a.act, ACT_LIST_NODEPOOLS);
 	ck_assert_int_eq(a.kind, KIND_NODEPOOL);
-	ck_assert(!controller_next(w->s, world_now(w), w->hint_ms,
-				   &(struct action){0}, &wait));
-	controller_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
-			world_now(w));
-	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
+	ck_assert(!world_next(w, &(struct action){0}, &wait));
+	world_done(w, &a, CONTROLLER_OK);
+	ck_assert(world_next(w, &a, &wait));
 	ck_assert_int_eq(a.act, ACT_CLEAR);
-	controller_done(w->s, &a, &(struct outcome){.code = OUTCOME_FAILED},
-			world_now(w));
+	world_done(w, &a, CONTROLLER_FAILED);
 }
 END_TEST
 
@@ -484,20 +480,15 @@ START_TEST(pools_not_served)
 	}
 	world_list(w, KIND_NODE);
 	world_list(w, KIND_NODECLAIM);
-	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
-	controller_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
-			world_now(w));
-	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
+	ck_assert(world_next(w, &a, &wait));
+	world_done(w, &a, CONTROLLER_OK);
+	ck_assert(world_next(w, &a, &wait));
 	ck_assert_int_eq(a.act, ACT_LIST_NODEPOOLS);
-	controller_done(w->s, &a, &(struct outcome){.code = OUTCOME_GONE},
-			world_now(w));
-	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait) ==
-		  (_i == 0));
+	world_done(w, &a, CONTROLLER_GONE);
+	ck_assert(world_next(w, &a, &wait) == (_i == 0));
 	if (_i == 0) {
 		ck_assert_int_eq(a.act, ACT_CLEAR);
-		controller_done(w->s, &a,
-				&(struct outcome){.code = OUTCOME_FAILED},
-				world_now(w));
+		world_done(w, &a, CONTROLLER_FAILED);
 	}
 }
 END_TEST

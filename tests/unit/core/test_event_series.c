@@ -65,9 +65,17 @@ step(int64_t until, struct event_series_todo *todo)
 }
 
 static void
-done(enum event_series_outcome o)
+answered(enum event_series_code code, int64_t retry_after_ms)
 {
-	event_series_done(&t, o, NONE, now());
+	struct event_series_outcome o = {code, retry_after_ms};
+
+	event_series_done(&t, &o, now());
+}
+
+static void
+done(enum event_series_code code)
+{
+	answered(code, NONE);
 }
 
 /* Writes all there is until then, and says how many that were. */
@@ -367,7 +375,7 @@ struct turn {
 	enum event_series_step step;
 	unsigned count;
 	int64_t wait_min, wait_max;	/* before it */
-	enum event_series_outcome outcome;
+	enum event_series_code outcome;
 };
 #define SOON 0, 0
 #define LATER EVENT_SERIES_RETRY_MS, EVENT_SERIES_RETRY_MS + EVENT_SERIES_RETRY_MS / 4
@@ -474,8 +482,8 @@ START_TEST(failure)
 }
 END_TEST
 
-static const enum event_series_outcome stubborn[] = {EVENT_SERIES_FAILED,
-						     EVENT_SERIES_GONE};
+static const enum event_series_code stubborn[] = {EVENT_SERIES_FAILED,
+						  EVENT_SERIES_GONE};
 
 /* 12 tries, then it is lost; a row of 404 and 409 is no endless loop. */
 START_TEST(twelve_tries)
@@ -542,14 +550,14 @@ START_TEST(retry_after)
 	say("general");
 	say("gpu");
 	ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_CREATE);
-	event_series_done(&t, EVENT_SERIES_FAILED, 60000, now());
+	answered(EVENT_SERIES_FAILED, 60000);
 	ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_CREATE);
 	ck_assert_str_eq(todo.event->nodepool, "gpu");
 	done(EVENT_SERIES_WRITTEN);
 	want(EVENT_SERIES_WAIT, 0, START + 59999);
 	want(EVENT_SERIES_CREATE, 1, START + 60000);
 	/* One below the usual wait changes nothing. */
-	event_series_done(&t, EVENT_SERIES_FAILED, 1000, now());
+	answered(EVENT_SERIES_FAILED, 1000);
 	want(EVENT_SERIES_WAIT, 0, START + 60000 + EVENT_SERIES_RETRY_MS - 1);
 	want(EVENT_SERIES_CREATE, 1, START + 60000 + 2 * EVENT_SERIES_RETRY_MS);
 }
@@ -563,9 +571,9 @@ START_TEST(due_first)
 	say("general");
 	say("gpu");
 	(void)step(boot, &todo);
-	event_series_done(&t, EVENT_SERIES_FAILED, 20000, now());
+	answered(EVENT_SERIES_FAILED, 20000);
 	(void)step(boot, &todo);
-	event_series_done(&t, EVENT_SERIES_FAILED, 15000, now());
+	answered(EVENT_SERIES_FAILED, 15000);
 	boot += 30000;
 	ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_CREATE);
 	ck_assert_str_eq(todo.event->nodepool, "gpu");
@@ -738,7 +746,7 @@ store_find(int64_t first_us)
 
 /* What the API server makes of it; now and then it is not there, or its answer
  * is lost. */
-static enum event_series_outcome
+static enum event_series_code
 serve(const struct event_series_todo *todo, struct dice *d)
 {
 	unsigned i = store_find(todo->event->first_us);

@@ -664,9 +664,9 @@ START_TEST(stopping)
 	ck_assert_msg(!lease_leads(&l, t), "%s", name);
 	ck_assert_int_eq(lease_state_set(&l, "x"), -1);
 	script(after, name);
-	ck_assert_msg(lease_next(&l, at(t)).step == LEASE_DONE, "%s: not done",
+	ck_assert_msg(lease_next(&l, at(t)).step == LEASE_END, "%s: not done",
 		      name);
-	ck_assert_msg(lease_next(&l, at(t + HOUR)).step == LEASE_DONE,
+	ck_assert_msg(lease_next(&l, at(t + HOUR)).step == LEASE_END,
 		      "%s: not for good", name);
 	ck_assert_msg(t == then, "%s: it waited", name);
 	told = notes();
@@ -920,7 +920,7 @@ START_TEST(alone_stops)
 	ck_assert(todo.with_state && !todo.with_spec);
 	ck_assert_str_eq(todo.record->state, "last words");
 	done_write();
-	ck_assert_int_eq(lease_next(&l, at(t)).step, LEASE_DONE);
+	ck_assert_int_eq(lease_next(&l, at(t)).step, LEASE_END);
 	ck_assert_str_eq(notes(), "");
 }
 END_TEST
@@ -929,7 +929,7 @@ START_TEST(alone_stops_with_nothing_to_say)
 {
 	script("Gme", "stop");
 	lease_stop(&l);
-	ck_assert_int_eq(lease_next(&l, at(t)).step, LEASE_DONE);
+	ck_assert_int_eq(lease_next(&l, at(t)).step, LEASE_END);
 }
 END_TEST
 
@@ -1177,7 +1177,7 @@ turn(int i)
 	struct lease_todo next = lease_next(&r->l, replica_now(r));
 
 	r->wakes = NEVER;
-	if (next.step == LEASE_DONE)
+	if (next.step == LEASE_END)
 		r->up = false;
 	else if (next.step != LEASE_WAIT)
 		send(i, &next);

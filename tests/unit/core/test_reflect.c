@@ -14,22 +14,48 @@ setup(void)
 	reflect_init(&r, 1);
 }
 
+static struct now
+at(int64_t boot_ms)
+{
+	return (struct now){.server_ms = STAMP_NONE, .boot_ms = boot_ms};
+}
+
+static struct reflect_todo
+next(int64_t now_ms)
+{
+	return reflect_next(&r, at(now_ms));
+}
+
+static void
+listed(enum reflect_code code, const char *rv, const char *cont, int64_t now_ms)
+{
+	struct reflect_outcome o = {code, rv, cont, NONE};
+
+	reflect_done(&r, &o, at(now_ms));
+}
+
 static void
 complete(const char *rv, int64_t now_ms)
 {
-	reflect_done(&r, REFLECT_COMPLETE, rv, "", NONE, now_ms);
+	listed(REFLECT_COMPLETE, rv, NULL, now_ms);
+}
+
+static void
+ended(enum reflect_code code, int64_t now_ms)
+{
+	listed(code, NULL, NULL, now_ms);
 }
 
 /* The next step, sleeping as it says.  Returns when it is taken. */
 static int64_t
 step(int64_t now_ms, struct reflect_todo *t)
 {
-	*t = reflect_next(&r, now_ms);
+	*t = next(now_ms);
 	for (int i = 0; t->step == REFLECT_WAIT; i++) {
 		ck_assert_int_gt(t->wait_ms, 0);
 		ck_assert_int_lt(i, 3);
 		now_ms += t->wait_ms;
-		*t = reflect_next(&r, now_ms);
+		*t = next(now_ms);
 	}
 	return now_ms;
 }
@@ -45,7 +71,7 @@ enum phase {
 static const struct {
 	const char *name;
 	enum phase phase;
-	enum reflect_result result;
+	enum reflect_code code;
 	enum reflect_step next;
 	const char *rv, *cont;	/* of the next step */
 	int64_t wait_min, wait_max;
@@ -89,7 +115,7 @@ enter(enum phase p, int64_t now_ms)
 	ck_assert_int_eq(t.step, REFLECT_LIST);
 	ck_assert_str_eq(t.cont, "");
 	if (p == PAGING) {
-		reflect_done(&r, REFLECT_PAGE, "5", "c5", NONE, now_ms);
+		listed(REFLECT_PAGE, "5", "c5", now_ms);
 		now_ms = step(now_ms, &t);
 		ck_assert_int_eq(t.step, REFLECT_LIST);
 		ck_assert_str_eq(t.cont, "c5");
@@ -107,12 +133,11 @@ enter(enum phase p, int64_t now_ms)
 START_TEST(next_step)
 {
 	int64_t then = enter(rows[_i].phase, 1000000) + 60000, now;
-	bool page = rows[_i].result == REFLECT_PAGE ||
-		    rows[_i].result == REFLECT_COMPLETE;
+	bool page = rows[_i].code == REFLECT_PAGE ||
+		    rows[_i].code == REFLECT_COMPLETE;
 	struct reflect_todo t;
 
-	reflect_done(&r, rows[_i].result, page ? "9" : NULL,
-		     page ? "c9" : NULL, NONE, then);
+	listed(rows[_i].code, page ? "9" : NULL, page ? "c9" : NULL, then);
 	now = step(then, &t);
 	ck_assert_msg(t.step == rows[_i].next, "%s: step %d", rows[_i].name,
 		      t.step);
@@ -133,7 +158,7 @@ START_TEST(lines_move_the_watch_on)
 
 	reflect_seen(&r, "77");
 	reflect_seen(&r, "");	/* nothing said */
-	reflect_done(&r, REFLECT_ENDED, NULL, NULL, NONE, now + 60000);
+	ended(REFLECT_ENDED, now + 60000);
 	step(now + 60000, &t);
 	ck_assert_int_eq(t.step, REFLECT_WATCH);
 	ck_assert_str_eq(t.rv, "77");
@@ -162,8 +187,8 @@ START_TEST(backoff_grows_and_is_capped)
 	for (int i = 0; i < 30; i++) {
 		int64_t wait;
 
-		reflect_done(&r, REFLECT_FAILED, NULL, NULL, NONE, now);
-		t = reflect_next(&r, now);
+		ended(REFLECT_FAILED, now);
+		t = next(now);
 		ck_assert_int_eq(t.step, REFLECT_WAIT);
 		wait = t.wait_ms;
 		ck_assert_msg(wait >= base && wait <= 2 * base,
@@ -182,12 +207,12 @@ START_TEST(backoff_starts_over_after_two_good_minutes)
 	struct reflect_todo t;
 
 	for (int i = 0; i < 10; i++) {
-		reflect_done(&r, REFLECT_FAILED, NULL, NULL, NONE, now);
+		ended(REFLECT_FAILED, now);
 		now = step(now, &t);
 	}
 	now += BACKOFF_RESET_MS + BACKOFF_MAX_MS;
-	reflect_done(&r, REFLECT_FAILED, NULL, NULL, NONE, now);
-	t = reflect_next(&r, now);
+	ended(REFLECT_FAILED, now);
+	t = next(now);
 	ck_assert_int_le(t.wait_ms, 2 * BACKOFF_MIN_MS);
 }
 END_TEST
@@ -196,8 +221,11 @@ START_TEST(retry_after_is_obeyed)
 {
 	struct reflect_todo t;
 
-	reflect_done(&r, REFLECT_FAILED, NULL, NULL, 7000, 1000000);
-	t = reflect_next(&r, 1000000);
+	reflect_done(&r,
+		     &(struct reflect_outcome){.code = REFLECT_FAILED,
+					       .retry_after_ms = 7000},
+		     at(1000000));
+	t = next(1000000);
 	ck_assert_int_eq(t.step, REFLECT_WAIT);
 	ck_assert_int_ge(t.wait_ms, 7000);
 	ck_assert_int_le(t.wait_ms, 14000);
@@ -213,8 +241,8 @@ START_TEST(jitter_differs_by_seed)
 		struct reflect_todo t;
 
 		reflect_init(&r, seed);
-		reflect_done(&r, REFLECT_FAILED, NULL, NULL, NONE, 1000000);
-		t = reflect_next(&r, 1000000);
+		ended(REFLECT_FAILED, 1000000);
+		t = next(1000000);
 		same += seed > 0 && t.wait_ms == first;
 		first = seed == 0 ? t.wait_ms : first;
 	}
@@ -225,29 +253,27 @@ END_TEST
 /* How often we ask, in ten minutes, a server that answers at once and always
  * gives this answer.  No answer may make us spin. */
 static int
-asked(enum reflect_result list, enum reflect_result watch, int64_t retry_after)
+asked(enum reflect_code list, enum reflect_code watch, int64_t retry_after)
 {
 	int64_t now = 1000000, end = now + 600000;
 	int n = 0;
 
 	while (now < end && n < 5000) {
 		struct reflect_todo t;
-		enum reflect_result result;
+		struct reflect_outcome o = {.retry_after_ms = retry_after};
 
 		now = step(now, &t);
 		n++;
-		result = t.step == REFLECT_LIST ? list : watch;
-		reflect_done(&r, result,
-			     result == REFLECT_COMPLETE ? "5" : NULL,
-			     result == REFLECT_COMPLETE ? "" : NULL,
-			     retry_after, now);
+		o.code = t.step == REFLECT_LIST ? list : watch;
+		o.rv = o.code == REFLECT_COMPLETE ? "5" : NULL;
+		reflect_done(&r, &o, at(now));
 	}
 	return n;
 }
 
 static const struct {
 	const char *name;
-	enum reflect_result list, watch;
+	enum reflect_code list, watch;
 	int64_t retry_after;
 } spins[] = {
 	{"lists fail", REFLECT_FAILED, REFLECT_FAILED, NONE},
@@ -288,18 +314,18 @@ START_TEST(expired_after_an_outage)
 	int64_t now = enter(WATCHING, 1000000) + 60000, then;
 
 	for (int i = 0; i < 5; i++) {
-		reflect_done(&r, REFLECT_FAILED, NULL, NULL, NONE, now);
+		ended(REFLECT_FAILED, now);
 		now = step(now, &t);
 		ck_assert_int_eq(t.step, REFLECT_WATCH);
 	}
 	then = now;
-	reflect_done(&r, REFLECT_EXPIRED, NULL, NULL, NONE, now);
+	ended(REFLECT_EXPIRED, now);
 	now = step(now, &t);
 	ck_assert_int_eq(t.step, REFLECT_LIST);
 	ck_assert_int_eq(now, then);
 	complete("9", now);
 	(void)step(now, &t);
-	reflect_done(&r, REFLECT_EXPIRED, NULL, NULL, NONE, now);
+	ended(REFLECT_EXPIRED, now);
 	ck_assert_int_gt(step(now, &t), then);	/* the second is not */
 }
 END_TEST
@@ -312,7 +338,7 @@ START_TEST(token_too_long)
 	struct reflect_todo t;
 
 	memset(token, 'a', CONTINUE_BYTES);
-	reflect_done(&r, REFLECT_PAGE, "5", token, NONE, 1000000);
+	listed(REFLECT_PAGE, "5", token, 1000000);
 	step(1000000, &t);
 	ck_assert_int_eq(t.step, REFLECT_LIST);
 }

@@ -37,9 +37,11 @@ cert(unsigned id, int64_t born, int64_t life)
 }
 
 static void
-done(enum renewal_outcome o, const struct renewal_view *v)
+done(enum renewal_code code, const struct renewal_view *v)
 {
-	renewal_done(&r, o, v, -1, now());
+	struct renewal_outcome o = {code, v, -1};
+
+	renewal_done(&r, &o, now());
 }
 
 /* --- what each state of things asks for ---------------------------------- */
@@ -416,8 +418,8 @@ END_TEST
 /* What does not succeed is tried less and less often, and not given up. */
 START_TEST(test_backoff)
 {
-	static const enum renewal_outcome bad[] = {RENEWAL_CONFLICT,
-						   RENEWAL_FAILED};
+	static const enum renewal_code bad[] = {RENEWAL_CONFLICT,
+						RENEWAL_FAILED};
 	struct renewal_view v;
 	int64_t last = 0, wait;
 
@@ -434,7 +436,8 @@ START_TEST(test_backoff)
 		t += wait;
 	}
 	ck_assert_int_eq(read_as(&v).step, RENEWAL_BUNDLE);
-	renewal_done(&r, RENEWAL_FAILED, NULL, 99000, now());
+	renewal_done(&r, &(struct renewal_outcome){RENEWAL_FAILED, NULL, 99000},
+		     now());
 	ck_assert_int_eq(renewal_next(&r, now()).wait_ms, 99000);
 	t += 99000;
 	/* and afterwards it is as if nothing had been */
@@ -598,7 +601,7 @@ write_pair(const struct renewal_todo *todo)
 }
 
 /* Some requests fail before they are carried out, some after. */
-static enum renewal_outcome
+static enum renewal_code
 perform(struct actor *a, const struct renewal_todo *todo)
 {
 	unsigned fate = roll(&w.dice, 20);
@@ -722,6 +725,7 @@ step_one(void)
 {
 	unsigned who = w.leads == 2 ? roll(&w.dice, 2) : w.leads;
 	struct actor *a = &w.actors[who];
+	struct renewal_outcome o = {.retry_after_ms = -1};
 	struct renewal_todo todo;
 
 	if (w.leads == 2 && t < a->next)
@@ -733,7 +737,9 @@ step_one(void)
 		a->next = t + todo.wait_ms;
 		return true;
 	}
-	renewal_done(&a->r, perform(a, &todo), &a->view, -1, now());
+	o.code = perform(a, &todo);
+	o.view = &a->view;
+	renewal_done(&a->r, &o, now());
 	if (a->r.failures > 1)	/* the API server is away */
 		w.late = t;
 	return true;

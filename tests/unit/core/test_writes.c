@@ -37,9 +37,9 @@ start(enum act act, const char *rv)
 
 /* The answer; rv_now: the version that the table has by then. */
 static bool
-done(enum outcome_code code, const char *rv, const char *rv_now)
+done(enum controller_code code, const char *rv, const char *rv_now)
 {
-	struct outcome o = {.code = code, .retry_after_ms = -1};
+	struct controller_outcome o = {.code = code, .retry_after_ms = -1};
 
 	strcpy(o.rv, rv);
 	writes_answered(&ws, &o, 1000);
@@ -67,7 +67,7 @@ START_TEST(a_write_is_awaited)
 	uint32_t id;
 
 	start(ACT_CLEAR, "1");
-	ck_assert(!done(OUTCOME_OK, "2", "1"));
+	ck_assert(!done(CONTROLLER_OK, "2", "1"));
 	ck_assert(state() == WRITE_EXPECTED);
 	see("1", MARK_ABSENT, HOLD_ABSENT); /* an older line */
 	ck_assert(state() == WRITE_EXPECTED);
@@ -75,7 +75,7 @@ START_TEST(a_write_is_awaited)
 	ck_assert(state() == WRITE_IDLE);
 	/* It does not come. */
 	start(ACT_CLEAR, "2");
-	(void)done(OUTCOME_OK, "3", "2");
+	(void)done(CONTROLLER_OK, "3", "2");
 	ck_assert(!writes_due(&ws, 1000 + EXPECT_MS - 1, &id));
 	ck_assert(writes_due(&ws, 1000 + EXPECT_MS, &id) && id == 1);
 	ck_assert(state() == WRITE_IDLE);
@@ -87,7 +87,7 @@ START_TEST(the_line_may_come_first)
 	start(ACT_CLEAR, "1");
 	see("2", MARK_ABSENT, HOLD_ABSENT);
 	ck_assert(state() == WRITE_SHOWN);
-	(void)done(OUTCOME_OK, "2", "3");
+	(void)done(CONTROLLER_OK, "2", "3");
 	ck_assert(state() == WRITE_IDLE);
 }
 END_TEST
@@ -95,7 +95,7 @@ END_TEST
 START_TEST(a_conflict_waits_for_another_version)
 {
 	start(ACT_HOLD, "1");
-	(void)done(OUTCOME_CONFLICT, "", "1");
+	(void)done(CONTROLLER_CONFLICT, "", "1");
 	ck_assert(state() == WRITE_STALE && !ws.at[1].reread);
 	see("1", MARK_ABSENT, HOLD_ABSENT);
 	ck_assert(state() == WRITE_STALE);
@@ -103,12 +103,12 @@ START_TEST(a_conflict_waits_for_another_version)
 	ck_assert(state() == WRITE_IDLE);
 	/* A second in a row: the object is read as well. */
 	start(ACT_HOLD, "2");
-	(void)done(OUTCOME_CONFLICT, "", "2");
+	(void)done(CONTROLLER_CONFLICT, "", "2");
 	ck_assert(state() == WRITE_STALE && ws.at[1].reread);
 	writes_drop(&ws, 1);
 	/* That line was here already. */
 	start(ACT_HOLD, "2");
-	(void)done(OUTCOME_CONFLICT, "", "3");
+	(void)done(CONTROLLER_CONFLICT, "", "3");
 	ck_assert(state() == WRITE_IDLE);
 }
 END_TEST
@@ -119,12 +119,12 @@ START_TEST(a_refusal_is_told_once)
 	uint32_t id;
 
 	start(ACT_HOLD, "1");
-	(void)done(OUTCOME_REFUSED, "", "1");
+	(void)done(CONTROLLER_REFUSED, "", "1");
 	ck_assert(state() == WRITE_BACKING_OFF);
 	ck_assert(notes_take(&notes, &n) && n.type == NOTE_REFUSED);
 	ck_assert(writes_due(&ws, INT64_MAX, &id) && state() == WRITE_IDLE);
 	start(ACT_HOLD, "1");
-	(void)done(OUTCOME_REFUSED, "", "1");
+	(void)done(CONTROLLER_REFUSED, "", "1");
 	ck_assert(!notes_take(&notes, &n));
 }
 END_TEST
@@ -132,7 +132,7 @@ END_TEST
 START_TEST(a_class_holds_nothing_up)
 {
 	start(ACT_CLASSIFY, "1");
-	(void)done(OUTCOME_REFUSED, "", "1");
+	(void)done(CONTROLLER_REFUSED, "", "1");
 	ck_assert(state() == WRITE_IDLE);
 	ck_assert(writes_class_waits(&ws, 1, 1000));
 	ck_assert(!writes_class_waits(&ws, 1, 1000 + 2 * REFUSED_MAX_MS));
@@ -148,14 +148,14 @@ START_TEST(who_is_gone_is_answered_no_more)
 	ck_assert(state() == WRITE_IDLE);
 	ck_assert_uint_eq(ws.in_flight, 1);
 	start(ACT_HOLD, "1");
-	ck_assert(done(OUTCOME_GONE, "", "1"));
+	ck_assert(done(CONTROLLER_GONE, "", "1"));
 }
 END_TEST
 
 START_TEST(busy_pauses_all)
 {
 	start(ACT_HOLD, "1");
-	(void)done(OUTCOME_BUSY, "", "1");
+	(void)done(CONTROLLER_BUSY, "", "1");
 	ck_assert(writes_paused(&ws, 1000 + BACKOFF_MIN_MS - 1));
 	ck_assert(!writes_paused(&ws, 1000 + BACKOFF_MIN_MS));
 	ck_assert(state() == WRITE_BACKING_OFF);

@@ -55,7 +55,7 @@ struct flight {
 	bool used, applied, has_read;
 	enum fault fault;
 	struct action a;
-	struct outcome out;
+	struct controller_outcome out;
 	int64_t apply_at, reply_at;
 	struct object read;
 	struct object *fresh;
@@ -283,11 +283,11 @@ mark_tests(const struct thing *t, const struct action *a)
 	return t->o.mark != MARK_ABSENT && strcmp(t->o.rv, a->rv) == 0;
 }
 
-static inline enum outcome_code
+static inline enum controller_code
 apply_hold(struct world *w, struct thing *t, const struct action *a)
 {
 	if (strcmp(t->o.rv, a->rv) != 0)
-		return OUTCOME_CONFLICT;
+		return CONTROLLER_CONFLICT;
 	/* I1: what we write on was as we saw it, and nobody's. */
 	ck_assert_msg(t->o.hold == HOLD_ABSENT && t->o.mark == MARK_ABSENT,
 		      "%s: held over hold %d mark %d", t->o.name, t->o.hold,
@@ -296,10 +296,10 @@ apply_hold(struct world *w, struct thing *t, const struct action *a)
 	object_hold(&t->o, a->mark_ms);
 	t->o.has_held_key = t->o.has_previous = false;
 	t->held_ms = server_ms(w);
-	return OUTCOME_OK;
+	return CONTROLLER_OK;
 }
 
-static inline enum outcome_code
+static inline enum controller_code
 apply_clear(struct world *w, struct thing *t, const struct action *a)
 {
 	enum hold *h = strcmp(a->hold.key, w->rules.hold.key) == 0
@@ -307,23 +307,23 @@ apply_clear(struct world *w, struct thing *t, const struct action *a)
 			       : &t->o.previous_hold;
 
 	if (!mark_tests(t, a))
-		return OUTCOME_INVALID;
+		return CONTROLLER_INVALID;
 	if (a->act == ACT_CLEAR) {
 		if (h == &t->o.previous_hold &&
 		    strcmp(a->hold.key, t->o.previous_key.key) != 0)
-			return OUTCOME_INVALID;
+			return CONTROLLER_INVALID;
 		if (*h != HOLD_SAME)
-			return OUTCOME_INVALID;
+			return CONTROLLER_INVALID;
 		*h = HOLD_ABSENT;
 		t->cleared_ms = server_ms(w);
 	}
 	t->o.mark = MARK_ABSENT;
 	if (a->has_held_key)
 		t->o.has_held_key = t->o.has_previous = false;
-	return OUTCOME_OK;
+	return CONTROLLER_OK;
 }
 
-static inline enum outcome_code
+static inline enum controller_code
 apply_write(struct world *w, struct thing *t, const struct action *a)
 {
 	if (a->act == ACT_HOLD)
@@ -331,9 +331,9 @@ apply_write(struct world *w, struct thing *t, const struct action *a)
 	if (a->act != ACT_CLASSIFY)
 		return apply_clear(w, t, a);
 	if (strcmp(t->o.rv, a->rv) != 0)
-		return OUTCOME_CONFLICT;
+		return CONTROLLER_CONFLICT;
 	memcpy(t->o.replaces, a->replaces, sizeof(t->o.replaces));
-	return OUTCOME_OK;
+	return CONTROLLER_OK;
 }
 
 static inline void
@@ -341,7 +341,7 @@ apply_list(struct world *w, struct flight *f)
 {
 	f->fresh = calloc(THINGS, sizeof(*f->fresh));
 	ck_assert_ptr_nonnull(f->fresh);
-	f->out.code = w->unserved ? OUTCOME_GONE : OUTCOME_OK;
+	f->out.code = w->unserved ? CONTROLLER_GONE : CONTROLLER_OK;
 	for (struct thing *t = w->at; t < w->at + THINGS; t++)
 		if (t->used && t->o.kind == KIND_NODECLAIM && !w->unserved)
 			f->fresh[f->fresh_n++] = t->o;
@@ -350,7 +350,7 @@ apply_list(struct world *w, struct flight *f)
 static inline void
 apply_list_pools(struct world *w, struct flight *f)
 {
-	f->out.code = OUTCOME_OK;
+	f->out.code = CONTROLLER_OK;
 	memcpy(f->nodepools, w->nodepools, sizeof(f->nodepools));
 	f->pools_n = w->pools_n;
 }
@@ -370,7 +370,7 @@ apply(struct world *w, struct flight *f)
 		apply_list_pools(w, f);
 		return;
 	}
-	f->out.code = OUTCOME_GONE;
+	f->out.code = CONTROLLER_GONE;
 	if (t == NULL)
 		return;
 	if (a->act == ACT_READ || a->act == ACT_READ_CLAIM) {
@@ -379,11 +379,11 @@ apply(struct world *w, struct flight *f)
 			return;
 		f->has_read = true;
 		f->read = t->o;
-		f->out.code = OUTCOME_OK;
+		f->out.code = CONTROLLER_OK;
 		return;
 	}
 	f->out.code = apply_write(w, t, a);
-	if (f->out.code != OUTCOME_OK)
+	if (f->out.code != CONTROLLER_OK)
 		return;
 	t->writes++;
 	thing_changed(w, t);

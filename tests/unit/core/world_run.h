@@ -20,8 +20,8 @@ takeoff(struct world *w, struct flight *f, const struct action *a)
 
 	*f = (struct flight){.used = true, .a = *a};
 	f->fault = w->fault != NULL ? w->fault(w, a) : FAULT_NONE;
-	f->out = (struct outcome){.code = OUTCOME_FAILED,
-				  .retry_after_ms = -1};
+	f->out = (struct controller_outcome){.code = CONTROLLER_FAILED,
+					     .retry_after_ms = -1};
 	silent = f->fault == FAULT_LOST || f->fault == FAULT_LATE;
 	f->reply_at = w->boot_ms +
 		      (silent ? CALL_MS
@@ -36,7 +36,7 @@ takeoff(struct world *w, struct flight *f, const struct action *a)
 static inline void
 try_apply(struct world *w, struct flight *f)
 {
-	struct outcome failed = f->out;
+	struct controller_outcome failed = f->out;
 
 	if (f->applied || f->apply_at > w->boot_ms)
 		return;
@@ -50,20 +50,20 @@ try_apply(struct world *w, struct flight *f)
 		f->out = failed;
 		break;
 	case FAULT_BUSY:
-		f->out.code = OUTCOME_BUSY;
+		f->out.code = CONTROLLER_BUSY;
 		f->out.retry_after_ms = w->retry_after_ms;
 		break;
 	case FAULT_CONFLICT:
-		f->out.code = OUTCOME_CONFLICT;
+		f->out.code = CONTROLLER_CONFLICT;
 		break;
 	case FAULT_GONE:
-		f->out.code = OUTCOME_GONE;
+		f->out.code = CONTROLLER_GONE;
 		break;
 	case FAULT_INVALID:
-		f->out.code = OUTCOME_INVALID;
+		f->out.code = CONTROLLER_INVALID;
 		break;
 	case FAULT_REFUSED:
-		f->out.code = OUTCOME_REFUSED;
+		f->out.code = CONTROLLER_REFUSED;
 		break;
 	default:
 		break;
@@ -74,13 +74,16 @@ try_apply(struct world *w, struct flight *f)
 static inline void
 land(struct world *w, struct flight *f)
 {
-	if (f->out.code == OUTCOME_OK && f->has_read)
+	if (f->out.code == CONTROLLER_OK && f->has_read)
 		controller_found(w->s, &f->a, &f->read, world_now(w));
-	for (uint32_t i = 0; f->out.code == OUTCOME_OK && i < f->fresh_n; i++)
+	for (uint32_t i = 0; f->out.code == CONTROLLER_OK && i < f->fresh_n;
+	     i++)
 		controller_fresh(w->s, &f->fresh[i]);
-	for (uint32_t i = 0; f->out.code == OUTCOME_OK && i < f->pools_n; i++)
+	for (uint32_t i = 0; f->out.code == CONTROLLER_OK && i < f->pools_n;
+	     i++)
 		controller_fresh_nodepool(w->s, &f->nodepools[i]);
-	controller_done(w->s, &f->a, &f->out, world_now(w));
+	f->out.action = &f->a;
+	controller_done(w->s, &f->out, world_now(w));
 	f->reply_at = INT64_MAX;
 }
 
@@ -174,6 +177,28 @@ count_idle(struct world *w)
 		      w->idle);
 }
 
+/* Asks the controller.  Returns false, and for how long to wait, if there is
+ * nothing to do. */
+static inline bool
+world_next(struct world *w, struct action *a, int64_t *wait_ms)
+{
+	struct controller_todo t;
+
+	controller_admitted(w->s, w->hint_ms);
+	t = controller_next(w->s, world_now(w));
+	*a = t.action;
+	*wait_ms = t.wait_ms;
+	return t.step == CONTROLLER_ACT;
+}
+
+static inline void
+world_done(struct world *w, const struct action *a, enum controller_code code)
+{
+	struct controller_outcome o = {.code = code, .action = a};
+
+	controller_done(w->s, &o, world_now(w));
+}
+
 static inline int64_t
 run_controller(struct world *w)
 {
@@ -183,8 +208,7 @@ run_controller(struct world *w)
 	for (struct flight *f = w->flights; f < w->flights + FLIGHTS; f++) {
 		if (f->used)
 			continue;
-		if (!controller_next(w->s, world_now(w), w->hint_ms, &a,
-				     &wait)) {
+		if (!world_next(w, &a, &wait)) {
 			count_idle(w);
 			ck_assert_msg(wait > 0, "wait %lld at boot %lld",
 				      (long long)wait, (long long)w->boot_ms);

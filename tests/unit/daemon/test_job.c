@@ -60,7 +60,7 @@ __wrap_state_fresh_nodepool(struct state *s, const struct nodepool *p)
 static const struct rules rules;
 static const struct job_env env = {.rules = &rules};
 static struct job job;
-static struct outcome out;
+static struct controller_outcome out;
 
 static void
 setup(void)
@@ -92,50 +92,51 @@ static const struct {
 	const char *name;
 	int status;
 	const char *body;
-	enum outcome_code want;
+	enum controller_code want;
 	const char *why;
 } writes[] = {
-	{"written", 200, CLAIM, OUTCOME_OK, NULL},
-	{"no such object", 404, STATUS("NotFound", ""), OUTCOME_GONE, NULL},
-	{"no such resource", 404, "404 page not found", OUTCOME_GONE, NULL},
-	{"a proxy's 404", 404, "<html>", OUTCOME_FAILED, NULL},
-	{"version", 409, STATUS("Conflict", ""), OUTCOME_CONFLICT, NULL},
-	{"exists", 409, STATUS("AlreadyExists", ""), OUTCOME_CONFLICT, NULL},
-	{"test", 422, STATUS("Invalid", "no"), OUTCOME_INVALID, "422: no"},
-	{"busy", 429, "", OUTCOME_BUSY, NULL},
-	{"unavailable", 503, "", OUTCOME_BUSY, NULL},
-	{"RBAC", 403, STATUS("Forbidden", "no"), OUTCOME_REFUSED, "403: no"},
-	{"expired", 410, "", OUTCOME_REFUSED, "410: HTTP 410"},
-	{"webhook", 500, STATUS("", "failed calling webhook"), OUTCOME_REFUSED,
-	 "500: failed calling webhook"},
-	{"token", 401, "", OUTCOME_FAILED, NULL},
-	{"fault", 500, "", OUTCOME_FAILED, NULL},
+	{"written", 200, CLAIM, CONTROLLER_OK, NULL},
+	{"no such object", 404, STATUS("NotFound", ""), CONTROLLER_GONE, NULL},
+	{"no such resource", 404, "404 page not found", CONTROLLER_GONE, NULL},
+	{"a proxy's 404", 404, "<html>", CONTROLLER_FAILED, NULL},
+	{"version", 409, STATUS("Conflict", ""), CONTROLLER_CONFLICT, NULL},
+	{"exists", 409, STATUS("AlreadyExists", ""), CONTROLLER_CONFLICT, NULL},
+	{"test", 422, STATUS("Invalid", "no"), CONTROLLER_INVALID, "422: no"},
+	{"busy", 429, "", CONTROLLER_BUSY, NULL},
+	{"unavailable", 503, "", CONTROLLER_BUSY, NULL},
+	{"RBAC", 403, STATUS("Forbidden", "no"), CONTROLLER_REFUSED, "403: no"},
+	{"expired", 410, "", CONTROLLER_REFUSED, "410: HTTP 410"},
+	{"webhook", 500, STATUS("", "failed calling webhook"),
+	 CONTROLLER_REFUSED, "500: failed calling webhook"},
+	{"token", 401, "", CONTROLLER_FAILED, NULL},
+	{"fault", 500, "", CONTROLLER_FAILED, NULL},
 };
 
 START_TEST(test_write)
 {
 	ck_assert(answered(ACT_UNMARK, writes[_i].status, writes[_i].body));
 	ck_assert_msg(out.code == writes[_i].want, "%s", writes[_i].name);
+	ck_assert_ptr_eq(out.action, &job.action);
 	ck_assert_int_eq(out.retry_after_ms, 3000);
 	if (writes[_i].why == NULL)
 		ck_assert_ptr_null(out.why);
 	else
 		ck_assert_str_eq(out.why, writes[_i].why);
-	ck_assert_str_eq(out.rv, writes[_i].want == OUTCOME_OK ? "8" : "");
+	ck_assert_str_eq(out.rv, writes[_i].want == CONTROLLER_OK ? "8" : "");
 }
 END_TEST
 
 START_TEST(test_read)
 {
 	ck_assert(answered(ACT_READ_CLAIM, 200, CLAIM));
-	ck_assert_int_eq(out.code, OUTCOME_OK);
+	ck_assert_int_eq(out.code, CONTROLLER_OK);
 	ck_assert_uint_eq(found, 1);
 	ck_assert(answered(ACT_READ_CLAIM, 200, OTHER));
-	ck_assert_int_eq(out.code, OUTCOME_GONE);
+	ck_assert_int_eq(out.code, CONTROLLER_GONE);
 	ck_assert(answered(ACT_READ_CLAIM, 200, "{}"));
-	ck_assert_int_eq(out.code, OUTCOME_FAILED);
+	ck_assert_int_eq(out.code, CONTROLLER_FAILED);
 	ck_assert(answered(ACT_READ, 403, ""));
-	ck_assert_int_eq(out.code, OUTCOME_REFUSED);
+	ck_assert_int_eq(out.code, CONTROLLER_REFUSED);
 	ck_assert_ptr_null(out.why);	/* only a write has a reason */
 	ck_assert_uint_eq(found, 1);
 }
@@ -143,13 +144,13 @@ END_TEST
 
 START_TEST(test_list)
 {
-	job_init(&job);
+	job_init(&job, &(struct action){0});
 	ck_assert(!answered(ACT_LIST_CLAIMS, 200, LIST("x", CLAIM "," OTHER)));
 	ck_assert(answered(ACT_LIST_CLAIMS, 200, LIST("", CLAIM ",{}")));
-	ck_assert_int_eq(out.code, OUTCOME_OK);
+	ck_assert_int_eq(out.code, CONTROLLER_OK);
 	ck_assert_uint_eq(fresh, 3);	/* the other item cannot be read */
 	ck_assert(answered(ACT_LIST_CLAIMS, 200, "{\"metadata\":{"));
-	ck_assert_int_eq(out.code, OUTCOME_FAILED);
+	ck_assert_int_eq(out.code, CONTROLLER_FAILED);
 	ck_assert_uint_eq(fresh_nodepools, 0);
 	ck_assert(answered(ACT_LIST_NODEPOOLS, 200, LIST("", CLAIM)));
 	ck_assert_uint_eq(fresh_nodepools, 1);
@@ -162,14 +163,13 @@ START_TEST(test_list_too_large)
 	struct err large;
 
 	(void)err_set(&large, ERR_LIMIT, "too large");
-	job_init(&job);
-	job.action.act = ACT_LIST_CLAIMS;
+	job_init(&job, &(struct action){.act = ACT_LIST_CLAIMS});
 	for (unsigned limit = job.pager.limit; limit > 1; limit /= 2) {
 		ck_assert_uint_eq(job.pager.limit, limit);
 		ck_assert(!job_answered(&env, &job, &r, &large, &out));
 	}
 	ck_assert(job_answered(&env, &job, &r, &large, &out));
-	ck_assert_int_eq(out.code, OUTCOME_FAILED);
+	ck_assert_int_eq(out.code, CONTROLLER_FAILED);
 }
 END_TEST
 
