@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
 #include "world.h"
 
 /* What Karpenter makes to replace others keeps no scope held, and its Event

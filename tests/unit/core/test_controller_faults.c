@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
 #include "world.h"
 
 /* What the API server may answer (docs/rules.md#writes-that-are-refused), and

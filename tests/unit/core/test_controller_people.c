@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "world.h"
 
 /* What people may do (docs/rules.md#what-people-may-do-while-we-hold), and

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
 #include "world.h"
 
 /* What comes for the pods of a machine that expired, was interrupted or was

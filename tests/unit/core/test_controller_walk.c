@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "world.h"
 
 /*
@@ -331,13 +335,7 @@ some_fault(struct world *x, const struct action *a)
 static void
 crash(void)
 {
-	for (struct flight *f = w->flights; f < w->flights + FLIGHTS; f++) {
-		free(f->fresh);
-		*f = (struct flight){0};
-	}
-	controller_free(w->s);
-	w->s = controller_born(w, THINGS, seed + (uint64_t)step);
-	ck_assert_ptr_nonnull(w->s);
+	world_restart(w, seed + (uint64_t)step);
 	world_list(w, KIND_NODE);
 	if (roll(&w->dice, 2) == 0)
 		world_run(w, 3000);

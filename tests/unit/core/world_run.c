@@ -1,19 +1,140 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_CORE_WORLD_RUN_H
-#define TESTS_CORE_WORLD_RUN_H
-
-/* The second half of world.h: how its time passes. */
 #include "world.h"
 
-static inline int64_t
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How the time of the world passes: calls, their answers and watch lines. */
+
+/* --- what the API server does with a call --------------------------------- */
+
+static bool
+mark_tests(const struct thing *t, const struct action *a)
+{
+	if (strcmp(t->o.uid, a->uid) != 0)
+		return false;
+	if (a->mark_exact)
+		return t->o.mark == MARK_TIME && t->o.mark_ms == a->mark_ms;
+	return t->o.mark != MARK_ABSENT && strcmp(t->o.rv, a->rv) == 0;
+}
+
+static enum outcome_code
+apply_hold(struct world *w, struct thing *t, const struct action *a)
+{
+	if (strcmp(t->o.rv, a->rv) != 0)
+		return OUTCOME_CONFLICT;
+	/* I1: what we write on was as we saw it, and nobody's. */
+	ck_assert_msg(t->o.hold == HOLD_ABSENT && t->o.mark == MARK_ABSENT,
+		      "%s: held over hold %d mark %d", t->o.name, t->o.hold,
+		      t->o.mark);
+	ck_assert_str_eq(a->hold.key, w->rules.hold.key);
+	object_hold(&t->o, a->mark_ms);
+	t->o.has_held_key = t->o.has_previous = false;
+	t->held_ms = server_ms(w);
+	return OUTCOME_OK;
+}
+
+static enum outcome_code
+apply_clear(struct world *w, struct thing *t, const struct action *a)
+{
+	enum hold *h = strcmp(a->hold.key, w->rules.hold.key) == 0
+			       ? &t->o.hold
+			       : &t->o.previous_hold;
+
+	if (!mark_tests(t, a))
+		return OUTCOME_INVALID;
+	if (a->act == ACT_CLEAR) {
+		if (h == &t->o.previous_hold &&
+		    strcmp(a->hold.key, t->o.previous_key.key) != 0)
+			return OUTCOME_INVALID;
+		if (*h != HOLD_SAME)
+			return OUTCOME_INVALID;
+		*h = HOLD_ABSENT;
+		t->cleared_ms = server_ms(w);
+	}
+	t->o.mark = MARK_ABSENT;
+	if (a->has_held_key)
+		t->o.has_held_key = t->o.has_previous = false;
+	return OUTCOME_OK;
+}
+
+static enum outcome_code
+apply_write(struct world *w, struct thing *t, const struct action *a)
+{
+	if (a->act == ACT_HOLD)
+		return apply_hold(w, t, a);
+	if (a->act != ACT_CLASSIFY)
+		return apply_clear(w, t, a);
+	if (strcmp(t->o.rv, a->rv) != 0)
+		return OUTCOME_CONFLICT;
+	memcpy(t->o.replaces, a->replaces, sizeof(t->o.replaces));
+	return OUTCOME_OK;
+}
+
+static void
+apply_list(struct world *w, struct flight *f)
+{
+	f->fresh = calloc(THINGS, sizeof(*f->fresh));
+	ck_assert_ptr_nonnull(f->fresh);
+	f->out.code = w->unserved ? OUTCOME_GONE : OUTCOME_OK;
+	for (struct thing *t = w->at; t < w->at + THINGS; t++)
+		if (t->used && t->o.kind == KIND_NODECLAIM && !w->unserved)
+			f->fresh[f->fresh_n++] = t->o;
+}
+
+static void
+apply_list_pools(struct world *w, struct flight *f)
+{
+	f->out.code = OUTCOME_OK;
+	memcpy(f->nodepools, w->nodepools, sizeof(f->nodepools));
+	f->pools_n = w->pools_n;
+}
+
+static void
+apply(struct world *w, struct flight *f)
+{
+	const struct action *a = &f->a;
+	struct thing *t = thing_find(w, a->kind, a->name);
+
+	f->applied = true;
+	if (a->act == ACT_LIST_CLAIMS) {
+		apply_list(w, f);
+		return;
+	}
+	if (a->act == ACT_LIST_NODEPOOLS) {
+		apply_list_pools(w, f);
+		return;
+	}
+	f->out.code = OUTCOME_GONE;
+	if (t == NULL)
+		return;
+	if (a->act == ACT_READ || a->act == ACT_READ_CLAIM) {
+		if (a->act == ACT_READ_CLAIM &&
+		    strcmp(t->o.uid, a->uid) != 0)
+			return;
+		f->has_read = true;
+		f->read = t->o;
+		f->out.code = OUTCOME_OK;
+		return;
+	}
+	f->out.code = apply_write(w, t, a);
+	if (f->out.code != OUTCOME_OK)
+		return;
+	t->writes++;
+	thing_changed(w, t);
+	memcpy(f->out.rv, t->o.rv, sizeof(f->out.rv));
+}
+
+/* --- calls and their answers ---------------------------------------------- */
+
+static int64_t
 sooner_of(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
 }
 
-/* --- flights -------------------------------------------------------------- */
-
-static inline void
+static void
 takeoff(struct world *w, struct flight *f, const struct action *a)
 {
 	bool silent;
@@ -33,7 +154,7 @@ takeoff(struct world *w, struct flight *f, const struct action *a)
 }
 
 /* Before an answer by itself; FAULT_LATE even after the answer is given up. */
-static inline void
+static void
 try_apply(struct world *w, struct flight *f)
 {
 	struct outcome failed = f->out;
@@ -71,7 +192,7 @@ try_apply(struct world *w, struct flight *f)
 	f->applied = true;
 }
 
-static inline void
+static void
 land(struct world *w, struct flight *f)
 {
 	if (f->out.code == OUTCOME_OK && f->has_read)
@@ -84,7 +205,7 @@ land(struct world *w, struct flight *f)
 	f->reply_at = INT64_MAX;
 }
 
-static inline int64_t
+static int64_t
 run_flights(struct world *w)
 {
 	int64_t next = INT64_MAX;
@@ -110,7 +231,7 @@ run_flights(struct world *w)
 
 /* --- watches -------------------------------------------------------------- */
 
-static inline int64_t
+static int64_t
 run_watches(struct world *w)
 {
 	int64_t next = INT64_MAX;
@@ -134,7 +255,7 @@ run_watches(struct world *w)
 	return next;
 }
 
-static inline void
+void
 world_watch(struct world *w, enum kind kind, bool up)
 {
 	w->up[kind] = up;
@@ -142,7 +263,7 @@ world_watch(struct world *w, enum kind kind, bool up)
 }
 
 /* A whole list, and the watch behind it. */
-static inline void
+void
 world_list(struct world *w, enum kind kind)
 {
 	bool served = kind == KIND_NODE || !w->unserved;
@@ -163,7 +284,7 @@ world_list(struct world *w, enum kind kind)
 /* No busy loop: a controller that says "wait" is asked again only so often. */
 #define IDLE_MAX 400
 
-static inline void
+static void
 count_idle(struct world *w)
 {
 	if (w->boot_ms - w->idle_since >= 1000) {
@@ -174,7 +295,7 @@ count_idle(struct world *w)
 		      w->idle);
 }
 
-static inline int64_t
+static int64_t
 run_controller(struct world *w)
 {
 	struct action a;
@@ -195,7 +316,7 @@ run_controller(struct world *w)
 	return INT64_MAX;	/* no room: an answer comes first */
 }
 
-static inline bool
+static bool
 relist_if_wanted(struct world *w)
 {
 	bool any = false;
@@ -210,7 +331,7 @@ relist_if_wanted(struct world *w)
 }
 
 /* Virtual time passes. */
-static inline void
+void
 world_run(struct world *w, int64_t ms)
 {
 	int64_t end = w->boot_ms + ms, next;
@@ -229,86 +350,17 @@ world_run(struct world *w, int64_t ms)
 	w->boot_ms = end;
 }
 
-static inline void
+void
 world_run_until(struct world *w, int64_t at_server_ms)
 {
 	ck_assert_int_ge(at_server_ms, server_ms(w));
 	world_run(w, at_server_ms - server_ms(w));
 }
 
-/* --- what the scenarios are made of --------------------------------------- */
-
-static inline void
+void
 world_open(struct world *w)
 {
 	world_list(w, KIND_NODE);
 	world_list(w, KIND_NODECLAIM);
 	world_run(w, 5000);
 }
-
-/* A machine ready since ready_ms: claim "cN" and its registered Node "nN". */
-static inline void
-machine_add(struct world *w, int n, const char *nodepool, int64_t ready_ms)
-{
-	char claim[16], node[16];
-	struct object c, o;
-
-	snprintf(claim, sizeof(claim), "c%d", n);
-	snprintf(node, sizeof(node), "n%d", n);
-	c = claim_new(claim, ready_ms - 60000);
-	c.launched = c.launch_known = true;
-	c.ready_ms = ready_ms;
-	strcpy(c.node_name, node);
-	o = node_new(node, claim, ready_ms - 20000);
-	o.registered = true;
-	strcpy(c.nodepool, nodepool);
-	strcpy(o.nodepool, nodepool);
-	thing_add(w, &c);
-	thing_add(w, &o);
-}
-
-static inline struct thing *
-node_at(struct world *w, int n)
-{
-	char name[16];
-	struct thing *t;
-
-	snprintf(name, sizeof(name), "n%d", n);
-	t = thing_find(w, KIND_NODE, name);
-	ck_assert_msg(t != NULL, "no Node %s", name);
-	return t;
-}
-
-static inline struct thing *
-claim_at(struct world *w, int n)
-{
-	char name[16];
-	struct thing *t;
-
-	snprintf(name, sizeof(name), "c%d", n);
-	t = thing_find(w, KIND_NODECLAIM, name);
-	ck_assert_msg(t != NULL, "no NodeClaim %s", name);
-	return t;
-}
-
-static inline unsigned
-count_held(struct world *w, enum kind kind)
-{
-	unsigned n = 0;
-
-	for (struct thing *t = w->at; t < w->at + THINGS; t++)
-		n += t->used && t->o.kind == kind && thing_held(t);
-	return n;
-}
-
-static inline unsigned
-count_marked(struct world *w)
-{
-	unsigned n = 0;
-
-	for (struct thing *t = w->at; t < w->at + THINGS; t++)
-		n += t->used && t->o.mark != MARK_ABSENT;
-	return n;
-}
-
-#endif

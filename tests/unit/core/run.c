@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run.h"
+
+#include <stdlib.h>
+
+#define RUN_TIMEOUT_S 60	/* under sanitizers, on a busy machine */
+
+TCase *
+run_case(Suite *s, const char *name)
+{
+	TCase *c = tcase_create(name);
+
+	tcase_set_timeout(c, RUN_TIMEOUT_S);
+	suite_add_tcase(s, c);
+	return c;
+}
+
+int
+run_suite(Suite *s)
+{
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/* xorshift64*: not the core's own generator, which is under test. */
+uint32_t
+roll(struct dice *d, uint32_t n)
+{
+	d->state ^= d->state >> 12;
+	d->state ^= d->state << 25;
+	d->state ^= d->state >> 27;
+	return (uint32_t)((d->state * 2685821657736338717u) >> 32) % n;
+}
+
+struct dice
+dice_new(uint64_t seed)
+{
+	return (struct dice){seed * 0x9e3779b97f4a7c15u + 1};
+}

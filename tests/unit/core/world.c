@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "world.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- birth ---------------------------------------------------------------- */
+
+struct rules
+rules_default(void)
+{
+	return (struct rules){
+		.scope = SCOPE_CLUSTER,
+		.hold_ms = 600000,
+		.startup_ms = 900000,
+		.min_scale_up = 1,
+		.hold = {DEFAULT_HOLD_KEY, DEFAULT_HOLD_VALUE},
+		.include = {1, {"*"}},
+		.exclude = {1, {"excluded"}},
+	};
+}
+
+/* Most scenarios have neither NodePools nor Events. */
+static struct controller *
+controller_born(struct world *w, uint32_t max, uint64_t seed)
+{
+	struct controller *s =
+		controller_new(&w->rules, max, seed, &w->counters);
+
+	ck_assert_ptr_nonnull(s);
+	for (int k = KIND_COUNT; k < VIEW_COUNT; k++) {
+		controller_listing(s, (enum kind)k);
+		controller_listed(s, (enum kind)k, true,
+				  (struct now){START_SERVER, START_BOOT});
+		controller_watch(s, (enum kind)k, true);
+	}
+	return s;
+}
+
+struct world *
+world_new(const struct rules *r, uint32_t max, uint64_t seed)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	ck_assert_ptr_nonnull(w);
+	w->rules = *r;
+	w->s = controller_born(w, max, seed);
+	for (int k = 0; k < KIND_COUNT; k++) {
+		w->events[k] = calloc(EVENTS, sizeof(struct event));
+		ck_assert_ptr_nonnull(w->events[k]);
+	}
+	w->dice = dice_new(seed + 1);
+	w->boot_ms = START_BOOT;
+	w->offset_ms = START_SERVER - START_BOOT;
+	w->hint_ms = STAMP_NONE;
+	w->watch_ms = 30;
+	w->reply_ms = 20;
+	w->retry_after_ms = 2000;
+	return w;
+}
+
+/* The process is killed, and starts again. */
+void
+world_restart(struct world *w, uint64_t seed)
+{
+	for (int i = 0; i < FLIGHTS; i++)
+		free(w->flights[i].fresh);
+	memset(w->flights, 0, sizeof(w->flights));
+	controller_free(w->s);
+	w->s = controller_born(w, THINGS, seed);
+}
+
+void
+world_free(struct world *w)
+{
+	for (int i = 0; i < FLIGHTS; i++)
+		free(w->flights[i].fresh);
+	for (int k = 0; k < KIND_COUNT; k++)
+		free(w->events[k]);
+	controller_free(w->s);
+	free(w);
+}
+
+struct now
+world_now(const struct world *w)
+{
+	return (struct now){w->boot_ms + w->offset_ms, w->boot_ms};
+}
+
+int64_t
+server_ms(const struct world *w)
+{
+	return w->boot_ms + w->offset_ms;
+}
+
+/* --- NodePools ------------------------------------------------------------ */
+
+/* A NodePool is made or changed; its line comes at once, if it comes. */
+void
+world_pool_quietly(struct world *w, const struct nodepool *p)
+{
+	uint32_t i = 0;
+
+	while (i < w->pools_n && strcmp(w->nodepools[i].name, p->name) != 0)
+		i++;
+	ck_assert_uint_lt(i, POOLS);
+	w->nodepools[i] = *p;
+	if (i == w->pools_n)
+		w->pools_n++;
+}
+
+void
+world_pool(struct world *w, const struct nodepool *p)
+{
+	world_pool_quietly(w, p);
+	controller_nodepool(w->s, p, world_now(w));
+}
+
+void
+world_pool_gone(struct world *w, const char *name)
+{
+	for (uint32_t i = 0; i < w->pools_n; i++)
+		if (strcmp(w->nodepools[i].name, name) == 0)
+			w->nodepools[i] = w->nodepools[--w->pools_n];
+}
+
+/* --- objects -------------------------------------------------------------- */
+
+struct thing *
+thing_find(struct world *w, enum kind kind, const char *name)
+{
+	for (struct thing *t = w->at; t < w->at + THINGS; t++)
+		if (t->used && t->o.kind == kind &&
+		    strcmp(t->o.name, name) == 0)
+			return t;
+	return NULL;
+}
+
+static void
+world_emit(struct world *w, const struct object *o, bool deleted)
+{
+	uint32_t *last = &w->last[o->kind];
+
+	ck_assert_uint_lt(*last - w->first[o->kind], EVENTS);
+	w->events[o->kind][(*last)++ % EVENTS] = (struct event){
+		.at = w->boot_ms + 1 + roll(&w->dice, (uint32_t)w->watch_ms),
+		.deleted = deleted,
+		.o = *o,
+	};
+}
+
+/* The object has changed: a new version, and a watch line. */
+void
+thing_changed(struct world *w, struct thing *t)
+{
+	snprintf(t->o.rv, sizeof(t->o.rv), "%llu",
+		 (unsigned long long)++w->rv);
+	world_emit(w, &t->o, false);
+}
+
+struct thing *
+thing_add(struct world *w, const struct object *o)
+{
+	struct thing *t = w->at;
+
+	while (t < w->at + THINGS && t->used)
+		t++;
+	ck_assert_msg(t < w->at + THINGS, "no room for more things");
+	*t = (struct thing){.used = true, .o = *o};
+	thing_changed(w, t);
+	return t;
+}
+
+void
+thing_delete(struct world *w, struct thing *t)
+{
+	snprintf(t->o.rv, sizeof(t->o.rv), "%llu",
+		 (unsigned long long)++w->rv);
+	world_emit(w, &t->o, true);
+	t->used = false;
+}
+
+bool
+thing_held(const struct thing *t)
+{
+	return t->o.hold == HOLD_SAME && t->o.mark != MARK_ABSENT;
+}
+
+bool
+thing_clear(const struct thing *t)
+{
+	return t->o.hold == HOLD_ABSENT && t->o.mark == MARK_ABSENT;
+}
+
+/* --- machines ------------------------------------------------------------- */
+
+/* A machine ready since ready_ms: claim "cN" and its registered Node "nN". */
+void
+machine_add(struct world *w, int n, const char *nodepool, int64_t ready_ms)
+{
+	char claim[16], node[16];
+	struct object c, o;
+
+	snprintf(claim, sizeof(claim), "c%d", n);
+	snprintf(node, sizeof(node), "n%d", n);
+	c = claim_new(claim, ready_ms - 60000);
+	c.launched = c.launch_known = true;
+	c.ready_ms = ready_ms;
+	strcpy(c.node_name, node);
+	o = node_new(node, claim, ready_ms - 20000);
+	o.registered = true;
+	strcpy(c.nodepool, nodepool);
+	strcpy(o.nodepool, nodepool);
+	thing_add(w, &c);
+	thing_add(w, &o);
+}
+
+struct thing *
+node_at(struct world *w, int n)
+{
+	char name[16];
+	struct thing *t;
+
+	snprintf(name, sizeof(name), "n%d", n);
+	t = thing_find(w, KIND_NODE, name);
+	ck_assert_msg(t != NULL, "no Node %s", name);
+	return t;
+}
+
+struct thing *
+claim_at(struct world *w, int n)
+{
+	char name[16];
+	struct thing *t;
+
+	snprintf(name, sizeof(name), "c%d", n);
+	t = thing_find(w, KIND_NODECLAIM, name);
+	ck_assert_msg(t != NULL, "no NodeClaim %s", name);
+	return t;
+}
+
+unsigned
+count_held(struct world *w, enum kind kind)
+{
+	unsigned n = 0;
+
+	for (struct thing *t = w->at; t < w->at + THINGS; t++)
+		n += t->used && t->o.kind == kind && thing_held(t);
+	return n;
+}
+
+unsigned
+count_marked(struct world *w)
+{
+	unsigned n = 0;
+
+	for (struct thing *t = w->at; t < w->at + THINGS; t++)
+		n += t->used && t->o.mark != MARK_ABSENT;
+	return n;
+}
