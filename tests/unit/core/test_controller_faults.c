@@ -2,65 +2,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "world.h"
+#include "scene.h"
 
 /* What the API server may answer (docs/rules.md#writes-that-are-refused), and
  * the bounds of the table. */
 
-#define MINUTE 60000
-#define SLACK 4000
-
-static struct rules rules;
-static struct world *w;
-static enum act faulty_act;
-static enum fault faulty;
-static const char *faulty_name;
-static int faulty_times;	/* -1: always */
-
 static void
 setup(void)
 {
-	rules = rules_default();
-	w = world_new(&rules, THINGS, 1);
-	for (int i = 0; i < 5; i++)
-		machine_add(w, i, "web", server_ms(w) - DAY);
-}
-
-static void
-teardown(void)
-{
-	world_free(w);
-	w = NULL;
-}
-
-/* The first `times` actions of that kind on one object go wrong. */
-static enum fault
-on_one(struct world *x, const struct action *a)
-{
-	(void)x;
-	if (a->act != faulty_act || strcmp(a->name, faulty_name) != 0 ||
-	    faulty_times == 0)
-		return FAULT_NONE;
-	if (faulty_times > 0)
-		faulty_times--;
-	return faulty;
-}
-
-static void
-go_wrong(const char *name, enum act act, enum fault fault, int times)
-{
-	faulty_name = name;
-	faulty_act = act;
-	faulty = fault;
-	faulty_times = times;
-	w->fault = on_one;
-}
-
-static int64_t
-busy(int64_t settle_ms)
-{
-	machine_add(w, 9, "web", server_ms(w) - rules.hold_ms + settle_ms);
-	return claim_at(w, 9)->o.ready_ms + rules.hold_ms;
+	scene_setup();
+	add_old(5);
 }
 
 /* --- answers -------------------------------------------------------------- */
@@ -96,7 +47,7 @@ START_TEST(answer_table)
 		object_hold(&node_at(w, 0)->o, due - DAY);
 		world_open(w);
 	} else {
-		busy(10 * MINUTE - 1000);
+		busy_until(9, 10 * MINUTE - 1000);
 		world_open(w);
 	}
 	due += answers[_i].within_ms + 1000;
@@ -120,7 +71,7 @@ START_TEST(conflict_then_the_watch_line)
 	world_open(w);
 	w->frozen[KIND_NODE] = true;
 	thing_changed(w, n);
-	busy(5 * MINUTE);
+	busy_until(9, 5 * MINUTE);
 	w->frozen[KIND_NODE] = false;
 	w->watch_ms = 1;
 	w->reply_ms = 1;
@@ -130,11 +81,13 @@ START_TEST(conflict_then_the_watch_line)
 }
 END_TEST
 
+static int changes;
+
 static enum fault
 changes_meanwhile(struct world *x, const struct action *a)
 {
 	if (a->act != ACT_HOLD || strcmp(a->name, "n0") != 0 ||
-	    faulty_times-- <= 0)
+	    changes-- <= 0)
 		return FAULT_NONE;
 	thing_changed(x, node_at(x, 0));
 	return FAULT_CONFLICT;
@@ -144,13 +97,13 @@ changes_meanwhile(struct world *x, const struct action *a)
 START_TEST(conflict_after_the_watch_line)
 {
 	world_open(w);
-	faulty_times = 1;
+	changes = 1;
 	w->fault = changes_meanwhile;
 	w->watch_ms = 1;
 	w->reply_ms = 100;
-	busy(5 * MINUTE);
+	busy_until(9, 5 * MINUTE);
 	world_run(w, 200);
-	ck_assert_int_lt(faulty_times, 1);
+	ck_assert_int_lt(changes, 1);
 	ck_assert(thing_held(node_at(w, 0)));
 }
 END_TEST
@@ -162,7 +115,7 @@ START_TEST(conflict_without_a_line_leads_to_a_read)
 	world_open(w);
 	w->frozen[KIND_NODE] = true;
 	thing_changed(w, n);
-	busy(5 * MINUTE);
+	busy_until(9, 5 * MINUTE);
 	world_run(w, SLACK);
 	ck_assert_uint_ge(w->acts[ACT_READ], 1);
 	ck_assert(thing_held(n));
@@ -172,7 +125,7 @@ END_TEST
 START_TEST(conflict_for_ever_is_no_loop)
 {
 	go_wrong("n0", ACT_HOLD, FAULT_CONFLICT, -1);
-	busy(10 * MINUTE - 1000);
+	busy_until(9, 10 * MINUTE - 1000);
 	world_open(w);
 	world_run(w, 9 * MINUTE);
 	ck_assert_uint_le(w->acts[ACT_HOLD], 60);
@@ -191,7 +144,7 @@ START_TEST(clear_of_what_changed)
 	object_hold(&n->o, server_ms(w) - DAY);
 	thing_changed(w, n);
 	w->frozen[KIND_NODE] = true;	/* it is seen as it was ... */
-	w->first[KIND_NODE] = w->last[KIND_NODE];
+	world_lose_lines(w, KIND_NODE);
 	controller_track(w->s, &n->o, world_now(w));
 	n->o.mark_ms -= 5000;		/* ... and has changed since */
 	snprintf(n->o.rv, RV_BYTES, "%llu", (unsigned long long)++w->rv);
@@ -205,7 +158,7 @@ END_TEST
 START_TEST(clear_races_a_person)
 {
 	struct thing *n = node_at(w, 0);
-	int64_t quiet = busy(MINUTE);
+	int64_t quiet = busy_until(9, MINUTE);
 
 	world_open(w);
 	world_run_until(w, quiet - 100);
@@ -236,9 +189,7 @@ START_TEST(read_older_than_the_line)
 	thing_changed(w, n);
 	while (w->acts[ACT_READ] == 0)
 		world_run(w, 1);
-	for (int i = 0; i < FLIGHTS; i++)
-		if (w->flights[i].used)
-			w->flights[i].reply_at = w->boot_ms + 500;
+	world_delay_replies(w, 500);
 	object_hold(&n->o, server_ms(w) - DAY);	/* Karpenter's late copy */
 	thing_changed(w, n);
 	w->frozen[KIND_NODE] = false;
@@ -253,7 +204,7 @@ START_TEST(expectation_times_out)
 	unsigned calls;
 
 	world_open(w);
-	busy(10 * MINUTE - 30000);
+	busy_until(9, 10 * MINUTE - 30000);
 	world_run(w, 10);
 	w->frozen[KIND_NODE] = true;	/* the lines of our writes never come */
 	world_run(w, EXPECT_MS / 2);
@@ -270,7 +221,7 @@ END_TEST
 /* Written, and the line is slow to come: nothing is written twice. */
 START_TEST(slow_lines)
 {
-	int64_t quiet = busy(5 * MINUTE);
+	int64_t quiet = busy_until(9, 5 * MINUTE);
 
 	w->watch_ms = EXPECT_MS / 2;
 	w->reply_ms = 5;
@@ -290,7 +241,7 @@ START_TEST(busy_server_is_left_alone)
 	w->retry_after_ms = 7000;
 	go_wrong("n0", ACT_HOLD, FAULT_BUSY, 1);
 	world_open(w);
-	busy(10 * MINUTE - 30000);
+	busy_until(9, 10 * MINUTE - 30000);
 	world_run(w, 300);
 	n = w->acts[ACT_HOLD];
 	world_run(w, 6500);
@@ -314,14 +265,11 @@ START_TEST(busy_though_it_is_gone)
 	thing_changed(w, node_at(w, 0));
 	while (w->acts[ACT_CLEAR] == 0)
 		world_run(w, 1);
-	for (int i = 0; i < FLIGHTS; i++)
-		if (w->flights[i].used)
-			w->flights[i].reply_at = w->boot_ms + 500;
-	thing_delete(w, claim_at(w, 0));
-	thing_delete(w, node_at(w, 0));
+	world_delay_replies(w, 500);
+	machine_delete(w, 0);
 	world_run(w, 600);
 	before = w->acts[ACT_HOLD];
-	(void)busy(MINUTE);
+	(void)busy_until(9, MINUTE);
 	world_run(w, w->retry_after_ms - 200);
 	ck_assert_uint_eq(w->acts[ACT_HOLD], before);
 	world_run(w, SLACK);
@@ -336,11 +284,10 @@ START_TEST(gone_while_queued)
 	for (int i = 20; i < 220; i++)
 		machine_add(w, i, "web", server_ms(w) - DAY);
 	world_open(w);
-	quiet = busy(5 * MINUTE);
+	quiet = busy_until(9, 5 * MINUTE);
 	world_run(w, 60 + _i * 20);
 	for (int i = 20; i < 220; i += 2) {
-		thing_delete(w, claim_at(w, i));
-		thing_delete(w, node_at(w, i));
+		machine_delete(w, i);
 	}
 	for (int i = 300; i < 350; i++)	/* ids are used again */
 		machine_add(w, i, "web", server_ms(w) - DAY);
@@ -353,7 +300,7 @@ END_TEST
 
 START_TEST(node_created_again_under_its_name)
 {
-	int64_t quiet = busy(5 * MINUTE);
+	int64_t quiet = busy_until(9, 5 * MINUTE);
 	struct object o;
 
 	world_open(w);
@@ -401,7 +348,7 @@ START_TEST(ghost_of_a_claim)
 	world_list(w, KIND_NODECLAIM);
 	controller_forget(w->s, &ghost, world_now(w));
 	thing_delete(w, c);
-	w->first[KIND_NODECLAIM] = w->last[KIND_NODECLAIM];
+	world_lose_lines(w, KIND_NODECLAIM);
 	controller_track(w->s, &ghost, world_now(w)); /* the late GET */
 	world_run(w, 10 * MINUTE);
 	ck_assert_msg(thing_clear(n), "held by a ghost");
@@ -424,9 +371,7 @@ START_TEST(ghost_after_a_list)
 	c->used = true;
 	while (w->acts[ACT_READ_CLAIM] == 0)
 		world_run(w, 1);
-	for (int i = 0; i < FLIGHTS; i++)
-		if (w->flights[i].used)
-			w->flights[i].reply_at = w->boot_ms + 500;
+	world_delay_replies(w, 500);
 	world_run(w, 1);
 	c->used = false;
 	world_list(w, KIND_NODECLAIM);
@@ -456,17 +401,6 @@ END_TEST
 
 /* --- bounds --------------------------------------------------------------- */
 
-static unsigned
-notes_of(enum note_type type)
-{
-	struct note n;
-	unsigned count = 0;
-
-	while (controller_note(w->s, &n))
-		count += n.type == type;
-	return count;
-}
-
 static void
 small_world(uint32_t max, int machines)
 {
@@ -482,7 +416,7 @@ START_TEST(table_full)
 	int64_t quiet;
 
 	small_world(10, 12);
-	ck_assert_uint_ge(notes_of(NOTE_TABLE_FULL), 4);
+	ck_assert_uint_ge(notes(NOTE_TABLE_FULL, NULL), 4);
 	ck_assert_uint_ge(w->counters.at[COUNTER_TABLE_FULL], 4);
 	claim_at(w, 0)->o.ready_ms = server_ms(w);
 	quiet = server_ms(w) + rules.hold_ms;
@@ -503,8 +437,7 @@ START_TEST(table_has_room_again)
 	small_world(10, 14);
 	world_run(w, 2 * MINUTE);
 	for (int i = 0; i < 4; i++) {
-		thing_delete(w, claim_at(w, i));
-		thing_delete(w, node_at(w, i));
+		machine_delete(w, i);
 		world_run(w, 3000);
 	}
 	world_run(w, 5 * MINUTE);
@@ -548,7 +481,7 @@ START_TEST(report_is_right)
 	struct scope_report sc;
 	struct controller_report r;
 	uint32_t i = 0;
-	int64_t quiet = busy(5 * MINUTE);
+	int64_t quiet = busy_until(9, 5 * MINUTE);
 
 	world_open(w);
 	controller_report(w->s, &r);
@@ -560,9 +493,9 @@ START_TEST(report_is_right)
 	ck_assert(controller_scope(w->s, &i, &sc));
 	ck_assert(sc.held && sc.quiet_ms == quiet);
 	ck_assert(!controller_scope(w->s, &i, &sc));
-	ck_assert_uint_eq(notes_of(NOTE_SCOPE_HELD), 1);
+	ck_assert_uint_eq(notes(NOTE_SCOPE_HELD, NULL), 1);
 	world_run_until(w, quiet + SLACK);
-	ck_assert_uint_eq(notes_of(NOTE_SCOPE_QUIET), 1);
+	ck_assert_uint_eq(notes(NOTE_SCOPE_QUIET, NULL), 1);
 	controller_report(w->s, &r);
 	ck_assert_uint_eq(r.held[KIND_NODE], 0);
 	ck_assert_uint_eq(r.timers, 0);
@@ -575,7 +508,7 @@ START_TEST(told_for_how_long)
 {
 	struct note n;
 
-	(void)busy(5 * MINUTE);
+	(void)busy_until(9, 5 * MINUTE);
 	world_open(w);
 	world_run(w, MINUTE);
 	w->offset_ms += 60 * MINUTE;
@@ -595,7 +528,7 @@ main(void)
 	Suite *s = suite_create("controller: faults");
 	TCase *c = run_case(s, "faults");
 
-	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_checked_fixture(c, setup, scene_teardown);
 	tcase_add_loop_test(c, answer_table, 0,
 			    sizeof(answers) / sizeof(answers[0]));
 	tcase_add_test(c, conflict_then_the_watch_line);

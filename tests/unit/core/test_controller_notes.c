@@ -3,15 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "world.h"
+#include "scene.h"
 
 /* What is told: who holds a scope until when, and what is refused. */
-
-#define MINUTE 60000
-#define SLACK 4000
-
-static struct rules rules;
-static struct world *w;
 
 static void
 setup(void)
@@ -19,51 +13,7 @@ setup(void)
 	rules = rules_default();
 	rules.cap = (struct cap_rules){60 * MINUTE, 10 * MINUTE};
 	w = world_new(&rules, THINGS, 1);
-	for (int i = 0; i < 5; i++)
-		machine_add(w, i, "web", server_ms(w) - DAY);
-}
-
-static void
-teardown(void)
-{
-	world_free(w);
-	w = NULL;
-}
-
-static struct thing *
-booting(int n)
-{
-	char uid[16];
-	struct object o;
-
-	snprintf(uid, sizeof(uid), "c%d", n);
-	o = claim_new(uid, server_ms(w) / 1000 * 1000);
-	o.launched = o.launch_known = true;
-	return thing_add(w, &o);
-}
-
-static int64_t
-become_ready(struct thing *c)
-{
-	c->o.ready_ms = server_ms(w) / 1000 * 1000;
-	thing_changed(w, c);
-	return c->o.ready_ms + rules.hold_ms;
-}
-
-/* How many of that type since the last call, and the last of them. */
-static unsigned
-notes(enum note_type type, struct note *last)
-{
-	struct note n;
-	unsigned count = 0;
-
-	while (controller_note(w->s, &n)) {
-		if (n.type != type)
-			continue;
-		count++;
-		*last = n;
-	}
-	return count;
+	add_old(5);
 }
 
 /* --- the quiet time ------------------------------------------------------- */
@@ -76,7 +26,7 @@ START_TEST(held_by_one_that_boots)
 
 	world_open(w);
 	seen = server_ms(w);
-	c = booting(9);
+	c = claim_boot(9);
 	world_run(w, SLACK);
 	ck_assert_uint_eq(notes(NOTE_SCOPE_HELD, &n), 1);
 	ck_assert(n.earliest);
@@ -105,8 +55,7 @@ START_TEST(held_by_one_that_is_ready)
 	int64_t quiet;
 
 	world_open(w);
-	machine_add(w, 9, "web", server_ms(w) / 1000 * 1000);
-	quiet = claim_at(w, 9)->o.ready_ms + rules.hold_ms;
+	quiet = machine_now(9, "web");
 	world_run(w, SLACK);
 	ck_assert_uint_eq(notes(NOTE_SCOPE_HELD, &n), 1);
 	ck_assert(!n.earliest);
@@ -123,13 +72,12 @@ START_TEST(moved_once_a_minute)
 	unsigned told = 0;
 
 	world_open(w);
-	machine_add(w, 10, "web", server_ms(w) / 1000 * 1000);
+	machine_now(10, "web");
 	world_run(w, 500);
 	ck_assert_uint_eq(notes(NOTE_SCOPE_HELD, &n), 1);
 	first = w->boot_ms;
 	for (int i = 0; i < 60; i++) {	/* a machine every 3 s, for 3 min */
-		machine_add(w, 11 + i, "web", server_ms(w) / 1000 * 1000);
-		quiet = claim_at(w, 11 + i)->o.ready_ms + rules.hold_ms;
+		quiet = machine_now(11 + i, "web");
 		world_run(w, 3000);
 		if (notes(NOTE_SCOPE_MOVED, &n) == 0)
 			continue;
@@ -159,15 +107,13 @@ START_TEST(moved_by_a_deletion)
 	int64_t quiet;
 
 	world_open(w);
-	machine_add(w, 10, "web", server_ms(w) / 1000 * 1000);
-	quiet = claim_at(w, 10)->o.ready_ms + rules.hold_ms;
+	quiet = machine_now(10, "web");
 	world_run(w, 2 * MINUTE);
-	machine_add(w, 11, "web", server_ms(w) / 1000 * 1000);
+	machine_now(11, "web");
 	world_run(w, 2 * MINUTE);
 	ck_assert_uint_eq(notes(NOTE_SCOPE_MOVED, &n), 1);
 	ck_assert_str_eq(n.machine, "c11");
-	thing_delete(w, claim_at(w, 11));
-	thing_delete(w, node_at(w, 11));
+	machine_delete(w, 11);
 	world_run(w, 1000);
 	ck_assert_uint_eq(notes(NOTE_SCOPE_MOVED, &n), 1);
 	ck_assert_str_eq(n.machine, "c10");
@@ -181,9 +127,9 @@ START_TEST(not_moved)
 	struct note n;
 
 	world_open(w);
-	machine_add(w, 10, "web", server_ms(w) / 1000 * 1000);
+	machine_now(10, "web");
 	world_run(w, 2 * MINUTE);
-	machine_add(w, 11, "web", server_ms(w) / 1000 * 1000 - 5 * MINUTE);
+	machine_add(w, 11, "web", stamp_now() - 5 * MINUTE);
 	world_run(w, 2 * MINUTE);
 	/* A shift of the clock is none either. */
 	w->offset_ms += 60 * MINUTE;
@@ -201,7 +147,7 @@ START_TEST(held_by_a_boot_that_failed)
 	world_open(w);
 	machine_add(w, 10, "web", server_ms(w) - 595000);
 	world_run(w, 1000);
-	c = booting(9);
+	c = claim_boot(9);
 	world_run(w, 2000);
 	thing_delete(w, c);
 	world_run(w, MINUTE);
@@ -216,7 +162,7 @@ START_TEST(capped)
 
 	world_open(w);
 	for (int i = 0; i < 12; i++) {
-		machine_add(w, 10 + i, "web", server_ms(w) / 1000 * 1000);
+		machine_now(10 + i, "web");
 		world_run(w, 5 * MINUTE);
 	}
 	world_run(w, 1000);
@@ -235,11 +181,11 @@ START_TEST(not_capped_at_birth)
 
 	world_open(w);
 	for (int i = 0; i < 4; i++) {	/* held for 10 min of every 17 */
-		machine_add(w, 10 + i, "web", server_ms(w) / 1000 * 1000);
+		machine_now(10 + i, "web");
 		world_run(w, 17 * MINUTE);
 	}
 	for (int i = 0; i < 20; i++) {
-		machine_add(w, 20 + i, "web", server_ms(w) / 1000 * 1000);
+		machine_now(20 + i, "web");
 		world_run(w, 17 * MINUTE);
 	}
 	ck_assert_uint_eq(notes(NOTE_SCOPE_CAPPED, &n), 0);
@@ -247,28 +193,6 @@ START_TEST(not_capped_at_birth)
 END_TEST
 
 /* --- what is refused ------------------------------------------------------ */
-
-static enum act refused_act;
-static enum fault refused_as;
-static const char *refused_name;
-
-static enum fault
-refuse(struct world *x, const struct action *a)
-{
-	(void)x;
-	return a->act == refused_act && strcmp(a->name, refused_name) == 0
-		       ? refused_as
-		       : FAULT_NONE;
-}
-
-static void
-go_wrong(const char *name, enum act act, enum fault fault)
-{
-	refused_name = name;
-	refused_act = act;
-	refused_as = fault;
-	w->fault = refuse;
-}
 
 /* 1 s, doubling to 10 min, each with jitter: within an hour at least 13 and at
  * most 21 times.  Told once. */
@@ -282,7 +206,7 @@ START_TEST(a_clear_that_is_refused)
 
 	object_hold(&node_at(w, 0)->o, server_ms(w) - DAY);
 	object_hold(&node_at(w, 1)->o, server_ms(w) - DAY);
-	go_wrong("n0", ACT_CLEAR, refusals[_i]);
+	go_wrong("n0", ACT_CLEAR, refusals[_i], -1);
 	world_open(w);
 	ck_assert(thing_clear(node_at(w, 1)));
 	ck_assert_uint_eq(notes(NOTE_REFUSED, &n), 1);
@@ -312,7 +236,7 @@ START_TEST(a_hold_that_is_refused)
 {
 	struct note n;
 
-	go_wrong("n0", ACT_HOLD, refusals[_i]);
+	go_wrong("n0", ACT_HOLD, refusals[_i], -1);
 	world_open(w);
 	machine_add(w, 9, "web", server_ms(w));
 	world_run(w, 9 * MINUTE);
@@ -336,7 +260,7 @@ START_TEST(a_failure_is_no_refusal)
 	struct note n;
 
 	object_hold(&node_at(w, 0)->o, server_ms(w) - DAY);
-	go_wrong("n0", ACT_CLEAR, FAULT_ERROR);
+	go_wrong("n0", ACT_CLEAR, FAULT_ERROR, -1);
 	world_open(w);
 	world_run(w, 60 * MINUTE);
 	ck_assert_uint_eq(notes(NOTE_REFUSED, &n), 0);
@@ -359,7 +283,7 @@ START_TEST(the_claim_never_keeps_its_node)
 
 	object_hold(&c->o, server_ms(w) - DAY);
 	object_hold(&n->o, server_ms(w) - DAY);
-	go_wrong("c0", ACT_CLEAR, all_ways[_i]);
+	go_wrong("c0", ACT_CLEAR, all_ways[_i], -1);
 	world_open(w);
 	ck_assert(thing_clear(n));
 	ck_assert_uint_eq(n->writes, 1);
@@ -380,7 +304,7 @@ START_TEST(the_claim_first_while_it_joins)
 	n->o.registered = false;
 	object_hold(&c->o, server_ms(w) - DAY);
 	object_hold(&n->o, server_ms(w) - DAY);
-	go_wrong("c0", ACT_CLEAR, FAULT_REFUSED);
+	go_wrong("c0", ACT_CLEAR, FAULT_REFUSED, -1);
 	world_open(w);
 	world_run(w, 5 * MINUTE);
 	ck_assert(thing_held(n));
@@ -396,16 +320,13 @@ END_TEST
 START_TEST(a_class_that_is_refused)
 {
 	struct note n;
-	struct object o;
 	struct thing *c = claim_at(w, 0);
 
 	rules.replacements = REPLACEMENTS_IGNORE;
-	go_wrong("c9", ACT_CLASSIFY, FAULT_REFUSED);
-	c->o.disrupted_ms = server_ms(w) / 1000 * 1000;
+	go_wrong("c9", ACT_CLASSIFY, FAULT_REFUSED, -1);
+	c->o.disrupted_ms = stamp_now();
 	world_open(w);
-	o = claim_new("c9", server_ms(w) / 1000 * 1000);
-	o.launched = o.launch_known = true;
-	thing_add(w, &o);
+	claim_boot(9);
 	world_run(w, 1000);
 	controller_disruption_event(w->s, "c9", "drifted", world_now(w));
 	world_run(w, 10 * MINUTE);
@@ -422,7 +343,7 @@ main(void)
 	Suite *s = suite_create("controller: notes");
 	TCase *c = run_case(s, "quiet time"), *r = run_case(s, "refused");
 
-	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_checked_fixture(c, setup, scene_teardown);
 	tcase_add_test(c, held_by_one_that_boots);
 	tcase_add_test(c, held_by_one_that_is_ready);
 	tcase_add_test(c, moved_once_a_minute);
@@ -431,7 +352,7 @@ main(void)
 	tcase_add_test(c, held_by_a_boot_that_failed);
 	tcase_add_test(c, capped);
 	tcase_add_test(c, not_capped_at_birth);
-	tcase_add_checked_fixture(r, setup, teardown);
+	tcase_add_checked_fixture(r, setup, scene_teardown);
 	tcase_add_loop_test(r, a_clear_that_is_refused, 0, 2);
 	tcase_add_loop_test(r, a_hold_that_is_refused, 0, 2);
 	tcase_add_test(r, a_failure_is_no_refusal);

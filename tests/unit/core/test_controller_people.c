@@ -1,40 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "world.h"
+#include "scene.h"
 
 /* What people may do (docs/rules.md#what-people-may-do-while-we-hold), and
  * whose marks are ours (docs/rules.md#our-annotations). */
 
-#define MINUTE 60000
-#define SLACK 4000
-
-static struct rules rules;
-static struct world *w;
 static int64_t quiet;
 
 static void
 setup(void)
 {
-	rules = rules_default();
-	w = world_new(&rules, THINGS, 1);
-	for (int i = 0; i < 5; i++)
-		machine_add(w, i, "web", server_ms(w) - DAY);
-}
-
-static void
-teardown(void)
-{
-	world_free(w);
-	w = NULL;
+	scene_setup();
+	add_old(5);
 }
 
 /* Opens the world and keeps the scope held for settle_ms by machine 9. */
 static void
 hold_for(int64_t settle_ms)
 {
-	machine_add(w, 9, "web", server_ms(w) - rules.hold_ms + settle_ms);
-	quiet = claim_at(w, 9)->o.ready_ms + rules.hold_ms;
+	quiet = busy_until(9, settle_ms);
 	world_open(w);
 }
 
@@ -278,8 +263,7 @@ START_TEST(opts_out_on_the_claim)
 	ck_assert_int_eq(c->o.hold, HOLD_ABSENT);
 	/* The others are held because of it all the same. */
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
-	c->o.ready_ms = server_ms(w) / 1000 * 1000;
-	thing_changed(w, c);
+	become_ready(c);
 	world_run(w, rules.hold_ms + SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 	/* Until the next period. */
@@ -444,23 +428,15 @@ END_TEST
 START_TEST(a_joining_node_is_cleared_by_version)
 {
 	struct thing *n = node_at(w, 0);
-	struct action a = {.act = ACT_NONE};
-	int64_t wait;
+	struct action a;
 
 	n->o.registered = _i == 1;
-	object_hold(&n->o, server_ms(w) / 1000 * 1000 - MINUTE);
+	object_hold(&n->o, stamp_now() - MINUTE);
 	world_list(w, KIND_NODE);
 	world_list(w, KIND_NODECLAIM);
-	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
-	ck_assert_int_eq(a.act, ACT_LIST_CLAIMS);
-	controller_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
-			world_now(w));
-	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
-	ck_assert_int_eq(a.act, ACT_LIST_NODEPOOLS);
-	controller_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
-			world_now(w));
-	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
-	ck_assert_int_eq(a.act, ACT_CLEAR);
+	(void)act_done(ACT_LIST_CLAIMS, OUTCOME_OK);
+	(void)act_done(ACT_LIST_NODEPOOLS, OUTCOME_OK);
+	a = act_next(ACT_CLEAR);
 	ck_assert_str_eq(a.name, n->o.name);
 	ck_assert(a.mark_exact == (_i == 1));
 }
@@ -503,7 +479,7 @@ main(void)
 	Suite *s = suite_create("controller: people");
 	TCase *c = run_case(s, "people");
 
-	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_checked_fixture(c, setup, scene_teardown);
 	tcase_add_loop_test(c, had_set_the_hold_before_us, 0, 2);
 	tcase_add_loop_test(c, template_hold, 0, 2);
 	tcase_add_test(c, template_other_value);

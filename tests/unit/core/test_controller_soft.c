@@ -3,16 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "world.h"
+#include "scene.h"
 
 /* What the next leader is to know, and what happens where it is lost:
  * docs/rules.md#what-outlives-a-leader. */
 
-#define MINUTE 60000
-#define SLACK 5000
-
-static struct rules rules;
-static struct world *w;
 static char text[4096];
 
 static void
@@ -21,16 +16,8 @@ setup(void)
 	rules = rules_default();
 	rules.cap = (struct cap_rules){60 * MINUTE, 10 * MINUTE};
 	w = world_new(&rules, THINGS, 1);
-	for (int i = 0; i < 3; i++)
-		machine_add(w, i, "web", server_ms(w) - DAY);
+	add_old(3);
 	world_open(w);
-}
-
-static void
-teardown(void)
-{
-	world_free(w);
-	w = NULL;
 }
 
 /* A machine every 5 minutes: never quiet. */
@@ -38,20 +25,9 @@ static void
 busy(int first, int minutes)
 {
 	for (int i = 0; i < minutes / 5; i++) {
-		machine_add(w, first + i, "web", server_ms(w) / 1000 * 1000);
+		machine_now(first + i, "web");
 		world_run(w, 5 * MINUTE);
 	}
-}
-
-/* Of the three that were there before. */
-static unsigned
-spread(void)
-{
-	unsigned n = 0;
-
-	for (int i = 0; i < 3; i++)
-		n += thing_held(node_at(w, i));
-	return n;
 }
 
 static void
@@ -72,7 +48,7 @@ another_leader(const char *known)
 {
 	for (struct thing *t = w->at; t < w->at + THINGS; t++)
 		if (t->used && t->o.mark == MARK_TIME)
-			t->o.mark_ms = server_ms(w) / 1000 * 1000;
+			t->o.mark_ms = stamp_now();
 	world_restart(w, 9);
 	controller_restore(w->s, known, STAMP_NONE, world_now(w));
 	world_open(w);
@@ -81,14 +57,14 @@ another_leader(const char *known)
 START_TEST(held_since)
 {
 	busy(10, 30);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 	save();
 	ck_assert_ptr_nonnull(strstr(text, "* debt="));
 	another_leader(text);
 	busy(20, 25);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 	busy(30, 10);	/* an hour is over, all in all */
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(3), 0);
 }
 END_TEST
 
@@ -96,14 +72,14 @@ END_TEST
 START_TEST(in_the_window)
 {
 	busy(10, 65);
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(3), 0);
 	save();
 	ck_assert_ptr_nonnull(strstr(text, " window="));
 	another_leader(text);
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(3), 0);
 	busy(30, 5);
 	world_run(w, MINUTE);	/* a window of its own would end later */
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 }
 END_TEST
 
@@ -127,15 +103,14 @@ START_TEST(nonsense)
 {
 	another_leader(states[_i]);
 	busy(10, 30);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 }
 END_TEST
 
 START_TEST(scopes_by_name)
 {
-	teardown();
 	rules.scope = SCOPE_NODEPOOL;
-	w = world_new(&rules, THINGS, 1);
+	scene_again();
 	machine_add(w, 0, "web", server_ms(w) - DAY);
 	machine_add(w, 1, "api", server_ms(w) - DAY);
 	world_open(w);
@@ -152,13 +127,12 @@ END_TEST
 /* A pool may have any name, but not the cluster's. */
 START_TEST(a_pool_named_cluster)
 {
-	teardown();
 	rules.scope = SCOPE_NODEPOOL;
-	w = world_new(&rules, THINGS, 1);
+	scene_again();
 	machine_add(w, 0, "cluster", server_ms(w) - DAY);
 	world_open(w);
 	for (int i = 1; i <= 13; i++) {
-		machine_add(w, i, "cluster", server_ms(w) / 1000 * 1000);
+		machine_now(i, "cluster");
 		world_run(w, 5 * MINUTE);
 		if (i == 6) {
 			save();
@@ -172,20 +146,18 @@ END_TEST
 /* Its window was a NodePool's, and is none of the cluster's. */
 START_TEST(another_scope)
 {
-	teardown();
 	rules.scope = SCOPE_NODEPOOL;
-	w = world_new(&rules, THINGS, 1);
-	for (int i = 0; i < 3; i++)
-		machine_add(w, i, "web", server_ms(w) - DAY);
+	scene_again();
+	add_old(3);
 	world_open(w);
 	busy(10, 65);
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(3), 0);
 	save();
 	ck_assert_ptr_nonnull(strstr(text, "web debt="));
 	w->rules.scope = SCOPE_CLUSTER;
 	another_leader(text);
 	world_run(w, MINUTE);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 }
 END_TEST
 
@@ -330,8 +302,7 @@ START_TEST(guess)
 	struct nodepool p;
 	int64_t off;
 
-	teardown();
-	w = world_new(&rules, THINGS, 1);
+	scene_again();
 	machine_add(w, 1, "web", server_ms(w) - guesses[_i].ready * MINUTE);
 	object_hold(&node_at(w, 1)->o,
 		    server_ms(w) - guesses[_i].mark * MINUTE);
@@ -365,8 +336,7 @@ START_TEST(what_leaves_a_guess)
 {
 	int64_t off;
 
-	teardown();
-	w = world_new(&rules, THINGS, 1);
+	scene_again();
 	controller_restore(w->s, left[_i].text, STAMP_NONE, world_now(w));
 	machine_add(w, 1, "web", server_ms(w) - DAY);
 	object_hold(&node_at(w, 1)->o, server_ms(w) - 40 * MINUTE);
@@ -383,16 +353,12 @@ START_TEST(a_guess_in_each_lead)
 {
 	machine_add(w, 9, "web", server_ms(w));
 	world_run(w, 3000);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 	ck_assert_int_le(debt_now(), 3100);
 	controller_lead(w->s, false, world_now(w));
 	object_hold(&node_at(w, 0)->o, server_ms(w) - 40 * MINUTE);
 	controller_lead(w->s, true, world_now(w));
-	for (int k = KIND_COUNT; k < VIEW_COUNT; k++) {
-		controller_listing(w->s, (enum kind)k);
-		controller_listed(w->s, (enum kind)k, true, world_now(w));
-		controller_watch(w->s, (enum kind)k, true);
-	}
+	world_list_others(w);
 	world_open(w);
 	ck_assert_int_ge(debt_now(), 40 * MINUTE);
 	ck_assert_int_le(debt_now(), 41 * MINUTE);
@@ -410,7 +376,7 @@ START_TEST(none_is_no_guess)
 	machine_add(w, 9, "web", server_ms(w));
 	world_run(w, 5000);
 	ck_assert_int_le(debt_now(), 5100);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 }
 END_TEST
 
@@ -478,9 +444,9 @@ START_TEST(a_window_of_the_leader_before)
 	machine_add(w, 9, "web", server_ms(w));
 	world_open(w);
 	world_run(w, 4 * MINUTE - 6000);
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(3), 0);
 	world_run(w, 7000);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 }
 END_TEST
 
@@ -494,21 +460,21 @@ START_TEST(a_shift_of_the_clock)
 	int64_t start = w->boot_ms;
 
 	for (int i = 0; i < 12; i++) {
-		machine_add(w, 10 + i, "web", server_ms(w) / 1000 * 1000);
+		machine_now(10 + i, "web");
 		if (i == 5)
 			w->offset_ms += shifts[_i];
 		world_run(w, i < 11 ? 5 * MINUTE : 0);
 	}
 	world_run(w, start + 60 * MINUTE - 2000 - w->boot_ms);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 	world_run(w, 4000);
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(3), 0);
 	w->offset_ms -= shifts[_i];
-	machine_add(w, 30, "web", server_ms(w) / 1000 * 1000);
+	machine_now(30, "web");
 	world_run(w, start + 70 * MINUTE - 2000 - w->boot_ms);
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(3), 0);
 	world_run(w, 4000);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 }
 END_TEST
 
@@ -526,15 +492,15 @@ START_TEST(released_at_and_the_clock_set_back)
 	busy(10, 60);
 	world_run(w, 3000);
 	capped = w->boot_ms;
-	ck_assert_uint_eq(spread(), 0);
-	machine_add(w, 30, "web", server_ms(w) / 1000 * 1000);
+	ck_assert_uint_eq(count_spread(3), 0);
+	machine_now(30, "web");
 	world_run(w, 1000);
 	w->offset_ms -= 65 * MINUTE;
 	while (w->boot_ms < capped + 9 * MINUTE) {
 		machine_add(w, 31 + (int)((w->boot_ms - capped) / MINUTE),
-			    "web", server_ms(w) / 1000 * 1000);
+			    "web", stamp_now());
 		world_run(w, MINUTE);
-		ck_assert_uint_eq(spread(), 0);
+		ck_assert_uint_eq(count_spread(3), 0);
 	}
 }
 END_TEST
@@ -544,21 +510,21 @@ START_TEST(a_window_waits_for_the_view)
 {
 	busy(10, 60);
 	world_run(w, 3000);
-	ck_assert_uint_eq(spread(), 0);
-	machine_add(w, 30, "web", server_ms(w) / 1000 * 1000);
+	ck_assert_uint_eq(count_spread(3), 0);
+	machine_now(30, "web");
 	world_run(w, 2 * MINUTE);
 	controller_watch(w->s, KIND_NODEPOOL, false);
 	for (int i = 0; i < 3; i++) {
-		machine_add(w, 31 + i, "web", server_ms(w) / 1000 * 1000);
+		machine_now(31 + i, "web");
 		world_run(w, 8 * MINUTE);
-		ck_assert_uint_eq(spread(), 0);
+		ck_assert_uint_eq(count_spread(3), 0);
 	}
 	controller_watch(w->s, KIND_NODEPOOL, true);
-	machine_add(w, 40, "web", server_ms(w) / 1000 * 1000);
+	machine_now(40, "web");
 	world_run(w, 7 * MINUTE);
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(3), 0);
 	world_run(w, MINUTE + 5000);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 }
 END_TEST
 
@@ -568,7 +534,7 @@ main(void)
 	Suite *s = suite_create("controller: soft state");
 	TCase *c = run_case(s, "soft");
 
-	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_checked_fixture(c, setup, scene_teardown);
 	tcase_add_test(c, held_since);
 	tcase_add_test(c, in_the_window);
 	tcase_add_loop_test(c, nonsense, 0,

@@ -2,19 +2,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "world.h"
+#include "scene.h"
 
 /* What comes for the pods of a machine that expired, was interrupted or was
  * deleted by hand is no scale-up (docs/rules.md#substitutes).  A boot that
  * failed and is tried again is the same scale-up
  * (docs/rules.md#boots-that-are-tried-again). */
 
-#define MINUTE 60000
-#define SLACK 5000
 #define OLD 6		/* machines of long ago: 0 … 3 web, 4 and 5 batch */
-
-static struct rules rules;
-static struct world *w;
 
 static void
 open_world(void)
@@ -39,91 +34,21 @@ setup(void)
 }
 
 static void
-teardown(void)
-{
-	world_free(w);
-	w = NULL;
-}
-
-static void
 again(void)
 {
-	teardown();
+	scene_teardown();
 	open_world();
-}
-
-static void
-delete_claim(int n)
-{
-	struct thing *c = claim_at(w, n);
-
-	c->o.deleting = true;
-	c->o.deleted_ms = server_ms(w) / 1000 * 1000;
-	thing_changed(w, c);
-}
-
-static void
-gone(int n)
-{
-	thing_delete(w, claim_at(w, n));
-	if (thing_find(w, KIND_NODE, node_at(w, n)->o.name) != NULL)
-		thing_delete(w, node_at(w, n));
-}
-
-/* A claim as Karpenter makes one: its condition says that it is not launched. */
-static struct thing *
-make(int n, const char *nodepool)
-{
-	char uid[16];
-	struct object o;
-
-	snprintf(uid, sizeof(uid), "c%d", n);
-	o = claim_new(uid, server_ms(w) / 1000 * 1000);
-	strcpy(o.nodepool, nodepool);
-	o.launch_known = true;
-	return thing_add(w, &o);
-}
-
-static void
-launch(struct thing *c)
-{
-	c->o.launched = true;
-	thing_changed(w, c);
 }
 
 static struct thing *
 launched(int n, const char *nodepool)
 {
-	struct thing *c = make(n, nodepool);
+	struct thing *c = claim_make(n, nodepool);
 
 	world_run(w, 1000);
-	launch(c);
+	claim_launch(c);
 	world_run(w, SLACK);
 	return c;
-}
-
-static void
-become_ready(struct thing *c)
-{
-	c->o.ready_ms = server_ms(w) / 1000 * 1000;
-	thing_changed(w, c);
-}
-
-/* Of the machines of long ago that are still there. */
-static unsigned
-spread(void)
-{
-	unsigned n = 0;
-	char name[16];
-
-	for (int i = 0; i < OLD; i++) {
-		struct thing *t;
-
-		snprintf(name, sizeof(name), "n%d", i);
-		t = thing_find(w, KIND_NODE, name);
-		n += t != NULL && thing_held(t);
-	}
-	return n;
 }
 
 static void
@@ -139,7 +64,7 @@ static void
 is_scale_up(const struct thing *c)
 {
 	ck_assert_str_eq(c->o.replaces, "");
-	ck_assert_uint_gt(spread(), 0);
+	ck_assert_uint_gt(count_spread(OLD), 0);
 }
 
 /* --- substitutes ---------------------------------------------------------- */
@@ -149,18 +74,18 @@ START_TEST(a_substitute_holds_itself)
 {
 	struct thing *c;
 
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 10000);
 	c = launched(10, "web");
 	is_substitute(c, "c0");
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(OLD), 0);
 	ck_assert(thing_held(c));
-	gone(0);
+	machine_delete(w, 0);
 	world_run(w, MINUTE);
 	become_ready(c);
 	world_run(w, rules.hold_ms - 1000);
 	ck_assert(thing_held(c));
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(OLD), 0);
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 	ck_assert_uint_eq(c->writes, 3);
@@ -187,10 +112,10 @@ START_TEST(age)
 {
 	struct thing *c;
 
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	if (ages[_i].gone >= 0) {
 		world_run(w, ages[_i].gone * 1000);
-		gone(0);
+		machine_delete(w, 0);
 		world_run(w, (ages[_i].created - ages[_i].gone) * 1000);
 	} else {
 		world_run(w, ages[_i].created * 1000);
@@ -208,16 +133,16 @@ START_TEST(launched_later)
 {
 	struct thing *c;
 
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 10 * MINUTE);
-	c = make(10, "web");
+	c = claim_make(10, "web");
 	world_run(w, MINUTE);
-	gone(0);
+	machine_delete(w, 0);
 	world_run(w, 3 * MINUTE);
-	launch(c);
+	claim_launch(c);
 	world_run(w, SLACK);
 	is_substitute(c, "c0");
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(OLD), 0);
 }
 END_TEST
 
@@ -225,15 +150,15 @@ START_TEST(own_pool_first)
 {
 	struct thing *a, *b;
 
-	delete_claim(4);	/* batch: the earlier one */
+	claim_deleting(claim_at(w, 4));	/* batch: the earlier one */
 	world_run(w, 5000);
-	delete_claim(1);
+	claim_deleting(claim_at(w, 1));
 	world_run(w, 5000);
 	a = launched(10, "web");
 	is_substitute(a, "c1");
 	b = launched(11, "web");
 	is_substitute(b, "c4");	/* spot replaced by another pool */
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(OLD), 0);
 	is_scale_up(launched(12, "web"));
 }
 END_TEST
@@ -245,10 +170,10 @@ START_TEST(no_other_pool_in_scope_nodepool)
 
 	rules.scope = SCOPE_NODEPOOL;
 	again();
-	delete_claim(4);
+	claim_deleting(claim_at(w, 4));
 	world_run(w, 5000);
 	is_scale_up(launched(10, "web"));
-	delete_claim(5);
+	claim_deleting(claim_at(w, 5));
 	c = launched(11, "batch");
 	is_substitute(c, "c4");
 }
@@ -259,17 +184,17 @@ START_TEST(the_first_launched_takes_it)
 {
 	struct thing *a, *b;
 
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 5000);
-	a = make(10, "web");
+	a = claim_make(10, "web");
 	world_run(w, 1000);
-	b = make(11, "web");
+	b = claim_make(11, "web");
 	world_run(w, 2000);
-	launch(b);
+	claim_launch(b);
 	world_run(w, 2000);
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(OLD), 0);
 	is_substitute(b, "c0");
-	launch(a);
+	claim_launch(a);
 	world_run(w, SLACK);
 	is_scale_up(a);
 }
@@ -280,15 +205,15 @@ START_TEST(a_launch_that_fails_takes_nothing)
 {
 	struct thing *c;
 
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 2000);
-	c = make(10, "web");
+	c = claim_make(10, "web");
 	world_run(w, 20000);
 	thing_delete(w, c);
 	world_run(w, 20000);
 	c = launched(11, "web");
 	is_substitute(c, "c0");
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(OLD), 0);
 }
 END_TEST
 
@@ -309,7 +234,7 @@ START_TEST(what_matches_nothing)
 	world_run(w, 26 * 60 * MINUTE);	/* nobody is held for its sake */
 	world_run(w, 1000 - server_ms(w) % 1000);
 	ck_assert_uint_eq(count_marked(w), 0);
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 10000);
 	is_scale_up(launched(10, "web"));
 }
@@ -319,7 +244,7 @@ END_TEST
 START_TEST(disrupted_and_deleted_at_once)
 {
 	claim_at(w, 0)->o.disrupted = true;
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 1000);
 	is_scale_up(launched(10, "web"));
 }
@@ -329,7 +254,7 @@ START_TEST(count_takes_no_notice)
 {
 	rules.replacements = REPLACEMENTS_COUNT;
 	again();
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 1000);
 	is_scale_up(launched(10, "web"));
 }
@@ -338,7 +263,7 @@ END_TEST
 /* Gone before anybody saw that it was being deleted. */
 START_TEST(a_deletion_never_seen)
 {
-	gone(0);
+	machine_delete(w, 0);
 	world_run(w, 1000);
 	is_scale_up(launched(10, "web"));
 }
@@ -347,12 +272,12 @@ END_TEST
 /* A deletion that begins when the claim is there made no room for it. */
 START_TEST(deleted_after_the_creation)
 {
-	struct thing *c = make(10, "web");
+	struct thing *c = claim_make(10, "web");
 
 	world_run(w, 3000);
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 1000);
-	launch(c);
+	claim_launch(c);
 	world_run(w, SLACK);
 	is_scale_up(c);
 }
@@ -363,7 +288,7 @@ START_TEST(a_pool_left_out)
 {
 	machine_add(w, 20, "excluded", server_ms(w) - DAY);
 	world_run(w, SLACK);
-	delete_claim(20);
+	claim_deleting(claim_at(w, 20));
 	world_run(w, 1000);
 	is_scale_up(launched(10, "web"));
 }
@@ -375,15 +300,15 @@ START_TEST(six_expire)
 	for (int i = 0; i < OLD; i++) {
 		struct thing *c;
 
-		delete_claim(i);
+		claim_deleting(claim_at(w, i));
 		world_run(w, 20000);
 		c = launched(10 + i, i < 4 ? "web" : "batch");
 		world_run(w, 40000);
 		become_ready(c);
 		world_run(w, 20000);
-		gone(i);
+		machine_delete(w, i);
 		world_run(w, MINUTE);
-		ck_assert_uint_eq(spread(), 0);
+		ck_assert_uint_eq(count_spread(OLD), 0);
 	}
 	ck_assert_uint_eq(w->counters.at[COUNTER_REPLACEMENTS], OLD);
 }
@@ -393,12 +318,12 @@ END_TEST
  * the next minute, and no more than that one. */
 START_TEST(a_leftover_deletion)
 {
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 2000);
-	gone(0);
+	machine_delete(w, 0);
 	world_run(w, 40000);
 	is_substitute(launched(10, "web"), "c0");
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(OLD), 0);
 	is_scale_up(launched(11, "web"));
 }
 END_TEST
@@ -409,12 +334,12 @@ START_TEST(load_after_a_consolidation)
 	struct thing *old = claim_at(w, 0);
 
 	old->o.disrupted = true;
-	old->o.disrupted_ms = server_ms(w) / 1000 * 1000;
+	old->o.disrupted_ms = stamp_now();
 	thing_changed(w, old);
 	world_run(w, 12000);
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 3000);
-	gone(0);
+	machine_delete(w, 0);
 	world_run(w, 30000);
 	is_scale_up(launched(10, "web"));
 }
@@ -426,7 +351,7 @@ static void
 list_claims(const int *order, int n)
 {
 	controller_listing(w->s, KIND_NODECLAIM);
-	w->first[KIND_NODECLAIM] = w->last[KIND_NODECLAIM];
+	world_lose_lines(w, KIND_NODECLAIM);
 	for (int i = 0; i < n; i++) {
 		controller_track(w->s, &claim_at(w, order[i])->o, world_now(w));
 		world_run(w, 3000);	/* page by page */
@@ -452,13 +377,13 @@ START_TEST(a_failover_in_between)
 {
 	struct thing *c;
 
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, MINUTE);
 	failover((int[]){0}, 1);
 	world_run(w, MINUTE);
 	c = launched(10, "web");
 	is_substitute(c, "c0");
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(OLD), 0);
 }
 END_TEST
 
@@ -467,16 +392,16 @@ START_TEST(a_failover_behind_both)
 {
 	struct thing *c;
 
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 10000);
 	w->frozen[KIND_NODECLAIM] = true;
-	c = make(10, "web");
-	launch(c);
+	c = claim_make(10, "web");
+	claim_launch(c);
 	world_run(w, 1000);
 	w->frozen[KIND_NODECLAIM] = false;
 	failover(_i == 0 ? (int[]){10, 0} : (int[]){0, 10}, 2);
 	is_substitute(c, "c0");
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(OLD), 0);
 }
 END_TEST
 
@@ -488,14 +413,14 @@ START_TEST(spent_by_a_class)
 					{11, 10, 0}};
 	struct thing *a, *b;
 
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 10000);
-	b = make(11, "web");	/* the older of the two, launched later */
+	b = claim_make(11, "web");	/* the older of the two, launched later */
 	a = launched(10, "web");
 	is_substitute(a, "c0");
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(OLD), 0);
 	w->frozen[KIND_NODECLAIM] = true;
-	launch(b);
+	claim_launch(b);
 	world_run(w, 1000);
 	w->frozen[KIND_NODECLAIM] = false;
 	failover(orders[_i], 3);
@@ -509,10 +434,10 @@ START_TEST(spent_by_a_late_class)
 {
 	struct thing *a;
 
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 10000);
 	failover((int[]){0}, 1);
-	a = make(10, "web");
+	a = claim_make(10, "web");
 	strcpy(a->o.replaces, CLASS_SUBSTITUTE "c0");
 	thing_changed(w, a);
 	world_run(w, 1000);
@@ -526,14 +451,14 @@ START_TEST(judged_in_order_of_creation)
 {
 	struct thing *a, *b;
 
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 10000);
 	w->frozen[KIND_NODECLAIM] = true;
-	a = make(10, "web");
+	a = claim_make(10, "web");
 	world_run(w, 1000);
-	b = make(11, "web");
-	launch(b);
-	launch(a);
+	b = claim_make(11, "web");
+	claim_launch(b);
+	claim_launch(a);
 	w->frozen[KIND_NODECLAIM] = false;
 	failover(_i == 0 ? (int[]){11, 10, 0} : (int[]){0, 10, 11}, 3);
 	is_substitute(a, "c0");
@@ -544,7 +469,7 @@ END_TEST
 /* Gone before this replica came to lead: it matches nothing. */
 START_TEST(deleted_before_the_lead)
 {
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 5000);
 	thing_delete(w, claim_at(w, 0));
 	world_run(w, 1000);
@@ -557,17 +482,13 @@ END_TEST
  * nobody knows who took it. */
 START_TEST(deleted_in_an_earlier_lead)
 {
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 5000);
 	controller_lead(w->s, false, world_now(w));
 	thing_delete(w, claim_at(w, 0));
 	world_run(w, 20000);
 	controller_lead(w->s, true, world_now(w));
-	for (int k = KIND_COUNT; k < VIEW_COUNT; k++) {
-		controller_listing(w->s, (enum kind)k);
-		controller_listed(w->s, (enum kind)k, true, world_now(w));
-		controller_watch(w->s, (enum kind)k, true);
-	}
+	world_list_others(w);
 	world_list(w, KIND_NODE);
 	world_list(w, KIND_NODECLAIM);
 	world_run(w, SLACK);
@@ -580,17 +501,17 @@ START_TEST(a_deletion_over_while_nobody_watched)
 {
 	struct thing *c;
 
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 10000);
 	world_watch(w, KIND_NODECLAIM, false);
 	thing_delete(w, claim_at(w, 0));
-	c = make(10, "web");
-	launch(c);
+	c = claim_make(10, "web");
+	claim_launch(c);
 	world_run(w, 30000);
 	world_list(w, KIND_NODECLAIM);
 	world_run(w, SLACK);
 	is_substitute(c, "c0");
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(OLD), 0);
 }
 END_TEST
 
@@ -603,18 +524,17 @@ START_TEST(tried_again)
 	struct thing *c = launched(10, "web");
 	int64_t quiet;
 
-	ck_assert_uint_eq(spread(), OLD);
+	ck_assert_uint_eq(count_spread(OLD), OLD);
 	world_run(w, 15 * MINUTE - 6000);
 	thing_delete(w, c);
 	world_run(w, 3000);
-	c = make(11, "web");
+	c = claim_make(11, "web");
 	world_run(w, 20000);
-	launch(c);
+	claim_launch(c);
 	world_run(w, MINUTE);
-	become_ready(c);
-	quiet = c->o.ready_ms + rules.hold_ms;
+	quiet = become_ready(c);
 	world_run_until(w, quiet - 1);
-	ck_assert_uint_eq(spread(), OLD);
+	ck_assert_uint_eq(count_spread(OLD), OLD);
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 	for (int i = 0; i < OLD; i++)
@@ -632,12 +552,12 @@ START_TEST(never_tried_again)
 	world_run(w, 5 * MINUTE);
 	deleted = server_ms(w);
 	if (_i == 1) {	/* … from when it began, not when it was over */
-		delete_claim(10);
+		claim_deleting(claim_at(w, 10));
 		world_run(w, 30000);
 	}
 	thing_delete(w, c);
 	world_run_until(w, deleted / 1000 * 1000 + RETRY_MS - 1000);
-	ck_assert_uint_eq(spread(), OLD);
+	ck_assert_uint_eq(count_spread(OLD), OLD);
 	world_run(w, 1000 + SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 }
@@ -652,7 +572,7 @@ START_TEST(its_own_deadline_is_nearer)
 	world_run_until(w, own - 20000);
 	thing_delete(w, c);
 	world_run_until(w, own - 1);
-	ck_assert_uint_eq(spread(), OLD);
+	ck_assert_uint_eq(count_spread(OLD), OLD);
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 }
@@ -661,14 +581,14 @@ END_TEST
 /* Not of Karpenter's choice, and not what never counted. */
 START_TEST(no_boot_that_failed)
 {
-	struct thing *c = make(10, "web");
+	struct thing *c = claim_make(10, "web");
 
 	if (_i == 0) {
 		world_run(w, 20000);	/* its launch fails */
 	} else {
-		launch(c);
+		claim_launch(c);
 		world_run(w, SLACK);
-		ck_assert_uint_eq(spread(), OLD);
+		ck_assert_uint_eq(count_spread(OLD), OLD);
 		c->o.disrupted = true;
 		thing_changed(w, c);
 		world_run(w, 1000);
@@ -691,7 +611,7 @@ START_TEST(one_ends_one)
 	c = launched(12, "web");	/* ends one of them */
 	thing_delete(w, c);		/* … and fails: two again */
 	world_run(w, RETRY_MS - 2000);
-	ck_assert_uint_eq(spread(), OLD);
+	ck_assert_uint_eq(count_spread(OLD), OLD);
 	world_run(w, 2000 + SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 }
@@ -704,18 +624,18 @@ START_TEST(made_before_it_failed)
 	struct thing *a = launched(10, "web"), *b;
 
 	world_run(w, 5 * MINUTE);
-	b = make(11, "web");
+	b = claim_make(11, "web");
 	world_run(w, 3000);
 	thing_delete(w, a);
 	world_run(w, 10000);
-	launch(b);
+	claim_launch(b);
 	world_run(w, 1000);
 	b->o.disrupted = true;	/* gone by choice: it leaves nothing */
 	thing_changed(w, b);
 	world_run(w, 1000);
 	thing_delete(w, b);
 	world_run(w, 40000);
-	ck_assert_uint_eq(spread(), OLD);
+	ck_assert_uint_eq(count_spread(OLD), OLD);
 	world_run(w, 10000 + SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 }
@@ -735,10 +655,9 @@ START_TEST(nothing_lingers)
 	thing_delete(w, c);
 	world_run(w, 1000);
 	c = launched(11, "web");
-	become_ready(c);
-	quiet = c->o.ready_ms + rules.hold_ms;
+	quiet = become_ready(c);
 	world_run_until(w, quiet - 1);
-	ck_assert_uint_eq(spread(), OLD);
+	ck_assert_uint_eq(count_spread(OLD), OLD);
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 }
@@ -753,7 +672,7 @@ START_TEST(of_a_pool_released_meanwhile)
 	world_run(w, MINUTE);
 	thing_delete(w, c);
 	world_run(w, 10000);
-	ck_assert_uint_eq(spread(), OLD);
+	ck_assert_uint_eq(count_spread(OLD), OLD);
 	nodepool_init(&p);
 	strcpy(p.name, "web");
 	p.disabled = _i == 0;
@@ -777,7 +696,7 @@ START_TEST(the_clock_is_set)
 	world_run(w, 10000);
 	w->offset_ms += shifts[_i];
 	world_run(w, 48000);
-	ck_assert_uint_eq(spread(), OLD);
+	ck_assert_uint_eq(count_spread(OLD), OLD);
 	world_run(w, 3000 + SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 }
@@ -809,7 +728,7 @@ main(void)
 	TCase *c = run_case(s, "substitutes"), *l = run_case(s, "leaders");
 	TCase *r = run_case(s, "retries");
 
-	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_checked_fixture(c, setup, scene_teardown);
 	tcase_add_test(c, a_substitute_holds_itself);
 	tcase_add_loop_test(c, age, 0, sizeof(ages) / sizeof(ages[0]));
 	tcase_add_test(c, launched_later);
@@ -826,7 +745,7 @@ main(void)
 	tcase_add_test(c, six_expire);
 	tcase_add_test(c, a_leftover_deletion);
 	tcase_add_test(c, load_after_a_consolidation);
-	tcase_add_checked_fixture(l, setup, teardown);
+	tcase_add_checked_fixture(l, setup, scene_teardown);
 	tcase_add_test(l, a_failover_in_between);
 	tcase_add_loop_test(l, a_failover_behind_both, 0, 2);
 	tcase_add_loop_test(l, spent_by_a_class, 0, 4);
@@ -835,7 +754,7 @@ main(void)
 	tcase_add_test(l, deleted_before_the_lead);
 	tcase_add_test(l, deleted_in_an_earlier_lead);
 	tcase_add_test(l, a_deletion_over_while_nobody_watched);
-	tcase_add_checked_fixture(r, setup, teardown);
+	tcase_add_checked_fixture(r, setup, scene_teardown);
 	tcase_add_test(r, tried_again);
 	tcase_add_loop_test(r, never_tried_again, 0, 2);
 	tcase_add_test(r, its_own_deadline_is_nearer);

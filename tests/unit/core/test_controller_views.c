@@ -2,50 +2,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "world.h"
+#include "scene.h"
 
 /* Nothing is cleared on half a view
  * (docs/rules.md#nothing-is-released-on-half-a-view), a release begins with a
  * fresh list, and the webhook's hint makes it wait
  * (docs/rules.md#admission). */
-
-#define MINUTE 60000
-#define SLACK 4000
-
-static struct rules rules;
-static struct world *w;
-
-static void
-setup(void)
-{
-	rules = rules_default();
-	w = world_new(&rules, THINGS, 1);
-}
-
-static void
-teardown(void)
-{
-	world_free(w);
-	w = NULL;
-}
-
-/* n machines of long ago whose Nodes carry our mark still: due at once. */
-static void
-due_machines(int n)
-{
-	for (int i = 0; i < n; i++) {
-		machine_add(w, i, "web", server_ms(w) - DAY);
-		object_hold(&node_at(w, i)->o, server_ms(w) - DAY);
-	}
-}
-
-/* A machine that holds the scope until the returned moment. */
-static int64_t
-busy_until(int n, int64_t settle_ms)
-{
-	machine_add(w, n, "web", server_ms(w) - rules.hold_ms + settle_ms);
-	return claim_at(w, n)->o.ready_ms + rules.hold_ms;
-}
 
 /* --- half a view ---------------------------------------------------------- */
 
@@ -69,7 +31,7 @@ static const struct {
 
 START_TEST(half_a_view)
 {
-	due_machines(5);
+	add_due(5);
 	for (int k = 0; k < KIND_COUNT; k++) {
 		enum kind kind = (enum kind)k;
 
@@ -88,7 +50,7 @@ END_TEST
 
 START_TEST(items_seen_but_list_not_complete)
 {
-	due_machines(5);
+	add_due(5);
 	controller_listing(w->s, KIND_NODECLAIM);
 	for (int i = 0; i < 5; i++)
 		controller_track(w->s, &claim_at(w, i)->o, world_now(w));
@@ -109,7 +71,7 @@ START_TEST(watch_down_at_the_release)
 	enum kind kind = (enum kind)_i;
 	int64_t quiet;
 
-	due_machines(5);
+	add_due(5);
 	quiet = busy_until(5, MINUTE);
 	world_open(w);
 	world_watch(w, kind, false);
@@ -123,8 +85,7 @@ END_TEST
 
 START_TEST(holding_goes_on_with_a_watch_down)
 {
-	for (int i = 0; i < 5; i++)
-		machine_add(w, i, "web", server_ms(w) - DAY);
+	add_old(5);
 	world_open(w);
 	world_watch(w, KIND_NODE, false);
 	busy_until(5, 5 * MINUTE);
@@ -137,7 +98,7 @@ START_TEST(relist_stops_clearing_until_complete)
 {
 	int64_t quiet;
 
-	due_machines(5);
+	add_due(5);
 	quiet = busy_until(5, MINUTE);
 	world_open(w);
 	world_run_until(w, quiet - 1000);
@@ -156,7 +117,7 @@ START_TEST(claims_gone_unserved_later)
 {
 	int64_t quiet;
 
-	due_machines(5);
+	add_due(5);
 	quiet = busy_until(5, MINUTE);
 	world_open(w);
 	w->unserved = true;
@@ -174,7 +135,7 @@ START_TEST(list_drops_what_it_did_not_show)
 {
 	int64_t quiet;
 
-	due_machines(3);
+	add_due(3);
 	quiet = busy_until(3, 20 * MINUTE);
 	world_open(w);
 	world_watch(w, KIND_NODECLAIM, false);
@@ -193,10 +154,9 @@ END_TEST
 START_TEST(unknown_claim_stops_the_release)
 {
 	struct note n;
-	bool told = false;
 	int64_t quiet;
 
-	due_machines(5);
+	add_due(5);
 	quiet = busy_until(5, MINUTE);
 	world_open(w);
 	w->frozen[KIND_NODECLAIM] = true;
@@ -206,9 +166,8 @@ START_TEST(unknown_claim_stops_the_release)
 	ck_assert_uint_ge(count_held(w, KIND_NODE), 6);
 	ck_assert_uint_ge(w->acts[ACT_LIST_CLAIMS], 1);
 	ck_assert_uint_eq(w->acts[ACT_CLEAR], 0);
-	while (controller_note(w->s, &n))
-		told = told || (n.type == NOTE_STOPPED && n.a == 1);
-	ck_assert(told);
+	ck_assert_uint_ge(notes(NOTE_STOPPED, &n), 1);
+	ck_assert_int_eq(n.a, 1);
 	w->frozen[KIND_NODECLAIM] = false;
 	world_run(w, 5 * MINUTE);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 7);	/* busy again */
@@ -221,7 +180,7 @@ START_TEST(silent_watch_is_listed_anew)
 {
 	int64_t quiet;
 
-	due_machines(5);
+	add_due(5);
 	quiet = busy_until(5, MINUTE);
 	world_open(w);
 	w->frozen[KIND_NODECLAIM] = true;
@@ -237,7 +196,7 @@ START_TEST(one_fresh_list_for_many)
 {
 	int64_t quiet;
 
-	due_machines(200);
+	add_due(200);
 	quiet = busy_until(200, MINUTE);
 	world_open(w);
 	memset(w->acts, 0, sizeof(w->acts));
@@ -253,18 +212,15 @@ START_TEST(another_list_for_what_falls_due_meanwhile)
 {
 	int64_t quiet;
 
-	world_free(w);
 	rules.scope = SCOPE_NODE;
-	w = world_new(&rules, THINGS, 1);
+	scene_again();
 	(void)busy_until(0, MINUTE - 1000);
 	quiet = busy_until(1, MINUTE);
 	world_open(w);
 	memset(w->acts, 0, sizeof(w->acts));
 	world_run_until(w, quiet - 990);
 	ck_assert_uint_eq(w->acts[ACT_LIST_CLAIMS], 1);
-	for (int i = 0; i < FLIGHTS; i++)
-		if (w->flights[i].used)
-			w->flights[i].reply_at = w->boot_ms + 1500;
+	world_delay_replies(w, 1500);
 	world_run_until(w, quiet + 509);
 	ck_assert_uint_eq(w->acts[ACT_CLEAR], 0);
 	while (w->acts[ACT_CLEAR] == 0)
@@ -283,7 +239,7 @@ START_TEST(head_again)
 {
 	struct thing *n;
 
-	due_machines(1);
+	add_due(1);
 	machine_add(w, 1, "web", server_ms(w) - DAY);
 	w->watch_ms = 1;
 	world_list(w, KIND_NODE);
@@ -305,17 +261,10 @@ START_TEST(head_again)
 }
 END_TEST
 
-static enum fault
-lists_fail(struct world *x, const struct action *a)
-{
-	(void)x;
-	return a->act == ACT_LIST_CLAIMS ? FAULT_ERROR : FAULT_NONE;
-}
-
 START_TEST(fresh_list_fails)
 {
-	due_machines(5);
-	w->fault = lists_fail;
+	add_due(5);
+	go_wrong(NULL, ACT_LIST_CLAIMS, FAULT_ERROR, -1);
 	world_open(w);
 	world_run(w, 10 * MINUTE);
 	ck_assert_uint_eq(count_marked(w), 5);
@@ -343,7 +292,7 @@ START_TEST(pools_that_differ_stop_the_release)
 	unsigned told = 0;
 	int64_t quiet;
 
-	due_machines(5);
+	add_due(5);
 	quiet = busy_until(5, MINUTE);
 	world_open(w);
 	world_run_until(w, quiet - 1000);
@@ -376,13 +325,6 @@ START_TEST(pools_that_differ_stop_the_release)
 }
 END_TEST
 
-static enum fault
-pools_fail(struct world *x, const struct action *a)
-{
-	(void)x;
-	return a->act == ACT_LIST_NODEPOOLS ? FAULT_REFUSED : FAULT_NONE;
-}
-
 /* 403 on the fresh list of NodePools stops releases, and is told. */
 START_TEST(fresh_list_of_pools_fails)
 {
@@ -390,8 +332,8 @@ START_TEST(fresh_list_of_pools_fails)
 	struct note n;
 	unsigned told = 0;
 
-	due_machines(5);
-	w->fault = pools_fail;
+	add_due(5);
+	go_wrong(NULL, ACT_LIST_NODEPOOLS, FAULT_REFUSED, -1);
 	world_open(w);
 	world_run(w, 50000);
 	controller_report(w->s, &r);
@@ -422,7 +364,7 @@ START_TEST(view_lost_between_the_lists)
 {
 	struct flight *f = w->flights;
 
-	due_machines(3);
+	add_due(3);
 	world_list(w, KIND_NODE);
 	world_list(w, KIND_NODECLAIM);
 	while (w->acts[ACT_LIST_NODEPOOLS] == 0)
@@ -446,62 +388,39 @@ END_TEST
 START_TEST(both_lists_and_claims_first)
 {
 	struct action a;
-	int64_t wait;
 
-	due_machines(1);
+	add_due(1);
 	world_list(w, KIND_NODE);
 	world_list(w, KIND_NODECLAIM);
-	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
-	ck_assert_int_eq(a.act, ACT_LIST_CLAIMS);
+	a = act_done(ACT_LIST_CLAIMS, OUTCOME_OK);
 	ck_assert_int_eq(a.kind, KIND_NODECLAIM);
-	controller_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
-			world_now(w));
-	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
-	ck_assert_int_eq(a.act, ACT_LIST_NODEPOOLS);
+	a = act_next(ACT_LIST_NODEPOOLS);
 	ck_assert_int_eq(a.kind, KIND_NODEPOOL);
-	ck_assert(!controller_next(w->s, world_now(w), w->hint_ms,
-				   &(struct action){0}, &wait));
-	controller_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
-			world_now(w));
-	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
-	ck_assert_int_eq(a.act, ACT_CLEAR);
-	controller_done(w->s, &a, &(struct outcome){.code = OUTCOME_FAILED},
-			world_now(w));
+	ck_assert(act_waits());
+	act_answer(&a, OUTCOME_OK);
+	(void)act_done(ACT_CLEAR, OUTCOME_FAILED);
 }
 END_TEST
 
 /* Not served is as good as an empty list, once it was listed so. */
 START_TEST(pools_not_served)
 {
-	struct action a;
-	int64_t wait;
-
-	due_machines(1);
+	add_due(1);
 	if (_i == 0) {	/* a new lead; at the birth they were served */
 		controller_lead(w->s, false, world_now(w));
 		controller_lead(w->s, true, world_now(w));
-		controller_listing(w->s, KIND_EVENT);
-		controller_listed(w->s, KIND_EVENT, true, world_now(w));
+		world_list_empty(w, KIND_EVENT);
 		controller_listing(w->s, KIND_NODEPOOL);
 		controller_listed(w->s, KIND_NODEPOOL, false, world_now(w));
 	}
 	world_list(w, KIND_NODE);
 	world_list(w, KIND_NODECLAIM);
-	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
-	controller_done(w->s, &a, &(struct outcome){.code = OUTCOME_OK},
-			world_now(w));
-	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait));
-	ck_assert_int_eq(a.act, ACT_LIST_NODEPOOLS);
-	controller_done(w->s, &a, &(struct outcome){.code = OUTCOME_GONE},
-			world_now(w));
-	ck_assert(controller_next(w->s, world_now(w), w->hint_ms, &a, &wait) ==
-		  (_i == 0));
-	if (_i == 0) {
-		ck_assert_int_eq(a.act, ACT_CLEAR);
-		controller_done(w->s, &a,
-				&(struct outcome){.code = OUTCOME_FAILED},
-				world_now(w));
-	}
+	(void)act_done(ACT_LIST_CLAIMS, OUTCOME_OK);
+	(void)act_done(ACT_LIST_NODEPOOLS, OUTCOME_GONE);
+	if (_i == 0)
+		(void)act_done(ACT_CLEAR, OUTCOME_FAILED);
+	else
+		ck_assert(act_waits());
 }
 END_TEST
 
@@ -510,7 +429,7 @@ START_TEST(events_are_not_watched)
 {
 	int64_t quiet;
 
-	due_machines(5);
+	add_due(5);
 	quiet = busy_until(5, MINUTE);
 	world_open(w);
 	if (_i == 0)
@@ -526,7 +445,7 @@ START_TEST(pools_are_not_watched)
 {
 	int64_t quiet;
 
-	due_machines(5);
+	add_due(5);
 	quiet = busy_until(5, MINUTE);
 	world_open(w);
 	controller_watch(w->s, KIND_NODEPOOL, false);
@@ -542,7 +461,7 @@ END_TEST
  * is being deleted: read before the Node is touched, and then left alone. */
 START_TEST(owner_that_only_a_get_shows)
 {
-	due_machines(2);
+	add_due(2);
 	claim_at(w, 1)->o.deleting = true;
 	w->watch_ms = 1;
 	w->frozen[KIND_NODECLAIM] = true;
@@ -550,7 +469,7 @@ START_TEST(owner_that_only_a_get_shows)
 	controller_listing(w->s, KIND_NODECLAIM);
 	controller_track(w->s, &claim_at(w, 0)->o, world_now(w));
 	controller_listed(w->s, KIND_NODECLAIM, true, world_now(w));
-	w->first[KIND_NODECLAIM] = w->last[KIND_NODECLAIM];
+	world_lose_lines(w, KIND_NODECLAIM);
 	world_watch(w, KIND_NODECLAIM, true);
 	world_run(w, 10 * MINUTE);
 	ck_assert(thing_clear(node_at(w, 0)));
@@ -588,7 +507,7 @@ START_TEST(hint_delays_the_release)
 {
 	int64_t quiet;
 
-	due_machines(5);
+	add_due(5);
 	quiet = busy_until(5, MINUTE);
 	world_open(w);
 	world_run_until(w, quiet - 1);
@@ -605,7 +524,7 @@ START_TEST(hint_once_a_minute)
 {
 	int64_t quiet;
 
-	due_machines(5);
+	add_due(5);
 	quiet = busy_until(5, MINUTE);
 	world_open(w);
 	world_run_until(w, quiet - 1);
@@ -623,14 +542,13 @@ START_TEST(hint_and_clock_back)
 {
 	int64_t quiet, boot;
 
-	due_machines(5);
+	add_due(5);
 	quiet = busy_until(5, MINUTE);
 	world_open(w);
 	world_run_until(w, quiet - 1);
 	w->hint_ms = quiet - 1;
 	world_run(w, 1000);
-	thing_delete(w, claim_at(w, 5));	/* nothing is ahead any more */
-	thing_delete(w, node_at(w, 5));
+	machine_delete(w, 5);	/* nothing is ahead any more */
 	w->offset_ms -= 60 * MINUTE;
 	boot = w->boot_ms;
 	while (count_marked(w) > 0 && w->boot_ms - boot < 120 * MINUTE)
@@ -647,21 +565,19 @@ START_TEST(blocked_is_told)
 	struct note n;
 	unsigned told = 0;
 
-	due_machines(5);
+	add_due(5);
 	world_open(w);
 	world_watch(w, KIND_NODE, false);
 	for (int i = 0; i < 5; i++) {
 		struct thing *t = node_at(w, i);
 
-		object_hold(&t->o, server_ms(w) / 1000 * 1000);
+		object_hold(&t->o, stamp_now());
 		thing_changed(w, t);
 	}
 	world_list(w, KIND_NODECLAIM);
 	w->up[KIND_NODE] = true;	/* lines come, but it does not count */
 	world_run(w, 59000);
-	while (controller_note(w->s, &n))
-		told += n.type == NOTE_BLOCKED;
-	ck_assert_uint_eq(told, 0);
+	ck_assert_uint_eq(notes(NOTE_BLOCKED, NULL), 0);
 	controller_report(w->s, &r);
 	ck_assert(!r.blocked);
 	world_run(w, 12 * MINUTE);
@@ -687,7 +603,7 @@ main(void)
 	Suite *s = suite_create("controller: views");
 	TCase *c = run_case(s, "views");
 
-	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_checked_fixture(c, scene_setup, scene_teardown);
 	tcase_add_loop_test(c, half_a_view, 0,
 			    sizeof(views) / sizeof(views[0]));
 	tcase_add_test(c, items_seen_but_list_not_complete);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "world.h"
+#include "scene.h"
 
 /*
  * Random histories from a seed: Karpenter, people, faults and restarts in any
@@ -15,8 +15,6 @@
 #define STEPS 1500
 #define MACHINES 14		/* at once */
 
-static struct rules rules;
-static struct world *w;
 static uint64_t seed;
 static int step, made;
 
@@ -270,8 +268,7 @@ karpenter(void)
 	} else if (!node->o.registered) {
 		register_node(claim, node);
 	} else if (claim->o.ready_ms == STAMP_NONE) {
-		claim->o.ready_ms = server_ms(w) / 1000 * 1000;
-		thing_changed(w, claim);
+		become_ready(claim);
 	}
 }
 

@@ -22,21 +22,12 @@ rules_default(void)
 	};
 }
 
-/* Most scenarios have neither NodePools nor Events. */
-static struct controller *
+static void
 controller_born(struct world *w, uint32_t max, uint64_t seed)
 {
-	struct controller *s =
-		controller_new(&w->rules, max, seed, &w->counters);
-
-	ck_assert_ptr_nonnull(s);
-	for (int k = KIND_COUNT; k < VIEW_COUNT; k++) {
-		controller_listing(s, (enum kind)k);
-		controller_listed(s, (enum kind)k, true,
-				  (struct now){START_SERVER, START_BOOT});
-		controller_watch(s, (enum kind)k, true);
-	}
-	return s;
+	w->s = controller_new(&w->rules, max, seed, &w->counters);
+	ck_assert_ptr_nonnull(w->s);
+	world_list_others(w);
 }
 
 struct world *
@@ -46,7 +37,6 @@ world_new(const struct rules *r, uint32_t max, uint64_t seed)
 
 	ck_assert_ptr_nonnull(w);
 	w->rules = *r;
-	w->s = controller_born(w, max, seed);
 	for (int k = 0; k < KIND_COUNT; k++) {
 		w->events[k] = calloc(EVENTS, sizeof(struct event));
 		ck_assert_ptr_nonnull(w->events[k]);
@@ -58,10 +48,10 @@ world_new(const struct rules *r, uint32_t max, uint64_t seed)
 	w->watch_ms = 30;
 	w->reply_ms = 20;
 	w->retry_after_ms = 2000;
+	controller_born(w, max, seed);
 	return w;
 }
 
-/* The process is killed, and starts again. */
 void
 world_restart(struct world *w, uint64_t seed)
 {
@@ -69,7 +59,7 @@ world_restart(struct world *w, uint64_t seed)
 		free(w->flights[i].fresh);
 	memset(w->flights, 0, sizeof(w->flights));
 	controller_free(w->s);
-	w->s = controller_born(w, THINGS, seed);
+	controller_born(w, THINGS, seed);
 }
 
 void
@@ -97,7 +87,6 @@ server_ms(const struct world *w)
 
 /* --- NodePools ------------------------------------------------------------ */
 
-/* A NodePool is made or changed; its line comes at once, if it comes. */
 void
 world_pool_quietly(struct world *w, const struct nodepool *p)
 {
@@ -151,7 +140,6 @@ world_emit(struct world *w, const struct object *o, bool deleted)
 	};
 }
 
-/* The object has changed: a new version, and a watch line. */
 void
 thing_changed(struct world *w, struct thing *t)
 {
@@ -196,7 +184,6 @@ thing_clear(const struct thing *t)
 
 /* --- machines ------------------------------------------------------------- */
 
-/* A machine ready since ready_ms: claim "cN" and its registered Node "nN". */
 void
 machine_add(struct world *w, int n, const char *nodepool, int64_t ready_ms)
 {
@@ -239,6 +226,13 @@ claim_at(struct world *w, int n)
 	t = thing_find(w, KIND_NODECLAIM, name);
 	ck_assert_msg(t != NULL, "no NodeClaim %s", name);
 	return t;
+}
+
+void
+machine_delete(struct world *w, int n)
+{
+	thing_delete(w, claim_at(w, n));
+	thing_delete(w, node_at(w, n));
 }
 
 unsigned

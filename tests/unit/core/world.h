@@ -84,7 +84,7 @@ struct world {
 	bool unserved;		/* the API server knows no NodeClaims */
 	struct flight flights[FLIGHTS];
 	uint64_t rv;
-	int64_t watch_ms, reply_ms;	/* the longest delay of a line, an answer */
+	int64_t watch_ms, reply_ms;	/* what a line, an answer may take */
 	int64_t retry_after_ms;		/* what FAULT_BUSY says */
 	enum fault (*fault)(struct world *w, const struct action *a);
 	unsigned acts[ACT_LIST_NODEPOOLS + 1];	/* calls so far */
@@ -123,6 +123,18 @@ void world_list(struct world *w, enum kind kind);
 /* Lists Nodes and NodeClaims, and lets 5 s pass. */
 void world_open(struct world *w);
 
+/* A list that shows nothing, and no watch behind it. */
+void world_list_empty(struct world *w, enum kind kind);
+
+/* NodePools and Events are listed, none of either, and watched. */
+void world_list_others(struct world *w);
+
+/* The watch lines that are under way never arrive. */
+void world_lose_lines(struct world *w, enum kind kind);
+
+/* The answers to the calls under way come after that time. */
+void world_delay_replies(struct world *w, int64_t ms);
+
 /* --- NodePools ------------------------------------------------------------ */
 
 /* A NodePool is made or changed; its watch line comes at once, or never. */
@@ -154,6 +166,9 @@ void machine_add(struct world *w, int n, const char *nodepool,
 /* Its two objects, which must be there. */
 struct thing *node_at(struct world *w, int n);
 struct thing *claim_at(struct world *w, int n);
+
+/* Both go, and the watches say so. */
+void machine_delete(struct world *w, int n);
 
 unsigned count_held(struct world *w, enum kind kind);
 unsigned count_marked(struct world *w);		/* of both kinds */

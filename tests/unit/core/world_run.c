@@ -229,6 +229,14 @@ run_flights(struct world *w)
 	return next;
 }
 
+void
+world_delay_replies(struct world *w, int64_t ms)
+{
+	for (struct flight *f = w->flights; f < w->flights + FLIGHTS; f++)
+		if (f->used)
+			f->reply_at = w->boot_ms + ms;
+}
+
 /* --- watches -------------------------------------------------------------- */
 
 static int64_t
@@ -262,14 +270,35 @@ world_watch(struct world *w, enum kind kind, bool up)
 	controller_watch(w->s, kind, up);
 }
 
-/* A whole list, and the watch behind it. */
+void
+world_list_empty(struct world *w, enum kind kind)
+{
+	controller_listing(w->s, kind);
+	controller_listed(w->s, kind, true, world_now(w));
+}
+
+void
+world_list_others(struct world *w)
+{
+	for (int k = KIND_COUNT; k < VIEW_COUNT; k++) {
+		world_list_empty(w, (enum kind)k);
+		controller_watch(w->s, (enum kind)k, true);
+	}
+}
+
+void
+world_lose_lines(struct world *w, enum kind kind)
+{
+	w->first[kind] = w->last[kind];
+}
+
 void
 world_list(struct world *w, enum kind kind)
 {
 	bool served = kind == KIND_NODE || !w->unserved;
 
 	controller_listing(w->s, kind);
-	w->first[kind] = w->last[kind];
+	world_lose_lines(w, kind);
 	for (struct thing *t = w->at; served && t < w->at + THINGS; t++)
 		if (t->used && t->o.kind == kind)
 			controller_track(w->s, &t->o, world_now(w));
@@ -330,7 +359,6 @@ relist_if_wanted(struct world *w)
 	return any;
 }
 
-/* Virtual time passes. */
 void
 world_run(struct world *w, int64_t ms)
 {
