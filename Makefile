@@ -104,12 +104,17 @@ shared_edge := $(VARIANT)/tests/libedge.a
 $(VARIANT)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -Itests -c -o $@ $<
+# Not in tests/sim, which is a program there.
+$(VARIANT)/tests/of_sim/%.o: tests/sim/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -c -o $@ $<
 $(shared_unit): $(patsubst %.c,$(VARIANT)/%.o,tests/suite.c \
 	tests/golden/golden.c $(filter-out tests/unit/wire/test_%,$(wildcard tests/unit/wire/*.c)))
 $(shared_edge): $(patsubst %.c,$(VARIANT)/%.o,tests/suite.c $(filter-out \
 	tests/edge/test_% tests/edge/holder_fast.c,$(wildcard tests/edge/*.c)))
-$(shared_core): $(patsubst %.c,$(VARIANT)/%.o,$(filter-out \
-	tests/unit/core/test_%,$(wildcard tests/unit/core/*.c)))
+$(shared_core): $(patsubst %,$(VARIANT)/tests/of_sim/%.o,api dice) \
+	$(patsubst %.c,$(VARIANT)/%.o,$(filter-out tests/unit/core/test_%,\
+	$(wildcard tests/unit/core/*.c)))
 $(shared_core) $(shared_unit) $(shared_edge):
 	@rm -f $@
 	@ar rcs $@ $^

@@ -203,15 +203,6 @@ fly(struct holder *h, struct flight *f, const struct action *a)
 		excuse(w, thing_named(w, a->kind, a->name));
 }
 
-/* What a list of metadata does not show. */
-static void
-metadata_only(struct object *o)
-{
-	o->launched = o->launch_known = o->registered = o->disrupted = false;
-	o->ready_ms = o->disrupted_ms = STAMP_NONE;
-	o->node_name[0] = '\0';
-}
-
 static void
 claims_now(struct holder *h, struct flight *f)
 {
@@ -225,7 +216,7 @@ claims_now(struct holder *h, struct flight *f)
 			continue;
 		thing_object(&w->things[i], &h->rules.hold,
 			     &f->fresh[f->fresh_n]);
-		metadata_only(&f->fresh[f->fresh_n++]);
+		api_metadata_only(&f->fresh[f->fresh_n++]);
 	}
 }
 
@@ -278,17 +269,17 @@ read_now(struct holder *h, struct flight *f)
 }
 
 /* Does the API server turn that patch down, whatever is in it? */
-static enum outcome_code
+static enum reply_fault
 denied(const struct world *w, const struct thing *t)
 {
 	const struct denial *d = &w->denied[t->kind];
 
 	if (w->now >= d->until ||
 	    (d->nodepool[0] != '\0' && strcmp(d->nodepool, t->nodepool) != 0))
-		return OUTCOME_OK;
-	return d->code == 422	? OUTCOME_INVALID
-	       : d->code == 503 ? OUTCOME_BUSY
-				: OUTCOME_REFUSED;
+		return REPLY_WHOLE;
+	return d->code == 422	? REPLY_INVALID
+	       : d->code == 503 ? REPLY_BUSY
+				: REPLY_REFUSED;
 }
 
 static void
@@ -301,9 +292,8 @@ patch_now(struct holder *h, struct flight *f)
 	/* No resource is not the same as no object. */
 	f->out.code = w->now < w->unserved_until[f->a.kind] ? OUTCOME_FAILED
 							    : OUTCOME_GONE;
-	if (t != NULL && f->out.code == OUTCOME_GONE)
-		f->out.code = denied(w, t);
-	if (f->out.code == OUTCOME_OK)
+	if (t != NULL && f->out.code == OUTCOME_GONE &&
+	    !reply_refuses(denied(w, t), -1, &f->out))
 		f->out.code = thing_patch(w, &f->a, &h->rules.hold, f->out.rv);
 	truth_written(h, f);
 	if (f->out.code != OUTCOME_OK)
@@ -338,17 +328,14 @@ apply(struct holder *h, struct flight *f)
 	struct world *w = h->w;
 
 	f->applied = true;
-	if (w->now < w->down_until || f->fault == REPLY_ERROR)
+	if (w->now < w->down_until || reply_refuses(f->fault, -1, &f->out))
 		return;
 	if (w->now < w->busy_until) {
-		f->out.code = OUTCOME_BUSY;
-		f->out.retry_after_ms = w->retry_after_ms;
+		(void)reply_refuses(REPLY_BUSY, w->retry_after_ms, &f->out);
 		return;
 	}
 	served(h, f);
-	if (f->fault != REPLY_WHOLE)
-		f->out = (struct outcome){.code = OUTCOME_FAILED,
-					  .retry_after_ms = -1};
+	reply_heard(f->fault, &f->out);
 }
 
 /* How long a 429 or a 503 asks for; without a word on it some time all the

@@ -595,7 +595,8 @@ def main():
     if wanted == ["--places"]:
         return
     core, sim = objects_of("src/core", "core"), objects_of("tests/sim", "sims")
-    fixture = objects_of("tests/unit/core", "fixture", "[!t]*.c")
+    fixture = {**objects_of("tests/unit/core", "fixture", "[!t]*.c"),
+               **{name: sim[name] for name in ("api.c", "dice.c")}}
     if killer(core, sim, fixture):
         sys.exit("mutants: the core is broken as it is")
     alive = 0

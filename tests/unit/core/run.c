@@ -27,18 +27,8 @@ run_suite(Suite *s)
 	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* xorshift64*: not the core's own generator, which is under test. */
-uint32_t
-roll(struct dice *d, uint32_t n)
-{
-	d->state ^= d->state >> 12;
-	d->state ^= d->state << 25;
-	d->state ^= d->state >> 27;
-	return (uint32_t)((d->state * 2685821657736338717u) >> 32) % n;
-}
-
 struct dice
 dice_new(uint64_t seed)
 {
-	return (struct dice){seed * 0x9e3779b97f4a7c15u + 1};
+	return (struct dice){.state = seed * 0x9e3779b97f4a7c15u + 1};
 }

@@ -5,8 +5,10 @@
 #include <check.h>
 #include <stdint.h>
 
-/* What every test program of the core shares: how its suite is run, and random
- * numbers from a seed, so that a failure can be run again. */
+#include "sim/dice.h"
+
+/* What every test program of the core shares: how its suite is run, and the
+ * simulator's random numbers. */
 
 /* A new case of the suite, with a timeout that a slow machine keeps. */
 TCase *run_case(Suite *s, const char *name);
@@ -14,13 +16,6 @@ TCase *run_case(Suite *s, const char *name);
 /* Runs the suite and frees it.  Returns the exit status of the program. */
 int run_suite(Suite *s);
 
-struct dice {
-	uint64_t state;
-};
-
 struct dice dice_new(uint64_t seed);
-
-/* A number from 0 to n - 1. */
-uint32_t roll(struct dice *d, uint32_t n);
 
 #endif

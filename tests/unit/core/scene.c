@@ -166,24 +166,24 @@ act_waits(void)
 static struct {
 	const char *name;
 	enum act act;
-	enum fault fault;
+	enum reply_fault fault;
 	int times;
 } wrong;
 
-static enum fault
+static enum reply_fault
 on_one(struct world *x, const struct action *a)
 {
 	(void)x;
 	if (a->act != wrong.act || wrong.times == 0 ||
 	    (wrong.name != NULL && strcmp(a->name, wrong.name) != 0))
-		return FAULT_NONE;
+		return REPLY_WHOLE;
 	if (wrong.times > 0)
 		wrong.times--;
 	return wrong.fault;
 }
 
 void
-go_wrong(const char *name, enum act act, enum fault fault, int times)
+go_wrong(const char *name, enum act act, enum reply_fault fault, int times)
 {
 	wrong.name = name;
 	wrong.act = act;

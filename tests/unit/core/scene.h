@@ -79,7 +79,7 @@ bool act_waits(void);
 
 /* The next `times` actions of that type on the object of that name go wrong;
  * -1: all of them.  NULL: on any object. */
-void go_wrong(const char *name, enum act act, enum fault fault, int times);
+void go_wrong(const char *name, enum act act, enum reply_fault fault, int times);
 
 /* --- what came of it ------------------------------------------------------ */
 

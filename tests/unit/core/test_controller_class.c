@@ -387,7 +387,7 @@ START_TEST(the_class_cannot_be_written)
 {
 	struct thing *c;
 
-	go_wrong(NULL, ACT_CLASSIFY, FAULT_ERROR, -1);
+	go_wrong(NULL, ACT_CLASSIFY, REPLY_ERROR, -1);
 	disrupt();
 	c = replace(7);
 	event("c7");
@@ -408,7 +408,7 @@ START_TEST(a_refused_class_holds_nothing_up)
 {
 	struct thing *c;
 
-	go_wrong(NULL, ACT_CLASSIFY, FAULT_ERROR, -1);
+	go_wrong(NULL, ACT_CLASSIFY, REPLY_ERROR, -1);
 	disrupt();
 	c = claim_boot(9);
 	event("c9");

@@ -19,23 +19,23 @@ setup(void)
 static const struct {
 	const char *name;
 	enum act act;
-	enum fault fault;
+	enum reply_fault fault;
 	int times;
 	int64_t within_ms;	/* of the moment it was due */
 } answers[] = {
-	{"hold: reply lost", ACT_HOLD, FAULT_LOST, 1, 2000},
-	{"hold: done after the timeout", ACT_HOLD, FAULT_LATE, 1, 16000},
-	{"hold: 500 once", ACT_HOLD, FAULT_ERROR, 1, 4000},
-	{"hold: 500 five times", ACT_HOLD, FAULT_ERROR, 5, 60000},
-	{"hold: 429", ACT_HOLD, FAULT_BUSY, 1, 6000},
-	{"hold: 409 without a change", ACT_HOLD, FAULT_CONFLICT, 1, 2000},
-	{"hold: 409 four times", ACT_HOLD, FAULT_CONFLICT, 4, 20000},
-	{"clear: reply lost", ACT_CLEAR, FAULT_LOST, 1, 2000},
-	{"clear: done after the timeout", ACT_CLEAR, FAULT_LATE, 1, 16000},
-	{"clear: 500 once", ACT_CLEAR, FAULT_ERROR, 1, 4000},
-	{"clear: 429", ACT_CLEAR, FAULT_BUSY, 1, 6000},
-	{"clear: 409", ACT_CLEAR, FAULT_CONFLICT, 1, 2000},
-	{"read: 500", ACT_READ, FAULT_ERROR, 1, 4000},
+	{"hold: reply lost", ACT_HOLD, REPLY_LOST, 1, 2000},
+	{"hold: done after the timeout", ACT_HOLD, REPLY_LATE, 1, 16000},
+	{"hold: 500 once", ACT_HOLD, REPLY_ERROR, 1, 4000},
+	{"hold: 500 five times", ACT_HOLD, REPLY_ERROR, 5, 60000},
+	{"hold: 429", ACT_HOLD, REPLY_BUSY, 1, 6000},
+	{"hold: 409 without a change", ACT_HOLD, REPLY_CONFLICT, 1, 2000},
+	{"hold: 409 four times", ACT_HOLD, REPLY_CONFLICT, 4, 20000},
+	{"clear: reply lost", ACT_CLEAR, REPLY_LOST, 1, 2000},
+	{"clear: done after the timeout", ACT_CLEAR, REPLY_LATE, 1, 16000},
+	{"clear: 500 once", ACT_CLEAR, REPLY_ERROR, 1, 4000},
+	{"clear: 429", ACT_CLEAR, REPLY_BUSY, 1, 6000},
+	{"clear: 409", ACT_CLEAR, REPLY_CONFLICT, 1, 2000},
+	{"read: 500", ACT_READ, REPLY_ERROR, 1, 4000},
 };
 
 START_TEST(answer_table)
@@ -83,14 +83,14 @@ END_TEST
 
 static int changes;
 
-static enum fault
+static enum reply_fault
 changes_meanwhile(struct world *x, const struct action *a)
 {
 	if (a->act != ACT_HOLD || strcmp(a->name, "n0") != 0 ||
 	    changes-- <= 0)
-		return FAULT_NONE;
+		return REPLY_WHOLE;
 	thing_changed(x, node_at(x, 0));
-	return FAULT_CONFLICT;
+	return REPLY_CONFLICT;
 }
 
 /* The line came before the answer: there is nothing to wait for. */
@@ -124,7 +124,7 @@ END_TEST
 
 START_TEST(conflict_for_ever_is_no_loop)
 {
-	go_wrong("n0", ACT_HOLD, FAULT_CONFLICT, -1);
+	go_wrong("n0", ACT_HOLD, REPLY_CONFLICT, -1);
 	busy_until(9, 10 * MINUTE - 1000);
 	world_open(w);
 	world_run(w, 9 * MINUTE);
@@ -239,7 +239,7 @@ START_TEST(busy_server_is_left_alone)
 	unsigned n;
 
 	w->retry_after_ms = 7000;
-	go_wrong("n0", ACT_HOLD, FAULT_BUSY, 1);
+	go_wrong("n0", ACT_HOLD, REPLY_BUSY, 1);
 	world_open(w);
 	busy_until(9, 10 * MINUTE - 30000);
 	world_run(w, 300);
@@ -259,7 +259,7 @@ START_TEST(busy_though_it_is_gone)
 {
 	unsigned before;
 
-	go_wrong("n0", ACT_CLEAR, FAULT_BUSY, 1);
+	go_wrong("n0", ACT_CLEAR, REPLY_BUSY, 1);
 	world_open(w);
 	object_hold(&node_at(w, 0)->o, server_ms(w) - DAY);
 	thing_changed(w, node_at(w, 0));
@@ -465,7 +465,7 @@ START_TEST(hold_latency)
 	world_open(w);
 	if (_i == 1) {	/* its hold is refused, and then the claim comes */
 		w->frozen[KIND_NODECLAIM] = true;
-		go_wrong("n9", ACT_HOLD, FAULT_ERROR, 1);
+		go_wrong("n9", ACT_HOLD, REPLY_ERROR, 1);
 	}
 	machine_add(w, 9, "web", server_ms(w) - 30000);
 	world_run(w, 100);

@@ -196,7 +196,7 @@ END_TEST
 
 /* 1 s, doubling to 10 min, each with jitter: within an hour at least 13 and at
  * most 21 times.  Told once. */
-static const enum fault refusals[] = {FAULT_REFUSED, FAULT_INVALID};
+static const enum reply_fault refusals[] = {REPLY_REFUSED, REPLY_INVALID};
 
 START_TEST(a_clear_that_is_refused)
 {
@@ -260,7 +260,7 @@ START_TEST(a_failure_is_no_refusal)
 	struct note n;
 
 	object_hold(&node_at(w, 0)->o, server_ms(w) - DAY);
-	go_wrong("n0", ACT_CLEAR, FAULT_ERROR, -1);
+	go_wrong("n0", ACT_CLEAR, REPLY_ERROR, -1);
 	world_open(w);
 	world_run(w, 60 * MINUTE);
 	ck_assert_uint_eq(notes(NOTE_REFUSED, &n), 0);
@@ -273,9 +273,9 @@ END_TEST
 
 /* A claim that cannot be patched never keeps its Node, once that is registered;
  * before, it does. */
-static const enum fault all_ways[] = {FAULT_REFUSED, FAULT_INVALID,
-				      FAULT_ERROR, FAULT_LOST,
-				      FAULT_CONFLICT};
+static const enum reply_fault all_ways[] = {REPLY_REFUSED, REPLY_INVALID,
+				      REPLY_ERROR, REPLY_LOST,
+				      REPLY_CONFLICT};
 
 START_TEST(the_claim_never_keeps_its_node)
 {
@@ -288,7 +288,7 @@ START_TEST(the_claim_never_keeps_its_node)
 	ck_assert(thing_clear(n));
 	ck_assert_uint_eq(n->writes, 1);
 	world_run(w, 5 * MINUTE);
-	if (all_ways[_i] != FAULT_LOST)
+	if (all_ways[_i] != REPLY_LOST)
 		ck_assert(thing_held(c));
 	w->fault = NULL;
 	world_run(w, 10 * MINUTE);
@@ -304,7 +304,7 @@ START_TEST(the_claim_first_while_it_joins)
 	n->o.registered = false;
 	object_hold(&c->o, server_ms(w) - DAY);
 	object_hold(&n->o, server_ms(w) - DAY);
-	go_wrong("c0", ACT_CLEAR, FAULT_REFUSED, -1);
+	go_wrong("c0", ACT_CLEAR, REPLY_REFUSED, -1);
 	world_open(w);
 	world_run(w, 5 * MINUTE);
 	ck_assert(thing_held(n));
@@ -323,7 +323,7 @@ START_TEST(a_class_that_is_refused)
 	struct thing *c = claim_at(w, 0);
 
 	rules.replacements = REPLACEMENTS_IGNORE;
-	go_wrong("c9", ACT_CLASSIFY, FAULT_REFUSED, -1);
+	go_wrong("c9", ACT_CLASSIFY, REPLY_REFUSED, -1);
 	c->o.disrupted_ms = stamp_now();
 	world_open(w);
 	claim_boot(9);

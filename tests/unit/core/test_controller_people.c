@@ -341,8 +341,7 @@ previous_hold(struct thing *t, enum hold former, enum hold today)
 	t->o.hold = today;
 	t->o.has_held_key = t->o.has_previous = true;
 	t->o.previous_hold = former;
-	strcpy(t->o.previous_key.key, "example.org/old");
-	strcpy(t->o.previous_key.value, "yes");
+	t->o.previous_key = hold_other;
 }
 
 START_TEST(former_key_is_cleared_then_held_anew)
@@ -351,7 +350,7 @@ START_TEST(former_key_is_cleared_then_held_anew)
 
 	previous_hold(n, HOLD_SAME, HOLD_ABSENT);
 	hold_for(5 * MINUTE);
-	ck_assert_int_eq(n->o.previous_hold, HOLD_ABSENT);
+	ck_assert_int_eq(api_hold_of(n->kept.at, &hold_other), HOLD_ABSENT);
 	ck_assert(!n->o.has_held_key);
 	ck_assert(thing_held(n));
 	ck_assert_uint_eq(n->writes, 2);
@@ -383,9 +382,9 @@ START_TEST(former_when_quiet)
 	world_run(w, MINUTE);
 	ck_assert_msg(n->o.mark == MARK_ABSENT && !n->o.has_held_key &&
 			      n->o.hold == previous_keys[_i].today &&
-			      n->o.previous_hold == (left == HOLD_SAME
-							   ? HOLD_ABSENT
-							   : left) &&
+			      api_hold_of(n->kept.at, &hold_other) ==
+				      (left == HOLD_SAME ? HOLD_ABSENT
+							 : left) &&
 			      n->writes == previous_keys[_i].writes,
 		      "%s", previous_keys[_i].name);
 }

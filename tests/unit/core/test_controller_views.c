@@ -264,7 +264,7 @@ END_TEST
 START_TEST(fresh_list_fails)
 {
 	add_due(5);
-	go_wrong(NULL, ACT_LIST_CLAIMS, FAULT_ERROR, -1);
+	go_wrong(NULL, ACT_LIST_CLAIMS, REPLY_ERROR, -1);
 	world_open(w);
 	world_run(w, 10 * MINUTE);
 	ck_assert_uint_eq(count_marked(w), 5);
@@ -333,7 +333,7 @@ START_TEST(fresh_list_of_pools_fails)
 	unsigned told = 0;
 
 	add_due(5);
-	go_wrong(NULL, ACT_LIST_NODEPOOLS, FAULT_REFUSED, -1);
+	go_wrong(NULL, ACT_LIST_NODEPOOLS, REPLY_REFUSED, -1);
 	world_open(w);
 	world_run(w, 50000);
 	controller_report(w->s, &r);

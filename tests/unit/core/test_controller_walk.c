@@ -320,13 +320,13 @@ person(void)
 	thing_changed(w, t);
 }
 
-static enum fault
+static enum reply_fault
 some_fault(struct world *x, const struct action *a)
 {
 	(void)a;
 	return roll(&x->dice, 8) == 0
-		       ? (enum fault)(1 + roll(&x->dice, FAULT_CONFLICT))
-		       : FAULT_NONE;
+		       ? (enum reply_fault)(1 + roll(&x->dice, REPLY_CONFLICT))
+		       : REPLY_WHOLE;
 }
 
 static void

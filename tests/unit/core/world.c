@@ -128,6 +128,60 @@ thing_find(struct world *w, enum kind kind, const char *name)
 }
 
 static void
+keep_hold(struct api_object *kept, const struct hold_key *k, enum hold hold)
+{
+	const char *value = hold == HOLD_ABSENT ? ""
+			    : hold == HOLD_SAME ? k->value
+						: "other";
+
+	snprintf(kept->at[ann_of(k)], TEXT, "%.*s", TEXT - 1, value);
+}
+
+/* What a test has made of the object becomes the API server's. */
+static void
+keep(struct thing *t, const struct hold_key *today)
+{
+	const struct object *o = &t->o;
+	struct api_object *kept = &t->kept;
+
+	memcpy(kept->uid, o->uid, sizeof(kept->uid));
+	memcpy(kept->rv, o->rv, sizeof(kept->rv));
+	kept->at[ANN_MARK][0] = kept->at[ANN_HELD_KEY][0] = '\0';
+	if (o->has_previous) {
+		api_hold(kept, &o->previous_key, o->mark_ms);
+		keep_hold(kept, &o->previous_key, o->previous_hold);
+	} else if (o->mark == MARK_TIME) {
+		stamp_write(o->mark_ms, kept->at[ANN_MARK]);
+	} else if (o->mark == MARK_ODD) {
+		snprintf(kept->at[ANN_MARK], TEXT, "once");
+	}
+	keep_hold(kept, today, o->hold);
+	memcpy(kept->class, o->replaces, sizeof(kept->class));
+	memcpy(kept->class_uid, o->uid, sizeof(kept->class_uid));
+	if (o->replaces[0] == '\0')
+		kept->class_uid[0] = '\0';
+}
+
+struct api_object *
+thing_keep(struct world *w, struct thing *t)
+{
+	const struct object o = t->o;
+
+	keep(t, &w->rules.hold);
+	api_show(&t->kept, &w->rules.hold, &t->o);
+	/* A test can only say what there can be. */
+	ck_assert_int_eq(t->o.hold, o.hold);
+	ck_assert_int_eq(t->o.mark, o.mark);
+	if (o.mark == MARK_TIME)
+		ck_assert_int_eq(t->o.mark_ms, o.mark_ms);
+	ck_assert_int_eq(t->o.has_held_key, o.has_held_key);
+	ck_assert_int_eq(t->o.has_previous, o.has_previous);
+	ck_assert_int_eq(t->o.previous_hold, o.previous_hold);
+	ck_assert_str_eq(t->o.replaces, o.replaces);
+	return &t->kept;
+}
+
+static void
 world_emit(struct world *w, const struct object *o, bool deleted)
 {
 	uint32_t *last = &w->last[o->kind];
@@ -143,8 +197,8 @@ world_emit(struct world *w, const struct object *o, bool deleted)
 void
 thing_changed(struct world *w, struct thing *t)
 {
-	snprintf(t->o.rv, sizeof(t->o.rv), "%llu",
-		 (unsigned long long)++w->rv);
+	api_version(++w->rv, t->o.rv);
+	(void)thing_keep(w, t);
 	world_emit(w, &t->o, false);
 }
 
@@ -164,8 +218,8 @@ thing_add(struct world *w, const struct object *o)
 void
 thing_delete(struct world *w, struct thing *t)
 {
-	snprintf(t->o.rv, sizeof(t->o.rv), "%llu",
-		 (unsigned long long)++w->rv);
+	api_version(++w->rv, t->o.rv);
+	(void)thing_keep(w, t);
 	world_emit(w, &t->o, true);
 	t->used = false;
 }

@@ -5,12 +5,15 @@
 #include "core/controller/controller.h"
 #include "objects.h"
 #include "run.h"
+#include "sim/api.h"
 
 /*
- * A small API server in virtual time, and a controller that works against it:
- * objects with resourceVersions, watches that are late or silent, answers that
- * are late, wrong or lost.  controller_next is asked only when something was
- * seen or the time that it named has come, so a wrong wait shows.
+ * An API server in virtual time, and a controller that works against it.  What
+ * a write does, what it tests, and what the wire shows of annotations is the
+ * simulator's (tests/sim/api.c); here are objects that a test can change at
+ * will, watches that are late or silent, and answers that are late, wrong or
+ * lost.  controller_next is asked only when something was seen or the time that
+ * it named has come, so a wrong wait shows.
  *
  * Tests change objects and faults directly in the structures below.  After a
  * change to an object they call thing_changed, which sends the watch line;
@@ -26,23 +29,12 @@
 #define START_SERVER 1767323045000	/* 2026-01-02 */
 #define FOR_EVER (1000 * (int64_t)DAY)
 
-/* What goes wrong with one call. */
-enum fault {
-	FAULT_NONE,
-	FAULT_LOST,	/* it is done, but no answer comes */
-	FAULT_LATE,	/* no answer comes; it is done two seconds after that */
-	FAULT_ERROR,	/* 500: nothing is done */
-	FAULT_BUSY,	/* 429 */
-	FAULT_CONFLICT,	/* 409, though nothing has changed */
-	FAULT_GONE,	/* 404, though it is there */
-	FAULT_INVALID,	/* 422 */
-	FAULT_REFUSED,	/* 403, or somebody's webhook fails */
-};
-
-/* An object of the API server. */
+/* An object of the API server.  `kept` is what it keeps of annotations, and `o`
+ * what a list would show: tests read that and change it. */
 struct thing {
 	bool used;
 	struct object o;
+	struct api_object kept;
 	unsigned writes;	/* by the controller */
 	int64_t held_ms, cleared_ms;	/* server time of its last of each */
 };
@@ -57,7 +49,7 @@ struct event {
 /* A call of the controller that is under way. */
 struct flight {
 	bool used, applied, has_read;
-	enum fault fault;
+	enum reply_fault fault;
 	struct action a;
 	struct outcome out;
 	int64_t apply_at, reply_at;
@@ -85,8 +77,8 @@ struct world {
 	struct flight flights[FLIGHTS];
 	uint64_t rv;
 	int64_t watch_ms, reply_ms;	/* what a line, an answer may take */
-	int64_t retry_after_ms;		/* what FAULT_BUSY says */
-	enum fault (*fault)(struct world *w, const struct action *a);
+	int64_t retry_after_ms;		/* what REPLY_BUSY says */
+	enum reply_fault (*fault)(struct world *w, const struct action *a);
 	unsigned acts[ACT_LIST_NODEPOOLS + 1];	/* calls so far */
 	int64_t idle_since;
 	unsigned idle;		/* calls that said "wait" in that second */
@@ -153,6 +145,10 @@ void thing_delete(struct world *w, struct thing *t);
 
 /* The object has changed: it gets a new version, and a watch line goes out. */
 void thing_changed(struct world *w, struct thing *t);
+
+/* What a test has changed in t->o becomes the API server's, and t->o is what the
+ * wire makes of that.  The API server does it before each call. */
+struct api_object *thing_keep(struct world *w, struct thing *t);
 
 bool thing_held(const struct thing *t);		/* by us */
 bool thing_clear(const struct thing *t);	/* no hold, no mark */

@@ -9,66 +9,31 @@
 
 /* --- what the API server does with a call --------------------------------- */
 
-static bool
-mark_tests(const struct thing *t, const struct action *a)
+/* I1: what we write on was as we saw it, and nobody's. */
+static void
+check_hold(const struct world *w, const struct thing *t, const struct action *a)
 {
-	if (strcmp(t->o.uid, a->uid) != 0)
-		return false;
-	if (a->mark_exact)
-		return t->o.mark == MARK_TIME && t->o.mark_ms == a->mark_ms;
-	return t->o.mark != MARK_ABSENT && strcmp(t->o.rv, a->rv) == 0;
-}
-
-static enum outcome_code
-apply_hold(struct world *w, struct thing *t, const struct action *a)
-{
-	if (strcmp(t->o.rv, a->rv) != 0)
-		return OUTCOME_CONFLICT;
-	/* I1: what we write on was as we saw it, and nobody's. */
 	ck_assert_msg(t->o.hold == HOLD_ABSENT && t->o.mark == MARK_ABSENT,
 		      "%s: held over hold %d mark %d", t->o.name, t->o.hold,
 		      t->o.mark);
 	ck_assert_str_eq(a->hold.key, w->rules.hold.key);
-	object_hold(&t->o, a->mark_ms);
-	t->o.has_held_key = t->o.has_previous = false;
-	t->held_ms = server_ms(w);
-	return OUTCOME_OK;
-}
-
-static enum outcome_code
-apply_clear(struct world *w, struct thing *t, const struct action *a)
-{
-	enum hold *h = strcmp(a->hold.key, w->rules.hold.key) == 0
-			       ? &t->o.hold
-			       : &t->o.previous_hold;
-
-	if (!mark_tests(t, a))
-		return OUTCOME_INVALID;
-	if (a->act == ACT_CLEAR) {
-		if (h == &t->o.previous_hold &&
-		    strcmp(a->hold.key, t->o.previous_key.key) != 0)
-			return OUTCOME_INVALID;
-		if (*h != HOLD_SAME)
-			return OUTCOME_INVALID;
-		*h = HOLD_ABSENT;
-		t->cleared_ms = server_ms(w);
-	}
-	t->o.mark = MARK_ABSENT;
-	if (a->has_held_key)
-		t->o.has_held_key = t->o.has_previous = false;
-	return OUTCOME_OK;
 }
 
 static enum outcome_code
 apply_write(struct world *w, struct thing *t, const struct action *a)
 {
-	if (a->act == ACT_HOLD)
-		return apply_hold(w, t, a);
-	if (a->act != ACT_CLASSIFY)
-		return apply_clear(w, t, a);
-	if (strcmp(t->o.rv, a->rv) != 0)
-		return OUTCOME_CONFLICT;
-	memcpy(t->o.replaces, a->replaces, sizeof(t->o.replaces));
+	enum outcome_code code =
+		api_patch(thing_keep(w, t), a, &w->rules.hold);
+
+	if (code != OUTCOME_OK)
+		return code;
+	if (a->act == ACT_HOLD) {
+		check_hold(w, t, a);
+		t->held_ms = server_ms(w);
+	}
+	if (a->act == ACT_CLEAR)
+		t->cleared_ms = server_ms(w);
+	api_show(&t->kept, &w->rules.hold, &t->o);
 	return OUTCOME_OK;
 }
 
@@ -78,9 +43,13 @@ apply_list(struct world *w, struct flight *f)
 	f->fresh = calloc(THINGS, sizeof(*f->fresh));
 	ck_assert_ptr_nonnull(f->fresh);
 	f->out.code = w->unserved ? OUTCOME_GONE : OUTCOME_OK;
-	for (struct thing *t = w->at; t < w->at + THINGS; t++)
-		if (t->used && t->o.kind == KIND_NODECLAIM && !w->unserved)
-			f->fresh[f->fresh_n++] = t->o;
+	for (struct thing *t = w->at; t < w->at + THINGS; t++) {
+		if (!t->used || t->o.kind != KIND_NODECLAIM || w->unserved)
+			continue;
+		(void)thing_keep(w, t);
+		f->fresh[f->fresh_n] = t->o;
+		api_metadata_only(&f->fresh[f->fresh_n++]);
+	}
 }
 
 static void
@@ -113,6 +82,7 @@ apply(struct world *w, struct flight *f)
 		if (a->act == ACT_READ_CLAIM &&
 		    strcmp(t->o.uid, a->uid) != 0)
 			return;
+		(void)thing_keep(w, t);
 		f->has_read = true;
 		f->read = t->o;
 		f->out.code = OUTCOME_OK;
@@ -140,54 +110,28 @@ takeoff(struct world *w, struct flight *f, const struct action *a)
 	bool silent;
 
 	*f = (struct flight){.used = true, .a = *a};
-	f->fault = w->fault != NULL ? w->fault(w, a) : FAULT_NONE;
+	f->fault = w->fault != NULL ? w->fault(w, a) : REPLY_WHOLE;
 	f->out = (struct outcome){.code = OUTCOME_FAILED,
 				  .retry_after_ms = -1};
-	silent = f->fault == FAULT_LOST || f->fault == FAULT_LATE;
+	silent = f->fault == REPLY_LOST || f->fault == REPLY_LATE;
 	f->reply_at = w->boot_ms +
 		      (silent ? CALL_MS
 			      : 1 + roll(&w->dice, (uint32_t)w->reply_ms));
 	f->apply_at = w->boot_ms;
-	if (f->fault == FAULT_LATE)
+	if (f->fault == REPLY_LATE)
 		f->apply_at = w->boot_ms + CALL_MS + 2000;
 	w->acts[a->act]++;
 }
 
-/* Before an answer by itself; FAULT_LATE even after the answer is given up. */
+/* A late call is served even after its answer was given up. */
 static void
 try_apply(struct world *w, struct flight *f)
 {
-	struct outcome failed = f->out;
-
 	if (f->applied || f->apply_at > w->boot_ms)
 		return;
-	switch (f->fault) {
-	case FAULT_NONE:
+	if (!reply_refuses(f->fault, w->retry_after_ms, &f->out)) {
 		apply(w, f);
-		break;
-	case FAULT_LOST:
-	case FAULT_LATE:
-		apply(w, f);
-		f->out = failed;
-		break;
-	case FAULT_BUSY:
-		f->out.code = OUTCOME_BUSY;
-		f->out.retry_after_ms = w->retry_after_ms;
-		break;
-	case FAULT_CONFLICT:
-		f->out.code = OUTCOME_CONFLICT;
-		break;
-	case FAULT_GONE:
-		f->out.code = OUTCOME_GONE;
-		break;
-	case FAULT_INVALID:
-		f->out.code = OUTCOME_INVALID;
-		break;
-	case FAULT_REFUSED:
-		f->out.code = OUTCOME_REFUSED;
-		break;
-	default:
-		break;
+		reply_heard(f->fault, &f->out);
 	}
 	f->applied = true;
 }
@@ -299,9 +243,12 @@ world_list(struct world *w, enum kind kind)
 
 	controller_listing(w->s, kind);
 	world_lose_lines(w, kind);
-	for (struct thing *t = w->at; served && t < w->at + THINGS; t++)
-		if (t->used && t->o.kind == kind)
-			controller_track(w->s, &t->o, world_now(w));
+	for (struct thing *t = w->at; served && t < w->at + THINGS; t++) {
+		if (!t->used || t->o.kind != kind)
+			continue;
+		(void)thing_keep(w, t);
+		controller_track(w->s, &t->o, world_now(w));
+	}
 	controller_listed(w->s, kind, served, world_now(w));
 	w->up[kind] = served;
 	if (served)
