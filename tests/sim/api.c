@@ -149,12 +149,26 @@ api_show(const struct api_object *o, const struct hold_key *today,
 	show_previous(o, today, out);
 }
 
+/* --- reads ---------------------------------------------------------------- */
+
 void
 api_metadata_only(struct object *o)
 {
 	o->launched = o->launch_known = o->registered = o->disrupted = false;
 	o->ready_ms = o->disrupted_ms = STAMP_NONE;
 	o->node_name[0] = '\0';
+}
+
+enum outcome_code
+api_find(const struct action *a, const char *uid, bool served)
+{
+	/* No resource is not the same as no object. */
+	if (!served)
+		return act_writes(a->act) ? OUTCOME_FAILED : OUTCOME_GONE;
+	if (uid == NULL ||
+	    (a->act == ACT_READ_CLAIM && strcmp(uid, a->uid) != 0))
+		return OUTCOME_GONE;
+	return OUTCOME_OK;
 }
 
 /* --- patches (wire/api/patch.c says what is in them) ---------------------- */

@@ -65,6 +65,12 @@ void api_show(const struct api_object *o, const struct hold_key *today,
 /* What a list of metadata leaves of an object (ACT_LIST_CLAIMS). */
 void api_metadata_only(struct object *o);
 
+/* Is there the object that a read or a write is about?  OUTCOME_OK, or what the
+ * API server says.  `uid` is that of the object of that name, NULL where there
+ * is none; `served` is whether there are objects of that kind at all. */
+enum outcome_code api_find(const struct action *a, const char *uid,
+			   bool served);
+
 /* One write of the controller.  Where it is OUTCOME_OK the object has changed,
  * and the caller gives it a new version; else nothing has. */
 enum outcome_code api_patch(struct api_object *o, const struct action *a,

@@ -252,20 +252,24 @@ list_now(struct holder *h, struct flight *f, enum kind kind)
 	f->out.code = OUTCOME_OK;
 }
 
+static enum outcome_code
+finds(const struct world *w, const struct action *a, const struct thing *t)
+{
+	return api_find(a, t == NULL ? NULL : t->uid,
+			w->now >= w->unserved_until[a->kind]);
+}
+
 static void
 read_now(struct holder *h, struct flight *f)
 {
 	struct thing *t = thing_named(h->w, f->a.kind, f->a.name);
 
-	f->out.code = OUTCOME_GONE;
-	if (t == NULL || h->w->now < h->w->unserved_until[f->a.kind])
-		return;
-	if (f->a.act == ACT_READ_CLAIM && strcmp(t->uid, f->a.uid) != 0)
+	f->out.code = finds(h->w, &f->a, t);
+	if (f->out.code != OUTCOME_OK)
 		return;
 	thing_object(t, &h->rules.hold, &f->read);
 	f->read_index = t->index;
 	f->has_read = true;
-	f->out.code = OUTCOME_OK;
 }
 
 /* Does the API server turn that patch down, whatever is in it? */
@@ -289,10 +293,8 @@ patch_now(struct holder *h, struct flight *f)
 	struct thing *t = thing_named(w, f->a.kind, f->a.name);
 
 	truth_write(h, f);
-	/* No resource is not the same as no object. */
-	f->out.code = w->now < w->unserved_until[f->a.kind] ? OUTCOME_FAILED
-							    : OUTCOME_GONE;
-	if (t != NULL && f->out.code == OUTCOME_GONE &&
+	f->out.code = finds(w, &f->a, t);
+	if (f->out.code == OUTCOME_OK &&
 	    !reply_refuses(denied(w, t), -1, &f->out))
 		f->out.code = thing_patch(w, &f->a, &h->rules.hold, f->out.rv);
 	truth_written(h, f);

@@ -75,17 +75,14 @@ apply(struct world *w, struct flight *f)
 		apply_list_pools(w, f);
 		return;
 	}
-	f->out.code = OUTCOME_GONE;
-	if (t == NULL)
+	f->out.code = api_find(a, t == NULL ? NULL : t->o.uid,
+			       a->kind == KIND_NODE || !w->unserved);
+	if (f->out.code != OUTCOME_OK)
 		return;
-	if (a->act == ACT_READ || a->act == ACT_READ_CLAIM) {
-		if (a->act == ACT_READ_CLAIM &&
-		    strcmp(t->o.uid, a->uid) != 0)
-			return;
+	if (!act_writes(a->act)) {
 		(void)thing_keep(w, t);
 		f->has_read = true;
 		f->read = t->o;
-		f->out.code = OUTCOME_OK;
 		return;
 	}
 	f->out.code = apply_write(w, t, a);
