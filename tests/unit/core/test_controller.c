@@ -7,7 +7,7 @@
 /* Scenarios of when something is held and when it is released:
  * docs/rules.md#a-scale-up-holds-its-scope and the sections after it. */
 
-/* A claim as Karpenter makes one: nothing known yet. */
+/* A claim as Karpenter makes it.  Its conditions say nothing yet. */
 static struct thing *
 claim_add(int n, const char *nodepool)
 {
@@ -153,7 +153,8 @@ START_TEST(deleted_machine_is_gone)
 		c->o.deleted_ms = stamp_now();
 		thing_changed(w, c);
 	}
-	/* It never got ready: a minute for the next try. */
+	/* It never got ready, so the scope stays held for a minute: Karpenter
+	 * may try again. */
 	world_run(w, RETRY_MS - 2000);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
 	world_run(w, 2000 + SLACK);
@@ -257,8 +258,9 @@ START_TEST(orphan_node)
 }
 END_TEST
 
-/* Karpenter disrupts no Node without a NodeClaim: a held scope does not spread
- * to it, nor is it released before the scope is. */
+/* Karpenter disrupts no Node that has no NodeClaim.  A held scope therefore
+ * does not spread to such a Node, and one that is held is not released before
+ * the scope is. */
 START_TEST(orphan_in_a_held_scope)
 {
 	int64_t quiet;
@@ -356,7 +358,7 @@ START_TEST(claims_found_unserved)
 	}
 	world_list(w, KIND_NODE);
 	world_run(w, MINUTE);
-	/* A claim might say no. */
+	/* A NodeClaim might still show that the machine does not count. */
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 0);
 	world_list(w, KIND_NODECLAIM);
 	world_run(w, SLACK);
@@ -403,7 +405,8 @@ START_TEST(clock_trembles)
 }
 END_TEST
 
-/* Every moment in memory moves with it: nothing begins anew because of it. */
+/* All moments in memory move with the clock, so nothing is held again because
+ * of it. */
 START_TEST(clock_goes_back_after_the_release)
 {
 	int64_t quiet;
@@ -442,8 +445,9 @@ START_TEST(clock_is_set_while_held)
 }
 END_TEST
 
-/* Two API servers whose clocks are apart, by turns: each step moves all, and
- * what is too little for a step does not add up. */
+/* Two API servers answer in turn, and their clocks differ.  Each step of the
+ * clock moves all moments in memory; a difference that is too small for a step
+ * does not add up. */
 START_TEST(clocks_by_turns)
 {
 	int64_t apart = _i == 0 ? 6000 : 4000, end;
@@ -462,8 +466,8 @@ START_TEST(clocks_by_turns)
 }
 END_TEST
 
-/* The first answers come from a clock that is wrong: before all was seen
- * nothing has begun, and the stamps count as they are written. */
+/* The first answers come from a clock that is wrong.  Before everything has
+ * been seen nothing has begun, so the stamps count as they are written. */
 START_TEST(clock_was_wrong_at_the_start)
 {
 	int64_t quiet, wrong = shifts[_i];
@@ -480,7 +484,7 @@ START_TEST(clock_was_wrong_at_the_start)
 }
 END_TEST
 
-/* A machine that boots: what is left of its time stays what it is. */
+/* While a machine boots, the rest of its time stays the same. */
 START_TEST(clock_is_set_while_booting)
 {
 	int64_t end;
@@ -497,7 +501,8 @@ START_TEST(clock_is_set_while_booting)
 }
 END_TEST
 
-/* A claim first seen after the clock was set is taken as stamped. */
+/* The stamps of a claim that is first seen after the clock was set count as
+ * they are written. */
 START_TEST(a_claim_after_the_clock_was_set)
 {
 	int64_t quiet;

@@ -4,8 +4,9 @@
 
 #include "scene.h"
 
-/* What Karpenter makes to replace others keeps no scope held, and its Event
- * decides, whenever it comes: docs/rules.md#consolidation-and-drift. */
+/* A machine that Karpenter creates to replace others keeps no scope held.
+ * Karpenter's Event says that it is one, whenever the Event comes:
+ * docs/rules.md#consolidation-and-drift. */
 
 static int64_t disrupted;	/* when c0 came to be */
 
@@ -35,7 +36,8 @@ disrupt(void)
 	thing_changed(w, c);
 }
 
-/* A claim that comes a second later, launched two seconds after that. */
+/* A claim that is created a second later and launched two seconds after
+ * that. */
 static struct thing *
 replace(int n)
 {
@@ -91,14 +93,15 @@ START_TEST(the_event_before_the_claim)
 	event("c7");
 	c = replace(7);
 	world_run(w, MINUTE);
-	/* Without that it is nothing. */
+	/* An Event counts only where another claim was disrupted. */
 	ck_assert_uint_eq(count_spread(3), _i == 0 ? 0 : 3);
 	ck_assert_str_eq(c->o.replaces, _i == 0 ? "drifted" : "");
 	ck_assert_uint_eq(ignored(), _i == 0 ? 0 : 1);
 }
 END_TEST
 
-/* The sign decides where another was disrupted in the 60 s before. */
+/* An Event is believed where another claim was disrupted in the 60 s
+ * before. */
 static const struct {
 	const char *name;
 	int64_t before_ms;
@@ -135,8 +138,8 @@ START_TEST(where_a_sign_is_believed)
 }
 END_TEST
 
-/* Anybody who may create Events can write one: of a scale-up it says nothing,
- * however often; and each is counted. */
+/* Anybody who may create Events can forge one.  However often it comes, it
+ * does not change a scale-up, and each one is counted. */
 START_TEST(a_forged_sign)
 {
 	struct thing *c = replace(7);
@@ -155,7 +158,8 @@ START_TEST(a_forged_sign)
 }
 END_TEST
 
-/* Ignored at first, and believed when the one it replaces comes to be known. */
+/* An Event is ignored at first, and believed once the claim that is replaced
+ * is known to be disrupted. */
 START_TEST(a_sign_judged_again)
 {
 	struct thing *c, *old = claim_at(w, 0);
@@ -177,7 +181,7 @@ START_TEST(a_sign_judged_again)
 }
 END_TEST
 
-/* The class on the claim stands, whatever is said later. */
+/* The class on the claim stands, whatever later Events say. */
 START_TEST(a_class_is_not_overridden)
 {
 	struct object o;
@@ -202,7 +206,8 @@ START_TEST(a_class_is_not_overridden)
 }
 END_TEST
 
-/* Until NodeClaims are listed no claim without a class spreads. */
+/* Until the NodeClaims are listed, a claim without a class holds no other
+ * machine. */
 START_TEST(before_the_claims_are_listed)
 {
 	struct thing *c = replace(7);
@@ -264,7 +269,8 @@ START_TEST(the_event_lost)
 }
 END_TEST
 
-/* Only where another came to be disrupted in the 10 s before. */
+/* A claim is undecided only where another one was disrupted in the 10 s
+ * before. */
 static const struct {
 	int64_t before_ms;
 	bool undecided;
@@ -277,7 +283,7 @@ START_TEST(who_is_undecided)
 	struct thing *c = claim_at(w, 0);
 	int64_t at = stamp_now() + 1000;
 
-	/* -3000: it is marked when the new one is there. */
+	/* -3000: the old claim is marked when the new one is already there. */
 	c->o.disrupted_ms = at - befores[_i].before_ms;
 	if (befores[_i].before_ms >= 0)
 		thing_changed(w, c);
@@ -289,7 +295,8 @@ START_TEST(who_is_undecided)
 }
 END_TEST
 
-/* Listed in the other order: the sign is looked for again. */
+/* The list shows the two in the other order, so the replaced claim is looked
+ * for again. */
 START_TEST(the_replaced_is_seen_later)
 {
 	disrupted = stamp_now();
@@ -299,7 +306,8 @@ START_TEST(the_replaced_is_seen_later)
 	ck_assert_uint_eq(count_spread(3), 3);
 	thing_changed(w, claim_at(w, 0));
 	world_run(w, 1000);
-	/* A hold that is on does not end for it, nor does it go on for long. */
+	/* A hold that has begun does not end because of it, and does not last
+	 * much longer either. */
 	ck_assert_uint_eq(count_spread(3), 3);
 	event("c7");
 	world_run(w, SLACK);
@@ -382,7 +390,8 @@ START_TEST(the_class_outlives_the_leader)
 }
 END_TEST
 
-/* The class cannot be written: it is known all the same, and tried again. */
+/* The class cannot be written.  It is known all the same, and the write is
+ * tried again. */
 START_TEST(the_class_cannot_be_written)
 {
 	struct thing *c;
@@ -394,7 +403,8 @@ START_TEST(the_class_cannot_be_written)
 	world_run(w, 2 * MINUTE);
 	ck_assert_uint_eq(count_spread(3), 0);
 	ck_assert_uint_eq(c->o.replaces[0], '\0');
-	/* After 1 s, 2, 4 …, and up to as much more. */
+	/* It is tried after 1 s, 2 s, 4 s …, each with a jitter of up to as
+	 * much again. */
 	ck_assert_uint_le(w->acts[ACT_CLASSIFY], 8);
 	ck_assert_uint_ge(w->acts[ACT_CLASSIFY], 6);
 	w->fault = NULL;
@@ -403,7 +413,7 @@ START_TEST(the_class_cannot_be_written)
 }
 END_TEST
 
-/* … and neither a hold nor a release waits for it. */
+/* Neither a hold nor a release waits for a class that is refused. */
 START_TEST(a_refused_class_holds_nothing_up)
 {
 	struct thing *c;
@@ -423,7 +433,7 @@ START_TEST(a_refused_class_holds_nothing_up)
 }
 END_TEST
 
-/* In a pool that is left alone nothing is written at all. */
+/* In a NodePool that is excluded nothing is written at all. */
 START_TEST(no_class_in_an_excluded_pool)
 {
 	machine_now(8, "excluded");
@@ -433,7 +443,8 @@ START_TEST(no_class_in_an_excluded_pool)
 }
 END_TEST
 
-/* Stamps are of two clocks: Karpenter's may be a second ahead. */
+/* The stamps come from two clocks, and Karpenter's may be ahead by a
+ * second. */
 START_TEST(karpenters_clock_ahead)
 {
 	struct thing *c = claim_at(w, 0);
@@ -446,7 +457,7 @@ START_TEST(karpenters_clock_ahead)
 }
 END_TEST
 
-/* What was seen by a clock an hour ahead was seen by now. */
+/* A moment that was seen by a clock an hour ahead has passed by now. */
 START_TEST(clock_back_while_undecided)
 {
 	w->offset_ms += 60 * MINUTE;
@@ -465,8 +476,9 @@ START_TEST(clock_back_while_undecided)
 }
 END_TEST
 
-/* 5 s are 5 s, whatever the API server's clock does meanwhile: after it was
- * launched (replace: 100 ms ago), or 30 s after it was seen. */
+/* A claim is undecided for 5 s after its launch (which `replace` made 100 ms
+ * ago), or for 30 s after it was first seen, whatever the API server's clock
+ * does meanwhile. */
 START_TEST(clock_is_set_while_undecided)
 {
 	static const int64_t shifts[] = {60 * MINUTE, -60 * MINUTE};
@@ -493,7 +505,8 @@ START_TEST(clock_is_set_while_undecided)
 }
 END_TEST
 
-/* WaitingReadiness names no reason: one that does stands above it. */
+/* WaitingReadiness names no reason.  An Event that names one takes
+ * precedence. */
 START_TEST(a_reason_stands_above_none)
 {
 	struct thing *c;
@@ -509,7 +522,8 @@ START_TEST(a_reason_stands_above_none)
 }
 END_TEST
 
-/* More is said than is kept: the oldest goes, and nothing else. */
+/* More Events come than there is room for.  The oldest is dropped, and nothing
+ * else. */
 START_TEST(more_signs_than_there_is_room)
 {
 	char uid[UID_BYTES];
@@ -531,7 +545,8 @@ START_TEST(more_signs_than_there_is_room)
 }
 END_TEST
 
-/* A scope that was held goes on being held while a claim is undecided anew. */
+/* A scope that was held stays held while a new leader has yet to decide about
+ * a claim. */
 START_TEST(another_leader_while_undecided)
 {
 	char text[4096] = "";
@@ -555,8 +570,8 @@ START_TEST(another_leader_while_undecided)
 }
 END_TEST
 
-/* What an earlier lead of the same replica saw says nothing: the claim that was
- * disrupted is gone since. */
+/* What the same replica saw in an earlier lead does not count, because the
+ * disrupted claim is gone by now. */
 START_TEST(disrupted_in_an_earlier_lead)
 {
 	disrupt();
@@ -573,7 +588,7 @@ START_TEST(disrupted_in_an_earlier_lead)
 }
 END_TEST
 
-/* A new lead waits for the Events, 10 s at most. */
+/* A new lead waits for the list of Events, for 10 s at most. */
 START_TEST(events_are_waited_for)
 {
 	struct thing *c;

@@ -93,7 +93,7 @@ changes_meanwhile(struct world *x, const struct action *a)
 	return REPLY_CONFLICT;
 }
 
-/* The line came before the answer: there is nothing to wait for. */
+/* The watch line came before the answer, so there is nothing to wait for. */
 START_TEST(conflict_after_the_watch_line)
 {
 	world_open(w);
@@ -133,7 +133,7 @@ START_TEST(conflict_for_ever_is_no_loop)
 }
 END_TEST
 
-/* A clear whose test fails, as the mark is not what we saw. */
+/* The test of a clear fails because the mark is not what we saw. */
 START_TEST(clear_of_what_changed)
 {
 	struct thing *n = node_at(w, 0);
@@ -154,7 +154,7 @@ START_TEST(clear_of_what_changed)
 }
 END_TEST
 
-/* A person took it in the moment before our clear: it stays. */
+/* A person takes the hold over just before our clear, and it stays. */
 START_TEST(clear_races_a_person)
 {
 	struct thing *n = node_at(w, 0);
@@ -218,7 +218,7 @@ START_TEST(expectation_times_out)
 }
 END_TEST
 
-/* Written, and the line is slow to come: nothing is written twice. */
+/* The watch line of a write is slow to come.  Nothing is written twice. */
 START_TEST(slow_lines)
 {
 	int64_t quiet = busy_until(9, 5 * MINUTE);
@@ -253,8 +253,8 @@ END_TEST
 
 /* --- gone ----------------------------------------------------------------- */
 
-/* Who was to be written to has gone meanwhile: we are told to wait all the
- * same. */
+/* The object has gone before the 429 comes.  The request to wait counts all
+ * the same. */
 START_TEST(busy_though_it_is_gone)
 {
 	unsigned before;
@@ -317,7 +317,8 @@ START_TEST(node_created_again_under_its_name)
 }
 END_TEST
 
-/* A late word that the former Node is gone says nothing of this one. */
+/* A late line that the former Node is gone does not concern the new one of the
+ * same name. */
 START_TEST(the_former_node_is_gone)
 {
 	struct controller_report r;
@@ -356,8 +357,8 @@ START_TEST(ghost_of_a_claim)
 }
 END_TEST
 
-/* The same, where a new list, not a line, has told that the claim is gone: the
- * late GET must not bring it back, for nothing would take it away again. */
+/* The same, but it was a new list that showed that the claim is gone.  The
+ * late GET must not bring it back, because nothing would remove it again. */
 START_TEST(ghost_after_a_list)
 {
 	struct thing *c = claim_at(w, 0);
@@ -382,8 +383,8 @@ START_TEST(ghost_after_a_list)
 }
 END_TEST
 
-/* Two Nodes name one claim; the second is no part of the machine, and its
- * mark goes as well.  The claim is seen: there is nothing to GET. */
+/* Two Nodes name one claim.  The second is no part of the machine, and its
+ * mark is removed as well.  The claim is in the table, so no GET is needed. */
 START_TEST(second_node_of_a_claim)
 {
 	struct object o = node_at(w, 0)->o;
@@ -428,8 +429,8 @@ START_TEST(table_full)
 }
 END_TEST
 
-/* Room comes in two steps a few seconds apart: in the end everything that
- * fits is known, without anything else being needed. */
+/* Room in the table comes in steps a few seconds apart.  In the end everything
+ * that fits is known, and nothing else has to happen for that. */
 START_TEST(table_has_room_again)
 {
 	struct controller_report r;
@@ -459,7 +460,8 @@ latencies(void)
 	return n;
 }
 
-/* One observation a period, also where a Node was seen before its claim. */
+/* The latency is observed once in a period, also where a Node was seen before
+ * its claim. */
 START_TEST(hold_latency)
 {
 	world_open(w);
@@ -502,8 +504,8 @@ START_TEST(report_is_right)
 }
 END_TEST
 
-/* How long it was held is no difference of stamps: the API server's clock was
- * set meanwhile. */
+/* How long a scope was held is not computed from stamps, because the API
+ * server's clock may be set meanwhile. */
 START_TEST(told_for_how_long)
 {
 	struct note n;

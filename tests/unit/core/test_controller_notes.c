@@ -5,7 +5,8 @@
 
 #include "scene.h"
 
-/* What is told: who holds a scope until when, and what is refused. */
+/* What is reported: which machine holds a scope until when, and what is
+ * refused. */
 
 static void
 setup(void)
@@ -34,10 +35,11 @@ START_TEST(held_by_one_that_boots)
 	ck_assert_str_eq(n.name, "");
 	ck_assert_int_ge(n.a, seen + rules.hold_ms);
 	ck_assert_int_le(n.a, seen + rules.hold_ms + 1000);
-	/* It boots on: no news. */
+	/* While it boots there is nothing new to report. */
 	world_run(w, 5 * MINUTE);
 	ck_assert_uint_eq(notes(NOTE_SCOPE_MOVED, &n), 0);
-	/* Ready: now it is known, and told at once, as a minute is over. */
+	/* It is ready.  The end of the hold is now known, and is reported at
+	 * once because a minute has passed since the last report. */
 	quiet = become_ready(c);
 	world_run(w, 500);
 	ck_assert_uint_eq(notes(NOTE_SCOPE_MOVED, &n), 1);
@@ -64,7 +66,7 @@ START_TEST(held_by_one_that_is_ready)
 }
 END_TEST
 
-/* One a minute at most, and the last word is right. */
+/* There is at most one report a minute, and the last one is right. */
 START_TEST(moved_once_a_minute)
 {
 	struct note n;
@@ -88,8 +90,8 @@ START_TEST(moved_once_a_minute)
 	}
 	ck_assert_uint_ge(told, 2);
 	ck_assert_uint_le(told, 3);
-	/* What is left is told when its minute is over, though nothing else
-	 * happens. */
+	/* The last change is reported when its minute is over, although
+	 * nothing else happens. */
 	world_run(w, MINUTE + 500);
 	told += notes(NOTE_SCOPE_MOVED, &n);
 	ck_assert_int_eq(n.a, quiet);
@@ -100,7 +102,8 @@ START_TEST(moved_once_a_minute)
 }
 END_TEST
 
-/* The machine whose activity was the last goes: quiet earlier. */
+/* The machine whose activity was the last is deleted, so the hold ends
+ * earlier. */
 START_TEST(moved_by_a_deletion)
 {
 	struct note n;
@@ -121,7 +124,7 @@ START_TEST(moved_by_a_deletion)
 }
 END_TEST
 
-/* One more machine whose own time is over sooner moves nothing. */
+/* A further machine whose own time ends sooner moves nothing. */
 START_TEST(not_moved)
 {
 	struct note n;
@@ -131,14 +134,14 @@ START_TEST(not_moved)
 	world_run(w, 2 * MINUTE);
 	machine_add(w, 11, "web", stamp_now() - 5 * MINUTE);
 	world_run(w, 2 * MINUTE);
-	/* A shift of the clock is none either. */
+	/* A shift of the clock is no change either. */
 	w->offset_ms += 60 * MINUTE;
 	world_run(w, 2 * MINUTE);
 	ck_assert_uint_eq(notes(NOTE_SCOPE_MOVED, &n), 0);
 }
 END_TEST
 
-/* A boot that failed speaks under its own name. */
+/* A hold that a failed boot prolongs is reported under that machine's name. */
 START_TEST(held_by_a_boot_that_failed)
 {
 	struct thing *c;
@@ -174,7 +177,8 @@ START_TEST(capped)
 }
 END_TEST
 
-/* Nothing is capped at its birth: after a wave that was paid for, another. */
+/* No hold is capped when it begins.  A wave whose debt has been paid off is
+ * followed by another. */
 START_TEST(not_capped_at_birth)
 {
 	struct note n;
@@ -194,8 +198,9 @@ END_TEST
 
 /* --- what is refused ------------------------------------------------------ */
 
-/* 1 s, doubling to 10 min, each with jitter: within an hour at least 13 and at
- * most 21 times.  Told once. */
+/* A refused write is tried after 1 s, and the wait doubles up to 10 min, each
+ * with jitter.  That makes 13 to 21 tries in an hour.  The refusal is reported
+ * once. */
 static const enum reply_fault refusals[] = {REPLY_REFUSED, REPLY_INVALID};
 
 START_TEST(a_clear_that_is_refused)
@@ -243,7 +248,8 @@ START_TEST(a_hold_that_is_refused)
 	ck_assert_uint_eq(notes(NOTE_REFUSED, &n), 1);
 	ck_assert_str_eq(n.name, "n0");
 	ck_assert_int_eq(n.a, ACT_HOLD);
-	/* Four others and itself; and n0 in waits of 1, 2, 4 … s. */
+	/* There are four others and the new machine; n0 is tried after waits
+	 * of 1, 2, 4 … s. */
 	ck_assert_uint_ge(w->acts[ACT_HOLD], 5 + 8);
 	ck_assert_uint_le(w->acts[ACT_HOLD], 5 + 10);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
@@ -253,8 +259,8 @@ START_TEST(a_hold_that_is_refused)
 }
 END_TEST
 
-/* What fails without being refused is tried again within 10 s and up to as
- * much more, and not told. */
+/* A write that fails without being refused is tried again after at most 10 s,
+ * with a jitter of up to as much again, and is not reported. */
 START_TEST(a_failure_is_no_refusal)
 {
 	struct note n;
@@ -271,8 +277,8 @@ START_TEST(a_failure_is_no_refusal)
 }
 END_TEST
 
-/* A claim that cannot be patched never keeps its Node, once that is registered;
- * before, it does. */
+/* A claim that cannot be patched does not delay its Node once that is
+ * registered.  Before that it does. */
 static const enum reply_fault all_ways[] = {REPLY_REFUSED, REPLY_INVALID,
 				      REPLY_ERROR, REPLY_LOST,
 				      REPLY_CONFLICT};
@@ -316,7 +322,7 @@ START_TEST(the_claim_first_while_it_joins)
 }
 END_TEST
 
-/* A class that is refused is told as well, once. */
+/* A class that is refused is reported as well, once. */
 START_TEST(a_class_that_is_refused)
 {
 	struct note n;

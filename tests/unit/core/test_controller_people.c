@@ -55,8 +55,8 @@ START_TEST(had_set_the_hold_before_us)
 }
 END_TEST
 
-/* The claim got it from the template; the Node got ours at admission and
- * theirs by Karpenter's copy. */
+/* The claim has a person's hold from the template.  The Node got our hold at
+ * admission, and theirs when Karpenter copied the claim's annotations. */
 START_TEST(template_hold)
 {
 	struct thing *c = claim_at(w, 0), *n = node_at(w, 0);
@@ -77,8 +77,8 @@ START_TEST(template_hold)
 }
 END_TEST
 
-/* A template's "false" beside our mark on the Node: yielded, and at the end
- * only the mark goes. */
+/* The template's "false" stands beside our mark on the Node.  We have yielded,
+ * and at the end only the mark is removed. */
 START_TEST(template_other_value)
 {
 	struct thing *c = claim_at(w, 0), *n = node_at(w, 0);
@@ -108,7 +108,8 @@ START_TEST(removes_our_mark)
 }
 END_TEST
 
-/* ... on the claim too, while the Node is not registered. */
+/* While the Node is not registered, the claim's hold becomes the person's,
+ * too. */
 START_TEST(removes_our_mark_before_registration)
 {
 	struct thing *n, *c;
@@ -144,7 +145,8 @@ START_TEST(removes_or_changes_the_hold)
 	world_run_until(w, quiet + MINUTE);
 	ck_assert_int_eq(n->o.hold, hold);
 	ck_assert_int_eq(n->o.mark, MARK_ABSENT);
-	/* In the next period it is held again, where nothing is said. */
+	/* In the next period it is held again, unless the person has set
+	 * another value. */
 	machine_add(w, 10, "web", server_ms(w));
 	world_run(w, SLACK);
 	ck_assert(thing_held(n) == (_i == 0));
@@ -233,8 +235,9 @@ registers(struct thing *c, struct thing *n)
 	thing_changed(w, n);
 }
 
-/* The hold is taken off the claim, and the mark stays: before its Node is
- * there, while it is not registered, or (2) afterwards, which says nothing. */
+/* A person removes the hold from the claim, and the mark stays.  It happens
+ * before the Node is there (0), while it is not registered (1), or afterwards
+ * (2), when it does not count. */
 START_TEST(opts_out_on_the_claim)
 {
 	struct thing *c, *n = NULL;
@@ -273,7 +276,8 @@ START_TEST(opts_out_on_the_claim)
 }
 END_TEST
 
-/* Put back on the claim by the same person: no longer opted out. */
+/* The same person puts the hold back on the claim, which is no longer opted
+ * out then. */
 START_TEST(opts_in_again)
 {
 	struct thing *c, *n;
@@ -403,7 +407,8 @@ START_TEST(odd_mark_is_cleared)
 }
 END_TEST
 
-/* Karpenter puts back what was just cleared: cleared whenever seen. */
+/* Karpenter's late copy puts back what was just cleared.  It is cleared each
+ * time it is seen. */
 START_TEST(copied_back_after_the_clear)
 {
 	struct thing *n = node_at(w, 0);
@@ -422,8 +427,9 @@ END_TEST
 
 /* --- being deleted -------------------------------------------------------- */
 
-/* Registration may put a person's hold beside our mark, which stays what it
- * was: until it is over the version is tested, not the mark's text. */
+/* Registration may put a person's hold beside our mark and leave the mark as
+ * it was.  Until registration is over, a clear therefore tests the version and
+ * not the mark's text. */
 START_TEST(a_joining_node_is_cleared_by_version)
 {
 	struct thing *n = node_at(w, 0);
@@ -458,7 +464,7 @@ START_TEST(deleting_is_not_patched)
 }
 END_TEST
 
-/* Not seen as Karpenter's any more: then not ours either. */
+/* An object that is no longer Karpenter's is no longer ours to hold. */
 START_TEST(no_longer_karpenters)
 {
 	struct thing *n = node_at(w, 0);

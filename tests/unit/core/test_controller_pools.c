@@ -5,7 +5,7 @@
 
 #include "scene.h"
 
-/* What each annotation of a NodePool does, and which is stronger:
+/* What each annotation of a NodePool does, and which takes precedence:
  * docs/rules.md#nodepool-annotations. */
 
 static void
@@ -159,7 +159,7 @@ START_TEST(released_at_ends_what_was_created_before)
 	world_run(w, SLACK);
 	ck_assert_uint_eq(held_in("web"), 0);
 	ck_assert_uint_eq(held_in("batch"), 3);
-	/* One that is made later counts as ever. */
+	/* A machine that is created later counts as usual. */
 	world_run(w, 2 * MINUTE);
 	quiet = machine_now(6, "web");
 	world_run(w, SLACK);
@@ -169,7 +169,7 @@ START_TEST(released_at_ends_what_was_created_before)
 }
 END_TEST
 
-/* In scope `cluster` the others' activity still spreads to it. */
+/* In scope `cluster` the activity of other NodePools still spreads to it. */
 START_TEST(released_at_leaves_the_spread)
 {
 	int64_t quiet;
@@ -209,7 +209,7 @@ START_TEST(released_at_while_a_machine_boots)
 }
 END_TEST
 
-/* It is told as bad, and counts when its moment has come. */
+/* It is reported as invalid, and counts once its moment has come. */
 START_TEST(released_at_in_the_future)
 {
 	int64_t at;
@@ -242,14 +242,16 @@ START_TEST(durations_of_the_pool)
 	world_run(w, SLACK);
 	ck_assert_uint_eq(held_in("web"), 0);
 	ck_assert_uint_eq(held_in("batch"), 3);
-	/* Longer, while it still runs: held again. */
+	/* The duration becomes longer while it still runs, so the NodePool is
+	 * held again. */
 	says("web", NODEPOOL_HOLD_DURATION, "1h");
 	world_run(w, SLACK);
 	ck_assert_uint_eq(held_in("web"), 3);
 }
 END_TEST
 
-/* A machine every 5 minutes; the pool's cap ends it, or the config's does. */
+/* A new machine comes every 5 minutes.  The NodePool's cap ends the hold, or
+ * the configuration's does. */
 static int64_t
 first_release(const char *nodepool)
 {
@@ -306,8 +308,8 @@ START_TEST(bad_value_is_told_once_and_does_not_count)
 }
 END_TEST
 
-/* Gone with the watch, or missing from the next list: nothing it said is left.
- * Nothing is held before the NodePools are listed. */
+/* The NodePool is deleted under the watch (0), or missing from the next list
+ * (1).  Its annotations count no more. */
 START_TEST(pool_gone_or_not_listed)
 {
 	old_pools();
@@ -329,7 +331,8 @@ START_TEST(pool_gone_or_not_listed)
 }
 END_TEST
 
-/* Deleted and made anew while nobody watched: what the old one said is gone. */
+/* The NodePool is deleted and created anew while nobody watches.  The old
+ * one's annotations count no more. */
 START_TEST(pool_made_anew)
 {
 	struct nodepool p;
@@ -355,7 +358,7 @@ START_TEST(pool_made_anew)
 }
 END_TEST
 
-/* hold-until is told where it counts, and when it comes to. */
+/* hold-until is reported only where it counts, and once it begins to count. */
 START_TEST(manual_hold_told)
 {
 	struct note n;
@@ -377,8 +380,8 @@ START_TEST(manual_hold_told)
 }
 END_TEST
 
-/* Marks of a hold by hand tell nothing of the scope, nor does a state that
- * says "none". */
+/* The marks of a hold by hand do not show how long the scope was held, and
+ * neither does a state that says "none". */
 START_TEST(manual_hold_is_no_past_of_the_scope)
 {
 	char text[200];
@@ -423,7 +426,8 @@ START_TEST(many_bad_values)
 }
 END_TEST
 
-/* Another leader; of this replica nothing is left but its NodePools. */
+/* Another replica led meanwhile.  Of what this one knew only the NodePools are
+ * left. */
 static void
 new_lead(void)
 {
@@ -436,7 +440,7 @@ new_lead(void)
 	world_list(w, KIND_NODECLAIM);
 }
 
-/* A lead waits 10 s for the first list of NodePools, and no longer. */
+/* A lead waits for the first list of NodePools, for 10 s at most. */
 START_TEST(nothing_before_the_pools_are_listed)
 {
 	struct note n;
@@ -459,8 +463,9 @@ START_TEST(nothing_before_the_pools_are_listed)
 }
 END_TEST
 
-/* They are refused: held after 10 s by the configuration, told once, and
- * nothing is released while they are not seen. */
+/* The list of NodePools is refused.  After 10 s the configuration alone
+ * decides what is held, which is reported once.  Nothing is released while the
+ * NodePools are not seen. */
 START_TEST(the_pools_are_never_listed)
 {
 	struct controller_report r;
@@ -488,8 +493,8 @@ START_TEST(the_pools_are_never_listed)
 }
 END_TEST
 
-/* … by what this replica knew of them from before it led, or learned since
- * from a list that never ended. */
+/* What counts then is what this replica knew of the NodePools before it led,
+ * or has learned since from a list that never ended. */
 START_TEST(pools_known_from_before_the_lead)
 {
 	struct nodepool p;
@@ -502,7 +507,7 @@ START_TEST(pools_known_from_before_the_lead)
 		says("web", NODEPOOL_ENABLED, "false");
 		new_lead();
 	} else {
-		/* While it does not lead it listens. */
+		/* A replica that does not lead watches the NodePools, too. */
 		controller_lead(w->s, false, world_now(w));
 		p = pool_of("web", NODEPOOL_ENABLED, "false");
 		if (_i == 1) {
@@ -522,7 +527,8 @@ START_TEST(pools_known_from_before_the_lead)
 }
 END_TEST
 
-/* A list under the lead shows that it is gone: nothing it said is left. */
+/* A list during the lead shows that the NodePool is gone.  Its annotations
+ * count no more. */
 START_TEST(pool_gone_since_before_the_lead)
 {
 	old_pools();
@@ -536,7 +542,7 @@ START_TEST(pool_gone_since_before_the_lead)
 }
 END_TEST
 
-/* … and so does one that ended while it did not lead. */
+/* The same, with a list that ended while this replica did not lead. */
 START_TEST(pool_gone_while_another_led)
 {
 	old_pools();
@@ -551,7 +557,8 @@ START_TEST(pool_gone_while_another_led)
 }
 END_TEST
 
-/* What NodePools say is told by each leader anew, and by nobody else. */
+/* Each leader reports anew what is wrong in NodePools, and nobody else
+ * does. */
 START_TEST(told_by_each_leader)
 {
 	struct nodepool p;
@@ -576,8 +583,9 @@ END_TEST
 
 /* --- own deadlines -------------------------------------------------------- */
 
-/* min(ready + hold, created + max): a hold at or above the cap opens no window
- * for everybody.  machine_add: created a minute before it is ready. */
+/* A machine's own deadline is min(ready + hold, created + max).  A hold
+ * duration at or above the cap opens no window for the whole scope.
+ * machine_add creates a machine a minute before it is ready. */
 static const struct {
 	const char *name;
 	enum scope_kind scope;
@@ -628,7 +636,8 @@ use_least(uint32_t least)
 	old_pools();
 }
 
-/* Fewer hold themselves; the third in the hold period holds the cluster. */
+/* Fewer machines than minScaleUp hold only themselves.  The third within the
+ * hold period holds the cluster. */
 START_TEST(fewer_hold_only_themselves)
 {
 	int64_t quiet;
@@ -647,8 +656,8 @@ START_TEST(fewer_hold_only_themselves)
 }
 END_TEST
 
-/* A third that comes later than the hold period after the first is one of two
- * alone. */
+/* A third machine that comes more than a hold period after the first counts
+ * together with the second only. */
 START_TEST(too_far_apart)
 {
 	use_least(3);
@@ -658,16 +667,17 @@ START_TEST(too_far_apart)
 	world_run(w, 5 * MINUTE + 1000 * (_i + 1));
 	machine_now(6, "web");
 	world_run(w, SLACK);
-	/* The one in the middle has both within 10 min, and counts. */
+	/* The second has both others within 10 min, and counts. */
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 7);
-	/* Its own time is over 5 min later, and theirs does not count. */
+	/* Its own time ends 5 min later, and that of the others does not
+	 * count. */
 	world_run(w, 5 * MINUTE);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 1);
 }
 END_TEST
 
-/* What counts is when they were created: the third boots for ten minutes, the
- * first two are quiet long before, and the hold does not end. */
+/* What counts is when machines were created.  The third boots for more than
+ * ten minutes while the first two become quiet, and the hold does not end. */
 START_TEST(does_not_end_while_the_third_boots)
 {
 	struct thing *third, *t;
@@ -684,15 +694,15 @@ START_TEST(does_not_end_while_the_third_boots)
 		ck_assert_uint_eq(count_held(w, KIND_NODE), 4);
 	}
 	quiet = become_ready(third);
-	/* … nor when the first two go, which were ready: but for the count. */
+	/* It ends with the third machine's own time only. */
 	held_until(quiet, 4);
 	for (t = w->at; t < w->at + 4; t++)
 		ck_assert_uint_le(t->writes, 2);
 }
 END_TEST
 
-/* A boot that fails and is tried again is as old as its first try: it goes on
- * being one of the two. */
+/* A boot that fails and is tried again is as old as its first try, so it
+ * remains one of the two. */
 START_TEST(tried_again_later_than_the_hold_period)
 {
 	struct thing *c;
@@ -715,8 +725,8 @@ START_TEST(tried_again_later_than_the_hold_period)
 }
 END_TEST
 
-/* At the threshold: one of three gets ready, is quiet, another comes.  Nobody
- * is written to more than twice. */
+/* At the threshold machines become ready and quiet one after the other.  No
+ * object is written to more than twice. */
 START_TEST(no_flapping_at_the_threshold)
 {
 	use_least(2);
@@ -733,7 +743,8 @@ START_TEST(no_flapping_at_the_threshold)
 }
 END_TEST
 
-/* A deleted machine counts no more; one whose boot failed does for a while. */
+/* A deleted machine counts no more; one whose boot failed still counts for a
+ * minute. */
 START_TEST(deleted_below_the_threshold)
 {
 	use_least(2);
@@ -758,8 +769,8 @@ START_TEST(deleted_below_the_threshold)
 }
 END_TEST
 
-/* In scope `nodepool` each pool counts for itself; what was created before
- * released-at does not count for others either. */
+/* In scope `nodepool` each NodePool counts for itself.  Machines that were
+ * created before released-at do not count for others either. */
 START_TEST(the_threshold_of_each_pool)
 {
 	rules.scope = SCOPE_NODEPOOL;

@@ -5,7 +5,7 @@
 
 #include "scene.h"
 
-/* What the next leader is to know, and what happens where it is lost:
+/* What a leader leaves for the next one, and what happens where that is lost:
  * docs/rules.md#what-outlives-a-leader. */
 
 static char text[4096];
@@ -20,7 +20,7 @@ setup(void)
 	world_open(w);
 }
 
-/* A machine every 5 minutes: never quiet. */
+/* A new machine comes every 5 minutes, so the scope is never quiet. */
 static void
 busy(int first, int minutes)
 {
@@ -42,7 +42,8 @@ save(void)
 		w->s, &b, false, world_now(w))); /* nothing has changed since */
 }
 
-/* Another leader; fresh marks, so that they tell nothing of the past. */
+/* Another replica leads.  The marks are renewed, so that they show nothing of
+ * the past. */
 static void
 another_leader(const char *known)
 {
@@ -68,7 +69,8 @@ START_TEST(held_since)
 }
 END_TEST
 
-/* An open window is not held again by the next leader, and ends in time. */
+/* The next leader does not hold in a window that is open, and the window ends
+ * in time. */
 START_TEST(in_the_window)
 {
 	busy(10, 65);
@@ -83,7 +85,7 @@ START_TEST(in_the_window)
 }
 END_TEST
 
-/* What cannot be read is passed over, and what can is taken. */
+/* What cannot be read is skipped, and the rest is used. */
 static const char *const states[] = {
 	"*",
 	"* debt=",
@@ -124,7 +126,7 @@ START_TEST(scopes_by_name)
 }
 END_TEST
 
-/* A pool may have any name, but not the cluster's. */
+/* A NodePool named "cluster" is not taken for the scope of the cluster. */
 START_TEST(a_pool_named_cluster)
 {
 	rules.scope = SCOPE_NODEPOOL;
@@ -143,7 +145,8 @@ START_TEST(a_pool_named_cluster)
 }
 END_TEST
 
-/* Its window was a NodePool's, and is none of the cluster's. */
+/* The window of a NodePool is none of the cluster's when the scope has been
+ * changed. */
 START_TEST(another_scope)
 {
 	rules.scope = SCOPE_NODEPOOL;
@@ -256,8 +259,9 @@ debt_now(void)
 	return ms;
 }
 
-/* From the old renewTime until the own view is whole: what was held goes on
- * growing, though nothing counts yet; what was not stands. */
+/* From the former leader's last renewTime until the new leader has seen
+ * everything, the debt of a scope that was held goes on growing, although
+ * nothing counts yet.  Other debts stand still. */
 START_TEST(until_the_view_is_whole)
 {
 	bool held = _i == 0;
@@ -274,7 +278,8 @@ START_TEST(until_the_view_is_whole)
 			 1000);
 	world_list(w, KIND_NODECLAIM);
 	world_run(w, MINUTE);
-	/* All is seen, and nothing counts: it shrinks by 6 s a second. */
+	/* Everything is seen and nothing counts, so the debt shrinks by 6 s a
+	 * second. */
 	ck_assert_int_le(llabs(debt_now() - debt - (held ? MINUTE : -6 *
 								     MINUTE)),
 			 1000);
@@ -283,7 +288,8 @@ END_TEST
 
 /* --- a guess -------------------------------------------------------------- */
 
-/* One machine, ready so long ago, and our mark on it, so old.  In minutes. */
+/* One machine with our mark: how many minutes ago it became ready, how old its
+ * mark is, and which debt is guessed from that. */
 static const struct {
 	const char *name;
 	int64_t ready, mark, debt;
@@ -306,7 +312,8 @@ START_TEST(guess)
 	machine_add(w, 1, "web", server_ms(w) - guesses[_i].ready * MINUTE);
 	object_hold(&node_at(w, 1)->o,
 		    server_ms(w) - guesses[_i].mark * MINUTE);
-	/* That it is not released at once: another is new. */
+	/* A second machine is new, so that the first is not released at
+	 * once. */
 	machine_add(w, 2, "batch", server_ms(w));
 	if (guesses[_i].by_hand) {
 		nodepool_init(&p);
@@ -321,8 +328,9 @@ START_TEST(guess)
 }
 END_TEST
 
-/* What cannot be read, or is of another kind of scope, leaves a guess as if
- * there were none; what can be read leaves nothing to guess. */
+/* Where the state cannot be read or belongs to another kind of scope, the debt
+ * is guessed as if there were no state.  Where it can be read, nothing is
+ * guessed. */
 static const struct {
 	const char *text;
 	int64_t debt;	/* minutes */
@@ -348,7 +356,7 @@ START_TEST(what_leaves_a_guess)
 }
 END_TEST
 
-/* Each lead guesses anew, where it is told nothing. */
+/* Each lead that finds no state guesses anew. */
 START_TEST(a_guess_in_each_lead)
 {
 	machine_add(w, 9, "web", server_ms(w));
@@ -365,7 +373,7 @@ START_TEST(a_guess_in_each_lead)
 }
 END_TEST
 
-/* A state that says "none" leaves nothing to guess. */
+/* With a state that says "none" nothing is guessed. */
 START_TEST(none_is_no_guess)
 {
 	object_hold(&node_at(w, 0)->o, server_ms(w) - 300 * MINUTE);
@@ -380,7 +388,7 @@ START_TEST(none_is_no_guess)
 }
 END_TEST
 
-/* Clamped by the time since all pools were released by hand. */
+/* The debt is at most the time since all NodePools were released by hand. */
 START_TEST(released_by_hand)
 {
 	struct nodepool p;
@@ -397,7 +405,8 @@ START_TEST(released_by_hand)
 }
 END_TEST
 
-/* The earliest of the pools that may be held; one of them without: no limit. */
+/* The limit is the earliest released-at of the NodePools that may be held.
+ * Where one of them has none there is no limit. */
 static const struct {
 	const char *name;
 	int64_t web, other;	/* minutes ago; -1: none */
@@ -435,7 +444,8 @@ START_TEST(debt_and_released_at)
 }
 END_TEST
 
-/* A minute of another leader's window is a minute of ours. */
+/* The next leader's window lasts as long as the rest of the former
+ * leader's. */
 START_TEST(a_window_of_the_leader_before)
 {
 	world_restart(w, 9);
@@ -452,7 +462,7 @@ END_TEST
 
 /* --- the clock ------------------------------------------------------------ */
 
-/* Neither the debt nor a window feels a shift of the API server's clock. */
+/* A shift of the API server's clock changes neither the debt nor a window. */
 START_TEST(a_shift_of_the_clock)
 {
 	static const int64_t shifts[] = {-60 * MINUTE, 60 * MINUTE, -6000,
@@ -478,8 +488,8 @@ START_TEST(a_shift_of_the_clock)
 }
 END_TEST
 
-/* The same released-at, seen once more by a clock that was set back, ends no
- * window: it did not advance. */
+/* A released-at that is seen again by a clock that was set back ends no
+ * window, because it is not a later one. */
 START_TEST(released_at_and_the_clock_set_back)
 {
 	struct nodepool p;
@@ -505,7 +515,7 @@ START_TEST(released_at_and_the_clock_set_back)
 }
 END_TEST
 
-/* Debt and window in time that is not usable: an outage of a watch. */
+/* While a watch is down, debt and window stand still. */
 START_TEST(a_window_waits_for_the_view)
 {
 	busy(10, 60);

@@ -4,9 +4,9 @@
 
 #include "scene.h"
 
-/* What comes for the pods of a machine that expired, was interrupted or was
- * deleted by hand is no scale-up (docs/rules.md#substitutes).  A boot that
- * failed and is tried again is the same scale-up
+/* A machine that takes over the pods of one that expired, was interrupted or
+ * was deleted by hand is no scale-up (docs/rules.md#substitutes).  A boot that
+ * failed and is tried again belongs to the same scale-up
  * (docs/rules.md#boots-that-are-tried-again). */
 
 #define OLD 6		/* machines of long ago: 0 … 3 web, 4 and 5 batch */
@@ -69,7 +69,7 @@ is_scale_up(const struct thing *c)
 
 /* --- substitutes ---------------------------------------------------------- */
 
-/* It holds itself for its own time, and nobody else. */
+/* A substitute is held for its own time, and holds no other machine. */
 START_TEST(a_substitute_holds_itself)
 {
 	struct thing *c;
@@ -93,7 +93,8 @@ START_TEST(a_substitute_holds_itself)
 }
 END_TEST
 
-/* Created so long after the deletion began, which was over after `gone`. */
+/* The new machine is created that long after the deletion began; the deleted
+ * one is gone after `gone` seconds. */
 static const struct {
 	const char *name;
 	int64_t created, gone;	/* seconds; -1: it is draining still */
@@ -128,7 +129,8 @@ START_TEST(age)
 }
 END_TEST
 
-/* Created while it drained, and launched long after it was gone. */
+/* The new machine is created while the old one drains, and launched long after
+ * that is gone. */
 START_TEST(launched_later)
 {
 	struct thing *c;
@@ -163,7 +165,8 @@ START_TEST(own_pool_first)
 }
 END_TEST
 
-/* In scope `nodepool` another pool's deletion says nothing. */
+/* In scope `nodepool` the deletion of another NodePool's machine does not
+ * count. */
 START_TEST(no_other_pool_in_scope_nodepool)
 {
 	struct thing *c;
@@ -179,7 +182,7 @@ START_TEST(no_other_pool_in_scope_nodepool)
 }
 END_TEST
 
-/* One for one, and the first that is launched takes it. */
+/* One deletion has one substitute, which is the first that is launched. */
 START_TEST(the_first_launched_takes_it)
 {
 	struct thing *a, *b;
@@ -200,7 +203,7 @@ START_TEST(the_first_launched_takes_it)
 }
 END_TEST
 
-/* Launch failures in between take nothing. */
+/* A launch that fails in between does not use up the deletion. */
 START_TEST(a_launch_that_fails_takes_nothing)
 {
 	struct thing *c;
@@ -217,7 +220,8 @@ START_TEST(a_launch_that_fails_takes_nothing)
 }
 END_TEST
 
-/* Karpenter's own choice, of whatever reason, and what was never ready. */
+/* Deletions that have no substitutes: Karpenter's own disruptions, for
+ * whatever reason, and machines that were never ready. */
 START_TEST(what_matches_nothing)
 {
 	struct thing *old = claim_at(w, 0);
@@ -240,7 +244,7 @@ START_TEST(what_matches_nothing)
 }
 END_TEST
 
-/* Disrupted in the very line that shows the deletion. */
+/* The line that shows the deletion shows the disruption as well. */
 START_TEST(disrupted_and_deleted_at_once)
 {
 	claim_at(w, 0)->o.disrupted = true;
@@ -260,7 +264,7 @@ START_TEST(count_takes_no_notice)
 }
 END_TEST
 
-/* Gone before anybody saw that it was being deleted. */
+/* The machine is gone before anybody saw that it was being deleted. */
 START_TEST(a_deletion_never_seen)
 {
 	machine_delete(w, 0);
@@ -269,7 +273,7 @@ START_TEST(a_deletion_never_seen)
 }
 END_TEST
 
-/* A deletion that begins when the claim is there made no room for it. */
+/* A claim that was there before the deletion began is no substitute. */
 START_TEST(deleted_after_the_creation)
 {
 	struct thing *c = claim_make(10, "web");
@@ -283,7 +287,7 @@ START_TEST(deleted_after_the_creation)
 }
 END_TEST
 
-/* Of a pool that is left out no deletion counts. */
+/* Deletions in an excluded NodePool do not count. */
 START_TEST(a_pool_left_out)
 {
 	machine_add(w, 20, "excluded", server_ms(w) - DAY);
@@ -294,7 +298,7 @@ START_TEST(a_pool_left_out)
 }
 END_TEST
 
-/* Six expire one after the other: nobody is held but the new ones. */
+/* Six machines expire one after the other.  Only the new ones are held. */
 START_TEST(six_expire)
 {
 	for (int i = 0; i < OLD; i++) {
@@ -314,8 +318,8 @@ START_TEST(six_expire)
 }
 END_TEST
 
-/* Said in the README: a deletion that nothing follows swallows a scale-up of
- * the next minute, and no more than that one. */
+/* A deletion that no substitute follows lets one machine of a scale-up in the
+ * next minute pass as a substitute, and no more than one. */
 START_TEST(a_leftover_deletion)
 {
 	claim_deleting(claim_at(w, 0));
@@ -372,7 +376,7 @@ failover(const int *order, int n)
 	world_run(w, SLACK);
 }
 
-/* Between the deletion and its successor. */
+/* Another replica leads between the deletion and the new machine. */
 START_TEST(a_failover_in_between)
 {
 	struct thing *c;
@@ -387,7 +391,8 @@ START_TEST(a_failover_in_between)
 }
 END_TEST
 
-/* The successor is there and has no class yet; pages in either order. */
+/* The new machine is there and has no class yet.  The pages of the list come
+ * in either order. */
 START_TEST(a_failover_behind_both)
 {
 	struct thing *c;
@@ -405,8 +410,8 @@ START_TEST(a_failover_behind_both)
 }
 END_TEST
 
-/* The deletion is spent by a class written before: seen in the same list,
- * before or behind what it might match. */
+/* A class that was written before has used up the deletion.  The list shows
+ * that class before or after another machine that might match. */
 START_TEST(spent_by_a_class)
 {
 	static const int orders[][3] = {{10, 0, 11}, {11, 0, 10}, {0, 11, 10},
@@ -415,7 +420,7 @@ START_TEST(spent_by_a_class)
 
 	claim_deleting(claim_at(w, 0));
 	world_run(w, 10000);
-	b = claim_make(11, "web");	/* the older of the two, launched later */
+	b = claim_make(11, "web");	/* the older one, launched later */
 	a = launched(10, "web");
 	is_substitute(a, "c0");
 	ck_assert_uint_eq(count_spread(OLD), 0);
@@ -429,7 +434,8 @@ START_TEST(spent_by_a_class)
 }
 END_TEST
 
-/* The leader before us wrote it late: its line comes when we lead. */
+/* The former leader's write of the class was late, and its line comes when we
+ * lead. */
 START_TEST(spent_by_a_late_class)
 {
 	struct thing *a;
@@ -445,8 +451,8 @@ START_TEST(spent_by_a_late_class)
 }
 END_TEST
 
-/* Two that one deletion would fit, first seen together: the one that was
- * created first, whoever leads. */
+/* Two machines that one deletion would fit are first seen together.  The one
+ * that was created first is the substitute, whoever leads. */
 START_TEST(judged_in_order_of_creation)
 {
 	struct thing *a, *b;
@@ -466,7 +472,8 @@ START_TEST(judged_in_order_of_creation)
 }
 END_TEST
 
-/* Gone before this replica came to lead: it matches nothing. */
+/* A machine that was gone before this replica came to lead has no
+ * substitute. */
 START_TEST(deleted_before_the_lead)
 {
 	claim_deleting(claim_at(w, 0));
@@ -478,8 +485,8 @@ START_TEST(deleted_before_the_lead)
 }
 END_TEST
 
-/* Seen in an earlier lead of this very replica, and over while another led:
- * nobody knows who took it. */
+/* The same replica saw the deletion in an earlier lead, and it ended while
+ * another one led.  Nobody knows whether it has been used up. */
 START_TEST(deleted_in_an_earlier_lead)
 {
 	claim_deleting(claim_at(w, 0));
@@ -496,7 +503,8 @@ START_TEST(deleted_in_an_earlier_lead)
 }
 END_TEST
 
-/* A later list that does not show it: it was there until then. */
+/* The deleted machine is missing from a later list.  It counts as there until
+ * then. */
 START_TEST(a_deletion_over_while_nobody_watched)
 {
 	struct thing *c;
@@ -517,8 +525,8 @@ END_TEST
 
 /* --- boots that fail ------------------------------------------------------ */
 
-/* Karpenter gives up after 15 min and makes another: no gap, and the quiet
- * time is the second one's. */
+/* Karpenter gives up after 15 min and creates another machine.  The hold has
+ * no gap, and ends by the second machine's time. */
 START_TEST(tried_again)
 {
 	struct thing *c = launched(10, "web");
@@ -543,7 +551,7 @@ START_TEST(tried_again)
 }
 END_TEST
 
-/* Nothing follows: 60 s from the deletion. */
+/* No other machine follows, so the hold ends 60 s after the deletion. */
 START_TEST(never_tried_again)
 {
 	struct thing *c = launched(10, "web");
@@ -563,7 +571,7 @@ START_TEST(never_tried_again)
 }
 END_TEST
 
-/* Nor longer than its own deadline would have been. */
+/* The hold does not outlast the deadline that the machine would have had. */
 START_TEST(its_own_deadline_is_nearer)
 {
 	struct thing *c = launched(10, "web");
@@ -578,7 +586,8 @@ START_TEST(its_own_deadline_is_nearer)
 }
 END_TEST
 
-/* Not of Karpenter's choice, and not what never counted. */
+/* A machine that Karpenter disrupted, or one that never counted, is no boot
+ * that failed. */
 START_TEST(no_boot_that_failed)
 {
 	struct thing *c = claim_make(10, "web");
@@ -599,7 +608,8 @@ START_TEST(no_boot_that_failed)
 }
 END_TEST
 
-/* Two fail, one is tried again and fails: one for one, and a minute for each. */
+/* Two boots fail, and one is tried again and fails as well.  One try stands
+ * for one failure, and each failure counts for a minute. */
 START_TEST(one_ends_one)
 {
 	struct thing *a = launched(10, "web"), *b = launched(11, "web"), *c;
@@ -617,8 +627,8 @@ START_TEST(one_ends_one)
 }
 END_TEST
 
-/* What was made before it failed is no second try: when that is gone too, the
- * minute of the first goes on. */
+/* A machine that was created before the failure is no second try.  When it is
+ * gone, too, the minute of the first goes on. */
 START_TEST(made_before_it_failed)
 {
 	struct thing *a = launched(10, "web"), *b;
@@ -641,8 +651,8 @@ START_TEST(made_before_it_failed)
 }
 END_TEST
 
-/* The next try gets ready and is quiet within the minute: nothing lingers
- * behind it. */
+/* The next try becomes ready and quiet within the minute.  The hold ends with
+ * it. */
 START_TEST(nothing_lingers)
 {
 	struct thing *c;
@@ -663,7 +673,8 @@ START_TEST(nothing_lingers)
 }
 END_TEST
 
-/* A pool that is disabled, or released by hand, has no boots that failed. */
+/* In a NodePool that is disabled (0) or released by hand (1) failed boots do
+ * not count. */
 START_TEST(of_a_pool_released_meanwhile)
 {
 	struct thing *c = launched(10, "web");
@@ -684,7 +695,7 @@ START_TEST(of_a_pool_released_meanwhile)
 }
 END_TEST
 
-/* A minute is a minute, whatever the API server's clock does. */
+/* The minute is as long as ever when the API server's clock is set. */
 START_TEST(the_clock_is_set)
 {
 	static const int64_t shifts[] = {-60 * MINUTE, 60 * MINUTE, -6000,
@@ -702,8 +713,8 @@ START_TEST(the_clock_is_set)
 }
 END_TEST
 
-/* For ever: every 15 minutes a boot fails.  The cap ends it, once an hour, and
- * nothing else does. */
+/* Every 15 minutes a boot fails, for ever.  Only the cap ends the hold, once
+ * an hour. */
 START_TEST(a_loop_of_failed_boots)
 {
 	int64_t start = w->boot_ms;
@@ -715,7 +726,8 @@ START_TEST(a_loop_of_failed_boots)
 		world_run(w, 2000);
 		c = launched(10 + i, "web");
 	}
-	/* Held, released at 60 min, held at 70, released at 130. */
+	/* They are held, released at 60 min, held again at 70 and released at
+	 * 130. */
 	for (int i = 0; i < OLD; i++)
 		ck_assert_uint_eq(node_at(w, i)->writes, 4);
 }

@@ -5,9 +5,8 @@
 #include "scene.h"
 
 /* Nothing is cleared on half a view
- * (docs/rules.md#nothing-is-released-on-half-a-view), a release begins with a
- * fresh list, and the webhook's hint makes it wait
- * (docs/rules.md#admission). */
+ * (docs/rules.md#nothing-is-released-on-half-a-view).  A release begins with a
+ * fresh list, and the webhook's hint delays it (docs/rules.md#admission). */
 
 /* --- half a view ---------------------------------------------------------- */
 
@@ -149,8 +148,8 @@ END_TEST
 
 /* --- the fresh list ------------------------------------------------------- */
 
-/* Both watches "up", but one says nothing: a claim is made that only a list
- * shows. */
+/* Both watches are open, but one is silent.  A new claim is shown by a list
+ * only. */
 START_TEST(unknown_claim_stops_the_release)
 {
 	struct note n;
@@ -174,8 +173,8 @@ START_TEST(unknown_claim_stops_the_release)
 }
 END_TEST
 
-/* The watch never brings it: after FRESH_TRIES lists it is mistrusted and
- * listed anew. */
+/* The watch never shows the claim.  After FRESH_TRIES lists the watch is no
+ * longer trusted, and claims are listed anew. */
 START_TEST(silent_watch_is_listed_anew)
 {
 	int64_t quiet;
@@ -206,8 +205,9 @@ START_TEST(one_fresh_list_for_many)
 }
 END_TEST
 
-/* What falls due while the list is under way: it may have been made after a
- * claim that the list does not show. */
+/* A machine falls due while the fresh list is under way.  A claim may have
+ * been created since that the list does not show, so another list is
+ * needed. */
 START_TEST(another_list_for_what_falls_due_meanwhile)
 {
 	int64_t quiet;
@@ -232,9 +232,9 @@ START_TEST(another_list_for_what_falls_due_meanwhile)
 }
 END_TEST
 
-/* A Node was head of its machine and quiet, long ago; its claim came, and goes
- * now, and the Node carries our mark: a release of its own, so it begins with
- * a list of its own. */
+/* A Node was the head of its machine and quiet, long ago.  Then its claim
+ * came, which goes now, and the Node carries our mark.  This is another
+ * release, so it begins with another list. */
 START_TEST(head_again)
 {
 	struct thing *n;
@@ -283,8 +283,9 @@ pool_named(struct nodepool *p, const char *name)
 	snprintf(p->uid, sizeof(p->uid), "u-%s", name);
 }
 
-/* A hold-until that only a list shows, as the watch of NodePools is half
- * open: nothing is released, and after FRESH_TRIES the pools are listed anew. */
+/* The watch of NodePools is half open, so only a list shows a change of an
+ * annotation.  Nothing is released, and after FRESH_TRIES the NodePools are
+ * listed anew. */
 START_TEST(pools_that_differ_stop_the_release)
 {
 	struct note n;
@@ -325,7 +326,7 @@ START_TEST(pools_that_differ_stop_the_release)
 }
 END_TEST
 
-/* 403 on the fresh list of NodePools stops releases, and is told. */
+/* A 403 to the fresh list of NodePools stops releases, and is reported. */
 START_TEST(fresh_list_of_pools_fails)
 {
 	struct controller_report r;
@@ -359,7 +360,8 @@ START_TEST(fresh_list_of_pools_fails)
 }
 END_TEST
 
-/* Each half of a release begins anew where the view was lost in between. */
+/* Both lists of a release are made anew where the view was lost between
+ * them. */
 START_TEST(view_lost_between_the_lists)
 {
 	struct flight *f = w->flights;
@@ -384,7 +386,7 @@ START_TEST(view_lost_between_the_lists)
 }
 END_TEST
 
-/* Every release begins with both, claims first. */
+/* Every release begins with both lists, NodeClaims first. */
 START_TEST(both_lists_and_claims_first)
 {
 	struct action a;
@@ -402,7 +404,8 @@ START_TEST(both_lists_and_claims_first)
 }
 END_TEST
 
-/* Not served is as good as an empty list, once it was listed so. */
+/* A NodePool list that is not served counts as an empty one, if it was listed
+ * so before. */
 START_TEST(pools_not_served)
 {
 	add_due(1);
@@ -424,7 +427,7 @@ START_TEST(pools_not_served)
 }
 END_TEST
 
-/* Events are no part of the view. */
+/* A release does not wait for the watch of Events. */
 START_TEST(events_are_not_watched)
 {
 	int64_t quiet;
@@ -457,8 +460,9 @@ START_TEST(pools_are_not_watched)
 }
 END_TEST
 
-/* A Node whose claim we do not see, and the fresh list passes it over, as it
- * is being deleted: read before the Node is touched, and then left alone. */
+/* We do not see a Node's claim, and the fresh list skips it because it is
+ * being deleted.  The claim is read before the Node is touched, and the Node
+ * is then left alone. */
 START_TEST(owner_that_only_a_get_shows)
 {
 	add_due(2);
@@ -481,7 +485,7 @@ END_TEST
 
 /* --- the hint ------------------------------------------------------------- */
 
-/* When was Node 0 cleared, counted from quiet on? */
+/* How long after `quiet` was Node 0 cleared? */
 static int64_t
 cleared_after(int64_t quiet)
 {
@@ -498,8 +502,8 @@ static const struct {
 	{"4 s ago", -4000, 1000, 2000},
 	{"1 s ago", -1000, 4000, 5000},
 	{"now", 0, 5000, 6000},
-	/* The hook stamped it a moment after we looked at the clock, or the
-	 * clock trembles: it is a creation of now all the same. */
+	/* The hook stamped it just after we looked at the clock, or the clock
+	 * is not steady.  It counts as a creation of now all the same. */
 	{"a moment ahead", 1, 4500, 6000},
 };
 
@@ -537,7 +541,8 @@ START_TEST(hint_once_a_minute)
 }
 END_TEST
 
-/* The clock goes back while a hint is waited for: 5 s are 5 s. */
+/* The clock is set back while a release waits because of a hint.  The wait is
+ * 5 s all the same. */
 START_TEST(hint_and_clock_back)
 {
 	int64_t quiet, boot;
@@ -558,7 +563,8 @@ START_TEST(hint_and_clock_back)
 }
 END_TEST
 
-/* Holds that nobody can take away are told after a minute, then now and then. */
+/* Holds that cannot be released are reported after a minute, and again at
+ * intervals. */
 START_TEST(blocked_is_told)
 {
 	struct controller_report r;

@@ -5,11 +5,10 @@
 
 #include "scene.h"
 
-/*
- * Random histories from a seed: Karpenter, people, faults and restarts in any
- * order.  Now and then the faults stop for a while, and what is held must be
- * what a recomputation from the world alone says (invariants I1, I2 and I3).
- */
+/* Random histories from a seed: Karpenter, people, faults and restarts in any
+ * order.  Now and then the faults stop for a while.  Then exactly those
+ * objects must be held that a computation from the world alone says
+ * (invariants I1, I2 and I3). */
 
 #define SETTLE_MS 100000	/* the longest backoffs, and a write */
 #define STEPS 1500
@@ -120,14 +119,15 @@ person_on(const struct thing *t)
 	return tenure == TENURE_PERSON || tenure == TENURE_YIELDED;
 }
 
-/* The head is the claim, or a Node without one; node is the machine's. */
+/* `head` is the claim, or a Node that has none; `node` is the machine's
+ * Node. */
 static void
 check_machine(const struct thing *head, const struct thing *node)
 {
 	int64_t now = server_ms(w);
 	enum goal wish = wish_at(head, node, now);
 
-	/* The same all the time that was there to settle in. */
+	/* It must have been the same for as long as there was to settle in. */
 	if (wish != wish_at(head, node, now - SETTLE_MS + 1000))
 		return;
 	if (wish == GOAL_CLEAR) {	/* I2 */
@@ -418,7 +418,7 @@ START_TEST(random_history)
 	seed = (uint64_t)_i;
 	rules = rules_default();
 	rules.scope = (enum scope_kind)(_i % 3);
-	/* The model knows neither substitutes nor boots that failed. */
+	/* The model here knows neither substitutes nor boots that failed. */
 	rules.replacements = REPLACEMENTS_COUNT;
 	rules.hold_ms = 150000;
 	rules.startup_ms = 120000;
@@ -428,7 +428,7 @@ START_TEST(random_history)
 	for (step = 0; step < STEPS; step++)
 		random_step();
 	quiesce();
-	/* Nothing more happens: in the end nothing is held but by people. */
+	/* Nothing more happens.  In the end only people's holds are left. */
 	world_run(w, rules.startup_ms + 2 * rules.hold_ms + SETTLE_MS);
 	quiesce();
 	for (struct thing *t = w->at; t < w->at + THINGS; t++)

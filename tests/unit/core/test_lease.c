@@ -120,7 +120,8 @@ START_TEST(what_is_written)
 }
 END_TEST
 
-/* The server's time as we take it, beside what it was at the last renewal. */
+/* How far the server's time has moved since the last renewal, as our clock
+ * shows it, and how renewTime moves. */
 static const struct {
 	int64_t moved_ms, renewed_us;
 } jitters[] = {
@@ -145,7 +146,7 @@ START_TEST(renewals_always_differ)
 }
 END_TEST
 
-/* Part of a second counts as a whole one in the record, never as none. */
+/* A part of a second counts as a whole one in the record. */
 START_TEST(duration_is_rounded_up)
 {
 	struct lease_config c = lease_config_of("me");
@@ -196,7 +197,7 @@ START_TEST(jitter_is_spread)
 }
 END_TEST
 
-/* The oldest give way, and the newest are there. */
+/* The oldest notes are dropped. */
 START_TEST(notes_are_bounded)
 {
 	script("G404 Cok", "notes");
@@ -231,7 +232,8 @@ START_TEST(the_records_own_duration)
 	done(LEASE_OK);
 	while (look().step == LEASE_WAIT)
 		t += 100;
-	/* Either a look (at the same record), or the write itself. */
+	/* What comes is either a look, which shows the same record, or the
+	 * write itself. */
 	while (l.busy == LEASE_GET) {
 		t += 1;
 		/* A new label moves the object on, but is no sign of life. */
@@ -311,7 +313,7 @@ START_TEST(any_change_of_the_record_counts)
 }
 END_TEST
 
-/* Cut to what we keep, another's name may look like ours. */
+/* Another name may look like ours once it is cut to what we keep. */
 START_TEST(a_cut_name_is_not_ours)
 {
 	record_of("me", 15);

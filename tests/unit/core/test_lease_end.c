@@ -9,7 +9,8 @@
 
 /* --- the leader's end ----------------------------------------------------- */
 
-/* No answer comes any more: the end comes by itself, told by lease_next. */
+/* No answer comes any more.  The lead ends by itself, and lease_next reports
+ * it. */
 START_TEST(a_hanging_renewal)
 {
 	int64_t sent;
@@ -39,7 +40,8 @@ START_TEST(a_hanging_renewal)
 }
 END_TEST
 
-/* It counts from when it was sent: an answer after the deadline is none. */
+/* A lead counts from when its renewal was sent, so an answer after the
+ * deadline is of no use. */
 START_TEST(a_late_answer)
 {
 	script("G404", "late");
@@ -58,7 +60,8 @@ START_TEST(a_late_answer)
 }
 END_TEST
 
-/* In time for itself, too late for the one before: there was a gap. */
+/* The answer is in time for its own renewal, but the lead before it had ended.
+ * The gap is reported. */
 START_TEST(a_gap_is_told)
 {
 	int64_t sent;
@@ -87,7 +90,8 @@ START_TEST(a_call_ends_with_the_lead)
 }
 END_TEST
 
-/* A deadline that is too near the duration gives way to the margin. */
+/* A renew deadline that is too near to the Lease's duration is cut by the
+ * margin. */
 START_TEST(the_margin_is_kept)
 {
 	struct lease_config c = lease_config_of("me");

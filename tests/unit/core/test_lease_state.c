@@ -40,7 +40,7 @@ START_TEST(state_is_read_before_it_is_written)
 }
 END_TEST
 
-/* What was set while the write was under way goes with the next one. */
+/* A state that is set while a write is under way goes with the next one. */
 START_TEST(state_set_under_way)
 {
 	script("G404 Cok", "under way");
@@ -56,7 +56,8 @@ START_TEST(state_set_under_way)
 }
 END_TEST
 
-/* Who loses the Lease loses the state: it may be another's by now. */
+/* A replica that loses the Lease loses the state, which may be another one's
+ * by now. */
 START_TEST(state_goes_with_the_lead)
 {
 	script("G404 Cok", "lost");
@@ -116,7 +117,7 @@ END_TEST
 
 /* --- without election ----------------------------------------------------- */
 
-/* Nothing is asked for at t; waits for ever. */
+/* Asserts that it asks for nothing now, and waits for ever. */
 static void
 idle(const char *name)
 {

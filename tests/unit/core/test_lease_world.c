@@ -153,7 +153,7 @@ send(int i, const struct lease_todo *todo_)
 	ck_assert(!str_copy(q->row.state, SHORT, todo_->record->state));
 }
 
-/* What the API server makes of it. */
+/* What the API server does with a request. */
 static enum lease_code
 serve(const struct request *q)
 {
@@ -194,7 +194,8 @@ arrive(struct request *q)
 	r->row = w.row;
 }
 
-/* Nobody's write may be under way any more, and no one else may lead. */
+/* Replica i comes to lead.  No write of another may still be under way, and no
+ * other may lead. */
 static void
 check_lead(int i)
 {
@@ -264,7 +265,7 @@ later(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-/* The next thing that happens, if it does so by `until`. */
+/* Lets the next thing happen, if it does so by `until`. */
 static bool
 happens(int64_t until)
 {
@@ -306,7 +307,8 @@ run(int64_t until)
 	w.t = until;
 }
 
-/* Until someone leads, or not (-1); returns who. */
+/* Runs until a replica comes to lead, and returns which; -1: none does by
+ * `until`. */
 static int
 run_to_leader(int64_t until)
 {
@@ -354,8 +356,8 @@ START_TEST(two_take_turns)
 }
 END_TEST
 
-/* A replica that dies is followed after its Lease's time: not sooner, and soon
- * then; the clocks are hours apart. */
+/* A replica that dies is followed once its Lease has expired: not before that,
+ * and soon after.  The clocks are hours apart. */
 START_TEST(a_crash)
 {
 	int64_t then, renewed;
@@ -442,8 +444,8 @@ trouble(void)
 
 #define SEEDS 250
 
-/* Never two at once, nor one before the last one's fence; and when the trouble
- * is over, one. */
+/* Two replicas never lead at once, and none leads before the fence of the one
+ * before.  When the trouble is over, one leads. */
 START_TEST(never_two)
 {
 	unsigned leads = 0, takeovers = 0;
