@@ -98,16 +98,24 @@ TESTS := $(UNIT) $(EDGE)
 CHECK_LIBS = $(call pkg,check)
 
 # What tests have in common is compiled once; each takes what it calls.
+shared_core := $(VARIANT)/tests/libcore.a
 shared_unit := $(VARIANT)/tests/libunit.a
 shared_edge := $(VARIANT)/tests/libedge.a
 $(VARIANT)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -Itests -c -o $@ $<
+# Not in tests/sim, which is a program there.
+$(VARIANT)/tests/of_sim/%.o: tests/sim/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -c -o $@ $<
 $(shared_unit): $(patsubst %.c,$(VARIANT)/%.o,tests/suite.c \
 	tests/golden/golden.c $(filter-out tests/unit/wire/test_%,$(wildcard tests/unit/wire/*.c)))
 $(shared_edge): $(patsubst %.c,$(VARIANT)/%.o,tests/suite.c $(filter-out \
 	tests/edge/test_% tests/edge/holder_fast.c,$(wildcard tests/edge/*.c)))
-$(shared_unit) $(shared_edge):
+$(shared_core): $(patsubst %,$(VARIANT)/tests/of_sim/%.o,api dice) \
+	$(patsubst %.c,$(VARIANT)/%.o,tests/suite.c $(filter-out \
+	tests/unit/core/test_%,$(wildcard tests/unit/core/*.c)))
+$(shared_core) $(shared_unit) $(shared_edge):
 	@rm -f $@
 	@ar rcs $@ $^
 
@@ -122,10 +130,8 @@ INSTEAD_test_health := server_new server_free server_heartbeat_age_ms
 INSTEAD_test_hook := server_new server_free
 INSTEAD_test_serving_cert := certs_load server_rotate clock_now log_fields
 
-
-$(VARIANT)/tests/core/%: tests/unit/core/%.c $(libs_core)
+$(VARIANT)/tests/core/%: tests/unit/core/%.c $(shared_core) $(libs_core)
 	$(call link,-Itests,$(CHECK_LIBS))
-$(filter $(VARIANT)/tests/core/test_cleanup_%,$(UNIT)): tests/unit/core/cleanup_cluster.c
 $(VARIANT)/tests/wire/%: tests/unit/wire/%.c $(shared_unit) $(libs_wire)
 	$(call link,-Itests,$(ext_wire) $(CHECK_LIBS))
 $(VARIANT)/tests/daemon/%: tests/unit/daemon/%.c $(shared_unit) $(libs_all)

@@ -203,15 +203,6 @@ fly(struct holder *h, struct flight *f, const struct action *a)
 		excuse(w, thing_named(w, a->kind, a->name));
 }
 
-/* What a list of metadata does not show. */
-static void
-metadata_only(struct object *o)
-{
-	o->launched = o->launch_known = o->registered = o->disrupted = false;
-	o->ready_ms = o->disrupted_ms = STAMP_NONE;
-	o->node_name[0] = '\0';
-}
-
 static void
 claims_now(struct holder *h, struct flight *f)
 {
@@ -225,7 +216,7 @@ claims_now(struct holder *h, struct flight *f)
 			continue;
 		thing_object(&w->things[i], &h->rules.hold,
 			     &f->fresh[f->fresh_n]);
-		metadata_only(&f->fresh[f->fresh_n++]);
+		api_metadata_only(&f->fresh[f->fresh_n++]);
 	}
 }
 
@@ -261,34 +252,38 @@ list_now(struct holder *h, struct flight *f, enum kind kind)
 	f->out.code = CONTROLLER_OK;
 }
 
+static enum controller_code
+finds(const struct world *w, const struct action *a, const struct thing *t)
+{
+	return api_find(a, t == NULL ? NULL : t->uid,
+			w->now >= w->unserved_until[a->kind]);
+}
+
 static void
 read_now(struct holder *h, struct flight *f)
 {
 	struct thing *t = thing_named(h->w, f->a.kind, f->a.name);
 
-	f->out.code = CONTROLLER_GONE;
-	if (t == NULL || h->w->now < h->w->unserved_until[f->a.kind])
-		return;
-	if (f->a.act == ACT_READ_CLAIM && strcmp(t->uid, f->a.uid) != 0)
+	f->out.code = finds(h->w, &f->a, t);
+	if (f->out.code != CONTROLLER_OK)
 		return;
 	thing_object(t, &h->rules.hold, &f->read);
 	f->read_index = t->index;
 	f->has_read = true;
-	f->out.code = CONTROLLER_OK;
 }
 
 /* Does the API server turn that patch down, whatever is in it? */
-static enum controller_code
+static enum reply_fault
 denied(const struct world *w, const struct thing *t)
 {
 	const struct denial *d = &w->denied[t->kind];
 
 	if (w->now >= d->until ||
 	    (d->nodepool[0] != '\0' && strcmp(d->nodepool, t->nodepool) != 0))
-		return CONTROLLER_OK;
-	return d->code == 422	? CONTROLLER_INVALID
-	       : d->code == 503 ? CONTROLLER_BUSY
-				: CONTROLLER_REFUSED;
+		return REPLY_WHOLE;
+	return d->code == 422	? REPLY_INVALID
+	       : d->code == 503 ? REPLY_BUSY
+				: REPLY_REFUSED;
 }
 
 static void
@@ -298,12 +293,9 @@ patch_now(struct holder *h, struct flight *f)
 	struct thing *t = thing_named(w, f->a.kind, f->a.name);
 
 	truth_write(h, f);
-	/* No resource is not the same as no object. */
-	f->out.code = w->now < w->unserved_until[f->a.kind] ? CONTROLLER_FAILED
-							    : CONTROLLER_GONE;
-	if (t != NULL && f->out.code == CONTROLLER_GONE)
-		f->out.code = denied(w, t);
-	if (f->out.code == CONTROLLER_OK)
+	f->out.code = finds(w, &f->a, t);
+	if (f->out.code == CONTROLLER_OK &&
+	    !reply_refuses(denied(w, t), -1, &f->out))
 		f->out.code = thing_patch(w, &f->a, &h->rules.hold, f->out.rv);
 	truth_written(h, f);
 	if (f->out.code != CONTROLLER_OK)
@@ -338,17 +330,14 @@ apply(struct holder *h, struct flight *f)
 	struct world *w = h->w;
 
 	f->applied = true;
-	if (w->now < w->down_until || f->fault == REPLY_ERROR)
+	if (w->now < w->down_until || reply_refuses(f->fault, -1, &f->out))
 		return;
 	if (w->now < w->busy_until) {
-		f->out.code = CONTROLLER_BUSY;
-		f->out.retry_after_ms = w->retry_after_ms;
+		(void)reply_refuses(REPLY_BUSY, w->retry_after_ms, &f->out);
 		return;
 	}
 	served(h, f);
-	if (f->fault != REPLY_WHOLE)
-		f->out = (struct controller_outcome){.code = CONTROLLER_FAILED,
-						     .retry_after_ms = -1};
+	reply_heard(f->fault, &f->out);
 }
 
 /* How long a 429 or a 503 asks for; without a word on it some time all the

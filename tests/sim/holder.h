@@ -14,13 +14,6 @@
 
 #define FLIGHTS 32
 
-enum reply_fault {
-	REPLY_WHOLE,
-	REPLY_LOST,	/* done, but no answer */
-	REPLY_LATE,	/* no answer; done after that */
-	REPLY_ERROR,	/* 500: nothing done */
-};
-
 struct flight {
 	bool used, applied, answered, has_read;
 	enum reply_fault fault;

@@ -581,16 +581,16 @@ def link(sources, objects, to):
     return to
 
 
-def objects_of(folder, name):
+def objects_of(folder, name, files="*.c"):
     out = OUT / name
     out.mkdir(parents=True, exist_ok=True)
     files = {str(s.relative_to(ROOT / folder)): s
-             for s in sorted((ROOT / folder).rglob("*.c"))}
+             for s in sorted((ROOT / folder).rglob(files))}
     return {name: compile_(s, out / (name.replace("/", "-") + ".o"))
             for name, s in files.items()}
 
 
-def killer(core, sim):
+def killer(core, sim, fixture):
     """Who finds it; None: nobody."""
     program = link([], [*sim.values(), *core.values()], OUT / "sim")
     for what, args in (
@@ -604,9 +604,8 @@ def killer(core, sim):
             text = [line for line in done.stdout.splitlines()
                     if ": at " in line]
             return f"{what}: " + (text or ["it crashes"])[0].split("/")[-1]
-    unit = ROOT / "tests/unit/core"
-    for test in sorted(unit.glob("test_*.c")):
-        program = link([test, *sorted(unit.glob("[!t]*.c"))], core.values(),
+    for test in sorted((ROOT / "tests/unit/core").glob("test_*.c")):
+        program = link([test], [*fixture.values(), *core.values()],
                        OUT / "unit")
         done = run([program])
         if done.returncode:
@@ -630,7 +629,10 @@ def main():
     if wanted == ["--places"]:
         return
     core, sim = objects_of("src/core", "core"), objects_of("tests/sim", "sims")
-    if killer(core, sim):
+    fixture = {**objects_of("tests/unit/core", "fixture", "[!t]*.c"),
+               **{name: sim[name] for name in ("api.c", "dice.c")},
+               **objects_of("tests", "suite", "suite.c")}
+    if killer(core, sim, fixture):
         sys.exit("mutants: the core is broken as it is")
     alive = 0
     for name, *places in MUTANTS:
@@ -645,7 +647,7 @@ def main():
             source.write_text(text)
             broken[file] = compile_(source, OUT / f"mutant-{source.stem}.o",
                                     (ROOT / "src/core" / file).parent)
-        by = killer(broken, sim)
+        by = killer(broken, sim, fixture)
         alive += by is None
         print(f"{name:58} {by or 'SURVIVES'}"[:150], flush=True)
     print(f"mutants: {len(wanted) or len(MUTANTS)}, {alive} survive")

@@ -6,10 +6,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "api.h"
 #include "core/base/nodepool.h"
 #include "core/base/object.h"
 #include "core/controller/controller.h"
 #include "core/protocol/lease.h"
+#include "dice.h"
 
 /*
  * The world of the simulator: an API server with resourceVersions and a watch
@@ -21,26 +23,7 @@
 #define MACHINES 192
 #define POOLS 6		/* one of them may be "": claims without the label */
 #define DUES 1024
-#define TEXT 64			/* an annotation's value */
 #define SERVER_START 1767323045000	/* 2026-01-02T03:04:05Z */
-
-struct dice {
-	uint64_t state;
-	bool even;	/* nothing is left to chance: always the middle */
-};
-uint32_t roll(struct dice *d, uint32_t n);	/* 0 .. n-1 */
-int64_t between(struct dice *d, int64_t low, int64_t high);
-
-/* Two keys may be the hold; a configuration names one of them. */
-enum ann {
-	ANN_HOLD,	/* karpenter.sh/do-not-disrupt */
-	ANN_OTHER_HOLD,
-	ANN_MARK,
-	ANN_HELD_KEY,
-	ANN_COUNT,
-};
-extern const char *const ann_keys[ANN_COUNT];
-extern const struct hold_key hold_default, hold_other;
 
 enum by {
 	BY_NOBODY,
@@ -224,11 +207,8 @@ void world_done(struct world *w);
 /* The API server's clock; the moment at which it jumps next. */
 int64_t world_server_ms(const struct world *w);
 int64_t world_turn_next(const struct world *w);
-/* A stamp on an object; stamps are written and read here without the product's
- * functions. */
+/* A stamp that an object gets now. */
 int64_t world_stamp(const struct world *w);
-void stamp_write(int64_t server_ms, char out[TEXT]);
-bool stamp_read(const char *text, int64_t *server_ms);
 void world_trouble(struct world *w, int64_t until);
 
 /* What happened, for the reader and for the digest of the run. */
@@ -241,7 +221,6 @@ void broken(struct world *w, const char *fmt, ...)
 /* objects.c */
 void thing_changed(struct world *w, struct thing *t);
 void thing_gone(struct world *w, struct thing *t);
-enum ann ann_of(const struct hold_key *k);
 struct thing *thing_named(struct world *w, enum kind kind, const char *name);
 void thing_pool(const struct thing *t, struct nodepool *p);
 void thing_object(const struct thing *t, const struct hold_key *hold,

@@ -2,53 +2,22 @@
 #ifndef TESTS_CORE_OBJECTS_H
 #define TESTS_CORE_OBJECTS_H
 
-#include <stdio.h>
-#include <string.h>
-
 #include "core/base/object.h"
 
-/* Objects as the watch would show them, and our annotations on them. */
+/* Objects as a watch shows them, and our annotations on them.  They belong to
+ * NodePool "web", Karpenter made them, and nothing has happened to them yet. */
 
-static inline struct object
-object_new(enum kind kind, const char *name, const char *uid,
-	   int64_t created_ms)
-{
-	struct object o = {.kind = kind,
-			   .created_ms = created_ms,
-			   .karpenter = true,
-			   .deleted_ms = STAMP_NONE,
-			   .ready_ms = STAMP_NONE,
-			   .disrupted_ms = STAMP_NONE};
+struct object object_new(enum kind kind, const char *name, const char *uid,
+			 int64_t created_ms);
 
-	snprintf(o.name, sizeof(o.name), "%s", name);
-	snprintf(o.uid, sizeof(o.uid), "%s", uid);
-	snprintf(o.rv, sizeof(o.rv), "1");
-	snprintf(o.nodepool, sizeof(o.nodepool), "web");
-	return o;
-}
+/* A NodeClaim; its name is its uid. */
+struct object claim_new(const char *uid, int64_t created_ms);
 
-static inline struct object
-claim_new(const char *uid, int64_t created_ms)
-{
-	return object_new(KIND_NODECLAIM, uid, uid, created_ms);
-}
+/* A Node of the claim with that uid; its own uid is its name. */
+struct object node_new(const char *name, const char *owner_uid,
+		       int64_t created_ms);
 
-static inline struct object
-node_new(const char *name, const char *owner_uid, int64_t created_ms)
-{
-	struct object o = object_new(KIND_NODE, name, name, created_ms);
-
-	snprintf(o.owner_uid, sizeof(o.owner_uid), "%s", owner_uid);
-	snprintf(o.owner_name, sizeof(o.owner_name), "%s", owner_uid);
-	return o;
-}
-
-static inline void
-object_hold(struct object *o, int64_t mark_ms)
-{
-	o->hold = HOLD_SAME;
-	o->mark = MARK_TIME;
-	o->mark_ms = mark_ms / 1000 * 1000;
-}
+/* Gives it our hold and our mark, which has whole seconds. */
+void object_hold(struct object *o, int64_t mark_ms);
 
 #endif

@@ -4,53 +4,16 @@
 
 #include <check.h>
 #include <stdint.h>
-#include <stdlib.h>
 
-/* What every test program of the core shares: its end, and random numbers
- * from a seed, so that a failure can be run again. */
+#include "sim/dice.h"
+#include "suite.h"
 
-#define RUN_TIMEOUT_S 60	/* under sanitizers, on a busy machine */
+/* What every test program of the core shares: the timeout of its cases, how
+ * its suite is run, and the simulator's random numbers. */
 
-static inline TCase *
-run_case(Suite *s, const char *name)
-{
-	TCase *c = tcase_create(name);
+/* A new case of the suite, with a timeout that a slow machine keeps. */
+TCase *run_case(Suite *s, const char *name);
 
-	tcase_set_timeout(c, RUN_TIMEOUT_S);
-	suite_add_tcase(s, c);
-	return c;
-}
-
-static inline int
-run_suite(Suite *s)
-{
-	SRunner *r = srunner_create(s);
-	int failed;
-
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
-
-struct dice {
-	uint64_t state;
-};
-
-/* xorshift64*: not the core's own generator, which is under test. */
-static inline uint32_t
-roll(struct dice *d, uint32_t n)
-{
-	d->state ^= d->state >> 12;
-	d->state ^= d->state << 25;
-	d->state ^= d->state >> 27;
-	return (uint32_t)((d->state * 2685821657736338717u) >> 32) % n;
-}
-
-static inline struct dice
-dice_new(uint64_t seed)
-{
-	return (struct dice){seed * 0x9e3779b97f4a7c15u + 1};
-}
+struct dice dice_new(uint64_t seed);
 
 #endif

@@ -278,5 +278,5 @@ main(void)
 	tcase_add_loop_test(p, pool_table, 0, COUNT(nodepools));
 	tcase_add_test(p, any_pattern_of_a_list);
 	tcase_add_test(p, default_hold_is_known);
-	return run_suite(s);
+	return suite_run(s);
 }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
 #include "core/rules/cap.h"
 #include "run.h"
 
@@ -407,5 +409,5 @@ main(void)
 	tcase_add_test(c, ten_years);
 	tcase_add_loop_test(m, exact, 0, 10);
 	tcase_add_loop_test(m, rounded, 0, 9);
-	return run_suite(s);
+	return suite_run(s);
 }

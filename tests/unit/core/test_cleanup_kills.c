@@ -126,7 +126,7 @@ machine(struct storm *s, uint32_t i)
 	enum what on_claim = roll(&s->dice, PERSONS + 1);
 	enum what on_node = roll(&s->dice, PERSONS + 1);
 	struct thing *claim, *node;
-	char names[2][8];
+	char names[2][16];
 
 	(void)snprintf(names[0], sizeof(names[0]), "c%u", i);
 	(void)snprintf(names[1], sizeof(names[1]), "n%u", i);
@@ -237,5 +237,5 @@ main(void)
 	Suite *s = suite_create("cleanup_kills");
 
 	tcase_add_test(run_case(s, "kills"), killed_at_any_moment);
-	return run_suite(s);
+	return suite_run(s);
 }

@@ -473,5 +473,5 @@ main(void)
 	tcase_add_test(t, one_step_at_a_time);
 	tcase_add_test(t, an_answer_after_the_end);
 	tcase_add_loop_test(t, a_lead_taken_again_begins_anew, 0, 2);
-	return run_suite(s);
+	return suite_run(s);
 }

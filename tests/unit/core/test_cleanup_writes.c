@@ -335,5 +335,5 @@ main(void)
 	tcase_add_test(t, what_is_left_is_named);
 	tcase_add_test(t, a_list_that_starts_over);
 	tcase_add_test(t, the_last_whole_list_is_reported);
-	return run_suite(s);
+	return suite_run(s);
 }

@@ -1,40 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "world.h"
+#include <stdio.h>
+#include <string.h>
+
+#include "scene.h"
 
 /* Scenarios of when something is held and when it is released:
  * docs/rules.md#a-scale-up-holds-its-scope and the sections after it. */
 
-#define MINUTE 60000
-#define SLACK 4000	/* 300 machines at 32 a time, 20 ms each */
-
-static struct rules rules;
-static struct world *w;
-
-static void
-setup(void)
-{
-	rules = rules_default();
-	w = world_new(&rules, THINGS, 1);
-}
-
-static void
-teardown(void)
-{
-	world_free(w);
-	w = NULL;
-}
-
-/* n machines of long ago, all seen, nothing held. */
-static void
-old_machines(int n)
-{
-	for (int i = 0; i < n; i++)
-		machine_add(w, i, "web", server_ms(w) - DAY);
-	world_open(w);
-	ck_assert_uint_eq(count_marked(w), 0);
-}
-
-/* A claim as Karpenter makes one: nothing known yet. */
+/* A claim as Karpenter makes it.  Its conditions say nothing yet. */
 static struct thing *
 claim_add(int n, const char *nodepool)
 {
@@ -45,13 +18,6 @@ claim_add(int n, const char *nodepool)
 	o = claim_new(uid, server_ms(w));
 	strcpy(o.nodepool, nodepool);
 	return thing_add(w, &o);
-}
-
-static void
-launch(struct thing *c)
-{
-	c->o.launched = c->o.launch_known = true;
-	thing_changed(w, c);
 }
 
 static void
@@ -68,26 +34,18 @@ node_join(int n, const char *nodepool)
 	thing_add(w, &o);
 }
 
-static int64_t
-ready(struct thing *c)
-{
-	c->o.ready_ms = server_ms(w) / 1000 * 1000;
-	thing_changed(w, c);
-	return c->o.ready_ms;
-}
-
-/* A scale-up by one machine: returns when it became ready. */
+/* A scale-up by one machine.  Returns when its hold ends. */
 static int64_t
 scale_up(int n, const char *nodepool)
 {
 	struct thing *c = claim_add(n, nodepool);
 
 	world_run(w, 2000);
-	launch(c);
+	claim_launch(c);
 	world_run(w, 30000);
 	node_join(n, nodepool);
 	world_run(w, 30000);
-	return ready(c);
+	return become_ready(c);
 }
 
 /* --- the main job --------------------------------------------------------- */
@@ -96,14 +54,11 @@ START_TEST(held_by_one_and_released_when_quiet)
 {
 	int64_t quiet;
 
-	old_machines(300);
-	quiet = scale_up(300, "web") + rules.hold_ms;
+	open_old(300);
+	quiet = scale_up(300, "web");
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 301);
-	world_run_until(w, quiet - 1);
-	ck_assert_uint_eq(count_held(w, KIND_NODE), 301);
-	world_run(w, SLACK);
-	ck_assert_uint_eq(count_marked(w), 0);
+	held_until(quiet, 301);
 	for (int i = 0; i <= 300; i++) {
 		ck_assert_int_ge(node_at(w, i)->cleared_ms, quiet);
 		ck_assert_uint_eq(node_at(w, i)->writes, 2);
@@ -120,10 +75,10 @@ START_TEST(second_creation_moves_the_release)
 {
 	int64_t first, second;
 
-	old_machines(10);
-	first = scale_up(10, "web") + rules.hold_ms;
+	open_old(10);
+	first = scale_up(10, "web");
 	world_run(w, 5 * MINUTE);
-	second = scale_up(11, "web") + rules.hold_ms;
+	second = scale_up(11, "web");
 	world_run_until(w, first + SLACK);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 12);
 	world_run_until(w, second - 1);
@@ -135,7 +90,7 @@ END_TEST
 
 START_TEST(never_launched_moves_nothing)
 {
-	old_machines(5);
+	open_old(5);
 	for (int i = 0; i < 20; i++) {
 		struct thing *c = claim_add(100 + i, "web");
 
@@ -154,7 +109,7 @@ START_TEST(grace_of_five_seconds)
 {
 	int64_t created;
 
-	old_machines(5);
+	open_old(5);
 	created = server_ms(w);
 	claim_add(5, "web");
 	world_run_until(w, created + LAUNCH_GRACE_MS - 1);
@@ -169,7 +124,7 @@ START_TEST(launch_that_fails_after_the_grace)
 {
 	struct thing *c;
 
-	old_machines(5);
+	open_old(5);
 	c = claim_add(5, "web");
 	world_run(w, 10000);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
@@ -186,19 +141,20 @@ START_TEST(deleted_machine_is_gone)
 {
 	struct thing *c;
 
-	old_machines(5);
+	open_old(5);
 	c = claim_add(5, "web");
-	launch(c);
+	claim_launch(c);
 	world_run(w, 10000);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
 	if (_i == 0) {
 		thing_delete(w, c);
 	} else {
 		c->o.deleting = true;
-		c->o.deleted_ms = server_ms(w) / 1000 * 1000;
+		c->o.deleted_ms = stamp_now();
 		thing_changed(w, c);
 	}
-	/* It never got ready: a minute for the next try. */
+	/* It never got ready, so the scope stays held for a minute: Karpenter
+	 * may try again. */
 	world_run(w, RETRY_MS - 2000);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
 	world_run(w, 2000 + SLACK);
@@ -213,8 +169,8 @@ START_TEST(startup_timeout)
 {
 	int64_t end;
 
-	old_machines(5);
-	launch(claim_add(5, "web"));
+	open_old(5);
+	claim_launch(claim_add(5, "web"));
 	end = server_ms(w) + rules.startup_ms + rules.hold_ms;
 	world_run_until(w, end - 1000);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
@@ -228,15 +184,12 @@ START_TEST(ready_ends_the_startup)
 	struct thing *c;
 	int64_t quiet;
 
-	old_machines(5);
+	open_old(5);
 	c = claim_add(5, "web");
-	launch(c);
+	claim_launch(c);
 	world_run(w, rules.startup_ms + rules.hold_ms - MINUTE);
-	quiet = ready(c) + rules.hold_ms;
-	world_run_until(w, quiet - 1);
-	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
-	world_run(w, SLACK);
-	ck_assert_uint_eq(count_marked(w), 0);
+	quiet = become_ready(c);
+	held_until(quiet, 5);
 }
 END_TEST
 
@@ -247,10 +200,10 @@ START_TEST(node_before_claim)
 	int64_t quiet;
 	struct thing *c;
 
-	old_machines(2);
+	open_old(2);
 	w->frozen[KIND_NODECLAIM] = true;
 	c = claim_add(7, "web");
-	launch(c);
+	claim_launch(c);
 	node_join(7, "web");
 	world_run(w, 2000);
 	ck_assert(thing_held(node_at(w, 7)));	/* its own deadline */
@@ -258,7 +211,7 @@ START_TEST(node_before_claim)
 	w->frozen[KIND_NODECLAIM] = false;
 	world_run(w, 2000);
 	ck_assert(thing_held(node_at(w, 0)));
-	quiet = ready(c) + rules.hold_ms;
+	quiet = become_ready(c);
 	world_run_until(w, quiet + SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 }
@@ -268,9 +221,9 @@ START_TEST(unregistered_node_is_held_with_its_claim)
 {
 	struct thing *c;
 
-	old_machines(0);
+	open_old(0);
 	c = claim_add(1, "web");
-	launch(c);
+	claim_launch(c);
 	node_join(1, "web");
 	node_at(w, 1)->o.registered = false;
 	world_run(w, 2000);
@@ -281,7 +234,7 @@ END_TEST
 
 START_TEST(registered_node_alone_is_held)
 {
-	old_machines(1);
+	open_old(1);
 	scale_up(1, "web");
 	world_run(w, 2000);
 	ck_assert(thing_held(node_at(w, 0)));
@@ -293,7 +246,7 @@ START_TEST(orphan_node)
 {
 	int64_t end;
 
-	old_machines(2);
+	open_old(2);
 	end = server_ms(w) + rules.hold_ms;
 	node_join(7, "web");	/* its claim is not there */
 	world_run_until(w, end - 1);
@@ -305,8 +258,9 @@ START_TEST(orphan_node)
 }
 END_TEST
 
-/* Karpenter disrupts no Node without a NodeClaim: a held scope does not spread
- * to it, nor is it released before the scope is. */
+/* Karpenter disrupts no Node that has no NodeClaim.  A held scope therefore
+ * does not spread to such a Node, and one that is held is not released before
+ * the scope is. */
 START_TEST(orphan_in_a_held_scope)
 {
 	int64_t quiet;
@@ -332,9 +286,8 @@ END_TEST
 static void
 scoped_world(enum scope_kind kind)
 {
-	world_free(w);
 	rules.scope = kind;
-	w = world_new(&rules, THINGS, 2);
+	scene_again();
 	for (int i = 0; i < 10; i++)
 		machine_add(w, i, i < 5 ? "web" : "api", server_ms(w) - DAY);
 	world_open(w);
@@ -345,7 +298,7 @@ START_TEST(scope_nodepool)
 	int64_t quiet;
 
 	scoped_world(SCOPE_NODEPOOL);
-	quiet = scale_up(20, "api") + rules.hold_ms;
+	quiet = scale_up(20, "api");
 	world_run_until(w, quiet - 1);
 	for (int i = 0; i < 10; i++)
 		ck_assert(thing_held(node_at(w, i)) == (i >= 5));
@@ -359,7 +312,7 @@ START_TEST(scope_node)
 	int64_t quiet;
 
 	scoped_world(SCOPE_NODE);
-	quiet = scale_up(20, "api") + rules.hold_ms;
+	quiet = scale_up(20, "api");
 	world_run_until(w, quiet - 1);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 1);
 	ck_assert(thing_held(node_at(w, 20)));
@@ -405,7 +358,7 @@ START_TEST(claims_found_unserved)
 	}
 	world_list(w, KIND_NODE);
 	world_run(w, MINUTE);
-	/* A claim might say no. */
+	/* A NodeClaim might still show that the machine does not count. */
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 0);
 	world_list(w, KIND_NODECLAIM);
 	world_run(w, SLACK);
@@ -423,16 +376,12 @@ START_TEST(crd_installed_later)
 	world_open(w);
 	world_run(w, MINUTE);
 	w->unserved = false;
-	for (int i = 0; i < 5; i++)
-		machine_add(w, i, "web", server_ms(w) - DAY);
+	add_old(5);
 	world_list(w, KIND_NODECLAIM);
 	world_run(w, 2000);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 0);
-	quiet = scale_up(5, "web") + rules.hold_ms;
-	world_run_until(w, quiet - 1);
-	ck_assert_uint_eq(count_held(w, KIND_NODE), 6);
-	world_run(w, SLACK);
-	ck_assert_uint_eq(count_marked(w), 0);
+	quiet = scale_up(5, "web");
+	held_until(quiet, 6);
 }
 END_TEST
 
@@ -442,8 +391,8 @@ START_TEST(clock_trembles)
 {
 	int64_t quiet;
 
-	old_machines(5);
-	quiet = scale_up(5, "web") + rules.hold_ms;
+	open_old(5);
+	quiet = scale_up(5, "web");
 	world_run_until(w, quiet - 500);
 	for (int i = 0; i < 100; i++) {
 		w->offset_ms += i % 2 == 0 ? -400 : 400;
@@ -456,13 +405,14 @@ START_TEST(clock_trembles)
 }
 END_TEST
 
-/* Every moment in memory moves with it: nothing begins anew because of it. */
+/* All moments in memory move with the clock, so nothing is held again because
+ * of it. */
 START_TEST(clock_goes_back_after_the_release)
 {
 	int64_t quiet;
 
-	old_machines(5);
-	quiet = scale_up(5, "web") + rules.hold_ms;
+	open_old(5);
+	quiet = scale_up(5, "web");
 	world_run_until(w, quiet + 10 * MINUTE);
 	ck_assert_uint_eq(count_marked(w), 0);
 	w->offset_ms -= 15 * MINUTE;
@@ -482,8 +432,8 @@ START_TEST(clock_is_set_while_held)
 {
 	int64_t end;
 
-	old_machines(5);
-	end = scale_up(5, "web") + rules.hold_ms - server_ms(w) + w->boot_ms;
+	open_old(5);
+	end = scale_up(5, "web") - server_ms(w) + w->boot_ms;
 	world_run(w, MINUTE);
 	w->offset_ms += shifts[_i];
 	world_run(w, end - 1000 - w->boot_ms);
@@ -495,14 +445,15 @@ START_TEST(clock_is_set_while_held)
 }
 END_TEST
 
-/* Two API servers whose clocks are apart, by turns: each step moves all, and
- * what is too little for a step does not add up. */
+/* Two API servers answer in turn, and their clocks differ.  Each step of the
+ * clock moves all moments in memory; a difference that is too small for a step
+ * does not add up. */
 START_TEST(clocks_by_turns)
 {
 	int64_t apart = _i == 0 ? 6000 : 4000, end;
 
-	old_machines(5);
-	end = scale_up(5, "web") + rules.hold_ms - server_ms(w) + w->boot_ms;
+	open_old(5);
+	end = scale_up(5, "web") - server_ms(w) + w->boot_ms;
 	for (int i = 0; w->boot_ms < end - 2 * MINUTE; i++) {
 		w->offset_ms += i % 2 == 0 ? -apart : apart;
 		world_run(w, 7000);
@@ -515,14 +466,13 @@ START_TEST(clocks_by_turns)
 }
 END_TEST
 
-/* The first answers come from a clock that is wrong: before all was seen
- * nothing has begun, and the stamps count as they are written. */
+/* The first answers come from a clock that is wrong.  Before everything has
+ * been seen nothing has begun, so the stamps count as they are written. */
 START_TEST(clock_was_wrong_at_the_start)
 {
 	int64_t quiet, wrong = shifts[_i];
 
-	for (int i = 0; i < 3; i++)
-		machine_add(w, i, "web", server_ms(w) - DAY);
+	add_old(3);
 	machine_add(w, 9, "web", server_ms(w));
 	quiet = claim_at(w, 9)->o.ready_ms + rules.hold_ms;
 	w->offset_ms += wrong;
@@ -530,20 +480,17 @@ START_TEST(clock_was_wrong_at_the_start)
 	world_run(w, 20000);
 	w->offset_ms -= wrong;
 	world_list(w, KIND_NODE);
-	world_run_until(w, quiet - 1);
-	ck_assert_uint_eq(count_held(w, KIND_NODE), 4);
-	world_run(w, SLACK);
-	ck_assert_uint_eq(count_marked(w), 0);
+	held_until(quiet, 4);
 }
 END_TEST
 
-/* A machine that boots: what is left of its time stays what it is. */
+/* While a machine boots, the rest of its time stays the same. */
 START_TEST(clock_is_set_while_booting)
 {
 	int64_t end;
 
-	old_machines(2);
-	launch(claim_add(2, "web"));
+	open_old(2);
+	claim_launch(claim_add(2, "web"));
 	end = w->boot_ms + rules.startup_ms + rules.hold_ms;
 	world_run(w, 5 * MINUTE);
 	w->offset_ms += shifts[_i];
@@ -554,19 +501,17 @@ START_TEST(clock_is_set_while_booting)
 }
 END_TEST
 
-/* A claim first seen after the clock was set is taken as stamped. */
+/* The stamps of a claim that is first seen after the clock was set count as
+ * they are written. */
 START_TEST(a_claim_after_the_clock_was_set)
 {
 	int64_t quiet;
 
-	old_machines(2);
+	open_old(2);
 	w->offset_ms += shifts[_i];
 	world_run(w, MINUTE);
-	quiet = scale_up(2, "web") + rules.hold_ms;
-	world_run_until(w, quiet - 1);
-	ck_assert_uint_eq(count_held(w, KIND_NODE), 3);
-	world_run(w, SLACK);
-	ck_assert_uint_eq(count_marked(w), 0);
+	quiet = scale_up(2, "web");
+	held_until(quiet, 3);
 }
 END_TEST
 
@@ -574,15 +519,12 @@ START_TEST(restart_in_the_middle)
 {
 	int64_t quiet;
 
-	old_machines(20);
-	quiet = scale_up(20, "web") + rules.hold_ms;
+	open_old(20);
+	quiet = scale_up(20, "web");
 	world_run(w, _i * 200);	/* also while the holds are being written */
 	world_restart(w, 9);
 	world_open(w);
-	world_run_until(w, quiet - 1);
-	ck_assert_uint_eq(count_held(w, KIND_NODE), 21);
-	world_run(w, SLACK);
-	ck_assert_uint_eq(count_marked(w), 0);
+	held_until(quiet, 21);
 }
 END_TEST
 
@@ -592,7 +534,7 @@ main(void)
 	Suite *s = suite_create("controller");
 	TCase *c = run_case(s, "controller");
 
-	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_checked_fixture(c, scene_setup, scene_teardown);
 	tcase_add_test(c, held_by_one_and_released_when_quiet);
 	tcase_add_test(c, second_creation_moves_the_release);
 	tcase_add_test(c, never_launched_moves_nothing);
@@ -619,5 +561,5 @@ main(void)
 	tcase_add_loop_test(c, clock_was_wrong_at_the_start, 0, 5);
 	tcase_add_test(c, clock_goes_back_after_the_release);
 	tcase_add_loop_test(c, restart_in_the_middle, 0, 4);
-	return run_suite(s);
+	return suite_run(s);
 }

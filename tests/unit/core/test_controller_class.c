@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "world.h"
+#include <stdio.h>
+#include <string.h>
 
-/* What Karpenter makes to replace others keeps no scope held, and its Event
- * decides, whenever it comes: docs/rules.md#consolidation-and-drift. */
+#include "scene.h"
 
-#define MINUTE 60000
-#define SLACK 5000
+/* A machine that Karpenter creates to replace others keeps no scope held.
+ * Karpenter's Event says that it is one, whenever the Event comes:
+ * docs/rules.md#consolidation-and-drift. */
 
-static struct rules rules;
-static struct world *w;
 static int64_t disrupted;	/* when c0 came to be */
 
 static void
@@ -18,10 +17,7 @@ begin(enum replacement_rule replacements)
 	rules.replacements = replacements;
 	rules.cap = (struct cap_rules){720 * MINUTE, 10 * MINUTE};
 	w = world_new(&rules, THINGS, 1);
-	for (int i = 0; i < 3; i++)
-		machine_add(w, i, "web", server_ms(w) - DAY);
-	world_open(w);
-	ck_assert_uint_eq(count_marked(w), 0);
+	open_old(3);
 }
 
 static void
@@ -31,39 +27,26 @@ setup(void)
 }
 
 static void
-teardown(void)
-{
-	world_free(w);
-	w = NULL;
-}
-
-static void
 disrupt(void)
 {
 	struct thing *c = claim_at(w, 0);
 
-	disrupted = server_ms(w) / 1000 * 1000;
+	disrupted = stamp_now();
 	c->o.disrupted_ms = disrupted;
 	thing_changed(w, c);
 }
 
-/* A claim that comes a second later, launched two seconds after that. */
+/* A claim that is created a second later and launched two seconds after
+ * that. */
 static struct thing *
 replace(int n)
 {
-	char uid[16];
-	struct object o;
 	struct thing *c;
 
 	world_run(w, 1000);
-	snprintf(uid, sizeof(uid), "c%d", n);
-	o = claim_new(uid, server_ms(w) / 1000 * 1000);
-	strcpy(o.nodepool, "web");
-	o.launch_known = true;
-	c = thing_add(w, &o);
+	c = claim_make(n, "web");
 	world_run(w, 2000);
-	c->o.launched = true;
-	thing_changed(w, c);
+	claim_launch(c);
 	world_run(w, 100);
 	return c;
 }
@@ -80,24 +63,6 @@ ignored(void)
 	return (unsigned)w->counters.at[COUNTER_EVENTS_IGNORED];
 }
 
-/* Of the three that were there before. */
-static unsigned
-spread(void)
-{
-	unsigned n = 0;
-
-	for (int i = 0; i < 3; i++)
-		n += thing_held(node_at(w, i));
-	return n;
-}
-
-static void
-become_ready(struct thing *c)
-{
-	c->o.ready_ms = server_ms(w) / 1000 * 1000;
-	thing_changed(w, c);
-}
-
 START_TEST(the_event_a_second_later)
 {
 	struct thing *c;
@@ -106,13 +71,13 @@ START_TEST(the_event_a_second_later)
 	c = replace(7);
 	event("c7");
 	world_run(w, MINUTE);
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(3), 0);
 	ck_assert(thing_held(c));	/* its own quiet time */
 	ck_assert_str_eq(c->o.replaces, "drifted");
 	become_ready(c);
 	world_run(w, rules.hold_ms - 1000);
 	ck_assert(thing_held(c));
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(3), 0);
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 	ck_assert_uint_eq(c->writes, 3);
@@ -128,14 +93,15 @@ START_TEST(the_event_before_the_claim)
 	event("c7");
 	c = replace(7);
 	world_run(w, MINUTE);
-	/* Without that it is nothing. */
-	ck_assert_uint_eq(spread(), _i == 0 ? 0 : 3);
+	/* An Event counts only where another claim was disrupted. */
+	ck_assert_uint_eq(count_spread(3), _i == 0 ? 0 : 3);
 	ck_assert_str_eq(c->o.replaces, _i == 0 ? "drifted" : "");
 	ck_assert_uint_eq(ignored(), _i == 0 ? 0 : 1);
 }
 END_TEST
 
-/* The sign decides where another was disrupted in the 60 s before. */
+/* An Event is believed where another claim was disrupted in the 60 s
+ * before. */
 static const struct {
 	const char *name;
 	int64_t before_ms;
@@ -166,14 +132,14 @@ START_TEST(where_a_sign_is_believed)
 	world_run(w, SLACK);
 	ck_assert_msg((c->o.replaces[0] != '\0') == disruptions[_i].believed,
 		      "%s: \"%s\"", disruptions[_i].name, c->o.replaces);
-	ck_assert_msg(spread() == (disruptions[_i].believed ? 0 : 3),
-		      "%s: %u held", disruptions[_i].name, spread());
+	ck_assert_msg(count_spread(3) == (disruptions[_i].believed ? 0 : 3),
+		      "%s: %u held", disruptions[_i].name, count_spread(3));
 	ck_assert_uint_eq(ignored(), disruptions[_i].believed ? 0 : 1);
 }
 END_TEST
 
-/* Anybody who may create Events can write one: of a scale-up it says nothing,
- * however often; and each is counted. */
+/* Anybody who may create Events can forge one.  However often it comes, it
+ * does not change a scale-up, and each one is counted. */
 START_TEST(a_forged_sign)
 {
 	struct thing *c = replace(7);
@@ -184,15 +150,16 @@ START_TEST(a_forged_sign)
 		world_run(w, 1000);
 	}
 	ck_assert_uint_eq(ignored(), 5);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 	become_ready(c);
 	world_run(w, rules.hold_ms - 1000);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 	ck_assert_uint_eq(w->acts[ACT_CLASSIFY], 0);
 }
 END_TEST
 
-/* Ignored at first, and believed when the one it replaces comes to be known. */
+/* An Event is ignored at first, and believed once the claim that is replaced
+ * is known to be disrupted. */
 START_TEST(a_sign_judged_again)
 {
 	struct thing *c, *old = claim_at(w, 0);
@@ -201,20 +168,20 @@ START_TEST(a_sign_judged_again)
 	disrupt();
 	(void)old;
 	w->frozen[KIND_NODECLAIM] = false;
-	w->first[KIND_NODECLAIM] = w->last[KIND_NODECLAIM];	/* it is lost */
+	world_lose_lines(w, KIND_NODECLAIM);	/* it is lost */
 	c = replace(7);
 	event("c7");
 	world_run(w, SLACK);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 	ck_assert_uint_eq(ignored(), 1);
 	world_list(w, KIND_NODECLAIM);
 	world_run(w, SLACK);
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(3), 0);
 	ck_assert_str_eq(c->o.replaces, "drifted");
 }
 END_TEST
 
-/* The class on the claim stands, whatever is said later. */
+/* The class on the claim stands, whatever later Events say. */
 START_TEST(a_class_is_not_overridden)
 {
 	struct object o;
@@ -222,7 +189,7 @@ START_TEST(a_class_is_not_overridden)
 
 	disrupt();
 	world_run(w, 1000);
-	o = claim_new("c7", server_ms(w) / 1000 * 1000);
+	o = claim_new("c7", stamp_now());
 	o.launched = o.launch_known = true;
 	strcpy(o.replaces, _i == 0 ? "underutilized" : "substitute/xyz");
 	c = thing_add(w, &o);
@@ -234,18 +201,19 @@ START_TEST(a_class_is_not_overridden)
 	ck_assert_str_eq(c->o.replaces,
 			 _i == 0 ? "underutilized" : "substitute/xyz");
 	ck_assert_uint_eq(w->acts[ACT_CLASSIFY], 0);
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(3), 0);
 	ck_assert_uint_eq(ignored(), 0);
 }
 END_TEST
 
-/* Until NodeClaims are listed no claim without a class spreads. */
+/* Until the NodeClaims are listed, a claim without a class holds no other
+ * machine. */
 START_TEST(before_the_claims_are_listed)
 {
 	struct thing *c = replace(7);
 
 	world_run(w, 1000);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 	world_restart(w, 9);
 	for (struct thing *t = w->at; t < w->at + THINGS; t++)
 		t->o.hold = HOLD_ABSENT, t->o.mark = MARK_ABSENT;
@@ -256,12 +224,12 @@ START_TEST(before_the_claims_are_listed)
 	controller_track(w->s, &c->o, world_now(w));
 	w->up[KIND_NODECLAIM] = true;
 	world_run(w, 2 * MINUTE);
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(3), 0);
 	ck_assert(thing_held(c));	/* its own time */
 	controller_listed(w->s, KIND_NODECLAIM, true, world_now(w));
 	controller_watch(w->s, KIND_NODECLAIM, true);
 	world_run(w, 1000);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 }
 END_TEST
 
@@ -272,12 +240,12 @@ START_TEST(the_event_late)
 	disrupt();
 	c = replace(7);
 	world_run(w, 4500);
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(3), 0);
 	world_run(w, 3500);
-	ck_assert_uint_eq(spread(), 3);	/* taken for a scale-up */
+	ck_assert_uint_eq(count_spread(3), 3);	/* taken for a scale-up */
 	event("c7");
 	world_run(w, SLACK);
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(3), 0);
 	ck_assert(thing_held(c));
 	ck_assert_str_eq(c->o.replaces, "drifted");
 }
@@ -291,18 +259,18 @@ START_TEST(the_event_lost)
 	disrupt();
 	c = replace(7);
 	world_run(w, MINUTE);
-	ck_assert_uint_eq(spread(), 3);
-	become_ready(c);
-	quiet = c->o.ready_ms + rules.hold_ms;
+	ck_assert_uint_eq(count_spread(3), 3);
+	quiet = become_ready(c);
 	world_run_until(w, quiet - 1);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 	ck_assert_uint_eq(c->o.replaces[0], '\0');
 }
 END_TEST
 
-/* Only where another came to be disrupted in the 10 s before. */
+/* A claim is undecided only where another one was disrupted in the 10 s
+ * before. */
 static const struct {
 	int64_t before_ms;
 	bool undecided;
@@ -313,9 +281,9 @@ static const struct {
 START_TEST(who_is_undecided)
 {
 	struct thing *c = claim_at(w, 0);
-	int64_t at = server_ms(w) / 1000 * 1000 + 1000;
+	int64_t at = stamp_now() + 1000;
 
-	/* -3000: it is marked when the new one is there. */
+	/* -3000: the old claim is marked when the new one is already there. */
 	c->o.disrupted_ms = at - befores[_i].before_ms;
 	if (befores[_i].before_ms >= 0)
 		thing_changed(w, c);
@@ -323,25 +291,27 @@ START_TEST(who_is_undecided)
 	if (befores[_i].before_ms < 0)
 		thing_changed(w, c);
 	world_run(w, 500);
-	ck_assert_uint_eq(spread(), befores[_i].undecided ? 0 : 3);
+	ck_assert_uint_eq(count_spread(3), befores[_i].undecided ? 0 : 3);
 }
 END_TEST
 
-/* Listed in the other order: the sign is looked for again. */
+/* The list shows the two in the other order, so the replaced claim is looked
+ * for again. */
 START_TEST(the_replaced_is_seen_later)
 {
-	disrupted = server_ms(w) / 1000 * 1000;
+	disrupted = stamp_now();
 	claim_at(w, 0)->o.disrupted_ms = disrupted;
 	(void)replace(7);
 	world_run(w, 500);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 	thing_changed(w, claim_at(w, 0));
 	world_run(w, 1000);
-	/* A hold that is on does not end for it, nor does it go on for long. */
-	ck_assert_uint_eq(spread(), 3);
+	/* A hold that has begun does not end because of it, and does not last
+	 * much longer either. */
+	ck_assert_uint_eq(count_spread(3), 3);
 	event("c7");
 	world_run(w, SLACK);
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(3), 0);
 }
 END_TEST
 
@@ -350,21 +320,21 @@ START_TEST(a_hold_does_not_end_while_undecided)
 	struct thing *old, *c;
 	int64_t quiet;
 
-	machine_add(w, 5, "web", server_ms(w) / 1000 * 1000);
+	machine_now(5, "web");
 	old = claim_at(w, 5);
 	world_run(w, SLACK);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 	quiet = old->o.ready_ms + rules.hold_ms;
 	world_run_until(w, quiet - 5000);
 	disrupt();
 	c = replace(7);
 	world_run(w, 2000 + SLACK / 2);	/* past the end */
 	ck_assert_int_gt(server_ms(w), quiet);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 	if (_i == 0)
 		event("c7");
 	world_run(w, SLACK);
-	ck_assert_uint_eq(spread(), _i == 0 ? 0 : 3);
+	ck_assert_uint_eq(count_spread(3), _i == 0 ? 0 : 3);
 	(void)c;
 }
 END_TEST
@@ -375,14 +345,14 @@ START_TEST(never_launched_is_undecided_for_30_s)
 
 	disrupt();
 	world_run(w, 1000);
-	o = claim_new("c7", server_ms(w) / 1000 * 1000);
+	o = claim_new("c7", stamp_now());
 	strcpy(o.nodepool, "web");
 	o.launch_known = false;	/* it would count after 5 s */
 	thing_add(w, &o);
 	world_run(w, 29000);
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(3), 0);
 	world_run(w, 2000);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 }
 END_TEST
 
@@ -390,13 +360,13 @@ START_TEST(count_takes_no_notice)
 {
 	struct thing *c;
 
-	teardown();
+	scene_teardown();
 	begin(REPLACEMENTS_COUNT);
 	event("c7");
 	disrupt();
 	c = replace(7);
 	world_run(w, 500);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 	world_run(w, MINUTE);
 	ck_assert_uint_eq(c->o.replaces[0], '\0');
 }
@@ -415,31 +385,26 @@ START_TEST(the_class_outlives_the_leader)
 	world_open(w);
 	become_ready(c);
 	world_run(w, MINUTE);
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(3), 0);
 	ck_assert(thing_held(c));
 }
 END_TEST
 
-static enum fault
-refuse_all(struct world *x, const struct action *a)
-{
-	(void)x;
-	return a->act == ACT_CLASSIFY ? FAULT_ERROR : FAULT_NONE;
-}
-
-/* The class cannot be written: it is known all the same, and tried again. */
+/* The class cannot be written.  It is known all the same, and the write is
+ * tried again. */
 START_TEST(the_class_cannot_be_written)
 {
 	struct thing *c;
 
-	w->fault = refuse_all;
+	go_wrong(NULL, ACT_CLASSIFY, REPLY_ERROR, -1);
 	disrupt();
 	c = replace(7);
 	event("c7");
 	world_run(w, 2 * MINUTE);
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(3), 0);
 	ck_assert_uint_eq(c->o.replaces[0], '\0');
-	/* After 1 s, 2, 4 …, and up to as much more. */
+	/* It is tried after 1 s, 2 s, 4 s …, each with a jitter of up to as
+	 * much again. */
 	ck_assert_uint_le(w->acts[ACT_CLASSIFY], 8);
 	ck_assert_uint_ge(w->acts[ACT_CLASSIFY], 6);
 	w->fault = NULL;
@@ -448,17 +413,14 @@ START_TEST(the_class_cannot_be_written)
 }
 END_TEST
 
-/* … and neither a hold nor a release waits for it. */
+/* Neither a hold nor a release waits for a class that is refused. */
 START_TEST(a_refused_class_holds_nothing_up)
 {
-	struct object o;
 	struct thing *c;
 
-	w->fault = refuse_all;
+	go_wrong(NULL, ACT_CLASSIFY, REPLY_ERROR, -1);
 	disrupt();
-	o = claim_new("c9", server_ms(w) / 1000 * 1000);
-	o.launched = o.launch_known = true;
-	c = thing_add(w, &o);
+	c = claim_boot(9);
 	event("c9");
 	world_run(w, MINUTE);
 	ck_assert(thing_held(c));
@@ -471,30 +433,31 @@ START_TEST(a_refused_class_holds_nothing_up)
 }
 END_TEST
 
-/* In a pool that is left alone nothing is written at all. */
+/* In a NodePool that is excluded nothing is written at all. */
 START_TEST(no_class_in_an_excluded_pool)
 {
-	machine_add(w, 8, "excluded", server_ms(w) / 1000 * 1000);
+	machine_now(8, "excluded");
 	event("c8");
 	world_run(w, MINUTE);
 	ck_assert_uint_eq(claim_at(w, 8)->writes, 0);
 }
 END_TEST
 
-/* Stamps are of two clocks: Karpenter's may be a second ahead. */
+/* The stamps come from two clocks, and Karpenter's may be ahead by a
+ * second. */
 START_TEST(karpenters_clock_ahead)
 {
 	struct thing *c = claim_at(w, 0);
 
-	c->o.disrupted_ms = server_ms(w) / 1000 * 1000 + 2000;
+	c->o.disrupted_ms = stamp_now() + 2000;
 	thing_changed(w, c);
 	(void)replace(7);	/* created a second after now */
 	world_run(w, 500);
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(3), 0);
 }
 END_TEST
 
-/* What was seen by a clock an hour ahead was seen by now. */
+/* A moment that was seen by a clock an hour ahead has passed by now. */
 START_TEST(clock_back_while_undecided)
 {
 	w->offset_ms += 60 * MINUTE;
@@ -509,12 +472,13 @@ START_TEST(clock_back_while_undecided)
 	world_run(w, 1000);
 	w->offset_ms -= 60 * MINUTE;
 	world_run(w, MINUTE);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 }
 END_TEST
 
-/* 5 s are 5 s, whatever the API server's clock does meanwhile: after it was
- * launched (replace: 100 ms ago), or 30 s after it was seen. */
+/* A claim is undecided for 5 s after its launch (which `replace` made 100 ms
+ * ago), or for 30 s after it was first seen, whatever the API server's clock
+ * does meanwhile. */
 START_TEST(clock_is_set_while_undecided)
 {
 	static const int64_t shifts[] = {60 * MINUTE, -60 * MINUTE};
@@ -527,7 +491,7 @@ START_TEST(clock_is_set_while_undecided)
 		left = UNDECIDED_MS - 100;
 	} else {
 		world_run(w, 1000);
-		o = claim_new("c7", server_ms(w) / 1000 * 1000);
+		o = claim_new("c7", stamp_now());
 		strcpy(o.nodepool, "web");
 		thing_add(w, &o);
 		left = UNDECIDED_MAX_MS;
@@ -535,13 +499,14 @@ START_TEST(clock_is_set_while_undecided)
 	world_run(w, 1000);
 	w->offset_ms += shifts[_i % 2];
 	world_run(w, left - 2000);
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(3), 0);
 	world_run(w, 2500);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 }
 END_TEST
 
-/* WaitingReadiness names no reason: one that does stands above it. */
+/* WaitingReadiness names no reason.  An Event that names one takes
+ * precedence. */
 START_TEST(a_reason_stands_above_none)
 {
 	struct thing *c;
@@ -557,7 +522,8 @@ START_TEST(a_reason_stands_above_none)
 }
 END_TEST
 
-/* More is said than is kept: the oldest goes, and nothing else. */
+/* More Events come than there is room for.  The oldest is dropped, and nothing
+ * else. */
 START_TEST(more_signs_than_there_is_room)
 {
 	char uid[UID_BYTES];
@@ -579,7 +545,8 @@ START_TEST(more_signs_than_there_is_room)
 }
 END_TEST
 
-/* A scope that was held goes on being held while a claim is undecided anew. */
+/* A scope that was held stays held while a new leader has yet to decide about
+ * a claim. */
 START_TEST(another_leader_while_undecided)
 {
 	char text[4096] = "";
@@ -588,7 +555,7 @@ START_TEST(another_leader_while_undecided)
 	disrupt();
 	(void)replace(7);
 	world_run(w, MINUTE);
-	ck_assert_uint_eq(spread(), 3);	/* its Event is lost */
+	ck_assert_uint_eq(count_spread(3), 3);	/* its Event is lost */
 	buf_init(&b, text, sizeof(text));
 	ck_assert(controller_soft(w->s, &b, false, world_now(w)));
 	world_restart(w, 9);
@@ -598,20 +565,19 @@ START_TEST(another_leader_while_undecided)
 	world_list(w, KIND_NODECLAIM);
 	for (int i = 0; i < 300; i++) {
 		world_run(w, 100);
-		ck_assert_uint_eq(spread(), 3);
+		ck_assert_uint_eq(count_spread(3), 3);
 	}
 }
 END_TEST
 
-/* What an earlier lead of the same replica saw says nothing: the claim that was
- * disrupted is gone since. */
+/* What the same replica saw in an earlier lead does not count, because the
+ * disrupted claim is gone by now. */
 START_TEST(disrupted_in_an_earlier_lead)
 {
 	disrupt();
 	world_run(w, 1000);
 	controller_lead(w->s, false, world_now(w));
-	thing_delete(w, claim_at(w, 0));
-	thing_delete(w, node_at(w, 0));
+	machine_delete(w, 0);
 	controller_lead(w->s, true, world_now(w));
 	world_open(w);
 	(void)replace(7);
@@ -622,7 +588,7 @@ START_TEST(disrupted_in_an_earlier_lead)
 }
 END_TEST
 
-/* A new lead waits for the Events, 10 s at most. */
+/* A new lead waits for the list of Events, for 10 s at most. */
 START_TEST(events_are_waited_for)
 {
 	struct thing *c;
@@ -637,8 +603,7 @@ START_TEST(events_are_waited_for)
 	for (struct thing *t = w->at; t < w->at + THINGS; t++)
 		t->o.hold = HOLD_ABSENT, t->o.mark = MARK_ABSENT;
 	controller_lead(w->s, true, world_now(w));
-	controller_listing(w->s, KIND_NODEPOOL);
-	controller_listed(w->s, KIND_NODEPOOL, true, world_now(w));
+	world_list_empty(w, KIND_NODEPOOL);
 	controller_listing(w->s, KIND_EVENT);
 	world_list(w, KIND_NODE);
 	world_list(w, KIND_NODECLAIM);
@@ -649,7 +614,7 @@ START_TEST(events_are_waited_for)
 		controller_listed(w->s, KIND_EVENT, true, world_now(w));
 	}
 	world_run(w, SLACK);
-	ck_assert_uint_eq(spread(), _i == 0 ? 0 : 3);
+	ck_assert_uint_eq(count_spread(3), _i == 0 ? 0 : 3);
 	while (controller_note(w->s, &n)) {
 		told |= n.type == NOTE_WITHOUT;
 		if (n.type == NOTE_WITHOUT)
@@ -666,7 +631,7 @@ main(void)
 	Suite *s = suite_create("controller: replacements");
 	TCase *c = run_case(s, "class");
 
-	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_checked_fixture(c, setup, scene_teardown);
 	tcase_add_test(c, the_event_a_second_later);
 	tcase_add_loop_test(c, the_event_before_the_claim, 0, 2);
 	tcase_add_loop_test(c, where_a_sign_is_believed, 0,
@@ -694,5 +659,5 @@ main(void)
 	tcase_add_test(c, disrupted_in_an_earlier_lead);
 	tcase_add_loop_test(c, events_are_waited_for, 0, 2);
 	tcase_add_test(c, more_signs_than_there_is_room);
-	return run_suite(s);
+	return suite_run(s);
 }

@@ -1,63 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "world.h"
+#include <stdio.h>
+#include <string.h>
+
+#include "scene.h"
 
 /* What the API server may answer (docs/rules.md#writes-that-are-refused), and
  * the bounds of the table. */
 
-#define MINUTE 60000
-#define SLACK 4000
-
-static struct rules rules;
-static struct world *w;
-static enum act faulty_act;
-static enum fault faulty;
-static const char *faulty_name;
-static int faulty_times;	/* -1: always */
-
 static void
 setup(void)
 {
-	rules = rules_default();
-	w = world_new(&rules, THINGS, 1);
-	for (int i = 0; i < 5; i++)
-		machine_add(w, i, "web", server_ms(w) - DAY);
-}
-
-static void
-teardown(void)
-{
-	world_free(w);
-	w = NULL;
-}
-
-/* The first `times` actions of that kind on one object go wrong. */
-static enum fault
-on_one(struct world *x, const struct action *a)
-{
-	(void)x;
-	if (a->act != faulty_act || strcmp(a->name, faulty_name) != 0 ||
-	    faulty_times == 0)
-		return FAULT_NONE;
-	if (faulty_times > 0)
-		faulty_times--;
-	return faulty;
-}
-
-static void
-go_wrong(const char *name, enum act act, enum fault fault, int times)
-{
-	faulty_name = name;
-	faulty_act = act;
-	faulty = fault;
-	faulty_times = times;
-	w->fault = on_one;
-}
-
-static int64_t
-busy(int64_t settle_ms)
-{
-	machine_add(w, 9, "web", server_ms(w) - rules.hold_ms + settle_ms);
-	return claim_at(w, 9)->o.ready_ms + rules.hold_ms;
+	scene_setup();
+	add_old(5);
 }
 
 /* --- answers -------------------------------------------------------------- */
@@ -65,23 +19,23 @@ busy(int64_t settle_ms)
 static const struct {
 	const char *name;
 	enum act act;
-	enum fault fault;
+	enum reply_fault fault;
 	int times;
 	int64_t within_ms;	/* of the moment it was due */
 } answers[] = {
-	{"hold: reply lost", ACT_HOLD, FAULT_LOST, 1, 2000},
-	{"hold: done after the timeout", ACT_HOLD, FAULT_LATE, 1, 16000},
-	{"hold: 500 once", ACT_HOLD, FAULT_ERROR, 1, 4000},
-	{"hold: 500 five times", ACT_HOLD, FAULT_ERROR, 5, 60000},
-	{"hold: 429", ACT_HOLD, FAULT_BUSY, 1, 6000},
-	{"hold: 409 without a change", ACT_HOLD, FAULT_CONFLICT, 1, 2000},
-	{"hold: 409 four times", ACT_HOLD, FAULT_CONFLICT, 4, 20000},
-	{"clear: reply lost", ACT_CLEAR, FAULT_LOST, 1, 2000},
-	{"clear: done after the timeout", ACT_CLEAR, FAULT_LATE, 1, 16000},
-	{"clear: 500 once", ACT_CLEAR, FAULT_ERROR, 1, 4000},
-	{"clear: 429", ACT_CLEAR, FAULT_BUSY, 1, 6000},
-	{"clear: 409", ACT_CLEAR, FAULT_CONFLICT, 1, 2000},
-	{"read: 500", ACT_READ, FAULT_ERROR, 1, 4000},
+	{"hold: reply lost", ACT_HOLD, REPLY_LOST, 1, 2000},
+	{"hold: done after the timeout", ACT_HOLD, REPLY_LATE, 1, 16000},
+	{"hold: 500 once", ACT_HOLD, REPLY_ERROR, 1, 4000},
+	{"hold: 500 five times", ACT_HOLD, REPLY_ERROR, 5, 60000},
+	{"hold: 429", ACT_HOLD, REPLY_BUSY, 1, 6000},
+	{"hold: 409 without a change", ACT_HOLD, REPLY_CONFLICT, 1, 2000},
+	{"hold: 409 four times", ACT_HOLD, REPLY_CONFLICT, 4, 20000},
+	{"clear: reply lost", ACT_CLEAR, REPLY_LOST, 1, 2000},
+	{"clear: done after the timeout", ACT_CLEAR, REPLY_LATE, 1, 16000},
+	{"clear: 500 once", ACT_CLEAR, REPLY_ERROR, 1, 4000},
+	{"clear: 429", ACT_CLEAR, REPLY_BUSY, 1, 6000},
+	{"clear: 409", ACT_CLEAR, REPLY_CONFLICT, 1, 2000},
+	{"read: 500", ACT_READ, REPLY_ERROR, 1, 4000},
 };
 
 START_TEST(answer_table)
@@ -93,7 +47,7 @@ START_TEST(answer_table)
 		object_hold(&node_at(w, 0)->o, due - DAY);
 		world_open(w);
 	} else {
-		busy(10 * MINUTE - 1000);
+		busy_until(9, 10 * MINUTE - 1000);
 		world_open(w);
 	}
 	due += answers[_i].within_ms + 1000;
@@ -117,7 +71,7 @@ START_TEST(conflict_then_the_watch_line)
 	world_open(w);
 	w->frozen[KIND_NODE] = true;
 	thing_changed(w, n);
-	busy(5 * MINUTE);
+	busy_until(9, 5 * MINUTE);
 	w->frozen[KIND_NODE] = false;
 	w->watch_ms = 1;
 	w->reply_ms = 1;
@@ -127,27 +81,29 @@ START_TEST(conflict_then_the_watch_line)
 }
 END_TEST
 
-static enum fault
+static int changes;
+
+static enum reply_fault
 changes_meanwhile(struct world *x, const struct action *a)
 {
 	if (a->act != ACT_HOLD || strcmp(a->name, "n0") != 0 ||
-	    faulty_times-- <= 0)
-		return FAULT_NONE;
+	    changes-- <= 0)
+		return REPLY_WHOLE;
 	thing_changed(x, node_at(x, 0));
-	return FAULT_CONFLICT;
+	return REPLY_CONFLICT;
 }
 
-/* The line came before the answer: there is nothing to wait for. */
+/* The watch line came before the answer, so there is nothing to wait for. */
 START_TEST(conflict_after_the_watch_line)
 {
 	world_open(w);
-	faulty_times = 1;
+	changes = 1;
 	w->fault = changes_meanwhile;
 	w->watch_ms = 1;
 	w->reply_ms = 100;
-	busy(5 * MINUTE);
+	busy_until(9, 5 * MINUTE);
 	world_run(w, 200);
-	ck_assert_int_lt(faulty_times, 1);
+	ck_assert_int_lt(changes, 1);
 	ck_assert(thing_held(node_at(w, 0)));
 }
 END_TEST
@@ -159,7 +115,7 @@ START_TEST(conflict_without_a_line_leads_to_a_read)
 	world_open(w);
 	w->frozen[KIND_NODE] = true;
 	thing_changed(w, n);
-	busy(5 * MINUTE);
+	busy_until(9, 5 * MINUTE);
 	world_run(w, SLACK);
 	ck_assert_uint_ge(w->acts[ACT_READ], 1);
 	ck_assert(thing_held(n));
@@ -168,8 +124,8 @@ END_TEST
 
 START_TEST(conflict_for_ever_is_no_loop)
 {
-	go_wrong("n0", ACT_HOLD, FAULT_CONFLICT, -1);
-	busy(10 * MINUTE - 1000);
+	go_wrong("n0", ACT_HOLD, REPLY_CONFLICT, -1);
+	busy_until(9, 10 * MINUTE - 1000);
 	world_open(w);
 	world_run(w, 9 * MINUTE);
 	ck_assert_uint_le(w->acts[ACT_HOLD], 60);
@@ -177,7 +133,7 @@ START_TEST(conflict_for_ever_is_no_loop)
 }
 END_TEST
 
-/* A clear whose test fails, as the mark is not what we saw. */
+/* The test of a clear fails because the mark is not what we saw. */
 START_TEST(clear_of_what_changed)
 {
 	struct thing *n = node_at(w, 0);
@@ -188,7 +144,7 @@ START_TEST(clear_of_what_changed)
 	object_hold(&n->o, server_ms(w) - DAY);
 	thing_changed(w, n);
 	w->frozen[KIND_NODE] = true;	/* it is seen as it was ... */
-	w->first[KIND_NODE] = w->last[KIND_NODE];
+	world_lose_lines(w, KIND_NODE);
 	controller_track(w->s, &n->o, world_now(w));
 	n->o.mark_ms -= 5000;		/* ... and has changed since */
 	snprintf(n->o.rv, RV_BYTES, "%llu", (unsigned long long)++w->rv);
@@ -198,11 +154,11 @@ START_TEST(clear_of_what_changed)
 }
 END_TEST
 
-/* A person took it in the moment before our clear: it stays. */
+/* A person takes the hold over just before our clear, and it stays. */
 START_TEST(clear_races_a_person)
 {
 	struct thing *n = node_at(w, 0);
-	int64_t quiet = busy(MINUTE);
+	int64_t quiet = busy_until(9, MINUTE);
 
 	world_open(w);
 	world_run_until(w, quiet - 100);
@@ -233,9 +189,7 @@ START_TEST(read_older_than_the_line)
 	thing_changed(w, n);
 	while (w->acts[ACT_READ] == 0)
 		world_run(w, 1);
-	for (int i = 0; i < FLIGHTS; i++)
-		if (w->flights[i].used)
-			w->flights[i].reply_at = w->boot_ms + 500;
+	world_delay_replies(w, 500);
 	object_hold(&n->o, server_ms(w) - DAY);	/* Karpenter's late copy */
 	thing_changed(w, n);
 	w->frozen[KIND_NODE] = false;
@@ -250,7 +204,7 @@ START_TEST(expectation_times_out)
 	unsigned calls;
 
 	world_open(w);
-	busy(10 * MINUTE - 30000);
+	busy_until(9, 10 * MINUTE - 30000);
 	world_run(w, 10);
 	w->frozen[KIND_NODE] = true;	/* the lines of our writes never come */
 	world_run(w, EXPECT_MS / 2);
@@ -264,10 +218,10 @@ START_TEST(expectation_times_out)
 }
 END_TEST
 
-/* Written, and the line is slow to come: nothing is written twice. */
+/* The watch line of a write is slow to come.  Nothing is written twice. */
 START_TEST(slow_lines)
 {
-	int64_t quiet = busy(5 * MINUTE);
+	int64_t quiet = busy_until(9, 5 * MINUTE);
 
 	w->watch_ms = EXPECT_MS / 2;
 	w->reply_ms = 5;
@@ -285,9 +239,9 @@ START_TEST(busy_server_is_left_alone)
 	unsigned n;
 
 	w->retry_after_ms = 7000;
-	go_wrong("n0", ACT_HOLD, FAULT_BUSY, 1);
+	go_wrong("n0", ACT_HOLD, REPLY_BUSY, 1);
 	world_open(w);
-	busy(10 * MINUTE - 30000);
+	busy_until(9, 10 * MINUTE - 30000);
 	world_run(w, 300);
 	n = w->acts[ACT_HOLD];
 	world_run(w, 6500);
@@ -299,26 +253,23 @@ END_TEST
 
 /* --- gone ----------------------------------------------------------------- */
 
-/* Who was to be written to has gone meanwhile: we are told to wait all the
- * same. */
+/* The object has gone before the 429 comes.  The request to wait counts all
+ * the same. */
 START_TEST(busy_though_it_is_gone)
 {
 	unsigned before;
 
-	go_wrong("n0", ACT_CLEAR, FAULT_BUSY, 1);
+	go_wrong("n0", ACT_CLEAR, REPLY_BUSY, 1);
 	world_open(w);
 	object_hold(&node_at(w, 0)->o, server_ms(w) - DAY);
 	thing_changed(w, node_at(w, 0));
 	while (w->acts[ACT_CLEAR] == 0)
 		world_run(w, 1);
-	for (int i = 0; i < FLIGHTS; i++)
-		if (w->flights[i].used)
-			w->flights[i].reply_at = w->boot_ms + 500;
-	thing_delete(w, claim_at(w, 0));
-	thing_delete(w, node_at(w, 0));
+	world_delay_replies(w, 500);
+	machine_delete(w, 0);
 	world_run(w, 600);
 	before = w->acts[ACT_HOLD];
-	(void)busy(MINUTE);
+	(void)busy_until(9, MINUTE);
 	world_run(w, w->retry_after_ms - 200);
 	ck_assert_uint_eq(w->acts[ACT_HOLD], before);
 	world_run(w, SLACK);
@@ -333,11 +284,10 @@ START_TEST(gone_while_queued)
 	for (int i = 20; i < 220; i++)
 		machine_add(w, i, "web", server_ms(w) - DAY);
 	world_open(w);
-	quiet = busy(5 * MINUTE);
+	quiet = busy_until(9, 5 * MINUTE);
 	world_run(w, 60 + _i * 20);
 	for (int i = 20; i < 220; i += 2) {
-		thing_delete(w, claim_at(w, i));
-		thing_delete(w, node_at(w, i));
+		machine_delete(w, i);
 	}
 	for (int i = 300; i < 350; i++)	/* ids are used again */
 		machine_add(w, i, "web", server_ms(w) - DAY);
@@ -350,7 +300,7 @@ END_TEST
 
 START_TEST(node_created_again_under_its_name)
 {
-	int64_t quiet = busy(5 * MINUTE);
+	int64_t quiet = busy_until(9, 5 * MINUTE);
 	struct object o;
 
 	world_open(w);
@@ -367,7 +317,8 @@ START_TEST(node_created_again_under_its_name)
 }
 END_TEST
 
-/* A late word that the former Node is gone says nothing of this one. */
+/* A late line that the former Node is gone does not concern the new one of the
+ * same name. */
 START_TEST(the_former_node_is_gone)
 {
 	struct controller_report r;
@@ -398,7 +349,7 @@ START_TEST(ghost_of_a_claim)
 	world_list(w, KIND_NODECLAIM);
 	controller_forget(w->s, &ghost, world_now(w));
 	thing_delete(w, c);
-	w->first[KIND_NODECLAIM] = w->last[KIND_NODECLAIM];
+	world_lose_lines(w, KIND_NODECLAIM);
 	controller_track(w->s, &ghost, world_now(w)); /* the late GET */
 	world_run(w, 10 * MINUTE);
 	ck_assert_msg(thing_clear(n), "held by a ghost");
@@ -406,8 +357,8 @@ START_TEST(ghost_of_a_claim)
 }
 END_TEST
 
-/* The same, where a new list, not a line, has told that the claim is gone: the
- * late GET must not bring it back, for nothing would take it away again. */
+/* The same, but it was a new list that showed that the claim is gone.  The
+ * late GET must not bring it back, because nothing would remove it again. */
 START_TEST(ghost_after_a_list)
 {
 	struct thing *c = claim_at(w, 0);
@@ -421,9 +372,7 @@ START_TEST(ghost_after_a_list)
 	c->used = true;
 	while (w->acts[ACT_READ_CLAIM] == 0)
 		world_run(w, 1);
-	for (int i = 0; i < FLIGHTS; i++)
-		if (w->flights[i].used)
-			w->flights[i].reply_at = w->boot_ms + 500;
+	world_delay_replies(w, 500);
 	world_run(w, 1);
 	c->used = false;
 	world_list(w, KIND_NODECLAIM);
@@ -434,8 +383,8 @@ START_TEST(ghost_after_a_list)
 }
 END_TEST
 
-/* Two Nodes name one claim; the second is no part of the machine, and its
- * mark goes as well.  The claim is seen: there is nothing to GET. */
+/* Two Nodes name one claim.  The second is no part of the machine, and its
+ * mark is removed as well.  The claim is in the table, so no GET is needed. */
 START_TEST(second_node_of_a_claim)
 {
 	struct object o = node_at(w, 0)->o;
@@ -453,17 +402,6 @@ END_TEST
 
 /* --- bounds --------------------------------------------------------------- */
 
-static unsigned
-notes_of(enum note_type type)
-{
-	struct note n;
-	unsigned count = 0;
-
-	while (controller_note(w->s, &n))
-		count += n.type == type;
-	return count;
-}
-
 static void
 small_world(uint32_t max, int machines)
 {
@@ -479,7 +417,7 @@ START_TEST(table_full)
 	int64_t quiet;
 
 	small_world(10, 12);
-	ck_assert_uint_ge(notes_of(NOTE_TABLE_FULL), 4);
+	ck_assert_uint_ge(notes(NOTE_TABLE_FULL, NULL), 4);
 	ck_assert_uint_ge(w->counters.at[COUNTER_TABLE_FULL], 4);
 	claim_at(w, 0)->o.ready_ms = server_ms(w);
 	quiet = server_ms(w) + rules.hold_ms;
@@ -491,8 +429,8 @@ START_TEST(table_full)
 }
 END_TEST
 
-/* Room comes in two steps a few seconds apart: in the end everything that
- * fits is known, without anything else being needed. */
+/* Room in the table comes in steps a few seconds apart.  In the end everything
+ * that fits is known, and nothing else has to happen for that. */
 START_TEST(table_has_room_again)
 {
 	struct controller_report r;
@@ -500,8 +438,7 @@ START_TEST(table_has_room_again)
 	small_world(10, 14);
 	world_run(w, 2 * MINUTE);
 	for (int i = 0; i < 4; i++) {
-		thing_delete(w, claim_at(w, i));
-		thing_delete(w, node_at(w, i));
+		machine_delete(w, i);
 		world_run(w, 3000);
 	}
 	world_run(w, 5 * MINUTE);
@@ -523,13 +460,14 @@ latencies(void)
 	return n;
 }
 
-/* One observation a period, also where a Node was seen before its claim. */
+/* The latency is observed once in a period, also where a Node was seen before
+ * its claim. */
 START_TEST(hold_latency)
 {
 	world_open(w);
 	if (_i == 1) {	/* its hold is refused, and then the claim comes */
 		w->frozen[KIND_NODECLAIM] = true;
-		go_wrong("n9", ACT_HOLD, FAULT_ERROR, 1);
+		go_wrong("n9", ACT_HOLD, REPLY_ERROR, 1);
 	}
 	machine_add(w, 9, "web", server_ms(w) - 30000);
 	world_run(w, 100);
@@ -545,7 +483,7 @@ START_TEST(report_is_right)
 	struct scope_report sc;
 	struct controller_report r;
 	uint32_t i = 0;
-	int64_t quiet = busy(5 * MINUTE);
+	int64_t quiet = busy_until(9, 5 * MINUTE);
 
 	world_open(w);
 	controller_report(w->s, &r);
@@ -557,22 +495,22 @@ START_TEST(report_is_right)
 	ck_assert(controller_scope(w->s, &i, &sc));
 	ck_assert(sc.held && sc.quiet_ms == quiet);
 	ck_assert(!controller_scope(w->s, &i, &sc));
-	ck_assert_uint_eq(notes_of(NOTE_SCOPE_HELD), 1);
+	ck_assert_uint_eq(notes(NOTE_SCOPE_HELD, NULL), 1);
 	world_run_until(w, quiet + SLACK);
-	ck_assert_uint_eq(notes_of(NOTE_SCOPE_QUIET), 1);
+	ck_assert_uint_eq(notes(NOTE_SCOPE_QUIET, NULL), 1);
 	controller_report(w->s, &r);
 	ck_assert_uint_eq(r.held[KIND_NODE], 0);
 	ck_assert_uint_eq(r.timers, 0);
 }
 END_TEST
 
-/* How long it was held is no difference of stamps: the API server's clock was
- * set meanwhile. */
+/* How long a scope was held is not computed from stamps, because the API
+ * server's clock may be set meanwhile. */
 START_TEST(told_for_how_long)
 {
 	struct note n;
 
-	(void)busy(5 * MINUTE);
+	(void)busy_until(9, 5 * MINUTE);
 	world_open(w);
 	world_run(w, MINUTE);
 	w->offset_ms += 60 * MINUTE;
@@ -592,7 +530,7 @@ main(void)
 	Suite *s = suite_create("controller: faults");
 	TCase *c = run_case(s, "faults");
 
-	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_checked_fixture(c, setup, scene_teardown);
 	tcase_add_loop_test(c, answer_table, 0,
 			    sizeof(answers) / sizeof(answers[0]));
 	tcase_add_test(c, conflict_then_the_watch_line);
@@ -617,5 +555,5 @@ main(void)
 	tcase_add_loop_test(c, hold_latency, 0, 2);
 	tcase_add_test(c, report_is_right);
 	tcase_add_test(c, told_for_how_long);
-	return run_suite(s);
+	return suite_run(s);
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "world.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-/* What is told: who holds a scope until when, and what is refused. */
+#include "scene.h"
 
-#define MINUTE 60000
-#define SLACK 4000
-
-static struct rules rules;
-static struct world *w;
+/* What is reported: which machine holds a scope until when, and what is
+ * refused. */
 
 static void
 setup(void)
@@ -15,51 +14,7 @@ setup(void)
 	rules = rules_default();
 	rules.cap = (struct cap_rules){60 * MINUTE, 10 * MINUTE};
 	w = world_new(&rules, THINGS, 1);
-	for (int i = 0; i < 5; i++)
-		machine_add(w, i, "web", server_ms(w) - DAY);
-}
-
-static void
-teardown(void)
-{
-	world_free(w);
-	w = NULL;
-}
-
-static struct thing *
-booting(int n)
-{
-	char uid[16];
-	struct object o;
-
-	snprintf(uid, sizeof(uid), "c%d", n);
-	o = claim_new(uid, server_ms(w) / 1000 * 1000);
-	o.launched = o.launch_known = true;
-	return thing_add(w, &o);
-}
-
-static int64_t
-become_ready(struct thing *c)
-{
-	c->o.ready_ms = server_ms(w) / 1000 * 1000;
-	thing_changed(w, c);
-	return c->o.ready_ms + rules.hold_ms;
-}
-
-/* How many of that type since the last call, and the last of them. */
-static unsigned
-notes(enum note_type type, struct note *last)
-{
-	struct note n;
-	unsigned count = 0;
-
-	while (controller_note(w->s, &n)) {
-		if (n.type != type)
-			continue;
-		count++;
-		*last = n;
-	}
-	return count;
+	add_old(5);
 }
 
 /* --- the quiet time ------------------------------------------------------- */
@@ -72,7 +27,7 @@ START_TEST(held_by_one_that_boots)
 
 	world_open(w);
 	seen = server_ms(w);
-	c = booting(9);
+	c = claim_boot(9);
 	world_run(w, SLACK);
 	ck_assert_uint_eq(notes(NOTE_SCOPE_HELD, &n), 1);
 	ck_assert(n.earliest);
@@ -80,10 +35,11 @@ START_TEST(held_by_one_that_boots)
 	ck_assert_str_eq(n.name, "");
 	ck_assert_int_ge(n.a, seen + rules.hold_ms);
 	ck_assert_int_le(n.a, seen + rules.hold_ms + 1000);
-	/* It boots on: no news. */
+	/* While it boots there is nothing new to report. */
 	world_run(w, 5 * MINUTE);
 	ck_assert_uint_eq(notes(NOTE_SCOPE_MOVED, &n), 0);
-	/* Ready: now it is known, and told at once, as a minute is over. */
+	/* It is ready.  The end of the hold is now known, and is reported at
+	 * once because a minute has passed since the last report. */
 	quiet = become_ready(c);
 	world_run(w, 500);
 	ck_assert_uint_eq(notes(NOTE_SCOPE_MOVED, &n), 1);
@@ -101,8 +57,7 @@ START_TEST(held_by_one_that_is_ready)
 	int64_t quiet;
 
 	world_open(w);
-	machine_add(w, 9, "web", server_ms(w) / 1000 * 1000);
-	quiet = claim_at(w, 9)->o.ready_ms + rules.hold_ms;
+	quiet = machine_now(9, "web");
 	world_run(w, SLACK);
 	ck_assert_uint_eq(notes(NOTE_SCOPE_HELD, &n), 1);
 	ck_assert(!n.earliest);
@@ -111,7 +66,7 @@ START_TEST(held_by_one_that_is_ready)
 }
 END_TEST
 
-/* One a minute at most, and the last word is right. */
+/* There is at most one report a minute, and the last one is right. */
 START_TEST(moved_once_a_minute)
 {
 	struct note n;
@@ -119,13 +74,12 @@ START_TEST(moved_once_a_minute)
 	unsigned told = 0;
 
 	world_open(w);
-	machine_add(w, 10, "web", server_ms(w) / 1000 * 1000);
+	machine_now(10, "web");
 	world_run(w, 500);
 	ck_assert_uint_eq(notes(NOTE_SCOPE_HELD, &n), 1);
 	first = w->boot_ms;
 	for (int i = 0; i < 60; i++) {	/* a machine every 3 s, for 3 min */
-		machine_add(w, 11 + i, "web", server_ms(w) / 1000 * 1000);
-		quiet = claim_at(w, 11 + i)->o.ready_ms + rules.hold_ms;
+		quiet = machine_now(11 + i, "web");
 		world_run(w, 3000);
 		if (notes(NOTE_SCOPE_MOVED, &n) == 0)
 			continue;
@@ -136,8 +90,8 @@ START_TEST(moved_once_a_minute)
 	}
 	ck_assert_uint_ge(told, 2);
 	ck_assert_uint_le(told, 3);
-	/* What is left is told when its minute is over, though nothing else
-	 * happens. */
+	/* The last change is reported when its minute is over, although
+	 * nothing else happens. */
 	world_run(w, MINUTE + 500);
 	told += notes(NOTE_SCOPE_MOVED, &n);
 	ck_assert_int_eq(n.a, quiet);
@@ -148,22 +102,21 @@ START_TEST(moved_once_a_minute)
 }
 END_TEST
 
-/* The machine whose activity was the last goes: quiet earlier. */
+/* The machine whose activity was the last is deleted, so the hold ends
+ * earlier. */
 START_TEST(moved_by_a_deletion)
 {
 	struct note n;
 	int64_t quiet;
 
 	world_open(w);
-	machine_add(w, 10, "web", server_ms(w) / 1000 * 1000);
-	quiet = claim_at(w, 10)->o.ready_ms + rules.hold_ms;
+	quiet = machine_now(10, "web");
 	world_run(w, 2 * MINUTE);
-	machine_add(w, 11, "web", server_ms(w) / 1000 * 1000);
+	machine_now(11, "web");
 	world_run(w, 2 * MINUTE);
 	ck_assert_uint_eq(notes(NOTE_SCOPE_MOVED, &n), 1);
 	ck_assert_str_eq(n.machine, "c11");
-	thing_delete(w, claim_at(w, 11));
-	thing_delete(w, node_at(w, 11));
+	machine_delete(w, 11);
 	world_run(w, 1000);
 	ck_assert_uint_eq(notes(NOTE_SCOPE_MOVED, &n), 1);
 	ck_assert_str_eq(n.machine, "c10");
@@ -171,24 +124,24 @@ START_TEST(moved_by_a_deletion)
 }
 END_TEST
 
-/* One more machine whose own time is over sooner moves nothing. */
+/* A further machine whose own time ends sooner moves nothing. */
 START_TEST(not_moved)
 {
 	struct note n;
 
 	world_open(w);
-	machine_add(w, 10, "web", server_ms(w) / 1000 * 1000);
+	machine_now(10, "web");
 	world_run(w, 2 * MINUTE);
-	machine_add(w, 11, "web", server_ms(w) / 1000 * 1000 - 5 * MINUTE);
+	machine_add(w, 11, "web", stamp_now() - 5 * MINUTE);
 	world_run(w, 2 * MINUTE);
-	/* A shift of the clock is none either. */
+	/* A shift of the clock is no change either. */
 	w->offset_ms += 60 * MINUTE;
 	world_run(w, 2 * MINUTE);
 	ck_assert_uint_eq(notes(NOTE_SCOPE_MOVED, &n), 0);
 }
 END_TEST
 
-/* A boot that failed speaks under its own name. */
+/* A hold that a failed boot prolongs is reported under that machine's name. */
 START_TEST(held_by_a_boot_that_failed)
 {
 	struct thing *c;
@@ -197,7 +150,7 @@ START_TEST(held_by_a_boot_that_failed)
 	world_open(w);
 	machine_add(w, 10, "web", server_ms(w) - 595000);
 	world_run(w, 1000);
-	c = booting(9);
+	c = claim_boot(9);
 	world_run(w, 2000);
 	thing_delete(w, c);
 	world_run(w, MINUTE);
@@ -212,7 +165,7 @@ START_TEST(capped)
 
 	world_open(w);
 	for (int i = 0; i < 12; i++) {
-		machine_add(w, 10 + i, "web", server_ms(w) / 1000 * 1000);
+		machine_now(10 + i, "web");
 		world_run(w, 5 * MINUTE);
 	}
 	world_run(w, 1000);
@@ -224,18 +177,19 @@ START_TEST(capped)
 }
 END_TEST
 
-/* Nothing is capped at its birth: after a wave that was paid for, another. */
+/* No hold is capped when it begins.  A wave whose debt has been paid off is
+ * followed by another. */
 START_TEST(not_capped_at_birth)
 {
 	struct note n;
 
 	world_open(w);
 	for (int i = 0; i < 4; i++) {	/* held for 10 min of every 17 */
-		machine_add(w, 10 + i, "web", server_ms(w) / 1000 * 1000);
+		machine_now(10 + i, "web");
 		world_run(w, 17 * MINUTE);
 	}
 	for (int i = 0; i < 20; i++) {
-		machine_add(w, 20 + i, "web", server_ms(w) / 1000 * 1000);
+		machine_now(20 + i, "web");
 		world_run(w, 17 * MINUTE);
 	}
 	ck_assert_uint_eq(notes(NOTE_SCOPE_CAPPED, &n), 0);
@@ -244,31 +198,10 @@ END_TEST
 
 /* --- what is refused ------------------------------------------------------ */
 
-static enum act refused_act;
-static enum fault refused_as;
-static const char *refused_name;
-
-static enum fault
-refuse(struct world *x, const struct action *a)
-{
-	(void)x;
-	return a->act == refused_act && strcmp(a->name, refused_name) == 0
-		       ? refused_as
-		       : FAULT_NONE;
-}
-
-static void
-go_wrong(const char *name, enum act act, enum fault fault)
-{
-	refused_name = name;
-	refused_act = act;
-	refused_as = fault;
-	w->fault = refuse;
-}
-
-/* 1 s, doubling to 10 min, each with jitter: within an hour at least 13 and at
- * most 21 times.  Told once. */
-static const enum fault refusals[] = {FAULT_REFUSED, FAULT_INVALID};
+/* A refused write is tried after 1 s, and the wait doubles up to 10 min, each
+ * with jitter.  That makes 13 to 21 tries in an hour.  The refusal is reported
+ * once. */
+static const enum reply_fault refusals[] = {REPLY_REFUSED, REPLY_INVALID};
 
 START_TEST(a_clear_that_is_refused)
 {
@@ -278,7 +211,7 @@ START_TEST(a_clear_that_is_refused)
 
 	object_hold(&node_at(w, 0)->o, server_ms(w) - DAY);
 	object_hold(&node_at(w, 1)->o, server_ms(w) - DAY);
-	go_wrong("n0", ACT_CLEAR, refusals[_i]);
+	go_wrong("n0", ACT_CLEAR, refusals[_i], -1);
 	world_open(w);
 	ck_assert(thing_clear(node_at(w, 1)));
 	ck_assert_uint_eq(notes(NOTE_REFUSED, &n), 1);
@@ -308,14 +241,15 @@ START_TEST(a_hold_that_is_refused)
 {
 	struct note n;
 
-	go_wrong("n0", ACT_HOLD, refusals[_i]);
+	go_wrong("n0", ACT_HOLD, refusals[_i], -1);
 	world_open(w);
 	machine_add(w, 9, "web", server_ms(w));
 	world_run(w, 9 * MINUTE);
 	ck_assert_uint_eq(notes(NOTE_REFUSED, &n), 1);
 	ck_assert_str_eq(n.name, "n0");
 	ck_assert_int_eq(n.a, ACT_HOLD);
-	/* Four others and itself; and n0 in waits of 1, 2, 4 … s. */
+	/* There are four others and the new machine; n0 is tried after waits
+	 * of 1, 2, 4 … s. */
 	ck_assert_uint_ge(w->acts[ACT_HOLD], 5 + 8);
 	ck_assert_uint_le(w->acts[ACT_HOLD], 5 + 10);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
@@ -325,14 +259,14 @@ START_TEST(a_hold_that_is_refused)
 }
 END_TEST
 
-/* What fails without being refused is tried again within 10 s and up to as
- * much more, and not told. */
+/* A write that fails without being refused is tried again after at most 10 s,
+ * with a jitter of up to as much again, and is not reported. */
 START_TEST(a_failure_is_no_refusal)
 {
 	struct note n;
 
 	object_hold(&node_at(w, 0)->o, server_ms(w) - DAY);
-	go_wrong("n0", ACT_CLEAR, FAULT_ERROR);
+	go_wrong("n0", ACT_CLEAR, REPLY_ERROR, -1);
 	world_open(w);
 	world_run(w, 60 * MINUTE);
 	ck_assert_uint_eq(notes(NOTE_REFUSED, &n), 0);
@@ -343,11 +277,11 @@ START_TEST(a_failure_is_no_refusal)
 }
 END_TEST
 
-/* A claim that cannot be patched never keeps its Node, once that is registered;
- * before, it does. */
-static const enum fault all_ways[] = {FAULT_REFUSED, FAULT_INVALID,
-				      FAULT_ERROR, FAULT_LOST,
-				      FAULT_CONFLICT};
+/* A claim that cannot be patched does not delay its Node once that is
+ * registered.  Before that it does. */
+static const enum reply_fault all_ways[] = {REPLY_REFUSED, REPLY_INVALID,
+				      REPLY_ERROR, REPLY_LOST,
+				      REPLY_CONFLICT};
 
 START_TEST(the_claim_never_keeps_its_node)
 {
@@ -355,12 +289,12 @@ START_TEST(the_claim_never_keeps_its_node)
 
 	object_hold(&c->o, server_ms(w) - DAY);
 	object_hold(&n->o, server_ms(w) - DAY);
-	go_wrong("c0", ACT_CLEAR, all_ways[_i]);
+	go_wrong("c0", ACT_CLEAR, all_ways[_i], -1);
 	world_open(w);
 	ck_assert(thing_clear(n));
 	ck_assert_uint_eq(n->writes, 1);
 	world_run(w, 5 * MINUTE);
-	if (all_ways[_i] != FAULT_LOST)
+	if (all_ways[_i] != REPLY_LOST)
 		ck_assert(thing_held(c));
 	w->fault = NULL;
 	world_run(w, 10 * MINUTE);
@@ -376,7 +310,7 @@ START_TEST(the_claim_first_while_it_joins)
 	n->o.registered = false;
 	object_hold(&c->o, server_ms(w) - DAY);
 	object_hold(&n->o, server_ms(w) - DAY);
-	go_wrong("c0", ACT_CLEAR, FAULT_REFUSED);
+	go_wrong("c0", ACT_CLEAR, REPLY_REFUSED, -1);
 	world_open(w);
 	world_run(w, 5 * MINUTE);
 	ck_assert(thing_held(n));
@@ -388,20 +322,17 @@ START_TEST(the_claim_first_while_it_joins)
 }
 END_TEST
 
-/* A class that is refused is told as well, once. */
+/* A class that is refused is reported as well, once. */
 START_TEST(a_class_that_is_refused)
 {
 	struct note n;
-	struct object o;
 	struct thing *c = claim_at(w, 0);
 
 	rules.replacements = REPLACEMENTS_IGNORE;
-	go_wrong("c9", ACT_CLASSIFY, FAULT_REFUSED);
-	c->o.disrupted_ms = server_ms(w) / 1000 * 1000;
+	go_wrong("c9", ACT_CLASSIFY, REPLY_REFUSED, -1);
+	c->o.disrupted_ms = stamp_now();
 	world_open(w);
-	o = claim_new("c9", server_ms(w) / 1000 * 1000);
-	o.launched = o.launch_known = true;
-	thing_add(w, &o);
+	claim_boot(9);
 	world_run(w, 1000);
 	controller_disruption_event(w->s, "c9", "drifted", world_now(w));
 	world_run(w, 10 * MINUTE);
@@ -418,7 +349,7 @@ main(void)
 	Suite *s = suite_create("controller: notes");
 	TCase *c = run_case(s, "quiet time"), *r = run_case(s, "refused");
 
-	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_checked_fixture(c, setup, scene_teardown);
 	tcase_add_test(c, held_by_one_that_boots);
 	tcase_add_test(c, held_by_one_that_is_ready);
 	tcase_add_test(c, moved_once_a_minute);
@@ -427,7 +358,7 @@ main(void)
 	tcase_add_test(c, held_by_a_boot_that_failed);
 	tcase_add_test(c, capped);
 	tcase_add_test(c, not_capped_at_birth);
-	tcase_add_checked_fixture(r, setup, teardown);
+	tcase_add_checked_fixture(r, setup, scene_teardown);
 	tcase_add_loop_test(r, a_clear_that_is_refused, 0, 2);
 	tcase_add_loop_test(r, a_hold_that_is_refused, 0, 2);
 	tcase_add_test(r, a_failure_is_no_refusal);
@@ -435,5 +366,5 @@ main(void)
 			    sizeof(all_ways) / sizeof(all_ways[0]));
 	tcase_add_test(r, the_claim_first_while_it_joins);
 	tcase_add_test(r, a_class_that_is_refused);
-	return run_suite(s);
+	return suite_run(s);
 }

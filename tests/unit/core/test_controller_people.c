@@ -1,38 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "world.h"
+#include <string.h>
+
+#include "scene.h"
 
 /* What people may do (docs/rules.md#what-people-may-do-while-we-hold), and
  * whose marks are ours (docs/rules.md#our-annotations). */
 
-#define MINUTE 60000
-#define SLACK 4000
-
-static struct rules rules;
-static struct world *w;
 static int64_t quiet;
 
 static void
 setup(void)
 {
-	rules = rules_default();
-	w = world_new(&rules, THINGS, 1);
-	for (int i = 0; i < 5; i++)
-		machine_add(w, i, "web", server_ms(w) - DAY);
-}
-
-static void
-teardown(void)
-{
-	world_free(w);
-	w = NULL;
+	scene_setup();
+	add_old(5);
 }
 
 /* Opens the world and keeps the scope held for settle_ms by machine 9. */
 static void
 hold_for(int64_t settle_ms)
 {
-	machine_add(w, 9, "web", server_ms(w) - rules.hold_ms + settle_ms);
-	quiet = claim_at(w, 9)->o.ready_ms + rules.hold_ms;
+	quiet = busy_until(9, settle_ms);
 	world_open(w);
 }
 
@@ -68,8 +55,8 @@ START_TEST(had_set_the_hold_before_us)
 }
 END_TEST
 
-/* The claim got it from the template; the Node got ours at admission and
- * theirs by Karpenter's copy. */
+/* The claim has a person's hold from the template.  The Node got our hold at
+ * admission, and theirs when Karpenter copied the claim's annotations. */
 START_TEST(template_hold)
 {
 	struct thing *c = claim_at(w, 0), *n = node_at(w, 0);
@@ -90,8 +77,8 @@ START_TEST(template_hold)
 }
 END_TEST
 
-/* A template's "false" beside our mark on the Node: yielded, and at the end
- * only the mark goes. */
+/* The template's "false" stands beside our mark on the Node.  We have yielded,
+ * and at the end only the mark is removed. */
 START_TEST(template_other_value)
 {
 	struct thing *c = claim_at(w, 0), *n = node_at(w, 0);
@@ -121,7 +108,8 @@ START_TEST(removes_our_mark)
 }
 END_TEST
 
-/* ... on the claim too, while the Node is not registered. */
+/* While the Node is not registered, the claim's hold becomes the person's,
+ * too. */
 START_TEST(removes_our_mark_before_registration)
 {
 	struct thing *n, *c;
@@ -157,7 +145,8 @@ START_TEST(removes_or_changes_the_hold)
 	world_run_until(w, quiet + MINUTE);
 	ck_assert_int_eq(n->o.hold, hold);
 	ck_assert_int_eq(n->o.mark, MARK_ABSENT);
-	/* In the next period it is held again, where nothing is said. */
+	/* In the next period it is held again, unless the person has set
+	 * another value. */
 	machine_add(w, 10, "web", server_ms(w));
 	world_run(w, SLACK);
 	ck_assert(thing_held(n) == (_i == 0));
@@ -246,8 +235,9 @@ registers(struct thing *c, struct thing *n)
 	thing_changed(w, n);
 }
 
-/* The hold is taken off the claim, and the mark stays: before its Node is
- * there, while it is not registered, or (2) afterwards, which says nothing. */
+/* A person removes the hold from the claim, and the mark stays.  It happens
+ * before the Node is there (0), while it is not registered (1), or afterwards
+ * (2), when it does not count. */
 START_TEST(opts_out_on_the_claim)
 {
 	struct thing *c, *n = NULL;
@@ -276,8 +266,7 @@ START_TEST(opts_out_on_the_claim)
 	ck_assert_int_eq(c->o.hold, HOLD_ABSENT);
 	/* The others are held because of it all the same. */
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
-	c->o.ready_ms = server_ms(w) / 1000 * 1000;
-	thing_changed(w, c);
+	become_ready(c);
 	world_run(w, rules.hold_ms + SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 	/* Until the next period. */
@@ -287,7 +276,8 @@ START_TEST(opts_out_on_the_claim)
 }
 END_TEST
 
-/* Put back on the claim by the same person: no longer opted out. */
+/* The same person puts the hold back on the claim, which is no longer opted
+ * out then. */
 START_TEST(opts_in_again)
 {
 	struct thing *c, *n;
@@ -355,8 +345,7 @@ previous_hold(struct thing *t, enum hold former, enum hold today)
 	t->o.hold = today;
 	t->o.has_held_key = t->o.has_previous = true;
 	t->o.previous_hold = former;
-	strcpy(t->o.previous_key.key, "example.org/old");
-	strcpy(t->o.previous_key.value, "yes");
+	t->o.previous_key = hold_other;
 }
 
 START_TEST(former_key_is_cleared_then_held_anew)
@@ -365,7 +354,7 @@ START_TEST(former_key_is_cleared_then_held_anew)
 
 	previous_hold(n, HOLD_SAME, HOLD_ABSENT);
 	hold_for(5 * MINUTE);
-	ck_assert_int_eq(n->o.previous_hold, HOLD_ABSENT);
+	ck_assert_int_eq(api_hold_of(n->kept.at, &hold_other), HOLD_ABSENT);
 	ck_assert(!n->o.has_held_key);
 	ck_assert(thing_held(n));
 	ck_assert_uint_eq(n->writes, 2);
@@ -397,9 +386,9 @@ START_TEST(former_when_quiet)
 	world_run(w, MINUTE);
 	ck_assert_msg(n->o.mark == MARK_ABSENT && !n->o.has_held_key &&
 			      n->o.hold == previous_keys[_i].today &&
-			      n->o.previous_hold == (left == HOLD_SAME
-							   ? HOLD_ABSENT
-							   : left) &&
+			      api_hold_of(n->kept.at, &hold_other) ==
+				      (left == HOLD_SAME ? HOLD_ABSENT
+							 : left) &&
 			      n->writes == previous_keys[_i].writes,
 		      "%s", previous_keys[_i].name);
 }
@@ -418,7 +407,8 @@ START_TEST(odd_mark_is_cleared)
 }
 END_TEST
 
-/* Karpenter puts back what was just cleared: cleared whenever seen. */
+/* Karpenter's late copy puts back what was just cleared.  It is cleared each
+ * time it is seen. */
 START_TEST(copied_back_after_the_clear)
 {
 	struct thing *n = node_at(w, 0);
@@ -437,26 +427,21 @@ END_TEST
 
 /* --- being deleted -------------------------------------------------------- */
 
-/* Registration may put a person's hold beside our mark, which stays what it
- * was: until it is over the version is tested, not the mark's text. */
+/* Registration may put a person's hold beside our mark and leave the mark as
+ * it was.  Until registration is over, a clear therefore tests the version and
+ * not the mark's text. */
 START_TEST(a_joining_node_is_cleared_by_version)
 {
 	struct thing *n = node_at(w, 0);
-	struct action a = {.act = ACT_NONE};
-	int64_t wait;
+	struct action a;
 
 	n->o.registered = _i == 1;
-	object_hold(&n->o, server_ms(w) / 1000 * 1000 - MINUTE);
+	object_hold(&n->o, stamp_now() - MINUTE);
 	world_list(w, KIND_NODE);
 	world_list(w, KIND_NODECLAIM);
-	ck_assert(world_next(w, &a, &wait));
-	ck_assert_int_eq(a.act, ACT_LIST_CLAIMS);
-	world_done(w, &a, CONTROLLER_OK);
-	ck_assert(world_next(w, &a, &wait));
-	ck_assert_int_eq(a.act, ACT_LIST_NODEPOOLS);
-	world_done(w, &a, CONTROLLER_OK);
-	ck_assert(world_next(w, &a, &wait));
-	ck_assert_int_eq(a.act, ACT_CLEAR);
+	(void)act_done(ACT_LIST_CLAIMS, CONTROLLER_OK);
+	(void)act_done(ACT_LIST_NODEPOOLS, CONTROLLER_OK);
+	a = act_next(ACT_CLEAR);
 	ck_assert_str_eq(a.name, n->o.name);
 	ck_assert(a.mark_exact == (_i == 1));
 }
@@ -479,7 +464,7 @@ START_TEST(deleting_is_not_patched)
 }
 END_TEST
 
-/* Not seen as Karpenter's any more: then not ours either. */
+/* An object that is no longer Karpenter's is no longer ours to hold. */
 START_TEST(no_longer_karpenters)
 {
 	struct thing *n = node_at(w, 0);
@@ -499,7 +484,7 @@ main(void)
 	Suite *s = suite_create("controller: people");
 	TCase *c = run_case(s, "people");
 
-	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_checked_fixture(c, setup, scene_teardown);
 	tcase_add_loop_test(c, had_set_the_hold_before_us, 0, 2);
 	tcase_add_loop_test(c, template_hold, 0, 2);
 	tcase_add_test(c, template_other_value);
@@ -521,5 +506,5 @@ main(void)
 	tcase_add_loop_test(c, a_joining_node_is_cleared_by_version, 0, 2);
 	tcase_add_test(c, deleting_is_not_patched);
 	tcase_add_test(c, no_longer_karpenters);
-	return run_suite(s);
+	return suite_run(s);
 }

@@ -1,36 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "world.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-/* What each annotation of a NodePool does, and which is stronger:
+#include "scene.h"
+
+/* What each annotation of a NodePool does, and which takes precedence:
  * docs/rules.md#nodepool-annotations. */
-
-#define MINUTE 60000
-#define SLACK 5000
-
-static struct rules rules;
-static struct world *w;
-
-static void
-setup(void)
-{
-	rules = rules_default();
-	w = world_new(&rules, THINGS, 1);
-}
-
-static void
-teardown(void)
-{
-	world_free(w);
-	w = NULL;
-}
 
 static void
 use_scope(enum scope_kind scope, int64_t max_ms)
 {
-	teardown();
 	rules.scope = scope;
 	rules.cap = (struct cap_rules){max_ms, 5 * MINUTE};
-	w = world_new(&rules, THINGS, 1);
+	scene_again();
 }
 
 /* Two old machines in each of two pools; nothing is held. */
@@ -79,14 +62,6 @@ says_nothing(const char *name)
 	says(name, NODEPOOL_ENABLED, NULL);
 }
 
-/* A machine that has just become ready. */
-static int64_t
-new_machine(int n, const char *nodepool)
-{
-	machine_add(w, n, nodepool, server_ms(w) / 1000 * 1000);
-	return claim_at(w, n)->o.ready_ms;
-}
-
 static unsigned
 held_in(const char *nodepool)
 {
@@ -98,25 +73,10 @@ held_in(const char *nodepool)
 	return n;
 }
 
-static unsigned
-notes(enum note_type type, struct note *last)
-{
-	struct note n;
-	unsigned count = 0;
-
-	while (controller_note(w->s, &n)) {
-		if (n.type != type)
-			continue;
-		count++;
-		*last = n;
-	}
-	return count;
-}
-
 START_TEST(disabled_is_cleared_and_does_not_count)
 {
 	old_pools();
-	new_machine(4, "web");
+	machine_now(4, "web");
 	world_run(w, SLACK);
 	ck_assert_uint_eq(held_in("web"), 3);
 	ck_assert_uint_eq(held_in("batch"), 2);
@@ -151,7 +111,7 @@ START_TEST(hold_until_holds_this_pool_alone)
 	struct note n;
 
 	old_pools();
-	until = server_ms(w) / 1000 * 1000 + 30 * MINUTE;
+	until = stamp_now() + 30 * MINUTE;
 	says_at("web", NODEPOOL_HOLD_UNTIL, until);
 	ck_assert_uint_eq(notes(NOTE_NODEPOOL_MANUAL, &n), 1);
 	ck_assert_str_eq(n.name, "web");
@@ -175,7 +135,7 @@ START_TEST(no_cap_ends_hold_until)
 
 	use_scope(SCOPE_NODEPOOL, 10 * MINUTE);
 	old_pools();
-	until = server_ms(w) / 1000 * 1000 + 120 * MINUTE;
+	until = stamp_now() + 120 * MINUTE;
 	says_at("web", NODEPOOL_HOLD_UNTIL, until);
 	for (int i = 0; i < 11; i++) {
 		world_run(w, 10 * MINUTE);
@@ -192,16 +152,16 @@ START_TEST(released_at_ends_what_was_created_before)
 
 	use_scope(SCOPE_NODEPOOL, 0);
 	old_pools();
-	new_machine(4, "web");
-	new_machine(5, "batch");
+	machine_now(4, "web");
+	machine_now(5, "batch");
 	world_run(w, SLACK);
 	says_at("web", NODEPOOL_RELEASED_AT, server_ms(w));
 	world_run(w, SLACK);
 	ck_assert_uint_eq(held_in("web"), 0);
 	ck_assert_uint_eq(held_in("batch"), 3);
-	/* One that is made later counts as ever. */
+	/* A machine that is created later counts as usual. */
 	world_run(w, 2 * MINUTE);
-	quiet = new_machine(6, "web") + rules.hold_ms;
+	quiet = machine_now(6, "web");
 	world_run(w, SLACK);
 	ck_assert_uint_eq(held_in("web"), 4);
 	world_run_until(w, quiet + SLACK);
@@ -209,15 +169,15 @@ START_TEST(released_at_ends_what_was_created_before)
 }
 END_TEST
 
-/* In scope `cluster` the others' activity still spreads to it. */
+/* In scope `cluster` the activity of other NodePools still spreads to it. */
 START_TEST(released_at_leaves_the_spread)
 {
 	int64_t quiet;
 
 	old_pools();
-	new_machine(4, "web");
+	machine_now(4, "web");
 	world_run(w, 2 * MINUTE);
-	quiet = new_machine(5, "batch") + rules.hold_ms;
+	quiet = machine_now(5, "batch");
 	world_run(w, SLACK);
 	says_at("web", NODEPOOL_RELEASED_AT, server_ms(w));
 	world_run_until(w, quiet - 1);
@@ -243,22 +203,21 @@ START_TEST(released_at_while_a_machine_boots)
 	says_at("web", NODEPOOL_RELEASED_AT, server_ms(w));
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
-	t->o.ready_ms = server_ms(w) / 1000 * 1000;
-	thing_changed(w, t);
+	become_ready(t);
 	world_run(w, MINUTE);
 	ck_assert_uint_eq(count_marked(w), 0);
 }
 END_TEST
 
-/* It is told as bad, and counts when its moment has come. */
+/* It is reported as invalid, and counts once its moment has come. */
 START_TEST(released_at_in_the_future)
 {
 	int64_t at;
 	struct note n;
 
 	old_pools();
-	at = server_ms(w) / 1000 * 1000 + 5 * MINUTE;
-	new_machine(4, "web");
+	at = stamp_now() + 5 * MINUTE;
+	machine_now(4, "web");
 	says_at("web", NODEPOOL_RELEASED_AT, at);
 	ck_assert_uint_eq(notes(NOTE_NODEPOOL_INVALID, &n), 1);
 	ck_assert_int_eq(n.a, NODEPOOL_RELEASED_AT);
@@ -276,26 +235,28 @@ START_TEST(durations_of_the_pool)
 	use_scope(SCOPE_NODEPOOL, 0);
 	old_pools();
 	says("web", NODEPOOL_HOLD_DURATION, "2m");
-	ready = new_machine(4, "web");
-	(void)new_machine(5, "batch");
+	ready = machine_now(4, "web") - rules.hold_ms;
+	machine_now(5, "batch");
 	world_run_until(w, ready + 2 * MINUTE - 1);
 	ck_assert_uint_eq(held_in("web"), 3);
 	world_run(w, SLACK);
 	ck_assert_uint_eq(held_in("web"), 0);
 	ck_assert_uint_eq(held_in("batch"), 3);
-	/* Longer, while it still runs: held again. */
+	/* The duration becomes longer while it still runs, so the NodePool is
+	 * held again. */
 	says("web", NODEPOOL_HOLD_DURATION, "1h");
 	world_run(w, SLACK);
 	ck_assert_uint_eq(held_in("web"), 3);
 }
 END_TEST
 
-/* A machine every 5 minutes; the pool's cap ends it, or the config's does. */
+/* A new machine comes every 5 minutes.  The NodePool's cap ends the hold, or
+ * the configuration's does. */
 static int64_t
 first_release(const char *nodepool)
 {
 	for (int i = 0; i < 40; i++) {
-		new_machine(10 + i, nodepool);
+		machine_now(10 + i, nodepool);
 		world_run(w, 5 * MINUTE);
 		if (held_in(nodepool) < 3)
 			return (i + 1) * 5;
@@ -341,14 +302,14 @@ START_TEST(bad_value_is_told_once_and_does_not_count)
 	ck_assert_str_eq(n.uid, "u-web");
 	says("web", NODEPOOL_HOLD_DURATION, "faster");
 	ck_assert_uint_eq(notes(NOTE_NODEPOOL_INVALID, &n), 1);
-	new_machine(4, "web");
+	machine_now(4, "web");
 	world_run(w, rules.hold_ms - 1000);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
 }
 END_TEST
 
-/* Gone with the watch, or missing from the next list: nothing it said is left.
- * Nothing is held before the NodePools are listed. */
+/* The NodePool is deleted under the watch (0), or missing from the next list
+ * (1).  Its annotations count no more. */
 START_TEST(pool_gone_or_not_listed)
 {
 	old_pools();
@@ -360,8 +321,7 @@ START_TEST(pool_gone_or_not_listed)
 		controller_nodepool_gone(w->s, "web", world_now(w));
 	} else {
 		world_pool_gone(w, "web");
-		controller_listing(w->s, KIND_NODEPOOL);
-		controller_listed(w->s, KIND_NODEPOOL, true, world_now(w));
+		world_list_empty(w, KIND_NODEPOOL);
 		world_run(w, SLACK);
 		ck_assert_uint_eq(held_in("web"), 2);	/* half a view */
 		controller_watch(w->s, KIND_NODEPOOL, true);
@@ -371,13 +331,14 @@ START_TEST(pool_gone_or_not_listed)
 }
 END_TEST
 
-/* Deleted and made anew while nobody watched: what the old one said is gone. */
+/* The NodePool is deleted and created anew while nobody watches.  The old
+ * one's annotations count no more. */
 START_TEST(pool_made_anew)
 {
 	struct nodepool p;
 
 	old_pools();
-	new_machine(4, "web");
+	machine_now(4, "web");
 	world_run(w, SLACK);
 	if (_i == 0)
 		says("web", NODEPOOL_ENABLED, "false");
@@ -397,7 +358,7 @@ START_TEST(pool_made_anew)
 }
 END_TEST
 
-/* hold-until is told where it counts, and when it comes to. */
+/* hold-until is reported only where it counts, and once it begins to count. */
 START_TEST(manual_hold_told)
 {
 	struct note n;
@@ -419,8 +380,8 @@ START_TEST(manual_hold_told)
 }
 END_TEST
 
-/* Marks of a hold by hand tell nothing of the scope, nor does a state that
- * says "none". */
+/* The marks of a hold by hand do not show how long the scope was held, and
+ * neither does a state that says "none". */
 START_TEST(manual_hold_is_no_past_of_the_scope)
 {
 	char text[200];
@@ -432,7 +393,7 @@ START_TEST(manual_hold_is_no_past_of_the_scope)
 	old_pools();
 	until = server_ms(w) + 600 * MINUTE;
 	says_at("batch", NODEPOOL_HOLD_UNTIL, until);
-	new_machine(4, "web");
+	machine_now(4, "web");
 	world_run(w, 120 * MINUTE);
 	ck_assert_uint_eq(held_in("batch"), 2);
 	ck_assert_uint_eq(held_in("web"), 0);
@@ -443,7 +404,7 @@ START_TEST(manual_hold_is_no_past_of_the_scope)
 	says_at("batch", NODEPOOL_HOLD_UNTIL, until);
 	controller_restore(w->s, _i == 0 ? "" : text, STAMP_NONE, world_now(w));
 	world_open(w);
-	new_machine(9, "web");
+	machine_now(9, "web");
 	world_run(w, SLACK);
 	ck_assert_uint_eq(notes(NOTE_SCOPE_CAPPED, &n), 0);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 6);
@@ -465,7 +426,8 @@ START_TEST(many_bad_values)
 }
 END_TEST
 
-/* Another leader; of this replica nothing is left but its NodePools. */
+/* Another replica led meanwhile.  Of what this one knew only the NodePools are
+ * left. */
 static void
 new_lead(void)
 {
@@ -473,19 +435,18 @@ new_lead(void)
 	world_watch(w, KIND_NODE, false);
 	world_watch(w, KIND_NODECLAIM, false);
 	controller_lead(w->s, true, world_now(w));
-	controller_listing(w->s, KIND_EVENT);
-	controller_listed(w->s, KIND_EVENT, true, world_now(w));
+	world_list_empty(w, KIND_EVENT);
 	world_list(w, KIND_NODE);
 	world_list(w, KIND_NODECLAIM);
 }
 
-/* A lead waits 10 s for the first list of NodePools, and no longer. */
+/* A lead waits for the first list of NodePools, for 10 s at most. */
 START_TEST(nothing_before_the_pools_are_listed)
 {
 	struct note n;
 
 	old_pools();
-	new_machine(4, "web");
+	machine_now(4, "web");
 	new_lead();
 	world_run(w, BEGIN_WAIT_MS - 100);
 	ck_assert_uint_eq(count_marked(w), 0);
@@ -502,8 +463,9 @@ START_TEST(nothing_before_the_pools_are_listed)
 }
 END_TEST
 
-/* They are refused: held after 10 s by the configuration, told once, and
- * nothing is released while they are not seen. */
+/* The list of NodePools is refused.  After 10 s the configuration alone
+ * decides what is held, which is reported once.  Nothing is released while the
+ * NodePools are not seen. */
 START_TEST(the_pools_are_never_listed)
 {
 	struct controller_report r;
@@ -511,7 +473,7 @@ START_TEST(the_pools_are_never_listed)
 	int64_t quiet;
 
 	old_pools();
-	quiet = new_machine(4, "web") + rules.hold_ms;
+	quiet = machine_now(4, "web");
 	new_lead();
 	world_run(w, BEGIN_WAIT_MS - 100);
 	ck_assert_uint_eq(count_marked(w), 0);
@@ -524,29 +486,28 @@ START_TEST(the_pools_are_never_listed)
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
 	controller_report(w->s, &r);
 	ck_assert(r.blocked);
-	controller_listing(w->s, KIND_NODEPOOL);
-	controller_listed(w->s, KIND_NODEPOOL, true, world_now(w));
+	world_list_empty(w, KIND_NODEPOOL);
 	controller_watch(w->s, KIND_NODEPOOL, true);
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 }
 END_TEST
 
-/* … by what this replica knew of them from before it led, or learned since
- * from a list that never ended. */
+/* What counts then is what this replica knew of the NodePools before it led,
+ * or has learned since from a list that never ended. */
 START_TEST(pools_known_from_before_the_lead)
 {
 	struct nodepool p;
 	struct note n;
 
 	old_pools();
-	new_machine(4, "web");
-	new_machine(5, "batch");
+	machine_now(4, "web");
+	machine_now(5, "batch");
 	if (_i == 0) {
 		says("web", NODEPOOL_ENABLED, "false");
 		new_lead();
 	} else {
-		/* While it does not lead it listens. */
+		/* A replica that does not lead watches the NodePools, too. */
 		controller_lead(w->s, false, world_now(w));
 		p = pool_of("web", NODEPOOL_ENABLED, "false");
 		if (_i == 1) {
@@ -566,38 +527,38 @@ START_TEST(pools_known_from_before_the_lead)
 }
 END_TEST
 
-/* A list under the lead shows that it is gone: nothing it said is left. */
+/* A list during the lead shows that the NodePool is gone.  Its annotations
+ * count no more. */
 START_TEST(pool_gone_since_before_the_lead)
 {
 	old_pools();
-	new_machine(4, "web");
+	machine_now(4, "web");
 	says("web", NODEPOOL_ENABLED, "false");
 	new_lead();
 	world_pool_gone(w, "web");
-	controller_listing(w->s, KIND_NODEPOOL);
-	controller_listed(w->s, KIND_NODEPOOL, true, world_now(w));
+	world_list_empty(w, KIND_NODEPOOL);
 	world_run(w, SLACK);
 	ck_assert_uint_eq(held_in("web"), 3);
 }
 END_TEST
 
-/* … and so does one that ended while it did not lead. */
+/* The same, with a list that ended while this replica did not lead. */
 START_TEST(pool_gone_while_another_led)
 {
 	old_pools();
-	new_machine(4, "web");
+	machine_now(4, "web");
 	says("web", NODEPOOL_ENABLED, "false");
 	controller_lead(w->s, false, world_now(w));
 	world_pool_gone(w, "web");
-	controller_listing(w->s, KIND_NODEPOOL);
-	controller_listed(w->s, KIND_NODEPOOL, true, world_now(w));
+	world_list_empty(w, KIND_NODEPOOL);
 	new_lead();
 	world_run(w, BEGIN_WAIT_MS + SLACK);
 	ck_assert_uint_eq(held_in("web"), 3);
 }
 END_TEST
 
-/* What NodePools say is told by each leader anew, and by nobody else. */
+/* Each leader reports anew what is wrong in NodePools, and nobody else
+ * does. */
 START_TEST(told_by_each_leader)
 {
 	struct nodepool p;
@@ -622,8 +583,9 @@ END_TEST
 
 /* --- own deadlines -------------------------------------------------------- */
 
-/* min(ready + hold, created + max): a hold at or above the cap opens no window
- * for everybody.  machine_add: created a minute before it is ready. */
+/* A machine's own deadline is min(ready + hold, created + max).  A hold
+ * duration at or above the cap opens no window for the whole scope.
+ * machine_add creates a machine a minute before it is ready. */
 static const struct {
 	const char *name;
 	enum scope_kind scope;
@@ -652,7 +614,7 @@ START_TEST(own_deadline)
 	p = pool_of("web", NODEPOOL_HOLD_DURATION, owns[_i].hold);
 	nodepool_set(&p, NODEPOOL_MAX_HOLD_DURATION, owns[_i].max);
 	world_pool(w, &p);
-	ready = new_machine(4, "web");
+	ready = machine_now(4, "web") - rules.hold_ms;
 	world_run_until(w, ready + owns[_i].minutes * MINUTE - 2000);
 	ck_assert_msg(thing_held(node_at(w, 4)), "%s", owns[_i].name);
 	ck_assert(thing_held(node_at(w, 0)) == (owns[_i].scope != SCOPE_NODE));
@@ -669,137 +631,107 @@ END_TEST
 static void
 use_least(uint32_t least)
 {
-	teardown();
 	rules.min_scale_up = least;
-	w = world_new(&rules, THINGS, 1);
+	scene_again();
 	old_pools();
 }
 
-static struct thing *
-booting(int n)
-{
-	char uid[16];
-	struct object o;
-
-	snprintf(uid, sizeof(uid), "c%d", n);
-	o = claim_new(uid, server_ms(w) / 1000 * 1000);
-	o.launched = o.launch_known = true;
-	return thing_add(w, &o);
-}
-
-static void
-becomes_ready(struct thing *c)
-{
-	c->o.ready_ms = server_ms(w) / 1000 * 1000;
-	thing_changed(w, c);
-}
-
-/* Fewer hold themselves; the third in the hold period holds the cluster. */
+/* Fewer machines than minScaleUp hold only themselves.  The third within the
+ * hold period holds the cluster. */
 START_TEST(fewer_hold_only_themselves)
 {
 	int64_t quiet;
 
 	use_least(3);
-	machine_add(w, 4, "web", server_ms(w) / 1000 * 1000);
+	machine_now(4, "web");
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 1);
-	machine_add(w, 5, "web", server_ms(w) / 1000 * 1000);
+	machine_now(5, "web");
 	world_run(w, 2 * MINUTE);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 2);
-	machine_add(w, 6, "batch", server_ms(w) / 1000 * 1000);
-	quiet = claim_at(w, 6)->o.ready_ms + rules.hold_ms;
+	quiet = machine_now(6, "batch");
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 7);
-	world_run_until(w, quiet - 1);
-	ck_assert_uint_eq(count_held(w, KIND_NODE), 7);
-	world_run(w, SLACK);
-	ck_assert_uint_eq(count_marked(w), 0);
+	held_until(quiet, 7);
 }
 END_TEST
 
-/* A third that comes later than the hold period after the first is one of two
- * alone. */
+/* A third machine that comes more than a hold period after the first counts
+ * together with the second only. */
 START_TEST(too_far_apart)
 {
 	use_least(3);
-	machine_add(w, 4, "web", server_ms(w) / 1000 * 1000);
+	machine_now(4, "web");
 	world_run(w, 5 * MINUTE);
-	machine_add(w, 5, "web", server_ms(w) / 1000 * 1000);
+	machine_now(5, "web");
 	world_run(w, 5 * MINUTE + 1000 * (_i + 1));
-	machine_add(w, 6, "web", server_ms(w) / 1000 * 1000);
+	machine_now(6, "web");
 	world_run(w, SLACK);
-	/* The one in the middle has both within 10 min, and counts. */
+	/* The second has both others within 10 min, and counts. */
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 7);
-	/* Its own time is over 5 min later, and theirs does not count. */
+	/* Its own time ends 5 min later, and that of the others does not
+	 * count. */
 	world_run(w, 5 * MINUTE);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 1);
 }
 END_TEST
 
-/* What counts is when they were created: the third boots for ten minutes, the
- * first two are quiet long before, and the hold does not end. */
+/* What counts is when machines were created.  The third boots for more than
+ * ten minutes while the first two become quiet, and the hold does not end. */
 START_TEST(does_not_end_while_the_third_boots)
 {
 	struct thing *third, *t;
 	int64_t quiet;
 
 	use_least(3);
-	becomes_ready(booting(20));
-	becomes_ready(booting(21));
-	third = booting(22);
+	become_ready(claim_boot(20));
+	become_ready(claim_boot(21));
+	third = claim_boot(22);
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 4);
 	for (int i = 0; i < 14; i++) {
 		world_run(w, MINUTE);
 		ck_assert_uint_eq(count_held(w, KIND_NODE), 4);
 	}
-	becomes_ready(third);
-	quiet = third->o.ready_ms + rules.hold_ms;
-	/* … nor when the first two go, which were ready: but for the count. */
-	world_run_until(w, quiet - 1);
-	ck_assert_uint_eq(count_held(w, KIND_NODE), 4);
-	world_run(w, SLACK);
-	ck_assert_uint_eq(count_marked(w), 0);
+	quiet = become_ready(third);
+	/* It ends with the third machine's own time only. */
+	held_until(quiet, 4);
 	for (t = w->at; t < w->at + 4; t++)
 		ck_assert_uint_le(t->writes, 2);
 }
 END_TEST
 
-/* A boot that fails and is tried again is as old as its first try: it goes on
- * being one of the two. */
+/* A boot that fails and is tried again is as old as its first try, so it
+ * remains one of the two. */
 START_TEST(tried_again_later_than_the_hold_period)
 {
 	struct thing *c;
 	int64_t quiet;
 
 	use_least(2);
-	becomes_ready(booting(20));
-	c = booting(21);
+	become_ready(claim_boot(20));
+	c = claim_boot(21);
 	for (int i = 0; i < 3; i++) {
 		world_run(w, 14 * MINUTE);
 		ck_assert_uint_eq(count_held(w, KIND_NODE), 4);
 		thing_delete(w, c);
 		world_run(w, 2000);
-		c = booting(22 + i);
+		c = claim_boot(22 + i);
 		world_run(w, 2000);
 	}
-	becomes_ready(c);
-	quiet = c->o.ready_ms + rules.hold_ms;
-	world_run_until(w, quiet - 1);
-	ck_assert_uint_eq(count_held(w, KIND_NODE), 4);
-	world_run(w, SLACK);
-	ck_assert_uint_eq(count_marked(w), 0);
+	quiet = become_ready(c);
+	held_until(quiet, 4);
 	ck_assert_uint_eq(node_at(w, 0)->writes, 2);
 }
 END_TEST
 
-/* At the threshold: one of three gets ready, is quiet, another comes.  Nobody
- * is written to more than twice. */
+/* At the threshold machines become ready and quiet one after the other.  No
+ * object is written to more than twice. */
 START_TEST(no_flapping_at_the_threshold)
 {
 	use_least(2);
 	for (int i = 0; i < 12; i++) {
-		machine_add(w, 10 + i, "web", server_ms(w) / 1000 * 1000);
+		machine_now(10 + i, "web");
 		world_run(w, 9 * MINUTE);
 		if (i > 0)
 			ck_assert_uint_eq(node_at(w, 0)->writes, 1);
@@ -811,17 +743,17 @@ START_TEST(no_flapping_at_the_threshold)
 }
 END_TEST
 
-/* A deleted machine counts no more; one whose boot failed does for a while. */
+/* A deleted machine counts no more; one whose boot failed still counts for a
+ * minute. */
 START_TEST(deleted_below_the_threshold)
 {
 	use_least(2);
-	machine_add(w, 10, "web", server_ms(w) / 1000 * 1000);
-	machine_add(w, 11, "web", server_ms(w) / 1000 * 1000);
+	machine_now(10, "web");
+	machine_now(11, "web");
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 6);
 	if (_i == 0) {
-		thing_delete(w, claim_at(w, 11));
-		thing_delete(w, node_at(w, 11));
+		machine_delete(w, 11);
 		world_run(w, SLACK);
 		ck_assert_uint_eq(count_held(w, KIND_NODE), 1);
 		return;
@@ -829,8 +761,7 @@ START_TEST(deleted_below_the_threshold)
 	claim_at(w, 11)->o.ready_ms = STAMP_NONE;
 	thing_changed(w, claim_at(w, 11));
 	world_run(w, SLACK);
-	thing_delete(w, claim_at(w, 11));
-	thing_delete(w, node_at(w, 11));
+	machine_delete(w, 11);
 	world_run(w, RETRY_MS - 1000);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
 	world_run(w, 2 * SLACK);
@@ -838,17 +769,17 @@ START_TEST(deleted_below_the_threshold)
 }
 END_TEST
 
-/* In scope `nodepool` each pool counts for itself; what was created before
- * released-at does not count for others either. */
+/* In scope `nodepool` each NodePool counts for itself.  Machines that were
+ * created before released-at do not count for others either. */
 START_TEST(the_threshold_of_each_pool)
 {
 	rules.scope = SCOPE_NODEPOOL;
 	use_least(2);
-	machine_add(w, 10, "web", server_ms(w) / 1000 * 1000);
-	machine_add(w, 11, "batch", server_ms(w) / 1000 * 1000);
+	machine_now(10, "web");
+	machine_now(11, "batch");
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 2);
-	machine_add(w, 12, "web", server_ms(w) / 1000 * 1000);
+	machine_now(12, "web");
 	world_run(w, SLACK);
 	ck_assert_uint_eq(held_in("web"), 4);
 	ck_assert_uint_eq(held_in("batch"), 1);
@@ -864,7 +795,7 @@ main(void)
 	Suite *s = suite_create("controller: NodePools");
 	TCase *c = run_case(s, "pools"), *least = run_case(s, "minScaleUp");
 
-	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_checked_fixture(c, scene_setup, scene_teardown);
 	tcase_add_test(c, disabled_is_cleared_and_does_not_count);
 	tcase_add_test(c, disabled_is_stronger_than_hold_until);
 	tcase_add_test(c, hold_until_holds_this_pool_alone);
@@ -890,7 +821,7 @@ main(void)
 	tcase_add_test(c, told_by_each_leader);
 	tcase_add_loop_test(c, own_deadline, 0,
 			    (int)(sizeof(owns) / sizeof(owns[0])));
-	tcase_add_checked_fixture(least, setup, teardown);
+	tcase_add_checked_fixture(least, scene_setup, scene_teardown);
 	tcase_add_test(least, fewer_hold_only_themselves);
 	tcase_add_loop_test(least, too_far_apart, 0, 2);
 	tcase_add_test(least, does_not_end_while_the_third_boots);
@@ -898,5 +829,5 @@ main(void)
 	tcase_add_test(least, no_flapping_at_the_threshold);
 	tcase_add_loop_test(least, deleted_below_the_threshold, 0, 2);
 	tcase_add_test(least, the_threshold_of_each_pool);
-	return run_suite(s);
+	return suite_run(s);
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "world.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-/* What the next leader is to know, and what happens where it is lost:
+#include "scene.h"
+
+/* What a leader leaves for the next one, and what happens where that is lost:
  * docs/rules.md#what-outlives-a-leader. */
 
-#define MINUTE 60000
-#define SLACK 5000
-
-static struct rules rules;
-static struct world *w;
 static char text[4096];
 
 static void
@@ -17,37 +16,18 @@ setup(void)
 	rules = rules_default();
 	rules.cap = (struct cap_rules){60 * MINUTE, 10 * MINUTE};
 	w = world_new(&rules, THINGS, 1);
-	for (int i = 0; i < 3; i++)
-		machine_add(w, i, "web", server_ms(w) - DAY);
+	add_old(3);
 	world_open(w);
 }
 
-static void
-teardown(void)
-{
-	world_free(w);
-	w = NULL;
-}
-
-/* A machine every 5 minutes: never quiet. */
+/* A new machine comes every 5 minutes, so the scope is never quiet. */
 static void
 busy(int first, int minutes)
 {
 	for (int i = 0; i < minutes / 5; i++) {
-		machine_add(w, first + i, "web", server_ms(w) / 1000 * 1000);
+		machine_now(first + i, "web");
 		world_run(w, 5 * MINUTE);
 	}
-}
-
-/* Of the three that were there before. */
-static unsigned
-spread(void)
-{
-	unsigned n = 0;
-
-	for (int i = 0; i < 3; i++)
-		n += thing_held(node_at(w, i));
-	return n;
 }
 
 static void
@@ -62,13 +42,14 @@ save(void)
 		w->s, &b, false, world_now(w))); /* nothing has changed since */
 }
 
-/* Another leader; fresh marks, so that they tell nothing of the past. */
+/* Another replica leads.  The marks are renewed, so that they show nothing of
+ * the past. */
 static void
 another_leader(const char *known)
 {
 	for (struct thing *t = w->at; t < w->at + THINGS; t++)
 		if (t->used && t->o.mark == MARK_TIME)
-			t->o.mark_ms = server_ms(w) / 1000 * 1000;
+			t->o.mark_ms = stamp_now();
 	world_restart(w, 9);
 	controller_restore(w->s, known, STAMP_NONE, world_now(w));
 	world_open(w);
@@ -77,33 +58,34 @@ another_leader(const char *known)
 START_TEST(held_since)
 {
 	busy(10, 30);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 	save();
 	ck_assert_ptr_nonnull(strstr(text, "* debt="));
 	another_leader(text);
 	busy(20, 25);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 	busy(30, 10);	/* an hour is over, all in all */
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(3), 0);
 }
 END_TEST
 
-/* An open window is not held again by the next leader, and ends in time. */
+/* The next leader does not hold in a window that is open, and the window ends
+ * in time. */
 START_TEST(in_the_window)
 {
 	busy(10, 65);
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(3), 0);
 	save();
 	ck_assert_ptr_nonnull(strstr(text, " window="));
 	another_leader(text);
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(3), 0);
 	busy(30, 5);
 	world_run(w, MINUTE);	/* a window of its own would end later */
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 }
 END_TEST
 
-/* What cannot be read is passed over, and what can is taken. */
+/* What cannot be read is skipped, and the rest is used. */
 static const char *const states[] = {
 	"*",
 	"* debt=",
@@ -123,15 +105,14 @@ START_TEST(nonsense)
 {
 	another_leader(states[_i]);
 	busy(10, 30);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 }
 END_TEST
 
 START_TEST(scopes_by_name)
 {
-	teardown();
 	rules.scope = SCOPE_NODEPOOL;
-	w = world_new(&rules, THINGS, 1);
+	scene_again();
 	machine_add(w, 0, "web", server_ms(w) - DAY);
 	machine_add(w, 1, "api", server_ms(w) - DAY);
 	world_open(w);
@@ -145,16 +126,15 @@ START_TEST(scopes_by_name)
 }
 END_TEST
 
-/* A pool may have any name, but not the cluster's. */
+/* A NodePool named "cluster" is not taken for the scope of the cluster. */
 START_TEST(a_pool_named_cluster)
 {
-	teardown();
 	rules.scope = SCOPE_NODEPOOL;
-	w = world_new(&rules, THINGS, 1);
+	scene_again();
 	machine_add(w, 0, "cluster", server_ms(w) - DAY);
 	world_open(w);
 	for (int i = 1; i <= 13; i++) {
-		machine_add(w, i, "cluster", server_ms(w) / 1000 * 1000);
+		machine_now(i, "cluster");
 		world_run(w, 5 * MINUTE);
 		if (i == 6) {
 			save();
@@ -165,23 +145,22 @@ START_TEST(a_pool_named_cluster)
 }
 END_TEST
 
-/* Its window was a NodePool's, and is none of the cluster's. */
+/* The window of a NodePool is none of the cluster's when the scope has been
+ * changed. */
 START_TEST(another_scope)
 {
-	teardown();
 	rules.scope = SCOPE_NODEPOOL;
-	w = world_new(&rules, THINGS, 1);
-	for (int i = 0; i < 3; i++)
-		machine_add(w, i, "web", server_ms(w) - DAY);
+	scene_again();
+	add_old(3);
 	world_open(w);
 	busy(10, 65);
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(3), 0);
 	save();
 	ck_assert_ptr_nonnull(strstr(text, "web debt="));
 	w->rules.scope = SCOPE_CLUSTER;
 	another_leader(text);
 	world_run(w, MINUTE);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 }
 END_TEST
 
@@ -280,8 +259,9 @@ debt_now(void)
 	return ms;
 }
 
-/* From the old renewTime until the own view is whole: what was held goes on
- * growing, though nothing counts yet; what was not stands. */
+/* From the former leader's last renewTime until the new leader has seen
+ * everything, the debt of a scope that was held goes on growing, although
+ * nothing counts yet.  Other debts stand still. */
 START_TEST(until_the_view_is_whole)
 {
 	bool held = _i == 0;
@@ -298,7 +278,8 @@ START_TEST(until_the_view_is_whole)
 			 1000);
 	world_list(w, KIND_NODECLAIM);
 	world_run(w, MINUTE);
-	/* All is seen, and nothing counts: it shrinks by 6 s a second. */
+	/* Everything is seen and nothing counts, so the debt shrinks by 6 s a
+	 * second. */
 	ck_assert_int_le(llabs(debt_now() - debt - (held ? MINUTE : -6 *
 								     MINUTE)),
 			 1000);
@@ -307,7 +288,8 @@ END_TEST
 
 /* --- a guess -------------------------------------------------------------- */
 
-/* One machine, ready so long ago, and our mark on it, so old.  In minutes. */
+/* One machine with our mark: how many minutes ago it became ready, how old its
+ * mark is, and which debt is guessed from that. */
 static const struct {
 	const char *name;
 	int64_t ready, mark, debt;
@@ -326,12 +308,12 @@ START_TEST(guess)
 	struct nodepool p;
 	int64_t off;
 
-	teardown();
-	w = world_new(&rules, THINGS, 1);
+	scene_again();
 	machine_add(w, 1, "web", server_ms(w) - guesses[_i].ready * MINUTE);
 	object_hold(&node_at(w, 1)->o,
 		    server_ms(w) - guesses[_i].mark * MINUTE);
-	/* That it is not released at once: another is new. */
+	/* A second machine is new, so that the first is not released at
+	 * once. */
 	machine_add(w, 2, "batch", server_ms(w));
 	if (guesses[_i].by_hand) {
 		nodepool_init(&p);
@@ -346,8 +328,9 @@ START_TEST(guess)
 }
 END_TEST
 
-/* What cannot be read, or is of another kind of scope, leaves a guess as if
- * there were none; what can be read leaves nothing to guess. */
+/* Where the state cannot be read or belongs to another kind of scope, the debt
+ * is guessed as if there were no state.  Where it can be read, nothing is
+ * guessed. */
 static const struct {
 	const char *text;
 	int64_t debt;	/* minutes */
@@ -361,8 +344,7 @@ START_TEST(what_leaves_a_guess)
 {
 	int64_t off;
 
-	teardown();
-	w = world_new(&rules, THINGS, 1);
+	scene_again();
 	controller_restore(w->s, left[_i].text, STAMP_NONE, world_now(w));
 	machine_add(w, 1, "web", server_ms(w) - DAY);
 	object_hold(&node_at(w, 1)->o, server_ms(w) - 40 * MINUTE);
@@ -374,28 +356,24 @@ START_TEST(what_leaves_a_guess)
 }
 END_TEST
 
-/* Each lead guesses anew, where it is told nothing. */
+/* Each lead that finds no state guesses anew. */
 START_TEST(a_guess_in_each_lead)
 {
 	machine_add(w, 9, "web", server_ms(w));
 	world_run(w, 3000);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 	ck_assert_int_le(debt_now(), 3100);
 	controller_lead(w->s, false, world_now(w));
 	object_hold(&node_at(w, 0)->o, server_ms(w) - 40 * MINUTE);
 	controller_lead(w->s, true, world_now(w));
-	for (int k = KIND_COUNT; k < VIEW_COUNT; k++) {
-		controller_listing(w->s, (enum kind)k);
-		controller_listed(w->s, (enum kind)k, true, world_now(w));
-		controller_watch(w->s, (enum kind)k, true);
-	}
+	world_list_others(w);
 	world_open(w);
 	ck_assert_int_ge(debt_now(), 40 * MINUTE);
 	ck_assert_int_le(debt_now(), 41 * MINUTE);
 }
 END_TEST
 
-/* A state that says "none" leaves nothing to guess. */
+/* With a state that says "none" nothing is guessed. */
 START_TEST(none_is_no_guess)
 {
 	object_hold(&node_at(w, 0)->o, server_ms(w) - 300 * MINUTE);
@@ -406,11 +384,11 @@ START_TEST(none_is_no_guess)
 	machine_add(w, 9, "web", server_ms(w));
 	world_run(w, 5000);
 	ck_assert_int_le(debt_now(), 5100);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 }
 END_TEST
 
-/* Clamped by the time since all pools were released by hand. */
+/* The debt is at most the time since all NodePools were released by hand. */
 START_TEST(released_by_hand)
 {
 	struct nodepool p;
@@ -427,7 +405,8 @@ START_TEST(released_by_hand)
 }
 END_TEST
 
-/* The earliest of the pools that may be held; one of them without: no limit. */
+/* The limit is the earliest released-at of the NodePools that may be held.
+ * Where one of them has none there is no limit. */
 static const struct {
 	const char *name;
 	int64_t web, other;	/* minutes ago; -1: none */
@@ -465,7 +444,8 @@ START_TEST(debt_and_released_at)
 }
 END_TEST
 
-/* A minute of another leader's window is a minute of ours. */
+/* The next leader's window lasts as long as the rest of the former
+ * leader's. */
 START_TEST(a_window_of_the_leader_before)
 {
 	world_restart(w, 9);
@@ -474,15 +454,15 @@ START_TEST(a_window_of_the_leader_before)
 	machine_add(w, 9, "web", server_ms(w));
 	world_open(w);
 	world_run(w, 4 * MINUTE - 6000);
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(3), 0);
 	world_run(w, 7000);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 }
 END_TEST
 
 /* --- the clock ------------------------------------------------------------ */
 
-/* Neither the debt nor a window feels a shift of the API server's clock. */
+/* A shift of the API server's clock changes neither the debt nor a window. */
 START_TEST(a_shift_of_the_clock)
 {
 	static const int64_t shifts[] = {-60 * MINUTE, 60 * MINUTE, -6000,
@@ -490,26 +470,26 @@ START_TEST(a_shift_of_the_clock)
 	int64_t start = w->boot_ms;
 
 	for (int i = 0; i < 12; i++) {
-		machine_add(w, 10 + i, "web", server_ms(w) / 1000 * 1000);
+		machine_now(10 + i, "web");
 		if (i == 5)
 			w->offset_ms += shifts[_i];
 		world_run(w, i < 11 ? 5 * MINUTE : 0);
 	}
 	world_run(w, start + 60 * MINUTE - 2000 - w->boot_ms);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 	world_run(w, 4000);
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(3), 0);
 	w->offset_ms -= shifts[_i];
-	machine_add(w, 30, "web", server_ms(w) / 1000 * 1000);
+	machine_now(30, "web");
 	world_run(w, start + 70 * MINUTE - 2000 - w->boot_ms);
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(3), 0);
 	world_run(w, 4000);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 }
 END_TEST
 
-/* The same released-at, seen once more by a clock that was set back, ends no
- * window: it did not advance. */
+/* A released-at that is seen again by a clock that was set back ends no
+ * window, because it is not a later one. */
 START_TEST(released_at_and_the_clock_set_back)
 {
 	struct nodepool p;
@@ -522,39 +502,39 @@ START_TEST(released_at_and_the_clock_set_back)
 	busy(10, 60);
 	world_run(w, 3000);
 	capped = w->boot_ms;
-	ck_assert_uint_eq(spread(), 0);
-	machine_add(w, 30, "web", server_ms(w) / 1000 * 1000);
+	ck_assert_uint_eq(count_spread(3), 0);
+	machine_now(30, "web");
 	world_run(w, 1000);
 	w->offset_ms -= 65 * MINUTE;
 	while (w->boot_ms < capped + 9 * MINUTE) {
 		machine_add(w, 31 + (int)((w->boot_ms - capped) / MINUTE),
-			    "web", server_ms(w) / 1000 * 1000);
+			    "web", stamp_now());
 		world_run(w, MINUTE);
-		ck_assert_uint_eq(spread(), 0);
+		ck_assert_uint_eq(count_spread(3), 0);
 	}
 }
 END_TEST
 
-/* Debt and window in time that is not usable: an outage of a watch. */
+/* While a watch is down, debt and window stand still. */
 START_TEST(a_window_waits_for_the_view)
 {
 	busy(10, 60);
 	world_run(w, 3000);
-	ck_assert_uint_eq(spread(), 0);
-	machine_add(w, 30, "web", server_ms(w) / 1000 * 1000);
+	ck_assert_uint_eq(count_spread(3), 0);
+	machine_now(30, "web");
 	world_run(w, 2 * MINUTE);
 	controller_watch(w->s, KIND_NODEPOOL, false);
 	for (int i = 0; i < 3; i++) {
-		machine_add(w, 31 + i, "web", server_ms(w) / 1000 * 1000);
+		machine_now(31 + i, "web");
 		world_run(w, 8 * MINUTE);
-		ck_assert_uint_eq(spread(), 0);
+		ck_assert_uint_eq(count_spread(3), 0);
 	}
 	controller_watch(w->s, KIND_NODEPOOL, true);
-	machine_add(w, 40, "web", server_ms(w) / 1000 * 1000);
+	machine_now(40, "web");
 	world_run(w, 7 * MINUTE);
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(3), 0);
 	world_run(w, MINUTE + 5000);
-	ck_assert_uint_eq(spread(), 3);
+	ck_assert_uint_eq(count_spread(3), 3);
 }
 END_TEST
 
@@ -564,7 +544,7 @@ main(void)
 	Suite *s = suite_create("controller: soft state");
 	TCase *c = run_case(s, "soft");
 
-	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_checked_fixture(c, setup, scene_teardown);
 	tcase_add_test(c, held_since);
 	tcase_add_test(c, in_the_window);
 	tcase_add_loop_test(c, nonsense, 0,
@@ -588,5 +568,5 @@ main(void)
 	tcase_add_loop_test(c, a_shift_of_the_clock, 0, 4);
 	tcase_add_test(c, released_at_and_the_clock_set_back);
 	tcase_add_test(c, a_window_waits_for_the_view);
-	return run_suite(s);
+	return suite_run(s);
 }

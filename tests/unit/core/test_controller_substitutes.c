@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "world.h"
+#include <stdio.h>
+#include <string.h>
 
-/* What comes for the pods of a machine that expired, was interrupted or was
- * deleted by hand is no scale-up (docs/rules.md#substitutes).  A boot that
- * failed and is tried again is the same scale-up
+#include "scene.h"
+
+/* A machine that takes over the pods of one that expired, was interrupted or
+ * was deleted by hand is no scale-up (docs/rules.md#substitutes).  A boot that
+ * failed and is tried again belongs to the same scale-up
  * (docs/rules.md#boots-that-are-tried-again). */
 
-#define MINUTE 60000
-#define SLACK 5000
 #define OLD 6		/* machines of long ago: 0 … 3 web, 4 and 5 batch */
-
-static struct rules rules;
-static struct world *w;
 
 static void
 open_world(void)
@@ -36,91 +34,21 @@ setup(void)
 }
 
 static void
-teardown(void)
-{
-	world_free(w);
-	w = NULL;
-}
-
-static void
 again(void)
 {
-	teardown();
+	scene_teardown();
 	open_world();
-}
-
-static void
-delete_claim(int n)
-{
-	struct thing *c = claim_at(w, n);
-
-	c->o.deleting = true;
-	c->o.deleted_ms = server_ms(w) / 1000 * 1000;
-	thing_changed(w, c);
-}
-
-static void
-gone(int n)
-{
-	thing_delete(w, claim_at(w, n));
-	if (thing_find(w, KIND_NODE, node_at(w, n)->o.name) != NULL)
-		thing_delete(w, node_at(w, n));
-}
-
-/* A claim as Karpenter makes one: its condition says that it is not launched. */
-static struct thing *
-make(int n, const char *nodepool)
-{
-	char uid[16];
-	struct object o;
-
-	snprintf(uid, sizeof(uid), "c%d", n);
-	o = claim_new(uid, server_ms(w) / 1000 * 1000);
-	strcpy(o.nodepool, nodepool);
-	o.launch_known = true;
-	return thing_add(w, &o);
-}
-
-static void
-launch(struct thing *c)
-{
-	c->o.launched = true;
-	thing_changed(w, c);
 }
 
 static struct thing *
 launched(int n, const char *nodepool)
 {
-	struct thing *c = make(n, nodepool);
+	struct thing *c = claim_make(n, nodepool);
 
 	world_run(w, 1000);
-	launch(c);
+	claim_launch(c);
 	world_run(w, SLACK);
 	return c;
-}
-
-static void
-become_ready(struct thing *c)
-{
-	c->o.ready_ms = server_ms(w) / 1000 * 1000;
-	thing_changed(w, c);
-}
-
-/* Of the machines of long ago that are still there. */
-static unsigned
-spread(void)
-{
-	unsigned n = 0;
-	char name[16];
-
-	for (int i = 0; i < OLD; i++) {
-		struct thing *t;
-
-		snprintf(name, sizeof(name), "n%d", i);
-		t = thing_find(w, KIND_NODE, name);
-		n += t != NULL && thing_held(t);
-	}
-	return n;
 }
 
 static void
@@ -136,28 +64,28 @@ static void
 is_scale_up(const struct thing *c)
 {
 	ck_assert_str_eq(c->o.replaces, "");
-	ck_assert_uint_gt(spread(), 0);
+	ck_assert_uint_gt(count_spread(OLD), 0);
 }
 
 /* --- substitutes ---------------------------------------------------------- */
 
-/* It holds itself for its own time, and nobody else. */
+/* A substitute is held for its own time, and holds no other machine. */
 START_TEST(a_substitute_holds_itself)
 {
 	struct thing *c;
 
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 10000);
 	c = launched(10, "web");
 	is_substitute(c, "c0");
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(OLD), 0);
 	ck_assert(thing_held(c));
-	gone(0);
+	machine_delete(w, 0);
 	world_run(w, MINUTE);
 	become_ready(c);
 	world_run(w, rules.hold_ms - 1000);
 	ck_assert(thing_held(c));
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(OLD), 0);
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 	ck_assert_uint_eq(c->writes, 3);
@@ -165,7 +93,8 @@ START_TEST(a_substitute_holds_itself)
 }
 END_TEST
 
-/* Created so long after the deletion began, which was over after `gone`. */
+/* The new machine is created that long after the deletion began; the deleted
+ * one is gone after `gone` seconds. */
 static const struct {
 	const char *name;
 	int64_t created, gone;	/* seconds; -1: it is draining still */
@@ -184,10 +113,10 @@ START_TEST(age)
 {
 	struct thing *c;
 
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	if (ages[_i].gone >= 0) {
 		world_run(w, ages[_i].gone * 1000);
-		gone(0);
+		machine_delete(w, 0);
 		world_run(w, (ages[_i].created - ages[_i].gone) * 1000);
 	} else {
 		world_run(w, ages[_i].created * 1000);
@@ -200,21 +129,22 @@ START_TEST(age)
 }
 END_TEST
 
-/* Created while it drained, and launched long after it was gone. */
+/* The new machine is created while the old one drains, and launched long after
+ * that is gone. */
 START_TEST(launched_later)
 {
 	struct thing *c;
 
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 10 * MINUTE);
-	c = make(10, "web");
+	c = claim_make(10, "web");
 	world_run(w, MINUTE);
-	gone(0);
+	machine_delete(w, 0);
 	world_run(w, 3 * MINUTE);
-	launch(c);
+	claim_launch(c);
 	world_run(w, SLACK);
 	is_substitute(c, "c0");
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(OLD), 0);
 }
 END_TEST
 
@@ -222,74 +152,76 @@ START_TEST(own_pool_first)
 {
 	struct thing *a, *b;
 
-	delete_claim(4);	/* batch: the earlier one */
+	claim_deleting(claim_at(w, 4));	/* batch: the earlier one */
 	world_run(w, 5000);
-	delete_claim(1);
+	claim_deleting(claim_at(w, 1));
 	world_run(w, 5000);
 	a = launched(10, "web");
 	is_substitute(a, "c1");
 	b = launched(11, "web");
 	is_substitute(b, "c4");	/* spot replaced by another pool */
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(OLD), 0);
 	is_scale_up(launched(12, "web"));
 }
 END_TEST
 
-/* In scope `nodepool` another pool's deletion says nothing. */
+/* In scope `nodepool` the deletion of another NodePool's machine does not
+ * count. */
 START_TEST(no_other_pool_in_scope_nodepool)
 {
 	struct thing *c;
 
 	rules.scope = SCOPE_NODEPOOL;
 	again();
-	delete_claim(4);
+	claim_deleting(claim_at(w, 4));
 	world_run(w, 5000);
 	is_scale_up(launched(10, "web"));
-	delete_claim(5);
+	claim_deleting(claim_at(w, 5));
 	c = launched(11, "batch");
 	is_substitute(c, "c4");
 }
 END_TEST
 
-/* One for one, and the first that is launched takes it. */
+/* One deletion has one substitute, which is the first that is launched. */
 START_TEST(the_first_launched_takes_it)
 {
 	struct thing *a, *b;
 
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 5000);
-	a = make(10, "web");
+	a = claim_make(10, "web");
 	world_run(w, 1000);
-	b = make(11, "web");
+	b = claim_make(11, "web");
 	world_run(w, 2000);
-	launch(b);
+	claim_launch(b);
 	world_run(w, 2000);
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(OLD), 0);
 	is_substitute(b, "c0");
-	launch(a);
+	claim_launch(a);
 	world_run(w, SLACK);
 	is_scale_up(a);
 }
 END_TEST
 
-/* Launch failures in between take nothing. */
+/* A launch that fails in between does not use up the deletion. */
 START_TEST(a_launch_that_fails_takes_nothing)
 {
 	struct thing *c;
 
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 2000);
-	c = make(10, "web");
+	c = claim_make(10, "web");
 	world_run(w, 20000);
 	thing_delete(w, c);
 	world_run(w, 20000);
 	c = launched(11, "web");
 	is_substitute(c, "c0");
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(OLD), 0);
 }
 END_TEST
 
-/* Karpenter's own choice, of whatever reason, and what was never ready. */
+/* Deletions that have no substitutes: Karpenter's own disruptions, for
+ * whatever reason, and machines that were never ready. */
 START_TEST(what_matches_nothing)
 {
 	struct thing *old = claim_at(w, 0);
@@ -306,17 +238,17 @@ START_TEST(what_matches_nothing)
 	world_run(w, 26 * 60 * MINUTE);	/* nobody is held for its sake */
 	world_run(w, 1000 - server_ms(w) % 1000);
 	ck_assert_uint_eq(count_marked(w), 0);
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 10000);
 	is_scale_up(launched(10, "web"));
 }
 END_TEST
 
-/* Disrupted in the very line that shows the deletion. */
+/* The line that shows the deletion shows the disruption as well. */
 START_TEST(disrupted_and_deleted_at_once)
 {
 	claim_at(w, 0)->o.disrupted = true;
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 1000);
 	is_scale_up(launched(10, "web"));
 }
@@ -326,76 +258,76 @@ START_TEST(count_takes_no_notice)
 {
 	rules.replacements = REPLACEMENTS_COUNT;
 	again();
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 1000);
 	is_scale_up(launched(10, "web"));
 }
 END_TEST
 
-/* Gone before anybody saw that it was being deleted. */
+/* The machine is gone before anybody saw that it was being deleted. */
 START_TEST(a_deletion_never_seen)
 {
-	gone(0);
+	machine_delete(w, 0);
 	world_run(w, 1000);
 	is_scale_up(launched(10, "web"));
 }
 END_TEST
 
-/* A deletion that begins when the claim is there made no room for it. */
+/* A claim that was there before the deletion began is no substitute. */
 START_TEST(deleted_after_the_creation)
 {
-	struct thing *c = make(10, "web");
+	struct thing *c = claim_make(10, "web");
 
 	world_run(w, 3000);
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 1000);
-	launch(c);
+	claim_launch(c);
 	world_run(w, SLACK);
 	is_scale_up(c);
 }
 END_TEST
 
-/* Of a pool that is left out no deletion counts. */
+/* Deletions in an excluded NodePool do not count. */
 START_TEST(a_pool_left_out)
 {
 	machine_add(w, 20, "excluded", server_ms(w) - DAY);
 	world_run(w, SLACK);
-	delete_claim(20);
+	claim_deleting(claim_at(w, 20));
 	world_run(w, 1000);
 	is_scale_up(launched(10, "web"));
 }
 END_TEST
 
-/* Six expire one after the other: nobody is held but the new ones. */
+/* Six machines expire one after the other.  Only the new ones are held. */
 START_TEST(six_expire)
 {
 	for (int i = 0; i < OLD; i++) {
 		struct thing *c;
 
-		delete_claim(i);
+		claim_deleting(claim_at(w, i));
 		world_run(w, 20000);
 		c = launched(10 + i, i < 4 ? "web" : "batch");
 		world_run(w, 40000);
 		become_ready(c);
 		world_run(w, 20000);
-		gone(i);
+		machine_delete(w, i);
 		world_run(w, MINUTE);
-		ck_assert_uint_eq(spread(), 0);
+		ck_assert_uint_eq(count_spread(OLD), 0);
 	}
 	ck_assert_uint_eq(w->counters.at[COUNTER_REPLACEMENTS], OLD);
 }
 END_TEST
 
-/* Said in the README: a deletion that nothing follows swallows a scale-up of
- * the next minute, and no more than that one. */
+/* A deletion that no substitute follows lets one machine of a scale-up in the
+ * next minute pass as a substitute, and no more than one. */
 START_TEST(a_leftover_deletion)
 {
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 2000);
-	gone(0);
+	machine_delete(w, 0);
 	world_run(w, 40000);
 	is_substitute(launched(10, "web"), "c0");
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(OLD), 0);
 	is_scale_up(launched(11, "web"));
 }
 END_TEST
@@ -406,12 +338,12 @@ START_TEST(load_after_a_consolidation)
 	struct thing *old = claim_at(w, 0);
 
 	old->o.disrupted = true;
-	old->o.disrupted_ms = server_ms(w) / 1000 * 1000;
+	old->o.disrupted_ms = stamp_now();
 	thing_changed(w, old);
 	world_run(w, 12000);
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 3000);
-	gone(0);
+	machine_delete(w, 0);
 	world_run(w, 30000);
 	is_scale_up(launched(10, "web"));
 }
@@ -423,7 +355,7 @@ static void
 list_claims(const int *order, int n)
 {
 	controller_listing(w->s, KIND_NODECLAIM);
-	w->first[KIND_NODECLAIM] = w->last[KIND_NODECLAIM];
+	world_lose_lines(w, KIND_NODECLAIM);
 	for (int i = 0; i < n; i++) {
 		controller_track(w->s, &claim_at(w, order[i])->o, world_now(w));
 		world_run(w, 3000);	/* page by page */
@@ -444,55 +376,56 @@ failover(const int *order, int n)
 	world_run(w, SLACK);
 }
 
-/* Between the deletion and its successor. */
+/* Another replica leads between the deletion and the new machine. */
 START_TEST(a_failover_in_between)
 {
 	struct thing *c;
 
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, MINUTE);
 	failover((int[]){0}, 1);
 	world_run(w, MINUTE);
 	c = launched(10, "web");
 	is_substitute(c, "c0");
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(OLD), 0);
 }
 END_TEST
 
-/* The successor is there and has no class yet; pages in either order. */
+/* The new machine is there and has no class yet.  The pages of the list come
+ * in either order. */
 START_TEST(a_failover_behind_both)
 {
 	struct thing *c;
 
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 10000);
 	w->frozen[KIND_NODECLAIM] = true;
-	c = make(10, "web");
-	launch(c);
+	c = claim_make(10, "web");
+	claim_launch(c);
 	world_run(w, 1000);
 	w->frozen[KIND_NODECLAIM] = false;
 	failover(_i == 0 ? (int[]){10, 0} : (int[]){0, 10}, 2);
 	is_substitute(c, "c0");
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(OLD), 0);
 }
 END_TEST
 
-/* The deletion is spent by a class written before: seen in the same list,
- * before or behind what it might match. */
+/* A class that was written before has used up the deletion.  The list shows
+ * that class before or after another machine that might match. */
 START_TEST(spent_by_a_class)
 {
 	static const int orders[][3] = {{10, 0, 11}, {11, 0, 10}, {0, 11, 10},
 					{11, 10, 0}};
 	struct thing *a, *b;
 
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 10000);
-	b = make(11, "web");	/* the older of the two, launched later */
+	b = claim_make(11, "web");	/* the older one, launched later */
 	a = launched(10, "web");
 	is_substitute(a, "c0");
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(OLD), 0);
 	w->frozen[KIND_NODECLAIM] = true;
-	launch(b);
+	claim_launch(b);
 	world_run(w, 1000);
 	w->frozen[KIND_NODECLAIM] = false;
 	failover(orders[_i], 3);
@@ -501,15 +434,16 @@ START_TEST(spent_by_a_class)
 }
 END_TEST
 
-/* The leader before us wrote it late: its line comes when we lead. */
+/* The former leader's write of the class was late, and its line comes when we
+ * lead. */
 START_TEST(spent_by_a_late_class)
 {
 	struct thing *a;
 
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 10000);
 	failover((int[]){0}, 1);
-	a = make(10, "web");
+	a = claim_make(10, "web");
 	strcpy(a->o.replaces, CLASS_SUBSTITUTE "c0");
 	thing_changed(w, a);
 	world_run(w, 1000);
@@ -517,20 +451,20 @@ START_TEST(spent_by_a_late_class)
 }
 END_TEST
 
-/* Two that one deletion would fit, first seen together: the one that was
- * created first, whoever leads. */
+/* Two machines that one deletion would fit are first seen together.  The one
+ * that was created first is the substitute, whoever leads. */
 START_TEST(judged_in_order_of_creation)
 {
 	struct thing *a, *b;
 
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 10000);
 	w->frozen[KIND_NODECLAIM] = true;
-	a = make(10, "web");
+	a = claim_make(10, "web");
 	world_run(w, 1000);
-	b = make(11, "web");
-	launch(b);
-	launch(a);
+	b = claim_make(11, "web");
+	claim_launch(b);
+	claim_launch(a);
 	w->frozen[KIND_NODECLAIM] = false;
 	failover(_i == 0 ? (int[]){11, 10, 0} : (int[]){0, 10, 11}, 3);
 	is_substitute(a, "c0");
@@ -538,10 +472,11 @@ START_TEST(judged_in_order_of_creation)
 }
 END_TEST
 
-/* Gone before this replica came to lead: it matches nothing. */
+/* A machine that was gone before this replica came to lead has no
+ * substitute. */
 START_TEST(deleted_before_the_lead)
 {
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 5000);
 	thing_delete(w, claim_at(w, 0));
 	world_run(w, 1000);
@@ -550,21 +485,17 @@ START_TEST(deleted_before_the_lead)
 }
 END_TEST
 
-/* Seen in an earlier lead of this very replica, and over while another led:
- * nobody knows who took it. */
+/* The same replica saw the deletion in an earlier lead, and it ended while
+ * another one led.  Nobody knows whether it has been used up. */
 START_TEST(deleted_in_an_earlier_lead)
 {
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 5000);
 	controller_lead(w->s, false, world_now(w));
 	thing_delete(w, claim_at(w, 0));
 	world_run(w, 20000);
 	controller_lead(w->s, true, world_now(w));
-	for (int k = KIND_COUNT; k < VIEW_COUNT; k++) {
-		controller_listing(w->s, (enum kind)k);
-		controller_listed(w->s, (enum kind)k, true, world_now(w));
-		controller_watch(w->s, (enum kind)k, true);
-	}
+	world_list_others(w);
 	world_list(w, KIND_NODE);
 	world_list(w, KIND_NODECLAIM);
 	world_run(w, SLACK);
@@ -572,46 +503,46 @@ START_TEST(deleted_in_an_earlier_lead)
 }
 END_TEST
 
-/* A later list that does not show it: it was there until then. */
+/* The deleted machine is missing from a later list.  It counts as there until
+ * then. */
 START_TEST(a_deletion_over_while_nobody_watched)
 {
 	struct thing *c;
 
-	delete_claim(0);
+	claim_deleting(claim_at(w, 0));
 	world_run(w, 10000);
 	world_watch(w, KIND_NODECLAIM, false);
 	thing_delete(w, claim_at(w, 0));
-	c = make(10, "web");
-	launch(c);
+	c = claim_make(10, "web");
+	claim_launch(c);
 	world_run(w, 30000);
 	world_list(w, KIND_NODECLAIM);
 	world_run(w, SLACK);
 	is_substitute(c, "c0");
-	ck_assert_uint_eq(spread(), 0);
+	ck_assert_uint_eq(count_spread(OLD), 0);
 }
 END_TEST
 
 /* --- boots that fail ------------------------------------------------------ */
 
-/* Karpenter gives up after 15 min and makes another: no gap, and the quiet
- * time is the second one's. */
+/* Karpenter gives up after 15 min and creates another machine.  The hold has
+ * no gap, and ends by the second machine's time. */
 START_TEST(tried_again)
 {
 	struct thing *c = launched(10, "web");
 	int64_t quiet;
 
-	ck_assert_uint_eq(spread(), OLD);
+	ck_assert_uint_eq(count_spread(OLD), OLD);
 	world_run(w, 15 * MINUTE - 6000);
 	thing_delete(w, c);
 	world_run(w, 3000);
-	c = make(11, "web");
+	c = claim_make(11, "web");
 	world_run(w, 20000);
-	launch(c);
+	claim_launch(c);
 	world_run(w, MINUTE);
-	become_ready(c);
-	quiet = c->o.ready_ms + rules.hold_ms;
+	quiet = become_ready(c);
 	world_run_until(w, quiet - 1);
-	ck_assert_uint_eq(spread(), OLD);
+	ck_assert_uint_eq(count_spread(OLD), OLD);
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 	for (int i = 0; i < OLD; i++)
@@ -620,7 +551,7 @@ START_TEST(tried_again)
 }
 END_TEST
 
-/* Nothing follows: 60 s from the deletion. */
+/* No other machine follows, so the hold ends 60 s after the deletion. */
 START_TEST(never_tried_again)
 {
 	struct thing *c = launched(10, "web");
@@ -629,18 +560,18 @@ START_TEST(never_tried_again)
 	world_run(w, 5 * MINUTE);
 	deleted = server_ms(w);
 	if (_i == 1) {	/* … from when it began, not when it was over */
-		delete_claim(10);
+		claim_deleting(claim_at(w, 10));
 		world_run(w, 30000);
 	}
 	thing_delete(w, c);
 	world_run_until(w, deleted / 1000 * 1000 + RETRY_MS - 1000);
-	ck_assert_uint_eq(spread(), OLD);
+	ck_assert_uint_eq(count_spread(OLD), OLD);
 	world_run(w, 1000 + SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 }
 END_TEST
 
-/* Nor longer than its own deadline would have been. */
+/* The hold does not outlast the deadline that the machine would have had. */
 START_TEST(its_own_deadline_is_nearer)
 {
 	struct thing *c = launched(10, "web");
@@ -649,23 +580,24 @@ START_TEST(its_own_deadline_is_nearer)
 	world_run_until(w, own - 20000);
 	thing_delete(w, c);
 	world_run_until(w, own - 1);
-	ck_assert_uint_eq(spread(), OLD);
+	ck_assert_uint_eq(count_spread(OLD), OLD);
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 }
 END_TEST
 
-/* Not of Karpenter's choice, and not what never counted. */
+/* A machine that Karpenter disrupted, or one that never counted, is no boot
+ * that failed. */
 START_TEST(no_boot_that_failed)
 {
-	struct thing *c = make(10, "web");
+	struct thing *c = claim_make(10, "web");
 
 	if (_i == 0) {
 		world_run(w, 20000);	/* its launch fails */
 	} else {
-		launch(c);
+		claim_launch(c);
 		world_run(w, SLACK);
-		ck_assert_uint_eq(spread(), OLD);
+		ck_assert_uint_eq(count_spread(OLD), OLD);
 		c->o.disrupted = true;
 		thing_changed(w, c);
 		world_run(w, 1000);
@@ -676,7 +608,8 @@ START_TEST(no_boot_that_failed)
 }
 END_TEST
 
-/* Two fail, one is tried again and fails: one for one, and a minute for each. */
+/* Two boots fail, and one is tried again and fails as well.  One try stands
+ * for one failure, and each failure counts for a minute. */
 START_TEST(one_ends_one)
 {
 	struct thing *a = launched(10, "web"), *b = launched(11, "web"), *c;
@@ -688,38 +621,38 @@ START_TEST(one_ends_one)
 	c = launched(12, "web");	/* ends one of them */
 	thing_delete(w, c);		/* … and fails: two again */
 	world_run(w, RETRY_MS - 2000);
-	ck_assert_uint_eq(spread(), OLD);
+	ck_assert_uint_eq(count_spread(OLD), OLD);
 	world_run(w, 2000 + SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 }
 END_TEST
 
-/* What was made before it failed is no second try: when that is gone too, the
- * minute of the first goes on. */
+/* A machine that was created before the failure is no second try.  When it is
+ * gone, too, the minute of the first goes on. */
 START_TEST(made_before_it_failed)
 {
 	struct thing *a = launched(10, "web"), *b;
 
 	world_run(w, 5 * MINUTE);
-	b = make(11, "web");
+	b = claim_make(11, "web");
 	world_run(w, 3000);
 	thing_delete(w, a);
 	world_run(w, 10000);
-	launch(b);
+	claim_launch(b);
 	world_run(w, 1000);
 	b->o.disrupted = true;	/* gone by choice: it leaves nothing */
 	thing_changed(w, b);
 	world_run(w, 1000);
 	thing_delete(w, b);
 	world_run(w, 40000);
-	ck_assert_uint_eq(spread(), OLD);
+	ck_assert_uint_eq(count_spread(OLD), OLD);
 	world_run(w, 10000 + SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 }
 END_TEST
 
-/* The next try gets ready and is quiet within the minute: nothing lingers
- * behind it. */
+/* The next try becomes ready and quiet within the minute.  The hold ends with
+ * it. */
 START_TEST(nothing_lingers)
 {
 	struct thing *c;
@@ -732,16 +665,16 @@ START_TEST(nothing_lingers)
 	thing_delete(w, c);
 	world_run(w, 1000);
 	c = launched(11, "web");
-	become_ready(c);
-	quiet = c->o.ready_ms + rules.hold_ms;
+	quiet = become_ready(c);
 	world_run_until(w, quiet - 1);
-	ck_assert_uint_eq(spread(), OLD);
+	ck_assert_uint_eq(count_spread(OLD), OLD);
 	world_run(w, SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 }
 END_TEST
 
-/* A pool that is disabled, or released by hand, has no boots that failed. */
+/* In a NodePool that is disabled (0) or released by hand (1) failed boots do
+ * not count. */
 START_TEST(of_a_pool_released_meanwhile)
 {
 	struct thing *c = launched(10, "web");
@@ -750,7 +683,7 @@ START_TEST(of_a_pool_released_meanwhile)
 	world_run(w, MINUTE);
 	thing_delete(w, c);
 	world_run(w, 10000);
-	ck_assert_uint_eq(spread(), OLD);
+	ck_assert_uint_eq(count_spread(OLD), OLD);
 	nodepool_init(&p);
 	strcpy(p.name, "web");
 	p.disabled = _i == 0;
@@ -762,7 +695,7 @@ START_TEST(of_a_pool_released_meanwhile)
 }
 END_TEST
 
-/* A minute is a minute, whatever the API server's clock does. */
+/* The minute is as long as ever when the API server's clock is set. */
 START_TEST(the_clock_is_set)
 {
 	static const int64_t shifts[] = {-60 * MINUTE, 60 * MINUTE, -6000,
@@ -774,14 +707,14 @@ START_TEST(the_clock_is_set)
 	world_run(w, 10000);
 	w->offset_ms += shifts[_i];
 	world_run(w, 48000);
-	ck_assert_uint_eq(spread(), OLD);
+	ck_assert_uint_eq(count_spread(OLD), OLD);
 	world_run(w, 3000 + SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 }
 END_TEST
 
-/* For ever: every 15 minutes a boot fails.  The cap ends it, once an hour, and
- * nothing else does. */
+/* Every 15 minutes a boot fails, for ever.  Only the cap ends the hold, once
+ * an hour. */
 START_TEST(a_loop_of_failed_boots)
 {
 	int64_t start = w->boot_ms;
@@ -793,7 +726,8 @@ START_TEST(a_loop_of_failed_boots)
 		world_run(w, 2000);
 		c = launched(10 + i, "web");
 	}
-	/* Held, released at 60 min, held at 70, released at 130. */
+	/* They are held, released at 60 min, held again at 70 and released at
+	 * 130. */
 	for (int i = 0; i < OLD; i++)
 		ck_assert_uint_eq(node_at(w, i)->writes, 4);
 }
@@ -806,7 +740,7 @@ main(void)
 	TCase *c = run_case(s, "substitutes"), *l = run_case(s, "leaders");
 	TCase *r = run_case(s, "retries");
 
-	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_checked_fixture(c, setup, scene_teardown);
 	tcase_add_test(c, a_substitute_holds_itself);
 	tcase_add_loop_test(c, age, 0, sizeof(ages) / sizeof(ages[0]));
 	tcase_add_test(c, launched_later);
@@ -823,7 +757,7 @@ main(void)
 	tcase_add_test(c, six_expire);
 	tcase_add_test(c, a_leftover_deletion);
 	tcase_add_test(c, load_after_a_consolidation);
-	tcase_add_checked_fixture(l, setup, teardown);
+	tcase_add_checked_fixture(l, setup, scene_teardown);
 	tcase_add_test(l, a_failover_in_between);
 	tcase_add_loop_test(l, a_failover_behind_both, 0, 2);
 	tcase_add_loop_test(l, spent_by_a_class, 0, 4);
@@ -832,7 +766,7 @@ main(void)
 	tcase_add_test(l, deleted_before_the_lead);
 	tcase_add_test(l, deleted_in_an_earlier_lead);
 	tcase_add_test(l, a_deletion_over_while_nobody_watched);
-	tcase_add_checked_fixture(r, setup, teardown);
+	tcase_add_checked_fixture(r, setup, scene_teardown);
 	tcase_add_test(r, tried_again);
 	tcase_add_loop_test(r, never_tried_again, 0, 2);
 	tcase_add_test(r, its_own_deadline_is_nearer);
@@ -843,5 +777,5 @@ main(void)
 	tcase_add_loop_test(r, of_a_pool_released_meanwhile, 0, 2);
 	tcase_add_loop_test(r, the_clock_is_set, 0, 4);
 	tcase_add_test(r, a_loop_of_failed_boots);
-	return run_suite(s);
+	return suite_run(s);
 }

@@ -1,48 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "world.h"
+#include <stdio.h>
+#include <string.h>
+
+#include "scene.h"
 
 /* Nothing is cleared on half a view
- * (docs/rules.md#nothing-is-released-on-half-a-view), a release begins with a
- * fresh list, and the webhook's hint makes it wait
- * (docs/rules.md#admission). */
-
-#define MINUTE 60000
-#define SLACK 4000
-
-static struct rules rules;
-static struct world *w;
-
-static void
-setup(void)
-{
-	rules = rules_default();
-	w = world_new(&rules, THINGS, 1);
-}
-
-static void
-teardown(void)
-{
-	world_free(w);
-	w = NULL;
-}
-
-/* n machines of long ago whose Nodes carry our mark still: due at once. */
-static void
-due_machines(int n)
-{
-	for (int i = 0; i < n; i++) {
-		machine_add(w, i, "web", server_ms(w) - DAY);
-		object_hold(&node_at(w, i)->o, server_ms(w) - DAY);
-	}
-}
-
-/* A machine that holds the scope until the returned moment. */
-static int64_t
-busy_until(int n, int64_t settle_ms)
-{
-	machine_add(w, n, "web", server_ms(w) - rules.hold_ms + settle_ms);
-	return claim_at(w, n)->o.ready_ms + rules.hold_ms;
-}
+ * (docs/rules.md#nothing-is-released-on-half-a-view).  A release begins with a
+ * fresh list, and the webhook's hint delays it (docs/rules.md#admission). */
 
 /* --- half a view ---------------------------------------------------------- */
 
@@ -66,7 +30,7 @@ static const struct {
 
 START_TEST(half_a_view)
 {
-	due_machines(5);
+	add_due(5);
 	for (int k = 0; k < KIND_COUNT; k++) {
 		enum kind kind = (enum kind)k;
 
@@ -85,7 +49,7 @@ END_TEST
 
 START_TEST(items_seen_but_list_not_complete)
 {
-	due_machines(5);
+	add_due(5);
 	controller_listing(w->s, KIND_NODECLAIM);
 	for (int i = 0; i < 5; i++)
 		controller_track(w->s, &claim_at(w, i)->o, world_now(w));
@@ -106,7 +70,7 @@ START_TEST(watch_down_at_the_release)
 	enum kind kind = (enum kind)_i;
 	int64_t quiet;
 
-	due_machines(5);
+	add_due(5);
 	quiet = busy_until(5, MINUTE);
 	world_open(w);
 	world_watch(w, kind, false);
@@ -120,8 +84,7 @@ END_TEST
 
 START_TEST(holding_goes_on_with_a_watch_down)
 {
-	for (int i = 0; i < 5; i++)
-		machine_add(w, i, "web", server_ms(w) - DAY);
+	add_old(5);
 	world_open(w);
 	world_watch(w, KIND_NODE, false);
 	busy_until(5, 5 * MINUTE);
@@ -134,7 +97,7 @@ START_TEST(relist_stops_clearing_until_complete)
 {
 	int64_t quiet;
 
-	due_machines(5);
+	add_due(5);
 	quiet = busy_until(5, MINUTE);
 	world_open(w);
 	world_run_until(w, quiet - 1000);
@@ -153,7 +116,7 @@ START_TEST(claims_gone_unserved_later)
 {
 	int64_t quiet;
 
-	due_machines(5);
+	add_due(5);
 	quiet = busy_until(5, MINUTE);
 	world_open(w);
 	w->unserved = true;
@@ -171,7 +134,7 @@ START_TEST(list_drops_what_it_did_not_show)
 {
 	int64_t quiet;
 
-	due_machines(3);
+	add_due(3);
 	quiet = busy_until(3, 20 * MINUTE);
 	world_open(w);
 	world_watch(w, KIND_NODECLAIM, false);
@@ -185,15 +148,14 @@ END_TEST
 
 /* --- the fresh list ------------------------------------------------------- */
 
-/* Both watches "up", but one says nothing: a claim is made that only a list
- * shows. */
+/* Both watches are open, but one is silent.  A new claim is shown by a list
+ * only. */
 START_TEST(unknown_claim_stops_the_release)
 {
 	struct note n;
-	bool told = false;
 	int64_t quiet;
 
-	due_machines(5);
+	add_due(5);
 	quiet = busy_until(5, MINUTE);
 	world_open(w);
 	w->frozen[KIND_NODECLAIM] = true;
@@ -203,22 +165,21 @@ START_TEST(unknown_claim_stops_the_release)
 	ck_assert_uint_ge(count_held(w, KIND_NODE), 6);
 	ck_assert_uint_ge(w->acts[ACT_LIST_CLAIMS], 1);
 	ck_assert_uint_eq(w->acts[ACT_CLEAR], 0);
-	while (controller_note(w->s, &n))
-		told = told || (n.type == NOTE_STOPPED && n.a == 1);
-	ck_assert(told);
+	ck_assert_uint_ge(notes(NOTE_STOPPED, &n), 1);
+	ck_assert_int_eq(n.a, 1);
 	w->frozen[KIND_NODECLAIM] = false;
 	world_run(w, 5 * MINUTE);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 7);	/* busy again */
 }
 END_TEST
 
-/* The watch never brings it: after FRESH_TRIES lists it is mistrusted and
- * listed anew. */
+/* The watch never shows the claim.  After FRESH_TRIES lists the watch is no
+ * longer trusted, and claims are listed anew. */
 START_TEST(silent_watch_is_listed_anew)
 {
 	int64_t quiet;
 
-	due_machines(5);
+	add_due(5);
 	quiet = busy_until(5, MINUTE);
 	world_open(w);
 	w->frozen[KIND_NODECLAIM] = true;
@@ -234,7 +195,7 @@ START_TEST(one_fresh_list_for_many)
 {
 	int64_t quiet;
 
-	due_machines(200);
+	add_due(200);
 	quiet = busy_until(200, MINUTE);
 	world_open(w);
 	memset(w->acts, 0, sizeof(w->acts));
@@ -244,24 +205,22 @@ START_TEST(one_fresh_list_for_many)
 }
 END_TEST
 
-/* What falls due while the list is under way: it may have been made after a
- * claim that the list does not show. */
+/* A machine falls due while the fresh list is under way.  A claim may have
+ * been created since that the list does not show, so another list is
+ * needed. */
 START_TEST(another_list_for_what_falls_due_meanwhile)
 {
 	int64_t quiet;
 
-	world_free(w);
 	rules.scope = SCOPE_NODE;
-	w = world_new(&rules, THINGS, 1);
+	scene_again();
 	(void)busy_until(0, MINUTE - 1000);
 	quiet = busy_until(1, MINUTE);
 	world_open(w);
 	memset(w->acts, 0, sizeof(w->acts));
 	world_run_until(w, quiet - 990);
 	ck_assert_uint_eq(w->acts[ACT_LIST_CLAIMS], 1);
-	for (int i = 0; i < FLIGHTS; i++)
-		if (w->flights[i].used)
-			w->flights[i].reply_at = w->boot_ms + 1500;
+	world_delay_replies(w, 1500);
 	world_run_until(w, quiet + 509);
 	ck_assert_uint_eq(w->acts[ACT_CLEAR], 0);
 	while (w->acts[ACT_CLEAR] == 0)
@@ -273,14 +232,14 @@ START_TEST(another_list_for_what_falls_due_meanwhile)
 }
 END_TEST
 
-/* A Node was head of its machine and quiet, long ago; its claim came, and goes
- * now, and the Node carries our mark: a release of its own, so it begins with
- * a list of its own. */
+/* A Node was the head of its machine and quiet, long ago.  Then its claim
+ * came, which goes now, and the Node carries our mark.  This is another
+ * release, so it begins with another list. */
 START_TEST(head_again)
 {
 	struct thing *n;
 
-	due_machines(1);
+	add_due(1);
 	machine_add(w, 1, "web", server_ms(w) - DAY);
 	w->watch_ms = 1;
 	world_list(w, KIND_NODE);
@@ -302,17 +261,10 @@ START_TEST(head_again)
 }
 END_TEST
 
-static enum fault
-lists_fail(struct world *x, const struct action *a)
-{
-	(void)x;
-	return a->act == ACT_LIST_CLAIMS ? FAULT_ERROR : FAULT_NONE;
-}
-
 START_TEST(fresh_list_fails)
 {
-	due_machines(5);
-	w->fault = lists_fail;
+	add_due(5);
+	go_wrong(NULL, ACT_LIST_CLAIMS, REPLY_ERROR, -1);
 	world_open(w);
 	world_run(w, 10 * MINUTE);
 	ck_assert_uint_eq(count_marked(w), 5);
@@ -331,8 +283,9 @@ pool_named(struct nodepool *p, const char *name)
 	snprintf(p->uid, sizeof(p->uid), "u-%s", name);
 }
 
-/* A hold-until that only a list shows, as the watch of NodePools is half
- * open: nothing is released, and after FRESH_TRIES the pools are listed anew. */
+/* The watch of NodePools is half open, so only a list shows a change of an
+ * annotation.  Nothing is released, and after FRESH_TRIES the NodePools are
+ * listed anew. */
 START_TEST(pools_that_differ_stop_the_release)
 {
 	struct note n;
@@ -340,7 +293,7 @@ START_TEST(pools_that_differ_stop_the_release)
 	unsigned told = 0;
 	int64_t quiet;
 
-	due_machines(5);
+	add_due(5);
 	quiet = busy_until(5, MINUTE);
 	world_open(w);
 	world_run_until(w, quiet - 1000);
@@ -373,22 +326,15 @@ START_TEST(pools_that_differ_stop_the_release)
 }
 END_TEST
 
-static enum fault
-pools_fail(struct world *x, const struct action *a)
-{
-	(void)x;
-	return a->act == ACT_LIST_NODEPOOLS ? FAULT_REFUSED : FAULT_NONE;
-}
-
-/* 403 on the fresh list of NodePools stops releases, and is told. */
+/* A 403 to the fresh list of NodePools stops releases, and is reported. */
 START_TEST(fresh_list_of_pools_fails)
 {
 	struct controller_report r;
 	struct note n;
 	unsigned told = 0;
 
-	due_machines(5);
-	w->fault = pools_fail;
+	add_due(5);
+	go_wrong(NULL, ACT_LIST_NODEPOOLS, REPLY_REFUSED, -1);
 	world_open(w);
 	world_run(w, 50000);
 	controller_report(w->s, &r);
@@ -414,12 +360,13 @@ START_TEST(fresh_list_of_pools_fails)
 }
 END_TEST
 
-/* Each half of a release begins anew where the view was lost in between. */
+/* Both lists of a release are made anew where the view was lost between
+ * them. */
 START_TEST(view_lost_between_the_lists)
 {
 	struct flight *f = w->flights;
 
-	due_machines(3);
+	add_due(3);
 	world_list(w, KIND_NODE);
 	world_list(w, KIND_NODECLAIM);
 	while (w->acts[ACT_LIST_NODEPOOLS] == 0)
@@ -439,66 +386,53 @@ START_TEST(view_lost_between_the_lists)
 }
 END_TEST
 
-/* Every release begins with both, claims first. */
+/* Every release begins with both lists, NodeClaims first. */
 START_TEST(both_lists_and_claims_first)
 {
 	struct action a;
-	int64_t wait;
 
-	due_machines(1);
+	add_due(1);
 	world_list(w, KIND_NODE);
 	world_list(w, KIND_NODECLAIM);
-	ck_assert(world_next(w, &a, &wait));
-	ck_assert_int_eq(a.act, ACT_LIST_CLAIMS);
+	a = act_done(ACT_LIST_CLAIMS, CONTROLLER_OK);
 	ck_assert_int_eq(a.kind, KIND_NODECLAIM);
-	world_done(w, &a, CONTROLLER_OK);
-	ck_assert(world_next(w, &a, &wait));
-	ck_assert_int_eq(a.act, ACT_LIST_NODEPOOLS);
+	a = act_next(ACT_LIST_NODEPOOLS);
 	ck_assert_int_eq(a.kind, KIND_NODEPOOL);
-	ck_assert(!world_next(w, &(struct action){0}, &wait));
-	world_done(w, &a, CONTROLLER_OK);
-	ck_assert(world_next(w, &a, &wait));
-	ck_assert_int_eq(a.act, ACT_CLEAR);
-	world_done(w, &a, CONTROLLER_FAILED);
+	ck_assert(act_waits());
+	act_answer(&a, CONTROLLER_OK);
+	(void)act_done(ACT_CLEAR, CONTROLLER_FAILED);
 }
 END_TEST
 
-/* Not served is as good as an empty list, once it was listed so. */
+/* A NodePool list that is not served counts as an empty one, if it was listed
+ * so before. */
 START_TEST(pools_not_served)
 {
-	struct action a;
-	int64_t wait;
-
-	due_machines(1);
+	add_due(1);
 	if (_i == 0) {	/* a new lead; at the birth they were served */
 		controller_lead(w->s, false, world_now(w));
 		controller_lead(w->s, true, world_now(w));
-		controller_listing(w->s, KIND_EVENT);
-		controller_listed(w->s, KIND_EVENT, true, world_now(w));
+		world_list_empty(w, KIND_EVENT);
 		controller_listing(w->s, KIND_NODEPOOL);
 		controller_listed(w->s, KIND_NODEPOOL, false, world_now(w));
 	}
 	world_list(w, KIND_NODE);
 	world_list(w, KIND_NODECLAIM);
-	ck_assert(world_next(w, &a, &wait));
-	world_done(w, &a, CONTROLLER_OK);
-	ck_assert(world_next(w, &a, &wait));
-	ck_assert_int_eq(a.act, ACT_LIST_NODEPOOLS);
-	world_done(w, &a, CONTROLLER_GONE);
-	ck_assert(world_next(w, &a, &wait) == (_i == 0));
-	if (_i == 0) {
-		ck_assert_int_eq(a.act, ACT_CLEAR);
-		world_done(w, &a, CONTROLLER_FAILED);
-	}
+	(void)act_done(ACT_LIST_CLAIMS, CONTROLLER_OK);
+	(void)act_done(ACT_LIST_NODEPOOLS, CONTROLLER_GONE);
+	if (_i == 0)
+		(void)act_done(ACT_CLEAR, CONTROLLER_FAILED);
+	else
+		ck_assert(act_waits());
 }
 END_TEST
 
-/* Events are no part of the view. */
+/* A release does not wait for the watch of Events. */
 START_TEST(events_are_not_watched)
 {
 	int64_t quiet;
 
-	due_machines(5);
+	add_due(5);
 	quiet = busy_until(5, MINUTE);
 	world_open(w);
 	if (_i == 0)
@@ -514,7 +448,7 @@ START_TEST(pools_are_not_watched)
 {
 	int64_t quiet;
 
-	due_machines(5);
+	add_due(5);
 	quiet = busy_until(5, MINUTE);
 	world_open(w);
 	controller_watch(w->s, KIND_NODEPOOL, false);
@@ -526,11 +460,12 @@ START_TEST(pools_are_not_watched)
 }
 END_TEST
 
-/* A Node whose claim we do not see, and the fresh list passes it over, as it
- * is being deleted: read before the Node is touched, and then left alone. */
+/* We do not see a Node's claim, and the fresh list skips it because it is
+ * being deleted.  The claim is read before the Node is touched, and the Node
+ * is then left alone. */
 START_TEST(owner_that_only_a_get_shows)
 {
-	due_machines(2);
+	add_due(2);
 	claim_at(w, 1)->o.deleting = true;
 	w->watch_ms = 1;
 	w->frozen[KIND_NODECLAIM] = true;
@@ -538,7 +473,7 @@ START_TEST(owner_that_only_a_get_shows)
 	controller_listing(w->s, KIND_NODECLAIM);
 	controller_track(w->s, &claim_at(w, 0)->o, world_now(w));
 	controller_listed(w->s, KIND_NODECLAIM, true, world_now(w));
-	w->first[KIND_NODECLAIM] = w->last[KIND_NODECLAIM];
+	world_lose_lines(w, KIND_NODECLAIM);
 	world_watch(w, KIND_NODECLAIM, true);
 	world_run(w, 10 * MINUTE);
 	ck_assert(thing_clear(node_at(w, 0)));
@@ -550,7 +485,7 @@ END_TEST
 
 /* --- the hint ------------------------------------------------------------- */
 
-/* When was Node 0 cleared, counted from quiet on? */
+/* How long after `quiet` was Node 0 cleared? */
 static int64_t
 cleared_after(int64_t quiet)
 {
@@ -567,8 +502,8 @@ static const struct {
 	{"4 s ago", -4000, 1000, 2000},
 	{"1 s ago", -1000, 4000, 5000},
 	{"now", 0, 5000, 6000},
-	/* The hook stamped it a moment after we looked at the clock, or the
-	 * clock trembles: it is a creation of now all the same. */
+	/* The hook stamped it just after we looked at the clock, or the clock
+	 * is not steady.  It counts as a creation of now all the same. */
 	{"a moment ahead", 1, 4500, 6000},
 };
 
@@ -576,7 +511,7 @@ START_TEST(hint_delays_the_release)
 {
 	int64_t quiet;
 
-	due_machines(5);
+	add_due(5);
 	quiet = busy_until(5, MINUTE);
 	world_open(w);
 	world_run_until(w, quiet - 1);
@@ -593,7 +528,7 @@ START_TEST(hint_once_a_minute)
 {
 	int64_t quiet;
 
-	due_machines(5);
+	add_due(5);
 	quiet = busy_until(5, MINUTE);
 	world_open(w);
 	world_run_until(w, quiet - 1);
@@ -606,19 +541,19 @@ START_TEST(hint_once_a_minute)
 }
 END_TEST
 
-/* The clock goes back while a hint is waited for: 5 s are 5 s. */
+/* The clock is set back while a release waits because of a hint.  The wait is
+ * 5 s all the same. */
 START_TEST(hint_and_clock_back)
 {
 	int64_t quiet, boot;
 
-	due_machines(5);
+	add_due(5);
 	quiet = busy_until(5, MINUTE);
 	world_open(w);
 	world_run_until(w, quiet - 1);
 	w->hint_ms = quiet - 1;
 	world_run(w, 1000);
-	thing_delete(w, claim_at(w, 5));	/* nothing is ahead any more */
-	thing_delete(w, node_at(w, 5));
+	machine_delete(w, 5);	/* nothing is ahead any more */
 	w->offset_ms -= 60 * MINUTE;
 	boot = w->boot_ms;
 	while (count_marked(w) > 0 && w->boot_ms - boot < 120 * MINUTE)
@@ -628,28 +563,27 @@ START_TEST(hint_and_clock_back)
 }
 END_TEST
 
-/* Holds that nobody can take away are told after a minute, then now and then. */
+/* Holds that cannot be released are reported after a minute, and again at
+ * intervals. */
 START_TEST(blocked_is_told)
 {
 	struct controller_report r;
 	struct note n;
 	unsigned told = 0;
 
-	due_machines(5);
+	add_due(5);
 	world_open(w);
 	world_watch(w, KIND_NODE, false);
 	for (int i = 0; i < 5; i++) {
 		struct thing *t = node_at(w, i);
 
-		object_hold(&t->o, server_ms(w) / 1000 * 1000);
+		object_hold(&t->o, stamp_now());
 		thing_changed(w, t);
 	}
 	world_list(w, KIND_NODECLAIM);
 	w->up[KIND_NODE] = true;	/* lines come, but it does not count */
 	world_run(w, 59000);
-	while (controller_note(w->s, &n))
-		told += n.type == NOTE_BLOCKED;
-	ck_assert_uint_eq(told, 0);
+	ck_assert_uint_eq(notes(NOTE_BLOCKED, NULL), 0);
 	controller_report(w->s, &r);
 	ck_assert(!r.blocked);
 	world_run(w, 12 * MINUTE);
@@ -675,7 +609,7 @@ main(void)
 	Suite *s = suite_create("controller: views");
 	TCase *c = run_case(s, "views");
 
-	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_checked_fixture(c, scene_setup, scene_teardown);
 	tcase_add_loop_test(c, half_a_view, 0,
 			    sizeof(views) / sizeof(views[0]));
 	tcase_add_test(c, items_seen_but_list_not_complete);
@@ -703,5 +637,5 @@ main(void)
 	tcase_add_test(c, hint_once_a_minute);
 	tcase_add_test(c, hint_and_clock_back);
 	tcase_add_test(c, blocked_is_told);
-	return run_suite(s);
+	return suite_run(s);
 }

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "world.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-/*
- * Random histories from a seed: Karpenter, people, faults and restarts in any
- * order.  Now and then the faults stop for a while, and what is held must be
- * what a recomputation from the world alone says (invariants I1, I2 and I3).
- */
+#include "scene.h"
+
+/* Random histories from a seed: Karpenter, people, faults and restarts in any
+ * order.  Now and then the faults stop for a while.  Then exactly those
+ * objects must be held that a computation from the world alone says
+ * (invariants I1, I2 and I3). */
 
 #define SETTLE_MS 100000	/* the longest backoffs, and a write */
 #define STEPS 1500
 #define MACHINES 14		/* at once */
 
-static struct rules rules;
-static struct world *w;
 static uint64_t seed;
 static int step, made;
 
@@ -118,14 +119,15 @@ person_on(const struct thing *t)
 	return tenure == TENURE_PERSON || tenure == TENURE_YIELDED;
 }
 
-/* The head is the claim, or a Node without one; node is the machine's. */
+/* `head` is the claim, or a Node that has none; `node` is the machine's
+ * Node. */
 static void
 check_machine(const struct thing *head, const struct thing *node)
 {
 	int64_t now = server_ms(w);
 	enum goal wish = wish_at(head, node, now);
 
-	/* The same all the time that was there to settle in. */
+	/* It must have been the same for as long as there was to settle in. */
 	if (wish != wish_at(head, node, now - SETTLE_MS + 1000))
 		return;
 	if (wish == GOAL_CLEAR) {	/* I2 */
@@ -266,8 +268,7 @@ karpenter(void)
 	} else if (!node->o.registered) {
 		register_node(claim, node);
 	} else if (claim->o.ready_ms == STAMP_NONE) {
-		claim->o.ready_ms = server_ms(w) / 1000 * 1000;
-		thing_changed(w, claim);
+		become_ready(claim);
 	}
 }
 
@@ -319,25 +320,19 @@ person(void)
 	thing_changed(w, t);
 }
 
-static enum fault
+static enum reply_fault
 some_fault(struct world *x, const struct action *a)
 {
 	(void)a;
 	return roll(&x->dice, 8) == 0
-		       ? (enum fault)(1 + roll(&x->dice, FAULT_CONFLICT))
-		       : FAULT_NONE;
+		       ? (enum reply_fault)(1 + roll(&x->dice, REPLY_CONFLICT))
+		       : REPLY_WHOLE;
 }
 
 static void
 crash(void)
 {
-	for (struct flight *f = w->flights; f < w->flights + FLIGHTS; f++) {
-		free(f->fresh);
-		*f = (struct flight){0};
-	}
-	controller_free(w->s);
-	w->s = controller_born(w, THINGS, seed + (uint64_t)step);
-	ck_assert_ptr_nonnull(w->s);
+	world_restart(w, seed + (uint64_t)step);
 	world_list(w, KIND_NODE);
 	if (roll(&w->dice, 2) == 0)
 		world_run(w, 3000);
@@ -423,7 +418,7 @@ START_TEST(random_history)
 	seed = (uint64_t)_i;
 	rules = rules_default();
 	rules.scope = (enum scope_kind)(_i % 3);
-	/* The model knows neither substitutes nor boots that failed. */
+	/* The model here knows neither substitutes nor boots that failed. */
 	rules.replacements = REPLACEMENTS_COUNT;
 	rules.hold_ms = 150000;
 	rules.startup_ms = 120000;
@@ -433,7 +428,7 @@ START_TEST(random_history)
 	for (step = 0; step < STEPS; step++)
 		random_step();
 	quiesce();
-	/* Nothing more happens: in the end nothing is held but by people. */
+	/* Nothing more happens.  In the end only people's holds are left. */
 	world_run(w, rules.startup_ms + 2 * rules.hold_ms + SETTLE_MS);
 	quiesce();
 	for (struct thing *t = w->at; t < w->at + THINGS; t++)
@@ -456,5 +451,5 @@ main(int argc, char **argv)
 
 	/* test_controller_walk [FIRST [LAST]]: these seeds. */
 	tcase_add_loop_test(c, random_history, first, last);
-	return run_suite(s);
+	return suite_run(s);
 }

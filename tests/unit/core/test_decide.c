@@ -450,5 +450,5 @@ main(void)
 	tcase_add_loop_test(c, holds_for_all, 0,
 			    sizeof(properties) / sizeof(properties[0]));
 	tcase_add_loop_test(r, row, 0, sizeof(rows) / sizeof(rows[0]));
-	return run_suite(s);
+	return suite_run(s);
 }

@@ -255,5 +255,5 @@ main(void)
 	tcase_add_test(c, put_once);
 	tcase_add_test(c, no_room);
 	tcase_add_loop_test(c, at_random, 0, 20);
-	return run_suite(s);
+	return suite_run(s);
 }

@@ -829,5 +829,5 @@ main(void)
 	tcase_add_test(c, stamps);
 	tcase_add_test(c, texts);
 	tcase_add_loop_test(c, random_days, 0, 20);
-	return run_suite(s);
+	return suite_run(s);
 }

@@ -161,5 +161,5 @@ suite(void)
 int
 main(void)
 {
-	return run_suite(suite());
+	return suite_run(suite());
 }

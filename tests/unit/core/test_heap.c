@@ -124,5 +124,5 @@ main(void)
 	tcase_add_loop_test(c, many_equal_keys, 0, 4);
 	tcase_add_test(c, comes_out_in_order);
 	tcase_add_test(c, extreme_keys);
-	return run_suite(s);
+	return suite_run(s);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/index.h"
@@ -176,5 +177,5 @@ main(void)
 	tcase_add_test(c, full_to_the_last_id);
 	tcase_add_loop_test(c, one_of_two_with_the_same_key, 0, 2);
 	tcase_add_test(c, empty_key_is_a_key);
-	return run_suite(s);
+	return suite_run(s);
 }

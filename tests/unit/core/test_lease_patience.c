@@ -194,5 +194,5 @@ main(void)
 	tcase_add_test(c, a_leader_that_has_died);
 	tcase_add_test(c, no_lease_is_made);
 	tcase_add_test(c, a_lease_that_is_deleted);
-	return run_suite(s);
+	return suite_run(s);
 }

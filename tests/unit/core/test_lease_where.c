@@ -102,5 +102,5 @@ main(void)
 
 	tcase_add_loop_test(c, chosen, 0, sizeof(rows) / sizeof(rows[0]));
 	tcase_add_loop_test(c, a_list_that_starts_over, 0, 2);
-	return run_suite(s);
+	return suite_run(s);
 }

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
 #include "core/table/machines.h"
 #include "objects.h"
 #include "run.h"
@@ -525,5 +528,5 @@ main(void)
 	tcase_add_test(c, future_stamps);
 	tcase_add_test(c, ready_comes_goes_and_comes);
 	tcase_add_loop_test(c, random_arrivals, 0, 20);
-	return run_suite(s);
+	return suite_run(s);
 }

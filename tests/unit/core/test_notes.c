@@ -75,5 +75,5 @@ main(void)
 	tcase_add_test(c, comes_out_in_order);
 	tcase_add_test(c, a_full_ring_forgets_the_oldest);
 	tcase_add_test(c, a_place_is_cleared);
-	return run_suite(s);
+	return suite_run(s);
 }

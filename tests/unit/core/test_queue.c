@@ -61,5 +61,5 @@ main(void)
 
 	tcase_add_test(c, first_in_first_out);
 	tcase_add_loop_test(c, random_operations, 0, 10);
-	return run_suite(s);
+	return suite_run(s);
 }

@@ -362,5 +362,5 @@ main(void)
 	tcase_add_test(c, unserved_is_asked_again_for_ever);
 	tcase_add_test(c, expired_after_an_outage);
 	tcase_add_test(c, token_too_long);
-	return run_suite(s);
+	return suite_run(s);
 }

@@ -142,5 +142,5 @@ main(void)
 	tcase_add_test(c, the_first_half_is_lost_with_the_view);
 	tcase_add_test(c, a_list_that_fails_is_named);
 	tcase_add_test(c, a_hint_is_waited_for_once);
-	return run_suite(s);
+	return suite_run(s);
 }

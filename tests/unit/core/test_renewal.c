@@ -811,5 +811,5 @@ main(void)
 	tcase_add_test(c, test_lives);
 	c = run_case(s, "walk");
 	tcase_add_loop_test(c, test_walk, 0, 2);
-	return run_suite(s);
+	return suite_run(s);
 }

@@ -74,5 +74,5 @@ main(void)
 
 	tcase_add_loop_test(c, in_order, 0, 120);
 	tcase_add_test(c, all_alike);
-	return run_suite(s);
+	return suite_run(s);
 }

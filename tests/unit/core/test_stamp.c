@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -303,5 +304,5 @@ main(void)
 	tcase_add_loop_test(duration, duration_table, 0, COUNT(durations));
 	tcase_add_loop_test(duration, duration_formats, 0, COUNT(formats));
 	tcase_add_test(duration, duration_round_trip);
-	return run_suite(s);
+	return suite_run(s);
 }

@@ -331,5 +331,5 @@ main(void)
 	tcase_add_loop_test(json, json_table, 0, COUNT(strings));
 	tcase_add_test(json, json_round_trip);
 	tcase_add_test(json, json_of_any_bytes_is_utf8);
-	return run_suite(s);
+	return suite_run(s);
 }

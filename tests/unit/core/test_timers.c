@@ -634,5 +634,5 @@ main(void)
 	tcase_add_test(c, many_changes_between_two_looks);
 	tcase_add_test(c, moved_last_deadline_is_no_end);
 	tcase_add_test(c, deadline_is_exact);
-	return run_suite(s);
+	return suite_run(s);
 }

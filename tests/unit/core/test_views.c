@@ -115,5 +115,5 @@ main(void)
 	tcase_add_test(c, a_lead_waits_and_then_begins_without);
 	tcase_add_test(c, marks_that_stay_are_told_after_a_while);
 	tcase_add_test(c, what_had_no_room_is_asked_for);
-	return run_suite(s);
+	return suite_run(s);
 }

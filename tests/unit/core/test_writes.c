@@ -196,5 +196,5 @@ main(void)
 	tcase_add_test(c, who_is_gone_is_answered_no_more);
 	tcase_add_test(c, busy_pauses_all);
 	tcase_add_test(c, the_check_finds_what_is_wrong);
-	return run_suite(s);
+	return suite_run(s);
 }

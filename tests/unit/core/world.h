@@ -2,58 +2,54 @@
 #ifndef TESTS_CORE_WORLD_H
 #define TESTS_CORE_WORLD_H
 
-#include <check.h>
-#include <stdlib.h>
-
 #include "core/controller/controller.h"
 #include "objects.h"
 #include "run.h"
+#include "sim/api.h"
 
 /*
- * A small API server in virtual time, with a controller before it: objects with
- * resourceVersions, watches that come late or not at all, replies that come
- * late, wrong or not at all.  controller_next is asked only when something was
- * seen or the time it named has come, so a wrong wait shows.
+ * An API server in virtual time, and a controller that works against it.  What
+ * a write does, what it tests, and what the wire shows of annotations is the
+ * simulator's (tests/sim/api.c); here are objects that a test can change at
+ * will, watches that are late or silent, and answers that are late, wrong or
+ * lost.  controller_next is asked only when something was seen or the time that
+ * it named has come, so a wrong wait shows.
+ *
+ * Tests change objects and faults directly in the structures below.  After a
+ * change to an object they call thing_changed, which sends the watch line;
+ * without it only a list or a GET shows the change.
  */
 
 #define THINGS 800
 #define EVENTS 8192
 #define FLIGHTS 32
+#define POOLS 8
 #define DAY 86400000
 #define START_BOOT 1000000
 #define START_SERVER 1767323045000	/* 2026-01-02 */
 #define FOR_EVER (1000 * (int64_t)DAY)
 
-enum fault {
-	FAULT_NONE,
-	FAULT_LOST,	/* done, but no answer */
-	FAULT_LATE,	/* no answer; done two seconds after that */
-	FAULT_ERROR,	/* 500: nothing done */
-	FAULT_BUSY,	/* 429 */
-	FAULT_CONFLICT,	/* 409, though nothing has changed */
-	FAULT_GONE,	/* 404, though it is there */
-	FAULT_INVALID,	/* 422 */
-	FAULT_REFUSED,	/* 403, or somebody's webhook that fails */
-};
-
-#define POOLS 8
-
+/* An object of the API server.  `kept` is what it keeps of annotations, and `o`
+ * what a list would show: tests read that and change it. */
 struct thing {
 	bool used;
 	struct object o;
-	unsigned writes;	/* of ours */
-	int64_t held_ms, cleared_ms;	/* server time of our last of each */
+	struct api_object kept;
+	unsigned writes;	/* by the controller */
+	int64_t held_ms, cleared_ms;	/* server time of its last of each */
 };
 
+/* A watch line, and the moment at which it arrives. */
 struct event {
 	int64_t at;
 	bool deleted;
 	struct object o;
 };
 
+/* A call of the controller that is under way. */
 struct flight {
 	bool used, applied, has_read;
-	enum fault fault;
+	enum reply_fault fault;
 	struct action a;
 	struct controller_outcome out;
 	int64_t apply_at, reply_at;
@@ -75,321 +71,105 @@ struct world {
 	uint32_t first[KIND_COUNT], last[KIND_COUNT];
 	struct nodepool nodepools[POOLS];	/* as the API server has them */
 	uint32_t pools_n;
-	bool up[KIND_COUNT], frozen[KIND_COUNT], unserved;
+	/* A watch that is frozen is open, but no line arrives. */
+	bool up[KIND_COUNT], frozen[KIND_COUNT];
+	bool unserved;		/* the API server knows no NodeClaims */
 	struct flight flights[FLIGHTS];
 	uint64_t rv;
-	int64_t watch_ms, reply_ms, retry_after_ms;
-	enum fault (*fault)(struct world *w, const struct action *a);
-	unsigned acts[ACT_LIST_NODEPOOLS + 1];
+	int64_t watch_ms, reply_ms;	/* what a line, an answer may take */
+	int64_t retry_after_ms;		/* what REPLY_BUSY says */
+	enum reply_fault (*fault)(struct world *w, const struct action *a);
+	unsigned acts[ACT_LIST_NODEPOOLS + 1];	/* calls so far */
 	int64_t idle_since;
 	unsigned idle;		/* calls that said "wait" in that second */
 };
 
 /* --- birth ---------------------------------------------------------------- */
 
-static inline struct rules
-rules_default(void)
-{
-	return (struct rules){
-		.scope = SCOPE_CLUSTER,
-		.hold_ms = 600000,
-		.startup_ms = 900000,
-		.min_scale_up = 1,
-		.hold = {DEFAULT_HOLD_KEY, DEFAULT_HOLD_VALUE},
-		.include = {1, {"*"}},
-		.exclude = {1, {"excluded"}},
-	};
-}
+struct rules rules_default(void);
 
-/* Most scenarios have neither NodePools nor Events. */
-static inline struct controller *
-controller_born(struct world *w, uint32_t max, uint64_t seed)
-{
-	struct controller *s =
-		controller_new(&w->rules, max, seed, &w->counters);
+/* A world without objects.  Its NodePools and Events are listed and watched at
+ * once, as most tests have none.  Free it with world_free. */
+struct world *world_new(const struct rules *r, uint32_t max, uint64_t seed);
+void world_free(struct world *w);
 
-	ck_assert_ptr_nonnull(s);
-	for (int k = KIND_COUNT; k < VIEW_COUNT; k++) {
-		controller_listing(s, (enum kind)k);
-		controller_listed(s, (enum kind)k, true,
-				  (struct now){START_SERVER, START_BOOT});
-		controller_watch(s, (enum kind)k, true);
-	}
-	return s;
-}
+/* The process is killed and starts again; nothing is listed yet. */
+void world_restart(struct world *w, uint64_t seed);
 
-static inline struct world *
-world_new(const struct rules *r, uint32_t max, uint64_t seed)
-{
-	struct world *w = calloc(1, sizeof(*w));
+/* --- time ----------------------------------------------------------------- */
 
-	ck_assert_ptr_nonnull(w);
-	w->rules = *r;
-	w->s = controller_born(w, max, seed);
-	for (int k = 0; k < KIND_COUNT; k++) {
-		w->events[k] = calloc(EVENTS, sizeof(struct event));
-		ck_assert_ptr_nonnull(w->events[k]);
-	}
-	w->dice = dice_new(seed + 1);
-	w->boot_ms = START_BOOT;
-	w->offset_ms = START_SERVER - START_BOOT;
-	w->hint_ms = STAMP_NONE;
-	w->watch_ms = 30;
-	w->reply_ms = 20;
-	w->retry_after_ms = 2000;
-	return w;
-}
+struct now world_now(const struct world *w);
+int64_t server_ms(const struct world *w);
 
-/* The process is killed, and starts again. */
-static inline void
-world_restart(struct world *w, uint64_t seed)
-{
-	for (int i = 0; i < FLIGHTS; i++)
-		free(w->flights[i].fresh);
-	memset(w->flights, 0, sizeof(w->flights));
-	controller_free(w->s);
-	w->s = controller_born(w, THINGS, seed);
-}
+/* Virtual time passes. */
+void world_run(struct world *w, int64_t ms);
+void world_run_until(struct world *w, int64_t at_server_ms);
 
-static inline void
-world_free(struct world *w)
-{
-	for (int i = 0; i < FLIGHTS; i++)
-		free(w->flights[i].fresh);
-	for (int k = 0; k < KIND_COUNT; k++)
-		free(w->events[k]);
-	controller_free(w->s);
-	free(w);
-}
+/* --- lists and watches ---------------------------------------------------- */
 
-static inline struct now
-world_now(const struct world *w)
-{
-	return (struct now){w->boot_ms + w->offset_ms, w->boot_ms};
-}
+void world_watch(struct world *w, enum kind kind, bool up);
 
-static inline int64_t
-server_ms(const struct world *w)
-{
-	return w->boot_ms + w->offset_ms;
-}
+/* A whole list, and the watch behind it. */
+void world_list(struct world *w, enum kind kind);
 
-/* A NodePool is made or changed; its line comes at once, if it comes. */
-static inline void
-world_pool_quietly(struct world *w, const struct nodepool *p)
-{
-	uint32_t i = 0;
+/* Lists Nodes and NodeClaims, and lets 5 s pass. */
+void world_open(struct world *w);
 
-	while (i < w->pools_n && strcmp(w->nodepools[i].name, p->name) != 0)
-		i++;
-	ck_assert_uint_lt(i, POOLS);
-	w->nodepools[i] = *p;
-	if (i == w->pools_n)
-		w->pools_n++;
-}
+/* A list that shows nothing, and no watch behind it. */
+void world_list_empty(struct world *w, enum kind kind);
 
-static inline void
-world_pool(struct world *w, const struct nodepool *p)
-{
-	world_pool_quietly(w, p);
-	controller_nodepool(w->s, p, world_now(w));
-}
+/* NodePools and Events are listed, none of either, and watched. */
+void world_list_others(struct world *w);
 
-static inline void
-world_pool_gone(struct world *w, const char *name)
-{
-	for (uint32_t i = 0; i < w->pools_n; i++)
-		if (strcmp(w->nodepools[i].name, name) == 0)
-			w->nodepools[i] = w->nodepools[--w->pools_n];
-}
+/* The watch lines that are under way never arrive. */
+void world_lose_lines(struct world *w, enum kind kind);
+
+/* The answers to the calls under way come after that time. */
+void world_delay_replies(struct world *w, int64_t ms);
+
+/* --- NodePools ------------------------------------------------------------ */
+
+/* A NodePool is made or changed; its watch line comes at once, or never. */
+void world_pool(struct world *w, const struct nodepool *p);
+void world_pool_quietly(struct world *w, const struct nodepool *p);
+
+/* The API server has it no more; no watch line says so. */
+void world_pool_gone(struct world *w, const char *name);
+
+/* What the controller wants done, by the hint and the time of now. */
+struct controller_todo world_next(struct world *w);
 
 /* --- objects -------------------------------------------------------------- */
 
-static inline struct thing *
-thing_find(struct world *w, enum kind kind, const char *name)
-{
-	for (struct thing *t = w->at; t < w->at + THINGS; t++)
-		if (t->used && t->o.kind == kind &&
-		    strcmp(t->o.name, name) == 0)
-			return t;
-	return NULL;
-}
+/* NULL: there is no such object. */
+struct thing *thing_find(struct world *w, enum kind kind, const char *name);
+struct thing *thing_add(struct world *w, const struct object *o);
+void thing_delete(struct world *w, struct thing *t);
 
-static inline void
-world_emit(struct world *w, const struct object *o, bool deleted)
-{
-	uint32_t *last = &w->last[o->kind];
+/* The object has changed: it gets a new version, and a watch line goes out. */
+void thing_changed(struct world *w, struct thing *t);
 
-	ck_assert_uint_lt(*last - w->first[o->kind], EVENTS);
-	w->events[o->kind][(*last)++ % EVENTS] = (struct event){
-		.at = w->boot_ms + 1 + roll(&w->dice, (uint32_t)w->watch_ms),
-		.deleted = deleted,
-		.o = *o,
-	};
-}
+/* What a test has changed in t->o becomes the API server's, and t->o is what the
+ * wire makes of that.  The API server does it before each call. */
+struct api_object *thing_keep(struct world *w, struct thing *t);
 
-/* The object has changed: a new version, and a watch line. */
-static inline void
-thing_changed(struct world *w, struct thing *t)
-{
-	snprintf(t->o.rv, sizeof(t->o.rv), "%llu",
-		 (unsigned long long)++w->rv);
-	world_emit(w, &t->o, false);
-}
+bool thing_held(const struct thing *t);		/* by us */
+bool thing_clear(const struct thing *t);	/* no hold, no mark */
 
-static inline struct thing *
-thing_add(struct world *w, const struct object *o)
-{
-	struct thing *t = w->at;
+/* --- machines ------------------------------------------------------------- */
 
-	while (t < w->at + THINGS && t->used)
-		t++;
-	ck_assert_msg(t < w->at + THINGS, "no room for more things");
-	*t = (struct thing){.used = true, .o = *o};
-	thing_changed(w, t);
-	return t;
-}
+/* A machine ready since ready_ms: claim "cN" and its registered Node "nN". */
+void machine_add(struct world *w, int n, const char *nodepool,
+		 int64_t ready_ms);
 
-static inline void
-thing_delete(struct world *w, struct thing *t)
-{
-	snprintf(t->o.rv, sizeof(t->o.rv), "%llu",
-		 (unsigned long long)++w->rv);
-	world_emit(w, &t->o, true);
-	t->used = false;
-}
+/* Its two objects, which must be there. */
+struct thing *node_at(struct world *w, int n);
+struct thing *claim_at(struct world *w, int n);
 
-static inline bool
-thing_held(const struct thing *t)
-{
-	return t->o.hold == HOLD_SAME && t->o.mark != MARK_ABSENT;
-}
+/* Both go, and the watches say so. */
+void machine_delete(struct world *w, int n);
 
-static inline bool
-thing_clear(const struct thing *t)
-{
-	return t->o.hold == HOLD_ABSENT && t->o.mark == MARK_ABSENT;
-}
-
-/* --- writes: what the API server does with a patch ------------------------ */
-
-static inline bool
-mark_tests(const struct thing *t, const struct action *a)
-{
-	if (strcmp(t->o.uid, a->uid) != 0)
-		return false;
-	if (a->mark_exact)
-		return t->o.mark == MARK_TIME && t->o.mark_ms == a->mark_ms;
-	return t->o.mark != MARK_ABSENT && strcmp(t->o.rv, a->rv) == 0;
-}
-
-static inline enum controller_code
-apply_hold(struct world *w, struct thing *t, const struct action *a)
-{
-	if (strcmp(t->o.rv, a->rv) != 0)
-		return CONTROLLER_CONFLICT;
-	/* I1: what we write on was as we saw it, and nobody's. */
-	ck_assert_msg(t->o.hold == HOLD_ABSENT && t->o.mark == MARK_ABSENT,
-		      "%s: held over hold %d mark %d", t->o.name, t->o.hold,
-		      t->o.mark);
-	ck_assert_str_eq(a->hold.key, w->rules.hold.key);
-	object_hold(&t->o, a->mark_ms);
-	t->o.has_held_key = t->o.has_previous = false;
-	t->held_ms = server_ms(w);
-	return CONTROLLER_OK;
-}
-
-static inline enum controller_code
-apply_clear(struct world *w, struct thing *t, const struct action *a)
-{
-	enum hold *h = strcmp(a->hold.key, w->rules.hold.key) == 0
-			       ? &t->o.hold
-			       : &t->o.previous_hold;
-
-	if (!mark_tests(t, a))
-		return CONTROLLER_INVALID;
-	if (a->act == ACT_CLEAR) {
-		if (h == &t->o.previous_hold &&
-		    strcmp(a->hold.key, t->o.previous_key.key) != 0)
-			return CONTROLLER_INVALID;
-		if (*h != HOLD_SAME)
-			return CONTROLLER_INVALID;
-		*h = HOLD_ABSENT;
-		t->cleared_ms = server_ms(w);
-	}
-	t->o.mark = MARK_ABSENT;
-	if (a->has_held_key)
-		t->o.has_held_key = t->o.has_previous = false;
-	return CONTROLLER_OK;
-}
-
-static inline enum controller_code
-apply_write(struct world *w, struct thing *t, const struct action *a)
-{
-	if (a->act == ACT_HOLD)
-		return apply_hold(w, t, a);
-	if (a->act != ACT_CLASSIFY)
-		return apply_clear(w, t, a);
-	if (strcmp(t->o.rv, a->rv) != 0)
-		return CONTROLLER_CONFLICT;
-	memcpy(t->o.replaces, a->replaces, sizeof(t->o.replaces));
-	return CONTROLLER_OK;
-}
-
-static inline void
-apply_list(struct world *w, struct flight *f)
-{
-	f->fresh = calloc(THINGS, sizeof(*f->fresh));
-	ck_assert_ptr_nonnull(f->fresh);
-	f->out.code = w->unserved ? CONTROLLER_GONE : CONTROLLER_OK;
-	for (struct thing *t = w->at; t < w->at + THINGS; t++)
-		if (t->used && t->o.kind == KIND_NODECLAIM && !w->unserved)
-			f->fresh[f->fresh_n++] = t->o;
-}
-
-static inline void
-apply_list_pools(struct world *w, struct flight *f)
-{
-	f->out.code = CONTROLLER_OK;
-	memcpy(f->nodepools, w->nodepools, sizeof(f->nodepools));
-	f->pools_n = w->pools_n;
-}
-
-static inline void
-apply(struct world *w, struct flight *f)
-{
-	const struct action *a = &f->a;
-	struct thing *t = thing_find(w, a->kind, a->name);
-
-	f->applied = true;
-	if (a->act == ACT_LIST_CLAIMS) {
-		apply_list(w, f);
-		return;
-	}
-	if (a->act == ACT_LIST_NODEPOOLS) {
-		apply_list_pools(w, f);
-		return;
-	}
-	f->out.code = CONTROLLER_GONE;
-	if (t == NULL)
-		return;
-	if (a->act == ACT_READ || a->act == ACT_READ_CLAIM) {
-		if (a->act == ACT_READ_CLAIM &&
-		    strcmp(t->o.uid, a->uid) != 0)
-			return;
-		f->has_read = true;
-		f->read = t->o;
-		f->out.code = CONTROLLER_OK;
-		return;
-	}
-	f->out.code = apply_write(w, t, a);
-	if (f->out.code != CONTROLLER_OK)
-		return;
-	t->writes++;
-	thing_changed(w, t);
-	memcpy(f->out.rv, t->o.rv, sizeof(f->out.rv));
-}
-
-#include "world_run.h"
+unsigned count_held(struct world *w, enum kind kind);
+unsigned count_marked(struct world *w);		/* of both kinds */
 
 #endif

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "lease_script.h"
+
+/* The state that a leader leaves for the next one in the Lease, and a replica
+ * without election, which keeps nothing else there. */
+
+/* --- the state ------------------------------------------------------------ */
+
+START_TEST(state_is_read_before_it_is_written)
+{
+	ck_assert_ptr_null(lease_state(&l));
+	ck_assert_int_eq(lease_state_set(&l, "early"), -1);
+	record_of("", 15);
+	(void)str_copy(answer.state, sizeof(answer.state), "theirs");
+	(void)step(LEASE_GET, "state");
+	done(LEASE_OK);
+	ck_assert_ptr_null(lease_state(&l));
+	(void)step(LEASE_UPDATE, "state");
+	ck_assert(!todo.with_state);
+	done_write();
+	ck_assert_str_eq(lease_state(&l), "theirs");
+	ck_assert_int_eq(lease_state_set(&l, "ours"), 0);
+	ck_assert_str_eq(lease_state(&l), "ours");
+	ck_assert_int_eq(step(LEASE_UPDATE, "state"), RETRY);
+	ck_assert(todo.with_state && todo.with_spec);
+	ck_assert_str_eq(todo.record->state, "ours");
+	done_write();
+	(void)step(LEASE_UPDATE, "state");
+	ck_assert(!todo.with_state);	/* it has not changed */
+	done(LEASE_FAILED);
+	record_of("me", 15);	/* someone else took it away */
+	(void)step(LEASE_GET, "state");
+	done(LEASE_OK);
+	(void)step(LEASE_UPDATE, "state");
+	ck_assert(todo.with_state);
+}
+END_TEST
+
+/* A state that is set while a write is under way goes with the next one. */
+START_TEST(state_set_under_way)
+{
+	script("G404 Cok", "under way");
+	ck_assert_int_eq(lease_state_set(&l, "one"), 0);
+	(void)step(LEASE_UPDATE, "under way");
+	answer = *todo.record;
+	answer.present = true;
+	ck_assert_int_eq(lease_state_set(&l, "two"), 0);
+	done(LEASE_OK);
+	(void)step(LEASE_UPDATE, "under way");
+	ck_assert(todo.with_state);
+	ck_assert_str_eq(todo.record->state, "two");
+}
+END_TEST
+
+/* A replica that loses the Lease loses the state, which may be another one's
+ * by now. */
+START_TEST(state_goes_with_the_lead)
+{
+	script("G404 Cok", "lost");
+	ck_assert_int_eq(lease_state_set(&l, "mine"), 0);
+	script("U409 Gyou", "lost");
+	ck_assert_ptr_null(lease_state(&l));
+	ck_assert_int_eq(lease_state_set(&l, "mine"), -1);
+	t += 16000;
+	script("Gnone", "lost");
+	(void)step(LEASE_UPDATE, "lost");
+	ck_assert(!todo.with_state);
+	done(LEASE_FAILED);
+	script("G404", "lost");
+	(void)step(LEASE_CREATE, "lost");
+	ck_assert_str_eq(todo.record->state, "");
+}
+END_TEST
+
+START_TEST(state_of_a_lease_made_anew)
+{
+	script("G404 Cok", "anew");
+	ck_assert_int_eq(lease_state_set(&l, "mine"), 0);
+	script("U404 G404", "anew");
+	(void)step(LEASE_CREATE, "anew");
+	ck_assert_str_eq(todo.record->state, "mine");
+}
+END_TEST
+
+START_TEST(state_bounds)
+{
+	static char text[LEASE_STATE_BYTES + 1];
+
+	script("G404 Cok", "bounds");
+	memset(text, 'x', LEASE_STATE_BYTES);
+	ck_assert_int_eq(lease_state_set(&l, text), -1);
+	ck_assert_str_eq(lease_state(&l), "");
+	text[LEASE_STATE_BYTES - 1] = '\0';
+	ck_assert_int_eq(lease_state_set(&l, text), 0);
+	ck_assert_str_eq(lease_state(&l), text);
+}
+END_TEST
+
+START_TEST(state_that_cannot_be_read)
+{
+	record_of("me", 15);
+	answer.state_bad = true;
+	(void)step(LEASE_GET, "bad");
+	done(LEASE_OK);
+	(void)step(LEASE_UPDATE, "bad");
+	answer = *todo.record;
+	answer.present = answer.state_bad = true;
+	done(LEASE_OK);
+	ck_assert_str_eq(lease_state(&l), "");
+	ck_assert_str_eq(lease_notes(), "LB");
+}
+END_TEST
+
+/* --- without election ----------------------------------------------------- */
+
+/* Asserts that it asks for nothing now, and waits for ever. */
+static void
+idle(const char *name)
+{
+	todo = look();
+	ck_assert_msg(todo.step == LEASE_WAIT && todo.wait_ms == INT64_MAX,
+		      "%s: step %d", name, todo.step);
+}
+
+START_TEST(alone_makes_the_object)
+{
+	ck_assert(lease_leads(&l, t));
+	ck_assert_ptr_null(lease_state(&l));
+	ck_assert_int_eq(lease_state_set(&l, "early"), -1);
+	script("G404", "alone");
+	ck_assert_int_eq(step(LEASE_CREATE, "alone"), 0);
+	ck_assert(!todo.with_spec);
+	ck_assert_str_eq(todo.record->holder, "");
+	ck_assert_int_eq(todo.record->duration_s, 0);
+	ck_assert_int_eq(todo.record->renew_us, STAMP_NONE);
+	ck_assert_int_eq(todo.record->acquire_us, STAMP_NONE);
+	done_write();
+	ck_assert_str_eq(lease_state(&l), "");
+	idle("alone");
+	ck_assert(lease_leads(&l, t + 1000 * HOUR));
+	ck_assert_int_eq(lease_fence_ms(&l), INT64_MAX);
+}
+END_TEST
+
+START_TEST(alone_writes_changes_only)
+{
+	int64_t waited;
+
+	record_of("someone", 15);
+	(void)str_copy(answer.state, sizeof(answer.state), "old");
+	(void)step(LEASE_GET, "alone");
+	done(LEASE_OK);
+	ck_assert(lease_leads(&l, t));
+	ck_assert_str_eq(lease_state(&l), "old");
+	idle("as read");
+	t += 60000;
+	ck_assert_int_eq(lease_state_set(&l, "old"), 0);
+	idle("the same");
+	ck_assert_int_eq(lease_state_set(&l, "new"), 0);
+	ck_assert_int_eq(step(LEASE_UPDATE, "new"), 0);
+	ck_assert(todo.with_state && !todo.with_spec);
+	done_write();
+	ck_assert_int_eq(lease_state_set(&l, "newer"), 0);
+	waited = step(LEASE_UPDATE, "newer");
+	ck_assert_int_eq(waited, RETRY);	/* at most once per retry_ms */
+	done_write();
+	idle("written");
+	ck_assert_str_eq(lease_notes(), "");
+}
+END_TEST
+
+static const struct {
+	const char *name, *script;
+	enum lease_step next;
+	int64_t wait_min, wait_max;
+	bool known;	/* the state */
+} alones[] = {
+	{"GET fails", "Gfail", LEASE_GET, RETRY, 2 * RETRY, false},
+	{"GET fails again", "Gfail Gfail", LEASE_GET, 2 * RETRY, 4 * RETRY,
+	 false},
+	{"backoff ends", "Gfail Gfail Gfail Gfail Gfail Gfail Gfail Gfail",
+	 LEASE_GET, 8 * RETRY, 16 * RETRY, false},
+	{"CREATE is refused", "G404 Cfail", LEASE_GET, RETRY, 2 * RETRY, false},
+	{"made by another", "G404 C409", LEASE_GET, 0, 0, false},
+	{"conflict", "Gme +x U409", LEASE_GET, 0, 0, true},
+	{"conflict, written then", "Gme +x U409 Gme", LEASE_UPDATE, 0, 0, true},
+	{"deleted", "Gme +x U404 G404", LEASE_CREATE, 0, 0, true},
+	{"no spin", "Gme +x U409 Gme U409 Gme", LEASE_UPDATE, RETRY,
+	 2 * RETRY, true},
+	{"lost answer", "Gme +x Ufail", LEASE_GET, RETRY, 2 * RETRY, true},
+	{"busy", "Gme +x U429", LEASE_UPDATE, RETRY, 2 * RETRY, true},
+	{"backoff starts over", "Gfail Gfail Gfail Gme +x Ufail", LEASE_GET,
+	 RETRY, 2 * RETRY, true},
+};
+
+START_TEST(alone_scripted)
+{
+	const char *name = alones[_i].name;
+	char before[64];
+	const char *plus = strstr(alones[_i].script, "+x ");
+	int64_t waited;
+
+	(void)snprintf(before, sizeof(before), "%s", alones[_i].script);
+	if (plus != NULL)
+		before[plus - alones[_i].script] = '\0';
+	script(before, name);
+	if (plus != NULL) {
+		ck_assert_int_eq(lease_state_set(&l, "x"), 0);
+		script(plus + 3, name);
+	}
+	ck_assert_msg(lease_leads(&l, t), "%s: leads", name);
+	ck_assert_msg((lease_state(&l) != NULL) == alones[_i].known,
+		      "%s: state", name);
+	waited = step(alones[_i].next, name);
+	ck_assert_msg(waited >= alones[_i].wait_min &&
+			      waited <= alones[_i].wait_max,
+		      "%s: waits %lld", name, (long long)waited);
+	if (todo.step == LEASE_CREATE || todo.step == LEASE_UPDATE)
+		ck_assert_str_eq(todo.record->state, "x");
+}
+END_TEST
+
+START_TEST(alone_stops)
+{
+	script("Gme", "stop");
+	ck_assert_int_eq(lease_state_set(&l, "last words"), 0);
+	lease_stop(&l);
+	ck_assert(!lease_leads(&l, t));
+	ck_assert_int_eq(step(LEASE_UPDATE, "stop"), 0);
+	ck_assert(todo.with_state && !todo.with_spec);
+	ck_assert_str_eq(todo.record->state, "last words");
+	done_write();
+	ck_assert_int_eq(look().step, LEASE_END);
+	ck_assert_str_eq(lease_notes(), "");
+}
+END_TEST
+
+START_TEST(alone_stops_with_nothing_to_say)
+{
+	script("Gme", "stop");
+	lease_stop(&l);
+	ck_assert_int_eq(look().step, LEASE_END);
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *s = suite_create("lease: the state");
+	TCase *c = case_of(s, "state", lease_setup);
+
+	tcase_add_test(c, state_is_read_before_it_is_written);
+	tcase_add_test(c, state_set_under_way);
+	tcase_add_test(c, state_goes_with_the_lead);
+	tcase_add_test(c, state_of_a_lease_made_anew);
+	tcase_add_test(c, state_bounds);
+	tcase_add_test(c, state_that_cannot_be_read);
+	c = case_of(s, "alone", lease_setup_alone);
+	tcase_add_test(c, alone_makes_the_object);
+	tcase_add_test(c, alone_writes_changes_only);
+	tcase_add_loop_test(c, alone_scripted, 0, ROWS(alones));
+	tcase_add_test(c, alone_stops);
+	tcase_add_test(c, alone_stops_with_nothing_to_say);
+	return suite_run(s);
+}
