@@ -2,7 +2,6 @@
 #include "serve.h"
 
 #include <malloc.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
