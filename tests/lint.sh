@@ -77,6 +77,16 @@ same 'locks' "$locks" "$(rows Locks | while IFS= read -r row; do
 done)"
 one_place 'pthread\.h' "$({ cut -d' ' -f1 <<<"$locks"; echo "$starts"; echo daemon/worker.h; } | sort -u | paste -sd'|')"
 
+# --- bounds: in limits.h, or in a place that it names ------------------------------
+limits=include/core/base/limits.h
+elsewhere=$(sed -nE 's,^ \*\t([a-z]+/[a-z_/.]+)\t.*,\1,p' $limits | paste -sd'|')
+while read -r at; do fault "$at: a bound of its own, and $limits does not name the place"; done < <(
+	sources 'src/*.[ch]' 'include/*.h' | grep -v "^$limits\$" |
+		xargs grep -noE '^#[ \t]*define [A-Z0-9_]+_MAX(_[A-Z]+)?\b' | grep -vE "^(src|include)/($elsewhere)")
+while read -r name; do fault "$limits: nothing uses $name"; done < <(
+	comm -12 <(sed -nE 's/^#define ([A-Z0-9_]+)[ \t].*/\1/p' $limits | sort) \
+		<(sources 'src/*.[ch]' 'include/*.h' | xargs grep -ohwE '[A-Z0-9_]+' | sort | uniq -u))
+
 # --- nm -u: what an archive takes from outside -------------------------------
 undefined() { nm -u "$1" 2>/dev/null | awk '$1=="U"{print $2}' | sort -u; }
 defined() { nm --defined-only "$@" 2>/dev/null | awk 'NF==3{print $3}' | sort -u; }

@@ -2,13 +2,10 @@
 #include <string.h>
 
 #include "edge/kube/answer.h"
+#include "core/base/limits.h"
 #include "lease_session.h"
 #include "wire/api/pager.h"
 #include "wire/api/resource.h"
-
-/* Items a page.  With metadata only, a page has about a megabyte, and it may
- * have ITEM_BYTES_MAX at most. */
-#define PAGE 250
 
 static void
 page_path(struct buf *b, const struct lease_session_list *list,
@@ -42,7 +39,7 @@ lease_session_list(struct lease_session *l,
 	struct pager p;
 	struct buf b;
 
-	pager_init(&p, PAGE);
+	pager_init(&p, LIST_METADATA_PAGE);
 	do {
 		if (p.cont[0] == '\0' && list->begin != NULL)
 			list->begin(list->ctx);

@@ -6,12 +6,12 @@
 #include <gnutls/gnutls.h>
 #include <stdlib.h>
 
-#define CHAIN_MAX 16
+#include "core/base/limits.h"
 
 struct tls_pair {
 	struct tls_credentials pair;
 	gnutls_privkey_t key;
-	gnutls_pcert_st chain[CHAIN_MAX];
+	gnutls_pcert_st chain[CERTS_CHAIN_MAX];
 	unsigned chain_n;
 };
 
@@ -31,7 +31,7 @@ static int
 tls_pair_import(struct tls_pair *t, const gnutls_datum_t *cert,
 		const gnutls_datum_t *key)
 {
-	unsigned n = CHAIN_MAX;
+	unsigned n = CERTS_CHAIN_MAX;
 	int rc;
 
 	rc = gnutls_pcert_list_import_x509_raw(
