@@ -48,12 +48,6 @@ conn_of(struct MHD_Connection *con)
 		->socket_context;
 }
 
-struct conn *
-tls_conn(void *session_ptr)
-{
-	return conn_of(session_ptr);
-}
-
 int
 server_rotate(struct server *s, const char *cert_pem, size_t cert_bytes,
 	      const char *key_pem, size_t key_bytes, struct err *e)
