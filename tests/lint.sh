@@ -125,6 +125,15 @@ while IFS=: read -r room uses; do
 	needs "$(archive "$room")" "$allow" "${below[@]}"
 done <<<"$rooms"
 
+# --- circles: the files of a room call each other in one direction --------------
+while read -r file; do fault "${file/:/: }: in a circle of files that call each other"; done < <(
+	while IFS=: read -r room _; do archive "$room"; done <<<"$rooms" | xargs nm -A 2>/dev/null |
+		awk 'NF < 2 { next } { sub(/^.*\//, ""); split($1, at, ":"); file = at[1] ":" at[2] }
+			$(NF - 1) ~ /^[TDBRC]$/ { of[$NF] = file }
+			$(NF - 1) == "U" { user[++n] = file; what[n] = $NF }
+			END { for (i = 1; i <= n; i++) if (what[i] in of) print user[i], of[what[i]] }' |
+		sort -u | tsort 2>&1 >/dev/null | sed -n 's/^tsort: lib/lib/p')
+
 # --- sizes and the rest --------------------------------------------------------
 while read -r n file; do
 	case $file in
