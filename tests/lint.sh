@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # What docs/architecture.md claims and a script can check: who may include
-# what, what each archive needs from outside, one library in one place, sizes.
+# what, what each archive needs from outside, one library in one place, which
+# threads and locks there are, sizes.
 # A fault fails it; a note is worth a second look, no more.
 set -uo pipefail
 variant=$1
@@ -41,11 +42,50 @@ one_place 'curl/' 'edge/kube/[a-z_]*\.[ch]'
 one_place 'microhttpd' 'edge/server/[a-z_]*\.[ch]'
 one_place 'gnutls/' 'edge/server/[a-z_]*\.[ch]'
 one_place 'openssl/' 'edge/certs/[a-z_]*\.[ch]'
-one_place 'pthread\.h' '(daemon|uninstall)/[a-z_]*\.[ch]|edge/((server|kube)/[a-z_]*|log|repeat|clock)\.[ch]'
 while read -r file; do
 	fault "$file: a library's type in a public header"
 done < <(sources 'include/*.h' |
 	xargs grep -lE '#include <(curl|cjson|yaml|microhttpd|gnutls|openssl|pthread)')
+
+# --- threads and locks: two tables, in docs/architecture.md ---------------------
+# each row of the section's table that names a file, and each file of a column
+rows() { sed -nE "/^## $1\$/,/^## /s/^\| (.*) \|\$/\1/p" docs/architecture.md | grep -F '`'; }
+files_in() { awk -F '|' -v c="$1" '{print $c}' | grep -oE '`[a-z_/]+\.[ch]`' | tr -d '`'; }
+in_src() { sources 'src/*.[ch]' | xargs grep -oE "$@" | sed 's,^src/,,'; }
+same() { # what, of the code, of the table
+	while IFS= read -r at; do
+		fault "docs/architecture.md: $1: $at is in the code and not in the table"
+	done < <(comm -23 <(sort -u <<<"$2") <(sort -u <<<"$3") | sed '/^$/d')
+	while IFS= read -r at; do
+		fault "docs/architecture.md: $1: $at is in the table and not in the code"
+	done < <(comm -13 <(sort -u <<<"$2") <(sort -u <<<"$3") | sed '/^$/d')
+}
+starts=$(in_src -H '\b(pthread_create|thrd_create|MHD_start_daemon)\(' | cut -d: -f1)
+same 'who starts threads' "$starts" "$(rows Threads | files_in 3)"
+while read -r file; do
+	fault "src/$file: starts threads at two places, and the table has one of them"
+done < <(sort <<<"$starts" | uniq -d)
+same 'workers' "$(in_src -lE '^static const struct worker_kind [a-z_]+ =')" \
+	"$(rows Threads | grep -F '`daemon/worker.c`' | files_in 2)"
+# "file name" of each lock and condition, however many a line declares
+locks=$(in_src -HE '\b(pthread_(mutex|cond|rwlock|spinlock|barrier)_t|(mtx|cnd|sem)_t) [^;=()]*[;=]' |
+	sed -E 's/ ?[;=]$//; s/:[a-z_]+ /:/; s/[*,]//g' |
+	while IFS=: read -r file names; do for n in $names; do echo "$file $n"; done; done)
+same 'locks' "$locks" "$(rows Locks | while IFS= read -r row; do
+	file=$(files_in 1 <<<"$row")
+	awk -F '|' '{ sub(/ in .*/, "", $1); print $1, $2 }' <<<"$row" | grep -oE '[a-z_]+' | sed "s,^,$file ,"
+done)"
+one_place 'pthread\.h' "$({ cut -d' ' -f1 <<<"$locks"; echo "$starts"; echo daemon/worker.h; } | sort -u | paste -sd'|')"
+
+# --- bounds: in limits.h, or in a place that it names ------------------------------
+limits=include/core/base/limits.h
+elsewhere=$(sed -nE 's,^ \*\t([a-z]+/[a-z_/.]+)\t.*,\1,p' $limits | paste -sd'|')
+while read -r at; do fault "$at: a bound of its own, and $limits does not name the place"; done < <(
+	sources 'src/*.[ch]' 'include/*.h' | grep -v "^$limits\$" |
+		xargs grep -noE '^#[ \t]*define [A-Z0-9_]+_MAX(_[A-Z]+)?\b' | grep -vE "^(src|include)/($elsewhere)")
+while read -r name; do fault "$limits: nothing uses $name"; done < <(
+	comm -12 <(sed -nE 's/^#define ([A-Z0-9_]+)[ \t].*/\1/p' $limits | sort) \
+		<(sources 'src/*.[ch]' 'include/*.h' | xargs grep -ohwE '[A-Z0-9_]+' | sort | uniq -u))
 
 # --- nm -u: what an archive takes from outside -------------------------------
 undefined() { nm -u "$1" 2>/dev/null | awk '$1=="U"{print $2}' | sort -u; }
@@ -84,6 +124,15 @@ while IFS=: read -r room uses; do
 	esac
 	needs "$(archive "$room")" "$allow" "${below[@]}"
 done <<<"$rooms"
+
+# --- circles: the files of a room call each other in one direction --------------
+while read -r file; do fault "${file/:/: }: in a circle of files that call each other"; done < <(
+	while IFS=: read -r room _; do archive "$room"; done <<<"$rooms" | xargs nm -A 2>/dev/null |
+		awk 'NF < 2 { next } { sub(/^.*\//, ""); split($1, at, ":"); file = at[1] ":" at[2] }
+			$(NF - 1) ~ /^[TDBRC]$/ { of[$NF] = file }
+			$(NF - 1) == "U" { user[++n] = file; what[n] = $NF }
+			END { for (i = 1; i <= n; i++) if (what[i] in of) print user[i], of[what[i]] }' |
+		sort -u | tsort 2>&1 >/dev/null | sed -n 's/^tsort: lib/lib/p')
 
 # --- sizes and the rest --------------------------------------------------------
 while read -r n file; do

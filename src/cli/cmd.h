@@ -2,7 +2,6 @@
 #ifndef CLI_CMD_H
 #define CLI_CMD_H
 
-#include "core/base/err.h"
 #include "edge/timing.h"
 
 /*

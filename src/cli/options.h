@@ -2,7 +2,6 @@
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/base/err.h"

@@ -2,8 +2,6 @@
 #ifndef DAEMON_EVENT_RECORDER_H
 #define DAEMON_EVENT_RECORDER_H
 
-#include <stdint.h>
-
 #include "core/base/err.h"
 #include "core/protocol/event_series.h"
 #include "edge/clock.h"

@@ -8,7 +8,7 @@
 #include "edge/process.h"
 #include "wire/metrics/metrics.h"
 
-#define METRICS_BYTES_MAX (2u << 20)	/* SCOPES_MAX twice, and the rest */
+#define METRICS_BYTES (2u << 20)	/* SCOPES_MAX twice, and the rest */
 #define HEALTH_BYTES 2048
 
 /* --- checks --------------------------------------------------------------- */
@@ -219,13 +219,13 @@ metrics(void *ctx, const struct server_request *q, struct server_reply *a)
 		.leads = state_leads(h->shared),
 		.lease_name = h->lease_name,
 	};
-	char *text = malloc(METRICS_BYTES_MAX);
+	char *text = malloc(METRICS_BYTES);
 	struct buf b;
 
 	(void)q;
 	if (text == NULL)
 		return;	/* the server replies 500 */
-	buf_init(&b, text, METRICS_BYTES_MAX);
+	buf_init(&b, text, METRICS_BYTES);
 	state_report(h->shared, &g.controller);
 	process_read(&g.process);
 	metrics_write(&b, &h->shared->counters, &g, next_scope, h);

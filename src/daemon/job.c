@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "job.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/base/limits.h"
 #include "edge/kube/answer.h"
 #include "edge/log.h"
 #include "wire/api/nodepool.h"
 #include "wire/api/object.h"
 #include "wire/api/patch.h"
 #include "wire/api/resource.h"
-
-#define FRESH_PAGE 250	/* metadata only: about a megabyte */
 
 static bool
 is_list(const struct job *j)
@@ -79,7 +77,7 @@ job_init(struct job *j, const struct action *a)
 {
 	j->used = true;
 	j->action = *a;
-	pager_init(&j->pager, FRESH_PAGE);
+	pager_init(&j->pager, LIST_METADATA_PAGE);
 }
 
 int

@@ -2,10 +2,8 @@
 #include "serve.h"
 
 #include <malloc.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>

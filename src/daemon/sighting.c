@@ -3,6 +3,7 @@
 
 #include "edge/log.h"
 #include "wire/api/nodepool.h"
+#include "wire/api/object.h"
 #include "wire/api/resource.h"
 
 static int

@@ -3,9 +3,10 @@
 #define DAEMON_SIGHTING_H
 
 #include "core/base/nodepool.h"
+#include "core/base/object.h"
 #include "state.h"
 #include "wire/api/disruption_event.h"
-#include "wire/api/object.h"
+#include "wire/api/watch.h"
 
 /* A sighting is an object of any kind that a list or watch has shown.  A
  * watcher decodes it here and passes it to the state.  Each watcher's thread

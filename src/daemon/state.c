@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "moment.h"
 #include "state_parts.h"
 
 static void

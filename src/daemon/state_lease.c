@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "moment.h"
 #include "state_parts.h"
 
 /* Leader election shares the table's mutex: whether we lead and what we do as

@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 
-#include "moment.h"
 #include "state.h"
 
 /*

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sweeper.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "edge/log.h"

@@ -9,6 +9,7 @@
 #include "sighting.h"
 #include "wire/api/pager.h"
 #include "wire/api/resource.h"
+#include "wire/api/watch.h"
 
 /*
  * core/protocol/reflect decides what to do.  This worker does it and reports

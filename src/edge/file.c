@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PIPE_WAIT_MS 5000	/* for the next bytes of a pipe */
+#include "core/base/limits.h"
 
 /* Reads up to max bytes.  A pipe (a shell's `<(...)`) is read until its writers
  * close it.  A pipe that nobody writes to counts as empty. */
@@ -25,7 +25,7 @@ read_all(int fd, char *to, size_t max)
 			got += (size_t)n;
 		else if (n == 0)
 			break;
-		else if (errno == EAGAIN && poll(&p, 1, PIPE_WAIT_MS) == 0) {
+		else if (errno == EAGAIN && poll(&p, 1, FILE_PIPE_MS) == 0) {
 			errno = ETIMEDOUT;
 			return -1;
 		} else if (errno != EAGAIN && errno != EINTR)

@@ -19,7 +19,7 @@
 #include "edge/clock.h"
 #include "edge/repeat.h"
 
-#define STR_BYTES_MAX 512
+#define STR_SHOWN 512
 #define CUT "\xe2\x80\xa6" /* … */
 #define TAIL_BYTES 16	   /* for cut=1, the brace and the newline */
 
@@ -54,20 +54,20 @@ log_enabled(enum log_level level)
 static void
 add_string(struct buf *b, const char *s)
 {
-	char cut[STR_BYTES_MAX + sizeof(CUT)];
+	char cut[STR_SHOWN + sizeof(CUT)];
 	size_t n = 0, step;
 
 	if (s == NULL)
 		s = "";
-	if (strnlen(s, STR_BYTES_MAX + 1) <= STR_BYTES_MAX) {
+	if (strnlen(s, STR_SHOWN + 1) <= STR_SHOWN) {
 		buf_json(b, s);
 		return;
 	}
 	for (;;) {
-		step = utf8_len(s + n, STR_BYTES_MAX - n);
+		step = utf8_len(s + n, STR_SHOWN - n);
 		if (step == 0)
 			step = 1; /* not UTF-8: buf_json replaces it */
-		if (n + step > STR_BYTES_MAX - 3)
+		if (n + step > STR_SHOWN - 3)
 			break;
 		n += step;
 	}

@@ -2,7 +2,6 @@
 #include "registered.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "edge/kube/answer.h"
 #include "wire/api/registration.h"

@@ -2,6 +2,7 @@
 #ifndef UNINSTALL_REGISTERED_H
 #define UNINSTALL_REGISTERED_H
 
+#include "core/base/limits.h"
 #include "lease_session.h"
 
 /*
@@ -10,7 +11,6 @@
  * MutatingAdmissionPolicy named POLICY_NAME and its binding.
  */
 #define POLICY_NAME "karpenter-node-holder"
-#define REGISTERED_MAX 8
 
 enum registered_kind {
 	REGISTERED_WEBHOOK,

@@ -2,8 +2,6 @@
 #include "uninstall.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cleanup_call.h"
 #include "core/base/buf.h"

@@ -224,7 +224,7 @@ MUTANTS = [
      "if (controller_begins(s, now, &t.wait_ms))\n\t\treturn t;\n"
      "\tnow = controller_steady(s, now);"),
     ("minScaleUp is ignored", "table/timers.c",
-     "if (!t->counted || h->min_scale_up <= 1)", "if (1)", "table/scopes.c",
+     "if (!t->counted || h->min_scale_up <= 1)", "if (1)", "table/timers.c",
      "h->min_scale_up > 1 && i < h->scopes_top", "0"),
     ("minScaleUp looks back only", "table/timers.c",
      "all[h->order[*end]].created_ms <=\n"

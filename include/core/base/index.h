@@ -2,7 +2,6 @@
 #ifndef CORE_BASE_INDEX_H
 #define CORE_BASE_INDEX_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #define NO_ID UINT32_MAX

@@ -2,8 +2,26 @@
 #ifndef CORE_BASE_LIMITS_H
 #define CORE_BASE_LIMITS_H
 
-/* The bounds of the program, each with its reason.  Units are in the names;
- * sizes of buffers that belong to one API stand in its header. */
+/*
+ * The bounds of the program, each with its reason: how large, how deep, how
+ * many and how late whatever comes from others may be (from API servers, their
+ * webhook calls, files, credential plugins), and what follows from them for the
+ * table and the controller.  Units are in the names.
+ *
+ * These places have bounds of their own, because nothing else needs to know
+ * them:
+ *
+ *	core/protocol/		what a step machine keeps, and its own pace
+ *	core/base/stamp.h	durations
+ *	core/base/counters.h	status codes that are counted one by one
+ *	edge/certs/		certificates that we issue
+ *	cli/options.h		warnings of one start
+ *
+ * The table of keys in wire/config has the range of each setting.  The buffer
+ * of a text that we write ourselves, or cut for show, is declared beside the
+ * function that fills it.  edge/timing.h makes fields of the deadlines of the
+ * daemon, so that tests can run it with shorter ones.
+ */
 
 /* Names, NULs included. */
 #define NAME_BYTES 254		/* DNS-1123 subdomain: 253 */
@@ -63,6 +81,7 @@
 #define REVIEW_BYTES_BIG (256u << 10)	/* above this at most REVIEWS_BIG_MAX
 					   are parsed at once */
 #define REVIEWS_BIG_MAX 2
+#define REVIEW_UID_BYTES 129	/* a UUID has 36; longer ones are refused */
 #define JSON_DEPTH_MAX 64
 #define JSON_VALUES_MAX 100000	/* 7 MiB of `"",` cost cJSON 269 MB */
 
@@ -72,6 +91,9 @@
 					   answer is not lost in a reset */
 #define SERVER_CONNECTIONS_MAX 4096	/* one per creation in flight, and idle
 					   ones */
+#define SERVER_CONNECTION_BYTES (16u << 10)	/* the head, the reply's head
+						   and one piece of a body; most
+						   connections use 3 KB */
 #define SERVER_TRIM 256	/* how many connections have to close before we give
 			   back memory that a flood took */
 #define SERVER_THREADS 2
@@ -92,6 +114,8 @@
 
 /* The API client. */
 #define LIST_PAGE 500		/* items per page, as in client-go */
+#define LIST_METADATA_PAGE 250	/* with metadata only: a megabyte, in one buffer
+				   of ITEM_BYTES_MAX at most */
 #define LIST_PAGES_MAX 1000	/* of one list: more than a cluster has */
 #define ITEM_BYTES_MAX (8u << 20)	/* etcd holds 1.5 MiB per object */
 #define ENVELOPE_BYTES_MAX (64u << 10)	/* a list without its items, or a
@@ -120,6 +144,12 @@
 #define CONNECTION_IDLE_S 80L	/* the API server closes idle ones at 90 s */
 #define TOKEN_MS 60000		/* a token file is read again this often, as in
 				   client-go */
+#define SECRET_PEM_MAX 8192	/* each of the four; ours take less than 1
+				   KiB */
+#define WEBHOOKS_MAX 8		/* our configuration has one */
+#define WEBHOOKS_BUNDLE_MAX (64u << 10)	/* PEM; a CA takes 1 KiB */
+#define REGISTERED_MAX 8	/* uninstall sees the rest when it looks
+				   again */
 #define EVENT_SERIES_STOP_MS 1000	/* at the stop, how long we wait for
 					   Events that are due */
 
@@ -151,9 +181,26 @@
 				   by jitter */
 #define CONFLICT_MS 250		/* after a 409 whose watch line does not come */
 
+/* A credential plugin of a kubeconfig. */
+#define EXEC_ARGS_MAX 128
+#define EXEC_ENV_MAX 128
+#define EXEC_TEXT_MAX 8192	/* each argument and variable, the command and
+				   the hint */
+#define EXEC_MS 60000		/* a plugin may ask a cloud and try again */
+#define EXEC_OUT_MAX (64u << 10)	/* how much it may print; a token takes
+					   2 KiB */
+#define EXEC_EARLY_MS 10000	/* a token is renewed this long before it
+				   expires, so that it outlives a call
+				   (CALL_MS) */
+#define EXEC_PAUSE_MS 1000	/* the least time between two runs that bring
+				   nothing new */
+
 /* Files. */
+#define FILE_PIPE_MS 5000	/* for the next bytes of a pipe */
 #define CONFIG_BYTES_MAX (1u << 20)
 #define CERT_BYTES_MAX (1u << 20)
+#define CERTS_CHAIN_MAX 10	/* certificates in a file; real chains have
+				   two or three */
 #define YAML_DEPTH_MAX 64
 #define YAML_NODES_MAX 100000
 

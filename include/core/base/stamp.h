@@ -2,7 +2,6 @@
 #ifndef CORE_BASE_STAMP_H
 #define CORE_BASE_STAMP_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /*

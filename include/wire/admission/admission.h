@@ -8,6 +8,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/err.h"
+#include "core/base/limits.h"
 #include "core/rules/admit.h"
 
 /*
@@ -21,7 +22,6 @@
  *
  * Stateless; any thread.
  */
-#define REVIEW_UID_BYTES 129	/* a UUID has 36; longer ones are refused */
 /* Enough for any reply: the largest patch (PATCH_BYTES) in base64, a uid of
  * which every byte is escaped, and the rest of the AdmissionReview. */
 #define ADMISSION_REPLY_BYTES (12u << 10)

@@ -7,7 +7,7 @@
 
 #include "core/base/err.h"
 #include "core/base/limits.h"
-#include "wire/api/object.h"
+#include "wire/api/watch.h"
 
 /*
  * What Karpenter says when a NodeClaim replaces another

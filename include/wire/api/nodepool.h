@@ -6,7 +6,7 @@
 
 #include "core/base/err.h"
 #include "core/base/nodepool.h"
-#include "wire/api/object.h"
+#include "wire/api/watch.h"
 
 /*
  * Decodes NodePools (karpenter.sh/v1, as PartialObjectMetadata) and their watch

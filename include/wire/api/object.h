@@ -2,9 +2,7 @@
 #ifndef WIRE_API_OBJECT_H
 #define WIRE_API_OBJECT_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "core/base/err.h"
 #include "core/base/object.h"

@@ -5,7 +5,6 @@
 #include "core/base/buf.h"
 #include "core/base/counters.h"
 #include "core/base/object.h"
-#include "wire/api/object.h"
 
 /* Where the API server has each kind, and in which form we ask for it.  All of
  * this is constant or pure; any thread may use it. */
@@ -27,9 +26,6 @@ void list_path(struct buf *b, enum kind kind, unsigned limit,
 void list_query(struct buf *b, unsigned limit, const char *cont);
 /* Writes the path of a watch from rv on.  WATCH_PATH_BYTES are enough. */
 void watch_path(struct buf *b, enum kind kind, int timeout_s, const char *rv);
-/* Appends text with everything escaped that may not stand in a query (RFC 3986
- * §2.3). */
-void query_text(struct buf *b, const char *text);
 
 #define PATH_BYTES (3 * CONTINUE_BYTES + NAME_BYTES + 500)
 #define WATCH_PATH_BYTES (3 * RV_BYTES + 600)

@@ -20,8 +20,6 @@
  */
 #define SECRET_PATH "/api/v1/namespaces/%s/secrets"
 #define SECRET_ITEM_PATH SECRET_PATH "/%s"	/* namespace, name */
-#define SECRET_PEM_MAX 8192	/* each of the four; ours take less than 1
-				   KiB */
 #define SECRET_BODY_BYTES (3 * SECRET_PEM_MAX + 4 * NAME_BYTES)
 
 struct secret {

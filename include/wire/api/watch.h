@@ -43,7 +43,6 @@ struct status {
 	char message[200];
 };
 bool status_decode(const char *bytes, size_t n, struct status *out);
-bool status_read(const struct json *root, struct status *out);
 
 /* Copy the string `key` of map to dst[cap].  If it is missing or null,
  * text_copy copies "" and text_need fails.  Both fail with ERR_INPUT if it is

@@ -18,8 +18,6 @@
  *	update	PATCH WEBHOOKS_PATH, PATCH_JSON_TYPE, webhooks_patch
  */
 #define WEBHOOKS_PATH REGISTRATION_PATH "/%s"
-#define WEBHOOKS_MAX 8		/* our configuration has one */
-#define WEBHOOKS_BUNDLE_MAX (64u << 10)	/* PEM; a CA takes 1 KiB */
 #define WEBHOOKS_BODY_BYTES (WEBHOOKS_MAX * (WEBHOOKS_BUNDLE_MAX / 3 * 4 + 128))
 
 struct webhooks {

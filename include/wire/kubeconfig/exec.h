@@ -8,6 +8,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/err.h"
+#include "core/base/limits.h"
 
 /*
  * A credential plugin (client-go plugin/pkg/client/auth/exec) is the program
@@ -16,10 +17,6 @@
  * client.authentication.k8s.io/v1 and v1beta1.  edge/kube runs it.  The
  * functions keep no state; any thread may call them.
  */
-#define EXEC_ARGS_MAX 128
-#define EXEC_ENV_MAX 128
-#define EXEC_TEXT_MAX 8192	/* each argument and variable, the command and
-				   the hint */
 #define EXEC_INFO "KUBERNETES_EXEC_INFO"
 
 struct exec {	/* strings are owned (malloc) */

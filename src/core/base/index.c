@@ -2,6 +2,7 @@
 #include "core/base/index.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

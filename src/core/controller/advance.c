@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/controller/controller.h"
 
-#include <string.h>
-
 #include "core/base/buf.h"
 #include "core/base/limits.h"
 #include "controller_parts.h"

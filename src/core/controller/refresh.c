@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/controller/controller.h"
 
-#include "core/base/limits.h"
 #include "deadline.h"
 #include "controller_parts.h"
 

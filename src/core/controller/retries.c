@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "core/base/buf.h"
 #include "deadline.h"
 
 static uint32_t

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "core/base/limits.h"
 #include "controller_parts.h"
 
 /* This file takes what the watchers see, and whether we lead, into the table,

@@ -36,8 +36,7 @@ scope_make(struct timers *h, uint32_t scope, const char *nodepool)
 	(void)str_copy(h->scopes[scope].name, NODEPOOL_BYTES, nodepool);
 }
 
-/* Returns the NodePool's scope, made if need be, or NO_ID if there are too
- * many. There are dozens of NodePools, so a scan is as good as an index. */
+/* There are dozens of NodePools, so a scan is as good as an index. */
 uint32_t
 timers_scope_of(struct timers *h, const char *nodepool)
 {
@@ -93,8 +92,8 @@ timers_scope_undecided(struct timers *h, uint32_t scope, int delta)
 		mark_dirty(h, scope);
 }
 
-static void
-mark_due(struct timers *h, int64_t boot_ms)
+void
+timers_scopes_due(struct timers *h, int64_t boot_ms)
 {
 	for (uint32_t i = 0; i < h->scopes_top; i++) {
 		struct cap_rules r = rules_of(h, &h->scopes[i]);
@@ -305,12 +304,8 @@ scope_step(struct timers *h, struct scope *s, struct now now)
 }
 
 uint32_t
-timers_turned(struct timers *h, struct now now)
+timers_scopes_turned(struct timers *h, struct now now)
 {
-	mark_due(h, now.boot_ms);
-	for (uint32_t i = 0; h->min_scale_up > 1 && i < h->scopes_top; i++)
-		if (h->scopes[i].recount)
-			timers_recount(h, i, now.server_ms);
 	while (h->dirty_n > 0) {
 		uint32_t i = h->dirty[--h->dirty_n];
 

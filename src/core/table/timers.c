@@ -145,8 +145,10 @@ neighbours_first(const struct timers *h, const struct timer *t, uint32_t n,
 	return near;
 }
 
-void
-timers_recount(struct timers *h, uint32_t scope, int64_t now_ms)
+/* Finds out again which machines of the scope are `enough`.  Needed only with
+ * minScaleUp above 1. */
+static void
+recount(struct timers *h, uint32_t scope, int64_t now_ms)
 {
 	uint32_t n = 0, first = 0, end = 0;
 	struct again again = {.n = 0};
@@ -291,8 +293,8 @@ timers_put(struct timers *h, uint32_t id, const struct timer_facts *f,
 	    !same_facts(t, &was))
 		scope_changed(h, t->scope);
 
-	/* With minScaleUp above 1, timers_recount looks at all machines of the
-	 * scope together. */
+	/* With minScaleUp above 1, recount looks at all machines of the scope
+	 * together. */
 	if (!t->counted || h->min_scale_up <= 1)
 		t->enough = t->counted;
 	set_live(h, t, now_ms);
@@ -313,6 +315,16 @@ timers_due(struct timers *h, int64_t now_ms, uint32_t *id)
 		return false;
 	heap_remove(&h->due, *id);
 	return true;
+}
+
+uint32_t
+timers_turned(struct timers *h, struct now now)
+{
+	timers_scopes_due(h, now.boot_ms);
+	for (uint32_t i = 0; h->min_scale_up > 1 && i < h->scopes_top; i++)
+		if (h->scopes[i].recount)
+			recount(h, i, now.server_ms);
+	return timers_scopes_turned(h, now);
 }
 
 int64_t

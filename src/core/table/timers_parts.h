@@ -4,8 +4,8 @@
 
 #include "core/table/timers.h"
 
-/* The calls between timers.c, which keeps the timers, and scopes.c, which keeps
- * the scopes.  Not for other files. */
+/* What timers.c, which keeps the timers, asks of scopes.c, which keeps the
+ * scopes.  Nothing is asked the other way.  Not for other files. */
 
 /* Returns the NodePool's scope, and makes it if there is none yet.  Returns
  * NO_ID if there are too many. */
@@ -14,8 +14,9 @@ uint32_t timers_scope_of(struct timers *h, const char *nodepool);
  * undecided. */
 void timers_scope_count(struct timers *h, uint32_t scope, int delta);
 void timers_scope_undecided(struct timers *h, uint32_t scope, int delta);
-/* Finds out again which machines of the scope are `enough`.  Needed only with
- * minScaleUp above 1. */
-void timers_recount(struct timers *h, uint32_t scope, int64_t now_ms);
+/* Marks the scopes whose caps have a moment that has come. */
+void timers_scopes_due(struct timers *h, int64_t boot_ms);
+/* Returns the next scope that turns, of those that were marked, or NO_ID. */
+uint32_t timers_scopes_turned(struct timers *h, struct now now);
 
 #endif

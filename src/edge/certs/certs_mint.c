@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "edge/certs/certs.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include <openssl/err.h>

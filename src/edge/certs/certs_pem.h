@@ -8,6 +8,7 @@
 #include <openssl/x509.h>
 
 #include "core/base/err.h"
+#include "core/base/limits.h"
 
 /*
  * Certificates and keys as OpenSSL represents them.  The files of edge/certs
@@ -41,7 +42,6 @@ certs_bio_freep(BIO **b)
 /* Wipes the bytes and frees them. */
 void certs_wipe(char *bytes, size_t n);
 
-#define CERTS_CHAIN_MAX 10
 struct certs_chain {
 	X509 *at[CERTS_CHAIN_MAX];	/* leaf first */
 	int n;

@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <curl/curl.h>
@@ -25,7 +24,7 @@
  */
 
 #define BUFFER_BYTES 16384L /* one TLS record */
-#define SLEEP_MS_MAX 3600000
+#define SLEEP_MS 3600000
 
 static_assert(sizeof(((struct kube_call *)0)->detail) >= CURL_ERROR_SIZE,
 	      "libcurl writes that much");
@@ -392,7 +391,7 @@ kube_lane_sleep(struct kube_lane *l, int64_t wait_ms)
 	struct curl_waitfd w = {.fd = l->wake_fd, .events = CURL_WAIT_POLLIN};
 	struct pollfd p = {.fd = l->wake_fd, .events = POLLIN};
 	int ms = wait_ms < 0		  ? 0
-		 : wait_ms > SLEEP_MS_MAX ? SLEEP_MS_MAX
+		 : wait_ms > SLEEP_MS ? SLEEP_MS
 					  : (int)wait_ms;
 	uint64_t wakes;
 

@@ -11,15 +11,6 @@
 
 /* --- kube_exec.c: one run of a credential plugin -------------------------- */
 
-#define EXEC_MS 60000		/* a plugin may ask a cloud and try again */
-#define EXEC_OUT_MAX (64u << 10)	/* how much it may print; a token takes
-					   2 KiB */
-#define EXEC_EARLY_MS 10000	/* a token is renewed this long before it
-				   expires, so that it outlives a call
-				   (CALL_MS) */
-#define EXEC_PAUSE_MS 1000	/* the least time between two runs that bring
-				   nothing new */
-
 /* Runs access->exec and decodes what it prints.  It blocks for `ms` at most.
  * The plugin is killed when the time is up (ERR_TIMEOUT), and when *cancelled
  * becomes true or SIGINT, SIGTERM or SIGHUP is pending (ERR_CANCELLED).

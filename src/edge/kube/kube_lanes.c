@@ -4,7 +4,6 @@
 #include <malloc.h>
 #include <stdlib.h>
 
-#include "core/base/limits.h"
 #include "kube_call.h"
 
 /*

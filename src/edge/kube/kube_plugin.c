@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/stamp.h"
+#include "core/base/limits.h"
 #include "edge/clock.h"
 #include "kube_exec.h"
 

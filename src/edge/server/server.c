@@ -24,16 +24,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/base/limits.h"
 #include "edge/clock.h"
 #include "edge/log.h"
 #include "server_conn.h"
 #include "server_listen.h"
 #include "server_request.h"
 #include "server_tls.h"
-
-/* This holds the head, the reply's head and the pieces in which a body is read.
- * Most connections use 3 KB. */
-#define CONNECTION_BYTES ((size_t)(16 << 10))
 
 struct server {
 	struct server_options o;
@@ -49,12 +46,6 @@ conn_of(struct MHD_Connection *con)
 {
 	return MHD_get_connection_info(con, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
 		->socket_context;
-}
-
-struct conn *
-tls_conn(void *session_ptr)
-{
-	return conn_of(session_ptr);
 }
 
 int
@@ -314,7 +305,8 @@ start(struct server *s, int fd)
 		MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
 		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_STRICT_FOR_CLIENT, 1,
 		MHD_OPTION_CONNECTION_LIMIT, s->o.connections_max,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_BYTES,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+		(size_t)SERVER_CONNECTION_BYTES,
 		MHD_OPTION_URI_LOG_CALLBACK, on_uri, s,
 		MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
 		MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,

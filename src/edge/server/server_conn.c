@@ -24,7 +24,7 @@
 #include "edge/clock.h"
 #include "edge/log.h"
 
-#define TICK_MS_MAX 500
+#define TICK_MS 500
 
 static const char *const wait_names[CONN_WAITS] = {
 	[CONN_HEAD] = "head",	      [CONN_FIRST] = "first head",
@@ -276,7 +276,7 @@ reaper(void *arg)
 static int
 tick_of(const struct conns *t)
 {
-	int64_t ms = TICK_MS_MAX;
+	int64_t ms = TICK_MS;
 
 	for (int i = 0; i < CONN_WAITS; i++)
 		if (t->allowed_ms[i] > 0 && t->allowed_ms[i] / 8 < ms)

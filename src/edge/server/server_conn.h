@@ -13,8 +13,8 @@
  * The server's open connections, their deadlines, the thread that enforces them
  * and the certificate pair of each handshake.  This unit knows sockets but
  * neither HTTP nor TLS.  It has one leaf lock.  Nothing is called under the
- * lock but shutdown(2), which has to be: after the lock is released, the
- * descriptor may belong to another connection.
+ * lock but realloc, for a longer array, and shutdown(2), which has to be: after
+ * the lock is released, the descriptor may belong to another connection.
  */
 
 enum conn_wait {

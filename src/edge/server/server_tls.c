@@ -4,14 +4,15 @@
 
 #include <gnutls/abstract.h>
 #include <gnutls/gnutls.h>
+#include <microhttpd.h>
 #include <stdlib.h>
 
-#define CHAIN_MAX 16
+#include "core/base/limits.h"
 
 struct tls_pair {
 	struct tls_credentials pair;
 	gnutls_privkey_t key;
-	gnutls_pcert_st chain[CHAIN_MAX];
+	gnutls_pcert_st chain[CERTS_CHAIN_MAX];
 	unsigned chain_n;
 };
 
@@ -31,7 +32,7 @@ static int
 tls_pair_import(struct tls_pair *t, const gnutls_datum_t *cert,
 		const gnutls_datum_t *key)
 {
-	unsigned n = CHAIN_MAX;
+	unsigned n = CERTS_CHAIN_MAX;
 	int rc;
 
 	rc = gnutls_pcert_list_import_x509_raw(
@@ -72,13 +73,23 @@ tls_pair_new(const char *cert_pem, size_t cert_bytes, const char *key_pem,
 	return &t->pair;
 }
 
+/* It is undocumented that the session's pointer is the MHD_Connection, but it
+ * is so in 0.9.75 and 1.0, and tests/edge checks it. */
+static struct conn *
+conn_of(gnutls_session_t session)
+{
+	return MHD_get_connection_info(gnutls_session_get_ptr(session),
+				       MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+		->socket_context;
+}
+
 /* A handshake hook of GnuTLS.  The client's Finished message is the last that
  * we wait for, so it ends the handshake. */
 static int
 on_finished(gnutls_session_t session, unsigned type, unsigned when,
 	    unsigned incoming, const gnutls_datum_t *message)
 {
-	struct conn *c = tls_conn(gnutls_session_get_ptr(session));
+	struct conn *c = conn_of(session);
 
 	(void)type, (void)when, (void)message;
 	if (incoming && c != NULL)
@@ -87,15 +98,14 @@ on_finished(gnutls_session_t session, unsigned type, unsigned when,
 }
 
 /* GnuTLS uses the pair until the session ends, and the connection keeps it for
- * as long.  It is undocumented that the session's pointer is the
- * MHD_Connection, but it is so in 0.9.75 and 1.0, and tests/edge checks it. */
+ * as long. */
 static int
 on_certificate(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
 	       gnutls_pcert_st **chain, unsigned *chain_n,
 	       gnutls_ocsp_data_st **ocsp, unsigned *ocsp_n,
 	       gnutls_privkey_t *key, unsigned *flags)
 {
-	struct conn *c = tls_conn(gnutls_session_get_ptr(session));
+	struct conn *c = conn_of(session);
 	struct tls_pair *t = c == NULL ? NULL : (struct tls_pair *)conn_pair(c);
 
 	(void)info;

@@ -25,8 +25,4 @@ struct tls_credentials *tls_pair_new(const char *cert_pem, size_t cert_bytes,
 /* Returns a gnutls_certificate_retrieve_function3. */
 void *tls_certificate_callback(void);
 
-/* server.c provides this: it returns the connection whose session has this
- * pointer (gnutls_session_get_ptr), or NULL. */
-struct conn *tls_conn(void *session_ptr);
-
 #endif

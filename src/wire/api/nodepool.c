@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include "wire/api/object.h"
+#include "wire/json/json.h"
+
 static int
 annotations_read(const struct json *meta, struct nodepool *p, struct err *e)
 {

@@ -64,7 +64,7 @@ version_read(const struct json *meta, char rv[RV_BYTES], struct err *e)
 	return 0;
 }
 
-bool
+static bool
 status_read(const struct json *root, struct status *out)
 {
 	struct status st = {0};
