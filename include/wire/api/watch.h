@@ -10,9 +10,9 @@
 #include "wire/json/json.h"
 
 /*
- * What all decoders of API objects share: a line of a watch
- * (metav1.WatchEvent), a Status (metav1.Status), and the strings of the
- * metadata.  The functions keep no state; any thread may call them.
+ * The two forms around API objects that all kinds share: a line of a watch
+ * (metav1.WatchEvent) and a Status (metav1.Status).  The functions keep no
+ * state; any thread may call them.
  */
 enum watch_type {
 	WATCH_ADDED,
@@ -43,26 +43,5 @@ struct status {
 	char message[200];
 };
 bool status_decode(const char *bytes, size_t n, struct status *out);
-
-/* Copy the string `key` of map to dst[cap].  If it is missing or null,
- * text_copy copies "" and text_need fails.  Both fail with ERR_INPUT if it is
- * no string or too long; `what` names it in the error. */
-int text_copy(const struct json *map, const char *key, char *dst, size_t cap,
-	      const char *what, struct err *e);
-int text_need(const struct json *map, const char *key, char *dst, size_t cap,
-	      const char *what, struct err *e);
-
-/* Gets the member `key`, which has to be an object.  If it is missing or null,
- * *out is NULL or that null, both of which the json functions accept. */
-int map_read(const struct json *object, const char *key, const char *what,
-	     const struct json **out, struct err *e);
-
-/* Returns whether an ownerReference or ObjectReference names a NodeClaim of any
- * version. */
-bool reference_is_claim(const struct json *ref);
-
-/* Copies the resourceVersion of an object that we will write.  It fails if
- * there is none, because a write without it would overwrite any change. */
-int version_read(const struct json *meta, char rv[RV_BYTES], struct err *e);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "wire/api/meta.h"
 #include "wire/json/json.h"
 
 #define LAUNCHING "Launching NodeClaim: "

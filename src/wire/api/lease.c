@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/base/stamp.h"
-#include "wire/api/watch.h"
+#include "wire/api/meta.h"
 #include "wire/json/json.h"
 
 /* --- reading -------------------------------------------------------------- */

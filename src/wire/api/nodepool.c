@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "wire/api/meta.h"
 #include "wire/api/object.h"
 #include "wire/json/json.h"
 

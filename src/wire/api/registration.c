@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/api/registration.h"
 
-#include "wire/api/watch.h"
+#include "wire/api/meta.h"
 #include "wire/json/json.h"
 
 int

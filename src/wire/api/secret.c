@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wire/api/watch.h"
+#include "wire/api/meta.h"
 #include "wire/base64.h"
 #include "wire/json/json.h"
 
