@@ -5,7 +5,6 @@
 
 #include "edge/kube/answer.h"
 #include "wire/api/registration.h"
-#include "wire/api/watch.h"
 
 #define GROUP "/apis/admissionregistration.k8s.io/"
 
