@@ -2,6 +2,7 @@
 #include "uninstall.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "cleanup_call.h"
 #include "core/base/buf.h"
