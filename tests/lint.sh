@@ -144,6 +144,9 @@ done < <(sources 'src/*.[ch]' 'include/*.h' | xargs wc -l | grep -v ' total$')
 while read -r where; do fault "$where: over 60 lines"; done < <(
 	sources 'src/*.c' | xargs awk 'FNR==1{s=0} /^{/{s=FNR}
 		/^}/{if(s&&FNR-s>60)print FILENAME":"s; s=0}')
+# A reader finds what a name means: of one function name at most three.
+while read -r n name; do fault "$name: a function in $n files"; done < <(
+	sources 'src/*.c' | xargs grep -hoE '^[a-z][a-z0-9_]*\(' | sort | uniq -c | awk '$1 > 3 { print $1, $2 ")" }')
 while read -r file; do fault "$file: no SPDX line"; done < <(
 	sources '*.c' '*.h' '*.sh' '*.py' Makefile | xargs grep -L 'SPDX-License-Identifier')
 while read -r where; do fault "$where"; done < <(

@@ -223,7 +223,7 @@ inspect(const struct certs_request *r)
 }
 
 static int
-run(const struct certs_request *r)
+certs_make(const struct certs_request *r)
 {
 	struct err e;
 
@@ -244,7 +244,8 @@ cmd_certs(int argc, char **argv)
 	struct err e;
 	int code;
 
-	code = read_request(argc, argv, &r, &e) ? fail_code(&e) : run(&r);
+	code = read_request(argc, argv, &r, &e) ? fail_code(&e)
+						: certs_make(&r);
 	request_done(&r);
 	return code;
 }

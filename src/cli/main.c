@@ -34,7 +34,7 @@ print_help(void)
 }
 
 static int
-refuse(const char *name)
+refuse_command(const char *name)
 {
 	struct err e;
 
@@ -54,7 +54,7 @@ int
 main(int argc, char **argv)
 {
 	if (argc < 2)
-		return refuse(NULL);
+		return refuse_command(NULL);
 	for (size_t i = 0; i < COMMANDS_N; i++)
 		if (strcmp(argv[1], commands[i].name) == 0)
 			return commands[i].run(argc - 1, argv + 1);
@@ -63,5 +63,5 @@ main(int argc, char **argv)
 		return print_help();
 	if (strcmp(argv[1], "--version") == 0)
 		return cmd_version(1, argv + 1);
-	return refuse(argv[1]);
+	return refuse_command(argv[1]);
 }

@@ -117,7 +117,7 @@ await_role(struct cert_renewer *r, int64_t patience_ms)
 }
 
 static void
-run(void *ctx)
+renewer_run(void *ctx)
 {
 	struct cert_renewer *r = ctx;
 	const struct config *c = r->config;
@@ -149,15 +149,15 @@ run(void *ctx)
 /* --- making and freeing --------------------------------------------------- */
 
 static void
-stop(void *ctx)
+renewer_stop(void *ctx)
 {
 	kube_stream_cancel(((struct cert_renewer *)ctx)->renew.stream);
 }
 
 static const struct worker_kind cert_renewer_kind = {
 	.name = "renewer",
-	.run = run,
-	.stop = stop,
+	.run = renewer_run,
+	.stop = renewer_stop,
 };
 
 struct cert_renewer *

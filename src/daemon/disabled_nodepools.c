@@ -41,7 +41,7 @@ disabled_nodepools_free(struct disabled_nodepools *c)
 /* The caller holds the lock.  Returns the number of names if `nodepool` is not
  * one of them. */
 static unsigned
-find(const struct disabled_nodepools *c, const char *nodepool)
+name_find(const struct disabled_nodepools *c, const char *nodepool)
 {
 	unsigned i = 0, n = atomic_load(&c->n);
 
@@ -85,7 +85,7 @@ disabled_nodepools_set(struct disabled_nodepools *c, const char *nodepool,
 	unsigned i, n;
 
 	(void)pthread_mutex_lock(&c->lock);
-	i = find(c, nodepool);
+	i = name_find(c, nodepool);
 	n = atomic_load(&c->n);
 	if (!disabled && i < n) {
 		drop(c, i);
@@ -106,7 +106,7 @@ disabled_nodepools_has(struct disabled_nodepools *c, const char *nodepool)
 	if (atomic_load(&c->n) == 0)
 		return false;
 	(void)pthread_mutex_lock(&c->lock);
-	has = find(c, nodepool) < atomic_load(&c->n);
+	has = name_find(c, nodepool) < atomic_load(&c->n);
 	(void)pthread_mutex_unlock(&c->lock);
 	return has;
 }

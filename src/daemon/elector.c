@@ -38,7 +38,8 @@ trouble(struct elector *el, int status, const char *why)
 }
 
 static void
-call(struct elector *el, const struct lease_todo *todo, struct lease_outcome *o)
+lease_perform(struct elector *el, const struct lease_todo *todo,
+	      struct lease_outcome *o)
 {
 	struct kube_request q;
 	struct kube_reply r = {.body = ""};
@@ -57,7 +58,7 @@ call(struct elector *el, const struct lease_todo *todo, struct lease_outcome *o)
 /* --- the thread ----------------------------------------------------------- */
 
 static void
-tell(struct elector *el)
+log_notes(struct elector *el)
 {
 	static const struct {
 		enum log_level level;
@@ -90,7 +91,7 @@ restart(struct elector *el)
 }
 
 static void
-run(void *ctx)
+elector_run(void *ctx)
 {
 	struct elector *el = ctx;
 	struct lease_todo todo;
@@ -103,31 +104,31 @@ run(void *ctx)
 			break;
 		if (todo.step == LEASE_WAIT) {
 			restart(el);
-			tell(el);
+			log_notes(el);
 			state_lease_wait(el->shared,
 					 worker_nap_ms(todo.wait_ms));
 			continue;
 		}
-		call(el, &todo, &o);
+		lease_perform(el, &todo, &o);
 		state_lease_done(el->shared, &o);
 		restart(el);
-		tell(el);
+		log_notes(el);
 	}
-	tell(el);
+	log_notes(el);
 }
 
 /* Main calls this when all other work has ended: the elector gives the Lease
  * up. */
 static void
-stop(void *ctx)
+elector_stop(void *ctx)
 {
 	state_lease_stop(((struct elector *)ctx)->shared);
 }
 
 static const struct worker_kind elector_kind = {
 	.name = "elector",
-	.run = run,
-	.stop = stop,
+	.run = elector_run,
+	.stop = elector_stop,
 };
 
 struct elector *

@@ -51,7 +51,7 @@ unlock(struct event_recorder *t)
 /* --- the call ------------------------------------------------------------- */
 
 static enum event_series_code
-code_of(const struct kube_reply *r)
+event_code_of(const struct kube_reply *r)
 {
 	switch (answer_class(r)) {
 	case ANSWER_OK:
@@ -101,7 +101,7 @@ report(struct event_recorder *t, const struct event_series_todo *todo,
 
 /* Returns -1 if the stop has cut the call short. */
 static int
-call(struct event_recorder *t, const struct event_series_todo *todo,
+event_write(struct event_recorder *t, const struct event_series_todo *todo,
      struct event_series_outcome *o)
 {
 	char path[EVENT_PATH_BYTES], text[ANSWER_TEXT];
@@ -131,7 +131,7 @@ call(struct event_recorder *t, const struct event_series_todo *todo,
 	rc = kube_stream_run(t->stream, &q, NULL, NULL, NULL, &r, &e);
 	if (rc != 0 && e.code == ERR_CANCELLED)
 		return -1;
-	o->code = rc == 0 ? code_of(&r) : EVENT_SERIES_FAILED;
+	o->code = rc == 0 ? event_code_of(&r) : EVENT_SERIES_FAILED;
 	o->retry_after_ms = rc == 0 ? r.retry_after_ms : -1;
 	report(t, todo, o->code, r.status,
 	       rc == 0 ? answer_text(&r, text) : e.text);
@@ -176,7 +176,7 @@ tell_dropped(struct event_recorder *t, uint64_t dropped)
 }
 
 static void
-run(void *ctx)
+recorder_run(void *ctx)
 {
 	struct event_recorder *t = ctx;
 	struct event_series_todo todo;
@@ -185,7 +185,7 @@ run(void *ctx)
 
 	while (next(t, &todo, &dropped)) {
 		tell_dropped(t, dropped);
-		if (call(t, &todo, &o))
+		if (event_write(t, &todo, &o))
 			break;
 		lock(t);
 		event_series_done(&t->series, &o, clock_now(t->clock));
@@ -215,7 +215,7 @@ event_recorder_say(struct event_recorder *t,
 /* --- making and freeing --------------------------------------------------- */
 
 static void
-stop(void *ctx)
+recorder_stop(void *ctx)
 {
 	struct event_recorder *t = ctx;
 	struct timespec until = moment(t->call_ms < EVENT_SERIES_STOP_MS
@@ -234,8 +234,8 @@ stop(void *ctx)
 
 static const struct worker_kind event_recorder_kind = {
 	.name = "teller",
-	.run = run,
-	.stop = stop,
+	.run = recorder_run,
+	.stop = recorder_stop,
 };
 
 struct event_recorder *

@@ -34,7 +34,7 @@ log_verdict(const struct admission_request *q, const struct verdict *v)
 }
 
 static void
-refuse(struct hook *h, const struct err *e, struct server_reply *a)
+refuse_review(struct hook *h, const struct err *e, struct server_reply *a)
 {
 	bool ours = e->code != ERR_INPUT && e->code != ERR_LIMIT;
 
@@ -91,7 +91,7 @@ mutate(void *ctx, const struct server_request *q, struct server_reply *a)
 	buf_init(&reply, text, sizeof(text));
 	e = (struct err){0};
 	if (answer(h, q, &reply, &e)) {
-		refuse(h, &e, a);
+		refuse_review(h, &e, a);
 	} else {
 		a->status = 200;
 		a->content_type = "application/json";

@@ -109,7 +109,7 @@ job_start(const struct job_env *v, const struct job *j, uint64_t tag,
 /* --- the reply ------------------------------------------------------------ */
 
 static enum controller_code
-code_of(const struct kube_reply *r)
+action_code_of(const struct kube_reply *r)
 {
 	switch (answer_class(r)) {
 	case ANSWER_OK:
@@ -276,7 +276,7 @@ job_answered(const struct job_env *v, struct job *j, const struct kube_reply *r,
 					   .action = &j->action,
 					   .retry_after_ms = r->retry_after_ms};
 	if (e->code == ERR_NONE)
-		out->code = code_of(r);
+		out->code = action_code_of(r);
 	if (is_refusal(out->code) && act_writes(j->action.act)) {
 		out->why = j->why; /* the controller reports it once */
 		refusal_text(j, r);

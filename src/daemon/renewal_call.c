@@ -21,7 +21,7 @@ static const struct renewal_call_result none = {
 
 /* `body` is in r->body, or NULL. */
 static void
-call(struct renew *r, struct kube_request *q, const struct buf *body,
+call_json(struct renew *r, struct kube_request *q, const struct buf *body,
      struct renewal_call_result *c)
 {
 	int64_t left_ms = r->stands_in ? r->call_ms
@@ -67,7 +67,7 @@ read_secret(struct renew *r, struct renewal_call_result *c)
 
 	(void)snprintf(path, sizeof(path), SECRET_ITEM_PATH, r->namespace_name,
 		       r->config->self_signed.secret);
-	call(r, &q, NULL, c);
+	call_json(r, &q, NULL, c);
 	if (c->outcome.code == RENEWAL_OK &&
 	    secret_decode(c->reply.body, c->reply.body_bytes, &r->secret,
 			  &c->err))
@@ -84,7 +84,7 @@ read_webhooks(struct renew *r, struct renewal_call_result *c)
 
 	(void)snprintf(path, sizeof(path), WEBHOOKS_PATH,
 		       r->config->self_signed.configuration);
-	call(r, &q, NULL, c);
+	call_json(r, &q, NULL, c);
 	if (c->outcome.code == RENEWAL_OK &&
 	    webhooks_decode(c->reply.body, c->reply.body_bytes, &r->webhooks,
 			    &c->err))
@@ -120,7 +120,7 @@ look(struct renew *r)
 }
 
 static void
-read_all(struct renew *r, struct renewal_call_result *c)
+read_everything(struct renew *r, struct renewal_call_result *c)
 {
 	renewal_call_forget(r);
 	read_secret(r, c);
@@ -162,7 +162,7 @@ write_secret(struct renew *r, struct secret_pair p,
 			       r->namespace_name, name);
 		secret_update(&body, r->secret.rv, &p);
 	}
-	call(r, &q, &body, c);
+	call_json(r, &q, &body, c);
 	explicit_bzero(r->body, body.len);
 	/* Somebody created, changed or deleted the Secret after it was read. */
 	if (c->answer == ANSWER_EXISTS || c->answer == ANSWER_CONFLICT ||
@@ -236,7 +236,7 @@ write_bundle(struct renew *r, const struct renewal_todo *todo,
 	(void)snprintf(path, sizeof(path), WEBHOOKS_PATH MANAGER,
 		       r->config->self_signed.configuration);
 	webhooks_patch(&body, &r->webhooks, r->pem);
-	call(r, &q, &body, c);
+	call_json(r, &q, &body, c);
 	/* The API server answers 422 if the JSON patch's test of the version
 	 * fails. */
 	if (c->answer == ANSWER_CONFLICT || c->answer == ANSWER_INVALID ||
@@ -254,7 +254,7 @@ renewal_call_step(struct renew *r, const struct renewal_todo *todo,
 	   struct renewal_call_result *out)
 {
 	if (todo->step == RENEWAL_READ)
-		read_all(r, out);
+		read_everything(r, out);
 	else if (todo->step == RENEWAL_BUNDLE)
 		write_bundle(r, todo, out);
 	else

@@ -56,7 +56,7 @@ changed(struct serving_cert *p)
 }
 
 static void
-refuse(struct serving_cert *p, const struct err *e)
+refuse_pair(struct serving_cert *p, const struct err *e)
 {
 	bool again = strcmp(p->refused, e->text) == 0;
 
@@ -90,7 +90,7 @@ commit(struct serving_cert *p, const struct certs_pair *c)
 
 	if (server_rotate(p->server, c->cert_pem, c->cert_bytes, c->key_pem,
 			  c->key_bytes, &e)) {
-		refuse(p, &e);
+		refuse_pair(p, &e);
 		return;
 	}
 	counter_add(p->counters, COUNTER_CERT_READS);
@@ -138,7 +138,7 @@ serving_cert_look(struct serving_cert *p)
 		return;
 	p->read_ms = now.boot_ms;
 	if (load(p, now.server_ms + DATE_MS, &c, &e)) {
-		refuse(p, &e);
+		refuse_pair(p, &e);
 		return;
 	}
 	if (p->serial[0] == '\0' || digest_of(&c) != p->digest)

@@ -36,7 +36,7 @@ sighting_item(const char *bytes, size_t n, const struct hold_key *hold,
 }
 
 static int
-line_decode(const char *bytes, size_t n, const struct hold_key *hold,
+any_line_decode(const char *bytes, size_t n, const struct hold_key *hold,
 	    enum watch_type *type, struct sighting *out, int *status_code,
 	    struct err *e)
 {
@@ -55,7 +55,7 @@ sighting_line(const char *bytes, size_t n, const struct hold_key *hold,
 	      enum watch_type *type, struct sighting *out, int *status_code,
 	      struct err *e)
 {
-	return left_out(out->kind, line_decode(bytes, n, hold, type, out,
+	return left_out(out->kind, any_line_decode(bytes, n, hold, type, out,
 					       status_code, e), e);
 }
 

@@ -43,7 +43,7 @@ finish_failed(struct sweeper *w, struct job *j)
 }
 
 static void
-begin(struct sweeper *w, struct job *j)
+job_begin(struct sweeper *w, struct job *j)
 {
 	struct err e = {0};
 
@@ -70,7 +70,7 @@ take_actions(struct sweeper *w)
 			return todo.wait_ms;
 		job_init(j, &todo.action);
 		w->in_flight++;
-		begin(w, j);
+		job_begin(w, j);
 	}
 	return WORKER_BEAT_MS;	/* no room: a reply comes first */
 }
@@ -91,7 +91,7 @@ take_answers(struct sweeper *w)
 		else if (atomic_load(&w->env.shared->stopping))
 			finish_failed(w, j);
 		else
-			begin(w, j);
+			job_begin(w, j);
 	}
 }
 
@@ -109,7 +109,7 @@ housekeeping(struct sweeper *w)
 }
 
 static void
-run(void *ctx)
+sweeper_run(void *ctx)
 {
 	struct sweeper *w = ctx;
 	bool stopping = false;
@@ -130,7 +130,7 @@ run(void *ctx)
 
 static const struct worker_kind sweeper_kind = {
 	.name = "sweeper",
-	.run = run,
+	.run = sweeper_run,
 };
 
 struct sweeper *

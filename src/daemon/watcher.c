@@ -326,7 +326,7 @@ step(struct watcher *w)
 }
 
 static void
-run(void *ctx)
+watcher_run(void *ctx)
 {
 	struct watcher *w = ctx;
 
@@ -340,15 +340,15 @@ run(void *ctx)
 }
 
 static void
-stop(void *ctx)
+watcher_stop(void *ctx)
 {
 	kube_stream_cancel(((struct watcher *)ctx)->stream);
 }
 
 static const struct worker_kind watcher_kind = {
 	.name = "watchers",
-	.run = run,
-	.stop = stop,
+	.run = watcher_run,
+	.stop = watcher_stop,
 };
 
 struct watcher *

@@ -13,7 +13,7 @@
 /* Reads up to max bytes.  A pipe (a shell's `<(...)`) is read until its writers
  * close it.  A pipe that nobody writes to counts as empty. */
 static ssize_t
-read_all(int fd, char *to, size_t max)
+read_whole(int fd, char *to, size_t max)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 	size_t got = 0;
@@ -47,7 +47,7 @@ file_read(const char *path, size_t bytes_max, char **out, size_t *n,
 		return err_set(e, ERR_SYSTEM, "%s: %s", path, strerror(errno));
 
 	bytes = malloc(bytes_max + 2);
-	got = bytes == NULL ? -1 : read_all(fd, bytes, bytes_max + 1);
+	got = bytes == NULL ? -1 : read_whole(fd, bytes, bytes_max + 1);
 	if (got < 0)
 		(void)err_set(e, ERR_SYSTEM, "%s: cannot be read: %s", path,
 			      strerror(errno));

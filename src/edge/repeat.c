@@ -6,7 +6,7 @@
 
 /* Returns the phrase's entry, or else a free one, or NULL. */
 static struct repeat *
-find(struct repeats *r, const char *phrase, int64_t now_ms)
+repeat_find(struct repeats *r, const char *phrase, int64_t now_ms)
 {
 	struct repeat *unused = NULL;
 
@@ -31,7 +31,7 @@ repeats_allow(struct repeats *r, const char *phrase, unsigned burst,
 	struct repeat *at;
 	bool allow = true;
 
-	at = find(r, phrase, now_ms);
+	at = repeat_find(r, phrase, now_ms);
 	if (at != NULL) {
 		/* An entry with lines kept back stays as it is until
 		 * repeats_report has reported them. */

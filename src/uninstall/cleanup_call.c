@@ -17,7 +17,7 @@ static const char *const kubectl_names[KIND_COUNT] = {
 /* --- the list ------------------------------------------------------------- */
 
 static void
-begin(void *ctx)
+list_begin(void *ctx)
 {
 	struct cleanup_call *c = ctx;
 
@@ -47,7 +47,7 @@ cleanup_call_list(struct cleanup_call *c, enum kind kind, struct err *e)
 	const struct resource *r = &resources[kind];
 	struct lease_session_list list = {.path = r->path,
 					  .accept = r->list_accept,
-					  .begin = begin,
+					  .begin = list_begin,
 					  .item = item,
 					  .ctx = c};
 	struct cleanup_outcome o = {.code = CLEANUP_OK};
@@ -127,7 +127,7 @@ say_done(const struct cleanup_call *c, const struct cleanup_write *w)
 }
 
 static enum cleanup_code
-code_of(const struct kube_reply *r, const struct err *no)
+write_code_of(const struct kube_reply *r, const struct err *no)
 {
 	if (no->code != ERR_NONE || r->status == 429 || r->status >= 500)
 		return CLEANUP_UNANSWERED;
@@ -149,7 +149,7 @@ answered(struct cleanup_call *c, uint32_t id, const struct kube_reply *r,
 	 const struct err *no)
 {
 	struct cleanup_write w = cleanup_writing(c->cleanup, id);
-	struct cleanup_outcome o = {.code = code_of(r, no), .id = id};
+	struct cleanup_outcome o = {.code = write_code_of(r, no), .id = id};
 	char text[ANSWER_TEXT];
 	struct err why;
 

@@ -82,7 +82,7 @@ say(const struct lease_session *l, const char *what, const char *more)
 }
 
 static void
-tell(struct lease_session *l)
+session_tell(struct lease_session *l)
 {
 	static struct lease_note n;	/* too large for a stack */
 
@@ -127,7 +127,7 @@ lease_answered(struct lease_session *l, const struct kube_reply *r,
 		say(l, "trying again: ", why.text);
 	l->troubled = o.code == LEASE_FAILED;
 	lease_done(&l->lease, &o, clock_now(l->s.clock));
-	tell(l);
+	session_tell(l);
 }
 
 /* Does what the Lease needs now.  Returns for how long it needs nothing. */
@@ -141,7 +141,7 @@ lease_turn(struct lease_session *l)
 	if (!l->elects || l->calling || l->ended)
 		return LOOK_MS;
 	todo = lease_next(&l->lease, clock_now(l->s.clock));
-	tell(l);
+	session_tell(l);
 	l->ended = todo.step == LEASE_END;
 	if (todo.step == LEASE_WAIT || l->ended)
 		return l->ended ? 0 : todo.wait_ms;

@@ -38,7 +38,7 @@ take_webhook(void *ctx, const char *bytes, size_t n, struct err *e)
 }
 
 static void
-begin(void *ctx)
+registered_begin(void *ctx)
 {
 	((struct registered *)ctx)->n = 0;
 }
@@ -77,7 +77,7 @@ int
 registered_look(struct lease_session *l, struct registered *out, struct err *e)
 {
 	struct lease_session_list list = {.path = REGISTRATION_PATH,
-				 .begin = begin,
+				 .begin = registered_begin,
 				 .item = take_webhook,
 				 .ctx = out};
 

@@ -48,8 +48,8 @@ ahead(const struct nodepool *p, struct now now)
 
 /* Reports what is new in the NodePool, once. */
 static void
-tell(struct controller *s, const struct nodepool *old, const struct nodepool *p,
-     struct now now)
+tell_nodepool(struct controller *s, const struct nodepool *old,
+	      const struct nodepool *p, struct now now)
 {
 	char stamp[STAMP_BYTES];
 
@@ -93,7 +93,7 @@ controller_nodepool(struct controller *s, const struct nodepool *p,
 		return;
 	}
 	if (s->leads)
-		tell(s, &old, p, now);
+		tell_nodepool(s, &old, p, now);
 	if (changed)
 		refresh(s, p->name, now.server_ms);
 }

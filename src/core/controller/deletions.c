@@ -31,7 +31,7 @@ deletions_forget(struct deletions *d)
 }
 
 static struct deletion *
-find(struct deletions *d, const char *uid)
+deletion_find(struct deletions *d, const char *uid)
 {
 	for (uint32_t i = 0; i < d->top; i++)
 		if (d->at[i].used && strcmp(d->at[i].uid, uid) == 0)
@@ -69,7 +69,7 @@ deletions_put(struct deletions *d, const char *uid, const char *nodepool,
 {
 	struct deletion *new;
 
-	if (find(d, uid) != NULL)
+	if (deletion_find(d, uid) != NULL)
 		return;
 	new = place(d);
 	*new = (struct deletion){
@@ -81,7 +81,7 @@ deletions_put(struct deletions *d, const char *uid, const char *nodepool,
 void
 deletions_gone(struct deletions *d, const char *uid, int64_t gone_ms)
 {
-	struct deletion *it = find(d, uid);
+	struct deletion *it = deletion_find(d, uid);
 
 	if (it != NULL && it->gone_ms == STAMP_NONE)
 		it->gone_ms = gone_ms;
@@ -90,7 +90,7 @@ deletions_gone(struct deletions *d, const char *uid, int64_t gone_ms)
 void
 deletions_spend(struct deletions *d, const char *uid)
 {
-	struct deletion *it = find(d, uid);
+	struct deletion *it = deletion_find(d, uid);
 
 	if (it != NULL)
 		it->spent = true;

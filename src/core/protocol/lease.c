@@ -85,7 +85,7 @@ lease_init(struct lease *l, const struct lease_config *c, uint64_t seed)
 }
 
 static void
-tell(struct lease *l, enum lease_note_type type, const char *name)
+note_put(struct lease *l, enum lease_note_type type, const char *name)
 {
 	struct lease_note *n;
 
@@ -117,7 +117,7 @@ state_adopt(struct lease *l)
 	memcpy(l->want.state, l->seen.state, sizeof(l->want.state));
 	l->read = true;
 	if (l->seen.state_bad)
-		tell(l, LEASE_NOTE_BAD_STATE, "");
+		note_put(l, LEASE_NOTE_BAD_STATE, "");
 }
 
 static void
@@ -127,7 +127,7 @@ lose(struct lease *l, enum lease_note_type why)
 	l->state_us = l->seen.renew_us;
 	l->want.state[0] = '\0';
 	l->plan = LEASE_WAIT;
-	tell(l, why, why == LEASE_NOTE_TAKEN ? l->seen.holder : "");
+	note_put(l, why, why == LEASE_NOTE_TAKEN ? l->seen.holder : "");
 }
 
 /* Notes what the server holds now.  Only a change of the record itself is a
@@ -151,7 +151,7 @@ observe(struct lease *l, const struct lease_record *r, int64_t boot_ms)
 		return;
 	memcpy(l->reported, r->holder, sizeof(l->reported));
 	if (r->holder[0] != '\0' && !is_ours(l)) {
-		tell(l, LEASE_NOTE_LEADER, r->holder);
+		note_put(l, LEASE_NOTE_LEADER, r->holder);
 		l->free_ms = 0;
 	}
 }
@@ -257,7 +257,7 @@ fill(struct lease *l, struct now now)
 }
 
 static struct lease_todo
-call(struct lease *l, struct now now)
+next_call(struct lease *l, struct now now)
 {
 	struct lease_todo t = {.step = l->plan,
 			       .timeout_ms = l->config.renew_deadline_ms / 2};
@@ -288,7 +288,7 @@ is_early(struct lease *l, int64_t boot_ms)
 		return false;
 	if (l->free_ms == 0) {
 		l->free_ms = boot_ms;
-		tell(l, LEASE_NOTE_FREE, "");
+		note_put(l, LEASE_NOTE_FREE, "");
 	}
 	return boot_ms < l->free_ms + l->config.patience_ms;
 }
@@ -300,7 +300,7 @@ go(struct lease *l, struct now now)
 	if (l->plan == LEASE_CREATE && l->config.patience_ms > 0)
 		return (struct lease_todo){.step = LEASE_NONE};
 	if (!is_early(l, now.boot_ms))
-		return call(l, now);
+		return next_call(l, now);
 	retry(l, 0, now.boot_ms);
 	return (struct lease_todo){.wait_ms = l->not_before_ms - now.boot_ms};
 }
@@ -372,7 +372,7 @@ wrote(struct lease *l, const struct lease_outcome *o, int64_t boot_ms)
 		if (l->leading || boot_ms >= end_ms(l))
 			return;
 		l->leading = true;
-		tell(l, LEASE_NOTE_LEADS, l->config.identity);
+		note_put(l, LEASE_NOTE_LEADS, l->config.identity);
 		state_adopt(l);
 	} else if (l->leading && o->code != LEASE_BUSY) {
 		go_on(l, LEASE_GET, boot_ms);
@@ -417,7 +417,7 @@ stopped(struct lease *l, enum lease_step was, const struct lease_outcome *o)
 	} else {
 		l->plan = LEASE_END;
 		if (l->config.enabled && o->code == LEASE_OK)
-			tell(l, LEASE_NOTE_RELEASED, "");
+			note_put(l, LEASE_NOTE_RELEASED, "");
 	}
 }
 

@@ -99,7 +99,7 @@ fault_of(bool there, const struct renewal_cert *c, int64_t server_ms)
 
 /* Returns its place in the bundle; bundle_n: it is not there. */
 static unsigned
-find(const struct renewal_view *v, const struct renewal_cert *c)
+cert_find(const struct renewal_view *v, const struct renewal_cert *c)
 {
 	unsigned i = 0;
 
@@ -172,7 +172,7 @@ bundle_fault(const struct renewal *r, struct now now, bool *keep)
 
 	if (!v->has_webhooks)
 		return NULL;
-	if (find(v, &v->ca) == v->bundle_n)
+	if (cert_find(v, &v->ca) == v->bundle_n)
 		return "CA missing";
 	if (v->bundle_differs)
 		return "not the same everywhere";
@@ -283,7 +283,7 @@ static void
 trust(struct renewal *r, int64_t boot_ms)
 {
 	const struct renewal_view *v = &r->view;
-	bool there = v->has_ca && find(v, &v->ca) < v->bundle_n &&
+	bool there = v->has_ca && cert_find(v, &v->ca) < v->bundle_n &&
 		     !v->bundle_differs;
 
 	if (there && (!r->trusted || memcmp(r->trusted_id, v->ca.id,

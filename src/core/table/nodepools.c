@@ -22,7 +22,7 @@ nodepools_done(struct nodepools *p)
 }
 
 static struct nodepool *
-find(const struct nodepools *p, const char *name)
+nodepool_find(const struct nodepools *p, const char *name)
 {
 	for (uint32_t i = 0; name[0] != '\0' && i < p->top; i++)
 		if (strcmp(p->at[i].name, name) == 0)
@@ -33,7 +33,7 @@ find(const struct nodepools *p, const char *name)
 const struct nodepool *
 nodepools_find(const struct nodepools *p, const char *name)
 {
-	return find(p, name);
+	return nodepool_find(p, name);
 }
 
 static struct nodepool *
@@ -49,7 +49,7 @@ bool
 nodepools_put(struct nodepools *p, const struct nodepool *nodepool,
 	      uint32_t generation)
 {
-	struct nodepool *mine = find(p, nodepool->name);
+	struct nodepool *mine = nodepool_find(p, nodepool->name);
 
 	if (mine == NULL)
 		mine = spare(p);
@@ -63,7 +63,7 @@ nodepools_put(struct nodepools *p, const struct nodepool *nodepool,
 void
 nodepools_drop(struct nodepools *p, const char *name)
 {
-	struct nodepool *mine = find(p, name);
+	struct nodepool *mine = nodepool_find(p, name);
 
 	if (mine != NULL)
 		mine->name[0] = '\0';
@@ -83,7 +83,7 @@ struct nodepool_terms
 nodepools_terms(const struct nodepools *p, const char *name, int64_t now_ms)
 {
 	const struct rules *r = p->rules;
-	const struct nodepool *nodepool = find(p, name);
+	const struct nodepool *nodepool = nodepool_find(p, name);
 	struct nodepool_terms t = {
 		.out = !rules_nodepool_included(r, name),
 		.until_ms = STAMP_NONE,

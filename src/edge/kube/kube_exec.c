@@ -160,7 +160,7 @@ spawn(struct run *r, char *info)
 }
 
 static int
-begin(struct run *r, const struct kubeconfig *access, struct err *e)
+exec_begin(struct run *r, const struct kubeconfig *access, struct err *e)
 {
 	const char *hint = r->exec->install_hint;
 	char *info = make_info(access, e);
@@ -304,7 +304,7 @@ close_all(struct run *r)
 }
 
 static int
-run(struct run *r, const struct kubeconfig *access, int64_t ms,
+exec_run(struct run *r, const struct kubeconfig *access, int64_t ms,
     const atomic_bool *cancelled, struct err *e)
 {
 	r->bytes = malloc(EXEC_OUT_MAX + 1);
@@ -314,7 +314,7 @@ run(struct run *r, const struct kubeconfig *access, int64_t ms,
 	    fcntl(r->out[0], F_SETFL, O_NONBLOCK) ||
 	    fcntl(r->err[0], F_SETFL, O_NONBLOCK))
 		return err_set(e, ERR_SYSTEM, "pipe: %s", strerror(errno));
-	if (begin(r, access, e))
+	if (exec_begin(r, access, e))
 		return -1;
 	(void)close(r->out[1]);
 	(void)close(r->err[1]);
@@ -337,7 +337,7 @@ kube_exec_run(const struct kubeconfig *access, int64_t ms,
 	(void)sigaddset(&ends, SIGTERM);
 	(void)sigaddset(&ends, SIGHUP);
 	(void)pthread_sigmask(SIG_BLOCK, &ends, &before);
-	rc = run(&r, access, ms, cancelled, e);
+	rc = exec_run(&r, access, ms, cancelled, e);
 	if (rc != 0 && r.pid > 0) {
 		(void)kill(-r.pid, SIGKILL);
 		(void)waitpid(r.pid, NULL, 0);

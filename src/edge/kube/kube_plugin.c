@@ -60,7 +60,7 @@ take(struct kube_plugin *p, struct exec_credential *c)
 }
 
 static int
-run(struct kube_plugin *p, const atomic_bool *cancelled, struct err *e)
+plugin_run(struct kube_plugin *p, const atomic_bool *cancelled, struct err *e)
 {
 	struct exec_credential c = {.token = NULL};
 
@@ -91,7 +91,7 @@ kube_plugin_new(const struct kubeconfig *access, int64_t ms, struct err *e)
 	p->access = access;
 	p->ms = ms > 0 ? ms : EXEC_MS;
 	(void)pthread_mutex_init(&p->lock, NULL);
-	if (run(p, NULL, &why)) {
+	if (plugin_run(p, NULL, &why)) {
 		if (e != NULL)
 			*e = why;
 		kube_plugin_free(p);
@@ -123,7 +123,7 @@ refresh(struct kube_plugin *p, const atomic_bool *cancelled, struct err *e)
 		*e = p->why;
 		return p->token != NULL ? 0 : -1;
 	}
-	if (run(p, cancelled, e) == 0)
+	if (plugin_run(p, cancelled, e) == 0)
 		return 0;
 	/* The new token was asked for early, so the old one is still good. */
 	if (p->token != NULL && wall < p->expires_ms)
@@ -172,8 +172,8 @@ kube_plugin_refused(struct kube_plugin *p, const atomic_bool *cancelled,
 	 * token to be had, the next call reports why, instead of another
 	 * 401. */
 	if (p->token != NULL && p->version == version &&
-	    clock_boot_ms() >= p->quiet_ms && run(p, cancelled, &why) != 0 &&
-	    why.code != ERR_CANCELLED)
+	    clock_boot_ms() >= p->quiet_ms &&
+	    plugin_run(p, cancelled, &why) != 0 && why.code != ERR_CANCELLED)
 		drop(p);
 	other = p->token != NULL && p->version != version;
 	(void)pthread_mutex_unlock(&p->lock);

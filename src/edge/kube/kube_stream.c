@@ -83,7 +83,7 @@ drive(struct kube_stream *s, struct kube_call *c)
 }
 
 static int
-run(struct kube_stream *s, struct kube_call *c, struct err *e)
+stream_run(struct kube_stream *s, struct kube_call *c, struct err *e)
 {
 	if (kube_lane_start(&s->lane, c, &s->token, e))
 		return -1;
@@ -123,7 +123,7 @@ kube_stream_run(struct kube_stream *s, const struct kube_request *q,
 	s->call->sink = sink;
 	s->call->opened = opened;
 	s->call->ctx = ctx;
-	rc = run(s, s->call, e);
+	rc = stream_run(s, s->call, e);
 	kube_answer_reply(s->call, reply);
 	return rc;
 }

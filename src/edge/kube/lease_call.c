@@ -39,7 +39,7 @@ lease_call_make(struct lease_call *c, const char *namespace_name,
 }
 
 static enum lease_code
-code_of(const struct kube_reply *r)
+lease_code_of(const struct kube_reply *r)
 {
 	switch (answer_class(r)) {
 	case ANSWER_OK:
@@ -67,7 +67,7 @@ lease_call_answered(const struct kube_reply *r, const struct err *no,
 	*why = *no;
 	if (no->code != ERR_NONE)
 		return;
-	o->code = code_of(r);
+	o->code = lease_code_of(r);
 	if (o->code == LEASE_OK &&
 	    lease_decode(r->body, r->body_bytes, record, why))
 		o->code = LEASE_FAILED;

@@ -112,8 +112,8 @@ answer(struct server *s, struct MHD_Connection *con,
 }
 
 static enum MHD_Result
-refuse(struct server *s, struct MHD_Connection *con, const struct request *r,
-       const char *path)
+refuse_request(struct server *s, struct MHD_Connection *con,
+	       const struct request *r, const char *path)
 {
 	char text[REFUSAL_BYTES], allow[ALLOW_BYTES];
 	int status = r->refusal;
@@ -161,17 +161,17 @@ on_field(void *cls, enum MHD_ValueKind kind, const char *name,
 }
 
 static enum MHD_Result
-begin(struct server *s, struct MHD_Connection *con, struct request *r,
+take_head(struct server *s, struct MHD_Connection *con, struct request *r,
       struct head h)
 {
 	(void)MHD_get_connection_values(con, MHD_HEADER_KIND, on_field, &h);
 	conn_expect(conn_of(con), CONN_BODY);
-	return request_begin(r, &s->o, &h) ? refuse(s, con, r, h.path)
+	return request_begin(r, &s->o, &h) ? refuse_request(s, con, r, h.path)
 					   : MHD_YES;
 }
 
 static enum MHD_Result
-piece(struct server *s, struct request *r, const char *bytes, size_t n)
+take_piece(struct server *s, struct request *r, const char *bytes, size_t n)
 {
 	if (request_piece(r, bytes, n) == 0)
 		return MHD_YES;
@@ -180,7 +180,7 @@ piece(struct server *s, struct request *r, const char *bytes, size_t n)
 }
 
 static enum MHD_Result
-finish(struct server *s, struct MHD_Connection *con, struct request *r,
+take_end(struct server *s, struct MHD_Connection *con, struct request *r,
        const char *path)
 {
 	const char *type = MHD_lookup_connection_value(con, MHD_HEADER_KIND,
@@ -191,7 +191,7 @@ finish(struct server *s, struct MHD_Connection *con, struct request *r,
 	conn_expect(conn_of(con), CONN_HANDLER);
 	request_handle(r, &s->o, path, type, &a);
 	if (r->refusal != 0)
-		ok = refuse(s, con, r, path);
+		ok = refuse_request(s, con, r, path);
 	else
 		ok = answer(s, con, &a, NULL);
 	body_drop(&r->body, &s->budget);
@@ -209,13 +209,13 @@ on_request(void *cls, struct MHD_Connection *con, const char *path,
 	if (r == NULL || conn_of(con) == NULL)
 		return MHD_NO; /* no memory */
 	if (!r->begun)
-		return begin(cls, con, r, (struct head){
+		return take_head(cls, con, r, (struct head){
 			.path = path, .method = method,
 			.http10 = strcmp(version, "HTTP/1.0") == 0});
 	*n = 0;
 	if (came > 0)
-		return piece(cls, r, bytes, came);
-	return finish(cls, con, r, path);
+		return take_piece(cls, r, bytes, came);
+	return take_end(cls, con, r, path);
 }
 
 static void

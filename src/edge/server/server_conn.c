@@ -221,7 +221,7 @@ reap(struct conns *t, int64_t now_ms, unsigned late[CONN_WAITS])
 }
 
 static void
-tell(const struct conns *t, const unsigned late[CONN_WAITS])
+tell_late(const struct conns *t, const unsigned late[CONN_WAITS])
 {
 	unsigned sum = 0;
 
@@ -265,7 +265,7 @@ reaper(void *arg)
 		reap(t, now_ms, late);
 		pthread_mutex_unlock(&t->lock);
 		atomic_store(&t->beat_ms, now_ms);
-		tell(t, late);
+		tell_late(t, late);
 		give_back(t);
 	} while (poll(&stop, 1, t->tick_ms) <= 0);
 	return NULL;

@@ -61,7 +61,7 @@ request_piece(struct request *r, const char *bytes, size_t n)
 }
 
 static void
-run(struct request *r, const struct server_options *o, const char *path,
+route_run(struct request *r, const struct server_options *o, const char *path,
     const char *content_type, struct server_reply *a)
 {
 	const struct server_request q = {
@@ -94,7 +94,7 @@ request_handle(struct request *r, const struct server_options *o,
 		r->refusal = 503;
 		return;
 	}
-	run(r, o, path, content_type, a);
+	route_run(r, o, path, content_type, a);
 	if (big)
 		budget_big_give(r->budget);
 }

@@ -85,7 +85,7 @@ disruption_event_decode(const char *bytes, size_t n,
 }
 
 static int
-line_decode(void *ctx, const struct json *object, struct err *e)
+event_line_decode(void *ctx, const struct json *object, struct err *e)
 {
 	return root_decode(object, ctx, e);
 }
@@ -98,8 +98,8 @@ disruption_event_watch_decode(const char *bytes, size_t n,
 {
 	char rv[RV_BYTES];
 
-	if (watch_line_decode(bytes, n, type, status_code, rv, line_decode,
-			      out, e))
+	if (watch_line_decode(bytes, n, type, status_code, rv,
+			      event_line_decode, out, e))
 		return -1;
 	if (*type == WATCH_BOOKMARK) {
 		*out = (struct disruption_event){0};

@@ -57,7 +57,7 @@ nodepool_decode(const char *bytes, size_t n, struct nodepool *out,
 }
 
 static int
-line_decode(void *ctx, const struct json *object, struct err *e)
+nodepool_line_decode(void *ctx, const struct json *object, struct err *e)
 {
 	return root_decode(object, ctx, e);
 }
@@ -68,8 +68,8 @@ nodepool_watch_decode(const char *bytes, size_t n, enum watch_type *type,
 {
 	char rv[RV_BYTES];
 
-	if (watch_line_decode(bytes, n, type, status_code, rv, line_decode,
-			      out, e))
+	if (watch_line_decode(bytes, n, type, status_code, rv,
+			      nodepool_line_decode, out, e))
 		return -1;
 	if (*type == WATCH_BOOKMARK) {
 		nodepool_init(out);

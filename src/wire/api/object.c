@@ -285,7 +285,7 @@ struct line_ctx {
 };
 
 static int
-line_decode(void *ctx, const struct json *object, struct err *e)
+object_line_decode(void *ctx, const struct json *object, struct err *e)
 {
 	const struct line_ctx *c = ctx;
 
@@ -300,8 +300,8 @@ watch_decode(const char *bytes, size_t n, enum kind kind,
 	struct line_ctx ctx = {kind, hold, out};
 	char rv[RV_BYTES];
 
-	if (watch_line_decode(bytes, n, type, status_code, rv, line_decode,
-			      &ctx, e))
+	if (watch_line_decode(bytes, n, type, status_code, rv,
+			      object_line_decode, &ctx, e))
 		return -1;
 	if (*type == WATCH_BOOKMARK) {
 		*out = (struct object){.kind = kind};

@@ -28,7 +28,7 @@ bundle_of(const struct json *webhook)
 }
 
 static int
-read_all(const struct json *list, struct webhooks *w, struct err *e)
+read_webhooks(const struct json *list, struct webhooks *w, struct err *e)
 {
 	for (const struct json *v = json_first(list); v; v = json_next(v)) {
 		if (w->n == WEBHOOKS_MAX)
@@ -54,7 +54,7 @@ webhooks_decode(const char *bytes, size_t n, struct webhooks *out,
 			       "not a MutatingWebhookConfiguration");
 	if (version_read(json_member(root, "metadata"), w.rv, e))
 		return -1;
-	if (json_is_array(list) && read_all(list, &w, e)) {
+	if (json_is_array(list) && read_webhooks(list, &w, e)) {
 		webhooks_done(&w);
 		return -1;
 	}

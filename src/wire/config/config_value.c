@@ -35,7 +35,7 @@ config_expected(const struct config_key *k)
 }
 
 static int
-refuse(const struct config_key *k, const char *text, struct err *e)
+refuse_value(const struct config_key *k, const char *text, struct err *e)
 {
 	char shown[YAML_SHOW_BYTES];
 
@@ -135,7 +135,7 @@ set_string(void *at, const struct config_key *k, const char *text,
 	char shown[YAML_SHOW_BYTES];
 
 	if (!is_well_formed(k, text))
-		return refuse(k, text, e);
+		return refuse_value(k, text, e);
 	if (k->type == TYPE_ANNOTATION &&
 	    strncmp(text, OWN_PREFIX, strlen(OWN_PREFIX)) == 0)
 		return err_set(
@@ -168,7 +168,7 @@ config_set(struct config *c, const struct config_key *k, const char *text,
 	int rc;
 
 	if (k->off_only)
-		return set_off(k, text) ? refuse(k, text, e) : 0;
+		return set_off(k, text) ? refuse_value(k, text, e) : 0;
 	switch (k->type) {
 	case TYPE_DURATION:
 		rc = set_duration(field(c, k), k, text);
@@ -183,7 +183,7 @@ config_set(struct config *c, const struct config_key *k, const char *text,
 	default:
 		return set_string(field(c, k), k, text, e);
 	}
-	return rc ? refuse(k, text, e) : 0;
+	return rc ? refuse_value(k, text, e) : 0;
 }
 
 int
@@ -193,7 +193,7 @@ config_add(struct config *c, const struct config_key *k, const char *text,
 	struct patterns *p;
 
 	if (k->off_only)
-		return refuse(k, text, e);
+		return refuse_value(k, text, e);
 	p = field(c, k);
 	if (p->n == NODEPOOL_PATTERNS_MAX)
 		return err_set(e, ERR_LIMIT, "too many, expected at most %d",

@@ -161,7 +161,7 @@ not_found(const struct yaml *entries, const char *inner, const char *name,
 
 /* Finds the mapping `inner` of the entry with that name in the list of root. */
 static int
-find(const struct yaml *root, const char *list, const char *inner,
+entry_find(const struct yaml *root, const char *list, const char *inner,
      const char *name, const struct yaml *asked, const struct yaml **out,
      struct err *e)
 {
@@ -206,7 +206,7 @@ follow(const struct yaml *root, const struct yaml *context, const char *list,
 				 inner);
 	if (field_text(v, &name, e))
 		return -1;
-	return find(root, list, inner, name, v, out, e);
+	return entry_find(root, list, inner, name, v, out, e);
 }
 
 static int
@@ -216,14 +216,15 @@ find_context(const struct yaml *root, const char *name, const struct yaml **out,
 	const struct yaml *current = field_present(root, "current-context");
 
 	if (name != NULL)
-		return find(root, "contexts", "context", name, root, out, e);
+		return entry_find(root, "contexts", "context", name, root, out,
+				  e);
 	if (current == NULL)
 		return yaml_fail(root, e,
 				 "current-context: missing, expected "
 				 "the name of a context");
 	if (field_text(current, &name, e))
 		return -1;
-	return find(root, "contexts", "context", name, current, out, e);
+	return entry_find(root, "contexts", "context", name, current, out, e);
 }
 
 static int

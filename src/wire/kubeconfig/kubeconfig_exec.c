@@ -227,7 +227,7 @@ check_extensions(const struct yaml *cluster, struct err *e)
 }
 
 static int
-read_all(const struct yaml *exec, const struct yaml *cluster, const char *dir,
+read_exec(const struct yaml *exec, const struct yaml *cluster, const char *dir,
 	 struct exec *x, struct err *e)
 {
 	if (!yaml_is_map(exec))
@@ -254,7 +254,7 @@ kubeconfig_exec(const struct yaml *user, const struct yaml *cluster,
 	x = calloc(1, sizeof(*x));
 	if (x == NULL)
 		return no_memory(e);
-	if (read_all(exec, cluster, dir, x, e)) {
+	if (read_exec(exec, cluster, dir, x, e)) {
 		exec_free(x);
 		return -1;
 	}
