@@ -19,14 +19,17 @@ scope_name(const struct note *n, const struct rules *r)
 	return r->scope == SCOPE_CLUSTER ? "cluster" : n->name;
 }
 
-/* Formats n->a for the log and the Event. */
+/* Formats the moment or, for NOTE_SCOPE_QUIET, the duration that the log and the
+ * Event name. */
 static void
 moment_of(const struct note *n, char moment[MOMENT_BYTES])
 {
 	if (n->type == NOTE_SCOPE_QUIET)
-		duration_format(n->a, moment);
+		duration_format(n->as.quiet.held_ms, moment);
 	else
-		stamp_format(n->a, moment);
+		stamp_format(n->type == NOTE_SCOPE_CAPPED
+				     ? n->as.capped.until_ms
+				     : n->as.held.until_ms, moment);
 }
 
 static void
@@ -34,8 +37,8 @@ log_held(const struct note *n, const char *phrase, const char *name,
 	 const char *moment)
 {
 	LOG(LOG_INFO, phrase, LS("scope", name), LS("quietAt", moment),
-	    LS("atTheEarliest", n->earliest ? "true" : "false"),
-	    LS("machine", n->machine));
+	    LS("atTheEarliest", n->as.held.earliest ? "true" : "false"),
+	    LS("machine", n->as.held.machine));
 }
 
 static void
@@ -55,7 +58,7 @@ log_scope(const struct note *n, const char *name, const char *moment)
 		    LS("heldFor", moment));
 		break;
 	default:
-		duration_format(n->b, cap);
+		duration_format(n->as.capped.max_ms, cap);
 		LOG(LOG_WARN, "maxHoldDuration used up, released",
 		    LS("scope", name), LS("maxHoldDuration", cap),
 		    LS("until", moment));
@@ -66,10 +69,10 @@ log_scope(const struct note *n, const char *name, const char *moment)
 static void
 put_until(struct buf *b, const struct note *n, const char *moment)
 {
-	if (n->b != 0)
+	if (n->as.held.capped)
 		buf_printf(b, "until %s at the latest, when its "
 			   "maxHoldDuration is used up", moment);
-	else if (n->earliest)
+	else if (n->as.held.earliest)
 		buf_printf(b, "until %s at the earliest, as machines are still "
 			   "booting", moment);
 	else
@@ -94,7 +97,8 @@ describe_scope(const struct note *n, const struct rules *r, const char *moment,
 	switch (n->type) {
 	case NOTE_SCOPE_HELD:
 		buf_puts(b, " has scaled up");
-		put_machine(b, ", most recently by machine ", n->machine);
+		put_machine(b, ", most recently by machine ",
+			    n->as.held.machine);
 		buf_puts(b, ": its nodes are held ");
 		put_until(b, n, moment);
 		return EVENT_SERIES_HOLD_STARTED;
@@ -103,26 +107,26 @@ describe_scope(const struct note *n, const struct rules *r, const char *moment,
 		 * and only now be certain. */
 		buf_puts(b, " is still busy");
 		put_machine(b, ", most recently because of machine ",
-			    n->machine);
+			    n->as.held.machine);
 		buf_puts(b, ": its nodes are held ");
 		put_until(b, n, moment);
 		return EVENT_SERIES_HOLD_EXTENDED;
 	case NOTE_SCOPE_QUIET:
 		buf_printf(b, " is quiet after %s: its nodes are released",
 			   moment);
-		if (n->value[0] != '\0')
+		if (n->as.quiet.unseen != NULL)
 			buf_printf(b, " as soon as %ss are seen again",
-				   n->value);
+				   n->as.quiet.unseen);
 		return EVENT_SERIES_HOLD_RELEASED;
 	default:
-		duration_format(n->b, cap);
+		duration_format(n->as.capped.max_ms, cap);
 		buf_printf(b, " has used up its maxHoldDuration of %s: until "
 			   "%s at the earliest its nodes are released, but for "
 			   "machines whose own holdDuration has not passed",
 			   cap, moment);
-		if (n->value[0] != '\0')
+		if (n->as.capped.unseen != NULL)
 			buf_printf(b, ", as soon as %ss are seen again",
-				   n->value);
+				   n->as.capped.unseen);
 		return EVENT_SERIES_HOLD_CAPPED;
 	}
 }
@@ -166,7 +170,7 @@ tell_blocked(struct state *s, const struct note *n, struct event_recorder *t)
 	struct buf b;
 
 	LOG(LOG_WARN, "holds cannot be released", LS("unseen", n->name),
-	    LI("objects", n->a));
+	    LI("objects", n->as.objects));
 	/* The text has no number, so that all these Events form one series. */
 	buf_init(&b, text, sizeof(text));
 	buf_printf(&b, "Nothing is released, whatever is due: %ss cannot be "
@@ -203,9 +207,12 @@ log_refused(const struct note *n)
 		[ACT_CLASSIFY] = "note a replacement",
 	};
 
-	assert(n->a >= ACT_HOLD && n->a <= ACT_CLASSIFY);
-	LOG(LOG_WARN, "write refused", LS("kind", n->value),
-	    LS("name", n->name), LS("write", writes[n->a]), LS("err", n->why));
+	enum act act = n->as.refused.act;
+
+	assert(act >= ACT_HOLD && act <= ACT_CLASSIFY);
+	LOG(LOG_WARN, "write refused",
+	    LS("kind", kind_name(n->as.refused.kind)), LS("name", n->name),
+	    LS("write", writes[act]), LS("err", n->as.refused.why));
 }
 
 /* --- NodePools ------------------------------------------------------------ */
@@ -216,11 +223,11 @@ tell_manual(const struct note *n, struct event_recorder *t)
 	char stamp[STAMP_BYTES], text[EVENT_SERIES_NOTE_BYTES];
 	struct event_series_what what = {.reason = EVENT_SERIES_MANUAL_HOLD,
 				 .nodepool = n->name,
-				 .nodepool_uid = n->uid,
+				 .nodepool_uid = n->as.manual.uid,
 				 .note = text};
 	struct buf b;
 
-	stamp_format(n->a, stamp);
+	stamp_format(n->as.manual.until_ms, stamp);
 	LOG(LOG_INFO, "pool held by hand", LS("pool", n->name),
 	    LS("until", stamp));
 	buf_init(&b, text, sizeof(text));
@@ -232,25 +239,26 @@ tell_manual(const struct note *n, struct event_recorder *t)
 static void
 tell_invalid(const struct note *n, struct event_recorder *t)
 {
-	const char *key = nodepool_key_name((enum nodepool_key)n->a);
-	const char *expected = nodepool_expected((enum nodepool_key)n->a);
+	const char *key = nodepool_key_name(n->as.invalid.key);
+	const char *expected = nodepool_expected(n->as.invalid.key);
 	char action[EVENT_SERIES_ACTION_BYTES], text[EVENT_SERIES_NOTE_BYTES];
 	struct event_series_what what = {
 		.reason = EVENT_SERIES_INVALID_ANNOTATION,
 		.nodepool = n->name,
-		.nodepool_uid = n->uid,
+		.nodepool_uid = n->as.invalid.uid,
 		.action = action,
 		.note = text};
 	struct buf a, b;
 
 	LOG(LOG_WARN, "annotation does not count", LS("pool", n->name),
-	    LS("annotation", key), LS("value", n->value),
+	    LS("annotation", key), LS("value", n->as.invalid.value),
 	    LS("expected", expected));
 	buf_init(&a, action, sizeof(action));
-	buf_printf(&a, "Ignored %s=%s", key + strlen(OWN_PREFIX), n->value);
+	buf_printf(&a, "Ignored %s=%s", key + strlen(OWN_PREFIX),
+		   n->as.invalid.value);
 	buf_init(&b, text, sizeof(text));
-	buf_printf(&b, "%s: \"%s\" does not count, expected %s", key, n->value,
-		   expected);
+	buf_printf(&b, "%s: \"%s\" does not count, expected %s", key,
+		   n->as.invalid.value, expected);
 	event_recorder_say(t, &what);
 }
 
@@ -289,7 +297,7 @@ notes_tell(struct state *s, const struct rules *r, struct event_recorder *t)
 			break;
 		case NOTE_STOPPED:
 			LOG(LOG_INFO, "release waits for unseen objects",
-			    LS("kind", n.name), LI("unseen", n.a));
+			    LS("kind", n.name), LI("unseen", n.as.objects));
 			break;
 		}
 	}

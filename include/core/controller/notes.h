@@ -8,6 +8,7 @@
 #include "core/base/limits.h"
 #include "core/base/nodepool.h"
 #include "core/base/object.h"
+#include "core/rules/decide.h"
 
 /*
  * A note is something that the controller reports; src/daemon/notes.c turns it
@@ -16,50 +17,78 @@
  * and a zeroed struct is an empty ring.  Not thread-safe.
  */
 
-/* The type of a note, and which members of struct note it sets.  The name of a
- * note about a scope is the scope's, and members that are not named are 0 or
- * "". */
+/* The type of a note, what its name names, and the member of `as` that it
+ * sets.  Types without one say everything by their name. */
 enum note_type {
-	NOTE_SCOPE_HELD,	/* a: when it will be quiet, server time; b: the
-				   same if its cap ends the hold then, else 0;
-				   earliest; machine */
-	NOTE_SCOPE_MOVED,	/* the same, for a scope that was held already
-				   and whose quiet time has moved */
-	NOTE_SCOPE_QUIET,	/* a: how long it was held, ms; value: what is
-				   not seen, so that nothing is released, or
-				   "" */
-	NOTE_SCOPE_CAPPED,	/* a: released until then at the earliest,
-				   server time; b: the scope's cap, ms; value:
-				   what is not seen, or "" */
-	NOTE_TABLE_FULL,	/* name: the object that is left unheld */
-	NOTE_STOPPED,		/* a release waits; name: the kind of which a
-				   fresh list showed more than the table knows;
-				   a: how many objects */
-	NOTE_BLOCKED,		/* holds cannot be released; name: what is not
-				   seen; a: how many marks stay */
-	NOTE_WITHOUT,		/* name: a kind that a lead begins without,
-				   because it could not be listed in time */
-	NOTE_REFUSED,		/* name: an object that cannot be written to;
-				   value: its kind; a: enum act; why */
-	NOTE_NODEPOOL_MANUAL,	/* name, uid: the NodePool's; a: its hold-until,
-				   server time */
-	NOTE_NODEPOOL_INVALID,	/* name, uid: the NodePool's; a: enum
-				   nodepool_key; value: what does not count */
+	NOTE_SCOPE_HELD,	/* the scope; held */
+	NOTE_SCOPE_MOVED,	/* a scope that was held already, and whose
+				   quiet time has moved; held */
+	NOTE_SCOPE_QUIET,	/* the scope; quiet */
+	NOTE_SCOPE_CAPPED,	/* the scope, released by its cap; capped */
+	NOTE_TABLE_FULL,	/* the object that is left unheld */
+	NOTE_STOPPED,		/* a release waits: the kind of which a fresh
+				   list showed more than the table knows;
+				   objects */
+	NOTE_BLOCKED,		/* holds cannot be released: the kind that is
+				   not seen; objects */
+	NOTE_WITHOUT,		/* the kind that a lead begins without, because
+				   it could not be listed in time */
+	NOTE_REFUSED,		/* the object that cannot be written to;
+				   refused */
+	NOTE_NODEPOOL_MANUAL,	/* the NodePool that is held by hand; manual */
+	NOTE_NODEPOOL_INVALID,	/* the NodePool with an annotation that does not
+				   count; invalid */
 };
 
 struct note {
 	enum note_type type;
-	char name[NAME_BYTES];	/* of the scope or of the object */
-	int64_t a;
-	char uid[UID_BYTES];
-	char value[NODEPOOL_BAD_BYTES];
-	int64_t b;
-	char why[NOTE_WHY_BYTES];	/* the reason in the API server's
-					   words */
-	bool earliest;		/* machines boot, so it will be quiet then or
-				   later */
-	char machine[NAME_BYTES];	/* the claim (or Node) whose activity
-					   restarted the quiet time last */
+	char name[NAME_BYTES];
+	union {
+		struct {
+			int64_t until_ms;	/* when it will be quiet, or its
+						   cap ends the hold; server
+						   time */
+			bool capped;	/* it is the cap that comes first */
+			bool earliest;	/* machines boot, so it will be quiet
+					   then or later */
+			char machine[NAME_BYTES];	/* the claim (or Node)
+							   whose activity
+							   restarted the quiet
+							   time last; "":
+							   unknown */
+		} held;
+		struct {
+			int64_t held_ms;	/* for how long */
+			const char *unseen;	/* the kind that is not seen,
+						   so that nothing is released;
+						   NULL: none */
+		} quiet;
+		struct {
+			int64_t until_ms;	/* released until then at the
+						   earliest, server time */
+			int64_t max_ms;		/* the scope's cap */
+			const char *unseen;	/* as above */
+		} capped;
+		/* STOPPED: those that the table does not know.  BLOCKED: those
+		 * whose marks stay. */
+		uint32_t objects;
+		struct {
+			enum kind kind;
+			enum act act;	/* a write */
+			char why[NOTE_WHY_BYTES];	/* the reason in the API
+							   server's words */
+		} refused;
+		struct {
+			char uid[UID_BYTES];
+			int64_t until_ms;	/* its hold-until, server
+						   time */
+		} manual;
+		struct {
+			char uid[UID_BYTES];
+			enum nodepool_key key;
+			char value[NODEPOOL_BAD_BYTES];
+		} invalid;
+	} as;
 };
 
 struct notes {
@@ -67,10 +96,9 @@ struct notes {
 	uint32_t first, n;
 };
 
-/* Adds a note and returns it.  It belongs to *t, and the caller fills in its
- * other members before the next call.  name is shorter than NAME_BYTES. */
-struct note *notes_put(struct notes *t, enum note_type type, const char *name,
-		       int64_t a);
+/* Adds a note and returns it.  It belongs to *t, and the caller fills in `as`,
+ * which is zeroed, before the next call.  name is shorter than NAME_BYTES. */
+struct note *notes_put(struct notes *t, enum note_type type, const char *name);
 /* Takes out the oldest note.  Returns false if there is none. */
 bool notes_take(struct notes *t, struct note *out);
 

@@ -36,12 +36,15 @@ tell_quiet(struct controller *s, uint32_t scope, const struct quiet *q,
 {
 	struct scope *sc = &s->timers.scopes[scope];
 	int64_t cap_ms = timers_cap_in_ms(&s->timers, scope, now.boot_ms);
-	struct note *n = notes_put(&s->notes, type, sc->name, q->at_ms);
+	struct note *n = notes_put(&s->notes, type, sc->name);
 
-	if (cap_ms < q->at_ms - now.server_ms)
-		n->a = n->b = now.server_ms + cap_ms;
-	n->earliest = q->earliest && n->b == 0;
-	(void)str_copy(n->machine, sizeof(n->machine), machine_name(s, q->id));
+	n->as.held.until_ms = q->at_ms;
+	n->as.held.capped = cap_ms < q->at_ms - now.server_ms;
+	if (n->as.held.capped)
+		n->as.held.until_ms = now.server_ms + cap_ms;
+	n->as.held.earliest = q->earliest && !n->as.held.capped;
+	(void)str_copy(n->as.held.machine, sizeof(n->as.held.machine),
+		       machine_name(s, q->id));
 	sc->told = *q;
 	sc->told_boot_ms = now.boot_ms;
 	sc->moved = sc->untold = false;
@@ -99,16 +102,16 @@ turn(struct controller *s, uint32_t scope, struct now now)
 		return;
 	}
 	if (sc->busy) {
-		n = notes_put(&s->notes, NOTE_SCOPE_CAPPED, sc->name,
-			      now.server_ms +
-				      cap_window_ms(&sc->cap, now.boot_ms));
-		n->b = sc->max_ms;
+		n = notes_put(&s->notes, NOTE_SCOPE_CAPPED, sc->name);
+		n->as.capped.until_ms =
+			now.server_ms + cap_window_ms(&sc->cap, now.boot_ms);
+		n->as.capped.max_ms = sc->max_ms;
+		n->as.capped.unseen = views_unseen(&s->views);
 	} else {
-		n = notes_put(&s->notes, NOTE_SCOPE_QUIET, sc->name,
-			      now.boot_ms - sc->since_boot_ms);
+		n = notes_put(&s->notes, NOTE_SCOPE_QUIET, sc->name);
+		n->as.quiet.held_ms = now.boot_ms - sc->since_boot_ms;
+		n->as.quiet.unseen = views_unseen(&s->views);
 	}
-	if (!views_whole(&s->views))
-		str_cut(n->value, sizeof(n->value), views_unseen(&s->views));
 }
 
 void

@@ -34,10 +34,11 @@ tell_bad(struct controller *s, const struct nodepool *p, enum nodepool_key k,
 	 const char *value)
 {
 	struct note *n =
-		notes_put(&s->notes, NOTE_NODEPOOL_INVALID, p->name, k);
+		notes_put(&s->notes, NOTE_NODEPOOL_INVALID, p->name);
 
-	memcpy(n->uid, p->uid, sizeof(n->uid));
-	(void)str_copy(n->value, sizeof(n->value), value);
+	memcpy(n->as.invalid.uid, p->uid, sizeof(n->as.invalid.uid));
+	n->as.invalid.key = k;
+	(void)str_copy(n->as.invalid.value, sizeof(n->as.invalid.value), value);
 }
 
 static bool
@@ -52,6 +53,7 @@ tell_nodepool(struct controller *s, const struct nodepool *old,
 	      const struct nodepool *p, struct now now)
 {
 	char stamp[STAMP_BYTES];
+	struct note *n;
 
 	for (int k = 0; k < NODEPOOL_KEY_COUNT; k++)
 		if (p->bad[k][0] != '\0' && strcmp(old->bad[k], p->bad[k]) != 0)
@@ -64,10 +66,9 @@ tell_nodepool(struct controller *s, const struct nodepool *old,
 	    p->hold_until_ms <= now.server_ms ||
 	    nodepools_terms(&s->nodepools, p->name, now.server_ms).out)
 		return;
-	memcpy(notes_put(&s->notes, NOTE_NODEPOOL_MANUAL, p->name,
-			 p->hold_until_ms)
-		       ->uid,
-	       p->uid, sizeof(p->uid));
+	n = notes_put(&s->notes, NOTE_NODEPOOL_MANUAL, p->name);
+	memcpy(n->as.manual.uid, p->uid, sizeof(n->as.manual.uid));
+	n->as.manual.until_ms = p->hold_until_ms;
 }
 
 void
@@ -89,7 +90,7 @@ controller_nodepool(struct controller *s, const struct nodepool *p,
 	if (!nodepools_put(&s->nodepools, p,
 			   s->views.at[KIND_NODEPOOL].generation)) {
 		counter_add(s->counters, COUNTER_TABLE_FULL);
-		(void)notes_put(&s->notes, NOTE_TABLE_FULL, p->name, 0);
+		(void)notes_put(&s->notes, NOTE_TABLE_FULL, p->name);
 		return;
 	}
 	if (s->leads)

@@ -4,7 +4,7 @@
 #include "core/base/buf.h"
 
 struct note *
-notes_put(struct notes *t, enum note_type type, const char *name, int64_t a)
+notes_put(struct notes *t, enum note_type type, const char *name)
 {
 	struct note *n;
 
@@ -13,7 +13,7 @@ notes_put(struct notes *t, enum note_type type, const char *name, int64_t a)
 		t->n--;
 	}
 	n = &t->at[(t->first + t->n++) % NOTES_MAX];
-	*n = (struct note){.type = type, .a = a};
+	*n = (struct note){.type = type};
 	(void)str_copy(n->name, sizeof(n->name), name);
 	return n;
 }

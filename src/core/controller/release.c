@@ -120,7 +120,8 @@ again(struct release *r, enum kind kind, bool ok, int64_t boot_ms,
 	}
 	/* This also stops what an older list allowed. */
 	r->done_boot_ms = 0;
-	(void)notes_put(notes, NOTE_STOPPED, kind_name(kind), r->unknown);
+	notes_put(notes, NOTE_STOPPED, kind_name(kind))->as.objects =
+		r->unknown;
 	/* The watch should have shown it by now. */
 	return r->tries % FRESH_TRIES == 0 ? RELEASE_MISTRUSTS : RELEASE_WAITS;
 }

@@ -172,7 +172,7 @@ controller_track(struct controller *s, const struct object *o, struct now now)
 	if (id == NO_ID) {
 		v->full = true;
 		counter_add(s->counters, COUNTER_TABLE_FULL);
-		(void)notes_put(&s->notes, NOTE_TABLE_FULL, o->name, 0);
+		(void)notes_put(&s->notes, NOTE_TABLE_FULL, o->name);
 		return;
 	}
 	s->machines.at[id].generation = v->generation;

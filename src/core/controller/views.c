@@ -148,7 +148,7 @@ views_begin(struct views *v, bool events, int64_t boot_ms, struct notes *notes)
 	for (int k = 0; k < VIEW_COUNT; k++)
 		if (needs(v, (enum kind)k, events))
 			(void)notes_put(notes, NOTE_WITHOUT,
-					kind_name((enum kind)k), 0);
+					kind_name((enum kind)k));
 	return true;
 }
 
@@ -165,7 +165,7 @@ views_block(struct views *v, const char *unseen, uint32_t marked,
 		v->blocked_boot_ms = boot_ms + BLOCKED_MS;
 	if (boot_ms < v->blocked_boot_ms)
 		return;
-	(void)notes_put(notes, NOTE_BLOCKED, unseen, marked);
+	notes_put(notes, NOTE_BLOCKED, unseen)->as.objects = marked;
 	v->blocked = true;
 	v->blocked_boot_ms = boot_ms + BLOCKED_EVERY_MS;
 }

@@ -279,10 +279,12 @@ written(struct writes *ws, const struct action *a,
 static void
 tell_refused(struct writes *ws, const struct action *a, const char *why)
 {
-	struct note *n = notes_put(ws->notes, NOTE_REFUSED, a->name, a->act);
+	struct note *n = notes_put(ws->notes, NOTE_REFUSED, a->name);
 
-	str_cut(n->value, sizeof(n->value), kind_name(a->kind));
-	str_cut(n->why, sizeof(n->why), why != NULL ? why : "");
+	n->as.refused.kind = a->kind;
+	n->as.refused.act = a->act;
+	str_cut(n->as.refused.why, sizeof(n->as.refused.why),
+		why != NULL ? why : "");
 }
 
 /* Backs off for long, because trying the write again soon is of no use, and

@@ -518,9 +518,9 @@ START_TEST(told_for_how_long)
 	do
 		ck_assert(controller_note(w->s, &n));
 	while (n.type != NOTE_SCOPE_QUIET);
-	ck_assert_int_ge(n.a, 5 * MINUTE - 1000);
-	ck_assert_int_le(n.a, 5 * MINUTE);
-	ck_assert_str_eq(n.value, "");
+	ck_assert_int_ge(n.as.quiet.held_ms, 5 * MINUTE - 1000);
+	ck_assert_int_le(n.as.quiet.held_ms, 5 * MINUTE);
+	ck_assert_ptr_null(n.as.quiet.unseen);
 }
 END_TEST
 

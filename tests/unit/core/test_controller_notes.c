@@ -30,11 +30,11 @@ START_TEST(held_by_one_that_boots)
 	c = claim_boot(9);
 	world_run(w, SLACK);
 	ck_assert_uint_eq(notes(NOTE_SCOPE_HELD, &n), 1);
-	ck_assert(n.earliest);
-	ck_assert_str_eq(n.machine, "c9");
+	ck_assert(n.as.held.earliest);
+	ck_assert_str_eq(n.as.held.machine, "c9");
 	ck_assert_str_eq(n.name, "");
-	ck_assert_int_ge(n.a, seen + rules.hold_ms);
-	ck_assert_int_le(n.a, seen + rules.hold_ms + 1000);
+	ck_assert_int_ge(n.as.held.until_ms, seen + rules.hold_ms);
+	ck_assert_int_le(n.as.held.until_ms, seen + rules.hold_ms + 1000);
 	/* While it boots there is nothing new to report. */
 	world_run(w, 5 * MINUTE);
 	ck_assert_uint_eq(notes(NOTE_SCOPE_MOVED, &n), 0);
@@ -43,9 +43,9 @@ START_TEST(held_by_one_that_boots)
 	quiet = become_ready(c);
 	world_run(w, 500);
 	ck_assert_uint_eq(notes(NOTE_SCOPE_MOVED, &n), 1);
-	ck_assert(!n.earliest);
-	ck_assert_int_eq(n.a, quiet);
-	ck_assert_str_eq(n.machine, "c9");
+	ck_assert(!n.as.held.earliest);
+	ck_assert_int_eq(n.as.held.until_ms, quiet);
+	ck_assert_str_eq(n.as.held.machine, "c9");
 	world_run(w, 8 * MINUTE);
 	ck_assert_uint_eq(notes(NOTE_SCOPE_MOVED, &n), 0);
 }
@@ -60,9 +60,9 @@ START_TEST(held_by_one_that_is_ready)
 	quiet = machine_now(9, "web");
 	world_run(w, SLACK);
 	ck_assert_uint_eq(notes(NOTE_SCOPE_HELD, &n), 1);
-	ck_assert(!n.earliest);
-	ck_assert_int_eq(n.a, quiet);
-	ck_assert_str_eq(n.machine, "c9");
+	ck_assert(!n.as.held.earliest);
+	ck_assert_int_eq(n.as.held.until_ms, quiet);
+	ck_assert_str_eq(n.as.held.machine, "c9");
 }
 END_TEST
 
@@ -85,8 +85,8 @@ START_TEST(moved_once_a_minute)
 			continue;
 		told++;
 		ck_assert_int_ge(w->boot_ms - first, told * MINUTE - 500);
-		ck_assert_int_eq(n.a, quiet);
-		ck_assert_str_eq(n.machine, claim_at(w, 11 + i)->o.name);
+		ck_assert_int_eq(n.as.held.until_ms, quiet);
+		ck_assert_str_eq(n.as.held.machine, claim_at(w, 11 + i)->o.name);
 	}
 	ck_assert_uint_ge(told, 2);
 	ck_assert_uint_le(told, 3);
@@ -94,8 +94,8 @@ START_TEST(moved_once_a_minute)
 	 * nothing else happens. */
 	world_run(w, MINUTE + 500);
 	told += notes(NOTE_SCOPE_MOVED, &n);
-	ck_assert_int_eq(n.a, quiet);
-	ck_assert_str_eq(n.machine, "c70");
+	ck_assert_int_eq(n.as.held.until_ms, quiet);
+	ck_assert_str_eq(n.as.held.machine, "c70");
 	ck_assert_uint_le(told, 4);
 	world_run(w, 4 * MINUTE);
 	ck_assert_uint_eq(notes(NOTE_SCOPE_MOVED, &n), 0);
@@ -115,12 +115,12 @@ START_TEST(moved_by_a_deletion)
 	machine_now(11, "web");
 	world_run(w, 2 * MINUTE);
 	ck_assert_uint_eq(notes(NOTE_SCOPE_MOVED, &n), 1);
-	ck_assert_str_eq(n.machine, "c11");
+	ck_assert_str_eq(n.as.held.machine, "c11");
 	machine_delete(w, 11);
 	world_run(w, 1000);
 	ck_assert_uint_eq(notes(NOTE_SCOPE_MOVED, &n), 1);
-	ck_assert_str_eq(n.machine, "c10");
-	ck_assert_int_eq(n.a, quiet);
+	ck_assert_str_eq(n.as.held.machine, "c10");
+	ck_assert_int_eq(n.as.held.until_ms, quiet);
 }
 END_TEST
 
@@ -155,7 +155,7 @@ START_TEST(held_by_a_boot_that_failed)
 	thing_delete(w, c);
 	world_run(w, MINUTE);
 	ck_assert_uint_ge(notes(NOTE_SCOPE_MOVED, &n), 1);
-	ck_assert_str_eq(n.machine, "c9");
+	ck_assert_str_eq(n.as.held.machine, "c9");
 }
 END_TEST
 
@@ -170,8 +170,8 @@ START_TEST(capped)
 	}
 	world_run(w, 1000);
 	ck_assert_uint_eq(notes(NOTE_SCOPE_CAPPED, &n), 1);
-	ck_assert_int_eq(n.b, 60 * MINUTE);
-	ck_assert_int_le(llabs(n.a - server_ms(w) - 10 * MINUTE), 1500);
+	ck_assert_int_eq(n.as.capped.max_ms, 60 * MINUTE);
+	ck_assert_int_le(llabs(n.as.capped.until_ms - server_ms(w) - 10 * MINUTE), 1500);
 	world_run(w, 5 * MINUTE);
 	ck_assert_uint_eq(notes(NOTE_SCOPE_CAPPED, &n), 0);
 }
@@ -216,8 +216,8 @@ START_TEST(a_clear_that_is_refused)
 	ck_assert(thing_clear(node_at(w, 1)));
 	ck_assert_uint_eq(notes(NOTE_REFUSED, &n), 1);
 	ck_assert_str_eq(n.name, "n0");
-	ck_assert_str_eq(n.value, "Node");
-	ck_assert_int_eq(n.a, ACT_CLEAR);
+	ck_assert_int_eq(n.as.refused.kind, KIND_NODE);
+	ck_assert_int_eq(n.as.refused.act, ACT_CLEAR);
 	world_run(w, 60 * MINUTE - 5000);
 	ck_assert_uint_ge(w->acts[ACT_CLEAR], 1 + 13);
 	ck_assert_uint_le(w->acts[ACT_CLEAR], 1 + 21);
@@ -247,7 +247,7 @@ START_TEST(a_hold_that_is_refused)
 	world_run(w, 9 * MINUTE);
 	ck_assert_uint_eq(notes(NOTE_REFUSED, &n), 1);
 	ck_assert_str_eq(n.name, "n0");
-	ck_assert_int_eq(n.a, ACT_HOLD);
+	ck_assert_int_eq(n.as.refused.act, ACT_HOLD);
 	/* There are four others and the new machine; n0 is tried after waits
 	 * of 1, 2, 4 … s. */
 	ck_assert_uint_ge(w->acts[ACT_HOLD], 5 + 8);
@@ -338,8 +338,8 @@ START_TEST(a_class_that_is_refused)
 	world_run(w, 10 * MINUTE);
 	ck_assert_uint_eq(notes(NOTE_REFUSED, &n), 1);
 	ck_assert_str_eq(n.name, "c9");
-	ck_assert_int_eq(n.a, ACT_CLASSIFY);
-	ck_assert_str_eq(n.value, "NodeClaim");
+	ck_assert_int_eq(n.as.refused.act, ACT_CLASSIFY);
+	ck_assert_int_eq(n.as.refused.kind, KIND_NODECLAIM);
 }
 END_TEST
 

@@ -115,8 +115,8 @@ START_TEST(hold_until_holds_this_pool_alone)
 	says_at("web", NODEPOOL_HOLD_UNTIL, until);
 	ck_assert_uint_eq(notes(NOTE_NODEPOOL_MANUAL, &n), 1);
 	ck_assert_str_eq(n.name, "web");
-	ck_assert_str_eq(n.uid, "u-web");
-	ck_assert_int_eq(n.a, until);
+	ck_assert_str_eq(n.as.manual.uid, "u-web");
+	ck_assert_int_eq(n.as.manual.until_ms, until);
 	world_run(w, SLACK);
 	ck_assert_uint_eq(held_in("web"), 2);
 	ck_assert_uint_eq(held_in("batch"), 0);
@@ -220,7 +220,7 @@ START_TEST(released_at_in_the_future)
 	machine_now(4, "web");
 	says_at("web", NODEPOOL_RELEASED_AT, at);
 	ck_assert_uint_eq(notes(NOTE_NODEPOOL_INVALID, &n), 1);
-	ck_assert_int_eq(n.a, NODEPOOL_RELEASED_AT);
+	ck_assert_int_eq(n.as.invalid.key, NODEPOOL_RELEASED_AT);
 	world_run_until(w, at - 1);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
 	world_run(w, SLACK);
@@ -297,9 +297,9 @@ START_TEST(bad_value_is_told_once_and_does_not_count)
 	says("web", NODEPOOL_HOLD_DURATION, "fast");
 	says("web", NODEPOOL_HOLD_DURATION, "fast");
 	ck_assert_uint_eq(notes(NOTE_NODEPOOL_INVALID, &n), 1);
-	ck_assert_int_eq(n.a, NODEPOOL_HOLD_DURATION);
-	ck_assert_str_eq(n.value, "fast");
-	ck_assert_str_eq(n.uid, "u-web");
+	ck_assert_int_eq(n.as.invalid.key, NODEPOOL_HOLD_DURATION);
+	ck_assert_str_eq(n.as.invalid.value, "fast");
+	ck_assert_str_eq(n.as.invalid.uid, "u-web");
 	says("web", NODEPOOL_HOLD_DURATION, "faster");
 	ck_assert_uint_eq(notes(NOTE_NODEPOOL_INVALID, &n), 1);
 	machine_now(4, "web");

@@ -166,7 +166,7 @@ START_TEST(unknown_claim_stops_the_release)
 	ck_assert_uint_ge(w->acts[ACT_LIST_CLAIMS], 1);
 	ck_assert_uint_eq(w->acts[ACT_CLEAR], 0);
 	ck_assert_uint_ge(notes(NOTE_STOPPED, &n), 1);
-	ck_assert_int_eq(n.a, 1);
+	ck_assert_int_eq(n.as.objects, 1);
 	w->frozen[KIND_NODECLAIM] = false;
 	world_run(w, 5 * MINUTE);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 7);	/* busy again */
@@ -310,7 +310,7 @@ START_TEST(pools_that_differ_stop_the_release)
 		if (n.type != NOTE_STOPPED)
 			continue;
 		ck_assert_str_eq(n.name, "NodePool");
-		ck_assert_int_eq(n.a, 1);
+		ck_assert_int_eq(n.as.objects, 1);
 		told++;
 	}
 	ck_assert_uint_ge(told, 1);
@@ -347,7 +347,7 @@ START_TEST(fresh_list_of_pools_fails)
 		if (n.type != NOTE_BLOCKED)
 			continue;
 		ck_assert_str_eq(n.name, "NodePool");
-		ck_assert_int_eq(n.a, 5);
+		ck_assert_int_eq(n.as.objects, 5);
 		told++;
 	}
 	ck_assert_uint_eq(told, 1);

@@ -13,7 +13,7 @@ put_many(int64_t from, int64_t to)
 
 	for (int64_t i = from; i < to; i++) {
 		(void)snprintf(name, sizeof(name), "scope-%d", (int)i);
-		(void)notes_put(&t, NOTE_SCOPE_QUIET, name, i);
+		notes_put(&t, NOTE_SCOPE_QUIET, name)->as.quiet.held_ms = i;
 	}
 }
 
@@ -24,13 +24,13 @@ START_TEST(comes_out_in_order)
 	t = (struct notes){0};
 	ck_assert(!notes_take(&t, &n));
 	put_many(0, 3);
-	notes_put(&t, NOTE_BLOCKED, "NodeClaim", 7)->b = 9;
+	notes_put(&t, NOTE_BLOCKED, "NodeClaim")->as.objects = 7;
 	for (int i = 0; i < 3; i++) {
 		ck_assert(notes_take(&t, &n));
-		ck_assert_int_eq(n.a, i);
+		ck_assert_int_eq(n.as.quiet.held_ms, i);
 	}
 	ck_assert(notes_take(&t, &n));
-	ck_assert(n.type == NOTE_BLOCKED && n.a == 7 && n.b == 9);
+	ck_assert(n.type == NOTE_BLOCKED && n.as.objects == 7);
 	ck_assert_str_eq(n.name, "NodeClaim");
 	ck_assert(!notes_take(&t, &n));
 }
@@ -45,7 +45,7 @@ START_TEST(a_full_ring_forgets_the_oldest)
 	put_many(0, NOTES_MAX + 1);
 	for (int i = 1; i <= NOTES_MAX; i++) {
 		ck_assert(notes_take(&t, &n));
-		ck_assert_int_eq(n.a, i);
+		ck_assert_int_eq(n.as.quiet.held_ms, i);
 	}
 	ck_assert(!notes_take(&t, &n));
 }
@@ -58,11 +58,11 @@ START_TEST(a_place_is_cleared)
 
 	t = (struct notes){0};
 	for (int i = 0; i < NOTES_MAX; i++) {
-		notes_put(&t, NOTE_BLOCKED, "x", 1)->earliest = true;
+		notes_put(&t, NOTE_SCOPE_HELD, "x")->as.held.earliest = true;
 		ck_assert(notes_take(&t, &n));
 	}
-	(void)notes_put(&t, NOTE_BLOCKED, "y", 1);
-	ck_assert(notes_take(&t, &n) && !n.earliest);
+	(void)notes_put(&t, NOTE_SCOPE_HELD, "y");
+	ck_assert(notes_take(&t, &n) && !n.as.held.earliest);
 }
 END_TEST
 

@@ -82,7 +82,7 @@ START_TEST(what_is_not_known_stops_it)
 				 i == FRESH_TRIES ? RELEASE_MISTRUSTS
 						  : RELEASE_WAITS);
 		ck_assert(notes_take(&notes, &n) && n.type == NOTE_STOPPED &&
-			  n.a == 1);
+			  n.as.objects == 1);
 		ck_assert(!start(now + FRESH_RETRY_MS - 1, KIND_NODECLAIM));
 	}
 }

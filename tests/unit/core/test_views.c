@@ -80,7 +80,7 @@ START_TEST(marks_that_stay_are_told_after_a_while)
 	views_block(&v, "Node", 3, 1000, &notes);
 	ck_assert(!v.blocked && views_next_boot_ms(&v) == 1000 + BLOCKED_MS);
 	views_block(&v, "Node", 3, 1000 + BLOCKED_MS, &notes);
-	ck_assert(v.blocked && notes_take(&notes, &n) && n.a == 3);
+	ck_assert(v.blocked && notes_take(&notes, &n) && n.as.objects == 3);
 	views_block(&v, NULL, 3, 1001 + BLOCKED_MS, &notes);
 	ck_assert(!v.blocked && views_next_boot_ms(&v) == STAMP_NONE);
 }

@@ -88,7 +88,8 @@ static const struct {
 	const char *want;
 } tells[] = {
 	{"held", SCOPE_CLUSTER,
-	 {.type = NOTE_SCOPE_HELD, .a = T, .machine = "p-x7"},
+	 {.type = NOTE_SCOPE_HELD,
+	  .as.held = {.until_ms = T, .machine = "p-x7"}},
 	 "INFO scope held scope=cluster quietAt=" AT
 	 " atTheEarliest=false machine=p-x7\n"
 	 "HoldStarted p u-p: The cluster has scaled up, most recently by "
@@ -98,50 +99,55 @@ static const struct {
 	 "machine p-x7: its nodes are held until " AT
 	 " if nothing is added\n"},
 	{"held, machines boot", SCOPE_NODEPOOL,
-	 {.type = NOTE_SCOPE_HELD, .a = T, .name = "q", .machine = "q-1",
-	  .earliest = true},
+	 {.type = NOTE_SCOPE_HELD, .name = "q",
+	  .as.held = {.until_ms = T, .earliest = true, .machine = "q-1"}},
 	 "INFO scope held scope=q quietAt=" AT
 	 " atTheEarliest=true machine=q-1\n"
 	 "HoldStarted q u-q: This NodePool has scaled up, most recently by "
 	 "machine q-1: its nodes are held until " AT BOOTING},
 	{"held, nobody knows by which", SCOPE_NODEPOOL,
-	 {.type = NOTE_SCOPE_HELD, .a = T, .name = "q"},
+	 {.type = NOTE_SCOPE_HELD, .name = "q", .as.held = {.until_ms = T}},
 	 "INFO scope held scope=q quietAt=" AT
 	 " atTheEarliest=false machine=\n"
 	 "HoldStarted q u-q: This NodePool has scaled up: its nodes are held "
 	 "until " AT " if nothing is added\n"},
 	{"moved", SCOPE_NODEPOOL,
-	 {.type = NOTE_SCOPE_MOVED, .a = T, .name = "q", .machine = "q-2"},
+	 {.type = NOTE_SCOPE_MOVED, .name = "q",
+	  .as.held = {.until_ms = T, .machine = "q-2"}},
 	 "INFO quiet time moved scope=q quietAt=" AT
 	 " atTheEarliest=false machine=q-2\n"
 	 "HoldExtended q u-q: This NodePool is still busy, most recently "
 	 "because of machine q-2: its nodes are held until " AT
 	 " if nothing is added\n"},
 	{"moved, machines boot", SCOPE_NODEPOOL,
-	 {.type = NOTE_SCOPE_MOVED, .a = T, .name = "p", .earliest = true},
+	 {.type = NOTE_SCOPE_MOVED, .name = "p",
+	  .as.held = {.until_ms = T, .earliest = true}},
 	 "INFO quiet time moved scope=p quietAt=" AT
 	 " atTheEarliest=true machine=\n"
 	 "HoldExtended p u-p: This NodePool is still busy: its nodes are held "
 	 "until " AT BOOTING},
 	{"quiet; what is held by hand hears nothing", SCOPE_CLUSTER,
-	 {.type = NOTE_SCOPE_QUIET, .a = 605000},
+	 {.type = NOTE_SCOPE_QUIET, .as.quiet = {.held_ms = 605000}},
 	 "INFO scope quiet scope=cluster heldFor=10m5s\n"
 	 "HoldReleased q u-q: The cluster is quiet after 10m5s: its nodes are "
 	 "released\n"},
 	{"quiet on half a view", SCOPE_CLUSTER,
-	 {.type = NOTE_SCOPE_QUIET, .a = 60000, .value = "NodeClaim"},
+	 {.type = NOTE_SCOPE_QUIET,
+	  .as.quiet = {.held_ms = 60000, .unseen = "NodeClaim"}},
 	 "INFO scope quiet scope=cluster heldFor=1m\n"
 	 "HoldReleased q u-q: The cluster is quiet after 1m: its nodes are "
 	 "released as soon as NodeClaims are seen again\n"},
 	{"capped", SCOPE_CLUSTER,
-	 {.type = NOTE_SCOPE_CAPPED, .a = T, .b = 3600000},
+	 {.type = NOTE_SCOPE_CAPPED,
+	  .as.capped = {.until_ms = T, .max_ms = 3600000}},
 	 "WARN maxHoldDuration used up, released scope=cluster "
 	 "maxHoldDuration=1h until=" AT "\n"
 	 "HoldCapped q u-q: The cluster has used up its maxHoldDuration of "
 	 "1h: until " AT " at the earliest its nodes are released, but for "
 	 "machines whose own holdDuration has not passed\n"},
 	{"capped, and not all is seen", SCOPE_CLUSTER,
-	 {.type = NOTE_SCOPE_CAPPED, .a = T, .b = 3600000, .value = "Node"},
+	 {.type = NOTE_SCOPE_CAPPED,
+	  .as.capped = {.until_ms = T, .max_ms = 3600000, .unseen = "Node"}},
 	 "WARN maxHoldDuration used up, released scope=cluster "
 	 "maxHoldDuration=1h until=" AT "\n"
 	 "HoldCapped q u-q: The cluster has used up its maxHoldDuration of "
@@ -149,15 +155,15 @@ static const struct {
 	 "machines whose own holdDuration has not passed, as soon as Nodes are "
 	 "seen again\n"},
 	{"held, and capped before it is quiet", SCOPE_NODEPOOL,
-	 {.type = NOTE_SCOPE_HELD, .name = "p", .a = T, .b = T,
-	  .machine = "p-x7"},
+	 {.type = NOTE_SCOPE_HELD, .name = "p",
+	  .as.held = {.until_ms = T, .capped = true, .machine = "p-x7"}},
 	 "INFO scope held scope=p quietAt=" AT
 	 " atTheEarliest=false machine=p-x7\n"
 	 "HoldStarted p u-p: This NodePool has scaled up, most recently by "
 	 "machine p-x7: its nodes are held until " AT
 	 " at the latest, when its maxHoldDuration is used up\n"},
 	{"blocked", SCOPE_CLUSTER,
-	 {.type = NOTE_BLOCKED, .name = "NodePool", .a = 12},
+	 {.type = NOTE_BLOCKED, .name = "NodePool", .as.objects = 12},
 	 "WARN holds cannot be released unseen=NodePool objects=12\n"
 	 "ReleaseBlocked p u-p: Nothing is released, whatever is due: "
 	 "NodePools cannot be listed or watched; the log of the holder that "
@@ -166,7 +172,7 @@ static const struct {
 	 "NodePools cannot be listed or watched; the log of the holder that "
 	 "leads says why\n"},
 	{"stopped", SCOPE_CLUSTER,
-	 {.type = NOTE_STOPPED, .name = "NodeClaim", .a = 3},
+	 {.type = NOTE_STOPPED, .name = "NodeClaim", .as.objects = 3},
 	 "INFO release waits for unseen objects kind=NodeClaim unseen=3\n"},
 	{"without NodePools", SCOPE_CLUSTER,
 	 {.type = NOTE_WITHOUT, .name = "NodePool"},
@@ -177,21 +183,21 @@ static const struct {
 	 "WARN leading without a list unseen=Event meanwhile=replacements "
 	 "count as scale-ups until Karpenter's Events are seen\n"},
 	{"refused hold", SCOPE_CLUSTER,
-	 {.type = NOTE_REFUSED, .name = "n", .value = "Node", .a = ACT_HOLD,
-	  .why = "403: no"},
+	 {.type = NOTE_REFUSED, .name = "n",
+	  .as.refused = {KIND_NODE, ACT_HOLD, "403: no"}},
 	 "WARN write refused kind=Node name=n write=hold err=403: no\n"},
 	{"refused release", SCOPE_CLUSTER,
-	 {.type = NOTE_REFUSED, .name = "c", .value = "NodeClaim",
-	  .a = ACT_CLEAR, .why = "422: bad"},
+	 {.type = NOTE_REFUSED, .name = "c",
+	  .as.refused = {KIND_NODECLAIM, ACT_CLEAR, "422: bad"}},
 	 "WARN write refused kind=NodeClaim name=c write=release "
 	 "err=422: bad\n"},
 	{"refused class", SCOPE_CLUSTER,
-	 {.type = NOTE_REFUSED, .name = "c", .value = "NodeClaim",
-	  .a = ACT_CLASSIFY, .why = "403: no"},
+	 {.type = NOTE_REFUSED, .name = "c",
+	  .as.refused = {KIND_NODECLAIM, ACT_CLASSIFY, "403: no"}},
 	 "WARN write refused kind=NodeClaim name=c write=note a "
 	 "replacement err=403: no\n"},
 	{"by hand", SCOPE_CLUSTER,
-	 {.type = NOTE_NODEPOOL_MANUAL, .name = "p", .uid = "u-p", .a = T},
+	 {.type = NOTE_NODEPOOL_MANUAL, .name = "p", .as.manual = {"u-p", T}},
 	 "INFO pool held by hand pool=p until=" AT "\n"
 	 "ManualHold p u-p: karpenter-node-holder.io/hold-until: the nodes of "
 	 "this NodePool are held until " AT "\n"},
