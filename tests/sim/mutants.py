@@ -340,7 +340,7 @@ MUTANTS = [
      "\t    strcmp(e->replaces, DISRUPTION_UNKNOWN) == 0)",
      "if (1)"),
     ("an ignored Event is not counted", "controller/replacements.c",
-     "counter_add(r->counters, COUNTER_EVENTS_IGNORED);", ""),
+     "counter_add(r->counters, COUNTER_DISRUPTION_EVENTS_IGNORED);", ""),
     ("what was said survives the lead", "controller/replacements.c",
      "disruption_events_forget(&r->disruption_events);", ""),
     ("disruptions survive the lead", "controller/replacements.c",
