@@ -146,15 +146,15 @@ struct event_series {
 };
 
 /* seed: of all jitter. */
-void event_series_init(struct event_series *t, uint64_t seed);
+void event_series_init(struct event_series *s, uint64_t seed);
 /* Says an Event, and copies what `what` points to.  If there is no room, the
  * oldest entry goes, first of those that have nothing to write.  An Event whose
  * NodePool has an overlong name or uid is dropped. */
-void event_series_say(struct event_series *t,
+void event_series_say(struct event_series *s,
 		      const struct event_series_what *what, struct now now);
-struct event_series_todo event_series_next(struct event_series *t,
+struct event_series_todo event_series_next(struct event_series *s,
 					   struct now now);
-void event_series_done(struct event_series *t,
+void event_series_done(struct event_series *s,
 		       const struct event_series_outcome *o, struct now now);
 
 /* Return the Event's reason, such as "HoldStarted", and its type, "Normal" or
