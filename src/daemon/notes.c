@@ -97,7 +97,7 @@ describe_scope(const struct note *n, const struct rules *r, const char *moment,
 		put_machine(b, ", most recently by machine ", n->machine);
 		buf_puts(b, ": its nodes are held ");
 		put_until(b, n, moment);
-		return EVENT_SERIES_HOLD_STARTED;
+		return EVENT_HOLD_STARTED;
 	case NOTE_SCOPE_MOVED:
 		/* The text does not say "later" because the end may be the same
 		 * and only now be certain. */
@@ -106,14 +106,14 @@ describe_scope(const struct note *n, const struct rules *r, const char *moment,
 			    n->machine);
 		buf_puts(b, ": its nodes are held ");
 		put_until(b, n, moment);
-		return EVENT_SERIES_HOLD_EXTENDED;
+		return EVENT_HOLD_EXTENDED;
 	case NOTE_SCOPE_QUIET:
 		buf_printf(b, " is quiet after %s: its nodes are released",
 			   moment);
 		if (n->value[0] != '\0')
 			buf_printf(b, " as soon as %ss are seen again",
 				   n->value);
-		return EVENT_SERIES_HOLD_RELEASED;
+		return EVENT_HOLD_RELEASED;
 	default:
 		duration_format(n->b, cap);
 		buf_printf(b, " has used up its maxHoldDuration of %s: until "
@@ -123,7 +123,7 @@ describe_scope(const struct note *n, const struct rules *r, const char *moment,
 		if (n->value[0] != '\0')
 			buf_printf(b, ", as soon as %ss are seen again",
 				   n->value);
-		return EVENT_SERIES_HOLD_CAPPED;
+		return EVENT_HOLD_CAPPED;
 	}
 }
 
@@ -160,7 +160,7 @@ static void
 tell_blocked(struct state *s, const struct note *n, struct event_recorder *t)
 {
 	char text[EVENT_SERIES_NOTE_BYTES];
-	struct event_series_what what = {.reason = EVENT_SERIES_RELEASE_BLOCKED,
+	struct event_series_what what = {.reason = EVENT_RELEASE_BLOCKED,
 					 .note = text};
 	struct nodepool_report nodepool;
 	struct buf b;
@@ -214,7 +214,7 @@ static void
 tell_manual(const struct note *n, struct event_recorder *t)
 {
 	char stamp[STAMP_BYTES], text[EVENT_SERIES_NOTE_BYTES];
-	struct event_series_what what = {.reason = EVENT_SERIES_MANUAL_HOLD,
+	struct event_series_what what = {.reason = EVENT_MANUAL_HOLD,
 				 .nodepool = n->name,
 				 .nodepool_uid = n->uid,
 				 .note = text};
@@ -236,7 +236,7 @@ tell_invalid(const struct note *n, struct event_recorder *t)
 	const char *expected = nodepool_expected((enum nodepool_key)n->a);
 	char action[EVENT_SERIES_ACTION_BYTES], text[EVENT_SERIES_NOTE_BYTES];
 	struct event_series_what what = {
-		.reason = EVENT_SERIES_INVALID_ANNOTATION,
+		.reason = EVENT_INVALID_ANNOTATION,
 		.nodepool = n->name,
 		.nodepool_uid = n->uid,
 		.action = action,

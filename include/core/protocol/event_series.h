@@ -35,7 +35,7 @@
 #define EVENT_SERIES_NOTE_BYTES 1025	/* Kubernetes: 1024 bytes */
 #define EVENT_SERIES_ACTION_BYTES 129	/* Kubernetes: 128 bytes */
 /* client-go's finishTime, refreshTime, maxTriesPerEvent and sleepDuration. */
-#define EVENT_SERIES_SERIES_MS 360000	/* a series ends when no equal Event
+#define EVENT_SERIES_FINISH_MS 360000	/* a series ends when no equal Event
 					   has come for so long */
 #define EVENT_SERIES_REFRESH_MS 1800000	/* how often the count of a series is
 					   written */
@@ -44,15 +44,14 @@
 					   a quarter more */
 
 enum event_reason {
-	EVENT_SERIES_HOLD_STARTED,
-	EVENT_SERIES_HOLD_EXTENDED,
-	EVENT_SERIES_HOLD_RELEASED,
-	EVENT_SERIES_HOLD_CAPPED,
-	EVENT_SERIES_MANUAL_HOLD,
-	EVENT_SERIES_INVALID_ANNOTATION,	/* a Warning, as is the next
-						   one */
-	EVENT_SERIES_RELEASE_BLOCKED,
-	EVENT_SERIES_REASON_COUNT,
+	EVENT_HOLD_STARTED,
+	EVENT_HOLD_EXTENDED,
+	EVENT_HOLD_RELEASED,
+	EVENT_HOLD_CAPPED,
+	EVENT_MANUAL_HOLD,
+	EVENT_INVALID_ANNOTATION,	/* a Warning, as is the next one */
+	EVENT_RELEASE_BLOCKED,
+	EVENT_REASON_COUNT,
 };
 
 /* An Event to say. */

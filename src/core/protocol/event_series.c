@@ -10,16 +10,15 @@
 
 static const struct {
 	const char *name, *type, *action;
-} reasons[EVENT_SERIES_REASON_COUNT] = {
-	[EVENT_SERIES_HOLD_STARTED] = {"HoldStarted", "Normal", "Hold"},
-	[EVENT_SERIES_HOLD_EXTENDED] = {"HoldExtended", "Normal", "Hold"},
-	[EVENT_SERIES_HOLD_RELEASED] = {"HoldReleased", "Normal", "Release"},
-	[EVENT_SERIES_HOLD_CAPPED] = {"HoldCapped", "Normal", "Release"},
-	[EVENT_SERIES_MANUAL_HOLD] = {"ManualHold", "Normal", "Hold"},
-	[EVENT_SERIES_INVALID_ANNOTATION] = {"InvalidAnnotation", "Warning",
-					     "ReadAnnotation"},
-	[EVENT_SERIES_RELEASE_BLOCKED] = {"ReleaseBlocked", "Warning",
-					  "Release"},
+} reasons[EVENT_REASON_COUNT] = {
+	[EVENT_HOLD_STARTED] = {"HoldStarted", "Normal", "Hold"},
+	[EVENT_HOLD_EXTENDED] = {"HoldExtended", "Normal", "Hold"},
+	[EVENT_HOLD_RELEASED] = {"HoldReleased", "Normal", "Release"},
+	[EVENT_HOLD_CAPPED] = {"HoldCapped", "Normal", "Release"},
+	[EVENT_MANUAL_HOLD] = {"ManualHold", "Normal", "Hold"},
+	[EVENT_INVALID_ANNOTATION] = {"InvalidAnnotation", "Warning",
+				      "ReadAnnotation"},
+	[EVENT_RELEASE_BLOCKED] = {"ReleaseBlocked", "Warning", "Release"},
 };
 
 const char *
@@ -62,7 +61,7 @@ entry_want(struct event_series_entry *e)
 static void
 entry_age(struct event_series_entry *e, int64_t boot_ms)
 {
-	if (!e->ended && boot_ms - e->last_ms >= EVENT_SERIES_SERIES_MS) {
+	if (!e->ended && boot_ms - e->last_ms >= EVENT_SERIES_FINISH_MS) {
 		e->ended = true;
 		if (!e->pending && has_unwritten(e))
 			entry_want(e);
@@ -226,7 +225,7 @@ entry_due(struct event_series *s, int64_t boot_ms)
 static int64_t
 entry_wakes(const struct event_series_entry *e)
 {
-	int64_t end = e->last_ms + EVENT_SERIES_SERIES_MS;
+	int64_t end = e->last_ms + EVENT_SERIES_FINISH_MS;
 	int64_t refresh = e->wrote_ms + EVENT_SERIES_REFRESH_MS;
 
 	if (!e->used)
