@@ -68,7 +68,7 @@ MUTANTS = [
     ("an Event that comes first is forgotten", "controller/replacements.c",
      "disruption_events_put(&r->disruption_events, claim_uid, reason);", ""),
     ("a pool's own cap is not its scope's", "table/scopes.c",
-     "if (h->kind != SCOPE_NODEPOOL || s->max_ms == max_ms)", "if (1)"),
+     "if (ts->kind != SCOPE_NODEPOOL || s->max_ms == max_ms)", "if (1)"),
     ("released without a fresh list", "controller/release.c",
      "if (r->done_boot_ms >= r->due_boot_ms[id])",
      "(void)id;\n\tif (r->done_boot_ms >= 0)"),
@@ -193,7 +193,7 @@ MUTANTS = [
      "cap_settle(&s->cap, &r, boot_ms);\n\ts->max_ms = max_ms;",
      "s->max_ms = max_ms;"),
     ("released-at leaves the debt", "table/scopes.c",
-     "h->changed |= cap_limit(&s->cap, &r, since > 0 ? since : 0,\n"
+     "ts->changed |= cap_limit(&s->cap, &r, since > 0 ? since : 0,\n"
      "\t\t\t\tnow.boot_ms);", "(void)since;"),
     ("released-at leaves the window open", "table/scopes.c",
      "s->cap.debt_ms = s->cap.window_ms = 0;", ""),
@@ -209,10 +209,10 @@ MUTANTS = [
      "t.released_ms < earliest)", "t.released_ms > earliest)"),
     # minScaleUp
     ("minScaleUp is one too many", "table/timers.c",
-     "t->enough = near >= h->min_scale_up;",
-     "t->enough = near > h->min_scale_up;"),
+     "t->enough = near >= ts->min_scale_up;",
+     "t->enough = near > ts->min_scale_up;"),
     ("a next try has its own age only", "table/timers.c",
-     "near += neighbours_first(h, t, n, &again);", "(void)again;"),
+     "near += neighbours_first(ts, t, n, &again);", "(void)again;"),
     ("a next try is of its first age only", "controller/refresh.c",
      ".created_ms = e->created_ms,\n\t\t.first_ms",
      ".created_ms = e->tried_ms,\n\t\t.first_ms"),
@@ -224,22 +224,22 @@ MUTANTS = [
      "if (controller_begins(s, now, &t.wait_ms))\n\t\treturn t;\n"
      "\tnow = controller_steady(s, now);"),
     ("minScaleUp is ignored", "table/timers.c",
-     "if (!t->counted || h->min_scale_up <= 1)", "if (1)", "table/timers.c",
-     "h->min_scale_up > 1 && i < h->scopes_top", "0"),
+     "if (!t->counted || ts->min_scale_up <= 1)", "if (1)", "table/timers.c",
+     "ts->min_scale_up > 1 && i < ts->scopes_top", "0"),
     ("minScaleUp looks back only", "table/timers.c",
-     "all[h->order[*end]].created_ms <=\n"
+     "all[ts->order[*end]].created_ms <=\n"
      "\t\t\t\t   t->created_ms + t->hold_ms)",
-     "all[h->order[*end]].created_ms <=\n"
+     "all[ts->order[*end]].created_ms <=\n"
      "\t\t\t\t   t->created_ms)"),
     ("minScaleUp counts live ones only", "table/timers.c",
      "if (!t->used || !t->counted || t->scope != scope)",
      "if (!t->used || !t->counted || t->scope != scope ||\n"
      "\t\t    t->deadline_ms <= now_ms)", "table/timers.c",
-     "set_live(h, t, now_ms);\n\tif (undecided",
-     "set_live(h, t, now_ms);\n\tif (t->scope != NO_ID)\n"
-     "\t\tscope_changed(h, t->scope);\n\tif (undecided"),
+     "set_live(ts, t, now_ms);\n\tif (undecided",
+     "set_live(ts, t, now_ms);\n\tif (t->scope != NO_ID)\n"
+     "\t\tscope_changed(ts, t->scope);\n\tif (undecided"),
     ("who leaves is still counted", "table/timers.c",
-     "if (t->counted)\n\t\t\tscope_changed(h, t->scope);", ""),
+     "if (t->counted)\n\t\t\tscope_changed(ts, t->scope);", ""),
     # soft state
     ("the soft state is not read", "controller/soft.c",
      "restore_scope(s, &k, renewed_ms, now);", "(void)restore_scope;"),
@@ -271,9 +271,9 @@ MUTANTS = [
      "else if (cap->debt_ms < s->cap.debt_ms)"),
     ("what was held grows no more", "table/scopes.c",
      "s->cap.grows = s->cap.grows || held;", "", "table/scopes.c",
-     "s->was_busy && !h->seen,", "false,"),
+     "s->was_busy && !ts->seen,", "false,"),
     ("what was held grows for ever", "table/scopes.c",
-     "h->scopes[i].was_busy = false;", ""),
+     "ts->scopes[i].was_busy = false;", ""),
     ("a label-less scope is the cluster's", "controller/soft.c",
      "return sc->name[0] != '\\0' ? sc->name : UNLABELLED_NAME;",
      "return sc->name[0] != '\\0' ? sc->name : CLUSTER_NAME;"),
@@ -282,7 +282,7 @@ MUTANTS = [
     ("nonsense in the Lease is no debt", "controller/soft.c",
      "s->guess = true;\n\t\t\treturn;", "return;"),
     ("the soft state is written once", "table/scopes.c",
-     "h->changed = h->changed || !same_cap(&before, &s->cap);", ""),
+     "ts->changed = ts->changed || !same_cap(&before, &s->cap);", ""),
     ("the oldest mark tells nothing", "controller/controller.c",
      "if (whole && s->guess)", "if (0)"),
     ("always a guess", "controller/controller.c",
