@@ -49,10 +49,12 @@ void lease_session_give_up(struct lease_session *l, bool clean);
 unsigned lease_session_room(const struct lease_session *l);
 int lease_session_start(struct lease_session *l, struct kube_request *q,
 			uint64_t tag, struct err *e);
-/* Waits for the next call to end.  It returns -1 if the time is up or a signal
- * came. */
+/* Waits for the next call to end.  *no_answer says why there is no answer to
+ * it; its code is ERR_NONE if there is one.  It returns -1 if the time is up or
+ * a signal came. */
 int lease_session_finished(struct lease_session *l, uint64_t *tag,
-			   struct kube_reply *r, struct err *no, struct err *e);
+			   struct kube_reply *r, struct err *no_answer,
+			   struct err *e);
 
 /* Makes one call and waits for the reply.  No other call may be in flight.  It
  * tries again if there is no reply or the API server is busy, and says so once.

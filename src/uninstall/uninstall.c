@@ -24,7 +24,7 @@ struct uninstall {
 	struct kubeconfig access;
 	struct clock *clock;
 	struct kube *kube;
-	struct lease_session *lead;
+	struct lease_session *session;
 	struct cleanup *cleanup;
 	struct cleanup_call call;
 	bool leads;		/* the Lease was taken once */
@@ -56,7 +56,7 @@ open_kube(struct uninstall *u, int64_t until_ms, struct err *e)
 	if (u->kube == NULL)
 		return -1;
 	u->access = (struct kubeconfig){0};
-	u->lead = lease_session_new(
+	u->session = lease_session_new(
 		&(struct lease_session_setup){
 			.kube = u->kube,
 			.clock = u->clock,
@@ -65,7 +65,7 @@ open_kube(struct uninstall *u, int64_t until_ms, struct err *e)
 			.until_ms = until_ms,
 		},
 		e);
-	return u->lead != NULL ? 0 : -1;
+	return u->session != NULL ? 0 : -1;
 }
 
 static int
@@ -90,7 +90,7 @@ open_all(struct uninstall *u, struct err *e)
 		clock_boot_us());
 	if (u->cleanup == NULL)
 		return err_set(e, ERR_SYSTEM, "out of memory");
-	u->call = (struct cleanup_call){.lead = u->lead,
+	u->call = (struct cleanup_call){.session = u->session,
 					.clock = u->clock,
 					.cleanup = u->cleanup,
 					.hold = hold,
@@ -135,7 +135,7 @@ look_for_lease(struct uninstall *u, const char *given, struct err *e)
 		       "/apis/coordination.k8s.io/v1/leases"
 		       "?fieldSelector=metadata.name%%3D%s",
 		       name);
-	rc = lease_session_list(u->lead, &list, e);
+	rc = lease_session_list(u->session, &list, e);
 	if (rc < 0 && (given[0] == '\0' || e->code == ERR_TIMEOUT ||
 		       e->code == ERR_CANCELLED))
 		return err_wrap(e, "lease %s", name);
@@ -174,7 +174,7 @@ take_lease(struct uninstall *u, struct err *e)
 	if (find_namespace(u, e))
 		return -1;
 	if (u->namespace_name[0] != '\0')
-		return lease_session_take(u->lead, u->namespace_name, e);
+		return lease_session_take(u->session, u->namespace_name, e);
 	(void)fprintf(stderr,
 		      "karpenter-node-holder: lease %s: in no namespace: no "
 		      "holder leads, going on without\n",
@@ -187,13 +187,13 @@ take_lease(struct uninstall *u, struct err *e)
 static int
 lead(struct uninstall *u, struct cleanup_outcome *o, struct err *e)
 {
-	if (u->leads && lease_session_holds(u->lead))
+	if (u->leads && lease_session_holds(u->session))
 		return 0;
 	o->anew = true;
 	if (!u->leads && take_lease(u, e))
 		return -1;
 	u->leads = true;
-	return lease_session_take(u->lead, NULL, e);
+	return lease_session_take(u->session, NULL, e);
 }
 
 static int
@@ -203,10 +203,10 @@ unregister(struct uninstall *u, bool remove, struct cleanup_outcome *o,
 	struct registered r = {.n = 0};
 	char text[64 + NAME_BYTES];
 
-	if (registered_look(u->lead, &r, e))
+	if (registered_look(u->session, &r, e))
 		return -1;
 	if (remove)
-		return registered_remove(u->lead, &r, e);
+		return registered_remove(u->session, &r, e);
 	for (unsigned i = 0; i < r.n; i++)
 		(void)fprintf(stderr,
 			      "karpenter-node-holder: still registered, new "
@@ -356,11 +356,11 @@ uninstall_run(const struct uninstall_wish *wish, struct kubeconfig *access,
 	if (rc == 0) {
 		(void)setvbuf(stdout, NULL, _IOLBF, 0);
 		rc = work(&u, e);
-		lease_session_give_up(u.lead, rc == 0);
+		lease_session_give_up(u.session, rc == 0);
 		say(&u, rc == 0);
 	}
 	cleanup_free(u.cleanup);
-	lease_session_free(u.lead);
+	lease_session_free(u.session);
 	kube_free(u.kube);
 	clock_free(u.clock);
 	kubeconfig_done(&u.access);
