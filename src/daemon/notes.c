@@ -129,8 +129,8 @@ describe_scope(const struct note *n, const struct rules *r, const char *moment,
 
 /* Records an Event on each NodePool of the scope. */
 static void
-tell_scope(struct state *s, const struct note *n, const struct rules *r,
-	   struct event_recorder *t)
+report_scope(struct state *s, const struct note *n, const struct rules *r,
+	     struct event_recorder *rec)
 {
 	char moment[MOMENT_BYTES], text[EVENT_SERIES_NOTE_BYTES];
 	bool starts = n->type == NOTE_SCOPE_HELD || n->type == NOTE_SCOPE_MOVED;
@@ -150,14 +150,15 @@ tell_scope(struct state *s, const struct note *n, const struct rules *r,
 			continue;	/* its nodes stay held */
 		what.nodepool = nodepool.name;
 		what.nodepool_uid = nodepool.uid;
-		event_recorder_say(t, &what);
+		event_recorder_say(rec, &what);
 	}
 }
 
 /* --- trouble -------------------------------------------------------------- */
 
 static void
-tell_blocked(struct state *s, const struct note *n, struct event_recorder *t)
+report_blocked(struct state *s, const struct note *n,
+	       struct event_recorder *rec)
 {
 	char text[EVENT_SERIES_NOTE_BYTES];
 	struct event_series_what what = {.reason = EVENT_RELEASE_BLOCKED,
@@ -177,7 +178,7 @@ tell_blocked(struct state *s, const struct note *n, struct event_recorder *t)
 			continue;
 		what.nodepool = nodepool.name;
 		what.nodepool_uid = nodepool.uid;
-		event_recorder_say(t, &what);
+		event_recorder_say(rec, &what);
 	}
 }
 
@@ -211,7 +212,7 @@ log_refused(const struct note *n)
 /* --- NodePools ------------------------------------------------------------ */
 
 static void
-tell_manual(const struct note *n, struct event_recorder *t)
+report_manual(const struct note *n, struct event_recorder *rec)
 {
 	char stamp[STAMP_BYTES], text[EVENT_SERIES_NOTE_BYTES];
 	struct event_series_what what = {.reason = EVENT_MANUAL_HOLD,
@@ -226,11 +227,11 @@ tell_manual(const struct note *n, struct event_recorder *t)
 	buf_init(&b, text, sizeof(text));
 	buf_printf(&b, "%s: the nodes of this NodePool are held until %s",
 		   nodepool_key_name(NODEPOOL_HOLD_UNTIL), stamp);
-	event_recorder_say(t, &what);
+	event_recorder_say(rec, &what);
 }
 
 static void
-tell_invalid(const struct note *n, struct event_recorder *t)
+report_invalid(const struct note *n, struct event_recorder *rec)
 {
 	const char *key = nodepool_key_name((enum nodepool_key)n->a);
 	const char *expected = nodepool_expected((enum nodepool_key)n->a);
@@ -251,11 +252,11 @@ tell_invalid(const struct note *n, struct event_recorder *t)
 	buf_init(&b, text, sizeof(text));
 	buf_printf(&b, "%s: \"%s\" does not count, expected %s", key, n->value,
 		   expected);
-	event_recorder_say(t, &what);
+	event_recorder_say(rec, &what);
 }
 
 void
-notes_tell(struct state *s, const struct rules *r, struct event_recorder *t)
+notes_report(struct state *s, const struct rules *r, struct event_recorder *rec)
 {
 	struct note n;
 
@@ -265,13 +266,13 @@ notes_tell(struct state *s, const struct rules *r, struct event_recorder *t)
 		case NOTE_SCOPE_MOVED:
 		case NOTE_SCOPE_QUIET:
 		case NOTE_SCOPE_CAPPED:
-			tell_scope(s, &n, r, t);
+			report_scope(s, &n, r, rec);
 			break;
 		case NOTE_NODEPOOL_MANUAL:
-			tell_manual(&n, t);
+			report_manual(&n, rec);
 			break;
 		case NOTE_NODEPOOL_INVALID:
-			tell_invalid(&n, t);
+			report_invalid(&n, rec);
 			break;
 		case NOTE_TABLE_FULL:
 			if (log_ratelimit("table full", 3))
@@ -279,7 +280,7 @@ notes_tell(struct state *s, const struct rules *r, struct event_recorder *t)
 				    LS("left_unheld", n.name));
 			break;
 		case NOTE_BLOCKED:
-			tell_blocked(s, &n, t);
+			report_blocked(s, &n, rec);
 			break;
 		case NOTE_WITHOUT:
 			log_without(&n);
