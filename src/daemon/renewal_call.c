@@ -21,8 +21,8 @@ static const struct renewal_call_result none = {
 
 /* `body` is in r->body, or NULL. */
 static void
-call_json(struct renewal_call *r, struct kube_request *q, const struct buf *body,
-     struct renewal_call_result *c)
+call_json(struct renewal_call *r, struct kube_request *q,
+	  const struct buf *body, struct renewal_call_result *c)
 {
 	int64_t left_ms = r->stands_in ? r->call_ms
 				       : state_lead_ms(r->shared);
@@ -251,7 +251,7 @@ write_bundle(struct renewal_call *r, const struct renewal_todo *todo,
 
 void
 renewal_call_step(struct renewal_call *r, const struct renewal_todo *todo,
-	   struct renewal_call_result *out)
+		  struct renewal_call_result *out)
 {
 	if (todo->step == RENEWAL_READ)
 		read_everything(r, out);

@@ -140,7 +140,7 @@ struct lease {
 	enum lease_step busy;	/* the step under way; LEASE_WAIT: none */
 	enum lease_step plan;	/* the step to go on with; LEASE_WAIT: a new
 				   attempt */
-	/* The requests of this attempt; failures in a row; the ring of notes. */
+	/* Requests of this attempt; failures in a row; the ring of notes. */
 	unsigned steps, failures, notes_first, notes_n;
 	/* The next attempt begins at not_before_ms.  The last one began at
 	 * attempt_ms, and its last request was given out at call_ms. */
@@ -148,8 +148,8 @@ struct lease {
 	int64_t sent_ms;	/* when the last write known to be done was
 				   sent; LEASE_NEVER: there was none */
 	int64_t seen_ms;	/* when the record was last seen to change */
-	int64_t free_ms;	/* patience_ms counts from here; 0: the Lease was
-				   not seen free since a replica held it */
+	int64_t free_ms;	/* patience_ms counts from here; 0: the Lease
+				   was not seen free since a replica held it */
 	int64_t state_us;	/* lease_state_ms, in microseconds */
 	struct lease_record seen, want;	/* what the server has, as far as we
 					   know; what we write */
