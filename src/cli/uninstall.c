@@ -29,7 +29,7 @@ static const char usage[] =
 
 struct uninstall_request {
 	struct options options;
-	struct uninstall_wish wish;
+	struct uninstall_setup setup;
 };
 
 /* Returns 1 if the flag belongs to this command and was taken, and 0 if it is
@@ -40,29 +40,29 @@ own_flag(struct uninstall_request *u, struct flags *f, struct err *e)
 	const char *value = NULL;
 
 	if (strcmp(f->name, "dry-run") == 0) {
-		u->wish.dry_run = true;
+		u->setup.dry_run = true;
 		return flags_no_value(f, e) ? -1 : 1;
 	}
 	if (strcmp(f->name, "remove-webhook") == 0) {
-		u->wish.remove_webhook = true;
+		u->setup.remove_webhook = true;
 		return flags_no_value(f, e) ? -1 : 1;
 	}
 	if (strcmp(f->name, "namespace") == 0) {
-		if (flags_value(f, &u->wish.namespace_flag, e))
+		if (flags_value(f, &u->setup.namespace_flag, e))
 			return -1;
-		if (u->wish.namespace_flag[0] == '\0' ||
-		    syntax_label(u->wish.namespace_flag))
+		if (u->setup.namespace_flag[0] == '\0' ||
+		    syntax_label(u->setup.namespace_flag))
 			return 1;
 		return err_set(e, ERR_INPUT,
 			       "--namespace: \"%.80s\", expected the name of a "
 			       "namespace",
-			       u->wish.namespace_flag);
+			       u->setup.namespace_flag);
 	}
 	if (strcmp(f->name, "timeout") != 0)
 		return 0;
 	if (flags_value(f, &value, e))
 		return -1;
-	if (duration_parse(value, &u->wish.timeout_ms))
+	if (duration_parse(value, &u->setup.timeout_ms))
 		return err_set(e, ERR_INPUT,
 			       "--timeout: \"%.60s\", expected a duration such "
 			       "as 10m (0: no end)",
@@ -109,17 +109,17 @@ uninstall_main(int argc, char **argv, const struct timing *t)
 	struct err e = {0};
 	int rc, code;
 
-	r = (struct uninstall_request){.wish = {.timeout_ms = UNINSTALL_MS}};
+	r = (struct uninstall_request){.setup = {.timeout_ms = UNINSTALL_MS}};
 	rc = parse(&r, argc, argv, &e);
 	if (rc == 1)
 		return output_code();
 	if (rc < 0 || access_find(r.options.kubeconfig, r.options.context,
 				  &access, &e))
 		return fail_code(&e);
-	r.wish.config = &r.options.config;
-	r.wish.in_cluster = r.options.kubeconfig == NULL &&
+	r.setup.config = &r.options.config;
+	r.setup.in_cluster = r.options.kubeconfig == NULL &&
 			    r.options.context == NULL && access_in_cluster();
-	rc = uninstall_run(&r.wish, &access, t, &e);
+	rc = uninstall_run(&r.setup, &access, t, &e);
 	code = output_code();
 	if (rc == 0)
 		return code;

@@ -33,7 +33,7 @@ struct cert_renewer {
 	bool unhooked;		/* has been logged */
 	int64_t well_ms;	/* boot time: last led or had a certificate */
 	struct renewal renewal;
-	struct renew renew;
+	struct renewal_call call;
 };
 
 /* --- the thread ----------------------------------------------------------- */
@@ -71,13 +71,13 @@ act(struct cert_renewer *r, const struct renewal_todo *todo)
 {
 	struct renewal_call_result c;
 
-	renewal_call_step(&r->renew, todo, &c);
+	renewal_call_step(&r->call, todo, &c);
 	report(r, todo->step, &c);
 	if (todo->step == RENEWAL_READ && c.outcome.code == RENEWAL_OK) {
-		if (!r->renew.view.has_webhooks && !r->unhooked)
+		if (!r->call.view.has_webhooks && !r->unhooked)
 			LOG(LOG_WARN, "webhook configuration not found",
 			    LS("name", r->config->self_signed.configuration));
-		r->unhooked = !r->renew.view.has_webhooks;
+		r->unhooked = !r->call.view.has_webhooks;
 	}
 	renewal_done(&r->renewal, &c.outcome, clock_now(r->shared->clock));
 }
@@ -95,7 +95,7 @@ turn(struct cert_renewer *r)
 	}
 	if (r->renewal.failures == 0 && worker_recovered(r->worker) == LOG_INFO)
 		LOG(LOG_INFO, "renewal goes on");
-	renewal_call_forget(&r->renew);
+	renewal_call_forget(&r->call);
 	return worker_nap_ms(todo.wait_ms);
 }
 
@@ -130,9 +130,9 @@ renewer_run(void *ctx)
 		worker_beat(r->worker);
 		role = await_role(r, PATIENCE_READS * lives.read_ms);
 		if (role != was) {
-			renewal_call_forget(&r->renew);
+			renewal_call_forget(&r->call);
 			renewal_init(&r->renewal, &lives, clock_boot_us());
-			r->renew.stands_in = role == STANDS_IN;
+			r->call.stands_in = role == STANDS_IN;
 			if (role == STANDS_IN)
 				LOG(LOG_INFO, "no certificate from the leader");
 		}
@@ -143,7 +143,7 @@ renewer_run(void *ctx)
 		if (wait_ms > 0)
 			(void)state_sleep(r->shared, wait_ms);
 	}
-	renewal_call_forget(&r->renew);
+	renewal_call_forget(&r->call);
 }
 
 /* --- making and freeing --------------------------------------------------- */
@@ -151,7 +151,7 @@ renewer_run(void *ctx)
 static void
 renewer_stop(void *ctx)
 {
-	kube_stream_cancel(((struct cert_renewer *)ctx)->renew.stream);
+	kube_stream_cancel(((struct cert_renewer *)ctx)->call.stream);
 }
 
 static const struct worker_kind cert_renewer_kind = {
@@ -175,18 +175,18 @@ cert_renewer_new(const struct cert_renewer_setup *o, struct worker *worker,
 	r->config = o->config;
 	r->pair = o->pair;
 	r->well_ms = clock_boot_ms();
-	r->renew.shared = o->shared;
-	r->renew.config = o->config;
-	r->renew.call_ms = o->timing->call_ms;
-	str_cut(r->renew.namespace_name, sizeof(r->renew.namespace_name),
+	r->call.shared = o->shared;
+	r->call.config = o->config;
+	r->call.call_ms = o->timing->call_ms;
+	str_cut(r->call.namespace_name, sizeof(r->call.namespace_name),
 		o->namespace_name);
-	renewal_call_names(&r->renew);
-	r->renew.stream = kube_stream_new(o->kube, e);
-	if (r->renew.stream == NULL) {
+	renewal_call_names(&r->call);
+	r->call.stream = kube_stream_new(o->kube, e);
+	if (r->call.stream == NULL) {
 		free(r);
 		return NULL;
 	}
-	worker_init(worker, &cert_renewer_kind, r, r->renew.stream);
+	worker_init(worker, &cert_renewer_kind, r, r->call.stream);
 	return r;
 }
 
@@ -195,6 +195,6 @@ cert_renewer_free(struct cert_renewer *r)
 {
 	if (r == NULL)
 		return;
-	kube_stream_free(r->renew.stream);
+	kube_stream_free(r->call.stream);
 	free(r);
 }

@@ -22,91 +22,91 @@ struct disabled_nodepools {
 struct disabled_nodepools *
 disabled_nodepools_new(void)
 {
-	struct disabled_nodepools *c = calloc(1, sizeof(*c));
+	struct disabled_nodepools *d = calloc(1, sizeof(*d));
 
-	if (c != NULL)
-		(void)pthread_mutex_init(&c->lock, NULL);
-	return c;
+	if (d != NULL)
+		(void)pthread_mutex_init(&d->lock, NULL);
+	return d;
 }
 
 void
-disabled_nodepools_free(struct disabled_nodepools *c)
+disabled_nodepools_free(struct disabled_nodepools *d)
 {
-	if (c == NULL)
+	if (d == NULL)
 		return;
-	(void)pthread_mutex_destroy(&c->lock);
-	free(c);
+	(void)pthread_mutex_destroy(&d->lock);
+	free(d);
 }
 
 /* The caller holds the lock.  Returns the number of names if `nodepool` is not
  * one of them. */
 static unsigned
-name_find(const struct disabled_nodepools *c, const char *nodepool)
+name_find(const struct disabled_nodepools *d, const char *nodepool)
 {
-	unsigned i = 0, n = atomic_load(&c->n);
+	unsigned i = 0, n = atomic_load(&d->n);
 
-	while (i < n && strcmp(c->at[i].name, nodepool) != 0)
+	while (i < n && strcmp(d->at[i].name, nodepool) != 0)
 		i++;
 	return i;
 }
 
 static void
-drop(struct disabled_nodepools *c, unsigned i)
+drop(struct disabled_nodepools *d, unsigned i)
 {
-	unsigned last = atomic_load(&c->n) - 1;
+	unsigned last = atomic_load(&d->n) - 1;
 
 	if (i != last)
-		c->at[i] = c->at[last];
-	atomic_store(&c->n, last);
+		d->at[i] = d->at[last];
+	atomic_store(&d->n, last);
 }
 
 void
-disabled_nodepools_listing(struct disabled_nodepools *c)
+disabled_nodepools_listing(struct disabled_nodepools *d)
 {
-	(void)pthread_mutex_lock(&c->lock);
-	c->generation++;
-	(void)pthread_mutex_unlock(&c->lock);
+	(void)pthread_mutex_lock(&d->lock);
+	d->generation++;
+	(void)pthread_mutex_unlock(&d->lock);
 }
 
 void
-disabled_nodepools_listed(struct disabled_nodepools *c)
+disabled_nodepools_listed(struct disabled_nodepools *d)
 {
-	(void)pthread_mutex_lock(&c->lock);
-	for (unsigned i = atomic_load(&c->n); i-- > 0;)
-		if (c->at[i].generation != c->generation)
-			drop(c, i);
-	(void)pthread_mutex_unlock(&c->lock);
+	(void)pthread_mutex_lock(&d->lock);
+	for (unsigned i = atomic_load(&d->n); i-- > 0;)
+		if (d->at[i].generation != d->generation)
+			drop(d, i);
+	(void)pthread_mutex_unlock(&d->lock);
 }
 
 void
-disabled_nodepools_set(struct disabled_nodepools *c, const char *nodepool,
+disabled_nodepools_set(struct disabled_nodepools *d, const char *nodepool,
 		       bool disabled)
 {
 	unsigned i, n;
 
-	(void)pthread_mutex_lock(&c->lock);
-	i = name_find(c, nodepool);
-	n = atomic_load(&c->n);
+	(void)pthread_mutex_lock(&d->lock);
+	i = name_find(d, nodepool);
+	n = atomic_load(&d->n);
 	if (!disabled && i < n) {
-		drop(c, i);
+		drop(d, i);
 	} else if (disabled && i < SCOPES_MAX) {
-		(void)str_copy(c->at[i].name, sizeof(c->at[i].name), nodepool);
-		c->at[i].generation = c->generation;
+		(void)str_copy(d->at[i].name, sizeof(d->at[i].name), nodepool);
+		d->at[i].generation = d->generation;
 		if (i == n)
-			atomic_store(&c->n, n + 1);
+			atomic_store(&d->n, n + 1);
 	}
-	(void)pthread_mutex_unlock(&c->lock);
+	(void)pthread_mutex_unlock(&d->lock);
 }
 
 bool
-disabled_nodepools_has(struct disabled_nodepools *c, const char *nodepool)
+disabled_nodepools_has(struct disabled_nodepools *d, const char *nodepool)
 {
 	bool has;
 
-	if (atomic_load(&c->n) == 0)
+	if (atomic_load(&d->n) == 0)
 		return false;
-	(void)pthread_mutex_lock(&c->lock);
-	has = name_find(c, nodepool) < atomic_load(&c->n);
-	(void)pthread_mutex_unlock(&c->lock);
+	(void)pthread_mutex_lock(&d->lock);
+	has = name_find(d, nodepool) < atomic_load(&d->n);
+	(void)pthread_mutex_unlock(&d->lock);
 	return has;
 }

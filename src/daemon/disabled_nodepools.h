@@ -15,18 +15,18 @@ struct disabled_nodepools;
 
 /* Main calls these two.  _new returns NULL if memory is short. */
 struct disabled_nodepools *disabled_nodepools_new(void);
-void disabled_nodepools_free(struct disabled_nodepools *c);
+void disabled_nodepools_free(struct disabled_nodepools *d);
 
 /* _listing begins a list of NodePools, and _set adds each name that it shows as
  * disabled.  _listed ends a complete list: it drops the names that the list did
  * not show. */
-void disabled_nodepools_listing(struct disabled_nodepools *c);
-void disabled_nodepools_listed(struct disabled_nodepools *c);
-void disabled_nodepools_set(struct disabled_nodepools *c, const char *nodepool,
+void disabled_nodepools_listing(struct disabled_nodepools *d);
+void disabled_nodepools_listed(struct disabled_nodepools *d);
+void disabled_nodepools_set(struct disabled_nodepools *d, const char *nodepool,
 			    bool disabled);
 
 /* The webhook calls this with the name of the NodePool from the review.  The
  * empty name is in no set. */
-bool disabled_nodepools_has(struct disabled_nodepools *c, const char *nodepool);
+bool disabled_nodepools_has(struct disabled_nodepools *d, const char *nodepool);
 
 #endif

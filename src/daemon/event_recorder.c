@@ -156,7 +156,7 @@ next(struct event_recorder *t, struct event_series_todo *todo,
 		*dropped = t->series.dropped;
 		if (todo->step != EVENT_SERIES_WAIT || t->stopping)
 			break;
-		until = moment(worker_nap_ms(todo->wait_ms));
+		until = moment_after(worker_nap_ms(todo->wait_ms));
 		(void)pthread_cond_timedwait(&t->turn, &t->lock, &until);
 	}
 	unlock(t);
@@ -218,9 +218,9 @@ static void
 recorder_stop(void *ctx)
 {
 	struct event_recorder *t = ctx;
-	struct timespec until = moment(t->call_ms < EVENT_SERIES_STOP_MS
-					       ? t->call_ms
-					       : EVENT_SERIES_STOP_MS);
+	struct timespec until = moment_after(t->call_ms < EVENT_SERIES_STOP_MS
+						     ? t->call_ms
+						     : EVENT_SERIES_STOP_MS);
 
 	lock(t);
 	t->stopping = true;

@@ -8,7 +8,7 @@
 /* Returns the time of CLOCK_MONOTONIC in `ms` milliseconds from now, for a
  * condition variable that waits by this clock. */
 static inline struct timespec
-moment(int64_t ms)
+moment_after(int64_t ms)
 {
 	struct timespec t;
 

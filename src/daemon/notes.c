@@ -101,7 +101,7 @@ describe_scope(const struct note *n, const struct rules *r, const char *moment,
 			    n->as.held.machine);
 		buf_puts(b, ": its nodes are held ");
 		put_until(b, n, moment);
-		return EVENT_SERIES_HOLD_STARTED;
+		return EVENT_HOLD_STARTED;
 	case NOTE_SCOPE_MOVED:
 		/* The text does not say "later" because the end may be the same
 		 * and only now be certain. */
@@ -110,14 +110,14 @@ describe_scope(const struct note *n, const struct rules *r, const char *moment,
 			    n->as.held.machine);
 		buf_puts(b, ": its nodes are held ");
 		put_until(b, n, moment);
-		return EVENT_SERIES_HOLD_EXTENDED;
+		return EVENT_HOLD_EXTENDED;
 	case NOTE_SCOPE_QUIET:
 		buf_printf(b, " is quiet after %s: its nodes are released",
 			   moment);
 		if (n->as.quiet.unseen != NULL)
 			buf_printf(b, " as soon as %ss are seen again",
 				   n->as.quiet.unseen);
-		return EVENT_SERIES_HOLD_RELEASED;
+		return EVENT_HOLD_RELEASED;
 	default:
 		duration_format(n->as.capped.max_ms, cap);
 		buf_printf(b, " has used up its maxHoldDuration of %s: until "
@@ -127,14 +127,14 @@ describe_scope(const struct note *n, const struct rules *r, const char *moment,
 		if (n->as.capped.unseen != NULL)
 			buf_printf(b, ", as soon as %ss are seen again",
 				   n->as.capped.unseen);
-		return EVENT_SERIES_HOLD_CAPPED;
+		return EVENT_HOLD_CAPPED;
 	}
 }
 
 /* Records an Event on each NodePool of the scope. */
 static void
-tell_scope(struct state *s, const struct note *n, const struct rules *r,
-	   struct event_recorder *t)
+report_scope(struct state *s, const struct note *n, const struct rules *r,
+	   struct event_recorder *rec)
 {
 	char moment[MOMENT_BYTES], text[EVENT_SERIES_NOTE_BYTES];
 	bool starts = n->type == NOTE_SCOPE_HELD || n->type == NOTE_SCOPE_MOVED;
@@ -154,17 +154,18 @@ tell_scope(struct state *s, const struct note *n, const struct rules *r,
 			continue;	/* its nodes stay held */
 		what.nodepool = nodepool.name;
 		what.nodepool_uid = nodepool.uid;
-		event_recorder_say(t, &what);
+		event_recorder_say(rec, &what);
 	}
 }
 
 /* --- trouble -------------------------------------------------------------- */
 
 static void
-tell_blocked(struct state *s, const struct note *n, struct event_recorder *t)
+report_blocked(struct state *s, const struct note *n,
+	       struct event_recorder *rec)
 {
 	char text[EVENT_SERIES_NOTE_BYTES];
-	struct event_series_what what = {.reason = EVENT_SERIES_RELEASE_BLOCKED,
+	struct event_series_what what = {.reason = EVENT_RELEASE_BLOCKED,
 					 .note = text};
 	struct nodepool_report nodepool;
 	struct buf b;
@@ -181,7 +182,7 @@ tell_blocked(struct state *s, const struct note *n, struct event_recorder *t)
 			continue;
 		what.nodepool = nodepool.name;
 		what.nodepool_uid = nodepool.uid;
-		event_recorder_say(t, &what);
+		event_recorder_say(rec, &what);
 	}
 }
 
@@ -218,10 +219,10 @@ log_refused(const struct note *n)
 /* --- NodePools ------------------------------------------------------------ */
 
 static void
-tell_manual(const struct note *n, struct event_recorder *t)
+report_manual(const struct note *n, struct event_recorder *rec)
 {
 	char stamp[STAMP_BYTES], text[EVENT_SERIES_NOTE_BYTES];
-	struct event_series_what what = {.reason = EVENT_SERIES_MANUAL_HOLD,
+	struct event_series_what what = {.reason = EVENT_MANUAL_HOLD,
 				 .nodepool = n->name,
 				 .nodepool_uid = n->as.manual.uid,
 				 .note = text};
@@ -233,17 +234,17 @@ tell_manual(const struct note *n, struct event_recorder *t)
 	buf_init(&b, text, sizeof(text));
 	buf_printf(&b, "%s: the nodes of this NodePool are held until %s",
 		   nodepool_key_name(NODEPOOL_HOLD_UNTIL), stamp);
-	event_recorder_say(t, &what);
+	event_recorder_say(rec, &what);
 }
 
 static void
-tell_invalid(const struct note *n, struct event_recorder *t)
+report_invalid(const struct note *n, struct event_recorder *rec)
 {
 	const char *key = nodepool_key_name(n->as.invalid.key);
 	const char *expected = nodepool_expected(n->as.invalid.key);
 	char action[EVENT_SERIES_ACTION_BYTES], text[EVENT_SERIES_NOTE_BYTES];
 	struct event_series_what what = {
-		.reason = EVENT_SERIES_INVALID_ANNOTATION,
+		.reason = EVENT_INVALID_ANNOTATION,
 		.nodepool = n->name,
 		.nodepool_uid = n->as.invalid.uid,
 		.action = action,
@@ -259,11 +260,11 @@ tell_invalid(const struct note *n, struct event_recorder *t)
 	buf_init(&b, text, sizeof(text));
 	buf_printf(&b, "%s: \"%s\" does not count, expected %s", key,
 		   n->as.invalid.value, expected);
-	event_recorder_say(t, &what);
+	event_recorder_say(rec, &what);
 }
 
 void
-notes_tell(struct state *s, const struct rules *r, struct event_recorder *t)
+notes_report(struct state *s, const struct rules *r, struct event_recorder *rec)
 {
 	struct note n;
 
@@ -273,13 +274,13 @@ notes_tell(struct state *s, const struct rules *r, struct event_recorder *t)
 		case NOTE_SCOPE_MOVED:
 		case NOTE_SCOPE_QUIET:
 		case NOTE_SCOPE_CAPPED:
-			tell_scope(s, &n, r, t);
+			report_scope(s, &n, r, rec);
 			break;
 		case NOTE_NODEPOOL_MANUAL:
-			tell_manual(&n, t);
+			report_manual(&n, rec);
 			break;
 		case NOTE_NODEPOOL_INVALID:
-			tell_invalid(&n, t);
+			report_invalid(&n, rec);
 			break;
 		case NOTE_TABLE_FULL:
 			if (log_ratelimit("table full", 3))
@@ -287,7 +288,7 @@ notes_tell(struct state *s, const struct rules *r, struct event_recorder *t)
 				    LS("left_unheld", n.name));
 			break;
 		case NOTE_BLOCKED:
-			tell_blocked(s, &n, t);
+			report_blocked(s, &n, rec);
 			break;
 		case NOTE_WITHOUT:
 			log_without(&n);

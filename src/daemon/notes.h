@@ -6,9 +6,9 @@
 #include "state.h"
 
 /* Drains the controller's notes into the log and, as Events on NodePools, into
- * the event recorder.  The sweeper calls this.  t may be NULL: no Events are
+ * the event recorder.  The sweeper calls this.  rec may be NULL: no Events are
  * recorded. */
-void notes_tell(struct state *s, const struct rules *r,
-		struct event_recorder *t);
+void notes_report(struct state *s, const struct rules *r,
+		  struct event_recorder *rec);
 
 #endif

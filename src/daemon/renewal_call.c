@@ -21,8 +21,8 @@ static const struct renewal_call_result none = {
 
 /* `body` is in r->body, or NULL. */
 static void
-call_json(struct renew *r, struct kube_request *q, const struct buf *body,
-     struct renewal_call_result *c)
+call_json(struct renewal_call *r, struct kube_request *q,
+	  const struct buf *body, struct renewal_call_result *c)
 {
 	int64_t left_ms = r->stands_in ? r->call_ms
 				       : state_lead_ms(r->shared);
@@ -53,14 +53,14 @@ call_json(struct renew *r, struct kube_request *q, const struct buf *body,
 /* --- reading -------------------------------------------------------------- */
 
 void
-renewal_call_forget(struct renew *r)
+renewal_call_forget(struct renewal_call *r)
 {
 	secret_done(&r->secret);
 	webhooks_done(&r->webhooks);
 }
 
 static void
-read_secret(struct renew *r, struct renewal_call_result *c)
+read_secret(struct renewal_call *r, struct renewal_call_result *c)
 {
 	char path[PATH_CAP];
 	struct kube_request q = {.method = "GET", .path = path};
@@ -77,7 +77,7 @@ read_secret(struct renew *r, struct renewal_call_result *c)
 }
 
 static void
-read_webhooks(struct renew *r, struct renewal_call_result *c)
+read_webhooks(struct renewal_call *r, struct renewal_call_result *c)
 {
 	char path[PATH_CAP];
 	struct kube_request q = {.method = "GET", .path = path};
@@ -101,7 +101,7 @@ differs(const struct webhooks *w, unsigned i)
 }
 
 static void
-look(struct renew *r)
+look(struct renewal_call *r)
 {
 	const struct secret *s = &r->secret;
 	const struct webhooks *w = &r->webhooks;
@@ -120,7 +120,7 @@ look(struct renew *r)
 }
 
 static void
-read_everything(struct renew *r, struct renewal_call_result *c)
+read_everything(struct renewal_call *r, struct renewal_call_result *c)
 {
 	renewal_call_forget(r);
 	read_secret(r, c);
@@ -138,7 +138,7 @@ read_everything(struct renew *r, struct renewal_call_result *c)
 /* --- writing -------------------------------------------------------------- */
 
 static void
-write_secret(struct renew *r, struct secret_pair p,
+write_secret(struct renewal_call *r, struct secret_pair p,
 	     const struct certs_own *own, struct renewal_call_result *c)
 {
 	const char *name = r->config->self_signed.secret;
@@ -171,7 +171,7 @@ write_secret(struct renew *r, struct secret_pair p,
 }
 
 static void
-write_pair(struct renew *r, const struct renewal_todo *todo,
+write_pair(struct renewal_call *r, const struct renewal_todo *todo,
 	   struct renewal_call_result *c)
 {
 	int64_t now_ms = clock_now(r->shared->clock).server_ms;
@@ -216,7 +216,7 @@ add_to_bundle(const struct webhooks *w, const struct renewal_cert *which,
 }
 
 static void
-write_bundle(struct renew *r, const struct renewal_todo *todo,
+write_bundle(struct renewal_call *r, const struct renewal_todo *todo,
 	     struct renewal_call_result *c)
 {
 	char path[PATH_CAP];
@@ -250,8 +250,8 @@ write_bundle(struct renew *r, const struct renewal_todo *todo,
 }
 
 void
-renewal_call_step(struct renew *r, const struct renewal_todo *todo,
-	   struct renewal_call_result *out)
+renewal_call_step(struct renewal_call *r, const struct renewal_todo *todo,
+		  struct renewal_call_result *out)
 {
 	if (todo->step == RENEWAL_READ)
 		read_everything(r, out);
@@ -262,7 +262,7 @@ renewal_call_step(struct renew *r, const struct renewal_todo *todo,
 }
 
 void
-renewal_call_names(struct renew *r)
+renewal_call_names(struct renewal_call *r)
 {
 	const char *service = r->config->self_signed.service;
 

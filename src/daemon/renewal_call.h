@@ -17,12 +17,12 @@
  * therefore costs a retry and nothing else.  Only the cert renewer's thread
  * calls it.
  */
-#define RENEW_BODY_BYTES                                                       \
+#define RENEWAL_BODY_BYTES                                                     \
 	(WEBHOOKS_BODY_BYTES > SECRET_BODY_BYTES ? WEBHOOKS_BODY_BYTES         \
 						 : SECRET_BODY_BYTES)
 
 /* What the steps work on.  It takes some 750 KiB, so keep it on the heap. */
-struct renew {
+struct renewal_call {
 	struct state *shared;
 	struct kube_stream *stream;
 	const struct config *config;
@@ -36,11 +36,11 @@ struct renew {
 	struct secret secret;
 	struct webhooks webhooks;
 	char pem[WEBHOOKS_BUNDLE_MAX];
-	char body[RENEW_BODY_BYTES];
+	char body[RENEWAL_BODY_BYTES];
 };
 
 struct renewal_call_result {
-	struct renewal_outcome outcome;	/* view: struct renew's */
+	struct renewal_outcome outcome;	/* view: struct renewal_call's */
 	enum answer_class answer;
 	int status;		/* HTTP; 0: no reply, see err */
 	struct kube_reply reply;
@@ -49,14 +49,14 @@ struct renewal_call_result {
 
 /* Fills in names and names_text.  The caller fills in the other fields before
  * the view. */
-void renewal_call_names(struct renew *r);
+void renewal_call_names(struct renewal_call *r);
 
 /* Performs any step but RENEWAL_WAIT.  RENEWAL_READ fills in r->view.  Steps
  * that write use what the last RENEWAL_READ read. */
-void renewal_call_step(struct renew *r, const struct renewal_todo *todo,
+void renewal_call_step(struct renewal_call *r, const struct renewal_todo *todo,
 		       struct renewal_call_result *out);
 
 /* Frees what was read and wipes keys. */
-void renewal_call_forget(struct renew *r);
+void renewal_call_forget(struct renewal_call *r);
 
 #endif

@@ -269,7 +269,7 @@ state_stop(struct state *s)
 bool
 state_sleep(struct state *s, int64_t ms)
 {
-	struct timespec until = moment(ms);
+	struct timespec until = moment_after(ms);
 	bool stopping;
 
 	(void)lock(s);

@@ -14,8 +14,8 @@
 #include "edge/kube/kube.h"
 
 /*
- * What the threads of `serve` share: the clock, the counters, the stop flag, the
- * webhook's hint, and core/controller and core/protocol/lease behind the
+ * What the threads of `serve` share: the clock, the counters, the stop flag,
+ * the webhook's hint, and core/controller and core/protocol/lease behind the
  * program's one mutex.
  *
  * Lock: every function takes the mutex itself, unless its group says that it
@@ -41,16 +41,16 @@ struct state {
 
 /* --- main: start and stop ------------------------------------------------- */
 
-/* Before any worker is made, and after all are freed.  state_new returns NULL
- * if memory is short.  They take no lock. */
+/* Main calls state_new before it makes any worker, and state_free after it has
+ * freed all.  They take no lock.  state_new returns NULL if memory is short. */
 struct state *state_new(const struct rules *rules, uint32_t machines_max,
 			struct err *e);
 void state_free(struct state *s);	/* NULL: nothing */
 
-/* Turns the Lease on, before any thread starts; it takes no lock.  If c->enabled
- * is false, this replica always leads, and the soft state is written again
- * every soft_ms.  Without this call it always leads and keeps no Lease.  -1:
- * memory is short. */
+/* Turns the Lease on.  Main calls this before any thread starts; it takes no
+ * lock.  If c->enabled is false, this replica always leads, and the soft state
+ * is written again every soft_ms.  Without this call it always leads and keeps
+ * no Lease.  Returns -1 if memory is short. */
 int state_elect(struct state *s, const struct lease_config *c,
 		int64_t soft_ms, struct err *e);
 
@@ -67,13 +67,13 @@ void state_lease_stop(struct state *s);
 
 /* --- webhook -------------------------------------------------------------- */
 
-/* A creation was admitted with a hold.  It takes no lock. */
+/* Leaves the hint that a creation was admitted with a hold, which state_next
+ * takes to controller_admitted.  It takes no lock. */
 void state_hint(struct state *s);
 
 /* --- watchers ------------------------------------------------------------- */
 
-/* A list runs from state_listing to state_listed.  What they say of NodePools
- * goes to disabled_nodepools as well. */
+/* What these functions say of NodePools goes to disabled_nodepools as well. */
 void state_listing(struct state *s, enum kind kind);
 void state_listed(struct state *s, enum kind kind, bool served);
 void state_watch(struct state *s, enum kind kind, bool up);
@@ -99,21 +99,22 @@ bool state_note(struct state *s, struct note *out);
 
 /* --- elector -------------------------------------------------------------- */
 
-/* lease_next and lease_done.  todo.record, where it is set, points to *copy,
- * which is the caller's. */
+/* These are lease_next, lease_done and lease_note.  If todo.record is set, it
+ * points to *copy, which belongs to the caller and which other threads do not
+ * change. */
 struct lease_todo state_lease_next(struct state *s, struct lease_record *copy);
 void state_lease_done(struct state *s, const struct lease_outcome *o);
 bool state_lease_note(struct state *s, struct lease_note *out);
-/* Sleeps for `ms` at most, or until the lead changes or the Lease is to be given
- * up. */
+/* Sleeps for `ms` at most, or until the lead changes or the Lease is to be
+ * given up. */
 void state_lease_wait(struct state *s, int64_t ms);
-/* Did the watcher's list or watch begin before the lead last changed?  It
- * returns true once a change. */
+/* Returns true, once after each change of the lead, if this kind was listed or
+ * watched under the lead before.  The caller then restarts its watcher. */
 bool state_lead_turned(struct state *s, enum kind kind);
 
 /* --- any: the lead, reports, sleep ---------------------------------------- */
 
-/* Does this replica lead now? */
+/* Returns whether this replica leads now. */
 bool state_leads(struct state *s);
 /* Returns for how many milliseconds a write that begins now may be under way,
  * or 0 if this replica does not lead. */

@@ -112,7 +112,7 @@ state_lease_note(struct state *s, struct lease_note *out)
 void
 state_lease_wait(struct state *s, int64_t ms)
 {
-	struct timespec until = moment(ms);
+	struct timespec until = moment_after(ms);
 
 	(void)lock(s);
 	if (!s->table->lease_stopped)
@@ -177,7 +177,7 @@ state_lead_ms(struct state *s)
 bool
 state_await_lead(struct state *s)
 {
-	struct timespec until = moment(1000);
+	struct timespec until = moment_after(1000);
 	bool leads;
 
 	(void)lock(s);

@@ -100,7 +100,7 @@ housekeeping(struct sweeper *w)
 {
 	int64_t by_ms;
 
-	notes_tell(w->env.shared, w->env.rules, w->recorder);
+	notes_report(w->env.shared, w->env.rules, w->recorder);
 	for (int k = 0; k < VIEW_COUNT; k++)
 		if (state_wants_list(w->env.shared, (enum kind)k))
 			watcher_restart(w->watchers[k]);

@@ -54,14 +54,14 @@ cleanup_call_list(struct cleanup_call *c, enum kind kind, struct err *e)
 	int rc;
 
 	c->listing = kind;
-	rc = lease_session_list(c->lead, &list, e);
+	rc = lease_session_list(c->session, &list, e);
 	if (rc != 0)
 		o.code = rc < 0 ? CLEANUP_FAILED : CLEANUP_UNSERVED;
 	if (rc > 0)	/* the reason, should the command end with this */
 		(void)err_set(e, ERR_SYSTEM, "404");
 	if (rc != 0)
 		(void)err_wrap(e, "list %s", r->name);
-	o.led = lease_session_holds(c->lead);
+	o.led = lease_session_holds(c->session);
 	cleanup_done(c->cleanup, &o, clock_now(c->clock));
 	return rc < 0 ? -1 : 0;
 }
@@ -109,7 +109,7 @@ start(struct cleanup_call *c, const struct cleanup_write *w, struct err *e)
 	if (path.full || body.full)
 		return err_set(e, ERR_LIMIT, "request for %s is too long",
 			       w->object->name);
-	return lease_session_start(c->lead, &q, w->id, e);
+	return lease_session_start(c->session, &q, w->id, e);
 }
 
 static void
@@ -127,9 +127,9 @@ say_done(const struct cleanup_call *c, const struct cleanup_write *w)
 }
 
 static enum cleanup_code
-write_code_of(const struct kube_reply *r, const struct err *no)
+write_code_of(const struct kube_reply *r, const struct err *no_answer)
 {
-	if (no->code != ERR_NONE || r->status == 429 || r->status >= 500)
+	if (no_answer->code != ERR_NONE || r->status == 429 || r->status >= 500)
 		return CLEANUP_UNANSWERED;
 	switch (r->status) {
 	case 200:
@@ -146,10 +146,11 @@ write_code_of(const struct kube_reply *r, const struct err *no)
 
 static void
 answered(struct cleanup_call *c, uint32_t id, const struct kube_reply *r,
-	 const struct err *no)
+	 const struct err *no_answer)
 {
 	struct cleanup_write w = cleanup_writing(c->cleanup, id);
-	struct cleanup_outcome o = {.code = write_code_of(r, no), .id = id};
+	struct cleanup_outcome o = {.code = write_code_of(r, no_answer),
+				    .id = id};
 	char text[ANSWER_TEXT];
 	struct err why;
 
@@ -158,8 +159,9 @@ answered(struct cleanup_call *c, uint32_t id, const struct kube_reply *r,
 	} else {
 		(void)err_set(&why, ERR_SYSTEM, "patch %s/%s: %s",
 			      kubectl_names[w.object->kind], w.object->name,
-			      no->code != ERR_NONE ? no->text
-						   : answer_text(r, text));
+			      no_answer->code != ERR_NONE
+				      ? no_answer->text
+				      : answer_text(r, text));
 		o.why = why.text;
 	}
 	cleanup_done(c->cleanup, &o, clock_now(c->clock));
@@ -169,13 +171,13 @@ static int
 next_answer(struct cleanup_call *c, struct err *e)
 {
 	struct kube_reply r;
-	struct err no;
+	struct err no_answer;
 	uint64_t id;
 
-	if (lease_session_finished(c->lead, &id, &r, &no, e))
+	if (lease_session_finished(c->session, &id, &r, &no_answer, e))
 		return -1;
 	c->under_way--;
-	answered(c, (uint32_t)id, &r, &no);
+	answered(c, (uint32_t)id, &r, &no_answer);
 	return 0;
 }
 
@@ -184,19 +186,20 @@ cleanup_call_write(struct cleanup_call *c, const struct cleanup_write *w,
 		   struct err *e)
 {
 	static const struct kube_reply done = {.status = 200, .body = ""};
-	struct err no = {0};
+	struct err no_answer = {0};
 
 	if (c->dry_run) {
-		answered(c, w->id, &done, &no);
+		answered(c, w->id, &done, &no_answer);
 		return 0;
 	}
-	while (c->under_way > 0 && lease_session_room(c->lead) == 0)
+	while (c->under_way > 0 && lease_session_room(c->session) == 0)
 		if (next_answer(c, e))
 			return -1;
-	if (start(c, w, &no) == 0)
+	if (start(c, w, &no_answer) == 0)
 		c->under_way++;
 	else
-		answered(c, w->id, &(struct kube_reply){.body = ""}, &no);
+		answered(c, w->id, &(struct kube_reply){.body = ""},
+			 &no_answer);
 	return 0;
 }
 
@@ -204,5 +207,5 @@ int
 cleanup_call_wait(struct cleanup_call *c, int64_t wait_ms, struct err *e)
 {
 	return c->under_way > 0 ? next_answer(c, e)
-				: lease_session_sleep(c->lead, wait_ms, e);
+				: lease_session_sleep(c->session, wait_ms, e);
 }

@@ -13,7 +13,7 @@
  * the command.  The pointers are borrowed.
  */
 struct cleanup_call {
-	struct lease_session *lead;
+	struct lease_session *session;
 	const struct clock *clock;
 	struct cleanup *cleanup;
 	const struct hold_key *hold;	/* of the configuration */

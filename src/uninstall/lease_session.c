@@ -24,7 +24,7 @@
 
 struct lease_session {
 	struct lease_session_setup s;
-	struct kube_lanes *pool;
+	struct kube_lanes *lanes;
 	sigset_t signals;
 	int signal;		/* the one that came; 0: none */
 	struct pace pace;
@@ -55,8 +55,8 @@ lease_session_new(const struct lease_session_setup *s, struct err *e)
 	(void)pthread_sigmask(SIG_BLOCK, &l->signals, NULL);
 	(void)signal(SIGPIPE, SIG_IGN);
 	pace_init(&l->pace, clock_boot_us());
-	l->pool = kube_lanes_new(s->kube, s->config->patch_concurrency + 1, e);
-	if (l->pool == NULL) {
+	l->lanes = kube_lanes_new(s->kube, s->config->patch_concurrency + 1, e);
+	if (l->lanes == NULL) {
 		free(l);
 		return NULL;
 	}
@@ -68,7 +68,7 @@ lease_session_free(struct lease_session *l)
 {
 	if (l == NULL)
 		return;
-	kube_lanes_free(l->pool);
+	kube_lanes_free(l->lanes);
 	free(l);
 }
 
@@ -116,12 +116,12 @@ session_tell(struct lease_session *l)
 
 static void
 lease_answered(struct lease_session *l, const struct kube_reply *r,
-	       const struct err *no)
+	       const struct err *no_answer)
 {
 	struct lease_outcome o;
 	struct err why;
 
-	lease_call_answered(r, no, &l->answer, &o, &why);
+	lease_call_answered(r, no_answer, &l->answer, &o, &why);
 	l->calling = false;
 	if (o.code == LEASE_FAILED && !l->troubled)
 		say(l, "trying again: ", why.text);
@@ -157,7 +157,7 @@ lease_turn(struct lease_session *l)
 	lease_call_make(&l->call, l->namespace_name, l->s.config->leader.name,
 			&todo, &q);
 	l->calling = true;
-	if (kube_lanes_start(l->pool, &q, LEASE_TAG, &e))
+	if (kube_lanes_start(l->lanes, &q, LEASE_TAG, &e))
 		lease_answered(l, &(struct kube_reply){.body = ""}, &e);
 	return LOOK_MS;
 }
@@ -185,20 +185,20 @@ over(struct lease_session *l, struct err *e)
  * ended. */
 static bool
 turn(struct lease_session *l, int64_t wait_ms, uint64_t *tag,
-     struct kube_reply *r, struct err *no)
+     struct kube_reply *r, struct err *no_answer)
 {
 	int64_t ms = lease_turn(l);
 
 	if (ms > wait_ms)
 		ms = wait_ms;
-	if (!kube_lanes_finished(l->pool, tag, r, no)) {
-		kube_lanes_wait(l->pool, ms < LOOK_MS ? ms : LOOK_MS);
-		if (!kube_lanes_finished(l->pool, tag, r, no))
+	if (!kube_lanes_finished(l->lanes, tag, r, no_answer)) {
+		kube_lanes_wait(l->lanes, ms < LOOK_MS ? ms : LOOK_MS);
+		if (!kube_lanes_finished(l->lanes, tag, r, no_answer))
 			return false;
 	}
 	if (*tag != LEASE_TAG)
 		return true;
-	lease_answered(l, r, no);
+	lease_answered(l, r, no_answer);
 	return false;
 }
 
@@ -208,24 +208,25 @@ lease_session_sleep(struct lease_session *l, int64_t ms, struct err *e)
 	int64_t until = clock_boot_ms() + ms, now;
 	struct kube_reply r;
 	uint64_t tag;
-	struct err no;
+	struct err no_answer;
 
 	while ((now = clock_boot_ms()) < until) {
 		if (over(l, e))
 			return -1;
-		(void)turn(l, until - now, &tag, &r, &no);
+		(void)turn(l, until - now, &tag, &r, &no_answer);
 	}
 	return over(l, e);
 }
 
 int
 lease_session_finished(struct lease_session *l, uint64_t *tag,
-		       struct kube_reply *r, struct err *no, struct err *e)
+		       struct kube_reply *r, struct err *no_answer,
+		       struct err *e)
 {
 	do
 		if (over(l, e))
 			return -1;
-	while (!turn(l, LOOK_MS, tag, r, no));
+	while (!turn(l, LOOK_MS, tag, r, no_answer));
 	return 0;
 }
 
@@ -269,7 +270,7 @@ lease_session_give_up(struct lease_session *l, bool clean)
 	int64_t until = clock_boot_ms() + GIVE_UP_MS;
 	struct kube_reply r;
 	uint64_t tag;
-	struct err no;
+	struct err no_answer;
 
 	if (!l->elects)
 		return;
@@ -278,7 +279,7 @@ lease_session_give_up(struct lease_session *l, bool clean)
 		(void)lease_state_set(&l->lease, "");
 	lease_stop(&l->lease);
 	while (!l->ended && clock_boot_ms() < until)
-		(void)turn(l, LOOK_MS, &tag, &r, &no);
+		(void)turn(l, LOOK_MS, &tag, &r, &no_answer);
 }
 
 /* --- calls ---------------------------------------------------------------- */
@@ -286,7 +287,7 @@ lease_session_give_up(struct lease_session *l, bool clean)
 unsigned
 lease_session_room(const struct lease_session *l)
 {
-	unsigned room = kube_lanes_room(l->pool);
+	unsigned room = kube_lanes_room(l->lanes);
 
 	return l->calling || room == 0 ? room : room - 1;
 }
@@ -307,36 +308,39 @@ lease_session_start(struct lease_session *l, struct kube_request *q,
 		return err_set(e, ERR_TIMEOUT, "the lead is over");
 	if (left_ms < q->timeout_ms)
 		q->timeout_ms = left_ms;
-	return kube_lanes_start(l->pool, q, tag, e);
+	return kube_lanes_start(l->lanes, q, tag, e);
 }
 
 static bool
-is_passing(const struct kube_reply *r, const struct err *no)
+is_passing(const struct kube_reply *r, const struct err *no_answer)
 {
-	return no->code != ERR_NONE ? no->code != ERR_LIMIT
-				    : r->status == 429 || r->status >= 500;
+	return no_answer->code != ERR_NONE
+		       ? no_answer->code != ERR_LIMIT
+		       : r->status == 429 || r->status >= 500;
 }
 
 int
 lease_session_ask(struct lease_session *l, struct kube_request *q,
 		  struct kube_reply *r, struct err *e)
 {
-	struct err no;
+	struct err no_answer;
 	uint64_t tag;
 	int64_t ms;
 
 	for (unsigned failures = 1;; failures++) {
 		if (lease_session_start(l, q, ASK_TAG, e) ||
-		    lease_session_finished(l, &tag, r, &no, e))
+		    lease_session_finished(l, &tag, r, &no_answer, e))
 			return -1;
-		if (!is_passing(r, &no))
+		if (!is_passing(r, &no_answer))
 			break;
 		if (failures == 1)
 			(void)fprintf(stderr,
 				      "karpenter-node-holder: %s %.200s: "
 				      "trying again: %s %d\n",
 				      q->method, q->path,
-				      no.code != ERR_NONE ? no.text : "HTTP",
+				      no_answer.code != ERR_NONE
+					      ? no_answer.text
+					      : "HTTP",
 				      r->status);
 		ms = pace_backoff(&l->pace, failures, BACKOFF_MIN_MS,
 				  BACKOFF_MAX_MS);
@@ -345,9 +349,9 @@ lease_session_ask(struct lease_session *l, struct kube_request *q,
 		if (lease_session_sleep(l, ms, e))
 			return -1;
 	}
-	if (no.code == ERR_NONE)
+	if (no_answer.code == ERR_NONE)
 		return 0;
-	*e = no;
+	*e = no_answer;
 	return -1;
 }
 

@@ -36,8 +36,8 @@ void lease_session_free(struct lease_session *l);
  * and the command goes on without one. */
 int lease_session_take(struct lease_session *l, const char *namespace_name,
 		       struct err *e);
-/* Does the session hold the Lease, so that it may write?  If it does not, take
- * the Lease again. */
+/* Returns whether the session has the Lease and may write.  If it has not, call
+ * lease_session_take again. */
 bool lease_session_holds(const struct lease_session *l);
 /* Gives the Lease up at the end, and waits a short time for the reply.  `clean`
  * means that nothing is held any more, so the state stored in the Lease is
@@ -49,30 +49,34 @@ void lease_session_give_up(struct lease_session *l, bool clean);
 unsigned lease_session_room(const struct lease_session *l);
 int lease_session_start(struct lease_session *l, struct kube_request *q,
 			uint64_t tag, struct err *e);
-/* Waits for the next call to end.  It returns -1 if the time is up or a signal
- * came. */
+/* Waits for the next call to end.  *no_answer says why there is no answer to
+ * it; its code is ERR_NONE if there is one.  It returns -1 if the time is up or
+ * a signal came. */
 int lease_session_finished(struct lease_session *l, uint64_t *tag,
-			   struct kube_reply *r, struct err *no, struct err *e);
+			   struct kube_reply *r, struct err *no_answer,
+			   struct err *e);
 
 /* Makes one call and waits for the reply.  No other call may be in flight.  It
  * tries again if there is no reply or the API server is busy, and says so once.
  * *r stays valid until the next call. */
 int lease_session_ask(struct lease_session *l, struct kube_request *q,
 		      struct kube_reply *r, struct err *e);
-/* Waits for `ms`.  The reply of a call that ends meanwhile is lost, so none of
- * the caller's should be in flight. */
+/* Waits for `ms`.  The reply of a call that ends meanwhile is lost, so the
+ * caller should have no call in flight. */
 int lease_session_sleep(struct lease_session *l, int64_t ms, struct err *e);
 
-/* Passes each item of a list to `item`, one whole page after another.  `path`
- * ends where limit= may follow.  It returns 0, 1 if the API server does not
- * serve the resource, or -1.  It fails as soon as `item` fails.  `begin` is
- * called first and again whenever the list has to start over. */
+/* What lease_session_list lists, and the functions that it calls. */
 struct lease_session_list {
-	const char *path, *accept;
+	const char *path, *accept;	/* path ends where limit= may follow;
+					   accept NULL: application/json */
 	void (*begin)(void *ctx);	/* may be NULL */
 	int (*item)(void *ctx, const char *bytes, size_t n, struct err *e);
 	void *ctx;
 };
+/* Passes each item of a list to `item`, one whole page after another.  `begin`
+ * is called first, and again whenever the list has to start over.  It returns
+ * 0, 1 if the API server does not serve the resource, or -1.  It fails as soon
+ * as `item` fails. */
 int lease_session_list(struct lease_session *l,
 		       const struct lease_session_list *list, struct err *e);
 

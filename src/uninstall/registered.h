@@ -28,8 +28,8 @@ struct registered {
 	} at[REGISTERED_MAX];
 };
 
-/* Lists what is registered.  It returns -1 if that cannot be seen, for example
- * for lack of a right. */
+/* Lists what is registered, up to REGISTERED_MAX of them.  It returns -1 if a
+ * list or GET failed, for example for lack of a right. */
 int registered_look(struct lease_session *l, struct registered *out,
 		    struct err *e);
 

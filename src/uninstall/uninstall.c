@@ -19,12 +19,12 @@
  */
 
 struct uninstall {
-	const struct uninstall_wish *wish;
+	const struct uninstall_setup *setup;
 	const struct timing *timing;
 	struct kubeconfig access;
 	struct clock *clock;
 	struct kube *kube;
-	struct lease_session *lead;
+	struct lease_session *session;
 	struct cleanup *cleanup;
 	struct cleanup_call call;
 	bool leads;		/* the Lease was taken once */
@@ -45,7 +45,7 @@ open_kube(struct uninstall *u, int64_t until_ms, struct err *e)
 		.token_ms = u->timing->token_ms,
 	};
 
-	if (u->wish->in_cluster && u->access.namespace_ != NULL)
+	if (u->setup->in_cluster && u->access.namespace_ != NULL)
 		(void)snprintf(u->namespace_name, sizeof(u->namespace_name),
 			       "%s", u->access.namespace_);
 	u->clock = clock_new();
@@ -56,25 +56,25 @@ open_kube(struct uninstall *u, int64_t until_ms, struct err *e)
 	if (u->kube == NULL)
 		return -1;
 	u->access = (struct kubeconfig){0};
-	u->lead = lease_session_new(
+	u->session = lease_session_new(
 		&(struct lease_session_setup){
 			.kube = u->kube,
 			.clock = u->clock,
-			.config = u->wish->config,
+			.config = u->setup->config,
 			.timing = u->timing,
 			.until_ms = until_ms,
 		},
 		e);
-	return u->lead != NULL ? 0 : -1;
+	return u->session != NULL ? 0 : -1;
 }
 
 static int
 open_all(struct uninstall *u, struct err *e)
 {
-	int64_t until_ms = u->wish->timeout_ms == 0
+	int64_t until_ms = u->setup->timeout_ms == 0
 				   ? INT64_MAX
-				   : clock_boot_ms() + u->wish->timeout_ms;
-	const struct hold_key *hold = &u->wish->config->rules.hold;
+				   : clock_boot_ms() + u->setup->timeout_ms;
+	const struct hold_key *hold = &u->setup->config->rules.hold;
 
 	if (open_kube(u, until_ms, e))
 		return -1;
@@ -82,19 +82,19 @@ open_all(struct uninstall *u, struct err *e)
 		&(struct cleanup_config){
 			.hold = *hold,
 			.machines_max = MACHINES_MAX,
-			.dry_run = u->wish->dry_run,
-			.remove_registered = u->wish->remove_webhook,
+			.dry_run = u->setup->dry_run,
+			.remove_registered = u->setup->remove_webhook,
 			.settle_ms = u->timing->settle_ms,
 			.until_ms = until_ms,
 		},
 		clock_boot_us());
 	if (u->cleanup == NULL)
 		return err_set(e, ERR_SYSTEM, "out of memory");
-	u->call = (struct cleanup_call){.lead = u->lead,
+	u->call = (struct cleanup_call){.session = u->session,
 					.clock = u->clock,
 					.cleanup = u->cleanup,
 					.hold = hold,
-					.dry_run = u->wish->dry_run};
+					.dry_run = u->setup->dry_run};
 	return 0;
 }
 
@@ -121,7 +121,7 @@ lease_item(void *ctx, const char *bytes, size_t n, struct err *e)
 static int
 look_for_lease(struct uninstall *u, const char *given, struct err *e)
 {
-	const char *name = u->wish->config->leader.name;
+	const char *name = u->setup->config->leader.name;
 	struct lease_where w = {.given = given,
 				.server_ms = clock_now(u->clock).server_ms};
 	char path[100 + NAME_BYTES];
@@ -135,7 +135,7 @@ look_for_lease(struct uninstall *u, const char *given, struct err *e)
 		       "/apis/coordination.k8s.io/v1/leases"
 		       "?fieldSelector=metadata.name%%3D%s",
 		       name);
-	rc = lease_session_list(u->lead, &list, e);
+	rc = lease_session_list(u->session, &list, e);
 	if (rc < 0 && (given[0] == '\0' || e->code == ERR_TIMEOUT ||
 		       e->code == ERR_CANCELLED))
 		return err_wrap(e, "lease %s", name);
@@ -152,11 +152,11 @@ look_for_lease(struct uninstall *u, const char *given, struct err *e)
 static int
 find_namespace(struct uninstall *u, struct err *e)
 {
-	const struct config *c = u->wish->config;
+	const struct config *c = u->setup->config;
 	char given[LEASE_NAMESPACE_BYTES];
 
-	if (u->wish->namespace_flag != NULL)
-		(void)str_copy(given, sizeof(given), u->wish->namespace_flag);
+	if (u->setup->namespace_flag != NULL)
+		(void)str_copy(given, sizeof(given), u->setup->namespace_flag);
 	else if (c->leader.namespace_[0] != '\0')
 		(void)str_copy(given, sizeof(given), c->leader.namespace_);
 	else
@@ -167,14 +167,14 @@ find_namespace(struct uninstall *u, struct err *e)
 static int
 take_lease(struct uninstall *u, struct err *e)
 {
-	const struct config *c = u->wish->config;
+	const struct config *c = u->setup->config;
 
 	if (!c->leader.enabled)
 		return 0;
 	if (find_namespace(u, e))
 		return -1;
 	if (u->namespace_name[0] != '\0')
-		return lease_session_take(u->lead, u->namespace_name, e);
+		return lease_session_take(u->session, u->namespace_name, e);
 	(void)fprintf(stderr,
 		      "karpenter-node-holder: lease %s: in no namespace: no "
 		      "holder leads, going on without\n",
@@ -187,13 +187,13 @@ take_lease(struct uninstall *u, struct err *e)
 static int
 lead(struct uninstall *u, struct cleanup_outcome *o, struct err *e)
 {
-	if (u->leads && lease_session_holds(u->lead))
+	if (u->leads && lease_session_holds(u->session))
 		return 0;
 	o->anew = true;
 	if (!u->leads && take_lease(u, e))
 		return -1;
 	u->leads = true;
-	return lease_session_take(u->lead, NULL, e);
+	return lease_session_take(u->session, NULL, e);
 }
 
 static int
@@ -203,10 +203,10 @@ unregister(struct uninstall *u, bool remove, struct cleanup_outcome *o,
 	struct registered r = {.n = 0};
 	char text[64 + NAME_BYTES];
 
-	if (registered_look(u->lead, &r, e))
+	if (registered_look(u->session, &r, e))
 		return -1;
 	if (remove)
-		return registered_remove(u->lead, &r, e);
+		return registered_remove(u->session, &r, e);
 	for (unsigned i = 0; i < r.n; i++)
 		(void)fprintf(stderr,
 			      "karpenter-node-holder: still registered, new "
@@ -331,7 +331,7 @@ static void
 say(const struct uninstall *u, bool clean)
 {
 	const struct cleanup_report *r = cleanup_report(u->cleanup);
-	bool dry_run = u->wish->dry_run;
+	bool dry_run = u->setup->dry_run;
 
 	(void)printf("%s %u nodes and %u nodeclaims; of %u objects only the "
 		     "mark removed; %u replacement annotations removed\n",
@@ -345,10 +345,10 @@ say(const struct uninstall *u, bool clean)
 }
 
 int
-uninstall_run(const struct uninstall_wish *wish, struct kubeconfig *access,
+uninstall_run(const struct uninstall_setup *setup, struct kubeconfig *access,
 	      const struct timing *t, struct err *e)
 {
-	struct uninstall u = {.wish = wish, .timing = t, .access = *access};
+	struct uninstall u = {.setup = setup, .timing = t, .access = *access};
 	int rc;
 
 	*access = (struct kubeconfig){0};
@@ -356,11 +356,11 @@ uninstall_run(const struct uninstall_wish *wish, struct kubeconfig *access,
 	if (rc == 0) {
 		(void)setvbuf(stdout, NULL, _IOLBF, 0);
 		rc = work(&u, e);
-		lease_session_give_up(u.lead, rc == 0);
+		lease_session_give_up(u.session, rc == 0);
 		say(&u, rc == 0);
 	}
 	cleanup_free(u.cleanup);
-	lease_session_free(u.lead);
+	lease_session_free(u.session);
 	kube_free(u.kube);
 	clock_free(u.clock);
 	kubeconfig_done(&u.access);

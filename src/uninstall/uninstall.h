@@ -11,7 +11,7 @@
 #include "wire/kubeconfig/kubeconfig.h"
 
 /* What the command line asks for.  It is borrowed while uninstall_run runs. */
-struct uninstall_wish {
+struct uninstall_setup {
 	const struct config *config;
 	const char *namespace_flag;	/* of the Lease; NULL: not given */
 	bool dry_run, remove_webhook;
@@ -21,10 +21,12 @@ struct uninstall_wish {
 
 /*
  * Removes every hold and mark of the holder and prints on stdout what it does.
- * It takes ownership of what *access holds.  It returns 0 when two lists have
- * shown no mark, else -1, and *e says why.
+ * It takes ownership of what *access contains.  It returns 0 when two lists in
+ * a row have shown no mark, or when a dry run is over; else -1, and *e says
+ * why.
  */
-int uninstall_run(const struct uninstall_wish *wish, struct kubeconfig *access,
-		  const struct timing *t, struct err *e);
+int uninstall_run(const struct uninstall_setup *setup,
+		  struct kubeconfig *access, const struct timing *t,
+		  struct err *e);
 
 #endif

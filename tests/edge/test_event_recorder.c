@@ -224,7 +224,7 @@ static void
 say(const char *pool)
 {
 	event_recorder_say(t, &(struct event_series_what){
-				      .reason = EVENT_SERIES_HOLD_STARTED,
+				      .reason = EVENT_HOLD_STARTED,
 				      .nodepool = pool,
 				      .nodepool_uid = "u-1",
 				      .note = "held \"for now\""});

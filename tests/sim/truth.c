@@ -110,7 +110,7 @@ look_at_leader(struct truth *t)
 	if (h != NULL && (t->leader != h || t->leads_n != h->leads_n)) {
 		for (int i = 0; i < MACHINES; i++) {
 			t->machines[i].judged = JUDGED_NOT;
-			t->machines[i].wish_since = t->w->now;
+			t->machines[i].goal_since = t->w->now;
 		}
 		t->leads_n = h->leads_n;
 		t->rules = h->rules;
@@ -138,7 +138,7 @@ look_at_trouble(struct truth *t)
 		turns_at(t, w->trouble_until + TROUBLE_SLACK_MS + 1);
 }
 
-/* --- what is wished ------------------------------------------------------- */
+/* --- the goals ---- ------------------------------------------------------- */
 
 static bool
 is_deleting(const struct thing *o)
@@ -146,8 +146,8 @@ is_deleting(const struct thing *o)
 	return o != NULL && o->deleting;
 }
 
-static enum due_wish
-wish_of(struct truth *t, int machine)
+static enum due_goal
+goal_of(struct truth *t, int machine)
 {
 	const struct machine *m = &t->w->machines[machine];
 	const struct machine_truth *x = &t->machines[machine];
@@ -270,7 +270,7 @@ check_writes(struct world *w, const struct thing *o, unsigned faults)
 
 static void
 has_turned(struct truth *t, struct machine_truth *x, struct thing *claim,
-	   struct thing *node, enum due_wish wish)
+	   struct thing *node, enum due_goal goal)
 {
 	struct thing *both[] = {claim, node};
 	static const char *const words[] = {"either way", "left", "held",
@@ -286,10 +286,10 @@ has_turned(struct truth *t, struct machine_truth *x, struct thing *claim,
 		both[i]->denied_since = t->w->now;
 	}
 	tell(t->w, "truth      %s is to be %s",
-	     claim != NULL ? claim->name : node->name, words[wish]);
-	x->wish = wish;
-	x->wish_since = t->w->now;
-	x->opted_out &= wish != DUE_CLEAR;
+	     claim != NULL ? claim->name : node->name, words[goal]);
+	x->goal = goal;
+	x->goal_since = t->w->now;
+	x->opted_out &= goal != DUE_CLEAR;
 }
 
 static void
@@ -300,39 +300,39 @@ check_machine(struct truth *t, int machine)
 	struct thing *claim = thing_alive(t->w, m->claim);
 	struct thing *node = thing_alive(t->w, m->node);
 	int64_t since, due;
-	enum due_wish wish;
+	enum due_goal goal;
 
 	if (claim == NULL && node == NULL)
 		return;
-	wish = wish_of(t, machine);
+	goal = goal_of(t, machine);
 	/* If a person opts out on the claim before its Node is there, that
 	 * counts for the Node until the next period. */
 	if (truth_marked(claim) && truth_person(claim, &t->rules) &&
 	    (node == NULL || !node->registered))
 		x->opted_out = true;
-	if (wish != x->wish)
-		has_turned(t, x, claim, node, wish);
+	if (goal != x->goal)
+		has_turned(t, x, claim, node, goal);
 	/* A leader does not know what its full table left out. */
 	if (t->w->full)
 		return;
 	check_writes(t->w, claim, t->w->strange);
 	check_writes(t->w, node, t->w->strange);
-	if (wish == DUE_HELD || x->due_since < 0)
-		x->due_since = wish == DUE_HELD ? -1 : t->w->now;
+	if (goal == DUE_HELD || x->due_since < 0)
+		x->due_since = goal == DUE_HELD ? -1 : t->w->now;
 	if (x->due_since >= 0 && t->w->now - x->due_since > 300 &&
 	    (truth_marked(claim) || truth_marked(node)))
 		t->due_at = t->w->now;
-	since = later_of(x->wish_since, touched(t, m));
+	since = later_of(x->goal_since, touched(t, m));
 	due = since + SLACK_MS;
-	if (wish == DUE_CLEAR || wish == DUE_HELD) {
+	if (goal == DUE_CLEAR || goal == DUE_HELD) {
 		turns_at(t, due + 1);
 		turns_at(t, t->w->trouble_until + TROUBLE_SLACK_MS + 1);
 	}
 	if (t->w->now <= due || !t->calm)
 		return;
-	if (wish == DUE_HELD) {
+	if (goal == DUE_HELD) {
 		check_held(t, claim, node);
-	} else if (wish == DUE_CLEAR) {
+	} else if (goal == DUE_CLEAR) {
 		check_clear(t, claim, claim);
 		check_clear(t, node, claim);
 	}

@@ -64,7 +64,7 @@ struct scope_truth {
 	bool gap_over;		/* the leader sees everything, or may have */
 };
 
-enum due_wish {
+enum due_goal {
 	DUE_UNSURE,
 	DUE_LEFT,		/* being deleted, or not ours to hold */
 	DUE_HELD,
@@ -80,8 +80,8 @@ enum judged {
 };
 
 struct machine_truth {
-	enum due_wish wish;
-	int64_t wish_since;
+	enum due_goal goal;
+	int64_t goal_since;
 	int64_t due_since;	/* perhaps its hold is to go; -1: not */
 	/* In this lead. */
 	enum judged judged;

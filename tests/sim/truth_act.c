@@ -121,7 +121,7 @@ check_denied(const struct holder *h, struct thing *o, enum act act,
 		o->denied_since = w->now;
 	}
 	most += (w->now - o->denied_since) / 600000 * 2;
-	/* If a clock jumps, the wish may turn without anybody seeing it. */
+	/* If a clock jumps, the goal may turn without anybody seeing it. */
 	if (o->denied > most && w->now - h->jumped_at > 600000)
 		broken(w, "I9: %u writes to %s are refused in %lld s",
 		       o->denied, o->name,
@@ -248,8 +248,8 @@ truth_written(struct holder *h, const struct flight *f)
 	}
 	if (f->a.act == ACT_UNMARK && !truth_held_today(o, &t->rules))
 		t->machines[o->machine].opted_out = true;
-	/* The wish may have turned without anybody seeing it. */
-	o->reasons += t->machines[o->machine].wish == DUE_UNSURE;
+	/* The goal may have turned without anybody seeing it. */
+	o->reasons += t->machines[o->machine].goal == DUE_UNSURE;
 	check_flapping(t, o, f->a.act);
 	/* In one period it is held again only so often, whoever strips it. */
 	if (f->a.act == ACT_HOLD && ++o->holds > 1 + REHOLDS +
@@ -375,15 +375,15 @@ truth_action(struct holder *h, const struct action *a)
 		return;
 	if (release)
 		look_for_window(t, a, o);
-	if (w->now - x->wish_since <= late)
+	if (w->now - x->goal_since <= late)
 		return;
 	/* A Node that does not name its claim yet stands for itself. */
-	if (release && x->wish == DUE_HELD && !is_as_stamped(h, o) &&
+	if (release && x->goal == DUE_HELD && !is_as_stamped(h, o) &&
 	    (o->kind == KIND_NODECLAIM || o->other[0] != '\0'))
 		broken(w, "I3: %s is released, though it is to be held",
 		       a->name);
 	/* So does a Node whose claim is yet to be listed. */
-	if (a->act == ACT_HOLD && x->wish == DUE_CLEAR &&
+	if (a->act == ACT_HOLD && x->goal == DUE_CLEAR &&
 	    late < LAG_MS + 1500 &&
 	    h->streams[KIND_NODECLAIM].complete &&
 	    h->streams[KIND_NODECLAIM].state == STREAM_OPEN &&

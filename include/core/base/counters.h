@@ -49,7 +49,7 @@
 	X(RELEASES_GONE, "releases_total", "result=\"gone\"")                  \
 	X(RELEASES_ERROR, "releases_total", "result=\"error\"")                \
 	X(REPLACEMENTS, "replacements_total", "")                              \
-	X(EVENTS_IGNORED, "disruption_events_ignored_total", "")               \
+	X(DISRUPTION_EVENTS_IGNORED, "disruption_events_ignored_total", "")    \
 	X(TABLE_FULL, "table_full_total", "")                                  \
 	WATCH(X, NODES, "nodes")                                               \
 	WATCH(X, CLAIMS, "nodeclaims")                                         \

@@ -3,10 +3,11 @@
 #define CORE_BASE_LIMITS_H
 
 /*
- * The bounds of the program, each with its reason: how large, how deep, how
- * many and how late whatever comes from others may be (from API servers, their
- * webhook calls, files, credential plugins), and what follows from them for the
- * table and the controller.  Units are in the names.
+ * The bounds of the program: how large, how deep, how many and how late
+ * whatever comes from others may be (from API servers, their webhook calls,
+ * files, credential plugins), and what follows from them for the table and the
+ * controller.  A comment gives the reason, or what real values are.  Units are
+ * in the names.
  *
  * These places have bounds of their own, because nothing else needs to know
  * them:
@@ -25,7 +26,7 @@
 
 /* Names, NULs included. */
 #define NAME_BYTES 254		/* DNS-1123 subdomain: 253 */
-#define NODEPOOL_BYTES 64		/* a label value: 63 */
+#define NODEPOOL_BYTES 64	/* a label value: 63 */
 #define UID_BYTES 40		/* a UUID: 36 */
 #define RV_BYTES 32		/* resourceVersion: 64 bits in decimal, with
 				   room to spare */
@@ -43,37 +44,48 @@
 #define ANNOTATIONS_BYTES_MAX (256u << 10)	/* Kubernetes' own limit for one
 						   object */
 #define ANNOTATIONS_ROOM 2048	/* hold, mark and held-key at their longest */
-#define DISRUPTION_EVENTS_MAX 16384		/* about claims that are yet to
-						   be seen */
-#define DISRUPTIONS_MAX 64	/* moments at which claims were marked */
-#define DISRUPTION_MS 10000	/* a claim created this soon after such a moment
-				   may replace one */
-#define DISRUPTION_EVENT_MS 60000	/* … and this soon after, it does if
-					   Karpenter's Event says so */
-#define STAMPS_MS 1000		/* two clocks that both cut to whole seconds */
+#define DISRUPTION_EVENTS_MAX 16384	/* about claims that are yet to be
+					   seen */
+#define DISRUPTIONS_MAX 64	/* remembered moments at which claims got the
+				   condition DisruptionReason */
+#define DISRUPTION_MS 10000	/* a claim may replace a disrupted one if it was
+				   created this soon after such a moment */
+#define DISRUPTION_EVENT_MS 60000	/* Karpenter's Event about a claim is
+					   believed if the claim was created
+					   this soon after such a moment */
+#define STAMPS_MS 1000		/* how far two stamps may lie apart the wrong
+				   way round, because both are cut to whole
+				   seconds */
 #define DELETIONS_MAX 4096	/* remembered for their substitutes */
-#define SUBSTITUTE_MS 60000	/* a deletion's substitute comes within this
-				   time */
-#define DRAINING_MS 900000	/* … or within this time, while the node still
-				   drains */
+#define SUBSTITUTE_MS 60000	/* a substitute is created this soon after its
+				   deletion began */
+#define DRAINING_MS 900000	/* the same if the deleted node was still
+				   draining then */
 #define RETRIES_MAX 256		/* boots that failed and may be tried again */
-#define AGAIN_MAX 64		/* … machines of a scope that count twice
-				   towards minScaleUp because of that */
-#define RETRY_MS 60000		/* how long such boots go on counting */
-#define UNDECIDED_MS 5000	/* after the claim was seen, and seen
+#define AGAIN_MAX 64		/* how many machines of a scope that try a boot
+				   again count twice towards minScaleUp: with
+				   their own creation and with that of the first
+				   try */
+#define RETRY_MS 60000		/* how long the machine of a boot that failed
+				   goes on counting */
+#define UNDECIDED_MS 5000	/* a claim that may replace another is undecided
+				   for so long after it was first seen
 				   launched */
-#define UNDECIDED_MAX_MS 30000
+#define UNDECIDED_MAX_MS 30000	/* but no longer than this after it was first
+				   seen at all */
 #define BLOCKED_MS 60000	/* how long holds cannot be released before this
 				   is reported */
-#define BLOCKED_EVERY_MS 300000
+#define BLOCKED_EVERY_MS 300000	/* how often it is then reported again */
 #define BEGIN_WAIT_MS 10000	/* how long a new leader waits for the first
 				   lists of NodePools and Events */
 #define MOVED_EVERY_MS 60000	/* how often we report that a scope's quiet time
 				   has moved */
-#define SCOPES_MAX 4096		/* NodePools; real clusters have dozens */
-#define HELD_KEYS_MAX 16	/* previous holds whose marks are outstanding */
-#define NODEPOOL_PATTERNS_MAX 64
-#define NODEPOOL_PATTERN_BYTES 128
+#define SCOPES_MAX 4096		/* scopes, and NodePools in their table; real
+				   clusters have dozens */
+#define HELD_KEYS_MAX 16	/* previous holds whose marks are still on
+				   objects */
+#define NODEPOOL_PATTERNS_MAX 64	/* in each of include and exclude */
+#define NODEPOOL_PATTERN_BYTES 128	/* twice the longest name */
 
 /* An AdmissionReview. */
 #define REVIEW_BYTES_MAX (7u << 20)	/* a 3 MiB protobuf object as JSON, as
@@ -82,8 +94,10 @@
 					   are parsed at once */
 #define REVIEWS_BIG_MAX 2
 #define REVIEW_UID_BYTES 129	/* a UUID has 36; longer ones are refused */
-#define JSON_DEPTH_MAX 64
-#define JSON_VALUES_MAX 100000	/* 7 MiB of `"",` cost cJSON 269 MB */
+#define JSON_DEPTH_MAX 64	/* cJSON recurses; real objects need less than
+				   20 */
+#define JSON_VALUES_MAX 100000	/* a body of 7 MiB of `"",` would cost cJSON
+				   269 MB */
 
 /* The webhook server. */
 #define SERVER_BYTES_MAX (32u << 20)	/* bodies held at once; beyond: 503 */
@@ -102,7 +116,8 @@
 				   is left: a webhook call is given 2 s */
 #define SERVER_BODY_MS 10000	/* head to complete body: Kubernetes gives a
 				   webhook 30 s at most, and gives ours 2 */
-#define SERVER_REPLY_MS 10000	/* a reader that never reads */
+#define SERVER_REPLY_MS 10000	/* until the reply is written: the client may
+				   never read it */
 #define SERVER_IDLE_MS 120000	/* above the API server's 90 s, because it does
 				   not retry when we close first */
 #define DRAIN_QUIET_MS 10000	/* from SIGTERM, or the last connection, to the
@@ -120,20 +135,25 @@
 #define ITEM_BYTES_MAX (8u << 20)	/* etcd holds 1.5 MiB per object */
 #define ENVELOPE_BYTES_MAX (64u << 10)	/* a list without its items, or a
 					   Status */
-#define LIST_MS 60000		/* one page */
-#define CALL_MS 10000		/* a patch or a get */
-#define CONNECT_MS 5000
+#define LIST_MS 60000		/* one page; API servers end a call after 60 s
+				   themselves */
+#define CALL_MS 10000		/* a patch or a get, which take milliseconds */
+#define CONNECT_MS 5000		/* name, TCP and TLS; a lost packet is sent
+				   again after 1 and 3 s */
 #define KEEPALIVE_IDLE_S 15	/* together with three probes, a dead peer is
 				   found within 30 s */
 #define KEEPALIVE_PROBE_S 5	/* from one probe to the next */
 #define WATCH_MIN_S 300		/* client-go asks for 5 to 10 minutes */
 #define WATCH_SILENT_MS 150000	/* 2.5 bookmark periods of a minute */
 #define BACKOFF_MIN_MS 800	/* client-go's reflector */
-#define BACKOFF_MAX_MS 10000	/* client-go waits up to 30 s; two watches per
+#define BACKOFF_MAX_MS 10000	/* client-go waits up to 30 s; four watches in a
 				   replica are no load, and an outage should end
 				   at once */
-#define BACKOFF_RESET_MS 120000
-#define UNSERVED_MS 5000	/* how often we ask again for a missing CRD */
+#define BACKOFF_RESET_MS 120000	/* after so long without a failure the backoff
+				   begins again with BACKOFF_MIN_MS; as in
+				   client-go */
+#define UNSERVED_MS 5000	/* how long we wait before we list a resource
+				   again whose CRD is missing */
 #define TOKEN_BYTES_MAX (64u << 10)	/* a service account's token takes 2
 					   KiB */
 #define HEAD_BYTES_MAX (64u << 10)	/* of an answer; real ones take 1 KiB */
@@ -158,28 +178,36 @@
 #define FRESH_RETRY_MS 1000	/* after a fresh list that knew more than the
 				   table */
 #define FRESH_TRIES 5		/* such lists before we mistrust the watch */
-#define RELIST_FULL_MS 60000	/* how often a full table asks for what it left
-				   out */
+#define RELIST_FULL_MS 60000	/* how often a table that was full asks for what
+				   it left out; the list is as large as the
+				   table */
 #define NOTE_WHY_BYTES 200	/* the reason of a refusal, cut */
 #define NOTES_MAX 1024		/* reported and not yet fetched */
-#define HINT_WAIT_MS 5000	/* a release waits this long after a creation */
-#define HINT_EVERY_MS 60000
+/* The webhook's hint: docs/rules.md#admission. */
+#define HINT_WAIT_MS 5000	/* a release waits this long after the webhook
+				   has admitted a creation */
+#define HINT_EVERY_MS 60000	/* how often it begins such a wait: a stream of
+				   creations must not delay it for ever */
 #define LAUNCH_GRACE_MS 5000	/* a claim without a Launched condition counts
 				   at this age */
 #define REHOLDS_MAX 3		/* how often in a period hold and mark are
 				   restored after somebody removed both */
 #define CLOCK_SHIFT_MS 5000	/* smaller shifts are not logged */
 #define SLEW_STEP_MS 10		/* how much drift is followed at once */
-#define UNINSTALL_MS 600000	/* 5,000 nodes take a minute */
-#define UNINSTALL_PAUSE_MS                                                     \
-	5000 /* by then every API server has heard of a webhook that is gone,
-		and Karpenter of a claim that is clear */
+#define UNINSTALL_MS 600000	/* the default of --timeout; 5,000 nodes take a
+				   minute */
+#define UNINSTALL_PAUSE_MS 5000	/* between two lists that show no mark: by then
+				   every API server has heard of a webhook that
+				   is gone, and Karpenter of a claim that is
+				   clear */
 
-#define REFUSED_MIN_MS 1000	/* a write that is refused waits at least
-				   this … */
-#define REFUSED_MAX_MS 300000	/* … and at most this, and up to as much again
-				   by jitter */
-#define CONFLICT_MS 250		/* after a 409 whose watch line does not come */
+#define REFUSED_MIN_MS 1000	/* how long a write waits that was refused for
+				   the first time */
+#define REFUSED_MAX_MS 300000	/* how long it waits at most, to which jitter
+				   adds up to as much again */
+#define CONFLICT_MS 250		/* after a 409 a write waits for the watch line
+				   with the newer version, but at first no
+				   longer than this */
 
 /* A credential plugin of a kubeconfig. */
 #define EXEC_ARGS_MAX 128
@@ -197,11 +225,11 @@
 
 /* Files. */
 #define FILE_PIPE_MS 5000	/* for the next bytes of a pipe */
-#define CONFIG_BYTES_MAX (1u << 20)
-#define CERT_BYTES_MAX (1u << 20)
+#define CONFIG_BYTES_MAX (1u << 20)	/* all that fits a ConfigMap */
+#define CERT_BYTES_MAX (1u << 20)	/* all that fits a Secret */
 #define CERTS_CHAIN_MAX 10	/* certificates in a file; real chains have
 				   two or three */
-#define YAML_DEPTH_MAX 64
-#define YAML_NODES_MAX 100000
+#define YAML_DEPTH_MAX 64	/* real files need less than 10 */
+#define YAML_NODES_MAX 100000	/* real files have some hundred values */
 
 #endif

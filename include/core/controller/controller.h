@@ -45,9 +45,9 @@ void controller_free(struct controller *s);	/* NULL: nothing */
 
 /* --- the lead ------------------------------------------------------------- */
 
-/* Says whether this replica leads.  A replica that does not lead knows only the
- * NodePools and does nothing.  A lead begins with an empty table.  A new
- * controller leads. */
+/* Says whether this replica leads.  A new controller leads until it is told
+ * otherwise.  A controller that does not lead knows only the NodePools and does
+ * nothing.  A lead begins with an empty table. */
 void controller_lead(struct controller *s, bool leads, struct now now);
 
 /* The soft state is what the next leader has to know and no object shows
@@ -58,8 +58,9 @@ void controller_lead(struct controller *s, bool leads, struct now now);
  * anything.
  *
  * controller_restore takes over what the leader before us wrote.  text: NULL or
- * "" if there is none; then the marks on the objects have to do.  renewed_ms:
- * the server time up to which the writer certainly led; STAMP_NONE: unknown. */
+ * "" if there is none; how long the scopes have been held is then guessed from
+ * the marks on the objects.  renewed_ms: the server time until which the writer
+ * led at least; STAMP_NONE: unknown. */
 bool controller_soft(struct controller *s, struct buf *b, bool always,
 		     struct now now);
 void controller_restore(struct controller *s, const char *text,
@@ -67,19 +68,19 @@ void controller_restore(struct controller *s, const char *text,
 
 /* --- what the watchers see ------------------------------------------------ */
 
-/* A list begins.  Its items follow through controller_track,
- * controller_nodepool or controller_disruption_event.  controller_listed then
- * says that the list is complete: what it did not show is gone.  served =
- * false: the API server has no such resource.  At the start that counts as an
- * empty list; later the last state stands. */
+/* controller_listing says that a list begins.  Its items follow through
+ * controller_track, controller_nodepool or controller_disruption_event.
+ * controller_listed then says that the list is complete: what it did not show
+ * is gone.  served = false means that the API server has no such resource.  At
+ * the start that counts as an empty list.  Later the table stays as it was. */
 void controller_listing(struct controller *s, enum kind kind);
 void controller_listed(struct controller *s, enum kind kind, bool served,
 		       struct now now);
-/* Says whether the watch that follows the list is open and heard. */
+/* Says whether the watch that follows the list is open. */
 void controller_watch(struct controller *s, enum kind kind, bool up);
 
-/* A list or a watch showed this object.  It is dropped if it is not Karpenter's
- * any more. */
+/* A list or a watch showed this object.  The controller drops the object if it
+ * is not Karpenter's any more. */
 void controller_track(struct controller *s, const struct object *o,
 		      struct now now);
 /* The watch says that this object is gone. */
@@ -87,47 +88,50 @@ void controller_forget(struct controller *s, const struct object *o,
 		       struct now now);
 /* A list or a watch showed this NodePool, or says that it is gone. */
 void controller_nodepool(struct controller *s, const struct nodepool *p,
-		     struct now now);
+			 struct now now);
 void controller_nodepool_gone(struct controller *s, const char *name,
-			  struct now now);
+			      struct now now);
 /* Karpenter's Event says that this claim replaces another.  It may come at any
- * time, also before the claim.  reason: Karpenter's, or DISRUPTION_UNKNOWN. */
+ * time, also before the claim.  reason: Karpenter's, or DISRUPTION_UNKNOWN
+ * (core/controller/disruption_events.h) if it gives none. */
 void controller_disruption_event(struct controller *s, const char *claim_uid,
-		     const char *reason, struct now now);
+				 const char *reason, struct now now);
 
 /* The webhook's hint: when it last admitted a creation with a hold, server
  * time; STAMP_NONE: never.  The watch may not show that creation yet, so a
- * release waits for it a little. */
+ * release waits for it a little (HINT_WAIT_MS). */
 void controller_admitted(struct controller *s, int64_t server_ms);
 
-/* Does the controller want this kind to be listed anew?  It returns true once
- * for each wish. */
+/* Returns true if the controller wants this kind to be listed again, and once
+ * only for each time that it does. */
 bool controller_wants_list(struct controller *s, enum kind kind);
 
 /* --- what is to be done --------------------------------------------------- */
 
-/* A call to the API server about one object, or a fresh list (of which act,
- * kind and reason are set). */
+/* A call to the API server about one object, or a fresh list.  A fresh list is
+ * about a whole kind, so it has none of the members from `name` to
+ * `replaces` but the reason.  The members id, seq and forgotten are private:
+ * the controller finds the action again by them. */
 struct action {
 	enum act act;
 	enum kind kind;
-	uint32_t id;		/* opaque, together with seq */
+	uint32_t id;
 	uint64_t seq;
 	char name[NAME_BYTES];	/* the object to GET or PATCH */
 	char uid[UID_BYTES];
-	char rv[RV_BYTES];
+	char rv[RV_BYTES];	/* the version that the decision is about */
 	char nodepool[NODEPOOL_BYTES];
-	const char *reason;	/* for the log: "scale-up", "quiet", … */
+	const char *reason;	/* for the log, such as "scale-up"; static */
 	int64_t mark_ms;	/* HOLD: the mark to write; else the mark that
 				   is there */
-	struct hold_key hold;	/* CLEAR: the one to remove */
+	struct hold_key hold;	/* CLEAR: the hold to remove */
 	bool has_held_key;	/* the held-key annotation is there */
 	bool mark_exact;	/* CLEAR, UNMARK: entry_mark_exact */
 	char replaces[CLASS_BYTES];	/* CLASSIFY: the class to write */
-	uint64_t forgotten;	/* for controller_found: whether a claim may
-				   have gone since */
-	int64_t fence_ms;	/* boot time at which it is given up, done or
-				   not; INT64_MAX unless the caller lowers it */
+	uint64_t forgotten;
+	int64_t fence_ms;	/* boot time by which the call has to be over.
+				   The controller sets INT64_MAX, and whoever
+				   knows the Lease lowers it (daemon/state) */
 };
 
 enum controller_step {
@@ -150,8 +154,9 @@ enum controller_code {
 				   webhook fails: trying again soon is of no
 				   use */
 	CONTROLLER_GONE,	/* 404 */
-	CONTROLLER_BUSY,	/* 429, 503 */
-	CONTROLLER_FAILED,	/* anything else, or no answer */
+	CONTROLLER_BUSY,	/* 429, 503: nothing was written */
+	CONTROLLER_FAILED,	/* anything else, or no answer: it may have been
+				   written */
 };
 
 struct controller_outcome {
@@ -168,13 +173,15 @@ struct controller_todo controller_next(struct controller *s, struct now now);
 void controller_done(struct controller *s, const struct controller_outcome *o,
 		     struct now now);
 
-/* Call these before controller_done.  controller_found: the object that
- * ACT_READ or ACT_READ_CLAIM brought.  controller_fresh: an item of
- * ACT_LIST_CLAIMS.  controller_fresh_nodepool: an item of
- * ACT_LIST_NODEPOOLS. */
+/* The next three report what an action has read.  Call them before its
+ * controller_done. */
+
+/* Takes the object that ACT_READ or ACT_READ_CLAIM has brought. */
 void controller_found(struct controller *s, const struct action *a,
 		      const struct object *o, struct now now);
+/* Takes an item of ACT_LIST_CLAIMS. */
 void controller_fresh(struct controller *s, const struct object *claim);
+/* Takes an item of ACT_LIST_NODEPOOLS. */
 void controller_fresh_nodepool(struct controller *s, const struct nodepool *p);
 
 /* --- reports -------------------------------------------------------------- */
@@ -186,11 +193,12 @@ bool controller_note(struct controller *s, struct note *out);
 /* What the metrics show. */
 struct controller_report {
 	uint32_t objects[KIND_COUNT];	/* in the table */
-	uint32_t held[KIND_COUNT];	/* of these: with a mark of ours */
-	uint32_t timers;		/* deadlines that lie ahead */
+	uint32_t held[KIND_COUNT];	/* those of them that have our mark and
+					   the hold */
+	uint32_t timers;		/* machines whose deadline lies ahead */
 	bool up[VIEW_COUNT];		/* the watch is open */
-	bool blocked;	/* for more than a minute holds could not be
-			   released */
+	bool blocked;	/* holds could not be released for more than
+			   BLOCKED_MS */
 };
 void controller_report(const struct controller *s,
 		       struct controller_report *out);
@@ -213,6 +221,6 @@ struct nodepool_report {
 };
 /* The same for the NodePools that have been seen. */
 bool controller_nodepool_at(const struct controller *s, uint32_t *i,
-			struct nodepool_report *out);
+			    struct nodepool_report *out);
 
 #endif

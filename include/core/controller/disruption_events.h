@@ -30,17 +30,17 @@ struct disruption_events {
 
 /* max: how many claims fit.  Returns -1 if there is no memory; call
  * disruption_events_done in either case. */
-int disruption_events_init(struct disruption_events *s, uint32_t max);
-void disruption_events_done(struct disruption_events *s);
+int disruption_events_init(struct disruption_events *d, uint32_t max);
+void disruption_events_done(struct disruption_events *d);
 /* Remembers the reason for this claim.  Of several reasons for one claim, the
  * first that is not DISRUPTION_UNKNOWN stays. */
-void disruption_events_put(struct disruption_events *s, const char *uid,
+void disruption_events_put(struct disruption_events *d, const char *uid,
 			   const char *reason);
 /* Returns the reason for this claim and forgets it, or returns NULL if there
- * was no Event.  The reason belongs to *s and is valid until the next call. */
-const char *disruption_events_take(struct disruption_events *s,
+ * was no Event.  The reason belongs to *d and is valid until the next call. */
+const char *disruption_events_take(struct disruption_events *d,
 				   const char *uid);
 /* Forgets all reasons. */
-void disruption_events_forget(struct disruption_events *s);
+void disruption_events_forget(struct disruption_events *d);
 
 #endif

@@ -10,11 +10,13 @@
 #include "core/table/machines.h"
 
 /*
- * How `uninstall` takes every hold, mark and class of ours off a cluster.
+ * Decides how `uninstall` takes every hold, mark and class of ours off a
+ * cluster.
  *
- * A step machine (docs/architecture.md#step-machines): cleanup_next says what to
- * do or for how long to wait, and cleanup_done is told what came of it.  Several
- * WRITEs may be under way at once, of all other steps one.  The steps:
+ * A step machine (docs/architecture.md#step-machines): cleanup_next says what
+ * to do or for how long to wait, and cleanup_done is told what came of it.
+ * Several WRITEs may be under way at once, but only one step of any other kind.
+ * The steps:
  *
  *	REGISTERED ── nothing marks new objects any more
  *	    ▼
@@ -35,63 +37,68 @@
  * A dry run looks at what is registered, lists once and gives out the writes
  * of one round; the caller answers each with CLEANUP_OK and does not make it.
  *
- * Not thread-safe.  Allocates in cleanup_new only.  Times: struct now.
+ * cleanup_new allocates all memory.  until_ms is boot_ms, and the times of
+ * marks are server_ms.  Not thread-safe.
  */
 struct cleanup;
 
 struct cleanup_config {
-	struct hold_key hold;	/* today's */
+	struct hold_key hold;	/* today's hold */
 	uint32_t machines_max;	/* of each kind; more wait for a later round */
 	bool dry_run;
 	bool remove_registered;	/* delete what is registered at admission */
-	int64_t settle_ms;	/* between two lists that show nothing.  By then
-				   every API server has heard of a webhook that
-				   is gone, and Karpenter of a cleared claim */
+	int64_t settle_ms;	/* the wait between two lists that show nothing
+				   (limits.h, UNINSTALL_PAUSE_MS) */
 	int64_t until_ms;	/* boot time of the timeout; INT64_MAX: none */
 };
 
 enum cleanup_step {
 	CLEANUP_WAIT,
-	CLEANUP_REGISTERED,	/* look what is registered; `remove` it */
-	CLEANUP_LEAD,		/* see to it that nobody else writes */
-	CLEANUP_LIST,		/* one consistent list of `kind` */
-	CLEANUP_WRITE,		/* `write` */
-	CLEANUP_END,		/* `verdict`, and the same ever after */
+	CLEANUP_REGISTERED,	/* see what is registered at admission, and
+				   delete it if `remove` is set */
+	CLEANUP_LEAD,		/* make sure that the Lease is ours, so that
+				   nobody else writes */
+	CLEANUP_LIST,		/* make one consistent list of `kind` */
+	CLEANUP_WRITE,		/* make the write `write` */
+	CLEANUP_END,		/* stop: `verdict` says how it ended.  All later
+				   calls return the same */
 };
 
 enum cleanup_act {
-	CLEANUP_KEEP,		/* nothing; never in a todo */
+	CLEANUP_KEEP,		/* write nothing; it never comes in a todo */
 	CLEANUP_RELEASE,	/* remove hold and mark */
 	CLEANUP_UNMARK,		/* remove the mark; the hold is a person's */
 	CLEANUP_DECLASSIFY,	/* remove what says which claim it replaces */
 };
 
-/* What to write on one object.  The pointers are the machine's, and valid
- * until the write's outcome. */
+/* What to write on one object.  The pointers belong to the struct cleanup and
+ * are valid until the write's outcome. */
 struct cleanup_write {
 	uint32_t id;		/* names the write in its outcome */
 	enum cleanup_act act;
 	const struct entry *object;
-	const struct hold_key *hold;	/* RELEASE: the one to remove */
+	const struct hold_key *hold;	/* RELEASE: the hold to remove */
 	bool mark_exact;	/* entry_mark_exact */
 };
 
 enum cleanup_verdict {
-	CLEANUP_CLEAN,		/* two lists have shown nothing */
-	CLEANUP_STILL_REGISTERED,	/* something marks new objects */
-	CLEANUP_FOREIGN_MARKS,	/* none is left, but something still holds */
-	CLEANUP_DENIED,		/* every write is refused: report->why */
-	CLEANUP_UNREADABLE,	/* nothing is left but what cannot be read */
-	CLEANUP_LATE,		/* until_ms */
-	CLEANUP_BROKEN,		/* a step has FAILED */
+	CLEANUP_CLEAN,		/* two lists in a row have shown nothing; or it
+				   was a dry run */
+	CLEANUP_STILL_REGISTERED,	/* something still marks new objects */
+	CLEANUP_FOREIGN_MARKS,	/* no mark is left, but somebody else has marked
+				   objects meanwhile: report->foreign */
+	CLEANUP_DENIED,		/* every write was refused: report->why */
+	CLEANUP_UNREADABLE,	/* only marks that cannot be decoded are left */
+	CLEANUP_LATE,		/* until_ms has come */
+	CLEANUP_BROKEN,		/* a step other than a WRITE has failed */
 };
 
 struct cleanup_todo {
 	enum cleanup_step step;
 	int64_t wait_ms;	/* WAIT; INT64_MAX: until another call */
-	bool trying_again;	/* WAIT: a round has come to nothing, and the
-				   one before it had not: worth a line about
-				   report->why.  Said once */
+	bool trying_again;	/* WAIT: no write of the last round succeeded,
+				   and it is the first such round in a row:
+				   print report->why.  Set once each time */
 	bool remove;		/* REGISTERED */
 	enum kind kind;		/* LIST */
 	struct cleanup_write write;	/* WRITE */
@@ -100,58 +107,76 @@ struct cleanup_todo {
 
 enum cleanup_code {
 	CLEANUP_OK,
-	CLEANUP_FAILED,		/* not a WRITE: it cannot be had, or the caller
-				   is to stop */
-	CLEANUP_UNSERVED,	/* LIST: there is no such resource */
-	CLEANUP_GONE,		/* WRITE: there is no such object any more */
-	CLEANUP_CHANGED,	/* WRITE: not done, a test in it failed */
-	CLEANUP_REFUSED,	/* WRITE: not done, of no use to ask again */
-	CLEANUP_UNANSWERED,	/* WRITE: may be done, or not now */
+	CLEANUP_FAILED,		/* any step but WRITE: it failed for good, or
+				   the command was interrupted */
+	CLEANUP_UNSERVED,	/* LIST: the API server does not serve the
+				   resource */
+	CLEANUP_GONE,		/* WRITE: the object is gone */
+	CLEANUP_CHANGED,	/* WRITE: a test in it failed; nothing is
+				   written */
+	CLEANUP_REFUSED,	/* WRITE: nothing is written, and trying again
+				   is of no use */
+	CLEANUP_UNANSWERED,	/* WRITE: it may have been done; or nothing is
+				   written, and trying again may help */
 };
 
 struct cleanup_outcome {
 	enum cleanup_code code;
-	unsigned registered;	/* REGISTERED: how many there are still */
-	bool anew;		/* LEAD: it was not ours all the time since the
-				   last LEAD */
-	bool led;		/* LIST: it is still ours */
+	unsigned registered;	/* REGISTERED: how many are still registered */
+	bool anew;		/* LEAD: somebody else may have had the Lease
+				   since the last LEAD */
+	bool led;		/* LIST: the Lease is still ours */
 	uint32_t id;		/* WRITE */
-	const char *why;	/* WRITE that is not OK: in words */
+	const char *why;	/* WRITE that is not OK: the reason in words;
+				   NULL: none */
 };
 
+/* c is copied.  seed: of all jitter.  Returns NULL if there is no memory. */
 struct cleanup *cleanup_new(const struct cleanup_config *c, uint64_t seed);
 void cleanup_free(struct cleanup *x);	/* NULL: nothing */
 
-/* It goes on giving out WRITEs while others are under way, and says WAIT where
- * the next depends on an answer. */
+/* cleanup_next goes on giving out WRITEs while others are under way.  It says
+ * WAIT where the next WRITE depends on an answer. */
 struct cleanup_todo cleanup_next(struct cleanup *x, struct now now);
 void cleanup_done(struct cleanup *x, const struct cleanup_outcome *o,
 		  struct now now);
-/* The write under way by that id, once more. */
+/* Returns the write with this id, which is under way, again. */
 struct cleanup_write cleanup_writing(const struct cleanup *x, uint32_t id);
 
-/* While a LIST is under way.  It begins, or starts over; then its items.
- * unread: one that has a mark and cannot be decoded, in words. */
+/* The next three report what a LIST shows while it is under way. */
+
+/* Call this when the list begins, and again when it has to start over: what it
+ * has shown so far is dropped. */
 void cleanup_listing(struct cleanup *x);
+/* Call this for each item. */
 void cleanup_seen(struct cleanup *x, const struct object *o, struct now now);
+/* Call this instead for an item that has a mark and cannot be decoded.  text
+ * names it in the report. */
 void cleanup_unread(struct cleanup *x, const char *text);
 
 #define CLEANUP_NAMED 10
+/* What one list of all Nodes and NodeClaims has shown. */
 struct cleanup_list {
 	unsigned left[KIND_COUNT];	/* objects with a mark */
-	unsigned classes[KIND_COUNT];
-	unsigned unread[KIND_COUNT];	/* of left */
-	char named[CLEANUP_NAMED][NAME_BYTES + 16];	/* the first of left */
+	unsigned classes[KIND_COUNT];	/* objects with a class */
+	unsigned unread[KIND_COUNT];	/* those of left that could not be
+					   decoded */
+	char named[CLEANUP_NAMED][NAME_BYTES + 16];	/* the first ones of
+							   left, "node/NAME" */
 };
 
 /* What to say at the end. */
 struct cleanup_report {
-	bool listed;		/* there was a complete list … */
-	struct cleanup_list last;	/* … and this is the last one */
-	unsigned released[KIND_COUNT], unmarked, declassified;
+	bool listed;		/* `last` is the last complete list; false:
+				   there was none */
+	struct cleanup_list last;
+	unsigned released[KIND_COUNT], unmarked, declassified;	/* writes */
 	const char *foreign;	/* the first foreign mark, in words; "": none */
-	char why[240];		/* of the last round's failures the first; "" */
+	char why[240];		/* the first failure of the last round; "":
+				   none */
 };
+/* Returns the report so far.  It belongs to *x and is valid until
+ * cleanup_free. */
 const struct cleanup_report *cleanup_report(const struct cleanup *x);
 
 #endif

@@ -10,12 +10,12 @@
 #include "core/base/stamp.h"
 
 /*
- * Which Kubernetes Events to write on NodePools, and when, by the rules of
- * client-go (tools/events/event_broadcaster.go).  The first Event of a kind is
- * created.  An equal one within 6 min makes a series of it.  Further ones are
- * counted here, and written every 30 min and once 6 min after the last.  An
- * Event that cannot be written is tried 12 times and then lost; nobody waits
- * for it.
+ * Decides which Kubernetes Events to write on NodePools, and when, by the rules
+ * of client-go (tools/events/event_broadcaster.go).  The first of several equal
+ * Events is created.  Another one within 6 min makes a series of it.  Further
+ * ones are counted here, and the count is written every 30 min and once 6 min
+ * after the last.  An Event that cannot be written is tried 12 times and then
+ * lost.  The rest of the program does not depend on it.
  *
  * Two Events are equal if they have the same NodePool, reason, action and note.
  * (client-go leaves the note out.  But Kubernetes allows no change of a note
@@ -23,45 +23,56 @@
  * the first.)
  *
  * A step machine (docs/architecture.md#step-machines): event_series_next says
- * what to do or for how long to wait, and event_series_done is told what came of
- * it.  One step is under way at a time; meanwhile event_series_next says WAIT.
- * One thread, or under the owner's lock.  No allocation; about 90 KB.
+ * what to do or for how long to wait, and event_series_done is told what came
+ * of it.  At most one step is under way: until event_series_done,
+ * event_series_next says WAIT.
+ *
+ * Not thread-safe: one thread calls it, or all callers hold the owner's lock.
+ * It owns no memory, but takes about 90 KB: do not put it on the stack.
  */
-#define EVENT_SERIES_MAX 64		/* kinds known at once, written or
-					   waiting */
+#define EVENT_SERIES_MAX 64		/* different Events known at once,
+					   written or waiting */
 #define EVENT_SERIES_NOTE_BYTES 1025	/* Kubernetes: 1024 bytes */
 #define EVENT_SERIES_ACTION_BYTES 129	/* Kubernetes: 128 bytes */
-#define EVENT_SERIES_SERIES_MS 360000
-#define EVENT_SERIES_REFRESH_MS 1800000
+/* client-go's finishTime, refreshTime, maxTriesPerEvent and sleepDuration. */
+#define EVENT_SERIES_FINISH_MS 360000	/* a series ends when no equal Event
+					   has come for so long */
+#define EVENT_SERIES_REFRESH_MS 1800000	/* how often the count of a series is
+					   written */
 #define EVENT_SERIES_TRIES 12
-#define EVENT_SERIES_RETRY_MS 10000	/* and up to a quarter more */
+#define EVENT_SERIES_RETRY_MS 10000	/* from one try to the next, and up to
+					   a quarter more */
 
 enum event_reason {
-	EVENT_SERIES_HOLD_STARTED,
-	EVENT_SERIES_HOLD_EXTENDED,
-	EVENT_SERIES_HOLD_RELEASED,
-	EVENT_SERIES_HOLD_CAPPED,
-	EVENT_SERIES_MANUAL_HOLD,
-	EVENT_SERIES_INVALID_ANNOTATION,	/* a Warning, as is the next
-						   one */
-	EVENT_SERIES_RELEASE_BLOCKED,
-	EVENT_SERIES_REASON_COUNT,
+	EVENT_HOLD_STARTED,
+	EVENT_HOLD_EXTENDED,
+	EVENT_HOLD_RELEASED,
+	EVENT_HOLD_CAPPED,
+	EVENT_MANUAL_HOLD,
+	EVENT_INVALID_ANNOTATION,	/* a Warning, as is the next one */
+	EVENT_RELEASE_BLOCKED,
+	EVENT_REASON_COUNT,
 };
 
+/* An Event to say. */
 struct event_series_what {
 	enum event_reason reason;
 	const char *nodepool, *nodepool_uid;
 	const char *action;	/* NULL: the reason's usual one */
-	const char *note;	/* if too long, cut at a whole character */
+	const char *note;	/* a note that is too long is cut after a whole
+				   character */
 };
 
+/* An Event to write. */
 struct event_series_event {
 	enum event_reason reason;
 	char nodepool[NODEPOOL_BYTES], nodepool_uid[UID_BYTES];
 	char action[EVENT_SERIES_ACTION_BYTES], note[EVENT_SERIES_NOTE_BYTES];
-	int64_t first_us;	/* server time; no other Event has the same */
+	/* When it was said first and last, in microseconds of server time.
+	 * first_us is part of the Event's name: no two Events have the same. */
+	int64_t first_us;
 	int64_t last_us;
-	unsigned count;		/* 2 or more: a series */
+	unsigned count;		/* how often it was said; 2 or more: a series */
 };
 
 enum event_series_step {
@@ -74,7 +85,7 @@ enum event_series_step {
 struct event_series_todo {
 	enum event_series_step step;
 	int64_t wait_ms;	/* WAIT; INT64_MAX: until another call */
-	const struct event_series_event *event;	/* valid until
+	const struct event_series_event *event;	/* CREATE, PATCH: valid until
 						   event_series_done */
 };
 
@@ -91,39 +102,63 @@ struct event_series_outcome {
 	int64_t retry_after_ms;	/* FAILED: the answer's; -1: none */
 };
 
+/*
+ * One Event, and the series that it becomes.
+ *
+ *	         say               written, or lost
+ *	FREE ───────────▶ PENDING ──────────────────▶ COUNTING ───▶ FREE
+ *	                     ▲                           │ ▲ │
+ *	                     └───────────────────────────┘ └─┘ say
+ *	             the second say; every 30 min, and at the end,
+ *	             if the API server does not have the count yet
+ *
+ * FREE is !used, and PENDING is `pending`.  The end has come when nothing equal
+ * was said for 6 min; then `ended` is set, and an equal Event begins another
+ * entry.  An Event that does not `exist` is created, any other is patched.
+ */
 struct event_series_entry {
 	struct event_series_event event;
 	bool used;
 	bool pending;		/* to be written, at not_before_ms or later */
-	bool exists;		/* the server has it */
-	bool ended;		/* takes no more; dropped once it is written */
+	bool exists;		/* the API server has the Event */
+	bool ended;		/* it takes no more, and is freed once it is
+				   written */
 	unsigned written;	/* the count that the API server has */
-	unsigned tries;
-	uint64_t order;
-	int64_t last_ms, wrote_ms, not_before_ms;	/* boot_ms */
+	unsigned tries;		/* of the write that is pending */
+	uint64_t order;		/* entries are numbered as they begin */
+	/* Boot time: when it was last said, when it was last written or given
+	 * up, and when its next try is due. */
+	int64_t last_ms, wrote_ms, not_before_ms;
 };
 
+/* The members are private, but for the two counts at the end. */
 struct event_series {
 	struct pace pace;
 	struct event_series_entry entries[EVENT_SERIES_MAX];
 	struct event_series_entry *under_way;	/* NULL: none */
 	enum event_series_step step;		/* of the one under way */
 	struct event_series_event sent;		/* the Event as it was sent */
-	uint64_t order;
-	int64_t stamp_us;
-	uint64_t dropped;	/* no room */
-	uint64_t lost;		/* refused, or tried 12 times */
+	uint64_t order;		/* of the next entry */
+	int64_t stamp_us;	/* the first_us that was given out last */
+	uint64_t dropped;	/* Events for which there was no room */
+	uint64_t lost;		/* writes refused, or tried 12 times */
 };
 
-void event_series_init(struct event_series *t, uint64_t seed);
-void event_series_say(struct event_series *t,
+/* seed: of all jitter. */
+void event_series_init(struct event_series *s, uint64_t seed);
+/* Says an Event, and copies what `what` points to.  If there is no room, the
+ * oldest entry goes, first of those that have nothing to write.  An Event whose
+ * NodePool has an overlong name or uid is dropped. */
+void event_series_say(struct event_series *s,
 		      const struct event_series_what *what, struct now now);
-struct event_series_todo event_series_next(struct event_series *t,
+struct event_series_todo event_series_next(struct event_series *s,
 					   struct now now);
-void event_series_done(struct event_series *t,
+void event_series_done(struct event_series *s,
 		       const struct event_series_outcome *o, struct now now);
 
-const char *event_reason_name(enum event_reason r);	/* "HoldStarted" */
-const char *event_reason_type(enum event_reason r);	/* "Normal" */
+/* Return the Event's reason, such as "HoldStarted", and its type, "Normal" or
+ * "Warning".  Static. */
+const char *event_reason_name(enum event_reason r);
+const char *event_reason_type(enum event_reason r);
 
 #endif

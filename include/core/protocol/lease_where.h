@@ -9,17 +9,18 @@
 #include "core/protocol/lease.h"
 
 /*
- * In which namespace does a command take the holder's Lease?  The caller lists
- * the Leases of that name in all namespaces, passes each to lease_where_seen
- * and asks lease_where_choose:
+ * Finds out in which namespace a command takes the holder's Lease.  The caller
+ * lists the Leases of that name in all namespaces, passes each to
+ * lease_where_seen and asks lease_where_choose:
  *
- *	a namespace is given	that one.  An error if it has no such Lease and
+ *	a namespace is given	that one.  ERR_INPUT if it has no such Lease and
  *				a holder renews one elsewhere, because a Lease
  *				taken beside it would stop nobody
- *	none is given		the one that has a Lease, or none; two are an
- *				error
+ *	none is given		the one that has a Lease, or none.  ERR_INPUT if
+ *				several have one
  *
- * Pure; not thread-safe.
+ * It owns no memory.  The caller sets `given` and server_ms before
+ * lease_where_begin.  Not thread-safe.
  */
 #define LEASE_NAMESPACE_BYTES 64
 
@@ -27,20 +28,24 @@ struct lease_where {
 	const char *given;	/* borrowed; a DNS label, or "": none */
 	int64_t server_ms;	/* now */
 	bool there;		/* the given namespace has a Lease */
-	char found[LEASE_NAMESPACE_BYTES];	/* the first one that has … */
-	char second[LEASE_NAMESPACE_BYTES];	/* … and the last other one */
-	char live[LEASE_NAMESPACE_BYTES];	/* one that is not given and in
-						   which a holder renews … */
-	char holder[LEASE_HOLDER_BYTES];	/* … which is this one */
+	/* The first namespace that has one, and the last other one. */
+	char found[LEASE_NAMESPACE_BYTES];
+	char second[LEASE_NAMESPACE_BYTES];
+	/* A namespace that is not given and in which a holder renews, and that
+	 * holder. */
+	char live[LEASE_NAMESPACE_BYTES];
+	char holder[LEASE_HOLDER_BYTES];
 };
 
-/* The list begins, or starts over: what it has shown counts no more. */
+/* Call this when the list begins, and again when it has to start over: what it
+ * has shown so far is dropped. */
 void lease_where_begin(struct lease_where *w);
+/* Call this for each Lease of the list. */
 void lease_where_seen(struct lease_where *w,
 		      const char namespace_name[LEASE_NAMESPACE_BYTES],
 		      const struct lease_record *r);
-/* The list is complete.  out: the namespace; "": there is no Lease.  ERR_INPUT
- * if a person has to say which. */
+/* Call this when the list is complete.  Sets out to the namespace, or to "" if
+ * there is no Lease. */
 int lease_where_choose(const struct lease_where *w,
 		       char out[LEASE_NAMESPACE_BYTES], struct err *e);
 

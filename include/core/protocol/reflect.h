@@ -10,35 +10,44 @@
 #include "core/base/stamp.h"
 
 /*
- * List and watch as client-go's reflector does it (tools/cache/reflector.go): a
- * complete list in pages with resourceVersion unset, then a watch from its
- * resourceVersion on.  After a 410 it lists again.  After anything else it
- * watches again from where the old watch ended, after a backoff with jitter.
+ * Tells its caller what to do to keep one resource listed and watched, as
+ * client-go's reflector does (tools/cache/reflector.go): make a complete list
+ * in pages with resourceVersion unset, then watch from the list's
+ * resourceVersion on.  A watch goes on where the one before it ended.  After a
+ * 410, the next step is a list.  A list that fails starts again with its first
+ * page.  After a failure, and after a very short watch, the next step waits for
+ * a backoff with jitter.
  *
  * A step machine (docs/architecture.md#step-machines): reflect_next says what
  * to do or for how long to wait, and reflect_done is told what came of it.  One
- * step is under way at a time.  A step that its caller cuts short needs no
- * outcome: reflect_next says again what to do.  One resource, one thread;
- * boot_ms throughout.
+ * step is under way at a time.  If the caller cuts a step short, it need not
+ * report it: reflect_next then says again what to do.
+ *
+ * Each resource has a struct reflect of its own, which owns no memory and is
+ * used by one thread.  All times are boot_ms.
  */
 enum reflect_step {
 	REFLECT_WAIT,
-	REFLECT_LIST,	/* list one page: cont is "" for the first */
-	REFLECT_WATCH,	/* watch from rv on, for timeout_s */
+	REFLECT_LIST,	/* list one page, with `cont` as the continue token;
+			   "" asks for the first page */
+	REFLECT_WATCH,	/* watch from rv on, for timeout_s seconds */
 };
 
 struct reflect_todo {
 	enum reflect_step step;
 	int64_t wait_ms;	/* WAIT; INT64_MAX: until another call */
-	const char *rv, *cont;	/* owned by struct reflect */
-	int timeout_s;
+	const char *rv, *cont;	/* WATCH; LIST.  Both belong to the struct
+				   reflect and are valid until the next call */
+	int timeout_s;		/* WATCH */
 };
 
 enum reflect_code {
-	REFLECT_PAGE,		/* a page, and more are to come */
-	REFLECT_COMPLETE,	/* the last page */
-	REFLECT_UNSERVED,	/* no such resource: we ask again later */
-	REFLECT_ENDED,		/* the watch ended as agreed */
+	REFLECT_PAGE,		/* LIST: a page came, and more follow */
+	REFLECT_COMPLETE,	/* LIST: the last page came */
+	REFLECT_UNSERVED,	/* the API server does not serve the resource;
+				   the next step is a list, after UNSERVED_MS or
+				   up to twice as long */
+	REFLECT_ENDED,		/* WATCH: it ended without an error */
 	REFLECT_EXPIRED,	/* 410, in the stream or as the answer */
 	REFLECT_FAILED,		/* anything else */
 };
@@ -46,32 +55,41 @@ enum reflect_code {
 struct reflect_outcome {
 	enum reflect_code code;
 	const char *rv;		/* PAGE, COMPLETE: the list's */
-	const char *cont;	/* PAGE: the token of the next one */
+	const char *cont;	/* PAGE: the token of the next page */
 	int64_t retry_after_ms;	/* FAILED: the answer's; -1: none */
 };
 
+/* The members are private. */
 struct reflect {
 	struct pace pace;
-	char rv[RV_BYTES];	/* "" = list first */
-	char cont[CONTINUE_BYTES];
-	unsigned failures;
+	char rv[RV_BYTES];	/* where the next watch starts; "": a list is
+				   next */
+	char cont[CONTINUE_BYTES];	/* the token of the next page; "": no
+					   list is under way */
+	unsigned failures;	/* in a row, for the backoff */
+	/* The next step waits until not_before_ms.  The others say when the
+	 * last step failed, and when the last watch began. */
 	int64_t not_before_ms, failed_ms, watch_ms;
 	int64_t expired_ms;	/* the last 410 */
 };
 
+/* Makes *r ready for its first list.  seed: of all jitter. */
 void reflect_init(struct reflect *r, uint64_t seed);
 struct reflect_todo reflect_next(struct reflect *r, struct now now);
 void reflect_done(struct reflect *r, const struct reflect_outcome *o,
 		  struct now now);
 
-/* A watch line or bookmark came: the next watch starts at its rv. */
+/* Call this with the resourceVersion of each watch line and bookmark.  The next
+ * watch starts there.  An rv of "" changes nothing. */
 void reflect_seen(struct reflect *r, const char *rv);
 
-/* If the watch under way ends now, was it too short?  Then the next one has to
- * wait as after a failure. */
+/* Returns whether the watch under way is still so young that its end would
+ * count as a failure, so that the next one has to wait. */
 bool reflect_short(const struct reflect *r, struct now now);
 
-/* Starts over with a list. */
+/* Forgets the resourceVersion, so that the next step is a list from its first
+ * page on.  The end of a watch under way may still be reported, but not a page
+ * of a list. */
 void reflect_restart(struct reflect *r);
 
 #endif

@@ -9,45 +9,65 @@
 #include "core/base/stamp.h"
 
 /*
- * When the leader mints a CA and a serving certificate of our own, and what the
- * API server is to trust meanwhile
+ * Decides when the leader makes a CA and a serving certificate of our own, and
+ * which CAs the API server is to trust meanwhile
  * (docs/operations.md#certificates-of-its-own).  Everything that counts is in
  * the Secret and in caBundle, and is read again before each write, so that the
- * next leader goes on from there:
+ * next leader goes on from there.  The first line that applies says what to do:
  *
- *	no CA, or 2/3 of its life over	-> a new CA and its key in the Secret
- *	it is valid in a few minutes	-> wait for it, and for a pair of it
- *	the CA is not in caBundle	-> caBundle: it, and those before it
- *	no certificate of that CA, or 2/3 of its life over
- *		-> a new one, once the CA has been seen in caBundle for
- *		   settle_ms: no API server may still go by an older one
+ *	what was read				what to do
+ *	the CA will be valid in a few minutes	wait for it
+ *	the CA is missing or not valid, or 2/3	write a new CA and its key to
+ *	of its life are over			the Secret
+ *	caBundle does not have the CA, is not	write caBundle
+ *	the same everywhere, or has a CA that
+ *	may go
+ *	the serving certificate will be valid	wait for it
+ *	in a few minutes
+ *	a certificate by the CA is missing or	write a new one, but not before
+ *	not valid, or 2/3 of its life are over	the CA has been in caBundle for
+ *						settle_ms: by then every API
+ *						server trusts it
  *
- * A CA in caBundle, whosever it is, stays until it expires, or until our CA is
- * older than a serving certificate lives: then no certificate of an earlier CA
- * is left.  A CA in caBundle that is younger than ours stays: somebody put our
- * CA there, and the certificate that is served may be the younger one's.  A
+ * A CA may go from caBundle, whoever put it there,
+ *
+ *  1. when it has expired, or
+ *  2. when it is not younger than ours and no certificate by it is served any
+ *     more.  That is so when our CA is older than a serving certificate lives,
+ *     has been seen in caBundle for leaf_ms / RENEWAL_SPREAD, and its serving
+ *     certificate is that old, or
+ *  3. when there is no room for ours and it is the oldest.
+ *
+ * A CA that is younger than ours stays otherwise: somebody may have put our CA
+ * into the Secret while a certificate by the younger one is served.  A
  * certificate never outlives its CA (edge/certs/certs_own.h).
  *
- * If the webhooks cannot be read, a certificate is renewed all the same if its
- * CA was trusted before, and nothing else is done.
+ * If the webhooks cannot be read, a certificate is still renewed if its CA was
+ * trusted before, and nothing else is done.
  *
  * A step machine (docs/architecture.md#step-machines): renewal_next says what
  * to do or for how long to wait, and renewal_done is told what came of it.  One
- * step is under way at a time.  The times of certificates are the API server's.
- * One thread; no allocation.
+ * step is under way at a time.  The times of certificates are server_ms, all
+ * others are boot_ms.  One thread uses it, and it owns no memory.
  */
 #define RENEWAL_ID_BYTES 32	/* SHA-256 of the certificate */
 #define RENEWAL_BUNDLE_MAX 16	/* the CA itself, and the youngest others */
-#define RENEWAL_SPREAD 6	/* one part in so many of a life: by then every
-				   replica has the new pair */
-#define RENEWAL_AHEAD_MS 300000	/* how long we wait for what is not valid yet */
+#define RENEWAL_SPREAD 6	/* a new pair has reached every replica after
+				   the life of a serving certificate, divided by
+				   this */
+#define RENEWAL_AHEAD_MS 300000	/* how long we wait for a certificate that is
+				   not valid yet; a later one is replaced */
 #define RENEWAL_BACKDATE_MS 3600000	/* NotBefore lies this long before the
-					   birth */
+					   moment at which we made it */
 
 struct renewal_config {
-	int64_t ca_ms, leaf_ms;		/* lives */
+	int64_t ca_ms, leaf_ms;		/* how long a CA and a serving
+					   certificate live */
 	int64_t read_ms;		/* how often everything is read */
-	int64_t settle_ms;
+	int64_t settle_ms;		/* how long after a change of caBundle
+					   every API server goes by it; also the
+					   least time between two equal
+					   writes */
 };
 
 struct renewal_cert {
@@ -57,14 +77,15 @@ struct renewal_cert {
 
 /* What a READ has read. */
 struct renewal_view {
-	bool has_ca;		/* a CA with its key */
+	bool has_ca;		/* the Secret has a CA and its key */
 	struct renewal_cert ca;
-	bool has_leaf;		/* a pair of that CA for all our names */
+	bool has_leaf;		/* the Secret has a pair by that CA for all our
+				   names */
 	struct renewal_cert leaf;
 	bool has_webhooks;	/* there are webhooks, which may have a
 				   caBundle */
-	bool bundle_differs;	/* it differs between them, or there is more
-				   than this */
+	bool bundle_differs;	/* the webhooks have different caBundles, or one
+				   has more than `bundle` shows */
 	unsigned bundle_n;
 	struct renewal_cert bundle[RENEWAL_BUNDLE_MAX];
 };
@@ -72,22 +93,25 @@ struct renewal_view {
 enum renewal_step {
 	RENEWAL_WAIT,
 	RENEWAL_READ,
-	RENEWAL_CA,	/* mint one that lives for life_ms, and write it */
-	RENEWAL_BUNDLE,	/* write the CA, and `keep` of the view's bundle */
-	RENEWAL_LEAF,	/* the same for the serving certificate */
+	RENEWAL_CA,	/* make a CA that lives for life_ms, and write it to the
+			   Secret */
+	RENEWAL_BUNDLE,	/* write the CA, and `keep` of the view's bundle, to the
+			   caBundle of each webhook */
+	RENEWAL_LEAF,	/* make a serving pair that lives for life_ms, and write
+			   it to the Secret */
 };
 
 struct renewal_todo {
 	enum renewal_step step;
 	int64_t wait_ms;	/* WAIT; INT64_MAX: until another call */
 	int64_t life_ms;	/* CA, LEAF */
-	const char *reason;	/* of a write */
-	bool keep[RENEWAL_BUNDLE_MAX];	/* BUNDLE */
+	const char *reason;	/* CA, BUNDLE, LEAF: why, for the log; static */
+	bool keep[RENEWAL_BUNDLE_MAX];	/* BUNDLE: by place in view.bundle */
 };
 
 enum renewal_code {
 	RENEWAL_OK,
-	RENEWAL_PARTLY,		/* READ: all but the webhooks */
+	RENEWAL_PARTLY,		/* READ: everything but the webhooks was read */
 	RENEWAL_CONFLICT,	/* the object has changed since it was read */
 	RENEWAL_FAILED,
 };
@@ -95,33 +119,39 @@ enum renewal_code {
 struct renewal_outcome {
 	enum renewal_code code;
 	const struct renewal_view *view;	/* READ that is OK or PARTLY:
-						   what it has read */
+						   what was read; it is
+						   copied */
 	int64_t retry_after_ms;	/* not OK: the answer's; -1: none */
 };
 
+/* The members are private. */
 struct renewal {
 	struct renewal_config config;
 	struct pace pace;
 	struct renewal_view view;
 	enum renewal_step step;		/* the last step given out */
-	bool fresh;			/* nobody has acted on the view yet */
+	bool fresh;			/* the view was read and nothing has
+					   been decided by it yet */
 	bool partly;			/* the view is without webhooks */
 	int64_t not_before_ms;		/* boot time: nothing is done before */
-	int64_t wrote_ms[RENEWAL_LEAF + 1];	/* boot time of the last
-						   success */
-	bool trusted;			/* this CA stands in caBundle … */
+	int64_t wrote_ms[RENEWAL_LEAF + 1];	/* by step: boot time of its
+						   last success */
+	/* Whether caBundle has our CA, which one that is, and the boot time
+	 * since when we have seen it there. */
+	bool trusted;
 	unsigned char trusted_id[RENEWAL_ID_BYTES];
-	int64_t trusted_ms;		/* … since then, boot time */
+	int64_t trusted_ms;
 	unsigned failures;		/* in a row */
 };
 
-/* The lives as configured.  The rest follows from the serving certificate's
- * life, so that a third of it is always enough for everything there is to wait
- * for. */
+/* Returns a configuration with these lives.  The other times follow from
+ * leaf_ms, so that a third of it is enough to wait for a new CA and then for a
+ * new pair. */
 struct renewal_config renewal_config(int64_t ca_ms, int64_t leaf_ms);
 
-/* Begins anew, also at the start of each lead: nothing that was before
- * counts. */
+/* Makes *r ready for its first READ.  Call it at the start of each lead:
+ * nothing that this replica saw before counts.  c is copied.  seed: of all
+ * jitter. */
 void renewal_init(struct renewal *r, const struct renewal_config *c,
 		  uint64_t seed);
 

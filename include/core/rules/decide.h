@@ -76,7 +76,7 @@ struct decision {
 };
 
 struct decision decide(const struct half *claim, const struct half *node,
-		       enum goal wish);
+		       enum goal goal);
 
 /* Returns whether a person has a say in this machine, as docs/rules.md#words
  * defines it. */

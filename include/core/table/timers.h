@@ -117,14 +117,14 @@ struct timers {
 	uint32_t dirty_n;
 };
 
-/* Makes an empty table for the ids below ids_max.  *h has to be zeroed memory,
+/* Makes an empty table for the ids below ids_max.  *ts has to be zeroed memory,
  * because zeroing it here would touch all its pages.  The last `extra` ids are
  * used even while most of the others never were, so scans go over both ranges
- * and leave out what lies between.  Returns -1 if there is no memory; *h then
+ * and leave out what lies between.  Returns -1 if there is no memory; *ts then
  * owns none. */
-int timers_init(struct timers *h, const struct rules *rules, uint32_t ids_max,
+int timers_init(struct timers *ts, const struct rules *rules, uint32_t ids_max,
 		uint32_t extra);
-void timers_done(struct timers *h);
+void timers_done(struct timers *ts);
 
 /* What the owner knows of a machine.  The members are those of struct timer. */
 struct timer_facts {
@@ -139,83 +139,83 @@ struct timer_facts {
  * when a fact changes, and after timers_due has named the machine.  Returns -1
  * if there are more than SCOPES_MAX NodePools; the machine then has no
  * timer. */
-int timers_put(struct timers *h, uint32_t id, const struct timer_facts *f,
+int timers_put(struct timers *ts, uint32_t id, const struct timer_facts *f,
 	       int64_t now_ms);
-void timers_drop(struct timers *h, uint32_t id);
+void timers_drop(struct timers *ts, uint32_t id);
 
 /* Names a machine whose time has come, once.  The caller then computes its
  * facts again and calls timers_put.  Returns false if no machine is due. */
-bool timers_due(struct timers *h, int64_t now_ms, uint32_t *id);
+bool timers_due(struct timers *ts, int64_t now_ms, uint32_t *id);
 /* Returns the server time at which the next machine is due, or STAMP_NONE. */
-int64_t timers_next_ms(const struct timers *h);
+int64_t timers_next_ms(const struct timers *ts);
 /* Returns the boot time at which a cap next changes something, or
  * STAMP_NONE. */
-int64_t timers_cap_next_ms(const struct timers *h);
+int64_t timers_cap_next_ms(const struct timers *ts);
 
 /* Returns in how many milliseconds the cap will end the scope's hold, or
  * INT64_MAX if it never does or the scope is not held. */
-int64_t timers_cap_in_ms(const struct timers *h, uint32_t scope,
+int64_t timers_cap_in_ms(const struct timers *ts, uint32_t scope,
 			 int64_t boot_ms);
 
 /* Returns a scope that has become held or quiet since it was last returned, or
  * on which a window has opened; its member `held` says which.  Call it until it
  * returns NO_ID. */
-uint32_t timers_turned(struct timers *h, struct now now);
+uint32_t timers_turned(struct timers *ts, struct now now);
 
 /* Takes over what an earlier leader knew of a scope.  *cap has been brought up
  * to now by the caller, max_ms is the cap it was measured by, and `held` says
  * whether that leader held the scope.  at_ms is the server time at which that
  * leader knew this; a released-at before then has had its effect.  Nothing
  * happens if there is no room for another scope. */
-void timers_restore(struct timers *h, const char *name, const struct cap *cap,
+void timers_restore(struct timers *ts, const char *name, const struct cap *cap,
 		    int64_t max_ms, bool held, int64_t at_ms, struct now now);
 /* Returns whether a later leader has to know anything of this scope. */
-bool timers_keeps(const struct timers *h, uint32_t scope, int64_t boot_ms);
+bool timers_keeps(const struct timers *ts, uint32_t scope, int64_t boot_ms);
 
 /* Sets the scope's own cap.  In scope `cluster` the call does nothing, because
  * the configuration's cap applies. */
-void timers_cap(struct timers *h, uint32_t scope, int64_t max_ms,
+void timers_cap(struct timers *ts, uint32_t scope, int64_t max_ms,
 		int64_t boot_ms);
 /* Tells the scope the earliest released-at of its enabled NodePools, or
  * STAMP_NONE if one of them has none.  The debt is then no more than the time
  * since that moment, and an open window ends if that debt would not have opened
  * it. */
-void timers_released(struct timers *h, uint32_t scope, int64_t released_ms,
+void timers_released(struct timers *ts, uint32_t scope, int64_t released_ms,
 		     struct now now);
 
 /* Drops all scopes with their caps, as a lead begins or ends.  The owner has
  * dropped all timers before. */
-void timers_forget(struct timers *h);
+void timers_forget(struct timers *ts);
 /* Call this when the API server's clock was set by by_ms.  It shifts the
  * moments of the scopes.  The owner puts the timers again with their new
  * deadlines. */
-void timers_shift(struct timers *h, int64_t by_ms);
+void timers_shift(struct timers *ts, int64_t by_ms);
 /* Tells the table whether we lead and see everything from now on, so that
  * something could be released. */
-void timers_usable(struct timers *h, bool usable);
+void timers_usable(struct timers *ts, bool usable);
 /* Tells the table that we have seen everything once in this lead.  What the
  * leader before us held no longer counts. */
-void timers_seen(struct timers *h);
+void timers_seen(struct timers *ts);
 /* Raises the debt of the machine's scope to debt_ms, as a guess, because the
  * scope seems to have been held for so long before we led. */
-void timers_guess(struct timers *h, uint32_t id, int64_t debt_ms,
+void timers_guess(struct timers *ts, uint32_t id, int64_t debt_ms,
 		  int64_t boot_ms);
 
 /* Takes back all guesses, because the state has become known after all. */
-void timers_unguess(struct timers *h, int64_t boot_ms);
+void timers_unguess(struct timers *ts, int64_t boot_ms);
 
 /* Returns whether the machine's own deadline is ahead. */
-bool timers_own(const struct timers *h, uint32_t id, int64_t now_ms);
+bool timers_own(const struct timers *ts, uint32_t id, int64_t now_ms);
 /* Returns whether the machine has a scope and that scope is held. */
-bool timers_scope_held(const struct timers *h, uint32_t id);
+bool timers_scope_held(const struct timers *ts, uint32_t id);
 
 /* Returns the latest deadline of the scope's machines that count, or STAMP_NONE
  * if none counts.  It scans the whole table: use it for reports only. */
-int64_t timers_quiet_ms(const struct timers *h, uint32_t scope);
+int64_t timers_quiet_ms(const struct timers *ts, uint32_t scope);
 /* Returns when a report should say that the scope will be quiet.  A machine
  * that is booting is taken as if it became ready now.  It scans the whole
  * table, too. */
-struct quiet timers_expects(const struct timers *h, uint32_t scope,
+struct quiet timers_expects(const struct timers *ts, uint32_t scope,
 			    int64_t now_ms);
 
 #endif

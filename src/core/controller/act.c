@@ -21,7 +21,7 @@ enum why {
 };
 
 static enum goal
-wish_of(const struct controller *s, uint32_t head, struct now now,
+goal_of(const struct controller *s, uint32_t head, struct now now,
 	enum why *why)
 {
 	const struct entry *claim = machines_claim(&s->machines, head);
@@ -100,7 +100,7 @@ claim_half(const struct controller *s, const struct entry *claim,
 static bool
 may_remove(struct controller *s, uint32_t head, bool release)
 {
-	if (!views_whole(&s->views))
+	if (!views_all_synced(&s->views))
 		return false;
 	return !release || release_may(&s->release, head);
 }
@@ -120,7 +120,7 @@ owner_unseen(const struct controller *s, const struct entry *e)
  * taking a write that backs off as one that could be made now. */
 static void
 watch_latency(struct controller *s, uint32_t head, struct half c, struct half n,
-	      enum goal wish)
+	      enum goal goal)
 {
 	const struct entry *node = machines_node(&s->machines, head);
 	struct decision d;
@@ -128,27 +128,27 @@ watch_latency(struct controller *s, uint32_t head, struct half c, struct half n,
 	c.busy = c.busy && !write_is_backing_off(&s->writes.at[head]);
 	if (node != NULL)
 		n.busy = n.busy && !write_is_backing_off(write_of(s, node));
-	d = decide(&c, &n, wish);
+	d = decide(&c, &n, goal);
 	writes_want_hold(&s->writes, head, d.act == ACT_HOLD);
 }
 
 /* A machine's period ends when it has to be cleared.  The next one begins when
  * it has to be held. */
 static void
-mark_period(struct controller *s, uint32_t head, enum goal wish, struct now now)
+mark_period(struct controller *s, uint32_t head, enum goal goal, struct now now)
 {
 	const struct entry *halves[] = {machines_claim(&s->machines, head),
 					machines_node(&s->machines, head)};
 
-	if (wish == GOAL_CLEAR)
+	if (goal == GOAL_CLEAR)
 		release_due(&s->release, head, now.boot_ms);
 	else
 		release_not_due(&s->release, head);
-	for (int i = 0; wish == GOAL_CLEAR && i < 2; i++)
+	for (int i = 0; goal == GOAL_CLEAR && i < 2; i++)
 		if (halves[i] != NULL)
 			writes_period_ends(&s->writes, machines_id(&s->machines,
 								   halves[i]));
-	if (wish == GOAL_CLEAR && machines_claim(&s->machines, head) != NULL)
+	if (goal == GOAL_CLEAR && machines_claim(&s->machines, head) != NULL)
 		machines_claim(&s->machines, head)->opted_out = false;
 }
 
@@ -220,11 +220,11 @@ controller_act_on(struct controller *s, uint32_t head, struct now now,
 	struct entry *node = machines_node(&s->machines, head), *e;
 	struct half c = claim_half(s, claim, node), n = half_of(s, node);
 	enum why why;
-	enum goal wish = wish_of(s, head, now, &why);
-	struct decision d = decide(&c, &n, wish);
+	enum goal goal = goal_of(s, head, now, &why);
+	struct decision d = decide(&c, &n, goal);
 
-	mark_period(s, head, wish, now);
-	watch_latency(s, head, c, n, wish);
+	mark_period(s, head, goal, now);
+	watch_latency(s, head, c, n, goal);
 	if (d.act == ACT_NONE && classify(s, claim, &c, now, out))
 		return true;
 	if (d.act == ACT_NONE) {
@@ -264,7 +264,7 @@ controller_start_fresh(struct controller *s, struct now now, struct action *out)
 {
 	enum kind kind;
 
-	if (!views_whole(&s->views) ||
+	if (!views_all_synced(&s->views) ||
 	    !release_start(&s->release, now, s->admitted_ms, &kind))
 		return false;
 	*out = (struct action){.act = kind == KIND_NODEPOOL ? ACT_LIST_NODEPOOLS

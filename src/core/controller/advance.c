@@ -132,8 +132,8 @@ controller_advance(struct controller *s, struct now now)
 		else
 			controller_refresh(s, id, now.server_ms);
 	}
-	timers_usable(&s->timers, views_whole(&s->views));
-	if (!views_whole(&s->views))
+	timers_usable(&s->timers, views_all_synced(&s->views));
+	if (!views_all_synced(&s->views))
 		release_unseen(&s->release);
 	controller_nodepools_turn(s, now);
 	while ((scope = timers_turned(&s->timers, now)) != NO_ID)

@@ -69,7 +69,7 @@ controller_free(struct controller *s)
 static void
 catch_up(struct controller *s, struct now now)
 {
-	bool whole = views_whole(&s->views);
+	bool whole = views_all_synced(&s->views);
 
 	if (whole && s->guess)
 		controller_guess(s, now);

@@ -12,8 +12,8 @@
 static void
 refresh(struct controller *s, const char *nodepool, int64_t now_ms)
 {
-	s->uncapped = true;
-	s->repool = true;
+	s->caps_stale = true;
+	s->retries_stale = true;
 	for (uint32_t id = 0; id < s->machines.top; id++)
 		if (s->machines.at[id].used &&
 		    strcmp(s->machines.at[id].nodepool, nodepool) == 0)
@@ -169,13 +169,13 @@ controller_nodepools_turn(struct controller *s, struct now now)
 			refresh(s, p->name, now.server_ms);
 	}
 	s->nodepools_ms = now.server_ms;
-	if (s->repool) {
-		s->repool = false;
+	if (s->retries_stale) {
+		s->retries_stale = false;
 		retries_refresh(&s->replacements.retries, now.server_ms);
 	}
-	if (!s->uncapped && !s->timers.made)
+	if (!s->caps_stale && !s->timers.made)
 		return;
-	s->uncapped = s->timers.made = false;
+	s->caps_stale = s->timers.made = false;
 	for (uint32_t i = 0; i < s->timers.scopes_top; i++) {
 		const char *name = s->timers.scopes[i].name;
 

@@ -37,10 +37,11 @@ struct controller {
 	/* lists of NodePools up to this generation were made before we led, so
 	 * what they showed was not reported */
 	uint32_t nodepools_before;
-	bool uncapped;		/* a NodePool has changed: set the scopes' caps
-				   again */
-	bool repool;		/* a NodePool has changed: compute the deadlines
-				   of failed boots again */
+	/* What controller_nodepools_turn does again: it tells the scopes their
+	 * caps and released-at, because a NodePool or a debt has changed, and
+	 * computes the deadlines of failed boots, because a NodePool has. */
+	bool caps_stale;
+	bool retries_stale;
 
 	/* The parts, each with a header of its own. */
 	struct queue queue;	/* heads of machines to decide about */

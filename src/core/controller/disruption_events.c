@@ -13,66 +13,66 @@ key_uid(const void *ctx, uint32_t id)
 }
 
 int
-disruption_events_init(struct disruption_events *s, uint32_t max)
+disruption_events_init(struct disruption_events *d, uint32_t max)
 {
-	*s = (struct disruption_events){.max = max};
-	s->at = calloc(max, sizeof(*s->at));
-	return s->at == NULL || index_init(&s->by_uid, max, key_uid, s) ? -1
+	*d = (struct disruption_events){.max = max};
+	d->at = calloc(max, sizeof(*d->at));
+	return d->at == NULL || index_init(&d->by_uid, max, key_uid, d) ? -1
 									 : 0;
 }
 
 void
-disruption_events_done(struct disruption_events *s)
+disruption_events_done(struct disruption_events *d)
 {
-	free(s->at);
-	index_done(&s->by_uid);
-	*s = (struct disruption_events){0};
+	free(d->at);
+	index_done(&d->by_uid);
+	*d = (struct disruption_events){0};
 }
 
 static void
-drop(struct disruption_events *s, uint32_t i)
+drop(struct disruption_events *d, uint32_t i)
 {
-	index_remove(&s->by_uid, i);
-	s->at[i].uid[0] = '\0';
+	index_remove(&d->by_uid, i);
+	d->at[i].uid[0] = '\0';
 }
 
 void
-disruption_events_put(struct disruption_events *s, const char *uid,
+disruption_events_put(struct disruption_events *d, const char *uid,
 		      const char *reason)
 {
-	uint32_t i = index_find(&s->by_uid, uid);
+	uint32_t i = index_find(&d->by_uid, uid);
 
 	if (i != NO_ID) {
-		if (strcmp(s->at[i].reason, DISRUPTION_UNKNOWN) == 0)
-			(void)str_copy(s->at[i].reason, CLASS_BYTES, reason);
+		if (strcmp(d->at[i].reason, DISRUPTION_UNKNOWN) == 0)
+			(void)str_copy(d->at[i].reason, CLASS_BYTES, reason);
 		return;
 	}
-	i = s->next;
-	s->next = (s->next + 1) % s->max;
-	if (s->at[i].uid[0] != '\0')
-		drop(s, i);
-	if (str_copy(s->at[i].uid, UID_BYTES, uid))
+	i = d->next;
+	d->next = (d->next + 1) % d->max;
+	if (d->at[i].uid[0] != '\0')
+		drop(d, i);
+	if (str_copy(d->at[i].uid, UID_BYTES, uid))
 		return;
-	(void)str_copy(s->at[i].reason, CLASS_BYTES, reason);
-	index_add(&s->by_uid, i);
+	(void)str_copy(d->at[i].reason, CLASS_BYTES, reason);
+	index_add(&d->by_uid, i);
 }
 
 const char *
-disruption_events_take(struct disruption_events *s, const char *uid)
+disruption_events_take(struct disruption_events *d, const char *uid)
 {
-	uint32_t i = index_find(&s->by_uid, uid);
+	uint32_t i = index_find(&d->by_uid, uid);
 
 	if (i == NO_ID)
 		return NULL;
-	drop(s, i);
-	return s->at[i].reason;
+	drop(d, i);
+	return d->at[i].reason;
 }
 
 void
-disruption_events_forget(struct disruption_events *s)
+disruption_events_forget(struct disruption_events *d)
 {
-	for (uint32_t i = 0; i < s->max && s->by_uid.n > 0; i++)
-		if (s->at[i].uid[0] != '\0')
-			drop(s, i);
-	s->next = 0;
+	for (uint32_t i = 0; i < d->max && d->by_uid.n > 0; i++)
+		if (d->at[i].uid[0] != '\0')
+			drop(d, i);
+	d->next = 0;
 }

@@ -168,7 +168,7 @@ controller_guess(struct controller *s, struct now now)
 		    machines_head(&s->machines, id) == id)
 			guess_since(s, id, now);
 	s->guess = false;
-	s->uncapped = true;	/* a released-at may lower the guess */
+	s->caps_stale = true;	/* a released-at may lower the guess */
 }
 
 void

@@ -167,7 +167,7 @@ replacements_look_back(struct replacements *r, struct entry *e,
 static void
 ignored(struct replacements *r)
 {
-	counter_add(r->counters, COUNTER_EVENTS_IGNORED);
+	counter_add(r->counters, COUNTER_DISRUPTION_EVENTS_IGNORED);
 }
 
 /* Returns the uid of the deletion that a class names; NULL: it names none. */

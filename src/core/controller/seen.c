@@ -20,7 +20,7 @@ controller_lead(struct controller *s, bool leads, struct now now)
 	while (timers_turned(&s->timers, now) != NO_ID)
 		;	/* we do not know that any scope got quiet */
 	timers_forget(&s->timers);
-	s->guess = s->uncapped = true;
+	s->guess = s->caps_stale = true;
 	/* What is known of NodePools stays, because it may have to do for a
 	 * while. */
 	s->nodepools_before = s->views.at[KIND_NODEPOOL].generation;
@@ -102,7 +102,7 @@ controller_watch(struct controller *s, enum kind kind, bool up)
 bool
 controller_wants_list(struct controller *s, enum kind kind)
 {
-	return views_take_wish(&s->views, kind);
+	return views_take_request(&s->views, kind);
 }
 
 /* Notes that a person took the hold off a claim whose Node has not registered

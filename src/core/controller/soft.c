@@ -212,7 +212,7 @@ controller_restore(struct controller *s, const char *text, int64_t renewed_ms,
 	struct kept k;
 
 	now = controller_steady(s, now);
-	s->uncapped = true;	/* a released-at may lower the debt */
+	s->caps_stale = true;	/* a released-at may lower the debt */
 	s->guess = text == NULL || text[0] == '\0';
 	if (s->guess)
 		return;

@@ -84,7 +84,7 @@ views_want_list(struct views *v, enum kind kind)
 }
 
 bool
-views_take_wish(struct views *v, enum kind kind)
+views_take_request(struct views *v, enum kind kind)
 {
 	bool wants = v->at[kind].wants_list;
 
@@ -117,7 +117,7 @@ views_unseen(const struct views *v)
 }
 
 bool
-views_whole(const struct views *v)
+views_all_synced(const struct views *v)
 {
 	return views_unseen(v) == NULL;
 }

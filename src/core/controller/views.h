@@ -64,17 +64,17 @@ void views_room(struct views *v, enum kind kind);
  * for those objects for which the table had no room, at most once in
  * RELIST_FULL_MS. */
 void views_want_list(struct views *v, enum kind kind);
-/* Returns true once for each wish. */
-bool views_take_wish(struct views *v, enum kind kind);
+/* Returns true once for each request. */
+bool views_take_request(struct views *v, enum kind kind);
 void views_ask_for_rest(struct views *v, int64_t boot_ms);
 
 /* --- what is seen --------------------------------------------------------- */
 
 /* Returns the name of a kind other than Event that is not listed or not
- * watched, or NULL if everything is seen.  views_whole returns whether
+ * watched, or NULL if everything is seen.  views_all_synced returns whether
  * everything is seen. */
 const char *views_unseen(const struct views *v);
-bool views_whole(const struct views *v);
+bool views_all_synced(const struct views *v);
 
 /* Returns whether all NodeClaims are known.  They are not while a list is under
  * way. */

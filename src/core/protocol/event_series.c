@@ -10,16 +10,15 @@
 
 static const struct {
 	const char *name, *type, *action;
-} reasons[EVENT_SERIES_REASON_COUNT] = {
-	[EVENT_SERIES_HOLD_STARTED] = {"HoldStarted", "Normal", "Hold"},
-	[EVENT_SERIES_HOLD_EXTENDED] = {"HoldExtended", "Normal", "Hold"},
-	[EVENT_SERIES_HOLD_RELEASED] = {"HoldReleased", "Normal", "Release"},
-	[EVENT_SERIES_HOLD_CAPPED] = {"HoldCapped", "Normal", "Release"},
-	[EVENT_SERIES_MANUAL_HOLD] = {"ManualHold", "Normal", "Hold"},
-	[EVENT_SERIES_INVALID_ANNOTATION] = {"InvalidAnnotation", "Warning",
-					     "ReadAnnotation"},
-	[EVENT_SERIES_RELEASE_BLOCKED] = {"ReleaseBlocked", "Warning",
-					  "Release"},
+} reasons[EVENT_REASON_COUNT] = {
+	[EVENT_HOLD_STARTED] = {"HoldStarted", "Normal", "Hold"},
+	[EVENT_HOLD_EXTENDED] = {"HoldExtended", "Normal", "Hold"},
+	[EVENT_HOLD_RELEASED] = {"HoldReleased", "Normal", "Release"},
+	[EVENT_HOLD_CAPPED] = {"HoldCapped", "Normal", "Release"},
+	[EVENT_MANUAL_HOLD] = {"ManualHold", "Normal", "Hold"},
+	[EVENT_INVALID_ANNOTATION] = {"InvalidAnnotation", "Warning",
+				      "ReadAnnotation"},
+	[EVENT_RELEASE_BLOCKED] = {"ReleaseBlocked", "Warning", "Release"},
 };
 
 const char *
@@ -35,10 +34,10 @@ event_reason_type(enum event_reason r)
 }
 
 void
-event_series_init(struct event_series *t, uint64_t seed)
+event_series_init(struct event_series *s, uint64_t seed)
 {
-	memset(t, 0, sizeof(*t));
-	pace_init(&t->pace, seed);
+	memset(s, 0, sizeof(*s));
+	pace_init(&s->pace, seed);
 }
 
 /* --- entries -------------------------------------------------------------- */
@@ -62,7 +61,7 @@ entry_want(struct event_series_entry *e)
 static void
 entry_age(struct event_series_entry *e, int64_t boot_ms)
 {
-	if (!e->ended && boot_ms - e->last_ms >= EVENT_SERIES_SERIES_MS) {
+	if (!e->ended && boot_ms - e->last_ms >= EVENT_SERIES_FINISH_MS) {
 		e->ended = true;
 		if (!e->pending && has_unwritten(e))
 			entry_want(e);
@@ -73,10 +72,10 @@ entry_age(struct event_series_entry *e, int64_t boot_ms)
 }
 
 static void
-entries_age(struct event_series *t, int64_t boot_ms)
+entries_age(struct event_series *s, int64_t boot_ms)
 {
 	for (int i = 0; i < EVENT_SERIES_MAX; i++) {
-		struct event_series_entry *e = &t->entries[i];
+		struct event_series_entry *e = &s->entries[i];
 
 		if (!e->used)
 			continue;
@@ -97,34 +96,34 @@ is_equal(const struct event_series_entry *e, const struct event_series_event *v)
 }
 
 static struct event_series_entry *
-entry_find(struct event_series *t, const struct event_series_event *v)
+entry_find(struct event_series *s, const struct event_series_event *v)
 {
 	for (int i = 0; i < EVENT_SERIES_MAX; i++)
-		if (is_equal(&t->entries[i], v))
-			return &t->entries[i];
+		if (is_equal(&s->entries[i], v))
+			return &s->entries[i];
 	return NULL;
 }
 
 /* Returns a free place, or else the oldest entry that has nothing to write, or
  * else the oldest entry. */
 static struct event_series_entry *
-entry_place(struct event_series *t)
+entry_place(struct event_series *s)
 {
 	struct event_series_entry *oldest = NULL;
 
 	for (int i = 0; i < EVENT_SERIES_MAX; i++) {
-		struct event_series_entry *e = &t->entries[i];
+		struct event_series_entry *e = &s->entries[i];
 
 		if (!e->used)
 			return e;
-		if (e == t->under_way)
+		if (e == s->under_way)
 			continue;
 		if (oldest == NULL || e->pending < oldest->pending ||
 		    (e->pending == oldest->pending && e->order < oldest->order))
 			oldest = e;
 	}
 	if (oldest->pending)
-		t->dropped++;
+		s->dropped++;
 	return oldest;
 }
 
@@ -150,37 +149,37 @@ event_make(const struct event_series_what *w, struct event_series_event *v)
  * must have different ones.  A clock that is set back by a second or more is
  * followed. */
 static int64_t
-stamp_new(struct event_series *t, int64_t server_ms)
+stamp_new(struct event_series *s, int64_t server_ms)
 {
 	int64_t us = server_ms * 1000;
 
-	if (us <= t->stamp_us && t->stamp_us - us < 1000000)
-		us = t->stamp_us + 1;
-	t->stamp_us = us;
+	if (us <= s->stamp_us && s->stamp_us - us < 1000000)
+		us = s->stamp_us + 1;
+	s->stamp_us = us;
 	return us;
 }
 
 void
-event_series_say(struct event_series *t, const struct event_series_what *what,
+event_series_say(struct event_series *s, const struct event_series_what *what,
 		 struct now now)
 {
 	struct event_series_event v = {0};
 	struct event_series_entry *e;
 
-	entries_age(t, now.boot_ms);
+	entries_age(s, now.boot_ms);
 	if (event_make(what, &v)) {
-		t->dropped++;
+		s->dropped++;
 		return;
 	}
 
-	e = entry_find(t, &v);
+	e = entry_find(s, &v);
 	if (e == NULL) {
-		v.first_us = v.last_us = stamp_new(t, now.server_ms);
-		e = entry_place(t);
+		v.first_us = v.last_us = stamp_new(s, now.server_ms);
+		e = entry_place(s);
 		*e = (struct event_series_entry){
 			.event = v,
 			.used = true,
-			.order = t->order++,
+			.order = s->order++,
 		};
 		entry_want(e);
 	} else {
@@ -207,12 +206,12 @@ is_before(const struct event_series_entry *a,
 }
 
 static struct event_series_entry *
-entry_due(struct event_series *t, int64_t boot_ms)
+entry_due(struct event_series *s, int64_t boot_ms)
 {
 	struct event_series_entry *due = NULL;
 
 	for (int i = 0; i < EVENT_SERIES_MAX; i++) {
-		struct event_series_entry *e = &t->entries[i];
+		struct event_series_entry *e = &s->entries[i];
 
 		if (e->used && e->pending && e->not_before_ms <= boot_ms &&
 		    (due == NULL || is_before(e, due)))
@@ -226,7 +225,7 @@ entry_due(struct event_series *t, int64_t boot_ms)
 static int64_t
 entry_wakes(const struct event_series_entry *e)
 {
-	int64_t end = e->last_ms + EVENT_SERIES_SERIES_MS;
+	int64_t end = e->last_ms + EVENT_SERIES_FINISH_MS;
 	int64_t refresh = e->wrote_ms + EVENT_SERIES_REFRESH_MS;
 
 	if (!e->used)
@@ -239,42 +238,42 @@ entry_wakes(const struct event_series_entry *e)
 }
 
 static int64_t
-wait_until(const struct event_series *t, int64_t boot_ms)
+wait_until(const struct event_series *s, int64_t boot_ms)
 {
 	int64_t soonest = INT64_MAX, at;
 
 	for (int i = 0; i < EVENT_SERIES_MAX; i++) {
-		at = entry_wakes(&t->entries[i]);
+		at = entry_wakes(&s->entries[i]);
 		soonest = at < soonest ? at : soonest;
 	}
 	return soonest == INT64_MAX ? INT64_MAX : soonest - boot_ms;
 }
 
 struct event_series_todo
-event_series_next(struct event_series *t, struct now now)
+event_series_next(struct event_series *s, struct now now)
 {
 	struct event_series_entry *e;
 
-	if (t->under_way != NULL)
+	if (s->under_way != NULL)
 		return (struct event_series_todo){EVENT_SERIES_WAIT, INT64_MAX,
 						  NULL};
-	entries_age(t, now.boot_ms);
-	e = entry_due(t, now.boot_ms);
+	entries_age(s, now.boot_ms);
+	e = entry_due(s, now.boot_ms);
 	if (e == NULL)
 		return (struct event_series_todo){
-			EVENT_SERIES_WAIT, wait_until(t, now.boot_ms), NULL};
-	t->under_way = e;
-	t->sent = e->event;
-	t->step = e->exists ? EVENT_SERIES_PATCH : EVENT_SERIES_CREATE;
-	return (struct event_series_todo){t->step, 0, &t->sent};
+			EVENT_SERIES_WAIT, wait_until(s, now.boot_ms), NULL};
+	s->under_way = e;
+	s->sent = e->event;
+	s->step = e->exists ? EVENT_SERIES_PATCH : EVENT_SERIES_CREATE;
+	return (struct event_series_todo){s->step, 0, &s->sent};
 }
 
 static void
-entry_written(struct event_series *t, struct event_series_entry *e,
+entry_written(struct event_series *s, struct event_series_entry *e,
 	      int64_t boot_ms)
 {
 	e->exists = true;
-	e->written = t->sent.count;
+	e->written = s->sent.count;
 	e->wrote_ms = boot_ms;
 	e->pending = false;
 	/* It was said again while this write was on its way. */
@@ -285,22 +284,22 @@ entry_written(struct event_series *t, struct event_series_entry *e,
 /* The entry goes on counting.  The refresh or the end of the series tries once
  * more. */
 static void
-entry_lost(struct event_series *t, struct event_series_entry *e,
+entry_lost(struct event_series *s, struct event_series_entry *e,
 	   int64_t boot_ms)
 {
-	t->lost++;
+	s->lost++;
 	e->pending = false;
 	e->wrote_ms = boot_ms;
-	if (!e->ended && t->sent.count == 1 && e->event.count >= 2)
+	if (!e->ended && s->sent.count == 1 && e->event.count >= 2)
 		entry_want(e);
 }
 
 static void
-entry_again(struct event_series *t, struct event_series_entry *e,
+entry_again(struct event_series *s, struct event_series_entry *e,
 	    int64_t wait_ms, int64_t boot_ms)
 {
 	if (++e->tries >= EVENT_SERIES_TRIES)
-		entry_lost(t, e, boot_ms);
+		entry_lost(s, e, boot_ms);
 	else
 		e->not_before_ms = boot_ms + wait_ms;
 }
@@ -308,42 +307,42 @@ entry_again(struct event_series *t, struct event_series_entry *e,
 /* Returns wait.Jitter(10 s, 0.25), or what the server asks for if that is
  * longer. */
 static int64_t
-retry_wait(struct event_series *t, int64_t retry_after_ms)
+retry_wait(struct event_series *s, int64_t retry_after_ms)
 {
-	int64_t ms = EVENT_SERIES_RETRY_MS + (int64_t)(pace_random(&t->pace) %
+	int64_t ms = EVENT_SERIES_RETRY_MS + (int64_t)(pace_random(&s->pace) %
 					       (EVENT_SERIES_RETRY_MS / 4));
 
 	return retry_after_ms > ms ? retry_after_ms : ms;
 }
 
 void
-event_series_done(struct event_series *t, const struct event_series_outcome *o,
+event_series_done(struct event_series *s, const struct event_series_outcome *o,
 		  struct now now)
 {
-	struct event_series_entry *e = t->under_way;
-	bool created = t->step == EVENT_SERIES_CREATE;
+	struct event_series_entry *e = s->under_way;
+	bool created = s->step == EVENT_SERIES_CREATE;
 
 	assert(e != NULL);
-	t->under_way = NULL;
+	s->under_way = NULL;
 
 	if (o->code == EVENT_SERIES_WRITTEN) {
-		entry_written(t, e, now.boot_ms);
+		entry_written(s, e, now.boot_ms);
 	} else if (o->code == EVENT_SERIES_EXISTS && created) {
 		/* An earlier answer was lost: the Event that exists is our
 		 * own. */
 		e->exists = true;
-		if (t->sent.count == 1)
-			entry_written(t, e, now.boot_ms);
+		if (s->sent.count == 1)
+			entry_written(s, e, now.boot_ms);
 		else
-			entry_again(t, e, 0, now.boot_ms);
+			entry_again(s, e, 0, now.boot_ms);
 	} else if (o->code == EVENT_SERIES_GONE && !created) {
 		e->exists = false;
-		entry_again(t, e, 0, now.boot_ms);
+		entry_again(s, e, 0, now.boot_ms);
 	} else if (o->code == EVENT_SERIES_REFUSED ||
 		   o->code == EVENT_SERIES_GONE) {
-		entry_lost(t, e, now.boot_ms);
+		entry_lost(s, e, now.boot_ms);
 	} else {
-		entry_again(t, e, retry_wait(t, o->retry_after_ms),
+		entry_again(s, e, retry_wait(s, o->retry_after_ms),
 			    now.boot_ms);
 	}
 }

@@ -122,9 +122,9 @@ decide_hold(const struct half *claim, const struct half *node)
 }
 
 struct decision
-decide(const struct half *claim, const struct half *node, enum goal wish)
+decide(const struct half *claim, const struct half *node, enum goal goal)
 {
-	switch (wish) {
+	switch (goal) {
 	case GOAL_HOLD:
 		return decide_hold(claim, node);
 	case GOAL_CLEAR:

@@ -10,9 +10,9 @@
 #define NEVER_MS (INT64_MIN / 2)
 
 static struct cap_rules
-rules_of(const struct timers *h, const struct scope *s)
+rules_of(const struct timers *ts, const struct scope *s)
 {
-	return (struct cap_rules){s->max_ms, h->cap.window_ms};
+	return (struct cap_rules){s->max_ms, ts->cap.window_ms};
 }
 
 /* Returns whether the slot may be used for another scope.  It may not while the
@@ -25,97 +25,97 @@ is_spare(const struct scope *s)
 }
 
 static void
-scope_make(struct timers *h, uint32_t scope, const char *nodepool)
+scope_make(struct timers *ts, uint32_t scope, const char *nodepool)
 {
-	h->scopes[scope] = (struct scope){
-		.max_ms = h->cap.max_ms,
+	ts->scopes[scope] = (struct scope){
+		.max_ms = ts->cap.max_ms,
 		.released_ms = STAMP_NONE,
 		.opened_ms = NEVER_MS,
 	};
-	h->made = true;
-	(void)str_copy(h->scopes[scope].name, NODEPOOL_BYTES, nodepool);
+	ts->made = true;
+	(void)str_copy(ts->scopes[scope].name, NODEPOOL_BYTES, nodepool);
 }
 
 /* There are dozens of NodePools, so a scan is as good as an index. */
 uint32_t
-timers_scope_of(struct timers *h, const char *nodepool)
+timers_scope_of(struct timers *ts, const char *nodepool)
 {
 	uint32_t spare = NO_ID;
 
-	if (h->kind == SCOPE_CLUSTER)
+	if (ts->kind == SCOPE_CLUSTER)
 		nodepool = "";
-	for (uint32_t i = 0; i < h->scopes_top; i++) {
-		if (is_spare(&h->scopes[i]))
+	for (uint32_t i = 0; i < ts->scopes_top; i++) {
+		if (is_spare(&ts->scopes[i]))
 			spare = i;
-		else if (strcmp(h->scopes[i].name, nodepool) == 0)
+		else if (strcmp(ts->scopes[i].name, nodepool) == 0)
 			return i;
 	}
-	if (spare == NO_ID && h->scopes_top < SCOPES_MAX)
-		spare = h->scopes_top++;
+	if (spare == NO_ID && ts->scopes_top < SCOPES_MAX)
+		spare = ts->scopes_top++;
 	if (spare != NO_ID)
-		scope_make(h, spare, nodepool);
+		scope_make(ts, spare, nodepool);
 	return spare;
 }
 
 static void
-mark_dirty(struct timers *h, uint32_t scope)
+mark_dirty(struct timers *ts, uint32_t scope)
 {
-	if (h->scopes[scope].dirty)
+	if (ts->scopes[scope].dirty)
 		return;
-	h->scopes[scope].dirty = true;
-	h->dirty[h->dirty_n++] = scope;
+	ts->scopes[scope].dirty = true;
+	ts->dirty[ts->dirty_n++] = scope;
 }
 
 /* Only marks the scope.  Whether it is still busy is found out in
  * timers_turned, so that a machine whose timer is taken out and put back does
  * not end the hold. */
 void
-timers_scope_count(struct timers *h, uint32_t scope, int delta)
+timers_scope_count(struct timers *ts, uint32_t scope, int delta)
 {
-	struct scope *s = &h->scopes[scope];
+	struct scope *s = &ts->scopes[scope];
 	bool busy = s->live > 0;
 
 	s->live += (uint32_t)delta;
 	if (busy != (s->live > 0))
-		mark_dirty(h, scope);
+		mark_dirty(ts, scope);
 }
 
 /* Marks the scope when no machine in it is undecided any more, because a hold
  * may then end. */
 void
-timers_scope_undecided(struct timers *h, uint32_t scope, int delta)
+timers_scope_undecided(struct timers *ts, uint32_t scope, int delta)
 {
-	struct scope *s = &h->scopes[scope];
+	struct scope *s = &ts->scopes[scope];
 
 	s->undecided += (uint32_t)delta;
 	if (s->undecided == 0 || s->was_busy)
-		mark_dirty(h, scope);
+		mark_dirty(ts, scope);
 }
 
 void
-timers_scopes_due(struct timers *h, int64_t boot_ms)
+timers_scopes_due(struct timers *ts, int64_t boot_ms)
 {
-	for (uint32_t i = 0; i < h->scopes_top; i++) {
-		struct cap_rules r = rules_of(h, &h->scopes[i]);
-		int64_t at = cap_next_ms(&h->scopes[i].cap, &r);
+	for (uint32_t i = 0; i < ts->scopes_top; i++) {
+		struct cap_rules r = rules_of(ts, &ts->scopes[i]);
+		int64_t at = cap_next_ms(&ts->scopes[i].cap, &r);
 
 		if (at != STAMP_NONE && at <= boot_ms)
-			mark_dirty(h, i);
+			mark_dirty(ts, i);
 	}
 }
 
 void
-timers_restore(struct timers *h, const char *name, const struct cap *cap,
+timers_restore(struct timers *ts, const char *name, const struct cap *cap,
 	      int64_t max_ms, bool held, int64_t at_ms, struct now now)
 {
-	uint32_t i = timers_scope_of(h, name);
+	uint32_t i = timers_scope_of(ts, name);
 	struct cap_rules r;
 	struct scope *s;
 
 	if (i == NO_ID)
 		return;
-	s = &h->scopes[i];
-	r = rules_of(h, s);
+	s = &ts->scopes[i];
+	r = rules_of(ts, s);
 	/* The hold may have begun before this state came to be known. */
 	cap_settle(&s->cap, &r, now.boot_ms);
 	s->max_ms = max_ms;
@@ -125,53 +125,53 @@ timers_restore(struct timers *h, const char *name, const struct cap *cap,
 		s->cap.debt_ms = cap->debt_ms;
 	s->cap.window_ms = cap->window_ms;
 	s->cap.grows = s->cap.grows || held;
-	s->was_busy = held && !h->seen;
+	s->was_busy = held && !ts->seen;
 	s->released_ms = at_ms;
-	h->changed = true;
-	mark_dirty(h, i);
+	ts->changed = true;
+	mark_dirty(ts, i);
 }
 
 bool
-timers_keeps(const struct timers *h, uint32_t scope, int64_t boot_ms)
+timers_keeps(const struct timers *ts, uint32_t scope, int64_t boot_ms)
 {
-	const struct scope *s = &h->scopes[scope];
-	struct cap_rules r = rules_of(h, s);
+	const struct scope *s = &ts->scopes[scope];
+	struct cap_rules r = rules_of(ts, s);
 
 	return s->held || !cap_is_none(&s->cap, &r, boot_ms);
 }
 
 void
-timers_seen(struct timers *h)
+timers_seen(struct timers *ts)
 {
-	h->seen = true;
-	for (uint32_t i = 0; i < h->scopes_top; i++) {
-		if (!h->scopes[i].was_busy)
+	ts->seen = true;
+	for (uint32_t i = 0; i < ts->scopes_top; i++) {
+		if (!ts->scopes[i].was_busy)
 			continue;
-		h->scopes[i].was_busy = false;
-		mark_dirty(h, i);
+		ts->scopes[i].was_busy = false;
+		mark_dirty(ts, i);
 	}
 }
 
 void
-timers_cap(struct timers *h, uint32_t scope, int64_t max_ms, int64_t boot_ms)
+timers_cap(struct timers *ts, uint32_t scope, int64_t max_ms, int64_t boot_ms)
 {
-	struct scope *s = &h->scopes[scope];
-	struct cap_rules r = rules_of(h, s);
+	struct scope *s = &ts->scopes[scope];
+	struct cap_rules r = rules_of(ts, s);
 
-	if (h->kind != SCOPE_NODEPOOL || s->max_ms == max_ms)
+	if (ts->kind != SCOPE_NODEPOOL || s->max_ms == max_ms)
 		return;
 	cap_settle(&s->cap, &r, boot_ms);
 	s->max_ms = max_ms;
-	h->changed = true;
-	mark_dirty(h, scope);
+	ts->changed = true;
+	mark_dirty(ts, scope);
 }
 
 void
-timers_released(struct timers *h, uint32_t scope, int64_t released_ms,
+timers_released(struct timers *ts, uint32_t scope, int64_t released_ms,
 	       struct now now)
 {
-	struct scope *s = &h->scopes[scope];
-	struct cap_rules r = rules_of(h, s);
+	struct scope *s = &ts->scopes[scope];
+	struct cap_rules r = rules_of(ts, s);
 	int64_t since;
 
 	if (released_ms == STAMP_NONE)
@@ -186,27 +186,27 @@ timers_released(struct timers *h, uint32_t scope, int64_t released_ms,
 		cap_settle(&s->cap, &r, now.boot_ms);
 		if (s->cap.window_ms > 0)
 			s->cap.debt_ms = s->cap.window_ms = 0;
-		h->changed = true;
-		mark_dirty(h, scope);
+		ts->changed = true;
+		mark_dirty(ts, scope);
 	}
 	if (released_ms > s->released_ms)
 		s->released_ms = released_ms;
-	h->changed |= cap_limit(&s->cap, &r, since > 0 ? since : 0,
+	ts->changed |= cap_limit(&s->cap, &r, since > 0 ? since : 0,
 				now.boot_ms);
 }
 
 void
-timers_forget(struct timers *h)
+timers_forget(struct timers *ts)
 {
-	h->scopes_top = h->dirty_n = 0;
-	h->changed = h->usable = h->seen = false;
+	ts->scopes_top = ts->dirty_n = 0;
+	ts->changed = ts->usable = ts->seen = false;
 }
 
 void
-timers_shift(struct timers *h, int64_t by_ms)
+timers_shift(struct timers *ts, int64_t by_ms)
 {
-	for (uint32_t i = 0; i < h->scopes_top; i++) {
-		struct scope *s = &h->scopes[i];
+	for (uint32_t i = 0; i < ts->scopes_top; i++) {
+		struct scope *s = &ts->scopes[i];
 
 		s->opened_ms += by_ms;
 		if (s->told.created_ms != STAMP_NONE)
@@ -217,28 +217,28 @@ timers_shift(struct timers *h, int64_t by_ms)
 }
 
 void
-timers_usable(struct timers *h, bool usable)
+timers_usable(struct timers *ts, bool usable)
 {
-	if (h->usable == usable)
+	if (ts->usable == usable)
 		return;
-	h->usable = usable;
-	for (uint32_t i = 0; i < h->scopes_top; i++)
-		mark_dirty(h, i);
+	ts->usable = usable;
+	for (uint32_t i = 0; i < ts->scopes_top; i++)
+		mark_dirty(ts, i);
 }
 
 void
-timers_guess(struct timers *h, uint32_t id, int64_t debt_ms, int64_t boot_ms)
+timers_guess(struct timers *ts, uint32_t id, int64_t debt_ms, int64_t boot_ms)
 {
-	const struct timer *t = &h->at[id];
+	const struct timer *t = &ts->at[id];
 	struct cap_rules r;
 	struct scope *s;
 
 	if (!t->used || t->scope == NO_ID)
 		return;
-	s = &h->scopes[t->scope];
-	r = rules_of(h, s);
-	s->was_busy = !h->seen;
-	mark_dirty(h, t->scope);
+	s = &ts->scopes[t->scope];
+	r = rules_of(ts, s);
+	s->was_busy = !ts->seen;
+	mark_dirty(ts, t->scope);
 	if (debt_ms <= cap_debt_ms(&s->cap, &r, boot_ms))
 		return;
 	cap_settle(&s->cap, &r, boot_ms);
@@ -247,11 +247,11 @@ timers_guess(struct timers *h, uint32_t id, int64_t debt_ms, int64_t boot_ms)
 }
 
 void
-timers_unguess(struct timers *h, int64_t boot_ms)
+timers_unguess(struct timers *ts, int64_t boot_ms)
 {
-	for (uint32_t i = 0; i < h->scopes_top; i++) {
-		struct scope *s = &h->scopes[i];
-		struct cap_rules r = rules_of(h, s);
+	for (uint32_t i = 0; i < ts->scopes_top; i++) {
+		struct scope *s = &ts->scopes[i];
+		struct cap_rules r = rules_of(ts, s);
 
 		if (s->guessed_ms == 0)
 			continue;
@@ -260,8 +260,8 @@ timers_unguess(struct timers *h, int64_t boot_ms)
 					  ? s->guessed_ms
 					  : s->cap.debt_ms;
 		s->guessed_ms = 0;
-		h->changed = true;
-		mark_dirty(h, i);
+		ts->changed = true;
+		mark_dirty(ts, i);
 	}
 }
 
@@ -278,17 +278,17 @@ same_cap(const struct cap *a, const struct cap *b)
  * held or quiet.  A scope that was not held also turns when a window opens on
  * it. */
 static bool
-scope_step(struct timers *h, struct scope *s, struct now now)
+scope_step(struct timers *ts, struct scope *s, struct now now)
 {
-	struct cap_rules r = rules_of(h, s);
+	struct cap_rules r = rules_of(ts, s);
 	struct cap before = s->cap;
 	bool held, window;
 
 	s->busy = s->live > 0 ||
 		  ((s->busy || s->was_busy) && s->undecided > 0);
-	held = cap_step(&s->cap, &r, s->busy, s->was_busy && !h->seen,
-			h->usable, now.boot_ms);
-	h->changed = h->changed || !same_cap(&before, &s->cap);
+	held = cap_step(&s->cap, &r, s->busy, s->was_busy && !ts->seen,
+			ts->usable, now.boot_ms);
+	ts->changed = ts->changed || !same_cap(&before, &s->cap);
 	if (before.window_ms == 0 && s->cap.window_ms > 0)
 		s->opened_ms = now.server_ms;
 	window = s->busy && s->cap.window_ms > 0;
@@ -304,23 +304,23 @@ scope_step(struct timers *h, struct scope *s, struct now now)
 }
 
 uint32_t
-timers_scopes_turned(struct timers *h, struct now now)
+timers_scopes_turned(struct timers *ts, struct now now)
 {
-	while (h->dirty_n > 0) {
-		uint32_t i = h->dirty[--h->dirty_n];
+	while (ts->dirty_n > 0) {
+		uint32_t i = ts->dirty[--ts->dirty_n];
 
-		h->scopes[i].dirty = false;
-		if (scope_step(h, &h->scopes[i], now))
+		ts->scopes[i].dirty = false;
+		if (scope_step(ts, &ts->scopes[i], now))
 			return i;
 	}
 	return NO_ID;
 }
 
 int64_t
-timers_cap_in_ms(const struct timers *h, uint32_t scope, int64_t boot_ms)
+timers_cap_in_ms(const struct timers *ts, uint32_t scope, int64_t boot_ms)
 {
-	const struct scope *s = &h->scopes[scope];
-	struct cap_rules r = rules_of(h, s);
+	const struct scope *s = &ts->scopes[scope];
+	struct cap_rules r = rules_of(ts, s);
 
 	if (s->max_ms == 0 || !s->held)
 		return INT64_MAX;
@@ -328,14 +328,14 @@ timers_cap_in_ms(const struct timers *h, uint32_t scope, int64_t boot_ms)
 }
 
 int64_t
-timers_cap_next_ms(const struct timers *h)
+timers_cap_next_ms(const struct timers *ts)
 {
 	int64_t next = STAMP_NONE, at;
 
-	for (uint32_t i = 0; i < h->scopes_top; i++) {
-		struct cap_rules r = rules_of(h, &h->scopes[i]);
+	for (uint32_t i = 0; i < ts->scopes_top; i++) {
+		struct cap_rules r = rules_of(ts, &ts->scopes[i]);
 
-		at = cap_next_ms(&h->scopes[i].cap, &r);
+		at = cap_next_ms(&ts->scopes[i].cap, &r);
 		if (at != STAMP_NONE && (next == STAMP_NONE || at < next))
 			next = at;
 	}

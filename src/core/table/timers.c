@@ -8,48 +8,48 @@
 #include "timers_parts.h"
 
 int
-timers_init(struct timers *h, const struct rules *rules, uint32_t ids_max,
+timers_init(struct timers *ts, const struct rules *rules, uint32_t ids_max,
 	   uint32_t extra)
 {
 	/* The owner gives us zeroed memory.  Clearing it here would touch all
 	 * of it. */
-	h->kind = rules->scope;
-	h->cap = rules->cap;
-	h->min_scale_up = rules->min_scale_up;
-	h->ids_max = ids_max;
-	h->extra = ids_max - extra;
-	h->at = calloc(ids_max, sizeof(*h->at));
-	h->order = calloc(ids_max, sizeof(*h->order));
-	if (h->at == NULL || h->order == NULL ||
-	    heap_init(&h->due, ids_max)) {
-		timers_done(h);
+	ts->kind = rules->scope;
+	ts->cap = rules->cap;
+	ts->min_scale_up = rules->min_scale_up;
+	ts->ids_max = ids_max;
+	ts->extra = ids_max - extra;
+	ts->at = calloc(ids_max, sizeof(*ts->at));
+	ts->order = calloc(ids_max, sizeof(*ts->order));
+	if (ts->at == NULL || ts->order == NULL ||
+	    heap_init(&ts->due, ids_max)) {
+		timers_done(ts);
 		return -1;
 	}
 	return 0;
 }
 
 void
-timers_done(struct timers *h)
+timers_done(struct timers *ts)
 {
-	free(h->at);
-	free(h->order);
-	h->at = NULL;
-	h->order = NULL;
-	heap_done(&h->due);
+	free(ts->at);
+	free(ts->order);
+	ts->at = NULL;
+	ts->order = NULL;
+	heap_done(&ts->due);
 }
 
 /* --- all timers, without a look at memory that was never used ------------- */
 
 static uint32_t
-first_id(const struct timers *h)
+first_id(const struct timers *ts)
 {
-	return h->top > 0 ? 0 : h->extra;
+	return ts->top > 0 ? 0 : ts->extra;
 }
 
 static uint32_t
-next_id(const struct timers *h, uint32_t id)
+next_id(const struct timers *ts, uint32_t id)
 {
-	return id + 1 == h->top ? h->extra : id + 1;
+	return id + 1 == ts->top ? ts->extra : id + 1;
 }
 
 /* --- minScaleUp ----------------------------------------------------------- */
@@ -65,35 +65,35 @@ created_before(const void *ctx, uint32_t a, uint32_t b)
 }
 
 static void
-set_live(struct timers *h, struct timer *t, int64_t now_ms)
+set_live(struct timers *ts, struct timer *t, int64_t now_ms)
 {
 	bool live = t->scope != NO_ID && t->counted && t->enough &&
 		    t->deadline_ms > now_ms;
 
 	if (live != t->live)
-		timers_scope_count(h, t->scope, live ? 1 : -1);
+		timers_scope_count(ts, t->scope, live ? 1 : -1);
 	t->live = live;
 }
 
-/* Counts the machines in h->order that were created within t's hold period,
+/* Counts the machines in ts->order that were created within t's hold period,
  * before or after t, with t itself.  The n ids are sorted by creation.  *first
  * and *end only move forward if all hold periods are the same, and move back a
  * little if they are not. */
 static uint32_t
-neighbours(const struct timers *h, const struct timer *t, uint32_t n,
+neighbours(const struct timers *ts, const struct timer *t, uint32_t n,
 	   uint32_t *first, uint32_t *end)
 {
-	const struct timer *all = h->at;
+	const struct timer *all = ts->at;
 
-	while (*first > 0 && all[h->order[*first - 1]].created_ms >=
+	while (*first > 0 && all[ts->order[*first - 1]].created_ms >=
 				     t->created_ms - t->hold_ms)
 		(*first)--;
-	while (all[h->order[*first]].created_ms < t->created_ms - t->hold_ms)
+	while (all[ts->order[*first]].created_ms < t->created_ms - t->hold_ms)
 		(*first)++;
-	while (*end > 0 && all[h->order[*end - 1]].created_ms >
+	while (*end > 0 && all[ts->order[*end - 1]].created_ms >
 				   t->created_ms + t->hold_ms)
 		(*end)--;
-	while (*end < n && all[h->order[*end]].created_ms <=
+	while (*end < n && all[ts->order[*end]].created_ms <=
 				   t->created_ms + t->hold_ms)
 		(*end)++;
 	return *end - *first;
@@ -131,7 +131,7 @@ is_near_first(const struct timer *t, const struct timer *other)
  * machine that tries a boot again belongs to two scale-ups: the one that it
  * repeats, and the one in which it comes. */
 static uint32_t
-neighbours_first(const struct timers *h, const struct timer *t, uint32_t n,
+neighbours_first(const struct timers *ts, const struct timer *t, uint32_t n,
 		 const struct again *again)
 {
 	uint32_t near = 0;
@@ -141,37 +141,38 @@ neighbours_first(const struct timers *h, const struct timer *t, uint32_t n,
 			near += is_near_first(t, again->at[i]);
 	else
 		for (uint32_t i = 0; i < n; i++)
-			near += is_near_first(t, &h->at[h->order[i]]);
+			near += is_near_first(t, &ts->at[ts->order[i]]);
 	return near;
 }
 
 /* Finds out again which machines of the scope are `enough`.  Needed only with
  * minScaleUp above 1. */
 static void
-recount(struct timers *h, uint32_t scope, int64_t now_ms)
+recount(struct timers *ts, uint32_t scope, int64_t now_ms)
 {
 	uint32_t n = 0, first = 0, end = 0;
 	struct again again = {.n = 0};
 
-	h->scopes[scope].recount = false;
-	for (uint32_t id = first_id(h); id < h->ids_max; id = next_id(h, id)) {
-		const struct timer *t = &h->at[id];
+	ts->scopes[scope].recount = false;
+	for (uint32_t id = first_id(ts); id < ts->ids_max;
+	     id = next_id(ts, id)) {
+		const struct timer *t = &ts->at[id];
 
 		if (!t->used || !t->counted || t->scope != scope)
 			continue;
-		h->order[n++] = id;
+		ts->order[n++] = id;
 		if (is_again(t) && again.n < AGAIN_MAX)
 			again.at[again.n++] = t;
 	}
-	ids_sort(h->order, n, created_before, h->at);
+	ids_sort(ts->order, n, created_before, ts->at);
 	for (uint32_t i = 0; i < n; i++) {
-		struct timer *t = &h->at[h->order[i]];
-		uint32_t near = neighbours(h, t, n, &first, &end);
+		struct timer *t = &ts->at[ts->order[i]];
+		uint32_t near = neighbours(ts, t, n, &first, &end);
 
-		if (near < h->min_scale_up)
-			near += neighbours_first(h, t, n, &again);
-		t->enough = near >= h->min_scale_up;
-		set_live(h, t, now_ms);
+		if (near < ts->min_scale_up)
+			near += neighbours_first(ts, t, n, &again);
+		t->enough = near >= ts->min_scale_up;
+		set_live(ts, t, now_ms);
 	}
 }
 
@@ -180,53 +181,53 @@ recount(struct timers *h, uint32_t scope, int64_t now_ms)
 /* Notes that a machine that counts has come to the scope, left it, or changed
  * its deadline. */
 static void
-scope_changed(struct timers *h, uint32_t scope)
+scope_changed(struct timers *ts, uint32_t scope)
 {
-	h->scopes[scope].recount = h->scopes[scope].moved = true;
+	ts->scopes[scope].recount = ts->scopes[scope].moved = true;
 }
 
 static void
-leave(struct timers *h, struct timer *t)
+leave(struct timers *ts, struct timer *t)
 {
 	if (!t->used)
 		return;
 	if (t->live)
-		timers_scope_count(h, t->scope, -1);
+		timers_scope_count(ts, t->scope, -1);
 	if (t->undecided)
-		timers_scope_undecided(h, t->scope, -1);
+		timers_scope_undecided(ts, t->scope, -1);
 	if (t->scope != NO_ID) {
-		h->scopes[t->scope].timers--;
+		ts->scopes[t->scope].timers--;
 		if (t->counted)
-			scope_changed(h, t->scope);
+			scope_changed(ts, t->scope);
 	}
 	*t = (struct timer){0};
 }
 
 void
-timers_drop(struct timers *h, uint32_t id)
+timers_drop(struct timers *ts, uint32_t id)
 {
-	leave(h, &h->at[id]);
-	heap_remove(&h->due, id);
+	leave(ts, &ts->at[id]);
+	heap_remove(&ts->due, id);
 }
 
 static bool
-moved(const struct timers *h, const struct timer *t, const char *nodepool)
+moved(const struct timers *ts, const struct timer *t, const char *nodepool)
 {
-	return t->used && h->kind == SCOPE_NODEPOOL &&
+	return t->used && ts->kind == SCOPE_NODEPOOL &&
 	       (t->scope == NO_ID ||
-		strcmp(h->scopes[t->scope].name, nodepool) != 0);
+		strcmp(ts->scopes[t->scope].name, nodepool) != 0);
 }
 
 static int
-join(struct timers *h, struct timer *t, const char *nodepool)
+join(struct timers *ts, struct timer *t, const char *nodepool)
 {
 	uint32_t scope = NO_ID;
 
-	if (h->kind != SCOPE_NODE) {
-		scope = timers_scope_of(h, nodepool);
+	if (ts->kind != SCOPE_NODE) {
+		scope = timers_scope_of(ts, nodepool);
 		if (scope == NO_ID)
 			return -1;
-		h->scopes[scope].timers++;
+		ts->scopes[scope].timers++;
 	}
 	*t = (struct timer){.used = true, .scope = scope};
 	return 0;
@@ -234,9 +235,9 @@ join(struct timers *h, struct timer *t, const char *nodepool)
 
 /* Schedules the next moment at which time alone changes this timer. */
 static void
-schedule(struct timers *h, uint32_t id, int64_t now_ms)
+schedule(struct timers *ts, uint32_t id, int64_t now_ms)
 {
-	const struct timer *t = &h->at[id];
+	const struct timer *t = &ts->at[id];
 	int64_t next = INT64_MAX;
 
 	if (t->deadline_ms > now_ms)
@@ -246,9 +247,9 @@ schedule(struct timers *h, uint32_t id, int64_t now_ms)
 	if (t->counts_ms > now_ms && t->counts_ms < next)
 		next = t->counts_ms;
 	if (next == INT64_MAX)
-		heap_remove(&h->due, id);
+		heap_remove(&ts->due, id);
 	else
-		heap_set(&h->due, id, next);
+		heap_set(&ts->due, id, next);
 }
 
 static bool
@@ -261,22 +262,22 @@ same_facts(const struct timer *a, const struct timer *b)
 }
 
 int
-timers_put(struct timers *h, uint32_t id, const struct timer_facts *f,
+timers_put(struct timers *ts, uint32_t id, const struct timer_facts *f,
 	  int64_t now_ms)
 {
-	struct timer *t = &h->at[id], was;
+	struct timer *t = &ts->at[id], was;
 	bool undecided;
 
-	if (moved(h, t, f->nodepool))
-		leave(h, t);
-	if (!t->used && join(h, t, f->nodepool)) {
-		heap_remove(&h->due, id);
+	if (moved(ts, t, f->nodepool))
+		leave(ts, t);
+	if (!t->used && join(ts, t, f->nodepool)) {
+		heap_remove(&ts->due, id);
 		return -1;
 	}
 
 	was = *t;
-	if (id < h->extra && id >= h->top)
-		h->top = id + 1;
+	if (id < ts->extra && id >= ts->top)
+		ts->top = id + 1;
 
 	t->deadline_ms = f->deadline_ms;
 	t->counts_ms = f->counts_ms;
@@ -287,78 +288,79 @@ timers_put(struct timers *h, uint32_t id, const struct timer_facts *f,
 	t->counted = f->counts_ms != STAMP_NONE && f->counts_ms <= now_ms;
 
 	undecided = t->scope != NO_ID && f->undecided && !t->counted &&
-		    (f->deadline_ms > now_ms || h->min_scale_up > 1);
+		    (f->deadline_ms > now_ms || ts->min_scale_up > 1);
 
 	if (t->scope != NO_ID && (t->counted || was.counted) &&
 	    !same_facts(t, &was))
-		scope_changed(h, t->scope);
+		scope_changed(ts, t->scope);
 
 	/* With minScaleUp above 1, recount looks at all machines of the scope
 	 * together. */
-	if (!t->counted || h->min_scale_up <= 1)
+	if (!t->counted || ts->min_scale_up <= 1)
 		t->enough = t->counted;
-	set_live(h, t, now_ms);
+	set_live(ts, t, now_ms);
 	if (undecided != t->undecided)
-		timers_scope_undecided(h, t->scope, undecided ? 1 : -1);
+		timers_scope_undecided(ts, t->scope, undecided ? 1 : -1);
 	t->undecided = undecided;
 
-	schedule(h, id, now_ms);
+	schedule(ts, id, now_ms);
 	return 0;
 }
 
 bool
-timers_due(struct timers *h, int64_t now_ms, uint32_t *id)
+timers_due(struct timers *ts, int64_t now_ms, uint32_t *id)
 {
 	int64_t key;
 
-	if (!heap_top(&h->due, id, &key) || key > now_ms)
+	if (!heap_top(&ts->due, id, &key) || key > now_ms)
 		return false;
-	heap_remove(&h->due, *id);
+	heap_remove(&ts->due, *id);
 	return true;
 }
 
 uint32_t
-timers_turned(struct timers *h, struct now now)
+timers_turned(struct timers *ts, struct now now)
 {
-	timers_scopes_due(h, now.boot_ms);
-	for (uint32_t i = 0; h->min_scale_up > 1 && i < h->scopes_top; i++)
-		if (h->scopes[i].recount)
-			recount(h, i, now.server_ms);
-	return timers_scopes_turned(h, now);
+	timers_scopes_due(ts, now.boot_ms);
+	for (uint32_t i = 0; ts->min_scale_up > 1 && i < ts->scopes_top; i++)
+		if (ts->scopes[i].recount)
+			recount(ts, i, now.server_ms);
+	return timers_scopes_turned(ts, now);
 }
 
 int64_t
-timers_next_ms(const struct timers *h)
+timers_next_ms(const struct timers *ts)
 {
 	uint32_t id;
 	int64_t next;
 
-	return heap_top(&h->due, &id, &next) ? next : STAMP_NONE;
+	return heap_top(&ts->due, &id, &next) ? next : STAMP_NONE;
 }
 
 bool
-timers_own(const struct timers *h, uint32_t id, int64_t now_ms)
+timers_own(const struct timers *ts, uint32_t id, int64_t now_ms)
 {
-	const struct timer *t = &h->at[id];
+	const struct timer *t = &ts->at[id];
 
 	return t->used && t->deadline_ms > now_ms;
 }
 
 bool
-timers_scope_held(const struct timers *h, uint32_t id)
+timers_scope_held(const struct timers *ts, uint32_t id)
 {
-	const struct timer *t = &h->at[id];
+	const struct timer *t = &ts->at[id];
 
-	return t->used && t->scope != NO_ID && h->scopes[t->scope].held;
+	return t->used && t->scope != NO_ID && ts->scopes[t->scope].held;
 }
 
 int64_t
-timers_quiet_ms(const struct timers *h, uint32_t scope)
+timers_quiet_ms(const struct timers *ts, uint32_t scope)
 {
 	int64_t latest = STAMP_NONE;
 
-	for (uint32_t id = first_id(h); id < h->ids_max; id = next_id(h, id)) {
-		const struct timer *t = &h->at[id];
+	for (uint32_t id = first_id(ts); id < ts->ids_max;
+	     id = next_id(ts, id)) {
+		const struct timer *t = &ts->at[id];
 
 		if (t->used && t->enough && t->scope == scope &&
 		    t->deadline_ms > latest)
@@ -368,13 +370,14 @@ timers_quiet_ms(const struct timers *h, uint32_t scope)
 }
 
 struct quiet
-timers_expects(const struct timers *h, uint32_t scope, int64_t now_ms)
+timers_expects(const struct timers *ts, uint32_t scope, int64_t now_ms)
 {
 	struct quiet q = {.at_ms = STAMP_NONE, .id = NO_ID,
 			  .created_ms = STAMP_NONE};
 
-	for (uint32_t id = first_id(h); id < h->ids_max; id = next_id(h, id)) {
-		const struct timer *t = &h->at[id];
+	for (uint32_t id = first_id(ts); id < ts->ids_max;
+	     id = next_id(ts, id)) {
+		const struct timer *t = &ts->at[id];
 		int64_t at = t->deadline_ms;
 
 		if (!t->used || !t->live || t->scope != scope)

@@ -9,14 +9,14 @@
 
 /* Returns the NodePool's scope, and makes it if there is none yet.  Returns
  * NO_ID if there are too many. */
-uint32_t timers_scope_of(struct timers *h, const char *nodepool);
+uint32_t timers_scope_of(struct timers *ts, const char *nodepool);
 /* Add delta to the number of the scope's machines that are live, or that are
  * undecided. */
-void timers_scope_count(struct timers *h, uint32_t scope, int delta);
-void timers_scope_undecided(struct timers *h, uint32_t scope, int delta);
+void timers_scope_count(struct timers *ts, uint32_t scope, int delta);
+void timers_scope_undecided(struct timers *ts, uint32_t scope, int delta);
 /* Marks the scopes whose caps have a moment that has come. */
-void timers_scopes_due(struct timers *h, int64_t boot_ms);
+void timers_scopes_due(struct timers *ts, int64_t boot_ms);
 /* Returns the next scope that turns, of those that were marked, or NO_ID. */
-uint32_t timers_scopes_turned(struct timers *h, struct now now);
+uint32_t timers_scopes_turned(struct timers *ts, struct now now);
 
 #endif

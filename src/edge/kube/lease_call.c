@@ -57,15 +57,15 @@ lease_code_of(const struct kube_reply *r)
 }
 
 void
-lease_call_answered(const struct kube_reply *r, const struct err *no,
+lease_call_answered(const struct kube_reply *r, const struct err *no_answer,
 		    struct lease_record *record, struct lease_outcome *o,
 		    struct err *why)
 {
 	char text[ANSWER_TEXT];
 
 	*o = (struct lease_outcome){.code = LEASE_FAILED, .retry_after_ms = -1};
-	*why = *no;
-	if (no->code != ERR_NONE)
+	*why = *no_answer;
+	if (no_answer->code != ERR_NONE)
 		return;
 	o->code = lease_code_of(r);
 	if (o->code == LEASE_OK &&

@@ -60,7 +60,7 @@ event(const char *uid)
 static unsigned
 ignored(void)
 {
-	return (unsigned)w->counters.at[COUNTER_EVENTS_IGNORED];
+	return (unsigned)w->counters.at[COUNTER_DISRUPTION_EVENTS_IGNORED];
 }
 
 START_TEST(the_event_a_second_later)

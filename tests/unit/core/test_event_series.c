@@ -42,7 +42,7 @@ say_as(enum event_reason reason, const char *nodepool, const char *action,
 static void
 say(const char *nodepool)
 {
-	say_as(EVENT_SERIES_HOLD_STARTED, nodepool, NULL, "note");
+	say_as(EVENT_HOLD_STARTED, nodepool, NULL, "note");
 }
 
 /* The next write, sleeping as it says, but not beyond `until`. */
@@ -139,7 +139,7 @@ START_TEST(second_and_third)
 	done(EVENT_SERIES_WRITTEN);
 	boot += 10000;
 	say("general");
-	want(EVENT_SERIES_WAIT, 0, boot + EVENT_SERIES_SERIES_MS - 1);
+	want(EVENT_SERIES_WAIT, 0, boot + EVENT_SERIES_FINISH_MS - 1);
 	want(EVENT_SERIES_PATCH, 3, boot + 1);
 	done(EVENT_SERIES_WRITTEN);
 	want(EVENT_SERIES_WAIT, 0, boot + 100 * MINUTE);
@@ -164,9 +164,9 @@ static const struct {
 	unsigned count;
 } gaps[] = {
 	{"at once", 0, EVENT_SERIES_PATCH, 2},
-	{"just within 6 min", EVENT_SERIES_SERIES_MS - 1, EVENT_SERIES_PATCH,
+	{"just within 6 min", EVENT_SERIES_FINISH_MS - 1, EVENT_SERIES_PATCH,
 	 2},
-	{"6 min", EVENT_SERIES_SERIES_MS, EVENT_SERIES_CREATE, 1},
+	{"6 min", EVENT_SERIES_FINISH_MS, EVENT_SERIES_CREATE, 1},
 	{"an hour", 60 * MINUTE, EVENT_SERIES_CREATE, 1},
 };
 
@@ -196,7 +196,7 @@ START_TEST(after_a_series)
 		say("general");
 		(void)write_all(boot);
 	}
-	boot += EVENT_SERIES_SERIES_MS;
+	boot += EVENT_SERIES_FINISH_MS;
 	say("general");
 	want(EVENT_SERIES_PATCH, 5, boot);
 	done(EVENT_SERIES_WRITTEN);
@@ -272,21 +272,21 @@ static const struct {
 	const char *nodepool, *uid, *action, *note;
 	bool equal;
 } kinds[] = {
-	{"the same", EVENT_SERIES_HOLD_STARTED, "general", "u", NULL, "note",
+	{"the same", EVENT_HOLD_STARTED, "general", "u", NULL, "note",
 	 true},
-	{"another note", EVENT_SERIES_HOLD_STARTED, "general", "u", NULL, "x",
+	{"another note", EVENT_HOLD_STARTED, "general", "u", NULL, "x",
 	 false},
-	{"a longer note", EVENT_SERIES_HOLD_STARTED, "general", "u", NULL,
+	{"a longer note", EVENT_HOLD_STARTED, "general", "u", NULL,
 	 "note.", false},
-	{"the action spelled out", EVENT_SERIES_HOLD_STARTED, "general", "u",
+	{"the action spelled out", EVENT_HOLD_STARTED, "general", "u",
 	 "Hold", "note", true},
-	{"another reason", EVENT_SERIES_HOLD_CAPPED, "general", "u", "Hold",
+	{"another reason", EVENT_HOLD_CAPPED, "general", "u", "Hold",
 	 "note", false},
-	{"another pool", EVENT_SERIES_HOLD_STARTED, "gpu", "u", NULL, "note",
+	{"another pool", EVENT_HOLD_STARTED, "gpu", "u", NULL, "note",
 	 false},
-	{"a pool made anew", EVENT_SERIES_HOLD_STARTED, "general", "v", NULL,
+	{"a pool made anew", EVENT_HOLD_STARTED, "general", "v", NULL,
 	 "note", false},
-	{"another action", EVENT_SERIES_HOLD_STARTED, "general", "u", "Look",
+	{"another action", EVENT_HOLD_STARTED, "general", "u", "Look",
 	 "note", false},
 };
 
@@ -311,18 +311,18 @@ END_TEST
 
 START_TEST(reasons)
 {
-	static const char *const names[EVENT_SERIES_REASON_COUNT] = {
+	static const char *const names[EVENT_REASON_COUNT] = {
 		"HoldStarted", "HoldExtended", "HoldReleased", "HoldCapped",
 		"ManualHold", "InvalidAnnotation", "ReleaseBlocked"};
 	struct event_series_todo todo;
 
-	for (int r = 0; r < EVENT_SERIES_REASON_COUNT; r++) {
+	for (int r = 0; r < EVENT_REASON_COUNT; r++) {
 		ck_assert_str_eq(event_reason_name((enum event_reason)r),
 				 names[r]);
 		ck_assert_str_eq(
 			event_reason_type((enum event_reason)r),
-			r == EVENT_SERIES_INVALID_ANNOTATION ||
-					r == EVENT_SERIES_RELEASE_BLOCKED
+			r == EVENT_INVALID_ANNOTATION ||
+					r == EVENT_RELEASE_BLOCKED
 				? "Warning"
 				: "Normal");
 		say_as((enum event_reason)r, "general", NULL, "n");
@@ -340,7 +340,7 @@ START_TEST(two_holds_in_turn)
 	struct event_series_todo todo;
 
 	for (int i = 0; i < 4; i++) {
-		say_as(EVENT_SERIES_HOLD_STARTED, "general", NULL,
+		say_as(EVENT_HOLD_STARTED, "general", NULL,
 		       i % 2 == 0 ? "until 3:10" : "until 3:20");
 		ck_assert_int_eq(step(boot, &todo), i < 2 ? EVENT_SERIES_CREATE
 							  : EVENT_SERIES_PATCH);
@@ -361,10 +361,10 @@ START_TEST(equal_where_cut)
 
 	memset(note, 'n', sizeof(note));
 	note[sizeof(note) - 1] = '\0';
-	say_as(EVENT_SERIES_MANUAL_HOLD, "general", NULL, note);
+	say_as(EVENT_MANUAL_HOLD, "general", NULL, note);
 	(void)write_all(boot);
 	note[sizeof(note) - 2] = 'x';
-	say_as(EVENT_SERIES_MANUAL_HOLD, "general", NULL, note);
+	say_as(EVENT_MANUAL_HOLD, "general", NULL, note);
 	ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_PATCH);
 }
 END_TEST
@@ -379,7 +379,7 @@ struct turn {
 };
 #define SOON 0, 0
 #define LATER EVENT_SERIES_RETRY_MS, EVENT_SERIES_RETRY_MS + EVENT_SERIES_RETRY_MS / 4
-#define SERIES EVENT_SERIES_SERIES_MS - 1, EVENT_SERIES_SERIES_MS + 60000
+#define SERIES EVENT_SERIES_FINISH_MS - 1, EVENT_SERIES_FINISH_MS + 60000
 
 static const struct {
 	const char *name;
@@ -590,7 +590,7 @@ START_TEST(ended_under_way)
 	say("general");
 	ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_PATCH);
 	say("general");
-	boot += EVENT_SERIES_SERIES_MS;
+	boot += EVENT_SERIES_FINISH_MS;
 	say("gpu");
 	say("general");
 	ck_assert_uint_eq(todo.event->count, 2);
@@ -700,7 +700,7 @@ START_TEST(texts)
 	/* 1,023 bytes and a character of two: it goes as a whole. */
 	memset(note, 'n', sizeof(note));
 	memcpy(note + EVENT_SERIES_NOTE_BYTES - 2, "\xc3\xa9more", 7);
-	say_as(EVENT_SERIES_MANUAL_HOLD, "general", note, note);
+	say_as(EVENT_MANUAL_HOLD, "general", note, note);
 	ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_CREATE);
 	ck_assert_uint_eq(strlen(todo.event->note),
 			  EVENT_SERIES_NOTE_BYTES - 2);
@@ -709,7 +709,7 @@ START_TEST(texts)
 	done(EVENT_SERIES_WRITTEN);
 	note[EVENT_SERIES_NOTE_BYTES - 2] = 'n';
 	note[EVENT_SERIES_NOTE_BYTES - 1] = '\0';
-	say_as(EVENT_SERIES_MANUAL_HOLD, "gpu", NULL, note);
+	say_as(EVENT_MANUAL_HOLD, "gpu", NULL, note);
 	ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_CREATE);
 	ck_assert_str_eq(todo.event->note, note);
 	done(EVENT_SERIES_WRITTEN);

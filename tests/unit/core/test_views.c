@@ -29,14 +29,14 @@ START_TEST(whole_without_events)
 	see(KIND_NODECLAIM, true);
 	ck_assert_str_eq(views_unseen(&v), kind_name(KIND_NODEPOOL));
 	see(KIND_NODEPOOL, true);
-	ck_assert(views_whole(&v) && views_settled(&v));
+	ck_assert(views_all_synced(&v) && views_settled(&v));
 	ck_assert(!views_claimless(&v));
 	(void)views_watch(&v, KIND_NODE, false);
 	ck_assert_str_eq(views_unseen(&v), kind_name(KIND_NODE));
 	ck_assert(views_watch(&v, KIND_NODE, true));
 	ck_assert(!views_watch(&v, KIND_NODE, true)); /* it was open */
 	views_listing(&v, KIND_NODECLAIM, true);
-	ck_assert(!views_whole(&v) && !views_settled(&v));
+	ck_assert(!views_all_synced(&v) && !views_settled(&v));
 	views_forget(&v);
 	ck_assert(!views_watch(&v, KIND_NODE, true)); /* not listed */
 }
@@ -91,14 +91,14 @@ START_TEST(what_had_no_room_is_asked_for)
 	see(KIND_NODE, true);
 	v.begun = v.at[KIND_NODE].full = true;
 	views_ask_for_rest(&v, 1000);
-	ck_assert(!views_take_wish(&v, KIND_NODE));
+	ck_assert(!views_take_request(&v, KIND_NODE));
 	views_room(&v, KIND_NODE);
 	views_ask_for_rest(&v, 1000);
-	ck_assert(views_take_wish(&v, KIND_NODE));
-	ck_assert(!views_take_wish(&v, KIND_NODE));
+	ck_assert(views_take_request(&v, KIND_NODE));
+	ck_assert(!views_take_request(&v, KIND_NODE));
 	views_room(&v, KIND_NODE);
 	views_ask_for_rest(&v, 999 + RELIST_FULL_MS);
-	ck_assert(!views_take_wish(&v, KIND_NODE));
+	ck_assert(!views_take_request(&v, KIND_NODE));
 	ck_assert_int_eq(views_next_boot_ms(&v), 1000 + RELIST_FULL_MS);
 }
 END_TEST

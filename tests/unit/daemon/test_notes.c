@@ -209,7 +209,7 @@ START_TEST(test_tells)
 
 	note = &tells[_i].note;
 	buf_init(&b, said, sizeof(said));
-	notes_tell(NULL, &rules, NULL);
+	notes_report(NULL, &rules, NULL);
 	ck_assert_msg(!b.full && strcmp(said, tells[_i].want) == 0,
 		      "%s: got\n%s", tells[_i].name, said);
 }

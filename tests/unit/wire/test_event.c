@@ -22,7 +22,7 @@
 	"\"kind\":\"NodePool\",\"name\":\"general\",\"uid\":\"u-1\"}}"
 
 static const struct event_series_event plain = {
-	.reason = EVENT_SERIES_HOLD_STARTED,
+	.reason = EVENT_HOLD_STARTED,
 	.nodepool = "general",
 	.nodepool_uid = "u-1",
 	.action = "Hold",
@@ -52,7 +52,7 @@ START_TEST(test_create)
 			 "\"action\":\"Hold\",\"reason\":\"HoldStarted\","
 			 "\"type\":\"Normal\","
 			 "\"note\":\"held until \\\"quiet\\\"\"" REGARDING);
-	v.reason = EVENT_SERIES_INVALID_ANNOTATION;
+	v.reason = EVENT_INVALID_ANNOTATION;
 	v.count = 3;
 	v.last_us = US + 61000000;
 	create(&v, "pod-1");
