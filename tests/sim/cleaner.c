@@ -330,18 +330,8 @@ write_faults(struct cleaner *x, struct call *c)
 	struct world *w = x->w;
 	int64_t timeout = CALL_MS, left;
 
-	if (roll(&w->dice, 100) < w->odds) {
-		if (w->now < w->error_until)
-			c->fault = REPLY_ERROR;
-		if (w->now < w->lossy_until)
-			c->fault = REPLY_LOST;
-		if (w->now < w->late_until) {
-			c->fault = REPLY_LATE;
-			c->apply_at = w->now +
-				      between(&w->dice, 100, CALL_MS + 3000);
-			c->answer_at = w->now + CALL_MS;
-		}
-	}
+	c->fault = call_fault(w, CALL_MS + 3000, CALL_MS, &c->apply_at,
+			      &c->answer_at);
 	if (!x->alone) {	/* the call is cut when the lead ends */
 		left = lease_fence_ms(&x->lease) - now_of(x).boot_ms;
 		timeout = sooner(timeout, left > 0 ? left : 0);

@@ -75,6 +75,26 @@ lease_call_serve(struct lease_call *c, struct world *w, bool leads)
 		c->code = LEASE_FAILED;
 }
 
+enum reply_fault
+call_fault(struct world *w, int64_t late_ms, int64_t timeout_ms,
+	   int64_t *apply_at, int64_t *answer_at)
+{
+	enum reply_fault fault = REPLY_WHOLE;
+
+	if (roll(&w->dice, 100) >= w->odds)
+		return REPLY_WHOLE;
+	if (w->now < w->error_until)
+		fault = REPLY_ERROR;
+	if (w->now < w->lossy_until)
+		fault = REPLY_LOST;
+	if (w->now < w->late_until) {
+		fault = REPLY_LATE;
+		*apply_at = w->now + between(&w->dice, 100, late_ms);
+		*answer_at = w->now + timeout_ms;
+	}
+	return fault;
+}
+
 void
 lease_call_send(struct lease_call *c, struct world *w,
 		const struct lease_todo *todo)
@@ -85,24 +105,14 @@ lease_call_send(struct lease_call *c, struct world *w,
 	c->with_state = todo->with_state;
 	c->code = LEASE_FAILED;
 	c->applied = c->answered = false;
-	c->fault = REPLY_WHOLE;
 	if (todo->record != NULL)
 		lease_record_copy(&c->record, todo->record);
 	c->answer_at = w->now + between(&w->dice, 1, 30);
 	if (w->now < w->slow_until)
 		c->answer_at += between(&w->dice, 100, 3000);
 	c->apply_at = between(&w->dice, w->now, c->answer_at);
-	if (roll(&w->dice, 100) < w->odds) {
-		if (w->now < w->error_until)
-			c->fault = REPLY_ERROR;
-		if (w->now < w->lossy_until)
-			c->fault = REPLY_LOST;
-		if (w->now < w->late_until) {
-			c->fault = REPLY_LATE;
-			c->apply_at = w->now + between(&w->dice, 100, 8000);
-			c->answer_at = w->now + todo->timeout_ms;
-		}
-	}
+	c->fault = call_fault(w, 8000, todo->timeout_ms, &c->apply_at,
+			      &c->answer_at);
 	/* The call is given up at its timeout, whatever becomes of it. */
 	if (c->answer_at > w->now + todo->timeout_ms) {
 		c->answer_at = w->now + todo->timeout_ms;

@@ -22,60 +22,46 @@ picture_x(const struct picture *p, int64_t at)
 	return 10 * LEFT + (int)((at - p->from) * FULL / (p->to - p->from));
 }
 
-static void
-look_draw(FILE *out, enum look look, int x, int to, int middle)
+/* The class and the height of each look's box; none: no box. */
+static const struct box {
+	const char *class;
+	int high;
+} boxes[BOOTING] = {
+	[STANDS_BY] = {"f", 4},
+	[LEADS] = {"u", 14},
+	[SERVER_ANSWERS] = {"u", 4},
+	[SERVER_REFUSES] = {"x", 10},
+	[SERVER_AHEAD] = {"u", 14},
+	[WATCHES_OPEN] = {"u", 4},
+	[NO_EVENTS] = {"x", 4},
+	[WATCH_DOWN] = {"x", 10},
+	[QUIET] = {"f", 2},
+	[SCOPE_HELD] = {"o", 14},
+	[WINDOW] = {"c", 14},
+	[NODEPOOL_PLAIN] = {"f", 2},
+	[NODEPOOL_BY_HAND] = {"p", 14},
+	[NODEPOOL_OFF] = {"u", 6},
+	/* debt_draw draws the line of DEBT. */
+};
+
+static struct box
+machine_box(enum look look)
 {
 	static const char *const whose_class[] = {"f", "o", "p", "k"};
 
-	switch (look) {
-	case NOTHING:
-		return;
-	case STANDS_BY:
-		svg_box(out, "f", x, to, middle, 4);
-		return;
-	case LEADS:
-		svg_box(out, "u", x, to, middle, 14);
-		return;
-	case DEBT:
-		return;		/* debt_draw draws its line */
-	case SERVER_AHEAD:
-		svg_box(out, "u", x, to, middle, 14);
-		return;
-	case SERVER_ANSWERS:
-	case WATCHES_OPEN:
-		svg_box(out, "u", x, to, middle, 4);
-		return;
-	case NO_EVENTS:
-		svg_box(out, "x", x, to, middle, 4);
-		return;
-	case SERVER_REFUSES:
-	case WATCH_DOWN:
-		svg_box(out, "x", x, to, middle, 10);
-		return;
-	case QUIET:
-		svg_box(out, "f", x, to, middle, 2);
-		return;
-	case SCOPE_HELD:
-		svg_box(out, "o", x, to, middle, 14);
-		return;
-	case WINDOW:
-		svg_box(out, "c", x, to, middle, 14);
-		return;
-	case NODEPOOL_PLAIN:
-		svg_box(out, "f", x, to, middle, 2);
-		return;
-	case NODEPOOL_BY_HAND:
-		svg_box(out, "p", x, to, middle, 14);
-		return;
-	case NODEPOOL_OFF:
-		svg_box(out, "u", x, to, middle, 6);
-		return;
-	default:
-		svg_box(out, whose_class[(look - BOOTING) % 4], x, to, middle,
-			look < READY   ? 6
-			: look < GOING ? 14
-				       : 2);
-	}
+	return (struct box){whose_class[(look - BOOTING) % 4],
+			    look < READY   ? 6
+			    : look < GOING ? 14
+					   : 2};
+}
+
+static void
+look_draw(FILE *out, enum look look, int x, int to, int middle)
+{
+	struct box b = look < BOOTING ? boxes[look] : machine_box(look);
+
+	if (b.class != NULL)
+		svg_box(out, b.class, x, to, middle, b.high);
 }
 
 static void
