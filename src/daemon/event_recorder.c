@@ -102,7 +102,7 @@ report(struct event_recorder *t, const struct event_series_todo *todo,
 /* Returns -1 if the stop has cut the call short. */
 static int
 event_write(struct event_recorder *t, const struct event_series_todo *todo,
-     struct event_series_outcome *o)
+	    struct event_series_outcome *o)
 {
 	char path[EVENT_PATH_BYTES], text[ANSWER_TEXT];
 	struct kube_request q = {.method = "POST",

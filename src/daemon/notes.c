@@ -134,7 +134,7 @@ describe_scope(const struct note *n, const struct rules *r, const char *moment,
 /* Records an Event on each NodePool of the scope. */
 static void
 report_scope(struct state *s, const struct note *n, const struct rules *r,
-	   struct event_recorder *rec)
+	     struct event_recorder *rec)
 {
 	char moment[MOMENT_BYTES], text[EVENT_SERIES_NOTE_BYTES];
 	bool starts = n->type == NOTE_SCOPE_HELD || n->type == NOTE_SCOPE_MOVED;

@@ -37,8 +37,8 @@ sighting_item(const char *bytes, size_t n, const struct hold_key *hold,
 
 static int
 any_line_decode(const char *bytes, size_t n, const struct hold_key *hold,
-	    enum watch_type *type, struct sighting *out, int *status_code,
-	    struct err *e)
+		enum watch_type *type, struct sighting *out, int *status_code,
+		struct err *e)
 {
 	if (out->kind == KIND_NODEPOOL)
 		return nodepool_watch_decode(bytes, n, type, &out->as.nodepool,

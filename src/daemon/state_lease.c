@@ -56,7 +56,7 @@ state_soft(struct state *s, struct now now)
 
 int
 state_elect(struct state *s, const struct lease_config *c, int64_t soft_ms,
-	     struct err *e)
+	    struct err *e)
 {
 	struct state_table *t = s->table;
 

@@ -201,7 +201,7 @@ controller_fresh_nodepool(struct controller *s, const struct nodepool *p)
 
 bool
 controller_nodepool_at(const struct controller *s, uint32_t *i,
-		   struct nodepool_report *out)
+		       struct nodepool_report *out)
 {
 	struct nodepool_terms terms;
 

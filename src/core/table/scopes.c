@@ -106,7 +106,7 @@ timers_scopes_due(struct timers *ts, int64_t boot_ms)
 
 void
 timers_restore(struct timers *ts, const char *name, const struct cap *cap,
-	      int64_t max_ms, bool held, int64_t at_ms, struct now now)
+	       int64_t max_ms, bool held, int64_t at_ms, struct now now)
 {
 	uint32_t i = timers_scope_of(ts, name);
 	struct cap_rules r;
@@ -168,7 +168,7 @@ timers_cap(struct timers *ts, uint32_t scope, int64_t max_ms, int64_t boot_ms)
 
 void
 timers_released(struct timers *ts, uint32_t scope, int64_t released_ms,
-	       struct now now)
+		struct now now)
 {
 	struct scope *s = &ts->scopes[scope];
 	struct cap_rules r = rules_of(ts, s);

@@ -9,7 +9,7 @@
 
 int
 timers_init(struct timers *ts, const struct rules *rules, uint32_t ids_max,
-	   uint32_t extra)
+	    uint32_t extra)
 {
 	/* The owner gives us zeroed memory.  Clearing it here would touch all
 	 * of it. */
@@ -263,7 +263,7 @@ same_facts(const struct timer *a, const struct timer *b)
 
 int
 timers_put(struct timers *ts, uint32_t id, const struct timer_facts *f,
-	  int64_t now_ms)
+	   int64_t now_ms)
 {
 	struct timer *t = &ts->at[id], was;
 	bool undecided;

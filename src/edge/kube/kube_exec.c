@@ -305,7 +305,7 @@ close_all(struct run *r)
 
 static int
 exec_run(struct run *r, const struct kubeconfig *access, int64_t ms,
-    const atomic_bool *cancelled, struct err *e)
+	 const atomic_bool *cancelled, struct err *e)
 {
 	r->bytes = malloc(EXEC_OUT_MAX + 1);
 	if (r->bytes == NULL)

@@ -162,7 +162,7 @@ on_field(void *cls, enum MHD_ValueKind kind, const char *name,
 
 static enum MHD_Result
 take_head(struct server *s, struct MHD_Connection *con, struct request *r,
-      struct head h)
+	  struct head h)
 {
 	(void)MHD_get_connection_values(con, MHD_HEADER_KIND, on_field, &h);
 	conn_expect(conn_of(con), CONN_BODY);
@@ -181,7 +181,7 @@ take_piece(struct server *s, struct request *r, const char *bytes, size_t n)
 
 static enum MHD_Result
 take_end(struct server *s, struct MHD_Connection *con, struct request *r,
-       const char *path)
+	 const char *path)
 {
 	const char *type = MHD_lookup_connection_value(con, MHD_HEADER_KIND,
 						       "Content-Type");

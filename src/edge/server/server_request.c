@@ -62,7 +62,7 @@ request_piece(struct request *r, const char *bytes, size_t n)
 
 static void
 route_run(struct request *r, const struct server_options *o, const char *path,
-    const char *content_type, struct server_reply *a)
+	  const char *content_type, struct server_reply *a)
 {
 	const struct server_request q = {
 		.method = r->route->method,

@@ -64,7 +64,7 @@ nodepool_line_decode(void *ctx, const struct json *object, struct err *e)
 
 int
 nodepool_watch_decode(const char *bytes, size_t n, enum watch_type *type,
-		  struct nodepool *out, int *status_code, struct err *e)
+		      struct nodepool *out, int *status_code, struct err *e)
 {
 	char rv[RV_BYTES];
 

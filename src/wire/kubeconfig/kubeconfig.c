@@ -162,8 +162,8 @@ not_found(const struct yaml *entries, const char *inner, const char *name,
 /* Finds the mapping `inner` of the entry with that name in the list of root. */
 static int
 entry_find(const struct yaml *root, const char *list, const char *inner,
-     const char *name, const struct yaml *asked, const struct yaml **out,
-     struct err *e)
+	   const char *name, const struct yaml *asked, const struct yaml **out,
+	   struct err *e)
 {
 	const struct yaml *entries = field_present(root, list), *found = NULL;
 	char shown[YAML_SHOW_BYTES];

@@ -228,7 +228,7 @@ check_extensions(const struct yaml *cluster, struct err *e)
 
 static int
 read_exec(const struct yaml *exec, const struct yaml *cluster, const char *dir,
-	 struct exec *x, struct err *e)
+	  struct exec *x, struct err *e)
 {
 	if (!yaml_is_map(exec))
 		return yaml_fail(exec, e, "exec: expected a mapping");
