@@ -550,14 +550,38 @@ def test_inspect(run):
         datetime.datetime.utcnow()
     assert datetime.timedelta(days=2, hours=20) < left < \
         datetime.timedelta(days=3, hours=1)
-    # A CA must not be served.  The command says so and exits with 1, not with
-    # 2.
+    # Our CA must not be served.  The command says so and exits with 1, not
+    # with 2.
     done = inspect(run, cert="ca.crt", key="ca.key")
     assert done.code == 1 and done.out
     line, = done.err.splitlines()
-    assert line.startswith(NAME) and "expected" in line
+    assert line.startswith(NAME) and "digitalSignature" in line
     done = inspect(run, key="ca.key")
     assert done.code == 1 and len(done.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("flags, warned", [
+    ([], True), (["-addext", "basicConstraints=critical,CA:FALSE"], False)])
+def test_the_commonest_pair(run, tmp_path, flags, warned):
+    """The pair that openssl makes by default is a CA.  It is good, with a
+    warning that names the flag to make it without; that flag works."""
+    made = tmp_path / "d"
+    made.mkdir()
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days",
+         "2", "-subj", "/CN=a.example", "-addext",
+         "subjectAltName=DNS:a.example", *flags, "-keyout", made / "tls.key",
+         "-out", made / "tls.crt"],
+        stdin=subprocess.DEVNULL, capture_output=True, check=True)
+    advice = "-addext basicConstraints=critical,CA:FALSE"
+    done = inspect(run)
+    assert (done.code, done.err) == (0, "")
+    assert "good for:  serving these names" in done.out
+    assert (advice in done.out) == warned
+    done = run("check", "--webhook-cert-file", "d/tls.crt",
+               "--webhook-key-file", "d/tls.key")
+    assert done.code == 0 and "certificate: DNS:a.example" in done.err
+    assert (advice in done.err) == warned
 
 
 def test_a_pair_is_verified_by_openssl(run, tmp_path):
