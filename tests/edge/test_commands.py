@@ -188,12 +188,12 @@ def test_defaults(run):
 def test_what_is_printed_can_be_read(run, config):
     first = run("check", "--config", config(
         'scope: nodepool\nholdDuration: 90s\n'
-        'nodePools: {include: ["a*", "b\\"\\u00e9"], exclude: ["a-*"]}\n'
+        'nodePools: {include: ["a*", "b[!\\"\\u00e9]"], exclude: ["a-*"]}\n'
         'webhook: {address: "[::1]:1", certFile: "x y", keyFile: "#k"}\n'
         'logging: {format: text, level: warn}\n'))
     c = first.config()
     assert c["holdDuration"] == "1m30s"
-    assert c["nodePools"] == {"include": ["a*", 'b"\u00e9'],
+    assert c["nodePools"] == {"include": ["a*", 'b[!"\u00e9]'],
                               "exclude": ["a-*"]}
     again = run("check", "--config", config(first.out, head=""))
     assert again.out == first.out
@@ -272,6 +272,8 @@ def test_warnings(run):
     ("holdAnnotation: x\n", ["3:17", "expected a mapping"]),
     ("nodePools: {include: a}\n", ["3:22", "list"]),
     ("nodePools: {include: [[a]]}\n", ["3:23", "pattern"]),
+    ("nodePools: {include: [Spot-*]}\n", ["3:23", '"Spot-*"', "pattern"]),
+    ("nodePools: {exclude: ['spot-[ab']}\n", ["3:23", "no NodePool"]),
     ("webhook: {address: nine}\n", ["3:20", "host:port"]),
     ('webhook: {address: ":99999"}\n', ["3:20", "host:port"]),
     ('webhook: {certFile: ""}\n', ["3:21", "file"]),
@@ -290,17 +292,25 @@ def test_bad_files(run, config, text, words):
 
 
 @pytest.mark.parametrize("text, words", [
-    ('metrics: {address: ":9443"}\n', ["metrics.address", "webhook"]),
-    ("leaderElection: {leaseDuration: 5s}\n", ["leaseDuration", "more than"]),
-    ("leaderElection: {retryPeriod: 9s}\n", ["renewDeadline", "more than"]),
-    ("selfSigned: {duration: 1s}\n", ["selfSigned.duration", "more than"]),
-    ("selfSigned: {caDuration: 2160h}\n", ["caDuration", "more than"]),
+    ('metrics: {address: ":9443"}\n', ["3:20", "metrics.address", "webhook"]),
+    ("leaderElection: {leaseDuration: 5s}\n",
+     ["3:33", "leaseDuration", "more than"]),
+    ("leaderElection: {retryPeriod: 9s}\n",
+     ["3:31", "renewDeadline", "more than"]),
+    ("selfSigned: {duration: 1s}\n",
+     ["3:24", "selfSigned.duration", "more than"]),
+    ("selfSigned: {caDuration: 2160h}\n", ["3:26", "caDuration", "more than"]),
 ])
 def test_keys_that_do_not_go_together(run, config, text, words):
     """The values that finally apply are checked, wherever each comes from."""
     file = config(text)
     for command in ("check", "serve"):
-        refused(run(command, "--config", file), *words)
+        refused(run(command, "--config", file), "config.yaml", *words)
+
+
+def test_flags_that_do_not_go_together(run):
+    refused(run("check", "--leader-election-retry-period", "9s"),
+            "--leader-election-retry-period: leaderElection.renewDeadline")
 
 
 @pytest.mark.parametrize("head, words", [
