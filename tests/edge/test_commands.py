@@ -473,6 +473,22 @@ def test_a_bad_kubeconfig(run, tmp_path, change, args, words):
                 *words)
 
 
+@pytest.mark.parametrize("command", [
+    ("serve", "--leader-election-namespace", "holder", "--webhook-address",
+     "127.0.0.1:0", "--metrics-address", "127.0.0.1:0"), ("uninstall",)])
+def test_a_plugin_that_is_missing(run, tmp_path, command):
+    """The message says who asks for it."""
+    file = kubeconfig(
+        tmp_path / "kubeconfig", user="{exec: {apiVersion: "
+        "client.authentication.k8s.io/v1beta1, command: no-such-plugin, "
+        "installHint: Install it.}}")
+    done = run(*command, "--kubeconfig", file)
+    assert done.code in (1, 2) and done.out == ""
+    for word in ("exec no-such-plugin: not found", f"{file}:10:16: user ",
+                 "Install it."):
+        assert word in done.err, (word, done.err)
+
+
 def test_serve_without_a_namespace_for_the_lease(run, tmp_path):
     file = kubeconfig(tmp_path / "kubeconfig")
     refused(run("serve", "--kubeconfig", file), "leaderElection.namespace",
