@@ -29,9 +29,9 @@ SELF_SIGNED = NAME + "-self-signed"
 TLS = NAME + "-tls"
 DEPLOY = REPO / "deploy"
 OVERLAYS = ("default", "demo", "eks", "self-signed")
-COMPONENTS = ("admission-policy", "cert-manager", "high-availability",
-              "least-privilege", "network-policy", "prometheus",
-              "self-signed")
+COMPONENTS = ("admission-policy", "cert-manager", "dedicated-nodes",
+              "high-availability", "least-privilege", "network-policy",
+              "prometheus", "self-signed")
 OTHERS = ("cert-manager-crds", "prometheus-operator-crds")
 ACCOUNT = f"system:serviceaccount:{NAME}:{NAME}"
 CLASS = "karpenter-node-holder.io/replacement"
