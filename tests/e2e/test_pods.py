@@ -47,7 +47,8 @@ def room(cluster, name, cpu):
 def add_node(cluster, name, zone, pool=None, taints=(), cpu=None):
     body = node_body(name, pool, unregistered=False, labels={
         "kubernetes.io/hostname": name, "kubernetes.io/os": "linux",
-        "topology.kubernetes.io/zone": zone})
+        "topology.kubernetes.io/zone": zone,
+        **({"karpenter.sh/capacity-type": "spot"} if pool else {})})
     body["spec"]["taints"] = list(taints)
     cluster.create(NODES, body)
 
