@@ -38,6 +38,7 @@ NAMESPACE = "release-namespace"
 # component -> when it is in
 COMPONENTS = {
     "cert-manager": 'eq .Values.tls.mode "certManager"',
+    "dedicated-nodes": ".Values.dedicatedNodes.enabled",
     "high-availability": ".Values.highAvailability.enabled",
     "least-privilege": ".Values.leastPrivilege.enabled",
     "network-policy": ".Values.networkPolicy.enabled",
@@ -60,6 +61,7 @@ FILES = {
 NOT_HERE = {"Namespace", "ConfigMap"}
 
 POD = "spec.template.spec"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 HOLDER = POD + ".containers.holder"
 # (kind, name, place, what stands there): in it N is the indentation of what
 # is one level below.  A step into a list is the name of an item, or a number.
@@ -71,6 +73,11 @@ PLACES = [
      "{{- toYaml .Values.resources | nindent N }}"),
     ("Deployment", NAME, POD + ".priorityClassName",
      "{{ .Values.priorityClassName | quote }}"),
+    # podAnnotations may have another value for it
+    ("Deployment", NAME, "spec.template.metadata.annotations."
+     "karpenter\\.sh/do-not-disrupt",
+     '{{ get (.Values.podAnnotations | default dict) '
+     '"karpenter.sh/do-not-disrupt" | default "true" | quote }}'),
     # no hash in it: the Pods' annotation below rolls them
     ("Deployment", NAME, POD + ".volumes.config.configMap.name",
      "karpenter-node-holder-config"),
@@ -92,7 +99,7 @@ PLACES = [
 EXTRAS = [
     ("Deployment", NAME, "spec.template.metadata.annotations", """\
 checksum/config: {{ include "karpenter-node-holder.config" . | sha256sum }}
-{{- with .Values.podAnnotations }}
+{{- with omit (.Values.podAnnotations | default dict) "karpenter.sh/do-not-disrupt" }}
 {{- toYaml . | nindent I }}
 {{- end }}"""),
     ("Deployment", NAME, POD, """\
@@ -106,10 +113,10 @@ imagePullSecrets: {{- toYaml . | nindent N }}
 {{- with omit (.Values.affinity | default dict) "nodeAffinity" }}
 {{- toYaml . | nindent I }}
 {{- end }}"""),
-    ("Deployment", NAME, POD + ".affinity.nodeAffinity", """\
-{{- with (.Values.affinity).nodeAffinity }}
+    ("Deployment", NAME, POD + ".affinity.nodeAffinity." + PREFERRED, """\
+{{- with ((.Values.affinity).nodeAffinity).%s }}
 {{- toYaml . | nindent I }}
-{{- end }}"""),
+{{- end }}""" % PREFERRED),
     ("Deployment", NAME, POD + ".tolerations", """\
 {{- with .Values.tolerations }}
 {{- toYaml . | nindent I }}

@@ -36,6 +36,8 @@ report_pair(const struct config *c)
 		      "karpenter-node-holder: certificate: %s until "
 		      "%s\n",
 		      pair.names, until);
+	if (pair.is_ca)
+		warn_line("certificate: it " CERTS_CA_ADVICE ".");
 	certs_pair_done(&pair);
 }
 

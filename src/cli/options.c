@@ -191,7 +191,7 @@ scan(struct flags f, struct options *o, struct err *e)
 }
 
 static int
-read_config(struct options *o, struct err *e)
+read_config(struct options *o, struct config_places *places, struct err *e)
 {
 	char *bytes;
 	size_t n;
@@ -203,13 +203,14 @@ read_config(struct options *o, struct err *e)
 		e->code = ERR_INPUT;
 		return err_wrap(e, "--config");
 	}
-	rc = config_file(&o->config, o->config_file, bytes, n, e);
+	rc = config_file(&o->config, o->config_file, bytes, n, places, e);
 	free(bytes);
 	return rc;
 }
 
 static int
-apply(struct flags f, struct options *o, struct err *e)
+apply(struct flags f, struct options *o, struct config_places *places,
+      struct err *e)
 {
 	const char *value = NULL;
 	bool known;
@@ -219,7 +220,7 @@ apply(struct flags f, struct options *o, struct err *e)
 		if (flags_value(&f, &value, e))
 			return -1;
 		if (own_flag(o, f.name) == NULL &&
-		    config_flag(&o->config, f.name, value, &known, e))
+		    config_flag(&o->config, f.name, value, places, &known, e))
 			return -1;
 	}
 	return rc;
@@ -230,6 +231,7 @@ options_parse(int argc, char **argv, const char *usage, struct options *o,
 	      struct err *e)
 {
 	struct flags f = {.argc = argc, .argv = argv};
+	struct config_places places = {.file = NULL};
 	int rc;
 
 	*o = (struct options){.warnings_n = 0};
@@ -239,9 +241,10 @@ options_parse(int argc, char **argv, const char *usage, struct options *o,
 		print_help(usage);
 	if (rc != 0)
 		return rc;
-	if (read_config(o, e) ||
+	if (read_config(o, &places, e) ||
 	    config_env(&o->config, getenv, keep_warning, o, e) ||
-	    apply(f, o, e) || config_validate(&o->config, e))
+	    apply(f, o, &places, e) ||
+	    config_validate(&o->config, &places, e))
 		return -1;
 	config_advise(&o->config, keep_warning, o);
 	return 0;

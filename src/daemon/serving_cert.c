@@ -102,6 +102,9 @@ commit(struct serving_cert *p, const struct certs_pair *c)
 	stamp_format(c->not_after_ms, until);
 	LOG(LOG_INFO, "certificate served", LS("serial", c->serial),
 	    LS("names", c->names), LS("notAfter", until));
+	if (c->is_ca)
+		LOG(LOG_WARN, "certificate is a CA", LS("serial", c->serial),
+		    LS("advice", "the certificate " CERTS_CA_ADVICE));
 }
 
 /* If the files are swapped between the two reads, the halves do not match.  A

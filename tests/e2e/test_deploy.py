@@ -29,9 +29,9 @@ SELF_SIGNED = NAME + "-self-signed"
 TLS = NAME + "-tls"
 DEPLOY = REPO / "deploy"
 OVERLAYS = ("default", "demo", "eks", "self-signed")
-COMPONENTS = ("admission-policy", "cert-manager", "high-availability",
-              "least-privilege", "network-policy", "prometheus",
-              "self-signed")
+COMPONENTS = ("admission-policy", "cert-manager", "dedicated-nodes",
+              "high-availability", "least-privilege", "network-policy",
+              "prometheus", "self-signed")
 OTHERS = ("cert-manager-crds", "prometheus-operator-crds")
 ACCOUNT = f"system:serviceaccount:{NAME}:{NAME}"
 CLASS = "karpenter-node-holder.io/replacement"
@@ -89,7 +89,7 @@ def overlay(tmp_path):
                    "components": [beside(f"components/{c}")
                                   for c in components], **fields}
         if "namespace" in fields:
-            content["transformers"] = [beside("namespace")]
+            content.setdefault("transformers", [beside("namespace")])
         (folder / "kustomization.yaml").write_text(yaml.safe_dump(content))
         return folder
     return make
@@ -365,6 +365,50 @@ def test_another_namespace(plane, overlay, built, name):
             assert review["status"]["allowed"] == granted, (verb, resource)
 
 
+def refused(plane, folder):
+    """What kubectl says of an overlay that it does not build."""
+    done = plane.kubectl("kustomize", folder, check=False)
+    assert done.returncode and not done.stdout
+    return done.stderr
+
+
+@pytest.mark.parametrize("name", ["base", *(f"overlays/{o}"
+                                            for o in OVERLAYS)])
+def test_a_namespace_alone_is_refused(plane, overlay, name):
+    """Without the transformer the Role for Events would leave namespace
+    default, and the certificate would keep its names."""
+    for namespace in ("platform", NAME):
+        said = refused(plane, overlay(name, namespace=namespace,
+                                      transformers=[]))
+        assert "namespace-alone-is-not-enough" in said
+        assert "list-deploy-namespace-under-transformers" in said
+    # The objects by which kustomize notices are not in what it builds.
+    for fields in ({}, {"namespace": "platform"}, {"namespace": "default"}):
+        objects = render(plane, overlay(name, **fields))
+        assert len([o for o in objects if o["kind"] == "ConfigMap"]) == 1
+        assert "Pod" not in kinds(objects)
+
+
+@pytest.mark.parametrize("name", ["base", *(f"overlays/{o}"
+                                            for o in OVERLAYS)])
+def test_a_configuration_without_a_namespace(plane, overlay, name):
+    """It takes the place of base's, in another namespace, too.  One that does
+    not say so is refused; it would only stand beside base's."""
+    generator = {"name": NAME + "-config", "behavior": "replace",
+                 "literals": ["config.yaml=holdDuration: 7m"]}
+    for fields in ({}, {"namespace": "platform"}):
+        objects = render(plane, overlay(
+            name, configMapGenerator=[generator], **fields))
+        mounted = configuration(objects)
+        assert mounted["data"] == {"config.yaml": "holdDuration: 7m"}
+        assert mounted["metadata"]["namespace"] == fields.get(
+            "namespace", NAME)
+        assert len([o for o in objects if o["kind"] == "ConfigMap"]) == 1
+    del generator["behavior"]
+    said = refused(plane, overlay(name, configMapGenerator=[generator]))
+    assert "behavior must be merge or replace" in said
+
+
 def test_the_lease_keeps_its_name(built):
     """Kustomize renames what it takes for its own in resourceNames."""
     for objects in built.values():
@@ -414,10 +458,13 @@ def test_the_overlay_in_the_readme(plane, tmp_path):
     assert find(objects, "ServiceMonitor")
 
 
-def test_another_configuration_rolls_the_pods(plane, overlay, built):
+@pytest.mark.parametrize("namespace", [{}, {"namespace": NAME}],
+                         ids=["no namespace", "of base"])
+def test_another_configuration_rolls_the_pods(plane, overlay, built,
+                                              namespace):
     text = ("apiVersion: karpenter-node-holder.io/v1\nkind: HolderConfig\n"
             "holdDuration: 7m\n")
-    generator = {"name": NAME + "-config", "namespace": NAME,
+    generator = {"name": NAME + "-config", **namespace,
                  "behavior": "replace", "files": ["config.yaml"]}
     was = built["default"]
     now = render(plane, overlay(

@@ -265,6 +265,9 @@ def patched(kind, *operations):
 
 POD = "/spec/template/spec"
 OTHER = {"key": "example.com/hold", "value": "yes"}
+HOLD = "karpenter.sh/do-not-disrupt"
+TERM = {"weight": 1, "preference": {"matchExpressions": [
+    {"key": "a", "operator": "Exists"}]}}
 # what it shows: (values, resource, components and fields of an overlay)
 SAME = {
     "default": ({}, "overlays/default", {}),
@@ -290,6 +293,8 @@ SAME = {
     "high-availability": (
         {**BASE, "replicas": 2, "highAvailability": ON}, "base",
         {"components": ["high-availability"]}),
+    "dedicated-nodes": ({**BASE, "dedicatedNodes": ON}, "base",
+                        {"components": ["dedicated-nodes"]}),
     "least-privilege": ({**BASE, "leastPrivilege": ON}, "base",
                         {"components": ["least-privilege"]}),
     "network-policy": ({**BASE, "networkPolicy": ON}, "base",
@@ -377,12 +382,12 @@ SAME = {
     "the Pods": (
         {"image": {"pullPolicy": "Always"},
          "imagePullSecrets": [{"name": "pull"}],
-         "podAnnotations": {"a.example.com/b": "true"},
+         "podAnnotations": {"a.example.com/b": "true", HOLD: "false"},
          "priorityClassName": "mine", "nodeSelector": {"a": "1"},
          "resources": {"requests": {"cpu": "1"}, "limits": None},
          "tolerations": [{"key": "k", "operator": "Exists"}],
          "affinity": {"podAntiAffinity": {}, "nodeAffinity": {
-             "preferredDuringSchedulingIgnoredDuringExecution": []}},
+             "preferredDuringSchedulingIgnoredDuringExecution": [TERM]}},
          "prometheus": {"enabled": True, "labels": {"release": "kps"}}},
         "overlays/default",
         {"components": ["prometheus"], "patches": [
@@ -391,6 +396,8 @@ SAME = {
             patched("Deployment",
                     ("add", "/spec/template/metadata/annotations/"
                      "a.example.com~1b", "true"),
+                    ("replace", "/spec/template/metadata/annotations/"
+                     "karpenter.sh~1do-not-disrupt", "false"),
                     ("add", POD + "/imagePullSecrets", [{"name": "pull"}]),
                     ("add", POD + "/nodeSelector", {"a": "1"}),
                     ("replace", POD + "/priorityClassName", "mine"),
@@ -398,7 +405,8 @@ SAME = {
                      {"key": "k", "operator": "Exists"}),
                     ("add", POD + "/affinity/podAntiAffinity", {}),
                     ("add", POD + "/affinity/nodeAffinity/"
-                     "preferredDuringSchedulingIgnoredDuringExecution", []),
+                     "preferredDuringSchedulingIgnoredDuringExecution/-",
+                     TERM),
                     ("replace", POD + "/containers/0/resources",
                      {"requests": {"cpu": "1", "memory": "32Mi"}}),
                     ("add", POD + "/containers/0/imagePullPolicy",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the Pods of deploy/overlays/default run, and how they are replaced, by
-the real scheduler, Deployment controller and disruption budget.  kwok
-simulates the machines.
+"""Where the Pods of deploy/overlays/default run, with and without the component
+dedicated-nodes, and how they are replaced, by the real scheduler, Deployment
+controller and disruption budget.  kwok simulates the machines.
 """
 import os
 import time
@@ -14,7 +14,8 @@ from controlplane import BUILD, NODES, REPO, until
 from karpenter import node_body
 
 NAME = "karpenter-node-holder"
-DEFAULT = REPO / "deploy" / "overlays" / "default"
+DEPLOY = REPO / "deploy"
+DEFAULT = DEPLOY / "overlays" / "default"
 PODS = f"/api/v1/namespaces/{NAME}/pods"
 DEPLOYMENTS = f"/apis/apps/v1/namespaces/{NAME}/deployments"
 BUDGETS = f"/apis/policy/v1/namespaces/{NAME}/poddisruptionbudgets"
@@ -46,7 +47,8 @@ def room(cluster, name, cpu):
 def add_node(cluster, name, zone, pool=None, taints=(), cpu=None):
     body = node_body(name, pool, unregistered=False, labels={
         "kubernetes.io/hostname": name, "kubernetes.io/os": "linux",
-        "topology.kubernetes.io/zone": zone})
+        "topology.kubernetes.io/zone": zone,
+        **({"karpenter.sh/capacity-type": "spot"} if pool else {})})
     body["spec"]["taints"] = list(taints)
     cluster.create(NODES, body)
 
@@ -102,8 +104,22 @@ def wait_waiting(cluster, *words):
         lambda: f"{words}: {waiting(cluster)}, {running(cluster)}")
 
 
+def overlay(folder, **fields):
+    """An overlay of overlays/default in this folder."""
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump({
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": [os.path.relpath(DEFAULT, folder.resolve())], **fields}))
+    return folder
+
+
+def dedicated(folder):
+    return [os.path.relpath(DEPLOY / "components" / "dedicated-nodes",
+                            folder.resolve())]
+
+
 @pytest.fixture(scope="module")
-def deployed(cluster):
+def applied(cluster):
     """Nodes of Karpenter, one of the control plane, and the Deployment."""
     add_node(cluster, "k1", "a", pool="general")
     add_node(cluster, "k2", "b", pool="general")
@@ -112,9 +128,52 @@ def deployed(cluster):
     return cluster
 
 
+def test_a_cluster_whose_every_node_is_karpenters(applied):
+    """EKS Auto Mode: the Pods run, and ask Karpenter to leave them alone."""
+    assert wait_running(applied, 2) == ["k1", "k2"]
+    for pod in pods(applied).values():
+        assert pod["metadata"]["annotations"][
+            "karpenter.sh/do-not-disrupt"] == "true"
+
+
+def test_another_node_is_preferred(applied):
+    cluster = applied
+    add_node(cluster, "own", "a")
+    try:
+        for count in (1, 2):
+            scale(cluster, 0)
+            wait_running(cluster, 0)
+            scale(cluster, count)
+            found = wait_running(cluster, count)
+            assert "own" in found, found
+        # One of Karpenter's is better than none, and than sharing.
+        assert len(set(found)) == 2
+    finally:
+        scale(cluster, 0)
+        wait_running(cluster, 0)
+        cluster.delete(NODES, "own")
+        scale(cluster, 2)
+        wait_running(cluster, 2)
+
+
+@pytest.fixture(scope="module")
+def deployed(applied, tmp_path_factory):
+    """With the component dedicated-nodes."""
+    folder = tmp_path_factory.mktemp("dedicated")
+    applied.kubectl("apply", "-k", overlay(folder,
+                                           components=dedicated(folder)))
+    return applied
+
+
 def test_where_they_run(deployed):
     cluster = deployed
-    # The nodes of Karpenter are free, but not for these Pods.
+    # The nodes of Karpenter are free, but not for these Pods.  Until there is
+    # another node, the Pods of before stay.
+    wait_waiting(cluster, "2 node(s) didn't match Pod's node affinity")
+    assert sorted(running(cluster).values()) == ["k1", "k2"]
+    scale(cluster, 0)
+    wait_running(cluster, 0)
+    scale(cluster, 2)
     wait_waiting(cluster, *2 * ["2 node(s) didn't match Pod's node affinity"])
     scale(cluster, 0)
     wait_running(cluster, 0)
@@ -173,13 +232,9 @@ def test_a_roll_keeps_two(deployed, tmp_path):
     cluster = deployed
     (tmp_path / "config.yaml").write_text(
         "apiVersion: karpenter-node-holder.io/v1\nkind: HolderConfig\n")
-    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump({
-        "apiVersion": "kustomize.config.k8s.io/v1beta1",
-        "kind": "Kustomization",
-        "resources": [os.path.relpath(DEFAULT, tmp_path.resolve())],
-        "configMapGenerator": [{
-            "name": NAME + "-config", "namespace": NAME,
-            "behavior": "replace", "files": ["config.yaml"]}]}))
+    overlay(tmp_path, components=dedicated(tmp_path), configMapGenerator=[{
+        "name": NAME + "-config", "namespace": NAME,
+        "behavior": "replace", "files": ["config.yaml"]}])
     wait_running(cluster, 2)
     before = set(running(cluster))
     cluster.kubectl("cordon", *OWN)

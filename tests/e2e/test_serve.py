@@ -193,6 +193,29 @@ def test_bad_certificate_is_refused_and_the_old_kept(plane, make_holder):
     check_held(plane.create(NODES, node_body("again")))
 
 
+@pytest.mark.parametrize("flags", [
+    [], ["-addext", "basicConstraints=critical,CA:FALSE"]],
+    ids=["CA:TRUE", "CA:FALSE"])
+def test_the_commonest_pair(plane, make_holder, flags):
+    """One certificate that signs itself and is its own caBundle, as in
+    certs/README.md.  By default openssl makes a CA; the API server accepts
+    both."""
+    holder = make_holder(start=False, register=False, holdDuration="10m")
+    made = holder.dir / "made"
+    made.mkdir()
+    plane.openssl(
+        "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+        "-subj", "/CN=holder", "-addext", "subjectAltName=IP:127.0.0.1",
+        *flags, "-keyout", made / "tls.key", "-out", made / "tls.crt")
+    holder.ca = (made / "tls.crt").read_bytes()
+    holder.mount.swap(made)
+    holder.start().register()
+    assert served(holder) == leaf(made)
+    check_held(plane.create(NODES, node_body("trusting")))
+    warned = [e for e in holder.logs() if e.get("msg") == "certificate is a CA"]
+    assert len(warned) == (not flags)
+
+
 def test_no_certificate_at_the_start(plane, make_holder):
     holder = make_holder(start=False, register=False)
     late = SecretMount(holder.dir / "late")

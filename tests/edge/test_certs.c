@@ -388,11 +388,13 @@ START_TEST(test_order)
 }
 END_TEST
 
-START_TEST(test_ca_as_leaf)
+/* Our own CA has neither the key usage nor the names of a serving
+ * certificate. */
+START_TEST(test_our_ca_as_leaf)
 {
 	mint("d", false);
 	assert_refused("d/ca.crt", "d/ca.key",
-		       "is a CA, expected a serving certificate");
+		       "key usage without digitalSignature");
 }
 END_TEST
 
@@ -477,28 +479,37 @@ static const struct odd {
 	int rsa_bits;
 	const char *san, *eku, *usage, *passphrase;
 	const char *said;	/* NULL: the pair is good */
+	const char *constraints;	/* NULL: no basicConstraints */
 } odd[] = {
-	{"plain", "P-256", 0, "DNS:a", NULL, NULL, NULL, NULL},
-	{"P-384", "P-384", 0, "DNS:a", "serverAuth", NULL, NULL, NULL},
-	{"Ed25519", "ED25519", 0, "IP:1.2.3.4", NULL, NULL, NULL, NULL},
+	{"plain", "P-256", 0, "DNS:a", NULL, NULL, NULL, NULL, NULL},
+	{"P-384", "P-384", 0, "DNS:a", "serverAuth", NULL, NULL, NULL, NULL},
+	{"Ed25519", "ED25519", 0, "IP:1.2.3.4", NULL, NULL, NULL, NULL, NULL},
 	{"RSA 2048", NULL, 2048, "DNS:a", "clientAuth,serverAuth",
-	 "digitalSignature,keyEncipherment", NULL, NULL},
+	 "digitalSignature,keyEncipherment", NULL, NULL, NULL},
 	{"any use", "P-256", 0, "DNS:a", "anyExtendedKeyUsage", NULL, NULL,
-	 NULL},
+	 NULL, NULL},
 	{"no SAN", "P-256", 0, NULL, NULL, NULL, NULL,
-	 "has no DNS name or IP address in subjectAltName"},
+	 "has no DNS name or IP address in subjectAltName", NULL},
 	{"SAN of no use", "P-256", 0, "email:a@b", NULL, NULL, NULL,
-	 "has no DNS name or IP address in subjectAltName"},
+	 "has no DNS name or IP address in subjectAltName", NULL},
 	{"for clients", "P-256", 0, "DNS:a", "clientAuth", NULL, NULL,
-	 "expected extended key usage serverAuth"},
+	 "expected extended key usage serverAuth", NULL},
 	{"no signature", "P-256", 0, "DNS:a", NULL, "keyAgreement", NULL,
-	 "key usage without digitalSignature"},
+	 "key usage without digitalSignature", NULL},
 	{"RSA 1024", NULL, 1024, "DNS:a", NULL, NULL, NULL,
-	 "a key of 1024 bits, expected RSA of 2048"},
+	 "a key of 1024 bits, expected RSA of 2048", NULL},
 	{"P-224", "P-224", 0, "DNS:a", NULL, NULL, NULL,
-	 "a key of 224 bits, expected RSA of 2048"},
+	 "a key of 224 bits, expected RSA of 2048", NULL},
 	{"passphrase", "P-256", 0, "DNS:a", NULL, NULL, "secret",
-	 "the key has a passphrase, expected one without"},
+	 "the key has a passphrase, expected one without", NULL},
+	{"a CA", NULL, 2048, "DNS:a", NULL, NULL, NULL, NULL,
+	 "critical,CA:TRUE"},
+	{"a CA for TLS", "P-256", 0, "DNS:a", NULL,
+	 "digitalSignature,keyCertSign", NULL, NULL, "CA:TRUE,pathlen:0"},
+	{"a CA that only signs", "P-256", 0, "DNS:a", NULL, "keyCertSign",
+	 NULL, "key usage without digitalSignature", "critical,CA:TRUE"},
+	{"no CA", "P-256", 0, "DNS:a", NULL, NULL, NULL, NULL,
+	 "critical,CA:FALSE"},
 };
 
 static void
@@ -546,6 +557,7 @@ write_odd(const struct odd *o)
 	add(x, NID_subject_alt_name, o->san);
 	add(x, NID_ext_key_usage, o->eku);
 	add(x, NID_key_usage, o->usage);
+	add(x, NID_basic_constraints, o->constraints);
 	ck_assert(X509_sign(x, key, ed ? NULL : EVP_sha256()) > 0);
 	f = fopen(at("odd.crt"), "w");
 	ck_assert(f != NULL && PEM_write_X509(f, x) == 1);
@@ -572,6 +584,22 @@ START_TEST(test_odd)
 	else
 		ck_assert_msg(load("odd.crt", "odd.key", NOW, &e) == 0,
 			      "%s: %s", odd[_i].name, e.text);
+}
+END_TEST
+
+START_TEST(test_a_leaf_that_is_a_ca)
+{
+	struct certs_pair p;
+	struct err e = {0};
+	const char *constraints = odd[_i].constraints;
+
+	if (constraints == NULL || odd[_i].said != NULL)
+		return;
+	write_odd(&odd[_i]);
+	ck_assert_int_eq(certs_load(at("odd.crt"), at("odd.key"), NOW, &p, &e),
+			 0);
+	ck_assert(p.is_ca == (strstr(constraints, "CA:TRUE") != NULL));
+	certs_pair_done(&p);
 }
 END_TEST
 
@@ -650,11 +678,12 @@ main(void)
 	tcase_add_test(t, test_wrong_key);
 	tcase_add_test(t, test_times);
 	tcase_add_test(t, test_order);
-	tcase_add_test(t, test_ca_as_leaf);
+	tcase_add_test(t, test_our_ca_as_leaf);
 	tcase_add_test(t, test_no_pem);
 	tcase_add_test(t, test_unreadable);
 	tcase_add_test(t, test_bounds);
 	LOOP(t, test_odd, odd);
+	LOOP(t, test_a_leaf_that_is_a_ca, odd);
 	tcase_add_test(t, test_inspect);
 	tcase_add_test(t, test_inspect_refused);
 	suite_add_tcase(s, t);

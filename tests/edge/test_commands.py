@@ -188,12 +188,12 @@ def test_defaults(run):
 def test_what_is_printed_can_be_read(run, config):
     first = run("check", "--config", config(
         'scope: nodepool\nholdDuration: 90s\n'
-        'nodePools: {include: ["a*", "b\\"\\u00e9"], exclude: ["a-*"]}\n'
+        'nodePools: {include: ["a*", "b[!\\"\\u00e9]"], exclude: ["a-*"]}\n'
         'webhook: {address: "[::1]:1", certFile: "x y", keyFile: "#k"}\n'
         'logging: {format: text, level: warn}\n'))
     c = first.config()
     assert c["holdDuration"] == "1m30s"
-    assert c["nodePools"] == {"include": ["a*", 'b"\u00e9'],
+    assert c["nodePools"] == {"include": ["a*", 'b[!"\u00e9]'],
                               "exclude": ["a-*"]}
     again = run("check", "--config", config(first.out, head=""))
     assert again.out == first.out
@@ -272,6 +272,8 @@ def test_warnings(run):
     ("holdAnnotation: x\n", ["3:17", "expected a mapping"]),
     ("nodePools: {include: a}\n", ["3:22", "list"]),
     ("nodePools: {include: [[a]]}\n", ["3:23", "pattern"]),
+    ("nodePools: {include: [Spot-*]}\n", ["3:23", '"Spot-*"', "pattern"]),
+    ("nodePools: {exclude: ['spot-[ab']}\n", ["3:23", "no NodePool"]),
     ("webhook: {address: nine}\n", ["3:20", "host:port"]),
     ('webhook: {address: ":99999"}\n', ["3:20", "host:port"]),
     ('webhook: {certFile: ""}\n', ["3:21", "file"]),
@@ -290,17 +292,25 @@ def test_bad_files(run, config, text, words):
 
 
 @pytest.mark.parametrize("text, words", [
-    ('metrics: {address: ":9443"}\n', ["metrics.address", "webhook"]),
-    ("leaderElection: {leaseDuration: 5s}\n", ["leaseDuration", "more than"]),
-    ("leaderElection: {retryPeriod: 9s}\n", ["renewDeadline", "more than"]),
-    ("selfSigned: {duration: 1s}\n", ["selfSigned.duration", "more than"]),
-    ("selfSigned: {caDuration: 2160h}\n", ["caDuration", "more than"]),
+    ('metrics: {address: ":9443"}\n', ["3:20", "metrics.address", "webhook"]),
+    ("leaderElection: {leaseDuration: 5s}\n",
+     ["3:33", "leaseDuration", "more than"]),
+    ("leaderElection: {retryPeriod: 9s}\n",
+     ["3:31", "renewDeadline", "more than"]),
+    ("selfSigned: {duration: 1s}\n",
+     ["3:24", "selfSigned.duration", "more than"]),
+    ("selfSigned: {caDuration: 2160h}\n", ["3:26", "caDuration", "more than"]),
 ])
 def test_keys_that_do_not_go_together(run, config, text, words):
     """The values that finally apply are checked, wherever each comes from."""
     file = config(text)
     for command in ("check", "serve"):
-        refused(run(command, "--config", file), *words)
+        refused(run(command, "--config", file), "config.yaml", *words)
+
+
+def test_flags_that_do_not_go_together(run):
+    refused(run("check", "--leader-election-retry-period", "9s"),
+            "--leader-election-retry-period: leaderElection.renewDeadline")
 
 
 @pytest.mark.parametrize("head, words", [
@@ -463,6 +473,22 @@ def test_a_bad_kubeconfig(run, tmp_path, change, args, words):
                 *words)
 
 
+@pytest.mark.parametrize("command", [
+    ("serve", "--leader-election-namespace", "holder", "--webhook-address",
+     "127.0.0.1:0", "--metrics-address", "127.0.0.1:0"), ("uninstall",)])
+def test_a_plugin_that_is_missing(run, tmp_path, command):
+    """The message says who asks for it."""
+    file = kubeconfig(
+        tmp_path / "kubeconfig", user="{exec: {apiVersion: "
+        "client.authentication.k8s.io/v1beta1, command: no-such-plugin, "
+        "installHint: Install it.}}")
+    done = run(*command, "--kubeconfig", file)
+    assert done.code in (1, 2) and done.out == ""
+    for word in ("exec no-such-plugin: not found", f"{file}:10:16: user ",
+                 "Install it."):
+        assert word in done.err, (word, done.err)
+
+
 def test_serve_without_a_namespace_for_the_lease(run, tmp_path):
     file = kubeconfig(tmp_path / "kubeconfig")
     refused(run("serve", "--kubeconfig", file), "leaderElection.namespace",
@@ -550,14 +576,38 @@ def test_inspect(run):
         datetime.datetime.utcnow()
     assert datetime.timedelta(days=2, hours=20) < left < \
         datetime.timedelta(days=3, hours=1)
-    # A CA must not be served.  The command says so and exits with 1, not with
-    # 2.
+    # Our CA must not be served.  The command says so and exits with 1, not
+    # with 2.
     done = inspect(run, cert="ca.crt", key="ca.key")
     assert done.code == 1 and done.out
     line, = done.err.splitlines()
-    assert line.startswith(NAME) and "expected" in line
+    assert line.startswith(NAME) and "digitalSignature" in line
     done = inspect(run, key="ca.key")
     assert done.code == 1 and len(done.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("flags, warned", [
+    ([], True), (["-addext", "basicConstraints=critical,CA:FALSE"], False)])
+def test_the_commonest_pair(run, tmp_path, flags, warned):
+    """The pair that openssl makes by default is a CA.  It is good, with a
+    warning that names the flag to make it without; that flag works."""
+    made = tmp_path / "d"
+    made.mkdir()
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days",
+         "2", "-subj", "/CN=a.example", "-addext",
+         "subjectAltName=DNS:a.example", *flags, "-keyout", made / "tls.key",
+         "-out", made / "tls.crt"],
+        stdin=subprocess.DEVNULL, capture_output=True, check=True)
+    advice = "-addext basicConstraints=critical,CA:FALSE"
+    done = inspect(run)
+    assert (done.code, done.err) == (0, "")
+    assert "good for:  serving these names" in done.out
+    assert (advice in done.out) == warned
+    done = run("check", "--webhook-cert-file", "d/tls.crt",
+               "--webhook-key-file", "d/tls.key")
+    assert done.code == 0 and "certificate: DNS:a.example" in done.err
+    assert (advice in done.err) == warned
 
 
 def test_a_pair_is_verified_by_openssl(run, tmp_path):

@@ -579,6 +579,44 @@ def test_a_foreign_pair(w):
     pairs.check(holder)
 
 
+@pytest.mark.parametrize("flags, warned", [
+    ([], True), (["-addext", "basicConstraints=critical,CA:FALSE"], False)])
+def test_the_commonest_pair(w, flags, warned):
+    """By default openssl makes a CA.  It is served, to a client that trusts
+    just this certificate, and one warning names the flag."""
+    mount, made = Mount(w), w.dir / "made"
+    made.mkdir()
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days",
+         "2", "-subj", "/CN=holder", "-addext", "subjectAltName=DNS:localhost",
+         *flags, "-keyout", made / "tls.key", "-out", made / "tls.crt"],
+        stdin=subprocess.DEVNULL, capture_output=True, check=True)
+    mount.put((made / "tls.crt").read_bytes(), (made / "tls.key").read_bytes())
+    holder = start(w, mount)
+    holder.wait_line("certificate served")
+    trusting = ssl.create_default_context(cafile=made / "tls.crt")
+
+    def ask():
+        c = http.client.HTTPSConnection(
+            "localhost", holder.port("webhookPort"), timeout=10,
+            context=trusting)
+        with contextlib.closing(c):
+            return holder.review(c)
+    assert patiently(ask)[0] == 200
+    check_ready(holder)
+    assert counts(holder) == (1, 0)
+    for _ in range(3):
+        mount.touch()
+        holder.signal(signal.SIGHUP)
+        time.sleep(0.02)
+    lines = holder.lines("certificate is a CA")
+    assert [(e["level"], e["serial"]) for e in lines] == (
+        [("warn", holder.lines("certificate served")[0]["serial"])]
+        if warned else [])
+    assert not warned or \
+        "-addext basicConstraints=critical,CA:FALSE" in lines[0]["advice"]
+
+
 def start_without_a_date(w, place):
     """The daemon's own clock decides until an hour has passed on the API
     server's clock."""

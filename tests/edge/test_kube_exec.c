@@ -409,6 +409,22 @@ START_TEST(test_not_found)
 				 "Install it from https://example.com");
 	e = refused(exec_of(dir), 1000);
 	ck_assert_ptr_nonnull(strstr(e.text, "cannot be run: Permission"));
+	/* One of a kubeconfig. */
+	x = exec_of("no-such-plugin-anywhere");
+	x->place = strdup("kc:9:7: user \"u\"");
+	e = refused(x, 1000);
+	ck_assert_str_eq(e.text, "exec no-such-plugin-anywhere: not found, "
+				 "expected by kc:9:7: user \"u\"");
+	x = exec_of("no-such-plugin-anywhere");
+	x->place = strdup("kc:9:7: user \"u\"");
+	x->install_hint = strdup("Install it.");
+	e = refused(x, 1000);
+	ck_assert_str_eq(e.text, "exec no-such-plugin-anywhere: not found, "
+				 "expected by kc:9:7: user \"u\"; Install it.");
+	x = exec_of(dir);
+	x->place = strdup("kc:9:7: user \"u\"");
+	e = refused(x, 1000);
+	ck_assert_ptr_nonnull(strstr(e.text, "denied, expected by kc:9:7: "));
 }
 END_TEST
 

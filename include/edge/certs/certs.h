@@ -38,11 +38,19 @@ struct certs_names {
 int certs_mint(const char *dir, const struct certs_names *names, int days,
 	       bool new_ca, int64_t now_ms, struct err *e);
 
+/* `openssl req -x509 -nodes` makes a leaf that is a CA unless told otherwise.
+ * The API server accepts it, so it is served, with this advice.  It is the end
+ * of a sentence that begins with the certificate. */
+#define CERTS_CA_ADVICE                                                        \
+	"is a CA, whose key can sign other certificates; make it with "       \
+	"`-addext basicConstraints=critical,CA:FALSE`"
+
 /* A pair as read from its files, and checked. */
 struct certs_pair {
 	char *cert_pem, *key_pem;	/* NUL-terminated; certs_pair_done */
 	size_t cert_bytes, key_bytes;
 	int64_t not_before_ms, not_after_ms;	/* of the leaf */
+	bool is_ca;			/* of the leaf: CERTS_CA_ADVICE */
 	char serial[64];		/* hex, of the leaf */
 	char names[512];		/* SANs, "DNS:a, IP:b"; as many as
 					   fit */
@@ -55,10 +63,12 @@ void certs_pair_done(struct certs_pair *p);
  *
  *  - the PEM parses, and the key matches the leaf
  *  - the leaf comes first, and each certificate is signed by the next
- *  - the leaf is not a CA, and has a SAN
+ *  - the leaf has a SAN
  *  - key usage and EKU (if any) allow digitalSignature and serverAuth
  *  - all certificates are valid at now_ms
  *  - the key is RSA >= 2048, EC >= 256 or Ed25519
+ *
+ * A leaf that is a CA passes (is_ca).
  *
  * ERR_SYSTEM: a file cannot be read.  ERR_TLS: the pair is not valid yet or no
  * longer.  ERR_INPUT: anything else.  The error names the file and what was

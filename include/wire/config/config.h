@@ -9,6 +9,7 @@
 #include "core/base/buf.h"
 #include "core/base/err.h"
 #include "core/rules/admit.h"
+#include "wire/yaml/yaml.h"
 
 /*
  * The configuration (README.md#configuration).  A caller starts with
@@ -51,10 +52,22 @@ struct config {
 
 void config_defaults(struct config *c);
 
+/* Who set each key, for the messages of config_validate.  A zeroed struct says
+ * that nobody did.  The strings are borrowed from the callers of config_file
+ * and config_flag, which may pass NULL instead of such a struct. */
+#define CONFIG_KEY_ROOM 40
+struct config_places {
+	const char *file;	/* NULL: none */
+	struct {
+		struct yaml_place at;	/* in the file; line 0: not there */
+		const char *flag;	/* a flag counts more than the file */
+	} key[CONFIG_KEY_ROOM];
+};
+
 /* Reads YAML into *c; keys that the file does not have stay as they are.
  * Errors read "FILE:LINE:COL: KEY: …, expected …", and *c is then untouched. */
 int config_file(struct config *c, const char *file, const char *bytes, size_t n,
-		struct err *e);
+		struct config_places *places, struct err *e);
 
 /* The caller's function for warnings.  `sentence` is a whole sentence and valid
  * during the call only. */
@@ -70,7 +83,7 @@ int config_env(struct config *c, char *(*get)(const char *), config_warn *warn,
  * If there is no such flag, it fails with ERR_INPUT and sets *known to false;
  * otherwise it sets *known to true. */
 int config_flag(struct config *c, const char *name, const char *value,
-		bool *known, struct err *e);
+		struct config_places *places, bool *known, struct err *e);
 
 /* Gets the i-th flag with its one-line help and its default, for --help.  *name
  * and *help are static.  Returns false if there are no more than i flags. */
@@ -80,10 +93,17 @@ bool config_flag_help(size_t i, const char **name, const char **help,
 /* Returns whether s is an RFC 1123 label, such as the name of a namespace. */
 bool syntax_label(const char *s);
 
+/* Returns whether some DNS subdomain, and so the name of some NodePool, matches
+ * the shell pattern s (fnmatch without flags).  Where it cannot be sure of that,
+ * it returns true. */
+bool syntax_pattern(const char *s);
+
 /* config_validate checks what must hold between keys, and fails with ERR_INPUT.
- * config_advise warns of settings that are allowed but work against each
+ * Its errors name the place of one of the keys, if places (which may be NULL)
+ * has it: "FILE:LINE:COL: KEY: …" or "--FLAG: KEY: …".  config_advise warns of settings that are allowed but work against each
  * other. */
-int config_validate(const struct config *c, struct err *e);
+int config_validate(const struct config *c, const struct config_places *places,
+		    struct err *e);
 void config_advise(const struct config *c, config_warn *warn, void *ctx);
 
 /* Writes the effective configuration as YAML that config_file reads back. */

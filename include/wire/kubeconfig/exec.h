@@ -27,6 +27,8 @@ struct exec {	/* strings are owned (malloc) */
 					   in it */
 	char *env[EXEC_ENV_MAX + 1];	/* "NAME=VALUE", NULL at the end */
 	char *install_hint;	/* on one line; NULL: none */
+	char *place;	/* "FILE:LINE:COL: user NAME", for messages; NULL: it
+			   is not from a file */
 	bool cluster_info;	/* it wants to be told about the cluster */
 };
 /* Frees x and its strings.  NULL is allowed. */

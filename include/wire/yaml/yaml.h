@@ -51,6 +51,17 @@ bool yaml_is_plain(const struct yaml *v);
  * not read as a boolean, null or number.  NULL otherwise. */
 const char *yaml_string(const struct yaml *v);
 
+/* The place of a value. */
+struct yaml_place {
+	size_t line, col;	/* from 1 */
+};
+struct yaml_place yaml_at(const struct yaml *v);
+
+/* Sets *e to ERR_INPUT with "FILE:LINE:COL: " and the text, and returns -1.
+ * Only the end of a long file name is shown. */
+int yaml_fail_at(const char *file, struct yaml_place at, struct err *e,
+		 const char *text);
+
 /* Set *e to ERR_INPUT with "FILE:LINE:COL: " and the formatted text, and return
  * -1.  yaml_fail names the place of the value, yaml_fail_key that of its
  * key. */

@@ -123,9 +123,7 @@ check_use(const struct candidate *p, struct err *e)
 	X509 *leaf = p->chain.at[0];
 	const char *expected = NULL;
 
-	if (X509_get_extension_flags(leaf) & EXFLAG_CA)
-		expected = "is a CA, expected a serving certificate";
-	else if (!(X509_get_key_usage(leaf) & X509v3_KU_DIGITAL_SIGNATURE))
+	if (!(X509_get_key_usage(leaf) & X509v3_KU_DIGITAL_SIGNATURE))
 		expected = "has a key usage without digitalSignature, which "
 			   "TLS needs";
 	else if (!(X509_get_extended_key_usage(leaf) &
@@ -236,6 +234,12 @@ check_pair(const struct candidate *p, int64_t now_ms, struct err *e)
 	return 0;
 }
 
+static bool
+is_ca(const struct candidate *p)
+{
+	return X509_get_extension_flags(p->chain.at[0]) & EXFLAG_CA;
+}
+
 static void
 write_serial(X509 *x, char *out, size_t cap)
 {
@@ -266,6 +270,7 @@ certs_load(const char *cert_file, const char *key_file, int64_t now_ms,
 			certs_time_ms(X509_get0_notBefore(p.chain.at[0])),
 		.not_after_ms =
 			certs_time_ms(X509_get0_notAfter(p.chain.at[0])),
+		.is_ca = is_ca(&p),
 	};
 	p.cert_pem = p.key_pem = NULL;
 	write_serial(p.chain.at[0], out->serial, sizeof(out->serial));
@@ -351,5 +356,7 @@ certs_inspect(const char *cert_file, const char *key_file, int64_t now_ms,
 	if (read_key(&p, e) || check_pair(&p, now_ms, e))
 		return -1;
 	buf_puts(out, "good for:  serving these names\n");
+	if (is_ca(&p))
+		buf_puts(out, "warning:   it " CERTS_CA_ADVICE "\n");
 	return 0;
 }

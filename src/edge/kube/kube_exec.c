@@ -160,9 +160,22 @@ spawn(struct run *r, char *info)
 }
 
 static int
+not_started(const struct exec *x, int no, struct err *e)
+{
+	const char *by = x->place == NULL ? "" : ", expected by ";
+	const char *place = x->place == NULL ? "" : x->place;
+
+	if (no != ENOENT)
+		return err_set(e, ERR_INPUT, "cannot be run: %s%s%s",
+			       strerror(no), by, place);
+	return err_set(e, ERR_INPUT, "not found%s%s%s%s", by, place,
+		       x->install_hint == NULL ? "" : "; ",
+		       x->install_hint == NULL ? "" : x->install_hint);
+}
+
+static int
 exec_begin(struct run *r, const struct kubeconfig *access, struct err *e)
 {
-	const char *hint = r->exec->install_hint;
 	char *info = make_info(access, e);
 	int no;
 
@@ -172,10 +185,7 @@ exec_begin(struct run *r, const struct kubeconfig *access, struct err *e)
 	free(info);
 	if (no == 0)
 		return 0;
-	if (no != ENOENT)
-		return err_set(e, ERR_INPUT, "cannot be run: %s", strerror(no));
-	return err_set(e, ERR_INPUT, "not found%s%s",
-		       hint == NULL ? "" : "; ", hint == NULL ? "" : hint);
+	return not_started(r->exec, no, e);
 }
 
 /* --- while it runs -------------------------------------------------------- */

@@ -152,7 +152,7 @@ nearest_path(const char *path)
 
 static int
 read_key(struct config *c, const char *path, const struct yaml *v,
-	 struct err *e)
+	 struct config_places *places, struct err *e)
 {
 	char shown[YAML_SHOW_BYTES];
 
@@ -161,6 +161,7 @@ read_key(struct config *c, const char *path, const struct yaml *v,
 
 		if (strcmp(k->path, path) != 0)
 			continue;
+		places->key[i].at = yaml_at(v);
 		return k->type == TYPE_PATTERNS ? read_list(c, k, v, e)
 						: read_scalar(c, k, v, e);
 	}
@@ -181,7 +182,8 @@ is_section(const char *name)
 }
 
 static int
-read_section(struct config *c, const struct yaml *section, struct err *e)
+read_section(struct config *c, const struct yaml *section,
+	     struct config_places *places, struct err *e)
 {
 	char path[PATH_BYTES];
 
@@ -191,7 +193,7 @@ read_section(struct config *c, const struct yaml *section, struct err *e)
 	for (const struct yaml *v = yaml_first(section); v; v = yaml_next(v)) {
 		(void)snprintf(path, sizeof(path), "%s.%s", yaml_key(section),
 			       yaml_key(v));
-		if (read_key(c, path, v, e))
+		if (read_key(c, path, v, places, e))
 			return -1;
 	}
 	return 0;
@@ -217,7 +219,8 @@ read_constant(const struct yaml *root, const char *key, const char *value,
 }
 
 static int
-read_root(struct config *c, const struct yaml *root, struct err *e)
+read_root(struct config *c, const struct yaml *root,
+	  struct config_places *places, struct err *e)
 {
 	if (!yaml_is_map(root))
 		return yaml_fail(root, e, "%s, expected a mapping of keys",
@@ -230,8 +233,8 @@ read_root(struct config *c, const struct yaml *root, struct err *e)
 
 		if (strcmp(key, "apiVersion") == 0 || strcmp(key, "kind") == 0)
 			continue;
-		if (is_section(key) ? read_section(c, v, e)
-				    : read_key(c, key, v, e))
+		if (is_section(key) ? read_section(c, v, places, e)
+				    : read_key(c, key, v, places, e))
 			return -1;
 	}
 	return 0;
@@ -239,28 +242,21 @@ read_root(struct config *c, const struct yaml *root, struct err *e)
 
 int
 config_file(struct config *c, const char *file, const char *bytes, size_t n,
-	    struct err *e)
+	    struct config_places *places, struct err *e)
 {
+	struct config_places found = {.file = file};
 	struct config next = *c;
 	AUTO_YAML root = yaml_tree_parse(file, bytes, n, e);
 
-	if (root == NULL || read_root(&next, root, e))
+	if (root == NULL || read_root(&next, root, &found, e))
 		return -1;
 	*c = next;
+	if (places != NULL)
+		*places = found;
 	return 0;
 }
 
 /* --- the environment ------------------------------------------------------ */
-
-static const struct config_key *
-key_of_path(const char *path)
-{
-	const struct config_key *k = config_keys;
-
-	while (strcmp(k->path, path) != 0)
-		k++;
-	return k;
-}
 
 static const char *
 env_value(char *(*get)(const char *), const char *name)
@@ -273,7 +269,7 @@ env_value(char *(*get)(const char *), const char *name)
 static int
 env_hold_duration(struct config *c, const char *value, struct err *e)
 {
-	const struct config_key *k = key_of_path("holdDuration");
+	const struct config_key *k = config_key_of_path("holdDuration");
 	char minutes[16], shown[YAML_SHOW_BYTES];
 	bool bare = value[strspn(value, "0123456789")] == '\0';
 
@@ -298,7 +294,7 @@ config_env(struct config *c, char *(*get)(const char *), config_warn *warn,
 	if (duration != NULL && env_hold_duration(&next, duration, e))
 		return -1;
 	if (annotation != NULL &&
-	    config_set(&next, key_of_path("holdAnnotation.key"), annotation, e))
+	    config_set(&next, config_key_of_path("holdAnnotation.key"), annotation, e))
 		return err_wrap(e, "HOLD_ANNOTATION");
 	if (env_value(get, "INITIAL_DELAY") != NULL && warn != NULL)
 		warn(ctx, "INITIAL_DELAY is not needed: machines are held when "

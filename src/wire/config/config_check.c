@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config_keys.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/stamp.h"
@@ -9,44 +10,117 @@
 
 /* --- rules between keys --------------------------------------------------- */
 
+/* Puts the place of the key in front of the error, if somebody has set it.
+ * Returns whether that is so. */
+static bool
+name_place(const struct config_places *places, const char *path, struct err *e)
+{
+	size_t i = (size_t)(config_key_of_path(path) - config_keys);
+	struct err bare = *e;
+
+	if (places->key[i].flag != NULL)
+		(void)err_wrap(e, "--%s", places->key[i].flag);
+	else if (places->key[i].at.line > 0)
+		(void)yaml_fail_at(places->file, places->key[i].at, e,
+				   bare.text);
+	else
+		return false;
+	return true;
+}
+
+/* Sets the error of two keys that do not go together.  `at` is NULL, or the
+ * other key: if its default stands against what somebody has set, the place is
+ * that of the value which was set. */
 static int
-must_exceed(const char *key, int64_t ms, const char *other, int64_t least_ms,
+conflict(const struct config_places *places, const char *path, const char *at,
+	 struct err *e, const char *text)
+{
+	struct err why;
+
+	(void)err_set(&why, ERR_INPUT, "%s", text);
+	if (places != NULL && !name_place(places, path, &why) && at != NULL)
+		(void)name_place(places, at, &why);
+	if (e != NULL)
+		*e = why;
+	return -1;
+}
+
+/* A duration that must be longer than another, or than a constant. */
+struct exceeds {
+	const char *path;
+	int64_t ms;
+	const char *words, *other;	/* other NULL: a constant */
+	int64_t least_ms;
+};
+
+static int
+must_exceed(const struct config_places *places, struct exceeds x, struct err *e)
+{
+	char have[DURATION_BYTES], want[DURATION_BYTES], text[200];
+
+	if (x.ms > x.least_ms)
+		return 0;
+	duration_format(x.ms, have);
+	duration_format(x.least_ms, want);
+	(void)snprintf(text, sizeof(text),
+		       "%s: %s, expected more than %s%s (%s)", x.path, have,
+		       x.words, x.other ? x.other : "", want);
+	return conflict(places, x.path, x.other, e, text);
+}
+
+static int
+check_lease(const struct config *c, const struct config_places *places,
 	    struct err *e)
 {
-	char have[DURATION_BYTES], want[DURATION_BYTES];
+	/* client-go's rules: it jitters its retries by a factor of 1.2. */
+	struct exceeds rules[] = {
+		{"leaderElection.leaseDuration", c->leader.lease_ms, "",
+		 "leaderElection.renewDeadline", c->leader.renew_ms},
+		{"leaderElection.renewDeadline", c->leader.renew_ms,
+		 "1.2 times ", "leaderElection.retryPeriod",
+		 c->leader.retry_ms + c->leader.retry_ms / 5},
+	};
 
-	if (ms > least_ms)
-		return 0;
-	duration_format(ms, have);
-	duration_format(least_ms, want);
-	return err_set(e, ERR_INPUT, "%s: %s, expected more than %s (%s)", key,
-		       have, other, want);
+	if (must_exceed(places, rules[0], e) ||
+	    must_exceed(places, rules[1], e))
+		return -1;
+	return 0;
+}
+
+static int
+check_self_signed(const struct config *c, const struct config_places *places,
+		  struct err *e)
+{
+	/* Certificates have times in whole seconds. */
+	struct exceeds rules[] = {
+		{"selfSigned.duration", c->self_signed.leaf_ms, "a second",
+		 NULL, 1000},
+		{"selfSigned.caDuration", c->self_signed.ca_ms, "",
+		 "selfSigned.duration", c->self_signed.leaf_ms},
+	};
+
+	if (must_exceed(places, rules[0], e) ||
+	    must_exceed(places, rules[1], e))
+		return -1;
+	return 0;
 }
 
 int
-config_validate(const struct config *c, struct err *e)
+config_validate(const struct config *c, const struct config_places *places,
+		struct err *e)
 {
-	/* client-go's rules: it jitters its retries by a factor of 1.2. */
-	if (must_exceed("leaderElection.leaseDuration", c->leader.lease_ms,
-			"leaderElection.renewDeadline", c->leader.renew_ms,
-			e) ||
-	    must_exceed("leaderElection.renewDeadline", c->leader.renew_ms,
-			"1.2 times leaderElection.retryPeriod",
-			c->leader.retry_ms + c->leader.retry_ms / 5, e))
+	char text[200];
+
+	if (check_lease(c, places, e) || check_self_signed(c, places, e))
 		return -1;
-	/* Certificates have times in whole seconds. */
-	if (must_exceed("selfSigned.duration", c->self_signed.leaf_ms,
-			"a second", 1000, e) ||
-	    must_exceed("selfSigned.caDuration", c->self_signed.ca_ms,
-			"selfSigned.duration", c->self_signed.leaf_ms, e))
-		return -1;
-	if (strcmp(c->webhook.address, c->metrics_address) == 0 &&
-	    strcmp(strrchr(c->metrics_address, ':'), ":0") != 0)
-		return err_set(e, ERR_INPUT,
-			       "metrics.address: %.120s, expected another "
-			       "than webhook.address",
-			       c->metrics_address);
-	return 0;
+	if (strcmp(c->webhook.address, c->metrics_address) != 0 ||
+	    strcmp(strrchr(c->metrics_address, ':'), ":0") == 0)
+		return 0;
+	(void)snprintf(text, sizeof(text),
+		       "metrics.address: %.120s, expected another than "
+		       "webhook.address",
+		       c->metrics_address);
+	return conflict(places, "metrics.address", "webhook.address", e, text);
 }
 
 /* --- settings that conflict ----------------------------------------------- */

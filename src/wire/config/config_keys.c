@@ -121,6 +121,8 @@ const struct config_key config_keys[] = {
 };
 /* clang-format on */
 const size_t config_keys_n = sizeof(config_keys) / sizeof(config_keys[0]);
+_Static_assert(sizeof(config_keys) / sizeof(config_keys[0]) <= CONFIG_KEY_ROOM,
+	       "CONFIG_KEY_ROOM is too small");
 
 void
 config_defaults(struct config *c)
@@ -139,6 +141,16 @@ config_defaults(struct config *c)
 	}
 }
 
+const struct config_key *
+config_key_of_path(const char *path)
+{
+	const struct config_key *k = config_keys;
+
+	while (strcmp(k->path, path) != 0)
+		k++;
+	return k;
+}
+
 static const struct config_key *
 key_of_flag(const char *name)
 {
@@ -150,8 +162,8 @@ key_of_flag(const char *name)
 }
 
 int
-config_flag(struct config *c, const char *name, const char *value, bool *known,
-	    struct err *e)
+config_flag(struct config *c, const char *name, const char *value,
+	    struct config_places *places, bool *known, struct err *e)
 {
 	const struct config_key *k = key_of_flag(name);
 
@@ -160,6 +172,8 @@ config_flag(struct config *c, const char *name, const char *value, bool *known,
 		return err_set(e, ERR_INPUT, "unknown flag --%.60s", name);
 	if (config_set(c, k, value, e))
 		return err_wrap(e, "--%s", name);
+	if (places != NULL)
+		places->key[k - config_keys].flag = k->flag;
 	return 0;
 }
 

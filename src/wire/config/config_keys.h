@@ -47,6 +47,9 @@ struct config_key {
 extern const struct config_key config_keys[];
 extern const size_t config_keys_n;
 
+/* Returns the key of this path, which must be in the table. */
+const struct config_key *config_key_of_path(const char *path);
+
 /* Sets one scalar from its text.  Errors read "…, expected …".  The caller adds
  * key and place. */
 int config_set(struct config *c, const struct config_key *k, const char *text,

@@ -190,6 +190,7 @@ int
 config_add(struct config *c, const struct config_key *k, const char *text,
 	   struct err *e)
 {
+	char shown[YAML_SHOW_BYTES];
 	struct patterns *p;
 
 	if (k->off_only)
@@ -203,6 +204,12 @@ config_add(struct config *c, const struct config_key *k, const char *text,
 		return err_set(e, ERR_INPUT,
 			       "expected a shell pattern of 1 to %d bytes",
 			       NODEPOOL_PATTERN_BYTES - 1);
+	if (!syntax_pattern(text))
+		return err_set(e, ERR_INPUT,
+			       "%s can match no NodePool, expected a shell "
+			       "pattern for DNS names of lower case such as "
+			       "\"spot-*\"",
+			       yaml_show(text, shown));
 	p->n++;
 	return 0;
 }

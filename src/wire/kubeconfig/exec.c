@@ -21,6 +21,7 @@ exec_free(struct exec *x)
 	}
 	free(x->command);
 	free(x->install_hint);
+	free(x->place);
 	free(x);
 }
 

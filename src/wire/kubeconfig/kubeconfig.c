@@ -256,10 +256,9 @@ read_config(const struct yaml *root, const char *dir, const char *context,
 		return 0;
 	if (follow(root, chosen, "users", "user", &user, e))
 		return -1;
-	return read_user(user, dir, k, e) ||
-			       kubeconfig_exec(user, cluster, dir, &k->exec, e)
-		       ? -1
-		       : 0;
+	if (read_user(user, dir, k, e))
+		return -1;
+	return kubeconfig_exec(chosen, user, cluster, dir, &k->exec, e);
 }
 
 int

@@ -242,9 +242,24 @@ read_exec(const struct yaml *exec, const struct yaml *cluster, const char *dir,
 	return x->cluster_info ? check_extensions(cluster, e) : 0;
 }
 
+/* An error about the exec section would begin like this. */
+static int
+note_place(const struct yaml *context, const struct yaml *exec, char **out,
+	   struct err *e)
+{
+	const char *name = yaml_text(yaml_member(context, "user"));
+	char shown[YAML_SHOW_BYTES];
+	struct err place;
+
+	(void)yaml_fail(exec, &place, "user %s", yaml_show(name, shown));
+	*out = strdup(place.text);
+	return *out == NULL ? no_memory(e) : 0;
+}
+
 int
-kubeconfig_exec(const struct yaml *user, const struct yaml *cluster,
-		const char *dir, struct exec **out, struct err *e)
+kubeconfig_exec(const struct yaml *context, const struct yaml *user,
+		const struct yaml *cluster, const char *dir, struct exec **out,
+		struct err *e)
 {
 	const struct yaml *exec = field_present(user, "exec");
 	struct exec *x;
@@ -254,7 +269,8 @@ kubeconfig_exec(const struct yaml *user, const struct yaml *cluster,
 	x = calloc(1, sizeof(*x));
 	if (x == NULL)
 		return no_memory(e);
-	if (read_exec(exec, cluster, dir, x, e)) {
+	if (read_exec(exec, cluster, dir, x, e) ||
+	    note_place(context, exec, &x->place, e)) {
 		exec_free(x);
 		return -1;
 	}

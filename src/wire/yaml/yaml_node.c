@@ -156,6 +156,12 @@ yaml_string(const struct yaml *v)
 	return v->text;
 }
 
+struct yaml_place
+yaml_at(const struct yaml *v)
+{
+	return v->at;
+}
+
 int
 yaml_fail_at(const char *file, struct yaml_place at, struct err *e,
 	     const char *text)

@@ -17,10 +17,6 @@ enum yaml_shape {
 	SHAPE_SCALAR,
 };
 
-struct yaml_place {
-	size_t line, col;	/* from 1 */
-};
-
 struct yaml_tree {
 	char *file;
 	struct yaml *made;	/* every node, the newest first */
@@ -39,10 +35,5 @@ struct yaml {
 
 /* Frees t and all its nodes. */
 void yaml_tree_done(struct yaml_tree *t);
-
-/* Sets "FILE:LINE:COL: text" and returns -1.  Only the end of a long file name
- * is shown. */
-int yaml_fail_at(const char *file, struct yaml_place at, struct err *e,
-		 const char *text);
 
 #endif

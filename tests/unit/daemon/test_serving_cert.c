@@ -31,6 +31,7 @@ void __wrap_log_fields(enum log_level level, const char *phrase,
 struct candidate {
 	const char *pem, *serial;
 	const char *fault;	/* not NULL: it is refused for that reason */
+	bool is_ca;
 };
 
 static struct now now;
@@ -88,6 +89,7 @@ __wrap_certs_load(const char *cert, const char *key, int64_t now_ms,
 		.key_bytes = 3,
 		.not_before_ms = T - 1000,
 		.not_after_ms = T + 3600000,
+		.is_ca = on_disk.is_ca,
 	};
 	(void)snprintf(out->serial, sizeof(out->serial), "%s", on_disk.serial);
 	return 0;
@@ -243,6 +245,23 @@ START_TEST(test_a_pair_that_the_server_cannot_read_leaves_the_old_one)
 }
 END_TEST
 
+START_TEST(test_a_pair_that_is_a_CA_is_served_with_a_warning)
+{
+	on_disk.is_ca = true;
+	serving_cert_look(&pair);
+	expect("first", 1, 0);
+	ck_assert(serving_cert_valid(&pair));
+	ck_assert_int_eq(log_level, LOG_WARN);
+	ck_assert_str_eq(log_phrase, "certificate is a CA");
+	log_phrase = "";
+	look_later();
+	ck_assert_str_eq(log_phrase, "");	/* once for each pair */
+	on_disk = (struct candidate){.pem = "second", .serial = "02"};
+	look_later();
+	ck_assert_str_eq(log_phrase, "certificate served");
+}
+END_TEST
+
 START_TEST(test_an_error_counts_and_shows_once_until_it_changes)
 {
 	on_disk.fault = "expired";
@@ -324,6 +343,8 @@ main(void)
 	tcase_add_test(tc, test_a_pair_that_is_not_usable_leaves_the_old_one);
 	tcase_add_test(
 		tc, test_a_pair_that_the_server_cannot_read_leaves_the_old_one);
+	tcase_add_test(tc,
+		       test_a_pair_that_is_a_CA_is_served_with_a_warning);
 	tcase_add_test(tc,
 		       test_an_error_counts_and_shows_once_until_it_changes);
 	tcase_add_test(

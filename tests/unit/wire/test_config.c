@@ -2,6 +2,7 @@
 #include "wire/config/config.h"
 
 #include <check.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 static int
 read_text(struct config *c, const char *text, struct err *e)
 {
-	return config_file(c, "c.yaml", text, strlen(text), e);
+	return config_file(c, "c.yaml", text, strlen(text), NULL, e);
 }
 
 /* --- the file --------------------------------------------------------- */
@@ -120,7 +121,7 @@ START_TEST(test_defaults)
 	ck_assert_uint_eq(c.patch_concurrency, 32);
 	ck_assert(!c.log_text);
 	ck_assert_int_eq(c.log_level, 2);
-	ck_assert_int_eq(config_validate(&c, &e), 0);
+	ck_assert_int_eq(config_validate(&c, NULL, &e), 0);
 	config_defaults(&empty);
 	ck_assert_int_eq(read_text(&empty, HEAD, &e), 0);
 	ck_assert_mem_eq(&c, &empty, sizeof(c));
@@ -224,6 +225,10 @@ static const struct {
 	{"empty pattern", "nodePools: {include: [\"\"]}\n",
 	 "3:23: nodePools.include: expected a shell pattern of 1 to 127 "
 	 "bytes"},
+	{"pattern that matches nothing",
+	 "nodePools:\n  include: [\"*\"]\n  exclude: [a, Spot-*]\n",
+	 "5:16: nodePools.exclude: \"Spot-*\" can match no NodePool, expected "
+	 "a shell pattern for DNS names of lower case such as \"spot-*\""},
 	{"pattern that is a number", "nodePools: {include: [1]}\n",
 	 "3:23: nodePools.include: expected a string, quote it: \"1\""},
 	{"address without a port", "metrics: {address: localhost}\n",
@@ -363,6 +368,118 @@ START_TEST(test_patterns_bounded)
 }
 END_TEST
 
+/* --- patterns --------------------------------------------------------- */
+
+static const struct {
+	const char *text;
+	bool some;	/* can match a name */
+} pattern[] = {
+	{"*", true},	     {"a", true},	   {"?", true},
+	{"spot-*", true},    {"*-spot", true},	   {"*.*", true},
+	{"a.b-c", true},     {"[a-z]*", true},	   {"[!a]", true},
+	{"[^a]", true},	     {"[]a]", true},	   {"[[:alpha:]]", true},
+	{"[A-z]", true},     {"\\a", true},	   {"a\\-b", true},
+	{"-*", false},	     {"*-", false},	   {"a.", false},
+	{".a", false},	     {"a..b", false},	   {"a-.b", false},
+	{"a.-b", false},     {"A", false},	   {"spot_*", false},
+	{"*Spot*", false},   {"a b", false},	   {" a", false},
+	{"karpenter.sh/nodepool", false},	   {"[", false},
+	{"[a", false},	     {"spot-[ab", false},  {"[A-Z]*", false},
+	{"[[:upper:]]", false}, {"[]]", false},	   {"[z-a]", false},
+	{"a\\", false},      {"\\*", false},	   {"{a,b}", false},
+	{"a,b", false},	     {"\xc3\xa4", false},
+	/* Libraries do not agree where these end. */
+	{"[\\]A]", true},    {"[[:up:]]", true},   {"[[.A.]]", true},
+	{"[A-[:upper:]]", true},
+};
+
+START_TEST(test_pattern)
+{
+	ck_assert_msg(syntax_pattern(pattern[_i].text) == pattern[_i].some,
+		      "%s", pattern[_i].text);
+}
+END_TEST
+
+/* Writes the n-th text over these characters, in the order of length.  n 0 is
+ * the first of one character. */
+static void
+write_text(const char *chars, size_t n, char out[16])
+{
+	size_t base = strlen(chars), len = 1, of_len = base;
+
+	for (; n >= of_len; of_len *= base, len++)
+		n -= of_len;
+	for (size_t i = 0; i < len; i++, n /= base)
+		out[i] = chars[n % base];
+	out[len] = '\0';
+}
+
+/* Kubernetes' own rule. */
+static bool
+is_name(const char *s)
+{
+	char before = '.';
+
+	for (; *s != '\0'; before = *s++)
+		if ((*s == '.' && (before == '.' || before == '-')) ||
+		    (*s == '-' && before == '.'))
+			return false;
+	return before != '.' && before != '-';
+}
+
+#define NAME_CHARS "az0-."
+#define NAMES 780	/* of up to 4 characters */
+
+static bool
+matches_some(const char *text)
+{
+	char name[16];
+
+	for (size_t i = 0; i < NAMES; i++) {
+		write_text(NAME_CHARS, i, name);
+		if (is_name(name) && fnmatch(text, name, 0) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A pattern matches some name if and only if it matches one of four characters
+ * at most. */
+START_TEST(test_every_short_pattern)
+{
+	static const char chars[] = "a-.*?[]!A";
+	char text[16];
+
+	for (size_t i = 0; i < 9 + 81 + 729 + 6561; i++) {
+		write_text(chars, i, text);
+		if (strstr(text, "[.") != NULL)
+			continue;	/* may begin a collating symbol */
+		ck_assert_msg(syntax_pattern(text) == matches_some(text), "%s",
+			      text);
+	}
+}
+END_TEST
+
+START_TEST(test_no_pattern_that_matches_is_refused)
+{
+	static const char chars[] = "az-.*?[[]]!^\\:=A[";
+	uint32_t dice = 1;
+	char text[16];
+
+	for (int i = 0; i < 4000; i++) {
+		size_t n = 1 + (size_t)i % 9;
+
+		for (size_t k = 0; k < n; k++) {
+			dice = dice * 1664525 + 1013904223;
+			text[k] = chars[(dice >> 16) % (sizeof(chars) - 1)];
+		}
+		text[n] = '\0';
+		ck_assert_msg(syntax_pattern(text) || !matches_some(text), "%s",
+			      text);
+	}
+}
+END_TEST
+
 /* --- flags ------------------------------------------------------------ */
 
 static const struct {
@@ -412,7 +529,7 @@ START_TEST(test_every_flag)
 	config_defaults(&c);
 	for (size_t i = 0; i < FLAGS_N; i++) {
 		ck_assert_msg(config_flag(&c, every_flag[i].flag,
-					  every_flag[i].value, &known,
+					  every_flag[i].value, NULL, &known,
 					  &e) == 0,
 			      "%s", e.text);
 		ck_assert(known);
@@ -443,7 +560,7 @@ START_TEST(test_flag_defaults)
 	config_defaults(&defaults);
 	c = defaults;
 	for (size_t i = 0; config_flag_help(i, &name, &help, def); i++)
-		ck_assert_msg(config_flag(&c, name, def, &known, &e) == 0, "%s",
+		ck_assert_msg(config_flag(&c, name, def, NULL, &known, &e) == 0, "%s",
 			      e.text);
 	ck_assert_mem_eq(&c, &defaults, sizeof(c));
 }
@@ -482,7 +599,7 @@ START_TEST(test_bad_flags)
 
 	config_defaults(&c);
 	ck_assert_int_eq(config_flag(&c, bad_flags[_i].flag,
-				     bad_flags[_i].value, &known, &e),
+				     bad_flags[_i].value, NULL, &known, &e),
 			 -1);
 	ck_assert_str_eq(e.text, bad_flags[_i].error);
 	ck_assert_int_eq(e.code, ERR_INPUT);
@@ -601,7 +718,7 @@ START_TEST(test_precedence)
 	ck_assert_int_eq(config_env(&c, fake_env, NULL, NULL, &e), 0);
 	ck_assert_int_eq(c.rules.hold_ms, 20 * MINUTE);
 	ck_assert_int_eq(c.rules.scope, SCOPE_NODE);
-	ck_assert_int_eq(config_flag(&c, "hold-duration", "3m", &known, &e), 0);
+	ck_assert_int_eq(config_flag(&c, "hold-duration", "3m", NULL, &known, &e), 0);
 	ck_assert_int_eq(c.rules.hold_ms, 3 * MINUTE);
 }
 END_TEST
@@ -613,42 +730,91 @@ static const struct {
 } validated[] = {
 	{"lease = renew",
 	 "leaderElection: {leaseDuration: 10s, renewDeadline: 10s}\n",
-	 "leaderElection.leaseDuration: 10s, expected more than "
+	 "c.yaml:3:33: leaderElection.leaseDuration: 10s, expected more than "
 	 "leaderElection.renewDeadline (10s)"},
 	{"renew = 1.2 retry",
 	 "leaderElection: {renewDeadline: 12s, retryPeriod: 10s}\n",
-	 "leaderElection.renewDeadline: 12s, expected more than 1.2 times "
+	 "c.yaml:3:33: leaderElection.renewDeadline: 12s, expected more than 1.2 "
+	 "times "
 	 "leaderElection.retryPeriod (12s)"},
 	{"renew just above",
 	 "leaderElection: {renewDeadline: 12001ms, retryPeriod: 10s}\n", NULL},
 	{"a certificate of a second", "selfSigned: {duration: 1s}\n",
-	 "selfSigned.duration: 1s, expected more than a second (1s)"},
+	 "c.yaml:3:24: selfSigned.duration: 1s, expected more than a second "
+	 "(1s)"},
 	{"a CA that lives no longer",
 	 "selfSigned: {duration: 2s, caDuration: 2s}\n",
-	 "selfSigned.caDuration: 2s, expected more than selfSigned.duration "
+	 "c.yaml:3:40: selfSigned.caDuration: 2s, expected more than "
+	 "selfSigned.duration "
 	 "(2s)"},
 	{"a CA that lives longer",
 	 "selfSigned: {duration: 2s, caDuration: 2001ms}\n", NULL},
 	{"one address for both",
 	 "webhook: {address: \":1\"}\nmetrics: {address: \":1\"}\n",
-	 "metrics.address: :1, expected another than webhook.address"},
+	 "c.yaml:4:20: metrics.address: :1, expected another than "
+	 "webhook.address"},
+	{"only the smaller key is in the file",
+	 "leaderElection:\n  retryPeriod: 9s\n",
+	 "c.yaml:4:16: leaderElection.renewDeadline: 10s, expected more than "
+	 "1.2 times leaderElection.retryPeriod (10s800ms)"},
 	{"any free port for both",
 	 "webhook: {address: \":0\"}\nmetrics: {address: \":0\"}\n", NULL},
 };
 
 START_TEST(test_validate)
 {
+	struct config_places places = {.file = NULL};
 	char text[512];
 	struct config c;
 	struct err e = {0};
 
 	config_defaults(&c);
 	(void)snprintf(text, sizeof(text), HEAD "%s", validated[_i].text);
-	ck_assert_int_eq(read_text(&c, text, &e), 0);
-	ck_assert_int_eq(config_validate(&c, &e),
+	ck_assert_int_eq(config_file(&c, "c.yaml", text, strlen(text), &places,
+				     &e),
+			 0);
+	ck_assert_int_eq(config_validate(&c, &places, &e),
 			 validated[_i].error ? -1 : 0);
 	if (validated[_i].error)
 		ck_assert_str_eq(e.text, validated[_i].error);
+}
+END_TEST
+
+/* The place is that of the flag, which counts more than the file, and of what
+ * somebody has set instead of a default. */
+START_TEST(test_validate_flags)
+{
+	static const char text[] =
+		HEAD "leaderElection: {renewDeadline: 12s}\n";
+	struct config_places places = {.file = NULL};
+	struct config c;
+	struct err e = {0};
+	bool known;
+
+	config_defaults(&c);
+	ck_assert_int_eq(config_file(&c, "c.yaml", text, sizeof(text) - 1,
+				     &places, &e),
+			 0);
+	ck_assert_int_eq(config_flag(&c, "leader-election-retry-period", "10s",
+				     &places, &known, &e),
+			 0);
+	ck_assert_int_eq(config_validate(&c, &places, &e), -1);
+	ck_assert_str_eq(e.text,
+			 "c.yaml:3:33: leaderElection.renewDeadline: 12s, "
+			 "expected more than 1.2 times "
+			 "leaderElection.retryPeriod (12s)");
+	ck_assert_int_eq(config_flag(&c, "leader-election-renew-deadline",
+				     "11s", &places, &known, &e),
+			 0);
+	ck_assert_int_eq(config_validate(&c, &places, &e), -1);
+	ck_assert_str_eq(e.text,
+			 "--leader-election-renew-deadline: "
+			 "leaderElection.renewDeadline: 11s, expected more than "
+			 "1.2 times leaderElection.retryPeriod (12s)");
+	ck_assert_int_eq(config_validate(&c, NULL, &e), -1);
+	ck_assert_int_eq(strncmp(e.text, "leaderElection.renewDeadline", 28),
+			 0);
+	ck_assert_int_eq(config_validate(&c, NULL, NULL), -1);
 }
 END_TEST
 
@@ -755,17 +921,26 @@ START_TEST(test_print_odd_values)
 	ck_assert_int_eq(config_flag(&c, "hold-annotation-value",
 				     "\"\\ # : {}*&!%@` '\xc3\xa9\xf0\x9f\x98"
 				     "\x80",
-				     &known, &e),
+				     NULL, &known, &e),
 			 0);
 	ck_assert_int_eq(config_flag(&c, "webhook-cert-file", "- a: b #c",
-				     &known, &e),
+				     NULL, &known, &e),
 			 0);
-	ck_assert_int_eq(config_flag(&c, "hold-duration", "1h0m1.5s", &known,
-				     &e),
+	ck_assert_int_eq(config_flag(&c, "hold-duration", "1h0m1.5s", NULL,
+				     &known, &e),
 			 0);
 	assert_reads_back(&c);
 }
 END_TEST
+
+/* Writes the longest bracket expression that excludes this character. */
+static void
+set_bracket(char to[NODEPOOL_PATTERN_BYTES], char c)
+{
+	memset(to, c, NODEPOOL_PATTERN_BYTES - 1);
+	memcpy(to, "[!", 2);
+	to[NODEPOOL_PATTERN_BYTES - 2] = ']';
+}
 
 /* Whatever fits in a configuration fits in CONFIG_PRINT_BYTES. */
 START_TEST(test_print_largest)
@@ -775,8 +950,8 @@ START_TEST(test_print_largest)
 	config_defaults(&c);
 	c.rules.include.n = c.rules.exclude.n = NODEPOOL_PATTERNS_MAX;
 	for (size_t i = 0; i < NODEPOOL_PATTERNS_MAX; i++) {
-		memset(c.rules.include.at[i], '"', NODEPOOL_PATTERN_BYTES - 1);
-		memset(c.rules.exclude.at[i], '\\', NODEPOOL_PATTERN_BYTES - 1);
+		set_bracket(c.rules.include.at[i], '"');
+		set_bracket(c.rules.exclude.at[i], '\\');
 	}
 	memset(c.rules.hold.value, '"', VALUE_BYTES - 1);
 	memset(c.webhook.cert_file, '"', CONFIG_PATH_BYTES - 1);
@@ -808,6 +983,10 @@ main(void)
 	LOOP(t, test_bad_env, bad_envs);
 	tcase_add_test(t, test_precedence);
 	LOOP(t, test_validate, validated);
+	tcase_add_test(t, test_validate_flags);
+	LOOP(t, test_pattern, pattern);
+	tcase_add_test(t, test_every_short_pattern);
+	tcase_add_test(t, test_no_pattern_that_matches_is_refused);
 	LOOP(t, test_advise, advised);
 	tcase_add_test(t, test_print);
 	tcase_add_test(t, test_print_odd_values);

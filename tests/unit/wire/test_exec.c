@@ -136,6 +136,7 @@ START_TEST(test_good)
 	ck_assert_msg(parse(good[_i].exec, "", &k, &e) == 0, "%s: %s",
 		      good[_i].name, e.text);
 	ck_assert_str_eq(k.exec->command, good[_i].command);
+	ck_assert_str_eq(k.exec->place, "kc:8:7: user \"u\"");
 	assert_texts("args", k.exec->args, good[_i].args);
 	assert_texts("env", k.exec->env, good[_i].env);
 	kubeconfig_done(&k);
