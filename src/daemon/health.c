@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "edge/log.h"
 #include "edge/process.h"
 #include "wire/metrics/metrics.h"
 
@@ -218,6 +219,7 @@ metrics(void *ctx, const struct server_request *q, struct server_reply *a)
 		.cluster_scope = h->cluster_scope,
 		.leads = state_leads(h->shared),
 		.lease_name = h->lease_name,
+		.log_dropped = log_dropped(),
 	};
 	char *text = malloc(METRICS_BYTES);
 	struct buf b;

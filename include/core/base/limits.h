@@ -223,6 +223,12 @@
 #define EXEC_PAUSE_MS 1000	/* the least time between two runs that bring
 				   nothing new */
 
+/* The log. */
+#define LOG_WAITING_BYTES_MAX (256u << 10)	/* lines that the reader of
+						   stderr has not taken yet */
+#define LOG_END_MS 1000		/* how long the end of the process waits for
+				   that reader */
+
 /* Files. */
 #define FILE_PIPE_MS 5000	/* for the next bytes of a pipe */
 #define CONFIG_BYTES_MAX (1u << 20)	/* all that fits a ConfigMap */
