@@ -14,9 +14,13 @@
  */
 
 struct budget {
-	size_t max;		/* bytes allocated for bodies at once */
+	size_t max;		/* bytes allocated for bodies at once … */
+	size_t big_bytes;	/* … of which those that have more room than
+				   this take at most half, so that small ones
+				   always find some; 0: no such limit */
 	unsigned big_max;	/* big ones handled at once */
 	_Atomic size_t held;
+	_Atomic size_t big_held;	/* … by big ones */
 	_Atomic unsigned big;
 };
 
