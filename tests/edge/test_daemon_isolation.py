@@ -37,11 +37,11 @@ def reviews(holder, n=REVIEWS, **metadata):
     return took
 
 
-def is_no_slower(holder, attack, ask=reviews):
+def is_no_slower(holder, attack, ask=reviews, ratio=RATIO):
     """By turns without the attack and beside it.  A busy machine may slow down
     one round, so the best of them counts."""
     ratios = []
-    while not ratios or min(ratios) > RATIO:
+    while not ratios or min(ratios) > ratio:
         assert len(ratios) < ROUNDS, ratios
         quiet = p99(ask(holder))
         with attack(holder):
@@ -116,25 +116,26 @@ BIG = 7 << 20
 
 @contextlib.contextmanager
 def slow_bodies(holder, n=6):
-    """4 MB/s in all; each begins anew when it is answered."""
+    """Each brings six of its seven megabytes and then 4 MB/s in all; who is cut
+    or answered begins anew."""
     over = threading.Event()
-    piece = b" " * (64 << 10)
+    piece = b" " * (16 << 10)
 
     def send():
-        while not over.is_set():
+        while not over.wait(0.05):
             with contextlib.suppress(OSError, raw_client.Late,
                                      raw_client.ssl.SSLError), \
                     contextlib.closing(raw_client.connect(
                         holder.port("webhookPort"))) as client:
                 client.send(HEAD + b"Content-Length: %d\r\n\r\n" % BIG)
-                for _ in range(BIG // len(piece)):
-                    if over.wait(n * len(piece) / 4e6):
-                        return
+                client.send(b" " * (6 << 20))
+                while not client.closed and not over.wait(
+                        n * len(piece) / 4e6):
                     client.send(piece)
     threads = [threading.Thread(target=send, daemon=True) for _ in range(n)]
     for t in threads:
         t.start()
-    time.sleep(1)       # four megabytes have come
+    time.sleep(1)
     try:
         yield
     finally:
@@ -147,6 +148,15 @@ def test_reviews_beside_slow_bodies(w):
     w.program = PRODUCT
     holder = w.start("serve")
     is_no_slower(holder, slow_bodies)
+
+
+def test_big_reviews_beside_slow_bodies(w):
+    """A review of half a megabyte is served, too, where others dawdle."""
+    w.program = PRODUCT
+    holder = w.start("serve")
+    note = {"example.com/note": "x" * (512 << 10)}
+    is_no_slower(holder, slow_bodies, lambda h: reviews(h, annotations=note),
+                 ratio=10)
 
 
 # --- the log -----------------------------------------------------------------

@@ -168,12 +168,16 @@ take_head(struct server *s, struct MHD_Connection *con, struct request *r,
 }
 
 static enum MHD_Result
-take_piece(struct server *s, struct request *r, const char *bytes, size_t n)
+take_piece(struct server *s, struct conn *c, struct request *r,
+	   const char *bytes, size_t n)
 {
-	if (request_piece(r, bytes, n) == 0)
-		return MHD_YES;
-	event(s, SERVER_REFUSED);
-	return MHD_NO;
+	if (request_piece(r, bytes, n)) {
+		event(s, SERVER_REFUSED);
+		return MHD_NO;
+	}
+	if (body_is_big(&r->body, &s->budget))
+		conn_big_body(c, budget_big_crowded(&s->budget));
+	return MHD_YES;
 }
 
 static enum MHD_Result
@@ -211,7 +215,7 @@ on_request(void *cls, struct MHD_Connection *con, const char *path,
 			.http10 = strcmp(version, "HTTP/1.0") == 0});
 	*n = 0;
 	if (came > 0)
-		return take_piece(cls, r, bytes, came);
+		return take_piece(cls, conn_of(con), r, bytes, came);
 	return take_end(cls, con, r, path);
 }
 

@@ -62,6 +62,18 @@ budget_big_give(struct budget *g)
 	atomic_fetch_sub(&g->big, 1);
 }
 
+bool
+budget_big_crowded(const struct budget *g)
+{
+	return atomic_load(&g->big_held) > g->max / 4;
+}
+
+bool
+body_is_big(const struct body *b, const struct budget *g)
+{
+	return big_share(g, b->cap) > 0;
+}
+
 static size_t
 next_cap(const struct body *b, size_t need, size_t size)
 {

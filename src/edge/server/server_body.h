@@ -28,6 +28,8 @@ struct budget {
  * there is no room. */
 bool budget_big_take(struct budget *g);
 void budget_big_give(struct budget *g);
+/* Is more than half of the big ones' share taken? */
+bool budget_big_crowded(const struct budget *g);
 
 struct body {
 	char *data;
@@ -41,6 +43,8 @@ struct body {
  * once, but no more. */
 int body_add(struct body *b, struct budget *g, const char *bytes, size_t n,
 	     size_t size);
+/* Does it count as a big one? */
+bool body_is_big(const struct body *b, const struct budget *g);
 /* Frees the body and gives its bytes back to the budget. */
 void body_drop(struct body *b, struct budget *g);
 

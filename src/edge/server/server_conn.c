@@ -51,6 +51,8 @@ conn_expect(struct conn *c, enum conn_wait wait)
 
 	atomic_store_explicit(&c->since_ms, now_ms, memory_order_relaxed);
 	atomic_store_explicit(&c->wait, (int)wait, memory_order_relaxed);
+	if (wait != CONN_BODY)
+		atomic_store_explicit(&c->big, false, memory_order_relaxed);
 	set_deadline(c, ms > 0 ? now_ms + ms : INT64_MAX);
 }
 
@@ -104,6 +106,12 @@ since(const struct conn *c)
 	return atomic_load_explicit(&c->since_ms, memory_order_relaxed);
 }
 
+static bool
+is_big(const struct conn *c)
+{
+	return atomic_load_explicit(&c->big, memory_order_relaxed);
+}
+
 /* Called under the lock.  The thread that serves c closes it. */
 static void
 shut(struct conn *c, int64_t now_ms)
@@ -111,7 +119,9 @@ shut(struct conn *c, int64_t now_ms)
 	(void)shutdown(c->fd, SHUT_RDWR);
 	set_deadline(c, INT64_MAX);
 	c->shut_ms = now_ms;
+	c->shut_big = is_big(c);
 	c->table->shut++;
+	c->table->shut_big += c->shut_big;
 }
 
 /* Called under the lock.  The places taken, not those about to be free. */
@@ -129,18 +139,17 @@ is_crowded(const struct conns *t)
 
 /* Called under the lock.  Shuts the connection that has waited longest for its
  * client, so that those who keep many open keep nobody out.  A connection in
- * our handler does not wait for its client. */
+ * our handler does not wait for its client.  big: only one whose big body is
+ * arriving. */
 static void
-make_room(struct conns *t)
+shut_oldest(struct conns *t, bool big)
 {
 	struct conn *oldest = NULL;
 
-	if (!is_crowded(t))
-		return;
 	for (int fd = 0; fd < t->slots; fd++) {
 		struct conn *c = t->at[fd];
 
-		if (c == NULL || c->shut_ms != 0 ||
+		if (c == NULL || c->shut_ms != 0 || (big && !is_big(c)) ||
 		    waits_for(c) == CONN_HANDLER)
 			continue;
 		if (oldest == NULL || since(c) < since(oldest))
@@ -148,6 +157,20 @@ make_room(struct conns *t)
 	}
 	if (oldest != NULL)
 		shut(oldest, clock_boot_ms());
+}
+
+void
+conn_big_body(struct conn *c, bool crowded)
+{
+	struct conns *t = c->table;
+
+	atomic_store_explicit(&c->big, true, memory_order_relaxed);
+	if (!crowded)
+		return;
+	pthread_mutex_lock(&t->lock);
+	if (t->shut_big == 0)	/* else its room is free soon */
+		shut_oldest(t, true);
+	pthread_mutex_unlock(&t->lock);
 }
 
 struct conn *
@@ -162,7 +185,8 @@ conns_add(struct conns *t, int fd)
 	c->fd = fd;
 	conn_expect(c, CONN_HEAD);
 	pthread_mutex_lock(&t->lock);
-	make_room(t);
+	if (is_crowded(t))
+		shut_oldest(t, false);
 	full = taken(t) >= t->max || make_slot(t, fd);
 	if (!full) {
 		t->at[fd] = c;
@@ -200,6 +224,7 @@ conn_drop(struct conn *c)
 	pthread_mutex_lock(&t->lock);
 	t->at[c->fd] = NULL;
 	t->shut -= c->shut_ms != 0;
+	t->shut_big -= c->shut_big;
 	last = unref(c->pair);
 	pthread_mutex_unlock(&t->lock);
 	atomic_store(&t->closed_ms, clock_boot_ms());

@@ -43,7 +43,9 @@ struct conn {
 	_Atomic int64_t deadline_ms;	/* boot time; INT64_MAX: none */
 	_Atomic int64_t since_ms;	/* boot time since which it waits */
 	int64_t shut_ms;	/* boot time at which it was shut down; 0: it
-				   was not.  Under the table's lock */
+				   was not.  Under the table's lock … */
+	bool shut_big;		/* … as is this: it had a big body then */
+	_Atomic bool big;	/* a big body is arriving */
 	struct tls_credentials *pair;	/* NULL before the handshake */
 	struct request *request;	/* begun and not yet completed */
 };
@@ -59,6 +61,7 @@ struct conns {
 	int tick_ms;
 	unsigned max;
 	unsigned shut;	/* shut down and not yet dropped; under the lock */
+	unsigned shut_big;	/* … of them those with a big body */
 	/* The most open at once since memory was last given back. */
 	unsigned most;
 	void (*reaped)(void *ctx, unsigned n);
@@ -99,6 +102,10 @@ void conn_greeted(struct conn *c);
 /* The request line has come.  A head that has begun does not get the time of an
  * idle wait, and the first head gets no more time than is left. */
 void conn_head_begun(struct conn *c);
+
+/* A big body is arriving on c; crowded: big bodies have little room left.  Then
+ * the connection whose big body has been arriving longest is shut down. */
+void conn_big_body(struct conn *c, bool crowded);
 
 /* Takes ownership of p as the pair for new handshakes. */
 void conns_rotate(struct conns *t, struct tls_credentials *p);
