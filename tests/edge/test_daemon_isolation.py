@@ -111,31 +111,35 @@ def test_pages_have_a_bound_of_their_own(w):
 
 # --- bodies ------------------------------------------------------------------
 
-BIG = 7 << 20
-
-
 @contextlib.contextmanager
 def slow_bodies(holder, n=6):
-    """Each brings six of its seven megabytes and then 4 MB/s in all; who is cut
-    or answered begins anew."""
-    over = threading.Event()
-    piece = b" " * (16 << 10)
+    """Each brings megabytes of a body whose length it does not tell: the first
+    six at once, the rest with 4 MB/s in all.  Who is cut or answered begins
+    anew."""
+    over, brought = threading.Event(), threading.Semaphore(0)
+    port = holder.port("webhookPort")
+    piece = b"4000\r\n" + b" " * (16 << 10) + b"\r\n"
 
-    def send():
-        while not over.wait(0.05):
+    def send(at_once):
+        while not over.is_set():
             with contextlib.suppress(OSError, raw_client.Late,
                                      raw_client.ssl.SSLError), \
-                    contextlib.closing(raw_client.connect(
-                        holder.port("webhookPort"))) as client:
-                client.send(HEAD + b"Content-Length: %d\r\n\r\n" % BIG)
-                client.send(b" " * (6 << 20))
-                while not client.closed and not over.wait(
+                    contextlib.closing(raw_client.connect(port)) as client:
+                client.send(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+                for _ in range(at_once):
+                    client.send(piece)
+                brought.release()
+                at_once = 0
+                while not client.gone() and not over.wait(
                         n * len(piece) / 4e6):
                     client.send(piece)
-    threads = [threading.Thread(target=send, daemon=True) for _ in range(n)]
+    threads = [threading.Thread(target=send, daemon=True,
+                                args=[(6 << 20) // len(piece)])
+               for _ in range(n)]
     for t in threads:
         t.start()
-    time.sleep(1)
+    for _ in threads:
+        assert brought.acquire(timeout=60)
     try:
         yield
     finally:

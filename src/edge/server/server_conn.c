@@ -139,18 +139,19 @@ is_crowded(const struct conns *t)
 
 /* Called under the lock.  Shuts the connection that has waited longest for its
  * client, so that those who keep many open keep nobody out.  A connection in
- * our handler does not wait for its client.  big: only one whose big body is
- * arriving. */
+ * our handler does not wait for its client.  newcomer, or NULL: a connection
+ * whose big body needs room; then only others with a big body are considered. */
 static void
-shut_oldest(struct conns *t, bool big)
+shut_oldest(struct conns *t, const struct conn *newcomer)
 {
 	struct conn *oldest = NULL;
 
 	for (int fd = 0; fd < t->slots; fd++) {
 		struct conn *c = t->at[fd];
 
-		if (c == NULL || c->shut_ms != 0 || (big && !is_big(c)) ||
-		    waits_for(c) == CONN_HANDLER)
+		if (c == NULL || c->shut_ms != 0 ||
+		    waits_for(c) == CONN_HANDLER ||
+		    (newcomer != NULL && (c == newcomer || !is_big(c))))
 			continue;
 		if (oldest == NULL || since(c) < since(oldest))
 			oldest = c;
@@ -169,7 +170,7 @@ conn_big_body(struct conn *c, bool crowded)
 		return;
 	pthread_mutex_lock(&t->lock);
 	if (t->shut_big == 0)	/* else its room is free soon */
-		shut_oldest(t, true);
+		shut_oldest(t, c);
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -186,7 +187,7 @@ conns_add(struct conns *t, int fd)
 	conn_expect(c, CONN_HEAD);
 	pthread_mutex_lock(&t->lock);
 	if (is_crowded(t))
-		shut_oldest(t, false);
+		shut_oldest(t, NULL);
 	full = taken(t) >= t->max || make_slot(t, fd);
 	if (!full) {
 		t->at[fd] = c;

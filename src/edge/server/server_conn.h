@@ -104,7 +104,7 @@ void conn_greeted(struct conn *c);
 void conn_head_begun(struct conn *c);
 
 /* A big body is arriving on c; crowded: big bodies have little room left.  Then
- * the connection whose big body has been arriving longest is shut down. */
+ * the other connection whose big body has been arriving longest is shut down. */
 void conn_big_body(struct conn *c, bool crowded);
 
 /* Takes ownership of p as the pair for new handshakes. */
