@@ -9,6 +9,7 @@
 
 #include "core/base/limits.h"
 #include "edge/log.h"
+#include "suite.h"
 
 /*
  * The log with a reader of stderr that is slow, stalled or gone.  The pipe has
@@ -198,18 +199,13 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("log sink");
+	Suite *s = suite_create("edge/log_sink");
 	TCase *c = tcase_create("readers");
-	SRunner *r = srunner_create(s);
-	int failed;
 
 	tcase_add_test(c, stalled_reader);
 	tcase_add_test(c, a_reader_that_comes_back);
 	tcase_add_test(c, reader_gone);
 	tcase_add_test(c, several_threads);
 	suite_add_tcase(s, c);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return suite_run(s);
 }

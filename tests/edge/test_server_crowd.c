@@ -4,9 +4,13 @@
  * client goes, and a new client is served at once.  And a thread that no longer
  * answers is seen.
  */
+#include "rig.h"
+
+#include <check.h>
 #include <poll.h>
 
-#include "rig.h"
+#include "edge/clock.h"
+#include "suite.h"
 
 #define PLACES 32
 #define CROWD 200
@@ -166,10 +170,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("server, crowds");
+	Suite *s = suite_create("edge/server_crowd");
 	TCase *t = tcase_create("crowds");
-	SRunner *r;
-	int failed;
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 60);
@@ -180,9 +182,5 @@ main(void)
 	tcase_add_test(t, not_one_in_its_handler);
 	tcase_add_test(t, a_stuck_handler_is_seen);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return suite_run(s);
 }
