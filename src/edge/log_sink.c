@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two locks, so that a thread that logs never waits for one that writes.  The
- * lock of the buffer is held while bytes are copied, never across a system
- * call.  The lock of the writer is only ever tried: whoever gets it writes for
- * all.  A pipe that poll(2) reports as writable has room for PIPE_BUF bytes, so
- * that write(2) does not block.
+ * A thread that logs never waits for one that writes.  The lock of the buffer
+ * is held while bytes are copied, never across a system call.  One thread at a
+ * time writes, for all of them: whoever finds `writing` clear.  A pipe that
+ * poll(2) reports as writable has room for PIPE_BUF bytes, so that write(2)
+ * does not block.
  */
 #include "log_sink.h"
 
@@ -12,19 +12,19 @@
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/base/limits.h"
 
-#define PIECES_MAX (2 * LOG_WAITING_BYTES_MAX / PIPE_BUF)
+#define PIECES (2 * LOG_WAITING_BYTES_MAX / PIPE_BUF)
 
-static pthread_mutex_t writer_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_mutex_t waiting_lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_flag writing = ATOMIC_FLAG_INIT;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Everything below is protected by waiting_lock.  Only the thread that holds
- * writer_lock moves `first`, so it may write from the buffer without holding
- * waiting_lock. */
+/* The lock protects everything below.  Only the thread that has set `writing`
+ * moves `first`, so it may write from the buffer without the lock. */
 static char waiting[LOG_WAITING_BYTES_MAX];
 static size_t first, waiting_bytes;
 static uint64_t dropped;
@@ -51,21 +51,21 @@ waiting_any(void)
 {
 	bool any;
 
-	pthread_mutex_lock(&waiting_lock);
+	pthread_mutex_lock(&lock);
 	any = waiting_bytes > 0;
-	pthread_mutex_unlock(&waiting_lock);
+	pthread_mutex_unlock(&lock);
 	return any;
 }
 
 /* Finds the bytes to write next: whole lines if there is a newline among them.
- * Returns 0 if nothing waits.  The caller holds writer_lock. */
+ * Returns 0 if nothing waits.  The caller has set `writing`. */
 static size_t
 waiting_next(const char **bytes)
 {
 	const char *newline;
 	size_t n;
 
-	pthread_mutex_lock(&waiting_lock);
+	pthread_mutex_lock(&lock);
 	if (waiting_bytes == 0)
 		first = 0;
 	*bytes = waiting + first;
@@ -74,7 +74,7 @@ waiting_next(const char **bytes)
 		n = waiting_bytes;
 	if (n > PIPE_BUF)
 		n = PIPE_BUF;
-	pthread_mutex_unlock(&waiting_lock);
+	pthread_mutex_unlock(&lock);
 
 	newline = memrchr(*bytes, '\n', n);
 	return newline != NULL ? (size_t)(newline - *bytes) + 1 : n;
@@ -83,21 +83,21 @@ waiting_next(const char **bytes)
 static void
 waiting_remove(size_t n)
 {
-	pthread_mutex_lock(&waiting_lock);
+	pthread_mutex_lock(&lock);
 	first = (first + n) % sizeof(waiting);
 	waiting_bytes -= n;
-	pthread_mutex_unlock(&waiting_lock);
+	pthread_mutex_unlock(&lock);
 }
 
 /* Nobody will ever read what waits. */
 static void
 waiting_lose(void)
 {
-	pthread_mutex_lock(&waiting_lock);
+	pthread_mutex_lock(&lock);
 	for (size_t i = 0; i < waiting_bytes; i++)
 		dropped += waiting[(first + i) % sizeof(waiting)] == '\n';
 	first = waiting_bytes = 0;
-	pthread_mutex_unlock(&waiting_lock);
+	pthread_mutex_unlock(&lock);
 }
 
 /* Writes one piece.  Returns false if the reader takes nothing now. */
@@ -128,14 +128,14 @@ log_sink_flush(void)
 {
 	bool taken = true;
 
-	/* Look again after each unlock, for a line that came while another
-	 * thread still held the lock.  The bound is for a thread that would
+	/* Look again each time, for a line that came while `writing` was still
+	 * set.  The bound is for a thread that would
 	 * otherwise write for all others without end. */
-	for (unsigned i = 0; i < PIECES_MAX && taken && waiting_any(); i++) {
-		if (pthread_mutex_trylock(&writer_lock) != 0)
+	for (unsigned i = 0; i < PIECES && taken && waiting_any(); i++) {
+		if (atomic_flag_test_and_set(&writing))
 			return false;
 		taken = write_piece();
-		pthread_mutex_unlock(&writer_lock);
+		atomic_flag_clear(&writing);
 	}
 	return !waiting_any();
 }
@@ -145,10 +145,10 @@ log_sink_put(const char *line, size_t n)
 {
 	bool kept;
 
-	pthread_mutex_lock(&waiting_lock);
+	pthread_mutex_lock(&lock);
 	kept = waiting_add(line, n);
 	dropped += !kept;
-	pthread_mutex_unlock(&waiting_lock);
+	pthread_mutex_unlock(&lock);
 	(void)log_sink_flush();
 }
 
@@ -157,8 +157,8 @@ log_sink_dropped(void)
 {
 	uint64_t n;
 
-	pthread_mutex_lock(&waiting_lock);
+	pthread_mutex_lock(&lock);
 	n = dropped;
-	pthread_mutex_unlock(&waiting_lock);
+	pthread_mutex_unlock(&lock);
 	return n;
 }
