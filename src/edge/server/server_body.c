@@ -9,7 +9,7 @@
 #define PROMISED_BYTES ((size_t)(64 << 10))
 
 static bool
-take(_Atomic size_t *held, size_t n, size_t max)
+share_take(_Atomic size_t *held, size_t n, size_t max)
 {
 	size_t before = atomic_fetch_add(held, n);
 
@@ -32,9 +32,9 @@ budget_take(struct budget *g, size_t from, size_t to)
 {
 	size_t big = big_share(g, to) - big_share(g, from);
 
-	if (!take(&g->big_held, big, g->max / 2))
+	if (!share_take(&g->big_held, big, g->max / 2))
 		return false;
-	if (take(&g->held, to - from, g->max))
+	if (share_take(&g->held, to - from, g->max))
 		return true;
 	atomic_fetch_sub(&g->big_held, big);
 	return false;
