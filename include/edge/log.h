@@ -6,10 +6,13 @@
 #include <stdint.h>
 
 /*
- * Logs to stderr.  Each entry is one line, written by one write(2): a stable
- * phrase and then fields (docs/operations.md#log).  Any thread may call the
- * functions.  Only daemon/, cli/serve.c and edge/server log; everything else
- * returns a struct err.
+ * Logs to stderr.  Each entry is one line: a stable phrase and then fields
+ * (docs/operations.md#log).  Any thread may call the functions.  Only daemon/,
+ * cli/serve.c and edge/server log; everything else returns a struct err.
+ *
+ * Logging never blocks.  What the reader of stderr does not take at once waits
+ * in a buffer; a line for which there is no room is dropped and counted.  The
+ * next line, or log_flush, writes what waits.
  *
  *   text  2026-01-02T03:04:05.678Z INFO held kind="Node" name="n0" …
  *   json  {"ts":"…","level":"info","msg":"held","kind":"Node","name":"n0",…}
@@ -61,6 +64,13 @@ void log_fields(enum log_level level, const char *phrase,
 			   struct log_field){.type = LOG_END}})
 
 bool log_enabled(enum log_level level);
+
+/* Writes what waits, without blocking, and logs how many lines were dropped
+ * once nothing waits any more.  Returns false if something still waits.  Some
+ * thread calls it about once a second. */
+bool log_flush(void);
+/* How many lines were dropped since the process began. */
+uint64_t log_dropped(void);
 
 /* Returns whether an entry that may come in floods may be written now: for each
  * phrase, `burst` times a minute.  The phrase is a string literal.  After the

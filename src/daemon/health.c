@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "health.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "edge/log.h"
 #include "edge/process.h"
 #include "wire/metrics/metrics.h"
 
@@ -120,6 +122,7 @@ text_reply(struct server_reply *a, int status, const struct buf *b)
 	a->content_type = "text/plain; charset=utf-8";
 	a->body = b->data;
 	a->body_bytes = b->len;
+	a->close = true;	/* a kubelet dials for each probe */
 }
 
 static void
@@ -208,6 +211,38 @@ next_scope(void *ctx, uint32_t *i, struct scope_report *out)
 	return state_scope(((struct health *)ctx)->shared, i, out);
 }
 
+/* A page of metrics until it is sent. */
+struct page {
+	struct health *health;
+	char text[METRICS_BYTES];
+};
+
+/* Takes one of the places for pages: a reader that never reads keeps its
+ * page.  Returns NULL if there is none, or no memory. */
+static struct page *
+page_new(struct health *h)
+{
+	struct page *p = NULL;
+
+	if (atomic_fetch_add(&h->pages, 1) < METRICS_PAGES_MAX)
+		p = malloc(sizeof(*p));
+	if (p == NULL)
+		atomic_fetch_sub(&h->pages, 1);
+	else
+		p->health = h;
+	return p;
+}
+
+static void
+page_free(void *text)
+{
+	struct page *p = (struct page *)((char *)text -
+					 offsetof(struct page, text));
+
+	atomic_fetch_sub(&p->health->pages, 1);
+	free(p);
+}
+
 static void
 metrics(void *ctx, const struct server_request *q, struct server_reply *a)
 {
@@ -218,22 +253,26 @@ metrics(void *ctx, const struct server_request *q, struct server_reply *a)
 		.cluster_scope = h->cluster_scope,
 		.leads = state_leads(h->shared),
 		.lease_name = h->lease_name,
+		.log_dropped = log_dropped(),
 	};
-	char *text = malloc(METRICS_BYTES);
+	struct page *page = page_new(h);
 	struct buf b;
 
 	(void)q;
-	if (text == NULL)
-		return;	/* the server replies 500 */
-	buf_init(&b, text, METRICS_BYTES);
+	if (page == NULL) {
+		a->status = 503;
+		a->close = true;
+		return;
+	}
+	buf_init(&b, page->text, sizeof(page->text));
 	state_report(h->shared, &g.controller);
 	process_read(&g.process);
 	metrics_write(&b, &h->shared->counters, &g, next_scope, h);
 	a->status = b.full ? 500 : 200;
 	a->content_type = METRICS_TYPE;
-	a->body = text;
+	a->body = page->text;
 	a->body_bytes = b.len;
-	a->body_free = free;
+	a->body_free = page_free;
 }
 
 void
@@ -257,12 +296,14 @@ health_start(struct health *h, const char *address, struct err *e)
 		.routes_n = sizeof(routes) / sizeof(routes[0]),
 		.ctx = h,
 		.threads = 1,
-		.connections_max = 64,
+		.connections_max = HEALTH_CONNECTIONS_MAX,
 		.bytes_max = SERVER_BYTES_MAX,
 		.head_ms = h->timing->head_ms,
 		.body_ms = h->timing->body_ms,
 		.reply_ms = h->timing->reply_ms,
-		.idle_ms = h->timing->idle_ms,
+		.idle_ms = h->timing->idle_ms < HEALTH_IDLE_MS
+				   ? h->timing->idle_ms
+				   : HEALTH_IDLE_MS,
 	};
 
 	health_beat(h);

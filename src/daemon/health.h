@@ -26,6 +26,7 @@ struct health {
 	const char *lease_name;
 	_Atomic int64_t main_beat_ms;
 	struct server *server;
+	_Atomic unsigned pages;	/* of metrics, not yet sent */
 };
 
 /* health_start returns -1 if the server cannot be started, and *e says why.

@@ -321,6 +321,7 @@ await(struct serve *v, bool (*over)(const struct serve *v))
 {
 	while (!over(v)) {
 		health_beat(&v->health);
+		(void)log_flush();
 		if (wait_signal(&v->signals, 50) != 0) {
 			LOG(LOG_WARN, "second signal, exiting at once");
 			_exit(1);
@@ -379,10 +380,21 @@ loop(struct serve *v)
 	while (sig == 0) {
 		health_beat(&v->health);
 		serving_cert_look(&v->pair);
+		(void)log_flush();
 		sig = wait_signal(&v->signals, v->timing->cert_ms);
 	}
 	LOG(LOG_INFO, "stopping, holds stay",
 	    LS("signal", sig == SIGTERM ? "SIGTERM" : "SIGINT"));
+}
+
+/* Gives a slow reader of stderr some time to take the last lines. */
+static void
+last_lines(void)
+{
+	int64_t until_ms = clock_boot_ms() + LOG_END_MS;
+
+	while (!log_flush() && clock_boot_ms() < until_ms)
+		(void)usleep(10000);
 }
 
 int
@@ -405,5 +417,6 @@ serve_run(const struct config *c, struct kubeconfig *access,
 	free_all(&v);
 	if (rc == 0)
 		LOG(LOG_INFO, "stopped", LI("connectionsCut", v.cut));
+	last_lines();
 	return rc == 0 ? 0 : 1;
 }

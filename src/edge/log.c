@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A line is built on the stack and written with one write(2).  No lock is held
- * across it.  A line has PIPE_BUF bytes at most, so a pipe never mixes lines.
- * The lock of the rate limiter protects only its table.
+ * A line is built on the stack and handed to log_sink, which never blocks.  A
+ * line has PIPE_BUF bytes at most, so a pipe never mixes lines.  The lock of
+ * the rate limiter protects only its table.
  */
 #include "edge/log.h"
 
@@ -11,13 +11,13 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/base/buf.h"
 #include "core/base/stamp.h"
 #include "core/base/utf8.h"
 #include "edge/clock.h"
 #include "edge/repeat.h"
+#include "log_sink.h"
 
 #define STR_SHOWN 512
 #define CUT "\xe2\x80\xa6" /* … */
@@ -151,9 +151,7 @@ write_line(enum log_level level, const char *phrase,
 	add_head(&b, json, level, phrase);
 	add_fields(&b, json, fields);
 	buf_puts(&b, json ? "}\n" : "\n");
-	/* There is no place to report that this has failed. */
-	if (write(STDERR_FILENO, b.data, b.len) < 0)
-		return;
+	log_sink_put(b.data, b.len);
 }
 
 static bool
@@ -203,4 +201,29 @@ log_fields(enum log_level level, const char *phrase,
 		return;
 	report_repeats(clock_boot_ms());
 	write_line(level, phrase, fields);
+}
+
+uint64_t
+log_dropped(void)
+{
+	return log_sink_dropped();
+}
+
+bool
+log_flush(void)
+{
+	static _Atomic uint64_t reported;
+	uint64_t before = atomic_load(&reported), dropped;
+
+	if (!log_sink_flush())
+		return false;
+	dropped = log_sink_dropped();
+	if (dropped == before ||
+	    !atomic_compare_exchange_strong(&reported, &before, dropped))
+		return true;
+	write_line(LOG_WARN, "log lines dropped",
+		   (const struct log_field[]){
+			   LI("count", (int64_t)(dropped - before)),
+			   {.type = LOG_END}});
+	return log_sink_flush();
 }

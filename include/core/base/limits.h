@@ -92,7 +92,7 @@
 					   controller-runtime allows */
 #define REVIEW_BYTES_BIG (256u << 10)	/* above this at most REVIEWS_BIG_MAX
 					   are parsed at once */
-#define REVIEWS_BIG_MAX 2
+#define REVIEWS_BIG_MAX 1	/* so one of two threads stays free */
 #define REVIEW_UID_BYTES 129	/* a UUID has 36; longer ones are refused */
 #define JSON_DEPTH_MAX 64	/* cJSON recurses; real objects need less than
 				   20 */
@@ -100,7 +100,9 @@
 				   269 MB */
 
 /* The webhook server. */
-#define SERVER_BYTES_MAX (32u << 20)	/* bodies held at once; beyond: 503 */
+#define SERVER_BYTES_MAX (32u << 20)	/* bodies held at once; beyond: 503.
+					   Those over REVIEW_BYTES_BIG may take
+					   half of it */
 #define SERVER_DISCARD_MAX (32u << 20)	/* read from a refused body, so that the
 					   answer is not lost in a reset */
 #define SERVER_CONNECTIONS_MAX 4096	/* one per creation in flight, and idle
@@ -111,6 +113,9 @@
 #define SERVER_TRIM 256	/* how many connections have to close before we give
 			   back memory that a flood took */
 #define SERVER_THREADS 2
+#define FILES_KEPT 256		/* descriptors for everything but the webhook's
+				   connections: 100 lanes, 64 places of the
+				   metrics address, watches, files */
 #define SERVER_HEAD_MS 10000	/* handshake; request line to complete head */
 #define SERVER_HURRY_MS 1000	/* the same while only a quarter of the places
 				   is left: a webhook call is given 2 s */
@@ -120,6 +125,9 @@
 				   never read it */
 #define SERVER_IDLE_MS 120000	/* above the API server's 90 s, because it does
 				   not retry when we close first */
+#define HEALTH_CONNECTIONS_MAX 64	/* of the metrics address */
+#define HEALTH_IDLE_MS 10000	/* the same for them: a scraper dials again */
+#define METRICS_PAGES_MAX 4	/* at once; 2 MiB each at most */
 #define DRAIN_QUIET_MS 10000	/* from SIGTERM, or the last connection, to the
 				   end: a Service lets go of a pod a few seconds
 				   after its kubelet has told it to stop */
@@ -222,6 +230,12 @@
 				   (CALL_MS) */
 #define EXEC_PAUSE_MS 1000	/* the least time between two runs that bring
 				   nothing new */
+
+/* The log. */
+#define LOG_WAITING_BYTES_MAX (256u << 10)	/* lines that the reader of
+						   stderr has not taken yet */
+#define LOG_END_MS 1000		/* how long the end of the process waits for
+				   that reader */
 
 /* Files. */
 #define FILE_PIPE_MS 5000	/* for the next bytes of a pipe */

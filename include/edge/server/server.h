@@ -45,7 +45,6 @@ struct server_reply {
 	/* If it is not NULL, the server takes the body over and frees it by
 	 * this function.  If it is NULL, the server copies the body. */
 	void (*body_free)(void *);
-	int retry_after_s;	/* below 0: no Retry-After */
 	bool close;		/* Connection: close */
 };
 
@@ -81,10 +80,15 @@ struct server_options {
 	/* May be NULL.  The threads of the pool and the reaper call it. */
 	void (*on_event)(void *ctx, enum server_event event);
 	unsigned threads;
-	unsigned connections_max;
+	unsigned connections_max;	/* above three quarters of them, each
+					   new one ends the one that has waited
+					   longest for its client */
 	size_t bytes_max;	/* of bodies held at once; beyond it: 503 */
-	size_t big_bytes;	/* at most big_max bodies above this size are
-				   handled at once, others get 503; 0 = no such
+	size_t big_bytes;	/* bodies above this size take at most half of
+				   bytes_max, and at most big_max of them are
+				   handled at once; others get 503.  Once they
+				   take a quarter, the one that has been
+				   arriving longest is cut.  0 = no such
 				   limit */
 	unsigned big_max;
 	/* Deadlines, whatever bytes arrive.  head_ms: from accept to the end of
@@ -124,8 +128,9 @@ unsigned server_connections(const struct server *s);
  * is open. */
 int64_t server_unused_ms(const struct server *s);
 
-/* Returns the milliseconds since the reaper last went round, for liveness
- * checks. */
+/* Returns for how many milliseconds one of the threads has done nothing: the
+ * reaper has not gone round, a handler has not returned, or a connection that
+ * was shut down has not been closed.  For liveness checks. */
 int64_t server_heartbeat_age_ms(const struct server *s);
 
 #endif

@@ -28,6 +28,7 @@ struct metrics_gauges {
 	const char *version;
 	const char *cluster_scope;	/* what the scope with the name "" is
 					   called */
+	uint64_t log_dropped;	/* lines */
 	struct metrics_process process;
 };
 

@@ -91,18 +91,14 @@ answer(struct server *s, struct MHD_Connection *con,
 {
 	struct MHD_Response *m = response_new(a);
 	enum MHD_Result ok = MHD_YES;
-	char seconds[16];
 
 	if (m == NULL)
 		return MHD_NO;
-	(void)snprintf(seconds, sizeof(seconds), "%d", a->retry_after_s);
 	if (a->content_type != NULL)
 		ok &= MHD_add_response_header(m, "Content-Type",
 					      a->content_type);
 	if (allow != NULL)
 		ok &= MHD_add_response_header(m, "Allow", allow);
-	if (a->retry_after_s >= 0)
-		ok &= MHD_add_response_header(m, "Retry-After", seconds);
 	if (a->close || atomic_load(&s->draining))
 		ok &= MHD_add_response_header(m, "Connection", "close");
 	conn_expect(conn_of(con), CONN_REPLY);
@@ -121,7 +117,8 @@ refuse_request(struct server *s, struct MHD_Connection *con,
 		.status = status,
 		.content_type = "text/plain; charset=utf-8",
 		.body = text,
-		.retry_after_s = status == 503 ? 1 : -1,
+		/* 503 has no Retry-After: the API server would wait for that
+		 * long within the 2 s that it gives our webhook. */
 		.close = status == 503 || status == 400,
 	};
 
@@ -143,7 +140,7 @@ on_uri(void *cls, const char *uri, struct MHD_Connection *con)
 	struct conn *c = conn_of(con);
 
 	if (c == NULL)
-		return NULL; /* no memory; the socket is shut down */
+		return NULL; /* no place; the socket is shut down */
 	conn_head_begun(c);
 	/* libmicrohttpd calls no on_completed if a head has two faults. */
 	request_free(c->request);
@@ -171,12 +168,16 @@ take_head(struct server *s, struct MHD_Connection *con, struct request *r,
 }
 
 static enum MHD_Result
-take_piece(struct server *s, struct request *r, const char *bytes, size_t n)
+take_piece(struct server *s, struct conn *c, struct request *r,
+	   const char *bytes, size_t n)
 {
-	if (request_piece(r, bytes, n) == 0)
-		return MHD_YES;
-	event(s, SERVER_REFUSED);
-	return MHD_NO;
+	if (request_piece(r, bytes, n)) {
+		event(s, SERVER_REFUSED);
+		return MHD_NO;
+	}
+	if (body_is_big(&r->body, &s->budget))
+		conn_big_body(c, budget_big_crowded(&s->budget));
+	return MHD_YES;
 }
 
 static enum MHD_Result
@@ -185,7 +186,7 @@ take_end(struct server *s, struct MHD_Connection *con, struct request *r,
 {
 	const char *type = MHD_lookup_connection_value(con, MHD_HEADER_KIND,
 						       "Content-Type");
-	struct server_reply a = {.retry_after_s = -1};
+	struct server_reply a = {0};
 	enum MHD_Result ok;
 
 	conn_expect(conn_of(con), CONN_HANDLER);
@@ -207,14 +208,14 @@ on_request(void *cls, struct MHD_Connection *con, const char *path,
 	size_t came = *n;
 
 	if (r == NULL || conn_of(con) == NULL)
-		return MHD_NO; /* no memory */
+		return MHD_NO; /* no place, or no memory */
 	if (!r->begun)
 		return take_head(cls, con, r, (struct head){
 			.path = path, .method = method,
 			.http10 = strcmp(version, "HTTP/1.0") == 0});
 	*n = 0;
 	if (came > 0)
-		return take_piece(cls, r, bytes, came);
+		return take_piece(cls, conn_of(con), r, bytes, came);
 	return take_end(cls, con, r, path);
 }
 
@@ -304,7 +305,10 @@ start(struct server *s, int fd)
 		/* The logger comes first, so that the other options can log. */
 		MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
 		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-		MHD_OPTION_CONNECTION_LIMIT, s->o.connections_max,
+		/* It gives each thread an equal part of this.  One of them may
+		 * have to serve all: conns_add keeps to the bound. */
+		MHD_OPTION_CONNECTION_LIMIT,
+		s->o.connections_max * s->o.threads,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 		(size_t)SERVER_CONNECTION_BYTES,
 		MHD_OPTION_URI_LOG_CALLBACK, on_uri, s,
@@ -326,6 +330,7 @@ server_new(const struct server_options *o, struct err *e)
 
 	s->o = *o;
 	s->budget.max = o->bytes_max;
+	s->budget.big_bytes = o->big_bytes;
 	s->budget.big_max = o->big_max;
 	if (listen_open(o->address, &fd, &s->port, e)) {
 		free(s);
@@ -391,5 +396,8 @@ server_unused_ms(const struct server *s)
 int64_t
 server_heartbeat_age_ms(const struct server *s)
 {
-	return clock_boot_ms() - atomic_load(&s->conns.beat_ms);
+	int64_t beat_ms = atomic_load(&s->conns.beat_ms);
+	int64_t owed_ms = atomic_load(&s->conns.owed_ms);
+
+	return clock_boot_ms() - (owed_ms < beat_ms ? owed_ms : beat_ms);
 }

@@ -9,14 +9,42 @@
 #define PROMISED_BYTES ((size_t)(64 << 10))
 
 static bool
-budget_take(struct budget *g, size_t n)
+share_take(_Atomic size_t *held, size_t n, size_t max)
 {
-	size_t held = atomic_fetch_add(&g->held, n);
+	size_t before = atomic_fetch_add(held, n);
 
-	if (n <= g->max && held <= g->max - n)
+	if (n <= max && before <= max - n)
 		return true;
-	atomic_fetch_sub(&g->held, n);
+	atomic_fetch_sub(held, n);
 	return false;
+}
+
+/* What a body with so much room takes of the big ones' half. */
+static size_t
+big_share(const struct budget *g, size_t cap)
+{
+	return g->big_bytes > 0 && cap > g->big_bytes ? cap : 0;
+}
+
+/* A body's room grows from one size to another. */
+static bool
+budget_take(struct budget *g, size_t from, size_t to)
+{
+	size_t big = big_share(g, to) - big_share(g, from);
+
+	if (!share_take(&g->big_held, big, g->max / 2))
+		return false;
+	if (share_take(&g->held, to - from, g->max))
+		return true;
+	atomic_fetch_sub(&g->big_held, big);
+	return false;
+}
+
+static void
+budget_give(struct budget *g, size_t from, size_t to)
+{
+	atomic_fetch_sub(&g->big_held, big_share(g, from) - big_share(g, to));
+	atomic_fetch_sub(&g->held, from - to);
 }
 
 bool
@@ -32,6 +60,18 @@ void
 budget_big_give(struct budget *g)
 {
 	atomic_fetch_sub(&g->big, 1);
+}
+
+bool
+budget_big_crowded(const struct budget *g)
+{
+	return atomic_load(&g->big_held) > g->max / 4;
+}
+
+bool
+body_is_big(const struct body *b, const struct budget *g)
+{
+	return big_share(g, b->cap) > 0;
 }
 
 static size_t
@@ -54,10 +94,10 @@ body_add(struct body *b, struct budget *g, const char *bytes, size_t n,
 		size_t cap = next_cap(b, b->bytes + n, size);
 		char *data = NULL;
 
-		if (budget_take(g, cap - b->cap)) {
+		if (budget_take(g, b->cap, cap)) {
 			data = realloc(b->data, cap);
 			if (data == NULL)
-				atomic_fetch_sub(&g->held, cap - b->cap);
+				budget_give(g, cap, b->cap);
 		}
 		if (data == NULL) {
 			body_drop(b, g);
@@ -75,7 +115,7 @@ void
 body_drop(struct body *b, struct budget *g)
 {
 	free(b->data);
-	atomic_fetch_sub(&g->held, b->cap);
+	budget_give(g, b->cap, 0);
 	b->data = NULL;
 	b->bytes = 0;
 	b->cap = 0;

@@ -14,9 +14,13 @@
  */
 
 struct budget {
-	size_t max;		/* bytes allocated for bodies at once */
+	size_t max;		/* bytes allocated for bodies at once … */
+	size_t big_bytes;	/* … of which those that have more room than
+				   this take at most half, so that small ones
+				   always find some; 0: no such limit */
 	unsigned big_max;	/* big ones handled at once */
 	_Atomic size_t held;
+	_Atomic size_t big_held;	/* … by big ones */
 	_Atomic unsigned big;
 };
 
@@ -24,6 +28,8 @@ struct budget {
  * there is no room. */
 bool budget_big_take(struct budget *g);
 void budget_big_give(struct budget *g);
+/* Is more than half of the big ones' share taken? */
+bool budget_big_crowded(const struct budget *g);
 
 struct body {
 	char *data;
@@ -37,6 +43,8 @@ struct body {
  * once, but no more. */
 int body_add(struct body *b, struct budget *g, const char *bytes, size_t n,
 	     size_t size);
+/* Does it count as a big one? */
+bool body_is_big(const struct body *b, const struct budget *g);
 /* Frees the body and gives its bytes back to the budget. */
 void body_drop(struct body *b, struct budget *g);
 

@@ -47,10 +47,13 @@ deadline(const struct conn *c)
 void
 conn_expect(struct conn *c, enum conn_wait wait)
 {
-	int64_t ms = c->table->allowed_ms[wait];
+	int64_t ms = c->table->allowed_ms[wait], now_ms = clock_boot_ms();
 
+	atomic_store_explicit(&c->since_ms, now_ms, memory_order_relaxed);
 	atomic_store_explicit(&c->wait, (int)wait, memory_order_relaxed);
-	set_deadline(c, ms > 0 ? clock_boot_ms() + ms : INT64_MAX);
+	if (wait != CONN_BODY)
+		atomic_store_explicit(&c->big, false, memory_order_relaxed);
+	set_deadline(c, ms > 0 ? now_ms + ms : INT64_MAX);
 }
 
 void
@@ -90,11 +93,92 @@ make_slot(struct conns *t, int fd)
 	return 0;
 }
 
+static enum conn_wait
+waits_for(const struct conn *c)
+{
+	return (enum conn_wait)atomic_load_explicit(&c->wait,
+						    memory_order_relaxed);
+}
+
+static int64_t
+since(const struct conn *c)
+{
+	return atomic_load_explicit(&c->since_ms, memory_order_relaxed);
+}
+
+static bool
+is_big(const struct conn *c)
+{
+	return atomic_load_explicit(&c->big, memory_order_relaxed);
+}
+
+/* Called under the lock.  The thread that serves c closes it. */
+static void
+shut(struct conn *c, int64_t now_ms)
+{
+	(void)shutdown(c->fd, SHUT_RDWR);
+	set_deadline(c, INT64_MAX);
+	c->shut_ms = now_ms;
+	c->shut_big = is_big(c);
+	c->table->shut++;
+	c->table->shut_big += c->shut_big;
+}
+
+/* Called under the lock.  The places taken, not those about to be free. */
+static unsigned
+taken(const struct conns *t)
+{
+	return atomic_load(&t->open) - t->shut;
+}
+
+static bool
+is_crowded(const struct conns *t)
+{
+	return taken(t) > t->max / 4 * 3;
+}
+
+/* Called under the lock.  Shuts the connection that has waited longest for its
+ * client, so that those who keep many open keep nobody out.  A connection in
+ * our handler does not wait for its client.  newcomer, or NULL: a connection
+ * whose big body needs room; then only others with a big body are considered. */
+static void
+shut_oldest(struct conns *t, const struct conn *newcomer)
+{
+	struct conn *oldest = NULL;
+
+	for (int fd = 0; fd < t->slots; fd++) {
+		struct conn *c = t->at[fd];
+
+		if (c == NULL || c->shut_ms != 0 ||
+		    waits_for(c) == CONN_HANDLER ||
+		    (newcomer != NULL && (c == newcomer || !is_big(c))))
+			continue;
+		if (oldest == NULL || since(c) < since(oldest))
+			oldest = c;
+	}
+	if (oldest != NULL)
+		shut(oldest, clock_boot_ms());
+}
+
+void
+conn_big_body(struct conn *c, bool crowded)
+{
+	struct conns *t = c->table;
+
+	atomic_store_explicit(&c->big, true, memory_order_relaxed);
+	if (!crowded)
+		return;
+	pthread_mutex_lock(&t->lock);
+	if (t->shut_big == 0)	/* else its room is free soon */
+		shut_oldest(t, c);
+	pthread_mutex_unlock(&t->lock);
+}
+
 struct conn *
 conns_add(struct conns *t, int fd)
 {
 	struct conn *c = calloc(1, sizeof(*c));
-	int full;
+	bool full;
 
 	if (c == NULL)
 		return NULL;
@@ -102,15 +186,18 @@ conns_add(struct conns *t, int fd)
 	c->fd = fd;
 	conn_expect(c, CONN_HEAD);
 	pthread_mutex_lock(&t->lock);
-	full = make_slot(t, fd);
-	if (!full)
+	if (is_crowded(t))
+		shut_oldest(t, NULL);
+	full = taken(t) >= t->max || make_slot(t, fd);
+	if (!full) {
 		t->at[fd] = c;
+		atomic_fetch_add(&t->open, 1);
+	}
 	pthread_mutex_unlock(&t->lock);
 	if (full) {
 		free(c);
 		return NULL;
 	}
-	atomic_fetch_add(&t->open, 1);
 	return c;
 }
 
@@ -137,6 +224,8 @@ conn_drop(struct conn *c)
 
 	pthread_mutex_lock(&t->lock);
 	t->at[c->fd] = NULL;
+	t->shut -= c->shut_ms != 0;
+	t->shut_big -= c->shut_big;
 	last = unref(c->pair);
 	pthread_mutex_unlock(&t->lock);
 	atomic_store(&t->closed_ms, clock_boot_ms());
@@ -184,7 +273,7 @@ hurry(const struct conns *t, int64_t sooner_ms[CONN_WAITS])
 {
 	static const enum conn_wait heads[] = {CONN_HEAD, CONN_FIRST};
 
-	if (atomic_load(&t->open) <= t->max / 4 * 3)
+	if (!is_crowded(t))
 		return;
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
 		if (t->allowed_ms[heads[i]] > SERVER_HURRY_MS)
@@ -196,9 +285,17 @@ static bool
 is_late(const struct conn *c, int64_t now_ms,
 	const int64_t sooner_ms[CONN_WAITS])
 {
-	int wait = atomic_load_explicit(&c->wait, memory_order_relaxed);
+	return deadline(c) - sooner_ms[waits_for(c)] <= now_ms;
+}
 
-	return deadline(c) - sooner_ms[wait] <= now_ms;
+/* Since when the thread that serves c owes something; INT64_MAX: it does
+ * not. */
+static int64_t
+owed_since(const struct conn *c)
+{
+	if (c->shut_ms != 0)
+		return c->shut_ms;
+	return waits_for(c) == CONN_HANDLER ? since(c) : INT64_MAX;
 }
 
 /* Shuts down the connections that are past their deadlines and counts them in
@@ -206,18 +303,22 @@ is_late(const struct conn *c, int64_t now_ms,
 static void
 reap(struct conns *t, int64_t now_ms, unsigned late[CONN_WAITS])
 {
-	int64_t sooner_ms[CONN_WAITS] = {0};
+	int64_t sooner_ms[CONN_WAITS] = {0}, owed_ms = INT64_MAX;
 
 	hurry(t, sooner_ms);
 	for (int fd = 0; fd < t->slots; fd++) {
 		struct conn *c = t->at[fd];
 
-		if (c == NULL || !is_late(c, now_ms, sooner_ms))
+		if (c == NULL)
 			continue;
-		(void)shutdown(fd, SHUT_RDWR);
-		set_deadline(c, INT64_MAX);
-		late[atomic_load_explicit(&c->wait, memory_order_relaxed)]++;
+		if (c->shut_ms == 0 && is_late(c, now_ms, sooner_ms)) {
+			late[waits_for(c)]++;
+			shut(c, now_ms);
+		}
+		if (owed_since(c) < owed_ms)
+			owed_ms = owed_since(c);
 	}
+	atomic_store(&t->owed_ms, owed_ms);
 }
 
 static void
@@ -303,6 +404,7 @@ conns_init(struct conns *t, const struct server_options *o,
 	t->tick_ms = tick_of(t);
 	atomic_store(&t->beat_ms, clock_boot_ms());
 	atomic_store(&t->closed_ms, clock_boot_ms());
+	atomic_store(&t->owed_ms, INT64_MAX);
 
 	t->stop_fd = eventfd(0, EFD_CLOEXEC);
 	if (t->stop_fd < 0)

@@ -41,6 +41,11 @@ struct conn {
 	int fd;
 	_Atomic int wait;	/* enum conn_wait */
 	_Atomic int64_t deadline_ms;	/* boot time; INT64_MAX: none */
+	_Atomic int64_t since_ms;	/* boot time since which it waits */
+	int64_t shut_ms;	/* boot time at which it was shut down; 0: it
+				   was not.  Under the table's lock … */
+	bool shut_big;		/* … as is this: it had a big body then */
+	_Atomic bool big;	/* a big body is arriving */
 	struct tls_credentials *pair;	/* NULL before the handshake */
 	struct request *request;	/* begun and not yet completed */
 };
@@ -55,6 +60,8 @@ struct conns {
 	int64_t allowed_ms[CONN_WAITS];	/* 0: no deadline */
 	int tick_ms;
 	unsigned max;
+	unsigned shut;	/* shut down and not yet dropped; under the lock */
+	unsigned shut_big;	/* … of them those with a big body */
 	/* The most open at once since memory was last given back. */
 	unsigned most;
 	void (*reaped)(void *ctx, unsigned n);
@@ -62,6 +69,10 @@ struct conns {
 	_Atomic unsigned open;
 	_Atomic int64_t closed_ms;	/* boot time of the last close */
 	_Atomic int64_t beat_ms; /* boot time of the reaper's last round */
+	/* Since when a serving thread owes something: a handler runs, or a
+	 * connection that was shut down is yet to be closed.  Boot time as of
+	 * the reaper's last round; INT64_MAX: nothing is owed. */
+	_Atomic int64_t owed_ms;
 };
 
 /* Starts the reaper, which enforces the deadlines in o and calls `reaped` with
@@ -73,7 +84,9 @@ int conns_init(struct conns *t, const struct server_options *o,
 /* Ends the reaper.  No connection may be open any more. */
 void conns_done(struct conns *t);
 
-/* Adds a new connection.  Returns NULL if memory is short. */
+/* Adds a new connection.  If more than three quarters of the places are taken,
+ * the connection that has waited longest for its client is shut down for it.
+ * Returns NULL if all places are taken nevertheless, or memory is short. */
 struct conn *conns_add(struct conns *t, int fd);
 /* Call this before the descriptor is closed.  It frees c. */
 void conn_drop(struct conn *c);
@@ -89,6 +102,10 @@ void conn_greeted(struct conn *c);
 /* The request line has come.  A head that has begun does not get the time of an
  * idle wait, and the first head gets no more time than is left. */
 void conn_head_begun(struct conn *c);
+
+/* A big body is arriving on c; crowded: big bodies have little room left.  Then
+ * the other connection whose big body has been arriving longest is shut down. */
+void conn_big_body(struct conn *c, bool crowded);
 
 /* Takes ownership of p as the pair for new handshakes. */
 void conns_rotate(struct conns *t, struct tls_credentials *p);

@@ -218,6 +218,11 @@ write_table(struct buf *b, const struct metrics_gauges *g)
 	      "minute: something cannot be listed or watched.",
 	      g->controller.blocked);
 
+	family(b, "log_lines_dropped_total", "counter",
+	       "Log lines that the reader of stderr did not take in time.");
+	buf_printf(b, METRICS_PREFIX "log_lines_dropped_total %llu\n",
+		   (unsigned long long)g->log_dropped);
+
 	if (g->cert_not_after_ms != 0)
 		gauge(b, "tls_certificate_expiration_timestamp_seconds",
 		      "When the served certificate ends.",

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A thread that logs never waits for one that writes.  The lock of the buffer
+ * is held while bytes are copied, never across a system call.  One thread at a
+ * time writes, for all of them: whoever finds `writing` clear.  A pipe that
+ * poll(2) reports as writable has room for PIPE_BUF bytes, so that write(2)
+ * does not block.
+ */
+#include "log_sink.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/limits.h"
+
+#define PIECES (2 * LOG_WAITING_BYTES_MAX / PIPE_BUF)
+
+static atomic_flag writing = ATOMIC_FLAG_INIT;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The lock protects everything below.  Only the thread that has set `writing`
+ * moves `first`, so it may write from the buffer without the lock. */
+static char waiting[LOG_WAITING_BYTES_MAX];
+static size_t first, waiting_bytes;
+static uint64_t dropped;
+
+static bool
+waiting_add(const char *line, size_t n)
+{
+	size_t at, head;
+
+	if (n > sizeof(waiting) - waiting_bytes)
+		return false;
+	at = (first + waiting_bytes) % sizeof(waiting);
+	head = sizeof(waiting) - at;
+	if (head > n)
+		head = n;
+	memcpy(waiting + at, line, head);
+	memcpy(waiting, line + head, n - head);
+	waiting_bytes += n;
+	return true;
+}
+
+static bool
+waiting_any(void)
+{
+	bool any;
+
+	pthread_mutex_lock(&lock);
+	any = waiting_bytes > 0;
+	pthread_mutex_unlock(&lock);
+	return any;
+}
+
+/* Finds the bytes to write next: whole lines if there is a newline among them.
+ * Returns 0 if nothing waits.  The caller has set `writing`. */
+static size_t
+waiting_next(const char **bytes)
+{
+	const char *newline;
+	size_t n;
+
+	pthread_mutex_lock(&lock);
+	if (waiting_bytes == 0)
+		first = 0;
+	*bytes = waiting + first;
+	n = sizeof(waiting) - first;
+	if (n > waiting_bytes)
+		n = waiting_bytes;
+	if (n > PIPE_BUF)
+		n = PIPE_BUF;
+	pthread_mutex_unlock(&lock);
+
+	newline = memrchr(*bytes, '\n', n);
+	return newline != NULL ? (size_t)(newline - *bytes) + 1 : n;
+}
+
+static void
+waiting_remove(size_t n)
+{
+	pthread_mutex_lock(&lock);
+	first = (first + n) % sizeof(waiting);
+	waiting_bytes -= n;
+	pthread_mutex_unlock(&lock);
+}
+
+/* Nobody will ever read what waits. */
+static void
+waiting_lose(void)
+{
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < waiting_bytes; i++)
+		dropped += waiting[(first + i) % sizeof(waiting)] == '\n';
+	first = waiting_bytes = 0;
+	pthread_mutex_unlock(&lock);
+}
+
+/* Writes one piece.  Returns false if the reader takes nothing now. */
+static bool
+write_piece(void)
+{
+	struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+	const char *bytes;
+	size_t n = waiting_next(&bytes);
+	ssize_t done;
+
+	if (n == 0)
+		return true;
+	if (poll(&p, 1, 0) <= 0)
+		return false;
+	done = write(STDERR_FILENO, bytes, n);
+	if (done >= 0)
+		waiting_remove((size_t)done);
+	else if (errno == EAGAIN || errno == EINTR)
+		return false;
+	else
+		waiting_lose();
+	return true;
+}
+
+bool
+log_sink_flush(void)
+{
+	bool taken = true;
+
+	/* Look again each time, for a line that came while `writing` was still
+	 * set.  The bound is for a thread that would
+	 * otherwise write for all others without end. */
+	for (unsigned i = 0; i < PIECES && taken && waiting_any(); i++) {
+		if (atomic_flag_test_and_set(&writing))
+			return false;
+		taken = write_piece();
+		atomic_flag_clear(&writing);
+	}
+	return !waiting_any();
+}
+
+void
+log_sink_put(const char *line, size_t n)
+{
+	bool kept;
+
+	pthread_mutex_lock(&lock);
+	kept = waiting_add(line, n);
+	dropped += !kept;
+	pthread_mutex_unlock(&lock);
+	(void)log_sink_flush();
+}
+
+uint64_t
+log_sink_dropped(void)
+{
+	uint64_t n;
+
+	pthread_mutex_lock(&lock);
+	n = dropped;
+	pthread_mutex_unlock(&lock);
+	return n;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef EDGE_LOG_SINK_H
+#define EDGE_LOG_SINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Writes lines to stderr without ever waiting for who reads them.  What the
+ * reader does not take waits in a buffer of LOG_WAITING_BYTES_MAX and goes out
+ * later, in order.  A line for which the buffer has no room is dropped and
+ * counted.  Any thread.
+ */
+
+/* Takes a line of at most PIPE_BUF bytes, its newline included. */
+void log_sink_put(const char *line, size_t n);
+
+/* Writes what waits, as far as the reader takes it.  Returns true if nothing
+ * waits any more. */
+bool log_sink_flush(void);
+
+/* How many lines were dropped since the process began. */
+uint64_t log_sink_dropped(void);
+
+#endif

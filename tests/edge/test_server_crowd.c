@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * edge/server with more clients than places: whoever has waited longest for its
+ * client goes, and a new client is served at once.  And a thread that no longer
+ * answers is seen.
+ */
+#include "rig.h"
+
+#include <check.h>
+#include <poll.h>
+
+#include "edge/clock.h"
+#include "suite.h"
+
+#define PLACES 32
+#define CROWD 200
+
+static struct rig rig;
+
+static void
+setup(void)
+{
+	struct server_options o = rig_options();
+
+	o.connections_max = PLACES;
+	rig_start(&rig, &o);
+}
+
+static void
+teardown(void)
+{
+	server_free(rig.server);
+}
+
+static void
+expect_served(struct peer *p)
+{
+	struct answer a;
+
+	ck_assert_int_eq(peer_post(p, "/echo", "{}", 2, &a), 0);
+	ck_assert_int_eq(a.status, 200);
+}
+
+static void
+crowd_leaves(struct peer *crowd)
+{
+	for (int i = 0; i < CROWD; i++)
+		peer_close(&crowd[i]);
+}
+
+/* Each asks once and then keeps its connection. */
+START_TEST(idle_after_a_request)
+{
+	struct peer crowd[CROWD];
+
+	for (int i = 0; i < CROWD; i++) {
+		ck_assert_int_eq(peer_open(&crowd[i], rig.port), 0);
+		expect_served(&crowd[i]);
+	}
+	ck_assert(peer_at_end(&crowd[0]));	/* the longest idle one … */
+	expect_served(&crowd[CROWD - 1]);	/* … and not the last */
+	ck_assert_uint_le(server_connections(rig.server), PLACES);
+	crowd_leaves(crowd);
+}
+END_TEST
+
+START_TEST(silent_from_the_start)
+{
+	struct peer crowd[CROWD], good;
+
+	for (int i = 0; i < CROWD; i++)
+		ck_assert_int_eq(peer_open(&crowd[i], rig.port), 0);
+	ck_assert_int_eq(peer_open(&good, rig.port), 0);
+	expect_served(&good);
+	peer_close(&good);
+	crowd_leaves(crowd);
+}
+END_TEST
+
+START_TEST(heads_never_completed)
+{
+	struct peer crowd[CROWD], good;
+
+	for (int i = 0; i < CROWD; i++) {
+		ck_assert_int_eq(peer_open(&crowd[i], rig.port), 0);
+		peer_puts(&crowd[i], "POST /echo HTTP/1.1\r\nHost: x\r\n");
+	}
+	ck_assert_int_eq(peer_open(&good, rig.port), 0);
+	expect_served(&good);
+	peer_close(&good);
+	crowd_leaves(crowd);
+}
+END_TEST
+
+/* A reply that nobody reads waits for its client as well. */
+START_TEST(replies_never_read)
+{
+	struct peer crowd[CROWD], good;
+
+	for (int i = 0; i < CROWD; i++) {
+		ck_assert_int_eq(peer_open(&crowd[i], rig.port), 0);
+		peer_puts(&crowd[i], "GET /big HTTP/1.1\r\nHost: x\r\n\r\n");
+	}
+	ck_assert_int_eq(peer_open(&good, rig.port), 0);
+	expect_served(&good);
+	peer_close(&good);
+	crowd_leaves(crowd);
+}
+END_TEST
+
+static void
+stand_in_handler(struct peer *p)
+{
+	peer_puts(p, "POST /wait HTTP/1.1\r\nHost: x\r\nContent-Type: " JSON
+		     "\r\nContent-Length: 2\r\n\r\n{}");
+	while (rig.waiting == 0)
+		poll(NULL, 0, 1);
+}
+
+/* Its request is at work, so it is not the one to go although it is the
+ * oldest. */
+START_TEST(not_one_in_its_handler)
+{
+	struct peer crowd[CROWD], first;
+	struct answer a;
+
+	ck_assert_int_eq(peer_open(&first, rig.port), 0);
+	pthread_mutex_lock(&rig.gate);
+	stand_in_handler(&first);
+	for (int i = 0; i < CROWD; i++) {
+		ck_assert_int_eq(peer_open(&crowd[i], rig.port), 0);
+		expect_served(&crowd[i]);
+	}
+	pthread_mutex_unlock(&rig.gate);
+	ck_assert_int_eq(peer_read(&first, &a), 0);
+	ck_assert_int_eq(a.status, 200);
+	peer_close(&first);
+	crowd_leaves(crowd);
+}
+END_TEST
+
+#define STUCK_MS 900	/* longer than a tick of the reaper */
+
+static void
+expect_beat(bool well)
+{
+	int64_t by_ms = clock_boot_ms() + 20000;
+
+	while ((server_heartbeat_age_ms(rig.server) < STUCK_MS) != well &&
+	       clock_boot_ms() < by_ms)
+		poll(NULL, 0, 10);
+	ck_assert_int_eq(server_heartbeat_age_ms(rig.server) < STUCK_MS, well);
+}
+
+START_TEST(a_stuck_handler_is_seen)
+{
+	struct peer first;
+
+	ck_assert_int_eq(peer_open(&first, rig.port), 0);
+	expect_beat(true);
+	pthread_mutex_lock(&rig.gate);
+	stand_in_handler(&first);
+	expect_beat(false);
+	pthread_mutex_unlock(&rig.gate);
+	expect_beat(true);
+	peer_close(&first);
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *s = suite_create("edge/server_crowd");
+	TCase *t = tcase_create("crowds");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 60);
+	tcase_add_test(t, idle_after_a_request);
+	tcase_add_test(t, silent_from_the_start);
+	tcase_add_test(t, heads_never_completed);
+	tcase_add_test(t, replies_never_read);
+	tcase_add_test(t, not_one_in_its_handler);
+	tcase_add_test(t, a_stuck_handler_is_seen);
+	suite_add_tcase(s, t);
+	return suite_run(s);
+}
