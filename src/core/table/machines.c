@@ -7,28 +7,59 @@
 
 #include "core/rules/admit.h"
 
-static const char *
-key_uid(const void *ctx, uint32_t id)
+static uint32_t
+uid_hash(const void *ctx, uint32_t id)
 {
-	return ((const struct machines *)ctx)->at[id].uid;
+	return index_hash_text(((const struct machines *)ctx)->at[id].uid);
 }
 
-static const char *
-key_name(const void *ctx, uint32_t id)
+static bool
+uid_same(const void *ctx, uint32_t id, const void *key)
 {
-	return ((const struct machines *)ctx)->at[id].name;
+	return strcmp(((const struct machines *)ctx)->at[id].uid, key) == 0;
 }
 
-static const char *
-key_other(const void *ctx, uint32_t id)
+static uint32_t
+name_hash(const void *ctx, uint32_t id)
 {
-	return ((const struct machines *)ctx)->at[id].other_name;
+	return index_hash_text(((const struct machines *)ctx)->at[id].name);
 }
 
-static const char *
-key_owner(const void *ctx, uint32_t id)
+static bool
+name_same(const void *ctx, uint32_t id, const void *key)
 {
-	return ((const struct machines *)ctx)->at[id].owner_uid;
+	return strcmp(((const struct machines *)ctx)->at[id].name, key) == 0;
+}
+
+static uint32_t
+other_hash(const void *ctx, uint32_t id)
+{
+	return index_hash_text(((const struct machines *)ctx)->at[id].other_name);
+}
+
+static bool
+other_same(const void *ctx, uint32_t id, const void *key)
+{
+	return strcmp(((const struct machines *)ctx)->at[id].other_name, key) == 0;
+}
+
+static uint32_t
+owner_hash(const void *ctx, uint32_t id)
+{
+	return index_hash_text(((const struct machines *)ctx)->at[id].owner_uid);
+}
+
+static bool
+owner_same(const void *ctx, uint32_t id, const void *key)
+{
+	return strcmp(((const struct machines *)ctx)->at[id].owner_uid, key) == 0;
+}
+
+/* Returns the first id that was added with this text. */
+static uint32_t
+find(const struct index *x, const char *text)
+{
+	return index_find(x, index_hash_text(text), text);
 }
 
 int
@@ -36,10 +67,10 @@ machines_init(struct machines *m, uint32_t max)
 {
 	*m = (struct machines){.cap = 2 * max, .max = max, .free = NO_ID};
 	m->at = calloc(m->cap, sizeof(*m->at));
-	if (m->at == NULL || index_init(&m->claim_by_uid, max, key_uid, m) ||
-	    index_init(&m->claim_by_node, max, key_other, m) ||
-	    index_init(&m->node_by_name, max, key_name, m) ||
-	    index_init(&m->node_by_owner, max, key_owner, m)) {
+	if (m->at == NULL || index_init(&m->claim_by_uid, max, uid_hash, uid_same, m) ||
+	    index_init(&m->claim_by_node, max, other_hash, other_same, m) ||
+	    index_init(&m->node_by_name, max, name_hash, name_same, m) ||
+	    index_init(&m->node_by_owner, max, owner_hash, owner_same, m)) {
 		machines_done(m);
 		return -1;
 	}
@@ -109,14 +140,14 @@ machines_id(const struct machines *m, const struct entry *e)
 uint32_t
 machines_find_claim(const struct machines *m, const char *uid)
 {
-	return index_find(&m->claim_by_uid, uid);
+	return find(&m->claim_by_uid, uid);
 }
 
 uint32_t
 machines_find(const struct machines *m, const struct object *o)
 {
 	return o->kind == KIND_NODECLAIM ? machines_find_claim(m, o->uid)
-					 : index_find(&m->node_by_name,
+					 : find(&m->node_by_name,
 						      o->name);
 }
 
@@ -262,18 +293,18 @@ claim_of(const struct machines *m, const struct entry *node)
 
 	if (node->owner_uid[0] != '\0')
 		return machines_find_claim(m, node->owner_uid);
-	id = index_find(&m->claim_by_node, node->name);
+	id = find(&m->claim_by_node, node->name);
 	return id;
 }
 
 static uint32_t
 node_of(const struct machines *m, const struct entry *claim)
 {
-	uint32_t id = index_find(&m->node_by_owner, claim->uid);
+	uint32_t id = find(&m->node_by_owner, claim->uid);
 
 	if (id != NO_ID || claim->other_name[0] == '\0')
 		return id;
-	id = index_find(&m->node_by_name, claim->other_name);
+	id = find(&m->node_by_name, claim->other_name);
 	if (id != NO_ID && m->at[id].owner_uid[0] != '\0')
 		return NO_ID;	/* it is another claim's Node */
 	return id;
