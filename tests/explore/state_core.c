@@ -70,6 +70,9 @@ mix_flight(struct mix *m, const struct controller *s, const struct flight *f)
 static void
 entry(struct mix *m, const struct controller *s, const struct entry *e)
 {
+	const struct machines *t = &s->machines;
+	char text[UID_BYTES];
+
 	mix(m, e->used);
 	mix(m, e->peer);
 	if (!e->used)
@@ -85,20 +88,25 @@ entry(struct mix *m, const struct controller *s, const struct entry *e)
 		    (e->generation == s->views.at[e->kind].generation) << 22);
 	mix_server(m, e->mark_ms);
 	mix_server(m, e->created_ms);
-	mix_server(m, e->tried_ms);
-	mix_server(m, e->ready_ms);
 	mix_server(m, e->created_stamp_ms);
-	mix_server(m, e->ready_stamp_ms);
-	mix_server(m, e->seen_ms);
-	mix_server(m, e->launch_seen_ms);
-	mix_text(m, e->replaces);
-	mix_text(m, e->said);
-	mix_text(m, e->name);
-	mix_text(m, e->uid);
-	mix_label(m, e->rv);
-	mix_text(m, e->nodepool);
-	mix_text(m, e->other_name);
-	mix_text(m, e->owner_uid);
+	if (e->kind == KIND_NODECLAIM) {
+		mix_server(m, e->tried_ms);
+		mix_server(m, e->ready_ms);
+		mix_server(m, e->ready_stamp_ms);
+		mix_server(m, e->seen_ms);
+		mix_server(m, e->launch_seen_ms);
+	}
+	mix_text(m, machines_replaces(t, e));
+	mix_text(m, machines_said(t, e));
+	mix_text(m, machines_name(t, e));
+	machines_uid(t, e, text);
+	mix_text(m, text);
+	machines_rv(t, e, text);
+	mix_label(m, text);
+	mix_text(m, machines_nodepool(t, e));
+	mix_text(m, machines_other_name(t, e));
+	machines_owner_uid(t, e, text);
+	mix_text(m, text);
 }
 
 static void

@@ -41,6 +41,9 @@
 /* The table. */
 #define MACHINES_MAX 65536	/* of each kind; Kubernetes is tested to
 				   5,000 */
+#define NAMES_BYTES 80		/* for the names of each object on average; two
+				   objects of a machine have 72 bytes or so */
+#define NAMES_BYTES_LEAST (64u << 10)	/* … and beside that */
 #define ANNOTATIONS_BYTES_MAX (256u << 10)	/* Kubernetes' own limit for one
 						   object */
 #define ANNOTATIONS_ROOM 2048	/* hold, mark and held-key at their longest */

@@ -11,8 +11,8 @@
 /*
  * Uids and resourceVersions in little room.  Both are opaque texts, but every
  * API server writes them in one way: a uid as a UUID in lower case, a
- * resourceVersion as a decimal number.  Such a text is kept as 16 or 8 bytes,
- * any other text as a reference to a string, and comes back exactly as it was.
+ * resourceVersion as a decimal number, of at most 18 digits for centuries.  Such
+ * a text is kept as 16 or 8 bytes, any other text as a reference to a string, and comes back exactly as it was.
  * Two that were packed with the same strings are equal if and only if their
  * texts are.
  *
@@ -48,6 +48,9 @@ bool version_find(const struct strings *s, const char *text,
 void uid_text(const struct strings *s, struct uid u, char out[UID_BYTES]);
 void version_text(const struct strings *s, struct version v,
 		  char out[RV_BYTES]);
+
+/* Compares the texts as strcmp does. */
+int uid_compare(const struct strings *s, struct uid a, struct uid b);
 
 static inline bool
 uid_equals(struct uid a, struct uid b)

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define USED_MIN 256u
 
@@ -13,16 +14,25 @@ is_full(uint32_t n, uint32_t used)
 	return n > used / 8 * 7;
 }
 
-/* FNV-1a.  It has no secret seed: the API server checks names and uids, and the
- * table is bounded, so nobody gains anything by collisions. */
+/* Takes eight bytes at a time, because every watch line looks several names up.
+ * It has no secret seed: the API server checks names and uids, and the table is
+ * bounded, so nobody gains anything by collisions. */
 uint32_t
 index_hash_text(const char *text)
 {
-	uint32_t h = 2166136261u;
+	size_t n = strlen(text);
+	uint64_t h = n, piece;
 
-	for (; *text != '\0'; text++)
-		h = (h ^ (unsigned char)*text) * 16777619u;
-	return h ^ (h >> 15);
+	for (; n >= sizeof(piece); n -= sizeof(piece)) {
+		memcpy(&piece, text, sizeof(piece));
+		h = (h ^ piece) * 0x9fb21c651e98df25u;
+		h ^= h >> 32;
+		text += sizeof(piece);
+	}
+	piece = 0;
+	memcpy(&piece, text, n);
+	h = (h ^ piece) * 0x9fb21c651e98df25u;
+	return (uint32_t)(h >> 32 ^ h);
 }
 
 int

@@ -136,7 +136,7 @@ strings_take(struct strings *s, const char *text)
 void
 strings_drop(struct strings *s, uint32_t ref)
 {
-	if (ref == 0)
+	if (ref == 0 || ref == NO_ID)
 		return;
 	assert(s->at[ref].users > 0);
 	if (--s->at[ref].users > 0)
@@ -147,4 +147,19 @@ strings_drop(struct strings *s, uint32_t ref)
 		return;
 	s->top = 1;
 	memset(s->free, 0, sizeof(s->free));
+}
+
+int
+strings_set(struct strings *s, uint32_t *ref, const char *text)
+{
+	uint32_t new;
+
+	if (strcmp(strings_text(s, *ref), text) == 0)
+		return 0;
+	new = strings_take(s, text);
+	if (new == NO_ID)
+		return -1;
+	strings_drop(s, *ref);
+	*ref = new;
+	return 0;
 }

@@ -25,7 +25,7 @@ machine_name(const struct controller *s, uint32_t id)
 		return "";
 	if (retries_has(&s->replacements.retries, id))
 		return retries_at(&s->replacements.retries, id)->name;
-	return s->machines.at[id].name;
+	return machines_name(&s->machines, &s->machines.at[id]);
 }
 
 /* Reports when the scope will be quiet and because of which machine, or when

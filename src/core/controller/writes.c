@@ -69,7 +69,8 @@ come_to_rest(struct writes *ws, uint32_t id)
 }
 
 void
-writes_observe(struct writes *ws, uint32_t id, const struct entry *e)
+writes_observe(struct writes *ws, uint32_t id, const struct entry *e,
+	       const char *rv)
 {
 	struct write *w = &ws->at[id];
 
@@ -81,9 +82,9 @@ writes_observe(struct writes *ws, uint32_t id, const struct entry *e)
 	 * written. */
 	else if (w->state == WRITE_EXPECTED &&
 		 (w->rv[0] == '\0' ? shows(e, w->act)
-				   : strcmp(w->rv, e->rv) == 0))
+				   : strcmp(w->rv, rv) == 0))
 		come_to_rest(ws, id);
-	else if (w->state == WRITE_STALE && strcmp(w->rv, e->rv) != 0)
+	else if (w->state == WRITE_STALE && strcmp(w->rv, rv) != 0)
 		come_to_rest(ws, id);
 	assert(write_check(ws, id));
 }

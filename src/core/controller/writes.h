@@ -104,8 +104,10 @@ write_is_backing_off(const struct write *w)
 
 /* --- what is seen, and time ----------------------------------------------- */
 
-/* Call this after a watch line has changed entry *e, whose id is `id`. */
-void writes_observe(struct writes *ws, uint32_t id, const struct entry *e);
+/* Call this after a watch line has changed entry *e, whose id is `id`, and whose
+ * version is now rv. */
+void writes_observe(struct writes *ws, uint32_t id, const struct entry *e,
+		    const char *rv);
 /* Call this when the object is gone.  A late answer is then ignored. */
 void writes_drop(struct writes *ws, uint32_t id);
 /* Call this when the Node names another owner than before. */

@@ -23,37 +23,6 @@ teardown(void)
 	strings_done(&s);
 }
 
-START_TEST(equal_texts_are_one_string)
-{
-	uint32_t a = strings_take(&s, "ip-10-0-0-1.internal");
-	uint32_t b = strings_take(&s, "ip-10-0-0-2.internal");
-	const char *text = strings_text(&s, a);
-
-	ck_assert_uint_ne(a, b);
-	ck_assert_uint_eq(strings_take(&s, "ip-10-0-0-1.internal"), a);
-	ck_assert_str_eq(text, "ip-10-0-0-1.internal");
-	ck_assert_str_eq(strings_text(&s, b), "ip-10-0-0-2.internal");
-	strings_drop(&s, a);
-	ck_assert_ptr_eq(strings_text(&s, a), text);
-	ck_assert_str_eq(text, "ip-10-0-0-1.internal");
-	ck_assert_uint_eq(strings_find(&s, text), a);
-	strings_drop(&s, a);
-	ck_assert_uint_eq(strings_find(&s, "ip-10-0-0-1.internal"), NO_ID);
-	ck_assert_uint_eq(strings_find(&s, "ip-10-0-0-2.internal"), b);
-	ck_assert_uint_eq(s.n, 1);
-}
-END_TEST
-
-START_TEST(the_empty_string_is_free)
-{
-	ck_assert_uint_eq(strings_take(&s, ""), 0);
-	ck_assert_uint_eq(strings_find(&s, ""), 0);
-	ck_assert_str_eq(strings_text(&s, 0), "");
-	strings_drop(&s, 0);
-	ck_assert_uint_eq(s.n, 0);
-}
-END_TEST
-
 /* Fills the arena with different texts of n bytes, NUL included, and returns
  * how many there was room for. */
 static uint32_t
@@ -76,6 +45,57 @@ fill(size_t n, uint32_t refs[ARENA])
 		count++;
 	}
 }
+
+START_TEST(equal_texts_are_one_string)
+{
+	uint32_t a = strings_take(&s, "ip-10-0-0-1.internal");
+	uint32_t b = strings_take(&s, "ip-10-0-0-2.internal");
+	const char *text = strings_text(&s, a);
+
+	ck_assert_uint_ne(a, b);
+	ck_assert_uint_eq(strings_take(&s, "ip-10-0-0-1.internal"), a);
+	ck_assert_str_eq(text, "ip-10-0-0-1.internal");
+	ck_assert_str_eq(strings_text(&s, b), "ip-10-0-0-2.internal");
+	strings_drop(&s, a);
+	ck_assert_ptr_eq(strings_text(&s, a), text);
+	ck_assert_str_eq(text, "ip-10-0-0-1.internal");
+	ck_assert_uint_eq(strings_find(&s, text), a);
+	strings_drop(&s, a);
+	ck_assert_uint_eq(strings_find(&s, "ip-10-0-0-1.internal"), NO_ID);
+	ck_assert_uint_eq(strings_find(&s, "ip-10-0-0-2.internal"), b);
+	ck_assert_uint_eq(s.n, 1);
+}
+END_TEST
+
+START_TEST(a_reference_changes)
+{
+	static uint32_t refs[ARENA];
+	uint32_t ref = 0;
+
+	ck_assert_int_eq(strings_set(&s, &ref, "a"), 0);
+	ck_assert_str_eq(strings_text(&s, ref), "a");
+	ck_assert_int_eq(strings_set(&s, &ref, "a"), 0);
+	ck_assert_int_eq(strings_set(&s, &ref, "b"), 0);
+	ck_assert_str_eq(strings_text(&s, ref), "b");
+	ck_assert_uint_eq(s.n, 1);
+	(void)fill(28, refs);
+	ck_assert_int_eq(strings_set(&s, &ref, "this is longer than that"), -1);
+	ck_assert_str_eq(strings_text(&s, ref), "b");
+	ck_assert_int_eq(strings_set(&s, &ref, ""), 0);
+	ck_assert_uint_eq(ref, 0);
+	ck_assert_uint_eq(strings_find(&s, "b"), NO_ID);
+}
+END_TEST
+
+START_TEST(the_empty_string_is_free)
+{
+	ck_assert_uint_eq(strings_take(&s, ""), 0);
+	ck_assert_uint_eq(strings_find(&s, ""), 0);
+	ck_assert_str_eq(strings_text(&s, 0), "");
+	strings_drop(&s, 0);
+	ck_assert_uint_eq(s.n, 0);
+}
+END_TEST
 
 static const struct {
 	size_t n;	/* with the NUL */
@@ -205,6 +225,7 @@ main(void)
 
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_test(c, equal_texts_are_one_string);
+	tcase_add_test(c, a_reference_changes);
 	tcase_add_test(c, the_empty_string_is_free);
 	tcase_add_loop_test(c, full, 0, sizeof(sizes) / sizeof(sizes[0]));
 	tcase_add_test(c, room_is_used_again);

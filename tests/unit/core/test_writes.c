@@ -51,8 +51,7 @@ see(const char *rv, enum mark mark, enum hold hold)
 {
 	struct entry e = {.used = true, .mark = mark, .hold = hold};
 
-	strcpy(e.rv, rv);
-	writes_observe(&ws, 1, &e);
+	writes_observe(&ws, 1, &e, rv);
 }
 
 static enum write_state
