@@ -110,19 +110,33 @@ entry(struct mix *m, const struct controller *s, const struct entry *e)
 }
 
 static void
-write(struct mix *m, const struct write *w)
+version(struct mix *m, uint64_t key)
 {
-	bool rv = w->state == WRITE_EXPECTED || w->state == WRITE_STALE;
+	if (key == 0)
+		mix_label(m, "");
+	else
+		mix_version(m, key - 1);
+}
 
-	mix(m, w->state | w->act << 3 | w->reread << 7 | w->owner_gone << 8 |
-		       w->owner_hold << 9 | w->owner_default << 11 |
-		       w->wants_hold << 13 | w->was_ours << 14 |
-		       w->again << 15 | w->reholds << 16);
-	mix(m, w->failures | (uint64_t)w->class_failures << 20 |
-		       (uint64_t)w->refusals << 40);
-	mix_until(m, w->class_boot_ms, m->boot);
-	mix_label(m, rv ? w->rv : "");
-	mix_label(m, w->tried_rv);
+static void
+write(struct mix *m, const struct writes *ws, uint32_t id)
+{
+	const struct write *w = &ws->at[id];
+	const struct pending *p = &ws->pending[w->pending - 1];
+
+	mix(m, w->owner_gone | w->owner_hold << 1 | w->owner_default << 3 |
+		       w->wants_hold << 5 | w->was_ours << 6 |
+		       w->reholds << 7 | (w->pending != 0) << 9);
+	if (w->pending == 0)
+		return;
+	mix(m, p->state | p->act << 3 | p->reread << 7 | p->again << 8);
+	mix(m, p->failures | (uint64_t)p->class_failures << 20 |
+		       (uint64_t)p->refusals << 40);
+	mix_until(m, p->class_boot_ms, m->boot);
+	version(m, p->state == WRITE_EXPECTED || p->state == WRITE_STALE
+			   ? p->rv
+			   : 0);
+	version(m, p->tried_rv);
 }
 
 static void
@@ -141,6 +155,18 @@ heap(struct mix *m, const struct heap *h, int64_t now)
 		mix_moment(m, h->keys[h->ids[i]], now);
 	}
 	mix(m, h->n);
+}
+
+static void
+later(struct mix *m, const struct writes *ws)
+{
+	for (uint32_t i = 0; i < ws->later.n; i++) {
+		uint32_t place = ws->later.ids[i];
+
+		mix(m, ws->pending[place].id);
+		mix_moment(m, ws->later.keys[place], m->boot);
+	}
+	mix(m, ws->later.n);
 }
 
 static void
@@ -282,11 +308,11 @@ mix_controller(struct mix *m, const struct controller *s)
 	for (uint32_t i = 0; i < s->machines.top; i++) {
 		entry(m, s, &s->machines.at[i]);
 		mix(m, s->queue.at[i].queued);
-		write(m, &s->writes.at[i]);
+		write(m, &s->writes, i);
 		mix_boot(m, s->release.due_boot_ms[i]);
 	}
 	holds(m, &s->timers);
-	heap(m, &s->writes.later, m->boot);
+	later(m, &s->writes);
 	past(m, &s->replacements);
 	nodepools(m, s);
 	clocks(m, s);

@@ -505,7 +505,7 @@ MUTANTS = [
      "if (w->refusals++ == 0)", "w->refusals++;\n\tif (1)"),
     ("a clear that is invalid is read without end", "controller/writes.c",
      "if (a->act == ACT_HOLD ||\n"
-     "\t\t    strcmp(ws->at[a->id].tried_rv, a->rv) == 0)",
+     "\t\t    pending_of(ws, a->id)->tried_rv == version_key(a->rv))",
      "if (a->act == ACT_HOLD)"),
     ("the mark is an hour old", "controller/act.c",
      ".mark_ms = act == ACT_HOLD ? now.server_ms : e->mark_ms,",

@@ -44,6 +44,11 @@ bool uid_find(const struct strings *s, const char *text, struct uid *out);
 bool version_find(const struct strings *s, const char *text,
 		  struct version *out);
 
+/* Returns a number for a resourceVersion that is only compared with others: 0 for
+ * the empty text, and different numbers for different versions.  (Of texts that
+ * are no numbers, two in 2^63 have the same.) */
+uint64_t version_key(const char *text);
+
 /* Give the text back. */
 void uid_text(const struct strings *s, struct uid u, char out[UID_BYTES]);
 void version_text(const struct strings *s, struct version v,

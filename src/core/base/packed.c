@@ -198,6 +198,21 @@ version_find(const struct strings *s, const char *text, struct version *out)
 	return ref != NO_ID;
 }
 
+uint64_t
+version_key(const char *text)
+{
+	uint64_t n;
+
+	if (text[0] == '\0')
+		return 0;
+	if (number_read(text, &n))
+		return n + 1;
+	n = 0;
+	for (; *text != '\0'; text++)
+		n = (n ^ (unsigned char)*text) * 0x9fb21c651e98df25u;
+	return VERSION_TEXT | n;
+}
+
 void
 version_drop(struct strings *s, struct version v)
 {

@@ -68,7 +68,7 @@ half_of(const struct controller *s, const struct entry *e)
 	if (e == NULL)
 		return h;
 	w = write_of(s, e);
-	h.busy = write_is_busy(w);
+	h.busy = writes_busy(&s->writes, machines_id(&s->machines, e));
 	h.spent = w->reholds >= REHOLDS_MAX;
 	return h;
 }
@@ -126,9 +126,11 @@ watch_latency(struct controller *s, uint32_t head, struct half c, struct half n,
 	const struct entry *node = machines_node(&s->machines, head);
 	struct decision d;
 
-	c.busy = c.busy && !write_is_backing_off(&s->writes.at[head]);
+	c.busy = c.busy && !writes_backing_off(&s->writes, head);
 	if (node != NULL)
-		n.busy = n.busy && !write_is_backing_off(write_of(s, node));
+		n.busy = n.busy &&
+			 !writes_backing_off(&s->writes,
+					     machines_id(&s->machines, node));
 	d = decide(&c, &n, goal);
 	writes_want_hold(&s->writes, head, d.act == ACT_HOLD);
 }
@@ -245,7 +247,7 @@ controller_act_on(struct controller *s, uint32_t head, struct now now,
 		return false;
 	if (d.act != ACT_HOLD && !may_remove(s, head, d.release))
 		return false;
-	if (write_of(s, e)->reread) {
+	if (writes_reread(&s->writes, machines_id(&s->machines, e))) {
 		describe(s, e, ACT_READ, "changed", now, out);
 		return true;
 	}

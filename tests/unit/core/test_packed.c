@@ -111,6 +111,10 @@ START_TEST(version_comes_back)
 	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++)
 		ck_assert((version_find(&s, versions[i].text, &again) &&
 			   again.n == v.n) == (i == (size_t)_i));
+	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++)
+		ck_assert((version_key(versions[i].text) ==
+			   version_key(text)) == (i == (size_t)_i));
+	ck_assert((version_key(text) == 0) == (text[0] == '\0'));
 	version_drop(&s, v);
 	ck_assert_uint_eq(s.n, 0);
 }
