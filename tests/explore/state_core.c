@@ -148,13 +148,15 @@ view(struct mix *m, const struct view *v)
 }
 
 static void
-heap(struct mix *m, const struct heap *h, int64_t now)
+due(struct mix *m, const struct timers *h)
 {
-	for (uint32_t i = 0; i < h->n; i++) {
-		mix(m, h->ids[i]);
-		mix_moment(m, h->keys[h->ids[i]], now);
+	for (uint32_t i = 0; i < h->due.n; i++) {
+		uint32_t place = h->due.ids[i];
+
+		mix(m, h->at[place].id);
+		mix_moment(m, h->due.keys[place], m->server);
 	}
-	mix(m, h->n);
+	mix(m, h->due.n);
 }
 
 static void
@@ -216,8 +218,8 @@ holds(struct mix *m, const struct timers *h)
 	mix(m, h->changed | h->made << 1 | h->usable << 2 | h->seen << 3);
 	mix(m, h->top | (uint64_t)h->scopes_top << 32);
 	for (uint32_t i = 0; i < h->top; i++)
-		timer(m, &h->at[i]);
-	heap(m, &h->due, m->server);
+		timer(m, timers_at(h, i));
+	due(m, h);
 	for (uint32_t i = 0; i < h->scopes_top; i++)
 		scope(m, h, &h->scopes[i]);
 	for (uint32_t i = 0; i < h->dirty_n; i++)
@@ -240,8 +242,9 @@ past(struct mix *m, const struct replacements *s)
 		mix_server(m, r->until_ms);
 		mix_server(m, r->created_stamp_ms);
 		mix_server(m, r->deleted_stamp_ms);
-		timer(m, &s->timers->at[s->retries.first_id +
-					(uint32_t)(r - s->retries.at)]);
+		timer(m, timers_at(s->timers,
+				   s->retries.first_id +
+					   (uint32_t)(r - s->retries.at)));
 	}
 	for (uint32_t i = 0; i < s->disruptions_n; i++) {
 		mix_server(m, s->disruptions[i].ms);
@@ -307,7 +310,7 @@ mix_controller(struct mix *m, const struct controller *s)
 	mix(m, s->machines.top | (uint64_t)s->machines.free << 32);
 	for (uint32_t i = 0; i < s->machines.top; i++) {
 		entry(m, s, &s->machines.at[i]);
-		mix(m, s->queue.at[i].queued);
+		mix(m, s->queue.next[i] != 0);
 		write(m, &s->writes, i);
 		mix_boot(m, s->release.due_boot_ms[i]);
 	}
@@ -319,7 +322,8 @@ mix_controller(struct mix *m, const struct controller *s)
 	for (int k = 0; k < VIEW_COUNT; k++)
 		view(m, &s->views.at[k]);
 	for (uint32_t id = s->queue.first; id != NO_ID;
-	     id = s->queue.at[id].next)
+	     id = s->queue.next[id] == QUEUE_LAST ? NO_ID
+						  : s->queue.next[id] - 1)
 		mix(m, id);
 	mix(m, s->writes.in_flight | (uint64_t)s->writes.wanting_hold << 32);
 	mix_boot(m, s->views.blocked_boot_ms);

@@ -216,9 +216,9 @@ MUTANTS = [
      "near += neighbours_first(ts, t, n, &again);", "(void)again;"),
     ("a next try is of its first age only", "controller/refresh.c",
      ".created_ms = e->created_ms,\n\t\t.first_ms",
-     ".created_ms = e->tried_ms,\n\t\t.first_ms"),
+     ".created_ms = entry_tried_ms(e),\n\t\t.first_ms"),
     ("what was released is tried again", "controller/retries.c",
-     "t->timers->at[timer_of(t, r)].used;", "1;"),
+     "timers_at(t->timers, timer_of(t, r))->used;", "1;"),
     ("a clock is not looked at before a lead begins", "controller/controller.c",
      "now = controller_steady(s, now);\n"
      "\tif (controller_begins(s, now, &t.wait_ms))\n\t\treturn t;",
@@ -237,7 +237,7 @@ MUTANTS = [
      "if (!t->used || !t->counted || t->scope != scope ||\n"
      "\t\t    t->deadline_ms <= now_ms)", "table/timers.c",
      "set_live(ts, t, now_ms);\n\tif (undecided",
-     "set_live(ts, t, now_ms);\n\tif (t->scope != NO_ID)\n"
+     "set_live(ts, t, now_ms);\n\tif (t->scope != NO_SCOPE)\n"
      "\t\tscope_changed(ts, t->scope);\n\tif (undecided"),
     ("who leaves is still counted", "table/timers.c",
      "if (t->counted)\n\t\t\tscope_changed(ts, t->scope);", ""),
@@ -299,7 +299,7 @@ MUTANTS = [
      "since_ms = own_ms > e->created_ms ? own_ms : e->created_ms;",
      "since_ms = e->created_ms;"),
     ("a guess from what a person holds", "controller/refresh.c",
-     "t.until_ms != STAMP_NONE || !s->timers", "!s->timers"),
+     "t.until_ms != STAMP_NONE || !timers_at(", "!timers_at("),
     ("a guess from a Node without a claim", "controller/refresh.c",
      "if ((halves[0] == NULL && !views_claimless(&s->views)) ||", "if ("),
     # clocks

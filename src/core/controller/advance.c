@@ -13,8 +13,8 @@ static void
 queue_scope(struct controller *s, uint32_t scope)
 {
 	for (uint32_t id = 0; id < s->machines.top; id++)
-		if (s->machines.at[id].used && s->timers.at[id].used &&
-		    s->timers.at[id].scope == scope)
+		if (s->machines.at[id].used && timers_at(&s->timers, id)->used &&
+		    timers_at(&s->timers, id)->scope == scope)
 			controller_queue(s, id);
 }
 

@@ -135,7 +135,7 @@ guess_since(struct controller *s, uint32_t head, struct now now)
 		now.server_ms);
 	const struct entry *halves[] = {machines_claim(&s->machines, head),
 					machines_node(&s->machines, head)};
-	int64_t own_ms = s->timers.at[head].deadline_ms;
+	int64_t own_ms = timers_at(&s->timers, head)->deadline_ms;
 	bool cluster = s->rules.scope == SCOPE_CLUSTER;
 	int64_t most_ms = cluster ? s->rules.cap.max_ms - s->rules.hold_ms
 				  : t.max_ms - t.hold_ms;
@@ -143,7 +143,7 @@ guess_since(struct controller *s, uint32_t head, struct now now)
 	/* A machine that is held by hand, or that belongs to no scope, tells
 	 * nothing about one. */
 	if ((halves[0] == NULL && !views_claimless(&s->views)) ||
-	    t.until_ms != STAMP_NONE || !s->timers.at[head].used ||
+	    t.until_ms != STAMP_NONE || !timers_at(&s->timers, head)->used ||
 	    own_ms > now.server_ms)
 		return;
 	for (int i = 0; i < 2; i++) {

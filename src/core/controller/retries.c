@@ -90,7 +90,7 @@ static bool
 goes_on(const struct retries *t, const struct retry *r, int64_t now_ms)
 {
 	return r->used && r->until_ms > now_ms &&
-	       t->timers->at[timer_of(t, r)].used;
+	       timers_at(t->timers, timer_of(t, r))->used;
 }
 
 /* Takes the claim as the next try of one of the boots, of its own NodePool
