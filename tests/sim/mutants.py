@@ -337,8 +337,8 @@ MUTANTS = [
     ("the class on the claim is not read", "controller/replacements.c",
      "machines_set_replaces(r->machines, e, o->replaces);", "(void)o;"),
     ("an Event stands above the class", "controller/replacements.c",
-     "if (e->replaces == 0 || strcmp(machines_replaces(r->machines, e),\n"
-     "\t\t\t\t       DISRUPTION_UNKNOWN) == 0)",
+     "if (e->replaces == 0 ||\n"
+     "\t    strcmp(machines_replaces(r->machines, e), DISRUPTION_UNKNOWN) == 0)",
      "if (1)"),
     ("an ignored Event is not counted", "controller/replacements.c",
      "counter_add(r->counters, COUNTER_DISRUPTION_EVENTS_IGNORED);", ""),

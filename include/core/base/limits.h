@@ -45,8 +45,9 @@
 				   128 MiB, with 32 for bodies.  Kubernetes is
 				   tested to 5,000; the largest cluster that was
 				   shown has 130,000 */
-#define NAMES_BYTES 80		/* for the names of each object on average; two
-				   objects of a machine have 72 bytes or so */
+#define NAMES_BYTES 80		/* for the strings of each object, on average;
+				   those of a machine's two objects take 88 if
+				   they are named as EKS does */
 #define NAMES_BYTES_LEAST (64u << 10)	/* … and beside that */
 #define ANNOTATIONS_BYTES_MAX (256u << 10)	/* Kubernetes' own limit for one
 						   object */
@@ -138,7 +139,8 @@
 #define LIST_PAGE 500		/* items per page, as in client-go */
 #define LIST_METADATA_PAGE 250	/* with metadata only: a megabyte, in one buffer
 				   of ITEM_BYTES_MAX at most */
-#define LIST_PAGES_MAX 1100	/* of one list: more than MACHINES_MAX */
+#define LIST_PAGES_MAX 1100	/* of one list: of LIST_METADATA_PAGE items,
+				   more than MACHINES_MAX */
 #define ITEM_BYTES_MAX (8u << 20)	/* etcd holds 1.5 MiB per object */
 #define ENVELOPE_BYTES_MAX (64u << 10)	/* a list without its items, or a
 					   Status */

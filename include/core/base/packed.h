@@ -11,10 +11,10 @@
 /*
  * Uids and resourceVersions in little room.  Both are opaque texts, but every
  * API server writes them in one way: a uid as a UUID in lower case, a
- * resourceVersion as a decimal number, of at most 18 digits for centuries.  Such
- * a text is kept as 16 or 8 bytes, any other text as a reference to a string, and comes back exactly as it was.
- * Two that were packed with the same strings are equal if and only if their
- * texts are.
+ * resourceVersion as a decimal number, which will have no more than 18 digits
+ * for centuries.  Such a text is kept as 16 or 8 bytes, and any other text as a
+ * reference to a string.  It comes back exactly as it was.  Two that were packed
+ * with the same strings are equal if and only if their texts are.
  *
  * The owner of a packed value gives it back with uid_drop or version_drop.  A
  * zeroed value is a text of its own (a UUID of zeros; "0"); UID_NONE and
@@ -44,9 +44,9 @@ bool uid_find(const struct strings *s, const char *text, struct uid *out);
 bool version_find(const struct strings *s, const char *text,
 		  struct version *out);
 
-/* Returns a number for a resourceVersion that is only compared with others: 0 for
- * the empty text, and different numbers for different versions.  (Of texts that
- * are no numbers, two in 2^63 have the same.) */
+/* Returns a number for a resourceVersion that is only compared with others: 0
+ * for the empty text, and different numbers for different versions.  (Of texts
+ * that are no numbers, two in 2^63 have the same.) */
 uint64_t version_key(const char *text);
 
 /* Give the text back. */

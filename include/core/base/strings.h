@@ -48,8 +48,8 @@ void strings_done(struct strings *s);
  * is no room; nobody needs to give that back, but may. */
 uint32_t strings_take(struct strings *s, const char *text);
 void strings_drop(struct strings *s, uint32_t ref);
-/* Changes the reference, which the caller owns, to one to this text.  Returns -1
- * if there is no room; *ref is then what it was. */
+/* Changes the reference, which the caller owns, to one to this text.  Returns
+ * -1 if there is no room; *ref is then what it was. */
 int strings_set(struct strings *s, uint32_t *ref, const char *text);
 /* Returns the reference to the text, which the caller does not own, or NO_ID if
  * nobody has one. */

@@ -23,8 +23,8 @@
  * An id stays the same until machines_drop, and is then used again.
  * machines_init allocates all memory; entries that were never used touch no
  * page.  An entry is small, because there may be hundreds of thousands: its
- * texts are packed, and functions bring them back.  Times without a remark are server_ms.  Not thread-safe: callers hold
- * the owner's lock.
+ * texts are packed, and functions bring them back.  Times without a remark are
+ * server_ms.  Not thread-safe: callers hold the owner's lock.
  */
 
 /* One object.  The members are those of struct object, unless they say

@@ -54,8 +54,8 @@ uuid_read(const char *text, struct uid *out)
 {
 	uint64_t part[4];
 
-	if (strlen(text) != UUID_LENGTH || text[8] != '-' ||
-	    text[13] != '-' || text[18] != '-' || text[23] != '-' ||
+	if (strlen(text) != UUID_LENGTH || text[8] != '-' || text[13] != '-' ||
+	    text[18] != '-' || text[23] != '-' ||
 	    !digits_read(text, text + 4, &part[0]) ||
 	    !digits_read(text + 9, text + 14, &part[1]) ||
 	    !digits_read(text + 19, text + 24, &part[2]) ||
@@ -228,8 +228,7 @@ version_text(const struct strings *s, struct version v, char out[RV_BYTES])
 
 	if (v.n >= VERSION_TEXT) {
 		(void)str_copy(out, RV_BYTES,
-			       strings_text(s,
-					    (uint32_t)(v.n - VERSION_TEXT)));
+			       strings_text(s, (uint32_t)(v.n - VERSION_TEXT)));
 		return;
 	}
 	do {

@@ -123,8 +123,7 @@ strings_take(struct strings *s, const char *text)
 		if (ref == 0)
 			return NO_ID;
 		s->at[ref].users = 0;
-		memcpy((char *)&s->at[ref] +
-			       offsetof(struct string_unit, text),
+		memcpy((char *)&s->at[ref] + offsetof(struct string_unit, text),
 		       text, strlen(text) + 1);
 		index_add(&s->index, ref);
 		s->n++;

@@ -9,12 +9,19 @@
  * scopes that become held or quiet because of them, then the backoffs that
  * end. */
 
+static bool
+in_scope(const struct controller *s, uint32_t id, uint32_t scope)
+{
+	const struct timer *t = timers_at(&s->timers, id);
+
+	return t->used && t->scope == scope;
+}
+
 static void
 queue_scope(struct controller *s, uint32_t scope)
 {
 	for (uint32_t id = 0; id < s->machines.top; id++)
-		if (s->machines.at[id].used && timers_at(&s->timers, id)->used &&
-		    timers_at(&s->timers, id)->scope == scope)
+		if (s->machines.at[id].used && in_scope(s, id, scope))
 			controller_queue(s, id);
 }
 

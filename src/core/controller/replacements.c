@@ -139,8 +139,8 @@ believe(const struct replacements *r, struct entry *e)
 	if (e->said == 0 || !after_disruption(r, e, DISRUPTION_EVENT_MS))
 		return false;
 	/* The first reason that is not DISRUPTION_UNKNOWN stands. */
-	if (e->replaces == 0 || strcmp(machines_replaces(r->machines, e),
-				       DISRUPTION_UNKNOWN) == 0)
+	if (e->replaces == 0 ||
+	    strcmp(machines_replaces(r->machines, e), DISRUPTION_UNKNOWN) == 0)
 		machines_set_replaces(r->machines, e,
 				      machines_said(r->machines, e));
 	return true;

@@ -28,7 +28,7 @@
  *     EXPECTED ── its line, or EXPECT_MS ────────▶ IDLE
  *     STALE ── another version, or a while ──────▶ IDLE
  *     BACKING_OFF ── a while ────────────────────▶ IDLE
- *     any ── the object goes ────────────────────▶ IDLE, with another seq
+ *     any ── the object goes ────────────────────▶ IDLE; its answer is ignored
  *
  * The controller starts a write and brings its answer, the watch brings lines,
  * and writes_due brings time.  All moments are boot time.  Not thread-safe.
@@ -97,8 +97,8 @@ struct writes {
 };
 
 /* Initializes *ws, which is zeroed but for the pointers pace and notes.  Ids
- * are below `ids`, which is at most 2 MACHINES_MAX.  Returns -1 if there is no memory; call writes_free in
- * either case. */
+ * are below `ids`, which is at most 2 MACHINES_MAX.  Returns -1 if there is no
+ * memory; call writes_free in either case. */
 int writes_init(struct writes *ws, uint32_t ids);
 void writes_free(struct writes *ws);
 
@@ -126,8 +126,8 @@ bool writes_reread(const struct writes *ws, uint32_t id);
 
 /* --- what is seen, and time ----------------------------------------------- */
 
-/* Call this after a watch line has changed entry *e, whose id is `id`, and whose
- * version is now rv. */
+/* Call this after a watch line has changed entry *e, whose id is `id`.  rv is
+ * its version now. */
 void writes_observe(struct writes *ws, uint32_t id, const struct entry *e,
 		    const char *rv);
 /* Call this when the object is gone.  A late answer is then ignored. */

@@ -91,12 +91,12 @@ int
 machines_keys_init(struct machines *m)
 {
 	return index_init(&m->claim_by_uid, m->max, uid_hash, uid_same, m) ||
-			       index_init(&m->claim_by_node, m->max,
-					  other_hash, other_same, m) ||
+			       index_init(&m->claim_by_node, m->max, other_hash,
+					  other_same, m) ||
 			       index_init(&m->node_by_name, m->max, name_hash,
 					  name_same, m) ||
-			       index_init(&m->node_by_owner, m->max,
-					  owner_hash, owner_same, m)
+			       index_init(&m->node_by_owner, m->max, owner_hash,
+					  owner_same, m)
 		       ? -1
 		       : 0;
 }
@@ -159,8 +159,9 @@ machines_find(const struct machines *m, const struct object *o)
 uint32_t
 machines_owner(const struct machines *m, const struct entry *node)
 {
-	return entry_has_owner(node) ? find_uid(&m->claim_by_uid, node->owner_uid)
-			       : NO_ID;
+	return entry_has_owner(node)
+		       ? find_uid(&m->claim_by_uid, node->owner_uid)
+		       : NO_ID;
 }
 
 bool

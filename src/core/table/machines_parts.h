@@ -16,8 +16,8 @@ int machines_keys_init(struct machines *m);	/* -1: no memory */
 void machines_keys_done(struct machines *m);
 void machines_keys_add(struct machines *m, uint32_t id);
 void machines_keys_remove(struct machines *m, uint32_t id);
-/* Return the id of the claim that a Node belongs to, or of the Node that belongs
- * to a claim, as far as we see it, or NO_ID. */
+/* Return the id of the claim that a Node belongs to, or of the Node that
+ * belongs to a claim, as far as we see it, or NO_ID. */
 uint32_t machines_claim_of(const struct machines *m, const struct entry *node);
 uint32_t machines_node_of(const struct machines *m, const struct entry *claim);
 

@@ -64,8 +64,7 @@ machines_owner_uid(const struct machines *m, const struct entry *node,
 }
 
 void
-machines_rv(const struct machines *m, const struct entry *e,
-	    char out[RV_BYTES])
+machines_rv(const struct machines *m, const struct entry *e, char out[RV_BYTES])
 {
 	version_text(&m->strings, e->rv, out);
 }

@@ -80,10 +80,10 @@ set_live(struct timers *ts, struct timer *t, int64_t now_ms)
 	t->live = live;
 }
 
-/* Counts the machines with their places in ts->order that were created within t's hold period,
- * before or after t, with t itself.  The n places are sorted by creation.  *first
- * and *end only move forward if all hold periods are the same, and move back a
- * little if they are not. */
+/* Counts the machines with their places in ts->order that were created within
+ * t's hold period, before or after t, with t itself.  The n places are sorted
+ * by creation.  *first and *end only move forward if all hold periods are the
+ * same, and move back a little if they are not. */
 static uint32_t
 neighbours(const struct timers *ts, const struct timer *t, uint32_t n,
 	   uint32_t *first, uint32_t *end)

@@ -164,12 +164,14 @@ void
 cluster_send(const struct cleanup_write *w)
 {
 	struct thing *t = cluster_find(w->object->kind, w->name);
+	struct sent *s = &cluster.sent[cluster.sent_n++];
 
-	ck_assert_uint_lt(cluster.sent_n, cluster.lanes);
+	ck_assert_uint_le(cluster.sent_n, cluster.lanes);
 	cluster_note("%s:%s", acts[w->act], w->name);
 	ck_assert(w->act != CLEANUP_RELEASE || w->hold != NULL);
-	cluster.sent[cluster.sent_n] = (struct sent){.w = *w, .object = *w->object};
-	strcpy(cluster.sent[cluster.sent_n++].name, w->name);
+	s->w = *w;
+	s->object = *w->object;
+	strcpy(s->name, w->name);
 	if (t == NULL)
 		return;
 	ck_assert_msg(!t->under_way, "%s: two writes", t->o.name);
