@@ -98,6 +98,8 @@ MUTANTS = [
      "if (claim == NULL || c->busy || claim->classed ||", "if (1 ||"),
     ("a full table never asks for the rest", "controller/views.c",
      "\t\tw->wants_list = true;", ""),
+    ("what has no room for its names stays as it was", "controller/seen.c",
+     "controller_drop(s, old, now); /* it is out of date */", ";"),
     ("a full table is not counted", "controller/seen.c",
      "v->full = true;\n\t\tcounter_add(s->counters, COUNTER_TABLE_FULL);",
      "v->full = true;"),
