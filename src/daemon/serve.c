@@ -274,7 +274,7 @@ start_workers(struct serve *v, struct err *e)
 static int
 start(struct serve *v, struct kubeconfig *access, struct err *e)
 {
-	v->shared = state_new(&v->config->rules, MACHINES_MAX, e);
+	v->shared = state_new(&v->config->rules, MACHINES_DEFAULT, e);
 	if (v->shared == NULL || start_kube(v, access, e) ||
 	    make_workers(v, e) || start_servers(v, e) || start_workers(v, e))
 		return -1;

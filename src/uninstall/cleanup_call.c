@@ -73,8 +73,8 @@ body_of(const struct cleanup_write *w, struct buf *b)
 {
 	const struct entry *e = w->object;
 	struct patch_clear c = {
-		.uid = e->uid,
-		.rv = e->rv,
+		.uid = w->uid,
+		.rv = w->rv,
 		.mark_exact = w->mark_exact,
 		.mark_ms = e->mark_ms,
 		.hold = w->hold,
@@ -82,7 +82,7 @@ body_of(const struct cleanup_write *w, struct buf *b)
 	};
 
 	if (w->act == CLEANUP_DECLASSIFY)
-		patch_declassify(b, e->uid);
+		patch_declassify(b, w->uid);
 	else
 		patch_clear(b, &c);
 }
@@ -102,13 +102,13 @@ start(struct cleanup_call *c, const struct cleanup_write *w, struct err *e)
 	buf_init(&path, path_bytes, sizeof(path_bytes));
 	buf_init(&body, body_bytes, sizeof(body_bytes));
 	buf_printf(&path, "%s/%s?fieldManager=karpenter-node-holder",
-		   resources[w->object->kind].path, w->object->name);
+		   resources[w->object->kind].path, w->name);
 	body_of(w, &body);
 	q.body = body.data;
 	q.body_bytes = body.len;
 	if (path.full || body.full)
 		return err_set(e, ERR_LIMIT, "request for %s is too long",
-			       w->object->name);
+			       w->name);
 	return lease_session_start(c->session, &q, w->id, e);
 }
 
@@ -122,7 +122,7 @@ say_done(const struct cleanup_call *c, const struct cleanup_write *w)
 	};
 
 	(void)printf("%s/%s %s%s\n", kubectl_names[w->object->kind],
-		     w->object->name, words[w->act],
+		     w->name, words[w->act],
 		     c->dry_run ? " (dry run)" : "");
 }
 
@@ -158,7 +158,7 @@ answered(struct cleanup_call *c, uint32_t id, const struct kube_reply *r,
 		say_done(c, &w);
 	} else {
 		(void)err_set(&why, ERR_SYSTEM, "patch %s/%s: %s",
-			      kubectl_names[w.object->kind], w.object->name,
+			      kubectl_names[w.object->kind], w.name,
 			      no_answer->code != ERR_NONE
 				      ? no_answer->text
 				      : answer_text(r, text));

@@ -70,6 +70,9 @@ mix_flight(struct mix *m, const struct controller *s, const struct flight *f)
 static void
 entry(struct mix *m, const struct controller *s, const struct entry *e)
 {
+	const struct machines *t = &s->machines;
+	char text[UID_BYTES];
+
 	mix(m, e->used);
 	mix(m, e->peer);
 	if (!e->used)
@@ -85,36 +88,55 @@ entry(struct mix *m, const struct controller *s, const struct entry *e)
 		    (e->generation == s->views.at[e->kind].generation) << 22);
 	mix_server(m, e->mark_ms);
 	mix_server(m, e->created_ms);
-	mix_server(m, e->tried_ms);
-	mix_server(m, e->ready_ms);
 	mix_server(m, e->created_stamp_ms);
-	mix_server(m, e->ready_stamp_ms);
-	mix_server(m, e->seen_ms);
-	mix_server(m, e->launch_seen_ms);
-	mix_text(m, e->replaces);
-	mix_text(m, e->said);
-	mix_text(m, e->name);
-	mix_text(m, e->uid);
-	mix_label(m, e->rv);
-	mix_text(m, e->nodepool);
-	mix_text(m, e->other_name);
-	mix_text(m, e->owner_uid);
+	if (e->kind == KIND_NODECLAIM) {
+		mix_server(m, e->tried_ms);
+		mix_server(m, e->ready_ms);
+		mix_server(m, e->ready_stamp_ms);
+		mix_server(m, e->seen_ms);
+		mix_server(m, e->launch_seen_ms);
+	}
+	mix_text(m, machines_replaces(t, e));
+	mix_text(m, machines_said(t, e));
+	mix_text(m, machines_name(t, e));
+	machines_uid(t, e, text);
+	mix_text(m, text);
+	machines_rv(t, e, text);
+	mix_label(m, text);
+	mix_text(m, machines_nodepool(t, e));
+	mix_text(m, machines_other_name(t, e));
+	machines_owner_uid(t, e, text);
+	mix_text(m, text);
 }
 
 static void
-write(struct mix *m, const struct write *w)
+version(struct mix *m, uint64_t key)
 {
-	bool rv = w->state == WRITE_EXPECTED || w->state == WRITE_STALE;
+	if (key == 0)
+		mix_label(m, "");
+	else
+		mix_version(m, key - 1);
+}
 
-	mix(m, w->state | w->act << 3 | w->reread << 7 | w->owner_gone << 8 |
-		       w->owner_hold << 9 | w->owner_default << 11 |
-		       w->wants_hold << 13 | w->was_ours << 14 |
-		       w->again << 15 | w->reholds << 16);
-	mix(m, w->failures | (uint64_t)w->class_failures << 20 |
-		       (uint64_t)w->refusals << 40);
-	mix_until(m, w->class_boot_ms, m->boot);
-	mix_label(m, rv ? w->rv : "");
-	mix_label(m, w->tried_rv);
+static void
+write(struct mix *m, const struct writes *ws, uint32_t id)
+{
+	const struct write *w = &ws->at[id];
+	const struct pending *p = &ws->pending[w->pending - 1];
+
+	mix(m, w->owner_gone | w->owner_hold << 1 | w->owner_default << 3 |
+		       w->wants_hold << 5 | w->was_ours << 6 |
+		       w->reholds << 7 | (w->pending != 0) << 9);
+	if (w->pending == 0)
+		return;
+	mix(m, p->state | p->act << 3 | p->reread << 7 | p->again << 8);
+	mix(m, p->failures | (uint64_t)p->class_failures << 20 |
+		       (uint64_t)p->refusals << 40);
+	mix_until(m, p->class_boot_ms, m->boot);
+	version(m, p->state == WRITE_EXPECTED || p->state == WRITE_STALE
+			   ? p->rv
+			   : 0);
+	version(m, p->tried_rv);
 }
 
 static void
@@ -126,13 +148,27 @@ view(struct mix *m, const struct view *v)
 }
 
 static void
-heap(struct mix *m, const struct heap *h, int64_t now)
+due(struct mix *m, const struct timers *h)
 {
-	for (uint32_t i = 0; i < h->n; i++) {
-		mix(m, h->ids[i]);
-		mix_moment(m, h->keys[h->ids[i]], now);
+	for (uint32_t i = 0; i < h->due.n; i++) {
+		uint32_t place = h->due.ids[i];
+
+		mix(m, h->at[place].id);
+		mix_moment(m, h->due.keys[place], m->server);
 	}
-	mix(m, h->n);
+	mix(m, h->due.n);
+}
+
+static void
+later(struct mix *m, const struct writes *ws)
+{
+	for (uint32_t i = 0; i < ws->later.n; i++) {
+		uint32_t place = ws->later.ids[i];
+
+		mix(m, ws->pending[place].id);
+		mix_moment(m, ws->later.keys[place], m->boot);
+	}
+	mix(m, ws->later.n);
 }
 
 static void
@@ -182,8 +218,8 @@ holds(struct mix *m, const struct timers *h)
 	mix(m, h->changed | h->made << 1 | h->usable << 2 | h->seen << 3);
 	mix(m, h->top | (uint64_t)h->scopes_top << 32);
 	for (uint32_t i = 0; i < h->top; i++)
-		timer(m, &h->at[i]);
-	heap(m, &h->due, m->server);
+		timer(m, timers_at(h, i));
+	due(m, h);
 	for (uint32_t i = 0; i < h->scopes_top; i++)
 		scope(m, h, &h->scopes[i]);
 	for (uint32_t i = 0; i < h->dirty_n; i++)
@@ -206,8 +242,9 @@ past(struct mix *m, const struct replacements *s)
 		mix_server(m, r->until_ms);
 		mix_server(m, r->created_stamp_ms);
 		mix_server(m, r->deleted_stamp_ms);
-		timer(m, &s->timers->at[s->retries.first_id +
-					(uint32_t)(r - s->retries.at)]);
+		timer(m, timers_at(s->timers,
+				   s->retries.first_id +
+					   (uint32_t)(r - s->retries.at)));
 	}
 	for (uint32_t i = 0; i < s->disruptions_n; i++) {
 		mix_server(m, s->disruptions[i].ms);
@@ -273,19 +310,20 @@ mix_controller(struct mix *m, const struct controller *s)
 	mix(m, s->machines.top | (uint64_t)s->machines.free << 32);
 	for (uint32_t i = 0; i < s->machines.top; i++) {
 		entry(m, s, &s->machines.at[i]);
-		mix(m, s->queue.at[i].queued);
-		write(m, &s->writes.at[i]);
+		mix(m, s->queue.next[i] != 0);
+		write(m, &s->writes, i);
 		mix_boot(m, s->release.due_boot_ms[i]);
 	}
 	holds(m, &s->timers);
-	heap(m, &s->writes.later, m->boot);
+	later(m, &s->writes);
 	past(m, &s->replacements);
 	nodepools(m, s);
 	clocks(m, s);
 	for (int k = 0; k < VIEW_COUNT; k++)
 		view(m, &s->views.at[k]);
 	for (uint32_t id = s->queue.first; id != NO_ID;
-	     id = s->queue.at[id].next)
+	     id = s->queue.next[id] == QUEUE_LAST ? NO_ID
+						  : s->queue.next[id] - 1)
 		mix(m, id);
 	mix(m, s->writes.in_flight | (uint64_t)s->writes.wanting_hold << 32);
 	mix_boot(m, s->views.blocked_boot_ms);

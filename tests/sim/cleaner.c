@@ -305,9 +305,9 @@ action_of(const struct cleaner *x, const struct cleanup_write *w)
 		.hold = w->hold != NULL ? *w->hold : x->hold,
 	};
 
-	memcpy(a.name, e->name, sizeof(a.name));
-	memcpy(a.uid, e->uid, sizeof(a.uid));
-	memcpy(a.rv, e->rv, sizeof(a.rv));
+	strcpy(a.name, w->name);
+	memcpy(a.uid, w->uid, sizeof(a.uid));
+	memcpy(a.rv, w->rv, sizeof(a.rv));
 	return a;
 }
 
@@ -343,15 +343,14 @@ static void
 write_send(struct cleaner *x, const struct cleanup_write *write)
 {
 	struct world *w = x->w;
-	const struct thing *t = shown(x, write->object->kind,
-				      write->object->name);
+	const struct thing *t = shown(x, write->object->kind, write->name);
 	struct call *c = call_new(x);
 
 	c->write = *write;
 	c->a = action_of(x, write);
 	if (t == NULL)
 		broken(w, "I11: a write on %s, which was not listed",
-		       write->object->name);
+		       write->name);
 	else
 		c->shown = *t;
 	c->apply_at = c->answer_at = w->now + between(&w->dice, 1, 30);

@@ -53,7 +53,7 @@ MUTANTS = [
     ("the end of hold-until is not noticed", "controller/controller_nodepools.c",
      "nodepool_turns(p, s->nodepools_ms, now.server_ms))", "0)"),
     ("replacements count", "controller/replacements.c",
-     "return ignores(r) && claim->replaces[0] != '\\0';",
+     "return ignores(r) && claim->replaces != 0;",
      "return (void)r, (void)claim, false;"),
     ("who is undecided counts", "controller/refresh.c", "} else if (until > now_ms) {",
      "} else if (0) {"),
@@ -75,7 +75,8 @@ MUTANTS = [
     ("an unseen claim does not stop a release", "controller/controller.c",
      "release_unknown(&s->release);", "(void)s;"),
     ("a stale unready claim does not stop a release", "controller/controller.c",
-     "return e->ready_ms == STAMP_NONE && strcmp(e->rv, claim->rv) != 0;",
+     "return e->ready_ms == STAMP_NONE &&\n"
+     "\t       !machines_rv_is(&s->machines, e, claim->rv);",
      "return false;"),
     ("cleared without a test of the version while it registers",
      "table/machines.c", "return e->mark == MARK_TIME && !joining;",
@@ -97,11 +98,13 @@ MUTANTS = [
      "if (claim == NULL || c->busy || claim->classed ||", "if (1 ||"),
     ("a full table never asks for the rest", "controller/views.c",
      "\t\tw->wants_list = true;", ""),
+    ("what has no room for its names stays as it was", "controller/seen.c",
+     "controller_drop(s, old, now); /* it is out of date */", ";"),
     ("a full table is not counted", "controller/seen.c",
      "v->full = true;\n\t\tcounter_add(s->counters, COUNTER_TABLE_FULL);",
      "v->full = true;"),
     ("a late word of a former Node", "controller/seen.c",
-     "if (id == NO_ID || strcmp(s->machines.at[id].uid, o->uid) != 0)\n"
+     "if (id == NO_ID || !machines_is(&s->machines, id, o))\n"
      "\t\treturn;", "if (id == NO_ID)\n\t\treturn;"),
     ("a template's hold is not seen", "rules/decide.c",
      "return on == KIND_NODE || !other->registered;", "return false;"),
@@ -146,16 +149,16 @@ MUTANTS = [
      "return views_claimless(&s->views) ? COUNTS_ALWAYS : STAMP_NONE;",
      "return STAMP_NONE;"),
     ("a stamp ahead is believed", "table/machines.c",
-     "m->at[id].created_ms = no_later(o->created_ms, seen_ms);",
-     "m->at[id].created_ms = o->created_ms;"),
+     "e->created_ms = no_later(o->created_ms, seen_ms);",
+     "e->created_ms = o->created_ms;"),
     ("a ready stamp ahead is believed", "table/machines.c",
      "e->ready_ms = no_later(o->ready_ms, seen_ms);",
      "e->ready_ms = o->ready_ms;"),
     ("a former Node of the same name stays", "table/machines.c",
-     "if (id != NO_ID && strcmp(m->at[id].uid, o->uid) != 0) {",
+     "if (id != NO_ID && !machines_is(m, id, o)) {",
      "if (0) {", "controller/seen.c",
-     "(!o->karpenter || strcmp(s->machines.at[old].uid, o->uid) != 0))",
-     "!o->karpenter)"),
+     "(!o->karpenter || !machines_is(&s->machines, old, o))) {",
+     "!o->karpenter) {"),
     # the cap
     ("the cap is ignored", "rules/cap.c",
      "cap_debt_ms(c, r, boot_ms) >= r->max_ms;", "0;"),
@@ -215,9 +218,9 @@ MUTANTS = [
      "near += neighbours_first(ts, t, n, &again);", "(void)again;"),
     ("a next try is of its first age only", "controller/refresh.c",
      ".created_ms = e->created_ms,\n\t\t.first_ms",
-     ".created_ms = e->tried_ms,\n\t\t.first_ms"),
+     ".created_ms = entry_tried_ms(e),\n\t\t.first_ms"),
     ("what was released is tried again", "controller/retries.c",
-     "t->timers->at[timer_of(t, r)].used;", "1;"),
+     "timers_at(t->timers, timer_of(t, r))->used;", "1;"),
     ("a clock is not looked at before a lead begins", "controller/controller.c",
      "now = controller_steady(s, now);\n"
      "\tif (controller_begins(s, now, &t.wait_ms))\n\t\treturn t;",
@@ -236,7 +239,7 @@ MUTANTS = [
      "if (!t->used || !t->counted || t->scope != scope ||\n"
      "\t\t    t->deadline_ms <= now_ms)", "table/timers.c",
      "set_live(ts, t, now_ms);\n\tif (undecided",
-     "set_live(ts, t, now_ms);\n\tif (t->scope != NO_ID)\n"
+     "set_live(ts, t, now_ms);\n\tif (t->scope != NO_SCOPE)\n"
      "\t\tscope_changed(ts, t->scope);\n\tif (undecided"),
     ("who leaves is still counted", "table/timers.c",
      "if (t->counted)\n\t\t\tscope_changed(ts, t->scope);", ""),
@@ -298,7 +301,7 @@ MUTANTS = [
      "since_ms = own_ms > e->created_ms ? own_ms : e->created_ms;",
      "since_ms = e->created_ms;"),
     ("a guess from what a person holds", "controller/refresh.c",
-     "t.until_ms != STAMP_NONE || !s->timers", "!s->timers"),
+     "t.until_ms != STAMP_NONE || !timers_at(", "!timers_at("),
     ("a guess from a Node without a claim", "controller/refresh.c",
      "if ((halves[0] == NULL && !views_claimless(&s->views)) ||", "if ("),
     # clocks
@@ -330,14 +333,14 @@ MUTANTS = [
      "!after_disruption(r, e, DISRUPTION_EVENT_MS))",
      "!after_disruption(r, e, DISRUPTION_MS))"),
     ("a claim is its own disruption", "controller/replacements.c",
-     "(d->several || strcmp(d->uid, claim->uid) != 0))", "1)"),
+     "(d->several ||\n\t\t     !machines_uid_is(r->machines, claim, d->uid)))", "1)"),
     ("a disruption seen late changes nothing", "controller/seen.c",
      "look_back(s, o->disrupted_ms, now.server_ms);", "(void)look_back;"),
     ("the class on the claim is not read", "controller/replacements.c",
-     "take(e, o->replaces);", "(void)o;"),
+     "machines_set_replaces(r->machines, e, o->replaces);", "(void)o;"),
     ("an Event stands above the class", "controller/replacements.c",
-     "if (e->replaces[0] == '\\0' ||\n"
-     "\t    strcmp(e->replaces, DISRUPTION_UNKNOWN) == 0)",
+     "if (e->replaces == 0 ||\n"
+     "\t    strcmp(machines_replaces(r->machines, e), DISRUPTION_UNKNOWN) == 0)",
      "if (1)"),
     ("an ignored Event is not counted", "controller/replacements.c",
      "counter_add(r->counters, COUNTER_DISRUPTION_EVENTS_IGNORED);", ""),
@@ -355,19 +358,18 @@ MUTANTS = [
      ""),
     # substitutes
     ("a substitute counts", "controller/replacements.c",
-     "deletions_put(&r->deletions, e->uid, e->nodepool, deleted_ms);", ";"),
+     "deletions_put(&r->deletions, uid, nodepool, deleted_ms);", ";"),
     ("one deletion has many substitutes", "controller/replacements.c",
      "deletions_spend(&r->deletions, d->uid);", "", "controller/replacements.c",
      "deletions_spend(&r->deletions,\n"
-     "\t\t\t\t\tsubstitutes(e->replaces));\n\t}", ";\n\t}"),
+     "\t\t\t\t\tsubstitutes(o->replaces));\n\t}", ";\n\t}"),
     ("a class of an earlier lead spends nothing", "controller/replacements.c",
-     "if (e->classed && substitutes(e->replaces) != NULL)\n"
-     "\t\t\tdeletions_spend(&r->deletions,\n"
-     "\t\t\t\t\tsubstitutes(e->replaces));\n\t\telse if",
+     "if (e->classed && of != NULL)\n"
+     "\t\t\tdeletions_spend(&r->deletions, of);\n\t\telse if",
      "if", "controller/replacements.c",
-     "if (substitutes(e->replaces) != NULL)\n"
+     "if (substitutes(o->replaces) != NULL)\n"
      "\t\t\tdeletions_spend(&r->deletions,\n"
-     "\t\t\t\t\tsubstitutes(e->replaces));\n\t}", "}"),
+     "\t\t\t\t\tsubstitutes(o->replaces));\n\t}", "}"),
     ("a consolidated machine has a substitute", "controller/replacements.c",
      "if (e->disrupted ||\n\t    ", "if ("),
     ("a failed boot has a substitute", "controller/replacements.c",
@@ -381,7 +383,7 @@ MUTANTS = [
      "it->gone_ms == STAMP_NONE ||", "0 ||", "controller/deletions.c",
      "it->gone_ms >= created_ms;", "0;"),
     ("who has drained is still draining", "controller/replacements.c",
-     "deletions_gone(&r->deletions, e->uid, now_ms);", ";"),
+     "deletions_gone(&r->deletions, uid, now_ms);", ";"),
     ("any pool's deletion will do", "controller/deletions.c",
      "if (a_own != b_own)\n\t\treturn a_own;", ""),
     ("another pool's deletion never does", "controller/deletions.c",
@@ -505,7 +507,7 @@ MUTANTS = [
      "if (w->refusals++ == 0)", "w->refusals++;\n\tif (1)"),
     ("a clear that is invalid is read without end", "controller/writes.c",
      "if (a->act == ACT_HOLD ||\n"
-     "\t\t    strcmp(ws->at[a->id].tried_rv, a->rv) == 0)",
+     "\t\t    pending_of(ws, a->id)->tried_rv == version_key(a->rv))",
      "if (a->act == ACT_HOLD)"),
     ("the mark is an hour old", "controller/act.c",
      ".mark_ms = act == ACT_HOLD ? now.server_ms : e->mark_ms,",
@@ -516,7 +518,7 @@ MUTANTS = [
      "wait_as(ws, a->id, WRITE_EXPECTED, boot_ms + EXPECT_MS);",
      "(void)boot_ms;"),
     ("a late GET is believed", "controller/controller.c",
-     "if (a->act == ACT_READ ? strcmp(e->rv, a->rv) == 0\n"
+     "if (a->act == ACT_READ ? machines_rv_is(&s->machines, e, a->rv)\n"
      "\t\t\t       : s->views.at[o->kind].forgotten == a->forgotten)",
      "if (1)"),
     ("uninstall tests no version", "protocol/cleanup.c",

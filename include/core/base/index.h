@@ -2,44 +2,52 @@
 #ifndef CORE_BASE_INDEX_H
 #define CORE_BASE_INDEX_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define NO_ID UINT32_MAX
 
 /*
- * A hash index that finds an id by its string.  The index keeps ids only.  The
- * strings are the owner's, and the callback `key` returns the string of an id.
- * That string must not change while the id is in the index: remove the id,
- * change the string, and add the id again.  Several ids may have the same
- * string.
+ * A hash index that finds an id by its key.  The index keeps ids only.  The
+ * keys are the owner's, who gives two callbacks: `hash` returns the hash of an
+ * id's key, and `same` returns whether an id's key is the one that is looked
+ * for.  The key of an id must not change while the id is in the index: remove
+ * the id, change the key, and add the id again.  Several ids may have the same
+ * key.
  *
  * It uses open addressing with linear probing and no tombstones.  index_init
  * allocates all slots, but only as many are used as there are ids to store, so
  * a small table touches few pages.  Not thread-safe.
  */
-typedef const char *index_key_fn(const void *ctx, uint32_t id);
+typedef uint32_t index_hash_fn(const void *ctx, uint32_t id);
+typedef bool index_same_fn(const void *ctx, uint32_t id, const void *key);
 
 struct index {
 	uint32_t *slots;	/* id + 1; 0 = free */
-	uint32_t *scratch;	/* used while the number of slots doubles */
 	uint32_t n, cap, used;	/* ids in the index; slots that exist; slots in
 				   use */
-	index_key_fn *key;
+	index_hash_fn *hash;
+	index_same_fn *same;
 	const void *ctx;
 };
 
-/* ids_max is how many ids the index holds at most.  ctx is passed to key and
- * outlives the index.  Returns -1 if there is no memory; *x is then empty. */
-int index_init(struct index *x, uint32_t ids_max, index_key_fn *key,
-	       const void *ctx);
+/* ids_max is how many ids the index holds at most.  ctx is passed to the
+ * callbacks and outlives the index.  Returns -1 if there is no memory; *x is
+ * then empty. */
+int index_init(struct index *x, uint32_t ids_max, index_hash_fn *hash,
+	       index_same_fn *same, const void *ctx);
 void index_done(struct index *x);
 /* The id must not be in the index. */
 void index_add(struct index *x, uint32_t id);
-/* The id must be in the index, and its string must be the one it was added
+/* The id must be in the index, and its key must be the one it was added
  * with. */
 void index_remove(struct index *x, uint32_t id);
-/* Returns an id with this string, any of them if there are several, or
- * NO_ID. */
-uint32_t index_find(const struct index *x, const char *key);
+/* Returns the id with this key, or NO_ID.  If there are several, it is the one
+ * that was added first.  hash is what the callback returns for such an id, and
+ * key is passed to `same`. */
+uint32_t index_find(const struct index *x, uint32_t hash, const void *key);
+
+/* Returns a hash of the text, for callers whose keys are texts. */
+uint32_t index_hash_text(const char *text);
 
 #endif

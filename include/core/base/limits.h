@@ -39,8 +39,16 @@
 				   revision */
 
 /* The table. */
-#define MACHINES_MAX 65536	/* of each kind; Kubernetes is tested to
-				   5,000 */
+#define MACHINES_MAX 262144	/* of each kind, at most */
+#define MACHINES_DEFAULT 135000	/* … and unless somebody says otherwise: at 250
+				   bytes an object they fit a memory limit of
+				   128 MiB, with 32 for bodies.  Kubernetes is
+				   tested to 5,000; the largest cluster that was
+				   shown has 130,000 */
+#define NAMES_BYTES 80		/* for the strings of each object, on average;
+				   those of a machine's two objects take 88 if
+				   they are named as EKS does */
+#define NAMES_BYTES_LEAST (64u << 10)	/* … and beside that */
 #define ANNOTATIONS_BYTES_MAX (256u << 10)	/* Kubernetes' own limit for one
 						   object */
 #define ANNOTATIONS_ROOM 2048	/* hold, mark and held-key at their longest */
@@ -139,7 +147,8 @@
 #define LIST_PAGE 500		/* items per page, as in client-go */
 #define LIST_METADATA_PAGE 250	/* with metadata only: a megabyte, in one buffer
 				   of ITEM_BYTES_MAX at most */
-#define LIST_PAGES_MAX 1000	/* of one list: more than a cluster has */
+#define LIST_PAGES_MAX 1100	/* of one list: of LIST_METADATA_PAGE items,
+				   more than MACHINES_MAX */
 #define ITEM_BYTES_MAX (8u << 20)	/* etcd holds 1.5 MiB per object */
 #define ENVELOPE_BYTES_MAX (64u << 10)	/* a list without its items, or a
 					   Status */

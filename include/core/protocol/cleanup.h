@@ -77,6 +77,8 @@ struct cleanup_write {
 	uint32_t id;		/* names the write in its outcome */
 	enum cleanup_act act;
 	const struct entry *object;
+	const char *name;	/* the object's */
+	char uid[UID_BYTES], rv[RV_BYTES];
 	const struct hold_key *hold;	/* RELEASE: the hold to remove */
 	bool mark_exact;	/* entry_mark_exact */
 };

@@ -7,6 +7,8 @@
 
 #include "core/base/index.h"
 #include "core/base/object.h"
+#include "core/base/packed.h"
+#include "core/base/strings.h"
 #include "core/rules/decide.h"
 
 /*
@@ -20,56 +22,62 @@
  *
  * An id stays the same until machines_drop, and is then used again.
  * machines_init allocates all memory; entries that were never used touch no
- * page.  Times without a remark are server_ms.  Not thread-safe: callers hold
- * the owner's lock.
+ * page.  An entry is small, because there may be hundreds of thousands: its
+ * texts are packed, and functions bring them back.  Times without a remark are
+ * server_ms.  Not thread-safe: callers hold the owner's lock.
  */
 
 /* One object.  The members are those of struct object, unless they say
  * otherwise. */
 struct entry {
-	bool used;
-	enum kind kind;
+	bool used : 1;
+	enum kind kind : 3;
+	bool deleting : 1, launched : 1, launch_known : 1, registered : 1;
+	bool disrupted : 1;
+	enum hold hold : 2, default_hold : 2;
+	enum mark mark : 2;
+	bool has_held_key : 1, has_previous : 1;
+	enum hold previous_hold : 2;
+	uint32_t previous_key : 4;	/* slot in machines.previous_keys */
+	/* Claim: the controller and core/controller/replacements set these, and
+	 * machines_put leaves them alone. */
+	bool classed : 1;	/* its class is written on the object */
+	bool judged : 1;	/* it has come to count, and it was decided then
+				   whether it is a substitute */
+	bool deletion_seen : 1;	/* its deletion has been taken note of */
+	bool opted_out : 1;	/* a person removed its hold before its Node was
+				   registered; until the next period */
 	uint32_t peer;		/* the other half's id; NO_ID: none */
 	uint32_t generation;	/* number of the list that showed it last, or
 				   after which a watch did; the owner sets it */
-	bool deleting, launched, launch_known, registered;
-	bool disrupted;
-	enum hold hold, default_hold;
-	enum mark mark;
-	bool has_held_key, has_previous;
-	enum hold previous_hold;
-	uint8_t previous_key;		/* slot in machines.previous_keys */
+	/* References to machines.strings: machines_name and its kin. */
+	uint32_t name, nodepool;
+	uint32_t other_name;	/* claim: status.nodeName; Node: the name in its
+				   ownerReference */
+	struct uid uid;
+	struct version rv;
 	/* created_ms and ready_ms are no later than the moment at which they
 	 * were first seen, and follow machines_shift.  The stamps are what
 	 * stands on the object. */
-	int64_t mark_ms, created_ms, ready_ms;
-	int64_t created_stamp_ms, ready_stamp_ms;
-	int64_t tried_ms;	/* claim: its created_ms, or that of the first
-				   try if it is another try of a boot that
-				   failed */
-	int64_t seen_ms, launch_seen_ms;	/* when it was first seen, and
-						   first seen launched
-						   (STAMP_NONE: not yet) */
-	/* Claim: the controller and core/controller/replacements set these, and
-	 * machines_put leaves them alone. */
-	bool classed;		/* its class is written on the object */
-	bool judged;	/* it has come to count, and it was decided then whether
-			   it is a substitute */
-	bool deletion_seen;	/* its deletion has been taken note of */
-	bool opted_out;	/* a person removed its hold before its Node was
-			   registered; until the next period */
-	char replaces[CLASS_BYTES];	/* its class, written or not; "" if it
-					   has none */
-	char said[CLASS_BYTES];	/* the reason that Karpenter's Event gives; ""
-				   if there was no Event */
-	char name[NAME_BYTES];
-	char uid[UID_BYTES];
-	char rv[RV_BYTES];
-	char nodepool[NODEPOOL_BYTES];
-	char other_name[NAME_BYTES];	/* claim: status.nodeName; Node: the
-					   name in its ownerReference */
-	char owner_uid[UID_BYTES];	/* Node: the uid in its ownerReference;
-					   "" if it has none */
+	int64_t mark_ms, created_ms, created_stamp_ms;
+	union {
+		struct {	/* claim */
+			int64_t ready_ms, ready_stamp_ms;
+			int64_t tried_ms;	/* its created_ms, or that of
+						   the first try if it is
+						   another try of a boot that
+						   failed */
+			int64_t seen_ms, launch_seen_ms;	/* when it was
+					first seen, and first seen launched
+					(STAMP_NONE: not yet) */
+			uint32_t replaces;	/* its class, written or not; ""
+						   if it has none */
+			uint32_t said;	/* the reason that Karpenter's Event
+					   gives; "" if there was no Event */
+		};
+		struct uid owner_uid;	/* Node: the uid in its ownerReference;
+					   UID_NONE if it has none */
+	};
 };
 
 /* A hold of an earlier configuration that some marks still stand for. */
@@ -88,6 +96,7 @@ struct machines {
 	uint32_t marked[KIND_COUNT];	/* those with TENURE_OURS, for the
 					   metric */
 	struct previous_key previous_keys[HELD_KEYS_MAX];
+	struct strings strings;
 	struct index claim_by_uid, claim_by_node;
 	struct index node_by_name, node_by_owner;
 };
@@ -102,6 +111,8 @@ void machines_done(struct machines *m);
 struct touched {
 	uint32_t n;
 	uint32_t id[6];
+	bool owner_changed;	/* a put: the Node names another claim than
+				   before */
 };
 
 /* Finds or makes the entry of a Node or NodeClaim and takes over the object's
@@ -109,9 +120,16 @@ struct touched {
  * than the moment at which it was first seen counts as that moment.  A Node of
  * the same name but another uid replaces the old one, even if the table is
  * full.  Sets *t, which includes the entry itself.  Returns the entry's id, or
- * NO_ID if the table is full. */
+ * NO_ID if the table is full, or if it has no room for the object's names.  An
+ * entry that the object has already is then out of date: the caller drops
+ * it. */
 uint32_t machines_put(struct machines *m, const struct object *o,
 		      int64_t seen_ms, struct touched *t);
+/* The same for a caller who has found the entry: `id` is what machines_find
+ * returns for the object and machines_is is true of, or NO_ID. */
+uint32_t machines_put_at(struct machines *m, uint32_t id,
+			 const struct object *o, int64_t seen_ms,
+			 struct touched *t);
 /* Call this when the API server's clock was set by by_ms.  It shifts all
  * moments but those that are stamps on objects. */
 void machines_shift(struct machines *m, int64_t by_ms);
@@ -126,6 +144,12 @@ void machines_drop(struct machines *m, uint32_t id, struct touched *t);
  * (NodeClaim) or by name (Node), or that of the claim with this uid. */
 uint32_t machines_find(const struct machines *m, const struct object *o);
 uint32_t machines_find_claim(const struct machines *m, const char *uid);
+/* Returns the id of the claim that the Node names as its owner, or NO_ID. */
+uint32_t machines_owner(const struct machines *m, const struct entry *node);
+/* Returns whether entry `id`, which machines_find has found, is of this very
+ * object and not of another with the same name. */
+bool machines_is(const struct machines *m, uint32_t id,
+		 const struct object *o);
 /* Returns the head of the machine that entry `id` belongs to. */
 uint32_t machines_head(const struct machines *m, uint32_t id);
 /* Return the two halves of a machine, each NULL if the machine has none.  The
@@ -134,6 +158,39 @@ struct entry *machines_claim(const struct machines *m, uint32_t head);
 struct entry *machines_node(const struct machines *m, uint32_t head);
 uint32_t machines_id(const struct machines *m, const struct entry *e);
 
+/* Return a text of an entry.  It belongs to the table and is valid until the
+ * entry changes. */
+const char *machines_name(const struct machines *m, const struct entry *e);
+const char *machines_nodepool(const struct machines *m, const struct entry *e);
+const char *machines_other_name(const struct machines *m,
+				const struct entry *e);
+const char *machines_replaces(const struct machines *m, const struct entry *e);
+const char *machines_said(const struct machines *m, const struct entry *e);
+/* Write a text of an entry to `out`. */
+void machines_uid(const struct machines *m, const struct entry *e,
+		  char out[UID_BYTES]);
+void machines_owner_uid(const struct machines *m, const struct entry *node,
+			char out[UID_BYTES]);
+void machines_rv(const struct machines *m, const struct entry *e,
+		 char out[RV_BYTES]);
+/* Return whether this is the entry's text. */
+bool machines_uid_is(const struct machines *m, const struct entry *e,
+		     const char *uid);
+bool machines_owner_uid_is(const struct machines *m, const struct entry *node,
+			   const char *uid);
+bool machines_rv_is(const struct machines *m, const struct entry *e,
+		    const char *rv);
+/* Set what a claim replaces, and what an Event has said of it.  Without room
+ * for the text, or if it has CLASS_BYTES or more, the old one stays. */
+void machines_set_replaces(struct machines *m, struct entry *claim,
+			   const char *class);
+void machines_set_said(struct machines *m, struct entry *claim,
+		       const char *reason);
+
+/* Returns the tried_ms of a claim, and of a Node its created_ms. */
+int64_t entry_tried_ms(const struct entry *e);
+/* Returns the owner_uid of a Node, and UID_NONE of a claim. */
+struct uid entry_owner_uid(const struct entry *e);
 enum tenure entry_tenure(const struct entry *e);
 
 /* Returns what `decide` needs to know of an entry.  If e is NULL, the half is

@@ -29,16 +29,18 @@
 
 /* One machine.  A zeroed struct is an id without a timer. */
 struct timer {
-	bool used, counted;	/* counted: counts_ms has come */
-	bool enough;		/* counted, and at least minScaleUp machines
+	uint32_t id;	/* the machine's; free: the next free place + 1 */
+	uint16_t scope;		/* NO_SCOPE in scope `node` */
+	bool used : 1;
+	bool counted : 1;	/* counts_ms has come */
+	bool enough : 1;	/* counted, and at least minScaleUp machines
 				   came together with it */
-	bool live;		/* enough, and its deadline is ahead: it makes
+	bool live : 1;		/* enough, and its deadline is ahead: it makes
 				   its scope busy */
-	bool undecided;		/* it may come to count: a hold of its scope
+	bool undecided : 1;	/* it may come to count: a hold of its scope
 				   does not end meanwhile */
-	bool booting;		/* it may become ready, which changes its
+	bool booting : 1;	/* it may become ready, which changes its
 				   deadline */
-	uint32_t scope;		/* NO_ID in scope `node` */
 	int64_t deadline_ms;	/* the machine's own deadline */
 	int64_t counts_ms;	/* it counts for its scope from then on;
 				   STAMP_NONE: never */
@@ -46,6 +48,8 @@ struct timer {
 	int64_t first_ms;	/* its created_ms, or that of the first try if
 				   it is another try of a boot that failed */
 };
+
+#define NO_SCOPE UINT16_MAX
 
 /* When a scope will be quiet, and because of which machine. */
 struct quiet {
@@ -102,14 +106,20 @@ struct timers {
 				   owner clears the flag */
 	bool usable;		/* we lead and see everything now */
 	bool seen;		/* we have seen everything once since we lead */
-	struct timer *at;	/* by id */
+	/* Of the two halves of a machine one has a timer, so timers have places
+	 * of their own. */
+	uint32_t *place;	/* by id: the timer's place + 1; 0: none */
+	struct timer *at;	/* by place */
+	uint32_t places_top, places_free;	/* places from top on were never
+						   used; free: the first free
+						   one + 1, 0: none */
 	uint32_t ids_max, extra;	/* extra: where those ids begin */
 	uint32_t top;		/* of the ids below `extra`, those from here on
 				   were never used */
 	uint32_t *order;	/* scratch space for ids_max ids; nothing in it
 				   is kept from one call to the next */
-	struct heap due;	/* by id: the server time at which time alone
-				   changes its timer */
+	struct heap due;	/* by place: the server time at which time alone
+				   changes the timer */
 	struct scope scopes[SCOPES_MAX];
 	uint32_t scopes_top;	/* the scopes from here on were never used */
 	uint32_t dirty[SCOPES_MAX];	/* scopes that timers_turned looks at
@@ -142,6 +152,9 @@ struct timer_facts {
 int timers_put(struct timers *ts, uint32_t id, const struct timer_facts *f,
 	       int64_t now_ms);
 void timers_drop(struct timers *ts, uint32_t id);
+/* Returns the machine's timer.  It belongs to *ts and is valid until the next
+ * put or drop.  A machine without one gets a zeroed timer. */
+const struct timer *timers_at(const struct timers *ts, uint32_t id);
 
 /* Names a machine whose time has come, once.  The caller then computes its
  * facts again and calls timers_put.  Returns false if no machine is due. */

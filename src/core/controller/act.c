@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/controller/controller.h"
 
-#include <string.h>
-
+#include "core/base/buf.h"
 #include "core/base/limits.h"
 #include "controller_parts.h"
 
@@ -27,7 +26,9 @@ goal_of(const struct controller *s, uint32_t head, struct now now,
 	const struct entry *claim = machines_claim(&s->machines, head);
 	const struct entry *node = machines_node(&s->machines, head);
 	struct nodepool_terms terms = nodepools_terms(
-		&s->nodepools, s->machines.at[head].nodepool, now.server_ms);
+		&s->nodepools,
+		machines_nodepool(&s->machines, &s->machines.at[head]),
+		now.server_ms);
 
 	*why = WHY_QUIET;
 	if ((claim != NULL && claim->deleting) ||
@@ -67,7 +68,7 @@ half_of(const struct controller *s, const struct entry *e)
 	if (e == NULL)
 		return h;
 	w = write_of(s, e);
-	h.busy = write_is_busy(w);
+	h.busy = writes_busy(&s->writes, machines_id(&s->machines, e));
 	h.spent = w->reholds >= REHOLDS_MAX;
 	return h;
 }
@@ -111,8 +112,8 @@ static bool
 owner_unseen(const struct controller *s, const struct entry *e)
 {
 	return e->kind == KIND_NODE && e->peer == NO_ID &&
-	       e->owner_uid[0] != '\0' &&
-	       machines_find_claim(&s->machines, e->owner_uid) == NO_ID &&
+	       !uid_is_none(e->owner_uid) &&
+	       machines_owner(&s->machines, e) == NO_ID &&
 	       !write_of(s, e)->owner_gone;
 }
 
@@ -125,9 +126,11 @@ watch_latency(struct controller *s, uint32_t head, struct half c, struct half n,
 	const struct entry *node = machines_node(&s->machines, head);
 	struct decision d;
 
-	c.busy = c.busy && !write_is_backing_off(&s->writes.at[head]);
+	c.busy = c.busy && !writes_backing_off(&s->writes, head);
 	if (node != NULL)
-		n.busy = n.busy && !write_is_backing_off(write_of(s, node));
+		n.busy = n.busy &&
+			 !writes_backing_off(&s->writes,
+					     machines_id(&s->machines, node));
 	d = decide(&c, &n, goal);
 	writes_want_hold(&s->writes, head, d.act == ACT_HOLD);
 }
@@ -168,10 +171,12 @@ describe(struct controller *s, const struct entry *e, enum act act,
 		.forgotten = s->views.at[KIND_NODECLAIM].forgotten,
 		.fence_ms = INT64_MAX,
 	};
-	memcpy(out->name, e->name, sizeof(out->name));
-	memcpy(out->uid, e->uid, sizeof(out->uid));
-	memcpy(out->rv, e->rv, sizeof(out->rv));
-	memcpy(out->nodepool, e->nodepool, sizeof(out->nodepool));
+	machines_uid(&s->machines, e, out->uid);
+	machines_rv(&s->machines, e, out->rv);
+	(void)str_copy(out->name, sizeof(out->name),
+		       machines_name(&s->machines, e));
+	(void)str_copy(out->nodepool, sizeof(out->nodepool),
+		       machines_nodepool(&s->machines, e));
 	out->seq = writes_start(&s->writes, out->id, act);
 }
 
@@ -181,8 +186,9 @@ describe_owner(struct controller *s, const struct entry *e, struct now now,
 {
 	describe(s, e, ACT_READ_CLAIM, "owner-unseen", now, out);
 	out->kind = KIND_NODECLAIM;
-	memcpy(out->name, e->other_name, sizeof(out->name));
-	memcpy(out->uid, e->owner_uid, sizeof(out->uid));
+	(void)str_copy(out->name, sizeof(out->name),
+		       machines_other_name(&s->machines, e));
+	machines_owner_uid(&s->machines, e, out->uid);
 }
 
 static void
@@ -208,7 +214,8 @@ classify(struct controller *s, const struct entry *claim, const struct half *c,
 	    writes_class_waits(&s->writes, id, now.boot_ms))
 		return false;
 	describe(s, claim, ACT_CLASSIFY, "replacement", now, out);
-	memcpy(out->replaces, claim->replaces, sizeof(out->replaces));
+	(void)str_copy(out->replaces, sizeof(out->replaces),
+		       machines_replaces(&s->machines, claim));
 	return true;
 }
 
@@ -240,7 +247,7 @@ controller_act_on(struct controller *s, uint32_t head, struct now now,
 		return false;
 	if (d.act != ACT_HOLD && !may_remove(s, head, d.release))
 		return false;
-	if (write_of(s, e)->reread) {
+	if (writes_reread(&s->writes, machines_id(&s->machines, e))) {
 		describe(s, e, ACT_READ, "changed", now, out);
 		return true;
 	}

@@ -9,12 +9,19 @@
  * scopes that become held or quiet because of them, then the backoffs that
  * end. */
 
+static bool
+in_scope(const struct controller *s, uint32_t id, uint32_t scope)
+{
+	const struct timer *t = timers_at(&s->timers, id);
+
+	return t->used && t->scope == scope;
+}
+
 static void
 queue_scope(struct controller *s, uint32_t scope)
 {
 	for (uint32_t id = 0; id < s->machines.top; id++)
-		if (s->machines.at[id].used && s->timers.at[id].used &&
-		    s->timers.at[id].scope == scope)
+		if (s->machines.at[id].used && in_scope(s, id, scope))
 			controller_queue(s, id);
 }
 
@@ -25,7 +32,7 @@ machine_name(const struct controller *s, uint32_t id)
 		return "";
 	if (retries_has(&s->replacements.retries, id))
 		return retries_at(&s->replacements.retries, id)->name;
-	return s->machines.at[id].name;
+	return machines_name(&s->machines, &s->machines.at[id]);
 }
 
 /* Reports when the scope will be quiet and because of which machine, or when

@@ -2,7 +2,6 @@
 #include "core/controller/controller.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/base/limits.h"
 #include "core/base/pace.h"
@@ -164,7 +163,7 @@ controller_found(struct controller *s, const struct action *a,
 
 	if (!writes_awaits(&s->writes, a) || !e->used)
 		return;
-	if (a->act == ACT_READ ? strcmp(e->rv, a->rv) == 0
+	if (a->act == ACT_READ ? machines_rv_is(&s->machines, e, a->rv)
 			       : s->views.at[o->kind].forgotten == a->forgotten)
 		controller_track(s, o, now);
 	if (a->act != ACT_READ_CLAIM)
@@ -190,7 +189,8 @@ behind(const struct controller *s, const struct object *claim)
 	if (id == NO_ID) /* in a full table this says nothing */
 		return !s->views.at[KIND_NODECLAIM].full;
 	e = &s->machines.at[id];
-	return e->ready_ms == STAMP_NONE && strcmp(e->rv, claim->rv) != 0;
+	return e->ready_ms == STAMP_NONE &&
+	       !machines_rv_is(&s->machines, e, claim->rv);
 }
 
 void
@@ -227,6 +227,7 @@ controller_done(struct controller *s, const struct controller_outcome *o,
 {
 	const struct action *a = o->action;
 	const struct entry *e;
+	char rv[RV_BYTES];
 
 	now = controller_steady(s, now);
 	writes_answered(&s->writes, o, now.boot_ms);
@@ -239,10 +240,11 @@ controller_done(struct controller *s, const struct controller_outcome *o,
 	if (!writes_awaits(&s->writes, a) || !e->used)
 		return; /* the object has gone meanwhile */
 	controller_queue(s, a->id);
+	machines_rv(&s->machines, e, rv);
 	if (a->act == ACT_READ_CLAIM)
 		writes_owner_done(&s->writes, a, o,
 				  s->views.at[KIND_NODECLAIM].full,
 				  e->peer != NO_ID, now.boot_ms);
-	else if (writes_done(&s->writes, a, o, e->rv, now.boot_ms))
+	else if (writes_done(&s->writes, a, o, rv, now.boot_ms))
 		controller_drop(s, a->id, now); /* a late line does no harm */
 }

@@ -16,7 +16,9 @@ refresh(struct controller *s, const char *nodepool, int64_t now_ms)
 	s->retries_stale = true;
 	for (uint32_t id = 0; id < s->machines.top; id++)
 		if (s->machines.at[id].used &&
-		    strcmp(s->machines.at[id].nodepool, nodepool) == 0)
+		    strcmp(machines_nodepool(&s->machines,
+					     &s->machines.at[id]),
+			   nodepool) == 0)
 			controller_refresh(s, id, now_ms);
 }
 

@@ -6,10 +6,26 @@
 
 #include "core/base/buf.h"
 
-static const char *
-key_uid(const void *ctx, uint32_t id)
+static uint32_t
+uid_hash(const void *ctx, uint32_t id)
 {
-	return ((const struct disruption_events *)ctx)->at[id].uid;
+	const struct disruption_events *d = ctx;
+
+	return index_hash_text(d->at[id].uid);
+}
+
+static bool
+uid_same(const void *ctx, uint32_t id, const void *key)
+{
+	const struct disruption_events *d = ctx;
+
+	return strcmp(d->at[id].uid, key) == 0;
+}
+
+static uint32_t
+find(const struct disruption_events *d, const char *uid)
+{
+	return index_find(&d->by_uid, index_hash_text(uid), uid);
 }
 
 int
@@ -17,8 +33,11 @@ disruption_events_init(struct disruption_events *d, uint32_t max)
 {
 	*d = (struct disruption_events){.max = max};
 	d->at = calloc(max, sizeof(*d->at));
-	return d->at == NULL || index_init(&d->by_uid, max, key_uid, d) ? -1
-									 : 0;
+	return d->at == NULL ||
+			       index_init(&d->by_uid, max, uid_hash, uid_same,
+					  d)
+		       ? -1
+		       : 0;
 }
 
 void
@@ -40,7 +59,7 @@ void
 disruption_events_put(struct disruption_events *d, const char *uid,
 		      const char *reason)
 {
-	uint32_t i = index_find(&d->by_uid, uid);
+	uint32_t i = find(d, uid);
 
 	if (i != NO_ID) {
 		if (strcmp(d->at[i].reason, DISRUPTION_UNKNOWN) == 0)
@@ -60,7 +79,7 @@ disruption_events_put(struct disruption_events *d, const char *uid,
 const char *
 disruption_events_take(struct disruption_events *d, const char *uid)
 {
-	uint32_t i = index_find(&d->by_uid, uid);
+	uint32_t i = find(d, uid);
 
 	if (i == NO_ID)
 		return NULL;

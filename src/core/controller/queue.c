@@ -7,29 +7,27 @@ int
 queue_init(struct queue *q, uint32_t ids)
 {
 	*q = (struct queue){.first = NO_ID, .last = NO_ID};
-	q->at = calloc(ids, sizeof(*q->at));
-	return q->at == NULL ? -1 : 0;
+	q->next = calloc(ids, sizeof(*q->next));
+	return q->next == NULL ? -1 : 0;
 }
 
 void
 queue_done(struct queue *q)
 {
-	free(q->at);
+	free(q->next);
 	*q = (struct queue){.first = NO_ID, .last = NO_ID};
 }
 
 void
 queue_put(struct queue *q, uint32_t id)
 {
-	struct queue_link *link = &q->at[id];
-
-	if (link->queued)
+	if (q->next[id] != 0)
 		return;
-	*link = (struct queue_link){.queued = true, .next = NO_ID};
+	q->next[id] = QUEUE_LAST;
 	if (q->last == NO_ID)
 		q->first = id;
 	else
-		q->at[q->last].next = id;
+		q->next[q->last] = id + 1;
 	q->last = id;
 }
 
@@ -40,9 +38,10 @@ queue_take(struct queue *q)
 
 	if (id == NO_ID)
 		return NO_ID;
-	q->first = q->at[id].next;
-	if (q->first == NO_ID)
-		q->last = NO_ID;
-	q->at[id].queued = false;
+	if (q->next[id] == QUEUE_LAST)
+		q->first = q->last = NO_ID;
+	else
+		q->first = q->next[id] - 1;
+	q->next[id] = 0;
 	return id;
 }

@@ -13,11 +13,11 @@
  * queue_init allocates, so queue_put never fails.  An id may cease to exist
  * while it is queued, so whoever takes it out has to check.  Not thread-safe.
  */
+#define QUEUE_LAST UINT32_MAX
+
 struct queue {
-	struct queue_link {
-		bool queued;
-		uint32_t next; /* NO_ID: the last */
-	} * at;		       /* by id */
+	uint32_t *next;	       /* by id: 0: not queued; QUEUE_LAST: the last;
+				  else the next id + 1 */
 	uint32_t first, last;  /* NO_ID: it is empty */
 };
 

@@ -62,12 +62,12 @@ facts_of(const struct controller *s, uint32_t head,
 	const struct entry *claim = machines_claim(&s->machines, head);
 	const struct entry *e = &s->machines.at[head];
 	struct timer_facts f = {
-		.nodepool = e->nodepool,
+		.nodepool = machines_nodepool(&s->machines, e),
 		.deadline_ms = deadline_ms(&s->rules, e->created_ms,
 					   activity_ms(s, e), terms),
 		.counts_ms = counts_ms(s, claim),
 		.created_ms = e->created_ms,
-		.first_ms = e->tried_ms,
+		.first_ms = entry_tried_ms(e),
 		.hold_ms = terms->hold_ms,
 		.booting = claim != NULL && claim->ready_ms == STAMP_NONE,
 	};
@@ -91,7 +91,8 @@ set_timer(struct controller *s, uint32_t head, int64_t now_ms)
 {
 	const struct machines *m = &s->machines;
 	struct nodepool_terms terms =
-		nodepools_terms(&s->nodepools, m->at[head].nodepool, now_ms);
+		nodepools_terms(&s->nodepools,
+				machines_nodepool(m, &m->at[head]), now_ms);
 	struct entry *claim = machines_claim(m, head);
 	struct timer_facts f;
 
@@ -129,10 +130,12 @@ static void
 guess_since(struct controller *s, uint32_t head, struct now now)
 {
 	const struct nodepool_terms t = nodepools_terms(
-		&s->nodepools, s->machines.at[head].nodepool, now.server_ms);
+		&s->nodepools,
+		machines_nodepool(&s->machines, &s->machines.at[head]),
+		now.server_ms);
 	const struct entry *halves[] = {machines_claim(&s->machines, head),
 					machines_node(&s->machines, head)};
-	int64_t own_ms = s->timers.at[head].deadline_ms;
+	int64_t own_ms = timers_at(&s->timers, head)->deadline_ms;
 	bool cluster = s->rules.scope == SCOPE_CLUSTER;
 	int64_t most_ms = cluster ? s->rules.cap.max_ms - s->rules.hold_ms
 				  : t.max_ms - t.hold_ms;
@@ -140,7 +143,7 @@ guess_since(struct controller *s, uint32_t head, struct now now)
 	/* A machine that is held by hand, or that belongs to no scope, tells
 	 * nothing about one. */
 	if ((halves[0] == NULL && !views_claimless(&s->views)) ||
-	    t.until_ms != STAMP_NONE || !s->timers.at[head].used ||
+	    t.until_ms != STAMP_NONE || !timers_at(&s->timers, head)->used ||
 	    own_ms > now.server_ms)
 		return;
 	for (int i = 0; i < 2; i++) {

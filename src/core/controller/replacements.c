@@ -12,6 +12,7 @@ replacements_init(struct replacements *r)
 {
 	r->retries.rules = r->rules;
 	r->retries.nodepools = r->nodepools;
+	r->retries.machines = r->machines;
 	r->retries.timers = r->timers;
 	r->retries.first_id = r->machines->cap;
 	return deletions_init(&r->deletions, DELETIONS_MAX) ||
@@ -46,7 +47,7 @@ ignores(const struct replacements *r)
 bool
 replacements_is_one(const struct replacements *r, const struct entry *claim)
 {
-	return ignores(r) && claim->replaces[0] != '\0';
+	return ignores(r) && claim->replaces != 0;
 }
 
 int64_t
@@ -71,7 +72,8 @@ after_disruption(const struct replacements *r, const struct entry *claim,
 		int64_t age = claim->created_stamp_ms - d->ms;
 
 		if (age >= -STAMPS_MS && age <= within_ms &&
-		    (d->several || strcmp(d->uid, claim->uid) != 0))
+		    (d->several ||
+		     !machines_uid_is(r->machines, claim, d->uid)))
 			return true;
 	}
 	return false;
@@ -87,7 +89,7 @@ replacements_undecided_ms(const struct replacements *r,
 {
 	int64_t until = claim->seen_ms + UNDECIDED_MAX_MS, launched;
 
-	if (!ignores(r) || claim->replaces[0] != '\0')
+	if (!ignores(r) || claim->replaces != 0)
 		return STAMP_NONE;
 	if (!claim->judged && !views_settled(r->views))
 		return COUNTS_LATER;
@@ -130,22 +132,17 @@ remember(struct replacements *r, const char *uid, int64_t ms)
 	return true;
 }
 
-static void
-take(struct entry *e, const char *class)
-{
-	(void)str_copy(e->replaces, sizeof(e->replaces), class);
-}
-
 /* Takes over what Karpenter's Event said if it can be believed. */
 static bool
 believe(const struct replacements *r, struct entry *e)
 {
-	if (e->said[0] == '\0' || !after_disruption(r, e, DISRUPTION_EVENT_MS))
+	if (e->said == 0 || !after_disruption(r, e, DISRUPTION_EVENT_MS))
 		return false;
 	/* The first reason that is not DISRUPTION_UNKNOWN stands. */
-	if (e->replaces[0] == '\0' ||
-	    strcmp(e->replaces, DISRUPTION_UNKNOWN) == 0)
-		take(e, e->said);
+	if (e->replaces == 0 ||
+	    strcmp(machines_replaces(r->machines, e), DISRUPTION_UNKNOWN) == 0)
+		machines_set_replaces(r->machines, e,
+				      machines_said(r->machines, e));
 	return true;
 }
 
@@ -188,14 +185,14 @@ replacements_track(struct replacements *r, uint32_t id, const struct object *o)
 	if (!ignores(r) || e->kind != KIND_NODECLAIM)
 		return false;
 	e->classed = o->replaces[0] != '\0';
-	said = disruption_events_take(&r->disruption_events, e->uid);
+	said = disruption_events_take(&r->disruption_events, o->uid);
 	if (said != NULL)
-		(void)str_copy(e->said, sizeof(e->said), said);
+		machines_set_said(r->machines, e, said);
 	if (e->classed) {
-		take(e, o->replaces);
-		if (substitutes(e->replaces) != NULL)
+		machines_set_replaces(r->machines, e, o->replaces);
+		if (substitutes(o->replaces) != NULL)
 			deletions_spend(&r->deletions,
-					substitutes(e->replaces));
+					substitutes(o->replaces));
 	}
 	/* While the claims are being listed, the list may still show the one
 	 * that was marked. */
@@ -203,7 +200,7 @@ replacements_track(struct replacements *r, uint32_t id, const struct object *o)
 	    views_settled(r->views))
 		ignored(r);
 	return o->disrupted_ms != STAMP_NONE &&
-	       remember(r, e->uid, o->disrupted_ms);
+	       remember(r, o->uid, o->disrupted_ms);
 }
 
 uint32_t
@@ -220,8 +217,9 @@ replacements_said(struct replacements *r, const char *claim_uid,
 		return NO_ID;
 	}
 	e = &r->machines->at[id];
-	if (e->said[0] == '\0' || strcmp(e->said, DISRUPTION_UNKNOWN) == 0)
-		(void)str_copy(e->said, sizeof(e->said), reason);
+	if (e->said == 0 ||
+	    strcmp(machines_said(r->machines, e), DISRUPTION_UNKNOWN) == 0)
+		machines_set_said(r->machines, e, reason);
 	if (believe(r, e))
 		return id;
 	if (!e->classed)
@@ -248,12 +246,15 @@ replacements_deleted(struct replacements *r, uint32_t id, int64_t deleted_ms,
 		     bool gone, int64_t now_ms)
 {
 	struct entry *e = &r->machines->at[id];
+	const char *nodepool = machines_nodepool(r->machines, e);
+	char uid[UID_BYTES];
 
 	if (!ignores(r) || e->kind != KIND_NODECLAIM)
 		return;
+	machines_uid(r->machines, e, uid);
 	if (e->deletion_seen) {
 		if (gone)
-			deletions_gone(&r->deletions, e->uid, now_ms);
+			deletions_gone(&r->deletions, uid, now_ms);
 		return;
 	}
 	e->deletion_seen = true;
@@ -263,13 +264,13 @@ replacements_deleted(struct replacements *r, uint32_t id, int64_t deleted_ms,
 	 * back is new.  A claim of a NodePool that is left out belongs to no
 	 * scope. */
 	if (e->disrupted ||
-	    nodepools_terms(r->nodepools, e->nodepool, now_ms).out)
+	    nodepools_terms(r->nodepools, nodepool, now_ms).out)
 		return;
 	if (e->ready_ms == STAMP_NONE) {
 		if (counted(r, e, now_ms))
 			retries_put(&r->retries, e, deleted_ms, now_ms);
 	} else if (!gone) /* else nobody knows how it went */
-		deletions_put(&r->deletions, e->uid, e->nodepool, deleted_ms);
+		deletions_put(&r->deletions, uid, nodepool, deleted_ms);
 }
 
 void
@@ -278,32 +279,36 @@ replacements_judge(struct replacements *r, struct entry *claim, int64_t now_ms)
 	const struct deletion *d;
 	int64_t counts_ms = replacements_counts_ms(r, claim);
 	int64_t undecided_ms = replacements_undecided_ms(r, claim);
+	char class[CLASS_BYTES];
+	struct buf b;
 
 	if (!ignores(r) || claim->judged || claim->deleting ||
 	    counts_ms == STAMP_NONE || counts_ms > now_ms ||
 	    undecided_ms > now_ms)
 		return;
 	claim->judged = true;
-	d = deletions_match(&r->deletions, r->rules->scope, claim->nodepool,
+	d = deletions_match(&r->deletions, r->rules->scope,
+			    machines_nodepool(r->machines, claim),
 			    claim->created_stamp_ms);
 	if (d == NULL) {
 		retries_take(&r->retries, claim, now_ms);
 		return;
 	}
-	take(claim, CLASS_SUBSTITUTE);
-	(void)str_copy(claim->replaces + strlen(CLASS_SUBSTITUTE), UID_BYTES,
-		       d->uid);
+	buf_init(&b, class, sizeof(class));
+	buf_puts(&b, CLASS_SUBSTITUTE);
+	buf_puts(&b, d->uid);
+	machines_set_replaces(r->machines, claim, class);
 	deletions_spend(&r->deletions, d->uid);
 }
 
 static bool
 created_before(const void *ctx, uint32_t a, uint32_t b)
 {
-	const struct entry *at = ctx;
+	const struct machines *m = ctx;
 
-	if (at[a].created_stamp_ms != at[b].created_stamp_ms)
-		return at[a].created_stamp_ms < at[b].created_stamp_ms;
-	return strcmp(at[a].uid, at[b].uid) < 0;
+	if (m->at[a].created_stamp_ms != m->at[b].created_stamp_ms)
+		return m->at[a].created_stamp_ms < m->at[b].created_stamp_ms;
+	return uid_compare(&m->strings, m->at[a].uid, m->at[b].uid) < 0;
 }
 
 /* Ends the retries of claims that turn out to have been undecided when they
@@ -336,17 +341,18 @@ replacements_judge_all(struct replacements *r, int64_t now_ms)
 		return;
 	for (uint32_t id = 0; id < m->top; id++) {
 		const struct entry *e = &m->at[id];
+		const char *of;
 
 		if (!e->used || e->kind != KIND_NODECLAIM)
 			continue;
-		if (e->classed && substitutes(e->replaces) != NULL)
-			deletions_spend(&r->deletions,
-					substitutes(e->replaces));
+		of = substitutes(machines_replaces(m, e));
+		if (e->classed && of != NULL)
+			deletions_spend(&r->deletions, of);
 		else if (!e->judged)
 			ids[n++] = id;
 	}
 	judge_retries(r, now_ms);
-	ids_sort(ids, n, created_before, m->at);
+	ids_sort(ids, n, created_before, m);
 	for (uint32_t i = 0; i < n; i++)
 		replacements_judge(r, &m->at[ids[i]], now_ms);
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/base/buf.h"
 #include "deadline.h"
 
 static uint32_t
@@ -75,9 +76,11 @@ retries_put(struct retries *t, const struct entry *claim, int64_t deleted_ms,
 		.created_stamp_ms = claim->created_stamp_ms,
 		.deleted_stamp_ms = deleted_ms,
 	};
-	memcpy(r->nodepool, claim->nodepool, sizeof(r->nodepool));
-	memcpy(r->name, claim->name, sizeof(r->name));
-	memcpy(r->uid, claim->uid, sizeof(r->uid));
+	(void)str_copy(r->nodepool, sizeof(r->nodepool),
+		       machines_nodepool(t->machines, claim));
+	(void)str_copy(r->name, sizeof(r->name),
+		       machines_name(t->machines, claim));
+	machines_uid(t->machines, claim, r->uid);
 	retry_refresh(t, r, now_ms);
 }
 
@@ -87,7 +90,7 @@ static bool
 goes_on(const struct retries *t, const struct retry *r, int64_t now_ms)
 {
 	return r->used && r->until_ms > now_ms &&
-	       t->timers->at[timer_of(t, r)].used;
+	       timers_at(t->timers, timer_of(t, r))->used;
 }
 
 /* Takes the claim as the next try of one of the boots, of its own NodePool
@@ -96,17 +99,18 @@ goes_on(const struct retries *t, const struct retry *r, int64_t now_ms)
 void
 retries_take(struct retries *t, struct entry *claim, int64_t now_ms)
 {
+	const char *nodepool = machines_nodepool(t->machines, claim);
 	struct retry *best = NULL;
 
 	for (struct retry *r = t->at; r < t->at + RETRIES_MAX; r++) {
-		bool own = strcmp(r->nodepool, claim->nodepool) == 0;
+		bool own = strcmp(r->nodepool, nodepool) == 0;
 
 		if (!goes_on(t, r, now_ms) ||
 		    claim->created_stamp_ms < r->deleted_stamp_ms - STAMPS_MS ||
 		    (t->rules->scope != SCOPE_CLUSTER && !own))
 			continue;
 		if (best == NULL ||
-		    (own && strcmp(best->nodepool, claim->nodepool) != 0))
+		    (own && strcmp(best->nodepool, nodepool) != 0))
 			best = r;
 	}
 	if (best == NULL)

@@ -37,6 +37,7 @@ struct retry {
 struct retries {
 	const struct rules *rules;
 	const struct nodepools *nodepools;
+	const struct machines *machines;
 	struct timers *timers;
 	uint32_t first_id; /* the first id of their timers */
 	struct retry at[RETRIES_MAX];

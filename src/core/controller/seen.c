@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/controller/controller.h"
 
-#include <string.h>
-
 #include "controller_parts.h"
 
 /* This file takes what the watchers see, and whether we lead, into the table,
@@ -161,15 +159,18 @@ controller_track(struct controller *s, const struct object *o, struct now now)
 	now = controller_steady(s, now);
 	old = machines_find(&s->machines, o);
 	if (old != NO_ID &&
-	    (!o->karpenter || strcmp(s->machines.at[old].uid, o->uid) != 0))
+	    (!o->karpenter || !machines_is(&s->machines, old, o))) {
 		controller_drop(s, old, now);
+		old = NO_ID;
+	}
 	if (!o->karpenter)
 		return;
-	if (old != NO_ID && s->machines.at[old].used &&
-	    strcmp(s->machines.at[old].owner_uid, o->owner_uid) != 0)
+	id = machines_put_at(&s->machines, old, o, now.server_ms, &t);
+	if (t.owner_changed)
 		writes_owner_changed(&s->writes, old);
-	id = machines_put(&s->machines, o, now.server_ms, &t);
 	if (id == NO_ID) {
+		if (old != NO_ID)
+			controller_drop(s, old, now); /* it is out of date */
 		v->full = true;
 		counter_add(s->counters, COUNTER_TABLE_FULL);
 		(void)notes_put(&s->notes, NOTE_TABLE_FULL, o->name);
@@ -181,7 +182,7 @@ controller_track(struct controller *s, const struct object *o, struct now now)
 	if (o->deleting)
 		replacements_deleted(&s->replacements, id, o->deleted_ms, false,
 				     now.server_ms);
-	writes_observe(&s->writes, id, &s->machines.at[id]);
+	writes_observe(&s->writes, id, &s->machines.at[id], o->rv);
 	opt_out(s, id);
 	for (uint32_t i = 0; i < t.n; i++)
 		controller_refresh(s, t.id[i], now.server_ms);
@@ -196,7 +197,7 @@ controller_forget(struct controller *s, const struct object *o, struct now now)
 	views_gone(&s->views, o->kind);
 	/* This may be late word of a Node that has a successor of the same
 	 * name. */
-	if (id == NO_ID || strcmp(s->machines.at[id].uid, o->uid) != 0)
+	if (id == NO_ID || !machines_is(&s->machines, id, o))
 		return;
 	controller_drop(s, id, now);
 	views_room(&s->views, o->kind);

@@ -6,28 +6,121 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/base/packed.h"
+
+_Static_assert(2 * MACHINES_MAX < 1 << 20, "struct write: pending");
+_Static_assert(REHOLDS_MAX < 1 << 2, "struct write: reholds");
 
 int
 writes_init(struct writes *ws, uint32_t ids)
 {
 	ws->at = calloc(ids, sizeof(*ws->at));
-	return ws->at == NULL || heap_init(&ws->later, ids) ? -1 : 0;
+	ws->pending = calloc(ids, sizeof(*ws->pending));
+	return ws->at == NULL || ws->pending == NULL ||
+			       heap_init(&ws->later, ids)
+		       ? -1
+		       : 0;
 }
 
 void
 writes_free(struct writes *ws)
 {
 	free(ws->at);
+	free(ws->pending);
 	heap_done(&ws->later);
 	ws->at = NULL;
+	ws->pending = NULL;
+}
+
+/* --- what is pending ------------------------------------------------------ */
+
+static struct pending *
+pending_of(const struct writes *ws, uint32_t id)
+{
+	uint32_t place = ws->at[id].pending;
+
+	return place == 0 ? NULL : &ws->pending[place - 1];
+}
+
+static struct pending *
+pending_make(struct writes *ws, uint32_t id)
+{
+	uint32_t place = ws->free;
+
+	if (ws->at[id].pending != 0)
+		return pending_of(ws, id);
+	if (place != 0)
+		ws->free = ws->pending[place - 1].id;
+	else
+		place = ++ws->top;
+	ws->pending[place - 1] = (struct pending){.id = id};
+	ws->at[id].pending = place & 0xfffff;
+	return pending_of(ws, id);
+}
+
+static void
+pending_drop(struct writes *ws, uint32_t id)
+{
+	uint32_t place = ws->at[id].pending;
+
+	if (place == 0)
+		return;
+	heap_remove(&ws->later, place - 1);
+	ws->pending[place - 1].id = ws->free;
+	ws->free = place;
+	ws->at[id].pending = 0;
+}
+
+static bool
+is_later(const struct writes *ws, uint32_t id)
+{
+	return ws->later.pos[ws->at[id].pending - 1] != 0;
+}
+
+static void
+set_later(struct writes *ws, uint32_t id, int64_t boot_ms)
+{
+	heap_set(&ws->later, ws->at[id].pending - 1, boot_ms);
+}
+
+/* Drops what is pending if nothing of it matters any more. */
+static void
+let_go(struct writes *ws, uint32_t id)
+{
+	const struct pending *w = pending_of(ws, id);
+
+	if (w != NULL && w->state == WRITE_IDLE && !w->reread &&
+	    w->failures == 0 && w->refusals == 0 && w->class_failures == 0 &&
+	    w->tried_rv == 0 && !is_later(ws, id))
+		pending_drop(ws, id);
+}
+
+enum write_state
+writes_state(const struct writes *ws, uint32_t id)
+{
+	const struct pending *w = pending_of(ws, id);
+
+	return w == NULL ? WRITE_IDLE : w->state;
+}
+
+bool
+writes_reread(const struct writes *ws, uint32_t id)
+{
+	const struct pending *w = pending_of(ws, id);
+
+	return w != NULL && w->reread;
 }
 
 bool
 write_check(const struct writes *ws, uint32_t id)
 {
-	const struct write *w = &ws->at[id];
+	const struct pending *w = pending_of(ws, id);
 
-	if (w->wants_hold && ws->wanting_hold == 0)
+	if (ws->at[id].wants_hold && ws->wanting_hold == 0)
+		return false;
+	if (w == NULL)
+		return true;
+	if (w->id != id)
 		return false;
 	switch (w->state) {
 	case WRITE_IDLE: /* it may wait for its class */
@@ -37,12 +130,12 @@ write_check(const struct writes *ws, uint32_t id)
 		return w->act != ACT_NONE && w->seq != 0 && ws->in_flight > 0;
 	case WRITE_EXPECTED:
 		return act_writes(w->act) && w->failures == 0 &&
-		       w->refusals == 0 && ws->later.pos[id] != 0;
+		       w->refusals == 0 && is_later(ws, id);
 	case WRITE_STALE:
 		return act_writes(w->act) && w->failures > 0 &&
-		       ws->later.pos[id] != 0;
+		       is_later(ws, id);
 	case WRITE_BACKING_OFF:
-		return ws->later.pos[id] != 0;
+		return is_later(ws, id);
 	}
 	return false;
 }
@@ -64,26 +157,29 @@ shows(const struct entry *e, enum act act)
 static void
 come_to_rest(struct writes *ws, uint32_t id)
 {
-	ws->at[id].state = WRITE_IDLE;
-	heap_remove(&ws->later, id);
+	pending_of(ws, id)->state = WRITE_IDLE;
+	heap_remove(&ws->later, ws->at[id].pending - 1);
+	let_go(ws, id);
 }
 
 void
-writes_observe(struct writes *ws, uint32_t id, const struct entry *e)
+writes_observe(struct writes *ws, uint32_t id, const struct entry *e,
+	       const char *rv)
 {
-	struct write *w = &ws->at[id];
+	struct pending *w = pending_of(ws, id);
 
 	if (entry_tenure(e) == TENURE_OURS)
-		w->was_ours = true;
+		ws->at[id].was_ours = true;
+	if (w == NULL)
+		return;
 	if (w->state == WRITE_IN_FLIGHT && shows(e, w->act))
 		w->state = WRITE_SHOWN;
 	/* If the answer had no version, the line has to show what was
 	 * written. */
 	else if (w->state == WRITE_EXPECTED &&
-		 (w->rv[0] == '\0' ? shows(e, w->act)
-				   : strcmp(w->rv, e->rv) == 0))
+		 (w->rv == 0 ? shows(e, w->act) : w->rv == version_key(rv)))
 		come_to_rest(ws, id);
-	else if (w->state == WRITE_STALE && strcmp(w->rv, e->rv) != 0)
+	else if (w->state == WRITE_STALE && w->rv != version_key(rv))
 		come_to_rest(ws, id);
 	assert(write_check(ws, id));
 }
@@ -91,10 +187,10 @@ writes_observe(struct writes *ws, uint32_t id, const struct entry *e)
 void
 writes_drop(struct writes *ws, uint32_t id)
 {
-	heap_remove(&ws->later, id);
+	/* A reply under way finds nothing pending with its seq. */
+	pending_drop(ws, id);
 	writes_want_hold(ws, id, false);
-	/* The new seq shows that a reply under way is too late. */
-	ws->at[id] = (struct write){.seq = ws->at[id].seq + 1};
+	ws->at[id] = (struct write){0};
 }
 
 void
@@ -109,13 +205,18 @@ writes_owner_changed(struct writes *ws, uint32_t id)
 bool
 writes_due(struct writes *ws, int64_t boot_ms, uint32_t *id)
 {
+	struct pending *w;
+	uint32_t place;
 	int64_t key;
 
-	if (!heap_top(&ws->later, id, &key) || key > boot_ms)
+	if (!heap_top(&ws->later, &place, &key) || key > boot_ms)
 		return false;
-	heap_remove(&ws->later, *id);
-	if (ws->at[*id].state > WRITE_SHOWN)
-		ws->at[*id].state = WRITE_IDLE;
+	heap_remove(&ws->later, place);
+	w = &ws->pending[place];
+	*id = w->id;
+	if (w->state > WRITE_SHOWN)
+		w->state = WRITE_IDLE;
+	let_go(ws, *id);
 	return true;
 }
 
@@ -130,17 +231,24 @@ writes_paused(const struct writes *ws, int64_t boot_ms)
 bool
 writes_class_waits(struct writes *ws, uint32_t id, int64_t boot_ms)
 {
-	if (boot_ms >= ws->at[id].class_boot_ms)
+	const struct pending *w = pending_of(ws, id);
+
+	if (w == NULL || boot_ms >= w->class_boot_ms)
 		return false;
-	heap_set(&ws->later, id, ws->at[id].class_boot_ms);
+	set_later(ws, id, w->class_boot_ms);
 	return true;
 }
 
 void
 writes_content(struct writes *ws, uint32_t id)
 {
-	ws->at[id].failures = 0;
-	ws->at[id].reread = false;
+	struct pending *w = pending_of(ws, id);
+
+	if (w == NULL)
+		return;
+	w->failures = 0;
+	w->reread = false;
+	let_go(ws, id);
 }
 
 void
@@ -171,14 +279,14 @@ writes_hold_or_clear(struct writes *ws, uint32_t id, enum act act)
 
 	if (act == ACT_CLEAR)
 		w->was_ours = false;
-	w->again = w->was_ours; /* taken now, as the line may come before the
-				   reply */
+	/* Taken now, as the line may come before the reply. */
+	pending_make(ws, id)->again = w->was_ours;
 }
 
 uint64_t
 writes_start(struct writes *ws, uint32_t id, enum act act)
 {
-	struct write *w = &ws->at[id];
+	struct pending *w = pending_make(ws, id);
 
 	assert(w->state == WRITE_IDLE);
 	w->state = WRITE_IN_FLIGHT;
@@ -201,14 +309,14 @@ static void
 wait_as(struct writes *ws, uint32_t id, enum write_state state,
 	int64_t until_boot_ms)
 {
-	ws->at[id].state = state;
-	heap_set(&ws->later, id, until_boot_ms);
+	pending_of(ws, id)->state = state;
+	set_later(ws, id, until_boot_ms);
 }
 
 static void
 back_off_failed(struct writes *ws, uint32_t id, int64_t boot_ms)
 {
-	struct write *w = &ws->at[id];
+	struct pending *w = pending_of(ws, id);
 
 	w->failures++;
 	wait_as(ws, id, WRITE_BACKING_OFF,
@@ -254,7 +362,9 @@ writes_answered(struct writes *ws, const struct controller_outcome *o,
 bool
 writes_awaits(const struct writes *ws, const struct action *a)
 {
-	return ws->at[a->id].seq == a->seq;
+	const struct pending *w = pending_of(ws, a->id);
+
+	return w != NULL && w->seq == a->seq;
 }
 
 static void
@@ -262,17 +372,20 @@ written(struct writes *ws, const struct action *a,
 	const struct controller_outcome *o, const char *rv, bool shown,
 	int64_t boot_ms)
 {
-	struct write *w = &ws->at[a->id];
+	struct pending *w = pending_of(ws, a->id);
+	struct write *of = &ws->at[a->id];
 
 	w->failures = w->refusals = 0;
+	w->tried_rv = 0;
 	if (a->act == ACT_HOLD) {
-		w->reholds = (uint8_t)(w->reholds + w->again);
-		w->was_ours = true;
+		if (w->again && of->reholds < REHOLDS_MAX)
+			of->reholds++;
+		of->was_ours = true;
 	}
 	/* The line came before the answer, perhaps with others behind it. */
 	if (strcmp(rv, o->rv) == 0 || shown)
 		return;
-	memcpy(w->rv, o->rv, sizeof(w->rv));
+	w->rv = version_key(o->rv);
 	wait_as(ws, a->id, WRITE_EXPECTED, boot_ms + EXPECT_MS);
 }
 
@@ -293,7 +406,7 @@ static void
 refused(struct writes *ws, const struct action *a, const char *why,
 	int64_t boot_ms)
 {
-	struct write *w = &ws->at[a->id];
+	struct pending *w = pending_of(ws, a->id);
 
 	if (w->refusals++ == 0)
 		tell_refused(ws, a, why);
@@ -308,17 +421,17 @@ static void
 moved_on(struct writes *ws, const struct action *a, bool look, const char *rv,
 	 int64_t boot_ms)
 {
-	struct write *w = &ws->at[a->id];
+	struct pending *w = pending_of(ws, a->id);
 
 	if (strcmp(rv, a->rv) != 0)
 		return; /* that line is here already */
 	w->reread = look || w->failures > 0;
 	w->failures++;
 	if (look) {
-		memcpy(w->tried_rv, a->rv, sizeof(w->tried_rv));
+		w->tried_rv = version_key(a->rv);
 		return;
 	}
-	memcpy(w->rv, a->rv, sizeof(w->rv));
+	w->rv = version_key(a->rv);
 	wait_as(ws, a->id, WRITE_STALE, boot_ms + conflict_ms(ws, w->failures));
 }
 
@@ -340,7 +453,7 @@ patch_done(struct writes *ws, const struct action *a,
 		 * anew.  If a clear fails once more at the same version, the
 		 * test was not the reason. */
 		if (a->act == ACT_HOLD ||
-		    strcmp(ws->at[a->id].tried_rv, a->rv) == 0)
+		    pending_of(ws, a->id)->tried_rv == version_key(a->rv))
 			refused(ws, a, o->why, boot_ms);
 		else
 			moved_on(ws, a, true, rv, boot_ms);
@@ -362,7 +475,7 @@ class_done(struct writes *ws, const struct action *a,
 	   const struct controller_outcome *o, const char *rv, bool shown,
 	   int64_t boot_ms)
 {
-	struct write *w = &ws->at[a->id];
+	struct pending *w = pending_of(ws, a->id);
 
 	if (o->code == CONTROLLER_OK || o->code == CONTROLLER_CONFLICT ||
 	    o->code == CONTROLLER_GONE) {
@@ -380,7 +493,7 @@ static void
 read_done(struct writes *ws, const struct action *a,
 	  const struct controller_outcome *o, int64_t boot_ms)
 {
-	struct write *w = &ws->at[a->id];
+	struct pending *w = pending_of(ws, a->id);
 
 	if (o->code == CONTROLLER_OK)
 		w->reread = false;
@@ -392,10 +505,11 @@ bool
 writes_done(struct writes *ws, const struct action *a,
 	    const struct controller_outcome *o, const char *rv, int64_t boot_ms)
 {
-	bool shown = ws->at[a->id].state == WRITE_SHOWN;
+	struct pending *w = pending_of(ws, a->id);
+	bool shown = w->state == WRITE_SHOWN;
 
-	assert(shown || ws->at[a->id].state == WRITE_IN_FLIGHT);
-	ws->at[a->id].state = WRITE_IDLE;
+	assert(shown || w->state == WRITE_IN_FLIGHT);
+	w->state = WRITE_IDLE;
 	if (a->act == ACT_READ)
 		read_done(ws, a, o, boot_ms);
 	else if (a->act == ACT_CLASSIFY)
@@ -403,6 +517,7 @@ writes_done(struct writes *ws, const struct action *a,
 	else
 		patch_done(ws, a, o, rv, shown, boot_ms);
 	assert(write_check(ws, a->id));
+	let_go(ws, a->id);
 	return o->code == CONTROLLER_GONE;
 }
 
@@ -413,7 +528,7 @@ writes_owner_done(struct writes *ws, const struct action *a,
 {
 	struct write *w = &ws->at[a->id];
 
-	w->state = WRITE_IDLE;
+	pending_of(ws, a->id)->state = WRITE_IDLE;
 	if (o->code == CONTROLLER_GONE) {
 		w->owner_gone = true;
 	} else if (o->code == CONTROLLER_OK) {
@@ -426,4 +541,5 @@ writes_owner_done(struct writes *ws, const struct action *a,
 		back_off_failed(ws, a->id, boot_ms);
 	}
 	assert(write_check(ws, a->id));
+	let_go(ws, a->id);
 }

@@ -28,7 +28,7 @@
  *     EXPECTED ── its line, or EXPECT_MS ────────▶ IDLE
  *     STALE ── another version, or a while ──────▶ IDLE
  *     BACKING_OFF ── a while ────────────────────▶ IDLE
- *     any ── the object goes ────────────────────▶ IDLE, with another seq
+ *     any ── the object goes ────────────────────▶ IDLE; its answer is ignored
  *
  * The controller starts a write and brings its answer, the watch brings lines,
  * and writes_due brings time.  All moments are boot time.  Not thread-safe.
@@ -42,39 +42,54 @@ enum write_state {
 	WRITE_BACKING_OFF,
 };
 
+
+/* What is kept of every object. */
 struct write {
-	enum write_state state;
-	enum act act;		 /* the one in flight, or the last one */
-	uint64_t seq;		 /* of that write; it tells late replies
-				    apart */
-	char rv[RV_BYTES];	 /* EXPECTED: the version that was written;
-				    STALE: the version that is out of date */
-	char tried_rv[RV_BYTES]; /* a clear was turned down at this version */
-	bool reread;		 /* read the object before deciding */
-	unsigned failures;	 /* since the last success, or since nothing was
-				    to be done */
-	unsigned refusals;	 /* of the same write, in a row */
-	unsigned class_failures;
-	int64_t class_boot_ms; /* the class is not written before then */
+	uint32_t pending : 20; /* its place in writes.pending + 1; 0: none, as
+				  with most objects */
 	/* These last for a period, which ends when the machine is to be
 	 * cleared. */
-	bool was_ours;	 /* it was seen held */
-	bool again;	 /* the hold in flight is not the first */
-	uint8_t reholds; /* how often it was held again */
-	bool wants_hold; /* for the hold latency */
+	bool was_ours : 1;    /* it was seen held */
+	uint32_t reholds : 2; /* how often it was held again, up to
+				 REHOLDS_MAX */
+	bool wants_hold : 1;  /* for the hold latency */
 	/* Only for a Node.  owner_gone: the claim that it names was looked for,
 	 * and is not there or has no room in the table.  The other two say what
 	 * that claim has of a hold of its own, of today's key and of the
 	 * default one. */
-	bool owner_gone;
-	enum hold owner_hold, owner_default;
+	bool owner_gone : 1;
+	enum hold owner_hold : 2, owner_default : 2;
+};
+
+/* What is kept of an object that is not idle, or whose writes have failed. */
+struct pending {
+	uint32_t id; /* the object's; free: the next free place + 1 */
+	enum write_state state : 3;
+	enum act act : 4; /* the one in flight, or the last one */
+	bool reread : 1;  /* read the object before deciding */
+	bool again : 1;	  /* the hold in flight is not the first */
+	uint64_t seq;	  /* of that write; it tells late replies apart */
+	uint64_t rv;	  /* version_key, EXPECTED: of the version that was
+			     written; STALE: of that which is out of date */
+	uint64_t tried_rv;  /* a clear was turned down at this version; 0:
+			       none was */
+	unsigned failures;  /* since the last success, or since nothing was to
+			       be done */
+	unsigned refusals;  /* of the same write, in a row */
+	unsigned class_failures;
+	int64_t class_boot_ms; /* the class is not written before then */
 };
 
 struct writes {
 	struct pace *pace;
 	struct notes *notes;
-	struct write *at;  /* by id */
-	struct heap later; /* when each is looked at again */
+	struct write *at;	 /* by id */
+	struct pending *pending; /* there is room for all objects, but pages
+				    that are never used stay untouched */
+	uint32_t top, free;	 /* places from top on were never used; free:
+				    the first free place + 1, 0: none */
+	struct heap later; /* by place in pending: when each is looked at
+			      again */
 	uint64_t seq;
 	uint32_t in_flight, wanting_hold; /* in_flight counts lists as well */
 	int64_t paused_boot_ms;		  /* after a 429 or 503 nobody writes
@@ -82,30 +97,39 @@ struct writes {
 };
 
 /* Initializes *ws, which is zeroed but for the pointers pace and notes.  Ids
- * are below `ids`.  Returns -1 if there is no memory; call writes_free in
- * either case. */
+ * are below `ids`, which is at most 2 MACHINES_MAX.  Returns -1 if there is no
+ * memory; call writes_free in either case. */
 int writes_init(struct writes *ws, uint32_t ids);
 void writes_free(struct writes *ws);
 
 /* Returns whether the write's state is consistent.  For assert. */
 bool write_check(const struct writes *ws, uint32_t id);
 
+enum write_state writes_state(const struct writes *ws, uint32_t id);
+
 static inline bool
-write_is_busy(const struct write *w)
+writes_busy(const struct writes *ws, uint32_t id)
 {
-	return w->state != WRITE_IDLE;
+	return writes_state(ws, id) != WRITE_IDLE;
 }
 
 static inline bool
-write_is_backing_off(const struct write *w)
+writes_backing_off(const struct writes *ws, uint32_t id)
 {
-	return w->state == WRITE_STALE || w->state == WRITE_BACKING_OFF;
+	enum write_state state = writes_state(ws, id);
+
+	return state == WRITE_STALE || state == WRITE_BACKING_OFF;
 }
+
+/* Returns whether the object has to be read before anything is decided. */
+bool writes_reread(const struct writes *ws, uint32_t id);
 
 /* --- what is seen, and time ----------------------------------------------- */
 
-/* Call this after a watch line has changed entry *e, whose id is `id`. */
-void writes_observe(struct writes *ws, uint32_t id, const struct entry *e);
+/* Call this after a watch line has changed entry *e, whose id is `id`.  rv is
+ * its version now. */
+void writes_observe(struct writes *ws, uint32_t id, const struct entry *e,
+		    const char *rv);
 /* Call this when the object is gone.  A late answer is then ignored. */
 void writes_drop(struct writes *ws, uint32_t id);
 /* Call this when the Node names another owner than before. */

@@ -26,7 +26,8 @@ static const struct {
 #define PASSES (sizeof(passes) / sizeof(passes[0]))
 
 struct slot {			/* one for each id of the table */
-	enum cleanup_act act;	/* the write under way; CLEANUP_KEEP: none */
+	uint8_t act;		/* enum cleanup_act: the write under way;
+				   CLEANUP_KEEP: none */
 	bool failed;		/* not to be tried again in this round */
 };
 
@@ -265,7 +266,7 @@ next_write(struct cleanup *x, struct cleanup_todo *t)
 
 			if (act == CLEANUP_KEEP)
 				continue;
-			x->slots[id].act = act;
+			x->slots[id].act = (uint8_t)act;
 			x->under_way++;
 			t->step = CLEANUP_WRITE;
 			t->write = cleanup_writing(x, id);
@@ -281,18 +282,24 @@ struct cleanup_write
 cleanup_writing(const struct cleanup *x, uint32_t id)
 {
 	const struct entry *e = &x->table.at[id];
-	enum cleanup_act act = x->slots[id].act;
+	enum cleanup_act act = (enum cleanup_act)x->slots[id].act;
+
+	struct cleanup_write w;
 
 	assert(act != CLEANUP_KEEP);
-	return (struct cleanup_write){
+	w = (struct cleanup_write){
 		.id = id,
 		.act = act,
 		.object = e,
+		.name = machines_name(&x->table, e),
 		.hold = act == CLEANUP_RELEASE
 				? machines_hold(&x->table, e, &x->config.hold)
 				: NULL,
 		.mark_exact = entry_mark_exact(e),
 	};
+	machines_uid(&x->table, e, w.uid);
+	machines_rv(&x->table, e, w.rv);
+	return w;
 }
 
 /* Records what stands on the object now, because the writes that are still to

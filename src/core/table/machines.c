@@ -6,40 +6,17 @@
 #include <string.h>
 
 #include "core/rules/admit.h"
-
-static const char *
-key_uid(const void *ctx, uint32_t id)
-{
-	return ((const struct machines *)ctx)->at[id].uid;
-}
-
-static const char *
-key_name(const void *ctx, uint32_t id)
-{
-	return ((const struct machines *)ctx)->at[id].name;
-}
-
-static const char *
-key_other(const void *ctx, uint32_t id)
-{
-	return ((const struct machines *)ctx)->at[id].other_name;
-}
-
-static const char *
-key_owner(const void *ctx, uint32_t id)
-{
-	return ((const struct machines *)ctx)->at[id].owner_uid;
-}
+#include "machines_parts.h"
 
 int
 machines_init(struct machines *m, uint32_t max)
 {
 	*m = (struct machines){.cap = 2 * max, .max = max, .free = NO_ID};
 	m->at = calloc(m->cap, sizeof(*m->at));
-	if (m->at == NULL || index_init(&m->claim_by_uid, max, key_uid, m) ||
-	    index_init(&m->claim_by_node, max, key_other, m) ||
-	    index_init(&m->node_by_name, max, key_name, m) ||
-	    index_init(&m->node_by_owner, max, key_owner, m)) {
+	if (m->at == NULL ||
+	    strings_init(&m->strings,
+			 NAMES_BYTES_LEAST + (size_t)m->cap * NAMES_BYTES) ||
+	    machines_keys_init(m)) {
 		machines_done(m);
 		return -1;
 	}
@@ -50,11 +27,15 @@ void
 machines_done(struct machines *m)
 {
 	free(m->at);
-	index_done(&m->claim_by_uid);
-	index_done(&m->claim_by_node);
-	index_done(&m->node_by_name);
-	index_done(&m->node_by_owner);
+	strings_done(&m->strings);
+	machines_keys_done(m);
 	*m = (struct machines){0};
+}
+
+int64_t
+entry_tried_ms(const struct entry *e)
+{
+	return e->kind == KIND_NODE ? e->created_ms : e->tried_ms;
 }
 
 enum tenure
@@ -107,20 +88,6 @@ machines_id(const struct machines *m, const struct entry *e)
 }
 
 uint32_t
-machines_find_claim(const struct machines *m, const char *uid)
-{
-	return index_find(&m->claim_by_uid, uid);
-}
-
-uint32_t
-machines_find(const struct machines *m, const struct object *o)
-{
-	return o->kind == KIND_NODECLAIM ? machines_find_claim(m, o->uid)
-					 : index_find(&m->node_by_name,
-						      o->name);
-}
-
-uint32_t
 machines_head(const struct machines *m, uint32_t id)
 {
 	const struct entry *e = &m->at[id];
@@ -154,7 +121,7 @@ touch(struct touched *t, uint32_t id)
 	t->id[t->n++] = id;
 }
 
-/* --- entries and their indexes -------------------------------------------- */
+/* --- entries -------------------------------------------------------------- */
 
 static uint32_t
 entry_new(struct machines *m, enum kind kind)
@@ -167,9 +134,37 @@ entry_new(struct machines *m, enum kind kind)
 		m->free = m->at[id].peer;
 	else
 		id = m->top++;
-	m->at[id] = (struct entry){.used = true, .kind = kind, .peer = NO_ID};
+	m->at[id] = (struct entry){.used = true,
+				   .kind = kind,
+				   .peer = NO_ID,
+				   .uid = UID_NONE,
+				   .rv = VERSION_NONE};
+	if (kind == KIND_NODE)
+		m->at[id].owner_uid = UID_NONE;
 	m->count[kind]++;
 	return id;
+}
+
+static void
+entry_free(struct machines *m, uint32_t id)
+{
+	struct entry *e = &m->at[id];
+
+	strings_drop(&m->strings, e->name);
+	strings_drop(&m->strings, e->nodepool);
+	strings_drop(&m->strings, e->other_name);
+	uid_drop(&m->strings, e->uid);
+	version_drop(&m->strings, e->rv);
+	if (e->kind == KIND_NODE) {
+		uid_drop(&m->strings, e->owner_uid);
+	} else {
+		strings_drop(&m->strings, e->replaces);
+		strings_drop(&m->strings, e->said);
+	}
+	m->count[e->kind]--;
+	e->used = false;
+	e->peer = m->free;
+	m->free = id;
 }
 
 static void
@@ -210,34 +205,8 @@ former_join(struct machines *m, struct entry *e, const struct object *o)
 		spare->hold = o->previous_key;
 	spare->users++;
 	e->has_previous = true;
-	e->previous_key = (uint8_t)(spare - m->previous_keys);
+	e->previous_key = (uint32_t)(spare - m->previous_keys) % HELD_KEYS_MAX;
 	e->previous_hold = o->previous_hold;
-}
-
-static void
-indexes_add(struct machines *m, uint32_t id)
-{
-	const struct entry *e = &m->at[id];
-
-	index_add(e->kind == KIND_NODE ? &m->node_by_name : &m->claim_by_uid,
-		  id);
-	if (e->kind == KIND_NODECLAIM && e->other_name[0] != '\0')
-		index_add(&m->claim_by_node, id);
-	if (e->kind == KIND_NODE && e->owner_uid[0] != '\0')
-		index_add(&m->node_by_owner, id);
-}
-
-static void
-indexes_remove(struct machines *m, uint32_t id)
-{
-	const struct entry *e = &m->at[id];
-
-	index_remove(e->kind == KIND_NODE ? &m->node_by_name : &m->claim_by_uid,
-		     id);
-	if (e->kind == KIND_NODECLAIM && e->other_name[0] != '\0')
-		index_remove(&m->claim_by_node, id);
-	if (e->kind == KIND_NODE && e->owner_uid[0] != '\0')
-		index_remove(&m->node_by_owner, id);
 }
 
 /* --- links ---------------------------------------------------------------- */
@@ -254,31 +223,6 @@ unlink_peer(struct machines *m, uint32_t id, struct touched *t)
 	touch(t, peer);
 }
 
-/* Returns the claim that a Node belongs to, as far as we see it, or NO_ID. */
-static uint32_t
-claim_of(const struct machines *m, const struct entry *node)
-{
-	uint32_t id;
-
-	if (node->owner_uid[0] != '\0')
-		return machines_find_claim(m, node->owner_uid);
-	id = index_find(&m->claim_by_node, node->name);
-	return id;
-}
-
-static uint32_t
-node_of(const struct machines *m, const struct entry *claim)
-{
-	uint32_t id = index_find(&m->node_by_owner, claim->uid);
-
-	if (id != NO_ID || claim->other_name[0] == '\0')
-		return id;
-	id = index_find(&m->node_by_name, claim->other_name);
-	if (id != NO_ID && m->at[id].owner_uid[0] != '\0')
-		return NO_ID;	/* it is another claim's Node */
-	return id;
-}
-
 /* A Node that names the claim by uid takes precedence over one that only the
  * claim's status.nodeName points to.  Of two Nodes that name the same claim,
  * the registered one stays, or else the first. */
@@ -291,8 +235,8 @@ keeps_peer(const struct machines *m, uint32_t claim, uint32_t node)
 		return false;
 	now = &m->at[node];
 	then = &m->at[m->at[claim].peer];
-	if ((now->owner_uid[0] != '\0') != (then->owner_uid[0] != '\0'))
-		return then->owner_uid[0] != '\0';
+	if (entry_has_owner(now) != entry_has_owner(then))
+		return entry_has_owner(then);
 	return then->registered || !now->registered;
 }
 
@@ -300,8 +244,8 @@ static void
 relink(struct machines *m, uint32_t id, struct touched *t)
 {
 	bool is_node = m->at[id].kind == KIND_NODE;
-	uint32_t want = is_node ? claim_of(m, &m->at[id])
-				: node_of(m, &m->at[id]);
+	uint32_t want = is_node ? machines_claim_of(m, &m->at[id])
+				: machines_node_of(m, &m->at[id]);
 	uint32_t claim = is_node ? want : id, node = is_node ? id : want;
 
 	if (want == m->at[id].peer)
@@ -327,14 +271,27 @@ no_later(int64_t ms, int64_t limit)
 	return ms > limit ? limit : ms;
 }
 
+/* Takes over what only claims have. */
+static void
+take_claim(struct entry *e, const struct object *o, int64_t seen_ms)
+{
+	if (o->launched && !e->launched)
+		e->launch_seen_ms = seen_ms;
+	/* A stamp in the future counts as the moment at which it was first
+	 * seen, even after its own time has come. */
+	if (o->ready_ms != e->ready_stamp_ms)
+		e->ready_ms = no_later(o->ready_ms, seen_ms);
+	e->ready_stamp_ms = o->ready_ms;
+}
+
 static void
 take_facts(struct machines *m, struct entry *e, const struct object *o,
 	   int64_t seen_ms)
 {
 	m->marked[e->kind] -= entry_tenure(e) == TENURE_OURS;
 	former_leave(m, e);
-	if (o->launched && !e->launched)
-		e->launch_seen_ms = seen_ms;
+	if (e->kind == KIND_NODECLAIM)
+		take_claim(e, o, seen_ms);
 
 	e->deleting = o->deleting;
 	e->disrupted = o->disrupted;
@@ -349,35 +306,139 @@ take_facts(struct machines *m, struct entry *e, const struct object *o,
 	e->has_held_key = o->has_held_key;
 	if (o->has_previous)
 		former_join(m, e, o);
-
-	/* A stamp in the future counts as the moment at which it was first
-	 * seen, even after its own time has come. */
-	if (o->ready_ms != e->ready_stamp_ms)
-		e->ready_ms = no_later(o->ready_ms, seen_ms);
-	e->ready_stamp_ms = o->ready_ms;
-
-	memcpy(e->rv, o->rv, sizeof(e->rv));
-	memcpy(e->nodepool, o->nodepool, sizeof(e->nodepool));
 	m->marked[e->kind] += entry_tenure(e) == TENURE_OURS;
 }
 
+/* What the indexes know an object by. */
+struct identity {
+	uint32_t name, other_name;
+	struct uid uid, owner_uid;
+};
+
 static void
-take_identity(struct entry *e, const struct object *o)
+identity_drop(struct strings *s, const struct identity *x)
 {
-	memcpy(e->name, o->name, sizeof(e->name));
-	memcpy(e->uid, o->uid, sizeof(e->uid));
-	memcpy(e->other_name,
-	       o->kind == KIND_NODE ? o->owner_name : o->node_name,
-	       sizeof(e->other_name));
-	memcpy(e->owner_uid, o->owner_uid, sizeof(e->owner_uid));
+	strings_drop(s, x->name);
+	strings_drop(s, x->other_name);
+	uid_drop(s, x->uid);
+	uid_drop(s, x->owner_uid);
+}
+
+static const char *
+other_name(const struct object *o)
+{
+	return o->kind == KIND_NODE ? o->owner_name : o->node_name;
+}
+
+/* Returns -1 if there is no room; *out then owns nothing. */
+static int
+identity_take(struct strings *s, const struct object *o, struct identity *out)
+{
+	*out = (struct identity){.name = strings_take(s, o->name),
+				 .other_name = strings_take(s, other_name(o)),
+				 .uid = UID_NONE,
+				 .owner_uid = UID_NONE};
+	if (out->name != NO_ID && out->other_name != NO_ID &&
+	    uid_take(s, o->uid, &out->uid) == 0 &&
+	    (o->kind != KIND_NODE ||
+	     uid_take(s, o->owner_uid, &out->owner_uid) == 0))
+		return 0;
+	identity_drop(s, out);
+	return -1;
 }
 
 static bool
-same_identity(const struct entry *e, const struct object *o)
+same_owner(const struct machines *m, const struct entry *e,
+	   const struct object *o)
 {
-	return strcmp(e->other_name, o->kind == KIND_NODE ? o->owner_name
-							  : o->node_name) == 0 &&
-	       strcmp(e->owner_uid, o->owner_uid) == 0;
+	return o->kind != KIND_NODE ||
+	       machines_owner_uid_is(m, e, o->owner_uid);
+}
+
+/* Takes over all texts of the object.  Returns -1 if there is no room for one
+ * of them; some may then be those of before. */
+static int
+take_texts(struct machines *m, uint32_t id, const struct object *o, bool is_new,
+	   struct touched *t)
+{
+	struct entry *e = &m->at[id];
+	struct version rv;
+	struct identity now;
+	struct identity before = {e->name, e->other_name, e->uid,
+				  entry_owner_uid(e)};
+
+	if (strings_set(&m->strings, &e->nodepool, o->nodepool) ||
+	    version_take(&m->strings, o->rv, &rv))
+		return -1;
+	version_drop(&m->strings, e->rv);
+	e->rv = rv;
+	t->owner_changed = !is_new && !same_owner(m, e, o);
+	if (!is_new && !t->owner_changed &&
+	    strcmp(machines_other_name(m, e), other_name(o)) == 0)
+		return 0;
+	if (identity_take(&m->strings, o, &now))
+		return -1;
+	if (!is_new)
+		machines_keys_remove(m, id);
+	e->name = now.name;
+	e->other_name = now.other_name;
+	e->uid = now.uid;
+	if (e->kind == KIND_NODE)
+		e->owner_uid = now.owner_uid;
+	machines_keys_add(m, id);
+	identity_drop(&m->strings, &before);
+	return 0;
+}
+
+/* Makes an entry of an object that is seen for the first time. */
+static uint32_t
+entry_make(struct machines *m, const struct object *o, int64_t seen_ms,
+	   struct touched *t)
+{
+	uint32_t id = entry_new(m, o->kind);
+	struct entry *e;
+
+	if (id == NO_ID)
+		return NO_ID;
+	if (take_texts(m, id, o, true, t)) {
+		entry_free(m, id);
+		return NO_ID;
+	}
+	e = &m->at[id];
+	e->created_stamp_ms = o->created_ms;
+	e->created_ms = no_later(o->created_ms, seen_ms);
+	if (o->kind == KIND_NODECLAIM) {
+		e->tried_ms = e->created_ms;
+		e->ready_ms = e->ready_stamp_ms = STAMP_NONE;
+		e->seen_ms = seen_ms;
+		e->launch_seen_ms = STAMP_NONE;
+	}
+	return id;
+}
+
+/* Puts the object as machines_put_at does, but adds to *t. */
+static uint32_t
+put(struct machines *m, uint32_t id, const struct object *o, int64_t seen_ms,
+    struct touched *t)
+{
+	if (id == NO_ID)
+		id = entry_make(m, o, seen_ms, t);
+	else if (take_texts(m, id, o, false, t))
+		id = NO_ID;
+	if (id == NO_ID)
+		return NO_ID;
+	take_facts(m, &m->at[id], o, seen_ms);
+	relink(m, id, t);
+	touch(t, id);
+	return id;
+}
+
+uint32_t
+machines_put_at(struct machines *m, uint32_t id, const struct object *o,
+		int64_t seen_ms, struct touched *t)
+{
+	*t = (struct touched){.n = 0};
+	return put(m, id, o, seen_ms, t);
 }
 
 uint32_t
@@ -385,38 +446,13 @@ machines_put(struct machines *m, const struct object *o, int64_t seen_ms,
 	     struct touched *t)
 {
 	uint32_t id = machines_find(m, o);
-	bool is_new;
 
-	t->n = 0;
-	if (id != NO_ID && strcmp(m->at[id].uid, o->uid) != 0) {
+	*t = (struct touched){.n = 0};
+	if (id != NO_ID && !machines_is(m, id, o)) {
 		machines_drop(m, id, t);
 		id = NO_ID;
 	}
-
-	is_new = id == NO_ID;
-	if (is_new) {
-		id = entry_new(m, o->kind);
-		if (id == NO_ID)
-			return NO_ID;
-		m->at[id].created_stamp_ms = o->created_ms;
-		m->at[id].created_ms = no_later(o->created_ms, seen_ms);
-		m->at[id].tried_ms = m->at[id].created_ms;
-		m->at[id].ready_ms = m->at[id].ready_stamp_ms = STAMP_NONE;
-		m->at[id].seen_ms = seen_ms;
-		m->at[id].launch_seen_ms = STAMP_NONE;
-	}
-
-	if (is_new || !same_identity(&m->at[id], o)) {
-		if (!is_new)
-			indexes_remove(m, id);
-		take_identity(&m->at[id], o);
-		indexes_add(m, id);
-	}
-
-	take_facts(m, &m->at[id], o, seen_ms);
-	relink(m, id, t);
-	touch(t, id);
-	return id;
+	return put(m, id, o, seen_ms, t);
 }
 
 static void
@@ -431,6 +467,8 @@ machines_shift(struct machines *m, int64_t by_ms)
 {
 	for (struct entry *e = m->at; e < m->at + m->top; e++) {
 		shift(&e->created_ms, by_ms);
+		if (e->kind != KIND_NODECLAIM)
+			continue;
 		shift(&e->tried_ms, by_ms);
 		shift(&e->ready_ms, by_ms);
 		shift(&e->seen_ms, by_ms);
@@ -443,6 +481,8 @@ machines_restamp(struct machines *m, int64_t now_ms)
 {
 	for (struct entry *e = m->at; e < m->at + m->top; e++) {
 		e->created_ms = no_later(e->created_stamp_ms, now_ms);
+		if (e->kind != KIND_NODECLAIM)
+			continue;
 		e->tried_ms = e->created_ms;
 		e->ready_ms = no_later(e->ready_stamp_ms, now_ms);
 	}
@@ -455,13 +495,10 @@ machines_drop(struct machines *m, uint32_t id, struct touched *t)
 	uint32_t peer = e->peer;
 
 	unlink_peer(m, id, t);
-	indexes_remove(m, id);
+	machines_keys_remove(m, id);
 	if (peer != NO_ID)
 		relink(m, peer, t);	/* a second Node may have waited */
 	m->marked[e->kind] -= entry_tenure(e) == TENURE_OURS;
 	former_leave(m, e);
-	m->count[e->kind]--;
-	e->used = false;
-	e->peer = m->free;
-	m->free = id;
+	entry_free(m, id);
 }

@@ -229,11 +229,11 @@ timers_usable(struct timers *ts, bool usable)
 void
 timers_guess(struct timers *ts, uint32_t id, int64_t debt_ms, int64_t boot_ms)
 {
-	const struct timer *t = &ts->at[id];
+	const struct timer *t = timers_at(ts, id);
 	struct cap_rules r;
 	struct scope *s;
 
-	if (!t->used || t->scope == NO_ID)
+	if (!t->used || t->scope == NO_SCOPE)
 		return;
 	s = &ts->scopes[t->scope];
 	r = rules_of(ts, s);

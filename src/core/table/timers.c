@@ -7,6 +7,8 @@
 #include "core/base/sort.h"
 #include "timers_parts.h"
 
+_Static_assert(SCOPES_MAX < NO_SCOPE, "struct timer: scope");
+
 int
 timers_init(struct timers *ts, const struct rules *rules, uint32_t ids_max,
 	    uint32_t extra)
@@ -18,9 +20,10 @@ timers_init(struct timers *ts, const struct rules *rules, uint32_t ids_max,
 	ts->min_scale_up = rules->min_scale_up;
 	ts->ids_max = ids_max;
 	ts->extra = ids_max - extra;
+	ts->place = calloc(ids_max, sizeof(*ts->place));
 	ts->at = calloc(ids_max, sizeof(*ts->at));
 	ts->order = calloc(ids_max, sizeof(*ts->order));
-	if (ts->at == NULL || ts->order == NULL ||
+	if (ts->place == NULL || ts->at == NULL || ts->order == NULL ||
 	    heap_init(&ts->due, ids_max)) {
 		timers_done(ts);
 		return -1;
@@ -31,8 +34,10 @@ timers_init(struct timers *ts, const struct rules *rules, uint32_t ids_max,
 void
 timers_done(struct timers *ts)
 {
+	free(ts->place);
 	free(ts->at);
 	free(ts->order);
+	ts->place = NULL;
 	ts->at = NULL;
 	ts->order = NULL;
 	heap_done(&ts->due);
@@ -61,13 +66,13 @@ created_before(const void *ctx, uint32_t a, uint32_t b)
 
 	if (timers[a].created_ms != timers[b].created_ms)
 		return timers[a].created_ms < timers[b].created_ms;
-	return a < b;
+	return timers[a].id < timers[b].id;
 }
 
 static void
 set_live(struct timers *ts, struct timer *t, int64_t now_ms)
 {
-	bool live = t->scope != NO_ID && t->counted && t->enough &&
+	bool live = t->scope != NO_SCOPE && t->counted && t->enough &&
 		    t->deadline_ms > now_ms;
 
 	if (live != t->live)
@@ -75,10 +80,10 @@ set_live(struct timers *ts, struct timer *t, int64_t now_ms)
 	t->live = live;
 }
 
-/* Counts the machines in ts->order that were created within t's hold period,
- * before or after t, with t itself.  The n ids are sorted by creation.  *first
- * and *end only move forward if all hold periods are the same, and move back a
- * little if they are not. */
+/* Counts the machines with their places in ts->order that were created within
+ * t's hold period, before or after t, with t itself.  The n places are sorted
+ * by creation.  *first and *end only move forward if all hold periods are the
+ * same, and move back a little if they are not. */
 static uint32_t
 neighbours(const struct timers *ts, const struct timer *t, uint32_t n,
 	   uint32_t *first, uint32_t *end)
@@ -156,11 +161,11 @@ recount(struct timers *ts, uint32_t scope, int64_t now_ms)
 	ts->scopes[scope].recount = false;
 	for (uint32_t id = first_id(ts); id < ts->ids_max;
 	     id = next_id(ts, id)) {
-		const struct timer *t = &ts->at[id];
+		const struct timer *t = timers_at(ts, id);
 
 		if (!t->used || !t->counted || t->scope != scope)
 			continue;
-		ts->order[n++] = id;
+		ts->order[n++] = ts->place[id] - 1;
 		if (is_again(t) && again.n < AGAIN_MAX)
 			again.at[again.n++] = t;
 	}
@@ -195,26 +200,28 @@ leave(struct timers *ts, struct timer *t)
 		timers_scope_count(ts, t->scope, -1);
 	if (t->undecided)
 		timers_scope_undecided(ts, t->scope, -1);
-	if (t->scope != NO_ID) {
+	if (t->scope != NO_SCOPE) {
 		ts->scopes[t->scope].timers--;
 		if (t->counted)
 			scope_changed(ts, t->scope);
 	}
-	*t = (struct timer){0};
+	*t = (struct timer){.id = t->id};
 }
 
 void
 timers_drop(struct timers *ts, uint32_t id)
 {
-	leave(ts, &ts->at[id]);
-	heap_remove(&ts->due, id);
+	if (ts->place[id] == 0)
+		return;
+	leave(ts, &ts->at[ts->place[id] - 1]);
+	timers_place_drop(ts, id);
 }
 
 static bool
 moved(const struct timers *ts, const struct timer *t, const char *nodepool)
 {
 	return t->used && ts->kind == SCOPE_NODEPOOL &&
-	       (t->scope == NO_ID ||
+	       (t->scope == NO_SCOPE ||
 		strcmp(ts->scopes[t->scope].name, nodepool) != 0);
 }
 
@@ -229,15 +236,16 @@ join(struct timers *ts, struct timer *t, const char *nodepool)
 			return -1;
 		ts->scopes[scope].timers++;
 	}
-	*t = (struct timer){.used = true, .scope = scope};
+	t->used = true;
+	t->scope = (uint16_t)scope;	/* NO_ID becomes NO_SCOPE */
 	return 0;
 }
 
 /* Schedules the next moment at which time alone changes this timer. */
 static void
-schedule(struct timers *ts, uint32_t id, int64_t now_ms)
+schedule(struct timers *ts, const struct timer *t, int64_t now_ms)
 {
-	const struct timer *t = &ts->at[id];
+	uint32_t place = (uint32_t)(t - ts->at);
 	int64_t next = INT64_MAX;
 
 	if (t->deadline_ms > now_ms)
@@ -247,9 +255,9 @@ schedule(struct timers *ts, uint32_t id, int64_t now_ms)
 	if (t->counts_ms > now_ms && t->counts_ms < next)
 		next = t->counts_ms;
 	if (next == INT64_MAX)
-		heap_remove(&ts->due, id);
+		heap_remove(&ts->due, place);
 	else
-		heap_set(&ts->due, id, next);
+		heap_set(&ts->due, place, next);
 }
 
 static bool
@@ -265,13 +273,13 @@ int
 timers_put(struct timers *ts, uint32_t id, const struct timer_facts *f,
 	   int64_t now_ms)
 {
-	struct timer *t = &ts->at[id], was;
+	struct timer *t = timers_place_make(ts, id), was;
 	bool undecided;
 
 	if (moved(ts, t, f->nodepool))
 		leave(ts, t);
 	if (!t->used && join(ts, t, f->nodepool)) {
-		heap_remove(&ts->due, id);
+		timers_place_drop(ts, id);
 		return -1;
 	}
 
@@ -287,10 +295,10 @@ timers_put(struct timers *ts, uint32_t id, const struct timer_facts *f,
 	t->booting = f->booting;
 	t->counted = f->counts_ms != STAMP_NONE && f->counts_ms <= now_ms;
 
-	undecided = t->scope != NO_ID && f->undecided && !t->counted &&
+	undecided = t->scope != NO_SCOPE && f->undecided && !t->counted &&
 		    (f->deadline_ms > now_ms || ts->min_scale_up > 1);
 
-	if (t->scope != NO_ID && (t->counted || was.counted) &&
+	if (t->scope != NO_SCOPE && (t->counted || was.counted) &&
 	    !same_facts(t, &was))
 		scope_changed(ts, t->scope);
 
@@ -303,18 +311,20 @@ timers_put(struct timers *ts, uint32_t id, const struct timer_facts *f,
 		timers_scope_undecided(ts, t->scope, undecided ? 1 : -1);
 	t->undecided = undecided;
 
-	schedule(ts, id, now_ms);
+	schedule(ts, t, now_ms);
 	return 0;
 }
 
 bool
 timers_due(struct timers *ts, int64_t now_ms, uint32_t *id)
 {
+	uint32_t place;
 	int64_t key;
 
-	if (!heap_top(&ts->due, id, &key) || key > now_ms)
+	if (!heap_top(&ts->due, &place, &key) || key > now_ms)
 		return false;
-	heap_remove(&ts->due, *id);
+	heap_remove(&ts->due, place);
+	*id = ts->at[place].id;
 	return true;
 }
 
@@ -331,16 +341,16 @@ timers_turned(struct timers *ts, struct now now)
 int64_t
 timers_next_ms(const struct timers *ts)
 {
-	uint32_t id;
+	uint32_t place;
 	int64_t next;
 
-	return heap_top(&ts->due, &id, &next) ? next : STAMP_NONE;
+	return heap_top(&ts->due, &place, &next) ? next : STAMP_NONE;
 }
 
 bool
 timers_own(const struct timers *ts, uint32_t id, int64_t now_ms)
 {
-	const struct timer *t = &ts->at[id];
+	const struct timer *t = timers_at(ts, id);
 
 	return t->used && t->deadline_ms > now_ms;
 }
@@ -348,9 +358,9 @@ timers_own(const struct timers *ts, uint32_t id, int64_t now_ms)
 bool
 timers_scope_held(const struct timers *ts, uint32_t id)
 {
-	const struct timer *t = &ts->at[id];
+	const struct timer *t = timers_at(ts, id);
 
-	return t->used && t->scope != NO_ID && ts->scopes[t->scope].held;
+	return t->used && t->scope != NO_SCOPE && ts->scopes[t->scope].held;
 }
 
 int64_t
@@ -360,7 +370,7 @@ timers_quiet_ms(const struct timers *ts, uint32_t scope)
 
 	for (uint32_t id = first_id(ts); id < ts->ids_max;
 	     id = next_id(ts, id)) {
-		const struct timer *t = &ts->at[id];
+		const struct timer *t = timers_at(ts, id);
 
 		if (t->used && t->enough && t->scope == scope &&
 		    t->deadline_ms > latest)
@@ -377,7 +387,7 @@ timers_expects(const struct timers *ts, uint32_t scope, int64_t now_ms)
 
 	for (uint32_t id = first_id(ts); id < ts->ids_max;
 	     id = next_id(ts, id)) {
-		const struct timer *t = &ts->at[id];
+		const struct timer *t = timers_at(ts, id);
 		int64_t at = t->deadline_ms;
 
 		if (!t->used || !t->live || t->scope != scope)

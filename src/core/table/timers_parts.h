@@ -4,8 +4,14 @@
 
 #include "core/table/timers.h"
 
-/* What timers.c, which keeps the timers, asks of scopes.c, which keeps the
- * scopes.  Nothing is asked the other way.  Not for other files. */
+/* What timers.c, which sets the timers, asks of scopes.c, which keeps the
+ * scopes, and of timers_places.c.  Nothing is asked the other way.  Not for
+ * other files. */
+
+/* timers_places.c: returns the timer of this id, and makes an unused one if
+ * there is none; takes it away again, and out of timers.due. */
+struct timer *timers_place_make(struct timers *ts, uint32_t id);
+void timers_place_drop(struct timers *ts, uint32_t id);
 
 /* Returns the NodePool's scope, and makes it if there is none yet.  Returns
  * NO_ID if there are too many. */

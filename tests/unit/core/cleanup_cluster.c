@@ -95,12 +95,12 @@ cluster_find(enum kind kind, const char *name)
 enum cleanup_code
 cluster_apply(const struct sent *s)
 {
-	struct thing *t = cluster_find(s->object.kind, s->object.name);
+	struct thing *t = cluster_find(s->object.kind, s->name);
 	struct object *o = t == NULL ? NULL : &t->o;
 
 	if (t == NULL)
 		return CLEANUP_GONE;
-	if (strcmp(o->uid, s->object.uid) != 0)
+	if (strcmp(o->uid, s->w.uid) != 0)
 		return CLEANUP_CHANGED;
 	if (s->w.act == CLEANUP_DECLASSIFY) {
 		o->has_class = false;
@@ -109,7 +109,7 @@ cluster_apply(const struct sent *s)
 	}
 	if (s->w.mark_exact ? o->mark != MARK_TIME ||
 				      o->mark_ms != s->object.mark_ms
-			    : strcmp(o->rv, s->object.rv) != 0)
+			    : strcmp(o->rv, s->w.rv) != 0)
 		return CLEANUP_CHANGED;
 	if (s->w.act == CLEANUP_RELEASE) {
 		if (o->hold != HOLD_SAME)
@@ -163,12 +163,15 @@ static const char *const acts[] = {
 void
 cluster_send(const struct cleanup_write *w)
 {
-	struct thing *t = cluster_find(w->object->kind, w->object->name);
+	struct thing *t = cluster_find(w->object->kind, w->name);
+	struct sent *s = &cluster.sent[cluster.sent_n++];
 
-	ck_assert_uint_lt(cluster.sent_n, cluster.lanes);
-	cluster_note("%s:%s", acts[w->act], w->object->name);
+	ck_assert_uint_le(cluster.sent_n, cluster.lanes);
+	cluster_note("%s:%s", acts[w->act], w->name);
 	ck_assert(w->act != CLEANUP_RELEASE || w->hold != NULL);
-	cluster.sent[cluster.sent_n++] = (struct sent){*w, *w->object};
+	s->w = *w;
+	s->object = *w->object;
+	strcpy(s->name, w->name);
 	if (t == NULL)
 		return;
 	ck_assert_msg(!t->under_way, "%s: two writes", t->o.name);
@@ -187,13 +190,13 @@ void
 cluster_answer(unsigned i)
 {
 	struct sent s = cluster.sent[i];
-	struct thing *t = cluster_find(s.object.kind, s.object.name);
+	struct thing *t = cluster_find(s.object.kind, s.name);
 	struct cleanup_outcome o = {.id = s.w.id};
 	char why[NAME_BYTES + 16];
 
 	ck_assert_int_eq(cleanup_writing(cluster.x, s.w.id).act, s.w.act);
 	if (cluster.lanes > 1)
-		cluster_note("=%s", s.object.name);
+		cluster_note("=%s", s.name);
 	memmove(&cluster.sent[i], &cluster.sent[i + 1],
 		(--cluster.sent_n - i) * sizeof(cluster.sent[0]));
 	if (t != NULL)
@@ -204,7 +207,7 @@ cluster_answer(unsigned i)
 	} else {
 		o.code = cluster_apply(&s);
 	}
-	(void)snprintf(why, sizeof(why), "%s_%s", s.object.name,
+	(void)snprintf(why, sizeof(why), "%s_%s", s.name,
 		       codes[o.code]);
 	o.why = o.code == CLEANUP_OK ? NULL : why;
 	cluster_done(&o);

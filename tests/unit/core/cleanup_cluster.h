@@ -43,6 +43,7 @@ struct thing {
 struct sent {		/* a write under way, as it left */
 	struct cleanup_write w;
 	struct entry object;
+	char name[NAME_BYTES];
 };
 
 struct cluster {

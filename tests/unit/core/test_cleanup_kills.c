@@ -57,7 +57,7 @@ static void
 storm_answer(struct storm *s, unsigned i)
 {
 	struct thing *t = cluster_find(cluster.sent[i].object.kind,
-				       cluster.sent[i].object.name);
+				       cluster.sent[i].name);
 	static const enum cleanup_code faults[] = {
 		CLEANUP_REFUSED, CLEANUP_UNANSWERED, CLEANUP_CHANGED};
 

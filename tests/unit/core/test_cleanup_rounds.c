@@ -305,8 +305,7 @@ row_write(const struct row *r, const struct cleanup_write *w)
 {
 	cluster_send(w);
 	if (r->dry_run) {	/* the write is not made */
-		cluster_find(w->object->kind, w->object->name)->under_way =
-			false;
+		cluster_find(w->object->kind, w->name)->under_way = false;
 		cluster.sent_n = 0;
 		cluster_done(&(struct cleanup_outcome){.id = w->id});
 	} else if (cluster.sent_n == cluster.lanes) {

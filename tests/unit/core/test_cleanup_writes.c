@@ -35,7 +35,7 @@ START_TEST(the_mark_or_the_version_is_tested)
 	ck_assert_int_eq(t.step, CLEANUP_WRITE);
 	ck_assert_msg(t.write.mark_exact == exact_rows[_i].exact, "%s",
 		      exact_rows[_i].name);
-	ck_assert_str_eq(t.write.object->uid, x->o.uid);
+	ck_assert_str_eq(t.write.uid, x->o.uid);
 	cleanup_free(cluster.x);
 }
 END_TEST
@@ -92,10 +92,10 @@ START_TEST(a_claim_that_is_clear_says_so_of_its_node)
 	}
 	cluster_start(&config);
 	t = cluster_go_on();
-	ck_assert_str_eq(t.write.object->name, "c1");
+	ck_assert_str_eq(t.write.name, "c1");
 	cluster_done(&(struct cleanup_outcome){.id = t.write.id});
 	t = cluster_go_on();
-	ck_assert_str_eq(t.write.object->name, "n1");
+	ck_assert_str_eq(t.write.name, "n1");
 	ck_assert_int_eq(t.write.act, CLEANUP_RELEASE);
 	cleanup_free(cluster.x);
 }
@@ -126,7 +126,7 @@ START_TEST(a_persons_hold_on_the_claim)
 	cluster_start(&config);
 	t = cluster_go_on();
 	ck_assert_int_eq(t.step, CLEANUP_WRITE);
-	ck_assert_str_eq(t.write.object->name, "n1");
+	ck_assert_str_eq(t.write.name, "n1");
 	ck_assert_int_eq(t.write.act, CLEANUP_UNMARK);
 	cleanup_free(cluster.x);
 }
@@ -153,13 +153,13 @@ START_TEST(a_persons_hold_beside_ours)
 	both[1]->o.hold = _i == 1 ? HOLD_ABSENT : HOLD_SAME;
 	cluster_start(&config);
 	t = cluster_go_on();
-	ck_assert_str_eq(t.write.object->name, "c1");
+	ck_assert_str_eq(t.write.name, "c1");
 	ck_assert_int_eq(t.write.act, CLEANUP_RELEASE);
 	ck_assert_str_eq(t.write.hold->key,
 			 _i == 1 ? today.key : cluster_hold.key);
 	cluster_done(&(struct cleanup_outcome){.id = t.write.id});
 	t = cluster_go_on();
-	ck_assert_str_eq(t.write.object->name, "n1");
+	ck_assert_str_eq(t.write.name, "n1");
 	ck_assert_int_eq(t.write.act, CLEANUP_UNMARK);
 	cleanup_free(cluster.x);
 }
@@ -250,7 +250,7 @@ START_TEST(a_list_that_starts_over)
 		}
 		cluster_ask(&t, &(struct cleanup_outcome){.led = true});
 	}
-	ck_assert_str_eq(t.write.object->name, "n1");
+	ck_assert_str_eq(t.write.name, "n1");
 	ck_assert_uint_eq(r->last.left[KIND_NODE], 1);
 	ck_assert_uint_eq(r->last.unread[KIND_NODE], 0);
 	ck_assert_uint_eq(r->last.classes[KIND_NODE], 0);

@@ -231,7 +231,7 @@ START_TEST(node_created_again_under_its_old_name)
 	ck_assert_uint_eq(table.count[KIND_NODE], 1);
 	assert_alone(claim);
 	assert_alone(id);
-	ck_assert_str_eq(table.at[id].uid, "other");
+	ck_assert(machines_uid_is(&table, &table.at[id], "other"));
 }
 END_TEST
 
@@ -263,6 +263,141 @@ START_TEST(full_of_one_kind)
 	}
 	strcpy(n.uid, "other");
 	ck_assert_uint_ne(put(&n), NO_ID);
+}
+END_TEST
+
+/* Fills a name to its greatest length. */
+static void
+name_long(char *name, size_t bytes, int i)
+{
+	memset(name, 'x', bytes - 1);
+	name[bytes - 1] = '\0';
+	for (int at = 7; at-- > 0; i /= 10)
+		name[at] = (char)('0' + i % 10);
+}
+
+static struct object
+long_object(int i)
+{
+	struct object o = object_new(i % 2 == 0 ? KIND_NODE : KIND_NODECLAIM,
+				     "", "", NOW);
+
+	name_long(o.name, sizeof(o.name), 8 * i);
+	name_long(o.uid, sizeof(o.uid), 8 * i + 1);
+	name_long(o.rv, sizeof(o.rv), 8 * i + 2);
+	name_long(o.nodepool, sizeof(o.nodepool), 8 * i + 3);
+	if (o.kind == KIND_NODE) {
+		name_long(o.owner_name, sizeof(o.owner_name), 8 * i + 4);
+		name_long(o.owner_uid, sizeof(o.owner_uid), 8 * i + 5);
+	} else {
+		name_long(o.node_name, sizeof(o.node_name), 8 * i + 6);
+	}
+	return o;
+}
+
+static void
+assert_texts(uint32_t id, const struct object *o)
+{
+	const struct entry *e = &table.at[id];
+	char uid[UID_BYTES], rv[RV_BYTES];
+
+	ck_assert_str_eq(machines_name(&table, e), o->name);
+	ck_assert_str_eq(machines_nodepool(&table, e), o->nodepool);
+	ck_assert_str_eq(machines_other_name(&table, e),
+			 o->kind == KIND_NODE ? o->owner_name : o->node_name);
+	machines_uid(&table, e, uid);
+	ck_assert_str_eq(uid, o->uid);
+	ck_assert(machines_uid_is(&table, e, o->uid));
+	ck_assert(!machines_uid_is(&table, e, "another"));
+	machines_rv(&table, e, rv);
+	ck_assert_str_eq(rv, o->rv);
+	ck_assert(machines_rv_is(&table, e, o->rv));
+	ck_assert(!machines_rv_is(&table, e, "another"));
+	machines_owner_uid(&table, e, uid);
+	ck_assert_str_eq(uid, o->owner_uid);
+	ck_assert(machines_owner_uid_is(&table, e, o->owner_uid));
+}
+
+START_TEST(texts_come_back)
+{
+	struct object o = _i < 2 ? long_object(_i)
+			  : _i == 2 ? claim_new("c", NOW)
+				    : node_new("n", "c", NOW);
+	uint32_t id = put(&o);
+
+	assert_texts(id, &o);
+	strcpy(o.rv, "123456789012345");
+	strcpy(o.nodepool, "");
+	strcpy(o.owner_uid, o.kind == KIND_NODE
+				    ? "01234567-89ab-cdef-0123-456789abcdef"
+				    : "");
+	strcpy(o.kind == KIND_NODE ? o.owner_name : o.node_name, "other");
+	ck_assert_uint_eq(put(&o), id);
+	assert_texts(id, &o);
+	drop(id);
+	ck_assert_uint_eq(table.strings.n, 0);
+}
+END_TEST
+
+START_TEST(classes_come_back)
+{
+	struct object o = claim_new("c", NOW);
+	uint32_t id = put(&o);
+	struct entry *e = &table.at[id];
+	char class[CLASS_BYTES + 1];
+
+	ck_assert_str_eq(machines_replaces(&table, e), "");
+	ck_assert_str_eq(machines_said(&table, e), "");
+	machines_set_replaces(&table, e, "substitute/c7");
+	machines_set_said(&table, e, "drifted");
+	put(&o);
+	name_long(class, sizeof(class), 1);	/* one too long */
+	machines_set_replaces(&table, e, class);
+	machines_set_said(&table, e, class);
+	ck_assert_str_eq(machines_replaces(&table, e), "substitute/c7");
+	ck_assert_str_eq(machines_said(&table, e), "drifted");
+	class[CLASS_BYTES - 1] = '\0';
+	machines_set_replaces(&table, e, class);
+	ck_assert_str_eq(machines_replaces(&table, e), class);
+	drop(id);
+	ck_assert_uint_eq(table.strings.n, 0);
+}
+END_TEST
+
+/* The longest names fill their memory before the table has all its objects. */
+START_TEST(full_of_names)
+{
+	struct object o;
+	uint32_t id[128];
+	int n = 0;
+
+	for (; n < 128; n++) {
+		o = long_object(n);
+		id[n] = put(&o);
+		if (id[n] == NO_ID)
+			break;
+	}
+	ck_assert_int_gt(n, 64);
+	ck_assert_int_lt(n, 128);
+	ck_assert_uint_eq(table.count[KIND_NODE] + table.count[KIND_NODECLAIM],
+			  n);
+	ck_assert_uint_eq(machines_find(&table, &o), NO_ID);
+	/* One whose name changes has no room for it, and stays as it was. */
+	o = long_object(4);
+	strcpy(o.owner_name, "x");
+	name_long(o.nodepool, sizeof(o.nodepool), 9999);
+	name_long(o.owner_name, sizeof(o.owner_name), 9998);
+	ck_assert_uint_eq(put(&o), NO_ID);
+	ck_assert_uint_eq(machines_find(&table, &o), id[4]);
+	/* What goes leaves its room to others. */
+	drop(id[0]);
+	o = long_object(n);
+	o.kind = KIND_NODE;
+	ck_assert_uint_ne(put(&o), NO_ID);
+	drop(machines_find(&table, &o));
+	for (int i = 1; i < n; i++)
+		drop(id[i]);
+	ck_assert_uint_eq(table.strings.n, 0);
 }
 END_TEST
 
@@ -503,6 +638,12 @@ START_TEST(random_arrivals)
 		random_step(&w, &d);
 		check_links(&w, (uint64_t)_i, i);
 	}
+	for (uint32_t id = 0; id < table.top; id++)
+		if (table.at[id].used)
+			drop(id);
+	ck_assert_uint_eq(table.strings.n, 0);
+	for (int i = 0; i < KIND_COUNT; i++)
+		ck_assert_uint_eq(table.count[i], 0);
 }
 END_TEST
 
@@ -523,6 +664,9 @@ main(void)
 	tcase_add_loop_test(c, dropped_in_either_order, 0, 2);
 	tcase_add_test(c, node_created_again_under_its_old_name);
 	tcase_add_test(c, full_of_one_kind);
+	tcase_add_loop_test(c, texts_come_back, 0, 4);
+	tcase_add_test(c, classes_come_back);
+	tcase_add_test(c, full_of_names);
 	tcase_add_test(c, previous_keys);
 	tcase_add_test(c, former_is_shared_and_given_back);
 	tcase_add_test(c, future_stamps);

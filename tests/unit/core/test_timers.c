@@ -305,7 +305,7 @@ compare(const struct timers *h, const struct model *m)
 	for (uint32_t id = 0; id < IDS; id++) {
 		const struct fact *f = &m->at[id];
 		bool own = f->used && f->deadline_ms > m->now_ms;
-		uint32_t scope = h->at[id].scope;
+		uint32_t scope = timers_at(h, id)->scope;
 
 		SAYS(m, timers_own(h, id, m->now_ms) == own);
 		SAYS(m, timers_scope_held(h, id) ==

@@ -32,7 +32,7 @@ start(enum act act, const char *rv)
 	a = (struct action){.act = act, .kind = KIND_NODECLAIM, .id = 1};
 	strcpy(a.rv, rv);
 	a.seq = writes_start(&ws, 1, act);
-	ck_assert(ws.at[1].state == WRITE_IN_FLIGHT);
+	ck_assert(writes_state(&ws, 1) == WRITE_IN_FLIGHT);
 }
 
 /* The answer; rv_now: the version that the table has by then. */
@@ -51,15 +51,14 @@ see(const char *rv, enum mark mark, enum hold hold)
 {
 	struct entry e = {.used = true, .mark = mark, .hold = hold};
 
-	strcpy(e.rv, rv);
-	writes_observe(&ws, 1, &e);
+	writes_observe(&ws, 1, &e, rv);
 }
 
 static enum write_state
 state(void)
 {
 	ck_assert(write_check(&ws, 1));
-	return ws.at[1].state;
+	return writes_state(&ws, 1);
 }
 
 START_TEST(a_write_is_awaited)
@@ -96,7 +95,7 @@ START_TEST(a_conflict_waits_for_another_version)
 {
 	start(ACT_HOLD, "1");
 	(void)done(CONTROLLER_CONFLICT, "", "1");
-	ck_assert(state() == WRITE_STALE && !ws.at[1].reread);
+	ck_assert(state() == WRITE_STALE && !writes_reread(&ws, 1));
 	see("1", MARK_ABSENT, HOLD_ABSENT);
 	ck_assert(state() == WRITE_STALE);
 	see("2", MARK_ABSENT, HOLD_ABSENT);
@@ -104,7 +103,7 @@ START_TEST(a_conflict_waits_for_another_version)
 	/* A second in a row: the object is read as well. */
 	start(ACT_HOLD, "2");
 	(void)done(CONTROLLER_CONFLICT, "", "2");
-	ck_assert(state() == WRITE_STALE && ws.at[1].reread);
+	ck_assert(state() == WRITE_STALE && writes_reread(&ws, 1));
 	writes_drop(&ws, 1);
 	/* That line was here already. */
 	start(ACT_HOLD, "2");
@@ -152,6 +151,46 @@ START_TEST(who_is_gone_is_answered_no_more)
 }
 END_TEST
 
+/* Only what is under way, or has failed, takes more room than a few bits. */
+START_TEST(what_is_idle_takes_no_place)
+{
+	uint32_t id;
+
+	start(ACT_HOLD, "1");
+	(void)done(CONTROLLER_OK, "2", "1");
+	ck_assert_uint_ne(ws.at[1].pending, 0);
+	see("2", MARK_TIME, HOLD_SAME);
+	ck_assert_uint_eq(ws.at[1].pending, 0);
+	start(ACT_CLEAR, "2");
+	(void)done(CONTROLLER_FAILED, "", "2");
+	ck_assert(writes_due(&ws, INT64_MAX, &id) && id == 1);
+	ck_assert_uint_ne(ws.at[1].pending, 0); /* it has failed once */
+	writes_content(&ws, 1);
+	ck_assert_uint_eq(ws.at[1].pending, 0);
+	/* A clear that was turned down is not forgotten. */
+	start(ACT_CLEAR, "2");
+	(void)done(CONTROLLER_INVALID, "", "2");
+	writes_content(&ws, 1);
+	ck_assert_uint_ne(ws.at[1].pending, 0);
+	start(ACT_CLEAR, "2");
+	(void)done(CONTROLLER_INVALID, "", "2");
+	ck_assert(state() == WRITE_BACKING_OFF && !writes_reread(&ws, 1));
+	writes_drop(&ws, 1);
+	ck_assert_uint_eq(ws.at[1].pending, 0);
+	/* Places are used again. */
+	for (id = 0; id < IDS; id++)
+		(void)writes_start(&ws, id, ACT_HOLD);
+	ck_assert_uint_eq(ws.top, IDS);
+	for (id = 0; id < IDS; id++) {
+		ck_assert(write_check(&ws, id));
+		writes_drop(&ws, id);
+	}
+	for (id = 0; id < IDS; id++)
+		(void)writes_start(&ws, id, ACT_HOLD);
+	ck_assert_uint_eq(ws.top, IDS);
+}
+END_TEST
+
 START_TEST(busy_pauses_all)
 {
 	start(ACT_HOLD, "1");
@@ -165,17 +204,25 @@ END_TEST
 /* What the simulator would fall over. */
 START_TEST(the_check_finds_what_is_wrong)
 {
+	struct pending *w = ws.pending;
+
 	ck_assert(write_check(&ws, 0));
-	ws.at[0].state = WRITE_EXPECTED;
-	ws.at[0].act = ACT_HOLD;
+	(void)writes_start(&ws, 0, ACT_HOLD);
+	ck_assert(write_check(&ws, 0) && w->id == 0);
+	w->state = WRITE_EXPECTED;
 	ck_assert(!write_check(&ws, 0)); /* nothing would end it */
 	heap_set(&ws.later, 0, 5);
 	ck_assert(write_check(&ws, 0));
-	ws.at[0].failures = 1;
+	w->failures = 1;
 	ck_assert(!write_check(&ws, 0));
-	ws.at[0].state = WRITE_IN_FLIGHT;
+	w->state = WRITE_IN_FLIGHT;
+	w->act = ACT_NONE;
 	ck_assert(!write_check(&ws, 0)); /* of no action */
-	ws.at[0].state = WRITE_IDLE;
+	w->state = WRITE_IDLE;
+	ck_assert(write_check(&ws, 0));
+	w->id = 1;
+	ck_assert(!write_check(&ws, 0)); /* it is another object's */
+	w->id = 0;
 	ws.at[0].wants_hold = true;
 	ck_assert(!write_check(&ws, 0));
 }
@@ -194,6 +241,7 @@ main(void)
 	tcase_add_test(c, a_refusal_is_told_once);
 	tcase_add_test(c, a_class_holds_nothing_up);
 	tcase_add_test(c, who_is_gone_is_answered_no_more);
+	tcase_add_test(c, what_is_idle_takes_no_place);
 	tcase_add_test(c, busy_pauses_all);
 	tcase_add_test(c, the_check_finds_what_is_wrong);
 	return suite_run(s);

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_BASE_STRINGS_H
+#define CORE_BASE_STRINGS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/index.h"
+#include "core/base/limits.h"
+
+/*
+ * Strings that many owners share.  Each string is kept once, with a count of
+ * its references, in an arena of a fixed size.  A reference is a number; 0 is
+ * the empty string, which needs no room and no count.  Two strings are equal
+ * if and only if their references are.
+ *
+ *	strings_take ── a reference to this text, which its owner keeps
+ *	strings_drop ── the owner gives a reference back
+ *
+ * The text of a reference stays where it is until the last owner gives it
+ * back.  strings_init allocates all memory and touches only what is used, from
+ * the low end.  Not thread-safe.
+ *
+ * A string takes 4 bytes beside its text and NUL, rounded up to 8.  What a
+ * string leaves is used again for strings of the same size, or else shorter
+ * ones, and all of it is one piece again as soon as no string is left.
+ */
+#define STRING_BYTES NAME_BYTES	/* the longest string, with its NUL */
+#define STRINGS_CLASSES ((4 + STRING_BYTES + 7) / 8 + 1)
+
+struct strings {
+	struct string_unit *at;	/* a reference is a place in here */
+	uint32_t top, cap;	/* units from top on were never used */
+	uint32_t n, max;	/* strings */
+	uint32_t free[STRINGS_CLASSES];	/* by size in units: the first of a list
+					   of free places; 0: none */
+	struct index index;	/* finds a reference by its text */
+};
+
+/* bytes: the size of the arena, at most 32 GiB.  It has room for one string in
+ * 32 bytes at most, however short they are.  Returns -1 if there is no memory;
+ * *s is then empty. */
+int strings_init(struct strings *s, size_t bytes);
+void strings_done(struct strings *s);
+
+/* Returns a reference to the text, which is shorter than STRING_BYTES.  The
+ * caller owns it and gives it back with strings_drop.  Returns NO_ID if there
+ * is no room; nobody needs to give that back, but may. */
+uint32_t strings_take(struct strings *s, const char *text);
+void strings_drop(struct strings *s, uint32_t ref);
+/* Changes the reference, which the caller owns, to one to this text.  Returns
+ * -1 if there is no room; *ref is then what it was. */
+int strings_set(struct strings *s, uint32_t *ref, const char *text);
+/* Returns the reference to the text, which the caller does not own, or NO_ID if
+ * nobody has one. */
+uint32_t strings_find(const struct strings *s, const char *text);
+/* Returns the text, which belongs to *s and is valid until the last owner gives
+ * the reference back. */
+const char *strings_text(const struct strings *s, uint32_t ref);
+
+#endif
