@@ -121,7 +121,8 @@ $(shared_core) $(shared_unit) $(shared_edge):
 
 # The functions that a test puts its own in place of, as __wrap_NAME.
 instead = $(foreach f,$(1),-Xlinker --wrap=$(f))
-INSTEAD_test_job := state_found state_fresh state_fresh_nodepool
+INSTEAD_test_job := state_found state_fresh state_fresh_nodepool \
+	state_fresh_skipped
 INSTEAD_test_notes := state_note state_nodepool_at event_recorder_say log_fields
 INSTEAD_test_event_recorder := clock_now
 INSTEAD_test_sighting := state_track state_forget state_nodepool \

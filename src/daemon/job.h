@@ -17,6 +17,8 @@ struct job {
 	bool used;
 	struct action action;
 	struct pager pager;	/* of a list */
+	const struct job_env *env;	/* for the items of a page that
+					   streams */
 	char why[NOTE_WHY_BYTES];	/* behind outcome.why */
 };
 
@@ -29,9 +31,9 @@ struct job_env {
 /* Begins a new action. */
 void job_init(struct job *j, const struct action *a);
 
-/* Sends the next request of the job on a free lane.  `tag` comes back with the
+/* Sends the next request of the job on a free lane.  *v outlives the job.  `tag` comes back with the
  * reply.  It returns -1 if the request cannot be sent, and *e says why. */
-int job_start(const struct job_env *v, const struct job *j, uint64_t tag,
+int job_start(const struct job_env *v, struct job *j, uint64_t tag,
 	      struct kube_lanes *lanes, struct err *e);
 
 /* Takes the reply, or in *e the reason why there is none.  It returns true if

@@ -103,6 +103,15 @@ state_watch(struct state *s, enum kind kind, bool up)
 }
 
 void
+state_skipped(struct state *s, enum kind kind)
+{
+	struct now now = clock_now(s->clock);
+
+	controller_skipped(lock(s), kind, now);
+	unlock_and_wake(s);
+}
+
+void
 state_track(struct state *s, const struct object *o)
 {
 	struct now now = clock_now(s->clock);
@@ -211,6 +220,13 @@ void
 state_fresh_nodepool(struct state *s, const struct nodepool *p)
 {
 	controller_fresh_nodepool(lock(s), p);
+	unlock(s);
+}
+
+void
+state_fresh_skipped(struct state *s, enum kind kind)
+{
+	controller_fresh_skipped(lock(s), kind);
 	unlock(s);
 }
 

@@ -140,7 +140,6 @@ controller_advance(struct controller *s, struct now now)
 		turn(s, scope, now);
 	for (scope = 0; scope < s->timers.scopes_top; scope++)
 		tell_moved(s, scope, now);
-	views_ask_for_rest(&s->views, now.boot_ms);
 	while (writes_due(&s->writes, now.boot_ms, &id))
 		controller_queue(s, id);
 }

@@ -100,14 +100,27 @@ take_action(struct controller *s, struct now now, struct action *out)
 	return controller_start_fresh(s, now, out);
 }
 
+/* Returns for how long a replica that does not lead has nothing to do: until it
+ * may ask for a list of the NodePools again. */
+static int64_t
+idle_ms(const struct controller *s, struct now now)
+{
+	int64_t next = views_next_boot_ms(&s->views);
+
+	return next == STAMP_NONE ? INT64_MAX : next - now.boot_ms;
+}
+
 struct controller_todo
 controller_next(struct controller *s, struct now now)
 {
 	struct controller_todo t = {.step = CONTROLLER_WAIT,
 				    .wait_ms = INT64_MAX};
 
-	if (!s->leads)
+	views_ask_for_rest(&s->views, now.boot_ms);
+	if (!s->leads) {
+		t.wait_ms = idle_ms(s, now);
 		return t;
+	}
 	now = controller_steady(s, now);
 	if (controller_begins(s, now, &t.wait_ms))
 		return t;

@@ -99,6 +99,33 @@ controller_watch(struct controller *s, enum kind kind, bool up)
 		controller_queue_all(s);
 }
 
+static void
+count_skipped(struct controller *s, enum kind kind)
+{
+	static const enum counter counters[VIEW_COUNT] = {
+		[KIND_NODE] = COUNTER_SKIPPED_NODES,
+		[KIND_NODECLAIM] = COUNTER_SKIPPED_CLAIMS,
+		[KIND_NODEPOOL] = COUNTER_SKIPPED_NODEPOOLS,
+		[KIND_EVENT] = COUNTER_SKIPPED_EVENTS,
+	};
+
+	counter_add(s->counters, counters[kind]);
+}
+
+void
+controller_skipped(struct controller *s, enum kind kind, struct now now)
+{
+	count_skipped(s, kind);
+	views_skipped(&s->views, kind);
+	views_ask_for_rest(&s->views, now.boot_ms);
+}
+
+void
+controller_fresh_skipped(struct controller *s, enum kind kind)
+{
+	count_skipped(s, kind);
+}
+
 bool
 controller_wants_list(struct controller *s, enum kind kind)
 {

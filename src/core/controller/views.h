@@ -21,10 +21,13 @@ struct view {
 				    API server serves the kind */
 	bool full; /* the table had no room for something */
 	bool room; /* full, and there is room again */
+	bool skipped; /* something was left out since the last list began */
+	bool behind; /* … of a watch, so that what is known may be out of
+			date */
 	bool wants_list; /* see views_want_list */
 	uint32_t generation; /* counts the lists */
-	int64_t ask_boot_ms; /* what was left out is not asked for before
-			        then */
+	int64_t ask_boot_ms; /* what was left out, or is behind, is not asked
+				for before then */
 	uint64_t forgotten;  /* counts the times when an object may have gone */
 };
 
@@ -60,9 +63,12 @@ bool views_watch(struct views *v, enum kind kind, bool up);
 void views_gone(struct views *v, enum kind kind);
 void views_room(struct views *v, enum kind kind);
 
+/* Tells that the list or the watch of this kind has left out an object. */
+void views_skipped(struct views *v, enum kind kind);
+
 /* Asks for a list that the watch itself does not need.  views_ask_for_rest asks
- * for those objects for which the table had no room, at most once in
- * RELIST_FULL_MS. */
+ * for those objects for which the table had no room, and for those of which a
+ * line was left out, at most once in RELIST_LEFT_OUT_MS. */
 void views_want_list(struct views *v, enum kind kind);
 /* Returns true once for each request. */
 bool views_take_request(struct views *v, enum kind kind);

@@ -16,7 +16,9 @@ void __wrap_state_found(struct state *s, const struct action *a,
 void __wrap_state_fresh(struct state *s, const struct object *claim);
 void __wrap_state_fresh_nodepool(struct state *s, const struct nodepool *p);
 
-static unsigned found, fresh, fresh_nodepools;
+void __wrap_state_fresh_skipped(struct state *s, enum kind kind);
+
+static unsigned found, fresh, fresh_nodepools, skipped;
 
 void
 __wrap_state_found(struct state *s, const struct action *a,
@@ -44,6 +46,14 @@ __wrap_state_fresh_nodepool(struct state *s, const struct nodepool *p)
 	fresh_nodepools++;
 }
 
+void
+__wrap_state_fresh_skipped(struct state *s, enum kind kind)
+{
+	(void)s;
+	(void)kind;
+	skipped++;
+}
+
 #define STATUS(REASON, MESSAGE)                                                \
 	"{\"kind\":\"Status\",\"reason\":\"" REASON                            \
 	"\",\"message\":\"" MESSAGE "\"}"
@@ -67,7 +77,7 @@ setup(void)
 {
 	log_open(LOG_TEXT, LOG_ERROR);
 	memset(&job, 0, sizeof(job));
-	found = fresh = fresh_nodepools = 0;
+	found = fresh = fresh_nodepools = skipped = 0;
 }
 
 /* Is the action over? */
@@ -148,7 +158,8 @@ START_TEST(test_list)
 	ck_assert(!answered(ACT_LIST_CLAIMS, 200, LIST("x", CLAIM "," OTHER)));
 	ck_assert(answered(ACT_LIST_CLAIMS, 200, LIST("", CLAIM ",{}")));
 	ck_assert_int_eq(out.code, CONTROLLER_OK);
-	ck_assert_uint_eq(fresh, 3);	/* the other item cannot be read */
+	ck_assert_uint_eq(fresh, 3);
+	ck_assert_uint_eq(skipped, 1);	/* that one cannot be read */
 	ck_assert(answered(ACT_LIST_CLAIMS, 200, "{\"metadata\":{"));
 	ck_assert_int_eq(out.code, CONTROLLER_FAILED);
 	ck_assert_uint_eq(fresh_nodepools, 0);
@@ -164,10 +175,8 @@ START_TEST(test_list_too_large)
 
 	(void)err_set(&large, ERR_LIMIT, "too large");
 	job_init(&job, &(struct action){.act = ACT_LIST_CLAIMS});
-	for (unsigned limit = job.pager.limit; limit > 1; limit /= 2) {
-		ck_assert_uint_eq(job.pager.limit, limit);
-		ck_assert(!job_answered(&env, &job, &r, &large, &out));
-	}
+	ck_assert(!job_answered(&env, &job, &r, &large, &out));
+	ck_assert(job.pager.streams);	/* the same page, as it arrives */
 	ck_assert(job_answered(&env, &job, &r, &large, &out));
 	ck_assert_int_eq(out.code, CONTROLLER_FAILED);
 }
