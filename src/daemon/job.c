@@ -19,6 +19,18 @@ is_list(const struct job *j)
 	       j->action.act == ACT_LIST_NODEPOOLS;
 }
 
+/* A NodeClaim that cannot be read whole is read once more, by its metadata.
+ * Returns false if this is not such a read, or was the second one. */
+static bool
+wants_metadata(struct job *j)
+{
+	if ((j->action.act != ACT_READ && j->action.act != ACT_READ_CLAIM) ||
+	    j->action.kind != KIND_NODECLAIM || j->metadata)
+		return false;
+	j->metadata = true;
+	return true;
+}
+
 /* --- the items of a fresh list --------------------------------------------- */
 
 static int
@@ -106,7 +118,7 @@ path_of(const struct job *j, struct buf *path, struct kube_request *q)
 	case ACT_READ:
 	case ACT_READ_CLAIM:
 		buf_printf(path, "%s/%s", r->path, j->action.name);
-		q->accept = r->item_accept;
+		q->accept = j->metadata ? ACCEPT_METADATA : r->item_accept;
 		break;
 	default:
 		buf_printf(path, "%s/%s?fieldManager=karpenter-node-holder",
@@ -119,6 +131,7 @@ void
 job_init(struct job *j, const struct action *a)
 {
 	j->used = true;
+	j->metadata = false;
 	j->action = *a;
 	pager_init(&j->pager, LIST_METADATA_PAGE);
 }
@@ -231,6 +244,15 @@ refusal_text(struct job *j, const struct kube_reply *r)
 	buf_puts(&b, answer_text(r, text));
 }
 
+/* Was the patch applied, though the answer is too large to be kept? */
+static bool
+was_written(const struct job *j, const struct kube_reply *r,
+	    const struct err *e)
+{
+	return act_writes(j->action.act) && e->code == ERR_LIMIT &&
+	       r->status == 200;
+}
+
 static void
 log_written(const struct action *a)
 {
@@ -261,9 +283,11 @@ patched(const struct job_env *v, const struct job *j,
 		memcpy(out->rv, o.rv, sizeof(out->rv));
 }
 
-static void
-was_read(const struct job_env *v, const struct job *j,
-	 const struct kube_reply *r, struct controller_outcome *out)
+/* Takes what a GET brought.  Returns false if the object has to be asked for
+ * again, by its metadata, because the whole of it cannot be decoded. */
+static bool
+was_read(const struct job_env *v, struct job *j, const struct kube_reply *r,
+	 struct controller_outcome *out)
 {
 	struct object o;
 	struct err e;
@@ -272,16 +296,17 @@ was_read(const struct job_env *v, const struct job *j,
 			  &v->rules->hold, &o, &e)) {
 		log_failure(j, r, &e);
 		out->code = CONTROLLER_FAILED;
-		return;
+		return !wants_metadata(j);
 	}
 	/* A NodeClaim with the same name but another UID is not the one we
 	 * meant. */
 	if (j->action.act == ACT_READ_CLAIM &&
 	    strcmp(o.uid, j->action.uid) != 0) {
 		out->code = CONTROLLER_GONE;
-		return;
+		return true;
 	}
-	state_found(v->shared, &j->action, &o);
+	state_found(v->shared, &j->action, &o, !j->metadata);
+	return true;
 }
 
 /* Takes one page of the fresh list.  Returns true if it was the last page or
@@ -314,12 +339,13 @@ job_answered(const struct job_env *v, struct job *j, const struct kube_reply *r,
 	bool over;
 
 	j->env = v;
-	if (is_list(j) && pager_streams(&j->pager, &large))
+	if ((is_list(j) && pager_streams(&j->pager, &large)) ||
+	    (e->code == ERR_LIMIT && wants_metadata(j)))
 		return false;
 	*out = (struct controller_outcome){.code = CONTROLLER_FAILED,
 					   .action = &j->action,
 					   .retry_after_ms = r->retry_after_ms};
-	if (e->code == ERR_NONE)
+	if (e->code == ERR_NONE || was_written(j, r, e))
 		out->code = action_code_of(r);
 	if (is_refusal(out->code) && act_writes(j->action.act)) {
 		out->why = j->why; /* the controller reports it once */
@@ -341,8 +367,7 @@ job_answered(const struct job_env *v, struct job *j, const struct kube_reply *r,
 		return over;
 	case ACT_READ:
 	case ACT_READ_CLAIM:
-		was_read(v, j, r, out);
-		return true;
+		return was_read(v, j, r, out);
 	default:
 		patched(v, j, r, out);
 		return true;

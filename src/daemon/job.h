@@ -10,7 +10,8 @@
 /*
  * A job carries out one action of the controller as calls to the API server.
  * It builds each request and interprets the reply.  A list takes one call for
- * each page, every other action takes one call.  The sweeper's thread makes all
+ * each page, a read takes a second one if the whole NodeClaim is too large, and
+ * every other action takes one call.  The sweeper's thread makes all
  * calls.
  */
 struct job {
@@ -19,6 +20,7 @@ struct job {
 	struct pager pager;	/* of a list */
 	const struct job_env *env;	/* for the items of a page that
 					   streams */
+	bool metadata;		/* of a read: only the metadata is asked for */
 	char why[NOTE_WHY_BYTES];	/* behind outcome.why */
 };
 

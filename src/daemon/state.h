@@ -92,7 +92,7 @@ void state_disruption_event(struct state *s, const char *claim_uid,
 struct controller_todo state_next(struct state *s);
 void state_done(struct state *s, const struct controller_outcome *o);
 void state_found(struct state *s, const struct action *a,
-		 const struct object *o);
+		 const struct object *o, bool whole);
 void state_fresh(struct state *s, const struct object *claim);
 void state_fresh_nodepool(struct state *s, const struct nodepool *p);
 void state_fresh_skipped(struct state *s, enum kind kind);

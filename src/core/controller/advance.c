@@ -119,6 +119,8 @@ controller_advance(struct controller *s, struct now now)
 {
 	uint32_t id, scope;
 
+	if (views_settle_due(&s->views, now.boot_ms))
+		controller_claims_known(s, now);
 	if (s->recount) {
 		s->recount = false;
 		for (id = 0; id < s->machines.top; id++)
@@ -132,7 +134,7 @@ controller_advance(struct controller *s, struct now now)
 		else
 			controller_refresh(s, id, now.server_ms);
 	}
-	timers_usable(&s->timers, views_all_synced(&s->views));
+	timers_usable(&s->timers, views_complete(&s->views));
 	if (!views_all_synced(&s->views))
 		release_unseen(&s->release);
 	controller_nodepools_turn(s, now);

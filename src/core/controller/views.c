@@ -10,7 +10,7 @@ void
 views_forget(struct views *v)
 {
 	v->was_whole = v->begun = v->blocked = false;
-	v->begin_boot_ms = v->blocked_boot_ms = 0;
+	v->begin_boot_ms = v->blocked_boot_ms = v->settle_boot_ms = 0;
 	for (int k = 0; k < VIEW_COUNT; k++) {
 		struct view *w = &v->at[k];
 
@@ -29,6 +29,8 @@ views_listing(struct views *v, enum kind kind, bool counts)
 	w->generation++;
 	w->forgotten++; /* for what the list does not show */
 	w->full = w->skipped = w->behind = false;
+	if (kind == KIND_NODECLAIM)
+		v->settle_boot_ms = 0;
 	/* A resource that is not served stays an empty list while we ask
 	 * again.  The fresh list before a release guards against what happens
 	 * meanwhile. */
@@ -133,6 +135,31 @@ views_all_synced(const struct views *v)
 	return views_unseen(v) == NULL;
 }
 
+void
+views_unsettle(struct views *v, int64_t boot_ms)
+{
+	/* A lead may wait so long before it makes any list. */
+	if (!v->begun)
+		boot_ms += BEGIN_WAIT_MS;
+	v->settle_boot_ms = boot_ms + BEGIN_WAIT_MS;
+}
+
+bool
+views_settle(struct views *v)
+{
+	bool before = v->settle_boot_ms == 0;
+
+	v->settle_boot_ms = 0;
+	return !before;
+}
+
+bool
+views_settle_due(struct views *v, int64_t boot_ms)
+{
+	return v->settle_boot_ms != 0 && boot_ms >= v->settle_boot_ms &&
+	       views_settle(v);
+}
+
 static bool
 needs(const struct views *v, enum kind kind, bool events)
 {
@@ -195,6 +222,8 @@ views_next_boot_ms(const struct views *v)
 
 	if (!v->begun && v->begin_boot_ms != 0)
 		earlier(&next, v->begin_boot_ms);
+	if (v->begun && v->settle_boot_ms != 0)
+		earlier(&next, v->settle_boot_ms);
 	if (v->blocked_boot_ms != 0)
 		earlier(&next, v->blocked_boot_ms);
 	for (int k = 0; k < VIEW_COUNT; k++)

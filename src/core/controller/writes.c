@@ -407,6 +407,14 @@ writes_done(struct writes *ws, const struct action *a,
 }
 
 void
+writes_reread(struct writes *ws, uint32_t id)
+{
+	if (ws->at[id].state == WRITE_EXPECTED)
+		come_to_rest(ws, id);
+	ws->at[id].reread = true;
+}
+
+void
 writes_owner_done(struct writes *ws, const struct action *a,
 		  const struct controller_outcome *o, bool full, bool has_peer,
 		  int64_t boot_ms)
