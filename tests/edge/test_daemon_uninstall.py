@@ -596,6 +596,21 @@ def test_a_marked_object_that_cannot_be_read(w):
     assert marks(w) == ["odd"]
 
 
+def test_an_object_that_is_too_large(w):
+    """It may have a mark, so it is left, and the others are cleared."""
+    lease(w)
+    w.node("fine", annotations=w.ours())
+    w.claim("large", annotations=w.ours())
+    w.api.change("nodeclaims", "large", {"spec": {"text": "x" * (9 << 20)}})
+    text = uninstall(w, code=1)
+    assert "what is left cannot be read" in text
+    assert "nodeclaim/one of 94" in text and "bytes, too large" in text
+    assert marks(w) == ["large"]
+    w.api.change("nodeclaims", "large", {"spec": {"text": None}})
+    uninstall(w)
+    assert not marks(w)
+
+
 def test_ended_by_a_signal(w):
     lease(w)
     held(w, 60)

@@ -27,7 +27,8 @@ unread_put(struct unread *u, uint32_t id)
 void
 unread_end(struct unread *u, uint32_t id)
 {
-	u->at[id] = 0;
+	if (u->at[id] != 0)	/* a page that is only read takes no memory */
+		u->at[id] = 0;
 }
 
 void
