@@ -121,7 +121,8 @@ $(shared_core) $(shared_unit) $(shared_edge):
 
 # The functions that a test puts its own in place of, as __wrap_NAME.
 instead = $(foreach f,$(1),-Xlinker --wrap=$(f))
-INSTEAD_test_job := state_found state_fresh state_fresh_nodepool
+INSTEAD_test_job := state_found state_fresh state_fresh_nodepool \
+	state_fresh_skipped
 INSTEAD_test_notes := state_note state_nodepool_at event_recorder_say log_fields
 INSTEAD_test_event_recorder := clock_now
 INSTEAD_test_sighting := state_track state_forget state_nodepool \
@@ -160,11 +161,12 @@ SEEDS ?= 2000
 $(SIM): $(wildcard tests/sim/*.[ch]) $(libs_core)
 	$(call link,-Itests/sim)
 
-sim-quick: $(SIM)  ## the core in a modelled world: named histories, SEEDS random ones, uninstall
+sim-quick: $(SIM)  ## the core in a modelled world: named histories, SEEDS random ones, uninstall, large claims
 	@$(SIM) run tests/sim/histories/*.txt tests/sim/seeds/*.txt
 	@$(SIM) same docs/rules tests/sim/histories/rule-*.txt
 	@SIM_SEEDS=$${SIM_SEEDS:-tests/sim/seeds} $(SIM) seeds 1 $(SEEDS) $(JOBS)
 	@SIM_SEEDS=$${SIM_SEEDS:-tests/sim/seeds} $(SIM) uninstall 1 $$(($(SEEDS) / 4)) $(JOBS)
+	@SIM_SEEDS=$${SIM_SEEDS:-tests/sim/seeds} $(SIM) large 1 $$(($(SEEDS) / 4)) $(JOBS)
 
 sim: SEEDS = 100000
 sim: sim-quick  ## the same with 100,000 seeds

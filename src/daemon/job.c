@@ -19,6 +19,61 @@ is_list(const struct job *j)
 	       j->action.act == ACT_LIST_NODEPOOLS;
 }
 
+/* A NodeClaim that cannot be read whole is read once more, by its metadata.
+ * Returns false if this is not such a read, or was the second one. */
+static bool
+wants_metadata(struct job *j)
+{
+	if ((j->action.act != ACT_READ && j->action.act != ACT_READ_CLAIM) ||
+	    j->action.kind != KIND_NODECLAIM || j->metadata)
+		return false;
+	j->metadata = true;
+	return true;
+}
+
+/* --- the items of a fresh list --------------------------------------------- */
+
+static int
+fresh_decode(const struct job *j, const char *bytes, size_t n, struct err *e)
+{
+	struct object o;
+	struct nodepool p;
+
+	if (bytes == NULL)
+		return err_set(e, ERR_LIMIT, "%zu bytes, more than %u", n,
+			       ITEM_BYTES_MAX);
+	if (j->action.act == ACT_LIST_CLAIMS) {
+		if (object_decode(bytes, n, KIND_NODECLAIM,
+				  &j->env->rules->hold, &o, e))
+			return -1;
+		state_fresh(j->env->shared, &o);
+	} else {
+		if (nodepool_decode(bytes, n, &p, e))
+			return -1;
+		state_fresh_nodepool(j->env->shared, &p);
+	}
+	return 0;
+}
+
+/* An item that is too large or cannot be decoded is left out, as in the
+ * watch. */
+static int
+fresh_item(void *ctx, const char *bytes, size_t n, struct err *e)
+{
+	const struct job *j = ctx;
+	struct err why;
+
+	(void)e;	/* stays clear: the list goes on */
+	if (fresh_decode(j, bytes, n, &why) == 0)
+		return 0;
+	state_fresh_skipped(j->env->shared, j->action.kind);
+	if (log_ratelimit("object left out", 10))
+		LOG(LOG_WARN, "object left out",
+		    LS("resource", resources[j->action.kind].name),
+		    LS("err", why.text));
+	return 0;
+}
+
 /* --- the call ------------------------------------------------------------- */
 
 static void
@@ -63,7 +118,7 @@ path_of(const struct job *j, struct buf *path, struct kube_request *q)
 	case ACT_READ:
 	case ACT_READ_CLAIM:
 		buf_printf(path, "%s/%s", r->path, j->action.name);
-		q->accept = r->item_accept;
+		q->accept = j->metadata ? ACCEPT_METADATA : r->item_accept;
 		break;
 	default:
 		buf_printf(path, "%s/%s?fieldManager=karpenter-node-holder",
@@ -76,12 +131,29 @@ void
 job_init(struct job *j, const struct action *a)
 {
 	j->used = true;
+	j->metadata = false;
 	j->action = *a;
 	pager_init(&j->pager, LIST_METADATA_PAGE);
 }
 
+/* Parts of a page come here that was too large to be kept whole. */
+static void
+page_opened(void *ctx)
+{
+	struct job *j = ctx;
+	struct err e;	/* pager_feed fails in the same way */
+
+	(void)pager_begin(&j->pager, fresh_item, j, &e);
+}
+
+static int
+page_feed(void *ctx, const char *bytes, size_t n, struct err *e)
+{
+	return pager_feed(&((struct job *)ctx)->pager, bytes, n, e);
+}
+
 int
-job_start(const struct job_env *v, const struct job *j, uint64_t tag,
+job_start(const struct job_env *v, struct job *j, uint64_t tag,
 	  struct kube_lanes *lanes, struct err *e)
 {
 	char path_bytes[PATH_BYTES], body_bytes[PATCH_BYTES];
@@ -96,6 +168,12 @@ job_start(const struct job_env *v, const struct job *j, uint64_t tag,
 	buf_init(&path, path_bytes, sizeof(path_bytes));
 	buf_init(&body, body_bytes, sizeof(body_bytes));
 	path_of(j, &path, &q);
+	j->env = v;
+	if (is_list(j) && j->pager.streams) {
+		q.sink = page_feed;
+		q.opened = page_opened;
+		q.ctx = j;
+	}
 	if (q.fence_ms <= clock_boot_ms())
 		return err_set(e, ERR_TIMEOUT, "the lead is over");
 	if (act_writes(j->action.act))
@@ -166,6 +244,15 @@ refusal_text(struct job *j, const struct kube_reply *r)
 	buf_puts(&b, answer_text(r, text));
 }
 
+/* Was the patch applied, though the answer is too large to be kept? */
+static bool
+was_written(const struct job *j, const struct kube_reply *r,
+	    const struct err *e)
+{
+	return act_writes(j->action.act) && e->code == ERR_LIMIT &&
+	       r->status == 200;
+}
+
 static void
 log_written(const struct action *a)
 {
@@ -196,9 +283,11 @@ patched(const struct job_env *v, const struct job *j,
 		memcpy(out->rv, o.rv, sizeof(out->rv));
 }
 
-static void
-was_read(const struct job_env *v, const struct job *j,
-	 const struct kube_reply *r, struct controller_outcome *out)
+/* Takes what a GET brought.  Returns false if the object has to be asked for
+ * again, by its metadata, because the whole of it cannot be decoded. */
+static bool
+was_read(const struct job_env *v, struct job *j, const struct kube_reply *r,
+	 struct controller_outcome *out)
 {
 	struct object o;
 	struct err e;
@@ -207,61 +296,39 @@ was_read(const struct job_env *v, const struct job *j,
 			  &v->rules->hold, &o, &e)) {
 		log_failure(j, r, &e);
 		out->code = CONTROLLER_FAILED;
-		return;
+		return !wants_metadata(j);
 	}
 	/* A NodeClaim with the same name but another UID is not the one we
 	 * meant. */
 	if (j->action.act == ACT_READ_CLAIM &&
 	    strcmp(o.uid, j->action.uid) != 0) {
 		out->code = CONTROLLER_GONE;
-		return;
+		return true;
 	}
-	state_found(v->shared, &j->action, &o);
-}
-
-/* Skips an item that cannot be decoded, as the watch does. */
-static int
-fresh_claim(void *ctx, const char *bytes, size_t n, struct err *e)
-{
-	const struct job_env *v = ctx;
-	struct object o;
-
-	(void)e;	/* stays clear: the list goes on */
-	if (object_decode(bytes, n, KIND_NODECLAIM, &v->rules->hold, &o,
-			  NULL) == 0)
-		state_fresh(v->shared, &o);
-	return 0;
-}
-
-static int
-fresh_nodepool(void *ctx, const char *bytes, size_t n, struct err *e)
-{
-	const struct job_env *v = ctx;
-	struct nodepool p;
-
-	(void)e;
-	if (nodepool_decode(bytes, n, &p, NULL) == 0)
-		state_fresh_nodepool(v->shared, &p);
-	return 0;
+	state_found(v->shared, &j->action, &o, !j->metadata);
+	return true;
 }
 
 /* Takes one page of the fresh list.  Returns true if it was the last page or
  * failed. */
 static bool
-fresh_page(const struct job_env *v, struct job *j, const struct kube_reply *r,
+fresh_page(struct job *j, const struct kube_reply *r,
 	   struct controller_outcome *out)
 {
-	bool nodepools = j->action.act == ACT_LIST_NODEPOOLS;
-	struct job_env env = *v;
+	struct pager *p = &j->pager;
 	struct err e = {0};
+	int rc;
 
-	if (pager_page(&j->pager, r->body, r->body_bytes,
-		       nodepools ? fresh_nodepool : fresh_claim, &env, &e)) {
+	if (!p->streams)
+		rc = pager_page(p, r->body, r->body_bytes, fresh_item, j, &e);
+	else
+		rc = pager_end(p, &e) || pager_turn(p, &e) ? -1 : 0;
+	if (rc != 0) {
 		out->code = CONTROLLER_FAILED;
 		log_failure(j, r, &e);
 		return true;
 	}
-	return j->pager.cont[0] == '\0';
+	return p->cont[0] == '\0';
 }
 
 bool
@@ -269,13 +336,16 @@ job_answered(const struct job_env *v, struct job *j, const struct kube_reply *r,
 	     const struct err *e, struct controller_outcome *out)
 {
 	struct err large = *e;
+	bool over;
 
-	if (is_list(j) && pager_smaller(&j->pager, &large))
+	j->env = v;
+	if ((is_list(j) && pager_streams(&j->pager, &large)) ||
+	    (e->code == ERR_LIMIT && wants_metadata(j)))
 		return false;
 	*out = (struct controller_outcome){.code = CONTROLLER_FAILED,
 					   .action = &j->action,
 					   .retry_after_ms = r->retry_after_ms};
-	if (e->code == ERR_NONE)
+	if (e->code == ERR_NONE || was_written(j, r, e))
 		out->code = action_code_of(r);
 	if (is_refusal(out->code) && act_writes(j->action.act)) {
 		out->why = j->why; /* the controller reports it once */
@@ -284,16 +354,20 @@ job_answered(const struct job_env *v, struct job *j, const struct kube_reply *r,
 		   out->code != CONTROLLER_CONFLICT) {
 		log_failure(j, r, e);
 	}
-	if (out->code != CONTROLLER_OK)
+	if (out->code != CONTROLLER_OK) {
+		pager_drop(&j->pager);
 		return true;
+	}
 	switch (j->action.act) {
 	case ACT_LIST_CLAIMS:
 	case ACT_LIST_NODEPOOLS:
-		return fresh_page(v, j, r, out);
+		over = fresh_page(j, r, out);
+		if (over)
+			pager_drop(&j->pager);
+		return over;
 	case ACT_READ:
 	case ACT_READ_CLAIM:
-		was_read(v, j, r, out);
-		return true;
+		return was_read(v, j, r, out);
 	default:
 		patched(v, j, r, out);
 		return true;

@@ -10,13 +10,17 @@
 /*
  * A job carries out one action of the controller as calls to the API server.
  * It builds each request and interprets the reply.  A list takes one call for
- * each page, every other action takes one call.  The sweeper's thread makes all
+ * each page, a read takes a second one if the whole NodeClaim is too large, and
+ * every other action takes one call.  The sweeper's thread makes all
  * calls.
  */
 struct job {
 	bool used;
 	struct action action;
 	struct pager pager;	/* of a list */
+	const struct job_env *env;	/* for the items of a page that
+					   streams */
+	bool metadata;		/* of a read: only the metadata is asked for */
 	char why[NOTE_WHY_BYTES];	/* behind outcome.why */
 };
 
@@ -29,9 +33,9 @@ struct job_env {
 /* Begins a new action. */
 void job_init(struct job *j, const struct action *a);
 
-/* Sends the next request of the job on a free lane.  `tag` comes back with the
+/* Sends the next request of the job on a free lane.  *v outlives the job.  `tag` comes back with the
  * reply.  It returns -1 if the request cannot be sent, and *e says why. */
-int job_start(const struct job_env *v, const struct job *j, uint64_t tag,
+int job_start(const struct job_env *v, struct job *j, uint64_t tag,
 	      struct kube_lanes *lanes, struct err *e);
 
 /* Takes the reply, or in *e the reason why there is none.  It returns true if

@@ -12,7 +12,16 @@ left_out(enum kind kind, int rc, const struct err *e)
 	if (rc != 0 && log_ratelimit("object left out", 10))
 		LOG(LOG_WARN, "object left out",
 		    LS("resource", resources[kind].name), LS("err", e->text));
-	return rc;
+	return rc != 0 ? -1 : 0;
+}
+
+static int
+too_large(const char *bytes, size_t n, struct err *e)
+{
+	return bytes != NULL ? 0
+			     : err_set(e, ERR_LIMIT,
+				       "%zu bytes, more than %u", n,
+				       ITEM_BYTES_MAX);
 }
 
 static int
@@ -32,7 +41,10 @@ sighting_item(const char *bytes, size_t n, const struct hold_key *hold,
 {
 	struct err e;
 
-	return left_out(out->kind, item_decode(bytes, n, hold, out, &e), &e);
+	return left_out(out->kind,
+			too_large(bytes, n, &e) ||
+				item_decode(bytes, n, hold, out, &e),
+			&e);
 }
 
 static int
@@ -55,8 +67,11 @@ sighting_line(const char *bytes, size_t n, const struct hold_key *hold,
 	      enum watch_type *type, struct sighting *out, int *status_code,
 	      struct err *e)
 {
-	return left_out(out->kind, any_line_decode(bytes, n, hold, type, out,
-					       status_code, e), e);
+	return left_out(out->kind,
+			too_large(bytes, n, e) ||
+				any_line_decode(bytes, n, hold, type, out,
+						status_code, e),
+			e);
 }
 
 const char *

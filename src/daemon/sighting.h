@@ -21,8 +21,10 @@ struct sighting {
 };
 
 /* sighting_item decodes one item of a list.  sighting_line decodes one line of
- * a watch, as watch_decode does.  The caller sets out->kind first.  Both return
- * -1 if the bytes cannot be decoded, and they log why. */
+ * a watch, as watch_decode does.  The caller sets out->kind first.  bytes is
+ * NULL if the item or line was too large (wire/api/list).  Both return -1 if
+ * there is nothing that can be decoded, and they log why; the object is then
+ * left out. */
 int sighting_item(const char *bytes, size_t n, const struct hold_key *hold,
 		  struct sighting *out);
 int sighting_line(const char *bytes, size_t n, const struct hold_key *hold,

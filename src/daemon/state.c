@@ -81,6 +81,8 @@ state_listing(struct state *s, enum kind kind)
 	if (kind == KIND_NODEPOOL)
 		disabled_nodepools_listing(s->disabled_nodepools);
 	controller_listing(lock(s), kind);
+	if (kind == KIND_NODEPOOL)
+		s->table->nodepools_skipped = false;
 	unlock(s);
 }
 
@@ -89,16 +91,30 @@ state_listed(struct state *s, enum kind kind, bool served)
 {
 	struct now now = clock_now(s->clock);
 
-	if (kind == KIND_NODEPOOL && served)
-		disabled_nodepools_listed(s->disabled_nodepools);
+	bool whole;
+
 	controller_listed(lock(s), kind, served, now);
+	whole = served && !s->table->nodepools_skipped;
 	unlock_and_wake(s);
+	/* One that was left out stays as it was. */
+	if (kind == KIND_NODEPOOL && whole)
+		disabled_nodepools_listed(s->disabled_nodepools);
 }
 
 void
 state_watch(struct state *s, enum kind kind, bool up)
 {
 	controller_watch(lock(s), kind, up);
+	unlock_and_wake(s);
+}
+
+void
+state_skipped(struct state *s, enum kind kind)
+{
+	struct now now = clock_now(s->clock);
+
+	controller_skipped(lock(s), kind, now);
+	s->table->nodepools_skipped |= kind == KIND_NODEPOOL;
 	unlock_and_wake(s);
 }
 
@@ -192,25 +208,37 @@ state_done(struct state *s, const struct controller_outcome *o)
 }
 
 void
-state_found(struct state *s, const struct action *a, const struct object *o)
+state_found(struct state *s, const struct action *a, const struct object *o,
+	    bool whole)
 {
 	struct now now = clock_now(s->clock);
 
-	controller_found(lock(s), a, o, now);
+	controller_found(lock(s), a, o, whole, now);
 	unlock(s);
 }
 
 void
 state_fresh(struct state *s, const struct object *claim)
 {
-	controller_fresh(lock(s), claim);
+	struct now now = clock_now(s->clock);
+
+	controller_fresh(lock(s), claim, now);
 	unlock(s);
 }
 
 void
 state_fresh_nodepool(struct state *s, const struct nodepool *p)
 {
-	controller_fresh_nodepool(lock(s), p);
+	struct now now = clock_now(s->clock);
+
+	controller_fresh_nodepool(lock(s), p, now);
+	unlock(s);
+}
+
+void
+state_fresh_skipped(struct state *s, enum kind kind)
+{
+	controller_fresh_skipped(lock(s), kind);
 	unlock(s);
 }
 

@@ -77,6 +77,7 @@ void state_hint(struct state *s);
 void state_listing(struct state *s, enum kind kind);
 void state_listed(struct state *s, enum kind kind, bool served);
 void state_watch(struct state *s, enum kind kind, bool up);
+void state_skipped(struct state *s, enum kind kind);
 void state_track(struct state *s, const struct object *o);
 void state_forget(struct state *s, const struct object *o);
 void state_nodepool(struct state *s, const struct nodepool *p);
@@ -91,9 +92,10 @@ void state_disruption_event(struct state *s, const char *claim_uid,
 struct controller_todo state_next(struct state *s);
 void state_done(struct state *s, const struct controller_outcome *o);
 void state_found(struct state *s, const struct action *a,
-		 const struct object *o);
+		 const struct object *o, bool whole);
 void state_fresh(struct state *s, const struct object *claim);
 void state_fresh_nodepool(struct state *s, const struct nodepool *p);
+void state_fresh_skipped(struct state *s, enum kind kind);
 bool state_wants_list(struct state *s, enum kind kind);
 bool state_note(struct state *s, struct note *out);
 

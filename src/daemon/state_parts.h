@@ -23,6 +23,8 @@ struct state_table {
 	 * last. */
 	int64_t soft_ms, soft_boot_ms;
 	bool leads, lease_stopped;
+	bool nodepools_skipped;		/* since the last list of NodePools
+					   began, one was left out */
 	bool turned[VIEW_COUNT];	/* list or watch of another lead */
 	_Atomic(struct kube_lanes *) lanes;
 	_Atomic bool awake;

@@ -40,7 +40,8 @@ struct watcher {
 	unsigned items;		/* of the current list */
 };
 
-/* An object that cannot be decoded is left out and does not end the list. */
+/* An object that is too large or cannot be decoded is left out and does not end
+ * the list. */
 static int
 take_item(void *ctx, const char *bytes, size_t n, struct err *e)
 {
@@ -48,8 +49,10 @@ take_item(void *ctx, const char *bytes, size_t n, struct err *e)
 	struct sighting o = {.kind = w->kind};
 
 	(void)e;	/* stays clear: the stream goes on */
-	if (sighting_item(bytes, n, w->hold, &o))
+	if (sighting_item(bytes, n, w->hold, &o)) {
+		state_skipped(w->shared, w->kind);
 		return 0;
+	}
 	w->items++;
 	sighting_track(w->shared, &o);
 	return 0;
@@ -74,8 +77,13 @@ take_line(void *ctx, const char *bytes, size_t n, struct err *e)
 	int code = 0;
 
 	w->line_ms = clock_boot_ms();
-	if (sighting_line(bytes, n, w->hold, &type, &o, &code, &bad))
+	if (sighting_line(bytes, n, w->hold, &type, &o, &code, &bad)) {
+		/* The next line says where to go on from.  Until one comes, a
+		 * new watch shows this line once more, which does no harm. */
+		w->brought = w->brought || bytes == NULL;
+		state_skipped(w->shared, w->kind);
 		return 0;
+	}
 	if (type == WATCH_ERROR) {
 		w->expired = code == 410;
 		*e = bad;
@@ -245,19 +253,16 @@ watch_done(struct watcher *w, int rc, const struct kube_reply *r,
 				    .retry_after_ms =
 					    rc == 0 ? r->retry_after_ms : -1};
 	char text[ANSWER_TEXT];
-	/* Another watch would meet the same overlong line again. */
-	bool great = e->code == ERR_LIMIT;
 
 	if (e->code == ERR_CANCELLED)	/* cut by us: do not wait */
 		return;
 	w->in_doubt = r->status == 200 && !w->brought &&
 		      reflect_short(&w->reflect, clock_now(w->shared->clock));
-	if (w->expired || great ||
-	    (rc == 0 && answer_class(r) == ANSWER_EXPIRED))
+	if (w->expired || (rc == 0 && answer_class(r) == ANSWER_EXPIRED))
 		o.code = REFLECT_EXPIRED;
 	else if (rc == 0 && r->status == 200 && !w->in_doubt)
 		o.code = REFLECT_ENDED;
-	if (o.code == REFLECT_EXPIRED && !great)
+	if (o.code == REFLECT_EXPIRED)
 		LOG(w->usual, "watch expired, listing again",
 		    LS("resource", resources[w->kind].name));
 	else if (o.code != REFLECT_ENDED)

@@ -24,7 +24,7 @@ list_begin(void *ctx)
 	cleanup_listing(c->cleanup);
 }
 
-/* An object that cannot be decoded may still have a mark. */
+/* An object that is too large or cannot be decoded may still have a mark. */
 static int
 item(void *ctx, const char *bytes, size_t n, struct err *e)
 {
@@ -33,7 +33,11 @@ item(void *ctx, const char *bytes, size_t n, struct err *e)
 	struct err bad;
 
 	(void)e;	/* stays clear: the list goes on */
-	if (object_decode(bytes, n, c->listing, c->hold, &o, &bad) == 0)
+	if (bytes == NULL) {
+		(void)err_set(&bad, ERR_LIMIT, "one of %zu bytes, too large",
+			      n);
+		cleanup_unread(c->cleanup, bad.text);
+	} else if (object_decode(bytes, n, c->listing, c->hold, &o, &bad) == 0)
 		cleanup_seen(c->cleanup, &o, clock_now(c->clock));
 	else if (memmem(bytes, n, "\"" MARK_KEY "\"", sizeof(MARK_KEY) + 1) !=
 		 NULL)

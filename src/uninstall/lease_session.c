@@ -357,17 +357,51 @@ lease_session_ask(struct lease_session *l, struct kube_request *q,
 
 /* --- lists ---------------------------------------------------------------- */
 
-/* Items a page.  With metadata only, a page has about a megabyte, and it may
- * have ITEM_BYTES_MAX at most. */
+/* Items a page.  With metadata only, a page has about a megabyte. */
 #define PAGE 250
 
+/* The page of a list that is under way. */
+struct page {
+	struct pager pager;
+	const struct lease_session_list *list;
+	bool wanted;		/* there is a page to ask for */
+	bool opened, again;	/* an answer began; another one after it */
+	struct err bad;		/* what is wrong with the answer */
+};
+
 static void
-page_path(struct buf *b, const struct lease_session_list *list,
-	  const struct pager *p)
+page_path(struct buf *b, const struct page *g)
 {
-	buf_printf(b, "%s%c", list->path,
-		   strchr(list->path, '?') == NULL ? '?' : '&');
-	list_query(b, p->limit, p->cont);
+	const char *path = g->list->path;
+
+	buf_printf(b, "%s%c", path, strchr(path, '?') == NULL ? '?' : '&');
+	list_query(b, g->pager.limit, g->pager.cont);
+}
+
+static void
+page_opened(void *ctx)
+{
+	struct page *g = ctx;
+	struct err e;	/* pager_feed fails in the same way */
+
+	g->again = g->opened;
+	g->opened = true;
+	g->bad = (struct err){0};
+	(void)pager_begin(&g->pager, g->list->item, g->list->ctx, &e);
+}
+
+/* When a page is asked for again after a part of it has come, the list starts
+ * over instead, so that no item of it counts twice.  A bad answer is read to its
+ * end, because a call that is cut would be made again. */
+static int
+page_feed(void *ctx, const char *bytes, size_t n, struct err *e)
+{
+	struct page *g = ctx;
+
+	(void)e;
+	if (!g->again && g->bad.code == ERR_NONE)
+		(void)pager_feed(&g->pager, bytes, n, &g->bad);
+	return 0;
 }
 
 static int
@@ -381,40 +415,68 @@ refused(const struct kube_reply *r, struct err *e)
 		       answer_text(r, text));
 }
 
-int
-lease_session_list(struct lease_session *l,
-		   const struct lease_session_list *list, struct err *e)
+/* Takes the answer of a page.  Returns as lease_session_list does. */
+static int
+page_take(struct page *g, const struct kube_reply *r, struct err *e)
+{
+	struct pager *p = &g->pager;
+	int rc;
+
+	if (g->again || (r->status == 410 && p->cont[0] != '\0'))
+		return pager_restart(p, e);
+	if (r->status != 200)
+		return refused(r, e);
+	if (!p->streams) {
+		rc = pager_page(p, r->body, r->body_bytes, g->list->item,
+				g->list->ctx, e);
+	} else if (g->bad.code != ERR_NONE) {
+		*e = g->bad;
+		rc = -1;
+	} else {
+		rc = pager_end(p, e) || pager_turn(p, e) ? -1 : 0;
+	}
+	g->wanted = p->cont[0] != '\0';
+	return rc;
+}
+
+static int
+page_ask(struct lease_session *l, struct page *g, struct kube_reply *r,
+	 struct err *e)
 {
 	char path[PATH_BYTES];
 	struct kube_request q = {.method = "GET",
 				 .path = path,
-				 .accept = list->accept};
-	struct kube_reply r;
-	struct pager p;
+				 .accept = g->list->accept};
 	struct buf b;
 
-	pager_init(&p, PAGE);
-	do {
-		if (p.cont[0] == '\0' && list->begin != NULL)
+	buf_init(&b, path, sizeof(path));
+	page_path(&b, g);
+	g->opened = g->again = false;
+	if (g->pager.streams) {
+		q.sink = page_feed;
+		q.opened = page_opened;
+		q.ctx = g;
+	}
+	return lease_session_ask(l, &q, r, e);
+}
+
+int
+lease_session_list(struct lease_session *l,
+		   const struct lease_session_list *list, struct err *e)
+{
+	struct page g = {.list = list, .wanted = true};
+	struct kube_reply r;
+	int rc = 0;
+
+	pager_init(&g.pager, PAGE);
+	while (rc == 0 && g.wanted) {
+		if (g.pager.cont[0] == '\0' && list->begin != NULL)
 			list->begin(list->ctx);
-		buf_init(&b, path, sizeof(path));
-		page_path(&b, list, &p);
-		if (lease_session_ask(l, &q, &r, e)) {
-			if (!pager_smaller(&p, e))
-				return -1;
-			continue;
-		}
-		if (r.status == 410 && p.cont[0] != '\0') {
-			if (pager_restart(&p, e))
-				return -1;
-			continue;
-		}
-		if (r.status != 200)
-			return refused(&r, e);
-		if (pager_page(&p, r.body, r.body_bytes, list->item, list->ctx,
-			       e))
-			return -1;
-		if (p.cont[0] == '\0')
-			return 0;
-	} while (true);
+		if (page_ask(l, &g, &r, e) == 0)
+			rc = page_take(&g, &r, e);
+		else if (!pager_streams(&g.pager, e))
+			rc = -1;
+	}
+	pager_drop(&g.pager);
+	return rc;
 }

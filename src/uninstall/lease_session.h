@@ -70,7 +70,9 @@ struct lease_session_list {
 	const char *path, *accept;	/* path ends where limit= may follow;
 					   accept NULL: application/json */
 	void (*begin)(void *ctx);	/* may be NULL */
-	int (*item)(void *ctx, const char *bytes, size_t n, struct err *e);
+	int (*item)(void *ctx, const char *bytes, size_t n,
+		    struct err *e);	/* a split_item_fn: bytes is NULL for
+					   an item that is too large */
 	void *ctx;
 };
 /* Passes each item of a list to `item`, one whole page after another.  `begin`

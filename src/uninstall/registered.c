@@ -29,6 +29,8 @@ take_webhook(void *ctx, const char *bytes, size_t n, struct err *e)
 {
 	struct registration g;
 
+	if (bytes == NULL)
+		return err_set(e, ERR_LIMIT, "one of %zu bytes is too large", n);
 	if (registration_decode(bytes, n, &g, e))
 		return -1;
 	if (g.ours)

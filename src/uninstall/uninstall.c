@@ -110,6 +110,8 @@ lease_item(void *ctx, const char *bytes, size_t n, struct err *e)
 	static struct lease_record r;	/* too large for a stack */
 	char name[LEASE_NAMESPACE_BYTES];
 
+	if (bytes == NULL)	/* no holder's: those have a kilobyte */
+		return 0;
 	if (lease_item_decode(bytes, n, name, &r, e))
 		return -1;
 	lease_where_seen(ctx, name, &r);

@@ -10,8 +10,6 @@ MB = 1 << 20
 
 # Parts of error messages in the log.
 SLOW = "no whole answer within "
-# On a slow machine the deadline may expire before the item is too long.
-GREAT = ["an item of more than 8388608 bytes", SLOW]
 
 
 def due(w, n=3):

@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/limits.h"
 #include "wire/api/list.h"
 
 /* What came of a stream, as a sum over all items and their lengths. */
 struct outcome {
 	uint64_t sum;
-	size_t items, envelope;
+	size_t item_max;
+	size_t items, discarded, envelope;
 	int failed;
 	enum err_code code;
 };
@@ -29,6 +31,12 @@ note_item(void *ctx, const char *bytes, size_t n, struct err *e)
 
 	(void)e;
 	PROMISE(n > 0);
+	PROMISE((bytes == NULL) == (n > o->item_max));
+	if (bytes == NULL) {
+		o->sum = sum_add(o->sum, "", 0) ^ n;
+		o->discarded++;
+		return 0;
+	}
 	o->sum = sum_add(o->sum, bytes, n);
 	o->items++;
 	return 0;
@@ -36,10 +44,11 @@ note_item(void *ctx, const char *bytes, size_t n, struct err *e)
 
 /* Feeds the stream in pieces of `step`, each in memory of its own. */
 static struct outcome
-run(enum split_mode mode, const uint8_t *data, size_t n, size_t step)
+run(enum split_mode mode, size_t item_max, const uint8_t *data, size_t n,
+    size_t step)
 {
-	struct outcome o = {0};
-	struct split *s = split_new(mode, note_item, &o);
+	struct outcome o = {.item_max = item_max};
+	struct split *s = split_new_bounded(mode, item_max, note_item, &o);
 	struct err e = {0};
 	const char *env;
 
@@ -73,9 +82,14 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		return 0;
 	mode = data[0] & 1 ? SPLIT_LINES : SPLIT_LIST;
 	step = (data[0] >> 1) + 1u;
-	whole = run(mode, data + 1, n - 1, n);
-	cut = run(mode, data + 1, n - 1, step);
-	PROMISE(whole.failed == cut.failed && whole.code == cut.code);
-	PROMISE(whole.items == cut.items && whole.sum == cut.sum);
-	return 0;
+	/* Bounds of 8, 16 … 1024 bytes; the last bits of the stream choose. */
+	for (size_t max = 8u << (data[n - 1] & 7);; max = ITEM_BYTES_MAX) {
+		whole = run(mode, max, data + 1, n - 1, n);
+		cut = run(mode, max, data + 1, n - 1, step);
+		PROMISE(whole.failed == cut.failed && whole.code == cut.code);
+		PROMISE(whole.items == cut.items && whole.sum == cut.sum);
+		PROMISE(whole.discarded == cut.discarded);
+		if (max == ITEM_BYTES_MAX)
+			return 0;
+	}
 }

@@ -25,7 +25,8 @@
  * decimals.  # begins a comment.
  *
  *     create	`event` and `gives-up` are times after the creation: then
- *		Karpenter says that these claims replace others, or deletes them
+ *		Karpenter says that these claims replace others, or deletes
+ *		them.  Lists and watches leave out claims that are `large`
  *     pool	the annotation becomes `by` (a moment of the history, or a
  *		duration) or `value`; "-" removes it
  *     disrupt	`value` is the reason
@@ -133,6 +134,8 @@ struct history {
 void history_random(struct history *h, uint64_t seed);
 /* The same history with a `cleanup` somewhere in it. */
 void history_random_cleanup(struct history *h, uint64_t seed);
+/* The same history, in which lists and watches leave some claims out. */
+void history_random_large(struct history *h, uint64_t seed);
 
 /* history_text.c */
 /* Returns -1 if the file cannot be read or understood, and stderr says why. */

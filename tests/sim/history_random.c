@@ -410,3 +410,29 @@ history_random_cleanup(struct history *h, uint64_t seed)
 	};
 	qsort(h->ops, (size_t)h->ops_n, sizeof(h->ops[0]), by_time);
 }
+
+/* Some claims are too large from birth on, and others become it, or are small
+ * again. */
+void
+history_random_large(struct history *h, uint64_t seed)
+{
+	struct dice d = {.state = (seed + 1) * 0x94d049bb133111ebu | 1};
+	int n;
+
+	history_random(h, seed);
+	n = h->ops_n;
+	for (int i = 0; i < n; i++)
+		if (h->ops[i].type == OP_CREATE && !h->ops[i].story.claimless)
+			h->ops[i].story.large = roll(&d, 3) == 0;
+	for (int i = 0; i < 6 && h->ops_n < OPS; i++)
+		h->ops[h->ops_n++] = (struct op){
+			.at = h->ops[roll(&d, (uint32_t)n)].at +
+			      between(&d, 0, 30000),
+			.type = OP_PERSON,
+			.kind = KIND_NODECLAIM,
+			.machine = (int)roll(&d, 40),
+			.what = roll(&d, 3) == 0 ? PERSON_SHRINK
+						 : PERSON_SWELL,
+		};
+	qsort(h->ops, (size_t)h->ops_n, sizeof(h->ops[0]), by_time);
+}

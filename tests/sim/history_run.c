@@ -208,6 +208,9 @@ quarrel(struct run *r)
 		r->w.quarrel |= memcmp(&r->holders[i].rules,
 				       &r->holders[0].rules,
 				       sizeof(r->holders[0].rules)) != 0;
+	/* Only one of them may have seen that a claim is ready which is too
+	 * large now. */
+	r->w.quarrel |= r->w.larges;
 	r->w.strange += r->w.quarrel ? QUARREL_WRITES : 2;
 }
 

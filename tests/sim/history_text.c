@@ -31,7 +31,7 @@ static const char *const kind_names[] = {"node", "claim", "pool",
 static const char *const key_names[] = {"enabled", "hold-until", "released-at",
 					"hold-duration", "max-hold-duration"};
 static const char *const person_names[] = {"set", "unhold", "unmark", "strip",
-					   "mark", "touch"};
+					   "mark", "touch", "swell", "shrink"};
 
 /* --- one table for reading and writing ------------------------------------ */
 
@@ -98,6 +98,7 @@ static const struct key op_keys[] = {
 	{"opted-out", FLAG, OF(op, story.opted_out)},
 	{"taint-only", FLAG, OF(op, story.taint_only)},
 	{"claimless", FLAG, OF(op, story.claimless)},
+	{"large", FLAG, OF(op, story.large)},
 	{"event", MS, OF(op, story.event_ms)},
 	{"gives-up", MS, OF(op, story.gives_up_ms)},
 	{"other-hold", FLAG, OF(op, other_hold)},
@@ -161,7 +162,7 @@ value_read(const struct key *k, const char *text, void *to)
 	case KIND:
 		return name_read(kind_names, VIEW_COUNT, text, to);
 	case WHAT:
-		return name_read(person_names, 6, text, to);
+		return name_read(person_names, 8, text, to);
 	case KEY:
 		return name_read(key_names, NODEPOOL_KEY_COUNT, text, to);
 	default:

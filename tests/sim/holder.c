@@ -268,6 +268,9 @@ read_now(struct holder *h, struct flight *f)
 	if (f->out.code != CONTROLLER_OK)
 		return;
 	thing_object(t, &h->rules.hold, &f->read);
+	f->read_metadata = t->large && t->kind == KIND_NODECLAIM;
+	if (f->read_metadata)
+		api_metadata_only(&f->read);
 	f->read_index = t->index;
 	f->has_read = true;
 }
@@ -344,6 +347,19 @@ apply(struct holder *h, struct flight *f)
  * same. */
 #define BUSY_MS 400
 
+/* A fresh list has shown this claim.  Where watches leave something out, the
+ * holder knows from there what they have not shown. */
+static void
+claim_listed(struct holder *h, const struct object *claim)
+{
+	const struct thing *t = thing_named(h->w, KIND_NODECLAIM, claim->name);
+
+	if (t != NULL && strcmp(t->uid, claim->uid) == 0 && h->w->larges &&
+	    (t->large || h->sights[t->index].at < 0))
+		holder_knows_metadata(h, t);
+	controller_fresh(h->controller, claim, holder_now(h));
+}
+
 static void
 listed(struct holder *h, struct flight *f)
 {
@@ -351,10 +367,11 @@ listed(struct holder *h, struct flight *f)
 
 	for (int i = 0; f->out.code == CONTROLLER_OK && i < f->fresh_n; i++) {
 		if (claims)
-			controller_fresh(h->controller, &f->fresh[i]);
+			claim_listed(h, &f->fresh[i]);
 		else
-			controller_fresh_nodepool(h->controller,
-					      &f->fresh_nodepools[i]);
+			controller_fresh_nodepool(
+				h->controller, &f->fresh_nodepools[i],
+				holder_now(h));
 	}
 	tell(h->w, "holder %d   fresh list: %d %s, outcome %d", h->number,
 	     f->fresh_n, claims ? "claims" : "pools", f->out.code);
@@ -372,8 +389,10 @@ answer(struct holder *h, struct flight *f)
 
 	f->answered = true;
 	if (f->out.code == CONTROLLER_OK && f->has_read) {
-		holder_knows(h, &h->w->things[f->read_index]);
-		controller_found(h->controller, &f->a, &f->read, now);
+		(f->read_metadata ? holder_knows_metadata : holder_knows)(
+			h, &h->w->things[f->read_index]);
+		controller_found(h->controller, &f->a, &f->read,
+				 !f->read_metadata, now);
 	}
 	if (f->a.act == ACT_LIST_CLAIMS || f->a.act == ACT_LIST_NODEPOOLS)
 		listed(h, f);

@@ -22,6 +22,7 @@ struct flight {
 	int64_t apply_at, answer_at;
 	struct object read;
 	int read_index;
+	bool read_metadata;		/* … and no more, because it is large */
 	struct object *fresh;		/* ACT_LIST_CLAIMS */
 	struct nodepool *fresh_nodepools;	/* ACT_LIST_POOLS */
 	int fresh_n;
@@ -142,6 +143,8 @@ struct now holder_now(const struct holder *h);
 /* How old is the oldest line that this replica has not got? */
 int64_t holder_lag_ms(const struct holder *h);
 void holder_knows(struct holder *h, const struct thing *t);
+/* The same for a claim of which it has seen only the metadata. */
+void holder_knows_metadata(struct holder *h, const struct thing *t);
 /* Its webhook. */
 void holder_admit(struct holder *h, struct thing *t, bool dry_run);
 

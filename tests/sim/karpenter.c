@@ -165,6 +165,7 @@ claim_new(struct world *w, int i, const struct story *s)
 	snprintf(t->uid, sizeof(t->uid), "u-c%d", i);
 	m->claim = (int)(t - w->things);
 	claim_born(w, s, t);
+	t->large = s->large;
 	admit(w, t, s->missed, false);
 	tell(w, "karpenter  NodeClaim %s created in %s%s", t->name, m->nodepool,
 	     t->notes.at[ANN_MARK][0] != '\0' ? ", held at admission" : "");

@@ -134,12 +134,18 @@ person_does(struct world *w, struct thing *t, enum person what,
 		[PERSON_STRIP] = "strips hold and mark of",
 		[PERSON_MARK] = "marks",
 		[PERSON_TOUCH] = "labels",
+		[PERSON_SWELL] = "makes too large",
+		[PERSON_SHRINK] = "makes small again",
 	};
 
 	tell(w, "person     %s %s %s %s", verbs[what], kind_name(t->kind),
 	     t->name, value);
 	switch (what) {
 	case PERSON_TOUCH:
+		break;
+	case PERSON_SWELL:
+	case PERSON_SHRINK:
+		t->large = what == PERSON_SWELL;
 		break;
 	case PERSON_SET:
 		set(t, value);

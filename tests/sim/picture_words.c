@@ -108,6 +108,9 @@ event_words(const struct op *o)
 		[PERSON_UNMARK] = "a person removes our mark, keeps the hold",
 		[PERSON_STRIP] = "a person strips hold and mark",
 		[PERSON_MARK] = "a person sets our mark",
+		[PERSON_TOUCH] = "a person sets a label",
+		[PERSON_SWELL] = "too large from now on",
+		[PERSON_SHRINK] = "small again",
 	};
 	static const char *const words[OP_COUNT] = {
 		[OP_DISRUPT] = "drifted",

@@ -13,6 +13,8 @@
  *                                    told and written to $SIM_SEEDS
  *     sim uninstall FIRST COUNT [JOBS]
  *                                    the same, with a `cleanup` in each
+ *     sim large FIRST COUNT [JOBS]   the same, with claims that lists and watches
+ *                                    leave out
  *     sim seed N                     runs the history of a seed and tells it
  *     sim write N                    writes the history of a seed as a file
  *     sim run FILE...                runs histories from files
@@ -410,11 +412,13 @@ main(int argc, char **argv)
 {
 	static const struct sort random = {history_random, ""},
 				 cleanup = {history_random_cleanup,
-					    "uninstall-"};
+					    "uninstall-"},
+				 large = {history_random_large, "large-"};
 	static struct history h;
 	const char *verb = argc > 2 ? argv[1] : "";
 	const struct sort *sort = strcmp(verb, "seeds") == 0	   ? &random
 				  : strcmp(verb, "uninstall") == 0 ? &cleanup
+				  : strcmp(verb, "large") == 0	   ? &large
 								   : NULL;
 
 	if (sort != NULL && argc > 3) {
@@ -441,7 +445,8 @@ main(int argc, char **argv)
 		return 0;
 	}
 	fprintf(stderr, "usage: sim seeds FIRST COUNT [JOBS] | "
-			"uninstall FIRST COUNT [JOBS] | seed N | write N | "
+			"uninstall FIRST COUNT [JOBS] | "
+			"large FIRST COUNT [JOBS] | seed N | write N | "
 			"run FILE... | tell FILE | picture FILE | "
 			"pictures FOLDER FILE... | same FOLDER FILE...\n");
 	return 2;

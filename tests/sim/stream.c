@@ -68,12 +68,26 @@ show_pool(struct holder *h, const struct thing *t, bool deleted)
 		controller_nodepool(h->controller, &p, holder_now(h));
 }
 
+void
+holder_knows_metadata(struct holder *h, const struct thing *t)
+{
+	struct thing seen = *t;
+
+	seen.launched = false;
+	seen.disrupted_ms = seen.ready_ms = STAMP_NONE;
+	holder_knows(h, &seen);
+}
+
 static void
 show(struct holder *h, const struct thing *t, bool deleted)
 {
 	struct object o;
 
 	h->poked = true;
+	if (t->large) {
+		controller_skipped(h->controller, t->kind, holder_now(h));
+		return;
+	}
 	if (t->kind == KIND_NODEPOOL) {
 		show_pool(h, t, deleted);
 		return;

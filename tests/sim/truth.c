@@ -212,6 +212,11 @@ check_held(struct truth *t, const struct thing *claim, const struct thing *node)
 		return;
 	if (!registered && claim->other[0] != '\0')
 		o = node;	/* a Node has come again under its old name */
+	/* Nobody can see whose Node that is: it does not name its claim, and the
+	 * claim's status cannot be had. */
+	if (o != NULL && o->kind == KIND_NODE && o->other[0] == '\0' &&
+	    claim != NULL && claim->large)
+		return;
 	/* Nobody can see that such a Node is Karpenter's. */
 	if (o != NULL && o->kind == KIND_NODE && o->nodepool[0] == '\0' &&
 	    o->other[0] == '\0')

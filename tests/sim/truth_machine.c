@@ -73,6 +73,20 @@ ready_ms(const struct truth *t, const struct thing *o)
 			  s == NULL ? 0 : s->ready_shifted);
 }
 
+/* Has a leader of today seen when the claim became ready?  Of a claim that is
+ * too large, the next leader will not. */
+static struct maybe
+ready_known(const struct truth *t, const struct thing *claim)
+{
+	bool seen = t->leader != NULL &&
+		    t->leader->sights[claim->index].ready_at >= 0;
+
+	if (claim->ready_ms == STAMP_NONE)
+		return (struct maybe){false, false};
+	return (struct maybe){seen || !claim->large,
+			      seen || !claim->large || t->leader == NULL};
+}
+
 struct limits_of {
 	int64_t hold, max;
 };
@@ -131,20 +145,28 @@ set_deadline(struct truth *t, const struct machine *m, struct machine_truth *x)
 			? claim
 			: &w->things[m->node];
 	struct limits_of l = limits_of(w, &t->rules, m);
-	int64_t activity;
+	struct maybe ready = head == claim ? ready_known(t, claim)
+					   : (struct maybe){false, false};
+	int64_t activity, other;
 
 	x->created = created_ms(t, head);
 	activity = x->created;
 	if (head == claim)
-		activity = claim->ready_ms != STAMP_NONE
-				   ? ready_ms(t, claim)
-				   : x->created + t->rules.startup_ms;
+		activity = ready.lo ? ready_ms(t, claim)
+				    : x->created + t->rules.startup_ms;
+	other = ready.hi && !ready.lo ? ready_ms(t, claim) : activity;
 	x->deadline = x->deadline_hi = activity + l.hold;
 	if (l.max > 0)
 		x->deadline = earlier(x->deadline, x->created + l.max);
 	/* For a Node alone the rules say nothing about the cap. */
 	if (head == claim)
 		x->deadline_hi = x->deadline;
+	other = l.max > 0 ? earlier(other + l.hold, x->created + l.max)
+			  : other + l.hold;
+	if (head == claim && other != x->deadline) {
+		x->deadline = earlier(x->deadline, other);
+		x->deadline_hi = later_of(x->deadline_hi, other);
+	}
 	widen(t, head, x);
 	if (p->released != STAMP_NONE)
 		(void)has_passed(t, p->released);
@@ -196,11 +218,15 @@ follows(const struct truth *t, const struct past *p, const struct thing *claim,
 		const struct thing *c = &t->w->things[p->disrupted[i]];
 		int64_t age = claim->created_ms - c->disrupted_ms;
 
-		if (c == claim || age < -1000 || age > within_ms)
+		bool seen = t->leader != NULL &&
+			    t->leader->sights[c->index].disrupted_at >= 0;
+
+		/* Nobody can see that of a claim that is too large. */
+		if (c == claim || age < -1000 || age > within_ms ||
+		    (c->large && !seen))
 			continue;
 		is.hi = true;
-		is.lo |= t->leader != NULL &&
-			 t->leader->sights[c->index].disrupted_at >= 0;
+		is.lo |= seen;
 	}
 	return is;
 }
@@ -403,7 +429,13 @@ static struct maybe
 is_launched(struct truth *t, const struct thing *claim)
 {
 	int64_t at = created_ms(t, claim) + GRACE_MS;
+	bool seen = t->leader != NULL &&
+		    t->leader->sights[claim->index].launched_at >= 0;
 
+	/* Nobody can see the launch of a claim that is too large. */
+	if (claim->large && !seen)
+		return (struct maybe){has_passed(t, at + LAG_MS),
+				      claim->launched || has_passed(t, at)};
 	if (claim->launched)
 		return (struct maybe){true, true};
 	if (claim->launch_known)
@@ -489,6 +521,21 @@ seen_at(const struct truth *t, const struct thing *claim)
 				  : t->w->now;
 }
 
+/* A leader that could not see whether the claim was ready may take its deletion
+ * for a failed boot. */
+static void
+set_unread_failed(struct truth *t, const struct thing *claim,
+		  struct machine_truth *x)
+{
+	int64_t until = seen_at(t, claim) + FAILED_MS + LAG_MS;
+
+	turns_at(t, until + 1);
+	x->failed_boot = true;
+	x->counted.hi = true;	/* by its age */
+	x->ongoing.hi = t->w->now <= until &&
+			!has_passed(t, x->deadline_hi + LAG_MS);
+}
+
 /* A boot failed.  The machine goes on counting until it is tried again. */
 static void
 set_failed(struct truth *t, const struct past *p, int machine)
@@ -505,6 +552,10 @@ set_failed(struct truth *t, const struct past *p, int machine)
 			  seen_at(t, claim) + LAG_MS >=
 				  claim->born + GRACE_MS);
 	x->counted.hi |= decided_late(t, p, claim);
+	if (claim->large && !ready_known(t, claim).lo) {
+		set_unread_failed(t, claim, x);
+		return;
+	}
 	x->failed_boot = t->rules.replacements == REPLACEMENTS_IGNORE &&
 			 !claim->disrupted && !was_ready(claim) &&
 			 x->counted.hi;

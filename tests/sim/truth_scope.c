@@ -589,6 +589,10 @@ truth_leads(struct holder *h)
 	if ((h->w->turns_until > 0 &&
 	     h->w->now < h->w->turns_until + 60000) || any_skewed(t))
 		truth_lost_count(t);
+	/* A guess goes by deadlines, and of a claim that is too large nobody
+	 * knows its own. */
+	if (lost && h->w->larges)
+		truth_lost_count(t);
 }
 
 /* No soft state is kept.  The oldest mark that its machine's own deadline does
@@ -771,6 +775,8 @@ truth_soft(struct truth *t)
 
 	if (!t->calm || t->leader == NULL || !t->leader->restored ||
 	    t->w->full || rewritten || t->rules.scope == SCOPE_NODE ||
+	    /* A new leader knows such claims, and what they hold, later. */
+	    t->w->larges ||
 	    soft_fits(t)) {
 		t->soft_odd = false;
 		return;

@@ -56,6 +56,7 @@ struct thing {
 	int64_t disrupted_ms;		/* … other than Empty */
 	char class[CLASS_BYTES];	/* claim: our class; Event: its reason */
 	char class_uid[24];		/* claim: whom the class speaks of */
+	bool large;		/* lists and watches leave it out */
 	/* for the invariants */
 	unsigned writes, reasons, tries;
 	int64_t tries_since;
@@ -90,6 +91,7 @@ struct story {
 	bool taint_only;	/* its Node has the pool label only from its
 				   registration on; the taint until then */
 	bool claimless;		/* a Node alone */
+	bool large;		/* its claim is too large from birth on */
 };
 
 struct machine {
@@ -166,6 +168,8 @@ struct world {
 	uint64_t compacted;	/* watches from before are expired */
 	struct pool_state nodepools[POOLS];
 	int pools_n;
+	bool larges;	/* an object was too large once: fresh lists are made
+			   though nothing is to be released */
 	bool quarrel;	/* two led, with different configurations: what
 			   one strips the other holds again, three times */
 	bool full;	/* a table was, and left something out … */
@@ -265,6 +269,9 @@ enum person {
 	PERSON_STRIP,
 	PERSON_MARK,	/* a mark of one's own making */
 	PERSON_TOUCH,	/* something else: only its version changes */
+	PERSON_SWELL,	/* makes it so large that lists and watches leave it
+			   out; only its metadata can be had */
+	PERSON_SHRINK,
 };
 void claim_shows(struct world *w, const struct thing *claim);
 /* at: server time or a duration, where value is ""; "-": none. */

@@ -27,6 +27,9 @@
 	WATCH_WHY(X, WATCH_##id##_SILENT, resource, "silent")                  \
 	WATCH_WHY(X, WATCH_##id##_ERROR, resource, "error")
 
+#define SKIPPED(X, id, resource)                                               \
+	X(SKIPPED_##id, "objects_skipped_total", "resource=\"" resource "\"")
+
 #define RENEWAL_WRITE(X, id, what)                                             \
 	X(RENEWAL_##id, "self_signed_writes_total", "object=\"" what "\"")
 
@@ -51,6 +54,10 @@
 	X(REPLACEMENTS, "replacements_total", "")                              \
 	X(DISRUPTION_EVENTS_IGNORED, "disruption_events_ignored_total", "")    \
 	X(TABLE_FULL, "table_full_total", "")                                  \
+	SKIPPED(X, NODES, "nodes")                                             \
+	SKIPPED(X, CLAIMS, "nodeclaims")                                       \
+	SKIPPED(X, NODEPOOLS, "nodepools")                                     \
+	SKIPPED(X, EVENTS, "events")                                           \
 	WATCH(X, NODES, "nodes")                                               \
 	WATCH(X, CLAIMS, "nodeclaims")                                         \
 	WATCH(X, NODEPOOLS, "nodepools")                                       \

@@ -149,7 +149,11 @@
 				   of ITEM_BYTES_MAX at most */
 #define LIST_PAGES_MAX 1100	/* of one list: of LIST_METADATA_PAGE items,
 				   more than MACHINES_MAX */
-#define ITEM_BYTES_MAX (8u << 20)	/* etcd holds 1.5 MiB per object */
+#define ITEM_BYTES_MAX (2u << 20)	/* an object, or an answer that is kept
+					   whole.  etcd holds 1.5 MiB per
+					   object.  JSON may make six bytes of
+					   one, so a text of `<` can exceed
+					   this: such an item is left out */
 #define ENVELOPE_BYTES_MAX (64u << 10)	/* a list without its items, or a
 					   Status */
 #define LIST_MS 60000		/* one page; API servers end a call after 60 s
@@ -195,9 +199,8 @@
 #define FRESH_RETRY_MS 1000	/* after a fresh list that knew more than the
 				   table */
 #define FRESH_TRIES 5		/* such lists before we mistrust the watch */
-#define RELIST_FULL_MS 60000	/* how often a table that was full asks for what
-				   it left out; the list is as large as the
-				   table */
+#define RELIST_LEFT_OUT_MS 60000	/* how often we ask for what a full
+					   table, or a watch, has left out */
 #define NOTE_WHY_BYTES 200	/* the reason of a refusal, cut */
 #define NOTES_MAX 1024		/* reported and not yet fetched */
 /* The webhook's hint: docs/rules.md#admission. */

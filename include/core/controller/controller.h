@@ -79,6 +79,13 @@ void controller_listed(struct controller *s, enum kind kind, bool served,
 /* Says whether the watch that follows the list is open. */
 void controller_watch(struct controller *s, enum kind kind, bool up);
 
+/* A list or a watch showed an object that was left out, because it is too large
+ * or cannot be decoded.  It is counted.  A line of a watch may have said that an
+ * object which we know has changed or is gone, so the controller then wants a
+ * list of that kind, at most once in RELIST_LEFT_OUT_MS; but not of Events,
+ * which say nothing of what is there. */
+void controller_skipped(struct controller *s, enum kind kind, struct now now);
+
 /* A list or a watch showed this object.  The controller drops the object if it
  * is not Karpenter's any more. */
 void controller_track(struct controller *s, const struct object *o,
@@ -176,13 +183,19 @@ void controller_done(struct controller *s, const struct controller_outcome *o,
 /* The next three report what an action has read.  Call them before its
  * controller_done. */
 
-/* Takes the object that ACT_READ or ACT_READ_CLAIM has brought. */
+/* Takes the object that ACT_READ or ACT_READ_CLAIM has brought.  whole is false
+ * if it is a NodeClaim of which only the metadata could be had. */
 void controller_found(struct controller *s, const struct action *a,
-		      const struct object *o, struct now now);
+		      const struct object *o, bool whole, struct now now);
 /* Takes an item of ACT_LIST_CLAIMS. */
-void controller_fresh(struct controller *s, const struct object *claim);
+void controller_fresh(struct controller *s, const struct object *claim,
+		      struct now now);
 /* Takes an item of ACT_LIST_NODEPOOLS. */
-void controller_fresh_nodepool(struct controller *s, const struct nodepool *p);
+void controller_fresh_nodepool(struct controller *s, const struct nodepool *p,
+			       struct now now);
+/* An item of one of these two lists was left out, because it is too large or
+ * cannot be decoded.  It is counted. */
+void controller_fresh_skipped(struct controller *s, enum kind kind);
 
 /* --- reports -------------------------------------------------------------- */
 

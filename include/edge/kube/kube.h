@@ -63,6 +63,13 @@ struct kube;
 struct kube *kube_new(struct kube_options *o, struct err *e);
 void kube_free(struct kube *k);	/* NULL is allowed */
 
+/* The caller's function for the body of a 2xx answer, which gets it in pieces as
+ * it arrives.  If it returns -1 with *e set, the call ends with that error.  All
+ * other bodies, and those of calls without a sink, end up in reply->body: 2xx up
+ * to ITEM_BYTES_MAX, the rest up to ENVELOPE_BYTES_MAX.  A longer body is
+ * ERR_LIMIT. */
+typedef int kube_sink(void *ctx, const char *bytes, size_t n, struct err *e);
+
 /* One call.  All strings are copied when the call starts. */
 struct kube_request {
 	const char *method;	/* "GET", "PATCH", "POST", "DELETE" */
@@ -78,6 +85,13 @@ struct kube_request {
 	int64_t fence_ms;	/* boot time from which the request is not sent
 				   any more, even if this process slept between
 				   start and sending; 0 = no such time */
+
+	/* Only for lanes, in kube_lanes_wait; kube_stream_run has arguments for
+	 * them.  opened (may be NULL) is called when the head of a 2xx answer
+	 * is there, once for each time that the call is made. */
+	kube_sink *sink;	/* NULL: the body is kept */
+	void (*opened)(void *ctx);
+	void *ctx;
 };
 
 struct kube_reply {
@@ -89,13 +103,6 @@ struct kube_reply {
 				   next run or finished, or the free */
 	size_t body_bytes;
 };
-
-/* The caller's function for the body of a 2xx answer to a stream, which gets it
- * in pieces as it arrives.  If it returns -1 with *e set, the call ends with
- * that error.  All other bodies, and those of lanes or of a stream without a
- * sink, end up in reply->body: 2xx up to ITEM_BYTES_MAX, the rest up to
- * ENVELOPE_BYTES_MAX.  A longer body is ERR_LIMIT. */
-typedef int kube_sink(void *ctx, const char *bytes, size_t n, struct err *e);
 
 struct kube_stream;
 struct kube_stream *kube_stream_new(struct kube *k, struct err *e);

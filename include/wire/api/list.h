@@ -8,7 +8,8 @@
 
 /*
  * Cuts what an API server streams into single JSON documents while it arrives,
- * so that a list of 100 MB costs one item of memory.
+ * so that a list of 100 MB costs one item of memory, and no item, however
+ * large, costs more than its bound.
  *
  *   SPLIT_LIST   one list object: each element of its top-level "items" is
  *                an item, and the rest is the envelope (also metadata that
@@ -27,21 +28,25 @@ enum split_mode {
 
 /* The caller's function for each item.  The bytes are valid during the call
  * only.  If it returns -1 with *e set, split_feed and split_end return that
- * error. */
+ * error.  An item of more than item_max bytes is discarded while it streams;
+ * when it has ended, the function is called with bytes = NULL and n = how many
+ * bytes the item had. */
 typedef int split_item_fn(void *ctx, const char *bytes, size_t n,
 			  struct err *e);
 
 struct split;
 
-/* Returns NULL if there is no memory. */
+/* Return NULL if there is no memory.  split_new bounds items by
+ * ITEM_BYTES_MAX, and split_new_bounded by item_max. */
 struct split *split_new(enum split_mode mode, split_item_fn *fn, void *ctx);
+struct split *split_new_bounded(enum split_mode mode, size_t item_max,
+				split_item_fn *fn, void *ctx);
 void split_free(struct split *s);
 
 /* Takes the next bytes.  However the stream is cut, the items are the same.
- * ERR_LIMIT: an item is over ITEM_BYTES_MAX or an envelope over
- * ENVELOPE_BYTES_MAX.  ERR_INPUT: an item of the list is missing beside a
- * comma, or the list is not closed.  After an error only split_free may
- * follow. */
+ * ERR_LIMIT: an envelope is over ENVELOPE_BYTES_MAX.  ERR_INPUT: an item of the
+ * list is missing beside a comma, or the list is not closed.  After an error
+ * only split_free may follow. */
 int split_feed(struct split *s, const char *bytes, size_t n, struct err *e);
 
 /* Call this when the stream has ended.  It fails with ERR_CUT if the stream

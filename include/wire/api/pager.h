@@ -16,13 +16,16 @@
  *	       pager_begin, pager_feed …, pager_end, pager_turn
  *	       p->cont is not ""?  again
  *
- * pager_page does all four for an answer that has come as a whole.  If the call
- * failed, the same page may be asked for again.  If one of the four failed, the
- * list starts again with pager_init or pager_restart, or, if a page was too
- * large, goes on with pager_smaller.  A pager is used by one thread.
+ * pager_page does all four for an answer that was kept whole.  If the call
+ * failed, the same page may be asked for again; one that was too large to be
+ * kept is asked for with pager_streams.  If one of the four failed, the list
+ * starts again with pager_init or pager_restart.  A pager is used by one
+ * thread.
  */
 struct pager {
 	unsigned limit;	/* objects a page */
+	bool streams;	/* the pages from here on are to be fed as they
+			   arrive: pager_streams */
 	unsigned pages;	/* so far */
 	char cont[CONTINUE_BYTES];	/* of the next page; "": the first, or
 					   after a turn: none */
@@ -40,6 +43,7 @@ void pager_drop(struct pager *p);
 /* Begins the answer of a page.  item and ctx are those of split_new.
  * ERR_SYSTEM: there is no memory. */
 int pager_begin(struct pager *p, split_item_fn *item, void *ctx, struct err *e);
+/* ERR_SYSTEM also if pager_begin had no memory. */
 int pager_feed(struct pager *p, const char *bytes, size_t n, struct err *e);
 /* Call this when the answer has ended.  ERR_CUT: the list in it has not. */
 int pager_end(struct pager *p, struct err *e);
@@ -50,11 +54,12 @@ int pager_turn(struct pager *p, struct err *e);
 int pager_page(struct pager *p, const char *bytes, size_t n,
 	       split_item_fn *item, void *ctx, struct err *e);
 
-/* Call this after one of the four has failed.  If a page was too large
- * (ERR_LIMIT), it halves p->limit, clears *e and returns true: ask for the same
- * page again.  (A continue token is good with any limit.)  It returns false if
- * the error is another one or the page had only one object. */
-bool pager_smaller(struct pager *p, struct err *e);
+/* Call this after a call has failed.  If its answer was too large to be kept
+ * (ERR_LIMIT), this sets p->streams, clears *e and returns true: ask for the
+ * same page again, and feed the answer as it arrives.  No object on it is then
+ * too large for the list to go on.  Returns false if the error is another one,
+ * or if the page streamed already. */
+bool pager_streams(struct pager *p, struct err *e);
 /* Call this after a 410, when the continue token has expired.  The list starts
  * again with its first page.  This counts as a page, so it may fail with
  * ERR_LIMIT. */

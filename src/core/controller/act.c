@@ -241,13 +241,15 @@ controller_act_on(struct controller *s, uint32_t head, struct now now,
 	}
 	e = d.on == KIND_NODE ? node : claim;
 	/* A Node waits until the claims are listed, because a person's hold may
-	 * stand on its claim. */
+	 * stand on its claim.  If the list left out something, that may be its
+	 * claim. */
 	if (d.act == ACT_HOLD && e->kind == KIND_NODE &&
-	    !s->views.at[KIND_NODECLAIM].listed)
+	    (!s->views.at[KIND_NODECLAIM].listed ||
+	     (claim == NULL && s->views.settle_boot_ms != 0)))
 		return false;
 	if (d.act != ACT_HOLD && !may_remove(s, head, d.release))
 		return false;
-	if (writes_reread(&s->writes, machines_id(&s->machines, e))) {
+	if (writes_must_read(&s->writes, machines_id(&s->machines, e))) {
 		describe(s, e, ACT_READ, "changed", now, out);
 		return true;
 	}
@@ -271,9 +273,12 @@ controller_start_fresh(struct controller *s, struct now now, struct action *out)
 {
 	enum kind kind;
 
-	if (!views_all_synced(&s->views) ||
+	if (!views_may_list(&s->views) ||
 	    !release_start(&s->release, now, s->admitted_ms, &kind))
 		return false;
+	if (kind == KIND_NODECLAIM)
+		unread_list(&s->unread);
+	s->nodepool_lines_then = s->nodepool_lines;
 	*out = (struct action){.act = kind == KIND_NODEPOOL ? ACT_LIST_NODEPOOLS
 							    : ACT_LIST_CLAIMS,
 			       .kind = kind,

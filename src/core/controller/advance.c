@@ -126,6 +126,8 @@ controller_advance(struct controller *s, struct now now)
 {
 	uint32_t id, scope;
 
+	if (views_settle_due(&s->views, now.boot_ms))
+		controller_claims_known(s, now);
 	if (s->recount) {
 		s->recount = false;
 		for (id = 0; id < s->machines.top; id++)
@@ -139,7 +141,7 @@ controller_advance(struct controller *s, struct now now)
 		else
 			controller_refresh(s, id, now.server_ms);
 	}
-	timers_usable(&s->timers, views_all_synced(&s->views));
+	timers_usable(&s->timers, views_complete(&s->views));
 	if (!views_all_synced(&s->views))
 		release_unseen(&s->release);
 	controller_nodepools_turn(s, now);
@@ -147,7 +149,6 @@ controller_advance(struct controller *s, struct now now)
 		turn(s, scope, now);
 	for (scope = 0; scope < s->timers.scopes_top; scope++)
 		tell_moved(s, scope, now);
-	views_ask_for_rest(&s->views, now.boot_ms);
 	while (writes_due(&s->writes, now.boot_ms, &id))
 		controller_queue(s, id);
 }

@@ -38,7 +38,7 @@ controller_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
 	s->writes.pace = &s->pace;
 	s->writes.notes = &s->notes;
 	if (writes_init(&s->writes, ids) || queue_init(&s->queue, ids) ||
-	    release_init(&s->release, ids) ||
+	    release_init(&s->release, ids) || unread_init(&s->unread, ids) ||
 	    machines_init(&s->machines, machines_max) ||
 	    timers_init(&s->timers, rules, ids + RETRIES_MAX, RETRIES_MAX) ||
 	    nodepools_init(&s->nodepools, &s->rules, SCOPES_MAX) ||
@@ -57,6 +57,7 @@ controller_free(struct controller *s)
 	writes_free(&s->writes);
 	queue_done(&s->queue);
 	release_free(&s->release);
+	unread_free(&s->unread);
 	machines_done(&s->machines);
 	timers_done(&s->timers);
 	nodepools_done(&s->nodepools);
@@ -68,7 +69,7 @@ controller_free(struct controller *s)
 static void
 catch_up(struct controller *s, struct now now)
 {
-	bool whole = views_all_synced(&s->views);
+	bool whole = views_complete(&s->views);
 
 	if (whole && s->guess)
 		controller_guess(s, now);
@@ -99,14 +100,27 @@ take_action(struct controller *s, struct now now, struct action *out)
 	return controller_start_fresh(s, now, out);
 }
 
+/* Returns for how long a replica that does not lead has nothing to do: until it
+ * may ask for a list of the NodePools again. */
+static int64_t
+idle_ms(const struct controller *s, struct now now)
+{
+	int64_t next = views_next_boot_ms(&s->views);
+
+	return next == STAMP_NONE ? INT64_MAX : next - now.boot_ms;
+}
+
 struct controller_todo
 controller_next(struct controller *s, struct now now)
 {
 	struct controller_todo t = {.step = CONTROLLER_WAIT,
 				    .wait_ms = INT64_MAX};
 
-	if (!s->leads)
+	views_ask_for_rest(&s->views, now.boot_ms);
+	if (!s->leads) {
+		t.wait_ms = idle_ms(s, now);
 		return t;
+	}
 	now = controller_steady(s, now);
 	if (controller_begins(s, now, &t.wait_ms))
 		return t;
@@ -152,73 +166,13 @@ count(struct controller *s, const struct action *a, enum controller_code code)
 		counter_add(s->counters, COUNTER_REPLACEMENTS);
 }
 
-/* Takes over what a GET brought.  If the watch has said more since the GET was
- * sent, the object may be older than what the table knows.  Then it does not
- * count, and the object is looked at again. */
-void
-controller_found(struct controller *s, const struct action *a,
-		 const struct object *o, struct now now)
-{
-	const struct entry *e = &s->machines.at[a->id];
-
-	if (!writes_awaits(&s->writes, a) || !e->used)
-		return;
-	if (a->act == ACT_READ ? machines_rv_is(&s->machines, e, a->rv)
-			       : s->views.at[o->kind].forgotten == a->forgotten)
-		controller_track(s, o, now);
-	if (a->act != ACT_READ_CLAIM)
-		return;
-	s->writes.at[a->id].owner_hold = s->writes.at[a->id].owner_default =
-		HOLD_ABSENT;
-	if (o->mark != MARK_ABSENT ||
-	    machines_find_claim(&s->machines, o->uid) != NO_ID)
-		return;
-	s->writes.at[a->id].owner_hold = o->hold;
-	s->writes.at[a->id].owner_default = o->default_hold;
-}
-
-/* Is the table behind?  It is if it does not know the claim.  It also is if it
- * has another version of a claim that is not ready there, because the claim's
- * deadline may have moved. */
-static bool
-behind(const struct controller *s, const struct object *claim)
-{
-	uint32_t id = machines_find_claim(&s->machines, claim->uid);
-	const struct entry *e;
-
-	if (id == NO_ID) /* in a full table this says nothing */
-		return !s->views.at[KIND_NODECLAIM].full;
-	e = &s->machines.at[id];
-	return e->ready_ms == STAMP_NONE &&
-	       !machines_rv_is(&s->machines, e, claim->rv);
-}
-
-void
-controller_fresh(struct controller *s, const struct object *claim)
-{
-	if (!claim->deleting && behind(s, claim))
-		release_unknown(&s->release);
-}
-
+/* No line will show what was written on an unread claim, so it is read. */
 static void
-fresh_done(struct controller *s, enum kind kind,
-	   const struct controller_outcome *o, struct now now)
+written_unread(struct controller *s, uint32_t id, enum act act)
 {
-	const struct view *v = &s->views.at[kind];
-	bool ok = o->code == CONTROLLER_OK ||
-		  (o->code == CONTROLLER_GONE && v->listed && !v->served);
-
-	switch (release_done(&s->release, kind, ok, now.boot_ms, &s->pace,
-			     &s->notes)) {
-	case RELEASE_GOOD:
-		controller_queue_all(s);
-		break;
-	case RELEASE_MISTRUSTS:
-		views_want_list(&s->views, kind);
-		break;
-	case RELEASE_WAITS:
-		break;
-	}
+	if (act == ACT_CLASSIFY)
+		s->machines.at[id].classed = true;
+	writes_reread(&s->writes, id);
 }
 
 void
@@ -233,7 +187,7 @@ controller_done(struct controller *s, const struct controller_outcome *o,
 	writes_answered(&s->writes, o, now.boot_ms);
 	count(s, a, o->code);
 	if (a->act == ACT_LIST_CLAIMS || a->act == ACT_LIST_NODEPOOLS) {
-		fresh_done(s, a->kind, o, now);
+		controller_fresh_done(s, a->kind, o, now);
 		return;
 	}
 	e = &s->machines.at[a->id];
@@ -247,4 +201,7 @@ controller_done(struct controller *s, const struct controller_outcome *o,
 				  e->peer != NO_ID, now.boot_ms);
 	else if (writes_done(&s->writes, a, o, rv, now.boot_ms))
 		controller_drop(s, a->id, now); /* a late line does no harm */
+	else if (act_writes(a->act) && o->code == CONTROLLER_OK &&
+		 unread_has(&s->unread, a->id))
+		written_unread(s, a->id, a->act);
 }

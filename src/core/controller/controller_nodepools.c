@@ -82,6 +82,7 @@ controller_nodepool(struct controller *s, const struct nodepool *p,
 	struct nodepool old;
 
 	now = controller_steady(s, now);
+	s->nodepool_lines++;
 	nodepool_init(&old);
 	/* A NodePool that was made anew under the same name is reported in
 	 * full.  So is every NodePool when a replica comes to lead. */
@@ -117,6 +118,7 @@ drop_nodepool(struct controller *s, const char *name, struct now now)
 void
 controller_nodepool_gone(struct controller *s, const char *name, struct now now)
 {
+	s->nodepool_lines++;
 	if (nodepools_find(&s->nodepools, name) != NULL)
 		drop_nodepool(s, name, controller_steady(s, now));
 }
@@ -191,14 +193,24 @@ controller_nodepools_turn(struct controller *s, struct now now)
 }
 
 void
-controller_fresh_nodepool(struct controller *s, const struct nodepool *p)
+controller_fresh_nodepool(struct controller *s, const struct nodepool *p,
+			  struct now now)
 {
 	const struct nodepool *known = nodepools_find(&s->nodepools, p->name);
 	struct nodepool none;
 
 	nodepool_init(&none);
-	if (!same(known != NULL ? known : &none, p))
-		release_unknown(&s->release);
+	if (same(known != NULL ? known : &none, p))
+		return;
+	release_unknown(&s->release);
+	/* The watch may have left it out, and nothing else will show it.  If the
+	 * watch has brought something since the list began, that may be newer,
+	 * and the next list tells. */
+	if (!s->views.at[KIND_NODEPOOL].skipped ||
+	    s->nodepool_lines != s->nodepool_lines_then)
+		return;
+	controller_nodepool(s, p, now);
+	s->nodepool_lines_then = s->nodepool_lines;
 }
 
 bool

@@ -35,6 +35,14 @@ void controller_guess(struct controller *s, struct now now);
 void controller_nodepools_listed(struct controller *s, struct now now);
 void controller_nodepools_turn(struct controller *s, struct now now);
 
+/* seen.c: all NodeClaims are known; and counts an object that was left out. */
+void controller_claims_known(struct controller *s, struct now now);
+void controller_count_skipped(struct controller *s, enum kind kind);
+
+/* fresh.c: a fresh list is answered. */
+void controller_fresh_done(struct controller *s, enum kind kind,
+			   const struct controller_outcome *o, struct now now);
+
 /* advance.c: does everything that is due by now: deadlines, scopes that turn,
  * backoffs that end. */
 void controller_advance(struct controller *s, struct now now);

@@ -10,6 +10,7 @@
 #include "queue.h"
 #include "release.h"
 #include "replacements.h"
+#include "unread.h"
 #include "views.h"
 #include "writes.h"
 
@@ -42,11 +43,15 @@ struct controller {
 	 * computes the deadlines of failed boots, because a NodePool has. */
 	bool caps_stale;
 	bool retries_stale;
+	uint64_t nodepool_lines, nodepool_lines_then;	/* how many NodePools
+			   the list and watch have shown; the same when the
+			   latest fresh list of them began */
 
 	/* The parts, each with a header of its own. */
 	struct queue queue;	/* heads of machines to decide about */
 	struct views views;
 	struct release release;
+	struct unread unread;
 	struct replacements replacements;
 	struct writes writes;
 	struct notes notes;

@@ -185,6 +185,7 @@ controller_drop(struct controller *s, uint32_t id, struct now now)
 	timers_drop(&s->timers, id);
 	writes_drop(&s->writes, id);
 	machines_drop(&s->machines, id, &t);
+	unread_end(&s->unread, id);
 	/* A head that is dropped stays in the queue and is passed over
 	 * there. */
 	release_not_due(&s->release, id);

@@ -23,7 +23,7 @@ release_free(struct release *r)
 void
 release_forget(struct release *r)
 {
-	r->wanted = r->claims_good = false;
+	r->wanted = r->due = r->claims_good = false;
 	r->failed = NULL;
 	r->done_boot_ms = 0;
 }
@@ -46,8 +46,14 @@ release_may(struct release *r, uint32_t id)
 {
 	if (r->done_boot_ms >= r->due_boot_ms[id])
 		return true;
-	r->wanted = true;
+	r->wanted = r->due = true;
 	return false;
+}
+
+void
+release_want(struct release *r)
+{
+	r->wanted = true;
 }
 
 void
@@ -86,10 +92,10 @@ release_start(struct release *r, struct now now, int64_t hint_ms,
 	      enum kind *kind)
 {
 	if (!r->wanted || r->in_flight || now.boot_ms < r->not_before_boot_ms ||
-	    (!r->claims_good && hint_waits(r, now, hint_ms)))
+	    (r->due && !r->claims_good && hint_waits(r, now, hint_ms)))
 		return false;
 	r->in_flight = true;
-	r->wanted = false;
+	r->wanted = r->due = false;
 	r->unknown = 0;
 	if (!r->claims_good)
 		r->begun_boot_ms = now.boot_ms;
@@ -109,7 +115,7 @@ static enum release_result
 again(struct release *r, enum kind kind, bool ok, int64_t boot_ms,
       struct pace *pace, struct notes *notes)
 {
-	r->wanted = true;
+	r->wanted = r->due = true;
 	r->tries++;
 	r->not_before_boot_ms = boot_ms + FRESH_RETRY_MS;
 	if (!ok) {
@@ -141,7 +147,7 @@ release_done(struct release *r, enum kind kind, bool ok, int64_t boot_ms,
 	/* If the view was lost in between, the lists start from the
 	 * beginning. */
 	if (ok && kind == KIND_NODEPOOL && !r->claims_good) {
-		r->wanted = true;
+		r->wanted = r->due = true;
 		return RELEASE_WAITS;
 	}
 	r->claims_good = false;

@@ -18,7 +18,7 @@
  * all machines that are due share it.  All moments are boot time, except in
  * struct now and hint_ms.  Not thread-safe.
  *
- *             release_may           release_start
+ *          release_may, _want       release_start
  *     (idle) ─────────────▶ wanted ──────────────▶ in flight
  *        ▲                    ▲ ▲                      │
  *        │                    │ └ failed, or not known,┤ release_done
@@ -28,6 +28,7 @@
  */
 struct release {
 	bool wanted, in_flight;
+	bool due;	       /* it is wanted for a machine that is due */
 	bool claims_good;      /* the first half, the NodeClaims, is done */
 	const char *failed;    /* the kind that could not be listed; NULL:
 				  none */
@@ -58,6 +59,9 @@ void release_not_due(struct release *r, uint32_t id);
 /* Returns whether the machine, which is due, may be released now.  If it may
  * not, a list is wanted from now on. */
 bool release_may(struct release *r, uint32_t id);
+
+/* Wants the lists although no machine has to be released. */
+void release_want(struct release *r);
 
 /* Call this when something is not seen.  A fresh list of the NodeClaims that
  * has come already is then worth nothing. */

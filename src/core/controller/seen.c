@@ -39,16 +39,37 @@ controller_listing(struct controller *s, enum kind kind)
 	views_listing(&s->views, kind, s->leads || kind == KIND_NODEPOOL);
 }
 
-/* If the complete list was that of the NodeClaims, judges the claims that were
- * undecided until now and computes all timers again: a Node without a claim may
- * no longer count as a machine. */
-static void
-claims_known(struct controller *s, enum kind kind, struct now now)
+/* All NodeClaims are known.  Judges those that were undecided until now and
+ * computes all timers again: a Node without a claim may no longer count as a
+ * machine. */
+void
+controller_claims_known(struct controller *s, struct now now)
 {
-	if (kind != KIND_NODECLAIM)
-		return;
 	replacements_judge_all(&s->replacements, now.server_ms);
 	s->recount = true;
+}
+
+/* The list has left something out, so nobody knows whether what it did not show
+ * is gone.  It stays.  A Node that is gone goes with the first write to it, and
+ * a claim with the next fresh list, which is wanted at once: it also shows the
+ * claims that we have never seen. */
+static void
+keep_stale(struct controller *s, enum kind kind, struct now now)
+{
+	const struct view *v = &s->views.at[kind];
+
+	for (uint32_t id = 0; kind == KIND_NODECLAIM && id < s->machines.top;
+	     id++) {
+		const struct entry *e = &s->machines.at[id];
+
+		if (!e->used || e->kind != kind ||
+		    e->generation == v->generation)
+			continue;
+		unread_put(&s->unread, id);
+	}
+	if (kind == KIND_NODECLAIM)
+		views_unsettle(&s->views, now.boot_ms);
+	release_want(&s->release);
 }
 
 /* Drops what the list did not show. */
@@ -80,14 +101,19 @@ controller_listed(struct controller *s, enum kind kind, bool served,
 	if (!v->listed)
 		controller_queue_all(s); /* Nodes wait for the claims */
 	views_list_end(&s->views, kind);
-	if (served)
+	if (served && v->skipped)
+		keep_stale(s, kind, now);
+	else if (served)
 		drop_stale(s, kind, now);
 	else
 		s->recount = s->recount || !v->listed;
 	views_listed(&s->views, kind, served,
 		     kind < KIND_COUNT &&
 			     s->machines.count[kind] < s->machines.max);
-	claims_known(s, kind, now);
+	if (kind == KIND_NODECLAIM && views_settled(&s->views))
+		controller_claims_known(s, now);
+	else if (kind == KIND_NODECLAIM)
+		s->recount = true;
 }
 
 void
@@ -95,6 +121,27 @@ controller_watch(struct controller *s, enum kind kind, bool up)
 {
 	if (views_watch(&s->views, kind, up))
 		controller_queue_all(s);
+}
+
+void
+controller_count_skipped(struct controller *s, enum kind kind)
+{
+	static const enum counter counters[VIEW_COUNT] = {
+		[KIND_NODE] = COUNTER_SKIPPED_NODES,
+		[KIND_NODECLAIM] = COUNTER_SKIPPED_CLAIMS,
+		[KIND_NODEPOOL] = COUNTER_SKIPPED_NODEPOOLS,
+		[KIND_EVENT] = COUNTER_SKIPPED_EVENTS,
+	};
+
+	counter_add(s->counters, counters[kind]);
+}
+
+void
+controller_skipped(struct controller *s, enum kind kind, struct now now)
+{
+	controller_count_skipped(s, kind);
+	views_skipped(&s->views, kind);
+	views_ask_for_rest(&s->views, now.boot_ms);
 }
 
 bool
@@ -177,6 +224,7 @@ controller_track(struct controller *s, const struct object *o, struct now now)
 		return;
 	}
 	s->machines.at[id].generation = v->generation;
+	unread_end(&s->unread, id);
 	if (replacements_track(&s->replacements, id, o))
 		look_back(s, o->disrupted_ms, now.server_ms);
 	if (o->deleting)

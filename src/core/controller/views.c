@@ -10,7 +10,7 @@ void
 views_forget(struct views *v)
 {
 	v->was_whole = v->begun = v->blocked = false;
-	v->begin_boot_ms = v->blocked_boot_ms = 0;
+	v->begin_boot_ms = v->blocked_boot_ms = v->settle_boot_ms = 0;
 	for (int k = 0; k < VIEW_COUNT; k++) {
 		struct view *w = &v->at[k];
 
@@ -28,7 +28,9 @@ views_listing(struct views *v, enum kind kind, bool counts)
 	w->listing = counts;
 	w->generation++;
 	w->forgotten++; /* for what the list does not show */
-	w->full = false;
+	w->full = w->skipped = w->behind = false;
+	if (kind == KIND_NODECLAIM)
+		v->settle_boot_ms = 0;
 	/* A resource that is not served stays an empty list while we ask
 	 * again.  The fresh list before a release guards against what happens
 	 * meanwhile. */
@@ -78,6 +80,17 @@ views_room(struct views *v, enum kind kind)
 }
 
 void
+views_skipped(struct views *v, enum kind kind)
+{
+	struct view *w = &v->at[kind];
+
+	w->skipped = true;
+	/* An item of a list is missing from that list only.  Events say nothing
+	 * of what is there. */
+	w->behind = w->behind || (w->listed && w->up && kind != KIND_EVENT);
+}
+
+void
 views_want_list(struct views *v, enum kind kind)
 {
 	v->at[kind].wants_list = true;
@@ -92,17 +105,17 @@ views_take_request(struct views *v, enum kind kind)
 	return wants;
 }
 
-/* Wants a list of each kind for which a full table has room again, at most once
- * in RELIST_FULL_MS. */
+/* Wants a list of each kind for which a full table has room again or a line was
+ * left out, at most once in RELIST_LEFT_OUT_MS. */
 void
 views_ask_for_rest(struct views *v, int64_t boot_ms)
 {
 	for (struct view *w = v->at; w < v->at + VIEW_COUNT; w++) {
-		if (!w->room || boot_ms < w->ask_boot_ms)
+		if ((!w->room && !w->behind) || boot_ms < w->ask_boot_ms)
 			continue;
-		w->room = false;
+		w->room = w->behind = false;
 		w->wants_list = true;
-		w->ask_boot_ms = boot_ms + RELIST_FULL_MS;
+		w->ask_boot_ms = boot_ms + RELIST_LEFT_OUT_MS;
 	}
 }
 
@@ -120,6 +133,31 @@ bool
 views_all_synced(const struct views *v)
 {
 	return views_unseen(v) == NULL;
+}
+
+void
+views_unsettle(struct views *v, int64_t boot_ms)
+{
+	/* A lead may wait so long before it makes any list. */
+	if (!v->begun)
+		boot_ms += BEGIN_WAIT_MS;
+	v->settle_boot_ms = boot_ms + BEGIN_WAIT_MS;
+}
+
+bool
+views_settle(struct views *v)
+{
+	bool before = v->settle_boot_ms == 0;
+
+	v->settle_boot_ms = 0;
+	return !before;
+}
+
+bool
+views_settle_due(struct views *v, int64_t boot_ms)
+{
+	return v->settle_boot_ms != 0 && boot_ms >= v->settle_boot_ms &&
+	       views_settle(v);
 }
 
 static bool
@@ -184,10 +222,12 @@ views_next_boot_ms(const struct views *v)
 
 	if (!v->begun && v->begin_boot_ms != 0)
 		earlier(&next, v->begin_boot_ms);
+	if (v->begun && v->settle_boot_ms != 0)
+		earlier(&next, v->settle_boot_ms);
 	if (v->blocked_boot_ms != 0)
 		earlier(&next, v->blocked_boot_ms);
 	for (int k = 0; k < VIEW_COUNT; k++)
-		if (v->begun && v->at[k].room)
+		if (v->at[k].room || v->at[k].behind)
 			earlier(&next, v->at[k].ask_boot_ms);
 	return next;
 }

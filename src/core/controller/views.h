@@ -21,10 +21,13 @@ struct view {
 				    API server serves the kind */
 	bool full; /* the table had no room for something */
 	bool room; /* full, and there is room again */
+	bool skipped; /* something was left out since the last list began */
+	bool behind; /* … of a watch, so that what is known may be out of
+			date */
 	bool wants_list; /* see views_want_list */
 	uint32_t generation; /* counts the lists */
-	int64_t ask_boot_ms; /* what was left out is not asked for before
-			        then */
+	int64_t ask_boot_ms; /* what was left out, or is behind, is not asked
+				for before then */
 	uint64_t forgotten;  /* counts the times when an object may have gone */
 };
 
@@ -34,6 +37,10 @@ struct views {
 	bool begun;	/* a lead may act: all that it waits for is listed, or
 			   it has waited long enough */
 	bool blocked;	/* it was reported that marks stay */
+	int64_t settle_boot_ms;	 /* the list of NodeClaims has left something
+				    out: they count as known then, or when a
+				    fresh list has shown the rest; 0: they
+				    do */
 	int64_t begin_boot_ms;	 /* the wait for first lists ends then; 0: it
 				    has not begun */
 	int64_t blocked_boot_ms; /* when `blocked` is reported next; 0: never */
@@ -60,9 +67,12 @@ bool views_watch(struct views *v, enum kind kind, bool up);
 void views_gone(struct views *v, enum kind kind);
 void views_room(struct views *v, enum kind kind);
 
+/* Tells that the list or the watch of this kind has left out an object. */
+void views_skipped(struct views *v, enum kind kind);
+
 /* Asks for a list that the watch itself does not need.  views_ask_for_rest asks
- * for those objects for which the table had no room, at most once in
- * RELIST_FULL_MS. */
+ * for those objects for which the table had no room, and for those of which a
+ * line was left out, at most once in RELIST_LEFT_OUT_MS. */
 void views_want_list(struct views *v, enum kind kind);
 /* Returns true once for each request. */
 bool views_take_request(struct views *v, enum kind kind);
@@ -77,11 +87,35 @@ const char *views_unseen(const struct views *v);
 bool views_all_synced(const struct views *v);
 
 /* Returns whether all NodeClaims are known.  They are not while a list is under
- * way. */
+ * way, nor after one that has left something out.  That ends with views_settle
+ * or, because holding must not depend on it, BEGIN_WAIT_MS later (twice that if
+ * the lead has not begun): views_settle_due says when.  Both return true if they are known from now
+ * on. */
 static inline bool
 views_settled(const struct views *v)
 {
-	return v->at[KIND_NODECLAIM].listed && !v->at[KIND_NODECLAIM].listing;
+	return v->at[KIND_NODECLAIM].listed &&
+	       !v->at[KIND_NODECLAIM].listing && v->settle_boot_ms == 0;
+}
+void views_unsettle(struct views *v, int64_t boot_ms);
+bool views_settle(struct views *v);
+bool views_settle_due(struct views *v, int64_t boot_ms);
+
+/* Returns whether everything is seen, NodeClaims that lists leave out
+ * included. */
+static inline bool
+views_complete(const struct views *v)
+{
+	return views_all_synced(v) && v->settle_boot_ms == 0;
+}
+
+/* Returns whether fresh lists may be made: when everything is seen, or to show
+ * which NodeClaims the list has left out. */
+static inline bool
+views_may_list(const struct views *v)
+{
+	return views_all_synced(v) ||
+	       (v->settle_boot_ms != 0 && v->at[KIND_NODECLAIM].up);
 }
 
 /* Returns whether a Node without a claim counts as a machine, which it does

@@ -104,7 +104,7 @@ writes_state(const struct writes *ws, uint32_t id)
 }
 
 bool
-writes_reread(const struct writes *ws, uint32_t id)
+writes_must_read(const struct writes *ws, uint32_t id)
 {
 	const struct pending *w = pending_of(ws, id);
 
@@ -519,6 +519,16 @@ writes_done(struct writes *ws, const struct action *a,
 	assert(write_check(ws, a->id));
 	let_go(ws, a->id);
 	return o->code == CONTROLLER_GONE;
+}
+
+void
+writes_reread(struct writes *ws, uint32_t id)
+{
+	struct pending *w = pending_make(ws, id);
+
+	w->reread = true;
+	if (w->state == WRITE_EXPECTED)
+		come_to_rest(ws, id);
 }
 
 void

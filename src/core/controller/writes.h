@@ -122,7 +122,7 @@ writes_backing_off(const struct writes *ws, uint32_t id)
 }
 
 /* Returns whether the object has to be read before anything is decided. */
-bool writes_reread(const struct writes *ws, uint32_t id);
+bool writes_must_read(const struct writes *ws, uint32_t id);
 
 /* --- what is seen, and time ----------------------------------------------- */
 
@@ -173,6 +173,9 @@ bool writes_awaits(const struct writes *ws, const struct action *a);
 bool writes_done(struct writes *ws, const struct action *a,
 		 const struct controller_outcome *o, const char *rv,
 		 int64_t boot_ms);
+/* Call this after writes_done if no line will show what was written: the object
+ * is read before anything else is decided about it. */
+void writes_reread(struct writes *ws, uint32_t id);
 /* Call this instead for ACT_READ_CLAIM.  full: the table has no room for the
  * claim.  has_peer: the Node is matched with its claim now. */
 void writes_owner_done(struct writes *ws, const struct action *a,

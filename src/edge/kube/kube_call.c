@@ -48,6 +48,9 @@ kube_call_init(struct kube_call *c, const struct kube *k,
 		.timeout_ms = q->timeout_ms,
 		.silent_ms = q->silent_ms,
 		.fence_ms = q->fence_ms,
+		.sink = q->sink,
+		.opened = q->opened,
+		.ctx = q->ctx,
 	};
 	kube_head_init(&c->head);
 	if (asprintf(&c->url, "%s%s", k->url.base, q->path) < 0) {

@@ -7,6 +7,8 @@
 
 #include "core/base/limits.h"
 
+#define ITEM_ROOM (64u << 10) /* a larger buffer is not kept for the next item */
+
 struct bytes {
 	char *data;
 	size_t len, cap;
@@ -21,9 +23,12 @@ enum place {
 
 struct split {
 	enum split_mode mode;
+	size_t item_max;
 	split_item_fn *fn;
 	void *ctx;
 	struct bytes item; /* the part of an item from earlier calls */
+	size_t discarded;  /* of an item that is too large, so far; 0: it is
+			      not */
 	struct bytes envelope;
 	enum place place;
 	bool in_string, escaped;
@@ -43,16 +48,31 @@ static const char ITEMS[] = "items";
 #define ITEMS_LEN ((int)sizeof(ITEMS) - 1)
 
 struct split *
-split_new(enum split_mode mode, split_item_fn *fn, void *ctx)
+split_new_bounded(enum split_mode mode, size_t item_max, split_item_fn *fn,
+		  void *ctx)
 {
 	struct split *s = calloc(1, sizeof(*s));
 
 	if (s == NULL)
 		return NULL;
 	s->mode = mode;
+	s->item_max = item_max;
 	s->fn = fn;
 	s->ctx = ctx;
 	return s;
+}
+
+struct split *
+split_new(enum split_mode mode, split_item_fn *fn, void *ctx)
+{
+	return split_new_bounded(mode, ITEM_BYTES_MAX, fn, ctx);
+}
+
+static void
+bytes_free(struct bytes *b)
+{
+	free(b->data);
+	*b = (struct bytes){0};
 }
 
 void
@@ -60,8 +80,8 @@ split_free(struct split *s)
 {
 	if (s == NULL)
 		return;
-	free(s->item.data);
-	free(s->envelope.data);
+	bytes_free(&s->item);
+	bytes_free(&s->envelope);
 	free(s);
 }
 
@@ -79,6 +99,8 @@ bytes_add(struct bytes *b, const char *p, size_t n, size_t max,
 
 		while (cap <= b->len + n)
 			cap *= 2;
+		if (cap > max)
+			cap = max + 1;
 		data = realloc(b->data, cap);
 		if (data == NULL)
 			return err_set(e, ERR_SYSTEM, "out of memory");
@@ -91,10 +113,16 @@ bytes_add(struct bytes *b, const char *p, size_t n, size_t max,
 	return 0;
 }
 
+/* Keeps a part of an item whose last bytes have not come yet.  From the moment
+ * at which the item is too large, nothing of it is kept. */
 static int
 item_keep(struct split *s, const char *p, size_t n, struct err *e)
 {
-	return bytes_add(&s->item, p, n, ITEM_BYTES_MAX, "an item", e);
+	if (s->discarded == 0 && n <= s->item_max - s->item.len)
+		return bytes_add(&s->item, p, n, s->item_max, "an item", e);
+	s->discarded += s->item.len + n;
+	bytes_free(&s->item);
+	return 0;
 }
 
 /* Hands on an item whose last bytes have come.  Most items come in one piece
@@ -102,17 +130,23 @@ item_keep(struct split *s, const char *p, size_t n, struct err *e)
 static int
 item_done(struct split *s, const char *p, size_t n, struct err *e)
 {
-	if (s->item.len > 0) {
-		if (item_keep(s, p, n, e))
-			return -1;
-		p = s->item.data;
-		n = s->item.len;
-		s->item.len = 0;
-	} else if (n > ITEM_BYTES_MAX) {
-		return err_set(e, ERR_LIMIT, "an item of more than %u bytes",
-			       ITEM_BYTES_MAX);
+	size_t total = s->discarded + s->item.len + n;
+	int failed;
+
+	s->discarded = 0;
+	if (total > s->item_max) {
+		bytes_free(&s->item);
+		return s->fn(s->ctx, NULL, total, e);
 	}
-	return s->fn(s->ctx, p, n, e);
+	if (s->item.len == 0)
+		return s->fn(s->ctx, p, n, e);
+	if (item_keep(s, p, n, e))
+		return -1;
+	failed = s->fn(s->ctx, s->item.data, s->item.len, e);
+	s->item.len = 0;
+	if (s->item.cap > ITEM_ROOM)
+		bytes_free(&s->item);
+	return failed;
 }
 
 static int
@@ -123,7 +157,7 @@ feed_lines(struct split *s, const char *p, const char *end, struct err *e)
 
 		if (nl == NULL)
 			return item_keep(s, p, (size_t)(end - p), e);
-		if ((nl > p || s->item.len > 0) &&
+		if ((nl > p || s->item.len > 0 || s->discarded > 0) &&
 		    item_done(s, p, (size_t)(nl - p), e))
 			return -1;
 		p = nl + 1;
@@ -342,9 +376,10 @@ int
 split_end(struct split *s, struct err *e)
 {
 	if (s->mode == SPLIT_LINES)
-		return s->item.len == 0 ? 0
-					: err_set(e, ERR_CUT,
-						  "the stream ended in a line");
+		return s->item.len == 0 && s->discarded == 0
+			       ? 0
+			       : err_set(e, ERR_CUT,
+					 "the stream ended in a line");
 	if (s->place != IN_ENVELOPE || s->depth > 0 || s->in_string ||
 	    s->envelope.len == 0)
 		return err_set(e, ERR_CUT, "the stream ended in a list");

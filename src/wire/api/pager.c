@@ -7,6 +7,7 @@ void
 pager_init(struct pager *p, unsigned limit)
 {
 	p->limit = limit;
+	p->streams = false;
 	p->pages = 0;
 	p->cont[0] = p->rv[0] = '\0';
 	p->split = NULL;
@@ -43,12 +44,16 @@ pager_begin(struct pager *p, split_item_fn *item, void *ctx, struct err *e)
 int
 pager_feed(struct pager *p, const char *bytes, size_t n, struct err *e)
 {
+	if (p->split == NULL)
+		return err_set(e, ERR_SYSTEM, "out of memory");
 	return split_feed(p->split, bytes, n, e);
 }
 
 int
 pager_end(struct pager *p, struct err *e)
 {
+	if (p->split == NULL)
+		return err_set(e, ERR_CUT, "no list came");
 	return split_end(p->split, e);
 }
 
@@ -77,11 +82,11 @@ pager_page(struct pager *p, const char *bytes, size_t n, split_item_fn *item,
 }
 
 bool
-pager_smaller(struct pager *p, struct err *e)
+pager_streams(struct pager *p, struct err *e)
 {
-	if (e->code != ERR_LIMIT || p->limit <= 1)
+	if (e->code != ERR_LIMIT || p->streams)
 		return false;
-	p->limit /= 2;
+	p->streams = true;
 	*e = (struct err){0};
 	return true;
 }

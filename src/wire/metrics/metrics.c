@@ -22,6 +22,8 @@ static const struct {
 	 "Karpenter's Events about a claim before whose creation no other "
 	 "claim was marked for disruption."},
 	{"table_full_total", "Objects left out because the table was full."},
+	{"objects_skipped_total",
+	 "Objects left out because they were too large or could not be read."},
 	{"watch_restarts_total", "Watches begun again, by why the last ended."},
 	{"self_signed_writes_total",
 	 "CAs, caBundles and serving certificates of our own written."},

@@ -50,7 +50,7 @@ class Connection:
     def __init__(self, api, sock, ident):
         self.api, self.sock, self.ident = api, sock, ident
         self.file = None
-        self.split = False
+        self.split = 0          # in pieces of so many bytes; 0: it is not
         self.old = False        # HTTP/1.0
 
     def run(self):
@@ -110,7 +110,7 @@ class Connection:
         request = self.read_request()
         if request is None:
             return False
-        self.split = self.old = False
+        self.split, self.old = 0, False
         self.api.route(request)
         self.api.record(request)
         try:
@@ -124,8 +124,8 @@ class Connection:
         if not self.split:
             self.sock.sendall(data)
             return
-        for i in range(len(data)):
-            self.sock.sendall(data[i:i + 1])
+        for i in range(0, len(data), self.split):
+            self.sock.sendall(data[i:i + self.split])
 
     def head(self, request, code, headers):
         request.status = code
@@ -160,8 +160,9 @@ class Connection:
         if self.old:
             self.sock.sendall(data)
         elif self.split and data:
-            for i in range(len(data)):
-                self.sock.sendall(b"1\r\n" + data[i:i + 1] + b"\r\n")
+            for i in range(0, len(data), self.split):
+                piece = data[i:i + self.split]
+                self.sock.sendall(b"%x\r\n%s\r\n" % (len(piece), piece))
         else:
             self.sock.sendall(b"%x\r\n%s\r\n" % (len(data), data))
 

@@ -17,7 +17,7 @@ FAULTS = {
     "late-reply": "a write is done, its answer comes seconds=N later",
     "delay": "seconds=N before the answer",
     "wait": "nothing is done before the fault is cleared",
-    "split": "each byte is sent by itself",
+    "split": "each byte is sent by itself, or each piece of size=N bytes",
     "silent": "a watch without a byte, though events happen",
     "behind": "a watch with bookmarks but without events, as of before",
     "withhold": "a list's first page comes, the second never does",
@@ -42,6 +42,7 @@ class Fault:
     times: int | None = None
     retry_after: object = 1
     seconds: float = 0.0
+    size: int = 1
     status: int = 200
     headers: dict = dataclasses.field(default_factory=dict)
     body: object = b""

@@ -375,7 +375,8 @@ class ScriptedApi:
         c.old = self._fault(request, "http/1.0") is not None
         if self._refused(c, request) or self._replaced(c, request):
             return
-        c.split = self._fault(request, "split") is not None
+        f = self._fault(request, "split")
+        c.split = f.size if f is not None else 0
         handler = {("GET", "list"): self._list, ("GET", "get"): self._get,
                    ("GET", "watch"): self._watch,
                    ("POST", "create"): self._create,

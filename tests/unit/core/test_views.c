@@ -97,9 +97,9 @@ START_TEST(what_had_no_room_is_asked_for)
 	ck_assert(views_take_request(&v, KIND_NODE));
 	ck_assert(!views_take_request(&v, KIND_NODE));
 	views_room(&v, KIND_NODE);
-	views_ask_for_rest(&v, 999 + RELIST_FULL_MS);
+	views_ask_for_rest(&v, 999 + RELIST_LEFT_OUT_MS);
 	ck_assert(!views_take_request(&v, KIND_NODE));
-	ck_assert_int_eq(views_next_boot_ms(&v), 1000 + RELIST_FULL_MS);
+	ck_assert_int_eq(views_next_boot_ms(&v), 1000 + RELIST_LEFT_OUT_MS);
 }
 END_TEST
 

@@ -95,7 +95,7 @@ START_TEST(a_conflict_waits_for_another_version)
 {
 	start(ACT_HOLD, "1");
 	(void)done(CONTROLLER_CONFLICT, "", "1");
-	ck_assert(state() == WRITE_STALE && !writes_reread(&ws, 1));
+	ck_assert(state() == WRITE_STALE && !writes_must_read(&ws, 1));
 	see("1", MARK_ABSENT, HOLD_ABSENT);
 	ck_assert(state() == WRITE_STALE);
 	see("2", MARK_ABSENT, HOLD_ABSENT);
@@ -103,7 +103,7 @@ START_TEST(a_conflict_waits_for_another_version)
 	/* A second in a row: the object is read as well. */
 	start(ACT_HOLD, "2");
 	(void)done(CONTROLLER_CONFLICT, "", "2");
-	ck_assert(state() == WRITE_STALE && writes_reread(&ws, 1));
+	ck_assert(state() == WRITE_STALE && writes_must_read(&ws, 1));
 	writes_drop(&ws, 1);
 	/* That line was here already. */
 	start(ACT_HOLD, "2");
@@ -174,7 +174,7 @@ START_TEST(what_is_idle_takes_no_place)
 	ck_assert_uint_ne(ws.at[1].pending, 0);
 	start(ACT_CLEAR, "2");
 	(void)done(CONTROLLER_INVALID, "", "2");
-	ck_assert(state() == WRITE_BACKING_OFF && !writes_reread(&ws, 1));
+	ck_assert(state() == WRITE_BACKING_OFF && !writes_must_read(&ws, 1));
 	writes_drop(&ws, 1);
 	ck_assert_uint_eq(ws.at[1].pending, 0);
 	/* Places are used again. */

@@ -35,6 +35,8 @@ struct thing {
 	bool used;
 	struct object o;
 	struct api_object kept;
+	bool large;		/* lists and watches leave it out, and a GET
+				   brings its metadata only */
 	unsigned writes;	/* by the controller */
 	int64_t held_ms, cleared_ms;	/* server time of its last of each */
 };
@@ -48,7 +50,7 @@ struct event {
 
 /* A call of the controller that is under way. */
 struct flight {
-	bool used, applied, has_read;
+	bool used, applied, has_read, has_whole;
 	enum reply_fault fault;
 	struct action a;
 	struct controller_outcome out;
@@ -80,6 +82,7 @@ struct world {
 	int64_t retry_after_ms;		/* what REPLY_BUSY says */
 	enum reply_fault (*fault)(struct world *w, const struct action *a);
 	unsigned acts[ACT_LIST_NODEPOOLS + 1];	/* calls so far */
+	unsigned relists[KIND_COUNT];	/* lists that the controller wanted */
 	int64_t idle_since;
 	unsigned idle;		/* calls that said "wait" in that second */
 };

@@ -83,6 +83,9 @@ apply(struct world *w, struct flight *f)
 		(void)thing_keep(w, t);
 		f->has_read = true;
 		f->read = t->o;
+		f->has_whole = !t->large;
+		if (t->large)
+			api_metadata_only(&f->read);
 		return;
 	}
 	f->out.code = apply_write(w, t, a);
@@ -137,13 +140,15 @@ static void
 land(struct world *w, struct flight *f)
 {
 	if (f->out.code == CONTROLLER_OK && f->has_read)
-		controller_found(w->s, &f->a, &f->read, world_now(w));
+		controller_found(w->s, &f->a, &f->read, f->has_whole,
+				 world_now(w));
 	for (uint32_t i = 0; f->out.code == CONTROLLER_OK && i < f->fresh_n;
 	     i++)
-		controller_fresh(w->s, &f->fresh[i]);
+		controller_fresh(w->s, &f->fresh[i], world_now(w));
 	for (uint32_t i = 0; f->out.code == CONTROLLER_OK && i < f->pools_n;
 	     i++)
-		controller_fresh_nodepool(w->s, &f->nodepools[i]);
+		controller_fresh_nodepool(w->s, &f->nodepools[i],
+					  world_now(w));
 	f->out.action = &f->a;
 	controller_done(w->s, &f->out, world_now(w));
 	f->reply_at = INT64_MAX;
@@ -183,6 +188,15 @@ world_delay_replies(struct world *w, int64_t ms)
 
 /* --- watches -------------------------------------------------------------- */
 
+static bool
+is_large(const struct world *w, const struct object *o)
+{
+	for (const struct thing *t = w->at; t < w->at + THINGS; t++)
+		if (t->large && strcmp(t->o.uid, o->uid) == 0)
+			return true;
+	return false;
+}
+
 static int64_t
 run_watches(struct world *w)
 {
@@ -198,7 +212,10 @@ run_watches(struct world *w)
 				break;
 			}
 			w->first[k]++;
-			if (e->deleted)
+			if (is_large(w, &e->o))
+				controller_skipped(w->s, (enum kind)k,
+						   world_now(w));
+			else if (e->deleted)
 				controller_forget(w->s, &e->o, world_now(w));
 			else
 				controller_track(w->s, &e->o, world_now(w));
@@ -247,7 +264,10 @@ world_list(struct world *w, enum kind kind)
 		if (!t->used || t->o.kind != kind)
 			continue;
 		(void)thing_keep(w, t);
-		controller_track(w->s, &t->o, world_now(w));
+		if (t->large)
+			controller_skipped(w->s, kind, world_now(w));
+		else
+			controller_track(w->s, &t->o, world_now(w));
 	}
 	controller_listed(w->s, kind, served, world_now(w));
 	w->up[kind] = served;
@@ -310,6 +330,7 @@ relist_if_wanted(struct world *w)
 		if (!controller_wants_list(w->s, (enum kind)k) || !w->up[k])
 			continue;
 		world_list(w, (enum kind)k);
+		w->relists[k]++;
 		any = true;
 	}
 	return any;

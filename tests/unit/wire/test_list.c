@@ -18,6 +18,10 @@ note_item(void *ctx, const char *bytes, size_t n, struct err *e)
 	struct buf *b = ctx;
 
 	(void)e;
+	if (bytes == NULL) {
+		buf_printf(b, "discarded %zu\n", n);
+		return 0;
+	}
 	buf_puts(b, "item ");
 	buf_add(b, bytes, n);
 	buf_puts(b, "\n");
@@ -41,10 +45,10 @@ feed(struct split *s, const char *bytes, size_t n, struct err *e)
 /* Feeds the bytes in pieces of `step`, of which the first has `first` bytes,
  * and writes what came of them. */
 static void
-run(enum split_mode mode, const char *bytes, size_t n, size_t first,
-    size_t step, struct buf *out)
+run_bounded(enum split_mode mode, size_t item_max, const char *bytes, size_t n,
+	    size_t first, size_t step, struct buf *out)
 {
-	struct split *s = split_new(mode, note_item, out);
+	struct split *s = split_new_bounded(mode, item_max, note_item, out);
 	struct err e = {0};
 	size_t len, at = 0, piece = first;
 	int failed = 0;
@@ -63,6 +67,13 @@ run(enum split_mode mode, const char *bytes, size_t n, size_t first,
 	else
 		buf_printf(out, "envelope %s\n", split_envelope(s, &len));
 	split_free(s);
+}
+
+static void
+run(enum split_mode mode, const char *bytes, size_t n, size_t first,
+    size_t step, struct buf *out)
+{
+	run_bounded(mode, ITEM_BYTES_MAX, bytes, n, first, step, out);
 }
 
 static void
@@ -131,6 +142,50 @@ START_TEST(test_lines)
 }
 END_TEST
 
+/* What is larger than 8 bytes is discarded, and only that. */
+static const struct {
+	const char *name;
+	enum split_mode mode;
+	const char *in, *want;
+} large[] = {
+	{"a line", SPLIT_LINES, "{}\n{\"a\":\"12\"}\n{\"b\":2}\n",
+	 "item {}\ndiscarded 10\nitem {\"b\":2}\nenvelope \n"},
+	{"at the bound", SPLIT_LINES, "12345678\n123456789\n\n1\n",
+	 "item 12345678\ndiscarded 9\nitem 1\nenvelope \n"},
+	{"two in a row", SPLIT_LINES, "123456789\n1234567890\n",
+	 "discarded 9\ndiscarded 10\nenvelope \n"},
+	{"the last line is cut", SPLIT_LINES, "{}\n123456789",
+	 "item {}\nerror 6 the stream ended in a line\n"},
+	{"an item", SPLIT_LIST,
+	 "{\"items\":[{},{\"a\":\"],}\\\"\"},{\"b\":2}],\"z\":1}",
+	 "item {}\ndiscarded 13\nitem {\"b\":2}\n"
+	 "envelope {\"items\":[],\"z\":1}\n"},
+	{"the only item", SPLIT_LIST, "{\"items\":[[1,[2,3],4]]}",
+	 "discarded 11\nenvelope {\"items\":[]}\n"},
+	{"an item is missing after it", SPLIT_LIST, "{\"items\":[123456789,]}",
+	 "discarded 9\nerror 1 a list lacks an item\n"},
+	{"the list is cut in it", SPLIT_LIST, "{\"items\":[123456789",
+	 "error 6 the stream ended in a list\n"},
+};
+
+START_TEST(test_discarded)
+{
+	char out[OUT_BYTES];
+	struct buf b;
+	size_t n = strlen(large[_i].in);
+
+	for (size_t step = 1; step <= n; step++)
+		for (size_t first = 1; first <= n; first++) {
+			buf_init(&b, out, sizeof(out));
+			run_bounded(large[_i].mode, 8, large[_i].in, n, first,
+				    step, &b);
+			ck_assert_msg(strcmp(out, large[_i].want) == 0,
+				      "%s at %zu, then by %zu: %s",
+				      large[_i].name, first, step, out);
+		}
+}
+END_TEST
+
 static int
 refuse_item(void *ctx, const char *bytes, size_t n, struct err *e)
 {
@@ -155,18 +210,27 @@ START_TEST(test_refused)
 }
 END_TEST
 
+/* What a stream showed of its only item. */
+struct seen {
+	size_t kept, discarded;
+};
+
 static int
 count_item(void *ctx, const char *bytes, size_t n, struct err *e)
 {
-	(void)bytes;
+	struct seen *seen = ctx;
+
 	(void)e;
-	*(size_t *)ctx = n;
+	if (bytes != NULL)
+		seen->kept += n;
+	else
+		seen->discarded += n;
 	return 0;
 }
 
 /* Feeds an item of n bytes, in pieces. */
 static int
-long_item(enum split_mode mode, size_t n, size_t piece, size_t *seen,
+long_item(enum split_mode mode, size_t n, size_t piece, struct seen *seen,
 	  struct err *e)
 {
 	struct split *s = split_new(mode, count_item, seen);
@@ -188,16 +252,17 @@ long_item(enum split_mode mode, size_t n, size_t piece, size_t *seen,
 START_TEST(test_item_bound)
 {
 	enum split_mode mode = _i < 2 ? SPLIT_LIST : SPLIT_LINES;
-	size_t piece = _i % 2 ? 65536 : 16u << 20, seen = 0;
+	size_t piece = _i % 2 ? 65536 : 16u << 20;
+	struct seen at = {0}, past = {0};
 	struct err e = {0};
 
-	ck_assert_int_eq(long_item(mode, ITEM_BYTES_MAX, piece, &seen, &e), 0);
-	ck_assert_uint_eq(seen, ITEM_BYTES_MAX);
-	seen = 0;
-	ck_assert_int_eq(long_item(mode, ITEM_BYTES_MAX + 1, piece, &seen, &e),
-			 -1);
-	ck_assert_int_eq(e.code, ERR_LIMIT);
-	ck_assert_uint_eq(seen, 0);
+	ck_assert_int_eq(long_item(mode, ITEM_BYTES_MAX, piece, &at, &e), 0);
+	ck_assert_uint_eq(at.kept, ITEM_BYTES_MAX);
+	ck_assert_uint_eq(at.discarded, 0);
+	ck_assert_int_eq(long_item(mode, ITEM_BYTES_MAX + 1, piece, &past, &e),
+			 0);
+	ck_assert_uint_eq(past.kept, 0);
+	ck_assert_uint_eq(past.discarded, ITEM_BYTES_MAX + 1);
 }
 END_TEST
 
@@ -227,6 +292,8 @@ main(void)
 	tcase_add_test(tc, test_lists);
 	tcase_add_loop_test(tc, test_lines, 0,
 			    sizeof(lines) / sizeof(lines[0]));
+	tcase_add_loop_test(tc, test_discarded, 0,
+			    sizeof(large) / sizeof(large[0]));
 	tcase_add_test(tc, test_refused);
 	tcase_add_loop_test(tc, test_item_bound, 0, 4);
 	tcase_add_test(tc, test_envelope_bound);

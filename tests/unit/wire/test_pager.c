@@ -117,22 +117,30 @@ START_TEST(test_restart_counts)
 }
 END_TEST
 
-START_TEST(test_smaller)
+START_TEST(test_streams)
 {
-	unsigned halves = 0;
-
 	(void)err_set(&e, ERR_TIMEOUT, "another");
-	ck_assert(!pager_smaller(&p, &e));
+	ck_assert(!pager_streams(&p, &e));
 	ck_assert_int_eq(e.code, ERR_TIMEOUT);
-	for (;; halves++) {
-		(void)err_set(&e, ERR_LIMIT, "too large");
-		if (!pager_smaller(&p, &e))
-			break;
-		ck_assert_int_eq(e.code, ERR_NONE);
-	}
-	ck_assert_uint_eq(halves, 8);
-	ck_assert_uint_eq(p.limit, 1);
+	ck_assert(!p.streams);
+	(void)err_set(&e, ERR_LIMIT, "too large");
+	ck_assert(pager_streams(&p, &e));
+	ck_assert_int_eq(e.code, ERR_NONE);
+	ck_assert(p.streams);
+	(void)err_set(&e, ERR_LIMIT, "an envelope");
+	ck_assert(!pager_streams(&p, &e));
 	ck_assert_int_eq(e.code, ERR_LIMIT);
+	pager_init(&p, 500);
+	ck_assert(!p.streams);
+}
+END_TEST
+
+START_TEST(test_no_memory_to_begin)
+{
+	ck_assert_int_eq(pager_feed(&p, FIRST, 20, &e), -1);
+	ck_assert_int_eq(e.code, ERR_SYSTEM);
+	ck_assert_int_eq(pager_end(&p, &e), -1);
+	ck_assert_int_eq(e.code, ERR_CUT);
 }
 END_TEST
 
@@ -150,7 +158,8 @@ main(void)
 	tcase_add_test(tc, test_dropped);
 	tcase_add_test(tc, test_pages_bound);
 	tcase_add_test(tc, test_restart_counts);
-	tcase_add_test(tc, test_smaller);
+	tcase_add_test(tc, test_streams);
+	tcase_add_test(tc, test_no_memory_to_begin);
 	suite_add_tcase(s, tc);
 	return suite_run(s);
 }

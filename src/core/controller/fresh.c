@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/controller/controller.h"
+
+#include <stdio.h>
+
+#include "core/base/limits.h"
+#include "controller_parts.h"
+
+/*
+ * This file takes the fresh lists before a release, and what a GET has brought.
+ * Both may show a NodeClaim by its metadata only.  If the claim is one that
+ * lists and watches leave out, its metadata has to do: it counts as a machine
+ * that is not ready (docs/rules.md#objects-that-are-too-large).
+ */
+
+/* Adds to the metadata what was last known of the claim beyond it.  If it was
+ * not launched then, it may be by now, and nobody will say so. */
+static void
+add_known(const struct controller *s, struct object *claim)
+{
+	uint32_t id = machines_find_claim(&s->machines, claim->uid);
+	const struct entry *e;
+
+	if (id == NO_ID)
+		return;
+	e = &s->machines.at[id];
+	claim->launched = claim->launch_known = e->launched;
+	claim->ready_ms = e->ready_stamp_ms;
+	claim->disrupted = e->disrupted;
+	claim->registered = e->registered;
+	snprintf(claim->node_name, sizeof(claim->node_name), "%s",
+		 machines_other_name(&s->machines, e));
+}
+
+/* Takes an unread claim into the table, or what is new in its metadata. */
+static void
+take_unread(struct controller *s, const struct object *metadata, struct now now)
+{
+	struct object claim = *metadata;
+	uint32_t id;
+
+	add_known(s, &claim);
+	controller_track(s, &claim, now);
+	id = machines_find_claim(&s->machines, claim.uid);
+	if (id != NO_ID)	/* else the table is full */
+		unread_put(&s->unread, id);
+}
+
+/* Does the table have another version of a claim that is not ready there?  The
+ * claim's deadline may have moved. */
+static bool
+is_behind(const struct controller *s, uint32_t id, const struct object *claim)
+{
+	const struct entry *e = &s->machines.at[id];
+
+	return e->ready_ms == STAMP_NONE &&
+	       !machines_rv_is(&s->machines, e, claim->rv);
+}
+
+/* Is the claim too young to count, unless it is launched?  An unread claim may
+ * be launched. */
+static bool
+is_young(const struct entry *e, int64_t now_ms)
+{
+	return !e->launched && now_ms < e->created_ms + LAUNCH_GRACE_MS;
+}
+
+/* Returns whether the fresh list has shown something about this unread claim
+ * that stops the release.  The claim has just been taken.  While it is young,
+ * the release waits, because the claim is about to count. */
+static bool
+unread_stops(struct controller *s, const char *uid, struct now now)
+{
+	uint32_t id = machines_find_claim(&s->machines, uid);
+	const struct entry *e = id == NO_ID ? NULL : &s->machines.at[id];
+
+	return e != NULL && !e->deleting &&
+	       is_young(e, controller_steady(s, now).server_ms);
+}
+
+/* A claim that the table does not know stops the release.  If it is unread, the
+ * table knows it from now on, and the next list shows nothing new. */
+void
+controller_fresh(struct controller *s, const struct object *claim,
+		 struct now now)
+{
+	const struct view *v = &s->views.at[KIND_NODECLAIM];
+	uint32_t id = machines_find_claim(&s->machines, claim->uid);
+
+	if (id != NO_ID && unread_has(&s->unread, id)) {
+		take_unread(s, claim, now);
+		if (unread_stops(s, claim->uid, now))
+			release_unknown(&s->release);
+		return;
+	}
+	/* In a full table it says nothing that a claim is not known. */
+	if (claim->deleting || (id == NO_ID && v->full) ||
+	    (id != NO_ID && !is_behind(s, id, claim)))
+		return;
+	release_unknown(&s->release);
+	if (id == NO_ID && v->skipped)
+		take_unread(s, claim, now);
+}
+
+void
+controller_fresh_skipped(struct controller *s, enum kind kind)
+{
+	controller_count_skipped(s, kind);
+	if (kind == KIND_NODECLAIM)
+		unread_list_incomplete(&s->unread);
+}
+
+/* Drops the unread claims that the complete list did not show. */
+static void
+drop_gone(struct controller *s, struct now now)
+{
+	for (uint32_t id = 0; id < s->machines.top; id++) {
+		if (!s->machines.at[id].used ||
+		    !unread_is_gone(&s->unread, id))
+			continue;
+		views_gone(&s->views, KIND_NODECLAIM);
+		controller_drop(s, id, now);
+		views_room(&s->views, KIND_NODECLAIM);
+	}
+}
+
+void
+controller_fresh_done(struct controller *s, enum kind kind,
+		      const struct controller_outcome *o, struct now now)
+{
+	const struct view *v = &s->views.at[kind];
+	bool ok = o->code == CONTROLLER_OK ||
+		  (o->code == CONTROLLER_GONE && v->listed && !v->served);
+
+	if (o->code == CONTROLLER_OK && kind == KIND_NODECLAIM)
+		drop_gone(s, now);
+	if (o->code == CONTROLLER_OK && kind == KIND_NODECLAIM &&
+	    views_settle(&s->views))
+		controller_claims_known(s, now);
+	switch (release_done(&s->release, kind, ok, now.boot_ms, &s->pace,
+			     &s->notes)) {
+	case RELEASE_GOOD:
+		controller_queue_all(s);
+		break;
+	case RELEASE_MISTRUSTS:
+		views_want_list(&s->views, kind);
+		break;
+	case RELEASE_WAITS:
+		break;
+	}
+}
+
+/* Takes over what a GET brought.  If the watch has said more since the GET was
+ * sent, the object may be older than what the table knows.  Then it does not
+ * count, and the object is looked at again. */
+void
+controller_found(struct controller *s, const struct action *a,
+		 const struct object *o, bool whole, struct now now)
+{
+	const struct entry *e = &s->machines.at[a->id];
+	bool fits;
+
+	if (!writes_awaits(&s->writes, a) || !e->used)
+		return;
+	fits = a->act == ACT_READ
+		       ? machines_rv_is(&s->machines, e, a->rv)
+		       : s->views.at[o->kind].forgotten == a->forgotten;
+	if (fits && whole)
+		controller_track(s, o, now);
+	else if (fits)
+		take_unread(s, o, now);
+	if (a->act != ACT_READ_CLAIM)
+		return;
+	s->writes.at[a->id].owner_hold = s->writes.at[a->id].owner_default =
+		HOLD_ABSENT;
+	if (o->mark != MARK_ABSENT ||
+	    machines_find_claim(&s->machines, o->uid) != NO_ID)
+		return;
+	s->writes.at[a->id].owner_hold = o->hold;
+	s->writes.at[a->id].owner_default = o->default_hold;
+}

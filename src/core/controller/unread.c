@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unread.h"
+
+#include <stdlib.h>
+
+int
+unread_init(struct unread *u, uint32_t ids)
+{
+	*u = (struct unread){.list = 1};
+	u->at = calloc(ids, sizeof(*u->at));
+	return u->at == NULL ? -1 : 0;
+}
+
+void
+unread_free(struct unread *u)
+{
+	free(u->at);
+	*u = (struct unread){0};
+}
+
+void
+unread_put(struct unread *u, uint32_t id)
+{
+	u->at[id] = u->list;
+}
+
+void
+unread_end(struct unread *u, uint32_t id)
+{
+	if (u->at[id] != 0)	/* a page that is only read takes no memory */
+		u->at[id] = 0;
+}
+
+void
+unread_list(struct unread *u)
+{
+	u->list++;
+	u->incomplete = false;
+}
+
+void
+unread_list_incomplete(struct unread *u)
+{
+	u->incomplete = true;
+}
+
+bool
+unread_is_gone(const struct unread *u, uint32_t id)
+{
+	return unread_has(u, id) && u->at[id] != u->list && !u->incomplete;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_CONTROLLER_UNREAD_H
+#define CORE_CONTROLLER_UNREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Which NodeClaims are unread: those that lists and watches leave out, because
+ * they are too large or cannot be decoded.  Only the metadata-only lists before
+ * a release show them (docs/rules.md#objects-that-are-too-large).  Such a list
+ * also shows which of them are gone: those that were unread before it began and
+ * that it does not show.  Not thread-safe.
+ *
+ *              a list left something out and did not show it, or
+ *              only its metadata could be had (unread_put)
+ *     (read) ────────────────────────────────────────────────▶ unread
+ *        ▲                                                       │
+ *        └─ a list, a watch or a GET showed all of it, or it is ─┘
+ *           gone (unread_end)
+ */
+struct unread {
+	uint32_t *at;	 /* by id: the number of the latest list that had begun
+			    when the claim was last known to be there; 0: it is
+			    not unread */
+	uint32_t list;	 /* the number of the latest list, from 1 on */
+	bool incomplete; /* that list has left something out as well */
+};
+
+int unread_init(struct unread *u, uint32_t ids); /* -1: no memory */
+void unread_free(struct unread *u);
+
+void unread_put(struct unread *u, uint32_t id);
+void unread_end(struct unread *u, uint32_t id);
+
+static inline bool
+unread_has(const struct unread *u, uint32_t id)
+{
+	return u->at[id] != 0;
+}
+
+/* A metadata-only list begins.  Each unread claim that it shows is put again.
+ * If it leaves out an item, nobody knows which one is missing. */
+void unread_list(struct unread *u);
+void unread_list_incomplete(struct unread *u);
+/* Call this when the list is complete.  Returns whether the unread claim is
+ * gone. */
+bool unread_is_gone(const struct unread *u, uint32_t id);
+
+#endif
