@@ -106,6 +106,11 @@
 				   20 */
 #define JSON_VALUES_MAX 100000	/* a body of 7 MiB of `"",` would cost cJSON
 				   269 MB */
+#define JSON_KEPT_VALUES_MAX 20000	/* of those that we look at; real ones
+					   have a hundred */
+#define JSON_KEPT_BYTES_MAX (2u << 20)	/* the same, as text: annotations of
+					   256 KiB take 1.5 MiB if JSON makes
+					   six bytes of each */
 
 /* The webhook server. */
 #define SERVER_BYTES_MAX (32u << 20)	/* bodies held at once; beyond: 503.

@@ -26,12 +26,18 @@ enum watch_type {
 /* Decodes one line.  It calls `decode` with the line's object, unless the line
  * is a bookmark or an error, and fails if decode does.  It sets bookmark_rv for
  * WATCH_BOOKMARK only.  For WATCH_ERROR it returns 0, too, and sets
- * *status_code to the Status' code and *e to its message. */
+ * *status_code to the Status' code and *e to its message.  `keep` is what is
+ * looked at: WATCH_LINE_KEEP of a list that has WATCH_STATUS_KEEP, metadata with
+ * its resourceVersion, and what `decode` needs. */
+#define WATCH_LINE_KEEP(object) {"type", NULL}, {"object", object}
+#define WATCH_STATUS_KEEP                                                      \
+	{"kind", NULL}, {"code", NULL}, {"reason", NULL}, {"message", NULL}
 typedef int watch_object_fn(void *ctx, const struct json *object,
 			    struct err *e);
-int watch_line_decode(const char *bytes, size_t n, enum watch_type *type,
-		      int *status_code, char bookmark_rv[RV_BYTES],
-		      watch_object_fn *decode, void *ctx, struct err *e);
+int watch_line_decode(const char *bytes, size_t n, const struct json_keep *keep,
+		      enum watch_type *type, int *status_code,
+		      char bookmark_rv[RV_BYTES], watch_object_fn *decode,
+		      void *ctx, struct err *e);
 
 /* Decode a metav1.Status, from bytes or from JSON.  What the Status does not
  * have becomes 0 or "", and long texts are cut.  They return false, with *out

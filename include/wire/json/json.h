@@ -11,7 +11,8 @@
  * Reading JSON (RFC 8259) by cJSON.  Before cJSON sees the bytes, a pass over
  * them bounds depth and number of values and refuses what cJSON would let
  * through: bytes that are no UTF-8, \u0000, lone surrogates, control bytes, a
- * BOM, and anything after the document.
+ * BOM, and anything after the document.  The same pass leaves out what the
+ * caller does not want: most of a Node is neither copied nor parsed.
  *
  * An error is ERR_INPUT ("not JSON: … at byte N"), ERR_LIMIT if the text is
  * beyond the bounds, or ERR_SYSTEM.  Keys compare case-sensitively; of
@@ -26,6 +27,8 @@ struct json_bounds {
 	unsigned depth_max;	/* of arrays and objects */
 	unsigned values_max;	/* of any kind; keys do not count */
 	bool nul_ok;	/* \u0000 is allowed, and the string ends before it */
+	unsigned kept_values_max;	/* of those that json_pick keeps */
+	size_t kept_bytes_max;		/* the same, of their text */
 };
 extern const struct json_bounds json_bounds_default;	/* limits.h */
 /* For what the API server stores: any annotation or message may hold \u0000,
@@ -36,6 +39,20 @@ extern const struct json_bounds json_bounds_stored;
  * The n bytes need no NUL at the end and may be freed afterwards. */
 struct json *json_parse(const char *bytes, size_t n,
 			const struct json_bounds *bounds, struct err *e);
+
+/* Which members of an object are wanted.  An array of them ends with a key of
+ * NULL.  For an array, it applies to each element.  A value that is no object
+ * or array is kept. */
+struct json_keep {
+	const char *key;
+	const struct json_keep *members;	/* NULL: the whole value */
+};
+
+/* The same for the members in `keep` only.  All of the text is checked.  A
+ * member whose key is written with an escape is kept as well. */
+struct json *json_pick(const char *bytes, size_t n,
+		       const struct json_keep *keep,
+		       const struct json_bounds *bounds, struct err *e);
 void json_free(struct json *root);
 void json_freep(struct json **root);
 #define AUTO_JSON __attribute__((cleanup(json_freep))) struct json *

@@ -9,21 +9,25 @@
 #include "wire/json/json.h"
 
 /*
- * The pass over the bytes that json_parse makes before cJSON sees them.  It
- * checks the bounds and the bytes, and counts values.  It leaves the grammar to
- * cJSON.  In a text that breaks the grammar, the counts are exact up to the
- * place where cJSON stops, so they are an upper bound on what cJSON allocates.
- * Keeps no state; any thread.
+ * The pass over the bytes that json_parse and json_pick make before cJSON sees
+ * them.  It checks the bounds, the bytes and the grammar, copies what is kept,
+ * and counts it, so that cJSON's memory can be allocated at once.  Keeps no
+ * state; any thread.
  */
 struct json_tally {
-	size_t values;
-	size_t strings;	/* keys among them */
+	size_t values, keys;
+	size_t text_bytes;	/* of keys, strings and numbers, as they stand
+				   in the text */
+	size_t bytes;		/* written to `out` */
 };
 
-/* Returns 0 with *out filled in, or -1: ERR_INPUT "not JSON: … at byte N", or
- * ERR_LIMIT if the text is beyond the bounds. */
+/* Returns 0 with *kept filled in, or -1: ERR_INPUT "not JSON: … at byte N", or
+ * ERR_LIMIT if the text is beyond the bounds.  If `out` is NULL, everything is
+ * kept and nothing is copied.  Else what `keep` names is written there.  It has
+ * no more bytes than the text, and no more than bounds->kept_bytes_max. */
 int json_scan(const char *bytes, size_t n, const struct json_bounds *bounds,
-	      struct json_tally *out, struct err *e);
+	      const struct json_keep *keep, char *out, struct json_tally *kept,
+	      struct err *e);
 
 static inline bool
 json_is_space(char c)

@@ -9,6 +9,36 @@
 #include "wire/api/patch.h"
 #include "wire/json/json.h"
 
+/* What is looked at: it is a small part of a Node. */
+static const struct json_keep resource_keep[] = {
+	{"group", NULL}, {"resource", NULL}, {NULL, NULL}};
+static const struct json_keep labels_keep[] = {
+	{NODEPOOL_LABEL, NULL}, {NULL, NULL}};
+static const struct json_keep metadata_keep[] = {
+	{"name", NULL},
+	{"labels", labels_keep},
+	{"annotations", NULL},
+	{NULL, NULL}};
+static const struct json_keep taint_keep[] = {{"key", NULL}, {NULL, NULL}};
+static const struct json_keep spec_keep[] = {
+	{"taints", taint_keep}, {NULL, NULL}};
+static const struct json_keep object_keep[] = {
+	{"metadata", metadata_keep}, {"spec", spec_keep}, {NULL, NULL}};
+static const struct json_keep request_keep[] = {
+	{"uid", NULL},
+	{"resource", resource_keep},
+	{"subResource", NULL},
+	{"name", NULL},
+	{"operation", NULL},
+	{"dryRun", NULL},
+	{"object", object_keep},
+	{NULL, NULL}};
+static const struct json_keep review_keep[] = {
+	{"kind", NULL},
+	{"apiVersion", NULL},
+	{"request", request_keep},
+	{NULL, NULL}};
+
 /* --- decode --------------------------------------------------------------- */
 
 static int
@@ -201,7 +231,7 @@ admission_decode(const char *body, size_t n, const struct hold_key *today,
 	if (n == 0)
 		return err_set(e, ERR_INPUT, "empty body");
 
-	AUTO_JSON root = json_parse(body, n, &json_bounds_default, e);
+	AUTO_JSON root = json_pick(body, n, review_keep, &json_bounds_default, e);
 
 	if (root == NULL || request_read(root, &request, &uid, e))
 		return -1;

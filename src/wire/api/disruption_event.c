@@ -75,11 +75,29 @@ root_decode(const struct json *root, struct disruption_event *out,
 	return 0;
 }
 
+/* What is looked at. */
+static const struct json_keep claim_keep[] = {
+	{"apiVersion", NULL},
+	{"kind", NULL},
+	{"name", NULL},
+	{"uid", NULL},
+	{NULL, NULL}};
+static const struct json_keep metadata_keep[] = {
+	{"resourceVersion", NULL}, {NULL, NULL}};
+static const struct json_keep event_keep[] = {
+	WATCH_STATUS_KEEP, /* an Event has a reason and a message as well */
+	{"metadata", metadata_keep},
+	{"involvedObject", claim_keep},
+	{NULL, NULL}};
+static const struct json_keep line_keep[] = {
+	WATCH_LINE_KEEP(event_keep), {NULL, NULL}};
+
 int
 disruption_event_decode(const char *bytes, size_t n,
 			struct disruption_event *out, struct err *e)
 {
-	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
+	AUTO_JSON root = json_pick(bytes, n, event_keep,
+				   &json_bounds_stored, e);
 
 	return root == NULL ? -1 : root_decode(root, out, e);
 }
@@ -98,7 +116,7 @@ disruption_event_watch_decode(const char *bytes, size_t n,
 {
 	char rv[RV_BYTES];
 
-	if (watch_line_decode(bytes, n, type, status_code, rv,
+	if (watch_line_decode(bytes, n, line_keep, type, status_code, rv,
 			      event_line_decode, out, e))
 		return -1;
 	if (*type == WATCH_BOOKMARK) {

@@ -47,11 +47,26 @@ root_decode(const struct json *root, struct nodepool *out, struct err *e)
 	return 0;
 }
 
+/* What is looked at. */
+static const struct json_keep metadata_keep[] = {
+	{"name", NULL},
+	{"uid", NULL},
+	{"resourceVersion", NULL},
+	{"annotations", NULL},
+	{NULL, NULL}};
+static const struct json_keep nodepool_keep[] = {
+	{"metadata", metadata_keep}, {NULL, NULL}};
+static const struct json_keep line_object_keep[] = {
+	WATCH_STATUS_KEEP, {"metadata", metadata_keep}, {NULL, NULL}};
+static const struct json_keep line_keep[] = {
+	WATCH_LINE_KEEP(line_object_keep), {NULL, NULL}};
+
 int
 nodepool_decode(const char *bytes, size_t n, struct nodepool *out,
 		struct err *e)
 {
-	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
+	AUTO_JSON root = json_pick(bytes, n, nodepool_keep,
+				   &json_bounds_stored, e);
 
 	return root == NULL ? -1 : root_decode(root, out, e);
 }
@@ -68,7 +83,7 @@ nodepool_watch_decode(const char *bytes, size_t n, enum watch_type *type,
 {
 	char rv[RV_BYTES];
 
-	if (watch_line_decode(bytes, n, type, status_code, rv,
+	if (watch_line_decode(bytes, n, line_keep, type, status_code, rv,
 			      nodepool_line_decode, out, e))
 		return -1;
 	if (*type == WATCH_BOOKMARK) {

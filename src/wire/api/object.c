@@ -267,11 +267,52 @@ root_decode(const struct json *root, enum kind kind,
 	return 0;
 }
 
+/* What is looked at. */
+static const struct json_keep labels_keep[] = {
+	{NODEPOOL_LABEL, NULL}, {REGISTERED_LABEL, NULL}, {NULL, NULL}};
+static const struct json_keep owner_keep[] = {
+	{"apiVersion", NULL},
+	{"kind", NULL},
+	{"name", NULL},
+	{"uid", NULL},
+	{NULL, NULL}};
+static const struct json_keep metadata_keep[] = {
+	{"name", NULL},
+	{"uid", NULL},
+	{"resourceVersion", NULL},
+	{"creationTimestamp", NULL},
+	{"deletionTimestamp", NULL},
+	{"labels", labels_keep},
+	{"annotations", NULL},
+	{"ownerReferences", owner_keep},
+	{NULL, NULL}};
+static const struct json_keep condition_keep[] = {
+	{"type", NULL},
+	{"status", NULL},
+	{"reason", NULL},
+	{"lastTransitionTime", NULL},
+	{NULL, NULL}};
+static const struct json_keep status_keep[] = {
+	{"providerID", NULL},
+	{"nodeName", NULL},
+	{"conditions", condition_keep},
+	{NULL, NULL}};
+static const struct json_keep object_keep[] = {
+	{"metadata", metadata_keep}, {"status", status_keep}, {NULL, NULL}};
+static const struct json_keep line_object_keep[] = {
+	WATCH_STATUS_KEEP,
+	{"metadata", metadata_keep},
+	{"status", status_keep},
+	{NULL, NULL}};
+static const struct json_keep line_keep[] = {
+	WATCH_LINE_KEEP(line_object_keep), {NULL, NULL}};
+
 int
 object_decode(const char *bytes, size_t n, enum kind kind,
 	      const struct hold_key *hold, struct object *out, struct err *e)
 {
-	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
+	AUTO_JSON root = json_pick(bytes, n, object_keep, &json_bounds_stored,
+				   e);
 
 	if (root == NULL)
 		return -1;
@@ -300,7 +341,7 @@ watch_decode(const char *bytes, size_t n, enum kind kind,
 	struct line_ctx ctx = {kind, hold, out};
 	char rv[RV_BYTES];
 
-	if (watch_line_decode(bytes, n, type, status_code, rv,
+	if (watch_line_decode(bytes, n, line_keep, type, status_code, rv,
 			      object_line_decode, &ctx, e))
 		return -1;
 	if (*type == WATCH_BOOKMARK) {

@@ -13,12 +13,16 @@
 const struct json_bounds json_bounds_default = {
 	.depth_max = JSON_DEPTH_MAX,
 	.values_max = JSON_VALUES_MAX,
+	.kept_values_max = JSON_KEPT_VALUES_MAX,
+	.kept_bytes_max = JSON_KEPT_BYTES_MAX,
 };
 
 const struct json_bounds json_bounds_stored = {
 	.depth_max = JSON_DEPTH_MAX,
 	.values_max = JSON_VALUES_MAX,
 	.nul_ok = true,
+	.kept_values_max = JSON_KEPT_VALUES_MAX,
+	.kept_bytes_max = JSON_KEPT_BYTES_MAX,
 };
 
 /*
@@ -71,15 +75,14 @@ hooks_set(void)
 	cJSON_InitHooks(&hooks);
 }
 
-/* The block has room for a node for each value, and one more in case the text
- * proves to be no value.  It has room for a copy of each string with its NUL,
- * and as much again for the digits of numbers, which newer versions of cJSON
- * copy too. */
+/* The block has room for a node for each value, and for a copy of each key and
+ * string with its NUL.  Newer versions of cJSON copy the digits of a number,
+ * too. */
 static struct arena *
-arena_new(size_t n, const struct json_tally *t)
+arena_new(const struct json_tally *t)
 {
-	size_t size = (t->values + 1) * aligned(sizeof(cJSON)) +
-		      (t->values + t->strings) * alignof(cJSON) + 2 * n;
+	size_t size = t->values * aligned(sizeof(cJSON)) +
+		      (t->values + t->keys) * alignof(cJSON) + t->text_bytes;
 	struct arena *a = malloc(sizeof(*a) + size);
 
 	if (a != NULL)
@@ -106,50 +109,30 @@ to_cjson(const struct json *v)
 }
 
 static int
-not_json(struct err *e, const char *why, const char *bytes, const char *at)
-{
-	return err_set(e, ERR_INPUT, "not JSON: %s at byte %zu", why,
-		       (size_t)(at - bytes));
-}
-
-/* Parses all of bytes[0..n) as one document into a. */
-static int
 parse_into(struct arena *a, const char *bytes, size_t n, struct err *e)
 {
-	const char *at = bytes;
-	cJSON *root;
+	const cJSON *root;
 
 	parsing = a;
 	/* cJSON_GetErrorPtr is not used because its variable is shared by all
 	 * threads. */
-	root = cJSON_ParseWithLengthOpts(bytes, n, &at, 0);
+	root = cJSON_ParseWithLengthOpts(bytes, n, NULL, 0);
 	parsing = NULL;
-	if (root == NULL && a->full)
-		return err_set(e, ERR_SYSTEM, "JSON outgrew its memory");
 	if (root == NULL)
-		return not_json(e, "syntax error", bytes, at);
-	assert((char *)root == a->data);
-	while (at < bytes + n && json_is_space(*at))
-		at++;
-	if (at < bytes + n)
-		return not_json(e, "more than one document", bytes, at);
+		return err_set(e, ERR_SYSTEM,
+			       a->full ? "JSON outgrew its memory"
+				       : "cJSON refuses what is JSON");
+	assert((const char *)root == a->data);
 	return 0;
 }
 
-struct json *
-json_parse(const char *bytes, size_t n, const struct json_bounds *bounds,
-	   struct err *e)
+/* Parses the n bytes, of which *kept is counted. */
+static struct json *
+parse_counted(const char *bytes, size_t n, const struct json_tally *kept,
+	      struct err *e)
 {
-	struct json_tally tally;
-	struct arena *a;
+	struct arena *a = arena_new(kept);
 
-	if (n == 0) {
-		(void)not_json(e, "nothing", bytes, bytes);
-		return NULL;
-	}
-	if (json_scan(bytes, n, bounds, &tally, e))
-		return NULL;
-	a = arena_new(n, &tally);
 	if (a == NULL) {
 		(void)err_set(e, ERR_SYSTEM, "out of memory");
 		return NULL;
@@ -159,6 +142,36 @@ json_parse(const char *bytes, size_t n, const struct json_bounds *bounds,
 		return NULL;
 	}
 	return to_json((cJSON *)a->data);
+}
+
+struct json *
+json_parse(const char *bytes, size_t n, const struct json_bounds *bounds,
+	   struct err *e)
+{
+	struct json_bounds all = *bounds;
+	struct json_tally kept;
+
+	all.kept_values_max = bounds->values_max;
+	if (json_scan(bytes, n, &all, NULL, NULL, &kept, e))
+		return NULL;
+	return parse_counted(bytes, n, &kept, e);
+}
+
+struct json *
+json_pick(const char *bytes, size_t n, const struct json_keep *keep,
+	  const struct json_bounds *bounds, struct err *e)
+{
+	size_t room = n < bounds->kept_bytes_max ? n : bounds->kept_bytes_max;
+	char *text = malloc(room + 1); /* 0 bytes are memory, too */
+	struct json_tally kept;
+	struct json *root = NULL;
+
+	if (text == NULL)
+		(void)err_set(e, ERR_SYSTEM, "out of memory");
+	else if (json_scan(bytes, n, bounds, keep, text, &kept, e) == 0)
+		root = parse_counted(text, kept.bytes, &kept, e);
+	free(text);
+	return root;
 }
 
 void

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,7 +58,7 @@ static const struct {
 	const char *why;
 } bad[] = {
 	BAD("", "not JSON: nothing at byte 0"),
-	BAD(" ", "not JSON: syntax error at byte 0"),
+	BAD(" ", "not JSON: unfinished document at byte 1"),
 	BAD("\xef\xbb\xbf{}", "not JSON: unexpected byte at byte 0"),
 	BAD("{}\0", "not JSON: unexpected byte at byte 2"),
 	BAD("\0", "not JSON: unexpected byte at byte 0"),
@@ -74,7 +75,7 @@ static const struct {
 	BAD("[}", "not JSON: syntax error at byte 1"),
 	BAD("[1,]", "not JSON: syntax error at byte 3"),
 	BAD("{\"a\"}", "not JSON: syntax error at byte 4"),
-	BAD("{a:1}", "not JSON: syntax error at byte 2"),
+	BAD("{a:1}", "not JSON: syntax error at byte 1"),
 	BAD("{'a':1}", "not JSON: unexpected byte at byte 1"),
 	BAD("[1] // x", "not JSON: unexpected byte at byte 4"),
 	BAD("NaN", "not JSON: unexpected byte at byte 0"),
@@ -278,6 +279,143 @@ START_TEST(test_integers)
 }
 END_TEST
 
+static const struct json_keep inner[] = {
+	{"x", NULL}, {NULL, NULL}};
+static const struct json_keep wanted[] = {
+	{"a", NULL}, {"in", inner}, {NULL, NULL}};
+
+/* The value as text, in which everything that was kept can be seen. */
+static void
+show(const struct json *v, char *out, size_t cap)
+{
+	size_t n = strlen(out);
+	long long i;
+
+	if (json_string(v) != NULL) {
+		(void)snprintf(out + n, cap - n, "'%s'", json_string(v));
+	} else if (json_integer(v, &i) == 0) {
+		(void)snprintf(out + n, cap - n, "%lld", i);
+	} else if (json_is_object(v) || json_is_array(v)) {
+		(void)snprintf(out + n, cap - n, json_is_object(v) ? "{" : "[");
+		for (const struct json *m = json_first(v); m;
+		     m = json_next(m)) {
+			if (json_is_object(v))
+				(void)snprintf(out + strlen(out),
+					       cap - strlen(out), "%s:",
+					       json_key(m));
+			show(m, out, cap);
+			(void)snprintf(out + strlen(out), cap - strlen(out),
+				       ";");
+		}
+		(void)snprintf(out + strlen(out), cap - strlen(out), "%s",
+			       json_is_object(v) ? "}" : "]");
+	} else {
+		(void)snprintf(out + n, cap - n, json_is_null(v) ? "null"
+						 : json_is_true(v) ? "true"
+								   : "false");
+	}
+}
+
+static const struct {
+	const char *text, *kept;
+} picked[] = {
+	{"{}", "{}"},
+	{"7", "7"},
+	{"\"x\"", "'x'"},
+	{"{\"b\":1}", "{}"},
+	{"{\"a\":1}", "{a:1;}"},
+	{" { \"a\" : 1 , \"b\" : 2 } ", "{a:1;}"},
+	{"{\"b\":{\"a\":1},\"a\":2}", "{a:2;}"},
+	{"{\"a\":1,\"a\":2}", "{a:1;a:2;}"},
+	{"{\"a\":{\"b\":[{\"c\":null}]}}", "{a:{b:[{c:null;};];};}"},
+	{"{\"b\":[1,{\"a\":\"]}\"}],\"in\":{\"y\":1,\"x\":true,\"z\":[]}}",
+	 "{in:{x:true;};}"},
+	{"{\"in\":[{\"y\":1,\"x\":2},3,{\"y\":4},[{\"x\":5}],[]],\"c\":0}",
+	 "{in:[{x:2;};3;{};[{x:5;};];[];];}"},
+	{"{\"in\":null}", "{in:null;}"},
+	{"{\"aa\":1,\"\":2,\"A\":3}", "{}"},
+	/* An escape in a key: cJSON knows what it is. */
+	{"{\"\\u0061\":1,\"\\u0062\":{\"x\":2}}", "{a:1;b:{x:2;};}"},
+	{"[{\"a\":1,\"b\":2},{\"b\":3}]", "[{a:1;};{};]"},
+};
+
+START_TEST(test_picked)
+{
+	const char *text = picked[_i].text;
+	struct err e = {0};
+	char out[200] = "";
+	AUTO_JSON root = json_pick(text, strlen(text), wanted,
+				   &json_bounds_default, &e);
+
+	ck_assert_msg(root != NULL, "%s: %s", text, e.text);
+	show(root, out, sizeof(out));
+	ck_assert_str_eq(out, picked[_i].kept);
+}
+END_TEST
+
+/* What is left out has to be JSON all the same. */
+START_TEST(test_pick_checks_all)
+{
+	char text[200];
+	struct err whole, part;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		char *p = text + snprintf(text, sizeof(text), "{\"b\":");
+		size_t n = (size_t)(p - text) + bad[i].n;
+
+		memcpy(p, bad[i].text, bad[i].n);
+		p[bad[i].n] = '}';
+		whole = part = (struct err){0};
+
+		AUTO_JSON all = json_parse(text, n + 1, &json_bounds_default,
+					   &whole);
+		AUTO_JSON some = json_pick(text, n + 1, wanted,
+					   &json_bounds_default, &part);
+
+		ck_assert_ptr_null(all);
+		ck_assert_ptr_null(some);
+		ck_assert_int_eq(whole.code, ERR_INPUT);
+		ck_assert_str_eq(part.text, whole.text);
+	}
+}
+END_TEST
+
+START_TEST(test_pick_bounds)
+{
+	struct json_bounds b = json_bounds_default;
+	static const char text[] = "{\"b\":[1,2,3],\"a\":[1,2],\"in\":{}}";
+	struct err e = {0};
+
+	b.values_max = 9;
+	b.kept_values_max = 5;
+	b.kept_bytes_max = strlen("{\"a\":[1,2],\"in\":{}}");
+
+	AUTO_JSON fits = json_pick(text, strlen(text), wanted, &b, &e);
+
+	ck_assert_msg(fits != NULL, "%s", e.text);
+	b.kept_bytes_max--;
+
+	AUTO_JSON long_one = json_pick(text, strlen(text), wanted, &b, &e);
+
+	ck_assert_ptr_null(long_one);
+	ck_assert_int_eq(e.code, ERR_LIMIT);
+	b.kept_bytes_max++;
+	b.kept_values_max--;
+
+	AUTO_JSON many = json_pick(text, strlen(text), wanted, &b, &e);
+
+	ck_assert_ptr_null(many);
+	ck_assert_int_eq(e.code, ERR_LIMIT);
+	b.kept_values_max++;
+	b.values_max--;
+
+	AUTO_JSON more = json_pick(text, strlen(text), wanted, &b, &e);
+
+	ck_assert_ptr_null(more);
+	ck_assert_int_eq(e.code, ERR_LIMIT);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -293,6 +431,10 @@ main(void)
 	tcase_add_test(tc, test_members);
 	tcase_add_test(tc, test_types);
 	tcase_add_test(tc, test_integers);
+	tcase_add_loop_test(tc, test_picked, 0,
+			    sizeof(picked) / sizeof(picked[0]));
+	tcase_add_test(tc, test_pick_checks_all);
+	tcase_add_test(tc, test_pick_bounds);
 	suite_add_tcase(s, tc);
 	return suite_run(s);
 }
