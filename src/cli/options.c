@@ -140,7 +140,7 @@ print_help(const char *usage)
 		print_flag(name, def[0] ? def : "''", help);
 	(void)printf("    -h, --help:\n        this text\n\n"
 		     "Flags, then the environment (HOLD_DURATION, "
-		     "HOLD_ANNOTATION), then the file,\nthen defaults.\n");
+		     "HOLD_ANNOTATION, MEMORY_LIMIT), then\nthe file, then defaults.\n");
 }
 
 /* Returns the variable behind a flag that is not configuration, or NULL if

@@ -113,23 +113,20 @@ on_event(void *ctx, enum server_event event)
 		counter_add(&h->shared->counters, COUNTER_SHED);
 }
 
-/* As many connections as there are descriptors for, beside those of everything
- * else. */
-static unsigned
-places(void)
+unsigned
+hook_places(unsigned max)
 {
 	struct rlimit r;
 
-	if (getrlimit(RLIMIT_NOFILE, &r) != 0 ||
-	    r.rlim_cur >= SERVER_CONNECTIONS_MAX + FILES_KEPT)
-		return SERVER_CONNECTIONS_MAX;
+	if (getrlimit(RLIMIT_NOFILE, &r) != 0 || r.rlim_cur >= max + FILES_KEPT)
+		return max;
 	return r.rlim_cur > 2 * FILES_KEPT ? (unsigned)r.rlim_cur - FILES_KEPT
 					   : (unsigned)r.rlim_cur / 2;
 }
 
 int
 hook_start(struct hook *h, struct state *s, const struct config *c,
-	   const struct timing *t, struct err *e)
+	   const struct timing *t, unsigned connections_max, struct err *e)
 {
 	static const struct server_route routes[] = {
 		{.path = "/mutate",
@@ -146,7 +143,7 @@ hook_start(struct hook *h, struct state *s, const struct config *c,
 		.ctx = h,
 		.on_event = on_event,
 		.threads = SERVER_THREADS,
-		.connections_max = places(),
+		.connections_max = connections_max,
 		.bytes_max = SERVER_BYTES_MAX,
 		.big_bytes = REVIEW_BYTES_BIG,
 		.big_max = REVIEWS_BIG_MAX,

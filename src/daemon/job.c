@@ -176,8 +176,10 @@ job_start(const struct job_env *v, struct job *j, uint64_t tag,
 	}
 	if (q.fence_ms <= clock_boot_ms())
 		return err_set(e, ERR_TIMEOUT, "the lead is over");
-	if (act_writes(j->action.act))
+	if (act_writes(j->action.act)) {
+		q.answer_max = WRITE_ANSWER_MAX;
 		patch_of(v, &j->action, &body, &q);
+	}
 	if (path.full || body.full)
 		return err_set(e, ERR_LIMIT, "request for %s is too long",
 			       j->action.name);

@@ -15,6 +15,7 @@
 #include "event_recorder.h"
 #include "health.h"
 #include "hook.h"
+#include "memory.h"
 #include "serving_cert.h"
 #include "state.h"
 #include "sweeper.h"
@@ -54,6 +55,7 @@ struct serve {
 	struct event_recorder *recorder;
 	struct cert_renewer *renewer;	/* NULL: others renew the pair */
 	char namespace_name[64];
+	unsigned connections_max;	/* of the webhook, at most ever */
 	bool serves;		/* the start has succeeded */
 	int64_t stopping_ms;	/* boot time at which the stop began */
 	unsigned cut;		/* connections open at the end */
@@ -113,7 +115,8 @@ start_servers(struct serve *v, struct err *e)
 {
 	const struct config *c = v->config;
 
-	if (hook_start(&v->hook, v->shared, c, v->timing, e))
+	if (hook_start(&v->hook, v->shared, c, v->timing,
+		       v->connections_max, e))
 		return err_wrap(e, "webhook.address %s", c->webhook.address);
 	serving_cert_init(&v->pair, c, v->shared->clock, &v->shared->counters,
 			  v->hook.server);
@@ -274,14 +277,20 @@ start_workers(struct serve *v, struct err *e)
 static int
 start(struct serve *v, struct kubeconfig *access, struct err *e)
 {
-	v->shared = state_new(&v->config->rules, MACHINES_DEFAULT, e);
+	struct memory m = memory_divide(v->config->memory_limit,
+					v->config->patch_concurrency, 0);
+
+	v->connections_max = hook_places(m.connections_max);
+	v->shared = state_new(&v->config->rules, m.machines_max, e);
 	if (v->shared == NULL || start_kube(v, access, e) ||
 	    make_workers(v, e) || start_servers(v, e) || start_workers(v, e))
 		return -1;
 	v->serves = true;
 	LOG(LOG_INFO, "serving", LS("version", HOLDER_VERSION),
 	    LI("webhookPort", server_port(v->hook.server)),
-	    LI("metricsPort", server_port(v->health.server)));
+	    LI("metricsPort", server_port(v->health.server)),
+	    LI("machinesMax", m.machines_max),
+	    LI("connectionsMax", v->connections_max));
 	return 0;
 }
 
@@ -372,6 +381,26 @@ free_all(struct serve *v)
 	state_free(v->shared);
 }
 
+/* Gives the webhook the memory that the table does not use. */
+static void
+divide_memory(struct serve *v)
+{
+	struct controller_report r;
+	struct memory m;
+
+	state_report(v->shared, &r);
+	m = memory_divide(v->config->memory_limit,
+			  v->config->patch_concurrency,
+			  r.objects[KIND_NODE] > r.objects[KIND_NODECLAIM]
+				  ? r.objects[KIND_NODE]
+				  : r.objects[KIND_NODECLAIM]);
+	server_bound(v->hook.server,
+		     m.connections_max < v->connections_max
+			     ? m.connections_max
+			     : v->connections_max,
+		     m.bodies_max);
+}
+
 static void
 loop(struct serve *v)
 {
@@ -380,6 +409,7 @@ loop(struct serve *v)
 	while (sig == 0) {
 		health_beat(&v->health);
 		serving_cert_look(&v->pair);
+		divide_memory(v);
 		(void)log_flush();
 		sig = wait_signal(&v->signals, v->timing->cert_ms);
 	}

@@ -81,7 +81,7 @@ open_all(struct uninstall *u, struct err *e)
 	u->cleanup = cleanup_new(
 		&(struct cleanup_config){
 			.hold = *hold,
-			.machines_max = MACHINES_DEFAULT,
+			.machines_max = UNINSTALL_MACHINES_MAX,
 			.dry_run = u->setup->dry_run,
 			.remove_registered = u->setup->remove_webhook,
 			.settle_ms = u->timing->settle_ms,

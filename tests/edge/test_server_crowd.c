@@ -64,6 +64,44 @@ START_TEST(idle_after_a_request)
 }
 END_TEST
 
+/* Those that have been idle longest go. */
+START_TEST(a_lower_bound)
+{
+	struct peer some[PLACES / 2];
+
+	for (int i = 0; i < PLACES / 2; i++) {
+		ck_assert_int_eq(peer_open(&some[i], rig.port), 0);
+		expect_served(&some[i]);
+	}
+	ck_assert_uint_eq(server_connections(rig.server), PLACES / 2);
+	server_bound(rig.server, PLACES / 4, 1 << 20);
+	for (int i = 0; i < PLACES / 4; i++)
+		ck_assert(peer_at_end(&some[i]));
+	for (int i = PLACES / 4; i < PLACES / 2; i++)
+		expect_served(&some[i]);
+	ck_assert_uint_eq(server_connections(rig.server), PLACES / 4);
+	for (int i = 0; i < PLACES / 2; i++)
+		peer_close(&some[i]);
+}
+END_TEST
+
+/* A body that is held stays, and the next one finds no room. */
+START_TEST(a_lower_bound_for_bodies)
+{
+	static char body[30000];
+	struct peer p;
+	struct answer a;
+
+	ck_assert_int_eq(peer_open(&p, rig.port), 0);
+	ck_assert_int_eq(peer_post(&p, "/echo", body, sizeof(body), &a), 0);
+	ck_assert_int_eq(a.status, 200);
+	server_bound(rig.server, PLACES, 20000);
+	ck_assert_int_eq(peer_post(&p, "/echo", body, sizeof(body), &a), 0);
+	ck_assert_int_eq(a.status, 503);
+	peer_close(&p);
+}
+END_TEST
+
 START_TEST(silent_from_the_start)
 {
 	struct peer crowd[CROWD], good;
@@ -176,6 +214,8 @@ main(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, idle_after_a_request);
+	tcase_add_test(t, a_lower_bound);
+	tcase_add_test(t, a_lower_bound_for_bodies);
 	tcase_add_test(t, silent_from_the_start);
 	tcase_add_test(t, heads_never_completed);
 	tcase_add_test(t, replies_never_read);

@@ -39,12 +39,13 @@
 				   revision */
 
 /* The table. */
-#define MACHINES_MAX 262144	/* of each kind, at most */
-#define MACHINES_DEFAULT 135000	/* … and unless somebody says otherwise: at 250
-				   bytes an object they fit a memory limit of
-				   128 MiB, with 32 for bodies.  Kubernetes is
-				   tested to 5,000; the largest cluster that was
-				   shown has 130,000 */
+#define MACHINES_MAX 262144	/* of each kind, at most; how many there may be
+				   follows from the memory limit
+				   (daemon/memory.h).  Kubernetes is tested to
+				   5,000; the largest cluster that was shown has
+				   130,000 */
+#define UNINSTALL_MACHINES_MAX MACHINES_MAX	/* its Job has 256 MiB and no
+						   webhook */
 #define NAMES_BYTES 80		/* for the strings of each object, on average;
 				   those of a machine's two objects take 88 if
 				   they are named as EKS does */
@@ -106,24 +107,29 @@
 				   20 */
 #define JSON_VALUES_MAX 100000	/* a body of 7 MiB of `"",` would cost cJSON
 				   269 MB */
-#define JSON_KEPT_VALUES_MAX 20000	/* of those that we look at; real ones
+#define JSON_KEPT_VALUES_MAX 10000	/* of those that we look at; real ones
 					   have a hundred */
-#define JSON_KEPT_BYTES_MAX (2u << 20)	/* the same, as text: annotations of
-					   256 KiB take 1.5 MiB if JSON makes
-					   six bytes of each */
+#define JSON_KEPT_BYTES_MAX (1u << 20)	/* the same, as text; Kubernetes allows
+					   256 KiB of annotations */
 
 /* The webhook server. */
 #define SERVER_BYTES_MAX (32u << 20)	/* bodies held at once; beyond: 503.
 					   Those over REVIEW_BYTES_BIG may take
 					   half of it */
+#define SERVER_BYTES_LEAST (14u << 20)	/* … if the table is full and the memory
+					   limit low; half of it is one of the
+					   largest */
 #define SERVER_DISCARD_MAX (32u << 20)	/* read from a refused body, so that the
 					   answer is not lost in a reset */
 #define SERVER_CONNECTIONS_MAX 4096	/* one per creation in flight, and idle
-					   ones */
-#define SERVER_CONNECTION_BYTES (16u << 10)	/* the head, the reply's head
-						   and one piece of a body; most
-						   connections use 3 KB */
-#define SERVER_TRIM 256	/* how many connections have to close before we give
+					   ones; how many there may be follows
+					   from the memory limit */
+#define SERVER_CONNECTIONS_LEAST 256	/* an API server keeps 25 idle ones */
+#define SERVER_CONNECTION_BYTES (8u << 10)	/* the head, the reply's head
+						   and one piece of a body; the
+						   head of a review has 500
+						   bytes */
+#define SERVER_TRIM 64	/* how many connections have to close before we give
 			   back memory that a flood took */
 #define SERVER_THREADS 2
 #define FILES_KEPT 256		/* descriptors for everything but the webhook's
@@ -140,7 +146,7 @@
 				   not retry when we close first */
 #define HEALTH_CONNECTIONS_MAX 64	/* of the metrics address */
 #define HEALTH_IDLE_MS 10000	/* the same for them: a scraper dials again */
-#define METRICS_PAGES_MAX 4	/* at once; 2 MiB each at most */
+#define METRICS_PAGES_MAX 2	/* at once; 2 MiB each at most */
 #define DRAIN_QUIET_MS 10000	/* from SIGTERM, or the last connection, to the
 				   end: a Service lets go of a pod a few seconds
 				   after its kubelet has told it to stop */
@@ -154,11 +160,13 @@
 				   of ITEM_BYTES_MAX at most */
 #define LIST_PAGES_MAX 1100	/* of one list: of LIST_METADATA_PAGE items,
 				   more than MACHINES_MAX */
-#define ITEM_BYTES_MAX (2u << 20)	/* an object, or an answer that is kept
-					   whole.  etcd holds 1.5 MiB per
-					   object.  JSON may make six bytes of
-					   one, so a text of `<` can exceed
-					   this: such an item is left out */
+#define ITEM_BYTES_MAX (1u << 20)	/* an object, or an answer that is kept
+					   whole.  Those that we watch have some
+					   KiB.  etcd takes 1.5 MiB, and JSON
+					   may make six bytes of one: an item
+					   beyond this is left out */
+#define WRITE_ANSWER_MAX (64u << 10)	/* the answer to a patch, of which only
+					   the version is needed */
 #define ENVELOPE_BYTES_MAX (64u << 10)	/* a list without its items, or a
 					   Status */
 #define LIST_MS 60000		/* one page; API servers end a call after 60 s
@@ -247,6 +255,10 @@
 				   (CALL_MS) */
 #define EXEC_PAUSE_MS 1000	/* the least time between two runs that bring
 				   nothing new */
+
+/* Memory. */
+#define MEMORY_MIN ((int64_t)64 << 20)	/* of a limit: below this there would
+					   be no room for the table */
 
 /* The log. */
 #define LOG_WAITING_BYTES_MAX (256u << 10)	/* lines that the reader of

@@ -206,6 +206,7 @@ bool controller_note(struct controller *s, struct note *out);
 /* What the metrics show. */
 struct controller_report {
 	uint32_t objects[KIND_COUNT];	/* in the table */
+	uint32_t objects_max;	/* of each kind */
 	uint32_t held[KIND_COUNT];	/* those of them that have our mark and
 					   the hold */
 	uint32_t timers;		/* machines whose deadline lies ahead */

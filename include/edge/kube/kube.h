@@ -66,7 +66,7 @@ void kube_free(struct kube *k);	/* NULL is allowed */
 /* The caller's function for the body of a 2xx answer, which gets it in pieces as
  * it arrives.  If it returns -1 with *e set, the call ends with that error.  All
  * other bodies, and those of calls without a sink, end up in reply->body: 2xx up
- * to ITEM_BYTES_MAX, the rest up to ENVELOPE_BYTES_MAX.  A longer body is
+ * to answer_max, the rest up to ENVELOPE_BYTES_MAX.  A longer body is
  * ERR_LIMIT. */
 typedef int kube_sink(void *ctx, const char *bytes, size_t n, struct err *e);
 
@@ -78,6 +78,7 @@ struct kube_request {
 	const char *content_type;	/* needed with a body */
 	const char *body;	/* NULL: none */
 	size_t body_bytes;
+	size_t answer_max;	/* of a body that is kept; 0 = ITEM_BYTES_MAX */
 	int64_t timeout_ms;	/* for the whole call; 0 = no limit, as for a
 				   watch */
 	int64_t silent_ms;	/* the call ends if no byte comes for so long; 0

@@ -115,6 +115,11 @@ uint16_t server_port(const struct server *s);
 int server_rotate(struct server *s, const char *cert_pem, size_t cert_bytes,
 		  const char *key_pem, size_t key_bytes, struct err *e);
 
+/* Sets two of the options anew.  connections_max must not exceed that of
+ * server_new.  If more connections are open, those that have waited longest for
+ * their client are closed.  Bodies that are held stay.  Any thread. */
+void server_bound(struct server *s, unsigned connections_max, size_t bytes_max);
+
 /* From now on every answer carries Connection: close, and idle connections stay
  * open until the client closes or uses them.  The server still accepts
  * connections. */

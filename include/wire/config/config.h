@@ -46,6 +46,7 @@ struct config {
 		int64_t ca_ms, leaf_ms;
 	} self_signed;
 	unsigned patch_concurrency;
+	int64_t memory_limit;	/* bytes */
 	bool log_text;
 	int log_level;		/* as enum log_level: 0 error to 3 debug */
 };
@@ -73,7 +74,8 @@ int config_file(struct config *c, const char *file, const char *bytes, size_t n,
  * during the call only. */
 typedef void config_warn(void *ctx, const char *sentence);
 
-/* Reads the variables HOLD_DURATION, HOLD_ANNOTATION and INITIAL_DELAY into *c.
+/* Reads the variables HOLD_DURATION, HOLD_ANNOTATION, INITIAL_DELAY and
+ * MEMORY_LIMIT into *c.
  * `get` is getenv or, in tests, a function like it.  An empty variable counts
  * as not set.  warn may be NULL. */
 int config_env(struct config *c, char *(*get)(const char *), config_warn *warn,

@@ -17,6 +17,7 @@ void
 controller_report(const struct controller *s, struct controller_report *out)
 {
 	*out = (struct controller_report){
+		.objects_max = s->machines.max,
 		.timers = s->timers.due.n,
 	};
 	for (int k = 0; k < KIND_COUNT; k++) {

@@ -48,6 +48,8 @@ kube_call_init(struct kube_call *c, const struct kube *k,
 		.timeout_ms = q->timeout_ms,
 		.silent_ms = q->silent_ms,
 		.fence_ms = q->fence_ms,
+		.answer_max = q->answer_max > 0 ? q->answer_max
+						: ITEM_BYTES_MAX,
 		.sink = q->sink,
 		.opened = q->opened,
 		.ctx = q->ctx,
@@ -191,7 +193,7 @@ grow(struct kube_call *c, size_t need)
 static int
 keep(struct kube_call *c, const char *bytes, size_t n)
 {
-	size_t max = is_ok(c) ? ITEM_BYTES_MAX : ENVELOPE_BYTES_MAX;
+	size_t max = is_ok(c) ? c->answer_max : ENVELOPE_BYTES_MAX;
 
 	if (n > max - c->body_bytes)
 		return err_set(&c->err, ERR_LIMIT,

@@ -54,7 +54,7 @@ struct kube_call {
 	void (*opened)(void *ctx);
 	void *ctx;
 	char *body;		/* NULL while empty */
-	size_t body_bytes, body_cap;
+	size_t body_bytes, body_cap, answer_max;
 };
 
 /* These functions are in kube.c.  kube_call_new copies the request. */

@@ -329,7 +329,7 @@ server_new(const struct server_options *o, struct err *e)
 	}
 
 	s->o = *o;
-	s->budget.max = o->bytes_max;
+	atomic_store(&s->budget.max, o->bytes_max);
 	s->budget.big_bytes = o->big_bytes;
 	s->budget.big_max = o->big_max;
 	if (listen_open(o->address, &fd, &s->port, e)) {
@@ -370,6 +370,13 @@ uint16_t
 server_port(const struct server *s)
 {
 	return s->port;
+}
+
+void
+server_bound(struct server *s, unsigned connections_max, size_t bytes_max)
+{
+	atomic_store(&s->conns.max, connections_max);
+	atomic_store(&s->budget.max, bytes_max);
 }
 
 void

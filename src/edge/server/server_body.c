@@ -32,9 +32,10 @@ budget_take(struct budget *g, size_t from, size_t to)
 {
 	size_t big = big_share(g, to) - big_share(g, from);
 
-	if (!share_take(&g->big_held, big, g->max / 2))
+	if (!share_take(&g->big_held, big, atomic_load(&g->max) / 2))
 		return false;
-	if (share_take(&g->held, to - from, g->max))
+	if (share_take(&g->held, to - from,
+		       atomic_load(&g->max)))
 		return true;
 	atomic_fetch_sub(&g->big_held, big);
 	return false;
@@ -65,7 +66,7 @@ budget_big_give(struct budget *g)
 bool
 budget_big_crowded(const struct budget *g)
 {
-	return atomic_load(&g->big_held) > g->max / 4;
+	return atomic_load(&g->big_held) > atomic_load(&g->max) / 4;
 }
 
 bool
@@ -75,7 +76,7 @@ body_is_big(const struct body *b, const struct budget *g)
 }
 
 static size_t
-next_cap(const struct body *b, size_t need, size_t size)
+next_cap(const struct body *b, size_t need, size_t size, size_t max)
 {
 	size_t cap = b->cap * 2;
 
@@ -83,6 +84,8 @@ next_cap(const struct body *b, size_t need, size_t size)
 		cap = size > 0 ? PROMISED_BYTES : FIRST_BYTES;
 	if (size > 0 && cap > size)
 		cap = size;
+	if (cap > max)
+		cap = max;
 	return cap < need ? need : cap;
 }
 
@@ -91,7 +94,8 @@ body_add(struct body *b, struct budget *g, const char *bytes, size_t n,
 	 size_t size)
 {
 	if (n > b->cap - b->bytes) {
-		size_t cap = next_cap(b, b->bytes + n, size);
+		size_t cap = next_cap(b, b->bytes + n, size,
+				      atomic_load(&g->max) / 2);
 		char *data = NULL;
 
 		if (budget_take(g, b->cap, cap)) {

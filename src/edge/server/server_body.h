@@ -14,7 +14,7 @@
  */
 
 struct budget {
-	size_t max;		/* bytes allocated for bodies at once … */
+	_Atomic size_t max;	/* bytes allocated for bodies at once … */
 	size_t big_bytes;	/* … of which those that have more room than
 				   this take at most half, so that small ones
 				   always find some; 0: no such limit */

@@ -25,6 +25,7 @@
 #include "edge/log.h"
 
 #define TICK_MS 500
+#define SHED_A_TICK 256	/* connections in a tick */
 
 static const char *const wait_names[CONN_WAITS] = {
 	[CONN_HEAD] = "head",	      [CONN_FIRST] = "first head",
@@ -134,7 +135,7 @@ taken(const struct conns *t)
 static bool
 is_crowded(const struct conns *t)
 {
-	return taken(t) > t->max / 4 * 3;
+	return taken(t) > atomic_load(&t->max) / 4 * 3;
 }
 
 /* Called under the lock.  Shuts the connection that has waited longest for its
@@ -188,7 +189,7 @@ conns_add(struct conns *t, int fd)
 	pthread_mutex_lock(&t->lock);
 	if (is_crowded(t))
 		shut_oldest(t, NULL);
-	full = taken(t) >= t->max || make_slot(t, fd);
+	full = taken(t) >= atomic_load(&t->max) || make_slot(t, fd);
 	if (!full) {
 		t->at[fd] = c;
 		atomic_fetch_add(&t->open, 1);
@@ -321,6 +322,17 @@ reap(struct conns *t, int64_t now_ms, unsigned late[CONN_WAITS])
 	atomic_store(&t->owed_ms, owed_ms);
 }
 
+/* Shuts down the connections that are too many since the bound was lowered.
+ * Called under the lock, which it must not keep for long. */
+static void
+shed(struct conns *t)
+{
+	unsigned max = atomic_load(&t->max);
+
+	for (int n = 0; n < SHED_A_TICK && taken(t) > max; n++)
+		shut_oldest(t, NULL);
+}
+
 static void
 tell_late(const struct conns *t, const unsigned late[CONN_WAITS])
 {
@@ -364,6 +376,7 @@ reaper(void *arg)
 
 		pthread_mutex_lock(&t->lock);
 		reap(t, now_ms, late);
+		shed(t);
 		pthread_mutex_unlock(&t->lock);
 		atomic_store(&t->beat_ms, now_ms);
 		tell_late(t, late);
@@ -397,11 +410,11 @@ conns_init(struct conns *t, const struct server_options *o,
 			       [CONN_BODY] = o->body_ms,
 			       [CONN_REPLY] = o->reply_ms,
 			       [CONN_IDLE] = o->idle_ms},
-		.max = o->connections_max,
 		.reaped = reaped,
 		.ctx = ctx,
 	};
 	t->tick_ms = tick_of(t);
+	atomic_store(&t->max, o->connections_max);
 	atomic_store(&t->beat_ms, clock_boot_ms());
 	atomic_store(&t->closed_ms, clock_boot_ms());
 	atomic_store(&t->owed_ms, INT64_MAX);

@@ -59,7 +59,7 @@ struct conns {
 	struct tls_credentials *current;
 	int64_t allowed_ms[CONN_WAITS];	/* 0: no deadline */
 	int tick_ms;
-	unsigned max;
+	_Atomic unsigned max;
 	unsigned shut;	/* shut down and not yet dropped; under the lock */
 	unsigned shut_big;	/* … of them those with a big body */
 	/* The most open at once since memory was last given back. */

@@ -2,6 +2,7 @@
 #include "wire/config/config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -283,14 +284,42 @@ env_hold_duration(struct config *c, const char *value, struct err *e)
 	return 0;
 }
 
+/* The container's limit, which the downward API tells.  A limit that is too
+ * small is no reason not to start: a small cluster needs less. */
+static int
+env_memory_limit(struct config *c, const char *value, config_warn *warn,
+		 void *ctx, struct err *e)
+{
+	const struct config_key *k = config_key_of_path("memoryLimit");
+	char shown[YAML_SHOW_BYTES];
+
+	if (value[strspn(value, "0123456789")] == '\0' && strlen(value) < 18 &&
+	    strtoll(value, NULL, 10) < MEMORY_MIN) {
+		if (warn != NULL)
+			warn(ctx, "The container's memory limit is below 64Mi. "
+				  "The bounds are those for 64Mi, so a flood "
+				  "of requests can end the process.");
+		c->memory_limit = MEMORY_MIN;
+		return 0;
+	}
+	if (config_set(c, k, value, NULL))
+		return err_set(e, ERR_INPUT, "MEMORY_LIMIT: %s, expected %s",
+			       yaml_show(value, shown), config_expected(k));
+	return 0;
+}
+
 int
 config_env(struct config *c, char *(*get)(const char *), config_warn *warn,
 	   void *ctx, struct err *e)
 {
 	const char *duration = env_value(get, "HOLD_DURATION");
 	const char *annotation = env_value(get, "HOLD_ANNOTATION");
+	const char *memory = env_value(get, "MEMORY_LIMIT");
 	struct config next = *c;
 
+	if (memory != NULL &&
+	    env_memory_limit(&next, memory, warn, ctx, e))
+		return -1;
 	if (duration != NULL && env_hold_duration(&next, duration, e))
 		return -1;
 	if (annotation != NULL &&

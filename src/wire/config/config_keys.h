@@ -13,6 +13,7 @@
 enum config_type {
 	TYPE_DURATION,	/* int64_t, ms */
 	TYPE_COUNT,	/* unsigned */
+	TYPE_BYTES,	/* int64_t */
 	TYPE_BOOL,
 	TYPE_WORD,	/* bool or int: the index in `words` */
 	TYPE_TEXT,	/* any printable text */
@@ -36,10 +37,11 @@ struct config_key {
 	/* The feature is for a later version: config_set accepts only the value
 	 * that means off, and config_add accepts nothing. */
 	bool off_only;
-	/* The range of a duration (in ms) or a count.  max 0: no maximum. */
+	/* The range of a duration (in ms), a count or bytes.  max 0: no
+	 * maximum. */
 	int64_t min, max;
-	/* For TYPE_WORD the words, such as "json|text".  For TYPE_COUNT its
-	 * range as text for people. */
+	/* For TYPE_WORD the words, such as "json|text".  For TYPE_COUNT and
+	 * TYPE_BYTES the range as text for people. */
 	const char *words;
 	const char *help;
 };

@@ -27,7 +27,8 @@ config_expected(const struct config_key *k)
 		return k->type == TYPE_PATTERNS ? "[]"
 		       : k->def[0] == '\0'	? "\"\""
 						: k->def;
-	if (k->type == TYPE_WORD || k->type == TYPE_COUNT)
+	if (k->type == TYPE_WORD || k->type == TYPE_COUNT ||
+	    k->type == TYPE_BYTES)
 		return k->words;
 	if (k->type == TYPE_DURATION && k->min > 0)
 		return "a duration above 0 such as 10m";
@@ -92,6 +93,41 @@ set_count(void *at, const struct config_key *k, const char *text)
 		return -1;
 	memcpy(at, &v, sizeof(v));
 	return 0;
+}
+
+/* Kubernetes writes memory like this (resource.Quantity), also with fractions
+ * and exponents, which nobody needs here. */
+static const struct {
+	const char *suffix;
+	int64_t bytes;
+} units[] = {
+	{"", 1},
+	{"k", 1000},
+	{"M", 1000000},
+	{"G", 1000000000},
+	{"Ki", 1 << 10},
+	{"Mi", 1 << 20},
+	{"Gi", 1 << 30},
+};
+
+static int
+set_bytes(void *at, const struct config_key *k, const char *text)
+{
+	size_t digits = strspn(text, "0123456789");
+	int64_t v = strtoll(text, NULL, 10);
+
+	if (digits == 0 || digits > 18)
+		return -1;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(text + digits, units[i].suffix) != 0)
+			continue;
+		if (v > INT64_MAX / units[i].bytes ||
+		    (v *= units[i].bytes) < k->min)
+			return -1;
+		memcpy(at, &v, sizeof(v));
+		return 0;
+	}
+	return -1;
 }
 
 static int
@@ -176,6 +212,9 @@ config_set(struct config *c, const struct config_key *k, const char *text,
 	case TYPE_COUNT:
 		rc = set_count(field(c, k), k, text);
 		break;
+	case TYPE_BYTES:
+		rc = set_bytes(field(c, k), k, text);
+		break;
 	case TYPE_WORD:
 	case TYPE_BOOL:
 		rc = set_word(field(c, k), k, text);
@@ -215,6 +254,18 @@ config_add(struct config *c, const struct config_key *k, const char *text,
 }
 
 static void
+get_bytes(const void *at, struct buf *out)
+{
+	int64_t v;
+
+	memcpy(&v, at, sizeof(v));
+	if (v % (1 << 20) == 0)
+		buf_printf(out, "%lldMi", (long long)(v >> 20));
+	else
+		buf_printf(out, "%lld", (long long)v);
+}
+
+static void
 get_word(const void *at, const struct config_key *k, struct buf *out)
 {
 	const char *word = k->words;
@@ -249,6 +300,8 @@ config_get(const struct config *c, const struct config_key *k, struct buf *out)
 	} else if (k->type == TYPE_COUNT) {
 		memcpy(&count, at, sizeof(count));
 		buf_printf(out, "%u", count);
+	} else if (k->type == TYPE_BYTES) {
+		get_bytes(at, out);
 	} else if (k->type == TYPE_WORD || k->type == TYPE_BOOL) {
 		get_word(at, k, out);
 	} else {

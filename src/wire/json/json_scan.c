@@ -290,7 +290,8 @@ count_value(struct scan *s)
 		return 0;
 	if (++s->kept.values > s->bounds->kept_values_max)
 		return err_set(s->e, ERR_LIMIT,
-			       "more than %u values that matter at byte %zu",
+			       "JSON of more than %u values that matter "
+			       "at byte %zu",
 			       s->bounds->kept_values_max,
 			       (size_t)(s->p - s->start));
 	return 0;
@@ -387,7 +388,8 @@ put_bytes(struct scan *s, const char *bytes, size_t n)
 {
 	if (n > s->bounds->kept_bytes_max - s->out_bytes)
 		return err_set(s->e, ERR_LIMIT,
-			       "more than %zu bytes that matter at byte %zu",
+			       "JSON of more than %zu bytes that matter "
+			       "at byte %zu",
 			       s->bounds->kept_bytes_max,
 			       (size_t)(s->p - s->start));
 	memcpy(s->out + s->out_bytes, bytes, n);
@@ -520,7 +522,7 @@ json_scan(const char *bytes, size_t n, const struct json_bounds *bounds,
 		return -1;
 	skip_space(&s);
 	if (s.p < s.end && *s.p != '\0' &&
-	    strchr("{[\"-0123456789trufalsen", *s.p) != NULL)
+	    strchr("{[,:\"-0123456789trufalsen", *s.p) != NULL)
 		return scan_refuse(&s, "more than one document");
 	if (s.p < s.end)
 		return scan_astray(&s);

@@ -206,6 +206,10 @@ write_table(struct buf *b, const struct metrics_gauges *g)
 		buf_printf(b, METRICS_PREFIX "objects{kind=\"%s\"} %u\n",
 			   kind_name((enum kind)k), g->controller.objects[k]);
 
+	gauge(b, "objects_max",
+	      "How many objects of each kind have room in the table.",
+	      g->controller.objects_max);
+
 	family(b, "watch_up", "gauge",
 	       "1 while the watch is open; without that on Nodes, NodeClaims "
 	       "and NodePools nothing is released.");

@@ -51,6 +51,8 @@ class ScriptedApi:
         self._epoch = {r: 0 for r in RESOURCES}
         self._close = False
         self._pages = {}            # continue token: (rv, objects left)
+        # {resource: (n, make)}: lists have n more objects, make(i) each.
+        self.crowds = {}
         self._lock = threading.RLock()
         self._connections = {}
         self._socket = socket.create_server(("127.0.0.1", port),
@@ -473,10 +475,11 @@ class ScriptedApi:
         if not token:
             with self.store.changed:
                 held = self.store.objects[request.resource]
+                n, _ = self.crowds.get(request.resource, (0, None))
                 return self.store.rv, [
                     held[n] for n in sorted(held)
                     if self._shown("list", request.resource, n) and
-                    selected(request, held[n])]
+                    selected(request, held[n])] + list(range(n))
         with self.store.changed:
             page = self._pages.get(token)
         if page is None or self._fault(request, "expired") is not None:
@@ -495,6 +498,8 @@ class ScriptedApi:
                 c.hang()
             limit = min(limit, len(left) // 2)
         items, rest = left[:limit], left[limit:]
+        _, make = self.crowds.get(request.resource, (0, None))
+        items = [make(i) if isinstance(i, int) else i for i in items]
         meta = {"resourceVersion": str(rv)}
         if rest or withheld is not None:
             token = base64.urlsafe_b64encode(to_json(

@@ -64,7 +64,8 @@ setup(void)
 		.exclude = {1, {"batch-*"}},
 	};
 	ck_assert_int_eq(
-		hook_start(&hook, &shared, &config, &timing_default, &e), 0);
+		hook_start(&hook, &shared, &config, &timing_default, 16, &e),
+		0);
 }
 
 static void

@@ -216,7 +216,7 @@ START_TEST(test_what_cannot_be_read_is_left_out_and_logged)
 		sighting_line(NULL, 9000000, &hold, &type, &o, &status, &e),
 		-1);
 	expect("a line that is too large", want[o.kind]);
-	ck_assert_str_eq(e.text, "9000000 bytes, more than 2097152");
+	ck_assert_str_eq(e.text, "9000000 bytes, more than 1048576");
 	limited = true;
 	ck_assert_int_eq(sighting_item("{}", 2, &hold, &o), -1);
 	expect("the eleventh within a minute", "");

@@ -513,6 +513,7 @@ static const struct {
 	{"self-signed-ca-duration", "100h"},
 	{"self-signed-duration", "10h"},
 	{"patch-concurrency", "100"},
+	{"memory-limit", "256Mi"},
 	{"logging-format", "text"},
 	{"logging-level", "debug"},
 };
@@ -609,7 +610,7 @@ END_TEST
 
 /* --- the environment -------------------------------------------------- */
 
-static const char *env_duration, *env_annotation, *env_delay;
+static const char *env_duration, *env_annotation, *env_delay, *env_memory;
 static int warned;
 
 static char *
@@ -618,6 +619,7 @@ fake_env(const char *name)
 	const char *s = strcmp(name, "HOLD_DURATION") == 0     ? env_duration
 			: strcmp(name, "HOLD_ANNOTATION") == 0 ? env_annotation
 			: strcmp(name, "INITIAL_DELAY") == 0   ? env_delay
+			: strcmp(name, "MEMORY_LIMIT") == 0    ? env_memory
 							       : NULL;
 
 	return (char *)(uintptr_t)s;
@@ -665,6 +667,58 @@ START_TEST(test_env)
 	ck_assert_int_eq(c.rules.hold_ms, envs[_i].hold_ms);
 	ck_assert_str_eq(c.rules.hold.key, envs[_i].key);
 	ck_assert_int_eq(warned, envs[_i].warnings);
+}
+END_TEST
+
+static const struct {
+	const char *text;
+	int64_t bytes;	/* 0: an error */
+	int warnings;
+} memories[] = {
+	{"134217728", 128 << 20, 0},
+	{"67108864", 64 << 20, 0},
+	{"67108863", 64 << 20, 1},
+	{"1", 64 << 20, 1},
+	{"200M", 200000000, 0},
+	{"256Mi", 256 << 20, 0},
+	{"1Gi", 1 << 30, 0},
+	{"65536Ki", 64 << 20, 0},
+	{"70000k", 70000000, 0},
+	{"999999999999999999", 999999999999999999, 0},
+	{"9999999999Gi", 0, 0},
+	{"1000000000000000000", 0, 0},
+	{"63Mi", 0, 0},
+	{"128mi", 0, 0},
+	{"128 Mi", 0, 0},
+	{"Mi", 0, 0},
+	{"-1", 0, 0},
+	{"1e9", 0, 0},
+};
+
+START_TEST(test_memory_limit)
+{
+	struct config c;
+	struct err e = {0};
+	char want[120];
+	int rc;
+
+	config_defaults(&c);
+	env_duration = env_annotation = env_delay = NULL;
+	env_memory = memories[_i].text;
+	warned = 0;
+	rc = config_env(&c, fake_env, count_warning, "memory limit", &e);
+	env_memory = NULL;
+	ck_assert_int_eq(warned, memories[_i].warnings);
+	ck_assert_int_eq(rc, memories[_i].bytes > 0 ? 0 : -1);
+	ck_assert_int_eq(c.memory_limit, memories[_i].bytes > 0
+						 ? memories[_i].bytes
+						 : 128 << 20);
+	(void)snprintf(want, sizeof(want),
+		       "MEMORY_LIMIT: \"%s\", expected 64Mi or more, such as "
+		       "256Mi",
+		       memories[_i].text);
+	if (rc != 0)
+		ck_assert_str_eq(e.text, want);
 }
 END_TEST
 
@@ -980,6 +1034,7 @@ main(void)
 	tcase_add_test(t, test_flag_defaults);
 	LOOP(t, test_bad_flags, bad_flags);
 	LOOP(t, test_env, envs);
+	LOOP(t, test_memory_limit, memories);
 	LOOP(t, test_bad_env, bad_envs);
 	tcase_add_test(t, test_precedence);
 	LOOP(t, test_validate, validated);

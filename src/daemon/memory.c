@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memory.h"
+
+#include "core/base/limits.h"
+
+#define MIB ((int64_t)1 << 20)
+
+/* The anonymous memory of a process that does nothing takes 3 MiB.  The pages
+ * of the program and of its libraries can be read again, but the busiest 4 MiB
+ * should stay. */
+#define PROCESS_BYTES (7 * MIB)
+#define PAGE_BYTES (2 * MIB)	/* of metrics, for 4,096 scopes */
+
+/* cJSON's node, and what aligns a key and a string. */
+#define VALUE_TREE_BYTES 96
+/* The text that is kept, and the tree that is made of it. */
+#define TREE_BYTES(text)                                                       \
+	(2 * (int64_t)(text) + (int64_t)JSON_KEPT_VALUES_MAX * VALUE_TREE_BYTES)
+
+/* A patch in flight: libcurl's handle, its connection with OpenSSL's buffers,
+ * and the answer. */
+#define LANE_BYTES ((80 << 10) + WRITE_ANSWER_MAX)
+
+/* The Node stream and the NodeClaim stream keep all annotations.  The others
+ * keep little of an item. */
+#define STREAMS_BYTES                                                          \
+	(4 * (int64_t)ITEM_BYTES_MAX + 2 * TREE_BYTES(ITEM_BYTES_MAX))
+
+/* One review is large.  The other threads have small ones. */
+#define REVIEWS_BYTES                                                          \
+	((int64_t)SERVER_BYTES_LEAST +                                         \
+	 REVIEWS_BIG_MAX * TREE_BYTES(JSON_KEPT_BYTES_MAX) +                   \
+	 (SERVER_THREADS - REVIEWS_BIG_MAX) * TREE_BYTES(REVIEW_BYTES_BIG))
+
+/* libmicrohttpd's memory, GnuTLS's session, and the kernel's socket. */
+#define CONNECTION_BYTES ((16 << 10) + SERVER_CONNECTION_BYTES)
+
+/* A Node and a NodeClaim, and a write of the Node that fails. */
+#define MACHINE_BYTES (2 * 244 + 72)
+
+/* Connections get this part of what the table and they share, even if the table
+ * is full. */
+#define CONNECTIONS_SHARE 12
+
+/* How many machines a list may bring before the room is divided again. */
+#define MACHINES_SOON 32768
+
+static int64_t
+at_most(int64_t n, int64_t max)
+{
+	return n < max ? n : max;
+}
+
+static int64_t
+at_least(int64_t n, int64_t min)
+{
+	return n > min ? n : min;
+}
+
+struct memory
+memory_divide(int64_t limit, unsigned lanes, uint32_t machines)
+{
+	int64_t left = limit - PROCESS_BYTES - LOG_WAITING_BYTES_MAX -
+		       METRICS_PAGES_MAX * PAGE_BYTES - STREAMS_BYTES -
+		       REVIEWS_BYTES - (int64_t)lanes * LANE_BYTES;
+	int64_t connections =
+		at_least(left / CONNECTIONS_SHARE,
+			 (int64_t)SERVER_CONNECTIONS_LEAST * CONNECTION_BYTES);
+	int64_t max = at_most((left - connections) / MACHINE_BYTES,
+			      MACHINES_MAX);
+	int64_t bodies;
+
+	left -= at_most((int64_t)machines + MACHINES_SOON, max) * MACHINE_BYTES;
+	bodies = at_most(left - connections,
+			 SERVER_BYTES_MAX - SERVER_BYTES_LEAST);
+	return (struct memory){
+		.machines_max = (uint32_t)max,
+		.bodies_max = (size_t)(SERVER_BYTES_LEAST + bodies),
+		.connections_max =
+			(unsigned)at_most((left - bodies) / CONNECTION_BYTES,
+					  SERVER_CONNECTIONS_MAX),
+	};
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_MEMORY_H
+#define DAEMON_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * How the memory limit is divided (docs/operations.md#memory).  Everything that
+ * grows with what others send has a bound, and this is the one place where the
+ * bounds are added up.  What does not depend on the limit comes first: the
+ * process, the API client, one large review and pages.  The rest goes to the
+ * table of machines and to the webhook.
+ */
+struct memory {
+	uint32_t machines_max;		/* of each kind, for controller_new */
+	/* Of the webhook.  The room that the table does not use goes to
+	 * them. */
+	unsigned connections_max;
+	size_t bodies_max;		/* bytes */
+};
+
+/* Divides `limit` bytes, at least MEMORY_MIN.  `lanes` is how many patches may
+ * be in flight, and `machines` how many are in the table now, on which
+ * machines_max does not depend.  Call it again every second or so.  Pure; any
+ * thread. */
+struct memory memory_divide(int64_t limit, unsigned lanes, uint32_t machines);
+
+#endif
