@@ -42,6 +42,10 @@ DECISIONS = "karpenter_voluntary_disruption_decisions_total"
 DISRUPTED = "karpenter_nodeclaims_disrupted_total"
 
 
+# A consolidateAfter that no test outlives.
+LATER = "24h"
+
+
 def node_class(name="default", registration_delay=None):
     return {"apiVersion": "karpenter.kwok.sh/v1alpha1",
             "kind": "KWOKNodeClass", "metadata": {"name": name},
