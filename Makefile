@@ -161,12 +161,13 @@ SEEDS ?= 2000
 $(SIM): $(wildcard tests/sim/*.[ch]) $(libs_core)
 	$(call link,-Itests/sim)
 
-sim-quick: $(SIM)  ## the core in a modelled world: named histories, SEEDS random ones, uninstall, large claims
+sim-quick: $(SIM)  ## the core in a modelled world: named histories, SEEDS random ones, uninstall, large claims, changed NodePools
 	@$(SIM) run tests/sim/histories/*.txt tests/sim/seeds/*.txt
 	@$(SIM) same docs/rules tests/sim/histories/rule-*.txt
 	@SIM_SEEDS=$${SIM_SEEDS:-tests/sim/seeds} $(SIM) seeds 1 $(SEEDS) $(JOBS)
 	@SIM_SEEDS=$${SIM_SEEDS:-tests/sim/seeds} $(SIM) uninstall 1 $$(($(SEEDS) / 4)) $(JOBS)
 	@SIM_SEEDS=$${SIM_SEEDS:-tests/sim/seeds} $(SIM) large 1 $$(($(SEEDS) / 4)) $(JOBS)
+	@SIM_SEEDS=$${SIM_SEEDS:-tests/sim/seeds} $(SIM) spec 1 $$(($(SEEDS) / 4)) $(JOBS)
 
 sim: SEEDS = 100000
 sim: sim-quick  ## the same with 100,000 seeds

@@ -16,6 +16,7 @@ struct disabled_nodepools {
 	struct {
 		char name[NODEPOOL_BYTES];
 		unsigned generation;	/* of the list that last showed it */
+		int64_t alone_ms;	/* left alone from then on */
 	} at[SCOPES_MAX];
 };
 
@@ -80,8 +81,9 @@ disabled_nodepools_listed(struct disabled_nodepools *d)
 
 void
 disabled_nodepools_set(struct disabled_nodepools *d, const char *nodepool,
-		       bool disabled)
+		       int64_t alone_ms)
 {
+	bool disabled = alone_ms != INT64_MAX;
 	unsigned i, n;
 
 	(void)pthread_mutex_lock(&d->lock);
@@ -92,6 +94,7 @@ disabled_nodepools_set(struct disabled_nodepools *d, const char *nodepool,
 	} else if (disabled && i < SCOPES_MAX) {
 		(void)str_copy(d->at[i].name, sizeof(d->at[i].name), nodepool);
 		d->at[i].generation = d->generation;
+		d->at[i].alone_ms = alone_ms;
 		if (i == n)
 			atomic_store(&d->n, n + 1);
 	}
@@ -99,14 +102,17 @@ disabled_nodepools_set(struct disabled_nodepools *d, const char *nodepool,
 }
 
 bool
-disabled_nodepools_has(struct disabled_nodepools *d, const char *nodepool)
+disabled_nodepools_has(struct disabled_nodepools *d, const char *nodepool,
+		       int64_t now_ms)
 {
+	unsigned i;
 	bool has;
 
 	if (atomic_load(&d->n) == 0)
 		return false;
 	(void)pthread_mutex_lock(&d->lock);
-	has = name_find(d, nodepool) < atomic_load(&d->n);
+	i = name_find(d, nodepool);
+	has = i < atomic_load(&d->n) && d->at[i].alone_ms <= now_ms;
 	(void)pthread_mutex_unlock(&d->lock);
 	return has;
 }

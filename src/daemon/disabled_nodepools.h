@@ -3,13 +3,16 @@
 #define DAEMON_DISABLED_NODEPOOLS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /*
- * The set of the names of the NodePools that people have disabled.  Every
- * replica keeps one for its webhook.  Any thread may call any function: the set
+ * The set of the names of the NodePools that are left alone at admission,
+ * because people have disabled them or because a hold can do nothing for them
+ * (docs/rules.md#nodepools-left-alone).  Every replica keeps one for its
+ * webhook.  Any thread may call any function: the set
  * has a lock of its own, under which nothing else is locked or called.  A
  * lookup in an empty set, the usual case, takes no lock.  The set holds
- * SCOPES_MAX names.  Further NodePools count as enabled.
+ * SCOPES_MAX names.  Further NodePools count as enabled.  Times are server_ms.
  */
 struct disabled_nodepools;
 
@@ -17,16 +20,18 @@ struct disabled_nodepools;
 struct disabled_nodepools *disabled_nodepools_new(void);
 void disabled_nodepools_free(struct disabled_nodepools *d);
 
-/* _listing begins a list of NodePools, and _set adds each name that it shows as
- * disabled.  _listed ends a complete list: it drops the names that the list did
- * not show. */
+/* _listing begins a list of NodePools, and _set adds each name that it shows,
+ * with the moment from which it is left alone (nodepool_alone_ms): INT64_MIN is
+ * always, and INT64_MAX, never, removes the name.  _listed ends a complete
+ * list: it drops the names that the list did not show. */
 void disabled_nodepools_listing(struct disabled_nodepools *d);
 void disabled_nodepools_listed(struct disabled_nodepools *d);
 void disabled_nodepools_set(struct disabled_nodepools *d, const char *nodepool,
-			    bool disabled);
+			    int64_t alone_ms);
 
-/* The webhook calls this with the name of the NodePool from the review.  The
- * empty name is in no set. */
-bool disabled_nodepools_has(struct disabled_nodepools *d, const char *nodepool);
+/* Returns whether the NodePool is left alone now.  The webhook calls this with
+ * its name from the review.  The empty name is in no set. */
+bool disabled_nodepools_has(struct disabled_nodepools *d, const char *nodepool,
+			    int64_t now_ms);
 
 #endif

@@ -65,7 +65,7 @@ answer(struct hook *h, const struct server_request *q, struct buf *reply,
 		return -1;
 
 	r.review.disabled = disabled_nodepools_has(
-		h->shared->disabled_nodepools, r.review.nodepool);
+		h->shared->disabled_nodepools, r.review.nodepool, now_ms);
 	v = admit_decide(h->rules, &r.review);
 
 	if (admission_encode(reply, &r, &v, hold, now_ms, e))

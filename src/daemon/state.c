@@ -141,7 +141,8 @@ state_nodepool(struct state *s, const struct nodepool *p)
 {
 	struct now now = clock_now(s->clock);
 
-	disabled_nodepools_set(s->disabled_nodepools, p->name, p->disabled);
+	disabled_nodepools_set(s->disabled_nodepools, p->name,
+			       nodepool_alone_ms(p));
 	controller_nodepool(lock(s), p, now);
 	unlock_and_wake(s);
 }
@@ -151,7 +152,7 @@ state_nodepool_gone(struct state *s, const char *name)
 {
 	struct now now = clock_now(s->clock);
 
-	disabled_nodepools_set(s->disabled_nodepools, name, false);
+	disabled_nodepools_set(s->disabled_nodepools, name, INT64_MAX);
 	controller_nodepool_gone(lock(s), name, now);
 	unlock_and_wake(s);
 }

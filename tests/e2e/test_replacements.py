@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from cluster import DECISIONS
+from cluster import DECISIONS, LATER
 from controlplane import CLAIMS, NODES, until
 from disruption import (ACTS, Disruption, follow, marks_left, names, quiet_at,
                         since)
@@ -58,7 +58,7 @@ def test_three_nodes_become_one(cluster, add_holder, replacements):
     cluster.pool("web", families=("m",), cpus=("2",))
     # Karpenter leaves this node alone.  Does the replacement make the holder
     # hold it?
-    cluster.pool("other", cpus=("1",), consolidate_after="Never")
+    cluster.pool("other", cpus=("1",), consolidate_after=LATER)
     cluster.deploy("web", 3, cpu="1100m", pool="web")
     cluster.deploy("other", 1, cpu="700m", pool="other")
     cluster.wait_running("web", 3)

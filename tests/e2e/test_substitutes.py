@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from cluster import DISRUPTED, LEFT_ALONE
+from cluster import DISRUPTED, LATER, LEFT_ALONE
 from controlplane import CLAIMS, NODES, until
 from disruption import (ACTS, Disruption, follow, marks_left, names, of_pool,
                         quiet_at, since)
@@ -86,7 +86,7 @@ class Watched:
 def fleet(cluster, count, **options):
     """count nodes with one pod each, and one node of another NodePool."""
     cluster.pool("web", cpus=("1",), **options)
-    cluster.pool("other", cpus=("1",), consolidate_after="Never")
+    cluster.pool("other", cpus=("1",), consolidate_after=LATER)
     cluster.deploy("web", count, cpu="700m", pool="web")
     cluster.deploy("other", 1, cpu="700m", pool="other")
     cluster.wait_running("web", count)
@@ -120,7 +120,7 @@ def test_deleted_by_hand(cluster, add_holder):
     held because of that.  Both deletions are used up then: what comes next is
     a scale-up."""
     holder = add_holder(holdDuration=f"{HOLD}s")
-    fleet(cluster, 4, consolidate_after="Never")
+    fleet(cluster, 4, consolidate_after=LATER)
     wait_released(cluster)
     watched = Watched(cluster, holder)
     one, two = of_pool(cluster, "web", CLAIMS)[:2]
@@ -188,7 +188,7 @@ def test_load_after_underutilized(cluster, add_holder):
     """Three nodes become one, and are needed again."""
     holder = add_holder(holdDuration=f"{HOLD}s")
     cluster.pool("web", families=("m",), cpus=("2",))
-    cluster.pool("other", cpus=("1",), consolidate_after="Never")
+    cluster.pool("other", cpus=("1",), consolidate_after=LATER)
     cluster.deploy("web", 3, cpu="1100m", pool="web")
     cluster.deploy("other", 1, cpu="700m", pool="other")
     cluster.wait_running("web", 3)
@@ -207,9 +207,9 @@ def test_six_machines_expire_one_by_one(cluster, add_holder):
     successor is held because of it."""
     apart, after, count = 6, 75, 6
     holder = add_holder(holdDuration=f"{HOLD}s")
-    cluster.pool("web", cpus=("1",), consolidate_after="Never",
+    cluster.pool("web", cpus=("1",), consolidate_after=LATER,
                  expire_after=f"{after}s")
-    cluster.pool("other", cpus=("1",), consolidate_after="Never")
+    cluster.pool("other", cpus=("1",), consolidate_after=LATER)
     cluster.deploy("other", 1, cpu="700m", pool="other")
     cluster.deploy("web", 1, cpu="700m", pool="web")
     for i in range(count):
@@ -253,7 +253,7 @@ def test_repaired(cluster, add_holder):
     Karpenter itself deletes a claim, whatever holds its Node."""
     holder = add_holder(holdDuration=f"{HOLD}s")
     with karpenter_with(cluster, "NodeRepair=true"):
-        fleet(cluster, 5, consolidate_after="Never")
+        fleet(cluster, 5, consolidate_after=LATER)
         wait_released(cluster)
         watched = Watched(cluster, holder)
         sick = sorted(names(cluster, pool="web"))[0]
@@ -291,7 +291,7 @@ def test_instance_gone(cluster, add_holder):
     Karpenter know what is missing.  If that takes too long, it is load like
     any other."""
     holder = add_holder(holdDuration=f"{HOLD}s")
-    fleet(cluster, 3, consolidate_after="Never")
+    fleet(cluster, 3, consolidate_after=LATER)
     wait_released(cluster)
     watched = Watched(cluster, holder)
     gone = sorted(names(cluster, pool="web"))[0]

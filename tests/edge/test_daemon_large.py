@@ -162,6 +162,28 @@ def test_what_a_large_nodepool_says(w):
     assert answers(holder)
 
 
+def test_the_spec_of_a_large_nodepool(w):
+    """What its spec said last still counts, though its metadata changes."""
+    names = w.machines(3)
+    w.api.create("nodepools", "p", spec={"replicas": 3})
+    holder = w.start()
+    assert not holder.review()[1]["response"].get("patch")
+    w.api.change("nodepools", "p", {"spec": {"text": TEXT}})
+    w.wait(lambda: len(w.lists("nodepools")) == 2 and
+           skipped(holder, "nodepools") >= 2, "it is left out of a list")
+    w.busy("new")
+    w.stays(lambda: w.free(names))
+    w.api.patch_meta("nodepools", "p", annotations={
+        "karpenter-node-holder.io/hold-duration": "1h"})
+    w.machine("other", pool="q")
+    w.busy("newer", "q")
+    w.wait_held("other")
+    w.quiet("newer")
+    w.wait_free("other")    # nobody can see the spec, and nothing waits
+    assert w.free(names)
+    assert not holder.review()[1]["response"].get("patch")
+
+
 def test_a_person_has_a_say(w):
     """A person's hold on the claim is read from its metadata."""
     claim = w.claim("big", age=AGE, annotations={HOLD: "true"})

@@ -53,6 +53,75 @@ def test_disabled_before_the_start(w):
     assert not admits(holder, "p")
 
 
+SPECS = [
+    {"replicas": 2},
+    {"disruption": {"consolidateAfter": "Never"}},
+]
+PLAIN = {"replicas": None, "disruption": {"consolidateAfter": "30s"}}
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=["static", "never"])
+def test_left_alone_by_its_spec(w, spec):
+    """From the first list on, until a watch shows another spec, and again."""
+    w.api.create("nodepools", "p", spec=spec)
+    pool(w, "q")
+    w.machine("mine", ready=0, age=3)
+    w.machine("other", pool="q")
+    holder = w.start()
+    w.stays(lambda: w.free(["mine", "other"]), 0.5)
+    w.busy(pool="q")
+    w.wait_held("other")
+    w.stays(lambda: w.free("mine"), 0.5)
+    assert not w.patches("mine")
+    assert not admits(holder, "p") and not admits(holder, "p", "NodeClaim")
+    w.api.change("nodepools", "p", {"spec": PLAIN})
+    w.wait_held("mine")
+    w.wait(lambda: admits(holder, "p"), "held at admission")
+    w.api.change("nodepools", "p", {"spec": spec})
+    w.wait_free("mine")
+    w.wait(lambda: not admits(holder, "p"), "left alone at admission")
+    assert w.held("other")
+
+
+def test_left_alone_and_held_by_hand(w):
+    w.api.create("nodepools", "p", spec=SPECS[0])
+    w.machine("mine", ready=0, age=3)
+    holder = w.start()
+    assert not admits(holder, "p")
+    say(w, "p", "hold-until", w.api.stamp(3600))
+    w.wait_held("mine")
+    w.wait(lambda: admits(holder, "p"), "held at admission")
+    say(w, "p", "enabled", "false")
+    w.wait_free("mine")
+    w.wait(lambda: not admits(holder, "p"), "left alone at admission")
+    say(w, "p", "enabled", None)
+    w.wait_held("mine")
+    say(w, "p", "hold-until", w.api.stamp(-1))
+    w.wait_free("mine")
+    w.wait(lambda: not admits(holder, "p"), "left alone at admission")
+
+
+def test_a_spec_that_the_watch_has_not_shown(w):
+    """The fresh list shows only that the spec has changed.  The release waits
+    until the watch shows how."""
+    pool(w, "p")
+    w.machine("mine")
+    w.start()
+    w.busy()
+    w.wait_held("mine")
+    n = w.watches("nodepools")
+    w.api.fault("nodepools", "watch", "behind")
+    w.api.drop_watches("nodepools")
+    w.wait(lambda: w.watches("nodepools") > n, "another watch")
+    w.api.change("nodepools", "p", {"spec": {"weight": 2}})
+    w.quiet()
+    w.wait(lambda: fresh(w), "a fresh list")
+    w.stays(lambda: w.held("mine"), 0.5)
+    w.api.clear()
+    w.api.drop_watches("nodepools")
+    w.wait_free("mine")
+
+
 def test_who_stands_by_knows_them(w):
     """Every replica answers admission, whichever one leads."""
     pool(w, "p", {OWN + "enabled": "false"})

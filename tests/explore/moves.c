@@ -104,6 +104,13 @@ static const struct move moves[] = {
 	  .key = NODEPOOL_ENABLED,
 	  .value = "false"},
 	 0},
+	{"static",
+	 POOL_FREE,
+	 {.type = OP_POOL,
+	  .nodepool = POOL,
+	  .key = (enum nodepool_key)SPEC_REPLICAS,
+	  .value = "3"},
+	 0},
 	{"annotation removed",
 	 POOL_SAYS,
 	 {.type = OP_POOL, .nodepool = POOL, .value = "-"},
@@ -260,7 +267,7 @@ pool_may(const struct run *r, struct op *o, bool says)
 		if (o->key == NODEPOOL_HOLD_UNTIL ||
 		    o->key == NODEPOOL_RELEASED_AT)
 			o->ms += w->now;
-		for (int k = 0; k < NODEPOOL_KEY_COUNT; k++) {
+		for (int k = 0; k < POOL_KEYS; k++) {
 			if (t->says[k][0] == '\0')
 				continue;
 			if (says)

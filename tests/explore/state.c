@@ -60,8 +60,9 @@ thing(struct mix *m, const struct thing *t)
 	for (int a = 0; a < ANN_COUNT; a++)
 		mix_stamped(m, t->notes.at[a]);
 	mix(m, t->notes.by[0] | t->notes.by[1] << 2);
-	for (int k = 0; k < NODEPOOL_KEY_COUNT; k++)
+	for (int k = 0; k < POOL_KEYS; k++)
 		mix_stamped(m, t->says[k]);
+	mix(m, (uint64_t)t->respecified);
 	mix_text(m, t->class);
 	mix_text(m, t->class_uid);
 }
@@ -163,7 +164,8 @@ world(struct mix *m, const struct world *w)
 
 		mix_text(m, p->name);
 		mix_text(m, p->template);
-		mix(m, (uint64_t)p->thing << 1 | p->disabled);
+		mix(m, (uint64_t)p->thing << 3 | p->disabled << 2 |
+			       p->fixed << 1 | p->never);
 		mix_server(m, p->until);
 		mix_server(m, p->released);
 		mix(m, (uint64_t)p->hold);
@@ -175,6 +177,16 @@ world(struct mix *m, const struct world *w)
 }
 
 /* --- a replica's shell ---------------------------------------------------- */
+
+/* Mixes from when on the webhook leaves a NodePool alone. */
+static void
+mix_alone(struct mix *m, int64_t alone_ms)
+{
+	bool never = alone_ms == INT64_MAX;
+
+	mix(m, never);
+	mix_server(m, never ? STAMP_NONE : alone_ms);
+}
 
 /* Mixes what the watch has yet to show. */
 static void
@@ -293,7 +305,7 @@ holder(struct mix *m, const struct world *w, const struct holder *h)
 	mix_when(m, h->poked ? -1 : h->wake_at);
 	mix(m, h->poked | h->restored << 1);
 	for (int p = 0; p < w->pools_n; p++)
-		mix(m, h->closed[p]);
+		mix_alone(m, h->alone_ms[p]);
 	lease(m, &h->lease);
 	for (int i = 0; i < LEASE_CALLS; i++)
 		if (h->lease_calls[i].used)

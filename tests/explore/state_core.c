@@ -27,7 +27,8 @@ nodepool(struct mix *m, const struct nodepool *p)
 {
 	mix_text(m, p->name);
 	mix_text(m, p->uid);
-	mix(m, p->disabled);
+	mix(m, p->disabled | p->inert << 1 | p->spec_known << 2);
+	mix(m, (uint64_t)p->generation);
 	mix_server(m, p->hold_until_ms);
 	mix_server(m, p->released_at_ms);
 	mix(m, (uint64_t)p->hold_ms);

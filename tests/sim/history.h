@@ -28,7 +28,8 @@
  *		Karpenter says that these claims replace others, or deletes
  *		them.  Lists and watches leave out claims that are `large`
  *     pool	the annotation becomes `by` (a moment of the history, or a
- *		duration) or `value`; "-" removes it
+ *		duration) or `value`; "-" removes it.  The keys `replicas` and
+ *		`consolidate-after` are fields of its spec
  *     disrupt	`value` is the reason
  *     delete	the objects stay while the machine drains (`for`).  Without a
  *		`disrupt` before it, it is an expiry, an interruption or a
@@ -101,7 +102,7 @@ struct op {
 	int n, machine, holder, odds;
 	enum kind kind;
 	enum person what;
-	enum nodepool_key key;
+	enum nodepool_key key;	/* or an enum spec_field */
 	int64_t for_ms, ms, every_ms;
 	struct story story;
 	bool other_hold;
@@ -136,6 +137,8 @@ void history_random(struct history *h, uint64_t seed);
 void history_random_cleanup(struct history *h, uint64_t seed);
 /* The same history, in which lists and watches leave some claims out. */
 void history_random_large(struct history *h, uint64_t seed);
+/* The same history, in which people change the spec of NodePools. */
+void history_random_spec(struct history *h, uint64_t seed);
 
 /* history_text.c */
 /* Returns -1 if the file cannot be read or understood, and stderr says why. */

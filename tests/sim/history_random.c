@@ -436,3 +436,44 @@ history_random_large(struct history *h, uint64_t seed)
 		};
 	qsort(h->ops, (size_t)h->ops_n, sizeof(h->ops[0]), by_time);
 }
+
+/* Some NodePools are static, or never consolidated, from the start or for a
+ * while.  Often one of them is held by hand as well. */
+void
+history_random_spec(struct history *h, uint64_t seed)
+{
+	static const char *const values[SPEC_FIELDS][3] = {
+		{"3", "0", "-"}, {"Never", "30s", "-"}};
+	struct dice d = {.state = (seed + 1) * 0xd6e8feb86659fd93u | 1};
+	int n, changes;
+
+	history_random(h, seed);
+	n = h->ops_n;
+	changes = (int)between(&d, 1, 6);
+	for (int i = 0; i < changes && h->ops_n < OPS; i++) {
+		int field = (int)roll(&d, SPEC_FIELDS);
+		struct op *o = &h->ops[h->ops_n++];
+
+		*o = (struct op){
+			.at = i == 0 && roll(&d, 2) == 0
+				      ? 0
+				      : h->ops[roll(&d, (uint32_t)n)].at +
+						between(&d, 0, 30000),
+			.type = OP_POOL,
+			.key = (enum nodepool_key)(SPEC_REPLICAS + field),
+		};
+		snprintf(o->nodepool, sizeof(o->nodepool), "%s",
+			 nodepools[roll(&d, 8) == 0 ? 2 : roll(&d, 2)]);
+		snprintf(o->value, sizeof(o->value), "%s",
+			 values[field][i == 0 ? 0 : roll(&d, 3)]);
+		if (roll(&d, 3) > 0 || h->ops_n == OPS)
+			continue;
+		h->ops[h->ops_n] = *o;
+		o = &h->ops[h->ops_n++];
+		o->key = NODEPOOL_HOLD_UNTIL;
+		o->value[0] = '\0';
+		o->at += between(&d, 1000, 30000);
+		o->ms = o->at + between(&d, 0, 2 * h->hold_ms);
+	}
+	qsort(h->ops, (size_t)h->ops_n, sizeof(h->ops[0]), by_time);
+}

@@ -164,6 +164,9 @@ on_pools(struct run *r, const struct op *o)
 		pool_gone(w, o->nodepool);
 	else if (o->type == OP_REPOOL)
 		pool_remade(w, o->nodepool);
+	else if ((int)o->key >= NODEPOOL_KEY_COUNT)
+		person_specifies(w, o->nodepool, (enum spec_field)o->key,
+				 o->value);
 	else
 		person_says(w, o->nodepool, o->key, o->value,
 			    o->ms + (is_time ? SERVER_START : 0));

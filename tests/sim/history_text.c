@@ -29,7 +29,8 @@ const char *const scope_names[] = {"cluster", "nodepool", "node"};
 static const char *const kind_names[] = {"node", "claim", "pool",
 					 "event"};
 static const char *const key_names[] = {"enabled", "hold-until", "released-at",
-					"hold-duration", "max-hold-duration"};
+					"hold-duration", "max-hold-duration",
+					"replicas", "consolidate-after"};
 static const char *const person_names[] = {"set", "unhold", "unmark", "strip",
 					   "mark", "touch", "swell", "shrink"};
 
@@ -164,7 +165,7 @@ value_read(const struct key *k, const char *text, void *to)
 	case WHAT:
 		return name_read(person_names, 8, text, to);
 	case KEY:
-		return name_read(key_names, NODEPOOL_KEY_COUNT, text, to);
+		return name_read(key_names, POOL_KEYS, text, to);
 	default:
 		snprintf(to, k->size, "%s", text);
 		return strlen(text) < k->size;

@@ -108,7 +108,8 @@ holder_start(struct holder *h)
 	h->shifted = h->jitter = 0;
 	h->small = h->small_min = h->small_max = 0;
 	h->paused_until = h->asked_to_wait = 0;
-	memset(h->closed, 0, sizeof(h->closed));
+	for (int i = 0; i < POOLS; i++)
+		h->alone_ms[i] = INT64_MAX;
 	h->controller =
 		controller_new(&h->rules, h->machines_max, seed, &h->counters);
 	if (h->controller == NULL)
@@ -230,7 +231,7 @@ pools_now(struct holder *h, struct flight *f)
 		abort();
 	for (int p = 0; p < w->pools_n; p++)
 		if (w->nodepools[p].thing >= 0)
-			thing_pool(&w->things[w->nodepools[p].thing],
+			thing_pool(&w->things[w->nodepools[p].thing], false,
 				   &f->fresh_nodepools[f->fresh_n++]);
 }
 
@@ -644,7 +645,8 @@ holder_admit(struct holder *h, struct thing *t, bool dry_run)
 
 	thing_object(t, &h->rules.hold, &o);
 	memcpy(v.nodepool, o.nodepool, sizeof(v.nodepool));
-	v.disabled = h->closed[h->w->machines[t->machine].pool_id];
+	v.disabled = h->alone_ms[h->w->machines[t->machine].pool_id] <=
+		     holder_now(h).server_ms;
 	v.hold = o.hold;
 	v.has_mark = o.mark != MARK_ABSENT;
 	if (v.has_mark)

@@ -92,7 +92,8 @@ struct holder {
 	struct controller *controller;
 	struct counters counters;
 	struct stream streams[VIEW_COUNT];
-	bool closed[POOLS];	/* its webhook knows them as disabled */
+	int64_t alone_ms[POOLS];	/* its webhook leaves them alone from
+					   then on; INT64_MAX: never */
 	struct flight flights[FLIGHTS];
 	int64_t hint_ms;
 	int64_t wake_at;	/* controller_next's word */

@@ -78,6 +78,7 @@ pool_state(struct world *w, const char *name)
 				 .released = STAMP_NONE,
 				 .hold = -1,
 				 .max = -1,
+				 .respecified = -1,
 				 .changed = w->now};
 	snprintf(p->name, sizeof(p->name), "%s", name);
 	if (name[0] != '\0' && pool_thing(w, p) == NULL)
@@ -97,7 +98,9 @@ pool_gone(struct world *w, const char *name)
 	tell(w, "person     deletes NodePool %s", p->name);
 	thing_gone(w, &w->things[p->thing]);
 	p->thing = -1;
-	p->disabled = false;
+	if (p->fixed || p->never)
+		p->respecified = w->now;
+	p->disabled = p->fixed = p->never = false;
 	p->until = p->released = STAMP_NONE;
 	p->hold = p->max = -1;
 	p->changed = w->now;

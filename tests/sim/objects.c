@@ -125,7 +125,7 @@ thing_object(const struct thing *t, const struct hold_key *hold,
 }
 
 void
-thing_pool(const struct thing *t, struct nodepool *p)
+thing_pool(const struct thing *t, bool whole, struct nodepool *p)
 {
 	nodepool_init(p);
 	memcpy(p->name, t->name, sizeof(t->name));
@@ -134,6 +134,11 @@ thing_pool(const struct thing *t, struct nodepool *p)
 	for (int k = 0; k < NODEPOOL_KEY_COUNT; k++)
 		nodepool_set(p, (enum nodepool_key)k,
 			 t->says[k][0] != '\0' ? t->says[k] : NULL);
+	p->generation = 1 + t->respecified;
+	p->spec_known = whole;
+	p->inert = whole &&
+		   (t->says[SPEC_REPLICAS][0] != '\0' ||
+		    strcmp(t->says[SPEC_CONSOLIDATE_AFTER], "Never") == 0);
 }
 
 /* --- patches -------------------------------------------------------------- */

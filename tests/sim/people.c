@@ -123,6 +123,41 @@ person_says(struct world *w, const char *nodepool, enum nodepool_key key,
 	thing_changed(w, t);
 }
 
+const char *
+pool_key_name(int key)
+{
+	static const char *const fields[SPEC_FIELDS] = {"replicas",
+							"consolidateAfter"};
+
+	return key < NODEPOOL_KEY_COUNT
+		       ? nodepool_key_name((enum nodepool_key)key) +
+				 strlen(OWN_PREFIX)
+		       : fields[key - NODEPOOL_KEY_COUNT];
+}
+
+void
+person_specifies(struct world *w, const char *nodepool, enum spec_field field,
+		 const char *value)
+{
+	struct pool_state *p = pool_state(w, nodepool);
+	struct thing *t = p->thing < 0 ? NULL : &w->things[p->thing];
+
+	if (t == NULL || w->now < w->unserved_until[KIND_NODEPOOL])
+		return;
+	snprintf(t->says[field], sizeof(t->says[0]), "%.30s",
+		 strcmp(value, "-") == 0 ? "" : value);
+	t->respecified++;
+	if (field == SPEC_REPLICAS)
+		p->fixed = t->says[field][0] != '\0';
+	else
+		p->never = strcmp(t->says[field], "Never") == 0;
+	p->respecified = p->changed = w->now;
+	tell(w, "person     NodePool %s: spec: %s: %s", p->name,
+	     pool_key_name((int)field),
+	     t->says[field][0] != '\0' ? t->says[field] : "(removed)");
+	thing_changed(w, t);
+}
+
 void
 person_does(struct world *w, struct thing *t, enum person what,
 	    const char *value)

@@ -297,7 +297,7 @@ legend(const struct picture *p, int y, FILE *out)
 	entry_look(&e, hold[OURS] || u[SCOPE_HELD], READY + OURS, "held");
 	entry_look(&e, u[WINDOW], WINDOW, "window open: nothing spreads");
 	entry_look(&e, u[NODEPOOL_BY_HAND], NODEPOOL_BY_HAND, "held by hand");
-	entry_look(&e, u[NODEPOOL_OFF], NODEPOOL_OFF, "disabled");
+	entry_look(&e, u[NODEPOOL_OFF], NODEPOOL_OFF, "left alone");
 	entry_look(&e, hold[NO_HOLD], READY + NO_HOLD, "not held");
 	entry_look(&e, hold[A_PERSONS], READY + A_PERSONS,
 		   "a person's hold");

@@ -60,7 +60,8 @@ own_end(const struct row *row, const struct world *w, const struct rules *r)
 	int64_t max = r->scope == SCOPE_CLUSTER ? r->cap.max_ms
 						: own_or(p->max, r->cap.max_ms);
 
-	if (p->disabled || !rules_nodepool_included(r, m->nodepool) ||
+	if (p->disabled || p->fixed || p->never ||
+	    !rules_nodepool_included(r, m->nodepool) ||
 	    (p->released <= world_server_ms(w) &&
 	     head->created_ms < p->released))
 		return 0;
@@ -152,19 +153,21 @@ nodepool_of(const struct row *row, const struct world *w)
 	return -1;
 }
 
-/* A NodePool looks as people say in its annotations. */
+/* A NodePool looks as people say in its annotations and its spec. */
 static enum look
 nodepool_looks(const struct row *row, const struct world *w)
 {
 	int nodepool = nodepool_of(row, w);
+	const struct pool_state *p;
 
 	if (nodepool < 0)
 		return NOTHING;
-	if (w->nodepools[nodepool].disabled)
+	p = &w->nodepools[nodepool];
+	if (p->disabled)
 		return NODEPOOL_OFF;
-	return w->nodepools[nodepool].until > world_server_ms(w)
-		       ? NODEPOOL_BY_HAND
-		       : NODEPOOL_PLAIN;
+	if (p->until > world_server_ms(w))
+		return NODEPOOL_BY_HAND;
+	return p->fixed || p->never ? NODEPOOL_OFF : NODEPOOL_PLAIN;
 }
 
 static bool
@@ -188,7 +191,8 @@ released_again(struct row *row, const struct world *w)
 
 	for (const struct pool_state *p = w->nodepools;
 	     p < w->nodepools + w->pools_n; p++)
-		if (!p->disabled && p->thing >= 0 && p->released < earliest &&
+		if (!p->disabled && !p->fixed && !p->never && p->thing >= 0 &&
+		    p->released < earliest &&
 		    (row->nodepool[0] == '\0' ||
 		     strcmp(p->name, row->nodepool) == 0))
 			earliest = p->released;

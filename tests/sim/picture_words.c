@@ -44,7 +44,7 @@ on_nodepool(enum op_type type)
 static void
 nodepool_words(const struct picture *p, const struct op *o, char out[WORDS])
 {
-	const char *key = nodepool_key_name(o->key) + strlen(OWN_PREFIX);
+	const char *key = pool_key_name((int)o->key);
 	bool gone = strcmp(o->value, "-") == 0;
 	char value[DURATION_BYTES];
 
@@ -58,7 +58,10 @@ nodepool_words(const struct picture *p, const struct op *o, char out[WORDS])
 		return;
 	}
 	if (o->value[0] != '\0') {
-		snprintf(out, WORDS, "%s: \"%s\"", key, o->value);
+		snprintf(out, WORDS,
+			 (int)o->key < NODEPOOL_KEY_COUNT ? "%s: \"%s\""
+							  : "%s: %s",
+			 key, o->value);
 		return;
 	}
 	if (o->key == NODEPOOL_HOLD_UNTIL || o->key == NODEPOOL_RELEASED_AT)

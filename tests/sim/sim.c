@@ -13,6 +13,7 @@
  *                                    told and written to $SIM_SEEDS
  *     sim uninstall FIRST COUNT [JOBS]
  *                                    the same, with a `cleanup` in each
+ *     sim spec FIRST COUNT [JOBS]    the same, with NodePools whose spec changes
  *     sim large FIRST COUNT [JOBS]   the same, with claims that lists and watches
  *                                    leave out
  *     sim seed N                     runs the history of a seed and tells it
@@ -413,12 +414,14 @@ main(int argc, char **argv)
 	static const struct sort random = {history_random, ""},
 				 cleanup = {history_random_cleanup,
 					    "uninstall-"},
-				 large = {history_random_large, "large-"};
+				 large = {history_random_large, "large-"},
+				 spec = {history_random_spec, "spec-"};
 	static struct history h;
 	const char *verb = argc > 2 ? argv[1] : "";
 	const struct sort *sort = strcmp(verb, "seeds") == 0	   ? &random
 				  : strcmp(verb, "uninstall") == 0 ? &cleanup
 				  : strcmp(verb, "large") == 0	   ? &large
+				  : strcmp(verb, "spec") == 0	   ? &spec
 								   : NULL;
 
 	if (sort != NULL && argc > 3) {
@@ -446,7 +449,8 @@ main(int argc, char **argv)
 	}
 	fprintf(stderr, "usage: sim seeds FIRST COUNT [JOBS] | "
 			"uninstall FIRST COUNT [JOBS] | "
-			"large FIRST COUNT [JOBS] | seed N | write N | "
+			"large FIRST COUNT [JOBS] | "
+			"spec FIRST COUNT [JOBS] | seed N | write N | "
 			"run FILE... | tell FILE | picture FILE | "
 			"pictures FOLDER FILE... | same FOLDER FILE...\n");
 	return 2;

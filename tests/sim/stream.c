@@ -59,9 +59,9 @@ show_pool(struct holder *h, const struct thing *t, bool deleted)
 {
 	struct nodepool p;
 
-	thing_pool(t, &p);
-	h->closed[pool_state(h->w, p.name) - h->w->nodepools] =
-		!deleted && p.disabled;
+	thing_pool(t, true, &p);
+	h->alone_ms[pool_state(h->w, p.name) - h->w->nodepools] =
+		deleted ? INT64_MAX : nodepool_alone_ms(&p);
 	if (deleted)
 		controller_nodepool_gone(h->controller, p.name, holder_now(h));
 	else
@@ -148,19 +148,22 @@ list_failed(struct holder *h, struct stream *s, enum reflect_code code,
 }
 
 /* A list of NodePools is complete.  A NodePool that it did not show is no
- * longer disabled. */
+ * longer left alone. */
 static void
-pools_closed(struct holder *h, const struct stream *s)
+pools_gone(struct holder *h, const struct stream *s)
 {
-	bool closed[POOLS] = {false};
+	int64_t alone_ms[POOLS];
+
+	for (int i = 0; i < POOLS; i++)
+		alone_ms[i] = INT64_MAX;
 
 	for (int i = 0; i < s->page_n; i++) {
 		int p = (int)(pool_state(h->w, s->page[i].name) -
 			      h->w->nodepools);
 
-		closed[p] = h->closed[p];
+		alone_ms[p] = h->alone_ms[p];
 	}
-	memcpy(h->closed, closed, sizeof(closed));
+	memcpy(h->alone_ms, alone_ms, sizeof(alone_ms));
 }
 
 /* Forgets what the replica knew and the whole list does not show. */
@@ -220,7 +223,7 @@ list_page(struct holder *h, struct stream *s, enum kind kind)
 	s->fresh_list = s->complete = true;
 	s->unserved = false;
 	if (kind == KIND_NODEPOOL)
-		pools_closed(h, s);
+		pools_gone(h, s);
 	see_gone(h, s, kind);
 	controller_listed(h->controller, kind, true, holder_now(h));
 	h->poked = true;

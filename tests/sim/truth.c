@@ -146,6 +146,19 @@ is_deleting(const struct thing *o)
 	return o != NULL && o->deleting;
 }
 
+/* What is an inert NodePool's machine to be?  It has no time of its own, and no
+ * scope. */
+static enum due_goal
+inert_goal(struct truth *t, const struct pool_state *p,
+	   const struct thing *claim)
+{
+	if (p->until == STAMP_NONE || has_passed(t, p->until))
+		return DUE_CLEAR;
+	if (t->leader != NULL && t->leader->streams[KIND_NODECLAIM].unserved)
+		return DUE_UNSURE;
+	return claim != NULL ? DUE_HELD : DUE_LEFT;
+}
+
 static enum due_goal
 goal_of(struct truth *t, int machine)
 {
@@ -162,6 +175,8 @@ goal_of(struct truth *t, int machine)
 		return DUE_LEFT;
 	if (truth_out(t->w, &t->rules, m))
 		return DUE_CLEAR;
+	if (truth_inert(t->w, m))
+		return inert_goal(t, p, claim);
 	if (t->leader != NULL && t->leader->streams[KIND_NODECLAIM].unserved)
 		return DUE_UNSURE;
 	if (!has_passed(t, x->deadline))

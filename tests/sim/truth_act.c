@@ -320,7 +320,7 @@ look_for_window(struct truth *t, const struct action *a, const struct thing *o)
 	int scope = truth_scope_of(t, m);
 	const struct scope_truth *s;
 
-	if (scope < 0 || truth_out(t->w, &t->rules, m) || !t->calm ||
+	if (scope < 0 || truth_uncounted(t->w, &t->rules, m) || !t->calm ||
 	    over > t->clock)
 		return;
 	/* If it was released by hand, its own time has been over since then. */

@@ -28,6 +28,19 @@ truth_out(const struct world *w, const struct rules *r, const struct machine *m)
 	return w->nodepools[m->pool_id].disabled;
 }
 
+bool
+truth_inert(const struct world *w, const struct machine *m)
+{
+	return w->nodepools[m->pool_id].fixed || w->nodepools[m->pool_id].never;
+}
+
+bool
+truth_uncounted(const struct world *w, const struct rules *r,
+		const struct machine *m)
+{
+	return truth_out(w, r, m) || truth_inert(w, m);
+}
+
 /* Returns -1 in scope `node`, where nothing spreads. */
 int
 truth_scope_of(const struct truth *t, const struct machine *m)
@@ -312,6 +325,17 @@ truth_may_match(const struct truth *t, const struct thing *claim,
 	return age >= -1000 && age <= (draining ? DRAINING_MS : SUBSTITUTE_MS);
 }
 
+/* Has the spec of the machine's NodePool changed since that moment?  A deletion
+ * is known to those who counted its machine then, and a claim takes its place
+ * for those who counted the claim when it was launched. */
+static bool
+respecified_since(const struct world *w, const struct machine *m, int64_t at)
+{
+	int64_t last = w->nodepools[m->pool_id].respecified;
+
+	return last >= 0 && last + LAG_MS >= at;
+}
+
 /* Is the answer unclear, because it is not the same for every leader? */
 static bool
 unclear(const struct truth *t, const struct thing *claim,
@@ -326,8 +350,12 @@ unclear(const struct truth *t, const struct thing *claim,
 
 	return age < 0 || (age == 0 && deleted->deleted_at > claim->born) ||
 	       (age > SUBSTITUTE_MS && near_gone) ||
-	       truth_out(w, &t->rules, &w->machines[claim->machine]) ||
-	       truth_out(w, &t->rules, &w->machines[deleted->machine]) ||
+	       truth_uncounted(w, &t->rules, &w->machines[claim->machine]) ||
+	       truth_uncounted(w, &t->rules, &w->machines[deleted->machine]) ||
+	       respecified_since(w, &w->machines[claim->machine],
+				 claim->born) ||
+	       respecified_since(w, &w->machines[deleted->machine],
+				 deleted->deleted_at) ||
 	       w->trouble_until + TROUBLE_SLACK_MS >= deleted->deleted_at ||
 	       t->leader == NULL || t->leader->led_since > deleted->deleted_at;
 }
@@ -597,8 +625,9 @@ set_failed(struct truth *t, const struct past *p, int machine)
 				(gone_at < 0 || t->w->now <= gone_at +
 							FAILED_MS + LAG_MS);
 	}
-	if (t->leader != NULL &&
-	    t->leader->sights[claim->index].at > claim->deleted_at)
+	if ((t->leader != NULL &&
+	     t->leader->sights[claim->index].at > claim->deleted_at) ||
+	    respecified_since(t->w, m, claim->deleted_at))
 		x->ongoing.lo = false;
 }
 
@@ -634,8 +663,13 @@ is_ongoing(const struct truth *t, int machine)
 			continue;
 		failed += y->failed_boot && c->deleted_at > claim->deleted_at -
 							    2 * FAILED_MS;
-		if (!may_follow(c, claim) ||
-		    truth_out(w, &t->rules, &w->machines[i]))
+		if (!may_follow(c, claim))
+			continue;
+		if (respecified_since(w, &w->machines[i], c->born)) {
+			tried_hi++;
+			continue;
+		}
+		if (truth_uncounted(w, &t->rules, &w->machines[i]))
 			continue;
 		tried_hi += y->came.hi;
 		/* If nobody saw when that began, it counts from when the claim
@@ -655,7 +689,7 @@ counts_at_all(const struct truth *t, int i, bool hi)
 	const struct thing *claim =
 		m->claim < 0 ? NULL : &t->w->things[m->claim];
 
-	if (claim == NULL || truth_out(t->w, &t->rules, m) ||
+	if (claim == NULL || truth_uncounted(t->w, &t->rules, m) ||
 	    released(&t->w->nodepools[m->pool_id], claim, t->clock))
 		return false;
 	if (claim->deleting || !claim->used)

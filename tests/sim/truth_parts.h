@@ -25,8 +25,14 @@ bool truth_classed(const struct thing *claim);
 
 /* truth_machine.c: each machine as of now.  A scope of -1 is none. */
 int truth_scope_of(const struct truth *t, const struct machine *m);
+/* Is its NodePool excluded or disabled, so that it is never held? */
 bool truth_out(const struct world *w, const struct rules *r,
 	       const struct machine *m);
+/* Can a hold do nothing for it?  Then only a person's hold-until holds it. */
+bool truth_inert(const struct world *w, const struct machine *m);
+/* Either of these: it belongs to no scope. */
+bool truth_uncounted(const struct world *w, const struct rules *r,
+		     const struct machine *m);
 void truth_machines(struct truth *t);
 /* May the claim be a substitute for the deleted one, as far as anybody can
  * tell? */

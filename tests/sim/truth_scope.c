@@ -160,7 +160,7 @@ released_since(struct truth *t, int scope)
 
 		memcpy(m.nodepool, p->name, sizeof(m.nodepool));
 		if (!in_scope(t, scope, i) || p->thing < 0 ||
-		    truth_out(t->w, &t->rules, &m))
+		    truth_uncounted(t->w, &t->rules, &m))
 			continue;
 		if (p->released == STAMP_NONE || !has_passed(t, p->released))
 			return STAMP_NONE;

@@ -31,6 +31,15 @@ enum by {
 	BY_PERSON,
 };
 
+/* What else a person may write on a NodePool: fields of its spec.  They follow
+ * the annotations. */
+enum spec_field {
+	SPEC_REPLICAS = NODEPOOL_KEY_COUNT,
+	SPEC_CONSOLIDATE_AFTER,
+	POOL_KEYS,
+};
+#define SPEC_FIELDS (POOL_KEYS - NODEPOOL_KEY_COUNT)
+
 struct notes_on {	/* annotations, "" = absent, and whose the holds are */
 	char at[ANN_COUNT][TEXT];
 	enum by by[ANN_OTHER_HOLD + 1];
@@ -51,7 +60,8 @@ struct thing {
 	char other[24];		/* claim: status.nodeName; Node: owner's uid;
 				   Event: the claim's */
 	struct notes_on notes;
-	char says[NODEPOOL_KEY_COUNT][32];	/* NodePool: its annotations */
+	char says[POOL_KEYS][32];	/* NodePool: its annotations and spec */
+	int respecified;	/* NodePool: so often its spec was changed */
 	bool disrupted;			/* claim: DisruptionReason, whichever */
 	int64_t disrupted_ms;		/* … other than Empty */
 	char class[CLASS_BYTES];	/* claim: our class; Event: its reason */
@@ -130,8 +140,11 @@ struct pool_state {
 	char template[TEXT];	/* a person's hold on the template */
 	int thing;		/* -1: there is no such NodePool (any more) */
 	int generation;
-	/* What its annotations mean, and since when (virtual time). */
+	/* What its annotations and its spec mean, and since when (virtual
+	 * time). */
 	bool disabled;
+	bool fixed, never;	/* spec.replicas; consolidateAfter: Never */
+	int64_t respecified;	/* when one of these changed; -1: never */
 	int64_t until, released;	/* server time; STAMP_NONE: none */
 	int64_t hold, max;		/* -1: the rules' */
 	int64_t changed;
@@ -226,7 +239,8 @@ void broken(struct world *w, const char *fmt, ...)
 void thing_changed(struct world *w, struct thing *t);
 void thing_gone(struct world *w, struct thing *t);
 struct thing *thing_named(struct world *w, enum kind kind, const char *name);
-void thing_pool(const struct thing *t, struct nodepool *p);
+/* whole: with its spec. */
+void thing_pool(const struct thing *t, bool whole, struct nodepool *p);
 void thing_object(const struct thing *t, const struct hold_key *hold,
 		  struct object *o);
 /* What the API server does with a write of ours. */
@@ -277,6 +291,11 @@ void claim_shows(struct world *w, const struct thing *claim);
 /* at: server time or a duration, where value is ""; "-": none. */
 void person_says(struct world *w, const char *nodepool, enum nodepool_key key,
 		 const char *value, int64_t at);
+/* Changes the NodePool's spec; "-" removes the field. */
+void person_specifies(struct world *w, const char *nodepool,
+		      enum spec_field field, const char *value);
+/* "enabled", "replicas". */
+const char *pool_key_name(int key);
 void person_does(struct world *w, struct thing *t, enum person what,
 		 const char *value);
 

@@ -9,8 +9,9 @@
 #include "core/base/stamp.h"
 
 /*
- * What we keep of a NodePool (karpenter.sh/v1): its identity, and what people
- * have written in its annotations (docs/rules.md#nodepool-annotations).
+ * What we keep of a NodePool (karpenter.sh/v1): its identity, what people have
+ * written in its annotations (docs/rules.md#nodepool-annotations), and whether
+ * its spec leaves a hold anything to do (docs/rules.md#nodepools-left-alone).
  * wire/api/nodepool decodes each list item and watch line into a struct
  * nodepool.  It is a plain value that owns nothing and is copied with `=`.  The
  * functions are pure, so any thread may call them.
@@ -26,10 +27,21 @@ enum nodepool_key {
 
 #define NODEPOOL_BAD_BYTES 64	/* of a bad value: enough to recognize it */
 
+#define NODEPOOL_BEHIND (-1)	/* as a generation: the spec is older than the
+				   metadata */
+
 struct nodepool {
 	char name[NODEPOOL_BYTES];
 	char uid[UID_BYTES];
 	char rv[RV_BYTES];	/* metadata.resourceVersion, opaque */
+	long long generation;	/* metadata.generation, which grows with each
+				   change of the spec; 0: it is missing;
+				   NODEPOOL_BEHIND: it is later than the rest */
+	bool spec_known;	/* false: only the metadata was there, and
+				   `inert` says nothing */
+	bool inert;		/* Karpenter never consolidates its nodes: it
+				   has spec.replicas, or
+				   spec.disruption.consolidateAfter: Never */
 	bool disabled;		/* enabled: "false" */
 	int64_t hold_until_ms;	/* server_ms; STAMP_NONE: none */
 	int64_t released_at_ms;	/* server_ms; STAMP_NONE: none.  It may lie
@@ -54,6 +66,16 @@ void nodepool_init(struct nodepool *p);
  * Durations have the same syntax and bounds as in the configuration
  * (duration_parse). */
 void nodepool_set(struct nodepool *p, enum nodepool_key k, const char *value);
+
+/* If only the metadata of *p is known, takes its spec from `known`, an earlier
+ * sight of it.  If that is NULL, or of another NodePool that had the same name,
+ * the spec counts as empty. */
+void nodepool_keep_spec(struct nodepool *p, const struct nodepool *known);
+
+/* Returns the moment (server_ms) from which the NodePool is left alone:
+ * INT64_MIN, always, if it is disabled or inert; the end of its hold-until if
+ * it is inert only; INT64_MAX, never, if it is neither. */
+int64_t nodepool_alone_ms(const struct nodepool *p);
 
 /* Returns the annotation's key, such as "karpenter-node-holder.io/enabled".
  * Static. */

@@ -230,7 +230,7 @@ bool controller_scope(const struct controller *s, uint32_t *i,
 
 struct nodepool_report {
 	char name[NODEPOOL_BYTES], uid[UID_BYTES];
-	bool out;	/* excluded or disabled */
+	bool out;	/* excluded, disabled or inert: no scope holds it */
 	bool by_hand;	/* held by its hold-until */
 };
 /* The same for the NodePools that have been seen. */

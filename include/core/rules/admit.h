@@ -77,8 +77,8 @@ struct review {
 	bool has_nodepool;	/* the label NODEPOOL_LABEL is there */
 	char nodepool[NODEPOOL_BYTES]; /* its value; "" without it */
 	bool unregistered;	/* the taint UNREGISTERED_TAINT is there */
-	bool disabled;		/* the NodePool has the annotation enabled:
-				   "false" */
+	bool disabled;		/* the NodePool is left alone: it is disabled,
+				   or a hold can do nothing for it */
 	enum hold hold;		/* what the object has of today's hold */
 	bool has_mark;
 	/* What the object has of the hold that its mark stands for: the hold

@@ -10,16 +10,20 @@
 
 /*
  * The table of the NodePools that have been seen.  nodepools_terms combines a
- * NodePool's annotations with the configuration
- * (docs/rules.md#nodepool-annotations).  A cluster has dozens of NodePools, so
- * the table is scanned and has no index.  Times are server_ms.  Not
- * thread-safe: callers hold the owner's lock.
+ * NodePool's annotations and spec with the configuration
+ * (docs/rules.md#nodepool-annotations, docs/rules.md#nodepools-left-alone).  A
+ * cluster has dozens of NodePools, so the table is scanned and has no index.
+ * Times are server_ms.  Not thread-safe: callers hold the owner's lock.
  */
 
 /* What applies to the machines of one NodePool at one moment. */
 struct nodepool_terms {
-	bool out;		/* excluded or disabled: its machines are never
-				   held */
+	bool out;		/* its machines are not held at all: it is
+				   excluded, disabled, or inert and not held by
+				   hand */
+	bool uncounted;		/* its machines belong to no scope: it is
+				   excluded, disabled or inert.  True if `out`
+				   is */
 	int64_t until_ms;	/* its machines are held by hand until then;
 				   STAMP_NONE: they are not, or the time has
 				   passed */

@@ -9,8 +9,9 @@
 #include "wire/api/watch.h"
 
 /*
- * Decodes NodePools (karpenter.sh/v1, as PartialObjectMetadata) and their watch
- * lines to struct nodepool.  The functions keep no state; any thread may call
+ * Decodes NodePools and their watch lines to struct nodepool.  NodePools come
+ * whole (karpenter.sh/v1) or, in the fresh list before a release, as
+ * PartialObjectMetadata.  The functions keep no state; any thread may call
  * them.
  */
 #define NODEPOOLS_PATH "/apis/karpenter.sh/v1/nodepools"

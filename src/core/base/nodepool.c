@@ -106,3 +106,20 @@ nodepool_set(struct nodepool *p, enum nodepool_key k, const char *value)
 	if (value != NULL && value_parse(p, k, value))
 		bad_copy(p->bad[k], value);
 }
+
+void
+nodepool_keep_spec(struct nodepool *p, const struct nodepool *known)
+{
+	if (!p->spec_known && known != NULL && strcmp(known->uid, p->uid) == 0)
+		p->inert = known->inert;
+}
+
+int64_t
+nodepool_alone_ms(const struct nodepool *p)
+{
+	if (p->disabled)
+		return INT64_MIN;
+	if (!p->inert)
+		return INT64_MAX;
+	return p->hold_until_ms != STAMP_NONE ? p->hold_until_ms : INT64_MIN;
+}

@@ -6,8 +6,8 @@
 #include "core/base/buf.h"
 #include "controller_parts.h"
 
-/* NodePools: what people say in their annotations takes effect on the
- * machines. */
+/* NodePools: what people say in their annotations takes effect on the machines,
+ * and so does their spec. */
 
 static void
 refresh(struct controller *s, const char *nodepool, int64_t now_ms)
@@ -25,7 +25,7 @@ refresh(struct controller *s, const char *nodepool, int64_t now_ms)
 static bool
 same(const struct nodepool *a, const struct nodepool *b)
 {
-	return a->disabled == b->disabled &&
+	return a->disabled == b->disabled && a->inert == b->inert &&
 	       a->hold_until_ms == b->hold_until_ms &&
 	       a->released_at_ms == b->released_at_ms &&
 	       a->hold_ms == b->hold_ms && a->max_hold_ms == b->max_hold_ms;
@@ -74,32 +74,35 @@ tell_nodepool(struct controller *s, const struct nodepool *old,
 }
 
 void
-controller_nodepool(struct controller *s, const struct nodepool *p,
+controller_nodepool(struct controller *s, const struct nodepool *shown,
 		    struct now now)
 {
-	const struct nodepool *known = nodepools_find(&s->nodepools, p->name);
-	bool changed = known == NULL || !same(known, p);
-	struct nodepool old;
+	const struct nodepool *known =
+		nodepools_find(&s->nodepools, shown->name);
+	struct nodepool old, p = *shown;
+	bool changed;
 
 	now = controller_steady(s, now);
 	s->nodepool_lines++;
+	nodepool_keep_spec(&p, known);
+	changed = known == NULL || !same(known, &p);
 	nodepool_init(&old);
 	/* A NodePool that was made anew under the same name is reported in
 	 * full.  So is every NodePool when a replica comes to lead. */
-	if (known != NULL && strcmp(known->uid, p->uid) == 0 &&
+	if (known != NULL && strcmp(known->uid, p.uid) == 0 &&
 	    s->nodepools.generation[known - s->nodepools.at] >
 		    s->nodepools_before)
 		old = *known;
-	if (!nodepools_put(&s->nodepools, p,
+	if (!nodepools_put(&s->nodepools, &p,
 			   s->views.at[KIND_NODEPOOL].generation)) {
 		counter_add(s->counters, COUNTER_TABLE_FULL);
-		(void)notes_put(&s->notes, NOTE_TABLE_FULL, p->name);
+		(void)notes_put(&s->notes, NOTE_TABLE_FULL, p.name);
 		return;
 	}
 	if (s->leads)
-		tell_nodepool(s, &old, p, now);
+		tell_nodepool(s, &old, &p, now);
 	if (changed)
-		refresh(s, p->name, now.server_ms);
+		refresh(s, p.name, now.server_ms);
 }
 
 static void
@@ -149,7 +152,7 @@ released_since(const struct controller *s, const char *scope, int64_t now_ms)
 					   strcmp(p->name, scope) != 0))
 			continue;
 		t = nodepools_terms(&s->nodepools, p->name, now_ms);
-		if (t.out)
+		if (t.uncounted)
 			continue;
 		if (t.released_ms == STAMP_NONE)
 			return STAMP_NONE;
@@ -192,15 +195,34 @@ controller_nodepools_turn(struct controller *s, struct now now)
 	}
 }
 
+/* Has the spec changed since the table learned it, as far as metadata shows? */
+static bool
+spec_changed(const struct nodepool *known, const struct nodepool *p)
+{
+	return known->generation != p->generation ||
+	       strcmp(known->uid, p->uid) != 0;
+}
+
+/* Did the last list show the NodePool, or a watch after it? */
+static bool
+was_shown(const struct controller *s, const struct nodepool *known)
+{
+	return s->nodepools.generation[known - s->nodepools.at] ==
+	       s->views.at[KIND_NODEPOOL].generation;
+}
+
 void
-controller_fresh_nodepool(struct controller *s, const struct nodepool *p,
+controller_fresh_nodepool(struct controller *s, const struct nodepool *metadata,
 			  struct now now)
 {
-	const struct nodepool *known = nodepools_find(&s->nodepools, p->name);
-	struct nodepool none;
+	const struct nodepool *known =
+		nodepools_find(&s->nodepools, metadata->name);
+	struct nodepool none, p = *metadata;
+	bool respecified = known != NULL && spec_changed(known, &p);
 
 	nodepool_init(&none);
-	if (same(known != NULL ? known : &none, p))
+	nodepool_keep_spec(&p, known);
+	if (!respecified && same(known != NULL ? known : &none, &p))
 		return;
 	release_unknown(&s->release);
 	/* The watch may have left it out, and nothing else will show it.  If the
@@ -209,7 +231,11 @@ controller_fresh_nodepool(struct controller *s, const struct nodepool *p,
 	if (!s->views.at[KIND_NODEPOOL].skipped ||
 	    s->nodepool_lines != s->nodepool_lines_then)
 		return;
-	controller_nodepool(s, p, now);
+	/* The watch is about to show the new spec, or the next list leaves the
+	 * NodePool out.  Until then the table is behind. */
+	if (respecified && was_shown(s, known))
+		p.generation = NODEPOOL_BEHIND;
+	controller_nodepool(s, &p, now);
 	s->nodepool_lines_then = s->nodepool_lines;
 }
 
@@ -227,7 +253,7 @@ controller_nodepool_at(const struct controller *s, uint32_t *i,
 		memcpy(out->name, p->name, sizeof(out->name));
 		memcpy(out->uid, p->uid, sizeof(out->uid));
 		terms = nodepools_terms(&s->nodepools, p->name, s->last_ms);
-		out->out = terms.out;
+		out->out = terms.uncounted;
 		out->by_hand = terms.until_ms != STAMP_NONE;
 		(*i)++;
 		return true;

@@ -96,10 +96,10 @@ set_timer(struct controller *s, uint32_t head, int64_t now_ms)
 	struct entry *claim = machines_claim(m, head);
 	struct timer_facts f;
 
-	if (claim != NULL && !terms.out)
+	if (claim != NULL && !terms.uncounted)
 		replacements_judge(&s->replacements, claim, now_ms);
 	f = facts_of(s, head, &terms, now_ms);
-	if (terms.out || being_deleted(claim, machines_node(m, head)))
+	if (terms.uncounted || being_deleted(claim, machines_node(m, head)))
 		timers_drop(&s->timers, head);
 	else if (timers_put(&s->timers, head, &f, now_ms))
 		counter_add(s->counters, COUNTER_TABLE_FULL);

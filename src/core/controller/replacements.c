@@ -264,7 +264,7 @@ replacements_deleted(struct replacements *r, uint32_t id, int64_t deleted_ms,
 	 * back is new.  A claim of a NodePool that is left out belongs to no
 	 * scope. */
 	if (e->disrupted ||
-	    nodepools_terms(r->nodepools, nodepool, now_ms).out)
+	    nodepools_terms(r->nodepools, nodepool, now_ms).uncounted)
 		return;
 	if (e->ready_ms == STAMP_NONE) {
 		if (counted(r, e, now_ms))

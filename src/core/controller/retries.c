@@ -49,7 +49,7 @@ retry_refresh(struct retries *t, struct retry *r, int64_t now_ms)
 
 	if (r->until_ms <= now_ms)
 		retries_end(t, r);
-	else if (terms.out || r->created_stamp_ms < terms.released_ms ||
+	else if (terms.uncounted || r->created_stamp_ms < terms.released_ms ||
 		 f.deadline_ms <= now_ms)
 		/* It does not count now, but what NodePools say may change
 		 * that. */

@@ -84,8 +84,10 @@ nodepools_terms(const struct nodepools *p, const char *name, int64_t now_ms)
 {
 	const struct rules *r = p->rules;
 	const struct nodepool *nodepool = nodepool_find(p, name);
+	bool excluded = !rules_nodepool_included(r, name);
 	struct nodepool_terms t = {
-		.out = !rules_nodepool_included(r, name),
+		.out = excluded,
+		.uncounted = excluded,
 		.until_ms = STAMP_NONE,
 		.released_ms = STAMP_NONE,
 		.hold_ms = r->hold_ms,
@@ -94,7 +96,8 @@ nodepools_terms(const struct nodepools *p, const char *name, int64_t now_ms)
 
 	if (nodepool == NULL)
 		return t;
-	t.out = t.out || nodepool->disabled;
+	t.uncounted = excluded || nodepool->disabled || nodepool->inert;
+	t.out = excluded || nodepool_alone_ms(nodepool) <= now_ms;
 	if (nodepool->hold_until_ms > now_ms)
 		t.until_ms = nodepool->hold_until_ms;
 	if (nodepool->released_at_ms <= now_ms)

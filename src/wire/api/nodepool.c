@@ -26,6 +26,22 @@ annotations_read(const struct json *meta, struct nodepool *p, struct err *e)
 	return 0;
 }
 
+/* Reads what metadata and spec say of the spec.  A field of a wrong type, which
+ * no API server would store, counts as missing. */
+static void
+spec_read(const struct json *root, const struct json *meta, struct nodepool *p)
+{
+	const struct json *spec = json_member(root, "spec");
+	long long replicas;
+
+	(void)json_integer(json_member(meta, "generation"), &p->generation);
+	p->spec_known = json_is_object(spec);
+	p->inert =
+		json_integer(json_member(spec, "replicas"), &replicas) == 0 ||
+		json_says(json_member(spec, "disruption"), "consolidateAfter",
+			  "Never");
+}
+
 static int
 root_decode(const struct json *root, struct nodepool *out, struct err *e)
 {
@@ -43,6 +59,7 @@ root_decode(const struct json *root, struct nodepool *out, struct err *e)
 	    annotations_read(meta, &p, e))
 		return err_wrap(e, "NodePool %s",
 				p.name[0] != '\0' ? p.name : "?");
+	spec_read(root, meta, &p);
 	*out = p;
 	return 0;
 }
@@ -52,12 +69,20 @@ static const struct json_keep metadata_keep[] = {
 	{"name", NULL},
 	{"uid", NULL},
 	{"resourceVersion", NULL},
+	{"generation", NULL},
 	{"annotations", NULL},
 	{NULL, NULL}};
+static const struct json_keep disruption_keep[] = {
+	{"consolidateAfter", NULL}, {NULL, NULL}};
+static const struct json_keep spec_keep[] = {
+	{"replicas", NULL}, {"disruption", disruption_keep}, {NULL, NULL}};
 static const struct json_keep nodepool_keep[] = {
-	{"metadata", metadata_keep}, {NULL, NULL}};
+	{"metadata", metadata_keep}, {"spec", spec_keep}, {NULL, NULL}};
 static const struct json_keep line_object_keep[] = {
-	WATCH_STATUS_KEEP, {"metadata", metadata_keep}, {NULL, NULL}};
+	WATCH_STATUS_KEEP,
+	{"metadata", metadata_keep},
+	{"spec", spec_keep},
+	{NULL, NULL}};
 static const struct json_keep line_keep[] = {
 	WATCH_LINE_KEEP(line_object_keep), {NULL, NULL}};
 

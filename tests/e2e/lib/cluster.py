@@ -42,6 +42,11 @@ DECISIONS = "karpenter_voluntary_disruption_decisions_total"
 DISRUPTED = "karpenter_nodeclaims_disrupted_total"
 
 
+# A consolidateAfter that no test outlives.  With "Never" the holder would leave
+# the NodePool alone.
+LATER = "24h"
+
+
 def node_class(name="default", registration_delay=None):
     return {"apiVersion": "karpenter.kwok.sh/v1alpha1",
             "kind": "KWOKNodeClass", "metadata": {"name": name},
@@ -51,20 +56,26 @@ def node_class(name="default", registration_delay=None):
 
 def node_pool(name, cpus=("4",), annotations=None, class_name="default",
               starting=False, families=("c",), labels=None,
-              consolidate_after="0s", expire_after="Never"):
+              consolidate_after="0s", expire_after="Never", replicas=None):
     """A NodePool all of which may be disrupted at any time, and at once.
 
     annotations, labels: of the template, so of each of its nodes.  families:
     "c" has least memory for a cpu and costs least, "m" most.  starting: Nodes
     register, but are not initialized while they have the startup taint (see
-    Cluster.started).
+    Cluster.started).  replicas: not None makes it static, which needs
+    Karpenter's feature gate StaticCapacity, and one instance type for the kwok
+    provider: that of the first family and cpu.
     """
     def among(key, *values):
         return {"key": key, "operator": "In", "values": list(values)}
+    static = {} if replicas is None else {"replicas": replicas}
+    instance = [among("node.kubernetes.io/instance-type",
+                      f"{families[0]}-{cpus[0]}x-amd64-linux")]
     return {
         "apiVersion": "karpenter.sh/v1", "kind": "NodePool",
         "metadata": {"name": name},
         "spec": {
+            **static,
             "template": {
                 "metadata": {"annotations": annotations or {},
                              "labels": labels or {}},
@@ -77,7 +88,8 @@ def node_pool(name, cpus=("4",), annotations=None, class_name="default",
                         among("kubernetes.io/os", "linux"),
                         among("karpenter.sh/capacity-type", "on-demand"),
                         among("karpenter.kwok.sh/instance-family", *families),
-                        among("karpenter.kwok.sh/instance-cpu", *cpus)],
+                        among("karpenter.kwok.sh/instance-cpu", *cpus),
+                        *(instance if static else [])],
                     "startupTaints": [STARTING] if starting else [],
                     "expireAfter": expire_after}},
             "disruption": {

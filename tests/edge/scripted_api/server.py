@@ -170,8 +170,10 @@ class ScriptedApi:
         """Applies a merge patch as somebody else; None removes a key."""
         with self.store.changed:
             old = self.store.find(resource, name)
-            return self.store.put(resource, "MODIFIED",
-                                  merge_patch(old, patch))
+            new = merge_patch(old, patch)
+            if new["spec"] != old["spec"]:
+                new["metadata"]["generation"] += 1
+            return self.store.put(resource, "MODIFIED", new)
 
     def patch_meta(self, resource, name, **meta):
         """patch_meta("nodes", "a", annotations={"k": "v", "gone": None})"""

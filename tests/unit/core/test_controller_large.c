@@ -350,6 +350,56 @@ START_TEST(a_nodepool_that_a_list_leaves_out_stays)
 }
 END_TEST
 
+static void
+list_without_nodepools(void)
+{
+	controller_listing(w->s, KIND_NODEPOOL);
+	controller_skipped(w->s, KIND_NODEPOOL, world_now(w));
+	controller_listed(w->s, KIND_NODEPOOL, true, world_now(w));
+	controller_watch(w->s, KIND_NODEPOOL, true);
+}
+
+/* Its spec changes when the list has left it out (0): nobody can see how, and
+ * the release goes on with what was known.  While the list has shown it (1),
+ * something else is what was left out, and the watch is about to show the new
+ * spec. */
+START_TEST(a_nodepools_spec_stays_as_it_was)
+{
+	struct nodepool p, other;
+	int64_t quiet;
+
+	add_due(5);
+	quiet = busy_until(5, MINUTE);
+	nodepool_init(&p);
+	strcpy(p.name, "web");
+	p.spec_known = true;
+	p.generation = 1;
+	other = p;
+	strcpy(other.name, "batch");
+	other.inert = true;
+	world_pool(w, &p);
+	world_pool(w, &other);
+	machine_add(w, 6, "batch", server_ms(w) - rules.hold_ms + 5 * MINUTE);
+	world_open(w);
+	if (_i == 0)
+		list_without_nodepools();
+	else
+		controller_skipped(w->s, KIND_NODEPOOL, world_now(w));
+	world_run_until(w, quiet - 1000);
+	p.generation = other.generation = 2;
+	p.hold_ms = 60000;	/* the annotations count at once */
+	world_pool_quietly(w, &p);
+	world_pool_quietly(w, &other);
+	world_run_until(w, quiet + SLACK);
+	ck_assert_int_eq(count_marked(w) == 0, _i == 0);
+	if (_i == 0)
+		return;
+	list_without_nodepools();
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -376,5 +426,6 @@ main(void)
 	tcase_add_test(c, a_node_is_released_by_what_was_known);
 	tcase_add_test(c, a_nodepool_is_taken_from_the_fresh_list);
 	tcase_add_test(c, a_nodepool_that_a_list_leaves_out_stays);
+	tcase_add_loop_test(c, a_nodepools_spec_stays_as_it_was, 0, 2);
 	return suite_run(s);
 }

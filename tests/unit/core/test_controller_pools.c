@@ -105,6 +105,124 @@ START_TEST(disabled_is_stronger_than_hold_until)
 }
 END_TEST
 
+/* --- NodePools for which a hold can do nothing ---------------------------- */
+
+static struct nodepool
+inert(const char *name)
+{
+	struct nodepool p = pool_of(name, NODEPOOL_ENABLED, NULL);
+
+	p.spec_known = p.inert = true;
+	return p;
+}
+
+static struct nodepool_report
+report_of(const char *name)
+{
+	struct nodepool_report out;
+
+	for (uint32_t i = 0; controller_nodepool_at(w->s, &i, &out);)
+		if (strcmp(out.name, name) == 0)
+			return out;
+	ck_abort_msg("no NodePool %s", name);
+}
+
+/* Its new machine holds nobody, and others do not hold it. */
+START_TEST(inert_is_left_alone)
+{
+	struct nodepool p = inert("web");
+
+	old_pools();
+	world_pool(w, &p);
+	ck_assert(report_of("web").out);
+	machine_now(4, "web");
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+	ck_assert_uint_eq(notes(NOTE_SCOPE_HELD, NULL), 0);
+	machine_now(5, "batch");
+	world_run(w, SLACK);
+	ck_assert_uint_eq(held_in("web"), 0);
+	ck_assert_uint_eq(held_in("batch"), 3);
+}
+END_TEST
+
+/* A change of the spec takes effect at once, either way. */
+START_TEST(inert_for_a_while)
+{
+	struct nodepool p = inert("web");
+
+	old_pools();
+	machine_now(4, "web");
+	world_run(w, SLACK);
+	ck_assert_uint_eq(held_in("web"), 3);
+	ck_assert_uint_eq(held_in("batch"), 2);
+	world_pool(w, &p);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+	p.inert = false;
+	world_pool(w, &p);
+	ck_assert(!report_of("web").out);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(held_in("web"), 3);
+	ck_assert_uint_eq(held_in("batch"), 2);
+}
+END_TEST
+
+/* A person's hold-until still holds it, but its machines count for nobody, and
+ * no scope speaks of it.  enabled: "false" is stronger. */
+START_TEST(inert_and_hold_until)
+{
+	struct nodepool p = inert("web");
+
+	old_pools();
+	p.hold_until_ms = stamp_now() + 30 * MINUTE;
+	world_pool(w, &p);
+	ck_assert_uint_eq(notes(NOTE_NODEPOOL_MANUAL, NULL), 1);
+	machine_now(4, "web");
+	world_run(w, SLACK);
+	ck_assert_uint_eq(held_in("web"), 3);
+	ck_assert_uint_eq(held_in("batch"), 0);
+	ck_assert(report_of("web").out);
+	p.disabled = true;
+	world_pool(w, &p);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+	p.disabled = false;
+	world_pool(w, &p);
+	world_run_until(w, p.hold_until_ms - 1);
+	ck_assert_uint_eq(held_in("web"), 3);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+	p.hold_until_ms = STAMP_NONE;
+	world_pool(w, &p);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+/* Metadata alone says nothing of the spec, so what was known of it stays, but
+ * not for another NodePool with the same name. */
+START_TEST(inert_as_last_known)
+{
+	struct nodepool p = inert("web");
+
+	old_pools();
+	world_pool(w, &p);
+	p.spec_known = p.inert = false;
+	p.hold_ms = 2 * rules.hold_ms;
+	world_pool(w, &p);
+	machine_now(4, "web");
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+	strcpy(p.uid, "another");
+	world_pool(w, &p);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(held_in("web"), 3);
+}
+END_TEST
+
+/* --- the other annotations ------------------------------------------------ */
+
 START_TEST(hold_until_holds_this_pool_alone)
 {
 	int64_t until;
@@ -798,6 +916,10 @@ main(void)
 	tcase_add_checked_fixture(c, scene_setup, scene_teardown);
 	tcase_add_test(c, disabled_is_cleared_and_does_not_count);
 	tcase_add_test(c, disabled_is_stronger_than_hold_until);
+	tcase_add_test(c, inert_is_left_alone);
+	tcase_add_test(c, inert_for_a_while);
+	tcase_add_test(c, inert_and_hold_until);
+	tcase_add_test(c, inert_as_last_known);
 	tcase_add_test(c, hold_until_holds_this_pool_alone);
 	tcase_add_test(c, no_cap_ends_hold_until);
 	tcase_add_test(c, released_at_ends_what_was_created_before);

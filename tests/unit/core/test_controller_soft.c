@@ -410,15 +410,18 @@ END_TEST
 static const struct {
 	const char *name;
 	int64_t web, other;	/* minutes ago; -1: none */
-	bool disabled;		/* the other */
+	bool disabled, inert;	/* the other */
 	const char *nodepool;
 	int64_t debt;
 } limits[] = {
-	{"the earlier one", 3, 10, false, "batch", 10},
-	{"the earlier one, in the other order", 10, 3, false, "batch", 10},
-	{"one was not released", 10, -1, false, "batch", 40},
-	{"that one is disabled", 10, -1, true, "batch", 10},
-	{"that one is excluded", 10, -1, false, "excluded", 10},
+	{"the earlier one", 3, 10, false, false, "batch", 10},
+	{"the earlier one, in the other order", 10, 3, false, false, "batch",
+	 10},
+	{"one was not released", 10, -1, false, false, "batch", 40},
+	{"that one is disabled", 10, -1, true, false, "batch", 10},
+	{"that one is inert and held by hand", 10, -1, false, true, "batch",
+	 10},
+	{"that one is excluded", 10, -1, false, false, "excluded", 10},
 };
 
 START_TEST(debt_and_released_at)
@@ -429,13 +432,18 @@ START_TEST(debt_and_released_at)
 	nodepool_init(&p);
 	strcpy(p.name, limits[_i].nodepool);
 	p.disabled = limits[_i].disabled;
+	p.spec_known = true;
+	p.inert = limits[_i].inert;
+	if (p.inert)
+		p.hold_until_ms = server_ms(w) + 60 * MINUTE;
 	world_pool(w, &p);
 	busy(10, 40);
 	if (limits[_i].other >= 0)
 		p.released_at_ms = server_ms(w) - limits[_i].other * MINUTE;
 	world_pool(w, &p);
 	strcpy(p.name, "web");
-	p.disabled = false;
+	p.disabled = p.inert = false;
+	p.hold_until_ms = STAMP_NONE;
 	p.released_at_ms = server_ms(w) - limits[_i].web * MINUTE;
 	world_pool(w, &p);
 	world_run(w, 1000);

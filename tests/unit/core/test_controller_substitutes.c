@@ -287,14 +287,44 @@ START_TEST(deleted_after_the_creation)
 }
 END_TEST
 
-/* Deletions in an excluded NodePool do not count. */
+/* Deletions in a NodePool do not count that is excluded (0) or inert, though
+ * held by hand (1). */
 START_TEST(a_pool_left_out)
 {
-	machine_add(w, 20, "excluded", server_ms(w) - DAY);
+	struct nodepool p;
+
+	nodepool_init(&p);
+	strcpy(p.name, "inert");
+	p.spec_known = p.inert = true;
+	p.hold_until_ms = server_ms(w) + 60 * MINUTE;
+	world_pool(w, &p);
+	machine_add(w, 20, _i == 0 ? "excluded" : "inert", server_ms(w) - DAY);
 	world_run(w, SLACK);
 	claim_deleting(claim_at(w, 20));
 	world_run(w, 1000);
 	is_scale_up(launched(10, "web"));
+}
+END_TEST
+
+/* A machine of an inert NodePool, though held by hand, takes nobody's place. */
+START_TEST(an_inert_pool_takes_no_deletion)
+{
+	struct nodepool p;
+	struct thing *c;
+
+	nodepool_init(&p);
+	strcpy(p.name, "inert");
+	p.spec_known = p.inert = true;
+	p.hold_until_ms = server_ms(w) + 60 * MINUTE;
+	world_pool(w, &p);
+	claim_deleting(claim_at(w, 0));
+	world_run(w, 1000);
+	c = launched(10, "inert");
+	world_run(w, 10000);
+	ck_assert_str_eq(c->o.replaces, "");
+	c = launched(11, "web");
+	world_run(w, 10000);
+	is_substitute(c, claim_at(w, 0)->o.uid);
 }
 END_TEST
 
@@ -673,8 +703,8 @@ START_TEST(nothing_lingers)
 }
 END_TEST
 
-/* In a NodePool that is disabled (0) or released by hand (1) failed boots do
- * not count. */
+/* In a NodePool that is disabled (0), released by hand (1) or inert, though
+ * held by hand (2) failed boots do not count. */
 START_TEST(of_a_pool_released_meanwhile)
 {
 	struct thing *c = launched(10, "web");
@@ -689,9 +719,13 @@ START_TEST(of_a_pool_released_meanwhile)
 	p.disabled = _i == 0;
 	if (_i == 1)
 		p.released_at_ms = server_ms(w);
+	p.spec_known = p.inert = _i == 2;
+	if (_i == 2)
+		p.hold_until_ms = server_ms(w) + 60 * MINUTE;
 	world_pool(w, &p);
 	world_run(w, SLACK);
-	ck_assert_uint_eq(count_marked(w), 0);
+	/* Held by hand are the four old ones of web. */
+	ck_assert_uint_eq(count_marked(w), _i == 2 ? 4 : 0);
 }
 END_TEST
 
@@ -753,7 +787,8 @@ main(void)
 	tcase_add_test(c, count_takes_no_notice);
 	tcase_add_test(c, a_deletion_never_seen);
 	tcase_add_test(c, deleted_after_the_creation);
-	tcase_add_test(c, a_pool_left_out);
+	tcase_add_loop_test(c, a_pool_left_out, 0, 2);
+	tcase_add_test(c, an_inert_pool_takes_no_deletion);
 	tcase_add_test(c, six_expire);
 	tcase_add_test(c, a_leftover_deletion);
 	tcase_add_test(c, load_after_a_consolidation);
@@ -774,7 +809,7 @@ main(void)
 	tcase_add_test(r, one_ends_one);
 	tcase_add_test(r, made_before_it_failed);
 	tcase_add_test(r, nothing_lingers);
-	tcase_add_loop_test(r, of_a_pool_released_meanwhile, 0, 2);
+	tcase_add_loop_test(r, of_a_pool_released_meanwhile, 0, 3);
 	tcase_add_loop_test(r, the_clock_is_set, 0, 4);
 	tcase_add_test(r, a_loop_of_failed_boots);
 	return suite_run(s);

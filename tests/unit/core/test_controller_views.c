@@ -326,6 +326,36 @@ START_TEST(pools_that_differ_stop_the_release)
 }
 END_TEST
 
+/* The fresh list shows only that the spec has changed (0), or that another
+ * NodePool has the name (1).  That stops the release until the watch shows the
+ * spec. */
+START_TEST(a_spec_that_differs_stops_the_release)
+{
+	struct nodepool p;
+	int64_t quiet;
+
+	add_due(5);
+	quiet = busy_until(5, MINUTE);
+	pool_named(&p, "web");
+	p.generation = 1;
+	p.spec_known = true;
+	world_pool(w, &p);
+	world_open(w);
+	world_run_until(w, quiet - 1000);
+	if (_i == 0)
+		p.generation = 2;
+	else
+		strcpy(p.uid, "another");
+	world_pool_quietly(w, &p);
+	world_run_until(w, quiet + 3000);
+	ck_assert_uint_eq(w->acts[ACT_CLEAR], 0);
+	ck_assert_uint_ge(w->acts[ACT_LIST_NODEPOOLS], 2);
+	controller_nodepool(w->s, &p, world_now(w));
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
 /* A 403 to the fresh list of NodePools stops releases, and is reported. */
 START_TEST(fresh_list_of_pools_fails)
 {
@@ -625,6 +655,7 @@ main(void)
 	tcase_add_test(c, head_again);
 	tcase_add_test(c, fresh_list_fails);
 	tcase_add_loop_test(c, pools_that_differ_stop_the_release, 0, 2);
+	tcase_add_loop_test(c, a_spec_that_differs_stops_the_release, 0, 2);
 	tcase_add_test(c, fresh_list_of_pools_fails);
 	tcase_add_test(c, view_lost_between_the_lists);
 	tcase_add_test(c, both_lists_and_claims_first);

@@ -58,6 +58,8 @@ apply_list_pools(struct world *w, struct flight *f)
 	f->out.code = CONTROLLER_OK;
 	memcpy(f->nodepools, w->nodepools, sizeof(f->nodepools));
 	f->pools_n = w->pools_n;
+	for (uint32_t i = 0; i < f->pools_n; i++)
+		f->nodepools[i].spec_known = f->nodepools[i].inert = false;
 }
 
 static void

@@ -11,6 +11,8 @@
 #include "core/base/limits.h"
 #include "suite.h"
 
+#define NOW 1767323045000	/* 2026-01-02T03:04:05Z */
+
 static struct disabled_nodepools *set;
 
 static void
@@ -29,19 +31,19 @@ teardown(void)
 static void
 disable(const char *nodepool)
 {
-	disabled_nodepools_set(set, nodepool, true);
+	disabled_nodepools_set(set, nodepool, INT64_MIN);
 }
 
 static void
 enable(const char *nodepool)
 {
-	disabled_nodepools_set(set, nodepool, false);
+	disabled_nodepools_set(set, nodepool, INT64_MAX);
 }
 
 static bool
 has(const char *nodepool)
 {
-	return disabled_nodepools_has(set, nodepool);
+	return disabled_nodepools_has(set, nodepool, NOW);
 }
 
 START_TEST(test_a_new_set_is_empty)
@@ -63,6 +65,21 @@ START_TEST(test_each_name_is_found_until_it_is_enabled)
 	enable("c");
 	enable("b");
 	ck_assert(!has("b") && !has("c"));
+}
+END_TEST
+
+/* Its hold-until ends at that moment. */
+START_TEST(test_a_name_counts_from_its_moment_on)
+{
+	disabled_nodepools_set(set, "a", NOW + 1);
+	ck_assert(!has("a"));
+	ck_assert(disabled_nodepools_has(set, "a", NOW + 1));
+	disabled_nodepools_set(set, "a", NOW);
+	ck_assert(has("a"));
+	disabled_nodepools_set(set, "a", NOW + 1);
+	ck_assert(!has("a"));
+	disable("a");
+	ck_assert(disabled_nodepools_has(set, "a", 0));
 }
 END_TEST
 
@@ -222,11 +239,13 @@ main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, test_a_new_set_is_empty);
 	tcase_add_test(tc, test_each_name_is_found_until_it_is_enabled);
+	tcase_add_test(tc, test_a_name_counts_from_its_moment_on);
 	tcase_add_test(tc, test_a_name_is_in_the_set_once);
 	tcase_add_test(tc, test_enabling_an_unknown_name_changes_nothing);
 	tcase_add_test(tc, test_a_list_drops_the_names_it_does_not_show);
 	tcase_add_test(tc, test_a_list_that_is_cut_drops_nothing);
 	tcase_add_test(tc, test_one_name_too_many_counts_as_enabled);
+	tcase_add_test(tc, test_a_full_set_keeps_what_a_list_shows_again);
 	tcase_add_test(tc, test_the_longest_name_is_kept_whole);
 	tcase_add_test(tc, test_a_full_set_keeps_what_a_list_shows_again);
 	tcase_add_loop_test(

@@ -57,7 +57,7 @@ setup(void)
 	shared.clock = clock_new();
 	clock_date(shared.clock, T, boot, boot);
 	shared.disabled_nodepools = disabled_nodepools_new();
-	disabled_nodepools_set(shared.disabled_nodepools, "asleep", true);
+	disabled_nodepools_set(shared.disabled_nodepools, "asleep", INT64_MIN);
 	config.rules = (struct rules){
 		.hold = {DEFAULT_HOLD_KEY, DEFAULT_HOLD_VALUE},
 		.include = {1, {"*"}},
@@ -231,9 +231,21 @@ END_TEST
 
 START_TEST(test_a_nodepool_counts_again_once_it_is_enabled)
 {
-	disabled_nodepools_set(shared.disabled_nodepools, "asleep", false);
+	disabled_nodepools_set(shared.disabled_nodepools, "asleep", INT64_MAX);
 	review(&(struct review_text){NODES, "asleep", "", false});
 	expect_counted(COUNTER_NODE_HELD);
+}
+END_TEST
+
+/* A NodePool that is left alone, and that a person holds until then. */
+START_TEST(test_a_hold_until_counts_by_the_server_clock)
+{
+	bool over = _i == 1;
+
+	disabled_nodepools_set(shared.disabled_nodepools, "asleep",
+			       over ? T : T + SLACK_MS);
+	review(&(struct review_text){NODES, "asleep", "", false});
+	expect_counted(over ? COUNTER_NODE_UNCHANGED : COUNTER_NODE_HELD);
 }
 END_TEST
 
@@ -294,6 +306,8 @@ main(void)
 			    test_a_review_is_answered_counted_and_remembered, 0,
 			    sizeof(reviews) / sizeof(reviews[0]));
 	tcase_add_test(tc, test_a_nodepool_counts_again_once_it_is_enabled);
+	tcase_add_loop_test(tc, test_a_hold_until_counts_by_the_server_clock, 0,
+			    2);
 	tcase_add_loop_test(tc, test_what_is_no_review_gets_400_with_the_reason,
 			    0, 4);
 	tcase_add_test(tc, test_an_answer_after_a_refusal_is_whole);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,12 @@ static void
 put_pool(struct buf *b, const struct nodepool *p)
 {
 	buf_printf(b, "%s\nuid=%s\nrv=%s\n", p->name, p->uid, p->rv);
+	if (p->generation != 0)
+		buf_printf(b, "generation=%lld\n", p->generation);
+	if (p->spec_known)
+		buf_puts(b, p->inert ? "spec: inert\n" : "spec\n");
+	else
+		ck_assert(!p->inert);
 	if (p->disabled)
 		buf_puts(b, "disabled\n");
 	put_time(b, "hold_until", p->hold_until_ms);
@@ -188,6 +195,135 @@ START_TEST(test_item)
 }
 END_TEST
 
+static const struct {
+	const char *name, *more;	/* members beside metadata */
+	bool known, inert;
+} specs[] = {
+	{"metadata alone", "", false, false},
+	{"no object", ",\"spec\":7", false, false},
+	{"nothing in it", ",\"spec\":{}", true, false},
+	{"static", ",\"spec\":{\"replicas\":3}", true, true},
+	{"static, of none", ",\"spec\":{\"replicas\":0}", true, true},
+	{"null", ",\"spec\":{\"replicas\":null}", true, false},
+	{"a string", ",\"spec\":{\"replicas\":\"3\"}", true, false},
+	{"a fraction", ",\"spec\":{\"replicas\":0.5}", true, false},
+	{"replicas elsewhere",
+	 ",\"replicas\":3,\"spec\":{\"template\":{"
+	 "\"replicas\":3}}",
+	 true, false},
+	{"Never",
+	 ",\"spec\":{\"disruption\":{\"consolidateAfter\":"
+	 "\"Never\"}}",
+	 true, true},
+	{"never",
+	 ",\"spec\":{\"disruption\":{\"consolidateAfter\":"
+	 "\"never\"}}",
+	 true, false},
+	{"a duration",
+	 ",\"spec\":{\"disruption\":{\"consolidateAfter\":"
+	 "\"30s\"}}",
+	 true, false},
+	{"a number", ",\"spec\":{\"disruption\":{\"consolidateAfter\":0}}",
+	 true, false},
+	{"disruption is a list", ",\"spec\":{\"disruption\":[\"Never\"]}", true,
+	 false},
+	{"expireAfter",
+	 ",\"spec\":{\"template\":{\"spec\":{\"expireAfter\":"
+	 "\"Never\"}}}",
+	 true, false},
+	{"both",
+	 ",\"spec\":{\"replicas\":1,\"disruption\":{"
+	 "\"consolidateAfter\":\"Never\"}}",
+	 true, true},
+};
+
+START_TEST(test_spec)
+{
+	char item[400];
+	struct nodepool p;
+	struct err e = {0};
+
+	(void)snprintf(item, sizeof(item),
+		       "{\"metadata\":{\"name\":\"general\",\"uid\":\"u\","
+		       "\"resourceVersion\":\"9\",\"generation\":4}%s}",
+		       specs[_i].more);
+	ck_assert_msg(nodepool_decode(item, strlen(item), &p, &e) == 0,
+		      "%s: %s", specs[_i].name, e.text);
+	ck_assert_msg(p.spec_known == specs[_i].known &&
+			      p.inert == specs[_i].inert,
+		      "%s: known %d, inert %d", specs[_i].name, p.spec_known,
+		      p.inert);
+	ck_assert_int_eq(p.generation, 4);
+}
+END_TEST
+
+/* A generation that is no number counts as missing. */
+START_TEST(test_generation)
+{
+	static const char item[] =
+		"{\"metadata\":{\"name\":\"general\",\"uid\":\"u\","
+		"\"resourceVersion\":\"9\",\"generation\":\"4\"}}";
+	struct nodepool p;
+	struct err e = {0};
+
+	ck_assert_int_eq(nodepool_decode(item, sizeof(item) - 1, &p, &e), 0);
+	ck_assert_int_eq(p.generation, 0);
+}
+END_TEST
+
+/* --- from when on it is left alone --------------------------------------- */
+
+static const struct {
+	const char *name;
+	bool disabled, inert;
+	int64_t until_ms, alone_ms;
+} alones[] = {
+	{"plain", false, false, STAMP_NONE, INT64_MAX},
+	{"held by hand", false, false, T, INT64_MAX},
+	{"inert", false, true, STAMP_NONE, INT64_MIN},
+	{"inert, held by hand", false, true, T, T},
+	{"disabled", true, false, STAMP_NONE, INT64_MIN},
+	{"disabled, held by hand", true, false, T, INT64_MIN},
+	{"all of it", true, true, T, INT64_MIN},
+};
+
+START_TEST(test_alone)
+{
+	struct nodepool p;
+
+	nodepool_init(&p);
+	p.disabled = alones[_i].disabled;
+	p.inert = alones[_i].inert;
+	p.hold_until_ms = alones[_i].until_ms;
+	ck_assert_msg(nodepool_alone_ms(&p) == alones[_i].alone_ms, "%s",
+		      alones[_i].name);
+}
+END_TEST
+
+START_TEST(test_keep_spec)
+{
+	struct nodepool known, p;
+
+	nodepool_init(&known);
+	strcpy(known.uid, "u");
+	known.spec_known = known.inert = true;
+	p = known;
+	p.spec_known = p.inert = false;
+	nodepool_keep_spec(&p, NULL);
+	ck_assert(!p.inert);
+	nodepool_keep_spec(&p, &known);
+	ck_assert(p.inert && !p.spec_known);
+	p.inert = false;
+	strcpy(p.uid, "v");
+	nodepool_keep_spec(&p, &known);
+	ck_assert(!p.inert);
+	strcpy(p.uid, "u");
+	p.spec_known = true;
+	nodepool_keep_spec(&p, &known);
+	ck_assert(!p.inert);
+}
+END_TEST
+
 /* An ERROR and a line that cannot be read leave *out as it was. */
 START_TEST(test_untouched)
 {
@@ -224,6 +360,11 @@ main(void)
 			    sizeof(values) / sizeof(values[0]));
 	tcase_add_test(tc, test_names);
 	tcase_add_test(tc, test_item);
+	tcase_add_loop_test(tc, test_spec, 0, sizeof(specs) / sizeof(specs[0]));
+	tcase_add_test(tc, test_generation);
+	tcase_add_loop_test(tc, test_alone, 0,
+			    sizeof(alones) / sizeof(alones[0]));
+	tcase_add_test(tc, test_keep_spec);
 	tcase_add_test(tc, test_untouched);
 	suite_add_tcase(s, tc);
 	return suite_run(s);
