@@ -501,10 +501,12 @@ restore_scope(struct truth *t, struct kept *k, int scope, int64_t renewed)
 
 	/* A released-at from before that has had its effect. */
 	s->released = k->at;
-	/* If a cap came while nobody led, the next leader hears of it. */
+	/* If the NodePool's own cap came or went while nobody led (it goes with
+	 * its NodePool, too), the next leader may hear of it before it reads the
+	 * Lease or after that.  So it may carry the debt on by either cap; by a
+	 * cap of 0 there is none. */
 	s->unknown = t->rules.scope == SCOPE_NODEPOOL &&
-		     t->w->nodepools[scope].max >= 0 &&
-		     t->w->nodepools[scope].changed > k->at - SERVER_START;
+		     t->w->nodepools[scope].cap_changed > k->at - SERVER_START;
 	/* If the Lease was deleted, nobody knows who renewed it until when. */
 	if (t->w->now - t->w->lease_deleted < 60000 && renewed > k->at)
 		vague += (double)(renewed - k->at) * (rate + 1);

@@ -135,6 +135,7 @@ struct pool_state {
 	int64_t until, released;	/* server time; STAMP_NONE: none */
 	int64_t hold, max;		/* -1: the rules' */
 	int64_t changed;
+	int64_t cap_changed;	/* `max` did, with or without the NodePool */
 };
 
 /* Patches of one kind that the API server turns down. */
