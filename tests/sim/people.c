@@ -166,6 +166,7 @@ person_does(struct world *w, struct thing *t, enum person what,
 		break;
 	case PERSON_MARK:
 		snprintf(t->notes.at[ANN_MARK], TEXT, "%s", value);
+		t->marked = w->now;
 		look_again(t);
 		break;
 	}

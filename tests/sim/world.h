@@ -69,6 +69,7 @@ struct thing {
 	bool was_cleared;
 	int strips;
 	int64_t touched;	/* by anybody but us */
+	int64_t marked;		/* by a person, last; 0: never */
 };
 
 struct line {
