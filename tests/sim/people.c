@@ -99,6 +99,7 @@ person_says(struct world *w, const char *nodepool, enum nodepool_key key,
 	char *says, stamp[TEXT];
 	bool is_time =
 		key == NODEPOOL_HOLD_UNTIL || key == NODEPOOL_RELEASED_AT;
+	int64_t max = p->max;
 
 	/* There is no object to write to. */
 	if (t == NULL || w->now < w->unserved_until[KIND_NODEPOOL])
@@ -117,6 +118,8 @@ person_says(struct world *w, const char *nodepool, enum nodepool_key key,
 		snprintf(says, sizeof(t->says[0]), "%.30s", stamp);
 	mean(p, key, value, at);
 	p->changed = w->now;
+	if (p->max != max)
+		p->cap_changed = w->now;
 	tell(w, "person     NodePool %s: %s: %s", p->name,
 	     nodepool_key_name(key) + strlen(OWN_PREFIX),
 	     says[0] != '\0' ? says : "(removed)");
@@ -198,6 +201,7 @@ person_does(struct world *w, struct thing *t, enum person what,
 		break;
 	case PERSON_MARK:
 		snprintf(t->notes.at[ANN_MARK], TEXT, "%s", value);
+		t->marked = w->now;
 		look_again(t);
 		break;
 	}

@@ -95,11 +95,17 @@ sees(const struct holder *h, enum kind kind, bool hung)
 }
 
 static bool
+sees_objects(const struct holder *h, bool hung)
+{
+	return sees(h, KIND_NODE, hung) && sees(h, KIND_NODECLAIM, hung) &&
+	       sees(h, KIND_NODEPOOL, hung) &&
+	       (hung || h->w->now >= h->paused_until);
+}
+
+static bool
 sees_all(const struct holder *h, bool hung)
 {
-	return h != NULL && h->restored && sees(h, KIND_NODE, hung) &&
-	       sees(h, KIND_NODECLAIM, hung) && sees(h, KIND_NODEPOOL, hung) &&
-	       (hung || h->w->now >= h->paused_until);
+	return h != NULL && h->restored && sees_objects(h, hung);
 }
 
 static void
@@ -114,9 +120,12 @@ look_at_leader(struct truth *t)
 		}
 		t->leads_n = h->leads_n;
 		t->rules = h->rules;
+		t->unread = !h->restored;
 		if (!h->restored)
 			truth_lost_count(t);
 	}
+	t->guesses = t->unread && h != NULL && sees_objects(h, true);
+	t->unread &= !t->guesses;
 	t->leader = h;
 	t->usable = sees_all(h, false) && !holder_begins(h);
 	t->maybe_usable = sees_all(h, true);

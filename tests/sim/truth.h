@@ -114,6 +114,9 @@ struct truth {
 	int holders_n;
 	const struct holder *leader;	/* NULL: nobody leads */
 	unsigned leads_n;
+	bool unread;			/* it has not read the Lease yet, and
+					   has not seen everything either … */
+	bool guesses;			/* … until now */
 	struct rules rules;		/* of the leader, or of the last one */
 	bool usable, maybe_usable;	/* the leader sees everything, so the
 					   time since the last look counts */

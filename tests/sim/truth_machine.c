@@ -672,10 +672,14 @@ is_ongoing(const struct truth *t, int machine)
 		if (truth_uncounted(w, &t->rules, &w->machines[i]))
 			continue;
 		tried_hi += y->came.hi;
-		/* If nobody saw when that began, it counts from when the claim
-		 * was seen to be gone. */
+		/* The stamps of deletion and creation are compared as they are
+		 * written.  If two clocks wrote them, a claim that was made
+		 * later may look too old to be the retry.  If nobody saw when
+		 * the deletion began, it counts from when the claim was seen to
+		 * be gone. */
 		tried_lo += y->came.lo && c->born > claim->deleted_at + 1000 &&
-			    (saw || c->born > seen_at(t, claim) + 1000);
+			    (saw ? c->created_ms + 1000 >= claim->deleted_ms
+				 : c->born > seen_at(t, claim) + 1000);
 	}
 	return (struct maybe){x->ongoing.lo && tried_hi == 0,
 			      x->ongoing.hi && tried_lo < failed};

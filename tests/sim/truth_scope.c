@@ -249,6 +249,14 @@ keeps_busy(struct truth *t, int machine)
 	return (struct maybe){x->busy_since >= 0, ahead};
 }
 
+/* Has the leader guessed, because it has seen everything and still cannot read
+ * the Lease? */
+static bool
+guessed_unread(const struct truth *t)
+{
+	return t->leader != NULL && !t->leader->restored && !t->unread;
+}
+
 static void
 set_busy(struct truth *t, int scope)
 {
@@ -280,7 +288,7 @@ set_busy(struct truth *t, int scope)
 		s->seems.lo |= keeps.lo && x->busy_since <= known_until(t);
 	}
 	s->busy.hi |= undecided && was_busy;
-	s->guessed &= undecided || s->gap;
+	s->guessed &= undecided || (s->gap && !guessed_unread(t));
 	if (s->busy.hi)
 		s->hi_last = w->now;
 	else if (t->calm)
@@ -493,10 +501,12 @@ restore_scope(struct truth *t, struct kept *k, int scope, int64_t renewed)
 
 	/* A released-at from before that has had its effect. */
 	s->released = k->at;
-	/* If a cap came while nobody led, the next leader hears of it. */
+	/* If the NodePool's own cap came or went while nobody led (it goes with
+	 * its NodePool, too), the next leader may hear of it before it reads the
+	 * Lease or after that.  So it may carry the debt on by either cap; by a
+	 * cap of 0 there is none. */
 	s->unknown = t->rules.scope == SCOPE_NODEPOOL &&
-		     t->w->nodepools[scope].max >= 0 &&
-		     t->w->nodepools[scope].changed > k->at - SERVER_START;
+		     t->w->nodepools[scope].cap_changed > k->at - SERVER_START;
 	/* If the Lease was deleted, nobody knows who renewed it until when. */
 	if (t->w->now - t->w->lease_deleted < 60000 && renewed > k->at)
 		vague += (double)(renewed - k->at) * (rate + 1);
@@ -551,6 +561,7 @@ truth_leads(struct holder *h)
 
 	if (t->leader != h)	/* the next look has to see that it is new */
 		t->leads_n = h->leads_n - 1;
+	t->unread = false;
 	t->leader = h;
 	t->rules = h->rules;
 	t->clock = holder_now(h).server_ms;
@@ -595,15 +606,13 @@ truth_leads(struct holder *h)
 		truth_lost_count(t);
 }
 
-/* No soft state is kept.  The oldest mark that its machine's own deadline does
- * not explain says how long the scope has been held. */
-static void
-guess(struct truth *t, int scope)
+/* Returns how long ago the oldest mark of the scope was made that its machine's
+ * own deadline does not explain.  -1: there is none. */
+static int64_t
+held_by_marks(const struct truth *t, int scope)
 {
-	struct scope_truth *s = &t->scopes[scope];
-	struct world *w = t->w;
-	double most = (double)most_guessed(t, scope), debt = 0;
-	double since_lead = (double)(w->now - t->leader->led_since);
+	const struct world *w = t->w;
+	int64_t longest = -1;
 
 	for (int i = 0; i < w->things_n; i++) {
 		const struct thing *o = &w->things[i];
@@ -619,9 +628,23 @@ guess(struct truth *t, int scope)
 		(void)stamp_read(o->notes.at[ANN_MARK], &since);
 		since = since > t->clock ? o->created_ms : since;
 		since = later_of(since, deadline);
-		if (deadline <= t->clock && (double)(t->clock - since) > debt)
-			debt = (double)(t->clock - since);
+		if (deadline <= t->clock)
+			longest = later_of(longest,
+					   later_of(t->clock - since, 0));
 	}
+	return longest;
+}
+
+/* No soft state is kept.  The marks say how long the scope has been held. */
+static void
+guess(struct truth *t, int scope)
+{
+	struct scope_truth *s = &t->scopes[scope];
+	struct world *w = t->w;
+	double most = (double)most_guessed(t, scope);
+	double debt = (double)later_of(held_by_marks(t, scope), 0);
+	double since_lead = (double)(w->now - t->leader->led_since);
+
 	debt = debt > most ? most : debt;
 	s->guess = false;
 	/* Nobody can tell which marks count if the configuration was
@@ -647,10 +670,22 @@ end_gaps(struct truth *t)
 	}
 }
 
+/* A leader that cannot read the Lease yet guesses once, as soon as it sees
+ * everything.  Marks that stand for another reason, such as a release that was
+ * refused, then look as if the scope had been held until now.  So machines that
+ * are undecided for this leader keep it held, until they are decided. */
+static void
+guess_unread(struct truth *t)
+{
+	for (int i = 0; t->guesses && i < scopes_n(t); i++)
+		t->scopes[i].guessed = held_by_marks(t, i) >= 0;
+}
+
 void
 truth_scopes(struct truth *t)
 {
 	end_gaps(t);
+	guess_unread(t);
 	for (int i = 0; i < scopes_n(t); i++) {
 		set_busy(t, i);
 		limit_debt(t, i);

@@ -79,6 +79,7 @@ struct thing {
 	bool was_cleared;
 	int strips;
 	int64_t touched;	/* by anybody but us */
+	int64_t marked;		/* by a person, last; 0: never */
 };
 
 struct line {
@@ -148,6 +149,7 @@ struct pool_state {
 	int64_t until, released;	/* server time; STAMP_NONE: none */
 	int64_t hold, max;		/* -1: the rules' */
 	int64_t changed;
+	int64_t cap_changed;	/* `max` did, with or without the NodePool */
 };
 
 /* Patches of one kind that the API server turns down. */
