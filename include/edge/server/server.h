@@ -87,8 +87,8 @@ struct server_options {
 	size_t big_bytes;	/* bodies above this size take at most half of
 				   bytes_max, and at most big_max of them are
 				   handled at once; others get 503.  Once they
-				   take a quarter, the one that has been
-				   arriving longest is cut.  0 = no such
+				   take a quarter, the one that has kept most
+				   room for longest is cut.  0 = no such
 				   limit */
 	unsigned big_max;
 	/* Deadlines, whatever bytes arrive.  head_ms: from accept to the end of

@@ -176,7 +176,7 @@ take_piece(struct server *s, struct conn *c, struct request *r,
 		return MHD_NO;
 	}
 	if (body_is_big(&r->body, &s->budget))
-		conn_big_body(c, budget_big_crowded(&s->budget));
+		conn_big_body(c, r->body.cap, budget_big_crowded(&s->budget));
 	return MHD_YES;
 }
 

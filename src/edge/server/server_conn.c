@@ -53,7 +53,7 @@ conn_expect(struct conn *c, enum conn_wait wait)
 	atomic_store_explicit(&c->since_ms, now_ms, memory_order_relaxed);
 	atomic_store_explicit(&c->wait, (int)wait, memory_order_relaxed);
 	if (wait != CONN_BODY)
-		atomic_store_explicit(&c->big, false, memory_order_relaxed);
+		atomic_store_explicit(&c->big, 0, memory_order_relaxed);
 	set_deadline(c, ms > 0 ? now_ms + ms : INT64_MAX);
 }
 
@@ -107,8 +107,8 @@ since(const struct conn *c)
 	return atomic_load_explicit(&c->since_ms, memory_order_relaxed);
 }
 
-static bool
-is_big(const struct conn *c)
+static size_t
+big_room(const struct conn *c)
 {
 	return atomic_load_explicit(&c->big, memory_order_relaxed);
 }
@@ -120,7 +120,7 @@ shut(struct conn *c, int64_t now_ms)
 	(void)shutdown(c->fd, SHUT_RDWR);
 	set_deadline(c, INT64_MAX);
 	c->shut_ms = now_ms;
-	c->shut_big = is_big(c);
+	c->shut_big = big_room(c) > 0;
 	c->table->shut++;
 	c->table->shut_big += c->shut_big;
 }
@@ -138,40 +138,67 @@ is_crowded(const struct conns *t)
 	return taken(t) > atomic_load(&t->max) / 4 * 3;
 }
 
+static bool
+waits_for_client(const struct conn *c)
+{
+	return c != NULL && c->shut_ms == 0 && waits_for(c) != CONN_HANDLER;
+}
+
 /* Called under the lock.  Shuts the connection that has waited longest for its
- * client, so that those who keep many open keep nobody out.  A connection in
- * our handler does not wait for its client.  newcomer, or NULL: a connection
- * whose big body needs room; then only others with a big body are considered. */
+ * client, so that those who keep many open keep nobody out. */
 static void
-shut_oldest(struct conns *t, const struct conn *newcomer)
+shut_oldest(struct conns *t)
 {
 	struct conn *oldest = NULL;
 
 	for (int fd = 0; fd < t->slots; fd++) {
 		struct conn *c = t->at[fd];
 
-		if (c == NULL || c->shut_ms != 0 ||
-		    waits_for(c) == CONN_HANDLER ||
-		    (newcomer != NULL && (c == newcomer || !is_big(c))))
-			continue;
-		if (oldest == NULL || since(c) < since(oldest))
+		if (waits_for_client(c) &&
+		    (oldest == NULL || since(c) < since(oldest)))
 			oldest = c;
 	}
 	if (oldest != NULL)
 		shut(oldest, clock_boot_ms());
 }
 
+/* Called under the lock.  Shuts the connection whose big body takes most room
+ * times time.  A client that brings megabytes slowly goes before one that is
+ * about to be done, however often it comes again. */
+static void
+shut_biggest(struct conns *t, const struct conn *newcomer)
+{
+	int64_t now_ms = clock_boot_ms();
+	struct conn *worst = NULL;
+	double most = 0;
+
+	for (int fd = 0; fd < t->slots; fd++) {
+		struct conn *c = t->at[fd];
+		double cost;
+
+		if (!waits_for_client(c) || c == newcomer)
+			continue;
+		cost = (double)big_room(c) * (double)(now_ms - since(c) + 1);
+		if (cost > most) {
+			worst = c;
+			most = cost;
+		}
+	}
+	if (worst != NULL)
+		shut(worst, now_ms);
+}
+
 void
-conn_big_body(struct conn *c, bool crowded)
+conn_big_body(struct conn *c, size_t room, bool crowded)
 {
 	struct conns *t = c->table;
 
-	atomic_store_explicit(&c->big, true, memory_order_relaxed);
+	atomic_store_explicit(&c->big, room, memory_order_relaxed);
 	if (!crowded)
 		return;
 	pthread_mutex_lock(&t->lock);
 	if (t->shut_big == 0)	/* else its room is free soon */
-		shut_oldest(t, c);
+		shut_biggest(t, c);
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -188,7 +215,7 @@ conns_add(struct conns *t, int fd)
 	conn_expect(c, CONN_HEAD);
 	pthread_mutex_lock(&t->lock);
 	if (is_crowded(t))
-		shut_oldest(t, NULL);
+		shut_oldest(t);
 	full = taken(t) >= atomic_load(&t->max) || make_slot(t, fd);
 	if (!full) {
 		t->at[fd] = c;
@@ -330,7 +357,7 @@ shed(struct conns *t)
 	unsigned max = atomic_load(&t->max);
 
 	for (int n = 0; n < SHED_A_TICK && taken(t) > max; n++)
-		shut_oldest(t, NULL);
+		shut_oldest(t);
 }
 
 static void

@@ -45,7 +45,8 @@ struct conn {
 	int64_t shut_ms;	/* boot time at which it was shut down; 0: it
 				   was not.  Under the table's lock … */
 	bool shut_big;		/* … as is this: it had a big body then */
-	_Atomic bool big;	/* a big body is arriving */
+	_Atomic size_t big;	/* the room of a big body that is arriving; 0:
+				   none is */
 	struct tls_credentials *pair;	/* NULL before the handshake */
 	struct request *request;	/* begun and not yet completed */
 };
@@ -103,9 +104,10 @@ void conn_greeted(struct conn *c);
  * idle wait, and the first head gets no more time than is left. */
 void conn_head_begun(struct conn *c);
 
-/* A big body is arriving on c; crowded: big bodies have little room left.  Then
- * the other connection whose big body has been arriving longest is shut down. */
-void conn_big_body(struct conn *c, bool crowded);
+/* A big body is arriving on c, which has `room` bytes now; crowded: big bodies
+ * have little room left.  Then the other connection whose big body has kept most
+ * room for longest is shut down. */
+void conn_big_body(struct conn *c, size_t room, bool crowded);
 
 /* Takes ownership of p as the pair for new handshakes. */
 void conns_rotate(struct conns *t, struct tls_credentials *p);

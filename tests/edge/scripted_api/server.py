@@ -171,7 +171,7 @@ class ScriptedApi:
         with self.store.changed:
             old = self.store.find(resource, name)
             new = merge_patch(old, patch)
-            if new["spec"] != old["spec"]:
+            if new.get("spec") != old.get("spec"):
                 new["metadata"]["generation"] += 1
             return self.store.put(resource, "MODIFIED", new)
 
