@@ -112,6 +112,10 @@
 #define JSON_KEPT_BYTES_MAX (1u << 20)	/* the same, as text; Kubernetes allows
 					   256 KiB of annotations */
 
+#define JSON_SMALL_VALUES_MAX 1000	/* … of an Event or a NodePool, without
+					   annotations of others */
+#define JSON_SMALL_BYTES_MAX (64u << 10)
+
 /* The webhook server. */
 #define SERVER_BYTES_MAX (32u << 20)	/* bodies held at once; beyond: 503.
 					   Those over REVIEW_BYTES_BIG may take

@@ -35,9 +35,9 @@ enum watch_type {
 typedef int watch_object_fn(void *ctx, const struct json *object,
 			    struct err *e);
 int watch_line_decode(const char *bytes, size_t n, const struct json_keep *keep,
-		      enum watch_type *type, int *status_code,
-		      char bookmark_rv[RV_BYTES], watch_object_fn *decode,
-		      void *ctx, struct err *e);
+		      const struct json_bounds *bounds, enum watch_type *type,
+		      int *status_code, char bookmark_rv[RV_BYTES],
+		      watch_object_fn *decode, void *ctx, struct err *e);
 
 /* Decode a metav1.Status, from bytes or from JSON.  What the Status does not
  * have becomes 0 or "", and long texts are cut.  They return false, with *out

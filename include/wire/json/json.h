@@ -34,6 +34,9 @@ extern const struct json_bounds json_bounds_default;	/* limits.h */
 /* For what the API server stores: any annotation or message may hold \u0000,
  * and its object has to be seen all the same. */
 extern const struct json_bounds json_bounds_stored;
+/* The same where little is wanted: no more than JSON_SMALL_BYTES_MAX of text is
+ * kept. */
+extern const struct json_bounds json_bounds_small;
 
 /* Returns the root, which the caller frees with json_free, or NULL with *e set.
  * The n bytes need no NUL at the end and may be freed afterwards. */

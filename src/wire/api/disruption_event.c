@@ -97,7 +97,7 @@ disruption_event_decode(const char *bytes, size_t n,
 			struct disruption_event *out, struct err *e)
 {
 	AUTO_JSON root = json_pick(bytes, n, event_keep,
-				   &json_bounds_stored, e);
+				   &json_bounds_small, e);
 
 	return root == NULL ? -1 : root_decode(root, out, e);
 }
@@ -116,8 +116,8 @@ disruption_event_watch_decode(const char *bytes, size_t n,
 {
 	char rv[RV_BYTES];
 
-	if (watch_line_decode(bytes, n, line_keep, type, status_code, rv,
-			      event_line_decode, out, e))
+	if (watch_line_decode(bytes, n, line_keep, &json_bounds_small, type,
+			      status_code, rv, event_line_decode, out, e))
 		return -1;
 	if (*type == WATCH_BOOKMARK) {
 		*out = (struct disruption_event){0};

@@ -64,13 +64,21 @@ root_decode(const struct json *root, struct nodepool *out, struct err *e)
 	return 0;
 }
 
-/* What is looked at. */
+/* What is looked at.  Other annotations may be large: kubectl apply keeps the
+ * whole object in one. */
+static const struct json_keep annotations_keep[] = {
+	{OWN_PREFIX "enabled", NULL},
+	{OWN_PREFIX "hold-until", NULL},
+	{OWN_PREFIX "released-at", NULL},
+	{OWN_PREFIX "hold-duration", NULL},
+	{OWN_PREFIX "max-hold-duration", NULL},
+	{NULL, NULL}};
 static const struct json_keep metadata_keep[] = {
 	{"name", NULL},
 	{"uid", NULL},
 	{"resourceVersion", NULL},
 	{"generation", NULL},
-	{"annotations", NULL},
+	{"annotations", annotations_keep},
 	{NULL, NULL}};
 static const struct json_keep disruption_keep[] = {
 	{"consolidateAfter", NULL}, {NULL, NULL}};
@@ -91,7 +99,7 @@ nodepool_decode(const char *bytes, size_t n, struct nodepool *out,
 		struct err *e)
 {
 	AUTO_JSON root = json_pick(bytes, n, nodepool_keep,
-				   &json_bounds_stored, e);
+				   &json_bounds_small, e);
 
 	return root == NULL ? -1 : root_decode(root, out, e);
 }
@@ -108,8 +116,8 @@ nodepool_watch_decode(const char *bytes, size_t n, enum watch_type *type,
 {
 	char rv[RV_BYTES];
 
-	if (watch_line_decode(bytes, n, line_keep, type, status_code, rv,
-			      nodepool_line_decode, out, e))
+	if (watch_line_decode(bytes, n, line_keep, &json_bounds_small, type,
+			      status_code, rv, nodepool_line_decode, out, e))
 		return -1;
 	if (*type == WATCH_BOOKMARK) {
 		nodepool_init(out);

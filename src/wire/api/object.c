@@ -341,8 +341,8 @@ watch_decode(const char *bytes, size_t n, enum kind kind,
 	struct line_ctx ctx = {kind, hold, out};
 	char rv[RV_BYTES];
 
-	if (watch_line_decode(bytes, n, line_keep, type, status_code, rv,
-			      object_line_decode, &ctx, e))
+	if (watch_line_decode(bytes, n, line_keep, &json_bounds_stored, type,
+			      status_code, rv, object_line_decode, &ctx, e))
 		return -1;
 	if (*type == WATCH_BOOKMARK) {
 		*out = (struct object){.kind = kind};

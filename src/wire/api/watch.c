@@ -51,11 +51,11 @@ watch_type_read(const struct json *root, enum watch_type *out, struct err *e)
 
 int
 watch_line_decode(const char *bytes, size_t n, const struct json_keep *keep,
-		  enum watch_type *type, int *status_code,
-		  char bookmark_rv[RV_BYTES], watch_object_fn *decode,
-		  void *ctx, struct err *e)
+		  const struct json_bounds *bounds, enum watch_type *type,
+		  int *status_code, char bookmark_rv[RV_BYTES],
+		  watch_object_fn *decode, void *ctx, struct err *e)
 {
-	AUTO_JSON root = json_pick(bytes, n, keep, &json_bounds_stored, e);
+	AUTO_JSON root = json_pick(bytes, n, keep, bounds, e);
 	const struct json *object = json_member(root, "object");
 	enum watch_type t = WATCH_ERROR;
 	struct status st = {0};

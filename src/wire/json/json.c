@@ -25,6 +25,14 @@ const struct json_bounds json_bounds_stored = {
 	.kept_bytes_max = JSON_KEPT_BYTES_MAX,
 };
 
+const struct json_bounds json_bounds_small = {
+	.depth_max = JSON_DEPTH_MAX,
+	.values_max = JSON_VALUES_MAX,
+	.nul_ok = true,
+	.kept_values_max = JSON_SMALL_VALUES_MAX,
+	.kept_bytes_max = JSON_SMALL_BYTES_MAX,
+};
+
 /*
  * Each document has one block of memory, and its root lies at the start of it.
  * The scan has counted what cJSON will ask for.  One allocation for each value

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,6 +109,27 @@ START_TEST(test_selectors)
 }
 END_TEST
 
+/* A message that large is nobody's, and an Event is no part of the truth. */
+START_TEST(test_large_message)
+{
+	enum { ROOM = JSON_SMALL_BYTES_MAX + 1000 };
+	static char item[ROOM + 400];
+	struct disruption_event s;
+	struct err e = {0};
+
+	for (int large = 0; large < 2; large++) {
+		int n = snprintf(item, sizeof(item),
+				 "{\"metadata\":{\"resourceVersion\":\"9\"},"
+				 "\"%s\":\"%0*d\"}",
+				 large ? "message" : "other", ROOM, 0);
+
+		ck_assert_int_eq(disruption_event_decode(item, (size_t)n, &s,
+							 &e), large ? -1 : 0);
+	}
+	ck_assert_int_eq(e.code, ERR_LIMIT);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -117,6 +139,7 @@ main(void)
 	tcase_add_test(tc, test_golden);
 	tcase_add_test(tc, test_item);
 	tcase_add_test(tc, test_untouched);
+	tcase_add_test(tc, test_large_message);
 	tcase_add_test(tc, test_selectors);
 	suite_add_tcase(s, tc);
 	return suite_run(s);

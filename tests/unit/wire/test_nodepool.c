@@ -349,6 +349,27 @@ START_TEST(test_untouched)
 }
 END_TEST
 
+/* kubectl apply keeps the whole object in an annotation. */
+START_TEST(test_large_annotation_of_others)
+{
+	enum { ROOM = JSON_SMALL_BYTES_MAX + 1000 };
+	static char item[ROOM + 400];
+	struct nodepool p;
+	struct err e = {0};
+	int n = snprintf(item, sizeof(item),
+			 "{\"metadata\":{\"name\":\"p\",\"uid\":\"u\","
+			 "\"resourceVersion\":\"9\",\"annotations\":{"
+			 "\"kubectl.kubernetes.io/last-applied-configuration\":"
+			 "\"%0*d\",\"karpenter-node-holder.io/hold-duration\":"
+			 "\"7m\"}}}",
+			 ROOM, 0);
+
+	ck_assert_msg(nodepool_decode(item, (size_t)n, &p, &e) == 0, "%s",
+		      e.text);
+	ck_assert_int_eq(p.hold_ms, 7 * 60000);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -366,6 +387,7 @@ main(void)
 			    sizeof(alones) / sizeof(alones[0]));
 	tcase_add_test(tc, test_keep_spec);
 	tcase_add_test(tc, test_untouched);
+	tcase_add_test(tc, test_large_annotation_of_others);
 	suite_add_tcase(s, tc);
 	return suite_run(s);
 }
