@@ -24,7 +24,7 @@
 /* The Node stream and the NodeClaim stream keep all annotations.  The two others
  * keep little of an item. */
 #define STREAMS_BYTES                                                          \
-	(4 * (int64_t)ITEM_BYTES_MAX + 2 * TREE_BYTES(ITEM_BYTES_MAX) +        \
+	(4 * (int64_t)ITEM_BYTES_MAX + 2 * TREE_BYTES(JSON_KEPT_BYTES_MAX) +        \
 	 2 * 3 * (int64_t)JSON_SMALL_BYTES_MAX)
 
 /* One review is large.  The other threads have small ones. */
@@ -33,8 +33,11 @@
 	 REVIEWS_BIG_MAX * TREE_BYTES(JSON_KEPT_BYTES_MAX) +                   \
 	 (SERVER_THREADS - REVIEWS_BIG_MAX) * TREE_BYTES(REVIEW_BYTES_BIG))
 
-/* libmicrohttpd's memory, GnuTLS's session, and the kernel's socket. */
-#define CONNECTION_BYTES ((16 << 10) + SERVER_CONNECTION_BYTES)
+/* libmicrohttpd's memory, GnuTLS's session with a record of 16 KiB that has not
+ * come whole, and the kernel's socket and buffers. */
+#define CONNECTION_BYTES                                                       \
+	((44 << 10) + SERVER_CONNECTION_BYTES +                                \
+	 2 * (SERVER_RECEIVE_BYTES + SERVER_SEND_BYTES))
 
 /* A Node and a NodeClaim, and a write of the Node that fails. */
 #define MACHINE_BYTES (2 * 244 + 72)

@@ -4,11 +4,13 @@
  * is held while bytes are copied, never across a system call.  One thread at a
  * time writes, for all of them: whoever finds `writing` clear.  A pipe that
  * poll(2) reports as writable has room for PIPE_BUF bytes, so that write(2)
- * does not block.
+ * does not block.  That is not true of a terminal, which is opened once more,
+ * for us alone and not blocking.
  */
 #include "log_sink.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
@@ -28,6 +30,21 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char waiting[LOG_WAITING_BYTES_MAX];
 static size_t first, waiting_bytes;
 static uint64_t dropped;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int out_fd = STDERR_FILENO;
+
+static void
+open_out(void)
+{
+	int fd = -1;
+
+	if (isatty(STDERR_FILENO))
+		fd = open("/proc/self/fd/2",
+			  O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd >= 0)
+		out_fd = fd;
+}
 
 static bool
 waiting_add(const char *line, size_t n)
@@ -104,7 +121,7 @@ waiting_lose(void)
 static bool
 write_piece(void)
 {
-	struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+	struct pollfd p = {.fd = out_fd, .events = POLLOUT};
 	const char *bytes;
 	size_t n = waiting_next(&bytes);
 	ssize_t done;
@@ -113,7 +130,7 @@ write_piece(void)
 		return true;
 	if (poll(&p, 1, 0) <= 0)
 		return false;
-	done = write(STDERR_FILENO, bytes, n);
+	done = write(out_fd, bytes, n);
 	if (done >= 0)
 		waiting_remove((size_t)done);
 	else if (errno == EAGAIN || errno == EINTR)
@@ -128,6 +145,7 @@ log_sink_flush(void)
 {
 	bool taken = true;
 
+	(void)pthread_once(&once, open_out);
 	/* Look again each time, for a line that came while `writing` was still
 	 * set.  The bound is for a thread that would
 	 * otherwise write for all others without end. */

@@ -150,6 +150,7 @@ class Holder:
         self.decode = text_line if "text" in flags else json.loads
         self.log = world.dir / f"log{len(world.holders)}"
         self.entries, self.read_to = [], 0
+        self.reading = threading.Lock()
         self.ended = None       # the exit code that the test asked for
         self.late = LATE_IN_A_HURRY if world.hurry else LATE
         stdin, first = subprocess.DEVNULL, []
@@ -169,13 +170,13 @@ class Holder:
     def lines(self, msg=None, **fields):
         """The complete lines of the log, decoded, that have this msg and these
         fields."""
-        with self.log.open("rb") as log:
+        with self.reading, self.log.open("rb") as log:
             log.seek(self.read_to)
             fresh = log.read().rpartition(b"\n")[0]
-        if fresh:
-            self.read_to += len(fresh) + 1
-            self.entries += [self.decode(line + "\n") for line in
-                             fresh.decode(errors="replace").split("\n")]
+            if fresh:
+                self.read_to += len(fresh) + 1
+                self.entries += [self.decode(line + "\n") for line in
+                                 fresh.decode(errors="replace").split("\n")]
         return [e for e in self.entries if msg in (None, e["msg"]) and
                 all(e.get(k) == v for k, v in fields.items())]
 

@@ -228,5 +228,18 @@ def flood(port, silent, reviewed, request):
     sys.stdin.read()
 
 
+# --- a client in a process of its own, which waits for no other thread ------
+
+def timed(port, n, request):
+    """Prints how long each of n answers took, in seconds."""
+    with contextlib.closing(connect(port)) as client:
+        for _ in range(n):
+            begun = time.monotonic()
+            client.send(request)
+            assert client.answer().status == 200
+            print(time.monotonic() - begun)
+
+
 if __name__ == "__main__":
-    flood(*map(int, sys.argv[1:4]), sys.argv[4].encode("latin-1"))
+    {"flood": flood, "timed": timed}[sys.argv[1]](
+        *map(int, sys.argv[2:-1]), sys.argv[-1].encode("latin-1"))

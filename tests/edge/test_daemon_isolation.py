@@ -6,6 +6,8 @@ import contextlib
 import http.client
 import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 
@@ -36,6 +38,17 @@ def reviews(holder, n=REVIEWS, **metadata):
             took.append(time.monotonic() - begun)
             assert status == 200 and answer["response"]["allowed"]
     return took
+
+
+def reviews_apart(holder, n=REVIEWS):
+    """The same from another process: the scripted API server keeps this one
+    busy."""
+    run = subprocess.run(
+        [sys.executable, raw_client.__file__, "timed",
+         str(holder.port("webhookPort")), str(n), REVIEW.decode("latin-1")],
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, check=True,
+        capture_output=True, text=True)
+    return [float(line) for line in run.stdout.split()]
 
 
 def is_no_slower(holder, attack, ask=reviews, ratio=RATIO):
@@ -156,12 +169,59 @@ def test_reviews_beside_slow_bodies(w):
     is_no_slower(holder, slow_bodies)
 
 
+@contextlib.contextmanager
+def promises(holder, n=600):
+    """Each promises a body of 64 KiB and sends one byte of it."""
+    port = holder.port("webhookPort")
+    head = HEAD + b"Content-Length: 65536\r\n\r\n "
+    with contextlib.ExitStack() as kept:
+        for _ in range(n):
+            client = kept.enter_context(contextlib.closing(
+                raw_client.connect(port)))
+            client.send(head)
+        yield
+
+
+def test_reviews_beside_promises(w):
+    """A promise takes no room: 600 times 64 KiB would be more than there is."""
+    w.program = PRODUCT
+    holder = w.start("serve", memory_limit=ROOMY)
+    is_no_slower(holder, promises)
+
+
+def hello(n):
+    """The first n bytes of a ClientHello that says it has 128 KiB."""
+    message = b"\x01" + (128 << 10).to_bytes(3, "big") + b"\x03\x03"
+    message = message.ljust(n, b"\0")
+    return b"".join(
+        b"\x16\x03\x01" + len(part).to_bytes(2, "big") + part
+        for part in (message[i:i + 4096] for i in range(0, n, 4096)))
+
+
+def test_a_greeting_has_a_bound(w):
+    """libgnutls would keep 180 KiB of it for each connection."""
+    w.program = PRODUCT
+    holder = w.start("serve")
+    for n, ends in (8 << 10, False), (20 << 10, True):
+        with socket.create_connection(
+                ("127.0.0.1", holder.port("webhookPort")), timeout=10) as s:
+            s.sendall(hello(n))
+            if ends:
+                with contextlib.suppress(ConnectionResetError):
+                    assert s.recv(1) in (b"", b"\x15")     # an alert
+            else:
+                s.settimeout(0.3)
+                with pytest.raises(TimeoutError):
+                    s.recv(1)
+    assert reviews(holder, 1)
+
+
 def test_big_reviews_beside_slow_bodies(w):
     """A review of half a megabyte is served, too, where others dawdle."""
     w.program = PRODUCT
     holder = w.start("serve")
-    note = {"example.com/note": "x" * (512 << 10)}
-    is_no_slower(holder, slow_bodies, lambda h: reviews(h, annotations=note),
+    fields = [{"manager": "x" * (512 << 10)}]
+    is_no_slower(holder, slow_bodies, lambda h: reviews(h, managedFields=fields),
                  ratio=10)
 
 
@@ -193,7 +253,7 @@ def test_reviews_beside_large_events(w):
     w.machine("m")
     event = w.api.say(w.api.get("nodeclaims", "m"))
     name, text = event["metadata"]["name"], "<" * (9 << 20)
-    is_no_slower(holder, large_events)
+    is_no_slower(holder, large_events, reviews_apart)
 
 
 # --- the log -----------------------------------------------------------------

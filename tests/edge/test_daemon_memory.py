@@ -109,7 +109,7 @@ def everybody(holder):
 
 def big_reviews(holder, n):
     """Some are answered with 503, because another one has the place."""
-    note = {"example.com/note": "x" * (512 << 10)}
+    note = {"example.com/note": "x" * (390 << 10)}
     for i in range(n):
         many = {f"k{i}": "" for i in range(9000)} if i % 2 else {}
         with contextlib.suppress(raw_client.ssl.SSLError, OSError,

@@ -342,7 +342,7 @@ def flood(holder, silent, reviewed=0):
     if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < need:
         pytest.skip(f"fewer than {need} descriptors: ulimit -Hn")
     process = subprocess.Popen(
-        [sys.executable, raw_client.__file__,
+        [sys.executable, raw_client.__file__, "flood",
          str(holder.port("webhookPort")), str(silent), str(reviewed),
          REVIEW.decode("latin-1")],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -109,7 +109,7 @@
 				   269 MB */
 #define JSON_KEPT_VALUES_MAX 10000	/* of those that we look at; real ones
 					   have a hundred */
-#define JSON_KEPT_BYTES_MAX (1u << 20)	/* the same, as text; Kubernetes allows
+#define JSON_KEPT_BYTES_MAX (512u << 10)	/* the same, as text; Kubernetes allows
 					   256 KiB of annotations */
 
 #define JSON_SMALL_VALUES_MAX 1000	/* … of an Event or a NodePool, without
@@ -128,11 +128,16 @@
 #define SERVER_CONNECTIONS_MAX 4096	/* one per creation in flight, and idle
 					   ones; how many there may be follows
 					   from the memory limit */
-#define SERVER_CONNECTIONS_LEAST 256	/* an API server keeps 25 idle ones */
+#define SERVER_CONNECTIONS_LEAST 128	/* an API server keeps 25 idle ones */
 #define SERVER_CONNECTION_BYTES (8u << 10)	/* the head, the reply's head
 						   and one piece of a body; the
 						   head of a review has 500
 						   bytes */
+#define SERVER_HELLO_BYTES (16u << 10)	/* from a client until its handshake is
+					   done; 2 KiB with the largest keys */
+#define SERVER_RECEIVE_BYTES (16 << 10)	/* the kernel's buffers; it takes
+					   twice as much */
+#define SERVER_SEND_BYTES (8 << 10)
 #define SERVER_TRIM 64	/* how many connections have to close before we give
 			   back memory that a flood took */
 #define SERVER_THREADS 2
@@ -169,7 +174,7 @@
 					   KiB.  etcd takes 1.5 MiB, and JSON
 					   may make six bytes of one: an item
 					   beyond this is left out */
-#define WRITE_ANSWER_MAX (64u << 10)	/* the answer to a patch, of which only
+#define WRITE_ANSWER_MAX (16u << 10)	/* the answer to a patch, of which only
 					   the version is needed */
 #define ENVELOPE_BYTES_MAX (64u << 10)	/* a list without its items, or a
 					   Status */

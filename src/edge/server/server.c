@@ -175,8 +175,7 @@ take_piece(struct server *s, struct conn *c, struct request *r,
 		event(s, SERVER_REFUSED);
 		return MHD_NO;
 	}
-	if (body_is_big(&r->body, &s->budget))
-		conn_big_body(c, r->body.cap, budget_big_crowded(&s->budget));
+	conn_body(c, r->body.cap, body_needs_room(&r->body, &s->budget));
 	return MHD_YES;
 }
 
@@ -259,6 +258,11 @@ on_connection(void *cls, struct MHD_Connection *con, void **context,
 	*context = conns_add(&s->conns, fd);
 	if (*context == NULL)
 		(void)shutdown(fd, SHUT_RDWR);
+	else if (s->o.tls)
+		tls_bound(MHD_get_connection_info(
+				  con, MHD_CONNECTION_INFO_GNUTLS_SESSION)
+				  ->tls_session,
+			  *context);
 }
 
 static void

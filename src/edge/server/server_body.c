@@ -5,8 +5,6 @@
 #include <string.h>
 
 #define FIRST_BYTES ((size_t)4096)
-/* A body of known length gets this much at once.  Most reviews are smaller. */
-#define PROMISED_BYTES ((size_t)(64 << 10))
 
 static bool
 share_take(_Atomic size_t *held, size_t n, size_t max)
@@ -63,25 +61,25 @@ budget_big_give(struct budget *g)
 	atomic_fetch_sub(&g->big, 1);
 }
 
-bool
-budget_big_crowded(const struct budget *g)
+size_t
+body_needs_room(const struct body *b, const struct budget *g)
 {
-	return atomic_load(&g->big_held) > atomic_load(&g->max) / 4;
-}
+	size_t max = atomic_load(&g->max);
 
-bool
-body_is_big(const struct body *b, const struct budget *g)
-{
-	return big_share(g, b->cap) > 0;
+	if (atomic_load(&g->held) > max / 4 * 3)
+		return 0;
+	if (big_share(g, b->cap) > 0 && atomic_load(&g->big_held) > max / 4)
+		return g->big_bytes;
+	return SIZE_MAX;
 }
 
 static size_t
 next_cap(const struct body *b, size_t need, size_t size, size_t max)
 {
-	size_t cap = b->cap * 2;
+	size_t cap = size > 0 ? need * 4 : b->cap * 2;
 
-	if (cap == 0)
-		cap = size > 0 ? PROMISED_BYTES : FIRST_BYTES;
+	if (cap < FIRST_BYTES)
+		cap = FIRST_BYTES;
 	if (size > 0 && cap > size)
 		cap = size;
 	if (cap > max)

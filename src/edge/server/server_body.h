@@ -28,8 +28,6 @@ struct budget {
  * there is no room. */
 bool budget_big_take(struct budget *g);
 void budget_big_give(struct budget *g);
-/* Is more than half of the big ones' share taken? */
-bool budget_big_crowded(const struct budget *g);
 
 struct body {
 	char *data;
@@ -39,12 +37,14 @@ struct body {
 
 /* Appends n bytes.  `size` is the length of the whole body if it is known, else
  * 0.  It returns -1 if the budget or memory is used up; the body is then
- * dropped.  Memory grows with what has come: a promised length gets 64 KiB at
- * once, but no more. */
+ * dropped.  Memory grows with what has come, four times as much at most and
+ * 4 KiB at least, and not with what is promised. */
 int body_add(struct body *b, struct budget *g, const char *bytes, size_t n,
 	     size_t size);
-/* Does it count as a big one? */
-bool body_is_big(const struct body *b, const struct budget *g);
+/* Returns which bodies have to make room for this one: those with more room than
+ * that, or none (SIZE_MAX).  Big ones do if more than half of their share is
+ * taken and this is a big one, and all if three quarters of everything is. */
+size_t body_needs_room(const struct body *b, const struct budget *g);
 /* Frees the body and gives its bytes back to the budget. */
 void body_drop(struct body *b, struct budget *g);
 

@@ -53,13 +53,23 @@ conn_expect(struct conn *c, enum conn_wait wait)
 	atomic_store_explicit(&c->since_ms, now_ms, memory_order_relaxed);
 	atomic_store_explicit(&c->wait, (int)wait, memory_order_relaxed);
 	if (wait != CONN_BODY)
-		atomic_store_explicit(&c->big, 0, memory_order_relaxed);
+		atomic_store_explicit(&c->room, 0, memory_order_relaxed);
 	set_deadline(c, ms > 0 ? now_ms + ms : INT64_MAX);
+}
+
+size_t
+conn_greets(struct conn *c, size_t n)
+{
+	if (c->greeted)
+		return 0;
+	c->greeting += n;
+	return c->greeting;
 }
 
 void
 conn_greeted(struct conn *c)
 {
+	c->greeted = true;
 	if (atomic_load_explicit(&c->wait, memory_order_relaxed) == CONN_HEAD)
 		conn_expect(c, CONN_FIRST);
 }
@@ -108,9 +118,9 @@ since(const struct conn *c)
 }
 
 static size_t
-big_room(const struct conn *c)
+body_room(const struct conn *c)
 {
-	return atomic_load_explicit(&c->big, memory_order_relaxed);
+	return atomic_load_explicit(&c->room, memory_order_relaxed);
 }
 
 /* Called under the lock.  The thread that serves c closes it. */
@@ -120,9 +130,9 @@ shut(struct conn *c, int64_t now_ms)
 	(void)shutdown(c->fd, SHUT_RDWR);
 	set_deadline(c, INT64_MAX);
 	c->shut_ms = now_ms;
-	c->shut_big = big_room(c) > 0;
+	c->shut_body = body_room(c) > 0;
 	c->table->shut++;
-	c->table->shut_big += c->shut_big;
+	c->table->shut_bodies += c->shut_body;
 }
 
 /* Called under the lock.  The places taken, not those about to be free. */
@@ -162,11 +172,11 @@ shut_oldest(struct conns *t)
 		shut(oldest, clock_boot_ms());
 }
 
-/* Called under the lock.  Shuts the connection whose big body takes most room
- * times time.  A client that brings megabytes slowly goes before one that is
- * about to be done, however often it comes again. */
+/* Called under the lock.  Shuts the connection whose body takes most room times
+ * time, if it has more than `above`.  A client that brings megabytes slowly goes
+ * before one that is about to be done, however often it comes again. */
 static void
-shut_biggest(struct conns *t, const struct conn *newcomer)
+shut_biggest(struct conns *t, const struct conn *newcomer, size_t above)
 {
 	int64_t now_ms = clock_boot_ms();
 	struct conn *worst = NULL;
@@ -176,9 +186,10 @@ shut_biggest(struct conns *t, const struct conn *newcomer)
 		struct conn *c = t->at[fd];
 		double cost;
 
-		if (!waits_for_client(c) || c == newcomer)
+		if (!waits_for_client(c) || c == newcomer ||
+		    body_room(c) <= above)
 			continue;
-		cost = (double)big_room(c) * (double)(now_ms - since(c) + 1);
+		cost = (double)body_room(c) * (double)(now_ms - since(c) + 1);
 		if (cost > most) {
 			worst = c;
 			most = cost;
@@ -189,16 +200,16 @@ shut_biggest(struct conns *t, const struct conn *newcomer)
 }
 
 void
-conn_big_body(struct conn *c, size_t room, bool crowded)
+conn_body(struct conn *c, size_t room, size_t above)
 {
 	struct conns *t = c->table;
 
-	atomic_store_explicit(&c->big, room, memory_order_relaxed);
-	if (!crowded)
+	atomic_store_explicit(&c->room, room, memory_order_relaxed);
+	if (above == SIZE_MAX)
 		return;
 	pthread_mutex_lock(&t->lock);
-	if (t->shut_big == 0)	/* else its room is free soon */
-		shut_biggest(t, c);
+	if (t->shut_bodies == 0)	/* else its room is free soon */
+		shut_biggest(t, c, above);
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -253,7 +264,7 @@ conn_drop(struct conn *c)
 	pthread_mutex_lock(&t->lock);
 	t->at[c->fd] = NULL;
 	t->shut -= c->shut_ms != 0;
-	t->shut_big -= c->shut_big;
+	t->shut_bodies -= c->shut_body;
 	last = unref(c->pair);
 	pthread_mutex_unlock(&t->lock);
 	atomic_store(&t->closed_ms, clock_boot_ms());

@@ -44,9 +44,10 @@ struct conn {
 	_Atomic int64_t since_ms;	/* boot time since which it waits */
 	int64_t shut_ms;	/* boot time at which it was shut down; 0: it
 				   was not.  Under the table's lock … */
-	bool shut_big;		/* … as is this: it had a big body then */
-	_Atomic size_t big;	/* the room of a big body that is arriving; 0:
-				   none is */
+	bool shut_body;		/* … as is this: a body was arriving then */
+	size_t greeting;	/* bytes of the handshake so far */
+	bool greeted;		/* it is done */
+	_Atomic size_t room;	/* of a body that is arriving; 0: none is */
 	struct tls_credentials *pair;	/* NULL before the handshake */
 	struct request *request;	/* begun and not yet completed */
 };
@@ -62,7 +63,7 @@ struct conns {
 	int tick_ms;
 	_Atomic unsigned max;
 	unsigned shut;	/* shut down and not yet dropped; under the lock */
-	unsigned shut_big;	/* … of them those with a big body */
+	unsigned shut_bodies;	/* … of them those with a body */
 	/* The most open at once since memory was last given back. */
 	unsigned most;
 	void (*reaped)(void *ctx, unsigned n);
@@ -93,21 +94,24 @@ struct conn *conns_add(struct conns *t, int fd);
 void conn_drop(struct conn *c);
 
 /* Sets what c waits for from now on, and its deadline.  Only the thread that
- * serves c calls these three functions. */
+ * serves c calls these four functions. */
 void conn_expect(struct conn *c, enum conn_wait wait);
 /* The handshake is done.  From now on c has the time of an idle connection
  * until its first request line comes.  An API server opens more connections
  * than it needs at once and keeps the spare ones for later, so it should be the
  * one that closes them. */
 void conn_greeted(struct conn *c);
+/* n more bytes have come.  Returns how many that makes before the handshake is
+ * done, and 0 once it is. */
+size_t conn_greets(struct conn *c, size_t n);
 /* The request line has come.  A head that has begun does not get the time of an
  * idle wait, and the first head gets no more time than is left. */
 void conn_head_begun(struct conn *c);
 
-/* A big body is arriving on c, which has `room` bytes now; crowded: big bodies
- * have little room left.  Then the other connection whose big body has kept most
- * room for longest is shut down. */
-void conn_big_body(struct conn *c, size_t room, bool crowded);
+/* A body is arriving on c, which has `room` bytes now.  Of the others with more
+ * room than `above`, the one that has kept most for longest is shut down;
+ * SIZE_MAX: none. */
+void conn_body(struct conn *c, size_t room, size_t above);
 
 /* Takes ownership of p as the pair for new handshakes. */
 void conns_rotate(struct conns *t, struct tls_credentials *p);

@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/base/limits.h"
+
 #define HOST_BYTES 256
 
 /* Splits "[::1]:9443" into "::1" and "9443". */
@@ -54,7 +56,8 @@ bound_port(int fd, uint16_t *port)
 static int
 open_one(const struct addrinfo *a, uint16_t *port)
 {
-	static const int on = 1, off = 0;
+	static const int on = 1, off = 0, in = SERVER_RECEIVE_BYTES,
+			 out = SERVER_SEND_BYTES;
 	int fd, saved;
 
 	fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
@@ -66,6 +69,9 @@ open_one(const struct addrinfo *a, uint16_t *port)
 	     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) ==
 		     0) &&
 	    bind(fd, a->ai_addr, a->ai_addrlen) == 0 &&
+	    /* The connections inherit these. */
+	    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &in, sizeof(in)) == 0 &&
+	    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &out, sizeof(out)) == 0 &&
 	    listen(fd, SOMAXCONN) == 0 && bound_port(fd, port) == 0)
 		return fd;
 	saved = errno;

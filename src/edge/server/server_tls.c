@@ -2,10 +2,13 @@
 /* This is the one file that knows GnuTLS, which does TLS for libmicrohttpd. */
 #include "server_tls.h"
 
+#include <errno.h>
 #include <gnutls/abstract.h>
 #include <gnutls/gnutls.h>
 #include <microhttpd.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #include "core/base/limits.h"
 
@@ -126,4 +129,28 @@ void *
 tls_certificate_callback(void)
 {
 	return (void *)on_certificate;
+}
+
+/* A pull function of GnuTLS.  GnuTLS keeps the parts of a message until it is
+ * whole, up to 180 KiB for a ClientHello, and has a bound for whole messages
+ * only. */
+static ssize_t
+pull(gnutls_transport_ptr_t ptr, void *bytes, size_t n)
+{
+	struct conn *c = ptr;
+	ssize_t got = recv(c->fd, bytes, n, 0);
+
+	if (got > 0 && conn_greets(c, (size_t)got) > SERVER_HELLO_BYTES) {
+		errno = EMSGSIZE;
+		return -1;
+	}
+	return got;
+}
+
+void
+tls_bound(void *session, struct conn *c)
+{
+	gnutls_transport_set_ptr2(session, c,
+				  (gnutls_transport_ptr_t)(intptr_t)c->fd);
+	gnutls_transport_set_pull_function(session, pull);
 }

@@ -25,4 +25,8 @@ struct tls_credentials *tls_pair_new(const char *cert_pem, size_t cert_bytes,
 /* Returns a gnutls_certificate_retrieve_function3. */
 void *tls_certificate_callback(void);
 
+/* Call this when c is new.  It bounds what its client may send before the
+ * handshake is done; `session` is GnuTLS's. */
+void tls_bound(void *session, struct conn *c);
+
 #endif

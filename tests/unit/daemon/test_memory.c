@@ -16,7 +16,7 @@ START_TEST(test_promises)
 	ck_assert_uint_ge(m.connections_max, SERVER_CONNECTIONS_LEAST);
 	m = memory_divide(256 * MIB, 100, MACHINES_MAX);
 	ck_assert_uint_eq(m.machines_max, 262144);
-	ck_assert_uint_ge(m.connections_max, 1500);
+	ck_assert_uint_ge(m.connections_max, 500);
 	m = memory_divide(MEMORY_MIN, 100, MACHINES_MAX);
 	ck_assert_uint_ge(m.machines_max, 5000);
 	ck_assert_uint_ge(m.connections_max, SERVER_CONNECTIONS_LEAST);
@@ -51,11 +51,11 @@ START_TEST(test_shared)
 	struct memory before = memory_divide(128 * MIB, 64, 0);
 
 	ck_assert_uint_eq(before.bodies_max, SERVER_BYTES_MAX);
-	ck_assert_uint_ge(before.connections_max, 1500);
+	ck_assert_uint_ge(before.connections_max, 400);
 	for (uint32_t n = 0; n < MACHINES_MAX; n += 500) {
 		struct memory m = memory_divide(128 * MIB, 64, n);
 		int64_t more = (int64_t)(m.connections_max -
-					 full.connections_max) * (24 << 10) +
+					 full.connections_max) * (100 << 10) +
 			       (int64_t)(m.bodies_max - full.bodies_max);
 
 		ck_assert_uint_eq(m.machines_max, full.machines_max);
@@ -66,7 +66,7 @@ START_TEST(test_shared)
 		/* An object takes 244 bytes, and a pending write 72. */
 		if (n < full.machines_max)
 			ck_assert_int_le(more, ((int64_t)full.machines_max -
-						n) * 560 + (24 << 10));
+						n) * 560 + (100 << 10));
 		before = m;
 	}
 	ck_assert_uint_lt(full.bodies_max, SERVER_BYTES_LEAST + 560);
