@@ -230,8 +230,10 @@ def flood(port, silent, reviewed, request):
 
 # --- a client in a process of its own, which waits for no other thread ------
 
-def timed(port, n, request):
-    """Prints how long each of n answers took, in seconds."""
+def timed(port, n):
+    """Prints how long each of n answers took, in seconds.  The request is read
+    from stdin."""
+    request = sys.stdin.buffer.read()
     with contextlib.closing(connect(port)) as client:
         for _ in range(n):
             begun = time.monotonic()
@@ -241,5 +243,7 @@ def timed(port, n, request):
 
 
 if __name__ == "__main__":
-    {"flood": flood, "timed": timed}[sys.argv[1]](
-        *map(int, sys.argv[2:-1]), sys.argv[-1].encode("latin-1"))
+    if sys.argv[1] == "timed":
+        timed(*map(int, sys.argv[2:]))
+    else:
+        flood(*map(int, sys.argv[2:-1]), sys.argv[-1].encode("latin-1"))

@@ -15,7 +15,7 @@ import pytest
 
 import raw_client
 from conftest import HOLD, sanitized  # noqa: F401, for skipif
-from test_daemon_slow import (CONNECTIONS_MAX, HEAD, PRODUCT, REVIEW,
+from test_daemon_slow import (BODY, CONNECTIONS_MAX, HEAD, PRODUCT, REVIEW,
                               ROOMY, flood)
 
 # p99 beside an attack against p99 without it, in one run.
@@ -40,14 +40,14 @@ def reviews(holder, n=REVIEWS, **metadata):
     return took
 
 
-def reviews_apart(holder, n=REVIEWS):
-    """The same from another process: the scripted API server keeps this one
-    busy."""
+def reviews_apart(holder, request=REVIEW):
+    """The same from another process: the attackers, or the scripted API server,
+    keep this one busy."""
     run = subprocess.run(
         [sys.executable, raw_client.__file__, "timed",
-         str(holder.port("webhookPort")), str(n), REVIEW.decode("latin-1")],
+         str(holder.port("webhookPort")), str(REVIEWS)], input=request,
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, check=True,
-        capture_output=True, text=True)
+        stdout=subprocess.PIPE)
     return [float(line) for line in run.stdout.split()]
 
 
@@ -166,7 +166,7 @@ def slow_bodies(holder, n=6):
 def test_reviews_beside_slow_bodies(w):
     w.program = PRODUCT
     holder = w.start("serve")
-    is_no_slower(holder, slow_bodies)
+    is_no_slower(holder, slow_bodies, reviews_apart)
 
 
 @contextlib.contextmanager
@@ -186,7 +186,7 @@ def test_reviews_beside_promises(w):
     """A promise takes no room: 600 times 64 KiB would be more than there is."""
     w.program = PRODUCT
     holder = w.start("serve", memory_limit=ROOMY)
-    is_no_slower(holder, promises)
+    is_no_slower(holder, promises, reviews_apart)
 
 
 def hello(n):
@@ -220,8 +220,11 @@ def test_big_reviews_beside_slow_bodies(w):
     """A review of half a megabyte is served, too, where others dawdle."""
     w.program = PRODUCT
     holder = w.start("serve")
-    fields = [{"manager": "x" * (512 << 10)}]
-    is_no_slower(holder, slow_bodies, lambda h: reviews(h, managedFields=fields),
+    body = BODY.replace(b'"object": {',
+                        b'"object": {"x": "%s", ' % (b"x" * (512 << 10)))
+    assert len(body) > 512 << 10
+    request = HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    is_no_slower(holder, slow_bodies, lambda h: reviews_apart(h, request),
                  ratio=10)
 
 

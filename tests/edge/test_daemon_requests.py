@@ -307,7 +307,7 @@ rows("uid", bad("request.uid is over 128 bytes"), {
     "129": review("request", uid="u" * 129),
     "in-kanji": review("request", uid="\u6c34" * 43)})
 row("uid-5-mib", lambda: post(review("request", uid="u" * 5 * MIB)),
-    bad("JSON of more than 1048576 bytes that matter at byte"))
+    bad("JSON of more than 524288 bytes that matter at byte"))
 row("uid-130", lambda: post(review("request", uid="u" * 130)),
     bad("request.uid is over 128 bytes"))
 
