@@ -27,6 +27,7 @@ NAME = "karpenter-node-holder"
 EVENTS = NAME + "-events"
 SELF_SIGNED = NAME + "-self-signed"
 TLS = NAME + "-tls"
+UNINSTALL = NAME + "-uninstall"
 DEPLOY = REPO / "deploy"
 OVERLAYS = ("default", "demo", "eks", "self-signed")
 COMPONENTS = ("admission-policy", "cert-manager", "dedicated-nodes",
@@ -387,6 +388,29 @@ def test_a_namespace_alone_is_refused(plane, overlay, name):
         objects = render(plane, overlay(name, **fields))
         assert len([o for o in objects if o["kind"] == "ConfigMap"]) == 1
         assert "Pod" not in kinds(objects)
+
+
+@pytest.mark.parametrize("transformers", [[], None],
+                         ids=["namespace alone", "with the transformer"])
+def test_the_job_that_uninstalls_in_another_namespace(plane, overlay,
+                                                      transformers):
+    """The rights are those of the ServiceAccount there.  What the build takes
+    from the installation is not in the output."""
+    given = {} if transformers is None else {"transformers": transformers}
+    was = render(plane, DEPLOY / "uninstall")
+    once = overlay("uninstall", namespace="platform", **given)
+    for folder, namespace in ((once, "platform"), (
+            overlay(once, namespace="other", **given), "other")):
+        objects = render(plane, folder)
+        assert find(objects, "ClusterRoleBinding", UNINSTALL)["subjects"] == [
+            {"kind": "ServiceAccount", "name": NAME, "namespace": namespace}]
+        assert identities(objects) == [
+            ("ClusterRole", None, UNINSTALL),
+            ("ClusterRoleBinding", None, UNINSTALL),
+            ("Job", namespace, UNINSTALL)]
+        job = find(objects, "Job", UNINSTALL)
+        job["metadata"]["namespace"] = NAME
+        assert job == find(was, "Job", UNINSTALL)
 
 
 @pytest.mark.parametrize("name", ["base", *(f"overlays/{o}"
