@@ -482,6 +482,32 @@ def test_the_overlay_in_the_readme(plane, tmp_path):
     assert find(objects, "ServiceMonitor")
 
 
+def in_the_readme(*words):
+    """The fields of an overlay in the one block with these words in it."""
+    text, = [b for b in re.findall(
+        r"^ *```yaml\n(.*?)^ *```", (DEPLOY / "README.md").read_text(),
+        re.S | re.M) if all(w in b for w in words)]
+    return yaml.safe_load(text)
+
+
+def test_the_memory_limit_in_the_readme(plane, overlay):
+    """The limit is all that changes, and the holder learns it from there."""
+    was, now = (render(plane, overlay("overlays/default",
+                                      namespace="platform", **fields))
+                for fields in ({}, in_the_readme("memory: 256Mi")))
+    container, = find(now, "Deployment")["spec"]["template"]["spec"][
+        "containers"]
+    assert container["resources"]["limits"]["memory"] == "256Mi"
+    limit, = (e for e in container["env"] if e["name"] == "MEMORY_LIMIT")
+    assert limit["valueFrom"]["resourceFieldRef"] == {
+        "resource": "limits.memory"}
+    before, = find(was, "Deployment")["spec"]["template"]["spec"]["containers"]
+    container["resources"]["limits"] = before["resources"]["limits"]
+    container["resources"]["requests"]["memory"] = before["resources"][
+        "requests"]["memory"]
+    assert now == was
+
+
 @pytest.mark.parametrize("namespace", [{}, {"namespace": NAME}],
                          ids=["no namespace", "of base"])
 def test_another_configuration_rolls_the_pods(plane, overlay, built,
