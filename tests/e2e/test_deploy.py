@@ -6,6 +6,7 @@ them and no others.
 The objects of cert-manager and of the Prometheus operator are checked against
 their own CRDs.
 """
+import base64
 import contextlib
 import os
 import re
@@ -465,8 +466,7 @@ def test_another_image(plane, tmp_path, kustomize, name):
 def test_the_overlay_in_the_readme(plane, tmp_path):
     """Namespace, image, configuration and a component are all changed in one
     overlay."""
-    text = re.search(r"```yaml\n(.*?)```",
-                     (DEPLOY / "README.md").read_text(), re.S)[1]
+    text = yaml.safe_dump(in_the_readme("configMapGenerator:"))
     (tmp_path / NAME).symlink_to(REPO)
     folder = tmp_path / "mine"
     folder.mkdir()
@@ -488,6 +488,16 @@ def in_the_readme(*words):
         r"^ *```yaml\n(.*?)^ *```", (DEPLOY / "README.md").read_text(),
         re.S | re.M) if all(w in b for w in words)]
     return yaml.safe_load(text)
+
+
+def test_the_annotation_of_the_pods_is_removed_as_in_the_readme(plane,
+                                                                overlay):
+    key = "karpenter.sh/do-not-disrupt"
+    was, now = (find(render(plane, overlay("overlays/self-signed", **fields)),
+                     "Deployment")
+                for fields in ({}, in_the_readme("do-not-disrupt")))
+    assert was["spec"]["template"]["metadata"]["annotations"].pop(key)
+    assert now == was
 
 
 def test_the_memory_limit_in_the_readme(plane, overlay):
@@ -596,6 +606,37 @@ def test_a_second_apply_leaves_the_bundle(plane, built, flags):
         assert hook["clientConfig"]["caBundle"] == "Y2E="
     finally:
         remove(plane, built["default"])
+
+
+def test_the_certificate_of_the_readme(plane, tmp_path):
+    """certs/README.md: openssl makes the pair, the commands install it, and
+    the webhook trusts it."""
+    made, install = (
+        next(b for b in re.findall(r"```sh\n(.*?)```", (
+            REPO / "certs/README.md").read_text(), re.S) if word in b)
+        for word in ("openssl req", "create secret tls"))
+    (tmp_path / "deploy").symlink_to(DEPLOY)
+    (tmp_path / "certs").mkdir()
+    try:
+        subprocess.run(
+            ["bash", "-ec", made + install.replace("make certs\n", "")],
+            cwd=tmp_path, check=True, timeout=60, stdin=subprocess.DEVNULL,
+            env={**os.environ, "KUBECONFIG": str(plane.kubeconfig),
+                 "PATH": f"{plane.bin}:{os.environ['PATH']}"})
+        pair = (tmp_path / "certs/tls.crt").read_bytes()
+        secret = plane.get(f"{NAMESPACES}/{NAME}/secrets", TLS)["data"]
+        hook, = plane.get(WEBHOOKS, NAME)["webhooks"]
+        assert [base64.b64decode(text) for text in (
+            secret["tls.crt"], hook["clientConfig"]["caBundle"])] == 2 * [pair]
+        done = subprocess.run(
+            [BINARY, "certs", "--inspect", "--cert", tmp_path /
+             "certs/tls.crt", "--key", tmp_path / "certs/tls.key"], text=True,
+            capture_output=True, timeout=30, stdin=subprocess.DEVNULL)
+        assert done.returncode == 0, done.stderr
+        assert f"{NAME}.{NAME}.svc" in done.stdout
+    finally:
+        plane.request("DELETE", f"{NAMESPACES}/{NAME}/secrets/{TLS}")
+        remove(plane, render(plane, DEPLOY / "base"))
 
 
 # The rights, with the admission policy in place
