@@ -50,11 +50,12 @@ ext_edge  = $(call pkg,libcurl libmicrohttpd gnutls libcrypto) $(ext_wire)
 BIN := $(BUILD)/karpenter-node-holder
 DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev \
 	libyaml-dev libssl-dev libgnutls28-dev check ca-certificates git \
-	openssl python3 python3-pytest python3-yaml python3-venv python3-pytest-xdist
+	openssl python3 python3-pytest python3-yaml python3-venv python3-pytest-xdist \
+	valgrind
 
 .PHONY: all help check unit edge daemon programs programs-edge sim sim-quick \
 	explore explore-quick mutants e2e e2e-long pictures test demo demo-quick \
-	san tsan lint deps certs image install clean format
+	bench instructions san tsan lint deps certs image install clean format
 .SECONDARY:
 
 Q = $(if $(V),,@echo "  $@" && )
@@ -249,6 +250,15 @@ test: deps  ## check, san, tsan and e2e
 	trap 'kill $$builds 2>/dev/null || :' EXIT; trap 'exit 130' INT TERM; set -e; \
 	$(MAKE) -j$(JOBS) all programs; \
 	for suite in check san tsan e2e; do $(MAKE) $$suite; done
+
+# Programs of the benchmarks: what the libraries can do at best, and clients.
+BENCH := $(patsubst %,$(VARIANT)/bench/%,ceiling handshakes patches)
+$(VARIANT)/bench/%: tests/bench/%.c
+	$(call link,,$(ext_edge) -lssl)
+
+bench: all $(BENCH)  ## compare with peers: PARTS="webhook spread ..." (none: list them and run a few), ROUNDS=5
+	@tests/deps.sh wrk
+	@BENCH=$(VARIANT)/bench $(PYTHON) tests/bench/bench.py $(PARTS)
 
 demo:  ## one wave of load on real Karpenter, without the holder and with it
 demo-quick:  ## what the holder does, live, on a real API server
