@@ -85,14 +85,16 @@ ask(SSL *ssl)
 static void
 one(unsigned from)
 {
+	/* OpenSSL offers each session of TLS 1.3 once. */
 	SSL_SESSION *s = atomic_load(&session);
+	SSL_SESSION *copy = s == NULL ? NULL : SSL_SESSION_dup(s);
 	SSL *ssl = SSL_new(context);
 	int fd = dial(from);
 
 	if (fd >= 0 && ssl != NULL) {
 		(void)SSL_set_fd(ssl, fd);
-		if (resume && s != NULL)
-			(void)SSL_set_session(ssl, s);
+		if (copy != NULL)
+			(void)SSL_set_session(ssl, copy);
 		if (ask(ssl)) {
 			made++;
 			reused += SSL_session_reused(ssl) ? 1 : 0;
@@ -104,6 +106,7 @@ one(unsigned from)
 		failed++;
 	}
 	SSL_free(ssl);
+	SSL_SESSION_free(copy);
 	if (fd >= 0)
 		(void)close(fd);
 }
