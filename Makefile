@@ -210,7 +210,7 @@ daemon: $(FAST)  ## the whole daemon and its commands against a scripted API ser
 	@HOLDER_FAST=$(word 1,$^) HOLDER=$(word 2,$^) $(PYTEST) -n 2 --dist loadgroup tests/edge
 
 check: deps  ## lint and every test but san, tsan and e2e
-	@$(MAKE) all lint unit sim-quick explore-quick daemon
+	@$(MAKE) all lint unit sim-quick explore-quick instructions daemon
 
 lint: all  ## what docs/architecture.md claims, checked by a script
 	@tests/lint.sh $(VARIANT)
@@ -255,8 +255,14 @@ test: deps  ## check, san, tsan and e2e
 BENCH := $(patsubst %,$(VARIANT)/bench/%,ceiling handshakes patches)
 $(VARIANT)/bench/%: tests/bench/%.c
 	$(call link,,$(ext_edge) -lssl)
+OPERATIONS := $(VARIANT)/bench/operations
+$(OPERATIONS): tests/bench/operations.c $(libs_all)
+	$(call link,$(call instead,server_new server_free kube_lanes_start),$(ext_edge))
 
-bench: all $(BENCH)  ## compare with peers: PARTS="webhook spread ..." (none: list them and run a few), ROUNDS=5
+instructions: $(OPERATIONS)  ## count instructions of a review, a watch line, ...; compare with tests/bench/instructions.txt
+	@$(PYTHON) tests/bench/instructions.py $< "$(CC)"
+
+bench: all $(BENCH) $(OPERATIONS)  ## compare with peers: PARTS="webhook spread ..." (none: list them and run a few), ROUNDS=5
 	@tests/deps.sh wrk
 	@BENCH=$(VARIANT)/bench $(PYTHON) tests/bench/bench.py $(PARTS)
 
