@@ -17,8 +17,9 @@ import measure  # noqa: E402
 from controlplane import BUILD, end_on_signals  # noqa: E402
 
 import admission  # noqa: E402
+import holding  # noqa: E402
 
-PARTS = {**admission.PARTS}
+PARTS = {**admission.PARTS, **holding.PARTS}
 SHORT = ["webhook", "one", "connections"]
 
 

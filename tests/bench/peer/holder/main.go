@@ -3,10 +3,15 @@
 // Holder holds every Node with client-go's own means: a metadata informer on
 // Nodes, a dynamic informer on NodeClaims, a work queue, and workers that write
 // one merge patch for each object.  It holds all while a NodeClaim that is not
-// Initialized exists, and clears all -hold after the last became so.  With
-// -watch-only it keeps the informers and writes nothing.
+// Initialized exists, and clears all -hold after the last became so.
 //
-// It prints a line when its informers are synced.
+// With -watch-only it keeps the informers and writes nothing.  With -observe it
+// writes nothing either, but prints when all objects carry the mark, and when
+// none does any more.
+//
+// It prints a line when its informers are synced, and one now and then with the
+// number of patches that were answered, when the last of them was, and the sum
+// of their latencies.
 package main
 
 import (
@@ -59,6 +64,11 @@ type holder struct {
 	client  metadata.Interface
 	queue   workqueue.TypedRateLimitingInterface[key]
 	stores  map[schema.GroupVersionResource]cache.Store
+	marked  map[key]bool // for -observe
+	seen    int
+	patches int
+	last    time.Time
+	took    time.Duration
 	synced  func() bool
 }
 
@@ -134,8 +144,14 @@ func (h *holder) sync(ctx context.Context, k key) error {
 	if err != nil {
 		return err
 	}
+	begun := time.Now()
 	_, err = h.client.Resource(k.resource).Patch(ctx, k.name,
 		types.MergePatchType, body, metav1.PatchOptions{})
+	h.Lock()
+	h.patches++
+	h.last = time.Now()
+	h.took += h.last.Sub(begun)
+	h.Unlock()
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -157,7 +173,43 @@ func (h *holder) work(ctx context.Context) {
 	}
 }
 
-func (h *holder) seen(resource schema.GroupVersionResource) cache.ResourceEventHandler {
+// observe prints when the last object got the mark, or lost it.
+func (h *holder) observe(resource schema.GroupVersionResource) cache.ResourceEventHandler {
+	see := func(found any, gone bool) {
+		if o, ok := found.(metav1.Object); ok {
+			_, marked := o.GetAnnotations()[mark]
+			k := key{resource, o.GetName()}
+			h.Lock()
+			defer h.Unlock()
+			was, known := h.marked[k]
+			switch {
+			case gone:
+				delete(h.marked, k)
+			case !known || was != marked:
+				h.marked[k] = marked
+			default:
+				return
+			}
+			if known && was {
+				h.seen--
+			}
+			if !gone && marked {
+				h.seen++
+			}
+			if h.synced() && (h.seen == 0 || h.seen == len(h.marked)) {
+				fmt.Printf("marked %d of %d at %.3f\n", h.seen, len(h.marked),
+					float64(time.Now().UnixMilli())/1e3)
+			}
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(found any) { see(found, false) },
+		UpdateFunc: func(_, found any) { see(found, false) },
+		DeleteFunc: func(found any) { see(found, true) },
+	}
+}
+
+func (h *holder) handler(resource schema.GroupVersionResource) cache.ResourceEventHandler {
 	see := func(found any) {
 		o, ok := found.(metav1.Object)
 		if !ok {
@@ -192,6 +244,7 @@ func main() {
 	qps := flag.Float64("qps", -1, "client-go's own limit; -1: none")
 	duration := flag.Duration("hold", time.Minute, "")
 	watch := flag.Bool("watch-only", false, "")
+	observe := flag.Bool("observe", false, "")
 	flag.Parse()
 	access, err := clientcmd.BuildConfigFromFlags("", *config)
 	if err != nil {
@@ -217,14 +270,19 @@ func main() {
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.DefaultTypedControllerRateLimiter[key]()),
 		stores: map[schema.GroupVersionResource]cache.Store{},
+		marked: map[key]bool{},
 		synced: func() bool {
 			return informers[nodes].HasSynced() && informers[claims].HasSynced()
 		},
 	}
+	on := h.handler
+	if *observe {
+		on = h.observe
+	}
 	for resource, informer := range informers {
 		h.stores[resource] = informer.GetStore()
 		if !*watch {
-			if _, err := informer.AddEventHandler(h.seen(resource)); err != nil {
+			if _, err := informer.AddEventHandler(on(resource)); err != nil {
 				log.Fatal(err)
 			}
 		}
@@ -234,7 +292,7 @@ func main() {
 	some.WaitForCacheSync(ctx.Done())
 	whole.WaitForCacheSync(ctx.Done())
 	fmt.Printf("synced %.3f\n", time.Since(begun).Seconds())
-	if *watch {
+	if *watch || *observe {
 		<-ctx.Done()
 		return
 	}
@@ -242,8 +300,16 @@ func main() {
 		go h.work(ctx)
 	}
 	// Time, too, turns a scope.
+	told := 0
 	for ctx.Err() == nil {
 		h.turn()
+		h.Lock()
+		if h.patches != told {
+			told = h.patches
+			fmt.Printf("patches %d last %.3f took %.3f\n", told,
+				float64(h.last.UnixMilli())/1e3, h.took.Seconds())
+		}
+		h.Unlock()
 		time.Sleep(100 * time.Millisecond)
 	}
 	h.queue.ShutDown()
