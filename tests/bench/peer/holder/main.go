@@ -2,11 +2,11 @@
 
 // Holder holds every Node with client-go's own means: a metadata informer on
 // Nodes, a dynamic informer on NodeClaims, a work queue, and workers that write
-// one merge patch for each object.  It holds all while a NodeClaim that is not
+// one merge patch for each Node.  It holds all while a NodeClaim that is not
 // Initialized exists, and clears all -hold after the last became so.
 //
 // With -watch-only it keeps the informers and writes nothing.  With -observe it
-// writes nothing either, but prints when all objects carry the mark, and when
+// writes nothing either, but prints when all Nodes carry the mark, and when
 // none does any more.
 //
 // It prints a line when its informers are synced, and one now and then with the
@@ -50,11 +50,6 @@ var (
 		Group: "karpenter.sh", Version: "v1", Resource: "nodeclaims"}
 )
 
-type key struct {
-	resource schema.GroupVersionResource
-	name     string
-}
-
 type holder struct {
 	sync.Mutex
 	waiting map[string]bool // claims that are launched and not Initialized
@@ -62,9 +57,9 @@ type holder struct {
 	held    bool
 	hold    time.Duration
 	client  metadata.Interface
-	queue   workqueue.TypedRateLimitingInterface[key]
-	stores  map[schema.GroupVersionResource]cache.Store
-	marked  map[key]bool // for -observe
+	queue   workqueue.TypedRateLimitingInterface[string]
+	store   cache.Store     // of Nodes
+	marked  map[string]bool // for -observe
 	seen    int
 	patches int
 	last    time.Time
@@ -111,10 +106,8 @@ func (h *holder) turn() {
 	if !turned {
 		return
 	}
-	for resource, store := range h.stores {
-		for _, name := range store.ListKeys() {
-			h.queue.Add(key{resource, name})
-		}
+	for _, name := range h.store.ListKeys() {
+		h.queue.Add(name)
 	}
 }
 
@@ -125,8 +118,8 @@ func (h *holder) wants(o metav1.Object) bool {
 	return h.held != marked
 }
 
-func (h *holder) sync(ctx context.Context, k key) error {
-	found, exists, _ := h.stores[k.resource].GetByKey(k.name)
+func (h *holder) sync(ctx context.Context, name string) error {
+	found, exists, _ := h.store.GetByKey(name)
 	if !exists || !h.wants(found.(metav1.Object)) {
 		return nil
 	}
@@ -145,7 +138,7 @@ func (h *holder) sync(ctx context.Context, k key) error {
 		return err
 	}
 	begun := time.Now()
-	_, err = h.client.Resource(k.resource).Patch(ctx, k.name,
+	_, err = h.client.Resource(nodes).Patch(ctx, name,
 		types.MergePatchType, body, metav1.PatchOptions{})
 	h.Lock()
 	h.patches++
@@ -160,46 +153,48 @@ func (h *holder) sync(ctx context.Context, k key) error {
 
 func (h *holder) work(ctx context.Context) {
 	for {
-		k, done := h.queue.Get()
+		name, done := h.queue.Get()
 		if done {
 			return
 		}
-		if err := h.sync(ctx, k); err != nil {
-			h.queue.AddRateLimited(k)
+		if err := h.sync(ctx, name); err != nil {
+			h.queue.AddRateLimited(name)
 		} else {
-			h.queue.Forget(k)
+			h.queue.Forget(name)
 		}
-		h.queue.Done(k)
+		h.queue.Done(name)
 	}
 }
 
 // observe prints when the last object got the mark, or lost it.
 func (h *holder) observe(resource schema.GroupVersionResource) cache.ResourceEventHandler {
 	see := func(found any, gone bool) {
-		if o, ok := found.(metav1.Object); ok {
-			_, marked := o.GetAnnotations()[mark]
-			k := key{resource, o.GetName()}
-			h.Lock()
-			defer h.Unlock()
-			was, known := h.marked[k]
-			switch {
-			case gone:
-				delete(h.marked, k)
-			case !known || was != marked:
-				h.marked[k] = marked
-			default:
-				return
-			}
-			if known && was {
-				h.seen--
-			}
-			if !gone && marked {
-				h.seen++
-			}
-			if h.synced() && (h.seen == 0 || h.seen == len(h.marked)) {
-				fmt.Printf("marked %d of %d at %.3f\n", h.seen, len(h.marked),
-					float64(time.Now().UnixMilli())/1e3)
-			}
+		o, ok := found.(metav1.Object)
+		if !ok || resource != nodes {
+			return
+		}
+		_, marked := o.GetAnnotations()[mark]
+		name := o.GetName()
+		h.Lock()
+		defer h.Unlock()
+		was, known := h.marked[name]
+		switch {
+		case gone:
+			delete(h.marked, name)
+		case !known || was != marked:
+			h.marked[name] = marked
+		default:
+			return
+		}
+		if known && was {
+			h.seen--
+		}
+		if !gone && marked {
+			h.seen++
+		}
+		if h.synced() && (h.seen == 0 || h.seen == len(h.marked)) {
+			fmt.Printf("marked %d of %d at %.3f\n", h.seen, len(h.marked),
+				float64(time.Now().UnixMilli())/1e3)
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{
@@ -220,8 +215,8 @@ func (h *holder) handler(resource schema.GroupVersionResource) cache.ResourceEve
 		}
 		if h.synced() {
 			h.turn()
-			if h.wants(o) {
-				h.queue.Add(key{resource, o.GetName()})
+			if resource == nodes && h.wants(o) {
+				h.queue.Add(o.GetName())
 			}
 		}
 	}
@@ -268,9 +263,9 @@ func main() {
 	h := &holder{
 		waiting: map[string]bool{}, hold: *duration, client: of,
 		queue: workqueue.NewTypedRateLimitingQueue(
-			workqueue.DefaultTypedControllerRateLimiter[key]()),
-		stores: map[schema.GroupVersionResource]cache.Store{},
-		marked: map[key]bool{},
+			workqueue.DefaultTypedControllerRateLimiter[string]()),
+		store:  informers[nodes].GetStore(),
+		marked: map[string]bool{},
 		synced: func() bool {
 			return informers[nodes].HasSynced() && informers[claims].HasSynced()
 		},
@@ -280,7 +275,6 @@ func main() {
 		on = h.observe
 	}
 	for resource, informer := range informers {
-		h.stores[resource] = informer.GetStore()
 		if !*watch {
 			if _, err := informer.AddEventHandler(on(resource)); err != nil {
 				log.Fatal(err)
