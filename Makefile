@@ -50,11 +50,12 @@ ext_edge  = $(call pkg,libcurl libmicrohttpd gnutls libcrypto) $(ext_wire)
 BIN := $(BUILD)/karpenter-node-holder
 DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev \
 	libyaml-dev libssl-dev libgnutls28-dev check ca-certificates git \
-	openssl python3 python3-pytest python3-yaml python3-venv python3-pytest-xdist
+	openssl python3 python3-pytest python3-yaml python3-venv python3-pytest-xdist \
+	valgrind
 
 .PHONY: all help check unit edge daemon programs programs-edge sim sim-quick \
 	explore explore-quick mutants e2e e2e-long pictures test demo demo-quick \
-	san tsan lint deps certs image install clean format
+	bench instructions san tsan lint deps certs image install clean format
 .SECONDARY:
 
 Q = $(if $(V),,@echo "  $@" && )
@@ -209,7 +210,7 @@ daemon: $(FAST)  ## the whole daemon and its commands against a scripted API ser
 	@HOLDER_FAST=$(word 1,$^) HOLDER=$(word 2,$^) $(PYTEST) -n 2 --dist loadgroup tests/edge
 
 check: deps  ## lint and every test but san, tsan and e2e
-	@$(MAKE) all lint unit sim-quick explore-quick daemon
+	@$(MAKE) all lint unit sim-quick explore-quick instructions daemon
 
 lint: all  ## what docs/architecture.md claims, checked by a script
 	@tests/lint.sh $(VARIANT)
@@ -249,6 +250,21 @@ test: deps  ## check, san, tsan and e2e
 	trap 'kill $$builds 2>/dev/null || :' EXIT; trap 'exit 130' INT TERM; set -e; \
 	$(MAKE) -j$(JOBS) all programs; \
 	for suite in check san tsan e2e; do $(MAKE) $$suite; done
+
+# Programs of the benchmarks: what the libraries can do at best, and clients.
+BENCH := $(patsubst %,$(VARIANT)/bench/%,ceiling handshakes patches)
+$(VARIANT)/bench/%: tests/bench/%.c
+	$(call link,,$(ext_edge) -lssl)
+OPERATIONS := $(VARIANT)/bench/operations
+$(OPERATIONS): tests/bench/operations.c $(libs_all)
+	$(call link,$(call instead,server_new server_free kube_lanes_start),$(ext_edge))
+
+instructions: $(OPERATIONS)  ## count instructions of a review, a watch line, ...; compare with tests/bench/instructions.txt
+	@$(PYTHON) tests/bench/instructions.py $< "$(CC)"
+
+bench: all $(BENCH) $(OPERATIONS)  ## compare with peers: PARTS="webhook spread ..." (none: list them and run a few), ROUNDS=5
+	@tests/deps.sh wrk
+	@BENCH=$(VARIANT)/bench $(PYTHON) tests/bench/bench.py $(PARTS)
 
 demo:  ## one wave of load on real Karpenter, without the holder and with it
 demo-quick:  ## what the holder does, live, on a real API server
