@@ -40,14 +40,14 @@ COMPONENTS = {
     "cert-manager": 'eq .Values.tls.mode "certManager"',
     "dedicated-nodes": ".Values.dedicatedNodes.enabled",
     "high-availability": ".Values.highAvailability.enabled",
-    "least-privilege": ".Values.leastPrivilege.enabled",
     "network-policy": ".Values.networkPolicy.enabled",
     "prometheus": ".Values.prometheus.enabled",
     "self-signed": 'eq .Values.tls.mode "selfSigned"',
 }
 
-# takes away what the others add, and has to be edited by whoever uses it
-NO_COMPONENT = {"admission-policy"}
+# takes away what the others add, and has to be edited by whoever uses it; does
+# nothing any more
+NO_COMPONENT = {"admission-policy", "least-privilege"}
 
 # kind -> template; Helm makes the namespace, and the configuration is written
 # by hand (templates/config.yaml): it is made of values
@@ -57,7 +57,11 @@ FILES = {
     "Role": "rbac.yaml", "RoleBinding": "rbac.yaml",
     "Deployment": "deployment.yaml", "Service": "service.yaml",
     "MutatingWebhookConfiguration": "webhook.yaml",
+    "ValidatingAdmissionPolicy": "least-privilege.yaml",
+    "ValidatingAdmissionPolicyBinding": "least-privilege.yaml",
 }
+# template of objects of base -> when they are in
+OPTIONAL = {"least-privilege.yaml": ".Values.leastPrivilege.enabled"}
 NOT_HERE = {"Namespace", "ConfigMap"}
 
 POD = "spec.template.spec"
@@ -351,6 +355,11 @@ class Chart:
             if o["kind"] not in NOT_HERE:
                 file = "templates/" + FILES[o["kind"]]
                 out[file] = (out.get(file) or HEADER % "base") + self.text(o)
+        for name, when in OPTIONAL.items():
+            file = "templates/" + name
+            begin = HEADER % "base"
+            out[file] = (begin + "{{- if %s }}\n" % when
+                         + out[file].removeprefix(begin) + "{{- end }}\n")
         for component, texts in bodies.items():
             out[f"templates/{component}.yaml"] = (
                 HEADER % f"components/{component}"

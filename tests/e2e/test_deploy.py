@@ -7,6 +7,7 @@ The objects of cert-manager and of the Prometheus operator are checked against
 their own CRDs.
 """
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -30,8 +31,8 @@ TLS = NAME + "-tls"
 DEPLOY = REPO / "deploy"
 OVERLAYS = ("default", "demo", "eks", "self-signed")
 COMPONENTS = ("admission-policy", "cert-manager", "dedicated-nodes",
-              "high-availability", "least-privilege", "network-policy",
-              "prometheus", "self-signed")
+              "high-availability", "network-policy", "prometheus",
+              "self-signed")
 OTHERS = ("cert-manager-crds", "prometheus-operator-crds")
 ACCOUNT = f"system:serviceaccount:{NAME}:{NAME}"
 CLASS = "karpenter-node-holder.io/replacement"
@@ -222,8 +223,11 @@ def test_what_is_in_which_overlay(built):
     default, demo, eks = (kinds(built[n]) for n in ("default", "demo", "eks"))
     assert {"Certificate", "Issuer", "PodDisruptionBudget"} <= default
     assert find(built["default"], "Deployment")["spec"]["replicas"] == 2
-    assert eks - default == {"NetworkPolicy", "ValidatingAdmissionPolicy",
-                             "ValidatingAdmissionPolicyBinding"}
+    assert eks - default == {"NetworkPolicy"}
+    for objects in built.values():
+        assert find(objects, "ValidatingAdmissionPolicyBinding")["spec"] == {
+            "policyName": NAME, "validationActions": ["Deny"]}
+        assert find(objects, "ValidatingAdmissionPolicy")
     assert demo < default
     assert find(built["demo"], "Deployment")["spec"]["replicas"] == 1
     assert default - kinds(built["self-signed"]) == {"Certificate", "Issuer"}
@@ -252,6 +256,12 @@ def test_each_component_alone(plane, overlay, name):
     check_labels(objects)
     with installed(plane, objects):
         assert identities(stored(plane, objects)) == identities(objects)
+
+
+def test_a_component_that_is_part_of_base_now(plane, overlay):
+    """Overlays that name it are built as before."""
+    assert render(plane, overlay("base", ["least-privilege"])) == \
+        render(plane, DEPLOY / "base")
 
 
 def test_labels(plane, overlay):
@@ -320,12 +330,11 @@ def check_namespace(objects, namespace):
         assert find(objects, "MutatingWebhookConfiguration")["metadata"][
             "annotations"]["cert-manager.io/inject-ca-from"] == \
             f"{namespace}/{NAME}"
-    if "ValidatingAdmissionPolicy" in kinds(objects):
-        condition, = find(objects, "ValidatingAdmissionPolicy")["spec"][
-            "matchConditions"]
-        assert condition["expression"] == (
-            "request.userInfo.username == "
-            f"'system:serviceaccount:{namespace}:{NAME}'")
+    condition, = find(objects, "ValidatingAdmissionPolicy")["spec"][
+        "matchConditions"]
+    assert condition["expression"].startswith(
+        "request.userInfo.username.startsWith("
+        f"'system:serviceaccount:{namespace}:')")
 
 
 @pytest.mark.parametrize("name", OVERLAYS)
@@ -363,6 +372,47 @@ def test_another_namespace(plane, overlay, built, name):
                               "verb": verb, "group": group,
                               "resource": resource, "namespace": where}}})
             assert review["status"]["allowed"] == granted, (verb, resource)
+
+
+@pytest.mark.parametrize("layers, account", [
+    ([{"namespace": "platform"}], f"platform:{NAME}"),
+    ([{"namePrefix": "x-"}], f"{NAME}:x-{NAME}"),
+    ([{"nameSuffix": "-y"}], f"{NAME}:{NAME}-y"),
+    ([{"namespace": "platform"}, {"namePrefix": "x-", "nameSuffix": "-y"}],
+     f"platform:x-{NAME}-y")],
+    ids=["namespace", "prefix", "suffix", "all"])
+def test_the_policy_stays_in_force(plane, clean, overlay, layers, account):
+    """Under other names than ours it limits the account that the Pods have."""
+    folder = "overlays/eks"
+    for fields in layers:
+        folder = overlay(folder, **fields)
+    objects = [o for o in render(plane, folder)
+               if o["kind"] != "MutatingWebhookConfiguration"]
+    deployment, = (o for o in objects if o["kind"] == "Deployment")
+    assert account == ":".join((
+        deployment["metadata"]["namespace"],
+        deployment["spec"]["template"]["spec"]["serviceAccountName"]))
+    with installed(plane, objects):
+        user = plane.service_account(*account.split(":"))
+        policy_in_force(plane, user)
+        plane.create(NODES, node_body("n"))
+        status, answer = plane.request(
+            "PATCH", f"{NODES}/n?fieldManager={NAME}", annotated(**MINE),
+            user=user)
+        assert status == 200, answer
+        # Others in that namespace are not limited.
+        other = plane.identity(
+            f"system:serviceaccount:{account.split(':')[0]}:karpenter",
+            "system:masters")
+        assert plane.request("PATCH", f"{NODES}/n", {"metadata": {"labels": {
+            "a": "b"}}}, user=other)[0] == 200
+
+
+def test_a_namespace_and_a_prefix_at_once_are_refused(plane, overlay):
+    """deploy/namespace would not find its objects."""
+    said = refused(plane, overlay("overlays/default", namespace="platform",
+                                  namePrefix="x-"))
+    assert "namespace-alone-is-not-enough" in said
 
 
 def refused(plane, folder):
@@ -736,6 +786,7 @@ REFUSED = {
     "finalizer": {"metadata": {"finalizers": ["example.com/a"]}},
     "owner": {"metadata": {"ownerReferences": [{
         "apiVersion": "v1", "kind": "Node", "name": "a", "uid": "b"}]}},
+    "generateName": {"metadata": {"generateName": "a-"}},
     "other annotation": annotated(**{"example.com/a": "b"}),
     "other annotation changed": annotated(**{"example.com/kept": "b"}),
     "other annotation removed": annotated(**{"example.com/kept": None}),
@@ -767,6 +818,31 @@ def everything(plane, limited):
     plane.delete(rbac, "everything")
 
 
+@pytest.fixture
+def former_key(plane, limited):
+    """One that is in the policy's list of holds beside the present one."""
+    policies = "/apis/admissionregistration.k8s.io/v1/" \
+        "validatingadmissionpolicies"
+    key = "example.com/former-hold"
+    place = "/spec/variables/0"
+    was = plane.get(policies, NAME)["spec"]["variables"][0]
+    assert was["name"] == "holds"
+    plane.patch(policies, NAME, [
+        {"op": "replace", "path": place, "value": {
+            "name": "holds", "expression": f"['{HOLD}', '{key}']"}}],
+        JSONPATCH)
+    account = plane.service_account(NAME, NAME)
+    plane.create(NODES, node_body("probe"))
+    until(lambda: plane.request(
+        "PATCH", f"{NODES}/probe?dryRun=All&fieldManager={NAME}", annotated(**{
+            key: "true", MARK: stamp(0), HELD_KEY: key + "=true"}),
+        user=account)[0] == 200, 20, "the former key is known")
+    plane.delete(NODES, "probe")
+    yield key
+    plane.patch(policies, NAME, [
+        {"op": "replace", "path": place, "value": was}], JSONPATCH)
+
+
 @pytest.mark.parametrize("path", [NODES, CLAIMS], ids=["Node", "NodeClaim"])
 class TestLeastPrivilege:
     @pytest.fixture
@@ -783,7 +859,8 @@ class TestLeastPrivilege:
         return make
 
     def attempt(self, plane, path, body, user, name="n"):
-        return plane.request("PATCH", f"{path}/{name}", body, user=user)
+        return plane.request("PATCH", f"{path}/{name}?fieldManager={NAME}",
+                             body, user=user)
 
     def refused(self, plane, path, body, user, name="n"):
         status, answer = self.attempt(plane, path, body, user, name)
@@ -792,7 +869,11 @@ class TestLeastPrivilege:
             "the holder may" in answer["message"], (body, status, answer)
 
     def test_refused(self, plane, path, make, account):
-        was = make()
+        make()
+        for body in (*REFUSED.values(), *SPECS[path]):
+            self.refused(plane, path, body, account)
+        # Without managedFields, which would show most of it as well.
+        was = plane.patch(path, "n", {"metadata": {"managedFields": [{}]}})
         for body in (*REFUSED.values(), *SPECS[path]):
             self.refused(plane, path, body, account)
         assert self.attempt(plane, path, TAINT, account)[0] in (403, 422)
@@ -809,7 +890,7 @@ class TestLeastPrivilege:
         make()
         for body in (annotated(**MINE),                       # hold
                      annotated(**{HOLD: None, MARK: None}),   # clear
-                     annotated(**MINE, **{HELD_KEY: "a=b"}),
+                     annotated(**MINE, **{HELD_KEY: HOLD + "=true"}),
                      annotated(**{MARK: None}),  # taken over by a person
                      annotated(**{HELD_KEY: None}),
                      annotated(**{CLASS: "Underutilized",
@@ -831,6 +912,91 @@ class TestLeastPrivilege:
         # The value of ours is not changed either.
         plane.patch(path, "n", annotated(**MINE))
         self.refused(plane, path, annotated(**{HOLD: "false"}), account)
+
+    def test_a_hold_under_a_former_key(self, plane, path, make, account,
+                                       former_key):
+        """A person's stays, and ours under that key can be cleared."""
+        both = {former_key: "true", **MINE}
+        make(both)
+        for body in (annotated(**{former_key: None}),
+                     annotated(**{former_key: "false"}),
+                     annotated(**{former_key: None, HOLD: None, MARK: None}),
+                     # The mark stands for another hold from then on.
+                     annotated(**{HELD_KEY: former_key + "=true"}),
+                     annotated(**{HELD_KEY: former_key + "=true",
+                                  MARK: stamp(9)}),
+                     annotated(**{HELD_KEY: "example.com/kept=a"})):
+            self.refused(plane, path, body, account)
+        status, answer = self.attempt(plane, path, annotated(
+            **{HOLD: None, MARK: None}), account)
+        assert status == 200, answer
+        # Theirs is not taken over when nothing is marked, either.
+        self.refused(plane, path, annotated(**{
+            MARK: stamp(0), HELD_KEY: former_key + "=true"}), account)
+        # Ours, from before the key was changed: one patch clears it and holds
+        # again.
+        plane.patch(path, "n", annotated(**{
+            MARK: stamp(0), HELD_KEY: former_key + "=true"}))
+        for body in (annotated(**{former_key: None, HELD_KEY: None, **MINE}),
+                     annotated(**{HOLD: None, MARK: None})):
+            status, answer = self.attempt(plane, path, body, account)
+            assert status == 200, (body, answer)
+        assert plane.annotations(path, "n") == {"example.com/kept": "a"}
+
+    def test_who_manages_what(self, plane, path, make, account):
+        """The holder cannot have a field belong to somebody else."""
+        was = make()["metadata"]["managedFields"]
+        theirs, = was
+        taken = {"f:spec": {"f:taints": {}}}
+        forged = {**theirs, "fieldsV1": {**theirs["fieldsV1"], **taken}}
+        deep = json.loads(json.dumps(theirs))
+        deep["fieldsV1"]["f:metadata"]["f:finalizers"] = {}
+        less = json.loads(json.dumps(theirs))
+        del less["fieldsV1"]["f:metadata"]["f:annotations"][
+            "f:example.com/kept"]
+        for entries in ([{}], [forged], [deep], [less],
+                        [{**theirs, "manager": "somebody"}],
+                        [{**theirs, "operation": "Apply"}],
+                        [theirs, {**theirs, "operation": "Apply"}],
+                        [theirs, {**theirs, "manager": "x"}],
+                        [theirs, {**theirs, "manager": NAME,
+                                  "fieldsV1": taken}]):
+            for more in ({}, {"annotations": MINE}):
+                self.refused(plane, path, {"metadata": {
+                    "managedFields": entries, **more}}, account)
+        # Under another manager's name, fields would be that one's.
+        for manager in ("kubelet", "x"):
+            status, answer = plane.request(
+                "PATCH", f"{path}/n?fieldManager={manager}",
+                annotated(**MINE), user=account)
+            assert status == 403 and "the holder may" in answer["message"]
+        assert plane.get(path, "n")["metadata"]["managedFields"] == was
+
+    def test_what_the_api_server_changes(self, plane, path, make, account):
+        """It keeps the books itself when the holder writes what others have
+        written."""
+        def attempted(body):
+            status, answer = self.attempt(plane, path, body, account)
+            assert status == 200, answer
+            return plane.get(path, "n")["metadata"].get("managedFields", [])
+        make(MINE)
+        # An entry loses fields, and one that has nothing else goes.
+        plane.patch(path, "n?fieldManager=only-this",
+                    annotated(**{CLASS: "Drifted"}))
+        made = attempted(annotated(**{HOLD: None, MARK: None, CLASS: None}))
+        assert "only-this" not in {e["manager"] for e in made}
+        assert HOLD not in str(made) and CLASS not in str(made)
+        # More than ten managers are merged.
+        for i in range(14):
+            plane.patch(path, f"n?fieldManager=manager{i}",
+                        annotated(**{f"example.com/{i}": "a"}))
+            attempted(annotated(**MINE))
+            made = attempted(annotated(**{HOLD: None, MARK: None}))
+        assert "ancient-changes" in {e["manager"] for e in made}
+        # Nobody keeps books any more.
+        plane.patch(path, "n", {"metadata": {"managedFields": [{}]}})
+        attempted(annotated(**MINE))
+        attempted(annotated(**{HOLD: None, MARK: None}))
 
     def test_whatever_rbac_says(self, plane, path, make, everything):
         """It writes no status, creates and deletes nothing, and changes no
