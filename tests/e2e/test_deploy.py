@@ -35,6 +35,7 @@ COMPONENTS = ("admission-policy", "cert-manager", "dedicated-nodes",
               "self-signed")
 OTHERS = ("cert-manager-crds", "prometheus-operator-crds")
 ACCOUNT = f"system:serviceaccount:{NAME}:{NAME}"
+RENEWER = NAME + "-renewer"
 CLASS = "karpenter-node-holder.io/replacement"
 CLASS_UID = CLASS + "-uid"
 
@@ -48,7 +49,7 @@ def plane(plane_programs, build_programs):
     """Replaces the session's plane by one with an audit log of the holder."""
     build_programs(*OTHERS)
     with ControlPlane(name="deploy", audit=[
-            {"level": "Metadata", "users": [ACCOUNT]},
+            {"level": "Metadata", "users": [ACCOUNT, f"{ACCOUNT}-renewer"]},
             {"level": "None"}]) as plane:
         plane.install_crds()
         for folder in OTHERS:
@@ -316,8 +317,10 @@ def check_namespace(objects, namespace):
         else:
             assert where == namespace, o
         for subject in o.get("subjects", []):
-            assert subject == {"kind": "ServiceAccount", "name": NAME,
-                               "namespace": namespace}
+            assert subject == {
+                "kind": "ServiceAccount", "namespace": namespace,
+                "name": RENEWER if o["metadata"]["name"] == SELF_SIGNED
+                else NAME}
     find(objects, "Namespace", namespace)
     assert find(objects, "Role", EVENTS) and find(
         objects, "RoleBinding", EVENTS)
@@ -330,11 +333,12 @@ def check_namespace(objects, namespace):
         assert find(objects, "MutatingWebhookConfiguration")["metadata"][
             "annotations"]["cert-manager.io/inject-ca-from"] == \
             f"{namespace}/{NAME}"
-    condition, = find(objects, "ValidatingAdmissionPolicy")["spec"][
-        "matchConditions"]
-    assert condition["expression"].startswith(
-        "request.userInfo.username.startsWith("
-        f"'system:serviceaccount:{namespace}:')")
+    for o in objects:
+        if o["kind"] == "ValidatingAdmissionPolicy":
+            condition, = o["spec"]["matchConditions"]
+            assert condition["expression"].startswith(
+                "request.userInfo.username.startsWith("
+                f"'system:serviceaccount:{namespace}:')")
 
 
 @pytest.mark.parametrize("name", OVERLAYS)
@@ -564,7 +568,7 @@ def test_the_holder_takes_the_configuration(built, name, tmp_path):
 def check_self_signed(objects, spec, effective, wanted):
     """Names and rights match.  No key of the Secret that belongs to a CA is
     mounted."""
-    assert effective["enabled"] is wanted
+    assert effective["enabled"] is False    # certs --renew does it
     volume, = (v["secret"] for v in spec["volumes"] if v["name"] == "tls")
     assert volume["secretName"] == effective["secret"] and volume["optional"]
     assert effective["configuration"] == find(
@@ -572,9 +576,18 @@ def check_self_signed(objects, spec, effective, wanted):
     assert effective["service"] == find(objects, "Service")["metadata"]["name"]
     assert [i["key"] for i in volume["items"]] == ["tls.crt", "tls.key"]
     if not wanted:
-        assert not [o for o in objects if "Role" in o["kind"]
-                    and o["metadata"]["name"] == SELF_SIGNED]
+        assert not [o for o in objects if o["kind"] != "Issuer" and
+                    o["metadata"]["name"] in (SELF_SIGNED, RENEWER)]
         return
+    renewer = find(objects, "Deployment", RENEWER)["spec"]["template"]["spec"]
+    assert renewer["serviceAccountName"] == RENEWER
+    container, = renewer["containers"]
+    assert container["args"] == ["certs", "--renew", "--config",
+                                 "/config/config.yaml"]
+    assert container["image"] == spec["containers"][0]["image"]
+    assert "ports" not in container
+    assert renewer["volumes"] == [
+        v for v in spec["volumes"] if v["name"] == "config"]
     assert find(objects, "Role", SELF_SIGNED)["rules"][1]["resourceNames"] == \
         [effective["secret"]]
     rule, = find(objects, "ClusterRole", SELF_SIGNED)["rules"]
@@ -735,41 +748,257 @@ def test_no_right_is_missing_and_none_unused(plane, clean, limited, karpenter,
                       f"{NAME}/leases/{NAME}")
 
 
-def test_the_rights_for_certificates_of_its_own(plane, clean, limited, built):
-    """From nothing to a pair: all of these rights are used as well, and none
-    is missing.
-    """
-    more = [o for o in built["self-signed"]
-            if o["metadata"]["name"] == SELF_SIGNED
-            or o["kind"] == "MutatingWebhookConfiguration"]
-    own = granted(more)
-    assert {verb for *_, verb in own} == {"create", "get", "patch"}
-    with installed(plane, more):
-        holder = Deployed(plane, leaderElection={
-            "enabled": True, "namespace": NAME}, selfSigned={
-                "enabled": True, "duration": "60s"})
-        secret = f"{NAMESPACES}/{NAME}/secrets/{TLS}"
-        plane.request("DELETE", secret)
-        for path in (secret, f"{WEBHOOKS}/{NAME}"):
-            until(lambda: plane.request("GET", path, user=holder.account)[0]
-                  != 403, 20, "the rights in force")
-        time.sleep(0.2)     # an event is written after its answer
-        begin = len(plane.audited())
+class Renewer(Holder):
+    """The component's Deployment, with its account and its rights."""
 
-        def seen():
-            return plane.audited()[begin:]
-        try:
-            holder.start()
-            until(lambda: "tls.crt" in (plane.request(
-                "GET", secret)[1].get("data") or {}), 20, "minted")
-            until(lambda: own <= {used(e) for e in seen()}, 15, "all used")
-            assert {used(e) for e in seen()} <= own | granted(limited)
-            check_nothing_denied(seen())
-        finally:
-            holder.process and holder.kill9()
-            for path in (secret, "/apis/coordination.k8s.io/v1/namespaces/"
-                         f"{NAME}/leases/{NAME}"):
-                plane.request("DELETE", path)
+    command = ("certs", "--renew")
+
+    def _install(self):
+        self.account = self.plane.service_account(NAME, RENEWER)
+        self.plane.write_kubeconfig(self.kubeconfig, self.account)
+
+
+SECRETS = f"{NAMESPACES}/{NAME}/secrets"
+
+
+@pytest.fixture(scope="module")
+def renewing(plane, limited, built):
+    """What the component adds, and the webhook."""
+    more = [o for o in built["self-signed"]
+            if o["metadata"]["name"] in (SELF_SIGNED, RENEWER)
+            or o["kind"] == "MutatingWebhookConfiguration"]
+    with installed(plane, more):
+        account = plane.service_account(NAME, RENEWER)
+        for path in (f"{SECRETS}/{TLS}", f"{WEBHOOKS}/{NAME}"):
+            until(lambda: plane.request("GET", path, user=account)[0]
+                  != 403, 20, "the rights in force")
+        until(lambda: "the renewer may" in str(plane.request(
+            "POST", f"{SECRETS}?dryRun=All", a_secret(name="other"),
+            user=account)[1]), 20, "the policy in force")
+        yield more
+        plane.request("DELETE", f"{SECRETS}/{TLS}")
+
+
+def test_the_rights_for_certificates_of_its_own(plane, clean, renewing):
+    """From nothing to a pair: all of these rights are used, and none is
+    missing.  The account that answers the API server has none of them."""
+    own = granted(renewing)
+    assert {verb for *_, verb in own} == {"create", "get", "patch"}
+    for method, path, body in (
+            ("GET", f"{SECRETS}/{TLS}", None),
+            ("POST", SECRETS, a_secret()),
+            ("PATCH", f"{SECRETS}/{TLS}", {"data": {}}),
+            ("GET", f"{WEBHOOKS}/{NAME}", None),
+            ("PATCH", f"{WEBHOOKS}/{NAME}", {"webhooks": []})):
+        assert plane.request(method, path, body, user=plane.service_account(
+            NAME, NAME))[0] == 403, (method, path)
+    renewer = Renewer(plane, leaderElection={"namespace": NAME},
+                      selfSigned={"duration": "60s"})
+    plane.request("DELETE", f"{SECRETS}/{TLS}")
+    time.sleep(0.2)     # an event is written after its answer
+    begin = len(plane.audited())
+
+    def seen():
+        return [e for e in plane.audited()[begin:]
+                if e["user"]["username"].endswith(RENEWER)]
+    try:
+        renewer.start(wait=False)
+        until(lambda: (plane.request("GET", f"{SECRETS}/{TLS}")[1].get(
+            "data") or {}).get("tls.crt"), 20, "minted")
+        until(lambda: own <= {used(e) for e in seen()}, 15, "all used")
+        assert {used(e) for e in seen()} == own
+        check_nothing_denied(seen())
+    finally:
+        renewer.process and renewer.kill9()
+
+
+# A stolen renewer
+
+def a_secret(name=TLS, kind="kubernetes.io/tls", **more):
+    metadata = {"name": name, **more.pop("metadata", {})}
+    return {"apiVersion": "v1", "kind": "Secret", "type": kind,
+            "metadata": metadata,
+            "data": {"tls.crt": "", "tls.key": ""}, **more}
+
+
+def rule(**changes):
+    return [{"op": "replace", "path": f"/webhooks/0/rules/0/{k}", "value": v}
+            for k, v in changes.items()]
+
+
+def hook(place, value, op="add"):
+    return [{"op": op, "path": f"/webhooks/0/{place}", "value": value}]
+
+
+EVERYWHERE = {"matchExpressions": [{"key": "a", "operator": "Exists"}]}
+# what is tried on the webhook configuration
+CONFIGURED = {
+    "rules": rule(apiGroups=["*"], apiVersions=["*"], resources=["*/*"],
+                  scope="*"),
+    "operations": rule(operations=["*"]),
+    "another rule": hook("rules/-", {
+        "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
+        "resources": ["pods"], "scope": "*"}),
+    "no rule": [{"op": "remove", "path": "/webhooks/0/rules"}],
+    "fails closed": hook("failurePolicy", "Fail"),
+    "another service": hook("clientConfig/service/name", "mine"),
+    "another namespace": hook("clientConfig/service/namespace", "default"),
+    "another path": hook("clientConfig/service/path", "/"),
+    "another port": hook("clientConfig/service/port", 8443),
+    "a URL": [{"op": "remove", "path": "/webhooks/0/clientConfig/service"},
+              *hook("clientConfig/url", "https://example.com")],
+    "its name": hook("name", "a.example.com"),
+    "conditions": hook("matchConditions", []),
+    "one condition": hook("matchConditions/0/expression", "true"),
+    "timeout": hook("timeoutSeconds", 30),
+    "side effects": hook("sideEffects", "NoneOnDryRun"),
+    "policy of matches": hook("matchPolicy", "Exact"),
+    "namespaces": hook("namespaceSelector", EVERYWHERE),
+    "objects": hook("objectSelector", EVERYWHERE),
+    "reinvoked": hook("reinvocationPolicy", "Never"),
+    "a second webhook": [{"op": "copy", "from": "/webhooks/0",
+                          "path": "/webhooks/1"},
+                         {"op": "replace", "path": "/webhooks/1/name",
+                          "value": "b.example.com"}],
+    "no webhook": [{"op": "remove", "path": "/webhooks"}],
+    "beside caBundle": [*hook("clientConfig/caBundle", "Y2E="),
+                        *hook("failurePolicy", "Fail")],
+    "a label": [{"op": "add", "path": "/metadata/labels/a", "value": "b"}],
+    "an annotation": [{"op": "add", "path": "/metadata/annotations",
+                       "value": {"cert-manager.io/inject-ca-from": "a/b"}}],
+    "a finalizer": [{"op": "add", "path": "/metadata/finalizers",
+                     "value": ["example.com/a"]}],
+    "an owner": [{"op": "add", "path": "/metadata/ownerReferences", "value": [
+        {"apiVersion": "v1", "kind": "Node", "name": "a", "uid": "b"}]}],
+    "generateName": [{"op": "add", "path": "/metadata/generateName",
+                      "value": "a-"}],
+    "no managedFields": {"metadata": {"managedFields": [{}]}},
+}
+TOKEN = "kubernetes.io/service-account-token"
+OF = {"annotations": {"kubernetes.io/service-account.name": NAME}}
+# Secrets that it may not make
+MADE = {
+    "another name": a_secret("mine"),
+    "any name": a_secret(None, metadata={"generateName": TLS}),
+    "Opaque": a_secret(kind="Opaque"),
+    "a token": a_secret(kind=TOKEN, metadata=OF),
+    "a token, another name": a_secret("mine", TOKEN, metadata=OF),
+    "a token of bootstrap": a_secret(kind="bootstrap.kubernetes.io/token"),
+    "other keys": a_secret(data={"tls.crt": "", "tls.key": "", "a": ""}),
+    "an annotation": a_secret(metadata=OF),
+    "a finalizer": a_secret(metadata={"finalizers": ["example.com/a"]}),
+    "an owner": a_secret(metadata={"ownerReferences": [{
+        "apiVersion": "v1", "kind": "Node", "name": "a", "uid": "b"}]}),
+    "immutable": a_secret(immutable=True),
+}
+# what is tried on its own Secret
+WRITTEN = {
+    "another key": {"data": {"a": "YQ=="}},
+    "a label": {"metadata": {"labels": {"a": "b"}}},
+    "an annotation": {"metadata": OF},
+    "a finalizer": {"metadata": {"finalizers": ["example.com/a"]}},
+    "immutable": {"immutable": True},
+    "no CA": {"data": {"ca.crt": None}},
+}
+BINDING = {"apiVersion": "rbac.authorization.k8s.io/v1",
+           "kind": "ClusterRoleBinding", "metadata": {"name": "mine"},
+           "roleRef": {"apiGroup": "rbac.authorization.k8s.io",
+                       "kind": "ClusterRole", "name": "cluster-admin"},
+           "subjects": [{"kind": "ServiceAccount", "name": RENEWER,
+                         "namespace": NAME}]}
+
+
+@pytest.fixture
+def admin_renewer(plane, renewing):
+    """RBAC allows the renewer everything, so that only the policy stops it."""
+    rbac = BINDING["roleRef"]["apiGroup"]
+    path = f"/apis/{rbac}/v1/clusterrolebindings"
+    plane.create(path, {**BINDING, "metadata": {"name": "renewer"}})
+    account = plane.service_account(NAME, RENEWER)
+    until(lambda: plane.request("GET", "/api/v1/secrets",
+                                user=account)[0] == 200, 10, "cluster-admin")
+    yield account
+    plane.delete(path, "renewer")
+
+
+def test_a_stolen_renewer(plane, clean, admin_renewer):
+    """Whatever RBAC says, it may write caBundle and its Secret alone."""
+    calls = 0
+    manager = f"?fieldManager={NAME}"
+
+    def refused(method, path, body, what):
+        nonlocal calls
+        status, answer = plane.request(method, path, body,
+                                       user=admin_renewer)
+        # base's policy limits it on Nodes as well.
+        assert status == 403 and re.search("the (renewer|holder) may", str(
+            answer)), (what, status, answer)
+        calls += 1
+    configuration = f"{WEBHOOKS}/{NAME}"
+    was = plane.get(WEBHOOKS, NAME)
+    for what, body in CONFIGURED.items():
+        refused("PATCH", configuration + manager, body, what)
+    # Fields would belong to whoever it names.
+    bundle = hook("clientConfig/caBundle", "Y2E=")
+    refused("PATCH", configuration + "?fieldManager=kubectl", bundle, "who")
+    refused("DELETE", configuration, None, "deletes it")
+    refused("POST", WEBHOOKS, {
+        "apiVersion": was["apiVersion"], "kind": was["kind"],
+        "metadata": {"name": "mine"}, "webhooks": was["webhooks"]}, "another")
+    assert plane.get(WEBHOOKS, NAME) == was
+    plane.request("DELETE", f"{SECRETS}/{TLS}")
+    for what, body in MADE.items():
+        refused("POST", SECRETS + manager, body, what)
+    refused("POST", f"{NAMESPACES}/default/secrets{manager}", a_secret(),
+            "another namespace")
+    path = f"{SECRETS}/{TLS}"
+    plane.create(SECRETS + manager, a_secret(
+        data={"tls.crt": "", "tls.key": "", "ca.crt": "Y2E="}),
+        user=admin_renewer)
+    for what, body in WRITTEN.items():
+        refused("PATCH", path + manager, body, what)
+    refused("DELETE", path, None, "deletes it")
+    plane.create(NODES, node_body("n"))
+    for method, to, body in (
+            ("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+             BINDING),
+            ("PATCH", f"{NODES}/n{manager}", annotated(**MINE)),
+            ("PATCH", f"{NODES}/n/status{manager}", {"status": {}}),
+            ("DELETE", f"{NODES}/n", None),
+            ("POST", f"{NAMESPACES}/{NAME}/serviceaccounts/{NAME}/token",
+             {"apiVersion": "authentication.k8s.io/v1",
+              "kind": "TokenRequest", "spec": {}}),
+            ("POST", f"{NAMESPACES}/{NAME}/configmaps", {
+                "apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": {"name": TLS}}),
+            ("PATCH", f"/apis/apps/v1/namespaces/{NAME}/deployments/{NAME}",
+             {"spec": {"replicas": 0}}),
+            ("DELETE", f"{NAMESPACES}/{NAME}/serviceaccounts/{NAME}", None)):
+        refused(method, to, body, (method, to))
+    # This is all that it may do.
+    for to, body in ((configuration, bundle),
+                     (configuration, hook("clientConfig/caBundle", "YQ==")),
+                     (path, {"data": {"ca.key": "YQ==", "tls.crt": "YQ=="}})):
+        status, answer = plane.request("PATCH", to + manager, body,
+                                       user=admin_renewer)
+        assert status == 200 or "PEM" in str(answer), (body, answer)
+    print(f"{calls} calls refused")
+    assert calls >= 40
+
+
+def test_the_renewer_in_another_namespace(plane, overlay):
+    objects = [o for o in render(plane, overlay(
+        "overlays/self-signed", namespace="platform"))
+        if o["kind"] != "MutatingWebhookConfiguration"]
+    secrets = f"{NAMESPACES}/platform/secrets"
+    with installed(plane, objects):
+        account = plane.service_account("platform", RENEWER)
+        until(lambda: "the renewer may" in str(plane.request(
+            "POST", f"{secrets}?dryRun=All", a_secret("other"),
+            user=account)[1]), 20, "the policy in force")
+        status, answer = plane.request(
+            "POST", f"{secrets}?dryRun=All", a_secret(), user=account)
+        assert status == 201, answer
 
 
 MINE = {HOLD: "true", MARK: stamp(0)}

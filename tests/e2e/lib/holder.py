@@ -113,6 +113,7 @@ class Holder:
     HolderConfig)."""
 
     count = 0
+    command = ("serve",)
 
     def __init__(self, plane, **settings):
         Holder.count += 1
@@ -179,7 +180,7 @@ class Holder:
         env.update({k: v for k, v in os.environ.items()
                     if k.endswith("SAN_OPTIONS")})
         self.process = spawn([
-            BINARY, "serve", "--config", self.config,
+            BINARY, *self.command, "--config", self.config,
             "--kubeconfig", self.kubeconfig, *self.flags], self.log, env)
         if wait:
             self.wait_ready()
