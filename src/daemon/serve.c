@@ -88,14 +88,11 @@ raise_files(void)
 static void
 block_signals(sigset_t *set)
 {
-	struct sigaction ignore = {.sa_handler = SIG_IGN};
-
 	(void)sigemptyset(set);
 	(void)sigaddset(set, SIGTERM);
 	(void)sigaddset(set, SIGINT);
 	(void)sigaddset(set, SIGHUP);
 	(void)pthread_sigmask(SIG_BLOCK, set, NULL);
-	(void)sigaction(SIGPIPE, &ignore, NULL);
 }
 
 /* Returns the signal that came within `ms`, or 0.  SIGHUP returns 0 early, and

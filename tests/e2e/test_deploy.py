@@ -6,6 +6,7 @@ them and no others.
 The objects of cert-manager and of the Prometheus operator are checked against
 their own CRDs.
 """
+import base64
 import contextlib
 import json
 import os
@@ -28,6 +29,7 @@ NAME = "karpenter-node-holder"
 EVENTS = NAME + "-events"
 SELF_SIGNED = NAME + "-self-signed"
 TLS = NAME + "-tls"
+UNINSTALL = NAME + "-uninstall"
 DEPLOY = REPO / "deploy"
 OVERLAYS = ("default", "demo", "eks", "self-signed")
 COMPONENTS = ("admission-policy", "cert-manager", "dedicated-nodes",
@@ -443,6 +445,29 @@ def test_a_namespace_alone_is_refused(plane, overlay, name):
         assert "Pod" not in kinds(objects)
 
 
+@pytest.mark.parametrize("transformers", [[], None],
+                         ids=["namespace alone", "with the transformer"])
+def test_the_job_that_uninstalls_in_another_namespace(plane, overlay,
+                                                      transformers):
+    """The rights are those of the ServiceAccount there.  What the build takes
+    from the installation is not in the output."""
+    given = {} if transformers is None else {"transformers": transformers}
+    was = render(plane, DEPLOY / "uninstall")
+    once = overlay("uninstall", namespace="platform", **given)
+    for folder, namespace in ((once, "platform"), (
+            overlay(once, namespace="other", **given), "other")):
+        objects = render(plane, folder)
+        assert find(objects, "ClusterRoleBinding", UNINSTALL)["subjects"] == [
+            {"kind": "ServiceAccount", "name": NAME, "namespace": namespace}]
+        assert identities(objects) == [
+            ("ClusterRole", None, UNINSTALL),
+            ("ClusterRoleBinding", None, UNINSTALL),
+            ("Job", namespace, UNINSTALL)]
+        job = find(objects, "Job", UNINSTALL)
+        job["metadata"]["namespace"] = NAME
+        assert job == find(was, "Job", UNINSTALL)
+
+
 @pytest.mark.parametrize("name", ["base", *(f"overlays/{o}"
                                             for o in OVERLAYS)])
 def test_a_configuration_without_a_namespace(plane, overlay, name):
@@ -495,8 +520,7 @@ def test_another_image(plane, tmp_path, kustomize, name):
 def test_the_overlay_in_the_readme(plane, tmp_path):
     """Namespace, image, configuration and a component are all changed in one
     overlay."""
-    text = re.search(r"```yaml\n(.*?)```",
-                     (DEPLOY / "README.md").read_text(), re.S)[1]
+    text = yaml.safe_dump(in_the_readme("configMapGenerator:"))
     (tmp_path / NAME).symlink_to(REPO)
     folder = tmp_path / "mine"
     folder.mkdir()
@@ -510,6 +534,42 @@ def test_the_overlay_in_the_readme(plane, tmp_path):
         "containers"]
     assert container["image"].startswith("registry.example.com/")
     assert find(objects, "ServiceMonitor")
+
+
+def in_the_readme(*words):
+    """The fields of an overlay in the one block with these words in it."""
+    text, = [b for b in re.findall(
+        r"^ *```yaml\n(.*?)^ *```", (DEPLOY / "README.md").read_text(),
+        re.S | re.M) if all(w in b for w in words)]
+    return yaml.safe_load(text)
+
+
+def test_the_annotation_of_the_pods_is_removed_as_in_the_readme(plane,
+                                                                overlay):
+    key = "karpenter.sh/do-not-disrupt"
+    was, now = (find(render(plane, overlay("overlays/self-signed", **fields)),
+                     "Deployment")
+                for fields in ({}, in_the_readme("do-not-disrupt")))
+    assert was["spec"]["template"]["metadata"]["annotations"].pop(key)
+    assert now == was
+
+
+def test_the_memory_limit_in_the_readme(plane, overlay):
+    """The limit is all that changes, and the holder learns it from there."""
+    was, now = (render(plane, overlay("overlays/default",
+                                      namespace="platform", **fields))
+                for fields in ({}, in_the_readme("memory: 256Mi")))
+    container, = find(now, "Deployment")["spec"]["template"]["spec"][
+        "containers"]
+    assert container["resources"]["limits"]["memory"] == "256Mi"
+    limit, = (e for e in container["env"] if e["name"] == "MEMORY_LIMIT")
+    assert limit["valueFrom"]["resourceFieldRef"] == {
+        "resource": "limits.memory"}
+    before, = find(was, "Deployment")["spec"]["template"]["spec"]["containers"]
+    container["resources"]["limits"] = before["resources"]["limits"]
+    container["resources"]["requests"]["memory"] = before["resources"][
+        "requests"]["memory"]
+    assert now == was
 
 
 @pytest.mark.parametrize("namespace", [{}, {"namespace": NAME}],
@@ -609,6 +669,37 @@ def test_a_second_apply_leaves_the_bundle(plane, built, flags):
         assert hook["clientConfig"]["caBundle"] == "Y2E="
     finally:
         remove(plane, built["default"])
+
+
+def test_the_certificate_of_the_readme(plane, tmp_path):
+    """certs/README.md: openssl makes the pair, the commands install it, and
+    the webhook trusts it."""
+    made, install = (
+        next(b for b in re.findall(r"```sh\n(.*?)```", (
+            REPO / "certs/README.md").read_text(), re.S) if word in b)
+        for word in ("openssl req", "create secret tls"))
+    (tmp_path / "deploy").symlink_to(DEPLOY)
+    (tmp_path / "certs").mkdir()
+    try:
+        subprocess.run(
+            ["bash", "-ec", made + install.replace("make certs\n", "")],
+            cwd=tmp_path, check=True, timeout=60, stdin=subprocess.DEVNULL,
+            env={**os.environ, "KUBECONFIG": str(plane.kubeconfig),
+                 "PATH": f"{plane.bin}:{os.environ['PATH']}"})
+        pair = (tmp_path / "certs/tls.crt").read_bytes()
+        secret = plane.get(f"{NAMESPACES}/{NAME}/secrets", TLS)["data"]
+        hook, = plane.get(WEBHOOKS, NAME)["webhooks"]
+        assert [base64.b64decode(text) for text in (
+            secret["tls.crt"], hook["clientConfig"]["caBundle"])] == 2 * [pair]
+        done = subprocess.run(
+            [BINARY, "certs", "--inspect", "--cert", tmp_path /
+             "certs/tls.crt", "--key", tmp_path / "certs/tls.key"], text=True,
+            capture_output=True, timeout=30, stdin=subprocess.DEVNULL)
+        assert done.returncode == 0, done.stderr
+        assert f"{NAME}.{NAME}.svc" in done.stdout
+    finally:
+        plane.request("DELETE", f"{NAMESPACES}/{NAME}/secrets/{TLS}")
+        remove(plane, render(plane, DEPLOY / "base"))
 
 
 # The rights, with the admission policy in place

@@ -597,6 +597,8 @@ REFUSED = [
     ({"tls": {"caBundle": "Y2E="}}, "tls.caBundle", "tls.mode secret"),
     ({"config": {"webhook": {"address": ":1"}}}, "config.webhook", "ports"),
     ({"config": {"metrics": {}}}, "config.metrics", "ports"),
+    ({"config": {"memoryLimit": "256Mi"}}, "config.memoryLimit",
+     "Set resources.limits.memory"),
     ({"config": {"leaderElection": {"namespace": "a"}}},
      "config.leaderElection.namespace", "release's namespace"),
     ({"config": {"leaderElection": {"enabled": False}}},

@@ -484,8 +484,20 @@ def test_a_plugin_that_is_missing(run, tmp_path, command):
         "installHint: Install it.}}")
     done = run(*command, "--kubeconfig", file)
     assert done.code in (1, 2) and done.out == ""
-    for word in ("exec no-such-plugin: not found", f"{file}:10:16: user ",
+    for word in (f"{file}:10:16: user ", "exec no-such-plugin: not found",
                  "Install it."):
+        assert word in done.err, (word, done.err)
+
+
+def test_a_plugin_that_fails(run, tmp_path):
+    file = kubeconfig(
+        tmp_path / "kubeconfig", user="{exec: {apiVersion: "
+        "client.authentication.k8s.io/v1beta1, command: ls, "
+        "args: [/no-such-file]}}")
+    done = run("uninstall", "--kubeconfig", file)
+    assert done.code in (1, 2) and done.out == ""
+    for word in (f"{file}:10:16: user ", "exec ls: exit code 2",
+                 "/no-such-file"):
         assert word in done.err, (word, done.err)
 
 
@@ -509,6 +521,24 @@ def test_serve_with_an_address_in_use(run, tmp_path):
             assert (done.code, done.out) == (1, "")
             assert f"{flag}.address {used}" in done.err
             assert "cannot start" in done.err
+
+
+def test_serve_without_a_reader_of_stderr(tmp_path):
+    """No line of the log ends the process, the first one included."""
+    file = kubeconfig(tmp_path / "kubeconfig")
+    reader, writer = os.pipe()
+    os.close(reader)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        code = subprocess.run(
+            [HOLDER, "serve", "--kubeconfig", file,
+             "--leader-election-namespace", "holder", "--metrics-address",
+             f"127.0.0.1:{taken.getsockname()[1]}",
+             "--webhook-address", "127.0.0.1:0"],
+            cwd=tmp_path, timeout=60,
+            env={**environment(tmp_path), "INITIAL_DELAY": "1"},
+            stdin=subprocess.DEVNULL, stderr=writer).returncode
+    os.close(writer)
+    assert code == 1
 
 
 @pytest.mark.skipif(b"__asan_init" in HOLDER.read_bytes()

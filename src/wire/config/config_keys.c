@@ -115,7 +115,8 @@ const struct config_key config_keys[] = {
 	{KEY("memoryLimit", "memory-limit", TYPE_BYTES, "128Mi",
 	     "of the container; machines and connections follow from it"),
 	 AT(memory_limit), .min = MEMORY_MIN,
-	 .words = "64Mi or more, such as 256Mi"},
+	 .words = "a whole number of k, M, G, T, Ki, Mi, Gi or Ti, at "
+		  "least 64Mi, such as 256Mi"},
 	{KEY("logging.format", "logging-format", TYPE_WORD, "json",
 	     "json or text"),
 	 AT(log_text), .words = "json|text"},
