@@ -27,6 +27,8 @@ struct peer {
  * offers all of them. */
 int peer_open(struct peer *p, uint16_t port);
 int peer_open_tls(struct peer *p, uint16_t port, int version);
+/* The same with these ciphers of TLS 1.2 alone, by OpenSSL's names. */
+int peer_open_ciphers(struct peer *p, uint16_t port, const char *ciphers);
 void peer_close(struct peer *p);
 
 int peer_send(struct peer *p, const char *bytes, size_t n);

@@ -12,9 +12,13 @@
  * pair a connection gets and how long it is kept.
  */
 
-/* GnuTLS's NORMAL contains TLS 1.0 and 1.1. */
+/* GnuTLS's NORMAL contains TLS 1.0 and 1.1, CBC, and the exchange of keys by
+ * RSA, which keeps nothing secret once the key is known. */
 #define TLS_PRIORITIES                                                         \
-	"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:%SERVER_PRECEDENCE"
+	"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:"                          \
+	"-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:"                                     \
+	"-CIPHER-ALL:+AES-256-GCM:+CHACHA20-POLY1305:+AES-128-GCM:"            \
+	"%SERVER_PRECEDENCE"
 
 /* Makes a pair from PEM, with the leaf first in the chain.  It returns NULL on
  * failure, and *e says why. */
