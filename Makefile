@@ -126,6 +126,7 @@ INSTEAD_test_job := state_found state_fresh state_fresh_nodepool \
 	state_fresh_skipped
 INSTEAD_test_notes := state_note state_nodepool_at event_recorder_say log_fields
 INSTEAD_test_event_recorder := clock_now
+INSTEAD_test_kube_wipe := free realloc
 INSTEAD_test_sighting := state_track state_forget state_nodepool \
 	state_nodepool_gone state_disruption_event log_fields log_ratelimit
 INSTEAD_test_health := server_new server_free server_heartbeat_age_ms
@@ -139,7 +140,7 @@ $(VARIANT)/tests/wire/%: tests/unit/wire/%.c $(shared_unit) $(libs_wire)
 $(VARIANT)/tests/daemon/%: tests/unit/daemon/%.c $(shared_unit) $(libs_all)
 	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS))
 $(VARIANT)/tests/edge/%: tests/edge/%.c $(shared_edge) $(libs_edge)
-	$(call link,-Itests,$(ext_edge) $(CHECK_LIBS) -lssl)
+	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS) -lssl)
 $(VARIANT)/tests/edge/test_event_recorder: tests/edge/test_event_recorder.c \
 		$(shared_edge) $(libs_all)
 	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS) -lssl)
