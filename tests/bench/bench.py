@@ -17,9 +17,10 @@ import measure  # noqa: E402
 from controlplane import BUILD, end_on_signals  # noqa: E402
 
 import admission  # noqa: E402
+import growth  # noqa: E402
 import holding  # noqa: E402
 
-PARTS = {**admission.PARTS, **holding.PARTS}
+PARTS = {**admission.PARTS, **holding.PARTS, **growth.PARTS}
 SHORT = ["webhook", "one", "connections"]
 
 

@@ -20,9 +20,15 @@ rows = []   # what ratio() has printed
 
 
 def cpu(pid):
-    """Seconds of CPU that a process has used."""
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2]
-    return sum(map(int, fields.split()[11:13])) / TICK
+    """Seconds of CPU that the threads of a process have used.  Its stat has
+    the same in hundredths of a second."""
+    used = 0
+    for file in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        try:
+            used += int(file.read_text().split()[0])
+        except (FileNotFoundError, ProcessLookupError):
+            pass    # a thread that has ended meanwhile
+    return used / 1e9
 
 
 def resident(pid):
