@@ -26,6 +26,8 @@ LOADS = int(os.environ.get("LOADS", 0))
 HOLD_S = 4      # holdDuration: what is cleared is due that long after Initialized
 WORKERS = 64
 WATCHES = "karpenter_node_holder_watch_up"
+DONE = ("karpenter_node_holder_holds_total",
+        "karpenter_node_holder_releases_total")
 names = (f"busy-{i}" for i in itertools.count())
 
 
@@ -56,6 +58,10 @@ class Ours:
     def _synced(self):
         return self.holder.metric(WATCHES) == 4
 
+    def patched(self):
+        """How many of its patches were answered."""
+        return sum(self.holder.metric(name, result="ok") for name in DONE)
+
     def stop(self):
         self.holder.kill9()
 
@@ -79,6 +85,9 @@ class Peer:
             if line.startswith(word):
                 return [float(n) for n in re.findall(r"[0-9.]+", line)]
         return None
+
+    def patched(self):
+        return (self.said("patches") or [0])[0]
 
     def stop(self):
         end(self.process, signal.SIGKILL)
@@ -123,37 +132,54 @@ def ceiling(plane, size):
             "server": (cpu(plane.pid()) - began) / (after[0] - before[0])}
 
 
+@contextlib.contextmanager
+def answered(side, size):
+    """Yields a function that waits until the side has had so many patches
+    answered, and returns when that was."""
+    goal = side.patched() + size
+
+    def there():
+        return time.time() if side.patched() >= goal else None
+    with ThreadPoolExecutor(1) as pool:
+        yield pool.submit(until, there, 300, f"{size} patches answered",
+                          0.02).result
+
+
 def one_spread(plane, observer, name, size):
     """One NodeClaim comes, all are held; it settles, all are cleared."""
     side = Ours(plane) if name == "ours" else Peer(plane)
     machine = next(names)
     try:
         before = plane.served()
-        with Spent(side=side.pid, server=plane.pid()) as spent:
+        with Spent(side=side.pid, server=plane.pid()) as spent, \
+                answered(side, size) as held:
             begun = time.time()
             plane.busy(machine)
-            seen = observer.wait(True, begun, f"{name}: all held")
-        at = time.time()
+            held_seen = observer.wait(True, begun, f"{name}: all held") - begun
+            held = held() - begun
         middle = plane.served()
-        due = plane.quiet(machine) + HOLD_S
         clear_cpu = cpu(side.pid)
-        seen_clear = observer.wait(False, at, f"{name}: all cleared")
-        after = plane.served()
+        with answered(side, size) as cleared:
+            at = time.time()
+            due = plane.quiet(machine) + HOLD_S
+            cleared_seen = observer.wait(
+                False, at, f"{name}: all cleared") - due
+            cleared = cleared() - due
         clear_cpu = cpu(side.pid) - clear_cpu
-        done = after[0] - before[0]
-        found = {
-            "held": seen - begun, "cleared": seen_clear - due,
+        after = plane.served()
+        return {
+            "held": held, "held_seen": held_seen,
+            "cleared": cleared, "cleared_seen": cleared_seen,
             "cpu": spent.cpu["side"] + clear_cpu, "peak": peak(side.pid),
             "server": spent.cpu["server"] / (middle[0] - before[0]),
             # Little's law: the sum of the durations, by the time it took.
-            "flight": (middle[2] - before[2]) / (seen - begun),
+            "flight": (middle[2] - before[2]) / held,
             "latency": (middle[2] - before[2]) / (middle[0] - before[0]) * 1e3,
-            "patches": done, "conflicts": after[1] - before[1],
-            "where": str(spent), "resident": resident(side.pid)}
+            "patches": after[0] - before[0],
+            "conflicts": after[1] - before[1], "where": str(spent)}
     finally:
         side.stop()
         plane.delete(CLAIMS, machine)
-    return found
 
 
 def spread():
@@ -185,6 +211,9 @@ def tell_spread(found, size):
               rate["peer"], 1.2 if LOADS else 1.4, unit="/s")
         ratio(f"machines {what} a second, of {size:,}", rate["ours"],
               rate["ceiling"], unit="/s", than="ceiling")
+        ratio(f"time until a third client sees {size:,} {what}",
+              of("ours", f"{what}_seen"), of("peer", f"{what}_seen"),
+              unit=" s")
     ratio(f"CPU, {size:,}", of("ours", "cpu"), of("peer", "cpu"), 0.3,
           less=True, unit=" s")
     ratio(f"memory at most, {size:,}", of("ours", "peak"), of("peer", "peak"),
