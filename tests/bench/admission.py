@@ -34,7 +34,7 @@ def start(folder, names, body):
     if "ceiling" in names:
         found.update(webhooks(folder, ["ceiling"], len(replies["ours"])))
     for side in found.values():
-        load(folder, side.port, body, 4, 1)   # the first are slower
+        load(folder.path, side.port, body, 4, 1)   # the first are slower
     return found
 
 
@@ -46,7 +46,7 @@ def under_load(folder, sides, body, connections):
     """{side: [what wrk found, and the CPU of the server for each review]}"""
     def run(name):
         with Spent(server=sides[name].pid) as spent:
-            found = load(folder, sides[name].port, body, connections, SECONDS)
+            found = load(folder.path, sides[name].port, body, connections, SECONDS)
         found["rate"] = found["requests"] / found["seconds"]
         found["cpu"] = spent.cpu["server"] / found["requests"] * 1e6
         found["where"] = str(spent)
@@ -133,12 +133,12 @@ def rest():
     with Folder("bench") as folder:
         sides = webhooks(folder, ["ours", "peer"])
         for side in sides.values():
-            load(folder, side.port, body, 16, 1)
+            load(folder.path, side.port, body, 16, 1)
         before = {n: resident(s.pid) for n, s in sides.items()}
         done, begun = 0, cpu(sides["ours"].pid)
         while done < wanted:
-            done += load(folder, sides["ours"].port, body, 16, 10)["requests"]
-        load(folder, sides["peer"].port, body, 16, 10)
+            done += load(folder.path, sides["ours"].port, body, 16, 10)["requests"]
+        load(folder.path, sides["peer"].port, body, 16, 10)
         note(f"{done:,} reviews, {cpu(sides['ours'].pid) - begun:.0f} s of CPU")
         after = {n: resident(s.pid) for n, s in sides.items()}
     alone("resident at rest", [before["ours"], after["ours"]], 14, " MiB")

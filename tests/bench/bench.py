@@ -17,9 +17,10 @@ import measure  # noqa: E402
 from controlplane import BUILD, end_on_signals  # noqa: E402
 
 import admission  # noqa: E402
+import growth  # noqa: E402
 import holding  # noqa: E402
 
-PARTS = {**admission.PARTS, **holding.PARTS}
+PARTS = {**admission.PARTS, **holding.PARTS, **growth.PARTS}
 SHORT = ["webhook", "one", "connections"]
 
 
@@ -35,8 +36,9 @@ def main(names):
         print(f"without PARTS: {' '.join(SHORT)}", flush=True)
     names = names or SHORT
     needs = sorted({n for name in names for n in PARTS[name].needs})
-    subprocess.run([HERE.parent / "e2e" / "lib" / "binaries.sh", *needs],
-                   stdin=subprocess.DEVNULL, check=True)
+    if needs:
+        subprocess.run([HERE.parent / "e2e" / "lib" / "binaries.sh", *needs],
+                       stdin=subprocess.DEVNULL, check=True)
     end_on_signals()
     print(f"{measure.ROUNDS} rounds by turns; each ratio is the median of the "
           f"rounds' (least to most); {os.cpu_count()} cores, "

@@ -9,7 +9,9 @@ import json
 import time
 import uuid
 
-from controlplane import CLAIMS, NODES, POOLS, ControlPlane, until
+from controlplane import (CLAIMS, NODES, POOLS, WEBHOOKS, ControlPlane,
+                          until)
+from holder import deployed
 from karpenter import HASHES, NODEPOOL, SPEC
 from reviews import LABELS, node
 
@@ -134,6 +136,34 @@ class Fleet(ControlPlane):
             condition(kind, "True", text)
             for kind in ("Launched", "Registered", "Initialized")]}})
         return at
+
+    def register(self, port, pair):
+        """Has the webhook at that port called, as deploy/base has it."""
+        for o in deployed("webhook.yaml"):
+            if o["kind"] != "MutatingWebhookConfiguration":
+                continue
+            for hook in o["webhooks"]:
+                hook["clientConfig"] = {
+                    "url": f"https://127.0.0.1:{port}/mutate",
+                    "caBundle": base64.b64encode(
+                        (pair / "ca.crt").read_bytes()).decode()}
+            self.apply(o)
+
+    def unregister(self):
+        self.ok("DELETE", WEBHOOKS)
+
+    def superuser(self):
+        """A token with every right, for clients without a certificate."""
+        self.apply({"apiVersion": "v1", "kind": "ServiceAccount",
+                    "metadata": {"name": "bench", "namespace": "default"}})
+        self.apply({
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRoleBinding", "metadata": {"name": "bench"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io",
+                        "kind": "ClusterRole", "name": "cluster-admin"},
+            "subjects": [{"kind": "ServiceAccount", "name": "bench",
+                          "namespace": "default"}]})
+        return self.token("default", "bench", 86400)
 
     def served(self):
         """What the API server has done with patches, so far: their number,

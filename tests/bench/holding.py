@@ -10,18 +10,24 @@ import statistics
 import subprocess
 import time
 
-from controlplane import BUILD, CLAIMS, NODES, end, spawn, until
+from concurrent.futures import ThreadPoolExecutor
+
+from controlplane import BUILD, CLAIMS, NODES, REPO, end, spawn, until
 from fleet import Fleet
+from hold import MARK, annotations
 from holder import Holder
-from measure import (Spent, cpu, heading, note, peak, ratio, resident, turns,
-                     wakeups)
-from sides import OWN, Part
+from measure import (SECONDS, Spent, cpu, heading, note, peak, ratio, resident,
+                     turns, wakeups)
+from reviews import node, review
+from sides import NUMBERED, OWN, PACED, Folder, Part, load, webhooks
 
 SIZES = [int(n) for n in os.environ.get("SIZES", "1000 5000 10000").split()]
 LOADS = int(os.environ.get("LOADS", 0))
 HOLD_S = 4      # holdDuration: what is cleared is due that long after Initialized
 WORKERS = 64
 WATCHES = "karpenter_node_holder_watch_up"
+DONE = ("karpenter_node_holder_holds_total",
+        "karpenter_node_holder_releases_total")
 names = (f"busy-{i}" for i in itertools.count())
 
 
@@ -52,6 +58,10 @@ class Ours:
     def _synced(self):
         return self.holder.metric(WATCHES) == 4
 
+    def patched(self):
+        """How many of its patches were answered."""
+        return sum(self.holder.metric(name, result="ok") for name in DONE)
+
     def stop(self):
         self.holder.kill9()
 
@@ -75,6 +85,9 @@ class Peer:
             if line.startswith(word):
                 return [float(n) for n in re.findall(r"[0-9.]+", line)]
         return None
+
+    def patched(self):
+        return (self.said("patches") or [0])[0]
 
     def stop(self):
         end(self.process, signal.SIGKILL)
@@ -119,37 +132,55 @@ def ceiling(plane, size):
             "server": (cpu(plane.pid()) - began) / (after[0] - before[0])}
 
 
+@contextlib.contextmanager
+def answered(side, size):
+    """Yields a function that waits until the side has had so many patches
+    answered, and returns when that was."""
+    goal = side.patched() + size
+
+    def there():
+        return time.time() if side.patched() >= goal else None
+    with ThreadPoolExecutor(1) as pool:
+        # Not more often: the holder's CPU is measured meanwhile.
+        yield pool.submit(until, there, 300, f"{size} patches answered",
+                          0.1).result
+
+
 def one_spread(plane, observer, name, size):
     """One NodeClaim comes, all are held; it settles, all are cleared."""
     side = Ours(plane) if name == "ours" else Peer(plane)
     machine = next(names)
     try:
         before = plane.served()
-        with Spent(side=side.pid, server=plane.pid()) as spent:
+        with Spent(side=side.pid, server=plane.pid()) as spent, \
+                answered(side, size) as held:
             begun = time.time()
             plane.busy(machine)
-            seen = observer.wait(True, begun, f"{name}: all held")
-        at = time.time()
+            held_seen = observer.wait(True, begun, f"{name}: all held") - begun
+            held = held() - begun
         middle = plane.served()
-        due = plane.quiet(machine) + HOLD_S
         clear_cpu = cpu(side.pid)
-        seen_clear = observer.wait(False, at, f"{name}: all cleared")
-        after = plane.served()
+        with answered(side, size) as cleared:
+            at = time.time()
+            due = plane.quiet(machine) + HOLD_S
+            cleared_seen = observer.wait(
+                False, at, f"{name}: all cleared") - due
+            cleared = cleared() - due
         clear_cpu = cpu(side.pid) - clear_cpu
-        done = after[0] - before[0]
-        found = {
-            "held": seen - begun, "cleared": seen_clear - due,
+        after = plane.served()
+        return {
+            "held": held, "held_seen": held_seen,
+            "cleared": cleared, "cleared_seen": cleared_seen,
             "cpu": spent.cpu["side"] + clear_cpu, "peak": peak(side.pid),
             "server": spent.cpu["server"] / (middle[0] - before[0]),
             # Little's law: the sum of the durations, by the time it took.
-            "flight": (middle[2] - before[2]) / (seen - begun),
+            "flight": (middle[2] - before[2]) / held,
             "latency": (middle[2] - before[2]) / (middle[0] - before[0]) * 1e3,
-            "patches": done, "conflicts": after[1] - before[1],
-            "where": str(spent), "resident": resident(side.pid)}
+            "patches": after[0] - before[0],
+            "conflicts": after[1] - before[1], "where": str(spent)}
     finally:
         side.stop()
         plane.delete(CLAIMS, machine)
-    return found
 
 
 def spread():
@@ -181,6 +212,9 @@ def tell_spread(found, size):
               rate["peer"], 1.2 if LOADS else 1.4, unit="/s")
         ratio(f"machines {what} a second, of {size:,}", rate["ours"],
               rate["ceiling"], unit="/s", than="ceiling")
+        ratio(f"time until a third client sees {size:,} {what}",
+              of("ours", f"{what}_seen"), of("peer", f"{what}_seen"),
+              unit=" s")
     ratio(f"CPU, {size:,}", of("ours", "cpu"), of("peer", "cpu"), 0.3,
           less=True, unit=" s")
     ratio(f"memory at most, {size:,}", of("ours", "peak"), of("peer", "peak"),
@@ -233,58 +267,102 @@ def tell_list(found):
           unit=" s", than="informer")
 
 
+POLICY = REPO / "deploy" / "components" / "admission-policy" / "policy.yaml"
+WAYS = ["none", "ours", "peer", "policy"]
+
+
+def switch(plane, way, hooks, on):
+    """Turns on, or off, what holds new Nodes, and waits until it is so."""
+    if way == "policy":
+        plane.kubectl("apply" if on else "delete", "-f", POLICY)
+    elif way != "none" and on:
+        plane.register(hooks[way].port, hooks[way].folder.path / "pair")
+    elif way != "none":
+        plane.unregister()
+    wanted = on and way != "none"
+    until(lambda: (MARK in annotations(plane.create(
+        NODES + "?dryRun=All", node("probe")))) == wanted, 30, way)
+
+
 def creations():
-    """creations of Nodes through the API server: no webhook, ours, the peer's,
-    and a MutatingAdmissionPolicy"""
-    heading("creations: Nodes a second")
-    with Fleet() as plane:
-        folder = plane.dir
-        holder = Ours(plane).holder
-        port = free_port()
-        peer = spawn([BUILD / "bin" / "bench-webhook", "-port", port,
-                      "-cert-dir", holder.pair], folder / "peer-webhook.log")
-        numbers = itertools.count()
+    """creations of Nodes through the API server: without a webhook, with ours,
+    the peer's, a MutatingAdmissionPolicy"""
+    heading("creations: Nodes created through the API server, 16 at a time")
+    body = json.dumps({**node("NAME")})
+    with Fleet() as plane, Folder("bench") as folder:
+        token = plane.superuser()
+        hooks = webhooks(folder, ["ours", "peer"])
 
-        def create(_):
-            plane.create(NODES, node(f"new-{next(numbers):06}"))
-
-        def run(name):
-            if name == "ours":
-                holder.register()
-            elif name == "peer":
-                holder.register(port=port)
-            elif name == "policy":
-                for obj in policy():
-                    plane.apply_any(obj)
-            used = cpu(plane.pid())
-            begun, first = time.monotonic(), next(numbers)
-            while time.monotonic() - begun < SECONDS:
-                plane.many(create, range(64), 8)
-            took, done = time.monotonic() - begun, next(numbers) - first - 1
+        def run(way):
+            switch(plane, way, hooks, True)
+            used, prefix = cpu(plane.pid()), next(names)
+            found = load(folder.path, plane.port, body.encode(), 16, SECONDS,
+                         NODES, token, NUMBERED.format(prefix=prefix + "-"))
             used = cpu(plane.pid()) - used
-            wrong = wrongly(plane, f"new-{first + 1:06}", name != "none")
-            assert not wrong, (name, wrong)
-            if name in ("ours", "peer"):
-                holder.unregister()
-            elif name == "policy":
-                for obj in policy():
-                    plane.delete(ADMISSION_PATHS[obj["kind"]],
-                                 obj["metadata"]["name"])
-            for n in range(first + 1, first + 1 + done):
-                plane.request("DELETE", f"{NODES}/new-{n:06}")
-            return {"rate": done / took, "server": used / done * 1e6}
-        found = turns(["none", "ours", "peer", "policy"], run)
-        end(peer, signal.SIGKILL)
+            last = plane.get(NODES, f"{prefix}-{found['requests'] // 2}")
+            assert (MARK in annotations(last)) == (way != "none"), way
+            switch(plane, way, hooks, False)
+            plane.ok("DELETE", NODES, timeout=120)
+            return {"rate": found["requests"] / found["seconds"],
+                    "p99": found["p99"],
+                    "server": used / found["requests"] * 1e6}
+        run("none")     # warms the server up
+        found = turns(WAYS, run)
 
     def of(side, what):
         return [f[what] for f in found[side]]
+    bare = "API server without a webhook"
     ratio("creations/s", of("ours", "rate"), of("none", "rate"), 0.9,
-          unit="/s", than="same without a webhook")
-    for other in ("peer", "policy"):
-        ratio("creations/s", of(other, "rate"), of("none", "rate"), unit="/s",
-              than=f"same without a webhook (here \"ours\" is the {other})")
+          unit="/s", than=bare)
+    ratio("creations/s with the peer", of("peer", "rate"), of("none", "rate"),
+          unit="/s", than=bare)
+    ratio("creations/s with the policy", of("policy", "rate"),
+          of("none", "rate"), unit="/s", than=bare)
+    ratio("p99 of a creation", of("ours", "p99"), of("peer", "p99"),
+          unit=" ms")
     ratio("the API server's CPU per creation", of("ours", "server"),
           of("peer", "server"), unit=" µs")
+
+
+def quiet():
+    """the webhook's p99 while it spreads, and while /metrics is scraped"""
+    size = max(SIZES)
+    heading(f"quiet: 800 reviews/s, and {size:,} machines")
+    body = review(3000)
+    with Fleet() as plane:
+        plane.grow(size)
+        observer = Observer(plane)
+        side = Ours(plane)
+
+        def reviews(seconds):
+            return load(plane.dir, side.holder.webhook_port, body, 4, seconds,
+                        more=PACED)["p99"]
+
+        def run(what):
+            if what == "quiet":
+                return reviews(SECONDS)
+            if what == "scraped":
+                with ThreadPoolExecutor(1) as pool:
+                    p99 = pool.submit(reviews, SECONDS)
+                    while not p99.done():
+                        side.holder.metrics()
+                        time.sleep(0.1)
+                    return p99.result()
+            machine, begun = next(names), time.time()
+            plane.busy(machine)
+            p99 = reviews(SECONDS)      # SIZES should keep it busy for longer
+            observer.wait(True, begun, "all held")
+            begun = time.time()
+            plane.quiet(machine)
+            observer.wait(False, begun, "all cleared")
+            plane.delete(CLAIMS, machine)
+            return p99
+        found = turns(["quiet", "spreading", "scraped"], run)
+        side.stop()
+        observer.stop()
+    for what in ("spreading", "scraped"):
+        ratio(f"p99 while {what}", found[what], found["quiet"], 1.5, less=True,
+              unit=" ms", than="quiet p99")
 
 
 def idle():
@@ -320,5 +398,6 @@ def idle():
 
 
 NEEDS = ("plane", "bench-holder")
-PARTS = {"spread": Part(spread, NEEDS), "list": Part(list_part, NEEDS),
-         "idle": Part(idle, NEEDS)}
+PARTS = {"creations": Part(creations, ("plane", "bench-webhook")),
+         "spread": Part(spread, NEEDS), "list": Part(list_part, NEEDS),
+         "idle": Part(idle, NEEDS), "quiet": Part(quiet, NEEDS)}

@@ -20,9 +20,15 @@ rows = []   # what ratio() has printed
 
 
 def cpu(pid):
-    """Seconds of CPU that a process has used."""
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2]
-    return sum(map(int, fields.split()[11:13])) / TICK
+    """Seconds of CPU that the threads of a process have used.  Its stat has
+    the same in hundredths of a second."""
+    used = 0
+    for file in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        try:
+            used += int(file.read_text().split()[0])
+        except (FileNotFoundError, ProcessLookupError):
+            pass    # a thread that has ended meanwhile
+    return used / 1e9
 
 
 def resident(pid):
@@ -126,8 +132,8 @@ def ratio(what, ours, theirs, target=None, less=False, unit="", than="peer"):
     print(f"      ours {spread_of(ours)}{unit}, {than} {spread_of(theirs)}"
           f"{unit}", flush=True)
     rows.append({"what": what, "than": than, "target": target, "less": less,
-                 "median": median, "min": min(ratios), "max": max(ratios),
-                 "ours": ours, "theirs": theirs,
+                 "ratios": ratios, "ours": ours, "theirs": theirs,
+                 "unit": unit,
                  "holds": target is None or holds(median, target, less)})
 
 
@@ -139,8 +145,8 @@ def alone(what, values, target=None, unit=""):
         verdict = f"  target ≤ {target:g}{unit}: " + (
             "holds" if good else "MISSED")
     print(f"   {what}: {spread_of(values)}{unit}{verdict}", flush=True)
-    rows.append({"what": what, "target": target, "ours": values,
-                 "holds": good})
+    rows.append({"what": what, "than": "", "target": target, "less": True,
+                 "ours": values, "unit": unit, "holds": good})
 
 
 def turns(sides, run, rounds=None):
@@ -154,5 +160,22 @@ def turns(sides, run, rounds=None):
     return found
 
 
+def table():
+    """All figures, as a table of Markdown."""
+    lines = ["| measure | than | ratio: median (least to most) | target | |",
+             "|---|---|---|---|---|"]
+    for r in rows:
+        sign = "≤" if r["less"] else "≥"
+        value = spread_of(r["ratios"], lambda v: f"{v:.2f}") \
+            if r["than"] else spread_of(r["ours"]) + r["unit"]
+        target = "" if r["target"] is None else f"{sign} {r['target']:.3g}"
+        verdict = "" if r["target"] is None else \
+            "holds" if r["holds"] else "**missed**"
+        lines.append(f"| {r['what']} | {r['than']} | {value} | {target} "
+                     f"| {verdict} |")
+    return "\n".join(lines) + "\n"
+
+
 def save(path):
-    pathlib.Path(path).write_text(json.dumps(rows, indent=1))
+    path.write_text(json.dumps(rows, indent=1))
+    path.with_suffix(".md").write_text(table())

@@ -55,8 +55,26 @@ def answers(port):
         return False
 
 
+def configure(path, port, metrics_port, pair, server, **settings):
+    """A kubeconfig and a configuration without any Lease."""
+    (path / "kubeconfig").write_text(yaml.safe_dump({
+        "apiVersion": "v1", "kind": "Config", "current-context": "bench",
+        "clusters": [{"name": "bench", "cluster": {"server": server}}],
+        "contexts": [{"name": "bench", "context": {
+            "cluster": "bench", "user": "bench"}}],
+        "users": [{"name": "bench", "user": {"token": "none"}}]}))
+    (path / "config.yaml").write_text(yaml.safe_dump({
+        "apiVersion": "karpenter-node-holder.io/v1", "kind": "HolderConfig",
+        "webhook": {"address": f"127.0.0.1:{port}",
+                    "certFile": str(pair / "tls.crt"),
+                    "keyFile": str(pair / "tls.key")},
+        "metrics": {"address": f"127.0.0.1:{metrics_port}"},
+        "leaderElection": {"enabled": False}, **settings}))
+
+
 class Webhook:
-    """One of the three servers that answer reviews, without an API server."""
+    """One of the three servers that answer reviews, without an API server.
+    """
 
     def __init__(self, name, folder, pair, reply_bytes=0):
         self.name = name
@@ -74,25 +92,10 @@ class Webhook:
 
     def _ours(self, pair, _):
         path = self.folder.path
-        nobody = {
-            "apiVersion": "v1", "kind": "Config", "current-context": "none",
-            "clusters": [{"name": "none", "cluster": {
-                # Nothing listens there.
-                "server": f"https://127.0.0.1:{free_port()}"}}],
-            "contexts": [{"name": "none", "context": {
-                "cluster": "none", "user": "none"}}],
-            "users": [{"name": "none", "user": {"token": "none"}}]}
-        (path / "kubeconfig").write_text(yaml.safe_dump(nobody))
         self.metrics_port = free_port()
-        config = {
-            "apiVersion": "karpenter-node-holder.io/v1",
-            "kind": "HolderConfig",
-            "webhook": {"address": f"127.0.0.1:{self.port}",
-                        "certFile": str(pair / "tls.crt"),
-                        "keyFile": str(pair / "tls.key")},
-            "metrics": {"address": f"127.0.0.1:{self.metrics_port}"},
-            "leaderElection": {"enabled": False}}
-        (path / "config.yaml").write_text(yaml.safe_dump(config))
+        # Nothing listens there.
+        configure(path, self.port, self.metrics_port, pair,
+                  f"https://127.0.0.1:{free_port()}")
         return [BINARY, "serve", "--config", path / "config.yaml",
                 "--kubeconfig", path / "kubeconfig"],
 
@@ -115,9 +118,11 @@ def webhooks(folder, names, reply_bytes=0):
 SCRIPT = """
 wrk.method = "POST"
 wrk.headers["Content-Type"] = "application/json"
+wrk.headers["Authorization"] = "Bearer {token}"
 local file = io.open("{body}", "rb")
 wrk.body = file:read("*a")
 file:close()
+{more}
 function done(summary, latency, requests)
     local e = summary.errors
     io.stderr:write(string.format(
@@ -132,12 +137,32 @@ end
 """
 
 
-def load(folder, port, body, connections, seconds, path="/mutate?timeout=2s"):
+# Each request creates another object: NAME in the body becomes a new one.
+NUMBERED = """
+local n, body = 0, wrk.body
+function request()
+    n = n + 1
+    return wrk.format(nil, nil, nil,
+                      (body:gsub("NAME", "{prefix}" .. n)))
+end
+"""
+
+# Some requests a second, instead of as many as there may be.
+PACED = """
+function delay()
+    return 5
+end
+"""
+
+
+def load(folder, port, body, connections, seconds, path="/mutate?timeout=2s",
+         token="none", more=""):
     """wrk: POSTs the same body over connections that stay open; latencies in
-    ms."""
-    script = folder.path / "load.lua"
-    (folder.path / "body").write_bytes(body)
-    script.write_text(SCRIPT.format(body=folder.path / "body"))
+    ms.  folder: a path."""
+    script = folder / "load.lua"
+    (folder / "body").write_bytes(body)
+    script.write_text(SCRIPT.format(body=folder / "body", token=token,
+                                    more=more))
     done = subprocess.run(
         ["wrk", "-t1", f"-c{connections}", f"-d{seconds:g}s", "--timeout",
          "10s", "-s", script, f"https://127.0.0.1:{port}{path}"],

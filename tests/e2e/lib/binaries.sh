@@ -199,7 +199,7 @@ plane=(etcd kube-apiserver kubectl crds)
 cluster=("${plane[@]}" kube-scheduler kube-controller-manager kwok stages karpenter)
 test=("${cluster[@]}" elector kustomize prometheus-operator-crds
 	cert-manager-crds)
-peers=(bench-webhook bench-holder)
+peers=(bench-webhook bench-holder bench-stream)
 long=("${test[@]}" helm cert-manager-controller cert-manager-cainjector)
 names=()
 for wanted in "$@"; do
@@ -237,6 +237,9 @@ for wanted in "${names[@]}"; do
 		;;
 	bench-holder)
 		program "$wanted" ../bench/peer k8s.io/client-go ./holder 1
+		;;
+	bench-stream) # an API server of a large cluster
+		program "$wanted" ../bench/peer k8s.io/client-go ./stream 1
 		;;
 	kwok) program kwok kwok sigs.k8s.io/kwok sigs.k8s.io/kwok/cmd/kwok 2 ;;
 	karpenter)
