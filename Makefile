@@ -197,21 +197,26 @@ mutants: deps  ## break the core on purpose, and see each break found
 
 # Where threads and deadlines are: the layers below have none, side by side.
 edge: $(EDGE)  ## unit tests of src/edge and of the threads
-	@set -e; for t in $^; do CK_FORK=$(CK_FORK) $$t; done
+	@set -e; for t in $^; do CK_FORK=$(CK_FORK) $(KEEP) edge $$t; done
 
 unit: $(UNIT) $(REPLAYS) edge  ## all unit tests, golden files and fuzz corpora
-	@printf '%s\n' $(UNIT) | xargs -n 1 -P $(JOBS) env CK_FORK=$(CK_FORK)
+	@printf '%s\n' $(UNIT) | xargs -n 1 -P $(JOBS) env CK_FORK=$(CK_FORK) $(KEEP) unit
 	@set -e; for f in $(FUZZ); do \
 		$(VARIANT)/tests/fuzz/$$f tests/fuzz/corpus/$${f#fuzz_}; done
 
+# What all of them print is searched for the secrets that tests give to holders.
+export HOLDER_SAID = $(abspath $(VARIANT))/said
+KEEP = tests/said.sh keep
 PYTEST = $(PYTHON) -m pytest -q -p no:cacheprovider --basetemp=$(VARIANT)/pytest
 
 daemon: $(FAST)  ## the whole daemon and its commands against a scripted API server
 	@echo "== the whole daemon and its commands, about a minute"
-	@HOLDER_FAST=$(word 1,$^) HOLDER=$(word 2,$^) $(PYTEST) -n 2 --dist loadgroup tests/edge
+	@HOLDER_FAST=$(word 1,$^) HOLDER=$(word 2,$^) $(KEEP) pytest $(PYTEST) -n 2 --dist loadgroup tests/edge
 
 check: deps  ## lint and every test but san, tsan and e2e
+	@rm -rf $(HOLDER_SAID)
 	@$(MAKE) all lint unit sim-quick explore-quick instructions daemon
+	@tests/said.sh check edge unit pytest daemon commands
 
 lint: all  ## what docs/architecture.md claims, checked by a script
 	@tests/lint.sh $(VARIANT)
@@ -226,17 +231,22 @@ TSAN := VARIANT=$(BUILD)/tsan SANITIZE=thread CK_FORK=no
 san:  ## the tests under the address and undefined behaviour sanitizers
 	@echo "== address and undefined behaviour sanitizers, about 2 minutes"
 	@$(MAKE) $(SAN) -j$(JOBS) programs
+	@rm -rf $(BUILD)/san/said
 	@$(MAKE) $(SAN) SEEDS=300 unit sim-quick explore-quick daemon
+	@HOLDER_SAID=$(abspath $(BUILD)/san/said) tests/said.sh check edge unit pytest daemon commands
 
 tsan:  ## the tests that have threads under the thread sanitizer
 	@echo "== thread sanitizer, about a minute"
 	@$(MAKE) $(TSAN) -j$(JOBS) programs-edge
+	@rm -rf $(BUILD)/tsan/said
 	@$(MAKE) $(TSAN) edge daemon
+	@HOLDER_SAID=$(abspath $(BUILD)/tsan/said) tests/said.sh check edge pytest daemon commands
 
 e2e: all  ## tests against a real kube-apiserver and Karpenter, about 7 minutes
 	@tests/e2e/lib/binaries.sh test
 	@echo "== against a real kube-apiserver and Karpenter, about 7 minutes"
-	@$(PYTEST) -n 6 --dist loadfile tests/e2e
+	@$(KEEP) pytest $(PYTEST) -n 6 --dist loadfile tests/e2e
+	@tests/said.sh check pytest e2e
 
 e2e-long: all $(FAST)  ## long scenarios, over an hour
 	@tests/e2e/lib/binaries.sh long

@@ -98,8 +98,10 @@ def gathered(plane, tmp_path_factory):
     """The policy together with the other components, applied as a whole."""
     objects = render(plane, tmp_path_factory.mktemp("overlay"), "base",
                      GATHERED)
+    # Other tests have applied some of them.
     done = plane.kubectl("apply", "--server-side", "--validate=strict",
-                         "-f", "-", stdin=yaml.safe_dump_all(objects))
+                         "--force-conflicts", "-f", "-",
+                         stdin=yaml.safe_dump_all(objects))
     assert "Warning" not in done.stderr, done.stderr
     assert len(done.stdout.splitlines()) == len(objects)
     yield objects

@@ -1029,6 +1029,14 @@ def test_a_stolen_renewer(plane, clean, admin_renewer):
     was = plane.get(WEBHOOKS, NAME)
     for what, body in CONFIGURED.items():
         refused("PATCH", configuration + manager, body, what)
+    entries = was["metadata"]["managedFields"]
+    own = {**entries[0], "manager": NAME, "operation": "Update", "fieldsV1": {
+        "f:webhooks": {'k:{"name":"hold.karpenter-node-holder.io"}': {
+            "f:rules": {}}}}}
+    for forged in (own, {**own, "manager": "kubectl"},
+                   {**own, "operation": "Apply"}):
+        refused("PATCH", configuration + manager, {"metadata": {
+            "managedFields": [*entries, forged]}}, forged)
     # Fields would belong to whoever it names.
     bundle = hook("clientConfig/caBundle", "Y2E=")
     refused("PATCH", configuration + "?fieldManager=kubectl", bundle, "who")

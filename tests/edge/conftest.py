@@ -28,6 +28,7 @@ import threading
 import time
 
 import pytest
+import said
 
 sys.dont_write_bytecode = True  # leaves no cache in the source tree
 
@@ -496,6 +497,7 @@ class World:
         for holder in self.holders:
             holder.process.kill()
             holder.process.wait()
+            said.keep_file("daemon", holder.log)
         self.api.stop()
         if self.place is not None:
             self.place.close()

@@ -16,6 +16,7 @@ import tempfile
 import time
 
 import pytest
+import said
 import yaml
 
 from conftest import REPO, REPORT, environment
@@ -33,6 +34,7 @@ class Done:
     def __init__(self, done):
         self.code, self.out, self.err = (
             done.returncode, done.stdout, done.stderr)
+        said.keep_text("commands", f"{self.out}{self.err}")
         assert not REPORT.search(self.err), self.err
 
     def warnings(self):

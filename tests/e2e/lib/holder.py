@@ -16,11 +16,12 @@ import signal
 import ssl
 import subprocess
 
+import said
 import yaml
 
 from controlplane import (APPLY_PATHS, BUILD, NODES, REPO, WEBHOOKS, end,
                           free_port, parse_metrics, spawn, tail, until)
-from hold import MARK, annotations
+from hold import HOLD, MARK, annotations
 from karpenter import node_body
 
 BINARY = pathlib.Path(
@@ -155,7 +156,12 @@ class Holder:
 
     def _install(self):
         objects = deployed(*LIMITED)
+        key = self.settings.get("holdAnnotation", {}).get("key", HOLD)
         for o in objects:
+            if o["kind"] == "ValidatingAdmissionPolicy":
+                holds, = (v for v in o["spec"]["variables"]
+                          if v["name"] == "holds")
+                holds["expression"] = str(sorted({HOLD, key}))
             self.plane.apply(o)
         account = next(o for o in objects if o["kind"] == "ServiceAccount")
         self.account = self.plane.service_account(
@@ -207,6 +213,7 @@ class Holder:
     def stop(self):
         if self.process:
             self.kill9()
+        said.keep_file("e2e", self.log)
         self.unregister()
 
     # Its webhook
