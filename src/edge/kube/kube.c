@@ -2,6 +2,7 @@
 #include "edge/kube/kube.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -324,13 +325,26 @@ ended(struct kube_call *c, CURLcode code)
  * follows what happened, not how many calls are in flight: curl_multi_perform
  * and curl_multi_poll look at each of them every time. */
 
+/* Which of the two it has to be depends on whether the socket is new, and a
+ * socket that was closed has left the epoll by itself. */
+static int
+watch_socket(struct kube_lane *l, struct epoll_event *ev)
+{
+	int fd = ev->data.fd;
+
+	if (epoll_ctl(l->poll_fd, EPOLL_CTL_MOD, fd, ev) == 0)
+		return 0;
+	return errno == ENOENT ? epoll_ctl(l->poll_fd, EPOLL_CTL_ADD, fd, ev)
+			       : -1;
+}
+
 static int
 on_watch(CURL *easy, curl_socket_t fd, int what, void *ctx, void *known)
 {
 	struct kube_lane *l = ctx;
 	struct epoll_event ev = {.data.fd = fd};
 
-	(void)easy;
+	(void)easy, (void)known;
 	if (what == CURL_POLL_REMOVE) {
 		(void)epoll_ctl(l->poll_fd, EPOLL_CTL_DEL, fd, NULL);
 		return 0;
@@ -339,11 +353,7 @@ on_watch(CURL *easy, curl_socket_t fd, int what, void *ctx, void *known)
 		ev.events |= EPOLLIN;
 	if (what != CURL_POLL_IN)
 		ev.events |= EPOLLOUT;
-	if (epoll_ctl(l->poll_fd, known != NULL ? EPOLL_CTL_MOD : EPOLL_CTL_ADD,
-		      fd, &ev))
-		return -1;
-	(void)curl_multi_assign(l->multi, fd, l);
-	return 0;
+	return watch_socket(l, &ev);
 }
 
 static int
