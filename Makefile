@@ -50,11 +50,12 @@ ext_edge  = $(call pkg,libcurl libmicrohttpd gnutls libcrypto) $(ext_wire)
 BIN := $(BUILD)/karpenter-node-holder
 DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev \
 	libyaml-dev libssl-dev libgnutls28-dev check ca-certificates git \
-	openssl python3 python3-pytest python3-yaml python3-venv python3-pytest-xdist
+	openssl python3 python3-pytest python3-yaml python3-venv python3-pytest-xdist \
+	python3-jsonpatch valgrind
 
-.PHONY: all help check unit edge daemon programs programs-edge sim sim-quick \
+.PHONY: all help check unit fuzz fuzz-targets fuzz-corpus fuzz-coverage edge daemon programs programs-edge sim sim-quick \
 	explore explore-quick mutants e2e e2e-long pictures test demo demo-quick \
-	san tsan lint deps certs image install clean format
+	bench instructions san tsan lint deps certs image install clean format
 .SECONDARY:
 
 Q = $(if $(V),,@echo "  $@" && )
@@ -149,12 +150,27 @@ $(VARIANT)/tests/holder-fast: tests/edge/holder_fast.c $(libs_all)
 	$(call link,,$(ext_edge))
 FAST := $(VARIANT)/tests/holder-fast $(VARIANT)/karpenter-node-holder
 
-# Each decoder's fuzz target, replaying its corpus.
+# Fuzz targets: with replay.c programs that replay a corpus, and with LIBFUZZER
+# set (make fuzz) libFuzzer's.
+LIBFUZZER ?=
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-$(VARIANT)/tests/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c \
-		$(VARIANT)/tests/fuzz/fuzz.o $(libs_wire)
-	$(call link,-Itests,$(ext_wire))
+FUZZ_CORE := fuzz_controller
+FUZZ_EDGE := fuzz_answer fuzz_head fuzz_pems fuzz_urls
 REPLAYS := $(FUZZ:%=$(VARIANT)/tests/fuzz/%)
+fuzz_shared := $(if $(LIBFUZZER),,tests/fuzz/replay.c) $(VARIANT)/tests/fuzz/fuzz.o
+fuzz_flags = -Itests $(if $(LIBFUZZER),-fsanitize=fuzzer)
+$(VARIANT)/tests/fuzz/%: tests/fuzz/%.c $(fuzz_shared) $(libs_wire)
+	$(call link,$(fuzz_flags),$(ext_wire))
+# Not a target: what the admission target's corpus is answered, for patches.py.
+ANSWERS := $(VARIANT)/tests/fuzz/answers
+$(ANSWERS): tests/fuzz/answers.c $(libs_wire)
+	$(call link,-Itests,$(ext_wire))
+$(FUZZ_EDGE:%=$(VARIANT)/tests/fuzz/%): $(VARIANT)/tests/fuzz/%: \
+		tests/fuzz/%.c $(fuzz_shared) $(libs_edge)
+	$(call link,$(fuzz_flags),$(ext_edge))
+$(FUZZ_CORE:%=$(VARIANT)/tests/fuzz/%): $(VARIANT)/tests/fuzz/%: \
+		tests/fuzz/%.c $(fuzz_shared) $(shared_core) $(libs_wire)
+	$(call link,$(fuzz_flags) $(call instead,_ck_assert_failed _mark_point),$(ext_wire) $(CHECK_LIBS))
 
 # The core in a modelled world; SEEDS of them where it has to be quick.
 SIM := $(VARIANT)/tests/sim
@@ -198,10 +214,11 @@ mutants: deps  ## break the core on purpose, and see each break found
 edge: $(EDGE)  ## unit tests of src/edge and of the threads
 	@set -e; for t in $^; do CK_FORK=$(CK_FORK) $(KEEP) edge $$t; done
 
-unit: $(UNIT) $(REPLAYS) edge  ## all unit tests, golden files and fuzz corpora
+unit: $(UNIT) $(REPLAYS) $(ANSWERS) edge  ## all unit tests, golden files and fuzz corpora
 	@printf '%s\n' $(UNIT) | xargs -n 1 -P $(JOBS) env CK_FORK=$(CK_FORK) $(KEEP) unit
 	@set -e; for f in $(FUZZ); do \
 		$(VARIANT)/tests/fuzz/$$f tests/fuzz/corpus/$${f#fuzz_}; done
+	@$(PYTHON) tests/fuzz/patches.py $(ANSWERS) tests/fuzz/corpus/admission tests/golden/admission
 
 # What all of them print is searched for the secrets that tests give to holders.
 export HOLDER_SAID = $(abspath $(VARIANT))/said
@@ -214,14 +231,34 @@ daemon: $(FAST)  ## the whole daemon and its commands against a scripted API ser
 
 check: deps  ## lint and every test but san, tsan and e2e
 	@rm -rf $(HOLDER_SAID)
-	@$(MAKE) all lint unit sim-quick explore-quick daemon
+	@$(MAKE) all lint unit sim-quick explore-quick instructions daemon
 	@tests/said.sh check edge unit pytest daemon commands
+
+# Seconds for each target, and which targets.
+FUZZ_SECONDS ?= 30
+FUZZ_TARGETS ?= $(FUZZ)
+fuzz-targets: $(REPLAYS)
+fuzz:  ## every decoder under libFuzzer with sanitizers, FUZZ_SECONDS each
+	@tests/deps.sh $(DEBS) clang llvm libclang-rt-14-dev
+	@$(MAKE) -j$(JOBS) VARIANT=$(BUILD)/fuzz CC=clang LIBFUZZER=yes \
+		SANITIZE=address,undefined,fuzzer-no-link \
+		CFLAGS='-g -fno-sanitize-recover=undefined' fuzz-targets
+	@$(PYTHON) tests/fuzz/run.py fuzz $(BUILD)/fuzz $(FUZZ_SECONDS) $(JOBS) $(FUZZ_TARGETS)
+
+fuzz-corpus:  ## what make fuzz found, minimised, into tests/fuzz/corpus
+	@$(PYTHON) tests/fuzz/run.py merge $(BUILD)/fuzz $(FUZZ_TARGETS)
+
+fuzz-coverage:  ## what the corpora reach, line by line, by llvm-cov
+	@tests/deps.sh $(DEBS) clang llvm libclang-rt-14-dev
+	@$(MAKE) -j$(JOBS) VARIANT=$(BUILD)/fuzz-coverage CC=clang OPT=-O1 \
+		CFLAGS='-g -fprofile-instr-generate -fcoverage-mapping' fuzz-targets
+	@$(PYTHON) tests/fuzz/run.py coverage $(BUILD)/fuzz-coverage $(FUZZ)
 
 lint: all  ## what docs/architecture.md claims, checked by a script
 	@tests/lint.sh $(VARIANT)
 
 # Compiled side by side, run one after the other: many wait for deadlines.
-programs: $(TESTS) $(REPLAYS) $(FAST) $(SIM) $(EXPLORE)  ## build every test program
+programs: $(TESTS) $(REPLAYS) $(ANSWERS) $(FAST) $(SIM) $(EXPLORE)  ## build every test program
 programs-edge: $(EDGE) $(FAST)
 SAN  := VARIANT=$(BUILD)/san SANITIZE=address,undefined CK_FORK=no
 TSAN := VARIANT=$(BUILD)/tsan SANITIZE=thread CK_FORK=no
@@ -260,6 +297,21 @@ test: deps  ## check, san, tsan and e2e
 	trap 'kill $$builds 2>/dev/null || :' EXIT; trap 'exit 130' INT TERM; set -e; \
 	$(MAKE) -j$(JOBS) all programs; \
 	for suite in check san tsan e2e; do $(MAKE) $$suite; done
+
+# Programs of the benchmarks: what the libraries can do at best, and clients.
+BENCH := $(patsubst %,$(VARIANT)/bench/%,ceiling handshakes patches)
+$(VARIANT)/bench/%: tests/bench/%.c
+	$(call link,,$(ext_edge) -lssl)
+OPERATIONS := $(VARIANT)/bench/operations
+$(OPERATIONS): tests/bench/operations.c $(libs_all)
+	$(call link,$(call instead,server_new server_free kube_lanes_start),$(ext_edge))
+
+instructions: $(OPERATIONS)  ## count instructions of a review, a watch line, ...; compare with tests/bench/instructions.txt
+	@$(PYTHON) tests/bench/instructions.py $< "$(CC)"
+
+bench: all $(BENCH) $(OPERATIONS)  ## compare with peers: PARTS="webhook spread ..." (none: list them and run a few), ROUNDS=5
+	@tests/deps.sh wrk
+	@BENCH=$(VARIANT)/bench $(PYTHON) tests/bench/bench.py $(PARTS)
 
 demo:  ## one wave of load on real Karpenter, without the holder and with it
 demo-quick:  ## what the holder does, live, on a real API server

@@ -151,9 +151,11 @@ start_kube(struct serve *v, struct kubeconfig *access, struct err *e)
 	if (access->namespace_ != NULL)
 		(void)snprintf(v->namespace_name, sizeof(v->namespace_name),
 			       "%s", access->namespace_);
-	*access = (struct kubeconfig){0};
 	v->kube = kube_new(&o, e);
-	return v->kube == NULL ? -1 : 0;
+	if (v->kube == NULL)
+		return -1;
+	*access = (struct kubeconfig){0};
+	return 0;
 }
 
 static int
@@ -469,6 +471,7 @@ run(struct serve *v, struct kubeconfig *access, void (*loop_of)(struct serve *))
 		LOG(LOG_ERROR, "cannot start", LS("err", e.text));
 	stop(v);
 	free_all(v);
+	kubeconfig_done(access);
 	if (rc == 0)
 		LOG(LOG_INFO, "stopped", LI("connectionsCut", v->cut));
 	last_lines();

@@ -183,7 +183,7 @@ def test_defaults(run):
     assert c["scope"] == "cluster" and c["holdDuration"] == "10m"
     assert c["holdAnnotation"] == {"key": "karpenter.sh/do-not-disrupt",
                                    "value": "true"}
-    assert c["patchConcurrency"] == 32 and c["minScaleUp"] == 1
+    assert c["patchConcurrency"] == 64 and c["minScaleUp"] == 1
     assert c["webhook"]["drainTimeout"] == "1m35s"
     assert c["leaderElection"]["enabled"] is True
     assert c["maxHoldDuration"] == "1h" and c["releaseWindow"] == "10m"

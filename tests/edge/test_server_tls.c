@@ -172,6 +172,48 @@ START_TEST(version)
 }
 END_TEST
 
+/* --- sessions that are resumed ---------------------------------------------- */
+
+static const int resumable[] = {TLS1_2_VERSION, TLS1_3_VERSION};
+
+/* Opens a connection that offers the session (NULL: none), has it answered, and
+ * returns the session that it ended with. */
+static SSL_SESSION *
+served_by(SSL_SESSION *offered, int tls, bool reused, long serial)
+{
+	SSL_SESSION *session;
+	struct peer p;
+	struct answer a;
+
+	ck_assert_int_eq(peer_resume_tls(&p, rig.port, tls, offered), 0);
+	ck_assert_int_eq(peer_post(&p, "/echo", "{}", 2, &a), 0);
+	ck_assert_int_eq(a.status, 200);
+	ck_assert_int_eq(SSL_session_reused(p.ssl), reused);
+	/* It is that of the certificate with which the session began. */
+	ck_assert_int_eq(peer_serial(&p), serial);
+	session = peer_session(&p);
+	peer_close(&p);
+	return session;
+}
+
+START_TEST(session_resumed)
+{
+	int tls = resumable[_i];
+	SSL_SESSION *first, *second;
+
+	give_pair(1);
+	first = served_by(NULL, tls, false, 1);
+	for (int i = 0; i < 3; i++)
+		SSL_SESSION_free(served_by(first, tls, true, 1));
+	/* A ticket is as old as its pair at most. */
+	give_pair(2);
+	second = served_by(first, tls, false, 2);
+	SSL_SESSION_free(served_by(second, tls, true, 2));
+	SSL_SESSION_free(first);
+	SSL_SESSION_free(second);
+}
+END_TEST
+
 /* --- rotation under load -------------------------------------------------- */
 
 #define SWAPS 40
@@ -335,6 +377,8 @@ main(void)
 	tcase_add_loop_test(t, cipher, 0, sizeof(ciphers) / sizeof(ciphers[0]));
 	tcase_add_loop_test(t, version, 0,
 			    sizeof(versions) / sizeof(versions[0]));
+	tcase_add_loop_test(t, session_resumed, 0,
+			    sizeof(resumable) / sizeof(resumable[0]));
 	tcase_add_test(t, rotation_under_load);
 	suite_add_tcase(s, t);
 	tcase_add_loop_test(own, address, 0,

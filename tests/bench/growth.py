@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What grows with the cluster: up to 130,000 machines."""
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+from controlplane import BUILD, end, free_port, parse_metrics, tail, until
+from holder import BINARY, certs
+from measure import alone, cpu, heading, note, peak, ratio, resident, turns
+from sides import OWN, Folder, Part, configure
+
+LARGE = [int(n) for n in os.environ.get("LARGE", "1000 10000 130000").split()]
+MIB_MAX = 128   # of deploy/base
+PREFIX = "karpenter_node_holder_"
+
+
+class Streamed:
+    """A holder at an API server that streams so many machines."""
+
+    def __init__(self, folder, count):
+        self.folder, self.count = folder, count
+        self.pair = certs(folder.path / "pair")
+        port, self.metrics_port = free_port(), free_port()
+        log = folder.path / "stream.log"
+        with open(log, "ab") as out:
+            self.stream = subprocess.Popen(
+                [BUILD / "bin" / "bench-stream", "-port", str(port), "-count",
+                 str(count)], stdin=subprocess.PIPE, stdout=out, stderr=out,
+                text=True)
+        folder.running.append(self.stream)
+        self.log = log
+        until(lambda: "serving" in log.read_text(), 10, "the stream serves")
+        configure(folder.path, free_port(), self.metrics_port, self.pair,
+                  f"http://127.0.0.1:{port}", holdDuration="2s",
+                  startupTimeout="1h", maxHoldDuration="24h")
+
+    def start(self):
+        """Seconds until it has listed all."""
+        begun = time.monotonic()
+        self.process = self.folder.spawn(
+            "holder", [BINARY, "serve", "--config",
+                       self.folder.path / "config.yaml", "--kubeconfig",
+                       self.folder.path / "kubeconfig"])
+        self.pid = self.process.pid
+        until(self.synced, 600, lambda: "synced\n" + tail(self.process.log),
+              every=0.02)
+        return time.monotonic() - begun
+
+    def synced(self):
+        assert self.process.poll() is None, tail(self.process.log)
+        try:
+            text = subprocess.run(
+                ["curl", "-s", f"http://127.0.0.1:{self.metrics_port}"
+                 "/metrics"], capture_output=True, text=True).stdout
+            found = parse_metrics(text)
+        except ValueError:
+            return False
+        return found.get(PREFIX + 'watch_up{kind="Node"}') == 1 and \
+            found.get(PREFIX + 'objects{kind="Node"}') == self.count and \
+            found.get(PREFIX + 'watch_up{kind="Event"}') == 1
+
+    def tell(self, word):
+        self.stream.stdin.write(word + "\n")
+        self.stream.stdin.flush()
+
+    def reached(self, held, since, timeout=900):
+        def there():
+            for line in self.log.read_text().splitlines():
+                found = re.fullmatch(r"held (\d+) at ([0-9.]+)", line)
+                if found and int(found[1]) == held and float(found[2]) > since:
+                    return float(found[2])
+            return None
+        return until(there, timeout, f"{held} held", every=0.05)
+
+
+def streamed(count):
+    """One life at so many machines: synced, held, killed, released."""
+    with Folder("bench") as folder:
+        s = Streamed(folder, count)
+        synced = s.start()
+        time.sleep(1)
+        found = {"synced": synced, "synced_cpu": cpu(s.pid),
+                 "resident": resident(s.pid)}
+        begun, used = time.time(), cpu(s.pid)
+        s.tell("busy")
+        found["held"] = s.reached(count, begun) - begun
+        found["held_cpu"] = cpu(s.pid) - used
+        first = peak(s.pid)
+        end(s.process, signal.SIGKILL)      # and its successor knows all
+        s.start()
+        begun = time.time()
+        s.tell("quiet")
+        found["cleared"] = s.reached(0, begun) - begun
+        found["peak"] = max(first, peak(s.pid))
+        return found
+
+
+def large():
+    """up to 130,000 machines from an API server that streams them: CPU and
+    memory of each"""
+    heading("large: synced, held, killed and started again, released")
+    sizes = [1] + LARGE
+    found = turns(sizes, streamed)
+
+    def each(count, what, scale):
+        """What one machine takes beyond what none takes."""
+        return [scale * (f[what] - base[what]) / count
+                for f, base in zip(found[count], found[1])]
+    for count in LARGE:
+        median = found[count][len(found[count]) // 2]
+        note(f"{count:,}: synced in {median['synced']:.1f} s, held in "
+             f"{median['held']:.1f} s, cleared in {median['cleared']:.1f} s, "
+             f"{median['peak']:.1f} MiB at most")
+    for what, name, scale, unit in (
+            ("resident", "memory of a machine", 2**20, " B"),
+            ("synced_cpu", "CPU of a machine, to list it", 1e6, " µs"),
+            ("held_cpu", "CPU of a machine, to hold it", 1e6, " µs")):
+        for count in LARGE[1:]:
+            ratio(f"{name}, of {count:,}", each(count, what, scale),
+                  each(LARGE[0], what, scale), 1.2, less=True, unit=unit,
+                  than=f"figure of {LARGE[0]:,}")
+    alone(f"memory at most with {LARGE[-1]:,}",
+          [f["peak"] for f in found[LARGE[-1]]], MIB_MAX, " MiB")
+
+
+def timers():
+    """time of a timer's operation, by the size of the table"""
+    heading("timers: a deadline is set anew, nanoseconds")
+
+    def run(size):
+        done = subprocess.run(
+            [OWN / "operations", "timer", "1000000", str(size)],
+            capture_output=True, text=True, check=True)
+        return json.loads(done.stdout)["ns"]
+    found = turns(LARGE, run)
+    for count in LARGE[1:]:
+        ratio(f"time of a timer's operation, of {count:,}", found[count],
+              found[LARGE[0]], unit=" ns", than=f"figure of {LARGE[0]:,}")
+
+
+PARTS = {"large": Part(large, ("bench-stream",)), "timers": Part(timers, ())}
