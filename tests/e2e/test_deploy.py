@@ -414,6 +414,21 @@ def test_the_policy_stays_in_force(plane, clean, overlay, layers, account):
             "a": "b"}}}, user=other)[0] == 200
 
 
+def test_the_renewer_in_another_namespace(plane, overlay):
+    objects = [o for o in render(plane, overlay(
+        "overlays/self-signed", namespace="platform"))
+        if o["kind"] != "MutatingWebhookConfiguration"]
+    secrets = f"{NAMESPACES}/platform/secrets"
+    with installed(plane, objects):
+        account = plane.service_account("platform", RENEWER)
+        until(lambda: "the renewer may" in str(plane.request(
+            "POST", f"{secrets}?dryRun=All", a_secret("other"),
+            user=account)[1]), 20, "the policy in force")
+        status, answer = plane.request(
+            "POST", f"{secrets}?dryRun=All", a_secret(), user=account)
+        assert status == 201, answer
+
+
 def test_a_namespace_and_a_prefix_at_once_are_refused(plane, overlay):
     """deploy/namespace would not find its objects."""
     said = refused(plane, overlay("overlays/default", namespace="platform",
@@ -1083,21 +1098,6 @@ def test_a_stolen_renewer(plane, clean, admin_renewer):
         assert status == 200 or "PEM" in str(answer), (body, answer)
     print(f"{calls} calls refused")
     assert calls >= 40
-
-
-def test_the_renewer_in_another_namespace(plane, overlay):
-    objects = [o for o in render(plane, overlay(
-        "overlays/self-signed", namespace="platform"))
-        if o["kind"] != "MutatingWebhookConfiguration"]
-    secrets = f"{NAMESPACES}/platform/secrets"
-    with installed(plane, objects):
-        account = plane.service_account("platform", RENEWER)
-        until(lambda: "the renewer may" in str(plane.request(
-            "POST", f"{secrets}?dryRun=All", a_secret("other"),
-            user=account)[1]), 20, "the policy in force")
-        status, answer = plane.request(
-            "POST", f"{secrets}?dryRun=All", a_secret(), user=account)
-        assert status == 201, answer
 
 
 MINE = {HOLD: "true", MARK: stamp(0)}

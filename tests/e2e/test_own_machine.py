@@ -112,9 +112,12 @@ class Replicas(threading.Thread):
 def replicas(cluster, add_holder):
     built = cluster.kubectl("kustomize",
                             REPO / "deploy" / "overlays" / "self-signed")
-    # The webhook is registered below, with an address that is one.
+    # The webhook is registered below, with an address that is one.  Nobody
+    # runs the renewer.
     objects = [o for o in yaml.safe_load_all(built.stdout)
-               if o["kind"] != "MutatingWebhookConfiguration"]
+               if o["kind"] != "MutatingWebhookConfiguration"
+               and (o["kind"], o["metadata"]["name"]) != (
+                   "Deployment", NAME + "-renewer")]
     cluster.pool()
     cluster.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
     replicas = Replicas(cluster, add_holder)

@@ -193,8 +193,11 @@ def guarded(plane):
 
         def refused():
             status, answer = plane.request(
-                "PATCH", f"{CLAIMS}/{name}?dryRun=All",
-                {"metadata": {"annotations": {"a": "b"}}}, user=holder)
+                "PATCH", f"{CLAIMS}/{name}?dryRun=All&fieldManager="
+                "karpenter-node-holder", {"metadata": {"annotations": {
+                    # base's policy allows it
+                    "karpenter-node-holder.io/replacement": "a"}}},
+                user=holder)
             if how == "broken" and status == 500:
                 assert "failed calling webhook" in answer["message"]
             return status == CODES[how]

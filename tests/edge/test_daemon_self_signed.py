@@ -86,7 +86,7 @@ def writes(w):
 def wrote(w, key):
     """When this was written into the Secret."""
     return [r.time for r in writes(w) if r.resource == SECRETS and
-            key in r.body["data"]]
+            r.body["data"].get(key)]
 
 
 def put(w):
