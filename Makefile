@@ -51,9 +51,9 @@ BIN := $(BUILD)/karpenter-node-holder
 DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev \
 	libyaml-dev libssl-dev libgnutls28-dev check ca-certificates git \
 	openssl python3 python3-pytest python3-yaml python3-venv python3-pytest-xdist \
-	valgrind
+	python3-jsonpatch valgrind
 
-.PHONY: all help check unit edge daemon programs programs-edge sim sim-quick \
+.PHONY: all help check unit fuzz fuzz-targets fuzz-corpus fuzz-coverage edge daemon programs programs-edge sim sim-quick \
 	explore explore-quick mutants e2e e2e-long pictures test demo demo-quick \
 	bench instructions san tsan lint deps certs image install clean format
 .SECONDARY:
@@ -126,6 +126,7 @@ INSTEAD_test_job := state_found state_fresh state_fresh_nodepool \
 	state_fresh_skipped
 INSTEAD_test_notes := state_note state_nodepool_at event_recorder_say log_fields
 INSTEAD_test_event_recorder := clock_now
+INSTEAD_test_kube_wipe := free realloc
 INSTEAD_test_sighting := state_track state_forget state_nodepool \
 	state_nodepool_gone state_disruption_event log_fields log_ratelimit
 INSTEAD_test_health := server_new server_free server_heartbeat_age_ms
@@ -139,7 +140,7 @@ $(VARIANT)/tests/wire/%: tests/unit/wire/%.c $(shared_unit) $(libs_wire)
 $(VARIANT)/tests/daemon/%: tests/unit/daemon/%.c $(shared_unit) $(libs_all)
 	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS))
 $(VARIANT)/tests/edge/%: tests/edge/%.c $(shared_edge) $(libs_edge)
-	$(call link,-Itests,$(ext_edge) $(CHECK_LIBS) -lssl)
+	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS) -lssl)
 $(VARIANT)/tests/edge/test_event_recorder: tests/edge/test_event_recorder.c \
 		$(shared_edge) $(libs_all)
 	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS) -lssl)
@@ -149,12 +150,27 @@ $(VARIANT)/tests/holder-fast: tests/edge/holder_fast.c $(libs_all)
 	$(call link,,$(ext_edge))
 FAST := $(VARIANT)/tests/holder-fast $(VARIANT)/karpenter-node-holder
 
-# Each decoder's fuzz target, replaying its corpus.
+# Fuzz targets: with replay.c programs that replay a corpus, and with LIBFUZZER
+# set (make fuzz) libFuzzer's.
+LIBFUZZER ?=
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-$(VARIANT)/tests/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c \
-		$(VARIANT)/tests/fuzz/fuzz.o $(libs_wire)
-	$(call link,-Itests,$(ext_wire))
+FUZZ_CORE := fuzz_controller
+FUZZ_EDGE := fuzz_answer fuzz_head fuzz_pems fuzz_urls
 REPLAYS := $(FUZZ:%=$(VARIANT)/tests/fuzz/%)
+fuzz_shared := $(if $(LIBFUZZER),,tests/fuzz/replay.c) $(VARIANT)/tests/fuzz/fuzz.o
+fuzz_flags = -Itests $(if $(LIBFUZZER),-fsanitize=fuzzer)
+$(VARIANT)/tests/fuzz/%: tests/fuzz/%.c $(fuzz_shared) $(libs_wire)
+	$(call link,$(fuzz_flags),$(ext_wire))
+# Not a target: what the admission target's corpus is answered, for patches.py.
+ANSWERS := $(VARIANT)/tests/fuzz/answers
+$(ANSWERS): tests/fuzz/answers.c $(libs_wire)
+	$(call link,-Itests,$(ext_wire))
+$(FUZZ_EDGE:%=$(VARIANT)/tests/fuzz/%): $(VARIANT)/tests/fuzz/%: \
+		tests/fuzz/%.c $(fuzz_shared) $(libs_edge)
+	$(call link,$(fuzz_flags),$(ext_edge))
+$(FUZZ_CORE:%=$(VARIANT)/tests/fuzz/%): $(VARIANT)/tests/fuzz/%: \
+		tests/fuzz/%.c $(fuzz_shared) $(shared_core) $(libs_wire)
+	$(call link,$(fuzz_flags) $(call instead,_ck_assert_failed _mark_point),$(ext_wire) $(CHECK_LIBS))
 
 # The core in a modelled world; SEEDS of them where it has to be quick.
 SIM := $(VARIANT)/tests/sim
@@ -196,27 +212,53 @@ mutants: deps  ## break the core on purpose, and see each break found
 
 # Where threads and deadlines are: the layers below have none, side by side.
 edge: $(EDGE)  ## unit tests of src/edge and of the threads
-	@set -e; for t in $^; do CK_FORK=$(CK_FORK) $$t; done
+	@set -e; for t in $^; do CK_FORK=$(CK_FORK) $(KEEP) edge $$t; done
 
-unit: $(UNIT) $(REPLAYS) edge  ## all unit tests, golden files and fuzz corpora
-	@printf '%s\n' $(UNIT) | xargs -n 1 -P $(JOBS) env CK_FORK=$(CK_FORK)
+unit: $(UNIT) $(REPLAYS) $(ANSWERS) edge  ## all unit tests, golden files and fuzz corpora
+	@printf '%s\n' $(UNIT) | xargs -n 1 -P $(JOBS) env CK_FORK=$(CK_FORK) $(KEEP) unit
 	@set -e; for f in $(FUZZ); do \
 		$(VARIANT)/tests/fuzz/$$f tests/fuzz/corpus/$${f#fuzz_}; done
+	@$(PYTHON) tests/fuzz/patches.py $(ANSWERS) tests/fuzz/corpus/admission tests/golden/admission
 
+# What all of them print is searched for the secrets that tests give to holders.
+export HOLDER_SAID = $(abspath $(VARIANT))/said
+KEEP = tests/said.sh keep
 PYTEST = $(PYTHON) -m pytest -q -p no:cacheprovider --basetemp=$(VARIANT)/pytest
 
 daemon: $(FAST)  ## the whole daemon and its commands against a scripted API server
 	@echo "== the whole daemon and its commands, about a minute"
-	@HOLDER_FAST=$(word 1,$^) HOLDER=$(word 2,$^) $(PYTEST) -n 2 --dist loadgroup tests/edge
+	@HOLDER_FAST=$(word 1,$^) HOLDER=$(word 2,$^) $(KEEP) pytest $(PYTEST) -n 2 --dist loadgroup tests/edge
 
 check: deps  ## lint and every test but san, tsan and e2e
+	@rm -rf $(HOLDER_SAID)
 	@$(MAKE) all lint unit sim-quick explore-quick instructions daemon
+	@tests/said.sh check edge unit pytest daemon commands
+
+# Seconds for each target, and which targets.
+FUZZ_SECONDS ?= 30
+FUZZ_TARGETS ?= $(FUZZ)
+fuzz-targets: $(REPLAYS)
+fuzz:  ## every decoder under libFuzzer with sanitizers, FUZZ_SECONDS each
+	@tests/deps.sh $(DEBS) clang llvm libclang-rt-14-dev
+	@$(MAKE) -j$(JOBS) VARIANT=$(BUILD)/fuzz CC=clang LIBFUZZER=yes \
+		SANITIZE=address,undefined,fuzzer-no-link \
+		CFLAGS='-g -fno-sanitize-recover=undefined' fuzz-targets
+	@$(PYTHON) tests/fuzz/run.py fuzz $(BUILD)/fuzz $(FUZZ_SECONDS) $(JOBS) $(FUZZ_TARGETS)
+
+fuzz-corpus:  ## what make fuzz found, minimised, into tests/fuzz/corpus
+	@$(PYTHON) tests/fuzz/run.py merge $(BUILD)/fuzz $(FUZZ_TARGETS)
+
+fuzz-coverage:  ## what the corpora reach, line by line, by llvm-cov
+	@tests/deps.sh $(DEBS) clang llvm libclang-rt-14-dev
+	@$(MAKE) -j$(JOBS) VARIANT=$(BUILD)/fuzz-coverage CC=clang OPT=-O1 \
+		CFLAGS='-g -fprofile-instr-generate -fcoverage-mapping' fuzz-targets
+	@$(PYTHON) tests/fuzz/run.py coverage $(BUILD)/fuzz-coverage $(FUZZ)
 
 lint: all  ## what docs/architecture.md claims, checked by a script
 	@tests/lint.sh $(VARIANT)
 
 # Compiled side by side, run one after the other: many wait for deadlines.
-programs: $(TESTS) $(REPLAYS) $(FAST) $(SIM) $(EXPLORE)  ## build every test program
+programs: $(TESTS) $(REPLAYS) $(ANSWERS) $(FAST) $(SIM) $(EXPLORE)  ## build every test program
 programs-edge: $(EDGE) $(FAST)
 SAN  := VARIANT=$(BUILD)/san SANITIZE=address,undefined CK_FORK=no
 TSAN := VARIANT=$(BUILD)/tsan SANITIZE=thread CK_FORK=no
@@ -225,17 +267,22 @@ TSAN := VARIANT=$(BUILD)/tsan SANITIZE=thread CK_FORK=no
 san:  ## the tests under the address and undefined behaviour sanitizers
 	@echo "== address and undefined behaviour sanitizers, about 2 minutes"
 	@$(MAKE) $(SAN) -j$(JOBS) programs
+	@rm -rf $(BUILD)/san/said
 	@$(MAKE) $(SAN) SEEDS=300 unit sim-quick explore-quick daemon
+	@HOLDER_SAID=$(abspath $(BUILD)/san/said) tests/said.sh check edge unit pytest daemon commands
 
 tsan:  ## the tests that have threads under the thread sanitizer
 	@echo "== thread sanitizer, about a minute"
 	@$(MAKE) $(TSAN) -j$(JOBS) programs-edge
+	@rm -rf $(BUILD)/tsan/said
 	@$(MAKE) $(TSAN) edge daemon
+	@HOLDER_SAID=$(abspath $(BUILD)/tsan/said) tests/said.sh check edge pytest daemon commands
 
 e2e: all  ## tests against a real kube-apiserver and Karpenter, about 7 minutes
 	@tests/e2e/lib/binaries.sh test
 	@echo "== against a real kube-apiserver and Karpenter, about 7 minutes"
-	@$(PYTEST) -n 6 --dist loadfile tests/e2e
+	@$(KEEP) pytest $(PYTEST) -n 6 --dist loadfile tests/e2e
+	@tests/said.sh check pytest e2e
 
 e2e-long: all $(FAST)  ## long scenarios, over an hour
 	@tests/e2e/lib/binaries.sh long

@@ -3,6 +3,7 @@
 
 #include "cmd.h"
 #include "core/base/stamp.h"
+#include "daemon/memory.h"
 #include "edge/certs/certs.h"
 #include "edge/clock.h"
 #include "options.h"
@@ -39,6 +40,19 @@ report_pair(const struct config *c)
 	if (pair.is_ca)
 		warn_line("certificate: it " CERTS_CA_ADVICE ".");
 	certs_pair_done(&pair);
+}
+
+/* What the memory limit is enough for, in a small cluster. */
+static void
+report_room(const struct config *c)
+{
+	struct memory m =
+		memory_divide(c->memory_limit, c->patch_concurrency, 0);
+
+	(void)fprintf(stderr,
+		      "karpenter-node-holder: memory: room for %u Nodes, %u "
+		      "NodeClaims and %u connections\n",
+		      m.machines_max, m.machines_max, m.connections_max);
 }
 
 static int
@@ -80,5 +94,6 @@ cmd_check(int argc, char **argv)
 	for (size_t i = 0; i < o.warnings_n; i++)
 		warn_line(o.warnings[i]);
 	report_pair(&o.config);
+	report_room(&o.config);
 	return print_config(&o.config);
 }

@@ -8,6 +8,7 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
@@ -38,6 +39,7 @@ static const char *const level_names[][2] = {
 void
 log_open(enum log_format format, enum log_level level)
 {
+	(void)signal(SIGPIPE, SIG_IGN);
 	atomic_store(&format_now, (int)format);
 	atomic_store(&level_now, (int)level);
 }

@@ -8,7 +8,7 @@ import time
 import pytest
 import yaml
 
-from controlplane import CLAIMS, NODES, POOLS, REPO, WEBHOOKS
+from controlplane import CLAIMS, NODES, POOLS, REPO, WEBHOOKS, until
 from cluster import node_pool
 from hold import HOLD, MARK, annotations, claims, clear, held, nodes
 from holder import BINARY, deployed
@@ -151,6 +151,29 @@ def test_the_probe_tells_whether_the_webhook_is_used(plane, make_holder):
     assert "held-since" in sh(plane, probe)
     holder.kill9()
     assert sh(plane, probe) == ""
+
+
+def test_which_nodepools_are_left_alone(plane, make_holder):
+    pools = {"ordinary": node_pool("ordinary"),
+             "never": node_pool("never", consolidate_after="Never"),
+             "fixed": node_pool("fixed", replicas=2)}
+    for body in pools.values():
+        plane.create(POOLS, body)
+    holder = make_holder(holdDuration="1h", logging={"level": "debug"})
+    table = sh(plane, block("Which NodePools are left alone", "get nodepools"))
+    rows = {row.split()[0]: row.split()[1:] for row in table.splitlines()}
+    assert {n: rows[n] for n in pools} == {
+        "ordinary": ["<none>", "0s", "<none>", "<none>"],
+        "never": ["<none>", "Never", "<none>", "<none>"],
+        "fixed": ["2", "0s", "<none>", "<none>"]}
+    probe = block("Which NodePools are left alone", "dry-run=server")
+    for name in pools:
+        asked = probe.replace("NAME", name)
+        until(lambda: bool(sh(plane, asked)) == (name == "ordinary"), 10,
+              name)
+    assert {(e["pool"], e["reason"]) for e in holder.logs()
+            if e.get("msg") == "admitted unchanged"} >= {
+                ("never", "pool-disabled"), ("fixed", "pool-disabled")}
 
 
 def test_the_kustomization_for_an_upgrade_builds(plane, tmp_path):

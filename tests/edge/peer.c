@@ -42,22 +42,15 @@ peer_close(struct peer *p)
 	*p = (struct peer){.fd = -1};
 }
 
-int
-peer_open_tls(struct peer *p, uint16_t port, int version)
-{
-	return peer_resume_tls(p, port, version, NULL);
-}
-
-int
-peer_resume_tls(struct peer *p, uint16_t port, int version,
-		SSL_SESSION *session)
+static int
+open_tls(struct peer *p, uint16_t port, int version, const char *ciphers,
+	 SSL_SESSION *session)
 {
 	SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
 	int ok;
 
 	*p = (struct peer){.fd = tcp_open(port)};
-	/* OpenSSL itself would not offer the old versions. */
-	SSL_CTX_set_cipher_list(ctx, "DEFAULT@SECLEVEL=0");
+	SSL_CTX_set_cipher_list(ctx, ciphers);
 	SSL_CTX_set_min_proto_version(ctx, version);
 	SSL_CTX_set_max_proto_version(ctx, version);
 	p->ssl = SSL_new(ctx);
@@ -78,6 +71,26 @@ SSL_SESSION *
 peer_session(const struct peer *p)
 {
 	return SSL_SESSION_dup(SSL_get_session(p->ssl));
+}
+
+int
+peer_open_tls(struct peer *p, uint16_t port, int version)
+{
+	return peer_resume_tls(p, port, version, NULL);
+}
+
+int
+peer_resume_tls(struct peer *p, uint16_t port, int version,
+		SSL_SESSION *session)
+{
+	/* OpenSSL itself would not offer the old versions. */
+	return open_tls(p, port, version, "DEFAULT@SECLEVEL=0", session);
+}
+
+int
+peer_open_ciphers(struct peer *p, uint16_t port, const char *ciphers)
+{
+	return open_tls(p, port, TLS1_2_VERSION, ciphers, NULL);
 }
 
 int

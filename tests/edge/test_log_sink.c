@@ -124,7 +124,6 @@ START_TEST(reader_gone)
 {
 	uint64_t before;
 
-	(void)signal(SIGPIPE, SIG_IGN);
 	stderr_piped();
 	before = log_dropped();
 	close(reader);
@@ -132,6 +131,8 @@ START_TEST(reader_gone)
 	for (int i = 0; i < 3; i++)
 		LOG(LOG_INFO, "nobody reads this");
 	stderr_back();
+	/* This is where it says how many are missing, not in a later test. */
+	(void)log_flush();
 	ck_assert_uint_eq(log_dropped() - before, 3);
 }
 END_TEST

@@ -4,10 +4,12 @@
 #include "rig.h"
 
 #include <check.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "core/base/limits.h"
 #include "suite.h"
@@ -68,6 +70,48 @@ START_TEST(overlong_body)
 	ck_assert_uint_eq(a.body_bytes, REVIEW_MAX);
 	ck_assert_uint_eq(rig.events[SERVER_REFUSED], 3);
 	free(body);
+}
+END_TEST
+
+/* The server's end of the peer's connection.  Both are in this process. */
+static int
+other_end(void)
+{
+	struct sockaddr_in mine, at;
+	socklen_t n = sizeof(mine);
+
+	ck_assert_int_eq(getsockname(peer.fd, (struct sockaddr *)&mine, &n), 0);
+	for (int fd = 0; fd < 1024; fd++) {
+		n = sizeof(at);
+		if (getpeername(fd, (struct sockaddr *)&at, &n) == 0 &&
+		    at.sin_port == mine.sin_port)
+			return fd;
+	}
+	ck_abort_msg("no such connection");
+}
+
+/* The kernel keeps what a client sends and does not take.  It takes twice what
+ * one asks for, and would otherwise take megabytes. */
+START_TEST(kernel_buffers)
+{
+	static const struct {
+		int name, bytes;
+	} buffers[] = {
+		{SO_RCVBUF, 2 * SERVER_RECEIVE_BYTES},
+		{SO_SNDBUF, 2 * SERVER_SEND_BYTES},
+	};
+	struct answer a;
+	int bytes;
+
+	ck_assert_int_eq(peer_post(&peer, "/echo", "{}", 2, &a), 0);
+	for (int i = 0; i < 2; i++) {
+		socklen_t n = sizeof(bytes);
+
+		ck_assert_int_eq(getsockopt(other_end(), SOL_SOCKET,
+					    buffers[i].name, &bytes, &n),
+				 0);
+		ck_assert_int_eq(bytes, buffers[i].bytes);
+	}
 }
 END_TEST
 
@@ -218,6 +262,7 @@ main(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 30);
+	tcase_add_test(t, kernel_buffers);
 	tcase_add_test(t, overlong_body);
 	tcase_add_test(t, read_away_bound);
 	suite_add_tcase(s, t);

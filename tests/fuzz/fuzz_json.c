@@ -4,22 +4,7 @@
 #include <string.h>
 
 #include "core/base/limits.h"
-#include "core/base/utf8.h"
 #include "wire/json/json.h"
-
-static void
-check_text(const char *s)
-{
-	size_t left = strlen(s);
-
-	while (left > 0) {
-		size_t n = utf8_len(s, left);
-
-		PROMISE(n > 0);
-		s += n;
-		left -= n;
-	}
-}
 
 static void
 walk(const struct json *v, unsigned depth, unsigned *values)
@@ -29,11 +14,11 @@ walk(const struct json *v, unsigned depth, unsigned *values)
 	PROMISE(++*values <= JSON_VALUES_MAX);
 	PROMISE(depth <= JSON_DEPTH_MAX);
 	if (json_string(v) != NULL)
-		check_text(json_string(v));
+		promise_utf8(json_string(v));
 	(void)json_integer(v, &i);
 	for (const struct json *m = json_first(v); m; m = json_next(m)) {
 		if (json_is_object(v)) {
-			check_text(json_key(m));
+			promise_utf8(json_key(m));
 			PROMISE(json_member(v, json_key(m)) != NULL);
 		}
 		walk(m, depth + 1, values);

@@ -6,6 +6,8 @@
 
 #include "core/base/limits.h"
 #include "wire/api/list.h"
+#include "wire/api/pager.h"
+#include "wire/api/resource.h"
 
 /* What came of a stream, as a sum over all items and their lengths. */
 struct outcome {
@@ -71,6 +73,49 @@ run(enum split_mode mode, size_t item_max, const uint8_t *data, size_t n,
 	return o;
 }
 
+static int
+pass(void *ctx, const char *bytes, size_t n, struct err *e)
+{
+	(void)ctx, (void)bytes, (void)n, (void)e;
+	return 0;
+}
+
+/* The same bytes as one page of a list after another, until the last. */
+static void
+turn_pages(const char *bytes, size_t n)
+{
+	char path[PATH_BYTES];
+	struct pager p;
+	struct err e = {0};
+	struct buf b;
+
+	pager_init(&p, 500);
+	do {
+		if (pager_page(&p, bytes, n, pass, NULL, &e)) {
+			PROMISE(e.code == ERR_INPUT || e.code == ERR_LIMIT ||
+				e.code == ERR_CUT);
+			PROMISE(pager_streams(&p, &e) == p.streams);
+			pager_drop(&p);
+			return;
+		}
+		PROMISE(p.rv[0] != '\0' && p.pages <= LIST_PAGES_MAX);
+		for (int k = 0; k < VIEW_COUNT; k++) {
+			buf_init(&b, path, sizeof(path));
+			list_path(&b, (enum kind)k, p.limit, p.cont);
+			PROMISE(!b.full);
+			PROMISE(strpbrk(path, " \r\n#") == NULL);
+			buf_init(&b, path, sizeof(path));
+			watch_path(&b, (enum kind)k, 300, p.rv);
+			PROMISE(!b.full);
+			PROMISE(strpbrk(path, " \r\n#") == NULL);
+		}
+		/* The bound on pages costs time: only short lists meet it. */
+	} while (p.cont[0] != '\0' && (n < 100 || p.pages < 3));
+	if (pager_restart(&p, &e))
+		PROMISE(e.code == ERR_LIMIT);
+	pager_drop(&p);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
@@ -82,6 +127,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		return 0;
 	mode = data[0] & 1 ? SPLIT_LINES : SPLIT_LIST;
 	step = (data[0] >> 1) + 1u;
+	turn_pages((const char *)data + 1, n - 1);
 	/* Bounds of 8, 16 … 1024 bytes; the last bits of the stream choose. */
 	for (size_t max = 8u << (data[n - 1] & 7);; max = ITEM_BYTES_MAX) {
 		whole = run(mode, max, data + 1, n - 1, n);

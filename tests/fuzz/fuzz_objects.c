@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "core/base/utf8.h"
 #include "wire/api/object.h"
+#include "wire/api/patch.h"
 
 static void
 check_object(const struct object *o)
@@ -19,6 +19,42 @@ check_object(const struct object *o)
 }
 
 static void
+check_body(struct buf *b)
+{
+	PROMISE(!b->full);
+	promise_json(b->data, b->len);
+	b->len = 0;
+}
+
+/* What we write on it, whatever its names and versions are. */
+static void
+write_all(const struct object *o, const struct hold_key *hold)
+{
+	static char body[PATCH_BYTES];
+	const struct patch_clear exact = {
+		.uid = o->uid,
+		.mark_exact = true,
+		.mark_ms = o->mark == MARK_TIME ? o->mark_ms : 0,
+		.hold = o->previous_key.key[0] != '\0' ? &o->previous_key : hold,
+		.has_held_key = o->has_held_key,
+	};
+	const struct patch_clear odd = {.uid = o->uid, .rv = o->rv};
+	struct buf b;
+
+	buf_init(&b, body, sizeof(body));
+	patch_hold(&b, hold, o->rv, 0);
+	check_body(&b);
+	patch_clear(&b, &exact);
+	check_body(&b);
+	patch_clear(&b, &odd);
+	check_body(&b);
+	patch_classify(&b, o->replaces, o->uid, o->rv);
+	check_body(&b);
+	patch_declassify(&b, o->uid);
+	check_body(&b);
+}
+
+static void
 check_line(const char *text, size_t n, enum kind kind,
 	   const struct hold_key *hold)
 {
@@ -28,15 +64,17 @@ check_line(const char *text, size_t n, enum kind kind,
 	int code;
 
 	if (watch_decode(text, n, kind, hold, &type, &o, &code, &e))
-		PROMISE(e.code == ERR_INPUT || e.code == ERR_LIMIT);
+		promise_refused(&e);
 	else if (type == WATCH_ERROR)
 		PROMISE(code >= 0 && code < 1000);
 	else if (type == WATCH_BOOKMARK)
 		PROMISE(o.rv[0] != '\0');
 	else
 		check_object(&o);
-	if (object_decode(text, n, kind, hold, &o, &e) == 0)
+	if (object_decode(text, n, kind, hold, &o, &e) == 0) {
 		check_object(&o);
+		write_all(&o, hold);
+	}
 }
 
 int
@@ -57,11 +95,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (list_meta_decode(text, n, rv, cont, &e) == 0)
 		PROMISE(rv[0] != '\0');
 	if (status_decode(text, n, &st))
-		for (const char *s = st.message; *s != '\0';) {
-			size_t len = utf8_len(s, strlen(s));
-
-			PROMISE(len > 0);
-			s += len;
-		}
+		promise_utf8(st.message);
 	return 0;
 }

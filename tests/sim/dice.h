@@ -3,6 +3,7 @@
 #define TESTS_SIM_DICE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Random numbers from a seed, so that a failure can be run again. */
@@ -10,6 +11,9 @@
 struct dice {
 	uint64_t state;	/* not 0 */
 	bool even;	/* nothing is left to chance: always the middle */
+	/* As long as there are some, these bytes decide instead: a fuzzer's. */
+	const uint8_t *bytes;
+	size_t left;
 };
 
 uint32_t roll(struct dice *d, uint32_t n);	/* 0 .. n-1 */

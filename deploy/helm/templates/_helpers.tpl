@@ -65,6 +65,9 @@ both. */}}
 {{- fail (printf "config.%s: not for you to set: ports, files and grace period of the chart's Deployment belong to it" $key) -}}
 {{- end -}}
 {{- end -}}
+{{- if hasKey $last "memoryLimit" -}}
+{{- fail "config.memoryLimit: not for you to set: the memory limit of the container overrides it. Set resources.limits.memory" -}}
+{{- end -}}
 {{- if ($last.leaderElection).namespace -}}
 {{- fail "config.leaderElection.namespace: not for you to set: the right to its Lease is in the release's namespace" -}}
 {{- end -}}

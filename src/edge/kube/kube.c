@@ -2,11 +2,12 @@
 #include "edge/kube/kube.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <curl/curl.h>
@@ -24,7 +25,7 @@
  */
 
 #define BUFFER_BYTES 16384L /* one TLS record */
-#define SLEEP_MS 3600000
+#define SOCKETS 64	/* looked at in one go */
 
 static_assert(sizeof(((struct kube_call *)0)->detail) >= CURL_ERROR_SIZE,
 	      "libcurl writes that much");
@@ -77,6 +78,9 @@ on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
 /* Sets one of a row of options; `bad` remembers whether any was refused. */
 #define SET(bad, easy, option, value)                                          \
 	((bad) |= curl_easy_setopt((easy), (option), (value)) != CURLE_OK)
+#define SET_MULTI(bad, lane, option, value)                                    \
+	((bad) |= curl_multi_setopt((lane)->multi, (option), (value)) !=       \
+		  CURLM_OK)
 
 static bool
 set_transport(CURL *h, const struct kube *k)
@@ -317,27 +321,77 @@ ended(struct kube_call *c, CURLcode code)
 
 /* --- a lane --------------------------------------------------------------- */
 
+/* libcurl says which sockets it waits for, and until when.  So what a lane does
+ * follows what happened, not how many calls are in flight: curl_multi_perform
+ * and curl_multi_poll look at each of them every time. */
+
+/* Which of the two it has to be depends on whether the socket is new, and a
+ * socket that was closed has left the epoll by itself. */
+static int
+watch_socket(struct kube_lane *l, struct epoll_event *ev)
+{
+	int fd = ev->data.fd;
+
+	if (epoll_ctl(l->poll_fd, EPOLL_CTL_MOD, fd, ev) == 0)
+		return 0;
+	return errno == ENOENT ? epoll_ctl(l->poll_fd, EPOLL_CTL_ADD, fd, ev)
+			       : -1;
+}
+
+static int
+on_watch(CURL *easy, curl_socket_t fd, int what, void *ctx, void *known)
+{
+	struct kube_lane *l = ctx;
+	struct epoll_event ev = {.data.fd = fd};
+
+	(void)easy, (void)known;
+	if (what == CURL_POLL_REMOVE) {
+		(void)epoll_ctl(l->poll_fd, EPOLL_CTL_DEL, fd, NULL);
+		return 0;
+	}
+	if (what != CURL_POLL_OUT)
+		ev.events |= EPOLLIN;
+	if (what != CURL_POLL_IN)
+		ev.events |= EPOLLOUT;
+	return watch_socket(l, &ev);
+}
+
+static int
+on_timer(CURLM *multi, long ms, void *ctx)
+{
+	struct kube_lane *l = ctx;
+
+	(void)multi;
+	l->due_ms = ms < 0 ? INT64_MAX : clock_boot_ms() + ms;
+	return 0;
+}
+
 void
 kube_lane_rest(struct kube_lane *l)
 {
 	if (l->multi != NULL)
 		(void)curl_multi_cleanup(l->multi);
 	l->multi = NULL;
+	l->due_ms = INT64_MAX;
 }
 
 static int
 lane_open(struct kube_lane *l)
 {
+	bool bad = false;
+
 	if (l->multi != NULL)
 		return 0;
 	l->multi = curl_multi_init();
 	if (l->multi == NULL)
 		return -1;
-	(void)curl_multi_setopt(l->multi, CURLMOPT_MAXCONNECTS,
-				(long)l->connections);
-	(void)curl_multi_setopt(l->multi, CURLMOPT_PIPELINING,
-				CURLPIPE_NOTHING);
-	return 0;
+	SET_MULTI(bad, l, CURLMOPT_MAXCONNECTS, (long)l->connections);
+	SET_MULTI(bad, l, CURLMOPT_PIPELINING, CURLPIPE_NOTHING);
+	SET_MULTI(bad, l, CURLMOPT_SOCKETFUNCTION, on_watch);
+	SET_MULTI(bad, l, CURLMOPT_SOCKETDATA, l);
+	SET_MULTI(bad, l, CURLMOPT_TIMERFUNCTION, on_timer);
+	SET_MULTI(bad, l, CURLMOPT_TIMERDATA, l);
+	return bad ? -1 : 0;
 }
 
 int
@@ -362,6 +416,34 @@ kube_lane_drop(struct kube_lane *l, struct kube_call *c)
 	l->active--;
 }
 
+/* Passes on what has happened to the sockets, and the time. */
+static void
+pass_on(struct kube_lane *l)
+{
+	struct epoll_event ev[SOCKETS];
+	int n = epoll_wait(l->poll_fd, ev, SOCKETS, 0), running;
+
+	for (int i = 0; i < n; i++) {
+		int what = 0;
+
+		if (ev[i].data.fd == l->wake_fd)
+			continue;
+		if (ev[i].events & EPOLLIN)
+			what |= CURL_CSELECT_IN;
+		if (ev[i].events & EPOLLOUT)
+			what |= CURL_CSELECT_OUT;
+		if (ev[i].events & (EPOLLERR | EPOLLHUP))
+			what |= CURL_CSELECT_ERR;
+		(void)curl_multi_socket_action(l->multi, ev[i].data.fd, what,
+					       &running);
+	}
+	if (l->due_ms <= clock_boot_ms()) {
+		l->due_ms = INT64_MAX;	/* on_timer sets the next one */
+		(void)curl_multi_socket_action(l->multi, CURL_SOCKET_TIMEOUT, 0,
+					       &running);
+	}
+}
+
 unsigned
 kube_lane_drive(struct kube_lane *l)
 {
@@ -372,7 +454,7 @@ kube_lane_drive(struct kube_lane *l)
 
 	if (l->multi == NULL)
 		return 0;
-	(void)curl_multi_perform(l->multi, &ignored);
+	pass_on(l);
 	while ((m = curl_multi_info_read(l->multi, &ignored)) != NULL) {
 		CURLcode code = m->data.result;
 
@@ -383,21 +465,4 @@ kube_lane_drive(struct kube_lane *l)
 		n++;
 	}
 	return n;
-}
-
-bool
-kube_lane_sleep(struct kube_lane *l, int64_t wait_ms)
-{
-	struct curl_waitfd w = {.fd = l->wake_fd, .events = CURL_WAIT_POLLIN};
-	struct pollfd p = {.fd = l->wake_fd, .events = POLLIN};
-	int ms = wait_ms < 0		  ? 0
-		 : wait_ms > SLEEP_MS ? SLEEP_MS
-					  : (int)wait_ms;
-	uint64_t wakes;
-
-	if (l->multi != NULL)
-		(void)curl_multi_poll(l->multi, &w, 1, ms, NULL);
-	else
-		(void)poll(&p, 1, ms);
-	return read(l->wake_fd, &wakes, sizeof(wakes)) > 0;
 }

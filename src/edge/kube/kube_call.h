@@ -91,7 +91,9 @@ void kube_call_unanswered(const struct kube_call *c);
 /* Belongs to one thread, except for kube_lane_wake. */
 struct kube_lane {
 	void *multi;		/* libcurl's; NULL while resting */
-	int wake_fd;		/* an eventfd */
+	int poll_fd, wake_fd;	/* an epoll of its sockets and of the eventfd */
+	int64_t due_ms;		/* libcurl wants to know when this boot time
+				   has come; INT64_MAX: no time */
 	unsigned connections, active;	/* the maximum; calls in flight */
 	bool refused;		/* by a 401 since connections were opened */
 };
@@ -100,6 +102,10 @@ struct kube_lane {
 int kube_lane_init(struct kube_lane *l, unsigned connections, struct err *e);
 void kube_lane_done(struct kube_lane *l);	/* no call may be in it */
 void kube_lane_wake(struct kube_lane *l);	/* any thread */
+
+/* Sleeps until there is something to do, a wake-up (true), or wait_ms have
+ * passed. */
+bool kube_lane_sleep(struct kube_lane *l, int64_t wait_ms);
 
 /* Sends the call, or sends it again, with the current token. */
 int kube_lane_start(struct kube_lane *l, struct kube_call *c,
@@ -112,10 +118,6 @@ void kube_lane_drop(struct kube_lane *l, struct kube_call *c);
 
 /* Does what can be done without waiting.  Returns how many calls ended. */
 unsigned kube_lane_drive(struct kube_lane *l);
-
-/* Sleeps until there is something to do, a wake-up (true), or wait_ms have
- * passed. */
-bool kube_lane_sleep(struct kube_lane *l, int64_t wait_ms);
 
 /* Closes all connections.  The next call opens new ones. */
 void kube_lane_rest(struct kube_lane *l);

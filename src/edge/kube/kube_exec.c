@@ -162,13 +162,10 @@ spawn(struct run *r, char *info)
 static int
 not_started(const struct exec *x, int no, struct err *e)
 {
-	const char *by = x->place == NULL ? "" : ", expected by ";
-	const char *place = x->place == NULL ? "" : x->place;
-
 	if (no != ENOENT)
-		return err_set(e, ERR_INPUT, "cannot be run: %s%s%s",
-			       strerror(no), by, place);
-	return err_set(e, ERR_INPUT, "not found%s%s%s%s", by, place,
+		return err_set(e, ERR_INPUT, "cannot be run: %s",
+			       strerror(no));
+	return err_set(e, ERR_INPUT, "not found%s%s",
 		       x->install_hint == NULL ? "" : "; ",
 		       x->install_hint == NULL ? "" : x->install_hint);
 }
@@ -332,6 +329,14 @@ exec_run(struct run *r, const struct kubeconfig *access, int64_t ms,
 	return attend(r, ms, cancelled, e);
 }
 
+/* Says which plugin it was, and who wants it. */
+static int
+blame(const struct exec *x, struct err *e)
+{
+	(void)err_wrap(e, "exec %.60s", x->command);
+	return x->place == NULL ? -1 : err_wrap(e, "%s", x->place);
+}
+
 int
 kube_exec_run(const struct kubeconfig *access, int64_t ms,
 	      const atomic_bool *cancelled, struct exec_credential *out,
@@ -359,5 +364,5 @@ kube_exec_run(const struct kubeconfig *access, int64_t ms,
 	if (r.bytes != NULL)
 		explicit_bzero(r.bytes, r.n);
 	free(r.bytes);
-	return rc == 0 ? 0 : err_wrap(e, "exec %.60s", access->exec->command);
+	return rc == 0 ? 0 : blame(access->exec, e);
 }

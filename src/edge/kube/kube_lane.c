@@ -2,9 +2,13 @@
 #include "kube_call.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+#define SLEEP_MS 3600000
 
 /*
  * The part of a lane that needs no library.  The wake-up is an eventfd of our
@@ -15,11 +19,24 @@
 int
 kube_lane_init(struct kube_lane *l, unsigned connections, struct err *e)
 {
+	struct epoll_event ev = {.events = EPOLLIN};
 	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	int poll_fd = epoll_create1(EPOLL_CLOEXEC);
 
-	if (fd < 0)
-		return err_set(e, ERR_SYSTEM, "eventfd: %s", strerror(errno));
-	*l = (struct kube_lane){.wake_fd = fd, .connections = connections};
+	ev.data.fd = fd;
+	if (fd < 0 || poll_fd < 0 ||
+	    epoll_ctl(poll_fd, EPOLL_CTL_ADD, fd, &ev)) {
+		(void)err_set(e, ERR_SYSTEM, "epoll: %s", strerror(errno));
+		if (fd >= 0)
+			(void)close(fd);
+		if (poll_fd >= 0)
+			(void)close(poll_fd);
+		return -1;
+	}
+	*l = (struct kube_lane){.wake_fd = fd,
+				.poll_fd = poll_fd,
+				.due_ms = INT64_MAX,
+				.connections = connections};
 	return 0;
 }
 
@@ -27,6 +44,7 @@ void
 kube_lane_done(struct kube_lane *l)
 {
 	kube_lane_rest(l);
+	(void)close(l->poll_fd);
 	(void)close(l->wake_fd);
 }
 
@@ -54,6 +72,23 @@ kube_lane_start(struct kube_lane *l, struct kube_call *c, struct kube_token *t,
 	if (kube_call_authorize(c, token) || kube_lane_add(l, c))
 		return err_set(e, ERR_SYSTEM, "out of memory");
 	return 0;
+}
+
+bool
+kube_lane_sleep(struct kube_lane *l, int64_t wait_ms)
+{
+	struct pollfd p = {.fd = l->poll_fd, .events = POLLIN};
+	int64_t due_ms = l->due_ms == INT64_MAX
+				 ? INT64_MAX
+				 : l->due_ms - clock_boot_ms();
+	uint64_t wakes;
+
+	if (due_ms < wait_ms)
+		wait_ms = due_ms;
+	(void)poll(&p, 1, wait_ms < 0	      ? 0
+			  : wait_ms > SLEEP_MS ? SLEEP_MS
+					       : (int)wait_ms);
+	return read(l->wake_fd, &wakes, sizeof(wakes)) > 0;
 }
 
 void

@@ -12,15 +12,18 @@
  * pair a connection gets and how long it is kept.
  */
 
-/* GnuTLS's NORMAL contains TLS 1.0 and 1.1.  Of its groups X25519 comes first
- * because that is what Go's clients send a key share for: for any other they
- * would have to say hello once more.  Of its ciphers AES-128 comes first because
- * its suite hashes with SHA-256, for which there are instructions; GnuTLS
- * computes the SHA-384 of the others without. */
+/* GnuTLS's NORMAL contains TLS 1.0 and 1.1, CBC, and the exchange of keys by
+ * RSA, which keeps nothing secret once the key is known.  Of its groups X25519
+ * comes first because that is what Go's clients send a key share for: for any
+ * other they would have to say hello once more.  Of its ciphers AES-128 comes
+ * first because its suite hashes with SHA-256, for which there are
+ * instructions; GnuTLS computes the SHA-384 of AES-256 without. */
 #define TLS_PRIORITIES                                                         \
 	"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:"                          \
+	"-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:"                                     \
 	"-GROUP-ALL:+GROUP-X25519:+GROUP-ALL:"                                 \
-	"-CIPHER-ALL:+AES-128-GCM:+CIPHER-ALL:%SERVER_PRECEDENCE"
+	"-CIPHER-ALL:+AES-128-GCM:+AES-256-GCM:+CHACHA20-POLY1305:"            \
+	"%SERVER_PRECEDENCE"
 
 /* Makes a pair from PEM, with the leaf first in the chain.  It returns NULL on
  * failure, and *e says why. */

@@ -291,6 +291,8 @@ env_memory_limit(struct config *c, const char *value, config_warn *warn,
 		 void *ctx, struct err *e)
 {
 	const struct config_key *k = config_key_of_path("memoryLimit");
+	int64_t before = c->memory_limit;
+	struct config defaults;
 	char shown[YAML_SHOW_BYTES];
 
 	if (value[strspn(value, "0123456789")] == '\0' && strlen(value) < 18 &&
@@ -305,6 +307,12 @@ env_memory_limit(struct config *c, const char *value, config_warn *warn,
 	if (config_set(c, k, value, NULL))
 		return err_set(e, ERR_INPUT, "MEMORY_LIMIT: %s, expected %s",
 			       yaml_show(value, shown), config_expected(k));
+	config_defaults(&defaults);
+	if (before != defaults.memory_limit && before != c->memory_limit &&
+	    warn != NULL)
+		warn(ctx, "memoryLimit of the file has no effect: MEMORY_LIMIT, "
+			  "which is the container's memory limit, counts "
+			  "instead.");
 	return 0;
 }
 

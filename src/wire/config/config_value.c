@@ -105,9 +105,11 @@ static const struct {
 	{"k", 1000},
 	{"M", 1000000},
 	{"G", 1000000000},
+	{"T", 1000000000000},
 	{"Ki", 1 << 10},
 	{"Mi", 1 << 20},
 	{"Gi", 1 << 30},
+	{"Ti", (int64_t)1 << 40},
 };
 
 static int
@@ -286,14 +288,17 @@ get_word(const void *at, const struct config_key *k, struct buf *out)
 void
 config_get(const struct config *c, const struct config_key *k, struct buf *out)
 {
-	const void *at = (const char *)c + k->offset;
 	char text[DURATION_BYTES];
+	const void *at;
 	unsigned count;
 	int64_t ms;
 
 	if (k->off_only) {
 		buf_puts(out, k->def);
-	} else if (k->type == TYPE_DURATION) {
+		return;
+	}
+	at = (const char *)c + k->offset;
+	if (k->type == TYPE_DURATION) {
 		memcpy(&ms, at, sizeof(ms));
 		duration_format(ms, text);
 		buf_puts(out, text);

@@ -441,6 +441,10 @@ class ControlPlane:
             "-out", f"{name}.crt", *sign)
         return self.dir / f"{name}.crt", self.dir / f"{name}.key"
 
+    def server_certificate(self, name):
+        """Another pair for 127.0.0.1 by its CA: (certificate, key)."""
+        return self._certificate(name, "/CN=kube-apiserver", "server")
+
     def identity(self, user, *groups):
         """An Identity that is known by a client certificate."""
         if (user, groups) not in self._identities:
@@ -454,26 +458,32 @@ class ControlPlane:
         """The kubelet of that node, as NodeRestriction knows it."""
         return self.identity(f"system:node:{node}", "system:nodes")
 
-    def token(self, namespace, name, seconds=3600):
+    def token(self, namespace, name, seconds=3600, bound=None):
+        """bound: the ownerReference of a Secret with which it ends."""
         answer = self.ok(
             "POST", f"{NAMESPACES}/{namespace}/serviceaccounts/{name}/token",
             {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
-             "spec": {"expirationSeconds": seconds}})
+             "spec": {"expirationSeconds": seconds, "boundObjectRef": bound}})
         return answer["status"]["token"]
 
     def service_account(self, namespace, name, seconds=3600):
         return Identity(f"system:serviceaccount:{namespace}:{name}",
                         token=self.token(namespace, name, seconds))
 
-    def write_kubeconfig(self, path, user=None, server=None):
+    def write_kubeconfig(self, path, user=None, server=None, token_file=None):
         """A kubeconfig for that Identity (default: admin), with all data
-        inside the file."""
+        inside the file.
+
+        token_file: has the token instead.
+        """
         user = user or self.admin
 
         def data(file):
             return base64.b64encode(
                 pathlib.Path(file).read_bytes()).decode()
-        if user.token:
+        if token_file:
+            secret = {"tokenFile": str(token_file)}
+        elif user.token:
             secret = {"token": user.token}
         else:
             secret = {"client-certificate-data": data(user.cert),

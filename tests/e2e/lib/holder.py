@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs karpenter-node-holder against a ControlPlane, as deployed.
 
-It gets what deploy/base gives it: the ServiceAccount's token and no more
-rights than deploy/base/rbac.yaml, and the rules and matchConditions of
+It gets what deploy/base gives it: the ServiceAccount's token, no more rights
+than deploy/base/rbac.yaml and policy.yaml leave it, and the rules and matchConditions of
 deploy/base/webhook.yaml.  Only the webhook's address differs.
 """
 import base64
@@ -16,11 +16,12 @@ import signal
 import ssl
 import subprocess
 
+import said
 import yaml
 
 from controlplane import (APPLY_PATHS, BUILD, NODES, REPO, WEBHOOKS, end,
                           free_port, parse_metrics, spawn, tail, until)
-from hold import MARK, annotations
+from hold import HOLD, MARK, annotations
 from karpenter import node_body
 
 BINARY = pathlib.Path(
@@ -32,7 +33,8 @@ DEPLOY = REPO / "deploy" / "base"
 # alone, with 2 s.
 PATIENT_S = 15 if "PYTEST_XDIST_WORKER" in os.environ else None
 
-LIMITED = ("namespace.yaml", "serviceaccount.yaml", "rbac.yaml")
+LIMITED = ("namespace.yaml", "serviceaccount.yaml", "rbac.yaml",
+           "policy.yaml")
 
 
 def deployed(*files):
@@ -112,6 +114,7 @@ class Holder:
     HolderConfig)."""
 
     count = 0
+    command = ("serve",)
 
     def __init__(self, plane, **settings):
         Holder.count += 1
@@ -153,7 +156,12 @@ class Holder:
 
     def _install(self):
         objects = deployed(*LIMITED)
+        key = self.settings.get("holdAnnotation", {}).get("key", HOLD)
         for o in objects:
+            if o["kind"] == "ValidatingAdmissionPolicy":
+                holds, = (v for v in o["spec"]["variables"]
+                          if v["name"] == "holds")
+                holds["expression"] = str(sorted({HOLD, key}))
             self.plane.apply(o)
         account = next(o for o in objects if o["kind"] == "ServiceAccount")
         self.account = self.plane.service_account(
@@ -178,7 +186,7 @@ class Holder:
         env.update({k: v for k, v in os.environ.items()
                     if k.endswith("SAN_OPTIONS")})
         self.process = spawn([
-            BINARY, "serve", "--config", self.config,
+            BINARY, *self.command, "--config", self.config,
             "--kubeconfig", self.kubeconfig, *self.flags], self.log, env)
         if wait:
             self.wait_ready()
@@ -205,6 +213,7 @@ class Holder:
     def stop(self):
         if self.process:
             self.kill9()
+        said.keep_file("e2e", self.log)
         self.unregister()
 
     # Its webhook

@@ -136,19 +136,19 @@ def odd(meta):
     return (HOLD in a) != (MARK in a) or a.get(HOLD, "true") != "true"
 
 
-def known(claim, node):
+def known(claim, node, hold_s=HOLD_S, startup_s=STARTUP_S):
     k = Known(claim and claim["metadata"], node)
     k.deleting = any("deletionTimestamp" in m for _, m in k.halves())
     if not claim:
-        k.own = seconds(node["creationTimestamp"]) + HOLD_S
+        k.own = seconds(node["creationTimestamp"]) + hold_s
         return k
     status = claim.get("status") or {}
     conditions = {c["type"]: c for c in status.get("conditions") or []}
     created = seconds(k.claim["creationTimestamp"])
     ready = conditions.get("Initialized")
     k.ready = bool(ready) and ready["status"] == "True"
-    k.own = HOLD_S + (seconds(ready["lastTransitionTime"]) if k.ready
-                      else created + STARTUP_S)
+    k.own = hold_s + (seconds(ready["lastTransitionTime"]) if k.ready
+                      else created + startup_s)
     launched = conditions.get("Launched")
     if status.get("providerID") or launched and launched["status"] == "True":
         k.counts = 0
@@ -157,7 +157,9 @@ def known(claim, node):
     return k
 
 
-def machines(sample):
+def machines(sample, *times):
+    """times: holdDuration and startupTimeout in seconds, if not those above.
+    """
     by_uid = {c["metadata"]["uid"]: c for c in sample.claims.values()}
     by_node = {(c.get("status") or {}).get("nodeName"): c
                for c in sample.claims.values()}
@@ -166,10 +168,10 @@ def machines(sample):
         owners = node.get("ownerReferences")
         claim = (by_uid.get(owners[0]["uid"]) if owners
                  else by_node.get(name))
-        found.append(known(claim, node))
+        found.append(known(claim, node, *times))
         if claim:
             left.pop(claim["metadata"]["name"], None)
-    return found + [known(claim, None) for claim in left.values()]
+    return found + [known(claim, None, *times) for claim in left.values()]
 
 
 @dataclasses.dataclass

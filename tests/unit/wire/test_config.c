@@ -118,7 +118,7 @@ START_TEST(test_defaults)
 	ck_assert_str_eq(c.self_signed.service, "karpenter-node-holder");
 	ck_assert_int_eq(c.self_signed.ca_ms, 365 * 24 * 60 * MINUTE);
 	ck_assert_int_eq(c.self_signed.leaf_ms, 90 * 24 * 60 * MINUTE);
-	ck_assert_uint_eq(c.patch_concurrency, 32);
+	ck_assert_uint_eq(c.patch_concurrency, 64);
 	ck_assert(!c.log_text);
 	ck_assert_int_eq(c.log_level, 2);
 	ck_assert_int_eq(config_validate(&c, NULL, &e), 0);
@@ -671,6 +671,36 @@ START_TEST(test_env)
 END_TEST
 
 static const struct {
+	int64_t file, limit;
+	int warnings;
+} overridden[] = {
+	{512 << 20, 128 << 20, 1},
+	{512 << 20, 512 << 20, 0},
+	{128 << 20, 512 << 20, 0},	/* as without a file */
+};
+
+START_TEST(test_memory_limit_overridden)
+{
+	struct config c;
+	struct err e = {0};
+	char text[24];
+
+	config_defaults(&c);
+	c.memory_limit = overridden[_i].file;
+	env_duration = env_annotation = env_delay = NULL;
+	(void)snprintf(text, sizeof(text), "%lld",
+		       (long long)overridden[_i].limit);
+	env_memory = text;
+	warned = 0;
+	ck_assert_int_eq(config_env(&c, fake_env, count_warning, "has no effect", &e),
+			 0);
+	env_memory = NULL;
+	ck_assert_int_eq(c.memory_limit, overridden[_i].limit);
+	ck_assert_int_eq(warned, overridden[_i].warnings);
+}
+END_TEST
+
+static const struct {
 	const char *text;
 	int64_t bytes;	/* 0: an error */
 	int warnings;
@@ -685,7 +715,11 @@ static const struct {
 	{"65536Ki", 64 << 20, 0},
 	{"70000k", 70000000, 0},
 	{"999999999999999999", 999999999999999999, 0},
+	{"1Ti", (int64_t)1 << 40, 0},
+	{"2T", 2000000000000, 0},
+	{"1.5Gi", 0, 0},
 	{"9999999999Gi", 0, 0},
+	{"9999999Ti", 0, 0},
 	{"1000000000000000000", 0, 0},
 	{"63Mi", 0, 0},
 	{"128mi", 0, 0},
@@ -699,7 +733,7 @@ START_TEST(test_memory_limit)
 {
 	struct config c;
 	struct err e = {0};
-	char want[120];
+	char want[160];
 	int rc;
 
 	config_defaults(&c);
@@ -714,8 +748,8 @@ START_TEST(test_memory_limit)
 						 ? memories[_i].bytes
 						 : 128 << 20);
 	(void)snprintf(want, sizeof(want),
-		       "MEMORY_LIMIT: \"%s\", expected 64Mi or more, such as "
-		       "256Mi",
+		       "MEMORY_LIMIT: \"%s\", expected a whole number of k, M, "
+		       "G, T, Ki, Mi, Gi or Ti, at least 64Mi, such as 256Mi",
 		       memories[_i].text);
 	if (rc != 0)
 		ck_assert_str_eq(e.text, want);
@@ -1035,6 +1069,7 @@ main(void)
 	LOOP(t, test_bad_flags, bad_flags);
 	LOOP(t, test_env, envs);
 	LOOP(t, test_memory_limit, memories);
+	LOOP(t, test_memory_limit_overridden, overridden);
 	LOOP(t, test_bad_env, bad_envs);
 	tcase_add_test(t, test_precedence);
 	LOOP(t, test_validate, validated);
