@@ -11,7 +11,7 @@ import sys
 
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "e2e" / "lib"), str(HERE)]
+sys.path[:0] = [str(HERE.parent / "e2e" / "lib"), str(HERE.parent), str(HERE)]
 
 import measure  # noqa: E402
 from controlplane import BUILD, end_on_signals  # noqa: E402

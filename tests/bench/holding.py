@@ -24,7 +24,9 @@ from sides import NUMBERED, OWN, PACED, Folder, Part, load, webhooks
 SIZES = [int(n) for n in os.environ.get("SIZES", "1000 5000 10000").split()]
 LOADS = int(os.environ.get("LOADS", 0))
 HOLD_S = 4      # holdDuration: what is cleared is due that long after Initialized
-WORKERS = 64
+WORKERS = int(os.environ.get("WORKERS", 64))    # the peer's, the ceiling's
+# The holder's patchConcurrency; by default what it is without configuration.
+CONCURRENCY = os.environ.get("CONCURRENCY")
 WATCHES = "karpenter_node_holder_watch_up"
 DONE = ("karpenter_node_holder_holds_total",
         "karpenter_node_holder_releases_total")
@@ -47,8 +49,8 @@ class Ours:
     def __init__(self, plane):
         self.holder = Holder(
             plane, holdDuration=f"{HOLD_S}s", startupTimeout="20m",
-            # As by default, the other settings are those of README.md.
-            logging={"format": "json", "level": "info"})
+            logging={"format": "json", "level": "info"},
+            **({"patchConcurrency": int(CONCURRENCY)} if CONCURRENCY else {}))
         self.begun = time.monotonic()
         self.holder.start()
         self.pid = self.holder.process.pid

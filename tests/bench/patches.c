@@ -55,9 +55,12 @@ next(CURLM *multi, CURL *h)
 	return true;
 }
 
-static void
+/* Returns whether anything was done: libcurl then has something to do at
+ * once. */
+static bool
 take(CURLM *multi)
 {
+	unsigned long before = done;
 	CURLMsg *m;
 	int left;
 
@@ -72,6 +75,7 @@ take(CURLM *multi)
 		if (!next(multi, h))
 			curl_easy_cleanup(h);
 	}
+	return done > before;
 }
 
 static double
@@ -108,13 +112,13 @@ main(int argc, char **argv)
 			break;
 		}
 	}
-	do {
+	while (running > 0) {
 		curl_multi_perform(multi, &running);
-		take(multi);
-		curl_multi_perform(multi, &running);
-		curl_multi_poll(multi, NULL, 0, 1000, NULL);
-	} while (running > 0);
-	take(multi);
+		if (take(multi))
+			running = 1;
+		else if (running > 0)
+			curl_multi_poll(multi, NULL, 0, 1000, NULL);
+	}
 	(void)printf("{\"done\": %lu, \"refused\": %lu, \"seconds\": %.3f}\n",
 		     done, refused, now_s() - begun_s);
 	return 0;
