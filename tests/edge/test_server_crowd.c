@@ -41,6 +41,15 @@ expect_served(struct peer *p)
 	ck_assert_int_eq(a.status, 200);
 }
 
+/* The threads that serve them close them in their own time. */
+static void
+wait_open(unsigned n)
+{
+	for (int i = 0; i < 100 && server_connections(rig.server) > n; i++)
+		(void)poll(NULL, 0, 10);
+	ck_assert_uint_le(server_connections(rig.server), n);
+}
+
 static void
 crowd_leaves(struct peer *crowd)
 {
@@ -59,7 +68,7 @@ START_TEST(idle_after_a_request)
 	}
 	ck_assert(peer_at_end(&crowd[0]));	/* the longest idle one … */
 	expect_served(&crowd[CROWD - 1]);	/* … and not the last */
-	ck_assert_uint_le(server_connections(rig.server), PLACES);
+	wait_open(PLACES);
 	crowd_leaves(crowd);
 }
 END_TEST
@@ -79,10 +88,7 @@ START_TEST(a_lower_bound)
 		ck_assert(peer_at_end(&some[i]));
 	for (int i = PLACES / 4; i < PLACES / 2; i++)
 		expect_served(&some[i]);
-	/* The thread that serves them closes them in its own time. */
-	for (int i = 0; i < 100 && server_connections(rig.server) > PLACES / 4;
-	     i++)
-		(void)poll(NULL, 0, 10);
+	wait_open(PLACES / 4);
 	ck_assert_uint_eq(server_connections(rig.server), PLACES / 4);
 	for (int i = 0; i < PLACES / 2; i++)
 		peer_close(&some[i]);

@@ -48,13 +48,14 @@ deadline(const struct conn *c)
 void
 conn_expect(struct conn *c, enum conn_wait wait)
 {
-	int64_t ms = c->table->allowed_ms[wait], now_ms = clock_boot_ms();
+	int64_t ms = c->table->allowed_ms[wait];
+	int64_t now_us = (int64_t)clock_boot_us();
 
-	atomic_store_explicit(&c->since_ms, now_ms, memory_order_relaxed);
+	atomic_store_explicit(&c->since_us, now_us, memory_order_relaxed);
 	atomic_store_explicit(&c->wait, (int)wait, memory_order_relaxed);
 	if (wait != CONN_BODY)
 		atomic_store_explicit(&c->room, 0, memory_order_relaxed);
-	set_deadline(c, ms > 0 ? now_ms + ms : INT64_MAX);
+	set_deadline(c, ms > 0 ? now_us / 1000 + ms : INT64_MAX);
 }
 
 size_t
@@ -112,9 +113,9 @@ waits_for(const struct conn *c)
 }
 
 static int64_t
-since(const struct conn *c)
+since_us(const struct conn *c)
 {
-	return atomic_load_explicit(&c->since_ms, memory_order_relaxed);
+	return atomic_load_explicit(&c->since_us, memory_order_relaxed);
 }
 
 static size_t
@@ -165,7 +166,7 @@ shut_oldest(struct conns *t)
 		struct conn *c = t->at[fd];
 
 		if (waits_for_client(c) &&
-		    (oldest == NULL || since(c) < since(oldest)))
+		    (oldest == NULL || since_us(c) < since_us(oldest)))
 			oldest = c;
 	}
 	if (oldest != NULL)
@@ -178,7 +179,7 @@ shut_oldest(struct conns *t)
 static void
 shut_biggest(struct conns *t, const struct conn *newcomer, size_t above)
 {
-	int64_t now_ms = clock_boot_ms();
+	int64_t now_us = (int64_t)clock_boot_us();
 	struct conn *worst = NULL;
 	double most = 0;
 
@@ -189,14 +190,14 @@ shut_biggest(struct conns *t, const struct conn *newcomer, size_t above)
 		if (!waits_for_client(c) || c == newcomer ||
 		    body_room(c) <= above)
 			continue;
-		cost = (double)body_room(c) * (double)(now_ms - since(c) + 1);
+		cost = (double)body_room(c) * (double)(now_us - since_us(c) + 1);
 		if (cost > most) {
 			worst = c;
 			most = cost;
 		}
 	}
 	if (worst != NULL)
-		shut(worst, now_ms);
+		shut(worst, now_us / 1000);
 }
 
 void
@@ -334,7 +335,7 @@ owed_since(const struct conn *c)
 {
 	if (c->shut_ms != 0)
 		return c->shut_ms;
-	return waits_for(c) == CONN_HANDLER ? since(c) : INT64_MAX;
+	return waits_for(c) == CONN_HANDLER ? since_us(c) / 1000 : INT64_MAX;
 }
 
 /* Shuts down the connections that are past their deadlines and counts them in

@@ -41,7 +41,9 @@ struct conn {
 	int fd;
 	_Atomic int wait;	/* enum conn_wait */
 	_Atomic int64_t deadline_ms;	/* boot time; INT64_MAX: none */
-	_Atomic int64_t since_ms;	/* boot time since which it waits */
+	/* Boot time since which it waits.  A crowd comes within milliseconds,
+	 * and who of it came first has to be known. */
+	_Atomic int64_t since_us;
 	int64_t shut_ms;	/* boot time at which it was shut down; 0: it
 				   was not.  Under the table's lock … */
 	bool shut_body;		/* … as is this: a body was arriving then */
