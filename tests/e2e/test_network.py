@@ -41,7 +41,7 @@ FAULTY_S = 10       # how long requests suffer in each round
 # Seconds until all is as it should be again: a client waits 10 s, doubled by
 # jitter, and the lead may have to move.  A watch that is half-open is noticed
 # after 150 s.
-RECOVERED_S = 90
+RECOVERED_S = 60
 SILENT_S = 150
 SILENT_ROUND = 8    # in which nobody tells the holder that one is
 LOST = "lead lost, not renewed in time"

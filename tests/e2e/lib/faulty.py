@@ -14,6 +14,7 @@ request who sent it, when, and what the API server really did.
 import collections
 import contextlib
 import dataclasses
+import functools
 import http.client
 import json
 import random
@@ -52,6 +53,7 @@ class Try:
     status: int
     body: bytes
 
+    @functools.cached_property
     def answer(self):
         try:
             return json.loads(self.body)
@@ -316,7 +318,10 @@ class Faulty:
             upstream.close()
             answer = self._send(call, upstream, headers)
         body = answer.read()
-        call.tries.append(Try(sent, time.time(), answer.status, body))
+        # Long lists that nobody asks for are not kept.
+        keep = call.method in WRITES or call.resource == ("nodeclaims", "")
+        call.tries.append(Try(sent, time.time(), answer.status,
+                              body if keep else b""))
         return answer, body
 
     def _again_later(self, call, headers):
