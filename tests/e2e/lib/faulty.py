@@ -35,7 +35,7 @@ WAYS = {
     "watch": {"refused": 2, "stall": 1, "delay": 2, "half-open": 3,
               "cut line": 4},
     "read": COMMON,
-    "write": {**COMMON, "repeat": 4, "late repeat": 2, "lost answer": 4},
+    "write": {**COMMON, "repeat": 4, "late repeat": 5, "lost answer": 4},
     "lease": {**COMMON, "repeat": 3, "late repeat": 1},
     "event": {**COMMON, "repeat": 2},
 }

@@ -150,7 +150,7 @@ class Witness:
         self.calm = []              # (from, until) without any fault
         self.faults = []
         self.counts = collections.Counter()
-        self._worlds = {}           # version -> its machines
+        self._worlds = {}           # when -> its machines
         self._begin = 0             # of the calls that came since
         self._open = []             # [call, how many tries were judged]
 
@@ -158,13 +158,18 @@ class Witness:
         self.faults.append(text)
         print("VIOLATION", text, flush=True)
 
+    def world(self, **when):
+        """The machines in that world of the history."""
+        key = tuple(when.items())
+        if key not in self._worlds:
+            self._worlds[key] = machines(self.history.world(**when),
+                                         *self.times)
+        return self._worlds[key]
+
     def listed(self, call):
         """The machines in the world of this list."""
-        version = int(call.tries[0].answer["metadata"]["resourceVersion"])
-        if version not in self._worlds:
-            self._worlds[version] = machines(self.history.world(version),
-                                             *self.times)
-        return self._worlds[version]
+        return self.world(version=int(
+            call.tries[0].answer["metadata"]["resourceVersion"]))
 
     @staticmethod
     def due(everything, name, at):
@@ -282,9 +287,8 @@ class Witness:
         if any(begin + SEEN < call.at - SEEN and call.at < end
                for begin, end in self.calm):
             self.counts["releases judged without a fault"] += 1
-            world = self.history.world(came=call.at - SEEN)
-            due = self.due(machines(world, *self.times), target[1],
-                           call.at - SEEN)
+            came = int(call.at - SEEN)
+            due = self.due(self.world(came=came), target[1], came)
             if call.at < due - EARLY:
                 self.blame(f"{target[1]}: {call.who} releases "
                            f"{due - call.at:.1f} s early, and saw it")
