@@ -266,7 +266,7 @@ class Scene:
         self.count[number.name] += 1
 
     def again(self):
-        code = self.struck.holder.process.wait(30)
+        code = self.struck.holder.process.wait(60)
         if code != (0 if self.by == signal.SIGTERM else -self.by):
             self.witness.blame(f"{self.struck.name} ended with {code}")
         self.struck.holder.start(wait=False)
@@ -431,9 +431,10 @@ def test_network(plane, faulty, make_holder, karpenter, view):
                   f"{s.took_held[-1]:.1f} s after the last fault, clear "
                   f"{s.took_clear[-1]:.1f} s after both; "
                   f"{len(w.faults)} violations", flush=True)
-        w.check_leases()
     finally:
         s.history.over = True
+        w.look()
+        w.check_leases()
         warned, refused = s.logged()
         print(f"""
 network of seed {faulty.seed}: {rounds} rounds, {len(w.faults)} violations

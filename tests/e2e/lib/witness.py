@@ -287,8 +287,9 @@ class Witness:
         if any(begin + SEEN < call.at - SEEN and call.at < end
                for begin, end in self.calm):
             self.counts["releases judged without a fault"] += 1
-            came = int(call.at - SEEN)
-            due = self.due(self.world(came=came), target[1], came)
+            # What became ready since then may be due earlier.
+            due = min(self.due(self.world(came=int(at)), target[1], at)
+                      for at in (call.at - SEEN, call.at))
             if call.at < due - EARLY:
                 self.blame(f"{target[1]}: {call.who} releases "
                            f"{due - call.at:.1f} s early, and saw it")
