@@ -5,7 +5,8 @@ import os
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).with_name("lib")))
+HERE = pathlib.Path(__file__).parent
+sys.path[:0] = [str(HERE / "lib"), str(HERE.parent)]
 
 import chart  # noqa: E402
 from cluster import Cluster  # noqa: E402

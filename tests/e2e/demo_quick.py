@@ -5,7 +5,8 @@ import sys
 import threading
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).with_name("lib")))
+HERE = pathlib.Path(__file__).parent
+sys.path[:0] = [str(HERE / "lib"), str(HERE.parent)]
 
 from controlplane import NODES, ControlPlane, end_on_signals  # noqa: E402
 from hold import HOLD, annotations, held  # noqa: E402

@@ -41,7 +41,7 @@ FAULTY_S = 10       # how long requests suffer in each round
 # Seconds until all is as it should be again: a client waits 10 s, doubled by
 # jitter, and the lead may have to move.  A watch that is half-open is noticed
 # after 150 s.
-RECOVERED_S = 90
+RECOVERED_S = 60
 SILENT_S = 150
 SILENT_ROUND = 8    # in which nobody tells the holder that one is
 LOST = "lead lost, not renewed in time"
@@ -130,7 +130,7 @@ class Scene:
         self.took_held, self.took_clear = [0], [0]
         plane.create(POOLS, node_pool("general"))
         old = karpenter.settled(24)
-        self.fleet, self.peoples = old[:18], old[18:]
+        self.fleet, self.peoples = old[:12], old[12:]
         self.kubelets = [(m, plane.kubelet(m.node)) for m in self.peoples[:3]]
         self.operator = role(plane, "operator", "holds-by-hand", [
             {"apiGroups": [""], "resources": ["nodes"],
@@ -184,6 +184,8 @@ class Scene:
             word = WORDS[name]
             if not word.fits(annotations(meta)):
                 continue
+            if name == "given back" and self.rng.random() < 0.6:
+                return      # it is still needed
             try:
                 self.plane.patch(*target, {"metadata": {
                     "resourceVersion": meta["resourceVersion"],
@@ -264,7 +266,7 @@ class Scene:
         self.count[number.name] += 1
 
     def again(self):
-        code = self.struck.holder.process.wait(30)
+        code = self.struck.holder.process.wait(60)
         if code != (0 if self.by == signal.SIGTERM else -self.by):
             self.witness.blame(f"{self.struck.name} ended with {code}")
         self.struck.holder.start(wait=False)
@@ -360,7 +362,7 @@ class Scene:
     def people_until(self, moment):
         while time.time() < moment:
             self.person()
-            time.sleep(0.4)
+            time.sleep(0.2)
 
     def all_clear(self, healed, calm, limit):
         """Requests suffer once more while all is released, unless calm."""
@@ -429,9 +431,10 @@ def test_network(plane, faulty, make_holder, karpenter, view):
                   f"{s.took_held[-1]:.1f} s after the last fault, clear "
                   f"{s.took_clear[-1]:.1f} s after both; "
                   f"{len(w.faults)} violations", flush=True)
-        w.check_leases()
     finally:
         s.history.over = True
+        w.look()
+        w.check_leases()
         warned, refused = s.logged()
         print(f"""
 network of seed {faulty.seed}: {rounds} rounds, {len(w.faults)} violations

@@ -121,6 +121,7 @@ def load(w, holder):
     out = w.dir / "load"
     with out.open("wb") as to, subprocess.Popen(
             [sys.executable, __file__, str(holder.port("webhookPort"))],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             stdin=subprocess.PIPE, stdout=to) as process:
         try:
             yield lambda: out.read_text().splitlines()

@@ -14,6 +14,7 @@ request who sent it, when, and what the API server really did.
 import collections
 import contextlib
 import dataclasses
+import functools
 import http.client
 import json
 import random
@@ -34,7 +35,7 @@ WAYS = {
     "watch": {"refused": 2, "stall": 1, "delay": 2, "half-open": 3,
               "cut line": 4},
     "read": COMMON,
-    "write": {**COMMON, "repeat": 4, "late repeat": 2, "lost answer": 4},
+    "write": {**COMMON, "repeat": 4, "late repeat": 5, "lost answer": 4},
     "lease": {**COMMON, "repeat": 3, "late repeat": 1},
     "event": {**COMMON, "repeat": 2},
 }
@@ -52,6 +53,7 @@ class Try:
     status: int
     body: bytes
 
+    @functools.cached_property
     def answer(self):
         try:
             return json.loads(self.body)
@@ -316,7 +318,10 @@ class Faulty:
             upstream.close()
             answer = self._send(call, upstream, headers)
         body = answer.read()
-        call.tries.append(Try(sent, time.time(), answer.status, body))
+        # Long lists that nobody asks for are not kept.
+        keep = call.method in WRITES or call.resource == ("nodeclaims", "")
+        call.tries.append(Try(sent, time.time(), answer.status,
+                              body if keep else b""))
         return answer, body
 
     def _again_later(self, call, headers):

@@ -150,6 +150,7 @@ class Witness:
         self.calm = []              # (from, until) without any fault
         self.faults = []
         self.counts = collections.Counter()
+        self._worlds = {}           # when -> its machines
         self._begin = 0             # of the calls that came since
         self._open = []             # [call, how many tries were judged]
 
@@ -157,9 +158,23 @@ class Witness:
         self.faults.append(text)
         print("VIOLATION", text, flush=True)
 
-    def due(self, sample, name, at):
-        """When the machine of that object is to be released in this world."""
-        everything = machines(sample, *self.times)
+    def world(self, **when):
+        """The machines in that world of the history."""
+        key = tuple(when.items())
+        if key not in self._worlds:
+            self._worlds[key] = machines(self.history.world(**when),
+                                         *self.times)
+        return self._worlds[key]
+
+    def listed(self, call):
+        """The machines in the world of this list."""
+        return self.world(version=int(
+            call.tries[0].answer["metadata"]["resourceVersion"]))
+
+    @staticmethod
+    def due(everything, name, at):
+        """When the machine of that object is to be released, where these are
+        all."""
         it = [m for m in everything for (_, n), _ in m.halves() if n == name]
         if not any(m.claim for m in it):
             everything = []     # it goes by its own time
@@ -244,7 +259,9 @@ class Witness:
                 if c.who == who and c.kind == "read"
                 and c.resource == ("nodeclaims", "")
                 and "continue=" not in c.path
-                and 0 < c.reached < by and c.reached - c.at < CALL_S
+                # It is noted a moment after the last byte was sent.
+                and 0 < c.reached < by + ON_THE_WAY and c.at < by
+                and c.reached - c.at < CALL_S
                 and c.tries[0].status == 200]
 
     def early(self, calls, call, target):
@@ -258,21 +275,21 @@ class Witness:
                 if c.at >= since]
         last = [c for c in mine if c.reached < call.at - ON_THE_WAY][-1:]
         recent = [c for c in mine if c.reached >= call.at - ON_THE_WAY]
-        margins = [c.at - self.due(self.history.world(
-            int(c.tries[0].answer()["metadata"]["resourceVersion"])),
-            target[1], c.at) for c in last + recent]
+        margins = [c.at - self.due(self.listed(c), target[1], c.at)
+                   for c in last + recent]
         self.counts["releases judged"] += 1
         if not margins:
-            self.blame(f"{target[1]}: {call.who} releases "
-                       "without a list of since it was held")
+            self.blame(f"{target[1]}: {call.who} releases, and "
+                       "has got no list since it was held")
         elif max(margins) < -EARLY:
             self.blame(f"{target[1]}: {call.who} releases "
                        f"{-max(margins):.1f} s before the quiet time")
         if any(begin + SEEN < call.at - SEEN and call.at < end
                for begin, end in self.calm):
             self.counts["releases judged without a fault"] += 1
-            due = self.due(self.history.world(came=call.at - SEEN),
-                           target[1], call.at - SEEN)
+            # What became ready since then may be due earlier.
+            due = min(self.due(self.world(came=int(at)), target[1], at)
+                      for at in (call.at - SEEN, call.at))
             if call.at < due - EARLY:
                 self.blame(f"{target[1]}: {call.who} releases "
                            f"{due - call.at:.1f} s early, and saw it")
@@ -286,7 +303,7 @@ class Witness:
             if call.kind != "lease" or call.method == "GET":
                 continue
             for t in list(call.tries):
-                version, spec = t.version(), t.answer().get("spec")
+                version, spec = t.version(), t.answer.get("spec")
                 if version and spec and version not in found:
                     found[version] = (call.who, bool(spec["holderIdentity"]),
                                       t.sent, t.answered)
