@@ -51,11 +51,12 @@ BIN := $(BUILD)/karpenter-node-holder
 DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev \
 	libyaml-dev libssl-dev libgnutls28-dev check ca-certificates git \
 	openssl python3 python3-pytest python3-yaml python3-venv python3-pytest-xdist \
-	python3-jsonpatch
+	valgrind python3-jsonpatch
 
-.PHONY: all help check unit fuzz fuzz-targets fuzz-corpus fuzz-coverage edge daemon programs programs-edge sim sim-quick \
+.PHONY: all help check unit fuzz fuzz-targets fuzz-corpus fuzz-coverage edge \
+	daemon programs programs-edge sim sim-quick \
 	explore explore-quick mutants e2e e2e-long pictures test demo demo-quick \
-	san tsan lint deps certs image install clean format
+	bench instructions san tsan lint deps certs image install clean format
 .SECONDARY:
 
 Q = $(if $(V),,@echo "  $@" && )
@@ -126,6 +127,7 @@ INSTEAD_test_job := state_found state_fresh state_fresh_nodepool \
 	state_fresh_skipped
 INSTEAD_test_notes := state_note state_nodepool_at event_recorder_say log_fields
 INSTEAD_test_event_recorder := clock_now
+INSTEAD_test_kube_wipe := free realloc
 INSTEAD_test_sighting := state_track state_forget state_nodepool \
 	state_nodepool_gone state_disruption_event log_fields log_ratelimit
 INSTEAD_test_health := server_new server_free server_heartbeat_age_ms
@@ -139,7 +141,7 @@ $(VARIANT)/tests/wire/%: tests/unit/wire/%.c $(shared_unit) $(libs_wire)
 $(VARIANT)/tests/daemon/%: tests/unit/daemon/%.c $(shared_unit) $(libs_all)
 	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS))
 $(VARIANT)/tests/edge/%: tests/edge/%.c $(shared_edge) $(libs_edge)
-	$(call link,-Itests,$(ext_edge) $(CHECK_LIBS) -lssl)
+	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS) -lssl)
 $(VARIANT)/tests/edge/test_event_recorder: tests/edge/test_event_recorder.c \
 		$(shared_edge) $(libs_all)
 	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS) -lssl)
@@ -226,7 +228,7 @@ daemon: $(FAST)  ## the whole daemon and its commands against a scripted API ser
 	@HOLDER_FAST=$(word 1,$^) HOLDER=$(word 2,$^) $(PYTEST) -n 2 --dist loadgroup tests/edge
 
 check: deps  ## lint and every test but san, tsan and e2e
-	@$(MAKE) all lint unit sim-quick explore-quick daemon
+	@$(MAKE) all lint unit sim-quick explore-quick instructions daemon
 
 # Seconds for each target, and which targets.
 FUZZ_SECONDS ?= 30
@@ -286,6 +288,21 @@ test: deps  ## check, san, tsan and e2e
 	trap 'kill $$builds 2>/dev/null || :' EXIT; trap 'exit 130' INT TERM; set -e; \
 	$(MAKE) -j$(JOBS) all programs; \
 	for suite in check san tsan e2e; do $(MAKE) $$suite; done
+
+# Programs of the benchmarks: what the libraries can do at best, and clients.
+BENCH := $(patsubst %,$(VARIANT)/bench/%,ceiling handshakes patches)
+$(VARIANT)/bench/%: tests/bench/%.c
+	$(call link,,$(ext_edge) -lssl)
+OPERATIONS := $(VARIANT)/bench/operations
+$(OPERATIONS): tests/bench/operations.c $(libs_all)
+	$(call link,$(call instead,server_new server_free kube_lanes_start),$(ext_edge))
+
+instructions: $(OPERATIONS)  ## count instructions of a review, a watch line, ...; compare with tests/bench/instructions.txt
+	@$(PYTHON) tests/bench/instructions.py $< "$(CC)"
+
+bench: all $(BENCH) $(OPERATIONS)  ## compare with peers: PARTS="webhook spread ..." (none: list them and run a few), ROUNDS=5
+	@tests/deps.sh wrk
+	@BENCH=$(VARIANT)/bench $(PYTHON) tests/bench/bench.py $(PARTS)
 
 demo:  ## one wave of load on real Karpenter, without the holder and with it
 demo-quick:  ## what the holder does, live, on a real API server

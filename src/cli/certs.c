@@ -17,7 +17,8 @@
 static const char usage[] =
 	" certs --out DIR [--dns NAME,...] [--ip IP,...] [--days N]\n"
 	"           [--new-ca]\n"
-	"       %s certs --inspect --cert FILE --key FILE\n\n"
+	"       %s certs --inspect --cert FILE --key FILE\n"
+	"       %s certs --renew [flags]; see its --help\n\n"
 	"Makes a CA and a serving pair: ca.crt, ca.key, tls.crt, tls.key in "
 	"DIR.\nA CA that is there already is used again.\n\n"
 	"Flags:\n"
@@ -229,7 +230,7 @@ certs_make(const struct certs_request *r)
 
 	if (r->help) {
 		(void)printf("Usage: %s", program_name());
-		(void)printf(usage, program_name());
+		(void)printf(usage, program_name(), program_name());
 		return output_code();
 	}
 	if (r->inspect)
@@ -244,6 +245,11 @@ cmd_certs(int argc, char **argv)
 	struct err e;
 	int code;
 
+	/* It shares its flags with serve. */
+	if (argc > 1 && strcmp(argv[1], "--renew") == 0) {
+		argv[1] = "certs --renew";
+		return renew_main(argc - 1, argv + 1, &timing_default);
+	}
 	code = read_request(argc, argv, &r, &e) ? fail_code(&e)
 						: certs_make(&r);
 	request_done(&r);

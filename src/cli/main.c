@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "cmd.h"
 #include "options.h"
@@ -50,9 +53,35 @@ refuse_command(const char *name)
 	return fail_code(&e);
 }
 
+/* With one of these closed, the next file or connection would get its number,
+ * and what is printed would go into it.  What stands in for it fails as a
+ * closed one does.  Returns false if there is no /dev/null. */
+static bool
+open_standard_files(void)
+{
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0 &&
+		    open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
+			return false;
+	return true;
+}
+
+/* Nobody with our user may read keys and tokens from our memory, and no core
+ * file has them.  The leak sanitizer has to read it. */
+static void
+hide_memory(void)
+{
+#ifndef __SANITIZE_ADDRESS__
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+#endif
+}
+
 int
 main(int argc, char **argv)
 {
+	if (!open_standard_files())
+		return CMD_FAILED;
+	hide_memory();
 	if (argc < 2)
 		return refuse_command(NULL);
 	for (size_t i = 0; i < COMMANDS_N; i++)

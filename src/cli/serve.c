@@ -11,25 +11,60 @@ static const char usage[] =
 	"Answers admission reviews, holds what scales up and releases it when "
 	"quiet.\nRuns until SIGTERM; holds stay.\n";
 
+static const char usage_renew[] =
+	"certs --renew [--config FILE] [--kubeconfig FILE] [--context NAME] "
+	"[flags]\n\n"
+	"Keeps a CA and the serving pair in a Secret, and the CA in the "
+	"webhook's caBundle.\nRuns until SIGTERM.  Of the configuration "
+	"selfSigned and logging count.\n";
+
+typedef int run_command(const struct config *c, struct kubeconfig *access,
+			const struct timing *t);
+
+static int
+run_daemon(struct options *o, run_command *run, const struct timing *t)
+{
+	struct kubeconfig access = {0};
+	struct err e;
+
+	if (access_find(o->kubeconfig, o->context, &access, &e))
+		return fail_code(&e);
+	if (access_namespace(&o->config, &access, &e)) {
+		kubeconfig_done(&access);
+		return fail_code(&e);
+	}
+	log_open(o->config.log_text ? LOG_TEXT : LOG_JSON,
+		 (enum log_level)o->config.log_level);
+	for (size_t i = 0; i < o->warnings_n; i++)
+		LOG(LOG_WARN, "configuration", LS("warning", o->warnings[i]));
+	return run(&o->config, &access, t);
+}
+
+int
+renew_main(int argc, char **argv, const struct timing *t)
+{
+	static struct options o;	/* too large for a stack */
+	struct err e;
+	int rc = options_parse(argc, argv, usage_renew, &o, &e);
+
+	if (rc == 1)
+		return output_code();
+	if (rc < 0)
+		return fail_code(&e);
+	o.config.self_signed.enabled = true;
+	return run_daemon(&o, serve_renew, t);
+}
+
 int
 cmd_serve(int argc, char **argv)
 {
 	static struct options o;	/* too large for a stack */
-	struct kubeconfig access = {0};
 	struct err e;
 	int rc = options_parse(argc, argv, usage, &o, &e);
 
 	if (rc == 1)
 		return output_code();
-	if (rc < 0 || access_find(o.kubeconfig, o.context, &access, &e))
+	if (rc < 0)
 		return fail_code(&e);
-	if (access_namespace(&o.config, &access, &e)) {
-		kubeconfig_done(&access);
-		return fail_code(&e);
-	}
-	log_open(o.config.log_text ? LOG_TEXT : LOG_JSON,
-		 (enum log_level)o.config.log_level);
-	for (size_t i = 0; i < o.warnings_n; i++)
-		LOG(LOG_WARN, "configuration", LS("warning", o.warnings[i]));
-	return serve_run(&o.config, &access, &timing_default);
+	return run_daemon(&o, serve_run, &timing_default);
 }

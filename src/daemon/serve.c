@@ -56,7 +56,9 @@ struct serve {
 	struct cert_renewer *renewer;	/* NULL: others renew the pair */
 	char namespace_name[64];
 	unsigned connections_max;	/* of the webhook, at most ever */
-	bool serves;		/* the start has succeeded */
+	bool renews_only;	/* `certs --renew`: the one worker is the
+				   renewer, and there is no server */
+	bool serves;		/* the servers have started */
 	int64_t stopping_ms;	/* boot time at which the stop began */
 	unsigned cut;		/* connections open at the end */
 };
@@ -149,9 +151,11 @@ start_kube(struct serve *v, struct kubeconfig *access, struct err *e)
 	if (access->namespace_ != NULL)
 		(void)snprintf(v->namespace_name, sizeof(v->namespace_name),
 			       "%s", access->namespace_);
-	*access = (struct kubeconfig){0};
 	v->kube = kube_new(&o, e);
-	return v->kube == NULL ? -1 : 0;
+	if (v->kube == NULL)
+		return -1;
+	*access = (struct kubeconfig){0};
+	return 0;
 }
 
 static int
@@ -225,8 +229,6 @@ make_renewer(struct serve *v, struct err *e)
 		.timing = v->timing,
 	};
 
-	if (!v->config->self_signed.enabled)
-		return 0;
 	v->renewer = cert_renewer_new(&o, &v->workers[WORKER_RENEWER], e);
 	return v->renewer == NULL ? -1 : 0;
 }
@@ -257,9 +259,9 @@ static int
 make_workers(struct serve *v, struct err *e)
 {
 	if (make_elector(v, e) || make_watchers(v, e) || make_teller(v, e) ||
-	    make_sweeper(v, e) || make_renewer(v, e))
+	    make_sweeper(v, e))
 		return -1;
-	return 0;
+	return v->config->self_signed.enabled ? make_renewer(v, e) : 0;
 }
 
 static int
@@ -277,6 +279,14 @@ start(struct serve *v, struct kubeconfig *access, struct err *e)
 	struct memory m = memory_divide(v->config->memory_limit,
 					v->config->patch_concurrency, 0);
 
+	if (v->renews_only) {
+		v->shared = state_new(&v->config->rules, 1, e);
+		if (v->shared == NULL || start_kube(v, access, e) ||
+		    make_renewer(v, e) || start_workers(v, e))
+			return -1;
+		LOG(LOG_INFO, "renewing", LS("version", HOLDER_VERSION));
+		return 0;
+	}
 	v->connections_max = hook_places(m.connections_max);
 	v->shared = state_new(&v->config->rules, m.machines_max, e);
 	if (v->shared == NULL || start_kube(v, access, e) ||
@@ -414,6 +424,27 @@ loop(struct serve *v)
 	    LS("signal", sig == SIGTERM ? "SIGTERM" : "SIGINT"));
 }
 
+/* No kubelet probes the renewer, which has no port.  If it is stuck, the
+ * process ends, and the kubelet starts it again. */
+static void
+loop_renewing(struct serve *v)
+{
+	int sig = 0;
+
+	while (sig == 0) {
+		(void)log_flush();
+		sig = wait_signal(&v->signals, v->timing->cert_ms);
+		if (!worker_is_well(&v->workers[WORKER_RENEWER],
+				    v->timing->heart_ms)) {
+			LOG(LOG_ERROR, "the renewer is stuck, exiting");
+			(void)log_flush();
+			_exit(1);
+		}
+	}
+	LOG(LOG_INFO, "stopping",
+	    LS("signal", sig == SIGTERM ? "SIGTERM" : "SIGINT"));
+}
+
 /* Gives a slow reader of stderr some time to take the last lines. */
 static void
 last_lines(void)
@@ -424,26 +455,43 @@ last_lines(void)
 		(void)usleep(10000);
 }
 
-int
-serve_run(const struct config *c, struct kubeconfig *access,
-	  const struct timing *t)
+static int
+run(struct serve *v, struct kubeconfig *access, void (*loop_of)(struct serve *))
 {
-	struct serve v = {.config = c, .timing = t};
 	struct err e = {0};
 	int rc;
 
 	spare_memory();
 	raise_files();
-	block_signals(&v.signals);
-	rc = start(&v, access, &e);
+	block_signals(&v->signals);
+	rc = start(v, access, &e);
 	if (rc == 0)
-		loop(&v);
+		loop_of(v);
 	else
 		LOG(LOG_ERROR, "cannot start", LS("err", e.text));
-	stop(&v);
-	free_all(&v);
+	stop(v);
+	free_all(v);
+	kubeconfig_done(access);
 	if (rc == 0)
-		LOG(LOG_INFO, "stopped", LI("connectionsCut", v.cut));
+		LOG(LOG_INFO, "stopped", LI("connectionsCut", v->cut));
 	last_lines();
 	return rc == 0 ? 0 : 1;
+}
+
+int
+serve_run(const struct config *c, struct kubeconfig *access,
+	  const struct timing *t)
+{
+	struct serve v = {.config = c, .timing = t};
+
+	return run(&v, access, loop);
+}
+
+int
+serve_renew(const struct config *c, struct kubeconfig *access,
+	    const struct timing *t)
+{
+	struct serve v = {.config = c, .timing = t, .renews_only = true};
+
+	return run(&v, access, loop_renewing);
 }

@@ -12,4 +12,9 @@
 int serve_run(const struct config *c, struct kubeconfig *access,
 	      const struct timing *t);
 
+/* The same for `certs --renew`: the certificate renewer alone, without a Lease
+ * and without a port.  Two of them at once cost each other retries. */
+int serve_renew(const struct config *c, struct kubeconfig *access,
+		const struct timing *t);
+
 #endif

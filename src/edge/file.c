@@ -57,6 +57,8 @@ file_read(const char *path, size_t bytes_max, char **out, size_t *n,
 
 	(void)close(fd);
 	if (got < 0 || (size_t)got > bytes_max) {
+		if (got > 0)
+			explicit_bzero(bytes, (size_t)got);
 		free(bytes);
 		return -1;
 	}

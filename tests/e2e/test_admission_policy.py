@@ -24,7 +24,7 @@ POLICIES = GROUP + "/mutatingadmissionpolicies"
 BINDINGS = GROUP + "/mutatingadmissionpolicybindings"
 LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{NAME}/leases"
 WORD = "created"        # the mark of a policy, which has no clock
-GATHERED = ("high-availability", "least-privilege", "admission-policy")
+GATHERED = ("high-availability", "admission-policy")
 
 
 def render(plane, folder, resource, components, **fields):
@@ -429,8 +429,7 @@ def restored(policy, objects):
 
 def test_a_hold_comes_and_goes(plane, gathered, policy, without_webhook,
                                karpenter, view):
-    """There is no webhook and no certificate, and the other components are in
-    force."""
+    """There is no webhook and no certificate, and the rest is in force."""
     old = karpenter.settled(20)
     plane.many(lambda m: plane.patch(NODES, m.node, {"metadata": {
         "annotations": {HOLD: None, MARK: None}}}), old)
@@ -440,7 +439,7 @@ def test_a_hold_comes_and_goes(plane, gathered, policy, without_webhook,
     ready(holder, gathered)
     assert holder.probe("/readyz")[0] == 500
     view.wait_clear(nodes(old) + claims(old + theirs), 20)
-    # least-privilege is in force for the very token that the holder uses.
+    # The policy of base is in force for the very token that the holder uses.
     assert plane.request("PATCH", f"{NODES}/{old[0].node}", {"metadata": {
         "labels": {"a": "b"}}}, user=holder.account)[0] == 403
 

@@ -8,6 +8,7 @@ their own CRDs.
 """
 import base64
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -32,10 +33,11 @@ UNINSTALL = NAME + "-uninstall"
 DEPLOY = REPO / "deploy"
 OVERLAYS = ("default", "demo", "eks", "self-signed")
 COMPONENTS = ("admission-policy", "cert-manager", "dedicated-nodes",
-              "high-availability", "least-privilege", "network-policy",
-              "prometheus", "self-signed")
+              "high-availability", "network-policy", "prometheus",
+              "self-signed")
 OTHERS = ("cert-manager-crds", "prometheus-operator-crds")
 ACCOUNT = f"system:serviceaccount:{NAME}:{NAME}"
+RENEWER = NAME + "-renewer"
 CLASS = "karpenter-node-holder.io/replacement"
 CLASS_UID = CLASS + "-uid"
 
@@ -49,7 +51,7 @@ def plane(plane_programs, build_programs):
     """Replaces the session's plane by one with an audit log of the holder."""
     build_programs(*OTHERS)
     with ControlPlane(name="deploy", audit=[
-            {"level": "Metadata", "users": [ACCOUNT]},
+            {"level": "Metadata", "users": [ACCOUNT, f"{ACCOUNT}-renewer"]},
             {"level": "None"}]) as plane:
         plane.install_crds()
         for folder in OTHERS:
@@ -224,8 +226,11 @@ def test_what_is_in_which_overlay(built):
     default, demo, eks = (kinds(built[n]) for n in ("default", "demo", "eks"))
     assert {"Certificate", "Issuer", "PodDisruptionBudget"} <= default
     assert find(built["default"], "Deployment")["spec"]["replicas"] == 2
-    assert eks - default == {"NetworkPolicy", "ValidatingAdmissionPolicy",
-                             "ValidatingAdmissionPolicyBinding"}
+    assert eks - default == {"NetworkPolicy"}
+    for objects in built.values():
+        assert find(objects, "ValidatingAdmissionPolicyBinding")["spec"] == {
+            "policyName": NAME, "validationActions": ["Deny"]}
+        assert find(objects, "ValidatingAdmissionPolicy")
     assert demo < default
     assert find(built["demo"], "Deployment")["spec"]["replicas"] == 1
     assert default - kinds(built["self-signed"]) == {"Certificate", "Issuer"}
@@ -254,6 +259,12 @@ def test_each_component_alone(plane, overlay, name):
     check_labels(objects)
     with installed(plane, objects):
         assert identities(stored(plane, objects)) == identities(objects)
+
+
+def test_a_component_that_is_part_of_base_now(plane, overlay):
+    """Overlays that name it are built as before."""
+    assert render(plane, overlay("base", ["least-privilege"])) == \
+        render(plane, DEPLOY / "base")
 
 
 def test_labels(plane, overlay):
@@ -308,8 +319,10 @@ def check_namespace(objects, namespace):
         else:
             assert where == namespace, o
         for subject in o.get("subjects", []):
-            assert subject == {"kind": "ServiceAccount", "name": NAME,
-                               "namespace": namespace}
+            assert subject == {
+                "kind": "ServiceAccount", "namespace": namespace,
+                "name": RENEWER if o["metadata"]["name"] == SELF_SIGNED
+                else NAME}
     find(objects, "Namespace", namespace)
     assert find(objects, "Role", EVENTS) and find(
         objects, "RoleBinding", EVENTS)
@@ -322,12 +335,12 @@ def check_namespace(objects, namespace):
         assert find(objects, "MutatingWebhookConfiguration")["metadata"][
             "annotations"]["cert-manager.io/inject-ca-from"] == \
             f"{namespace}/{NAME}"
-    if "ValidatingAdmissionPolicy" in kinds(objects):
-        condition, = find(objects, "ValidatingAdmissionPolicy")["spec"][
-            "matchConditions"]
-        assert condition["expression"] == (
-            "request.userInfo.username == "
-            f"'system:serviceaccount:{namespace}:{NAME}'")
+    for o in objects:
+        if o["kind"] == "ValidatingAdmissionPolicy":
+            condition, = o["spec"]["matchConditions"]
+            assert condition["expression"].startswith(
+                "request.userInfo.username.startsWith("
+                f"'system:serviceaccount:{namespace}:')")
 
 
 @pytest.mark.parametrize("name", OVERLAYS)
@@ -365,6 +378,47 @@ def test_another_namespace(plane, overlay, built, name):
                               "verb": verb, "group": group,
                               "resource": resource, "namespace": where}}})
             assert review["status"]["allowed"] == granted, (verb, resource)
+
+
+@pytest.mark.parametrize("layers, account", [
+    ([{"namespace": "platform"}], f"platform:{NAME}"),
+    ([{"namePrefix": "x-"}], f"{NAME}:x-{NAME}"),
+    ([{"nameSuffix": "-y"}], f"{NAME}:{NAME}-y"),
+    ([{"namespace": "platform"}, {"namePrefix": "x-", "nameSuffix": "-y"}],
+     f"platform:x-{NAME}-y")],
+    ids=["namespace", "prefix", "suffix", "all"])
+def test_the_policy_stays_in_force(plane, clean, overlay, layers, account):
+    """Under other names than ours it limits the account that the Pods have."""
+    folder = "overlays/eks"
+    for fields in layers:
+        folder = overlay(folder, **fields)
+    objects = [o for o in render(plane, folder)
+               if o["kind"] != "MutatingWebhookConfiguration"]
+    deployment, = (o for o in objects if o["kind"] == "Deployment")
+    assert account == ":".join((
+        deployment["metadata"]["namespace"],
+        deployment["spec"]["template"]["spec"]["serviceAccountName"]))
+    with installed(plane, objects):
+        user = plane.service_account(*account.split(":"))
+        policy_in_force(plane, user)
+        plane.create(NODES, node_body("n"))
+        status, answer = plane.request(
+            "PATCH", f"{NODES}/n?fieldManager={NAME}", annotated(**MINE),
+            user=user)
+        assert status == 200, answer
+        # Others in that namespace are not limited.
+        other = plane.identity(
+            f"system:serviceaccount:{account.split(':')[0]}:karpenter",
+            "system:masters")
+        assert plane.request("PATCH", f"{NODES}/n", {"metadata": {"labels": {
+            "a": "b"}}}, user=other)[0] == 200
+
+
+def test_a_namespace_and_a_prefix_at_once_are_refused(plane, overlay):
+    """deploy/namespace would not find its objects."""
+    said = refused(plane, overlay("overlays/default", namespace="platform",
+                                  namePrefix="x-"))
+    assert "namespace-alone-is-not-enough" in said
 
 
 def refused(plane, folder):
@@ -574,7 +628,7 @@ def test_the_holder_takes_the_configuration(built, name, tmp_path):
 def check_self_signed(objects, spec, effective, wanted):
     """Names and rights match.  No key of the Secret that belongs to a CA is
     mounted."""
-    assert effective["enabled"] is wanted
+    assert effective["enabled"] is False    # certs --renew does it
     volume, = (v["secret"] for v in spec["volumes"] if v["name"] == "tls")
     assert volume["secretName"] == effective["secret"] and volume["optional"]
     assert effective["configuration"] == find(
@@ -582,9 +636,18 @@ def check_self_signed(objects, spec, effective, wanted):
     assert effective["service"] == find(objects, "Service")["metadata"]["name"]
     assert [i["key"] for i in volume["items"]] == ["tls.crt", "tls.key"]
     if not wanted:
-        assert not [o for o in objects if "Role" in o["kind"]
-                    and o["metadata"]["name"] == SELF_SIGNED]
+        assert not [o for o in objects if o["kind"] != "Issuer" and
+                    o["metadata"]["name"] in (SELF_SIGNED, RENEWER)]
         return
+    renewer = find(objects, "Deployment", RENEWER)["spec"]["template"]["spec"]
+    assert renewer["serviceAccountName"] == RENEWER
+    container, = renewer["containers"]
+    assert container["args"] == ["certs", "--renew", "--config",
+                                 "/config/config.yaml"]
+    assert container["image"] == spec["containers"][0]["image"]
+    assert "ports" not in container
+    assert renewer["volumes"] == [
+        v for v in spec["volumes"] if v["name"] == "config"]
     assert find(objects, "Role", SELF_SIGNED)["rules"][1]["resourceNames"] == \
         [effective["secret"]]
     rule, = find(objects, "ClusterRole", SELF_SIGNED)["rules"]
@@ -776,41 +839,257 @@ def test_no_right_is_missing_and_none_unused(plane, clean, limited, karpenter,
                       f"{NAME}/leases/{NAME}")
 
 
-def test_the_rights_for_certificates_of_its_own(plane, clean, limited, built):
-    """From nothing to a pair: all of these rights are used as well, and none
-    is missing.
-    """
-    more = [o for o in built["self-signed"]
-            if o["metadata"]["name"] == SELF_SIGNED
-            or o["kind"] == "MutatingWebhookConfiguration"]
-    own = granted(more)
-    assert {verb for *_, verb in own} == {"create", "get", "patch"}
-    with installed(plane, more):
-        holder = Deployed(plane, leaderElection={
-            "enabled": True, "namespace": NAME}, selfSigned={
-                "enabled": True, "duration": "60s"})
-        secret = f"{NAMESPACES}/{NAME}/secrets/{TLS}"
-        plane.request("DELETE", secret)
-        for path in (secret, f"{WEBHOOKS}/{NAME}"):
-            until(lambda: plane.request("GET", path, user=holder.account)[0]
-                  != 403, 20, "the rights in force")
-        time.sleep(0.2)     # an event is written after its answer
-        begin = len(plane.audited())
+class Renewer(Holder):
+    """The component's Deployment, with its account and its rights."""
 
-        def seen():
-            return plane.audited()[begin:]
-        try:
-            holder.start()
-            until(lambda: "tls.crt" in (plane.request(
-                "GET", secret)[1].get("data") or {}), 20, "minted")
-            until(lambda: own <= {used(e) for e in seen()}, 15, "all used")
-            assert {used(e) for e in seen()} <= own | granted(limited)
-            check_nothing_denied(seen())
-        finally:
-            holder.process and holder.kill9()
-            for path in (secret, "/apis/coordination.k8s.io/v1/namespaces/"
-                         f"{NAME}/leases/{NAME}"):
-                plane.request("DELETE", path)
+    command = ("certs", "--renew")
+
+    def _install(self):
+        self.account = self.plane.service_account(NAME, RENEWER)
+        self.plane.write_kubeconfig(self.kubeconfig, self.account)
+
+
+SECRETS = f"{NAMESPACES}/{NAME}/secrets"
+
+
+@pytest.fixture(scope="module")
+def renewing(plane, limited, built):
+    """What the component adds, and the webhook."""
+    more = [o for o in built["self-signed"]
+            if o["metadata"]["name"] in (SELF_SIGNED, RENEWER)
+            or o["kind"] == "MutatingWebhookConfiguration"]
+    with installed(plane, more):
+        account = plane.service_account(NAME, RENEWER)
+        for path in (f"{SECRETS}/{TLS}", f"{WEBHOOKS}/{NAME}"):
+            until(lambda: plane.request("GET", path, user=account)[0]
+                  != 403, 20, "the rights in force")
+        until(lambda: "the renewer may" in str(plane.request(
+            "POST", f"{SECRETS}?dryRun=All", a_secret(name="other"),
+            user=account)[1]), 20, "the policy in force")
+        yield more
+        plane.request("DELETE", f"{SECRETS}/{TLS}")
+
+
+def test_the_rights_for_certificates_of_its_own(plane, clean, renewing):
+    """From nothing to a pair: all of these rights are used, and none is
+    missing.  The account that answers the API server has none of them."""
+    own = granted(renewing)
+    assert {verb for *_, verb in own} == {"create", "get", "patch"}
+    for method, path, body in (
+            ("GET", f"{SECRETS}/{TLS}", None),
+            ("POST", SECRETS, a_secret()),
+            ("PATCH", f"{SECRETS}/{TLS}", {"data": {}}),
+            ("GET", f"{WEBHOOKS}/{NAME}", None),
+            ("PATCH", f"{WEBHOOKS}/{NAME}", {"webhooks": []})):
+        assert plane.request(method, path, body, user=plane.service_account(
+            NAME, NAME))[0] == 403, (method, path)
+    renewer = Renewer(plane, leaderElection={"namespace": NAME},
+                      selfSigned={"duration": "60s"})
+    plane.request("DELETE", f"{SECRETS}/{TLS}")
+    time.sleep(0.2)     # an event is written after its answer
+    begin = len(plane.audited())
+
+    def seen():
+        return [e for e in plane.audited()[begin:]
+                if e["user"]["username"].endswith(RENEWER)]
+    try:
+        renewer.start(wait=False)
+        until(lambda: (plane.request("GET", f"{SECRETS}/{TLS}")[1].get(
+            "data") or {}).get("tls.crt"), 20, "minted")
+        until(lambda: own <= {used(e) for e in seen()}, 15, "all used")
+        assert {used(e) for e in seen()} == own
+        check_nothing_denied(seen())
+    finally:
+        renewer.process and renewer.kill9()
+
+
+# A stolen renewer
+
+def a_secret(name=TLS, kind="kubernetes.io/tls", **more):
+    metadata = {"name": name, **more.pop("metadata", {})}
+    return {"apiVersion": "v1", "kind": "Secret", "type": kind,
+            "metadata": metadata,
+            "data": {"tls.crt": "", "tls.key": ""}, **more}
+
+
+def rule(**changes):
+    return [{"op": "replace", "path": f"/webhooks/0/rules/0/{k}", "value": v}
+            for k, v in changes.items()]
+
+
+def hook(place, value, op="add"):
+    return [{"op": op, "path": f"/webhooks/0/{place}", "value": value}]
+
+
+EVERYWHERE = {"matchExpressions": [{"key": "a", "operator": "Exists"}]}
+# what is tried on the webhook configuration
+CONFIGURED = {
+    "rules": rule(apiGroups=["*"], apiVersions=["*"], resources=["*/*"],
+                  scope="*"),
+    "operations": rule(operations=["*"]),
+    "another rule": hook("rules/-", {
+        "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
+        "resources": ["pods"], "scope": "*"}),
+    "no rule": [{"op": "remove", "path": "/webhooks/0/rules"}],
+    "fails closed": hook("failurePolicy", "Fail"),
+    "another service": hook("clientConfig/service/name", "mine"),
+    "another namespace": hook("clientConfig/service/namespace", "default"),
+    "another path": hook("clientConfig/service/path", "/"),
+    "another port": hook("clientConfig/service/port", 8443),
+    "a URL": [{"op": "remove", "path": "/webhooks/0/clientConfig/service"},
+              *hook("clientConfig/url", "https://example.com")],
+    "its name": hook("name", "a.example.com"),
+    "conditions": hook("matchConditions", []),
+    "one condition": hook("matchConditions/0/expression", "true"),
+    "timeout": hook("timeoutSeconds", 30),
+    "side effects": hook("sideEffects", "NoneOnDryRun"),
+    "policy of matches": hook("matchPolicy", "Exact"),
+    "namespaces": hook("namespaceSelector", EVERYWHERE),
+    "objects": hook("objectSelector", EVERYWHERE),
+    "reinvoked": hook("reinvocationPolicy", "Never"),
+    "a second webhook": [{"op": "copy", "from": "/webhooks/0",
+                          "path": "/webhooks/1"},
+                         {"op": "replace", "path": "/webhooks/1/name",
+                          "value": "b.example.com"}],
+    "no webhook": [{"op": "remove", "path": "/webhooks"}],
+    "beside caBundle": [*hook("clientConfig/caBundle", "Y2E="),
+                        *hook("failurePolicy", "Fail")],
+    "a label": [{"op": "add", "path": "/metadata/labels/a", "value": "b"}],
+    "an annotation": [{"op": "add", "path": "/metadata/annotations",
+                       "value": {"cert-manager.io/inject-ca-from": "a/b"}}],
+    "a finalizer": [{"op": "add", "path": "/metadata/finalizers",
+                     "value": ["example.com/a"]}],
+    "an owner": [{"op": "add", "path": "/metadata/ownerReferences", "value": [
+        {"apiVersion": "v1", "kind": "Node", "name": "a", "uid": "b"}]}],
+    "generateName": [{"op": "add", "path": "/metadata/generateName",
+                      "value": "a-"}],
+    "no managedFields": {"metadata": {"managedFields": [{}]}},
+}
+TOKEN = "kubernetes.io/service-account-token"
+OF = {"annotations": {"kubernetes.io/service-account.name": NAME}}
+# Secrets that it may not make
+MADE = {
+    "another name": a_secret("mine"),
+    "any name": a_secret(None, metadata={"generateName": TLS}),
+    "Opaque": a_secret(kind="Opaque"),
+    "a token": a_secret(kind=TOKEN, metadata=OF),
+    "a token, another name": a_secret("mine", TOKEN, metadata=OF),
+    "a token of bootstrap": a_secret(kind="bootstrap.kubernetes.io/token"),
+    "other keys": a_secret(data={"tls.crt": "", "tls.key": "", "a": ""}),
+    "an annotation": a_secret(metadata=OF),
+    "a finalizer": a_secret(metadata={"finalizers": ["example.com/a"]}),
+    "an owner": a_secret(metadata={"ownerReferences": [{
+        "apiVersion": "v1", "kind": "Node", "name": "a", "uid": "b"}]}),
+    "immutable": a_secret(immutable=True),
+}
+# what is tried on its own Secret
+WRITTEN = {
+    "another key": {"data": {"a": "YQ=="}},
+    "a label": {"metadata": {"labels": {"a": "b"}}},
+    "an annotation": {"metadata": OF},
+    "a finalizer": {"metadata": {"finalizers": ["example.com/a"]}},
+    "immutable": {"immutable": True},
+    "no CA": {"data": {"ca.crt": None}},
+}
+BINDING = {"apiVersion": "rbac.authorization.k8s.io/v1",
+           "kind": "ClusterRoleBinding", "metadata": {"name": "mine"},
+           "roleRef": {"apiGroup": "rbac.authorization.k8s.io",
+                       "kind": "ClusterRole", "name": "cluster-admin"},
+           "subjects": [{"kind": "ServiceAccount", "name": RENEWER,
+                         "namespace": NAME}]}
+
+
+@pytest.fixture
+def admin_renewer(plane, renewing):
+    """RBAC allows the renewer everything, so that only the policy stops it."""
+    rbac = BINDING["roleRef"]["apiGroup"]
+    path = f"/apis/{rbac}/v1/clusterrolebindings"
+    plane.create(path, {**BINDING, "metadata": {"name": "renewer"}})
+    account = plane.service_account(NAME, RENEWER)
+    until(lambda: plane.request("GET", "/api/v1/secrets",
+                                user=account)[0] == 200, 10, "cluster-admin")
+    yield account
+    plane.delete(path, "renewer")
+
+
+def test_a_stolen_renewer(plane, clean, admin_renewer):
+    """Whatever RBAC says, it may write caBundle and its Secret alone."""
+    calls = 0
+    manager = f"?fieldManager={NAME}"
+
+    def refused(method, path, body, what):
+        nonlocal calls
+        status, answer = plane.request(method, path, body,
+                                       user=admin_renewer)
+        # base's policy limits it on Nodes as well.
+        assert status == 403 and re.search("the (renewer|holder) may", str(
+            answer)), (what, status, answer)
+        calls += 1
+    configuration = f"{WEBHOOKS}/{NAME}"
+    was = plane.get(WEBHOOKS, NAME)
+    for what, body in CONFIGURED.items():
+        refused("PATCH", configuration + manager, body, what)
+    # Fields would belong to whoever it names.
+    bundle = hook("clientConfig/caBundle", "Y2E=")
+    refused("PATCH", configuration + "?fieldManager=kubectl", bundle, "who")
+    refused("DELETE", configuration, None, "deletes it")
+    refused("POST", WEBHOOKS, {
+        "apiVersion": was["apiVersion"], "kind": was["kind"],
+        "metadata": {"name": "mine"}, "webhooks": was["webhooks"]}, "another")
+    assert plane.get(WEBHOOKS, NAME) == was
+    plane.request("DELETE", f"{SECRETS}/{TLS}")
+    for what, body in MADE.items():
+        refused("POST", SECRETS + manager, body, what)
+    refused("POST", f"{NAMESPACES}/default/secrets{manager}", a_secret(),
+            "another namespace")
+    path = f"{SECRETS}/{TLS}"
+    plane.create(SECRETS + manager, a_secret(
+        data={"tls.crt": "", "tls.key": "", "ca.crt": "Y2E="}),
+        user=admin_renewer)
+    for what, body in WRITTEN.items():
+        refused("PATCH", path + manager, body, what)
+    refused("DELETE", path, None, "deletes it")
+    plane.create(NODES, node_body("n"))
+    for method, to, body in (
+            ("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+             BINDING),
+            ("PATCH", f"{NODES}/n{manager}", annotated(**MINE)),
+            ("PATCH", f"{NODES}/n/status{manager}", {"status": {}}),
+            ("DELETE", f"{NODES}/n", None),
+            ("POST", f"{NAMESPACES}/{NAME}/serviceaccounts/{NAME}/token",
+             {"apiVersion": "authentication.k8s.io/v1",
+              "kind": "TokenRequest", "spec": {}}),
+            ("POST", f"{NAMESPACES}/{NAME}/configmaps", {
+                "apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": {"name": TLS}}),
+            ("PATCH", f"/apis/apps/v1/namespaces/{NAME}/deployments/{NAME}",
+             {"spec": {"replicas": 0}}),
+            ("DELETE", f"{NAMESPACES}/{NAME}/serviceaccounts/{NAME}", None)):
+        refused(method, to, body, (method, to))
+    # This is all that it may do.
+    for to, body in ((configuration, bundle),
+                     (configuration, hook("clientConfig/caBundle", "YQ==")),
+                     (path, {"data": {"ca.key": "YQ==", "tls.crt": "YQ=="}})):
+        status, answer = plane.request("PATCH", to + manager, body,
+                                       user=admin_renewer)
+        assert status == 200 or "PEM" in str(answer), (body, answer)
+    print(f"{calls} calls refused")
+    assert calls >= 40
+
+
+def test_the_renewer_in_another_namespace(plane, overlay):
+    objects = [o for o in render(plane, overlay(
+        "overlays/self-signed", namespace="platform"))
+        if o["kind"] != "MutatingWebhookConfiguration"]
+    secrets = f"{NAMESPACES}/platform/secrets"
+    with installed(plane, objects):
+        account = plane.service_account("platform", RENEWER)
+        until(lambda: "the renewer may" in str(plane.request(
+            "POST", f"{secrets}?dryRun=All", a_secret("other"),
+            user=account)[1]), 20, "the policy in force")
+        status, answer = plane.request(
+            "POST", f"{secrets}?dryRun=All", a_secret(), user=account)
+        assert status == 201, answer
 
 
 MINE = {HOLD: "true", MARK: stamp(0)}
@@ -827,6 +1106,7 @@ REFUSED = {
     "finalizer": {"metadata": {"finalizers": ["example.com/a"]}},
     "owner": {"metadata": {"ownerReferences": [{
         "apiVersion": "v1", "kind": "Node", "name": "a", "uid": "b"}]}},
+    "generateName": {"metadata": {"generateName": "a-"}},
     "other annotation": annotated(**{"example.com/a": "b"}),
     "other annotation changed": annotated(**{"example.com/kept": "b"}),
     "other annotation removed": annotated(**{"example.com/kept": None}),
@@ -858,6 +1138,31 @@ def everything(plane, limited):
     plane.delete(rbac, "everything")
 
 
+@pytest.fixture
+def former_key(plane, limited):
+    """One that is in the policy's list of holds beside the present one."""
+    policies = "/apis/admissionregistration.k8s.io/v1/" \
+        "validatingadmissionpolicies"
+    key = "example.com/former-hold"
+    place = "/spec/variables/0"
+    was = plane.get(policies, NAME)["spec"]["variables"][0]
+    assert was["name"] == "holds"
+    plane.patch(policies, NAME, [
+        {"op": "replace", "path": place, "value": {
+            "name": "holds", "expression": f"['{HOLD}', '{key}']"}}],
+        JSONPATCH)
+    account = plane.service_account(NAME, NAME)
+    plane.create(NODES, node_body("probe"))
+    until(lambda: plane.request(
+        "PATCH", f"{NODES}/probe?dryRun=All&fieldManager={NAME}", annotated(**{
+            key: "true", MARK: stamp(0), HELD_KEY: key + "=true"}),
+        user=account)[0] == 200, 20, "the former key is known")
+    plane.delete(NODES, "probe")
+    yield key
+    plane.patch(policies, NAME, [
+        {"op": "replace", "path": place, "value": was}], JSONPATCH)
+
+
 @pytest.mark.parametrize("path", [NODES, CLAIMS], ids=["Node", "NodeClaim"])
 class TestLeastPrivilege:
     @pytest.fixture
@@ -874,7 +1179,8 @@ class TestLeastPrivilege:
         return make
 
     def attempt(self, plane, path, body, user, name="n"):
-        return plane.request("PATCH", f"{path}/{name}", body, user=user)
+        return plane.request("PATCH", f"{path}/{name}?fieldManager={NAME}",
+                             body, user=user)
 
     def refused(self, plane, path, body, user, name="n"):
         status, answer = self.attempt(plane, path, body, user, name)
@@ -883,7 +1189,11 @@ class TestLeastPrivilege:
             "the holder may" in answer["message"], (body, status, answer)
 
     def test_refused(self, plane, path, make, account):
-        was = make()
+        make()
+        for body in (*REFUSED.values(), *SPECS[path]):
+            self.refused(plane, path, body, account)
+        # Without managedFields, which would show most of it as well.
+        was = plane.patch(path, "n", {"metadata": {"managedFields": [{}]}})
         for body in (*REFUSED.values(), *SPECS[path]):
             self.refused(plane, path, body, account)
         assert self.attempt(plane, path, TAINT, account)[0] in (403, 422)
@@ -900,7 +1210,7 @@ class TestLeastPrivilege:
         make()
         for body in (annotated(**MINE),                       # hold
                      annotated(**{HOLD: None, MARK: None}),   # clear
-                     annotated(**MINE, **{HELD_KEY: "a=b"}),
+                     annotated(**MINE, **{HELD_KEY: HOLD + "=true"}),
                      annotated(**{MARK: None}),  # taken over by a person
                      annotated(**{HELD_KEY: None}),
                      annotated(**{CLASS: "Underutilized",
@@ -922,6 +1232,91 @@ class TestLeastPrivilege:
         # The value of ours is not changed either.
         plane.patch(path, "n", annotated(**MINE))
         self.refused(plane, path, annotated(**{HOLD: "false"}), account)
+
+    def test_a_hold_under_a_former_key(self, plane, path, make, account,
+                                       former_key):
+        """A person's stays, and ours under that key can be cleared."""
+        both = {former_key: "true", **MINE}
+        make(both)
+        for body in (annotated(**{former_key: None}),
+                     annotated(**{former_key: "false"}),
+                     annotated(**{former_key: None, HOLD: None, MARK: None}),
+                     # The mark stands for another hold from then on.
+                     annotated(**{HELD_KEY: former_key + "=true"}),
+                     annotated(**{HELD_KEY: former_key + "=true",
+                                  MARK: stamp(9)}),
+                     annotated(**{HELD_KEY: "example.com/kept=a"})):
+            self.refused(plane, path, body, account)
+        status, answer = self.attempt(plane, path, annotated(
+            **{HOLD: None, MARK: None}), account)
+        assert status == 200, answer
+        # Theirs is not taken over when nothing is marked, either.
+        self.refused(plane, path, annotated(**{
+            MARK: stamp(0), HELD_KEY: former_key + "=true"}), account)
+        # Ours, from before the key was changed: one patch clears it and holds
+        # again.
+        plane.patch(path, "n", annotated(**{
+            MARK: stamp(0), HELD_KEY: former_key + "=true"}))
+        for body in (annotated(**{former_key: None, HELD_KEY: None, **MINE}),
+                     annotated(**{HOLD: None, MARK: None})):
+            status, answer = self.attempt(plane, path, body, account)
+            assert status == 200, (body, answer)
+        assert plane.annotations(path, "n") == {"example.com/kept": "a"}
+
+    def test_who_manages_what(self, plane, path, make, account):
+        """The holder cannot have a field belong to somebody else."""
+        was = make()["metadata"]["managedFields"]
+        theirs, = was
+        taken = {"f:spec": {"f:taints": {}}}
+        forged = {**theirs, "fieldsV1": {**theirs["fieldsV1"], **taken}}
+        deep = json.loads(json.dumps(theirs))
+        deep["fieldsV1"]["f:metadata"]["f:finalizers"] = {}
+        less = json.loads(json.dumps(theirs))
+        del less["fieldsV1"]["f:metadata"]["f:annotations"][
+            "f:example.com/kept"]
+        for entries in ([{}], [forged], [deep], [less],
+                        [{**theirs, "manager": "somebody"}],
+                        [{**theirs, "operation": "Apply"}],
+                        [theirs, {**theirs, "operation": "Apply"}],
+                        [theirs, {**theirs, "manager": "x"}],
+                        [theirs, {**theirs, "manager": NAME,
+                                  "fieldsV1": taken}]):
+            for more in ({}, {"annotations": MINE}):
+                self.refused(plane, path, {"metadata": {
+                    "managedFields": entries, **more}}, account)
+        # Under another manager's name, fields would be that one's.
+        for manager in ("kubelet", "x"):
+            status, answer = plane.request(
+                "PATCH", f"{path}/n?fieldManager={manager}",
+                annotated(**MINE), user=account)
+            assert status == 403 and "the holder may" in answer["message"]
+        assert plane.get(path, "n")["metadata"]["managedFields"] == was
+
+    def test_what_the_api_server_changes(self, plane, path, make, account):
+        """It keeps the books itself when the holder writes what others have
+        written."""
+        def attempted(body):
+            status, answer = self.attempt(plane, path, body, account)
+            assert status == 200, answer
+            return plane.get(path, "n")["metadata"].get("managedFields", [])
+        make(MINE)
+        # An entry loses fields, and one that has nothing else goes.
+        plane.patch(path, "n?fieldManager=only-this",
+                    annotated(**{CLASS: "Drifted"}))
+        made = attempted(annotated(**{HOLD: None, MARK: None, CLASS: None}))
+        assert "only-this" not in {e["manager"] for e in made}
+        assert HOLD not in str(made) and CLASS not in str(made)
+        # More than ten managers are merged.
+        for i in range(14):
+            plane.patch(path, f"n?fieldManager=manager{i}",
+                        annotated(**{f"example.com/{i}": "a"}))
+            attempted(annotated(**MINE))
+            made = attempted(annotated(**{HOLD: None, MARK: None}))
+        assert "ancient-changes" in {e["manager"] for e in made}
+        # Nobody keeps books any more.
+        plane.patch(path, "n", {"metadata": {"managedFields": [{}]}})
+        attempted(annotated(**MINE))
+        attempted(annotated(**{HOLD: None, MARK: None}))
 
     def test_whatever_rbac_says(self, plane, path, make, everything):
         """It writes no status, creates and deletes nothing, and changes no

@@ -78,7 +78,7 @@ DRIFT = {
                  "severity: warning", "severity: page", ["prometheus"]),
     "a port of a component's": ("components/prometheus/kustomization.yaml",
                                 "port: 8080", "port: 8081", ["service"]),
-    "a condition": ("components/least-privilege/policy.yaml",
+    "a condition": ("base/policy.yaml",
                     "failurePolicy: Fail", "failurePolicy: Ignore",
                     ["least-privilege"]),
     "a template, by hand": ("helm/templates/webhook.yaml", "Ignore", "Fail",
@@ -271,8 +271,7 @@ TERM = {"weight": 1, "preference": {"matchExpressions": [
 # what it shows: (values, resource, components and fields of an overlay)
 SAME = {
     "default": ({}, "overlays/default", {}),
-    "eks": ({"leastPrivilege": ON,
-             "networkPolicy": {"enabled": True, "apiServerPorts": [443]}},
+    "eks": ({"networkPolicy": {"enabled": True, "apiServerPorts": [443]}},
             "overlays/eks", {}),
     "demo": ({**BASE, "tls": {"mode": "selfSigned"}, "holdDuration": 1, "maxHoldDuration": 20,
               "config": {"startupTimeout": "3m", "logging": {
@@ -295,21 +294,25 @@ SAME = {
         {"components": ["high-availability"]}),
     "dedicated-nodes": ({**BASE, "dedicatedNodes": ON}, "base",
                         {"components": ["dedicated-nodes"]}),
-    "least-privilege": ({**BASE, "leastPrivilege": ON}, "base",
-                        {"components": ["least-privilege"]}),
+    "without least-privilege": (
+        {**BASE, "leastPrivilege": {"enabled": False}}, "base",
+        {"patches": [{"target": {"kind": f"ValidatingAdmissionPolicy{k}"},
+                      "patch": yaml.safe_dump({
+                          "$patch": "delete",
+                          "kind": f"ValidatingAdmissionPolicy{k}",
+                          "metadata": {"name": NAME}})}
+                     for k in ("", "Binding")]}),
     "network-policy": ({**BASE, "networkPolicy": ON}, "base",
                        {"components": ["network-policy"]}),
     "prometheus": ({**BASE, "prometheus": ON}, "base",
                    {"components": ["prometheus"]}),
     "everything": (
-        {"leastPrivilege": ON, "networkPolicy": ON, "prometheus": ON},
-        "overlays/default", {"components": [
-            "least-privilege", "network-policy", "prometheus"]}),
+        {"networkPolicy": ON, "prometheus": ON}, "overlays/default",
+        {"components": ["network-policy", "prometheus"]}),
     "another namespace": (
-        {"leastPrivilege": ON, "networkPolicy": ON, "prometheus": ON},
-        "overlays/default", {"components": [
-            "least-privilege", "network-policy", "prometheus"],
-            "namespace": "platform"}),
+        {"networkPolicy": ON, "prometheus": ON}, "overlays/default",
+        {"components": ["network-policy", "prometheus"],
+         "namespace": "platform"}),
     "image": ({"image": {"repository": "r.example.com/h", "tag": "1.2.3"}},
               "overlays/default",
               {"images": [{"name": NAME, "newName": "r.example.com/h",
@@ -340,11 +343,9 @@ SAME = {
                             "mine"))]}),
     "another hold": (
         {"holdAnnotation": OTHER, "leastPrivilege": {
-            "enabled": True, "formerHoldKeys": [
-                "karpenter.sh/do-not-disrupt"]}},
+            "formerHoldKeys": ["karpenter.sh/do-not-disrupt"]}},
         "overlays/default",
-        {"components": ["least-privilege"],
-         **config_of(holdAnnotation=OTHER),
+        {**config_of(holdAnnotation=OTHER),
          "patches": [patched(
              "ValidatingAdmissionPolicy",
              ("test", "/spec/variables/0/name", "holds"),
@@ -510,8 +511,7 @@ def test_the_api_server_takes_it(plane, case, namespace):
 
 @long
 def test_labels(template):
-    objects = template({name: ON for name in (
-        "leastPrivilege", "networkPolicy", "prometheus")})
+    objects = template({"networkPolicy": ON, "prometheus": ON})
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
     makefile = (REPO / "Makefile").read_text()
     assert chart["appVersion"] == re.search(
@@ -533,8 +533,7 @@ def test_labels(template):
 def test_lint(helm):
     helm("lint", "--strict", CHART)
     helm("lint", "--strict", CHART, values={
-        **{name: ON for name in ("leastPrivilege", "networkPolicy",
-                                 "prometheus")}})
+        "networkPolicy": ON, "prometheus": ON})
 
 
 @long

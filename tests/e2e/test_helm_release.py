@@ -64,8 +64,7 @@ def left(plane, objects):
 
 def test_install_upgrade_uninstall(plane, release, tmp_path):
     mine = release("platform")
-    everything = {name: ON for name in ("leastPrivilege", "networkPolicy",
-                                        "prometheus")}
+    everything = {"networkPolicy": ON, "prometheus": ON}
     told = mine.helm("install", CHART, values=everything).stdout
     assert "The installation works if" in told
     objects = mine.objects()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Without cert-manager the leader mints CA and pair, and maintains caBundle.
+"""Without cert-manager the renewer mints CA and pair, and maintains caBundle.
 
 The webhook is that of deploy/base: the API server asks for
 karpenter-node-holder.karpenter-node-holder.svc.  That name is a Service of
@@ -24,7 +24,7 @@ import yaml
 from controlplane import (NAMESPACES, NODES, REPO, WEBHOOKS, free_port, tail,
                           until)
 from hold import MARK, annotations, held
-from holder import DEPLOY, PATIENT_S, Holder, merged
+from holder import DEPLOY, PATIENT_S, Holder, deployed, merged
 from karpenter import node_body
 from lead import LEASES, NAME, SHORT, leader, said
 from mount import SecretMount
@@ -43,9 +43,40 @@ PEM = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----",
                  re.S)
 
 
+class Renewer(Holder):
+    """The component's Deployment: its command, its account and the policy."""
+
+    command = ("certs", "--renew")
+
+    def __init__(self, plane, **settings):
+        super().__init__(plane, **merged({
+            "selfSigned": {"caDuration": f"{CA:g}s",
+                           "duration": f"{DURATION:g}s"}}, settings))
+
+    def _install(self):
+        objects = [o for f in ("rbac.yaml", "policy.yaml")
+                   for o in yaml.safe_load_all((COMPONENT / f).read_text())]
+        self.plane.apply(deployed("namespace.yaml")[0])
+        for o in objects:
+            self.plane.apply(o)
+        self.account = self.plane.service_account(NAME, NAME + "-renewer")
+        self.plane.write_kubeconfig(self.kubeconfig, self.account)
+        config = yaml.safe_load(self.kubeconfig.read_text())
+        config["contexts"][0]["context"]["namespace"] = NAME
+        self.kubeconfig.write_text(yaml.safe_dump(config))
+
+    def start(self, wait=False):
+        return super().start(wait)
+
+    def counted(self, what):
+        """Of the log: it has no metrics."""
+        return self.log.read_text().count({
+            "bundle": '"caBundle written"', "ca": '"what":"CA"',
+            "certificate": '"what":"serving"'}[what])
+
+
 class SelfSigned(Holder):
-    """One replica, with the rights of the component and the Secret mounted
-    with the Deployment's items."""
+    """One replica, with the Secret mounted with the Deployment's items."""
 
     def __init__(self, plane, **settings):
         folder = plane.dir / f"kubelet{Holder.count}"
@@ -53,9 +84,7 @@ class SelfSigned(Holder):
             "holdDuration": "10m",
             "webhook": {"certFile": str(folder / "tls.crt"),
                         "keyFile": str(folder / "tls.key")},
-            "leaderElection": SHORT.config(),
-            "selfSigned": {"enabled": True, "caDuration": f"{CA:g}s",
-                           "duration": f"{DURATION:g}s"}}, settings))
+            "leaderElection": SHORT.config()}, settings))
         pod = yaml.safe_load((DEPLOY / "deployment.yaml").read_text())[
             "spec"]["template"]["spec"]
         items, = (v["secret"]["items"] for v in pod["volumes"]
@@ -64,18 +93,9 @@ class SelfSigned(Holder):
                                    [i["key"] for i in items], late=LATE)
         self.kubelet.__enter__()
 
-    def _install(self):
-        super()._install()
-        for o in yaml.safe_load_all((COMPONENT / "rbac.yaml").read_text()):
-            self.plane.apply(o)
-
     def stop(self):
         self.process and self.kill9()
         self.kubelet.stop()
-
-    def counted(self, what):
-        return self.metric("karpenter_node_holder_self_signed_writes_total",
-                           object=what)
 
 
 class Service:
@@ -261,6 +281,7 @@ class Site:
         self.port = free_port()
         self.service = Service(self.port)
         self.replicas = []
+        self.renewer = None
 
     def replica(self, **settings):
         r = SelfSigned(self.plane, **settings)
@@ -294,8 +315,9 @@ class Site:
     def first(self, n=2, **settings):
         """Starts n replicas from nothing and waits for the first held object.
         """
-        made = [self.replica(**settings) for _ in range(n)]
+        made = [self.replica() for _ in range(n)]
         self.register()
+        self.renewer = Renewer(self.plane, **settings).start()
         self.ready(*made)
         self.in_use()
         return made
@@ -307,6 +329,8 @@ class Site:
             self.plane.request("DELETE", path)
 
     def close(self):
+        if self.renewer:
+            self.renewer.kill9()
         for r in self.replicas:
             r.stop()
         self.service.close()
@@ -322,6 +346,7 @@ def site(plane, clean):
         for r in s.replicas:
             if r.alive():
                 assert not r.metric("rest_client_requests_total", code="403")
+        assert '"code":403' not in s.renewer.log.read_text()
     finally:
         s.close()
 
@@ -357,11 +382,9 @@ def test_from_nothing(plane, site):
     assert bundle(plane).strip() == stored["ca.crt"].strip()
     assert sorted(p.name for p in a.kubelet.folder.iterdir()
                   if not p.name.startswith("..")) == ["tls.crt", "tls.key"]
-    # One replica leads, and it alone has written.
-    first = leader([a, b], SHORT.taken)
-    second = b if first is a else a
     for what in ("ca", "bundle", "certificate"):
-        assert first.counted(what) == 1 and second.counted(what) == 0, what
+        assert site.renewer.counted(what) == 1, what
+    assert plane.get(SECRET, TLS)["type"] == "kubernetes.io/tls"
     assert {m["manager"] for m in plane.get(f"{SECRET}/{TLS}")["metadata"][
         "managedFields"]} == {NAME}
     hook = plane.get(f"{WEBHOOKS}/{NAME}")
@@ -370,7 +393,7 @@ def test_from_nothing(plane, site):
     assert re.findall(r"f:[A-Za-z]+", str(ours)) == [
         "f:webhooks", "f:clientConfig", "f:caBundle"]
     # No log contains any text of a key.
-    for r in (a, b):
+    for r in (a, b, site.renewer):
         text = r.log.read_text()
         assert "BEGIN" not in text and "PRIVATE" not in text
         for line in (stored["ca.key"] + stored["tls.key"]).splitlines()[1:2]:
@@ -397,14 +420,16 @@ def test_renewals_under_load(plane, site):
         wait_new(plane, "ca.crt", ca, READ + 20)
         crt = wait_new(plane, "tls.crt", crt, SETTLE + 20)
         wait_served(plane, [a, b])
-        # Somebody writes rubbish into it, and the leader goes away in the
-        # middle.
+        # Somebody writes rubbish into it, and renewer and leader go away in
+        # the middle.
         first = leader([a, b], SHORT.taken)
         second = b if first is a else a
         site.service.ports = [second.webhook_port]
         plane.patch(SECRET, TLS, {"data": {
             "ca.key": "cnViYmlzaA==", "tls.crt": "cnViYmlzaA=="}})
         os.kill(first.process.pid, signal.SIGTERM)
+        assert site.renewer.term() == 0
+        site.renewer.start()
         leader([second], SHORT.taken)
         wait_new(plane, "tls.crt", "rubbish", READ + SETTLE + 20)
         wait_served(plane, [second])
@@ -435,7 +460,8 @@ def test_a_wiped_bundle_is_put_back(plane, site):
         assert (a.ca.decode().strip() in bundle(plane)) == bool(value)
         print(f"put back after {took:.1f} s")
     assert secret(plane)["ca.crt"] == ca
-    assert a.counted("ca") == 1 and a.counted("bundle") == 3
+    assert site.renewer.counted("ca") == 1
+    assert site.renewer.counted("bundle") == 3
 
 
 @pytest.mark.long
@@ -443,8 +469,8 @@ def test_renewals_for_long(plane, site):
     """Renewals go on for minutes, with unexpected events in between."""
     minutes = float(os.environ.get("SELF_SIGNED_MINUTES", 5))
     dice = random.Random(int(os.environ.get("SEED", 7)))
-    # A leader that is killed is missed for 5 s, and the next one settles anew.
-    # All of that has to fit into a third of a life.
+    # A renewer that is started again settles anew.  All of that has to fit
+    # into a third of a life.
     life = 60.0
     replicas = site.first(3, selfSigned={"duration": f"{life:g}s",
                                          "caDuration": "160s"})
@@ -467,7 +493,9 @@ def test_renewals_for_long(plane, site):
         prober.out.add(first)
         time.sleep(0.5)
         first.kill9()
+        site.renewer.kill9()
         time.sleep(0.5)
+        site.renewer.start()
         load.pause.clear()
         leader(rest, 2 * SHORT.taken)
         first.start(wait=False)

@@ -248,7 +248,7 @@ def test_silent_and_dripping_clients(plane, make_holder):
     if hard < 2 * IDLE:
         pytest.skip(f"fewer than {2 * IDLE} descriptors: ulimit -Hn")
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    holder = make_holder(holdDuration="10m")
+    holder = make_holder(holdDuration="10m", memoryLimit="512Mi")
     before = holder.metric("process_open_fds")
     failed = fail_open(plane)
     clients = [socket.create_connection(("127.0.0.1", holder.webhook_port))

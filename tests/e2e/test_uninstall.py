@@ -15,7 +15,7 @@ from controlplane import (CLAIMS, MERGE, NAMESPACES, NODES, REPO, WEBHOOKS,
                           end, until)
 from hold import HELD_KEY, HOLD, MARK, annotations, claims, clear, held, \
     nodes, stamp
-from holder import deployed
+from holder import LIMITED, deployed
 from karpenter import node_body
 from lead import NAMESPACE
 from test_deploy import policy_in_force
@@ -325,21 +325,16 @@ def job(plane, tmp_path):
         return [o for o in yaml.safe_load_all(
             plane.kubectl("kustomize", folder).stdout) if o]
     made = objects(REPO / "deploy/uninstall")
-    policy = list(yaml.safe_load_all((
-        REPO / "deploy/components/least-privilege/policy.yaml").read_text()))
-    for o in deployed("namespace.yaml", "serviceaccount.yaml", "rbac.yaml"):
+    for o in deployed(*LIMITED):
         plane.apply(o)
     rights = [o for o in made if o["kind"].startswith("ClusterRole")]
     pod, = [o["spec"]["template"]["spec"] for o in made if o["kind"] == "Job"]
     account = plane.service_account(NAME, pod["serviceAccountName"])
     kubeconfig = plane.write_kubeconfig(tmp_path / "job", account)
-    text = yaml.safe_dump_all(policy)
-    plane.kubectl("apply", "-f", "-", stdin=text)
     try:
         policy_in_force(plane, account)
         yield pod["containers"][0], kubeconfig, rights, made
     finally:
-        plane.kubectl("delete", "-f", "-", stdin=text)
         plane.kubectl("delete", "--ignore-not-found", "-f", "-",
                       stdin=yaml.safe_dump_all(rights))
 

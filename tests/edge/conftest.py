@@ -143,7 +143,8 @@ def text_line(line):
 
 
 class Holder:
-    """One process of holder-fast, `serve` with short deadlines."""
+    """One process of holder-fast, `serve` with short deadlines, or another
+    command."""
 
     def __init__(self, world, flags):
         self.world = world
@@ -478,7 +479,7 @@ class World:
                 assert holder.term() == 0
             assert not REPORT.search(holder.text()), holder.text()
             # Decodes each line, so each has to be JSON.
-            assert holder.lines("serving")
+            assert holder.lines("serving") or holder.lines("renewing")
             assert self.token is None or self.token not in holder.text()
         counts = {}
         for r in self.api.select(verb="patch"):

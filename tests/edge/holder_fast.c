@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * `serve` and `uninstall` with shorter waits than the product.  What they wait
+ * `serve`, `certs --renew` and `uninstall` with shorter waits than the product.  What they wait
  * for by choice takes them tenths of a second.  They wait for others as
  * patiently as the product does, because a busy machine would otherwise look
  * like a broken peer.  Where HURRY is set, these deadlines are tenths of a
@@ -67,6 +67,8 @@ main(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "uninstall") == 0)
 		return uninstall_main(argc - 1, argv + 1, &fast);
+	if (argc > 2 && strcmp(argv[1], "certs") == 0)
+		return renew_main(argc - 2, argv + 2, &fast);
 	if (options_parse(argc, argv, "holder-fast\n", &o, &e) != 0 ||
 	    access_find(o.kubeconfig, o.context, &access, &e)) {
 		(void)fprintf(stderr, "holder-fast: %s\n", e.text);

@@ -2,7 +2,10 @@
 #include "peer.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
+#include <openssl/err.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,24 +42,55 @@ peer_close(struct peer *p)
 	*p = (struct peer){.fd = -1};
 }
 
-int
-peer_open_tls(struct peer *p, uint16_t port, int version)
+static int
+open_tls(struct peer *p, uint16_t port, int version, const char *ciphers,
+	 SSL_SESSION *session)
 {
 	SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
 	int ok;
 
 	*p = (struct peer){.fd = tcp_open(port)};
-	/* OpenSSL itself would not offer the old versions. */
-	SSL_CTX_set_cipher_list(ctx, "DEFAULT@SECLEVEL=0");
+	SSL_CTX_set_cipher_list(ctx, ciphers);
 	SSL_CTX_set_min_proto_version(ctx, version);
 	SSL_CTX_set_max_proto_version(ctx, version);
 	p->ssl = SSL_new(ctx);
 	SSL_CTX_free(ctx);
 	SSL_set_fd(p->ssl, p->fd);
+	if (session != NULL) {
+		session = SSL_SESSION_dup(session);
+		SSL_set_session(p->ssl, session);
+		SSL_SESSION_free(session);
+	}
 	ok = p->fd >= 0 && SSL_connect(p->ssl) == 1;
 	if (!ok)
 		peer_close(p);
 	return ok ? 0 : -1;
+}
+
+SSL_SESSION *
+peer_session(const struct peer *p)
+{
+	return SSL_SESSION_dup(SSL_get_session(p->ssl));
+}
+
+int
+peer_open_tls(struct peer *p, uint16_t port, int version)
+{
+	return peer_resume_tls(p, port, version, NULL);
+}
+
+int
+peer_resume_tls(struct peer *p, uint16_t port, int version,
+		SSL_SESSION *session)
+{
+	/* OpenSSL itself would not offer the old versions. */
+	return open_tls(p, port, version, "DEFAULT@SECLEVEL=0", session);
+}
+
+int
+peer_open_ciphers(struct peer *p, uint16_t port, const char *ciphers)
+{
+	return open_tls(p, port, TLS1_2_VERSION, ciphers, NULL);
 }
 
 int
@@ -107,6 +141,22 @@ peer_at_end(struct peer *p)
 	struct pollfd in = {.fd = p->fd, .events = POLLIN};
 
 	return p->in_n == 0 && poll(&in, 1, 10000) > 0 && peer_fill(p) <= 0;
+}
+
+bool
+peer_ended(struct peer *p)
+{
+	int flags = fcntl(p->fd, F_GETFL);
+	ssize_t n;
+	bool wait;
+
+	fcntl(p->fd, F_SETFL, flags | O_NONBLOCK);
+	ERR_clear_error();
+	n = peer_fill(p);
+	wait = p->ssl ? SSL_get_error(p->ssl, (int)n) == SSL_ERROR_WANT_READ
+		      : errno == EAGAIN;
+	fcntl(p->fd, F_SETFL, flags);
+	return n <= 0 && !wait;
 }
 
 const char *

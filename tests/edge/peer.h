@@ -27,6 +27,14 @@ struct peer {
  * offers all of them. */
 int peer_open(struct peer *p, uint16_t port);
 int peer_open_tls(struct peer *p, uint16_t port, int version);
+/* Returns the connection's session as it is now, for others to offer: OpenSSL
+ * offers each one once. */
+SSL_SESSION *peer_session(const struct peer *p);
+/* Offers the session of an earlier connection. */
+int peer_resume_tls(struct peer *p, uint16_t port, int version,
+		    SSL_SESSION *session);
+/* The same with these ciphers of TLS 1.2 alone, by OpenSSL's names. */
+int peer_open_ciphers(struct peer *p, uint16_t port, const char *ciphers);
 void peer_close(struct peer *p);
 
 int peer_send(struct peer *p, const char *bytes, size_t n);
@@ -40,6 +48,10 @@ void peer_eat(struct peer *p, size_t n);
 /* Waits up to 10 s for the server to close, long before its own deadlines.
  * False if it sends more, or does not close. */
 bool peer_at_end(struct peer *p);
+/* Reads what has come, without waiting.  Has the connection ended?  (That bytes
+ * have come does not mean that the answer has begun: they may be tickets of TLS
+ * 1.3.) */
+bool peer_ended(struct peer *p);
 
 struct answer {
 	int status;

@@ -15,10 +15,9 @@ to_pem(char *out, size_t cap, BIO *b)
 	BIO_free(b);
 }
 
-void
-pems_mint(struct pems *p, long serial)
+static void
+mint(struct pems *p, long serial, EVP_PKEY *key)
 {
-	EVP_PKEY *key = EVP_EC_gen("P-256");
 	X509 *x = X509_new();
 	BIO *b;
 
@@ -39,4 +38,16 @@ pems_mint(struct pems *p, long serial)
 	to_pem(p->key, sizeof(p->key), b);
 	X509_free(x);
 	EVP_PKEY_free(key);
+}
+
+void
+pems_mint(struct pems *p, long serial)
+{
+	mint(p, serial, EVP_EC_gen("P-256"));
+}
+
+void
+pems_mint_rsa(struct pems *p, long serial)
+{
+	mint(p, serial, EVP_RSA_gen(2048));
 }

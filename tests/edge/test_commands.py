@@ -2,13 +2,18 @@
 """The commands as processes: what they print, on which stream, and how they
 end."""
 import base64
+import contextlib
 import datetime
+import json
 import os
 import pathlib
+import pty
 import re
 import socket
 import stat
 import subprocess
+import tempfile
+import time
 
 import pytest
 import yaml
@@ -176,7 +181,7 @@ def test_defaults(run):
     assert c["scope"] == "cluster" and c["holdDuration"] == "10m"
     assert c["holdAnnotation"] == {"key": "karpenter.sh/do-not-disrupt",
                                    "value": "true"}
-    assert c["patchConcurrency"] == 32 and c["minScaleUp"] == 1
+    assert c["patchConcurrency"] == 64 and c["minScaleUp"] == 1
     assert c["webhook"]["drainTimeout"] == "1m35s"
     assert c["leaderElection"]["enabled"] is True
     assert c["maxHoldDuration"] == "1h" and c["releaseWindow"] == "10m"
@@ -713,3 +718,116 @@ def test_certs_into_a_place_that_is_none(run, tmp_path):
         assert done.code in (1, 2) and done.out == ""
         line, = done.err.splitlines()
         assert line.startswith(NAME) and out in line
+
+
+# What the process starts with, and what it keeps to itself
+
+ENCRYPTED = """-----BEGIN CERTIFICATE-----
+Proc-Type: 4,ENCRYPTED
+DEK-Info: AES-256-CBC,00112233445566778899AABBCCDDEEFF
+
+"""
+
+
+@pytest.mark.parametrize("file", ["tls.crt", "tls.key"])
+def test_a_pem_never_asks_for_a_passphrase(run, tmp_path, file):
+    """On a terminal OpenSSL would ask, and wait."""
+    assert run("certs", "--out", "d").code == 0
+    path = tmp_path / "d" / file
+    if file == "tls.crt":
+        path.write_text(path.read_text().replace(
+            ENCRYPTED.splitlines()[0] + "\n", ENCRYPTED))
+    else:
+        subprocess.run(["openssl", "pkey", "-aes256", "-passout", "pass:abcd",
+                        "-in", path, "-out", tmp_path / "k"], check=True,
+                       capture_output=True)
+        (tmp_path / "k").replace(path)
+    ours, theirs = pty.openpty()
+    try:
+        done = subprocess.run(
+            ["setsid", "--ctty", "--wait", HOLDER, "certs", "--inspect",
+             "--cert", "d/tls.crt", "--key", "d/tls.key"], cwd=tmp_path,
+            env=environment(tmp_path), stdin=theirs, capture_output=True,
+            text=True, timeout=20)
+        assert done.returncode != 0
+        said = "passphrase" if file == "tls.key" else "cut or damaged"
+        assert said in done.stderr, done.stderr
+        os.set_blocking(ours, False)
+        with pytest.raises(BlockingIOError):
+            os.read(ours, 100)      # nobody was asked
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+@pytest.fixture
+def running(tmp_path):
+    """A `serve` that everybody may run, as the API server is away."""
+    processes = []
+
+    def start(**options):
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
+            kubeconfig = pathlib.Path(folder, "kubeconfig")
+            kubeconfig.write_text(json.dumps({
+                "apiVersion": "v1", "kind": "Config", "current-context": "c",
+                "clusters": [{"name": "c", "cluster": {
+                    "server": "http://127.0.0.1:1"}}],
+                "users": [{"name": "c", "user": {}}],
+                "contexts": [{"name": "c", "context": {
+                    "cluster": "c", "user": "c"}}]}))
+            with socket.create_server(("127.0.0.1", 0)) as s:
+                port = s.getsockname()[1]
+            p = subprocess.Popen(
+                [HOLDER, "serve", "--kubeconfig", kubeconfig,
+                 "--leader-election-enabled=false", "--webhook-address",
+                 "127.0.0.1:0", "--metrics-address", f"127.0.0.1:{port}",
+                 "--webhook-cert-file", "/none", "--webhook-key-file",
+                 "/none"], env=environment(tmp_path), **options)
+            processes.append(p)
+            for _ in range(200):
+                with contextlib.suppress(OSError), socket.create_connection(
+                        ("127.0.0.1", port), 1):
+                    return p
+                assert p.poll() is None
+                time.sleep(0.1)
+            pytest.fail("it does not start")
+    yield start
+    for p in processes:
+        p.kill()
+        p.wait()
+
+
+def closed(*fds):
+    def close():
+        for fd in fds:
+            os.close(fd)
+    return close
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="/proc/PID/fd is root's")
+@pytest.mark.parametrize("fds", [(0,), (1,), (2,), (0, 1, 2)], ids=str)
+def test_descriptors_that_are_closed(running, fds):
+    """No file and no connection gets the number of one of them."""
+    p = running(stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL, preexec_fn=closed(*fds))
+    for fd in fds:
+        assert os.readlink(f"/proc/{p.pid}/fd/{fd}") == "/dev/null"
+
+
+def test_a_closed_stdout_is_still_an_error(tmp_path):
+    done = subprocess.run([HOLDER, "version"], env=environment(tmp_path),
+                          stderr=subprocess.PIPE, preexec_fn=closed(1),
+                          text=True)
+    assert done.returncode == 1 and "stdout: Bad file" in done.stderr
+
+
+@pytest.mark.skipif(b"__asan_init" in HOLDER.read_bytes(),
+                    reason="the leak sanitizer has to read the memory")
+def test_nobody_else_may_read_its_memory(running):
+    """The kernel gives such a process's files in /proc to root."""
+    p = running(stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                **({"user": 65534} if os.geteuid() == 0 else {}))
+    status = pathlib.Path(f"/proc/{p.pid}/status").read_text()
+    assert int(re.search(r"^Uid:\t(\d+)", status, re.M)[1]) != 0
+    assert os.stat(f"/proc/{p.pid}/mem").st_uid == 0

@@ -3,12 +3,13 @@
 import base64
 import json
 import re
+import socket
 import subprocess
 import time
 
 import pytest
 
-from conftest import PATIENCE, make_pair, stays
+from conftest import PATIENCE, Holder, make_pair, stays
 
 HURRY = pytest.mark.hurry
 
@@ -124,7 +125,9 @@ def test_from_nothing(w):
     assert bundles(w) == [now["ca.crt"]] * 2
     ca, trust, leaf = writes(w)[:3]
     assert (ca.verb, ca.resource) == ("create", SECRETS)
-    assert sorted(ca.body["data"]) == ["ca.crt", "ca.key"]
+    assert ca.body["type"] == "kubernetes.io/tls"   # which needs a pair
+    assert {k for k, v in ca.body["data"].items() if v} == {"ca.crt", "ca.key"}
+    assert ca.body["data"]["tls.crt"] == ca.body["data"]["tls.key"] == ""
     assert trust.resource == HOOKS
     assert (leaf.verb, leaf.resource) == ("patch", SECRETS)
     assert sorted(leaf.body["data"]) == ["tls.crt", "tls.key"]
@@ -354,7 +357,7 @@ def test_not_allowed(w, resource, verb):
     w.wait(lambda: w.api.count(resource=resource, verb=verb) >= 3)
     line, = holder.lines("renewal failed", level="warn")
     assert line["code"] == 403 and "forbidden" in line["err"]
-    assert "tls.crt" not in secret(w)
+    assert not secret(w).get("tls.crt")
     assert holder.get("/livez")[0] == 200
     w.api.clear(fault)
     wait_complete(w)
@@ -457,3 +460,41 @@ def test_a_stop_waits_for_nothing(w):
     w.wait(lambda: w.api.count(resource=SECRETS, verb="get"), "asked")
     assert holder.term() == 0
     assert not holder.lines("renewal failed")
+
+
+# --- certs --renew ---------------------------------------------------------
+
+def renew(w, *flags):
+    w.patches_max = 1000
+    w.api.write_kubeconfig(w.kubeconfig)
+    holder = Holder(w, [
+        "certs", "--renew", "--kubeconfig", str(w.kubeconfig),
+        "--leader-election-namespace", "ns", "--logging-level", "debug",
+        "--self-signed-ca-duration", "1h",
+        "--self-signed-duration", f"{LIFE}s", *flags])
+    w.holders.append(holder)
+    holder.wait_line("renewing")
+    return holder
+
+
+def test_the_renewer_alone(w):
+    """It renews as the leader would, asks for nothing else, and listens on no
+    port."""
+    configure(w, None)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = "127.0.0.1:%d" % taken.getsockname()[1]
+        holder = renew(w, "--metrics-address", address)
+        now = wait_complete(w)
+    assert verifies(w, w.dir, bundles(w)[0], now["tls.crt"])
+    w.wait(lambda: secret(w)["tls.crt"] != now["tls.crt"], "renewed")
+    assert {r.resource for r in w.api.requests} == {SECRETS, HOOKS}
+    check_no_secret_told(holder, now["ca.key"], now["tls.key"])
+    assert holder.term() == 0
+
+
+def test_the_renewer_stops_in_the_middle(w):
+    configure(w, None)
+    w.api.fault(SECRETS, "get", "hang")
+    holder = renew(w)
+    w.wait(lambda: w.api.count(resource=SECRETS, verb="get"), "asked")
+    assert holder.term() == 0

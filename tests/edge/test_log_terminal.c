@@ -23,7 +23,7 @@ START_TEST(stopped_terminal)
 	ck_assert_int_eq(openpty(&master, &slave, NULL, NULL, NULL), 0);
 	dup2(slave, STDERR_FILENO);
 	close(slave);
-	for (int i = 0; i < 2 * LOG_WAITING_BYTES_MAX / LINE_BYTES; i++)
+	for (unsigned i = 0; i < 2 * LOG_WAITING_BYTES_MAX / LINE_BYTES; i++)
 		LOG(LOG_INFO, "a line of some length", LI("i", i));
 	dup2(saved, STDERR_FILENO);
 	close(saved);

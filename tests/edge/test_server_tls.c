@@ -88,6 +88,53 @@ START_TEST(pair_refused)
 }
 END_TEST
 
+/* TLS 1.2: no CBC, and no exchange of keys without forward secrecy. */
+static const struct {
+	const char *names;
+	bool rsa, accepted;
+} ciphers[] = {
+	{"ECDHE-ECDSA-AES128-GCM-SHA256", false, true},
+	{"ECDHE-ECDSA-AES256-GCM-SHA384", false, true},
+	{"ECDHE-ECDSA-CHACHA20-POLY1305", false, true},
+	{"ECDHE-ECDSA-AES128-SHA:@SECLEVEL=0", false, false},
+	{"ECDHE-ECDSA-AES256-SHA384:@SECLEVEL=0", false, false},
+	{"ECDHE-RSA-AES128-GCM-SHA256", true, true},
+	{"ECDHE-RSA-AES256-SHA:@SECLEVEL=0", true, false},
+	{"AES128-GCM-SHA256:@SECLEVEL=0", true, false},
+	{"AES256-SHA:@SECLEVEL=0", true, false},
+	{"DHE-RSA-AES128-GCM-SHA256:@SECLEVEL=0", true, false},
+};
+
+START_TEST(cipher)
+{
+	struct err e = {0};
+	struct pems pair;
+	struct answer a;
+	struct peer p;
+	int rc;
+
+	if (ciphers[_i].rsa)
+		pems_mint_rsa(&pair, 1);
+	else
+		pems_mint(&pair, 1);
+	ck_assert_int_eq(rotate(rig.server, &pair, &e), 0);
+	ERR_clear_error();
+	rc = peer_open_ciphers(&p, rig.port, ciphers[_i].names);
+	ck_assert_msg((rc == 0) == ciphers[_i].accepted, "%s",
+		      ciphers[_i].names);
+	if (rc != 0) {
+		/* The server refuses them: OpenSSL has offered them. */
+		rc = ERR_GET_REASON(ERR_peek_error());
+		ck_assert(rc == SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE ||
+			  rc == SSL_R_UNEXPECTED_EOF_WHILE_READING);
+		return;
+	}
+	ck_assert_int_eq(peer_post(&p, "/echo", "{}", 2, &a), 0);
+	ck_assert_int_eq(a.status, 200);
+	peer_close(&p);
+}
+END_TEST
+
 static const struct {
 	const char *name;
 	int version;
@@ -122,6 +169,48 @@ START_TEST(version)
 	ck_assert_int_eq(peer_post(&p, "/echo", "{}", 2, &a), 0);
 	ck_assert_int_eq(a.status, 200);
 	peer_close(&p);
+}
+END_TEST
+
+/* --- sessions that are resumed ---------------------------------------------- */
+
+static const int resumable[] = {TLS1_2_VERSION, TLS1_3_VERSION};
+
+/* Opens a connection that offers the session (NULL: none), has it answered, and
+ * returns the session that it ended with. */
+static SSL_SESSION *
+served_by(SSL_SESSION *offered, int tls, bool reused, long serial)
+{
+	SSL_SESSION *session;
+	struct peer p;
+	struct answer a;
+
+	ck_assert_int_eq(peer_resume_tls(&p, rig.port, tls, offered), 0);
+	ck_assert_int_eq(peer_post(&p, "/echo", "{}", 2, &a), 0);
+	ck_assert_int_eq(a.status, 200);
+	ck_assert_int_eq(SSL_session_reused(p.ssl), reused);
+	/* It is that of the certificate with which the session began. */
+	ck_assert_int_eq(peer_serial(&p), serial);
+	session = peer_session(&p);
+	peer_close(&p);
+	return session;
+}
+
+START_TEST(session_resumed)
+{
+	int tls = resumable[_i];
+	SSL_SESSION *first, *second;
+
+	give_pair(1);
+	first = served_by(NULL, tls, false, 1);
+	for (int i = 0; i < 3; i++)
+		SSL_SESSION_free(served_by(first, tls, true, 1));
+	/* A ticket is as old as its pair at most. */
+	give_pair(2);
+	second = served_by(first, tls, false, 2);
+	SSL_SESSION_free(served_by(second, tls, true, 2));
+	SSL_SESSION_free(first);
+	SSL_SESSION_free(second);
 }
 END_TEST
 
@@ -285,8 +374,11 @@ main(void)
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, pair_comes_later);
 	tcase_add_test(t, pair_refused);
+	tcase_add_loop_test(t, cipher, 0, sizeof(ciphers) / sizeof(ciphers[0]));
 	tcase_add_loop_test(t, version, 0,
 			    sizeof(versions) / sizeof(versions[0]));
+	tcase_add_loop_test(t, session_resumed, 0,
+			    sizeof(resumable) / sizeof(resumable[0]));
 	tcase_add_test(t, rotation_under_load);
 	suite_add_tcase(s, t);
 	tcase_add_loop_test(own, address, 0,

@@ -11,7 +11,8 @@ object(struct mix *m, const struct object *o)
 	mix(m, o->kind | o->deleting << 3 | o->karpenter << 4 | o->hold << 5 |
 		       o->mark << 7 | o->has_previous << 9 | o->launched << 10 |
 		       o->launch_known << 11 | o->disrupted << 12 |
-		       o->registered << 13 | o->has_class << 14);
+		       o->registered << 13 | o->has_class << 14 |
+		       o->exposed << 15);
 	mix_text(m, o->uid);
 	mix_label(m, o->rv);
 	mix_server(m, o->mark_ms);
@@ -86,7 +87,8 @@ entry(struct mix *m, const struct controller *s, const struct entry *e)
 		    e->has_previous << 15 | e->previous_hold << 16 |
 		    e->classed << 18 | e->judged << 19 |
 		    e->deletion_seen << 20 | e->opted_out << 21 |
-		    (e->generation == s->views.at[e->kind].generation) << 22);
+		    (e->generation == s->views.at[e->kind].generation) << 22 |
+		    e->exposed << 23);
 	mix_server(m, e->mark_ms);
 	mix_server(m, e->created_ms);
 	mix_server(m, e->created_stamp_ms);
@@ -297,6 +299,15 @@ clocks(struct mix *m, const struct controller *s)
 	mix_until(m, s->last_ms, m->server);
 }
 
+static void
+queue_line(struct mix *m, const struct queue *q, uint32_t id)
+{
+	for (; id != NO_ID;
+	     id = q->next[id] == QUEUE_LAST ? NO_ID : q->next[id] - 1)
+		mix(m, id);
+	mix(m, NO_ID);
+}
+
 void
 mix_controller(struct mix *m, const struct controller *s)
 {
@@ -322,10 +333,9 @@ mix_controller(struct mix *m, const struct controller *s)
 	clocks(m, s);
 	for (int k = 0; k < VIEW_COUNT; k++)
 		view(m, &s->views.at[k]);
-	for (uint32_t id = s->queue.first; id != NO_ID;
-	     id = s->queue.next[id] == QUEUE_LAST ? NO_ID
-						  : s->queue.next[id] - 1)
-		mix(m, id);
+	queue_line(m, &s->queue, s->queue.exposed.first);
+	queue_line(m, &s->queue, s->queue.others.first);
+	mix(m, s->queue.run);
 	mix(m, s->writes.in_flight | (uint64_t)s->writes.wanting_hold << 32);
 	mix_boot(m, s->views.blocked_boot_ms);
 	mix(m, s->views.begin_boot_ms == 0);

@@ -108,6 +108,9 @@ thing_object(const struct thing *t, const struct hold_key *hold,
 		.registered = t->registered,
 		.disrupted = t->disrupted,
 		.disrupted_ms = t->disrupted_ms,
+		/* Every other machine, once it is ready. */
+		.exposed = t->kind == KIND_NODECLAIM &&
+			   t->ready_ms != STAMP_NONE && t->machine % 2 == 1,
 	};
 	memcpy(o->name, t->name, sizeof(t->name));
 	memcpy(o->uid, t->uid, sizeof(t->uid));

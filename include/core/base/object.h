@@ -110,6 +110,8 @@ struct object {
 	int64_t disrupted_ms;	/* when DisruptionReason became True, for a
 				   reason other than Empty; STAMP_NONE if it is
 				   not True, or Empty */
+	bool exposed;		/* the condition Consolidatable or Drifted is
+				   True: Karpenter could take the machine now */
 
 	/* Both, each in its own way. */
 	bool registered;	/* Node: label karpenter.sh/registered=true;

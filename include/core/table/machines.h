@@ -33,7 +33,7 @@ struct entry {
 	bool used : 1;
 	enum kind kind : 3;
 	bool deleting : 1, launched : 1, launch_known : 1, registered : 1;
-	bool disrupted : 1;
+	bool disrupted : 1, exposed : 1;
 	enum hold hold : 2, default_hold : 2;
 	enum mark mark : 2;
 	bool has_held_key : 1, has_previous : 1;

@@ -94,6 +94,7 @@ take_action(struct controller *s, struct now now, struct action *out)
 		id = machines_head(&s->machines, id);
 		if (!controller_act_on(s, id, now, out))
 			continue;
+		queue_acted(&s->queue);
 		controller_queue(s, id); /* for its other half */
 		return true;
 	}

@@ -48,7 +48,8 @@ struct controller {
 			   latest fresh list of them began */
 
 	/* The parts, each with a header of its own. */
-	struct queue queue;	/* heads of machines to decide about */
+	struct queue queue;	/* heads of machines to decide about, exposed ones
+				   first */
 	struct views views;
 	struct release release;
 	struct unread unread;

@@ -27,6 +27,7 @@ add_known(const struct controller *s, struct object *claim)
 	claim->launched = claim->launch_known = e->launched;
 	claim->ready_ms = e->ready_stamp_ms;
 	claim->disrupted = e->disrupted;
+	claim->exposed = e->exposed;
 	claim->registered = e->registered;
 	snprintf(claim->node_name, sizeof(claim->node_name), "%s",
 		 machines_other_name(&s->machines, e));

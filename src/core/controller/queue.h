@@ -8,28 +8,45 @@
 #include "core/base/index.h"
 
 /*
- * The work queue: the ids of the machines that have to be looked at, first in,
- * first out, each of them at most once.  It is a linked list in an array that
- * queue_init allocates, so queue_put never fails.  An id may cease to exist
- * while it is queued, so whoever takes it out has to check.  Not thread-safe.
+ * The work queue: the ids of the machines that have to be looked at, each of
+ * them at most once.  Exposed machines (struct object) have a line of their own
+ * and are taken before the others, so that those are held first that Karpenter
+ * could take first.  The others do not starve: after QUEUE_EXPOSED_RUN actions
+ * on exposed machines the next one is on one of them.  Within a line the order
+ * is first in, first out.
+ *
+ * A line is a linked list in the array that queue_init allocates, so queue_put
+ * never fails.  An id may cease to exist while it is queued, so whoever takes
+ * it out has to check.  Not thread-safe.
  */
 #define QUEUE_LAST UINT32_MAX
+#define QUEUE_EXPOSED_RUN 15
+
+struct queue_line {
+	uint32_t first, last;	/* NO_ID: it is empty */
+};
 
 struct queue {
-	uint32_t *next;	       /* by id: 0: not queued; QUEUE_LAST: the last;
-				  else the next id + 1 */
-	uint32_t first, last;  /* NO_ID: it is empty */
+	uint32_t *next;	       /* by id: 0: not queued; QUEUE_LAST: the last of
+				  its line; else the next id + 1 */
+	struct queue_line exposed, others;
+	uint32_t run;	/* actions on exposed machines since the last one on
+			   another */
+	bool took_exposed;	/* what queue_take returned last was exposed */
 };
 
 int queue_init(struct queue *q, uint32_t ids); /* -1: no memory */
 void queue_done(struct queue *q);
-void queue_put(struct queue *q, uint32_t id); /* it may be queued already */
-uint32_t queue_take(struct queue *q);	      /* NO_ID: it is empty */
+/* An id that is queued already keeps its place, exposed or not. */
+void queue_put(struct queue *q, uint32_t id, bool exposed);
+uint32_t queue_take(struct queue *q); /* NO_ID: it is empty */
+/* Tells that the id which was taken last has led to an action. */
+void queue_acted(struct queue *q);
 
 static inline bool
 queue_is_empty(const struct queue *q)
 {
-	return q->first == NO_ID;
+	return q->exposed.first == NO_ID && q->others.first == NO_ID;
 }
 
 #endif

@@ -15,7 +15,7 @@ controller_queue(struct controller *s, uint32_t id)
 	uint32_t head = machines_head(&s->machines, id);
 
 	if (s->machines.at[head].used)
-		queue_put(&s->queue, head);
+		queue_put(&s->queue, head, s->machines.at[head].exposed);
 }
 
 void

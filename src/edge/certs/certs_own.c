@@ -237,7 +237,7 @@ take(const char *pem, const char **at)
 {
 	const char *end = block(pem, *at + 1);
 	AUTO_BIO in = BIO_new_mem_buf(*at, (int)(end - *at));
-	X509 *x = in != NULL ? PEM_read_bio_X509(in, NULL, NULL, NULL) : NULL;
+	X509 *x = in != NULL ? certs_read_x509(in) : NULL;
 
 	ERR_clear_error();
 	*at = end;

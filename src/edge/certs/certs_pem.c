@@ -23,12 +23,29 @@ certs_chain_done(struct certs_chain *c)
 	c->n = 0;
 }
 
+/* Stands in for OpenSSL's own callback, which asks on the terminal. */
+static int
+no_passphrase(char *to, int cap, int writing, void *asked)
+{
+	(void)to, (void)cap, (void)writing;
+	*(bool *)asked = true;
+	return -1;
+}
+
+X509 *
+certs_read_x509(BIO *in)
+{
+	bool asked;
+
+	return PEM_read_bio_X509(in, NULL, no_passphrase, &asked);
+}
+
 /* Returns the next certificate.  It returns NULL at the end, with *bad false,
  * and for a broken certificate, with *bad true. */
 static X509 *
 next_certificate(BIO *in, bool *bad)
 {
-	X509 *x = PEM_read_bio_X509(in, NULL, NULL, NULL);
+	X509 *x = certs_read_x509(in);
 	unsigned long why = ERR_peek_last_error();
 
 	*bad = x == NULL && !(ERR_GET_LIB(why) == ERR_LIB_PEM &&
@@ -67,14 +84,6 @@ certs_parse_chain(const char *file, const char *pem, size_t n,
 			  : CERTS_FILE ": no certificate in it, expected PEM",
 		      file, c.n + 1);
 	certs_chain_done(&c);
-	return -1;
-}
-
-static int
-no_passphrase(char *to, int cap, int writing, void *asked)
-{
-	(void)to, (void)cap, (void)writing;
-	*(bool *)asked = true;
 	return -1;
 }
 

@@ -56,6 +56,10 @@ int certs_parse_chain(const char *file, const char *pem, size_t n,
 int certs_parse_key(const char *file, const char *pem, size_t n,
 		    EVP_PKEY **out, struct err *e);
 
+/* Reads the next certificate and never asks for a passphrase, which a PEM block
+ * of any kind may need.  Returns NULL if there is none that can be read. */
+X509 *certs_read_x509(BIO *in);
+
 int64_t certs_time_ms(const ASN1_TIME *t);
 
 #endif

@@ -172,6 +172,7 @@ kube_answer_head(struct kube_call *c, const char *line, size_t n)
 	return 0;
 }
 
+/* realloc would leave a copy of what may be a Secret behind. */
 static int
 grow(struct kube_call *c, size_t need)
 {
@@ -182,9 +183,14 @@ grow(struct kube_call *c, size_t need)
 		cap *= 2;
 	if (cap == c->body_cap)
 		return 0;
-	body = realloc(c->body, cap);
+	body = malloc(cap);
 	if (body == NULL)
 		return err_set(&c->err, ERR_SYSTEM, "out of memory");
+	if (c->body != NULL) {
+		memcpy(body, c->body, c->body_bytes);
+		explicit_bzero(c->body, c->body_cap);
+		free(c->body);
+	}
 	c->body = body;
 	c->body_cap = cap;
 	return 0;

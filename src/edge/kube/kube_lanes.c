@@ -110,7 +110,7 @@ next_ms(const struct kube_lanes *p, int64_t at_ms)
 	return at_ms;
 }
 
-/* Hours may pass between bursts.  32 TLS connections leave 2 MB of heap that
+/* Hours may pass between bursts.  64 TLS connections leave 4 MB of heap that
  * glibc would otherwise keep. */
 static void
 rest(struct kube_lanes *p)

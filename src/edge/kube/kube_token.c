@@ -21,24 +21,27 @@ trim(char *s, size_t n)
 int
 kube_file_read(const char *path, size_t max, char **out, struct err *e)
 {
-	char *s = NULL, *fit;
+	char *s = NULL;
 	size_t n = 0;
+	int rc = 0;
 
 	if (file_read(path, max, &s, &n, e))
 		return -1;
 	/* A NUL byte would hide what follows it. */
-	if (strlen(s) != n) {
-		free(s);
-		return err_set(e, ERR_INPUT, "%s: has a NUL byte", path);
+	if (strlen(s) != n)
+		rc = err_set(e, ERR_INPUT, "%s: has a NUL byte", path);
+	else
+		trim(s, n);
+	if (rc == 0 && *s == '\0')
+		rc = err_set(e, ERR_INPUT, "%s: is empty", path);
+	if (rc == 0) {
+		*out = strdup(s);
+		if (*out == NULL)
+			rc = err_set(e, ERR_SYSTEM, "out of memory");
 	}
-	trim(s, n);
-	if (*s == '\0') {
-		free(s);
-		return err_set(e, ERR_INPUT, "%s: is empty", path);
-	}
-	fit = realloc(s, strlen(s) + 1);
-	*out = fit != NULL ? fit : s;
-	return 0;
+	explicit_bzero(s, n);
+	free(s);
+	return rc;
 }
 
 void
@@ -58,8 +61,7 @@ kube_token_init(struct kube_token *t, const struct kubeconfig *access,
 void
 kube_token_done(struct kube_token *t)
 {
-	if (t->text != NULL)
-		explicit_bzero(t->text, strlen(t->text));
+	str_wipe(t->text);
 	free(t->text);
 	t->text = NULL;
 }
@@ -74,6 +76,7 @@ load(struct kube_token *t, int64_t boot_ms, struct err *e)
 	if (kube_file_read(t->file, TOKEN_BYTES_MAX, &s, e))
 		return -1;
 	if (!token_is_printable(s)) {
+		str_wipe(s);
 		free(s);
 		return err_set(e, ERR_INPUT,
 			       "%s: is no bearer token: a blank, control or "
@@ -81,9 +84,11 @@ load(struct kube_token *t, int64_t boot_ms, struct err *e)
 			       t->file);
 	}
 	if (t->text != NULL && strcmp(t->text, s) == 0) {
+		str_wipe(s);
 		free(s);
 		return 0;
 	}
+	str_wipe(t->text);
 	free(t->text);
 	t->text = s;
 	t->version++;

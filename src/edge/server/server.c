@@ -259,7 +259,7 @@ on_connection(void *cls, struct MHD_Connection *con, void **context,
 	if (*context == NULL)
 		(void)shutdown(fd, SHUT_RDWR);
 	else if (s->o.tls)
-		tls_bound(MHD_get_connection_info(
+		tls_begin(MHD_get_connection_info(
 				  con, MHD_CONNECTION_INFO_GNUTLS_SESSION)
 				  ->tls_session,
 			  *context);

@@ -17,6 +17,7 @@ struct tls_pair {
 	gnutls_privkey_t key;
 	gnutls_pcert_st chain[CERTS_CHAIN_MAX];
 	unsigned chain_n;
+	gnutls_datum_t tickets;	/* the key that they are encrypted with */
 };
 
 static void
@@ -28,6 +29,9 @@ tls_pair_free(struct tls_credentials *p)
 		gnutls_pcert_deinit(&t->chain[i]);
 	if (t->key != NULL)
 		gnutls_privkey_deinit(t->key);
+	if (t->tickets.data != NULL)
+		gnutls_memset(t->tickets.data, 0, t->tickets.size);
+	gnutls_free(t->tickets.data);
 	free(t);
 }
 
@@ -47,8 +51,11 @@ tls_pair_import(struct tls_pair *t, const gnutls_datum_t *cert,
 	rc = gnutls_privkey_init(&t->key);
 	if (rc != 0)
 		return rc;
-	return gnutls_privkey_import_x509_raw(t->key, key, GNUTLS_X509_FMT_PEM,
-					      NULL, 0);
+	rc = gnutls_privkey_import_x509_raw(t->key, key, GNUTLS_X509_FMT_PEM,
+					    NULL, 0);
+	if (rc != 0)
+		return rc;
+	return gnutls_session_ticket_key_generate(&t->tickets);
 }
 
 struct tls_credentials *
@@ -86,17 +93,35 @@ conn_of(gnutls_session_t session)
 		->socket_context;
 }
 
-/* A handshake hook of GnuTLS.  The client's Finished message is the last that
- * we wait for, so it ends the handshake. */
-static int
-on_finished(gnutls_session_t session, unsigned type, unsigned when,
-	    unsigned incoming, const gnutls_datum_t *message)
+static struct tls_pair *
+pair_of(gnutls_session_t session)
 {
 	struct conn *c = conn_of(session);
 
-	(void)type, (void)when, (void)message;
-	if (incoming && c != NULL)
-		conn_greeted(c);
+	return c == NULL ? NULL : (struct tls_pair *)conn_pair(c);
+}
+
+/* A handshake hook of GnuTLS.  The key for tickets has to be there before the
+ * ClientHello is looked into, which may carry one.  The client's Finished
+ * message is the last that we wait for, so it ends the handshake. */
+static int
+on_message(gnutls_session_t session, unsigned type, unsigned when,
+	   unsigned incoming, const gnutls_datum_t *message)
+{
+	const struct tls_pair *t;
+
+	(void)message;
+	if (!incoming)
+		return 0;
+	if (type == GNUTLS_HANDSHAKE_CLIENT_HELLO && when == GNUTLS_HOOK_PRE) {
+		t = pair_of(session);
+		if (t != NULL)
+			return gnutls_session_ticket_enable_server(session,
+								   &t->tickets);
+	}
+	if (type == GNUTLS_HANDSHAKE_FINISHED && when == GNUTLS_HOOK_POST &&
+	    conn_of(session) != NULL)
+		conn_greeted(conn_of(session));
 	return 0;
 }
 
@@ -108,8 +133,7 @@ on_certificate(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
 	       gnutls_ocsp_data_st **ocsp, unsigned *ocsp_n,
 	       gnutls_privkey_t *key, unsigned *flags)
 {
-	struct conn *c = conn_of(session);
-	struct tls_pair *t = c == NULL ? NULL : (struct tls_pair *)conn_pair(c);
+	struct tls_pair *t = pair_of(session);
 
 	(void)info;
 	if (t == NULL)
@@ -120,8 +144,6 @@ on_certificate(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
 	*ocsp_n = 0;
 	*key = t->key;
 	*flags = 0;
-	gnutls_handshake_set_hook_function(session, GNUTLS_HANDSHAKE_FINISHED,
-					   GNUTLS_HOOK_POST, on_finished);
 	return 0;
 }
 
@@ -148,8 +170,10 @@ pull(gnutls_transport_ptr_t ptr, void *bytes, size_t n)
 }
 
 void
-tls_bound(void *session, struct conn *c)
+tls_begin(void *session, struct conn *c)
 {
+	gnutls_handshake_set_hook_function(session, GNUTLS_HANDSHAKE_ANY,
+					   GNUTLS_HOOK_BOTH, on_message);
 	gnutls_transport_set_ptr2(session, c,
 				  (gnutls_transport_ptr_t)(intptr_t)c->fd);
 	gnutls_transport_set_pull_function(session, pull);

@@ -12,9 +12,18 @@
  * pair a connection gets and how long it is kept.
  */
 
-/* GnuTLS's NORMAL contains TLS 1.0 and 1.1. */
+/* GnuTLS's NORMAL contains TLS 1.0 and 1.1, CBC, and the exchange of keys by
+ * RSA, which keeps nothing secret once the key is known.  Of its groups X25519
+ * comes first because that is what Go's clients send a key share for: for any
+ * other they would have to say hello once more.  Of its ciphers AES-128 comes
+ * first because its suite hashes with SHA-256, for which there are
+ * instructions; GnuTLS computes the SHA-384 of AES-256 without. */
 #define TLS_PRIORITIES                                                         \
-	"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:%SERVER_PRECEDENCE"
+	"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:"                          \
+	"-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:"                                     \
+	"-GROUP-ALL:+GROUP-X25519:+GROUP-ALL:"                                 \
+	"-CIPHER-ALL:+AES-128-GCM:+AES-256-GCM:+CHACHA20-POLY1305:"            \
+	"%SERVER_PRECEDENCE"
 
 /* Makes a pair from PEM, with the leaf first in the chain.  It returns NULL on
  * failure, and *e says why. */
@@ -25,8 +34,10 @@ struct tls_credentials *tls_pair_new(const char *cert_pem, size_t cert_bytes,
 /* Returns a gnutls_certificate_retrieve_function3. */
 void *tls_certificate_callback(void);
 
-/* Call this when c is new.  It bounds what its client may send before the
- * handshake is done; `session` is GnuTLS's. */
-void tls_bound(void *session, struct conn *c);
+/* Call this when c is new; `session` is GnuTLS's.  It bounds what c's client may
+ * send before the handshake is done, tells when it is (conn_greeted), and lets
+ * the client resume later.  For that the client gets a ticket, and the server
+ * keeps nothing.  A ticket is good for as long as its pair is served. */
+void tls_begin(void *session, struct conn *c);
 
 #endif

@@ -166,6 +166,9 @@ condition_read(const struct json *c, struct object *o)
 		o->disrupted = true;
 		if (!json_says(c, "reason", "Empty"))
 			o->disrupted_ms = transition_read(c, o);
+	} else if (json_says(c, "type", "Consolidatable") ||
+		   json_says(c, "type", "Drifted")) {
+		o->exposed |= is_true;
 	}
 }
 

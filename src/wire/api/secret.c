@@ -75,30 +75,36 @@ put(struct buf *b, const char *name, const char *pem)
 }
 
 static void
-put_data(struct buf *b, const struct secret_pair *p)
+put_data(struct buf *b, const struct secret_pair *p, const char *before)
 {
 	buf_puts(b, ",\"data\":{");
+	buf_puts(b, before);
 	put(b, p->cert_name, p->cert);
 	buf_puts(b, ",");
 	put(b, p->key_name, p->key);
 	buf_puts(b, "}}");
 }
 
-/* The type is Opaque because kubernetes.io/tls is refused without a serving
- * pair, which is written after the CA. */
+/* Secrets of this type must have the two keys of a serving pair, which is
+ * written after the CA. */
+#define NO_PAIR_YET "\"tls.crt\":\"\",\"tls.key\":\"\","
+
 void
 secret_create(struct buf *b, const char *namespace_name, const char *name,
 	      const struct secret_pair *p)
 {
 	buf_puts(b, "{\"apiVersion\":\"v1\",\"kind\":\"Secret\","
-		    "\"type\":\"Opaque\",\"metadata\":{\"namespace\":");
+		    "\"type\":\"kubernetes.io/tls\",\"metadata\":"
+		    "{\"namespace\":");
 	buf_json(b, namespace_name);
 	buf_puts(b, ",\"name\":");
 	buf_json(b, name);
 	buf_puts(b, ",\"labels\":{\"app.kubernetes.io/name\":"
 		    "\"karpenter-node-holder\",\"app.kubernetes.io/managed-by\""
 		    ":\"karpenter-node-holder\"}}");
-	put_data(b, p);
+	put_data(b, p,
+		 strcmp(p->cert_name, secret_tls.cert_name) == 0 ? ""
+								 : NO_PAIR_YET);
 }
 
 void
@@ -107,5 +113,5 @@ secret_update(struct buf *b, const char *rv, const struct secret_pair *p)
 	buf_puts(b, "{\"metadata\":{\"resourceVersion\":");
 	buf_json(b, rv);
 	buf_puts(b, "}");
-	put_data(b, p);
+	put_data(b, p, "");
 }

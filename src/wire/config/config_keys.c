@@ -108,7 +108,7 @@ const struct config_key config_keys[] = {
 	{KEY("selfSigned.duration", "self-signed-duration", TYPE_DURATION,
 	     "2160h", "how long a serving certificate lives; the same"),
 	 AT(self_signed.leaf_ms), .min = 1},
-	{KEY("patchConcurrency", "patch-concurrency", TYPE_COUNT, "32",
+	{KEY("patchConcurrency", "patch-concurrency", TYPE_COUNT, "64",
 	     "patches in flight"),
 	 AT(patch_concurrency), .min = 1, .max = 100,
 	 .words = "a number from 1 to 100"},

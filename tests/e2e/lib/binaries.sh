@@ -12,12 +12,13 @@
 #               karpenter
 #     test      cluster, and what else `make test` needs
 #     long      test, and what only `make e2e-long` needs
+#     peers     what the benchmarks compare with (tests/bench/peer)
 #
 # Programs go to $BUILD/bin, CRDs to $BUILD/{crds,cert-manager-crds,
 # prometheus-operator-crds}, kwok's stages to $BUILD/stages ($BUILD is build/ in
 # the repository unless set).  Each is pinned by its module under tests/modules
 # and made again only when that module's go.mod or go.sum changes, or the source
-# of a program of our own in it (elector).
+# of a program of our own in it (elector, peers).
 # A program in $KUBEBUILDER_ASSETS is taken where it is of that very version.
 set -euo pipefail
 
@@ -198,6 +199,7 @@ plane=(etcd kube-apiserver kubectl crds)
 cluster=("${plane[@]}" kube-scheduler kube-controller-manager kwok stages karpenter)
 test=("${cluster[@]}" elector kustomize prometheus-operator-crds
 	cert-manager-crds)
+peers=(bench-webhook bench-holder)
 long=("${test[@]}" helm cert-manager-controller cert-manager-cainjector)
 names=()
 for wanted in "$@"; do
@@ -206,6 +208,7 @@ for wanted in "$@"; do
 	cluster) names+=("${cluster[@]}") ;;
 	test) names+=("${test[@]}") ;;
 	long) names+=("${long[@]}") ;;
+	peers) names+=("${peers[@]}") ;;
 	*) names+=("$wanted") ;;
 	esac
 done
@@ -227,6 +230,13 @@ for wanted in "${names[@]}"; do
 		;;
 	elector) # client-go's, to take turns with ours
 		program elector kubernetes k8s.io/client-go ./elector 1
+		;;
+	bench-webhook) # what the benchmarks compare with
+		program "$wanted" ../bench/peer sigs.k8s.io/controller-runtime \
+			./webhook 1
+		;;
+	bench-holder)
+		program "$wanted" ../bench/peer k8s.io/client-go ./holder 1
 		;;
 	kwok) program kwok kwok sigs.k8s.io/kwok sigs.k8s.io/kwok/cmd/kwok 2 ;;
 	karpenter)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs karpenter-node-holder against a ControlPlane, as deployed.
 
-It gets what deploy/base gives it: the ServiceAccount's token and no more
-rights than deploy/base/rbac.yaml, and the rules and matchConditions of
+It gets what deploy/base gives it: the ServiceAccount's token, no more rights
+than deploy/base/rbac.yaml and policy.yaml leave it, and the rules and matchConditions of
 deploy/base/webhook.yaml.  Only the webhook's address differs.
 """
 import base64
@@ -32,7 +32,8 @@ DEPLOY = REPO / "deploy" / "base"
 # alone, with 2 s.
 PATIENT_S = 15 if "PYTEST_XDIST_WORKER" in os.environ else None
 
-LIMITED = ("namespace.yaml", "serviceaccount.yaml", "rbac.yaml")
+LIMITED = ("namespace.yaml", "serviceaccount.yaml", "rbac.yaml",
+           "policy.yaml")
 
 
 def deployed(*files):
@@ -112,6 +113,7 @@ class Holder:
     HolderConfig)."""
 
     count = 0
+    command = ("serve",)
 
     def __init__(self, plane, **settings):
         Holder.count += 1
@@ -178,7 +180,7 @@ class Holder:
         env.update({k: v for k, v in os.environ.items()
                     if k.endswith("SAN_OPTIONS")})
         self.process = spawn([
-            BINARY, "serve", "--config", self.config,
+            BINARY, *self.command, "--config", self.config,
             "--kubeconfig", self.kubeconfig, *self.flags], self.log, env)
         if wait:
             self.wait_ready()

@@ -194,6 +194,29 @@ START_TEST(a_known_claim_stays_as_it_was)
 }
 END_TEST
 
+/* A list left it out after it had shown that Karpenter could take the machine,
+ * and its metadata does not say so. */
+START_TEST(a_claim_stays_exposed)
+{
+	int64_t first = INT64_MAX;
+
+	add_old(4 * FLIGHTS);
+	claim_at(w, 3 * FLIGHTS)->o.exposed = true;
+	world_open(w);
+	claim_at(w, 3 * FLIGHTS)->large = true;
+	world_list(w, KIND_NODECLAIM);
+	world_run(w, 5000);
+	ck_assert_uint_eq(claims_known(), 4 * FLIGHTS);
+	(void)claim_boot(4 * FLIGHTS);
+	world_run(w, 5000);
+	ck_assert_uint_eq(count_spread(4 * FLIGHTS), 4 * FLIGHTS);
+	for (int i = 0; i < 4 * FLIGHTS; i++)
+		if (node_at(w, i)->held_ms < first)
+			first = node_at(w, i)->held_ms;
+	ck_assert_int_eq(node_at(w, 3 * FLIGHTS)->held_ms, first);
+}
+END_TEST
+
 START_TEST(a_claim_that_is_gone_goes)
 {
 	open_old(3);
@@ -416,6 +439,7 @@ main(void)
 	tcase_add_test(c, a_claim_that_a_watch_leaves_out_starts_a_hold);
 	tcase_add_test(c, a_young_claim_stops_the_release);
 	tcase_add_test(c, a_known_claim_stays_as_it_was);
+	tcase_add_test(c, a_claim_stays_exposed);
 	tcase_add_test(c, a_claim_that_is_gone_goes);
 	tcase_add_loop_test(
 		c, a_fresh_list_that_leaves_something_out_shows_nobody_gone, 0,

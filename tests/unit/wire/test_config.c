@@ -118,7 +118,7 @@ START_TEST(test_defaults)
 	ck_assert_str_eq(c.self_signed.service, "karpenter-node-holder");
 	ck_assert_int_eq(c.self_signed.ca_ms, 365 * 24 * 60 * MINUTE);
 	ck_assert_int_eq(c.self_signed.leaf_ms, 90 * 24 * 60 * MINUTE);
-	ck_assert_uint_eq(c.patch_concurrency, 32);
+	ck_assert_uint_eq(c.patch_concurrency, 64);
 	ck_assert(!c.log_text);
 	ck_assert_int_eq(c.log_level, 2);
 	ck_assert_int_eq(config_validate(&c, NULL, &e), 0);

@@ -147,11 +147,21 @@ START_TEST(test_write_secret)
 	ck_assert_str_eq(
 		body,
 		"{\"apiVersion\":\"v1\",\"kind\":\"Secret\","
-		"\"type\":\"Opaque\",\"metadata\":{\"namespace\":\"ns\","
+		"\"type\":\"kubernetes.io/tls\","
+		"\"metadata\":{\"namespace\":\"ns\","
 		"\"name\":\"name\",\"labels\":{\"app.kubernetes.io/name\":"
 		"\"karpenter-node-holder\",\"app.kubernetes.io/managed-by\":"
 		"\"karpenter-node-holder\"}},\"data\":{\"tls.crt\":\"Zg==\","
 		"\"tls.key\":\"Zg==\"}}");
+
+	/* The type needs the keys of a pair, which comes later. */
+	p = secret_ca;
+	p.cert = p.key = "f";
+	buf_init(&b, body, sizeof(body));
+	secret_create(&b, "ns", "name", &p);
+	ck_assert_ptr_nonnull(strstr(
+		body, ",\"data\":{\"tls.crt\":\"\",\"tls.key\":\"\","
+		      "\"ca.crt\":\"Zg==\",\"ca.key\":\"Zg==\"}}"));
 }
 END_TEST
 

@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""make bench PARTS="webhook spread ...": compares the holder with its peers.
+
+docs/performance.md says what each part measures.
+"""
+import os
+import pathlib
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "e2e" / "lib"), str(HERE)]
+
+import measure  # noqa: E402
+from controlplane import BUILD, end_on_signals  # noqa: E402
+
+import admission  # noqa: E402
+import holding  # noqa: E402
+
+PARTS = {**admission.PARTS, **holding.PARTS}
+SHORT = ["webhook", "one", "connections"]
+
+
+def main(names):
+    unknown = [n for n in names if n not in PARTS]
+    if unknown:
+        sys.exit(f"bench: no part {', '.join(unknown)}; "
+                 f"there are: {' '.join(PARTS)}")
+    if not names:
+        print("parts, for PARTS=\"...\":")
+        for name, part in PARTS.items():
+            print(f"  {name:12} {part.run.__doc__.splitlines()[0]}")
+        print(f"without PARTS: {' '.join(SHORT)}", flush=True)
+    names = names or SHORT
+    needs = sorted({n for name in names for n in PARTS[name].needs})
+    subprocess.run([HERE.parent / "e2e" / "lib" / "binaries.sh", *needs],
+                   stdin=subprocess.DEVNULL, check=True)
+    end_on_signals()
+    print(f"{measure.ROUNDS} rounds by turns; each ratio is the median of the "
+          f"rounds' (least to most); {os.cpu_count()} cores, "
+          f"load {os.getloadavg()[0]:.1f}", flush=True)
+    for name in names:
+        PARTS[name].run()
+    out = BUILD / "bench.json"
+    measure.save(out)
+    missed = [r["what"] for r in measure.rows if not r["holds"]]
+    print(f"\n{len(measure.rows)} figures, in {out.name}; missed: "
+          + ("; ".join(missed) or "none"))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

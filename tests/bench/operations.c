@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * operations NAME COUNT [SIZE]: does one of the operations below so many times,
+ * in a table of SIZE machines.  `make instructions` counts the instructions of
+ * measured(); the benchmark of timers takes its time, which is printed.  There
+ * is no network here: the linker puts functions of ours in the place of the
+ * server and of the calls to the API server.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/base/limits.h"
+#include "core/table/timers.h"
+#include "daemon/hook.h"
+#include "daemon/job.h"
+#include "daemon/sighting.h"
+#include "edge/log.h"
+
+struct server *__wrap_server_new(const struct server_options *o, struct err *e);
+void __wrap_server_free(struct server *s);
+int __wrap_kube_lanes_start(struct kube_lanes *p, const struct kube_request *q,
+			    uint64_t tag, struct err *e);
+
+static struct config config;
+static struct state *shared;
+static struct hook hook;
+static struct server_options options;
+static size_t sent;	/* bytes of bodies of calls to the API server */
+
+struct server *
+__wrap_server_new(const struct server_options *o, struct err *e)
+{
+	(void)e;
+	options = *o;
+	return (struct server *)&options;
+}
+
+void
+__wrap_server_free(struct server *s)
+{
+	(void)s;
+}
+
+int
+__wrap_kube_lanes_start(struct kube_lanes *p, const struct kube_request *q,
+			uint64_t tag, struct err *e)
+{
+	(void)p, (void)tag, (void)e;
+	sent += q->body_bytes;
+	return 0;
+}
+
+static void
+fail(const char *what)
+{
+	(void)fprintf(stderr, "operations: %s\n", what);
+	exit(1);
+}
+
+static void
+setup(uint32_t size)
+{
+	int64_t boot = clock_boot_ms();
+	struct err e = {0};
+
+	log_open(LOG_TEXT, LOG_ERROR);
+	config.rules = (struct rules){
+		.scope = SCOPE_CLUSTER,
+		.hold = {DEFAULT_HOLD_KEY, DEFAULT_HOLD_VALUE},
+		.include = {1, {"*"}},
+		.min_scale_up = 1,
+		.hold_ms = 600000,
+		.startup_ms = 900000,
+	};
+	shared = state_new(&config.rules, size + 1000, &e);
+	if (shared == NULL)
+		fail(e.text);
+	clock_date(shared->clock, (int64_t)time(NULL) * 1000, boot, boot);
+}
+
+/* --- a review --------------------------------------------------------------- */
+
+static char review[4096];
+static struct server_request request;
+
+static void
+review_setup(void)
+{
+	FILE *f = fopen("tests/bench/review.json", "r");
+	struct err e = {0};
+
+	if (f == NULL)
+		fail("tests/bench/review.json: not there; run it from the root "
+		     "of the tree");
+	request = (struct server_request){
+		.method = "POST",
+		.path = "/mutate",
+		.query = "",
+		.content_type = "application/json",
+		.body = review,
+		.body_bytes = fread(review, 1, sizeof(review), f)};
+	(void)fclose(f);
+	if (hook_start(&hook, shared, &config, &timing_default, 16, &e))
+		fail(e.text);
+}
+
+static void
+review_do(uint32_t i)
+{
+	struct server_reply reply = {0};
+
+	(void)i;
+	options.routes[0].handler(options.ctx, &request, &reply);
+	if (reply.status != 200 || reply.body_bytes < 300)
+		fail("a review was not answered");
+	if (reply.body_free != NULL)
+		reply.body_free((void *)reply.body);
+}
+
+/* --- a line of a watch -------------------------------------------------------- */
+
+#define LABELS                                                                 \
+	"\"labels\":{\"beta.kubernetes.io/arch\":\"amd64\","                   \
+	"\"beta.kubernetes.io/os\":\"linux\",\"karpenter.sh/nodepool\":"       \
+	"\"general\",\"karpenter.sh/capacity-type\":\"spot\","                 \
+	"\"kubernetes.io/arch\":\"amd64\",\"kubernetes.io/os\":\"linux\","     \
+	"\"kubernetes.io/hostname\":\"node-%05u\","                            \
+	"\"node.kubernetes.io/instance-type\":\"m6i.2xlarge\","                \
+	"\"topology.kubernetes.io/region\":\"eu-west-1\","                     \
+	"\"topology.kubernetes.io/zone\":\"eu-west-1b\"},"
+#define CONDITION(TYPE, STATUS)                                                \
+	"{\"type\":\"" TYPE "\",\"status\":\"" STATUS "\",\"reason\":\"" TYPE  \
+	"\",\"message\":\"\",\"observedGeneration\":1,"                        \
+	"\"lastTransitionTime\":\"%s\"}"
+
+static char line[4096];
+
+static size_t
+node_line(uint32_t i, uint32_t version)
+{
+	return (size_t)snprintf(
+		line, sizeof(line),
+		"{\"type\":\"MODIFIED\",\"object\":{\"kind\":"
+		"\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\","
+		"\"metadata\":{\"name\":\"node-%05u\",\"uid\":"
+		"\"11111111-2222-4333-8444-%012u\",\"resourceVersion\":\"%u\","
+		"\"creationTimestamp\":\"2026-01-02T03:00:00Z\"," LABELS
+		"\"annotations\":{\"node.alpha.kubernetes.io/ttl\":\"0\","
+		"\"volumes.kubernetes.io/controller-managed-attach-detach\":"
+		"\"true\"},\"ownerReferences\":[{\"apiVersion\":"
+		"\"karpenter.sh/v1\",\"kind\":\"NodeClaim\",\"name\":"
+		"\"claim-%05u\",\"uid\":\"99999999-2222-4333-8444-%012u\","
+		"\"blockOwnerDeletion\":true}],\"finalizers\":["
+		"\"karpenter.sh/termination\"]}}}",
+		i, i, version, i, i, i);
+}
+
+static size_t
+claim_line(uint32_t i, uint32_t version, const char *created,
+	   const char *initialized)
+{
+	return (size_t)snprintf(
+		line, sizeof(line),
+		"{\"type\":\"MODIFIED\",\"object\":{\"apiVersion\":"
+		"\"karpenter.sh/v1\",\"kind\":\"NodeClaim\",\"metadata\":{"
+		"\"name\":\"claim-%05u\",\"uid\":"
+		"\"99999999-2222-4333-8444-%012u\",\"resourceVersion\":\"%u\","
+		"\"creationTimestamp\":\"%s\"," LABELS
+		"\"annotations\":{\"karpenter.sh/nodepool-hash\":"
+		"\"4067990795911415110\","
+		"\"karpenter.sh/nodepool-hash-version\":\"v3\"}},"
+		"\"spec\":{\"expireAfter\":\"720h\",\"nodeClassRef\":{"
+		"\"group\":\"karpenter.k8s.aws\",\"kind\":\"EC2NodeClass\","
+		"\"name\":\"default\"},\"requirements\":[{\"key\":"
+		"\"kubernetes.io/arch\",\"operator\":\"In\",\"values\":["
+		"\"amd64\"]}],\"resources\":{\"requests\":{\"cpu\":\"3\","
+		"\"memory\":\"6Gi\",\"pods\":\"5\"}}},"
+		"\"status\":{\"providerID\":\"aws:///eu-west-1b/i-%017u\","
+		"\"nodeName\":\"node-%05u\",\"capacity\":{\"cpu\":\"8\"},"
+		"\"conditions\":[" CONDITION("Launched", "True") ","
+		CONDITION("Registered", "True") ","
+		"{\"type\":\"Initialized\",\"status\":\"%s\",\"reason\":"
+		"\"Initialized\",\"message\":\"\",\"lastTransitionTime\":"
+		"\"%s\"}]}}}",
+		i, i, version, created, i, i, i, created, created, initialized,
+		created);
+}
+
+static void
+take(enum kind kind, size_t n)
+{
+	struct sighting o = {.kind = kind};
+	enum watch_type type;
+	struct err e = {0};
+	int code;
+
+	if (n >= sizeof(line) ||
+	    sighting_line(line, n, &config.rules.hold, &type, &o, &code, &e))
+		fail(e.text);
+	sighting_take(shared, type, &o);
+}
+
+#define LONG_AGO "2026-01-02T03:00:00Z"
+
+static void
+cluster(uint32_t size)
+{
+	for (int k = 0; k < VIEW_COUNT; k++)
+		state_listing(shared, (enum kind)k);
+	for (uint32_t i = 0; i < size; i++) {
+		take(KIND_NODECLAIM, claim_line(i, 1, LONG_AGO, "True"));
+		take(KIND_NODE, node_line(i, 1));
+	}
+	for (int k = 0; k < VIEW_COUNT; k++) {
+		state_listed(shared, (enum kind)k, true);
+		state_watch(shared, (enum kind)k, true);
+	}
+}
+
+static uint32_t machines;
+
+/* Composing the line is ours, and not of the operation, but costs it the same
+ * each time. */
+static void
+node_do(uint32_t i)
+{
+	take(KIND_NODE, node_line(i % machines, 2 + i));
+}
+
+static void
+claim_do(uint32_t i)
+{
+	take(KIND_NODECLAIM,
+	     claim_line(i % machines, 2 + i, LONG_AGO, "True"));
+}
+
+/* --- a timer ------------------------------------------------------------------ */
+
+static struct timers *timers;
+#define TIMER_START INT64_C(1767323045000)
+
+static void
+timer_put(uint32_t id, int64_t deadline_ms)
+{
+	struct timer_facts f = {.nodepool = "general",
+				.deadline_ms = deadline_ms,
+				.counts_ms = TIMER_START - 1,
+				.created_ms = TIMER_START - 2,
+				.first_ms = TIMER_START - 2,
+				.hold_ms = 600000};
+
+	if (timers_put(timers, id, &f, TIMER_START))
+		fail("no room for a timer");
+}
+
+/* A fixed sequence that looks random. */
+static uint32_t
+scattered(uint32_t i)
+{
+	i = (i ^ 61) ^ (i >> 16);
+	i *= 9;
+	i ^= i >> 4;
+	i *= 0x27d4eb2d;
+	return i ^ (i >> 15);
+}
+
+static void
+timer_setup(void)
+{
+	timers = calloc(1, sizeof(*timers));
+	if (timers == NULL ||
+	    timers_init(timers, &config.rules, machines, 0))
+		fail("no memory for timers");
+	for (uint32_t i = 0; i < machines; i++)
+		timer_put(i, TIMER_START + 1 + scattered(i) % 600000);
+}
+
+static void
+timer_do(uint32_t i)
+{
+	timer_put(scattered(i) % machines,
+		  TIMER_START + 1 + scattered(i + 7) % 600000);
+}
+
+/* --- a patch: from what is due to what came of it ------------------------------ */
+
+static void
+patch_setup(void)
+{
+	char now[32];
+	time_t at = time(NULL);
+	struct tm tm;
+
+	(void)strftime(now, sizeof(now), "%Y-%m-%dT%H:%M:%SZ",
+		       gmtime_r(&at, &tm));
+	cluster(machines);
+	/* It holds all others.  No Event about it is expected any more. */
+	take(KIND_NODECLAIM, claim_line(machines, 2, now, "False"));
+}
+
+static void
+patch_do(uint32_t i)
+{
+	static struct job job;
+	struct job_env env = {.shared = shared,
+			      .rules = &config.rules,
+			      .timing = &timing_default};
+	char body[512];
+	struct kube_reply reply = {.status = 200, .retry_after_ms = -1};
+	struct controller_todo todo = state_next(shared);
+	struct controller_outcome out;
+	struct err e = {0};
+
+	if (todo.step != CONTROLLER_ACT || todo.action.act != ACT_HOLD)
+		fail("there is nothing to hold");
+	job_init(&job, &todo.action);
+	if (job_start(&env, &job, i, NULL, &e))
+		fail(e.text);
+	reply.body = body;
+	reply.body_bytes = (size_t)snprintf(
+		body, sizeof(body),
+		"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":"
+		"\"meta.k8s.io/v1\",\"metadata\":{\"name\":\"%s\",\"uid\":"
+		"\"%s\",\"resourceVersion\":\"%u\",\"creationTimestamp\":"
+		"\"" LONG_AGO "\",\"annotations\":{\"" DEFAULT_HOLD_KEY
+		"\":\"true\"}}}",
+		todo.action.name, todo.action.uid, 1000000 + i);
+	if (!job_answered(&env, &job, &reply, &e, &out) ||
+	    out.code != CONTROLLER_OK)
+		fail("a patch was not answered");
+	state_done(shared, &out);
+}
+
+/* --- all of them ----------------------------------------------------------------- */
+
+static void
+lines_setup(void)
+{
+	cluster(machines);
+}
+
+static const struct operation {
+	const char *name;
+	void (*setup)(void);
+	void (*once)(uint32_t i);
+} operations[] = {
+	{"review", review_setup, review_do},
+	{"node-line", lines_setup, node_do},
+	{"claim-line", lines_setup, claim_do},
+	{"timer", timer_setup, timer_do},
+	{"patch", patch_setup, patch_do},
+};
+
+void measured(const struct operation *o, uint32_t from, uint32_t count);
+
+__attribute__((noinline)) void
+measured(const struct operation *o, uint32_t from, uint32_t count)
+{
+	for (uint32_t i = from; i < from + count; i++)
+		o->once(i);
+}
+
+static void
+warm(const struct operation *o, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		o->once(i);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct timespec begun, ended;
+	uint32_t count;
+
+	if (argc < 3 || argc > 4)
+		fail("usage: operations NAME COUNT [SIZE]");
+	count = (uint32_t)strtoul(argv[2], NULL, 10);
+	machines = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 1000;
+	for (size_t i = 0; i < sizeof(operations) / sizeof(*operations); i++) {
+		const struct operation *o = &operations[i];
+
+		if (strcmp(o->name, argv[1]) != 0)
+			continue;
+		setup(machines);
+		o->setup();
+		warm(o, 20);
+		(void)clock_gettime(CLOCK_MONOTONIC, &begun);
+		measured(o, 20, count);
+		(void)clock_gettime(CLOCK_MONOTONIC, &ended);
+		(void)printf("{\"ns\": %.1f}\n",
+			     ((double)(ended.tv_sec - begun.tv_sec) * 1e9 +
+			      (double)(ended.tv_nsec - begun.tv_nsec)) /
+				     count);
+		return 0;
+	}
+	fail("no such operation");
+}
