@@ -146,6 +146,20 @@ $(VARIANT)/tests/edge/test_event_recorder: tests/edge/test_event_recorder.c \
 		$(shared_edge) $(libs_all)
 	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS) -lssl)
 
+# A copy of our archives in which refused_NAME stands for each function that a
+# system may refuse (tests/edge/refuse.c).
+REFUSED := malloc calloc realloc free strdup strndup asprintf open openat read \
+	write fsync fchmod renameat mkdir opendir socket bind listen eventfd \
+	pipe2 getrandom pthread_create posix_spawnp
+libs_refused = $(patsubst $(VARIANT)/%,$(VARIANT)/refused/%,$(libs_edge))
+$(VARIANT)/refused/%.a: $(VARIANT)/%.a
+	@mkdir -p $(@D)
+	@objcopy $(foreach f,$(REFUSED),--redefine-sym $(f)=refused_$(f)) \
+		--redefine-sym __asprintf_chk=refused_asprintf_chk $< $@
+$(VARIANT)/tests/edge/test_refused: tests/edge/test_refused.c $(shared_edge) \
+		$(libs_refused)
+	$(call link,-Itests,$(ext_edge) $(CHECK_LIBS) -lssl)
+
 # The whole daemon with short deadlines, against a scripted API server.
 $(VARIANT)/tests/holder-fast: tests/edge/holder_fast.c $(libs_all)
 	$(call link,,$(ext_edge))
