@@ -53,7 +53,8 @@ DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev 
 	openssl python3 python3-pytest python3-yaml python3-venv python3-pytest-xdist \
 	python3-jsonpatch valgrind
 
-.PHONY: all help check unit fuzz fuzz-targets fuzz-corpus fuzz-coverage edge daemon programs programs-edge sim sim-quick \
+.PHONY: all help check unit fuzz fuzz-targets fuzz-corpus fuzz-coverage edge \
+	daemon programs programs-edge sim sim-quick \
 	explore explore-quick mutants e2e e2e-long pictures test demo demo-quick \
 	bench instructions san tsan lint deps certs image install clean format
 .SECONDARY:
@@ -112,7 +113,7 @@ $(VARIANT)/tests/of_sim/%.o: tests/sim/%.c
 $(shared_unit): $(patsubst %.c,$(VARIANT)/%.o,tests/suite.c \
 	tests/golden/golden.c $(filter-out tests/unit/wire/test_%,$(wildcard tests/unit/wire/*.c)))
 $(shared_edge): $(patsubst %.c,$(VARIANT)/%.o,tests/suite.c $(filter-out \
-	tests/edge/test_% tests/edge/holder_fast.c,$(wildcard tests/edge/*.c)))
+	tests/edge/test_% tests/edge/holder_%,$(wildcard tests/edge/*.c)))
 $(shared_core): $(patsubst %,$(VARIANT)/tests/of_sim/%.o,api dice) \
 	$(patsubst %.c,$(VARIANT)/%.o,tests/suite.c $(filter-out \
 	tests/unit/core/test_%,$(wildcard tests/unit/core/*.c)))
@@ -145,10 +146,29 @@ $(VARIANT)/tests/edge/test_event_recorder: tests/edge/test_event_recorder.c \
 		$(shared_edge) $(libs_all)
 	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS) -lssl)
 
+# A copy of our archives in which refused_NAME stands for each function that a
+# system may refuse (tests/edge/refuse.c).
+REFUSED := malloc calloc realloc free strdup strndup asprintf open openat read \
+	write fsync fchmod renameat mkdir opendir socket bind listen eventfd \
+	pipe2 getrandom pthread_create posix_spawnp
+refused = $(patsubst $(VARIANT)/%,$(VARIANT)/refused/%,$(1))
+$(VARIANT)/refused/%: $(VARIANT)/%
+	@mkdir -p $(@D)
+	@objcopy $(foreach f,$(REFUSED),--redefine-sym $(f)=refused_$(f)) \
+		--redefine-sym __asprintf_chk=refused_asprintf_chk $< $@
+$(VARIANT)/tests/edge/test_refused: tests/edge/test_refused.c $(shared_edge) \
+		$(call refused,$(libs_edge))
+	$(call link,-Itests,$(ext_edge) $(CHECK_LIBS) -lssl)
+$(VARIANT)/tests/holder-refused: tests/edge/holder_refused.c \
+		$(VARIANT)/tests/edge/refuse.o \
+		$(call refused,$(VARIANT)/cli/main.o $(libs_all))
+	$(call link,-Itests,$(ext_edge))
+
 # The whole daemon with short deadlines, against a scripted API server.
 $(VARIANT)/tests/holder-fast: tests/edge/holder_fast.c $(libs_all)
 	$(call link,,$(ext_edge))
-FAST := $(VARIANT)/tests/holder-fast $(VARIANT)/karpenter-node-holder
+FAST := $(VARIANT)/tests/holder-fast $(VARIANT)/karpenter-node-holder \
+	$(VARIANT)/tests/holder-refused
 
 # Fuzz targets: with replay.c programs that replay a corpus, and with LIBFUZZER
 # set (make fuzz) libFuzzer's.
@@ -227,7 +247,8 @@ PYTEST = $(PYTHON) -m pytest -q -p no:cacheprovider --basetemp=$(VARIANT)/pytest
 
 daemon: $(FAST)  ## the whole daemon and its commands against a scripted API server
 	@echo "== the whole daemon and its commands, about a minute"
-	@HOLDER_FAST=$(word 1,$^) HOLDER=$(word 2,$^) $(KEEP) pytest $(PYTEST) -n 2 --dist loadgroup tests/edge
+	@HOLDER_FAST=$(word 1,$^) HOLDER=$(word 2,$^) HOLDER_REFUSED=$(word 3,$^) \
+		$(KEEP) pytest $(PYTEST) -n 2 --dist loadgroup tests/edge
 
 check: deps  ## lint and every test but san, tsan and e2e
 	@rm -rf $(HOLDER_SAID)

@@ -4,10 +4,11 @@
 
 #include "core/base/buf.h"
 
-/* Decodes base64 (RFC 4648 §4) with padding; white space is ignored.  Returns a
- * string that the caller frees, or NULL if s is not base64, if the decoded
- * bytes contain a NUL, or if there is no memory.  Any thread. */
-char *base64_decode(const char *s);
+/* Decodes base64 (RFC 4648 §4) with padding; white space is ignored.  *out is a
+ * string that the caller frees, or NULL if s is not base64 or if the decoded
+ * bytes contain a NUL.  It returns -1, with *out NULL, if there is no memory.
+ * Any thread. */
+int base64_decode(const char *s, char **out);
 
 /* Appends the base64 of n bytes, with padding and without line breaks. */
 void base64_encode(struct buf *b, const char *bytes, size_t n);

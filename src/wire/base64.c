@@ -64,21 +64,23 @@ decode(const char *s, char *out)
 	return n;
 }
 
-char *
-base64_decode(const char *s)
+int
+base64_decode(const char *s, char **out)
 {
-	char *out = malloc(strlen(s) / 4 * 3 + 4);
+	char *bytes = malloc(strlen(s) / 4 * 3 + 4);
 	size_t n;
 
-	if (out == NULL)
-		return NULL;
-	n = decode(s, out);
-	if (n > 0 && memchr(out, '\0', n) == NULL) {
-		out[n] = '\0';
-		return out;
+	*out = NULL;
+	if (bytes == NULL)
+		return -1;
+	n = decode(s, bytes);
+	if (n > 0 && memchr(bytes, '\0', n) == NULL) {
+		bytes[n] = '\0';
+		*out = bytes;
+	} else {
+		free(bytes);
 	}
-	free(out);
-	return NULL;
+	return 0;
 }
 
 void

@@ -94,6 +94,16 @@ read_environment(const char *s)
 		check_config(&c, NULL);
 }
 
+static void
+check_help(size_t i)
+{
+	const char *name, *help;
+	char def[64];
+
+	if (config_flag_help(i, &name, &help, def))
+		PROMISE(name[0] != '\0' && help[0] != '\0');
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
@@ -109,6 +119,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		check_config(&c, &places);
 	read_environment(s);
 	(void)syntax_pattern(s);
+	(void)syntax_label(s);
+	check_help(n);
 	read_flags(s);
 	free(s);
 	return 0;

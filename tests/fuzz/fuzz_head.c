@@ -95,6 +95,18 @@ hear(int fd, int flags, char *answer, size_t cap)
 	return have;
 }
 
+/* Closes by a reset: otherwise the thousands of connections that have ended
+ * would keep their ports for a minute. */
+static void
+leave(int fd)
+{
+	static const struct linger reset = {.l_onoff = 1};
+
+	PROMISE(setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) ==
+		0);
+	(void)close(fd);
+}
+
 /* A client with a good request is answered and sees the end. */
 static void
 check_good(void)
@@ -108,7 +120,7 @@ check_good(void)
 	have = hear(fd, 0, answer, sizeof(answer));
 	PROMISE(strncmp(answer, "HTTP/1.1 200", 12) == 0);
 	PROMISE(have > 2 && strcmp(answer + have - 2, "{}") == 0);
-	(void)close(fd);
+	leave(fd);
 }
 
 static unsigned
@@ -124,7 +136,6 @@ count(const char *text, size_t n, const char *what)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-	static const struct linger reset = {.l_onoff = 1};
 	static char answer[1 << 17];
 	unsigned before, echoed;
 	size_t have;
@@ -143,7 +154,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	echoed = count((const char *)data, n, "HTTP/1.1 200");
 	PROMISE(count(answer, have, "HTTP/1.1 200") <=
 		handled - before + echoed);
-	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
-	(void)close(fd);
+	leave(fd);
 	return 0;
 }

@@ -27,19 +27,33 @@ secret_done(struct secret *s)
 /* --- reading -------------------------------------------------------------- */
 
 /* Decodes the text and wipes it in the tree, so that no secret stays behind in
+ * memory.  Sets *out to NULL if it is of no use.  Returns -1 if there is no
  * memory. */
-static char *
-text_of(const struct json *data, const char *name)
+static int
+text_read(const struct json *data, const char *name, char **out)
 {
 	const char *s = json_string(json_member(data, name));
-	char *out;
+	int rc = 0;
 
+	*out = NULL;
 	if (s == NULL)
-		return NULL;
-	out = strlen(s) > BASE64_BYTES(SECRET_PEM_MAX) ? NULL
-						       : base64_decode(s);
+		return 0;
+	if (strlen(s) <= BASE64_BYTES(SECRET_PEM_MAX))
+		rc = base64_decode(s, out);
 	str_wipe((char *)(uintptr_t)s);
-	return out;
+	return rc;
+}
+
+/* All four are read, whatever comes of each, because that wipes them. */
+static int
+texts_read(const struct json *data, struct secret *s)
+{
+	int rc = text_read(data, secret_ca.cert_name, &s->ca_cert);
+
+	rc |= text_read(data, secret_ca.key_name, &s->ca_key);
+	rc |= text_read(data, secret_tls.cert_name, &s->cert);
+	rc |= text_read(data, secret_tls.key_name, &s->key);
+	return rc;
 }
 
 int
@@ -55,10 +69,12 @@ secret_decode(const char *bytes, size_t n, struct secret *out, struct err *e)
 		return err_set(e, ERR_INPUT, "not a Secret");
 	if (version_read(json_member(root, "metadata"), s.rv, e))
 		return -1;
-	s.ca_cert = text_of(data, secret_ca.cert_name);
-	s.ca_key = text_of(data, secret_ca.key_name);
-	s.cert = text_of(data, secret_tls.cert_name);
-	s.key = text_of(data, secret_tls.key_name);
+	/* Without memory it must not look as if there were no CA, or the leader
+	 * would make another one. */
+	if (texts_read(data, &s)) {
+		secret_done(&s);
+		return err_set(e, ERR_SYSTEM, "out of memory");
+	}
 	*out = s;
 	return 0;
 }

@@ -16,15 +16,19 @@ webhooks_done(struct webhooks *w)
 	*w = (struct webhooks){0};
 }
 
-static char *
-bundle_of(const struct json *webhook)
+/* A bundle that cannot be decoded is as good as none, but one for which there
+ * is no memory is not. */
+static int
+bundle_read(const struct json *webhook, char **out, struct err *e)
 {
 	const struct json *client = json_member(webhook, "clientConfig");
 	const char *s = json_string(json_member(client, "caBundle"));
 
+	*out = NULL;
 	if (s == NULL || strlen(s) > BASE64_BYTES(WEBHOOKS_BUNDLE_MAX))
-		return NULL;
-	return base64_decode(s);
+		return 0;
+	return base64_decode(s, out) ? err_set(e, ERR_SYSTEM, "out of memory")
+				     : 0;
 }
 
 static int
@@ -34,7 +38,8 @@ read_webhooks(const struct json *list, struct webhooks *w, struct err *e)
 		if (w->n == WEBHOOKS_MAX)
 			return err_set(e, ERR_LIMIT, "more than %d webhooks",
 				       WEBHOOKS_MAX);
-		w->bundle[w->n++] = bundle_of(v);
+		if (bundle_read(v, &w->bundle[w->n++], e))
+			return -1;
 	}
 	return 0;
 }

@@ -98,7 +98,8 @@ get_data(const struct yaml *map, const char *key, char **out, struct err *e)
 		return 0;
 	if (!yaml_is_scalar(v))
 		return yaml_fail(v, e, "%s: expected base64 of PEM", key);
-	pem = base64_decode(yaml_text(v));
+	if (base64_decode(yaml_text(v), &pem))
+		return no_memory(e);
 	if (pem == NULL)
 		return yaml_fail(v, e, "%s: not base64, expected base64 of PEM",
 				 key);

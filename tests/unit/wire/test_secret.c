@@ -32,7 +32,7 @@ START_TEST(test_base64)
 	base64_encode(&b, texts[_i].plain, strlen(texts[_i].plain));
 	ck_assert_str_eq(storage, texts[_i].text);
 	ck_assert_uint_eq(b.len, BASE64_BYTES(strlen(texts[_i].plain)));
-	back = base64_decode(storage);
+	ck_assert_int_eq(base64_decode(storage, &back), 0);
 	ck_assert_str_eq(back, texts[_i].plain);
 	free(back);
 }
