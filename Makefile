@@ -124,7 +124,7 @@ $(shared_core) $(shared_unit) $(shared_edge):
 # The functions that a test puts its own in place of, as __wrap_NAME.
 instead = $(foreach f,$(1),-Xlinker --wrap=$(f))
 INSTEAD_test_job := state_found state_fresh state_fresh_nodepool \
-	state_fresh_skipped
+	state_fresh_skipped kube_lanes_start
 INSTEAD_test_notes := state_note state_nodepool_at event_recorder_say log_fields
 INSTEAD_test_event_recorder := clock_now
 INSTEAD_test_kube_wipe := free realloc

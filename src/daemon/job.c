@@ -133,10 +133,9 @@ job_init(struct job *j, const struct action *a)
 	j->used = true;
 	j->metadata = false;
 	j->action = *a;
-	pager_init(&j->pager, LIST_METADATA_PAGE);
+	pager_init(&j->pager, a->page);
 }
 
-/* Parts of a page come here that was too large to be kept whole. */
 static void
 page_opened(void *ctx)
 {
@@ -169,7 +168,7 @@ job_start(const struct job_env *v, struct job *j, uint64_t tag,
 	buf_init(&body, body_bytes, sizeof(body_bytes));
 	path_of(j, &path, &q);
 	j->env = v;
-	if (is_list(j) && j->pager.streams) {
+	if (is_list(j)) {
 		q.sink = page_feed;
 		q.opened = page_opened;
 		q.ctx = j;
@@ -319,13 +318,8 @@ fresh_page(struct job *j, const struct kube_reply *r,
 {
 	struct pager *p = &j->pager;
 	struct err e = {0};
-	int rc;
 
-	if (!p->streams)
-		rc = pager_page(p, r->body, r->body_bytes, fresh_item, j, &e);
-	else
-		rc = pager_end(p, &e) || pager_turn(p, &e) ? -1 : 0;
-	if (rc != 0) {
+	if (pager_end(p, &e) || pager_turn(p, &e)) {
 		out->code = CONTROLLER_FAILED;
 		log_failure(j, r, &e);
 		return true;
@@ -337,12 +331,9 @@ bool
 job_answered(const struct job_env *v, struct job *j, const struct kube_reply *r,
 	     const struct err *e, struct controller_outcome *out)
 {
-	struct err large = *e;
 	bool over;
 
-	j->env = v;
-	if ((is_list(j) && pager_streams(&j->pager, &large)) ||
-	    (e->code == ERR_LIMIT && wants_metadata(j)))
+	if (e->code == ERR_LIMIT && wants_metadata(j))
 		return false;
 	*out = (struct controller_outcome){.code = CONTROLLER_FAILED,
 					   .action = &j->action,

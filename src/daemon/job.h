@@ -18,8 +18,8 @@ struct job {
 	bool used;
 	struct action action;
 	struct pager pager;	/* of a list */
-	const struct job_env *env;	/* for the items of a page that
-					   streams */
+	const struct job_env *env;	/* for the items of a page, which is
+					   taken as it arrives */
 	bool metadata;		/* of a read: only the metadata is asked for */
 	char why[NOTE_WHY_BYTES];	/* behind outcome.why */
 };

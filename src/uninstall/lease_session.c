@@ -357,9 +357,6 @@ lease_session_ask(struct lease_session *l, struct kube_request *q,
 
 /* --- lists ---------------------------------------------------------------- */
 
-/* Items a page.  With metadata only, a page has about a megabyte. */
-#define PAGE 250
-
 /* The page of a list that is under way. */
 struct page {
 	struct pager pager;
@@ -468,7 +465,7 @@ lease_session_list(struct lease_session *l,
 	struct kube_reply r;
 	int rc = 0;
 
-	pager_init(&g.pager, PAGE);
+	pager_init(&g.pager, LIST_METADATA_PAGE);
 	while (rc == 0 && g.wanted) {
 		if (g.pager.cont[0] == '\0' && list->begin != NULL)
 			list->begin(list->ctx);

@@ -91,9 +91,10 @@ def streamed(count):
         first = peak(s.pid)
         end(s.process, signal.SIGKILL)      # and its successor knows all
         s.start()
-        begun = time.time()
+        begun, used = time.time(), cpu(s.pid)
         s.tell("quiet")
         found["cleared"] = s.reached(0, begun) - begun
+        found["cleared_cpu"] = cpu(s.pid) - used
         found["peak"] = max(first, peak(s.pid))
         return found
 
@@ -117,11 +118,16 @@ def large():
     for what, name, scale, unit in (
             ("resident", "memory of a machine", 2**20, " B"),
             ("synced_cpu", "CPU of a machine, to list it", 1e6, " µs"),
-            ("held_cpu", "CPU of a machine, to hold it", 1e6, " µs")):
+            ("held_cpu", "CPU of a machine, to hold it", 1e6, " µs"),
+            ("cleared_cpu", "CPU of a machine, to clear it", 1e6, " µs")):
         for count in LARGE[1:]:
             ratio(f"{name}, of {count:,}", each(count, what, scale),
                   each(LARGE[0], what, scale), 1.2, less=True, unit=unit,
                   than=f"figure of {LARGE[0]:,}")
+    ratio(f"CPU to clear {LARGE[-1]:,}",
+          [f["cleared_cpu"] for f in found[LARGE[-1]]],
+          [f["held_cpu"] for f in found[LARGE[-1]]], unit=" s",
+          than="CPU to hold them")
     alone(f"memory at most with {LARGE[-1]:,}",
           [f["peak"] for f in found[LARGE[-1]]], MIB_MAX, " MiB")
 

@@ -145,9 +145,14 @@ def test_a_fresh_list_in_pages(w):
                for r in pages)
 
 
-def test_a_fresh_list_with_a_page_that_is_too_large(w):
-    """There are 40 claims of 256 KiB, so the page is asked for once more and
-    taken as it arrives."""
+def fresh_limits(w):
+    return [r.query["limit"] for r in w.api.select(
+        verb="list", resource="nodeclaims") if r.query["limit"] != "500"]
+
+
+def test_a_fresh_list_with_a_large_page(w):
+    """There are 40 claims of 256 KiB on one page, which is taken as it
+    arrives."""
     names = w.machines(3)
     for i in range(40):
         w.claim(f"big{i:02}", annotations={"big": "x" * (250 << 10)})
@@ -156,9 +161,20 @@ def test_a_fresh_list_with_a_page_that_is_too_large(w):
     w.wait_held(names)
     w.quiet()
     w.wait_free(names)
-    limits = [r.query["limit"] for r in w.api.select(
-        verb="list", resource="nodeclaims") if r.query["limit"] != "500"]
-    assert limits[:2] == ["250", "250"] and set(limits) == {"250"}
+    assert set(fresh_limits(w)) == {"2000"}
+
+
+def test_a_fresh_list_after_one_that_failed(w):
+    """It has smaller pages, as one may have been too large for the time that a
+    call is given."""
+    names = w.machines(3)
+    w.start()
+    w.busy()
+    w.wait_held(names)
+    w.api.fault("nodeclaims", "list", "cut", times=1)
+    w.quiet()
+    w.wait_free(names)
+    assert fresh_limits(w)[:2] == ["2000", "250"]
 
 
 # --- a Node whose claim is not seen ----------------------------------------

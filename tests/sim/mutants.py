@@ -510,6 +510,9 @@ MUTANTS = [
     ("a failed fresh list is retried after 20 ms", "controller/release.c",
      "boot_ms + pace_backoff(pace, r->tries, FRESH_RETRY_MS,\n"
      "\t\t\t\t\t       BACKOFF_MAX_MS);", "boot_ms + 20;"),
+    ("no smaller pages after a failure", "controller/release.c",
+     "LIST_FRESH_PAGE : LIST_METADATA_PAGE;", "LIST_FRESH_PAGE : "
+     "LIST_FRESH_PAGE;"),
     ("a fresh list a machine", "controller/release.c",
      "r->not_before_boot_ms = r->begun_boot_ms + FRESH_RETRY_MS;",
      "r->not_before_boot_ms = 0;"),

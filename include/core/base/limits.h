@@ -165,8 +165,11 @@
 
 /* The API client. */
 #define LIST_PAGE 500		/* items per page, as in client-go */
-#define LIST_METADATA_PAGE 250	/* with metadata only: a megabyte, in one buffer
-				   of ITEM_BYTES_MAX at most */
+#define LIST_FRESH_PAGE 2000	/* of a fresh list, which brings metadata only.
+				   For each page etcd counts all the keys that
+				   follow */
+#define LIST_METADATA_PAGE 250	/* of a fresh list after one has failed, and of
+				   those of `uninstall`: a megabyte */
 #define LIST_PAGES_MAX 1100	/* of one list: of LIST_METADATA_PAGE items,
 				   more than MACHINES_MAX */
 #define ITEM_BYTES_MAX (1u << 20)	/* an object, or an answer that is kept

@@ -135,6 +135,7 @@ struct action {
 	bool has_held_key;	/* the held-key annotation is there */
 	bool mark_exact;	/* CLEAR, UNMARK: entry_mark_exact */
 	char replaces[CLASS_BYTES];	/* CLASSIFY: the class to write */
+	unsigned page;	/* LIST_CLAIMS, LIST_NODEPOOLS: objects a page */
 	uint64_t forgotten;
 	int64_t fence_ms;	/* boot time by which the call has to be over.
 				   The controller sets INT64_MAX, and whoever

@@ -285,6 +285,7 @@ controller_start_fresh(struct controller *s, struct now now, struct action *out)
 			       .id = NO_ID,
 			       .seq = writes_start_list(&s->writes),
 			       .reason = "release",
+			       .page = release_page(&s->release),
 			       .fence_ms = INT64_MAX};
 	return true;
 }

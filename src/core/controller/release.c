@@ -103,6 +103,12 @@ release_start(struct release *r, struct now now, int64_t hint_ms,
 	return true;
 }
 
+unsigned
+release_page(const struct release *r)
+{
+	return r->failed == NULL ? LIST_FRESH_PAGE : LIST_METADATA_PAGE;
+}
+
 void
 release_unknown(struct release *r)
 {

@@ -72,6 +72,10 @@ void release_unseen(struct release *r);
  * little after a creation.  Call it only while everything is seen. */
 bool release_start(struct release *r, struct now now, int64_t hint_ms,
 		   enum kind *kind);
+/* Returns how many objects a page of the next list has.  After a list that
+ * failed there are fewer, because a page may have been too large for the time
+ * that a call is given. */
+unsigned release_page(const struct release *r);
 /* The list in flight showed something that the table does not know. */
 void release_unknown(struct release *r);
 

@@ -434,6 +434,29 @@ START_TEST(both_lists_and_claims_first)
 }
 END_TEST
 
+/* A page may have been too large for the time that a call is given. */
+START_TEST(smaller_pages_after_a_failure)
+{
+	add_due(1);
+	world_list(w, KIND_NODE);
+	world_list(w, KIND_NODECLAIM);
+	ck_assert_uint_eq(act_done(ACT_LIST_CLAIMS, CONTROLLER_OK).page,
+			  LIST_FRESH_PAGE);
+	ck_assert_uint_eq(act_done(ACT_LIST_NODEPOOLS, CONTROLLER_FAILED).page,
+			  LIST_FRESH_PAGE);
+	w->boot_ms += BACKOFF_MAX_MS;
+	ck_assert_uint_eq(act_done(ACT_LIST_CLAIMS, CONTROLLER_OK).page,
+			  LIST_METADATA_PAGE);
+	ck_assert_uint_eq(act_done(ACT_LIST_NODEPOOLS, CONTROLLER_OK).page,
+			  LIST_METADATA_PAGE);
+	(void)act_done(ACT_CLEAR, CONTROLLER_GONE);
+	claim_at(w, 0)->large = true;	/* this asks for another one */
+	world_list(w, KIND_NODECLAIM);
+	w->boot_ms += FRESH_RETRY_MS;
+	ck_assert_uint_eq(act_next(ACT_LIST_CLAIMS).page, LIST_FRESH_PAGE);
+}
+END_TEST
+
 /* A NodePool list that is not served counts as an empty one, if it was listed
  * so before. */
 START_TEST(pools_not_served)
@@ -659,6 +682,7 @@ main(void)
 	tcase_add_test(c, fresh_list_of_pools_fails);
 	tcase_add_test(c, view_lost_between_the_lists);
 	tcase_add_test(c, both_lists_and_claims_first);
+	tcase_add_test(c, smaller_pages_after_a_failure);
 	tcase_add_loop_test(c, pools_not_served, 0, 2);
 	tcase_add_loop_test(c, events_are_not_watched, 0, 2);
 	tcase_add_test(c, pools_are_not_watched);

@@ -2,6 +2,7 @@
 #include "daemon/job.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "edge/log.h"
@@ -17,7 +18,11 @@ void __wrap_state_fresh(struct state *s, const struct object *claim);
 void __wrap_state_fresh_nodepool(struct state *s, const struct nodepool *p);
 
 void __wrap_state_fresh_skipped(struct state *s, enum kind kind);
+int __wrap_kube_lanes_start(struct kube_lanes *p, const struct kube_request *q,
+			    uint64_t tag, struct err *e);
 
+static struct kube_request sent;
+static char sent_path[512];
 static unsigned found, found_whole, fresh, fresh_nodepools, skipped;
 
 void
@@ -55,6 +60,18 @@ __wrap_state_fresh_skipped(struct state *s, enum kind kind)
 	skipped++;
 }
 
+int
+__wrap_kube_lanes_start(struct kube_lanes *p, const struct kube_request *q,
+			uint64_t tag, struct err *e)
+{
+	(void)p;
+	(void)tag;
+	(void)e;
+	sent = *q;
+	snprintf(sent_path, sizeof(sent_path), "%s", q->path);
+	return 0;
+}
+
 #define STATUS(REASON, MESSAGE)                                                \
 	"{\"kind\":\"Status\",\"reason\":\"" REASON                            \
 	"\",\"message\":\"" MESSAGE "\"}"
@@ -69,7 +86,8 @@ __wrap_state_fresh_skipped(struct state *s, enum kind kind)
 	"\"},\"items\":[" ITEMS "]}"
 
 static const struct rules rules;
-static const struct job_env env = {.rules = &rules};
+static const struct job_env env = {.rules = &rules,
+				   .timing = &timing_default};
 static struct job job;
 static struct controller_outcome out;
 
@@ -202,33 +220,89 @@ START_TEST(test_answers_that_are_too_large)
 }
 END_TEST
 
+static void
+list_begin(enum act act, unsigned page)
+{
+	job_init(&job, &(struct action){.act = act,
+					.kind = act == ACT_LIST_NODEPOOLS
+							? KIND_NODEPOOL
+							: KIND_NODECLAIM,
+					.page = page,
+					.reason = "release",
+					.fence_ms = INT64_MAX});
+}
+
+/* Asks for the next page, whose body arrives in two pieces.  Is the list
+ * over? */
+static bool
+page(const char *body)
+{
+	struct kube_reply r = {.status = 200, .retry_after_ms = -1, .body = ""};
+	size_t n = strlen(body);
+	struct err e = {0};
+
+	ck_assert_int_eq(job_start(&env, &job, 0, NULL, &e), 0);
+	sent.opened(sent.ctx);
+	if (sent.sink(sent.ctx, body, n / 2, &e) == 0)
+		(void)sent.sink(sent.ctx, body + n / 2, n - n / 2, &e);
+	return job_answered(&env, &job, &r, &e, &out);
+}
+
 START_TEST(test_list)
 {
-	job_init(&job, &(struct action){0});
-	ck_assert(!answered(ACT_LIST_CLAIMS, 200, LIST("x", CLAIM "," OTHER)));
-	ck_assert(answered(ACT_LIST_CLAIMS, 200, LIST("", CLAIM ",{}")));
+	list_begin(ACT_LIST_CLAIMS, 2000);
+	ck_assert(!page(LIST("x", CLAIM "," OTHER)));
+	ck_assert_ptr_nonnull(strstr(sent_path, "?limit=2000"));
+	ck_assert_ptr_null(strstr(sent_path, "continue"));
+	ck_assert(page(LIST("", CLAIM ",{}")));
+	/* A token is good for the same limit only. */
+	ck_assert_ptr_nonnull(strstr(sent_path, "?limit=2000&continue=x"));
 	ck_assert_int_eq(out.code, CONTROLLER_OK);
 	ck_assert_uint_eq(fresh, 3);
 	ck_assert_uint_eq(skipped, 1);	/* that one cannot be read */
-	ck_assert(answered(ACT_LIST_CLAIMS, 200, "{\"metadata\":{"));
-	ck_assert_int_eq(out.code, CONTROLLER_FAILED);
 	ck_assert_uint_eq(fresh_nodepools, 0);
-	ck_assert(answered(ACT_LIST_NODEPOOLS, 200, LIST("", CLAIM)));
+	list_begin(ACT_LIST_NODEPOOLS, 2000);
+	ck_assert(page(LIST("", CLAIM)));
+	ck_assert_int_eq(out.code, CONTROLLER_OK);
 	ck_assert_uint_eq(fresh_nodepools, 1);
 }
 END_TEST
 
-START_TEST(test_list_too_large)
-{
-	struct kube_reply r = {.retry_after_ms = -1, .body = ""};
-	struct err large;
+static const char *const no_lists[] = {
+	"", "{\"metadata\":{", "<html>", STATUS("Expired", ""),
+	"{\"items\":[{},", LIST("", CLAIM ",,"),
+};
 
-	(void)err_set(&large, ERR_LIMIT, "too large");
-	job_init(&job, &(struct action){.act = ACT_LIST_CLAIMS});
-	ck_assert(!job_answered(&env, &job, &r, &large, &out));
-	ck_assert(job.pager.streams);	/* the same page, as it arrives */
-	ck_assert(job_answered(&env, &job, &r, &large, &out));
+START_TEST(test_no_list)
+{
+	list_begin(ACT_LIST_CLAIMS, 2000);
+	ck_assert(!page(LIST("x", CLAIM)));
+	ck_assert(page(no_lists[_i]));
 	ck_assert_int_eq(out.code, CONTROLLER_FAILED);
+	ck_assert_ptr_null(job.pager.split);
+}
+END_TEST
+
+/* A page of any size is taken, and nothing of it is kept whole. */
+START_TEST(test_list_of_any_size)
+{
+	struct kube_reply r = {.status = 200, .retry_after_ms = -1, .body = ""};
+	const char *begin = "{\"metadata\":{\"resourceVersion\":\"9\"},"
+			    "\"items\":[" CLAIM;
+	struct err e = {0};
+
+	list_begin(ACT_LIST_CLAIMS, 2000);
+	ck_assert_int_eq(job_start(&env, &job, 0, NULL, &e), 0);
+	sent.opened(sent.ctx);
+	ck_assert_int_eq(sent.sink(sent.ctx, begin, strlen(begin), &e), 0);
+	for (unsigned n = 0; n < 2 * ITEM_BYTES_MAX; n += strlen("," CLAIM))
+		ck_assert_int_eq(sent.sink(sent.ctx, "," CLAIM,
+					   strlen("," CLAIM), &e), 0);
+	ck_assert_int_eq(sent.sink(sent.ctx, "]}", 2, &e), 0);
+	ck_assert(job_answered(&env, &job, &r, &e, &out));
+	ck_assert_int_eq(out.code, CONTROLLER_OK);
+	ck_assert_uint_gt(fresh, 2 * ITEM_BYTES_MAX / strlen("," CLAIM));
+	ck_assert_uint_eq(skipped, 0);
 }
 END_TEST
 
@@ -245,7 +319,9 @@ main(void)
 	tcase_add_loop_test(tc, test_read_by_metadata, 0, 4);
 	tcase_add_test(tc, test_answers_that_are_too_large);
 	tcase_add_test(tc, test_list);
-	tcase_add_test(tc, test_list_too_large);
+	tcase_add_loop_test(tc, test_no_list, 0,
+			    sizeof(no_lists) / sizeof(no_lists[0]));
+	tcase_add_test(tc, test_list_of_any_size);
 	suite_add_tcase(s, tc);
 	return suite_run(s);
 }
