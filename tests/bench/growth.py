@@ -58,9 +58,9 @@ class Streamed:
             found = parse_metrics(text)
         except ValueError:
             return False
-        return found.get(PREFIX + 'watch_up{kind="Node"}') == 1 and \
-            found.get(PREFIX + 'objects{kind="Node"}') == self.count and \
-            found.get(PREFIX + 'watch_up{kind="Event"}') == 1
+        return found.get(PREFIX + 'objects{kind="Node"}') == self.count and \
+            all(found.get(PREFIX + f'watch_up{{kind="{kind}"}}') == 1
+                for kind in ("Node", "NodeClaim", "NodePool", "Event"))
 
     def tell(self, word):
         self.stream.stdin.write(word + "\n")

@@ -20,6 +20,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,6 +37,7 @@ const (
 
 type event struct {
 	resource, text string
+	rv             int
 }
 
 type server struct {
@@ -111,7 +113,7 @@ func (s *server) claim(i int) string {
 // say adds an event to the watches; the lock is held.
 func (s *server) say(resource, kind, object string) {
 	s.events = append(s.events, event{resource,
-		`{"type":"` + kind + `","object":` + object + "}\n"})
+		`{"type":"` + kind + `","object":` + object + "}\n", s.rv})
 	s.turn.Broadcast()
 }
 
@@ -157,8 +159,11 @@ func (s *server) list(w http.ResponseWriter, q *http.Request, resource string) {
 func (s *server) watch(w http.ResponseWriter, q *http.Request, resource string) {
 	flush := w.(http.Flusher).Flush
 	flush()
+	since, _ := strconv.Atoi(q.FormValue("resourceVersion"))
 	s.Lock()
-	next := len(s.events)
+	next := sort.Search(len(s.events), func(i int) bool {
+		return s.events[i].rv > since
+	})
 	for q.Context().Err() == nil {
 		var text strings.Builder
 		for ; next < len(s.events); next++ {
