@@ -4,8 +4,8 @@
 A test takes one argument, `w`, and gets a World of its own.  It spends most of
 its time in the daemon's backoffs and deadlines, so all tests are started
 together, a few at a time, and pytest reports each when its turn comes.  With
-xdist's `-n 2 --dist loadgroup` each process starts half of them: in a single
-process the threads of 24 API servers would keep each other waiting.
+xdist's `-n 4 --dist loadgroup` each process starts a part of them: in a single
+process the threads of 32 API servers would keep each other waiting.
 
 Most worlds become busy or quiet at once and need no waiting.  A claim that is
 launched but not initialized keeps its scope busy for an hour (w.busy). The
@@ -40,7 +40,7 @@ REPO = pathlib.Path(__file__).resolve().parents[2]
 HOLDER_FAST = pathlib.Path(os.environ.get("HOLDER_FAST") or
                            REPO / "build/release/tests/holder-fast").resolve()
 # How many worlds run at a time, and how many processes share the tests.
-WORKERS = int(os.environ.get("WORKERS", 24))
+WORKERS = int(os.environ.get("WORKERS", 32))
 PROCESSES = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
 # Seconds, enough for a sanitizer on a busy machine.
 PATIENCE = float(os.environ.get("PATIENCE", 60))
@@ -84,18 +84,21 @@ def environment(home, **more):
 
 
 def wait(condition, what="", timeout=PATIENCE):
-    """Waits until condition() is true and returns its value."""
-    end = time.monotonic() + timeout
+    """Waits until condition() is true and returns its value.  It looks less
+    often the longer it takes: dozens of tests look at a time."""
+    begun = time.monotonic()
+    end = begun + timeout
     while True:
         value = condition()
         if value:
             return value
         if abandoned.is_set():
             raise AssertionError("the session is over")
-        if time.monotonic() > end:
+        now = time.monotonic()
+        if now > end:
             raise AssertionError(f"not within {timeout} s: "
                                  f"{what() if callable(what) else what}")
-        time.sleep(0.02)
+        time.sleep(min(0.1, 0.01 + (now - begun) / 10))
 
 
 def stays(condition, seconds=1.0, what=""):
@@ -103,7 +106,7 @@ def stays(condition, seconds=1.0, what=""):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         assert condition(), what
-        time.sleep(0.02)
+        time.sleep(0.05)
 
 
 # Seconds.  holder-fast waits 10 s for the head of a request, and 0.5 s with

@@ -53,7 +53,12 @@ def reviews_apart(holder, request=REVIEW):
 
 def is_no_slower(holder, attack, ask=reviews, ratio=RATIO):
     """Compares them by turns.  A busy machine may slow down one round, so the
-    best of them counts."""
+    best of them counts.  A sanitizer's build may be slow: it is only looked at
+    for what the sanitizer finds."""
+    if sanitized():
+        with attack(holder):
+            ask(holder)
+        return
     ratios = []
     while not ratios or min(ratios) > ratio:
         assert len(ratios) < ROUNDS, ratios
@@ -95,7 +100,7 @@ def probes(holder):
         for path in "/livez", "/readyz":
             begun = time.monotonic()
             c = http.client.HTTPConnection(
-                "127.0.0.1", holder.port("metricsPort"), timeout=1)
+                "127.0.0.1", holder.port("metricsPort"), timeout=10)
             with contextlib.closing(c):
                 c.request("GET", path)
                 answer = c.getresponse()

@@ -81,8 +81,10 @@ def wait_refused(w, holder, resource, *words):
     wait_said(w, holder, "list failed", *words, resource=resource)
 
 
-@pytest.mark.hurry
-@pytest.mark.parametrize("name", LISTS)
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=pytest.mark.hurry)
+    if kind in ("hang", "endless") else name
+    for name, ((kind, _), _) in LISTS.items()])
 def test_a_list_of_no_use(w, name):
     (kind, options), words = LISTS[name]
     # Each row runs on one of the two resources, so that both get their share.

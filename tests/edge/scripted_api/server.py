@@ -19,6 +19,10 @@ from .shapes import (EXPIRED_CONTINUE, REJECTED, ApiError, accept_form,
 from .store import Store, selected
 
 
+# Seconds between two looks whether the client of a watch is still there.
+LOOK_S = 0.25
+
+
 class ScriptedApi:
     """The server.  `url` is where it listens.
 
@@ -70,8 +74,7 @@ class ScriptedApi:
     def stop(self):
         """Closes every connection and the port."""
         self.stopping = True
-        with self.store.changed:
-            self.store.changed.notify_all()
+        self.store.tell()
         try:
             self._socket.shutdown(socket.SHUT_RDWR)
         except OSError:
@@ -217,7 +220,7 @@ class ScriptedApi:
         fault = Fault(resource, verb, kind, **options)
         with self.store.changed:
             self._faults.append(fault)
-            self.store.changed.notify_all()
+            self.store.tell()
         return fault
 
     def clear(self, fault=None):
@@ -226,7 +229,7 @@ class ScriptedApi:
         with self.store.changed:
             self._faults = [f for f in self._faults
                             if fault is not None and f is not fault]
-            self.store.changed.notify_all()
+            self.store.tell()
 
     def serve(self, resource, served=True):
         """Says whether the CRD exists.  Without it requests get a plain-text
@@ -242,7 +245,7 @@ class ScriptedApi:
         with self.store.changed:
             self._epoch[resource] += 1
             self._close = close
-            self.store.changed.notify_all()
+            self.store.tell()
 
     def expire_connections(self):
         """Answers 401 on each connection that is open now, as after the expiry
@@ -267,6 +270,7 @@ class ScriptedApi:
             self.store.compacted = self.store.rv
             self.store.history.clear()
             self._pages.clear()
+            self.store.tell()
 
     # --- what came ---------------------------------------------------------
 
@@ -542,16 +546,22 @@ class ScriptedApi:
         """Sends the events after rv until the watch is over."""
         start = time.monotonic()
         end = start + float(request.query.get("timeoutSeconds") or 1800)
+        looked = -LOOK_S
         # Events have no watch cache, and only a watch cache sends bookmarks.
         bookmarks = request.resource != "events" and \
             request.query.get("allowWatchBookmarks") in ("1", "true")
         bookmark_at = start + self.bookmark_s
-        while not self.stopping and not c.gone():
-            now = time.monotonic()
+        while not self.stopping:
+            news, now = self.store.news, time.monotonic()
+            if now - looked >= LOOK_S:
+                looked = now
+                if c.gone():
+                    return
             if self._epoch[request.resource] != epoch or now >= end:
                 return
             f = self._fault(request, "silent", "behind", use=False)
-            if f is None or f.kind != "silent":
+            silent = f is not None and f.kind == "silent"
+            if not silent:
                 if rv < self.store.compacted or \
                         self._fault(request, "expired") is not None:
                     self._expire(c, request, rv)
@@ -561,10 +571,13 @@ class ScriptedApi:
                 if bookmarks and now >= bookmark_at:
                     rv = self._bookmark(c, request, form, rv)
                     bookmark_at = now + self.bookmark_s
+            # Whatever changes says so, and only time does not.
+            at = min(end, looked + LOOK_S)
+            if bookmarks and not silent:
+                at = min(at, bookmark_at)
             with self.store.changed:
-                if f is not None or \
-                        not self.store.after(request.resource, rv):
-                    self.store.changed.wait(0.02)
+                if self.store.news == news:
+                    self.store.changed.wait(max(0, at - time.monotonic()))
 
     def _events(self, c, request, form, rv):
         for rv, resource, event, obj in self.store.after(
