@@ -118,6 +118,7 @@ def big_reviews(holder, n):
             holder.review(annotations={**note, **many})
 
 
+@pytest.mark.long
 @pytest.mark.skipif("sanitized()")
 @pytest.mark.parametrize("mib,machines", [
     (int(LIMIT), 135000),

@@ -54,7 +54,7 @@ class ScriptedApi:
         # How often drop_watches was called.
         self._epoch = {r: 0 for r in RESOURCES}
         self._close = False
-        self._pages = {}            # continue token: (rv, objects left)
+        self._pages = {}            # continue token: (rv, objects, next)
         # {resource: (n, make)}: lists have n more objects, make(i) each.
         self.crowds = {}
         self._lock = threading.RLock()
@@ -475,8 +475,7 @@ class ScriptedApi:
     # --- list --------------------------------------------------------------
 
     def _page(self, request):
-        """Returns (rv, objects from here on) of the first page or of a later
-        one."""
+        """Returns (rv, objects, the first of them that is on this page)."""
         token = request.query.get("continue")
         if not token:
             with self.store.changed:
@@ -485,7 +484,7 @@ class ScriptedApi:
                 return self.store.rv, [
                     held[n] for n in sorted(held)
                     if self._shown("list", request.resource, n) and
-                    selected(request, held[n])] + list(range(n))
+                    selected(request, held[n])] + list(range(n)), 0
         with self.store.changed:
             page = self._pages.get(token)
         if page is None or self._fault(request, "expired") is not None:
@@ -494,16 +493,17 @@ class ScriptedApi:
 
     def _list(self, c, request):
         form = self._form(request, is_list=True)
-        rv, left = self._page(request)
-        limit = int(request.query.get("limit", "0")) or len(left)
+        rv, objects, at = self._page(request)
+        left = len(objects) - at
+        limit = int(request.query.get("limit", "0")) or left
         limit = min(limit, self.page_max)
         withheld = self._fault(request, "withhold", use=False)
         if withheld is not None:
             if request.query.get("continue"):
                 self._fault(request, "withhold")
                 c.hang()
-            limit = min(limit, len(left) // 2)
-        items, rest = left[:limit], left[limit:]
+            limit = min(limit, left // 2)
+        items, rest = objects[at:at + limit], max(0, left - limit)
         _, make = self.crowds.get(request.resource, (0, None))
         items = [make(i) if isinstance(i, int) else i for i in items]
         meta = {"resourceVersion": str(rv)}
@@ -512,9 +512,9 @@ class ScriptedApi:
                 {"v": "meta.k8s.io/v1", "rv": rv,
                  "start": str(uuid.uuid4())})).decode().rstrip("=")
             with self.store.changed:
-                self._pages[token] = (rv, rest)
+                self._pages[token] = (rv, objects, at + limit)
             meta["continue"] = token
-            meta["remainingItemCount"] = len(rest)
+            meta["remainingItemCount"] = rest
         self._send(c, request,
                    list_body(request.resource, items, meta, form))
 
