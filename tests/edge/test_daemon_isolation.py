@@ -14,7 +14,7 @@ import time
 import pytest
 
 import raw_client
-from conftest import HOLD, sanitized  # noqa: F401, for skipif
+from conftest import HOLD, patiently, sanitized  # noqa: F401, for skipif
 from test_daemon_slow import (BODY, CONNECTIONS_MAX, HEAD, PRODUCT, REVIEW,
                               ROOMY, flood)
 
@@ -34,7 +34,7 @@ def p99(seconds):
 def reviews(holder, n=REVIEWS, **metadata):
     """How long each of n reviews took.  Each is answered with 200."""
     took = []
-    with contextlib.closing(holder.connect()) as c:
+    with contextlib.closing(patiently(holder.connect, holder.late)) as c:
         for _ in range(n):
             begun = time.monotonic()
             status, answer, _ = holder.review(c, **metadata)
