@@ -126,12 +126,12 @@ $(shared_core) $(shared_unit) $(shared_edge):
 instead = $(foreach f,$(1),-Xlinker --wrap=$(f))
 INSTEAD_test_whole := json_pick
 INSTEAD_test_job := state_found state_fresh state_fresh_nodepool \
-	state_fresh_skipped kube_lanes_start
+	state_fresh_skipped kube_lanes_start malloc
 INSTEAD_test_notes := state_note state_nodepool_at event_recorder_say log_fields
 INSTEAD_test_event_recorder := clock_now
 INSTEAD_test_kube_wipe := free realloc
 INSTEAD_test_sighting := state_track state_forget state_nodepool \
-	state_nodepool_gone state_disruption_event log_fields log_ratelimit
+	state_nodepool_gone state_disruption_event log_fields log_ratelimit malloc
 INSTEAD_test_health := server_new server_free server_heartbeat_age_ms
 INSTEAD_test_hook := server_new server_free
 INSTEAD_test_serving_cert := certs_load server_rotate clock_now log_fields
