@@ -156,10 +156,11 @@
 				   not retry when we close first */
 #define HEALTH_CONNECTIONS_MAX 64	/* of the metrics address */
 #define HEALTH_IDLE_MS 10000	/* the same for them: a scraper dials again */
-#define METRICS_PAGES_MAX 2	/* at once; 2 MiB each at most */
-#define STATUS_PAGE_BYTES (512u << 10)	/* one answer of /status; a cluster with
-					   dozens of NodePools takes 30 KiB */
-#define STATUS_BYTES_MAX (1u << 20)	/* of those that are not yet sent … */
+#define METRICS_PAGES_MAX 2	/* at once; 1.5 MiB each at most */
+#define STATUS_PAGE_BYTES (384u << 10)	/* one answer of /status; a cluster with
+					   dozens of NodePools takes 30 KiB,
+					   and a full history 170 */
+#define STATUS_BYTES_MAX (768u << 10)	/* of those that are not yet sent … */
 #define STATUS_REPLIES_MAX 16	/* … and their number: the other places of the
 				   metrics address stay for probes */
 #define STATUS_FIGURES_MS 1000	/* how often the machines are counted anew, if
@@ -236,11 +237,12 @@
 					   table, or a watch, has left out */
 #define NOTE_WHY_BYTES 200	/* the reason of a refusal, cut */
 #define NOTES_MAX 1024		/* reported and not yet fetched */
-#define HISTORY_TURNS 1024	/* of scopes, for /status; a busy day has a
+#define JOURNAL_NAME_BYTES 128	/* of a machine; Karpenter's names have 63 */
+#define JOURNAL_TURNS 1024	/* of scopes, for /status; a busy day has a
 				   hundred */
-#define HISTORY_WRITES 4096	/* answers to writes, for
+#define JOURNAL_WRITES 4096	/* answers to writes, for
 				   /status/machines/NAME */
-#define HISTORY_MS 86400000	/* older turns are not shown */
+#define JOURNAL_MS 86400000	/* older turns are not shown */
 #define STATUS_SLICE 256	/* objects that a report looks at before it
 				   gives the lock away */
 /* The webhook's hint: docs/rules.md#admission. */

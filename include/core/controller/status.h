@@ -5,10 +5,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/base/index.h"
 #include "core/base/nodepool.h"
 #include "core/base/object.h"
 #include "core/controller/controller.h"
-#include "core/controller/history.h"
+#include "core/controller/journal.h"
 
 /*
  * What /status says (docs/status.md): reports that only read the controller.
@@ -35,7 +36,7 @@ struct nodepool_figures {
 
 struct figures;
 
-/* Makes figures that have counted nothing.  They take about 350 KiB, of which
+/* Makes figures that have counted nothing.  They take 380 KiB, of which
  * only the pages are touched that the cluster needs.  Returns NULL if there is
  * no memory. */
 struct figures *figures_new(void);
@@ -86,7 +87,7 @@ struct status_report {
 void controller_status(const struct controller *s, struct now now,
 		       struct status_report *out);
 
-/* Reads the history as history_turn_at. */
+/* Reads the history as journal_turn_at. */
 bool controller_turn(const struct controller *s, uint64_t *before,
 		     struct turn *out);
 
@@ -172,7 +173,9 @@ struct machine_status {
 	enum goal goal;		/* what ought to be */
 	const char *why;	/* … and why, in the words of the log, such as
 				   "scale-up"; static */
-	int64_t own_ms;		/* its own deadline; STAMP_NONE: none counts */
+	int64_t own_ms;		/* its own deadline or, while it boots, the
+				   earliest that this can be; STAMP_NONE: it
+				   has none */
 	int64_t manual_ms;	/* its NodePool's hold-until, while that holds
 				   it; STAMP_NONE: none */
 	uint32_t scope;		/* for controller_scope_status; NO_ID: none */

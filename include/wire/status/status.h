@@ -42,7 +42,8 @@ struct status_admissions {
 /* Everything but what there are many of. */
 struct status_head {
 	int64_t now_ms;		/* the API server's time */
-	const char *version, *replica;
+	const char *version;
+	char replica[NAME_BYTES];	/* the identity of the one that answers */
 	bool observe;		/* mode: observe */
 	struct status_lead lead;
 	int64_t cert_not_after_ms;	/* 0: none is served */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CORE_CONTROLLER_HISTORY_H
-#define CORE_CONTROLLER_HISTORY_H
+#ifndef CORE_CONTROLLER_JOURNAL_H
+#define CORE_CONTROLLER_JOURNAL_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,12 +11,12 @@
 
 /*
  * What has happened, for /status (docs/status.md): two rings, one of the latest
- * HISTORY_TURNS turns of scopes and NodePools, and one of the latest
- * HISTORY_WRITES answers to writes.  The controller writes them and never reads
+ * JOURNAL_TURNS turns of scopes and NodePools, and one of the latest
+ * JOURNAL_WRITES answers to writes.  The controller writes them and never reads
  * them, so that no decision depends on them.
  *
  * All times are server_ms.  The struct owns no memory; a zeroed struct is an
- * empty history.  Pages of the rings that were never used stay untouched.  Not
+ * empty journal.  Pages of the rings that were never used stay untouched.  Not
  * thread-safe: callers hold the owner's lock.
  */
 enum turn_what {
@@ -40,8 +40,9 @@ struct turn {
 	char scope[NODEPOOL_BYTES];	/* BY_HAND: the NodePool; otherwise ""
 					   is the cluster, or machines without a
 					   NodePool */
-	char machine[NAME_BYTES];	/* the machine that restarted the quiet
-					   time last; "": unknown, or gone */
+	char machine[JOURNAL_NAME_BYTES];	/* the machine that restarted
+						   the quiet time last, cut;
+						   "": unknown, or gone */
 	int64_t held_ms;	/* RELEASED, CAPPED: for how long it was held;
 				   otherwise -1 */
 	int64_t until_ms;	/* HELD BY_HAND: its hold-until; otherwise
@@ -59,36 +60,36 @@ enum written_how {
 
 struct written {
 	int64_t at_ms;
-	uint32_t object;	/* history_object of its uid */
+	uint32_t object;	/* a hash of its uid */
 	enum act act : 8;	/* a write */
 	enum written_how how : 8;
 };
 
-struct history {
-	struct turn turns[HISTORY_TURNS];
-	struct written writes[HISTORY_WRITES];
+struct journal {
+	struct turn turns[JOURNAL_TURNS];
+	struct written writes[JOURNAL_WRITES];
 	uint64_t turns_n, writes_n;	/* ever; those that fit are kept */
 };
 
 /* Adds a turn and returns it.  It belongs to *h.  The caller fills in the
  * members after `cause`, which are "", -1 and STAMP_NONE, before the next call.
  * scope is shorter than NODEPOOL_BYTES. */
-struct turn *history_turn(struct history *h, int64_t at_ms, enum turn_what what,
+struct turn *journal_turn(struct journal *h, int64_t at_ms, enum turn_what what,
 			  enum turn_cause cause, const char *scope);
 /* Reads the turns, the newest first.  *before starts as UINT64_MAX and is moved
  * by each call, so turns that are added meanwhile neither come twice nor push
  * one out.  Returns false after the oldest that is kept. */
-bool history_turn_at(const struct history *h, uint64_t *before,
+bool journal_turn_at(const struct journal *h, uint64_t *before,
 		     struct turn *out);
 
 /* Notes the answer to a write on the object with this uid. */
-void history_write(struct history *h, int64_t at_ms, const char *uid,
+void journal_write(struct journal *h, int64_t at_ms, const char *uid,
 		   enum act act, enum written_how how);
 /* Finds the latest write on it.  Returns false if none is kept. */
-bool history_written(const struct history *h, const char *uid,
+bool journal_written(const struct journal *h, const char *uid,
 		     struct written *out);
 
 /* Call this when the API server's clock was set by by_ms. */
-void history_shift(struct history *h, int64_t by_ms);
+void journal_shift(struct journal *h, int64_t by_ms);
 
 #endif
