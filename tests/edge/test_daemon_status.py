@@ -283,6 +283,12 @@ def test_times(w):
             ("format=json",
              "format: unknown, expected for=… or until=…\n")):
         assert holder.get("/status/time?" + query) == (400, why)
+    # As kubectl asks, which shows of an error what a Status says.
+    accept = {"Accept": "application/json, */*"}
+    assert json.loads(ask(holder, "/status/time?for=0", **accept)[2])[
+        "message"] + "\n" == lasts
+    assert ask(holder, "/status/time", **accept)[1]["Content-Type"] == (
+        "text/plain; charset=utf-8")
 
 
 def test_hostile_values(w):
