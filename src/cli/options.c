@@ -288,10 +288,12 @@ options_parse_with(int argc, char **argv, const char *usage, options_own *own,
 			break;
 		if (rc > 0)
 			continue;
-		if (strcmp(f.name, "help") != 0 && flags_value(&f, &value, e)) {
-			rc = -1;
+		rc = !is_known(o, f.name) ? flags_unknown(&f, e)
+		     : strcmp(f.name, "help") == 0
+			     ? 0
+			     : flags_value(&f, &value, e);
+		if (rc < 0)
 			break;
-		}
 		while (first <= f.at)
 			rest[n++] = argv[first++];
 	}

@@ -64,6 +64,8 @@ look_served(struct doctor *d, const struct webhook_facts *w, const char *pem)
 			served = connect_once(d, &o, path, &e);
 	}
 	kubeconfig_done(&o.access);
+	/* What follows is about a kubeconfig. */
+	e.text[strcspn(e.text, ";")] = '\0';
 	judge_served(w, served, e.text, d->setup->in_cluster, &d->place, d->f);
 }
 

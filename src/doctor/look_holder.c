@@ -168,6 +168,7 @@ place_pods(struct doctor *d, const struct carried *node)
 		if (strcmp(p->node, node->name) != 0)
 			continue;
 		memcpy(p->nodepool, node->nodepool, sizeof(p->nodepool));
+		p->grace = true;	/* unless it is known to have none */
 		for (unsigned k = 0; k < d->pools_n; k++)
 			if (strcmp(d->pools[k].name, p->nodepool) == 0)
 				p->grace = d->pools[k].grace;
@@ -236,30 +237,43 @@ is_live(const struct lease_record *r, int64_t now_ms)
 	       r->renew_us / 1000 + (int64_t)r->duration_s * 1000 > now_ms;
 }
 
-void
-look_lease(struct doctor *d)
+static void
+lease_once(struct doctor *d, struct err *e)
 {
 	static struct lease_record record;	/* too large for a stack */
 	struct holder_facts *h = &d->holder;
 	char path[120 + 2 * NAME_BYTES];
 	struct kube_reply r;
-	struct err e = {0};
 	int rc;
 
-	h->elects = d->setup->config->leader.enabled;
 	(void)snprintf(path, sizeof(path), LEASE_ITEM_PATH,
 		       finding_name(d->place.namespace_),
 		       finding_name(d->place.lease));
-	rc = doctor_get(d, path, &r, &e);
+	rc = doctor_get(d, path, &r, e);
 	if (rc == 0)
-		rc = lease_decode(r.body, r.body_bytes, &record, &e);
-	if (rc < 0)
-		findings_unknown(d->f, DOCTOR_HOLDER, "the Lease", e.text);
+		rc = lease_decode(r.body, r.body_bytes, &record, e);
 	h->lease_known = rc >= 0;
 	if (rc == 0) {
 		h->lease_live = is_live(&record, clock_now(d->clock).server_ms);
 		str_cut(h->leader, sizeof(h->leader), record.holder);
 	}
+}
+
+/* In the first seconds of an installation nobody leads yet. */
+void
+look_lease(struct doctor *d)
+{
+	struct holder_facts *h = &d->holder;
+	struct err e = {0};
+
+	h->elects = d->setup->config->leader.enabled;
+	do
+		lease_once(d, &e);
+	while (h->elects && !h->lease_live &&
+	       clock_boot_ms() < d->wait_until_ms &&
+	       lease_session_sleep(d->session, DOCTOR_AGAIN_MS, &e) == 0);
+	if (!h->lease_known)
+		findings_unknown(d->f, DOCTOR_HOLDER, "the Lease", e.text);
 	judge_holder(h, &d->place, d->f);
 }
 

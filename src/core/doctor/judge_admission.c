@@ -3,8 +3,8 @@
 
 #include "core/doctor/judge.h"
 
-/* The matchCondition of deploy/base/webhook.yaml.  tests/edge/test_check.py
- * compares the two. */
+/* The matchCondition of deploy/base/webhook.yaml.  tests/e2e/test_check.py has
+ * an API server with those manifests in which nothing is wrong. */
 static const char shipped_condition[] =
 	"request.resource.resource != 'nodes' || 'karpenter.sh/nodepool' in "
 	"object.metadata.?labels.orValue({}) || "

@@ -30,12 +30,12 @@ judge_absent(const struct holder_facts *h, const struct doctor_place *p,
 		return;
 	}
 	x = findings_add(f, &orphans,
-			 "%u Nodes and %u NodeClaims have our mark (%s), and no "
-			 "holder runs",
+			 "no holder runs, and our mark is on Nodes: %u, "
+			 "NodeClaims: %u, such as %s",
 			 h->marks[KIND_NODE], h->marks[KIND_NODECLAIM],
 			 h->marked);
-	finding_mend(x, "start the holder again, or take the marks off: "
-			"karpenter-node-holder uninstall");
+	finding_mend(x, "karpenter-node-holder uninstall (or start the holder "
+			"again)");
 }
 
 void
@@ -168,13 +168,14 @@ judge_annotated(const struct leftover_facts *l, const char *hold_key,
 		finding_mend(
 			findings_add(f, i == LEFT_HOLD ? &go_holds : &go_dead,
 				     i == LEFT_HOLD
-					     ? "%u Nodes have %s without our "
-					       "mark, written by "
-					       "karpenter-node-holder (%s)"
-					     : "%u Nodes have %s (%s)",
-				     l->nodes[i], keys[i], l->node[i]),
-			"docs/migration.md shows all of them; for one: kubectl "
-			"annotate node %s %s-",
+					     ? "%s, written by "
+					       "karpenter-node-holder, without "
+					       "our mark on Nodes: %u, such as "
+					       "%s"
+					     : "%s on Nodes: %u, such as %s",
+				     keys[i], l->nodes[i], l->node[i]),
+			"kubectl annotate node %s %s- (for all: "
+			"docs/migration.md, steps 3 and 4)",
 			finding_name(l->node[i]), finding_name(keys[i]));
 	}
 }
@@ -189,10 +190,9 @@ judge_leftovers(const struct leftover_facts *l, const char *hold_key,
 					  "the Go program runs: Deployment "
 					  "%s/%s",
 					  l->namespace_, l->deployment),
-			     "docs/migration.md, step 2: kubectl delete "
-			     "clusterrolebinding "
+			     "kubectl delete clusterrolebinding "
 			     "karpenter-node-holder-rolebinding; kubectl -n %s "
-			     "delete deployment %s",
+			     "delete deployment %s (docs/migration.md, step 2)",
 			     finding_name(l->namespace_),
 			     finding_name(l->deployment));
 	if (l->role || l->binding)

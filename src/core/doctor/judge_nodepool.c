@@ -98,8 +98,8 @@ judge_nodepool(const struct nodepool_facts *n, const struct rules *r,
 					  "annotation %s",
 					  name, r->hold.key),
 			     "kubectl annotate nodepool %s " OWN_PREFIX
-			     "enabled=false, or take it out of "
-			     "spec.template.metadata.annotations",
+			     "enabled=false (or take it out of "
+			     "spec.template.metadata.annotations)",
 			     finding_name(name));
 	if (n->fixed || n->never) {
 		judge_alone(n, f);
@@ -111,8 +111,8 @@ judge_nodepool(const struct nodepool_facts *n, const struct rules *r,
 					  "disruption at any time",
 					  name),
 			     "kubectl annotate nodepool %s " OWN_PREFIX
-			     "enabled=false, or change "
-			     "spec.disruption.budgets",
+			     "enabled=false (or change "
+			     "spec.disruption.budgets)",
 			     finding_name(name));
 	judge_expiry(n, r, f);
 }

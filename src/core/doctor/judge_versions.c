@@ -61,9 +61,9 @@ static const struct finding_kind
 		 "The holder was not tested with it. What it reads of "
 		 "NodeClaims and Events may have changed."},
 	early = {DOCTOR_KARPENTER, FINDING_WARNING, "karpenter-replacements",
-		 "Karpenter 1.0 and 1.1 write no Events that tell which "
-		 "NodeClaims replace others, so each replacement may look like "
-		 "a deletion by hand."};
+		 "Karpenter before 1.2 does not mark the nodes that it is "
+		 "going to disrupt, so the holder takes each node that it "
+		 "consolidates for one that was deleted by hand."};
 
 void
 judge_kubernetes(const struct version *v, struct findings *f)

@@ -77,7 +77,8 @@ report_json(struct buf *b, const struct findings *f, const char *version)
 			   c == 0 ? "" : ",",
 			   doctor_check_name((enum doctor_check)c),
 			   outcome(f, c));
-		buf_json(b, f->of[c].note);
+		buf_json(b, f->of[c].worst == FINDING_NONE ? f->of[c].note
+							   : "");
 		buf_puts(b, "}");
 	}
 	buf_puts(b, "],\"findings\":[");
