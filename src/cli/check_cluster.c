@@ -4,7 +4,6 @@
 
 #include "access.h"
 #include "cmd.h"
-#include "core/base/stamp.h"
 #include "doctor/doctor.h"
 #include "options.h"
 #include "wire/doctor/report.h"
@@ -49,7 +48,6 @@ static int
 own_flag(void *ctx, struct flags *f, struct err *e)
 {
 	struct cluster_request *c = ctx;
-	const char *value = NULL;
 
 	if (strcmp(f->name, "cluster") == 0)
 		return flags_no_value(f, e) ? -1 : 1;
@@ -59,14 +57,7 @@ own_flag(void *ctx, struct flags *f, struct err *e)
 		return options_namespace(f, &c->setup.namespace_flag, e);
 	if (strcmp(f->name, "wait") != 0)
 		return 0;
-	if (flags_value(f, &value, e))
-		return -1;
-	if (duration_parse(value, &c->setup.wait_ms))
-		return err_set(e, ERR_INPUT,
-			       "--wait: \"%.60s\", expected a duration such as "
-			       "60s",
-			       value);
-	return 1;
+	return options_duration(f, "60s", &c->setup.wait_ms, e);
 }
 
 static int

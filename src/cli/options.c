@@ -8,6 +8,7 @@
 
 #include "cmd.h"
 #include "core/base/limits.h"
+#include "core/base/stamp.h"
 #include "edge/file.h"
 
 #define PROGRAM "karpenter-node-holder"
@@ -267,6 +268,21 @@ options_namespace(struct flags *f, const char **name, struct err *e)
 	return err_set(e, ERR_INPUT,
 		       "--namespace: \"%.80s\", expected the name of a namespace",
 		       *name);
+}
+
+int
+options_duration(struct flags *f, const char *example, int64_t *ms,
+		 struct err *e)
+{
+	const char *value = NULL;
+
+	if (flags_value(f, &value, e))
+		return -1;
+	if (duration_parse(value, ms) == 0)
+		return 1;
+	return err_set(e, ERR_INPUT,
+		       "--%s: \"%.60s\", expected a duration such as %s",
+		       f->name, value, example);
 }
 
 int

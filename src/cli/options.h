@@ -3,6 +3,7 @@
 #define CLI_OPTIONS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/base/err.h"
 #include "wire/config/config.h"
@@ -62,9 +63,11 @@ int options_parse_with(int argc, char **argv, const char *usage,
 		       options_own *own, void *ctx, struct options *o,
 		       struct err *e);
 
-/* For such an `own`: takes the value of --namespace, a name or "".  Returns 1 or
- * -1. */
+/* For such an `own`: take the value of --namespace, a name or "", and of a flag
+ * whose value is a duration such as `example`.  Both return 1 or -1. */
 int options_namespace(struct flags *f, const char **name, struct err *e);
+int options_duration(struct flags *f, const char *example, int64_t *ms,
+		     struct err *e);
 
 /* Reads and parses one kubeconfig file.  Somebody has named the file, so it is
  * ERR_INPUT if it cannot be read. */

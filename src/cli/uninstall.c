@@ -7,7 +7,6 @@
 #include "access.h"
 #include "cmd.h"
 #include "core/base/limits.h"
-#include "core/base/stamp.h"
 #include "options.h"
 
 static const char usage[] =
@@ -38,7 +37,6 @@ static int
 own_flag(void *ctx, struct flags *f, struct err *e)
 {
 	struct uninstall_request *u = ctx;
-	const char *value = NULL;
 
 	if (strcmp(f->name, "dry-run") == 0) {
 		u->setup.dry_run = true;
@@ -52,14 +50,7 @@ own_flag(void *ctx, struct flags *f, struct err *e)
 		return options_namespace(f, &u->setup.namespace_flag, e);
 	if (strcmp(f->name, "timeout") != 0)
 		return 0;
-	if (flags_value(f, &value, e))
-		return -1;
-	if (duration_parse(value, &u->setup.timeout_ms))
-		return err_set(e, ERR_INPUT,
-			       "--timeout: \"%.60s\", expected a duration such "
-			       "as 10m (0: no end)",
-			       value);
-	return 1;
+	return options_duration(f, "10m (0: no end)", &u->setup.timeout_ms, e);
 }
 
 int

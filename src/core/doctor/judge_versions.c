@@ -132,7 +132,7 @@ judge_karpenter(const struct karpenter_facts *k, const struct rules *r,
 					  "count` in the configuration this "
 					  "check was given",
 					  v->text),
-			     "set `replacements: count` in config.yaml, and "
+			     "set replacements: count in config.yaml, and "
 			     "give the same file to this check (--config)");
 	else if (v->major > 1)
 		finding_mend(findings_add(f, &newer,

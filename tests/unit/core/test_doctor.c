@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/doctor/judge.h"
@@ -318,6 +319,136 @@ START_TEST(test_commands_name_what_is_meant)
 }
 END_TEST
 
+/* deploy/base/rbac.yaml, in its order. */
+START_TEST(test_rights)
+{
+	begin();
+	memset(c.allowed, 0, sizeof(c.allowed));
+	judge();
+	ck_assert_uint_eq(found.n, 2);
+	ck_assert_str_eq(
+		found.at[0].what,
+		"ServiceAccount ns/account may not get nodes, list nodes, watch "
+		"nodes, patch nodes, get nodeclaims.karpenter.sh, list "
+		"nodeclaims.karpenter.sh, watch nodeclaims.karpenter.sh, patch "
+		"nodeclaims.karpenter.sh, list nodepools.karpenter.sh, watch "
+		"nodepools.karpenter.sh, create leases.coordination.k8s.io, get "
+		"leases.coordination.k8s.io, patch leases.coordination.k8s.io");
+	ck_assert_str_eq(found.at[1].what,
+			 "ServiceAccount ns/account may not list events, watch "
+			 "events, create events.events.k8s.io, patch "
+			 "events.events.k8s.io");
+	for (int i = 0; i < RIGHTS_N; i++) {
+		const struct right *r = &rights[i];
+		bool lease = strcmp(r->resource, "leases") == 0;
+
+		ck_assert(r->lease ==
+			  (lease && strcmp(r->verb, "create") != 0));
+		ck_assert_int_eq(r->where,
+				 lease	     ? RIGHT_OWN
+				 : r->needed ? RIGHT_CLUSTER
+					     : RIGHT_DEFAULT);
+	}
+}
+END_TEST
+
+/* What distinguishes findings of one kind: a part of what they say or of what
+ * mends them. */
+#define WORDS(ROW)                                                             \
+	ROW(c.hooks[0].conditions = 0, "ours: without the matchConditions")    \
+	ROW(c.hooks[0].conditions = 2, "ours: not the matchConditions")        \
+	ROW(c.hooks[0].claims = false, "creation of NodeClaims")               \
+	ROW(c.hooks[0].nodes = false, "creation of Nodes")                     \
+	ROW(c.hooks[0].claims = c.hooks[0].nodes = false,                      \
+	    "creation of Nodes and NodeClaims")                                \
+	ROW(c.hooks[0].exact = true; c.hooks[0].timeout_s = 10,                \
+				     "ours: matchPolicy Exact, expected")      \
+	ROW(c.hooks[0].timeout_s = 11, "ours: a long timeout, expected")       \
+	ROW(c.hooks_n = 2, "registered twice: ours and second")                \
+	ROW(c.hooks_n = 2, "mutatingwebhookconfiguration second")              \
+	ROW(c.policy = c.binding = true, "ours and a MutatingAdmissionPolicy") \
+	ROW(c.hooks_n = 0; c.policy = true, "its binding is missing")          \
+	ROW(c.hooks_n = 0; c.binding = true, "it is missing")                  \
+	ROW(c.bundle.present = false, "component=renewer")                     \
+	ROW(c.bundle.present = false; c.hooks[0].injected = true,              \
+				      "app=cainjector")                        \
+	ROW(c.bundle.latest_ms = 0, "valid until 1970-01-01T00:00:00Z")        \
+	ROW(c.served = SERVED_REFUSED, "mutate serves: because")               \
+	ROW(c.dry_run.result[KIND_NODE] = DRY_RUN_UNHELD, "a Node of")         \
+	ROW(c.dry_run.result[KIND_NODECLAIM] = DRY_RUN_UNHELD,                 \
+	    "a NodeClaim of")                                                  \
+	ROW(c.dry_run.result[KIND_NODE] = DRY_RUN_FAILED, "create a Node as")  \
+	ROW(c.dry_run.result[KIND_NODECLAIM] = DRY_RUN_FAILED,                 \
+	    "create a NodeClaim as")                                           \
+	ROW(c.karpenter.v1 = c.karpenter.served = false,                       \
+	    "karpenter.sh/v1 is not served")                                   \
+	ROW(c.karpenter.v1 = false, "but not in version v1")                   \
+	ROW(c.karpenter.claims = false, "without nodeclaims")                  \
+	ROW(c.karpenter.pools = false, "without nodepools")                    \
+	ROW(c.holder.lease_live = false; c.holder.available = 0,               \
+					 "Nodes: 3, NodeClaims: 3, such as "   \
+					 "node-1")                             \
+	ROW(c.left.nodes[LEFT_HOLD] = 2,                                       \
+	    "karpenter.sh/do-not-disrupt, written by karpenter-node-holder")   \
+	ROW(c.left.nodes[LEFT_EVICT] = 2,                                      \
+	    "karpenter.sh/do-not-evict on Nodes: 2")                           \
+	ROW(c.left.nodes[LEFT_CONSOLIDATE] = 2,                                \
+	    "karpenter.sh/do-not-consolidate on Nodes: 2")
+
+#define WORDS_N (0 WORDS(COUNT_ROW))
+
+static const char *
+change_words(int row)
+{
+	int at = 0;
+
+	WORDS(DO_ROW)
+	return NULL;
+}
+
+START_TEST(test_words)
+{
+	const char *want;
+
+	begin();
+	want = change_words(_i);
+	judge();
+	ck_assert_uint_eq(found.n, 1);
+	ck_assert_msg(strstr(found.at[0].what, want) != NULL ||
+			      strstr(found.at[0].mend, want) != NULL,
+		      "\"%s\" is not in \"%s\", \"%s\"", want,
+		      found.at[0].what, found.at[0].mend);
+}
+END_TEST
+
+/* What a check says that has found nothing. */
+START_TEST(test_notes)
+{
+	begin();
+	judge();
+	ck_assert_str_eq(found.of[DOCTOR_HOLDER].note, " leads");
+	ck_assert_str_eq(found.of[DOCTOR_KARPENTER].note, "Karpenter 1.2.0");
+	ck_assert_str_eq(found.of[DOCTOR_PLACEMENT].note,
+			 "2 pods, 2 on nodes of Karpenter's");
+	ck_assert_str_eq(found.of[DOCTOR_API].note, "Kubernetes v1.30.0");
+	c.holder.lease_live = c.holder.elects = false;
+	c.karpenter.deployments = 0;
+	c.pods_n = 1;
+	c.pods[0].nodepool[0] = '\0';
+	c.hooks_n = 0;
+	c.policy = c.binding = true;
+	judge();
+	ck_assert_str_eq(found.of[DOCTOR_HOLDER].note, "2 pods are available");
+	ck_assert_ptr_ne(strstr(found.of[DOCTOR_KARPENTER].note, "without"),
+			 NULL);
+	ck_assert_str_eq(found.of[DOCTOR_PLACEMENT].note,
+			 "1 pod, 0 on nodes of Karpenter's");
+	ck_assert_ptr_ne(strstr(found.of[DOCTOR_ADMISSION].note,
+				"MutatingAdmissionPolicy"),
+			 NULL);
+}
+END_TEST
+
 static const struct finding_kind some = {DOCTOR_RIGHTS, FINDING_WARNING, "some",
 					 "Because."};
 
@@ -329,6 +460,8 @@ START_TEST(test_more_than_fit)
 	ck_assert_uint_eq(found.n, FINDINGS_MAX);
 	ck_assert_uint_eq(found.warnings, FINDINGS_MAX + 5);
 	ck_assert_uint_eq(found.errors, 0);
+	for (unsigned i = 0; i < FINDINGS_MAX; i++)
+		ck_assert_int_eq(atoi(found.at[i].what + 7), (int)i);
 }
 END_TEST
 
@@ -403,6 +536,9 @@ main(void)
 	tcase_add_loop_test(tc, test_each_fact, 0, ROWS_N);
 	tcase_add_test(tc, test_levels);
 	tcase_add_test(tc, test_commands_name_what_is_meant);
+	tcase_add_loop_test(tc, test_words, 0, WORDS_N);
+	tcase_add_test(tc, test_rights);
+	tcase_add_test(tc, test_notes);
 	tcase_add_test(tc, test_more_than_fit);
 	tcase_add_test(tc, test_said_once);
 	tcase_add_test(tc, test_unknown);

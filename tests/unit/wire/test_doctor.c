@@ -130,6 +130,38 @@ START_TEST(test_long_expression)
 }
 END_TEST
 
+START_TEST(test_addresses)
+{
+	static char json[3 * WEBHOOK_URL_BYTES], path[WEBHOOK_URL_BYTES + 1];
+	static const char *const says[][2] = {
+		{"\"path\":\"p\",", "https://s.ns.svc:443/p"},
+		{"", "https://s.ns.svc:443/"},
+		{"\"port\":8443,", "https://s.ns.svc:8443/"},
+	};
+	char *bundle;
+
+	for (size_t i = 0; i < 3; i++) {
+		(void)snprintf(json, sizeof(json),
+			       HOOK_HEAD ",\"clientConfig\":{\"service\":{%s"
+					 "\"name\":\"s\",\"namespace\":\"ns\"}}"
+					 "}]}",
+			       says[i][0]);
+		ck_assert_str_eq(hook(json, &bundle).url, says[i][1]);
+	}
+	memset(path, 'p', sizeof(path) - 1);
+	for (int url = 0; url < 2; url++) {
+		(void)snprintf(json, sizeof(json),
+			       HOOK_HEAD ",\"clientConfig\":{\"%s\":%s%s%s}}]}",
+			       url ? "url" : "service",
+			       url ? "\""
+				   : "{\"name\":\"s\",\"namespace\":\"ns\","
+				     "\"path\":\"",
+			       path, url ? "\"" : "\"}");
+		ck_assert_str_eq(hook(json, &bundle).url, "");
+	}
+}
+END_TEST
+
 START_TEST(test_no_webhook_of_ours)
 {
 	static const char *const other[] = {
@@ -360,6 +392,9 @@ START_TEST(test_served)
 	ck_assert(k.served && k.v1);
 	ck_assert_int_eq(group_resources_decode(list, strlen(list), &k, &e), 0);
 	ck_assert(k.pools && !k.claims);
+	ck_assert_int_eq(group_resources_decode(group, strlen(group), &k, &e),
+			 0);
+	ck_assert(k.pools && !k.claims);
 	ck_assert_int_eq(kubernetes_decode(version, strlen(version), &v, &e),
 			 0);
 	ck_assert(v.known && v.major == 1 && v.minor == 36);
@@ -443,6 +478,7 @@ START_TEST(test_dry_runs)
 		AUTO_JSON root = parsed(&b);
 		ck_assert(json_says(json_path(root, ref, 2), "kind",
 				    class ? "EC2NodeClass" : "check"));
+		ck_assert(json_says(root, "apiVersion", "karpenter.sh/v1"));
 	}
 	buf_init(&b, text, sizeof(text));
 	dry_run_body(&b, KIND_NODE, &p);
@@ -469,6 +505,7 @@ START_TEST(test_report)
 
 	findings_init(&f);
 	findings_looked(&f, DOCTOR_API, "seen");
+	findings_looked(&f, DOCTOR_RIGHTS, "not shown beside findings");
 	finding_mend(findings_add(&f, &kinds[0], "one"), "mend %d", 1);
 	finding_mend(findings_add(&f, &kinds[1], "two \"2\""), "mend 2");
 	buf_init(&b, text, sizeof(text));
@@ -486,6 +523,7 @@ START_TEST(test_report)
 				"karpenter  skipped"),
 			 NULL);
 	ck_assert_ptr_ne(strstr(text, "\n1 error, 1 warning\n"), NULL);
+	ck_assert_ptr_eq(strstr(text, "not shown"), NULL);
 
 	buf_init(&b, text, sizeof(text));
 	report_json(&b, &f, "1.2.3");
@@ -495,8 +533,21 @@ START_TEST(test_report)
 	ck_assert(json_integer(json_member(root, "errors"), &n) == 0 && n == 1);
 	ck_assert(json_says(json_next(json_first(json_member(root, "findings"))),
 			    "what", "two \"2\""));
-	ck_assert(json_says(json_first(json_member(root, "checks")), "outcome",
-			    "ok"));
+	ck_assert(json_says(json_first(json_member(root, "findings")), "level",
+			    "error"));
+	ck_assert(json_says(json_next(json_first(json_member(root, "findings"))),
+			    "level", "warning"));
+	for (const struct json *c = json_first(json_member(root, "checks")); c;
+	     c = json_next(c)) {
+		bool api = json_says(c, "check", "api");
+
+		ck_assert(json_says(c, "outcome",
+				    api ? "ok"
+				    : json_says(c, "check", "rights")
+					    ? "error"
+					    : "skipped"));
+		ck_assert(json_says(c, "saw", api ? "seen" : ""));
+	}
 }
 END_TEST
 
@@ -539,6 +590,7 @@ main(void)
 	LOOP(test_rules, rules_cases);
 	tcase_add_test(tc, test_webhook);
 	tcase_add_test(tc, test_long_expression);
+	tcase_add_test(tc, test_addresses);
 	tcase_add_test(tc, test_no_webhook_of_ours);
 	LOOP(test_pools, pool_cases);
 	LOOP(test_deployments, images);
