@@ -33,11 +33,11 @@ export CK_DEFAULT_TIMEOUT := 60
 pkg = $(shell pkg-config --libs $(1) 2>/dev/null)
 
 # Each room of src is an archive; in the order in which they are linked.
-rooms_core := core/controller core/protocol core/table core/rules core/base
-rooms_wire := wire/metrics wire/status wire/admission wire/config wire/kubeconfig wire/api \
+rooms_core := core/doctor core/controller core/protocol core/table core/rules core/base
+rooms_wire := wire/doctor wire/metrics wire/status wire/admission wire/config wire/kubeconfig wire/api \
 	wire/yaml wire/json wire
 rooms_edge := edge/server edge/certs edge/kube edge
-rooms_top  := cli uninstall daemon
+rooms_top  := cli doctor uninstall daemon
 ROOMS := $(rooms_top) $(rooms_edge) $(rooms_wire) $(rooms_core)
 archives = $(foreach r,$(1),$(VARIANT)/lib$(subst /,_,$(r)).a)
 libs_core = $(call archives,$(rooms_core))
