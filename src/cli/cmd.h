@@ -23,6 +23,7 @@ int cmd_serve(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_certs(int argc, char **argv);
 int cmd_uninstall(int argc, char **argv);
+int cmd_simulate(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
 /* `certs --renew`, with argv[0] standing for both words. */
