@@ -23,7 +23,7 @@ history_init(struct history *h, struct tally *t)
 	h->replays = calloc(SIMULATE_SETTINGS_MAX, sizeof(struct replay *));
 	if (h->replays == NULL)
 		return -1;
-	if (cluster_init(&h->cluster, SIMULATE_MACHINES_MAX) == 0)
+	if (roster_init(&h->roster, SIMULATE_MACHINES_MAX) == 0)
 		return 0;
 	free(h->replays);
 	h->replays = NULL;
@@ -37,7 +37,7 @@ history_done(struct history *h)
 		replay_free(h->replays[i]);
 	free(h->replays);
 	free(h->ids);
-	cluster_done(&h->cluster);
+	roster_done(&h->roster);
 }
 
 int
@@ -45,7 +45,7 @@ history_setting(struct history *h, const struct rules *rules,
 		const struct waits_setup *waits, int64_t start_ms)
 {
 	/* A stamp of the first fact has whole seconds. */
-	struct replay *r = replay_new(rules, &h->cluster, waits,
+	struct replay *r = replay_new(rules, &h->roster, waits,
 				      stamp_of(start_ms) - 1000);
 
 	if (r == NULL)
@@ -68,7 +68,7 @@ add_old(struct history *h, const char *claim, const char *node,
 	const char *pool, int64_t now_ms)
 {
 	int64_t created_ms = stamp_of(now_ms) - BEFORE_MS;
-	uint32_t id = cluster_add(&h->cluster, claim, node, pool, created_ms);
+	uint32_t id = roster_add(&h->roster, claim, node, pool, created_ms);
 	struct logged *m;
 
 	if (id == NO_ID) {
@@ -76,7 +76,7 @@ add_old(struct history *h, const char *claim, const char *node,
 		return NO_ID;
 	}
 	h->tally->unknown++;
-	m = &h->cluster.at[id];
+	m = &h->roster.at[id];
 	m->launched = true;
 	m->ready_ms = created_ms;
 	m->registered_ms = node[0] != '\0' ? created_ms : STAMP_NONE;
@@ -88,14 +88,14 @@ add_old(struct history *h, const char *claim, const char *node,
 static uint32_t
 add_new(struct history *h, const struct fact *f)
 {
-	uint32_t id = cluster_add(&h->cluster, f->claim, "", f->pool,
+	uint32_t id = roster_add(&h->roster, f->claim, "", f->pool,
 				  stamp_of(f->at_ms));
 
 	if (id == NO_ID) {
 		h->tally->no_room++;
 		return NO_ID;
 	}
-	h->cluster.at[id].maker = f->maker;
+	h->roster.at[id].maker = f->maker;
 	EACH(h, replay_created(r, id));
 	return id;
 }
@@ -105,7 +105,7 @@ add_new(struct history *h, const struct fact *f)
 static void
 created(struct history *h, const struct fact *f)
 {
-	if (cluster_find(&h->cluster, f->claim, "") != NO_ID)
+	if (roster_find(&h->roster, f->claim, "") != NO_ID)
 		return;
 	if (f->maker == MAKER_STATIC)
 		EACH(h, replay_static(r, f->pool));
@@ -116,7 +116,7 @@ created(struct history *h, const struct fact *f)
 static uint32_t
 booting(struct history *h, const struct fact *f)
 {
-	uint32_t id = cluster_find(&h->cluster, f->claim, "");
+	uint32_t id = roster_find(&h->roster, f->claim, "");
 
 	if (id == NO_ID) {
 		id = add_new(h, f);
@@ -130,9 +130,9 @@ launched(struct history *h, const struct fact *f)
 {
 	uint32_t id = booting(h, f);
 
-	if (id == NO_ID || h->cluster.at[id].launched)
+	if (id == NO_ID || h->roster.at[id].launched)
 		return;
-	h->cluster.at[id].launched = true;
+	h->roster.at[id].launched = true;
 	EACH(h, replay_changed(r, id));
 }
 
@@ -140,11 +140,11 @@ static int
 registered(struct history *h, const struct fact *f)
 {
 	uint32_t id = booting(h, f);
-	struct logged *m = id == NO_ID ? NULL : &h->cluster.at[id];
+	struct logged *m = id == NO_ID ? NULL : &h->roster.at[id];
 
 	if (m == NULL || m->registered_ms != STAMP_NONE)
 		return 0;
-	if (cluster_name_node(&h->cluster, id, f->node))
+	if (roster_name_node(&h->roster, id, f->node))
 		return -1;
 	m->launched = true;
 	m->registered_ms = stamp_of(f->at_ms);
@@ -157,55 +157,55 @@ ready(struct history *h, const struct fact *f)
 {
 	uint32_t id = booting(h, f);
 
-	if (id == NO_ID || h->cluster.at[id].ready_ms != STAMP_NONE)
+	if (id == NO_ID || h->roster.at[id].ready_ms != STAMP_NONE)
 		return;
-	h->cluster.at[id].launched = true;
-	h->cluster.at[id].ready_ms = stamp_of(f->at_ms);
+	h->roster.at[id].launched = true;
+	h->roster.at[id].ready_ms = stamp_of(f->at_ms);
 	EACH(h, replay_changed(r, id));
 }
 
 static void
 deleting(struct history *h, const struct fact *f)
 {
-	uint32_t id = cluster_find(&h->cluster, f->claim, f->node);
+	uint32_t id = roster_find(&h->roster, f->claim, f->node);
 
 	if (id == NO_ID)
 		id = add_old(h, f->claim, f->node, f->pool, f->at_ms);
-	if (id == NO_ID || h->cluster.at[id].deleted_ms != STAMP_NONE)
+	if (id == NO_ID || h->roster.at[id].deleted_ms != STAMP_NONE)
 		return;
-	h->cluster.at[id].deleted_ms = stamp_of(f->at_ms);
+	h->roster.at[id].deleted_ms = stamp_of(f->at_ms);
 	EACH(h, replay_deleting(r, id));
 }
 
 static void
 node_gone(struct history *h, const struct fact *f)
 {
-	uint32_t id = cluster_find(&h->cluster, f->claim, f->node);
+	uint32_t id = roster_find(&h->roster, f->claim, f->node);
 
 	if (id == NO_ID)
 		return;
-	h->cluster.at[id].node_gone = true;
+	h->roster.at[id].node_gone = true;
 	EACH(h, replay_node_gone(r, id));
 	/* Of a machine without a claim's name nothing more will be heard. */
-	if (h->cluster.at[id].claim[0] != '\0')
+	if (h->roster.at[id].claim[0] != '\0')
 		return;
-	h->cluster.at[id].gone = true;
+	h->roster.at[id].gone = true;
 	EACH(h, replay_gone(r, id));
-	if (h->cluster.at[id].waits == 0)
-		cluster_drop(&h->cluster, id);
+	if (h->roster.at[id].waits == 0)
+		roster_drop(&h->roster, id);
 }
 
 static void
 gone(struct history *h, const struct fact *f)
 {
-	uint32_t id = cluster_find(&h->cluster, f->claim, f->node);
+	uint32_t id = roster_find(&h->roster, f->claim, f->node);
 
 	if (id == NO_ID)
 		return;
-	h->cluster.at[id].gone = true;
+	h->roster.at[id].gone = true;
 	EACH(h, replay_gone(r, id));
-	if (h->cluster.at[id].waits == 0)
-		cluster_drop(&h->cluster, id);
+	if (h->roster.at[id].waits == 0)
+		roster_drop(&h->roster, id);
 }
 
 static int
@@ -222,7 +222,7 @@ find_decided(struct history *h, const struct fact *f)
 	}
 	for (size_t i = 0; i < f->nodes_n; i++) {
 		const struct fact_node *n = &f->nodes[i];
-		uint32_t id = cluster_find(&h->cluster, n->claim, n->node);
+		uint32_t id = roster_find(&h->roster, n->claim, n->node);
 
 		if (id == NO_ID)
 			id = add_old(h, n->claim, n->node, f->pool, f->at_ms);

@@ -6,11 +6,11 @@
 #include "tally.h"
 
 /*
- * Takes facts in order into the cluster of the log and into every replay.  A
+ * Takes facts in order into the roster of machines and into every replay.  A
  * zeroed struct is no valid start.  Not thread-safe.
  */
 struct history {
-	struct cluster cluster;
+	struct roster roster;
 	struct replay **replays;
 	size_t replays_n;
 	struct tally *tally;

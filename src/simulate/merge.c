@@ -24,6 +24,7 @@ struct merge {
 	struct fact **heap;	/* facts that wait, the earliest on top */
 	size_t waiting;
 	struct fact *out;	/* the latest that was given out */
+	int64_t ticked_ms;	/* the latest time of any other line */
 	char warning[240];
 	bool warns;
 };
@@ -135,8 +136,8 @@ tick(struct merge *m, struct source *s)
 	if (at_ms == STAMP_NONE || is_ahead(s, at_ms) || at_ms < s->newest_ms)
 		return;
 	s->newest_ms = at_ms;
-	if (m->tally->to_ms != STAMP_NONE && at_ms > m->tally->to_ms)
-		m->tally->to_ms = at_ms;
+	if (at_ms > m->ticked_ms)
+		m->ticked_ms = at_ms;
 }
 
 static int
@@ -250,6 +251,8 @@ merge_next(struct merge *m, const struct fact **f, struct err *e)
 		struct fact *next;
 
 		if (!may_give(m, behind)) {
+			if (behind == NULL && m->out != NULL)
+				count_period(m->tally, m->ticked_ms);
 			if (behind == NULL)
 				return 0;
 			if (read_line(m, behind, e))
@@ -289,6 +292,7 @@ merge_open(const char *const *names, size_t n, struct tally *t, struct err *e)
 		/* A line adds two facts at most. */
 		m->heap = calloc(SIMULATE_FACTS_MAX + 2, sizeof(*m->heap));
 		m->tally = t;
+		m->ticked_ms = STAMP_NONE;
 	}
 	if (m == NULL || m->sources == NULL || m->heap == NULL) {
 		(void)err_set(e, ERR_SYSTEM, "out of memory");

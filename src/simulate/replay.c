@@ -122,7 +122,7 @@ admit(struct replay *r, uint32_t id, enum kind kind)
 	struct copy *c = &r->at[id];
 	struct verdict verdict;
 
-	str_cut(v.nodepool, sizeof(v.nodepool), r->cluster->at[id].pool);
+	str_cut(v.nodepool, sizeof(v.nodepool), r->roster->at[id].pool);
 	v.disabled = is_inert(r, v.nodepool);
 	verdict = admit_decide(&r->rules, &v);
 	if (!verdict.held)
@@ -136,7 +136,7 @@ admit(struct replay *r, uint32_t id, enum kind kind)
 void
 replay_created(struct replay *r, uint32_t id)
 {
-	const struct logged *m = &r->cluster->at[id];
+	const struct logged *m = &r->roster->at[id];
 	struct copy *c = &r->at[id];
 
 	*c = (struct copy){.half[KIND_NODECLAIM].there = true};
@@ -242,7 +242,7 @@ replay_decided(struct replay *r, const struct fact *f, const uint32_t *ids,
 		held += copy_held(&r->at[ids[i]]) && !r->at[ids[i]].waits;
 	number = held == 0 ? UINT32_MAX
 			   : waits_begin(r->waits, f,
-					 r->cluster->at[ids[0]].pool, n, held);
+					 r->roster->at[ids[0]].pool, n, held);
 	for (size_t i = 0; i < n; i++) {
 		struct copy *c = &r->at[ids[i]];
 
@@ -254,7 +254,7 @@ replay_decided(struct replay *r, const struct fact *f, const uint32_t *ids,
 		}
 		c->waits = true;
 		c->wait = number;
-		r->cluster->at[ids[i]].waits++;
+		r->roster->at[ids[i]].waits++;
 	}
 	step(r);
 }
@@ -277,7 +277,7 @@ const char *
 replay_because(const struct replay *r, uint32_t id)
 {
 	const char *scope = r->rules.scope == SCOPE_NODEPOOL
-				    ? r->cluster->at[id].pool
+				    ? r->roster->at[id].pool
 				    : "";
 
 	return turns_machine(&r->turns, scope);
@@ -286,7 +286,7 @@ replay_because(const struct replay *r, uint32_t id)
 /* --- birth and end -------------------------------------------------------------------- */
 
 struct replay *
-replay_new(const struct rules *rules, struct cluster *cluster,
+replay_new(const struct rules *rules, struct roster *roster,
 	   const struct waits_setup *setup, int64_t start_ms)
 {
 	struct replay *r = calloc(1, sizeof(*r));
@@ -294,11 +294,11 @@ replay_new(const struct rules *rules, struct cluster *cluster,
 	if (r == NULL)
 		return NULL;
 	r->rules = *rules;
-	r->cluster = cluster;
+	r->roster = roster;
 	r->now_ms = r->start_ms = r->wake_ms = start_ms;
 	r->admitted_ms = STAMP_NONE;
-	r->controller = controller_new(rules, cluster->max, 1, &r->counters);
-	r->at = calloc(cluster->max, sizeof(*r->at));
+	r->controller = controller_new(rules, roster->max, 1, &r->counters);
+	r->at = calloc(roster->max, sizeof(*r->at));
 	r->pools = calloc(POOLS_KNOWN, sizeof(*r->pools));
 	r->waits = waits_new(setup);
 	if (r->controller == NULL || r->at == NULL || r->pools == NULL ||
@@ -320,8 +320,8 @@ replay_free(struct replay *r)
 {
 	if (r == NULL)
 		return;
-	for (uint32_t id = 0; r->at != NULL && id < r->cluster->max; id++)
-		if (id < r->cluster->top)
+	for (uint32_t id = 0; r->at != NULL && id < r->roster->max; id++)
+		if (id < r->roster->top)
 			free(r->at[id].class);
 	controller_free(r->controller);
 	waits_free(r->waits);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cluster.h"
+#include "roster.h"
 #include "core/rules/admit.h"
 #include "waits.h"
 
@@ -46,16 +46,16 @@ struct replay_sums {
 	size_t turns_n;
 };
 
-/* cluster outlives the replay.  start_ms is no later than the first fact.
+/* roster outlives the replay.  start_ms is no later than the first fact.
  * Returns NULL if there is no memory. */
-struct replay *replay_new(const struct rules *rules, struct cluster *cluster,
+struct replay *replay_new(const struct rules *rules, struct roster *roster,
 			  const struct waits_setup *setup, int64_t start_ms);
 void replay_free(struct replay *r);	/* NULL: nothing */
 
 /* Time passes until then. */
 void replay_pass(struct replay *r, int64_t to_ms);
 
-/* What the log shows at this moment, after it has been taken into the cluster.
+/* What the log shows at this moment, after it has been taken into the roster.
  * replay_pass comes before each. */
 void replay_created(struct replay *r, uint32_t id);	/* also for one that
 			was there before the log */

@@ -41,7 +41,7 @@ show_class(const struct copy *c, const struct logged *m, struct object *o)
 static void
 show_claim(const struct replay *r, uint32_t id, struct object *o)
 {
-	const struct logged *m = &r->cluster->at[id];
+	const struct logged *m = &r->roster->at[id];
 	const struct copy *c = &r->at[id];
 
 	if (c->half[KIND_NODE].there)
@@ -76,7 +76,7 @@ claim_name(const struct logged *m, char out[NAME_BYTES])
 static void
 copy_show(const struct replay *r, uint32_t id, enum kind kind, struct object *o)
 {
-	const struct logged *m = &r->cluster->at[id];
+	const struct logged *m = &r->roster->at[id];
 	const struct copy *c = &r->at[id];
 	bool held = c->half[kind].held;
 	bool usual = hold_key_is_default(&r->rules.hold);
@@ -164,7 +164,7 @@ copy_forget(struct replay *r, uint32_t id, enum kind kind)
 static void
 resume(struct replay *r, uint32_t id)
 {
-	struct logged *m = &r->cluster->at[id];
+	struct logged *m = &r->roster->at[id];
 	struct copy *c = &r->at[id];
 
 	waits_end_one(r->waits, c->wait, r->now_ms);
@@ -181,7 +181,7 @@ resume(struct replay *r, uint32_t id)
 		*c = (struct copy){.waits = false};
 	}
 	if (m->gone && m->waits == 0)
-		cluster_drop(r->cluster, id);
+		roster_drop(r->roster, id);
 }
 
 /* --- what the controller asks for -------------------------------------------------- */
@@ -194,19 +194,19 @@ find(const struct replay *r, const struct action *a)
 	char uid[UID_BYTES];
 
 	if (a->kind == KIND_NODECLAIM && strncmp(a->name, "unknown-", 8) == 0) {
-		for (id = r->cluster->top; id-- > 0;) {
-			uid_of(r->cluster->at[id].serial, a->kind, uid);
+		for (id = r->roster->top; id-- > 0;) {
+			uid_of(r->roster->at[id].serial, a->kind, uid);
 			if (strcmp(uid, a->uid) == 0)
 				return r->at[id].half[a->kind].there ? id
 								     : NO_ID;
 		}
 		return NO_ID;
 	}
-	id = a->kind == KIND_NODE ? cluster_find(r->cluster, "", a->name)
-				  : cluster_find(r->cluster, a->name, "");
+	id = a->kind == KIND_NODE ? roster_find(r->roster, "", a->name)
+				  : roster_find(r->roster, a->name, "");
 	if (id == NO_ID || !r->at[id].half[a->kind].there)
 		return NO_ID;
-	uid_of(r->cluster->at[id].serial, a->kind, uid);
+	uid_of(r->roster->at[id].serial, a->kind, uid);
 	return strcmp(uid, a->uid) == 0 ? id : NO_ID;
 }
 
@@ -238,7 +238,7 @@ list_claims(struct replay *r)
 {
 	struct object o;
 
-	for (uint32_t id = 0; id < r->cluster->top; id++) {
+	for (uint32_t id = 0; id < r->roster->top; id++) {
 		if (!r->at[id].half[KIND_NODECLAIM].there)
 			continue;
 		copy_show(r, id, KIND_NODECLAIM, &o);

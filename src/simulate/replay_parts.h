@@ -28,12 +28,12 @@ struct copy {
 
 struct replay {
 	struct rules rules;
-	struct cluster *cluster;
+	struct roster *roster;
 	struct controller *controller;
 	struct counters counters;
 	struct waits *waits;
 	struct turns turns;
-	struct copy *at;	/* by id of the cluster */
+	struct copy *at;	/* by id of the roster */
 	struct nodepool *pools;
 	uint32_t pools_n;
 	uint64_t rv;

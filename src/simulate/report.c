@@ -401,7 +401,7 @@ report_decision(const struct simulate_setup *s, const struct history *h,
 		     f->action[0] != '\0' ? f->action : "disrupt", f->nodes_n,
 		     f->nodes_n == 1 ? "" : "s",
 		     f->reason[0] != '\0' ? f->reason : "reason unknown");
-	id = cluster_find(&h->cluster, f->nodes[i].claim, f->nodes[i].node);
+	id = roster_find(&h->roster, f->nodes[i].claim, f->nodes[i].node);
 	for (size_t k = 0; id != NO_ID && k < s->settings_n; k++)
 		explain_setting(&s->settings[k], h->replays[k], id);
 	(void)putchar('\n');

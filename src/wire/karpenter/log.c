@@ -194,7 +194,7 @@ static int
 read_old_decision(const struct json *line, const char *message,
 		  struct pieces *p, struct fact *f)
 {
-	char *at, *close;
+	char *at, *close, *end;
 
 	if (pieces_text(p, message + sizeof(VIA) - 1))
 		return -1;
@@ -207,8 +207,8 @@ read_old_decision(const struct json *line, const char *message,
 	close = at == NULL ? NULL : strstr(at, " pods) ");
 	if (close == NULL || strlen(f->action) >= NODEPOOL_BYTES)
 		return -1;
-	f->pods = strtoll(at + 1, NULL, 10);
-	if (f->pods < 0 ||
+	f->pods = strtoll(at + 1, &end, 10);
+	if (end == at + 1 || end != close || f->pods < 0 ||
 	    take_name(json_member(line, "reason"), NODEPOOL_BYTES, &f->reason))
 		return -1;
 	return read_old_nodes(close + 7, p, f);

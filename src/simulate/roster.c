@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cluster.h"
+#include "roster.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 static uint32_t
 hash_claim(const void *ctx, uint32_t id)
 {
-	const struct cluster *c = ctx;
+	const struct roster *c = ctx;
 
 	return index_hash_text(c->at[id].claim);
 }
@@ -18,7 +18,7 @@ hash_claim(const void *ctx, uint32_t id)
 static bool
 same_claim(const void *ctx, uint32_t id, const void *key)
 {
-	const struct cluster *c = ctx;
+	const struct roster *c = ctx;
 
 	return strcmp(c->at[id].claim, key) == 0;
 }
@@ -26,7 +26,7 @@ same_claim(const void *ctx, uint32_t id, const void *key)
 static uint32_t
 hash_node(const void *ctx, uint32_t id)
 {
-	const struct cluster *c = ctx;
+	const struct roster *c = ctx;
 
 	return index_hash_text(c->at[id].node);
 }
@@ -34,28 +34,28 @@ hash_node(const void *ctx, uint32_t id)
 static bool
 same_node(const void *ctx, uint32_t id, const void *key)
 {
-	const struct cluster *c = ctx;
+	const struct roster *c = ctx;
 
 	return strcmp(c->at[id].node, key) == 0;
 }
 
 int
-cluster_init(struct cluster *c, uint32_t max)
+roster_init(struct roster *c, uint32_t max)
 {
-	*c = (struct cluster){.max = max};
+	*c = (struct roster){.max = max};
 	c->at = calloc(max, sizeof(*c->at));
 	c->free = calloc(max, sizeof(*c->free));
 	if (c->at == NULL || c->free == NULL ||
 	    index_init(&c->by_claim, max, hash_claim, same_claim, c) ||
 	    index_init(&c->by_node, max, hash_node, same_node, c)) {
-		cluster_done(c);
+		roster_done(c);
 		return -1;
 	}
 	return 0;
 }
 
 void
-cluster_done(struct cluster *c)
+roster_done(struct roster *c)
 {
 	for (uint32_t id = 0; id < c->top; id++)
 		if (c->at[id].used) {
@@ -66,11 +66,11 @@ cluster_done(struct cluster *c)
 	free(c->free);
 	index_done(&c->by_claim);
 	index_done(&c->by_node);
-	*c = (struct cluster){.max = 0};
+	*c = (struct roster){.max = 0};
 }
 
 uint32_t
-cluster_find(const struct cluster *c, const char *claim, const char *node)
+roster_find(const struct roster *c, const char *claim, const char *node)
 {
 	uint32_t id = NO_ID;
 
@@ -96,7 +96,7 @@ guess_pool(const char *claim, char pool[NODEPOOL_BYTES])
 }
 
 uint32_t
-cluster_add(struct cluster *c, const char *claim, const char *node,
+roster_add(struct roster *c, const char *claim, const char *node,
 	    const char *pool, int64_t created_ms)
 {
 	struct logged m = {.used = true,
@@ -130,7 +130,7 @@ cluster_add(struct cluster *c, const char *claim, const char *node,
 }
 
 int
-cluster_name_node(struct cluster *c, uint32_t id, const char *node)
+roster_name_node(struct roster *c, uint32_t id, const char *node)
 {
 	struct logged *m = &c->at[id];
 	char *copy;
@@ -150,7 +150,7 @@ cluster_name_node(struct cluster *c, uint32_t id, const char *node)
 }
 
 void
-cluster_drop(struct cluster *c, uint32_t id)
+roster_drop(struct roster *c, uint32_t id)
 {
 	struct logged *m = &c->at[id];
 

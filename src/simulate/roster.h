@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SIMULATE_CLUSTER_H
-#define SIMULATE_CLUSTER_H
+#ifndef SIMULATE_ROSTER_H
+#define SIMULATE_ROSTER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 /*
  * The machines as the log shows them.  All replays share them: what a setting
  * changes (holds, and decisions that wait) is in the replay.  A machine keeps
- * its id until cluster_drop.  Not thread-safe.
+ * its id until roster_drop.  Not thread-safe.
  */
 struct logged {
 	char *claim, *node;	/* "" if the log has not named it */
@@ -29,7 +29,7 @@ struct logged {
 				   there */
 };
 
-struct cluster {
+struct roster {
 	struct logged *at;
 	uint32_t max, top;	/* ids from top on were never used */
 	uint32_t free_n, *free;
@@ -38,20 +38,20 @@ struct cluster {
 };
 
 /* Returns -1 if there is no memory. */
-int cluster_init(struct cluster *c, uint32_t max);
-void cluster_done(struct cluster *c);
+int roster_init(struct roster *c, uint32_t max);
+void roster_done(struct roster *c);
 
 /* Returns the machine with this claim or, if that is "" or unknown, with this
  * node; NO_ID if there is none. */
-uint32_t cluster_find(const struct cluster *c, const char *claim,
+uint32_t roster_find(const struct roster *c, const char *claim,
 		      const char *node);
 /* Adds a machine; claim and node may be "", but not both.  pool: "" is the
  * claim's name without what the API server added to it.  Returns NO_ID if there
  * is no room. */
-uint32_t cluster_add(struct cluster *c, const char *claim, const char *node,
+uint32_t roster_add(struct roster *c, const char *claim, const char *node,
 		     const char *pool, int64_t created_ms);
 /* Says which Node the machine has.  Returns -1 if there is no memory. */
-int cluster_name_node(struct cluster *c, uint32_t id, const char *node);
-void cluster_drop(struct cluster *c, uint32_t id);
+int roster_name_node(struct roster *c, uint32_t id, const char *node);
+void roster_drop(struct roster *c, uint32_t id);
 
 #endif
