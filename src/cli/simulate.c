@@ -362,6 +362,11 @@ cmd_simulate(int argc, char **argv)
 			     "expected a file, or - for stdin; see '%s simulate "
 			     "--help'",
 			     program_name());
+	if (rc == 0 && q.setup.explain != NULL &&
+	    q.setup.output != SIMULATE_TABLE)
+		rc = err_set(&e, ERR_INPUT,
+			     "--explain: only with the table, not with another "
+			     "--output");
 	if (rc < 0 || make_settings(&q, &e))
 		return fail_code(&e);
 	q.setup.files = q.files;

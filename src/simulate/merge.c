@@ -162,7 +162,7 @@ take_line(struct merge *m, struct source *s, const char *bytes, size_t n,
 		return refuse_version(s, message, e);
 	if (what == LINE_OTHER || what == LINE_INCOMPLETE)
 		tally_message(m->tally, message);
-	if (what == LINE_OTHER)
+	if (what == LINE_OTHER || what == LINE_UNTIL)
 		tick(m, s);
 	return what == LINE_FACT ? take(m, s, &f, e) : 0;
 }

@@ -50,13 +50,19 @@ tell_warning(struct run *r)
 			      warning);
 }
 
+/* Writes a line of a record: f, or the head, or the end. */
 static void
-write_fact(struct run *r, const struct fact *f)
+write_line(struct run *r, const struct fact *f, bool head)
 {
 	struct buf b;
 
 	buf_init(&b, r->record, RECORD_BYTES);
-	record_write(&b, f);
+	if (f != NULL)
+		record_write(&b, f);
+	else if (head)
+		record_head(&b);
+	else
+		record_end(&b, r->tally.to_ms);
 	if (!b.full)
 		(void)fputs(r->record, stdout);
 }
@@ -76,7 +82,7 @@ take_fact(struct run *r, const struct fact *f, struct err *e)
 {
 	if (r->setup->output == SIMULATE_RECORD) {
 		r->tally.facts[f->kind]++;
-		write_fact(r, f);
+		write_line(r, f, false);
 		return 0;
 	}
 	if (r->history.replays_n == 0 && begin(r, f->at_ms, e))
@@ -94,13 +100,8 @@ read_all(struct run *r, struct err *e)
 	const struct fact *f = NULL;
 	int rc;
 
-	if (r->setup->output == SIMULATE_RECORD) {
-		struct buf b;
-
-		buf_init(&b, r->record, RECORD_BYTES);
-		record_head(&b);
-		(void)fputs(r->record, stdout);
-	}
+	if (r->setup->output == SIMULATE_RECORD)
+		write_line(r, NULL, true);
 	while ((rc = merge_next(r->merge, &f, e)) > 0) {
 		if (take_fact(r, f, e))
 			return -1;
@@ -146,6 +147,7 @@ print(struct run *r)
 		report_csv(r->setup, &r->history);
 		break;
 	case SIMULATE_RECORD:
+		write_line(r, NULL, false);
 		break;
 	}
 }

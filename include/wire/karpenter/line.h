@@ -24,6 +24,7 @@ enum line_what {
 				   is missing or odd; *message */
 	LINE_TEXT,	/* zap's text format */
 	LINE_BROKEN,	/* not JSON, or beyond the bounds of limits.h */
+	LINE_UNTIL,	/* the end of a record */
 	LINE_VERSION,	/* the head of a record of another version; *message is
 			   that version */
 	LINE_WHATS,
@@ -40,8 +41,9 @@ void line_free(struct line *l);	/* NULL: nothing */
 enum line_what line_read(struct line *l, const char *bytes, size_t n,
 			 struct fact *f, const char **message);
 
-/* Returns the time of the latest line, if line_read said LINE_OTHER, or
- * STAMP_NONE if that line has none. */
+/* Returns the time until which nothing else happened, if line_read said
+ * LINE_OTHER or LINE_UNTIL: that of the latest line.  STAMP_NONE: it has
+ * none. */
 int64_t line_time(const struct line *l);
 
 #endif

@@ -48,7 +48,8 @@ static const struct json_keep wanted[] = {
 	{"reason", NULL},     {"command", NULL},
 	{"pod-count", NULL},  {"disrupted-nodes", machine},
 	{"log", NULL},	      {"line", NULL},
-	{"record", NULL},     {"at", NULL},
+	{"record", NULL},     {"until", NULL},
+	{"at", NULL},
 	{"what", NULL},	      {"claim", NULL},
 	{"node", NULL},	      {"pool", NULL},
 	{"maker", NULL},      {"action", NULL},
@@ -240,8 +241,10 @@ judge(struct line *l, struct fact *f, const char **message)
 
 	if (version != NULL) {
 		*message = version;
-		return strcmp(version, RECORD_VERSION) == 0 ? LINE_NOTHING
-							    : LINE_VERSION;
+		if (strcmp(version, RECORD_VERSION) != 0)
+			return LINE_VERSION;
+		return json_member(l->root, "until") == NULL ? LINE_NOTHING
+							     : LINE_UNTIL;
 	}
 	*message = json_string(json_member(l->root, "what"));
 	if (*message != NULL && json_member(l->root, "at") != NULL)
@@ -271,7 +274,9 @@ line_read(struct line *l, const char *bytes, size_t n, struct fact *f,
 int64_t
 line_time(const struct line *l)
 {
-	const char *time = json_string(json_member(l->root, "time"));
+	const struct json *version = json_member(l->root, "record");
+	const char *time = json_string(json_member(
+		l->root, version == NULL ? "time" : "until"));
 	int64_t at;
 
 	return time == NULL || stamp_parse(time, &at) ? STAMP_NONE : at;

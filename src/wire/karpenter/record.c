@@ -9,6 +9,16 @@ record_head(struct buf *b)
 	buf_puts(b, "{\"record\":\"" RECORD_VERSION "\"}\n");
 }
 
+void
+record_end(struct buf *b, int64_t until_ms)
+{
+	char until[STAMP_US_BYTES];
+
+	stamp_format_us(until_ms * 1000, until);
+	buf_printf(b, "{\"record\":\"" RECORD_VERSION "\",\"until\":\"%s\"}\n",
+		   until);
+}
+
 static void
 text(struct buf *b, const char *key, const char *value)
 {

@@ -16,7 +16,7 @@ static const char *const whats[LINE_WHATS] = {
 	[LINE_FACT] = "",	[LINE_NOTHING] = "nothing",
 	[LINE_OTHER] = "other", [LINE_INCOMPLETE] = "incomplete",
 	[LINE_TEXT] = "text",	[LINE_BROKEN] = "broken",
-	[LINE_VERSION] = "version",
+	[LINE_UNTIL] = "until",	[LINE_VERSION] = "version",
 };
 
 /* What is written of a fact is read as the same fact. */
