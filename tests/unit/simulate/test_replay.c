@@ -521,6 +521,53 @@ START_TEST(test_substitute)
 }
 END_TEST
 
+/* The load comes back after a consolidation: that is a scale-up. */
+START_TEST(test_no_substitute)
+{
+	struct replay_sums r;
+
+	decides(0, "delete", 1, 1);
+	is(FACT_DELETING, SECOND, 1, "web");
+	scales_up(20 * SECOND, 2);
+	r = sums(60 * MIN);
+	ck_assert_uint_eq(r.holds, 1);
+}
+END_TEST
+
+/* A release waits for what the webhook has just admitted. */
+START_TEST(test_hint)
+{
+	struct replay_sums r;
+
+	scales_up(0, 1);
+	decides(5 * MIN, "delete", 1, 1);
+	is(FACT_CREATED, 11 * MIN - 2 * SECOND, 2, "web");
+	is(FACT_GONE, 12 * MIN, 2, "web");
+	r = sums(60 * MIN);
+	ck_assert_int_ge(r.waits.longest_ms, 6 * MIN + 2 * SECOND);
+	ck_assert_int_le(r.waits.longest_ms, 6 * MIN + 5 * SECOND);
+}
+END_TEST
+
+/* The time in which any scope was held is counted once. */
+START_TEST(test_union)
+{
+	struct replay_sums r;
+
+	rules.scope = SCOPE_NODEPOOL;
+	again();
+	is(FACT_CREATED, 0, 1, "batch");
+	boots(0, 1, "batch");
+	scales_up(8 * MIN, 2);
+	is(FACT_CREATED, 30 * MIN, 3, "batch");
+	boots(30 * MIN, 3, "batch");
+	r = sums(60 * MIN);
+	ck_assert_uint_eq(r.holds, 3);
+	about(began + r.held_ms, (19 + 11) * MIN - 4 * SECOND);
+	about(began + r.longest_ms, 11 * MIN - 2 * SECOND);
+}
+END_TEST
+
 START_TEST(test_static)
 {
 	struct replay_sums r;
@@ -648,6 +695,9 @@ main(void)
 	tcase_add_test(tc, test_replaced);
 	tcase_add_test(tc, test_drift);
 	tcase_add_test(tc, test_substitute);
+	tcase_add_test(tc, test_no_substitute);
+	tcase_add_test(tc, test_hint);
+	tcase_add_test(tc, test_union);
 	tcase_add_test(tc, test_static);
 	tcase_add_test(tc, test_cap);
 	tcase_add_test(tc, test_open_end);
