@@ -95,6 +95,7 @@ add_new(struct history *h, const struct fact *f)
 		h->tally->no_room++;
 		return NO_ID;
 	}
+	h->tally->makers[f->maker]++;
 	h->roster.at[id].maker = f->maker;
 	EACH(h, replay_created(r, id));
 	return id;
@@ -105,11 +106,22 @@ add_new(struct history *h, const struct fact *f)
 static void
 created(struct history *h, const struct fact *f)
 {
-	if (roster_find(&h->roster, f->claim, "") != NO_ID)
+	uint32_t id = roster_find(&h->roster, f->claim, "");
+
+	if (id == NO_ID) {
+		if (f->maker == MAKER_STATIC)
+			EACH(h, replay_static(r, f->pool));
+		(void)add_new(h, f);
 		return;
-	if (f->maker == MAKER_STATIC)
-		EACH(h, replay_static(r, f->pool));
-	(void)add_new(h, f);
+	}
+	if (h->roster.at[id].maker != MAKER_UNKNOWN ||
+	    f->maker == MAKER_UNKNOWN)
+		return;
+	h->tally->makers[MAKER_UNKNOWN]--;
+	h->tally->makers[f->maker]++;
+	/* An Event says what the object did not. */
+	h->roster.at[id].maker = f->maker;
+	EACH(h, replay_changed(r, id));
 }
 
 /* The machine, which is booting. */
@@ -251,7 +263,6 @@ history_take(struct history *h, const struct fact *f)
 	h->tally->facts[f->kind]++;
 	switch (f->kind) {
 	case FACT_CREATED:
-		h->tally->makers[f->maker]++;
 		created(h, f);
 		return 0;
 	case FACT_LAUNCHED:

@@ -7,6 +7,8 @@
 
 #include "core/base/buf.h"
 #include "input.h"
+#include "wire/api/list.h"
+#include "wire/karpenter/snapshot.h"
 
 struct source {
 	struct input *in;
@@ -14,6 +16,10 @@ struct source {
 	struct fact *aside;	/* it is far ahead, and the next fact has to
 				   confirm that */
 	int64_t newest_ms;	/* STAMP_NONE: nothing with a time so far */
+	struct split *snapshot;	/* the file is a list of objects, in no order:
+				   nothing of it is given out before its end */
+	struct merge *of;
+	uint64_t lines;
 	bool ended;
 };
 
@@ -182,6 +188,86 @@ warn(struct merge *m, const struct err *e)
 	m->warns = true;
 }
 
+/* --- a list of objects --------------------------------------------------------------- */
+
+static int
+take_snapshot(void *ctx, const struct fact *read, struct err *e)
+{
+	struct source *s = ctx;
+	struct fact *f = fact_copy(read);
+
+	if (f == NULL)
+		return err_set(e, ERR_SYSTEM, "out of memory");
+	if (s->of->waiting >= SIMULATE_FACTS_MAX)
+		return err_set(e, ERR_LIMIT,
+			       "%s: more than %d facts in lists of objects",
+			       input_name(s->in), SIMULATE_FACTS_MAX);
+	s->of->tally->what[LINE_FACT]++;
+	heap_add(s->of, f);
+	return 0;
+}
+
+static int
+take_item(void *ctx, const char *bytes, size_t n, struct err *e)
+{
+	struct source *s = ctx;
+	struct tally *t = s->of->tally;
+
+	if (bytes == NULL) {
+		t->too_long++;
+		return 0;
+	}
+	switch (snapshot_item(bytes, n, take_snapshot, s, e)) {
+	case SNAPSHOT_FAILED:
+		return -1;
+	case SNAPSHOT_BROKEN:
+		t->what[LINE_BROKEN]++;
+		return 0;
+	case SNAPSHOT_OTHER:
+		tally_message(t, "(an object that says nothing of machines)");
+		t->what[LINE_OTHER]++;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* kubectl writes a list with its braces on lines of their own. */
+static bool
+begins_list(struct source *s, const char *bytes, size_t n)
+{
+	return s->lines == 1 && n > 0 && bytes[0] == '{' &&
+	       (n == 1 || (n == 2 && bytes[1] == '\r'));
+}
+
+/* Returns -1 if the command cannot go on. */
+static int
+take_piece(struct merge *m, struct source *s, const char *bytes, size_t n,
+	   struct err *e)
+{
+	struct err damage = {0};
+
+	if (split_feed(s->snapshot, bytes, n, &damage) == 0 &&
+	    split_feed(s->snapshot, "\n", 1, &damage) == 0)
+		return 0;
+	if (damage.code != ERR_INPUT) {
+		*e = damage;
+		return -1;
+	}
+	(void)err_wrap(&damage, "%s", input_name(s->in));
+	end(m, s);
+	warn(m, &damage);
+	return 0;
+}
+
+static int
+begin_list(struct merge *m, struct source *s)
+{
+	s->of = m;
+	s->snapshot = split_new(SPLIT_LIST, take_item, s);
+	return s->snapshot == NULL ? -1 : 0;
+}
+
 static int
 read_line(struct merge *m, struct source *s, struct err *e)
 {
@@ -194,11 +280,21 @@ read_line(struct merge *m, struct source *s, struct err *e)
 	m->tally->bytes += input_bytes(s->in) - before;
 	m->tally->lines += got == INPUT_LINE || got == INPUT_LONG;
 	m->tally->too_long += got == INPUT_LONG;
+	s->lines += got == INPUT_LINE;
+	if (got == INPUT_LINE && begins_list(s, bytes, n) && begin_list(m, s))
+		return err_set(e, ERR_SYSTEM, "out of memory");
+	if (got == INPUT_LINE && s->snapshot != NULL)
+		return take_piece(m, s, bytes, n, e);
 	if (got == INPUT_LINE)
 		return take_line(m, s, bytes, n, e);
 	if (got == INPUT_LONG)
 		return 0;
 	end(m, s);
+	if (got == INPUT_END && s->snapshot != NULL &&
+	    split_end(s->snapshot, &damage)) {
+		(void)err_wrap(&damage, "%s", input_name(s->in));
+		warn(m, &damage);
+	}
 	if (got == INPUT_DAMAGED && input_bytes(s->in) == 0) {
 		*e = damage;
 		return -1;
@@ -322,6 +418,7 @@ merge_close(struct merge *m)
 	for (size_t i = 0; i < m->n; i++) {
 		input_close(m->sources[i].in);
 		line_free(m->sources[i].line);
+		split_free(m->sources[i].snapshot);
 		free(m->sources[i].aside);
 	}
 	while (m->waiting > 0)

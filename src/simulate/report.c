@@ -84,7 +84,7 @@ print_head(const struct simulate_setup *s, const struct tally *t)
 		     s->files_n, s->files_n == 1 ? "" : "s");
 	(void)printf("Karpenter created %s machines: %s scale-ups, %s "
 		     "replacements, %s of static NodePools.\n",
-		     number_text(t->facts[FACT_CREATED], a),
+		     number_text(tally_created(t), a),
 		     number_text(t->makers[MAKER_PROVISIONER] +
 					 t->makers[MAKER_UNKNOWN],
 				 b),
@@ -342,7 +342,7 @@ report_json(const struct simulate_setup *s, const struct history *h)
 		     "\"replacements\":%llu,\"static\":%llu,\"unknown\":%llu,"
 		     "\"decisions\":%llu,\"nodes\":%llu,\"pods\":%llu},\n"
 		     "\"settings\":[",
-		     (unsigned long long)t->facts[FACT_CREATED],
+		     (unsigned long long)tally_created(t),
 		     (unsigned long long)t->makers[MAKER_PROVISIONER],
 		     (unsigned long long)t->makers[MAKER_DISRUPTION],
 		     (unsigned long long)t->makers[MAKER_STATIC],

@@ -56,3 +56,13 @@ tally_sort(struct tally *t)
 {
 	qsort(t->messages, t->messages_n, sizeof(t->messages[0]), by_number);
 }
+
+uint64_t
+tally_created(const struct tally *t)
+{
+	uint64_t n = 0;
+
+	for (int m = 0; m < MAKER_COUNT; m++)
+		n += t->makers[m];
+	return n;
+}

@@ -26,7 +26,8 @@ struct tally {
 	uint64_t duplicates;	/* facts that stood in several files */
 	uint64_t damaged;	/* files that could not be read to the end */
 	uint64_t facts[FACT_COUNT];	/* that were replayed */
-	uint64_t makers[MAKER_COUNT];
+	uint64_t makers[MAKER_COUNT];	/* machines that were created, or were
+					   seen first while they booted */
 	uint64_t disrupted;	/* nodes of all decisions */
 	uint64_t pods;		/* of all decisions */
 	uint64_t unknown;	/* facts about machines that were not seen being
@@ -45,5 +46,6 @@ void tally_init(struct tally *t);
 void tally_message(struct tally *t, const char *message);
 /* Sorts the messages, the most frequent one first. */
 void tally_sort(struct tally *t);
+uint64_t tally_created(const struct tally *t);	/* of all makers */
 
 #endif

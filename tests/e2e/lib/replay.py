@@ -50,7 +50,8 @@ def check_replay(cluster, holder, since, **settings):
     holder, and no decision that Karpenter took beside the real holder would have
     waited."""
     said = simulate(cluster, since, **settings)
-    real = [t for t in turns(holder) if t[0] >= since]
+    real = [(max(begin, since), end) for begin, end in turns(holder)
+            if end is None or end > since]
     replayed = [(when(t["from"]), when(t["to"])) for t in said["turns"]]
     story = f"real: {real}\nreplayed: {replayed}\n{said}"
     assert len(real) == len(replayed) > 0, story
