@@ -5,7 +5,7 @@ import time
 from controlplane import NODES, until
 from disruption import ACTS, Disruption, marks_left, names, quiet_at
 from hold import SOON, held
-from replay import check_replay, simulate
+from replay import check_replay, listed, simulate
 
 
 def test_consolidation_waits_for_the_release(cluster, add_holder):
@@ -36,6 +36,8 @@ def test_consolidation_waits_for_the_release(cluster, add_holder):
     assert at - 1 - begin > unheld, "it would not have shown"
     until(lambda: not marks_left(cluster), SOON, "released")
     assert time.time() >= at - 1
+    created = listed(cluster)
+    assert created >= len(names(cluster)) > 2
     with_us.wait()
     until(lambda: len(names(cluster)) <= 2, ACTS, "fewer nodes", every=0.3)
     assert holder.metric("karpenter_node_holder_releases_total") > 0

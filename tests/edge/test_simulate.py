@@ -220,6 +220,81 @@ def test_record(run, log, tmp_path):  # noqa: F811
             "expected karpenter-node-holder.io/record/v1")
 
 
+def at(second):
+    return (START + datetime.timedelta(seconds=second)
+            ).isoformat().replace("+00:00", "Z")
+
+
+def claim(second, n, **more):
+    conditions = [
+        {"type": kind, "status": "True", "lastTransitionTime": at(second + s)}
+        for kind, s in (("Launched", 2), ("Registered", 30),
+                        ("Initialized", 60))]
+    return {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+            "metadata": {"name": f"web-{n:05}", "creationTimestamp": at(second),
+                         "labels": {"karpenter.sh/nodepool": "web"}, **more},
+            "status": {"nodeName": f"node-{n}", "conditions": [
+                {"type": "Drifted", "status": "False"}, *conditions]}}
+
+
+def event(second, n, reason, message):
+    return {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"},
+            "involvedObject": {"kind": "NodeClaim", "name": f"web-{n:05}"},
+            "reason": reason, "message": message,
+            "firstTimestamp": at(second)}
+
+
+def test_kubectl(run, log, tmp_path):  # noqa: F811
+    """kubectl get nodeclaims,nodes,events -o json, which is in no order."""
+    log([*boot(0, 1), *boot(1, 2), *decide(300, 1, ""), *decide(1500, 2, "")])
+    want = settings(run("simulate", "karpenter.log", "-o", "json"))
+    items = [
+        event(1500, 2, "DisruptionTerminating",
+              "Disrupting NodeClaim: Underutilized"),
+        claim(1, 2), {"kind": "Node", "metadata": {"name": "node-1"}},
+        event(300, 1, "DisruptionTerminating",
+              "Disrupting NodeClaim: Underutilized"),
+        event(301, 1, "DisruptionBlocked", "Pdb prevents it"),
+        {**event(300, 1, "DisruptionTerminating", "Disrupting Node: x"),
+         "involvedObject": {"kind": "Node", "name": "node-1"}},
+        claim(0, 1, deletionTimestamp=at(320))]
+
+    def write(items, **more):
+        text = json.dumps({"apiVersion": "v1", "items": items, "kind": "List",
+                           **more}, indent=4)
+        (tmp_path / "list.json").write_text(text + "\n")
+        return text
+
+    def pods(said):     # an Event does not say how many
+        said["cluster 10m, max 1h"]["wouldHaveWaited"].pop("pods")
+        return said
+    text = write(items)
+    done = run("simulate", "list.json", "-o", "json")
+    assert pods(settings(done)) == pods(want)
+    assert report(done)["karpenter"]["created"] == 2
+    assert report(done)["input"]["otherMessages"] == 3
+    # Replacements, as Karpenter's Events say.
+    write([*items, claim(310, 3), event(311, 3, "DisruptionLaunching",
+                                        "Launching NodeClaim: Drifted")])
+    said = report(run("simulate", "list.json", "-o", "json"))
+    assert said["karpenter"]["replacements"] == 1
+    assert (said["karpenter"]["created"], said["karpenter"]["unknown"]) == (
+        3, 2)
+    assert said["settings"][0]["turns"] == (
+        want["cluster 10m, max 1h"]["turns"])
+    # Cut, and with odd objects in it.
+    (tmp_path / "list.json").write_text(text[:-30])
+    done = run("simulate", "list.json", "-o", "csv")
+    assert (done.code, len(done.warnings())) == (0, 1)
+    assert "list.json" in done.warnings()[0]
+    write([7, {"kind": "NodeClaim"}, {"kind": "Event"}, *items,
+           {**claim(5, 4), "spec": "x" * 70000}])
+    counted = report(run("simulate", "list.json", "-o", "json"))["input"]
+    assert (counted["otherMessages"], counted["notJSON"]) == (6, 0)
+    write([])
+    refused(run("simulate", "list.json"), "nothing of Karpenter's")
+
+
 def peak(tmp_path, *args):
     """The most resident memory of a run in bytes, and not that of the Python
     that starts it."""

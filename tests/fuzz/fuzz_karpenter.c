@@ -7,6 +7,7 @@
 #include "core/base/limits.h"
 #include "wire/karpenter/line.h"
 #include "wire/karpenter/record.h"
+#include "wire/karpenter/snapshot.h"
 
 static void
 check_text(const char *text, size_t max)
@@ -59,7 +60,16 @@ check_fact(const struct fact *f)
 	check_record(f);
 }
 
-/* The input is a log. */
+static int
+check_snapshot(void *ctx, const struct fact *f, struct err *e)
+{
+	(void)ctx;
+	(void)e;
+	check_fact(f);
+	return 0;
+}
+
+/* The input is a log; and an item of kubectl's list. */
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
@@ -68,6 +78,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 
 	if (l == NULL)
 		abort();
+	PROMISE(snapshot_item(p, n, check_snapshot, NULL, NULL) !=
+		SNAPSHOT_FAILED);
 	while (p < end) {
 		const char *next = memchr(p, '\n', (size_t)(end - p));
 		size_t len = (size_t)((next == NULL ? end : next) - p);

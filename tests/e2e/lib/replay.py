@@ -60,3 +60,15 @@ def check_replay(cluster, holder, since, **settings):
         assert end is None or abs(end - other_end) < APART, story
     assert said["wouldHaveWaited"]["decisions"] == 0, story
     return said
+
+
+def listed(cluster):
+    """How many machines `simulate` finds in what kubectl lists."""
+    path = cluster.dir / "list.json"
+    path.write_text(cluster.kubectl(
+        "get", "nodeclaims,nodes,events", "-A", "-o", "json").stdout)
+    said = json.loads(subprocess.check_output(
+        [BINARY, "simulate", path, "-o", "json"], timeout=60))
+    assert said["input"]["notJSON"] == 0, said["input"]
+    assert said["settings"][0]["holds"] > 0, said
+    return said["karpenter"]["created"]
