@@ -124,6 +124,20 @@ take_price(struct request *q, const char *text, struct err *e)
 		       text);
 }
 
+/* The flags whose value is taken as it is. */
+static bool
+take_name_of(struct request *q, const char *name, const char *value)
+{
+	const char **to = strcmp(name, "explain") == 0 ? &q->setup.explain
+			  : strcmp(name, "svg") == 0   ? &q->setup.svg
+			  : strcmp(name, "html") == 0  ? &q->setup.html
+						       : NULL;
+
+	if (to != NULL)
+		*to = value;
+	return to != NULL;
+}
+
 static int
 take_flag(struct request *q, const char *name, const char *value, struct err *e)
 {
@@ -136,10 +150,8 @@ take_flag(struct request *q, const char *name, const char *value, struct err *e)
 		return take_output(q, value, e);
 	if (strcmp(name, "price-per-node-hour") == 0)
 		return take_price(q, value, e);
-	if (strcmp(name, "explain") == 0) {
-		q->setup.explain = value;
+	if (take_name_of(q, name, value))
 		return 0;
-	}
 	if (duration_parse(value, &q->setup.waits.regret_ms))
 		return err_set(e, ERR_INPUT,
 			       "--regret: \"%.60s\", expected a duration such "
@@ -152,7 +164,8 @@ static bool
 is_flag(const char *name)
 {
 	static const char *const others[] = {"config", "output", "regret",
-					     "price-per-node-hour", "explain"};
+					     "price-per-node-hour", "explain",
+					     "svg", "html"};
 
 	for (size_t i = 0; i < KEYS_N; i++)
 		if (strcmp(name, keys[i].flag) == 0)
@@ -183,6 +196,10 @@ print_help(void)
 		   "log does not say what a decision saves\n"
 		   "    --explain='':\n        a Node or NodeClaim: what each "
 		   "decision about it meets\n"
+		   "    --svg='':\n        a file for a picture: when what was "
+		   "held, and what would have waited\n"
+		   "    --html='':\n        a file for a page with the same "
+		   "picture and the table\n"
 		   "    -o, --output='table':\n        table, json, csv, or "
 		   "record: what was read, as a record\n"
 		   "    -h, --help:\n        this text");

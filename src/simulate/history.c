@@ -20,6 +20,7 @@ int
 history_init(struct history *h, struct tally *t)
 {
 	*h = (struct history){.tally = t};
+	story_init(&h->story);
 	h->replays = calloc(SIMULATE_SETTINGS_MAX, sizeof(struct replay *));
 	if (h->replays == NULL)
 		return -1;
@@ -80,6 +81,7 @@ add_old(struct history *h, const char *claim, const char *node,
 	m->launched = true;
 	m->ready_ms = created_ms;
 	m->registered_ms = node[0] != '\0' ? created_ms : STAMP_NONE;
+	story_count(&h->story, now_ms, 0, 1, 0);
 	EACH(h, replay_created(r, id));
 	return id;
 }
@@ -96,6 +98,7 @@ add_new(struct history *h, const struct fact *f)
 		return NO_ID;
 	}
 	h->tally->makers[f->maker]++;
+	story_count(&h->story, f->at_ms, 1, 0, 0);
 	h->roster.at[id].maker = f->maker;
 	EACH(h, replay_created(r, id));
 	return id;
@@ -190,6 +193,16 @@ deleting(struct history *h, const struct fact *f)
 }
 
 static void
+go(struct history *h, const struct fact *f, uint32_t id)
+{
+	story_count(&h->story, f->at_ms, 0, 0, !h->roster.at[id].gone);
+	h->roster.at[id].gone = true;
+	EACH(h, replay_gone(r, id));
+	if (h->roster.at[id].waits == 0)
+		roster_drop(&h->roster, id);
+}
+
+static void
 node_gone(struct history *h, const struct fact *f)
 {
 	uint32_t id = roster_find(&h->roster, f->claim, f->node);
@@ -201,10 +214,7 @@ node_gone(struct history *h, const struct fact *f)
 	/* Of a machine without a claim's name nothing more will be heard. */
 	if (h->roster.at[id].claim[0] != '\0')
 		return;
-	h->roster.at[id].gone = true;
-	EACH(h, replay_gone(r, id));
-	if (h->roster.at[id].waits == 0)
-		roster_drop(&h->roster, id);
+	go(h, f, id);
 }
 
 static void
@@ -212,12 +222,8 @@ gone(struct history *h, const struct fact *f)
 {
 	uint32_t id = roster_find(&h->roster, f->claim, f->node);
 
-	if (id == NO_ID)
-		return;
-	h->roster.at[id].gone = true;
-	EACH(h, replay_gone(r, id));
-	if (h->roster.at[id].waits == 0)
-		roster_drop(&h->roster, id);
+	if (id != NO_ID)
+		go(h, f, id);
 }
 
 static int
@@ -247,12 +253,16 @@ find_decided(struct history *h, const struct fact *f)
 static int
 decided(struct history *h, const struct fact *f)
 {
+	uint32_t waits = 0;
+
 	if (find_decided(h, f))
 		return -1;
 	h->tally->disrupted += f->nodes_n;
 	h->tally->pods += f->pods > 0 ? (uint64_t)f->pods : 0;
-	if (h->ids_n > 0)
-		EACH(h, replay_decided(r, f, h->ids, h->ids_n));
+	for (size_t i = 0; h->ids_n > 0 && i < h->replays_n; i++)
+		if (replay_decided(h->replays[i], f, h->ids, h->ids_n))
+			waits |= UINT32_C(1) << i;
+	story_mark(&h->story, f->at_ms, (uint32_t)f->nodes_n, waits);
 	return 0;
 }
 
@@ -291,4 +301,5 @@ void
 history_end(struct history *h, int64_t at_ms)
 {
 	EACH(h, { replay_pass(r, at_ms); replay_end(r); });
+	story_count(&h->story, at_ms, 0, 0, 0);
 }

@@ -3,6 +3,7 @@
 #define SIMULATE_HISTORY_H
 
 #include "replay.h"
+#include "story.h"
 #include "tally.h"
 
 /*
@@ -13,6 +14,7 @@ struct history {
 	struct roster roster;
 	struct replay **replays;
 	size_t replays_n;
+	struct story story;
 	struct tally *tally;
 	uint32_t *ids;		/* the machines of the latest decision */
 	size_t ids_n, ids_room;

@@ -232,7 +232,7 @@ disrupt(struct replay *r, uint32_t id, const struct fact *f)
 	copy_track(r, id, KIND_NODECLAIM);
 }
 
-void
+bool
 replay_decided(struct replay *r, const struct fact *f, const uint32_t *ids,
 	       size_t n)
 {
@@ -257,6 +257,7 @@ replay_decided(struct replay *r, const struct fact *f, const uint32_t *ids,
 		r->roster->at[ids[i]].waits++;
 	}
 	step(r);
+	return held > 0;
 }
 
 /* --- questions ---------------------------------------------------------------------- */

@@ -65,8 +65,9 @@ void replay_deleting(struct replay *r, uint32_t id);
 void replay_node_gone(struct replay *r, uint32_t id);
 void replay_gone(struct replay *r, uint32_t id);
 void replay_static(struct replay *r, const char *pool);	/* it has spec.replicas */
-/* Karpenter decides to disrupt the machines ids[0] to ids[n - 1]. */
-void replay_decided(struct replay *r, const struct fact *f,
+/* Karpenter decides to disrupt the machines ids[0] to ids[n - 1].  Returns
+ * whether some of them are held, so that it would have waited. */
+bool replay_decided(struct replay *r, const struct fact *f,
 		    const uint32_t *ids, size_t n);
 
 /* Why the machine is held: the reason of the last write as the log of the

@@ -72,17 +72,17 @@ facts_of(const struct tally *t)
 /* --- the table ---------------------------------------------------------------------- */
 
 static void
-print_head(const struct simulate_setup *s, const struct tally *t)
+print_head(FILE *out, const struct simulate_setup *s, const struct tally *t)
 {
 	char from[STAMP_BYTES], to[STAMP_BYTES], text[DURATION_BYTES];
 	char a[32], b[32], c[32], d[32];
 
 	stamp_format(t->from_ms, from);
 	stamp_format(t->to_ms, to);
-	(void)printf("%s to %s (%s), %s lines of %zu file%s\n", from, to,
+	(void)fprintf(out, "%s to %s (%s), %s lines of %zu file%s\n", from, to,
 		     seconds_text(period_ms(t), text), number_text(t->lines, a),
 		     s->files_n, s->files_n == 1 ? "" : "s");
-	(void)printf("Karpenter created %s machines: %s scale-ups, %s "
+	(void)fprintf(out, "Karpenter created %s machines: %s scale-ups, %s "
 		     "replacements, %s of static NodePools.\n",
 		     number_text(tally_created(t), a),
 		     number_text(t->makers[MAKER_PROVISIONER] +
@@ -90,7 +90,7 @@ print_head(const struct simulate_setup *s, const struct tally *t)
 				 b),
 		     number_text(t->makers[MAKER_DISRUPTION], c),
 		     number_text(t->makers[MAKER_STATIC], d));
-	(void)printf("It decided %s times to disrupt nodes: %s nodes with %s "
+	(void)fprintf(out, "It decided %s times to disrupt nodes: %s nodes with %s "
 		     "pods.\n\n",
 		     number_text(t->facts[FACT_DECIDED], a),
 		     number_text(t->disrupted, b), number_text(t->pods, c));
@@ -108,8 +108,8 @@ label_width(const struct simulate_setup *s)
 }
 
 static void
-print_row(const struct setting *setting, int width, const struct tally *t,
-	  const struct replay_sums *r)
+print_row(FILE *out, const struct setting *setting, int width,
+	  const struct tally *t, const struct replay_sums *r)
 {
 	const struct waits_sums *w = &r->waits;
 	char longest[DURATION_BYTES], hours[64], dollars[64] = "-";
@@ -120,7 +120,7 @@ print_row(const struct setting *setting, int width, const struct tally *t,
 		(void)snprintf(dollars, sizeof(dollars), "$%.2f to %.2f%s",
 			       w->dollars_low, w->dollars_high,
 			       w->unpriced > 0 ? " *" : "");
-	(void)printf("%-*s %7llu %6.1f%% %9s %5llu  %9llu %6llu %6llu %6llu  "
+	(void)fprintf(out, "%-*s %7llu %6.1f%% %9s %5llu  %9llu %6llu %6llu %6llu  "
 		     "%18s  %s\n",
 		     width, setting->label, (unsigned long long)r->holds,
 		     share_of(t, r), seconds_text(r->longest_ms, longest),
@@ -131,48 +131,48 @@ print_row(const struct setting *setting, int width, const struct tally *t,
 }
 
 static void
-print_count(uint64_t n, const char *what)
+print_count(FILE *out, uint64_t n, const char *what)
 {
 	char text[32];
 
 	if (n > 0)
-		(void)printf("  %s %s\n", number_text(n, text), what);
+		(void)fprintf(out, "  %s %s\n", number_text(n, text), what);
 }
 
 static void
-print_rest(const struct tally *t)
+print_rest(FILE *out, const struct tally *t)
 {
 	char a[32], b[32];
 
-	(void)printf("\nOf %s lines, %s were used. Not used:\n",
+	(void)fprintf(out, "\nOf %s lines, %s were used. Not used:\n",
 		     number_text(t->lines, a), number_text(facts_of(t), b));
-	print_count(t->what[LINE_OTHER], "with other messages");
-	print_count(t->what[LINE_INCOMPLETE],
+	print_count(out, t->what[LINE_OTHER], "with other messages");
+	print_count(out, t->what[LINE_INCOMPLETE],
 		    "with a message of use, but incomplete or odd");
-	print_count(t->what[LINE_BROKEN], "that are no JSON");
-	print_count(t->what[LINE_TEXT],
+	print_count(out, t->what[LINE_BROKEN], "that are no JSON");
+	print_count(out, t->what[LINE_TEXT],
 		    "in zap's text format, which cannot be read");
-	print_count(t->too_long, "that are too long");
-	print_count(t->late, "too late in their file");
-	print_count(t->odd_times, "with a time that nothing confirms");
-	print_count(t->duplicates, "that stood in several files");
-	print_count(t->damaged, "files that are damaged at their end");
-	print_count(t->unknown,
+	print_count(out, t->too_long, "that are too long");
+	print_count(out, t->late, "too late in their file");
+	print_count(out, t->odd_times, "with a time that nothing confirms");
+	print_count(out, t->duplicates, "that stood in several files");
+	print_count(out, t->damaged, "files that are damaged at their end");
+	print_count(out, t->unknown,
 		    "machines were there before the log, or it has gaps");
-	print_count(t->no_room, "machines had no room");
+	print_count(out, t->no_room, "machines had no room");
 }
 
 void
-report_table(const struct simulate_setup *s, const struct history *h)
+report_table(FILE *out, const struct simulate_setup *s, const struct history *h)
 {
 	const struct tally *t = h->tally;
 	int width = label_width(s);
 	bool partly = false;
 
-	print_head(s, t);
-	(void)printf("%-*s %-31s  %-30s  %s\n", width, "", "held",
+	print_head(out, s, t);
+	(void)fprintf(out, "%-*s %-31s  %-30s  %s\n", width, "", "held",
 		     "would have waited", "beyond the decision");
-	(void)printf("%-*s %7s %7s %9s %5s  %9s %6s %6s %6s  %18s  %s\n", width,
+	(void)fprintf(out, "%-*s %7s %7s %9s %5s  %9s %6s %6s %6s  %18s  %s\n", width,
 		     "setting", "holds", "share", "longest", "caps",
 		     "decisions", "nodes", "pods", "regret", "node-hours",
 		     "price");
@@ -180,17 +180,17 @@ report_table(const struct simulate_setup *s, const struct history *h)
 		struct replay_sums r;
 
 		replay_report(h->replays[i], &r);
-		print_row(&s->settings[i], width, t, &r);
+		print_row(out, &s->settings[i], width, t, &r);
 		partly = partly || (r.waits.unpriced > 0 &&
 				    r.waits.unpriced < r.waits.decisions);
 	}
-	(void)puts("\nWhat Karpenter would have decided after it had waited "
+	(void)fputs("\nWhat Karpenter would have decided after it had waited "
 		   "is not known. The intervals are\nthose between the "
-		   "cheapest and the dearest assumption (docs/what-if.md).");
+		   "cheapest and the dearest assumption (docs/what-if.md).\n", out);
 	if (partly)
-		(void)puts("* without the decisions whose price is unknown; "
-			   "see --price-per-node-hour");
-	print_rest(t);
+		(void)fputs("* without the decisions whose price is unknown; "
+			   "see --price-per-node-hour\n", out);
+	print_rest(out, t);
 }
 
 /* --- CSV ------------------------------------------------------------------------------ */

@@ -2,11 +2,14 @@
 #ifndef SIMULATE_REPORT_H
 #define SIMULATE_REPORT_H
 
+#include <stdio.h>
+
 #include "history.h"
 #include "simulate.h"
 
-/* Print what came of it on stdout, for people and for programs. */
-void report_table(const struct simulate_setup *s, const struct history *h);
+/* Print what came of it, for people, and on stdout for programs. */
+void report_table(FILE *out, const struct simulate_setup *s,
+		  const struct history *h);
 void report_json(const struct simulate_setup *s, const struct history *h);
 void report_csv(const struct simulate_setup *s, const struct history *h);
 

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "merge.h"
+#include "picture.h"
 #include "report.h"
 #include "wire/karpenter/record.h"
 
@@ -138,7 +139,7 @@ print(struct run *r)
 	tally_sort(&r->tally);
 	switch (r->setup->output) {
 	case SIMULATE_TABLE:
-		report_table(r->setup, &r->history);
+		report_table(stdout, r->setup, &r->history);
 		break;
 	case SIMULATE_JSON:
 		report_json(r->setup, &r->history);
@@ -172,6 +173,12 @@ run(struct run *r, struct err *e)
 	if (r->setup->output != SIMULATE_RECORD)
 		history_end(&r->history, r->tally.to_ms);
 	print(r);
+	if (r->setup->svg != NULL &&
+	    picture_svg(r->setup->svg, r->setup, &r->history, e))
+		return -1;
+	if (r->setup->html != NULL &&
+	    picture_html(r->setup->html, r->setup, &r->history, e))
+		return -1;
 	return 0;
 }
 

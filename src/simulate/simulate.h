@@ -33,6 +33,7 @@ struct simulate_setup {
 	size_t settings_n;
 	struct waits_setup waits;
 	enum simulate_output output;
+	const char *svg, *html;	/* files for pictures; NULL: none */
 	const char *explain;	/* a Node or NodeClaim; NULL: none */
 	bool progress;		/* tell on stderr how far it is */
 };

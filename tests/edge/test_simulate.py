@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """simulate as a process: files and streams in, reports out."""
+import collections
 import csv
 import datetime
 import gzip
@@ -7,6 +8,7 @@ import io
 import json
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 import pytest
 
@@ -175,6 +177,41 @@ def test_explain(run, log):  # noqa: F811
     assert done.warnings() == ['--explain: no decision is about "other"']
     refused(run("simulate", "karpenter.log", "--explain=x", "-o", "csv"),
             "--explain")
+
+
+def drawn(text):
+    """The classes of what an SVG draws, counted."""
+    root = ElementTree.fromstring(text)
+    return collections.Counter(
+        f"{node.tag.rpartition('}')[2]}.{node.get('class', '')}"
+        for node in root.iter())
+
+
+def test_pictures(run, log, config, tmp_path):  # noqa: F811
+    log()
+    (tmp_path / "a<b&.yaml").write_text(
+        (tmp_path / config("holdDuration: 2m\n")).read_text())
+    done = run("simulate", "karpenter.log", "--config", "a<b&.yaml",
+               "--config", "config.yaml", "--scope=cluster,nodepool",
+               "--svg", "p.svg", "--html=p.html")
+    assert (done.code, done.err) == (0, "")
+    found = drawn((tmp_path / "p.svg").read_bytes())
+    # Two decisions in the timeline and in each of four bands; a hold in each.
+    assert (found["path.x"], found["path.w"]) == (10, 0)
+    assert (found["rect.b"], found["rect.o"]) == (4, 4)
+    assert found["polygon.f"] == 1
+    page = (tmp_path / "p.html").read_text()
+    assert (tmp_path / "p.svg").read_text() in page
+    assert "a&lt;b&amp;.yaml" in page and "a<b" not in page
+    assert "would have waited" in page
+    run("simulate", "karpenter.log", "--svg", "p.svg")
+    found = drawn((tmp_path / "p.svg").read_bytes())
+    assert (found["path.x"], found["path.w"]) == (3, 1)
+    for flag in ("--svg", "--html"):
+        done = run("simulate", "karpenter.log", flag, "none/p")
+        assert (done.code, done.err) == (
+            1, f"{NAME}none/p: No such file or directory\n")
+        assert run("simulate", "karpenter.log", flag, "/dev/full").code == 1
 
 
 def stdin(tmp_path, data, *args):

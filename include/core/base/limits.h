@@ -286,6 +286,9 @@
 #define SIMULATE_MESSAGE_BYTES 80	/* of each that is counted */
 #define SIMULATE_TURNS_MAX 4096	/* of each setting that are listed, of a month
 				   with a hold every ten minutes */
+#define SIMULATE_STEPS_MAX 1024	/* of the line in a picture; it is 900
+				   pixels wide */
+#define SIMULATE_MARKS_MAX 8192	/* decisions that a picture shows */
 #define SIMULATE_RETHINK_MS 325000	/* from the end of a hold until Karpenter
 					   decides again, at most: 5 min
 					   until it looks, 10 s of its poll, 15 s
