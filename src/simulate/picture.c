@@ -141,6 +141,27 @@ draw_setting(const struct picture *p, size_t i, int y)
 	draw_marks(p, i, y + 20, BAR + 8);
 }
 
+/* Says so if the picture does not show everything. */
+static void
+draw_rest(const struct picture *p)
+{
+	bool rest = p->h->story.marks_beyond > 0;
+	char text[120];
+
+	for (size_t i = 0; i < p->h->replays_n; i++) {
+		struct replay_sums r;
+
+		replay_report(p->h->replays[i], &r);
+		rest = rest || r.holds > r.turns_n;
+	}
+	if (!rest)
+		return;
+	(void)snprintf(text, sizeof(text),
+		       "Only the first %d decisions and %d holds are shown.",
+		       SIMULATE_MARKS_MAX, SIMULATE_TURNS_MAX);
+	draw_text(p, WIDTH - RIGHT, 42, "s r", text);
+}
+
 static int
 height_of(const struct simulate_setup *s)
 {
@@ -166,6 +187,7 @@ draw(const struct picture *p)
 	draw_text(p, LEFT, 42, "s",
 		  "Machines; green: held; red: a decision of Karpenter's; "
 		  "amber: one that would have waited");
+	draw_rest(p);
 	draw_machines(p);
 	draw_marks(p, SIZE_MAX, TOP, LINE);
 	draw_text(p, LEFT, y + 16, "s", from);

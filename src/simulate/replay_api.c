@@ -55,12 +55,30 @@ show_claim(const struct replay *r, uint32_t id, struct object *o)
 	show_class(c, m, o);
 }
 
+/* These two are by hand, because every watch line needs them. */
 static void
 uid_of(uint64_t serial, enum kind kind, char out[UID_BYTES])
 {
-	(void)snprintf(out, UID_BYTES, "00000000-000%c-4000-8000-%08x%04x",
-		       kind == KIND_NODE ? '1' : '2', (unsigned)(serial >> 16),
-		       (unsigned)(serial & 0xffff));
+	static const char of[KIND_COUNT][UID_BYTES] = {
+		[KIND_NODE] = "00000000-0001-4000-8000-000000000000",
+		[KIND_NODECLAIM] = "00000000-0002-4000-8000-000000000000",
+	};
+
+	memcpy(out, of[kind], UID_BYTES);
+	for (int i = 35; i > 23; i--, serial >>= 4)
+		out[i] = "0123456789abcdef"[serial & 15];
+}
+
+static void
+version_text(uint64_t version, char out[RV_BYTES])
+{
+	char *to = out + RV_BYTES - 1;
+
+	*to = '\0';
+	do
+		*--to = (char)('0' + version % 10);
+	while ((version /= 10) > 0);
+	memmove(out, to, (size_t)(out + RV_BYTES - to));
 }
 
 static void
@@ -84,8 +102,7 @@ copy_show(const struct replay *r, uint32_t id, enum kind kind, struct object *o)
 	memset(o, 0, sizeof(*o));
 	o->kind = kind;
 	uid_of(m->serial, kind, o->uid);
-	(void)snprintf(o->rv, sizeof(o->rv), "%llu",
-		       (unsigned long long)c->half[kind].rv);
+	version_text(c->half[kind].rv, o->rv);
 	str_cut(o->nodepool, sizeof(o->nodepool), m->pool);
 	o->karpenter = true;
 	o->created_ms = kind == KIND_NODE && m->registered_ms != STAMP_NONE
@@ -271,8 +288,7 @@ replay_serve(struct replay *r, const struct action *a)
 	} else if (act_writes(a->act)) {
 		apply(r, id, a);
 		r->at[id].half[a->kind].rv = ++r->rv;
-		(void)snprintf(out.rv, sizeof(out.rv), "%llu",
-			       (unsigned long long)r->rv);
+		version_text(r->rv, out.rv);
 	} else {
 		copy_show(r, id, a->kind, &o);
 		controller_found(r->controller, a, &o, true, replay_now(r));
