@@ -67,6 +67,20 @@ read_numbers(const struct json *line, struct fact *f)
 	return s == NULL ? -1 : dollars_parse(s, strlen(s), &f->savings);
 }
 
+/* What only a decision has. */
+static int
+read_decision_of(const struct json *line, struct pieces *p, struct fact *f)
+{
+	return take_name(json_member(line, "action"), NODEPOOL_BYTES,
+			 &f->action) ||
+		       take_name(json_member(line, "reason"), NODEPOOL_BYTES,
+				 &f->reason) ||
+		       read_numbers(line, f) ||
+		       read_nodes(json_member(line, "nodes"), p, f)
+		       ? -1
+		       : 0;
+}
+
 enum line_what
 record_fact(const struct json *line, struct pieces *p, struct fact *f)
 {
@@ -81,13 +95,10 @@ record_fact(const struct json *line, struct pieces *p, struct fact *f)
 	if (take_name(json_member(line, "claim"), NAME_BYTES, &f->claim) ||
 	    take_name(json_member(line, "node"), NAME_BYTES, &f->node) ||
 	    take_name(json_member(line, "pool"), NODEPOOL_BYTES, &f->pool) ||
-	    take_name(json_member(line, "action"), NODEPOOL_BYTES,
-		      &f->action) ||
-	    take_name(json_member(line, "reason"), NODEPOOL_BYTES,
-		      &f->reason) ||
-	    find_maker(json_member(line, "maker"), &f->maker) ||
-	    read_numbers(line, f) ||
-	    read_nodes(json_member(line, "nodes"), p, f) || !fact_whole(f))
+	    (kind == FACT_CREATED &&
+	     find_maker(json_member(line, "maker"), &f->maker)) ||
+	    (kind == FACT_DECIDED && read_decision_of(line, p, f)) ||
+	    !fact_whole(f))
 		return LINE_INCOMPLETE;
 	return LINE_FACT;
 }
