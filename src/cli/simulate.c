@@ -20,8 +20,9 @@ static const char usage[] =
 	"record, and says\nwhat the holder would have held meanwhile, and "
 	"which of Karpenter's disruptions\nwould have waited. Nothing is "
 	"started, and no cluster is asked.\n\n"
-	"Flags, of which the first eight take several values (5m,10m,20m) "
-	"that are compared:\n";
+	"Flags, of which the first one may be given several times, and each of "
+	"the next seven\ntakes several values (5m,10m,20m). All combinations "
+	"are compared:\n";
 
 /* The keys of the configuration that can be compared, as their flags have
  * them, and as a label shows them. */
