@@ -111,7 +111,8 @@ $(VARIANT)/tests/of_sim/%.o: tests/sim/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -c -o $@ $<
 $(shared_unit): $(patsubst %.c,$(VARIANT)/%.o,tests/suite.c \
-	tests/golden/golden.c $(filter-out tests/unit/wire/test_%,$(wildcard tests/unit/wire/*.c)))
+	tests/golden/golden.c tests/fuzz/fuzz.c tests/fuzz/whole.c \
+	$(filter-out tests/unit/wire/test_%,$(wildcard tests/unit/wire/*.c)))
 $(shared_edge): $(patsubst %.c,$(VARIANT)/%.o,tests/suite.c $(filter-out \
 	tests/edge/test_% tests/edge/holder_%,$(wildcard tests/edge/*.c)))
 $(shared_core): $(patsubst %,$(VARIANT)/tests/of_sim/%.o,api dice) \
@@ -123,6 +124,7 @@ $(shared_core) $(shared_unit) $(shared_edge):
 
 # The functions that a test puts its own in place of, as __wrap_NAME.
 instead = $(foreach f,$(1),-Xlinker --wrap=$(f))
+INSTEAD_test_whole := json_pick
 INSTEAD_test_job := state_found state_fresh state_fresh_nodepool \
 	state_fresh_skipped kube_lanes_start
 INSTEAD_test_notes := state_note state_nodepool_at event_recorder_say log_fields
@@ -137,7 +139,7 @@ INSTEAD_test_serving_cert := certs_load server_rotate clock_now log_fields
 $(VARIANT)/tests/core/%: tests/unit/core/%.c $(shared_core) $(libs_core)
 	$(call link,-Itests,$(CHECK_LIBS))
 $(VARIANT)/tests/wire/%: tests/unit/wire/%.c $(shared_unit) $(libs_wire)
-	$(call link,-Itests,$(ext_wire) $(CHECK_LIBS))
+	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_wire) $(CHECK_LIBS))
 $(VARIANT)/tests/daemon/%: tests/unit/daemon/%.c $(shared_unit) $(libs_all)
 	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS))
 $(VARIANT)/tests/simulate/%: tests/unit/simulate/%.c $(shared_core) \
@@ -184,6 +186,9 @@ fuzz_shared := $(if $(LIBFUZZER),,tests/fuzz/replay.c) $(VARIANT)/tests/fuzz/fuz
 fuzz_flags = -Itests $(if $(LIBFUZZER),-fsanitize=fuzzer)
 $(VARIANT)/tests/fuzz/%: tests/fuzz/%.c $(fuzz_shared) $(libs_wire)
 	$(call link,$(fuzz_flags),$(ext_wire))
+$(VARIANT)/tests/fuzz/fuzz_whole: tests/fuzz/fuzz_whole.c \
+		$(VARIANT)/tests/fuzz/whole.o $(fuzz_shared) $(libs_wire)
+	$(call link,$(fuzz_flags) $(call instead,json_pick),$(ext_wire))
 # Not a target: what the admission target's corpus is answered, for patches.py.
 ANSWERS := $(VARIANT)/tests/fuzz/answers
 $(ANSWERS): tests/fuzz/answers.c $(libs_wire)

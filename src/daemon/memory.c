@@ -11,9 +11,10 @@
 #define PROCESS_BYTES (7 * MIB)
 #define PAGE_BYTES (2 * MIB)	/* of metrics, for 4,096 scopes */
 
-/* cJSON's node, and what aligns a key and a string. */
-#define VALUE_TREE_BYTES 96
-/* The text that is kept, and the tree that is made of it. */
+/* A value of the tree (wire/json/json.c). */
+#define VALUE_TREE_BYTES 32
+/* The text that is kept, in which the tree's strings lie, cJSON's copy of one
+ * string, and the values. */
 #define TREE_BYTES(text)                                                       \
 	(2 * (int64_t)(text) + (int64_t)JSON_KEPT_VALUES_MAX * VALUE_TREE_BYTES)
 

@@ -103,10 +103,10 @@
 					   are parsed at once */
 #define REVIEWS_BIG_MAX 1	/* so one of two threads stays free */
 #define REVIEW_UID_BYTES 129	/* a UUID has 36; longer ones are refused */
-#define JSON_DEPTH_MAX 64	/* cJSON recurses; real objects need less than
-				   20 */
-#define JSON_VALUES_MAX 100000	/* a body of 7 MiB of `"",` would cost cJSON
-				   269 MB */
+#define JSON_DEPTH_MAX 64	/* the reader recurses; real objects need less
+				   than 20 */
+#define JSON_VALUES_MAX 100000	/* a body of 7 MiB of `"",` would cost a
+				   tree of 78 MB */
 #define JSON_KEPT_VALUES_MAX 10000	/* of those that we look at; real ones
 					   have a hundred */
 #define JSON_KEPT_BYTES_MAX (512u << 10)	/* the same, as text; Kubernetes allows
