@@ -37,7 +37,7 @@ rooms_core := core/controller core/protocol core/table core/rules core/base
 rooms_wire := wire/metrics wire/admission wire/config wire/kubeconfig wire/api \
 	wire/karpenter wire/yaml wire/json wire
 rooms_edge := edge/server edge/certs edge/kube edge
-rooms_top  := cli simulate uninstall daemon
+rooms_top  := cli simulate recorder uninstall daemon
 ROOMS := $(rooms_top) $(rooms_edge) $(rooms_wire) $(rooms_core)
 archives = $(foreach r,$(1),$(VARIANT)/lib$(subst /,_,$(r)).a)
 libs_core = $(call archives,$(rooms_core))

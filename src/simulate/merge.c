@@ -217,7 +217,7 @@ take_item(void *ctx, const char *bytes, size_t n, struct err *e)
 		t->too_long++;
 		return 0;
 	}
-	switch (snapshot_item(bytes, n, take_snapshot, s, e)) {
+	switch (snapshot_item(bytes, n, NULL, take_snapshot, s, e)) {
 	case SNAPSHOT_FAILED:
 		return -1;
 	case SNAPSHOT_BROKEN:

@@ -6,13 +6,15 @@ import datetime
 import gzip
 import io
 import json
+import signal
 import subprocess
 import sys
 from xml.etree import ElementTree
 
 import pytest
 
-from conftest import environment
+from conftest import environment, wait
+from scripted_api import ScriptedApi
 from test_commands import HOLDER, NAME, Done, config, refused, run  # noqa: F401
 
 START = datetime.datetime(2026, 3, 2, 10, tzinfo=datetime.timezone.utc)
@@ -455,3 +457,145 @@ def test_full_stdout(log, tmp_path):
                               stderr=subprocess.PIPE)
     assert done.returncode == 1
     assert done.stderr.startswith(NAME + "stdout: ")
+
+
+# --- record ------------------------------------------------------------------
+
+class Recorder:
+    """One `record` process, which lists once a second."""
+
+    def __init__(self, tmp_path, api, *flags):
+        api.write_kubeconfig(tmp_path / "kubeconfig")
+        self.out, self.err = tmp_path / "record", tmp_path / "err"
+        with self.out.open("wb") as out, self.err.open("wb") as err:
+            self.process = subprocess.Popen(
+                [HOLDER, "record", "--kubeconfig", tmp_path / "kubeconfig",
+                 "--every", "1s", *flags], stdin=subprocess.DEVNULL,
+                stdout=out, stderr=err, env=environment(tmp_path))
+
+    def facts(self):
+        """{(what, name of the claim): line}"""
+        found = {}
+        for text in self.out.read_text().split("\n")[1:-1]:
+            fact = json.loads(text)
+            if "what" in fact:
+                about = fact.get("claim") or fact["nodes"][0]["claim"]
+                key = fact["what"], about
+                assert "maker" in fact or key not in found, text
+                found.setdefault(key, {}).update(fact)
+        return found
+
+    def waits(self, *keys):
+        wait(lambda: set(keys) <= set(self.facts()),
+             lambda: f"{keys} in {self.out.read_text()}")
+        return self.facts()
+
+    def ends(self, number=signal.SIGTERM):
+        if number:
+            self.process.send_signal(number)
+        assert self.process.wait(60) == 0, self.err.read_text()
+        return self.out.read_text().splitlines()
+
+
+@pytest.fixture
+def recorder(tmp_path):
+    """recorder(api, flags) starts one."""
+    started = []
+
+    def start(api, *flags):
+        started.append(Recorder(tmp_path, api, *flags))
+        return started[-1]
+    yield start
+    for r in started:
+        r.process.kill()
+        r.process.wait()
+
+
+def made(api, name, age, *true):
+    return api.create(
+        "nodeclaims", name, labels={"karpenter.sh/nodepool": "web"},
+        created=api.stamp(-age), status={
+            "nodeName": f"n-{name}", "conditions": [
+                {"type": kind, "status": "True",
+                 "lastTransitionTime": api.stamp(-age + 5)}
+                for kind in true]})
+
+
+def says(api, name, reason, message):
+    api.create("events", f"{name}.{reason}", namespace="default", top={
+        "reason": reason, "message": message, "firstTimestamp": api.stamp(),
+        "involvedObject": {"kind": "NodeClaim", "name": name}})
+
+
+BOOTED = "Launched", "Registered", "Initialized"
+
+
+def test_recorder(run, recorder, tmp_path):  # noqa: F811
+    with ScriptedApi() as api:
+        made(api, "web-old", 90000, *BOOTED)
+        made(api, "web-a", 30, "Launched")
+        says(api, "web-long-gone", "DisruptionTerminating",
+             "Disrupting NodeClaim: Empty")
+        r = recorder(api)
+        r.waits(("ready", "web-old"), ("launched", "web-a"))
+        assert set(r.facts()) == {
+            ("created", "web-old"), ("launched", "web-old"),
+            ("registered", "web-old"), ("ready", "web-old"),
+            ("created", "web-a"), ("launched", "web-a")}
+        api.set_status("nodeclaims", "web-a", conditions=[
+            {"type": kind, "status": "True",
+             "lastTransitionTime": api.stamp(-10)} for kind in BOOTED])
+        says(api, "web-a", "DisruptionLaunching", "Launching NodeClaim: x")
+        says(api, "web-old", "DisruptionTerminating",
+             "Disrupting NodeClaim: Drifted")
+        api.patch_meta("nodeclaims", "web-old",
+                       deletionTimestamp=api.stamp())
+        facts = r.waits(("ready", "web-a"), ("decided", "web-old"),
+                        ("deleting", "web-old"))
+        wait(lambda: r.facts()["created", "web-a"].get("maker") ==
+             "disruption")
+        assert facts["decided", "web-old"]["reason"] == "drifted"
+        # The API server is away for two lists, and nothing is taken for gone.
+        fault = api.fault("nodeclaims", "list", "answer", status=500,
+                          headers={}, body=b"{}")
+        before = api.count(resource="nodeclaims", verb="list")
+        wait(lambda: api.count(resource="nodeclaims", verb="list") >=
+             before + 2)
+        api.delete("nodeclaims", "web-old")
+        api.clear(fault)
+        r.waits(("gone", "web-old"))
+        lines = r.ends()
+    assert r.err.read_text().count("trying again") == 1
+    assert ("gone", "web-a") not in r.facts()
+    assert json.loads(lines[0]) == {
+        "record": "karpenter-node-holder.io/record/v1"}
+    assert set(json.loads(lines[-1])) == {"record", "until"}
+    said = report(run("simulate", "record", "-o", "json"))
+    assert said["karpenter"] == {
+        "created": 2, "scaleUps": 0, "replacements": 1, "static": 0,
+        "unknown": 1, "decisions": 1, "nodes": 1, "pods": 0}
+    assert said["input"]["incomplete"] == said["input"]["late"] == 0
+
+
+def test_recorder_ends_by_itself(run, recorder):  # noqa: F811
+    with ScriptedApi() as api:
+        made(api, "web-a", 30, *BOOTED)
+        lines = recorder(api, "--for", "1s").ends(None)
+        assert len(lines) == 6
+        r = recorder(api)
+        r.waits(("ready", "web-a"))
+        assert len(r.ends(signal.SIGINT)) == 6
+
+
+def test_recorder_refused(run, tmp_path):  # noqa: F811
+    with ScriptedApi() as api:
+        api.write_kubeconfig(tmp_path / "kubeconfig")
+        api.serve("nodeclaims", False)
+        done = run("record", "--kubeconfig", "kubeconfig")
+        assert (done.code, done.out) == (1, "")
+        assert done.err.startswith(NAME + "list nodeclaims: ")
+    refused(run("record", "--every", "0s"), "--every", "no less than 1s")
+    refused(run("record", "--for", "ever"), "--for", "such as 1h")
+    refused(run("record", "file"), 'unexpected argument "file"')
+    refused(run("record", "--scope=node"), "unknown flag --scope")
+    refused(run("record", "--kubeconfig", "none"), "none", "No such file")

@@ -78,7 +78,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 
 	if (l == NULL)
 		abort();
-	PROMISE(snapshot_item(p, n, check_snapshot, NULL, NULL) !=
+	PROMISE(snapshot_item(p, n, NULL, check_snapshot, NULL, NULL) !=
+		SNAPSHOT_FAILED);
+	PROMISE(snapshot_item(p, n, "Event", check_snapshot, NULL, NULL) !=
 		SNAPSHOT_FAILED);
 	while (p < end) {
 		const char *next = memchr(p, '\n', (size_t)(end - p));

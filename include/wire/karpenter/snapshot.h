@@ -26,8 +26,9 @@ enum snapshot_what {
 };
 
 /* Calls fn for each fact of one item, in any order.  The fact is valid during
- * the call. */
-enum snapshot_what snapshot_item(const char *bytes, size_t n, snapshot_fn *fn,
-				 void *ctx, struct err *e);
+ * the call.  kind: "NodeClaim" or "Event", because the API server leaves it out
+ * in its lists; NULL: as the item says. */
+enum snapshot_what snapshot_item(const char *bytes, size_t n, const char *kind,
+				 snapshot_fn *fn, void *ctx, struct err *e);
 
 #endif

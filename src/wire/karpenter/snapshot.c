@@ -158,8 +158,8 @@ tell_event(struct teller *t, const struct json *event)
 }
 
 enum snapshot_what
-snapshot_item(const char *bytes, size_t n, snapshot_fn *fn, void *ctx,
-	      struct err *e)
+snapshot_item(const char *bytes, size_t n, const char *kind, snapshot_fn *fn,
+	      void *ctx, struct err *e)
 {
 	struct teller t = {.fn = fn, .ctx = ctx, .e = e};
 	AUTO_JSON root = json_pick(bytes, n, item, &json_bounds_stored, NULL);
@@ -167,9 +167,11 @@ snapshot_item(const char *bytes, size_t n, snapshot_fn *fn, void *ctx,
 
 	if (root == NULL)
 		return SNAPSHOT_BROKEN;
-	if (json_says(root, "kind", "NodeClaim"))
+	if (kind == NULL)
+		kind = json_string(json_member(root, "kind"));
+	if (kind != NULL && strcmp(kind, "NodeClaim") == 0)
 		taken = tell_claim(&t, root);
-	else if (json_says(root, "kind", "Event"))
+	else if (kind != NULL && strcmp(kind, "Event") == 0)
 		taken = tell_event(&t, root);
 	if (t.failed)
 		return SNAPSHOT_FAILED;
