@@ -33,11 +33,11 @@ export CK_DEFAULT_TIMEOUT := 60
 pkg = $(shell pkg-config --libs $(1) 2>/dev/null)
 
 # Each room of src is an archive; in the order in which they are linked.
-rooms_core := core/controller core/protocol core/table core/rules core/base
-rooms_wire := wire/metrics wire/admission wire/config wire/kubeconfig wire/api \
+rooms_core := core/doctor core/controller core/protocol core/table core/rules core/base
+rooms_wire := wire/doctor wire/metrics wire/status wire/admission wire/config wire/kubeconfig wire/api \
 	wire/yaml wire/json wire
 rooms_edge := edge/server edge/certs edge/kube edge
-rooms_top  := cli uninstall daemon
+rooms_top  := cli doctor uninstall daemon
 ROOMS := $(rooms_top) $(rooms_edge) $(rooms_wire) $(rooms_core)
 archives = $(foreach r,$(1),$(VARIANT)/lib$(subst /,_,$(r)).a)
 libs_core = $(call archives,$(rooms_core))
@@ -111,7 +111,8 @@ $(VARIANT)/tests/of_sim/%.o: tests/sim/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -c -o $@ $<
 $(shared_unit): $(patsubst %.c,$(VARIANT)/%.o,tests/suite.c \
-	tests/golden/golden.c $(filter-out tests/unit/wire/test_%,$(wildcard tests/unit/wire/*.c)))
+	tests/golden/golden.c tests/fuzz/fuzz.c tests/fuzz/whole.c \
+	$(filter-out tests/unit/wire/test_%,$(wildcard tests/unit/wire/*.c)))
 $(shared_edge): $(patsubst %.c,$(VARIANT)/%.o,tests/suite.c $(filter-out \
 	tests/edge/test_% tests/edge/holder_%,$(wildcard tests/edge/*.c)))
 $(shared_core): $(patsubst %,$(VARIANT)/tests/of_sim/%.o,api dice) \
@@ -123,13 +124,14 @@ $(shared_core) $(shared_unit) $(shared_edge):
 
 # The functions that a test puts its own in place of, as __wrap_NAME.
 instead = $(foreach f,$(1),-Xlinker --wrap=$(f))
+INSTEAD_test_whole := json_pick
 INSTEAD_test_job := state_found state_fresh state_fresh_nodepool \
-	state_fresh_skipped kube_lanes_start
+	state_fresh_skipped kube_lanes_start malloc
 INSTEAD_test_notes := state_note state_nodepool_at event_recorder_say log_fields
 INSTEAD_test_event_recorder := clock_now
 INSTEAD_test_kube_wipe := free realloc
 INSTEAD_test_sighting := state_track state_forget state_nodepool \
-	state_nodepool_gone state_disruption_event log_fields log_ratelimit
+	state_nodepool_gone state_disruption_event log_fields log_ratelimit malloc
 INSTEAD_test_health := server_new server_free server_heartbeat_age_ms
 INSTEAD_test_hook := server_new server_free
 INSTEAD_test_serving_cert := certs_load server_rotate clock_now log_fields
@@ -137,7 +139,7 @@ INSTEAD_test_serving_cert := certs_load server_rotate clock_now log_fields
 $(VARIANT)/tests/core/%: tests/unit/core/%.c $(shared_core) $(libs_core)
 	$(call link,-Itests,$(CHECK_LIBS))
 $(VARIANT)/tests/wire/%: tests/unit/wire/%.c $(shared_unit) $(libs_wire)
-	$(call link,-Itests,$(ext_wire) $(CHECK_LIBS))
+	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_wire) $(CHECK_LIBS))
 $(VARIANT)/tests/daemon/%: tests/unit/daemon/%.c $(shared_unit) $(libs_all)
 	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS))
 $(VARIANT)/tests/edge/%: tests/edge/%.c $(shared_edge) $(libs_edge)
@@ -181,6 +183,9 @@ fuzz_shared := $(if $(LIBFUZZER),,tests/fuzz/replay.c) $(VARIANT)/tests/fuzz/fuz
 fuzz_flags = -Itests $(if $(LIBFUZZER),-fsanitize=fuzzer)
 $(VARIANT)/tests/fuzz/%: tests/fuzz/%.c $(fuzz_shared) $(libs_wire)
 	$(call link,$(fuzz_flags),$(ext_wire))
+$(VARIANT)/tests/fuzz/fuzz_whole: tests/fuzz/fuzz_whole.c \
+		$(VARIANT)/tests/fuzz/whole.o $(fuzz_shared) $(libs_wire)
+	$(call link,$(fuzz_flags) $(call instead,json_pick),$(ext_wire))
 # Not a target: what the admission target's corpus is answered, for patches.py.
 ANSWERS := $(VARIANT)/tests/fuzz/answers
 $(ANSWERS): tests/fuzz/answers.c $(libs_wire)

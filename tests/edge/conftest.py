@@ -307,6 +307,7 @@ class World:
         # Of each object: nobody undoes another's work for ever.
         self.patches_max = 8
         self.sanitizer = {}     # further options: {"TSAN_OPTIONS": "..."}
+        self.more = {}          # further variables of the environment
         self.hurry = False      # whether the test has this marker
         self.place = None  # keeps the port of an API server that is stopped
         # The descriptor of the terminal that holders run on.
@@ -316,7 +317,7 @@ class World:
 
     def environment(self):
         hurry = {"HURRY": "1"} if self.hurry else {}
-        return {**environment(self.dir, **self.sanitizer), **hurry}
+        return {**environment(self.dir, **self.sanitizer), **hurry, **self.more}
 
     # --- holders -----------------------------------------------------------
 
