@@ -10,7 +10,8 @@ from cluster import DECISIONS, LATER
 from controlplane import CLAIMS, NODES, until
 from disruption import (ACTS, Disruption, follow, marks_left, names, quiet_at,
                         since)
-from hold import EARLY, LATE, SOON, annotations, held, seconds
+from hold import (EARLY, LATE, SOON, annotations, held, seconds,
+                  true_until)
 from holder import BINARY, accepts
 from replay import check_replay
 
@@ -108,11 +109,12 @@ def test_three_nodes_become_one(cluster, add_holder, replacements):
     # Whether it is a scale-up or not, it is held for its own quiet time and no
     # longer.
     [node] = names(cluster, pool="web")
-    while time.time() < ready + hold - EARLY:
+
+    def as_it_should():
         now = cluster.metadata(NODES)
-        assert held(now[node])
-        assert held(now[other]) == (replacements == "count")
-        time.sleep(0.3)
+        return held(now[node]) and \
+            held(now[other]) == (replacements == "count")
+    true_until(ready + hold - EARLY, as_it_should, "held too little or too much")
     until(lambda: not marks_left(cluster), SOON, "released")
 
 
