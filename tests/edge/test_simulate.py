@@ -209,6 +209,14 @@ def test_pictures(run, log, config, tmp_path):  # noqa: F811
     run("simulate", "karpenter.log", "--svg", "p.svg")
     found = drawn((tmp_path / "p.svg").read_bytes())
     assert (found["path.x"], found["path.w"]) == (3, 1)
+    # Of two settings it is the second in which a decision waits.
+    run("simulate", "karpenter.log", "--svg", "p.svg",
+        "--hold-duration=2m,10m")
+    text = (tmp_path / "p.svg").read_text()
+    said, *waits = text.split('class="w" d="M')
+    assert len(waits) == 1
+    assert ("2m, max 1h: 1 hold; 0 of 2 decisions would have waited"
+            in said and "10m, max 1h: 1 hold; 1 of 2" in said)
     for flag in ("--svg", "--html"):
         done = run("simulate", "karpenter.log", flag, "none/p")
         assert (done.code, done.err) == (
@@ -564,7 +572,13 @@ def test_recorder(run, recorder, tmp_path):  # noqa: F811
         api.delete("nodeclaims", "web-old")
         api.clear(fault)
         r.waits(("gone", "web-old"))
+        before = api.count(resource="nodeclaims", verb="list")
+        wait(lambda: api.count(resource="nodeclaims", verb="list") >=
+             before + 2)
         lines = r.ends()
+    r.facts()   # none of them twice
+    # What a round brings is in order; the API server's list is by name.
+    assert json.loads(lines[1])["claim"] == "web-old"
     assert r.err.read_text().count("trying again") == 1
     assert ("gone", "web-a") not in r.facts()
     assert json.loads(lines[0]) == {
