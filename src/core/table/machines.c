@@ -334,13 +334,14 @@ machines_assume(struct machines *m, uint32_t id, enum act act, int64_t mark_ms,
 	count_marks(m, e, -1);
 	if (act == ACT_HOLD)
 		assume_hold(e, HOLD_SAME, today, today);
-	else if (act == ACT_CLEAR)
+	else if (act == ACT_CLEAR || e->assumed == ACT_HOLD)
 		assume_hold(e, HOLD_ABSENT, machines_hold(m, e, today), today);
 	e->mark = act == ACT_HOLD ? MARK_TIME : MARK_ABSENT;
 	if (act == ACT_HOLD)
 		e->mark_ms = mark_ms;
 	former_leave(m, e);
-	e->assumed = act & 3;
+	/* Without the hold that was assumed it is as its object shows it. */
+	e->assumed = act != ACT_HOLD && e->assumed == ACT_HOLD ? 0 : act & 3;
 	count_marks(m, e, 1);
 	return true;
 }
