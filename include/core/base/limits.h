@@ -271,6 +271,15 @@
 				   with the newer version, but at first no
 				   longer than this */
 
+/* `check --cluster`. */
+#define FINDINGS_MAX 100	/* kept and printed; the rest is counted */
+#define DOCTOR_MS 60000		/* for all calls, --wait not included */
+#define DOCTOR_AGAIN_MS 1000	/* from one dry run to the next */
+#define DOCTOR_WEBHOOKS_MAX 4	/* registered at once; one is usual */
+#define DOCTOR_NODEPOOLS_MAX 256	/* looked up for the holder's pods */
+#define DOCTOR_TRIED_MAX 8	/* NodePools that a dry run tries */
+#define DOCTOR_PODS_MAX 16	/* of the holder; two are usual */
+
 /* A credential plugin of a kubeconfig. */
 #define EXEC_ARGS_MAX 128
 #define EXEC_ENV_MAX 128
@@ -284,6 +293,32 @@
 				   (CALL_MS) */
 #define EXEC_PAUSE_MS 1000	/* the least time between two runs that bring
 				   nothing new */
+
+/* The command simulate. */
+#define SIMULATE_FILES_MAX 64	/* that are merged; rotated files and replicas,
+				   each with a buffer */
+#define SIMULATE_SETTINGS_MAX 32	/* that are compared, each with a
+					   controller */
+#define SIMULATE_MACHINES_MAX 65536	/* that exist at the same time */
+#define SIMULATE_FACTS_MAX 65536	/* read, and waiting for earlier ones */
+#define SIMULATE_DISORDER_MS 60000	/* how late a line may stand in its
+					   file: replicas and log shippers write
+					   by turns */
+#define SIMULATE_JUMP_MS 86400000	/* a line that is this far ahead of the
+					   one before has to be confirmed by the
+					   next one */
+#define SIMULATE_MESSAGES_MAX 256	/* counted one by one; Karpenter has
+					   about a hundred */
+#define SIMULATE_MESSAGE_BYTES 80	/* of each that is counted */
+#define SIMULATE_TURNS_MAX 4096	/* of each setting that are listed, of a month
+				   with a hold every ten minutes */
+#define SIMULATE_STEPS_MAX 1024	/* of the line in a picture; it is 900
+				   pixels wide */
+#define SIMULATE_MARKS_MAX 8192	/* decisions that a picture shows */
+#define SIMULATE_RETHINK_MS 325000	/* from the end of a hold until Karpenter
+					   decides again, at most: 5 min
+					   until it looks, 10 s of its poll, 15 s
+					   of validation */
 
 /* Memory. */
 #define MEMORY_MIN ((int64_t)64 << 20)	/* of a limit: below this there would

@@ -77,7 +77,7 @@ unknown(const char *s, size_t n, const struct query_param *params, size_t known,
 }
 
 static int
-take(const char *s, size_t n, struct query_param *params, size_t known,
+take_param(const char *s, size_t n, struct query_param *params, size_t known,
      struct err *e)
 {
 	const char *equals = memchr(s, '=', n);
@@ -107,7 +107,7 @@ query_read(const char *query, struct query_param *params, size_t n,
 	while (*query != '\0') {
 		size_t part = strcspn(query, "&");
 
-		if (part > 0 && take(query, part, params, n, e))
+		if (part > 0 && take_param(query, part, params, n, e))
 			return -1;
 		query += part;
 		query += *query == '&';
