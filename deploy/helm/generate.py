@@ -38,6 +38,7 @@ NAMESPACE = "release-namespace"
 
 # component -> when it is in
 COMPONENTS = {
+    "access": ".Values.access.enabled",
     "cert-manager": 'eq .Values.tls.mode "certManager"',
     "dedicated-nodes": ".Values.dedicatedNodes.enabled",
     "high-availability": ".Values.highAvailability.enabled",
@@ -96,6 +97,8 @@ PLACES = [
      "karpenter-node-holder-config"),
     ("Role", NAME, "rules.1.resourceNames.0",
      '{{ include "karpenter-node-holder.lease" . | quote }}'),
+    ("Role", NAME + "-viewer", "rules.2.resourceNames.0",
+     '{{ include "karpenter-node-holder.lease" . | quote }}'),
     ("ValidatingAdmissionPolicy", NAME, "spec.variables.holds.expression",
      '{{ include "karpenter-node-holder.holds" . | quote }}'),
     ("NetworkPolicy", NAME, "spec.egress.0.ports", """\
@@ -108,6 +111,11 @@ PLACES = [
      "{{ .Values.networkPolicy.metricsNamespace | quote }}"),
 ]
 EXTRAS = [
+    ("NetworkPolicy", NAME, "spec.ingress.1.from", """\
+{{- range .Values.networkPolicy.apiServerCIDRs }}
+- ipBlock:
+    cidr: {{ . | quote }}
+{{- end }}"""),
     ("Deployment", NAME, "spec.template.metadata.annotations", """\
 checksum/config: {{ include "karpenter-node-holder.config" . | sha256sum }}
 {{- with omit (.Values.podAnnotations | default dict) "karpenter.sh/do-not-disrupt" }}

@@ -60,9 +60,7 @@ int flags_unknown(const struct flags *f, struct err *e);
 
 /* --- what every command prints -------------------------------------------- */
 
-/* "karpenter-node-holder", or "kubectl node-holder" if kubectl calls the
- * program.  Usage texts show it. */
-const char *program_name(void);
+#define PROGRAM "karpenter-node-holder"
 
 /* Prints the error as one line on stderr and returns the exit code for it. */
 int fail_code(const struct err *e);

@@ -32,7 +32,7 @@ TLS = NAME + "-tls"
 UNINSTALL = NAME + "-uninstall"
 DEPLOY = REPO / "deploy"
 OVERLAYS = ("default", "demo", "eks", "self-signed")
-COMPONENTS = ("admission-policy", "cert-manager", "dedicated-nodes",
+COMPONENTS = ("access", "admission-policy", "cert-manager", "dedicated-nodes",
               "high-availability", "network-policy", "prometheus",
               "self-signed")
 OTHERS = ("cert-manager-crds", "prometheus-operator-crds")
