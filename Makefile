@@ -51,7 +51,7 @@ BIN := $(BUILD)/karpenter-node-holder
 DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev \
 	libyaml-dev libssl-dev libgnutls28-dev check ca-certificates git \
 	openssl python3 python3-pytest python3-yaml python3-venv python3-pytest-xdist \
-	python3-jsonpatch valgrind
+	python3-jsonpatch valgrind shellcheck busybox
 
 .PHONY: all help check unit fuzz fuzz-targets fuzz-corpus fuzz-coverage edge \
 	daemon programs programs-edge sim sim-quick \

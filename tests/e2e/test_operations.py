@@ -43,9 +43,11 @@ def command(text, word):
 
 
 def sh(plane, text, quiet=True):
-    plugin = plane.dir / "kubectl-node_holder"
-    if not plugin.exists():
-        plugin.symlink_to(BINARY)
+    for name, file in (("karpenter-node-holder", BINARY),
+                       ("kubectl-node_holder",
+                        REPO / "plugin" / "kubectl-node_holder")):
+        if not (plane.dir / name).exists():
+            (plane.dir / name).symlink_to(file)
     done = subprocess.run(
         ["bash", "-c", text], stdin=subprocess.DEVNULL, capture_output=True,
         text=True, timeout=60, cwd=plane.dir, env={
