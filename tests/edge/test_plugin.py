@@ -238,6 +238,25 @@ def test_install_replaces_the_link_of_earlier_versions(tmp_path):
     assert (there / "kubectl-node_holder").read_text() == PLUGIN.read_text()
 
 
+def test_nobody_gets_the_pod_proxy_unasked():
+    """Only a Role of its own has it, only to get, and no role that is
+    aggregated to view or edit."""
+    found = []
+    for file in (REPO / "deploy").rglob("*.yaml"):
+        if "helm" in file.parts:    # these are made from the others
+            continue
+        for o in yaml.safe_load_all(file.read_text()):
+            if not o or not str(o.get("kind")).endswith("Role"):
+                continue
+            assert not any("aggregate-to" in label for label in
+                           o["metadata"].get("labels", {})), file
+            assert "aggregationRule" not in o
+            found += [(o["kind"], o["metadata"]["namespace"], rule["verbs"])
+                      for rule in o["rules"]
+                      if {"pods/proxy", "*"} & set(rule["resources"])]
+    assert found == [("Role", "karpenter-node-holder", ["get"])]
+
+
 # Krew
 
 URL = "https://example.com/o/karpenter-node-holder"
