@@ -189,8 +189,11 @@ def test_what_fails_is_said_once(run):
 def test_the_program_beside_it(run):
     """uninstall and check are those of the C program, where there is one."""
     for command in ("uninstall", "check"):
-        said = run(command, code=1)[1]
-        assert f"kubectl apply -k deploy/{command}\n" in said
+        for args in (["-n", "platform"], ["-nplatform"],
+                     ["--context", "a", "--namespace=platform"]):
+            said = run(command, *args, code=1)[1]
+            assert f"kubectl apply -k deploy/{command}\n" in said
+            assert "-n platform logs --follow" in said
     (run.bin / "karpenter-node-holder").write_text(
         '#!/bin/sh\nprintf "%s\\n" "$@"\nexit 3\n')
     (run.bin / "karpenter-node-holder").chmod(0o755)
@@ -198,7 +201,7 @@ def test_the_program_beside_it(run):
                "a b", "--dry-run=none", code=3)[0].splitlines() == [
         "uninstall", "--namespace", "platform", "--dry-run", "--context", "a b"]
     assert run("check", "-ojson", code=3)[0].splitlines() == [
-        "check", "--cluster", "--output=json"]
+        "check", "--cluster", "-ojson"]
 
 
 def test_completion(run):
