@@ -90,8 +90,7 @@ def test_what_is_annotated(run):
     reason = "a=b; 'c' \"d\" $(e) `f` \\ *"
     out, said, calls = run("hold", "--until", "1 +&#%", "--nodepool", "web",
                            "b", "--reason", reason, "--nodepool=c")
-    assert calls[2][-1] == (PROXY + "/time?format=text"
-                            "&until=1%20%2B%26%23%25")
+    assert calls[2][-1] == (PROXY + "/time?until=1%20%2B%26%23%25")
     assert calls[3] == [
         "annotate", "nodepools.karpenter.sh", "web", "b", "c", "--overwrite",
         "--field-manager=kubectl-node-holder", "--dry-run=none",
@@ -99,11 +98,11 @@ def test_what_is_annotated(run):
     assert out == f"nodepool.karpenter.sh/web annotated\nheld until {UNTIL}\n"
     assert not said
     calls = run("hold", "--for=2h", "--all", "--reason=" + "ä" * 128)[2]
-    assert calls[2][-1].endswith("/time?format=text&for=2h")
+    assert calls[2][-1].endswith("/time?for=2h")
     assert calls[3][-1] == f"{own}reason={'ä' * 128}"
     assert run("hold", "--for=2h", "--all")[2][3][-1] == f"{own}reason-"
     out, said, calls = run("release", "--all", "--dry-run=server")
-    assert calls[2][-1] == PROXY + "/time?format=text"
+    assert calls[2][-1] == PROXY + "/time"
     assert calls[3][2:] == [
         "--all", "--overwrite", "--field-manager=kubectl-node-holder",
         "--dry-run=server", f"{own}released-at={UNTIL}", f"{own}hold-until-",
@@ -163,6 +162,8 @@ def test_what_fails_is_said_once(run):
     assert gone == ("error: Unable to connect to the server: dial tcp: no such "
                     "host\n")
     assert said("status", code=0, SAYS="Code: 1234") == "Code: 1234\n" * 3
+    assert said("status", FAILS="leases.coordination.k8s.io", ERROR="Oh!") == (
+        "Oh!\nerror: kubectl failed\n")
     assert said("status", HOLDER="") == (
         "error: no replica leads: nobody has the Lease karpenter-node-holder in "
         "namespace karpenter-node-holder\n")
