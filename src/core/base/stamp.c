@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define DAY_MS (86400 * (int64_t)1000)
+#define FIRST_MS INT64_C(-62167219200000)	/* 0000-01-01T00:00:00Z */
+#define LAST_MS INT64_C(253402300799999)	/* 9999-12-31T23:59:59.999Z */
 
 /* Returns the days since 1970-01-01 in the proleptic Gregorian calendar. */
 static int64_t
@@ -129,7 +131,12 @@ stamp_parse(const char *s, int64_t *ms)
 		return -1;
 	if (to_ms(y, mo, d, h, mi, sec, &t))
 		return -1;
-	*ms = t + frac - off;
+	/* An offset or a leap second may lead out of the years 0 to 9999 in
+	 * UTC, and nobody could write that moment again. */
+	t += frac - off;
+	if (t < FIRST_MS || t > LAST_MS)
+		return -1;
+	*ms = t;
 	return 0;
 }
 
