@@ -183,8 +183,10 @@ def test_what_fails_is_said_once(run):
         "(deploy/components/access)\n")
     # A holder of an older version has no such page.
     old = said("hold", "--for=2h", "--all", FAILS=PROXY + "/time",
-               ERROR="Error from server (NotFound): could not be found")
-    assert old == "error: could not be found\n"
+               ERROR="Error from server (NotFound): the server could not find "
+                     "the requested resource")
+    assert old == ("error: Pod pod-a has no page /status/time: is the holder "
+                   "as new as this plugin?\n")
 
 
 def test_the_program_beside_it(run):
