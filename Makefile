@@ -34,7 +34,7 @@ pkg = $(shell pkg-config --libs $(1) 2>/dev/null)
 
 # Each room of src is an archive; in the order in which they are linked.
 rooms_core := core/controller core/protocol core/table core/rules core/base
-rooms_wire := wire/metrics wire/admission wire/config wire/kubeconfig wire/api \
+rooms_wire := wire/metrics wire/status wire/admission wire/config wire/kubeconfig wire/api \
 	wire/yaml wire/json wire
 rooms_edge := edge/server edge/certs edge/kube edge
 rooms_top  := cli uninstall daemon

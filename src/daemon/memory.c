@@ -9,7 +9,11 @@
  * of the program and of its libraries can be read again, but the busiest 4 MiB
  * should stay. */
 #define PROCESS_BYTES (7 * MIB)
-#define PAGE_BYTES (2 * MIB)	/* of metrics, for 4,096 scopes */
+#define PAGE_BYTES (3 * MIB / 2)	/* of metrics, for 4,096 scopes */
+
+/* Answers of /status that are yet to be sent, the journal and the counts.  The
+ * last two take 680 KiB (core/controller/journal.h, status.h). */
+#define STATUS_BYTES (STATUS_BYTES_MAX + (700 << 10))
 
 /* cJSON's node, and what aligns a key and a string. */
 #define VALUE_TREE_BYTES 96
@@ -65,7 +69,8 @@ struct memory
 memory_divide(int64_t limit, unsigned lanes, uint32_t machines)
 {
 	int64_t left = limit - PROCESS_BYTES - LOG_WAITING_BYTES_MAX -
-		       METRICS_PAGES_MAX * PAGE_BYTES - STREAMS_BYTES -
+		       METRICS_PAGES_MAX * PAGE_BYTES - STATUS_BYTES -
+		       STREAMS_BYTES -
 		       REVIEWS_BYTES - (int64_t)lanes * LANE_BYTES;
 	int64_t connections =
 		at_least(left / CONNECTIONS_SHARE,

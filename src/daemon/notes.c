@@ -229,11 +229,17 @@ report_manual(const struct note *n, struct event_recorder *rec)
 	struct buf b;
 
 	stamp_format(n->as.manual.until_ms, stamp);
-	LOG(LOG_INFO, "pool held by hand", LS("pool", n->name),
-	    LS("until", stamp));
 	buf_init(&b, text, sizeof(text));
 	buf_printf(&b, "%s: the nodes of this NodePool are held until %s",
 		   nodepool_key_name(NODEPOOL_HOLD_UNTIL), stamp);
+	if (n->as.manual.reason[0] == '\0') {
+		LOG(LOG_INFO, "pool held by hand", LS("pool", n->name),
+		    LS("until", stamp));
+	} else {
+		LOG(LOG_INFO, "pool held by hand", LS("pool", n->name),
+		    LS("until", stamp), LS("reason", n->as.manual.reason));
+		buf_printf(&b, " (%s)", n->as.manual.reason);
+	}
 	event_recorder_say(rec, &what);
 }
 

@@ -126,6 +126,30 @@ def test_pages_have_a_bound_of_their_own(w):
     w.wait(lambda: holder.get("/metrics")[0] == 200, "a page again")
 
 
+@contextlib.contextmanager
+def status_asked(holder):
+    """Fifty times a second."""
+    over = threading.Event()
+
+    def ask():
+        while not over.wait(0.02):
+            assert holder.get("/status?format=json")[0] == 200
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        asks = pool.submit(ask)
+        try:
+            yield
+        finally:
+            over.set()
+        asks.result()
+
+
+def test_reviews_beside_status(w):
+    w.program = PRODUCT
+    w.machines(1000, "m")
+    holder = w.start("serve")
+    is_no_slower(holder, status_asked, reviews_apart)
+
+
 # --- bodies ------------------------------------------------------------------
 
 @contextlib.contextmanager

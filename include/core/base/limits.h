@@ -27,6 +27,7 @@
 /* Names, NULs included. */
 #define NAME_BYTES 254		/* DNS-1123 subdomain: 253 */
 #define NODEPOOL_BYTES 64	/* a label value: 63 */
+#define REASON_BYTES 257	/* of a NodePool's annotation "reason": 256 */
 #define UID_BYTES 40		/* a UUID: 36 */
 #define RV_BYTES 32		/* resourceVersion: 64 bits in decimal, with
 				   room to spare */
@@ -155,7 +156,15 @@
 				   not retry when we close first */
 #define HEALTH_CONNECTIONS_MAX 64	/* of the metrics address */
 #define HEALTH_IDLE_MS 10000	/* the same for them: a scraper dials again */
-#define METRICS_PAGES_MAX 2	/* at once; 2 MiB each at most */
+#define METRICS_PAGES_MAX 2	/* at once; 1.5 MiB each at most */
+#define STATUS_PAGE_BYTES (384u << 10)	/* one answer of /status; a cluster with
+					   dozens of NodePools takes 30 KiB,
+					   and a full history 170 */
+#define STATUS_BYTES_MAX (768u << 10)	/* of those that are not yet sent … */
+#define STATUS_REPLIES_MAX 16	/* … and their number: the other places of the
+				   metrics address stay for probes */
+#define STATUS_FIGURES_MS 1000	/* how often the machines are counted anew, if
+				   somebody asks */
 #define DRAIN_QUIET_MS 10000	/* from SIGTERM, or the last connection, to the
 				   end: a Service lets go of a pod a few seconds
 				   after its kubelet has told it to stop */
@@ -228,6 +237,14 @@
 					   table, or a watch, has left out */
 #define NOTE_WHY_BYTES 200	/* the reason of a refusal, cut */
 #define NOTES_MAX 1024		/* reported and not yet fetched */
+#define JOURNAL_NAME_BYTES 128	/* of a machine; Karpenter's names have 63 */
+#define JOURNAL_TURNS 1024	/* of scopes, for /status; a busy day has a
+				   hundred */
+#define JOURNAL_WRITES 4096	/* answers to writes, for
+				   /status/machines/NAME */
+#define JOURNAL_MS 86400000	/* older turns are not shown */
+#define STATUS_SLICE 256	/* objects that a report looks at before it
+				   gives the lock away */
 /* The webhook's hint: docs/rules.md#admission. */
 #define HINT_WAIT_MS 5000	/* a release waits this long after the webhook
 				   has admitted a creation */
