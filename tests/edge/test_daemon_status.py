@@ -283,6 +283,15 @@ def test_times(w):
             ("format=json",
              "format: unknown, expected for=… or until=…\n")):
         assert holder.get("/status/time?" + query) == (400, why)
+    # As kubectl asks, which adds the parameter and shows the message of a
+    # Status.
+    assert abs(after("?timeout=15s&for=2h") - now - 7200) <= 60
+    code, _, refusal = ask(holder, "/status/time?for=0&timeout=15s",
+                           Accept="application/json, */*")
+    refusal = json.loads(refusal)
+    assert code == refusal["code"] == 400
+    assert (refusal["kind"], refusal["status"]) == ("Status", "Failure")
+    assert refusal["message"] + "\n" == lasts
 
 
 def test_hostile_values(w):
