@@ -28,6 +28,9 @@ int cmd_version(int argc, char **argv);
 /* `certs --renew`, with argv[0] standing for both words. */
 int renew_main(int argc, char **argv, const struct timing *t);
 
+/* `check` with --cluster among its flags. */
+int check_cluster_main(int argc, char **argv, const struct timing *t);
+
 /* cmd_uninstall with other deadlines, for tests. */
 int uninstall_main(int argc, char **argv, const struct timing *t);
 

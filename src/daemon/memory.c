@@ -15,9 +15,10 @@
  * last two take 680 KiB (core/controller/journal.h, status.h). */
 #define STATUS_BYTES (STATUS_BYTES_MAX + (700 << 10))
 
-/* cJSON's node, and what aligns a key and a string. */
-#define VALUE_TREE_BYTES 96
-/* The text that is kept, and the tree that is made of it. */
+/* A value of the tree (wire/json/json.c). */
+#define VALUE_TREE_BYTES 32
+/* The text that is kept, in which the tree's strings lie, cJSON's copy of one
+ * string, and the values. */
 #define TREE_BYTES(text)                                                       \
 	(2 * (int64_t)(text) + (int64_t)JSON_KEPT_VALUES_MAX * VALUE_TREE_BYTES)
 

@@ -371,13 +371,16 @@ status_time(struct status *t, const struct server_request *q,
 		{"until", until, sizeof(until), false},
 	};
 	int64_t now_ms = clock_now(t->shared->clock).server_ms, ms = 0;
-	enum status_format f = query_accept(q->accept);	/* of a refusal */
+	/* The answer is always text.  Of a refusal kubectl shows the message, but
+	 * only that of a Status. */
+	enum status_format f = query_accept(q->accept);
 	struct err e = {0};
 
 	if (query_read(q->query, params, 2, &e))
 		refuse(a, 400, f, e.text);
 	else if (params[0].found && params[1].found)
-		refuse(a, 400, f, "for, until: expected one of the two");
+		refuse(a, 400, f,
+		       "for, until: expected one of the two");
 	else if (params[0].found && (duration_parse(span, &ms) || ms <= 0))
 		refuse(a, 400, f,
 		       "for: expected a duration above 0 such as 2h or 1h30m");

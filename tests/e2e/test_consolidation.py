@@ -20,7 +20,7 @@ def test_consolidation_waits_for_the_release(cluster, add_holder):
     unheld = time.time() - begin
     until(lambda: len(names(cluster)) <= 2, ACTS, "fewer nodes", every=0.3)
 
-    hold = 90
+    hold = 20 + 2 * int(unheld)
     holder = add_holder(holdDuration=f"{hold}s")
     cluster.scale("web", 12)
     cluster.wait_running("web", 12)

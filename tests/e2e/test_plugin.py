@@ -32,6 +32,7 @@ PODS = f"{NAMESPACES}/{NAMESPACE}/pods"
 OWN = "karpenter-node-holder.io/"
 VIEWER = "karpenter-node-holder-viewer"
 OPERATOR = "karpenter-node-holder-operator"
+UNKNOWN = 'no Node or NodeClaim of Karpenter is called "no-such"'
 SHELLS = (("dash",), ("bash",), ("busybox", "sh"))
 
 # What kubectl prints while it forwards a port: to the holder itself, at $FORWARD.
@@ -216,7 +217,7 @@ def test_it_sees_and_steers(installed, machine, pools):
     assert machine.node in run("why", machine.node, who="viewer")
     why = json.loads(run("why", f"nodeclaim/{machine.name}", "--output=json"))
     assert why["kind"] == "MachineStatus"
-    assert "no-such" in run("why", "no-such", code=1)
+    assert UNKNOWN in run("why", "no-such", code=1)
 
     # whoever may steer
     assert "warning" not in installed.said
@@ -261,7 +262,7 @@ def test_in_another_shell(installed, machine, pools, shell):
     def run(*args, code=0):
         return installed.run(*args, shell=shell, code=code)
     assert machine.node in run("why", machine.node)
-    assert "no-such" in run("why", "no-such", code=1)
+    assert UNKNOWN in run("why", "no-such", code=1)
     out = run("hold", "--for=2h", "--nodepool", "web", "batch",
               "--reason", "it's 50% off; $(date)")
     assert pools()["web"]["reason"] == "it's 50% off; $(date)"
@@ -315,8 +316,8 @@ def test_where_the_proxy_is_blocked(installed, machine):
             status = json.loads(installed.run(
                 "status", "-o", "json", shell=shell, FORWARD=port))
             assert status["kind"] == "HolderStatus"
-        assert "no-such" in installed.run("why", "no-such", code=1,
-                                          FORWARD=port)
+        assert UNKNOWN in installed.run("why", "no-such", code=1,
+                                        FORWARD=port)
         assert forwarded.read_text().count(
             f"pods/pod-a :{port}\n") == len(SHELLS) + 1
         assert "unable to forward" in installed.run("status", code=1)

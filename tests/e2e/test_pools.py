@@ -101,32 +101,6 @@ def test_hold_until(cluster, add_holder):
           f"{time.time() - end:.0f} s later")
 
 
-def test_released_at(cluster, add_holder):
-    """It is released now, and what comes afterwards is held again."""
-    add_holder(holdDuration="10m", scope="nodepool")
-    two_pools(cluster)
-    for pool in "ab":
-        wait_all(cluster, pool, held, "held")
-    idle(cluster)
-    before, others = names(cluster, pool="a"), names(cluster, pool="b")
-    time.sleep(2)   # makes the machines older than the stamp
-    begin = time.time()
-    say(cluster, "a", released_at=stamp(begin))
-    wait_all(cluster, "a", clear, "released")
-    took = time.time() - begin
-
-    def untouched():
-        assert names(cluster, pool="b") == others
-        assert all_of(cluster, "b", held), "released together with a"
-    gone(cluster, "a", before, untouched)
-    print(f"released {took:.1f} s after it was said, the idle nodes gone "
-          f"after {time.time() - begin:.0f} s")
-    cluster.scale("a", 8)
-    cluster.wait_running("a", 8)
-    wait_all(cluster, "a", held, "machines made since are held")
-    untouched()
-
-
 def test_disabled(cluster, add_holder):
     """Its marks go at once and new nodes are left alone.  Then it is enabled
     again."""
@@ -212,9 +186,10 @@ def test_bad_values(cluster, add_holder):
         print(told(key)[0]["note"])
 
 
-def test_hold_duration(cluster, add_holder):
+def test_hold_duration_and_released_at(cluster, add_holder):
     """One NodePool has its own duration; the others have that of the
-    configuration."""
+    configuration.  Then the other one is released now, and what comes
+    afterwards is held again."""
     hold = 15
     add_holder(holdDuration="10m", scope="nodepool")
     cluster.pool("a")
@@ -228,9 +203,29 @@ def test_hold_duration(cluster, add_holder):
     wait_all(cluster, "a", clear, "released",
              max(0, at - time.time()) + LATE)
 
-    def untouched():
-        assert names(cluster, pool="b") == others
-        assert all_of(cluster, "b", held), "released together with a"
-    gone(cluster, "a", before, untouched)
+    def kept(pool, nodes):
+        def untouched():
+            assert names(cluster, pool=pool) == nodes
+            assert all_of(cluster, pool, held), "released with the other one"
+        return untouched
+    gone(cluster, "a", before, kept("b", others))
     print(f"the idle nodes gone {time.time() - at:.0f} s after {hold} s of "
           "quiet, those of the other pool held on")
+
+    # Now a is the one that is held on.
+    say(cluster, "a", hold_duration=None)
+    cluster.scale("a", 8)
+    cluster.wait_running("a", 8)
+    wait_all(cluster, "a", held, "held")
+    untouched = kept("a", names(cluster, pool="a"))
+    begin = time.time()
+    say(cluster, "b", released_at=stamp(begin))
+    wait_all(cluster, "b", clear, "released")
+    took = time.time() - begin
+    gone(cluster, "b", others, untouched)
+    print(f"released {took:.1f} s after it was said, the idle nodes gone "
+          f"after {time.time() - begin:.0f} s")
+    cluster.scale("b", 8)
+    cluster.wait_running("b", 8)
+    wait_all(cluster, "b", held, "machines made since are held")
+    untouched()

@@ -283,15 +283,14 @@ def test_times(w):
             ("format=json",
              "format: unknown, expected for=… or until=…\n")):
         assert holder.get("/status/time?" + query) == (400, why)
-    # As kubectl asks, which adds the parameter and shows the message of a
-    # Status.
+    # As kubectl asks, which adds its timeout and shows of an error what a
+    # Status says.
     assert abs(after("?timeout=15s&for=2h") - now - 7200) <= 60
-    code, _, refusal = ask(holder, "/status/time?for=0&timeout=15s",
-                           Accept="application/json, */*")
-    refusal = json.loads(refusal)
-    assert code == refusal["code"] == 400
-    assert (refusal["kind"], refusal["status"]) == ("Status", "Failure")
-    assert refusal["message"] + "\n" == lasts
+    accept = {"Accept": "application/json, */*"}
+    assert json.loads(ask(holder, "/status/time?for=0", **accept)[2])[
+        "message"] + "\n" == lasts
+    assert ask(holder, "/status/time", **accept)[1]["Content-Type"] == (
+        "text/plain; charset=utf-8")
 
 
 def test_hostile_values(w):

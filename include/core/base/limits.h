@@ -104,10 +104,10 @@
 					   are parsed at once */
 #define REVIEWS_BIG_MAX 1	/* so one of two threads stays free */
 #define REVIEW_UID_BYTES 129	/* a UUID has 36; longer ones are refused */
-#define JSON_DEPTH_MAX 64	/* cJSON recurses; real objects need less than
-				   20 */
-#define JSON_VALUES_MAX 100000	/* a body of 7 MiB of `"",` would cost cJSON
-				   269 MB */
+#define JSON_DEPTH_MAX 64	/* the reader recurses; real objects need less
+				   than 20 */
+#define JSON_VALUES_MAX 100000	/* a body of 7 MiB of `"",` would cost a
+				   tree of 78 MB */
 #define JSON_KEPT_VALUES_MAX 10000	/* of those that we look at; real ones
 					   have a hundred */
 #define JSON_KEPT_BYTES_MAX (512u << 10)	/* the same, as text; Kubernetes allows
@@ -270,6 +270,15 @@
 #define CONFLICT_MS 250		/* after a 409 a write waits for the watch line
 				   with the newer version, but at first no
 				   longer than this */
+
+/* `check --cluster`. */
+#define FINDINGS_MAX 100	/* kept and printed; the rest is counted */
+#define DOCTOR_MS 60000		/* for all calls, --wait not included */
+#define DOCTOR_AGAIN_MS 1000	/* from one dry run to the next */
+#define DOCTOR_WEBHOOKS_MAX 4	/* registered at once; one is usual */
+#define DOCTOR_NODEPOOLS_MAX 256	/* looked up for the holder's pods */
+#define DOCTOR_TRIED_MAX 8	/* NodePools that a dry run tries */
+#define DOCTOR_PODS_MAX 16	/* of the holder; two are usual */
 
 /* A credential plugin of a kubeconfig. */
 #define EXEC_ARGS_MAX 128
