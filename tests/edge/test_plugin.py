@@ -203,8 +203,9 @@ def test_the_program_beside_it(run):
     assert run("uninstall", "-n", "platform", "--dry-run=server", "--context",
                "a b", "--dry-run=none", code=3)[0].splitlines() == [
         "uninstall", "--namespace", "platform", "--dry-run", "--context", "a b"]
-    assert run("check", "-ojson", code=3)[0].splitlines() == [
-        "check", "--cluster", "-ojson"]
+    assert run("check", "-ojson", "--lease=other", "--dry-run=client",
+               code=3)[0].splitlines() == [
+        "check", "--cluster", "-ojson", "--leader-election-name=other"]
 
 
 def test_completion(run):
