@@ -296,7 +296,9 @@ server_time(void *ctx, const struct server_request *q, struct server_reply *a)
 void
 health_beat(struct health *h)
 {
-	recent_look(&h->status.recent, &h->shared->counters, clock_boot_ms());
+	if (h->server != NULL)	/* the renewer has none */
+		recent_look(&h->status.recent, &h->shared->counters,
+			    clock_boot_ms());
 	atomic_store(&h->main_beat_ms, clock_boot_ms());
 }
 

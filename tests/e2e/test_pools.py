@@ -5,7 +5,7 @@ import time
 
 from controlplane import CLAIMS, NODES, POOLS, until
 from disruption import ACTS, Disruption, follow, names, of_pool, quiet_at
-from hold import EARLY, LATE, SOON, clear, held, stamp
+from hold import EARLY, LATE, SOON, clear, held, stamp, true_until
 from karpenter import NODEPOOL
 
 OWN = "karpenter-node-holder.io/"
@@ -93,8 +93,7 @@ def test_hold_until(cluster, add_holder):
     end = int(time.time()) + 10
     say(cluster, "a", hold_until=stamp(end))
     disruption = Disruption(cluster)
-    disruption.none_until(end - EARLY)
-    assert all_of(cluster, "a", held), "released before its time"
+    disruption.none_until(end - EARLY, lambda: all_of(cluster, "a", held))
     wait_all(cluster, "a", clear, "released", end - time.time() + LATE)
     gone(cluster, "a", kept, lambda: None)
     print(f"held by hand for {end - began:.0f} s, the idle nodes gone "
@@ -175,9 +174,8 @@ def test_bad_values(cluster, add_holder):
             "example.com/a": str(i)}}})
         time.sleep(0.5)
     at = quiet_at(cluster, hold)
-    while time.time() < at - EARLY:
-        assert all_of(cluster, "a", held), "a bad value counted"
-        time.sleep(0.3)
+    true_until(at - EARLY, lambda: all_of(cluster, "a", held),
+               "a bad value counted")
     wait_all(cluster, "a", clear, "released by the config's holdDuration",
              max(0, at - time.time()) + LATE)
     for key in bad:
@@ -198,8 +196,8 @@ def test_hold_duration_and_released_at(cluster, add_holder):
     before, others = names(cluster, pool="a"), names(cluster, pool="b")
     at = quiet_at(cluster, hold, pool="a")
     idle(cluster)
-    Disruption(cluster).none_until(at - EARLY)
-    assert all_of(cluster, "a", held), "released before its time"
+    Disruption(cluster).none_until(
+        at - EARLY, lambda: all_of(cluster, "a", held))
     wait_all(cluster, "a", clear, "released",
              max(0, at - time.time()) + LATE)
 

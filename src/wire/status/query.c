@@ -77,7 +77,7 @@ unknown(const char *s, size_t n, const struct query_param *params, size_t known,
 }
 
 static int
-take(const char *s, size_t n, struct query_param *params, size_t known,
+take_param(const char *s, size_t n, struct query_param *params, size_t known,
      struct err *e)
 {
 	const char *equals = memchr(s, '=', n);
@@ -116,7 +116,7 @@ query_read(const char *query, struct query_param *params, size_t n,
 		size_t part = strcspn(query, "&");
 
 		if (part > 0 && !kubectls(query, part) &&
-		    take(query, part, params, n, e))
+		    take_param(query, part, params, n, e))
 			return -1;
 		query += part;
 		query += *query == '&';

@@ -716,6 +716,8 @@ static const struct {
 	{"text/*", STATUS_TEXT},
 	{"text/html;q=0.5, application/json;q=0.9", STATUS_JSON},
 	{"text/plain;q=0.5,application/json;q=0.49", STATUS_TEXT},
+	{"text/plain;q=0.49,application/json;q=0.5,text/html;q=0.51",
+	 STATUS_HTML},
 	{"text/plain;q=0,*/*", STATUS_JSON},
 	{"application/json;q=0", STATUS_TEXT},
 	{"image/png", STATUS_TEXT},
