@@ -121,6 +121,10 @@ def test_settings(run, log, config):  # noqa: F811
     assert all(s["holds"] == 0 for s in said.values())
     assert [s["wouldHaveWaited"]["decisions"] for s in said.values()] == [
         2, 1, 2]
+    observed = settings(run(
+        "simulate", "karpenter.log", "-o", "json", "--config",
+        config("mode: observe\nholdDuration: 30m\n")))
+    assert observed["cluster 30m, max 1h"]["wouldHaveWaited"]["decisions"] == 2
     two = settings(run(
         "simulate", "karpenter.log", "-o", "json", "--config", "config.yaml",
         "--config", config("scope: node\n")))
