@@ -639,7 +639,7 @@ def needless(items):
     code in the same threads, so every fourth is enough."""
     seen = collections.Counter()
     for item in items:
-        if item.path.stem in ("test_commands", "test_kubeconfig",
+        if item.path.stem in ("test_check", "test_commands", "test_kubeconfig",
                               "test_refused") and "serve" not in item.name:
             yield item
         elif item.get_closest_marker("values"):
