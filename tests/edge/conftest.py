@@ -44,7 +44,7 @@ HOLDER_FAST = pathlib.Path(os.environ.get("HOLDER_FAST") or
 WORKERS = int(os.environ.get("WORKERS", 32))
 PROCESSES = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
 # Seconds, enough for a sanitizer on a busy machine.
-PATIENCE = float(os.environ.get("PATIENCE", 60))
+PATIENCE = float(os.environ.get("PATIENCE", 180))
 
 HOLD = "karpenter.sh/do-not-disrupt"
 MARK = "karpenter-node-holder.io/held-since"
