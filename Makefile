@@ -35,9 +35,9 @@ pkg = $(shell pkg-config --libs $(1) 2>/dev/null)
 # Each room of src is an archive; in the order in which they are linked.
 rooms_core := core/doctor core/controller core/protocol core/table core/rules core/base
 rooms_wire := wire/doctor wire/metrics wire/status wire/admission wire/config wire/kubeconfig wire/api \
-	wire/yaml wire/json wire
+	wire/karpenter wire/yaml wire/json wire
 rooms_edge := edge/server edge/certs edge/kube edge
-rooms_top  := cli doctor uninstall daemon
+rooms_top  := cli doctor simulate recorder uninstall daemon
 ROOMS := $(rooms_top) $(rooms_edge) $(rooms_wire) $(rooms_core)
 archives = $(foreach r,$(1),$(VARIANT)/lib$(subst /,_,$(r)).a)
 libs_core = $(call archives,$(rooms_core))
@@ -45,18 +45,19 @@ libs_wire = $(call archives,$(rooms_wire)) $(libs_core)
 libs_edge = $(call archives,$(rooms_edge)) $(libs_wire)
 libs_all  = $(call archives,$(rooms_top)) $(libs_edge)
 ext_wire  = $(call pkg,libcjson yaml-0.1)
-ext_edge  = $(call pkg,libcurl libmicrohttpd gnutls libcrypto) $(ext_wire)
+ext_edge  = $(call pkg,libcurl libmicrohttpd gnutls libcrypto zlib) $(ext_wire)
 
 BIN := $(BUILD)/karpenter-node-holder
 DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev \
-	libyaml-dev libssl-dev libgnutls28-dev check ca-certificates git \
+	libyaml-dev libssl-dev libgnutls28-dev zlib1g-dev check ca-certificates git \
 	openssl python3 python3-pytest python3-yaml python3-venv python3-pytest-xdist \
-	python3-jsonpatch valgrind
+	python3-jsonpatch valgrind shellcheck busybox
 
 .PHONY: all help check unit below computing fuzz fuzz-targets fuzz-corpus \
 	fuzz-coverage edge daemon programs programs-edge sim sim-quick \
 	explore explore-quick mutants e2e e2e-long pictures test demo demo-quick \
-	bench instructions san tsan lint deps certs image install clean format
+	bench instructions san tsan lint deps certs image install install-plugin krew \
+	clean format
 .SECONDARY:
 
 Q = $(if $(V),,@echo "  $@" && )
@@ -95,7 +96,7 @@ $(VARIANT)/karpenter-node-holder: $(VARIANT)/cli/main.o $(libs_all)
 # --- tests: each links its own layer and those below it, no more -----------
 tests_of = $(patsubst $(1)/%.c,$(VARIANT)/tests/$(2)/%,$(wildcard $(1)/test_*.c))
 EDGE := $(call tests_of,tests/edge,edge)
-UNIT := $(foreach l,core wire daemon,$(call tests_of,tests/unit/$(l),$(l)))
+UNIT := $(foreach l,core wire daemon simulate,$(call tests_of,tests/unit/$(l),$(l)))
 TESTS := $(UNIT) $(EDGE)
 CHECK_LIBS = $(call pkg,check)
 
@@ -142,6 +143,9 @@ $(VARIANT)/tests/wire/%: tests/unit/wire/%.c $(shared_unit) $(libs_wire)
 	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_wire) $(CHECK_LIBS))
 $(VARIANT)/tests/daemon/%: tests/unit/daemon/%.c $(shared_unit) $(libs_all)
 	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS))
+$(VARIANT)/tests/simulate/%: tests/unit/simulate/%.c $(shared_core) \
+		$(call archives,simulate) $(libs_wire)
+	$(call link,-Itests,$(ext_wire) $(call pkg,zlib) $(CHECK_LIBS))
 $(VARIANT)/tests/edge/%: tests/edge/%.c $(shared_edge) $(libs_edge)
 	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS) -lssl)
 $(VARIANT)/tests/edge/test_event_recorder: tests/edge/test_event_recorder.c \
@@ -210,6 +214,7 @@ sim-quick: $(SIM)  ## the core in a modelled world: named histories, SEEDS rando
 	@SIM_SEEDS=$${SIM_SEEDS:-tests/sim/seeds} $(SIM) uninstall 1 $$(($(SEEDS) / 4)) $(JOBS)
 	@SIM_SEEDS=$${SIM_SEEDS:-tests/sim/seeds} $(SIM) large 1 $$(($(SEEDS) / 4)) $(JOBS)
 	@SIM_SEEDS=$${SIM_SEEDS:-tests/sim/seeds} $(SIM) spec 1 $$(($(SEEDS) / 4)) $(JOBS)
+	@SIM_SEEDS=$${SIM_SEEDS:-tests/sim/seeds} $(SIM) observe 1 $$(($(SEEDS) / 4)) $(JOBS)
 
 sim: SEEDS = 100000
 sim: sim-quick  ## the same with 100,000 seeds
@@ -318,7 +323,7 @@ tsan:  ## the tests that have threads under the thread sanitizer
 e2e: all  ## tests against a real kube-apiserver and Karpenter, about 7 minutes
 	@tests/e2e/lib/binaries.sh test
 	@echo "== against a real kube-apiserver and Karpenter, about 7 minutes"
-	@$(KEEP) pytest $(PYTEST) -n 7 --dist loadgroup tests/e2e
+	@$(KEEP) pytest $(PYTEST) -n 6 --dist loadgroup tests/e2e
 	@tests/said.sh check pytest e2e
 
 e2e-long: all $(FAST)  ## long scenarios, over an hour
@@ -366,9 +371,17 @@ certs: all  ## write a self-signed CA and serving certificate into certs/
 image:  ## build the container image
 	@BUILD=$(BUILD) VERSION=$(VERSION) deploy/image.sh
 
-install: all  ## install the daemon and its kubectl plugin under $(PREFIX)
+install: all install-plugin  ## install the daemon and the kubectl plugin under $(PREFIX)
 	install -D -m 0755 $(BIN) $(DESTDIR)$(PREFIX)/bin/karpenter-node-holder
-	ln -sf karpenter-node-holder $(DESTDIR)$(PREFIX)/bin/kubectl-node_holder
+
+PLUGIN := plugin/kubectl-node_holder plugin/kubectl_complete-node_holder
+install-plugin:  ## install the kubectl plugin alone, which is a shell script
+	install -d $(DESTDIR)$(PREFIX)/bin
+	install -m 0755 $(PLUGIN) $(DESTDIR)$(PREFIX)/bin
+
+# Krew's index asks for an archive and its checksum.
+krew:  ## the archive and manifest of the plugin for Krew; URL=https://... of the repository
+	@plugin/krew.sh $(VERSION) $(BUILD)/krew $(URL)
 
 format:  ## clang-format on every C file
 	clang-format -i $$(git ls-files '*.c' '*.h')

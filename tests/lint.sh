@@ -42,6 +42,7 @@ one_place 'curl/' 'edge/kube/[a-z_]*\.[ch]'
 one_place 'microhttpd' 'edge/server/[a-z_]*\.[ch]'
 one_place 'gnutls/' 'edge/server/[a-z_]*\.[ch]'
 one_place 'openssl/' 'edge/certs/[a-z_]*\.[ch]'
+one_place 'zlib' 'simulate/input\.c'
 while read -r file; do
 	fault "$file: a library's type in a public header"
 done < <(sources 'include/*.h' |
@@ -151,6 +152,9 @@ while read -r file; do fault "$file: no SPDX line"; done < <(
 	sources '*.c' '*.h' '*.sh' '*.py' Makefile | xargs grep -L 'SPDX-License-Identifier')
 while read -r where; do fault "$where"; done < <(
 	sources 'src/*' 'include/*' 'tests/*.[ch]' | xargs grep -nE 'TODO|FIXME|\bXXX\b|#if 0|alloca\(')
+# --- the kubectl plugin, which runs in any shell of POSIX ------------------------
+while read -r text; do fault "$text"; done < <(
+	shellcheck -f gcc plugin/kubectl-node_holder plugin/kubectl_complete-node_holder plugin/krew.sh 2>&1)
 # --- pictures: drawn from a history, and shown -----------------------------------
 while read -r name; do
 	[ -e "docs/rules/$name.svg" ] || fault "docs/rules/$name.svg: missing, run make pictures"
@@ -174,8 +178,8 @@ while read -r target; do heading[$target]=1; done < <(
 while IFS=: read -r file line target; do
 	[ "${heading[$target]-}" ] || fault "$file:$line: $target is no heading"
 done < <(
-	# in code and comments: by its path from the root
-	sources 'src/*.[ch]' 'include/*.h' 'tests/*.[ch]' 'tests/*.py' 'tests/*.sh' |
+	# in code, comments and alerts: by its path from the root
+	sources 'src/*.[ch]' 'include/*.h' 'tests/*.[ch]' 'tests/*.py' 'tests/*.sh' 'deploy/*.yaml' |
 		xargs grep -noHE '(docs/[a-z]+|README)\.md#[a-z][A-Za-z0-9_-]*'
 	# in documents: links, from the folder that the document is in
 	while IFS=: read -r file line target; do
@@ -194,7 +198,7 @@ while IFS= read -r name; do
 	grep -qF "\`$name\`" docs/operations.md || fault "docs/operations.md: nothing of \"$name\""
 done < <({
 	flat src/daemon/*.c src/uninstall/*.c src/cli/*.c src/edge/*.c src/edge/*/*.c |
-		grep -oE '\b(LOG|log_held|trouble|write_line)\([^"();]*"[^"]*"|\b(phrase|phrases\[\]|says\[\]) = [^;]*;' |
+		grep -oE '\b(LOG|PHRASE|log_held|trouble|write_line)\([^"();]*"[^"]*"|\b(phrase|phrases\[\]|says\[\]) = [^;]*;' |
 		grep -oE '"[^"]*"'
 	flat src/core/protocol/event_series.c | grep -oE '"[A-Za-z]+", "(Normal|Warning)"' | cut -d, -f1
 	sed -nE 's/^ *- alert: (.*)/"\1"/p' deploy/components/prometheus/prometheusrule.yaml

@@ -35,9 +35,12 @@ HEADER = ("{{/* SPDX-License-Identifier: Apache-2.0\n"
           "Edit that instead. */ -}}\n")
 # deploy/namespace puts it wherever the namespace belongs
 NAMESPACE = "release-namespace"
+# where the guide is to which alerts lead
+RUNBOOKS = "https://HOST/REPOSITORY/docs"
 
 # component -> when it is in
 COMPONENTS = {
+    "access": ".Values.access.enabled",
     "cert-manager": 'eq .Values.tls.mode "certManager"',
     "dedicated-nodes": ".Values.dedicatedNodes.enabled",
     "high-availability": ".Values.highAvailability.enabled",
@@ -47,8 +50,8 @@ COMPONENTS = {
 }
 
 # takes away what the others add, and has to be edited by whoever uses it; does
-# nothing any more
-NO_COMPONENT = {"admission-policy", "least-privilege"}
+# nothing any more; is the value config.mode
+NO_COMPONENT = {"admission-policy", "least-privilege", "observe"}
 
 # kind -> template; Helm makes the namespace, and the configuration is written
 # by hand (templates/config.yaml): it is made of values
@@ -94,7 +97,14 @@ PLACES = [
      "{{ .Values.priorityClassName | quote }}"),
     ("Deployment", RENEWER, POD + ".volumes.config.configMap.name",
      "karpenter-node-holder-config"),
+    # components/observe
+    *[("ClusterRole", NAME, f"rules.{rule}.verbs.3", """\
+{{- if ne (toString (.Values.config).mode) "observe" }}
+- patch
+{{- end }}""") for rule in (0, 1)],
     ("Role", NAME, "rules.1.resourceNames.0",
+     '{{ include "karpenter-node-holder.lease" . | quote }}'),
+    ("Role", NAME + "-viewer", "rules.2.resourceNames.0",
      '{{ include "karpenter-node-holder.lease" . | quote }}'),
     ("ValidatingAdmissionPolicy", NAME, "spec.variables.holds.expression",
      '{{ include "karpenter-node-holder.holds" . | quote }}'),
@@ -108,6 +118,11 @@ PLACES = [
      "{{ .Values.networkPolicy.metricsNamespace | quote }}"),
 ]
 EXTRAS = [
+    ("NetworkPolicy", NAME, "spec.ingress.1.from", """\
+{{- range .Values.networkPolicy.apiServerCIDRs }}
+- ipBlock:
+    cidr: {{ . | quote }}
+{{- end }}"""),
     ("Deployment", NAME, "spec.template.metadata.annotations", """\
 checksum/config: {{ include "karpenter-node-holder.config" . | sha256sum }}
 {{- with omit (.Values.podAnnotations | default dict) "karpenter.sh/do-not-disrupt" }}
@@ -352,6 +367,7 @@ class Chart:
         dump = self.marks.fill(dump.replace("{{", '{{ "{{" }}'))
         dump = re.sub(rf": {NAMESPACE}$", ": {{ .Release.Namespace | quote }}",
                       dump, flags=re.M)
+        dump = dump.replace(RUNBOOKS, "{{ .Values.prometheus.runbooks }}")
         return "---\n" + dump.replace(NAMESPACE, "{{ .Release.Namespace }}")
 
     def written(self):

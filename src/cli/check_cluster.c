@@ -69,9 +69,9 @@ print_report(const struct findings *f, bool json)
 
 	buf_init(&b, storage, sizeof(storage));
 	if (json)
-		report_json(&b, f, HOLDER_VERSION);
+		findings_json(&b, f, HOLDER_VERSION);
 	else
-		report_text(&b, f);
+		findings_text(&b, f);
 	(void)fputs(storage, stdout);
 	code = output_code();
 	return f->errors > 0 ? CMD_FAILED : code;

@@ -246,8 +246,8 @@ item_take(void *ctx, const char *bytes, size_t n, struct err *e)
 {
 	struct sighting o = {.kind = KIND_NODECLAIM};
 
-	(void)ctx, (void)e;
-	if (sighting_item(bytes, n, &config.rules.hold, &o))
+	(void)ctx;
+	if (sighting_item(bytes, n, &config.rules.hold, &o, e))
 		fail("an item was not decoded");
 	sighting_track(shared, &o);
 	return 0;

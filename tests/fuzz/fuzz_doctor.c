@@ -128,11 +128,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		PROMISE(strpbrk(found.at[i].mend, "\n\r\x1b`$") == NULL);
 	}
 	buf_init(&b, text, sizeof(text));
-	report_json(&b, &found, "1");
+	findings_json(&b, &found, "1");
 	PROMISE(!b.full);
 	promise_json(text, b.len);
 	buf_init(&b, text, sizeof(text));
-	report_text(&b, &found);
+	findings_text(&b, &found);
 	PROMISE(!b.full);
 	return 0;
 }

@@ -51,7 +51,7 @@ same_tree(const cJSON *c, const struct json *v)
 	PROMISE(below == NULL);
 }
 
-/* cJSON 1.7.15 reads 63 bytes of a number. */
+/* Some versions of cJSON read no more than 63 bytes of a number. */
 static bool
 has_long_number(const char *text, size_t n)
 {

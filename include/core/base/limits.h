@@ -156,7 +156,10 @@
 				   not retry when we close first */
 #define HEALTH_CONNECTIONS_MAX 64	/* of the metrics address */
 #define HEALTH_IDLE_MS 10000	/* the same for them: a scraper dials again */
-#define METRICS_PAGES_MAX 2	/* at once; 1.5 MiB each at most */
+#define METRICS_PAGES_MAX 2	/* at once */
+#define METRICS_PAGE_BYTES (1536u << 10)	/* each at most: 4,096 scopes
+						   and every code of every
+						   method take 1.2 MiB */
 #define STATUS_PAGE_BYTES (384u << 10)	/* one answer of /status; a cluster with
 					   dozens of NodePools takes 30 KiB,
 					   and a full history 170 */
@@ -293,6 +296,32 @@
 				   (CALL_MS) */
 #define EXEC_PAUSE_MS 1000	/* the least time between two runs that bring
 				   nothing new */
+
+/* The command simulate. */
+#define SIMULATE_FILES_MAX 64	/* that are merged; rotated files and replicas,
+				   each with a buffer */
+#define SIMULATE_SETTINGS_MAX 32	/* that are compared, each with a
+					   controller */
+#define SIMULATE_MACHINES_MAX 65536	/* that exist at the same time */
+#define SIMULATE_FACTS_MAX 65536	/* read, and waiting for earlier ones */
+#define SIMULATE_DISORDER_MS 60000	/* how late a line may stand in its
+					   file: replicas and log shippers write
+					   by turns */
+#define SIMULATE_JUMP_MS 86400000	/* a line that is this far ahead of the
+					   one before has to be confirmed by the
+					   next one */
+#define SIMULATE_MESSAGES_MAX 256	/* counted one by one; Karpenter has
+					   about a hundred */
+#define SIMULATE_MESSAGE_BYTES 80	/* of each that is counted */
+#define SIMULATE_TURNS_MAX 4096	/* of each setting that are listed, of a month
+				   with a hold every ten minutes */
+#define SIMULATE_STEPS_MAX 1024	/* of the line in a picture; it is 900
+				   pixels wide */
+#define SIMULATE_MARKS_MAX 8192	/* decisions that a picture shows */
+#define SIMULATE_RETHINK_MS 325000	/* from the end of a hold until Karpenter
+					   decides again, at most: 5 min
+					   until it looks, 10 s of its poll, 15 s
+					   of validation */
 
 /* Memory. */
 #define MEMORY_MIN ((int64_t)64 << 20)	/* of a limit: below this there would

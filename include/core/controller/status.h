@@ -36,7 +36,7 @@ struct nodepool_figures {
 
 struct figures;
 
-/* Makes figures that have counted nothing.  They take 380 KiB, of which
+/* Makes figures that have counted nothing.  They take 330 KiB, of which
  * only the pages are touched that the cluster needs.  Returns NULL if there is
  * no memory. */
 struct figures *figures_new(void);

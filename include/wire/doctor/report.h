@@ -10,7 +10,7 @@
 #define REPORT_BYTES                                                           \
 	(FINDINGS_MAX * 3 * (FINDING_WHAT_BYTES + FINDING_MEND_BYTES + 600) +  \
 	 DOCTOR_CHECKS * 3 * (FINDING_NOTE_BYTES + 200) + 1024)
-void report_text(struct buf *b, const struct findings *f);
-void report_json(struct buf *b, const struct findings *f, const char *version);
+void findings_text(struct buf *b, const struct findings *f);
+void findings_json(struct buf *b, const struct findings *f, const char *version);
 
 #endif

@@ -7,7 +7,7 @@
 
 /* This file counts the machines for /status, in slices. */
 
-#define PLACES (2 * SCOPES_MAX)	/* more than there can be NodePools */
+#define PLACES (SCOPES_MAX / 2 * 3)	/* more than there can be NodePools */
 
 struct place {
 	uint32_t turn;		/* the count that used it last */

@@ -2,6 +2,8 @@
 #include "edge/kube/lease_call.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -58,7 +60,7 @@ lease_code_of(const struct kube_reply *r)
 
 void
 lease_call_answered(const struct kube_reply *r, const struct err *no_answer,
-		    struct lease_record *record, struct lease_outcome *o,
+		    bool observes, struct lease_record *record, struct lease_outcome *o,
 		    struct err *why)
 {
 	char text[ANSWER_TEXT];
@@ -69,7 +71,7 @@ lease_call_answered(const struct kube_reply *r, const struct err *no_answer,
 		return;
 	o->code = lease_code_of(r);
 	if (o->code == LEASE_OK &&
-	    lease_decode(r->body, r->body_bytes, record, why))
+	    lease_decode(r->body, r->body_bytes, observes, record, why))
 		o->code = LEASE_FAILED;
 	if (o->code == LEASE_OK)
 		o->record = record;
@@ -83,11 +85,15 @@ void
 lease_identity(const char *suffix, char out[LEASE_HOLDER_BYTES])
 {
 	char host[65] = "holder";
+	const char *name = getenv("POD_NAME");
 	unsigned char r[8] = {0};
 
 	(void)gethostname(host, sizeof(host) - 1);
+	if (name == NULL || name[0] == '\0')
+		name = host;
 	(void)!getrandom(r, sizeof(r), 0);
 	(void)snprintf(out, LEASE_HOLDER_BYTES,
-		       "%s_%02x%02x%02x%02x%02x%02x%02x%02x%s", host, r[0],
-		       r[1], r[2], r[3], r[4], r[5], r[6], r[7], suffix);
+		       "%.*s_%02x%02x%02x%02x%02x%02x%02x%02x%s",
+		       (int)(LEASE_HOLDER_BYTES - 18 - strlen(suffix)), name,
+		       r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], suffix);
 }

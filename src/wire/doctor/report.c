@@ -18,7 +18,7 @@ plural(unsigned n)
 }
 
 void
-report_text(struct buf *b, const struct findings *f)
+findings_text(struct buf *b, const struct findings *f)
 {
 	for (int c = 0; c < DOCTOR_CHECKS; c++) {
 		bool noted = f->of[c].worst == FINDING_NONE &&
@@ -65,7 +65,7 @@ put_finding(struct buf *b, const struct finding *x)
 }
 
 void
-report_json(struct buf *b, const struct findings *f, const char *version)
+findings_json(struct buf *b, const struct findings *f, const char *version)
 {
 	buf_printf(b,
 		   "{\"apiVersion\":\"check.karpenter-node-holder.io/v1\","

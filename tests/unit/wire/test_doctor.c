@@ -509,7 +509,7 @@ START_TEST(test_report)
 	finding_mend(findings_add(&f, &kinds[0], "one"), "mend %d", 1);
 	finding_mend(findings_add(&f, &kinds[1], "two \"2\""), "mend 2");
 	buf_init(&b, text, sizeof(text));
-	report_text(&b, &f);
+	findings_text(&b, &f);
 	ck_assert_ptr_eq(strstr(text, "api        ok       seen\n"), text);
 	ck_assert_ptr_ne(strstr(text, "\nadmission  skipped\n"), NULL);
 	ck_assert_ptr_ne(strstr(text,
@@ -526,7 +526,7 @@ START_TEST(test_report)
 	ck_assert_ptr_eq(strstr(text, "not shown"), NULL);
 
 	buf_init(&b, text, sizeof(text));
-	report_json(&b, &f, "1.2.3");
+	findings_json(&b, &f, "1.2.3");
 	AUTO_JSON root = parsed(&b);
 	long long n;
 
@@ -569,9 +569,9 @@ START_TEST(test_largest_report)
 	for (int json = 0; json < 2; json++) {
 		buf_init(&b, text, sizeof(text));
 		if (json)
-			report_json(&b, &f, "1");
+			findings_json(&b, &f, "1");
 		else
-			report_text(&b, &f);
+			findings_text(&b, &f);
 		ck_assert(!b.full);
 		ck_assert(json || strstr(text, "\n1 more not shown\n") != NULL);
 	}

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/limits.h"
 #include "suite.h"
 #include "wire/metrics/metrics.h"
 
@@ -75,7 +77,7 @@ START_TEST(test_all_counters)
 		buf_init(&b, type, sizeof(type));
 		buf_printf(&b, "\n# TYPE %s%s counter\n",
 			   n[0] == '=' ? "" : METRICS_PREFIX,
-			   n + (n[0] == '='));
+			   n + (n[0] == '=' || n[0] == '?'));
 		ck_assert_msg(times(type) == 1, "%s", n);
 	}
 }
@@ -96,6 +98,62 @@ START_TEST(test_scope)
 }
 END_TEST
 
+/* What says that something is held has another name where nothing is, or alerts
+ * on it would fire. */
+START_TEST(test_observe)
+{
+	static const char *const names[] = {
+		"holds_total",	      "releases_total",
+		"scope_held",	      "scope_quiet_timestamp_seconds",
+		"releases_blocked"};
+	struct metrics_gauges g = gauges();
+	char line[128];
+
+	g.controller.observes = _i;
+	g.controller.held[KIND_NODE] = 2;
+	g.controller.would[KIND_NODE] = 3;
+	write(&g);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(line, sizeof(line), "\n" METRICS_PREFIX "%s",
+			 names[i]);
+		ck_assert_msg((times(line) > 0) == !_i, "%s", line);
+		snprintf(line, sizeof(line), "\n" METRICS_PREFIX "would_%s",
+			 names[i]);
+		ck_assert_msg((times(line) > 0) == _i, "%s", line);
+	}
+	ck_assert_uint_eq(times("\nkarpenter_node_holder_held_objects"
+				"{kind=\"Node\"} 2\n"), 1);
+	ck_assert_uint_eq(times("\nkarpenter_node_holder_would_held_objects"
+				"{kind=\"Node\"} 3\n"), _i);
+	ck_assert_uint_eq(times("\nkarpenter_node_holder_observing 1\n"), _i);
+}
+END_TEST
+
+static bool
+longest_scope(void *ctx, uint32_t *i, struct scope_report *out)
+{
+	(void)ctx;
+	*out = (struct scope_report){.held = true, .quiet_ms = 1767323045678};
+	memset(out->name, 'x', sizeof(out->name) - 1);
+	return (*i)++ < SCOPES_MAX;
+}
+
+/* The page at its bound has room, with some to spare. */
+START_TEST(test_longest)
+{
+	static char page[METRICS_PAGE_BYTES / 8 * 7];
+	static struct counters c;
+	struct metrics_gauges g = gauges();
+	struct buf b;
+
+	memset(&c, 0xff, sizeof(c));
+	buf_init(&b, page, sizeof(page));
+	metrics_write(&b, &c, &g, longest_scope, NULL);
+	ck_assert(!b.full);
+	ck_assert_uint_gt(b.len, SCOPES_MAX * 200);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -105,6 +163,8 @@ main(void)
 	tcase_add_loop_test(tc, test_blocked, 0, 2);
 	tcase_add_test(tc, test_all_counters);
 	tcase_add_test(tc, test_scope);
+	tcase_add_loop_test(tc, test_observe, 0, 2);
+	tcase_add_test(tc, test_longest);
 	suite_add_tcase(s, tc);
 	return suite_run(s);
 }

@@ -658,6 +658,8 @@ static const struct {
 	{"&&", NULL, NULL, NULL},
 	{"a=1", "1", NULL, NULL},
 	{"a=1&bee=2", "1", "2", NULL},
+	{"timeout=15s&a=1", "1", NULL, NULL},	/* of kubectl */
+	{"timeouts=1", NULL, NULL, "timeouts: unknown, expected a=… or bee=…"},
 	{"bee=%41%c3%a9+%2B", NULL, "A\xc3\xa9++", NULL},
 	{"a=12345678", "12345678", NULL, NULL},
 	{"a=123456789", NULL, NULL, "a: expected at most 8 bytes"},
@@ -714,6 +716,8 @@ static const struct {
 	{"text/*", STATUS_TEXT},
 	{"text/html;q=0.5, application/json;q=0.9", STATUS_JSON},
 	{"text/plain;q=0.5,application/json;q=0.49", STATUS_TEXT},
+	{"text/plain;q=0.49,application/json;q=0.5,text/html;q=0.51",
+	 STATUS_HTML},
 	{"text/plain;q=0,*/*", STATUS_JSON},
 	{"application/json;q=0", STATUS_TEXT},
 	{"image/png", STATUS_TEXT},
