@@ -1491,9 +1491,12 @@ class TestLeastPrivilege:
             "kind": "Node" if path == NODES else "NodeClaim", "metadata": {
                 "name": "n", "labels": {"example.com/a": "b"}}}, APPLY)
         attempted(annotated(**MINE))
-        made = attempted(annotated(**{HOLD: None, MARK: None}))
+        attempted(annotated(**{HOLD: None, MARK: None}))
+        made = plane.patch(path, "n?fieldManager=one-more", annotated(**{
+            "example.com/0": "b"}))["metadata"]["managedFields"]
         applied, = (e for e in made if e["manager"] == "gitops")
         kept = [e for e in made if e is not applied]
+        assert len(kept) >= 10
         for entries in ([{}], kept, [*kept, {**applied, "manager": "x"}],
                         [*made, {**kept[-1], "manager": "x"}],
                         [*made, {**applied, "manager": "ancient-changes"}]):
