@@ -8,7 +8,7 @@ FROM ${BASE} AS build
 RUN apt-get update && DEBIAN_FRONTEND=noninteractive \
 	apt-get install -y --no-install-recommends \
 	gcc libc6-dev make pkg-config libmicrohttpd-dev libcurl4-openssl-dev \
-	libcjson-dev libyaml-dev libssl-dev libgnutls28-dev
+	libcjson-dev libyaml-dev libssl-dev libgnutls28-dev zlib1g-dev
 COPY . /src
 WORKDIR /src
 RUN make -s all && deploy/image-root.sh \

@@ -33,11 +33,11 @@ export CK_DEFAULT_TIMEOUT := 60
 pkg = $(shell pkg-config --libs $(1) 2>/dev/null)
 
 # Each room of src is an archive; in the order in which they are linked.
-rooms_core := core/controller core/protocol core/table core/rules core/base
-rooms_wire := wire/metrics wire/admission wire/config wire/kubeconfig wire/api \
-	wire/yaml wire/json wire
+rooms_core := core/doctor core/controller core/protocol core/table core/rules core/base
+rooms_wire := wire/doctor wire/metrics wire/status wire/admission wire/config wire/kubeconfig wire/api \
+	wire/karpenter wire/yaml wire/json wire
 rooms_edge := edge/server edge/certs edge/kube edge
-rooms_top  := cli uninstall daemon
+rooms_top  := cli doctor simulate recorder uninstall daemon
 ROOMS := $(rooms_top) $(rooms_edge) $(rooms_wire) $(rooms_core)
 archives = $(foreach r,$(1),$(VARIANT)/lib$(subst /,_,$(r)).a)
 libs_core = $(call archives,$(rooms_core))
@@ -45,16 +45,16 @@ libs_wire = $(call archives,$(rooms_wire)) $(libs_core)
 libs_edge = $(call archives,$(rooms_edge)) $(libs_wire)
 libs_all  = $(call archives,$(rooms_top)) $(libs_edge)
 ext_wire  = $(call pkg,libcjson yaml-0.1)
-ext_edge  = $(call pkg,libcurl libmicrohttpd gnutls libcrypto) $(ext_wire)
+ext_edge  = $(call pkg,libcurl libmicrohttpd gnutls libcrypto zlib) $(ext_wire)
 
 BIN := $(BUILD)/karpenter-node-holder
 DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev \
-	libyaml-dev libssl-dev libgnutls28-dev check ca-certificates git \
+	libyaml-dev libssl-dev libgnutls28-dev zlib1g-dev check ca-certificates git \
 	openssl python3 python3-pytest python3-yaml python3-venv python3-pytest-xdist \
 	python3-jsonpatch valgrind
 
-.PHONY: all help check unit fuzz fuzz-targets fuzz-corpus fuzz-coverage edge \
-	daemon programs programs-edge sim sim-quick \
+.PHONY: all help check unit below computing fuzz fuzz-targets fuzz-corpus \
+	fuzz-coverage edge daemon programs programs-edge sim sim-quick \
 	explore explore-quick mutants e2e e2e-long pictures test demo demo-quick \
 	bench instructions san tsan lint deps certs image install clean format
 .SECONDARY:
@@ -95,7 +95,7 @@ $(VARIANT)/karpenter-node-holder: $(VARIANT)/cli/main.o $(libs_all)
 # --- tests: each links its own layer and those below it, no more -----------
 tests_of = $(patsubst $(1)/%.c,$(VARIANT)/tests/$(2)/%,$(wildcard $(1)/test_*.c))
 EDGE := $(call tests_of,tests/edge,edge)
-UNIT := $(foreach l,core wire daemon,$(call tests_of,tests/unit/$(l),$(l)))
+UNIT := $(foreach l,core wire daemon simulate,$(call tests_of,tests/unit/$(l),$(l)))
 TESTS := $(UNIT) $(EDGE)
 CHECK_LIBS = $(call pkg,check)
 
@@ -111,7 +111,8 @@ $(VARIANT)/tests/of_sim/%.o: tests/sim/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -c -o $@ $<
 $(shared_unit): $(patsubst %.c,$(VARIANT)/%.o,tests/suite.c \
-	tests/golden/golden.c $(filter-out tests/unit/wire/test_%,$(wildcard tests/unit/wire/*.c)))
+	tests/golden/golden.c tests/fuzz/fuzz.c tests/fuzz/whole.c \
+	$(filter-out tests/unit/wire/test_%,$(wildcard tests/unit/wire/*.c)))
 $(shared_edge): $(patsubst %.c,$(VARIANT)/%.o,tests/suite.c $(filter-out \
 	tests/edge/test_% tests/edge/holder_%,$(wildcard tests/edge/*.c)))
 $(shared_core): $(patsubst %,$(VARIANT)/tests/of_sim/%.o,api dice) \
@@ -123,13 +124,14 @@ $(shared_core) $(shared_unit) $(shared_edge):
 
 # The functions that a test puts its own in place of, as __wrap_NAME.
 instead = $(foreach f,$(1),-Xlinker --wrap=$(f))
+INSTEAD_test_whole := json_pick
 INSTEAD_test_job := state_found state_fresh state_fresh_nodepool \
-	state_fresh_skipped kube_lanes_start
+	state_fresh_skipped kube_lanes_start malloc
 INSTEAD_test_notes := state_note state_nodepool_at event_recorder_say log_fields
 INSTEAD_test_event_recorder := clock_now
 INSTEAD_test_kube_wipe := free realloc
 INSTEAD_test_sighting := state_track state_forget state_nodepool \
-	state_nodepool_gone state_disruption_event log_fields log_ratelimit
+	state_nodepool_gone state_disruption_event log_fields log_ratelimit malloc
 INSTEAD_test_health := server_new server_free server_heartbeat_age_ms
 INSTEAD_test_hook := server_new server_free
 INSTEAD_test_serving_cert := certs_load server_rotate clock_now log_fields
@@ -137,9 +139,12 @@ INSTEAD_test_serving_cert := certs_load server_rotate clock_now log_fields
 $(VARIANT)/tests/core/%: tests/unit/core/%.c $(shared_core) $(libs_core)
 	$(call link,-Itests,$(CHECK_LIBS))
 $(VARIANT)/tests/wire/%: tests/unit/wire/%.c $(shared_unit) $(libs_wire)
-	$(call link,-Itests,$(ext_wire) $(CHECK_LIBS))
+	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_wire) $(CHECK_LIBS))
 $(VARIANT)/tests/daemon/%: tests/unit/daemon/%.c $(shared_unit) $(libs_all)
 	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS))
+$(VARIANT)/tests/simulate/%: tests/unit/simulate/%.c $(shared_core) \
+		$(call archives,simulate) $(libs_wire)
+	$(call link,-Itests,$(ext_wire) $(call pkg,zlib) $(CHECK_LIBS))
 $(VARIANT)/tests/edge/%: tests/edge/%.c $(shared_edge) $(libs_edge)
 	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS) -lssl)
 $(VARIANT)/tests/edge/test_event_recorder: tests/edge/test_event_recorder.c \
@@ -181,6 +186,9 @@ fuzz_shared := $(if $(LIBFUZZER),,tests/fuzz/replay.c) $(VARIANT)/tests/fuzz/fuz
 fuzz_flags = -Itests $(if $(LIBFUZZER),-fsanitize=fuzzer)
 $(VARIANT)/tests/fuzz/%: tests/fuzz/%.c $(fuzz_shared) $(libs_wire)
 	$(call link,$(fuzz_flags),$(ext_wire))
+$(VARIANT)/tests/fuzz/fuzz_whole: tests/fuzz/fuzz_whole.c \
+		$(VARIANT)/tests/fuzz/whole.o $(fuzz_shared) $(libs_wire)
+	$(call link,$(fuzz_flags) $(call instead,json_pick),$(ext_wire))
 # Not a target: what the admission target's corpus is answered, for patches.py.
 ANSWERS := $(VARIANT)/tests/fuzz/answers
 $(ANSWERS): tests/fuzz/answers.c $(libs_wire)
@@ -231,15 +239,26 @@ pictures: $(SIM)  ## draw the pictures of docs/rules.md
 mutants: deps  ## break the core on purpose, and see each break found
 	@$(PYTHON) tests/sim/mutants.py
 
-# Where threads and deadlines are: the layers below have none, side by side.
+# Where threads and deadlines are.  Most of these tests wait, test_server_slow
+# the longest.
 edge: $(EDGE)  ## unit tests of src/edge and of the threads
-	@set -e; for t in $^; do CK_FORK=$(CK_FORK) $(KEEP) edge $$t; done
+	@printf '%s\n' $(filter %_slow,$^) $(filter-out %_slow,$^) | \
+		xargs -n 1 -P 4 env CK_FORK=$(CK_FORK) $(KEEP) edge
 
-unit: $(UNIT) $(REPLAYS) $(ANSWERS) edge  ## all unit tests, golden files and fuzz corpora
+# The layers below have neither.
+below: $(UNIT) $(REPLAYS) $(ANSWERS)
 	@printf '%s\n' $(UNIT) | xargs -n 1 -P $(JOBS) env CK_FORK=$(CK_FORK) $(KEEP) unit
 	@set -e; for f in $(FUZZ); do \
 		$(VARIANT)/tests/fuzz/$$f tests/fuzz/corpus/$${f#fuzz_}; done
 	@$(PYTHON) tests/fuzz/patches.py $(ANSWERS) tests/fuzz/corpus/admission tests/golden/admission
+
+unit: edge below  ## all unit tests, golden files and fuzz corpora
+
+# What waits for deadlines runs beside what computes, which makes room for it.
+# What a target prints comes together, when it is done.
+SIDE_BY_SIDE := -j2 -Otarget daemon edge computing
+computing:
+	$(if $(COMPUTING),@nice -n 10 $(MAKE) $(COMPUTING))
 
 # What all of them print is searched for the secrets that tests give to holders.
 export HOLDER_SAID = $(abspath $(VARIANT))/said
@@ -249,11 +268,12 @@ PYTEST = $(PYTHON) -m pytest -q -p no:cacheprovider --basetemp=$(VARIANT)/pytest
 daemon: $(FAST)  ## the whole daemon and its commands against a scripted API server
 	@echo "== the whole daemon and its commands, about a minute"
 	@HOLDER_FAST=$(word 1,$^) HOLDER=$(word 2,$^) HOLDER_REFUSED=$(word 3,$^) \
-		$(KEEP) pytest $(PYTEST) -n 2 --dist loadgroup tests/edge
+		$(KEEP) pytest $(PYTEST) -n 4 --dist loadgroup tests/edge
 
 check: deps  ## lint and every test but san, tsan and e2e
 	@rm -rf $(HOLDER_SAID)
-	@$(MAKE) all lint unit sim-quick explore-quick instructions daemon
+	@$(MAKE) -j$(JOBS) all programs
+	@$(MAKE) $(SIDE_BY_SIDE) COMPUTING='lint below sim-quick explore-quick instructions'
 	@tests/said.sh check edge unit pytest daemon commands
 
 # Seconds for each target, and which targets.
@@ -279,7 +299,6 @@ fuzz-coverage:  ## what the corpora reach, line by line, by llvm-cov
 lint: all  ## what docs/architecture.md claims, checked by a script
 	@tests/lint.sh $(VARIANT)
 
-# Compiled side by side, run one after the other: many wait for deadlines.
 programs: $(TESTS) $(REPLAYS) $(ANSWERS) $(FAST) $(SIM) $(EXPLORE)  ## build every test program
 programs-edge: $(EDGE) $(FAST)
 SAN  := VARIANT=$(BUILD)/san SANITIZE=address,undefined CK_FORK=no
@@ -290,20 +309,20 @@ san:  ## the tests under the address and undefined behaviour sanitizers
 	@echo "== address and undefined behaviour sanitizers, about 2 minutes"
 	@$(MAKE) $(SAN) -j$(JOBS) programs
 	@rm -rf $(BUILD)/san/said
-	@$(MAKE) $(SAN) SEEDS=300 unit sim-quick explore-quick daemon
+	@$(MAKE) $(SIDE_BY_SIDE) $(SAN) SEEDS=300 COMPUTING='below sim-quick explore-quick'
 	@HOLDER_SAID=$(abspath $(BUILD)/san/said) tests/said.sh check edge unit pytest daemon commands
 
 tsan:  ## the tests that have threads under the thread sanitizer
 	@echo "== thread sanitizer, about a minute"
 	@$(MAKE) $(TSAN) -j$(JOBS) programs-edge
 	@rm -rf $(BUILD)/tsan/said
-	@$(MAKE) $(TSAN) edge daemon
+	@$(MAKE) $(SIDE_BY_SIDE) $(TSAN) COMPUTING=
 	@HOLDER_SAID=$(abspath $(BUILD)/tsan/said) tests/said.sh check edge pytest daemon commands
 
 e2e: all  ## tests against a real kube-apiserver and Karpenter, about 7 minutes
 	@tests/e2e/lib/binaries.sh test
 	@echo "== against a real kube-apiserver and Karpenter, about 7 minutes"
-	@$(KEEP) pytest $(PYTEST) -n 6 --dist loadfile tests/e2e
+	@$(KEEP) pytest $(PYTEST) -n 6 --dist loadgroup tests/e2e
 	@tests/said.sh check pytest e2e
 
 e2e-long: all $(FAST)  ## long scenarios, over an hour

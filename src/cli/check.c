@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
+#include <string.h>
 
 #include "cmd.h"
 #include "core/base/stamp.h"
@@ -9,7 +10,8 @@
 #include "options.h"
 
 static const char usage[] =
-	"check [--config FILE] [flags]\n\n"
+	"check [--config FILE] [flags]\n"
+	"       check --cluster [flags]; see `check --cluster --help`\n\n"
 	"Validates the configuration, warns of settings that fight each other "
 	"and prints\nwhat counts, as a file that --config reads.  Nothing is "
 	"started.\n";
@@ -85,8 +87,12 @@ cmd_check(int argc, char **argv)
 {
 	struct options o;
 	struct err e;
-	int rc = options_parse(argc, argv, usage, &o, &e);
+	int rc;
 
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "--cluster") == 0)
+			return check_cluster_main(argc, argv, &timing_default);
+	rc = options_parse(argc, argv, usage, &o, &e);
 	if (rc == 1)
 		return output_code();
 	if (rc < 0 || check_kubeconfig(&o, &e))

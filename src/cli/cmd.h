@@ -23,10 +23,18 @@ int cmd_serve(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_certs(int argc, char **argv);
 int cmd_uninstall(int argc, char **argv);
+int cmd_simulate(int argc, char **argv);
+int cmd_record(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
 /* `certs --renew`, with argv[0] standing for both words. */
 int renew_main(int argc, char **argv, const struct timing *t);
+
+/* `check` with --cluster among its flags. */
+int check_cluster_main(int argc, char **argv, const struct timing *t);
+
+/* cmd_record with other deadlines, for tests. */
+int record_main(int argc, char **argv, const struct timing *t);
 
 /* cmd_uninstall with other deadlines, for tests. */
 int uninstall_main(int argc, char **argv, const struct timing *t);

@@ -17,6 +17,10 @@ static const struct command commands[] = {
 	 cmd_certs},
 	{"uninstall", "take all its holds and marks off the cluster",
 	 cmd_uninstall},
+	{"simulate", "say what it would have held, from Karpenter's log",
+	 cmd_simulate},
+	{"record", "write down what happens to NodeClaims, for simulate",
+	 cmd_record},
 	{"version", "print the version", cmd_version},
 };
 #define COMMANDS_N (sizeof(commands) / sizeof(commands[0]))

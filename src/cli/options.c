@@ -8,6 +8,7 @@
 
 #include "cmd.h"
 #include "core/base/limits.h"
+#include "core/base/stamp.h"
 #include "edge/file.h"
 
 #define PROGRAM "karpenter-node-holder"
@@ -59,6 +60,13 @@ flags_next(struct flags *f, struct err *e)
 	f->inline_value = NULL;
 	if (strcmp(arg, "-h") == 0)
 		arg = "--help";
+	if (strncmp(arg, "-o", 2) == 0) {	/* also -ojson, -o=json */
+		(void)snprintf(f->name, sizeof(f->name), "output");
+		f->inline_value = arg[2] == '\0' ? NULL
+				  : arg[2] == '=' ? arg + 3
+						  : arg + 2;
+		return 1;
+	}
 	if (strcmp(arg, "--") == 0 && f->at + 1 == f->argc)
 		return 0;
 	if (strncmp(arg, "--", 2) != 0 || arg[2] == '\0' || arg[2] == '=')
@@ -248,6 +256,67 @@ options_parse(int argc, char **argv, const char *usage, struct options *o,
 		return -1;
 	config_advise(&o->config, keep_warning, o);
 	return 0;
+}
+
+int
+options_namespace(struct flags *f, const char **name, struct err *e)
+{
+	if (flags_value(f, name, e))
+		return -1;
+	if ((*name)[0] == '\0' || syntax_label(*name))
+		return 1;
+	return err_set(e, ERR_INPUT,
+		       "--namespace: \"%.80s\", expected the name of a namespace",
+		       *name);
+}
+
+int
+options_duration(struct flags *f, const char *example, int64_t *ms,
+		 struct err *e)
+{
+	const char *value = NULL;
+
+	if (flags_value(f, &value, e))
+		return -1;
+	if (duration_parse(value, ms) == 0)
+		return 1;
+	return err_set(e, ERR_INPUT,
+		       "--%s: \"%.60s\", expected a duration such as %s",
+		       f->name, value, example);
+}
+
+int
+options_parse_with(int argc, char **argv, const char *usage, options_own *own,
+		   void *ctx, struct options *o, struct err *e)
+{
+	struct flags f = {.argc = argc, .argv = argv};
+	char **rest = calloc((size_t)argc + 1, sizeof(*rest));
+	const char *value;
+	int n = 0, rc, first;
+
+	if (rest == NULL)
+		return err_set(e, ERR_SYSTEM, "out of memory");
+	rest[n++] = argv[0];
+	while ((rc = flags_next(&f, e)) > 0) {
+		first = f.at;
+		rc = own(ctx, &f, e);
+		if (rc < 0)
+			break;
+		if (rc > 0)
+			continue;
+		rc = !is_known(o, f.name) ? flags_unknown(&f, e)
+		     : strcmp(f.name, "help") == 0
+			     ? 0
+			     : flags_value(&f, &value, e);
+		if (rc < 0)
+			break;
+		while (first <= f.at)
+			rest[n++] = argv[first++];
+	}
+	if (rc == 0)
+		rc = options_parse(n, rest, usage, o, e);
+	free(rest);
+	return rc;
 }
 
 int

@@ -3,6 +3,7 @@
 #define CLI_OPTIONS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/base/err.h"
 #include "wire/config/config.h"
@@ -12,6 +13,28 @@
  * The command line.  serve and check share options_parse.  The other commands
  * walk their flags with flags_next.
  */
+
+/* --- flags: --name VALUE, --name=VALUE, -h, -o VALUE, "--" ----------------- */
+
+struct flags {
+	int argc;
+	char **argv;
+	int at;			/* 0 before the first flags_next */
+	char name[64];		/* of the flag; "help" for -h, "output" for
+				   -o */
+	const char *inline_value;
+};
+
+/* Returns 1 if there is another flag and f->name is its name, 0 at the end, and
+ * -1 if the argument is no flag. */
+int flags_next(struct flags *f, struct err *e);
+/* Gets the value of the current flag, which points into argv.  It returns -1 if
+ * there is none. */
+int flags_value(struct flags *f, const char **value, struct err *e);
+/* For a flag that takes no value: returns -1 if it has one. */
+int flags_no_value(const struct flags *f, struct err *e);
+/* Sets the error for a flag that the command does not have.  Returns -1. */
+int flags_unknown(const struct flags *f, struct err *e);
 
 /* --- the command line of serve and check ---------------------------------- */
 
@@ -32,31 +55,24 @@ struct options {
 int options_parse(int argc, char **argv, const char *usage, struct options *o,
 		  struct err *e);
 
+/* The same for a command that has flags of its own beside these.  `own` takes
+ * the flag that *f is at: it returns 1 if the flag is its own, 0 if it is not,
+ * and -1. */
+typedef int options_own(void *ctx, struct flags *f, struct err *e);
+int options_parse_with(int argc, char **argv, const char *usage,
+		       options_own *own, void *ctx, struct options *o,
+		       struct err *e);
+
+/* For such an `own`: take the value of --namespace, a name or "", and of a flag
+ * whose value is a duration such as `example`.  Both return 1 or -1. */
+int options_namespace(struct flags *f, const char **name, struct err *e);
+int options_duration(struct flags *f, const char *example, int64_t *ms,
+		     struct err *e);
+
 /* Reads and parses one kubeconfig file.  Somebody has named the file, so it is
  * ERR_INPUT if it cannot be read. */
 int options_kubeconfig(const char *file, const char *context,
 		       struct kubeconfig *out, struct err *e);
-
-/* --- flags: --name VALUE, --name=VALUE, -h, "--" -------------------------- */
-
-struct flags {
-	int argc;
-	char **argv;
-	int at;			/* 0 before the first flags_next */
-	char name[64];		/* of the flag; "help" for -h */
-	const char *inline_value;
-};
-
-/* Returns 1 if there is another flag and f->name is its name, 0 at the end, and
- * -1 if the argument is no flag. */
-int flags_next(struct flags *f, struct err *e);
-/* Gets the value of the current flag, which points into argv.  It returns -1 if
- * there is none. */
-int flags_value(struct flags *f, const char **value, struct err *e);
-/* For a flag that takes no value: returns -1 if it has one. */
-int flags_no_value(const struct flags *f, struct err *e);
-/* Sets the error for a flag that the command does not have.  Returns -1. */
-int flags_unknown(const struct flags *f, struct err *e);
 
 /* --- what every command prints -------------------------------------------- */
 

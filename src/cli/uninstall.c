@@ -7,7 +7,6 @@
 #include "access.h"
 #include "cmd.h"
 #include "core/base/limits.h"
-#include "core/base/stamp.h"
 #include "options.h"
 
 static const char usage[] =
@@ -35,9 +34,9 @@ struct uninstall_request {
 /* Returns 1 if the flag belongs to this command and was taken, and 0 if it is
  * for options_parse. */
 static int
-own_flag(struct uninstall_request *u, struct flags *f, struct err *e)
+own_flag(void *ctx, struct flags *f, struct err *e)
 {
-	const char *value = NULL;
+	struct uninstall_request *u = ctx;
 
 	if (strcmp(f->name, "dry-run") == 0) {
 		u->setup.dry_run = true;
@@ -47,58 +46,11 @@ own_flag(struct uninstall_request *u, struct flags *f, struct err *e)
 		u->setup.remove_webhook = true;
 		return flags_no_value(f, e) ? -1 : 1;
 	}
-	if (strcmp(f->name, "namespace") == 0) {
-		if (flags_value(f, &u->setup.namespace_flag, e))
-			return -1;
-		if (u->setup.namespace_flag[0] == '\0' ||
-		    syntax_label(u->setup.namespace_flag))
-			return 1;
-		return err_set(e, ERR_INPUT,
-			       "--namespace: \"%.80s\", expected the name of a "
-			       "namespace",
-			       u->setup.namespace_flag);
-	}
+	if (strcmp(f->name, "namespace") == 0)
+		return options_namespace(f, &u->setup.namespace_flag, e);
 	if (strcmp(f->name, "timeout") != 0)
 		return 0;
-	if (flags_value(f, &value, e))
-		return -1;
-	if (duration_parse(value, &u->setup.timeout_ms))
-		return err_set(e, ERR_INPUT,
-			       "--timeout: \"%.60s\", expected a duration such "
-			       "as 10m (0: no end)",
-			       value);
-	return 1;
-}
-
-static int
-parse(struct uninstall_request *u, int argc, char **argv, struct err *e)
-{
-	struct flags f = {.argc = argc, .argv = argv};
-	char **rest = calloc((size_t)argc + 1, sizeof(*rest));
-	const char *value;
-	int n = 0, rc, first;
-
-	if (rest == NULL)
-		return err_set(e, ERR_SYSTEM, "out of memory");
-	rest[n++] = argv[0];
-	while ((rc = flags_next(&f, e)) > 0) {
-		first = f.at;
-		rc = own_flag(u, &f, e);
-		if (rc < 0)
-			break;
-		if (rc > 0)
-			continue;
-		if (strcmp(f.name, "help") != 0 && flags_value(&f, &value, e)) {
-			rc = -1;
-			break;
-		}
-		while (first <= f.at)
-			rest[n++] = argv[first++];
-	}
-	if (rc == 0)
-		rc = options_parse(n, rest, usage, &u->options, e);
-	free(rest);
-	return rc;
+	return options_duration(f, "10m (0: no end)", &u->setup.timeout_ms, e);
 }
 
 int
@@ -110,7 +62,8 @@ uninstall_main(int argc, char **argv, const struct timing *t)
 	int rc, code;
 
 	r = (struct uninstall_request){.setup = {.timeout_ms = UNINSTALL_MS}};
-	rc = parse(&r, argc, argv, &e);
+	rc = options_parse_with(argc, argv, usage, own_flag, &r, &r.options,
+				&e);
 	if (rc == 1)
 		return output_code();
 	if (rc < 0 || access_find(r.options.kubeconfig, r.options.context,

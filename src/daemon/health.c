@@ -10,7 +10,7 @@
 #include "edge/process.h"
 #include "wire/metrics/metrics.h"
 
-#define METRICS_BYTES (2u << 20)	/* SCOPES_MAX twice, and the rest */
+#define METRICS_BYTES (1536u << 10)	/* SCOPES_MAX twice, and the rest */
 #define HEALTH_BYTES 2048
 
 /* --- checks --------------------------------------------------------------- */
@@ -275,9 +275,30 @@ metrics(void *ctx, const struct server_request *q, struct server_reply *a)
 	a->body_free = page_free;
 }
 
+static void
+overview(void *ctx, const struct server_request *q, struct server_reply *a)
+{
+	status_overview(&((struct health *)ctx)->status, q, a);
+}
+
+static void
+one_machine(void *ctx, const struct server_request *q, struct server_reply *a)
+{
+	status_machine(&((struct health *)ctx)->status, q, a);
+}
+
+static void
+server_time(void *ctx, const struct server_request *q, struct server_reply *a)
+{
+	status_time(&((struct health *)ctx)->status, q, a);
+}
+
 void
 health_beat(struct health *h)
 {
+	if (h->server != NULL)	/* the renewer has none */
+		recent_look(&h->status.recent, &h->shared->counters,
+			    clock_boot_ms());
 	atomic_store(&h->main_beat_ms, clock_boot_ms());
 }
 
@@ -289,6 +310,11 @@ health_start(struct health *h, const char *address, struct err *e)
 		{.path = "/readyz*", .method = "GET", .handler = readyz},
 		{.path = "/livez*", .method = "GET", .handler = livez},
 		{.path = "/healthz*", .method = "GET", .handler = healthz},
+		{.path = "/status", .method = "GET", .handler = overview},
+		{.path = "/status/time", .method = "GET",
+		 .handler = server_time},
+		{.path = STATUS_MACHINES "*", .method = "GET",
+		 .handler = one_machine},
 	};
 	struct server_options o = {
 		.address = address,

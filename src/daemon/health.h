@@ -6,13 +6,15 @@
 #include "hook.h"
 #include "serving_cert.h"
 #include "state.h"
+#include "status.h"
 #include "worker.h"
 
 /*
  * The server on the metrics address.  It serves /healthz, /livez, /readyz and
- * /metrics in the formats of the API server and of controller-runtime.  Main
- * fills in the fields up to lease_name and calls the functions below.  The
- * handlers run on the server's own thread.
+ * /metrics in the formats of the API server and of controller-runtime, and
+ * /status.  Main fills in the fields up to lease_name, has `status` made by
+ * status_init, and calls the functions below.  The handlers run on the server's
+ * own thread.
  */
 struct health {
 	struct state *shared;
@@ -24,6 +26,7 @@ struct health {
 	const struct timing *timing;
 	const char *cluster_scope;
 	const char *lease_name;
+	struct status status;
 	_Atomic int64_t main_beat_ms;
 	struct server *server;
 	_Atomic unsigned pages;	/* of metrics, not yet sent */

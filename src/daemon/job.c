@@ -56,17 +56,20 @@ fresh_decode(const struct job *j, const char *bytes, size_t n, struct err *e)
 	return 0;
 }
 
-/* An item that is too large or cannot be decoded is left out, as in the
- * watch. */
+/* An item that is too large or cannot be decoded is left out, and one for which
+ * there is no memory ends the list, as in the watch. */
 static int
 fresh_item(void *ctx, const char *bytes, size_t n, struct err *e)
 {
 	const struct job *j = ctx;
 	struct err why;
 
-	(void)e;	/* stays clear: the list goes on */
 	if (fresh_decode(j, bytes, n, &why) == 0)
 		return 0;
+	if (why.code == ERR_SYSTEM) {
+		*e = why;
+		return -1;
+	}
 	state_fresh_skipped(j->env->shared, j->action.kind);
 	if (log_ratelimit("object left out", 10))
 		LOG(LOG_WARN, "object left out",

@@ -9,11 +9,16 @@
  * of the program and of its libraries can be read again, but the busiest 4 MiB
  * should stay. */
 #define PROCESS_BYTES (7 * MIB)
-#define PAGE_BYTES (2 * MIB)	/* of metrics, for 4,096 scopes */
+#define PAGE_BYTES (3 * MIB / 2)	/* of metrics, for 4,096 scopes */
 
-/* cJSON's node, and what aligns a key and a string. */
-#define VALUE_TREE_BYTES 96
-/* The text that is kept, and the tree that is made of it. */
+/* Answers of /status that are yet to be sent, the journal and the counts.  The
+ * last two take 620 KiB (core/controller/journal.h, status.h). */
+#define STATUS_BYTES (STATUS_BYTES_MAX + (620 << 10))
+
+/* A value of the tree (wire/json/json.c). */
+#define VALUE_TREE_BYTES 32
+/* The text that is kept, in which the tree's strings lie, cJSON's copy of one
+ * string, and the values. */
 #define TREE_BYTES(text)                                                       \
 	(2 * (int64_t)(text) + (int64_t)JSON_KEPT_VALUES_MAX * VALUE_TREE_BYTES)
 
@@ -65,7 +70,8 @@ struct memory
 memory_divide(int64_t limit, unsigned lanes, uint32_t machines)
 {
 	int64_t left = limit - PROCESS_BYTES - LOG_WAITING_BYTES_MAX -
-		       METRICS_PAGES_MAX * PAGE_BYTES - STREAMS_BYTES -
+		       METRICS_PAGES_MAX * PAGE_BYTES - STATUS_BYTES -
+		       STREAMS_BYTES -
 		       REVIEWS_BYTES - (int64_t)lanes * LANE_BYTES;
 	int64_t connections =
 		at_least(left / CONNECTIONS_SHARE,

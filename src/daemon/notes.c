@@ -257,11 +257,18 @@ report_manual(const struct note *n, const struct rules *r,
 	struct buf b;
 
 	stamp_format(n->as.manual.until_ms, stamp);
-	LOG(LOG_INFO, PHRASE(r, "pool held by hand"), LS("pool", n->name),
-	    LS("until", stamp));
 	begin(&b, r, text, sizeof(text));
 	buf_printf(&b, "%s: the nodes of this NodePool %s held until %s",
 		   nodepool_key_name(NODEPOOL_HOLD_UNTIL), are(r), stamp);
+	if (n->as.manual.reason[0] == '\0') {
+		LOG(LOG_INFO, PHRASE(r, "pool held by hand"),
+		    LS("pool", n->name), LS("until", stamp));
+	} else {
+		LOG(LOG_INFO, PHRASE(r, "pool held by hand"),
+		    LS("pool", n->name), LS("until", stamp),
+		    LS("reason", n->as.manual.reason));
+		buf_printf(&b, " (%s)", n->as.manual.reason);
+	}
 	event_recorder_say(rec, &what);
 }
 

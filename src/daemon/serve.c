@@ -128,6 +128,8 @@ start_servers(struct serve *v, struct err *e)
 	v->health.cluster_scope =
 		c->rules.scope == SCOPE_CLUSTER ? "cluster" : "";
 	v->health.lease_name = c->leader.name;
+	if (status_init(&v->health.status, v->shared, &v->pair, &c->rules, e))
+		return -1;
 	if (health_start(&v->health, c->metrics_address, e))
 		return err_wrap(e, "metrics.address %s", c->metrics_address);
 	serving_cert_look(&v->pair);
@@ -379,6 +381,7 @@ static void
 free_all(struct serve *v)
 {
 	health_stop(&v->health);
+	status_done(&v->health.status);
 	hook_stop(&v->hook);
 	for (int k = 0; k < VIEW_COUNT; k++)
 		watcher_free(v->watchers[k]);

@@ -6,10 +6,12 @@
 #include "wire/api/object.h"
 #include "wire/api/resource.h"
 
+/* Where there is no memory, the caller asks again. */
 static int
 left_out(enum kind kind, int rc, const struct err *e)
 {
-	if (rc != 0 && log_ratelimit("object left out", 10))
+	if (rc != 0 && e->code != ERR_SYSTEM &&
+	    log_ratelimit("object left out", 10))
 		LOG(LOG_WARN, "object left out",
 		    LS("resource", resources[kind].name), LS("err", e->text));
 	return rc != 0 ? -1 : 0;
@@ -37,14 +39,12 @@ item_decode(const char *bytes, size_t n, const struct hold_key *hold,
 
 int
 sighting_item(const char *bytes, size_t n, const struct hold_key *hold,
-	      struct sighting *out)
+	      struct sighting *out, struct err *e)
 {
-	struct err e;
-
 	return left_out(out->kind,
-			too_large(bytes, n, &e) ||
-				item_decode(bytes, n, hold, out, &e),
-			&e);
+			too_large(bytes, n, e) ||
+				item_decode(bytes, n, hold, out, e),
+			e);
 }
 
 static int

@@ -8,6 +8,7 @@
 
 #include "core/base/counters.h"
 #include "core/controller/controller.h"
+#include "core/controller/status.h"
 #include "core/protocol/lease.h"
 #include "disabled_nodepools.h"
 #include "edge/clock.h"
@@ -132,6 +133,30 @@ void state_report(struct state *s, struct controller_report *out);
 bool state_scope(struct state *s, uint32_t *i, struct scope_report *out);
 bool state_nodepool_at(struct state *s, uint32_t *i,
 		       struct nodepool_report *out);
+
+/* Who leads, for /status: identity is this replica's, and holder that of the
+ * Lease ("": nobody, or not known).  since_ms: server time; STAMP_NONE:
+ * unknown.  Without a Lease all three are unset. */
+struct state_lead {
+	bool electing, here;
+	char identity[LEASE_HOLDER_BYTES], holder[LEASE_HOLDER_BYTES];
+	int64_t since_ms;
+};
+void state_lead(struct state *s, struct state_lead *out);
+
+/* The reports of core/controller/status.h, with the time.  state_count counts
+ * all machines: it takes the mutex anew for each slice, and now and then sleeps
+ * for a moment in between, so that others get it.  state_machine looks for the
+ * machine in the same way, and returns whether there is one. */
+void state_status(struct state *s, struct status_report *out);
+void state_count(struct state *s, struct figures *f);
+bool state_turn(struct state *s, uint64_t *before, struct turn *out);
+bool state_scope_status(struct state *s, const struct figures *f, uint32_t *i,
+			struct scope_status *out);
+bool state_nodepool_status(struct state *s, const struct figures *f,
+			   uint32_t *i, struct nodepool_status *out);
+bool state_machine(struct state *s, const char *name,
+		   struct machine_status *out);
 
 /* Sleeps for `ms` at most.  Returns true if the process is stopping. */
 bool state_sleep(struct state *s, int64_t ms);

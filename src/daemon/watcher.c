@@ -40,19 +40,28 @@ struct watcher {
 	unsigned items;		/* of the current list */
 };
 
-/* An object that is too large or cannot be decoded is left out and does not end
- * the list. */
+/* Leaves out an object that is too large or cannot be decoded.  Without memory
+ * for it the list or watch ends, and the next one shows it again. */
+static int
+leave_out(struct watcher *w, const struct err *why, struct err *e)
+{
+	if (why->code == ERR_SYSTEM) {
+		*e = *why;
+		return -1;
+	}
+	state_skipped(w->shared, w->kind);
+	return 0;
+}
+
 static int
 take_item(void *ctx, const char *bytes, size_t n, struct err *e)
 {
 	struct watcher *w = ctx;
 	struct sighting o = {.kind = w->kind};
+	struct err bad = {0};
 
-	(void)e;	/* stays clear: the stream goes on */
-	if (sighting_item(bytes, n, w->hold, &o)) {
-		state_skipped(w->shared, w->kind);
-		return 0;
-	}
+	if (sighting_item(bytes, n, w->hold, &o, &bad))
+		return leave_out(w, &bad, e);
 	w->items++;
 	sighting_track(w->shared, &o);
 	return 0;
@@ -81,8 +90,7 @@ take_line(void *ctx, const char *bytes, size_t n, struct err *e)
 		/* The next line says where to go on from.  Until one comes, a
 		 * new watch shows this line once more, which does no harm. */
 		w->brought = w->brought || bytes == NULL;
-		state_skipped(w->shared, w->kind);
-		return 0;
+		return leave_out(w, &bad, e);
 	}
 	if (type == WATCH_ERROR) {
 		w->expired = code == 410;

@@ -83,21 +83,29 @@ base64_decode(const char *s, char **out)
 	return 0;
 }
 
-void
-base64_encode(struct buf *b, const char *bytes, size_t n)
+/* Encodes the first three of n bytes. */
+static void
+encode_three(const char *bytes, size_t n, char out[4])
 {
 	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				     "abcdefghijklmnopqrstuvwxyz0123456789+/";
+	uint32_t bits = (uint32_t)(unsigned char)bytes[0] << 16;
 
-	for (size_t i = 0; i < n; i += 3) {
-		char four[] = "====";
-		uint32_t bits = 0;
+	if (n > 1)
+		bits |= (uint32_t)(unsigned char)bytes[1] << 8;
+	if (n > 2)
+		bits |= (unsigned char)bytes[2];
+	out[0] = digits[bits >> 18];
+	out[1] = digits[bits >> 12 & 63];
+	out[2] = n > 1 ? digits[bits >> 6 & 63] : '=';
+	out[3] = n > 2 ? digits[bits & 63] : '=';
+}
 
-		for (size_t k = 0; k < 3; k++)
-			bits = bits << 8 |
-			       (i + k < n ? (unsigned char)bytes[i + k] : 0);
-		for (size_t k = 0; k < 4 && i + k <= n; k++)
-			four[k] = digits[bits >> (18 - 6 * k) & 63];
-		buf_add(b, four, 4);
-	}
+void
+base64_encode(struct buf *b, const char *bytes, size_t n)
+{
+	char *out = buf_more(b, BASE64_BYTES(n));
+
+	for (size_t i = 0; out != NULL && i < n; i += 3, out += 4)
+		encode_three(bytes + i, n - i, out);
 }

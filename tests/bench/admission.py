@@ -6,7 +6,7 @@ import ssl
 import statistics
 import urllib.request
 
-from measure import (SECONDS, Spent, alone, cpu, heading, note, ratio,
+from measure import (SECONDS, Spent, alone, cpu, curve, heading, note, ratio,
                      resident, turns)
 from reviews import review
 from sides import Folder, Part, handshakes, load, webhooks
@@ -82,6 +82,10 @@ def one():
     heading(f"one: one connection, reviews of {len(body):,} bytes")
     with Folder("bench") as folder:
         found = under_load(folder, start(folder, SIDES, body), body, 1)
+    for side in SIDES:
+        for points in zip(*of(found, side, "percentiles")):
+            curve("latency", side, points[0][0],
+                  statistics.median(ms for _, ms in points))
     ratio("reviews/s on one connection", of(found, "ours", "rate"),
           of(found, "peer", "rate"), 4, unit="/s")
     ratio("reviews/s on one connection", of(found, "ours", "rate"),

@@ -19,6 +19,7 @@ from controlplane import BUILD, end_on_signals  # noqa: E402
 import admission  # noqa: E402
 import growth  # noqa: E402
 import holding  # noqa: E402
+import pictures  # noqa: E402
 
 PARTS = {**admission.PARTS, **holding.PARTS, **growth.PARTS}
 SHORT = ["webhook", "one", "connections"]
@@ -46,7 +47,8 @@ def main(names):
     for name in names:
         PARTS[name].run()
     out = BUILD / "bench.json"
-    measure.save(out)
+    for name, svg in pictures.draw(measure.save(out)).items():
+        (BUILD / f"bench-{name}.svg").write_text(svg)
     missed = [r["what"] for r in measure.rows if not r["holds"]]
     print(f"\n{len(measure.rows)} figures, in {out.name}; missed: "
           + ("; ".join(missed) or "none"))

@@ -15,6 +15,8 @@ from holder import deployed
 from karpenter import HASHES, NODEPOOL, SPEC
 from reviews import LABELS, node
 
+# On a Node of the fleet: Karpenter could take its machine now.
+EXPOSED = "bench.karpenter-node-holder.io/exposed"
 BATCH = 64  # operations of one transaction of etcd; it takes 128
 
 POOL = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool",
@@ -29,7 +31,12 @@ def condition(kind, status, at):
             "observedGeneration": 1, "lastTransitionTime": at}
 
 
-def claim(i, at, node_uid=None):
+def exposed(i):
+    """Every tenth machine, here and there."""
+    return i * 7919 % 1009 % 10 == 0
+
+
+def claim(i, at):
     name = f"general-{i:06}"
     return {
         "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
@@ -47,7 +54,7 @@ def claim(i, at, node_uid=None):
             "allocatable": {"cpu": "8", "memory": "32386540Ki", "pods": "58"},
             "conditions": [condition(kind, "True", at) for kind in (
                 "Launched", "Registered", "Initialized", "Ready",
-                "Consolidatable")]}}
+                *(["Consolidatable"] if exposed(i) else []))]}}
 
 
 def machine(i, at):
@@ -60,7 +67,8 @@ def machine(i, at):
             "name": c["metadata"]["name"], "uid": c["metadata"]["uid"],
             "blockOwnerDeletion": True}])
     n["metadata"]["labels"].update({
-        "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true"})
+        "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true",
+        **({EXPOSED: "true"} if exposed(i) else {})})
     n["spec"] = {"providerID": f"kwok://node-{i:06}"}
     return n, c
 

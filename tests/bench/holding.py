@@ -13,11 +13,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from controlplane import BUILD, CLAIMS, NODES, REPO, end, spawn, until
-from fleet import Fleet
+from fleet import EXPOSED, Fleet
 from hold import MARK, annotations
 from holder import Holder
-from measure import (SECONDS, Spent, cpu, heading, note, peak, ratio, resident,
-                     turns, wakeups)
+from measure import (SECONDS, Spent, cpu, curve, heading, note, peak, ratio,
+                     resident, turns, wakeups)
 from reviews import node, review
 from sides import NUMBERED, OWN, PACED, Folder, Part, load, webhooks
 
@@ -99,15 +99,19 @@ class Observer(Peer):
     """Sees, as any other client, when all are held and when none is."""
 
     def __init__(self, plane):
-        super().__init__(plane, "-observe")
+        super().__init__(plane, "-observe", "-label", EXPOSED)
 
     def wait(self, whole, since, what, timeout=300):
+        """Returns when it saw that, and the exposure: for how long, on the
+        average, a machine that Karpenter could take was not held."""
         def there():
             found = self.said("marked")
             if not found or found[2] < since:
                 return None
-            return found[2] if found[0] == (found[1] if whole else 0) \
-                else None
+            marked, all_, at, exposed, total, began = found
+            if marked != (all_ if whole else 0):
+                return None
+            return at, total / exposed - (since - began)
         return until(there, timeout, what, every=0.05)
 
 
@@ -158,7 +162,8 @@ def one_spread(plane, observer, name, size):
                 answered(side, size) as held:
             begun = time.time()
             plane.busy(machine)
-            held_seen = observer.wait(True, begun, f"{name}: all held") - begun
+            seen, exposure = observer.wait(True, begun, f"{name}: all held")
+            held_seen = seen - begun
             held = held() - begun
         middle = plane.served()
         clear_cpu = cpu(side.pid)
@@ -166,12 +171,12 @@ def one_spread(plane, observer, name, size):
             at = time.time()
             due = plane.quiet(machine) + HOLD_S
             cleared_seen = observer.wait(
-                False, at, f"{name}: all cleared") - due
+                False, at, f"{name}: all cleared")[0] - due
             cleared = cleared() - due
         clear_cpu = cpu(side.pid) - clear_cpu
         after = plane.served()
         return {
-            "held": held, "held_seen": held_seen,
+            "held": held, "held_seen": held_seen, "exposure": exposure,
             "cleared": cleared, "cleared_seen": cleared_seen,
             "cpu": spent.cpu["side"] + clear_cpu, "peak": peak(side.pid),
             "server": spent.cpu["server"] / (middle[0] - before[0]),
@@ -208,23 +213,34 @@ def tell_spread(found, size):
     def of(side, what):
         return [f[what] for f in found[side]]
 
+    beside = f", beside {LOADS} competing" if LOADS else ""
     for what in ("held", "cleared"):
         rate = {side: [size / v for v in of(side, what)] for side in found}
-        ratio(f"machines {what} a second, of {size:,}", rate["ours"],
+        ratio(f"machines {what} a second, of {size:,}{beside}", rate["ours"],
               rate["peer"], 1.2 if LOADS else 1.4, unit="/s")
-        ratio(f"machines {what} a second, of {size:,}", rate["ours"],
+        ratio(f"machines {what} a second, of {size:,}{beside}", rate["ours"],
               rate["ceiling"], unit="/s", than="ceiling")
-        ratio(f"time until a third client sees {size:,} {what}",
+        ratio(f"time until a third client sees {size:,} {what}{beside}",
               of("ours", f"{what}_seen"), of("peer", f"{what}_seen"),
               unit=" s")
-    ratio(f"CPU, {size:,}", of("ours", "cpu"), of("peer", "cpu"), 0.3,
+    # In random order a machine waits for half of the time, on the average.
+    ratio(f"exposure, {size:,}{beside}", of("ours", "exposure"),
+          [seen / 2 for seen in of("ours", "held_seen")], 0.25, less=True,
+          unit=" s", than="same spread in random order")
+    ratio(f"exposure, {size:,}{beside}", of("ours", "exposure"),
+          of("peer", "exposure"), unit=" s")
+    if not LOADS:
+        for side in ("ours", "peer"):
+            for what in ("held", "exposure"):
+                curve(what, side, size, statistics.median(of(side, what)))
+    ratio(f"CPU, {size:,}{beside}", of("ours", "cpu"), of("peer", "cpu"), 0.3,
           less=True, unit=" s")
-    ratio(f"memory at most, {size:,}", of("ours", "peak"), of("peer", "peak"),
+    ratio(f"memory at most, {size:,}{beside}", of("ours", "peak"), of("peer", "peak"),
           0.1, less=True, unit=" MiB")
-    ratio(f"the API server's CPU per patch, {size:,}",
+    ratio(f"the API server's CPU per patch, {size:,}{beside}",
           [1e6 * v for v in of("ours", "server")],
           [1e6 * v for v in of("peer", "server")], 1, less=True, unit=" µs")
-    ratio(f"the API server's CPU per patch, {size:,}",
+    ratio(f"the API server's CPU per patch, {size:,}{beside}",
           [1e6 * v for v in of("ours", "server")],
           [1e6 * v for v in of("ceiling", "server")], unit=" µs",
           than="ceiling")
@@ -297,17 +313,21 @@ def creations():
 
         def run(way):
             switch(plane, way, hooks, True)
-            used, prefix = cpu(plane.pid()), next(names)
-            found = load(folder.path, plane.port, body.encode(), 16, SECONDS,
-                         NODES, token, NUMBERED.format(prefix=prefix + "-"))
-            used = cpu(plane.pid()) - used
+            prefix = next(names)
+            with Spent(server=plane.pid(), **{
+                    n: hook.pid for n, hook in hooks.items()}) as spent:
+                found = load(folder.path, plane.port, body.encode(), 16,
+                             SECONDS, NODES, token,
+                             NUMBERED.format(prefix=prefix + "-"))
+            each = {n: c / found["requests"] * 1e6
+                    for n, c in spent.cpu.items()}
             last = plane.get(NODES, f"{prefix}-{found['requests'] // 2}")
             assert (MARK in annotations(last)) == (way != "none"), way
             switch(plane, way, hooks, False)
             plane.ok("DELETE", NODES, timeout=120)
             return {"rate": found["requests"] / found["seconds"],
-                    "p99": found["p99"],
-                    "server": used / found["requests"] * 1e6}
+                    "p99": found["p99"], "server": each["server"],
+                    "hook": each.get(way, 0)}
         run("none")     # warms the server up
         found = turns(WAYS, run)
 
@@ -324,6 +344,10 @@ def creations():
           unit=" ms")
     ratio("the API server's CPU per creation", of("ours", "server"),
           of("peer", "server"), unit=" µs")
+    # What a creation costs more than without a webhook, and whom.
+    more = [a - b for a, b in zip(of("ours", "server"), of("none", "server"))]
+    ratio("the webhook's CPU per creation", of("ours", "hook"), more,
+          unit=" µs", than="API server's additional CPU for calling it")
 
 
 def quiet():

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""make instructions: what a review, a line of a watch, a timer and a patch cost.
+"""make instructions: what a review, a line of a watch, an item of a list, a
+timer and a patch cost.
 
 instructions.py OPERATIONS CC counts them with callgrind, in the program that
 `make` builds from operations.c, and compares with instructions.txt.  Counted
@@ -22,7 +23,7 @@ import sys
 import tempfile
 
 FILE = pathlib.Path(__file__).with_name("instructions.txt")
-OPERATIONS = ["review", "node-line", "claim-line", "timer", "patch"]
+OPERATIONS = ["review", "node-line", "claim-line", "list-item", "timer", "patch"]
 COUNT = 200
 MACHINES = 300
 MAY_GROW = 1.03

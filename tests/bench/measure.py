@@ -17,6 +17,7 @@ TICK = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 rows = []   # what ratio() has printed
+curves = {}     # {picture: {side: [[x, y], …]}}
 
 
 def cpu(pid):
@@ -149,6 +150,11 @@ def alone(what, values, target=None, unit=""):
                  "ours": values, "unit": unit, "holds": good})
 
 
+def curve(picture, side, x, y):
+    """Notes a point of a picture (pictures.py)."""
+    curves.setdefault(picture, {}).setdefault(side, []).append([x, y])
+
+
 def turns(sides, run, rounds=None):
     """Calls run(side) for each side in turn, round by round; returns {side:
     [result of each round]}.  Every other round goes backwards, since who runs
@@ -160,8 +166,8 @@ def turns(sides, run, rounds=None):
     return found
 
 
-def table():
-    """All figures, as a table of Markdown."""
+def table(rows):
+    """Figures, as a table of Markdown."""
     lines = ["| measure | than | ratio: median (least to most) | target | |",
              "|---|---|---|---|---|"]
     for r in rows:
@@ -177,5 +183,17 @@ def table():
 
 
 def save(path):
-    path.write_text(json.dumps(rows, indent=1))
-    path.with_suffix(".md").write_text(table())
+    """Figures of other parts, from former runs, stay.  Returns all curves."""
+    kept = json.loads(path.read_text()) if path.exists() else {
+        "rows": [], "curves": {}}
+    new = {(r["what"], r["than"]): r for r in rows}
+    kept["rows"] = [new.pop((r["what"], r["than"]), r) for r in kept["rows"]] \
+        + list(new.values())
+    for picture, sides in curves.items():
+        for side, points in sides.items():
+            old = kept["curves"].setdefault(picture, {})
+            merged = {**dict(old.get(side, [])), **dict(points)}
+            old[side] = sorted(map(list, merged.items()))
+    path.write_text(json.dumps(kept, indent=1))
+    path.with_suffix(".md").write_text(table(kept["rows"]))
+    return kept["curves"]

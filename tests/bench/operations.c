@@ -17,6 +17,7 @@
 #include "daemon/job.h"
 #include "daemon/sighting.h"
 #include "edge/log.h"
+#include "wire/api/list.h"
 
 struct server *__wrap_server_new(const struct server_options *o, struct err *e);
 void __wrap_server_free(struct server *s);
@@ -236,6 +237,52 @@ claim_do(uint32_t i)
 	     claim_line(i % machines, 2 + i, LONG_AGO, "True"));
 }
 
+/* --- an item of a list, as it streams ------------------------------------------ */
+
+static struct split *list;
+
+static int
+item_take(void *ctx, const char *bytes, size_t n, struct err *e)
+{
+	struct sighting o = {.kind = KIND_NODECLAIM};
+
+	(void)ctx;
+	if (sighting_item(bytes, n, &config.rules.hold, &o, e))
+		fail("an item was not decoded");
+	sighting_track(shared, &o);
+	return 0;
+}
+
+static void
+list_feed(const char *bytes, size_t n)
+{
+	struct err e = {0};
+
+	if (split_feed(list, bytes, n, &e))
+		fail(e.text);
+}
+
+static void
+item_setup(void)
+{
+	cluster(machines);
+	list = split_new(SPLIT_LIST, item_take, NULL);
+	if (list == NULL)
+		fail("no memory for a list");
+	list_feed("{\"items\":[", 10);
+}
+
+/* The object of a line of a watch, and the comma after it. */
+static void
+item_do(uint32_t i)
+{
+	const size_t head = strlen("{\"type\":\"MODIFIED\",\"object\":");
+	size_t n = claim_line(i % machines, 2 + i, LONG_AGO, "True");
+
+	line[n - 1] = ',';
+	list_feed(line + head, n - head);
+}
+
 /* --- a timer ------------------------------------------------------------------ */
 
 static struct timers *timers;
@@ -349,6 +396,7 @@ static const struct operation {
 	{"review", review_setup, review_do},
 	{"node-line", lines_setup, node_do},
 	{"claim-line", lines_setup, claim_do},
+	{"list-item", item_setup, item_do},
 	{"timer", timer_setup, timer_do},
 	{"patch", patch_setup, patch_do},
 };

@@ -125,14 +125,17 @@ file:close()
 {more}
 function done(summary, latency, requests)
     local e = summary.errors
+    local function part(p) return latency:percentile(p) / 1e3 end
     io.stderr:write(string.format(
         '{{"requests": %d, "seconds": %f, "bad": %d, "p50": %f, ' ..
-        '"p90": %f, "p99": %f, "p999": %f, "max": %f}}\\n',
+        '"p90": %f, "p99": %f, "p999": %f, "max": %f, ' ..
+        '"percentiles": [[50, %f], [75, %f], [90, %f], [95, %f], ' ..
+        '[99, %f], [99.5, %f], [99.9, %f], [99.99, %f]]}}\\n',
         summary.requests, summary.duration / 1e6,
         e.connect + e.read + e.write + e.status + e.timeout,
-        latency:percentile(50) / 1e3, latency:percentile(90) / 1e3,
-        latency:percentile(99) / 1e3, latency:percentile(99.9) / 1e3,
-        latency.max / 1e3))
+        part(50), part(90), part(99), part(99.9), latency.max / 1e3,
+        part(50), part(75), part(90), part(95),
+        part(99), part(99.5), part(99.9), part(99.99)))
 end
 """
 

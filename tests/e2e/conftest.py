@@ -3,6 +3,7 @@
 """
 import contextlib
 import functools
+import os
 import signal
 import subprocess
 import sys
@@ -20,6 +21,16 @@ from holder import BINARY, Holder  # noqa: E402
 from karpenter import Karpenter  # noqa: E402
 
 running = []  # the holders of the running test, for its report
+karpenters = []  # the cluster with real Karpenter, while there is one
+
+# What one worker of pytest-xdist runs: a file, or those files that use one
+# cluster with real Karpenter, which takes long to start and much to run.  The
+# longest begin first, as the last one decides when all of them end.
+LONGEST = (("pools", "left_alone"), ("karpenter", "consolidation"),
+           ("replacements", "substitutes"), ("release",), ("deploy",),
+           ("outage",), ("caps",), ("failover",), ("uninstall",),
+           ("restart",), ("scopes",), ("self_signed",), ("controlplane",),
+           ("migration",), ("pods",), ("people",), ("serve",), ("rights",))
 
 
 def pytest_configure(config):
@@ -35,6 +46,24 @@ def pytest_configure(config):
     # that.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def group_of(item):
+    """Its place in LONGEST and its group's name."""
+    name = item.path.stem.removeprefix("test_")
+    for n, files in enumerate(LONGEST):
+        if name in files:
+            return n, files[0]
+    return len(LONGEST), name
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(group_of(item)[1]))
+    items.sort(key=lambda item: group_of(item)[0])
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -157,20 +186,26 @@ def make_module_holder(plane):
     yield from _holders(plane)
 
 
-@pytest.fixture(scope="session")
-def karpenter_cluster(request):
-    build(request, *cluster_module.PROGRAMS)
-    with cluster_module.Cluster() as cluster:
-        cluster.start_karpenter()
-        yield cluster
-
-
 @pytest.fixture
-def cluster(karpenter_cluster):
+def cluster(request):
     """A cluster with real Karpenter, which is empty and is emptied afterwards.
-    """
-    yield karpenter_cluster
-    karpenter_cluster.wipe()
+    The next test takes it over."""
+    if not karpenters:
+        build(request, *cluster_module.PROGRAMS)
+        made = cluster_module.Cluster()
+        made.start()
+        made.start_karpenter()
+        karpenters.append(made)
+    yield karpenters[0]
+    karpenters[0].wipe()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_teardown(nextitem):
+    """Nobody uses the cluster any more: its six programs are never idle."""
+    yield
+    if karpenters and "cluster" not in getattr(nextitem, "fixturenames", ()):
+        karpenters.pop().stop()
 
 
 @pytest.fixture

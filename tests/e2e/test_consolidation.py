@@ -5,6 +5,7 @@ import time
 from controlplane import NODES, until
 from disruption import ACTS, Disruption, marks_left, names, quiet_at
 from hold import SOON, held
+from replay import check_replay, listed, simulate
 
 
 def test_consolidation_waits_for_the_release(cluster, add_holder):
@@ -20,8 +21,9 @@ def test_consolidation_waits_for_the_release(cluster, add_holder):
     unheld = time.time() - begin
     until(lambda: len(names(cluster)) <= 2, ACTS, "fewer nodes", every=0.3)
 
-    hold = 90
+    hold = 20 + 2 * int(unheld)
     holder = add_holder(holdDuration=f"{hold}s")
+    scaled = time.time()
     cluster.scale("web", 12)
     cluster.wait_running("web", 12)
     at = quiet_at(cluster, hold)
@@ -34,8 +36,15 @@ def test_consolidation_waits_for_the_release(cluster, add_holder):
     assert at - 1 - begin > unheld, "it would not have shown"
     until(lambda: not marks_left(cluster), SOON, "released")
     assert time.time() >= at - 1
+    created = listed(cluster)
+    assert created >= len(names(cluster)) > 2
     with_us.wait()
     until(lambda: len(names(cluster)) <= 2, ACTS, "fewer nodes", every=0.3)
     assert holder.metric("karpenter_node_holder_releases_total") > 0
+    # What Karpenter did alone would have waited, and nothing that it did beside
+    # the holder.
+    check_replay(cluster, holder, scaled, hold_duration=f"{hold}s")
+    waited = simulate(cluster, hold_duration=f"{hold}s")["wouldHaveWaited"]
+    assert waited["decisions"] > 0 and waited["regret"] > 0, waited
     print(f"alone after {unheld:.0f} s; held: nothing for {at - begin:.0f} s, "
           f"first decision {time.time() - at:.0f} s after the quiet time")

@@ -20,7 +20,7 @@ import pytest
 import yaml
 
 from cluster import node_pool
-from controlplane import (BUILD, CLAIMS, JSONPATCH, LOADER, NAMESPACES, NODES,
+from controlplane import (APPLY, BUILD, CLAIMS, JSONPATCH, LOADER, NAMESPACES, NODES,
                           POOLS, REPO, WEBHOOKS, ControlPlane, until)
 from hold import HELD_KEY, HOLD, MARK, SOON, clear, nodes, stamp
 from holder import BINARY, Holder
@@ -392,8 +392,8 @@ def test_another_namespace(plane, overlay, built, name):
 
 @pytest.mark.parametrize("layers, account", [
     ([{"namespace": "platform"}], f"platform:{NAME}"),
-    ([{"namePrefix": "x-"}], f"{NAME}:x-{NAME}"),
-    ([{"nameSuffix": "-y"}], f"{NAME}:{NAME}-y"),
+    ([{"namePrefix": "x"}], f"{NAME}:x{NAME}"),
+    ([{"nameSuffix": "2"}], f"{NAME}:{NAME}2"),
     ([{"namespace": "platform"}, {"namePrefix": "x-", "nameSuffix": "-y"}],
      f"platform:x-{NAME}-y")],
     ids=["namespace", "prefix", "suffix", "all"])
@@ -425,17 +425,19 @@ def test_the_policy_stays_in_force(plane, clean, overlay, layers, account):
 
 
 def test_the_renewer_in_another_namespace(plane, overlay):
-    objects = [o for o in render(plane, overlay(
-        "overlays/self-signed", namespace="platform"))
+    """And with a prefix."""
+    objects = [o for o in render(plane, overlay(overlay(
+        "overlays/self-signed", namespace="platform"), namePrefix="x"))
         if o["kind"] != "MutatingWebhookConfiguration"]
     secrets = f"{NAMESPACES}/platform/secrets"
     with installed(plane, objects):
-        account = plane.service_account("platform", RENEWER)
+        account = plane.service_account("platform", "x" + RENEWER)
         until(lambda: "the renewer may" in str(plane.request(
             "POST", f"{secrets}?dryRun=All", a_secret("other"),
             user=account)[1]), 20, "the policy in force")
         status, answer = plane.request(
-            "POST", f"{secrets}?dryRun=All", a_secret(), user=account)
+            "POST", f"{secrets}?dryRun=All&fieldManager={NAME}", a_secret(),
+            user=account)
         assert status == 201, answer
 
 
@@ -1087,10 +1089,17 @@ MADE = {
     "an owner": a_secret(metadata={"ownerReferences": [{
         "apiVersion": "v1", "kind": "Node", "name": "a", "uid": "b"}]}),
     "immutable": a_secret(immutable=True),
+    "a label": a_secret(metadata={"labels": {
+        "argocd.argoproj.io/secret-type": "cluster"}}),
+    "managed by another": a_secret(metadata={"labels": {
+        "app.kubernetes.io/managed-by": "Helm"}}),
+    "generateName as well": a_secret(metadata={"generateName": "a-"}),
+    "a key as text": a_secret(stringData={"a": "b"}),
 }
 # what is tried on its own Secret
 WRITTEN = {
     "another key": {"data": {"a": "YQ=="}},
+    "another key as text": {"stringData": {"a": "b"}},
     "a label": {"metadata": {"labels": {"a": "b"}}},
     "an annotation": {"metadata": OF},
     "a finalizer": {"metadata": {"finalizers": ["example.com/a"]}},
@@ -1118,6 +1127,19 @@ def admin_renewer(plane, renewing):
     plane.delete(path, "renewer")
 
 
+def forgeries(entry, *fields):
+    """(field, an entry of managedFields that has the field if this one does
+    not, and the other way round)."""
+    for field in fields:
+        forged = json.loads(json.dumps(entry))
+        at = forged["fieldsV1"]
+        for part in field[:-1]:
+            at = at[part]
+        if at.pop(field[-1], None) is None:
+            at[field[-1]] = {}
+        yield field, forged
+
+
 def test_a_stolen_renewer(plane, clean, admin_renewer):
     """Whatever RBAC says, it may write caBundle and its Secret alone."""
     calls = 0
@@ -1143,6 +1165,16 @@ def test_a_stolen_renewer(plane, clean, admin_renewer):
                    {**own, "operation": "Apply"}):
         refused("PATCH", configuration + manager, {"metadata": {
             "managedFields": [*entries, forged]}}, forged)
+    webhook = ("f:webhooks", 'k:{"name":"hold.karpenter-node-holder.io"}')
+    for what, forged in forgeries(
+            entries[0], ("f:webhooks",), webhook, (*webhook, "f:rules"),
+            (*webhook, "f:a"), (*webhook, "f:clientConfig"),
+            (*webhook, "f:clientConfig", "f:service"),
+            (*webhook, "f:clientConfig", "f:url"),
+            (*webhook, "f:clientConfig", "f:caBundle"),
+            (*webhook, "f:clientConfig", "f:service", "f:name")):
+        refused("PATCH", configuration + manager, {"metadata": {
+            "managedFields": [forged]}}, what)
     # Fields would belong to whoever it names.
     bundle = hook("clientConfig/caBundle", "Y2E=")
     refused("PATCH", configuration + "?fieldManager=kubectl", bundle, "who")
@@ -1157,6 +1189,22 @@ def test_a_stolen_renewer(plane, clean, admin_renewer):
     refused("POST", f"{NAMESPACES}/default/secrets{manager}", a_secret(),
             "another namespace")
     path = f"{SECRETS}/{TLS}"
+    refused("POST", SECRETS + "?fieldManager=kubectl", a_secret(), "who")
+    # What somebody has applied stays that one's.
+    plane.ok("PATCH", f"{path}?fieldManager=gitops", a_secret(), APPLY)
+    for what, forged in forgeries(
+            plane.get(SECRETS, TLS)["metadata"]["managedFields"][0],
+            ("f:data", "f:ca.key"), ("f:data", "f:tls.crt"), ("f:data",),
+            ("f:type",)):
+        refused("PATCH", path + manager, {"metadata": {
+            "managedFields": [forged]}}, what)
+    status, answer = plane.request("PATCH", path + manager, {
+        "data": {"tls.crt": "YQ=="}}, user=admin_renewer)
+    assert status == 200, answer
+    assert "f:tls.crt" not in str(
+        [e for e in answer["metadata"]["managedFields"]
+         if e["manager"] == "gitops"])
+    plane.request("DELETE", path)
     plane.create(SECRETS + manager, a_secret(
         data={"tls.crt": "", "tls.key": "", "ca.crt": "Y2E="}),
         user=admin_renewer)
@@ -1213,6 +1261,10 @@ REFUSED = {
     "another beside its own": annotated(**MINE, **{"example.com/a": "b"}),
     "like its own": annotated(**{MARK + "x": stamp(0)}),
     "hold without mark": annotated(**{HOLD: "true"}),
+    "mark of another value": annotated(**MINE, **{HELD_KEY: HOLD + "=false"}),
+    "mark of no hold": annotated(**{MARK: stamp(0),
+                                    HELD_KEY: MARK + "=" + stamp(0)}),
+    "long value": annotated(**{HOLD: "true", MARK: "x" * 1025}),
 }
 TAINT = {"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}}
 # Nobody may change the spec of a NodeClaim: its CRD refuses that first.
@@ -1331,6 +1383,15 @@ class TestLeastPrivilege:
         # The value of ours is not changed either.
         plane.patch(path, "n", annotated(**MINE))
         self.refused(plane, path, annotated(**{HOLD: "false"}), account)
+        # With another value than the mark's it is a person's.
+        plane.patch(path, "n", annotated(**{HOLD: "false"}))
+        for body in (annotated(**{HOLD: None}), annotated(**{HOLD: "true"}),
+                     annotated(**{HOLD: None, MARK: None}),
+                     annotated(**{HELD_KEY: HOLD + "=false"})):
+            self.refused(plane, path, body, account)
+        status, answer = self.attempt(plane, path, annotated(**{MARK: None}),
+                                      account)
+        assert status == 200, answer
 
     def test_a_hold_under_a_former_key(self, plane, path, make, account,
                                        former_key):
@@ -1390,6 +1451,18 @@ class TestLeastPrivilege:
                 annotated(**MINE), user=account)
             assert status == 403 and "the holder may" in answer["message"]
         assert plane.get(path, "n")["metadata"]["managedFields"] == was
+        # Nor does a person's hold leave the entry of whoever set it.
+        made = plane.patch(path, "n?fieldManager=kubectl",
+                           annotated(**{HOLD: "true"}))
+        theirs, = (e for e in made["metadata"]["managedFields"]
+                   if e["manager"] == "kubectl")
+        for _, less in forgeries(
+                theirs, ("f:metadata", "f:annotations", "f:" + HOLD),
+                ("f:metadata", "f:annotations"), ("f:metadata",)):
+            self.refused(plane, path, {"metadata": {
+                "managedFields": [*was, less]}}, account)
+        self.refused(plane, path, {"metadata": {"managedFields": was}},
+                     account)
 
     def test_what_the_api_server_changes(self, plane, path, make, account):
         """It keeps the books itself when the holder writes what others have
@@ -1412,6 +1485,20 @@ class TestLeastPrivilege:
             attempted(annotated(**MINE))
             made = attempted(annotated(**{HOLD: None, MARK: None}))
         assert "ancient-changes" in {e["manager"] for e in made}
+        # What somebody has applied is not merged.
+        plane.ok("PATCH", f"{path}/n?fieldManager=gitops", {
+            "apiVersion": "v1" if path == NODES else "karpenter.sh/v1",
+            "kind": "Node" if path == NODES else "NodeClaim", "metadata": {
+                "name": "n", "labels": {"example.com/a": "b"}}}, APPLY)
+        attempted(annotated(**MINE))
+        made = attempted(annotated(**{HOLD: None, MARK: None}))
+        applied, = (e for e in made if e["manager"] == "gitops")
+        kept = [e for e in made if e is not applied]
+        for entries in ([{}], kept, [*kept, {**applied, "manager": "x"}],
+                        [*made, {**kept[-1], "manager": "x"}],
+                        [*made, {**applied, "manager": "ancient-changes"}]):
+            self.refused(plane, path, {"metadata": {
+                "managedFields": entries}}, account)
         # Nobody keeps books any more.
         plane.patch(path, "n", {"metadata": {"managedFields": [{}]}})
         attempted(annotated(**MINE))

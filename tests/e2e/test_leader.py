@@ -3,6 +3,8 @@
 
 test_failover.py tests how the lead moves.
 """
+import json
+
 import pytest
 
 from controlplane import until
@@ -35,6 +37,32 @@ def replicas(plane, make_holder):
     plane.request("DELETE", f"{LEASES}/{NAME}")
 
 
+def status(holder, path="/status"):
+    code, text, _ = holder.fetch(path + "?format=json")
+    assert code == 200, text
+    return json.loads(text)
+
+
+def check_status(first, second, lease, m):
+    """The leader says what is held and why, and the other who leads
+    (docs/status.md)."""
+    s = status(first)
+    leads_now = {"electing": True, "identity": lease["holderIdentity"],
+                 "since": lease["acquireTime"][:19] + "Z"}
+    assert s["leader"] == {**leads_now, "thisReplica": True}
+    assert s["replica"] == lease["holderIdentity"]
+    assert [(c["name"], c["state"], c["restartedBy"]["machine"])
+            for c in s["scopes"]] == [("cluster", "held", m.name)]
+    assert s["history"][0]["cause"] == "scale-up"
+    for name in m.node, m.name:
+        answer = status(first, f"/status/machines/{name}")
+        assert (answer["node"]["name"], answer["nodeClaim"]["name"],
+                answer["by"]) == (m.node, m.name, "holder")
+    other = status(second)
+    assert other["leader"] == {**leads_now, "thisReplica": False}
+    assert "scopes" not in other
+
+
 def test_one_sweeps_and_all_answer(plane, replicas, karpenter, view):
     first, second, third = replicas(3, holdDuration="6s")
     lease = plane.get(LEASES, NAME)["spec"]
@@ -49,6 +77,7 @@ def test_one_sweeps_and_all_answer(plane, replicas, karpenter, view):
     view.wait_clear(nodes(old), 12)
     m = karpenter.machine()
     view.wait_held(nodes(old))
+    check_status(first, second, lease, m)
     third.register()
     n = karpenter.machine()
     assert third.metric(P + "admission_requests_total", result="held") >= 2

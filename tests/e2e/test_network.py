@@ -247,18 +247,21 @@ class Scene:
                      and leads(r.holder)), None)
 
     def cut_off(self):
-        """The leader cannot renew the Lease while it writes."""
-        led = self.leader()
-        if led:
-            self.faulty.cut_off(led.name)
+        """The leader cannot renew the Lease for the rest of the round.  Would
+        it go on writing, it would do so when all is held and released."""
+        self.lone = self.leader()
+        if self.lone:
+            self.faulty.cut_off(self.lone.name)
 
     def strike(self):
         """One replica is killed or stopped; it is the leader as often as not.
         """
-        alive = [r for r in self.replicas if r.holder.alive()]
+        alive = [r for r in self.replicas if r.holder.alive()
+                 and r is not self.lone]
         struck = self.rng.choice(alive)
-        if self.rng.random() < 0.5:
-            struck = self.leader() or struck
+        led = self.leader()
+        if self.rng.random() < 0.5 and led in alive:
+            struck = led
         self.struck, number = struck, self.rng.choice(
             [signal.SIGKILL, signal.SIGTERM])
         struck.holder.process.send_signal(number)
@@ -300,12 +303,12 @@ class Scene:
         some(4, self.kubelet)
         some(4, self.forge)
         some(rng.randint(0, 2), self.faulty.cut_all)
-        if rng.random() < 0.5:
+        if number % 3 != 1 and rng.random() < 0.5:
             at = rng.uniform(0, 0.5) * FAULTY_S
             plan += [(at, self.faulty.stop_flowing),
                      (at + rng.choice([2, 6]), self.faulty.flow)]
         else:
-            some(1, self.cut_off, 0, 0.5)
+            some(1, self.cut_off, 0, 0.1)
         at = rng.uniform(0.05, 0.7) * FAULTY_S
         plan += [(at, self.strike), (at + rng.uniform(0, 3), self.again)]
         some(1, self.rotate_serving)
@@ -314,7 +317,7 @@ class Scene:
         return sorted(plan, key=lambda p: p[0])
 
     def round(self, number):
-        self.waiting, self.recent = [], []
+        self.waiting, self.recent, self.lone = [], [], None
         silent = number == SILENT_ROUND
         begin = time.time()
         self.faulty.fail(RATES)
@@ -324,8 +327,12 @@ class Scene:
         self.faulty.heal(dead=not silent)
         healed = time.time()
         limit = RECOVERED_S + (SILENT_S if silent else 0)
+        calm = number % 3 == 0
+        if calm:
+            self.faulty.reconnect()
         self.all_held(healed, limit)
-        self.all_clear(healed, number % 3 == 0, limit)
+        self.all_clear(healed, calm, limit)
+        self.faulty.reconnect()
         time.sleep(0.5)     # the history may be a moment behind
         self.witness.look()
         for r in self.replicas:

@@ -5,7 +5,7 @@ import time
 
 from controlplane import CLAIMS, NODES, POOLS, until
 from disruption import ACTS, Disruption, follow, names, of_pool, quiet_at
-from hold import EARLY, LATE, SOON, clear, held, stamp
+from hold import EARLY, LATE, SOON, clear, held, stamp, true_until
 from karpenter import NODEPOOL
 
 OWN = "karpenter-node-holder.io/"
@@ -93,38 +93,11 @@ def test_hold_until(cluster, add_holder):
     end = int(time.time()) + 10
     say(cluster, "a", hold_until=stamp(end))
     disruption = Disruption(cluster)
-    disruption.none_until(end - EARLY)
-    assert all_of(cluster, "a", held), "released before its time"
+    disruption.none_until(end - EARLY, lambda: all_of(cluster, "a", held))
     wait_all(cluster, "a", clear, "released", end - time.time() + LATE)
     gone(cluster, "a", kept, lambda: None)
     print(f"held by hand for {end - began:.0f} s, the idle nodes gone "
           f"{time.time() - end:.0f} s later")
-
-
-def test_released_at(cluster, add_holder):
-    """It is released now, and what comes afterwards is held again."""
-    add_holder(holdDuration="10m", scope="nodepool")
-    two_pools(cluster)
-    for pool in "ab":
-        wait_all(cluster, pool, held, "held")
-    idle(cluster)
-    before, others = names(cluster, pool="a"), names(cluster, pool="b")
-    time.sleep(2)   # makes the machines older than the stamp
-    begin = time.time()
-    say(cluster, "a", released_at=stamp(begin))
-    wait_all(cluster, "a", clear, "released")
-    took = time.time() - begin
-
-    def untouched():
-        assert names(cluster, pool="b") == others
-        assert all_of(cluster, "b", held), "released together with a"
-    gone(cluster, "a", before, untouched)
-    print(f"released {took:.1f} s after it was said, the idle nodes gone "
-          f"after {time.time() - begin:.0f} s")
-    cluster.scale("a", 8)
-    cluster.wait_running("a", 8)
-    wait_all(cluster, "a", held, "machines made since are held")
-    untouched()
 
 
 def test_disabled(cluster, add_holder):
@@ -201,9 +174,8 @@ def test_bad_values(cluster, add_holder):
             "example.com/a": str(i)}}})
         time.sleep(0.5)
     at = quiet_at(cluster, hold)
-    while time.time() < at - EARLY:
-        assert all_of(cluster, "a", held), "a bad value counted"
-        time.sleep(0.3)
+    true_until(at - EARLY, lambda: all_of(cluster, "a", held),
+               "a bad value counted")
     wait_all(cluster, "a", clear, "released by the config's holdDuration",
              max(0, at - time.time()) + LATE)
     for key in bad:
@@ -212,9 +184,10 @@ def test_bad_values(cluster, add_holder):
         print(told(key)[0]["note"])
 
 
-def test_hold_duration(cluster, add_holder):
+def test_hold_duration_and_released_at(cluster, add_holder):
     """One NodePool has its own duration; the others have that of the
-    configuration."""
+    configuration.  Then the other one is released now, and what comes
+    afterwards is held again."""
     hold = 15
     add_holder(holdDuration="10m", scope="nodepool")
     cluster.pool("a")
@@ -223,14 +196,34 @@ def test_hold_duration(cluster, add_holder):
     before, others = names(cluster, pool="a"), names(cluster, pool="b")
     at = quiet_at(cluster, hold, pool="a")
     idle(cluster)
-    Disruption(cluster).none_until(at - EARLY)
-    assert all_of(cluster, "a", held), "released before its time"
+    Disruption(cluster).none_until(
+        at - EARLY, lambda: all_of(cluster, "a", held))
     wait_all(cluster, "a", clear, "released",
              max(0, at - time.time()) + LATE)
 
-    def untouched():
-        assert names(cluster, pool="b") == others
-        assert all_of(cluster, "b", held), "released together with a"
-    gone(cluster, "a", before, untouched)
+    def kept(pool, nodes):
+        def untouched():
+            assert names(cluster, pool=pool) == nodes
+            assert all_of(cluster, pool, held), "released with the other one"
+        return untouched
+    gone(cluster, "a", before, kept("b", others))
     print(f"the idle nodes gone {time.time() - at:.0f} s after {hold} s of "
           "quiet, those of the other pool held on")
+
+    # Now a is the one that is held on.
+    say(cluster, "a", hold_duration=None)
+    cluster.scale("a", 8)
+    cluster.wait_running("a", 8)
+    wait_all(cluster, "a", held, "held")
+    untouched = kept("a", names(cluster, pool="a"))
+    begin = time.time()
+    say(cluster, "b", released_at=stamp(begin))
+    wait_all(cluster, "b", clear, "released")
+    took = time.time() - begin
+    gone(cluster, "b", others, untouched)
+    print(f"released {took:.1f} s after it was said, the idle nodes gone "
+          f"after {time.time() - begin:.0f} s")
+    cluster.scale("b", 8)
+    cluster.wait_running("b", 8)
+    wait_all(cluster, "b", held, "machines made since are held")
+    untouched()

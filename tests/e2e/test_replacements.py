@@ -10,8 +10,10 @@ from cluster import DECISIONS, LATER
 from controlplane import CLAIMS, NODES, until
 from disruption import (ACTS, Disruption, follow, marks_left, names, quiet_at,
                         since)
-from hold import EARLY, LATE, SOON, annotations, held, seconds
+from hold import (EARLY, LATE, SOON, annotations, held, seconds,
+                  true_until)
 from holder import BINARY, accepts
+from replay import check_replay
 
 EVENTS = "/api/v1/namespaces/default/events"
 CLASS = "karpenter-node-holder.io/replacement"
@@ -107,11 +109,12 @@ def test_three_nodes_become_one(cluster, add_holder, replacements):
     # Whether it is a scale-up or not, it is held for its own quiet time and no
     # longer.
     [node] = names(cluster, pool="web")
-    while time.time() < ready + hold - EARLY:
+
+    def as_it_should():
         now = cluster.metadata(NODES)
-        assert held(now[node])
-        assert held(now[other]) == (replacements == "count")
-        time.sleep(0.3)
+        return held(now[node]) and \
+            held(now[other]) == (replacements == "count")
+    true_until(ready + hold - EARLY, as_it_should, "held too little or too much")
     until(lambda: not marks_left(cluster), SOON, "released")
 
 
@@ -192,8 +195,9 @@ class Drift:
     "no holder", side("ignore"), side("count")])
 def test_drift(cluster, add_holder, replacements):
     """Every step makes a node: does each restart the hold?"""
+    begin, holder = time.time(), None
     if replacements != "no holder":
-        add_holder(holdDuration=f"{HOLD}s", replacements=replacements)
+        holder = add_holder(holdDuration=f"{HOLD}s", replacements=replacements)
     cluster.pool(cpus=("1",))
     cluster.deploy("web", FLEET, cpu="700m")    # one Pod on each node
     cluster.wait_running("web", FLEET)
@@ -211,6 +215,8 @@ def test_drift(cluster, add_holder, replacements):
     if throttled:
         assert max(drift.waits()) >= HOLD - EARLY, "not throttled"
         assert not drift.during_a_hold()
+        check_replay(cluster, holder, begin, hold_duration=f"{HOLD}s",
+                     replacements=replacements)
         return
     if replacements == "ignore":
         classes = [annotations(c).get(CLASS) for c in drift.claims.values()]
@@ -225,3 +231,6 @@ def test_drift(cluster, add_holder, replacements):
     at = quiet_at(cluster, HOLD)
     until(lambda: time.time() > at and not marks_left(cluster),
           at - time.time() + LATE, "released")
+    if holder is not None:
+        check_replay(cluster, holder, begin, hold_duration=f"{HOLD}s",
+                     replacements=replacements)

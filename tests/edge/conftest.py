@@ -4,14 +4,15 @@
 A test takes one argument, `w`, and gets a World of its own.  It spends most of
 its time in the daemon's backoffs and deadlines, so all tests are started
 together, a few at a time, and pytest reports each when its turn comes.  With
-xdist's `-n 2 --dist loadgroup` each process starts half of them: in a single
-process the threads of 24 API servers would keep each other waiting.
+xdist's `-n 4 --dist loadgroup` each process starts a part of them: in a single
+process the threads of 32 API servers would keep each other waiting.
 
 Most worlds become busy or quiet at once and need no waiting.  A claim that is
 launched but not initialized keeps its scope busy for an hour (w.busy). The
 scope is quiet as soon as the claim's status says that it became ready long ago
 (w.quiet).
 """
+import collections
 import concurrent.futures
 import contextlib
 import http.client
@@ -40,7 +41,7 @@ REPO = pathlib.Path(__file__).resolve().parents[2]
 HOLDER_FAST = pathlib.Path(os.environ.get("HOLDER_FAST") or
                            REPO / "build/release/tests/holder-fast").resolve()
 # How many worlds run at a time, and how many processes share the tests.
-WORKERS = int(os.environ.get("WORKERS", 24))
+WORKERS = int(os.environ.get("WORKERS", 32))
 PROCESSES = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
 # Seconds, enough for a sanitizer on a busy machine.
 PATIENCE = float(os.environ.get("PATIENCE", 60))
@@ -84,18 +85,21 @@ def environment(home, **more):
 
 
 def wait(condition, what="", timeout=PATIENCE):
-    """Waits until condition() is true and returns its value."""
-    end = time.monotonic() + timeout
+    """Waits until condition() is true and returns its value.  It looks less
+    often the longer it takes: dozens of tests look at a time."""
+    begun = time.monotonic()
+    end = begun + timeout
     while True:
         value = condition()
         if value:
             return value
         if abandoned.is_set():
             raise AssertionError("the session is over")
-        if time.monotonic() > end:
+        now = time.monotonic()
+        if now > end:
             raise AssertionError(f"not within {timeout} s: "
                                  f"{what() if callable(what) else what}")
-        time.sleep(0.02)
+        time.sleep(min(0.1, 0.01 + (now - begun) / 10))
 
 
 def stays(condition, seconds=1.0, what=""):
@@ -103,7 +107,7 @@ def stays(condition, seconds=1.0, what=""):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         assert condition(), what
-        time.sleep(0.02)
+        time.sleep(0.05)
 
 
 # Seconds.  holder-fast waits 10 s for the head of a request, and 0.5 s with
@@ -303,6 +307,7 @@ class World:
         # Of each object: nobody undoes another's work for ever.
         self.patches_max = 8
         self.sanitizer = {}     # further options: {"TSAN_OPTIONS": "..."}
+        self.more = {}          # further variables of the environment
         self.hurry = False      # whether the test has this marker
         self.place = None  # keeps the port of an API server that is stopped
         # The descriptor of the terminal that holders run on.
@@ -312,7 +317,7 @@ class World:
 
     def environment(self):
         hurry = {"HURRY": "1"} if self.hurry else {}
-        return {**environment(self.dir, **self.sanitizer), **hurry}
+        return {**environment(self.dir, **self.sanitizer), **hurry, **self.more}
 
     # --- holders -----------------------------------------------------------
 
@@ -628,9 +633,28 @@ def group_of(item):
     return mark and mark.args[0]
 
 
+def needless(items):
+    """Yields what shows a thread sanitizer nothing.  Commands other than serve
+    and uninstall have one thread.  Rows that differ in values only run the same
+    code in the same threads, so every fourth is enough."""
+    seen = collections.Counter()
+    for item in items:
+        if item.path.stem in ("test_commands", "test_kubeconfig",
+                              "test_refused") and "serve" not in item.name:
+            yield item
+        elif item.get_closest_marker("values"):
+            if seen[item.function] % 4:
+                yield item
+            seen[item.function] += 1
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """Deals the tests out to the processes, and the long ones evenly."""
+    if HOLDER_FAST.exists() and b"__tsan_init" in HOLDER_FAST.read_bytes():
+        left_out = list(needless(items))
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [i for i in items if i not in left_out]
     for n, item in enumerate(sorted(items, key=is_short)):
         item.add_marker(pytest.mark.xdist_group(str(n % PROCESSES)))
 
@@ -664,6 +688,7 @@ def all_at_once(request, tmp_path_factory):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "long: is started before the others")
+    config.addinivalue_line("markers", "values: its rows differ in values only")
     config.addinivalue_line("markers", "hurry: for others, too, the holder "
                             "waits only tenths of a second")
     # Fixtures end what they started only if these signals raise an exception.

@@ -44,13 +44,15 @@ peer_close(struct peer *p)
 
 static int
 open_tls(struct peer *p, uint16_t port, int version, const char *ciphers,
-	 SSL_SESSION *session)
+	 const char *signatures, SSL_SESSION *session)
 {
 	SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
 	int ok;
 
 	*p = (struct peer){.fd = tcp_open(port)};
 	SSL_CTX_set_cipher_list(ctx, ciphers);
+	if (signatures != NULL)
+		SSL_CTX_set1_sigalgs_list(ctx, signatures);
 	SSL_CTX_set_min_proto_version(ctx, version);
 	SSL_CTX_set_max_proto_version(ctx, version);
 	p->ssl = SSL_new(ctx);
@@ -84,13 +86,14 @@ peer_resume_tls(struct peer *p, uint16_t port, int version,
 		SSL_SESSION *session)
 {
 	/* OpenSSL itself would not offer the old versions. */
-	return open_tls(p, port, version, "DEFAULT@SECLEVEL=0", session);
+	return open_tls(p, port, version, "DEFAULT@SECLEVEL=0", NULL, session);
 }
 
 int
-peer_open_ciphers(struct peer *p, uint16_t port, const char *ciphers)
+peer_open_ciphers(struct peer *p, uint16_t port, const char *ciphers,
+		  const char *signatures)
 {
-	return open_tls(p, port, TLS1_2_VERSION, ciphers, NULL);
+	return open_tls(p, port, TLS1_2_VERSION, ciphers, signatures, NULL);
 }
 
 int

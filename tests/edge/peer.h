@@ -33,8 +33,10 @@ SSL_SESSION *peer_session(const struct peer *p);
 /* Offers the session of an earlier connection. */
 int peer_resume_tls(struct peer *p, uint16_t port, int version,
 		    SSL_SESSION *session);
-/* The same with these ciphers of TLS 1.2 alone, by OpenSSL's names. */
-int peer_open_ciphers(struct peer *p, uint16_t port, const char *ciphers);
+/* The same with these ciphers and signatures of TLS 1.2 alone, by OpenSSL's
+ * names; NULL are its default signatures. */
+int peer_open_ciphers(struct peer *p, uint16_t port, const char *ciphers,
+		      const char *signatures);
 void peer_close(struct peer *p);
 
 int peer_send(struct peer *p, const char *bytes, size_t n);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #define PLACES (1u << 16)
+#define CALLERS 8192u
 #define GONE ((void *)1)	/* a place that was in use */
 
 const char *const refuse_names[REFUSE_KINDS] = {"memory", "files", "threads"};
@@ -64,14 +65,76 @@ refuse_kept(void)
 	return n;
 }
 
-static bool
-refused(enum refuse kind, int why)
+/* --- at each place -------------------------------------------------------- */
+
+static struct refuse_places places;	/* parts 0: not begun */
+static pthread_t beginner;
+static struct {
+	uintptr_t at;
+	unsigned calls;
+} called[CALLERS];
+static unsigned failed;
+
+void
+refuse_places(const struct refuse_places *p)
 {
-	if (!plan.on || plan.kind != kind || plan.left == 0 || --plan.left > 0)
+	beginner = pthread_self();
+	places = *p;
+}
+
+unsigned
+refuse_places_failed(void)
+{
+	unsigned n;
+
+	pthread_mutex_lock(&lock);
+	n = failed;
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
+/* Counts a call from `at`, and returns how many there were. */
+static unsigned
+count_call(uintptr_t at)
+{
+	size_t i = at % CALLERS;
+
+	while (called[i].at != at && called[i].at != 0)
+		i = (i + 1) % CALLERS;
+	called[i].at = at;
+	return ++called[i].calls;
+}
+
+static bool
+refused_at_place(enum refuse kind, const void *from)
+{
+	/* The program may be at another address each time. */
+	uintptr_t at = (uintptr_t)from - (uintptr_t)refuse_places;
+	bool yes;
+
+	if (places.parts == 0 || places.kind != kind ||
+	    (at * UINT64_C(0x9e3779b97f4a7c15) >> 32) % places.parts !=
+		    places.part ||
+	    (pthread_equal(beginner, pthread_self()) == 0) != places.others)
 		return false;
-	plan.done = true;
-	errno = why;
-	return true;
+	pthread_mutex_lock(&lock);
+	yes = count_call(at) == places.nth;
+	failed += yes;
+	pthread_mutex_unlock(&lock);
+	return yes;
+}
+
+static bool
+refused(enum refuse kind, int why, const void *from)
+{
+	bool yes = refused_at_place(kind, from);
+
+	if (!yes && plan.on && plan.kind == kind && plan.left > 0 &&
+	    --plan.left == 0)
+		yes = plan.done = true;
+	if (yes)
+		errno = why;
+	return yes;
 }
 
 /* Returns the place of p, or the first one that is free for it. */
@@ -118,6 +181,8 @@ keep(void *p)
 	return p;
 }
 
+#define HERE __builtin_return_address(0)
+
 /* --- in the place of libc's functions ---------------------------------------- */
 
 /* One that fails with `failed` and errno `why`. */
@@ -125,7 +190,7 @@ keep(void *p)
 	ret refused_##name params;                                              \
 	ret refused_##name params                                               \
 	{                                                                      \
-		return refused(kind, why) ? (failed) : name args;     \
+		return refused(kind, why, HERE) ? (failed) : name args;     \
 	}
 #define FILES(ret, name, params, args, failed, why)                            \
 	INSTEAD(ret, name, params, args, REFUSE_FILES, failed, why)
@@ -134,7 +199,7 @@ keep(void *p)
 	void *refused_##name params;                                            \
 	void *refused_##name params                                             \
 	{                                                                      \
-		return refused(REFUSE_MEMORY, ENOMEM)                          \
+		return refused(REFUSE_MEMORY, ENOMEM, HERE)                          \
 			       ? NULL                                          \
 			       : keep(name args);                     \
 	}
@@ -148,7 +213,7 @@ void *refused_realloc(void *p, size_t n);
 void *
 refused_realloc(void *p, size_t n)
 {
-	if (refused(REFUSE_MEMORY, ENOMEM))
+	if (refused(REFUSE_MEMORY, ENOMEM, HERE))
 		return NULL;
 	drop(p);
 	return keep(realloc(p, n));
@@ -168,11 +233,11 @@ int refused_asprintf_chk(char **out, int flag, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 static int
-print(char **out, const char *fmt, va_list ap)
+print(char **out, const char *fmt, va_list ap, const void *from)
 {
 	int n;
 
-	if (refused(REFUSE_MEMORY, ENOMEM))
+	if (refused(REFUSE_MEMORY, ENOMEM, from))
 		return -1;
 	n = vasprintf(out, fmt, ap);
 	if (n >= 0)
@@ -187,7 +252,7 @@ refused_asprintf(char **out, const char *fmt, ...)
 	int n;
 
 	va_start(ap, fmt);
-	n = print(out, fmt, ap);
+	n = print(out, fmt, ap, HERE);
 	va_end(ap);
 	return n;
 }
@@ -200,7 +265,7 @@ refused_asprintf_chk(char **out, int flag, const char *fmt, ...)
 
 	(void)flag;
 	va_start(ap, fmt);
-	n = print(out, fmt, ap);
+	n = print(out, fmt, ap, HERE);
 	va_end(ap);
 	return n;
 }
@@ -209,7 +274,7 @@ int refused_open(const char *path, int flags, mode_t mode);
 int
 refused_open(const char *path, int flags, mode_t mode)
 {
-	return refused(REFUSE_FILES, EMFILE) ? -1
+	return refused(REFUSE_FILES, EMFILE, HERE) ? -1
 					     : open(path, flags, mode);
 }
 
@@ -217,7 +282,7 @@ int refused_openat(int dir, const char *path, int flags, mode_t mode);
 int
 refused_openat(int dir, const char *path, int flags, mode_t mode)
 {
-	return refused(REFUSE_FILES, EMFILE)
+	return refused(REFUSE_FILES, EMFILE, HERE)
 		       ? -1
 		       : openat(dir, path, flags, mode);
 }

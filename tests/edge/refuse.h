@@ -27,6 +27,22 @@ void refuse_begin(enum refuse kind, unsigned nth);
 /* Ends.  Returns whether there was such a call, which has failed. */
 bool refuse_end(void);
 
+/*
+ * The same for a process whose threads call in no certain order.  Of each place
+ * in our code that calls, the nth call fails, and those before and after it do
+ * not.  Only the places of one part of `parts` are meant, the same ones in each
+ * process; so few fail at a time, and together the parts are all.
+ */
+struct refuse_places {
+	enum refuse kind;
+	unsigned nth, part, parts;
+	bool others;	/* the calls of all threads but this one; else its own */
+};
+/* Begins, and never ends. */
+void refuse_places(const struct refuse_places *p);
+/* How many calls have failed so far. */
+unsigned refuse_places_failed(void);
+
 /* How many blocks of memory that were allocated between begin and end have not
  * been freed. */
 size_t refuse_kept(void);

@@ -25,7 +25,7 @@ HOLDER = pathlib.Path(
     os.environ.get("HOLDER") or REPO / "build/karpenter-node-holder").resolve()
 HEAD = "apiVersion: karpenter-node-holder.io/v1\nkind: HolderConfig\n"
 NAME = "karpenter-node-holder: "
-COMMANDS = ("serve", "check", "certs", "uninstall", "version")
+COMMANDS = ("serve", "check", "certs", "uninstall", "simulate", "record", "version")
 
 
 class Done:

@@ -20,6 +20,7 @@ def settle(w, names, holder):
     assert answers(holder)
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("date", [
     None, "", "soon", "Thu, 99 Foo 2026 99:99:99 GMT",
     "Thu Nov 21 2026", "9" * 1000])
@@ -46,6 +47,7 @@ def wrong_date(w, resource, verb, when, **options):
     w.api.fault(resource, verb, "head", headers={"Date": date}, **options)
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("when", WRONG)
 @pytest.mark.parametrize("first", ["nodes", "nodeclaims"])
 def test_the_first_date_is_wrong(w, when, first):
@@ -62,6 +64,7 @@ def test_the_first_date_is_wrong(w, when, first):
     settle(w, names, holder)
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("when", WRONG)
 @pytest.mark.parametrize("verb", ["watch", "patch"])
 def test_an_early_date_is_wrong(w, when, verb):
@@ -73,6 +76,7 @@ def test_an_early_date_is_wrong(w, when, verb):
     settle(w, names, holder)
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("when", WRONG)
 def test_a_wrong_date_in_a_hold(w, when):
     names = w.machines(3)
@@ -85,6 +89,7 @@ def test_a_wrong_date_in_a_hold(w, when):
     settle(w, names, holder)
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("when", WRONG)
 def test_half_the_dates_are_wrong(w, when):
     """This is what one wrong API server of two does."""

@@ -10,7 +10,8 @@ import pytest
 
 import raw_client
 from cgroup import Cgroup
-from conftest import POOL, REGISTERED, REPO, sanitized  # noqa: F401
+from conftest import (PATIENCE, POOL, REGISTERED, REPO, WATCHED,
+                      sanitized)  # noqa: F401
 from test_daemon_isolation import (reviews, slow_bodies,
                                    through_a_shell)
 from test_daemon_slow import PRODUCT, flood
@@ -117,6 +118,7 @@ def big_reviews(holder, n):
             holder.review(annotations={**note, **many})
 
 
+@pytest.mark.long
 @pytest.mark.skipif("sanitized()")
 @pytest.mark.parametrize("mib,machines", [
     (int(LIMIT), 135000),
@@ -126,7 +128,10 @@ def test_peak_and_rest(w, mib, machines):
     served, and what the flood took is given back."""
     crowd(w, machines)
     with limited(w, mib) as group:
-        holder = w.start("serve", memory_limit=f"{mib}Mi")
+        holder = w.start("serve", memory_limit=f"{mib}Mi", watching=False)
+        # The scripted API server is slow to write so much.
+        w.wait(lambda: all(holder.lines("watching", resource=r)
+                           for r in WATCHED), "watching", 5 * PATIENCE)
         assert holder.lines("serving")[0]["machinesMax"] >= machines
         reviews(holder)
         before = anonymous(holder)

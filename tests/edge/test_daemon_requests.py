@@ -793,6 +793,7 @@ def total(wants):
     return collections.Counter(c for want in wants for c in want.counts)
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("row", [r.param() for r in ROWS.values()])
 def test_request(webhook, row):
     sent = row.sent() if callable(row.sent) else row.sent
@@ -849,6 +850,7 @@ WIRES = {
 }
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("wire", WIRES.values(), ids=WIRES)
 def test_no_request(webhook, wire):
     """The connection is closed without an answer, at its deadline at the

@@ -219,6 +219,7 @@ RUBBISH = {
 SPARE = list(RUBBISH)[list(RUBBISH).index("no certificate"):]
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("name", RUBBISH)
 def test_rubbish_in_the_secret(w, name):
     """The pair is minted anew, and the CA only where it has to be."""

@@ -102,8 +102,10 @@ SERVERS = {
 }
 
 
-@pytest.mark.hurry
-@pytest.mark.parametrize("name", SERVERS)
+@pytest.mark.values
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=pytest.mark.hurry)
+    if name in ("no TLS", "no word") else name for name in SERVERS])
 def test_a_server_not_to_be_trusted(w, name):
     """No request is sent to it."""
     make, words = SERVERS[name]
@@ -122,6 +124,7 @@ def test_a_server_not_to_be_trusted(w, name):
     check_recovered(w, names, holder)
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("kind, words", [
     ("other", "not from the CA we trust"), ("none", "certificate-authority"),
     ("empty", "certificate-authority"), ("garbage", "certificate-authority"),

@@ -81,6 +81,7 @@ def unbroken(w, holder, resource, before):
 
 
 @BOTH
+@pytest.mark.values
 @pytest.mark.parametrize("name", OBJECTS)
 def test_an_object_of_no_use(w, name, resource):
     """It alone is left out, of a list and of a watch."""
@@ -144,6 +145,7 @@ LINES = {
 }
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("name", LINES)
 def test_a_line_of_no_use(w, name):
     """The watch goes on with the next line."""
@@ -224,6 +226,7 @@ def restarts(holder):
                if k.startswith(RESTARTS))
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("name", WATCHES)
 def test_a_watch_of_no_use(w, name):
     """It is opened again, after a pause, where it was."""

@@ -36,7 +36,19 @@ COMMANDS = {
     "certs": ("certs", "--out", "new"),
     "inspect": ("certs", "--inspect", "--cert", "out/tls.crt", "--key", "out/tls.key"),
     "serve": SERVE,
+    "simulate": ("simulate", "--config", "config.yaml", "--scope=cluster,node", "log.json"),
 }
+LOG = """{"record":"karpenter-node-holder.io/record/v1"}
+{"at":"2026-03-02T10:00:00Z","what":"created","claim":"web-a","pool":"web","maker":"provisioner"}
+{"at":"2026-03-02T10:00:01Z","what":"launched","claim":"web-a"}
+{"at":"2026-03-02T10:00:02Z","what":"registered","claim":"web-a","node":"n1"}
+{"at":"2026-03-02T10:01:00Z","what":"ready","claim":"web-a"}
+{"at":"2026-03-02T10:01:01Z","what":"deleting","node":"n2"}
+{"at":"2026-03-02T10:01:10Z","what":"created","claim":"web-b","pool":"web","maker":"provisioner"}
+{"at":"2026-03-02T10:01:12Z","what":"launched","claim":"web-b"}
+{"at":"2026-03-02T10:02:00Z","what":"decided","nodes":[{"node":"n1"},{"node":"n3"}]}
+{"at":"2026-03-02T11:02:00Z","what":"gone","claim":"web-a"}
+"""
 
 
 def wait_until_it_serves(args, p, log):
@@ -68,6 +80,7 @@ def prepare(home):
     home.mkdir(parents=True)
     (home / "config.yaml").write_text(CONFIG)
     (home / "kubeconfig").write_text(KUBECONFIG)
+    (home / "log.json").write_text(LOG)
     code, _, err = run(home, ("certs", "--out", "out"))
     assert code == 0, err
 

@@ -88,21 +88,26 @@ START_TEST(pair_refused)
 }
 END_TEST
 
-/* TLS 1.2: no CBC, and no exchange of keys without forward secrecy. */
+/* TLS 1.2: no CBC, no SHA-1, and no exchange of keys without forward secrecy. */
 static const struct {
 	const char *names;
 	bool rsa, accepted;
+	const char *signatures;
 } ciphers[] = {
-	{"ECDHE-ECDSA-AES128-GCM-SHA256", false, true},
-	{"ECDHE-ECDSA-AES256-GCM-SHA384", false, true},
-	{"ECDHE-ECDSA-CHACHA20-POLY1305", false, true},
-	{"ECDHE-ECDSA-AES128-SHA:@SECLEVEL=0", false, false},
-	{"ECDHE-ECDSA-AES256-SHA384:@SECLEVEL=0", false, false},
-	{"ECDHE-RSA-AES128-GCM-SHA256", true, true},
-	{"ECDHE-RSA-AES256-SHA:@SECLEVEL=0", true, false},
-	{"AES128-GCM-SHA256:@SECLEVEL=0", true, false},
-	{"AES256-SHA:@SECLEVEL=0", true, false},
-	{"DHE-RSA-AES128-GCM-SHA256:@SECLEVEL=0", true, false},
+	{"ECDHE-ECDSA-AES128-GCM-SHA256", false, true, NULL},
+	{"ECDHE-ECDSA-AES256-GCM-SHA384", false, true, NULL},
+	{"ECDHE-ECDSA-CHACHA20-POLY1305", false, true, NULL},
+	{"ECDHE-ECDSA-AES128-SHA:@SECLEVEL=0", false, false, NULL},
+	{"ECDHE-ECDSA-AES256-SHA384:@SECLEVEL=0", false, false, NULL},
+	{"ECDHE-RSA-AES128-GCM-SHA256", true, true, NULL},
+	{"ECDHE-RSA-AES256-SHA:@SECLEVEL=0", true, false, NULL},
+	{"AES128-GCM-SHA256:@SECLEVEL=0", true, false, NULL},
+	{"AES256-SHA:@SECLEVEL=0", true, false, NULL},
+	{"DHE-RSA-AES128-GCM-SHA256:@SECLEVEL=0", true, false, NULL},
+	{"ECDHE-RSA-AES128-GCM-SHA256", true, true, "RSA+SHA256"},
+	{"ECDHE-RSA-AES128-GCM-SHA256:@SECLEVEL=0", true, false, "RSA+SHA1"},
+	{"ECDHE-ECDSA-AES128-GCM-SHA256:@SECLEVEL=0", false, false,
+	 "ECDSA+SHA1"},
 };
 
 START_TEST(cipher)
@@ -119,7 +124,8 @@ START_TEST(cipher)
 		pems_mint(&pair, 1);
 	ck_assert_int_eq(rotate(rig.server, &pair, &e), 0);
 	ERR_clear_error();
-	rc = peer_open_ciphers(&p, rig.port, ciphers[_i].names);
+	rc = peer_open_ciphers(&p, rig.port, ciphers[_i].names,
+			       ciphers[_i].signatures);
 	ck_assert_msg((rc == 0) == ciphers[_i].accepted, "%s",
 		      ciphers[_i].names);
 	if (rc != 0) {

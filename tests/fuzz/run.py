@@ -21,11 +21,12 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 # Bytes of an input: what the decoder needs to see all it knows of.
 LONG = {"fuzz_controller": 600, "fuzz_pems": 1024, "fuzz_stamps": 64, "fuzz_urls": 400,
         "fuzz_metrics": 400, "fuzz_admission": 6000, "fuzz_json": 1500, "fuzz_list": 1500,
-        "fuzz_head": 1500}
+        "fuzz_head": 1500, "fuzz_whole": 3000}
 # Golden files are inputs as servers send them.
 GOLDEN = {"fuzz_admission": ["admission", "admission-custom"], "fuzz_objects": ["nodes", "nodeclaims", "status"],
           "fuzz_list": ["lists"], "fuzz_lease": ["leases"], "fuzz_events": ["events"], "fuzz_nodepools": ["nodepools"],
-          "fuzz_kubeconfig": ["kubeconfigs"], "fuzz_yaml": ["kubeconfigs"]}
+          "fuzz_kubeconfig": ["kubeconfigs"], "fuzz_yaml": ["kubeconfigs"], "fuzz_karpenter": ["karpenter"],
+          "fuzz_whole": ["admission", "nodes", "nodeclaims", "nodepools", "events"]}
 
 
 def corpus(target):

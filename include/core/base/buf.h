@@ -26,6 +26,9 @@ void buf_add(struct buf *b, const char *bytes, size_t n);
 void buf_puts(struct buf *b, const char *s);
 void buf_printf(struct buf *b, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Appends n bytes that the caller writes to the place that is returned; NULL if
+ * they do not fit. */
+char *buf_more(struct buf *b, size_t n);
 
 /* Appends s as a JSON string, quotes included (RFC 8259 §7).  Bytes that are
  * not UTF-8 come out as U+FFFD, so the result is always valid JSON. */

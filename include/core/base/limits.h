@@ -27,6 +27,7 @@
 /* Names, NULs included. */
 #define NAME_BYTES 254		/* DNS-1123 subdomain: 253 */
 #define NODEPOOL_BYTES 64	/* a label value: 63 */
+#define REASON_BYTES 257	/* of a NodePool's annotation "reason": 256 */
 #define UID_BYTES 40		/* a UUID: 36 */
 #define RV_BYTES 32		/* resourceVersion: 64 bits in decimal, with
 				   room to spare */
@@ -103,10 +104,10 @@
 					   are parsed at once */
 #define REVIEWS_BIG_MAX 1	/* so one of two threads stays free */
 #define REVIEW_UID_BYTES 129	/* a UUID has 36; longer ones are refused */
-#define JSON_DEPTH_MAX 64	/* cJSON recurses; real objects need less than
-				   20 */
-#define JSON_VALUES_MAX 100000	/* a body of 7 MiB of `"",` would cost cJSON
-				   269 MB */
+#define JSON_DEPTH_MAX 64	/* the reader recurses; real objects need less
+				   than 20 */
+#define JSON_VALUES_MAX 100000	/* a body of 7 MiB of `"",` would cost a
+				   tree of 78 MB */
 #define JSON_KEPT_VALUES_MAX 10000	/* of those that we look at; real ones
 					   have a hundred */
 #define JSON_KEPT_BYTES_MAX (512u << 10)	/* the same, as text; Kubernetes allows
@@ -155,7 +156,15 @@
 				   not retry when we close first */
 #define HEALTH_CONNECTIONS_MAX 64	/* of the metrics address */
 #define HEALTH_IDLE_MS 10000	/* the same for them: a scraper dials again */
-#define METRICS_PAGES_MAX 2	/* at once; 2 MiB each at most */
+#define METRICS_PAGES_MAX 2	/* at once; 1.5 MiB each at most */
+#define STATUS_PAGE_BYTES (384u << 10)	/* one answer of /status; a cluster with
+					   dozens of NodePools takes 30 KiB,
+					   and a full history 170 */
+#define STATUS_BYTES_MAX (768u << 10)	/* of those that are not yet sent … */
+#define STATUS_REPLIES_MAX 16	/* … and their number: the other places of the
+				   metrics address stay for probes */
+#define STATUS_FIGURES_MS 1000	/* how often the machines are counted anew, if
+				   somebody asks */
 #define DRAIN_QUIET_MS 10000	/* from SIGTERM, or the last connection, to the
 				   end: a Service lets go of a pod a few seconds
 				   after its kubelet has told it to stop */
@@ -228,6 +237,14 @@
 					   table, or a watch, has left out */
 #define NOTE_WHY_BYTES 200	/* the reason of a refusal, cut */
 #define NOTES_MAX 1024		/* reported and not yet fetched */
+#define JOURNAL_NAME_BYTES 128	/* of a machine; Karpenter's names have 63 */
+#define JOURNAL_TURNS 1024	/* of scopes, for /status; a busy day has a
+				   hundred */
+#define JOURNAL_WRITES 4096	/* answers to writes, for
+				   /status/machines/NAME */
+#define JOURNAL_MS 86400000	/* older turns are not shown */
+#define STATUS_SLICE 256	/* objects that a report looks at before it
+				   gives the lock away */
 /* The webhook's hint: docs/rules.md#admission. */
 #define HINT_WAIT_MS 5000	/* a release waits this long after the webhook
 				   has admitted a creation */
@@ -254,6 +271,15 @@
 				   with the newer version, but at first no
 				   longer than this */
 
+/* `check --cluster`. */
+#define FINDINGS_MAX 100	/* kept and printed; the rest is counted */
+#define DOCTOR_MS 60000		/* for all calls, --wait not included */
+#define DOCTOR_AGAIN_MS 1000	/* from one dry run to the next */
+#define DOCTOR_WEBHOOKS_MAX 4	/* registered at once; one is usual */
+#define DOCTOR_NODEPOOLS_MAX 256	/* looked up for the holder's pods */
+#define DOCTOR_TRIED_MAX 8	/* NodePools that a dry run tries */
+#define DOCTOR_PODS_MAX 16	/* of the holder; two are usual */
+
 /* A credential plugin of a kubeconfig. */
 #define EXEC_ARGS_MAX 128
 #define EXEC_ENV_MAX 128
@@ -267,6 +293,32 @@
 				   (CALL_MS) */
 #define EXEC_PAUSE_MS 1000	/* the least time between two runs that bring
 				   nothing new */
+
+/* The command simulate. */
+#define SIMULATE_FILES_MAX 64	/* that are merged; rotated files and replicas,
+				   each with a buffer */
+#define SIMULATE_SETTINGS_MAX 32	/* that are compared, each with a
+					   controller */
+#define SIMULATE_MACHINES_MAX 65536	/* that exist at the same time */
+#define SIMULATE_FACTS_MAX 65536	/* read, and waiting for earlier ones */
+#define SIMULATE_DISORDER_MS 60000	/* how late a line may stand in its
+					   file: replicas and log shippers write
+					   by turns */
+#define SIMULATE_JUMP_MS 86400000	/* a line that is this far ahead of the
+					   one before has to be confirmed by the
+					   next one */
+#define SIMULATE_MESSAGES_MAX 256	/* counted one by one; Karpenter has
+					   about a hundred */
+#define SIMULATE_MESSAGE_BYTES 80	/* of each that is counted */
+#define SIMULATE_TURNS_MAX 4096	/* of each setting that are listed, of a month
+				   with a hold every ten minutes */
+#define SIMULATE_STEPS_MAX 1024	/* of the line in a picture; it is 900
+				   pixels wide */
+#define SIMULATE_MARKS_MAX 8192	/* decisions that a picture shows */
+#define SIMULATE_RETHINK_MS 325000	/* from the end of a hold until Karpenter
+					   decides again, at most: 5 min
+					   until it looks, 10 s of its poll, 15 s
+					   of validation */
 
 /* Memory. */
 #define MEMORY_MIN ((int64_t)64 << 20)	/* of a limit: below this there would

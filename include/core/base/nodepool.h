@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "core/base/limits.h"
+#include "core/base/object.h"
 #include "core/base/stamp.h"
 
 /*
@@ -26,6 +27,8 @@ enum nodepool_key {
 };
 
 #define NODEPOOL_BAD_BYTES 64	/* of a bad value: enough to recognize it */
+
+#define NODEPOOL_REASON_KEY OWN_PREFIX "reason"
 
 #define NODEPOOL_BEHIND (-1)	/* as a generation: the spec is older than the
 				   metadata */
@@ -55,6 +58,10 @@ struct nodepool {
 	 * character, or "(empty)" if it is empty.  "" if the annotation is good
 	 * or missing. */
 	char bad[NODEPOOL_KEY_COUNT][NODEPOOL_BAD_BYTES];
+
+	/* What a person has written under NODEPOOL_REASON_KEY; "": nothing.  It
+	 * is shown and never interpreted. */
+	char reason[REASON_BYTES];
 };
 
 /* Makes *p a NodePool without name and annotations. */
@@ -66,6 +73,11 @@ void nodepool_init(struct nodepool *p);
  * Durations have the same syntax and bounds as in the configuration
  * (duration_parse). */
 void nodepool_set(struct nodepool *p, enum nodepool_key k, const char *value);
+
+/* Sets the reason from the annotation's value, which is UTF-8, or NULL if it is
+ * missing.  It is cut at a whole character, and control characters become
+ * blanks. */
+void nodepool_set_reason(struct nodepool *p, const char *value);
 
 /* If only the metadata of *p is known, takes its spec from `known`, an earlier
  * sight of it.  If that is NULL, or of another NodePool that had the same name,

@@ -22,7 +22,7 @@ struct now {
 
 /* Parses RFC 3339 with any offset and any fraction, which is cut to
  * milliseconds.  *ms is the time since 1970.  Returns -1, with *ms untouched,
- * if s is not in that form. */
+ * if s is not in that form, or its year in UTC is not 0 to 9999. */
 int stamp_parse(const char *s, int64_t *ms);
 
 /* Writes RFC 3339 in UTC in whole seconds (the fraction is cut), as metav1.Time

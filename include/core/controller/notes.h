@@ -84,6 +84,7 @@ struct note {
 			char uid[UID_BYTES];
 			int64_t until_ms;	/* its hold-until, server
 						   time */
+			char reason[REASON_BYTES];	/* "": none */
 		} manual;
 		struct {
 			char uid[UID_BYTES];

@@ -178,6 +178,13 @@ bool lease_leads(const struct lease *l, int64_t boot_ms);
  * enabled. */
 int64_t lease_fence_ms(const struct lease *l);
 
+/* Returns who holds the Lease as far as the last answer showed, and in
+ * *since_us since when (microseconds since 1970; STAMP_NONE: unknown).  "":
+ * nobody, or the holder's time is over.  It belongs to *l and is valid until
+ * the next call. */
+const char *lease_holder(const struct lease *l, int64_t boot_ms,
+			 int64_t *since_us);
+
 /* Returns the state that was read when we came to lead, or set since.  "":
  * there is none.  NULL: it is not known.  It belongs to *l and is valid until
  * the next call. */

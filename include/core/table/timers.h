@@ -82,7 +82,7 @@ struct scope {
 				   again */
 
 	/* What has been reported of it.  The controller keeps these, and the
-	 * table sets `moved`, `latency_open` and `since_boot_ms`. */
+	 * table sets `moved`, `latency_open`, `since_boot_ms` and `turned_ms`. */
 	bool moved;		/* its quiet time may have moved since the last
 				   report */
 	bool untold;		/* it is held, but no report has said until
@@ -93,6 +93,8 @@ struct scope {
 	int64_t since_boot_ms;	/* boot time since when it is held */
 	int64_t told_boot_ms;	/* boot time of the last report */
 	struct quiet told;	/* what the last report said */
+	int64_t turned_ms;	/* server time of its last turn, for /status;
+				   STAMP_NONE: it has not turned yet */
 };
 
 struct timers {

@@ -31,6 +31,7 @@ struct server_request {
 	const char *path;
 	const char *query;	/* not decoded; "" if there is none */
 	const char *content_type;	/* NULL if there is none */
+	const char *accept;	/* NULL if there is none */
 	const char *body;	/* not NUL-terminated; NULL if 0 */
 	size_t body_bytes;
 };

@@ -8,11 +8,12 @@
 #include "core/base/err.h"
 
 /*
- * Reading JSON (RFC 8259) by cJSON.  Before cJSON sees the bytes, a pass over
- * them bounds depth and number of values and refuses what cJSON would let
- * through: bytes that are no UTF-8, \u0000, lone surrogates, control bytes, a
- * BOM, and anything after the document.  The same pass leaves out what the
- * caller does not want: most of a Node is neither copied nor parsed.
+ * Reading JSON (RFC 8259).  A pass over the bytes bounds depth and number of
+ * values and checks the grammar.  It refuses bytes that are no UTF-8, \u0000,
+ * lone surrogates, control bytes, a BOM, and anything after the document.  The
+ * same pass leaves out what the caller does not want: most of a Node is not
+ * copied.  A tree is built of what is left.  Its strings lie in that copy, and
+ * cJSON reads those that have escapes.
  *
  * An error is ERR_INPUT ("not JSON: … at byte N"), ERR_LIMIT if the text is
  * beyond the bounds, or ERR_SYSTEM.  Keys compare case-sensitively; of
@@ -20,7 +21,7 @@
  * call them.
  */
 
-/* One value.  The root owns all values below it, in one block of memory. */
+/* One value.  The root owns all values below it. */
 struct json;
 
 struct json_bounds {

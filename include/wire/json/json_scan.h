@@ -2,37 +2,28 @@
 #ifndef WIRE_JSON_JSON_SCAN_H
 #define WIRE_JSON_JSON_SCAN_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/base/err.h"
 #include "wire/json/json.h"
 
 /*
- * The pass over the bytes that json_parse and json_pick make before cJSON sees
- * them.  It checks the bounds, the bytes and the grammar, copies what is kept,
- * and counts it, so that cJSON's memory can be allocated at once.  Keeps no
+ * The pass over the bytes that json_parse and json_pick make before a tree is
+ * built.  It checks the bounds, the bytes and the grammar, copies what is kept,
+ * and counts it, so that the tree's memory can be allocated at once.  Keeps no
  * state; any thread.
  */
 struct json_tally {
-	size_t values, keys;
-	size_t text_bytes;	/* of keys, strings and numbers, as they stand
-				   in the text */
-	size_t bytes;		/* written to `out` */
+	size_t values;	/* kept */
+	size_t bytes;	/* written to `out` */
 };
 
-/* Returns 0 with *kept filled in, or -1: ERR_INPUT "not JSON: … at byte N", or
- * ERR_LIMIT if the text is beyond the bounds.  If `out` is NULL, everything is
- * kept and nothing is copied.  Else what `keep` names is written there.  It has
- * no more bytes than the text, and no more than bounds->kept_bytes_max. */
+/* Writes what `keep` names, or everything if it is NULL, to `out`.  It has no
+ * more bytes than the text, and no more than bounds->kept_bytes_max.  Returns 0
+ * with *kept filled in, or -1: ERR_INPUT "not JSON: … at byte N", or ERR_LIMIT
+ * if the text is beyond the bounds. */
 int json_scan(const char *bytes, size_t n, const struct json_bounds *bounds,
 	      const struct json_keep *keep, char *out, struct json_tally *kept,
 	      struct err *e);
-
-static inline bool
-json_is_space(char c)
-{
-	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
 
 #endif

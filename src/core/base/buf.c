@@ -16,16 +16,27 @@ buf_init(struct buf *b, char *storage, size_t cap)
 	storage[0] = '\0';
 }
 
+char *
+buf_more(struct buf *b, size_t n)
+{
+	char *more = b->data + b->len;
+
+	if (b->full || n >= b->cap - b->len) {
+		b->full = true;
+		return NULL;
+	}
+	b->len += n;
+	more[n] = '\0';
+	return more;
+}
+
 void
 buf_add(struct buf *b, const char *bytes, size_t n)
 {
-	if (b->full || n >= b->cap - b->len) {
-		b->full = true;
-		return;
-	}
-	memcpy(b->data + b->len, bytes, n);
-	b->len += n;
-	b->data[b->len] = '\0';
+	char *more = buf_more(b, n);
+
+	if (more != NULL)
+		memcpy(more, bytes, n);
 }
 
 void
@@ -71,26 +82,39 @@ json_escape(struct buf *b, unsigned char c)
 	}
 }
 
+/* The length of what begins s and stands for itself in a JSON string. */
+static size_t
+plain_len(const char *s)
+{
+	size_t n = 0;
+
+	while (s[n] >= 0x20 && s[n] < 0x7f && s[n] != '"' && s[n] != '\\')
+		n++;
+	return n;
+}
+
 void
 buf_json(struct buf *b, const char *s)
 {
-	size_t left = strlen(s);
+	const char *end = s + strlen(s);
+	size_t n;
 
 	buf_puts(b, "\"");
-	while (left > 0) {
-		unsigned char c = (unsigned char)*s;
-		size_t n = utf8_len(s, left);
-
-		if (n == 0) {
+	for (;; s += n) {
+		n = plain_len(s);
+		buf_add(b, s, n);
+		s += n;
+		if (s == end)
+			break;
+		n = utf8_len(s, (size_t)(end - s));
+		if (n > 1) {
+			buf_add(b, s, n);
+		} else if (n == 1) {
+			json_escape(b, (unsigned char)*s);
+		} else {
 			buf_puts(b, "\xef\xbf\xbd");
 			n = 1;
-		} else if (c < 0x20 || c == '"' || c == '\\' || c == 0x7f) {
-			json_escape(b, c);
-		} else {
-			buf_add(b, s, n);
 		}
-		s += n;
-		left -= n;
 	}
 	buf_puts(b, "\"");
 }

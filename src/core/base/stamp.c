@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define DAY_MS (86400 * (int64_t)1000)
+#define FIRST_MS INT64_C(-62167219200000)	/* 0000-01-01T00:00:00Z */
+#define LAST_MS INT64_C(253402300799999)	/* 9999-12-31T23:59:59.999Z */
 
 /* Returns the days since 1970-01-01 in the proleptic Gregorian calendar. */
 static int64_t
@@ -129,13 +131,28 @@ stamp_parse(const char *s, int64_t *ms)
 		return -1;
 	if (to_ms(y, mo, d, h, mi, sec, &t))
 		return -1;
-	*ms = t + frac - off;
+	/* An offset or a leap second may lead out of the years 0 to 9999 in
+	 * UTC, and nobody could write that moment again. */
+	t += frac - off;
+	if (t < FIRST_MS || t > LAST_MS)
+		return -1;
+	*ms = t;
 	return 0;
+}
+
+/* Writes v with n digits.  A stamp is written for each review, and printf would
+ * be a twentieth of its instructions. */
+static void
+digits_put(char *out, int n, unsigned v)
+{
+	for (; n > 0; v /= 10)
+		out[--n] = (char)('0' + v % 10);
 }
 
 void
 stamp_format(int64_t ms, char out[STAMP_BYTES])
 {
+	static const char form[] = "0000-00-00T00:00:00Z";
 	int64_t days = ms / DAY_MS, rest = ms % DAY_MS, y;
 	int m, d, s;
 
@@ -149,10 +166,13 @@ stamp_format(int64_t ms, char out[STAMP_BYTES])
 		y = y < 0 ? 0 : 9999;
 	}
 	s = (int)(rest / 1000);
-	(void)snprintf(out, STAMP_BYTES, "%04u-%02u-%02uT%02u:%02u:%02uZ",
-		       (unsigned)y % 10000, (unsigned)m % 100,
-		       (unsigned)d % 100, (unsigned)(s / 3600) % 100,
-		       (unsigned)(s / 60 % 60), (unsigned)(s % 60));
+	memcpy(out, form, sizeof(form));
+	digits_put(out, 4, (unsigned)y);
+	digits_put(out + 5, 2, (unsigned)m);
+	digits_put(out + 8, 2, (unsigned)d);
+	digits_put(out + 11, 2, (unsigned)s / 3600);
+	digits_put(out + 14, 2, (unsigned)s / 60 % 60);
+	digits_put(out + 17, 2, (unsigned)s % 60);
 }
 
 void

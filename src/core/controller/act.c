@@ -53,6 +53,17 @@ goal_of(const struct controller *s, uint32_t head, struct now now,
 							   : GOAL_LEAVE;
 }
 
+enum goal
+controller_goal(const struct controller *s, uint32_t head, struct now now,
+		const char **why)
+{
+	enum why reason;
+	enum goal goal = goal_of(s, head, now, &reason);
+
+	*why = reasons[reason];
+	return goal;
+}
+
 static const struct write *
 write_of(const struct controller *s, const struct entry *e)
 {

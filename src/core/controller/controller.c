@@ -182,6 +182,28 @@ count(struct controller *s, const struct action *a, enum controller_code code)
 		counter_add(s->counters, COUNTER_REPLACEMENTS);
 }
 
+/* Notes the answer to a write for /status. */
+static void
+keep_write(struct controller *s, const struct action *a,
+	   enum controller_code code, int64_t now_ms)
+{
+	static const enum written_how how[] = {
+		[CONTROLLER_OK] = WRITTEN_OK,
+		[CONTROLLER_CONFLICT] = WRITTEN_CONFLICT,
+		[CONTROLLER_INVALID] = WRITTEN_CONFLICT,
+		[CONTROLLER_REFUSED] = WRITTEN_REFUSED,
+		[CONTROLLER_GONE] = WRITTEN_GONE,
+		[CONTROLLER_BUSY] = WRITTEN_FAILED,
+		[CONTROLLER_FAILED] = WRITTEN_FAILED,
+	};
+
+	bool invalid = code == CONTROLLER_INVALID && a->act == ACT_HOLD;
+
+	if (act_writes(a->act) && !a->observed)
+		journal_write(&s->journal, now_ms, a->uid, a->act,
+			      invalid ? WRITTEN_REFUSED : how[code]);
+}
+
 /* Takes a write that was told and not made as if it had been made.  Returns what
  * has come of it. */
 static enum controller_code
@@ -222,6 +244,7 @@ controller_done(struct controller *s, const struct controller_outcome *o,
 		o = &told;
 	}
 	count(s, a, o->code);
+	keep_write(s, a, o->code, now.server_ms);
 	if (a->act == ACT_LIST_CLAIMS || a->act == ACT_LIST_NODEPOOLS) {
 		controller_fresh_done(s, a->kind, o, now);
 		return;

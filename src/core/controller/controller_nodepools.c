@@ -64,13 +64,18 @@ tell_nodepool(struct controller *s, const struct nodepool *old,
 		stamp_format(p->released_at_ms, stamp);
 		tell_bad(s, p, NODEPOOL_RELEASED_AT, stamp);
 	}
-	if ((p->hold_until_ms == old->hold_until_ms && !old->disabled) ||
+	if ((p->hold_until_ms == old->hold_until_ms && !old->disabled &&
+	     (p->reason[0] == '\0' || strcmp(p->reason, old->reason) == 0)) ||
 	    p->hold_until_ms <= now.server_ms ||
 	    nodepools_terms(&s->nodepools, p->name, now.server_ms).out)
 		return;
 	n = notes_put(&s->notes, NOTE_NODEPOOL_MANUAL, p->name);
 	memcpy(n->as.manual.uid, p->uid, sizeof(n->as.manual.uid));
 	n->as.manual.until_ms = p->hold_until_ms;
+	memcpy(n->as.manual.reason, p->reason, sizeof(p->reason));
+	journal_turn(&s->journal, now.server_ms, TURN_HELD, TURN_BY_HAND,
+		     p->name)
+		->until_ms = p->hold_until_ms;
 }
 
 void

@@ -47,7 +47,13 @@ void controller_fresh_done(struct controller *s, enum kind kind,
  * backoffs that end. */
 void controller_advance(struct controller *s, struct now now);
 
-/* act.c: each returns true if it found an action that may be done now. */
+/* Returns the name of the machine with this timer; NO_ID: "". */
+const char *controller_machine_name(const struct controller *s, uint32_t id);
+
+/* act.c: returns what ought to become of the machine, and why in one word. */
+enum goal controller_goal(const struct controller *s, uint32_t head,
+			  struct now now, const char **why);
+/* Each returns true if it found an action that may be done now. */
 bool controller_act_on(struct controller *s, uint32_t head, struct now now,
 		       struct action *out);
 bool controller_start_fresh(struct controller *s, struct now now,

@@ -4,6 +4,7 @@
 
 #include "core/base/pace.h"
 #include "core/controller/controller.h"
+#include "core/controller/journal.h"
 #include "core/table/machines.h"
 #include "core/table/nodepools.h"
 #include "core/table/timers.h"
@@ -56,6 +57,7 @@ struct controller {
 	struct replacements replacements;
 	struct writes writes;
 	struct notes notes;
+	struct journal journal;	/* for /status: nothing decides by it */
 
 	/* The clock: see steady.c. */
 	int64_t last_ms;	/* the server time that was last returned;

@@ -72,6 +72,20 @@ lease_leads(const struct lease *l, int64_t boot_ms)
 	return l->leading && boot_ms < end_ms(l);
 }
 
+const char *
+lease_holder(const struct lease *l, int64_t boot_ms, int64_t *since_us)
+{
+	const struct lease_record *r = &l->seen;
+	bool over = boot_ms >= l->seen_ms + (int64_t)r->duration_s * 1000;
+
+	*since_us = STAMP_NONE;
+	if (!r->present || r->holder[0] == '\0' ||
+	    (over && !lease_leads(l, boot_ms)))
+		return "";
+	*since_us = r->acquire_us;
+	return r->holder;
+}
+
 void
 lease_init(struct lease *l, const struct lease_config *c, uint64_t seed)
 {

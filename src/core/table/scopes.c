@@ -31,6 +31,7 @@ scope_make(struct timers *ts, uint32_t scope, const char *nodepool)
 		.max_ms = ts->cap.max_ms,
 		.released_ms = STAMP_NONE,
 		.opened_ms = NEVER_MS,
+		.turned_ms = STAMP_NONE,
 	};
 	ts->made = true;
 	(void)str_copy(ts->scopes[scope].name, NODEPOOL_BYTES, nodepool);
@@ -209,6 +210,8 @@ timers_shift(struct timers *ts, int64_t by_ms)
 		struct scope *s = &ts->scopes[i];
 
 		s->opened_ms += by_ms;
+		if (s->turned_ms != STAMP_NONE)
+			s->turned_ms += by_ms;
 		if (s->told.created_ms != STAMP_NONE)
 			s->told.created_ms += by_ms;
 		if (s->told.at_ms != STAMP_NONE)
@@ -297,6 +300,7 @@ scope_step(struct timers *ts, struct scope *s, struct now now)
 	if (held == s->held && (!window || s->told_window))
 		return false;
 	s->told_window = window;
+	s->turned_ms = now.server_ms;
 	s->held = s->latency_open = held;
 	if (held)
 		s->since_boot_ms = now.boot_ms;

@@ -185,11 +185,13 @@ take_end(struct server *s, struct MHD_Connection *con, struct request *r,
 {
 	const char *type = MHD_lookup_connection_value(con, MHD_HEADER_KIND,
 						       "Content-Type");
+	const char *accept = MHD_lookup_connection_value(con, MHD_HEADER_KIND,
+							 "Accept");
 	struct server_reply a = {0};
 	enum MHD_Result ok;
 
 	conn_expect(conn_of(con), CONN_HANDLER);
-	request_handle(r, &s->o, path, type, &a);
+	request_handle(r, &s->o, path, type, accept, &a);
 	if (r->refusal != 0)
 		ok = refuse_request(s, con, r, path);
 	else

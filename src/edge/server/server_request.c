@@ -62,13 +62,14 @@ request_piece(struct request *r, const char *bytes, size_t n)
 
 static void
 route_run(struct request *r, const struct server_options *o, const char *path,
-	  const char *content_type, struct server_reply *a)
+	  const char *content_type, const char *accept, struct server_reply *a)
 {
 	const struct server_request q = {
 		.method = r->route->method,
 		.path = path,
 		.query = r->query,
 		.content_type = content_type,
+		.accept = accept,
 		.body = r->body.bytes > 0 ? r->body.data : NULL,
 		.body_bytes = r->body.bytes,
 	};
@@ -83,7 +84,7 @@ route_run(struct request *r, const struct server_options *o, const char *path,
 
 void
 request_handle(struct request *r, const struct server_options *o,
-	       const char *path, const char *content_type,
+	       const char *path, const char *content_type, const char *accept,
 	       struct server_reply *a)
 {
 	bool big = o->big_bytes > 0 && r->body.bytes > o->big_bytes;
@@ -94,7 +95,7 @@ request_handle(struct request *r, const struct server_options *o,
 		r->refusal = 503;
 		return;
 	}
-	route_run(r, o, path, content_type, a);
+	route_run(r, o, path, content_type, accept, a);
 	if (big)
 		budget_big_give(r->budget);
 }

@@ -47,6 +47,6 @@ int request_piece(struct request *r, const char *bytes, size_t n);
  * refused.  It fills in *a or sets r->refusal. */
 void request_handle(struct request *r, const struct server_options *o,
 		    const char *path, const char *content_type,
-		    struct server_reply *a);
+		    const char *accept, struct server_reply *a);
 
 #endif

@@ -12,8 +12,8 @@
  * pair a connection gets and how long it is kept.
  */
 
-/* GnuTLS's NORMAL contains TLS 1.0 and 1.1, CBC, and the exchange of keys by
- * RSA, which keeps nothing secret once the key is known.  Of its groups X25519
+/* GnuTLS's NORMAL contains TLS 1.0 and 1.1, CBC, signatures with SHA-1, and the
+ * exchange of keys by RSA, which keeps nothing secret once the key is known.  Of its groups X25519
  * comes first because that is what Go's clients send a key share for: for any
  * other they would have to say hello once more.  Of its ciphers AES-128 comes
  * first because its suite hashes with SHA-256, for which there are
@@ -22,6 +22,7 @@
 	"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:"                          \
 	"-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:"                                     \
 	"-GROUP-ALL:+GROUP-X25519:+GROUP-ALL:"                                 \
+	"-SIGN-RSA-SHA1:-SIGN-ECDSA-SHA1:"                                     \
 	"-CIPHER-ALL:+AES-128-GCM:+AES-256-GCM:+CHACHA20-POLY1305:"            \
 	"%SERVER_PRECEDENCE"
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/limits.h"
+#include "wire/json/json_text.h"
 
 #define ITEM_ROOM (64u << 10) /* a larger buffer is not kept for the next item */
 
@@ -169,15 +170,19 @@ feed_lines(struct split *s, const char *p, const char *end, struct err *e)
 static const char *
 skip_string(struct split *s, const char *p, const char *end)
 {
-	for (; p < end; p++) {
+	while (p < end) {
 		if (s->escaped) {
 			s->escaped = false;
-		} else if (*p == '\\') {
-			s->escaped = true;
-		} else if (*p == '"') {
+			p++;
+			continue;
+		}
+		p = json_plain_end(p, end);
+		if (p < end && *p == '"') {
 			s->in_string = false;
 			return p + 1;
 		}
+		s->escaped = p < end && *p == '\\';
+		p += p < end;
 	}
 	return end;
 }

@@ -23,6 +23,10 @@ annotations_read(const struct json *meta, struct nodepool *p, struct err *e)
 			return -1;
 		nodepool_set(p, (enum nodepool_key)k, value);
 	}
+	value = NULL;
+	if (annotation_read(map, NODEPOOL_REASON_KEY, &value, e))
+		return -1;
+	nodepool_set_reason(p, value);
 	return 0;
 }
 
@@ -72,6 +76,7 @@ static const struct json_keep annotations_keep[] = {
 	{OWN_PREFIX "released-at", NULL},
 	{OWN_PREFIX "hold-duration", NULL},
 	{OWN_PREFIX "max-hold-duration", NULL},
+	{NODEPOOL_REASON_KEY, NULL},
 	{NULL, NULL}};
 static const struct json_keep metadata_keep[] = {
 	{"name", NULL},

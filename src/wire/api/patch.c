@@ -15,13 +15,14 @@
 static void
 pointer_token(struct buf *b, const char *key)
 {
-	for (; *key != '\0'; key++) {
-		if (*key == '~')
-			buf_add(b, "~0", 2);
-		else if (*key == '/')
-			buf_add(b, "~1", 2);
-		else
-			buf_add(b, key, 1);
+	for (;; key++) {
+		size_t plain = strcspn(key, "~/");
+
+		buf_add(b, key, plain);
+		key += plain;
+		if (*key == '\0')
+			break;
+		buf_puts(b, *key == '~' ? "~0" : "~1");
 	}
 }
 

@@ -3,12 +3,13 @@
 
 #include <assert.h>
 #include <cjson/cJSON.h>
-#include <stdalign.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/limits.h"
 #include "wire/json/json_scan.h"
+#include "wire/json/json_text.h"
 
 const struct json_bounds json_bounds_default = {
 	.depth_max = JSON_DEPTH_MAX,
@@ -33,136 +34,175 @@ const struct json_bounds json_bounds_small = {
 	.kept_bytes_max = JSON_SMALL_BYTES_MAX,
 };
 
-/*
- * Each document has one block of memory, and its root lies at the start of it.
- * The scan has counted what cJSON will ask for.  One allocation for each value
- * would be a third of the cost of a review.  cJSON's hooks get no context, so
- * each thread keeps the block that it is parsing into beside them.
- */
-struct arena {
-	size_t used, size;
-	bool full;
-	alignas(cJSON) char data[];
+enum type {
+	TYPE_NULL,
+	TYPE_FALSE,
+	TYPE_TRUE,
+	TYPE_NUMBER,
+	TYPE_STRING,
+	TYPE_ARRAY,
+	TYPE_OBJECT,
 };
 
-static _Thread_local struct arena *parsing;
+struct json {
+	const struct json *next;
+	const char *key; /* of a member */
+	union {
+		const struct json *child; /* of an array or object */
+		const char *string;
+		double number;
+	};
+	enum type type;
+};
 
-static size_t
-aligned(size_t n)
-{
-	return (n + alignof(cJSON) - 1) / alignof(cJSON) * alignof(cJSON);
-}
+/* What json_scan has kept, and the values in it.  Keys and strings stay where
+ * they are in the text, and a NUL takes the place of the closing quote. */
+struct tree {
+	char *text;
+	struct json values[]; /* the root is the first */
+};
 
-static void *
-arena_take(size_t n)
-{
-	struct arena *a = parsing;
-	char *p;
-
-	if (a == NULL || aligned(n) > a->size - a->used) {
-		if (a != NULL)
-			a->full = true;
-		return NULL;
-	}
-	p = a->data + a->used;
-	a->used += aligned(n);
-	return p;
-}
+/* What is left to build.  The text has passed json_scan and ends with a NUL. */
+struct build {
+	char *p, *end;
+	bool escapes; /* there is a backslash somewhere */
+	struct json *free;
+	struct err *e;
+};
 
 static void
-arena_keep(void *p)
+skip_space(struct build *b)
 {
-	(void)p;
+	while (json_is_space(*b->p))
+		b->p++;
 }
 
-__attribute__((constructor)) static void
-hooks_set(void)
-{
-	cJSON_Hooks hooks = {.malloc_fn = arena_take, .free_fn = arena_keep};
-
-	cJSON_InitHooks(&hooks);
-}
-
-/* The block has room for a node for each value, and for a copy of each key and
- * string with its NUL.  Newer versions of cJSON copy the digits of a number,
- * too. */
-static struct arena *
-arena_new(const struct json_tally *t)
-{
-	size_t size = t->values * aligned(sizeof(cJSON)) +
-		      (t->values + t->keys) * alignof(cJSON) + t->text_bytes;
-	struct arena *a = malloc(sizeof(*a) + size);
-
-	if (a != NULL)
-		*a = (struct arena){.size = size};
-	return a;
-}
-
-static struct arena *
-arena_of(struct json *root)
-{
-	return (struct arena *)((char *)root - offsetof(struct arena, data));
-}
-
-static struct json *
-to_json(cJSON *v)
-{
-	return (struct json *)v;
-}
-
-static const cJSON *
-to_cjson(const struct json *v)
-{
-	return (const cJSON *)v;
-}
-
+/* Called at the quote before `out`.  cJSON reads the escapes, and the string
+ * gets no longer by that. */
 static int
-parse_into(struct arena *a, const char *bytes, size_t n, struct err *e)
+build_escaped(struct build *b, char *out)
 {
-	const cJSON *root;
+	const char *after;
+	cJSON *v = cJSON_ParseWithLengthOpts(b->p, (size_t)(b->end - b->p),
+					     &after, 0);
 
-	parsing = a;
-	/* cJSON_GetErrorPtr is not used because its variable is shared by all
-	 * threads. */
-	root = cJSON_ParseWithLengthOpts(bytes, n, NULL, 0);
-	parsing = NULL;
-	if (root == NULL)
-		return err_set(e, ERR_SYSTEM,
-			       a->full ? "JSON outgrew its memory"
-				       : "cJSON refuses what is JSON");
-	assert((const char *)root == a->data);
+	if (v == NULL)
+		return err_set(b->e, ERR_SYSTEM,
+			       "cJSON refuses a string, or has no memory");
+	memcpy(out, v->valuestring, strlen(v->valuestring) + 1);
+	b->p += after - b->p;
+	cJSON_Delete(v);
 	return 0;
 }
 
-/* Parses the n bytes, of which *kept is counted. */
-static struct json *
-parse_counted(const char *bytes, size_t n, const struct json_tally *kept,
-	      struct err *e)
+/* Called at an opening quote. */
+static int
+build_string(struct build *b, const char **out)
 {
-	struct arena *a = arena_new(kept);
+	char *from = b->p + 1;
+	char *quote = memchr(from, '"', (size_t)(b->end - from));
 
-	if (a == NULL) {
+	*out = from;
+	if (b->escapes && memchr(from, '\\', (size_t)(quote - from)) != NULL)
+		return build_escaped(b, from);
+	*quote = '\0';
+	b->p = quote + 1;
+	return 0;
+}
+
+static int build_value(struct build *b, struct json *v);
+
+static int
+build_member(struct build *b, struct json *m)
+{
+	if (build_string(b, &m->key))
+		return -1;
+	skip_space(b);
+	b->p++; /* the colon */
+	skip_space(b);
+	return build_value(b, m);
+}
+
+static int
+build_children(struct build *b, struct json *v)
+{
+	const struct json **at = &v->child;
+	bool more;
+
+	b->p++;
+	skip_space(b);
+	more = *b->p != '}' && *b->p != ']';
+	b->p += !more;
+	while (more) {
+		struct json *m = b->free++;
+
+		*m = (struct json){0};
+		if (v->type == TYPE_OBJECT ? build_member(b, m)
+					   : build_value(b, m))
+			return -1;
+		*at = m;
+		at = &m->next;
+		skip_space(b);
+		more = *b->p++ == ',';
+		skip_space(b);
+	}
+	return 0;
+}
+
+static int
+build_value(struct build *b, struct json *v)
+{
+	switch (*b->p) {
+	case '{':
+	case '[':
+		v->type = *b->p == '{' ? TYPE_OBJECT : TYPE_ARRAY;
+		return build_children(b, v);
+	case '"':
+		v->type = TYPE_STRING;
+		return build_string(b, &v->string);
+	case 'n':
+	case 't':
+		v->type = *b->p == 'n' ? TYPE_NULL : TYPE_TRUE;
+		b->p += 4;
+		return 0;
+	case 'f':
+		v->type = TYPE_FALSE;
+		b->p += 5;
+		return 0;
+	default:
+		v->type = TYPE_NUMBER;
+		v->number = strtod(b->p, &b->p);
+		return 0;
+	}
+}
+
+/* Takes the text, also if it fails. */
+static struct json *
+tree_new(char *text, const struct json_tally *kept, struct err *e)
+{
+	struct tree *t = malloc(sizeof(*t) + kept->values * sizeof(t->values[0]));
+	struct build b = {
+		.p = text,
+		.end = text + kept->bytes,
+		.escapes = memchr(text, '\\', kept->bytes) != NULL,
+		.e = e,
+	};
+
+	if (t == NULL) {
+		free(text);
 		(void)err_set(e, ERR_SYSTEM, "out of memory");
 		return NULL;
 	}
-	if (parse_into(a, bytes, n, e)) {
-		free(a);
+	t->text = text;
+	t->values[0] = (struct json){0};
+	b.free = t->values + 1;
+	*b.end = '\0';
+	if (build_value(&b, t->values)) {
+		json_free(t->values);
 		return NULL;
 	}
-	return to_json((cJSON *)a->data);
-}
-
-struct json *
-json_parse(const char *bytes, size_t n, const struct json_bounds *bounds,
-	   struct err *e)
-{
-	struct json_bounds all = *bounds;
-	struct json_tally kept;
-
-	all.kept_values_max = bounds->values_max;
-	if (json_scan(bytes, n, &all, NULL, NULL, &kept, e))
-		return NULL;
-	return parse_counted(bytes, n, &kept, e);
+	assert(b.free == t->values + kept->values);
+	return t->values;
 }
 
 struct json *
@@ -170,23 +210,41 @@ json_pick(const char *bytes, size_t n, const struct json_keep *keep,
 	  const struct json_bounds *bounds, struct err *e)
 {
 	size_t room = n < bounds->kept_bytes_max ? n : bounds->kept_bytes_max;
-	char *text = malloc(room + 1); /* 0 bytes are memory, too */
+	char *text = malloc(room + 1); /* and a NUL */
 	struct json_tally kept;
-	struct json *root = NULL;
 
-	if (text == NULL)
+	if (text == NULL) {
 		(void)err_set(e, ERR_SYSTEM, "out of memory");
-	else if (json_scan(bytes, n, bounds, keep, text, &kept, e) == 0)
-		root = parse_counted(text, kept.bytes, &kept, e);
-	free(text);
-	return root;
+		return NULL;
+	}
+	if (json_scan(bytes, n, bounds, keep, text, &kept, e)) {
+		free(text);
+		return NULL;
+	}
+	return tree_new(text, &kept, e);
+}
+
+struct json *
+json_parse(const char *bytes, size_t n, const struct json_bounds *bounds,
+	   struct err *e)
+{
+	struct json_bounds all = *bounds;
+
+	all.kept_values_max = bounds->values_max;
+	all.kept_bytes_max = n;
+	return json_pick(bytes, n, NULL, &all, e);
 }
 
 void
 json_free(struct json *root)
 {
-	if (root != NULL)
-		free(arena_of(root));
+	struct tree *t;
+
+	if (root == NULL)
+		return;
+	t = (struct tree *)((char *)root - offsetof(struct tree, values));
+	free(t->text);
+	free(t);
 }
 
 void
@@ -198,9 +256,11 @@ json_freep(struct json **root)
 const struct json *
 json_member(const struct json *object, const char *key)
 {
-	if (!json_is_object(object))
-		return NULL;
-	return to_json(cJSON_GetObjectItemCaseSensitive(to_cjson(object), key));
+	const struct json *m = json_is_object(object) ? object->child : NULL;
+
+	while (m != NULL && strcmp(m->key, key) != 0)
+		m = m->next;
+	return m;
 }
 
 const struct json *
@@ -212,29 +272,33 @@ json_path(const struct json *object, const char *const *keys, size_t n)
 }
 
 const struct json *
-json_first(const struct json *array_or_object)
+json_first(const struct json *v)
 {
-	if (!json_is_array(array_or_object) && !json_is_object(array_or_object))
-		return NULL;
-	return to_json(to_cjson(array_or_object)->child);
+	return json_is_array(v) || json_is_object(v) ? v->child : NULL;
 }
 
 const struct json *
 json_next(const struct json *value)
 {
-	return value == NULL ? NULL : to_json(to_cjson(value)->next);
+	return value == NULL ? NULL : value->next;
 }
 
 const char *
 json_key(const struct json *member)
 {
-	return member == NULL ? NULL : to_cjson(member)->string;
+	return member == NULL ? NULL : member->key;
+}
+
+static bool
+is_of(const struct json *v, enum type type)
+{
+	return v != NULL && v->type == type;
 }
 
 const char *
 json_string(const struct json *v)
 {
-	return cJSON_IsString(to_cjson(v)) ? to_cjson(v)->valuestring : NULL;
+	return is_of(v, TYPE_STRING) ? v->string : NULL;
 }
 
 bool
@@ -248,19 +312,19 @@ json_says(const struct json *object, const char *key, const char *text)
 bool
 json_is_object(const struct json *v)
 {
-	return cJSON_IsObject(to_cjson(v));
+	return is_of(v, TYPE_OBJECT);
 }
 
 bool
 json_is_array(const struct json *v)
 {
-	return cJSON_IsArray(to_cjson(v));
+	return is_of(v, TYPE_ARRAY);
 }
 
 bool
 json_is_null(const struct json *v)
 {
-	return cJSON_IsNull(to_cjson(v));
+	return is_of(v, TYPE_NULL);
 }
 
 bool
@@ -272,20 +336,19 @@ json_is_unset(const struct json *v)
 bool
 json_is_true(const struct json *v)
 {
-	return cJSON_IsTrue(to_cjson(v));
+	return is_of(v, TYPE_TRUE);
 }
 
 int
 json_integer(const struct json *v, long long *out)
 {
 	const double exact = 9007199254740992.0; /* 2^53 */
-	double d;
 
-	if (!cJSON_IsNumber(to_cjson(v)))
+	if (!is_of(v, TYPE_NUMBER))
 		return -1;
-	d = to_cjson(v)->valuedouble;
-	if (!(d > -exact && d < exact) || (double)(long long)d != d)
+	if (!(v->number > -exact && v->number < exact) ||
+	    (double)(long long)v->number != v->number)
 		return -1;
-	*out = (long long)d;
+	*out = (long long)v->number;
 	return 0;
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/json/json_scan.h"
 
-#include <endian.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "core/base/utf8.h"
+#include "wire/json/json_text.h"
 
 struct scan {
 	const char *start, *p, *end;
@@ -13,8 +12,10 @@ struct scan {
 	unsigned depth;
 	size_t values;	/* kept or not */
 	bool drops;	/* what is scanned now is not kept */
+	bool escaped;	/* a string had a backslash */
+	size_t key_bytes;	/* of the last key, with its quotes */
 	struct json_tally kept;
-	char *out;	/* the kept text; NULL: all of it is kept where it is */
+	char *out;	/* the kept text */
 	size_t out_bytes;
 	struct err *e;
 };
@@ -40,7 +41,7 @@ scan_astray(const struct scan *s)
 	return scan_refuse(s, "syntax error");
 }
 
-static void
+static inline void
 skip_space(struct scan *s)
 {
 	while (s->p < s->end && json_is_space(*s->p))
@@ -51,39 +52,6 @@ static bool
 scan_is_at(const struct scan *s, char c)
 {
 	return s->p < s->end && *s->p == c;
-}
-
-#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
-
-/* How many of these eight bytes come before the first '"', '\\', control byte
- * or non-ASCII byte?  Each term sets the top bit of a byte that it finds.  A
- * borrow may set it for a byte after a true one, but never before it. */
-static int
-plain8(const char *p)
-{
-	uint64_t w, t;
-
-	memcpy(&w, p, sizeof(w));
-	w = le64toh(w);
-	t = w | (w - EACH(0x20)) | ((w ^ EACH('"')) - EACH(1)) |
-	    ((w ^ EACH('\\')) - EACH(1));
-	t &= EACH(0x80);
-	return t == 0 ? 8 : __builtin_ctzll(t) / 8;
-}
-
-static void
-skip_plain(struct scan *s)
-{
-	int n = 8;
-
-	while (n == 8 && s->end - s->p >= 8) {
-		n = plain8(s->p);
-		s->p += n;
-	}
-	/* Up to seven last bytes of the document. */
-	while (n == 8 && s->p < s->end && (unsigned char)*s->p >= 0x20 &&
-	       (unsigned char)*s->p < 0x80 && *s->p != '"' && *s->p != '\\')
-		s->p++;
 }
 
 static int
@@ -138,36 +106,56 @@ scan_escape(struct scan *s)
 	return 0;
 }
 
+/* Called at a byte within a string that is not plain.  Leaves p after it. */
+static int
+scan_unplain(struct scan *s)
+{
+	size_t n;
+
+	if (*s->p == '\\') {
+		s->escaped = true;
+		return scan_escape(s);
+	}
+	if ((unsigned char)*s->p < 0x20)
+		return scan_refuse(s, "control byte in a string");
+	n = utf8_len(s->p, (size_t)(s->end - s->p));
+	if (n == 0)
+		return scan_refuse(s, "invalid UTF-8");
+	s->p += n;
+	return 0;
+}
+
+/* Scans the string at p, of which all bytes before `at` are plain.  Few strings
+ * come here, and the others are cheaper without what this needs. */
+__attribute__((noinline)) static int
+scan_string_from(struct scan *s, const char *at)
+{
+	const char *opened = s->p;
+
+	while (at < s->end && *at != '"') {
+		s->p = at;
+		if (scan_unplain(s))
+			return -1;
+		at = json_plain_end(s->p, s->end);
+	}
+	if (at >= s->end) {
+		s->p = opened;
+		return scan_refuse(s, "unfinished string");
+	}
+	s->p = at + 1;
+	return 0;
+}
+
 /* Called at an opening quote.  Leaves p after the closing one. */
 static int
 scan_string(struct scan *s)
 {
-	const char *opened = s->p++;
+	const char *at = json_plain_end(s->p + 1, s->end);
 
-	for (;;) {
-		size_t n;
-
-		skip_plain(s);
-		if (s->p >= s->end) {
-			s->p = opened;
-			return scan_refuse(s, "unfinished string");
-		}
-		if (*s->p == '"') {
-			s->p++;
-			return 0;
-		}
-		if (*s->p == '\\') {
-			if (scan_escape(s))
-				return -1;
-		} else if ((unsigned char)*s->p < 0x20) {
-			return scan_refuse(s, "control byte in a string");
-		} else {
-			n = utf8_len(s->p, (size_t)(s->end - s->p));
-			if (n == 0)
-				return scan_refuse(s, "invalid UTF-8");
-			s->p += n;
-		}
-	}
+	if (at >= s->end || *at != '"')
+		return scan_string_from(s, at);
+	s->p = at + 1;
+	return 0;
 }
 
 static const char *
@@ -236,40 +224,34 @@ scan_close(struct scan *s)
 	s->p++;
 }
 
-/* Called after a value in a container that `bracket` closes.  Sets *more if
- * another one follows, and is then in front of it. */
+/* Called after a value in a container that `bracket` closes.  Returns 1, in front
+ * of the next value, 0 after the bracket, or -1. */
 static int
-scan_between(struct scan *s, char bracket, bool *more)
+scan_between(struct scan *s, char bracket)
 {
 	skip_space(s);
-	*more = scan_is_at(s, ',');
-	if (*more) {
+	if (scan_is_at(s, ',')) {
 		s->p++;
 		skip_space(s);
-	} else if (scan_is_at(s, bracket)) {
-		scan_close(s);
-	} else {
-		return scan_astray(s);
+		return 1;
 	}
+	if (!scan_is_at(s, bracket))
+		return scan_astray(s);
+	scan_close(s);
 	return 0;
-}
-
-/* Counts a string or number that has just been scanned, and began at `from`. */
-static void
-count_text(struct scan *s, const char *from)
-{
-	if (!s->drops)
-		s->kept.text_bytes += (size_t)(s->p - from);
 }
 
 /* Scans a key and the colon. */
 static int
 scan_key(struct scan *s)
 {
+	const char *key = s->p;
+
 	if (!scan_is_at(s, '"'))
 		return scan_astray(s);
 	if (scan_string(s))
 		return -1;
+	s->key_bytes = (size_t)(s->p - key);
 	skip_space(s);
 	if (!scan_is_at(s, ':'))
 		return scan_astray(s);
@@ -302,7 +284,7 @@ static int scan_value(struct scan *s);
 static int
 scan_object(struct scan *s)
 {
-	bool more = true;
+	int more = 1;
 
 	if (scan_open(s))
 		return -1;
@@ -310,23 +292,18 @@ scan_object(struct scan *s)
 		scan_close(s);
 		return 0;
 	}
-	while (more) {
-		const char *from = s->p;
-
-		if (scan_key(s))
+	while (more > 0) {
+		if (scan_key(s) || scan_value(s))
 			return -1;
-		s->kept.keys += !s->drops;
-		count_text(s, from);
-		if (scan_value(s) || scan_between(s, '}', &more))
-			return -1;
+		more = scan_between(s, '}');
 	}
-	return 0;
+	return more;
 }
 
 static int
 scan_array(struct scan *s)
 {
-	bool more = true;
+	int more = 1;
 
 	if (scan_open(s))
 		return -1;
@@ -334,25 +311,22 @@ scan_array(struct scan *s)
 		scan_close(s);
 		return 0;
 	}
-	while (more) {
-		if (scan_value(s) || scan_between(s, ']', &more))
+	while (more > 0) {
+		if (scan_value(s))
 			return -1;
+		more = scan_between(s, ']');
 	}
-	return 0;
+	return more;
 }
 
 static int
 scan_scalar(struct scan *s)
 {
-	const char *from = s->p;
-	int failed;
-
 	if (s->p >= s->end)
 		return scan_astray(s);
 	switch (*s->p) {
 	case '"':
-		failed = scan_string(s);
-		break;
+		return scan_string(s);
 	case 't':
 		return scan_literal(s, "true");
 	case 'f':
@@ -362,10 +336,8 @@ scan_scalar(struct scan *s)
 	default:
 		if (*s->p != '-' && (*s->p < '0' || *s->p > '9'))
 			return scan_astray(s);
-		failed = scan_number(s);
+		return scan_number(s);
 	}
-	count_text(s, from);
-	return failed;
 }
 
 /* Scans a whole value: all of it is kept, or nothing. */
@@ -384,55 +356,54 @@ scan_value(struct scan *s)
 /* --- keeping a part -------------------------------------------------------- */
 
 static int
+put_refuse(const struct scan *s)
+{
+	return err_set(s->e, ERR_LIMIT,
+		       "JSON of more than %zu bytes that matter at byte %zu",
+		       s->bounds->kept_bytes_max, (size_t)(s->p - s->start));
+}
+
+static inline int
 put_bytes(struct scan *s, const char *bytes, size_t n)
 {
 	if (n > s->bounds->kept_bytes_max - s->out_bytes)
-		return err_set(s->e, ERR_LIMIT,
-			       "JSON of more than %zu bytes that matter "
-			       "at byte %zu",
-			       s->bounds->kept_bytes_max,
-			       (size_t)(s->p - s->start));
+		return put_refuse(s);
 	memcpy(s->out + s->out_bytes, bytes, n);
 	s->out_bytes += n;
 	return 0;
 }
 
-/* Finds what is to be kept of the member whose key, with its quotes, begins at
- * `key` and has n bytes.  A key with an escape may be any of them: cJSON sees
- * to it. */
-static bool
-is_kept(const struct json_keep *of, const char *key, size_t n,
-	const struct json_keep **below)
+static const struct json_keep kept_whole = {NULL, NULL};
+
+/* Returns what is to be kept of the member whose key, with its quotes, begins
+ * at `key` and was scanned last, or NULL if nothing is.  A key with an escape
+ * may be any of them: cJSON sees to it. */
+static const struct json_keep *
+kept_of(const struct scan *s, const struct json_keep *of, const char *key)
 {
-	*below = NULL;
-	for (; of->key != NULL; of++) {
-		if (strlen(of->key) == n - 2 &&
-		    memcmp(key + 1, of->key, n - 2) == 0) {
-			*below = of->members;
-			return true;
-		}
-	}
-	return memchr(key, '\\', n) != NULL;
+	size_t n = s->key_bytes - 2;
+
+	for (; of->key != NULL; of++)
+		/* Most keys differ in the first byte. */
+		if (of->key[0] == key[1] && strlen(of->key) == n &&
+		    memcmp(key + 1, of->key, n) == 0)
+			return of;
+	return s->escaped ? &kept_whole : NULL;
 }
 
 static int pick_value(struct scan *s, const struct json_keep *keep);
 
 static int
-pick_member(struct scan *s, const struct json_keep *keep, bool *first)
+pick_member(struct scan *s, const struct json_keep *keep, bool first)
 {
 	const char *key = s->p;
-	const struct json_keep *below;
-	size_t n;
+	const struct json_keep *of;
 
-	if (!scan_is_at(s, '"'))
-		return scan_astray(s);
-	if (scan_string(s))
-		return -1;
-	n = (size_t)(s->p - key);
-	s->p = key;
+	s->escaped = false;
 	if (scan_key(s))
 		return -1;
-	if (!is_kept(keep, key, n, &below)) {
+	of = kept_of(s, keep, key);
+	if (of == NULL) {
 		int failed;
 
 		s->drops = true;
@@ -440,51 +411,52 @@ pick_member(struct scan *s, const struct json_keep *keep, bool *first)
 		s->drops = false;
 		return failed;
 	}
-	s->kept.keys++;
-	s->kept.text_bytes += n;
-	if ((!*first && put_bytes(s, ",", 1)) || put_bytes(s, key, n) ||
-	    put_bytes(s, ":", 1))
+	if ((!first && put_bytes(s, ",", 1)) ||
+	    put_bytes(s, key, s->key_bytes) || put_bytes(s, ":", 1))
 		return -1;
-	*first = false;
-	return pick_value(s, below);
+	return pick_value(s, of->members);
 }
 
 static int
 pick_object(struct scan *s, const struct json_keep *keep)
 {
-	bool more = true, first = true;
+	size_t begun;
+	int more = 1;
 
 	if (put_bytes(s, "{", 1) || scan_open(s))
 		return -1;
 	if (scan_is_at(s, '}')) {
 		scan_close(s);
-		more = false;
+		more = 0;
 	}
-	while (more) {
-		if (pick_member(s, keep, &first) ||
-		    scan_between(s, '}', &more))
+	begun = s->out_bytes;
+	while (more > 0) {
+		if (pick_member(s, keep, s->out_bytes == begun))
 			return -1;
+		more = scan_between(s, '}');
 	}
-	return put_bytes(s, "}", 1);
+	return more < 0 ? -1 : put_bytes(s, "}", 1);
 }
 
 static int
 pick_array(struct scan *s, const struct json_keep *keep)
 {
-	bool more = true;
+	int more = 1;
 
 	if (put_bytes(s, "[", 1) || scan_open(s))
 		return -1;
 	if (scan_is_at(s, ']')) {
 		scan_close(s);
-		more = false;
+		more = 0;
 	}
-	while (more) {
-		if (pick_value(s, keep) || scan_between(s, ']', &more) ||
-		    (more && put_bytes(s, ",", 1)))
+	while (more > 0) {
+		if (pick_value(s, keep))
+			return -1;
+		more = scan_between(s, ']');
+		if (more > 0 && put_bytes(s, ",", 1))
 			return -1;
 	}
-	return put_bytes(s, "]", 1);
+	return more < 0 ? -1 : put_bytes(s, "]", 1);
 }
 
 static int
@@ -518,7 +490,7 @@ json_scan(const char *bytes, size_t n, const struct json_bounds *bounds,
 	};
 
 	skip_space(&s);
-	if (out != NULL ? pick_value(&s, keep) : scan_value(&s))
+	if (pick_value(&s, keep))
 		return -1;
 	skip_space(&s);
 	if (s.p < s.end && *s.p != '\0' &&

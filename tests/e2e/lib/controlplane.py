@@ -359,7 +359,7 @@ class ControlPlane:
         self._apiserver = None
         self._drop_connections()
 
-    def wait_ready(self, timeout=90):
+    def wait_ready(self, timeout=180):
         def ready():
             self._alive(self._apiserver, "kube-apiserver", self.apiserver_log)
             with contextlib.suppress(OSError, http.client.HTTPException):

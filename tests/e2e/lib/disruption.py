@@ -10,7 +10,7 @@ import time
 
 from cluster import DECISIONS, DISRUPTED
 from controlplane import CLAIMS, NODES, ApiError, until
-from hold import clear, seconds
+from hold import clear, seconds, true_until
 from karpenter import NODEPOOL
 
 ACTS = 75       # seconds until Karpenter has acted, if it is going to
@@ -98,13 +98,13 @@ class Disruption:
         return [dict(+(now - begin)) for now, begin in
                 zip(self.reasons_now(), self.reasons)]
 
-    def none_until(self, moment):
-        """Looks all the while; nothing may be decided before that moment."""
+    def none_until(self, moment, others=lambda: True):
+        """Looks all the while; nothing may be decided before that moment, and
+        others() is to be true."""
         nodes = names(self.cluster)
-        while time.time() < moment:
-            assert self.now() == self.begin, "disrupted while held"
-            assert names(self.cluster) >= nodes, "a node is gone"
-            time.sleep(0.5)
+        true_until(moment, lambda: self.now() == self.begin
+                   and names(self.cluster) >= nodes and others(),
+                   "disrupted or released while held", every=0.5)
 
     def wait(self, timeout=ACTS):
         until(lambda: self.count() > 0, timeout,

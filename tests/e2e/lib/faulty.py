@@ -150,7 +150,6 @@ class Faulty:
         """No request suffers any more.  dead: connections that are half-open
         end, as when the peer's reset comes at last."""
         self._rates = {}
-        self._cut_off.clear()
         self._flows.set()
         if dead:
             self._dead.set()
@@ -164,9 +163,12 @@ class Faulty:
         self._flows.set()
 
     def cut_off(self, who):
-        """From now on it cannot renew the Lease; all else goes on."""
+        """It cannot renew the Lease until reconnect(); all else goes on."""
         self._cut_off.add(who)
         self.counts["all", "cut off"] += 1
+
+    def reconnect(self):
+        self._cut_off.clear()
 
     def cut_all(self):
         with self._lock:

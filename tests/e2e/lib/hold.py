@@ -45,6 +45,14 @@ def clear(obj):
     return HOLD not in a and MARK not in a
 
 
+def true_until(moment, check, what, every=0.3):
+    """check() is true whenever its answer comes before that moment.  What it
+    finds later is no fault: a busy machine may take seconds to look."""
+    while time.time() < moment:
+        assert check() or time.time() >= moment, what
+        time.sleep(every)
+
+
 def without_hold(obj):
     return {k: v for k, v in annotations(obj).items()
             if k not in (HOLD, MARK)}
@@ -129,10 +137,14 @@ class View:
             self._pause(begin)
 
     def check_stays(self, targets, check, what, for_seconds):
-        """check(metadata) is true of every target at every look."""
+        """check(metadata) is true of every target at every look that ends in
+        time."""
         end = time.monotonic() + for_seconds
         while (begin := time.monotonic()) < end:
-            for (_, name), meta in self.of(targets).items():
+            seen = self.of(targets)
+            if time.monotonic() >= end:
+                return
+            for (_, name), meta in seen.items():
                 assert meta is not None and check(meta), (
                     f"{name}: {what}: {annotations(meta or {})}")
             self._pause(begin)

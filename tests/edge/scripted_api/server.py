@@ -19,6 +19,10 @@ from .shapes import (EXPIRED_CONTINUE, REJECTED, ApiError, accept_form,
 from .store import Store, selected
 
 
+# Seconds between two looks whether the client of a watch is still there.
+LOOK_S = 0.25
+
+
 class ScriptedApi:
     """The server.  `url` is where it listens.
 
@@ -50,7 +54,7 @@ class ScriptedApi:
         # How often drop_watches was called.
         self._epoch = {r: 0 for r in RESOURCES}
         self._close = False
-        self._pages = {}            # continue token: (rv, objects left)
+        self._pages = {}            # continue token: (rv, objects, next)
         # {resource: (n, make)}: lists have n more objects, make(i) each.
         self.crowds = {}
         self._lock = threading.RLock()
@@ -70,8 +74,7 @@ class ScriptedApi:
     def stop(self):
         """Closes every connection and the port."""
         self.stopping = True
-        with self.store.changed:
-            self.store.changed.notify_all()
+        self.store.tell()
         try:
             self._socket.shutdown(socket.SHUT_RDWR)
         except OSError:
@@ -217,7 +220,7 @@ class ScriptedApi:
         fault = Fault(resource, verb, kind, **options)
         with self.store.changed:
             self._faults.append(fault)
-            self.store.changed.notify_all()
+            self.store.tell()
         return fault
 
     def clear(self, fault=None):
@@ -226,7 +229,7 @@ class ScriptedApi:
         with self.store.changed:
             self._faults = [f for f in self._faults
                             if fault is not None and f is not fault]
-            self.store.changed.notify_all()
+            self.store.tell()
 
     def serve(self, resource, served=True):
         """Says whether the CRD exists.  Without it requests get a plain-text
@@ -242,7 +245,7 @@ class ScriptedApi:
         with self.store.changed:
             self._epoch[resource] += 1
             self._close = close
-            self.store.changed.notify_all()
+            self.store.tell()
 
     def expire_connections(self):
         """Answers 401 on each connection that is open now, as after the expiry
@@ -267,6 +270,7 @@ class ScriptedApi:
             self.store.compacted = self.store.rv
             self.store.history.clear()
             self._pages.clear()
+            self.store.tell()
 
     # --- what came ---------------------------------------------------------
 
@@ -471,8 +475,7 @@ class ScriptedApi:
     # --- list --------------------------------------------------------------
 
     def _page(self, request):
-        """Returns (rv, objects from here on) of the first page or of a later
-        one."""
+        """Returns (rv, objects, the first of them that is on this page)."""
         token = request.query.get("continue")
         if not token:
             with self.store.changed:
@@ -481,7 +484,7 @@ class ScriptedApi:
                 return self.store.rv, [
                     held[n] for n in sorted(held)
                     if self._shown("list", request.resource, n) and
-                    selected(request, held[n])] + list(range(n))
+                    selected(request, held[n])] + list(range(n)), 0
         with self.store.changed:
             page = self._pages.get(token)
         if page is None or self._fault(request, "expired") is not None:
@@ -490,16 +493,17 @@ class ScriptedApi:
 
     def _list(self, c, request):
         form = self._form(request, is_list=True)
-        rv, left = self._page(request)
-        limit = int(request.query.get("limit", "0")) or len(left)
+        rv, objects, at = self._page(request)
+        left = len(objects) - at
+        limit = int(request.query.get("limit", "0")) or left
         limit = min(limit, self.page_max)
         withheld = self._fault(request, "withhold", use=False)
         if withheld is not None:
             if request.query.get("continue"):
                 self._fault(request, "withhold")
                 c.hang()
-            limit = min(limit, len(left) // 2)
-        items, rest = left[:limit], left[limit:]
+            limit = min(limit, left // 2)
+        items, rest = objects[at:at + limit], max(0, left - limit)
         _, make = self.crowds.get(request.resource, (0, None))
         items = [make(i) if isinstance(i, int) else i for i in items]
         meta = {"resourceVersion": str(rv)}
@@ -508,9 +512,9 @@ class ScriptedApi:
                 {"v": "meta.k8s.io/v1", "rv": rv,
                  "start": str(uuid.uuid4())})).decode().rstrip("=")
             with self.store.changed:
-                self._pages[token] = (rv, rest)
+                self._pages[token] = (rv, objects, at + limit)
             meta["continue"] = token
-            meta["remainingItemCount"] = len(rest)
+            meta["remainingItemCount"] = rest
         self._send(c, request,
                    list_body(request.resource, items, meta, form))
 
@@ -542,16 +546,22 @@ class ScriptedApi:
         """Sends the events after rv until the watch is over."""
         start = time.monotonic()
         end = start + float(request.query.get("timeoutSeconds") or 1800)
+        looked = -LOOK_S
         # Events have no watch cache, and only a watch cache sends bookmarks.
         bookmarks = request.resource != "events" and \
             request.query.get("allowWatchBookmarks") in ("1", "true")
         bookmark_at = start + self.bookmark_s
-        while not self.stopping and not c.gone():
-            now = time.monotonic()
+        while not self.stopping:
+            news, now = self.store.news, time.monotonic()
+            if now - looked >= LOOK_S:
+                looked = now
+                if c.gone():
+                    return
             if self._epoch[request.resource] != epoch or now >= end:
                 return
             f = self._fault(request, "silent", "behind", use=False)
-            if f is None or f.kind != "silent":
+            silent = f is not None and f.kind == "silent"
+            if not silent:
                 if rv < self.store.compacted or \
                         self._fault(request, "expired") is not None:
                     self._expire(c, request, rv)
@@ -561,10 +571,13 @@ class ScriptedApi:
                 if bookmarks and now >= bookmark_at:
                     rv = self._bookmark(c, request, form, rv)
                     bookmark_at = now + self.bookmark_s
+            # Whatever changes says so, and only time does not.
+            at = min(end, looked + LOOK_S)
+            if bookmarks and not silent:
+                at = min(at, bookmark_at)
             with self.store.changed:
-                if f is not None or \
-                        not self.store.after(request.resource, rv):
-                    self.store.changed.wait(0.02)
+                if self.store.news == news:
+                    self.store.changed.wait(max(0, at - time.monotonic()))
 
     def _events(self, c, request, form, rv):
         for rv, resource, event, obj in self.store.after(

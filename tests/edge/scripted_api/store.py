@@ -18,6 +18,13 @@ class Store:
         self.rv = 1
         self.compacted = 0
         self.history = []       # (rv, resource, type, object)
+        self.news = 0           # how often something changed
+
+    def tell(self):
+        """Wakes whoever waits for a change."""
+        with self.changed:
+            self.news += 1
+            self.changed.notify_all()
 
     def put(self, resource, event, obj):
         """Stores obj under the next resourceVersion."""
@@ -34,7 +41,7 @@ class Store:
             else:
                 self.objects[resource][meta["name"]] = obj
             self.history.append((self.rv, resource, event, obj))
-            self.changed.notify_all()
+            self.tell()
             return obj
 
     def find(self, resource, name):

@@ -18,11 +18,14 @@ void __wrap_state_fresh(struct state *s, const struct object *claim);
 void __wrap_state_fresh_nodepool(struct state *s, const struct nodepool *p);
 
 void __wrap_state_fresh_skipped(struct state *s, enum kind kind);
+void *__real_malloc(size_t n);
+void *__wrap_malloc(size_t n);
 int __wrap_kube_lanes_start(struct kube_lanes *p, const struct kube_request *q,
 			    uint64_t tag, struct err *e);
 
 static struct kube_request sent;
 static char sent_path[512];
+static bool no_memory, starved;	/* starved: while items come */
 static unsigned found, found_whole, fresh, fresh_nodepools, skipped;
 
 void
@@ -91,12 +94,19 @@ static const struct job_env env = {.rules = &rules,
 static struct job job;
 static struct controller_outcome out;
 
+void *
+__wrap_malloc(size_t n)
+{
+	return no_memory ? NULL : __real_malloc(n);
+}
+
 static void
 setup(void)
 {
 	log_open(LOG_TEXT, LOG_ERROR);
 	memset(&job, 0, sizeof(job));
 	found = found_whole = fresh = fresh_nodepools = skipped = 0;
+	starved = false;
 }
 
 /* Is the action over? */
@@ -268,8 +278,10 @@ page(const char *body)
 
 	ck_assert_int_eq(job_start(&env, &job, 0, NULL, &e), 0);
 	sent.opened(sent.ctx);
+	no_memory = starved;
 	if (sent.sink(sent.ctx, body, n / 2, &e) == 0)
 		(void)sent.sink(sent.ctx, body + n / 2, n - n / 2, &e);
+	no_memory = false;
 	return job_answered(&env, &job, &r, &e, &out);
 }
 
@@ -297,6 +309,17 @@ static const char *const no_lists[] = {
 	"", "{\"metadata\":{", "<html>", STATUS("Expired", ""),
 	"{\"items\":[{},", LIST("", CLAIM ",,"),
 };
+
+/* The claim is not taken for one that nobody can read. */
+START_TEST(test_a_list_without_memory)
+{
+	list_begin(ACT_LIST_CLAIMS, 2000);
+	starved = true;
+	ck_assert(page(LIST("", CLAIM)));
+	ck_assert_int_eq(out.code, CONTROLLER_FAILED);
+	ck_assert_uint_eq(skipped, 0);
+}
+END_TEST
 
 START_TEST(test_no_list)
 {
@@ -345,6 +368,7 @@ main(void)
 	tcase_add_loop_test(tc, test_read_by_metadata, 0, 4);
 	tcase_add_test(tc, test_answers_that_are_too_large);
 	tcase_add_test(tc, test_list);
+	tcase_add_test(tc, test_a_list_without_memory);
 	tcase_add_loop_test(tc, test_no_list, 0,
 			    sizeof(no_lists) / sizeof(no_lists[0]));
 	tcase_add_test(tc, test_list_of_any_size);

@@ -201,6 +201,12 @@ static const struct tell {
 	 "INFO pool held by hand pool=p until=" AT "\n"
 	 "ManualHold p u-p: karpenter-node-holder.io/hold-until: the nodes of "
 	 "this NodePool are held until " AT "\n"},
+	{"by hand, with a reason", SCOPE_CLUSTER,
+	 {.type = NOTE_NODEPOOL_MANUAL, .name = "p",
+	  .as.manual = {"u-p", T, "Black %s Friday"}},
+	 "INFO pool held by hand pool=p until=" AT " reason=Black %s Friday\n"
+	 "ManualHold p u-p: karpenter-node-holder.io/hold-until: the nodes of "
+	 "this NodePool are held until " AT " (Black %s Friday)\n"},
 }, observed[] = {
 	{"would be held", SCOPE_NODEPOOL,
 	 {.type = NOTE_SCOPE_HELD, .name = "q",

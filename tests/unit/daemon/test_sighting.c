@@ -21,11 +21,20 @@ void __wrap_state_disruption_event(struct state *s, const char *claim_uid,
 void __wrap_log_fields(enum log_level level, const char *phrase,
 		       const struct log_field *fields);
 bool __wrap_log_ratelimit(const char *phrase, unsigned burst);
+void *__real_malloc(size_t n);
+void *__wrap_malloc(size_t n);
 
 static const struct hold_key hold = {DEFAULT_HOLD_KEY, DEFAULT_HOLD_VALUE};
 static char told[1024];	/* each call, on a line of its own */
 static struct buf b;
 static bool limited;	/* the log has said the phrase too often */
+static bool no_memory;
+
+void *
+__wrap_malloc(size_t n)
+{
+	return no_memory ? NULL : __real_malloc(n);
+}
 
 bool
 __wrap_log_ratelimit(const char *phrase, unsigned burst)
@@ -129,8 +138,9 @@ START_TEST(test_what_a_list_shows_is_tracked)
 {
 	struct sighting o = {.kind = items[_i].kind};
 	const char *item = items[_i].item;
+	struct err e;
 
-	ck_assert_int_eq(sighting_item(item, strlen(item), &hold, &o), 0);
+	ck_assert_int_eq(sighting_item(item, strlen(item), &hold, &o, &e), 0);
 	ck_assert_str_eq(sighting_rv(&o), "7");
 	sighting_track(NULL, &o);
 	expect(items[_i].name, items[_i].tracked);
@@ -204,13 +214,13 @@ START_TEST(test_what_cannot_be_read_is_left_out_and_logged)
 	int status;
 	struct err e;
 
-	ck_assert_int_eq(sighting_item("{}", 2, &hold, &o), -1);
+	ck_assert_int_eq(sighting_item("{}", 2, &hold, &o, &e), -1);
 	expect("item", want[o.kind]);
 	ck_assert_int_eq(sighting_line(line, strlen(line), &hold, &type, &o,
 				       &status, &e),
 			 -1);
 	expect("line", want[o.kind]);
-	ck_assert_int_eq(sighting_item(NULL, 9000000, &hold, &o), -1);
+	ck_assert_int_eq(sighting_item(NULL, 9000000, &hold, &o, &e), -1);
 	expect("an item that is too large", want[o.kind]);
 	ck_assert_int_eq(
 		sighting_line(NULL, 9000000, &hold, &type, &o, &status, &e),
@@ -218,8 +228,33 @@ START_TEST(test_what_cannot_be_read_is_left_out_and_logged)
 	expect("a line that is too large", want[o.kind]);
 	ck_assert_str_eq(e.text, "9000000 bytes, more than 1048576");
 	limited = true;
-	ck_assert_int_eq(sighting_item("{}", 2, &hold, &o), -1);
+	ck_assert_int_eq(sighting_item("{}", 2, &hold, &o, &e), -1);
 	expect("the eleventh within a minute", "");
+}
+END_TEST
+
+START_TEST(test_without_memory_nothing_is_left_out)
+{
+	struct sighting o = {.kind = items[_i].kind};
+	const char *item = items[_i].item;
+	enum watch_type type;
+	char line[1024];
+	struct buf line_buf;
+	int status, rc[2];
+	struct err e[2];
+
+	buf_init(&line_buf, line, sizeof(line));
+	buf_printf(&line_buf, "{\"type\":\"ADDED\",\"object\":%s}", item);
+	no_memory = true;
+	rc[0] = sighting_item(item, strlen(item), &hold, &o, &e[0]);
+	rc[1] = sighting_line(line, strlen(line), &hold, &type, &o, &status,
+			      &e[1]);
+	no_memory = false;
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(rc[i], -1);
+		ck_assert_int_eq(e[i].code, ERR_SYSTEM);
+	}
+	expect("neither", "");
 }
 END_TEST
 
@@ -238,6 +273,8 @@ main(void)
 	tcase_add_loop_test(
 		tc, test_what_cannot_be_read_is_left_out_and_logged, 0,
 		ITEMS - 1);	/* the last two are of one kind */
+	tcase_add_loop_test(tc, test_without_memory_nothing_is_left_out, 0,
+			    ITEMS);
 	suite_add_tcase(s, tc);
 	return suite_run(s);
 }

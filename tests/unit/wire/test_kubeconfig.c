@@ -190,8 +190,8 @@ static const struct {
 	{"server with a query", CTX(CU, "server: 'https://h?x'", ""),
 	 "kc:3:40: server: \"https://h?x\", expected a URL such as "
 	 "https://host:6443"},
-	{"server with a user", CTX(CU, "server: 'https://u@h'", ""),
-	 "kc:3:40: server: \"https://u@h\", expected a URL such as "
+	{"server with a password", CTX(CU, "server: 'https://u:p@h'", ""),
+	 "kc:3:40: server: a user is in it, expected a URL such as "
 	 "https://host:6443"},
 	{"server with a line break", CTX(CU, "server: \"https://h\\r\\nX\"", ""),
 	 "kc:3:40: server: a control character, expected a string on one "

@@ -155,6 +155,45 @@ START_TEST(test_value)
 }
 END_TEST
 
+/* The reason is shown and never interpreted. */
+static const struct {
+	const char *value, *want;
+} reasons[] = {
+	{NULL, ""},
+	{"", ""},
+	{"Black Friday", "Black Friday"},
+	{"a\nb\tc\x1b[31m\x7f", "a b c [31m "},
+	{"a\xc2\x9b" "b\xe2\x80\xae" "c\xe2\x81\xa6" "d\xe2\x80\xa8",
+	 "a b c d "},
+	{"\xc3\xa9\xe2\x82\xac <b>%s&", "\xc3\xa9\xe2\x82\xac <b>%s&"},
+};
+
+START_TEST(test_reason)
+{
+	struct nodepool p;
+
+	nodepool_init(&p);
+	nodepool_set_reason(&p, reasons[_i].value);
+	ck_assert_str_eq(p.reason, reasons[_i].want);
+}
+END_TEST
+
+START_TEST(test_reason_is_cut)
+{
+	char value[400];
+	struct nodepool p;
+
+	memset(value, 'x', sizeof(value));
+	value[256] = '\0';
+	nodepool_init(&p);
+	nodepool_set_reason(&p, value);
+	ck_assert_str_eq(p.reason, value);
+	strcpy(value + 255, "\xc3\xa9");	/* of which half would fit */
+	nodepool_set_reason(&p, value);
+	ck_assert_uint_eq(strlen(p.reason), 255);
+}
+END_TEST
+
 START_TEST(test_names)
 {
 	static const char *const names[NODEPOOL_KEY_COUNT] = {
@@ -180,6 +219,7 @@ START_TEST(test_item)
 	static const char item[] =
 		"{\"metadata\":{\"name\":\"general\",\"uid\":\"u\","
 		"\"resourceVersion\":\"9\",\"annotations\":{"
+		"\"karpenter-node-holder.io/reason\":\"a\\nb\","
 		"\"karpenter-node-holder.io/enabled\":\"false\"}}}";
 	struct nodepool p = {.name = "before"};
 	struct err e = {0};
@@ -191,6 +231,7 @@ START_TEST(test_item)
 	ck_assert_str_eq(p.name, "before");
 	ck_assert_int_eq(nodepool_decode(item, sizeof(item) - 1, &p, &e), 0);
 	ck_assert_str_eq(p.name, "general");
+	ck_assert_str_eq(p.reason, "a b");
 	ck_assert(p.disabled);
 }
 END_TEST
@@ -380,6 +421,9 @@ main(void)
 	tcase_add_loop_test(tc, test_value, 0,
 			    sizeof(values) / sizeof(values[0]));
 	tcase_add_test(tc, test_names);
+	tcase_add_loop_test(tc, test_reason, 0,
+			    sizeof(reasons) / sizeof(reasons[0]));
+	tcase_add_test(tc, test_reason_is_cut);
 	tcase_add_test(tc, test_item);
 	tcase_add_loop_test(tc, test_spec, 0, sizeof(specs) / sizeof(specs[0]));
 	tcase_add_test(tc, test_generation);

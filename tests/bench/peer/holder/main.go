@@ -7,7 +7,8 @@
 //
 // With -watch-only it keeps the informers and writes nothing.  With -observe it
 // writes nothing either, but prints when all Nodes carry the mark, and when
-// none does any more.
+// none does any more; for those that have the label of -label it also prints how
+// many there are, and the sum of the times at which each got the mark.
 //
 // It prints a line when its informers are synced, and one now and then with the
 // number of patches that were answered, when the last of them was, and the sum
@@ -50,6 +51,9 @@ var (
 		Group: "karpenter.sh", Version: "v1", Resource: "nodeclaims"}
 )
 
+// Times of -observe count from here.
+var began = float64(time.Now().UnixMilli()) / 1e3
+
 type holder struct {
 	sync.Mutex
 	waiting map[string]bool // claims that are launched and not Initialized
@@ -61,6 +65,8 @@ type holder struct {
 	store   cache.Store     // of Nodes
 	marked  map[string]bool // for -observe
 	seen    int
+	label   string
+	labeled map[string]float64 // when each got the mark; 0: it has none
 	patches int
 	last    time.Time
 	took    time.Duration
@@ -192,9 +198,20 @@ func (h *holder) observe(resource schema.GroupVersionResource) cache.ResourceEve
 		if !gone && marked {
 			h.seen++
 		}
+		now := float64(time.Now().UnixMilli()) / 1e3
+		if _, ok := o.GetLabels()[h.label]; ok {
+			h.labeled[name] = 0
+			if marked {
+				h.labeled[name] = now - began
+			}
+		}
 		if h.synced() && (h.seen == 0 || h.seen == len(h.marked)) {
-			fmt.Printf("marked %d of %d at %.3f\n", h.seen, len(h.marked),
-				float64(time.Now().UnixMilli())/1e3)
+			sum := 0.0
+			for _, at := range h.labeled {
+				sum += at
+			}
+			fmt.Printf("marked %d of %d at %.3f labeled %d sum %.3f from %.3f\n",
+				h.seen, len(h.marked), now, len(h.labeled), sum, began)
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{
@@ -240,6 +257,7 @@ func main() {
 	duration := flag.Duration("hold", time.Minute, "")
 	watch := flag.Bool("watch-only", false, "")
 	observe := flag.Bool("observe", false, "")
+	label := flag.String("label", "", "for -observe")
 	flag.Parse()
 	access, err := clientcmd.BuildConfigFromFlags("", *config)
 	if err != nil {
@@ -265,7 +283,8 @@ func main() {
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.DefaultTypedControllerRateLimiter[string]()),
 		store:  informers[nodes].GetStore(),
-		marked: map[string]bool{},
+		marked: map[string]bool{}, label: *label,
+		labeled: map[string]float64{},
 		synced: func() bool {
 			return informers[nodes].HasSynced() && informers[claims].HasSynced()
 		},

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_CONTROLLER_STATUS_H
+#define CORE_CONTROLLER_STATUS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/index.h"
+#include "core/base/nodepool.h"
+#include "core/base/object.h"
+#include "core/controller/controller.h"
+#include "core/controller/journal.h"
+
+/*
+ * What /status says (docs/status.md): reports that only read the controller.
+ * None of them looks at more than a bounded number of machines, so that the
+ * owner's lock is held for microseconds.  What depends on all machines is
+ * counted in slices into a struct figures, which belongs to the caller.
+ *
+ * Times are server_ms, and `now` is the caller's: the reports do not move the
+ * controller's clock.  Not thread-safe: callers hold the owner's lock.
+ */
+
+/* --- figures: what depends on all machines --------------------------------- */
+
+/* The machines of one NodePool. */
+struct nodepool_figures {
+	uint32_t machines;	/* NodeClaims with their Nodes, and Nodes
+				   without one */
+	uint32_t held;		/* of them those that we hold */
+	uint32_t by_people;	/* … those that a person holds */
+	uint32_t opted_out;	/* … those whose hold a person has taken off */
+	uint32_t waiting;	/* … those on which a write waits to be tried
+				   again */
+};
+
+struct figures;
+
+/* Makes figures that have counted nothing.  They take 330 KiB, of which
+ * only the pages are touched that the cluster needs.  Returns NULL if there is
+ * no memory. */
+struct figures *figures_new(void);
+void figures_free(struct figures *f);	/* NULL: nothing */
+
+/* Begins to count anew. */
+void figures_begin(struct figures *f);
+/* Counts the next STATUS_SLICE objects.  Returns true while there are more: the
+ * caller gives the lock away in between.  What comes or goes meanwhile may be
+ * missed. */
+bool controller_count(const struct controller *s, struct figures *f,
+		      struct now now);
+
+/* --- the whole --------------------------------------------------------------- */
+
+/* Something that keeps due holds from being released. */
+enum status_wait {
+	WAIT_UNSEEN,	/* `kind` is not listed, or its watch is not open */
+	WAIT_UNSETTLED,	/* the list of NodeClaims has left something out */
+	WAIT_LIST,	/* the fresh lists before a release are under way, or
+			   are about to begin */
+	WAIT_LIST_FAILED,	/* one of them, `kind`, failed, or showed more
+				   than is known: it is made again */
+	WAIT_ADMITTED,	/* the webhook has just admitted a creation, which no
+			   watch has shown yet */
+	WAIT_PAUSED,	/* the API server has asked for a pause */
+	WAIT_UNDECIDED,	/* of a scope: `machines` may replace others or be
+			   scale-ups */
+	WAIT_COUNT,
+};
+struct status_waits {
+	unsigned n;
+	struct {
+		enum status_wait why;
+		enum kind kind;		/* UNSEEN, LIST_FAILED */
+		uint32_t machines;	/* UNDECIDED */
+		int64_t until_ms;	/* STAMP_NONE: nobody knows */
+	} at[WAIT_COUNT + VIEW_COUNT];
+};
+
+struct status_report {
+	bool leads;
+	struct controller_report table;
+	bool listed[VIEW_COUNT];
+	struct status_waits waits;	/* of every scope */
+	uint64_t turns;		/* ever, for the history */
+};
+void controller_status(const struct controller *s, struct now now,
+		       struct status_report *out);
+
+/* Reads the history as journal_turn_at. */
+bool controller_turn(const struct controller *s, uint64_t *before,
+		     struct turn *out);
+
+/* --- scopes -------------------------------------------------------------------- */
+
+enum scope_state {
+	SCOPE_QUIET,
+	SCOPE_HELD,
+	SCOPE_CAPPED,	/* busy, but released by its cap */
+};
+
+struct scope_status {
+	char name[NODEPOOL_BYTES];	/* "": the cluster, or the machines
+					   without a NodePool */
+	enum scope_state state;
+	int64_t since_ms;	/* STAMP_NONE: it has not turned since we
+				   lead */
+	/* HELD: when it will be quiet, or its cap ends the hold if that comes
+	 * first; CAPPED: when the window ends.  STAMP_NONE: nobody knows. */
+	int64_t until_ms;
+	bool earliest;		/* until_ms or later, as machines boot */
+	bool until_cap;		/* until_ms is the cap's */
+	uint32_t machines;	/* that have a timer in it */
+	/* The machine that restarted the quiet time last; "": none counts, or
+	 * it is gone.  restarted_ms: when it became ready or, while it boots,
+	 * when it was created. */
+	char machine[NAME_BYTES];
+	int64_t restarted_ms;
+	bool booting;
+	int64_t cap_max_ms;	/* 0: no cap */
+	int64_t cap_used_ms;	/* the debt: docs/rules.md */
+	int64_t cap_window_ms;	/* how long a release by the cap lasts */
+	struct status_waits waits;	/* of this scope alone */
+};
+/* Finds the first scope in use from *i on, and moves *i behind it.  Start at 0.
+ * Returns false at the end.  f: figures that have counted everything. */
+bool controller_scope_status(const struct controller *s,
+			     const struct figures *f, uint32_t *i,
+			     struct now now, struct scope_status *out);
+
+/* --- NodePools ------------------------------------------------------------------ */
+
+enum nodepool_out {
+	NODEPOOL_IN,
+	NODEPOOL_EXCLUDED,	/* by the configuration */
+	NODEPOOL_DISABLED,	/* by its annotation */
+	NODEPOOL_INERT,		/* a hold can do nothing for it */
+};
+
+struct nodepool_status {
+	struct nodepool nodepool;	/* its annotations, also the bad ones */
+	enum nodepool_out out;
+	bool by_hand;		/* its hold-until is in force */
+	bool released_ahead;	/* its released-at does not count: it lies ahead
+				   of now */
+	struct nodepool_figures n;
+};
+/* The same for the NodePools that have been seen. */
+bool controller_nodepool_status(const struct controller *s,
+				const struct figures *f, uint32_t *i,
+				struct now now, struct nodepool_status *out);
+
+/* --- one machine ---------------------------------------------------------------- */
+
+struct half_status {
+	bool present, deleting;
+	char name[NAME_BYTES];
+	enum tenure tenure;
+	int64_t mark_ms;	/* the mark's time; STAMP_NONE: none */
+	bool written;		/* what was last written on it is known: */
+	struct written last;
+	bool in_flight;		/* a write is under way */
+	int64_t again_ms;	/* a write is tried again then; STAMP_NONE:
+				   none waits */
+};
+
+struct machine_status {
+	struct half_status claim, node;
+	char nodepool[NODEPOOL_BYTES];
+	bool registered, booting;
+	bool opted_out;		/* a person took its hold off before its Node
+				   was registered */
+	enum goal goal;		/* what ought to be */
+	const char *why;	/* … and why, in the words of the log, such as
+				   "scale-up"; static */
+	int64_t own_ms;		/* its own deadline or, while it boots, the
+				   earliest that this can be; STAMP_NONE: it
+				   has none */
+	int64_t manual_ms;	/* its NodePool's hold-until, while that holds
+				   it; STAMP_NONE: none */
+	uint32_t scope;		/* for controller_scope_status; NO_ID: none */
+};
+
+/* Looks for the Node or, if there is none, for the NodeClaim with this very
+ * name, among the next STATUS_SLICE objects.  *at starts at 0. */
+enum machine_found {
+	MACHINE_FOUND,
+	MACHINE_MORE,	/* call again */
+	MACHINE_NONE,
+};
+enum machine_found controller_machine(const struct controller *s,
+				      const char *name, uint32_t *at,
+				      struct now now,
+				      struct machine_status *out);
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_DOCTOR_JUDGE_H
+#define CORE_DOCTOR_JUDGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/base/nodepool.h"
+#include "core/base/object.h"
+#include "core/doctor/finding.h"
+#include "core/rules/admit.h"
+
+/*
+ * Judges facts about a cluster: each function adds to *f what is wrong in the
+ * facts it is given, and says with findings_looked what it saw.  wire/doctor
+ * decodes the facts from answers of the API server, and src/doctor asks for
+ * them.  All facts are plain values; the functions keep no state and read no
+ * clock.  docs/check.md lists the findings.
+ */
+
+/* Where the installation is.  Commands in findings name it. */
+struct doctor_place {
+	char namespace_[NODEPOOL_BYTES];
+	char account[NAME_BYTES];	/* the holder's ServiceAccount */
+	char lease[NAME_BYTES];
+};
+
+/* --- admission ------------------------------------------------------------ */
+
+#define WEBHOOK_CONDITION_BYTES 600
+#define WEBHOOK_URL_BYTES 600
+
+/* Our webhook in a MutatingWebhookConfiguration. */
+struct webhook_facts {
+	char configuration[NAME_BYTES];
+	bool nodes, claims;	/* it is called when one is created */
+	bool others;		/* … and for what we do not answer */
+	unsigned conditions;	/* matchConditions */
+	char condition[WEBHOOK_CONDITION_BYTES];	/* the first expression,
+				each run of white space as one blank; "": none,
+				or one that does not fit */
+	bool narrowed;		/* a namespaceSelector or objectSelector */
+	bool fails;		/* failurePolicy Fail */
+	bool exact;		/* matchPolicy Exact */
+	bool once;		/* reinvocationPolicy Never */
+	long long timeout_s;
+	char namespace_[NODEPOOL_BYTES];	/* of its Service; "": it has a
+						   URL */
+	char url[WEBHOOK_URL_BYTES];	/* where it is called; "": neither
+					   Service nor URL, or too long */
+	bool injected;		/* cert-manager's cainjector keeps caBundle */
+};
+
+/* What is registered: n webhooks, or else the MutatingAdmissionPolicy and its
+ * binding. */
+void judge_admission(const struct webhook_facts *at, unsigned n, bool policy,
+		     bool binding, struct findings *f);
+
+struct bundle_facts {
+	bool present;		/* caBundle is there and is base64 */
+	bool readable;		/* all of it is certificates */
+	unsigned certificates;
+	int64_t latest_ms;	/* the latest notAfter */
+};
+void judge_bundle(const struct webhook_facts *w, const struct bundle_facts *b,
+		  const struct doctor_place *p, int64_t now_ms,
+		  struct findings *f);
+
+/* What came of a TLS connection to where the webhook is called, verified by its
+ * caBundle.  `why` is used unless it was verified. */
+enum served {
+	SERVED_VERIFIED,
+	SERVED_REFUSED,		/* somebody answered whom it does not verify */
+	SERVED_UNREACHED,
+};
+void judge_served(const struct webhook_facts *w, enum served served,
+		  const char *why, bool in_cluster,
+		  const struct doctor_place *p, struct findings *f);
+
+enum dry_run {
+	DRY_RUN_NONE,		/* not tried */
+	DRY_RUN_HELD,
+	DRY_RUN_UNHELD,
+	DRY_RUN_FAILED,	/* refused, or no answer */
+};
+struct dry_run_facts {
+	char nodepool[NODEPOOL_BYTES];	/* whose machines they would be */
+	enum dry_run result[KIND_COUNT];
+	char why[KIND_COUNT][sizeof(((struct err *)0)->text)];
+	int64_t waited_ms;
+};
+void judge_dry_run(const struct dry_run_facts *d, const struct doctor_place *p,
+		   struct findings *f);
+
+/* --- versions ------------------------------------------------------------- */
+
+#define VERSION_BYTES 40
+struct version {
+	bool known;
+	unsigned major, minor;
+	char text[VERSION_BYTES];
+};
+/* Reads "1.14.1", "v1.36.3+k3s1", "1.30".  Anything else is not known. */
+void version_parse(const char *text, struct version *out);
+
+void judge_kubernetes(const struct version *v, struct findings *f);
+
+struct karpenter_facts {
+	bool served;		/* any version of karpenter.sh is served */
+	bool v1, claims, pools;	/* karpenter.sh/v1, and what is in it */
+	unsigned deployments;	/* of Karpenter */
+	struct version version;	/* of the first of them */
+};
+void judge_karpenter(const struct karpenter_facts *k, const struct rules *r,
+		     struct findings *f);
+
+/* --- rights --------------------------------------------------------------- */
+
+enum right_where { RIGHT_CLUSTER, RIGHT_OWN, RIGHT_DEFAULT };
+/* One right that deploy/base gives to the holder. */
+struct right {
+	const char *group, *resource, *verb;
+	enum right_where where;
+	bool lease;	/* of the one Lease only */
+	bool needed;	/* without it the holder does not do its work */
+};
+#define RIGHTS_N 17
+extern const struct right rights[RIGHTS_N];
+
+/* allowed[i]: the holder has rights[i]. */
+void judge_rights(const bool allowed[RIGHTS_N], const struct doctor_place *p,
+		  struct findings *f);
+
+/* --- NodePools ------------------------------------------------------------ */
+
+/* How a machine of a NodePool is described to Karpenter's provider. */
+struct node_class {
+	char group[NAME_BYTES], kind[NODEPOOL_BYTES], name[NAME_BYTES];
+};
+struct nodepool_facts {
+	struct nodepool pool;
+	bool fixed;		/* spec.replicas */
+	bool never;		/* consolidateAfter: Never */
+	bool template_holds;	/* its template has the hold's annotation */
+	bool blocked;		/* a budget allows no disruption, at any time
+				   and for any reason */
+	int64_t expire_ms;	/* expireAfter; -1: never, or not readable */
+	bool grace;		/* terminationGracePeriod */
+	struct node_class class;	/* "" where it is missing */
+};
+void judge_nodepool(const struct nodepool_facts *n, const struct rules *r,
+		    struct findings *f);
+
+/* --- the holder ----------------------------------------------------------- */
+
+struct holder_facts {
+	bool deployments_known, lease_known, marks_known;
+	unsigned deployments;
+	long long available;	/* their pods that are available */
+	bool elects;		/* the configuration has leader election */
+	bool lease_live;	/* somebody has it and has renewed it in time */
+	char leader[NAME_BYTES];
+	unsigned marks[KIND_COUNT];
+	char marked[NAME_BYTES];	/* the first with a mark */
+};
+void judge_holder(const struct holder_facts *h, const struct doctor_place *p,
+		  struct findings *f);
+
+/* A pod of the holder. */
+struct pod_facts {
+	char name[NAME_BYTES], node[NAME_BYTES];	/* node "": none yet */
+	bool kept;		/* its annotation keeps Karpenter off its node */
+	char nodepool[NODEPOOL_BYTES];	/* of its node; "": not Karpenter's */
+	bool grace;		/* that NodePool has a terminationGracePeriod */
+};
+void judge_placement(const struct pod_facts *at, unsigned n,
+		     const struct doctor_place *p, struct findings *f);
+
+/* --- the Go program -------------------------------------------------------- */
+
+enum { LEFT_CONSOLIDATE, LEFT_EVICT, LEFT_HOLD, LEFT_COUNT };
+struct leftover_facts {
+	char deployment[NAME_BYTES], namespace_[NODEPOOL_BYTES];	/* "":
+							none */
+	bool role, binding;	/* its ClusterRole and ClusterRoleBinding */
+	/* Nodes with do-not-consolidate, do-not-evict, and with a hold that
+	 * this or the Go program has written and that has no mark. */
+	unsigned nodes[LEFT_COUNT];
+	char node[LEFT_COUNT][NAME_BYTES];	/* the first of each */
+};
+void judge_leftovers(const struct leftover_facts *l, const char *hold_key,
+		     struct findings *f);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIRE_DOCTOR_FACTS_H
+#define WIRE_DOCTOR_FACTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/buf.h"
+#include "core/base/err.h"
+#include "core/doctor/judge.h"
+
+/*
+ * Decodes what `check --cluster` reads into the facts of core/doctor/judge.h,
+ * and encodes what it sends.  Each decoder takes one item of a list or one
+ * answer, and fails with ERR_INPUT or ERR_LIMIT.  The functions keep no state;
+ * any thread may call them.
+ */
+
+/* Decodes a MutatingWebhookConfiguration.  Returns 1 if it has our webhook, 0
+ * if it has not, and -1.  *bundle is its caBundle as PEM, which the caller
+ * frees, or NULL if there is none that is base64 of text. */
+int webhook_facts_decode(const char *bytes, size_t n, struct webhook_facts *out,
+			 char **bundle, struct err *e);
+
+/* `hold` is the hold of the configuration. */
+int nodepool_facts_decode(const char *bytes, size_t n,
+			  const struct hold_key *hold,
+			  struct nodepool_facts *out, struct err *e);
+
+/* A Deployment of Karpenter, of the holder or of the Go program. */
+struct deployment_facts {
+	char name[NAME_BYTES], namespace_[NODEPOOL_BYTES];
+	char app[NODEPOOL_BYTES];	/* app.kubernetes.io/name */
+	char component[NODEPOOL_BYTES];
+	char account[NAME_BYTES];	/* its ServiceAccount */
+	struct version version;	/* of the label, or of the first image */
+	long long available;
+};
+int deployment_facts_decode(const char *bytes, size_t n,
+			    struct deployment_facts *out, struct err *e);
+
+/* Sets name, node and kept.  Returns 1 if the pod has ended or is being
+ * deleted. */
+int pod_facts_decode(const char *bytes, size_t n, struct pod_facts *out,
+		     struct err *e);
+
+/* What a Node or NodeClaim carries; left[] only matters of a Node. */
+struct carried {
+	char name[NAME_BYTES], nodepool[NODEPOOL_BYTES];
+	bool marked;
+	bool left[LEFT_COUNT];	/* as in struct leftover_facts */
+};
+int carried_decode(const char *bytes, size_t n, const struct hold_key *hold,
+		   struct carried *out, struct err *e);
+
+/* GET /version */
+int kubernetes_decode(const char *bytes, size_t n, struct version *out,
+		      struct err *e);
+/* GET /apis/karpenter.sh and /apis/karpenter.sh/v1 */
+int group_decode(const char *bytes, size_t n, struct karpenter_facts *out,
+		 struct err *e);
+int group_resources_decode(const char *bytes, size_t n,
+			   struct karpenter_facts *out, struct err *e);
+
+/* POST ACCESS_PATH: may the holder do this?  ACCESS_BYTES are enough. */
+#define ACCESS_PATH "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+#define ACCESS_BYTES 2048
+void access_review(struct buf *b, const struct right *r,
+		   const struct doctor_place *p);
+int access_review_decode(const char *bytes, size_t n, bool *allowed,
+			 struct err *e);
+
+/* A Node or NodeClaim to create as a dry run: DRY_RUN_PATHS, DRY_RUN_BYTES.
+ * The NodeClaim is of the class of n. */
+extern const char *const dry_run_paths[KIND_COUNT];
+#define DRY_RUN_BYTES 4096
+void dry_run_body(struct buf *b, enum kind kind,
+		  const struct nodepool_facts *n);
+/* Whether what came back has our mark. */
+int dry_run_decode(const char *bytes, size_t n, bool *held, struct err *e);
+
+#endif

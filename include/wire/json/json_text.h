@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIRE_JSON_JSON_TEXT_H
+#define WIRE_JSON_JSON_TEXT_H
+
+#include <endian.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Which bytes of JSON's text go together.  For whoever passes over all of a
+ * text: these are worth being inline.  Keeps no state; any thread. */
+
+static inline bool
+json_is_space(char c)
+{
+	return (unsigned char)c <= ' ' &&
+	       (c == ' ' || c == '\t' || c == '\n' || c == '\r');
+}
+
+/* The number of these eight bytes before the first '"', '\\', control byte or
+ * non-ASCII byte.  Each term sets the top bit of a byte that it finds.  A borrow
+ * may set it for a byte after a true one, but never before it. */
+static inline int
+json_plain8(const char *p)
+{
+	const uint64_t each = UINT64_C(0x0101010101010101);
+	uint64_t w, t;
+
+	memcpy(&w, p, sizeof(w));
+	w = le64toh(w);
+	t = w | (w - each * 0x20) | ((w ^ each * '"') - each) |
+	    ((w ^ each * '\\') - each);
+	t &= each * 0x80;
+	return t == 0 ? 8 : __builtin_ctzll(t) / 8;
+}
+
+/* Returns where the first of these bytes is from p on, or `end`: what a string
+ * has before it stands for itself. */
+static inline const char *
+json_plain_end(const char *p, const char *end)
+{
+	while (end - p >= 8) {
+		int n = json_plain8(p);
+
+		p += n;
+		if (n < 8)
+			return p;
+	}
+	/* Up to seven last bytes of the text. */
+	while (p < end && (unsigned char)*p >= 0x20 &&
+	       (unsigned char)*p < 0x80 && *p != '"' && *p != '\\')
+		p++;
+	return p;
+}
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIRE_KARPENTER_FACT_H
+#define WIRE_KARPENTER_FACT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * A fact is something that happened to one machine, or that Karpenter decided
+ * about several, at one moment.  Every input of `simulate` is turned into facts
+ * (docs/what-if.md#the-record), and the replay knows nothing else.
+ *
+ * The texts of a fact are never NULL: "" is what the input did not say.  They
+ * belong to whoever made the fact: a reader (wire/karpenter/line), until its
+ * next line, or fact_copy.
+ */
+enum fact_kind {
+	FACT_CREATED,	 /* a NodeClaim was created: claim, pool, maker */
+	FACT_LAUNCHED,	 /* claim */
+	FACT_REGISTERED, /* claim, node */
+	FACT_READY,	 /* the NodeClaim is Initialized: claim */
+	FACT_DECIDED,	 /* Karpenter disrupts machines: nodes, reason, … */
+	FACT_DELETING,	 /* the Node is being deleted: node, perhaps claim */
+	FACT_NODE_GONE,	 /* node, perhaps claim */
+	FACT_GONE,	 /* claim */
+	FACT_COUNT,
+};
+
+/* Who created a NodeClaim. */
+enum fact_maker {
+	MAKER_UNKNOWN,
+	MAKER_PROVISIONER, /* for pods that wait: a scale-up */
+	MAKER_DISRUPTION,  /* to replace others */
+	MAKER_STATIC,	   /* for a NodePool with spec.replicas */
+	MAKER_COUNT,
+};
+
+/* One machine of a decision.  One of the two may be "". */
+struct fact_node {
+	const char *node, *claim;
+};
+
+struct fact {
+	int64_t at_ms;	/* since 1970, UTC */
+	enum fact_kind kind;
+	enum fact_maker maker;
+	const char *claim, *node, *pool;
+
+	/* FACT_DECIDED only. */
+	const char *action;	/* "delete" or "replace" */
+	const char *reason;	/* "drifted", "empty", "underutilized", …: lower
+				   case */
+	long long pods;		/* that have to move; -1: unknown */
+	int64_t savings;	/* millionths of a dollar an hour; -1: unknown */
+	const struct fact_node *nodes;
+	size_t nodes_n;
+};
+
+/* Makes *f a fact without texts. */
+void fact_init(struct fact *f, enum fact_kind kind, int64_t at_ms);
+
+/* Returns the fact and all that it points to in one piece of memory, which the
+ * caller frees with free(3), or NULL if there is no memory. */
+struct fact *fact_copy(const struct fact *f);
+
+/* Puts facts in order: by time, then by kind as the kinds of one machine follow
+ * each other, then by what they say.  Returns 0 only for two facts that say
+ * the same. */
+int fact_compare(const struct fact *a, const struct fact *b);
+
+/* "created", "launched", …: as the record has it.  Static. */
+const char *fact_name(enum fact_kind kind);
+/* "provisioner", "disruption", "static", or "" for MAKER_UNKNOWN.  Static. */
+const char *maker_name(enum fact_maker maker);
+
+/* Parses dollars such as "0.11" or "-1.5" into millionths, cut.  Returns -1,
+ * with *out untouched, if s is not in that form. */
+int dollars_parse(const char *s, size_t n, int64_t *out);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIRE_KARPENTER_LINE_H
+#define WIRE_KARPENTER_LINE_H
+
+#include <stddef.h>
+
+#include "wire/karpenter/fact.h"
+
+/*
+ * Reads lines of Karpenter's JSON log, and of a record, and makes facts of them
+ * (docs/what-if.md#what-is-read).  A line may be wrapped: it may have text
+ * before the JSON, or be the member `log`, `message` or `line` of an object that
+ * a log shipper made of it.
+ *
+ * A reader is for one stream, because a container runtime may cut a line into
+ * pieces.  Not thread-safe.
+ */
+enum line_what {
+	LINE_FACT,
+	LINE_NOTHING,	/* empty, the head of a record, or a piece of a line
+			   that goes on in the next one */
+	LINE_OTHER,	/* another message; *message is the message */
+	LINE_INCOMPLETE,	/* the message is one of ours, but what we need
+				   is missing or odd; *message */
+	LINE_TEXT,	/* zap's text format */
+	LINE_BROKEN,	/* not JSON, or beyond the bounds of limits.h */
+	LINE_UNTIL,	/* the end of a record */
+	LINE_VERSION,	/* the head of a record of another version; *message is
+			   that version */
+	LINE_WHATS,
+};
+
+struct line;
+
+struct line *line_new(void);	/* NULL: no memory */
+void line_free(struct line *l);	/* NULL: nothing */
+
+/* Reads one line of n bytes, without its newline.  *f is set for LINE_FACT
+ * only, and *message where the kind says so.  Both are valid until the next
+ * call. */
+enum line_what line_read(struct line *l, const char *bytes, size_t n,
+			 struct fact *f, const char **message);
+
+/* Returns the time until which nothing else happened, if line_read said
+ * LINE_OTHER or LINE_UNTIL: that of the latest line.  STAMP_NONE: it has
+ * none. */
+int64_t line_time(const struct line *l);
+
+#endif

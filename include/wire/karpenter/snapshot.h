@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIRE_KARPENTER_SNAPSHOT_H
+#define WIRE_KARPENTER_SNAPSHOT_H
+
+#include <stddef.h>
+
+#include "core/base/err.h"
+#include "wire/karpenter/fact.h"
+
+/*
+ * Makes facts of what the API server has now: the items of `kubectl get
+ * nodeclaims,events -o json` (docs/what-if.md#from-the-api-server).  A
+ * NodeClaim tells when it was created, launched, registered and ready, and
+ * whether it is being deleted.  Karpenter's Events on NodeClaims tell which
+ * were disrupted (DisruptionTerminating), and which replace others
+ * (DisruptionLaunching: another FACT_CREATED of the claim, whose maker is
+ * known).  Keeps no state; any thread.
+ */
+typedef int snapshot_fn(void *ctx, const struct fact *f, struct err *e);
+
+enum snapshot_what {
+	SNAPSHOT_TAKEN,
+	SNAPSHOT_OTHER,		/* it says nothing to us */
+	SNAPSHOT_BROKEN,	/* not JSON, or beyond the bounds of limits.h */
+	SNAPSHOT_FAILED,	/* fn has failed, and set *e */
+};
+
+/* Calls fn for each fact of one item, in any order.  The fact is valid during
+ * the call.  kind: "NodeClaim" or "Event", because the API server leaves it out
+ * in its lists; NULL: as the item says. */
+enum snapshot_what snapshot_item(const char *bytes, size_t n, const char *kind,
+				 snapshot_fn *fn, void *ctx, struct err *e);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIRE_STATUS_QUERY_H
+#define WIRE_STATUS_QUERY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/err.h"
+#include "wire/status/status.h"
+
+/*
+ * What a request for /status asks for: the parameters of its query, and the
+ * format.  The functions keep no state; any thread may call them.
+ */
+
+/* A parameter that the path knows. */
+struct query_param {
+	const char *key;
+	char *out;	/* its value, decoded; the caller's storage */
+	size_t cap;
+	bool found;
+};
+
+/* Reads a query, "a=1&b=2" without its '?', into the parameters that are known.
+ * %XX is decoded, and '+' stands for itself.  Returns -1 with a sentence that
+ * says what was expected if the query has another parameter, one of them twice,
+ * one without a value, one whose value is too long, or a bad %XX. */
+int query_read(const char *query, struct query_param *params, size_t n,
+	       struct err *e);
+
+/* Returns the format that the Accept field asks for (RFC 9110 §12.5.1): the
+ * heaviest of the three, or of equal ones that which is named most exactly.
+ * Text if it names none of them, or accept is NULL. */
+enum status_format query_accept(const char *accept);
+/* Sets *f by its name: "text", "json" or "html".  Returns -1 and a sentence for
+ * any other. */
+int query_format(const char *name, enum status_format *f, struct err *e);
+
+#endif

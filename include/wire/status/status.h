@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIRE_STATUS_STATUS_H
+#define WIRE_STATUS_STATUS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/buf.h"
+#include "core/controller/status.h"
+
+/*
+ * Writes what /status and /status/machines/NAME answer, as JSON, as text and as
+ * HTML (docs/status.md).  Names and values come from the cluster, and whoever
+ * may write them is not trusted: each format escapes them.  The functions keep
+ * no state; any thread may call them.
+ */
+enum status_format {
+	STATUS_TEXT,
+	STATUS_JSON,
+	STATUS_HTML,
+};
+
+/* Returns the Content-Type of this format.  Static. */
+const char *status_type(enum status_format f);
+
+/* Who leads. */
+struct status_lead {
+	bool electing;		/* there is an election; without one each
+				   replica leads */
+	bool here;		/* this replica leads */
+	char identity[NAME_BYTES];	/* the Lease's holder; "": nobody, or
+					   not known */
+	int64_t since_ms;	/* STAMP_NONE: not known */
+};
+
+/* The reviews of the last minute, or since the start if that is later. */
+struct status_admissions {
+	unsigned seconds;
+	uint64_t held, unchanged, refused, failed, shed;
+};
+
+/* Everything but what there are many of. */
+struct status_head {
+	int64_t now_ms;		/* the API server's time */
+	const char *version;
+	char replica[NAME_BYTES];	/* the identity of the one that answers */
+	bool observe;		/* mode: observe */
+	struct status_lead lead;
+	int64_t cert_not_after_ms;	/* 0: none is served */
+	bool cert_valid;
+	struct status_admissions admissions;
+	const struct rules *rules;
+	struct status_report report;	/* if lead.here */
+};
+
+/* The caller's iterators, as controller_scope_status and its kin.  They are
+ * callbacks so that the caller can take its lock for each item. */
+struct status_items {
+	void *ctx;
+	bool (*scope)(void *ctx, uint32_t *i, struct scope_status *out);
+	bool (*nodepool)(void *ctx, uint32_t *i, struct nodepool_status *out);
+	bool (*turn)(void *ctx, uint64_t *before, struct turn *out);
+};
+
+/* Appends the page.  Of the items as many are written as have room, and the
+ * page says how many were left out.  b->full: not even the rest has room. */
+void status_write(struct buf *b, enum status_format f,
+		  const struct status_head *h, const struct status_items *items);
+
+/* Appends the answer about the machine that was asked for as `name`.  scope:
+ * that of the machine; NULL: none. */
+void status_write_machine(struct buf *b, enum status_format f,
+			  const struct status_head *h, const char *name,
+			  const struct machine_status *m,
+			  const struct scope_status *scope);
+
+/* Appends a refusal: one line, or a Kubernetes Status. */
+void status_write_refusal(struct buf *b, enum status_format f, int code,
+			  const char *message);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "access.h"
+#include "cmd.h"
+#include "doctor/doctor.h"
+#include "options.h"
+#include "wire/doctor/report.h"
+
+static const char usage[] =
+	"check --cluster [--wait 0s] [-o text|json] [--namespace NAME]\n"
+	"          [--config FILE] [--kubeconfig FILE] [--context NAME] "
+	"[flags]\n\n"
+	"Looks at an installed holder and its cluster, and says what is wrong, "
+	"why it\nmatters and what mends it. It writes nothing but dry runs. "
+	"Ends with 1 if there\nare errors, and with 0 if there are only "
+	"warnings.\n\n"
+	"    --wait='0s':\n        try for so long to reach the API server and to "
+	"have a dry run held\n"
+	"    -o, --output='text':\n        text or json\n"
+	"    --namespace='':\n        of the installation; else leaderElection."
+	"namespace, or where the webhook's\n        Service is\n\n"
+	"Of the configuration holdAnnotation, holdDuration, nodePools, "
+	"replacements, scope\nand leaderElection count: give it the holder's.\n";
+
+struct cluster_request {
+	struct options options;
+	struct doctor_setup setup;
+	bool json;
+};
+
+static int
+own_output(struct cluster_request *c, struct flags *f, struct err *e)
+{
+	const char *value = NULL;
+
+	if (flags_value(f, &value, e))
+		return -1;
+	c->json = strcmp(value, "json") == 0;
+	if (c->json || strcmp(value, "text") == 0)
+		return 1;
+	return err_set(e, ERR_INPUT,
+		       "--output: \"%.60s\", expected text or json", value);
+}
+
+static int
+own_flag(void *ctx, struct flags *f, struct err *e)
+{
+	struct cluster_request *c = ctx;
+
+	if (strcmp(f->name, "cluster") == 0)
+		return flags_no_value(f, e) ? -1 : 1;
+	if (strcmp(f->name, "output") == 0)
+		return own_output(c, f, e);
+	if (strcmp(f->name, "namespace") == 0)
+		return options_namespace(f, &c->setup.namespace_flag, e);
+	if (strcmp(f->name, "wait") != 0)
+		return 0;
+	return options_duration(f, "60s", &c->setup.wait_ms, e);
+}
+
+static int
+print_report(const struct findings *f, bool json)
+{
+	static char storage[REPORT_BYTES];
+	struct buf b;
+	int code;
+
+	buf_init(&b, storage, sizeof(storage));
+	if (json)
+		findings_json(&b, f, HOLDER_VERSION);
+	else
+		findings_text(&b, f);
+	(void)fputs(storage, stdout);
+	code = output_code();
+	return f->errors > 0 ? CMD_FAILED : code;
+}
+
+int
+check_cluster_main(int argc, char **argv, const struct timing *t)
+{
+	static struct cluster_request r;	/* too large for a stack */
+	static struct findings findings;
+	struct kubeconfig access = {0};
+	struct err e = {0};
+	int rc;
+
+	r = (struct cluster_request){.json = false};
+	rc = options_parse_with(argc, argv, usage, own_flag, &r, &r.options,
+				&e);
+	if (rc == 1)
+		return output_code();
+	if (rc < 0 || access_find(r.options.kubeconfig, r.options.context,
+				  &access, &e))
+		return fail_code(&e);
+	if (r.setup.namespace_flag != NULL && r.setup.namespace_flag[0] == '\0')
+		r.setup.namespace_flag = NULL;
+	r.setup.config = &r.options.config;
+	r.setup.in_cluster = r.options.kubeconfig == NULL &&
+			    r.options.context == NULL && access_in_cluster();
+	findings_init(&findings);
+	if (doctor_run(&r.setup, &access, t, &findings, &e)) {
+		(void)fail_code(&e);
+		return CMD_FAILED;
+	}
+	return print_report(&findings, r.json);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recorder/recorder.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "access.h"
+#include "cmd.h"
+#include "core/base/stamp.h"
+#include "options.h"
+
+static const char usage[] =
+	"record [--every 10s] [--for 1h] [--kubeconfig FILE] [--context "
+	"NAME]\n\n"
+	"Prints what happens to Karpenter's NodeClaims, as a record that "
+	"simulate reads.\nIt only lists NodeClaims, and Events in namespace "
+	"default.\n\n"
+	"    --every='10s':\n        from one list to the next\n"
+	"    --for='0':\n        stop after so long; 0: at SIGINT or SIGTERM\n"
+	"    --kubeconfig='', --context='':\n        how to reach the cluster, "
+	"as for serve\n"
+	"    -h, --help:\n        this text\n";
+
+struct record_request {
+	struct recorder_setup setup;
+	const char *kubeconfig, *context;
+};
+
+static int
+take_duration(const char *name, const char *value, int64_t least_ms,
+	      int64_t *out, struct err *e)
+{
+	if (duration_parse(value, out) == 0 && *out >= least_ms)
+		return 0;
+	return err_set(e, ERR_INPUT,
+		       "--%s: \"%.60s\", expected a duration such as %s", name,
+		       value, least_ms > 0 ? "10s, and no less than 1s" : "1h");
+}
+
+static int
+take_value(struct record_request *q, const struct flags *f, const char *value,
+	   struct err *e)
+{
+	if (strcmp(f->name, "every") == 0)
+		return take_duration(f->name, value, 1000, &q->setup.every_ms,
+				     e);
+	if (strcmp(f->name, "for") == 0)
+		return take_duration(f->name, value, 0, &q->setup.for_ms, e);
+	if (strcmp(f->name, "context") == 0)
+		q->context = value;
+	else
+		q->kubeconfig = value;
+	return 0;
+}
+
+/* Returns 1 for --help. */
+static int
+parse_record(struct record_request *q, struct flags *f, struct err *e)
+{
+	const char *value = NULL;
+	int rc;
+
+	while ((rc = flags_next(f, e)) > 0) {
+		if (strcmp(f->name, "help") == 0)
+			return 1;
+		if (strcmp(f->name, "every") != 0 &&
+		    strcmp(f->name, "for") != 0 &&
+		    strcmp(f->name, "kubeconfig") != 0 &&
+		    strcmp(f->name, "context") != 0)
+			return flags_unknown(f, e);
+		if (flags_value(f, &value, e) || take_value(q, f, value, e))
+			return -1;
+	}
+	return rc;
+}
+
+int
+record_main(int argc, char **argv, const struct timing *t)
+{
+	struct record_request q = {.setup.every_ms = 10000};
+	struct flags f = {.argc = argc, .argv = argv};
+	struct kubeconfig access = {0};
+	struct err e = {0};
+	int rc = parse_record(&q, &f, &e);
+
+	if (rc == 1) {
+		(void)printf("Usage: %s %s", program_name(), usage);
+		return output_code();
+	}
+	if (rc < 0 || access_find(q.kubeconfig, q.context, &access, &e))
+		return fail_code(&e);
+	if (recorder_run(&q.setup, &access, t, &e) == 0)
+		return CMD_OK;
+	kubeconfig_done(&access);
+	(void)fail_code(&e);
+	return CMD_FAILED;
+}
+
+int
+cmd_record(int argc, char **argv)
+{
+	return record_main(argc, argv, &timing_default);
+}

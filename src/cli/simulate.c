@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "simulate/simulate.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "core/base/buf.h"
+#include "core/base/limits.h"
+#include "core/base/stamp.h"
+#include "edge/file.h"
+#include "options.h"
+
+static const char usage[] =
+	"simulate [flags] FILE...\n\n"
+	"Reads Karpenter's log (lines of JSON, gzip too, \"-\" is stdin) or a "
+	"record, and says\nwhat the holder would have held meanwhile, and "
+	"which of Karpenter's disruptions\nwould have waited. Nothing is "
+	"started, and no cluster is asked.\n\n"
+	"Flags, of which the first one may be given several times, and each of "
+	"the next seven\ntakes several values (5m,10m,20m). All combinations "
+	"are compared:\n";
+
+/* The keys of the configuration that can be compared, as their flags have
+ * them, and as a label shows them. */
+static const struct {
+	const char *flag, *label;
+} keys[] = {
+	{"scope", ""},
+	{"hold-duration", ""},
+	{"max-hold-duration", "max "},
+	{"release-window", "window "},
+	{"startup-timeout", "startup "},
+	{"min-scale-up", "minScaleUp "},
+	{"replacements", "replacements "},
+};
+#define KEYS_N (sizeof(keys) / sizeof(keys[0]))
+#define VALUE_ROOM 64
+
+struct values {
+	char at[SIMULATE_SETTINGS_MAX][VALUE_ROOM];
+	size_t n;		/* 0: the flag is not given */
+};
+
+struct request {
+	struct simulate_setup setup;
+	const char *files[SIMULATE_FILES_MAX];
+	const char *configs[SIMULATE_SETTINGS_MAX];
+	size_t configs_n;
+	struct values values[KEYS_N];
+	struct setting settings[SIMULATE_SETTINGS_MAX];
+};
+
+/* --- flags ------------------------------------------------------------------------ */
+
+static int
+split(struct values *v, const char *flag, const char *text, struct err *e)
+{
+	const char *comma;
+
+	for (;; text = comma + 1) {
+		size_t n;
+
+		comma = strchr(text, ',');
+		n = comma == NULL ? strlen(text) : (size_t)(comma - text);
+		if (n == 0 || n >= VALUE_ROOM)
+			return err_set(e, ERR_INPUT,
+				       "--%s: expected values with commas "
+				       "between them, such as 5m,10m",
+				       flag);
+		if (v->n == SIMULATE_SETTINGS_MAX)
+			return err_set(e, ERR_LIMIT,
+				       "--%s: more than %d values", flag,
+				       SIMULATE_SETTINGS_MAX);
+		memcpy(v->at[v->n], text, n);
+		v->at[v->n++][n] = '\0';
+		if (comma == NULL)
+			return 0;
+	}
+}
+
+static int
+take_config(struct request *q, const char *file, struct err *e)
+{
+	if (q->configs_n == SIMULATE_SETTINGS_MAX)
+		return err_set(e, ERR_LIMIT, "--config: more than %d files",
+			       SIMULATE_SETTINGS_MAX);
+	q->configs[q->configs_n++] = file;
+	return 0;
+}
+
+static int
+take_output(struct request *q, const char *name, struct err *e)
+{
+	static const char *const names[] = {
+		[SIMULATE_TABLE] = "table",
+		[SIMULATE_JSON] = "json",
+		[SIMULATE_CSV] = "csv",
+		[SIMULATE_RECORD] = "record",
+	};
+
+	for (int i = 0; i <= SIMULATE_RECORD; i++)
+		if (strcmp(name, names[i]) == 0) {
+			q->setup.output = (enum simulate_output)i;
+			return 0;
+		}
+	return err_set(e, ERR_INPUT,
+		       "--output: \"%.60s\", expected table, json, csv or "
+		       "record",
+		       name);
+}
+
+static int
+take_price(struct request *q, const char *text, struct err *e)
+{
+	if (dollars_parse(text, strlen(text), &q->setup.waits.price) == 0 &&
+	    q->setup.waits.price >= 0)
+		return 0;
+	return err_set(e, ERR_INPUT,
+		       "--price-per-node-hour: \"%.60s\", expected dollars such "
+		       "as 0.192",
+		       text);
+}
+
+/* The flags whose value is taken as it is. */
+static bool
+take_name_of(struct request *q, const char *name, const char *value)
+{
+	const char **to = strcmp(name, "explain") == 0 ? &q->setup.explain
+			  : strcmp(name, "svg") == 0   ? &q->setup.svg
+			  : strcmp(name, "html") == 0  ? &q->setup.html
+						       : NULL;
+
+	if (to != NULL)
+		*to = value;
+	return to != NULL;
+}
+
+static int
+take_flag(struct request *q, const char *name, const char *value, struct err *e)
+{
+	for (size_t i = 0; i < KEYS_N; i++)
+		if (strcmp(name, keys[i].flag) == 0)
+			return split(&q->values[i], name, value, e);
+	if (strcmp(name, "config") == 0)
+		return take_config(q, value, e);
+	if (strcmp(name, "output") == 0)
+		return take_output(q, value, e);
+	if (strcmp(name, "price-per-node-hour") == 0)
+		return take_price(q, value, e);
+	if (take_name_of(q, name, value))
+		return 0;
+	if (duration_parse(value, &q->setup.waits.regret_ms))
+		return err_set(e, ERR_INPUT,
+			       "--regret: \"%.60s\", expected a duration such "
+			       "as 15m",
+			       value);
+	return 0;
+}
+
+static bool
+is_flag(const char *name)
+{
+	static const char *const others[] = {"config", "output", "regret",
+					     "price-per-node-hour", "explain",
+					     "svg", "html"};
+
+	for (size_t i = 0; i < KEYS_N; i++)
+		if (strcmp(name, keys[i].flag) == 0)
+			return true;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcmp(name, others[i]) == 0)
+			return true;
+	return false;
+}
+
+static void
+print_help(void)
+{
+	const char *name, *help;
+	char def[64];
+
+	(void)printf("Usage: %s %s", program_name(), usage);
+	(void)puts("    --config='':\n        configuration file; given again: "
+		   "another setting");
+	for (size_t k = 0; k < KEYS_N; k++)
+		for (size_t i = 0; config_flag_help(i, &name, &help, def); i++)
+			if (strcmp(name, keys[k].flag) == 0)
+				(void)printf("    --%s='%s':\n        %s\n",
+					     name, def, help);
+	(void)puts("    --regret='15m':\n        a scale-up of the same "
+		   "NodePool so soon after a decision counts as churn\n"
+		   "    --price-per-node-hour='':\n        dollars, where the "
+		   "log does not say what a decision saves\n"
+		   "    --explain='':\n        a Node or NodeClaim: what each "
+		   "decision about it meets\n"
+		   "    --svg='':\n        a file for a picture: when what was "
+		   "held, and what would have waited\n"
+		   "    --html='':\n        a file for a page with the same "
+		   "picture and the table\n"
+		   "    -o, --output='table':\n        table, json, csv, or "
+		   "record: what was read, as a record\n"
+		   "    -h, --help:\n        this text");
+}
+
+static int
+take_file(struct request *q, const char *file, struct err *e)
+{
+	if (q->setup.files_n == SIMULATE_FILES_MAX)
+		return err_set(e, ERR_LIMIT, "more than %d files",
+			       SIMULATE_FILES_MAX);
+	q->files[q->setup.files_n++] = file;
+	return 0;
+}
+
+/* -o VALUE, which no other command has. */
+static int
+take_short(struct request *q, struct flags *f, struct err *e)
+{
+	f->at++;
+	if (f->at + 1 >= f->argc)
+		return err_set(e, ERR_INPUT, "-o: missing, expected a value");
+	return take_output(q, f->argv[++f->at], e);
+}
+
+/* Returns 1 for --help. */
+static int
+parse(struct request *q, struct flags *f, struct err *e)
+{
+	while (f->at + 1 < f->argc) {
+		const char *arg = f->argv[f->at + 1], *value;
+		int rc;
+
+		if (strcmp(arg, "-o") == 0) {
+			if (take_short(q, f, e))
+				return -1;
+			continue;
+		}
+		if (arg[0] != '-' || strcmp(arg, "-") == 0) {
+			f->at++;
+			if (take_file(q, arg, e))
+				return -1;
+			continue;
+		}
+		rc = flags_next(f, e);
+		if (rc <= 0)
+			return rc;
+		if (strcmp(f->name, "help") == 0)
+			return 1;
+		if (!is_flag(f->name))
+			return flags_unknown(f, e);
+		if (flags_value(f, &value, e) ||
+		    take_flag(q, f->name, value, e))
+			return -1;
+	}
+	return 0;
+}
+
+/* --- settings ---------------------------------------------------------------------- */
+
+static int
+read_config(const char *file, struct config *c, struct config_places *places,
+	    struct err *e)
+{
+	char *bytes;
+	size_t n;
+	int rc;
+
+	config_defaults(c);
+	if (file == NULL)
+		return 0;
+	places->file = file;
+	if (file_read(file, CONFIG_BYTES_MAX, &bytes, &n, e)) {
+		e->code = ERR_INPUT;
+		return err_wrap(e, "--config");
+	}
+	rc = config_file(c, file, bytes, n, places, e);
+	free(bytes);
+	return rc;
+}
+
+static void
+describe(struct setting *s, const struct request *q, const struct config *c,
+	 const char *file, const size_t chosen[KEYS_N])
+{
+	static const char *const scopes[] = {[SCOPE_CLUSTER] = "cluster",
+					     [SCOPE_NODEPOOL] = "nodepool",
+					     [SCOPE_NODE] = "node"};
+	char hold[DURATION_BYTES], max[DURATION_BYTES];
+	struct buf b;
+
+	buf_init(&b, s->label, sizeof(s->label));
+	duration_format(c->rules.hold_ms, hold);
+	duration_format(c->rules.cap.max_ms, max);
+	buf_printf(&b, "%s %s, max %s", scopes[c->rules.scope], hold, max);
+	for (size_t k = 3; k < KEYS_N; k++)
+		if (q->values[k].n > 0)
+			buf_printf(&b, ", %s%s", keys[k].label,
+				   q->values[k].at[chosen[k]]);
+	if (q->configs_n > 1) {
+		buf_puts(&b, ", ");
+		buf_puts(&b, file);
+	}
+	s->rules = c->rules;
+}
+
+static int
+add_setting(struct request *q, const char *file, const size_t chosen[KEYS_N],
+	    struct err *e)
+{
+	static struct config c;	/* too large for a stack */
+	struct config_places places = {.file = NULL};
+	bool known;
+
+	if (q->setup.settings_n == SIMULATE_SETTINGS_MAX)
+		return err_set(e, ERR_LIMIT,
+			       "more than %d settings to compare",
+			       SIMULATE_SETTINGS_MAX);
+	if (read_config(file, &c, &places, e))
+		return -1;
+	for (size_t k = 0; k < KEYS_N; k++)
+		if (q->values[k].n > 0 &&
+		    config_flag(&c, keys[k].flag, q->values[k].at[chosen[k]],
+				&places, &known, e))
+			return -1;
+	if (config_validate(&c, &places, e))
+		return -1;
+	describe(&q->settings[q->setup.settings_n++], q, &c, file, chosen);
+	return 0;
+}
+
+/* Takes the next choice of one value for each key.  Returns false after the
+ * last one. */
+static bool
+choose(const struct request *q, size_t chosen[KEYS_N])
+{
+	for (size_t k = KEYS_N; k-- > 0;) {
+		if (++chosen[k] < q->values[k].n)
+			return true;
+		chosen[k] = 0;
+	}
+	return false;
+}
+
+static int
+make_settings(struct request *q, struct err *e)
+{
+	size_t configs = q->configs_n > 0 ? q->configs_n : 1;
+
+	for (size_t i = 0; i < configs; i++) {
+		size_t chosen[KEYS_N] = {0};
+
+		do {
+			if (add_setting(q, q->configs[i], chosen, e))
+				return -1;
+		} while (choose(q, chosen));
+	}
+	return 0;
+}
+
+int
+cmd_simulate(int argc, char **argv)
+{
+	static struct request q;	/* too large for a stack */
+	struct flags f = {.argc = argc, .argv = argv};
+	struct err e = {0};
+	int rc;
+
+	q = (struct request){.setup.waits = {.regret_ms = 900000, .price = -1}};
+	rc = parse(&q, &f, &e);
+	if (rc == 1) {
+		print_help();
+		return output_code();
+	}
+	if (rc == 0 && q.setup.files_n == 0)
+		rc = err_set(&e, ERR_INPUT,
+			     "expected a file, or - for stdin; see '%s simulate "
+			     "--help'",
+			     program_name());
+	if (rc == 0 && q.setup.explain != NULL &&
+	    q.setup.output != SIMULATE_TABLE)
+		rc = err_set(&e, ERR_INPUT,
+			     "--explain: only with the table, not with another "
+			     "--output");
+	if (rc < 0 || make_settings(&q, &e))
+		return fail_code(&e);
+	q.setup.files = q.files;
+	q.setup.settings = q.settings;
+	q.setup.progress = isatty(STDERR_FILENO);
+	rc = simulate_run(&q.setup, &e);
+	if (rc < 0) {
+		(void)fflush(stdout);
+		return fail_code(&e);
+	}
+	return output_code();
+}

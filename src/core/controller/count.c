@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "count.h"
+
+#include <stdlib.h>
+
+#include "controller_parts.h"
+
+/* This file counts the machines for /status, in slices. */
+
+#define PLACES (SCOPES_MAX / 2 * 3)	/* more than there can be NodePools */
+
+struct place {
+	uint32_t turn;		/* the count that used it last */
+	uint32_t ref;		/* to the NodePool's name */
+	struct nodepool_figures n;
+};
+
+struct busiest {
+	uint32_t turn;
+	struct quiet quiet;
+};
+
+struct figures {
+	uint32_t turn;		/* number of this count */
+	uint32_t at;		/* the next id to look at */
+	uint32_t used;		/* places of this count */
+	struct place nodepools[PLACES];	/* hashed by ref */
+	struct busiest scopes[SCOPES_MAX];
+};
+
+struct figures *
+figures_new(void)
+{
+	struct figures *f = calloc(1, sizeof(*f));
+
+	if (f != NULL)
+		figures_begin(f);
+	return f;
+}
+
+void
+figures_free(struct figures *f)
+{
+	free(f);
+}
+
+void
+figures_begin(struct figures *f)
+{
+	f->turn++;
+	f->at = f->used = 0;
+}
+
+static uint32_t
+place_of(const struct figures *f, uint32_t ref)
+{
+	uint32_t i = ref * 2654435769u % PLACES;
+
+	while (f->nodepools[i].turn == f->turn && f->nodepools[i].ref != ref)
+		i = (i + 1) % PLACES;
+	return i;
+}
+
+/* Machines of NodePools that are long gone may have more names than there is
+ * room for.  Nobody asks for those, and the others keep room to end a
+ * search. */
+static struct nodepool_figures *
+counts_of(struct figures *f, uint32_t ref)
+{
+	struct place *p = &f->nodepools[place_of(f, ref)];
+
+	if (p->turn != f->turn) {
+		if (f->used == PLACES - 1)
+			return NULL;
+		f->used++;
+		*p = (struct place){.turn = f->turn, .ref = ref};
+	}
+	return &p->n;
+}
+
+struct nodepool_figures
+figures_nodepool(const struct figures *f, uint32_t ref)
+{
+	const struct place *p = &f->nodepools[place_of(f, ref)];
+
+	return p->turn == f->turn ? p->n : (struct nodepool_figures){0};
+}
+
+struct quiet
+figures_scope(const struct figures *f, uint32_t scope)
+{
+	const struct quiet none = {.at_ms = STAMP_NONE, .id = NO_ID,
+				   .created_ms = STAMP_NONE};
+
+	return f->scopes[scope].turn == f->turn ? f->scopes[scope].quiet : none;
+}
+
+static void
+count_machine(const struct controller *s, struct figures *f, uint32_t head)
+{
+	const struct entry *e = &s->machines.at[head];
+	const struct entry *claim = machines_claim(&s->machines, head);
+	const struct entry *halves[] = {claim,
+					machines_node(&s->machines, head)};
+	struct nodepool_figures *n = counts_of(f, e->nodepool);
+	bool ours = false, person = false, waits = false;
+	bool off = claim != NULL && claim->opted_out;
+
+	if (n == NULL)
+		return;
+	for (int i = 0; i < 2; i++) {
+		if (halves[i] == NULL)
+			continue;
+		ours |= entry_tenure(halves[i]) == TENURE_OURS;
+		person |= entry_tenure(halves[i]) == TENURE_PERSON;
+		off |= entry_tenure(halves[i]) == TENURE_YIELDED;
+		waits |= writes_state(&s->writes,
+				      machines_id(&s->machines, halves[i])) ==
+			 WRITE_BACKING_OFF;
+	}
+	n->machines++;
+	n->held += ours;
+	n->by_people += person;
+	n->opted_out += off;
+	n->waiting += waits;
+}
+
+/* A machine that boots is taken as if it became ready now, as in the reports
+ * (timers_expects). */
+static void
+count_timer(const struct controller *s, struct figures *f, uint32_t id,
+	    int64_t now_ms)
+{
+	const struct timer *t = timers_at(&s->timers, id);
+	struct quiet q = {.at_ms = t->deadline_ms, .id = id,
+			  .created_ms = t->created_ms};
+	struct busiest *b;
+
+	if (!t->used || !t->enough || t->scope == NO_SCOPE)
+		return;
+	b = &f->scopes[t->scope];
+	if (b->turn != f->turn)
+		*b = (struct busiest){f->turn, figures_scope(f, t->scope)};
+	if (t->live && t->booting && now_ms + t->hold_ms < q.at_ms) {
+		b->quiet.earliest = true;
+		q.at_ms = now_ms + t->hold_ms;
+	}
+	q.earliest = b->quiet.earliest;
+	if (q.at_ms > b->quiet.at_ms ||
+	    (q.at_ms == b->quiet.at_ms && q.created_ms > b->quiet.created_ms))
+		b->quiet = q;
+}
+
+/* Behind the machines come the timers of boots that failed.  What lies between
+ * was never used. */
+bool
+controller_count(const struct controller *s, struct figures *f, struct now now)
+{
+	uint32_t top = s->machines.top, end;
+
+	if (f->at >= top && f->at < s->timers.extra)
+		f->at = s->timers.extra;
+	end = f->at < top ? top : s->timers.ids_max;
+	if (end > f->at + STATUS_SLICE)
+		end = f->at + STATUS_SLICE;
+	for (; f->at < end; f->at++) {
+		if (f->at < top && (!s->machines.at[f->at].used ||
+				    machines_head(&s->machines, f->at) !=
+					    f->at))
+			continue;
+		if (f->at < top)
+			count_machine(s, f, f->at);
+		count_timer(s, f, f->at, now.server_ms);
+	}
+	return f->at < s->timers.ids_max;
+}

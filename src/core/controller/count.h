@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_CONTROLLER_COUNT_H
+#define CORE_CONTROLLER_COUNT_H
+
+#include "core/controller/status.h"
+#include "core/table/timers.h"
+
+/* What has been counted, for status.c. */
+
+/* Returns the figures of the machines with this reference to the name of their
+ * NodePool; zeros if there are none. */
+struct nodepool_figures figures_nodepool(const struct figures *f, uint32_t ref);
+/* Returns which machine of the scope has the latest deadline, past or ahead,
+ * and when the scope will be quiet because of it. */
+struct quiet figures_scope(const struct figures *f, uint32_t scope);
+
+#endif

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/controller/status.h"
+
+#include <string.h>
+
+#include "controller_parts.h"
+#include "core/base/buf.h"
+#include "count.h"
+
+/* This file has the reports for /status.  It only reads. */
+
+/* A moment of boot time as server time; 0 or in the past: unknown. */
+static int64_t
+ahead_ms(int64_t boot_ms, struct now now)
+{
+	return boot_ms > now.boot_ms ? now.server_ms + boot_ms - now.boot_ms
+				     : STAMP_NONE;
+}
+
+/* --- the whole --------------------------------------------------------------- */
+
+static void
+add_wait(struct status_waits *w, enum status_wait why, enum kind kind,
+	 uint32_t machines, int64_t until_ms)
+{
+	w->at[w->n].why = why;
+	w->at[w->n].kind = kind;
+	w->at[w->n].machines = machines;
+	w->at[w->n++].until_ms = until_ms;
+}
+
+static void
+add_list(const struct release *r, struct now now, struct status_waits *w)
+{
+	enum kind kind = KIND_NODECLAIM;
+
+	if (r->failed != NULL && strcmp(r->failed, kind_name(kind)) != 0)
+		kind = KIND_NODEPOOL;
+	if (!r->in_flight && !r->wanted)
+		return;
+	if (!r->in_flight && now.boot_ms < r->hint_until_boot_ms)
+		add_wait(w, WAIT_ADMITTED, VIEW_COUNT, 0,
+			 ahead_ms(r->hint_until_boot_ms, now));
+	else if (r->failed == NULL && r->tries == 0)
+		add_wait(w, WAIT_LIST, VIEW_COUNT, 0, STAMP_NONE);
+	else
+		add_wait(w, WAIT_LIST_FAILED,
+			 r->failed != NULL ? kind : VIEW_COUNT, 0,
+			 ahead_ms(r->not_before_boot_ms, now));
+}
+
+static void
+whole_waits(const struct controller *s, struct now now, struct status_waits *w)
+{
+	for (int k = 0; k < VIEW_COUNT; k++) {
+		const struct view *v = &s->views.at[k];
+
+		if (k != KIND_EVENT && (!v->listed || !v->up))
+			add_wait(w, WAIT_UNSEEN, (enum kind)k, 0, STAMP_NONE);
+	}
+	if (s->views.settle_boot_ms != 0)
+		add_wait(w, WAIT_UNSETTLED, KIND_NODECLAIM, 0,
+			 ahead_ms(s->views.settle_boot_ms, now));
+	add_list(&s->release, now, w);
+	if (writes_paused(&s->writes, now.boot_ms))
+		add_wait(w, WAIT_PAUSED, VIEW_COUNT, 0,
+			 ahead_ms(s->writes.paused_boot_ms, now));
+}
+
+void
+controller_status(const struct controller *s, struct now now,
+		  struct status_report *out)
+{
+	*out = (struct status_report){.leads = s->leads,
+				      .turns = s->journal.turns_n};
+	controller_report(s, &out->table);
+	for (int k = 0; k < VIEW_COUNT; k++)
+		out->listed[k] = s->views.at[k].listed;
+	whole_waits(s, now, &out->waits);
+}
+
+bool
+controller_turn(const struct controller *s, uint64_t *before, struct turn *out)
+{
+	return journal_turn_at(&s->journal, before, out);
+}
+
+/* --- scopes -------------------------------------------------------------------- */
+
+/* Names the machine that restarted the quiet time last, unless its id has been
+ * given to another since the count. */
+static void
+restarted_by(const struct controller *s, const struct quiet *q,
+	     struct scope_status *out)
+{
+	const struct timer *t;
+
+	out->restarted_ms = STAMP_NONE;
+	if (q->id == NO_ID)
+		return;
+	t = timers_at(&s->timers, q->id);
+	if (!t->used || t->created_ms != q->created_ms)
+		return;
+	(void)str_copy(out->machine, sizeof(out->machine),
+		       controller_machine_name(s, q->id));
+	out->booting = t->booting;
+	out->restarted_ms = t->created_ms;
+	if (!t->booting && q->id < s->machines.top &&
+	    s->machines.at[q->id].kind == KIND_NODECLAIM)
+		out->restarted_ms = s->machines.at[q->id].ready_ms;
+}
+
+/* Sets until when the scope stays as it is, as the log tells it. */
+static void
+scope_until(const struct controller *s, uint32_t scope, const struct quiet *q,
+	    struct now now, struct scope_status *out)
+{
+	const struct scope *sc = &s->timers.scopes[scope];
+	int64_t cap_ms = timers_cap_in_ms(&s->timers, scope, now.boot_ms);
+
+	out->until_ms = STAMP_NONE;
+	if (out->state == SCOPE_CAPPED)
+		out->until_ms =
+			now.server_ms + cap_window_ms(&sc->cap, now.boot_ms);
+	if (out->state != SCOPE_HELD)
+		return;
+	if (q->at_ms > now.server_ms) {
+		out->until_ms = q->at_ms;
+		out->earliest = q->earliest;
+	}
+	if (cap_ms == INT64_MAX || (out->until_ms != STAMP_NONE &&
+				    now.server_ms + cap_ms >= out->until_ms))
+		return;
+	out->until_ms = now.server_ms + cap_ms;
+	out->until_cap = true;
+	out->earliest = false;
+}
+
+static void
+fill_scope(const struct controller *s, const struct figures *f, uint32_t scope,
+	   struct now now, struct scope_status *out)
+{
+	const struct scope *sc = &s->timers.scopes[scope];
+	struct cap_rules r = {sc->max_ms, s->rules.cap.window_ms};
+	struct quiet q = figures_scope(f, scope);
+
+	*out = (struct scope_status){
+		.state = sc->held ? SCOPE_HELD
+			 : sc->busy && cap_window_ms(&sc->cap, now.boot_ms) > 0
+				 ? SCOPE_CAPPED
+				 : SCOPE_QUIET,
+		.since_ms = sc->turned_ms,
+		.machines = sc->timers,
+		.cap_max_ms = sc->max_ms,
+		.cap_used_ms = cap_debt_ms(&sc->cap, &r, now.boot_ms),
+		.cap_window_ms = r.window_ms,
+	};
+	memcpy(out->name, sc->name, sizeof(out->name));
+	scope_until(s, scope, &q, now, out);
+	restarted_by(s, &q, out);
+	if (sc->held && sc->live == 0 && sc->undecided > 0)
+		add_wait(&out->waits, WAIT_UNDECIDED, VIEW_COUNT, sc->undecided,
+			 STAMP_NONE);
+}
+
+bool
+controller_scope_status(const struct controller *s, const struct figures *f,
+			uint32_t *i, struct now now, struct scope_status *out)
+{
+	for (; *i < s->timers.scopes_top; (*i)++) {
+		const struct scope *sc = &s->timers.scopes[*i];
+
+		if (sc->timers == 0 && !sc->held)
+			continue;
+		fill_scope(s, f, (*i)++, now, out);
+		return true;
+	}
+	return false;
+}
+
+/* --- NodePools ------------------------------------------------------------------ */
+
+bool
+controller_nodepool_status(const struct controller *s, const struct figures *f,
+			   uint32_t *i, struct now now,
+			   struct nodepool_status *out)
+{
+	struct nodepool_terms terms;
+	uint32_t ref;
+
+	for (; *i < s->nodepools.top; (*i)++) {
+		const struct nodepool *p = &s->nodepools.at[*i];
+
+		if (p->name[0] == '\0')
+			continue;
+		terms = nodepools_terms(&s->nodepools, p->name, now.server_ms);
+		*out = (struct nodepool_status){
+			.nodepool = *p,
+			.by_hand = !terms.out && terms.until_ms != STAMP_NONE,
+			.released_ahead = p->released_at_ms > now.server_ms,
+			.out = !rules_nodepool_included(&s->rules, p->name)
+				       ? NODEPOOL_EXCLUDED
+			       : p->disabled ? NODEPOOL_DISABLED
+			       : p->inert    ? NODEPOOL_INERT
+					     : NODEPOOL_IN,
+		};
+		ref = strings_find(&s->machines.strings, p->name);
+		if (ref != NO_ID)
+			out->n = figures_nodepool(f, ref);
+		(*i)++;
+		return true;
+	}
+	return false;
+}
+
+/* --- one machine ---------------------------------------------------------------- */
+
+static void
+fill_half(const struct controller *s, const struct entry *e, struct now now,
+	  struct half_status *out)
+{
+	char uid[UID_BYTES];
+	enum write_state state;
+	uint32_t id, place;
+
+	*out = (struct half_status){.present = e != NULL,
+				    .mark_ms = STAMP_NONE,
+				    .again_ms = STAMP_NONE};
+	if (e == NULL)
+		return;
+	id = machines_id(&s->machines, e);
+	place = s->writes.at[id].pending;
+	state = writes_state(&s->writes, id);
+	(void)str_copy(out->name, sizeof(out->name),
+		       machines_name(&s->machines, e));
+	out->deleting = e->deleting;
+	out->tenure = entry_tenure(e);
+	if (e->mark == MARK_TIME)
+		out->mark_ms = e->mark_ms;
+	machines_uid(&s->machines, e, uid);
+	out->written = journal_written(&s->journal, uid, &out->last);
+	out->in_flight = state == WRITE_IN_FLIGHT || state == WRITE_SHOWN;
+	if (writes_backing_off(&s->writes, id))
+		out->again_ms =
+			ahead_ms(s->writes.later.keys[place - 1], now);
+}
+
+static void
+fill_machine(const struct controller *s, uint32_t head, struct now now,
+	     struct machine_status *out)
+{
+	const struct machines *m = &s->machines;
+	const struct entry *claim = machines_claim(m, head);
+	const struct entry *node = machines_node(m, head);
+	const struct timer *t = timers_at(&s->timers, head);
+
+	*out = (struct machine_status){
+		.registered = node != NULL && node->registered,
+		.booting = claim != NULL && claim->ready_ms == STAMP_NONE,
+		.opted_out = claim != NULL && claim->opted_out,
+		.own_ms = t->used ? t->deadline_ms : STAMP_NONE,
+		.scope = t->used && t->scope != NO_SCOPE ? t->scope : NO_ID,
+	};
+	if (t->used && out->booting && now.server_ms + t->hold_ms < out->own_ms)
+		out->own_ms = now.server_ms + t->hold_ms;
+	fill_half(s, claim, now, &out->claim);
+	fill_half(s, node, now, &out->node);
+	(void)str_copy(out->nodepool, sizeof(out->nodepool),
+		       machines_nodepool(m, &m->at[head]));
+	out->goal = controller_goal(s, head, now, &out->why);
+	out->manual_ms =
+		nodepools_terms(&s->nodepools, out->nodepool, now.server_ms)
+			.until_ms;
+}
+
+enum machine_found
+controller_machine(const struct controller *s, const char *name, uint32_t *at,
+		   struct now now, struct machine_status *out)
+{
+	const struct machines *m = &s->machines;
+	uint32_t ref = strings_find(&m->strings, name), end = *at + STATUS_SLICE;
+	struct object node = {.kind = KIND_NODE};
+	uint32_t id = NO_ID;
+
+	if (ref == NO_ID || str_copy(node.name, sizeof(node.name), name))
+		return MACHINE_NONE;
+	if (*at == 0)
+		id = machines_find(m, &node);
+	for (; id == NO_ID && *at < end && *at < m->top; (*at)++)
+		if (m->at[*at].used && m->at[*at].kind == KIND_NODECLAIM &&
+		    m->at[*at].name == ref)
+			id = *at;
+	if (id == NO_ID)
+		return *at < m->top ? MACHINE_MORE : MACHINE_NONE;
+	fill_machine(s, machines_head(m, id), now, out);
+	return MACHINE_FOUND;
+}

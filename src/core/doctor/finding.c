@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/doctor/finding.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+
+/* What is quoted stays on its line and ends with a whole character. */
+static void
+one_line_of(char *dst, size_t cap, const char *fmt, va_list ap)
+{
+	char text[2 * FINDING_WHAT_BYTES];
+
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	for (char *s = text; *s != '\0'; s++)
+		if ((unsigned char)*s < 0x20 || *s == 0x7f)
+			*s = '?';
+	str_cut(dst, cap, text);
+}
+
+void
+findings_init(struct findings *f)
+{
+	memset(f, 0, sizeof(*f));
+}
+
+void
+findings_looked(struct findings *f, enum doctor_check c, const char *fmt, ...)
+{
+	va_list ap;
+
+	f->of[c].looked = true;
+	va_start(ap, fmt);
+	one_line_of(f->of[c].note, sizeof(f->of[c].note), fmt, ap);
+	va_end(ap);
+}
+
+struct finding *
+findings_add(struct findings *f, const struct finding_kind *kind,
+	     const char *fmt, ...)
+{
+	struct finding *x = f->n < FINDINGS_MAX ? &f->at[f->n] : &f->spare;
+	va_list ap;
+
+	va_start(ap, fmt);
+	one_line_of(x->what, sizeof(x->what), fmt, ap);
+	va_end(ap);
+	for (unsigned i = 0; i < f->n; i++)
+		if (f->at[i].kind == kind &&
+		    strcmp(f->at[i].what, x->what) == 0)
+			return &f->at[i];
+	if (f->n < FINDINGS_MAX)
+		f->n++;
+	f->errors += kind->level == FINDING_ERROR;
+	f->warnings += kind->level == FINDING_WARNING;
+	f->of[kind->check].looked = true;
+	if (kind->level > f->of[kind->check].worst)
+		f->of[kind->check].worst = kind->level;
+	x->kind = kind;
+	x->mend[0] = '\0';
+	return x;
+}
+
+void
+finding_mend(struct finding *x, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	one_line_of(x->mend, sizeof(x->mend), fmt, ap);
+	va_end(ap);
+}
+
+/* --- what could not be looked at ------------------------------------------ */
+
+#define UNKNOWN_WHY                                                            \
+	"What cannot be read is not judged, so this check may have missed a "  \
+	"fault."
+static const struct finding_kind unknown[DOCTOR_CHECKS] = {
+	[DOCTOR_API] = {DOCTOR_API, FINDING_ERROR, "api-unreachable",
+			"Without the API server nothing can be checked."},
+	[DOCTOR_ADMISSION] = {DOCTOR_ADMISSION, FINDING_WARNING,
+			      "admission-unknown", UNKNOWN_WHY},
+	[DOCTOR_BUNDLE] = {DOCTOR_BUNDLE, FINDING_WARNING, "bundle-unknown",
+			   UNKNOWN_WHY},
+	[DOCTOR_DRY_RUN] = {DOCTOR_DRY_RUN, FINDING_ERROR, "dry-run-unknown",
+			    "Only such a creation proves that new machines "
+			    "come held."},
+	[DOCTOR_RIGHTS] = {DOCTOR_RIGHTS, FINDING_WARNING, "rights-unknown",
+			   UNKNOWN_WHY},
+	[DOCTOR_KARPENTER] = {DOCTOR_KARPENTER, FINDING_WARNING,
+			      "karpenter-unknown", UNKNOWN_WHY},
+	[DOCTOR_NODEPOOLS] = {DOCTOR_NODEPOOLS, FINDING_WARNING,
+			      "nodepools-unknown", UNKNOWN_WHY},
+	[DOCTOR_HOLDER] = {DOCTOR_HOLDER, FINDING_WARNING, "holder-unknown",
+			   UNKNOWN_WHY},
+	[DOCTOR_PLACEMENT] = {DOCTOR_PLACEMENT, FINDING_WARNING,
+			      "placement-unknown", UNKNOWN_WHY},
+	[DOCTOR_LEFTOVERS] = {DOCTOR_LEFTOVERS, FINDING_WARNING,
+			      "leftovers-unknown", UNKNOWN_WHY},
+};
+
+void
+findings_unknown(struct findings *f, enum doctor_check c, const char *what,
+		 const char *why)
+{
+	struct finding *x = findings_add(f, &unknown[c], "%s: %s", what, why);
+
+	if (c == DOCTOR_API)
+		finding_mend(x, "kubectl get --raw /version");
+	else if (strncmp(why, "403", 3) == 0)
+		finding_mend(x, "run it with the rights of deploy/check: "
+				"kubectl apply -k deploy/check");
+	else
+		finding_mend(x, "run it again; if this stays, the log of the "
+				"API server says why");
+}
+
+/* --- names ---------------------------------------------------------------- */
+
+const char *
+finding_name(const char *name)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
+				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789.-_:/";
+	size_t n = strspn(name, allowed);
+
+	return n > 0 && name[n] == '\0' && name[0] != '-' ? name : "NAME";
+}
+
+const char *
+doctor_check_name(enum doctor_check c)
+{
+	static const char *const names[DOCTOR_CHECKS] = {
+		[DOCTOR_API] = "api",
+		[DOCTOR_ADMISSION] = "admission",
+		[DOCTOR_BUNDLE] = "ca-bundle",
+		[DOCTOR_DRY_RUN] = "dry-run",
+		[DOCTOR_RIGHTS] = "rights",
+		[DOCTOR_KARPENTER] = "karpenter",
+		[DOCTOR_NODEPOOLS] = "nodepools",
+		[DOCTOR_HOLDER] = "holder",
+		[DOCTOR_PLACEMENT] = "placement",
+		[DOCTOR_LEFTOVERS] = "leftovers",
+	};
+
+	return names[c];
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "core/doctor/judge.h"
+
+/* The matchCondition of deploy/base/webhook.yaml.  tests/e2e/test_check.py has
+ * an API server with those manifests in which nothing is wrong. */
+static const char shipped_condition[] =
+	"request.resource.resource != 'nodes' || 'karpenter.sh/nodepool' in "
+	"object.metadata.?labels.orValue({}) || "
+	"object.?spec.?taints.orValue([]).exists(t, t.key == "
+	"'karpenter.sh/unregistered')";
+#define SLOW_S 10	/* deploy/base has 2 */
+
+static const struct finding_kind
+	missing = {DOCTOR_ADMISSION, FINDING_ERROR, "webhook-missing",
+		   "New machines come up without a hold. The leader holds them "
+		   "a moment later, when Karpenter may have chosen them."},
+	unbound = {DOCTOR_ADMISSION, FINDING_ERROR, "policy-unbound",
+		   "A policy without its binding has no effect, so new machines "
+		   "come up without a hold."},
+	twice = {DOCTOR_ADMISSION, FINDING_WARNING, "webhook-twice",
+		 "Each creation is reviewed twice, and uninstall has to find "
+		 "both."},
+	no_rule = {DOCTOR_ADMISSION, FINDING_ERROR, "webhook-rules",
+		   "What no rule names is created without a hold."},
+	wide = {DOCTOR_ADMISSION, FINDING_WARNING, "webhook-rules-wide",
+		"Requests that the holder has no answer to wait for it all the "
+		"same."},
+	condition = {DOCTOR_ADMISSION, FINDING_WARNING,
+		     "webhook-match-conditions",
+		     "With none, each Node waits for the holder. With others, "
+		     "some of Karpenter's Nodes may come up without a hold."},
+	narrowed = {DOCTOR_ADMISSION, FINDING_WARNING, "webhook-selector",
+		    "Machines that a selector leaves out come up without a "
+		    "hold."},
+	fails = {DOCTOR_ADMISSION, FINDING_ERROR, "webhook-failure-policy",
+		 "While no replica answers, no Node can join and Karpenter "
+		 "cannot make machines."},
+	settings = {DOCTOR_ADMISSION, FINDING_WARNING, "webhook-settings",
+		    "A long timeout delays Nodes while no replica answers. The "
+		    "others let machines pass without a hold."};
+
+#define INSTALL "kubectl apply -k deploy/overlays/default (or your overlay)"
+
+static void
+judge_webhook(const struct webhook_facts *w, struct findings *f)
+{
+	const char *name = w->configuration;
+	struct finding *x;
+
+	if (!w->nodes || !w->claims) {
+		x = findings_add(f, &no_rule,
+				 "webhook of %s: no rule for the creation of "
+				 "%s",
+				 name,
+				 w->nodes    ? "NodeClaims"
+				 : w->claims ? "Nodes"
+					     : "Nodes and NodeClaims");
+		finding_mend(x, INSTALL);
+	}
+	if (w->others)
+		finding_mend(findings_add(f, &wide,
+					  "webhook of %s: its rules name more "
+					  "than creations of Nodes and "
+					  "NodeClaims",
+					  name),
+			     INSTALL);
+	if (w->conditions != 1 ||
+	    strcmp(w->condition, shipped_condition) != 0)
+		finding_mend(findings_add(f, &condition,
+					  "webhook of %s: %s matchConditions "
+					  "of this version",
+					  name,
+					  w->conditions == 0 ? "without the"
+							     : "not the"),
+			     INSTALL);
+	if (w->narrowed)
+		finding_mend(findings_add(f, &narrowed,
+					  "webhook of %s: a namespaceSelector "
+					  "or objectSelector narrows it",
+					  name),
+			     INSTALL);
+	if (w->fails)
+		finding_mend(findings_add(f, &fails,
+					  "webhook of %s: failurePolicy Fail, "
+					  "expected Ignore",
+					  name),
+			     INSTALL);
+	if (w->exact || w->once || w->timeout_s > SLOW_S)
+		finding_mend(findings_add(f, &settings,
+					  "webhook of %s:%s%s%s, expected "
+					  "matchPolicy Equivalent, "
+					  "reinvocationPolicy IfNeeded and a "
+					  "timeout of at most %d s",
+					  name,
+					  w->exact ? " matchPolicy Exact" : "",
+					  w->once ? " reinvocationPolicy Never"
+						  : "",
+					  w->timeout_s > SLOW_S
+						  ? " a long timeout"
+						  : "",
+					  SLOW_S),
+			     INSTALL);
+}
+
+void
+judge_admission(const struct webhook_facts *at, unsigned n, bool policy,
+		bool binding, struct findings *f)
+{
+	struct finding *x;
+
+	if (n > 0)
+		findings_looked(f, DOCTOR_ADMISSION,
+				"MutatingWebhookConfiguration %s",
+				at[0].configuration);
+	else if (policy && binding)
+		findings_looked(f, DOCTOR_ADMISSION,
+				"MutatingAdmissionPolicy karpenter-node-holder "
+				"with its binding");
+	if (n == 0 && policy != binding) {
+		x = findings_add(f, &unbound,
+				 "MutatingAdmissionPolicy "
+				 "karpenter-node-holder: %s is missing",
+				 policy ? "its binding" : "it");
+		finding_mend(x, "kubectl apply -k YOUR-OVERLAY, with "
+				"components/admission-policy");
+	} else if (n == 0 && !policy) {
+		x = findings_add(f, &missing,
+				 "no MutatingWebhookConfiguration has the "
+				 "webhook hold.karpenter-node-holder.io, and "
+				 "there is no MutatingAdmissionPolicy "
+				 "karpenter-node-holder");
+		finding_mend(x, INSTALL);
+	}
+	if (n > 1 || (n > 0 && policy && binding)) {
+		x = findings_add(f, &twice, "registered twice: %s and %s",
+				 at[0].configuration,
+				 n > 1 ? at[1].configuration
+				       : "a MutatingAdmissionPolicy");
+		finding_mend(x, "kubectl delete "
+				"mutatingwebhookconfiguration %s (the one "
+				"that is not of your installation)",
+			     finding_name(at[n > 1 ? 1 : 0].configuration));
+	}
+	for (unsigned i = 0; i < n; i++)
+		judge_webhook(&at[i], f);
+}
+
+/* --- caBundle ------------------------------------------------------------- */
+
+#define BUNDLE_WHY                                                             \
+	"The API server cannot call the webhook. Because of failurePolicy "    \
+	"Ignore nothing is refused, but new machines come up without a hold."
+static const struct finding_kind
+	bundle_missing = {DOCTOR_BUNDLE, FINDING_ERROR, "bundle-missing",
+			  BUNDLE_WHY},
+	bundle_unreadable = {DOCTOR_BUNDLE, FINDING_ERROR, "bundle-unreadable",
+			     BUNDLE_WHY},
+	bundle_expired = {DOCTOR_BUNDLE, FINDING_ERROR, "bundle-expired",
+			  BUNDLE_WHY},
+	unverified = {DOCTOR_BUNDLE, FINDING_ERROR, "bundle-other-ca",
+		      BUNDLE_WHY},
+	unreached = {DOCTOR_BUNDLE, FINDING_WARNING, "webhook-unreached",
+		     "What answers there could not be compared with caBundle. "
+		     "If the API server cannot reach it either, new machines "
+		     "come up without a hold."};
+
+static void
+mend_bundle(struct finding *x, const struct webhook_facts *w,
+	    const struct doctor_place *p)
+{
+	if (w->injected)
+		finding_mend(x, "kubectl -n %s get certificate; kubectl -n "
+				"cert-manager logs -l app=cainjector",
+			     finding_name(p->namespace_));
+	else
+		finding_mend(x, "kubectl -n %s logs -l "
+				"app.kubernetes.io/component=renewer "
+				"(components/self-signed), or by hand: "
+				"certs/README.md",
+			     finding_name(p->namespace_));
+}
+
+void
+judge_bundle(const struct webhook_facts *w, const struct bundle_facts *b,
+	     const struct doctor_place *p, int64_t now_ms, struct findings *f)
+{
+	const char *name = w->configuration;
+	char until[STAMP_BYTES];
+
+	findings_looked(f, DOCTOR_BUNDLE, "%u certificate%s", b->certificates,
+			b->certificates == 1 ? "" : "s");
+	if (!b->present) {
+		mend_bundle(findings_add(f, &bundle_missing,
+					 "webhook of %s: no caBundle", name),
+			    w, p);
+	} else if (b->certificates == 0 || !b->readable) {
+		mend_bundle(findings_add(f, &bundle_unreadable,
+					 "webhook of %s: caBundle is not PEM "
+					 "certificates, each once",
+					 name),
+			    w, p);
+	} else if (b->latest_ms <= now_ms) {
+		stamp_format(b->latest_ms, until);
+		mend_bundle(findings_add(f, &bundle_expired,
+					 "webhook of %s: caBundle was valid "
+					 "until %s",
+					 name, until),
+			    w, p);
+	}
+}
+
+void
+judge_served(const struct webhook_facts *w, enum served served, const char *why,
+	     bool in_cluster, const struct doctor_place *p, struct findings *f)
+{
+	if (served == SERVED_VERIFIED)
+		findings_looked(f, DOCTOR_BUNDLE, "verifies what %s serves",
+				w->url);
+	else if (served == SERVED_REFUSED)
+		mend_bundle(findings_add(f, &unverified,
+					 "caBundle of %s does not verify what "
+					 "%s serves: %s",
+					 w->configuration, w->url, why),
+			    w, p);
+	else if (in_cluster)
+		finding_mend(findings_add(f, &unreached, "%s: %s", w->url, why),
+			     "kubectl -n %s get pods,endpointslices",
+			     finding_name(p->namespace_));
+	else
+		findings_looked(f, DOCTOR_BUNDLE,
+				"read, but not compared with what is served: "
+				"only a Pod reaches the Service");
+}
+
+/* --- the dry run ---------------------------------------------------------- */
+
+static const struct finding_kind unheld = {
+	DOCTOR_DRY_RUN, FINDING_ERROR, "dry-run-unheld",
+	"So would a real machine be, until the leader has seen it. Karpenter "
+	"may choose it before."};
+
+void
+judge_dry_run(const struct dry_run_facts *d, const struct doctor_place *p,
+	      struct findings *f)
+{
+	char waited[DURATION_BYTES];
+	struct finding *x;
+
+	duration_format(d->waited_ms, waited);
+	findings_looked(f, DOCTOR_DRY_RUN,
+			"a Node and a NodeClaim of NodePool %s came back held",
+			d->nodepool);
+	for (int k = 0; k < KIND_COUNT; k++) {
+		if (d->result[k] == DRY_RUN_UNHELD) {
+			x = findings_add(f, &unheld,
+					 "a %s of NodePool %s, created as a dry "
+					 "run, came back without a hold after "
+					 "%s",
+					 kind_name((enum kind)k), d->nodepool,
+					 waited);
+			finding_mend(x, "kubectl -n %s get pods; kubectl get "
+					"--raw /metrics | grep "
+					"webhook_fail_open_count",
+				     finding_name(p->namespace_));
+		} else if (d->result[k] == DRY_RUN_FAILED) {
+			findings_unknown(f, DOCTOR_DRY_RUN,
+					 k == KIND_NODE
+						 ? "create a Node as a dry run"
+						 : "create a NodeClaim as a "
+						   "dry run",
+					 d->why[k]);
+		}
+	}
+}

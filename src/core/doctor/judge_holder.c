@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "core/doctor/judge.h"
+
+/* --- who runs, and what is marked ------------------------------------------ */
+
+static const struct finding_kind
+	no_holder = {DOCTOR_HOLDER, FINDING_ERROR, "holder-missing",
+		     "Nothing is held and nothing is released."},
+	orphans = {DOCTOR_HOLDER, FINDING_ERROR, "marks-without-holder",
+		   "Karpenter leaves marked machines alone for ever: only a "
+		   "holder that leads, or uninstall, releases them."},
+	no_leader = {DOCTOR_HOLDER, FINDING_ERROR, "leader-missing",
+		     "New machines come held, but nobody holds those that the "
+		     "webhook missed, and nobody releases any."};
+
+static void
+judge_absent(const struct holder_facts *h, const struct doctor_place *p,
+	     struct findings *f)
+{
+	struct finding *x;
+
+	if (h->marks[KIND_NODE] + h->marks[KIND_NODECLAIM] == 0) {
+		x = findings_add(f, &no_holder, "no holder runs in namespace "
+						"%s",
+				 p->namespace_);
+		finding_mend(x, "kubectl -n %s describe deployment,pods",
+			     finding_name(p->namespace_));
+		return;
+	}
+	x = findings_add(f, &orphans,
+			 "no holder runs, and our mark is on Nodes: %u, "
+			 "NodeClaims: %u, such as %s",
+			 h->marks[KIND_NODE], h->marks[KIND_NODECLAIM],
+			 h->marked);
+	finding_mend(x, "karpenter-node-holder uninstall (or start the holder "
+			"again)");
+}
+
+void
+judge_holder(const struct holder_facts *h, const struct doctor_place *p,
+	     struct findings *f)
+{
+	bool runs = h->available > 0 || h->lease_live;
+
+	if (!h->deployments_known && !h->lease_known)
+		return;	/* both were reported */
+	if (h->lease_live)
+		findings_looked(f, DOCTOR_HOLDER, "%s leads", h->leader);
+	else
+		findings_looked(f, DOCTOR_HOLDER, "%lld pods are available",
+				h->available);
+	if (!runs && h->deployments_known && (h->lease_known || !h->elects))
+		judge_absent(h, p, f);
+	else if (h->elects && h->lease_known && !h->lease_live)
+		finding_mend(findings_add(f, &no_leader,
+					  "nobody has renewed Lease %s/%s in "
+					  "time",
+					  p->namespace_, p->lease),
+			     "kubectl -n %s logs -l app.kubernetes.io/"
+			     "component=controller --prefix --tail=50",
+			     finding_name(p->namespace_));
+}
+
+/* --- where it runs --------------------------------------------------------- */
+
+static const struct finding_kind
+	together = {DOCTOR_PLACEMENT, FINDING_WARNING, "placement-one-node",
+		    "When this machine goes, no replica answers until another "
+		    "one has started, and Nodes that join meanwhile come up "
+		    "without a hold."},
+	movable = {DOCTOR_PLACEMENT, FINDING_WARNING, "placement-movable",
+		   "Karpenter may consolidate this node, and moves the leader "
+		   "just when a quiet period ends."},
+	stuck = {DOCTOR_PLACEMENT, FINDING_WARNING, "placement-no-grace",
+		 "When the node expires or is deleted, it stays until somebody "
+		 "evicts the pod, because the pod's annotation keeps Karpenter "
+		 "from doing so."};
+
+static bool
+all_on_one_node(const struct pod_facts *at, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (at[i].node[0] == '\0' ||
+		    strcmp(at[i].node, at[0].node) != 0)
+			return false;
+	return n > 1;
+}
+
+void
+judge_placement(const struct pod_facts *at, unsigned n,
+		const struct doctor_place *p, struct findings *f)
+{
+	unsigned on_karpenter = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		on_karpenter += at[i].nodepool[0] != '\0';
+	findings_looked(f, DOCTOR_PLACEMENT,
+			"%u pod%s, %u on nodes of Karpenter's", n,
+			n == 1 ? "" : "s", on_karpenter);
+	if (all_on_one_node(at, n))
+		finding_mend(findings_add(f, &together,
+					  "all %u pods of the holder are on "
+					  "node %s",
+					  n, at[0].node),
+			     "kubectl -n %s rollout restart deployment "
+			     "karpenter-node-holder",
+			     finding_name(p->namespace_));
+	for (unsigned i = 0; i < n; i++) {
+		if (at[i].nodepool[0] == '\0')
+			continue;
+		if (!at[i].kept)
+			finding_mend(findings_add(f, &movable,
+						  "pod %s is on node %s of "
+						  "NodePool %s, without the "
+						  "annotation "
+						  "karpenter.sh/do-not-disrupt",
+						  at[i].name, at[i].node,
+						  at[i].nodepool),
+				     "use components/dedicated-nodes, or apply "
+				     "the pod template of "
+				     "deploy/base/deployment.yaml");
+		else if (!at[i].grace)
+			finding_mend(findings_add(f, &stuck,
+						  "pod %s is on node %s of "
+						  "NodePool %s, which has no "
+						  "terminationGracePeriod",
+						  at[i].name, at[i].node,
+						  at[i].nodepool),
+				     "kubectl patch nodepool %s --type=merge "
+				     "-p '{\"spec\":{\"template\":{\"spec\":"
+				     "{\"terminationGracePeriod\":\"24h\"}}}}'",
+				     finding_name(at[i].nodepool));
+	}
+}
+
+/* --- the Go program --------------------------------------------------------- */
+
+static const struct finding_kind
+	go_runs = {DOCTOR_LEFTOVERS, FINDING_ERROR, "go-program",
+		   "It sets and removes holds of its own, people's included, "
+		   "and two programs undo each other's work."},
+	go_rights = {DOCTOR_LEFTOVERS, FINDING_WARNING, "go-rights",
+		     "Nobody uses these rights any more, and whoever gets that "
+		     "account may write to Nodes."},
+	go_dead = {DOCTOR_LEFTOVERS, FINDING_WARNING, "go-annotations",
+		   "Karpenter 1 ignores this annotation. It shows a hold that "
+		   "is none."},
+	go_holds = {DOCTOR_LEFTOVERS, FINDING_WARNING, "go-holds",
+		    "The Go program left it, or a person has taken it over "
+		    "from this holder by removing the mark. Karpenter never "
+		    "disrupts such a Node."};
+
+static void
+judge_annotated(const struct leftover_facts *l, const char *hold_key,
+		struct findings *f)
+{
+	const char *const keys[LEFT_COUNT] = {
+		[LEFT_CONSOLIDATE] = "karpenter.sh/do-not-consolidate",
+		[LEFT_EVICT] = "karpenter.sh/do-not-evict",
+		[LEFT_HOLD] = hold_key,
+	};
+
+	for (int i = 0; i < LEFT_COUNT; i++) {
+		if (l->nodes[i] == 0)
+			continue;
+		finding_mend(
+			findings_add(f, i == LEFT_HOLD ? &go_holds : &go_dead,
+				     i == LEFT_HOLD
+					     ? "%s, written by "
+					       "karpenter-node-holder, without "
+					       "our mark on Nodes: %u, such as "
+					       "%s"
+					     : "%s on Nodes: %u, such as %s",
+				     keys[i], l->nodes[i], l->node[i]),
+			"kubectl annotate node %s %s- (for all: "
+			"docs/migration.md, steps 3 and 4)",
+			finding_name(l->node[i]), finding_name(keys[i]));
+	}
+}
+
+void
+judge_leftovers(const struct leftover_facts *l, const char *hold_key,
+		struct findings *f)
+{
+	findings_looked(f, DOCTOR_LEFTOVERS, "none of the Go program");
+	if (l->deployment[0] != '\0')
+		finding_mend(findings_add(f, &go_runs,
+					  "the Go program runs: Deployment "
+					  "%s/%s",
+					  l->namespace_, l->deployment),
+			     "kubectl delete clusterrolebinding "
+			     "karpenter-node-holder-rolebinding; kubectl -n %s "
+			     "delete deployment %s (docs/migration.md, step 2)",
+			     finding_name(l->namespace_),
+			     finding_name(l->deployment));
+	if (l->role || l->binding)
+		finding_mend(findings_add(f, &go_rights,
+					  "the Go program's rights are still "
+					  "there:%s%s",
+					  l->role ? " ClusterRole "
+						    "karpenter-node-holder-role"
+						  : "",
+					  l->binding
+						  ? " ClusterRoleBinding "
+						    "karpenter-node-holder-"
+						    "rolebinding"
+						  : ""),
+			     "kubectl delete --ignore-not-found clusterrole/"
+			     "karpenter-node-holder-role clusterrolebinding/"
+			     "karpenter-node-holder-rolebinding");
+	judge_annotated(l, hold_key, f);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/doctor/judge.h"
+
+static const struct finding_kind
+	template_hold = {DOCTOR_NODEPOOLS, FINDING_WARNING,
+			 "nodepool-template-hold",
+			 "Each of its machines is born with a hold that counts "
+			 "as a person's: Karpenter never disrupts it, and the "
+			 "holder never releases it."},
+	fixed = {DOCTOR_NODEPOOLS, FINDING_WARNING, "nodepool-static",
+		 "The holder leaves it alone, because Karpenter never "
+		 "consolidates a static NodePool and a hold would only block "
+		 "its drift. If that is meant, say so and this warning ends."},
+	never = {DOCTOR_NODEPOOLS, FINDING_WARNING,
+		 "nodepool-never-consolidates",
+		 "The holder leaves it alone, because with consolidateAfter "
+		 "Never a hold would only block its drift. If that is meant, "
+		 "say so and this warning ends."},
+	blocked = {DOCTOR_NODEPOOLS, FINDING_WARNING, "nodepool-budget",
+		   "Karpenter disrupts none of its machines of its own accord, "
+		   "held or not, so a hold changes nothing."},
+	expires = {DOCTOR_NODEPOOLS, FINDING_WARNING, "nodepool-expires",
+		   "Karpenter takes an expired machine away although it is "
+		   "held, so its machines go before their hold has ended."},
+	annotation = {DOCTOR_NODEPOOLS, FINDING_WARNING, "nodepool-annotation",
+		      "The holder ignores a value that it cannot read."};
+
+static void
+judge_alone(const struct nodepool_facts *n, struct findings *f)
+{
+	const char *name = n->pool.name;
+	struct finding *x;
+
+	if (n->fixed)
+		x = findings_add(f, &fixed,
+				 "NodePool %s is static (spec.replicas)", name);
+	else
+		x = findings_add(f, &never,
+				 "NodePool %s has consolidateAfter: Never",
+				 name);
+	finding_mend(x, "kubectl annotate nodepool %s " OWN_PREFIX
+			"enabled=false",
+		     finding_name(name));
+}
+
+static void
+judge_expiry(const struct nodepool_facts *n, const struct rules *r,
+	     struct findings *f)
+{
+	int64_t hold = n->pool.hold_ms >= 0 ? n->pool.hold_ms : r->hold_ms;
+	char after[DURATION_BYTES], held[DURATION_BYTES];
+	const char *name = n->pool.name;
+
+	if (n->expire_ms < 0 || n->expire_ms > hold)
+		return;
+	duration_format(n->expire_ms, after);
+	duration_format(hold, held);
+	finding_mend(findings_add(f, &expires,
+				  "NodePool %s: expireAfter %s, and a machine "
+				  "is held for %s",
+				  name, after, held),
+		     "kubectl patch nodepool %s --type=merge -p "
+		     "'{\"spec\":{\"template\":{\"spec\":{\"expireAfter\":"
+		     "\"720h\"}}}}'",
+		     finding_name(name));
+}
+
+static void
+judge_annotations(const struct nodepool *p, struct findings *f)
+{
+	for (int k = 0; k < NODEPOOL_KEY_COUNT; k++) {
+		enum nodepool_key key = (enum nodepool_key)k;
+
+		if (p->bad[k][0] == '\0')
+			continue;
+		finding_mend(findings_add(f, &annotation,
+					  "NodePool %s: %s: \"%s\", expected "
+					  "%s",
+					  p->name, nodepool_key_name(key),
+					  p->bad[k], nodepool_expected(key)),
+			     "kubectl annotate nodepool %s %s-",
+			     finding_name(p->name), nodepool_key_name(key));
+	}
+}
+
+void
+judge_nodepool(const struct nodepool_facts *n, const struct rules *r,
+	       struct findings *f)
+{
+	const char *name = n->pool.name;
+
+	judge_annotations(&n->pool, f);
+	if (n->pool.disabled || !rules_nodepool_included(r, name))
+		return;
+	if (n->template_holds)
+		finding_mend(findings_add(f, &template_hold,
+					  "NodePool %s: its template sets the "
+					  "annotation %s",
+					  name, r->hold.key),
+			     "kubectl annotate nodepool %s " OWN_PREFIX
+			     "enabled=false (or take it out of "
+			     "spec.template.metadata.annotations)",
+			     finding_name(name));
+	if (n->fixed || n->never) {
+		judge_alone(n, f);
+		return;
+	}
+	if (n->blocked)
+		finding_mend(findings_add(f, &blocked,
+					  "NodePool %s: a budget allows no "
+					  "disruption at any time",
+					  name),
+			     "kubectl annotate nodepool %s " OWN_PREFIX
+			     "enabled=false (or change "
+			     "spec.disruption.budgets)",
+			     finding_name(name));
+	judge_expiry(n, r, f);
+}

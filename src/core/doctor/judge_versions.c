@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/doctor/judge.h"
+
+/* --- versions ------------------------------------------------------------- */
+
+static const char *
+number_read(const char *s, unsigned *out)
+{
+	unsigned n = 0;
+
+	if (*s < '0' || *s > '9')
+		return NULL;
+	for (; *s >= '0' && *s <= '9'; s++) {
+		if (n > 9999)
+			return NULL;
+		n = 10 * n + (unsigned)(*s - '0');
+	}
+	*out = n;
+	return s;
+}
+
+void
+version_parse(const char *text, struct version *out)
+{
+	const char *s = text[0] == 'v' ? text + 1 : text;
+
+	memset(out, 0, sizeof(*out));
+	s = number_read(s, &out->major);
+	if (s == NULL || *s != '.')
+		return;
+	s = number_read(s + 1, &out->minor);
+	if (s == NULL || (*s != '\0' && *s != '.' && *s != '+' && *s != '-'))
+		return;
+	out->known = true;
+	str_cut(out->text, sizeof(out->text), text);
+}
+
+static bool
+before(const struct version *v, unsigned major, unsigned minor)
+{
+	return v->major < major || (v->major == major && v->minor < minor);
+}
+
+static const struct finding_kind
+	old_kubernetes = {DOCTOR_API, FINDING_ERROR, "kubernetes-version",
+			  "The webhook has matchConditions. Before 1.30 the "
+			  "API server does not evaluate them unless told to, "
+			  "and calls the webhook for each Node."},
+	no_crds = {DOCTOR_KARPENTER, FINDING_ERROR, "karpenter-crds",
+		   "The holder lists and watches NodeClaims and NodePools of "
+		   "karpenter.sh/v1. Until they are served, it holds no Node "
+		   "that is there already, and releases nothing."},
+	unsupported = {DOCTOR_KARPENTER, FINDING_ERROR, "karpenter-version",
+		       "The holder knows Karpenter 1.x. Before it, other "
+		       "annotations count, and NodeClaims have other "
+		       "conditions."},
+	newer = {DOCTOR_KARPENTER, FINDING_WARNING, "karpenter-version-newer",
+		 "The holder was not tested with it. What it reads of "
+		 "NodeClaims and Events may have changed."},
+	early = {DOCTOR_KARPENTER, FINDING_WARNING, "karpenter-replacements",
+		 "Karpenter before 1.2 does not mark the nodes that it is "
+		 "going to disrupt, so the holder takes each node that it "
+		 "consolidates for one that was deleted by hand."};
+
+void
+judge_kubernetes(const struct version *v, struct findings *f)
+{
+	findings_looked(f, DOCTOR_API, "Kubernetes %s",
+			v->known ? v->text : "of an unknown version");
+	if (v->known && before(v, 1, 30))
+		finding_mend(findings_add(f, &old_kubernetes,
+					  "Kubernetes %s, expected 1.30 or "
+					  "newer",
+					  v->text),
+			     "upgrade the control plane");
+}
+
+#define CRDS                                                                   \
+	"helm upgrade --install karpenter-crd "                                \
+	"oci://public.ecr.aws/karpenter/karpenter-crd (or as your provider "   \
+	"says)"
+
+static void
+judge_served_group(const struct karpenter_facts *k, struct findings *f)
+{
+	if (!k->v1)
+		finding_mend(findings_add(f, &no_crds,
+					  k->served
+						  ? "karpenter.sh is served, "
+						    "but not in version v1"
+						  : "karpenter.sh/v1 is not "
+						    "served"),
+			     CRDS);
+	else if (!k->claims || !k->pools)
+		finding_mend(findings_add(f, &no_crds,
+					  "karpenter.sh/v1 is served without "
+					  "%s",
+					  k->claims ? "nodepools"
+						    : "nodeclaims"),
+			     CRDS);
+}
+
+void
+judge_karpenter(const struct karpenter_facts *k, const struct rules *r,
+		struct findings *f)
+{
+	const struct version *v = &k->version;
+
+	if (k->deployments == 0)
+		findings_looked(f, DOCTOR_KARPENTER,
+				"karpenter.sh/v1, without a Deployment of "
+				"Karpenter (the provider runs it)");
+	else
+		findings_looked(f, DOCTOR_KARPENTER, "Karpenter %s",
+				v->known ? v->text : "of an unknown version");
+	judge_served_group(k, f);
+	if (!v->known)
+		return;
+	if (before(v, 1, 0))
+		finding_mend(findings_add(f, &unsupported,
+					  "Karpenter %s, expected 1.x",
+					  v->text),
+			     "upgrade Karpenter: "
+			     "https://karpenter.sh/docs/upgrading/"
+			     "upgrade-guide/");
+	else if (before(v, 1, 2) && rules_tell_replacements(r))
+		finding_mend(findings_add(f, &early,
+					  "Karpenter %s without `replacements: "
+					  "count` in the configuration this "
+					  "check was given",
+					  v->text),
+			     "set replacements: count in config.yaml, and "
+			     "give the same file to this check (--config)");
+	else if (v->major > 1)
+		finding_mend(findings_add(f, &newer,
+					  "Karpenter %s, tested up to 1.14",
+					  v->text),
+			     "look for a newer version of this program");
+}
+
+/* --- rights --------------------------------------------------------------- */
+
+/* deploy/base/rbac.yaml; tests/e2e/test_check.py compares the two. */
+const struct right rights[RIGHTS_N] = {
+	{"", "nodes", "get", RIGHT_CLUSTER, false, true},
+	{"", "nodes", "list", RIGHT_CLUSTER, false, true},
+	{"", "nodes", "watch", RIGHT_CLUSTER, false, true},
+	{"", "nodes", "patch", RIGHT_CLUSTER, false, true},
+	{"karpenter.sh", "nodeclaims", "get", RIGHT_CLUSTER, false, true},
+	{"karpenter.sh", "nodeclaims", "list", RIGHT_CLUSTER, false, true},
+	{"karpenter.sh", "nodeclaims", "watch", RIGHT_CLUSTER, false, true},
+	{"karpenter.sh", "nodeclaims", "patch", RIGHT_CLUSTER, false, true},
+	{"karpenter.sh", "nodepools", "list", RIGHT_CLUSTER, false, true},
+	{"karpenter.sh", "nodepools", "watch", RIGHT_CLUSTER, false, true},
+	{"coordination.k8s.io", "leases", "create", RIGHT_OWN, false, true},
+	{"coordination.k8s.io", "leases", "get", RIGHT_OWN, true, true},
+	{"coordination.k8s.io", "leases", "patch", RIGHT_OWN, true, true},
+	{"", "events", "list", RIGHT_DEFAULT, false, false},
+	{"", "events", "watch", RIGHT_DEFAULT, false, false},
+	{"events.k8s.io", "events", "create", RIGHT_DEFAULT, false, false},
+	{"events.k8s.io", "events", "patch", RIGHT_DEFAULT, false, false},
+};
+
+static const struct finding_kind
+	right_missing = {DOCTOR_RIGHTS, FINDING_ERROR, "right-missing",
+			 "Without it the holder cannot lead, hold or release."},
+	right_events = {DOCTOR_RIGHTS, FINDING_WARNING, "right-events",
+			"Without Karpenter's Events a replacement counts as a "
+			"scale-up. Without its own, `kubectl describe "
+			"nodepool` does not say what is held."};
+
+static void
+list_missing(const bool allowed[RIGHTS_N], bool needed, struct buf *b)
+{
+	const struct right *last = NULL;
+
+	for (unsigned i = 0; i < RIGHTS_N; i++) {
+		const struct right *r = &rights[i];
+
+		if (allowed[i] || r->needed != needed)
+			continue;
+		buf_printf(b, "%s%s %s", last == NULL ? "" : ", ", r->verb,
+			   r->resource);
+		if (r->group[0] != '\0')
+			buf_printf(b, ".%s", r->group);
+		last = r;
+	}
+}
+
+void
+judge_rights(const bool allowed[RIGHTS_N], const struct doctor_place *p,
+	     struct findings *f)
+{
+	char list[FINDING_WHAT_BYTES];
+	struct buf b;
+
+	findings_looked(f, DOCTOR_RIGHTS, "ServiceAccount %s/%s has them all",
+			p->namespace_, p->account);
+	for (int needed = 1; needed >= 0; needed--) {
+		buf_init(&b, list, sizeof(list));
+		list_missing(allowed, needed == 1, &b);
+		if (b.len == 0)
+			continue;
+		finding_mend(findings_add(f,
+					  needed == 1 ? &right_missing
+						      : &right_events,
+					  "ServiceAccount %s/%s may not %s",
+					  p->namespace_, p->account, list),
+			     "kubectl apply -k deploy/overlays/default (or "
+			     "your overlay): deploy/base/rbac.yaml");
+	}
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_RECENT_H
+#define DAEMON_RECENT_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "core/base/counters.h"
+#include "wire/status/status.h"
+
+/*
+ * The admission reviews of the last minute: main looks at the counters every
+ * RECENT_MS, and whoever wants the figures compares them with those of a minute
+ * ago.  Main alone calls recent_init and recent_look; any thread reads.  There
+ * is no lock: a look is overwritten when it is far older than a minute.
+ */
+#define RECENT_LOOKS 16
+#define RECENT_MS 5000
+#define RECENT_KINDS 5
+
+struct recent {
+	_Atomic int64_t at_ms[RECENT_LOOKS];	/* boot time; 0: none */
+	_Atomic uint64_t n[RECENT_LOOKS][RECENT_KINDS];
+	_Atomic unsigned next;
+};
+
+void recent_init(struct recent *r, int64_t boot_ms);
+void recent_look(struct recent *r, const struct counters *c, int64_t boot_ms);
+void recent_read(struct recent *r, const struct counters *c, int64_t boot_ms,
+		 struct status_admissions *out);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+#include <time.h>
+
+#include "state_parts.h"
+
+/* The reports for /status.  Each call of the controller looks at a bounded
+ * number of objects, and the mutex is given away after it. */
+
+#define SLICES_A_REST 16	/* the mutex is not fair: whoever gives it away
+				   and takes it again at once gets it */
+#define REST_NS 50000
+
+static void
+rest(unsigned slices)
+{
+	struct timespec t = {.tv_nsec = REST_NS};
+
+	if (slices % SLICES_A_REST == 0)
+		(void)nanosleep(&t, NULL);
+}
+
+void
+state_lead(struct state *s, struct state_lead *out)
+{
+	const struct lease *l;
+	int64_t since_us = STAMP_NONE, boot_ms = clock_boot_ms();
+
+	*out = (struct state_lead){.here = state_leads(s),
+				   .since_ms = STAMP_NONE};
+	(void)lock(s);
+	l = s->table->lease;
+	if (l != NULL) {
+		out->electing = l->config.enabled;
+		memcpy(out->identity, l->config.identity,
+		       sizeof(out->identity));
+		memcpy(out->holder, lease_holder(l, boot_ms, &since_us),
+		       sizeof(out->holder));
+	}
+	unlock(s);
+	if (since_us != STAMP_NONE)
+		out->since_ms = since_us / 1000;
+}
+
+void
+state_status(struct state *s, struct status_report *out)
+{
+	struct now now = clock_now(s->clock);
+
+	controller_status(lock(s), now, out);
+	unlock(s);
+}
+
+void
+state_count(struct state *s, struct figures *f)
+{
+	struct now now = clock_now(s->clock);
+	unsigned slices = 0;
+	bool more;
+
+	figures_begin(f);
+	do {
+		more = controller_count(lock(s), f, now);
+		unlock(s);
+		rest(++slices);
+	} while (more);
+}
+
+bool
+state_turn(struct state *s, uint64_t *before, struct turn *out)
+{
+	bool any = controller_turn(lock(s), before, out);
+
+	unlock(s);
+	return any;
+}
+
+bool
+state_scope_status(struct state *s, const struct figures *f, uint32_t *i,
+		   struct scope_status *out)
+{
+	struct now now = clock_now(s->clock);
+	bool any = controller_scope_status(lock(s), f, i, now, out);
+
+	unlock(s);
+	return any;
+}
+
+bool
+state_nodepool_status(struct state *s, const struct figures *f, uint32_t *i,
+		      struct nodepool_status *out)
+{
+	struct now now = clock_now(s->clock);
+	bool any = controller_nodepool_status(lock(s), f, i, now, out);
+
+	unlock(s);
+	return any;
+}
+
+bool
+state_machine(struct state *s, const char *name, struct machine_status *out)
+{
+	struct now now = clock_now(s->clock);
+	enum machine_found found;
+	unsigned slices = 0;
+	uint32_t at = 0;
+
+	do {
+		found = controller_machine(lock(s), name, &at, now, out);
+		unlock(s);
+		rest(++slices);
+	} while (found == MACHINE_MORE);
+	return found == MACHINE_FOUND;
+}

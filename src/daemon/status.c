@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "status.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/buf.h"
+#include "core/base/limits.h"
+#include "wire/status/query.h"
+#include "wire/status/status.h"
+
+#define SHORT_BYTES 2048	/* a refusal, or a time */
+
+int
+status_init(struct status *t, struct state *s, struct serving_cert *pair,
+	    const struct rules *rules, struct err *e)
+{
+	t->shared = s;
+	t->pair = pair;
+	t->rules = rules;
+	(void)strcpy(t->host, "holder");
+	(void)gethostname(t->host, sizeof(t->host) - 1);
+	recent_init(&t->recent, clock_boot_ms());
+	t->figures = figures_new();
+	return t->figures == NULL ? err_set(e, ERR_SYSTEM,
+					    "no memory for /status")
+				  : 0;
+}
+
+void
+status_done(struct status *t)
+{
+	figures_free(t->figures);
+	t->figures = NULL;
+}
+
+/* --- answers -------------------------------------------------------------------- */
+
+/* An answer until it is sent. */
+struct sheet {
+	struct status *of;
+	size_t bytes;		/* of t->bytes */
+	char text[];
+};
+
+static void
+give_back(struct status *t, size_t bytes)
+{
+	atomic_fetch_sub(&t->bytes, bytes);
+	atomic_fetch_sub(&t->replies, 1);
+}
+
+/* Makes room for an answer of STATUS_PAGE_BYTES.  Returns NULL if readers who do
+ * not read keep too much, or there is no memory. */
+static struct sheet *
+sheet_new(struct status *t)
+{
+	size_t bytes = sizeof(struct sheet) + STATUS_PAGE_BYTES;
+	size_t held = atomic_fetch_add(&t->bytes, bytes);
+	unsigned replies = atomic_fetch_add(&t->replies, 1);
+	struct sheet *p = NULL;
+
+	if (replies < STATUS_REPLIES_MAX && held + bytes <= STATUS_BYTES_MAX)
+		p = malloc(bytes);
+	if (p == NULL) {
+		give_back(t, bytes);
+		return NULL;
+	}
+	p->of = t;
+	p->bytes = bytes;
+	return p;
+}
+
+static void
+sheet_free(void *text)
+{
+	struct sheet *p =
+		(struct sheet *)((char *)text - offsetof(struct sheet, text));
+
+	give_back(p->of, p->bytes);
+	free(p);
+}
+
+/* Keeps no more room than the text needs. */
+static struct sheet *
+sheet_fit(struct sheet *p, size_t len)
+{
+	size_t bytes = sizeof(*p) + len + 1;
+	struct sheet *less = realloc(p, bytes);
+
+	if (less == NULL)
+		return p;
+	atomic_fetch_sub(&less->of->bytes, less->bytes - bytes);
+	less->bytes = bytes;
+	return less;
+}
+
+/* A text that the server copies. */
+static void
+answer_short(struct server_reply *a, int code, enum status_format f,
+	     const struct buf *b)
+{
+	a->status = code;
+	a->content_type = status_type(f);
+	a->body = b->data;
+	a->body_bytes = b->len;
+	a->close = true;
+}
+
+static void
+refuse(struct server_reply *a, int code, enum status_format f,
+       const char *message)
+{
+	static _Thread_local char text[SHORT_BYTES];
+	struct buf b;
+
+	buf_init(&b, text, sizeof(text));
+	status_write_refusal(&b, f, code, message);
+	answer_short(a, code, f, &b);
+}
+
+static void
+send_sheet(struct server_reply *a, enum status_format f, struct sheet *p,
+	   const struct buf *b)
+{
+	if (b->full) {
+		sheet_free(p->text);
+		refuse(a, 500, f, "the answer has no room");
+		return;
+	}
+	p = sheet_fit(p, b->len);
+	a->status = 200;
+	a->content_type = status_type(f);
+	a->body = p->text;
+	a->body_bytes = b->len;
+	a->body_free = sheet_free;
+	a->close = true;
+}
+
+/* Finds the format that the request asks for.  Returns -1 if it refused it. */
+static int
+format_of(const struct server_request *q, struct server_reply *a,
+	  enum status_format *f)
+{
+	char name[8] = "";
+	struct query_param format = {"format", name, sizeof(name), false};
+	struct err e = {0};
+
+	*f = query_accept(q->accept);
+	if (query_read(q->query, &format, 1, &e) == 0 &&
+	    (!format.found || query_format(name, f, &e) == 0))
+		return 0;
+	refuse(a, 400, *f, e.text);
+	return -1;
+}
+
+static struct sheet *
+room_for(struct status *t, struct server_reply *a, enum status_format f)
+{
+	struct sheet *p = sheet_new(t);
+
+	if (p == NULL)
+		refuse(a, 503, f, "too many answers wait to be read: try "
+				  "again");
+	return p;
+}
+
+/* --- /status ---------------------------------------------------------------------- */
+
+/* Counts the machines anew if a second has passed, or a scope has turned. */
+static void
+count_anew(struct status *t, const struct status_report *r)
+{
+	int64_t boot_ms = clock_boot_ms();
+
+	if (t->counted && t->counted_turns == r->turns &&
+	    boot_ms - t->counted_boot_ms < STATUS_FIGURES_MS)
+		return;
+	state_count(t->shared, t->figures);
+	t->counted = true;
+	t->counted_boot_ms = boot_ms;
+	t->counted_turns = r->turns;
+}
+
+static void
+fill_head(struct status *t, struct status_head *h)
+{
+	struct state_lead lead;
+
+	state_lead(t->shared, &lead);
+	*h = (struct status_head){
+		.now_ms = clock_now(t->shared->clock).server_ms,
+		.version = HOLDER_VERSION,
+		.observe = t->rules->mode == MODE_OBSERVE,
+		.lead = {.electing = lead.electing,
+			 .here = lead.here,
+			 .since_ms = lead.since_ms},
+		.cert_not_after_ms = atomic_load(&t->pair->not_after_ms),
+		.cert_valid = serving_cert_valid(t->pair),
+		.rules = t->rules,
+	};
+	if (lead.identity[0] == '\0')
+		(void)str_copy(lead.identity, sizeof(lead.identity), t->host);
+	(void)str_copy(h->replica, sizeof(h->replica), lead.identity);
+	(void)str_copy(h->lead.identity, sizeof(h->lead.identity),
+		       lead.here ? lead.identity : lead.holder);
+	recent_read(&t->recent, &t->shared->counters, clock_boot_ms(),
+		    &h->admissions);
+	state_status(t->shared, &h->report);
+	/* The controller learns of the lead a moment later. */
+	h->lead.here = h->lead.here && h->report.leads;
+	if (h->lead.here)
+		count_anew(t, &h->report);
+}
+
+static bool
+next_scope(void *ctx, uint32_t *i, struct scope_status *out)
+{
+	struct status *t = ctx;
+
+	return state_scope_status(t->shared, t->figures, i, out);
+}
+
+static bool
+next_nodepool(void *ctx, uint32_t *i, struct nodepool_status *out)
+{
+	struct status *t = ctx;
+
+	return state_nodepool_status(t->shared, t->figures, i, out);
+}
+
+static bool
+next_turn(void *ctx, uint64_t *before, struct turn *out)
+{
+	struct status *t = ctx;
+
+	return state_turn(t->shared, before, out) &&
+	       out->at_ms >
+		       clock_now(t->shared->clock).server_ms - JOURNAL_MS;
+}
+
+void
+status_overview(struct status *t, const struct server_request *q,
+		struct server_reply *a)
+{
+	const struct status_items items = {.ctx = t,
+					   .scope = next_scope,
+					   .nodepool = next_nodepool,
+					   .turn = next_turn};
+	enum status_format f;
+	struct status_head h;
+	struct sheet *p;
+	struct buf b;
+
+	if (format_of(q, a, &f))
+		return;
+	p = room_for(t, a, f);
+	if (p == NULL)
+		return;
+	fill_head(t, &h);
+	buf_init(&b, p->text, STATUS_PAGE_BYTES);
+	status_write(&b, f, &h, &items);
+	send_sheet(a, f, p, &b);
+}
+
+/* --- /status/machines/NAME ------------------------------------------------------- */
+
+static void
+refuse_follower(struct server_reply *a, enum status_format f,
+		const struct status_head *h)
+{
+	char text[NAME_BYTES + 128];
+	struct buf b;
+
+	buf_init(&b, text, sizeof(text));
+	buf_puts(&b, "this replica stands by and knows no machines");
+	if (h->lead.identity[0] != '\0')
+		buf_printf(&b, ": ask the leader, %.*s",
+			   (int)strcspn(h->lead.identity, "_"),
+			   h->lead.identity);
+	refuse(a, 503, f, text);
+}
+
+static void
+refuse_unknown(struct server_reply *a, enum status_format f, const char *name)
+{
+	char cut[NAME_BYTES], text[NAME_BYTES + 64];
+	struct buf b;
+
+	str_cut(cut, sizeof(cut), name);
+	buf_init(&b, text, sizeof(text));
+	buf_printf(&b, "no Node or NodeClaim of Karpenter is called \"%s\"",
+		   cut);
+	refuse(a, 404, f, text);
+}
+
+static void
+answer_machine(struct status *t, struct server_reply *a, enum status_format f,
+	       const struct status_head *h, const char *name,
+	       const struct machine_status *m)
+{
+	struct scope_status scope;
+	uint32_t i = m->scope;
+	/* The scope may have been left meanwhile; the next one is another. */
+	bool has = i != NO_ID &&
+		   state_scope_status(t->shared, t->figures, &i, &scope) &&
+		   i == m->scope + 1;
+	struct sheet *p = room_for(t, a, f);
+	struct buf b;
+
+	if (p == NULL)
+		return;
+	buf_init(&b, p->text, STATUS_PAGE_BYTES);
+	status_write_machine(&b, f, h, name, m, has ? &scope : NULL);
+	send_sheet(a, f, p, &b);
+}
+
+void
+status_machine(struct status *t, const struct server_request *q,
+	       struct server_reply *a)
+{
+	const char *name = q->path + strlen(STATUS_MACHINES);
+	struct machine_status m;
+	enum status_format f;
+	struct status_head h;
+
+	if (format_of(q, a, &f))
+		return;
+	if (name[0] == '\0') {
+		refuse(a, 400, f, "expected " STATUS_MACHINES
+				  "NAME, the name of a Node or NodeClaim");
+		return;
+	}
+	fill_head(t, &h);
+	if (!h.lead.here)
+		refuse_follower(a, f, &h);
+	else if (state_machine(t->shared, name, &m))
+		answer_machine(t, a, f, &h, name, &m);
+	else if (!h.report.listed[KIND_NODE] ||
+		 !h.report.listed[KIND_NODECLAIM])
+		refuse(a, 503, f, "the Nodes and NodeClaims are not all known "
+				  "yet: try again");
+	else
+		refuse_unknown(a, f, name);
+}
+
+/* --- /status/time ----------------------------------------------------------------- */
+
+static void
+answer_time(struct server_reply *a, int64_t ms)
+{
+	static _Thread_local char text[STAMP_BYTES + 1];
+	struct buf b;
+
+	buf_init(&b, text, sizeof(text));
+	stamp_format(ms, text);
+	b.len = strlen(text);
+	buf_puts(&b, "\n");
+	answer_short(a, 200, STATUS_TEXT, &b);
+}
+
+void
+status_time(struct status *t, const struct server_request *q,
+	    struct server_reply *a)
+{
+	char span[DURATION_BYTES], until[STAMP_US_BYTES + 8];
+	struct query_param params[] = {
+		{"for", span, sizeof(span), false},
+		{"until", until, sizeof(until), false},
+	};
+	int64_t now_ms = clock_now(t->shared->clock).server_ms, ms = 0;
+	/* The answer is always text.  Of a refusal kubectl shows the message, but
+	 * only that of a Status. */
+	enum status_format f = query_accept(q->accept);
+	struct err e = {0};
+
+	if (query_read(q->query, params, 2, &e))
+		refuse(a, 400, f, e.text);
+	else if (params[0].found && params[1].found)
+		refuse(a, 400, f,
+		       "for, until: expected one of the two");
+	else if (params[0].found && (duration_parse(span, &ms) || ms <= 0))
+		refuse(a, 400, f,
+		       "for: expected a duration above 0 such as 2h or 1h30m");
+	else if (params[1].found && stamp_parse(until, &ms))
+		refuse(a, 400, f,
+		       "until: expected an RFC 3339 time such as "
+		       "2026-01-02T03:04:05Z");
+	else if (params[1].found && ms <= now_ms)
+		refuse(a, 400, f,
+		       "until: expected a time that lies ahead");
+	else
+		answer_time(a, params[1].found ? ms : now_ms + ms);
+}

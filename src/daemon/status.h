@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_STATUS_H
+#define DAEMON_STATUS_H
+
+#include "edge/server/server.h"
+#include "recent.h"
+#include "serving_cert.h"
+#include "state.h"
+
+/*
+ * The handlers of /status, /status/machines/NAME and /status/time
+ * (docs/status.md).  Main calls status_init and status_done.  The handlers run
+ * on the one thread of the metrics server, and what they send is freed by it.
+ */
+#define STATUS_MACHINES "/status/machines/"
+
+struct status {
+	struct state *shared;
+	struct serving_cert *pair;
+	const struct rules *rules;
+	struct recent recent;	/* admission reviews */
+	char host[65];		/* stands for the identity if there is no
+				   Lease */
+	/* The figures, when they were counted, and how many turns there had
+	 * been. */
+	struct figures *figures;
+	bool counted;
+	int64_t counted_boot_ms;
+	uint64_t counted_turns;
+	/* Of the answers that are not yet sent. */
+	_Atomic size_t bytes;
+	_Atomic unsigned replies;
+};
+
+/* What the fields point to must outlive the struct.  Returns -1 if there is no
+ * memory. */
+int status_init(struct status *t, struct state *s, struct serving_cert *pair,
+		const struct rules *rules, struct err *e);
+void status_done(struct status *t);
+
+void status_overview(struct status *t, const struct server_request *q,
+		     struct server_reply *a);
+void status_machine(struct status *t, const struct server_request *q,
+		    struct server_reply *a);
+void status_time(struct status *t, const struct server_request *q,
+		 struct server_reply *a);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "parts.h"
+
+/* --- the API server ------------------------------------------------------- */
+
+/* Asks once, or again until --wait is over: a cluster may be starting. */
+int
+look_api(struct doctor *d)
+{
+	struct kube_request q = {.method = "GET", .path = "/version"};
+	struct kube_reply r = {.body = ""};
+	struct err e = {0}, no_answer = {0};
+	struct version v = {.known = false};
+	uint64_t tag;
+
+	for (;;) {
+		if (lease_session_start(d->session, &q, 0, &e) ||
+		    lease_session_finished(d->session, &tag, &r, &no_answer,
+					   &e)) {
+			findings_unknown(d->f, DOCTOR_API, "the API server",
+					 e.text);
+			return -1;
+		}
+		if (no_answer.code == ERR_NONE && r.status == 200)
+			break;
+		if (no_answer.code == ERR_NONE)
+			(void)err_set(&no_answer, ERR_SYSTEM, "HTTP %d",
+				      r.status);
+		if (clock_boot_ms() >= d->wait_until_ms ||
+		    lease_session_sleep(d->session, DOCTOR_AGAIN_MS, &e)) {
+			findings_unknown(d->f, DOCTOR_API, "the API server",
+					 no_answer.text);
+			return -1;
+		}
+	}
+	if (kubernetes_decode(r.body, r.body_bytes, &v, &e)) {
+		findings_unknown(d->f, DOCTOR_API, "/version", e.text);
+		return -1;
+	}
+	judge_kubernetes(&v, d->f);
+	return 0;
+}
+
+/* --- rights --------------------------------------------------------------- */
+
+void
+look_rights(struct doctor *d)
+{
+	bool allowed[RIGHTS_N] = {false};
+	char body[ACCESS_BYTES];
+	struct kube_reply r;
+	struct err e = {0};
+	struct buf b;
+
+	for (unsigned i = 0; i < RIGHTS_N; i++) {
+		buf_init(&b, body, sizeof(body));
+		access_review(&b, &rights[i], &d->place);
+		if (doctor_post(d, ACCESS_PATH, &b, &r, &e) != 0 ||
+		    access_review_decode(r.body, r.body_bytes, &allowed[i],
+					 &e)) {
+			findings_unknown(d->f, DOCTOR_RIGHTS,
+					 "create SubjectAccessReviews", e.text);
+			return;
+		}
+	}
+	judge_rights(allowed, &d->place, d->f);
+}
+
+/* --- Karpenter ------------------------------------------------------------ */
+
+void
+look_karpenter(struct doctor *d)
+{
+	struct karpenter_facts *k = &d->karpenter;
+	struct kube_reply r;
+	struct err e = {0};
+	int rc = doctor_get(d, "/apis/karpenter.sh", &r, &e);
+
+	if (rc == 0)
+		rc = group_decode(r.body, r.body_bytes, k, &e);
+	if (rc == 0 && k->v1)
+		rc = doctor_get(d, "/apis/karpenter.sh/v1", &r, &e);
+	if (rc == 0 && k->v1)
+		rc = group_resources_decode(r.body, r.body_bytes, k, &e);
+	if (rc < 0)
+		findings_unknown(d->f, DOCTOR_KARPENTER,
+				 "what is served of karpenter.sh", e.text);
+	else
+		judge_karpenter(k, &d->setup->config->rules, d->f);
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "history.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/stamp.h"
+
+/* Long before the log, for machines that were there then: no hold of theirs
+ * lasts so long. */
+#define BEFORE_MS DURATION_MS_MAX
+
+static int64_t
+stamp_of(int64_t ms)
+{
+	return ms - (ms % 1000 + 1000) % 1000;
+}
+
+int
+history_init(struct history *h, struct tally *t)
+{
+	*h = (struct history){.tally = t};
+	story_init(&h->story);
+	h->replays = calloc(SIMULATE_SETTINGS_MAX, sizeof(struct replay *));
+	if (h->replays == NULL)
+		return -1;
+	if (roster_init(&h->roster, SIMULATE_MACHINES_MAX) == 0)
+		return 0;
+	free(h->replays);
+	h->replays = NULL;
+	return -1;
+}
+
+void
+history_done(struct history *h)
+{
+	for (size_t i = 0; i < h->replays_n; i++)
+		replay_free(h->replays[i]);
+	free(h->replays);
+	free(h->ids);
+	roster_done(&h->roster);
+}
+
+int
+history_setting(struct history *h, const struct rules *rules,
+		const struct waits_setup *waits, int64_t start_ms)
+{
+	/* A stamp of the first fact has whole seconds. */
+	struct replay *r = replay_new(rules, &h->roster, waits,
+				      stamp_of(start_ms) - 1000);
+
+	if (r == NULL)
+		return -1;
+	h->replays[h->replays_n++] = r;
+	return 0;
+}
+
+#define EACH(h, call)                                                          \
+	for (size_t i_ = 0; i_ < (h)->replays_n; i_++) {                       \
+		struct replay *r = (h)->replays[i_];                           \
+		call;                                                          \
+	}
+
+/* --- machines that the log has not shown being created --------------------------- */
+
+/* It was there before the log. */
+static uint32_t
+add_old(struct history *h, const char *claim, const char *node,
+	const char *pool, int64_t now_ms)
+{
+	int64_t created_ms = stamp_of(now_ms) - BEFORE_MS;
+	uint32_t id = roster_add(&h->roster, claim, node, pool, created_ms);
+	struct logged *m;
+
+	if (id == NO_ID) {
+		h->tally->no_room++;
+		return NO_ID;
+	}
+	h->tally->unknown++;
+	m = &h->roster.at[id];
+	m->launched = true;
+	m->ready_ms = created_ms;
+	m->registered_ms = node[0] != '\0' ? created_ms : STAMP_NONE;
+	story_count(&h->story, now_ms, 0, 1, 0);
+	EACH(h, replay_created(r, id));
+	return id;
+}
+
+/* Its creation is missing: it is being made now. */
+static uint32_t
+add_new(struct history *h, const struct fact *f)
+{
+	uint32_t id = roster_add(&h->roster, f->claim, "", f->pool,
+				  stamp_of(f->at_ms));
+
+	if (id == NO_ID) {
+		h->tally->no_room++;
+		return NO_ID;
+	}
+	h->tally->makers[f->maker]++;
+	story_count(&h->story, f->at_ms, 1, 0, 0);
+	h->roster.at[id].maker = f->maker;
+	EACH(h, replay_created(r, id));
+	return id;
+}
+
+/* --- facts ------------------------------------------------------------------------- */
+
+static void
+created(struct history *h, const struct fact *f)
+{
+	uint32_t id = roster_find(&h->roster, f->claim, "");
+
+	if (id == NO_ID) {
+		if (f->maker == MAKER_STATIC)
+			EACH(h, replay_static(r, f->pool));
+		(void)add_new(h, f);
+		return;
+	}
+	if (h->roster.at[id].maker != MAKER_UNKNOWN ||
+	    f->maker == MAKER_UNKNOWN)
+		return;
+	h->tally->makers[MAKER_UNKNOWN]--;
+	h->tally->makers[f->maker]++;
+	/* An Event says what the object did not. */
+	h->roster.at[id].maker = f->maker;
+	EACH(h, replay_changed(r, id));
+}
+
+/* The machine, which is booting. */
+static uint32_t
+booting(struct history *h, const struct fact *f)
+{
+	uint32_t id = roster_find(&h->roster, f->claim, "");
+
+	if (id == NO_ID) {
+		id = add_new(h, f);
+		h->tally->unknown += id != NO_ID;
+	}
+	return id;
+}
+
+static void
+launched(struct history *h, const struct fact *f)
+{
+	uint32_t id = booting(h, f);
+
+	if (id == NO_ID || h->roster.at[id].launched)
+		return;
+	h->roster.at[id].launched = true;
+	EACH(h, replay_changed(r, id));
+}
+
+static int
+registered(struct history *h, const struct fact *f)
+{
+	uint32_t id = booting(h, f);
+	struct logged *m = id == NO_ID ? NULL : &h->roster.at[id];
+
+	if (m == NULL || m->registered_ms != STAMP_NONE)
+		return 0;
+	if (roster_name_node(&h->roster, id, f->node))
+		return -1;
+	m->launched = true;
+	m->registered_ms = stamp_of(f->at_ms);
+	EACH(h, replay_registered(r, id));
+	return 0;
+}
+
+static void
+ready(struct history *h, const struct fact *f)
+{
+	uint32_t id = booting(h, f);
+
+	if (id == NO_ID || h->roster.at[id].ready_ms != STAMP_NONE)
+		return;
+	h->roster.at[id].launched = true;
+	h->roster.at[id].ready_ms = stamp_of(f->at_ms);
+	EACH(h, replay_changed(r, id));
+}
+
+static void
+deleting(struct history *h, const struct fact *f)
+{
+	uint32_t id = roster_find(&h->roster, f->claim, f->node);
+
+	if (id == NO_ID)
+		id = add_old(h, f->claim, f->node, f->pool, f->at_ms);
+	if (id == NO_ID || h->roster.at[id].deleted_ms != STAMP_NONE)
+		return;
+	h->roster.at[id].deleted_ms = stamp_of(f->at_ms);
+	EACH(h, replay_deleting(r, id));
+}
+
+static void
+go(struct history *h, const struct fact *f, uint32_t id)
+{
+	story_count(&h->story, f->at_ms, 0, 0, !h->roster.at[id].gone);
+	h->roster.at[id].gone = true;
+	EACH(h, replay_gone(r, id));
+	if (h->roster.at[id].waits == 0)
+		roster_drop(&h->roster, id);
+}
+
+static void
+node_gone(struct history *h, const struct fact *f)
+{
+	uint32_t id = roster_find(&h->roster, f->claim, f->node);
+
+	if (id == NO_ID)
+		return;
+	h->roster.at[id].node_gone = true;
+	EACH(h, replay_node_gone(r, id));
+	/* Of a machine without a claim's name nothing more will be heard. */
+	if (h->roster.at[id].claim[0] != '\0')
+		return;
+	go(h, f, id);
+}
+
+static void
+gone(struct history *h, const struct fact *f)
+{
+	uint32_t id = roster_find(&h->roster, f->claim, f->node);
+
+	if (id != NO_ID)
+		go(h, f, id);
+}
+
+static int
+find_decided(struct history *h, const struct fact *f)
+{
+	h->ids_n = 0;
+	if (f->nodes_n > h->ids_room) {
+		uint32_t *ids = realloc(h->ids, f->nodes_n * sizeof(*ids));
+
+		if (ids == NULL)
+			return -1;
+		h->ids = ids;
+		h->ids_room = f->nodes_n;
+	}
+	for (size_t i = 0; i < f->nodes_n; i++) {
+		const struct fact_node *n = &f->nodes[i];
+		uint32_t id = roster_find(&h->roster, n->claim, n->node);
+
+		if (id == NO_ID)
+			id = add_old(h, n->claim, n->node, f->pool, f->at_ms);
+		if (id != NO_ID)
+			h->ids[h->ids_n++] = id;
+	}
+	return 0;
+}
+
+static int
+decided(struct history *h, const struct fact *f)
+{
+	uint32_t waits = 0;
+
+	if (find_decided(h, f))
+		return -1;
+	h->tally->disrupted += f->nodes_n;
+	h->tally->pods += f->pods > 0 ? (uint64_t)f->pods : 0;
+	for (size_t i = 0; h->ids_n > 0 && i < h->replays_n; i++)
+		if (replay_decided(h->replays[i], f, h->ids, h->ids_n))
+			waits |= UINT32_C(1) << i;
+	story_mark(&h->story, f->at_ms, (uint32_t)f->nodes_n, waits);
+	return 0;
+}
+
+int
+history_take(struct history *h, const struct fact *f)
+{
+	EACH(h, replay_pass(r, f->at_ms));
+	h->tally->facts[f->kind]++;
+	switch (f->kind) {
+	case FACT_CREATED:
+		created(h, f);
+		return 0;
+	case FACT_LAUNCHED:
+		launched(h, f);
+		return 0;
+	case FACT_REGISTERED:
+		return registered(h, f);
+	case FACT_READY:
+		ready(h, f);
+		return 0;
+	case FACT_DECIDED:
+		return decided(h, f);
+	case FACT_DELETING:
+		deleting(h, f);
+		return 0;
+	case FACT_NODE_GONE:
+		node_gone(h, f);
+		return 0;
+	default:
+		gone(h, f);
+		return 0;
+	}
+}
+
+void
+history_end(struct history *h, int64_t at_ms)
+{
+	EACH(h, { replay_pass(r, at_ms); replay_end(r); });
+	story_count(&h->story, at_ms, 0, 0, 0);
+}

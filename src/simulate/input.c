@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "input.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "core/base/limits.h"
+
+#define CHUNK (64u << 10)
+
+struct input {
+	const char *name;
+	gzFile file;
+	char *data;
+	size_t room, from, to, looked;	/* [from, to) is read and not given out;
+					   there is no newline before looked */
+	bool skips;	/* the line is too long */
+	bool ended;
+	uint64_t bytes;
+};
+
+static gzFile
+open_file(const char *name)
+{
+	gzFile file;
+	int fd;
+
+	if (strcmp(name, "-") != 0)
+		return gzopen(name, "rbe");
+	fd = dup(STDIN_FILENO);
+	if (fd < 0)
+		return NULL;
+	file = gzdopen(fd, "rb");
+	if (file == NULL)
+		(void)close(fd);
+	return file;
+}
+
+struct input *
+input_open(const char *name, struct err *e)
+{
+	struct input *in = calloc(1, sizeof(*in));
+
+	if (in != NULL)
+		in->data = malloc(CHUNK);
+	if (in == NULL || in->data == NULL) {
+		(void)err_set(e, ERR_SYSTEM, "out of memory");
+		input_close(in);
+		return NULL;
+	}
+	in->name = name;
+	in->room = CHUNK;
+	errno = 0;
+	in->file = open_file(name);
+	if (in->file == NULL || gzbuffer(in->file, CHUNK) != 0) {
+		(void)err_set(e, ERR_INPUT, "%s: %s", name,
+			      strerror(errno != 0 ? errno : ENOMEM));
+		input_close(in);
+		return NULL;
+	}
+	return in;
+}
+
+void
+input_close(struct input *in)
+{
+	if (in == NULL)
+		return;
+	if (in->file != NULL)
+		(void)gzclose(in->file);
+	free(in->data);
+	free(in);
+}
+
+const char *
+input_name(const struct input *in)
+{
+	return strcmp(in->name, "-") == 0 ? "stdin" : in->name;
+}
+
+uint64_t
+input_bytes(const struct input *in)
+{
+	return in->bytes;
+}
+
+/* Makes room behind what is kept.  A line that fills all of it is dropped. */
+static int
+make_room(struct input *in)
+{
+	char *data;
+
+	if (in->from > 0) {
+		memmove(in->data, in->data + in->from, in->to - in->from);
+		in->to -= in->from;
+		in->looked -= in->from;
+		in->from = 0;
+	}
+	if (in->to < in->room)
+		return 0;
+	if (in->skips || in->room >= ITEM_BYTES_MAX) {
+		in->skips = true;
+		in->to = in->looked = 0;
+		return 0;
+	}
+	data = realloc(in->data, 2 * in->room);
+	if (data == NULL)
+		return -1;
+	in->data = data;
+	in->room *= 2;
+	return 0;
+}
+
+/* Returns -1 if the file cannot be read any further. */
+static int
+read_more(struct input *in, struct err *e)
+{
+	int got, code = Z_OK;
+
+	if (make_room(in))
+		return err_set(e, ERR_SYSTEM, "%s: out of memory",
+			       input_name(in));
+	errno = 0;
+	got = gzread(in->file, in->data + in->to,
+		     (unsigned)(in->room - in->to));
+	if (got > 0) {
+		in->to += (size_t)got;
+		in->bytes += (uint64_t)got;
+		return 0;
+	}
+	in->ended = true;
+	(void)gzerror(in->file, &code);
+	if (got == 0 && code == Z_OK)
+		return 0;
+	return err_set(e, ERR_INPUT, "%s: %s after %llu bytes", input_name(in),
+		       code == Z_ERRNO	     ? strerror(errno)
+		       : code == Z_BUF_ERROR ? "gzip data is cut"
+					     : "gzip data is damaged",
+		       (unsigned long long)in->bytes);
+}
+
+/* Gives out the line up to `end`; the next one begins at `next`. */
+static enum input_got
+give(struct input *in, size_t end, size_t next, const char **line, size_t *n)
+{
+	bool skipped = in->skips;
+
+	*line = in->data + in->from;
+	*n = end - in->from;
+	in->from = in->looked = next;
+	in->skips = false;
+	return skipped ? INPUT_LONG : INPUT_LINE;
+}
+
+enum input_got
+input_line(struct input *in, const char **line, size_t *n, struct err *e)
+{
+	for (;;) {
+		const char *newline =
+			memchr(in->data + in->looked, '\n', in->to - in->looked);
+
+		if (newline != NULL)
+			return give(in, (size_t)(newline - in->data),
+				    (size_t)(newline - in->data) + 1, line, n);
+		in->looked = in->to;
+		if (in->ended && in->from == in->to && !in->skips)
+			return INPUT_END;
+		if (in->ended)
+			return give(in, in->to, in->to, line, n);
+		if (read_more(in, e))
+			return INPUT_DAMAGED;
+	}
+}

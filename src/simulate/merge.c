@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "merge.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "input.h"
+#include "wire/api/list.h"
+#include "wire/karpenter/snapshot.h"
+
+struct source {
+	struct input *in;
+	struct line *line;
+	struct fact *aside;	/* it is far ahead, and the next fact has to
+				   confirm that */
+	int64_t newest_ms;	/* STAMP_NONE: nothing with a time so far */
+	struct split *snapshot;	/* the file is a list of objects, in no order:
+				   nothing of it is given out before its end */
+	struct merge *of;
+	uint64_t lines;
+	bool ended;
+};
+
+struct merge {
+	struct source *sources;
+	size_t n;
+	struct tally *tally;
+	struct fact **heap;	/* facts that wait, the earliest on top */
+	size_t waiting;
+	struct fact *out;	/* the latest that was given out */
+	int64_t ticked_ms;	/* the latest time of any other line */
+	char warning[240];
+	bool warns;
+};
+
+/* --- facts that wait --------------------------------------------------------- */
+
+static void
+swap(struct fact **a, struct fact **b)
+{
+	struct fact *f = *a;
+
+	*a = *b;
+	*b = f;
+}
+
+static void
+heap_add(struct merge *m, struct fact *f)
+{
+	size_t i = m->waiting++;
+
+	m->heap[i] = f;
+	while (i > 0 && fact_compare(m->heap[i], m->heap[(i - 1) / 2]) < 0) {
+		swap(&m->heap[i], &m->heap[(i - 1) / 2]);
+		i = (i - 1) / 2;
+	}
+}
+
+static struct fact *
+heap_take(struct merge *m)
+{
+	struct fact *top = m->heap[0];
+	size_t i = 0, least;
+
+	m->heap[0] = m->heap[--m->waiting];
+	for (;; i = least) {
+		least = i;
+		for (size_t c = 2 * i + 1; c <= 2 * i + 2; c++)
+			if (c < m->waiting &&
+			    fact_compare(m->heap[c], m->heap[least]) < 0)
+				least = c;
+		if (least == i)
+			return top;
+		swap(&m->heap[i], &m->heap[least]);
+	}
+}
+
+/* --- one file ------------------------------------------------------------------ */
+
+static void
+put(struct merge *m, struct source *s, struct fact *f)
+{
+	if (f->at_ms > s->newest_ms)
+		s->newest_ms = f->at_ms;
+	if (m->out != NULL && f->at_ms < m->out->at_ms) {
+		m->tally->late++;
+		free(f);
+		return;
+	}
+	heap_add(m, f);
+}
+
+static bool
+is_ahead(const struct source *s, int64_t at_ms)
+{
+	return s->newest_ms == STAMP_NONE ||
+	       at_ms > s->newest_ms + SIMULATE_JUMP_MS;
+}
+
+/* The one that is aside counts if this one is not earlier by more than a file
+ * may be out of order. */
+static void
+judge_aside(struct merge *m, struct source *s, int64_t at_ms)
+{
+	struct fact *f = s->aside;
+
+	if (f == NULL)
+		return;
+	s->aside = NULL;
+	if (at_ms >= f->at_ms - SIMULATE_DISORDER_MS) {
+		put(m, s, f);
+		return;
+	}
+	m->tally->odd_times++;
+	free(f);
+}
+
+static int
+take(struct merge *m, struct source *s, const struct fact *read, struct err *e)
+{
+	struct fact *f = fact_copy(read);
+
+	if (f == NULL)
+		return err_set(e, ERR_SYSTEM, "out of memory");
+	judge_aside(m, s, f->at_ms);
+	if (is_ahead(s, f->at_ms))
+		s->aside = f;
+	else
+		put(m, s, f);
+	return 0;
+}
+
+/* A line that says nothing to us shows that there was nothing to say until
+ * then. */
+static void
+tick(struct merge *m, struct source *s)
+{
+	int64_t at_ms = line_time(s->line);
+
+	if (at_ms == STAMP_NONE || is_ahead(s, at_ms) || at_ms < s->newest_ms)
+		return;
+	s->newest_ms = at_ms;
+	if (at_ms > m->ticked_ms)
+		m->ticked_ms = at_ms;
+}
+
+static int
+refuse_version(const struct source *s, const char *version, struct err *e)
+{
+	return err_set(e, ERR_INPUT,
+		       "%s: a record of version \"%.60s\", expected "
+		       "karpenter-node-holder.io/record/v1",
+		       input_name(s->in), version);
+}
+
+static int
+take_line(struct merge *m, struct source *s, const char *bytes, size_t n,
+	  struct err *e)
+{
+	const char *message = "";
+	struct fact f;
+	enum line_what what = line_read(s->line, bytes, n, &f, &message);
+
+	m->tally->what[what]++;
+	if (what == LINE_VERSION)
+		return refuse_version(s, message, e);
+	if (what == LINE_OTHER || what == LINE_INCOMPLETE)
+		tally_message(m->tally, message);
+	if (what == LINE_OTHER || what == LINE_UNTIL)
+		tick(m, s);
+	return what == LINE_FACT ? take(m, s, &f, e) : 0;
+}
+
+static void
+end(struct merge *m, struct source *s)
+{
+	s->ended = true;
+	judge_aside(m, s, INT64_MAX);
+}
+
+static void
+warn(struct merge *m, const struct err *e)
+{
+	m->tally->damaged++;
+	str_cut(m->warning, sizeof(m->warning), e->text);
+	m->warns = true;
+}
+
+/* --- a list of objects --------------------------------------------------------------- */
+
+static int
+take_snapshot(void *ctx, const struct fact *read, struct err *e)
+{
+	struct source *s = ctx;
+	struct fact *f = fact_copy(read);
+
+	if (f == NULL)
+		return err_set(e, ERR_SYSTEM, "out of memory");
+	if (s->of->waiting >= SIMULATE_FACTS_MAX)
+		return err_set(e, ERR_LIMIT,
+			       "%s: more than %d facts in lists of objects",
+			       input_name(s->in), SIMULATE_FACTS_MAX);
+	s->of->tally->what[LINE_FACT]++;
+	heap_add(s->of, f);
+	return 0;
+}
+
+static int
+take_item(void *ctx, const char *bytes, size_t n, struct err *e)
+{
+	struct source *s = ctx;
+	struct tally *t = s->of->tally;
+
+	if (bytes == NULL) {
+		t->too_long++;
+		return 0;
+	}
+	switch (snapshot_item(bytes, n, NULL, take_snapshot, s, e)) {
+	case SNAPSHOT_FAILED:
+		return -1;
+	case SNAPSHOT_BROKEN:
+		t->what[LINE_BROKEN]++;
+		return 0;
+	case SNAPSHOT_OTHER:
+		tally_message(t, "(an object that says nothing of machines)");
+		t->what[LINE_OTHER]++;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* kubectl writes a list with its braces on lines of their own. */
+static bool
+begins_list(struct source *s, const char *bytes, size_t n)
+{
+	return s->lines == 1 && n > 0 && bytes[0] == '{' &&
+	       (n == 1 || (n == 2 && bytes[1] == '\r'));
+}
+
+/* Returns -1 if the command cannot go on. */
+static int
+take_piece(struct merge *m, struct source *s, const char *bytes, size_t n,
+	   struct err *e)
+{
+	struct err damage = {0};
+
+	if (split_feed(s->snapshot, bytes, n, &damage) == 0 &&
+	    split_feed(s->snapshot, "\n", 1, &damage) == 0)
+		return 0;
+	if (damage.code != ERR_INPUT) {
+		*e = damage;
+		return -1;
+	}
+	(void)err_wrap(&damage, "%s", input_name(s->in));
+	end(m, s);
+	warn(m, &damage);
+	return 0;
+}
+
+static int
+begin_list(struct merge *m, struct source *s)
+{
+	s->of = m;
+	s->snapshot = split_new(SPLIT_LIST, take_item, s);
+	return s->snapshot == NULL ? -1 : 0;
+}
+
+static int
+read_line(struct merge *m, struct source *s, struct err *e)
+{
+	uint64_t before = input_bytes(s->in);
+	struct err damage = {0};
+	const char *bytes = NULL;
+	size_t n = 0;
+	enum input_got got = input_line(s->in, &bytes, &n, &damage);
+
+	m->tally->bytes += input_bytes(s->in) - before;
+	m->tally->lines += got == INPUT_LINE || got == INPUT_LONG;
+	m->tally->too_long += got == INPUT_LONG;
+	s->lines += got == INPUT_LINE;
+	if (got == INPUT_LINE && begins_list(s, bytes, n) && begin_list(m, s))
+		return err_set(e, ERR_SYSTEM, "out of memory");
+	if (got == INPUT_LINE && s->snapshot != NULL)
+		return take_piece(m, s, bytes, n, e);
+	if (got == INPUT_LINE)
+		return take_line(m, s, bytes, n, e);
+	if (got == INPUT_LONG)
+		return 0;
+	end(m, s);
+	if (got == INPUT_END && s->snapshot != NULL &&
+	    split_end(s->snapshot, &damage)) {
+		(void)err_wrap(&damage, "%s", input_name(s->in));
+		warn(m, &damage);
+	}
+	if (got == INPUT_DAMAGED && input_bytes(s->in) == 0) {
+		*e = damage;
+		return -1;
+	}
+	if (got == INPUT_DAMAGED)
+		warn(m, &damage);
+	return 0;
+}
+
+/* --- all files ------------------------------------------------------------------ */
+
+/* Returns the file that is behind all others, or NULL if all have ended. */
+static struct source *
+slowest(struct merge *m)
+{
+	struct source *least = NULL;
+
+	for (struct source *s = m->sources; s < m->sources + m->n; s++)
+		if (!s->ended &&
+		    (least == NULL || s->newest_ms < least->newest_ms))
+			least = s;
+	return least;
+}
+
+static bool
+may_give(const struct merge *m, const struct source *behind)
+{
+	if (m->waiting == 0)
+		return false;
+	if (behind == NULL || m->waiting >= SIMULATE_FACTS_MAX)
+		return true;
+	return behind->newest_ms != STAMP_NONE &&
+	       m->heap[0]->at_ms <= behind->newest_ms - SIMULATE_DISORDER_MS;
+}
+
+static void
+count_period(struct tally *t, int64_t at_ms)
+{
+	if (t->from_ms == STAMP_NONE)
+		t->from_ms = at_ms;
+	if (t->to_ms == STAMP_NONE || at_ms > t->to_ms)
+		t->to_ms = at_ms;
+}
+
+int
+merge_next(struct merge *m, const struct fact **f, struct err *e)
+{
+	for (;;) {
+		struct source *behind = slowest(m);
+		struct fact *next;
+
+		if (!may_give(m, behind)) {
+			if (behind == NULL && m->out != NULL)
+				count_period(m->tally, m->ticked_ms);
+			if (behind == NULL)
+				return 0;
+			if (read_line(m, behind, e))
+				return -1;
+			continue;
+		}
+		next = heap_take(m);
+		if (m->out != NULL && fact_compare(next, m->out) == 0) {
+			m->tally->duplicates++;
+			free(next);
+			continue;
+		}
+		free(m->out);
+		m->out = next;
+		count_period(m->tally, next->at_ms);
+		*f = next;
+		return 1;
+	}
+}
+
+const char *
+merge_warning(struct merge *m)
+{
+	bool warns = m->warns;
+
+	m->warns = false;
+	return warns ? m->warning : NULL;
+}
+
+struct merge *
+merge_open(const char *const *names, size_t n, struct tally *t, struct err *e)
+{
+	struct merge *m = calloc(1, sizeof(*m));
+
+	if (m != NULL) {
+		m->sources = calloc(n, sizeof(*m->sources));
+		/* A line adds two facts at most. */
+		m->heap = calloc(SIMULATE_FACTS_MAX + 2, sizeof(*m->heap));
+		m->tally = t;
+		m->ticked_ms = STAMP_NONE;
+	}
+	if (m == NULL || m->sources == NULL || m->heap == NULL) {
+		(void)err_set(e, ERR_SYSTEM, "out of memory");
+		merge_close(m);
+		return NULL;
+	}
+	for (struct source *s = m->sources; m->n < n; s++) {
+		m->n++;
+		s->newest_ms = STAMP_NONE;
+		s->line = line_new();
+		s->in = input_open(names[s - m->sources], e);
+		if (s->line == NULL)
+			(void)err_set(e, ERR_SYSTEM, "out of memory");
+		if (s->line == NULL || s->in == NULL) {
+			merge_close(m);
+			return NULL;
+		}
+	}
+	return m;
+}
+
+void
+merge_close(struct merge *m)
+{
+	if (m == NULL)
+		return;
+	for (size_t i = 0; i < m->n; i++) {
+		input_close(m->sources[i].in);
+		line_free(m->sources[i].line);
+		split_free(m->sources[i].snapshot);
+		free(m->sources[i].aside);
+	}
+	while (m->waiting > 0)
+		free(m->heap[--m->waiting]);
+	free(m->out);
+	free(m->heap);
+	free(m->sources);
+	free(m);
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "picture.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/stamp.h"
+#include "report.h"
+
+/* Pixels. */
+#define WIDTH 1000
+#define LEFT 40
+#define RIGHT 20
+#define TOP 64
+#define LINE 140	/* of the machines */
+#define BAND 56		/* of one setting */
+#define BAR 16
+
+/* The colours are those of the picture of make demo. */
+static const char style[] =
+	"text{font:13px sans-serif;fill:#24292f}.s{font-size:11px}"
+	".h{font-weight:bold;font-size:14px}.r{text-anchor:end}"
+	".f{fill:#9db4c8}.o{fill:#2f7d5b}.x{stroke:#c0392b}"
+	".w{stroke:#c9881f}.x,.w{stroke-width:1.5}.b{fill:#eef1f4}";
+
+struct picture {
+	FILE *out;
+	const struct simulate_setup *setup;
+	const struct history *h;
+	int64_t from_ms, length_ms;
+};
+
+static void
+escaped(FILE *out, const char *s)
+{
+	for (; *s != '\0'; s++) {
+		if (*s == '&')
+			(void)fputs("&amp;", out);
+		else if (*s == '<')
+			(void)fputs("&lt;", out);
+		else
+			(void)fputc(*s, out);
+	}
+}
+
+static double
+x_of(const struct picture *p, int64_t at_ms)
+{
+	double share = (double)(at_ms - p->from_ms) / (double)p->length_ms;
+
+	if (share < 0)
+		share = 0;
+	if (share > 1)
+		share = 1;
+	return LEFT + share * (WIDTH - LEFT - RIGHT);
+}
+
+static void
+draw_text(const struct picture *p, double x, int y, const char *class,
+	  const char *text)
+{
+	(void)fprintf(p->out, "<text x=\"%.1f\" y=\"%d\" class=\"%s\">", x, y,
+		      class);
+	escaped(p->out, text);
+	(void)fputs("</text>\n", p->out);
+}
+
+static void
+draw_machines(const struct picture *p)
+{
+	const struct story *s = &p->h->story;
+	int32_t most = 1;
+	char text[32];
+
+	for (uint32_t i = 0; i < s->steps_n; i++)
+		if (story_machines(s, i) > most)
+			most = story_machines(s, i);
+	(void)fprintf(p->out, "<polygon class=\"f\" points=\"%d,%d", LEFT,
+		      TOP + LINE);
+	for (uint32_t i = 0; i < s->steps_n; i++) {
+		int64_t at_ms = s->from_ms + i * s->step_ms;
+		double y = TOP + LINE -
+			   (double)LINE * story_machines(s, i) / most;
+
+		(void)fprintf(p->out, " %.1f,%.1f %.1f,%.1f", x_of(p, at_ms), y,
+			      x_of(p, at_ms + s->step_ms), y);
+	}
+	(void)fprintf(p->out, " %d,%d\"/>\n", WIDTH - RIGHT, TOP + LINE);
+	(void)snprintf(text, sizeof(text), "%d", most);
+	draw_text(p, LEFT - 6, TOP + 10, "s r", text);
+	draw_text(p, LEFT - 6, TOP + LINE, "s r", "0");
+}
+
+/* A stroke for each decision.  setting: SIZE_MAX: all of them in red; else those
+ * that would have waited there in amber, the others in red. */
+static void
+draw_marks(const struct picture *p, size_t setting, int y, int height)
+{
+	const struct story *s = &p->h->story;
+
+	for (uint32_t i = 0; i < s->marks_n; i++) {
+		bool waits = setting != SIZE_MAX &&
+			     (s->marks[i].waits >> setting & 1) != 0;
+		double x = x_of(p, s->marks[i].at_ms);
+
+		(void)fprintf(p->out,
+			      "<path class=\"%c\" d=\"M%.1f %dv%d\"/>\n",
+			      waits ? 'w' : 'x', x, y, height);
+	}
+}
+
+static void
+draw_setting(const struct picture *p, size_t i, int y)
+{
+	struct replay_sums r;
+	char text[SETTING_LABEL_BYTES + 120];
+
+	replay_report(p->h->replays[i], &r);
+	(void)snprintf(text, sizeof(text),
+		       "%s: %llu hold%s; %llu of %llu decisions would have "
+		       "waited",
+		       p->setup->settings[i].label, (unsigned long long)r.holds,
+		       r.holds == 1 ? "" : "s",
+		       (unsigned long long)r.waits.decisions,
+		       (unsigned long long)p->h->tally->facts[FACT_DECIDED]);
+	draw_text(p, LEFT, y + 16, "", text);
+	(void)fprintf(p->out,
+		      "<rect class=\"b\" x=\"%d\" y=\"%d\" width=\"%d\" "
+		      "height=\"%d\"/>\n",
+		      LEFT, y + 24, WIDTH - LEFT - RIGHT, BAR);
+	for (size_t k = 0; k < r.turns_n; k++) {
+		double x = x_of(p, r.turns[k].from_ms);
+		double width = x_of(p, r.turns[k].to_ms) - x;
+
+		(void)fprintf(p->out,
+			      "<rect class=\"o\" x=\"%.1f\" y=\"%d\" "
+			      "width=\"%.1f\" height=\"%d\"/>\n",
+			      x, y + 24, width < 0.5 ? 0.5 : width, BAR);
+	}
+	draw_marks(p, i, y + 20, BAR + 8);
+}
+
+/* Says so if the picture does not show everything. */
+static void
+draw_rest(const struct picture *p)
+{
+	bool rest = p->h->story.marks_beyond > 0;
+	char text[120];
+
+	for (size_t i = 0; i < p->h->replays_n; i++) {
+		struct replay_sums r;
+
+		replay_report(p->h->replays[i], &r);
+		rest = rest || r.holds > r.turns_n;
+	}
+	if (!rest)
+		return;
+	(void)snprintf(text, sizeof(text),
+		       "Only the first %d decisions and %d holds are shown.",
+		       SIMULATE_MARKS_MAX, SIMULATE_TURNS_MAX);
+	draw_text(p, WIDTH - RIGHT, 42, "s r", text);
+}
+
+static int
+height_of(const struct simulate_setup *s)
+{
+	return TOP + LINE + 32 + (int)s->settings_n * BAND + 12;
+}
+
+static void
+draw(const struct picture *p)
+{
+	char from[STAMP_BYTES], to[STAMP_BYTES];
+	int y = TOP + LINE;
+
+	stamp_format(p->from_ms, from);
+	stamp_format(p->from_ms + p->length_ms, to);
+	(void)fprintf(p->out,
+		      "<svg xmlns=\"http://www.w3.org/2000/svg\" "
+		      "viewBox=\"0 0 %d %d\" width=\"%d\">\n<style>%s</style>\n"
+		      "<rect width=\"100%%\" height=\"100%%\" "
+		      "fill=\"#fff\"/>\n",
+		      WIDTH, height_of(p->setup), WIDTH, style);
+	draw_text(p, LEFT, 22, "h",
+		  "What the holder would have held, from Karpenter's log");
+	draw_text(p, LEFT, 42, "s",
+		  "Machines; green: held; red: a decision of Karpenter's; "
+		  "amber: one that would have waited");
+	draw_rest(p);
+	draw_machines(p);
+	draw_marks(p, SIZE_MAX, TOP, LINE);
+	draw_text(p, LEFT, y + 16, "s", from);
+	draw_text(p, WIDTH - RIGHT, y + 16, "s r", to);
+	for (size_t i = 0; i < p->setup->settings_n; i++)
+		draw_setting(p, i, y + 28 + (int)i * BAND);
+	(void)fputs("</svg>\n", p->out);
+}
+
+static int
+begin(struct picture *p, const char *file, const struct simulate_setup *s,
+      const struct history *h, struct err *e)
+{
+	const struct tally *t = h->tally;
+
+	*p = (struct picture){.setup = s, .h = h, .from_ms = t->from_ms};
+	p->length_ms = t->to_ms > t->from_ms ? t->to_ms - t->from_ms : 1;
+	p->out = fopen(file, "we");
+	if (p->out != NULL)
+		return 0;
+	return err_set(e, ERR_SYSTEM, "%s: %s", file, strerror(errno));
+}
+
+static int
+finish(const struct picture *p, const char *file, struct err *e)
+{
+	bool failed = ferror(p->out) != 0;
+
+	errno = EIO;
+	if (fclose(p->out) == 0 && !failed)
+		return 0;
+	return err_set(e, ERR_SYSTEM, "%s: %s", file, strerror(errno));
+}
+
+int
+picture_svg(const char *file, const struct simulate_setup *s,
+	    const struct history *h, struct err *e)
+{
+	struct picture p;
+
+	if (begin(&p, file, s, h, e))
+		return -1;
+	draw(&p);
+	return finish(&p, file, e);
+}
+
+static void
+write_table(const struct picture *p)
+{
+	char *text = NULL;
+	size_t n = 0;
+	FILE *to = open_memstream(&text, &n);
+
+	if (to == NULL)
+		return;
+	report_table(to, p->setup, p->h);
+	if (fclose(to) == 0)
+		escaped(p->out, text);
+	free(text);
+}
+
+int
+picture_html(const char *file, const struct simulate_setup *s,
+	     const struct history *h, struct err *e)
+{
+	struct picture p;
+
+	if (begin(&p, file, s, h, e))
+		return -1;
+	(void)fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<meta "
+		    "charset=\"utf-8\">\n<title>What the holder would have "
+		    "held</title>\n<body style=\"font-family:sans-serif;"
+		    "margin:2em\">\n",
+		    p.out);
+	draw(&p);
+	(void)fputs("<pre>\n", p.out);
+	write_table(&p);
+	(void)fputs("</pre>\n</body>\n</html>\n", p.out);
+	return finish(&p, file, e);
+}

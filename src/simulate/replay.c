@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+
+#define POOLS_KNOWN SCOPES_MAX
+
+/* --- time ---------------------------------------------------------------------- */
+
+static void
+take_notes(struct replay *r)
+{
+	struct note n;
+
+	while (controller_note(r->controller, &n)) {
+		if (n.type == NOTE_SCOPE_HELD || n.type == NOTE_SCOPE_MOVED)
+			turns_because(&r->turns, n.name, n.as.held.machine);
+		if (n.type == NOTE_SCOPE_CAPPED)
+			turns_capped(&r->turns, n.name);
+		r->no_room += n.type == NOTE_TABLE_FULL;
+	}
+}
+
+/* Compares what is held with what was. */
+static void
+look(struct replay *r)
+{
+	struct scope_report s;
+	uint32_t i = 0;
+
+	turns_look(&r->turns);
+	while (controller_scope(r->controller, &i, &s))
+		if (s.held && r->rules.scope != SCOPE_NODE)
+			turns_held(&r->turns, s.name, r->now_ms);
+	if (r->rules.scope == SCOPE_NODE && r->held > 0)
+		turns_held(&r->turns, "", r->now_ms);
+	take_notes(r);
+	turns_looked(&r->turns, r->now_ms);
+}
+
+/* Lets the controller do all that there is to do now. */
+static void
+step(struct replay *r)
+{
+	for (;;) {
+		struct controller_todo t;
+
+		controller_admitted(r->controller, r->admitted_ms);
+		t = controller_next(r->controller, replay_now(r));
+		if (t.step == CONTROLLER_ACT) {
+			replay_serve(r, &t.action);
+			continue;
+		}
+		if (t.wait_ms < 1)
+			t.wait_ms = 1;
+		r->wake_ms = t.wait_ms > INT64_MAX - r->now_ms
+				     ? INT64_MAX
+				     : r->now_ms + t.wait_ms;
+		break;
+	}
+	look(r);
+}
+
+void
+replay_pass(struct replay *r, int64_t to_ms)
+{
+	while (r->wake_ms <= to_ms) {
+		r->now_ms = r->wake_ms;
+		step(r);
+	}
+	if (to_ms > r->now_ms)
+		r->now_ms = to_ms;
+}
+
+/* --- what the log shows ---------------------------------------------------------- */
+
+/* The NodePool is seen for the first time, or has changed. */
+static void
+know_pool(struct replay *r, const char *name, bool inert)
+{
+	struct nodepool *p = r->pools;
+
+	while (p < r->pools + r->pools_n && strcmp(p->name, name) != 0)
+		p++;
+	if (p == r->pools + r->pools_n) {
+		if (name[0] == '\0' || r->pools_n == POOLS_KNOWN)
+			return;
+		r->pools_n++;
+		nodepool_init(p);
+		str_cut(p->name, sizeof(p->name), name);
+		(void)snprintf(p->uid, sizeof(p->uid), "pool-%u", r->pools_n);
+		p->spec_known = true;
+	} else if (p->inert || !inert) {
+		return;
+	}
+	p->inert = p->inert || inert;
+	p->generation++;
+	(void)snprintf(p->rv, sizeof(p->rv), "%llu",
+		       (unsigned long long)++r->rv);
+	controller_nodepool(r->controller, p, replay_now(r));
+}
+
+static bool
+is_inert(const struct replay *r, const char *name)
+{
+	for (uint32_t i = 0; i < r->pools_n; i++)
+		if (strcmp(r->pools[i].name, name) == 0)
+			return r->pools[i].inert;
+	return false;
+}
+
+/* The webhook answers the creation of this half. */
+static void
+admit(struct replay *r, uint32_t id, enum kind kind)
+{
+	struct review v = {.create = true, .kind_known = true, .kind = kind,
+			   .has_nodepool = true};
+	struct copy *c = &r->at[id];
+	struct verdict verdict;
+
+	str_cut(v.nodepool, sizeof(v.nodepool), r->roster->at[id].pool);
+	v.disabled = is_inert(r, v.nodepool);
+	verdict = admit_decide(&r->rules, &v);
+	if (!verdict.held)
+		return;
+	c->half[kind].held = true;
+	c->half[kind].mark_ms = replay_stamp(r->now_ms);
+	c->half[kind].why = reason_name(verdict.reason);
+	r->admitted_ms = r->now_ms;
+}
+
+void
+replay_created(struct replay *r, uint32_t id)
+{
+	const struct logged *m = &r->roster->at[id];
+	struct copy *c = &r->at[id];
+
+	*c = (struct copy){.half[KIND_NODECLAIM].there = true};
+	know_pool(r, m->pool, false);
+	if (m->created_ms >= r->start_ms)
+		admit(r, id, KIND_NODECLAIM);
+	c->half[KIND_NODE].there = m->registered_ms != STAMP_NONE;
+	copy_recount(r, c, false);
+	if (m->maker == MAKER_PROVISIONER)
+		waits_scale_up(r->waits, m->pool, r->now_ms);
+	copy_track_both(r, id);
+	step(r);
+}
+
+void
+replay_changed(struct replay *r, uint32_t id)
+{
+	copy_track(r, id, KIND_NODECLAIM);
+	step(r);
+}
+
+/* Karpenter copies the claim's annotations to the Node, which the webhook has
+ * held as well. */
+void
+replay_registered(struct replay *r, uint32_t id)
+{
+	struct copy *c = &r->at[id];
+	bool before = copy_held(c);
+
+	c->half[KIND_NODE].there = true;
+	admit(r, id, KIND_NODE);
+	if (c->half[KIND_NODECLAIM].held) {
+		c->half[KIND_NODE].mark_ms = c->half[KIND_NODECLAIM].mark_ms;
+		c->half[KIND_NODE].held = true;
+	}
+	copy_recount(r, c, before);
+	copy_track(r, id, KIND_NODE);
+	copy_track(r, id, KIND_NODECLAIM);
+	step(r);
+}
+
+void
+replay_deleting(struct replay *r, uint32_t id)
+{
+	struct copy *c = &r->at[id];
+
+	if (c->waits || c->deleting)
+		return;
+	c->deleting = true;
+	copy_track_both(r, id);
+	step(r);
+}
+
+void
+replay_node_gone(struct replay *r, uint32_t id)
+{
+	if (r->at[id].waits)
+		return;
+	copy_forget(r, id, KIND_NODE);
+	step(r);
+}
+
+void
+replay_gone(struct replay *r, uint32_t id)
+{
+	struct copy *c = &r->at[id];
+
+	if (c->waits)
+		return;
+	copy_forget(r, id, KIND_NODE);
+	copy_forget(r, id, KIND_NODECLAIM);
+	free(c->class);
+	*c = (struct copy){.waits = false};
+	step(r);
+}
+
+void
+replay_static(struct replay *r, const char *pool)
+{
+	know_pool(r, pool, true);
+	step(r);
+}
+
+/* It is not held, so Karpenter disrupts it. */
+static void
+disrupt(struct replay *r, uint32_t id, const struct fact *f)
+{
+	struct copy *c = &r->at[id];
+
+	c->disrupted = true;
+	c->disrupted_ms = strcmp(f->reason, "empty") == 0 ? STAMP_NONE
+							  : replay_stamp(f->at_ms);
+	copy_track(r, id, KIND_NODECLAIM);
+}
+
+bool
+replay_decided(struct replay *r, const struct fact *f, const uint32_t *ids,
+	       size_t n)
+{
+	uint32_t held = 0, number;
+
+	for (size_t i = 0; i < n; i++)
+		held += copy_held(&r->at[ids[i]]) && !r->at[ids[i]].waits;
+	number = held == 0 ? UINT32_MAX
+			   : waits_begin(r->waits, f,
+					 r->roster->at[ids[0]].pool, n, held);
+	for (size_t i = 0; i < n; i++) {
+		struct copy *c = &r->at[ids[i]];
+
+		if (c->waits)
+			continue;
+		if (!copy_held(c) || number == UINT32_MAX) {
+			disrupt(r, ids[i], f);
+			continue;
+		}
+		c->waits = true;
+		c->wait = number;
+		r->roster->at[ids[i]].waits++;
+	}
+	step(r);
+	return held > 0;
+}
+
+/* --- questions ---------------------------------------------------------------------- */
+
+const char *
+replay_why(const struct replay *r, uint32_t id, int64_t *since_ms)
+{
+	const struct copy *c = &r->at[id];
+	enum kind kind = c->half[KIND_NODE].there ? KIND_NODE : KIND_NODECLAIM;
+
+	if (!copy_held(c))
+		return NULL;
+	*since_ms = c->half[kind].mark_ms;
+	return c->half[kind].why;
+}
+
+const char *
+replay_because(const struct replay *r, uint32_t id)
+{
+	const char *scope = r->rules.scope == SCOPE_NODEPOOL
+				    ? r->roster->at[id].pool
+				    : "";
+
+	return turns_machine(&r->turns, scope);
+}
+
+/* --- birth and end -------------------------------------------------------------------- */
+
+struct replay *
+replay_new(const struct rules *rules, struct roster *roster,
+	   const struct waits_setup *setup, int64_t start_ms)
+{
+	struct replay *r = calloc(1, sizeof(*r));
+
+	if (r == NULL)
+		return NULL;
+	r->rules = *rules;
+	r->roster = roster;
+	r->now_ms = r->start_ms = r->wake_ms = start_ms;
+	r->admitted_ms = STAMP_NONE;
+	r->controller = controller_new(rules, roster->max, 1, &r->counters);
+	r->at = calloc(roster->max, sizeof(*r->at));
+	r->pools = calloc(POOLS_KNOWN, sizeof(*r->pools));
+	r->waits = waits_new(setup);
+	if (r->controller == NULL || r->at == NULL || r->pools == NULL ||
+	    r->waits == NULL) {
+		replay_free(r);
+		return NULL;
+	}
+	for (int k = 0; k < VIEW_COUNT; k++) {
+		controller_listing(r->controller, (enum kind)k);
+		controller_listed(r->controller, (enum kind)k, true, replay_now(r));
+		controller_watch(r->controller, (enum kind)k, true);
+	}
+	controller_restore(r->controller, "none", STAMP_NONE, replay_now(r));
+	return r;
+}
+
+void
+replay_free(struct replay *r)
+{
+	if (r == NULL)
+		return;
+	for (uint32_t id = 0; r->at != NULL && id < r->roster->max; id++)
+		if (id < r->roster->top)
+			free(r->at[id].class);
+	controller_free(r->controller);
+	waits_free(r->waits);
+	turns_done(&r->turns);
+	free(r->pools);
+	free(r->at);
+	free(r);
+}
+
+void
+replay_end(struct replay *r)
+{
+	turns_end(&r->turns, r->now_ms);
+	waits_finish(r->waits, r->now_ms);
+}
+
+void
+replay_report(const struct replay *r, struct replay_sums *out)
+{
+	*out = (struct replay_sums){.no_room = r->no_room};
+	waits_report(r->waits, &out->waits);
+	turns_report(&r->turns, out);
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+
+#define BOOT_MS 1000000000	/* any moment, for CLOCK_BOOTTIME */
+
+struct now
+replay_now(const struct replay *r)
+{
+	return (struct now){r->now_ms, r->now_ms - r->start_ms + BOOT_MS};
+}
+
+int64_t
+replay_stamp(int64_t ms)
+{
+	return ms - (ms % 1000 + 1000) % 1000;
+}
+
+/* --- objects as the API server shows them ------------------------------------- */
+
+static void
+show_class(const struct copy *c, const struct logged *m, struct object *o)
+{
+	const char *class = c->class;
+
+	/* The log says who created it, so Karpenter's Event need not be
+	 * guessed: this is what an earlier leader would have written. */
+	if (class == NULL && m->maker == MAKER_DISRUPTION)
+		class = "disrupted";
+	if (class == NULL)
+		return;
+	o->has_class = true;
+	str_cut(o->replaces, sizeof(o->replaces), class);
+}
+
+static void
+show_claim(const struct replay *r, uint32_t id, struct object *o)
+{
+	const struct logged *m = &r->roster->at[id];
+	const struct copy *c = &r->at[id];
+
+	if (c->half[KIND_NODE].there)
+		str_cut(o->node_name, sizeof(o->node_name), m->node);
+	o->registered = c->half[KIND_NODE].there;
+	o->launched = m->launched;
+	o->launch_known = true;
+	o->ready_ms = m->ready_ms;
+	o->disrupted = c->disrupted;
+	o->disrupted_ms = c->disrupted ? c->disrupted_ms : STAMP_NONE;
+	show_class(c, m, o);
+}
+
+/* These two are by hand, because every watch line needs them. */
+static void
+uid_of(uint64_t serial, enum kind kind, char out[UID_BYTES])
+{
+	static const char of[KIND_COUNT][UID_BYTES] = {
+		[KIND_NODE] = "00000000-0001-4000-8000-000000000000",
+		[KIND_NODECLAIM] = "00000000-0002-4000-8000-000000000000",
+	};
+
+	memcpy(out, of[kind], UID_BYTES);
+	for (int i = 35; i > 23; i--, serial >>= 4)
+		out[i] = "0123456789abcdef"[serial & 15];
+}
+
+static void
+version_text(uint64_t version, char out[RV_BYTES])
+{
+	char *to = out + RV_BYTES - 1;
+
+	*to = '\0';
+	do
+		*--to = (char)('0' + version % 10);
+	while ((version /= 10) > 0);
+	memmove(out, to, (size_t)(out + RV_BYTES - to));
+}
+
+static void
+claim_name(const struct logged *m, char out[NAME_BYTES])
+{
+	if (m->claim[0] != '\0')
+		str_cut(out, NAME_BYTES, m->claim);
+	else
+		(void)snprintf(out, NAME_BYTES, "unknown-%llu",
+			       (unsigned long long)m->serial);
+}
+
+static void
+copy_show(const struct replay *r, uint32_t id, enum kind kind, struct object *o)
+{
+	const struct logged *m = &r->roster->at[id];
+	const struct copy *c = &r->at[id];
+	bool held = c->half[kind].held;
+	bool usual = hold_key_is_default(&r->rules.hold);
+
+	memset(o, 0, sizeof(*o));
+	o->kind = kind;
+	uid_of(m->serial, kind, o->uid);
+	version_text(c->half[kind].rv, o->rv);
+	str_cut(o->nodepool, sizeof(o->nodepool), m->pool);
+	o->karpenter = true;
+	o->created_ms = kind == KIND_NODE && m->registered_ms != STAMP_NONE
+				? m->registered_ms
+				: m->created_ms;
+	o->deleting = c->deleting;
+	o->deleted_ms = c->deleting ? m->deleted_ms : STAMP_NONE;
+	o->hold = held ? HOLD_SAME : HOLD_ABSENT;
+	o->default_hold = held && usual ? HOLD_SAME : HOLD_ABSENT;
+	o->has_held_key = held && !usual;
+	o->mark = held ? MARK_TIME : MARK_ABSENT;
+	o->mark_ms = held ? c->half[kind].mark_ms : STAMP_NONE;
+	o->ready_ms = o->disrupted_ms = STAMP_NONE;
+	if (kind == KIND_NODECLAIM) {
+		claim_name(m, o->name);
+		show_claim(r, id, o);
+		return;
+	}
+	str_cut(o->name, sizeof(o->name), m->node);
+	o->registered = true;
+	claim_name(m, o->owner_name);
+	uid_of(m->serial, KIND_NODECLAIM, o->owner_uid);
+}
+
+void
+copy_track(struct replay *r, uint32_t id, enum kind kind)
+{
+	struct object o;
+
+	if (!r->at[id].half[kind].there)
+		return;
+	r->at[id].half[kind].rv = ++r->rv;
+	copy_show(r, id, kind, &o);
+	controller_track(r->controller, &o, replay_now(r));
+}
+
+void
+copy_track_both(struct replay *r, uint32_t id)
+{
+	copy_track(r, id, KIND_NODECLAIM);
+	copy_track(r, id, KIND_NODE);
+}
+
+bool
+copy_held(const struct copy *c)
+{
+	return c->half[KIND_NODE].there ? c->half[KIND_NODE].held
+					: c->half[KIND_NODECLAIM].held;
+}
+
+void
+copy_recount(struct replay *r, const struct copy *c, bool before)
+{
+	r->held += copy_held(c);
+	r->held -= before;
+}
+
+void
+copy_forget(struct replay *r, uint32_t id, enum kind kind)
+{
+	struct copy *c = &r->at[id];
+	bool before = copy_held(c);
+	struct object o;
+
+	if (!c->half[kind].there)
+		return;
+	copy_show(r, id, kind, &o);
+	c->half[kind].there = c->half[kind].held = false;
+	copy_recount(r, c, before);
+	controller_forget(r->controller, &o, replay_now(r));
+}
+
+/* --- decisions that wait --------------------------------------------------------- */
+
+/* The log goes on for the machine as it went. */
+static void
+resume(struct replay *r, uint32_t id)
+{
+	struct logged *m = &r->roster->at[id];
+	struct copy *c = &r->at[id];
+
+	waits_end_one(r->waits, c->wait, r->now_ms);
+	c->waits = false;
+	m->waits--;
+	if (m->node_gone || m->gone)
+		copy_forget(r, id, KIND_NODE);
+	if (m->gone)
+		copy_forget(r, id, KIND_NODECLAIM);
+	c->deleting = m->deleted_ms != STAMP_NONE;
+	copy_track_both(r, id);
+	if (m->gone) {
+		free(c->class);
+		*c = (struct copy){.waits = false};
+	}
+	if (m->gone && m->waits == 0)
+		roster_drop(r->roster, id);
+}
+
+/* --- what the controller asks for -------------------------------------------------- */
+
+/* Finds the machine of an action.  The log may have dropped it meanwhile. */
+static uint32_t
+find(const struct replay *r, const struct action *a)
+{
+	uint32_t id = NO_ID;
+	char uid[UID_BYTES];
+
+	if (a->kind == KIND_NODECLAIM && strncmp(a->name, "unknown-", 8) == 0) {
+		for (id = r->roster->top; id-- > 0;) {
+			uid_of(r->roster->at[id].serial, a->kind, uid);
+			if (strcmp(uid, a->uid) == 0)
+				return r->at[id].half[a->kind].there ? id
+								     : NO_ID;
+		}
+		return NO_ID;
+	}
+	id = a->kind == KIND_NODE ? roster_find(r->roster, "", a->name)
+				  : roster_find(r->roster, a->name, "");
+	if (id == NO_ID || !r->at[id].half[a->kind].there)
+		return NO_ID;
+	uid_of(r->roster->at[id].serial, a->kind, uid);
+	return strcmp(uid, a->uid) == 0 ? id : NO_ID;
+}
+
+static void
+write_class(struct copy *c, const char *class)
+{
+	free(c->class);
+	c->class = strdup(class);
+}
+
+static void
+apply(struct replay *r, uint32_t id, const struct action *a)
+{
+	struct copy *c = &r->at[id];
+	bool before = copy_held(c);
+
+	if (a->act == ACT_CLASSIFY) {
+		write_class(c, a->replaces);
+		return;
+	}
+	c->half[a->kind].held = a->act == ACT_HOLD;
+	c->half[a->kind].mark_ms = replay_stamp(a->mark_ms);
+	c->half[a->kind].why = a->reason;
+	copy_recount(r, c, before);
+}
+
+static void
+list_claims(struct replay *r)
+{
+	struct object o;
+
+	for (uint32_t id = 0; id < r->roster->top; id++) {
+		if (!r->at[id].half[KIND_NODECLAIM].there)
+			continue;
+		copy_show(r, id, KIND_NODECLAIM, &o);
+		controller_fresh(r->controller, &o, replay_now(r));
+	}
+}
+
+static void
+list_pools(struct replay *r)
+{
+	for (uint32_t i = 0; i < r->pools_n; i++)
+		controller_fresh_nodepool(r->controller, &r->pools[i], replay_now(r));
+}
+
+void
+replay_serve(struct replay *r, const struct action *a)
+{
+	struct controller_outcome out = {.code = CONTROLLER_OK,
+					 .action = a,
+					 .retry_after_ms = -1};
+	uint32_t id = NO_ID;
+	struct object o;
+
+	if (a->act == ACT_LIST_CLAIMS) {
+		list_claims(r);
+	} else if (a->act == ACT_LIST_NODEPOOLS) {
+		list_pools(r);
+	} else if ((id = find(r, a)) == NO_ID) {
+		out.code = CONTROLLER_GONE;
+	} else if (act_writes(a->act)) {
+		apply(r, id, a);
+		r->at[id].half[a->kind].rv = ++r->rv;
+		version_text(r->rv, out.rv);
+	} else {
+		copy_show(r, id, a->kind, &o);
+		controller_found(r->controller, a, &o, true, replay_now(r));
+	}
+	controller_done(r->controller, &out, replay_now(r));
+	if (id == NO_ID || !act_writes(a->act))
+		return;
+	copy_show(r, id, a->kind, &o);
+	controller_track(r->controller, &o, replay_now(r));
+	if (r->at[id].waits && !copy_held(&r->at[id]))
+		resume(r, id);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "simulate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "merge.h"
+#include "picture.h"
+#include "report.h"
+#include "wire/karpenter/record.h"
+
+#define RECORD_BYTES (2u * ITEM_BYTES_MAX)	/* of a fact as a line */
+
+struct run {
+	const struct simulate_setup *setup;
+	struct tally tally;
+	struct history history;
+	struct merge *merge;
+	char *record;		/* RECORD_BYTES */
+	time_t told;
+	uint64_t explained;	/* decisions */
+};
+
+/* --- while it reads ------------------------------------------------------------ */
+
+static void
+tell_progress(struct run *r)
+{
+	struct timespec now;
+
+	if (!r->setup->progress)
+		return;
+	(void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	if (now.tv_sec == r->told)
+		return;
+	r->told = now.tv_sec;
+	(void)fprintf(stderr, "\r%llu MiB, %llu lines",
+		      (unsigned long long)(r->tally.bytes >> 20),
+		      (unsigned long long)r->tally.lines);
+}
+
+static void
+tell_warning(struct run *r)
+{
+	const char *warning = merge_warning(r->merge);
+
+	if (warning != NULL)
+		(void)fprintf(stderr, "karpenter-node-holder: warning: %s\n",
+			      warning);
+}
+
+/* Writes a line of a record: f, or the head, or the end. */
+static void
+write_line(struct run *r, const struct fact *f, bool head)
+{
+	struct buf b;
+
+	buf_init(&b, r->record, RECORD_BYTES);
+	if (f != NULL)
+		record_write(&b, f);
+	else if (head)
+		record_head(&b);
+	else
+		record_end(&b, r->tally.to_ms);
+	if (!b.full)
+		(void)fputs(r->record, stdout);
+}
+
+static int
+begin(struct run *r, int64_t at_ms, struct err *e)
+{
+	for (size_t i = 0; i < r->setup->settings_n; i++)
+		if (history_setting(&r->history, &r->setup->settings[i].rules,
+				    &r->setup->waits, at_ms))
+			return err_set(e, ERR_SYSTEM, "out of memory");
+	return 0;
+}
+
+static int
+take_fact(struct run *r, const struct fact *f, struct err *e)
+{
+	if (r->setup->output == SIMULATE_RECORD) {
+		r->tally.facts[f->kind]++;
+		write_line(r, f, false);
+		return 0;
+	}
+	if (r->history.replays_n == 0 && begin(r, f->at_ms, e))
+		return -1;
+	if (history_take(&r->history, f))
+		return err_set(e, ERR_SYSTEM, "out of memory");
+	if (f->kind == FACT_DECIDED && r->setup->explain != NULL)
+		r->explained += report_decision(r->setup, &r->history, f);
+	return 0;
+}
+
+static int
+read_all(struct run *r, struct err *e)
+{
+	const struct fact *f = NULL;
+	int rc;
+
+	if (r->setup->output == SIMULATE_RECORD)
+		write_line(r, NULL, true);
+	while ((rc = merge_next(r->merge, &f, e)) > 0) {
+		if (take_fact(r, f, e))
+			return -1;
+		tell_progress(r);
+		tell_warning(r);
+	}
+	tell_warning(r);
+	if (r->setup->progress && r->told != 0)
+		(void)fputs("\r\033[K", stderr);
+	return rc;
+}
+
+/* --- when it is read ------------------------------------------------------------- */
+
+static int
+refuse_nothing(const struct tally *t, struct err *e)
+{
+	if (t->what[LINE_TEXT] > 0)
+		return err_set(e, ERR_INPUT,
+			       "%llu lines in zap's text format, expected "
+			       "Karpenter's log as it writes it: lines of JSON, "
+			       "as from kubectl logs",
+			       (unsigned long long)t->what[LINE_TEXT]);
+	return err_set(e, ERR_INPUT,
+		       "nothing of Karpenter's in %llu lines, expected its log "
+		       "(lines of JSON with messages such as \"created "
+		       "nodeclaim\") or a record",
+		       (unsigned long long)t->lines);
+}
+
+static void
+print(struct run *r)
+{
+	tally_sort(&r->tally);
+	switch (r->setup->output) {
+	case SIMULATE_TABLE:
+		report_table(stdout, r->setup, &r->history);
+		break;
+	case SIMULATE_JSON:
+		report_json(r->setup, &r->history);
+		break;
+	case SIMULATE_CSV:
+		report_csv(r->setup, &r->history);
+		break;
+	case SIMULATE_RECORD:
+		write_line(r, NULL, false);
+		break;
+	}
+}
+
+static int
+run(struct run *r, struct err *e)
+{
+	uint64_t facts = 0;
+
+	r->merge = merge_open(r->setup->files, r->setup->files_n, &r->tally, e);
+	if (r->merge == NULL || read_all(r, e))
+		return -1;
+	for (int k = 0; k < FACT_COUNT; k++)
+		facts += r->tally.facts[k];
+	if (facts == 0)
+		return refuse_nothing(&r->tally, e);
+	if (r->setup->explain != NULL && r->explained == 0)
+		(void)fprintf(stderr,
+			      "karpenter-node-holder: warning: --explain: no "
+			      "decision is about \"%.253s\"\n",
+			      r->setup->explain);
+	if (r->setup->output != SIMULATE_RECORD)
+		history_end(&r->history, r->tally.to_ms);
+	print(r);
+	if (r->setup->svg != NULL &&
+	    picture_svg(r->setup->svg, r->setup, &r->history, e))
+		return -1;
+	if (r->setup->html != NULL &&
+	    picture_html(r->setup->html, r->setup, &r->history, e))
+		return -1;
+	return 0;
+}
+
+int
+simulate_run(const struct simulate_setup *s, struct err *e)
+{
+	struct run *r = calloc(1, sizeof(*r));
+	int rc = -1;
+
+	if (r != NULL)
+		r->record = malloc(RECORD_BYTES);
+	if (r == NULL || r->record == NULL ||
+	    history_init(&r->history, &r->tally)) {
+		(void)err_set(e, ERR_SYSTEM, "out of memory");
+	} else {
+		r->setup = s;
+		tally_init(&r->tally);
+		rc = run(r, e);
+		merge_close(r->merge);
+		history_done(&r->history);
+	}
+	if (r != NULL)
+		free(r->record);
+	free(r);
+	return rc;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "turns.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/stamp.h"
+
+void
+turns_done(struct turns *t)
+{
+	free(t->open);
+	free(t->list);
+	*t = (struct turns){.open = NULL};
+}
+
+static struct open_turn *
+find_open(const struct turns *t, const char *scope)
+{
+	for (size_t i = 0; i < t->open_n; i++)
+		if (strcmp(t->open[i].t.scope, scope) == 0)
+			return &t->open[i];
+	return NULL;
+}
+
+void
+turns_look(struct turns *t)
+{
+	for (size_t i = 0; i < t->open_n; i++)
+		t->open[i].seen = false;
+}
+
+/* Makes room for one more.  Returns the array, or NULL if there is no memory. */
+static void *
+grow(void *array, size_t n, size_t *room, size_t size)
+{
+	void *more;
+
+	if (n < *room)
+		return array;
+	more = realloc(array, (2 * n + 8) * size);
+	if (more != NULL)
+		*room = 2 * n + 8;
+	return more;
+}
+
+/* Keeps a place in the list, in the order in which turns begin. */
+static size_t
+list_place(struct turns *t)
+{
+	struct turn *list;
+
+	if (t->n == SIMULATE_TURNS_MAX)
+		return SIZE_MAX;
+	list = grow(t->list, t->n, &t->room, sizeof(*list));
+	if (list == NULL)
+		return SIZE_MAX;
+	t->list = list;
+	return t->n++;
+}
+
+void
+turns_held(struct turns *t, const char *scope, int64_t now_ms)
+{
+	struct open_turn *o = find_open(t, scope), *open;
+
+	if (o != NULL) {
+		o->seen = true;
+		return;
+	}
+	open = grow(t->open, t->open_n, &t->open_room, sizeof(*open));
+	if (open == NULL)
+		return;
+	t->open = open;
+	if (t->open_n == 0)
+		t->since_ms = now_ms;
+	o = &open[t->open_n++];
+	*o = (struct open_turn){.seen = true, .kept = list_place(t)};
+	str_cut(o->t.scope, sizeof(o->t.scope), scope);
+	o->t.from_ms = now_ms;
+	o->t.to_ms = STAMP_NONE;
+	if (o->kept != SIZE_MAX)
+		t->list[o->kept] = o->t;
+	t->holds++;
+}
+
+static void
+close_turn(struct turns *t, struct open_turn *o, int64_t now_ms)
+{
+	o->t.to_ms = now_ms;
+	if (now_ms - o->t.from_ms > t->longest_ms)
+		t->longest_ms = now_ms - o->t.from_ms;
+	t->caps += o->t.capped;
+	if (o->kept != SIZE_MAX)
+		t->list[o->kept] = o->t;
+	*o = t->open[--t->open_n];
+	if (t->open_n == 0)
+		t->held_ms += now_ms - t->since_ms;
+}
+
+void
+turns_looked(struct turns *t, int64_t now_ms)
+{
+	for (size_t i = t->open_n; i-- > 0;)
+		if (!t->open[i].seen)
+			close_turn(t, &t->open[i], now_ms);
+}
+
+void
+turns_because(struct turns *t, const char *scope, const char *machine)
+{
+	struct open_turn *o = find_open(t, scope);
+
+	if (o != NULL)
+		str_cut(o->t.machine, sizeof(o->t.machine), machine);
+}
+
+void
+turns_capped(struct turns *t, const char *scope)
+{
+	struct open_turn *o = find_open(t, scope);
+
+	if (o != NULL)
+		o->t.capped = true;
+}
+
+const char *
+turns_machine(const struct turns *t, const char *scope)
+{
+	const struct open_turn *o = find_open(t, scope);
+
+	return o == NULL ? "" : o->t.machine;
+}
+
+void
+turns_end(struct turns *t, int64_t now_ms)
+{
+	turns_look(t);
+	turns_looked(t, now_ms);
+}
+
+void
+turns_report(const struct turns *t, struct replay_sums *out)
+{
+	out->holds = t->holds;
+	out->caps = t->caps;
+	out->held_ms = t->held_ms;
+	out->longest_ms = t->longest_ms;
+	out->turns = t->list;
+	out->turns_n = t->n;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "waits.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/limits.h"
+
+#define HOUR 3600000.0
+#define DOLLAR 1000000.0
+
+struct wait {
+	bool used, followed, replaces;
+	int64_t at_ms, waited_ms;	/* waited_ms: of all its machines */
+	int64_t savings;
+	uint32_t nodes, open;	/* that wait at all, and still */
+	size_t total;
+	char pool[NODEPOOL_BYTES];
+};
+
+struct waits {
+	struct waits_setup setup;
+	struct wait *at;
+	uint32_t room, top;
+	struct waits_sums sums;
+};
+
+struct waits *
+waits_new(const struct waits_setup *setup)
+{
+	struct waits *w = calloc(1, sizeof(*w));
+
+	if (w != NULL)
+		w->setup = *setup;
+	return w;
+}
+
+void
+waits_free(struct waits *w)
+{
+	if (w == NULL)
+		return;
+	free(w->at);
+	free(w);
+}
+
+/* Adds what the decision would have cost by the two assumptions. */
+static void
+settle(struct waits *w, struct wait *d)
+{
+	double waited = (double)d->waited_ms;
+	double high = waited + d->nodes * (double)SIMULATE_RETHINK_MS;
+	double low = d->replaces ? waited * (d->nodes - 1) / d->nodes : waited;
+	double price = -1;
+
+	if (d->followed)
+		low = 0;
+	w->sums.hours_low += low / HOUR;
+	w->sums.hours_high += high / HOUR;
+	if (d->savings >= 0)
+		price = (double)d->savings / DOLLAR / (double)d->total;
+	else if (w->setup.price >= 0)
+		price = (double)w->setup.price / DOLLAR;
+	/* The log's savings are those of the whole decision, with what the
+	 * replacement costs, so they are had for all the time that it waits. */
+	if (d->savings >= 0 && !d->followed)
+		low = waited;
+	w->sums.unpriced += price < 0;
+	if (price >= 0) {
+		w->sums.dollars_low += low / HOUR * price;
+		w->sums.dollars_high += high / HOUR * price;
+	}
+	d->used = false;
+	while (w->top > 0 && !w->at[w->top - 1].used)
+		w->top--;
+}
+
+static bool
+is_over(const struct waits *w, const struct wait *d, int64_t now_ms)
+{
+	return d->open == 0 && now_ms > d->at_ms + w->setup.regret_ms;
+}
+
+static uint32_t
+find_room(struct waits *w, int64_t now_ms)
+{
+	struct wait *more;
+	uint32_t n;
+
+	for (n = w->top; n-- > 0;)
+		if (w->at[n].used && is_over(w, &w->at[n], now_ms))
+			settle(w, &w->at[n]);
+	for (n = 0; n < w->top && w->at[n].used; n++)
+		;
+	if (n == w->room) {
+		more = realloc(w->at, (2 * (size_t)n + 16) * sizeof(*more));
+		if (more == NULL)
+			return UINT32_MAX;
+		w->at = more;
+		w->room = 2 * n + 16;
+	}
+	if (n == w->top)
+		w->top++;
+	return n;
+}
+
+uint32_t
+waits_begin(struct waits *w, const struct fact *f, const char *pool,
+	    size_t total, uint32_t nodes)
+{
+	uint32_t n = find_room(w, f->at_ms);
+	struct wait *d;
+
+	if (n == UINT32_MAX)
+		return n;
+	d = &w->at[n];
+	*d = (struct wait){.used = true,
+			   .replaces = strcmp(f->action, "replace") == 0,
+			   .at_ms = f->at_ms,
+			   .savings = f->savings,
+			   .nodes = nodes,
+			   .open = nodes,
+			   .total = total};
+	str_cut(d->pool, sizeof(d->pool), pool);
+	w->sums.decisions++;
+	w->sums.nodes += nodes;
+	if (f->pods > 0)
+		w->sums.pods += ((uint64_t)f->pods * nodes + total / 2) / total;
+	return n;
+}
+
+void
+waits_end_one(struct waits *w, uint32_t number, int64_t now_ms)
+{
+	struct wait *d = &w->at[number];
+	int64_t waited_ms = now_ms - d->at_ms;
+
+	d->open--;
+	d->waited_ms += waited_ms;
+	if (waited_ms > w->sums.longest_ms)
+		w->sums.longest_ms = waited_ms;
+}
+
+void
+waits_scale_up(struct waits *w, const char *pool, int64_t now_ms)
+{
+	for (struct wait *d = w->at; d < w->at + w->top; d++) {
+		if (!d->used || d->followed || now_ms <= d->at_ms ||
+		    now_ms > d->at_ms + w->setup.regret_ms ||
+		    strcmp(d->pool, pool) != 0)
+			continue;
+		d->followed = true;
+		w->sums.regret++;
+	}
+}
+
+void
+waits_finish(struct waits *w, int64_t now_ms)
+{
+	for (uint32_t n = w->top; n-- > 0;) {
+		struct wait *d = &w->at[n];
+
+		if (!d->used)
+			continue;
+		w->sums.open += d->open > 0;
+		while (d->open > 0)
+			waits_end_one(w, n, now_ms);
+		settle(w, d);
+	}
+}
+
+void
+waits_report(const struct waits *w, struct waits_sums *out)
+{
+	*out = w->sums;
+}

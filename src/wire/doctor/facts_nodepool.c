@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "wire/api/nodepool.h"
+#include "wire/doctor/facts.h"
+#include "wire/json/json.h"
+
+/* A budget without a schedule counts at any time, and one without reasons for
+ * all of them. */
+static bool
+blocks_all(const struct json *budget)
+{
+	const char *nodes = json_string(json_member(budget, "nodes"));
+
+	return nodes != NULL &&
+	       (strcmp(nodes, "0") == 0 || strcmp(nodes, "0%") == 0) &&
+	       json_is_unset(json_member(budget, "schedule")) &&
+	       json_first(json_member(budget, "reasons")) == NULL;
+}
+
+/* A reference that does not fit counts as missing. */
+static void
+class_copy(const struct json *ref, const char *key, char *dst, size_t cap)
+{
+	const char *s = json_string(json_member(ref, key));
+
+	if (s != NULL)
+		(void)str_copy(dst, cap, s);
+}
+
+static void
+spec_read_facts(const struct json *spec, const struct hold_key *hold,
+		struct nodepool_facts *out)
+{
+	const struct json *disruption = json_member(spec, "disruption");
+	const struct json *budgets = json_member(disruption, "budgets");
+	const struct json *template = json_member(spec, "template");
+	const struct json *meta = json_member(template, "metadata");
+	const struct json *machine = json_member(template, "spec");
+	const struct json *ref = json_member(machine, "nodeClassRef");
+	const char *after = json_string(json_member(machine, "expireAfter"));
+	long long replicas;
+
+	out->fixed = json_integer(json_member(spec, "replicas"), &replicas) ==
+		     0;
+	out->never = json_says(disruption, "consolidateAfter", "Never");
+	out->template_holds = json_member(json_member(meta, "annotations"),
+					  hold->key) != NULL;
+	for (const struct json *b = json_first(budgets); b; b = json_next(b))
+		out->blocked |= blocks_all(b);
+	if (after == NULL || duration_parse(after, &out->expire_ms))
+		out->expire_ms = -1;
+	out->grace =
+		!json_is_unset(json_member(machine, "terminationGracePeriod"));
+	class_copy(ref, "group", out->class.group, sizeof(out->class.group));
+	class_copy(ref, "kind", out->class.kind, sizeof(out->class.kind));
+	class_copy(ref, "name", out->class.name, sizeof(out->class.name));
+}
+
+int
+nodepool_facts_decode(const char *bytes, size_t n, const struct hold_key *hold,
+		      struct nodepool_facts *out, struct err *e)
+{
+	const struct json_keep hold_keep[] = {{hold->key, NULL}, {NULL, NULL}};
+	const struct json_keep meta_keep[] = {{"annotations", hold_keep},
+					      {NULL, NULL}};
+	const struct json_keep machine_keep[] = {
+		{"expireAfter", NULL},
+		{"terminationGracePeriod", NULL},
+		{"nodeClassRef", NULL},
+		{NULL, NULL}};
+	const struct json_keep template_keep[] = {{"metadata", meta_keep},
+						  {"spec", machine_keep},
+						  {NULL, NULL}};
+	const struct json_keep disruption_keep[] = {
+		{"consolidateAfter", NULL}, {"budgets", NULL}, {NULL, NULL}};
+	const struct json_keep spec_keep[] = {{"replicas", NULL},
+					      {"disruption", disruption_keep},
+					      {"template", template_keep},
+					      {NULL, NULL}};
+	const struct json_keep keep[] = {{"spec", spec_keep}, {NULL, NULL}};
+	AUTO_JSON root = json_pick(bytes, n, keep, &json_bounds_small, e);
+	struct nodepool_facts facts = {.fixed = false};
+
+	if (root == NULL || nodepool_decode(bytes, n, &facts.pool, e))
+		return -1;
+	spec_read_facts(json_member(root, "spec"), hold, &facts);
+	*out = facts;
+	return 0;
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/karpenter/line.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/limits.h"
+#include "core/base/stamp.h"
+#include "parts.h"
+#include "wire/karpenter/record.h"
+
+struct line {
+	struct json *root;	/* the latest line; its fact points into it */
+	struct pieces pieces;
+	char *part;		/* of a line that a container runtime has cut */
+	size_t part_n, part_room;
+	bool part_over;		/* it is too long: its rest is left out */
+};
+
+struct line *
+line_new(void)
+{
+	return calloc(1, sizeof(struct line));
+}
+
+void
+line_free(struct line *l)
+{
+	if (l == NULL)
+		return;
+	json_free(l->root);
+	pieces_done(&l->pieces);
+	free(l->part);
+	free(l);
+}
+
+/* What we look at, of Karpenter's log, of a record, and of what shippers make
+ * of a line. */
+static const struct json_keep name_only[] = {{"name", NULL}, {NULL, NULL}};
+static const struct json_keep machine[] = {
+	{"Node", name_only}, {"NodeClaim", name_only}, {NULL, NULL}};
+static const struct json_keep wanted[] = {
+	{"time", NULL},	      {"message", NULL},
+	{"controller", NULL}, {"logger", NULL},
+	{"NodePool", name_only}, {"NodeClaim", name_only},
+	{"Node", name_only},  {"decision", NULL},
+	{"reason", NULL},     {"command", NULL},
+	{"pod-count", NULL},  {"disrupted-nodes", machine},
+	{"log", NULL},	      {"line", NULL},
+	{"record", NULL},     {"until", NULL},
+	{"at", NULL},
+	{"what", NULL},	      {"claim", NULL},
+	{"node", NULL},	      {"pool", NULL},
+	{"maker", NULL},      {"action", NULL},
+	{"pods", NULL},	      {"savings", NULL},
+	{"nodes", NULL},      {NULL, NULL},
+};
+
+/* --- text around the JSON --------------------------------------------------- */
+
+/* Finds the JSON object in a line: from the first '{' that begins an object to
+ * the last '}'. */
+static bool
+find_object(const char **bytes, size_t *n)
+{
+	const char *p = *bytes, *end = *bytes + *n;
+
+	while ((p = memchr(p, '{', (size_t)(end - p))) != NULL) {
+		const char *next = p + 1;
+
+		while (next < end && (*next == ' ' || *next == '\t'))
+			next++;
+		if (next < end && (*next == '"' || *next == '}'))
+			break;
+		p++;
+	}
+	if (p == NULL)
+		return false;
+	while (end > p && end[-1] != '}')
+		end--;
+	if (end == p)
+		return false;
+	*bytes = p;
+	*n = (size_t)(end - p);
+	return true;
+}
+
+static const char *
+find_text(const char *bytes, size_t n, const char *text)
+{
+	size_t len = strlen(text);
+	const char *p = bytes, *end = bytes + n;
+
+	while ((size_t)(end - p) >= len &&
+	       (p = memchr(p, text[0], (size_t)(end - p) - len + 1)) != NULL) {
+		if (memcmp(p, text, len) == 0)
+			return p;
+		p++;
+	}
+	return NULL;
+}
+
+/* Is it zap's text format, "TIME\tINFO\tcontroller\tmessage\t{…}"? */
+static bool
+is_zap_text(const char *bytes, size_t n)
+{
+	static const char *const levels[] = {"\tINFO\t", "\tDEBUG\t", "\tWARN\t",
+					     "\tERROR\t"};
+	const char *brace = memchr(bytes, '{', n);
+
+	if (brace != NULL)
+		n = (size_t)(brace - bytes);
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
+		if (find_text(bytes, n, levels[i]) != NULL)
+			return true;
+	return false;
+}
+
+/* --- lines that a container runtime has cut ---------------------------------- */
+
+/* Returns what follows "… stdout P " or "… stdout F " (CRI's log format), and
+ * whether the line goes on in the next one.  NULL: it is no such line. */
+static const char *
+cri_rest(const char *bytes, size_t n, bool *more)
+{
+	static const char *const streams[] = {" stdout ", " stderr "};
+	size_t head = n < 48 ? n : 48;	/* RFC 3339 with nanoseconds: 35 */
+
+	for (int i = 0; i < 2; i++) {
+		const char *p = find_text(bytes, head, streams[i]);
+
+		if (p == NULL || (size_t)(bytes + n - p) < 10 || p[9] != ' ' ||
+		    (p[8] != 'P' && p[8] != 'F'))
+			continue;
+		*more = p[8] == 'P';
+		return p + 10;
+	}
+	return NULL;
+}
+
+static void
+part_add(struct line *l, const char *bytes, size_t n)
+{
+	char *room = l->part;
+
+	if (l->part_over || n > ITEM_BYTES_MAX - l->part_n) {
+		l->part_over = true;
+		return;
+	}
+	if (l->part_n + n > l->part_room) {
+		l->part_room = 2 * (l->part_n + n);
+		room = realloc(l->part, l->part_room);
+		if (room == NULL) {
+			l->part_room = l->part_n;
+			l->part_over = true;
+			return;
+		}
+		l->part = room;
+	}
+	memcpy(l->part + l->part_n, bytes, n);
+	l->part_n += n;
+}
+
+/* Puts the pieces of a line together.  Returns false if the line goes on or was
+ * too long; *what says which. */
+static bool
+join(struct line *l, const char **bytes, size_t *n, enum line_what *what)
+{
+	bool more = false, over;
+	const char *rest = cri_rest(*bytes, *n, &more);
+
+	if (rest == NULL || (!more && l->part_n == 0 && !l->part_over))
+		return true;
+	part_add(l, rest, (size_t)(*bytes + *n - rest));
+	*what = LINE_NOTHING;
+	if (more)
+		return false;
+	*bytes = l->part;
+	*n = l->part_n;
+	over = l->part_over;
+	l->part_n = 0;
+	l->part_over = false;
+	*what = LINE_BROKEN;
+	return !over;
+}
+
+/* --- objects around the line -------------------------------------------------- */
+
+#define WRAPPERS 3	/* Fluent Bit's around Docker's around the line, and one
+			   more */
+
+/* Returns the line in an object that a log shipper made of it, or NULL. */
+static const char *
+wrapped(const struct json *o)
+{
+	static const char *const keys[] = {"log", "line", "message"};
+
+	if (json_member(o, "logger") != NULL)
+		return NULL;
+	for (int i = 0; i < 3; i++) {
+		const char *s = json_string(json_member(o, keys[i]));
+
+		if (s != NULL && strstr(s, "{\"") != NULL)
+			return s;
+	}
+	return NULL;
+}
+
+static enum line_what
+parse(struct line *l, const char *bytes, size_t n)
+{
+	struct json *next;
+	const char *inner;
+
+	for (int i = 0; i <= WRAPPERS; i++) {
+		if (is_zap_text(bytes, n))
+			return LINE_TEXT;
+		if (!find_object(&bytes, &n))
+			return LINE_BROKEN;
+		next = json_pick(bytes, n, wanted, &json_bounds_stored, NULL);
+		json_free(l->root);
+		l->root = next;
+		if (next == NULL)
+			return LINE_BROKEN;
+		inner = wrapped(next);
+		if (inner == NULL)
+			return LINE_FACT;
+		bytes = inner;
+		n = strlen(inner);
+	}
+	return LINE_BROKEN;
+}
+
+/* --- a line ------------------------------------------------------------------- */
+
+static enum line_what
+judge(struct line *l, struct fact *f, const char **message)
+{
+	const char *version = json_string(json_member(l->root, "record"));
+
+	if (version != NULL) {
+		*message = version;
+		if (strcmp(version, RECORD_VERSION) != 0)
+			return LINE_VERSION;
+		return json_member(l->root, "until") == NULL ? LINE_NOTHING
+							     : LINE_UNTIL;
+	}
+	*message = json_string(json_member(l->root, "what"));
+	if (*message != NULL && json_member(l->root, "at") != NULL)
+		return record_fact(l->root, &l->pieces, f);
+	*message = json_string(json_member(l->root, "message"));
+	if (*message == NULL) {
+		*message = "(no message)";
+		return LINE_OTHER;
+	}
+	return log_fact(l->root, &l->pieces, f);
+}
+
+enum line_what
+line_read(struct line *l, const char *bytes, size_t n, struct fact *f,
+	  const char **message)
+{
+	enum line_what what = LINE_NOTHING;
+
+	while (n > 0 && (bytes[n - 1] == '\r' || bytes[n - 1] == ' '))
+		n--;
+	if (n == 0 || !join(l, &bytes, &n, &what))
+		return what;
+	what = parse(l, bytes, n);
+	return what == LINE_FACT ? judge(l, f, message) : what;
+}
+
+int64_t
+line_time(const struct line *l)
+{
+	const struct json *version = json_member(l->root, "record");
+	const char *time = json_string(json_member(
+		l->root, version == NULL ? "time" : "until"));
+	int64_t at;
+
+	return time == NULL || stamp_parse(time, &at) ? STAMP_NONE : at;
+}

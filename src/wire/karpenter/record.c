@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/karpenter/record.h"
+
+#include "core/base/stamp.h"
+
+void
+record_head(struct buf *b)
+{
+	buf_puts(b, "{\"record\":\"" RECORD_VERSION "\"}\n");
+}
+
+void
+record_end(struct buf *b, int64_t until_ms)
+{
+	char until[STAMP_US_BYTES];
+
+	stamp_format_us(until_ms * 1000, until);
+	buf_printf(b, "{\"record\":\"" RECORD_VERSION "\",\"until\":\"%s\"}\n",
+		   until);
+}
+
+static void
+text(struct buf *b, const char *key, const char *value)
+{
+	if (value[0] == '\0')
+		return;
+	buf_printf(b, ",\"%s\":", key);
+	buf_json(b, value);
+}
+
+static void
+nodes(struct buf *b, const struct fact *f)
+{
+	buf_puts(b, ",\"nodes\":[");
+	for (size_t i = 0; i < f->nodes_n; i++) {
+		buf_puts(b, i > 0 ? ",{\"node\":" : "{\"node\":");
+		buf_json(b, f->nodes[i].node);
+		text(b, "claim", f->nodes[i].claim);
+		buf_puts(b, "}");
+	}
+	buf_puts(b, "]");
+}
+
+void
+record_write(struct buf *b, const struct fact *f)
+{
+	char at[STAMP_US_BYTES];
+
+	stamp_format_us(f->at_ms * 1000, at);
+	buf_printf(b, "{\"at\":\"%s\",\"what\":\"%s\"", at, fact_name(f->kind));
+	text(b, "claim", f->claim);
+	text(b, "node", f->node);
+	text(b, "pool", f->pool);
+	text(b, "maker", maker_name(f->maker));
+	text(b, "action", f->action);
+	text(b, "reason", f->reason);
+	if (f->pods >= 0)
+		buf_printf(b, ",\"pods\":%lld", f->pods);
+	if (f->savings >= 0)
+		buf_printf(b, ",\"savings\":\"%lld.%06lld\"",
+			   (long long)f->savings / 1000000,
+			   (long long)f->savings % 1000000);
+	if (f->kind == FACT_DECIDED)
+		nodes(b, f);
+	buf_puts(b, "}\n");
+}

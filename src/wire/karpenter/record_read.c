@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "core/base/limits.h"
+#include "core/base/stamp.h"
+#include "parts.h"
+
+static int
+find_kind(const char *what, enum fact_kind *out)
+{
+	for (int k = 0; what != NULL && k < FACT_COUNT; k++)
+		if (strcmp(what, fact_name((enum fact_kind)k)) == 0) {
+			*out = (enum fact_kind)k;
+			return 0;
+		}
+	return -1;
+}
+
+static int
+find_maker(const struct json *v, enum fact_maker *out)
+{
+	const char *name = json_string(v);
+
+	if (json_is_unset(v))
+		name = "";
+	for (int m = 0; name != NULL && m < MAKER_COUNT; m++)
+		if (strcmp(name, maker_name((enum fact_maker)m)) == 0) {
+			*out = (enum fact_maker)m;
+			return 0;
+		}
+	return -1;
+}
+
+static int
+read_nodes(const struct json *list, struct pieces *p, struct fact *f)
+{
+	for (const struct json *v = json_first(list); v != NULL;
+	     v = json_next(v)) {
+		struct fact_node *at;
+
+		if (pieces_nodes(p, f->nodes_n + 1))
+			return -1;
+		at = &p->nodes[f->nodes_n];
+		if (take_name(json_member(v, "node"), NAME_BYTES, &at->node) ||
+		    take_name(json_member(v, "claim"), NAME_BYTES,
+			      &at->claim) ||
+		    (at->node[0] == '\0' && at->claim[0] == '\0'))
+			return -1;
+		f->nodes_n++;
+	}
+	f->nodes = p->nodes;
+	return 0;
+}
+
+static int
+read_numbers(const struct json *line, struct fact *f)
+{
+	const struct json *pods = json_member(line, "pods");
+	const struct json *savings = json_member(line, "savings");
+	const char *s = json_string(savings);
+
+	if (!json_is_unset(pods) &&
+	    (json_integer(pods, &f->pods) || f->pods < 0))
+		return -1;
+	if (json_is_unset(savings))
+		return 0;
+	return s == NULL ? -1 : dollars_parse(s, strlen(s), &f->savings);
+}
+
+/* What only a decision has. */
+static int
+read_decision_of(const struct json *line, struct pieces *p, struct fact *f)
+{
+	return take_name(json_member(line, "action"), NODEPOOL_BYTES,
+			 &f->action) ||
+		       take_name(json_member(line, "reason"), NODEPOOL_BYTES,
+				 &f->reason) ||
+		       read_numbers(line, f) ||
+		       read_nodes(json_member(line, "nodes"), p, f)
+		       ? -1
+		       : 0;
+}
+
+enum line_what
+record_fact(const struct json *line, struct pieces *p, struct fact *f)
+{
+	const char *at = json_string(json_member(line, "at"));
+	enum fact_kind kind;
+	int64_t ms;
+
+	if (at == NULL || stamp_parse(at, &ms) ||
+	    find_kind(json_string(json_member(line, "what")), &kind))
+		return LINE_INCOMPLETE;
+	fact_init(f, kind, ms);
+	if (take_name(json_member(line, "claim"), NAME_BYTES, &f->claim) ||
+	    take_name(json_member(line, "node"), NAME_BYTES, &f->node) ||
+	    take_name(json_member(line, "pool"), NODEPOOL_BYTES, &f->pool) ||
+	    (kind == FACT_CREATED &&
+	     find_maker(json_member(line, "maker"), &f->maker)) ||
+	    (kind == FACT_DECIDED && read_decision_of(line, p, f)) ||
+	    !fact_whole(f))
+		return LINE_INCOMPLETE;
+	return LINE_FACT;
+}

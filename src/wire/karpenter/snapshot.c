@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/karpenter/snapshot.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/base/limits.h"
+#include "core/base/object.h"
+#include "core/base/stamp.h"
+#include "parts.h"
+
+static const struct json_keep labels[] = {{NODEPOOL_LABEL, NULL}, {NULL, NULL}};
+static const struct json_keep metadata[] = {{"name", NULL},
+					    {"creationTimestamp", NULL},
+					    {"deletionTimestamp", NULL},
+					    {"labels", labels},
+					    {NULL, NULL}};
+static const struct json_keep condition[] = {
+	{"type", NULL}, {"status", NULL}, {"lastTransitionTime", NULL}, {NULL, NULL}};
+static const struct json_keep status[] = {
+	{"nodeName", NULL}, {"conditions", condition}, {NULL, NULL}};
+static const struct json_keep involved[] = {
+	{"kind", NULL}, {"name", NULL}, {NULL, NULL}};
+static const struct json_keep item[] = {
+	{"kind", NULL},		  {"metadata", metadata}, {"status", status},
+	{"involvedObject", involved}, {"reason", NULL},	      {"message", NULL},
+	{"firstTimestamp", NULL}, {"eventTime", NULL},	      {NULL, NULL}};
+
+struct teller {
+	snapshot_fn *fn;
+	void *ctx;
+	struct err *e;
+	bool failed;
+};
+
+static void
+tell(struct teller *t, const struct fact *f)
+{
+	if (!t->failed && fact_whole(f))
+		t->failed = t->fn(t->ctx, f, t->e) != 0;
+}
+
+static bool
+time_of(const struct json *v, int64_t *out)
+{
+	const char *text = json_string(v);
+
+	return text != NULL && stamp_parse(text, out) == 0;
+}
+
+/* --- NodeClaims ----------------------------------------------------------------- */
+
+static bool
+condition_since(const struct json *claim, const char *type, int64_t *at_ms)
+{
+	static const char *const keys[] = {"status", "conditions"};
+	const struct json *v = json_first(json_path(claim, keys, 2));
+
+	while (v != NULL && !json_says(v, "type", type))
+		v = json_next(v);
+	return json_says(v, "status", "True") &&
+	       time_of(json_member(v, "lastTransitionTime"), at_ms);
+}
+
+/* Tells the fact of this kind if the claim's condition says so. */
+static void
+tell_condition(struct teller *t, const struct json *claim, const char *type,
+	       const struct fact *like, enum fact_kind kind)
+{
+	struct fact f = *like;
+
+	f.kind = kind;
+	if (condition_since(claim, type, &f.at_ms))
+		tell(t, &f);
+}
+
+static bool
+tell_claim(struct teller *t, const struct json *claim)
+{
+	static const char *const pool[] = {"labels", NODEPOOL_LABEL};
+	const struct json *meta = json_member(claim, "metadata");
+	struct fact f, deleting;
+
+	fact_init(&f, FACT_CREATED, 0);
+	if (take_name(json_member(meta, "name"), NAME_BYTES, &f.claim) ||
+	    take_name(json_path(meta, pool, 2), NODEPOOL_BYTES, &f.pool) ||
+	    take_name(json_member(json_member(claim, "status"), "nodeName"),
+		      NAME_BYTES, &f.node) ||
+	    f.claim[0] == '\0' ||
+	    !time_of(json_member(meta, "creationTimestamp"), &f.at_ms))
+		return false;
+	tell(t, &f);
+	tell_condition(t, claim, "Launched", &f, FACT_LAUNCHED);
+	tell_condition(t, claim, "Registered", &f, FACT_REGISTERED);
+	tell_condition(t, claim, "Initialized", &f, FACT_READY);
+	deleting = f;
+	deleting.kind = FACT_DELETING;
+	if (time_of(json_member(meta, "deletionTimestamp"), &deleting.at_ms))
+		tell(t, &deleting);
+	return true;
+}
+
+/* --- Events ----------------------------------------------------------------------- */
+
+#define DISRUPTING "Disrupting NodeClaim: "
+
+/* "Disrupting NodeClaim: Underutilized": "underutilized". */
+static void
+reason_of(const char *message, char reason[NODEPOOL_BYTES])
+{
+	size_t n = 0, skip = sizeof(DISRUPTING) - 1;
+
+	if (message == NULL || strncmp(message, DISRUPTING, skip) != 0)
+		message = "";
+	else
+		message += skip;
+	for (; message[n] != '\0' && n + 1 < NODEPOOL_BYTES; n++) {
+		char c = message[n];
+
+		/* Bytes of other characters stay as they are: the whole of it
+		 * is UTF-8. */
+		reason[n] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+	}
+	reason[message[n] == '\0' ? n : 0] = '\0';
+}
+
+static bool
+tell_event(struct teller *t, const struct json *event)
+{
+	const struct json *about = json_member(event, "involvedObject");
+	struct fact_node node = {"", ""};
+	char reason[NODEPOOL_BYTES];
+	struct fact f;
+
+	fact_init(&f, FACT_CREATED, 0);
+	if (!json_says(about, "kind", "NodeClaim") ||
+	    take_name(json_member(about, "name"), NAME_BYTES, &f.claim) ||
+	    f.claim[0] == '\0' ||
+	    (!time_of(json_member(event, "firstTimestamp"), &f.at_ms) &&
+	     !time_of(json_member(event, "eventTime"), &f.at_ms)))
+		return false;
+	if (json_says(event, "reason", "DisruptionLaunching")) {
+		f.maker = MAKER_DISRUPTION;
+		tell(t, &f);
+		return true;
+	}
+	if (!json_says(event, "reason", "DisruptionTerminating"))
+		return false;
+	reason_of(json_string(json_member(event, "message")), reason);
+	node.claim = f.claim;
+	f.kind = FACT_DECIDED;
+	f.claim = "";
+	f.reason = reason;
+	f.nodes = &node;
+	f.nodes_n = 1;
+	tell(t, &f);
+	return true;
+}
+
+enum snapshot_what
+snapshot_item(const char *bytes, size_t n, const char *kind, snapshot_fn *fn,
+	      void *ctx, struct err *e)
+{
+	struct teller t = {.fn = fn, .ctx = ctx, .e = e};
+	AUTO_JSON root = json_pick(bytes, n, item, &json_bounds_stored, NULL);
+	bool taken = false;
+
+	if (root == NULL)
+		return SNAPSHOT_BROKEN;
+	if (kind == NULL)
+		kind = json_string(json_member(root, "kind"));
+	if (kind != NULL && strcmp(kind, "NodeClaim") == 0)
+		taken = tell_claim(&t, root);
+	else if (kind != NULL && strcmp(kind, "Event") == 0)
+		taken = tell_event(&t, root);
+	if (t.failed)
+		return SNAPSHOT_FAILED;
+	return taken ? SNAPSHOT_TAKEN : SNAPSHOT_OTHER;
+}

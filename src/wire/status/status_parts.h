@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIRE_STATUS_STATUS_PARTS_H
+#define WIRE_STATUS_STATUS_PARTS_H
+
+#include "wire/status/status.h"
+
+/* What the files of this room ask of each other.  status.c calls the others,
+ * and they call words.c. */
+
+/* status_json.c, status_text.c: the answers in these formats. */
+void status_json(struct buf *b, const struct status_head *h,
+		 const struct status_items *items);
+void status_json_machine(struct buf *b, const struct status_head *h,
+			 const char *name, const struct machine_status *m,
+			 const struct scope_status *scope);
+void status_text(struct buf *b, const struct status_head *h,
+		 const struct status_items *items);
+void status_text_machine(struct buf *b, const struct status_head *h,
+			 const char *name, const struct machine_status *m,
+			 const struct scope_status *scope);
+/* One line of text from elsewhere. */
+void status_text_line(struct buf *b, const char *s);
+
+/* words.c: the words that both formats use.  The strings are static. */
+const char *words_scope_kind(enum scope_kind k);
+const char *words_scope_state(enum scope_state s);
+const char *words_turn(enum turn_what w);
+const char *words_cause(enum turn_cause c);
+const char *words_out(enum nodepool_out o);	/* NULL: NODEPOOL_IN */
+const char *words_write(enum act a);
+const char *words_outcome(enum written_how h);
+const char *words_wait(enum status_wait w);
+const char *words_resource(enum kind k);	/* NULL: none */
+/* Appends what the wait means, as a sentence without a full stop. */
+#define WAIT_BYTES 160
+void words_wait_sentence(char out[WAIT_BYTES], const struct status_waits *w,
+			 unsigned i);
+/* Returns what the scope is called. */
+const char *words_scope(const struct status_head *h, const char *name);
+
+/* Whose the hold on a machine is: "holder", "person" or NULL. */
+const char *words_half_held(const struct half_status *h);
+const char *words_held_by(const struct machine_status *m);
+/* What a person did: "held", "released" or NULL. */
+const char *words_person(const struct machine_status *m);
+/* Until when it is held as far as is known, or STAMP_NONE. */
+struct machine_until {
+	int64_t at_ms;
+	bool earliest;
+};
+struct machine_until words_until(const struct machine_status *m,
+				 const struct scope_status *scope,
+				 int64_t now_ms);
+
+/* Writes the value of annotation k of the NodePool in its normal form.  Returns
+ * false if it has none that is in force. */
+#define ANNOTATION_BYTES 40
+bool words_annotation(const struct nodepool_status *p, enum nodepool_key k,
+		      char out[ANNOTATION_BYTES]);
+/* The value of annotation k that does not count, and why.  Returns false if
+ * there is none. */
+#define BAD_BYTES 160
+bool words_bad(const struct nodepool_status *p, enum nodepool_key k,
+	       char value[NODEPOOL_BAD_BYTES], char why[BAD_BYTES]);
+
+#endif

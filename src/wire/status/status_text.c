@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/stamp.h"
+#include "core/base/utf8.h"
+#include "status_parts.h"
+
+#define TURNS_SHOWN 20	/* a terminal's page */
+#define TAIL_BYTES 512	/* for what follows the last item */
+#define COLUMNS_LEAST 8
+
+/* --- pieces ------------------------------------------------------------------ */
+
+/* Returns the length of the character at s, and whether a terminal would do
+ * something else with it than show it: C0, DEL, C1, and those that end a line or
+ * turn the direction of what follows. */
+static size_t
+character(const char *s, bool *shows)
+{
+	const unsigned char *u = (const unsigned char *)s;
+	size_t n = utf8_len(s, strlen(s));
+
+	*shows = n > 0 && u[0] >= 0x20 && u[0] != 0x7f &&
+		 !(u[0] == 0xc2 && u[1] < 0xa0) &&
+		 !(u[0] == 0xe2 && u[1] == 0x80 && u[2] >= 0xa8 &&
+		   u[2] <= 0xae) &&
+		 !(u[0] == 0xe2 && u[1] == 0x81 && u[2] >= 0xa6 &&
+		   u[2] <= 0xa9);
+	return n > 0 ? n : 1;
+}
+
+/* Appends a name or value as a terminal may show it.  Returns how many
+ * characters that are. */
+static size_t
+safe(struct buf *b, const char *s)
+{
+	size_t columns = 0, n;
+	bool shows;
+
+	for (; *s != '\0'; s += n, columns++) {
+		n = character(s, &shows);
+		if (shows)
+			buf_add(b, s, n);
+		else
+			buf_puts(b, "?");
+	}
+	return columns;
+}
+
+void
+status_text_line(struct buf *b, const char *s)
+{
+	(void)safe(b, s);
+	buf_puts(b, "\n");
+}
+
+/* The same with blanks up to a width. */
+static void
+column(struct buf *b, const char *s, size_t width)
+{
+	for (size_t n = safe(b, s); n < width; n++)
+		buf_puts(b, " ");
+}
+
+static void
+moment(struct buf *b, int64_t ms)
+{
+	char stamp[STAMP_BYTES];
+
+	if (ms == STAMP_NONE) {
+		buf_puts(b, "unknown");
+		return;
+	}
+	stamp_format(ms, stamp);
+	buf_puts(b, stamp);
+}
+
+static void
+span(struct buf *b, int64_t ms)
+{
+	char text[DURATION_BYTES];
+
+	duration_format(ms / 1000 * 1000, text);
+	buf_puts(b, text);
+}
+
+/* --- the head ---------------------------------------------------------------- */
+
+static void
+write_lead(struct buf *b, const struct status_head *h)
+{
+	buf_puts(b, "leader       ");
+	if (!h->lead.electing) {
+		buf_puts(b, "this replica, without an election\n");
+		return;
+	}
+	if (h->lead.here)
+		buf_puts(b, "this replica");
+	else if (h->lead.identity[0] != '\0')
+		(void)safe(b, h->lead.identity);
+	else
+		buf_puts(b, "nobody, or not known yet");
+	if (h->lead.since_ms != STAMP_NONE) {
+		buf_puts(b, ", since ");
+		moment(b, h->lead.since_ms);
+	}
+	buf_puts(b, "\n");
+}
+
+static void
+write_certificate(struct buf *b, const struct status_head *h)
+{
+	buf_puts(b, "certificate  ");
+	if (h->cert_not_after_ms == 0) {
+		buf_puts(b, "NONE: the webhook cannot be called\n");
+		return;
+	}
+	buf_puts(b, h->cert_valid ? "valid until " : "NOT VALID; its end: ");
+	moment(b, h->cert_not_after_ms);
+	buf_puts(b, "\n");
+}
+
+static void
+write_admissions(struct buf *b, const struct status_admissions *a)
+{
+	const struct {
+		const char *name;
+		uint64_t n;
+	} kinds[] = {{"held", a->held},
+		     {"unchanged", a->unchanged},
+		     {"refused", a->refused},
+		     {"failed", a->failed},
+		     {"shed", a->shed}};
+	const char *comma = ": ";
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		all += kinds[i].n;
+	buf_printf(b, "admissions   %llu in the last %u s",
+		   (unsigned long long)all, a->seconds);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (kinds[i].n == 0)
+			continue;
+		buf_printf(b, "%s%llu %s", comma,
+			   (unsigned long long)kinds[i].n, kinds[i].name);
+		comma = ", ";
+	}
+	buf_puts(b, "\n");
+}
+
+static void
+write_views(struct buf *b, const struct status_report *r)
+{
+	buf_puts(b, "watching     ");
+	for (int k = 0; k < VIEW_COUNT; k++) {
+		buf_printf(b, "%s%s", k > 0 ? ", " : "",
+			   words_resource((enum kind)k));
+		if (k < KIND_COUNT)
+			buf_printf(b, " %u", r->table.objects[k]);
+		if (!r->listed[k] || !r->table.up[k])
+			buf_puts(b, " (NOT NOW)");
+	}
+	buf_puts(b, "\n");
+}
+
+static void
+write_head(struct buf *b, const struct status_head *h)
+{
+	buf_printf(b, "karpenter-node-holder %s, ", h->version);
+	moment(b, h->now_ms);
+	buf_puts(b, h->observe ? ", mode observe: nothing is written\n" : "\n");
+	buf_puts(b, "replica      ");
+	(void)safe(b, h->replica);
+	buf_puts(b, "\n");
+	write_lead(b, h);
+	write_certificate(b, h);
+	write_admissions(b, &h->admissions);
+}
+
+/* The identity begins with the name of the pod. */
+static void
+write_follower(struct buf *b, const struct status_lead *l)
+{
+	char pod[NAME_BYTES];
+
+	buf_puts(b, "\nThis replica stands by and knows no machines");
+	if (l->identity[0] != '\0') {
+		(void)str_copy(pod, sizeof(pod), l->identity);
+		pod[strcspn(pod, "_")] = '\0';
+		buf_puts(b, ": ask the leader, ");
+		(void)safe(b, pod);
+	}
+	buf_puts(b, ".\n");
+}
+
+/* --- items -------------------------------------------------------------------- */
+
+static void
+write_waits(struct buf *b, size_t indent, const struct status_waits *w)
+{
+	char sentence[WAIT_BYTES];
+
+	for (unsigned i = 0; i < w->n; i++) {
+		words_wait_sentence(sentence, w, i);
+		column(b, "", indent);
+		buf_printf(b, "waits: %s", sentence);
+		if (w->at[i].until_ms != STAMP_NONE) {
+			buf_puts(b, " (until ");
+			moment(b, w->at[i].until_ms);
+			buf_puts(b, ")");
+		}
+		buf_puts(b, "\n");
+	}
+}
+
+static void
+write_until(struct buf *b, const struct scope_status *s)
+{
+	if (s->state == SCOPE_QUIET)
+		return;
+	moment(b, s->until_ms);
+	if (s->state == SCOPE_CAPPED)
+		buf_puts(b, " at the earliest: its cap is used up");
+	else if (s->until_cap)
+		buf_puts(b, ", when its cap is used up");
+	else if (s->earliest)
+		buf_puts(b, " at the earliest, machines are booting");
+}
+
+static void
+write_scope(struct buf *b, size_t width, const struct status_head *h,
+	    const struct scope_status *s)
+{
+	column(b, words_scope(h, s->name), width + 2);
+	column(b, words_scope_state(s->state), 10);
+	if (s->since_ms == STAMP_NONE)
+		column(b, s->state == SCOPE_QUIET ? "" : "unknown", 22);
+	else {
+		moment(b, s->since_ms);
+		buf_puts(b, "  ");
+	}
+	write_until(b, s);
+	while (b->len > 0 && b->data[b->len - 1] == ' ')
+		b->data[--b->len] = '\0';
+	buf_puts(b, "\n");
+	if (s->machine[0] != '\0') {
+		column(b, "", width + 2);
+		buf_puts(b, "restarted by ");
+		(void)safe(b, s->machine);
+		buf_puts(b, s->booting ? ", created " : ", ready since ");
+		moment(b, s->restarted_ms);
+		buf_puts(b, s->booting ? " and not ready yet\n" : "\n");
+	}
+	if (s->cap_max_ms != 0) {
+		column(b, "", width + 2);
+		buf_puts(b, "cap ");
+		span(b, s->cap_max_ms);
+		buf_puts(b, ", of which ");
+		span(b, s->cap_used_ms);
+		buf_puts(b, " are used\n");
+	}
+	write_waits(b, width + 2, &s->waits);
+}
+
+static void
+write_annotations(struct buf *b, size_t indent,
+		  const struct nodepool_status *p)
+{
+	char value[NODEPOOL_BAD_BYTES], why[BAD_BYTES];
+	const char *out = words_out(p->out);
+
+	_Static_assert(ANNOTATION_BYTES <= NODEPOOL_BAD_BYTES, "value");
+	if (out != NULL) {
+		column(b, "", indent);
+		buf_printf(b, "left out: %s\n", out);
+	}
+	for (int k = 0; k < NODEPOOL_KEY_COUNT; k++) {
+		const char *key = nodepool_key_name((enum nodepool_key)k) +
+				  strlen(OWN_PREFIX);
+
+		if (words_annotation(p, (enum nodepool_key)k, value)) {
+			column(b, "", indent);
+			buf_printf(b, "%s: %s\n", key, value);
+		}
+		if (!words_bad(p, (enum nodepool_key)k, value, why))
+			continue;
+		column(b, "", indent);
+		buf_printf(b, "%s: \"", key);
+		(void)safe(b, value);
+		buf_printf(b, "\" does not count, %s\n", why);
+	}
+	if (p->nodepool.reason[0] != '\0') {
+		column(b, "", indent);
+		buf_puts(b, "reason: ");
+		(void)safe(b, p->nodepool.reason);
+		buf_puts(b, "\n");
+	}
+}
+
+static void
+write_nodepool(struct buf *b, size_t width, const struct nodepool_status *p)
+{
+	column(b, p->nodepool.name, width);
+	buf_printf(b, "  %8u  %4u  %9u  %9u", p->n.machines, p->n.held,
+		   p->n.by_people, p->n.opted_out);
+	if (p->n.waiting > 0)
+		buf_printf(b, "  %u writes failed and wait", p->n.waiting);
+	buf_puts(b, "\n");
+	write_annotations(b, width + 2, p);
+}
+
+static void
+write_turn(struct buf *b, const struct status_head *h, const struct turn *t)
+{
+	moment(b, t->at_ms);
+	buf_puts(b, t->cause == TURN_BY_HAND ? "  NodePool " : "  ");
+	(void)safe(b, t->cause == TURN_BY_HAND ? t->scope
+					       : words_scope(h, t->scope));
+	buf_printf(b, " %s: %s", words_turn(t->what), words_cause(t->cause));
+	if (t->until_ms != STAMP_NONE) {
+		buf_puts(b, " ");
+		moment(b, t->until_ms);
+	}
+	if (t->held_ms >= 0) {
+		buf_puts(b, ", held for ");
+		span(b, t->held_ms);
+	}
+	if (t->machine[0] != '\0') {
+		buf_puts(b, ", machine ");
+		(void)safe(b, t->machine);
+	}
+	buf_puts(b, "\n");
+}
+
+/* Takes back an item that has no room, and counts it. */
+static void
+settle(struct buf *b, const struct buf *before, size_t limit, uint64_t *left)
+{
+	if (!b->full && b->len <= limit)
+		return;
+	*b = *before;
+	b->data[b->len] = '\0';
+	++*left;
+}
+
+static void
+tell_left(struct buf *b, uint64_t left)
+{
+	if (left > 0)
+		buf_printf(b, "… and %llu more\n", (unsigned long long)left);
+}
+
+static size_t
+wider(size_t width, const char *s)
+{
+	return strlen(s) > width ? strlen(s) : width;
+}
+
+static void
+write_scopes(struct buf *b, const struct status_head *h,
+	     const struct status_items *items)
+{
+	size_t width = COLUMNS_LEAST - 1;
+	struct scope_status s;
+	uint64_t left = 0;
+	struct buf was;
+
+	if (h->rules->scope == SCOPE_NODE) {
+		buf_puts(b, "\nEach machine is held by itself (scope node).\n");
+		return;
+	}
+	for (uint32_t i = 0; items->scope(items->ctx, &i, &s);)
+		width = wider(width, words_scope(h, s.name));
+	buf_puts(b, "\n");
+	column(b, "SCOPE", width + 2);
+	buf_puts(b, "STATE     SINCE                 UNTIL\n");
+	for (uint32_t i = 0; was = *b, items->scope(items->ctx, &i, &s);) {
+		write_scope(b, width, h, &s);
+		settle(b, &was, (b->cap - TAIL_BYTES) / 4, &left);
+	}
+	tell_left(b, left);
+	write_waits(b, 0, &h->report.waits);
+}
+
+static void
+write_nodepools(struct buf *b, const struct status_items *items)
+{
+	size_t width = COLUMNS_LEAST;
+	struct nodepool_status p;
+	uint64_t left = 0;
+	struct buf was;
+
+	for (uint32_t i = 0; items->nodepool(items->ctx, &i, &p);)
+		width = wider(width, p.nodepool.name);
+	buf_puts(b, "\n");
+	column(b, "NODEPOOL", width);
+	buf_puts(b, "  MACHINES  HELD  BY PEOPLE  OPTED OUT\n");
+	for (uint32_t i = 0; was = *b, items->nodepool(items->ctx, &i, &p);) {
+		write_nodepool(b, width, &p);
+		settle(b, &was, (b->cap - TAIL_BYTES) / 4 * 3, &left);
+	}
+	tell_left(b, left);
+}
+
+static void
+write_history(struct buf *b, const struct status_head *h,
+	      const struct status_items *items)
+{
+	uint64_t before = UINT64_MAX, left = 0;
+	unsigned shown = 0;
+	struct turn t;
+	struct buf was;
+
+	buf_puts(b, "\nTHE LAST 24 HOURS\n");
+	while (was = *b, items->turn(items->ctx, &before, &t)) {
+		if (shown++ < TURNS_SHOWN)
+			write_turn(b, h, &t);
+		settle(b, &was,
+		       shown > TURNS_SHOWN ? 0 : b->cap - TAIL_BYTES, &left);
+	}
+	if (shown == 0)
+		buf_puts(b, "nothing, as far as this replica led\n");
+	tell_left(b, left);
+}
+
+void
+status_text(struct buf *b, const struct status_head *h,
+	    const struct status_items *items)
+{
+	write_head(b, h);
+	if (!h->lead.here) {
+		write_follower(b, &h->lead);
+		return;
+	}
+	write_views(b, &h->report);
+	write_scopes(b, h, items);
+	write_nodepools(b, items);
+	write_history(b, h, items);
+}
+
+/* --- a machine -------------------------------------------------------------------- */
+
+static void
+write_half(struct buf *b, const char *what, const struct half_status *h)
+{
+	const char *by = words_half_held(h);
+
+	if (!h->present)
+		return;
+	column(b, what, 14);
+	(void)safe(b, h->name);
+	if (by == NULL)
+		buf_puts(b, ", not held");
+	else if (by[0] == 'p')
+		buf_puts(b, ", held by a person");
+	else
+		buf_puts(b, ", held");
+	if (h->mark_ms != STAMP_NONE) {
+		buf_puts(b, " since ");
+		moment(b, h->mark_ms);
+	}
+	if (h->deleting)
+		buf_puts(b, ", being deleted");
+	if (h->written) {
+		buf_printf(b, "; last write: %s, %s ", words_write(h->last.act),
+			   words_outcome(h->last.how));
+		moment(b, h->last.at_ms);
+	}
+	if (h->again_ms != STAMP_NONE) {
+		buf_puts(b, "; tried again at ");
+		moment(b, h->again_ms);
+	}
+	buf_puts(b, "\n");
+}
+
+static void
+write_verdict(struct buf *b, const struct status_head *h, const char *name,
+	      const struct machine_status *m, const struct scope_status *scope)
+{
+	struct machine_until until = words_until(m, scope, h->now_ms);
+	const char *by = words_held_by(m);
+
+	(void)safe(b, name);
+	buf_puts(b, by == NULL	     ? " is not held"
+		    : by[0] == 'p' ? " is held by a person"
+				   : " is held by the holder");
+	if (until.at_ms != STAMP_NONE) {
+		buf_puts(b, by == NULL || by[0] == 'p' ? "; its quiet time ends "
+						       : " until ");
+		moment(b, until.at_ms);
+		buf_puts(b, until.earliest ? " at the earliest" : "");
+	}
+	buf_printf(b, ": %s\n", m->goal == GOAL_LEAVE ? "leave" : m->why);
+}
+
+void
+status_text_machine(struct buf *b, const struct status_head *h,
+		    const char *name, const struct machine_status *m,
+		    const struct scope_status *scope)
+{
+	const char *person = words_person(m);
+
+	write_verdict(b, h, name, m, scope);
+	buf_puts(b, "nodepool      ");
+	(void)safe(b, m->nodepool[0] != '\0' ? m->nodepool : "none");
+	buf_puts(b, "\nscope         ");
+	(void)safe(b, scope != NULL ? words_scope(h, scope->name) : "none");
+	buf_puts(b, "\nown deadline  ");
+	if (m->own_ms == STAMP_NONE)
+		buf_puts(b, "none");
+	else
+		moment(b, m->own_ms);
+	buf_puts(b, m->booting ? ", not ready yet\n" : "\n");
+	if (person != NULL)
+		buf_puts(b, person[0] == 'h'
+				    ? "person        holds it: the holder "
+				      "leaves it alone\n"
+				    : "person        took its hold off: the "
+				      "holder leaves it alone\n");
+	write_half(b, "node", &m->node);
+	write_half(b, "nodeclaim", &m->claim);
+	write_waits(b, 0, &h->report.waits);
+	if (scope != NULL)
+		write_waits(b, 0, &scope->waits);
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/stamp.h"
+#include "status_parts.h"
+
+const char *
+words_scope_kind(enum scope_kind k)
+{
+	static const char *const names[] = {
+		[SCOPE_CLUSTER] = "cluster",
+		[SCOPE_NODEPOOL] = "nodepool",
+		[SCOPE_NODE] = "node",
+	};
+
+	return names[k];
+}
+
+const char *
+words_scope_state(enum scope_state s)
+{
+	static const char *const names[] = {
+		[SCOPE_QUIET] = "quiet",
+		[SCOPE_HELD] = "held",
+		[SCOPE_CAPPED] = "released",
+	};
+
+	return names[s];
+}
+
+const char *
+words_turn(enum turn_what w)
+{
+	static const char *const names[] = {
+		[TURN_HELD] = "held",
+		[TURN_RELEASED] = "released",
+		[TURN_CAPPED] = "capped",
+	};
+
+	return names[w];
+}
+
+const char *
+words_cause(enum turn_cause c)
+{
+	static const char *const names[] = {
+		[TURN_BY_SCALE_UP] = "scale-up",
+		[TURN_BY_HAND] = "hold-until",
+		[TURN_BY_QUIET] = "quiet",
+		[TURN_BY_RELEASE] = "released-at",
+		[TURN_BY_CAP] = "cap",
+	};
+
+	return names[c];
+}
+
+const char *
+words_out(enum nodepool_out o)
+{
+	static const char *const names[] = {
+		[NODEPOOL_IN] = NULL,
+		[NODEPOOL_EXCLUDED] = "excluded",
+		[NODEPOOL_DISABLED] = "disabled",
+		[NODEPOOL_INERT] = "inert",
+	};
+
+	return names[o];
+}
+
+const char *
+words_write(enum act a)
+{
+	switch (a) {
+	case ACT_HOLD:
+		return "hold";
+	case ACT_CLEAR:
+		return "release";
+	case ACT_UNMARK:
+		return "unmark";
+	default:
+		return "classify";
+	}
+}
+
+const char *
+words_outcome(enum written_how h)
+{
+	static const char *const names[] = {
+		[WRITTEN_OK] = "written",
+		[WRITTEN_CONFLICT] = "conflict",
+		[WRITTEN_REFUSED] = "refused",
+		[WRITTEN_GONE] = "gone",
+		[WRITTEN_FAILED] = "failed",
+	};
+
+	return names[h];
+}
+
+const char *
+words_wait(enum status_wait w)
+{
+	static const char *const names[WAIT_COUNT] = {
+		[WAIT_UNSEEN] = "notSeen",
+		[WAIT_UNSETTLED] = "listIncomplete",
+		[WAIT_LIST] = "freshList",
+		[WAIT_LIST_FAILED] = "freshListFailed",
+		[WAIT_ADMITTED] = "admitted",
+		[WAIT_PAUSED] = "paused",
+		[WAIT_UNDECIDED] = "undecided",
+	};
+
+	return names[w];
+}
+
+const char *
+words_resource(enum kind k)
+{
+	static const char *const names[VIEW_COUNT] = {
+		[KIND_NODE] = "nodes",
+		[KIND_NODECLAIM] = "nodeclaims",
+		[KIND_NODEPOOL] = "nodepools",
+		[KIND_EVENT] = "events",
+	};
+
+	return k < VIEW_COUNT ? names[k] : NULL;
+}
+
+void
+words_wait_sentence(char out[WAIT_BYTES], const struct status_waits *w,
+		    unsigned i)
+{
+	const char *of = words_resource(w->at[i].kind);
+
+	switch (w->at[i].why) {
+	case WAIT_UNSEEN:
+		snprintf(out, WAIT_BYTES, "%s cannot be listed or watched at "
+			 "the moment, so nothing is released", of);
+		break;
+	case WAIT_UNSETTLED:
+		snprintf(out, WAIT_BYTES, "the list of nodeclaims has left "
+			 "something out, which is looked for");
+		break;
+	case WAIT_LIST:
+		snprintf(out, WAIT_BYTES, "the fresh lists before a release "
+			 "are being made");
+		break;
+	case WAIT_LIST_FAILED:
+		snprintf(out, WAIT_BYTES, "a fresh list%s%s failed, or showed "
+			 "more than was known, and is made again",
+			 of != NULL ? " of " : "", of != NULL ? of : "");
+		break;
+	case WAIT_ADMITTED:
+		snprintf(out, WAIT_BYTES, "the webhook has just admitted a "
+			 "creation that no watch has shown yet");
+		break;
+	case WAIT_PAUSED:
+		snprintf(out, WAIT_BYTES,
+			 "the API server has asked for a pause");
+		break;
+	default:
+		snprintf(out, WAIT_BYTES, "it is not known yet whether %u new "
+			 "machines replace others", w->at[i].machines);
+	}
+}
+
+const char *
+words_scope(const struct status_head *h, const char *name)
+{
+	return h->rules->scope == SCOPE_CLUSTER ? "cluster" : name;
+}
+
+/* --- a machine ---------------------------------------------------------------- */
+
+const char *
+words_half_held(const struct half_status *h)
+{
+	if (!h->present)
+		return NULL;
+	return h->tenure == TENURE_OURS	    ? "holder"
+	       : h->tenure == TENURE_PERSON ? "person"
+					    : NULL;
+}
+
+/* The Node's hold is the one that Karpenter looks at. */
+const char *
+words_held_by(const struct machine_status *m)
+{
+	const char *by = words_half_held(&m->node);
+
+	return by != NULL ? by : words_half_held(&m->claim);
+}
+
+static bool
+has_tenure(const struct machine_status *m, enum tenure t)
+{
+	return (m->node.present && m->node.tenure == t) ||
+	       (m->claim.present && m->claim.tenure == t);
+}
+
+const char *
+words_person(const struct machine_status *m)
+{
+	if (has_tenure(m, TENURE_PERSON))
+		return "held";
+	return m->opted_out || has_tenure(m, TENURE_YIELDED) ? "released"
+							     : NULL;
+}
+
+struct machine_until
+words_until(const struct machine_status *m, const struct scope_status *scope,
+	    int64_t now_ms)
+{
+	struct machine_until u = {.at_ms = STAMP_NONE};
+
+	if (m->goal != GOAL_HOLD)
+		return u;
+	if (m->own_ms > now_ms) {
+		u.at_ms = m->own_ms;
+		u.earliest = m->booting;
+	}
+	if (scope != NULL && scope->state == SCOPE_HELD) {
+		/* A scope whose end nobody knows ends later than that. */
+		if (scope->until_ms == STAMP_NONE) {
+			u.earliest = u.at_ms != STAMP_NONE;
+		} else if (scope->until_ms >= u.at_ms) {
+			u.at_ms = scope->until_ms;
+			u.earliest = scope->earliest;
+		}
+	}
+	if (m->manual_ms != STAMP_NONE && m->manual_ms > u.at_ms) {
+		u.at_ms = m->manual_ms;
+		u.earliest = false;
+	}
+	return u;
+}
+
+/* --- annotations ---------------------------------------------------------------- */
+
+bool
+words_annotation(const struct nodepool_status *p, enum nodepool_key k,
+		 char out[ANNOTATION_BYTES])
+{
+	const struct nodepool *n = &p->nodepool;
+
+	_Static_assert(ANNOTATION_BYTES >= STAMP_BYTES &&
+			       ANNOTATION_BYTES >= DURATION_BYTES, "room");
+	switch (k) {
+	case NODEPOOL_ENABLED:
+		(void)str_copy(out, ANNOTATION_BYTES, "false");
+		return n->disabled;
+	case NODEPOOL_HOLD_UNTIL:
+		if (p->by_hand)
+			stamp_format(n->hold_until_ms, out);
+		return p->by_hand;
+	case NODEPOOL_RELEASED_AT:
+		if (n->released_at_ms == STAMP_NONE || p->released_ahead)
+			return false;
+		stamp_format(n->released_at_ms, out);
+		return true;
+	case NODEPOOL_HOLD_DURATION:
+		if (n->hold_ms < 0)
+			return false;
+		duration_format(n->hold_ms, out);
+		return true;
+	case NODEPOOL_MAX_HOLD_DURATION:
+		if (n->max_hold_ms < 0)
+			return false;
+		duration_format(n->max_hold_ms, out);
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool
+words_bad(const struct nodepool_status *p, enum nodepool_key k,
+	  char value[NODEPOOL_BAD_BYTES], char why[BAD_BYTES])
+{
+	char stamp[STAMP_BYTES];
+
+	if (p->nodepool.bad[k][0] != '\0') {
+		memcpy(value, p->nodepool.bad[k], NODEPOOL_BAD_BYTES);
+		snprintf(why, BAD_BYTES, "expected %s", nodepool_expected(k));
+		return true;
+	}
+	if (k != NODEPOOL_RELEASED_AT || !p->released_ahead)
+		return false;
+	stamp_format(p->nodepool.released_at_ms, stamp);
+	snprintf(value, NODEPOOL_BAD_BYTES, "%s", stamp);
+	snprintf(why, BAD_BYTES, "it lies ahead, and counts when it comes");
+	return true;
+}

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`check --cluster` beside an API server that is away, refuses, or talks
+nonsense: every check ends in a finding, and the command in good order.  What
+it finds in real clusters is in tests/e2e/test_check.py."""
+import contextlib
+import http.server
+import json
+import re
+import socket
+import threading
+
+import pytest
+import yaml
+
+from conftest import REPO
+from test_commands import refused, run  # noqa: F401
+
+CHECKS = ["api", "admission", "ca-bundle", "dry-run", "rights", "karpenter",
+          "nodepools", "holder", "placement", "leftovers"]
+VERSION = b'{"gitVersion":"v1.36.3"}'
+FORBIDDEN = json.dumps({"kind": "Status", "message": "you may not",
+                        "reason": "Forbidden", "code": 403}).encode()
+ODD = [7, None, "x", [], {"metadata": 7}, {"metadata": {"name": ["x"]}},
+       {"metadata": {"name": "x" * 1000}}, {"metadata": {"name": "x"},
+                                            "webhooks": [7, {"name": {}}],
+                                            "spec": [], "status": "x"}]
+
+
+@contextlib.contextmanager
+def api_server(answer):
+    """answer(path) returns (status, body)."""
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self):
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            status, body = answer(self.path)
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            with contextlib.suppress(OSError):  # it may not want the rest
+                self.wfile.write(body)
+        do_POST = do_GET
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def check(run, tmp_path, port, *flags):  # noqa: F811
+    (tmp_path / "kubeconfig").write_text(yaml.safe_dump({
+        "apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "clusters": [{"name": "c", "cluster": {
+            "server": f"http://127.0.0.1:{port}"}}],
+        "users": [{"name": "u", "user": {}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c",
+                                               "user": "u"}}]}))
+    done = run("check", "--cluster", "--kubeconfig", "kubeconfig", *flags)
+    assert done.code == 1, done.err
+    return done
+
+
+def found(run, tmp_path, port):  # noqa: F811
+    report = json.loads(check(run, tmp_path, port, "-o", "json").out)
+    assert [c["check"] for c in report["checks"]] == CHECKS
+    return {f["id"]: f for f in report["findings"]}
+
+
+def test_no_api_server(run, tmp_path):  # noqa: F811
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        port = nobody.getsockname()[1]
+        assert set(found(run, tmp_path, port)) == {"api-unreachable"}
+        out = check(run, tmp_path, port).out
+    assert "\nadmission  skipped\n" in out
+    assert out.endswith("\n1 error, 0 warnings\n")
+
+
+def test_nobody_knows_us(run, tmp_path):  # noqa: F811
+    with api_server(lambda path: (401, FORBIDDEN)) as port:
+        assert set(found(run, tmp_path, port)) == {"api-unreachable"}
+
+
+def test_everything_is_forbidden(run, tmp_path):  # noqa: F811
+    """Each right that is missing is a finding that says so."""
+    def answer(path):
+        return (200, VERSION) if path == "/version" else (403, FORBIDDEN)
+    with api_server(answer) as port:
+        findings = found(run, tmp_path, port)
+    assert set(findings) == {
+        check + "-unknown" for check in CHECKS
+        if check not in ("api", "ca-bundle")}
+    for f in findings.values():
+        assert "403: you may not" in f["what"] and "deploy/check" in f["mend"]
+
+
+@pytest.mark.parametrize("body", [
+    b"", b"<html>", b"{}", b"null", b"[" * 100000, b'{"items":[', b"\xff",
+    b'{"a":"' + b"x" * (2 << 20) + b'"}',
+    json.dumps({"metadata": {"resourceVersion": "1"}, "items": ODD}).encode(),
+    json.dumps({**ODD[-1], "versions": 7, "resources": {"name": "x"}}
+               ).encode()], ids=lambda b: f"{b[:12]}-{len(b)}")
+def test_nonsense(run, tmp_path, body):  # noqa: F811
+    def answer(path):
+        return 200, VERSION if path == "/version" else body
+    with api_server(answer) as port:
+        findings = found(run, tmp_path, port)
+    assert {"dry-run-unknown", "dry-run-unheld"} & set(findings), findings
+
+
+@pytest.mark.parametrize("flags, words", [
+    (["-o", "yaml"], ["--output", '"yaml"', "text or json"]),
+    (["-oyaml"], ["--output", '"yaml"']),
+    (["--output="], ["--output", "text or json"]),
+    (["-o"], ["--output", "expected a value"]),
+    (["--wait", "long"], ["--wait", '"long"', "60s"]),
+    (["--cluster=yes"], ["--cluster", "no value"]),
+    (["--namespace", "a/b"], ["--namespace", "expected the name"]),
+    (["--frob"], ["unknown flag --frob"]),
+    (["--kubeconfig", "missing"], ["missing", "No such file"]),
+    ([], ["no cluster", "expected --kubeconfig"]),
+])
+def test_bad_flags(run, flags, words):  # noqa: F811
+    refused(run("check", "--cluster", *flags), *words)
+
+
+def test_help(run):  # noqa: F811
+    done = run("check", "--cluster", "--help")
+    assert (done.code, done.err) == (0, "")
+    for flag in ("--cluster", "--wait", "-o, --output", "--namespace",
+                 "--kubeconfig", "--hold-duration"):
+        assert flag in done.out
+    assert "check --cluster" in run("check", "--help").out
+
+
+def test_each_finding_is_in_the_guide():
+    """docs/check.md has each finding with its level, and no others."""
+    code = "".join(f.read_text()
+                   for f in (REPO / "src/core/doctor").glob("*.c"))
+    code = re.sub(r'"\s+"', "", code)
+    kinds = dict((name, level.lower()) for level, name in re.findall(
+        r"DOCTOR_\w+,\s+FINDING_(ERROR|WARNING),\s+\"([a-z-]+)\"", code))
+    rows = dict(re.findall(r"^\| `([a-z-]+)` \| (error|warning) \|",
+                           (REPO / "docs/check.md").read_text(), re.M))
+    assert len(kinds) > 40 and rows == kinds

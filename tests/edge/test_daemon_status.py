@@ -1,0 +1,391 @@
+# SPDX-License-Identifier: Apache-2.0
+"""/status, /status/machines/NAME and /status/time (docs/status.md)."""
+import contextlib
+import datetime
+import http.client
+import json
+import re
+
+import pytest
+import raw_client
+from conftest import HOLD, MARK, patiently
+from test_daemon_slow import PRODUCT
+
+OWN = "karpenter-node-holder.io/"
+LINE = b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+def ask(holder, path, method="GET", **headers):
+    """Returns (status, headers, body)."""
+    def once():
+        c = http.client.HTTPConnection(
+            "127.0.0.1", holder.port("metricsPort"), timeout=10)
+        with contextlib.closing(c):
+            c.request(method, path, headers=headers)
+            answer = c.getresponse()
+            return answer.status, answer.headers, answer.read().decode()
+    return patiently(once, holder.late)
+
+
+def status(holder):
+    code, text = holder.get("/status?format=json")
+    assert code == 200, text
+    return json.loads(text)
+
+
+def text(holder):
+    code, page = holder.get("/status?format=text")
+    assert code == 200, page
+    assert page.endswith("\n")
+    return page
+
+
+def machine(holder, name):
+    code, page = holder.get(f"/status/machines/{name}?format=json")
+    assert code == 200, page
+    return json.loads(page)
+
+
+def the_pool(holder, name="web"):
+    pools = [p for p in status(holder)["nodePools"] if p["name"] == name]
+    return pools[0] if pools else None
+
+
+def seconds(stamp):
+    return datetime.datetime.strptime(
+        stamp, "%Y-%m-%dT%H:%M:%SZ").replace(
+            tzinfo=datetime.timezone.utc).timestamp()
+
+
+def test_a_hold(w):
+    """What the leader says before, during and after a hold."""
+    w.api.create("nodepools", "web")
+    w.machines(3, pool="web")
+    w.machine("mine", pool="web", annotations={HOLD: "true"})
+    holder = w.start()
+    s = status(holder)
+    assert (s["apiVersion"], s["kind"], s["mode"]) == (
+        "status.karpenter-node-holder.io/v1", "HolderStatus", "enforce")
+    assert s["leader"] == {"electing": False, "identity": s["replica"],
+                           "since": None, "thisReplica": True}
+    assert s["certificate"]["valid"]
+    assert seconds(s["certificate"]["notAfter"]) > seconds(s["time"])
+    assert abs(seconds(s["time"]) - seconds(w.api.stamp(0))) <= 2
+    assert [(v["resource"], v["listed"], v["watching"], v["objects"])
+            for v in s["views"]] == [
+                ("nodes", True, True, 4), ("nodeclaims", True, True, 4),
+                ("nodepools", True, True, None), ("events", True, True, None)]
+    assert [(x["name"], x["state"], x["until"]) for x in s["scopes"]] == [
+        ("cluster", "quiet", None)]
+    assert s["history"] == []
+
+    w.busy(pool="web")
+    w.wait(lambda: the_pool(holder)["held"] == 4)
+    s = status(holder)
+    scope = s["scopes"][0]
+    assert (scope["state"], scope["earliest"]) == ("held", True)
+    assert scope["restartedBy"]["machine"] == "busy"
+    assert scope["restartedBy"]["booting"]
+    assert scope["cap"]["max"] == "24h"
+    assert scope["waitsFor"] == []
+    # holdDuration from now on, as one of them is still booting.
+    assert 3590 <= seconds(scope["until"]) - seconds(s["time"]) <= 3602
+    assert {k: the_pool(holder)[k] for k in (
+        "machines", "held", "heldByPeople", "optedOut", "waiting",
+        "leftOut")} == {"machines": 5, "held": 4, "heldByPeople": 1,
+                        "optedOut": 0, "waiting": 0, "leftOut": None}
+    assert [(t["what"], t["cause"], t["scope"], t["machine"])
+            for t in s["history"]] == [("held", "scale-up", "cluster", "busy")]
+    assert re.search(r"^cluster  held .* at the earliest, machines are boot",
+                     text(holder), re.M)
+
+    w.quiet()
+    w.wait(lambda: the_pool(holder)["held"] == 0)
+    s = status(holder)
+    assert (s["scopes"][0]["state"], s["scopes"][0]["until"]) == (
+        "quiet", None)
+    assert s["scopes"][0]["since"] == s["history"][0]["time"]
+    assert [(t["what"], t["cause"]) for t in s["history"]] == [
+        ("released", "quiet"), ("held", "scale-up")]
+    assert s["history"][0]["heldFor"] is not None
+    assert s["leftOut"] == {"scopes": 0, "nodePools": 0, "history": 0}
+
+
+def test_people(w):
+    """What a NodePool's annotations say, and who is held by hand."""
+    until, ahead = w.api.stamp(3600), w.api.stamp(7200)
+    w.api.create("nodepools", "web", annotations={
+        OWN + "hold-until": until, OWN + "reason": "Black\nFriday",
+        OWN + "hold-duration": "ten minutes",
+        OWN + "released-at": ahead})
+    w.api.create("nodepools", "off", annotations={OWN + "enabled": "false"})
+    w.machine("m", pool="web")
+    holder = w.start()
+    w.wait(lambda: the_pool(holder)["held"] == 1)
+    web = the_pool(holder)
+    assert web["annotations"] == {OWN + "hold-until": until}
+    assert web["reason"] == "Black Friday"
+    assert {i["annotation"]: i["value"] for i in web["invalid"]} == {
+        OWN + "hold-duration": "ten minutes", OWN + "released-at": ahead}
+    off = the_pool(holder, "off")
+    assert (off["leftOut"], off["annotations"]) == (
+        "disabled", {OWN + "enabled": "false"})
+    turn = status(holder)["history"][0]
+    assert (turn["what"], turn["cause"], turn["scope"], turn["nodePool"],
+            turn["until"]) == ("held", "hold-until", None, "web", until)
+    m = machine(holder, "m")
+    assert (m["by"], m["why"], m["until"]) == ("holder", "hold-until", until)
+    line = holder.wait_line("pool held by hand")
+    assert line["reason"] == "Black Friday"
+    # A new reason is told; none is not.
+    w.api.patch_meta("nodepools", "web",
+                     annotations={OWN + "reason": "an audit"})
+    w.wait(lambda: the_pool(holder)["reason"] == "an audit")
+    holder.wait_line("pool held by hand", reason="an audit")
+    w.api.patch_meta("nodepools", "web", annotations={OWN + "reason": None})
+    w.wait(lambda: the_pool(holder)["reason"] is None)
+    assert len(holder.lines("pool held by hand")) == 2
+    w.wait(lambda: any("(an audit)" in w.api.get("our-events", e)["note"]
+                       for e in w.api.names("our-events")), "an Event")
+
+
+def test_machines(w):
+    """By the name of either half; a person; a write that is refused."""
+    w.patches_max = 100
+    w.machines(2, "m")
+    w.machine("mine", annotations={HOLD: "true"})
+    made = w.claim("claim-of-n", node="n")
+    w.node("n", claim=made)
+    w.api.fault("nodes", "patch", "403", name="m001")
+    holder = w.start()
+    w.busy()
+    w.wait_held(["m000", "n"])
+    w.wait(lambda: machine(holder, "m001")["node"]["nextTry"], "a refusal")
+    m = machine(holder, "m001")
+    assert (m["held"], m["why"], m["node"]["lastWrite"]["write"],
+            m["node"]["lastWrite"]["outcome"]) == (
+                False, "scale-up", "hold", "refused")
+    for name in "n", "claim-of-n":
+        m = machine(holder, name)
+        assert (m["kind"], m["name"], m["node"]["name"],
+                m["nodeClaim"]["name"]) == (
+                    "MachineStatus", name, "n", "claim-of-n")
+        assert (m["held"], m["by"], m["why"], m["nodePool"], m["scope"]) == (
+            True, "holder", "scale-up", "p", "cluster")
+        assert m["node"]["heldSince"] == w.annotations("n")[MARK]
+        assert m["node"]["lastWrite"]["outcome"] == "written"
+    m = machine(holder, "mine")
+    assert (m["by"], m["person"], m["node"]["lastWrite"]) == (
+        "person", "held", None)
+    assert machine(holder, "busy")["node"] is None
+    assert machine(holder, "busy")["booting"]
+    w.api.patch_meta("nodes", "m000", annotations={HOLD: None})
+    w.wait(lambda: machine(holder, "m000")["person"] == "released")
+    code, page = holder.get("/status/machines/n?format=text")
+    assert code == 200 and page.startswith("n is held by the holder until ")
+
+
+@pytest.mark.parametrize("name, said", [
+    ("none", "none"), ("m00", "m00"), ("m000/x", "m000/x"),
+    ("%3Cb%3E%22", '<b>"'), ("x" * 300, "x" * 253)],
+    ids=["none", "a part", "a path", "hostile", "too long"])
+def test_unknown_machines(w, name, said):
+    w.machine("m000")
+    holder = w.start()
+    message = f'no Node or NodeClaim of Karpenter is called "{said}"'
+    code, headers, page = ask(holder, "/status/machines/" + name,
+                              Accept="application/json")
+    assert (code, headers["Content-Type"]) == (404, "application/json")
+    assert json.loads(page) == {
+        "kind": "Status", "apiVersion": "v1", "metadata": {},
+        "status": "Failure", "message": message, "reason": "NotFound",
+        "code": 404}
+    code, headers, page = ask(holder, "/status/machines/" + name)
+    assert (code, page) == (404, message + "\n")
+    code, headers, page = ask(holder,
+                              f"/status/machines/{name}?format=html")
+    assert code == 404 and "<b>" not in page
+
+
+def test_formats(w):
+    w.machine("m")
+    holder = w.start()
+    kinds = {"text": "text/plain; charset=utf-8", "json": "application/json",
+             "html": "text/html; charset=utf-8"}
+    for path in "/status", "/status/machines/m":
+        for name, kind in kinds.items():
+            code, headers, page = ask(holder, f"{path}?format={name}",
+                                      Accept="image/png")
+            assert (code, headers["Content-Type"]) == (200, kind)
+            assert headers["Connection"] == "close"
+            code, found, empty = ask(holder, f"{path}?format={name}", "HEAD")
+            assert (code, empty) == (200, "")
+            assert found["Content-Type"] == kind
+            assert abs(int(found["Content-Length"]) - len(page.encode())) < 9
+        for accept, name in ((None, "text"), ("*/*", "text"),
+                             ("application/json, */*", "json"),
+                             ("text/html,*/*;q=0.8", "html")):
+            headers = {"Accept": accept} if accept else {}
+            assert ask(holder, path, **headers)[1]["Content-Type"] == (
+                kinds[name])
+        assert ask(holder, path, "POST")[0] == 405
+    page = ask(holder, "/status?format=html")[2]
+    assert "default-src 'none'" in page and "<script" not in page
+
+
+@pytest.mark.parametrize("query, why", [
+    ("format=xml", "format: expected text, json or html"),
+    ("format=json&format=json", "format: given twice, expected once"),
+    ("format=", "format: expected a value"),
+    ("format=jsonjson", "format: expected at most 7 bytes"),
+    ("format=%zz", "format: expected two hexadecimal digits, not 00, after "
+                   "each %"),
+    ("watch=1", "watch: unknown, expected format=…"),
+])
+def test_bad_queries(w, query, why):
+    holder = w.start(watching=False)
+    for path in "/status?", "/status/machines/m?":
+        assert holder.get(path + query) == (400, why + "\n")
+        code, headers, page = ask(holder, path + query,
+                                  Accept="application/json")
+        page = json.loads(page)
+        assert (code, page["reason"], page["message"]) == (
+            400, "BadRequest", why)
+    assert holder.get("/status/machines/")[0] == 400
+
+
+def test_times(w):
+    holder = w.start()
+
+    def after(query):
+        code, headers, line = ask(holder, "/status/time" + query)
+        assert code == 200 and line.endswith("\n") and line.count("\n") == 1
+        assert headers["Content-Type"] == "text/plain; charset=utf-8"
+        return seconds(line.strip())
+    now = seconds(w.api.stamp(0))
+    assert abs(after("") - now) <= 2
+    assert abs(after("?for=2h") - now - 7200) <= 2
+    assert abs(after("?for=1h30m") - now - 5400) <= 2
+    for until in ("2099-01-01T02:00:00%2B02:00", "2099-01-01T02:00:00+02:00",
+                  "2099-01-01T00:00:00.5Z"):
+        assert after("?until=" + until) == seconds("2099-01-01T00:00:00Z")
+    lasts = "for: expected a duration above 0 such as 2h or 1h30m\n"
+    times = "until: expected an RFC 3339 time such as 2026-01-02T03:04:05Z\n"
+    for query, why in (
+            ("for=0", lasts), ("for=-2h", lasts), ("for=2", lasts),
+            ("for=87601h", lasts), ("for=tomorrow", lasts),
+            ("until=tomorrow", times), ("until=2026-02-30T00:00:00Z", times),
+            ("until=2001-01-01T00:00:00Z",
+             "until: expected a time that lies ahead\n"),
+            ("for=2h&until=2099-01-01T00:00:00Z",
+             "for, until: expected one of the two\n"),
+            ("for=2h&for=2h", "for: given twice, expected once\n"),
+            ("format=json",
+             "format: unknown, expected for=… or until=…\n")):
+        assert holder.get("/status/time?" + query) == (400, why)
+    # As kubectl asks, which shows of an error what a Status says.
+    accept = {"Accept": "application/json, */*"}
+    assert json.loads(ask(holder, "/status/time?for=0", **accept)[2])[
+        "message"] + "\n" == lasts
+    assert ask(holder, "/status/time", **accept)[1]["Content-Type"] == (
+        "text/plain; charset=utf-8")
+
+
+def test_hostile_values(w):
+    """Whoever may annotate a NodePool writes nothing into page or terminal."""
+    bad = "</pre><script>x</script>\x1b]0;x\x07\x9b31m\u202e\"&'"
+    w.api.create("nodepools", "web", annotations={
+        OWN + "hold-duration": bad, OWN + "reason": bad})
+    holder = w.start()
+    w.wait(lambda: the_pool(holder))
+    assert the_pool(holder)["invalid"][0]["value"] == bad
+    page = text(holder)
+    assert "</pre><script>x</script>?]0;x??31m?\"&'" in page
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e]", page)
+    page = ask(holder, "/status?format=html")[2]
+    assert "<script" not in page and "&lt;script&gt;" in page
+
+
+def test_admissions(w):
+    w.api.create("nodepools", "p")
+    holder = w.start()
+    for n in range(3):
+        holder.review(name=f"n{n}")
+    holder.review(labels={})
+    last = status(holder)["admissions"]["lastMinute"]
+    assert (last["requests"], last["held"], last["unchanged"]) == (4, 3, 1)
+    assert "4 in the last" in text(holder)
+
+
+def test_what_is_not_seen(w):
+    w.machines(2)
+    holder = w.start()
+    w.busy()
+    w.wait_held(["m000", "m001"])
+    w.api.fault("nodeclaims", "watch", "403")
+    w.api.drop_watches("nodeclaims")
+
+    def waits():
+        return [(x["reason"], x["resource"]) for x in
+                status(holder)["scopes"][0]["waitsFor"]]
+    w.wait(lambda: waits() == [("notSeen", "nodeclaims")], waits)
+    assert "nodeclaims 3 (NOT NOW)" in text(holder)
+    assert "waits: nodeclaims cannot be listed or watched" in text(holder)
+    w.api.clear()
+    w.wait(lambda: waits() == [], waits)
+
+
+def test_who_stands_by(w):
+    """It answers with what it knows, and names the leader."""
+    w.machine("m")
+    since = w.api.stamp(-60)
+    w.api.create("leases", "karpenter-node-holder", namespace="holder", spec={
+        "holderIdentity": "other-pod_1", "leaseDurationSeconds": 3600,
+        "acquireTime": since.replace("Z", ".000000Z")})
+    holder = w.start(watching=False, leader_election_enabled="true",
+                     leader_election_namespace="holder")
+    holder.wait_line("another leads")
+    s = status(holder)
+    assert s["leader"] == {"electing": True, "identity": "other-pod_1",
+                           "since": since, "thisReplica": False}
+    assert s["replica"] != "other-pod_1"
+    assert not {"scopes", "nodePools", "views", "history"} & set(s)
+    assert text(holder).endswith(
+        "\nThis replica stands by and knows no machines: ask the leader, "
+        "other-pod.\n")
+    assert f"leader       other-pod_1, since {since}\n" in text(holder)
+    code, page = holder.get("/status/machines/m")
+    assert (code, page) == (503, "this replica stands by and knows no "
+                            "machines: ask the leader, other-pod\n")
+    assert holder.get("/status/time")[0] == 200
+
+
+def test_readers_who_do_not_read(w):
+    """Their answers have a bound of their own: some are refused, and nobody
+    else notices."""
+    w.program = PRODUCT
+    # An answer that no socket buffer takes whole.
+    for n in range(2000):
+        w.api.create("nodepools", f"pool-{n:04}",
+                     annotations={OWN + "reason": "x" * 200})
+    holder = w.start("serve")
+    w.wait(lambda: len(status(holder)["nodePools"]) > 200)
+    page = status(holder)
+    assert len(page["nodePools"]) + page["leftOut"]["nodePools"] == 2000
+    assert page["leftOut"]["nodePools"] > 0
+    before = holder.memory()
+    with contextlib.ExitStack() as kept:
+        for _ in range(30):
+            c = kept.enter_context(contextlib.closing(raw_client.Client(
+                holder.port("metricsPort"), tls=False, narrow=True)))
+            c.send(LINE % b"/status?format=json")
+        w.wait(lambda: holder.get("/status?format=json")[0] == 503)
+        assert holder.get("/status")[1] == (
+            "too many answers wait to be read: try again\n")
+        assert holder.get("/livez") == (200, "ok")
+        assert holder.get("/metrics")[0] == 200
+        assert holder.get("/status/time")[0] == 200
+        # 1.5 MiB are for these answers at most, and some for connections.
+        grown = holder.memory() - before
+        assert grown < 4096, grown
+    w.wait(lambda: holder.get("/status?format=json")[0] == 200, "an answer")

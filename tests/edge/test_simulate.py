@@ -1,0 +1,615 @@
+# SPDX-License-Identifier: Apache-2.0
+"""simulate as a process: files and streams in, reports out."""
+import collections
+import csv
+import datetime
+import gzip
+import io
+import json
+import signal
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import pytest
+
+from conftest import environment, wait
+from scripted_api import ScriptedApi
+from test_commands import HOLDER, NAME, Done, config, refused, run  # noqa: F401
+
+START = datetime.datetime(2026, 3, 2, 10, tzinfo=datetime.timezone.utc)
+DECIDED = "Underutilized/0a6: delete: nodepools=[web]: [node-1] "
+
+
+def line(second, message, controller="nodeclaim.lifecycle", **fields):
+    at = START + datetime.timedelta(seconds=second)
+    return json.dumps({
+        "level": "INFO", "time": at.isoformat().replace("+00:00", "Z"),
+        "logger": "controller", "message": message, "controller": controller,
+        **fields}, separators=(",", ":"))
+
+
+def boot(second, n, pool="web"):
+    claim = {"NodeClaim": {"name": f"{pool}-{n:05}"}}
+    node = {"Node": {"name": f"node-{n}"}}
+    return [
+        line(second, "created nodeclaim", "provisioner",
+             NodePool={"name": pool}, **claim),
+        line(second + 2, "launched nodeclaim", **claim),
+        line(second + 30, "registered nodeclaim", **claim, **node),
+        line(second + 60, "initialized nodeclaim", **claim, **node)]
+
+
+def decide(second, n, savings="(savings: $0.50)"):
+    return [line(second, "disrupting node(s)", "disruption", **{
+        "command": DECIDED + savings, "decision": "delete", "pod-count": 4,
+        "disrupted-nodes": [{"Node": {"name": f"node-{n}"},
+                             "NodeClaim": {"name": f"web-{n:05}"}}]})]
+
+
+# A scale-up, a decision in its tenth minute, one in its thirtieth, and an end
+# after an hour.
+LOG = [*boot(0, 1), *boot(1, 2), *decide(300, 1), *decide(1500, 2),
+       line(3600, "found provisionable pod(s)", "provisioner")]
+
+
+@pytest.fixture
+def log(tmp_path):
+    """log(lines) writes them to a file and returns its name."""
+    def write(lines=LOG, name="karpenter.log"):
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+        return name
+    return write
+
+
+def report(done):
+    assert (done.code, done.err) == (0, "")
+    return json.loads(done.out)
+
+
+def settings(done):
+    return {s["setting"]: s for s in report(done)["settings"]}
+
+
+def test_report(run, log):  # noqa: F811
+    said = report(run("simulate", log(), "-o", "json"))
+    assert said["period"] == {"from": "2026-03-02T10:00:00.000000Z",
+                              "to": "2026-03-02T11:00:00.000000Z",
+                              "seconds": 3600}
+    assert said["karpenter"] == {
+        "created": 2, "scaleUps": 2, "replacements": 0, "static": 0,
+        "unknown": 0, "decisions": 2, "nodes": 2, "pods": 8}
+    assert (said["input"]["lines"], said["input"]["used"]) == (11, 10)
+    assert said["input"]["messages"] == [
+        {"message": "found provisionable pod(s)", "lines": 1}]
+    one, = said["settings"]
+    assert one["setting"] == "cluster 10m, max 1h"
+    assert (one["holds"], one["caps"]) == (1, 0)
+    turn, = one["turns"]
+    assert turn["from"] == "2026-03-02T10:00:02.000000Z"
+    # The last machine is ready at 10:01:01.
+    assert turn["to"] == "2026-03-02T10:11:01.000000Z"
+    assert turn["machine"] == "web-00002"
+    assert one["wouldHaveWaited"] == {
+        "decisions": 1, "nodes": 1, "pods": 4, "regret": 0,
+        "openAtTheEnd": 0, "longestSeconds": 361}
+    low, high = one["nodeHours"].values()
+    assert low == pytest.approx(361 / 3600, abs=1e-3)
+    assert high == pytest.approx((361 + 325) / 3600, abs=1e-3)
+    assert one["dollars"]["cheapest"] == pytest.approx(low / 2, abs=1e-3)
+    assert one["dollars"]["dearest"] == pytest.approx(high / 2, abs=1e-3)
+
+
+def test_settings(run, log, config):  # noqa: F811
+    """Each choice of the values is a setting, for each configuration."""
+    log()
+    said = settings(run(
+        "simulate", "--hold-duration", "2m,10m,30m", "--scope=cluster,node",
+        "karpenter.log", "-o", "json"))
+    assert {name: s["wouldHaveWaited"]["decisions"]
+            for name, s in said.items()} == {
+        "cluster 2m, max 1h": 0, "cluster 10m, max 1h": 1,
+        "cluster 30m, max 1h": 2, "node 2m, max 1h": 0,
+        "node 10m, max 1h": 1, "node 30m, max 1h": 2}
+    said = settings(run(
+        "simulate", "karpenter.log", "--config", config("holdDuration: 30m\n"),
+        "--max-hold-duration", "40m,20m,0", "--min-scale-up=3",
+        "--output=json"))
+    assert list(said) == [f"cluster 30m, max {cap}, minScaleUp 3"
+                          for cap in ("40m", "20m", "0s")]
+    assert all(s["holds"] == 0 for s in said.values())
+    assert [s["wouldHaveWaited"]["decisions"] for s in said.values()] == [
+        2, 1, 2]
+    two = settings(run(
+        "simulate", "karpenter.log", "-o", "json", "--config", "config.yaml",
+        "--config", config("scope: node\n")))
+    assert len(two) == 1  # the same name twice: the same file
+
+
+def test_outputs(run, log):  # noqa: F811
+    log()
+    table = run("simulate", "karpenter.log", "--hold-duration=5m,10m")
+    assert table.code == 0
+    assert ("2026-03-02T10:00:00Z to 2026-03-02T11:00:00Z (1h), 11 lines of "
+            "1 file\n") in table.out
+    assert "cluster 10m, max 1h       1   18.3%    10m59s     0" in table.out
+    assert "0.10 to 0.19  $0.05 to 0.10\n" in table.out
+    assert "  1 with other messages\n" in table.out
+    rows = list(csv.DictReader(io.StringIO(
+        run("simulate", "karpenter.log", "-o", "csv").out)))
+    assert [r["setting"] for r in rows] == ["cluster 10m, max 1h"]
+    assert (rows[0]["decisions"], rows[0]["pods"]) == ("1", "4")
+    assert float(rows[0]["node_hours_cheapest"]) == pytest.approx(.1003)
+
+
+def test_price(run, log):  # noqa: F811
+    log([*boot(0, 1), *boot(1, 2), *decide(300, 1, "")])
+    one, = settings(run("simulate", "karpenter.log", "-o", "json")).values()
+    assert one["dollars"]["unpricedDecisions"] == 1
+    assert one["dollars"]["dearest"] == 0
+    assert "-\n" in run("simulate", "karpenter.log").out
+    one, = settings(run("simulate", "karpenter.log", "-o", "json",
+                        "--price-per-node-hour", "3.6")).values()
+    assert one["dollars"]["unpricedDecisions"] == 0
+    assert one["dollars"]["dearest"] == pytest.approx(
+        3.6 * one["nodeHours"]["dearest"], abs=1e-3)
+
+
+def test_regret(run, log):  # noqa: F811
+    log([*LOG[:-2], *boot(900, 3)])
+    for regret, want in (("15m", 1), ("9m", 0)):
+        one, = settings(run("simulate", "karpenter.log", "-o", "json",
+                            "--regret", regret)).values()
+        assert one["wouldHaveWaited"]["regret"] == want
+        assert (one["nodeHours"]["cheapest"] == 0) is bool(want)
+
+
+def test_explain(run, log):  # noqa: F811
+    log()
+    said = run("simulate", "karpenter.log", "--explain", "node-1").out
+    assert said.startswith(
+        "2026-03-02T10:05:00Z: Karpenter decides to delete 1 node "
+        "(underutilized)\n"
+        "  cluster 10m, max 1h: held since 2026-03-02T10:00:00Z "
+        "(quiet-period), its scope because of web-00002: would have waited\n")
+    said = run("simulate", "karpenter.log", "--explain", "web-00002").out
+    assert "not held, so it would not have waited\n" in said
+    done = run("simulate", "karpenter.log", "--explain", "other")
+    assert done.code == 0
+    assert done.warnings() == ['--explain: no decision is about "other"']
+    refused(run("simulate", "karpenter.log", "--explain=x", "-o", "csv"),
+            "--explain")
+
+
+def drawn(text):
+    """The classes of what an SVG draws, counted."""
+    root = ElementTree.fromstring(text)
+    return collections.Counter(
+        f"{node.tag.rpartition('}')[2]}.{node.get('class', '')}"
+        for node in root.iter())
+
+
+def test_pictures(run, log, config, tmp_path):  # noqa: F811
+    log()
+    (tmp_path / "a<b&.yaml").write_text(
+        (tmp_path / config("holdDuration: 2m\n")).read_text())
+    done = run("simulate", "karpenter.log", "--config", "a<b&.yaml",
+               "--config", "config.yaml", "--scope=cluster,nodepool",
+               "--svg", "p.svg", "--html=p.html")
+    assert (done.code, done.err) == (0, "")
+    found = drawn((tmp_path / "p.svg").read_bytes())
+    # Two decisions in the timeline and in each of four bands; a hold in each.
+    assert (found["path.x"], found["path.w"]) == (10, 0)
+    assert (found["rect.b"], found["rect.o"]) == (4, 4)
+    assert found["polygon.f"] == 1
+    page = (tmp_path / "p.html").read_text()
+    assert (tmp_path / "p.svg").read_text() in page
+    assert "a&lt;b&amp;.yaml" in page and "a<b" not in page
+    assert "would have waited" in page
+    run("simulate", "karpenter.log", "--svg", "p.svg")
+    found = drawn((tmp_path / "p.svg").read_bytes())
+    assert (found["path.x"], found["path.w"]) == (3, 1)
+    # Of two settings it is the second in which a decision waits.
+    run("simulate", "karpenter.log", "--svg", "p.svg",
+        "--hold-duration=2m,10m")
+    text = (tmp_path / "p.svg").read_text()
+    said, *waits = text.split('class="w" d="M')
+    assert len(waits) == 1
+    assert ("2m, max 1h: 1 hold; 0 of 2 decisions would have waited"
+            in said and "10m, max 1h: 1 hold; 1 of 2" in said)
+    for flag in ("--svg", "--html"):
+        done = run("simulate", "karpenter.log", flag, "none/p")
+        assert (done.code, done.err) == (
+            1, f"{NAME}none/p: No such file or directory\n")
+        assert run("simulate", "karpenter.log", flag, "/dev/full").code == 1
+
+
+def stdin(tmp_path, data, *args):
+    (tmp_path / "input").write_bytes(data)
+    with open(tmp_path / "input") as given:
+        return Done(subprocess.run(
+            [HOLDER, "simulate", "-", *args], cwd=tmp_path, stdin=given,
+            env=environment(tmp_path), timeout=60, text=True,
+            capture_output=True))
+
+
+def test_streams(run, log, tmp_path):  # noqa: F811
+    """stdin, gzip, two files: the same report."""
+    log()
+    whole = run("simulate", "karpenter.log", "-o", "csv").out
+    data = (tmp_path / "karpenter.log").read_bytes()
+    for given in (data, gzip.compress(data),
+                  gzip.compress(data[:1000]) + gzip.compress(data[1000:])):
+        done = stdin(tmp_path, given, "-o", "csv")
+        assert (done.code, done.out, done.err) == (0, whole, "")
+    log(LOG[::2], "a.log")
+    log(LOG[1::2], "b.log")
+    log(LOG[3:], "c.log")
+    assert run("simulate", "c.log", "b.log", "a.log", "-o", "csv"
+               ).out == whole
+
+
+def test_record(run, log, tmp_path):  # noqa: F811
+    """A record says what the log says, and is written again as it is."""
+    log()
+    record = run("simulate", "karpenter.log", "-o", "record")
+    assert (record.code, record.err) == (0, "")
+    assert record.out.splitlines()[0] == (
+        '{"record":"karpenter-node-holder.io/record/v1"}')
+    assert json.loads(record.out.splitlines()[9])["pods"] == 4
+    (tmp_path / "record").write_text(record.out)
+    assert run("simulate", "record", "-o", "record").out == record.out
+    for word in ("settings", "karpenter"):
+        assert report(run("simulate", "record", "-o", "json"))[word] == (
+            report(run("simulate", "karpenter.log", "-o", "json"))[word])
+    (tmp_path / "record").write_text(record.out.replace("/v1", "/v2"))
+    refused(run("simulate", "record"), "record: ", "record/v2",
+            "expected karpenter-node-holder.io/record/v1")
+
+
+def at(second):
+    return (START + datetime.timedelta(seconds=second)
+            ).isoformat().replace("+00:00", "Z")
+
+
+def claim(second, n, **more):
+    conditions = [
+        {"type": kind, "status": "True", "lastTransitionTime": at(second + s)}
+        for kind, s in (("Launched", 2), ("Registered", 30),
+                        ("Initialized", 60))]
+    return {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+            "metadata": {"name": f"web-{n:05}", "creationTimestamp": at(second),
+                         "labels": {"karpenter.sh/nodepool": "web"}, **more},
+            "status": {"nodeName": f"node-{n}", "conditions": [
+                {"type": "Drifted", "status": "False"}, *conditions]}}
+
+
+def event(second, n, reason, message):
+    return {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"},
+            "involvedObject": {"kind": "NodeClaim", "name": f"web-{n:05}"},
+            "reason": reason, "message": message,
+            "firstTimestamp": at(second)}
+
+
+def test_kubectl(run, log, tmp_path):  # noqa: F811
+    """kubectl get nodeclaims,nodes,events -o json, which is in no order."""
+    log([*boot(0, 1), *boot(1, 2), *decide(300, 1, ""), *decide(1500, 2, "")])
+    want = settings(run("simulate", "karpenter.log", "-o", "json"))
+    items = [
+        event(1500, 2, "DisruptionTerminating",
+              "Disrupting NodeClaim: Underutilized"),
+        claim(1, 2), {"kind": "Node", "metadata": {"name": "node-1"}},
+        event(300, 1, "DisruptionTerminating",
+              "Disrupting NodeClaim: Underutilized"),
+        event(301, 1, "DisruptionBlocked", "Pdb prevents it"),
+        {**event(300, 1, "DisruptionTerminating", "Disrupting Node: x"),
+         "involvedObject": {"kind": "Node", "name": "node-1"}},
+        claim(0, 1, deletionTimestamp=at(320))]
+
+    def write(items, **more):
+        text = json.dumps({"apiVersion": "v1", "items": items, "kind": "List",
+                           **more}, indent=4)
+        (tmp_path / "list.json").write_text(text + "\n")
+        return text
+
+    def pods(said):     # an Event does not say how many
+        said["cluster 10m, max 1h"]["wouldHaveWaited"].pop("pods")
+        return said
+    text = write(items)
+    done = run("simulate", "list.json", "-o", "json")
+    assert pods(settings(done)) == pods(want)
+    assert report(done)["karpenter"]["created"] == 2
+    assert report(done)["input"]["otherMessages"] == 3
+    # Replacements, as Karpenter's Events say.
+    write([*items, claim(310, 3), event(311, 3, "DisruptionLaunching",
+                                        "Launching NodeClaim: Drifted")])
+    said = report(run("simulate", "list.json", "-o", "json"))
+    assert said["karpenter"]["replacements"] == 1
+    assert (said["karpenter"]["created"], said["karpenter"]["unknown"]) == (
+        3, 2)
+    assert said["settings"][0]["turns"] == (
+        want["cluster 10m, max 1h"]["turns"])
+    # Cut, and with odd objects in it.
+    (tmp_path / "list.json").write_text(text[:-30])
+    done = run("simulate", "list.json", "-o", "csv")
+    assert (done.code, len(done.warnings())) == (0, 1)
+    assert "list.json" in done.warnings()[0]
+    write([7, {"kind": "NodeClaim"}, {"kind": "Event"}, *items,
+           {**claim(5, 4), "spec": "x" * 70000}])
+    counted = report(run("simulate", "list.json", "-o", "json"))["input"]
+    assert (counted["otherMessages"], counted["notJSON"]) == (6, 0)
+    write([])
+    refused(run("simulate", "list.json"), "nothing of Karpenter's")
+
+
+def peak(tmp_path, *args):
+    """The most resident memory of a run in bytes, and not that of the Python
+    that starts it."""
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK, str(HOLDER), "simulate", *args],
+        cwd=tmp_path, env=environment(tmp_path), timeout=60, text=True,
+        capture_output=True)
+    return int(done.stderr) << 10
+
+
+PEAK = """if True:
+    import resource, subprocess, sys
+    subprocess.run(sys.argv[1:], check=True)
+    sys.exit(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
+"""
+
+
+def sanitized():
+    return b"__asan_" in HOLDER.read_bytes()
+
+
+def test_hostile(run, log, tmp_path):  # noqa: F811
+    """Whatever stands between the lines is counted, and changes nothing."""
+    log()
+    want = run("simulate", "karpenter.log", "-o", "csv").out
+    rubbish = [
+        "x" * (100 << 20), '{"message":"' + "y" * (3 << 20) + '"}',
+        LOG[4][:70], "{" * 5000, "\0\1\2", "", '{"message":7}',
+        LOG[0].replace("2026-03-02T10", "2035-03-02T10"),
+        line(20, "deleted nodeclaim"),
+        '2026-03-02T10:00:00.5Z\tINFO\tcontroller\tcreated nodeclaim\t{}']
+    (tmp_path / "bad.log").write_text("\n".join(
+        [*LOG[:5], *rubbish, *LOG[5:-1],
+         LOG[0].replace("2026-03-02T10", "2026-03-02T08"), LOG[-1], "cut {"]))
+    done = run("simulate", "bad.log", "-o", "csv")
+    assert (done.code, done.out, done.err) == (0, want, "")
+    counted = report(run("simulate", "bad.log", "-o", "json"))["input"]
+    assert {k: counted[k] for k in (
+        "lines", "used", "incomplete", "notJSON", "textFormat", "tooLong",
+        "late", "oddTimes", "otherMessages")} == {
+        "lines": 23, "used": 10, "incomplete": 1, "notJSON": 4,
+        "textFormat": 1, "tooLong": 2, "late": 1, "oddTimes": 1,
+        "otherMessages": 2}
+    # The line of 100 MB is never whole in memory.
+    assert peak(tmp_path, "bad.log") < 64 << 20 or sanitized()
+
+
+def test_memory(run, tmp_path):  # noqa: F811
+    """A week of churn takes no more memory than a day of it."""
+    def logged(days):
+        with gzip.open(tmp_path / "log.gz", "wt") as f:
+            for n in range(days * 96):
+                for text in (*boot(n * 900, n), *decide(n * 900 + 300, n), *(
+                        line(n * 900 + 301 + i, message, **{
+                            "NodeClaim": {"name": f"web-{n:05}"},
+                            "Node": {"name": f"node-{n}"}})
+                        for i, message in enumerate((
+                            "tainted node", "deleted node",
+                            "deleted nodeclaim")))):
+                    f.write(text + "\n")
+        one, = settings(run("simulate", "log.gz", "-o", "json")).values()
+        assert one["holds"] == days * 96
+        assert one["wouldHaveWaited"]["decisions"] == days * 96
+        assert one["wouldHaveWaited"]["openAtTheEnd"] == 1
+        return peak(tmp_path, "log.gz")
+    one = logged(1)
+    assert logged(7) < one * 1.3 or sanitized()
+
+
+@pytest.mark.parametrize("args, words", [
+    ((), ["expected a file", "--help"]),
+    (("no.log",), ["no.log: No such file or directory"]),
+    (("/",), ["/: Is a directory after 0 bytes"]),
+    (("a", "--nonsense"), ["unknown flag --nonsense"]),
+    (("a", "--webhook-address=:1"), ["unknown flag --webhook-address"]),
+    (("a", "--hold-duration"), ["--hold-duration: missing"]),
+    (("a", "--hold-duration=5m,"), ["--hold-duration: ", "5m,10m"]),
+    (("a", "--hold-duration=5"), ["--hold-duration: ", '"5"']),
+    (("a", "--scope=cluster,planet"), ["--scope: ", '"planet"']),
+    (("a", "--hold-duration=0s"), ["a duration above 0"]),
+    (("a", "--hold-duration", ",".join(f"{n}m" for n in range(1, 40))),
+     ["more than 32"]),
+    (("a", "--hold-duration=1m,2m,3m,4m,5m,6m", "--scope=cluster,node",
+      "--min-scale-up=1,2,3"), ["more than 32 settings"]),
+    (("a", "-o", "xml"), ["table, json, csv"]), (("a", "-o"), ["-o: missing"]),
+    (("a", "--price-per-node-hour=cheap"), ["dollars such as 0.192"]),
+    (("a", "--price-per-node-hour=-1"), ["dollars such as 0.192"]),
+    (("a", "--regret=often"), ["a duration such as 15m"]),
+    (("a", "--config=none.yaml"), ["none.yaml", "No such file"]),
+    (tuple("a" for _ in range(65)), ["more than 64 files"]),
+])
+def test_refused(run, args, words):  # noqa: F811
+    refused(run("simulate", *args), *words)
+
+
+def test_nothing_of_karpenter(run, log):  # noqa: F811
+    log(["hello", '{"message":"found"}'])
+    refused(run("simulate", "karpenter.log"),
+            "nothing of Karpenter's in 2 lines", "created nodeclaim")
+    log(["2026-03-02T10:00:00.5Z\tINFO\tcontroller\tcreated nodeclaim\t{}"])
+    refused(run("simulate", "karpenter.log"),
+            "1 lines in zap's text format", "lines of JSON")
+    log([])
+    refused(run("simulate", "karpenter.log"), "nothing of Karpenter's")
+
+
+def test_damaged_gzip(run, tmp_path):  # noqa: F811
+    data = gzip.compress("\n".join(LOG * 200).encode())
+    (tmp_path / "cut.gz").write_bytes(data[:-20])
+    done = run("simulate", "cut.gz", "-o", "csv")
+    assert done.code == 0
+    warning, = done.warnings()
+    assert "cut.gz: gzip data is cut after" in warning
+
+
+def test_full_stdout(log, tmp_path):
+    log()
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([HOLDER, "simulate", "karpenter.log"],
+                              cwd=tmp_path, stdout=full, text=True, timeout=60,
+                              stderr=subprocess.PIPE)
+    assert done.returncode == 1
+    assert done.stderr.startswith(NAME + "stdout: ")
+
+
+# --- record ------------------------------------------------------------------
+
+class Recorder:
+    """One `record` process, which lists once a second."""
+
+    def __init__(self, tmp_path, api, *flags):
+        api.write_kubeconfig(tmp_path / "kubeconfig")
+        self.out, self.err = tmp_path / "record", tmp_path / "err"
+        with self.out.open("wb") as out, self.err.open("wb") as err:
+            self.process = subprocess.Popen(
+                [HOLDER, "record", "--kubeconfig", tmp_path / "kubeconfig",
+                 "--every", "1s", *flags], stdin=subprocess.DEVNULL,
+                stdout=out, stderr=err, env=environment(tmp_path))
+
+    def facts(self):
+        """{(what, name of the claim): line}"""
+        found = {}
+        for text in self.out.read_text().split("\n")[1:-1]:
+            fact = json.loads(text)
+            if "what" in fact:
+                about = fact.get("claim") or fact["nodes"][0]["claim"]
+                key = fact["what"], about
+                assert "maker" in fact or key not in found, text
+                found.setdefault(key, {}).update(fact)
+        return found
+
+    def waits(self, *keys):
+        wait(lambda: set(keys) <= set(self.facts()),
+             lambda: f"{keys} in {self.out.read_text()}")
+        return self.facts()
+
+    def ends(self, number=signal.SIGTERM):
+        if number:
+            self.process.send_signal(number)
+        assert self.process.wait(60) == 0, self.err.read_text()
+        return self.out.read_text().splitlines()
+
+
+@pytest.fixture
+def recorder(tmp_path):
+    """recorder(api, flags) starts one."""
+    started = []
+
+    def start(api, *flags):
+        started.append(Recorder(tmp_path, api, *flags))
+        return started[-1]
+    yield start
+    for r in started:
+        r.process.kill()
+        r.process.wait()
+
+
+def made(api, name, age, *true):
+    return api.create(
+        "nodeclaims", name, labels={"karpenter.sh/nodepool": "web"},
+        created=api.stamp(-age), status={
+            "nodeName": f"n-{name}", "conditions": [
+                {"type": kind, "status": "True",
+                 "lastTransitionTime": api.stamp(-age + 5)}
+                for kind in true]})
+
+
+def says(api, name, reason, message):
+    api.create("events", f"{name}.{reason}", namespace="default", top={
+        "reason": reason, "message": message, "firstTimestamp": api.stamp(),
+        "involvedObject": {"kind": "NodeClaim", "name": name}})
+
+
+BOOTED = "Launched", "Registered", "Initialized"
+
+
+def test_recorder(run, recorder, tmp_path):  # noqa: F811
+    with ScriptedApi() as api:
+        made(api, "web-old", 90000, *BOOTED)
+        made(api, "web-a", 30, "Launched")
+        says(api, "web-long-gone", "DisruptionTerminating",
+             "Disrupting NodeClaim: Empty")
+        r = recorder(api)
+        r.waits(("ready", "web-old"), ("launched", "web-a"))
+        assert set(r.facts()) == {
+            ("created", "web-old"), ("launched", "web-old"),
+            ("registered", "web-old"), ("ready", "web-old"),
+            ("created", "web-a"), ("launched", "web-a")}
+        api.set_status("nodeclaims", "web-a", conditions=[
+            {"type": kind, "status": "True",
+             "lastTransitionTime": api.stamp(-10)} for kind in BOOTED])
+        says(api, "web-a", "DisruptionLaunching", "Launching NodeClaim: x")
+        says(api, "web-old", "DisruptionTerminating",
+             "Disrupting NodeClaim: Drifted")
+        api.patch_meta("nodeclaims", "web-old",
+                       deletionTimestamp=api.stamp())
+        facts = r.waits(("ready", "web-a"), ("decided", "web-old"),
+                        ("deleting", "web-old"))
+        wait(lambda: r.facts()["created", "web-a"].get("maker") ==
+             "disruption")
+        assert facts["decided", "web-old"]["reason"] == "drifted"
+        # The API server is away for two lists, and nothing is taken for gone.
+        fault = api.fault("nodeclaims", "list", "answer", status=500,
+                          headers={}, body=b"{}")
+        before = api.count(resource="nodeclaims", verb="list")
+        wait(lambda: api.count(resource="nodeclaims", verb="list") >=
+             before + 2)
+        api.delete("nodeclaims", "web-old")
+        api.clear(fault)
+        r.waits(("gone", "web-old"))
+        before = api.count(resource="nodeclaims", verb="list")
+        wait(lambda: api.count(resource="nodeclaims", verb="list") >=
+             before + 2)
+        lines = r.ends()
+    r.facts()   # none of them twice
+    # What a round brings is in order; the API server's list is by name.
+    assert json.loads(lines[1])["claim"] == "web-old"
+    assert r.err.read_text().count("trying again") == 1
+    assert ("gone", "web-a") not in r.facts()
+    assert json.loads(lines[0]) == {
+        "record": "karpenter-node-holder.io/record/v1"}
+    assert set(json.loads(lines[-1])) == {"record", "until"}
+    said = report(run("simulate", "record", "-o", "json"))
+    assert said["karpenter"] == {
+        "created": 2, "scaleUps": 0, "replacements": 1, "static": 0,
+        "unknown": 1, "decisions": 1, "nodes": 1, "pods": 0}
+    assert said["input"]["incomplete"] == said["input"]["late"] == 0
+
+
+def test_recorder_ends_by_itself(run, recorder):  # noqa: F811
+    with ScriptedApi() as api:
+        made(api, "web-a", 30, *BOOTED)
+        lines = recorder(api, "--for", "1s").ends(None)
+        assert len(lines) == 6
+        r = recorder(api)
+        r.waits(("ready", "web-a"))
+        assert len(r.ends(signal.SIGINT)) == 6
+
+
+def test_recorder_refused(run, tmp_path):  # noqa: F811
+    with ScriptedApi() as api:
+        api.write_kubeconfig(tmp_path / "kubeconfig")
+        api.serve("nodeclaims", False)
+        done = run("record", "--kubeconfig", "kubeconfig")
+        assert (done.code, done.out) == (1, "")
+        assert done.err.startswith(NAME + "list nodeclaims: ")
+    refused(run("record", "--every", "0s"), "--every", "no less than 1s")
+    refused(run("record", "--for", "ever"), "--for", "such as 1h")
+    refused(run("record", "file"), 'unexpected argument "file"')
+    refused(run("record", "--scope=node"), "unknown flag --scope")
+    refused(run("record", "--kubeconfig", "none"), "none", "No such file")

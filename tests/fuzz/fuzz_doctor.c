@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fuzz/fuzz.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire/doctor/facts.h"
+#include "wire/doctor/report.h"
+
+/* One input to every decoder of `check --cluster`.  The judges may be given
+ * whatever these make of it, and what they say can be printed. */
+
+static struct findings found;
+static const struct doctor_place place = {"ns", "account", "lease"};
+
+static void
+one_webhook(const char *text, size_t n)
+{
+	struct webhook_facts w;
+	struct bundle_facts b = {.present = true};
+	struct err e = {0};
+	char *bundle = NULL;
+	int rc = webhook_facts_decode(text, n, &w, &bundle, &e);
+
+	if (rc < 0)
+		promise_refused(&e);
+	PROMISE(rc > 0 || bundle == NULL);
+	if (rc > 0) {
+		PROMISE(w.configuration[0] != '\0');
+		judge_admission(&w, 1, false, false, &found);
+		judge_bundle(&w, &b, &place, 0, &found);
+		judge_served(&w, SERVED_REFUSED, w.condition, true, &place,
+			     &found);
+	}
+	free(bundle);
+}
+
+static void
+one_nodepool(const char *text, size_t n, const struct rules *rules)
+{
+	static char body[DRY_RUN_BYTES];
+	static struct nodepool_facts p;
+	struct err e = {0};
+	struct buf b;
+
+	if (nodepool_facts_decode(text, n, &rules->hold, &p, &e)) {
+		promise_refused(&e);
+		return;
+	}
+	PROMISE(p.pool.name[0] != '\0' && p.expire_ms >= -1);
+	judge_nodepool(&p, rules, &found);
+	for (int k = 0; k < KIND_COUNT; k++) {
+		buf_init(&b, body, sizeof(body));
+		dry_run_body(&b, (enum kind)k, &p);
+		PROMISE(!b.full);
+		promise_json(body, b.len);
+	}
+}
+
+static void
+one_object(const char *text, size_t n, const struct rules *rules)
+{
+	struct deployment_facts d;
+	struct pod_facts p;
+	struct carried c;
+	struct leftover_facts l = {.role = false};
+	struct err e = {0};
+
+	if (deployment_facts_decode(text, n, &d, &e))
+		promise_refused(&e);
+	else
+		PROMISE(d.name[0] != '\0' && d.namespace_[0] != '\0');
+	if (pod_facts_decode(text, n, &p, &e) < 0) {
+		promise_refused(&e);
+	} else {
+		memcpy(p.nodepool, "web", 4);
+		judge_placement(&p, 1, &place, &found);
+	}
+	if (carried_decode(text, n, &rules->hold, &c, &e)) {
+		promise_refused(&e);
+		return;
+	}
+	PROMISE(!c.marked || !c.left[LEFT_HOLD]);
+	for (int i = 0; i < LEFT_COUNT; i++) {
+		l.nodes[i] = c.left[i];
+		memcpy(l.node[i], c.name, sizeof(c.name));
+	}
+	judge_leftovers(&l, rules->hold.key, &found);
+}
+
+static void
+one_answer(const char *text, size_t n, const struct rules *rules)
+{
+	struct karpenter_facts k = {.served = false};
+	struct version v = {.known = false};
+	struct err e = {0};
+	bool yes;
+
+	if (kubernetes_decode(text, n, &v, &e) ||
+	    group_decode(text, n, &k, &e) ||
+	    group_resources_decode(text, n, &k, &e) ||
+	    access_review_decode(text, n, &yes, &e) ||
+	    dry_run_decode(text, n, &yes, &e))
+		promise_refused(&e);
+	k.version = v;
+	judge_kubernetes(&v, &found);
+	judge_karpenter(&k, rules, &found);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	static const struct rules rules = {
+		.hold_ms = 600000,
+		.hold = {DEFAULT_HOLD_KEY, DEFAULT_HOLD_VALUE},
+		.include = {.n = 1, .at = {"*"}}};
+	static char text[REPORT_BYTES];
+	const char *bytes = (const char *)data;
+	struct buf b;
+
+	findings_init(&found);
+	one_webhook(bytes, n);
+	one_nodepool(bytes, n, &rules);
+	one_object(bytes, n, &rules);
+	one_answer(bytes, n, &rules);
+	for (unsigned i = 0; i < found.n; i++) {
+		PROMISE(strpbrk(found.at[i].what, "\n\r\x1b") == NULL);
+		PROMISE(strpbrk(found.at[i].mend, "\n\r\x1b`$") == NULL);
+	}
+	buf_init(&b, text, sizeof(text));
+	findings_json(&b, &found, "1");
+	PROMISE(!b.full);
+	promise_json(text, b.len);
+	buf_init(&b, text, sizeof(text));
+	findings_text(&b, &found);
+	PROMISE(!b.full);
+	return 0;
+}

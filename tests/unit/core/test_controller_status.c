@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/controller/status.h"
+#include "scene.h"
+
+/* The reports for /status, beside what the world knows. */
+
+static struct figures *f;
+
+static void
+setup(void)
+{
+	rules = rules_default();
+	rules.cap = (struct cap_rules){60 * MINUTE, 10 * MINUTE};
+	w = world_new(&rules, THINGS, 1);
+	f = figures_new();
+	ck_assert_ptr_nonnull(f);
+}
+
+static void
+teardown(void)
+{
+	figures_free(f);
+	scene_teardown();
+}
+
+/* Returns in how many slices. */
+static unsigned
+count_all(void)
+{
+	unsigned slices = 1;
+
+	figures_begin(f);
+	while (controller_count(w->s, f, world_now(w)))
+		slices++;
+	return slices;
+}
+
+static struct scope_status
+the_scope(void)
+{
+	struct scope_status sc;
+	uint32_t i = 0;
+
+	(void)count_all();
+	ck_assert(controller_scope_status(w->s, f, &i, world_now(w), &sc));
+	return sc;
+}
+
+static struct nodepool_status
+the_pool(const char *name)
+{
+	struct nodepool_status p;
+
+	(void)count_all();
+	for (uint32_t i = 0;
+	     controller_nodepool_status(w->s, f, &i, world_now(w), &p);)
+		if (strcmp(p.nodepool.name, name) == 0)
+			return p;
+	ck_abort_msg("no NodePool %s", name);
+}
+
+static struct status_report
+the_whole(void)
+{
+	struct status_report r;
+
+	controller_status(w->s, world_now(w), &r);
+	return r;
+}
+
+static struct machine_status
+the_machine(const char *name)
+{
+	struct machine_status m;
+	enum machine_found found;
+	uint32_t at = 0;
+
+	while ((found = controller_machine(w->s, name, &at, world_now(w),
+					   &m)) == MACHINE_MORE)
+		;
+	ck_assert_msg(found == MACHINE_FOUND, "%s", name);
+	return m;
+}
+
+static bool
+waits_for(const struct status_waits *waits, enum status_wait why)
+{
+	for (unsigned i = 0; i < waits->n; i++)
+		if (waits->at[i].why == why)
+			return true;
+	return false;
+}
+
+static struct turn
+latest_turn(void)
+{
+	uint64_t before = UINT64_MAX;
+	struct turn t;
+
+	ck_assert(controller_turn(w->s, &before, &t));
+	return t;
+}
+
+static void
+pool(const char *name, int64_t until, int64_t released)
+{
+	struct nodepool p;
+
+	nodepool_init(&p);
+	strcpy(p.name, name);
+	snprintf(p.uid, sizeof(p.uid), "u-%s", name);
+	strcpy(p.rv, "1");
+	p.hold_until_ms = until;
+	p.released_at_ms = released;
+	world_pool(w, &p);
+}
+
+/* --- figures ------------------------------------------------------------------- */
+
+START_TEST(counts)
+{
+	struct nodepool_status p;
+	struct thing *t;
+
+	pool("web", STAMP_NONE, STAMP_NONE);
+	pool("batch", STAMP_NONE, STAMP_NONE);
+	add_old(5);
+	machine_add(w, 5, "batch", server_ms(w) - DAY);
+	t = node_at(w, 0);	/* a person holds it */
+	t->o.hold = t->o.default_hold = HOLD_SAME;
+	(void)thing_keep(w, t);
+	world_open(w);
+	p = the_pool("web");
+	ck_assert_uint_eq(p.n.machines, 5);
+	ck_assert_uint_eq(p.n.held, 0);
+	ck_assert_uint_eq(p.n.by_people, 1);
+	machine_now(9, "web");
+	world_run(w, SLACK);
+	ck_assert_uint_eq(the_pool("web").n.held, 5);
+	t = node_at(w, 1);	/* a person takes our hold off it */
+	t->o.hold = t->o.default_hold = HOLD_ABSENT;
+	thing_changed(w, t);
+	world_run(w, SLACK);
+	p = the_pool("web");
+	ck_assert_uint_eq(p.n.machines, 6);
+	ck_assert_uint_eq(p.n.held, 4);
+	ck_assert_uint_eq(p.n.by_people, 1);
+	ck_assert_uint_eq(p.n.opted_out, 1);
+	ck_assert_uint_eq(p.n.waiting, 0);
+	p = the_pool("batch");
+	ck_assert_uint_eq(p.n.machines, 1);
+	ck_assert_uint_eq(p.n.held, 1);
+	machine_delete(w, 5);
+	world_run(w, SLACK);
+	ck_assert_uint_eq(the_pool("batch").n.machines, 0);
+}
+END_TEST
+
+/* However many there are, each is counted once, and a slice is bounded. */
+START_TEST(counts_in_slices)
+{
+	struct nodepool_status p;
+
+	pool("web", STAMP_NONE, STAMP_NONE);
+	add_old(390);
+	world_open(w);
+	ck_assert_uint_eq(count_all(), 780 / STATUS_SLICE + 1 + 1);
+	p = the_pool("web");
+	ck_assert_uint_eq(p.n.machines, 390);
+	machine_now(391, "web");
+	world_run(w, MINUTE);
+	p = the_pool("web");
+	ck_assert_uint_eq(p.n.machines, 391);
+	ck_assert_uint_eq(p.n.held, count_held(w, KIND_NODE));
+	ck_assert_uint_eq(p.n.held, 391);
+	ck_assert_str_eq(the_scope().machine, "c391");
+}
+END_TEST
+
+START_TEST(a_write_that_waits)
+{
+	pool("web", STAMP_NONE, STAMP_NONE);
+	open_old(3);
+	go_wrong("n1", ACT_HOLD, REPLY_REFUSED, -1);
+	machine_now(9, "web");
+	world_run(w, SLACK);
+	ck_assert_uint_eq(the_pool("web").n.waiting, 1);
+	ck_assert_uint_eq(the_pool("web").n.held, 3);
+}
+END_TEST
+
+/* --- scopes -------------------------------------------------------------------- */
+
+START_TEST(a_hold)
+{
+	struct scope_status sc;
+	int64_t begun, quiet;
+	struct turn t;
+
+	open_old(3);
+	sc = the_scope();
+	ck_assert(sc.state == SCOPE_QUIET);
+	ck_assert_int_eq(sc.since_ms, STAMP_NONE);
+	ck_assert_int_eq(sc.until_ms, STAMP_NONE);
+	begun = server_ms(w);
+	quiet = machine_now(9, "web");
+	world_run(w, SLACK);
+	sc = the_scope();
+	ck_assert(sc.state == SCOPE_HELD);
+	ck_assert_int_ge(sc.since_ms, begun);
+	ck_assert_int_le(sc.since_ms, begun + SLACK);
+	ck_assert_int_eq(sc.until_ms, quiet);
+	ck_assert(!sc.earliest && !sc.until_cap && !sc.booting);
+	ck_assert_str_eq(sc.machine, "c9");
+	ck_assert_int_eq(sc.restarted_ms, quiet - rules.hold_ms);
+	ck_assert_uint_eq(sc.machines, 4);
+	ck_assert_int_eq(sc.cap_max_ms, 60 * MINUTE);
+	ck_assert_int_ge(sc.cap_used_ms, SLACK / 2);
+	t = latest_turn();
+	ck_assert(t.what == TURN_HELD && t.cause == TURN_BY_SCALE_UP);
+	ck_assert_str_eq(t.machine, "c9");
+	ck_assert_int_eq(t.at_ms, sc.since_ms);
+	ck_assert_int_eq(t.held_ms, -1);
+
+	world_run_until(w, quiet + SLACK);
+	sc = the_scope();
+	ck_assert(sc.state == SCOPE_QUIET);
+	ck_assert_int_ge(sc.since_ms, quiet);
+	ck_assert_int_eq(sc.until_ms, STAMP_NONE);
+	ck_assert_str_eq(sc.machine, "c9");	/* it was the last */
+	t = latest_turn();
+	ck_assert(t.what == TURN_RELEASED && t.cause == TURN_BY_QUIET);
+	ck_assert_str_eq(t.machine, "c9");
+	ck_assert_int_ge(t.held_ms, rules.hold_ms - SLACK);
+	ck_assert_uint_eq(the_whole().turns, 2);
+}
+END_TEST
+
+START_TEST(a_boot)
+{
+	struct scope_status sc;
+
+	open_old(3);
+	(void)claim_boot(9);
+	world_run(w, SLACK);
+	sc = the_scope();
+	ck_assert(sc.state == SCOPE_HELD && sc.earliest && sc.booting);
+	ck_assert_int_eq(sc.until_ms, server_ms(w) + rules.hold_ms);
+	ck_assert_str_eq(sc.machine, "c9");
+}
+END_TEST
+
+START_TEST(a_cap)
+{
+	struct scope_status sc;
+	struct turn t;
+
+	open_old(3);
+	for (int i = 0; i < 11; i++) {
+		machine_now(10 + i, "web");
+		world_run(w, 5 * MINUTE);
+	}
+	machine_now(30, "web");
+	world_run(w, SLACK);
+	sc = the_scope();
+	ck_assert(sc.state == SCOPE_HELD && sc.until_cap && !sc.earliest);
+	ck_assert_int_ge(sc.until_ms, server_ms(w) + 4 * MINUTE);
+	ck_assert_int_le(sc.until_ms, server_ms(w) + 6 * MINUTE);
+	world_run(w, 6 * MINUTE);
+	sc = the_scope();
+	ck_assert(sc.state == SCOPE_CAPPED);
+	ck_assert_int_gt(sc.until_ms, server_ms(w));
+	ck_assert_int_le(sc.until_ms, server_ms(w) + 10 * MINUTE);
+	t = latest_turn();
+	ck_assert(t.what == TURN_CAPPED && t.cause == TURN_BY_CAP);
+	ck_assert_int_ge(t.held_ms, 59 * MINUTE);
+}
+END_TEST
+
+/* A person releases the NodePool: the history says so. */
+START_TEST(released_by_hand)
+{
+	struct turn t;
+
+	pool("web", STAMP_NONE, STAMP_NONE);
+	open_old(3);
+	machine_now(9, "web");
+	world_run(w, MINUTE);
+	ck_assert(the_scope().state == SCOPE_HELD);
+	pool("web", STAMP_NONE, server_ms(w) - 20000);
+	world_run(w, SLACK);
+	ck_assert(the_scope().state == SCOPE_QUIET);
+	t = latest_turn();
+	ck_assert(t.what == TURN_RELEASED && t.cause == TURN_BY_RELEASE);
+	/* The next hold ends early, but not because of that. */
+	world_run(w, 5 * MINUTE);
+	machine_now(10, "web");
+	world_run(w, MINUTE);
+	ck_assert(the_scope().state == SCOPE_HELD);
+	machine_delete(w, 10);
+	world_run(w, SLACK);
+	ck_assert(the_scope().state == SCOPE_QUIET);
+	t = latest_turn();
+	ck_assert(t.what == TURN_RELEASED && t.cause == TURN_BY_QUIET);
+}
+END_TEST
+
+START_TEST(held_by_hand)
+{
+	int64_t until;
+	struct nodepool_status p;
+	struct turn t;
+
+	pool("web", STAMP_NONE, STAMP_NONE);
+	open_old(3);
+	until = server_ms(w) + 30 * MINUTE;
+	pool("web", until, STAMP_NONE);
+	world_run(w, SLACK);
+	t = latest_turn();
+	ck_assert(t.what == TURN_HELD && t.cause == TURN_BY_HAND);
+	ck_assert_str_eq(t.scope, "web");
+	ck_assert_int_eq(t.until_ms, until);
+	p = the_pool("web");
+	ck_assert(p.by_hand && p.out == NODEPOOL_IN);
+	ck_assert_uint_eq(p.n.held, 3);
+	ck_assert_int_eq(the_machine("n1").manual_ms, until);
+	ck_assert_str_eq(the_machine("n1").why, "hold-until");
+	ck_assert(the_scope().state == SCOPE_QUIET);
+	world_run_until(w, until + SLACK);
+	ck_assert(!the_pool("web").by_hand);
+	ck_assert_int_eq(the_machine("n1").manual_ms, STAMP_NONE);
+}
+END_TEST
+
+/* In scope nodepool each has its own. */
+START_TEST(two_scopes)
+{
+	struct scope_status sc;
+	unsigned n = 0;
+	uint32_t i = 0;
+
+	world_free(w);
+	rules.scope = SCOPE_NODEPOOL;
+	w = world_new(&rules, THINGS, 1);
+	add_old(2);
+	machine_add(w, 5, "batch", server_ms(w) - DAY);
+	world_open(w);
+	machine_now(9, "batch");
+	world_run(w, SLACK);
+	(void)count_all();
+	while (controller_scope_status(w->s, f, &i, world_now(w), &sc)) {
+		bool batch = strcmp(sc.name, "batch") == 0;
+
+		n++;
+		ck_assert(batch || strcmp(sc.name, "web") == 0);
+		ck_assert(sc.state == (batch ? SCOPE_HELD : SCOPE_QUIET));
+		ck_assert_uint_eq(sc.machines, 2);
+	}
+	ck_assert_uint_eq(n, 2);
+	ck_assert_str_eq(latest_turn().scope, "batch");
+}
+END_TEST
+
+/* --- what a release waits for ---------------------------------------------------- */
+
+START_TEST(not_seen)
+{
+	struct status_report r;
+
+	add_due(2);
+	world_open(w);
+	r = the_whole();
+	ck_assert(r.leads && r.listed[KIND_NODE] && r.table.up[KIND_NODE]);
+	ck_assert_uint_eq(r.waits.n, 0);
+	world_watch(w, KIND_NODECLAIM, false);
+	r = the_whole();
+	ck_assert_uint_eq(r.waits.n, 1);
+	ck_assert(r.waits.at[0].why == WAIT_UNSEEN);
+	ck_assert(r.waits.at[0].kind == KIND_NODECLAIM);
+	world_watch(w, KIND_NODECLAIM, true);
+	ck_assert_uint_eq(the_whole().waits.n, 0);
+}
+END_TEST
+
+START_TEST(a_list_that_fails)
+{
+	struct status_report r;
+	int64_t quiet;
+
+	open_old(2);
+	quiet = machine_now(9, "web");
+	world_run(w, SLACK);
+	go_wrong(NULL, ACT_LIST_CLAIMS, REPLY_ERROR, -1);
+	world_run_until(w, quiet + SLACK);
+	r = the_whole();
+	ck_assert(waits_for(&r.waits, WAIT_LIST_FAILED));
+	ck_assert(r.waits.at[0].kind == KIND_NODECLAIM);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 3);
+}
+END_TEST
+
+START_TEST(a_pause)
+{
+	struct status_report r;
+
+	open_old(2);
+	w->retry_after_ms = 30000;
+	go_wrong(NULL, ACT_HOLD, REPLY_BUSY, 1);
+	machine_now(9, "web");
+	world_run(w, SLACK);
+	r = the_whole();
+	ck_assert(waits_for(&r.waits, WAIT_PAUSED));
+	ck_assert_int_gt(r.waits.at[0].until_ms, server_ms(w));
+	world_run(w, 40000);
+	ck_assert_uint_eq(the_whole().waits.n, 0);
+}
+END_TEST
+
+/* The webhook has just admitted something that no watch has shown. */
+START_TEST(an_admission)
+{
+	struct status_report r;
+	int64_t quiet;
+
+	open_old(2);
+	quiet = machine_now(9, "web");
+	world_run_until(w, quiet - 500);
+	w->hint_ms = server_ms(w);
+	world_run_until(w, quiet + 500);
+	r = the_whole();
+	ck_assert(waits_for(&r.waits, WAIT_ADMITTED));
+	world_run(w, HINT_WAIT_MS + SLACK);
+	ck_assert_uint_eq(the_whole().waits.n, 0);
+}
+END_TEST
+
+/* --- one machine ------------------------------------------------------------------ */
+
+START_TEST(found_by_both_names)
+{
+	struct machine_status m;
+	int64_t quiet;
+
+	open_old(2);
+	quiet = machine_now(9, "web");
+	world_run(w, SLACK);
+	for (int i = 0; i < 2; i++) {
+		m = the_machine(i == 0 ? "n9" : "c9");
+		ck_assert_str_eq(m.node.name, "n9");
+		ck_assert_str_eq(m.claim.name, "c9");
+		ck_assert_str_eq(m.nodepool, "web");
+		ck_assert(m.goal == GOAL_HOLD && !m.booting && m.registered);
+		ck_assert_str_eq(m.why, "machine-settling");
+		ck_assert_int_eq(m.own_ms, quiet);
+		ck_assert(m.node.tenure == TENURE_OURS);
+		ck_assert(m.node.written && m.node.last.act == ACT_HOLD &&
+			  m.node.last.how == WRITTEN_OK);
+		ck_assert_int_eq(m.node.again_ms, STAMP_NONE);
+		ck_assert(m.claim.present);
+	}
+	m = the_machine("n0");
+	ck_assert_str_eq(m.why, "scale-up");
+	ck_assert_int_lt(m.own_ms, server_ms(w));
+	world_run_until(w, quiet + SLACK);
+	m = the_machine("n9");
+	ck_assert(m.goal == GOAL_CLEAR);
+	ck_assert_str_eq(m.why, "quiet");
+	ck_assert(m.node.tenure == TENURE_FREE);
+	ck_assert(m.node.last.act == ACT_CLEAR);
+}
+END_TEST
+
+/* A name is found wherever its claim stands in the table, or not at all. */
+START_TEST(found_far_behind)
+{
+	struct machine_status m;
+	uint32_t at = 0;
+
+	add_old(390);
+	world_open(w);
+	ck_assert_str_eq(the_machine("c389").node.name, "n389");
+	ck_assert(controller_machine(w->s, "c", &at, world_now(w), &m) ==
+		  MACHINE_NONE);
+	/* A text that the table knows, but no object is called so. */
+	while (controller_machine(w->s, "web", &at, world_now(w), &m) ==
+	       MACHINE_MORE)
+		;
+	ck_assert_uint_ge(at, 780);
+}
+END_TEST
+
+START_TEST(refused_and_tried_again)
+{
+	struct machine_status m;
+
+	open_old(2);
+	go_wrong("n1", ACT_HOLD, REPLY_REFUSED, -1);
+	machine_now(9, "web");
+	world_run(w, SLACK);
+	m = the_machine("n1");
+	ck_assert(m.goal == GOAL_HOLD && m.node.tenure == TENURE_FREE);
+	ck_assert(m.node.written && m.node.last.how == WRITTEN_REFUSED);
+	ck_assert_int_gt(m.node.again_ms, server_ms(w));
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *s = suite_create("controller: status");
+	TCase *c = run_case(s, "figures"), *sc = run_case(s, "scopes");
+	TCase *r = run_case(s, "waits"), *m = run_case(s, "machines");
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_test(c, counts);
+	tcase_add_test(c, counts_in_slices);
+	tcase_add_test(c, a_write_that_waits);
+	tcase_add_checked_fixture(sc, setup, teardown);
+	tcase_add_test(sc, a_hold);
+	tcase_add_test(sc, a_boot);
+	tcase_add_test(sc, a_cap);
+	tcase_add_test(sc, released_by_hand);
+	tcase_add_test(sc, held_by_hand);
+	tcase_add_test(sc, two_scopes);
+	tcase_add_checked_fixture(r, setup, teardown);
+	tcase_add_test(r, not_seen);
+	tcase_add_test(r, a_list_that_fails);
+	tcase_add_test(r, a_pause);
+	tcase_add_test(r, an_admission);
+	tcase_add_checked_fixture(m, setup, teardown);
+	tcase_add_test(m, found_by_both_names);
+	tcase_add_test(m, found_far_behind);
+	tcase_add_test(m, refused_and_tried_again);
+	return suite_run(s);
+}

@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/doctor/judge.h"
+#include "suite.h"
+
+/*
+ * A cluster in which nothing is wrong, and changes to it.  Each change brings
+ * the findings that its row names, and no others.
+ */
+struct cluster {
+	struct webhook_facts hooks[2];
+	unsigned hooks_n;
+	bool policy, binding;
+	struct bundle_facts bundle;
+	enum served served;
+	bool in_cluster;
+	struct dry_run_facts dry_run;
+	struct version kubernetes;
+	struct karpenter_facts karpenter;
+	bool allowed[RIGHTS_N];
+	struct nodepool_facts pool;
+	struct holder_facts holder;
+	struct pod_facts pods[2];
+	unsigned pods_n;
+	struct leftover_facts left;
+	struct rules rules;
+	struct doctor_place place;
+};
+
+#define NOW_MS 1000000000
+static struct cluster c;
+static struct findings found;
+
+static void
+begin(void)
+{
+	memset(&c, 0, sizeof(c));
+	c.hooks_n = 1;
+	for (int i = 0; i < 2; i++) {
+		struct webhook_facts *w = &c.hooks[i];
+
+		strcpy(w->configuration, i == 0 ? "ours" : "second");
+		strcpy(w->url, "https://h.ns.svc:443/mutate");
+		strcpy(w->condition,
+		       "request.resource.resource != 'nodes' || "
+		       "'karpenter.sh/nodepool' in "
+		       "object.metadata.?labels.orValue({}) || "
+		       "object.?spec.?taints.orValue([]).exists(t, t.key == "
+		       "'karpenter.sh/unregistered')");
+		w->nodes = w->claims = true;
+		w->conditions = 1;
+		w->timeout_s = 2;
+	}
+	c.bundle = (struct bundle_facts){true, true, 1, NOW_MS + 1};
+	strcpy(c.dry_run.nodepool, "web");
+	c.dry_run.result[KIND_NODE] = DRY_RUN_HELD;
+	c.dry_run.result[KIND_NODECLAIM] = DRY_RUN_HELD;
+	version_parse("v1.30.0", &c.kubernetes);
+	c.karpenter = (struct karpenter_facts){.served = true,
+					       .v1 = true,
+					       .claims = true,
+					       .pools = true,
+					       .deployments = 1};
+	version_parse("1.2.0", &c.karpenter.version);
+	for (int i = 0; i < RIGHTS_N; i++)
+		c.allowed[i] = true;
+	nodepool_init(&c.pool.pool);
+	strcpy(c.pool.pool.name, "web");
+	c.pool.expire_ms = -1;
+	c.holder = (struct holder_facts){.deployments_known = true,
+					 .lease_known = true,
+					 .marks_known = true,
+					 .deployments = 1,
+					 .available = 2,
+					 .elects = true,
+					 .lease_live = true,
+					 .marks = {3, 3},
+					 .marked = "node-1"};
+	c.pods_n = 2;
+	for (int i = 0; i < 2; i++) {
+		(void)sprintf(c.pods[i].name, "pod-%d", i);
+		(void)sprintf(c.pods[i].node, "node-%d", i);
+		strcpy(c.pods[i].nodepool, "web");
+		c.pods[i].kept = c.pods[i].grace = true;
+	}
+	strcpy(c.rules.include.at[0], "*");
+	c.rules.include.n = 1;
+	c.rules.hold_ms = 600000;
+	c.rules.scope = SCOPE_CLUSTER;
+	strcpy(c.rules.hold.key, DEFAULT_HOLD_KEY);
+	strcpy(c.place.namespace_, "ns");
+	strcpy(c.place.account, "account");
+	strcpy(c.place.lease, "lease");
+}
+
+static void
+judge(void)
+{
+	findings_init(&found);
+	judge_admission(c.hooks, c.hooks_n, c.policy, c.binding, &found);
+	judge_bundle(&c.hooks[0], &c.bundle, &c.place, NOW_MS, &found);
+	judge_served(&c.hooks[0], c.served, "because", c.in_cluster, &c.place,
+		     &found);
+	judge_dry_run(&c.dry_run, &c.place, &found);
+	judge_kubernetes(&c.kubernetes, &found);
+	judge_karpenter(&c.karpenter, &c.rules, &found);
+	judge_rights(c.allowed, &c.place, &found);
+	judge_nodepool(&c.pool, &c.rules, &found);
+	judge_holder(&c.holder, &c.place, &found);
+	judge_placement(c.pods, c.pods_n, &c.place, &found);
+	judge_leftovers(&c.left, c.rules.hold.key, &found);
+}
+
+/* Each row: a change of `c`, and the findings that it brings. */
+#define ROWS(ROW)                                                              \
+	ROW(, "")                                                              \
+	/* what is registered */                                               \
+	ROW(c.hooks_n = 0, "webhook-missing")                                  \
+	ROW(c.hooks_n = 0; c.policy = c.binding = true, "")                    \
+	ROW(c.hooks_n = 0; c.policy = true, "policy-unbound")                  \
+	ROW(c.hooks_n = 0; c.binding = true, "policy-unbound")                 \
+	ROW(c.hooks_n = 2, "webhook-twice")                                    \
+	ROW(c.policy = c.binding = true, "webhook-twice")                      \
+	ROW(c.hooks[0].nodes = false, "webhook-rules")                         \
+	ROW(c.hooks[0].claims = false, "webhook-rules")                        \
+	ROW(c.hooks[0].others = true, "webhook-rules-wide")                    \
+	ROW(c.hooks[0].conditions = 0, "webhook-match-conditions")             \
+	ROW(c.hooks[0].conditions = 2, "webhook-match-conditions")             \
+	ROW(c.hooks[0].condition[0] = 'R', "webhook-match-conditions")         \
+	ROW(c.hooks[0].narrowed = true, "webhook-selector")                    \
+	ROW(c.hooks[0].fails = true, "webhook-failure-policy")                 \
+	ROW(c.hooks[0].exact = true, "webhook-settings")                       \
+	ROW(c.hooks[0].once = true, "webhook-settings")                        \
+	ROW(c.hooks[0].timeout_s = 11, "webhook-settings")                     \
+	ROW(c.hooks[0].timeout_s = 10, "")                                     \
+	/* caBundle */                                                         \
+	ROW(c.bundle.present = false, "bundle-missing")                        \
+	ROW(c.bundle.readable = false, "bundle-unreadable")                    \
+	ROW(c.bundle.certificates = 0, "bundle-unreadable")                    \
+	ROW(c.bundle.latest_ms = NOW_MS, "bundle-expired")                     \
+	ROW(c.served = SERVED_REFUSED, "bundle-other-ca")                      \
+	ROW(c.served = SERVED_UNREACHED, "")                                   \
+	ROW(c.served = SERVED_UNREACHED; c.in_cluster = true,                  \
+					 "webhook-unreached")                  \
+	/* the dry run */                                                      \
+	ROW(c.dry_run.result[KIND_NODE] = DRY_RUN_UNHELD, "dry-run-unheld")    \
+	ROW(c.dry_run.result[KIND_NODECLAIM] = DRY_RUN_UNHELD,                 \
+	    "dry-run-unheld")                                                  \
+	ROW(c.dry_run.result[KIND_NODE] = DRY_RUN_FAILED, "dry-run-unknown")   \
+	ROW(c.dry_run.result[KIND_NODECLAIM] = DRY_RUN_FAILED,                 \
+	    "dry-run-unknown")                                                 \
+	/* versions */                                                         \
+	ROW(version_parse("v1.29.9", &c.kubernetes), "kubernetes-version")     \
+	ROW(version_parse("?", &c.kubernetes), "")                             \
+	ROW(c.karpenter.v1 = false, "karpenter-crds")                          \
+	ROW(c.karpenter.claims = false, "karpenter-crds")                      \
+	ROW(c.karpenter.pools = false, "karpenter-crds")                       \
+	ROW(version_parse("0.37.0", &c.karpenter.version),                     \
+	    "karpenter-version")                                               \
+	ROW(version_parse("1.1.9", &c.karpenter.version),                      \
+	    "karpenter-replacements")                                          \
+	ROW(version_parse("1.1.9", &c.karpenter.version);                      \
+	    c.rules.replacements = REPLACEMENTS_COUNT, "")                     \
+	ROW(version_parse("1.99.0", &c.karpenter.version), "")                 \
+	ROW(version_parse("2.0.0", &c.karpenter.version),                      \
+	    "karpenter-version-newer")                                         \
+	ROW(c.karpenter.deployments = 0; c.karpenter.version.known = false, "") \
+	/* rights */                                                           \
+	ROW(c.allowed[0] = false, "right-missing")                             \
+	ROW(c.allowed[12] = false, "right-missing")                            \
+	ROW(c.allowed[13] = false, "right-events")                             \
+	ROW(c.allowed[16] = false, "right-events")                             \
+	ROW(memset(c.allowed, 0, sizeof(c.allowed)),                           \
+	    "right-missing right-events")                                      \
+	/* NodePools */                                                        \
+	ROW(c.pool.template_holds = true, "nodepool-template-hold")            \
+	ROW(c.pool.fixed = true, "nodepool-static")                            \
+	ROW(c.pool.never = true, "nodepool-never-consolidates")                \
+	ROW(c.pool.never = c.pool.pool.disabled = true, "")                    \
+	ROW(c.pool.blocked = true, "nodepool-budget")                          \
+	ROW(c.pool.blocked = true; strcpy(c.rules.exclude.at[0], "w*");        \
+	    c.rules.exclude.n = 1, "")                                         \
+	ROW(c.pool.expire_ms = 600000, "nodepool-expires")                     \
+	ROW(c.pool.expire_ms = 600001, "")                                     \
+	ROW(c.pool.expire_ms = 600000; c.pool.pool.hold_ms = 60000, "")        \
+	ROW(c.pool.expire_ms = 700000; c.pool.pool.hold_ms = 700000,           \
+				       "nodepool-expires")                     \
+	ROW(nodepool_set(&c.pool.pool, NODEPOOL_HOLD_DURATION, "ten"),         \
+	    "nodepool-annotation")                                             \
+	/* the holder */                                                       \
+	ROW(c.holder.lease_live = false, "leader-missing")                     \
+	ROW(c.holder.lease_live = c.holder.elects = false, "")                 \
+	ROW(c.holder.lease_live = false; c.holder.available = 0,               \
+					 "marks-without-holder")               \
+	ROW(c.holder.lease_live = false; c.holder.available = 0;               \
+	    c.holder.marks[KIND_NODE] = 0, "marks-without-holder")             \
+	ROW(c.holder.lease_live = false; c.holder.available = 0;               \
+	    memset(c.holder.marks, 0, sizeof(c.holder.marks)),                 \
+	    "holder-missing")                                                  \
+	ROW(c.holder.available = 0, "")                                        \
+	ROW(c.holder.lease_live = c.holder.lease_known = false;                \
+	    c.holder.available = 0, "")                                        \
+	ROW(c.holder.lease_live = c.holder.deployments_known = false;          \
+	    c.holder.available = 0, "leader-missing")                          \
+	/* where it runs */                                                    \
+	ROW(strcpy(c.pods[1].node, "node-0"), "placement-one-node")            \
+	ROW(c.pods_n = 1, "")                                                  \
+	ROW(c.pods[0].node[0] = c.pods[1].node[0] = '\0', "")                  \
+	ROW(c.pods[1].kept = false, "placement-movable")                       \
+	ROW(c.pods[1].grace = false, "placement-no-grace")                     \
+	ROW(c.pods[1].kept = c.pods[1].grace = false;                          \
+	    c.pods[1].nodepool[0] = '\0', "")                                  \
+	/* the Go program */                                                   \
+	ROW(strcpy(c.left.deployment, "old"), "go-program")                    \
+	ROW(c.left.role = true, "go-rights")                                   \
+	ROW(c.left.binding = true, "go-rights")                                \
+	ROW(c.left.nodes[LEFT_CONSOLIDATE] = 1, "go-annotations")              \
+	ROW(c.left.nodes[LEFT_EVICT] = 1, "go-annotations")                    \
+	ROW(c.left.nodes[LEFT_HOLD] = 1, "go-holds")
+
+#define COUNT_ROW(change, ids) +1
+#define ROWS_N (0 ROWS(COUNT_ROW))
+
+static const char *
+change_row(int row)
+{
+	int at = 0;
+
+#define DO_ROW(change, ids)                                                    \
+	if (at++ == row) {                                                     \
+		change;                                                        \
+		return ids;                                                    \
+	}
+	ROWS(DO_ROW)
+	return NULL;
+}
+
+START_TEST(test_each_fact)
+{
+	char ids[200] = "";
+	const char *want;
+	unsigned errors = 0;
+
+	begin();
+	want = change_row(_i);
+	judge();
+	for (unsigned i = 0; i < found.n; i++) {
+		const struct finding *x = &found.at[i];
+
+		(void)snprintf(ids + strlen(ids), sizeof(ids) - strlen(ids),
+			       "%s%s", i == 0 ? "" : " ", x->kind->id);
+		ck_assert_str_ne(x->what, "");
+		ck_assert_str_ne(x->mend, "");
+		ck_assert_str_ne(x->kind->why, "");
+		ck_assert(found.of[x->kind->check].worst >= x->kind->level);
+		errors += x->kind->level == FINDING_ERROR;
+	}
+	ck_assert_msg(strcmp(ids, want) == 0, "row %d: \"%s\", not \"%s\"", _i,
+		      ids, want);
+	ck_assert_uint_eq(found.errors, errors);
+	ck_assert_uint_eq(found.errors + found.warnings, found.n);
+	for (int i = 0; i < DOCTOR_CHECKS; i++)
+		ck_assert(found.of[i].looked || i == DOCTOR_NODEPOOLS);
+}
+END_TEST
+
+/* Which of the findings end the command with 1. */
+START_TEST(test_levels)
+{
+	static const char errors[] =
+		" webhook-missing policy-unbound webhook-rules "
+		"webhook-failure-policy bundle-missing bundle-unreadable "
+		"bundle-expired bundle-other-ca dry-run-unheld dry-run-unknown "
+		"kubernetes-version karpenter-crds karpenter-version "
+		"right-missing marks-without-holder holder-missing "
+		"leader-missing go-program ";
+	char id[64];
+
+	for (int row = 0; row < ROWS_N; row++) {
+		begin();
+		(void)change_row(row);
+		judge();
+		for (unsigned i = 0; i < found.n; i++) {
+			const struct finding_kind *k = found.at[i].kind;
+
+			(void)snprintf(id, sizeof(id), " %s ", k->id);
+			ck_assert_msg((strstr(errors, id) != NULL) ==
+					      (k->level == FINDING_ERROR),
+				      "%s", id);
+		}
+	}
+}
+END_TEST
+
+START_TEST(test_commands_name_what_is_meant)
+{
+	begin();
+	c.pool.fixed = true;
+	strcpy(c.left.deployment, "old");
+	strcpy(c.left.namespace_, "there; reboot");
+	judge();
+	ck_assert_uint_eq(found.n, 2);
+	ck_assert_str_eq(found.at[0].mend,
+			 "kubectl annotate nodepool web "
+			 "karpenter-node-holder.io/enabled=false");
+	ck_assert_ptr_ne(strstr(found.at[1].mend, "-n NAME delete deployment "
+						  "old"),
+			 NULL);
+	ck_assert_ptr_eq(strstr(found.at[1].mend, "reboot"), NULL);
+	ck_assert_str_eq(finding_name("a-b.c:d/E_9"), "a-b.c:d/E_9");
+	ck_assert_str_eq(finding_name(""), "NAME");
+	ck_assert_str_eq(finding_name("-f"), "NAME");
+	ck_assert_str_eq(finding_name("$(id)"), "NAME");
+	ck_assert_str_eq(finding_name("a b"), "NAME");
+}
+END_TEST
+
+/* deploy/base/rbac.yaml, in its order. */
+START_TEST(test_rights)
+{
+	begin();
+	memset(c.allowed, 0, sizeof(c.allowed));
+	judge();
+	ck_assert_uint_eq(found.n, 2);
+	ck_assert_str_eq(
+		found.at[0].what,
+		"ServiceAccount ns/account may not get nodes, list nodes, watch "
+		"nodes, patch nodes, get nodeclaims.karpenter.sh, list "
+		"nodeclaims.karpenter.sh, watch nodeclaims.karpenter.sh, patch "
+		"nodeclaims.karpenter.sh, list nodepools.karpenter.sh, watch "
+		"nodepools.karpenter.sh, create leases.coordination.k8s.io, get "
+		"leases.coordination.k8s.io, patch leases.coordination.k8s.io");
+	ck_assert_str_eq(found.at[1].what,
+			 "ServiceAccount ns/account may not list events, watch "
+			 "events, create events.events.k8s.io, patch "
+			 "events.events.k8s.io");
+	for (int i = 0; i < RIGHTS_N; i++) {
+		const struct right *r = &rights[i];
+		bool lease = strcmp(r->resource, "leases") == 0;
+
+		ck_assert(r->lease ==
+			  (lease && strcmp(r->verb, "create") != 0));
+		ck_assert_int_eq(r->where,
+				 lease	     ? RIGHT_OWN
+				 : r->needed ? RIGHT_CLUSTER
+					     : RIGHT_DEFAULT);
+	}
+}
+END_TEST
+
+/* What distinguishes findings of one kind: a part of what they say or of what
+ * mends them. */
+#define WORDS(ROW)                                                             \
+	ROW(c.hooks[0].conditions = 0, "ours: without the matchConditions")    \
+	ROW(c.hooks[0].conditions = 2, "ours: not the matchConditions")        \
+	ROW(c.hooks[0].claims = false, "creation of NodeClaims")               \
+	ROW(c.hooks[0].nodes = false, "creation of Nodes")                     \
+	ROW(c.hooks[0].claims = c.hooks[0].nodes = false,                      \
+	    "creation of Nodes and NodeClaims")                                \
+	ROW(c.hooks[0].exact = true; c.hooks[0].timeout_s = 10,                \
+				     "ours: matchPolicy Exact, expected")      \
+	ROW(c.hooks[0].timeout_s = 11, "ours: a long timeout, expected")       \
+	ROW(c.hooks_n = 2, "registered twice: ours and second")                \
+	ROW(c.hooks_n = 2, "mutatingwebhookconfiguration second")              \
+	ROW(c.policy = c.binding = true, "ours and a MutatingAdmissionPolicy") \
+	ROW(c.hooks_n = 0; c.policy = true, "its binding is missing")          \
+	ROW(c.hooks_n = 0; c.binding = true, "it is missing")                  \
+	ROW(c.bundle.present = false, "component=renewer")                     \
+	ROW(c.bundle.present = false; c.hooks[0].injected = true,              \
+				      "app=cainjector")                        \
+	ROW(c.bundle.latest_ms = 0, "valid until 1970-01-01T00:00:00Z")        \
+	ROW(c.served = SERVED_REFUSED, "mutate serves: because")               \
+	ROW(c.dry_run.result[KIND_NODE] = DRY_RUN_UNHELD, "a Node of")         \
+	ROW(c.dry_run.result[KIND_NODECLAIM] = DRY_RUN_UNHELD,                 \
+	    "a NodeClaim of")                                                  \
+	ROW(c.dry_run.result[KIND_NODE] = DRY_RUN_FAILED, "create a Node as")  \
+	ROW(c.dry_run.result[KIND_NODECLAIM] = DRY_RUN_FAILED,                 \
+	    "create a NodeClaim as")                                           \
+	ROW(c.karpenter.v1 = c.karpenter.served = false,                       \
+	    "karpenter.sh/v1 is not served")                                   \
+	ROW(c.karpenter.v1 = false, "but not in version v1")                   \
+	ROW(c.karpenter.claims = false, "without nodeclaims")                  \
+	ROW(c.karpenter.pools = false, "without nodepools")                    \
+	ROW(c.holder.lease_live = false; c.holder.available = 0,               \
+					 "Nodes: 3, NodeClaims: 3, such as "   \
+					 "node-1")                             \
+	ROW(c.left.nodes[LEFT_HOLD] = 2,                                       \
+	    "karpenter.sh/do-not-disrupt, written by karpenter-node-holder")   \
+	ROW(c.left.nodes[LEFT_EVICT] = 2,                                      \
+	    "karpenter.sh/do-not-evict on Nodes: 2")                           \
+	ROW(c.left.nodes[LEFT_CONSOLIDATE] = 2,                                \
+	    "karpenter.sh/do-not-consolidate on Nodes: 2")
+
+#define WORDS_N (0 WORDS(COUNT_ROW))
+
+static const char *
+change_words(int row)
+{
+	int at = 0;
+
+	WORDS(DO_ROW)
+	return NULL;
+}
+
+START_TEST(test_words)
+{
+	const char *want;
+
+	begin();
+	want = change_words(_i);
+	judge();
+	ck_assert_uint_eq(found.n, 1);
+	ck_assert_msg(strstr(found.at[0].what, want) != NULL ||
+			      strstr(found.at[0].mend, want) != NULL,
+		      "\"%s\" is not in \"%s\", \"%s\"", want,
+		      found.at[0].what, found.at[0].mend);
+}
+END_TEST
+
+/* What a check says that has found nothing. */
+START_TEST(test_notes)
+{
+	begin();
+	judge();
+	ck_assert_str_eq(found.of[DOCTOR_HOLDER].note, " leads");
+	ck_assert_str_eq(found.of[DOCTOR_KARPENTER].note, "Karpenter 1.2.0");
+	ck_assert_str_eq(found.of[DOCTOR_PLACEMENT].note,
+			 "2 pods, 2 on nodes of Karpenter's");
+	ck_assert_str_eq(found.of[DOCTOR_API].note, "Kubernetes v1.30.0");
+	c.holder.lease_live = c.holder.elects = false;
+	c.karpenter.deployments = 0;
+	c.pods_n = 1;
+	c.pods[0].nodepool[0] = '\0';
+	c.hooks_n = 0;
+	c.policy = c.binding = true;
+	judge();
+	ck_assert_str_eq(found.of[DOCTOR_HOLDER].note, "2 pods are available");
+	ck_assert_ptr_ne(strstr(found.of[DOCTOR_KARPENTER].note, "without"),
+			 NULL);
+	ck_assert_str_eq(found.of[DOCTOR_PLACEMENT].note,
+			 "1 pod, 0 on nodes of Karpenter's");
+	ck_assert_ptr_ne(strstr(found.of[DOCTOR_ADMISSION].note,
+				"MutatingAdmissionPolicy"),
+			 NULL);
+}
+END_TEST
+
+static const struct finding_kind some = {DOCTOR_RIGHTS, FINDING_WARNING, "some",
+					 "Because."};
+
+START_TEST(test_more_than_fit)
+{
+	findings_init(&found);
+	for (unsigned i = 0; i < FINDINGS_MAX + 5; i++)
+		finding_mend(findings_add(&found, &some, "number %u", i), "do");
+	ck_assert_uint_eq(found.n, FINDINGS_MAX);
+	ck_assert_uint_eq(found.warnings, FINDINGS_MAX + 5);
+	ck_assert_uint_eq(found.errors, 0);
+	for (unsigned i = 0; i < FINDINGS_MAX; i++)
+		ck_assert_int_eq(atoi(found.at[i].what + 7), (int)i);
+}
+END_TEST
+
+START_TEST(test_said_once)
+{
+	findings_init(&found);
+	(void)findings_add(&found, &some, "a\nb%s", "\x1b[1m");
+	(void)findings_add(&found, &some, "a\nb%s", "\x1b[1m");
+	(void)findings_add(&found, &some, "another");
+	ck_assert_uint_eq(found.n, 2);
+	ck_assert_uint_eq(found.warnings, 2);
+	ck_assert_str_eq(found.at[0].what, "a?b?[1m");
+}
+END_TEST
+
+START_TEST(test_unknown)
+{
+	for (int i = 0; i < DOCTOR_CHECKS; i++) {
+		bool error = i == DOCTOR_API || i == DOCTOR_DRY_RUN;
+
+		findings_init(&found);
+		findings_unknown(&found, (enum doctor_check)i, "list it",
+				 "403: no right");
+		ck_assert_str_eq(found.at[0].what, "list it: 403: no right");
+		ck_assert_int_eq(found.at[0].kind->check, i);
+		ck_assert_uint_eq(found.errors, error);
+		ck_assert_uint_eq(found.warnings, !error);
+		ck_assert(i == DOCTOR_API ||
+			  strstr(found.at[0].mend, "deploy/check") != NULL);
+		findings_unknown(&found, (enum doctor_check)i, "list it",
+				 "500: away");
+		ck_assert_ptr_eq(strstr(found.at[1].mend, "deploy/check"),
+				 NULL);
+	}
+}
+END_TEST
+
+static const struct {
+	const char *text;
+	bool known;
+	unsigned major, minor;
+} versions[] = {
+	{"1.14.1", true, 1, 14},    {"v1.36.3+k3s1", true, 1, 36},
+	{"v1.30.0-eks-1", true, 1, 30}, {"1.30", true, 1, 30},
+	{"0.37.7", true, 0, 37},    {"", false, 0, 0},
+	{"v", false, 0, 0},	    {"latest", false, 0, 0},
+	{"1", false, 0, 0},	    {"1.", false, 0, 0},
+	{"1.x", false, 0, 0},	    {"1.2x", false, 0, 0},
+	{"99999999999.1", false, 0, 0},
+};
+
+START_TEST(test_versions)
+{
+	struct version v;
+
+	version_parse(versions[_i].text, &v);
+	ck_assert_msg(v.known == versions[_i].known, "%s", versions[_i].text);
+	if (!v.known)
+		return;
+	ck_assert_uint_eq(v.major, versions[_i].major);
+	ck_assert_uint_eq(v.minor, versions[_i].minor);
+	ck_assert_str_eq(v.text, versions[_i].text);
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *s = suite_create("core/doctor");
+	TCase *tc = tcase_create("doctor");
+
+	tcase_add_loop_test(tc, test_each_fact, 0, ROWS_N);
+	tcase_add_test(tc, test_levels);
+	tcase_add_test(tc, test_commands_name_what_is_meant);
+	tcase_add_loop_test(tc, test_words, 0, WORDS_N);
+	tcase_add_test(tc, test_rights);
+	tcase_add_test(tc, test_notes);
+	tcase_add_test(tc, test_more_than_fit);
+	tcase_add_test(tc, test_said_once);
+	tcase_add_test(tc, test_unknown);
+	tcase_add_loop_test(tc, test_versions, 0,
+			    sizeof(versions) / sizeof(versions[0]));
+	suite_add_tcase(s, tc);
+	return suite_run(s);
+}

@@ -1,0 +1,709 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/limits.h"
+#include "simulate/history.h"
+#include "suite.h"
+#include "unit/core/scene.h"
+
+#define MIN 60000
+#define SECOND 1000
+#define SLACK_MS 1500	/* a watch line, an answer, whole seconds */
+
+/* --- facts that a test makes ---------------------------------------------------- */
+
+static struct tally tally;
+static struct history h;
+static struct waits_setup waits;
+static int64_t began;		/* server time of the first fact */
+static char texts[4000][24];	/* names live as long as their facts */
+static int texts_n;
+
+static void
+setup(void)
+{
+	rules = rules_default();
+	rules.hold_ms = 10 * MIN;
+	rules.cap = (struct cap_rules){60 * MIN, 10 * MIN};
+	waits = (struct waits_setup){.regret_ms = 15 * MIN, .price = -1};
+	began = START_SERVER;
+	texts_n = 0;
+	tally_init(&tally);
+	ck_assert_int_eq(history_init(&h, &tally), 0);
+	ck_assert_int_eq(history_setting(&h, &rules, &waits, began), 0);
+}
+
+static void
+teardown(void)
+{
+	history_done(&h);
+}
+
+/* Begins anew under the rules as they are now. */
+static void
+again(void)
+{
+	history_done(&h);
+	ck_assert_int_eq(history_init(&h, &tally), 0);
+	ck_assert_int_eq(history_setting(&h, &rules, &waits, began), 0);
+}
+
+static const char *
+name(const char *what, int n)
+{
+	char *text = texts[texts_n++ % 4000];
+
+	(void)snprintf(text, sizeof(texts[0]), "%s%d", what, n);
+	return text;
+}
+
+/* Machine n is created, launched, …, at so many ms after the beginning. */
+static void
+is(enum fact_kind kind, int64_t at_ms, int n, const char *pool)
+{
+	struct fact f;
+
+	fact_init(&f, kind, began + at_ms);
+	f.claim = name("c", n);
+	f.pool = pool;
+	f.maker = kind == FACT_CREATED ? MAKER_PROVISIONER : MAKER_UNKNOWN;
+	if (kind >= FACT_REGISTERED)
+		f.node = name("n", n);
+	ck_assert_int_eq(history_take(&h, &f), 0);
+}
+
+static void
+made(int64_t at_ms, int n, enum fact_maker maker)
+{
+	struct fact f;
+
+	fact_init(&f, FACT_CREATED, began + at_ms);
+	f.claim = name("c", n);
+	f.pool = "web";
+	f.maker = maker;
+	ck_assert_int_eq(history_take(&h, &f), 0);
+}
+
+/* It boots in a minute. */
+static void
+boots(int64_t at_ms, int n, const char *pool)
+{
+	is(FACT_LAUNCHED, at_ms + 2 * SECOND, n, pool);
+	is(FACT_REGISTERED, at_ms + 40 * SECOND, n, pool);
+	is(FACT_READY, at_ms + MIN, n, pool);
+}
+
+static void
+scales_up(int64_t at_ms, int n)
+{
+	is(FACT_CREATED, at_ms, n, "web");
+	boots(at_ms, n, "web");
+}
+
+static void
+gone(int64_t at_ms, int n)
+{
+	is(FACT_DELETING, at_ms, n, "web");
+	is(FACT_NODE_GONE, at_ms + 20 * SECOND, n, "web");
+	is(FACT_GONE, at_ms + 21 * SECOND, n, "web");
+}
+
+/* Karpenter decides about machines first to last. */
+static void
+decides(int64_t at_ms, const char *action, int first, int last)
+{
+	struct fact_node nodes[32];
+	struct fact f;
+
+	fact_init(&f, FACT_DECIDED, began + at_ms);
+	f.action = action;
+	f.reason = "underutilized";
+	f.pods = 10;
+	f.nodes = nodes;
+	for (int n = first; n <= last; n++)
+		nodes[f.nodes_n++] = (struct fact_node){name("n", n),
+							name("c", n)};
+	ck_assert_int_eq(history_take(&h, &f), 0);
+}
+
+static struct replay_sums
+sums(int64_t end_ms)
+{
+	struct replay_sums r;
+
+	history_end(&h, began + end_ms);
+	replay_report(h.replays[0], &r);
+	return r;
+}
+
+static void
+about(int64_t at_ms, int64_t want_ms)
+{
+	ck_assert_msg(at_ms - began >= want_ms - SLACK_MS &&
+			      at_ms - began <= want_ms + SLACK_MS,
+		      "at %lld ms, expected %lld", (long long)(at_ms - began),
+		      (long long)want_ms);
+}
+
+/* --- the same turns as the controller's own world -------------------------------- */
+
+/* What happens to machine n in a wave. */
+struct event_of {
+	int64_t at_ms;
+	enum fact_kind kind;
+	int n;
+	const char *pool;
+};
+
+static struct event_of script[512];
+static int script_n;
+
+static void
+add(int64_t at_ms, enum fact_kind kind, int n, const char *pool)
+{
+	script[script_n++] = (struct event_of){at_ms, kind, n, pool};
+}
+
+static void
+add_machine(int64_t at_ms, int n, const char *pool)
+{
+	add(at_ms, FACT_CREATED, n, pool);
+	add(at_ms + 2 * SECOND, FACT_LAUNCHED, n, pool);
+	add(at_ms + 40 * SECOND, FACT_REGISTERED, n, pool);
+	add(at_ms + MIN, FACT_READY, n, pool);
+}
+
+static int
+by_time(const void *a, const void *b)
+{
+	const struct event_of *x = a, *y = b;
+
+	if (x->at_ms != y->at_ms)
+		return x->at_ms < y->at_ms ? -1 : 1;
+	return x->n - y->n;
+}
+
+/* A wave, another one that moves its end, a failed boot that is tried again, a
+ * machine that is deleted early, and a stream of machines until the cap. */
+static void
+write_script(void)
+{
+	script_n = 0;
+	for (int n = 0; n < 3; n++)
+		add_machine(n * 700, n, "web");
+	add_machine(6 * MIN, 3, "batch");
+	add(30 * MIN, FACT_CREATED, 4, "web");
+	add(30 * MIN + 2 * SECOND, FACT_LAUNCHED, 4, "web");
+	add(45 * MIN, FACT_GONE, 4, "web");
+	add_machine(45 * MIN + 3 * SECOND, 5, "web");
+	add_machine(80 * MIN, 6, "batch");
+	add(83 * MIN, FACT_DELETING, 6, "batch");
+	add(84 * MIN, FACT_NODE_GONE, 6, "batch");
+	add(84 * MIN + SECOND, FACT_GONE, 6, "batch");
+	for (int n = 7; n < 40; n++)
+		add_machine((100 + 4 * (n - 7)) * MIN, n, n % 2 ? "web" : "batch");
+	qsort(script, (size_t)script_n, sizeof(script[0]), by_time);
+}
+
+/* The world makes the objects that the log shows. */
+static void
+play_in_world(const struct event_of *v)
+{
+	char claim[16], node[16];
+	struct thing *c, *n;
+	struct object o;
+
+	(void)snprintf(claim, sizeof(claim), "c%d", v->n);
+	(void)snprintf(node, sizeof(node), "n%d", v->n);
+	c = thing_find(w, KIND_NODECLAIM, claim);
+	n = thing_find(w, KIND_NODE, node);
+	switch (v->kind) {
+	case FACT_CREATED:
+		c = claim_make(v->n, v->pool);
+		break;
+	case FACT_LAUNCHED:
+		claim_launch(c);
+		break;
+	case FACT_REGISTERED:
+		o = node_new(node, claim, stamp_now());
+		strcpy(o.nodepool, v->pool);
+		o.registered = true;
+		(void)thing_add(w, &o);
+		strcpy(c->o.node_name, node);
+		c->o.registered = true;
+		thing_changed(w, c);
+		break;
+	case FACT_READY:
+		(void)become_ready(c);
+		break;
+	case FACT_DELETING:
+		claim_deleting(c);
+		break;
+	case FACT_NODE_GONE:
+		thing_delete(w, n);
+		break;
+	default:
+		thing_delete(w, c);
+		break;
+	}
+}
+
+static struct turn wanted[64];
+static int wanted_n;
+
+static void
+look_at_world(void)
+{
+	struct scope_report s;
+	struct note note;
+	bool open[64] = {false};
+	uint32_t i = 0;
+
+	while (controller_note(w->s, &note))
+		for (int k = 0; k < wanted_n; k++)
+			if (note.type == NOTE_SCOPE_CAPPED &&
+			    wanted[k].to_ms == STAMP_NONE &&
+			    strcmp(wanted[k].scope, note.name) == 0)
+				wanted[k].capped = true;
+	while (controller_scope(w->s, &i, &s)) {
+		int k = 0;
+
+		if (!s.held)
+			continue;
+		while (k < wanted_n && (wanted[k].to_ms != STAMP_NONE ||
+					strcmp(wanted[k].scope, s.name) != 0))
+			k++;
+		if (k == wanted_n) {
+			wanted[wanted_n++] = (struct turn){
+				.from_ms = server_ms(w), .to_ms = STAMP_NONE};
+			strcpy(wanted[k].scope, s.name);
+		}
+		open[k] = true;
+	}
+	for (int k = 0; k < wanted_n; k++)
+		if (!open[k] && wanted[k].to_ms == STAMP_NONE)
+			wanted[k].to_ms = server_ms(w);
+}
+
+static int64_t
+run_world(void)
+{
+	int64_t end = script[script_n - 1].at_ms + 40 * MIN, start;
+
+	wanted_n = 0;
+	scene_again();
+	world_open(w);
+	/* A whole second, as that of the first fact. */
+	world_run_until(w, server_ms(w) / 1000 * 1000 + 10000);
+	start = server_ms(w);
+	for (int i = 0; server_ms(w) - start < end; world_run(w, 50)) {
+		for (; i < script_n &&
+		       script[i].at_ms <= server_ms(w) - start;
+		     i++)
+			play_in_world(&script[i]);
+		look_at_world();
+	}
+	return start;
+}
+
+START_TEST(test_same_turns)
+{
+	static const enum scope_kind scopes[] = {SCOPE_CLUSTER, SCOPE_NODEPOOL};
+	struct replay_sums r;
+	int64_t start, end;
+
+	rules.scope = scopes[_i % 2];
+	rules.min_scale_up = _i < 2 ? 1 : 2;
+	again();
+	write_script();
+	scene_setup();
+	rules.scope = scopes[_i % 2];
+	rules.min_scale_up = _i < 2 ? 1 : 2;
+	rules.hold_ms = 10 * MIN;
+	rules.cap = (struct cap_rules){60 * MIN, 10 * MIN};
+	start = run_world();
+	end = script[script_n - 1].at_ms + 40 * MIN;
+	scene_teardown();
+	for (int i = 0; i < script_n; i++)
+		is(script[i].kind, script[i].at_ms, script[i].n,
+		   script[i].pool);
+	r = sums(end);
+	ck_assert_int_ge(wanted_n, _i % 2 ? 4 : 3);
+	ck_assert_uint_eq(r.turns_n, (size_t)wanted_n);
+	for (size_t i = 0; i < r.turns_n; i++) {
+		ck_assert_str_eq(r.turns[i].scope, wanted[i].scope);
+		ck_assert_int_eq(r.turns[i].capped, wanted[i].capped);
+		about(r.turns[i].from_ms, wanted[i].from_ms - start);
+		about(r.turns[i].to_ms, wanted[i].to_ms - start);
+	}
+	ck_assert_uint_ge(r.caps, 1);
+}
+END_TEST
+
+/* --- decisions ------------------------------------------------------------------------ */
+
+START_TEST(test_waits)
+{
+	struct replay_sums r;
+
+	scales_up(0, 1);
+	scales_up(0, 2);
+	/* Two old machines join the decision; the cluster is held until 11:00. */
+	decides(5 * MIN, "delete", 2, 4);
+	gone(5 * MIN + SECOND, 2);
+	decides(20 * MIN, "delete", 1, 1);
+	gone(20 * MIN + SECOND, 1);
+	r = sums(60 * MIN);
+	ck_assert_uint_eq(r.holds, 1);
+	about(r.turns[0].from_ms, 2 * SECOND);
+	about(r.turns[0].to_ms, 11 * MIN);
+	ck_assert_str_eq(r.turns[0].scope, "");
+	ck_assert_uint_eq(r.waits.decisions, 1);
+	ck_assert_uint_eq(r.waits.nodes, 3);
+	ck_assert_uint_eq(r.waits.pods, 10);
+	ck_assert_uint_eq(r.waits.regret, 0);
+	ck_assert_uint_eq(r.waits.open, 0);
+	ck_assert_double_eq_tol(r.waits.hours_low, 3 * 6 / 60., 0.01);
+	ck_assert_double_eq_tol(r.waits.hours_high,
+				3 * (6 / 60. + SIMULATE_RETHINK_MS / 3.6e6),
+				0.01);
+	ck_assert_uint_eq(r.waits.unpriced, 1);
+	ck_assert_uint_eq(tally.unknown, 2);
+}
+END_TEST
+
+/* Only what is held waits: in scope nodepool another NodePool goes on. */
+START_TEST(test_pools)
+{
+	struct replay_sums r;
+
+	rules.scope = SCOPE_NODEPOOL;
+	again();
+	is(FACT_CREATED, 0, 1, "batch");
+	boots(0, 1, "batch");
+	is(FACT_CREATED, 20 * MIN, 2, "web");
+	boots(20 * MIN, 2, "web");
+	decides(25 * MIN, "delete", 1, 2);
+	r = sums(60 * MIN);
+	ck_assert_uint_eq(r.holds, 2);
+	ck_assert_str_eq(r.turns[0].scope, "batch");
+	ck_assert_str_eq(r.turns[1].scope, "web");
+	ck_assert_uint_eq(r.waits.decisions, 1);
+	ck_assert_uint_eq(r.waits.nodes, 1);
+	ck_assert_uint_eq(r.waits.pods, 5);
+}
+END_TEST
+
+START_TEST(test_scope_node)
+{
+	struct replay_sums r;
+
+	rules.scope = SCOPE_NODE;
+	again();
+	scales_up(0, 1);
+	decides(5 * MIN, "delete", 7, 7);
+	decides(6 * MIN, "delete", 1, 1);
+	r = sums(60 * MIN);
+	ck_assert_uint_eq(r.holds, 1);
+	about(r.turns[0].from_ms, 0);
+	about(r.turns[0].to_ms, 11 * MIN);
+	ck_assert_uint_eq(r.waits.decisions, 1);
+	ck_assert_uint_eq(r.waits.nodes, 1);
+}
+END_TEST
+
+/* A scale-up of the NodePool within 15 minutes: it would have been used. */
+START_TEST(test_regret)
+{
+	struct replay_sums r;
+
+	waits.price = 500000;
+	again();
+	scales_up(0, 1);
+	decides(5 * MIN, "delete", 1, 1);
+	gone(5 * MIN + SECOND, 1);
+	is(FACT_CREATED, 6 * MIN, 2, "batch");
+	scales_up(20 * MIN - SECOND, 3);
+	scales_up(20 * MIN, 4);
+	r = sums(60 * MIN);
+	ck_assert_uint_eq(r.waits.decisions, 1);
+	ck_assert_uint_eq(r.waits.regret, 1);
+	ck_assert_double_eq_tol(r.waits.hours_low, 0, 0.001);
+	ck_assert_double_eq_tol(r.waits.dollars_low, 0, 0.001);
+	ck_assert_double_eq_tol(r.waits.dollars_high,
+				0.05 + 0.5 * SIMULATE_RETHINK_MS / 3.6e6,
+				0.002);
+	again();
+	scales_up(0, 1);
+	decides(5 * MIN, "delete", 1, 1);
+	scales_up(21 * MIN, 3);
+	r = sums(60 * MIN);
+	ck_assert_uint_eq(r.waits.regret, 0);
+	/* It waits for six minutes. */
+	ck_assert_double_eq_tol(r.waits.dollars_low, 0.05, 0.002);
+}
+END_TEST
+
+/* The log's savings are those of the decision; a replacement runs anyway. */
+START_TEST(test_replaced)
+{
+	struct fact_node nodes[] = {{"n1", "c1"}, {"n2", "c2"}};
+	struct replay_sums r;
+	struct fact f;
+
+	scales_up(0, 1);
+	scales_up(0, 2);
+	fact_init(&f, FACT_DECIDED, began + 5 * MIN);
+	f.action = "replace";
+	f.reason = "drifted";
+	f.nodes = nodes;
+	f.nodes_n = 2;
+	f.savings = 1000000;
+	ck_assert_int_eq(history_take(&h, &f), 0);
+	made(5 * MIN + 500, 3, MAKER_DISRUPTION);
+	boots(5 * MIN + 500, 3, "web");
+	gone(7 * MIN, 1);
+	gone(7 * MIN, 2);
+	r = sums(60 * MIN);
+	/* The replacement moves nothing. */
+	ck_assert_uint_eq(r.holds, 1);
+	about(r.turns[0].to_ms, 11 * MIN);
+	ck_assert_uint_eq(r.waits.regret, 0);
+	ck_assert_double_eq_tol(r.waits.hours_low, 6 / 60., 0.01);
+	ck_assert_double_eq_tol(r.waits.dollars_low, 6 / 60., 0.01);
+	ck_assert_uint_eq(r.waits.unpriced, 0);
+}
+END_TEST
+
+/* Replacements of decisions that do not wait hold nobody but themselves. */
+START_TEST(test_drift)
+{
+	struct replay_sums r;
+
+	for (int n = 0; n < 6; n++) {
+		int64_t at = n * 3 * MIN;
+
+		decides(at, "replace", n, n);
+		made(at + 500, 100 + n, MAKER_DISRUPTION);
+		boots(at + 500, 100 + n, "web");
+		gone(at + MIN + 2 * SECOND, n);
+	}
+	r = sums(60 * MIN);
+	ck_assert_uint_eq(r.holds, 0);
+	ck_assert_uint_eq(r.waits.decisions, 0);
+	rules.replacements = REPLACEMENTS_COUNT;
+	again();
+	decides(0, "replace", 0, 0);
+	made(500, 100, MAKER_DISRUPTION);
+	boots(500, 100, "web");
+	decides(3 * MIN, "replace", 1, 1);
+	r = sums(60 * MIN);
+	ck_assert_uint_eq(r.holds, 1);
+	ck_assert_uint_eq(r.waits.decisions, 1);
+}
+END_TEST
+
+/* A node that expires has a substitute, not a scale-up. */
+START_TEST(test_substitute)
+{
+	struct replay_sums r;
+
+	is(FACT_DELETING, 0, 1, "web");
+	scales_up(3 * SECOND, 2);
+	decides(5 * MIN, "delete", 3, 3);
+	decides(6 * MIN, "delete", 2, 2);
+	r = sums(60 * MIN);
+	ck_assert_uint_eq(r.holds, 0);
+	ck_assert_uint_eq(r.waits.decisions, 1);	/* it is held itself */
+}
+END_TEST
+
+/* The load comes back after a consolidation: that is a scale-up. */
+START_TEST(test_no_substitute)
+{
+	struct replay_sums r;
+
+	decides(0, "delete", 1, 1);
+	is(FACT_DELETING, SECOND, 1, "web");
+	scales_up(20 * SECOND, 2);
+	r = sums(60 * MIN);
+	ck_assert_uint_eq(r.holds, 1);
+}
+END_TEST
+
+/* A release waits for what the webhook has just admitted. */
+START_TEST(test_hint)
+{
+	struct replay_sums r;
+
+	scales_up(0, 1);
+	decides(5 * MIN, "delete", 1, 1);
+	is(FACT_CREATED, 11 * MIN - 2 * SECOND, 2, "web");
+	is(FACT_GONE, 12 * MIN, 2, "web");
+	r = sums(60 * MIN);
+	ck_assert_int_ge(r.waits.longest_ms, 6 * MIN + 2 * SECOND);
+	ck_assert_int_le(r.waits.longest_ms, 6 * MIN + 5 * SECOND);
+}
+END_TEST
+
+/* The time in which any scope was held is counted once. */
+START_TEST(test_union)
+{
+	struct replay_sums r;
+
+	rules.scope = SCOPE_NODEPOOL;
+	again();
+	is(FACT_CREATED, 0, 1, "batch");
+	boots(0, 1, "batch");
+	scales_up(8 * MIN, 2);
+	is(FACT_CREATED, 30 * MIN, 3, "batch");
+	boots(30 * MIN, 3, "batch");
+	r = sums(60 * MIN);
+	ck_assert_uint_eq(r.holds, 3);
+	about(began + r.held_ms, (19 + 11) * MIN - 4 * SECOND);
+	about(began + r.longest_ms, 11 * MIN - 2 * SECOND);
+}
+END_TEST
+
+START_TEST(test_static)
+{
+	struct replay_sums r;
+
+	made(0, 1, MAKER_STATIC);
+	boots(0, 1, "web");
+	decides(5 * MIN, "replace", 1, 1);
+	r = sums(60 * MIN);
+	ck_assert_uint_eq(r.holds, 0);
+	ck_assert_uint_eq(r.waits.decisions, 0);
+}
+END_TEST
+
+/* What waits stays although the log says that it is gone, until it is
+ * released: by the cap, here. */
+START_TEST(test_cap)
+{
+	struct replay_sums r;
+
+	rules.cap = (struct cap_rules){20 * MIN, 10 * MIN};
+	again();
+	for (int n = 1; n < 12; n++) {
+		scales_up(n * 5 * MIN, n);
+		if (n == 2) {
+			decides(12 * MIN, "delete", 30, 30);
+			gone(12 * MIN + SECOND, 30);
+		}
+	}
+	r = sums(70 * MIN);
+	ck_assert_uint_ge(r.caps, 1);
+	ck_assert(r.turns[0].capped);
+	about(r.turns[0].to_ms, 25 * MIN + 2 * SECOND);
+	ck_assert_uint_eq(r.waits.decisions, 1);
+	ck_assert_double_eq_tol(r.waits.hours_low, 13 / 60., 0.01);
+	ck_assert_int_le(r.longest_ms, 20 * MIN + SLACK_MS);
+}
+END_TEST
+
+/* The log ends while a decision waits. */
+START_TEST(test_open_end)
+{
+	struct replay_sums r;
+
+	scales_up(0, 1);
+	decides(5 * MIN, "delete", 1, 1);
+	r = sums(8 * MIN);
+	ck_assert_uint_eq(r.waits.open, 1);
+	ck_assert_double_eq_tol(r.waits.hours_low, 3 / 60., 0.01);
+	ck_assert_int_eq(r.held_ms, r.longest_ms);
+	about(began + r.held_ms, 8 * MIN - 2 * SECOND);
+}
+END_TEST
+
+/* A log with gaps: what is missing is taken as it must have been, and names
+ * that come again are other machines. */
+START_TEST(test_gaps)
+{
+	struct replay_sums r;
+
+	is(FACT_READY, 0, 1, "web");
+	is(FACT_NODE_GONE, MIN, 9, "web");
+	is(FACT_GONE, MIN, 9, "web");
+	gone(30 * MIN, 1);
+	scales_up(40 * MIN, 1);
+	scales_up(40 * MIN, 1);
+	is(FACT_LAUNCHED, 42 * MIN, 1, "web");
+	r = sums(60 * MIN);
+	ck_assert_uint_eq(r.holds, 2);
+	ck_assert_uint_eq(tally.unknown, 1);
+	about(r.turns[1].from_ms, 40 * MIN + 2 * SECOND);
+	about(r.turns[1].to_ms, 51 * MIN);
+	ck_assert_uint_eq(h.roster.top, 1);
+}
+END_TEST
+
+/* Machines come and go: their places are used again. */
+START_TEST(test_places)
+{
+	struct replay_sums r;
+
+	for (int n = 0; n < 500; n++) {
+		int64_t at = n * MIN;
+
+		scales_up(at, n);
+		if (n % 3 == 0)
+			decides(at + MIN, "delete", n, n);
+		gone(at + MIN + SECOND, n);
+	}
+	r = sums(600 * MIN);
+	ck_assert_uint_eq(r.waits.open, 0);
+	ck_assert_uint_le(h.roster.top, 40);
+	ck_assert_uint_eq(r.no_room, 0);
+}
+END_TEST
+
+START_TEST(test_why)
+{
+	int64_t since = 0;
+	uint32_t id;
+
+	scales_up(0, 1);
+	decides(5 * MIN, "delete", 2, 2);
+	id = roster_find(&h.roster, "c2", "");
+	ck_assert_str_eq(replay_why(h.replays[0], id, &since), "scale-up");
+	about(since, 5 * MIN);
+	ck_assert_str_eq(replay_because(h.replays[0], id), "c1");
+	history_end(&h, began + 20 * MIN);
+	id = roster_find(&h.roster, "c1", "");
+	ck_assert_ptr_null(replay_why(h.replays[0], id, &since));
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *s = suite_create("simulate/replay");
+	TCase *tc = tcase_create("replay");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_loop_test(tc, test_same_turns, 0, 4);
+	tcase_add_test(tc, test_waits);
+	tcase_add_test(tc, test_pools);
+	tcase_add_test(tc, test_scope_node);
+	tcase_add_test(tc, test_regret);
+	tcase_add_test(tc, test_replaced);
+	tcase_add_test(tc, test_drift);
+	tcase_add_test(tc, test_substitute);
+	tcase_add_test(tc, test_no_substitute);
+	tcase_add_test(tc, test_hint);
+	tcase_add_test(tc, test_union);
+	tcase_add_test(tc, test_static);
+	tcase_add_test(tc, test_cap);
+	tcase_add_test(tc, test_open_end);
+	tcase_add_test(tc, test_gaps);
+	tcase_add_test(tc, test_places);
+	tcase_add_test(tc, test_why);
+	suite_add_tcase(s, tc);
+	return suite_run(s);
+}

@@ -1,0 +1,772 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/limits.h"
+#include "suite.h"
+#include "wire/json/json.h"
+#include "wire/status/query.h"
+#include "wire/status/status.h"
+
+/* What /status writes, word by word, and what it makes of hostile names. */
+
+#define T 1767323045000	/* 2026-01-02T03:04:05Z */
+#define MIN 60000
+#define HOSTILE "</pre><script>\"'&\x1b[31m\xc2\x9b\xe2\x80\xae\xff"
+
+static char text[STATUS_PAGE_BYTES];
+static struct rules rules;
+static struct status_head head;
+static struct scope_status scope;
+static struct nodepool_status nodepool;
+static struct turn turn;
+static uint32_t scopes_n, nodepools_n;
+static uint64_t turns_n;
+
+static bool
+a_scope(void *ctx, uint32_t *i, struct scope_status *out)
+{
+	(void)ctx;
+	*out = scope;
+	return (*i)++ < scopes_n;
+}
+
+static bool
+a_nodepool(void *ctx, uint32_t *i, struct nodepool_status *out)
+{
+	(void)ctx;
+	*out = nodepool;
+	return (*i)++ < nodepools_n;
+}
+
+static bool
+a_turn(void *ctx, uint64_t *before, struct turn *out)
+{
+	(void)ctx;
+	if (*before > turns_n)
+		*before = turns_n;
+	*out = turn;
+	if (*before == 0)
+		return false;
+	--*before;
+	return true;
+}
+
+static const struct status_items items = {
+	.scope = a_scope, .nodepool = a_nodepool, .turn = a_turn};
+
+/* The example of docs/status.md. */
+static void
+setup(void)
+{
+	rules = (struct rules){.scope = SCOPE_CLUSTER,
+			       .hold_ms = 10 * MIN,
+			       .startup_ms = 15 * MIN,
+			       .cap = {60 * MIN, 5 * MIN}};
+	head = (struct status_head){
+		.now_ms = T + 10 * MIN,
+		.version = "0.1.0",
+		.replica = "pod-1_ab",
+		.lead = {.electing = true, .here = true,
+			 .identity = "pod-1_ab", .since_ms = T - 60 * MIN},
+		.cert_not_after_ms = T + 90 * (int64_t)86400000,
+		.cert_valid = true,
+		.admissions = {.seconds = 60, .held = 12, .unchanged = 2},
+		.rules = &rules,
+	};
+	head.report = (struct status_report){
+		.leads = true,
+		.table = {.objects = {12, 12}, .held = {12, 0},
+			  .up = {true, true, true, true}},
+		.listed = {true, true, true, true},
+	};
+	scope = (struct scope_status){
+		.state = SCOPE_HELD, .since_ms = T,
+		.until_ms = T + 20 * MIN, .earliest = true, .machines = 12,
+		.machine = "web-x7k2p", .restarted_ms = T + 9 * MIN,
+		.booting = true, .cap_max_ms = 60 * MIN,
+		.cap_used_ms = 10 * MIN + 900, .cap_window_ms = 5 * MIN,
+	};
+	nodepool = (struct nodepool_status){
+		.n = {.machines = 12, .held = 12},
+		.by_hand = true,
+	};
+	nodepool_init(&nodepool.nodepool);
+	strcpy(nodepool.nodepool.name, "web");
+	strcpy(nodepool.nodepool.reason, "Black Friday");
+	nodepool.nodepool.hold_until_ms = T + 720 * MIN;
+	nodepool_set(&nodepool.nodepool, NODEPOOL_HOLD_DURATION,
+		     "ten minutes");
+	turn = (struct turn){.at_ms = T, .machine = "web-x7k2p",
+			     .held_ms = -1, .until_ms = STAMP_NONE};
+	scopes_n = nodepools_n = 1;
+	turns_n = 1;
+}
+
+static size_t
+write(enum status_format f)
+{
+	struct buf b;
+
+	buf_init(&b, text, sizeof(text));
+	status_write(&b, f, &head, &items);
+	ck_assert(!b.full);
+	ck_assert_uint_eq(strlen(text), b.len);
+	return b.len;
+}
+
+/* Parses what was written. */
+static struct json *
+parse(size_t n)
+{
+	static const struct json_bounds bounds = {
+		.depth_max = 10, .values_max = 1000000,
+		.kept_values_max = 1000000, .kept_bytes_max = sizeof(text)};
+	struct err e = {0};
+	struct json *root = json_parse(text, n, &bounds, &e);
+
+	ck_assert_msg(root != NULL, "%s in %.200s", e.text, text);
+	return root;
+}
+
+static const char *
+at(const struct json *root, const char *list, const char *member)
+{
+	return json_string(json_member(json_first(json_member(root, list)),
+				       member));
+}
+
+#define LINE(s) s "\n"
+static const char leader[] =
+	LINE("karpenter-node-holder 0.1.0, 2026-01-02T03:14:05Z")
+	LINE("replica      pod-1_ab")
+	LINE("leader       this replica, since 2026-01-02T02:04:05Z")
+	LINE("certificate  valid until 2026-04-02T03:04:05Z")
+	LINE("admissions   14 in the last 60 s: 12 held, 2 unchanged")
+	LINE("watching     nodes 12, nodeclaims 12, nodepools, events")
+	LINE("")
+	LINE("SCOPE    STATE     SINCE                 UNTIL")
+	LINE("cluster  held      2026-01-02T03:04:05Z  2026-01-02T03:24:05Z at the earliest, machines are booting")
+	LINE("         restarted by web-x7k2p, created 2026-01-02T03:13:05Z and not ready yet")
+	LINE("         cap 1h, of which 10m are used")
+	LINE("")
+	LINE("NODEPOOL  MACHINES  HELD  BY PEOPLE  OPTED OUT")
+	LINE("web             12    12          0          0")
+	LINE("          hold-until: 2026-01-02T15:04:05Z")
+	LINE("          hold-duration: \"ten minutes\" does not count, expected a duration above 0 such as 10m")
+	LINE("          reason: Black Friday")
+	LINE("")
+	LINE("THE LAST 24 HOURS")
+	LINE("2026-01-02T03:04:05Z  cluster held: scale-up, machine web-x7k2p");
+
+START_TEST(test_text)
+{
+	(void)write(STATUS_TEXT);
+	ck_assert_str_eq(text, leader);
+}
+END_TEST
+
+START_TEST(test_json)
+{
+	struct json *root = parse(write(STATUS_JSON));
+	const struct json *sc = json_first(json_member(root, "scopes"));
+	const struct json *p = json_first(json_member(root, "nodePools"));
+
+	ck_assert_str_eq(json_string(json_member(root, "apiVersion")),
+			 "status.karpenter-node-holder.io/v1");
+	ck_assert_str_eq(json_string(json_member(root, "kind")),
+			 "HolderStatus");
+	ck_assert_str_eq(json_string(json_member(root, "time")),
+			 "2026-01-02T03:14:05Z");
+	ck_assert(json_says(root, "mode", "enforce"));
+	ck_assert(json_is_true(
+		json_member(json_member(root, "leader"), "thisReplica")));
+	ck_assert(json_says(sc, "name", "cluster"));
+	ck_assert(json_says(sc, "state", "held"));
+	ck_assert(json_says(sc, "until", "2026-01-02T03:24:05Z"));
+	ck_assert(json_says(json_member(sc, "restartedBy"), "machine",
+			    "web-x7k2p"));
+	ck_assert(json_says(json_member(sc, "cap"), "used", "10m"));
+	ck_assert(json_is_null(json_member(p, "leftOut")));
+	ck_assert(json_says(json_member(p, "annotations"),
+			    "karpenter-node-holder.io/hold-until",
+			    "2026-01-02T15:04:05Z"));
+	ck_assert_str_eq(at(p, "invalid", "value"), "ten minutes");
+	ck_assert(json_says(p, "reason", "Black Friday"));
+	ck_assert_str_eq(at(root, "history", "cause"), "scale-up");
+	ck_assert(json_is_null(
+		json_member(json_first(json_member(root, "history")),
+			    "heldFor")));
+	json_free(root);
+}
+END_TEST
+
+/* A replica that stands by says who leads, and nothing of machines. */
+START_TEST(test_follower)
+{
+	struct json *root;
+
+	head.lead.here = false;
+	(void)write(STATUS_TEXT);
+	ck_assert_str_eq(
+		strstr(text, "leader  "),
+		LINE("leader       pod-1_ab, since 2026-01-02T02:04:05Z")
+		LINE("certificate  valid until 2026-04-02T03:04:05Z")
+		LINE("admissions   14 in the last 60 s: 12 held, 2 unchanged")
+		LINE("")
+		LINE("This replica stands by and knows no machines: ask the "
+		     "leader, pod-1."));
+	root = parse(write(STATUS_JSON));
+	ck_assert_ptr_null(json_member(root, "scopes"));
+	ck_assert_ptr_null(json_member(root, "nodePools"));
+	ck_assert(json_says(json_member(root, "leader"), "identity",
+			    "pod-1_ab"));
+	json_free(root);
+	head.lead.identity[0] = '\0';
+	head.lead.since_ms = STAMP_NONE;
+	(void)write(STATUS_TEXT);
+	ck_assert_ptr_nonnull(strstr(text, "leader       nobody, or not"));
+	root = parse(write(STATUS_JSON));
+	ck_assert(json_is_null(json_member(json_member(root, "leader"),
+					   "identity")));
+	json_free(root);
+}
+END_TEST
+
+/* --- what else there may be ------------------------------------------------------- */
+
+static void
+capped(void)
+{
+	scope.state = SCOPE_CAPPED;
+}
+
+static void
+until_cap(void)
+{
+	scope.until_cap = true;
+}
+
+static void
+nobody_knows(void)
+{
+	scope.until_ms = STAMP_NONE;
+	scope.earliest = false;
+}
+
+static void
+quiet(void)
+{
+	scope.state = SCOPE_QUIET;
+	scope.until_ms = STAMP_NONE;
+}
+
+static void
+ready(void)
+{
+	scope.booting = scope.earliest = false;
+}
+
+static void
+unseen(void)
+{
+	head.report.listed[KIND_NODEPOOL] = false;
+	head.report.waits.n = 1;
+	head.report.waits.at[0].why = WAIT_UNSEEN;
+	head.report.waits.at[0].kind = KIND_NODEPOOL;
+	head.report.waits.at[0].until_ms = STAMP_NONE;
+}
+
+static void
+undecided(void)
+{
+	scope.waits.n = 1;
+	scope.waits.at[0].why = WAIT_UNDECIDED;
+	scope.waits.at[0].kind = VIEW_COUNT;
+	scope.waits.at[0].machines = 3;
+	scope.waits.at[0].until_ms = T;
+}
+
+static void
+observing(void)
+{
+	head.observe = true;
+}
+
+static void
+no_certificate(void)
+{
+	head.cert_not_after_ms = 0;
+	head.cert_valid = false;
+}
+
+static void
+alone(void)
+{
+	head.lead.electing = false;
+}
+
+static void
+each_for_itself(void)
+{
+	rules.scope = SCOPE_NODE;
+	scopes_n = 0;
+}
+
+static void
+excluded(void)
+{
+	nodepool.out = NODEPOOL_EXCLUDED;
+	nodepool.by_hand = false;
+}
+
+static void
+released_ahead(void)
+{
+	nodepool.nodepool.released_at_ms = T + 99 * MIN;
+	nodepool.released_ahead = true;
+}
+
+static void
+released(void)
+{
+	turn.what = TURN_RELEASED;
+	turn.cause = TURN_BY_QUIET;
+	turn.held_ms = 12 * MIN + 30500;
+}
+
+static void
+by_hand(void)
+{
+	turn.cause = TURN_BY_HAND;
+	strcpy(turn.scope, "web");
+	turn.machine[0] = '\0';
+	turn.until_ms = T + 30 * MIN;
+}
+
+static void
+nothing_yet(void)
+{
+	turns_n = 0;
+}
+
+static const struct {
+	void (*is)(void);
+	const char *text, *json;
+} others[] = {
+	{capped, "released  2026-01-02T03:04:05Z  2026-01-02T03:24:05Z at the "
+		 "earliest: its cap is used up\n", "\"state\":\"released\""},
+	{until_cap, "2026-01-02T03:24:05Z, when its cap is used up\n",
+	 "\"untilCap\":true"},
+	{nobody_knows, "held      2026-01-02T03:04:05Z  unknown\n",
+	 "\"until\":null,\"untilCap\":false,\"earliest\":false"},
+	{quiet, "cluster  quiet     2026-01-02T03:04:05Z\n",
+	 "\"state\":\"quiet\""},
+	{ready, "restarted by web-x7k2p, ready since 2026-01-02T03:13:05Z\n",
+	 "\"booting\":false"},
+	{unseen, "waits: nodepools cannot be listed or watched at the moment, "
+		 "so nothing is released\n",
+	 "{\"reason\":\"notSeen\",\"resource\":\"nodepools\",\"until\":null,"},
+	{unseen, "nodeclaims 12, nodepools (NOT NOW), events\n",
+	 "\"resource\":\"nodepools\",\"listed\":false,\"watching\":true"},
+	{undecided, "waits: it is not known yet whether 3 new machines replace "
+		    "others (until 2026-01-02T03:04:05Z)\n",
+	 "{\"reason\":\"undecided\",\"resource\":null,\"until\":"
+	 "\"2026-01-02T03:04:05Z\""},
+	{observing, "Z, mode observe: nothing is written\n",
+	 "\"mode\":\"observe\""},
+	{no_certificate, "certificate  NONE: the webhook cannot be called\n",
+	 "\"certificate\":{\"valid\":false,\"notAfter\":null}"},
+	{alone, "leader       this replica, without an election\n",
+	 "\"electing\":false"},
+	{each_for_itself, "\nEach machine is held by itself (scope node).\n",
+	 "\"scopes\":[]"},
+	{excluded, "\n          left out: excluded\n",
+	 "\"leftOut\":\"excluded\",\"annotations\":{}"},
+	{released_ahead,
+	 "released-at: \"2026-01-02T04:43:05Z\" does not count, it lies ahead",
+	 "\"annotation\":\"karpenter-node-holder.io/released-at\""},
+	{released, "cluster released: quiet, held for 12m30s, machine web",
+	 "\"heldFor\":\"12m30s\""},
+	{by_hand, "NodePool web held: hold-until 2026-01-02T03:34:05Z\n",
+	 "\"scope\":null,\"nodePool\":\"web\",\"machine\":null,"},
+	{nothing_yet, "nothing, as far as this replica led\n",
+	 "\"history\":[]"},
+};
+
+START_TEST(test_other)
+{
+	others[_i].is();
+	(void)write(STATUS_TEXT);
+	ck_assert_msg(strstr(text, others[_i].text) != NULL, "%d: %s", _i,
+		      text);
+	json_free(parse(write(STATUS_JSON)));
+	ck_assert_msg(strstr(text, others[_i].json) != NULL, "%d: %s", _i,
+		      text);
+}
+END_TEST
+
+/* --- hostile names, and too much ---------------------------------------------------- */
+
+static void
+hostile(void)
+{
+	strcpy(head.replica, HOSTILE);
+	strcpy(head.lead.identity, HOSTILE);
+	strcpy(scope.machine, HOSTILE);
+	strcpy(scope.name, HOSTILE);
+	strcpy(nodepool.nodepool.name, HOSTILE);
+	strcpy(nodepool.nodepool.reason, HOSTILE);
+	strcpy(nodepool.nodepool.bad[NODEPOOL_ENABLED], HOSTILE);
+	strcpy(turn.machine, HOSTILE);
+	rules.scope = SCOPE_NODEPOOL;
+}
+
+/* Nothing in the text is an escape of a terminal's, or no UTF-8. */
+static void
+is_plain(void)
+{
+	for (const char *p = text; *p != '\0'; p++)
+		ck_assert_msg((unsigned char)*p < 0x7f &&
+				      (*p >= ' ' || *p == '\n'),
+			      "%02x", (unsigned char)*p);
+}
+
+START_TEST(test_hostile)
+{
+	struct json *root;
+
+	hostile();
+	head.lead.here = _i == 0;
+	(void)write(STATUS_TEXT);
+	is_plain();
+	ck_assert_ptr_nonnull(strstr(text, "</pre><script>\"'&?[31m???"));
+	(void)write(STATUS_HTML);
+	is_plain();
+	ck_assert_ptr_null(strstr(text, "<script"));
+	ck_assert_ptr_nonnull(strstr(
+		text, "&lt;/pre&gt;&lt;script&gt;&quot;&#39;&amp;?[31m???"));
+	ck_assert_ptr_nonnull(strstr(text, "Content-Security-Policy"));
+	root = parse(write(STATUS_JSON));
+	ck_assert_str_eq(json_string(json_member(json_member(root, "leader"),
+						 "identity")),
+			 "</pre><script>\"'&\x1b[31m\xc2\x9b\xe2\x80\xae"
+			 "\xef\xbf\xbd");
+	json_free(root);
+}
+END_TEST
+
+static long long
+left(const struct json *root, const char *what)
+{
+	long long n = -1;
+
+	ck_assert_int_eq(json_integer(json_member(json_member(root, "leftOut"),
+						  what), &n), 0);
+	return n;
+}
+
+static long long
+length(const struct json *list)
+{
+	long long n = 0;
+
+	for (const struct json *v = json_first(list); v != NULL;
+	     v = json_next(v))
+		n++;
+	return n;
+}
+
+/* More than has room: what is written is whole, and what is not is counted.  The
+ * head and something of each list are always there. */
+START_TEST(test_too_much)
+{
+	struct json *root;
+
+	scopes_n = nodepools_n = SCOPES_MAX;
+	turns_n = JOURNAL_TURNS;
+	root = parse(write(STATUS_JSON));
+	ck_assert_int_gt(left(root, "scopes"), 0);
+	ck_assert_int_eq(left(root, "scopes") +
+				 length(json_member(root, "scopes")),
+			 SCOPES_MAX);
+	ck_assert_int_gt(length(json_member(root, "nodePools")), 200);
+	ck_assert_int_eq(left(root, "nodePools") +
+				 length(json_member(root, "nodePools")),
+			 SCOPES_MAX);
+	ck_assert_int_gt(length(json_member(root, "history")), 200);
+	ck_assert_int_eq(left(root, "history") +
+				 length(json_member(root, "history")),
+			 JOURNAL_TURNS);
+	json_free(root);
+	(void)write(STATUS_TEXT);
+	ck_assert_ptr_nonnull(strstr(text, "\nTHE LAST 24 HOURS\n"));
+	ck_assert_ptr_nonnull(strstr(text, "… and 1004 more\n"));
+	(void)write(STATUS_HTML);
+	ck_assert_ptr_nonnull(strstr(text, "THE LAST 24 HOURS"));
+	ck_assert_ptr_nonnull(strstr(text, "</pre></main></body></html>\n"));
+}
+END_TEST
+
+/* Fifty NodePools, each a scope of its own, and a full history of usual names
+ * leave nothing out. */
+START_TEST(test_enough_room)
+{
+	struct json *root;
+
+	rules.scope = SCOPE_NODEPOOL;
+	strcpy(scope.name, "web");
+	strcpy(turn.scope, "web");
+	scopes_n = nodepools_n = 50;
+	turns_n = JOURNAL_TURNS;
+	root = parse(write(STATUS_JSON));
+	ck_assert_int_eq(left(root, "scopes") + left(root, "nodePools") +
+				 left(root, "history"), 0);
+	ck_assert_int_eq(length(json_member(root, "history")), JOURNAL_TURNS);
+	json_free(root);
+}
+END_TEST
+
+/* --- a machine -------------------------------------------------------------------- */
+
+static struct machine_status
+a_machine(void)
+{
+	return (struct machine_status){
+		.claim = {.present = true, .name = "web-x7k2p",
+			  .tenure = TENURE_FREE, .mark_ms = STAMP_NONE,
+			  .again_ms = STAMP_NONE},
+		.node = {.present = true, .name = "ip-10-0-1-2",
+			 .tenure = TENURE_OURS, .mark_ms = T + 1000,
+			 .written = true,
+			 .last = {.at_ms = T + 1000, .act = ACT_HOLD,
+				  .how = WRITTEN_OK},
+			 .again_ms = STAMP_NONE},
+		.nodepool = "web", .registered = true, .goal = GOAL_HOLD,
+		.why = "scale-up", .own_ms = T + 12 * MIN,
+		.manual_ms = STAMP_NONE,
+	};
+}
+
+static void
+write_machine(enum status_format f, const struct machine_status *m)
+{
+	struct buf b;
+
+	buf_init(&b, text, sizeof(text));
+	status_write_machine(&b, f, &head, "ip-10-0-1-2", m, &scope);
+	ck_assert(!b.full);
+}
+
+START_TEST(test_machine)
+{
+	struct machine_status m = a_machine();
+
+	write_machine(STATUS_TEXT, &m);
+	ck_assert_str_eq(
+		text,
+		LINE("ip-10-0-1-2 is held by the holder until 2026-01-02T03:24:05Z at the earliest: scale-up")
+		LINE("nodepool      web")
+		LINE("scope         cluster")
+		LINE("own deadline  2026-01-02T03:16:05Z")
+		LINE("node          ip-10-0-1-2, held since 2026-01-02T03:04:06Z; last write: hold, written 2026-01-02T03:04:06Z")
+		LINE("nodeclaim     web-x7k2p, not held"));
+	write_machine(STATUS_JSON, &m);
+	ck_assert_str_eq(
+		text,
+		LINE("{\"apiVersion\":\"status.karpenter-node-holder.io/v1\","
+		"\"kind\":\"MachineStatus\",\"time\":\"2026-01-02T03:14:05Z\","
+		"\"mode\":\"enforce\",\"name\":\"ip-10-0-1-2\","
+		"\"nodePool\":\"web\",\"scope\":\"cluster\",\"held\":true,"
+		"\"by\":\"holder\",\"why\":\"scale-up\","
+		"\"until\":\"2026-01-02T03:24:05Z\",\"earliest\":true,"
+		"\"ownDeadline\":\"2026-01-02T03:16:05Z\",\"booting\":false,"
+		"\"person\":null,\"node\":{\"name\":\"ip-10-0-1-2\","
+		"\"held\":\"holder\",\"heldSince\":\"2026-01-02T03:04:06Z\","
+		"\"deleting\":false,\"lastWrite\":{\"write\":\"hold\","
+		"\"outcome\":\"written\",\"time\":\"2026-01-02T03:04:06Z\"},"
+		"\"nextTry\":null},\"nodeClaim\":{\"name\":\"web-x7k2p\","
+		"\"held\":null,\"heldSince\":null,\"deleting\":false,"
+		"\"lastWrite\":null,\"nextTry\":null},\"waitsFor\":[]}"));
+}
+END_TEST
+
+START_TEST(test_machine_of_a_person)
+{
+	struct machine_status m = a_machine();
+
+	m.node.tenure = TENURE_PERSON;
+	m.node.written = false;
+	m.node.mark_ms = STAMP_NONE;
+	write_machine(STATUS_TEXT, &m);
+	ck_assert_ptr_nonnull(strstr(text, "is held by a person; its quiet "));
+	ck_assert_ptr_nonnull(strstr(text, "\nperson        holds it: "));
+	write_machine(STATUS_JSON, &m);
+	ck_assert_ptr_nonnull(strstr(text, "\"by\":\"person\""));
+	ck_assert_ptr_nonnull(strstr(text, "\"person\":\"held\""));
+	m.node.tenure = TENURE_YIELDED;
+	write_machine(STATUS_JSON, &m);
+	ck_assert_ptr_nonnull(strstr(text, "\"held\":false,\"by\":null"));
+	ck_assert_ptr_nonnull(strstr(text, "\"person\":\"released\""));
+	/* It is to be released, and a write is to be tried again. */
+	m = a_machine();
+	m.goal = GOAL_CLEAR;
+	m.why = "quiet";
+	m.node.last.how = WRITTEN_REFUSED;
+	m.node.last.act = ACT_CLEAR;
+	m.node.again_ms = T + 11 * MIN;
+	write_machine(STATUS_JSON, &m);
+	ck_assert_ptr_nonnull(strstr(text, "\"why\":\"quiet\",\"until\":null"));
+	ck_assert_ptr_nonnull(
+		strstr(text, "\"write\":\"release\",\"outcome\":\"refused\""));
+	ck_assert_ptr_nonnull(
+		strstr(text, "\"nextTry\":\"2026-01-02T03:15:05Z\""));
+	write_machine(STATUS_TEXT, &m);
+	ck_assert_ptr_nonnull(
+		strstr(text, "; tried again at 2026-01-02T03:15:05Z\n"));
+}
+END_TEST
+
+START_TEST(test_refusal)
+{
+	struct buf b;
+
+	buf_init(&b, text, sizeof(text));
+	status_write_refusal(&b, STATUS_JSON, 404, "no \"x\"\n");
+	ck_assert_str_eq(text,
+			 "{\"kind\":\"Status\",\"apiVersion\":\"v1\","
+			 "\"metadata\":{},\"status\":\"Failure\",\"message\":"
+			 "\"no \\\"x\\\"\\n\",\"reason\":\"NotFound\","
+			 "\"code\":404}\n");
+	buf_init(&b, text, sizeof(text));
+	status_write_refusal(&b, STATUS_TEXT, 404, "no \x1b<x>");
+	ck_assert_str_eq(text, "no ?<x>\n");
+	buf_init(&b, text, sizeof(text));
+	status_write_refusal(&b, STATUS_HTML, 404, "no <x>");
+	ck_assert_ptr_nonnull(strstr(text, "<pre>no &lt;x&gt;\n</pre>"));
+}
+END_TEST
+
+/* --- what was asked for --------------------------------------------------------------- */
+
+static const struct {
+	const char *query, *a, *b, *why;
+} queries[] = {
+	{"", NULL, NULL, NULL},
+	{"&&", NULL, NULL, NULL},
+	{"a=1", "1", NULL, NULL},
+	{"a=1&bee=2", "1", "2", NULL},
+	{"bee=%41%c3%a9+%2B", NULL, "A\xc3\xa9++", NULL},
+	{"a=12345678", "12345678", NULL, NULL},
+	{"a=123456789", NULL, NULL, "a: expected at most 8 bytes"},
+	{"a=1&a=1", NULL, NULL, "a: given twice, expected once"},
+	{"a", NULL, NULL, "a: expected a value"},
+	{"a=", NULL, NULL, "a: expected a value"},
+	{"a=%4", NULL, NULL,
+	 "a: expected two hexadecimal digits, not 00, after each %"},
+	{"a=%", NULL, NULL,
+	 "a: expected two hexadecimal digits, not 00, after each %"},
+	{"a=%4g", NULL, NULL,
+	 "a: expected two hexadecimal digits, not 00, after each %"},
+	{"a=%00", NULL, NULL,
+	 "a: expected two hexadecimal digits, not 00, after each %"},
+	{"c=1", NULL, NULL, "c: unknown, expected a=… or bee=…"},
+	{"aa=1", NULL, NULL, "aa: unknown, expected a=… or bee=…"},
+	{"=1", NULL, NULL, ": unknown, expected a=… or bee=…"},
+	{"be", NULL, NULL, "be: unknown, expected a=… or bee=…"},
+};
+
+START_TEST(test_query)
+{
+	char a[9], bee[9];
+	struct query_param p[] = {{"a", a, sizeof(a), true},
+				  {"bee", bee, sizeof(bee), true}};
+	struct err e = {0};
+	int rc = query_read(queries[_i].query, p, 2, &e);
+
+	ck_assert_str_eq(e.text, queries[_i].why ? queries[_i].why : "");
+	ck_assert_int_eq(rc, queries[_i].why != NULL ? -1 : 0);
+	if (rc != 0)
+		return;
+	ck_assert_int_eq(p[0].found, queries[_i].a != NULL);
+	ck_assert_int_eq(p[1].found, queries[_i].b != NULL);
+	if (p[0].found)
+		ck_assert_str_eq(a, queries[_i].a);
+	if (p[1].found)
+		ck_assert_str_eq(bee, queries[_i].b);
+}
+END_TEST
+
+static const struct {
+	const char *accept;
+	enum status_format want;
+} accepts[] = {
+	{NULL, STATUS_TEXT},
+	{"", STATUS_TEXT},
+	{"*/*", STATUS_TEXT},
+	{"application/json", STATUS_JSON},
+	{"Application/JSON;charset=utf-8", STATUS_JSON},
+	{"application/json, */*", STATUS_JSON},	/* kubectl */
+	{"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+	 STATUS_HTML},	/* browsers */
+	{"text/*", STATUS_TEXT},
+	{"text/html;q=0.5, application/json;q=0.9", STATUS_JSON},
+	{"text/plain;q=0.5,application/json;q=0.49", STATUS_TEXT},
+	{"text/plain;q=0.49,application/json;q=0.5,text/html;q=0.51",
+	 STATUS_HTML},
+	{"text/plain;q=0,*/*", STATUS_JSON},
+	{"application/json;q=0", STATUS_TEXT},
+	{"image/png", STATUS_TEXT},
+	{"application/*", STATUS_JSON},
+	{", ,;q=,text/html", STATUS_HTML},
+	{"application/jsonx", STATUS_TEXT},
+};
+
+START_TEST(test_accept)
+{
+	ck_assert_msg(query_accept(accepts[_i].accept) == accepts[_i].want,
+		      "%s", accepts[_i].accept);
+}
+END_TEST
+
+START_TEST(test_format)
+{
+	enum status_format f = STATUS_TEXT;
+	struct err e = {0};
+
+	ck_assert_int_eq(query_format("json", &f, &e), 0);
+	ck_assert(f == STATUS_JSON);
+	ck_assert_int_eq(query_format("xml", &f, &e), -1);
+	ck_assert_str_eq(e.text, "format: expected text, json or html");
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *s = suite_create("wire/status");
+	TCase *tc = tcase_create("page"), *q = tcase_create("query");
+
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_test(tc, test_text);
+	tcase_add_test(tc, test_json);
+	tcase_add_test(tc, test_follower);
+	tcase_add_loop_test(tc, test_other, 0,
+			    sizeof(others) / sizeof(others[0]));
+	tcase_add_loop_test(tc, test_hostile, 0, 2);
+	tcase_add_test(tc, test_too_much);
+	tcase_add_test(tc, test_enough_room);
+	tcase_add_test(tc, test_machine);
+	tcase_add_test(tc, test_machine_of_a_person);
+	tcase_add_test(tc, test_refusal);
+	suite_add_tcase(s, tc);
+	tcase_add_loop_test(q, test_query, 0,
+			    sizeof(queries) / sizeof(queries[0]));
+	tcase_add_loop_test(q, test_accept, 0,
+			    sizeof(accepts) / sizeof(accepts[0]));
+	tcase_add_test(q, test_format);
+	suite_add_tcase(s, q);
+	return suite_run(s);
+}
