@@ -175,8 +175,8 @@ while read -r target; do heading[$target]=1; done < <(
 while IFS=: read -r file line target; do
 	[ "${heading[$target]-}" ] || fault "$file:$line: $target is no heading"
 done < <(
-	# in code and comments: by its path from the root
-	sources 'src/*.[ch]' 'include/*.h' 'tests/*.[ch]' 'tests/*.py' 'tests/*.sh' |
+	# in code, comments and alerts: by its path from the root
+	sources 'src/*.[ch]' 'include/*.h' 'tests/*.[ch]' 'tests/*.py' 'tests/*.sh' 'deploy/*.yaml' |
 		xargs grep -noHE '(docs/[a-z]+|README)\.md#[a-z][A-Za-z0-9_-]*'
 	# in documents: links, from the folder that the document is in
 	while IFS=: read -r file line target; do
@@ -195,7 +195,7 @@ while IFS= read -r name; do
 	grep -qF "\`$name\`" docs/operations.md || fault "docs/operations.md: nothing of \"$name\""
 done < <({
 	flat src/daemon/*.c src/uninstall/*.c src/cli/*.c src/edge/*.c src/edge/*/*.c |
-		grep -oE '\b(LOG|log_held|trouble|write_line)\([^"();]*"[^"]*"|\b(phrase|phrases\[\]|says\[\]) = [^;]*;' |
+		grep -oE '\b(LOG|PHRASE|log_held|trouble|write_line)\([^"();]*"[^"]*"|\b(phrase|phrases\[\]|says\[\]) = [^;]*;' |
 		grep -oE '"[^"]*"'
 	flat src/core/protocol/event_series.c | grep -oE '"[A-Za-z]+", "(Normal|Warning)"' | cut -d, -f1
 	sed -nE 's/^ *- alert: (.*)/"\1"/p' deploy/components/prometheus/prometheusrule.yaml

@@ -35,6 +35,8 @@ HEADER = ("{{/* SPDX-License-Identifier: Apache-2.0\n"
           "Edit that instead. */ -}}\n")
 # deploy/namespace puts it wherever the namespace belongs
 NAMESPACE = "release-namespace"
+# where the guide is to which alerts lead
+RUNBOOKS = "https://HOST/REPOSITORY/docs"
 
 # component -> when it is in
 COMPONENTS = {
@@ -47,8 +49,8 @@ COMPONENTS = {
 }
 
 # takes away what the others add, and has to be edited by whoever uses it; does
-# nothing any more
-NO_COMPONENT = {"admission-policy", "least-privilege"}
+# nothing any more; is the value config.mode
+NO_COMPONENT = {"admission-policy", "least-privilege", "observe"}
 
 # kind -> template; Helm makes the namespace, and the configuration is written
 # by hand (templates/config.yaml): it is made of values
@@ -94,6 +96,11 @@ PLACES = [
      "{{ .Values.priorityClassName | quote }}"),
     ("Deployment", RENEWER, POD + ".volumes.config.configMap.name",
      "karpenter-node-holder-config"),
+    # components/observe
+    *[("ClusterRole", NAME, f"rules.{rule}.verbs.3", """\
+{{- if ne (toString (.Values.config).mode) "observe" }}
+- patch
+{{- end }}""") for rule in (0, 1)],
     ("Role", NAME, "rules.1.resourceNames.0",
      '{{ include "karpenter-node-holder.lease" . | quote }}'),
     ("ValidatingAdmissionPolicy", NAME, "spec.variables.holds.expression",
@@ -352,6 +359,7 @@ class Chart:
         dump = self.marks.fill(dump.replace("{{", '{{ "{{" }}'))
         dump = re.sub(rf": {NAMESPACE}$", ": {{ .Release.Namespace | quote }}",
                       dump, flags=re.M)
+        dump = dump.replace(RUNBOOKS, "{{ .Values.prometheus.runbooks }}")
         return "---\n" + dump.replace(NAMESPACE, "{{ .Release.Namespace }}")
 
     def written(self):

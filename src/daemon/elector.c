@@ -22,6 +22,7 @@ struct elector {
 	struct watcher *const *watchers;
 	char namespace_name[64], name[NAME_BYTES];
 	char identity[LEASE_HOLDER_BYTES];
+	bool observes;
 	struct lease_record want, answer;
 	struct lease_call call;
 };
@@ -48,7 +49,7 @@ lease_perform(struct elector *el, const struct lease_todo *todo,
 	lease_call_make(&el->call, el->namespace_name, el->name, todo, &q);
 	if (kube_stream_run(el->stream, &q, NULL, NULL, NULL, &r, &e) == 0)
 		e.code = ERR_NONE;
-	lease_call_answered(&r, &e, &el->answer, o, &why);
+	lease_call_answered(&r, &e, el->observes, &el->answer, o, &why);
 	if (o->code == LEASE_FAILED)
 		trouble(el, r.status, why.text);
 	else
@@ -137,6 +138,7 @@ elector_new(const struct elector_setup *o, struct worker *worker, struct err *e)
 	struct elector *el = calloc(1, sizeof(*el));
 	const struct config *c = o->config;
 	struct lease_config lc = {.enabled = c->leader.enabled,
+				  .observes = c->rules.mode == MODE_OBSERVE,
 				  .duration_ms = c->leader.lease_ms,
 				  .renew_deadline_ms = c->leader.renew_ms,
 				  .retry_ms = c->leader.retry_ms};
@@ -147,6 +149,7 @@ elector_new(const struct elector_setup *o, struct worker *worker, struct err *e)
 	}
 	lease_identity("", el->identity);
 	memcpy(lc.identity, el->identity, sizeof(lc.identity));
+	el->observes = lc.observes;
 	el->worker = worker;
 	el->shared = o->shared;
 	el->watchers = o->watchers;

@@ -5,26 +5,32 @@
 #include <sys/resource.h>
 
 #include "edge/log.h"
+#include "phrase.h"
 #include "wire/admission/admission.h"
 
 static void
-count(struct state *s, const struct review *v, bool held)
+count(struct state *s, const struct review *v, const struct verdict *d)
 {
+	bool node = v->kind == KIND_NODE;
 	enum counter id = COUNTER_OTHER_UNCHANGED;
 
-	if (v->kind_known && v->kind == KIND_NODE)
-		id = held ? COUNTER_NODE_HELD : COUNTER_NODE_UNCHANGED;
+	if (v->kind_known && d->reason == REASON_OBSERVED)
+		id = node ? COUNTER_NODE_WOULD : COUNTER_CLAIM_WOULD;
+	else if (v->kind_known && d->held)
+		id = node ? COUNTER_NODE_HELD : COUNTER_CLAIM_HELD;
 	else if (v->kind_known)
-		id = held ? COUNTER_CLAIM_HELD : COUNTER_CLAIM_UNCHANGED;
+		id = node ? COUNTER_NODE_UNCHANGED : COUNTER_CLAIM_UNCHANGED;
 	counter_add(&s->counters, id);
 }
 
 static void
-log_verdict(const struct admission_request *q, const struct verdict *v)
+log_verdict(const struct hook *h, const struct admission_request *q,
+	    const struct verdict *v)
 {
-	const char *phrase = v->patch ? "held at admission"
-				      : "admitted unchanged";
-	enum log_level level = v->patch ? LOG_INFO : LOG_DEBUG;
+	bool holds = v->patch || v->reason == REASON_OBSERVED;
+	const char *phrase = holds ? PHRASE(h->rules, "held at admission")
+				   : "admitted unchanged";
+	enum log_level level = holds ? LOG_INFO : LOG_DEBUG;
 
 	if (!log_enabled(level) || !log_ratelimit(phrase, 600))
 		return;
@@ -71,10 +77,11 @@ answer(struct hook *h, const struct server_request *q, struct buf *reply,
 	if (admission_encode(reply, &r, &v, hold, now_ms, e))
 		return -1;
 
-	count(h->shared, &r.review, v.held);
-	if (v.held && !r.dry_run)
+	count(h->shared, &r.review, &v);
+	/* A release that is only told of waits for a creation as well. */
+	if ((v.held || v.reason == REASON_OBSERVED) && !r.dry_run)
 		state_hint(h->shared);
-	log_verdict(&r, &v);
+	log_verdict(h, &r, &v);
 	return 0;
 }
 

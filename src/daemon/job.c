@@ -7,6 +7,7 @@
 #include "core/base/limits.h"
 #include "edge/kube/answer.h"
 #include "edge/log.h"
+#include "phrase.h"
 #include "wire/api/nodepool.h"
 #include "wire/api/object.h"
 #include "wire/api/patch.h"
@@ -176,6 +177,9 @@ job_start(const struct job_env *v, struct job *j, uint64_t tag,
 		q.opened = page_opened;
 		q.ctx = j;
 	}
+	/* The controller has said so already; nothing may get past this. */
+	if (act_writes(j->action.act) && v->rules->mode == MODE_OBSERVE)
+		return err_set(e, ERR_INPUT, "mode observe writes nothing");
 	if (q.fence_ms <= clock_boot_ms())
 		return err_set(e, ERR_TIMEOUT, "the lead is over");
 	if (act_writes(j->action.act)) {
@@ -258,18 +262,28 @@ was_written(const struct job *j, const struct kube_reply *r,
 }
 
 static void
-log_written(const struct action *a)
+log_written(const struct rules *r, const struct action *a)
 {
-	static const char *const phrases[] = {
-		[ACT_HOLD] = "held",
-		[ACT_CLEAR] = "released",
-		[ACT_UNMARK] = "mark removed",
-		[ACT_CLASSIFY] = "replacement known",
+	const char *const phrases[] = {
+		[ACT_HOLD] = PHRASE(r, "held"),
+		[ACT_CLEAR] = PHRASE(r, "released"),
+		[ACT_UNMARK] = PHRASE(r, "mark removed"),
+		[ACT_CLASSIFY] = PHRASE(r, "replacement known"),
 	};
 
 	LOG(LOG_INFO, phrases[a->act], LS("kind", kind_name(a->kind)),
 	    LS("name", a->name), LS("pool", a->nodepool),
 	    LS("reason", a->act == ACT_CLASSIFY ? a->replaces : a->reason));
+}
+
+void
+job_tell(const struct job_env *v, const struct action *a,
+	 struct controller_outcome *out)
+{
+	log_written(v->rules, a);
+	*out = (struct controller_outcome){.code = CONTROLLER_OK,
+					   .action = a,
+					   .retry_after_ms = -1};
 }
 
 static void
@@ -279,7 +293,7 @@ patched(const struct job_env *v, const struct job *j,
 	struct object o;
 	struct err e;
 
-	log_written(&j->action);
+	log_written(v->rules, &j->action);
 	/* If the reply has no readable version, we wait for the watch, as we do
 	 * after a lost reply. */
 	if (object_decode(r->body, r->body_bytes, j->action.kind,

@@ -38,6 +38,11 @@ void job_init(struct job *j, const struct action *a);
 int job_start(const struct job_env *v, struct job *j, uint64_t tag,
 	      struct kube_lanes *lanes, struct err *e);
 
+/* With MODE_OBSERVE, instead of a job: logs a write of the controller that is not
+ * made, and sets *out, which points to *a. */
+void job_tell(const struct job_env *v, const struct action *a,
+	      struct controller_outcome *out);
+
 /* Takes the reply, or in *e the reason why there is none.  It returns true if
  * the action is over, and *out is the outcome, which points into *j.  It
  * returns false if the job needs another call: call job_start again. */

@@ -7,9 +7,33 @@
 #include "core/base/buf.h"
 #include "core/base/stamp.h"
 #include "edge/log.h"
+#include "phrase.h"
 
 #define MOMENT_BYTES                                                           \
 	(DURATION_BYTES > STAMP_BYTES ? DURATION_BYTES : STAMP_BYTES)
+
+/* --- mode observe --------------------------------------------------------- */
+
+static const char *
+are(const struct rules *r)
+{
+	return r->mode == MODE_OBSERVE ? "would be" : "are";
+}
+
+/* Begins the text of an Event about a decision. */
+static void
+begin(struct buf *b, const struct rules *r, char *text, size_t cap)
+{
+	buf_init(b, text, cap);
+	if (r->mode == MODE_OBSERVE)
+		buf_puts(b, "Mode observe: ");
+}
+
+static enum event_reason
+reason_of(const struct rules *r, enum event_reason reason)
+{
+	return r->mode == MODE_OBSERVE ? event_reason_observed(reason) : reason;
+}
 
 /* --- scopes --------------------------------------------------------------- */
 
@@ -42,24 +66,26 @@ log_held(const struct note *n, const char *phrase, const char *name,
 }
 
 static void
-log_scope(const struct note *n, const char *name, const char *moment)
+log_scope(const struct note *n, const struct rules *r, const char *name,
+	  const char *moment)
 {
 	char cap[DURATION_BYTES];
 
 	switch (n->type) {
 	case NOTE_SCOPE_HELD:
-		log_held(n, "scope held", name, moment);
+		log_held(n, PHRASE(r, "scope held"), name, moment);
 		break;
 	case NOTE_SCOPE_MOVED:
-		log_held(n, "quiet time moved", name, moment);
+		log_held(n, PHRASE(r, "quiet time moved"), name, moment);
 		break;
 	case NOTE_SCOPE_QUIET:
-		LOG(LOG_INFO, "scope quiet", LS("scope", name),
+		LOG(LOG_INFO, PHRASE(r, "scope quiet"), LS("scope", name),
 		    LS("heldFor", moment));
 		break;
 	default:
 		duration_format(n->as.capped.max_ms, cap);
-		LOG(LOG_WARN, "maxHoldDuration used up, released",
+		LOG(r->mode == MODE_OBSERVE ? LOG_INFO : LOG_WARN,
+		    PHRASE(r, "maxHoldDuration used up, released"),
 		    LS("scope", name), LS("maxHoldDuration", cap),
 		    LS("until", moment));
 	}
@@ -99,7 +125,7 @@ describe_scope(const struct note *n, const struct rules *r, const char *moment,
 		buf_puts(b, " has scaled up");
 		put_machine(b, ", most recently by machine ",
 			    n->as.held.machine);
-		buf_puts(b, ": its nodes are held ");
+		buf_printf(b, ": its nodes %s held ", are(r));
 		put_until(b, n, moment);
 		return EVENT_HOLD_STARTED;
 	case NOTE_SCOPE_MOVED:
@@ -108,12 +134,12 @@ describe_scope(const struct note *n, const struct rules *r, const char *moment,
 		buf_puts(b, " is still busy");
 		put_machine(b, ", most recently because of machine ",
 			    n->as.held.machine);
-		buf_puts(b, ": its nodes are held ");
+		buf_printf(b, ": its nodes %s held ", are(r));
 		put_until(b, n, moment);
 		return EVENT_HOLD_EXTENDED;
 	case NOTE_SCOPE_QUIET:
-		buf_printf(b, " is quiet after %s: its nodes are released",
-			   moment);
+		buf_printf(b, " is quiet after %s: its nodes %s released",
+			   moment, are(r));
 		if (n->as.quiet.unseen != NULL)
 			buf_printf(b, " as soon as %ss are seen again",
 				   n->as.quiet.unseen);
@@ -121,9 +147,9 @@ describe_scope(const struct note *n, const struct rules *r, const char *moment,
 	default:
 		duration_format(n->as.capped.max_ms, cap);
 		buf_printf(b, " has used up its maxHoldDuration of %s: until "
-			   "%s at the earliest its nodes are released, but for "
+			   "%s at the earliest its nodes %s released, but for "
 			   "machines whose own holdDuration has not passed",
-			   cap, moment);
+			   cap, moment, are(r));
 		if (n->as.capped.unseen != NULL)
 			buf_printf(b, ", as soon as %ss are seen again",
 				   n->as.capped.unseen);
@@ -143,9 +169,9 @@ report_scope(struct state *s, const struct note *n, const struct rules *r,
 	struct buf b;
 
 	moment_of(n, moment);
-	log_scope(n, scope_name(n, r), moment);
-	buf_init(&b, text, sizeof(text));
-	what.reason = describe_scope(n, r, moment, &b);
+	log_scope(n, r, scope_name(n, r), moment);
+	begin(&b, r, text, sizeof(text));
+	what.reason = reason_of(r, describe_scope(n, r, moment, &b));
 	for (uint32_t i = 0; state_nodepool_at(s, &i, &nodepool);) {
 		if (nodepool.out || (r->scope == SCOPE_NODEPOOL &&
 				 strcmp(nodepool.name, n->name) != 0))
@@ -161,22 +187,22 @@ report_scope(struct state *s, const struct note *n, const struct rules *r,
 /* --- trouble -------------------------------------------------------------- */
 
 static void
-report_blocked(struct state *s, const struct note *n,
+report_blocked(struct state *s, const struct note *n, const struct rules *r,
 	       struct event_recorder *rec)
 {
 	char text[EVENT_SERIES_NOTE_BYTES];
-	struct event_series_what what = {.reason = EVENT_RELEASE_BLOCKED,
-					 .note = text};
+	struct event_series_what what = {
+		.reason = reason_of(r, EVENT_RELEASE_BLOCKED), .note = text};
 	struct nodepool_report nodepool;
 	struct buf b;
 
-	LOG(LOG_WARN, "holds cannot be released", LS("unseen", n->name),
+	LOG(LOG_WARN, PHRASE(r, "holds cannot be released"), LS("unseen", n->name),
 	    LI("objects", n->as.objects));
 	/* The text has no number, so that all these Events form one series. */
-	buf_init(&b, text, sizeof(text));
-	buf_printf(&b, "Nothing is released, whatever is due: %ss cannot be "
+	begin(&b, r, text, sizeof(text));
+	buf_printf(&b, "Nothing %s released, whatever is due: %ss cannot be "
 		   "listed or watched; the log of the holder that leads says "
-		   "why", n->name);
+		   "why", r->mode == MODE_OBSERVE ? "would be" : "is", n->name);
 	for (uint32_t i = 0; state_nodepool_at(s, &i, &nodepool);) {
 		if (nodepool.out)
 			continue;
@@ -219,25 +245,28 @@ log_refused(const struct note *n)
 /* --- NodePools ------------------------------------------------------------ */
 
 static void
-report_manual(const struct note *n, struct event_recorder *rec)
+report_manual(const struct note *n, const struct rules *r,
+	      struct event_recorder *rec)
 {
 	char stamp[STAMP_BYTES], text[EVENT_SERIES_NOTE_BYTES];
-	struct event_series_what what = {.reason = EVENT_MANUAL_HOLD,
+	struct event_series_what what = {
+				 .reason = reason_of(r, EVENT_MANUAL_HOLD),
 				 .nodepool = n->name,
 				 .nodepool_uid = n->as.manual.uid,
 				 .note = text};
 	struct buf b;
 
 	stamp_format(n->as.manual.until_ms, stamp);
-	buf_init(&b, text, sizeof(text));
-	buf_printf(&b, "%s: the nodes of this NodePool are held until %s",
-		   nodepool_key_name(NODEPOOL_HOLD_UNTIL), stamp);
+	begin(&b, r, text, sizeof(text));
+	buf_printf(&b, "%s: the nodes of this NodePool %s held until %s",
+		   nodepool_key_name(NODEPOOL_HOLD_UNTIL), are(r), stamp);
 	if (n->as.manual.reason[0] == '\0') {
-		LOG(LOG_INFO, "pool held by hand", LS("pool", n->name),
-		    LS("until", stamp));
+		LOG(LOG_INFO, PHRASE(r, "pool held by hand"),
+		    LS("pool", n->name), LS("until", stamp));
 	} else {
-		LOG(LOG_INFO, "pool held by hand", LS("pool", n->name),
-		    LS("until", stamp), LS("reason", n->as.manual.reason));
+		LOG(LOG_INFO, PHRASE(r, "pool held by hand"),
+		    LS("pool", n->name), LS("until", stamp),
+		    LS("reason", n->as.manual.reason));
 		buf_printf(&b, " (%s)", n->as.manual.reason);
 	}
 	event_recorder_say(rec, &what);
@@ -283,7 +312,7 @@ notes_report(struct state *s, const struct rules *r, struct event_recorder *rec)
 			report_scope(s, &n, r, rec);
 			break;
 		case NOTE_NODEPOOL_MANUAL:
-			report_manual(&n, rec);
+			report_manual(&n, r, rec);
 			break;
 		case NOTE_NODEPOOL_INVALID:
 			report_invalid(&n, rec);
@@ -294,16 +323,21 @@ notes_report(struct state *s, const struct rules *r, struct event_recorder *rec)
 				    LS("left_unheld", n.name));
 			break;
 		case NOTE_BLOCKED:
-			report_blocked(s, &n, rec);
+			report_blocked(s, &n, r, rec);
 			break;
 		case NOTE_WITHOUT:
 			log_without(&n);
+			break;
+		case NOTE_LEFT:
+			LOG(LOG_WARN, "mode observe leaves holds in place",
+			    LI("objects", n.as.objects));
 			break;
 		case NOTE_REFUSED:
 			log_refused(&n);
 			break;
 		case NOTE_STOPPED:
-			LOG(LOG_INFO, "release waits for unseen objects",
+			LOG(LOG_INFO,
+			    PHRASE(r, "release waits for unseen objects"),
 			    LS("kind", n.name), LI("unseen", n.as.objects));
 			break;
 		}

@@ -296,6 +296,8 @@ start(struct serve *v, struct kubeconfig *access, struct err *e)
 		return -1;
 	v->serves = true;
 	LOG(LOG_INFO, "serving", LS("version", HOLDER_VERSION),
+	    LS("mode", v->config->rules.mode == MODE_OBSERVE ? "observe"
+							     : "enforce"),
 	    LI("webhookPort", server_port(v->hook.server)),
 	    LI("metricsPort", server_port(v->health.server)),
 	    LI("machinesMax", m.machines_max),

@@ -54,6 +54,23 @@ job_begin(struct sweeper *w, struct job *j)
 	finish_failed(w, j);
 }
 
+/* Tells of the writes that MODE_OBSERVE does not make, and returns what there is
+ * to do after them. */
+static struct controller_todo
+next(struct sweeper *w)
+{
+	struct controller_todo todo = state_next(w->env.shared);
+	struct controller_outcome o;
+
+	while (todo.step == CONTROLLER_ACT && todo.action.observed) {
+		job_tell(&w->env, &todo.action, &o);
+		state_done(w->env.shared, &o);
+		worker_beat(w->worker);
+		todo = state_next(w->env.shared);
+	}
+	return todo;
+}
+
 /* Takes actions while there is room.  Returns for how long there is none to
  * take. */
 static int64_t
@@ -65,7 +82,7 @@ take_actions(struct sweeper *w)
 
 		if (j->used)
 			continue;
-		todo = state_next(w->env.shared);
+		todo = next(w);
 		if (todo.step == CONTROLLER_WAIT)
 			return todo.wait_ms;
 		job_init(j, &todo.action);

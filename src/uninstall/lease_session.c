@@ -121,7 +121,7 @@ lease_answered(struct lease_session *l, const struct kube_reply *r,
 	struct lease_outcome o;
 	struct err why;
 
-	lease_call_answered(r, no_answer, &l->answer, &o, &why);
+	lease_call_answered(r, no_answer, false, &l->answer, &o, &why);
 	l->calling = false;
 	if (o.code == LEASE_FAILED && !l->troubled)
 		say(l, "trying again: ", why.text);

@@ -8,6 +8,7 @@ their own CRDs.
 """
 import base64
 import contextlib
+import copy
 import json
 import os
 import re
@@ -31,9 +32,9 @@ SELF_SIGNED = NAME + "-self-signed"
 TLS = NAME + "-tls"
 UNINSTALL = NAME + "-uninstall"
 DEPLOY = REPO / "deploy"
-OVERLAYS = ("default", "demo", "eks", "self-signed")
+OVERLAYS = ("default", "demo", "eks", "self-signed", "trial")
 COMPONENTS = ("admission-policy", "cert-manager", "dedicated-nodes",
-              "high-availability", "network-policy", "prometheus",
+              "high-availability", "network-policy", "observe", "prometheus",
               "self-signed")
 OTHERS = ("cert-manager-crds", "prometheus-operator-crds")
 ACCOUNT = f"system:serviceaccount:{NAME}:{NAME}"
@@ -235,6 +236,15 @@ def test_what_is_in_which_overlay(built):
     assert find(built["demo"], "Deployment")["spec"]["replicas"] == 1
     assert default - kinds(built["self-signed"]) == {"Certificate", "Issuer"}
     assert find(built["self-signed"], "Deployment")["spec"]["replicas"] == 2
+    # The trial lacks two rights, and one flag makes the difference.
+    assert granted(built["self-signed"]) - granted(built["trial"]) == {
+        (None, "", "nodes", None, "patch"),
+        (None, "karpenter.sh", "nodeclaims", None, "patch")}
+    trial, other = copy.deepcopy([find(built[name], "Deployment") for name in
+                                  ("trial", "self-signed")])
+    args = [d["spec"]["template"]["spec"]["containers"][0].pop("args")
+            for d in (trial, other)]
+    assert trial == other and args[0] == [*args[1], "--mode=observe"]
 
 
 def check_labels(objects):
@@ -632,7 +642,8 @@ def test_the_holder_takes_the_configuration(built, name, tmp_path):
         assert effective["webhook"][file].startswith(mounts["tls"] + "/")
     assert effective["leaderElection"]["name"] == NAME
     check_self_signed(objects, spec, effective["selfSigned"],
-                      name in ("demo", "self-signed"))
+                      name in ("demo", "self-signed", "trial"))
+    assert effective["mode"] == ("observe" if name == "trial" else "enforce")
     ports = {p["name"]: p["containerPort"] for p in container["ports"]}
     assert effective["webhook"]["address"] == f":{ports['webhook']}"
     assert effective["metrics"]["address"] == f":{ports['metrics']}"
@@ -885,6 +896,86 @@ def renewing(plane, limited, built):
             user=account)[1]), 20, "the policy in force")
         yield more
         plane.request("DELETE", f"{SECRETS}/{TLS}")
+
+
+def written(events):
+    """What was written, by resource."""
+    return {e["objectRef"]["resource"] for e in events
+            if e["verb"] not in ("get", "list", "watch")}
+
+
+def of_ours(plane, path):
+    """The objects that the holder has touched, or that carry a hold."""
+    return [name for name, meta in plane.metadata(path).items()
+            if {HOLD, MARK} & set(meta.get("annotations") or {})
+            or NAME in [m["manager"] for m in meta["managedFields"]]]
+
+
+def test_a_trial_writes_nothing_and_then_one_line_changes(plane, clean, built,
+                                                          karpenter, view):
+    """docs/operations.md#a-trial-without-risk"""
+    trial, real = ([o for o in built[name]
+                    if o["kind"] != "MutatingWebhookConfiguration"]
+                   for name in ("trial", "self-signed"))
+    lease = f"/apis/coordination.k8s.io/v1/namespaces/{NAME}/leases"
+    events = "/apis/events.k8s.io/v1/namespaces/default/events"
+    own = "karpenter_node_holder_"
+
+    def states():
+        return {k for k in plane.get(lease, NAME)["metadata"]["annotations"]
+                if k.startswith(NAME)}
+
+    def reasons():
+        return {e["reason"] for e in plane.ok("GET", events)["items"]
+                if e["regarding"]["uid"] == pool["metadata"]["uid"]}
+    with installed(plane, trial):
+        pool = plane.create(POOLS, node_pool("general"))
+        old = karpenter.settled(3)
+        holder = Deployed(plane, mode="observe", holdDuration="4s",
+                          leaderElection={"enabled": True, "namespace": NAME})
+        status, _ = plane.request(
+            "PATCH", f"{NODES}/{old[0].node}?dryRun=All",
+            {"metadata": {"annotations": {HOLD: "true"}}}, user=holder.account)
+        assert status == 403
+        begin = len(plane.audited())
+        try:
+            holder.start().register(wait=False)
+
+            def reviewed():
+                plane.create(NODES + "?dryRun=All", node_body("probe"))
+                return holder.metric(own + "admission_requests_total",
+                                     result="would_hold") > 0
+            until(reviewed, 30, "webhook in use")
+            new = karpenter.machine()
+            would = {"kind": "Node"}
+            until(lambda: holder.metric(own + "would_held_objects", **would)
+                  == 4, SOON, "4 nodes would be held")
+            assert not of_ours(plane, NODES) and not of_ours(plane, CLAIMS)
+            until(lambda: holder.metric(own + "would_held_objects", **would)
+                  == 0, SOON, "none would be held")
+            until(lambda: {"ObservedHoldStarted", "ObservedHoldReleased"}
+                  <= reasons(), SOON, reasons)
+            assert not {"HoldStarted", "HoldReleased"} & reasons()
+            assert holder.metric(own + "scope_held") == 0
+            assert not of_ours(plane, NODES) and not of_ours(plane, CLAIMS)
+            assert states() == {NAME + ".io/observed-state"}
+            audited = plane.audited()[begin:]
+            assert written(audited) == {"leases", "events"}
+            check_nothing_denied(audited)
+            assert holder.term() == 0
+
+            # One line changes, and the rights come with it.
+            apply(plane, real, "--force-conflicts")
+            holder.config.write_text(holder.config.read_text().replace(
+                "mode: observe", "mode: enforce"))
+            holder.start()
+            m = karpenter.machine()
+            view.wait_held(nodes([*old, new, m]))
+            view.wait_clear(nodes([*old, new, m]), SOON)
+            until(lambda: states() == {NAME + ".io/state"}, SOON, states)
+            assert {"nodes", "leases"} <= written(plane.audited()[begin:])
+        finally:
+            holder.stop()
 
 
 def test_the_rights_for_certificates_of_its_own(plane, clean, renewing):

@@ -293,3 +293,53 @@ def test_the_claim_is_cleared_before_its_node(w):
     on_claim, on_node = w.clears()
     assert (on_claim.resource, on_node.resource) == ("nodeclaims", "nodes")
     assert on_claim.time < on_node.time
+
+
+LEASE = "karpenter-node-holder"
+STATE = "karpenter-node-holder.io/state"
+OBSERVED = "karpenter-node-holder.io/observed-state"
+P = "karpenter_node_holder_"
+
+
+def test_observe_and_enforce_and_observe(w):
+    """Mode observe tells of each write and makes none.  Each mode keeps its
+    state apart; the marks of an enforcing holder stay, and are reported."""
+    names = w.machines(40)
+    options = {"leader_election_namespace": "holder",
+               "leader_election_retry_period": "60ms"}
+
+    def states():
+        lease = w.api.get("leases", LEASE) or {"metadata": {}}
+        return set(lease["metadata"].get("annotations") or {})
+
+    def would(holder, n):
+        return lambda: holder.metrics().get(
+            P + 'would_held_objects{kind="Node"}') == n
+    holder = w.start(mode="observe", **options)
+    w.busy()
+    w.wait(would(holder, 40), "40 would be held")
+    assert {e["name"] for e in holder.lines("observe: held")} >= set(names)
+    assert not holder.lines("held")
+    w.quiet()
+    w.wait(would(holder, 0), "none would be held")
+    w.wait(lambda: states() == {OBSERVED}, "its own state")
+    assert not w.patches() and not w.patches(resource="nodeclaims")
+    holder.kill9()
+
+    holder = w.start(**options)
+    w.busy("again")
+    w.wait_held(names)
+    w.wait(lambda: states() == {STATE}, "the state of mode enforce alone")
+    holder.kill9()
+    written = len(w.patches())
+
+    holder = w.start(mode="observe", **options)
+    left = holder.wait_line("mode observe leaves holds in place")
+    assert left["objects"] >= 40
+    m = holder.metrics()
+    assert m[P + 'held_objects{kind="Node"}'] == 40
+    assert m[P + "observing"] == 1 and P + "releases_blocked" not in m
+    w.quiet("again")
+    w.wait(would(holder, 0), "all would be released")
+    w.wait(lambda: states() == {OBSERVED}, "its own state again")
+    assert w.held(names) and len(w.patches()) == written

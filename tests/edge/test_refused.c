@@ -222,7 +222,7 @@ do_objects(struct err *e)
 	if (object_decode(text, strlen(text), KIND_NODE, &hold, &o, e) ||
 	    nodepool_decode(text, strlen(text), &pool, e) ||
 	    disruption_event_decode(text, strlen(text), &event, e) ||
-	    lease_decode(text, strlen(text), &lease, e))
+	    lease_decode(text, strlen(text), false, &lease, e))
 		return -1;
 	ck_assert_str_eq(o.rv, "7");
 	ck_assert_str_eq(pool.uid, "u");

@@ -98,7 +98,8 @@ dues(struct mix *m, const struct world *w)
 static void
 record(struct mix *m, const struct lease_record *r)
 {
-	mix(m, r->present | r->holder_cut << 1 | r->state_bad << 2);
+	mix(m, r->present | r->holder_cut << 1 | r->state_bad << 2 |
+		       r->state_other << 3);
 	if (!r->present)
 		return;
 	identity(m, r->holder);

@@ -56,12 +56,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 
 	if (lease_item_decode((const char *)data, n, namespace_name, &r, &e)) {
 		promise_refused(&e);
-		PROMISE(lease_decode((const char *)data, n, &r, &e) != 0 ||
+		PROMISE(lease_decode((const char *)data, n, false, &r, &e) != 0 ||
 			e.code != ERR_NONE);
 		return 0;
 	}
 	check_record(&r);
-	if (lease_decode((const char *)data, n, &r, &e) == 0)
+	if (lease_decode((const char *)data, n, false, &r, &e) == 0)
 		check_record(&r);
 	else
 		promise_refused(&e);

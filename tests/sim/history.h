@@ -119,6 +119,7 @@ struct history {
 	bool elects;		/* several replicas always do */
 	bool other_hold;
 	bool count;		/* replacements: count */
+	bool observe;		/* mode: observe */
 	int min_scale_up;	/* 0 counts as 1 */
 	char exclude[16];
 	uint64_t seed;		/* of what the world leaves to chance */
@@ -139,6 +140,8 @@ void history_random_cleanup(struct history *h, uint64_t seed);
 void history_random_large(struct history *h, uint64_t seed);
 /* The same history, in which people change the spec of NodePools. */
 void history_random_spec(struct history *h, uint64_t seed);
+/* The same history with mode observe. */
+void history_random_observe(struct history *h, uint64_t seed);
 
 /* history_text.c */
 /* Returns -1 if the file cannot be read or understood, and stderr says why. */

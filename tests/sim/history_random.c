@@ -477,3 +477,16 @@ history_random_spec(struct history *h, uint64_t seed)
 	}
 	qsort(h->ops, (size_t)h->ops_n, sizeof(h->ops[0]), by_time);
 }
+
+/* With mode observe.  No mark is there, because those that are stay. */
+void
+history_random_observe(struct history *h, uint64_t seed)
+{
+	history_random(h, seed);
+	h->observe = true;
+	for (struct op *o = h->ops; o < h->ops + h->ops_n; o++) {
+		o->story.cloned = o->story.opted_out = false;
+		if (o->type == OP_PERSON && o->what == PERSON_MARK)
+			o->what = PERSON_TOUCH;
+	}
+}

@@ -25,6 +25,7 @@ static struct rules
 rules_of(const struct history *h, bool other_hold, const char *exclude)
 {
 	struct rules r = {
+		.mode = h->observe ? MODE_OBSERVE : MODE_ENFORCE,
 		.scope = h->scope,
 		.hold_ms = h->hold_ms,
 		.startup_ms = h->startup_ms,

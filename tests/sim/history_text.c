@@ -67,6 +67,7 @@ static const struct key config_keys[] = {
 	{"page", INT, OF(history, page)},
 	{"other-hold", FLAG, OF(history, other_hold)},
 	{"count", FLAG, OF(history, count)},
+	{"observe", FLAG, OF(history, observe)},
 	{"min-scale-up", INT, OF(history, min_scale_up)},
 	{"exclude", TEXT_OF, OF(history, exclude)},
 	{"seed", U64, OF(history, seed)},

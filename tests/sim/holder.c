@@ -296,6 +296,9 @@ patch_now(struct holder *h, struct flight *f)
 	struct world *w = h->w;
 	struct thing *t = thing_named(w, f->a.kind, f->a.name);
 
+	if (h->rules.mode == MODE_OBSERVE)
+		broken(w, "I12: holder %d observes, and writes to %s",
+		       h->number, f->a.name);
 	truth_write(h, f);
 	f->out.code = finds(w, &f->a, t);
 	if (f->out.code == CONTROLLER_OK &&
@@ -518,6 +521,41 @@ wake_in(struct holder *h, int64_t ms)
 	h->wake_at = ms == INT64_MAX ? ms : h->w->now + ms;
 }
 
+/* With mode observe a write is told of, and not made. */
+static void
+tell_write(struct holder *h, const struct action *a)
+{
+	struct thing *t = thing_named(h->w, a->kind, a->name);
+
+	truth_action(h, a);
+	tell(h->w, "holder %d   would write %d on %s: %s", h->number,
+	     (int)a->act, a->name, a->reason);
+	if (t != NULL && strcmp(t->uid, a->uid) == 0 && a->act == ACT_HOLD)
+		t->told = (int)ann_of(&h->rules.hold) + 1;
+	else if (t != NULL && a->act != ACT_CLASSIFY)
+		t->told = 0;
+	controller_done(h->controller,
+			&(struct controller_outcome){.action = a,
+						     .retry_after_ms = -1},
+			holder_now(h));
+}
+
+static struct controller_todo
+next_todo(struct holder *h)
+{
+	struct controller_todo t;
+
+	controller_admitted(h->controller, h->hint_ms);
+	t = controller_next(h->controller, holder_now(h));
+	while (t.step == CONTROLLER_ACT && t.action.observed) {
+		take_notes(h);
+		tell_write(h, &t.action);
+		h->still_since = h->w->now;
+		t = controller_next(h->controller, holder_now(h));
+	}
+	return t;
+}
+
 static void
 controller_step(struct holder *h)
 {
@@ -533,8 +571,7 @@ controller_step(struct holder *h)
 
 		if (f->used)
 			continue;
-		controller_admitted(h->controller, h->hint_ms);
-		t = controller_next(h->controller, holder_now(h));
+		t = next_todo(h);
 		if (t.step == CONTROLLER_WAIT) {
 			count_asking(h);
 			wake_in(h, t.wait_ms);
@@ -661,5 +698,8 @@ holder_admit(struct holder *h, struct thing *t, bool dry_run)
 	if (t->notes.by[ann_of(&h->rules.hold)] == BY_PERSON)
 		broken(h->w, "I1: admission changes a person's hold on %s",
 		       t->name);
+	if (h->rules.mode == MODE_OBSERVE)
+		broken(h->w, "I12: holder %d observes, and changes %s at "
+		       "admission", h->number, t->name);
 	thing_hold(t, &h->rules.hold, holder_now(h).server_ms);
 }

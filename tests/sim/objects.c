@@ -42,6 +42,8 @@ void
 thing_changed(struct world *w, struct thing *t)
 {
 	t->touched = w->caused = w->now;
+	if (t->told > 0 && t->notes.at[t->told - 1][0] != '\0')
+		t->told = -1;
 	thing_written(w, t);
 }
 

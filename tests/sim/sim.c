@@ -16,6 +16,7 @@
  *     sim spec FIRST COUNT [JOBS]    the same, with NodePools whose spec changes
  *     sim large FIRST COUNT [JOBS]   the same, with claims that lists and watches
  *                                    leave out
+ *     sim observe FIRST COUNT [JOBS] the same, with mode observe
  *     sim seed N                     runs the history of a seed and tells it
  *     sim write N                    writes the history of a seed as a file
  *     sim run FILE...                runs histories from files
@@ -415,13 +416,16 @@ main(int argc, char **argv)
 				 cleanup = {history_random_cleanup,
 					    "uninstall-"},
 				 large = {history_random_large, "large-"},
-				 spec = {history_random_spec, "spec-"};
+				 spec = {history_random_spec, "spec-"},
+				 observe = {history_random_observe,
+					    "observe-"};
 	static struct history h;
 	const char *verb = argc > 2 ? argv[1] : "";
 	const struct sort *sort = strcmp(verb, "seeds") == 0	   ? &random
 				  : strcmp(verb, "uninstall") == 0 ? &cleanup
 				  : strcmp(verb, "large") == 0	   ? &large
 				  : strcmp(verb, "spec") == 0	   ? &spec
+				  : strcmp(verb, "observe") == 0   ? &observe
 								   : NULL;
 
 	if (sort != NULL && argc > 3) {
@@ -450,7 +454,8 @@ main(int argc, char **argv)
 	fprintf(stderr, "usage: sim seeds FIRST COUNT [JOBS] | "
 			"uninstall FIRST COUNT [JOBS] | "
 			"large FIRST COUNT [JOBS] | "
-			"spec FIRST COUNT [JOBS] | seed N | write N | "
+			"spec FIRST COUNT [JOBS] | "
+			"observe FIRST COUNT [JOBS] | seed N | write N | "
 			"run FILE... | tell FILE | picture FILE | "
 			"pictures FOLDER FILE... | same FOLDER FILE...\n");
 	return 2;

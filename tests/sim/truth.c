@@ -118,6 +118,10 @@ look_at_leader(struct truth *t)
 			t->machines[i].judged = JUDGED_NOT;
 			t->machines[i].goal_since = t->w->now;
 		}
+		/* What the leader before told of, this one has to tell
+		 * again. */
+		for (int i = 0; i < t->w->things_n; i++)
+			t->w->things[i].told = 0;
 		t->leads_n = h->leads_n;
 		t->rules = h->rules;
 		t->unread = !h->restored;
@@ -231,6 +235,8 @@ check_held(struct truth *t, const struct thing *claim, const struct thing *node)
 	bool registered = node != NULL && node->registered;
 	const struct thing *o = registered ? node : claim;
 
+	if (o != NULL && o->told < 0)
+		return;
 	if (truth_person(claim, &t->rules) || truth_person(node, &t->rules) ||
 	    o == NULL || t->machines[o->machine].opted_out)
 		return;

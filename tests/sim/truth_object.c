@@ -33,10 +33,25 @@ has_our_value(const struct thing *t, enum ann a)
 	       strcmp(t->notes.at[a], a == ANN_HOLD ? "true" : "yes") == 0;
 }
 
+static bool
+has_mark(const struct thing *t)
+{
+	return t->notes.at[ANN_MARK][0] != '\0';
+}
+
+/* With mode observe, what was told counts as if it stood there, unless a person
+ * has a say. */
+static bool
+is_told(const struct thing *t)
+{
+	return t->told > 0 && !has_mark(t) &&
+	       t->notes.at[t->told - 1][0] == '\0';
+}
+
 bool
 truth_marked(const struct thing *t)
 {
-	return t != NULL && t->notes.at[ANN_MARK][0] != '\0';
+	return t != NULL && (is_told(t) || has_mark(t));
 }
 
 bool
@@ -50,7 +65,9 @@ truth_held(const struct thing *t, const struct rules *r)
 {
 	enum ann today = todays_hold(r);
 
-	return truth_marked(t) && has_our_value(t, today) &&
+	if (is_told(t))
+		return t->told == (int)today + 1;
+	return has_mark(t) && has_our_value(t, today) &&
 	       marked_hold(t) == today;
 }
 
@@ -64,7 +81,7 @@ truth_person(const struct thing *t, const struct rules *r)
 
 	if (t == NULL)
 		return false;
-	if (!truth_marked(t))
+	if (!has_mark(t))
 		return t->notes.at[today][0] != '\0';
 	return t->notes.by[today] == BY_PERSON ||
 	       !has_our_value(t, marked_hold(t));

@@ -60,6 +60,11 @@ struct thing {
 	char other[24];		/* claim: status.nodeName; Node: owner's uid;
 				   Event: the claim's */
 	struct notes_on notes;
+	int told;		/* with mode observe: the leader has told of
+				   this hold (an enum ann, + 1) and not of its
+				   end; 0: of none; -1: a person has set a hold
+				   since, and may have taken it off before
+				   anybody saw it */
 	char says[POOL_KEYS][32];	/* NodePool: its annotations and spec */
 	int respecified;	/* NodePool: so often its spec was changed */
 	bool disrupted;			/* claim: DisruptionReason, whichever */

@@ -9,8 +9,10 @@
  * The counters of the process.  COUNTERS lists each simple counter once, with
  * its metric's name and its labels.  wire/metrics puts METRICS_PREFIX before a
  * name.  A name that other programs use too begins with '=', and wire/metrics
- * writes it without the '=' and without the prefix.  The two histograms and the
- * count of calls to the API server are members of struct counters.
+ * writes it without the '=' and without the prefix.  One that begins with '?'
+ * says what is held, and gets another prefix with MODE_OBSERVE.  The two
+ * histograms and the count of calls to the API server are members of struct
+ * counters.
  *
  * All counts are atomic.  Any thread may add, and wire/metrics reads.
  */
@@ -36,21 +38,24 @@
 #define COUNTERS(X)                                                            \
 	ADMISSION(X, NODE_HELD, "kind=\"Node\",result=\"held\"")               \
 	ADMISSION(X, NODE_UNCHANGED, "kind=\"Node\",result=\"unchanged\"")     \
+	ADMISSION(X, NODE_WOULD, "kind=\"Node\",result=\"would_hold\"")        \
 	ADMISSION(X, CLAIM_HELD, "kind=\"NodeClaim\",result=\"held\"")         \
 	ADMISSION(X, CLAIM_UNCHANGED,                                          \
 		  "kind=\"NodeClaim\",result=\"unchanged\"")                   \
+	ADMISSION(X, CLAIM_WOULD,                                              \
+		  "kind=\"NodeClaim\",result=\"would_hold\"")                  \
 	ADMISSION(X, OTHER_UNCHANGED, "kind=\"other\",result=\"unchanged\"")   \
 	ADMISSION(X, REFUSED, "kind=\"\",result=\"refused\"")                  \
 	ADMISSION(X, FAILED, "kind=\"\",result=\"error\"")                     \
 	ADMISSION(X, SHED, "kind=\"\",result=\"shed\"")                        \
-	X(HOLDS_OK, "holds_total", "result=\"ok\"")                            \
-	X(HOLDS_CONFLICT, "holds_total", "result=\"conflict\"")                \
-	X(HOLDS_GONE, "holds_total", "result=\"gone\"")                        \
-	X(HOLDS_ERROR, "holds_total", "result=\"error\"")                      \
-	X(RELEASES_OK, "releases_total", "result=\"ok\"")                      \
-	X(RELEASES_CONFLICT, "releases_total", "result=\"conflict\"")          \
-	X(RELEASES_GONE, "releases_total", "result=\"gone\"")                  \
-	X(RELEASES_ERROR, "releases_total", "result=\"error\"")                \
+	X(HOLDS_OK, "?holds_total", "result=\"ok\"")                           \
+	X(HOLDS_CONFLICT, "?holds_total", "result=\"conflict\"")               \
+	X(HOLDS_GONE, "?holds_total", "result=\"gone\"")                       \
+	X(HOLDS_ERROR, "?holds_total", "result=\"error\"")                     \
+	X(RELEASES_OK, "?releases_total", "result=\"ok\"")                     \
+	X(RELEASES_CONFLICT, "?releases_total", "result=\"conflict\"")         \
+	X(RELEASES_GONE, "?releases_total", "result=\"gone\"")                 \
+	X(RELEASES_ERROR, "?releases_total", "result=\"error\"")               \
 	X(REPLACEMENTS, "replacements_total", "")                              \
 	X(DISRUPTION_EVENTS_IGNORED, "disruption_events_ignored_total", "")    \
 	X(TABLE_FULL, "table_full_total", "")                                  \

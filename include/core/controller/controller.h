@@ -137,6 +137,8 @@ struct action {
 	char replaces[CLASS_BYTES];	/* CLASSIFY: the class to write */
 	unsigned page;	/* LIST_CLAIMS, LIST_NODEPOOLS: objects a page */
 	uint64_t forgotten;
+	bool observed;	/* a write with MODE_OBSERVE: the caller tells of it and
+			   makes no call, and reports it as OK */
 	int64_t fence_ms;	/* boot time by which the call has to be over.
 				   The controller sets INT64_MAX, and whoever
 				   knows the Lease lowers it (daemon/state) */
@@ -210,6 +212,9 @@ struct controller_report {
 	uint32_t objects_max;	/* of each kind */
 	uint32_t held[KIND_COUNT];	/* those of them that have our mark and
 					   the hold */
+	bool observes;	/* MODE_OBSERVE */
+	uint32_t would[KIND_COUNT];	/* MODE_OBSERVE: those that would be
+					   held */
 	uint32_t timers;		/* machines whose deadline lies ahead */
 	bool up[VIEW_COUNT];		/* the watch is open */
 	bool blocked;	/* holds could not be released for more than

@@ -33,6 +33,8 @@ enum note_type {
 				   not seen; objects */
 	NOTE_WITHOUT,		/* the kind that a lead begins without, because
 				   it could not be listed in time */
+	NOTE_LEFT,		/* MODE_OBSERVE: objects that carry hold and
+				   mark, which stay there; objects */
 	NOTE_REFUSED,		/* the object that cannot be written to;
 				   refused */
 	NOTE_NODEPOOL_MANUAL,	/* the NodePool that is held by hand; manual */
@@ -69,8 +71,8 @@ struct note {
 			int64_t max_ms;		/* the scope's cap */
 			const char *unseen;	/* as above */
 		} capped;
-		/* STOPPED: those that the table does not know.  BLOCKED: those
-		 * whose marks stay. */
+		/* STOPPED: those that the table does not know.  BLOCKED and
+		 * LEFT: those whose marks stay. */
 		uint32_t objects;
 		struct {
 			enum kind kind;

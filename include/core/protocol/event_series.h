@@ -49,8 +49,16 @@ enum event_reason {
 	EVENT_HOLD_RELEASED,
 	EVENT_HOLD_CAPPED,
 	EVENT_MANUAL_HOLD,
-	EVENT_INVALID_ANNOTATION,	/* a Warning, as is the next one */
-	EVENT_RELEASE_BLOCKED,
+	EVENT_RELEASE_BLOCKED,		/* a Warning, as is the next one */
+	EVENT_INVALID_ANNOTATION,
+	/* With MODE_OBSERVE, in the order of those above.  They are Normal,
+	 * because nothing has come of them. */
+	EVENT_OBSERVED_HOLD_STARTED,
+	EVENT_OBSERVED_HOLD_EXTENDED,
+	EVENT_OBSERVED_HOLD_RELEASED,
+	EVENT_OBSERVED_HOLD_CAPPED,
+	EVENT_OBSERVED_MANUAL_HOLD,
+	EVENT_OBSERVED_RELEASE_BLOCKED,
 	EVENT_REASON_COUNT,
 };
 
@@ -160,5 +168,8 @@ void event_series_done(struct event_series *s,
  * "Warning".  Static. */
 const char *event_reason_name(enum event_reason r);
 const char *event_reason_type(enum event_reason r);
+/* Returns the reason that says with MODE_OBSERVE what would have been done.  It
+ * is r itself for one that is true in either mode. */
+enum event_reason event_reason_observed(enum event_reason r);
 
 #endif

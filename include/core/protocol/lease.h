@@ -41,6 +41,8 @@
 struct lease_config {
 	bool enabled;	/* false: leads from the start, and only keeps the
 			   state */
+	bool observes;	/* MODE_OBSERVE: the state is kept in an annotation of
+			   its own */
 	char identity[LEASE_HOLDER_BYTES];	/* unlike that of any other
 						   process */
 	int64_t duration_ms, renew_deadline_ms, retry_ms;
@@ -63,8 +65,13 @@ struct lease_record {
 	int64_t acquire_us, renew_us;	/* microseconds since 1970; STAMP_NONE:
 					   missing */
 	char rv[RV_BYTES];	/* metadata.resourceVersion */
+	bool observes;		/* the state is that of a leader that
+				   observes */
 	bool state_bad;		/* the state is there, but too long or no
 				   string */
+	bool state_other;	/* the state of the other mode is there.  The
+				   next write removes it: it would say what was
+				   held then, and not since */
 	char state[LEASE_STATE_BYTES];	/* "": there is none that can be read */
 };
 /* Copies *from; NULL: a record that is not present.  Of the state it touches

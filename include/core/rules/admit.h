@@ -24,6 +24,12 @@ enum scope_kind {
 	SCOPE_NODE,
 };
 
+enum mode {
+	MODE_ENFORCE,
+	MODE_OBSERVE,	/* decide everything and write nothing on Nodes and
+			   NodeClaims: docs/rules.md#mode-observe */
+};
+
 enum replacement_rule {
 	REPLACEMENTS_IGNORE,	/* replacements keep no scope held */
 	REPLACEMENTS_COUNT,
@@ -37,6 +43,7 @@ struct patterns {
 
 /* The part of the configuration that decides.  It is immutable after start. */
 struct rules {
+	enum mode mode;
 	enum scope_kind scope;
 	int64_t hold_ms;	/* holdDuration, above 0 */
 	int64_t startup_ms;	/* startupTimeout */
@@ -99,6 +106,7 @@ enum reason {
 	REASON_MALFORMED,
 	REASON_NO_ROOM,		/* our annotations would make the object
 				   invalid */
+	REASON_OBSERVED,	/* it would be held, with MODE_ENFORCE */
 	REASON_COUNT,
 };
 

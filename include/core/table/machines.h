@@ -47,6 +47,11 @@ struct entry {
 	bool deletion_seen : 1;	/* its deletion has been taken note of */
 	bool opted_out : 1;	/* a person removed its hold before its Node was
 				   registered; until the next period */
+	/* With MODE_OBSERVE: what was assumed to be written (machines_assume)
+	 * and stands in the hold and mark above, though not on the object.
+	 * ACT_NONE: they are the object's own. */
+	uint32_t assumed : 2;	/* an enum act */
+	bool carries : 1;	/* the object itself has hold and mark */
 	uint32_t peer;		/* the other half's id; NO_ID: none */
 	uint32_t generation;	/* number of the list that showed it last, or
 				   after which a watch did; the owner sets it */
@@ -94,7 +99,9 @@ struct machines {
 	uint32_t max;			/* of each kind */
 	uint32_t count[KIND_COUNT];
 	uint32_t marked[KIND_COUNT];	/* those with TENURE_OURS, for the
-					   metric */
+					   metric; with MODE_OBSERVE those that
+					   would have it */
+	uint32_t carrying[KIND_COUNT];	/* those that carry hold and mark */
 	struct previous_key previous_keys[HELD_KEYS_MAX];
 	struct strings strings;
 	struct index claim_by_uid, claim_by_node;
@@ -136,6 +143,14 @@ void machines_shift(struct machines *m, int64_t by_ms);
 /* Takes the creation and readiness of all objects from their stamps again, but
  * no later than now_ms, as if each object were first seen now. */
 void machines_restamp(struct machines *m, int64_t now_ms);
+/* Notes that the object would have been written to, with MODE_OBSERVE: its entry
+ * is from now on what it would be after ACT_HOLD, ACT_CLEAR or ACT_UNMARK.
+ * mark_ms: the mark, for ACT_HOLD.  This lasts until the object shows that the
+ * write would not have been made: it has a hold or mark of its own, or for the
+ * other two acts no mark any more.  Returns false, and changes nothing, if that
+ * is so already. */
+bool machines_assume(struct machines *m, uint32_t id, enum act act,
+		     int64_t mark_ms, const struct hold_key *today);
 /* Removes the entry; its id is free again.  Adds to *t, which the caller has
  * initialized, the entries that lost or found a peer. */
 void machines_drop(struct machines *m, uint32_t id, struct touched *t);

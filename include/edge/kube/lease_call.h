@@ -21,11 +21,12 @@ void lease_call_make(struct lease_call *c, const char *namespace_name,
 		     struct kube_request *q);
 
 /* Turns an answer into an outcome.  *no_answer says why there is no answer; its
- * code is ERR_NONE if there is one.  *record is the caller's memory, and the
+ * code is ERR_NONE if there is one.  observes: whose state to read from the
+ * Lease.  *record is the caller's memory, and the
  * outcome points to it if its code is LEASE_OK.  If its code is LEASE_FAILED,
  * *why says why; otherwise why->code is ERR_NONE. */
 void lease_call_answered(const struct kube_reply *r,
-			 const struct err *no_answer,
+			 const struct err *no_answer, bool observes,
 			 struct lease_record *record, struct lease_outcome *o,
 			 struct err *why);
 

@@ -180,6 +180,7 @@ describe(struct controller *s, const struct entry *e, enum act act,
 		.hold = *machines_hold(&s->machines, e, &s->rules.hold),
 		.reason = reason,
 		.forgotten = s->views.at[KIND_NODECLAIM].forgotten,
+		.observed = act_writes(act) && s->rules.mode == MODE_OBSERVE,
 		.fence_ms = INT64_MAX,
 	};
 	machines_uid(&s->machines, e, out->uid);

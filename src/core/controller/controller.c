@@ -65,6 +65,19 @@ controller_free(struct controller *s)
 	free(s);
 }
 
+/* Reports what still carries our marks, because with MODE_OBSERVE nobody removes
+ * them. */
+static void
+tell_left(struct controller *s)
+{
+	uint32_t n = 0;
+
+	for (int k = 0; k < KIND_COUNT; k++)
+		n += s->machines.carrying[k];
+	if (s->rules.mode == MODE_OBSERVE && n > 0)
+		notes_put(&s->notes, NOTE_LEFT, "")->as.objects = n;
+}
+
 /* Lets time pass in the table. */
 static void
 catch_up(struct controller *s, struct now now)
@@ -78,6 +91,8 @@ catch_up(struct controller *s, struct now now)
 		timers_seen(&s->timers);
 		controller_advance(s, now);
 	}
+	if (whole && !s->views.was_whole)
+		tell_left(s);
 	s->views.was_whole = s->views.was_whole || whole;
 }
 
@@ -184,9 +199,22 @@ keep_write(struct controller *s, const struct action *a,
 
 	bool invalid = code == CONTROLLER_INVALID && a->act == ACT_HOLD;
 
-	if (act_writes(a->act))
+	if (act_writes(a->act) && !a->observed)
 		journal_write(&s->journal, now_ms, a->uid, a->act,
 			      invalid ? WRITTEN_REFUSED : how[code]);
+}
+
+/* Takes a write that was told and not made as if it had been made.  Returns what
+ * has come of it. */
+static enum controller_code
+assume(struct controller *s, const struct action *a)
+{
+	if (a->act == ACT_CLASSIFY)
+		s->machines.at[a->id].classed = true;
+	else if (!machines_assume(&s->machines, a->id, a->act, a->mark_ms,
+				  &s->rules.hold))
+		return CONTROLLER_CONFLICT; /* the object has changed meanwhile */
+	return CONTROLLER_OK;
 }
 
 /* No line will show what was written on an unread claim, so it is read. */
@@ -203,11 +231,18 @@ controller_done(struct controller *s, const struct controller_outcome *o,
 		struct now now)
 {
 	const struct action *a = o->action;
+	struct controller_outcome told;
 	const struct entry *e;
 	char rv[RV_BYTES];
 
 	now = controller_steady(s, now);
 	writes_answered(&s->writes, o, now.boot_ms);
+	if (a->observed && o->code == CONTROLLER_OK &&
+	    writes_awaits(&s->writes, a)) {
+		told = *o;
+		told.code = assume(s, a);
+		o = &told;
+	}
 	count(s, a, o->code);
 	keep_write(s, a, o->code, now.server_ms);
 	if (a->act == ACT_LIST_CLAIMS || a->act == ACT_LIST_NODEPOOLS) {
@@ -225,7 +260,7 @@ controller_done(struct controller *s, const struct controller_outcome *o,
 				  e->peer != NO_ID, now.boot_ms);
 	else if (writes_done(&s->writes, a, o, rv, now.boot_ms))
 		controller_drop(s, a->id, now); /* a late line does no harm */
-	else if (act_writes(a->act) && o->code == CONTROLLER_OK &&
-		 unread_has(&s->unread, a->id))
+	else if (act_writes(a->act) && !a->observed &&
+		 o->code == CONTROLLER_OK && unread_has(&s->unread, a->id))
 		written_unread(s, a->id, a->act);
 }

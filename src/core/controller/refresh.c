@@ -166,7 +166,9 @@ guess_since(struct controller *s, uint32_t head, struct now now)
 void
 controller_guess(struct controller *s, struct now now)
 {
-	for (uint32_t id = 0; id < s->machines.top; id++)
+	/* With MODE_OBSERVE nobody removes a mark, so its age says nothing. */
+	for (uint32_t id = 0;
+	     s->rules.mode == MODE_ENFORCE && id < s->machines.top; id++)
 		if (s->machines.at[id].used &&
 		    machines_head(&s->machines, id) == id)
 			guess_since(s, id, now);

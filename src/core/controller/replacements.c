@@ -184,11 +184,13 @@ replacements_track(struct replacements *r, uint32_t id, const struct object *o)
 
 	if (!ignores(r) || e->kind != KIND_NODECLAIM)
 		return false;
-	e->classed = o->replaces[0] != '\0';
+	/* With MODE_OBSERVE no object shows that its class was told. */
+	e->classed = o->replaces[0] != '\0' ||
+		     (e->classed && r->rules->mode == MODE_OBSERVE);
 	said = disruption_events_take(&r->disruption_events, o->uid);
 	if (said != NULL)
 		machines_set_said(r->machines, e, said);
-	if (e->classed) {
+	if (o->replaces[0] != '\0') {
 		machines_set_replaces(r->machines, e, o->replaces);
 		if (substitutes(o->replaces) != NULL)
 			deletions_spend(&r->deletions,

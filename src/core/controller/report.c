@@ -19,10 +19,13 @@ controller_report(const struct controller *s, struct controller_report *out)
 	*out = (struct controller_report){
 		.objects_max = s->machines.max,
 		.timers = s->timers.due.n,
+		.observes = s->rules.mode == MODE_OBSERVE,
 	};
 	for (int k = 0; k < KIND_COUNT; k++) {
 		out->objects[k] = s->machines.count[k];
-		out->held[k] = s->machines.marked[k];
+		out->held[k] = out->observes ? s->machines.carrying[k]
+					     : s->machines.marked[k];
+		out->would[k] = out->observes ? s->machines.marked[k] : 0;
 	}
 	for (int k = 0; k < VIEW_COUNT; k++)
 		out->up[k] = s->views.at[k].up;

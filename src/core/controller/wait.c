@@ -46,6 +46,8 @@ controller_latency(struct controller *s, struct now now)
 		if (!sc->held || !sc->latency_open)
 			continue;
 		sc->latency_open = false;
+		if (s->rules.mode == MODE_OBSERVE)
+			continue;
 		counters_hold_latency(s->counters,
 				      (uint64_t)(now.boot_ms -
 						 sc->since_boot_ms));

@@ -19,6 +19,18 @@ static const struct {
 	[EVENT_INVALID_ANNOTATION] = {"InvalidAnnotation", "Warning",
 				      "ReadAnnotation"},
 	[EVENT_RELEASE_BLOCKED] = {"ReleaseBlocked", "Warning", "Release"},
+	[EVENT_OBSERVED_HOLD_STARTED] = {"ObservedHoldStarted", "Normal",
+					 "Observe"},
+	[EVENT_OBSERVED_HOLD_EXTENDED] = {"ObservedHoldExtended", "Normal",
+					  "Observe"},
+	[EVENT_OBSERVED_HOLD_RELEASED] = {"ObservedHoldReleased", "Normal",
+					  "Observe"},
+	[EVENT_OBSERVED_HOLD_CAPPED] = {"ObservedHoldCapped", "Normal",
+					"Observe"},
+	[EVENT_OBSERVED_MANUAL_HOLD] = {"ObservedManualHold", "Normal",
+					"Observe"},
+	[EVENT_OBSERVED_RELEASE_BLOCKED] = {"ObservedReleaseBlocked", "Normal",
+					    "Observe"},
 };
 
 const char *
@@ -31,6 +43,19 @@ const char *
 event_reason_type(enum event_reason r)
 {
 	return reasons[r].type;
+}
+
+_Static_assert(EVENT_OBSERVED_RELEASE_BLOCKED - EVENT_RELEASE_BLOCKED ==
+		       EVENT_OBSERVED_HOLD_STARTED - EVENT_HOLD_STARTED,
+	       "event_reason_observed");
+
+enum event_reason
+event_reason_observed(enum event_reason r)
+{
+	if (r > EVENT_RELEASE_BLOCKED)
+		return r;
+	return (enum event_reason)(r + EVENT_OBSERVED_HOLD_STARTED -
+				   EVENT_HOLD_STARTED);
 }
 
 void

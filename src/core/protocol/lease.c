@@ -40,7 +40,8 @@ is_held(const struct lease *l, int64_t boot_ms)
 static bool
 state_differs(const struct lease *l)
 {
-	return l->read && strcmp(l->seen.state, l->want.state) != 0;
+	return l->read && (l->seen.state_other ||
+			   strcmp(l->seen.state, l->want.state) != 0);
 }
 
 int64_t
@@ -244,6 +245,8 @@ fill(struct lease *l, struct now now)
 	const struct lease_record *s = &l->seen;
 
 	memcpy(w->rv, s->rv, sizeof(w->rv));
+	w->observes = l->config.observes;
+	w->state_other = s->state_other;
 	w->acquire_us = w->renew_us = now.server_ms * 1000;
 	w->transitions = s->transitions;
 

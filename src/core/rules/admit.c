@@ -87,6 +87,8 @@ admit_decide(const struct rules *r, const struct review *v)
 		return left_alone(REASON_USER_HOLD);
 	if (patch && is_full(v))
 		return left_alone(REASON_NO_ROOM);
+	if (patch && r->mode == MODE_OBSERVE)
+		return left_alone(REASON_OBSERVED);
 
 	/* The API server may call again about the same object, and audit
 	 * annotations cannot be overwritten.  An object that we have patched
@@ -110,6 +112,7 @@ reason_name(enum reason reason)
 		[REASON_NOT_HANDLED] = "not-handled",
 		[REASON_MALFORMED] = "malformed-object",
 		[REASON_NO_ROOM] = "no-room",
+		[REASON_OBSERVED] = "observed",
 	};
 
 	return names[reason];

@@ -285,10 +285,75 @@ take_claim(struct entry *e, const struct object *o, int64_t seen_ms)
 }
 
 static void
+count_marks(struct machines *m, const struct entry *e, int by)
+{
+	if (entry_tenure(e) == TENURE_OURS)
+		m->marked[e->kind] += (uint32_t)by;
+	if (e->carries)
+		m->carrying[e->kind] += (uint32_t)by;
+}
+
+/* Would this write have been made on an object of this tenure? */
+static bool
+is_assumable(enum act act, enum tenure tenure)
+{
+	switch (act) {
+	case ACT_HOLD:
+		return tenure == TENURE_FREE;
+	case ACT_CLEAR:
+		return tenure == TENURE_OURS;
+	case ACT_UNMARK:
+		return tenure == TENURE_OURS || tenure == TENURE_YIELDED;
+	default:
+		return false;
+	}
+}
+
+/* Makes of the entry what it would be after the write of hold *k. */
+static void
+assume_hold(struct entry *e, enum hold hold, const struct hold_key *k,
+	    const struct hold_key *today)
+{
+	if (strcmp(k->key, today->key) == 0)
+		e->hold = hold;
+	if (strcmp(k->key, DEFAULT_HOLD_KEY) != 0)
+		return;
+	e->default_hold = hold;
+	if (hold == HOLD_SAME && !hold_key_is_default(k))
+		e->default_hold = HOLD_OTHER;
+}
+
+bool
+machines_assume(struct machines *m, uint32_t id, enum act act, int64_t mark_ms,
+		const struct hold_key *today)
+{
+	struct entry *e = &m->at[id];
+
+	if (!is_assumable(act, entry_tenure(e)))
+		return false;
+	count_marks(m, e, -1);
+	if (act == ACT_HOLD)
+		assume_hold(e, HOLD_SAME, today, today);
+	else if (act == ACT_CLEAR || e->assumed == ACT_HOLD)
+		assume_hold(e, HOLD_ABSENT, machines_hold(m, e, today), today);
+	e->mark = act == ACT_HOLD ? MARK_TIME : MARK_ABSENT;
+	if (act == ACT_HOLD)
+		e->mark_ms = mark_ms;
+	former_leave(m, e);
+	/* Without the hold that was assumed it is as its object shows it. */
+	e->assumed = act != ACT_HOLD && e->assumed == ACT_HOLD ? 0 : act & 3;
+	count_marks(m, e, 1);
+	return true;
+}
+
+static void
 take_facts(struct machines *m, struct entry *e, const struct object *o,
 	   int64_t seen_ms)
 {
-	m->marked[e->kind] -= entry_tenure(e) == TENURE_OURS;
+	enum tenure tenure = object_tenure(o->hold, o->mark, o->has_previous,
+					   o->previous_hold);
+
+	count_marks(m, e, -1);
 	former_leave(m, e);
 	if (e->kind == KIND_NODECLAIM)
 		take_claim(e, o, seen_ms);
@@ -300,14 +365,18 @@ take_facts(struct machines *m, struct entry *e, const struct object *o,
 	e->launch_known = o->launch_known;
 	e->registered = o->registered;
 
-	e->hold = o->hold;
-	e->default_hold = o->default_hold;
-	e->mark = o->mark;
-	e->mark_ms = o->mark_ms;
 	e->has_held_key = o->has_held_key;
-	if (o->has_previous)
-		former_join(m, e, o);
-	m->marked[e->kind] += entry_tenure(e) == TENURE_OURS;
+	e->carries = tenure == TENURE_OURS;
+	if (!is_assumable(e->assumed, tenure)) {
+		e->assumed = ACT_NONE;
+		e->hold = o->hold;
+		e->default_hold = o->default_hold;
+		e->mark = o->mark;
+		e->mark_ms = o->mark_ms;
+		if (o->has_previous)
+			former_join(m, e, o);
+	}
+	count_marks(m, e, 1);
 }
 
 /* What the indexes know an object by. */
@@ -499,7 +568,7 @@ machines_drop(struct machines *m, uint32_t id, struct touched *t)
 	machines_keys_remove(m, id);
 	if (peer != NO_ID)
 		relink(m, peer, t);	/* a second Node may have waited */
-	m->marked[e->kind] -= entry_tenure(e) == TENURE_OURS;
+	count_marks(m, e, -1);
 	former_leave(m, e);
 	entry_free(m, id);
 }

@@ -58,7 +58,7 @@ lease_code_of(const struct kube_reply *r)
 
 void
 lease_call_answered(const struct kube_reply *r, const struct err *no_answer,
-		    struct lease_record *record, struct lease_outcome *o,
+		    bool observes, struct lease_record *record, struct lease_outcome *o,
 		    struct err *why)
 {
 	char text[ANSWER_TEXT];
@@ -69,7 +69,7 @@ lease_call_answered(const struct kube_reply *r, const struct err *no_answer,
 		return;
 	o->code = lease_code_of(r);
 	if (o->code == LEASE_OK &&
-	    lease_decode(r->body, r->body_bytes, record, why))
+	    lease_decode(r->body, r->body_bytes, observes, record, why))
 		o->code = LEASE_FAILED;
 	if (o->code == LEASE_OK)
 		o->record = record;

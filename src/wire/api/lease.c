@@ -74,21 +74,31 @@ holder_read(const struct json *spec, struct lease_record *r, struct err *e)
 	return 0;
 }
 
+/* The annotation of the leaders that observe, or of those that enforce. */
+static const char *
+state_key(bool observes)
+{
+	return observes ? LEASE_OBSERVED_KEY : LEASE_STATE_KEY;
+}
+
 static void
 state_read(const struct json *annotations, struct lease_record *r)
 {
-	const struct json *v = json_member(annotations, LEASE_STATE_KEY);
+	const struct json *v = json_member(annotations, state_key(r->observes));
 	const char *s = json_string(v);
 
+	r->state_other = !json_is_unset(
+		json_member(annotations, state_key(!r->observes)));
 	r->state_bad = !json_is_unset(v) &&
 		       (s == NULL || str_copy(r->state, sizeof(r->state), s));
 }
 
 static int
-record_read(const struct json *root, struct lease_record *out, struct err *e)
+record_read(const struct json *root, bool observes, struct lease_record *out,
+	    struct err *e)
 {
 	const struct json *meta, *spec, *annotations;
-	struct lease_record r = {.present = true};
+	struct lease_record r = {.present = true, .observes = observes};
 
 	if (map_read(root, "metadata", "metadata", &meta, e) ||
 	    map_read(root, "spec", "spec", &spec, e) ||
@@ -106,8 +116,8 @@ record_read(const struct json *root, struct lease_record *out, struct err *e)
 }
 
 int
-lease_decode(const char *bytes, size_t n, struct lease_record *out,
-	     struct err *e)
+lease_decode(const char *bytes, size_t n, bool observes,
+	     struct lease_record *out, struct err *e)
 {
 	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
 
@@ -115,7 +125,7 @@ lease_decode(const char *bytes, size_t n, struct lease_record *out,
 		return -1;
 	if (!json_says(root, "kind", "Lease"))
 		return err_set(e, ERR_INPUT, "not a Lease");
-	return record_read(root, out, e);
+	return record_read(root, observes, out, e);
 }
 
 int
@@ -124,7 +134,7 @@ lease_item_decode(const char *bytes, size_t n, char namespace_name[64],
 {
 	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
 
-	if (root == NULL || record_read(root, out, e))
+	if (root == NULL || record_read(root, false, out, e))
 		return -1;
 	return text_copy(json_member(root, "metadata"), "namespace",
 			 namespace_name, 64, "metadata.namespace", e);
@@ -160,11 +170,13 @@ put_spec(struct buf *b, const struct lease_record *r)
 static void
 put_state(struct buf *b, const struct lease_record *r)
 {
-	buf_puts(b, ",\"annotations\":{\"" LEASE_STATE_KEY "\":");
+	buf_printf(b, ",\"annotations\":{\"%s\":", state_key(r->observes));
 	if (r->state[0] == '\0')
 		buf_puts(b, "null");
 	else
 		buf_json(b, r->state);
+	if (r->state_other)
+		buf_printf(b, ",\"%s\":null", state_key(!r->observes));
 	buf_puts(b, "}");
 }
 

@@ -15,6 +15,9 @@
 /* In the order of print and help. */
 /* clang-format off */
 const struct config_key config_keys[] = {
+	{KEY("mode", "mode", TYPE_WORD, "enforce",
+	     "enforce, or observe: decide and tell, hold nothing"),
+	 AT(rules.mode), .words = "enforce|observe"},
 	{KEY("scope", "scope", TYPE_WORD, "cluster",
 	     "what becomes busy and quiet together"),
 	 AT(rules.scope), .words = "cluster|nodepool|node"},

@@ -15,8 +15,8 @@ static const struct {
 	const char *name, *help;
 } helps[] = {
 	{"admission_requests_total", "Admission reviews by kind and result."},
-	{"holds_total", "Hold patches by result."},
-	{"releases_total", "Release patches by result."},
+	{"?holds_total", "Hold patches by result."},
+	{"?releases_total", "Release patches by result."},
 	{"replacements_total", "NodeClaims found to replace another."},
 	{"disruption_events_ignored_total",
 	 "Karpenter's Events about a claim before whose creation no other "
@@ -35,10 +35,15 @@ static const struct {
 };
 
 /* "=name" goes out without our prefix, because other controllers export the
- * same metric under this name. */
+ * same metric under this name.  "?name" says what is held: with MODE_OBSERVE it
+ * goes out as would_name, so that nobody takes it for a hold. */
 static const char *
-prefix_of(const char **name)
+prefix_of(const char **name, bool observes)
 {
+	if (**name == '?') {
+		(*name)++;
+		return observes ? METRICS_PREFIX "would_" : METRICS_PREFIX;
+	}
 	if (**name != '=')
 		return METRICS_PREFIX;
 	(*name)++;
@@ -46,9 +51,10 @@ prefix_of(const char **name)
 }
 
 static void
-family(struct buf *b, const char *name, const char *type, const char *help)
+family(struct buf *b, bool observes, const char *name, const char *type,
+       const char *help)
 {
-	const char *p = prefix_of(&name);
+	const char *p = prefix_of(&name, observes);
 
 	buf_printf(b, "# HELP %s%s %s\n# TYPE %s%s %s\n", p, name, help, p,
 		   name, type);
@@ -76,16 +82,16 @@ load(_Atomic uint64_t *v)
 }
 
 static void
-write_counters(struct buf *b, struct counters *c)
+write_counters(struct buf *b, struct counters *c, bool observes)
 {
 	for (size_t h = 0; h < sizeof(helps) / sizeof(helps[0]); h++) {
-		family(b, helps[h].name, "counter", helps[h].help);
+		family(b, observes, helps[h].name, "counter", helps[h].help);
 		for (int i = 0; i < COUNTER_COUNT; i++) {
 			const char *name = cells[i].name, *p;
 
 			if (strcmp(name, helps[h].name) != 0)
 				continue;
-			p = prefix_of(&name);
+			p = prefix_of(&name, observes);
 			buf_printf(b, "%s%s", p, name);
 			if (cells[i].labels[0] != '\0')
 				buf_printf(b, "{%s}", cells[i].labels);
@@ -101,7 +107,7 @@ write_histogram(struct buf *b, const char *name, const char *help,
 {
 	unsigned long long total = 0;
 
-	family(b, name, "histogram", help);
+	family(b, false, name, "histogram", help);
 	for (size_t i = 0; i < n; i++) {
 		total += load(&buckets[i]);
 		buf_printf(b, METRICS_PREFIX "%s_bucket{le=\"%g\"} %llu\n",
@@ -140,7 +146,7 @@ write_rest(struct buf *b, struct counters *c)
 		[REST_DELETE] = "DELETE",
 	};
 
-	family(b, "=rest_client_requests_total", "counter",
+	family(b, false, "=rest_client_requests_total", "counter",
 	       "Calls to the API server by code and method.");
 	for (int m = 0; m < REST_METHODS; m++) {
 		for (int code = 0; code < HTTP_CODE_MAX; code++) {
@@ -161,23 +167,27 @@ static void
 write_scopes(struct buf *b, const struct metrics_gauges *g,
 	     metrics_scope_fn *scopes, void *ctx)
 {
+	const char *held = "?scope_held", *at = "?scope_quiet_timestamp_seconds";
+	bool observes = g->controller.observes;
+	const char *prefix = prefix_of(&held, observes);
 	struct scope_report r;
 
-	family(b, "scope_held", "gauge", "1 while the scope is held.");
+	(void)prefix_of(&at, observes);
+	family(b, observes, "?scope_held", "gauge",
+	       "1 while the scope is held.");
 	for (uint32_t i = 0; scopes(ctx, &i, &r);) {
-		buf_puts(b, METRICS_PREFIX "scope_held{scope=");
+		buf_printf(b, "%s%s{scope=", prefix, held);
 		label_value(b, r.name[0] != '\0' ? r.name : g->cluster_scope);
 		buf_printf(b, "} %d\n", r.held);
 	}
-	family(b, "scope_quiet_timestamp_seconds", "gauge",
+	family(b, observes, "?scope_quiet_timestamp_seconds", "gauge",
 	       "When the scope becomes quiet if nothing happens; API server "
 	       "time. Which machine moved it stands in the log and in an Event "
 	       "on the NodePool.");
 	for (uint32_t i = 0; scopes(ctx, &i, &r);) {
 		if (r.quiet_ms == STAMP_NONE)
 			continue;
-		buf_puts(b, METRICS_PREFIX
-			 "scope_quiet_timestamp_seconds{scope=");
+		buf_printf(b, "%s%s{scope=", prefix, at);
 		label_value(b, r.name[0] != '\0' ? r.name : g->cluster_scope);
 		buf_printf(b, "} %.3f\n", (double)r.quiet_ms / 1e3);
 	}
@@ -186,22 +196,49 @@ write_scopes(struct buf *b, const struct metrics_gauges *g,
 static void
 gauge(struct buf *b, const char *name, const char *help, double v)
 {
-	const char *bare = name, *p = prefix_of(&bare);
+	const char *bare = name, *p = prefix_of(&bare, false);
 
-	family(b, name, "gauge", help);
+	family(b, false, name, "gauge", help);
 	buf_printf(b, "%s%s %.10g\n", p, bare, v);
+}
+
+static void
+write_held(struct buf *b, const struct controller_report *c)
+{
+	family(b, false, "held_objects", "gauge",
+	       "Objects that carry our hold and mark.");
+	for (int k = 0; k < KIND_COUNT; k++)
+		buf_printf(b, METRICS_PREFIX "held_objects{kind=\"%s\"} %u\n",
+			   kind_name((enum kind)k), c->held[k]);
+	gauge(b, "observing",
+	      "1 with mode: observe, in which nothing is written on Nodes and "
+	      "NodeClaims.",
+	      c->observes);
+	if (!c->observes) {
+		gauge(b, "releases_blocked",
+		      "1 while holds that are due cannot be released, for over "
+		      "a minute: something cannot be listed or watched.",
+		      c->blocked);
+		return;
+	}
+	gauge(b, "would_releases_blocked",
+	      "1 while holds that would be due could not be released, for over "
+	      "a minute: something cannot be listed or watched.",
+	      c->blocked);
+	family(b, true, "?held_objects", "gauge",
+	       "Objects that would carry our hold and mark.");
+	for (int k = 0; k < KIND_COUNT; k++)
+		buf_printf(b,
+			   METRICS_PREFIX
+			   "would_held_objects{kind=\"%s\"} %u\n",
+			   kind_name((enum kind)k), c->would[k]);
 }
 
 static void
 write_table(struct buf *b, const struct metrics_gauges *g)
 {
-	family(b, "held_objects", "gauge",
-	       "Objects that carry our hold and mark.");
-	for (int k = 0; k < KIND_COUNT; k++)
-		buf_printf(b, METRICS_PREFIX "held_objects{kind=\"%s\"} %u\n",
-			   kind_name((enum kind)k), g->controller.held[k]);
 
-	family(b, "objects", "gauge", "Objects in the table.");
+	family(b, false, "objects", "gauge", "Objects in the table.");
 	for (int k = 0; k < KIND_COUNT; k++)
 		buf_printf(b, METRICS_PREFIX "objects{kind=\"%s\"} %u\n",
 			   kind_name((enum kind)k), g->controller.objects[k]);
@@ -210,7 +247,7 @@ write_table(struct buf *b, const struct metrics_gauges *g)
 	      "How many objects of each kind have room in the table.",
 	      g->controller.objects_max);
 
-	family(b, "watch_up", "gauge",
+	family(b, false, "watch_up", "gauge",
 	       "1 while the watch is open; without that on Nodes, NodeClaims "
 	       "and NodePools nothing is released.");
 	for (int k = 0; k < VIEW_COUNT; k++)
@@ -219,12 +256,7 @@ write_table(struct buf *b, const struct metrics_gauges *g)
 
 	gauge(b, "timers", "Machines whose deadline lies ahead.",
 	      g->controller.timers);
-	gauge(b, "releases_blocked",
-	      "1 while holds that are due cannot be released, for over a "
-	      "minute: something cannot be listed or watched.",
-	      g->controller.blocked);
-
-	family(b, "log_lines_dropped_total", "counter",
+	family(b, false, "log_lines_dropped_total", "counter",
 	       "Log lines that the reader of stderr did not take in time.");
 	buf_printf(b, METRICS_PREFIX "log_lines_dropped_total %llu\n",
 		   (unsigned long long)g->log_dropped);
@@ -234,13 +266,13 @@ write_table(struct buf *b, const struct metrics_gauges *g)
 		      "When the served certificate ends.",
 		      (double)g->cert_not_after_ms / 1e3);
 
-	family(b, "=leader_election_master_status", "gauge",
+	family(b, false, "=leader_election_master_status", "gauge",
 	       "1 while this replica leads and sweeps.");
 	buf_puts(b, "leader_election_master_status{name=");
 	label_value(b, g->lease_name);
 	buf_printf(b, "} %d\n", g->leads);
 
-	family(b, "build_info", "gauge", "Always 1; the version is a label.");
+	family(b, false, "build_info", "gauge", "Always 1; the version is a label.");
 	buf_puts(b, METRICS_PREFIX "build_info{version=");
 	label_value(b, g->version);
 	buf_puts(b, "} 1\n");
@@ -249,7 +281,7 @@ write_table(struct buf *b, const struct metrics_gauges *g)
 static void
 write_process(struct buf *b, const struct metrics_process *p)
 {
-	family(b, "=process_cpu_seconds_total", "counter",
+	family(b, false, "=process_cpu_seconds_total", "counter",
 	       "User and system CPU time.");
 	buf_printf(b, "process_cpu_seconds_total %.2f\n", p->cpu_seconds);
 	gauge(b, "=process_resident_memory_bytes", "Resident memory.",
@@ -260,7 +292,7 @@ write_process(struct buf *b, const struct metrics_process *p)
 	      (double)p->open_fds);
 	gauge(b, "=process_max_fds", "Limit of open file descriptors.",
 	      (double)p->max_fds);
-	family(b, "=process_start_time_seconds", "gauge",
+	family(b, false, "=process_start_time_seconds", "gauge",
 	       "Start time since the epoch.");
 	buf_printf(b, "process_start_time_seconds %.2f\n",
 		   p->start_time_seconds);
@@ -270,10 +302,11 @@ void
 metrics_write(struct buf *b, struct counters *c, const struct metrics_gauges *g,
 	      metrics_scope_fn *scopes, void *ctx)
 {
-	write_counters(b, c);
+	write_counters(b, c, g->controller.observes);
 	write_histograms(b, c);
 	write_rest(b, c);
 	write_scopes(b, g, scopes, ctx);
+	write_held(b, &g->controller);
 	write_table(b, g);
 	write_process(b, &g->process);
 }

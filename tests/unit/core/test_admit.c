@@ -162,6 +162,23 @@ START_TEST(table)
 }
 END_TEST
 
+/* With MODE_OBSERVE nothing is patched, and what would be is named.  All else is
+ * as before: what carries our hold already is held. */
+START_TEST(observed)
+{
+	struct rules r = rules;
+	struct verdict v;
+
+	r.mode = MODE_OBSERVE;
+	v = admit_decide(&r, &rows[_i].review);
+	ck_assert_msg(!v.patch && v.held == (rows[_i].held && !rows[_i].patch) &&
+			      v.reason == (rows[_i].patch ? REASON_OBSERVED
+							  : rows[_i].reason),
+		      "%s: held %d patch %d reason %s", rows[_i].row, v.held,
+		      v.patch, reason_name(v.reason));
+}
+END_TEST
+
 /* What we answered with a patch is answered alike without one when it comes
  * again: audit annotations cannot be overwritten. */
 START_TEST(own_output_again)
@@ -273,6 +290,7 @@ main(void)
 	TCase *c = run_case(s, "admit"), *p = run_case(s, "pools");
 
 	tcase_add_loop_test(c, table, 0, COUNT(rows));
+	tcase_add_loop_test(c, observed, 0, COUNT(rows));
 	tcase_add_loop_test(c, own_output_again, 0, COUNT(rows));
 	tcase_add_test(c, every_reason_has_a_name);
 	tcase_add_loop_test(p, pool_table, 0, COUNT(nodepools));

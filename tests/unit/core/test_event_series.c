@@ -313,7 +313,10 @@ START_TEST(reasons)
 {
 	static const char *const names[EVENT_REASON_COUNT] = {
 		"HoldStarted", "HoldExtended", "HoldReleased", "HoldCapped",
-		"ManualHold", "InvalidAnnotation", "ReleaseBlocked"};
+		"ManualHold", "ReleaseBlocked", "InvalidAnnotation",
+		"ObservedHoldStarted", "ObservedHoldExtended",
+		"ObservedHoldReleased", "ObservedHoldCapped",
+		"ObservedManualHold", "ObservedReleaseBlocked"};
 	struct event_series_todo todo;
 
 	for (int r = 0; r < EVENT_REASON_COUNT; r++) {
@@ -325,6 +328,9 @@ START_TEST(reasons)
 					r == EVENT_RELEASE_BLOCKED
 				? "Warning"
 				: "Normal");
+		/* Both in the order of the table above. */
+		ck_assert_int_eq(event_reason_observed((enum event_reason)r),
+				 r < EVENT_INVALID_ANNOTATION ? r + 7 : r);
 		say_as((enum event_reason)r, "general", NULL, "n");
 		ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_CREATE);
 		ck_assert_str_ne(todo.event->action, "");

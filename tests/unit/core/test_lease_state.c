@@ -40,6 +40,28 @@ START_TEST(state_is_read_before_it_is_written)
 }
 END_TEST
 
+/* The state of the other mode goes with the first write that can take it
+ * along, even if ours is the same. */
+START_TEST(state_of_the_other_mode)
+{
+	record_of("", 15);
+	answer.state_other = true;
+	(void)step(LEASE_GET, "other");
+	done(LEASE_OK);
+	(void)step(LEASE_UPDATE, "other");
+	done_write();
+	ck_assert_int_eq(step(LEASE_UPDATE, "other"), RETRY);
+	ck_assert(todo.with_state && todo.record->state_other);
+	ck_assert_str_eq(todo.record->state, "");
+	answer = *todo.record;
+	answer.present = true;
+	answer.state_other = false;
+	done(LEASE_OK);
+	(void)step(LEASE_UPDATE, "other");
+	ck_assert(!todo.with_state);
+}
+END_TEST
+
 /* A state that is set while a write is under way goes with the next one. */
 START_TEST(state_set_under_way)
 {
@@ -255,6 +277,7 @@ main(void)
 
 	tcase_add_test(c, state_is_read_before_it_is_written);
 	tcase_add_test(c, state_set_under_way);
+	tcase_add_test(c, state_of_the_other_mode);
 	tcase_add_test(c, state_goes_with_the_lead);
 	tcase_add_test(c, state_of_a_lease_made_anew);
 	tcase_add_test(c, state_bounds);

@@ -25,6 +25,7 @@ apply_write(struct world *w, struct thing *t, const struct action *a)
 	enum controller_code code =
 		api_patch(thing_keep(w, t), a, &w->rules.hold);
 
+	ck_assert_int_eq(w->rules.mode, MODE_ENFORCE);
 	if (code != CONTROLLER_OK)
 		return code;
 	if (a->act == ACT_HOLD) {
@@ -300,6 +301,24 @@ world_next(struct world *w)
 	return controller_next(w->s, world_now(w));
 }
 
+/* The next thing to do.  With MODE_OBSERVE writes are only told of. */
+static struct controller_todo
+told(struct world *w)
+{
+	struct controller_todo todo = world_next(w);
+
+	while (todo.step == CONTROLLER_ACT && todo.action.observed) {
+		w->acts[todo.action.act]++;
+		controller_done(w->s,
+				&(struct controller_outcome){
+					.action = &todo.action,
+					.retry_after_ms = -1},
+				world_now(w));
+		todo = world_next(w);
+	}
+	return todo;
+}
+
 static int64_t
 run_controller(struct world *w)
 {
@@ -309,7 +328,7 @@ run_controller(struct world *w)
 
 		if (f->used)
 			continue;
-		todo = world_next(w);
+		todo = told(w);
 		if (todo.step == CONTROLLER_ACT) {
 			takeoff(w, f, &todo.action);
 			continue;

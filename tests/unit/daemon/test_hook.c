@@ -229,6 +229,23 @@ START_TEST(test_a_review_is_answered_counted_and_remembered)
 }
 END_TEST
 
+/* With MODE_OBSERVE nothing is patched; what would be is counted, and leaves the
+ * same hint, for which releases that are told wait as well. */
+START_TEST(test_a_review_is_observed)
+{
+	enum counter would = reviews[_i].counter;
+
+	config.rules.mode = MODE_OBSERVE;
+	if (reviews[_i].patched)
+		would = would == COUNTER_NODE_HELD ? COUNTER_NODE_WOULD
+						   : COUNTER_CLAIM_WOULD;
+	review(&reviews[_i].review);
+	expect_counted(would);
+	ck_assert_ptr_null(map_get(&annotations, DEFAULT_HOLD_KEY));
+	ck_assert_int_eq(shared.hint_ms != STAMP_NONE, reviews[_i].hint);
+}
+END_TEST
+
 START_TEST(test_a_nodepool_counts_again_once_it_is_enabled)
 {
 	disabled_nodepools_set(shared.disabled_nodepools, "asleep", INT64_MAX);
@@ -304,6 +321,9 @@ main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc,
 			    test_a_review_is_answered_counted_and_remembered, 0,
+			    sizeof(reviews) / sizeof(reviews[0]));
+	tcase_add_loop_test(tc,
+			    test_a_review_is_observed, 0,
 			    sizeof(reviews) / sizeof(reviews[0]));
 	tcase_add_test(tc, test_a_nodepool_counts_again_once_it_is_enabled);
 	tcase_add_loop_test(tc, test_a_hold_until_counts_by_the_server_clock, 0,

@@ -165,6 +165,31 @@ START_TEST(test_write)
 }
 END_TEST
 
+/* With MODE_OBSERVE no write leaves the process, whoever asks for it.  Reads
+ * do. */
+START_TEST(test_observe)
+{
+	static const struct rules observes = {.mode = MODE_OBSERVE};
+	const struct job_env v = {.rules = &observes,
+				  .timing = &timing_default};
+	static const enum act acts[] = {ACT_HOLD, ACT_CLEAR, ACT_UNMARK,
+					ACT_CLASSIFY, ACT_READ};
+	struct action a = {.act = acts[_i], .kind = KIND_NODECLAIM,
+			   .name = "c-1", .reason = "quiet",
+			   .fence_ms = INT64_MAX};
+	struct err e = {0};
+
+	sent_path[0] = '\0';
+	job_init(&job, &a);
+	ck_assert_int_eq(job_start(&v, &job, 1, NULL, &e),
+			 act_writes(a.act) ? -1 : 0);
+	ck_assert(act_writes(a.act) == (sent_path[0] == '\0'));
+	job_tell(&v, &a, &out);
+	ck_assert_int_eq(out.code, CONTROLLER_OK);
+	ck_assert_ptr_eq(out.action, &a);
+}
+END_TEST
+
 START_TEST(test_read)
 {
 	ck_assert(answered(ACT_READ_CLAIM, 200, CLAIM));
@@ -338,6 +363,7 @@ main(void)
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_loop_test(tc, test_write, 0,
 			    sizeof(writes) / sizeof(writes[0]));
+	tcase_add_loop_test(tc, test_observe, 0, 5);
 	tcase_add_test(tc, test_read);
 	tcase_add_loop_test(tc, test_read_by_metadata, 0, 4);
 	tcase_add_test(tc, test_answers_that_are_too_large);

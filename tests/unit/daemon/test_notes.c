@@ -81,7 +81,7 @@ __wrap_log_fields(enum log_level level, const char *phrase,
 #define AT "2026-01-02T03:04:05Z"
 #define BOOTING " at the earliest, as machines are still booting\n"
 
-static const struct {
+static const struct tell {
 	const char *name;
 	enum scope_kind scope;
 	struct note note;
@@ -207,17 +207,78 @@ static const struct {
 	 "INFO pool held by hand pool=p until=" AT " reason=Black %s Friday\n"
 	 "ManualHold p u-p: karpenter-node-holder.io/hold-until: the nodes of "
 	 "this NodePool are held until " AT " (Black %s Friday)\n"},
+}, observed[] = {
+	{"would be held", SCOPE_NODEPOOL,
+	 {.type = NOTE_SCOPE_HELD, .name = "q",
+	  .as.held = {.until_ms = T, .machine = "q-1"}},
+	 "INFO observe: scope held scope=q quietAt=" AT
+	 " atTheEarliest=false machine=q-1\n"
+	 "ObservedHoldStarted q u-q: Mode observe: This NodePool has scaled "
+	 "up, most recently by machine q-1: its nodes would be held until " AT
+	 " if nothing is added\n"},
+	{"would be held on", SCOPE_NODEPOOL,
+	 {.type = NOTE_SCOPE_MOVED, .name = "q", .as.held = {.until_ms = T}},
+	 "INFO observe: quiet time moved scope=q quietAt=" AT
+	 " atTheEarliest=false machine=\n"
+	 "ObservedHoldExtended q u-q: Mode observe: This NodePool is still "
+	 "busy: its nodes would be held until " AT
+	 " if nothing is added\n"},
+	{"would be released", SCOPE_NODEPOOL,
+	 {.type = NOTE_SCOPE_QUIET, .name = "q",
+	  .as.quiet = {.held_ms = 605000}},
+	 "INFO observe: scope quiet scope=q heldFor=10m5s\n"
+	 "ObservedHoldReleased q u-q: Mode observe: This NodePool is quiet "
+	 "after 10m5s: its nodes would be released\n"},
+	{"would be capped", SCOPE_NODEPOOL,
+	 {.type = NOTE_SCOPE_CAPPED, .name = "q",
+	  .as.capped = {.until_ms = T, .max_ms = 3600000}},
+	 "INFO observe: maxHoldDuration used up, released scope=q "
+	 "maxHoldDuration=1h until=" AT "\n"
+	 "ObservedHoldCapped q u-q: Mode observe: This NodePool has used up "
+	 "its maxHoldDuration of 1h: until " AT " at the earliest its nodes "
+	 "would be released, but for machines whose own holdDuration has not "
+	 "passed\n"},
+	{"would be blocked", SCOPE_CLUSTER,
+	 {.type = NOTE_BLOCKED, .name = "Node", .as.objects = 1},
+	 "WARN observe: holds cannot be released unseen=Node objects=1\n"
+	 "ObservedReleaseBlocked p u-p: Mode observe: Nothing would be "
+	 "released, whatever is due: Nodes cannot be listed or watched; the "
+	 "log of the holder that leads says why\n"
+	 "ObservedReleaseBlocked q u-q: Mode observe: Nothing would be "
+	 "released, whatever is due: Nodes cannot be listed or watched; the "
+	 "log of the holder that leads says why\n"},
+	{"would be held by hand", SCOPE_CLUSTER,
+	 {.type = NOTE_NODEPOOL_MANUAL, .name = "p", .as.manual = {"u-p", T}},
+	 "INFO observe: pool held by hand pool=p until=" AT "\n"
+	 "ObservedManualHold p u-p: Mode observe: "
+	 "karpenter-node-holder.io/hold-until: the nodes of this NodePool "
+	 "would be held until " AT "\n"},
+	{"marks that stay", SCOPE_CLUSTER,
+	 {.type = NOTE_LEFT, .as.objects = 3},
+	 "WARN mode observe leaves holds in place objects=3\n"},
 };
+
+static void
+check(const struct tell *t, enum mode mode)
+{
+	struct rules rules = {.mode = mode, .scope = t->scope};
+
+	note = &t->note;
+	buf_init(&b, said, sizeof(said));
+	notes_report(NULL, &rules, NULL);
+	ck_assert_msg(!b.full && strcmp(said, t->want) == 0, "%s: got\n%s",
+		      t->name, said);
+}
 
 START_TEST(test_tells)
 {
-	struct rules rules = {.scope = tells[_i].scope};
+	check(&tells[_i], MODE_ENFORCE);
+}
+END_TEST
 
-	note = &tells[_i].note;
-	buf_init(&b, said, sizeof(said));
-	notes_report(NULL, &rules, NULL);
-	ck_assert_msg(!b.full && strcmp(said, tells[_i].want) == 0,
-		      "%s: got\n%s", tells[_i].name, said);
+START_TEST(test_observed)
+{
+	check(&observed[_i], MODE_OBSERVE);
 }
 END_TEST
 
@@ -229,6 +290,8 @@ main(void)
 
 	tcase_add_loop_test(tc, test_tells, 0,
 			    sizeof(tells) / sizeof(tells[0]));
+	tcase_add_loop_test(tc, test_observed, 0,
+			    sizeof(observed) / sizeof(observed[0]));
 	suite_add_tcase(s, tc);
 	return suite_run(s);
 }

@@ -262,6 +262,8 @@ static const struct {
 	{"window", "releaseWindow: 0s\n",
 	 "3:16: releaseWindow: \"0s\", expected a duration above 0 such as "
 	 "10m"},
+	{"mode", "mode: watch\n",
+	 "3:7: mode: \"watch\", expected enforce|observe"},
 	{"replacements", "replacements: never\n",
 	 "3:15: replacements: \"never\", expected ignore|count"},
 	{"client CA", "webhook: {clientCAFile: /ca}\n",
@@ -485,6 +487,7 @@ END_TEST
 static const struct {
 	const char *flag, *value;
 } every_flag[] = {
+	{"mode", "observe"},
 	{"scope", "nodepool"},
 	{"hold-duration", "7m"},
 	{"max-hold-duration", "0s"},

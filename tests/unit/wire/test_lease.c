@@ -48,7 +48,7 @@ golden_lease(const char *bytes, size_t n, char *out, size_t cap)
 	buf_init(&o, out, cap);
 	memset(&back, 'x', sizeof(back));
 	before = back;
-	if (lease_decode(bytes, n, &back, &e)) {
+	if (lease_decode(bytes, n, false, &back, &e)) {
 		buf_printf(&o, "error %s\n", e.text);
 		ck_assert(memcmp(&back, &before, sizeof(back)) == 0);
 		return;
@@ -138,6 +138,44 @@ START_TEST(test_update)
 }
 END_TEST
 
+/* A leader that observes keeps its state apart, and each mode removes the
+ * other's. */
+START_TEST(test_observed)
+{
+	struct err e = {0};
+	const char *key = _i ? "observed-state" : "state";
+	const char *other = _i ? "state" : "observed-state";
+	char want[400];
+	int n = snprintf(want, sizeof(want),
+			 "{\"kind\":\"Lease\",\"metadata\":{"
+			 "\"resourceVersion\":\"1\",\"annotations\":{"
+			 "\"karpenter-node-holder.io/%s\":\"mine\","
+			 "\"karpenter-node-holder.io/%s\":\"other\"}}}",
+			 key, other);
+
+	ck_assert_int_eq(lease_decode(want, (size_t)n, _i, &back, &e), 0);
+	ck_assert_str_eq(back.state, "mine");
+	ck_assert(back.state_other && back.observes == _i);
+	n = snprintf(want, sizeof(want),
+		     "{\"kind\":\"Lease\",\"metadata\":{"
+		     "\"resourceVersion\":\"1\",\"annotations\":{"
+		     "\"karpenter-node-holder.io/%s\":\"mine\"}}}", key);
+	ck_assert_int_eq(lease_decode(want, (size_t)n, !_i, &back, &e), 0);
+	ck_assert_str_eq(back.state, "");
+	ck_assert(back.state_other);
+	r.observes = _i;
+	r.state_other = true;
+	(void)str_copy(r.state, sizeof(r.state), "new");
+	lease_update(&b, &r, false, true);
+	snprintf(want, sizeof(want),
+		 AT ",\"annotations\":{"
+		    "\"karpenter-node-holder.io/%s\":\"new\","
+		    "\"karpenter-node-holder.io/%s\":null}}}",
+		 key, other);
+	ck_assert_str_eq(body, want);
+}
+END_TEST
+
 START_TEST(test_release)
 {
 	r.holder[0] = '\0';
@@ -204,7 +242,7 @@ there_and_back(const char *name)
 	ck_assert_msg(!b.full, "%s", name);
 	n = snprintf(object, sizeof(object), "{\"kind\":\"Lease\",%s",
 		     body + 1);
-	ck_assert_msg(lease_decode(object, (size_t)n, &back, &e) == 0,
+	ck_assert_msg(lease_decode(object, (size_t)n, false, &back, &e) == 0,
 		      "%s: %s", name, e.text);
 	same(name);
 }
@@ -265,7 +303,7 @@ START_TEST(test_state_bound)
 			buf_add(&b, "x", 1);
 		buf_puts(&b, "\"}}}");
 		ck_assert(!b.full);
-		ck_assert_int_eq(lease_decode(body, b.len, &back, &e), 0);
+		ck_assert_int_eq(lease_decode(body, b.len, false, &back, &e), 0);
 		ck_assert(back.state_bad == (n == LEASE_STATE_BYTES));
 		ck_assert_uint_eq(strlen(back.state),
 				  n == LEASE_STATE_BYTES ? 0 : n);
@@ -310,7 +348,7 @@ START_TEST(test_item)
 	ck_assert_str_eq(got.holder, "who");
 	ck_assert_int_eq(got.duration_s, 15);
 	ck_assert(got.renew_us == 1000002);
-	ck_assert_int_eq(lease_decode(json, strlen(json), &got, &e), -1);
+	ck_assert_int_eq(lease_decode(json, strlen(json), false, &got, &e), -1);
 }
 END_TEST
 
@@ -327,6 +365,7 @@ main(void)
 	tcase_add_loop_test(tc, test_create, 0, ROWS(creates));
 	tcase_add_loop_test(tc, test_update, 0, ROWS(updates));
 	tcase_add_test(tc, test_release);
+	tcase_add_loop_test(tc, test_observed, 0, 2);
 	tcase_add_test(tc, test_no_time);
 	tcase_add_loop_test(tc, test_round_trip, 0, ROWS(trips));
 	tcase_add_test(tc, test_bounds);

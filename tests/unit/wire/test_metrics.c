@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,7 +77,7 @@ START_TEST(test_all_counters)
 		buf_init(&b, type, sizeof(type));
 		buf_printf(&b, "\n# TYPE %s%s counter\n",
 			   n[0] == '=' ? "" : METRICS_PREFIX,
-			   n + (n[0] == '='));
+			   n + (n[0] == '=' || n[0] == '?'));
 		ck_assert_msg(times(type) == 1, "%s", n);
 	}
 }
@@ -122,6 +123,37 @@ START_TEST(test_longest)
 }
 END_TEST
 
+/* What says that something is held has another name where nothing is, or alerts
+ * on it would fire. */
+START_TEST(test_observe)
+{
+	static const char *const names[] = {
+		"holds_total",	      "releases_total",
+		"scope_held",	      "scope_quiet_timestamp_seconds",
+		"releases_blocked"};
+	struct metrics_gauges g = gauges();
+	char line[128];
+
+	g.controller.observes = _i;
+	g.controller.held[KIND_NODE] = 2;
+	g.controller.would[KIND_NODE] = 3;
+	write(&g);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(line, sizeof(line), "\n" METRICS_PREFIX "%s",
+			 names[i]);
+		ck_assert_msg((times(line) > 0) == !_i, "%s", line);
+		snprintf(line, sizeof(line), "\n" METRICS_PREFIX "would_%s",
+			 names[i]);
+		ck_assert_msg((times(line) > 0) == _i, "%s", line);
+	}
+	ck_assert_uint_eq(times("\nkarpenter_node_holder_held_objects"
+				"{kind=\"Node\"} 2\n"), 1);
+	ck_assert_uint_eq(times("\nkarpenter_node_holder_would_held_objects"
+				"{kind=\"Node\"} 3\n"), _i);
+	ck_assert_uint_eq(times("\nkarpenter_node_holder_observing 1\n"), _i);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -132,6 +164,7 @@ main(void)
 	tcase_add_test(tc, test_all_counters);
 	tcase_add_test(tc, test_scope);
 	tcase_add_test(tc, test_longest);
+	tcase_add_loop_test(tc, test_observe, 0, 2);
 	suite_add_tcase(s, tc);
 	return suite_run(s);
 }

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DAEMON_PHRASE_H
+#define DAEMON_PHRASE_H
+
+#include "core/rules/admit.h"
+
+/* The log's phrase for a decision, which is a string literal.  With MODE_OBSERVE
+ * it begins with "observe: ", because nothing was done. */
+#define PHRASE(rules, phrase)                                                  \
+	((rules)->mode == MODE_OBSERVE ? "observe: " phrase : phrase)
+
+#endif
