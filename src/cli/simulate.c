@@ -183,7 +183,7 @@ print_help(void)
 	const char *name, *help;
 	char def[64];
 
-	(void)printf("Usage: %s %s", program_name(), usage);
+	(void)printf("Usage: %s %s", PROGRAM, usage);
 	(void)puts("    --config='':\n        configuration file; given again: "
 		   "another setting");
 	for (size_t k = 0; k < KEYS_N; k++)
@@ -379,7 +379,7 @@ cmd_simulate(int argc, char **argv)
 		rc = err_set(&e, ERR_INPUT,
 			     "expected a file, or - for stdin; see '%s simulate "
 			     "--help'",
-			     program_name());
+			     PROGRAM);
 	if (rc == 0 && q.setup.explain != NULL &&
 	    q.setup.output != SIMULATE_TABLE)
 		rc = err_set(&e, ERR_INPUT,

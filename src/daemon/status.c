@@ -193,7 +193,7 @@ fill_head(struct status *t, struct status_head *h)
 	*h = (struct status_head){
 		.now_ms = clock_now(t->shared->clock).server_ms,
 		.version = HOLDER_VERSION,
-		.observe = t->observe,
+		.observe = t->rules->mode == MODE_OBSERVE,
 		.lead = {.electing = lead.electing,
 			 .here = lead.here,
 			 .since_ms = lead.since_ms},

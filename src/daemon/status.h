@@ -18,7 +18,6 @@ struct status {
 	struct state *shared;
 	struct serving_cert *pair;
 	const struct rules *rules;
-	bool observe;		/* mode: observe */
 	struct recent recent;	/* admission reviews */
 	char host[65];		/* stands for the identity if there is no
 				   Lease */

@@ -251,7 +251,8 @@ lease_once(struct doctor *d, struct err *e)
 		       finding_name(d->place.lease));
 	rc = doctor_get(d, path, &r, e);
 	if (rc == 0)
-		rc = lease_decode(r.body, r.body_bytes, &record, e);
+		rc = lease_decode(r.body, r.body_bytes, false, &record,
+				  e);
 	h->lease_known = rc >= 0;
 	if (rc == 0) {
 		h->lease_live = is_live(&record, clock_now(d->clock).server_ms);

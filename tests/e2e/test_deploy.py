@@ -33,7 +33,7 @@ TLS = NAME + "-tls"
 UNINSTALL = NAME + "-uninstall"
 DEPLOY = REPO / "deploy"
 OVERLAYS = ("default", "demo", "eks", "self-signed", "trial")
-COMPONENTS = ("admission-policy", "cert-manager", "dedicated-nodes",
+COMPONENTS = ("access", "admission-policy", "cert-manager", "dedicated-nodes",
               "high-availability", "network-policy", "observe", "prometheus",
               "self-signed")
 OTHERS = ("cert-manager-crds", "prometheus-operator-crds")
