@@ -127,6 +127,8 @@ def holder(plane, make_holder, karpenter):
     machines of a NodePool, and Karpenter."""
     plane.create(POOLS, pool("web", grace="24h"))
     made = [karpenter.machine("web") for _ in range(2)]
+    for o in deployed("namespace.yaml"):
+        plane.apply(o)
     template, = deployed("deployment.yaml")
     plane.apply(template)
     set_available(plane, NAMESPACE, NAME, 2)
