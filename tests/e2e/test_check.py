@@ -250,6 +250,8 @@ def test_a_healthy_installation(plane, job, rights, holder, tmp_path):
     assert "Karpenter 1.14.1" in report.text
     text = shown(plane)
     assert text.endswith("\n0 errors, 0 warnings\n"), text
+    assert check(plane, "--mode", "observe").ids == [
+        "dry-run-held", "dry-run-held", "marks-while-observing"]
     print(text)
     left = accounts_without(plane, job[0])
     assert set(left) == set(MISSED)
