@@ -51,12 +51,13 @@ BIN := $(BUILD)/karpenter-node-holder
 DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev \
 	libyaml-dev libssl-dev libgnutls28-dev zlib1g-dev check ca-certificates git \
 	openssl python3 python3-pytest python3-yaml python3-venv python3-pytest-xdist \
-	python3-jsonpatch valgrind
+	python3-jsonpatch valgrind shellcheck busybox
 
 .PHONY: all help check unit below computing fuzz fuzz-targets fuzz-corpus \
 	fuzz-coverage edge daemon programs programs-edge sim sim-quick \
 	explore explore-quick mutants e2e e2e-long pictures test demo demo-quick \
-	bench instructions san tsan lint deps certs image install clean format
+	bench instructions san tsan lint deps certs image install install-plugin krew \
+	clean format
 .SECONDARY:
 
 Q = $(if $(V),,@echo "  $@" && )
@@ -370,9 +371,17 @@ certs: all  ## write a self-signed CA and serving certificate into certs/
 image:  ## build the container image
 	@BUILD=$(BUILD) VERSION=$(VERSION) deploy/image.sh
 
-install: all  ## install the daemon and its kubectl plugin under $(PREFIX)
+install: all install-plugin  ## install the daemon and the kubectl plugin under $(PREFIX)
 	install -D -m 0755 $(BIN) $(DESTDIR)$(PREFIX)/bin/karpenter-node-holder
-	ln -sf karpenter-node-holder $(DESTDIR)$(PREFIX)/bin/kubectl-node_holder
+
+PLUGIN := plugin/kubectl-node_holder plugin/kubectl_complete-node_holder
+install-plugin:  ## install the kubectl plugin alone, which is a shell script
+	install -d $(DESTDIR)$(PREFIX)/bin
+	install -m 0755 $(PLUGIN) $(DESTDIR)$(PREFIX)/bin
+
+# Krew's index asks for an archive and its checksum.
+krew:  ## the archive and manifest of the plugin for Krew; URL=https://... of the repository
+	@plugin/krew.sh $(VERSION) $(BUILD)/krew $(URL)
 
 format:  ## clang-format on every C file
 	clang-format -i $$(git ls-files '*.c' '*.h')

@@ -40,6 +40,7 @@ RUNBOOKS = "https://HOST/REPOSITORY/docs"
 
 # component -> when it is in
 COMPONENTS = {
+    "access": ".Values.access.enabled",
     "cert-manager": 'eq .Values.tls.mode "certManager"',
     "dedicated-nodes": ".Values.dedicatedNodes.enabled",
     "high-availability": ".Values.highAvailability.enabled",
@@ -103,6 +104,8 @@ PLACES = [
 {{- end }}""") for rule in (0, 1)],
     ("Role", NAME, "rules.1.resourceNames.0",
      '{{ include "karpenter-node-holder.lease" . | quote }}'),
+    ("Role", NAME + "-viewer", "rules.2.resourceNames.0",
+     '{{ include "karpenter-node-holder.lease" . | quote }}'),
     ("ValidatingAdmissionPolicy", NAME, "spec.variables.holds.expression",
      '{{ include "karpenter-node-holder.holds" . | quote }}'),
     ("NetworkPolicy", NAME, "spec.egress.0.ports", """\
@@ -115,6 +118,11 @@ PLACES = [
      "{{ .Values.networkPolicy.metricsNamespace | quote }}"),
 ]
 EXTRAS = [
+    ("NetworkPolicy", NAME, "spec.ingress.1.from", """\
+{{- range .Values.networkPolicy.apiServerCIDRs }}
+- ipBlock:
+    cidr: {{ . | quote }}
+{{- end }}"""),
     ("Deployment", NAME, "spec.template.metadata.annotations", """\
 checksum/config: {{ include "karpenter-node-holder.config" . | sha256sum }}
 {{- with omit (.Values.podAnnotations | default dict) "karpenter.sh/do-not-disrupt" }}

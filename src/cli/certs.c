@@ -153,7 +153,7 @@ check_request(const struct certs_request *r, struct err *e)
 		return err_set(e, ERR_INPUT,
 			       "expected --out DIR; see '%s "
 			       "certs --help'",
-			       program_name());
+			       PROGRAM);
 	return 0;
 }
 
@@ -229,8 +229,8 @@ certs_make(const struct certs_request *r)
 	struct err e;
 
 	if (r->help) {
-		(void)printf("Usage: %s", program_name());
-		(void)printf(usage, program_name(), program_name());
+		(void)printf("Usage: %s", PROGRAM);
+		(void)printf(usage, PROGRAM, PROGRAM);
 		return output_code();
 	}
 	if (r->inspect)

@@ -31,12 +31,12 @@ print_help(void)
 	(void)printf("Keeps Karpenter from consolidating a cluster that has "
 		     "just scaled up.\n\n"
 		     "Usage: %s COMMAND [flags]\n\nCommands:\n",
-		     program_name());
+		     PROGRAM);
 	for (size_t i = 0; i < COMMANDS_N; i++)
 		(void)printf("    %-10s %s\n", commands[i].name,
 			     commands[i].summary);
 	(void)printf("\n'%s COMMAND --help' lists a command's flags.\n",
-		     program_name());
+		     PROGRAM);
 	return output_code();
 }
 
@@ -48,12 +48,12 @@ refuse_command(const char *name)
 	if (name == NULL)
 		(void)err_set(&e, ERR_INPUT,
 			      "expected a command; see '%s --help'",
-			      program_name());
+			      PROGRAM);
 	else
 		(void)err_set(&e, ERR_INPUT,
 			      "unknown %s \"%.60s\"; see '%s --help'",
 			      name[0] == '-' ? "flag" : "command", name,
-			      program_name());
+			      PROGRAM);
 	return fail_code(&e);
 }
 

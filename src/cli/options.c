@@ -11,17 +11,7 @@
 #include "core/base/stamp.h"
 #include "edge/file.h"
 
-#define PROGRAM "karpenter-node-holder"
-
 /* --- what every command prints -------------------------------------------- */
-
-const char *
-program_name(void)
-{
-	return strcmp(program_invocation_short_name, "kubectl-node_holder") == 0
-		       ? "kubectl node-holder"
-		       : PROGRAM;
-}
 
 int
 fail_code(const struct err *e)
@@ -73,7 +63,7 @@ flags_next(struct flags *f, struct err *e)
 		return err_set(e, ERR_INPUT,
 			       "unexpected argument \"%.60s\"; see '%s %s "
 			       "--help'",
-			       arg, program_name(), f->argv[0]);
+			       arg, PROGRAM, f->argv[0]);
 	arg += 2;
 	equals = strchr(arg, '=');
 	n = equals ? (size_t)(equals - arg) : strlen(arg);
@@ -111,7 +101,7 @@ int
 flags_unknown(const struct flags *f, struct err *e)
 {
 	return err_set(e, ERR_INPUT, "unknown flag --%s; see '%s %s --help'",
-		       f->name, program_name(), f->argv[0]);
+		       f->name, PROGRAM, f->argv[0]);
 }
 
 /* --- serve and check ------------------------------------------------------ */
@@ -138,7 +128,7 @@ print_help(const char *usage)
 	const char *name, *help;
 	char def[64];
 
-	(void)printf("Usage: %s %s\nFlags:\n", program_name(), usage);
+	(void)printf("Usage: %s %s\nFlags:\n", PROGRAM, usage);
 	print_flag("config", "''", "configuration file (HolderConfig, YAML)");
 	print_flag("kubeconfig", "''",
 		   "how to reach the cluster; else $KUBECONFIG, in-cluster, "

@@ -76,9 +76,7 @@ int options_kubeconfig(const char *file, const char *context,
 
 /* --- what every command prints -------------------------------------------- */
 
-/* "karpenter-node-holder", or "kubectl node-holder" if kubectl calls the
- * program.  Usage texts show it. */
-const char *program_name(void);
+#define PROGRAM "karpenter-node-holder"
 
 /* Prints the error as one line on stderr and returns the exit code for it. */
 int fail_code(const struct err *e);

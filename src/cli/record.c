@@ -84,7 +84,7 @@ record_main(int argc, char **argv, const struct timing *t)
 	int rc = parse_record(&q, &f, &e);
 
 	if (rc == 1) {
-		(void)printf("Usage: %s %s", program_name(), usage);
+		(void)printf("Usage: %s %s", PROGRAM, usage);
 		return output_code();
 	}
 	if (rc < 0 || access_find(q.kubeconfig, q.context, &access, &e))

@@ -183,7 +183,7 @@ print_help(void)
 	const char *name, *help;
 	char def[64];
 
-	(void)printf("Usage: %s %s", program_name(), usage);
+	(void)printf("Usage: %s %s", PROGRAM, usage);
 	(void)puts("    --config='':\n        configuration file; given again: "
 		   "another setting");
 	for (size_t k = 0; k < KEYS_N; k++)
@@ -328,6 +328,7 @@ add_setting(struct request *q, const char *file, const size_t chosen[KEYS_N],
 			return -1;
 	if (config_validate(&c, &places, e))
 		return -1;
+	c.rules.mode = MODE_ENFORCE;	/* what would be if it wrote */
 	describe(&q->settings[q->setup.settings_n++], q, &c, file, chosen);
 	return 0;
 }
@@ -379,7 +380,7 @@ cmd_simulate(int argc, char **argv)
 		rc = err_set(&e, ERR_INPUT,
 			     "expected a file, or - for stdin; see '%s simulate "
 			     "--help'",
-			     program_name());
+			     PROGRAM);
 	if (rc == 0 && q.setup.explain != NULL &&
 	    q.setup.output != SIMULATE_TABLE)
 		rc = err_set(&e, ERR_INPUT,

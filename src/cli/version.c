@@ -18,7 +18,7 @@ cmd_version(int argc, char **argv)
 		return fail_code(&e);
 	if (rc > 0)
 		(void)printf("Usage: %s version\n\nPrints the version.\n",
-			     program_name());
+			     PROGRAM);
 	else
 		(void)puts("karpenter-node-holder " HOLDER_VERSION);
 	return output_code();

@@ -304,14 +304,22 @@ SAME = {
                      for k in ("", "Binding")]}),
     "network-policy": ({**BASE, "networkPolicy": ON}, "base",
                        {"components": ["network-policy"]}),
+    "network-policy, and the API server's address": (
+        {**BASE, "networkPolicy": {**ON, "apiServerCIDRs": ["192.0.2.7/32"]}},
+        "base", {"components": ["network-policy"], "patches": [patched(
+            "NetworkPolicy", ("add", "/spec/ingress/1/from/-",
+                              {"ipBlock": {"cidr": "192.0.2.7/32"}}))]}),
+    "access": ({**BASE, "access": ON}, "base", {"components": ["access"]}),
     "prometheus": ({**BASE, "prometheus": ON}, "base",
                    {"components": ["prometheus"]}),
     "everything": (
-        {"networkPolicy": ON, "prometheus": ON}, "overlays/default",
-        {"components": ["network-policy", "prometheus"]}),
+        {"access": ON, "networkPolicy": ON, "prometheus": ON},
+        "overlays/default",
+        {"components": ["access", "network-policy", "prometheus"]}),
     "another namespace": (
-        {"networkPolicy": ON, "prometheus": ON}, "overlays/default",
-        {"components": ["network-policy", "prometheus"],
+        {"access": ON, "networkPolicy": ON, "prometheus": ON},
+        "overlays/default",
+        {"components": ["access", "network-policy", "prometheus"],
          "namespace": "platform"}),
     "image": ({"image": {"repository": "r.example.com/h", "tag": "1.2.3"}},
               "overlays/default",

@@ -43,9 +43,9 @@ def command(text, word):
 
 
 def sh(plane, text, quiet=True):
-    plugin = plane.dir / "kubectl-node_holder"
-    if not plugin.exists():
-        plugin.symlink_to(BINARY)
+    program = plane.dir / "karpenter-node-holder"
+    if not program.exists():
+        program.symlink_to(BINARY)
     done = subprocess.run(
         ["bash", "-c", text], stdin=subprocess.DEVNULL, capture_output=True,
         text=True, timeout=60, cwd=plane.dir, env={
@@ -114,7 +114,7 @@ def test_uninstall(plane, people, view, deployment):
     assert deployment()["spec"]["replicas"] == 0
     holder.term()       # the kubelet would do this
     assert marks(plane) >= 20, "stopping leaves them"
-    text = block("Uninstall", "kubectl node-holder uninstall")
+    text = block("Uninstall", "karpenter-node-holder uninstall")
     was = marks(plane)
     assert "(dry run)" in sh(plane, text.strip() + " --dry-run")
     assert marks(plane) == was

@@ -488,11 +488,13 @@ def test_interrupted_it_ends_the_credential_plugin(plane, tmp_path,
 def test_as_a_kubectl_plugin(plane, clean, no_lease, karpenter, tmp_path):
     from holder import BINARY
     karpenter.settled(1, annotations=lambda i: OURS)
-    (tmp_path / "kubectl-node_holder").symlink_to(BINARY)
+    (tmp_path / "karpenter-node-holder").symlink_to(BINARY)
+    (tmp_path / "kubectl-node_holder").symlink_to(
+        REPO / "plugin" / "kubectl-node_holder")
     done = subprocess.run(
         [plane.bin / "kubectl", "node-holder", "uninstall", *QUICK],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
-        env={"PATH": f"{tmp_path}:{plane.bin}", "HOME": str(tmp_path),
+        env={"PATH": f"{tmp_path}:{plane.bin}:{os.environ['PATH']}", "HOME": str(tmp_path),
              "KUBECONFIG": str(plane.kubeconfig)})
     assert done.returncode == 0, done.stderr
     assert not marked(plane)

@@ -283,7 +283,9 @@ def test_times(w):
             ("format=json",
              "format: unknown, expected for=… or until=…\n")):
         assert holder.get("/status/time?" + query) == (400, why)
-    # As kubectl asks, which shows of an error what a Status says.
+    # As kubectl asks, which adds its timeout and shows of an error what a
+    # Status says.
+    assert abs(after("?timeout=15s&for=2h") - now - 7200) <= 60
     accept = {"Accept": "application/json, */*"}
     assert json.loads(ask(holder, "/status/time?for=0", **accept)[2])[
         "message"] + "\n" == lasts

@@ -23,8 +23,9 @@ struct query_param {
 
 /* Reads a query, "a=1&b=2" without its '?', into the parameters that are known.
  * %XX is decoded, and '+' stands for itself.  Returns -1 with a sentence that
- * says what was expected if the query has another parameter, one of them twice,
- * one without a value, one whose value is too long, or a bad %XX. */
+ * says what was expected if the query has another parameter (`timeout` is left
+ * out, as kubectl may add it), one of them twice, one without a value, one whose
+ * value is too long, or a bad %XX. */
 int query_read(const char *query, struct query_param *params, size_t n,
 	       struct err *e);
 

@@ -2,6 +2,8 @@
 #include "edge/kube/lease_call.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -83,11 +85,15 @@ void
 lease_identity(const char *suffix, char out[LEASE_HOLDER_BYTES])
 {
 	char host[65] = "holder";
+	const char *name = getenv("POD_NAME");
 	unsigned char r[8] = {0};
 
 	(void)gethostname(host, sizeof(host) - 1);
+	if (name == NULL || name[0] == '\0')
+		name = host;
 	(void)!getrandom(r, sizeof(r), 0);
 	(void)snprintf(out, LEASE_HOLDER_BYTES,
-		       "%s_%02x%02x%02x%02x%02x%02x%02x%02x%s", host, r[0],
-		       r[1], r[2], r[3], r[4], r[5], r[6], r[7], suffix);
+		       "%.*s_%02x%02x%02x%02x%02x%02x%02x%02x%s",
+		       (int)(LEASE_HOLDER_BYTES - 18 - strlen(suffix)), name,
+		       r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], suffix);
 }

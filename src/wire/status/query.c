@@ -98,6 +98,14 @@ take_param(const char *s, size_t n, struct query_param *params, size_t known,
 	return unknown(s, key, params, known, e);
 }
 
+/* kubectl adds its --request-timeout to the query of `get --raw`, for the API
+ * server, which passes it on. */
+static bool
+kubectls(const char *query, size_t n)
+{
+	return n > 8 && strncmp(query, "timeout=", 8) == 0;
+}
+
 int
 query_read(const char *query, struct query_param *params, size_t n,
 	   struct err *e)
@@ -107,7 +115,8 @@ query_read(const char *query, struct query_param *params, size_t n,
 	while (*query != '\0') {
 		size_t part = strcspn(query, "&");
 
-		if (part > 0 && take_param(query, part, params, n, e))
+		if (part > 0 && !kubectls(query, part) &&
+		    take_param(query, part, params, n, e))
 			return -1;
 		query += part;
 		query += *query == '&';

@@ -125,6 +125,7 @@ class Holder:
         self.log = self.dir / "log"
         self.process = None
         self.flags = []         # flags of serve, which override the settings
+        self.environment = {}   # more variables
         self.refused = False    # whether a test took rights from it
         self.webhook_port = free_port()
         self.metrics_port = free_port()
@@ -182,7 +183,8 @@ class Holder:
 
     def start(self, wait=True):
         assert not self.alive(), "already running"
-        env = {"PATH": os.environ["PATH"], "HOME": str(self.dir)}
+        env = {"PATH": os.environ["PATH"], "HOME": str(self.dir),
+               **self.environment}
         env.update({k: v for k, v in os.environ.items()
                     if k.endswith("SAN_OPTIONS")})
         self.process = spawn([

@@ -658,6 +658,8 @@ static const struct {
 	{"&&", NULL, NULL, NULL},
 	{"a=1", "1", NULL, NULL},
 	{"a=1&bee=2", "1", "2", NULL},
+	{"timeout=15s&a=1", "1", NULL, NULL},	/* of kubectl */
+	{"timeouts=1", NULL, NULL, "timeouts: unknown, expected a=… or bee=…"},
 	{"bee=%41%c3%a9+%2B", NULL, "A\xc3\xa9++", NULL},
 	{"a=12345678", "12345678", NULL, NULL},
 	{"a=123456789", NULL, NULL, "a: expected at most 8 bytes"},

@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kubectl node-holder by each shell, with a scripted kubectl that records how
+it is called.  What a real one does with it is in tests/e2e/test_plugin.py.
+
+Krew's rules are those of its developer guide and of its validate-krew-manifest.
+"""
+import hashlib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tarfile
+
+import pytest
+import yaml
+
+REPO = pathlib.Path(__file__).resolve().parents[2]
+PLUGIN = REPO / "plugin" / "kubectl-node_holder"
+SHELLS = {"dash": ["dash"], "bash": ["bash"], "busybox": ["busybox", "sh"]}
+VERSION = re.search(r"^VERSION := (.*)", (REPO / "Makefile").read_text(),
+                    re.M)[1]
+UNTIL = "2026-01-02T15:04:05Z"
+PROXY = ("/api/v1/namespaces/karpenter-node-holder/pods/http:pod-a:8080/proxy"
+         "/status")
+
+# Arguments are recorded one a line, "." after each call.
+KUBECTL = r"""#!/bin/sh
+{ printf '%s\n' "$@"; echo .; } >>"$CALLS"
+[ -z "${SAYS-}" ] || printf '%s' "$SAYS" >&2
+case " $* " in
+*" ${FAILS-none} "* | *"${FAILS-none}?"*) printf '%s\n' "$ERROR" >&2; exit 1 ;;
+*" leases"*) printf '%s' "${HOLDER-pod-a_0123}" ;;
+*" get pods pod-a "*) printf 'pod-a 8080' ;;
+*" get pods -l "*) printf "${PODS-}" ;;
+*/status/time*) echo 2026-01-02T15:04:05Z ;;
+*" annotate "*) echo 'nodepool.karpenter.sh/web annotated' ;;
+*custom-columns*) echo "${ROWS-}" ;;
+*) echo shown ;;
+esac
+"""
+
+
+@pytest.fixture(params=SHELLS)
+def run(request, tmp_path):
+    """run(ARGS, code=, VARIABLE=...) returns (stdout, stderr, calls)."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/kubectl").write_text(KUBECTL)
+    (tmp_path / "bin/kubectl").chmod(0o755)
+    (tmp_path / "tmp").mkdir()
+    calls = tmp_path / "calls"
+
+    def run(*args, code=0, **env):
+        calls.write_text("")
+        done = subprocess.run(
+            [*SHELLS[request.param], PLUGIN, *args], text=True,
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=30,
+            env={"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
+                 "TMPDIR": str(tmp_path / "tmp"), "CALLS": str(calls), **env})
+        assert done.returncode == code, done
+        assert not list((tmp_path / "tmp").iterdir())
+        return done.stdout, done.stderr, [
+            c.split("\n") for c in calls.read_text().split("\n.\n") if c]
+    run.bin = tmp_path / "bin"
+    return run
+
+
+def test_what_kubectl_is_asked(run):
+    """kubectl's own flags and every character reach it."""
+    flags = ["--context", "it's $HOME", "--as=a b", "-s", "https://x", "-v=9",
+             "--insecure-skip-tls-verify"]
+    passed = ["--context=it's $HOME", "--as=a b", "--server=https://x",
+              "--v=9", "--insecure-skip-tls-verify=true"]
+    out, said, calls = run("status", *flags, "-n", "platform", "--lease=other")
+    assert (out, said) == ("shown\n", "")
+    lease, pod, raw = calls
+    assert lease[:9] == [*passed, "-n", "platform",
+                         "get", "leases.coordination.k8s.io"]
+    assert lease[9] == "other" and pod[7:10] == ["get", "pods", "pod-a"]
+    assert raw[5:] == ["get", "--request-timeout=15s", "--raw",
+                       PROXY.replace("s/karpenter-node-holder", "s/platform")
+                       + "?format=text"]
+    raw = run("why", "node/a.b", "-ojson", "--request-timeout=9s")[2][2]
+    assert raw == ["--request-timeout=9s", "get", "--raw",
+                   PROXY + "/machines/a.b?format=json"]
+
+
+def test_what_is_annotated(run):
+    own = "karpenter-node-holder.io/"
+    reason = "a=b; 'c' \"d\" $(e) `f` \\ *"
+    out, said, calls = run("hold", "--until", "1 +&#%", "--nodepool", "web",
+                           "b", "--reason", reason, "--nodepool=c")
+    assert calls[2][-1] == (PROXY + "/time?until=1%20%2B%26%23%25")
+    assert calls[3] == [
+        "annotate", "nodepools.karpenter.sh", "web", "b", "c", "--overwrite",
+        "--field-manager=kubectl-node-holder", "--dry-run=none",
+        f"{own}hold-until={UNTIL}", f"{own}reason={reason}"]
+    assert out == f"nodepool.karpenter.sh/web annotated\nheld until {UNTIL}\n"
+    assert not said
+    calls = run("hold", "--for=2h", "--all", "--reason=" + "ä" * 128)[2]
+    assert calls[2][-1].endswith("/time?for=2h")
+    assert calls[3][-1] == f"{own}reason={'ä' * 128}"
+    assert run("hold", "--for=2h", "--all")[2][3][-1] == f"{own}reason-"
+    out, said, calls = run("release", "--all", "--dry-run=server")
+    assert calls[2][-1] == PROXY + "/time"
+    assert calls[3][2:] == [
+        "--all", "--overwrite", "--field-manager=kubectl-node-holder",
+        "--dry-run=server", f"{own}released-at={UNTIL}", f"{own}hold-until-",
+        f"{own}reason-"]
+    assert out.endswith(f"released at {UNTIL} (server dry run)\n")
+    call, = run("resume", "--nodepool", "web")[2]
+    assert call[-3:] == [f"{own}{k}-" for k in
+                         ("hold-until", "released-at", "reason")]
+    said = run("hold", "--for=2h", "--all", ROWS="a <none>\nb false")[1]
+    assert re.fullmatch("warning: NodePool b has .*\n", said)
+
+
+REFUSED = {     # arguments: what is said
+    "": "expected --nodepool",
+    "--all --nodepool a": "expected either",
+    "--nodepool a,b": '--nodepool: "a,b", expected a name',
+    "--nodepool --all": '--nodepool: "--all", expected a name',
+    "--nodepool": "--nodepool: missing, expected a value",
+    "--nodepool a Web": '"Web", expected a name',
+    "web --all": "unexpected argument: web",
+    "--all=false": '--all: "false", expected no value',
+    "--all --dry-run=maybe": '"maybe", expected client or server',
+    "--all --for=2h": "unknown flag: --for",
+    "--all --selector=a": "unknown flag: --selector",
+    "--all -n ../x": '"../x", expected a name',
+    "--all -o yaml": "unknown flag: --output",
+}
+
+
+def test_what_is_refused(run):
+    """In one line, before kubectl is asked anything."""
+    rows = [("release", *a.split(), s) for a, s in REFUSED.items()] + [
+        ("hold", "--all", "expected one of --for"),
+        ("hold", "--all", "--for=2h", "--until=x", "expected one of --for"),
+        ("hold", "--all", "--for=2h", "--reason=" + "ä" * 129, "256 bytes"),
+        ("hold", "--all", "--for=2h", "--reason=a\nb", "expected one line"),
+        ("why", "expected the name of one"),
+        ("why", "a", "b", "expected the name of one"),
+        ("why", "*", '"*", expected a name'),
+        ("status", "-o", "yaml", '"yaml", expected text or json'),
+        ("bogus", 'unknown command "bogus"')]
+    for *args, want in rows:
+        out, said, calls = run(*args, code=1)
+        assert want in said and re.fullmatch("error: .*\n", said), (args, said)
+        assert not out and not calls
+    for args in ((), ("--help",), ("hold", "-h")):
+        assert "Usage:" in run(*args)[0]
+
+
+def test_what_fails_is_said_once(run):
+    """One line for each error; what else kubectl says is not kept back."""
+    def said(*args, code=1, **env):
+        return run(*args, code=code, **env)[1]
+    gone = said("status", FAILS="leases.coordination.k8s.io", ERROR=(
+        "E0102 15:04:05.1 1 memcache.go:1] Unhandled Error\n"
+        "Unable to connect to the server: dial tcp: no such host"))
+    assert gone == ("error: Unable to connect to the server: dial tcp: no such "
+                    "host\n")
+    assert said("status", code=0, SAYS="Code: 1234") == "Code: 1234\n" * 3
+    assert said("status", FAILS="leases.coordination.k8s.io", ERROR="Oh!") == (
+        "Oh!\nerror: kubectl failed\n")
+    assert said("status", HOLDER="") == (
+        "error: no replica leads: nobody has the Lease karpenter-node-holder in "
+        "namespace karpenter-node-holder\n")
+    # A single replica without leader election; and more, without a Lease.
+    none = {"FAILS": "leases.coordination.k8s.io",
+            "ERROR": "Error from server (NotFound): leases \"x\" not found"}
+    assert run("status", PODS="pod-a 8080\n", **none)[0] == "shown\n"
+    assert "2 replicas" in said("status", PODS="a 1\nb 2\n", **none)
+    assert "-n" in said("status", PODS="", **none)
+    # What kubectl did before it failed is shown.
+    out, text, _ = run("resume", "--all", code=1, FAILS="annotate", ERROR=(
+        'Error from server (Forbidden): nodepools "web" is forbidden: User "u" '
+        "cannot patch resource"))
+    assert text == (
+        'error: User "u" cannot patch resource: the ClusterRole '
+        "karpenter-node-holder-operator gives this right "
+        "(deploy/components/access)\n")
+    # A holder of an older version has no such page.
+    old = said("hold", "--for=2h", "--all", FAILS=PROXY + "/time",
+               ERROR="Error from server (NotFound): the server could not find "
+                     "the requested resource")
+    assert old == ("error: Pod pod-a has no page /status/time: is the holder "
+                   "as new as this plugin?\n")
+
+
+def test_the_program_beside_it(run):
+    """uninstall and check are those of the C program, where there is one."""
+    for command in ("uninstall", "check"):
+        for args in (["-n", "platform"], ["-nplatform"],
+                     ["--context", "a", "--namespace=platform"]):
+            said = run(command, *args, code=1)[1]
+            assert f"kubectl apply -k deploy/{command}\n" in said
+            assert "-n platform logs --follow" in said
+    (run.bin / "karpenter-node-holder").write_text(
+        '#!/bin/sh\nprintf "%s\\n" "$@"\nexit 3\n')
+    (run.bin / "karpenter-node-holder").chmod(0o755)
+    assert run("uninstall", "-n", "platform", "--dry-run=server", "--context",
+               "a b", "--dry-run=none", code=3)[0].splitlines() == [
+        "uninstall", "--namespace", "platform", "--dry-run", "--context", "a b"]
+    assert run("check", "-ojson", "--lease=other", "--dry-run=client",
+               code=3)[0].splitlines() == [
+        "check", "--cluster", "-ojson", "--leader-election-name=other"]
+
+
+def test_completion(run):
+    def complete(*args, **env):
+        *found, last = run("__complete", *args, **env)[0].splitlines()
+        assert last == ":4"
+        return found
+    assert complete("re") == ["release", "resume"]
+    assert complete("hold", "--nodepool", "w", ROWS="web\nbatch") == ["web"]
+    assert complete("hold", "--for", "") == []
+    assert complete("hold", "--for", "2h", "--no") == ["--nodepool"]
+    assert complete("status", "-o", "") == ["text", "json"]
+    assert complete("why", "n", ROWS="node-1\nclaim") == ["node-1"]
+    calls = run("__complete", "why", "--context=it's", "n")[2]
+    assert calls[0][0] == "--context=it's"
+
+
+def test_it_needs_nothing_but_kubectl():
+    """Beside the utilities of POSIX, and mktemp, which every system has."""
+    text = PLUGIN.read_text()
+    for program in ("date", "curl", "wget", "jq", "base64", "python"):
+        assert not re.search(rf"(^|[|&;(]|\$\()\s*{program}\b", text, re.M)
+    assert f"VERSION={VERSION}\n" in text
+    for file in ("kubectl-node_holder", "kubectl_complete-node_holder"):
+        assert os.access(PLUGIN.parent / file, os.X_OK)
+
+
+def test_install_replaces_the_link_of_earlier_versions(tmp_path):
+    """It led to the program, which has to stay what it is."""
+    there = tmp_path / "usr/local/bin"
+    there.mkdir(parents=True)
+    (there / "karpenter-node-holder").write_text("the program")
+    (there / "kubectl-node_holder").symlink_to("karpenter-node-holder")
+    subprocess.run(["make", "-s", "install-plugin", f"DESTDIR={tmp_path}"],
+                   cwd=REPO, check=True, timeout=60)
+    assert (there / "karpenter-node-holder").read_text() == "the program"
+    assert (there / "kubectl-node_holder").read_text() == PLUGIN.read_text()
+
+
+def test_nobody_gets_the_pod_proxy_unasked():
+    """Only a Role of its own has it, only to get, and no role that is
+    aggregated to view or edit."""
+    found = []
+    for file in (REPO / "deploy").rglob("*.yaml"):
+        if "helm" in file.parts:    # these are made from the others
+            continue
+        for o in yaml.safe_load_all(file.read_text()):
+            if not o or not str(o.get("kind")).endswith("Role"):
+                continue
+            assert not any("aggregate-to" in label for label in
+                           o["metadata"].get("labels", {})), file
+            assert "aggregationRule" not in o
+            found += [(o["kind"], o["metadata"]["namespace"], rule["verbs"])
+                      for rule in o["rules"]
+                      if {"pods/proxy", "*"} & set(rule["resources"])]
+    assert found == [("Role", "karpenter-node-holder", ["get"])]
+
+
+# Krew
+
+URL = "https://example.com/o/karpenter-node-holder"
+SUPPORTED = {(system, arch) for system, all_of in {
+    "windows": "386 amd64 arm64", "linux": "386 amd64 arm arm64 ppc64le",
+    "darwin": "386 amd64 arm64"}.items() for arch in all_of.split()}
+
+
+@pytest.fixture(scope="module")
+def krew(tmp_path_factory):
+    out = tmp_path_factory.mktemp("krew")
+    subprocess.run([REPO / "plugin/krew.sh", VERSION, out, URL], check=True,
+                   timeout=60, stdout=subprocess.DEVNULL)
+    return out
+
+
+def matched(selector):
+    """The platforms that a label selector chooses."""
+    assert selector and set(selector) <= {"matchLabels", "matchExpressions"}
+    found = set()
+    for system, arch in SUPPORTED:
+        labels = {"os": system, "arch": arch}
+        terms = [(k, [v]) for k, v in selector.get("matchLabels", {}).items()]
+        for e in selector.get("matchExpressions", []):
+            assert e["operator"] == "In"
+            terms.append((e["key"], e["values"]))
+        assert terms
+        if all(labels[key] in values for key, values in terms):
+            found.add((system, arch))
+    return found
+
+
+def test_the_manifest_is_one_of_krews(krew):
+    file = krew / "node-holder.yaml"
+    text = file.read_text()
+    assert "@" not in text.replace('"$@"', "")
+    manifest = yaml.safe_load(text)
+    assert manifest["apiVersion"] == "krew.googlecontainertools.github.com/v1alpha2"
+    assert manifest["kind"] == "Plugin"
+    name, spec = manifest["metadata"]["name"], manifest["spec"]
+    assert name == file.stem and re.fullmatch(r"[a-z]+(-[a-z]+)*", name)
+    assert not name.startswith("kube")
+    # The link that Krew makes has to be called as kubectl looks for it.
+    assert f"kubectl-{name.replace('-', '_')}" == PLUGIN.name
+    assert re.fullmatch(r"v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?", spec["version"])
+    assert spec["homepage"] == URL
+    short = spec["shortDescription"]
+    assert short and "\n" not in short and len(short) <= 50
+    assert spec["description"].strip()
+    chosen = [matched(p["selector"]) for p in spec["platforms"]]
+    assert all(chosen) and sum(map(len, chosen)) == len(set.union(*chosen))
+    assert not any(system == "windows" for system, _ in set.union(*chosen)), \
+        "there the plugin would have to be an .exe"
+    for platform in spec["platforms"]:
+        assert set(platform) <= {"selector", "uri", "sha256", "bin", "files"}
+        archive = krew / platform["uri"].rpartition("/")[2]
+        assert platform["uri"].startswith("https://") \
+            and archive.name.endswith(".tar.gz")
+        assert platform["sha256"] == hashlib.sha256(
+            archive.read_bytes()).hexdigest()
+        with tarfile.open(archive) as tar:
+            members = {m.name: m for m in tar.getmembers()}
+            assert "LICENSE" in members
+            assert members[platform["bin"]].mode & 0o111 == 0o111
+            assert tar.extractfile(platform["bin"]).read() == \
+                PLUGIN.read_bytes()
+
+
+def test_the_archive_is_the_same_each_time(krew, tmp_path):
+    copy = shutil.copytree(REPO / "plugin", tmp_path / "r" / "plugin")
+    shutil.copy(REPO / "LICENSE", copy.parent)
+    for file in copy.iterdir():
+        os.utime(file, (1, 1))
+    subprocess.run([copy / "krew.sh", VERSION, tmp_path / "out", URL],
+                   check=True, timeout=60, stdout=subprocess.DEVNULL)
+    name = f"kubectl-node_holder-v{VERSION}.tar.gz"
+    assert (tmp_path / "out" / name).read_bytes() == \
+        (krew / name).read_bytes()
