@@ -192,6 +192,11 @@ def test_a_stolen_account(plane, clean, job):
             user=account)
         assert status == 403 and POLICY_SAYS in str(answer), (
             method, path, status, answer)
+    # As kustomize names it with a prefix, in another namespace.
+    renamed = plane.identity(f"system:serviceaccount:other:x{ACCOUNT}",
+                             "system:masters")
+    status, answer = plane.request("POST", NODES, node_body("x"), user=renamed)
+    assert status == 403 and POLICY_SAYS in str(answer), (status, answer)
     for path, body in ((NODES, node_body("x")),
                        (CLAIMS, claim_body(name="x"))):
         plane.ok("POST", path + "?dryRun=All", body, user=account)

@@ -810,6 +810,7 @@ def test_a_trial_writes_nothing_and_then_one_line_changes(plane, clean, built,
             assert {"nodes", "leases"} <= written(plane.audited()[begin:])
         finally:
             holder.stop()
+            plane.request("DELETE", f"{lease}/{NAME}")
 
 
 # The rights, with the admission policy in place
