@@ -21,8 +21,8 @@ static const char usage[] =
 	"    -o, --output='text':\n        text or json\n"
 	"    --namespace='':\n        of the installation; else leaderElection."
 	"namespace, or where the webhook's\n        Service is\n\n"
-	"Of the configuration holdAnnotation, holdDuration, nodePools, "
-	"replacements, scope\nand leaderElection count: give it the holder's.\n";
+	"Of the configuration mode, holdAnnotation, holdDuration, nodePools, "
+	"replacements,\nscope and leaderElection count: give it the holder's.\n";
 
 struct cluster_request {
 	struct options options;

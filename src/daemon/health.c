@@ -10,7 +10,6 @@
 #include "edge/process.h"
 #include "wire/metrics/metrics.h"
 
-#define METRICS_BYTES (1536u << 10)	/* SCOPES_MAX twice, and the rest */
 #define HEALTH_BYTES 2048
 
 /* --- checks --------------------------------------------------------------- */
@@ -214,7 +213,7 @@ next_scope(void *ctx, uint32_t *i, struct scope_report *out)
 /* A page of metrics until it is sent. */
 struct page {
 	struct health *health;
-	char text[METRICS_BYTES];
+	char text[METRICS_PAGE_BYTES];
 };
 
 /* Takes one of the places for pages: a reader that never reads keeps its

@@ -9,7 +9,6 @@
  * of the program and of its libraries can be read again, but the busiest 4 MiB
  * should stay. */
 #define PROCESS_BYTES (7 * MIB)
-#define PAGE_BYTES (3 * MIB / 2)	/* of metrics, for 4,096 scopes */
 
 /* Answers of /status that are yet to be sent, the journal and the counts.  The
  * last two take 620 KiB (core/controller/journal.h, status.h). */
@@ -70,7 +69,7 @@ struct memory
 memory_divide(int64_t limit, unsigned lanes, uint32_t machines)
 {
 	int64_t left = limit - PROCESS_BYTES - LOG_WAITING_BYTES_MAX -
-		       METRICS_PAGES_MAX * PAGE_BYTES - STATUS_BYTES -
+		       METRICS_PAGES_MAX * METRICS_PAGE_BYTES - STATUS_BYTES -
 		       STREAMS_BYTES -
 		       REVIEWS_BYTES - (int64_t)lanes * LANE_BYTES;
 	int64_t connections =

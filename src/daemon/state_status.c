@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
 #include <time.h>
 
+#include "core/base/buf.h"
 #include "state_parts.h"
 
 /* The reports for /status.  Each call of the controller looks at a bounded
@@ -32,10 +32,10 @@ state_lead(struct state *s, struct state_lead *out)
 	l = s->table->lease;
 	if (l != NULL) {
 		out->electing = l->config.enabled;
-		memcpy(out->identity, l->config.identity,
-		       sizeof(out->identity));
-		memcpy(out->holder, lease_holder(l, boot_ms, &since_us),
-		       sizeof(out->holder));
+		str_cut(out->identity, sizeof(out->identity),
+			l->config.identity);
+		str_cut(out->holder, sizeof(out->holder),
+			lease_holder(l, boot_ms, &since_us));
 	}
 	unlock(s);
 	if (since_us != STAMP_NONE)

@@ -46,7 +46,7 @@ doctor_look(struct doctor *d)
 	look_dry_run(d);	/* waits, so the others come after it */
 	look_admission(d);
 	look_deployments(d);
-	judge_dry_run(&d->dry_run, &d->place, d->f);
+	judge_dry_run(&d->dry_run, &d->setup->config->rules, &d->place, d->f);
 	look_bundle(d);
 	look_rights(d);
 	look_karpenter(d);

@@ -103,15 +103,16 @@ look_dry_run(struct doctor *d)
 {
 	int64_t begin = clock_boot_ms();
 	struct dry_run_facts *facts = &d->dry_run;
+	enum dry_run want = dry_run_expected(&d->setup->config->rules);
 	struct err e = {0};
 
 	for (;;) {
 		bool all = true;
 
 		for (int k = 0; k < KIND_COUNT; k++) {
-			if (facts->result[k] != DRY_RUN_HELD)
+			if (facts->result[k] != want)
 				dry_run_kind(d, (enum kind)k, facts);
-			all = all && facts->result[k] == DRY_RUN_HELD;
+			all = all && facts->result[k] == want;
 		}
 		facts->waited_ms = clock_boot_ms() - begin;
 		if (all || clock_boot_ms() >= d->wait_until_ms ||

@@ -268,6 +268,7 @@ look_lease(struct doctor *d)
 	struct err e = {0};
 
 	h->elects = d->setup->config->leader.enabled;
+	h->observes = d->setup->config->rules.mode == MODE_OBSERVE;
 	do
 		lease_once(d, &e);
 	while (h->elects && !h->lease_live &&

@@ -19,9 +19,10 @@ from controlplane import BUILD, end_on_signals  # noqa: E402
 import admission  # noqa: E402
 import growth  # noqa: E402
 import holding  # noqa: E402
+import logs  # noqa: E402
 import pictures  # noqa: E402
 
-PARTS = {**admission.PARTS, **holding.PARTS, **growth.PARTS}
+PARTS = {**admission.PARTS, **holding.PARTS, **growth.PARTS, **logs.PARTS}
 SHORT = ["webhook", "one", "connections"]
 
 

@@ -190,6 +190,11 @@ def test_a_stolen_account(plane, clean, job):
             user=account)
         assert status == 403 and POLICY_SAYS in str(answer), (
             method, path, status, answer)
+    # As kustomize names it with a prefix, in another namespace.
+    renamed = plane.identity(f"system:serviceaccount:other:x{ACCOUNT}",
+                             "system:masters")
+    status, answer = plane.request("POST", NODES, node_body("x"), user=renamed)
+    assert status == 403 and POLICY_SAYS in str(answer), (status, answer)
     for path, body in ((NODES, node_body("x")),
                        (CLAIMS, claim_body(name="x"))):
         plane.ok("POST", path + "?dryRun=All", body, user=account)
@@ -250,6 +255,8 @@ def test_a_healthy_installation(plane, job, rights, holder, tmp_path):
     assert "Karpenter 1.14.1" in report.text
     text = shown(plane)
     assert text.endswith("\n0 errors, 0 warnings\n"), text
+    assert check(plane, "--mode", "observe").ids == [
+        "dry-run-held", "dry-run-held", "marks-while-observing"]
     print(text)
     left = accounts_without(plane, job[0])
     assert set(left) == set(MISSED)

@@ -45,6 +45,6 @@ def test_consolidation_waits_for_the_release(cluster, add_holder):
     # the holder.
     check_replay(cluster, holder, scaled, hold_duration=f"{hold}s")
     waited = simulate(cluster, hold_duration=f"{hold}s")["wouldHaveWaited"]
-    assert waited["decisions"] > 0 and waited["regret"] > 0, waited
+    assert waited["decisions"] > 0, waited
     print(f"alone after {unheld:.0f} s; held: nothing for {at - begin:.0f} s, "
           f"first decision {time.time() - at:.0f} s after the quiet time")

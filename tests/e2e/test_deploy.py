@@ -730,6 +730,89 @@ def test_the_certificate_of_the_readme(plane, tmp_path):
         remove(plane, render(plane, DEPLOY / "base"))
 
 
+# Mode observe
+
+def written(events):
+    """What was written, by resource."""
+    return {e["objectRef"]["resource"] for e in events
+            if e["verb"] not in ("get", "list", "watch")}
+
+
+def of_ours(plane, path):
+    """The objects that the holder has touched, or that carry a hold."""
+    return [name for name, meta in plane.metadata(path).items()
+            if {HOLD, MARK} & set(meta.get("annotations") or {})
+            or NAME in [m["manager"] for m in meta["managedFields"]]]
+
+
+def test_a_trial_writes_nothing_and_then_one_line_changes(plane, clean, built,
+                                                          karpenter, view):
+    """docs/operations.md#a-trial-without-risk"""
+    trial, real = ([o for o in built[name]
+                    if o["kind"] != "MutatingWebhookConfiguration"]
+                   for name in ("trial", "self-signed"))
+    lease = f"/apis/coordination.k8s.io/v1/namespaces/{NAME}/leases"
+    events = "/apis/events.k8s.io/v1/namespaces/default/events"
+    own = "karpenter_node_holder_"
+
+    def states():
+        return {k for k in plane.get(lease, NAME)["metadata"]["annotations"]
+                if k.startswith(NAME)}
+
+    def reasons():
+        return {e["reason"] for e in plane.ok("GET", events)["items"]
+                if e["regarding"]["uid"] == pool["metadata"]["uid"]}
+    with installed(plane, trial):
+        pool = plane.create(POOLS, node_pool("general"))
+        old = karpenter.settled(3)
+        holder = Deployed(plane, mode="observe", holdDuration="4s",
+                          leaderElection={"enabled": True, "namespace": NAME})
+        status, _ = plane.request(
+            "PATCH", f"{NODES}/{old[0].node}?dryRun=All",
+            {"metadata": {"annotations": {HOLD: "true"}}}, user=holder.account)
+        assert status == 403
+        begin = len(plane.audited())
+        try:
+            holder.start().register(wait=False)
+
+            def reviewed():
+                plane.create(NODES + "?dryRun=All", node_body("probe"))
+                return holder.metric(own + "admission_requests_total",
+                                     result="would_hold") > 0
+            until(reviewed, 30, "webhook in use")
+            new = karpenter.machine()
+            would = {"kind": "Node"}
+            until(lambda: holder.metric(own + "would_held_objects", **would)
+                  == 4, SOON, "4 nodes would be held")
+            assert not of_ours(plane, NODES) and not of_ours(plane, CLAIMS)
+            until(lambda: holder.metric(own + "would_held_objects", **would)
+                  == 0, SOON, "none would be held")
+            until(lambda: {"ObservedHoldStarted", "ObservedHoldReleased"}
+                  <= reasons(), SOON, reasons)
+            assert not {"HoldStarted", "HoldReleased"} & reasons()
+            assert holder.metric(own + "scope_held") == 0
+            assert not of_ours(plane, NODES) and not of_ours(plane, CLAIMS)
+            assert states() == {NAME + ".io/observed-state"}
+            audited = plane.audited()[begin:]
+            assert written(audited) == {"leases", "events"}
+            check_nothing_denied(audited)
+            assert holder.term() == 0
+
+            # One line changes, and the rights come with it.
+            apply(plane, real, "--force-conflicts")
+            holder.config.write_text(holder.config.read_text().replace(
+                "mode: observe", "mode: enforce"))
+            holder.start()
+            m = karpenter.machine()
+            view.wait_held(nodes([*old, new, m]))
+            view.wait_clear(nodes([*old, new, m]), SOON)
+            until(lambda: states() == {NAME + ".io/state"}, SOON, states)
+            assert {"nodes", "leases"} <= written(plane.audited()[begin:])
+        finally:
+            holder.stop()
+            plane.request("DELETE", f"{lease}/{NAME}")
+
+
 # The rights, with the admission policy in place
 
 @pytest.fixture(scope="module")
@@ -896,86 +979,6 @@ def renewing(plane, limited, built):
             user=account)[1]), 20, "the policy in force")
         yield more
         plane.request("DELETE", f"{SECRETS}/{TLS}")
-
-
-def written(events):
-    """What was written, by resource."""
-    return {e["objectRef"]["resource"] for e in events
-            if e["verb"] not in ("get", "list", "watch")}
-
-
-def of_ours(plane, path):
-    """The objects that the holder has touched, or that carry a hold."""
-    return [name for name, meta in plane.metadata(path).items()
-            if {HOLD, MARK} & set(meta.get("annotations") or {})
-            or NAME in [m["manager"] for m in meta["managedFields"]]]
-
-
-def test_a_trial_writes_nothing_and_then_one_line_changes(plane, clean, built,
-                                                          karpenter, view):
-    """docs/operations.md#a-trial-without-risk"""
-    trial, real = ([o for o in built[name]
-                    if o["kind"] != "MutatingWebhookConfiguration"]
-                   for name in ("trial", "self-signed"))
-    lease = f"/apis/coordination.k8s.io/v1/namespaces/{NAME}/leases"
-    events = "/apis/events.k8s.io/v1/namespaces/default/events"
-    own = "karpenter_node_holder_"
-
-    def states():
-        return {k for k in plane.get(lease, NAME)["metadata"]["annotations"]
-                if k.startswith(NAME)}
-
-    def reasons():
-        return {e["reason"] for e in plane.ok("GET", events)["items"]
-                if e["regarding"]["uid"] == pool["metadata"]["uid"]}
-    with installed(plane, trial):
-        pool = plane.create(POOLS, node_pool("general"))
-        old = karpenter.settled(3)
-        holder = Deployed(plane, mode="observe", holdDuration="4s",
-                          leaderElection={"enabled": True, "namespace": NAME})
-        status, _ = plane.request(
-            "PATCH", f"{NODES}/{old[0].node}?dryRun=All",
-            {"metadata": {"annotations": {HOLD: "true"}}}, user=holder.account)
-        assert status == 403
-        begin = len(plane.audited())
-        try:
-            holder.start().register(wait=False)
-
-            def reviewed():
-                plane.create(NODES + "?dryRun=All", node_body("probe"))
-                return holder.metric(own + "admission_requests_total",
-                                     result="would_hold") > 0
-            until(reviewed, 30, "webhook in use")
-            new = karpenter.machine()
-            would = {"kind": "Node"}
-            until(lambda: holder.metric(own + "would_held_objects", **would)
-                  == 4, SOON, "4 nodes would be held")
-            assert not of_ours(plane, NODES) and not of_ours(plane, CLAIMS)
-            until(lambda: holder.metric(own + "would_held_objects", **would)
-                  == 0, SOON, "none would be held")
-            until(lambda: {"ObservedHoldStarted", "ObservedHoldReleased"}
-                  <= reasons(), SOON, reasons)
-            assert not {"HoldStarted", "HoldReleased"} & reasons()
-            assert holder.metric(own + "scope_held") == 0
-            assert not of_ours(plane, NODES) and not of_ours(plane, CLAIMS)
-            assert states() == {NAME + ".io/observed-state"}
-            audited = plane.audited()[begin:]
-            assert written(audited) == {"leases", "events"}
-            check_nothing_denied(audited)
-            assert holder.term() == 0
-
-            # One line changes, and the rights come with it.
-            apply(plane, real, "--force-conflicts")
-            holder.config.write_text(holder.config.read_text().replace(
-                "mode: observe", "mode: enforce"))
-            holder.start()
-            m = karpenter.machine()
-            view.wait_held(nodes([*old, new, m]))
-            view.wait_clear(nodes([*old, new, m]), SOON)
-            until(lambda: states() == {NAME + ".io/state"}, SOON, states)
-            assert {"nodes", "leases"} <= written(plane.audited()[begin:])
-        finally:
-            holder.stop()
 
 
 def test_the_rights_for_certificates_of_its_own(plane, clean, renewing):
@@ -1491,9 +1494,12 @@ class TestLeastPrivilege:
             "kind": "Node" if path == NODES else "NodeClaim", "metadata": {
                 "name": "n", "labels": {"example.com/a": "b"}}}, APPLY)
         attempted(annotated(**MINE))
-        made = attempted(annotated(**{HOLD: None, MARK: None}))
+        attempted(annotated(**{HOLD: None, MARK: None}))
+        made = plane.patch(path, "n?fieldManager=one-more", annotated(**{
+            "example.com/0": "b"}))["metadata"]["managedFields"]
         applied, = (e for e in made if e["manager"] == "gitops")
         kept = [e for e in made if e is not applied]
+        assert len(kept) >= 10
         for entries in ([{}], kept, [*kept, {**applied, "manager": "x"}],
                         [*made, {**kept[-1], "manager": "x"}],
                         [*made, {**applied, "manager": "ancient-changes"}]):

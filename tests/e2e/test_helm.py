@@ -439,6 +439,19 @@ def test_helm_and_kustomize_say_the_same(case):
 
 
 @long
+@pytest.mark.parametrize("mode", [None, "enforce", "observe"])
+def test_a_trial_lacks_the_right_to_patch(template, mode):
+    """As components/observe."""
+    objects = template({"config": {"mode": mode} if mode else {}})
+    role, = (o for o in objects if o["kind"] == "ClusterRole")
+    assert [r["resources"] for r in role["rules"] if "patch" in r["verbs"]] \
+        == ([] if mode == "observe" else [["nodes"], ["nodeclaims"]])
+    text, = next(o for o in objects
+                 if o["kind"] == "ConfigMap")["data"].values()
+    assert effective(text)["mode"] == (mode or "enforce")
+
+
+@long
 def test_a_component_more(plane, deploy, template):
     """A new component may change what others change, too."""
     folder = deploy / "components" / "other"

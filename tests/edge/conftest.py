@@ -44,7 +44,7 @@ HOLDER_FAST = pathlib.Path(os.environ.get("HOLDER_FAST") or
 WORKERS = int(os.environ.get("WORKERS", 32))
 PROCESSES = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
 # Seconds, enough for a sanitizer on a busy machine.
-PATIENCE = float(os.environ.get("PATIENCE", 60))
+PATIENCE = float(os.environ.get("PATIENCE", 180))
 
 HOLD = "karpenter.sh/do-not-disrupt"
 MARK = "karpenter-node-holder.io/held-since"
@@ -633,14 +633,17 @@ def group_of(item):
     return mark and mark.args[0]
 
 
+ONE_THREAD = ("test_check", "test_commands", "test_kubeconfig", "test_plugin",
+              "test_refused", "test_simulate")
+
+
 def needless(items):
     """Yields what shows a thread sanitizer nothing.  Commands other than serve
     and uninstall have one thread.  Rows that differ in values only run the same
     code in the same threads, so every fourth is enough."""
     seen = collections.Counter()
     for item in items:
-        if item.path.stem in ("test_commands", "test_kubeconfig",
-                              "test_refused") and "serve" not in item.name:
+        if item.path.stem in ONE_THREAD and "serve" not in item.name:
             yield item
         elif item.get_closest_marker("values"):
             if seen[item.function] % 4:

@@ -19,7 +19,7 @@ import pytest
 import said
 import yaml
 
-from conftest import REPO, REPORT, environment
+from conftest import PATIENCE, REPO, REPORT, environment
 
 HOLDER = pathlib.Path(
     os.environ.get("HOLDER") or REPO / "build/karpenter-node-holder").resolve()
@@ -58,7 +58,7 @@ def run(tmp_path):
         return Done(subprocess.run(
             [HOLDER, *map(str, args)], cwd=tmp_path, text=True,
             pass_fds=pass_fds,
-            env={**environment(tmp_path), **env}, timeout=60,
+            env={**environment(tmp_path), **env}, timeout=PATIENCE,
             stdin=subprocess.DEVNULL, capture_output=True))
     return run
 
@@ -408,7 +408,7 @@ def test_stdout_that_is_full(tmp_path):
             done = subprocess.run(
                 [HOLDER, *args], stdout=full, stderr=subprocess.PIPE,
                 stdin=subprocess.DEVNULL, cwd=tmp_path,
-                env=environment(tmp_path), timeout=60)
+                env=environment(tmp_path), timeout=PATIENCE)
         assert done.returncode == 1, args
         assert b"stdout" in done.stderr
 
@@ -541,7 +541,7 @@ def test_serve_without_a_reader_of_stderr(tmp_path):
              "--leader-election-namespace", "holder", "--metrics-address",
              f"127.0.0.1:{taken.getsockname()[1]}",
              "--webhook-address", "127.0.0.1:0"],
-            cwd=tmp_path, timeout=60,
+            cwd=tmp_path, timeout=PATIENCE,
             env={**environment(tmp_path), "INITIAL_DELAY": "1"},
             stdin=subprocess.DEVNULL, stderr=writer).returncode
     os.close(writer)
@@ -564,7 +564,7 @@ def test_serve_without_memory(tmp_path):
                  "--kubeconfig", file, "--leader-election-namespace", "x",
                  "--webhook-address", "127.0.0.1:0",
                  "--metrics-address", used], cwd=tmp_path, text=True,
-                env=environment(tmp_path), timeout=60,
+                env=environment(tmp_path), timeout=PATIENCE,
                 stdin=subprocess.DEVNULL, capture_output=True))
             codes.add(done.code)
             assert done.code in (1, 2, 127), done.err

@@ -140,7 +140,7 @@ def test_pages_for_ever(w):
     holder = w.start(watching=False)
     w.wait(lambda: too_many(holder, "list failed") or
            w.api.count(verb="list", resource="nodes") > 1500,
-           "a thousand pages", 5 * PATIENCE)
+           "a thousand pages", 2 * PATIENCE)
     assert too_many(holder, "list failed")
     assert answers(holder) and not w.clears()
     w.api.clear()
@@ -162,7 +162,7 @@ def test_fresh_pages_for_ever(w):
     names, holder = fresh_pages_for_ever(w)
     w.wait(lambda: too_many(holder, "request failed") or
            w.api.count(verb="list", resource="nodeclaims") > 1500,
-           "a thousand pages", 5 * PATIENCE)
+           "a thousand pages", 2 * PATIENCE)
     assert too_many(holder, "request failed")
     assert answers(holder) and not w.clears()
     w.api.clear()

@@ -131,7 +131,7 @@ def test_peak_and_rest(w, mib, machines):
         holder = w.start("serve", memory_limit=f"{mib}Mi", watching=False)
         # The scripted API server is slow to write so much.
         w.wait(lambda: all(holder.lines("watching", resource=r)
-                           for r in WATCHED), "watching", 5 * PATIENCE)
+                           for r in WATCHED), "watching", 2 * PATIENCE)
         assert holder.lines("serving")[0]["machinesMax"] >= machines
         reviews(holder)
         before = anonymous(holder)

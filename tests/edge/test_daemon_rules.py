@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which machines are held and which are not, and how many writes that takes.
 """
+import json
+
 import pytest
 
 from conftest import HELD_KEY, HOLD, MARK, POOL, REGISTERED
@@ -320,6 +322,8 @@ def test_observe_and_enforce_and_observe(w):
     w.wait(would(holder, 40), "40 would be held")
     assert {e["name"] for e in holder.lines("observe: held")} >= set(names)
     assert not holder.lines("held")
+    status = json.loads(holder.get("/status?format=json")[1])
+    assert (status["mode"], status["scopes"][0]["state"]) == ("observe", "held")
     w.quiet()
     w.wait(would(holder, 0), "none would be held")
     w.wait(lambda: states() == {OBSERVED}, "its own state")

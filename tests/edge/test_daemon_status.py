@@ -362,6 +362,23 @@ def test_who_stands_by(w):
     assert holder.get("/status/time")[0] == 200
 
 
+def test_observing(w):
+    """Everything is said as it would be, and nothing is written."""
+    w.api.create("nodepools", "web")
+    w.machines(2, pool="web")
+    holder = w.start(mode="observe")
+    w.busy(pool="web")
+    w.wait(lambda: the_pool(holder)["held"] == 3)
+    assert status(holder)["mode"] == "observe"
+    assert [v["held"] for v in status(holder)["views"][:2]] == [0, 0]
+    m = machine(holder, "m000")
+    assert (m["by"], m["node"]["lastWrite"]["outcome"]) == (
+        "holder", "observed")
+    assert "would be held by the holder" in holder.get(
+        "/status/machines/m000")[1]
+    assert not w.patches()
+
+
 def test_readers_who_do_not_read(w):
     """Their answers have a bound of their own: some are refused, and nobody
     else notices."""

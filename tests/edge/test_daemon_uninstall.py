@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from conftest import HELD_KEY, HOLD, MARK, REPORT, is_clear, wait
+from conftest import HELD_KEY, HOLD, MARK, PATIENCE, REPORT, is_clear, wait
 
 CLASS = "karpenter-node-holder.io/replacement"
 CLASS_UID = CLASS + "-uid"
@@ -40,7 +40,7 @@ class Uninstall:
     def ends(self, code=0):
         """Waits for its end; returns its lines."""
         try:
-            got = self.process.wait(90)
+            got = self.process.wait(PATIENCE)
         finally:
             self.process.kill()
         assert not REPORT.search(self.text()), self.text()

@@ -45,7 +45,7 @@ expect_served(struct peer *p)
 static void
 wait_open(unsigned n)
 {
-	for (int i = 0; i < 100 && server_connections(rig.server) > n; i++)
+	for (int i = 0; i < 2000 && server_connections(rig.server) > n; i++)
 		(void)poll(NULL, 0, 10);
 	ck_assert_uint_le(server_connections(rig.server), n);
 }

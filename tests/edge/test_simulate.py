@@ -6,6 +6,7 @@ import datetime
 import gzip
 import io
 import json
+import random
 import signal
 import subprocess
 import sys
@@ -120,6 +121,10 @@ def test_settings(run, log, config):  # noqa: F811
     assert all(s["holds"] == 0 for s in said.values())
     assert [s["wouldHaveWaited"]["decisions"] for s in said.values()] == [
         2, 1, 2]
+    observed = settings(run(
+        "simulate", "karpenter.log", "-o", "json", "--config",
+        config("mode: observe\nholdDuration: 30m\n")))
+    assert observed["cluster 30m, max 1h"]["wouldHaveWaited"]["decisions"] == 2
     two = settings(run(
         "simulate", "karpenter.log", "-o", "json", "--config", "config.yaml",
         "--config", config("scope: node\n")))
@@ -465,6 +470,53 @@ def test_full_stdout(log, tmp_path):
                               stderr=subprocess.PIPE)
     assert done.returncode == 1
     assert done.stderr.startswith(NAME + "stdout: ")
+
+
+def any_fact(r, second, machines):
+    """A fact as a log with gaps might have it."""
+    kind = r.choice(("created", "launched", "registered", "ready", "decided",
+                     "deleting", "node-gone", "gone"))
+    n, other = r.randrange(machines), r.randrange(machines)
+    fact = {"at": at(second), "what": kind}
+    if kind == "created":
+        fact |= {"pool": r.choice(("web", "batch")), "maker": r.choice(
+            ("provisioner", "provisioner", "disruption", "static"))}
+    if kind in ("created", "launched", "registered", "ready", "gone"):
+        fact["claim"] = f"web-{n:05}"
+    if kind in ("registered", "deleting", "node-gone"):
+        fact["node"] = f"node-{r.choice((n, n, other))}"
+    if kind == "decided":
+        fact |= {"action": r.choice(("delete", "replace")), "pods": 3,
+                 "reason": r.choice(("empty", "drifted")), "nodes": [
+                     {"node": f"node-{n}"}, {"claim": f"web-{other:05}"}]}
+    return json.dumps(fact)
+
+
+def test_any_history(run, log):  # noqa: F811
+    """Whatever a record says, the figures fit each other."""
+    for seed in range(15):
+        r, second = random.Random(seed), 0
+        lines = ['{"record":"karpenter-node-holder.io/record/v1"}']
+        machines = r.choice((2, 9, 50))
+        for _ in range(400):
+            second += r.choice((0, 0, 1, 30, r.randrange(900)))
+            lines.append(any_fact(r, second, machines))
+        log(lines)
+        said = settings(run(
+            "simulate", "karpenter.log", "--scope=cluster,nodepool,node",
+            "--hold-duration=1m,10m", "--replacements=ignore,count",
+            "--max-hold-duration=20m", "-o", "json", "--svg", "p.svg"))
+        assert len(said) == 12
+        for name, s in said.items():
+            waited, story = s["wouldHaveWaited"], (seed, name, s)
+            assert waited["regret"] <= waited["decisions"] <= (
+                waited["nodes"]), story
+            low, high = s["nodeHours"].values()
+            assert 0 <= low <= high, story
+            assert 0 <= s["sharePercent"] <= 100, story
+            assert s["longestSeconds"] <= s["heldSeconds"] + .001, story
+            if not name.startswith("node "):
+                assert s["longestSeconds"] <= 20 * 60 + 1, story
 
 
 # --- record ------------------------------------------------------------------

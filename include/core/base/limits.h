@@ -156,7 +156,10 @@
 				   not retry when we close first */
 #define HEALTH_CONNECTIONS_MAX 64	/* of the metrics address */
 #define HEALTH_IDLE_MS 10000	/* the same for them: a scraper dials again */
-#define METRICS_PAGES_MAX 2	/* at once; 1.5 MiB each at most */
+#define METRICS_PAGES_MAX 2	/* at once */
+#define METRICS_PAGE_BYTES (1536u << 10)	/* each at most: 4,096 scopes
+						   and every code of every
+						   method take 1.2 MiB */
 #define STATUS_PAGE_BYTES (384u << 10)	/* one answer of /status; a cluster with
 					   dozens of NodePools takes 30 KiB,
 					   and a full history 170 */

@@ -56,6 +56,7 @@ enum written_how {
 	WRITTEN_REFUSED,	/* tried again, later and later */
 	WRITTEN_GONE,		/* there is no such object any more */
 	WRITTEN_FAILED,		/* no answer, or the API server was busy */
+	WRITTEN_OBSERVED,	/* MODE_OBSERVE: it was told and not made */
 };
 
 struct written {

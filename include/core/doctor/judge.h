@@ -90,8 +90,10 @@ struct dry_run_facts {
 	char why[KIND_COUNT][sizeof(((struct err *)0)->text)];
 	int64_t waited_ms;
 };
-void judge_dry_run(const struct dry_run_facts *d, const struct doctor_place *p,
-		   struct findings *f);
+/* What ought to come back: DRY_RUN_UNHELD with `mode: observe`. */
+enum dry_run dry_run_expected(const struct rules *r);
+void judge_dry_run(const struct dry_run_facts *d, const struct rules *r,
+		   const struct doctor_place *p, struct findings *f);
 
 /* --- versions ------------------------------------------------------------- */
 
@@ -159,6 +161,7 @@ struct holder_facts {
 	unsigned deployments;
 	long long available;	/* their pods that are available */
 	bool elects;		/* the configuration has leader election */
+	bool observes;		/* … and `mode: observe` */
 	bool lease_live;	/* somebody has it and has renewed it in time */
 	char leader[NAME_BYTES];
 	unsigned marks[KIND_COUNT];

@@ -44,7 +44,8 @@ struct status_head {
 	int64_t now_ms;		/* the API server's time */
 	const char *version;
 	char replica[NAME_BYTES];	/* the identity of the one that answers */
-	bool observe;		/* mode: observe */
+	bool observe;		/* MODE_OBSERVE: each hold is one that would be
+				   there */
 	struct status_lead lead;
 	int64_t cert_not_after_ms;	/* 0: none is served */
 	bool cert_valid;

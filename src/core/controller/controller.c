@@ -196,12 +196,14 @@ keep_write(struct controller *s, const struct action *a,
 		[CONTROLLER_BUSY] = WRITTEN_FAILED,
 		[CONTROLLER_FAILED] = WRITTEN_FAILED,
 	};
+	enum written_how came = how[code];
 
-	bool invalid = code == CONTROLLER_INVALID && a->act == ACT_HOLD;
-
-	if (act_writes(a->act) && !a->observed)
-		journal_write(&s->journal, now_ms, a->uid, a->act,
-			      invalid ? WRITTEN_REFUSED : how[code]);
+	if (code == CONTROLLER_INVALID && a->act == ACT_HOLD)
+		came = WRITTEN_REFUSED;
+	if (code == CONTROLLER_OK && a->observed)
+		came = WRITTEN_OBSERVED;
+	if (act_writes(a->act))
+		journal_write(&s->journal, now_ms, a->uid, a->act, came);
 }
 
 /* Takes a write that was told and not made as if it had been made.  Returns what

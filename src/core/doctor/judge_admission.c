@@ -236,24 +236,44 @@ judge_served(const struct webhook_facts *w, enum served served, const char *why,
 
 /* --- the dry run ---------------------------------------------------------- */
 
-static const struct finding_kind unheld = {
-	DOCTOR_DRY_RUN, FINDING_ERROR, "dry-run-unheld",
-	"So would a real machine be, until the leader has seen it. Karpenter "
-	"may choose it before."};
+static const struct finding_kind
+	unheld = {DOCTOR_DRY_RUN, FINDING_ERROR, "dry-run-unheld",
+		  "So would a real machine be, until the leader has seen it. "
+		  "Karpenter may choose it before."},
+	observed = {DOCTOR_DRY_RUN, FINDING_WARNING, "dry-run-held",
+		    "Some replica does not observe. While the leader does, "
+		    "nobody releases what that replica holds."};
+
+enum dry_run
+dry_run_expected(const struct rules *r)
+{
+	return r->mode == MODE_OBSERVE ? DRY_RUN_UNHELD : DRY_RUN_HELD;
+}
 
 void
-judge_dry_run(const struct dry_run_facts *d, const struct doctor_place *p,
-	      struct findings *f)
+judge_dry_run(const struct dry_run_facts *d, const struct rules *r,
+	      const struct doctor_place *p, struct findings *f)
 {
+	bool observes = r->mode == MODE_OBSERVE;
 	char waited[DURATION_BYTES];
 	struct finding *x;
 
 	duration_format(d->waited_ms, waited);
 	findings_looked(f, DOCTOR_DRY_RUN,
-			"a Node and a NodeClaim of NodePool %s came back held",
-			d->nodepool);
+			"a Node and a NodeClaim of NodePool %s came back %s",
+			d->nodepool,
+			observes ? "unchanged (mode: observe)" : "held");
 	for (int k = 0; k < KIND_COUNT; k++) {
-		if (d->result[k] == DRY_RUN_UNHELD) {
+		if (observes && d->result[k] == DRY_RUN_HELD) {
+			x = findings_add(f, &observed,
+					 "a %s of NodePool %s, created as a dry "
+					 "run, came back held although the "
+					 "mode is observe",
+					 kind_name((enum kind)k), d->nodepool);
+			finding_mend(x, "kubectl -n %s rollout restart "
+					"deployment karpenter-node-holder",
+				     finding_name(p->namespace_));
+		} else if (!observes && d->result[k] == DRY_RUN_UNHELD) {
 			x = findings_add(f, &unheld,
 					 "a %s of NodePool %s, created as a dry "
 					 "run, came back without a hold after "
@@ -262,7 +282,8 @@ judge_dry_run(const struct dry_run_facts *d, const struct doctor_place *p,
 					 waited);
 			finding_mend(x, "kubectl -n %s get pods; kubectl get "
 					"--raw /metrics | grep "
-					"webhook_fail_open_count",
+					"webhook_fail_open_count (in a trial: "
+					"check --cluster --mode observe)",
 				     finding_name(p->namespace_));
 		} else if (d->result[k] == DRY_RUN_FAILED) {
 			findings_unknown(f, DOCTOR_DRY_RUN,

@@ -11,6 +11,9 @@ static const struct finding_kind
 	orphans = {DOCTOR_HOLDER, FINDING_ERROR, "marks-without-holder",
 		   "Karpenter leaves marked machines alone for ever: only a "
 		   "holder that leads, or uninstall, releases them."},
+	kept = {DOCTOR_HOLDER, FINDING_WARNING, "marks-while-observing",
+		"A holder with mode: observe releases nothing, so Karpenter "
+		"leaves these machines alone until it enforces."},
 	no_leader = {DOCTOR_HOLDER, FINDING_ERROR, "leader-missing",
 		     "New machines come held, but nobody holds those that the "
 		     "webhook missed, and nobody releases any."};
@@ -51,6 +54,16 @@ judge_holder(const struct holder_facts *h, const struct doctor_place *p,
 	else
 		findings_looked(f, DOCTOR_HOLDER, "%lld pods are available",
 				h->available);
+	if (runs && h->observes &&
+	    h->marks[KIND_NODE] + h->marks[KIND_NODECLAIM] > 0)
+		finding_mend(findings_add(f, &kept,
+					  "the mode is observe, and our mark "
+					  "is on Nodes: %u, NodeClaims: %u, "
+					  "such as %s",
+					  h->marks[KIND_NODE],
+					  h->marks[KIND_NODECLAIM], h->marked),
+			     "karpenter-node-holder uninstall (or set mode: "
+			     "enforce)");
 	if (!runs && h->deployments_known && (h->lease_known || !h->elects))
 		judge_absent(h, p, f);
 	else if (h->elects && h->lease_known && !h->lease_live)

@@ -169,7 +169,8 @@ write_head(struct buf *b, const struct status_head *h)
 {
 	buf_printf(b, "karpenter-node-holder %s, ", h->version);
 	moment(b, h->now_ms);
-	buf_puts(b, h->observe ? ", mode observe: nothing is written\n" : "\n");
+	buf_puts(b, h->observe ? ", mode observe: nothing is held, and this "
+			      "is what would be\n" : "\n");
 	buf_puts(b, "replica      ");
 	(void)safe(b, h->replica);
 	buf_puts(b, "\n");
@@ -442,7 +443,8 @@ status_text(struct buf *b, const struct status_head *h,
 /* --- a machine -------------------------------------------------------------------- */
 
 static void
-write_half(struct buf *b, const char *what, const struct half_status *h)
+write_half(struct buf *b, const char *what, bool observe,
+	   const struct half_status *h)
 {
 	const char *by = words_half_held(h);
 
@@ -455,7 +457,7 @@ write_half(struct buf *b, const char *what, const struct half_status *h)
 	else if (by[0] == 'p')
 		buf_puts(b, ", held by a person");
 	else
-		buf_puts(b, ", held");
+		buf_puts(b, observe ? ", would be held" : ", held");
 	if (h->mark_ms != STAMP_NONE) {
 		buf_puts(b, " since ");
 		moment(b, h->mark_ms);
@@ -484,7 +486,8 @@ write_verdict(struct buf *b, const struct status_head *h, const char *name,
 	(void)safe(b, name);
 	buf_puts(b, by == NULL	     ? " is not held"
 		    : by[0] == 'p' ? " is held by a person"
-				   : " is held by the holder");
+		    : h->observe ? " would be held by the holder"
+				 : " is held by the holder");
 	if (until.at_ms != STAMP_NONE) {
 		buf_puts(b, by == NULL || by[0] == 'p' ? "; its quiet time ends "
 						       : " until ");
@@ -518,8 +521,8 @@ status_text_machine(struct buf *b, const struct status_head *h,
 				      "leaves it alone\n"
 				    : "person        took its hold off: the "
 				      "holder leaves it alone\n");
-	write_half(b, "node", &m->node);
-	write_half(b, "nodeclaim", &m->claim);
+	write_half(b, "node", h->observe, &m->node);
+	write_half(b, "nodeclaim", h->observe, &m->claim);
 	write_waits(b, 0, &h->report.waits);
 	if (scope != NULL)
 		write_waits(b, 0, &scope->waits);

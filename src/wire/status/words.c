@@ -93,6 +93,7 @@ words_outcome(enum written_how h)
 		[WRITTEN_REFUSED] = "refused",
 		[WRITTEN_GONE] = "gone",
 		[WRITTEN_FAILED] = "failed",
+		[WRITTEN_OBSERVED] = "observed",
 	};
 
 	return names[h];

@@ -71,4 +71,11 @@ def listed(cluster):
         [BINARY, "simulate", path, "-o", "json"], timeout=60))
     assert said["input"]["notJSON"] == 0, said["input"]
     assert said["settings"][0]["holds"] > 0, said
-    return said["karpenter"]["created"]
+    # And `record` finds the same.
+    lines = subprocess.check_output(
+        [BINARY, "record", "--for", "1s", "--kubeconfig", cluster.kubeconfig],
+        text=True, timeout=60).splitlines()
+    facts = [json.loads(line) for line in lines[1:-1]]
+    claims = {f["claim"] for f in facts if f["what"] == "created"}
+    assert len(claims) == said["karpenter"]["created"], lines
+    return len(claims)

@@ -77,6 +77,25 @@ START_TEST(tells_once)
 }
 END_TEST
 
+/* No line will show what was not written, so nothing waits for one. */
+START_TEST(waits_for_no_line)
+{
+	struct nodepool p;
+
+	open_old(3);
+	(void)machine_now(3, "web");
+	world_run(w, 1000);
+	ck_assert_uint_eq(would(), 4);
+	nodepool_init(&p);
+	(void)snprintf(p.name, sizeof(p.name), "web");
+	(void)snprintf(p.uid, sizeof(p.uid), "u-web");
+	p.disabled = true;
+	world_pool(w, &p);
+	world_run(w, 2000);
+	ck_assert_uint_eq(would(), 0);
+}
+END_TEST
+
 /* From its claim to its Node. */
 START_TEST(a_boot)
 {
@@ -148,7 +167,9 @@ busy_day(struct buf *b)
 	pass(b, 1);
 	controller_disruption_event(w->s, claim_boot(41)->o.uid, "drifted",
 				    world_now(w));
-	pass(b, 8);
+	pass(b, 2);
+	thing_changed(w, claim_at(w, 41));	/* its class is told once */
+	pass(b, 6);
 	nodepool_init(&p);
 	(void)snprintf(p.name, sizeof(p.name), "web");
 	(void)snprintf(p.uid, sizeof(p.uid), "u-web");
@@ -316,6 +337,7 @@ main(void)
 	tcase_add_checked_fixture(c, setup, scene_teardown);
 	tcase_add_test(c, tells_and_writes_nothing);
 	tcase_add_test(c, tells_once);
+	tcase_add_test(c, waits_for_no_line);
 	tcase_add_test(c, a_boot);
 	tcase_add_loop_test(c, decides_alike, 0, 2);
 	tcase_add_test(c, marks_stay);

@@ -508,6 +508,28 @@ START_TEST(refused_and_tried_again)
 }
 END_TEST
 
+/* With MODE_OBSERVE the reports say what would be, and what was not written. */
+START_TEST(observed)
+{
+	struct machine_status m;
+
+	world_free(w);
+	rules.mode = MODE_OBSERVE;
+	w = world_new(&rules, THINGS, 1);
+	pool("web", STAMP_NONE, STAMP_NONE);
+	open_old(2);
+	machine_now(9, "web");
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+	ck_assert_uint_eq(the_pool("web").n.held, 3);
+	ck_assert(the_scope().state == SCOPE_HELD);
+	m = the_machine("n0");
+	ck_assert(m.node.tenure == TENURE_OURS);
+	ck_assert(m.node.written && m.node.last.act == ACT_HOLD &&
+		  m.node.last.how == WRITTEN_OBSERVED);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -535,5 +557,6 @@ main(void)
 	tcase_add_test(m, found_by_both_names);
 	tcase_add_test(m, found_far_behind);
 	tcase_add_test(m, refused_and_tried_again);
+	tcase_add_test(m, observed);
 	return suite_run(s);
 }

@@ -105,7 +105,7 @@ judge(void)
 	judge_bundle(&c.hooks[0], &c.bundle, &c.place, NOW_MS, &found);
 	judge_served(&c.hooks[0], c.served, "because", c.in_cluster, &c.place,
 		     &found);
-	judge_dry_run(&c.dry_run, &c.place, &found);
+	judge_dry_run(&c.dry_run, &c.rules, &c.place, &found);
 	judge_kubernetes(&c.kubernetes, &found);
 	judge_karpenter(&c.karpenter, &c.rules, &found);
 	judge_rights(c.allowed, &c.place, &found);
@@ -153,6 +153,10 @@ judge(void)
 	ROW(c.dry_run.result[KIND_NODE] = DRY_RUN_FAILED, "dry-run-unknown")   \
 	ROW(c.dry_run.result[KIND_NODECLAIM] = DRY_RUN_FAILED,                 \
 	    "dry-run-unknown")                                                 \
+	ROW(c.rules.mode = MODE_OBSERVE, "dry-run-held dry-run-held")          \
+	ROW(c.rules.mode = MODE_OBSERVE;                                       \
+	    c.dry_run.result[KIND_NODE] = DRY_RUN_UNHELD;                      \
+	    c.dry_run.result[KIND_NODECLAIM] = DRY_RUN_UNHELD, "")             \
 	/* versions */                                                         \
 	ROW(version_parse("v1.29.9", &c.kubernetes), "kubernetes-version")     \
 	ROW(version_parse("?", &c.kubernetes), "")                             \
@@ -206,6 +210,11 @@ judge(void)
 	    c.holder.available = 0, "")                                        \
 	ROW(c.holder.lease_live = c.holder.deployments_known = false;          \
 	    c.holder.available = 0, "leader-missing")                          \
+	ROW(c.holder.observes = true, "marks-while-observing")                 \
+	ROW(c.holder.observes = true; c.holder.marks[KIND_NODE] = 0,           \
+				      "marks-while-observing")                 \
+	ROW(c.holder.observes = true;                                          \
+	    memset(c.holder.marks, 0, sizeof(c.holder.marks)), "")             \
 	/* where it runs */                                                    \
 	ROW(strcpy(c.pods[1].node, "node-0"), "placement-one-node")            \
 	ROW(c.pods_n = 1, "")                                                  \

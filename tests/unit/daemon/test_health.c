@@ -283,6 +283,17 @@ START_TEST(test_a_beat_makes_main_well_again)
 }
 END_TEST
 
+/* Main also keeps the count of the last minute's reviews going. */
+START_TEST(test_a_beat_looks_at_the_reviews)
+{
+	struct recent *r = &health.status.recent;
+
+	recent_init(r, clock_boot_ms() - RECENT_MS);
+	health_beat(&health);
+	ck_assert_uint_eq(atomic_load(&r->next), 2);
+}
+END_TEST
+
 /* Workers end one after another while the process stops; the elector has to
  * give the Lease up before. */
 START_TEST(test_of_the_workers_only_the_elector_counts_during_the_stop)
@@ -363,6 +374,7 @@ main(void)
 	tcase_add_loop_test(tc, test_a_fault_fails_its_check_and_no_other, 0,
 			    FAULTS);
 	tcase_add_test(tc, test_a_beat_makes_main_well_again);
+	tcase_add_test(tc, test_a_beat_looks_at_the_reviews);
 	tcase_add_test(
 		tc,
 		test_of_the_workers_only_the_elector_counts_during_the_stop);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
+#include <string.h>
 
 #include "daemon/recent.h"
 #include "suite.h"
@@ -10,6 +11,13 @@
 
 static struct counters c;
 static struct recent r;
+
+static void
+setup(void)
+{
+	memset(&c, 0, sizeof(c));
+	recent_init(&r, START);
+}
 
 static struct status_admissions
 read_at(int64_t boot_ms)
@@ -24,7 +32,6 @@ START_TEST(test_since_the_start)
 {
 	struct status_admissions a;
 
-	recent_init(&r, START);
 	counter_add(&c, COUNTER_NODE_HELD);
 	counter_add(&c, COUNTER_CLAIM_HELD);
 	counter_add(&c, COUNTER_OTHER_UNCHANGED);
@@ -48,7 +55,6 @@ START_TEST(test_a_minute)
 	struct status_admissions a;
 	int64_t ms = START;
 
-	recent_init(&r, ms);
 	for (int s = 0; s < 600; s++, ms += 1000) {
 		recent_look(&r, &c, ms);
 		counter_add(&c, COUNTER_NODE_HELD);
@@ -75,6 +81,7 @@ main(void)
 	Suite *s = suite_create("daemon/recent");
 	TCase *tc = tcase_create("recent");
 
+	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, test_since_the_start);
 	tcase_add_test(tc, test_a_minute);
 	suite_add_tcase(s, tc);

@@ -299,7 +299,7 @@ run_world(void)
 	/* A whole second, as that of the first fact. */
 	world_run_until(w, server_ms(w) / 1000 * 1000 + 10000);
 	start = server_ms(w);
-	for (int i = 0; server_ms(w) - start < end; world_run(w, 50)) {
+	for (int i = 0; server_ms(w) - start < end; world_run(w, 500)) {
 		for (; i < script_n &&
 		       script[i].at_ms <= server_ms(w) - start;
 		     i++)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/limits.h"
 #include "suite.h"
 #include "wire/metrics/metrics.h"
 
@@ -128,6 +129,31 @@ START_TEST(test_observe)
 }
 END_TEST
 
+static bool
+longest_scope(void *ctx, uint32_t *i, struct scope_report *out)
+{
+	(void)ctx;
+	*out = (struct scope_report){.held = true, .quiet_ms = 1767323045678};
+	memset(out->name, 'x', sizeof(out->name) - 1);
+	return (*i)++ < SCOPES_MAX;
+}
+
+/* The page at its bound has room, with some to spare. */
+START_TEST(test_longest)
+{
+	static char page[METRICS_PAGE_BYTES / 8 * 7];
+	static struct counters c;
+	struct metrics_gauges g = gauges();
+	struct buf b;
+
+	memset(&c, 0xff, sizeof(c));
+	buf_init(&b, page, sizeof(page));
+	metrics_write(&b, &c, &g, longest_scope, NULL);
+	ck_assert(!b.full);
+	ck_assert_uint_gt(b.len, SCOPES_MAX * 200);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -138,6 +164,7 @@ main(void)
 	tcase_add_test(tc, test_all_counters);
 	tcase_add_test(tc, test_scope);
 	tcase_add_loop_test(tc, test_observe, 0, 2);
+	tcase_add_test(tc, test_longest);
 	suite_add_tcase(s, tc);
 	return suite_run(s);
 }

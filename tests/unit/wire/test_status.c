@@ -375,7 +375,8 @@ static const struct {
 		    "others (until 2026-01-02T03:04:05Z)\n",
 	 "{\"reason\":\"undecided\",\"resource\":null,\"until\":"
 	 "\"2026-01-02T03:04:05Z\""},
-	{observing, "Z, mode observe: nothing is written\n",
+	{observing,
+	 "Z, mode observe: nothing is held, and this is what would be\n",
 	 "\"mode\":\"observe\""},
 	{no_certificate, "certificate  NONE: the webhook cannot be called\n",
 	 "\"certificate\":{\"valid\":false,\"notAfter\":null}"},
@@ -649,6 +650,22 @@ START_TEST(test_refusal)
 }
 END_TEST
 
+START_TEST(test_machine_observed)
+{
+	struct machine_status m = a_machine();
+
+	head.observe = true;
+	m.node.last.how = WRITTEN_OBSERVED;
+	write_machine(STATUS_TEXT, &m);
+	ck_assert_ptr_nonnull(strstr(text, " would be held by the holder "));
+	ck_assert_ptr_nonnull(strstr(text, "ip-10-0-1-2, would be held since"));
+	ck_assert_ptr_nonnull(strstr(text, "last write: hold, observed 2026"));
+	write_machine(STATUS_JSON, &m);
+	ck_assert_ptr_nonnull(strstr(text, "\"mode\":\"observe\""));
+	ck_assert_ptr_nonnull(strstr(text, "\"outcome\":\"observed\""));
+}
+END_TEST
+
 /* --- what was asked for --------------------------------------------------------------- */
 
 static const struct {
@@ -762,6 +779,7 @@ main(void)
 	tcase_add_test(tc, test_enough_room);
 	tcase_add_test(tc, test_machine);
 	tcase_add_test(tc, test_machine_of_a_person);
+	tcase_add_test(tc, test_machine_observed);
 	tcase_add_test(tc, test_refusal);
 	suite_add_tcase(s, tc);
 	tcase_add_loop_test(q, test_query, 0,
