@@ -184,6 +184,8 @@ START_TEST(test_observe)
 	ck_assert_int_eq(job_start(&v, &job, 1, NULL, &e),
 			 act_writes(a.act) ? -1 : 0);
 	ck_assert(act_writes(a.act) == (sent_path[0] == '\0'));
+	if (!act_writes(a.act))
+		return;
 	job_tell(&v, &a, &out);
 	ck_assert_int_eq(out.code, CONTROLLER_OK);
 	ck_assert_ptr_eq(out.action, &a);
