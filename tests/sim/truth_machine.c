@@ -503,7 +503,7 @@ set_counts(struct truth *t, const struct past *p, int machine)
 		turns_at(t, until - by - 50);
 		x->undecided = true;
 		x->counts = (struct maybe){false, false};
-	} else if (until + by > t->w->now && by > 0 && !x->replaced.lo) {
+	} else if (by > 0 && !x->replaced.lo && until + by > t->w->now) {
 		turns_at(t, until + by);
 		x->counts.lo = false;
 	} else if (x->counts.lo && x->judged == JUDGED_NOT &&
