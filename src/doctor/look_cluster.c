@@ -63,7 +63,7 @@ look_rights(struct doctor *d)
 			return;
 		}
 	}
-	judge_rights(allowed, &d->place, d->f);
+	judge_rights(allowed, &d->setup->config->rules, &d->place, d->f);
 }
 
 /* --- Karpenter ------------------------------------------------------------ */

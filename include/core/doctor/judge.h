@@ -130,9 +130,10 @@ struct right {
 #define RIGHTS_N 17
 extern const struct right rights[RIGHTS_N];
 
-/* allowed[i]: the holder has rights[i]. */
-void judge_rights(const bool allowed[RIGHTS_N], const struct doctor_place *p,
-		  struct findings *f);
+/* allowed[i]: the holder has rights[i].  With `mode: observe` it needs none to
+ * write on Nodes and NodeClaims. */
+void judge_rights(const bool allowed[RIGHTS_N], const struct rules *r,
+		  const struct doctor_place *p, struct findings *f);
 
 /* --- NodePools ------------------------------------------------------------ */
 

@@ -172,15 +172,24 @@ static const struct finding_kind
 			"scale-up. Without its own, `kubectl describe "
 			"nodepool` does not say what is held."};
 
+/* Says whether the holder does without this right. */
+static bool
+needless(const struct right *right, const struct rules *r)
+{
+	return r->mode == MODE_OBSERVE && right->where == RIGHT_CLUSTER &&
+	       strcmp(right->verb, "patch") == 0;
+}
+
 static void
-list_missing(const bool allowed[RIGHTS_N], bool needed, struct buf *b)
+list_missing(const bool allowed[RIGHTS_N], const struct rules *rules,
+	     bool needed, struct buf *b)
 {
 	const struct right *last = NULL;
 
 	for (unsigned i = 0; i < RIGHTS_N; i++) {
 		const struct right *r = &rights[i];
 
-		if (allowed[i] || r->needed != needed)
+		if (allowed[i] || r->needed != needed || needless(r, rules))
 			continue;
 		buf_printf(b, "%s%s %s", last == NULL ? "" : ", ", r->verb,
 			   r->resource);
@@ -191,8 +200,8 @@ list_missing(const bool allowed[RIGHTS_N], bool needed, struct buf *b)
 }
 
 void
-judge_rights(const bool allowed[RIGHTS_N], const struct doctor_place *p,
-	     struct findings *f)
+judge_rights(const bool allowed[RIGHTS_N], const struct rules *r,
+	     const struct doctor_place *p, struct findings *f)
 {
 	char list[FINDING_WHAT_BYTES];
 	struct buf b;
@@ -201,7 +210,7 @@ judge_rights(const bool allowed[RIGHTS_N], const struct doctor_place *p,
 			p->namespace_, p->account);
 	for (int needed = 1; needed >= 0; needed--) {
 		buf_init(&b, list, sizeof(list));
-		list_missing(allowed, needed == 1, &b);
+		list_missing(allowed, r, needed == 1, &b);
 		if (b.len == 0)
 			continue;
 		finding_mend(findings_add(f,

@@ -108,11 +108,20 @@ judge(void)
 	judge_dry_run(&c.dry_run, &c.rules, &c.place, &found);
 	judge_kubernetes(&c.kubernetes, &found);
 	judge_karpenter(&c.karpenter, &c.rules, &found);
-	judge_rights(c.allowed, &c.place, &found);
+	judge_rights(c.allowed, &c.rules, &c.place, &found);
 	judge_nodepool(&c.pool, &c.rules, &found);
 	judge_holder(&c.holder, &c.place, &found);
 	judge_placement(c.pods, c.pods_n, &c.place, &found);
 	judge_leftovers(&c.left, c.rules.hold.key, &found);
+}
+
+/* Mode observe, and dry runs that come back unchanged. */
+static void
+observe(void)
+{
+	c.rules.mode = MODE_OBSERVE;
+	c.dry_run.result[KIND_NODE] = DRY_RUN_UNHELD;
+	c.dry_run.result[KIND_NODECLAIM] = DRY_RUN_UNHELD;
 }
 
 /* Each row: a change of `c`, and the findings that it brings. */
@@ -154,9 +163,7 @@ judge(void)
 	ROW(c.dry_run.result[KIND_NODECLAIM] = DRY_RUN_FAILED,                 \
 	    "dry-run-unknown")                                                 \
 	ROW(c.rules.mode = MODE_OBSERVE, "dry-run-held dry-run-held")          \
-	ROW(c.rules.mode = MODE_OBSERVE;                                       \
-	    c.dry_run.result[KIND_NODE] = DRY_RUN_UNHELD;                      \
-	    c.dry_run.result[KIND_NODECLAIM] = DRY_RUN_UNHELD, "")             \
+	ROW(observe(), "")                                                     \
 	/* versions */                                                         \
 	ROW(version_parse("v1.29.9", &c.kubernetes), "kubernetes-version")     \
 	ROW(version_parse("?", &c.kubernetes), "")                             \
@@ -176,6 +183,9 @@ judge(void)
 	/* rights */                                                           \
 	ROW(c.allowed[0] = false, "right-missing")                             \
 	ROW(c.allowed[12] = false, "right-missing")                            \
+	ROW(observe(); c.allowed[3] = c.allowed[7] = false, "")                           \
+	ROW(observe(); c.allowed[12] = false, "right-missing")                            \
+	ROW(c.allowed[7] = false, "right-missing")                             \
 	ROW(c.allowed[13] = false, "right-events")                             \
 	ROW(c.allowed[16] = false, "right-events")                             \
 	ROW(memset(c.allowed, 0, sizeof(c.allowed)),                           \
