@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 
 #include "cmd.h"
+#include "edge/process.h"
 #include "options.h"
 
 static const struct command commands[] = {
@@ -86,6 +87,7 @@ main(int argc, char **argv)
 	if (!open_standard_files())
 		return CMD_FAILED;
 	hide_memory();
+	process_spare_memory();
 	if (argc < 2)
 		return refuse_command(NULL);
 	for (size_t i = 0; i < COMMANDS_N; i++)

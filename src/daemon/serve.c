@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve.h"
 
-#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -62,17 +60,6 @@ struct serve {
 	int64_t stopping_ms;	/* boot time at which the stop began */
 	unsigned cut;		/* connections open at the end */
 };
-
-/* Pages that we do not touch must not cost memory, and each thread must not get
- * an arena of its own. */
-static void
-spare_memory(void)
-{
-	(void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
-	(void)mallopt(M_ARENA_MAX, 2);
-	(void)mallopt(M_MMAP_THRESHOLD, 256 << 10);
-	(void)mallopt(M_TRIM_THRESHOLD, 256 << 10);
-}
 
 static void
 raise_files(void)
@@ -466,7 +453,6 @@ run(struct serve *v, struct kubeconfig *access, void (*loop_of)(struct serve *))
 	struct err e = {0};
 	int rc;
 
-	spare_memory();
 	raise_files();
 	block_signals(&v->signals);
 	rc = start(v, access, &e);

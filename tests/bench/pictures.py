@@ -34,6 +34,11 @@ def plain(value):
     return f"{value:,.0f}" if value >= 1 else f"{value:g}"
 
 
+def told(value):
+    """Three digits, and none as an exponent."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
 def picture(title, what, curves, x_ticks, x_of=lambda x: x, x_name=plain):
     """curves: {side: [[x, y], …]}; x_of: where an x lies on the scale."""
     ys = [y for points in curves.values() for _, y in points if y > 0]
@@ -70,7 +75,7 @@ def picture(title, what, curves, x_ticks, x_of=lambda x: x, x_name=plain):
     for at, name, value, colour in sorted(ends):
         below = max(at + 4, below + 15)     # two names never overlap
         out.append(f'<g style="fill:{colour}">' + text(
-            WIDTH - RIGHT + 8, below, f"{name} {value:.3g}", "s") + "</g>")
+            WIDTH - RIGHT + 8, below, f"{name} {told(value)}", "s") + "</g>")
     return "\n".join(out) + "\n</svg>\n"
 
 

@@ -17,6 +17,7 @@
 #include "cli/options.h"
 #include "daemon/serve.h"
 #include "edge/log.h"
+#include "edge/process.h"
 
 /* The API client's deadlines take this factor under the thread sanitizer, on a
  * busy machine. */
@@ -65,6 +66,7 @@ main(int argc, char **argv)
 	struct kubeconfig access = {0};
 	struct err e = {0};
 
+	process_spare_memory();
 	if (argc > 1 && strcmp(argv[1], "uninstall") == 0)
 		return uninstall_main(argc - 1, argv + 1, &fast);
 	if (argc > 2 && strcmp(argv[1], "certs") == 0)

@@ -157,7 +157,7 @@ due(struct mix *m, const struct timers *h)
 		uint32_t place = h->due.ids[i];
 
 		mix(m, h->at[place].id);
-		mix_moment(m, h->due.keys[place], m->server);
+		mix_moment(m, h->due.keys[i], m->server);
 	}
 	mix(m, h->due.n);
 }
@@ -169,7 +169,7 @@ later(struct mix *m, const struct writes *ws)
 		uint32_t place = ws->later.ids[i];
 
 		mix(m, ws->pending[place].id);
-		mix_moment(m, ws->later.keys[place], m->boot);
+		mix_moment(m, ws->later.keys[i], m->boot);
 	}
 	mix(m, ws->later.n);
 }

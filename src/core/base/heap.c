@@ -29,64 +29,61 @@ heap_done(struct heap *h)
 }
 
 static void
-place(struct heap *h, uint32_t at, uint32_t id)
+place(struct heap *h, uint32_t at, uint32_t id, int64_t key)
 {
 	h->ids[at] = id;
+	h->keys[at] = key;
 	h->pos[id] = at + 1;
 }
 
+/* Moves the id to where its key belongs, from a place that is free. */
 static void
-sift_up(struct heap *h, uint32_t at)
+sift_up(struct heap *h, uint32_t at, uint32_t id, int64_t key)
 {
-	uint32_t id = h->ids[at];
-
 	while (at > 0) {
 		uint32_t up = (at - 1) / 2;
 
-		if (h->keys[h->ids[up]] <= h->keys[id])
+		if (h->keys[up] <= key)
 			break;
-		place(h, at, h->ids[up]);
+		place(h, at, h->ids[up], h->keys[up]);
 		at = up;
 	}
-	place(h, at, id);
+	place(h, at, id, key);
 }
 
 static void
-sift_down(struct heap *h, uint32_t at)
+sift_down(struct heap *h, uint32_t at, uint32_t id, int64_t key)
 {
-	uint32_t id = h->ids[at];
-
 	for (;;) {
 		uint32_t child = 2 * at + 1;
 
 		if (child >= h->n)
 			break;
-		if (child + 1 < h->n &&
-		    h->keys[h->ids[child + 1]] < h->keys[h->ids[child]])
+		if (child + 1 < h->n && h->keys[child + 1] < h->keys[child])
 			child++;
-		if (h->keys[h->ids[child]] >= h->keys[id])
+		if (h->keys[child] >= key)
 			break;
-		place(h, at, h->ids[child]);
+		place(h, at, h->ids[child], h->keys[child]);
 		at = child;
 	}
-	place(h, at, id);
+	place(h, at, id, key);
 }
 
 void
 heap_set(struct heap *h, uint32_t id, int64_t key)
 {
 	assert(id < h->cap);
-	h->keys[id] = key;
 	if (h->pos[id] == 0)
-		place(h, h->n++, id);
-	sift_up(h, h->pos[id] - 1);
-	sift_down(h, h->pos[id] - 1);
+		place(h, h->n++, id, key);
+	sift_up(h, h->pos[id] - 1, id, key);
+	sift_down(h, h->pos[id] - 1, id, key);
 }
 
 void
 heap_remove(struct heap *h, uint32_t id)
 {
 	uint32_t at, last;
+	int64_t key;
 
 	assert(id < h->cap);
 	if (h->pos[id] == 0)
@@ -94,11 +91,18 @@ heap_remove(struct heap *h, uint32_t id)
 	at = h->pos[id] - 1;
 	h->pos[id] = 0;
 	last = h->ids[--h->n];
+	key = h->keys[h->n];
 	if (last == id)
 		return;
-	place(h, at, last);
-	sift_up(h, at);
-	sift_down(h, h->pos[last] - 1);
+	sift_up(h, at, last, key);
+	sift_down(h, h->pos[last] - 1, last, key);
+}
+
+int64_t
+heap_key(const struct heap *h, uint32_t id)
+{
+	assert(id < h->cap && h->pos[id] != 0);
+	return h->keys[h->pos[id] - 1];
 }
 
 bool
@@ -107,6 +111,6 @@ heap_top(const struct heap *h, uint32_t *id, int64_t *key)
 	if (h->n == 0)
 		return false;
 	*id = h->ids[0];
-	*key = h->keys[h->ids[0]];
+	*key = h->keys[0];
 	return true;
 }

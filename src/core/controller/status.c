@@ -240,9 +240,11 @@ fill_half(const struct controller *s, const struct entry *e, struct now now,
 	machines_uid(&s->machines, e, uid);
 	out->written = journal_written(&s->journal, uid, &out->last);
 	out->in_flight = state == WRITE_IN_FLIGHT || state == WRITE_SHOWN;
-	if (writes_backing_off(&s->writes, id))
+	/* One whose time has come waits for its turn. */
+	if (writes_backing_off(&s->writes, id) &&
+	    s->writes.later.pos[place - 1] != 0)
 		out->again_ms =
-			ahead_ms(s->writes.later.keys[place - 1], now);
+			ahead_ms(heap_key(&s->writes.later, place - 1), now);
 }
 
 static void

@@ -36,6 +36,10 @@ compare(const struct heap *h, const struct model *m, uint64_t seed)
 			      "seed %llu: id %u key %lld, least %lld",
 			      (unsigned long long)seed, id, (long long)got,
 			      (long long)want);
+	for (uint32_t i = 0; i < h->cap; i++)
+		ck_assert_msg(m->in[i] == (h->pos[i] != 0) &&
+				      (!m->in[i] || heap_key(h, i) == m->key[i]),
+			      "seed %llu: id %u", (unsigned long long)seed, i);
 }
 
 static void
