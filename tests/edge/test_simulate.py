@@ -522,7 +522,7 @@ def test_any_history(run, log):  # noqa: F811
 # --- record ------------------------------------------------------------------
 
 class Recorder:
-    """One `record` process, which lists once a second."""
+    """One `record` process."""
 
     def __init__(self, tmp_path, api, *flags):
         api.write_kubeconfig(tmp_path / "kubeconfig")
@@ -530,7 +530,7 @@ class Recorder:
         with self.out.open("wb") as out, self.err.open("wb") as err:
             self.process = subprocess.Popen(
                 [HOLDER, "record", "--kubeconfig", tmp_path / "kubeconfig",
-                 "--every", "1s", *flags], stdin=subprocess.DEVNULL,
+                 *flags], stdin=subprocess.DEVNULL,
                 stdout=out, stderr=err, env=environment(tmp_path))
 
     def facts(self):
@@ -619,14 +619,12 @@ def test_recorder(run, recorder, tmp_path):  # noqa: F811
         fault = api.fault("nodeclaims", "list", "answer", status=500,
                           headers={}, body=b"{}")
         before = api.count(resource="nodeclaims", verb="list")
+        api.delete("nodeclaims", "web-old")
+        expire(api)
         wait(lambda: api.count(resource="nodeclaims", verb="list") >=
              before + 2)
-        api.delete("nodeclaims", "web-old")
         api.clear(fault)
         r.waits(("gone", "web-old"))
-        before = api.count(resource="nodeclaims", verb="list")
-        wait(lambda: api.count(resource="nodeclaims", verb="list") >=
-             before + 2)
         lines = r.ends()
     r.facts()   # none of them twice
     # What a round brings is in order; the API server's list is by name.
@@ -641,6 +639,171 @@ def test_recorder(run, recorder, tmp_path):  # noqa: F811
         "created": 2, "scaleUps": 0, "replacements": 1, "static": 0,
         "unknown": 1, "decisions": 1, "nodes": 1, "pods": 0}
     assert said["input"]["incomplete"] == said["input"]["late"] == 0
+
+
+def expire(api):
+    """Ends all watches, and what was is forgotten: lists follow."""
+    api.compact()
+    api.drop_watches("nodeclaims")
+    api.drop_watches("events")
+
+
+def lists(api):
+    return [api.count(resource=resource, verb="list")
+            for resource in ("nodeclaims", "events")]
+
+
+def known(lines):
+    """(what, claim) of these lines of a record, which are whole."""
+    return [(f["what"], f.get("claim") or f["nodes"][0]["claim"])
+            for f in map(json.loads, lines) if "what" in f]
+
+
+def test_recorder_watches(recorder):
+    """What comes and goes between two lists is recorded, and whatever ends a
+    watch loses nothing and repeats nothing."""
+    with ScriptedApi() as api:
+        made(api, "web-old", 900, *BOOTED)
+        r = recorder(api)
+        r.waits(("ready", "web-old"))
+        wait(lambda: api.count(resource="events", verb="watch") == 1)
+        # An Event may be there before its NodeClaim.
+        says(api, "web-short", "DisruptionLaunching", "Launching NodeClaim: x")
+        made(api, "web-short", 0)
+        api.set_status("nodeclaims", "web-short", nodeName="n")
+        api.delete("nodeclaims", "web-short")
+        facts = r.waits(("created", "web-short"), ("gone", "web-short"))
+        assert facts["created", "web-short"]["maker"] == "disruption"
+        assert facts["gone", "web-short"]["at"] >= (
+            facts["created", "web-short"]["at"])
+        assert lists(api) == [1, 1]
+
+        # The server ends a watch: it goes on where it was.
+        api.drop_watches("nodeclaims")
+        made(api, "web-ended", 0)
+        r.waits(("created", "web-ended"))
+        # A line is cut.
+        api.fault("nodeclaims", "watch", "cut", times=1)
+        api.drop_watches("nodeclaims")
+        made(api, "web-cut", 0)
+        r.waits(("created", "web-cut"))
+        assert lists(api) == [1, 1]
+        # 410, in the stream: NodeClaims came and went meanwhile.
+        fault = api.fault("nodeclaims", "watch", "wait")
+        expire(api)
+        api.delete("nodeclaims", "web-ended")
+        made(api, "web-410", 0)
+        expire(api)
+        api.clear(fault)
+        r.waits(("created", "web-410"), ("gone", "web-ended"))
+        assert lists(api)[0] == 2
+        lines = r.ends()
+    told = known(lines)
+    twice = {k for k, n in collections.Counter(told).items() if n > 1}
+    # Again, to say who made it.
+    assert twice <= {("created", "web-short")}
+    assert ("gone", "web-cut") not in told and ("gone", "web-old") not in told
+
+
+def test_recorder_leaves_out(recorder):
+    """A NodeClaim that is too large, and a line that is none, are left out, and
+    the watch goes on.  What such a line may have said is listed."""
+    large = {"x": "y" * (1 << 20)}
+    with ScriptedApi() as api:
+        made(api, "web-grows", 900, *BOOTED)
+        r = recorder(api)
+        r.waits(("ready", "web-grows"))
+        wait(lambda: api.count(resource="nodeclaims", verb="watch") == 1)
+        api.patch_meta("nodeclaims", "web-grows", annotations=large)
+        made(api, "web-next", 0)
+        r.waits(("created", "web-next"))
+        wait(lambda: lists(api)[0] == 2)
+        # It was not in that list, but is not gone.
+        api.patch_meta("nodeclaims", "web-grows", annotations={"x": None})
+        api.set_status("nodeclaims", "web-grows", conditions=[])
+        api.fault("nodeclaims", "watch", "edit", times=1,
+                  edit=lambda value: b"<html>\n")
+        made(api, "web-html", 0)
+        api.drop_watches("nodeclaims")
+        made(api, "web-last", 0)
+        r.waits(("created", "web-last"))
+        told = known(r.ends())
+    assert ("gone", "web-grows") not in told
+    assert [text for text in r.err.read_text().splitlines()
+            if "left out" in text] == [
+        NAME + "warning: nodeclaims: object left out: too large"]
+
+
+def resident(process):
+    with open(f"/proc/{process.pid}/status") as f:
+        return next(int(line.split()[1]) for line in f
+                    if line.startswith("VmRSS"))
+
+
+def test_recorder_in_a_crowd(recorder):
+    """Machines that come and go take no memory, and SIGTERM in the middle ends
+    the record with whole lines."""
+    with ScriptedApi() as api:
+        r = recorder(api)
+
+        def churn(numbers):
+            for n in numbers:
+                name = f"web-{n}-" + "x" * 200
+                made(api, name, 0, *BOOTED)
+                says(api, "gone-" + name, "DisruptionTerminating",
+                     "Disrupting NodeClaim: Empty")
+                api.delete("nodeclaims", name)
+                api.delete("events", f"gone-{name}.DisruptionTerminating")
+            r.waits(("gone", name))
+        wait(lambda: api.count(resource="events", verb="watch") == 1)
+        churn(range(1100))      # now it keeps as many names as it may
+        before = resident(r.process)
+        churn(range(1100, 3500))
+        after = resident(r.process)
+        assert after < before * 1.06 or sanitized(), (before, after)
+        for n in range(200):
+            made(api, f"end-{n}", 0)
+        lines = r.ends()
+    told = known(lines)
+    assert len(told) == len({*told})
+    assert {what for what, _ in told} == {"created", "launched", "registered",
+                                          "ready", "gone"}
+    assert "until" in json.loads(lines[-1])
+    assert r.out.read_text().endswith("\n")
+
+
+def test_recorder_waits_for_the_other(recorder):
+    """While the Events are being listed again nothing is printed that came
+    after them; but not for long."""
+    with ScriptedApi() as api:
+        made(api, "web-old", 900, *BOOTED)
+        r = recorder(api)
+        r.waits(("ready", "web-old"))
+        wait(lambda: api.count(resource="events", verb="watch") == 1)
+        made(api, "web-a", 0)
+        r.waits(("created", "web-a"))
+        fault = api.fault("events", "list", "wait")
+        expire(api)
+        wait(lambda: lists(api)[1] == 2)
+        made(api, "web-b", -9)
+        says(api, "web-old", "DisruptionTerminating",
+             "Disrupting NodeClaim: Empty")
+        now = api.now()
+        wait(lambda: api.now() > now + 1)
+        api.clear(fault)
+        r.waits(("created", "web-b"), ("decided", "web-old"))
+
+        made(api, "web-c", 0)
+        r.waits(("created", "web-c"))
+        api.fault("events", "*", "403")
+        expire(api)
+        wait(lambda: api.count(resource="events", status=403) > 0)
+        made(api, "web-d", 0)
+        r.waits(("created", "web-d"))
+        told = known(r.ends())
+    assert told.index(("decided", "web-old")) < told.index(
+        ("created", "web-b"))
+    assert r.err.read_text().count("events: ") == 1
 
 
 def test_recorder_ends_by_itself(run, recorder):  # noqa: F811
@@ -659,8 +822,12 @@ def test_recorder_refused(run, tmp_path):  # noqa: F811
         api.serve("nodeclaims", False)
         done = run("record", "--kubeconfig", "kubeconfig")
         assert (done.code, done.out) == (1, "")
-        assert done.err.startswith(NAME + "list nodeclaims: ")
-    refused(run("record", "--every", "0s"), "--every", "no less than 1s")
+        assert done.err.startswith(NAME + "nodeclaims: resource is not served")
+        api.serve("nodeclaims")
+        api.fault("events", "list", "403")
+        done = run("record", "--kubeconfig", "kubeconfig")
+        assert (done.code, done.out) == (1, "")
+        assert done.err.startswith(NAME + "events: list failed: ")
     refused(run("record", "--for", "ever"), "--for", "such as 1h")
     refused(run("record", "file"), 'unexpected argument "file"')
     refused(run("record", "--scope=node"), "unknown flag --scope")
