@@ -163,7 +163,8 @@ ended(void *ctx, enum follow_end why)
 	(void)why;
 }
 
-/* Before the first complete lists nothing is tried again. */
+/* Before the first complete lists nothing is tried again but a list of which a
+ * page has expired. */
 static void
 watch_trouble(void *ctx, const char *what, int status, const char *why)
 {
@@ -171,10 +172,10 @@ watch_trouble(void *ctx, const char *what, int status, const char *why)
 	struct recorder *r = s->recorder;
 	bool again, stopping;
 
-	(void)status;
 	(void)pthread_mutex_lock(&r->lock);
 	stopping = r->stopping;
-	again = r->sides[CLAIMS].listed && r->sides[EVENTS].listed;
+	again = status == 410 ||
+		(r->sides[CLAIMS].listed && r->sides[EVENTS].listed);
 	if (!again && !stopping && r->failed.code == ERR_NONE)
 		(void)err_set(&r->failed, ERR_SYSTEM, "%s: %s: %s",
 			      resources[s->kind].name, what, why);

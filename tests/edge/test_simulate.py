@@ -6,6 +6,7 @@ import datetime
 import gzip
 import io
 import json
+import pathlib
 import random
 import signal
 import subprocess
@@ -519,6 +520,70 @@ def test_any_history(run, log):  # noqa: F811
                 assert s["longestSeconds"] <= 20 * 60 + 1, story
 
 
+# --- what versions of Karpenter have logged (make karpenter-logs) -------------
+
+RUNS = pathlib.Path(__file__).parents[1] / "golden" / "karpenter" / "runs"
+# Version: scale-ups, replacements, decisions, their nodes and pods.
+VERSIONS = {
+    "v1.0.8": (8, 2, 5, 6, 13),
+    "v1.3.3": (9, 1, 4, 6, 14),
+    "v1.9.0": (8, 2, 3, 6, 8),
+    "v1.14.1": (8, 2, 3, 6, 8),
+}
+# What says nothing to us.
+OTHERS = {"found provisionable pod(s)", "Reconciler error",
+          "computed new nodeclaim(s) to fit pod(s)",
+          "computed 1 unready node(s) will fit 4 pod(s)"}
+MESSAGES = {"created nodeclaim": "created", "launched nodeclaim": "launched",
+            "registered nodeclaim": "registered",
+            "initialized nodeclaim": "ready", "tainted node": "deleting",
+            "deleted node": "node-gone", "deleted nodeclaim": "gone"}
+
+
+def test_versions_are_all_here():
+    assert {path.stem for path in RUNS.iterdir()} == {*VERSIONS}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_versions(run, version):  # noqa: F811
+    """Every line of real Karpenter's that says something is understood, and
+    every machine goes the whole way."""
+    path = RUNS / f"{version}.log"
+    logged = [json.loads(text) for text in path.read_text().splitlines()]
+    said = report(run("simulate", path, "-o", "json"))
+    k = said["karpenter"]
+    assert (k["scaleUps"], k["replacements"], k["decisions"], k["nodes"],
+            k["pods"]) == VERSIONS[version]
+    assert k["static"] == k["unknown"] == 0
+    assert not [key for key in ("incomplete", "notJSON", "textFormat", "late",
+                                "oddTimes", "duplicates", "unknownMachines")
+                if said["input"][key]], said["input"]
+    assert {m["message"] for m in said["input"]["messages"]} <= OTHERS
+    record = run("simulate", path, "-o", "record").out.splitlines()
+    facts = [f for f in map(json.loads, record) if "what" in f]
+    kinds = collections.Counter(f["what"] for f in facts)
+    decided = [f for f in facts if f["what"] == "decided"]
+    assert kinds.pop("decided") == sum(
+        line["message"].startswith("disrupting node") for line in logged)
+    assert kinds == collections.Counter(
+        MESSAGES[line["message"]] for line in logged
+        if line["message"] in MESSAGES)
+    life = collections.defaultdict(list)
+    for f in facts:
+        if "claim" in f and f["what"] != "deleting":
+            life[f["claim"]].append(f["what"])
+    assert len(life) == k["created"]
+    for claim, whats in life.items():
+        assert [w for w in whats if w != "node-gone"] == [
+            "created", "launched", "registered", "ready", "gone"], claim
+    nodes = {f["node"] for f in facts if f["what"] == "registered"}
+    for f in decided:
+        assert f["action"] in ("delete", "replace")
+        assert f["reason"] in ("drifted", "empty", "underutilized"), f
+        assert {n["node"] for n in f["nodes"]} <= nodes
+    assert {f["reason"] for f in decided} >= {"drifted"}
+
+
 # --- record ------------------------------------------------------------------
 
 class Recorder:
@@ -541,7 +606,9 @@ class Recorder:
             if "what" in fact:
                 about = fact.get("claim") or fact["nodes"][0]["claim"]
                 key = fact["what"], about
-                assert "maker" in fact or key not in found, text
+                # Who made it stands in a line of its own.
+                assert "maker" in {**found.get(key, fact), **fact} or (
+                    key not in found), text
                 found.setdefault(key, {}).update(fact)
         return found
 
@@ -667,15 +734,23 @@ def test_recorder_watches(recorder):
         r = recorder(api)
         r.waits(("ready", "web-old"))
         wait(lambda: api.count(resource="events", verb="watch") == 1)
-        # An Event may be there before its NodeClaim.
+        # An Event may come before its NodeClaim, and after it.
+        fault = api.fault("nodeclaims", "watch", "silent")
         says(api, "web-short", "DisruptionLaunching", "Launching NodeClaim: x")
+        says(api, "web-old", "DisruptionTerminating",
+             "Disrupting NodeClaim: Empty")
+        r.waits(("decided", "web-old"))
         made(api, "web-short", 0)
         api.set_status("nodeclaims", "web-short", nodeName="n")
         api.delete("nodeclaims", "web-short")
+        api.clear(fault)
         facts = r.waits(("created", "web-short"), ("gone", "web-short"))
         assert facts["created", "web-short"]["maker"] == "disruption"
         assert facts["gone", "web-short"]["at"] >= (
             facts["created", "web-short"]["at"])
+        says(api, "web-short", "DisruptionTerminating",
+             "Disrupting NodeClaim: Empty")
+        r.waits(("decided", "web-short"))
         assert lists(api) == [1, 1]
 
         # The server ends a watch: it goes on where it was.
@@ -744,7 +819,12 @@ def test_recorder_in_a_crowd(recorder):
     """Machines that come and go take no memory, and SIGTERM in the middle ends
     the record with whole lines."""
     with ScriptedApi() as api:
+        for n in range(600):    # more than a page, and the second one expires
+            made(api, f"old-{n:03}", 900)
+        api.fault("nodeclaims", "list", "expired", times=1)
         r = recorder(api)
+        r.waits(("created", "old-599"))
+        assert api.count(resource="nodeclaims", status=410) == 1
 
         def churn(numbers):
             for n in numbers:
@@ -756,9 +836,10 @@ def test_recorder_in_a_crowd(recorder):
                 api.delete("events", f"gone-{name}.DisruptionTerminating")
             r.waits(("gone", name))
         wait(lambda: api.count(resource="events", verb="watch") == 1)
-        churn(range(1100))      # now it keeps as many names as it may
-        before = resident(r.process)
-        churn(range(1100, 3500))
+        for n in range(0, 3600, 300):
+            churn(range(n, n + 300))
+            if n == 1200:       # now it keeps as many names as it may
+                before = resident(r.process)
         after = resident(r.process)
         assert after < before * 1.06 or sanitized(), (before, after)
         for n in range(200):
