@@ -150,21 +150,28 @@ class Recording:
 
 def before_they_part(cluster, alone, waited):
     """A record of the run up to the first machine that Karpenter made after a
-    decision that would have waited, and nothing after that."""
+    decision that would have waited.  Of what was after that it has only how the
+    machines went on that were there before."""
     log = logged(cluster, *alone)
     record = subprocess.check_output([BINARY, "simulate", "-o", "record", log],
                                      text=True, timeout=60).splitlines(True)
     head, *lines, end = record
-    part = min((when(f["at"]) for f in map(json.loads, lines)
-                if f["what"] == "created" and when(f["at"]) > waited[0]),
+    made = {f["claim"]: when(f["at"]) for f in map(json.loads, lines)
+            if f["what"] == "created"}
+    part = min((at for at in made.values() if at > waited[0]),
                default=math.inf)
-    later = datetime.datetime.fromtimestamp(alone[1] + 3600,
-                                            datetime.timezone.utc)
+
+    def before(line):
+        f = json.loads(line)
+        if f["what"] == "decided" or "claim" not in f:
+            return when(f["at"]) < part
+        return made.get(f["claim"], 0) < part
+    # The end: long after the last hold.
+    later = datetime.datetime.fromtimestamp(
+        alone[1] + 3600, datetime.timezone.utc).isoformat()
+    end = json.dumps({**json.loads(end), "until": later.replace("+00:00", "Z")})
     path = cluster.dir / "before-they-part"
-    path.write_text("".join([
-        head, *(line for line in lines if when(json.loads(line)["at"]) < part),
-        json.dumps({**json.loads(end), "until": later.isoformat().replace(
-            "+00:00", "Z")}) + "\n"]))
+    path.write_text("".join([head, *filter(before, lines), end + "\n"]))
     return path, part
 
 
