@@ -175,6 +175,17 @@ def before_they_part(cluster, alone, waited):
     return path, part
 
 
+def paced(found, seen):
+    """The turns by the machines that made them: since the first was launched,
+    and since the last was ready.  How fast machines boot differs between two
+    runs on a busy computer, which is no matter of the replay."""
+    launched, ready = ([when(f["at"]) for f in seen if f["what"] == what]
+                       for what in ("launched", "ready"))
+    return [(a - min(launched, key=lambda m: abs(m - a)),
+             b - max((m for m in ready if a < m < b), default=a))
+            for a, b in found]
+
+
 def check_other_run(cluster, holder, alone, beside, whole=False, **settings):
     """What Karpenter did alone in one run, replayed, and what the real holder
     did in another one under the same load.  alone, beside: begin and end of
@@ -190,10 +201,13 @@ def check_other_run(cluster, holder, alone, beside, whole=False, **settings):
     waited = [d for d in decisions(cluster, *alone)
               if any(a <= d < b for a, b in other)]
     assert len(waited) == said["wouldHaveWaited"]["decisions"] > 0, said
-    part = math.inf
+    path, part = logged(cluster, *alone), math.inf
     if not whole:
         path, part = before_they_part(cluster, alone, waited)
         other = said_turns(replayed(path, settings))
+    by_other = paced(other, facts(path))
+    by_real = paced(real_turns(holder, *beside),
+                    facts(logged(cluster, *beside)))
 
     def passed(moments, run):
         return [m - run[0] for m in moments]
@@ -204,7 +218,7 @@ def check_other_run(cluster, holder, alone, beside, whole=False, **settings):
     story = (f"real: {real}, Karpenter decided at {took}\nreplayed: {other}, "
              f"would have waited: {waited}, the runs part at {part}\n{said}")
     common = real if whole else real[:len(other)]
-    apart = check_turns(common, other, story)
+    apart = check_turns(by_real[:len(common)], by_other, story)
 
     # What would have waited in one run did not happen in the other.
     then = [w for w in waited if any(a <= w < b for a, b in common)]
