@@ -57,6 +57,7 @@ DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev 
 	fuzz-coverage edge daemon programs programs-edge sim sim-quick \
 	explore explore-quick mutants e2e e2e-long pictures test demo demo-quick \
 	bench instructions san tsan lint deps certs image install install-plugin krew \
+	karpenter-logs \
 	clean format
 .SECONDARY:
 
@@ -361,6 +362,9 @@ demo demo-quick: deps
 	@$(MAKE) -j$(JOBS) all
 	@tests/e2e/lib/binaries.sh $(if $(filter demo,$@),cluster,plane)
 	@$(PYTHON) tests/e2e/$(subst -,_,$@).py
+
+karpenter-logs: all  ## run other versions of Karpenter, and keep what they log
+	@$(PYTHON) tests/e2e/karpenter_logs.py $(VERSIONS)
 
 deps:  ## install what the build and the tests need
 	@tests/deps.sh $(DEBS)

@@ -10,12 +10,10 @@
 #include "options.h"
 
 static const char usage[] =
-	"record [--every 10s] [--for 1h] [--kubeconfig FILE] [--context "
-	"NAME]\n\n"
+	"record [--for 1h] [--kubeconfig FILE] [--context NAME]\n\n"
 	"Prints what happens to Karpenter's NodeClaims, as a record that "
-	"simulate reads.\nIt only lists NodeClaims, and Events in namespace "
-	"default.\n\n"
-	"    --every='10s':\n        from one list to the next\n"
+	"simulate reads.\nIt only lists and watches NodeClaims, and Events in "
+	"namespace default.\n\n"
 	"    --for='0':\n        stop after so long; 0: at SIGINT or SIGTERM\n"
 	"    --kubeconfig='', --context='':\n        how to reach the cluster, "
 	"as for serve\n"
@@ -27,25 +25,21 @@ struct record_request {
 };
 
 static int
-take_duration(const char *name, const char *value, int64_t least_ms,
-	      int64_t *out, struct err *e)
+take_duration(const char *name, const char *value, int64_t *out, struct err *e)
 {
-	if (duration_parse(value, out) == 0 && *out >= least_ms)
+	if (duration_parse(value, out) == 0 && *out >= 0)
 		return 0;
 	return err_set(e, ERR_INPUT,
-		       "--%s: \"%.60s\", expected a duration such as %s", name,
-		       value, least_ms > 0 ? "10s, and no less than 1s" : "1h");
+		       "--%s: \"%.60s\", expected a duration such as 1h", name,
+		       value);
 }
 
 static int
 take_value(struct record_request *q, const struct flags *f, const char *value,
 	   struct err *e)
 {
-	if (strcmp(f->name, "every") == 0)
-		return take_duration(f->name, value, 1000, &q->setup.every_ms,
-				     e);
 	if (strcmp(f->name, "for") == 0)
-		return take_duration(f->name, value, 0, &q->setup.for_ms, e);
+		return take_duration(f->name, value, &q->setup.for_ms, e);
 	if (strcmp(f->name, "context") == 0)
 		q->context = value;
 	else
@@ -63,8 +57,7 @@ parse_record(struct record_request *q, struct flags *f, struct err *e)
 	while ((rc = flags_next(f, e)) > 0) {
 		if (strcmp(f->name, "help") == 0)
 			return 1;
-		if (strcmp(f->name, "every") != 0 &&
-		    strcmp(f->name, "for") != 0 &&
+		if (strcmp(f->name, "for") != 0 &&
 		    strcmp(f->name, "kubeconfig") != 0 &&
 		    strcmp(f->name, "context") != 0)
 			return flags_unknown(f, e);
@@ -77,7 +70,7 @@ parse_record(struct record_request *q, struct flags *f, struct err *e)
 int
 record_main(int argc, char **argv, const struct timing *t)
 {
-	struct record_request q = {.setup.every_ms = 10000};
+	struct record_request q = {.setup.for_ms = 0};
 	struct flags f = {.argc = argc, .argv = argv};
 	struct kubeconfig access = {0};
 	struct err e = {0};

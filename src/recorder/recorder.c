@@ -1,287 +1,476 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "recorder.h"
 
-#include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "book.h"
 #include "core/base/limits.h"
 #include "edge/clock.h"
-#include "edge/kube/answer.h"
-#include "edge/kube/kube.h"
-#include "told.h"
-#include "wire/api/pager.h"
+#include "edge/kube/follow.h"
+#include "wire/api/meta.h"
 #include "wire/api/resource.h"
-#include "wire/karpenter/record.h"
 #include "wire/karpenter/snapshot.h"
 
-#define FACT_BYTES 8192	/* of one fact of a NodeClaim or Event as a line */
+#define RELIST_MS 60000	/* between two lists because of lines left out */
+
+/* One of the two watches, and its thread. */
+struct side {
+	struct recorder *recorder;
+	enum kind kind;
+	const char *items;	/* the kind of its objects */
+	struct follow *follow;
+	pthread_t thread;
+	bool running;		/* main's */
+	bool troubled;		/* stderr says so; the thread's */
+	bool left_out;		/* likewise, that an object is left out */
+	bool partial;		/* the list under way leaves one out */
+	int64_t relist_ms;	/* boot time from which a line that is left out
+				   brings another list */
+	bool listed, open;	/* under the lock: once, and now */
+};
+
+enum { CLAIMS, EVENTS, SIDES };
 
 struct recorder {
 	const struct recorder_setup *setup;
-	const struct timing *timing;
 	struct kube *kube;
-	struct kube_stream *stream;
-	struct pager pager;
-	const char *listing;	/* the kind of the items */
-	struct told told;
-	struct fact **batch;	/* what a round has brought */
-	size_t batch_n, batch_room;
+	struct clock *clock;
 	sigset_t signals;
-	bool stopped, troubled;
+	struct side sides[SIDES];
+	pthread_mutex_t lock;
+	pthread_cond_t turn;	/* the NodeClaims are listed, or stopping */
+	/* Under the lock. */
+	struct book book;
+	bool stopping;
+	struct err failed;	/* ERR_NONE, or why it cannot go on */
 };
 
-/* --- one round ------------------------------------------------------------------- */
+/* --- what the watches bring ------------------------------------------------------ */
 
-static int
-keep(struct recorder *r, const struct fact *f, struct err *e)
+static int64_t
+now_ms(const struct recorder *r)
 {
-	struct fact **more, *copy;
-
-	if (r->batch_n == r->batch_room) {
-		size_t room = 2 * r->batch_room + 64;
-
-		more = realloc(r->batch, room * sizeof(*more));
-		if (more == NULL)
-			return err_set(e, ERR_SYSTEM, "out of memory");
-		r->batch = more;
-		r->batch_room = room;
-	}
-	copy = fact_copy(f);
-	if (copy == NULL)
-		return err_set(e, ERR_SYSTEM, "out of memory");
-	r->batch[r->batch_n++] = copy;
-	return 0;
+	return clock_now(r->clock).server_ms;
 }
 
 static int
 take_fact(void *ctx, const struct fact *f, struct err *e)
 {
 	struct recorder *r = ctx;
+	int rc;
 
-	return told_news(&r->told, f) ? keep(r, f, e) : 0;
+	(void)pthread_mutex_lock(&r->lock);
+	rc = book_take(&r->book, f, e);
+	(void)pthread_mutex_unlock(&r->lock);
+	return rc;
 }
 
-/* An object that is too large or cannot be read is left out. */
+static void
+warn(const struct side *s, const char *what, const char *why, const char *then)
+{
+	(void)fprintf(stderr, "karpenter-node-holder: warning: %s: %s: %s%s\n",
+		      resources[s->kind].name, what, why, then);
+}
+
+/* An object that is too large or cannot be read. */
+static void
+leave_out(struct side *s, const char *why)
+{
+	if (!s->left_out)
+		warn(s, "object left out", why, "");
+	s->left_out = true;
+}
+
+static void
+listing(void *ctx)
+{
+	struct side *s = ctx;
+	struct recorder *r = s->recorder;
+
+	s->partial = false;
+	if (s->kind != KIND_NODECLAIM)
+		return;
+	(void)pthread_mutex_lock(&r->lock);
+	book_listing(&r->book);
+	(void)pthread_mutex_unlock(&r->lock);
+}
+
 static int
 take_item(void *ctx, const char *bytes, size_t n, struct err *e)
 {
-	struct recorder *r = ctx;
+	struct side *s = ctx;
+	enum snapshot_what what = SNAPSHOT_BROKEN;
 
-	if (bytes == NULL)
-		return 0;
-	return snapshot_item(bytes, n, r->listing, take_fact, r, e) ==
-			       SNAPSHOT_FAILED
+	if (bytes != NULL)
+		what = snapshot_item(bytes, n, s->items, take_fact, s->recorder,
+				     e);
+	if (what == SNAPSHOT_BROKEN) {
+		leave_out(s, bytes == NULL ? "too large" : "cannot be read");
+		s->partial = true;
+	}
+	return what == SNAPSHOT_FAILED ? -1 : 0;
+}
+
+static void
+listed(void *ctx, bool served)
+{
+	struct side *s = ctx;
+	struct recorder *r = s->recorder;
+
+	if (!served)
+		return;
+	s->troubled = false;
+	(void)pthread_mutex_lock(&r->lock);
+	if (s->kind == KIND_NODECLAIM && !s->partial)
+		(void)book_listed(&r->book, now_ms(r), &r->failed);
+	s->listed = true;
+	(void)pthread_cond_broadcast(&r->turn);
+	(void)pthread_mutex_unlock(&r->lock);
+}
+
+static void
+set_open(struct side *s, bool open)
+{
+	(void)pthread_mutex_lock(&s->recorder->lock);
+	s->open = open;
+	(void)pthread_mutex_unlock(&s->recorder->lock);
+}
+
+static void
+watching(void *ctx, bool sure)
+{
+	struct side *s = ctx;
+
+	if (sure)
+		s->troubled = false;
+	set_open(s, true);
+}
+
+static void
+closed(void *ctx)
+{
+	set_open(ctx, false);
+}
+
+static void
+ended(void *ctx, enum follow_end why)
+{
+	(void)ctx;
+	(void)why;
+}
+
+/* Before the first complete lists nothing is tried again but a list of which a
+ * page has expired. */
+static void
+watch_trouble(void *ctx, const char *what, int status, const char *why)
+{
+	struct side *s = ctx;
+	struct recorder *r = s->recorder;
+	bool again, stopping;
+
+	(void)pthread_mutex_lock(&r->lock);
+	stopping = r->stopping;
+	again = status == 410 ||
+		(r->sides[CLAIMS].listed && r->sides[EVENTS].listed);
+	if (!again && !stopping && r->failed.code == ERR_NONE)
+		(void)err_set(&r->failed, ERR_SYSTEM, "%s: %s: %s",
+			      resources[s->kind].name, what, why);
+	(void)pthread_mutex_unlock(&r->lock);
+	if (again && !stopping && !s->troubled)
+		warn(s, what, why, ", trying again");
+	s->troubled = true;
+}
+
+/* --- a line of a watch -------------------------------------------------------------- */
+
+static const struct json_keep line_keep[] = {WATCH_LINE_KEEP(snapshot_keep),
+					     {NULL, NULL}};
+
+struct seen {
+	struct side *side;
+	char name[NAME_BYTES];
+	char rv[RV_BYTES];
+};
+
+static int
+take_object(void *ctx, const struct json *object, struct err *e)
+{
+	struct seen *o = ctx;
+	const struct json *meta = json_member(object, "metadata");
+
+	if (text_need(meta, "resourceVersion", o->rv, sizeof(o->rv),
+		      "resourceVersion", e) ||
+	    text_need(meta, "name", o->name, sizeof(o->name), "name", e))
+		return -1;
+	return snapshot_object(object, o->side->items, take_fact,
+			       o->side->recorder, e) == SNAPSHOT_FAILED
 		       ? -1
 		       : 0;
 }
 
 static int
-feed(void *ctx, const char *bytes, size_t n, struct err *e)
+take_gone(struct side *s, const char *claim, struct err *e)
 {
-	return pager_feed(&((struct recorder *)ctx)->pager, bytes, n, e);
-}
-
-static int
-list_one_page(struct recorder *r, enum kind kind, struct err *e)
-{
-	char path[PATH_BYTES], text[ANSWER_TEXT];
-	struct kube_request q = {.method = "GET",
-				 .path = path,
-				 .accept = resources[kind].list_accept,
-				 .timeout_ms = r->timing->list_ms};
-	struct kube_reply reply = {0};
-	struct buf b;
-
-	buf_init(&b, path, sizeof(path));
-	list_path(&b, kind, r->pager.limit, r->pager.cont);
-	if (pager_begin(&r->pager, take_item, r, e) ||
-	    kube_stream_run(r->stream, &q, feed, NULL, r, &reply, e))
-		return -1;
-	if (reply.status != 200)
-		return err_set(e, ERR_SYSTEM, "%s",
-			       answer_text(&reply, text));
-	return pager_end(&r->pager, e) || pager_turn(&r->pager, e) ? -1 : 0;
-}
-
-static int
-list(struct recorder *r, enum kind kind, const char *items, struct err *e)
-{
+	struct recorder *r = s->recorder;
 	int rc;
 
-	r->listing = items;
-	pager_init(&r->pager, LIST_PAGE);
-	do
-		rc = list_one_page(r, kind, e);
-	while (rc == 0 && r->pager.cont[0] != '\0');
-	pager_drop(&r->pager);
-	return rc == 0 ? 0 : err_wrap(e, "list %s", resources[kind].name);
+	(void)pthread_mutex_lock(&r->lock);
+	rc = book_gone(&r->book, claim, now_ms(r), e);
+	(void)pthread_mutex_unlock(&r->lock);
+	return rc;
+}
+
+/* The line may have said that a NodeClaim is gone, which a list shows, too. */
+static int
+line_left_out(struct side *s, const char *why)
+{
+	leave_out(s, why);
+	if (s->kind == KIND_NODECLAIM && clock_boot_ms() >= s->relist_ms) {
+		s->relist_ms = clock_boot_ms() + RELIST_MS;
+		follow_restart(s->follow);
+	}
+	return 1;
 }
 
 static int
-find_gone(struct recorder *r, struct err *e)
+line_seen(void *ctx, const char *bytes, size_t n, struct follow_line *line,
+	  struct err *e)
 {
-	struct fact f = {.at_ms = clock_wall_ms()};
+	struct side *s = ctx;
+	struct seen o = {.side = s, .rv = ""};
 
-	for (uint32_t i = 0; told_gone(&r->told, &i, &f); i++) {
-		if (keep(r, &f, e))
-			return -1;
-		told_drop(&r->told, i);
-	}
+	if (bytes == NULL)
+		return line_left_out(s, "too large");
+	if (watch_line_decode(bytes, n, line_keep, &json_bounds_stored,
+			      &line->type, &line->code, line->rv, take_object,
+			      &o, e))
+		return e->code == ERR_SYSTEM ? -1 : line_left_out(s, e->text);
+	if (line->type == WATCH_BOOKMARK || line->type == WATCH_ERROR)
+		return 0;
+	memcpy(line->rv, o.rv, sizeof(o.rv));
+	/* An Event that has expired changes nothing. */
+	if (line->type == WATCH_DELETED && s->kind == KIND_NODECLAIM)
+		return take_gone(s, o.name, e);
 	return 0;
 }
 
-static int
-by_time(const void *a, const void *b)
-{
-	return fact_compare(*(struct fact *const *)a, *(struct fact *const *)b);
-}
+static const struct follow_calls calls = {
+	.listing = listing,
+	.item = take_item,
+	.listed = listed,
+	.watching = watching,
+	.line = line_seen,
+	.closed = closed,
+	.ended = ended,
+	.trouble = watch_trouble,
+};
 
-static int
-flush(struct err *e)
-{
-	errno = EIO;
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return 0;
-	return err_set(e, ERR_SYSTEM, "stdout: %s", strerror(errno));
-}
+/* --- its thread ----------------------------------------------------------------------- */
 
-/* Prints what the round has brought, also if it was cut short. */
-static int
-print_batch(struct recorder *r, struct err *e)
-{
-	char line[FACT_BYTES];
-	struct buf b;
+#define PAUSE_MS 60000	/* a watch may have nothing to do for any time */
 
-	if (r->batch_n > 0)
-		qsort(r->batch, r->batch_n, sizeof(r->batch[0]), by_time);
-	for (size_t i = 0; i < r->batch_n; i++) {
-		buf_init(&b, line, sizeof(line));
-		record_write(&b, r->batch[i]);
-		if (!b.full)
-			(void)fputs(line, stdout);
-		free(r->batch[i]);
+/* Returns false when the recorder stops. */
+static bool
+pause_for(struct recorder *r, int64_t ms)
+{
+	struct timespec t;
+	bool stopping;
+
+	if (ms > PAUSE_MS)
+		ms = PAUSE_MS;
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	t.tv_sec += ms / 1000;
+	t.tv_nsec += ms % 1000 * 1000000;
+	if (t.tv_nsec >= 1000000000) {
+		t.tv_sec++;
+		t.tv_nsec -= 1000000000;
 	}
-	r->batch_n = 0;
-	return flush(e);
+	(void)pthread_mutex_lock(&r->lock);
+	if (!r->stopping && ms > 0)
+		(void)pthread_cond_timedwait(&r->turn, &r->lock, &t);
+	stopping = r->stopping;
+	(void)pthread_mutex_unlock(&r->lock);
+	return !stopping;
 }
 
-/* Returns -1 if the lists failed. */
+/* The Events of the last hour are of use only to who knows the NodeClaims. */
+static bool
+await_claims(struct recorder *r)
+{
+	bool stopping;
+
+	(void)pthread_mutex_lock(&r->lock);
+	while (!r->stopping && !r->sides[CLAIMS].listed)
+		(void)pthread_cond_wait(&r->turn, &r->lock);
+	stopping = r->stopping;
+	(void)pthread_mutex_unlock(&r->lock);
+	return !stopping;
+}
+
+static void *
+side_run(void *ctx)
+{
+	struct side *s = ctx;
+
+	if (s->kind == KIND_EVENT && !await_claims(s->recorder))
+		return NULL;
+	while (pause_for(s->recorder, follow_step(s->follow)))
+		;
+	return NULL;
+}
+
 static int
+side_start(struct side *s, struct err *e)
+{
+	if (pthread_create(&s->thread, NULL, side_run, s) != 0)
+		return err_set(e, ERR_SYSTEM, "no thread for a watch");
+	s->running = true;
+	return 0;
+}
+
+static void
+stop_sides(struct recorder *r)
+{
+	(void)pthread_mutex_lock(&r->lock);
+	r->stopping = true;
+	(void)pthread_cond_broadcast(&r->turn);
+	(void)pthread_mutex_unlock(&r->lock);
+	for (int i = 0; i < SIDES; i++) {
+		if (!r->sides[i].running)
+			continue;
+		follow_cancel(r->sides[i].follow);
+		(void)pthread_join(r->sides[i].thread, NULL);
+		r->sides[i].running = false;
+	}
+}
+
+/* --- main ----------------------------------------------------------------------------- */
+
+/* Prints what has come, unless the other watch may still bring what was before
+ * it.  Returns whether both lists have been complete. */
+static bool
 look(struct recorder *r, struct err *e)
 {
-	told_begin(&r->told);
-	return list(r, KIND_NODECLAIM, "NodeClaim", e) || find_gone(r, e) ||
-			       list(r, KIND_EVENT, "Event", e)
-		       ? -1
-		       : 0;
+	const struct side *s = r->sides;
+	bool listed;
+
+	(void)pthread_mutex_lock(&r->lock);
+	listed = s[CLAIMS].listed && s[EVENTS].listed;
+	if (listed)
+		book_begin(&r->book);
+	if (r->failed.code != ERR_NONE)
+		*e = r->failed;
+	else if (listed && ((s[CLAIMS].open && s[EVENTS].open) ||
+			    clock_boot_ms() >=
+				    r->book.since_ms + RECORD_PATIENCE_MS))
+		(void)book_print(&r->book, e);
+	(void)pthread_mutex_unlock(&r->lock);
+	return listed;
 }
 
-/* --- all rounds --------------------------------------------------------------------- */
-
-static void
-tell_trouble(struct recorder *r, const struct err *e)
+/* Returns true after a signal. */
+static bool
+signalled(const struct recorder *r, int64_t ms)
 {
-	if (!r->troubled)
-		(void)fprintf(stderr,
-			      "karpenter-node-holder: warning: %s, trying "
-			      "again\n",
-			      e->text);
-	r->troubled = true;
-}
-
-/* Sleeps until the next round, or a signal. */
-static void
-pause_until(struct recorder *r, int64_t boot_ms)
-{
-	int64_t ms = boot_ms - clock_boot_ms();
 	struct timespec t = {.tv_sec = ms / 1000,
 			     .tv_nsec = ms % 1000 * 1000000};
 
-	if (ms <= 0)
-		t = (struct timespec){0};
-	if (sigtimedwait(&r->signals, NULL, &t) > 0)
-		r->stopped = true;
-}
-
-static int
-write_head(struct err *e)
-{
-	char line[200];
-	struct buf b;
-
-	buf_init(&b, line, sizeof(line));
-	record_head(&b);
-	(void)fputs(line, stdout);
-	return flush(e);
-}
-
-static int
-write_end(struct err *e)
-{
-	char line[200];
-	struct buf b;
-
-	buf_init(&b, line, sizeof(line));
-	record_end(&b, clock_wall_ms());
-	(void)fputs(line, stdout);
-	return flush(e);
+	return sigtimedwait(&r->signals, NULL, &t) > 0;
 }
 
 static int
 run(struct recorder *r, struct err *e)
 {
-	int64_t began = clock_boot_ms(), next = began;
-	int64_t end = r->setup->for_ms == 0 ? INT64_MAX
-					    : began + r->setup->for_ms;
-	struct err trouble;
+	int64_t end = INT64_MAX, left = RECORD_LOOK_MS;
 
-	if (look(r, e) || write_head(e) || print_batch(r, e))
-		return -1;
-	while (!r->stopped) {
-		next += r->setup->every_ms;
-		pause_until(r, next < end ? next : end);
-		if (!r->stopped && look(r, &trouble))
-			tell_trouble(r, &trouble);
-		else
-			r->troubled = false;
-		if (print_batch(r, e))
+	*e = (struct err){0};
+	while (left > 0 && !signalled(r, left)) {
+		if (look(r, e) && end == INT64_MAX && r->setup->for_ms > 0)
+			end = clock_boot_ms() + r->setup->for_ms;
+		if (e->code != ERR_NONE)
 			return -1;
-		r->stopped = r->stopped || clock_boot_ms() >= end;
+		left = end - clock_boot_ms();
+		if (left > RECORD_LOOK_MS)
+			left = RECORD_LOOK_MS;
 	}
-	return write_end(e);
+	stop_sides(r);
+	if (r->failed.code != ERR_NONE) {
+		*e = r->failed;
+		return -1;
+	}
+	return book_end(&r->book, now_ms(r), e);
 }
 
 static int
-open_kube(struct recorder *r, struct kubeconfig *access, struct err *e)
+open_kube(struct recorder *r, struct kubeconfig *access, const struct timing *t,
+	  struct err *e)
 {
 	struct kube_options o = {
 		.access = *access,
+		.clock = r->clock,
 		.user_agent = "karpenter-node-holder/" HOLDER_VERSION,
-		.connect_ms = r->timing->connect_ms,
+		.connect_ms = t->connect_ms,
 		.keepalive_idle_s = KEEPALIVE_IDLE_S,
 		.keepalive_probe_s = KEEPALIVE_PROBE_S,
-		.token_ms = r->timing->token_ms,
+		.token_ms = t->token_ms,
 	};
 
 	*access = (struct kubeconfig){0};
 	r->kube = kube_new(&o, e);
-	if (r->kube == NULL) {
+	if (r->kube == NULL)
 		kubeconfig_done(&o.access);
-		return -1;
+	return r->kube == NULL ? -1 : 0;
+}
+
+static int
+open_sides(struct recorder *r, const struct timing *t, struct err *e)
+{
+	static const enum kind kinds[SIDES] = {KIND_NODECLAIM, KIND_EVENT};
+	static const char *const items[SIDES] = {"NodeClaim", "Event"};
+
+	for (int i = 0; i < SIDES; i++) {
+		struct side *s = &r->sides[i];
+
+		*s = (struct side){.recorder = r, .kind = kinds[i],
+				   .items = items[i]};
+		s->follow = follow_new(
+			&(struct follow_setup){.kube = r->kube,
+					       .clock = r->clock,
+					       .timing = t,
+					       .kind = kinds[i],
+					       .calls = &calls,
+					       .ctx = s},
+			e);
+		if (s->follow == NULL)
+			return -1;
 	}
-	r->stream = kube_stream_new(r->kube, e);
-	return r->stream == NULL ? -1 : 0;
+	return side_start(&r->sides[CLAIMS], e) ||
+			       side_start(&r->sides[EVENTS], e)
+		       ? -1
+		       : 0;
+}
+
+static void
+init_lock(struct recorder *r)
+{
+	pthread_condattr_t monotonic;
+
+	(void)pthread_mutex_init(&r->lock, NULL);
+	(void)pthread_condattr_init(&monotonic);
+	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&r->turn, &monotonic);
+	(void)pthread_condattr_destroy(&monotonic);
 }
 
 int
 recorder_run(const struct recorder_setup *s, struct kubeconfig *access,
 	     const struct timing *t, struct err *e)
 {
-	struct recorder r = {.setup = s, .timing = t};
+	struct recorder r = {.setup = s, .clock = clock_new()};
 	int rc = -1;
 
 	(void)signal(SIGPIPE, SIG_IGN);
@@ -289,15 +478,18 @@ recorder_run(const struct recorder_setup *s, struct kubeconfig *access,
 	(void)sigaddset(&r.signals, SIGINT);
 	(void)sigaddset(&r.signals, SIGTERM);
 	(void)sigprocmask(SIG_BLOCK, &r.signals, NULL);
-	if (told_init(&r.told, SIMULATE_MACHINES_MAX))
+	init_lock(&r);
+	if (r.clock == NULL || book_init(&r.book))
 		(void)err_set(e, ERR_SYSTEM, "out of memory");
-	else if (open_kube(&r, access, e) == 0)
+	else if (open_kube(&r, access, t, e) == 0 && open_sides(&r, t, e) == 0)
 		rc = run(&r, e);
-	kube_stream_free(r.stream);
+	stop_sides(&r);
+	for (int i = 0; i < SIDES; i++)
+		follow_free(r.sides[i].follow);
 	kube_free(r.kube);
-	while (r.batch_n > 0)
-		free(r.batch[--r.batch_n]);
-	free(r.batch);
-	told_done(&r.told);
+	clock_free(r.clock);
+	book_done(&r.book);
+	(void)pthread_cond_destroy(&r.turn);
+	(void)pthread_mutex_destroy(&r.lock);
 	return rc;
 }

@@ -9,19 +9,22 @@
 #include "wire/kubeconfig/kubeconfig.h"
 
 /*
- * The command `record` (docs/what-if.md#record): lists NodeClaims and
- * Karpenter's Events again and again, and prints what is new as a record.  The
- * times are those of the objects, so the pause between two lists hardly
- * matters; only when a NodeClaim went is known as exactly as that.
+ * The command `record` (docs/what-if.md#record): watches NodeClaims and
+ * Karpenter's Events, and prints what is new as a record.  The times are those
+ * of the objects; only when a NodeClaim went is our own.
+ *
+ * A thread for each of the two watches keeps what it brings; the caller's
+ * thread prints it, in order.
  */
 struct recorder_setup {
-	int64_t every_ms;	/* from one list to the next, above 0 */
-	int64_t for_ms;		/* when to stop; 0: at SIGINT or SIGTERM */
+	int64_t for_ms;		/* when to stop, from the first complete lists
+				   on; 0: at SIGINT or SIGTERM */
 };
 
 /* Runs until it is over.  *access becomes the recorder's.  Returns -1 with *e
- * set if the first lists fail, or if nothing can be printed.  Later lists that
- * fail are told on stderr, once for each time that they begin to fail. */
+ * set if the first lists fail, or if nothing can be printed.  Whatever fails
+ * later is told on stderr, once for each time that it begins to fail, and tried
+ * again. */
 int recorder_run(const struct recorder_setup *s, struct kubeconfig *access,
 		 const struct timing *t, struct err *e);
 

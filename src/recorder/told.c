@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/limits.h"
+#include "core/base/stamp.h"
+
 static uint32_t
 hash_name(const void *ctx, uint32_t id)
 {
@@ -25,11 +28,15 @@ told_init(struct told *t, uint32_t max)
 {
 	*t = (struct told){.max = max};
 	t->at = calloc(max, sizeof(*t->at));
-	if (t->at != NULL &&
+	t->gone = calloc(RECORD_GONE_MAX, sizeof(*t->gone));
+	for (uint32_t i = 0; t->gone != NULL && i < RECORD_GONE_MAX; i++)
+		t->gone[i] = NO_ID;
+	if (t->at != NULL && t->gone != NULL &&
 	    index_init(&t->index, max, hash_name, same_name, t) == 0)
 		return 0;
 	free(t->at);
-	t->at = NULL;
+	free(t->gone);
+	*t = (struct told){.max = max};
 	return -1;
 }
 
@@ -41,6 +48,7 @@ told_done(struct told *t)
 		free(t->at[i].node);
 	}
 	free(t->at);
+	free(t->gone);
 	index_done(&t->index);
 	*t = (struct told){.max = 0};
 }
@@ -48,7 +56,7 @@ told_done(struct told *t)
 void
 told_begin(struct told *t)
 {
-	t->round++;
+	t->list++;
 }
 
 static uint32_t
@@ -56,17 +64,18 @@ add_claim(struct told *t, const char *name)
 {
 	uint32_t i = 0;
 
-	while (i < t->top && t->at[i].round != 0)
+	while (i < t->top && t->at[i].list != 0)
 		i++;
 	if (i == t->max)
 		return NO_ID;
 	t->at[i] = (struct told_claim){.name = strdup(name),
 				       .node = strdup(""),
-				       .round = t->round};
+				       .list = t->list,
+				       .last_ms = STAMP_NONE};
 	if (t->at[i].name == NULL || t->at[i].node == NULL) {
 		free(t->at[i].name);
 		free(t->at[i].node);
-		t->at[i] = (struct told_claim){.round = 0};
+		t->at[i] = (struct told_claim){.list = 0};
 		return NO_ID;
 	}
 	if (i == t->top)
@@ -91,55 +100,97 @@ name_node(struct told_claim *c, const char *node)
 }
 
 bool
+told_of_event(const struct fact *f)
+{
+	return f->kind == FACT_DECIDED || f->maker != MAKER_UNKNOWN;
+}
+
+const char *
+told_name(const struct fact *f)
+{
+	return f->kind == FACT_DECIDED ? f->nodes[0].claim : f->claim;
+}
+
+uint32_t
+told_find(const struct told *t, const char *name)
+{
+	return index_find(&t->index, index_hash_text(name), name);
+}
+
+static void
+forget_claim(struct told *t, uint32_t i)
+{
+	index_remove(&t->index, i);
+	free(t->at[i].name);
+	free(t->at[i].node);
+	t->at[i] = (struct told_claim){.list = 0};
+}
+
+/* The claim is there again: another one, of the same name. */
+static void
+forget_gone(struct told *t, uint32_t i)
+{
+	for (uint32_t n = 0; n < RECORD_GONE_MAX; n++)
+		if (t->gone[n] == i)
+			t->gone[n] = NO_ID;
+	forget_claim(t, i);
+}
+
+bool
 told_news(struct told *t, const struct fact *f)
 {
-	const char *name = f->kind == FACT_DECIDED ? f->nodes[0].claim
-						   : f->claim;
-	bool of_event = f->kind == FACT_DECIDED || f->maker != MAKER_UNKNOWN;
-	uint32_t i = index_find(&t->index, index_hash_text(name), name);
+	const char *name = told_name(f);
+	uint32_t i = told_find(t, name);
 	uint32_t bit = UINT32_C(1) << f->kind;
 	struct told_claim *c;
 	bool news;
 
-	if (i == NO_ID && !of_event)
+	if (i != NO_ID && t->at[i].gone && !told_of_event(f)) {
+		forget_gone(t, i);
+		i = NO_ID;
+	}
+	if (i == NO_ID && !told_of_event(f))
 		i = add_claim(t, name);
 	if (i == NO_ID)
 		return false;
 	c = &t->at[i];
 	name_node(c, f->node);
-	if (f->kind != FACT_DECIDED && f->maker != MAKER_UNKNOWN) {
+	if (c->last_ms == STAMP_NONE || f->at_ms > c->last_ms)
+		c->last_ms = f->at_ms;
+	if (f->kind != FACT_DECIDED && told_of_event(f)) {
 		news = !c->replacement;
 		c->replacement = true;
 		return news;
 	}
-	if (!of_event)
-		c->round = t->round;
+	if (!told_of_event(f))
+		c->list = t->list;
 	news = (c->facts & bit) == 0;
 	c->facts |= bit;
 	return news;
 }
 
 bool
-told_gone(const struct told *t, uint32_t *i, struct fact *f)
+told_gone(const struct told *t, uint32_t *i)
 {
-	for (; *i < t->top; (*i)++) {
-		const struct told_claim *c = &t->at[*i];
-
-		if (c->round == 0 || c->round == t->round)
-			continue;
-		fact_init(f, FACT_GONE, f->at_ms);
-		f->claim = c->name;
-		f->node = c->node;
-		return true;
-	}
-	return false;
+	while (*i < t->top && (t->at[*i].list == 0 || t->at[*i].gone ||
+			       t->at[*i].list == t->list))
+		(*i)++;
+	return *i < t->top;
 }
 
 void
-told_drop(struct told *t, uint32_t i)
+told_going(struct told *t, uint32_t i, int64_t now_ms, struct fact *f)
 {
-	index_remove(&t->index, i);
-	free(t->at[i].name);
-	free(t->at[i].node);
-	t->at[i] = (struct told_claim){.round = 0};
+	uint32_t *place = &t->gone[t->gone_next++ % RECORD_GONE_MAX];
+	struct told_claim *c = &t->at[i];
+
+	fact_init(f, FACT_GONE, now_ms);
+	if (c->last_ms != STAMP_NONE && c->last_ms > now_ms)
+		f->at_ms = c->last_ms;
+	f->claim = c->name;
+	f->node = c->node;
+	c->gone = true;
+	if (*place != NO_ID)
+		forget_claim(t, *place);
+	*place = i;
 }

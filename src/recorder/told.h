@@ -9,33 +9,48 @@
 #include "wire/karpenter/fact.h"
 
 /*
- * Which facts about which NodeClaims stand in the record already.  Each round
- * lists all NodeClaims; what it does not show is gone.  Not thread-safe.
+ * Which facts about which NodeClaims stand in the record already.  A list shows
+ * all NodeClaims; what it does not show is gone.  The last RECORD_GONE_MAX that
+ * went are still known, because an Event about them may come later.  Not
+ * thread-safe.
  */
 struct told_claim {
 	char *name, *node;
 	uint32_t facts;	/* a bit for each kind of fact */
 	bool replacement;	/* its maker is told */
-	uint32_t round;	/* the last that showed it; 0: the place is free */
+	bool gone;
+	uint32_t list;	/* the last that showed it, or that was complete when a
+			   watch did; 0: the place is free */
+	int64_t last_ms;	/* of the latest of these facts */
 };
 
 struct told {
 	struct told_claim *at;
-	uint32_t max, top, round;
+	uint32_t max, top, list;
+	uint32_t *gone;	/* a ring of the last that went; NO_ID: none */
+	uint32_t gone_next;
 	struct index index;
 };
 
 /* Returns -1 if there is no memory. */
 int told_init(struct told *t, uint32_t max);
 void told_done(struct told *t);
-void told_begin(struct told *t);	/* a round */
-/* Returns whether the fact is news, and notes that it is told.  A decision, and
- * who made a claim, is news only if the claim is known.  No room: it is
- * none. */
+void told_begin(struct told *t);	/* a list */
+/* Returns whether the fact comes from an Event: a decision, or who made a
+ * claim. */
+bool told_of_event(const struct fact *f);
+/* Returns the name of the claim that the fact is about. */
+const char *told_name(const struct fact *f);
+/* Returns the claim's place, or NO_ID.  It may be gone. */
+uint32_t told_find(const struct told *t, const char *name);
+/* Returns whether the fact is news, and notes that it is told.  What an Event
+ * says is news only if the claim is known.  No room: it is none. */
 bool told_news(struct told *t, const struct fact *f);
-/* After a whole list: finds the next claim from *i on that is gone, and fills in
- * *f, whose texts are valid until told_drop.  Returns false at the end. */
-bool told_gone(const struct told *t, uint32_t *i, struct fact *f);
-void told_drop(struct told *t, uint32_t i);
+/* After a whole list: finds the next claim from *i on that is gone.  Returns
+ * false at the end. */
+bool told_gone(const struct told *t, uint32_t *i);
+/* Notes that the claim went at now_ms, or as late as the latest fact about it,
+ * and makes *f that fact.  Its texts are valid until the next call. */
+void told_going(struct told *t, uint32_t i, int64_t now_ms, struct fact *f);
 
 #endif

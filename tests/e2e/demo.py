@@ -56,9 +56,11 @@ def settle(cluster):
     until(settled, 180, "3 old nodes", every=0.5)
 
 
-def run(cluster):
+def both(cluster, start_holder):
+    """The wave on a cluster where Karpenter runs, without the holder and with
+    it: both runs, and the holder.  start_holder is called with its settings.
+    """
     cluster.pool(registration_delay=BOOT)
-    cluster.start_karpenter()
     print(f"Karpenter runs; {LOW} pods on their first nodes (each takes "
           f"{BOOT} to boot) ...", flush=True)
     cluster.deploy("web", LOW)
@@ -66,12 +68,20 @@ def run(cluster):
     without = Run(cluster, "Karpenter alone").go()
 
     settle(cluster)
-    holder = Holder(cluster, holdDuration=f"{HOLD_SECONDS}s",
-                    startupTimeout="5m")
-    holder.start()
-    holder.register()
+    holder = start_holder(holdDuration=f"{HOLD_SECONDS}s", startupTimeout="5m")
     with_it = Run(cluster, f"with the holder, holdDuration {HOLD_SECONDS}s"
                   ).go()
+    return without, with_it, holder
+
+
+def run(cluster):
+    def start_holder(**settings):
+        holder = Holder(cluster, **settings)
+        holder.start()
+        holder.register()
+        return holder
+    cluster.start_karpenter()
+    without, with_it, holder = both(cluster, start_holder)
     compare(without, with_it, holder)
     holder.stop()
 

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """make e2e-long: load that does not settle, on real Karpenter, without the
 holder and with it: what is gained, and what it costs; and what a replay of
-Karpenter's log says of both."""
-import time
-
+Karpenter's log says of both.  The same of make demo's wave."""
 import pytest
 
+import demo
 from controlplane import until
 from disruption import ACTS, marks_left
-from replay import check_replay, simulate
+from replay import check_other_run, check_replay
 from wave import BOOT, Wave, ages
 
 pytestmark = pytest.mark.long
@@ -88,10 +87,8 @@ def test_churn(cluster, add_holder):
     cluster.scale("web", START)
     until(lambda: len(ages(cluster)) == without.samples[0].nodes, 2 * ACTS,
           "as small as in the beginning", every=0.5)
-    alone = simulate(cluster, hold_duration=f"{HOLD}s", startup_timeout="5m")
     holder = add_holder(holdDuration=f"{HOLD}s", startupTimeout="5m")
     until(lambda: not marks_left(cluster), HOLD + 15, "quiet", every=0.5)
-    since = time.time()
     with_it = Churn(cluster, f"with the holder, holdDuration {HOLD} s").go()
     print(table(without, with_it))
 
@@ -104,9 +101,16 @@ def test_churn(cluster, add_holder):
     assert with_it.disrupted <= without.disrupted
     assert with_it.launched <= without.launched
     until(lambda: not marks_left(cluster), HOLD, "nothing of ours is left")
-    check_replay(cluster, holder, since, hold_duration=f"{HOLD}s",
-                 startup_timeout="5m")
-    waited = alone["wouldHaveWaited"]
-    print(f"replayed, Karpenter alone: {waited}, {alone['nodeHours']}")
-    # What would have waited in the first run did not happen in the second.
-    assert waited["decisions"] >= last[0].decisions - last[1].decisions
+    check_both(cluster, holder, without, with_it, HOLD, whole=True)
+
+
+def check_both(cluster, holder, without, with_it, hold, **more):
+    settings = {"hold_duration": f"{hold}s", "startup_timeout": "5m"}
+    check_replay(cluster, holder, with_it.start, **settings)
+    check_other_run(cluster, holder, without.span, with_it.span, **more,
+                    **settings)
+
+
+def test_demo(cluster, add_holder):
+    without, with_it, holder = demo.both(cluster, add_holder)
+    check_both(cluster, holder, without, with_it, demo.HOLD_SECONDS)

@@ -5,7 +5,7 @@ import time
 from controlplane import NODES, until
 from disruption import ACTS, Disruption, marks_left, names, quiet_at
 from hold import SOON, held
-from replay import check_replay, listed, simulate
+from replay import Recording, check_replay, listed, simulate
 
 
 def test_consolidation_waits_for_the_release(cluster, add_holder):
@@ -22,6 +22,7 @@ def test_consolidation_waits_for_the_release(cluster, add_holder):
     until(lambda: len(names(cluster)) <= 2, ACTS, "fewer nodes", every=0.3)
 
     hold = 20 + 2 * int(unheld)
+    recording = Recording(cluster)
     holder = add_holder(holdDuration=f"{hold}s")
     scaled = time.time()
     cluster.scale("web", 12)
@@ -44,6 +45,8 @@ def test_consolidation_waits_for_the_release(cluster, add_holder):
     # What Karpenter did alone would have waited, and nothing that it did beside
     # the holder.
     check_replay(cluster, holder, scaled, hold_duration=f"{hold}s")
+    recording.end()
+    recording.check(holder, scaled, hold_duration=f"{hold}s")
     waited = simulate(cluster, hold_duration=f"{hold}s")["wouldHaveWaited"]
     assert waited["decisions"] > 0, waited
     print(f"alone after {unheld:.0f} s; held: nothing for {at - begin:.0f} s, "

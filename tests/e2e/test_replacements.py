@@ -13,7 +13,7 @@ from disruption import (ACTS, Disruption, follow, marks_left, names, quiet_at,
 from hold import (EARLY, LATE, SOON, annotations, held, seconds,
                   true_until)
 from holder import BINARY, accepts
-from replay import check_replay
+from replay import check_other_run, check_replay, decisions, simulate
 
 EVENTS = "/api/v1/namespaces/default/events"
 CLASS = "karpenter-node-holder.io/replacement"
@@ -144,7 +144,13 @@ class Drift:
         cluster.pool(cpus=("1",), labels={LABEL: "2"})
         until(self.look, 300, lambda: f"{wanted} new nodes: "
               f"{self.figures()}\n{cluster.log_tail('karpenter')}", every=0.25)
-        self.took = time.time() - self.begin
+        self.end = time.time()
+        self.took = self.end - self.begin
+
+    @property
+    def span(self):
+        """From the first decision, which Karpenter takes within 10 s."""
+        return decisions(self.cluster, self.begin, self.end)[0], self.end
 
     def look(self):
         for claim in self.cluster.get(CLAIMS)["items"]:
@@ -190,11 +196,19 @@ class Drift:
                 "looks")
 
 
+@pytest.fixture(scope="module")
+def without():
+    """{cluster: the span of the drift in which Karpenter was alone}"""
+    return {}
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("replacements", [
     "no holder", side("ignore"), side("count")])
-def test_drift(cluster, add_holder, replacements):
-    """Every step makes a node: does each restart the hold?"""
+def test_drift(cluster, add_holder, without, replacements):
+    """Every step makes a node: does each restart the hold?  What a replay says
+    of the first run is compared with the others, if they are on one cluster.
+    """
     begin, holder = time.time(), None
     if replacements != "no holder":
         holder = add_holder(holdDuration=f"{HOLD}s", replacements=replacements)
@@ -215,9 +229,15 @@ def test_drift(cluster, add_holder, replacements):
     if throttled:
         assert max(drift.waits()) >= HOLD - EARLY, "not throttled"
         assert not drift.during_a_hold()
-        check_replay(cluster, holder, begin, hold_duration=f"{HOLD}s",
-                     replacements=replacements)
+        settings = {"hold_duration": f"{HOLD}s", "replacements": "count"}
+        check_replay(cluster, holder, begin, **settings)
+        if cluster in without:
+            check_other_run(cluster, holder, without[cluster], drift.span,
+                            **settings)
         return
+    settings = {"hold_duration": f"{HOLD}s", "replacements": "ignore"}
+    if holder is None:
+        without[cluster] = drift.span
     if replacements == "ignore":
         classes = [annotations(c).get(CLASS) for c in drift.claims.values()]
         assert classes.count("drifted") == drift.created_now()["drifted"]
@@ -226,11 +246,11 @@ def test_drift(cluster, add_holder, replacements):
     if "provisioned" not in drift.created_now():
         assert max(drift.waits()) < HOLD - EARLY, "throttled"
         assert not drift.held_old
+        assert not simulate(cluster, *drift.span, **settings)["turns"]
     cluster.wait_running("web", FLEET)
     # Each new machine is held for its own quiet time, and no longer.
     at = quiet_at(cluster, HOLD)
     until(lambda: time.time() > at and not marks_left(cluster),
           at - time.time() + LATE, "released")
     if holder is not None:
-        check_replay(cluster, holder, begin, hold_duration=f"{HOLD}s",
-                     replacements=replacements)
+        check_replay(cluster, holder, begin, **settings)

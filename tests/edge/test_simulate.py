@@ -6,6 +6,7 @@ import datetime
 import gzip
 import io
 import json
+import pathlib
 import random
 import signal
 import subprocess
@@ -519,10 +520,74 @@ def test_any_history(run, log):  # noqa: F811
                 assert s["longestSeconds"] <= 20 * 60 + 1, story
 
 
+# --- what versions of Karpenter have logged (make karpenter-logs) -------------
+
+RUNS = pathlib.Path(__file__).parents[1] / "golden" / "karpenter" / "runs"
+# Version: scale-ups, replacements, decisions, their nodes and pods.
+VERSIONS = {
+    "v1.0.8": (8, 2, 5, 6, 13),
+    "v1.3.3": (9, 1, 4, 6, 14),
+    "v1.9.0": (8, 2, 3, 6, 8),
+    "v1.14.1": (8, 2, 3, 6, 8),
+}
+# What says nothing to us.
+OTHERS = {"found provisionable pod(s)", "Reconciler error",
+          "computed new nodeclaim(s) to fit pod(s)",
+          "computed 1 unready node(s) will fit 4 pod(s)"}
+MESSAGES = {"created nodeclaim": "created", "launched nodeclaim": "launched",
+            "registered nodeclaim": "registered",
+            "initialized nodeclaim": "ready", "tainted node": "deleting",
+            "deleted node": "node-gone", "deleted nodeclaim": "gone"}
+
+
+def test_versions_are_all_here():
+    assert {path.stem for path in RUNS.iterdir()} == {*VERSIONS}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_versions(run, version):  # noqa: F811
+    """Every line of real Karpenter's that says something is understood, and
+    every machine goes the whole way."""
+    path = RUNS / f"{version}.log"
+    logged = [json.loads(text) for text in path.read_text().splitlines()]
+    said = report(run("simulate", path, "-o", "json"))
+    k = said["karpenter"]
+    assert (k["scaleUps"], k["replacements"], k["decisions"], k["nodes"],
+            k["pods"]) == VERSIONS[version]
+    assert k["static"] == k["unknown"] == 0
+    assert not [key for key in ("incomplete", "notJSON", "textFormat", "late",
+                                "oddTimes", "duplicates", "unknownMachines")
+                if said["input"][key]], said["input"]
+    assert {m["message"] for m in said["input"]["messages"]} <= OTHERS
+    record = run("simulate", path, "-o", "record").out.splitlines()
+    facts = [f for f in map(json.loads, record) if "what" in f]
+    kinds = collections.Counter(f["what"] for f in facts)
+    decided = [f for f in facts if f["what"] == "decided"]
+    assert kinds.pop("decided") == sum(
+        line["message"].startswith("disrupting node") for line in logged)
+    assert kinds == collections.Counter(
+        MESSAGES[line["message"]] for line in logged
+        if line["message"] in MESSAGES)
+    life = collections.defaultdict(list)
+    for f in facts:
+        if "claim" in f and f["what"] != "deleting":
+            life[f["claim"]].append(f["what"])
+    assert len(life) == k["created"]
+    for claim, whats in life.items():
+        assert [w for w in whats if w != "node-gone"] == [
+            "created", "launched", "registered", "ready", "gone"], claim
+    nodes = {f["node"] for f in facts if f["what"] == "registered"}
+    for f in decided:
+        assert f["action"] in ("delete", "replace")
+        assert f["reason"] in ("drifted", "empty", "underutilized"), f
+        assert {n["node"] for n in f["nodes"]} <= nodes
+    assert {f["reason"] for f in decided} >= {"drifted"}
+
+
 # --- record ------------------------------------------------------------------
 
 class Recorder:
-    """One `record` process, which lists once a second."""
+    """One `record` process."""
 
     def __init__(self, tmp_path, api, *flags):
         api.write_kubeconfig(tmp_path / "kubeconfig")
@@ -530,7 +595,7 @@ class Recorder:
         with self.out.open("wb") as out, self.err.open("wb") as err:
             self.process = subprocess.Popen(
                 [HOLDER, "record", "--kubeconfig", tmp_path / "kubeconfig",
-                 "--every", "1s", *flags], stdin=subprocess.DEVNULL,
+                 *flags], stdin=subprocess.DEVNULL,
                 stdout=out, stderr=err, env=environment(tmp_path))
 
     def facts(self):
@@ -541,7 +606,9 @@ class Recorder:
             if "what" in fact:
                 about = fact.get("claim") or fact["nodes"][0]["claim"]
                 key = fact["what"], about
-                assert "maker" in fact or key not in found, text
+                # Who made it stands in a line of its own.
+                assert "maker" in {**found.get(key, fact), **fact} or (
+                    key not in found), text
                 found.setdefault(key, {}).update(fact)
         return found
 
@@ -619,14 +686,12 @@ def test_recorder(run, recorder, tmp_path):  # noqa: F811
         fault = api.fault("nodeclaims", "list", "answer", status=500,
                           headers={}, body=b"{}")
         before = api.count(resource="nodeclaims", verb="list")
+        api.delete("nodeclaims", "web-old")
+        expire(api)
         wait(lambda: api.count(resource="nodeclaims", verb="list") >=
              before + 2)
-        api.delete("nodeclaims", "web-old")
         api.clear(fault)
         r.waits(("gone", "web-old"))
-        before = api.count(resource="nodeclaims", verb="list")
-        wait(lambda: api.count(resource="nodeclaims", verb="list") >=
-             before + 2)
         lines = r.ends()
     r.facts()   # none of them twice
     # What a round brings is in order; the API server's list is by name.
@@ -641,6 +706,185 @@ def test_recorder(run, recorder, tmp_path):  # noqa: F811
         "created": 2, "scaleUps": 0, "replacements": 1, "static": 0,
         "unknown": 1, "decisions": 1, "nodes": 1, "pods": 0}
     assert said["input"]["incomplete"] == said["input"]["late"] == 0
+
+
+def expire(api):
+    """Ends all watches, and what was is forgotten: lists follow."""
+    api.compact()
+    api.drop_watches("nodeclaims")
+    api.drop_watches("events")
+
+
+def lists(api):
+    return [api.count(resource=resource, verb="list")
+            for resource in ("nodeclaims", "events")]
+
+
+def known(lines):
+    """(what, claim) of these lines of a record, which are whole."""
+    return [(f["what"], f.get("claim") or f["nodes"][0]["claim"])
+            for f in map(json.loads, lines) if "what" in f]
+
+
+def test_recorder_watches(recorder):
+    """What comes and goes between two lists is recorded, and whatever ends a
+    watch loses nothing and repeats nothing."""
+    with ScriptedApi() as api:
+        made(api, "web-old", 900, *BOOTED)
+        r = recorder(api)
+        r.waits(("ready", "web-old"))
+        wait(lambda: api.count(resource="events", verb="watch") == 1)
+        # An Event may come before its NodeClaim, and after it.
+        fault = api.fault("nodeclaims", "watch", "silent")
+        says(api, "web-short", "DisruptionLaunching", "Launching NodeClaim: x")
+        says(api, "web-old", "DisruptionTerminating",
+             "Disrupting NodeClaim: Empty")
+        r.waits(("decided", "web-old"))
+        made(api, "web-short", 0)
+        api.set_status("nodeclaims", "web-short", nodeName="n")
+        api.delete("nodeclaims", "web-short")
+        api.clear(fault)
+        facts = r.waits(("created", "web-short"), ("gone", "web-short"))
+        assert facts["created", "web-short"]["maker"] == "disruption"
+        assert facts["gone", "web-short"]["at"] >= (
+            facts["created", "web-short"]["at"])
+        says(api, "web-short", "DisruptionTerminating",
+             "Disrupting NodeClaim: Empty")
+        r.waits(("decided", "web-short"))
+        assert lists(api) == [1, 1]
+
+        # The server ends a watch: it goes on where it was.
+        api.drop_watches("nodeclaims")
+        made(api, "web-ended", 0)
+        r.waits(("created", "web-ended"))
+        # A line is cut.
+        api.fault("nodeclaims", "watch", "cut", times=1)
+        api.drop_watches("nodeclaims")
+        made(api, "web-cut", 0)
+        r.waits(("created", "web-cut"))
+        assert lists(api) == [1, 1]
+        # 410, in the stream: NodeClaims came and went meanwhile.
+        fault = api.fault("nodeclaims", "watch", "wait")
+        expire(api)
+        api.delete("nodeclaims", "web-ended")
+        made(api, "web-410", 0)
+        expire(api)
+        api.clear(fault)
+        r.waits(("created", "web-410"), ("gone", "web-ended"))
+        assert lists(api)[0] == 2
+        lines = r.ends()
+    told = known(lines)
+    twice = {k for k, n in collections.Counter(told).items() if n > 1}
+    # Again, to say who made it.
+    assert twice <= {("created", "web-short")}
+    assert ("gone", "web-cut") not in told and ("gone", "web-old") not in told
+
+
+def test_recorder_leaves_out(recorder):
+    """A NodeClaim that is too large, and a line that is none, are left out, and
+    the watch goes on.  What such a line may have said is listed."""
+    large = {"x": "y" * (1 << 20)}
+    with ScriptedApi() as api:
+        made(api, "web-grows", 900, *BOOTED)
+        r = recorder(api)
+        r.waits(("ready", "web-grows"))
+        wait(lambda: api.count(resource="nodeclaims", verb="watch") == 1)
+        api.patch_meta("nodeclaims", "web-grows", annotations=large)
+        made(api, "web-next", 0)
+        r.waits(("created", "web-next"))
+        wait(lambda: lists(api)[0] == 2)
+        # It was not in that list, but is not gone.
+        api.patch_meta("nodeclaims", "web-grows", annotations={"x": None})
+        api.set_status("nodeclaims", "web-grows", conditions=[])
+        api.fault("nodeclaims", "watch", "edit", times=1,
+                  edit=lambda value: b"<html>\n")
+        made(api, "web-html", 0)
+        api.drop_watches("nodeclaims")
+        made(api, "web-last", 0)
+        r.waits(("created", "web-last"))
+        told = known(r.ends())
+    assert ("gone", "web-grows") not in told
+    assert [text for text in r.err.read_text().splitlines()
+            if "left out" in text] == [
+        NAME + "warning: nodeclaims: object left out: too large"]
+
+
+def resident(process):
+    with open(f"/proc/{process.pid}/status") as f:
+        return next(int(line.split()[1]) for line in f
+                    if line.startswith("VmRSS"))
+
+
+def test_recorder_in_a_crowd(recorder):
+    """Machines that come and go take no memory, and SIGTERM in the middle ends
+    the record with whole lines."""
+    with ScriptedApi() as api:
+        for n in range(600):    # more than a page, and the second one expires
+            made(api, f"old-{n:03}", 900)
+        api.fault("nodeclaims", "list", "expired", times=1)
+        r = recorder(api)
+        r.waits(("created", "old-599"))
+        assert api.count(resource="nodeclaims", status=410) == 1
+
+        def churn(numbers):
+            for n in numbers:
+                name = f"web-{n}-" + "x" * 200
+                made(api, name, 0, *BOOTED)
+                says(api, "gone-" + name, "DisruptionTerminating",
+                     "Disrupting NodeClaim: Empty")
+                api.delete("nodeclaims", name)
+                api.delete("events", f"gone-{name}.DisruptionTerminating")
+            r.waits(("gone", name))
+        wait(lambda: api.count(resource="events", verb="watch") == 1)
+        for n in range(0, 3600, 300):
+            churn(range(n, n + 300))
+            if n == 1200:       # now it keeps as many names as it may
+                before = resident(r.process)
+        after = resident(r.process)
+        assert after < before * 1.06 or sanitized(), (before, after)
+        for n in range(200):
+            made(api, f"end-{n}", 0)
+        lines = r.ends()
+    told = known(lines)
+    assert len(told) == len({*told})
+    assert {what for what, _ in told} == {"created", "launched", "registered",
+                                          "ready", "gone"}
+    assert "until" in json.loads(lines[-1])
+    assert r.out.read_text().endswith("\n")
+
+
+def test_recorder_waits_for_the_other(recorder):
+    """While the Events are being listed again nothing is printed that came
+    after them; but not for long."""
+    with ScriptedApi() as api:
+        made(api, "web-old", 900, *BOOTED)
+        r = recorder(api)
+        r.waits(("ready", "web-old"))
+        wait(lambda: api.count(resource="events", verb="watch") == 1)
+        made(api, "web-a", 0)
+        r.waits(("created", "web-a"))
+        fault = api.fault("events", "list", "wait")
+        expire(api)
+        wait(lambda: lists(api)[1] == 2)
+        made(api, "web-b", -9)
+        says(api, "web-old", "DisruptionTerminating",
+             "Disrupting NodeClaim: Empty")
+        now = api.now()
+        wait(lambda: api.now() > now + 1)
+        api.clear(fault)
+        r.waits(("created", "web-b"), ("decided", "web-old"))
+
+        made(api, "web-c", 0)
+        r.waits(("created", "web-c"))
+        api.fault("events", "*", "403")
+        expire(api)
+        wait(lambda: api.count(resource="events", status=403) > 0)
+        made(api, "web-d", 0)
+        r.waits(("created", "web-d"))
+        told = known(r.ends())
+    assert told.index(("decided", "web-old")) < told.index(
+        ("created", "web-b"))
+    assert r.err.read_text().count("events: ") == 1
 
 
 def test_recorder_ends_by_itself(run, recorder):  # noqa: F811
@@ -659,8 +903,12 @@ def test_recorder_refused(run, tmp_path):  # noqa: F811
         api.serve("nodeclaims", False)
         done = run("record", "--kubeconfig", "kubeconfig")
         assert (done.code, done.out) == (1, "")
-        assert done.err.startswith(NAME + "list nodeclaims: ")
-    refused(run("record", "--every", "0s"), "--every", "no less than 1s")
+        assert done.err.startswith(NAME + "nodeclaims: resource is not served")
+        api.serve("nodeclaims")
+        api.fault("events", "list", "403")
+        done = run("record", "--kubeconfig", "kubeconfig")
+        assert (done.code, done.out) == (1, "")
+        assert done.err.startswith(NAME + "events: list failed: ")
     refused(run("record", "--for", "ever"), "--for", "such as 1h")
     refused(run("record", "file"), 'unexpected argument "file"')
     refused(run("record", "--scope=node"), "unknown flag --scope")

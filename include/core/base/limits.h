@@ -323,6 +323,15 @@
 					   until it looks, 10 s of its poll, 15 s
 					   of validation */
 
+/* The command record. */
+#define RECORD_EARLY_MAX 1024	/* Events that are kept in case their NodeClaim
+				   shows up */
+#define RECORD_GONE_MAX 1024	/* NodeClaims that are gone, and may yet have
+				   Events */
+#define RECORD_LOOK_MS 500	/* how often what has come is printed */
+#define RECORD_PATIENCE_MS 5000	/* how long it is kept back for the other
+					   watch */
+
 /* Memory. */
 #define MEMORY_MIN ((int64_t)64 << 20)	/* of a limit: below this there would
 					   be no room for the table */

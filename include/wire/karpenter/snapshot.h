@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "core/base/err.h"
+#include "wire/json/json.h"
 #include "wire/karpenter/fact.h"
 
 /*
@@ -30,5 +31,11 @@ enum snapshot_what {
  * in its lists; NULL: as the item says. */
 enum snapshot_what snapshot_item(const char *bytes, size_t n, const char *kind,
 				 snapshot_fn *fn, void *ctx, struct err *e);
+
+/* The same of an item that is parsed already.  snapshot_keep is what is looked
+ * at, and what a line of a watch needs besides (wire/api/watch). */
+extern const struct json_keep snapshot_keep[];
+enum snapshot_what snapshot_object(const struct json *object, const char *kind,
+				   snapshot_fn *fn, void *ctx, struct err *e);
 
 #endif

@@ -14,6 +14,7 @@ static const struct json_keep metadata[] = {{"name", NULL},
 					    {"creationTimestamp", NULL},
 					    {"deletionTimestamp", NULL},
 					    {"labels", labels},
+					    {"resourceVersion", NULL},
 					    {NULL, NULL}};
 static const struct json_keep condition[] = {
 	{"type", NULL}, {"status", NULL}, {"lastTransitionTime", NULL}, {NULL, NULL}};
@@ -21,10 +22,11 @@ static const struct json_keep status[] = {
 	{"nodeName", NULL}, {"conditions", condition}, {NULL, NULL}};
 static const struct json_keep involved[] = {
 	{"kind", NULL}, {"name", NULL}, {NULL, NULL}};
-static const struct json_keep item[] = {
+const struct json_keep snapshot_keep[] = {
 	{"kind", NULL},		  {"metadata", metadata}, {"status", status},
 	{"involvedObject", involved}, {"reason", NULL},	      {"message", NULL},
-	{"firstTimestamp", NULL}, {"eventTime", NULL},	      {NULL, NULL}};
+	{"firstTimestamp", NULL}, {"eventTime", NULL},	      {"code", NULL},
+	{NULL, NULL}};
 
 struct teller {
 	snapshot_fn *fn;
@@ -158,22 +160,30 @@ tell_event(struct teller *t, const struct json *event)
 }
 
 enum snapshot_what
-snapshot_item(const char *bytes, size_t n, const char *kind, snapshot_fn *fn,
-	      void *ctx, struct err *e)
+snapshot_object(const struct json *object, const char *kind, snapshot_fn *fn,
+		void *ctx, struct err *e)
 {
 	struct teller t = {.fn = fn, .ctx = ctx, .e = e};
-	AUTO_JSON root = json_pick(bytes, n, item, &json_bounds_stored, NULL);
 	bool taken = false;
 
-	if (root == NULL)
-		return SNAPSHOT_BROKEN;
 	if (kind == NULL)
-		kind = json_string(json_member(root, "kind"));
+		kind = json_string(json_member(object, "kind"));
 	if (kind != NULL && strcmp(kind, "NodeClaim") == 0)
-		taken = tell_claim(&t, root);
+		taken = tell_claim(&t, object);
 	else if (kind != NULL && strcmp(kind, "Event") == 0)
-		taken = tell_event(&t, root);
+		taken = tell_event(&t, object);
 	if (t.failed)
 		return SNAPSHOT_FAILED;
 	return taken ? SNAPSHOT_TAKEN : SNAPSHOT_OTHER;
+}
+
+enum snapshot_what
+snapshot_item(const char *bytes, size_t n, const char *kind, snapshot_fn *fn,
+	      void *ctx, struct err *e)
+{
+	AUTO_JSON root = json_pick(bytes, n, snapshot_keep, &json_bounds_stored,
+				   NULL);
+
+	return root == NULL ? SNAPSHOT_BROKEN
+			    : snapshot_object(root, kind, fn, ctx, e);
 }

@@ -124,6 +124,11 @@ class Wave:
     # What came of it
 
     @property
+    def span(self):
+        """When it began and ended."""
+        return self.start, self.start + self.samples[-1].at
+
+    @property
     def disrupted(self):
         return self.samples[-1].disrupted
 

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef EDGE_KUBE_FOLLOW_H
+#define EDGE_KUBE_FOLLOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/limits.h"
+#include "core/base/object.h"
+#include "edge/kube/kube.h"
+#include "edge/timing.h"
+#include "wire/api/list.h"
+#include "wire/api/watch.h"
+
+/*
+ * Keeps one resource listed and watched, as a client-go reflector does.
+ * core/protocol/reflect decides what to do; this makes the calls, cuts the
+ * answers into items and lines while they arrive, and hands them to the
+ * functions of its owner.  It keeps nothing but the item or line that is not
+ * yet complete.
+ *
+ * A follower belongs to one thread, which also runs the owner's functions;
+ * the functions marked "any thread" are the exception.
+ */
+struct follow;
+
+/* What a line of a watch says.  The owner's function fills it in. */
+struct follow_line {
+	enum watch_type type;
+	char rv[RV_BYTES];	/* of the object or bookmark; "": unknown */
+	int code;		/* WATCH_ERROR: the Status' code */
+};
+
+enum follow_end {	/* why a watch has ended */
+	FOLLOW_ENDED,	/* the API server ended it, as it does after a while */
+	FOLLOW_EXPIRED,	/* 410: a list follows */
+	FOLLOW_SILENT,	/* nothing came for too long */
+	FOLLOW_FAILED,
+};
+
+/* The owner's functions.  ctx is that of struct follow_setup. */
+struct follow_calls {
+	/* A list begins.  It may begin again before it is complete. */
+	void (*listing)(void *ctx);
+	/* An item of the list; bytes are NULL if it is too large (split_new).
+	 * To leave it out, return 0.  -1 with *e set: the list fails. */
+	split_item_fn *item;
+	/* The list is complete.  served is false if the API server does not
+	 * serve the resource. */
+	void (*listed)(void *ctx, bool served);
+	/* A watch is open.  sure is false while it may be one that ends at once,
+	 * like the one before it; when its first line comes this is called
+	 * again. */
+	void (*watching)(void *ctx, bool sure);
+	/* A line of the watch; bytes are NULL if it is too large.  0: *out says
+	 * what it is, and for WATCH_ERROR *e has the message; 1: it is left out;
+	 * -1 with *e set: the watch fails. */
+	int (*line)(void *ctx, const char *bytes, size_t n,
+		    struct follow_line *out, struct err *e);
+	/* The watch call has ended.  It may never have been open. */
+	void (*closed)(void *ctx);
+	/* Why, unless we cut it. */
+	void (*ended)(void *ctx, enum follow_end why);
+	/* A list or watch failed, and is tried again.  what: "list failed", …;
+	 * status: HTTP's, or 0. */
+	void (*trouble)(void *ctx, const char *what, int status,
+			const char *why);
+};
+
+/* Everything but the struct itself outlives the follower. */
+struct follow_setup {
+	struct kube *kube;
+	const struct clock *clock;
+	const struct timing *timing;
+	enum kind kind;
+	const struct follow_calls *calls;
+	void *ctx;
+};
+
+/* Returns NULL on failure, and *e says why. */
+struct follow *follow_new(const struct follow_setup *s, struct err *e);
+void follow_free(struct follow *f);	/* NULL is allowed */
+
+/* Makes the next call, and returns 0 when it has ended; or returns for how many
+ * milliseconds there is nothing to do. */
+int64_t follow_step(struct follow *f);
+
+/* Any thread: lists again at once; a call under way is cut. */
+void follow_restart(struct follow *f);
+/* Any thread: cuts the call under way and all later ones. */
+void follow_cancel(struct follow *f);
+/* The stream of its calls, for its heartbeat.  It belongs to the follower. */
+const struct kube_stream *follow_stream(const struct follow *f);
+
+#endif

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""make karpenter-logs: runs other versions of Karpenter, and keeps what they log
+as tests/golden/karpenter/runs/VERSION.log.
+
+    tests/e2e/karpenter_logs.py VERSION...
+
+Each version is built from its Go module into build/karpenter-VERSION, which
+takes minutes.  On kwok it makes machines for a Deployment, deletes them when the
+load goes, replaces two because they have drifted, and loses them because they
+expire.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).parent
+sys.path[:0] = [str(HERE / "lib"), str(HERE.parent)]
+
+from cluster import PROGRAMS, Cluster, node_class, node_pool  # noqa: E402
+from controlplane import BUILD, NODES, end_on_signals, until  # noqa: E402
+
+VERSIONS = "v1.0.8", "v1.3.3", "v1.9.0", "v1.14.1"
+RUNS = HERE.parent / "golden" / "karpenter" / "runs"
+MODULE = "sigs.k8s.io/karpenter"
+# What names this machine, or differs between two builds of a version.
+LEFT_OUT = "caller", "stacktrace", "commit"
+DAY = "24h"
+
+
+def go(folder, *args):
+    return subprocess.run(
+        ["go", *args], cwd=folder, check=True, text=True, capture_output=True,
+        env={**os.environ, "GOFLAGS": "", "GOWORK": "off", "GOGC": "400",
+             "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"}).stdout.strip()
+
+
+def build(version):
+    """Returns the folder with the program and the CRDs."""
+    folder = BUILD / f"karpenter-{version}"
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / "crds").exists():
+        print(f"{version}: building, 3 to 10 min on 2 cores", flush=True)
+        if not (folder / "go.mod").exists():
+            go(folder, "mod", "init", "karpenter")
+        go(folder, "get", "-tool", f"{MODULE}/kwok@{version}")
+        go(folder, "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w",
+           "-o", "karpenter", f"{MODULE}/kwok")
+        source = pathlib.Path(go(folder, "list", "-m", "-f", "{{.Dir}}", MODULE))
+        (folder / "crds.new").mkdir(exist_ok=True)
+        for crd in (*source.glob("kwok/charts/crds/*.yaml"),
+                    *source.glob("kwok/apis/crds/*.yaml")):
+            (folder / "crds.new" / crd.name).write_text(crd.read_text())
+        (folder / "crds.new").rename(folder / "crds")
+    return folder
+
+
+class OfVersion(Cluster):
+    def __init__(self, folder):
+        super().__init__(name=folder.name)
+        self.folder = folder
+
+    def crds(self, folder=None):
+        for crd in super().crds(folder or self.folder / "crds"):
+            crd["spec"].pop("conversion", None)  # 1.0: by a webhook
+            yield crd
+
+    def pool(self, name="general", **options):
+        found = node_class(name)
+        del found["spec"]       # 1.0 knows none
+        self.apply(found)
+        self.apply(node_pool(name, class_name=name, **options))
+
+    def _run(self, name, flags, env=None):
+        programs = self.bin
+        if name == "karpenter":
+            self.bin = self.folder
+            env |= {"LOG_LEVEL": "info", "DISABLE_WEBHOOK": "true",
+                    "SYSTEM_NAMESPACE": "kube-system"}
+        super()._run(name, flags, env)
+        self.bin = programs
+
+
+def story(cluster):
+    """What the log is to tell."""
+    def nodes(count):
+        until(lambda: len(cluster.metadata(NODES)) == count, 180,
+              lambda: f"{count} nodes\n" + cluster.log_tail("karpenter"),
+              every=0.5)
+
+    def generation(number, **options):
+        cluster.pool(labels={"example.com/generation": number}, **options)
+    generation("1", expire_after=DAY)
+    cluster.deploy("web", 8)        # four on a node
+    nodes(2)
+    cluster.wait_running("web", 8)
+    cluster.scale("web", 24)
+    nodes(6)
+    cluster.wait_running("web", 24)
+    cluster.scale("web", 8)
+    nodes(2)
+    old = set(cluster.metadata(NODES))
+    generation("2", expire_after="60s")
+    until(lambda: old.isdisjoint(cluster.metadata(NODES)), 240,
+          lambda: "drifted\n" + cluster.log_tail("karpenter"), every=0.5)
+    young = set(cluster.metadata(NODES))
+    until(lambda: young.isdisjoint(cluster.metadata(NODES)), 240,
+          lambda: "expired\n" + cluster.log_tail("karpenter"), every=0.5)
+    cluster.wipe()
+    time.sleep(1)       # for the last lines
+
+
+def kept(log):
+    """Its lines, from where all controllers have started."""
+    lines = [json.loads(text) for text in log.read_text().splitlines()
+             if text.startswith("{")]
+    begin = 1 + max(n for n, line in enumerate(lines)
+                    if line["message"].startswith("Starting "))
+    assert not any("nodeclaim" in line["message"] for line in lines[:begin])
+    return [json.dumps({k: v for k, v in line.items() if k not in LEFT_OUT},
+                       separators=(",", ":"), ensure_ascii=False) + "\n"
+            for line in lines[begin:]]
+
+
+def main(versions):
+    end_on_signals()
+    subprocess.run([HERE / "lib" / "binaries.sh", *PROGRAMS], check=True)
+    RUNS.mkdir(exist_ok=True)
+    for version in versions:
+        with OfVersion(build(version)) as cluster:
+            cluster.start_karpenter()
+            story(cluster)
+            lines = kept(cluster.dir / "karpenter.log")
+        (RUNS / f"{version}.log").write_text("".join(lines))
+        print(f"{version}: {len(lines)} lines", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or VERSIONS)
