@@ -12,11 +12,11 @@
 #include "edge/clock.h"
 #include "edge/kube/answer.h"
 #include "edge/kube/kube.h"
-#include "told.h"
 #include "wire/api/pager.h"
 #include "wire/api/resource.h"
 #include "wire/karpenter/record.h"
 #include "wire/karpenter/snapshot.h"
+#include "wire/karpenter/told.h"
 
 #define FACT_BYTES 8192	/* of one fact of a NodeClaim or Event as a line */
 

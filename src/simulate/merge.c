@@ -166,11 +166,20 @@ take_line(struct merge *m, struct source *s, const char *bytes, size_t n,
 	m->tally->what[what]++;
 	if (what == LINE_VERSION)
 		return refuse_version(s, message, e);
+	if (what == LINE_REFUSED)
+		return err_set(e, ERR_INPUT, "%s: %s", input_name(s->in),
+			       message);
 	if (what == LINE_OTHER || what == LINE_INCOMPLETE)
 		tally_message(m->tally, message);
-	if (what == LINE_OTHER || what == LINE_UNTIL)
+	if (what == LINE_OTHER || what == LINE_BARE || what == LINE_UNTIL)
 		tick(m, s);
-	return what == LINE_FACT ? take(m, s, &f, e) : 0;
+	if (what != LINE_FACT)
+		return 0;
+	do
+		if (take(m, s, &f, e))
+			return -1;
+	while (line_more(s->line, &f));
+	return 0;
 }
 
 static void
@@ -260,6 +269,16 @@ take_piece(struct merge *m, struct source *s, const char *bytes, size_t n,
 	return 0;
 }
 
+/* Somebody may have made an answer of /status pretty. */
+static bool
+is_status(const struct source *s)
+{
+	size_t n = 0;
+	const char *envelope = split_envelope(s->snapshot, &n);
+
+	return strstr(envelope, "\"HolderStatus\"") != NULL;
+}
+
 static int
 begin_list(struct merge *m, struct source *s)
 {
@@ -290,6 +309,11 @@ read_line(struct merge *m, struct source *s, struct err *e)
 	if (got == INPUT_LONG)
 		return 0;
 	end(m, s);
+	if (got == INPUT_END && s->snapshot != NULL && is_status(s))
+		return err_set(e, ERR_INPUT,
+			       "%s: a holder's /status, expected on one line as "
+			       "it comes (jq -c . makes it one)",
+			       input_name(s->in));
 	if (got == INPUT_END && s->snapshot != NULL &&
 	    split_end(s->snapshot, &damage)) {
 		(void)err_wrap(&damage, "%s", input_name(s->in));
@@ -347,7 +371,7 @@ merge_next(struct merge *m, const struct fact **f, struct err *e)
 		struct fact *next;
 
 		if (!may_give(m, behind)) {
-			if (behind == NULL && m->out != NULL)
+			if (behind == NULL && m->tally->from_ms != STAMP_NONE)
 				count_period(m->tally, m->ticked_ms);
 			if (behind == NULL)
 				return 0;
@@ -363,7 +387,8 @@ merge_next(struct merge *m, const struct fact **f, struct err *e)
 		}
 		free(m->out);
 		m->out = next;
-		count_period(m->tally, next->at_ms);
+		if (next->kind < FACT_HELD)
+			count_period(m->tally, next->at_ms);
 		*f = next;
 		return 1;
 	}
@@ -385,8 +410,9 @@ merge_open(const char *const *names, size_t n, struct tally *t, struct err *e)
 
 	if (m != NULL) {
 		m->sources = calloc(n, sizeof(*m->sources));
-		/* A line adds two facts at most. */
-		m->heap = calloc(SIMULATE_FACTS_MAX + 2, sizeof(*m->heap));
+		/* What a line adds, and the fact that was aside. */
+		m->heap = calloc(SIMULATE_FACTS_MAX + LINE_FACTS_MAX + 1,
+				 sizeof(*m->heap));
 		m->tally = t;
 		m->ticked_ms = STAMP_NONE;
 	}

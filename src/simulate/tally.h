@@ -29,7 +29,8 @@ struct tally {
 	uint64_t makers[MAKER_COUNT];	/* machines that were created, or were
 					   seen first while they booted */
 	uint64_t disrupted;	/* nodes of all decisions */
-	uint64_t pods;		/* of all decisions */
+	uint64_t pods;		/* of all decisions … */
+	uint64_t podless;	/* … but of those that do not say */
 	uint64_t unknown;	/* facts about machines that were not seen being
 				   created: they were there before the log, or
 				   the log has gaps */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "told.h"
+#include "wire/karpenter/told.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -142,4 +142,21 @@ told_drop(struct told *t, uint32_t i)
 	free(t->at[i].name);
 	free(t->at[i].node);
 	t->at[i] = (struct told_claim){.round = 0};
+}
+
+void
+told_forget(struct told *t, const char *name)
+{
+	uint32_t i = index_find(&t->index, index_hash_text(name), name);
+
+	if (i != NO_ID)
+		told_drop(t, i);
+}
+
+bool
+told_knows(const struct told *t, const char *name, enum fact_kind kind)
+{
+	uint32_t i = index_find(&t->index, index_hash_text(name), name);
+
+	return i != NO_ID && (t->at[i].facts >> kind & 1) != 0;
 }
