@@ -128,6 +128,11 @@ print_head(FILE *out, const struct simulate_setup *s, const struct tally *t)
 		(void)fprintf(out, "Whether a machine replaced another is not "
 				   "known of %s: they count as scale-ups.\n",
 			     number_text(t->makers[MAKER_UNKNOWN], a));
+	if (t->step_ms > 0)
+		(void)fprintf(out, "The times of Prometheus are good to %s. "
+				   "Which Nodes a counter counted is "
+				   "concluded from what came\nand went next.\n",
+			      seconds_text(t->step_ms, text));
 	(void)fprintf(out, "It decided %s to disrupt nodes: %s with %s%s.\n\n",
 		     count_text(t->facts[FACT_DECIDED], "time", "s", a),
 		     count_text(t->disrupted, "node", "s", b),
@@ -227,6 +232,8 @@ print_rest(FILE *out, const struct tally *t)
 		 "files that are damaged at their end"},
 		{t->unknown, "machine was there before the log, or it has gaps",
 		 "machines were there before the log, or it has gaps"},
+		{t->lost, "disruption of a Node that Prometheus does not show",
+		 "disruptions of Nodes that Prometheus does not show"},
 		{t->no_room, "machine had no room", "machines had no room"},
 	};
 	char lines[COUNT_BYTES], facts[COUNT_BYTES];
@@ -363,10 +370,12 @@ print_input(const struct simulate_setup *s, const struct tally *t)
 		{"duplicates", t->duplicates},
 		{"damagedFiles", t->damaged},
 		{"unknownMachines", t->unknown},
+		{"disruptionsOfUnknown", t->lost},
 		{"machinesWithoutRoom", t->no_room},
 	};
 
-	(void)printf("\"input\":{\"files\":%zu", s->files_n);
+	(void)printf("\"input\":{\"files\":%zu,\"precisionSeconds\":%.3f",
+		     s->files_n, (double)t->step_ms / 1000);
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		(void)printf(",\"%s\":%llu", counts[i].key,
 			     (unsigned long long)counts[i].n);

@@ -627,6 +627,123 @@ def test_status_alone(run, log):  # noqa: F811
     refused(run("simulate", "status.json"), "status.json: ", "one line")
 
 
+# --- Prometheus --------------------------------------------------------------
+
+LIFE = "karpenter_nodes_current_lifetime_seconds"
+MADE = "karpenter_nodeclaims_created_total"
+ENDED = "karpenter_nodeclaims_disrupted_total"
+STEP = 30
+
+
+def series(name, values, **labels):
+    return {"metric": {"__name__": name, **labels}, "values": [
+        [START.timestamp() + t, f"{v:g}"] for t, v in values]}
+
+
+def samples(first=0, last=3600):
+    return [t for t in range(0, 3601, STEP) if first <= t <= last]
+
+
+def life(node, birth, end=3600, pool="web", **labels):
+    return series(LIFE, [(t, t - birth) for t in samples(birth, end)],
+                  node_name=node, nodepool=pool, **labels)
+
+
+def counter(name, reason, *times, before=0, begin=0, pool="web"):
+    return series(name, [(t, before + sum(at <= t for at in times))
+                         for t in samples(begin)],
+                  reason=reason, nodepool=pool)
+
+
+# Two machines join; one is disrupted, and replaced; one expires.
+ANSWER = [
+    life("node-1", 25, 330), life("node-2", 26), life("node-old", -5000, 1000),
+    life("node-3", 400, pod="a"), life("node-3", 400, pod="b"),
+    life("node-x", 40, pool="batch"),
+    counter(MADE, "provisioned", 10, 11, before=40),
+    counter(MADE, "underutilized", 370, begin=390),
+    counter(MADE, "static", 12, pool="batch"),
+    counter(ENDED, "Underutilized", 300, begin=300),
+    counter(ENDED, "expired", 900, begin=900),
+    counter(ENDED, "empty", 1200, before=3),
+    series("up", [(0, 1)])]
+
+
+def answer(result, kind="matrix"):
+    return json.dumps({"status": "success", "data": {
+        "resultType": kind, "result": result}}, separators=(",", ":"))
+
+
+def test_prometheus(run, log):  # noqa: F811
+    """The ages of Nodes are births and ends; counters say what they were."""
+    log([answer(ANSWER)])
+    done = run("simulate", "karpenter.log", "-o", "record")
+    facts = [json.loads(x) for x in done.out.splitlines()[1:-1]]
+    made = {f["claim"]: f for f in facts if f["what"] == "created"}
+    assert {n: (f["at"][11:19], f["pool"], f.get("maker"))
+            for n, f in made.items()} == {
+        "node-1": ("10:00:25", "web", "provisioner"),
+        "node-2": ("10:00:26", "web", "provisioner"),
+        "node-3": ("10:06:40", "web", "disruption"),
+        "node-x": ("10:00:40", "batch", "static")}
+    assert {f["claim"]: f["at"][11:19] for f in facts
+            if f["what"] == "ready"} == {
+        "node-1": "10:00:30", "node-2": "10:00:30", "node-3": "10:07:00",
+        "node-x": "10:01:00"}
+    assert {f["claim"]: f["at"][11:19] for f in facts
+            if f["what"] == "gone"} == {
+        "node-1": "10:05:30", "node-old": "10:16:30"}
+    decided, = (f for f in facts if f["what"] == "decided")
+    assert (decided["at"][11:19], decided["reason"], decided["nodes"]) == (
+        "10:05:00", "underutilized", [{"node": "node-1", "claim": "node-1"}])
+    assert done.out.splitlines()[-1].endswith('"2026-03-02T11:00:00.000000Z"}')
+    said = report(run("simulate", "karpenter.log", "-o", "json"))
+    counted = said["input"]
+    assert (counted["precisionSeconds"], counted["disruptionsOfUnknown"],
+            counted["otherMessages"]) == (STEP, 1, 1)
+    assert said["settings"][0]["wouldHaveWaited"]["decisions"] == 1
+    text = run("simulate", "karpenter.log").out
+    assert "The times of Prometheus are good to 30s." in text
+    assert "  1 disruption of a Node that Prometheus does not show\n" in text
+
+
+def test_prometheus_large(run, log, tmp_path):  # noqa: F811
+    """An answer is one line of any length, and is never whole in memory."""
+    many = [life(f"other-{n}", -9000) for n in range(6000)]
+    log([answer([*many[:3000], *ANSWER, *many[3000:]])])
+    assert (tmp_path / "karpenter.log").stat().st_size > 14 << 20
+    said = report(run("simulate", "karpenter.log", "-o", "json"))
+    log([answer(ANSWER)], "small")
+    assert said["settings"] == report(
+        run("simulate", "small", "-o", "json"))["settings"]
+    log([answer([life("one", 7, pad="x" * (2 << 20)), *ANSWER])])
+    counted = report(run("simulate", "karpenter.log", "-o", "json"))["input"]
+    assert (counted["tooLong"], counted["late"]) == (1, 0)
+
+
+def test_prometheus_odd(run, log, tmp_path):  # noqa: F811
+    """What it cannot use it counts or refuses."""
+    odd = [7, {}, {"metric": [], "values": {}}, {"metric": {
+        "__name__": LIFE, "node_name": "a", "nodepool": "b"}, "values": [
+            [1, "NaN"], [2, "-1"], ["3", "4"], [4, 5], [5], [1e300, "1"], 7]}]
+    log([answer([*odd, *ANSWER])])
+    said = report(run("simulate", "karpenter.log", "-o", "json"))
+    assert said["input"]["notJSON"] == 3
+    log([answer(ANSWER)])
+    assert said["settings"] == report(
+        run("simulate", "karpenter.log", "-o", "json"))["settings"]
+    text = (tmp_path / "karpenter.log").read_text()
+    (tmp_path / "cut").write_text(text[:len(text) // 2])
+    done = run("simulate", "cut", "-o", "csv")
+    assert done.code == 0
+    warning, = done.warnings()
+    assert warning.startswith("cut: the stream ended in a list")
+    log([answer([], "vector")], "instant")
+    refused(run("simulate", "instant"), "instant: ", "a range query")
+    log([answer([])], "none")
+    refused(run("simulate", "none"), "nothing of Karpenter's")
+
+
 def peak(tmp_path, *args):
     """The most resident memory of a run in bytes, and not that of the Python
     that starts it."""
