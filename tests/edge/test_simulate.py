@@ -644,8 +644,9 @@ def samples(first=0, last=3600):
     return [t for t in range(0, 3601, STEP) if first <= t <= last]
 
 
-def life(node, birth, end=3600, pool="web", **labels):
-    return series(LIFE, [(t, t - birth) for t in samples(birth, end)],
+def life(node, birth, end=3600, begin=0, pool="web", **labels):
+    return series(LIFE, [
+        (t, t - birth) for t in samples(max(begin, birth), end)],
                   node_name=node, nodepool=pool, **labels)
 
 
@@ -658,7 +659,9 @@ def counter(name, reason, *times, before=0, begin=0, pool="web"):
 # Two machines join; one is disrupted, and replaced; one expires.
 ANSWER = [
     life("node-1", 25, 330), life("node-2", 26), life("node-old", -5000, 1000),
-    life("node-3", 400, pod="a"), life("node-3", 400, pod="b"),
+    # Another replica leads, and is scraped.
+    life("node-3", 400, begin=1200, pod="b"),
+    life("node-3", 400.4, end=1200, pod="a"),
     life("node-x", 40, pool="batch"),
     counter(MADE, "provisioned", 10, 11, before=40),
     counter(MADE, "underutilized", 370, begin=390),
