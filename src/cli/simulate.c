@@ -17,10 +17,11 @@
 static const char usage[] =
 	"simulate [flags] FILE...\n\n"
 	"Reads Karpenter's log (lines of JSON, gzip too, \"-\" is stdin), the "
-	"API server's\naudit log or a record, and says what the holder would "
-	"have held meanwhile, and\nwhich of Karpenter's disruptions would have "
-	"waited. A holder's /status beside them\nsays what it did hold. Nothing "
-	"is started, and no cluster is asked.\n\n"
+	"API server's\naudit log, a saved range query of Prometheus or a record, "
+	"and says what the holder\nwould have held meanwhile, and which of "
+	"Karpenter's disruptions would have waited.\nA holder's /status beside "
+	"them says what it did hold. Nothing is started, and no\ncluster is "
+	"asked.\n\n"
 	"Flags, of which the first one may be given several times, and each of "
 	"the next seven\ntakes several values (5m,10m,20m). All combinations "
 	"are compared:\n";

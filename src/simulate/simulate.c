@@ -153,7 +153,8 @@ refuse_nothing(const struct tally *t, struct err *e)
 	return err_set(e, ERR_INPUT,
 		       "nothing of Karpenter's in %llu line%s, expected its "
 		       "log (lines of JSON with messages such as \"created "
-		       "nodeclaim\"), an audit log or a record",
+		       "nodeclaim\"), an audit log, metrics of Prometheus or a "
+		       "record",
 		       (unsigned long long)t->lines, t->lines == 1 ? "" : "s");
 }
 
