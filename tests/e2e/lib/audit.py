@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The API server's audit log of a wave says what Karpenter's own log says."""
+"""The API server's audit log of a wave says what Karpenter's own log says, and
+/status says what the holder's log says."""
 import json
 import subprocess
 import time
 
 from holder import BINARY
-from replay import when
+from replay import turns, when
 
 # Seconds.  Stamps of objects are cut to seconds, and Karpenter logs what it has
 # just written.
@@ -81,3 +82,19 @@ def check_audit(cluster, hold):
               if k[0] in ("registered", "ready", "decided")}
     assert not missing(joined, nodes, until), missing(joined, nodes, until)
     return sum(what == "created" for what, _ in audit)
+
+
+def check_happened(cluster, holder):
+    """The turns of /status, read beside Karpenter's log."""
+    code, body, _ = holder.fetch("/status?format=json")
+    assert code == 200, body
+    path = cluster.dir / "status.json"
+    path.write_text(body)
+    happened = json.loads(read(cluster.dir / "karpenter.log", path, "-o",
+                               "json"))["happened"]
+    real = [t for t in turns(holder) if t[1] is not None]
+    said = [(when(t["from"]), when(t["to"])) for t in happened["turns"]]
+    assert len(said) == len(real) > 0, (said, real)
+    for one, other in zip(said, real):
+        assert all(abs(x - y) < APART for x, y in zip(one, other)), (
+            said, real)
