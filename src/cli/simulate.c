@@ -16,10 +16,12 @@
 
 static const char usage[] =
 	"simulate [flags] FILE...\n\n"
-	"Reads Karpenter's log (lines of JSON, gzip too, \"-\" is stdin) or a "
-	"record, and says\nwhat the holder would have held meanwhile, and "
-	"which of Karpenter's disruptions\nwould have waited. Nothing is "
-	"started, and no cluster is asked.\n\n"
+	"Reads Karpenter's log (lines of JSON, gzip too, \"-\" is stdin), the "
+	"API server's\naudit log, a saved range query of Prometheus or a record, "
+	"and says what the holder\nwould have held meanwhile, and which of "
+	"Karpenter's disruptions would have waited.\nA holder's /status beside "
+	"them says what it did hold. Nothing is started, and no\ncluster is "
+	"asked.\n\n"
 	"Flags, of which the first one may be given several times, and each of "
 	"the next seven\ntakes several values (5m,10m,20m). All combinations "
 	"are compared:\n";
@@ -388,6 +390,9 @@ cmd_simulate(int argc, char **argv)
 			     "--output");
 	if (rc < 0 || make_settings(&q, &e))
 		return fail_code(&e);
+	q.setup.compares = q.configs_n > 0;
+	for (size_t k = 0; k < KEYS_N; k++)
+		q.setup.compares = q.setup.compares || q.values[k].n > 0;
 	q.setup.files = q.files;
 	q.setup.settings = q.settings;
 	q.setup.progress = isatty(STDERR_FILENO);

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
-#include "told.h"
 #include "wire/karpenter/fact.h"
+#include "wire/karpenter/told.h"
 
 /*
  * What the watches have brought and nobody has printed yet.  An Event may come

@@ -19,7 +19,9 @@ stamp_of(int64_t ms)
 int
 history_init(struct history *h, struct tally *t)
 {
-	*h = (struct history){.tally = t};
+	*h = (struct history){.tally = t,
+			      .watched_from_ms = STAMP_NONE,
+			      .watched_to_ms = STAMP_NONE};
 	story_init(&h->story);
 	h->replays = calloc(SIMULATE_SETTINGS_MAX, sizeof(struct replay *));
 	if (h->replays == NULL)
@@ -38,6 +40,7 @@ history_done(struct history *h)
 		replay_free(h->replays[i]);
 	free(h->replays);
 	free(h->ids);
+	turns_done(&h->happened);
 	roster_done(&h->roster);
 }
 
@@ -258,6 +261,7 @@ decided(struct history *h, const struct fact *f)
 	if (find_decided(h, f))
 		return -1;
 	h->tally->disrupted += f->nodes_n;
+	h->tally->podless += f->pods < 0;
 	h->tally->pods += f->pods > 0 ? (uint64_t)f->pods : 0;
 	for (size_t i = 0; h->ids_n > 0 && i < h->replays_n; i++)
 		if (replay_decided(h->replays[i], f, h->ids, h->ids_n))
@@ -266,11 +270,56 @@ decided(struct history *h, const struct fact *f)
 	return 0;
 }
 
+/* --- what a holder did --------------------------------------------------------------- */
+
+static void
+holder_did(struct history *h, const struct fact *f)
+{
+	const char *scope = f->pool;
+
+	if (f->kind == FACT_WATCHED) {
+		if (h->watched_from_ms == STAMP_NONE)
+			h->watched_from_ms = f->at_ms;
+		h->watched_to_ms = f->at_ms;
+		return;
+	}
+	if (f->kind == FACT_HELD)
+		turns_held(&h->happened, scope, f->at_ms);
+	if (f->claim[0] != '\0')
+		turns_because(&h->happened, scope, f->claim);
+	if (f->kind == FACT_HELD)
+		return;
+	if (strcmp(f->action, "cap") == 0)
+		turns_capped(&h->happened, scope);
+	turns_over(&h->happened, scope, f->at_ms);
+}
+
+bool
+history_replays(const struct history *h)
+{
+	uint64_t n = 0;
+
+	for (int k = 0; k < FACT_HELD; k++)
+		n += h->tally->facts[k];
+	return n > 0;
+}
+
+void
+history_happened(const struct history *h, struct replay_sums *out)
+{
+	memset(out, 0, sizeof(*out));
+	turns_report(&h->happened, out);
+}
+
 int
 history_take(struct history *h, const struct fact *f)
 {
-	EACH(h, replay_pass(r, f->at_ms));
 	h->tally->facts[f->kind]++;
+	if (f->kind >= FACT_HELD) {
+		holder_did(h, f);
+		return 0;
+	}
+	EACH(h, replay_pass(r, f->at_ms));
 	switch (f->kind) {
 	case FACT_CREATED:
 		created(h, f);
@@ -301,5 +350,7 @@ void
 history_end(struct history *h, int64_t at_ms)
 {
 	EACH(h, { replay_pass(r, at_ms); replay_end(r); });
-	story_count(&h->story, at_ms, 0, 0, 0);
+	if (at_ms != STAMP_NONE)
+		story_count(&h->story, at_ms, 0, 0, 0);
+	turns_end(&h->happened, h->watched_to_ms);
 }

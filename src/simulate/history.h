@@ -5,6 +5,7 @@
 #include "replay.h"
 #include "story.h"
 #include "tally.h"
+#include "turns.h"
 
 /*
  * Takes facts in order into the roster of machines and into every replay.  A
@@ -16,6 +17,8 @@ struct history {
 	size_t replays_n;
 	struct story story;
 	struct tally *tally;
+	struct turns happened;	/* what a holder did */
+	int64_t watched_from_ms, watched_to_ms;	/* STAMP_NONE: there was none */
 	uint32_t *ids;		/* the machines of the latest decision */
 	size_t ids_n, ids_room;
 };
@@ -31,6 +34,11 @@ int history_setting(struct history *h, const struct rules *rules,
 /* Returns -1 if there is no memory.  After a FACT_DECIDED, h->ids are its
  * machines. */
 int history_take(struct history *h, const struct fact *f);
+/* Returns whether the facts are of machines, and not only of what a holder
+ * did. */
+bool history_replays(const struct history *h);
+/* What the holder did, in h->watched_from_ms to h->watched_to_ms. */
+void history_happened(const struct history *h, struct replay_sums *out);
 /* The log ends. */
 void history_end(struct history *h, int64_t at_ms);
 

@@ -20,6 +20,7 @@ struct input {
 					   there is no newline before looked */
 	bool skips;	/* the line is too long */
 	bool ended;
+	struct err trouble;	/* met while it peeked */
 	uint64_t bytes;
 };
 
@@ -156,6 +157,46 @@ give(struct input *in, size_t end, size_t next, const char **line, size_t *n)
 	return skipped ? INPUT_LONG : INPUT_LINE;
 }
 
+/* The file has ended. */
+static enum input_got
+end_of(const struct input *in, struct err *e)
+{
+	if (in->trouble.code == ERR_NONE)
+		return INPUT_END;
+	*e = in->trouble;
+	return INPUT_DAMAGED;
+}
+
+bool
+input_begins(struct input *in, const char *text)
+{
+	size_t n;
+
+	while (!in->ended && in->to - in->from < INPUT_PEEK)
+		if (read_more(in, &in->trouble))
+			break;
+	n = in->to - in->from;
+	if (n > INPUT_PEEK)
+		n = INPUT_PEEK;
+	return n > 0 && in->data[in->from] == '{' &&
+	       memmem(in->data + in->from, n, text, strlen(text)) != NULL;
+}
+
+enum input_got
+input_piece(struct input *in, const char **bytes, size_t *n, struct err *e)
+{
+	while (in->from == in->to) {
+		if (in->ended)
+			return end_of(in, e);
+		if (read_more(in, e))
+			return INPUT_DAMAGED;
+	}
+	*bytes = in->data + in->from;
+	*n = in->to - in->from;
+	in->from = in->looked = in->to;
+	return INPUT_LINE;
+}
+
 enum input_got
 input_line(struct input *in, const char **line, size_t *n, struct err *e)
 {
@@ -168,7 +209,7 @@ input_line(struct input *in, const char **line, size_t *n, struct err *e)
 				    (size_t)(newline - in->data) + 1, line, n);
 		in->looked = in->to;
 		if (in->ended && in->from == in->to && !in->skips)
-			return INPUT_END;
+			return end_of(in, e);
 		if (in->ended)
 			return give(in, in->to, in->to, line, n);
 		if (read_more(in, e))

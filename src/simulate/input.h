@@ -2,6 +2,7 @@
 #ifndef SIMULATE_INPUT_H
 #define SIMULATE_INPUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,14 @@ enum input_got {
 /* Gets the next line, without its newline.  It is valid until the next call. */
 enum input_got input_line(struct input *in, const char **line, size_t *n,
 			  struct err *e);
+
+/* Returns whether the file, of which nothing was read yet, has the text among its
+ * first bytes (INPUT_PEEK), and begins with '{'. */
+#define INPUT_PEEK 512
+bool input_begins(struct input *in, const char *text);
+/* Gets the next bytes, however many there are, instead of a line. */
+enum input_got input_piece(struct input *in, const char **bytes, size_t *n,
+			   struct err *e);
 
 const char *input_name(const struct input *in);
 uint64_t input_bytes(const struct input *in);	/* read so far, out of gzip */

@@ -8,6 +8,7 @@
 #include "core/base/buf.h"
 #include "input.h"
 #include "wire/api/list.h"
+#include "wire/karpenter/matrix.h"
 #include "wire/karpenter/snapshot.h"
 
 struct source {
@@ -18,9 +19,10 @@ struct source {
 	int64_t newest_ms;	/* STAMP_NONE: nothing with a time so far */
 	struct split *snapshot;	/* the file is a list of objects, in no order:
 				   nothing of it is given out before its end */
+	struct matrix *matrix;	/* so is this answer of Prometheus */
 	struct merge *of;
 	uint64_t lines;
-	bool ended;
+	bool begun, ended;
 };
 
 struct merge {
@@ -166,11 +168,20 @@ take_line(struct merge *m, struct source *s, const char *bytes, size_t n,
 	m->tally->what[what]++;
 	if (what == LINE_VERSION)
 		return refuse_version(s, message, e);
+	if (what == LINE_REFUSED)
+		return err_set(e, ERR_INPUT, "%s: %s", input_name(s->in),
+			       message);
 	if (what == LINE_OTHER || what == LINE_INCOMPLETE)
 		tally_message(m->tally, message);
-	if (what == LINE_OTHER || what == LINE_UNTIL)
+	if (what == LINE_OTHER || what == LINE_BARE || what == LINE_UNTIL)
 		tick(m, s);
-	return what == LINE_FACT ? take(m, s, &f, e) : 0;
+	if (what != LINE_FACT)
+		return 0;
+	do
+		if (take(m, s, &f, e))
+			return -1;
+	while (line_more(s->line, &f));
+	return 0;
 }
 
 static void
@@ -260,12 +271,107 @@ take_piece(struct merge *m, struct source *s, const char *bytes, size_t n,
 	return 0;
 }
 
+/* Somebody may have made an answer of /status pretty. */
+static bool
+is_status(const struct source *s)
+{
+	size_t n = 0;
+	const char *envelope = split_envelope(s->snapshot, &n);
+
+	return strstr(envelope, "\"HolderStatus\"") != NULL;
+}
+
 static int
 begin_list(struct merge *m, struct source *s)
 {
 	s->of = m;
 	s->snapshot = split_new(SPLIT_LIST, take_item, s);
 	return s->snapshot == NULL ? -1 : 0;
+}
+
+/* --- an answer of Prometheus ----------------------------------------------------------- */
+
+static int
+take_series(void *ctx, const char *bytes, size_t n, struct err *e)
+{
+	struct source *s = ctx;
+	struct tally *t = s->of->tally;
+
+	if (bytes == NULL) {
+		t->too_long++;
+		return 0;
+	}
+	switch (matrix_series(s->matrix, bytes, n, e)) {
+	case SNAPSHOT_FAILED:
+		return -1;
+	case SNAPSHOT_BROKEN:
+		t->what[LINE_BROKEN]++;
+		return 0;
+	case SNAPSHOT_OTHER:
+		tally_message(t, "(a series that says nothing of machines)");
+		t->what[LINE_OTHER]++;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static int
+begin_matrix(struct merge *m, struct source *s, struct err *e)
+{
+	if (!input_begins(s->in, "\"matrix\""))
+		return err_set(e, ERR_INPUT,
+			       "%s: an answer of Prometheus, expected that of a "
+			       "range query (/api/v1/query_range, resultType "
+			       "matrix)",
+			       input_name(s->in));
+	s->of = m;
+	s->matrix = matrix_new();
+	s->snapshot = split_new(SPLIT_MATRIX, take_series, s);
+	return s->matrix == NULL || s->snapshot == NULL
+		       ? err_set(e, ERR_SYSTEM, "out of memory")
+		       : 0;
+}
+
+static int
+end_matrix(struct merge *m, struct source *s, struct err *e)
+{
+	struct matrix_sums sums;
+
+	if (matrix_end(s->matrix, take_snapshot, s, &sums, e))
+		return -1;
+	if (sums.to_ms > m->ticked_ms)
+		m->ticked_ms = sums.to_ms;
+	if (sums.step_ms > m->tally->step_ms)
+		m->tally->step_ms = sums.step_ms;
+	m->tally->lost += sums.lost;
+	return 0;
+}
+
+/* An answer is one line of any length. */
+static int
+read_matrix(struct merge *m, struct source *s, struct err *e)
+{
+	uint64_t before = input_bytes(s->in);
+	const char *bytes = NULL;
+	struct err damage = {0};
+	size_t n = 0;
+	enum input_got got = input_piece(s->in, &bytes, &n, &damage);
+
+	m->tally->bytes += input_bytes(s->in) - before;
+	if (got == INPUT_LINE && split_feed(s->snapshot, bytes, n, &damage) == 0)
+		return 0;
+	if (got == INPUT_LINE && damage.code != ERR_INPUT) {
+		*e = damage;
+		return -1;
+	}
+	end(m, s);
+	m->tally->lines++;
+	if (got != INPUT_END || split_end(s->snapshot, &damage)) {
+		(void)err_wrap(&damage, "%s", input_name(s->in));
+		warn(m, &damage);
+	}
+	return end_matrix(m, s, e);
 }
 
 static int
@@ -275,7 +381,15 @@ read_line(struct merge *m, struct source *s, struct err *e)
 	struct err damage = {0};
 	const char *bytes = NULL;
 	size_t n = 0;
-	enum input_got got = input_line(s->in, &bytes, &n, &damage);
+	enum input_got got;
+
+	if (!s->begun && input_begins(s->in, "\"resultType\"") &&
+	    begin_matrix(m, s, e))
+		return -1;
+	s->begun = true;
+	if (s->matrix != NULL)
+		return read_matrix(m, s, e);
+	got = input_line(s->in, &bytes, &n, &damage);
 
 	m->tally->bytes += input_bytes(s->in) - before;
 	m->tally->lines += got == INPUT_LINE || got == INPUT_LONG;
@@ -290,6 +404,11 @@ read_line(struct merge *m, struct source *s, struct err *e)
 	if (got == INPUT_LONG)
 		return 0;
 	end(m, s);
+	if (got == INPUT_END && s->snapshot != NULL && is_status(s))
+		return err_set(e, ERR_INPUT,
+			       "%s: a holder's /status, expected on one line as "
+			       "it comes (jq -c . makes it one)",
+			       input_name(s->in));
 	if (got == INPUT_END && s->snapshot != NULL &&
 	    split_end(s->snapshot, &damage)) {
 		(void)err_wrap(&damage, "%s", input_name(s->in));
@@ -347,7 +466,7 @@ merge_next(struct merge *m, const struct fact **f, struct err *e)
 		struct fact *next;
 
 		if (!may_give(m, behind)) {
-			if (behind == NULL && m->out != NULL)
+			if (behind == NULL && m->tally->from_ms != STAMP_NONE)
 				count_period(m->tally, m->ticked_ms);
 			if (behind == NULL)
 				return 0;
@@ -363,7 +482,8 @@ merge_next(struct merge *m, const struct fact **f, struct err *e)
 		}
 		free(m->out);
 		m->out = next;
-		count_period(m->tally, next->at_ms);
+		if (next->kind < FACT_HELD)
+			count_period(m->tally, next->at_ms);
 		*f = next;
 		return 1;
 	}
@@ -385,8 +505,9 @@ merge_open(const char *const *names, size_t n, struct tally *t, struct err *e)
 
 	if (m != NULL) {
 		m->sources = calloc(n, sizeof(*m->sources));
-		/* A line adds two facts at most. */
-		m->heap = calloc(SIMULATE_FACTS_MAX + 2, sizeof(*m->heap));
+		/* What a line adds, and the fact that was aside. */
+		m->heap = calloc(SIMULATE_FACTS_MAX + LINE_FACTS_MAX + 1,
+				 sizeof(*m->heap));
 		m->tally = t;
 		m->ticked_ms = STAMP_NONE;
 	}
@@ -419,6 +540,7 @@ merge_close(struct merge *m)
 		input_close(m->sources[i].in);
 		line_free(m->sources[i].line);
 		split_free(m->sources[i].snapshot);
+		matrix_free(m->sources[i].matrix);
 		free(m->sources[i].aside);
 	}
 	while (m->waiting > 0)

@@ -34,6 +34,21 @@ number_text(uint64_t n, char out[32])
 	return out;
 }
 
+#define COUNT_BYTES 64
+#define HAPPENED "happened"	/* the row of what a holder did */
+
+/* "1 node", "2 nodes". */
+static const char *
+count_text(uint64_t n, const char *what, const char *more,
+	   char out[COUNT_BYTES])
+{
+	char number[32];
+
+	(void)snprintf(out, COUNT_BYTES, "%s %s%s", number_text(n, number),
+		       what, n == 1 ? "" : more);
+	return out;
+}
+
 static void
 print_string(const char *s)
 {
@@ -52,11 +67,22 @@ period_ms(const struct tally *t)
 }
 
 static double
+percent(int64_t part_ms, int64_t of_ms)
+{
+	return of_ms == 0 ? 0 : 100.0 * (double)part_ms / (double)of_ms;
+}
+
+static double
 share_of(const struct tally *t, const struct replay_sums *r)
 {
-	return period_ms(t) == 0 ? 0
-				 : 100.0 * (double)r->held_ms /
-					   (double)period_ms(t);
+	return percent(r->held_ms, period_ms(t));
+}
+
+/* Of what a holder did. */
+static double
+happened_share(const struct history *h, const struct replay_sums *r)
+{
+	return percent(r->held_ms, h->watched_to_ms - h->watched_from_ms);
 }
 
 static uint64_t
@@ -75,31 +101,49 @@ static void
 print_head(FILE *out, const struct simulate_setup *s, const struct tally *t)
 {
 	char from[STAMP_BYTES], to[STAMP_BYTES], text[DURATION_BYTES];
-	char a[32], b[32], c[32], d[32];
+	char a[COUNT_BYTES], b[COUNT_BYTES], c[COUNT_BYTES], d[COUNT_BYTES];
 
+	if (t->from_ms == STAMP_NONE) {
+		(void)fputs("A holder's /status alone: it says what was held, "
+			    "and nothing of machines and\ndecisions.\n\n",
+			    out);
+		return;
+	}
 	stamp_format(t->from_ms, from);
 	stamp_format(t->to_ms, to);
-	(void)fprintf(out, "%s to %s (%s), %s lines of %zu file%s\n", from, to,
-		     seconds_text(period_ms(t), text), number_text(t->lines, a),
-		     s->files_n, s->files_n == 1 ? "" : "s");
-	(void)fprintf(out, "Karpenter created %s machines: %s scale-ups, %s "
-		     "replacements, %s of static NodePools.\n",
-		     number_text(tally_created(t), a),
-		     number_text(t->makers[MAKER_PROVISIONER] +
-					 t->makers[MAKER_UNKNOWN],
-				 b),
-		     number_text(t->makers[MAKER_DISRUPTION], c),
+	(void)fprintf(out, "%s to %s (%s), %s of %s\n", from, to,
+		     seconds_text(period_ms(t), text),
+		     count_text(t->lines, "line", "s", a),
+		     count_text(s->files_n, "file", "s", b));
+	(void)fprintf(out, "Karpenter created %s: %s, %s, %s of static "
+			   "NodePools.\n",
+		     count_text(tally_created(t), "machine", "s", a),
+		     count_text(t->makers[MAKER_PROVISIONER] +
+					t->makers[MAKER_UNKNOWN],
+				"scale-up", "s", b),
+		     count_text(t->makers[MAKER_DISRUPTION], "replacement", "s",
+				c),
 		     number_text(t->makers[MAKER_STATIC], d));
-	(void)fprintf(out, "It decided %s times to disrupt nodes: %s nodes with %s "
-		     "pods.\n\n",
-		     number_text(t->facts[FACT_DECIDED], a),
-		     number_text(t->disrupted, b), number_text(t->pods, c));
+	if (t->makers[MAKER_UNKNOWN] > 0)
+		(void)fprintf(out, "Whether a machine replaced another is not "
+				   "known of %s: they count as scale-ups.\n",
+			     number_text(t->makers[MAKER_UNKNOWN], a));
+	if (t->step_ms > 0)
+		(void)fprintf(out, "The times of Prometheus are good to %s. "
+				   "Which Nodes a counter counted is "
+				   "concluded from what came\nand went next.\n",
+			      seconds_text(t->step_ms, text));
+	(void)fprintf(out, "It decided %s to disrupt nodes: %s with %s%s.\n\n",
+		     count_text(t->facts[FACT_DECIDED], "time", "s", a),
+		     count_text(t->disrupted, "node", "s", b),
+		     count_text(t->pods, "pod", "s", c),
+		     t->podless > 0 ? ", as far as is known" : "");
 }
 
 static int
 label_width(const struct simulate_setup *s)
 {
-	size_t width = 7;
+	size_t width = sizeof(HAPPENED) - 1;
 
 	for (size_t i = 0; i < s->settings_n; i++)
 		if (strlen(s->settings[i].label) > width)
@@ -130,36 +174,86 @@ print_row(FILE *out, const struct setting *setting, int width,
 		     (unsigned long long)w->regret, hours, dollars);
 }
 
+/* The row of what a holder did, below those of the settings. */
 static void
-print_count(FILE *out, uint64_t n, const char *what)
+print_happened(FILE *out, const struct history *h, int width)
 {
-	char text[32];
+	char longest[DURATION_BYTES];
+	struct replay_sums r;
 
-	if (n > 0)
-		(void)fprintf(out, "  %s %s\n", number_text(n, text), what);
+	history_happened(h, &r);
+	(void)fprintf(out,
+		      "%-*s %7llu %6.1f%% %9s %5llu  %9s %6s %6s %6s  %18s  "
+		      "-\n",
+		      width, HAPPENED, (unsigned long long)r.holds,
+		      happened_share(h, &r),
+		      seconds_text(r.longest_ms, longest),
+		      (unsigned long long)r.caps, "-", "-", "-", "-", "-");
+}
+
+static void
+explain_happened(FILE *out, const struct history *h)
+{
+	char from[STAMP_BYTES], to[STAMP_BYTES];
+
+	stamp_format(h->watched_from_ms, from);
+	stamp_format(h->watched_to_ms, to);
+	(void)fprintf(out,
+		      "\n\"" HAPPENED "\" is what the holder held from %s to "
+		      "%s,\nas its /status says. What people held with "
+		      "hold-until is not in it, and what Karpenter\nwould have "
+		      "decided without these holds is not known.\n",
+		      from, to);
 }
 
 static void
 print_rest(FILE *out, const struct tally *t)
 {
-	char a[32], b[32];
+	const struct {
+		uint64_t n;
+		const char *one, *many;
+	} rest[] = {
+		{t->what[LINE_OTHER], "with another message",
+		 "with other messages"},
+		{t->what[LINE_INCOMPLETE],
+		 "with a message of use, but incomplete or odd", NULL},
+		{t->what[LINE_BARE],
+		 "of the audit log about machines, without the object (a level "
+		 "below RequestResponse)",
+		 NULL},
+		{t->what[LINE_BROKEN], "that is no JSON", "that are no JSON"},
+		{t->what[LINE_TEXT],
+		 "in zap's text format, which cannot be read", NULL},
+		{t->too_long, "that is too long", "that are too long"},
+		{t->late, "too late in its file", "too late in their file"},
+		{t->odd_times, "with a time that nothing confirms", NULL},
+		{t->duplicates, "that stood in several files", NULL},
+		{t->damaged, "file that is damaged at its end",
+		 "files that are damaged at their end"},
+		{t->unknown, "machine was there before the log, or it has gaps",
+		 "machines were there before the log, or it has gaps"},
+		{t->lost, "disruption of a Node that Prometheus does not show",
+		 "disruptions of Nodes that Prometheus does not show"},
+		{t->no_room, "machine had no room", "machines had no room"},
+	};
+	char lines[COUNT_BYTES], facts[COUNT_BYTES];
+	bool any = false;
 
-	(void)fprintf(out, "\nOf %s lines, %s were used. Not used:\n",
-		     number_text(t->lines, a), number_text(facts_of(t), b));
-	print_count(out, t->what[LINE_OTHER], "with other messages");
-	print_count(out, t->what[LINE_INCOMPLETE],
-		    "with a message of use, but incomplete or odd");
-	print_count(out, t->what[LINE_BROKEN], "that are no JSON");
-	print_count(out, t->what[LINE_TEXT],
-		    "in zap's text format, which cannot be read");
-	print_count(out, t->too_long, "that are too long");
-	print_count(out, t->late, "too late in their file");
-	print_count(out, t->odd_times, "with a time that nothing confirms");
-	print_count(out, t->duplicates, "that stood in several files");
-	print_count(out, t->damaged, "files that are damaged at their end");
-	print_count(out, t->unknown,
-		    "machines were there before the log, or it has gaps");
-	print_count(out, t->no_room, "machines had no room");
+	(void)fprintf(out, "\n%s told %s.",
+		     count_text(t->lines, "line", "s", lines),
+		     count_text(facts_of(t), "fact", "s", facts));
+	for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++) {
+		bool one = rest[i].n == 1 || rest[i].many == NULL;
+
+		if (rest[i].n == 0)
+			continue;
+		(void)fprintf(out, "%s  %s %s\n", any ? "" : " Not used:\n",
+			     number_text(rest[i].n, lines),
+			     one ? rest[i].one : rest[i].many);
+		any = true;
+	}
+	if (!any)
+		(void)fputc('\n', out);
 }
 
 void
@@ -184,9 +278,16 @@ report_table(FILE *out, const struct simulate_setup *s, const struct history *h)
 		partly = partly || (r.waits.unpriced > 0 &&
 				    r.waits.unpriced < r.waits.decisions);
 	}
-	(void)fputs("\nWhat Karpenter would have decided after it had waited "
-		   "is not known. The intervals are\nthose between the "
-		   "cheapest and the dearest assumption (docs/what-if.md).\n", out);
+	if (h->watched_from_ms != STAMP_NONE)
+		print_happened(out, h, width);
+	if (s->settings_n > 0)
+		(void)fputs("\nWhat Karpenter would have decided after it had "
+			    "waited is not known. The intervals are\nthose "
+			    "between the cheapest and the dearest assumption "
+			    "(docs/what-if.md).\n",
+			    out);
+	if (h->watched_from_ms != STAMP_NONE)
+		explain_happened(out, h);
 	if (partly)
 		(void)fputs("* without the decisions whose price is unknown; "
 			   "see --price-per-node-hour\n", out);
@@ -221,6 +322,16 @@ report_csv(const struct simulate_setup *s, const struct history *h)
 			     w->hours_high, w->dollars_low, w->dollars_high,
 			     (unsigned long long)w->unpriced);
 	}
+	if (h->watched_from_ms != STAMP_NONE) {
+		struct replay_sums r;
+
+		history_happened(h, &r);
+		(void)printf("\"" HAPPENED "\",%llu,%.3f,%.3f,%llu,,,,,,,,,\n",
+			     (unsigned long long)r.holds,
+			     happened_share(h, &r),
+			     (double)r.longest_ms / 1000,
+			     (unsigned long long)r.caps);
+	}
 }
 
 /* --- JSON ----------------------------------------------------------------------------- */
@@ -250,6 +361,7 @@ print_input(const struct simulate_setup *s, const struct tally *t)
 		{"used", facts_of(t)},
 		{"otherMessages", t->what[LINE_OTHER]},
 		{"incomplete", t->what[LINE_INCOMPLETE]},
+		{"withoutObject", t->what[LINE_BARE]},
 		{"notJSON", t->what[LINE_BROKEN]},
 		{"textFormat", t->what[LINE_TEXT]},
 		{"tooLong", t->too_long},
@@ -258,10 +370,12 @@ print_input(const struct simulate_setup *s, const struct tally *t)
 		{"duplicates", t->duplicates},
 		{"damagedFiles", t->damaged},
 		{"unknownMachines", t->unknown},
+		{"disruptionsOfUnknown", t->lost},
 		{"machinesWithoutRoom", t->no_room},
 	};
 
-	(void)printf("\"input\":{\"files\":%zu", s->files_n);
+	(void)printf("\"input\":{\"files\":%zu,\"precisionSeconds\":%.3f",
+		     s->files_n, (double)t->step_ms / 1000);
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		(void)printf(",\"%s\":%llu", counts[i].key,
 			     (unsigned long long)counts[i].n);
@@ -325,6 +439,30 @@ print_setting(const struct setting *setting, const struct tally *t,
 	(void)putchar('}');
 }
 
+static void
+json_happened(const struct history *h)
+{
+	struct replay_sums r;
+
+	(void)fputs(",\n\"happened\":", stdout);
+	if (h->watched_from_ms == STAMP_NONE) {
+		(void)fputs("null", stdout);
+		return;
+	}
+	history_happened(h, &r);
+	(void)putchar('{');
+	print_time("from", h->watched_from_ms);
+	(void)putchar(',');
+	print_time("to", h->watched_to_ms);
+	(void)printf(",\"holds\":%llu,\"heldSeconds\":%.3f,\"sharePercent\":"
+		     "%.3f,\"longestSeconds\":%.3f,\"caps\":%llu,",
+		     (unsigned long long)r.holds, (double)r.held_ms / 1000,
+		     happened_share(h, &r), (double)r.longest_ms / 1000,
+		     (unsigned long long)r.caps);
+	print_turns(&r);
+	(void)putchar('}');
+}
+
 void
 report_json(const struct simulate_setup *s, const struct history *h)
 {
@@ -336,7 +474,9 @@ report_json(const struct simulate_setup *s, const struct history *h)
 	print_time("from", t->from_ms);
 	(void)putchar(',');
 	print_time("to", t->to_ms);
-	(void)printf(",\"seconds\":%.3f},\n", (double)period_ms(t) / 1000);
+	(void)printf(",\"seconds\":%.3f},\n",
+		     t->from_ms == STAMP_NONE ? 0
+					      : (double)period_ms(t) / 1000);
 	print_input(s, t);
 	(void)printf(",\n\"karpenter\":{\"created\":%llu,\"scaleUps\":%llu,"
 		     "\"replacements\":%llu,\"static\":%llu,\"unknown\":%llu,"
@@ -357,7 +497,9 @@ report_json(const struct simulate_setup *s, const struct history *h)
 		(void)fputs(i > 0 ? ",\n" : "\n", stdout);
 		print_setting(&s->settings[i], t, &r);
 	}
-	(void)puts("]}");
+	(void)putchar(']');
+	json_happened(h);
+	(void)puts("}");
 }
 
 /* --- --explain ------------------------------------------------------------------------ */

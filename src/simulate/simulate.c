@@ -21,6 +21,7 @@ struct run {
 	char *record;		/* RECORD_BYTES */
 	time_t told;
 	uint64_t explained;	/* decisions */
+	bool known;		/* a fact names the machine to explain */
 };
 
 /* --- while it reads ------------------------------------------------------------ */
@@ -62,7 +63,7 @@ write_line(struct run *r, const struct fact *f, bool head)
 		record_write(&b, f);
 	else if (head)
 		record_head(&b);
-	else
+	else if (r->tally.to_ms != STAMP_NONE)
 		record_end(&b, r->tally.to_ms);
 	if (!b.full)
 		(void)fputs(r->record, stdout);
@@ -78,6 +79,19 @@ begin(struct run *r, int64_t at_ms, struct err *e)
 	return 0;
 }
 
+/* Does the fact name the machine? */
+static bool
+is_about(const struct fact *f, const char *name)
+{
+	size_t i = 0;
+
+	while (i < f->nodes_n && strcmp(f->nodes[i].node, name) != 0 &&
+	       strcmp(f->nodes[i].claim, name) != 0)
+		i++;
+	return i < f->nodes_n || strcmp(f->claim, name) == 0 ||
+	       strcmp(f->node, name) == 0;
+}
+
 static int
 take_fact(struct run *r, const struct fact *f, struct err *e)
 {
@@ -86,10 +100,12 @@ take_fact(struct run *r, const struct fact *f, struct err *e)
 		write_line(r, f, false);
 		return 0;
 	}
-	if (r->history.replays_n == 0 && begin(r, f->at_ms, e))
+	if (r->history.replays_n == 0 && f->kind < FACT_HELD && begin(r, f->at_ms, e))
 		return -1;
 	if (history_take(&r->history, f))
 		return err_set(e, ERR_SYSTEM, "out of memory");
+	if (r->setup->explain != NULL && is_about(f, r->setup->explain))
+		r->known = true;
 	if (f->kind == FACT_DECIDED && r->setup->explain != NULL)
 		r->explained += report_decision(r->setup, &r->history, f);
 	return 0;
@@ -122,30 +138,56 @@ refuse_nothing(const struct tally *t, struct err *e)
 {
 	if (t->what[LINE_TEXT] > 0)
 		return err_set(e, ERR_INPUT,
-			       "%llu lines in zap's text format, expected "
+			       "%llu line%s in zap's text format, expected "
 			       "Karpenter's log as it writes it: lines of JSON, "
 			       "as from kubectl logs",
-			       (unsigned long long)t->what[LINE_TEXT]);
+			       (unsigned long long)t->what[LINE_TEXT],
+			       t->what[LINE_TEXT] == 1 ? "" : "s");
+	if (t->what[LINE_BARE] > 0)
+		return err_set(e, ERR_INPUT,
+			       "an audit log without objects in %llu writes of "
+			       "NodeClaims and Nodes, expected level "
+			       "RequestResponse for nodes, and better for "
+			       "nodeclaims too",
+			       (unsigned long long)t->what[LINE_BARE]);
 	return err_set(e, ERR_INPUT,
-		       "nothing of Karpenter's in %llu lines, expected its log "
-		       "(lines of JSON with messages such as \"created "
-		       "nodeclaim\") or a record",
-		       (unsigned long long)t->lines);
+		       "nothing of Karpenter's in %llu line%s, expected its "
+		       "log (lines of JSON with messages such as \"created "
+		       "nodeclaim\"), an audit log, metrics of Prometheus or a "
+		       "record",
+		       (unsigned long long)t->lines, t->lines == 1 ? "" : "s");
+}
+
+/* Nothing can be replayed of what a holder did. */
+static int
+refuse_happened(const struct simulate_setup *s, struct err *e)
+{
+	if (!s->compares && s->svg == NULL && s->html == NULL &&
+	    s->explain == NULL)
+		return 0;
+	return err_set(e, ERR_INPUT,
+		       "a holder's /status alone says what it held, and not "
+		       "which machines there were: settings, --explain, --svg "
+		       "and --html need Karpenter's log, an audit log or a "
+		       "record of the same time beside it");
 }
 
 static void
 print(struct run *r)
 {
+	struct simulate_setup s = *r->setup;
+
 	tally_sort(&r->tally);
-	switch (r->setup->output) {
+	s.settings_n = r->history.replays_n;
+	switch (s.output) {
 	case SIMULATE_TABLE:
-		report_table(stdout, r->setup, &r->history);
+		report_table(stdout, &s, &r->history);
 		break;
 	case SIMULATE_JSON:
-		report_json(r->setup, &r->history);
+		report_json(&s, &r->history);
 		break;
 	case SIMULATE_CSV:
-		report_csv(r->setup, &r->history);
+		report_csv(&s, &r->history);
 		break;
 	case SIMULATE_RECORD:
 		write_line(r, NULL, false);
@@ -165,6 +207,14 @@ run(struct run *r, struct err *e)
 		facts += r->tally.facts[k];
 	if (facts == 0)
 		return refuse_nothing(&r->tally, e);
+	if (r->setup->output != SIMULATE_RECORD &&
+	    !history_replays(&r->history) && refuse_happened(r->setup, e))
+		return -1;
+	if (r->setup->explain != NULL && !r->known)
+		return err_set(e, ERR_INPUT,
+			       "--explain: nothing is about \"%.253s\", expected "
+			       "the name of a Node or NodeClaim of the input",
+			       r->setup->explain);
 	if (r->setup->explain != NULL && r->explained == 0)
 		(void)fprintf(stderr,
 			      "karpenter-node-holder: warning: --explain: no "

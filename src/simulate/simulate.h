@@ -31,6 +31,7 @@ struct simulate_setup {
 	size_t files_n;
 	const struct setting *settings;
 	size_t settings_n;
+	bool compares;		/* somebody has asked for these settings */
 	struct waits_setup waits;
 	enum simulate_output output;
 	const char *svg, *html;	/* files for pictures; NULL: none */

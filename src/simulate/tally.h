@@ -29,10 +29,14 @@ struct tally {
 	uint64_t makers[MAKER_COUNT];	/* machines that were created, or were
 					   seen first while they booted */
 	uint64_t disrupted;	/* nodes of all decisions */
-	uint64_t pods;		/* of all decisions */
+	uint64_t pods;		/* of all decisions … */
+	uint64_t podless;	/* … but of those that do not say */
 	uint64_t unknown;	/* facts about machines that were not seen being
 				   created: they were there before the log, or
 				   the log has gaps */
+	uint64_t lost;		/* disruptions of Nodes that Prometheus does not
+				   show */
+	int64_t step_ms;	/* how exact its times are; 0: there is none */
 	uint64_t no_room;	/* machines beyond SIMULATE_MACHINES_MAX */
 	int64_t from_ms, to_ms;	/* of the lines that have a time; STAMP_NONE:
 				   none */

@@ -108,6 +108,15 @@ turns_looked(struct turns *t, int64_t now_ms)
 }
 
 void
+turns_over(struct turns *t, const char *scope, int64_t now_ms)
+{
+	struct open_turn *o = find_open(t, scope);
+
+	if (o != NULL)
+		close_turn(t, o, now_ms);
+}
+
+void
 turns_because(struct turns *t, const char *scope, const char *machine)
 {
 	struct open_turn *o = find_open(t, scope);

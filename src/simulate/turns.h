@@ -29,6 +29,8 @@ void turns_done(struct turns *t);
 void turns_look(struct turns *t);
 void turns_held(struct turns *t, const char *scope, int64_t now_ms);
 void turns_looked(struct turns *t, int64_t now_ms);
+/* Instead of a look: this one ends. */
+void turns_over(struct turns *t, const char *scope, int64_t now_ms);
 /* Between turns_look and turns_looked: why the scope is held, and that its cap
  * has ended the hold. */
 void turns_because(struct turns *t, const char *scope, const char *machine);

@@ -2,6 +2,7 @@
 """Real Karpenter disrupts nothing while held, and goes on after it."""
 import time
 
+from audit import check_audit, check_happened
 from controlplane import NODES, until
 from disruption import ACTS, Disruption, marks_left, names, quiet_at
 from hold import SOON, held
@@ -49,5 +50,7 @@ def test_consolidation_waits_for_the_release(cluster, add_holder):
     recording.check(holder, scaled, hold_duration=f"{hold}s")
     waited = simulate(cluster, hold_duration=f"{hold}s")["wouldHaveWaited"]
     assert waited["decisions"] > 0, waited
+    assert check_audit(cluster, f"{hold}s") >= created
+    check_happened(cluster, holder)
     print(f"alone after {unheld:.0f} s; held: nothing for {at - begin:.0f} s, "
           f"first decision {time.time() - at:.0f} s after the quiet time")

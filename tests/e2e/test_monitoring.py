@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """deploy/components/prometheus: a real Prometheus scrapes the holder and the
 API server, loads the alerts, and answers the queries of the dashboard."""
+import http.server
 import json
 import os
 import pathlib
@@ -8,18 +9,22 @@ import re
 import shutil
 import signal
 import subprocess
+import threading
 import time
+import urllib.parse
+import urllib.request
 
 import pytest
 import yaml
 
-from controlplane import NODES, REPO, until
+from controlplane import NODES, REPO, end, free_port, spawn, tail, until
 from hold import nodes
-from holder import DEPLOY
+from holder import BINARY, DEPLOY
 from karpenter import node_body
 from prometheus import (
     COMPONENT, Prometheus, alerts, as_asked, component, panels, programs,
     rules)
+from replay import when
 
 pytestmark = pytest.mark.long
 
@@ -183,3 +188,88 @@ def test_dashboard_alerts_and_metrics(scraped):
     families = set(re.findall(r"^# TYPE (\S+) ", text, re.M))
     for name in set(re.findall(P + r"\w+", asked)):
         assert re.sub(r"_bucket$", "", name) in families, name
+
+
+# --- simulate ----------------------------------------------------------------
+
+class Karpenter(http.server.BaseHTTPRequestHandler):
+    """The metrics of a Karpenter whose Nodes are in `born`."""
+    born, counted = {}, {}
+
+    def do_GET(self):
+        now = time.time()
+        lines = [f'karpenter_nodes_current_lifetime_seconds{{node_name="{n}",'
+                 f'nodepool="web"}} {now - at}' for n, at in self.born.items()]
+        lines += [f'karpenter_nodeclaims_{name}_total{{reason="{reason}",'
+                  f'nodepool="web"}} {n}'
+                  for (name, reason), n in self.counted.items()]
+        body = ("\n".join(lines) + "\n").encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain; version=0.0.4")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def test_simulate_reads_a_range_query(tmp_path):
+    """The answer of a real Prometheus, as docs/what-if.md asks for it."""
+    page = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Karpenter)
+    threading.Thread(target=page.serve_forever, daemon=True).start()
+    begin, port = time.time(), free_port()
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump({
+        "global": {"scrape_interval": "1s"},
+        "scrape_configs": [{"job_name": "karpenter", "static_configs": [
+            {"targets": [f"127.0.0.1:{page.server_port}"]}]}]}))
+    Karpenter.born = {"node-old": begin - 5000}
+    Karpenter.counted = {("created", "provisioned"): 7}
+    process = spawn([
+        programs()[0], f"--config.file={tmp_path / 'config.yaml'}",
+        f"--storage.tsdb.path={tmp_path / 'data'}",
+        f"--web.listen-address=127.0.0.1:{port}"], tmp_path / "log")
+    said = re.search(r"'query=(.*)'", (REPO / "docs/what-if.md").read_text())
+
+    def ask():
+        query = urllib.parse.urlencode({
+            "query": said[1], "start": begin, "end": time.time(), "step": 1})
+        try:
+            with urllib.request.urlopen(
+                    f"http://127.0.0.1:{port}/api/v1/query_range?{query}",
+                    timeout=10) as answer:
+                return answer.read()
+        except OSError:
+            return b""
+    try:
+        until(lambda: b"node-old" in ask(), 30,
+              lambda: "scraped\n" + tail(tmp_path / "log"))
+        time.sleep(3)
+        made = time.time()
+        Karpenter.born |= {"node-1": made, "node-2": made}
+        Karpenter.counted = {("created", "provisioned"): 9}
+        time.sleep(5)
+        gone = time.time()
+        Karpenter.born = {"node-old": begin - 5000, "node-2": made}
+        Karpenter.counted |= {("disrupted", "empty"): 1}
+        time.sleep(5)
+        (tmp_path / "metrics.json").write_bytes(ask())
+    finally:
+        end(process)
+        page.shutdown()
+    lines = subprocess.check_output(
+        [BINARY, "simulate", "metrics.json", "-o", "record"], cwd=tmp_path,
+        text=True, timeout=60).splitlines()
+    facts = [json.loads(line) for line in lines[1:-1]]
+
+    def at(fact):
+        return when(fact["at"])
+    created = {f["claim"]: f for f in facts if f["what"] == "created"}
+    assert set(created) == {"node-1", "node-2"}, facts
+    for fact in created.values():
+        assert abs(at(fact) - made) < 0.5, (fact, made)
+        assert fact["maker"] == "provisioner", fact
+    ended, = (f for f in facts if f["what"] == "gone")
+    assert ended["claim"] == "node-1" and abs(at(ended) - gone) < 3, ended
+    decided, = (f for f in facts if f["what"] == "decided")
+    assert decided["nodes"] == [{"node": "node-1", "claim": "node-1"}]
+    assert abs(at(decided) - gone) < 3, (decided, gone)

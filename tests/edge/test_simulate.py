@@ -140,7 +140,18 @@ def test_outputs(run, log):  # noqa: F811
             "1 file\n") in table.out
     assert "cluster 10m, max 1h       1   18.3%    10m59s     0" in table.out
     assert "0.10 to 0.19  $0.05 to 0.10\n" in table.out
-    assert "  1 with other messages\n" in table.out
+    assert table.out.endswith("\n11 lines told 10 facts. Not used:\n"
+                              "  1 with another message\n")
+    assert "It decided 2 times to disrupt nodes: 2 nodes with 8 pods.\n" in (
+        table.out)
+    log([*boot(0, 1), *decide(300, 1)])
+    few = run("simulate", "karpenter.log").out
+    assert ("Karpenter created 1 machine: 1 scale-up, 0 replacements, 0 of "
+            "static NodePools.\nIt decided 1 time to disrupt nodes: 1 node "
+            "with 4 pods.\n") in few
+    # Nothing was left out, and nothing is said of it.
+    assert few.endswith("\n5 lines told 5 facts.\n")
+    log()
     rows = list(csv.DictReader(io.StringIO(
         run("simulate", "karpenter.log", "-o", "csv").out)))
     assert [r["setting"] for r in rows] == ["cluster 10m, max 1h"]
@@ -180,9 +191,13 @@ def test_explain(run, log):  # noqa: F811
         "(quiet-period), its scope because of web-00002: would have waited\n")
     said = run("simulate", "karpenter.log", "--explain", "web-00002").out
     assert "not held, so it would not have waited\n" in said
-    done = run("simulate", "karpenter.log", "--explain", "other")
+    refused(run("simulate", "karpenter.log", "--explain", "other"),
+            '--explain: nothing is about "other"',
+            "the name of a Node or NodeClaim")
+    log([*LOG, *boot(3500, 3)])
+    done = run("simulate", "karpenter.log", "--explain", "node-3")
     assert done.code == 0
-    assert done.warnings() == ['--explain: no decision is about "other"']
+    assert done.warnings() == ['--explain: no decision is about "node-3"']
     refused(run("simulate", "karpenter.log", "--explain=x", "-o", "csv"),
             "--explain")
 
@@ -348,6 +363,391 @@ def test_kubectl(run, log, tmp_path):  # noqa: F811
     refused(run("simulate", "list.json"), "nothing of Karpenter's")
 
 
+# --- the audit log -----------------------------------------------------------
+
+def audited(second, verb, obj, resource=None, code=200, **more):
+    resource = resource or {"NodeClaim": "nodeclaims", "Node": "nodes",
+                            "Event": "events"}[obj["kind"]]
+    return json.dumps({
+        "kind": "Event", "apiVersion": "audit.k8s.io/v1",
+        "level": "RequestResponse", "stage": "ResponseComplete",
+        "requestURI": f"/apis/x/{resource}", "verb": verb,
+        "objectRef": {"resource": resource, "name": obj["metadata"]["name"]},
+        "responseStatus": {"code": code}, "responseObject": obj,
+        "stageTimestamp": at(second + .25), **more}, separators=(",", ":"))
+
+
+def till(second, obj):
+    """The object with the conditions that it had then."""
+    obj = json.loads(json.dumps(obj))
+    obj["status"]["conditions"] = [
+        c for c in obj["status"]["conditions"]
+        if c.get("lastTransitionTime", "") <= at(second)]
+    if second < 30:
+        del obj["status"]["nodeName"]
+    return obj
+
+
+def joined(second, n, *labels, **more):
+    """The Node of claim(0, n) as it is then."""
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {
+        "name": f"node-{n}", "creationTimestamp": at(28), "finalizers": ["x"],
+        "labels": {"karpenter.sh/nodepool": "web",
+                   **{f"karpenter.sh/{x}": "true" for x in labels}},
+        "ownerReferences": [{"kind": "NodeClaim", "name": f"web-{n:05}"}],
+        **more}}
+
+
+DISRUPTED = {"type": "DisruptionReason", "status": "True",
+             "reason": "Underutilized", "lastTransitionTime": at(300)}
+
+
+def audit_log():
+    """Two machines boot, one is disrupted, and nothing else happens for an
+    hour."""
+    lines = []
+    for n in (1, 2):
+        whole = claim(0, n, finalizers=["x"])
+        lines += [(s, audited(s, verb, till(s, whole))) for s, verb in (
+            (0, "create"), (2, "patch"), (30, "patch"), (60, "patch"),
+            (61, "patch"), (200, "patch"))]
+        lines += [
+            (28, audited(28, "create", joined(28, n, ownerReferences=[]))),
+            (30, audited(30, "patch", joined(30, n, "registered"))),
+            (60, audited(60, "patch", joined(60, n, "registered",
+                                             "initialized")))]
+    doomed = claim(0, 1, finalizers=["x"])
+    doomed["status"]["conditions"].append(DISRUPTED)
+    lines.append((300, audited(300, "patch", doomed)))
+    doomed = json.loads(json.dumps(doomed))
+    doomed["metadata"]["deletionTimestamp"] = at(301)
+    lines.append((301, audited(301, "delete", doomed)))
+    node = joined(301, 1, "registered", "initialized",
+                  deletionTimestamp=at(302))
+    lines.append((302, audited(302, "delete", node)))
+    lines.append((320, audited(320, "patch", joined(
+        320, 1, finalizers=[], deletionTimestamp=at(302)))))
+    doomed = json.loads(json.dumps(doomed))
+    doomed["metadata"]["finalizers"] = []
+    lines.append((321, audited(321, "patch", doomed)))
+    lines.append((3600, audited(3600, "update", {
+        "kind": "Lease", "metadata": {"name": "x"}}, "leases")))
+    return [text for _, text in sorted(lines, key=lambda x: x[0])]
+
+
+def recorded(done):
+    """{(what, name): second} of a record."""
+    assert (done.code, done.err) == (0, ""), done.err
+    found = {}
+    for text in done.out.splitlines()[1:-1]:
+        fact = json.loads(text)
+        for about in fact.get("nodes", [fact]):
+            key = fact["what"], about.get("claim") or about["node"]
+            assert key not in found, text
+            found[key] = (datetime.datetime.fromisoformat(
+                fact["at"].replace("Z", "+00:00")) - START).total_seconds()
+    return found
+
+
+BOOT = {"created": 0, "launched": 2, "registered": 30, "ready": 60}
+END = {"decided": 300, "deleting": 301, "node-gone": 320, "gone": 321}
+
+
+def test_audit_log(run, log):  # noqa: F811
+    """Each fact once, when it happened; the replay is that of Karpenter's
+    log."""
+    log(audit_log(), "audit.log")
+    found = recorded(run("simulate", "audit.log", "-o", "record"))
+    want = {(what, f"web-{n:05}"): s for n in (1, 2)
+            for what, s in BOOT.items()}
+    want |= {(what, "web-00001"): s for what, s in END.items()}
+    assert set(found) == set(want)
+    assert all(abs(found[key] - s) < 1 for key, s in want.items()), found
+    said = report(run("simulate", "audit.log", "-o", "json"))
+    assert said["input"]["late"] == said["input"]["duplicates"] == 0
+    assert said["period"]["seconds"] == 3600.25
+    log([*boot(0, 1), *boot(0, 2), *decide(300, 1), LOG[-1]])
+    other = settings(run("simulate", "karpenter.log", "-o", "json"))
+    one = said["settings"][0]
+    assert one["wouldHaveWaited"]["decisions"] == 1
+    assert one["turns"][0]["to"][:19] == (
+        other["cluster 10m, max 1h"]["turns"][0]["to"][:19])
+    # What the log does not know is said.
+    text = run("simulate", "audit.log").out
+    assert ("Whether a machine replaced another is not known of 2: they count "
+            "as scale-ups.\n") in text
+    assert "1 node with 0 pods, as far as is known.\n" in text
+
+
+def test_audit_log_begins_late(run, log):  # noqa: F811
+    """What had happened before the log is not told as if it were new."""
+    log([x for x in audit_log() if '"create"' not in x
+         and f'"stageTimestamp":"{at(100)}' < x[x.rindex('"stageT'):]])
+    found = recorded(run("simulate", "karpenter.log", "-o", "record"))
+    assert {what for what, _ in found} == set(END)
+    said = report(run("simulate", "karpenter.log", "-o", "json"))
+    assert (said["karpenter"]["created"], said["karpenter"]["decisions"]) == (
+        0, 1)
+    assert said["settings"][0]["holds"] == 0
+
+
+def test_audit_log_without_nodeclaims(run, log):  # noqa: F811
+    """EKS logs Nodes with their objects, and NodeClaims without."""
+    bare, nodes = [], []
+    for event in map(json.loads, audit_log()):
+        if event["objectRef"]["resource"] == "nodeclaims":
+            event["level"] = "Metadata"
+            del event["responseObject"]
+            bare.append(json.dumps(event))
+        nodes.append(json.dumps(event))
+    nodes.insert(-4, audited(300, "patch", {
+        **joined(300, 1, "registered", "initialized"),
+        "spec": {"taints": [{"key": "karpenter.sh/disrupted"}]}}))
+    log(nodes)
+    found = recorded(run("simulate", "karpenter.log", "-o", "record"))
+    assert found == {
+        **{("created", f"web-{n:05}"): 28 for n in (1, 2)},
+        **{("registered", f"web-{n:05}"): 30.25 for n in (1, 2)},
+        **{("ready", f"web-{n:05}"): 60.25 for n in (1, 2)},
+        ("decided", "web-00001"): 300.25, ("deleting", "web-00001"): 302.25,
+        ("node-gone", "web-00001"): 320.25, ("gone", "web-00001"): 320.25}
+    done = run("simulate", "karpenter.log")
+    assert (f"  {len(bare)} of the audit log about machines, without the "
+            "object (a level below RequestResponse)\n") in done.out
+    log(bare)
+    refused(run("simulate", "karpenter.log"),
+            f"without objects in {len(bare)} writes",
+            "expected level RequestResponse for nodes")
+
+
+def test_audit_log_of_others(run, log):  # noqa: F811
+    """What was not written, and what is no machine's, says nothing."""
+    whole = claim(0, 3, finalizers=["x"])
+    own = joined(28, 3)
+    own["metadata"]["ownerReferences"] = [{"kind": "Pool", "name": "web"}]
+    others = [
+        audited(70, "create", whole, code=403),
+        audited(70, "create", whole, stage="RequestReceived"),
+        audited(70, "get", whole),
+        audited(70, "create", whole, requestURI="/x?fieldManager=a&dryRun=All"),
+        audited(70, "patch", own), audited(70, "patch", {**whole, "kind": "X"},
+                                           "xs"),
+        audited(70, "create", whole)[:-40], "{" * 9000]
+    log(audit_log())
+    want = recorded(run("simulate", "karpenter.log", "-o", "record"))
+    lines = audit_log()
+    log([*lines[:-5], *others, *lines[-5:]])
+    assert recorded(run("simulate", "karpenter.log", "-o", "record")) == want
+    counted = report(run("simulate", "karpenter.log", "-o", "json"))["input"]
+    assert (counted["notJSON"], counted["withoutObject"]) == (2, 0)
+
+
+# --- what a holder did -------------------------------------------------------
+
+def turn(second, what, cause, machine=None, held=None, scope="cluster"):
+    return {"time": at(second), "what": what, "cause": cause, "scope": scope,
+            "nodePool": None, "machine": machine, "heldFor": held,
+            "until": None}
+
+
+def status(*history, leads=True, since=-90000):
+    return json.dumps({
+        "apiVersion": "status.karpenter-node-holder.io/v1",
+        "kind": "HolderStatus", "time": at(3600), "leader": {
+            "since": at(since), "thisReplica": leads},
+        **({"history": history[::-1]} if leads else {})})
+
+
+DID = (turn(2, "held", "scale-up", "web-00001"),
+       turn(662, "released", "quiet", "web-00002", "11m"),
+       turn(700, "held", "hold-until", scope=None),
+       turn(1800, "held", "scale-up", "web-00009"),
+       turn(2400, "capped", "cap", "web-00008", "10m"),
+       turn(3000, "held", "scale-up", "web-00007", scope="batch"))
+
+
+def test_status_beside_a_log(run, log):  # noqa: F811
+    """What the holder did stands beside what the settings would have done."""
+    log()
+    log([status(*DID)], "status.json")
+    alone = report(run("simulate", "karpenter.log", "-o", "json"))
+    said = report(run("simulate", "karpenter.log", "status.json",
+                      "-o", "json"))
+    assert alone["happened"] is None
+    for key in ("period", "karpenter", "settings"):
+        assert said[key] == alone[key]
+    happened = said["happened"]
+    assert (happened["from"][:19], happened["to"][:19]) == (
+        at(3600 - 86400)[:19], at(3600)[:19])
+    assert [(t["scope"], t["from"][:19], t["to"][:19], t["machine"],
+             t["capped"]) for t in happened["turns"]] == [
+        ("cluster", at(2)[:19], at(662)[:19], "web-00002", False),
+        ("cluster", at(1800)[:19], at(2400)[:19], "web-00008", True),
+        ("batch", at(3000)[:19], at(3600)[:19], "web-00007", False)]
+    assert (happened["holds"], happened["caps"]) == (3, 1)
+    assert happened["heldSeconds"] == 660 + 600 + 600
+    assert happened["sharePercent"] == pytest.approx(1860 / 864, abs=.001)
+    # The holder of this log did what the replay says.
+    replayed, = said["settings"][0]["turns"]
+    assert replayed["from"][:19] == happened["turns"][0]["from"][:19]
+    text = run("simulate", "karpenter.log", "status.json").out
+    assert "happened                  3    2.2%       11m     1" in text
+    assert '"happened" is what the holder held from 2026-03-01T11:00:00Z' in (
+        text)
+    rows = list(csv.DictReader(io.StringIO(run(
+        "simulate", "karpenter.log", "status.json", "-o", "csv").out)))
+    assert [(r["setting"], r["holds"], r["decisions"]) for r in rows] == [
+        ("cluster 10m, max 1h", "1", "1"), ("happened", "3", "")]
+    # A record keeps it.
+    log(run("simulate", "karpenter.log", "status.json", "-o", "record"
+            ).out.splitlines(), "record")
+    assert report(run("simulate", "record", "-o", "json"))["happened"] == (
+        happened)
+
+
+def test_status_alone(run, log):  # noqa: F811
+    """What it cannot answer is refused."""
+    log([status(*DID, since=600)], "status.json")
+    said = report(run("simulate", "status.json", "-o", "json"))
+    assert (said["settings"], said["period"]["from"]) == ([], None)
+    # The hold that the leader found is known from then on.
+    assert said["happened"]["turns"][0]["from"][:19] == at(600)[:19]
+    done = run("simulate", "status.json")
+    assert done.out.startswith("A holder's /status alone: ")
+    assert "cluster 10m" not in done.out and "happened" in done.out
+    for flags in (["--hold-duration=5m"], ["--explain=web-00001"],
+                  ["--svg=p.svg"], ["--html=p.html"]):
+        refused(run("simulate", "status.json", *flags), "/status alone",
+                "need Karpenter's log")
+    log([status(leads=False)], "status.json")
+    refused(run("simulate", "status.json"), "status.json: ", "ask the leader")
+    log([status().replace("holder.io/v1", "holder.io/v2")], "status.json")
+    refused(run("simulate", "status.json"), "status of another version")
+    log(json.dumps(json.loads(status(*DID)), indent=2).splitlines(),
+        "status.json")
+    refused(run("simulate", "status.json"), "status.json: ", "one line")
+
+
+# --- Prometheus --------------------------------------------------------------
+
+LIFE = "karpenter_nodes_current_lifetime_seconds"
+MADE = "karpenter_nodeclaims_created_total"
+ENDED = "karpenter_nodeclaims_disrupted_total"
+STEP = 30
+
+
+def series(name, values, **labels):
+    return {"metric": {"__name__": name, **labels}, "values": [
+        [START.timestamp() + t, f"{v:g}"] for t, v in values]}
+
+
+def samples(first=0, last=3600):
+    return [t for t in range(0, 3601, STEP) if first <= t <= last]
+
+
+def life(node, birth, end=3600, begin=0, pool="web", **labels):
+    return series(LIFE, [
+        (t, t - birth) for t in samples(max(begin, birth), end)],
+                  node_name=node, nodepool=pool, **labels)
+
+
+def counter(name, reason, *times, before=0, begin=0, pool="web"):
+    return series(name, [(t, before + sum(at <= t for at in times))
+                         for t in samples(begin)],
+                  reason=reason, nodepool=pool)
+
+
+# Two machines join; one is disrupted, and replaced; one expires.
+ANSWER = [
+    life("node-1", 25, 330), life("node-2", 26), life("node-old", -5000, 1000),
+    # Another replica leads, and is scraped.
+    life("node-3", 400, begin=1200, pod="b"),
+    life("node-3", 400.4, end=1200, pod="a"),
+    life("node-x", 40, pool="batch"),
+    counter(MADE, "provisioned", 10, 11, before=40),
+    counter(MADE, "underutilized", 370, begin=390),
+    counter(MADE, "static", 12, pool="batch"),
+    counter(ENDED, "Underutilized", 300, begin=300),
+    counter(ENDED, "expired", 900, begin=900),
+    counter(ENDED, "empty", 1200, before=3),
+    series("up", [(0, 1)])]
+
+
+def answer(result, kind="matrix"):
+    return json.dumps({"status": "success", "data": {
+        "resultType": kind, "result": result}}, separators=(",", ":"))
+
+
+def test_prometheus(run, log):  # noqa: F811
+    """The ages of Nodes are births and ends; counters say what they were."""
+    log([answer(ANSWER)])
+    done = run("simulate", "karpenter.log", "-o", "record")
+    facts = [json.loads(x) for x in done.out.splitlines()[1:-1]]
+    made = {f["claim"]: f for f in facts if f["what"] == "created"}
+    assert {n: (f["at"][11:19], f["pool"], f.get("maker"))
+            for n, f in made.items()} == {
+        "node-1": ("10:00:25", "web", "provisioner"),
+        "node-2": ("10:00:26", "web", "provisioner"),
+        "node-3": ("10:06:40", "web", "disruption"),
+        "node-x": ("10:00:40", "batch", "static")}
+    assert {f["claim"]: f["at"][11:19] for f in facts
+            if f["what"] == "ready"} == {
+        "node-1": "10:00:30", "node-2": "10:00:30", "node-3": "10:07:00",
+        "node-x": "10:01:00"}
+    assert {f["claim"]: f["at"][11:19] for f in facts
+            if f["what"] == "gone"} == {
+        "node-1": "10:05:30", "node-old": "10:16:30"}
+    decided, = (f for f in facts if f["what"] == "decided")
+    assert (decided["at"][11:19], decided["reason"], decided["nodes"]) == (
+        "10:05:00", "underutilized", [{"node": "node-1", "claim": "node-1"}])
+    assert done.out.splitlines()[-1].endswith('"2026-03-02T11:00:00.000000Z"}')
+    said = report(run("simulate", "karpenter.log", "-o", "json"))
+    counted = said["input"]
+    assert (counted["precisionSeconds"], counted["disruptionsOfUnknown"],
+            counted["otherMessages"]) == (STEP, 1, 1)
+    assert said["settings"][0]["wouldHaveWaited"]["decisions"] == 1
+    text = run("simulate", "karpenter.log").out
+    assert "The times of Prometheus are good to 30s." in text
+    assert "  1 disruption of a Node that Prometheus does not show\n" in text
+
+
+def test_prometheus_large(run, log, tmp_path):  # noqa: F811
+    """An answer is one line of any length, and is never whole in memory."""
+    many = [life(f"other-{n}", -9000) for n in range(6000)]
+    log([answer([*many[:3000], *ANSWER, *many[3000:]])])
+    assert (tmp_path / "karpenter.log").stat().st_size > 14 << 20
+    said = report(run("simulate", "karpenter.log", "-o", "json"))
+    log([answer(ANSWER)], "small")
+    assert said["settings"] == report(
+        run("simulate", "small", "-o", "json"))["settings"]
+    log([answer([life("one", 7, pad="x" * (2 << 20)), *ANSWER])])
+    counted = report(run("simulate", "karpenter.log", "-o", "json"))["input"]
+    assert (counted["tooLong"], counted["late"]) == (1, 0)
+
+
+def test_prometheus_odd(run, log, tmp_path):  # noqa: F811
+    """What it cannot use it counts or refuses."""
+    odd = [7, {}, {"metric": [], "values": {}}, {"metric": {
+        "__name__": LIFE, "node_name": "a", "nodepool": "b"}, "values": [
+            [1, "NaN"], [2, "-1"], ["3", "4"], [4, 5], [5], [1e300, "1"], 7]}]
+    log([answer([*odd, *ANSWER])])
+    said = report(run("simulate", "karpenter.log", "-o", "json"))
+    assert said["input"]["notJSON"] == 3
+    log([answer(ANSWER)])
+    assert said["settings"] == report(
+        run("simulate", "karpenter.log", "-o", "json"))["settings"]
+    text = (tmp_path / "karpenter.log").read_text()
+    (tmp_path / "cut").write_text(text[:len(text) // 2])
+    done = run("simulate", "cut", "-o", "csv")
+    assert done.code == 0
+    warning, = done.warnings()
+    assert warning.startswith("cut: the stream ended in a list")
+    log([answer([], "vector")], "instant")
+    refused(run("simulate", "instant"), "instant: ", "a range query")
+    log([answer([])], "none")
+    refused(run("simulate", "none"), "nothing of Karpenter's")
+
+
 def peak(tmp_path, *args):
     """The most resident memory of a run in bytes, and not that of the Python
     that starts it."""
@@ -449,7 +849,7 @@ def test_nothing_of_karpenter(run, log):  # noqa: F811
             "nothing of Karpenter's in 2 lines", "created nodeclaim")
     log(["2026-03-02T10:00:00.5Z\tINFO\tcontroller\tcreated nodeclaim\t{}"])
     refused(run("simulate", "karpenter.log"),
-            "1 lines in zap's text format", "lines of JSON")
+            "1 line in zap's text format", "lines of JSON")
     log([])
     refused(run("simulate", "karpenter.log"), "nothing of Karpenter's")
 

@@ -96,11 +96,14 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		what = line_read(l, copy, len, &f, &message);
 		PROMISE(what < LINE_WHATS);
 		if (what == LINE_FACT)
-			check_fact(&f);
+			do
+				check_fact(&f);
+			while (line_more(l, &f));
 		if (what == LINE_OTHER || what == LINE_INCOMPLETE ||
-		    what == LINE_VERSION)
+		    what == LINE_REFUSED || what == LINE_VERSION)
 			promise_utf8(message);
-		if (what == LINE_OTHER || what == LINE_UNTIL)
+		if (what == LINE_FACT || what == LINE_OTHER ||
+		    what == LINE_BARE || what == LINE_UNTIL)
 			(void)line_time(l);
 		free(copy);
 		p += len + 1;

@@ -125,7 +125,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 
 	if (n < 2)
 		return 0;
-	mode = data[0] & 1 ? SPLIT_LINES : SPLIT_LIST;
+	mode = data[0] & 1 ? SPLIT_LINES
+	       : data[0] >= 0xf0 ? SPLIT_MATRIX
+				 : SPLIT_LIST;
 	step = (data[0] >> 1) + 1u;
 	turn_pages((const char *)data + 1, n - 1);
 	/* Bounds of 8, 16 … 1024 bytes; the last bits of the stream choose. */

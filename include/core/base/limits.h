@@ -304,6 +304,9 @@
 					   controller */
 #define SIMULATE_MACHINES_MAX 65536	/* that exist at the same time */
 #define SIMULATE_FACTS_MAX 65536	/* read, and waiting for earlier ones */
+#define LINE_FACTS_MAX (2 * JOURNAL_TURNS + 8)	/* that one line may tell: an
+						   answer of /status, each turn
+						   of which may tell two */
 #define SIMULATE_DISORDER_MS 60000	/* how late a line may stand in its
 					   file: replicas and log shippers write
 					   by turns */

@@ -15,6 +15,8 @@
  *                an item, and the rest is the envelope (also metadata that
  *                comes after items, because keys of CRD lists are sorted)
  *   SPLIT_LINES  a watch: one document a line
+ *   SPLIT_MATRIX a range query's answer of Prometheus: the same as a list, whose
+ *                items are those of "result" in "data"
  *
  * A body that is no list (a Status, plain text) ends up whole in the envelope,
  * and so does an "items" that is no array.  The splitter does not parse.  Items
@@ -24,6 +26,7 @@
 enum split_mode {
 	SPLIT_LIST,
 	SPLIT_LINES,
+	SPLIT_MATRIX,
 };
 
 /* The caller's function for each item.  The bytes are valid during the call

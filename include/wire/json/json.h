@@ -84,5 +84,7 @@ bool json_is_true(const struct json *v);
 /* Returns -1, with *out untouched, unless v is a whole number between -2^53 and
  * 2^53. */
 int json_integer(const struct json *v, long long *out);
+/* The same unless v is a number. */
+int json_number(const struct json *v, double *out);
 
 #endif

@@ -23,6 +23,11 @@ enum fact_kind {
 	FACT_DELETING,	 /* the Node is being deleted: node, perhaps claim */
 	FACT_NODE_GONE,	 /* node, perhaps claim */
 	FACT_GONE,	 /* claim */
+	/* What a holder did (docs/what-if.md#what-a-holder-did): */
+	FACT_HELD,	 /* a scope: pool, perhaps claim and reason */
+	FACT_RELEASED,	 /* the same; action "cap": by its cap */
+	FACT_WATCHED,	 /* the turns are known from the first such fact to the
+			    last */
 	FACT_COUNT,
 };
 
@@ -46,7 +51,7 @@ struct fact {
 	enum fact_maker maker;
 	const char *claim, *node, *pool;
 
-	/* FACT_DECIDED only. */
+	/* FACT_DECIDED only, but for action and reason. */
 	const char *action;	/* "delete" or "replace" */
 	const char *reason;	/* "drifted", "empty", "underutilized", …: lower
 				   case */

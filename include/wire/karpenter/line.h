@@ -2,29 +2,37 @@
 #ifndef WIRE_KARPENTER_LINE_H
 #define WIRE_KARPENTER_LINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "wire/karpenter/fact.h"
 
 /*
- * Reads lines of Karpenter's JSON log, and of a record, and makes facts of them
+ * Reads lines of Karpenter's JSON log, of a record, and of the API server's
+ * audit log (docs/what-if.md#the-audit-log), and answers of the holder's /status
+ * (docs/what-if.md#what-a-holder-did), and makes facts of them
  * (docs/what-if.md#what-is-read).  A line may be wrapped: it may have text
- * before the JSON, or be the member `log`, `message` or `line` of an object that
- * a log shipper made of it.
+ * before the JSON, or be the member `log`, `message`, `line` or
+ * `properties.log` of an object that a log shipper made of it.
  *
  * A reader is for one stream, because a container runtime may cut a line into
- * pieces.  Not thread-safe.
+ * pieces, and an audit log shows the same objects again and again.  Not
+ * thread-safe.
  */
 enum line_what {
-	LINE_FACT,
+	LINE_FACT,	/* one or, of an audit log, more: line_more */
 	LINE_NOTHING,	/* empty, the head of a record, or a piece of a line
 			   that goes on in the next one */
 	LINE_OTHER,	/* another message; *message is the message */
 	LINE_INCOMPLETE,	/* the message is one of ours, but what we need
 				   is missing or odd; *message */
+	LINE_BARE,	/* an audit log's event of a machine, whose level leaves
+			   the object out */
 	LINE_TEXT,	/* zap's text format */
 	LINE_BROKEN,	/* not JSON, or beyond the bounds of limits.h */
 	LINE_UNTIL,	/* the end of a record */
+	LINE_REFUSED,	/* an answer of /status that nothing can be made of;
+			   *message says why */
 	LINE_VERSION,	/* the head of a record of another version; *message is
 			   that version */
 	LINE_WHATS,
@@ -41,8 +49,12 @@ void line_free(struct line *l);	/* NULL: nothing */
 enum line_what line_read(struct line *l, const char *bytes, size_t n,
 			 struct fact *f, const char **message);
 
+/* Gets the next fact of the line of which line_read said LINE_FACT.  It is valid
+ * until the next line_read.  Returns false if there is none. */
+bool line_more(struct line *l, struct fact *f);
+
 /* Returns the time until which nothing else happened, if line_read said
- * LINE_OTHER or LINE_UNTIL: that of the latest line.  STAMP_NONE: it has
+ * LINE_FACT, LINE_OTHER, LINE_BARE or LINE_UNTIL: that of the latest line.  STAMP_NONE: it has
  * none. */
 int64_t line_time(const struct line *l);
 

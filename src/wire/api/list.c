@@ -24,6 +24,8 @@ enum place {
 
 struct split {
 	enum split_mode mode;
+	const char *name; /* of the array of items … */
+	unsigned level;	  /* … and in how many objects it is */
 	size_t item_max;
 	split_item_fn *fn;
 	void *ctx;
@@ -37,16 +39,13 @@ struct split {
 
 	/* For the top level of the envelope. */
 	bool wants_key;	 /* a string here is a key */
-	int matched;	 /* bytes of "items" seen in it; -1: another */
+	int matched;	 /* bytes of its name seen in it; -1: another */
 	bool items_next; /* that key and ':' have come */
 
 	/* For the place between the items. */
 	bool wants_item; /* after a comma */
 	bool had_item;	 /* since the last comma */
 };
-
-static const char ITEMS[] = "items";
-#define ITEMS_LEN ((int)sizeof(ITEMS) - 1)
 
 struct split *
 split_new_bounded(enum split_mode mode, size_t item_max, split_item_fn *fn,
@@ -57,6 +56,8 @@ split_new_bounded(enum split_mode mode, size_t item_max, split_item_fn *fn,
 	if (s == NULL)
 		return NULL;
 	s->mode = mode;
+	s->name = mode == SPLIT_MATRIX ? "result" : "items";
+	s->level = mode == SPLIT_MATRIX ? 2 : 1;
 	s->item_max = item_max;
 	s->fn = fn;
 	s->ctx = ctx;
@@ -254,7 +255,7 @@ feed_between(struct split *s, const char **at, struct err *e)
 		if (s->wants_item)
 			return err_set(e, ERR_INPUT, "a list lacks an item");
 		s->place = IN_ENVELOPE; /* the envelope takes the bracket */
-		s->depth = 2;
+		s->depth = s->level + 1;
 		return 0;
 	case '}':
 		return err_set(e, ERR_INPUT, "a list ends with '}'");
@@ -279,13 +280,13 @@ envelope_string_byte(struct split *s, char c)
 	} else if (c == '"') {
 		s->in_string = false;
 	} else if (s->matched >= 0) {
-		bool same = s->matched < ITEMS_LEN && c == ITEMS[s->matched];
+		bool same = c == s->name[s->matched] && c != '\0';
 
 		s->matched = same ? s->matched + 1 : -1;
 	}
 }
 
-/* Takes one byte outside of strings at the depth of "items". */
+/* Takes one byte outside of strings at the depth of that name. */
 static void
 envelope_top_byte(struct split *s, char c)
 {
@@ -295,7 +296,8 @@ envelope_top_byte(struct split *s, char c)
 		s->items_next = false;
 		break;
 	case ':':
-		s->items_next = s->wants_key && s->matched == ITEMS_LEN;
+		s->items_next = s->wants_key && s->matched >= 0 &&
+				s->name[s->matched] == '\0';
 		s->wants_key = false;
 		break;
 	case ',':
@@ -312,7 +314,7 @@ envelope_byte(struct split *s, char c)
 		envelope_string_byte(s, c);
 		return false;
 	}
-	if (s->depth == 1)
+	if (s->depth == s->level)
 		envelope_top_byte(s, c);
 	switch (c) {
 	case '"':
@@ -320,9 +322,9 @@ envelope_byte(struct split *s, char c)
 		break;
 	case '[':
 	case '{':
-		if (c == '[' && s->depth == 1 && s->items_next)
+		if (c == '[' && s->depth == s->level && s->items_next)
 			return true;
-		s->wants_key = s->depth++ == 0 && c == '{';
+		s->wants_key = ++s->depth == s->level && c == '{';
 		break;
 	case ']':
 	case '}':

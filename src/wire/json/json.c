@@ -340,6 +340,15 @@ json_is_true(const struct json *v)
 }
 
 int
+json_number(const struct json *v, double *out)
+{
+	if (!is_of(v, TYPE_NUMBER))
+		return -1;
+	*out = v->number;
+	return 0;
+}
+
+int
 json_integer(const struct json *v, long long *out)
 {
 	const double exact = 9007199254740992.0; /* 2^53 */

@@ -10,6 +10,8 @@ static const char *const fact_names[FACT_COUNT] = {
 	[FACT_REGISTERED] = "registered", [FACT_READY] = "ready",
 	[FACT_DECIDED] = "decided",	  [FACT_DELETING] = "deleting",
 	[FACT_NODE_GONE] = "node-gone",	  [FACT_GONE] = "gone",
+	[FACT_HELD] = "held",		  [FACT_RELEASED] = "released",
+	[FACT_WATCHED] = "watched",
 };
 static const char *const maker_names[MAKER_COUNT] = {
 	[MAKER_UNKNOWN] = "",

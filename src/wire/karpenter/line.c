@@ -13,6 +13,8 @@
 struct line {
 	struct json *root;	/* the latest line; its fact points into it */
 	struct pieces pieces;
+	struct batch batch;	/* the facts of a line that tells several */
+	struct audit *audit;	/* NULL: no line was of an audit log */
 	char *part;		/* of a line that a container runtime has cut */
 	size_t part_n, part_room;
 	bool part_over;		/* it is too long: its rest is left out */
@@ -31,15 +33,25 @@ line_free(struct line *l)
 		return;
 	json_free(l->root);
 	pieces_done(&l->pieces);
+	batch_clear(&l->batch);
+	audit_free(l->audit);
 	free(l->part);
 	free(l);
 }
 
-/* What we look at, of Karpenter's log, of a record, and of what shippers make
- * of a line. */
+/* What we look at, of Karpenter's log, of a record, of an audit log, of /status,
+ * and of what shippers make of a line. */
+static const struct json_keep log_only[] = {{"log", NULL}, {NULL, NULL}};
+static const struct json_keep code_only[] = {{"code", NULL}, {NULL, NULL}};
 static const struct json_keep name_only[] = {{"name", NULL}, {NULL, NULL}};
 static const struct json_keep machine[] = {
 	{"Node", name_only}, {"NodeClaim", name_only}, {NULL, NULL}};
+static const struct json_keep leader[] = {
+	{"since", NULL}, {"thisReplica", NULL}, {NULL, NULL}};
+static const struct json_keep turn[] = {
+	{"time", NULL},	   {"what", NULL},	  {"cause", NULL},
+	{"scope", NULL},   {"machine", NULL}, {"heldFor", NULL},
+	{NULL, NULL}};
 static const struct json_keep wanted[] = {
 	{"time", NULL},	      {"message", NULL},
 	{"controller", NULL}, {"logger", NULL},
@@ -54,7 +66,15 @@ static const struct json_keep wanted[] = {
 	{"node", NULL},	      {"pool", NULL},
 	{"maker", NULL},      {"action", NULL},
 	{"pods", NULL},	      {"savings", NULL},
-	{"nodes", NULL},      {NULL, NULL},
+	{"nodes", NULL},      {"properties", log_only},
+	{"kind", NULL},	      {"apiVersion", NULL},
+	{"stage", NULL},      {"verb", NULL},
+	{"requestURI", NULL}, {"objectRef", NULL},
+	{"responseStatus", code_only},
+	{"responseObject", snapshot_keep},
+	{"stageTimestamp", NULL},
+	{"leader", leader},   {"history", turn},
+	{NULL, NULL},
 };
 
 /* --- text around the JSON --------------------------------------------------- */
@@ -198,8 +218,11 @@ wrapped(const struct json *o)
 
 	if (json_member(o, "logger") != NULL)
 		return NULL;
-	for (int i = 0; i < 3; i++) {
-		const char *s = json_string(json_member(o, keys[i]));
+	for (int i = 0; i < 4; i++) {
+		/* Azure Monitor: "properties":{"log":…} */
+		const struct json *in =
+			i < 3 ? o : json_member(o, "properties");
+		const char *s = json_string(json_member(in, keys[i % 3]));
 
 		if (s != NULL && strstr(s, "{\"") != NULL)
 			return s;
@@ -235,9 +258,30 @@ parse(struct line *l, const char *bytes, size_t n)
 /* --- a line ------------------------------------------------------------------- */
 
 static enum line_what
+judge_audit(struct line *l, const char **message)
+{
+	if (l->audit == NULL)
+		l->audit = audit_new();
+	if (l->audit == NULL)
+		return LINE_BROKEN;
+	return audit_read(l->audit, l->root, &l->batch, message);
+}
+
+static enum line_what
 judge(struct line *l, struct fact *f, const char **message)
 {
 	const char *version = json_string(json_member(l->root, "record"));
+
+	enum line_what what;
+
+	if (audit_is(l->root) || holder_is(l->root)) {
+		what = audit_is(l->root)
+			       ? judge_audit(l, message)
+			       : holder_read(l->root, &l->batch, message);
+		if (what == LINE_FACT)
+			(void)batch_next(&l->batch, f);
+		return what;
+	}
 
 	if (version != NULL) {
 		*message = version;
@@ -263,6 +307,7 @@ line_read(struct line *l, const char *bytes, size_t n, struct fact *f,
 {
 	enum line_what what = LINE_NOTHING;
 
+	batch_clear(&l->batch);
 	while (n > 0 && (bytes[n - 1] == '\r' || bytes[n - 1] == ' '))
 		n--;
 	if (n == 0 || !join(l, &bytes, &n, &what))
@@ -271,13 +316,19 @@ line_read(struct line *l, const char *bytes, size_t n, struct fact *f,
 	return what == LINE_FACT ? judge(l, f, message) : what;
 }
 
+bool
+line_more(struct line *l, struct fact *f)
+{
+	return batch_next(&l->batch, f);
+}
+
 int64_t
 line_time(const struct line *l)
 {
-	const struct json *version = json_member(l->root, "record");
-	const char *time = json_string(json_member(
-		l->root, version == NULL ? "time" : "until"));
+	const char *key = json_member(l->root, "record") != NULL ? "until"
+			  : audit_is(l->root)			 ? "stageTimestamp"
+								 : "time";
 	int64_t at;
 
-	return time == NULL || stamp_parse(time, &at) ? STAMP_NONE : at;
+	return take_time(json_member(l->root, key), &at) ? at : STAMP_NONE;
 }

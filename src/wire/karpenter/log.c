@@ -56,7 +56,7 @@ maker_of(const struct json *line)
 
 /* Makes the text in p->text lower case and takes it as the reason. */
 static void
-take_reason(struct pieces *p, struct fact *f)
+lower_reason(struct pieces *p, struct fact *f)
 {
 	for (char *c = p->text; *c != '\0'; c++)
 		if (*c >= 'A' && *c <= 'Z')
@@ -115,7 +115,7 @@ read_reason(const struct json *line, struct pieces *p, struct fact *f)
 	}
 	if (strlen(p->text) >= NODEPOOL_BYTES)
 		return -1;
-	take_reason(p, f);
+	lower_reason(p, f);
 	return 0;
 }
 

@@ -2,9 +2,13 @@
 #ifndef WIRE_KARPENTER_PARTS_H
 #define WIRE_KARPENTER_PARTS_H
 
+#include <stdbool.h>
+
+#include "core/base/limits.h"
 #include "wire/json/json.h"
 #include "wire/karpenter/fact.h"
 #include "wire/karpenter/line.h"
+#include "wire/karpenter/snapshot.h"
 
 /* What the files of this room share. */
 
@@ -21,6 +25,19 @@ void pieces_done(struct pieces *p);
 int pieces_nodes(struct pieces *p, size_t n);
 int pieces_text(struct pieces *p, const char *text);
 
+/* The facts of a line that may tell several, each a copy. */
+struct batch {
+	struct fact *facts[LINE_FACTS_MAX];
+	size_t n, given;
+	bool failed;	/* no memory */
+};
+void batch_clear(struct batch *b);
+/* Adds a fact if it is whole, and if there is room. */
+void batch_add(struct batch *b, const struct fact *f);
+/* The next fact, which is valid until batch_clear.  Returns false if there is
+ * none. */
+bool batch_next(struct batch *b, struct fact *out);
+
 /* Reads a line of Karpenter's log, or of a record, which is parsed already and
  * outlives the fact. */
 enum line_what log_fact(const struct json *line, struct pieces *p,
@@ -31,6 +48,35 @@ enum line_what record_fact(const struct json *line, struct pieces *p,
 /* Takes a name of at most max - 1 bytes.  A value that is missing counts as "".
  * Returns -1 for one that is no string or too long. */
 int take_name(const struct json *v, size_t max, const char **out);
+
+/* Copies a reason in lower case; one that is too long becomes "". */
+void take_reason(const char *text, char reason[NODEPOOL_BYTES]);
+
+/* Returns whether v is a time, and sets *out then. */
+bool take_time(const struct json *v, int64_t *out);
+
+#define INITIALIZED_LABEL "karpenter.sh/initialized"
+/* Returns the condition of this type if it is True, and sets *at_ms to when it
+ * became so.  NULL: it is not. */
+const struct json *true_condition(const struct json *object, const char *type,
+				  int64_t *at_ms);
+
+/* Events of the audit log: what the objects in them say that was not told
+ * before. */
+struct audit;
+struct audit *audit_new(void);	/* NULL: no memory */
+void audit_free(struct audit *a);	/* NULL: nothing */
+/* Returns whether the line is an event of an audit log. */
+bool audit_is(const struct json *line);
+/* LINE_FACT: the batch, which is empty before, has one fact or more.  Or
+ * LINE_OTHER, LINE_INCOMPLETE, LINE_BARE, LINE_BROKEN. */
+enum line_what audit_read(struct audit *a, const struct json *line,
+			  struct batch *to, const char **message);
+
+/* The same for an answer of the holder's /status. */
+bool holder_is(const struct json *line);
+enum line_what holder_read(const struct json *line, struct batch *to,
+			   const char **message);
 
 /* Returns whether the fact names all that its kind needs. */
 int fact_whole(const struct fact *f);

@@ -28,6 +28,36 @@ pieces_nodes(struct pieces *p, size_t n)
 	return 0;
 }
 
+void
+batch_clear(struct batch *b)
+{
+	while (b->n > 0)
+		free(b->facts[--b->n]);
+	b->given = 0;
+	b->failed = false;
+}
+
+void
+batch_add(struct batch *b, const struct fact *f)
+{
+	if (b->n == LINE_FACTS_MAX || !fact_whole(f))
+		return;
+	b->facts[b->n] = fact_copy(f);
+	if (b->facts[b->n] == NULL)
+		b->failed = true;
+	else
+		b->n++;
+}
+
+bool
+batch_next(struct batch *b, struct fact *out)
+{
+	if (b->given == b->n)
+		return false;
+	*out = *b->facts[b->given++];
+	return true;
+}
+
 int
 pieces_text(struct pieces *p, const char *text)
 {
@@ -55,6 +85,21 @@ take_name(const struct json *v, size_t max, const char **out)
 	return 0;
 }
 
+void
+take_reason(const char *text, char reason[NODEPOOL_BYTES])
+{
+	size_t n = 0;
+
+	for (; text[n] != '\0' && n + 1 < NODEPOOL_BYTES; n++) {
+		char c = text[n];
+
+		/* Bytes of other characters stay as they are: the whole of it
+		 * is UTF-8. */
+		reason[n] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+	}
+	reason[text[n] == '\0' ? n : 0] = '\0';
+}
+
 /* Which of claim and node each kind needs. */
 int
 fact_whole(const struct fact *f)
@@ -64,6 +109,11 @@ fact_whole(const struct fact *f)
 		return f->claim[0] != '\0' && f->node[0] != '\0';
 	case FACT_DECIDED:
 		return f->nodes_n > 0;
+	case FACT_HELD:
+	case FACT_RELEASED:
+		return f->pool[0] != '\0';
+	case FACT_WATCHED:
+		return true;
 	case FACT_DELETING:
 	case FACT_NODE_GONE:
 		return f->node[0] != '\0';

@@ -67,15 +67,22 @@ read_numbers(const struct json *line, struct fact *f)
 	return s == NULL ? -1 : dollars_parse(s, strlen(s), &f->savings);
 }
 
+static int
+read_why(const struct json *line, struct fact *f)
+{
+	return take_name(json_member(line, "action"), NODEPOOL_BYTES,
+			 &f->action) ||
+			       take_name(json_member(line, "reason"),
+					 NODEPOOL_BYTES, &f->reason)
+		       ? -1
+		       : 0;
+}
+
 /* What only a decision has. */
 static int
 read_decision_of(const struct json *line, struct pieces *p, struct fact *f)
 {
-	return take_name(json_member(line, "action"), NODEPOOL_BYTES,
-			 &f->action) ||
-		       take_name(json_member(line, "reason"), NODEPOOL_BYTES,
-				 &f->reason) ||
-		       read_numbers(line, f) ||
+	return read_why(line, f) || read_numbers(line, f) ||
 		       read_nodes(json_member(line, "nodes"), p, f)
 		       ? -1
 		       : 0;
@@ -98,6 +105,8 @@ record_fact(const struct json *line, struct pieces *p, struct fact *f)
 	    (kind == FACT_CREATED &&
 	     find_maker(json_member(line, "maker"), &f->maker)) ||
 	    (kind == FACT_DECIDED && read_decision_of(line, p, f)) ||
+	    ((kind == FACT_HELD || kind == FACT_RELEASED) &&
+	     read_why(line, f)) ||
 	    !fact_whole(f))
 		return LINE_INCOMPLETE;
 	return LINE_FACT;

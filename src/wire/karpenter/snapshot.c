@@ -9,23 +9,36 @@
 #include "core/base/stamp.h"
 #include "parts.h"
 
-static const struct json_keep labels[] = {{NODEPOOL_LABEL, NULL}, {NULL, NULL}};
+static const struct json_keep labels[] = {{NODEPOOL_LABEL, NULL},
+					  {REGISTERED_LABEL, NULL},
+					  {INITIALIZED_LABEL, NULL},
+					  {NULL, NULL}};
+static const struct json_keep owner[] = {
+	{"kind", NULL}, {"name", NULL}, {NULL, NULL}};
 static const struct json_keep metadata[] = {{"name", NULL},
 					    {"creationTimestamp", NULL},
 					    {"deletionTimestamp", NULL},
+					    {"finalizers", NULL},
+					    {"ownerReferences", owner},
 					    {"labels", labels},
 					    {"resourceVersion", NULL},
 					    {NULL, NULL}};
-static const struct json_keep condition[] = {
-	{"type", NULL}, {"status", NULL}, {"lastTransitionTime", NULL}, {NULL, NULL}};
+static const struct json_keep condition[] = {{"type", NULL},
+					     {"status", NULL},
+					     {"reason", NULL},
+					     {"lastTransitionTime", NULL},
+					     {NULL, NULL}};
 static const struct json_keep status[] = {
 	{"nodeName", NULL}, {"conditions", condition}, {NULL, NULL}};
+static const struct json_keep taint[] = {{"key", NULL}, {NULL, NULL}};
+static const struct json_keep spec[] = {{"taints", taint}, {NULL, NULL}};
 static const struct json_keep involved[] = {
 	{"kind", NULL}, {"name", NULL}, {NULL, NULL}};
 const struct json_keep snapshot_keep[] = {
-	{"kind", NULL},		  {"metadata", metadata}, {"status", status},
-	{"involvedObject", involved}, {"reason", NULL},	      {"message", NULL},
-	{"firstTimestamp", NULL}, {"eventTime", NULL},	      {"code", NULL},
+	{"kind", NULL},		  {"metadata", metadata}, {"spec", spec},
+	{"status", status},	  {"involvedObject", involved},
+	{"reason", NULL},	  {"message", NULL},
+	{"firstTimestamp", NULL}, {"eventTime", NULL},	  {"code", NULL},
 	{NULL, NULL}};
 
 struct teller {
@@ -42,8 +55,8 @@ tell(struct teller *t, const struct fact *f)
 		t->failed = t->fn(t->ctx, f, t->e) != 0;
 }
 
-static bool
-time_of(const struct json *v, int64_t *out)
+bool
+take_time(const struct json *v, int64_t *out)
 {
 	const char *text = json_string(v);
 
@@ -52,16 +65,19 @@ time_of(const struct json *v, int64_t *out)
 
 /* --- NodeClaims ----------------------------------------------------------------- */
 
-static bool
-condition_since(const struct json *claim, const char *type, int64_t *at_ms)
+const struct json *
+true_condition(const struct json *object, const char *type, int64_t *at_ms)
 {
 	static const char *const keys[] = {"status", "conditions"};
-	const struct json *v = json_first(json_path(claim, keys, 2));
+	const struct json *v = json_first(json_path(object, keys, 2));
 
 	while (v != NULL && !json_says(v, "type", type))
 		v = json_next(v);
 	return json_says(v, "status", "True") &&
-	       time_of(json_member(v, "lastTransitionTime"), at_ms);
+			       take_time(json_member(v, "lastTransitionTime"),
+					 at_ms)
+		       ? v
+		       : NULL;
 }
 
 /* Tells the fact of this kind if the claim's condition says so. */
@@ -72,7 +88,7 @@ tell_condition(struct teller *t, const struct json *claim, const char *type,
 	struct fact f = *like;
 
 	f.kind = kind;
-	if (condition_since(claim, type, &f.at_ms))
+	if (true_condition(claim, type, &f.at_ms) != NULL)
 		tell(t, &f);
 }
 
@@ -89,7 +105,7 @@ tell_claim(struct teller *t, const struct json *claim)
 	    take_name(json_member(json_member(claim, "status"), "nodeName"),
 		      NAME_BYTES, &f.node) ||
 	    f.claim[0] == '\0' ||
-	    !time_of(json_member(meta, "creationTimestamp"), &f.at_ms))
+	    !take_time(json_member(meta, "creationTimestamp"), &f.at_ms))
 		return false;
 	tell(t, &f);
 	tell_condition(t, claim, "Launched", &f, FACT_LAUNCHED);
@@ -97,7 +113,7 @@ tell_claim(struct teller *t, const struct json *claim)
 	tell_condition(t, claim, "Initialized", &f, FACT_READY);
 	deleting = f;
 	deleting.kind = FACT_DELETING;
-	if (time_of(json_member(meta, "deletionTimestamp"), &deleting.at_ms))
+	if (take_time(json_member(meta, "deletionTimestamp"), &deleting.at_ms))
 		tell(t, &deleting);
 	return true;
 }
@@ -110,20 +126,12 @@ tell_claim(struct teller *t, const struct json *claim)
 static void
 reason_of(const char *message, char reason[NODEPOOL_BYTES])
 {
-	size_t n = 0, skip = sizeof(DISRUPTING) - 1;
+	size_t skip = sizeof(DISRUPTING) - 1;
 
 	if (message == NULL || strncmp(message, DISRUPTING, skip) != 0)
-		message = "";
+		reason[0] = '\0';
 	else
-		message += skip;
-	for (; message[n] != '\0' && n + 1 < NODEPOOL_BYTES; n++) {
-		char c = message[n];
-
-		/* Bytes of other characters stay as they are: the whole of it
-		 * is UTF-8. */
-		reason[n] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-	}
-	reason[message[n] == '\0' ? n : 0] = '\0';
+		take_reason(message + skip, reason);
 }
 
 static bool
@@ -138,8 +146,8 @@ tell_event(struct teller *t, const struct json *event)
 	if (!json_says(about, "kind", "NodeClaim") ||
 	    take_name(json_member(about, "name"), NAME_BYTES, &f.claim) ||
 	    f.claim[0] == '\0' ||
-	    (!time_of(json_member(event, "firstTimestamp"), &f.at_ms) &&
-	     !time_of(json_member(event, "eventTime"), &f.at_ms)))
+	    (!take_time(json_member(event, "firstTimestamp"), &f.at_ms) &&
+	     !take_time(json_member(event, "eventTime"), &f.at_ms)))
 		return false;
 	if (json_says(event, "reason", "DisruptionLaunching")) {
 		f.maker = MAKER_DISRUPTION;

@@ -42,6 +42,15 @@ DECISIONS = "karpenter_voluntary_disruption_decisions_total"
 DISRUPTED = "karpenter_nodeclaims_disrupted_total"
 
 
+# What docs/what-if.md says of an audit policy.
+AUDIT = [{"level": "RequestResponse",
+          "verbs": ["create", "update", "patch", "delete"],
+          "resources": [
+              {"group": "karpenter.sh",
+               "resources": ["nodeclaims", "nodeclaims/status"]},
+              {"group": "", "resources": ["nodes", "events"]}]}]
+
+
 # A consolidateAfter that no test outlives.  With "Never" the holder would leave
 # the NodePool alone.
 LATER = "24h"
@@ -119,7 +128,7 @@ class Cluster(ControlPlane):
     not_admitting = ()
 
     def __init__(self, name="cluster"):
-        super().__init__(name=name)
+        super().__init__(name=name, audit=AUDIT)
         self._controllers = {}  # name -> process
         self._karpenter_port = None
 

@@ -15,7 +15,9 @@
 static const char *const whats[LINE_WHATS] = {
 	[LINE_FACT] = "",	[LINE_NOTHING] = "nothing",
 	[LINE_OTHER] = "other", [LINE_INCOMPLETE] = "incomplete",
-	[LINE_TEXT] = "text",	[LINE_BROKEN] = "broken",
+	[LINE_BARE] = "bare",	[LINE_TEXT] = "text",
+	[LINE_BROKEN] = "broken",
+	[LINE_REFUSED] = "refused",
 	[LINE_UNTIL] = "until",	[LINE_VERSION] = "version",
 };
 
@@ -39,18 +41,21 @@ static void
 sign_line(struct line *l, const char *bytes, size_t n, struct buf *b)
 {
 	const char *message = "";
-	size_t before = b->len;
+	size_t before;
 	struct fact f;
 	enum line_what what = line_read(l, bytes, n, &f, &message);
 
 	if (what == LINE_FACT) {
-		record_write(b, &f);
-		check_again(&f, b->data + before, b->len - before);
+		do {
+			before = b->len;
+			record_write(b, &f);
+			check_again(&f, b->data + before, b->len - before);
+		} while (line_more(l, &f));
 		return;
 	}
 	buf_printf(b, "%s", whats[what]);
 	if (what == LINE_OTHER || what == LINE_INCOMPLETE ||
-	    what == LINE_VERSION)
+	    what == LINE_REFUSED || what == LINE_VERSION)
 		buf_printf(b, ": %s", message);
 	buf_puts(b, "\n");
 }

@@ -166,6 +166,14 @@ static const struct {
 	 "discarded 9\nerror 1 a list lacks an item\n"},
 	{"the list is cut in it", SPLIT_LIST, "{\"items\":[123456789",
 	 "error 6 the stream ended in a list\n"},
+	{"a matrix", SPLIT_MATRIX,
+	 "{\"result\":[1],\"data\":{\"x\":{\"result\":[2]},\"results\":[3],"
+	 "\"result\":[{\"a\":[4]},{\"result\":[5]},[6]]},\"result\":[7]}",
+	 "discarded 9\ndiscarded 14\nitem [6]\n"
+	 "envelope {\"result\":[1],\"data\":{\"x\":{\"result\":[2]},"
+	 "\"results\":[3],\"result\":[]},\"result\":[7]}\n"},
+	{"no matrix", SPLIT_MATRIX, "{\"items\":[1],\"data\":[{\"result\":1}]}",
+	 "envelope {\"items\":[1],\"data\":[{\"result\":1}]}\n"},
 };
 
 START_TEST(test_discarded)

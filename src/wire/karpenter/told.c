@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "told.h"
+#include "wire/karpenter/told.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -126,7 +126,8 @@ forget_claim(struct told *t, uint32_t i)
 	t->at[i] = (struct told_claim){.list = 0};
 }
 
-/* The claim is there again: another one, of the same name. */
+/* Nothing more comes about the claim, or it is there again: another one, of the
+ * same name. */
 static void
 forget_gone(struct told *t, uint32_t i)
 {
@@ -193,4 +194,13 @@ told_going(struct told *t, uint32_t i, int64_t now_ms, struct fact *f)
 	if (*place != NO_ID)
 		forget_claim(t, *place);
 	*place = i;
+}
+
+void
+told_forget(struct told *t, const char *name)
+{
+	uint32_t i = told_find(t, name);
+
+	if (i != NO_ID)
+		forget_gone(t, i);
 }

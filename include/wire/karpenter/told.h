@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RECORDER_TOLD_H
-#define RECORDER_TOLD_H
+#ifndef WIRE_KARPENTER_TOLD_H
+#define WIRE_KARPENTER_TOLD_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,10 +9,11 @@
 #include "wire/karpenter/fact.h"
 
 /*
- * Which facts about which NodeClaims stand in the record already.  A list shows
- * all NodeClaims; what it does not show is gone.  The last RECORD_GONE_MAX that
- * went are still known, because an Event about them may come later.  Not
- * thread-safe.
+ * Which facts about which NodeClaims were told already, of a source that shows
+ * the same objects again and again.  A list of a `record` shows all NodeClaims;
+ * what it does not show is gone.  The last RECORD_GONE_MAX that went are still
+ * known, because an Event about them may come later.  The audit log has no lists.
+ * Not thread-safe.
  */
 struct told_claim {
 	char *name, *node;
@@ -35,7 +36,7 @@ struct told {
 /* Returns -1 if there is no memory. */
 int told_init(struct told *t, uint32_t max);
 void told_done(struct told *t);
-void told_begin(struct told *t);	/* a list */
+void told_begin(struct told *t);	/* a list, and before all else */
 /* Returns whether the fact comes from an Event: a decision, or who made a
  * claim. */
 bool told_of_event(const struct fact *f);
@@ -52,5 +53,8 @@ bool told_gone(const struct told *t, uint32_t *i);
 /* Notes that the claim went at now_ms, or as late as the latest fact about it,
  * and makes *f that fact.  Its texts are valid until the next call. */
 void told_going(struct told *t, uint32_t i, int64_t now_ms, struct fact *f);
+/* The claim of this name is gone, and no Event about it comes later.  Unknown:
+ * nothing. */
+void told_forget(struct told *t, const char *name);
 
 #endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIRE_KARPENTER_MATRIX_H
+#define WIRE_KARPENTER_MATRIX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "wire/karpenter/snapshot.h"
+
+/*
+ * Makes facts of Karpenter's metrics, as Prometheus answers a range query with
+ * them (docs/what-if.md#prometheus).  The series come one by one; what they say
+ * together is known when all have come.  A gauge with the age of each Node tells
+ * which Nodes there were, and from when to when.  Counters tell how many
+ * NodeClaims of a NodePool were created and disrupted, and why, but not which:
+ * the Nodes that came and went next are taken for them.  A Node's name stands
+ * for its NodeClaim's, too.  Not thread-safe.
+ */
+struct matrix;
+
+struct matrix *matrix_new(void);	/* NULL: no memory */
+void matrix_free(struct matrix *m);	/* NULL: nothing */
+
+/* Takes one series, an element of "result".  SNAPSHOT_FAILED: *e is set, and
+ * there is no memory or no room. */
+enum snapshot_what matrix_series(struct matrix *m, const char *bytes, size_t n,
+				 struct err *e);
+
+struct matrix_sums {
+	int64_t from_ms, to_ms;	/* of all samples; STAMP_NONE: there are none */
+	int64_t step_ms;	/* between two samples, so how exact all times
+				   are; 0: no series has two */
+	uint64_t lost;		/* disruptions of Nodes that are not known */
+};
+/* All series have come.  Calls fn for each fact, in any order; the fact is valid
+ * during the call.  Returns -1 if fn fails. */
+int matrix_end(struct matrix *m, snapshot_fn *fn, void *ctx,
+	       struct matrix_sums *out, struct err *e);
+
+#endif

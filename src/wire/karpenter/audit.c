@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/object.h"
+#include "core/base/stamp.h"
+#include "parts.h"
+#include "wire/karpenter/told.h"
+
+/*
+ * Events of the API server's audit log (audit.k8s.io/v1).  Those of a write at
+ * level RequestResponse have the object as it was after the write.  What it says
+ * is told once: most writes change nothing that is of use here.
+ *
+ * An object also tells what happened long before.  What lies before the first
+ * event of the log is left out, so that the log begins where it begins.  What
+ * lies further back than a log may be out of order (its event is missing) is
+ * told as if it had happened later.
+ */
+#define BEHIND_MS (SIMULATE_DISORDER_MS / 2)
+#define STAMP_MS 1000	/* stamps of objects are cut to seconds */
+
+struct audit {
+	struct told told;
+	struct batch *to;	/* of this event */
+	int64_t begin_ms, at_ms;	/* of the first event, and of this one */
+	bool claims;		/* the log has NodeClaims, and not only Nodes */
+};
+
+struct audit *
+audit_new(void)
+{
+	struct audit *a = calloc(1, sizeof(*a));
+
+	if (a == NULL || told_init(&a->told, SIMULATE_MACHINES_MAX)) {
+		free(a);
+		return NULL;
+	}
+	told_begin(&a->told);
+	a->begin_ms = STAMP_NONE;
+	return a;
+}
+
+void
+audit_free(struct audit *a)
+{
+	if (a == NULL)
+		return;
+	told_done(&a->told);
+	free(a);
+}
+
+bool
+audit_is(const struct json *line)
+{
+	return json_says(line, "kind", "Event") &&
+	       json_says(line, "apiVersion", "audit.k8s.io/v1");
+}
+
+/* --- facts ------------------------------------------------------------------- */
+
+static void
+give(struct audit *a, const struct fact *f)
+{
+	struct fact later = *f;
+
+	if (later.at_ms < a->at_ms - BEHIND_MS)
+		later.at_ms = a->at_ms - BEHIND_MS;
+	batch_add(a->to, &later);
+}
+
+static int
+give_news(void *ctx, const struct fact *f, struct err *e)
+{
+	struct audit *a = ctx;
+
+	(void)e;
+	if (told_news(&a->told, f) && f->at_ms > a->begin_ms - STAMP_MS)
+		give(a, f);
+	return 0;
+}
+
+/* Nothing more will be told of the claim. */
+static void
+give_gone(struct audit *a, const struct fact *like, enum fact_kind kind)
+{
+	struct fact f = *like;
+
+	f.kind = kind;
+	f.at_ms = a->at_ms;
+	give(a, &f);
+	if (kind == FACT_GONE)
+		told_forget(&a->told, f.claim);
+}
+
+static void
+give_decision(struct audit *a, const struct fact *like, const char *reason)
+{
+	struct fact_node node = {like->node, like->claim};
+	struct fact f = *like;
+
+	f.kind = FACT_DECIDED;
+	f.claim = f.node = "";
+	f.reason = reason;
+	f.nodes = &node;
+	f.nodes_n = 1;
+	(void)give_news(a, &f, NULL);
+}
+
+/* The last finalizer of an object that is being deleted is gone, and with it the
+ * object. */
+static bool
+is_gone(const struct json *meta)
+{
+	return !json_is_unset(json_member(meta, "deletionTimestamp")) &&
+	       json_first(json_member(meta, "finalizers")) == NULL;
+}
+
+static void
+read_claim(struct audit *a, const struct json *claim)
+{
+	const struct json *meta = json_member(claim, "metadata"), *disrupted;
+	char reason[NODEPOOL_BYTES];
+	const char *text;
+	struct fact f;
+
+	fact_init(&f, FACT_GONE, 0);
+	if (snapshot_object(claim, "NodeClaim", give_news, a, NULL) !=
+		    SNAPSHOT_TAKEN ||
+	    take_name(json_member(meta, "name"), NAME_BYTES, &f.claim) ||
+	    take_name(json_member(json_member(claim, "status"), "nodeName"),
+		      NAME_BYTES, &f.node))
+		return;
+	a->claims = true;
+	disrupted = true_condition(claim, "DisruptionReason", &f.at_ms);
+	if (disrupted != NULL) {
+		text = json_string(json_member(disrupted, "reason"));
+		take_reason(text == NULL ? "" : text, reason);
+		give_decision(a, &f, reason);
+	}
+	if (is_gone(meta))
+		give_gone(a, &f, FACT_GONE);
+}
+
+static const struct json *
+owner_of(const struct json *meta)
+{
+	const struct json *v = json_first(json_member(meta, "ownerReferences"));
+
+	while (v != NULL && !json_says(v, "kind", "NodeClaim"))
+		v = json_next(v);
+	return v;
+}
+
+static bool
+has_taint(const struct json *node, const char *key)
+{
+	static const char *const keys[] = {"spec", "taints"};
+	const struct json *v = json_first(json_path(node, keys, 2));
+
+	while (v != NULL && !json_says(v, "key", key))
+		v = json_next(v);
+	return v != NULL;
+}
+
+/* What a Node's labels and taints say has no time of its own. */
+static void
+read_marks(struct audit *a, const struct json *node, struct fact f)
+{
+	const struct json *meta = json_member(node, "metadata");
+	const struct json *label = json_member(meta, "labels");
+	bool made = f.at_ms > a->begin_ms - STAMP_MS;
+
+	f.at_ms = a->at_ms;
+	f.kind = FACT_REGISTERED;
+	if (made && json_says(label, REGISTERED_LABEL, "true"))
+		(void)give_news(a, &f, NULL);
+	f.kind = FACT_READY;
+	if (made && json_says(label, INITIALIZED_LABEL, "true"))
+		(void)give_news(a, &f, NULL);
+	/* A NodeClaim says more about it. */
+	if (!a->claims && has_taint(node, "karpenter.sh/disrupted") &&
+	    json_is_unset(json_member(meta, "deletionTimestamp")))
+		give_decision(a, &f, "");
+}
+
+static void
+read_node(struct audit *a, const struct json *node)
+{
+	static const char *const pool[] = {"labels", NODEPOOL_LABEL};
+	const struct json *meta = json_member(node, "metadata");
+	struct fact f;
+
+	fact_init(&f, FACT_CREATED, 0);
+	if (take_name(json_member(owner_of(meta), "name"), NAME_BYTES,
+		      &f.claim) ||
+	    take_name(json_member(meta, "name"), NAME_BYTES, &f.node) ||
+	    take_name(json_path(meta, pool, 2), NODEPOOL_BYTES, &f.pool) ||
+	    f.claim[0] == '\0' || f.node[0] == '\0' ||
+	    !take_time(json_member(meta, "creationTimestamp"), &f.at_ms))
+		return;
+	(void)give_news(a, &f, NULL);
+	read_marks(a, node, f);
+	f.kind = FACT_DELETING;
+	if (take_time(json_member(meta, "deletionTimestamp"), &f.at_ms)) {
+		/* It is cut to seconds, and must not come before the taint. */
+		if (f.at_ms > a->at_ms - STAMP_MS)
+			f.at_ms = a->at_ms;
+		(void)give_news(a, &f, NULL);
+	}
+	if (!is_gone(meta))
+		return;
+	give_gone(a, &f, FACT_NODE_GONE);
+	/* Where NodeClaims are not logged, this is the end. */
+	if (!a->claims)
+		give_gone(a, &f, FACT_GONE);
+}
+
+/* A deletion is answered with a Status if there was no finalizer. */
+static void
+read_deleted(struct audit *a, const struct json *ref, bool of_claim)
+{
+	struct fact f;
+
+	fact_init(&f, FACT_GONE, a->at_ms);
+	if (take_name(json_member(ref, "name"), NAME_BYTES,
+		      of_claim ? &f.claim : &f.node) == 0)
+		give_gone(a, &f, of_claim ? FACT_GONE : FACT_NODE_GONE);
+}
+
+/* --- events ------------------------------------------------------------------ */
+
+/* Is it a write that was made? */
+static bool
+is_write(const struct json *line)
+{
+	static const char *const verbs[] = {"create", "update", "patch",
+					    "delete"};
+	const char *uri = json_string(json_member(line, "requestURI"));
+	long long code;
+	int i = 0;
+
+	while (i < 4 && !json_says(line, "verb", verbs[i]))
+		i++;
+	return i < 4 && json_says(line, "stage", "ResponseComplete") &&
+	       json_integer(json_member(json_member(line, "responseStatus"),
+					"code"),
+			    &code) == 0 &&
+	       code >= 200 && code < 300 &&
+	       (uri == NULL || strstr(uri, "dryRun=") == NULL);
+}
+
+static void
+read_object(struct audit *a, const struct json *line, const struct json *object)
+{
+	const struct json *ref = json_member(line, "objectRef");
+	bool of_claim = json_says(ref, "resource", "nodeclaims");
+
+	if (json_says(object, "kind", "NodeClaim"))
+		read_claim(a, object);
+	else if (json_says(object, "kind", "Node"))
+		read_node(a, object);
+	else if (json_says(object, "kind", "Event"))
+		(void)snapshot_object(object, "Event", give_news, a, NULL);
+	else if (json_says(line, "verb", "delete") &&
+		 json_says(object, "kind", "Status") &&
+		 (of_claim || json_says(ref, "resource", "nodes")))
+		read_deleted(a, ref, of_claim);
+}
+
+enum line_what
+audit_read(struct audit *a, const struct json *line, struct batch *to,
+	   const char **message)
+{
+	const struct json *ref = json_member(line, "objectRef");
+	const struct json *object = json_member(line, "responseObject");
+
+	*message = "(an audit event that says nothing new of machines)";
+	a->to = to;
+	if (!take_time(json_member(line, "stageTimestamp"), &a->at_ms))
+		return LINE_INCOMPLETE;
+	if (a->begin_ms == STAMP_NONE || a->at_ms < a->begin_ms)
+		a->begin_ms = a->at_ms;
+	if (!is_write(line))
+		return LINE_OTHER;
+	/* An object that is too large is left out by the API server. */
+	if (!json_is_object(object))
+		return json_says(ref, "resource", "nodeclaims") ||
+				       (json_says(ref, "resource", "nodes") &&
+					json_is_unset(json_member(
+						ref, "subresource")))
+			       ? LINE_BARE
+			       : LINE_OTHER;
+	read_object(a, line, object);
+	if (to->failed)
+		return LINE_BROKEN;
+	return to->n > 0 ? LINE_FACT : LINE_OTHER;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "core/base/limits.h"
+#include "core/base/stamp.h"
+#include "parts.h"
+
+/*
+ * The history in an answer of the holder's /status: when which scope was held,
+ * which is what really happened.  It has no machines but those that restarted a
+ * quiet time last, so a replay cannot be made of it.  What a person holds with
+ * hold-until is left out: no setting would change it.
+ */
+#define STATUS_GROUP "status.karpenter-node-holder.io/"
+
+bool
+holder_is(const struct json *line)
+{
+	const char *version = json_string(json_member(line, "apiVersion"));
+
+	return version != NULL && strncmp(version, STATUS_GROUP,
+					  sizeof(STATUS_GROUP) - 1) == 0;
+}
+
+/* The turns are known from then on: the history has a day, if the replica has
+ * led for so long. */
+static int64_t
+known_since(const struct json *line, int64_t now_ms)
+{
+	int64_t since;
+
+	if (take_time(json_member(json_member(line, "leader"), "since"),
+		      &since) &&
+	    since > now_ms - JOURNAL_MS)
+		return since < now_ms ? since : now_ms;
+	return now_ms - JOURNAL_MS;
+}
+
+static void
+read_turn(const struct json *v, int64_t since_ms, int64_t now_ms,
+	  struct batch *to)
+{
+	bool held = json_says(v, "what", "held");
+	const char *text = json_string(json_member(v, "heldFor"));
+	int64_t for_ms;
+	struct fact f;
+
+	fact_init(&f, held ? FACT_HELD : FACT_RELEASED, 0);
+	if (!take_time(json_member(v, "time"), &f.at_ms) ||
+	    take_name(json_member(v, "scope"), NODEPOOL_BYTES, &f.pool) ||
+	    take_name(json_member(v, "machine"), NAME_BYTES, &f.claim) ||
+	    take_name(json_member(v, "cause"), NODEPOOL_BYTES, &f.reason) ||
+	    f.at_ms < since_ms || f.at_ms > now_ms)
+		return;
+	f.action = json_says(v, "what", "capped") ? "cap" : "";
+	if (!held && text != NULL && duration_parse(text, &for_ms) == 0) {
+		/* It may have begun before the history does. */
+		struct fact begin = f;
+
+		begin.kind = FACT_HELD;
+		begin.action = begin.reason = "";
+		begin.at_ms = for_ms > f.at_ms - since_ms ? since_ms
+							  : f.at_ms - for_ms;
+		batch_add(to, &begin);
+	}
+	batch_add(to, &f);
+}
+
+enum line_what
+holder_read(const struct json *line, struct batch *to, const char **message)
+{
+	const struct json *leader = json_member(line, "leader");
+	const struct json *turns = json_member(line, "history");
+	struct fact f;
+	int64_t since_ms;
+
+	*message = "a status of another version, expected a HolderStatus of "
+		   STATUS_GROUP "v1";
+	if (!json_says(line, "apiVersion", STATUS_GROUP "v1") ||
+	    !json_says(line, "kind", "HolderStatus"))
+		return LINE_REFUSED;
+	*message = "a status of a replica that does not lead has no history: ask "
+		   "the leader";
+	if (!json_is_true(json_member(leader, "thisReplica")) ||
+	    !json_is_array(turns))
+		return LINE_REFUSED;
+	*message = "a status without its time";
+	fact_init(&f, FACT_WATCHED, 0);
+	if (!take_time(json_member(line, "time"), &f.at_ms))
+		return LINE_REFUSED;
+	since_ms = known_since(line, f.at_ms);
+	/* In order, so that nothing seems to come too late. */
+	struct fact begin = f;
+	begin.at_ms = since_ms;
+	batch_add(to, &begin);
+	for (const struct json *v = json_first(turns); v != NULL;
+	     v = json_next(v))
+		read_turn(v, since_ms, f.at_ms, to);
+	batch_add(to, &f);
+	return to->failed ? LINE_BROKEN : LINE_FACT;
+}
