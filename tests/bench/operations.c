@@ -353,7 +353,7 @@ patch_setup(void)
 
 /* The call to the API server, and what came of it. */
 static void
-patch_made(uint32_t i, struct controller_todo todo,
+patch_made(uint32_t i, const struct controller_todo *todo,
 	   struct controller_outcome *out)
 {
 	static struct job job;
@@ -364,9 +364,9 @@ patch_made(uint32_t i, struct controller_todo todo,
 	struct kube_reply reply = {.status = 200, .retry_after_ms = -1};
 	struct err e = {0};
 
-	if (todo.step != CONTROLLER_ACT || todo.action.act != ACT_HOLD)
+	if (todo->step != CONTROLLER_ACT || todo->action.act != ACT_HOLD)
 		fail("there is nothing to hold");
-	job_init(&job, &todo.action);
+	job_init(&job, &todo->action);
 	if (job_start(&env, &job, i, NULL, &e))
 		fail(e.text);
 	reply.body = body;
@@ -377,7 +377,7 @@ patch_made(uint32_t i, struct controller_todo todo,
 		"\"%s\",\"resourceVersion\":\"%u\",\"creationTimestamp\":"
 		"\"" LONG_AGO "\",\"annotations\":{\"" DEFAULT_HOLD_KEY
 		"\":\"true\"}}}",
-		todo.action.name, todo.action.uid, 1000000 + i);
+		todo->action.name, todo->action.uid, 1000000 + i);
 	if (!job_answered(&env, &job, &reply, &e, out) ||
 	    out->code != CONTROLLER_OK)
 		fail("a patch was not answered");
@@ -386,9 +386,10 @@ patch_made(uint32_t i, struct controller_todo todo,
 static void
 patch_do(uint32_t i)
 {
+	struct controller_todo todo = state_next(shared);
 	struct controller_outcome out;
 
-	patch_made(i, state_next(shared), &out);
+	patch_made(i, &todo, &out);
 	state_done(shared, &out);
 }
 
@@ -420,7 +421,7 @@ lock_of_patch(uint32_t i)
 
 	todo = state_next(shared);
 	ns = cpu_ns() - begun;
-	patch_made(i, todo, &out);
+	patch_made(i, &todo, &out);
 	begun = cpu_ns();
 	state_done(shared, &out);
 	lock_held("patch", ns + cpu_ns() - begun);

@@ -14,14 +14,15 @@ import re
 import signal
 import socket
 import subprocess
+import threading
 import time
 
 import pytest
 import yaml
 
 from cluster import LEFT_ALONE, node_pool
-from controlplane import (CLAIMS, NAMESPACES, NODES, POOLS, RBAC, REPO,
-                          ControlPlane, until)
+from controlplane import (NAMESPACES, NODES, POOLS, RBAC, REPO, ControlPlane,
+                          until)
 from egress import Egress
 from hold import MARK, View, annotations, nodes, seconds, stamp
 from holder import BINARY, DEPLOY, Holder, certs, deployed
@@ -178,16 +179,21 @@ class Installation:
 
     @contextlib.contextmanager
     def goes_on(self, *args, who="operator"):
-        """The process, which is interrupted in the end."""
+        """The process, which is interrupted in the end, and killed if that
+        takes more than a minute."""
         process = subprocess.Popen(
             [self.folder / "bin" / "kubectl", "node-holder", *args],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, text=True, start_new_session=True,
             env=self.environment(
                 who, FORWARD=str(self.holders[-1].metrics_port)))
+        patience = threading.Timer(
+            60, os.killpg, (process.pid, signal.SIGKILL))
+        patience.start()
         try:
             yield process
         finally:
+            patience.cancel()
             os.killpg(process.pid, signal.SIGINT)
             assert process.wait(20) in (130, -signal.SIGINT)
             process.stdout.close()
@@ -514,9 +520,10 @@ def test_watch_and_open(installed):
             installed.goes_on("open") as opened:
         url = opened.stdout.readline().strip()
         assert url == f"http://127.0.0.1:{installed.holders[0].metrics_port}/"
-        times = []
-        while len(set(times)) < 2:
-            times += re.findall(r'"time": ?"([^"]*)"', watch.stdout.readline())
+        times = set()
+        until(lambda: times.update(re.findall(
+            r'"time": ?"([^"]*)"', watch.stdout.readline()))
+            or len(times) > 1, 60, "it asks again")
 
 
 def test_the_next_leader_is_found(installed):
