@@ -180,7 +180,7 @@ class Installation:
     @contextlib.contextmanager
     def goes_on(self, *args, who="operator"):
         """The process, which is interrupted in the end, and killed if that
-        takes more than a minute."""
+        takes more than two minutes."""
         process = subprocess.Popen(
             [self.folder / "bin" / "kubectl", "node-holder", *args],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -188,7 +188,7 @@ class Installation:
             env=self.environment(
                 who, FORWARD=str(self.holders[-1].metrics_port)))
         patience = threading.Timer(
-            60, os.killpg, (process.pid, signal.SIGKILL))
+            120, os.killpg, (process.pid, signal.SIGKILL))
         patience.start()
         try:
             yield process
