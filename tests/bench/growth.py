@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """What grows with the cluster: up to 130,000 machines."""
+import contextlib
+import http.client
 import json
 import os
 import re
 import signal
+import statistics
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from controlplane import BUILD, end, free_port, parse_metrics, tail, until
 from holder import BINARY, certs
-from measure import alone, cpu, heading, note, peak, ratio, resident, turns
-from sides import OWN, Folder, Part, configure
+from measure import (SECONDS, alone, cpu, heading, note, peak, ratio, resident,
+                     turns)
+from reviews import review
+from sides import OWN, PACED, Folder, Part, configure, load
 
 LARGE = [int(n) for n in os.environ.get("LARGE", "1000 10000 130000").split()]
 MIB_MAX = 128   # of deploy/base
@@ -23,7 +29,8 @@ class Streamed:
     def __init__(self, folder, count):
         self.folder, self.count = folder, count
         self.pair = certs(folder.path / "pair")
-        port, self.metrics_port = free_port(), free_port()
+        self.port, self.metrics_port = free_port(), free_port()
+        port = free_port()
         log = folder.path / "stream.log"
         with open(log, "ab") as out:
             self.stream = subprocess.Popen(
@@ -33,7 +40,7 @@ class Streamed:
         folder.running.append(self.stream)
         self.log = log
         until(lambda: "serving" in log.read_text(), 10, "the stream serves")
-        configure(folder.path, free_port(), self.metrics_port, self.pair,
+        configure(folder.path, self.port, self.metrics_port, self.pair,
                   f"http://127.0.0.1:{port}", holdDuration="2s",
                   startupTimeout="1h", maxHoldDuration="24h")
 
@@ -147,4 +154,71 @@ def timers():
               found[LARGE[0]], unit=" ns", than=f"figure of {LARGE[0]:,}")
 
 
-PARTS = {"large": Part(large, ("bench-stream",)), "timers": Part(timers, ())}
+# --- /status ----------------------------------------------------------------------
+
+def lock_times(size):
+    """{who: the CPU, in µs, for which the table's lock is held each time}"""
+    done = subprocess.run(
+        [OWN / "operations", "locks", "500", str(size)],
+        capture_output=True, text=True, check=True)
+    found = {}
+    for line in done.stdout.splitlines():
+        by, ns = line.split()
+        found.setdefault(by, []).append(int(ns) / 1e3)
+    return {by: {"p50": statistics.median(all_), "most": max(all_),
+                 "p99": statistics.quantiles(all_, n=100)[98]}
+            for by, all_ in found.items()}
+
+
+def asked(port, path, done):
+    """Asks 50 times a second, until done() is true; returns how often."""
+    begun, n = time.monotonic(), 0
+    while not done():
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        with contextlib.closing(connection):
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            assert answer.status == 200 and answer.read()
+        n += 1
+        time.sleep(max(0, begun + n / 50 - time.monotonic()))
+    return n
+
+
+def status():
+    """the table's lock under /status, and the webhook's p99 while it is asked
+    50 times a second"""
+    heading("status: for how long the lock is held, by size")
+    found = turns(LARGE, lock_times)
+    for count in LARGE:
+        for what in "p50", "p99", "most":
+            ratio(f"lock held by /status, {what}, of {count:,}",
+                  [f["status"][what] for f in found[count]],
+                  [f["patch"][what] for f in found[count]],
+                  2 if what == "p99" else None, less=True, unit=" µs",
+                  than="patch")
+    size = LARGE[len(LARGE) // 2]
+    heading(f"status: 800 reviews/s, and {size:,} machines")
+    body = review(3000)
+    with Folder("bench") as folder:
+        s = Streamed(folder, size)
+        s.start()
+
+        def reviews(path):
+            with ThreadPoolExecutor(1) as pool:
+                p99 = pool.submit(lambda: load(
+                    folder.path, s.port, body, 4, SECONDS, more=PACED)["p99"])
+                if path:
+                    n = asked(s.metrics_port, path, p99.done)
+                    assert n > 20 * SECONDS, f"asked only {n} times"
+                return p99.result()
+        reviews(None)   # the first are slower
+        sides = [None, "/livez", "/status?format=json"]
+        found = turns(sides, reviews)
+    for path in sides[1:]:
+        ratio(f"p99 while {path.partition('?')[0]} is asked 50 times a second",
+              found[path], found[None], 1.5, less=True, unit=" ms",
+              than="quiet p99")
+
+
+PARTS = {"large": Part(large, ("bench-stream",)), "timers": Part(timers, ()),
+         "status": Part(status, ("bench-stream",))}

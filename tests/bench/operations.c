@@ -5,6 +5,9 @@
  * measured(); the benchmark of timers takes its time, which is printed.  There
  * is no network here: the linker puts functions of ours in the place of the
  * server and of the calls to the API server.
+ *
+ * operations locks COUNT [SIZE]: for how long the table's lock is held by so
+ * many patches, and by one answer of /status for each ten of them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +19,7 @@
 #include "daemon/hook.h"
 #include "daemon/job.h"
 #include "daemon/sighting.h"
+#include "daemon/state_parts.h"
 #include "edge/log.h"
 #include "wire/api/list.h"
 
@@ -347,8 +351,10 @@ patch_setup(void)
 	take(KIND_NODECLAIM, claim_line(machines, 2, now, "False"));
 }
 
+/* The call to the API server, and what came of it. */
 static void
-patch_do(uint32_t i)
+patch_made(uint32_t i, const struct controller_todo *todo,
+	   struct controller_outcome *out)
 {
 	static struct job job;
 	struct job_env env = {.shared = shared,
@@ -356,13 +362,11 @@ patch_do(uint32_t i)
 			      .timing = &timing_default};
 	char body[512];
 	struct kube_reply reply = {.status = 200, .retry_after_ms = -1};
-	struct controller_todo todo = state_next(shared);
-	struct controller_outcome out;
 	struct err e = {0};
 
-	if (todo.step != CONTROLLER_ACT || todo.action.act != ACT_HOLD)
+	if (todo->step != CONTROLLER_ACT || todo->action.act != ACT_HOLD)
 		fail("there is nothing to hold");
-	job_init(&job, &todo.action);
+	job_init(&job, &todo->action);
 	if (job_start(&env, &job, i, NULL, &e))
 		fail(e.text);
 	reply.body = body;
@@ -373,11 +377,112 @@ patch_do(uint32_t i)
 		"\"%s\",\"resourceVersion\":\"%u\",\"creationTimestamp\":"
 		"\"" LONG_AGO "\",\"annotations\":{\"" DEFAULT_HOLD_KEY
 		"\":\"true\"}}}",
-		todo.action.name, todo.action.uid, 1000000 + i);
-	if (!job_answered(&env, &job, &reply, &e, &out) ||
-	    out.code != CONTROLLER_OK)
+		todo->action.name, todo->action.uid, 1000000 + i);
+	if (!job_answered(&env, &job, &reply, &e, out) ||
+	    out->code != CONTROLLER_OK)
 		fail("a patch was not answered");
+}
+
+static void
+patch_do(uint32_t i)
+{
+	struct controller_todo todo = state_next(shared);
+	struct controller_outcome out;
+
+	patch_made(i, &todo, &out);
 	state_done(shared, &out);
+}
+
+/* --- the lock ----------------------------------------------------------------- */
+
+/* CPU time: whoever else uses the processor does not count. */
+static int64_t
+cpu_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+static void
+lock_held(const char *by, int64_t ns)
+{
+	(void)printf("%s %lld\n", by, (long long)ns);
+}
+
+/* It is taken to find out what to do, and for what came of it. */
+static void
+lock_of_patch(uint32_t i)
+{
+	struct controller_outcome out;
+	struct controller_todo todo;
+	int64_t begun = cpu_ns(), ns;
+
+	todo = state_next(shared);
+	ns = cpu_ns() - begun;
+	patch_made(i, &todo, &out);
+	begun = cpu_ns();
+	state_done(shared, &out);
+	lock_held("patch", ns + cpu_ns() - begun);
+}
+
+/* It is given away after each slice, and after each item. */
+static void
+lock_of_status(struct figures *f)
+{
+	struct now now = clock_now(shared->clock);
+	const struct controller *c = shared->table->controller;
+	struct nodepool_status nodepool;
+	struct machine_status machine;
+	struct status_report report;
+	struct scope_status scope;
+	char last[16];		/* NodeClaims are searched for one by one */
+	int64_t begun = cpu_ns();
+	uint32_t i = 0;
+	bool more;
+
+	(void)snprintf(last, sizeof(last), "claim-%05u", machines);
+	controller_status(c, now, &report);
+	lock_held("status", cpu_ns() - begun);
+	figures_begin(f);
+	do {
+		begun = cpu_ns();
+		more = controller_count(c, f, now);
+		lock_held("status", cpu_ns() - begun);
+	} while (more);
+	begun = cpu_ns();
+	more = controller_scope_status(c, f, &i, now, &scope);
+	lock_held("status", cpu_ns() - begun);
+	if (!more)
+		fail("there is no scope");
+	i = 0;
+	begun = cpu_ns();
+	(void)controller_nodepool_status(c, f, &i, now, &nodepool);
+	lock_held("status", cpu_ns() - begun);
+	i = 0;
+	do {
+		begun = cpu_ns();
+		more = controller_machine(c, last, &i, now, &machine) ==
+		       MACHINE_MORE;
+		lock_held("status", cpu_ns() - begun);
+	} while (more);
+}
+
+static void
+locks(uint32_t count)
+{
+	struct figures *f = figures_new();
+
+	if (f == NULL)
+		fail("no memory for figures");
+	patch_setup();
+	for (uint32_t i = 0; i < count; i++) {
+		lock_of_patch(i);
+		if (i % 10 == 0)
+			lock_of_status(f);
+	}
+	figures_free(f);
 }
 
 /* --- all of them ----------------------------------------------------------------- */
@@ -427,6 +532,11 @@ main(int argc, char **argv)
 		fail("usage: operations NAME COUNT [SIZE]");
 	count = (uint32_t)strtoul(argv[2], NULL, 10);
 	machines = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 1000;
+	if (strcmp(argv[1], "locks") == 0) {
+		setup(machines);
+		locks(count);
+		return 0;
+	}
 	for (size_t i = 0; i < sizeof(operations) / sizeof(*operations); i++) {
 		const struct operation *o = &operations[i];
 

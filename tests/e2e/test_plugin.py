@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kubectl node-holder against a real API server and a real holder.
+"""kubectl node-holder against a real API server and a real holder, and the
+commands of docs/on-call.md.
 
 The holder's Pod is an object without a kubelet.  Its address is no loopback,
 which the API server would refuse, and lib/egress.py leads what goes there to
 the holder.  Only `kubectl port-forward` is scripted, as it needs a kubelet.
 """
+import base64
 import contextlib
 import json
 import os
@@ -12,19 +14,21 @@ import re
 import signal
 import socket
 import subprocess
+import threading
 import time
 
 import pytest
 import yaml
 
-from cluster import node_pool
+from cluster import LEFT_ALONE, node_pool
 from controlplane import (NAMESPACES, NODES, POOLS, RBAC, REPO, ControlPlane,
                           until)
 from egress import Egress
-from hold import seconds, stamp
-from holder import Holder, deployed
-from karpenter import Karpenter
-from lead import LEASES, NAMESPACE, SHORT, leads
+from hold import MARK, View, annotations, nodes, seconds, stamp
+from holder import BINARY, DEPLOY, Holder, certs, deployed
+from karpenter import Karpenter, node_body
+from lead import LEASES, NAME, NAMESPACE, SHORT, leads
+from test_check import deployment, set_available
 
 PLUGIN = REPO / "plugin" / "kubectl-node_holder"
 ACCESS = REPO / "deploy" / "components" / "access" / "rbac.yaml"
@@ -34,6 +38,9 @@ VIEWER = "karpenter-node-holder-viewer"
 OPERATOR = "karpenter-node-holder-operator"
 UNKNOWN = 'no Node or NodeClaim of Karpenter is called "no-such"'
 SHELLS = (("dash",), ("bash",), ("busybox", "sh"))
+
+ON_CALL = (REPO / "docs" / "on-call.md").read_text()
+QUESTIONS = re.findall(r"^## (.*\?)$", ON_CALL, re.M)
 
 # What kubectl prints while it forwards a port: to the holder itself, at $FORWARD.
 FORWARDS = """#!/bin/sh
@@ -56,8 +63,9 @@ cat "${0%/*}/credential"
 class Installation:
     """A holder as it is deployed, its Pods, and three people."""
 
-    def __init__(self, plane, folder):
+    def __init__(self, plane, folder, **settings):
         self.plane, self.folder = plane, folder
+        self.settings = {"holdDuration": "10m", **settings}
         self.holders = []
         self.add("pod-a", 1)
         for o in yaml.safe_load_all(ACCESS.read_text()):
@@ -65,8 +73,8 @@ class Installation:
         self.people = {
             "viewer": [("Role", VIEWER)],
             "operator": [("Role", VIEWER), ("ClusterRole", OPERATOR)],
-            # What `view` is made of; no controller-manager puts it together.
-            "outsider": [("ClusterRole", "system:aggregate-to-view")]}
+            "outsider": [("ClusterRole", "view")]}
+        self.aggregate_view()
         for name, roles in self.people.items():
             self.person(name, roles)
         bin_dir = folder / "bin"
@@ -77,13 +85,21 @@ class Installation:
         for file in (PLUGIN, PLUGIN.parent / "kubectl_complete-node_holder"):
             (bin_dir / file.name).symlink_to(file)
 
-    def person(self, name, roles):
+    def aggregate_view(self):
+        """No controller-manager puts `view` together here."""
+        roles = self.plane.get(RBAC + "/clusterroles")["items"]
+        parts = [o for o in roles if (o["metadata"].get("labels") or {}).get(
+            "rbac.authorization.k8s.io/aggregate-to-view") == "true"]
+        assert parts
+        self.plane.patch(RBAC + "/clusterroles", "view", {
+            "rules": [rule for o in parts for rule in o["rules"]]})
+
+    def person(self, name, roles, everywhere=(OPERATOR,)):
         plane = self.plane
         plane.apply({"apiVersion": "v1", "kind": "ServiceAccount",
                      "metadata": {"name": name, "namespace": NAMESPACE}})
         for kind, role in roles:
-            # An operator's ClusterRole is bound for the whole cluster.
-            where = "Cluster" if role == OPERATOR else ""
+            where = "Cluster" if role in everywhere else ""
             plane.apply({
                 "apiVersion": "rbac.authorization.k8s.io/v1",
                 "kind": f"{where}RoleBinding",
@@ -99,22 +115,17 @@ class Installation:
     def kubeconfig(self, name):
         return self.folder / f"{name}.kubeconfig"
 
-    def add(self, pod, number, host_network=False):
+    def add(self, pod, number, host_network=False, leading=True):
         """A replica, and its Pod as the Deployment would make it."""
-        holder = Holder(self.plane, holdDuration="1h", leaderElection={
+        holder = Holder(self.plane, **self.settings, leaderElection={
             **SHORT.config(), "enabled": True, "namespace": NAMESPACE})
+        pair = certs(holder.dir / "service", f"{NAME}.{NAMESPACE}.svc")
+        holder.ca = (pair / "ca.crt").read_bytes()
+        holder.mount.swap(pair)
         if not host_network:
             holder.environment = {"POD_NAME": pod}
-        made, = deployed("deployment.yaml")
-        template = made["spec"]["template"]
-        body = {"apiVersion": "v1", "kind": "Pod", **template}
-        body["metadata"] = {**template["metadata"], "name": pod}
-        ports = body["spec"]["containers"][0]["ports"]
-        next(p for p in ports if p["name"] == "metrics")["containerPort"] = \
-            holder.metrics_port
-        if host_network:
-            body["spec"]["nodeName"] = socket.gethostname().lower()
-        self.plane.create(PODS, body)
+        self.pod(pod, socket.gethostname().lower() if host_network
+                 else f"server-{number}", holder.metrics_port)
         holder.address = f"10.1.2.{number}"
         self.plane.patch(PODS, f"{pod}/status", {"status": {
             "phase": "Running", "podIP": holder.address,
@@ -122,9 +133,23 @@ class Installation:
         self.reach(holder)
         holder.start(wait=False)
         self.holders.append(holder)
-        until(lambda: holder.probe("/livez")[0] == 200 and leads(holder), 30,
-              f"{pod} leads")
+        until(lambda: holder.probe("/livez")[0] == 200
+              and (leads(holder) or not leading), 30, f"{pod} leads")
         return holder
+
+    def pod(self, name, node, metrics_port):
+        made, = deployed("deployment.yaml")
+        template = made["spec"]["template"]
+        body = {"apiVersion": "v1", "kind": "Pod", **template}
+        body["metadata"] = {**template["metadata"], "name": name}
+        body["metadata"]["annotations"] = {
+            **template["metadata"].get("annotations", {}),
+            **dict([LEFT_ALONE.split("=")])}    # if kwok is there
+        body["spec"]["nodeName"] = node
+        ports = body["spec"]["containers"][0]["ports"]
+        next(p for p in ports if p["name"] == "metrics")["containerPort"] = \
+            metrics_port
+        self.plane.create(PODS, body)
 
     def reach(self, holder, port=None):
         self.plane.egress.route(f"{holder.address}:{holder.metrics_port}",
@@ -139,11 +164,49 @@ class Installation:
             [*command, *args], stdin=subprocess.DEVNULL, capture_output=True,
             text=True, timeout=180, env=self.environment(who, **env))
         assert done.returncode == code, done
+        self.said = done.stderr
         if code == 0:
-            self.said = done.stderr
             return done.stdout
         assert re.fullmatch(r"error: .*\n", done.stderr), done
         return done.stderr
+
+    def command(self, *args, who="operator"):
+        """The same, as a CompletedProcess."""
+        return subprocess.run(
+            [self.folder / "bin" / "kubectl", "node-holder", *args],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=180, env=self.environment(who))
+
+    @contextlib.contextmanager
+    def goes_on(self, *args, who="operator"):
+        """The process, which is interrupted in the end, and killed if that
+        takes more than two minutes."""
+        process = subprocess.Popen(
+            [self.folder / "bin" / "kubectl", "node-holder", *args],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True, start_new_session=True,
+            env=self.environment(
+                who, FORWARD=str(self.holders[-1].metrics_port)))
+        patience = threading.Timer(
+            120, os.killpg, (process.pid, signal.SIGKILL))
+        patience.start()
+        try:
+            yield process
+        finally:
+            patience.cancel()
+            os.killpg(process.pid, signal.SIGINT)
+            assert process.wait(20) in (130, -signal.SIGINT)
+            process.stdout.close()
+
+    @contextlib.contextmanager
+    def program(self):
+        """karpenter-node-holder is on the PATH as well."""
+        program = self.folder / "bin" / "karpenter-node-holder"
+        program.symlink_to(BINARY)
+        try:
+            yield
+        finally:
+            program.unlink()
 
     def environment(self, who="operator", **env):
         return {"HOME": str(self.folder), "KUBECONFIG":
@@ -168,7 +231,16 @@ def plane(plane_programs):
 
 
 @pytest.fixture(scope="module")
-def installed(plane, tmp_path_factory):
+def machines(plane):
+    """Two machines that were there before the holder, of the first of two
+    NodePools."""
+    for name in ("web", "batch"):
+        plane.create(POOLS, node_pool(name))
+    return Karpenter(plane, "web").settled(2)
+
+
+@pytest.fixture(scope="module")
+def installed(plane, machines, tmp_path_factory):
     folder = tmp_path_factory.mktemp("plugin")
     (folder / "tmp").mkdir()
     installed = Installation(plane, folder)
@@ -179,18 +251,13 @@ def installed(plane, tmp_path_factory):
         installed.stop()
 
 
-@pytest.fixture(scope="module")
-def machine(plane, installed):
-    """A machine that is held."""
-    for name in ("web", "batch"):
-        plane.create(POOLS, node_pool(name))
-    karpenter = Karpenter(plane, "web")
-    m, = karpenter.settled(1)
-    return m
+@pytest.fixture
+def machine(machines):
+    return machines[0]
 
 
 @pytest.fixture
-def pools(plane, machine):
+def pools(plane, machines):
     """pools() returns our annotations of the NodePools, without the prefix."""
     def ours():
         return {name: {k.removeprefix(OWN): v for k, v in
@@ -206,6 +273,114 @@ def between(begin, text):
     tell."""
     return begin - 2 <= seconds(text) <= time.time() + 2
 
+
+# --- docs/on-call.md --------------------------------------------------------
+
+def plain(text, names):
+    """Without what differs from run to run.  names: {here: in the document}"""
+    for here, there in names.items():
+        text = text.replace(here, there)
+    for changes, word in (
+            (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME"),
+            (r"_[0-9a-f]{16}\b", "_ID"), (r"\b\d+\.\d+\.\d+\b", "VERSION"),
+            (r"\b\d+ in the last \d+ s: .*", "REVIEWS"),
+            (r"\b(\d+[hms])+\b", "SPAN")):
+        text = re.sub(changes, word, text)
+    return text
+
+
+@pytest.fixture
+def complete(plane, installed):
+    """All that an installation has, so that `check` finds nothing."""
+    holder, = installed.holders
+    plane.kubectl("apply", "-f", DEPLOY / "service.yaml")
+    service = plane.get(f"{NAMESPACES}/{NAMESPACE}/services", NAME)
+    plane.egress.route(service["spec"]["clusterIP"] + ":443",
+                       holder.webhook_port)
+    made, = holder.configurations()
+    for hook in made["webhooks"]:
+        hook["timeoutSeconds"] = 10
+        hook["clientConfig"]["caBundle"] = base64.b64encode(
+            holder.ca).decode()
+    plane.apply(made)
+    until(lambda: MARK in annotations(plane.create(
+        NODES + "?dryRun=All", node_body("probe"))), 30, "webhook in use")
+    installed.pod("pod-of-another", "server-2", holder.metrics_port)
+    made, = deployed("deployment.yaml")
+    plane.apply(made)
+    set_available(plane, NAMESPACE, NAME, 2)
+    deployment(plane, "kube-system", "karpenter", {
+        "app.kubernetes.io/name": "karpenter",
+        "app.kubernetes.io/version": "1.14.1"}, "x", 1)
+    plane.write_kubeconfig(installed.kubeconfig("admin"))
+    with installed.program():
+        yield
+    holder.unregister()
+    plane.delete(PODS, "pod-of-another?gracePeriodSeconds=0")
+
+
+def test_what_those_on_call_are_told(plane, installed, complete, machines,
+                                     pools):
+    """Each question of the document is answered as it says, one after the
+    other in one story."""
+    karpenter, view, old = Karpenter(plane, "web"), View(plane), machines[1]
+    names = {old.node: "ip-10-0-1-23.ec2.internal", old.name: "web-8rmb4",
+             "pod-a": "karpenter-node-holder-7c9d8f5b6-x2x7k"}
+    answered = []
+
+    def ask(who="operator"):
+        question = QUESTIONS[len(answered)]
+        answered.append(question)
+        part = ON_CALL.partition(f"\n## {question}\n")[2].partition("\n## ")[0]
+        (command, told), = re.findall(
+            r"^```\n\$ (kubectl node-holder .*)\n((?:.*\n)*?)```$", part, re.M)
+        for here, there in names.items():
+            command = command.replace(there, here)
+        done = subprocess.run(
+            ["sh", "-c", command], stdin=subprocess.DEVNULL, text=True,
+            capture_output=True, timeout=180, env=installed.environment(who))
+        print(f"## {question}\n$ {command}\n{done.stdout}")
+        assert (done.returncode, done.stderr) == (0, ""), done
+        assert plain(done.stdout, names) == plain(told, {})
+        return done.stdout
+
+    def status():
+        return json.loads(installed.run("status", "-o", "json"))
+
+    def scaled_up():
+        m = karpenter.machine()
+        view.wait_held(nodes([m] if answered else [m, old]))
+        until(lambda: status()["scopes"][0]["waitsFor"] == [], 20, "decided")
+        return m
+
+    assert len(QUESTIONS) == 5
+    first = scaled_up()
+    names[first.name] = "web-x7k2p"
+    ask()       # why is this node still here?
+
+    karpenter.condition(first, "Initialized", at=time.time() - 3600)
+    view.wait_clear(nodes([first, old]))
+    karpenter.remove(old)
+    until(lambda: [(p["machines"], p["held"]) for p in status()["nodePools"]]
+          == [(0, 0), (2, 0)], 20, lambda: f"it is removed: {status()}")
+    ask()       # why was it removed although nodes were held?
+
+    second = scaled_up()
+    time.sleep(1)   # what is "created before then" is in whole seconds
+    ask()       # how do I let Karpenter work now?
+    view.wait_clear(nodes([first, second]))
+
+    ask()       # how do I keep everything as it is tonight?
+    view.wait_held(nodes([first, second]))
+    assert [p["reason"] for p in status()["nodePools"]] == [
+        pools()["web"]["reason"]] * 2
+
+    ask("admin")    # is the holder well?
+    for m in first, second:
+        karpenter.remove(m)
+
+
+# --- the plugin -------------------------------------------------------------
 
 def test_it_sees_and_steers(installed, machine, pools):
     run = installed.run
@@ -279,19 +454,33 @@ def test_a_reason_is_shown(installed, pools):
 
 
 def test_who_lacks_a_right_is_told_which_role(installed, pools):
-    role = f"Role {VIEWER} in namespace {NAMESPACE} "
+    """`view` says nothing of it, in the namespace or in the cluster."""
+    def told(*command, who="outsider"):
+        said = installed.run(*command, who=who, code=1)
+        assert said.count(". ") == 0, "one sentence"
+        return said
+    role = f"Role {VIEWER} in namespace {NAMESPACE} gives this right"
+    operator = f"ClusterRole {OPERATOR} gives this right"
+    installed.person("visitor", [("ClusterRole", "view")], ["view"])
     for command in (["status"], ["status", "-w"], ["why", "a"], ["open"],
-                    ["hold", "--for=2h", "--all"]):
-        assert role in installed.run(*command, who="outsider", code=1)
-    said = installed.run("hold", "--for=2h", "--nodepool=web", who="viewer",
-                         code=1)
-    assert f"ClusterRole {OPERATOR} " in said
+                    ["hold", "--for=2h", "--all"], ["release", "--all"]):
+        assert role in told(*command)
+    assert role in told("status", who="visitor")
+    assert operator in told("resume", "--nodepool=web", who="visitor")
+    # Who may see may not steer.
+    for command in ["hold", "--for=2h"], ["release"]:
+        assert operator in told(*command, "--nodepool=web", who="viewer")
     assert pools()["web"] == {}
     # pods/proxy alone is missing
-    installed.person("near", [("ClusterRole", "system:aggregate-to-view"),
+    installed.person("near", [("ClusterRole", "view"),
                               ("Role", "karpenter-node-holder")])
-    said = installed.run("status", who="near", code=1)
+    said = told("status", who="near")
     assert "pods/proxy" in said and role in said
+    with installed.program():   # which does these two
+        for command in "check", "uninstall":
+            done = installed.command(command, who="visitor")
+            assert done.returncode == 1, done
+            assert "403" in done.stdout + done.stderr, done
 
 
 def test_where_nothing_is_installed(installed):
@@ -327,45 +516,41 @@ def test_where_the_proxy_is_blocked(installed, machine):
 
 def test_watch_and_open(installed):
     """Each goes on until it is interrupted."""
-    def start(*args):
-        return subprocess.Popen(
-            [installed.folder / "bin" / "kubectl", "node-holder", *args],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, text=True, start_new_session=True,
-            env=installed.environment(
-                FORWARD=str(installed.holders[0].metrics_port)))
-
-    def interrupt(process):
-        os.killpg(process.pid, signal.SIGINT)
-        assert process.wait(20) in (130, -signal.SIGINT)
-        process.stdout.close()
-
-    with contextlib.ExitStack() as stack:
-        watch = start("status", "-w", "-o", "json")
-        stack.callback(interrupt, watch)
-        opened = start("open")
-        stack.callback(interrupt, opened)
+    with installed.goes_on("status", "-w", "-o", "json") as watch, \
+            installed.goes_on("open") as opened:
         url = opened.stdout.readline().strip()
         assert url == f"http://127.0.0.1:{installed.holders[0].metrics_port}/"
-        times = []
-        while len(set(times)) < 2:
-            times += re.findall(r'"time": ?"([^"]*)"', watch.stdout.readline())
+        times = set()
+        until(lambda: times.update(re.findall(
+            r'"time": ?"([^"]*)"', watch.stdout.readline()))
+            or len(times) > 1, 60, "it asks again")
 
 
 def test_the_next_leader_is_found(installed):
-    """In the host's network it is found by the node it runs on."""
+    """By whoever watches, too.  In the host's network it is found by the node
+    it runs on."""
     assert installed.plane.get(LEASES, NAMESPACE)["spec"]["holderIdentity"] \
         .startswith("pod-a_")
-    installed.holders[0].term()
-    assert "no replica leads" in installed.run("status", code=1)
-    installed.add("pod-b", 2, host_network=True)
-    status = json.loads(installed.run("status", "-ojson", who="viewer"))
-    assert status["replica"].startswith(socket.gethostname() + "_")
+    with installed.goes_on("status", "-w", "-ojson", who="viewer") as watch:
+        assert '"pod-a_' in watch.stdout.readline()
+        installed.holders[0].kill9()
+        assert "does not reach Pod pod-a" in installed.run("status", code=1)
+        time.sleep(4)   # the one that watches has noticed
+        installed.plane.patch(LEASES, NAMESPACE,
+                              {"spec": {"holderIdentity": ""}})
+        assert "no replica leads" in installed.run("status", code=1)
+        installed.add("pod-b", 2, host_network=True)
+        status = json.loads(installed.run("status", "-ojson", who="viewer"))
+        assert status["replica"].startswith(socket.gethostname() + "_")
+        until(lambda: status["replica"] in watch.stdout.readline(), 20,
+              "it is shown")
 
 
-def test_a_credential_plugin_may_ask(installed):
-    """kubectl signs in, and what its plugin says is seen."""
-    config = yaml.safe_load(installed.kubeconfig("viewer").read_text())
+def test_a_credential_plugin_may_ask(installed, pools):
+    """kubectl signs in for each command, and what its plugin says is seen."""
+    installed.person("signed-in", [("ClusterRole", "cluster-admin")],
+                     ["cluster-admin"])
+    config = yaml.safe_load(installed.kubeconfig("signed-in").read_text())
     (installed.folder / "credential").write_text(json.dumps({
         "kind": "ExecCredential",
         "apiVersion": "client.authentication.k8s.io/v1",
@@ -376,8 +561,28 @@ def test_a_credential_plugin_may_ask(installed):
         "apiVersion": "client.authentication.k8s.io/v1",
         "interactiveMode": "IfAvailable", "command": "./sign-in"}}
     installed.kubeconfig("sso").write_text(yaml.safe_dump(config))
-    installed.run("status", who="sso")
-    assert "open https://login.example.com\n" in installed.said
+
+    def run(*args, code=0):
+        out = installed.run(*args, who="sso", code=code)
+        assert "open https://login.example.com\n" in installed.said, args
+        return out
+    assert "web" in run("status")
+    assert json.loads(run("status", "-o", "json"))["leader"]["thisReplica"]
+    with installed.goes_on("status", "-w", who="sso") as watch:
+        assert watch.stdout.readline().startswith("karpenter-node-holder ")
+    run("hold", "--for=2h", "--all")
+    assert list(pools()["web"]) == ["hold-until"]
+    run("release", "--all")
+    assert list(pools()["web"]) == ["released-at"]
+    run("resume", "--all")
+    assert pools() == {"web": {}, "batch": {}}
+    with installed.goes_on("open", who="sso") as opened:
+        assert opened.stdout.readline().startswith("http://127.0.0.1:")
+    with installed.program():   # which runs the credential plugin itself
+        done = installed.command("uninstall", "--dry-run=client", who="sso")
+        assert done.returncode == 0, done
+        done = installed.command("check", who="sso")
+        assert "api        ok" in done.stdout, done
 
 
 def test_completion(installed, machine):
@@ -394,3 +599,60 @@ def test_completion(installed, machine):
     assert complete("hold", "--nodepool", "") == ["batch", "web"]
     assert complete("release", "--re") == []
     assert complete("why", machine.node[:-1]) == [machine.node]
+
+
+@pytest.mark.long
+def test_ten_thousand_machines(plane, installed, machines):
+    """An answer takes less than a byte for each, and comes within 10 seconds
+    while all are being held.  The times are printed."""
+    holder, count = installed.holders[-1], 10000
+    plane.write_kubeconfig(installed.kubeconfig("admin"))
+
+    def timed(what, call, *args, **options):
+        begin = time.monotonic()
+        answer = call(*args, **options)
+        took = time.monotonic() - begin
+        assert took < 10, (what, took)
+        print(f"  {took * 1000:,.1f} ms  {len(answer):,} bytes  {what}")
+        return answer
+
+    def fetched(path):
+        code, text, _ = holder.fetch(path, timeout=10)
+        assert code == 200, text
+        return text
+
+    def figures():
+        web, = [p for p in json.loads(fetched("/status?format=json"))
+                ["nodePools"] if p["name"] == "web"]
+        return web["machines"], web["held"]
+
+    def ask(state):
+        print(f"{state}:")
+        found = {}
+        for path in ("/status?format=text", "/status?format=json",
+                     "/status?format=html", f"/status/machines/{last.node}",
+                     f"/status/machines/{last.name}?format=json"):
+            found[path] = timed(path, fetched, path)
+        for command in (["status"], ["status", "-o", "json"],
+                        ["why", last.node], ["why", last.name]):
+            found[command[0]] = timed(
+                " ".join(["kubectl node-holder", *command]), installed.run,
+                *command, who="viewer")
+        assert f"{last.node} is " in found["why"] or last.name in found["why"]
+        return {what: len(text) for what, text in found.items()}
+    karpenter = Karpenter(plane, "web")
+    last = machines[0]
+    before, _ = figures()
+    few = ask("a few machines")
+    last = karpenter.settled(count)[-1]
+    until(lambda: figures()[0] == before + count, 60, figures, every=1)
+    quiet = ask(f"{count:,} machines, quiet")
+    karpenter.machine()
+    until(lambda: figures()[1] > 0, 60, "the spread begins")
+    spreading = ask("being held")
+    print(f"  {figures()[1]:,} were held then")
+    until(lambda: figures()[1] == before + count + 1, 600, figures, every=1)
+    held = ask("all are held")
+    for found in quiet, spreading, held:
+        for what, size in found.items():
+            assert size < few[what] + count, (what, size, few[what])
