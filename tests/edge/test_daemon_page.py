@@ -79,7 +79,7 @@ def test_page(w):
         assert re.match("karpenter-node-holder The scope cluster is held until "
                         r"\S+( \S+)? \(in (1h|60m|59m)\) at the earliest, because "
                         "machines are booting. 3 of 3 Nodes carry the "
-                        "holder's hold, and 1 NodeClaim\.", words(root))
+                        r"holder's hold, and 1 NodeClaim\.", words(root))
         assert root.find(".//section/ul/li/p[2]/a").get("href") == (
             "status/machines/busy?format=html")
         assert "web 4 4 0 0" in words(root)

@@ -46,7 +46,7 @@ def is_well(chrome, name):
     chrome.run(AXE.read_text())
     assert chrome.run(CHECK) == [], name
     wide, room = chrome.run("[document.documentElement.scrollWidth,"
-                            " window.innerWidth]")
+                            " document.documentElement.clientWidth]")
     assert wide <= room, name
 
 

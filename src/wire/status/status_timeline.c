@@ -56,7 +56,7 @@ box(struct buf *b, const char *class, const struct chart *c, int64_t from_ms,
 {
 	int x = share(c, from_ms), wide = share(c, to_ms) - x;
 
-	if (to_ms <= c->from_ms || to_ms <= from_ms)
+	if (to_ms <= c->from_ms || to_ms < from_ms)
 		return;
 	if (wide < SEEN)
 		wide = SEEN;
@@ -280,6 +280,9 @@ scope_rows(struct buf *b, struct chart *c, const struct status_items *items,
 			s.since_ms != STAMP_NONE ? s.since_ms : c->known_ms,
 			c->h->now_ms, s.state == SCOPE_HELD ? 14 : 12};
 
+		/* The clock may have been set back a little since. */
+		if (now.from_ms > now.to_ms)
+			now.from_ms = now.to_ms;
 		if ((now.class != NULL || s.since_ms > c->from_ms) == turned)
 			draw_row(b, c, words_scope(c->h, s.name), false, &now);
 	}

@@ -565,6 +565,15 @@ START_TEST(test_timeline)
 	shows("<rect class=\"o\" x=\"83.33%\" width=\"16.67%\" y=\"14\" "
 	      "height=\"14\"/><text class=\"h\" y=\"10\" x=\"83.33%\">held "
 	      "03:04</text>");
+	/* It has turned this moment, or a little later. */
+	for (int later = 0; later < 2; later++) {
+		scope.since_ms = head.now_ms + later;
+		(void)write(STATUS_HTML);
+		shows("held once, for 0s, and now</span>");
+		shows("<rect class=\"o\" x=\"99.70%\" width=\"0.30%\"");
+	}
+	scope.since_ms = T;
+	(void)write(STATUS_HTML);
 	/* A NodePool that a person holds, from before the turns on. */
 	shows("held by a hold-until now</span>");
 	shows("<rect class=\"p\" x=\"0.00%\" width=\"100.00%\"");
