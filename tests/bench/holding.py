@@ -14,8 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from controlplane import BUILD, CLAIMS, NODES, REPO, end, spawn, until
 from fleet import EXPOSED, Fleet
-from hold import MARK, annotations
-from holder import Holder
+from hold import HOLD, MARK, annotations, stamp
+from holder import LIMITED, Holder, deployed
 from measure import (SECONDS, Spent, cpu, curve, heading, note, peak, ratio,
                      resident, turns, wakeups)
 from reviews import node, review
@@ -68,12 +68,25 @@ class Ours:
         self.holder.kill9()
 
 
+def account(plane):
+    """The holder's own.  Whoever writes has it, because the API server does
+    more for this one: it checks each write by the policy of deploy/base."""
+    objects = deployed(*LIMITED)
+    for o in objects:
+        plane.apply(o)
+    own = next(o for o in objects if o["kind"] == "ServiceAccount")["metadata"]
+    return plane.service_account(own["namespace"], own["name"])
+
+
 class Peer:
-    def __init__(self, plane, *flags):
-        self.log = plane.dir / f"peer{next(names)}.log"
+    def __init__(self, plane, *flags, user=None):
+        name = next(names)
+        self.log = plane.dir / f"peer-{name}.log"
+        kubeconfig = plane.dir / f"peer-{name}.kubeconfig"
+        plane.write_kubeconfig(kubeconfig, user or account(plane))
         self.begun = time.monotonic()
         self.process = spawn(
-            [BUILD / "bin" / "bench-holder", "-kubeconfig", plane.kubeconfig,
+            [BUILD / "bin" / "bench-holder", "-kubeconfig", kubeconfig,
              "-hold", f"{HOLD_S}s", "-workers", WORKERS, *flags], self.log)
         self.pid = self.process.pid
         until(lambda: self.said("synced"), 300, "the peer has synced",
@@ -99,7 +112,8 @@ class Observer(Peer):
     """Sees, as any other client, when all are held and when none is."""
 
     def __init__(self, plane):
-        super().__init__(plane, "-observe", "-label", EXPOSED)
+        super().__init__(plane, "-observe", "-label", EXPOSED,
+                         user=plane.admin)
 
     def wait(self, whole, since, what, timeout=300):
         """Returns when it saw that, and the exposure: for how long, on the
@@ -117,14 +131,16 @@ class Observer(Peer):
 
 def ceiling(plane, size):
     """Bare libcurl, that patches each Node once, and each once more."""
-    paths = "".join(f"{NODES}/node-{i:06}\n" for i in range(size))
+    paths = "".join(f"{NODES}/node-{i:06}?fieldManager=karpenter-node-holder\n"
+                    for i in range(size))
+    token = account(plane).token
 
     def patch(value):
         body = json.dumps({"metadata": {"annotations": {
-            "example.com/a": value, "example.com/b": value}}})
+            HOLD: value, MARK: value and stamp(time.time())}}})
         done = subprocess.run(
-            [OWN / "patches", plane.url, plane.dir / "ca.crt",
-             plane.admin.cert, plane.admin.key, body, str(WORKERS)],
+            [OWN / "patches", plane.url, plane.dir / "ca.crt", body,
+             str(WORKERS)], env={"TOKEN": token},
             input=paths, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         found = json.loads(done.stdout)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * patches URL CA CERT KEY BODY CONCURRENCY < paths: what the holder's client
- * library can do at best.  Bare libcurl sends one merge patch to each path, so
+ * patches URL CA BODY CONCURRENCY < paths: what the holder's client library can
+ * do at best.  It has the token of $TOKEN.  Bare libcurl sends one merge patch to each path, so
  * many at a time over connections that are kept, and looks at nothing but the
  * status.  It prints one line of JSON.
  */
@@ -31,11 +31,9 @@ handle_new(void)
 	if (h == NULL)
 		exit(1);
 	curl_easy_setopt(h, CURLOPT_CAINFO, argument[2]);
-	curl_easy_setopt(h, CURLOPT_SSLCERT, argument[3]);
-	curl_easy_setopt(h, CURLOPT_SSLKEY, argument[4]);
 	curl_easy_setopt(h, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
 	curl_easy_setopt(h, CURLOPT_CUSTOMREQUEST, "PATCH");
-	curl_easy_setopt(h, CURLOPT_POSTFIELDS, argument[5]);
+	curl_easy_setopt(h, CURLOPT_POSTFIELDS, argument[3]);
 	curl_easy_setopt(h, CURLOPT_HTTPHEADER, headers);
 	curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, drop);
 	return h;
@@ -91,20 +89,25 @@ int
 main(int argc, char **argv)
 {
 	CURLM *multi;
+	const char *token = getenv("TOKEN");
 	double begun_s = now_s();
+	char bearer[4096];
 	int running = 1;
 
-	if (argc != 7) {
-		(void)fprintf(stderr, "usage: patches URL CA CERT KEY BODY "
+	if (argc != 5 || token == NULL) {
+		(void)fprintf(stderr, "usage: TOKEN=... patches URL CA BODY "
 				      "CONCURRENCY < paths\n");
 		return 2;
 	}
+	(void)snprintf(bearer, sizeof(bearer), "Authorization: Bearer %s",
+		       token);
 	argument = argv;
 	(void)curl_global_init(CURL_GLOBAL_DEFAULT);
 	headers = curl_slist_append(
 		NULL, "Content-Type: application/merge-patch+json");
+	headers = curl_slist_append(headers, bearer);
 	multi = curl_multi_init();
-	for (int i = atoi(argv[6]); i > 0; i--) {
+	for (int i = atoi(argv[4]); i > 0; i--) {
 		CURL *h = handle_new();
 
 		if (!next(multi, h)) {

@@ -41,8 +41,9 @@ import (
 )
 
 const (
-	hold = "karpenter.sh/do-not-disrupt"
-	mark = "karpenter-node-holder.io/held-since"
+	hold    = "karpenter.sh/do-not-disrupt"
+	mark    = "karpenter-node-holder.io/held-since"
+	manager = "karpenter-node-holder" // whose writes deploy/base admits
 )
 
 var (
@@ -145,7 +146,8 @@ func (h *holder) sync(ctx context.Context, name string) error {
 	}
 	begun := time.Now()
 	_, err = h.client.Resource(nodes).Patch(ctx, name,
-		types.MergePatchType, body, metav1.PatchOptions{})
+		types.MergePatchType, body,
+		metav1.PatchOptions{FieldManager: manager})
 	h.Lock()
 	h.patches++
 	h.last = time.Now()
