@@ -186,7 +186,7 @@ summary(struct buf *b, const struct chart *c, const char *name, bool by_hand,
 		const struct past *p = &c->past[i];
 
 		from = p->from_ms > c->from_ms ? p->from_ms : c->from_ms;
-		if (!is_of(p, name, by_hand) || p->to_ms <= from)
+		if (!is_of(p, name, by_hand) || p->to_ms <= c->from_ms)
 			continue;
 		sum += p->to_ms - from;
 		times++;
@@ -280,8 +280,7 @@ scope_rows(struct buf *b, struct chart *c, const struct status_items *items,
 			s.since_ms != STAMP_NONE ? s.since_ms : c->known_ms,
 			c->h->now_ms, s.state == SCOPE_HELD ? 14 : 12};
 
-		/* The clock may have been set back a little since. */
-		if (now.from_ms > now.to_ms)
+		if (now.from_ms > now.to_ms)	/* as in read_past */
 			now.from_ms = now.to_ms;
 		if ((now.class != NULL || s.since_ms > c->from_ms) == turned)
 			draw_row(b, c, words_scope(c->h, s.name), false, &now);
@@ -326,6 +325,9 @@ read_past(struct past *past, const struct status_head *h,
 		struct past *p = &past[n];
 
 		turns++;
+		/* The clock may have been set back a little since. */
+		if (t.at_ms > h->now_ms)
+			t.at_ms = h->now_ms;
 		*oldest_ms = t.at_ms;
 		*p = (struct past){.from_ms = t.at_ms - t.held_ms,
 				   .to_ms = t.at_ms,

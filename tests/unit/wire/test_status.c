@@ -592,6 +592,13 @@ START_TEST(test_timeline)
 	shows("held once, for 15m</span>");
 	shows("<rect class=\"o\" x=\"50.00%\" width=\"25.00%\" y=\"14\" "
 	      "height=\"14\"/><text y=\"10\" x=\"50.00%\">held 02:44</text>");
+	turn.at_ms = scope.since_ms = head.now_ms + 1;
+	turn.held_ms = 0;
+	(void)write(STATUS_HTML);
+	shows("held once, for 0s</span>");
+	shows("<rect class=\"o\" x=\"99.70%\" width=\"0.30%\"");
+	turn.at_ms = scope.since_ms = T - 5 * MIN;
+	turn.held_ms = 15 * MIN;
 	/* By its cap: the window is drawn up to now, or to its end. */
 	turn.what = TURN_CAPPED;
 	(void)write(STATUS_HTML);
