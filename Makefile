@@ -56,8 +56,8 @@ DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev 
 .PHONY: all help check unit below computing fuzz fuzz-targets fuzz-corpus \
 	fuzz-coverage edge daemon programs programs-edge sim sim-quick \
 	explore explore-quick mutants e2e e2e-long pictures test demo demo-quick \
-	bench instructions san tsan lint deps certs image install install-plugin krew \
-	karpenter-logs \
+	page-test bench instructions san tsan lint deps certs image install \
+	install-plugin krew karpenter-logs \
 	clean format
 .SECONDARY:
 
@@ -277,6 +277,17 @@ check: deps  ## lint and every test but san, tsan and e2e
 	@$(MAKE) -j$(JOBS) all programs
 	@$(MAKE) $(SIDE_BY_SIDE) COMPUTING='lint below sim-quick explore-quick instructions'
 	@tests/said.sh check edge unit pytest daemon commands
+
+# axe-core is what judges whether everybody can read the page.
+PAGE := $(BUILD)/page
+page-test: deps $(FAST)  ## the page of the daemon in a real Chromium, with axe-core
+	@tests/deps.sh chromium
+	@command -v npm >/dev/null || tests/deps.sh npm
+	@mkdir -p $(PAGE) && cp tests/page/package*.json $(PAGE)
+	@cd $(PAGE) && npm ci --silent --ignore-scripts --no-audit --no-fund
+	@PAGE=$(PAGE) HOLDER_FAST=$(word 1,$(FAST)) HOLDER=$(word 2,$(FAST)) \
+		$(PYTEST) -m browser tests/edge
+	@echo "== look at the pictures in $(PAGE)/shots"
 
 # Seconds for each target, and which targets.
 FUZZ_SECONDS ?= 30

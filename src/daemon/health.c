@@ -281,6 +281,12 @@ overview(void *ctx, const struct server_request *q, struct server_reply *a)
 }
 
 static void
+page(void *ctx, const struct server_request *q, struct server_reply *a)
+{
+	status_browse(&((struct health *)ctx)->status, q, a);
+}
+
+static void
 one_machine(void *ctx, const struct server_request *q, struct server_reply *a)
 {
 	status_machine(&((struct health *)ctx)->status, q, a);
@@ -314,6 +320,7 @@ health_start(struct health *h, const char *address, struct err *e)
 		 .handler = server_time},
 		{.path = STATUS_MACHINES "*", .method = "GET",
 		 .handler = one_machine},
+		{.path = "/", .method = "GET", .handler = page},
 	};
 	struct server_options o = {
 		.address = address,

@@ -11,7 +11,8 @@
 #include "wire/status/query.h"
 #include "wire/status/status.h"
 
-#define SHORT_BYTES 2048	/* a refusal, or a time */
+#define SHORT_BYTES 8192	/* a refusal, as HTML with its style; or a
+				   time */
 
 int
 status_init(struct status *t, struct state *s, struct serving_cert *pair,
@@ -22,7 +23,8 @@ status_init(struct status *t, struct state *s, struct serving_cert *pair,
 	t->rules = rules;
 	(void)strcpy(t->host, "holder");
 	(void)gethostname(t->host, sizeof(t->host) - 1);
-	recent_init(&t->recent, clock_boot_ms());
+	t->begun_boot_ms = clock_boot_ms();
+	recent_init(&t->recent, t->begun_boot_ms);
 	t->figures = figures_new();
 	return t->figures == NULL ? err_set(e, ERR_SYSTEM,
 					    "no memory for /status")
@@ -97,13 +99,30 @@ sheet_fit(struct sheet *p, size_t len)
 	return less;
 }
 
+#define PLAIN_FIELDS                                                           \
+	{"Cache-Control", "no-store"}, {"X-Content-Type-Options", "nosniff"}
+#define HTML_FIELDS                                                            \
+	PLAIN_FIELDS, {"Content-Security-Policy", status_policy},              \
+		{"Referrer-Policy", "no-referrer"}
+static const struct server_field plain_fields[] = {PLAIN_FIELDS, {NULL, NULL}};
+static const struct server_field html_fields[] = {HTML_FIELDS, {NULL, NULL}};
+static const struct server_field page_fields[] = {
+	HTML_FIELDS, {"Refresh", STATUS_REFRESH}, {NULL, NULL}};
+
+static void
+set_head(struct server_reply *a, int code, enum status_format f)
+{
+	a->status = code;
+	a->content_type = status_type(f);
+	a->fields = f == STATUS_HTML ? html_fields : plain_fields;
+}
+
 /* A text that the server copies. */
 static void
 answer_short(struct server_reply *a, int code, enum status_format f,
 	     const struct buf *b)
 {
-	a->status = code;
-	a->content_type = status_type(f);
+	set_head(a, code, f);
 	a->body = b->data;
 	a->body_bytes = b->len;
 	a->close = true;
@@ -131,8 +150,7 @@ send_sheet(struct server_reply *a, enum status_format f, struct sheet *p,
 		return;
 	}
 	p = sheet_fit(p, b->len);
-	a->status = 200;
-	a->content_type = status_type(f);
+	set_head(a, 200, f);
 	a->body = p->text;
 	a->body_bytes = b->len;
 	a->body_free = sheet_free;
@@ -209,6 +227,9 @@ fill_head(struct status *t, struct status_head *h)
 	recent_read(&t->recent, &t->shared->counters, clock_boot_ms(),
 		    &h->admissions);
 	state_status(t->shared, &h->report);
+	h->known_ms = h->now_ms - (clock_boot_ms() - t->begun_boot_ms);
+	if (lead.since_ms > h->known_ms)
+		h->known_ms = lead.since_ms;
 	/* The controller learns of the lead a moment later. */
 	h->lead.here = h->lead.here && h->report.leads;
 	if (h->lead.here)
@@ -241,28 +262,67 @@ next_turn(void *ctx, uint64_t *before, struct turn *out)
 		       clock_now(t->shared->clock).server_ms - JOURNAL_MS;
 }
 
-void
-status_overview(struct status *t, const struct server_request *q,
-		struct server_reply *a)
+static void
+overview(struct status *t, struct server_reply *a, enum status_format f,
+	 const struct status_view *v)
 {
 	const struct status_items items = {.ctx = t,
 					   .scope = next_scope,
 					   .nodepool = next_nodepool,
 					   .turn = next_turn};
-	enum status_format f;
+	struct sheet *p = room_for(t, a, f);
 	struct status_head h;
-	struct sheet *p;
 	struct buf b;
 
-	if (format_of(q, a, &f))
+	if (p != NULL) {
+		fill_head(t, &h);
+		h.view = *v;
+		buf_init(&b, p->text, STATUS_PAGE_BYTES);
+		status_write(&b, f, &h, &items);
+		send_sheet(a, f, p, &b);
+	}
+	/* A page that finds no room tries again, too. */
+	if (f == STATUS_HTML && !v->still)
+		a->fields = page_fields;
+}
+
+void
+status_overview(struct status *t, const struct server_request *q,
+		struct server_reply *a)
+{
+	const struct status_view v = {.last_ms = JOURNAL_MS};
+	enum status_format f;
+
+	if (format_of(q, a, &f) == 0)
+		overview(t, a, f, &v);
+}
+
+void
+status_browse(struct status *t, const struct server_request *q,
+	      struct server_reply *a)
+{
+	char last[DURATION_BYTES], refresh[4];
+	struct query_param params[] = {
+		{"last", last, sizeof(last), false},
+		{"refresh", refresh, sizeof(refresh), false},
+	};
+	struct status_view v = {.last_ms = JOURNAL_MS};
+	struct err e = {0};
+
+	if (query_read(q->query, params, 2, &e)) {
+		refuse(a, 400, STATUS_HTML, e.text);
 		return;
-	p = room_for(t, a, f);
-	if (p == NULL)
-		return;
-	fill_head(t, &h);
-	buf_init(&b, p->text, STATUS_PAGE_BYTES);
-	status_write(&b, f, &h, &items);
-	send_sheet(a, f, p, &b);
+	}
+	v.still = params[1].found;
+	if (v.still && strcmp(refresh, "off") != 0)
+		refuse(a, 400, STATUS_HTML, "refresh: expected off");
+	else if (params[0].found && (duration_parse(last, &v.last_ms) ||
+				     v.last_ms < STATUS_LAST_MS ||
+				     v.last_ms > JOURNAL_MS))
+		refuse(a, 400, STATUS_HTML,
+		       "last: expected a duration from 5m to 24h");
+	else
+		overview(t, a, STATUS_HTML, &v);
 }
 
 /* --- /status/machines/NAME ------------------------------------------------------- */

@@ -8,7 +8,7 @@
 #include "state.h"
 
 /*
- * The handlers of /status, /status/machines/NAME and /status/time
+ * The handlers of the page (/), /status, /status/machines/NAME and /status/time
  * (docs/status.md).  Main calls status_init and status_done.  The handlers run
  * on the one thread of the metrics server, and what they send is freed by it.
  */
@@ -21,6 +21,7 @@ struct status {
 	struct recent recent;	/* admission reviews */
 	char host[65];		/* stands for the identity if there is no
 				   Lease */
+	int64_t begun_boot_ms;	/* the process */
 	/* The figures, when they were counted, and how many turns there had
 	 * been. */
 	struct figures *figures;
@@ -38,6 +39,8 @@ int status_init(struct status *t, struct state *s, struct serving_cert *pair,
 		const struct rules *rules, struct err *e);
 void status_done(struct status *t);
 
+void status_browse(struct status *t, const struct server_request *q,
+		   struct server_reply *a);
 void status_overview(struct status *t, const struct server_request *q,
 		     struct server_reply *a);
 void status_machine(struct status *t, const struct server_request *q,

@@ -8,6 +8,8 @@ the holder.  Only `kubectl port-forward` is scripted, as it needs a kubelet.
 """
 import base64
 import contextlib
+import hashlib
+import html
 import json
 import os
 import re
@@ -16,6 +18,7 @@ import socket
 import subprocess
 import threading
 import time
+import urllib.parse
 
 import pytest
 import yaml
@@ -429,6 +432,30 @@ def test_it_sees_and_steers(installed, machine, pools):
     run("resume", "--all")
     assert pools() == {
         "web": {"enabled": "false", "hold-duration": "5m"}, "batch": {}}
+
+
+def test_the_page(installed, machine, pools):
+    """Through the pod proxy, which writes links and attributes of html anew:
+    what its policy allows is still there, and its links lead on."""
+    base = f"{PODS}/http:pod-a:{installed.holders[0].metrics_port}/proxy/"
+
+    def get(path):
+        done = subprocess.run(
+            [installed.folder / "bin" / "kubectl", "get", "--raw", path, "-v=8"],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=60, check=True, env=installed.environment("viewer"))
+        return done.stdout, done.stderr
+    for page, head in get(base), get(base + "status?format=html"):
+        style = re.search("<style>(.*?)</style>", page).group(1)
+        assert base64.b64encode(hashlib.sha256(
+            style.encode()).digest()).decode() in head
+        assert "script" not in page and "scope cluster" in re.sub(
+            "<[^>]*>", "", page)
+        links = set(re.findall(r'href="([^"#]+)"', page))
+        assert "./?last=1h" in links
+        for link in links:
+            assert "karpenter-node-holder" in get(
+                urllib.parse.urljoin(base, html.unescape(link)))[0], link
 
 
 @pytest.mark.parametrize("shell", SHELLS[1:], ids=lambda s: s[0])

@@ -246,6 +246,7 @@
 #define JOURNAL_WRITES 4096	/* answers to writes, for
 				   /status/machines/NAME */
 #define JOURNAL_MS 86400000	/* older turns are not shown */
+#define STATUS_LAST_MS 300000	/* the least that the page's timeline shows */
 #define STATUS_SLICE 256	/* objects that a report looks at before it
 				   gives the lock away */
 /* The webhook's hint: docs/rules.md#admission. */

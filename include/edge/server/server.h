@@ -36,11 +36,19 @@ struct server_request {
 	size_t body_bytes;
 };
 
+/* A field of a reply's head. */
+struct server_field {
+	const char *name, *value;
+};
+
 /* A reply.  The handler fills it in, and the server sends it. */
 struct server_reply {
 	int status;		/* 200 to 599; the server answers 500 to
 				   anything else */
 	const char *content_type;	/* static */
+	/* More fields of the head, up to one without a name; static.  NULL:
+	 * none. */
+	const struct server_field *fields;
 	const char *body;
 	size_t body_bytes;
 	/* If it is not NULL, the server takes the body over and frees it by

@@ -22,6 +22,9 @@ enum status_format {
 
 /* Returns the Content-Type of this format.  Static. */
 const char *status_type(enum status_format f);
+/* The Content-Security-Policy that each answer in HTML needs. */
+extern const char status_policy[];
+#define STATUS_REFRESH "15"	/* seconds, as the field Refresh has them */
 
 /* Who leads. */
 struct status_lead {
@@ -39,6 +42,13 @@ struct status_admissions {
 	uint64_t held, unchanged, refused, failed, shed;
 };
 
+/* What the page shows; the other formats ignore it. */
+struct status_view {
+	int64_t last_ms;	/* how much of the past the timeline has, up to
+				   JOURNAL_MS */
+	bool still;		/* the page does not renew itself */
+};
+
 /* Everything but what there are many of. */
 struct status_head {
 	int64_t now_ms;		/* the API server's time */
@@ -52,6 +62,9 @@ struct status_head {
 	struct status_admissions admissions;
 	const struct rules *rules;
 	struct status_report report;	/* if lead.here */
+	int64_t known_ms;	/* since when this replica leads, so that the
+				   history is whole; STAMP_NONE: not known */
+	struct status_view view;
 };
 
 /* The caller's iterators, as controller_scope_status and its kin.  They are

@@ -97,6 +97,9 @@ answer(struct server *s, struct MHD_Connection *con,
 	if (a->content_type != NULL)
 		ok &= MHD_add_response_header(m, "Content-Type",
 					      a->content_type);
+	for (const struct server_field *f = a->fields;
+	     f != NULL && f->name != NULL; f++)
+		ok &= MHD_add_response_header(m, f->name, f->value);
 	if (allow != NULL)
 		ok &= MHD_add_response_header(m, "Allow", allow);
 	if (a->close || atomic_load(&s->draining))

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/status/status.h"
 
-#include <string.h>
-
 #include "status_parts.h"
 
 const char *
@@ -17,77 +15,16 @@ status_type(enum status_format f)
 	return types[f];
 }
 
-/* --- HTML: the text, escaped ----------------------------------------------- */
-
-/* The last part of the room is for the text, and all others for what becomes of
- * it: no character becomes more than six. */
-#define PARTS 8
-
-static void
-html_text(struct buf *b, const char *s)
-{
-	for (; *s != '\0' && !b->full; s++) {
-		if (*s == '<')
-			buf_puts(b, "&lt;");
-		else if (*s == '>')
-			buf_puts(b, "&gt;");
-		else if (*s == '&')
-			buf_puts(b, "&amp;");
-		else if (*s == '"')
-			buf_puts(b, "&quot;");
-		else if (*s == '\'')
-			buf_puts(b, "&#39;");
-		else
-			buf_add(b, s, 1);
-	}
-}
-
-static struct buf
-part_for_text(struct buf *b)
-{
-	size_t room = (b->cap - b->len) / PARTS;
-	struct buf text;
-
-	b->cap -= room;
-	buf_init(&text, b->data + b->cap, room);
-	return text;
-}
-
-/* The page may load nothing and run nothing. */
-static void
-html_page(struct buf *b, const struct buf *text)
-{
-	buf_puts(b,
-		 "<!DOCTYPE html>\n<html lang=\"en\"><head>"
-		 "<meta charset=\"utf-8\">"
-		 "<meta http-equiv=\"Content-Security-Policy\" content=\""
-		 "default-src 'none'; style-src 'unsafe-inline'\">"
-		 "<meta name=\"viewport\" content=\"width=device-width\">"
-		 "<title>karpenter-node-holder</title>"
-		 "<style>:root{color-scheme:light dark}</style></head><body>"
-		 "<main><h1>karpenter-node-holder</h1><pre>");
-	html_text(b, text->data);
-	buf_puts(b, "</pre></main></body></html>\n");
-	b->full = b->full || text->full;
-}
-
-/* --- all formats -------------------------------------------------------------- */
-
 void
 status_write(struct buf *b, enum status_format f, const struct status_head *h,
 	     const struct status_items *items)
 {
-	struct buf text;
-
-	if (f == STATUS_JSON) {
+	if (f == STATUS_JSON)
 		status_json(b, h, items);
-	} else if (f == STATUS_TEXT) {
+	else if (f == STATUS_TEXT)
 		status_text(b, h, items);
-	} else {
-		text = part_for_text(b);
-		status_text(&text, h, items);
-		html_page(b, &text);
-	}
+	else
+		status_page(b, h, items);
 }
 
 void
@@ -103,9 +40,9 @@ status_write_machine(struct buf *b, enum status_format f,
 	} else if (f == STATUS_TEXT) {
 		status_text_machine(b, h, name, m, scope);
 	} else {
-		text = part_for_text(b);
+		text = html_part(b);
 		status_text_machine(&text, h, name, m, scope);
-		html_page(b, &text);
+		html_of_text(b, &text, true);
 	}
 }
 
@@ -139,10 +76,10 @@ status_write_refusal(struct buf *b, enum status_format f, int code,
 			   reason_of(code), code);
 		return;
 	}
-	text = f == STATUS_HTML ? part_for_text(b) : *b;
+	text = f == STATUS_HTML ? html_part(b) : *b;
 	status_text_line(&text, message);
 	if (f == STATUS_HTML)
-		html_page(b, &text);
+		html_of_text(b, &text, false);
 	else
 		*b = text;
 }

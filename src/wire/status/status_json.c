@@ -304,17 +304,6 @@ write_turn(struct buf *b, const struct status_head *h, const struct turn *t)
 	buf_puts(b, "}");
 }
 
-/* Takes back an item that has no room, and counts it. */
-static void
-settle(struct buf *b, const struct buf *before, size_t limit, uint64_t *left)
-{
-	if (!b->full && b->len <= limit)
-		return;
-	*b = *before;
-	b->data[b->len] = '\0';
-	++*left;
-}
-
 static void
 write_items(struct buf *b, const struct status_head *h,
 	    const struct status_items *items)
@@ -330,7 +319,7 @@ write_items(struct buf *b, const struct status_head *h,
 	for (struct { uint32_t i; struct scope_status s; } x = {0};
 	     items->scope(items->ctx, &x.i, &x.s); was = *b) {
 		write_scope(b, h, &x.s);
-		settle(b, &was, room / 4, &scopes);
+		words_settle(b, &was, room / 4, &scopes);
 	}
 	buf_puts(b, "]");
 	name(b, "nodePools");
@@ -339,7 +328,7 @@ write_items(struct buf *b, const struct status_head *h,
 	for (struct { uint32_t i; struct nodepool_status p; } x = {0};
 	     items->nodepool(items->ctx, &x.i, &x.p); was = *b) {
 		write_nodepool(b, &x.p);
-		settle(b, &was, room / 4 * 3, &nodepools);
+		words_settle(b, &was, room / 4 * 3, &nodepools);
 	}
 	buf_puts(b, "]");
 	name(b, "history");
@@ -347,7 +336,7 @@ write_items(struct buf *b, const struct status_head *h,
 	was = *b;
 	for (struct turn t; items->turn(items->ctx, &before, &t); was = *b) {
 		write_turn(b, h, &t);
-		settle(b, &was, room, &turns);
+		words_settle(b, &was, room, &turns);
 	}
 	buf_puts(b, "]");
 	open_object(b, "leftOut");

@@ -5,7 +5,8 @@
 #include "wire/status/status.h"
 
 /* What the files of this room ask of each other.  status.c calls the others,
- * and they call words.c. */
+ * status_page.c calls status_timeline.c, both call status_html.c, that calls
+ * status_text.c, and all call words.c. */
 
 /* status_json.c, status_text.c: the answers in these formats. */
 void status_json(struct buf *b, const struct status_head *h,
@@ -20,6 +21,40 @@ void status_text_machine(struct buf *b, const struct status_head *h,
 			 const struct scope_status *scope);
 /* One line of text from elsewhere. */
 void status_text_line(struct buf *b, const char *s);
+/* Appends a name or value as a terminal may show it.  Returns how many
+ * characters that are. */
+size_t status_text_safe(struct buf *b, const char *s);
+/* What the text says of these, without its first word and the end of its line.
+ * Nothing in it comes from elsewhere. */
+void status_text_certificate(struct buf *b, const struct status_head *h);
+void status_text_admissions(struct buf *b, const struct status_admissions *a);
+void status_text_views(struct buf *b, const struct status_report *r);
+
+/* status_page.c: the page; and its timeline (status_timeline.c), whose rows end
+ * before `limit` bytes of b.  It takes its room for work from the end of b, and
+ * gives it back. */
+void status_page(struct buf *b, const struct status_head *h,
+		 const struct status_items *items);
+void status_timeline(struct buf *b, const struct status_head *h,
+		     const struct status_items *items, size_t limit);
+
+/* status_html.c: what each answer in HTML begins and ends with. */
+void html_begin(struct buf *b, const char *title);
+void html_end(struct buf *b);
+/* Appends text, escaped; and a name or value from elsewhere, which can neither
+ * leave its element nor turn the direction of what follows. */
+void html_text(struct buf *b, const char *s);
+void html_name(struct buf *b, const char *s);
+/* The name of a machine, as a link to what is known of it. */
+void html_machine(struct buf *b, const char *name);
+/* A span, rounded for people; and a moment in UTC, with how far away it is. */
+void html_span(struct buf *b, int64_t ms);
+void html_moment(struct buf *b, int64_t ms, int64_t now_ms);
+/* An answer that is a text: the part of b's room in which it is to be written,
+ * and the answer.  linked: it is that of /status/machines/NAME, with a link to
+ * the page. */
+struct buf html_part(struct buf *b);
+void html_of_text(struct buf *b, const struct buf *text, bool linked);
 
 /* words.c: the words that both formats use.  The strings are static. */
 const char *words_scope_kind(enum scope_kind k);
@@ -37,6 +72,10 @@ void words_wait_sentence(char out[WAIT_BYTES], const struct status_waits *w,
 			 unsigned i);
 /* Returns what the scope is called. */
 const char *words_scope(const struct status_head *h, const char *name);
+/* Takes back an item of a list that has no room before `limit`, and counts it.
+ * before: b as it was before the item. */
+void words_settle(struct buf *b, const struct buf *before, size_t limit,
+		  uint64_t *left);
 
 /* Whose the hold on a machine is: "holder", "person" or NULL. */
 const char *words_half_held(const struct half_status *h);

@@ -30,10 +30,8 @@ character(const char *s, bool *shows)
 	return n > 0 ? n : 1;
 }
 
-/* Appends a name or value as a terminal may show it.  Returns how many
- * characters that are. */
-static size_t
-safe(struct buf *b, const char *s)
+size_t
+status_text_safe(struct buf *b, const char *s)
 {
 	size_t columns = 0, n;
 	bool shows;
@@ -51,7 +49,7 @@ safe(struct buf *b, const char *s)
 void
 status_text_line(struct buf *b, const char *s)
 {
-	(void)safe(b, s);
+	(void)status_text_safe(b, s);
 	buf_puts(b, "\n");
 }
 
@@ -59,7 +57,7 @@ status_text_line(struct buf *b, const char *s)
 static void
 column(struct buf *b, const char *s, size_t width)
 {
-	for (size_t n = safe(b, s); n < width; n++)
+	for (size_t n = status_text_safe(b, s); n < width; n++)
 		buf_puts(b, " ");
 }
 
@@ -98,7 +96,7 @@ write_lead(struct buf *b, const struct status_head *h)
 	if (h->lead.here)
 		buf_puts(b, "this replica");
 	else if (h->lead.identity[0] != '\0')
-		(void)safe(b, h->lead.identity);
+		(void)status_text_safe(b, h->lead.identity);
 	else
 		buf_puts(b, "nobody, or not known yet");
 	if (h->lead.since_ms != STAMP_NONE) {
@@ -108,21 +106,19 @@ write_lead(struct buf *b, const struct status_head *h)
 	buf_puts(b, "\n");
 }
 
-static void
-write_certificate(struct buf *b, const struct status_head *h)
+void
+status_text_certificate(struct buf *b, const struct status_head *h)
 {
-	buf_puts(b, "certificate  ");
 	if (h->cert_not_after_ms == 0) {
-		buf_puts(b, "NONE: the webhook cannot be called\n");
+		buf_puts(b, "NONE: the webhook cannot be called");
 		return;
 	}
 	buf_puts(b, h->cert_valid ? "valid until " : "NOT VALID; its end: ");
 	moment(b, h->cert_not_after_ms);
-	buf_puts(b, "\n");
 }
 
-static void
-write_admissions(struct buf *b, const struct status_admissions *a)
+void
+status_text_admissions(struct buf *b, const struct status_admissions *a)
 {
 	const struct {
 		const char *name;
@@ -137,7 +133,7 @@ write_admissions(struct buf *b, const struct status_admissions *a)
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		all += kinds[i].n;
-	buf_printf(b, "admissions   %llu in the last %u s",
+	buf_printf(b, "%llu in the last %u s",
 		   (unsigned long long)all, a->seconds);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (kinds[i].n == 0)
@@ -146,13 +142,11 @@ write_admissions(struct buf *b, const struct status_admissions *a)
 			   (unsigned long long)kinds[i].n, kinds[i].name);
 		comma = ", ";
 	}
-	buf_puts(b, "\n");
 }
 
-static void
-write_views(struct buf *b, const struct status_report *r)
+void
+status_text_views(struct buf *b, const struct status_report *r)
 {
-	buf_puts(b, "watching     ");
 	for (int k = 0; k < VIEW_COUNT; k++) {
 		buf_printf(b, "%s%s", k > 0 ? ", " : "",
 			   words_resource((enum kind)k));
@@ -161,7 +155,6 @@ write_views(struct buf *b, const struct status_report *r)
 		if (!r->listed[k] || !r->table.up[k])
 			buf_puts(b, " (NOT NOW)");
 	}
-	buf_puts(b, "\n");
 }
 
 static void
@@ -172,11 +165,14 @@ write_head(struct buf *b, const struct status_head *h)
 	buf_puts(b, h->observe ? ", mode observe: nothing is held, and this "
 			      "is what would be\n" : "\n");
 	buf_puts(b, "replica      ");
-	(void)safe(b, h->replica);
+	(void)status_text_safe(b, h->replica);
 	buf_puts(b, "\n");
 	write_lead(b, h);
-	write_certificate(b, h);
-	write_admissions(b, &h->admissions);
+	buf_puts(b, "certificate  ");
+	status_text_certificate(b, h);
+	buf_puts(b, "\nadmissions   ");
+	status_text_admissions(b, &h->admissions);
+	buf_puts(b, "\n");
 }
 
 /* The identity begins with the name of the pod. */
@@ -190,7 +186,7 @@ write_follower(struct buf *b, const struct status_lead *l)
 		(void)str_copy(pod, sizeof(pod), l->identity);
 		pod[strcspn(pod, "_")] = '\0';
 		buf_puts(b, ": ask the leader, ");
-		(void)safe(b, pod);
+		(void)status_text_safe(b, pod);
 	}
 	buf_puts(b, ".\n");
 }
@@ -248,7 +244,7 @@ write_scope(struct buf *b, size_t width, const struct status_head *h,
 	if (s->machine[0] != '\0') {
 		column(b, "", width + 2);
 		buf_puts(b, "restarted by ");
-		(void)safe(b, s->machine);
+		(void)status_text_safe(b, s->machine);
 		buf_puts(b, s->booting ? ", created " : ", ready since ");
 		moment(b, s->restarted_ms);
 		buf_puts(b, s->booting ? " and not ready yet\n" : "\n");
@@ -288,13 +284,13 @@ write_annotations(struct buf *b, size_t indent,
 			continue;
 		column(b, "", indent);
 		buf_printf(b, "%s: \"", key);
-		(void)safe(b, value);
+		(void)status_text_safe(b, value);
 		buf_printf(b, "\" does not count, %s\n", why);
 	}
 	if (p->nodepool.reason[0] != '\0') {
 		column(b, "", indent);
 		buf_puts(b, "reason: ");
-		(void)safe(b, p->nodepool.reason);
+		(void)status_text_safe(b, p->nodepool.reason);
 		buf_puts(b, "\n");
 	}
 }
@@ -316,7 +312,7 @@ write_turn(struct buf *b, const struct status_head *h, const struct turn *t)
 {
 	moment(b, t->at_ms);
 	buf_puts(b, t->cause == TURN_BY_HAND ? "  NodePool " : "  ");
-	(void)safe(b, t->cause == TURN_BY_HAND ? t->scope
+	(void)status_text_safe(b, t->cause == TURN_BY_HAND ? t->scope
 					       : words_scope(h, t->scope));
 	buf_printf(b, " %s: %s", words_turn(t->what), words_cause(t->cause));
 	if (t->until_ms != STAMP_NONE) {
@@ -329,20 +325,9 @@ write_turn(struct buf *b, const struct status_head *h, const struct turn *t)
 	}
 	if (t->machine[0] != '\0') {
 		buf_puts(b, ", machine ");
-		(void)safe(b, t->machine);
+		(void)status_text_safe(b, t->machine);
 	}
 	buf_puts(b, "\n");
-}
-
-/* Takes back an item that has no room, and counts it. */
-static void
-settle(struct buf *b, const struct buf *before, size_t limit, uint64_t *left)
-{
-	if (!b->full && b->len <= limit)
-		return;
-	*b = *before;
-	b->data[b->len] = '\0';
-	++*left;
 }
 
 static void
@@ -378,7 +363,7 @@ write_scopes(struct buf *b, const struct status_head *h,
 	buf_puts(b, "STATE     SINCE                 UNTIL\n");
 	for (uint32_t i = 0; was = *b, items->scope(items->ctx, &i, &s);) {
 		write_scope(b, width, h, &s);
-		settle(b, &was, (b->cap - TAIL_BYTES) / 4, &left);
+		words_settle(b, &was, (b->cap - TAIL_BYTES) / 4, &left);
 	}
 	tell_left(b, left);
 	write_waits(b, 0, &h->report.waits);
@@ -399,7 +384,7 @@ write_nodepools(struct buf *b, const struct status_items *items)
 	buf_puts(b, "  MACHINES  HELD  BY PEOPLE  OPTED OUT\n");
 	for (uint32_t i = 0; was = *b, items->nodepool(items->ctx, &i, &p);) {
 		write_nodepool(b, width, &p);
-		settle(b, &was, (b->cap - TAIL_BYTES) / 4 * 3, &left);
+		words_settle(b, &was, (b->cap - TAIL_BYTES) / 4 * 3, &left);
 	}
 	tell_left(b, left);
 }
@@ -417,7 +402,7 @@ write_history(struct buf *b, const struct status_head *h,
 	while (was = *b, items->turn(items->ctx, &before, &t)) {
 		if (shown++ < TURNS_SHOWN)
 			write_turn(b, h, &t);
-		settle(b, &was,
+		words_settle(b, &was,
 		       shown > TURNS_SHOWN ? 0 : b->cap - TAIL_BYTES, &left);
 	}
 	if (shown == 0)
@@ -434,7 +419,9 @@ status_text(struct buf *b, const struct status_head *h,
 		write_follower(b, &h->lead);
 		return;
 	}
-	write_views(b, &h->report);
+	buf_puts(b, "watching     ");
+	status_text_views(b, &h->report);
+	buf_puts(b, "\n");
 	write_scopes(b, h, items);
 	write_nodepools(b, items);
 	write_history(b, h, items);
@@ -451,7 +438,7 @@ write_half(struct buf *b, const char *what, bool observe,
 	if (!h->present)
 		return;
 	column(b, what, 14);
-	(void)safe(b, h->name);
+	(void)status_text_safe(b, h->name);
 	if (by == NULL)
 		buf_puts(b, ", not held");
 	else if (by[0] == 'p')
@@ -483,7 +470,7 @@ write_verdict(struct buf *b, const struct status_head *h, const char *name,
 	struct machine_until until = words_until(m, scope, h->now_ms);
 	const char *by = words_held_by(m);
 
-	(void)safe(b, name);
+	(void)status_text_safe(b, name);
 	buf_puts(b, by == NULL	     ? " is not held"
 		    : by[0] == 'p' ? " is held by a person"
 		    : h->observe ? " would be held by the holder"
@@ -506,9 +493,9 @@ status_text_machine(struct buf *b, const struct status_head *h,
 
 	write_verdict(b, h, name, m, scope);
 	buf_puts(b, "nodepool      ");
-	(void)safe(b, m->nodepool[0] != '\0' ? m->nodepool : "none");
+	(void)status_text_safe(b, m->nodepool[0] != '\0' ? m->nodepool : "none");
 	buf_puts(b, "\nscope         ");
-	(void)safe(b, scope != NULL ? words_scope(h, scope->name) : "none");
+	(void)status_text_safe(b, scope != NULL ? words_scope(h, scope->name) : "none");
 	buf_puts(b, "\nown deadline  ");
 	if (m->own_ms == STAMP_NONE)
 		buf_puts(b, "none");

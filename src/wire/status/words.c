@@ -293,3 +293,16 @@ words_bad(const struct nodepool_status *p, enum nodepool_key k,
 	snprintf(why, BAD_BYTES, "it lies ahead, and counts when it comes");
 	return true;
 }
+
+/* --- lists that have no room ------------------------------------------------------ */
+
+void
+words_settle(struct buf *b, const struct buf *before, size_t limit,
+	     uint64_t *left)
+{
+	if (!b->full && b->len <= limit)
+		return;
+	*b = *before;
+	b->data[b->len] = '\0';
+	++*left;
+}

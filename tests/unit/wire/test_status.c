@@ -82,6 +82,8 @@ setup(void)
 			  .up = {true, true, true, true}},
 		.listed = {true, true, true, true},
 	};
+	head.known_ms = T - 60 * MIN;
+	head.view.last_ms = 60 * MIN;
 	scope = (struct scope_status){
 		.state = SCOPE_HELD, .since_ms = T,
 		.until_ms = T + 20 * MIN, .earliest = true, .machines = 12,
@@ -105,6 +107,43 @@ setup(void)
 	turns_n = 1;
 }
 
+/* Each element that the text opens is closed where it has to be, and each
+ * attribute has its quotes: nothing in it is out of its place. */
+static void
+is_well_formed(void)
+{
+	char open[20][12];
+	size_t n = 0, len;
+	const char *p = strchr(text, '\n');
+
+	while ((p = strchr(p, '<')) != NULL) {
+		bool closes = *++p == '/';
+		const char *name = p + closes;
+		size_t quotes = 0;
+
+		len = strcspn(name, " />");
+		if (len == 0 || len >= 12 || n == 20)
+			ck_abort_msg("%.40s", name);
+		for (; *p != '>' || quotes % 2 == 1; p++) {
+			quotes += *p == '"';
+			if (*p == '<' || *p == '\0')
+				ck_abort_msg("%.40s", name);
+		}
+		if (p[-1] == '/')
+			continue;
+		if (closes) {
+			if (n == 0 || strlen(open[n - 1]) != len ||
+			    memcmp(open[n - 1], name, len) != 0)
+				ck_abort_msg("%.40s", name);
+			n--;
+			continue;
+		}
+		memcpy(open[n], name, len);
+		open[n++][len] = '\0';
+	}
+	ck_assert_uint_eq(n, 0);
+}
+
 static size_t
 write(enum status_format f)
 {
@@ -114,6 +153,8 @@ write(enum status_format f)
 	status_write(&b, f, &head, &items);
 	ck_assert(!b.full);
 	ck_assert_uint_eq(strlen(text), b.len);
+	if (f == STATUS_HTML)
+		is_well_formed();
 	return b.len;
 }
 
@@ -409,6 +450,187 @@ START_TEST(test_other)
 }
 END_TEST
 
+/* --- the page ------------------------------------------------------------------------ */
+
+static void
+shows(const char *what)
+{
+	ck_assert_msg(strstr(text, what) != NULL, "no %s in %s", what,
+		      strstr(text, "</head>"));
+}
+
+START_TEST(test_page)
+{
+	(void)write(STATUS_HTML);
+	shows("<title>held | karpenter-node-holder</title>");
+	shows("<p class=\"v held\">The scope <bdi>cluster</bdi> is held until "
+	      "<time datetime=\"2026-01-02T03:24:05Z\">03:24:05</time> (in 10m) "
+	      "at the earliest, because machines are booting. 12 of 12 Nodes "
+	      "carry the holder's hold.</p>");
+	shows("As of <time datetime=\"2026-01-02T03:14:05Z\">2026-01-02 03:14:05"
+	      "</time>");
+	shows("<p>12 machines, held since <time datetime=\"2026-01-02T03:04:05Z"
+	      "\">03:04:05</time> (10m ago) until ");
+	shows("Restarted by <a href=\"status/machines/web-x7k2p?format=html\">"
+	      "<bdi>web-x7k2p</bdi></a>, created <time datetime=\"2026-01-02T"
+	      "03:13:05Z\">03:13:05</time> (1m ago) and not ready yet.");
+	shows("Cap 1h, of which 10m are used.");
+	shows("<th scope=\"row\"><bdi>web</bdi></th><td class=\"r\">12</td>"
+	      "<td class=\"r\">12</td><td class=\"r\">0</td><td class=\"r\">0"
+	      "</td>");
+	shows("<p>hold-until: 2026-01-02T15:04:05Z</p>");
+	shows("hold-duration: &quot;<bdi>ten minutes</bdi>&quot; does not count, "
+	      "expected a duration above 0 such as 10m");
+	shows("<p>reason: <bdi>Black Friday</bdi></p>");
+	shows("</td><td><bdi>cluster</bdi> held: scale-up, machine <a href");
+	shows("<dd>14 in the last 60 s: 12 held, 2 unchanged</dd>");
+	shows("<a href=\"./?last=1h&amp;refresh=off\">stop</a>");
+	head.view.still = true;
+	(void)write(STATUS_HTML);
+	shows("<a href=\"./?last=1h\">renew it</a>");
+	shows("<a href=\"./?last=24h&amp;refresh=off\">24 hours</a>");
+}
+END_TEST
+
+/* It says in one sentence who leads and how to reach it. */
+START_TEST(test_page_of_a_follower)
+{
+	head.lead.here = false;
+	(void)write(STATUS_HTML);
+	shows("<title>stands by | ");
+	shows("The leader is <bdi>pod-1</bdi>: <code>kubectl node-holder open"
+	      "</code> leads to its page.</p>");
+	ck_assert_ptr_null(strstr(text, "Scopes"));
+	ck_assert_ptr_null(strstr(text, "NodePools"));
+	/* It sees nothing because it need not. */
+	unseen();
+	(void)write(STATUS_HTML);
+	ck_assert_ptr_null(strstr(text, "Waits"));
+	head.lead.identity[0] = '\0';
+	(void)write(STATUS_HTML);
+	shows("Nobody leads, or it is not known yet.");
+}
+END_TEST
+
+static void
+two_scopes(void)
+{
+	scopes_n = 2;
+}
+
+static void
+refused(void)
+{
+	nodepool.n.waiting = 3;
+}
+
+static const struct {
+	void (*is)(void);
+	const char *says;
+} pages[] = {
+	{capped, "\"v released\">1 of 1 scopes is busy, and released by its cap"},
+	{capped, "03:24:05</time> (in 10m) at the earliest, because its cap is"},
+	{until_cap, "03:24:05</time> (in 10m), when its cap is used up."},
+	{nobody_knows, "is held, nobody knows until when."},
+	{quiet, "All is quiet: no scope is held."},
+	{two_scopes, "2 of 2 scopes are held."},
+	{unseen, "Waits: nodepools cannot be listed or watched at the moment"},
+	{undecided, "whether 3 new machines replace others, until <time"},
+	{observing, "cluster</bdi> would be held until "},
+	{observing, "With mode enforce, 0 of 12 Nodes would carry "},
+	{no_certificate, "no valid certificate: the webhook cannot be called"},
+	{alone, "<dd>this replica, without an election</dd>"},
+	{each_for_itself, "Each machine is held by itself (scope node)."},
+	{excluded, "<p>left out: excluded</p>"},
+	{refused, "3 writes failed, and wait to be tried again."},
+	{released, "released: quiet, held for 13m, machine"},
+	{by_hand, "NodePool <bdi>web</bdi> held: hold-until <time"},
+	{nothing_yet, "Nothing, as far as this replica led."},
+};
+
+START_TEST(test_page_says)
+{
+	pages[_i].is();
+	(void)write(STATUS_HTML);
+	shows(pages[_i].says);
+}
+END_TEST
+
+/* One hour ends with now.  x and width are shares of it. */
+START_TEST(test_timeline)
+{
+	(void)write(STATUS_HTML);
+	/* Held since ten minutes ago. */
+	shows("held once, for 10m, and now</span>");
+	shows("<rect class=\"o\" x=\"83.33%\" width=\"16.67%\" y=\"14\" "
+	      "height=\"14\"/><text class=\"h\" y=\"10\" x=\"83.33%\">held "
+	      "03:04</text>");
+	/* It has turned this moment, or a little later. */
+	for (int later = 0; later < 2; later++) {
+		scope.since_ms = head.now_ms + later;
+		(void)write(STATUS_HTML);
+		shows("held once, for 0s, and now</span>");
+		shows("<rect class=\"o\" x=\"99.70%\" width=\"0.30%\"");
+	}
+	scope.since_ms = T;
+	(void)write(STATUS_HTML);
+	/* A NodePool that a person holds, from before the turns on. */
+	shows("held by a hold-until now</span>");
+	shows("<rect class=\"p\" x=\"0.00%\" width=\"100.00%\"");
+	/* The replica has led since half an hour. */
+	head.known_ms = T - 20 * MIN;
+	(void)write(STATUS_HTML);
+	shows("<rect class=\"u\" x=\"0.00%\" width=\"50.00%\"");
+	shows("<rect class=\"f\" x=\"50.00%\" width=\"50.00%\" y=\"20\"");
+	/* It was held from 5 minutes before what is known on, twice. */
+	quiet();
+	released();
+	turn.at_ms = T - 5 * MIN;
+	turn.held_ms = 15 * MIN;
+	scope.since_ms = turn.at_ms;
+	(void)write(STATUS_HTML);
+	shows("held once, for 15m</span>");
+	shows("<rect class=\"o\" x=\"50.00%\" width=\"25.00%\" y=\"14\" "
+	      "height=\"14\"/><text y=\"10\" x=\"50.00%\">held 02:44</text>");
+	turn.at_ms = scope.since_ms = head.now_ms + 1;
+	turn.held_ms = 0;
+	(void)write(STATUS_HTML);
+	shows("held once, for 0s</span>");
+	shows("<rect class=\"o\" x=\"99.70%\" width=\"0.30%\"");
+	turn.at_ms = scope.since_ms = T - 5 * MIN;
+	turn.held_ms = 15 * MIN;
+	/* By its cap: the window is drawn up to now, or to its end. */
+	turn.what = TURN_CAPPED;
+	(void)write(STATUS_HTML);
+	shows("<rect class=\"c\" x=\"75.00%\" width=\"8.33%\"");
+	/* It does not turn in what is shown. */
+	turn.at_ms = T - 90 * MIN;
+	scope.since_ms = turn.at_ms;
+	(void)write(STATUS_HTML);
+	shows("not held</span>");
+	/* A hold-until that was taken back is drawn as far as it asked for. */
+	by_hand();
+	turn.what = TURN_HELD;
+	turn.held_ms = -1;
+	turn.at_ms = T - 20 * MIN;
+	turn.until_ms = T - 5 * MIN;
+	nodepool.by_hand = false;
+	(void)write(STATUS_HTML);
+	shows("a hold-until that is over</span>");
+	shows("<rect class=\"e\" x=\"50.00%\" width=\"25.00%\"");
+	/* A full ring: before its oldest turn nothing is known. */
+	turns_n = JOURNAL_TURNS;
+	turn.at_ms = T + 4 * MIN;
+	(void)write(STATUS_HTML);
+	shows("<rect class=\"u\" x=\"0.00%\" width=\"90.00%\"");
+	/* The axis. */
+	head.view.last_ms = JOURNAL_MS;
+	(void)write(STATUS_HTML);
+	shows("<text class=\"m\" y=\"14\" x=\"11.52%\">06:00</text>");
+	ck_assert_ptr_null(strstr(text, ">06:30<"));
+}
+END_TEST
+
 /* --- hostile names, and too much ---------------------------------------------------- */
 
 static void
@@ -447,9 +669,13 @@ START_TEST(test_hostile)
 	(void)write(STATUS_HTML);
 	is_plain();
 	ck_assert_ptr_null(strstr(text, "<script"));
-	ck_assert_ptr_nonnull(strstr(
-		text, "&lt;/pre&gt;&lt;script&gt;&quot;&#39;&amp;?[31m???"));
-	ck_assert_ptr_nonnull(strstr(text, "Content-Security-Policy"));
+	ck_assert_ptr_nonnull(
+		strstr(text, "<bdi>&lt;/pre&gt;&lt;script&gt;&quot;&#39;&amp;?"
+			     "[31m??" "?</bdi>"));
+	ck_assert_int_eq(
+		strstr(text, "\"status/machines/%3C%2Fpre%3E%3Cscript%3E%22%27"
+			     "%26%1B%5B31m%C2%9B%E2%80%AE%FF?format=html\"") !=
+			NULL, _i == 0);
 	root = parse(write(STATUS_JSON));
 	ck_assert_str_eq(json_string(json_member(json_member(root, "leader"),
 						 "identity")),
@@ -506,8 +732,42 @@ START_TEST(test_too_much)
 	ck_assert_ptr_nonnull(strstr(text, "\nTHE LAST 24 HOURS\n"));
 	ck_assert_ptr_nonnull(strstr(text, "… and 1004 more\n"));
 	(void)write(STATUS_HTML);
-	ck_assert_ptr_nonnull(strstr(text, "THE LAST 24 HOURS"));
-	ck_assert_ptr_nonnull(strstr(text, "</pre></main></body></html>\n"));
+	/* 20 scopes, 30 rows, 100 NodePools and 30 turns. */
+	ck_assert_ptr_nonnull(strstr(text, "… and 4076 more"));
+	ck_assert_ptr_nonnull(strstr(text, "… and 8162 rows more"));
+	ck_assert_ptr_nonnull(strstr(text, "… and 3996 more"));
+	ck_assert_ptr_nonnull(strstr(text, "… and 994 more"));
+	ck_assert_ptr_nonnull(strstr(text, "</footer></body></html>\n"));
+}
+END_TEST
+
+/* The longest names, all of characters that become six. */
+START_TEST(test_too_much_for_a_page)
+{
+	struct buf b;
+
+	scopes_n = nodepools_n = SCOPES_MAX;
+	turns_n = JOURNAL_TURNS;
+	rules.scope = SCOPE_NODEPOOL;
+	memset(scope.name, '"', sizeof(scope.name) - 1);
+	memset(scope.machine, '"', sizeof(scope.machine) - 1);
+	memset(nodepool.nodepool.name, '"',
+	       sizeof(nodepool.nodepool.name) - 1);
+	memset(nodepool.nodepool.reason, '"',
+	       sizeof(nodepool.nodepool.reason) - 1);
+	memset(turn.scope, '"', sizeof(turn.scope) - 1);
+	memset(turn.machine, '"', sizeof(turn.machine) - 1);
+	turn.what = TURN_CAPPED;
+	turn.held_ms = MIN;
+	(void)write(STATUS_HTML);
+	ck_assert_ptr_nonnull(strstr(text, "</footer></body></html>\n"));
+	/* Less room: a whole page, or none. */
+	for (size_t cap = 20000; cap < sizeof(text); cap += 12007) {
+		buf_init(&b, text, cap);
+		status_write(&b, STATUS_HTML, &head, &items);
+		if (!b.full)
+			is_well_formed();
+	}
 }
 END_TEST
 
@@ -776,6 +1036,12 @@ main(void)
 			    sizeof(others) / sizeof(others[0]));
 	tcase_add_loop_test(tc, test_hostile, 0, 2);
 	tcase_add_test(tc, test_too_much);
+	tcase_add_test(tc, test_too_much_for_a_page);
+	tcase_add_test(tc, test_page);
+	tcase_add_test(tc, test_page_of_a_follower);
+	tcase_add_loop_test(tc, test_page_says, 0,
+			    sizeof(pages) / sizeof(pages[0]));
+	tcase_add_test(tc, test_timeline);
 	tcase_add_test(tc, test_enough_room);
 	tcase_add_test(tc, test_machine);
 	tcase_add_test(tc, test_machine_of_a_person);

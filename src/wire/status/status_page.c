@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/stamp.h"
+#include "status_parts.h"
+
+/* The page: what status_text.c writes for a terminal, for a browser.  All links
+ * are relative, as the page may be behind the API server's proxy. */
+
+/* A page is read by people, so each list has a bound beside its share of the
+ * room.  What is worth a look comes first. */
+#define SCOPES_SHOWN 20
+#define NODEPOOLS_SHOWN 100
+#define TURNS_SHOWN 30
+#define TAIL_BYTES 16384	/* for what has no bound of its own: axis,
+				   legend, headings, this replica */
+
+/* --- the head ------------------------------------------------------------------- */
+
+struct tally {
+	unsigned scopes, held, capped;
+	struct scope_status held_one;
+};
+
+static void
+count_scopes(const struct status_items *items, struct tally *t)
+{
+	struct scope_status s;
+
+	for (uint32_t i = 0; items->scope(items->ctx, &i, &s); t->scopes++) {
+		if (s.state == SCOPE_HELD && t->held++ == 0)
+			t->held_one = s;
+		t->capped += s.state == SCOPE_CAPPED;
+	}
+}
+
+/* " until …", and why it may be later. */
+static void
+put_until(struct buf *b, const struct status_head *h,
+	  const struct scope_status *s)
+{
+	if (s->state == SCOPE_QUIET)
+		return;
+	if (s->until_ms == STAMP_NONE) {
+		buf_puts(b, ", nobody knows until when");
+		return;
+	}
+	buf_puts(b, " until ");
+	html_moment(b, s->until_ms, h->now_ms);
+	if (s->state == SCOPE_CAPPED)
+		buf_puts(b, " at the earliest, because its cap is used up");
+	else if (s->until_cap)
+		buf_puts(b, ", when its cap is used up");
+	else if (s->earliest)
+		buf_puts(b, " at the earliest, because machines are booting");
+}
+
+static void
+put_scope(struct buf *b, const struct status_head *h, const char *name)
+{
+	name = words_scope(h, name);
+	html_name(b, name[0] != '\0' ? name : "machines without a NodePool");
+}
+
+static const char *
+state_of(const struct status_head *h, const struct tally *t)
+{
+	if (!h->lead.here)
+		return "stands by";
+	if (h->rules->scope == SCOPE_NODE)
+		return h->report.table.timers > 0 ? "held" : "quiet";
+	return t->held > 0 ? "held" : t->capped > 0 ? "released" : "quiet";
+}
+
+static void
+put_counts(struct buf *b, const struct status_head *h)
+{
+	const struct controller_report *r = &h->report.table;
+	const uint32_t *held = h->observe ? r->would : r->held;
+
+	buf_printf(b, "%s%u of %u Nodes %s the holder's hold",
+		   h->observe ? "With mode enforce, " : "", held[KIND_NODE],
+		   r->objects[KIND_NODE],
+		   h->observe ? "would carry" : "carry");
+	if (held[KIND_NODECLAIM] > 0)
+		buf_printf(b, ", and %u NodeClaim%s", held[KIND_NODECLAIM],
+			   held[KIND_NODECLAIM] == 1 ? "" : "s");
+	buf_puts(b, ".");
+}
+
+/* The one sentence for which people open the page. */
+static void
+put_verdict(struct buf *b, const struct status_head *h, const struct tally *t)
+{
+	buf_printf(b, "<p class=\"v %s\">", state_of(h, t));
+	if (h->rules->scope == SCOPE_NODE) {
+		buf_puts(b, "Each machine is held by itself (scope node). ");
+	} else if (t->held == 1) {
+		buf_puts(b, "The scope ");
+		put_scope(b, h, t->held_one.name);
+		buf_puts(b, h->observe ? " would be held" : " is held");
+		put_until(b, h, &t->held_one);
+		buf_puts(b, ". ");
+	} else if (t->held > 1) {
+		buf_printf(b, "%u of %u scopes %s held. ", t->held, t->scopes,
+			   h->observe ? "would be" : "are");
+	} else if (t->capped > 0) {
+		buf_printf(b, "%u of %u scopes %s busy, and released by %s "
+			      "cap. ",
+			   t->capped, t->scopes, t->capped == 1 ? "is" : "are",
+			   t->capped == 1 ? "its" : "their");
+	} else {
+		buf_puts(b, "All is quiet: no scope is held. ");
+	}
+	put_counts(b, h);
+	buf_puts(b, "</p>");
+}
+
+/* The identity begins with the name of the pod. */
+static void
+put_follower(struct buf *b, const struct status_lead *l)
+{
+	char pod[NAME_BYTES];
+
+	buf_puts(b, "<p class=\"v\">This replica stands by and knows no "
+		    "machines. ");
+	if (l->identity[0] == '\0') {
+		buf_puts(b, "Nobody leads, or it is not known yet.</p>");
+		return;
+	}
+	(void)str_copy(pod, sizeof(pod), l->identity);
+	pod[strcspn(pod, "_")] = '\0';
+	buf_puts(b, "The leader is ");
+	html_name(b, pod);
+	buf_puts(b, ": <code>kubectl node-holder open</code> leads to its "
+		    "page.</p>");
+}
+
+static void
+put_renewal(struct buf *b, const struct status_head *h)
+{
+	char last[DURATION_BYTES], now[STAMP_BYTES];
+
+	duration_format(h->view.last_ms, last);
+	stamp_format(h->now_ms, now);
+	buf_printf(b, "<p class=\"d\">As of <time datetime=\"%s\">%.10s %.8s"
+		      "</time> by the API server's clock; all times are UTC. "
+		      "%s <a href=\"./?last=%s%s</a>.</p>",
+		   now, now, now + 11,
+		   h->view.still ? "This page does not renew itself:"
+				 : "This page renews itself every "
+				   STATUS_REFRESH " s:",
+		   last,
+		   h->view.still ? "\">renew it" : "&amp;refresh=off\">stop");
+}
+
+static void
+put_waits(struct buf *b, const struct status_head *h,
+	  const struct status_waits *w)
+{
+	char sentence[WAIT_BYTES];
+
+	for (unsigned i = 0; i < w->n; i++) {
+		words_wait_sentence(sentence, w, i);
+		buf_printf(b, "<p class=\"x\">Waits: %s", sentence);
+		if (w->at[i].until_ms != STAMP_NONE) {
+			buf_puts(b, ", until ");
+			html_moment(b, w->at[i].until_ms, h->now_ms);
+		}
+		buf_puts(b, ".</p>");
+	}
+}
+
+static void
+put_head(struct buf *b, const struct status_head *h, const struct tally *t)
+{
+	char title[64];
+
+	(void)snprintf(title, sizeof(title), "%s | karpenter-node-holder",
+		       state_of(h, t));
+	html_begin(b, title);
+	buf_puts(b, "<header><h1>karpenter-node-holder</h1>");
+	if (h->lead.here)
+		put_verdict(b, h, t);
+	else
+		put_follower(b, &h->lead);
+	put_renewal(b, h);
+	if (h->observe)
+		buf_puts(b, "<p class=\"x\">Mode observe: nothing is held, and "
+			    "this is what would be.</p>");
+	if (h->cert_not_after_ms == 0 || !h->cert_valid)
+		buf_puts(b, "<p class=\"x\">There is no valid certificate: the "
+			    "webhook cannot be called.</p>");
+	if (h->lead.here)
+		put_waits(b, h, &h->report.waits);
+	buf_puts(b, "</header>\n<main>");
+}
+
+/* --- scopes --------------------------------------------------------------------- */
+
+static void
+put_scope_item(struct buf *b, const struct status_head *h,
+	       const struct scope_status *s)
+{
+	const char *state = words_scope_state(s->state);
+
+	buf_puts(b, "<li class=\"s\"><h3>");
+	put_scope(b, h, s->name);
+	buf_printf(b, " <span class=\"b %s\">%s</span></h3><p>%u machine%s, %s",
+		   state, state, s->machines, s->machines == 1 ? "" : "s",
+		   state);
+	if (s->since_ms != STAMP_NONE) {
+		buf_puts(b, " since ");
+		html_moment(b, s->since_ms, h->now_ms);
+	}
+	put_until(b, h, s);
+	buf_puts(b, ".</p>");
+	if (s->machine[0] != '\0') {
+		buf_puts(b, "<p>Restarted by ");
+		html_machine(b, s->machine);
+		buf_puts(b, s->booting ? ", created " : ", ready since ");
+		html_moment(b, s->restarted_ms, h->now_ms);
+		buf_puts(b, s->booting ? " and not ready yet.</p>" : ".</p>");
+	}
+	if (s->cap_max_ms != 0) {
+		buf_puts(b, "<p class=\"d\">Cap ");
+		html_span(b, s->cap_max_ms);
+		buf_puts(b, ", of which ");
+		html_span(b, s->cap_used_ms);
+		buf_puts(b, " are used.</p>");
+	}
+	put_waits(b, h, &s->waits);
+	buf_puts(b, "</li>\n");
+}
+
+static void
+put_left(struct buf *b, uint64_t left)
+{
+	if (left > 0)
+		buf_printf(b, "<p class=\"d\">… and %llu more, in the "
+			      "<a href=\"status?format=json\">JSON</a></p>",
+			   (unsigned long long)left);
+}
+
+static void
+put_scopes(struct buf *b, const struct status_head *h,
+	   const struct status_items *items, size_t limit)
+{
+	struct scope_status s;
+	uint64_t left = 0;
+	unsigned shown = 0;
+
+	if (h->rules->scope == SCOPE_NODE)
+		return;
+	buf_puts(b, "<section><h2>Scopes</h2><ul>");
+	for (int quiet = 0; quiet < 2; quiet++) {
+		for (uint32_t i = 0; items->scope(items->ctx, &i, &s);) {
+			const struct buf was = *b;
+
+			if ((s.state == SCOPE_QUIET) != quiet)
+				continue;
+			if (shown++ < SCOPES_SHOWN)
+				put_scope_item(b, h, &s);
+			words_settle(b, &was, shown > SCOPES_SHOWN ? 0 : limit,
+				     &left);
+		}
+	}
+	buf_puts(b, "</ul>");
+	if (shown == 0)
+		buf_puts(b, "<p>No scope has machines.</p>");
+	put_left(b, left);
+	buf_puts(b, "</section>\n");
+}
+
+/* --- the timeline ------------------------------------------------------------------ */
+
+static void
+put_timeline(struct buf *b, const struct status_head *h,
+	     const struct status_items *items, size_t limit)
+{
+	static const struct {
+		const char *value, *words;
+		int64_t ms;
+	} spans[] = {{"1h", "1 hour", 3600000},
+		     {"6h", "6 hours", 21600000},
+		     {"24h", "24 hours", 86400000}};
+
+	buf_puts(b, "<section><h2>The last ");
+	html_span(b, h->view.last_ms);
+	buf_puts(b, "</h2><nav aria-label=\"Timeline\"><p class=\"k\">");
+	for (size_t i = 0; i < sizeof(spans) / sizeof(spans[0]); i++) {
+		if (spans[i].ms == h->view.last_ms)
+			buf_printf(b, "<b>%s</b> ", spans[i].words);
+		else
+			buf_printf(b, "<a href=\"./?last=%s%s\">%s</a> ",
+				   spans[i].value,
+				   h->view.still ? "&amp;refresh=off" : "",
+				   spans[i].words);
+	}
+	buf_puts(b, "</p></nav>");
+	status_timeline(b, h, items, limit);
+	buf_puts(b, "</section>\n");
+}
+
+/* --- NodePools ---------------------------------------------------------------------- */
+
+static bool
+has_bad(const struct nodepool_status *p)
+{
+	char value[NODEPOOL_BAD_BYTES], why[BAD_BYTES];
+
+	for (int k = 0; k < NODEPOOL_KEY_COUNT; k++)
+		if (words_bad(p, (enum nodepool_key)k, value, why))
+			return true;
+	return false;
+}
+
+/* 0: somebody may have to do something, or has; 1: something is held; 2: all
+ * others. */
+static int
+rank(const struct nodepool_status *p)
+{
+	if (p->n.waiting > 0 || p->by_hand || has_bad(p))
+		return 0;
+	return p->n.held + p->n.by_people + p->n.opted_out > 0 ? 1 : 2;
+}
+
+static void
+put_annotations(struct buf *b, const struct nodepool_status *p)
+{
+	char value[NODEPOOL_BAD_BYTES], why[BAD_BYTES];
+	const char *out = words_out(p->out);
+
+	_Static_assert(ANNOTATION_BYTES <= NODEPOOL_BAD_BYTES, "value");
+	if (p->n.waiting > 0)
+		buf_printf(b, "<p class=\"x\">%u writes failed, and wait to be "
+			      "tried again.</p>", p->n.waiting);
+	if (out != NULL)
+		buf_printf(b, "<p>left out: %s</p>", out);
+	for (int k = 0; k < NODEPOOL_KEY_COUNT; k++) {
+		const char *key = nodepool_key_name((enum nodepool_key)k) +
+				  strlen(OWN_PREFIX);
+
+		if (words_annotation(p, (enum nodepool_key)k, value))
+			buf_printf(b, "<p>%s: %s</p>", key, value);
+		if (!words_bad(p, (enum nodepool_key)k, value, why))
+			continue;
+		buf_printf(b, "<p class=\"x\">%s: &quot;", key);
+		html_name(b, value);
+		buf_printf(b, "&quot; does not count, %s</p>", why);
+	}
+	if (p->nodepool.reason[0] != '\0') {
+		buf_puts(b, "<p>reason: ");
+		html_name(b, p->nodepool.reason);
+		buf_puts(b, "</p>");
+	}
+}
+
+static void
+put_nodepool(struct buf *b, const struct nodepool_status *p)
+{
+	struct buf was;
+	size_t len;
+
+	buf_puts(b, "<tr><th scope=\"row\">");
+	html_name(b, p->nodepool.name);
+	buf_printf(b, "</th><td class=\"r\">%u</td><td class=\"r\">%u</td>"
+		      "<td class=\"r\">%u</td><td class=\"r\">%u</td></tr>\n",
+		   p->n.machines, p->n.held, p->n.by_people, p->n.opted_out);
+	was = *b;
+	buf_puts(b, "<tr class=\"i\"><td colspan=\"5\">");
+	len = b->len;
+	put_annotations(b, p);
+	if (b->len > len || b->full) {
+		buf_puts(b, "</td></tr>\n");
+		return;
+	}
+	*b = was;
+	b->data[b->len] = '\0';
+}
+
+static void
+put_nodepools(struct buf *b, const struct status_items *items, size_t limit)
+{
+	struct nodepool_status p;
+	uint64_t left = 0;
+	unsigned shown = 0;
+
+	buf_puts(b, "<section><h2>NodePools</h2><table><thead><tr>"
+		    "<th scope=\"col\">NodePool</th>"
+		    "<th scope=\"col\" class=\"r\">Machines</th>"
+		    "<th scope=\"col\" class=\"r\">Held</th>"
+		    "<th scope=\"col\" class=\"r\">By people</th>"
+		    "<th scope=\"col\" class=\"r\">Opted out</th>"
+		    "</tr></thead><tbody>\n");
+	for (int r = 0; r < 3; r++) {
+		for (uint32_t i = 0; items->nodepool(items->ctx, &i, &p);) {
+			const struct buf was = *b;
+
+			if (rank(&p) != r)
+				continue;
+			if (shown++ < NODEPOOLS_SHOWN)
+				put_nodepool(b, &p);
+			words_settle(b, &was,
+				     shown > NODEPOOLS_SHOWN ? 0 : limit,
+				     &left);
+		}
+	}
+	buf_puts(b, "</tbody></table>");
+	if (shown == 0)
+		buf_puts(b, "<p>No NodePool has been seen.</p>");
+	put_left(b, left);
+	buf_puts(b, "</section>\n");
+}
+
+/* --- turns -------------------------------------------------------------------------- */
+
+static void
+put_turn(struct buf *b, const struct status_head *h, const struct turn *t)
+{
+	buf_puts(b, "<tr><td>");
+	html_moment(b, t->at_ms, h->now_ms);
+	buf_puts(b, "</td><td>");
+	if (t->cause == TURN_BY_HAND) {
+		buf_puts(b, "NodePool ");
+		html_name(b, t->scope);
+	} else {
+		put_scope(b, h, t->scope);
+	}
+	buf_printf(b, " %s: %s", words_turn(t->what), words_cause(t->cause));
+	if (t->until_ms != STAMP_NONE) {
+		buf_puts(b, " ");
+		html_moment(b, t->until_ms, h->now_ms);
+	}
+	if (t->held_ms >= 0) {
+		buf_puts(b, ", held for ");
+		html_span(b, t->held_ms);
+	}
+	if (t->machine[0] != '\0') {
+		buf_puts(b, ", machine ");
+		html_machine(b, t->machine);
+	}
+	buf_puts(b, "</td></tr>\n");
+}
+
+static void
+put_turns(struct buf *b, const struct status_head *h,
+	  const struct status_items *items, size_t limit)
+{
+	uint64_t before = UINT64_MAX, left = 0;
+	unsigned shown = 0;
+	struct turn t;
+
+	buf_puts(b, "<section><h2>What happened in the last 24 hours</h2>");
+	for (struct buf was; items->turn(items->ctx, &before, &t);) {
+		if (shown++ == 0)
+			buf_puts(b, "<table><thead><tr><th scope=\"col\">When"
+				    "</th><th scope=\"col\">What</th></tr>"
+				    "</thead><tbody>\n");
+		was = *b;
+		if (shown <= TURNS_SHOWN)
+			put_turn(b, h, &t);
+		words_settle(b, &was, shown > TURNS_SHOWN ? 0 : limit, &left);
+	}
+	buf_puts(b, shown > 0 ? "</tbody></table>"
+			      : "<p>Nothing, as far as this replica led.</p>");
+	put_left(b, left);
+	buf_puts(b, "</section>\n");
+}
+
+/* --- this replica --------------------------------------------------------------------- */
+
+static void
+put_lead(struct buf *b, const struct status_head *h)
+{
+	if (!h->lead.electing)
+		buf_puts(b, "this replica, without an election");
+	else if (h->lead.here)
+		buf_puts(b, "this replica");
+	else if (h->lead.identity[0] != '\0')
+		html_name(b, h->lead.identity);
+	else
+		buf_puts(b, "nobody, or not known yet");
+	if (h->lead.electing && h->lead.since_ms != STAMP_NONE) {
+		buf_puts(b, ", since ");
+		html_moment(b, h->lead.since_ms, h->now_ms);
+	}
+}
+
+static void
+put_line(struct buf *b, const char *term, const char *line)
+{
+	buf_printf(b, "<dt>%s</dt><dd>", term);
+	html_text(b, line);
+	buf_puts(b, "</dd>");
+}
+
+static void
+put_replica(struct buf *b, const struct status_head *h)
+{
+	char line[256];
+	struct buf t;
+
+	buf_puts(b, "<section><h2>This replica</h2><dl><dt>Replica</dt><dd>");
+	html_name(b, h->replica);
+	buf_printf(b, "</dd><dt>Version</dt><dd>%s</dd><dt>Leader</dt><dd>",
+		   h->version);
+	put_lead(b, h);
+	buf_puts(b, "</dd>");
+	buf_init(&t, line, sizeof(line));
+	status_text_certificate(&t, h);
+	put_line(b, "Certificate", line);
+	buf_init(&t, line, sizeof(line));
+	status_text_admissions(&t, &h->admissions);
+	put_line(b, "Admissions", line);
+	if (h->lead.here) {
+		buf_init(&t, line, sizeof(line));
+		status_text_views(&t, &h->report);
+		put_line(b, "Watching", line);
+	}
+	buf_puts(b, "</dl></section></main>\n<footer><p class=\"d\">The same "
+		    "as <a href=\"status?format=text\">text</a> and <a href=\""
+		    "status?format=json\">JSON</a>. Of one machine: "
+		    "<code>status/machines/NAME</code>, or <code>kubectl "
+		    "node-holder why NAME</code>.</p></footer>");
+}
+
+void
+status_page(struct buf *b, const struct status_head *h,
+	    const struct status_items *items)
+{
+	size_t room = b->cap - TAIL_BYTES;
+	struct tally t = {0};
+
+	if (h->lead.here)
+		count_scopes(items, &t);
+	put_head(b, h, &t);
+	if (h->lead.here) {
+		put_timeline(b, h, items, room / 4);
+		put_scopes(b, h, items, room / 5 * 2);
+		put_nodepools(b, items, room / 5 * 4);
+		put_turns(b, h, items, room);
+	}
+	put_replica(b, h);
+	html_end(b);
+}
