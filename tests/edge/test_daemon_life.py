@@ -239,7 +239,7 @@ def test_health(w):
     checks = holder.get("/livez?verbose")[1]
     for thread in ("main", "webhook", "watchers", "sweeper", "teller"):
         assert thread in checks
-    assert holder.get("/")[0] == 404
+    assert holder.get("/none")[0] == 404
 
 
 def test_ready_with_a_certificate_only(w):

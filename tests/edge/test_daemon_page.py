@@ -187,6 +187,8 @@ def test_a_thousand_nodepools(w):
     w.wait(lambda: [t for t in status(holder)["history"]
                     if t["scope"] == "pool-998"])
     w.wait(lambda: status(holder)["views"][1]["objects"] == 1001)
+    w.wait(lambda: [p for p in status(holder)["nodePools"]
+                    if p["name"] == "pool-998" and p["held"]])
     code, head, text = ask(holder, "/")
     assert code == 200 and len(text) < 200000
     root = look(holder)[1]
