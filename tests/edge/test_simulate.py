@@ -1284,7 +1284,8 @@ def test_recorder_waits_for_the_other(recorder):
         told = known(r.ends())
     assert told.index(("decided", "web-old")) < told.index(
         ("created", "web-b"))
-    assert r.err.read_text().count("events: ") == 1
+    # Once for each time: a watch that is young when it ends is trouble as well.
+    assert r.err.read_text().count("events: ") in (1, 2)
 
 
 def test_recorder_ends_by_itself(run, recorder):  # noqa: F811
