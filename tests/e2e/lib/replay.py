@@ -126,12 +126,18 @@ class Recording:
 
     def end(self):
         """Ends the record, once it knows what Karpenter's log knows."""
-        log = logged(self.cluster, self.begin)
+        def both(what):
+            # Karpenter may go on meanwhile.
+            log = logged(self.cluster, self.begin)
+            return self.claims(self.file, what), self.claims(log, what)
+
+        def same(what):
+            recorded, in_log = both(what)
+            return recorded == in_log
         for what in (("decided",), ("gone",), ("created", "ready")):
-            until(lambda: self.claims(self.file, what)
-                  == self.claims(log, what), 10,
-                  lambda: f"{what}: {self.claims(self.file, what)} recorded, "
-                  f"{self.claims(log, what)} in the log")
+            until(lambda: same(what), 10,
+                  lambda: "{}: {} recorded, {} in the log".format(
+                      what, *both(what)), every=0.3)
         assert end(self.process) == 0, self.file.read_text()
         last = self.file.read_text().splitlines()[-1]
         assert "until" in json.loads(last), last
