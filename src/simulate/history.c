@@ -170,12 +170,13 @@ registered(struct history *h, const struct fact *f)
 	return 0;
 }
 
+/* After a reboot it comes again. */
 static void
 ready(struct history *h, const struct fact *f)
 {
 	uint32_t id = booting(h, f);
 
-	if (id == NO_ID || h->roster.at[id].ready_ms != STAMP_NONE)
+	if (id == NO_ID || h->roster.at[id].ready_ms == stamp_of(f->at_ms))
 		return;
 	h->roster.at[id].launched = true;
 	h->roster.at[id].ready_ms = stamp_of(f->at_ms);

@@ -220,7 +220,7 @@ replay_static(struct replay *r, const char *pool)
 	step(r);
 }
 
-/* It is not held, so Karpenter disrupts it. */
+/* No hold stops Karpenter. */
 static void
 disrupt(struct replay *r, uint32_t id, const struct fact *f)
 {
@@ -238,7 +238,7 @@ replay_decided(struct replay *r, const struct fact *f, const uint32_t *ids,
 {
 	uint32_t held = 0, number;
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; fact_heeds_hold(f) && i < n; i++)
 		held += copy_held(&r->at[ids[i]]) && !r->at[ids[i]].waits;
 	number = held == 0 ? UINT32_MAX
 			   : waits_begin(r->waits, f,

@@ -506,7 +506,7 @@ report_json(const struct simulate_setup *s, const struct history *h)
 
 static void
 explain_setting(const struct setting *setting, const struct replay *r,
-		uint32_t id)
+		uint32_t id, bool heeds_hold)
 {
 	int64_t since_ms = 0;
 	const char *why = replay_why(r, id, &since_ms);
@@ -522,7 +522,9 @@ explain_setting(const struct setting *setting, const struct replay *r,
 	(void)printf("held since %s (%s)", since, why);
 	if (machine[0] != '\0')
 		(void)printf(", its scope because of %s", machine);
-	(void)puts(": would have waited");
+	(void)puts(heeds_hold ? ": would have waited"
+			      : ", but Karpenter repairs held nodes, too: would "
+				"not have waited");
 }
 
 bool
@@ -545,7 +547,8 @@ report_decision(const struct simulate_setup *s, const struct history *h,
 		     f->reason[0] != '\0' ? f->reason : "reason unknown");
 	id = roster_find(&h->roster, f->nodes[i].claim, f->nodes[i].node);
 	for (size_t k = 0; id != NO_ID && k < s->settings_n; k++)
-		explain_setting(&s->settings[k], h->replays[k], id);
+		explain_setting(&s->settings[k], h->replays[k], id,
+				fact_heeds_hold(f));
 	(void)putchar('\n');
 	return true;
 }

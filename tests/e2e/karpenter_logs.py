@@ -7,11 +7,12 @@ as tests/golden/karpenter/runs/VERSION.log.
 Each version is built from its Go module into build/karpenter-VERSION, which
 takes minutes.  On kwok it makes machines for a Deployment, deletes them when the
 load goes, replaces two because they have drifted, and loses them because they
-expire.
+expire.  From 1.15 on it also repairs two: it reboots one and replaces the other.
 """
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import time
@@ -22,19 +23,22 @@ sys.path[:0] = [str(HERE / "lib"), str(HERE.parent)]
 from cluster import PROGRAMS, Cluster, node_class, node_pool  # noqa: E402
 from controlplane import BUILD, NODES, end_on_signals, until  # noqa: E402
 
-VERSIONS = "v1.0.8", "v1.3.3", "v1.9.0", "v1.14.1"
+VERSIONS = "v1.0.8", "v1.3.3", "v1.9.0", "v1.14.1", "v1.15.0"
+REPAIRS = {"v1.15.0"}     # as voluntary disruptions
 RUNS = HERE.parent / "golden" / "karpenter" / "runs"
 MODULE = "sigs.k8s.io/karpenter"
+PINNED = HERE.parent / "modules"
 # What names this machine, or differs between two builds of a version.
 LEFT_OUT = "caller", "stacktrace", "commit"
 DAY = "24h"
 
 
 def go(folder, *args):
+    """A Go that is newer than the installed one comes as a module, too."""
     return subprocess.run(
         ["go", *args], cwd=folder, check=True, text=True, capture_output=True,
         env={**os.environ, "GOFLAGS": "", "GOWORK": "off", "GOGC": "400",
-             "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"}).stdout.strip()
+             "GOTOOLCHAIN": "auto", "CGO_ENABLED": "0"}).stdout.strip()
 
 
 def build(version):
@@ -43,9 +47,13 @@ def build(version):
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "crds").exists():
         print(f"{version}: building, 3 to 10 min on 2 cores", flush=True)
-        if not (folder / "go.mod").exists():
-            go(folder, "mod", "init", "karpenter")
-        go(folder, "get", "-tool", f"{MODULE}/kwok@{version}")
+        pinned = PINNED / folder.name
+        if pinned.exists():
+            shutil.copytree(pinned, folder, dirs_exist_ok=True)
+        else:
+            if not (folder / "go.mod").exists():
+                go(folder, "mod", "init", "karpenter")
+            go(folder, "get", "-tool", f"{MODULE}/kwok@{version}")
         go(folder, "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w",
            "-o", "karpenter", f"{MODULE}/kwok")
         source = pathlib.Path(go(folder, "list", "-m", "-f", "{{.Dir}}", MODULE))
@@ -83,7 +91,28 @@ class OfVersion(Cluster):
         self.bin = programs
 
 
-def story(cluster):
+def repair(cluster):
+    """The conditions and their policies are those of Karpenter's kwok
+    provider."""
+    def ails(node, condition, status="True"):
+        cluster.patch(NODES, f"{node}/status", {"status": {"conditions": [
+            {"type": condition, "status": status, "reason": "Test"}]}},
+            "application/strategic-merge-patch+json")
+
+    def says(message):
+        until(lambda: message in cluster.log_tail("karpenter", 500), 240,
+              lambda: message + "\n" + cluster.log_tail("karpenter"), every=0.5)
+    rebooted, replaced = cluster.metadata(NODES)
+    ails(rebooted, "KWOKRebootRequired")
+    says("committed node reboot")
+    ails(rebooted, "KWOKRebootRequired", "False")   # or it is replaced as well
+    says("reboot reached terminal outcome")
+    ails(replaced, "KWOKUnhealthy")
+    until(lambda: replaced not in cluster.metadata(NODES), 240,
+          lambda: cluster.log_tail("karpenter"), every=0.5)
+
+
+def story(cluster, repairs):
     """What the log is to tell."""
     def nodes(count):
         until(lambda: len(cluster.metadata(NODES)) == count, 180,
@@ -101,6 +130,8 @@ def story(cluster):
     cluster.wait_running("web", 24)
     cluster.scale("web", 8)
     nodes(2)
+    if repairs:
+        repair(cluster)
     old = set(cluster.metadata(NODES))
     generation("2", expire_after="60s")
     until(lambda: old.isdisjoint(cluster.metadata(NODES)), 240,
@@ -130,8 +161,9 @@ def main(versions):
     RUNS.mkdir(exist_ok=True)
     for version in versions:
         with OfVersion(build(version)) as cluster:
-            cluster.start_karpenter()
-            story(cluster)
+            repairs = version in REPAIRS
+            cluster.start_karpenter(f"NodeRepair={str(repairs).lower()}")
+            story(cluster, repairs)
             lines = kept(cluster.dir / "karpenter.log")
         (RUNS / f"{version}.log").write_text("".join(lines))
         print(f"{version}: {len(lines)} lines", flush=True)

@@ -6,8 +6,12 @@ import datetime
 import gzip
 import io
 import json
+import os
 import pathlib
+import pty
 import random
+import re
+import select
 import signal
 import subprocess
 import sys
@@ -20,7 +24,6 @@ from scripted_api import ScriptedApi
 from test_commands import HOLDER, NAME, Done, config, refused, run  # noqa: F401
 
 START = datetime.datetime(2026, 3, 2, 10, tzinfo=datetime.timezone.utc)
-DECIDED = "Underutilized/0a6: delete: nodepools=[web]: [node-1] "
 
 
 def line(second, message, controller="nodeclaim.lifecycle", **fields):
@@ -42,9 +45,11 @@ def boot(second, n, pool="web"):
         line(second + 60, "initialized nodeclaim", **claim, **node)]
 
 
-def decide(second, n, savings="(savings: $0.50)"):
+def decide(second, n, savings="(savings: $0.50)", reason="Underutilized",
+           decision="delete"):
+    command = f"{reason}/0a6: {decision}: nodepools=[web]: [node-1] {savings}"
     return [line(second, "disrupting node(s)", "disruption", **{
-        "command": DECIDED + savings, "decision": "delete", "pod-count": 4,
+        "command": command, "decision": decision, "pod-count": 4,
         "disrupted-nodes": [{"Node": {"name": f"node-{n}"},
                              "NodeClaim": {"name": f"web-{n:05}"}}]})]
 
@@ -200,6 +205,26 @@ def test_explain(run, log):  # noqa: F811
     assert done.warnings() == ['--explain: no decision is about "node-3"']
     refused(run("simulate", "karpenter.log", "--explain=x", "-o", "csv"),
             "--explain")
+
+
+def test_repair(run, log):  # noqa: F811
+    """From 1.15 on Karpenter logs repairs as decisions.  It repairs what is
+    held, too.  A machine that it reboots stays, and is ready again."""
+    log([*boot(0, 1), *boot(1, 2),
+         *decide(200, 1, reason="Unhealthy", decision="replace"),
+         *decide(300, 2, reason="Unhealthy", decision="reboot"),
+         boot(301, 2)[-1], *decide(400, 2), line(3600, "other")])
+    one, = settings(run("simulate", "karpenter.log", "-o", "json")).values()
+    assert [t["to"] for t in one["turns"]] == ["2026-03-02T10:16:01.000000Z"]
+    assert one["wouldHaveWaited"]["decisions"] == 1
+    assert one["wouldHaveWaited"]["longestSeconds"] == 561
+    said = run("simulate", "karpenter.log", "--explain", "node-2").out
+    assert "decides to reboot 1 node (unhealthy)\n" in said
+    assert [text.rpartition(")")[2] for text in said.splitlines()
+            if "held since" in text] == [
+        ", its scope because of web-00002, but Karpenter repairs held nodes, "
+        "too: would not have waited",
+        ", its scope because of web-00002: would have waited"]
 
 
 def drawn(text):
@@ -795,6 +820,28 @@ def test_hostile(run, log, tmp_path):  # noqa: F811
     assert peak(tmp_path, "bad.log") < 64 << 20 or sanitized()
 
 
+def test_progress(tmp_path):
+    """On a terminal it says how far it is, also in a long stretch of lines that
+    say nothing, and wipes that out before the report."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [HOLDER, "simulate", "-o", "csv", "-"], stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=theirs, env=environment(tmp_path))
+    os.close(theirs)
+    try:
+        process.stdin.write((line(0, "other") + "\n").encode() * 10000)
+        process.stdin.flush()
+        assert select.select([ours], [], [], 60)[0], "nothing is said"
+        said = os.read(ours, 100).decode()
+        assert re.fullmatch(r"\r[01] MiB, (4096|8192) lines", said)
+        out, _ = process.communicate("\n".join(LOG).encode(), timeout=60)
+        assert out.startswith(b"setting,holds,") and process.returncode == 0
+        assert os.read(ours, 1000).endswith(b"\r\x1b[K")
+    finally:
+        process.kill()
+        os.close(ours)
+
+
 def test_memory(run, tmp_path):  # noqa: F811
     """A week of churn takes no more memory than a day of it."""
     def logged(days):
@@ -929,9 +976,14 @@ VERSIONS = {
     "v1.3.3": (9, 1, 4, 6, 14),
     "v1.9.0": (8, 2, 3, 6, 8),
     "v1.14.1": (8, 2, 3, 6, 8),
+    "v1.15.0": (8, 3, 6, 8, 28),
 }
+# Repairs by decision: two, of which one is a reboot.
+REPAIRS = {"v1.15.0"}
 # What says nothing to us.
 OTHERS = {"found provisionable pod(s)", "Reconciler error",
+          "selected repair policy", "committed node reboot",
+          "reboot reached terminal outcome",
           "computed new nodeclaim(s) to fit pod(s)",
           "computed 1 unready node(s) will fit 4 pod(s)"}
 MESSAGES = {"created nodeclaim": "created", "launched nodeclaim": "launched",
@@ -973,13 +1025,21 @@ def test_versions(run, version):  # noqa: F811
         if "claim" in f and f["what"] != "deleting":
             life[f["claim"]].append(f["what"])
     assert len(life) == k["created"]
+    again = 0   # ready: after the reboot
     for claim, whats in life.items():
-        assert [w for w in whats if w != "node-gone"] == [
+        again += whats.count("ready") - 1
+        assert list(dict.fromkeys(w for w in whats if w != "node-gone")) == [
             "created", "launched", "registered", "ready", "gone"], claim
+    repairs = [f["action"] for f in decided if f["reason"] == "unhealthy"]
+    if version in REPAIRS:
+        assert (sorted(repairs), again) == (["reboot", "replace"], 1)
+    else:
+        assert (repairs, again) == ([], 0)
     nodes = {f["node"] for f in facts if f["what"] == "registered"}
     for f in decided:
-        assert f["action"] in ("delete", "replace")
-        assert f["reason"] in ("drifted", "empty", "underutilized"), f
+        if f["reason"] != "unhealthy":
+            assert f["action"] in ("delete", "replace")
+            assert f["reason"] in ("drifted", "empty", "underutilized"), f
         assert {n["node"] for n in f["nodes"]} <= nodes
     assert {f["reason"] for f in decided} >= {"drifted"}
 
@@ -1006,6 +1066,10 @@ class Recorder:
             if "what" in fact:
                 about = fact.get("claim") or fact["nodes"][0]["claim"]
                 key = fact["what"], about
+                if fact["at"] > found.get(key, fact)["at"] and (
+                        ("gone", about) in found):
+                    # Another one of that name.
+                    found = {k: v for k, v in found.items() if k[1] != about}
                 # Who made it stands in a line of its own.
                 assert "maker" in {**found.get(key, fact), **fact} or (
                     key not in found), text
@@ -1162,6 +1226,16 @@ def test_recorder_watches(recorder):
         api.drop_watches("nodeclaims")
         made(api, "web-cut", 0)
         r.waits(("created", "web-cut"))
+        # It says twice that one is gone, whose name another one has then.
+        made(api, "web-twice", 9)
+        r.waits(("created", "web-twice"))
+        api.fault("nodeclaims", "watch", "edit", times=1,
+                  edit=lambda value: 2 * (json.dumps(value).encode() + b"\n"))
+        api.delete("nodeclaims", "web-twice")
+        made(api, "web-after", 0)
+        r.waits(("gone", "web-twice"), ("created", "web-after"))
+        made(api, "web-twice", 0)
+        wait(lambda: ("gone", "web-twice") not in r.facts())
         assert lists(api) == [1, 1]
         # 410, in the stream: NodeClaims came and went meanwhile.
         fault = api.fault("nodeclaims", "watch", "wait")
@@ -1176,7 +1250,7 @@ def test_recorder_watches(recorder):
     told = known(lines)
     twice = {k for k, n in collections.Counter(told).items() if n > 1}
     # Again, to say who made it.
-    assert twice <= {("created", "web-short")}
+    assert twice <= {("created", "web-short"), ("created", "web-twice")}
     assert ("gone", "web-cut") not in told and ("gone", "web-old") not in told
 
 

@@ -2,6 +2,7 @@
 #ifndef WIRE_KARPENTER_FACT_H
 #define WIRE_KARPENTER_FACT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -52,9 +53,10 @@ struct fact {
 	const char *claim, *node, *pool;
 
 	/* FACT_DECIDED only, but for action and reason. */
-	const char *action;	/* "delete" or "replace" */
-	const char *reason;	/* "drifted", "empty", "underutilized", …: lower
-				   case */
+	const char *action;	/* "delete", "replace", from 1.15 on "reboot" and
+				   "terminate-first" */
+	const char *reason;	/* "drifted", "empty", "underutilized",
+				   "unhealthy", …: lower case */
 	long long pods;		/* that have to move; -1: unknown */
 	int64_t savings;	/* millionths of a dollar an hour; -1: unknown */
 	const struct fact_node *nodes;
@@ -77,6 +79,10 @@ int fact_compare(const struct fact *a, const struct fact *b);
 const char *fact_name(enum fact_kind kind);
 /* "provisioner", "disruption", "static", or "" for MAKER_UNKNOWN.  Static. */
 const char *maker_name(enum fact_maker maker);
+
+/* Whether a hold stops this decision.  Karpenter repairs an unhealthy Node whether
+ * or not it has karpenter.sh/do-not-disrupt. */
+bool fact_heeds_hold(const struct fact *f);
 
 /* Parses dollars such as "0.11" or "-1.5" into millionths, cut.  Returns -1,
  * with *out untouched, if s is not in that form. */

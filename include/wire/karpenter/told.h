@@ -22,6 +22,7 @@ struct told_claim {
 	bool gone;
 	uint32_t list;	/* the last that showed it, or that was complete when a
 			   watch did; 0: the place is free */
+	int64_t created_ms;	/* STAMP_NONE: not told */
 	int64_t last_ms;	/* of the latest of these facts */
 };
 
@@ -45,7 +46,9 @@ const char *told_name(const struct fact *f);
 /* Returns the claim's place, or NO_ID.  It may be gone. */
 uint32_t told_find(const struct told *t, const char *name);
 /* Returns whether the fact is news, and notes that it is told.  What an Event
- * says is news only if the claim is known.  No room: it is none. */
+ * says is news only if the claim is known; what an object says of a claim that
+ * is gone, only from when another one of that name was created later.  No room:
+ * it is none. */
 bool told_news(struct told *t, const struct fact *f);
 /* After a whole list: finds the next claim from *i on that is gone.  Returns
  * false at the end. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/karpenter/fact.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +29,12 @@ const char *
 maker_name(enum fact_maker maker)
 {
 	return maker_names[maker];
+}
+
+bool
+fact_heeds_hold(const struct fact *f)
+{
+	return strcmp(f->reason, "unhealthy") != 0;
 }
 
 void

@@ -8,7 +8,7 @@
 #include "parts.h"
 
 /*
- * Karpenter's own log.  The messages are the same from 1.0.0 to 1.14.1, but for
+ * Karpenter's own log.  The messages are the same from 1.0.0 to 1.15.0, but for
  * that of a decision:
  *
  *   1.0 to 1.2  "disrupting nodeclaim(s) via replace, terminating 2 nodes (7

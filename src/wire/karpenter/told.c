@@ -71,6 +71,7 @@ add_claim(struct told *t, const char *name)
 	t->at[i] = (struct told_claim){.name = strdup(name),
 				       .node = strdup(""),
 				       .list = t->list,
+				       .created_ms = STAMP_NONE,
 				       .last_ms = STAMP_NONE};
 	if (t->at[i].name == NULL || t->at[i].node == NULL) {
 		free(t->at[i].name);
@@ -126,8 +127,7 @@ forget_claim(struct told *t, uint32_t i)
 	t->at[i] = (struct told_claim){.list = 0};
 }
 
-/* Nothing more comes about the claim, or it is there again: another one, of the
- * same name. */
+/* Nothing more comes about the claim, or another one has its name. */
 static void
 forget_gone(struct told *t, uint32_t i)
 {
@@ -135,6 +135,12 @@ forget_gone(struct told *t, uint32_t i)
 		if (t->gone[n] == i)
 			t->gone[n] = NO_ID;
 	forget_claim(t, i);
+}
+
+static bool
+is_another(const struct told_claim *c, const struct fact *f)
+{
+	return f->kind == FACT_CREATED && f->at_ms > c->created_ms;
 }
 
 bool
@@ -147,6 +153,8 @@ told_news(struct told *t, const struct fact *f)
 	bool news;
 
 	if (i != NO_ID && t->at[i].gone && !told_of_event(f)) {
+		if (!is_another(&t->at[i], f))
+			return false;
 		forget_gone(t, i);
 		i = NO_ID;
 	}
@@ -158,6 +166,8 @@ told_news(struct told *t, const struct fact *f)
 	name_node(c, f->node);
 	if (c->last_ms == STAMP_NONE || f->at_ms > c->last_ms)
 		c->last_ms = f->at_ms;
+	if (f->kind == FACT_CREATED && c->created_ms == STAMP_NONE)
+		c->created_ms = f->at_ms;
 	if (f->kind != FACT_DECIDED && told_of_event(f)) {
 		news = !c->replacement;
 		c->replacement = true;
