@@ -458,10 +458,13 @@ count_period(struct tally *t, int64_t at_ms)
 		t->to_ms = at_ms;
 }
 
+#define STRETCH 4096	/* lines */
+
 int
 merge_next(struct merge *m, const struct fact **f, struct err *e)
 {
-	for (;;) {
+	*f = NULL;
+	for (int reads = 0; reads < STRETCH; reads++) {
 		struct source *behind = slowest(m);
 		struct fact *next;
 
@@ -485,8 +488,9 @@ merge_next(struct merge *m, const struct fact **f, struct err *e)
 		if (next->kind < FACT_HELD)
 			count_period(m->tally, next->at_ms);
 		*f = next;
-		return 1;
+		break;
 	}
+	return 1;
 }
 
 const char *

@@ -21,8 +21,8 @@ struct merge *merge_open(const char *const *names, size_t n, struct tally *t,
 			 struct err *e);
 void merge_close(struct merge *m);	/* NULL: nothing */
 
-/* Returns 1 with *f, which is valid until the next call; 0 at the end; -1 with
- * *e set. */
+/* Returns 1 with *f, which is valid until the next call, or with *f NULL after a
+ * long stretch without a fact; 0 at the end; -1 with *e set. */
 int merge_next(struct merge *m, const struct fact **f, struct err *e);
 
 /* What there is to warn of: a file that is damaged.  NULL: nothing. */

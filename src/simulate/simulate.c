@@ -120,7 +120,7 @@ read_all(struct run *r, struct err *e)
 	if (r->setup->output == SIMULATE_RECORD)
 		write_line(r, NULL, true);
 	while ((rc = merge_next(r->merge, &f, e)) > 0) {
-		if (take_fact(r, f, e))
+		if (f != NULL && take_fact(r, f, e))
 			return -1;
 		tell_progress(r);
 		tell_warning(r);
