@@ -162,6 +162,10 @@ def test_outputs(run, log):  # noqa: F811
     assert [r["setting"] for r in rows] == ["cluster 10m, max 1h"]
     assert (rows[0]["decisions"], rows[0]["pods"]) == ("1", "4")
     assert float(rows[0]["node_hours_cheapest"]) == pytest.approx(.1003)
+    # What Karpenter would have done is not known.
+    for output in ("table", "csv", "json"):
+        said = run("simulate", "karpenter.log", "-o", output).out.lower()
+        assert "saving" not in said and "saved" not in said
 
 
 def test_price(run, log):  # noqa: F811
@@ -252,6 +256,8 @@ def test_pictures(run, log, config, tmp_path):  # noqa: F811
     assert (tmp_path / "p.svg").read_text() in page
     assert "a&lt;b&amp;.yaml" in page and "a<b" not in page
     assert "would have waited" in page
+    # It needs nothing else.
+    assert not re.search(r"(src|href)=|url\(|@import|<script", page)
     run("simulate", "karpenter.log", "--svg", "p.svg")
     found = drawn((tmp_path / "p.svg").read_bytes())
     assert (found["path.x"], found["path.w"]) == (3, 1)
