@@ -156,6 +156,9 @@ struct half_status {
 	bool present, deleting;
 	char name[NAME_BYTES];
 	enum tenure tenure;
+	bool carries;		/* the object itself has hold and mark: with
+				   MODE_OBSERVE, those of a holder that
+				   enforced */
 	int64_t mark_ms;	/* the mark's time; STAMP_NONE: none */
 	bool written;		/* what was last written on it is known: */
 	struct written last;

@@ -70,6 +70,10 @@ const char *words_resource(enum kind k);	/* NULL: none */
 #define WAIT_BYTES 160
 void words_wait_sentence(char out[WAIT_BYTES], const struct status_waits *w,
 			 unsigned i);
+/* Says that objects carry our hold although the mode is observe.  Returns false
+ * if none does. */
+#define LEFT_BYTES 160
+bool words_left(char out[LEFT_BYTES], const struct status_head *h);
 /* Returns what the scope is called. */
 const char *words_scope(const struct status_head *h, const char *name);
 /* Takes back an item of a list that has no room before `limit`, and counts it.

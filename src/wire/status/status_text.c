@@ -162,7 +162,7 @@ write_head(struct buf *b, const struct status_head *h)
 {
 	buf_printf(b, "karpenter-node-holder %s, ", h->version);
 	moment(b, h->now_ms);
-	buf_puts(b, h->observe ? ", mode observe: nothing is held, and this "
+	buf_puts(b, h->observe ? ", mode observe: nothing is written, and this "
 			      "is what would be\n" : "\n");
 	buf_puts(b, "replica      ");
 	(void)status_text_safe(b, h->replica);
@@ -414,6 +414,8 @@ void
 status_text(struct buf *b, const struct status_head *h,
 	    const struct status_items *items)
 {
+	char left[LEFT_BYTES];
+
 	write_head(b, h);
 	if (!h->lead.here) {
 		write_follower(b, &h->lead);
@@ -422,6 +424,8 @@ status_text(struct buf *b, const struct status_head *h,
 	buf_puts(b, "watching     ");
 	status_text_views(b, &h->report);
 	buf_puts(b, "\n");
+	if (words_left(left, h))
+		buf_printf(b, "left behind  %s\n", left);
 	write_scopes(b, h, items);
 	write_nodepools(b, items);
 	write_history(b, h, items);
@@ -445,7 +449,7 @@ write_half(struct buf *b, const char *what, bool observe,
 		buf_puts(b, ", held by a person");
 	else
 		buf_puts(b, observe ? ", would be held" : ", held");
-	if (h->mark_ms != STAMP_NONE) {
+	if (by != NULL && h->mark_ms != STAMP_NONE) {
 		buf_puts(b, " since ");
 		moment(b, h->mark_ms);
 	}
@@ -471,7 +475,8 @@ write_verdict(struct buf *b, const struct status_head *h, const char *name,
 	const char *by = words_held_by(m);
 
 	(void)status_text_safe(b, name);
-	buf_puts(b, by == NULL	     ? " is not held"
+	buf_puts(b, by == NULL ? h->observe ? " would not be held"
+					    : " is not held"
 		    : by[0] == 'p' ? " is held by a person"
 		    : h->observe ? " would be held by the holder"
 				 : " is held by the holder");
@@ -482,6 +487,10 @@ write_verdict(struct buf *b, const struct status_head *h, const char *name,
 		buf_puts(b, until.earliest ? " at the earliest" : "");
 	}
 	buf_printf(b, ": %s\n", m->goal == GOAL_LEAVE ? "leave" : m->why);
+	if (h->observe && (m->node.carries || m->claim.carries))
+		buf_puts(b, "left behind   hold and mark of a holder that "
+			    "enforced keep Karpenter off until uninstall or mode "
+			    "enforce\n");
 }
 
 void

@@ -166,6 +166,19 @@ words_wait_sentence(char out[WAIT_BYTES], const struct status_waits *w,
 	}
 }
 
+bool
+words_left(char out[LEFT_BYTES], const struct status_head *h)
+{
+	const uint32_t *n = h->report.table.held;
+
+	snprintf(out, LEFT_BYTES, "our hold is on %u Node%s and %u NodeClaim%s "
+		 "since a holder enforced, and only uninstall "
+		 "or mode enforce removes it",
+		 n[KIND_NODE], n[KIND_NODE] == 1 ? "" : "s", n[KIND_NODECLAIM],
+		 n[KIND_NODECLAIM] == 1 ? "" : "s");
+	return h->observe && n[KIND_NODE] + n[KIND_NODECLAIM] > 0;
+}
+
 const char *
 words_scope(const struct status_head *h, const char *name)
 {

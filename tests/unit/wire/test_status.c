@@ -417,7 +417,7 @@ static const struct {
 	 "{\"reason\":\"undecided\",\"resource\":null,\"until\":"
 	 "\"2026-01-02T03:04:05Z\""},
 	{observing,
-	 "Z, mode observe: nothing is held, and this is what would be\n",
+	 "Z, mode observe: nothing is written, and this is what would be\n",
 	 "\"mode\":\"observe\""},
 	{no_certificate, "certificate  NONE: the webhook cannot be called\n",
 	 "\"certificate\":{\"valid\":false,\"notAfter\":null}"},
@@ -800,7 +800,8 @@ a_machine(void)
 			  .tenure = TENURE_FREE, .mark_ms = STAMP_NONE,
 			  .again_ms = STAMP_NONE},
 		.node = {.present = true, .name = "ip-10-0-1-2",
-			 .tenure = TENURE_OURS, .mark_ms = T + 1000,
+			 .tenure = TENURE_OURS, .carries = true,
+			 .mark_ms = T + 1000,
 			 .written = true,
 			 .last = {.at_ms = T + 1000, .act = ACT_HOLD,
 				  .how = WRITTEN_OK},
@@ -845,11 +846,13 @@ START_TEST(test_machine)
 		"\"until\":\"2026-01-02T03:24:05Z\",\"earliest\":true,"
 		"\"ownDeadline\":\"2026-01-02T03:16:05Z\",\"booting\":false,"
 		"\"person\":null,\"node\":{\"name\":\"ip-10-0-1-2\","
-		"\"held\":\"holder\",\"heldSince\":\"2026-01-02T03:04:06Z\","
+		"\"held\":\"holder\",\"carriesHold\":true,"
+		"\"heldSince\":\"2026-01-02T03:04:06Z\","
 		"\"deleting\":false,\"lastWrite\":{\"write\":\"hold\","
 		"\"outcome\":\"written\",\"time\":\"2026-01-02T03:04:06Z\"},"
 		"\"nextTry\":null},\"nodeClaim\":{\"name\":\"web-x7k2p\","
-		"\"held\":null,\"heldSince\":null,\"deleting\":false,"
+		"\"held\":null,\"carriesHold\":false,\"heldSince\":null,"
+		"\"deleting\":false,"
 		"\"lastWrite\":null,\"nextTry\":null},\"waitsFor\":[]}"));
 }
 END_TEST
