@@ -193,7 +193,7 @@ controller_nodepool_status(const struct controller *s, const struct figures *f,
 
 		if (p->name[0] == '\0')
 			continue;
-		terms = nodepools_terms(&s->nodepools, p->name, now.server_ms);
+		terms = nodepools_terms_at(&s->nodepools, *i, now.server_ms);
 		*out = (struct nodepool_status){
 			.nodepool = *p,
 			.by_hand = !terms.out && terms.until_ms != STAMP_NONE,

@@ -107,8 +107,8 @@ judge_nodepool(const struct nodepool_facts *n, const struct rules *r,
 	}
 	if (n->blocked)
 		finding_mend(findings_add(f, &blocked,
-					  "NodePool %s: a budget allows no "
-					  "disruption at any time",
+					  "NodePool %s: its budgets allow "
+					  "no disruption at any time",
 					  name),
 			     "kubectl annotate nodepool %s " OWN_PREFIX
 			     "enabled=false (or change "
