@@ -6,17 +6,26 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/base/utf8.h"
 
-/* What is quoted stays on its line and ends with a whole character. */
+/* What is quoted comes from the cluster.  It stays on its line, does nothing to a
+ * terminal, and ends with a whole character. */
 static void
 one_line_of(char *dst, size_t cap, const char *fmt, va_list ap)
 {
-	char text[2 * FINDING_WHAT_BYTES];
+	char text[2 * FINDING_WHAT_BYTES], *to = text;
+	bool shows;
+	size_t n;
 
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
-	for (char *s = text; *s != '\0'; s++)
-		if ((unsigned char)*s < 0x20 || *s == 0x7f)
-			*s = '?';
+	for (const char *s = text; *s != '\0'; s += n) {
+		n = utf8_shown(s, &shows);
+		if (shows)
+			to = (char *)memmove(to, s, n) + n;
+		else
+			*to++ = '?';
+	}
+	*to = '\0';
 	str_cut(dst, cap, text);
 }
 

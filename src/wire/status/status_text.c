@@ -12,24 +12,6 @@
 
 /* --- pieces ------------------------------------------------------------------ */
 
-/* Returns the length of the character at s, and whether a terminal would do
- * something else with it than show it: C0, DEL, C1, and those that end a line or
- * turn the direction of what follows. */
-static size_t
-character(const char *s, bool *shows)
-{
-	const unsigned char *u = (const unsigned char *)s;
-	size_t n = utf8_len(s, strlen(s));
-
-	*shows = n > 0 && u[0] >= 0x20 && u[0] != 0x7f &&
-		 !(u[0] == 0xc2 && u[1] < 0xa0) &&
-		 !(u[0] == 0xe2 && u[1] == 0x80 && u[2] >= 0xa8 &&
-		   u[2] <= 0xae) &&
-		 !(u[0] == 0xe2 && u[1] == 0x81 && u[2] >= 0xa6 &&
-		   u[2] <= 0xa9);
-	return n > 0 ? n : 1;
-}
-
 size_t
 status_text_safe(struct buf *b, const char *s)
 {
@@ -37,7 +19,7 @@ status_text_safe(struct buf *b, const char *s)
 	bool shows;
 
 	for (; *s != '\0'; s += n, columns++) {
-		n = character(s, &shows);
+		n = utf8_shown(s, &shows);
 		if (shows)
 			buf_add(b, s, n);
 		else

@@ -338,6 +338,19 @@ START_TEST(test_commands_name_what_is_meant)
 }
 END_TEST
 
+/* Whoever may annotate a NodePool writes nothing into a terminal. */
+START_TEST(test_what_is_quoted)
+{
+	begin();
+	nodepool_set(&c.pool.pool, NODEPOOL_HOLD_DURATION,
+		     "\x1b]0;x\a\xc2\x9b" "31m\xe2\x80\xae\xc3\xa9");
+	judge();
+	ck_assert_uint_eq(found.n, 1);
+	ck_assert_ptr_ne(strstr(found.at[0].what, "\"?]0;x??31m?\xc3\xa9\""),
+			 NULL);
+}
+END_TEST
+
 /* deploy/base/rbac.yaml, in its order. */
 START_TEST(test_rights)
 {
@@ -555,6 +568,7 @@ main(void)
 	tcase_add_loop_test(tc, test_each_fact, 0, ROWS_N);
 	tcase_add_test(tc, test_levels);
 	tcase_add_test(tc, test_commands_name_what_is_meant);
+	tcase_add_test(tc, test_what_is_quoted);
 	tcase_add_loop_test(tc, test_words, 0, WORDS_N);
 	tcase_add_test(tc, test_rights);
 	tcase_add_test(tc, test_notes);
