@@ -385,6 +385,10 @@ def test_observing(w):
     assert "would be held by the holder" in holder.get(
         "/status/machines/m000")[1]
     assert not w.patches()
+    # Nor by the webhook, which is seen to be called.
+    holder.review(labels={"karpenter.sh/nodepool": "web"})
+    last = status(holder)["admissions"]["lastMinute"]
+    assert (last["requests"], last["held"]) == (1, 1)
 
 
 def test_observing_what_was_left(w):
