@@ -37,7 +37,7 @@ case " $* " in
 */status/time*) echo 2026-01-02T15:04:05Z ;;
 *" annotate "*) [ -n "${NONE-}" ] || echo 'nodepool.karpenter.sh/web annotated' ;;
 *custom-columns*) echo "${ROWS-}" ;;
-*) echo shown ;;
+*) echo "${SHOWN-shown}" ;;
 esac
 """
 
@@ -117,6 +117,9 @@ def test_what_is_annotated(run):
                          ("hold-until", "released-at", "reason")]
     said = run("hold", "--for=2h", "--all", ROWS="a <none>\nb false")[1]
     assert re.fullmatch("warning: NodePool b has .*\n", said)
+    assert run("hold", "--for=2h", "--all", SHOWN="karpenter-node-holder 0.1.0, "
+               f"{UNTIL}, mode observe: nothing is written\n...")[1] == (
+        "warning: the holder has mode: observe, so nothing is held\n")
 
 
 REFUSED = {     # arguments: what is said
