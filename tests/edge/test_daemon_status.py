@@ -154,6 +154,7 @@ def test_machines(w):
     w.patches_max = 100
     w.machines(2, "m")
     w.machine("mine", annotations={HOLD: "true"})
+    w.machine("false", annotations={HOLD: "false"})
     made = w.claim("claim-of-n", node="n")
     w.node("n", claim=made)
     w.api.fault("nodes", "patch", "403", name="m001")
@@ -177,6 +178,14 @@ def test_machines(w):
     m = machine(holder, "mine")
     assert (m["by"], m["person"], m["node"]["lastWrite"]) == (
         "person", "held", None)
+    # Karpenter does not look at another value.
+    m = machine(holder, "false")
+    assert (m["held"], m["by"], m["person"], m["node"]["held"]) == (
+        False, None, "otherValue", None)
+    page = holder.get("/status/machines/false")[1]
+    assert page.startswith("false is not held; ") and (
+        "\nperson        gave the annotation another value: the holder leaves "
+        "it alone\n" in page)
     assert machine(holder, "busy")["node"] is None
     assert machine(holder, "busy")["booting"]
     w.api.patch_meta("nodes", "m000", annotations={HOLD: None})

@@ -235,6 +235,7 @@ fill_half(const struct controller *s, const struct entry *e, struct now now,
 		       machines_name(&s->machines, e));
 	out->deleting = e->deleting;
 	out->tenure = entry_tenure(e);
+	out->other = out->tenure == TENURE_PERSON && e->hold == HOLD_OTHER;
 	out->carries = e->carries;
 	if (e->mark == MARK_TIME)
 		out->mark_ms = e->mark_ms;

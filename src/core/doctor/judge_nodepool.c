@@ -4,9 +4,9 @@
 static const struct finding_kind
 	template_hold = {DOCTOR_NODEPOOLS, FINDING_WARNING,
 			 "nodepool-template-hold",
-			 "Each of its machines is born with a hold that counts "
-			 "as a person's: Karpenter never disrupts it, and the "
-			 "holder never releases it."},
+			 "On each of its machines it counts as a person's. With "
+			 "the value true Karpenter never disrupts the machine, "
+			 "and with any other the holder never holds it."},
 	fixed = {DOCTOR_NODEPOOLS, FINDING_WARNING, "nodepool-static",
 		 "The holder leaves it alone, because Karpenter never "
 		 "consolidates a static NodePool and a hold would only block "

@@ -84,7 +84,7 @@ void words_settle(struct buf *b, const struct buf *before, size_t limit,
 /* Whose the hold on a machine is: "holder", "person" or NULL. */
 const char *words_half_held(const struct half_status *h);
 const char *words_held_by(const struct machine_status *m);
-/* What a person did: "held", "released" or NULL. */
+/* What a person did: "held", "released", "otherValue" or NULL. */
 const char *words_person(const struct machine_status *m);
 /* Until when it is held as far as is known, or STAMP_NONE. */
 struct machine_until {

@@ -494,11 +494,11 @@ status_text_machine(struct buf *b, const struct status_head *h,
 		moment(b, m->own_ms);
 	buf_puts(b, m->booting ? ", not ready yet\n" : "\n");
 	if (person != NULL)
-		buf_puts(b, person[0] == 'h'
-				    ? "person        holds it: the holder "
-				      "leaves it alone\n"
-				    : "person        took its hold off: the "
-				      "holder leaves it alone\n");
+		buf_printf(b, "person        %s: the holder leaves it alone\n",
+			   person[0] == 'h'   ? "holds it"
+			   : person[0] == 'r' ? "took its hold off"
+					      : "gave the annotation another "
+						"value");
 	write_half(b, "node", h->observe, &m->node);
 	write_half(b, "nodeclaim", h->observe, &m->claim);
 	write_waits(b, 0, &h->report.waits);

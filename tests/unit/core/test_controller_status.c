@@ -181,23 +181,27 @@ START_TEST(counts)
 	t = node_at(w, 0);	/* a person holds it */
 	t->o.hold = t->o.default_hold = HOLD_SAME;
 	(void)thing_keep(w, t);
+	t = node_at(w, 4);	/* … and keeps that one from being held */
+	t->o.hold = t->o.default_hold = HOLD_OTHER;
+	(void)thing_keep(w, t);
 	world_open(w);
 	p = the_pool("web");
 	ck_assert_uint_eq(p.n.machines, 5);
 	ck_assert_uint_eq(p.n.held, 0);
 	ck_assert_uint_eq(p.n.by_people, 1);
+	ck_assert_uint_eq(p.n.opted_out, 1);
 	machine_now(9, "web");
 	world_run(w, SLACK);
-	ck_assert_uint_eq(the_pool("web").n.held, 5);
+	ck_assert_uint_eq(the_pool("web").n.held, 4);
 	t = node_at(w, 1);	/* a person takes our hold off it */
 	t->o.hold = t->o.default_hold = HOLD_ABSENT;
 	thing_changed(w, t);
 	world_run(w, SLACK);
 	p = the_pool("web");
 	ck_assert_uint_eq(p.n.machines, 6);
-	ck_assert_uint_eq(p.n.held, 4);
+	ck_assert_uint_eq(p.n.held, 3);
 	ck_assert_uint_eq(p.n.by_people, 1);
-	ck_assert_uint_eq(p.n.opted_out, 1);
+	ck_assert_uint_eq(p.n.opted_out, 2);
 	ck_assert_uint_eq(p.n.waiting, 0);
 	p = the_pool("batch");
 	ck_assert_uint_eq(p.n.machines, 1);
