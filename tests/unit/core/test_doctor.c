@@ -484,6 +484,9 @@ END_TEST
 static const struct finding_kind some = {DOCTOR_RIGHTS, FINDING_WARNING, "some",
 					 "Because."};
 
+static const struct finding_kind worse = {DOCTOR_RIGHTS, FINDING_ERROR, "worse",
+					  "Because."};
+
 START_TEST(test_more_than_fit)
 {
 	findings_init(&found);
@@ -494,6 +497,20 @@ START_TEST(test_more_than_fit)
 	ck_assert_uint_eq(found.errors, 0);
 	for (unsigned i = 0; i < FINDINGS_MAX; i++)
 		ck_assert_int_eq(atoi(found.at[i].what + 7), (int)i);
+	/* What makes the command fail is said, however many warnings came
+	 * before. */
+	for (unsigned i = 0; i < FINDINGS_MAX + 5; i++)
+		finding_mend(findings_add(&found, &worse, "number %u", i),
+			     "do %u", i);
+	ck_assert_uint_eq(found.n, FINDINGS_MAX);
+	ck_assert_uint_eq(found.errors, FINDINGS_MAX + 5);
+	for (unsigned i = 0; i < FINDINGS_MAX; i++) {
+		unsigned number = FINDINGS_MAX - 1 - i;
+
+		ck_assert_ptr_eq(found.at[i].kind, &worse);
+		ck_assert_int_eq(atoi(found.at[i].what + 7), (int)number);
+		ck_assert_int_eq(atoi(found.at[i].mend + 3), (int)number);
+	}
 }
 END_TEST
 
