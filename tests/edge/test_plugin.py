@@ -120,6 +120,19 @@ def test_what_is_annotated(run):
     assert run("hold", "--for=2h", "--all", SHOWN="karpenter-node-holder 0.1.0, "
                f"{UNTIL}, mode observe: nothing is written\n...")[1] == (
         "warning: the holder has mode: observe, so nothing is held\n")
+    page = f"""karpenter-node-holder 0.1.0, {UNTIL}
+
+NODEPOOL  MACHINES  HELD  BY PEOPLE  OPTED OUT
+out              2     0          0          0
+          left out: excluded
+web              2     0          0          0
+          reason: left out: excluded
+          left out: disabled"""
+    for pools in ["--all"], ["--nodepool", "web", "out"]:
+        assert run("hold", "--for=2h", *pools, SHOWN=page)[1] == (
+            "warning: the configuration excludes NodePool out, so it is not "
+            "held\n")
+    assert not run("hold", "--for=2h", "--nodepool=web", SHOWN=page)[1]
 
 
 REFUSED = {     # arguments: what is said

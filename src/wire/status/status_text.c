@@ -313,10 +313,11 @@ write_turn(struct buf *b, const struct status_head *h, const struct turn *t)
 }
 
 static void
-tell_left(struct buf *b, uint64_t left)
+tell_left(struct buf *b, uint64_t left, const char *where)
 {
 	if (left > 0)
-		buf_printf(b, "… and %llu more\n", (unsigned long long)left);
+		buf_printf(b, "… and %llu more%s\n", (unsigned long long)left,
+			   where);
 }
 
 static size_t
@@ -347,7 +348,7 @@ write_scopes(struct buf *b, const struct status_head *h,
 		write_scope(b, width, h, &s);
 		words_settle(b, &was, (b->cap - TAIL_BYTES) / 4, &left);
 	}
-	tell_left(b, left);
+	tell_left(b, left, "");
 	write_waits(b, 0, &h->report.waits);
 }
 
@@ -368,7 +369,7 @@ write_nodepools(struct buf *b, const struct status_items *items)
 		write_nodepool(b, width, &p);
 		words_settle(b, &was, (b->cap - TAIL_BYTES) / 4 * 3, &left);
 	}
-	tell_left(b, left);
+	tell_left(b, left, "");
 }
 
 static void
@@ -389,7 +390,7 @@ write_history(struct buf *b, const struct status_head *h,
 	}
 	if (shown == 0)
 		buf_puts(b, "nothing, as far as this replica led\n");
-	tell_left(b, left);
+	tell_left(b, left, ", in the JSON");
 }
 
 void

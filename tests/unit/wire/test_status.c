@@ -730,7 +730,7 @@ START_TEST(test_too_much)
 	json_free(root);
 	(void)write(STATUS_TEXT);
 	ck_assert_ptr_nonnull(strstr(text, "\nTHE LAST 24 HOURS\n"));
-	ck_assert_ptr_nonnull(strstr(text, "… and 1004 more\n"));
+	ck_assert_ptr_nonnull(strstr(text, "… and 1004 more, in the JSON\n"));
 	(void)write(STATUS_HTML);
 	/* 20 scopes, 30 rows, 100 NodePools and 30 turns. */
 	ck_assert_ptr_nonnull(strstr(text, "… and 4076 more"));
