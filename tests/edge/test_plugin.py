@@ -249,6 +249,9 @@ def test_the_program_beside_it(run):
     assert run("uninstall", "-n", "platform", "--dry-run=server", "--context",
                "a b", "--dry-run=none", code=3)[0].splitlines() == [
         "uninstall", "--namespace", "platform", "--dry-run", "--context", "a b"]
+    for job, flags in ("uninstall", ["--dry-run"]), ("check", ["--cluster"]):
+        assert run(job, "--dry-run", "client", code=3)[0].splitlines() == [
+            job, *flags]
     assert run("check", "-ojson", "--lease=other", "--dry-run=client",
                code=3)[0].splitlines() == [
         "check", "--cluster", "-ojson", "--leader-election-name=other"]
