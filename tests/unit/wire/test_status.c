@@ -519,6 +519,12 @@ two_scopes(void)
 }
 
 static void
+just_now(void)
+{
+	scope.since_ms = head.now_ms + 400;
+}
+
+static void
 refused(void)
 {
 	nodepool.n.waiting = 3;
@@ -534,6 +540,7 @@ static const struct {
 	{nobody_knows, "is held, nobody knows until when."},
 	{quiet, "All is quiet: no scope is held."},
 	{two_scopes, "2 of 2 scopes are held."},
+	{just_now, "03:14:05</time> (0s ago) until <time"},
 	{unseen, "Waits: nodepools cannot be listed or watched at the moment"},
 	{undecided, "whether 3 new machines replace others, until <time"},
 	{observing, "cluster</bdi> would be held until "},
