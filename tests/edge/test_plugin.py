@@ -28,6 +28,11 @@ PROXY = ("/api/v1/namespaces/karpenter-node-holder/pods/http:pod-a:8080/proxy"
 KUBECTL = r"""#!/bin/sh
 { printf '%s\n' "$@"; echo .; } >>"$CALLS"
 [ -z "${SAYS-}" ] || printf '%s' "$SAYS" >&2
+case "$* ${HANGS-}" in
+--server=http://127.*yes)
+	echo 'Unable to connect to the server: Client.Timeout exceeded' >&2
+	exit 1 ;;
+esac
 case " $* " in
 *" ${FAILS-none} "* | *"${FAILS-none}?"*) printf '%s\n' "$ERROR" >&2; exit 1 ;;
 *" leases"*) printf '%s' "${HOLDER-pod-a_0123}" ;;
@@ -233,6 +238,11 @@ def test_what_is_forwarded_is_not_waited_for(run):
         assert calls[-1] == ["--server=http://127.0.0.1:4711", "get",
                              f"--request-timeout={wait}", "--raw",
                              "/status?format=text"]
+    # It is asked once, and what does not answer is said.
+    out, said, calls = run("status", code=1, HANGS="yes", **blocked)
+    assert said == ("error: Pod pod-a does not answer: Unable to connect to the "
+                    "server: Client.Timeout exceeded\n")
+    assert len([c for c in calls if c[0].startswith("--server")]) == 1
 
 
 def test_the_program_beside_it(run):
