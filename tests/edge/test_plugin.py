@@ -221,6 +221,12 @@ def test_what_fails_is_said_once(run):
         'error: User "u" cannot patch resource: the ClusterRole '
         "karpenter-node-holder-operator gives this right "
         "(deploy/components/access)\n")
+    # A policy that refuses is no missing right.
+    text = said("resume", "--all", FAILS="annotate", ERROR=(
+        'Error from server (Forbidden): nodepools.karpenter.sh "web" is '
+        "forbidden: ValidatingAdmissionPolicy 'p' denied request: not tonight"))
+    assert text == ("error: forbidden: ValidatingAdmissionPolicy 'p' denied "
+                    "request: not tonight\n")
     # A holder of an older version has no such page.
     old = said("hold", "--for=2h", "--all", FAILS=PROXY + "/time",
                ERROR="Error from server (NotFound): the server could not find "
