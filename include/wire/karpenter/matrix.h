@@ -15,7 +15,11 @@
  * which Nodes there were, and from when to when.  Counters tell how many
  * NodeClaims of a NodePool were created and disrupted, and why, but not which:
  * the Nodes that came and went next are taken for them.  A Node's name stands
- * for its NodeClaim's, too.  Not thread-safe.
+ * for its NodeClaim's, too.  What a NodePool costs is divided by its Nodes.
+ *
+ * One answer may not reach over all the time.  The answers of several are taken
+ * as one, if they come in order of time; what comes twice counts once.  Not
+ * thread-safe.
  */
 struct matrix;
 
