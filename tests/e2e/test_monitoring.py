@@ -214,7 +214,8 @@ class Karpenter(http.server.BaseHTTPRequestHandler):
 
 
 def test_simulate_reads_a_range_query(tmp_path):
-    """The answer of a real Prometheus, as docs/what-if.md asks for it."""
+    """The answer of a real Prometheus, as docs/what-if.md asks for it.  To be
+    asked for it live is the same, in one piece or in many."""
     page = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Karpenter)
     threading.Thread(target=page.serve_forever, daemon=True).start()
     begin, port = time.time(), free_port()
