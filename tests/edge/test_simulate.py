@@ -721,7 +721,7 @@ def cost(*steps, pool="web", **labels):
 def test_prometheus_price(run, log):  # noqa: F811
     """A Node costs its part of what its NodePool costs at the decision, where
     nobody says better."""
-    others = [cost((0, 50), pool="batch"),
+    others = [life("node-gone", -100, 200), cost((0, 50), pool="batch"),
               cost((0, 0), (60, 0.9), (310, 0.6), instance="karpenter-1")]
 
     def dollars(metrics, *flags):

@@ -330,7 +330,7 @@
 /* Prometheus, which simulate may ask. */
 #define PROMETHEUS_POINTS 11000	/* of a series in one answer: it gives no
 				   more */
-#define PROMETHEUS_POINTS_LEAST 100	/* a shorter stretch of time is not cut
+#define PROMETHEUS_POINTS_LEAST 10	/* a shorter stretch of time is not cut
 					   any more */
 #define PROMETHEUS_STEPS_MAX (1000 * PROMETHEUS_POINTS)	/* from the beginning
 						   to the end */
