@@ -79,7 +79,9 @@ by_node(const void *a, const void *b)
 	const struct life *x = a, *y = b;
 	int rc = strcmp(x->node, y->node);
 
-	return rc != 0 ? rc : matrix_order(x->birth_ms, y->birth_ms);
+	if (rc == 0)
+		rc = matrix_order(x->birth_ms, y->birth_ms);
+	return rc != 0 ? rc : strcmp(x->pool, y->pool);
 }
 
 /* A Node of that name was there in this time.  Its birth is known to some
