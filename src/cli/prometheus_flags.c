@@ -20,6 +20,9 @@ static const struct {
 	{"prometheus", "",
 	 "the URL of a Prometheus, or of what speaks its API, to be asked",
 	 offsetof(struct prometheus_flags, url)},
+	{"prometheus-match", "",
+	 "of which series: cluster=\"prod\", where it has several clusters",
+	 offsetof(struct prometheus_flags, match)},
 	{"from", FROM,
 	 "from when on: 2026-03-01T00:00:00Z, or how long ago",
 	 offsetof(struct prometheus_flags, from)},
@@ -103,6 +106,7 @@ prometheus_flags_end(const struct prometheus_flags *f, int64_t now_ms,
 		     struct prometheus_setup *out, struct err *e)
 {
 	struct prometheus_setup s = {.url = f->url,
+				     .match = f->match,
 				     .ca_file = f->ca_file,
 				     .token_file = f->token_file};
 
@@ -114,6 +118,10 @@ prometheus_flags_end(const struct prometheus_flags *f, int64_t now_ms,
 	    read_time("to", f->to != NULL ? f->to : TO, now_ms, s.step_ms,
 		      &s.to_ms, e))
 		return -1;
+	if (s.match != NULL && strlen(s.match) > PROMETHEUS_MATCH_MAX)
+		return err_set(e, ERR_LIMIT,
+			       "--prometheus-match: more than %d bytes",
+			       PROMETHEUS_MATCH_MAX);
 	if (s.from_ms >= s.to_ms)
 		return err_set(e, ERR_INPUT,
 			       "--from is not before --to: expected an earlier "

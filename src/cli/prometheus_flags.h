@@ -9,7 +9,7 @@
 /* The flags of `simulate` that say how to ask a Prometheus.  A zeroed struct has
  * none of them.  The texts are argv's. */
 struct prometheus_flags {
-	const char *url, *ca_file, *token_file, *from, *to, *step;
+	const char *url, *match, *ca_file, *token_file, *from, *to, *step;
 };
 
 /* Takes a flag.  Returns false if it is another one. */

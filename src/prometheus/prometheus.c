@@ -11,8 +11,8 @@
 #include "core/base/limits.h"
 #include "edge/kube/kube.h"
 #include "wire/api/list.h"
+#include "wire/api/resource.h"
 
-#define PATH_BYTES 256
 /* One query each: some that speak Prometheus' API find a metric by its whole
  * name only. */
 static const char *const metrics[] = {
@@ -153,20 +153,32 @@ judge_answer(const struct page *p, struct matrix_asked *out, struct err *e)
 	return PAGE_DONE;
 }
 
+static void
+put_seconds(struct buf *b, const char *name, int64_t ms)
+{
+	buf_printf(b, "&%s=%lld.%03lld", name, (long long)ms / 1000,
+		   (long long)ms % 1000);
+}
+
 static enum page_end
 ask_page(struct asking *a, int64_t from_ms, int64_t to_ms, struct err *e)
 {
-	int64_t step_ms = a->setup->step_ms;
+	char path[3 * PROMETHEUS_MATCH_MAX + 256];
 	struct kube_reply reply;
-	char path[PATH_BYTES];
+	struct buf b;
 	int rc;
 
-	(void)snprintf(path, sizeof(path),
-		       "/api/v1/query_range?query=%s&start=%lld.%03lld"
-		       "&end=%lld.%03lld&step=%lld.%03lld",
-		       a->metric, (long long)from_ms / 1000, (long long)from_ms % 1000,
-		       (long long)to_ms / 1000, (long long)to_ms % 1000,
-		       (long long)step_ms / 1000, (long long)step_ms % 1000);
+	buf_init(&b, path, sizeof(path));
+	buf_puts(&b, "/api/v1/query_range?query=");
+	buf_puts(&b, a->metric);
+	if (a->setup->match != NULL) {
+		query_text(&b, "{");
+		query_text(&b, a->setup->match);
+		query_text(&b, "}");
+	}
+	put_seconds(&b, "start", from_ms);
+	put_seconds(&b, "end", to_ms);
+	put_seconds(&b, "step", a->setup->step_ms);
 	split_free(a->page.split);
 	a->page.bytes = 0;
 	a->page.split = split_new(SPLIT_MATRIX, take_series, &a->page);

@@ -93,7 +93,8 @@ class Scripted:
             return
         said = json.loads(answer(
             [{**s, "values": values} for s in self.result
-             if s["metric"]["__name__"] == query["query"] and (values := [
+             if s["metric"]["__name__"] == query["query"].partition("{")[0]
+             and (values := [
                  v for v in s["values"]
                  if begin <= v[0] <= end and not (v[0] - begin) % step])]))
         say(handler, 200, json.dumps({**said, **more},
@@ -174,6 +175,21 @@ def test_as_saved(run, log):  # noqa: F811
         assert text[0] == ("2026-03-02T10:00:25Z to 2026-03-02T11:00:00Z "
                            "(59m35s), 4 answers of Prometheus")
         assert any(x.startswith("4 answers told ") for x in text)
+
+
+def test_match(run, prometheus):  # noqa: F811
+    """One Prometheus may have the metrics of several clusters."""
+    match = 'cluster=~"a|b c&d",job="100%+é"'
+    assert asks(run, prometheus, *HOUR,
+                "--prometheus-match=" + match).code == 0
+    for _, query in prometheus.asked:
+        assert re.fullmatch(r"karpenter_\w+{(.*)}", query["query"])[1] == match
+    assert len(prometheus.asked) == 4
+    most = "é" * 250
+    assert asks(run, prometheus, *HOUR, "--prometheus-match", most).code == 0
+    assert prometheus.asked[-1][1]["query"].endswith("{" + most + "}")
+    refused(asks(run, prometheus, "--prometheus-match", "x" * 501),
+            "--prometheus-match: more than 500 bytes")
 
 
 def test_from_and_to(run, prometheus):  # noqa: F811

@@ -334,6 +334,7 @@
 					   any more */
 #define PROMETHEUS_STEPS_MAX (1000 * PROMETHEUS_POINTS)	/* from the beginning
 						   to the end */
+#define PROMETHEUS_MATCH_MAX 500	/* bytes: clusters and jobs */
 #define PROMETHEUS_STEP_MAX_MS 3600000
 #define PROMETHEUS_ANSWER_MAX (256u << 20)	/* a thousand machines at every
 						   one of these points */

@@ -88,11 +88,14 @@ has_ended(const struct matrix *m, const struct life *l)
 static int
 count_nodes(struct matrix *m)
 {
-	for (const struct life *l = m->lives; l < m->lives + m->lives_n; l++)
+	for (size_t i = 0; i < m->lives_n; i++) {
+		const struct life *l = &m->lives[i];
+
 		if (prices_node(&m->prices, l->pool, l->birth_ms, 1) ||
 		    (has_ended(m, l) && prices_node(&m->prices, l->pool,
 						    l->last_ms + 1, -1)))
 			return -1;
+	}
 	prices_sort(&m->prices);
 	return 0;
 }
