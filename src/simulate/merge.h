@@ -29,8 +29,8 @@ void merge_close(struct merge *m);	/* NULL: nothing */
  * *e set. */
 int merge_next(struct merge *m, const struct fact **f, struct err *e);
 
-/* What there is to warn of: a file that is damaged, or what
- * Prometheus warns of.  NULL: nothing. */
+/* What there is to warn of: a file that is damaged, or what Prometheus warns of.
+ * NULL: nothing. */
 const char *merge_warning(struct merge *m);
 
 #endif

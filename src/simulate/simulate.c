@@ -152,10 +152,10 @@ refuse_nothing(const struct tally *t, struct err *e)
 			       (unsigned long long)t->what[LINE_BARE]);
 	if (t->answers > 0 && t->lines == 0)
 		return err_set(e, ERR_INPUT,
-			       "Prometheus has no "
-			       "karpenter_nodes_current_lifetime_seconds of "
-			       "that time: does it scrape Karpenter (1.2 or "
-			       "newer), and does it reach back so far?");
+			       "Prometheus shows no Node that came or went in "
+			       "that time: does it have "
+			       "karpenter_nodes_current_lifetime_seconds of it "
+			       "(Karpenter 1.2 or newer)?");
 	return err_set(e, ERR_INPUT,
 		       "nothing of Karpenter's in %llu line%s, expected its "
 		       "log (lines of JSON with messages such as \"created "

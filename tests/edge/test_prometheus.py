@@ -361,9 +361,11 @@ def test_nobody_there(run):  # noqa: F811
 
 
 def test_nothing_there(run, prometheus):  # noqa: F811
-    prometheus.result = [series("up", [(0, 1)])]
-    for flags in (HOUR, ()):
-        refused(asks(run, prometheus, *flags), "Prometheus has no karpenter_")
+    for prometheus.result in ([series("up", [(0, 1)])],
+                              [life("node-old", -5000)]):
+        for flags in (HOUR, ()):
+            refused(asks(run, prometheus, *flags),
+                    "Prometheus shows no Node that came or went in that time")
 
 
 def test_too_much(run, log, prometheus):  # noqa: F811
