@@ -327,6 +327,20 @@
 					   until it looks, 10 s of its poll, 15 s
 					   of validation */
 
+/* Prometheus, which simulate may ask. */
+#define PROMETHEUS_POINTS 11000	/* of a series in one answer: it gives no
+				   more */
+#define PROMETHEUS_POINTS_LEAST 10	/* a shorter stretch of time is not cut
+					   any more */
+#define PROMETHEUS_STEPS_MAX (1000 * PROMETHEUS_POINTS)	/* from the beginning
+						   to the end */
+#define PROMETHEUS_MATCH_MAX 500	/* bytes: clusters and jobs */
+#define PROMETHEUS_STEP_MAX_MS 3600000
+#define PROMETHEUS_ANSWER_MAX (256u << 20)	/* a thousand machines at every
+						   one of these points */
+#define PROMETHEUS_MS 180000	/* an answer; it gives a query two minutes
+				   itself */
+
 /* The command record. */
 #define RECORD_EARLY_MAX 1024	/* Events that are kept in case their NodeClaim
 				   shows up */
