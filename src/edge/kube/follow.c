@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "core/base/limits.h"
 #include "core/protocol/reflect.h"
 #include "edge/kube/answer.h"
 #include "wire/api/pager.h"
@@ -225,7 +226,8 @@ watch(struct follow *f, const char *rv, int timeout_s)
 	struct kube_request q = {.method = "GET",
 				 .path = path,
 				 .accept = resources[kind].item_accept,
-				 .silent_ms = f->setup.timing->silent_ms};
+				 .silent_ms = f->setup.timing->silent_ms,
+				 .gather_ms = WATCH_GATHER_MS};
 	struct kube_reply r = {0};
 	struct err e = {0};
 	int rc;
