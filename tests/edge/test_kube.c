@@ -235,6 +235,7 @@ struct gathering {
 	struct kube_stream *stream;	/* to cancel with the first line */
 	unsigned pieces;
 	size_t bytes;
+	unsigned pause_us;	/* for each piece */
 	_Atomic bool begun;
 };
 
@@ -265,6 +266,7 @@ gather(void *ctx, const char *bytes, size_t n, struct err *e)
 	g->pieces++;
 	g->bytes += n;
 	g->begun = true;
+	(void)usleep(g->pause_us);
 	if (g->stream != NULL)
 		kube_stream_cancel(g->stream);
 	return 0;
@@ -315,16 +317,17 @@ START_TEST(test_gathering_ends)
 }
 END_TEST
 
-/* What is there to be read is read without a pause. */
+/* What is there to be read is read without a pause.  The server is faster than
+ * the sink. */
 START_TEST(test_gathering_keeps_up)
 {
 	struct kube_request q = get(0);
-	struct gathering g = {0};
+	struct gathering g = {.pause_us = 2000};
 	struct kube_reply reply;
 	struct fixture f;
 	struct err e = {0};
 
-	q.gather_ms = 100;	/* for each of 640 records: a minute */
+	q.gather_ms = PATIENT_MS / 3;
 	q.timeout_ms = PATIENT_MS;
 	fixture_server(&f, NULL, big_line, (void *)(uintptr_t) "200 OK");
 	fixture_kube(&f);
