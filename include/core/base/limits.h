@@ -218,8 +218,9 @@
 #define RETRY_AFTER_MAX_S 300	/* the API server asks for 32 s at most; a proxy
 				   that asks for an hour must not stop us for
 				   one */
-#define WATCH_GATHER_MS 100	/* after a line, a watch lets others gather.
-				   Waking up costs more than reading a line */
+#define WATCH_GATHER_MS 100	/* after a line, the watch of Nodes lets others
+				   gather.  Waking up costs more than reading a
+				   line */
 #define LANES_REST_MS 15000	/* idle lanes close their connections */
 #define LANES_PATIENCE_MS 200	/* without an answer for so long, calls open
 				   connections as if none were slow */

@@ -226,14 +226,17 @@ watch(struct follow *f, const char *rv, int timeout_s)
 	struct kube_request q = {.method = "GET",
 				 .path = path,
 				 .accept = resources[kind].item_accept,
-				 .silent_ms = f->setup.timing->silent_ms,
-				 .gather_ms = WATCH_GATHER_MS};
+				 .silent_ms = f->setup.timing->silent_ms};
 	struct kube_reply r = {0};
 	struct err e = {0};
 	int rc;
 
 	buf_init(&b, path, sizeof(path));
 	watch_path(&b, kind, timeout_s, rv);
+	/* Nodes have many statuses, which change nothing.  A NodeClaim's line
+	 * may begin a hold. */
+	if (kind == KIND_NODE)
+		q.gather_ms = WATCH_GATHER_MS;
 	/* The API server has no watch cache for Events and so sends no
 	 * bookmarks. */
 	if (kind == KIND_EVENT)
