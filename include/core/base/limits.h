@@ -218,7 +218,12 @@
 #define RETRY_AFTER_MAX_S 300	/* the API server asks for 32 s at most; a proxy
 				   that asks for an hour must not stop us for
 				   one */
+#define WATCH_GATHER_MS 100	/* after a line, the watch of Nodes lets others
+				   gather.  Waking up costs more than reading a
+				   line */
 #define LANES_REST_MS 15000	/* idle lanes close their connections */
+#define LANES_PATIENCE_MS 200	/* without an answer for so long, calls open
+				   connections as if none were slow */
 #define CONNECTION_IDLE_S 80L	/* the API server closes idle ones at 90 s */
 #define TOKEN_MS 60000		/* a token file is read again this often, as in
 				   client-go */
