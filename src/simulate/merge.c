@@ -12,7 +12,9 @@
 #include "wire/karpenter/snapshot.h"
 
 struct source {
-	struct input *in;
+	struct input *in;	/* NULL: ask */
+	matrix_ask_fn *ask;
+	void *ask_ctx;
 	struct line *line;
 	struct fact *aside;	/* it is far ahead, and the next fact has to
 				   confirm that */
@@ -36,6 +38,12 @@ struct merge {
 	char warning[240];
 	bool warns;
 };
+
+static const char *
+name_of(const struct source *s)
+{
+	return s->in == NULL ? "Prometheus" : input_name(s->in);
+}
 
 /* --- facts that wait --------------------------------------------------------- */
 
@@ -211,8 +219,9 @@ take_snapshot(void *ctx, const struct fact *read, struct err *e)
 		return err_set(e, ERR_SYSTEM, "out of memory");
 	if (s->of->waiting >= SIMULATE_FACTS_MAX)
 		return err_set(e, ERR_LIMIT,
-			       "%s: more than %d facts in lists of objects",
-			       input_name(s->in), SIMULATE_FACTS_MAX);
+			       "%s: more than %d facts in lists of objects or "
+			       "metrics",
+			       name_of(s), SIMULATE_FACTS_MAX);
 	s->of->tally->what[LINE_FACT]++;
 	heap_add(s->of, f);
 	return 0;
@@ -333,6 +342,22 @@ begin_matrix(struct merge *m, struct source *s, struct err *e)
 		       : 0;
 }
 
+/* What Prometheus warns of, with its answer. */
+static void
+take_warnings(struct merge *m, const struct source *s, uint64_t n,
+	      const char *text)
+{
+	struct err said;
+
+	m->tally->warnings += n;
+	if (n == 0)
+		return;
+	(void)err_set(&said, ERR_INPUT, "%s: may be partial: %s", name_of(s),
+		      text);
+	str_cut(m->warning, sizeof(m->warning), said.text);
+	m->warns = true;
+}
+
 static int
 end_matrix(struct merge *m, struct source *s, struct err *e)
 {
@@ -353,6 +378,7 @@ static int
 read_matrix(struct merge *m, struct source *s, struct err *e)
 {
 	uint64_t before = input_bytes(s->in);
+	struct matrix_answer said;
 	const char *bytes = NULL;
 	struct err damage = {0};
 	size_t n = 0;
@@ -367,10 +393,31 @@ read_matrix(struct merge *m, struct source *s, struct err *e)
 	}
 	end(m, s);
 	m->tally->lines++;
+	bytes = split_envelope(s->snapshot, &n);
+	matrix_answer(bytes, n, &said);
+	take_warnings(m, s, said.warnings, said.text);
 	if (got != INPUT_END || split_end(s->snapshot, &damage)) {
 		(void)err_wrap(&damage, "%s", input_name(s->in));
 		warn(m, &damage);
 	}
+	return end_matrix(m, s, e);
+}
+
+static int
+read_asked(struct merge *m, struct source *s, struct err *e)
+{
+	struct matrix_asked asked;
+
+	s->of = m;
+	s->matrix = matrix_new();
+	if (s->matrix == NULL)
+		return err_set(e, ERR_SYSTEM, "out of memory");
+	if (s->ask(s->ask_ctx, take_series, s, &asked, e))
+		return -1;
+	end(m, s);
+	m->tally->answers += asked.answers;
+	m->tally->bytes += asked.bytes;
+	take_warnings(m, s, asked.warnings, asked.warning);
 	return end_matrix(m, s, e);
 }
 
@@ -473,7 +520,8 @@ merge_next(struct merge *m, const struct fact **f, struct err *e)
 				count_period(m->tally, m->ticked_ms);
 			if (behind == NULL)
 				return 0;
-			if (read_line(m, behind, e))
+			if (behind->in == NULL ? read_asked(m, behind, e)
+					       : read_line(m, behind, e))
 				return -1;
 			continue;
 		}
@@ -508,7 +556,7 @@ merge_open(const char *const *names, size_t n, struct tally *t, struct err *e)
 	struct merge *m = calloc(1, sizeof(*m));
 
 	if (m != NULL) {
-		m->sources = calloc(n, sizeof(*m->sources));
+		m->sources = calloc(n + 1, sizeof(*m->sources));
 		/* What a line adds, and the fact that was aside. */
 		m->heap = calloc(SIMULATE_FACTS_MAX + LINE_FACTS_MAX + 1,
 				 sizeof(*m->heap));
@@ -533,6 +581,13 @@ merge_open(const char *const *names, size_t n, struct tally *t, struct err *e)
 		}
 	}
 	return m;
+}
+
+void
+merge_ask(struct merge *m, matrix_ask_fn *ask, void *ctx)
+{
+	m->sources[m->n++] = (struct source){
+		.ask = ask, .ask_ctx = ctx, .newest_ms = STAMP_NONE};
 }
 
 void

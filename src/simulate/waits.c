@@ -13,7 +13,7 @@
 struct wait {
 	bool used, followed, replaces;
 	int64_t at_ms, waited_ms;	/* waited_ms: of all its machines */
-	int64_t savings;
+	int64_t savings, price;
 	uint32_t nodes, open;	/* that wait at all, and still */
 	size_t total;
 	char pool[NODEPOOL_BYTES];
@@ -62,6 +62,8 @@ settle(struct waits *w, struct wait *d)
 		price = (double)d->savings / DOLLAR / (double)d->total;
 	else if (w->setup.price >= 0)
 		price = (double)w->setup.price / DOLLAR;
+	else if (d->price >= 0)
+		price = (double)d->price / DOLLAR;
 	/* The log's savings are those of the whole decision, with what the
 	 * replacement costs, so they are had for all the time that it waits. */
 	if (d->savings >= 0 && !d->followed)
@@ -119,6 +121,7 @@ waits_begin(struct waits *w, const struct fact *f, const char *pool,
 			   .replaces = strcmp(f->action, "replace") == 0,
 			   .at_ms = f->at_ms,
 			   .savings = f->savings,
+			   .price = f->price,
 			   .nodes = nodes,
 			   .open = nodes,
 			   .total = total};

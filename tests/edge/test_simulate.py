@@ -742,6 +742,55 @@ def test_prometheus(run, log):  # noqa: F811
     assert "  1 disruption of a Node that Prometheus does not show\n" in text
 
 
+def cost(*steps, pool="web", **labels):
+    """The NodePool costs so much from each of these seconds on."""
+    return series("karpenter_nodepools_cost_total", [
+        (t, [dollars for at, dollars in steps if at <= t][-1])
+        for t in samples(steps[0][0])], nodepool=pool, **labels)
+
+
+def test_prometheus_price(run, log):  # noqa: F811
+    """A Node costs its part of what its NodePool costs at the decision, where
+    nobody says better."""
+    others = [life("node-gone", -100, 200), cost((0, 50), pool="batch"),
+              cost((0, 0), (60, 0.9), (310, 0.6), instance="karpenter-1")]
+
+    def dollars(metrics, *flags):
+        log([answer(metrics)])
+        one, = settings(run("simulate", "karpenter.log", "-o", "json",
+                            *flags)).values()
+        low, high = one["nodeHours"].values()
+        assert high > 0.1
+        paid = one["dollars"]
+        return (paid["dearest"] / high, paid["unpricedDecisions"])
+    # node-1, node-2 and node-old are there then.
+    assert dollars([*ANSWER, *others]) == (pytest.approx(0.3, 1e-2), 0)
+    log([run("simulate", "karpenter.log", "-o", "record").out[:-1]], "record")
+    decided, = (f for f in map(json.loads, run(
+        "simulate", "record", "-o", "record").out.splitlines())
+        if f.get("what") == "decided")
+    assert decided["price"] == "0.300000"
+    assert dollars([*ANSWER, *others], "--price-per-node-hour=2") == (
+        pytest.approx(2, 1e-2), 0)
+    assert dollars(ANSWER) == (0, 1)
+    # A Karpenter that has just started knows of no costs.
+    for little in (0, -0.3):
+        assert dollars([*ANSWER, cost((0, 0.9), (270, little))]) == (0, 1)
+    assert dollars([*ANSWER, cost((0, 1e9))]) == (0, 1)
+
+
+def test_prometheus_births(run, log):  # noqa: F811
+    """Samples are older than their times: the youngest says most."""
+    stale = life("node-1", 25, 330)
+    for n, (at, age) in enumerate(stale["values"]):
+        stale["values"][n] = [at, f"{float(age) - (0 if n == 4 else 7):g}"]
+    log([answer([stale if x is ANSWER[0] else x for x in ANSWER])])
+    facts = map(json.loads, run("simulate", "karpenter.log", "-o",
+                                "record").out.splitlines())
+    assert [f["at"][11:19] for f in facts if f.get("what") == "created"
+            and f["claim"] == "node-1"] == ["10:00:25"]
+
+
 def test_prometheus_large(run, log, tmp_path):  # noqa: F811
     """An answer is one line of any length, and is never whole in memory."""
     many = [life(f"other-{n}", -9000) for n in range(6000)]

@@ -59,6 +59,7 @@ struct fact {
 				   "unhealthy", …: lower case */
 	long long pods;		/* that have to move; -1: unknown */
 	int64_t savings;	/* millionths of a dollar an hour; -1: unknown */
+	int64_t price;		/* of one of the machines, the same */
 	const struct fact_node *nodes;
 	size_t nodes_n;
 };

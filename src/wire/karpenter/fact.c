@@ -48,7 +48,8 @@ fact_init(struct fact *f, enum fact_kind kind, int64_t at_ms)
 			   .action = "",
 			   .reason = "",
 			   .pods = -1,
-			   .savings = -1};
+			   .savings = -1,
+			   .price = -1};
 }
 
 static void
@@ -112,7 +113,8 @@ fact_compare(const struct fact *a, const struct fact *b)
 	const int64_t numbers[][2] = {
 		{a->at_ms, b->at_ms},	  {a->kind, b->kind},
 		{a->maker, b->maker},	  {a->pods, b->pods},
-		{a->savings, b->savings}, {(int64_t)a->nodes_n, (int64_t)b->nodes_n},
+		{a->savings, b->savings}, {a->price, b->price},
+		{(int64_t)a->nodes_n, (int64_t)b->nodes_n},
 	};
 	int rc = 0;
 

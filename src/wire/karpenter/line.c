@@ -66,6 +66,7 @@ static const struct json_keep wanted[] = {
 	{"node", NULL},	      {"pool", NULL},
 	{"maker", NULL},      {"action", NULL},
 	{"pods", NULL},	      {"savings", NULL},
+	{"price", NULL},
 	{"nodes", NULL},      {"properties", log_only},
 	{"kind", NULL},	      {"apiVersion", NULL},
 	{"stage", NULL},      {"verb", NULL},

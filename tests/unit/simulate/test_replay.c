@@ -478,6 +478,31 @@ START_TEST(test_replaced)
 }
 END_TEST
 
+/* What the log saves counts before what we are told, and that before what the
+ * NodePool costs. */
+START_TEST(test_price_of)
+{
+	struct fact_node nodes[] = {{"n1", "c1"}};
+	const int64_t savings[] = {-1, -1, 3000000};
+	struct fact f;
+
+	for (int n = 0; n < 3; n++) {
+		waits.price = n > 0 ? 2000000 : -1;
+		again();
+		scales_up(0, 1);
+		fact_init(&f, FACT_DECIDED, began + 5 * MIN);
+		f.nodes = nodes;
+		f.nodes_n = 1;
+		f.savings = savings[n];
+		f.price = 1000000;
+		ck_assert_int_eq(history_take(&h, &f), 0);
+		/* It waits for six minutes. */
+		ck_assert_double_eq_tol(sums(60 * MIN).waits.dollars_low,
+					(n + 1) * 6 / 60., 0.01);
+	}
+}
+END_TEST
+
 /* Replacements of decisions that do not wait hold nobody but themselves. */
 START_TEST(test_drift)
 {
@@ -693,6 +718,7 @@ main(void)
 	tcase_add_test(tc, test_scope_node);
 	tcase_add_test(tc, test_regret);
 	tcase_add_test(tc, test_replaced);
+	tcase_add_test(tc, test_price_of);
 	tcase_add_test(tc, test_drift);
 	tcase_add_test(tc, test_substitute);
 	tcase_add_test(tc, test_no_substitute);
