@@ -137,7 +137,7 @@ take_name_of(struct request *q, const char *name, const char *value)
 						       : NULL;
 
 	if (to != NULL)
-		*to = value;
+		*to = value[0] == '\0' ? NULL : value;
 	return to != NULL;
 }
 

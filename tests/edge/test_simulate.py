@@ -6,6 +6,7 @@ import datetime
 import gzip
 import io
 import json
+import os
 import pathlib
 import random
 import signal
@@ -795,6 +796,86 @@ def test_hostile(run, log, tmp_path):  # noqa: F811
     assert peak(tmp_path, "bad.log") < 64 << 20 or sanitized()
 
 
+def zoned(text, hours):
+    """The line as zap writes it where the zone is not UTC: its offset has no
+    colon."""
+    said = json.loads(text)
+    at = datetime.datetime.fromisoformat(said["time"].replace("Z", "+00:00"))
+    at = at.astimezone(datetime.timezone(datetime.timedelta(hours=hours)))
+    return json.dumps(said | {"time": at.strftime("%Y-%m-%dT%H:%M:%S.000%z")})
+
+
+def test_other_zones(run, log):  # noqa: F811
+    log()
+    log([zoned(text, n % 9 - 4) for n, text in enumerate(LOG)], "zones.log")
+    want = run("simulate", "karpenter.log", "-o", "csv").out
+    assert run("simulate", "zones.log", "-o", "csv").out == want
+    both = report(run("simulate", "karpenter.log", "zones.log", "-o", "json"))
+    assert both["input"]["duplicates"] == 10
+
+
+def test_streams_in_turns(run, log):  # noqa: F811
+    """A line that containerd has cut goes on in the next one of its stream."""
+    log()
+    want = run("simulate", "karpenter.log", "-o", "csv").out
+    at = "2026-03-02T10:00:00.123456789Z"
+    log([text for whole in LOG for text in (
+        f"{at} stderr P {whole[:40]}", f"{at} stdout F panic",
+        f"{at} stdout P {{", f"{at} stderr F {whole[40:]}",
+        f"{at} stdout F }}")], "cri.log")
+    assert run("simulate", "cri.log", "-o", "csv").out == want
+
+
+def test_windows(run, log, tmp_path):  # noqa: F811
+    """PowerShell writes a byte order mark, or UTF-16."""
+    claims = json.dumps({"apiVersion": "v1", "kind": "List", "items": [
+        {"kind": "NodeClaim", "apiVersion": "karpenter.sh/v1", "metadata": {
+            "name": "web-abcde", "creationTimestamp": "2026-03-02T10:00:00Z"}}
+    ]}, indent=4)
+    (tmp_path / "list.json").write_text(claims.replace("\n", "\r\n"),
+                                        encoding="utf-8-sig", newline="")
+    assert report(run("simulate", "list.json", "-o", "json"))["karpenter"][
+        "created"] == 1
+    for code in ("utf-16-le", "utf-16-be"):
+        (tmp_path / "wide.log").write_bytes(
+            ("\ufeff" + "\n".join(LOG)).encode(code))
+        refused(run("simulate", "wide.log"), "wide.log: text in UTF-16",
+                "expected UTF-8")
+
+
+def decided_many(second, nodes):
+    return line(second, "disrupting node(s)", "disruption", **{
+        "decision": "delete", "pod-count": 0, "disrupted-nodes": [
+            {"Node": {"name": f"ip-10-0-{n}.eu-central-1.compute.internal"},
+             "NodeClaim": {"name": f"web-{n:05}"}, "instance-type": "m5.large",
+             "capacity-type": "spot"} for n in range(nodes)]})
+
+
+def test_many_nodes_at_once(run, log):  # noqa: F811
+    log([*boot(0, 1), decided_many(90, 5000), *LOG[-1:]])
+    said = report(run("simulate", "karpenter.log", "-o", "json"))
+    assert said["karpenter"]["nodes"] == 5000
+    assert said["settings"][0]["wouldHaveWaited"]["nodes"] == 5000
+
+
+def seconds(tmp_path, *args):
+    """What a run needs of a processor."""
+    child = subprocess.Popen([HOLDER, "simulate", *args], cwd=tmp_path,
+                             stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    assert child.returncode == 0
+    return used.ru_utime
+
+
+def test_many_machines(run, log, tmp_path):  # noqa: F811
+    """Four times the machines take four times as long, and not sixteen."""
+    def took(n):
+        log([text for i in range(n) for text in boot(i / 100, i)])
+        return seconds(tmp_path, "karpenter.log")
+    assert took(20000) < 9 * took(5000)
+
+
 def test_memory(run, tmp_path):  # noqa: F811
     """A week of churn takes no more memory than a day of it."""
     def logged(days):
@@ -850,6 +931,9 @@ def test_nothing_of_karpenter(run, log):  # noqa: F811
     log(["2026-03-02T10:00:00.5Z\tINFO\tcontroller\tcreated nodeclaim\t{}"])
     refused(run("simulate", "karpenter.log"),
             "1 line in zap's text format", "lines of JSON")
+    log([text.replace('"time"', '"ts"') for text in LOG])
+    refused(run("simulate", "karpenter.log"), "nothing of use in 11 lines, "
+            "10 of them", '"time" in RFC 3339')
     log([])
     refused(run("simulate", "karpenter.log"), "nothing of Karpenter's")
 

@@ -6,6 +6,7 @@
 
 #include "core/base/limits.h"
 #include "simulate/history.h"
+#include "simulate/turns.h"
 #include "suite.h"
 #include "unit/core/scene.h"
 
@@ -663,6 +664,44 @@ START_TEST(test_places)
 }
 END_TEST
 
+/* A look may name the scopes in any order. */
+START_TEST(test_turns)
+{
+	static const char *const looks[][5] = {
+		{"a", "b", "c"}, {"a", "b", "c"}, {"c", "a", "d"},
+		{"d", "c", "c", "a"}, {"b", "d"}, {NULL}};
+	struct turns t = {.open = NULL};
+	struct replay_sums r = {.holds = 0};
+	char text[200] = "";
+
+	for (int64_t i = 0; i < 6; i++) {
+		turns_look(&t);
+		for (int k = 0; k < 5 && looks[i][k] != NULL; k++)
+			turns_held(&t, looks[i][k], i);
+		if (i == 1)
+			turns_because(&t, "a", "a1");
+		turns_looked(&t, i);
+	}
+	/* Without looks, as a holder's history tells it. */
+	turns_held(&t, "x", 6);
+	turns_held(&t, "y", 7);
+	turns_held(&t, "x", 7);
+	turns_over(&t, "x", 8);
+	turns_held(&t, "y", 8);
+	turns_end(&t, 9);
+	turns_report(&t, &r);
+	ck_assert_uint_eq(r.holds, 7);
+	for (size_t i = 0; i < r.turns_n; i++)
+		(void)snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			       "%s%d-%d ", r.turns[i].scope,
+			       (int)r.turns[i].from_ms, (int)r.turns[i].to_ms);
+	ck_assert_str_eq(text, "a0-4 b0-2 c0-4 d2-5 b4-5 x6-8 y7-9 ");
+	ck_assert_str_eq(r.turns[0].machine, "a1");
+	ck_assert_int_eq(r.held_ms, 8);
+	turns_done(&t);
+}
+END_TEST
+
 START_TEST(test_why)
 {
 	int64_t since = 0;
@@ -703,6 +742,7 @@ main(void)
 	tcase_add_test(tc, test_open_end);
 	tcase_add_test(tc, test_gaps);
 	tcase_add_test(tc, test_places);
+	tcase_add_test(tc, test_turns);
 	tcase_add_test(tc, test_why);
 	suite_add_tcase(s, tc);
 	return suite_run(s);
