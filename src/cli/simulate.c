@@ -11,6 +11,7 @@
 #include "core/base/buf.h"
 #include "core/base/limits.h"
 #include "core/base/stamp.h"
+#include "core/base/utf8.h"
 #include "edge/file.h"
 #include "options.h"
 
@@ -41,6 +42,7 @@ static const struct {
 };
 #define KEYS_N (sizeof(keys) / sizeof(keys[0]))
 #define VALUE_ROOM 64
+#define FILE_SHOWN 60	/* bytes of the name of a configuration */
 
 struct values {
 	char at[SIMULATE_SETTINGS_MAX][VALUE_ROOM];
@@ -284,6 +286,28 @@ read_config(const char *file, struct config *c, struct config_places *places,
 	return rc;
 }
 
+/* Of a long name the end says more than the beginning.  What is no text in it
+ * becomes "?", because tables and pictures show it. */
+static void
+put_file(struct buf *b, const char *file)
+{
+	size_t n = strlen(file), len;
+
+	if (n > FILE_SHOWN) {
+		file += n - FILE_SHOWN;
+		n = FILE_SHOWN;
+		buf_puts(b, "...");
+	}
+	for (; n > 0; file += len, n -= len) {
+		len = utf8_len(file, n);
+		if (len > 1 || (len == 1 && *file >= ' ' && *file != 127))
+			buf_add(b, file, len);
+		else
+			buf_puts(b, "?");
+		len += len == 0;
+	}
+}
+
 static void
 describe(struct setting *s, const struct request *q, const struct config *c,
 	 const char *file, const size_t chosen[KEYS_N])
@@ -304,7 +328,7 @@ describe(struct setting *s, const struct request *q, const struct config *c,
 				   q->values[k].at[chosen[k]]);
 	if (q->configs_n > 1) {
 		buf_puts(&b, ", ");
-		buf_puts(&b, file);
+		put_file(&b, file);
 	}
 	s->rules = c->rules;
 }

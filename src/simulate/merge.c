@@ -14,8 +14,9 @@
 struct source {
 	struct input *in;
 	struct line *line;
-	int64_t aside_ms;	/* a line is so far ahead that the next one has
-				   to confirm it; STAMP_NONE: none is */
+	bool is_aside;	/* a line is so far ahead that the next one has to
+			   confirm it */
+	int64_t aside_ms;	/* its time */
 	struct fact *aside;	/* what it says; NULL: no fact */
 	int64_t newest_ms;	/* STAMP_NONE: nothing with a time so far */
 	struct split *snapshot;	/* the file is a list of objects, in no order:
@@ -132,16 +133,15 @@ confirms(const struct source *s, int64_t at_ms)
 static void
 judge_aside(struct merge *m, struct source *s, int64_t at_ms)
 {
-	bool counts = s->aside_ms != STAMP_NONE && confirms(s, at_ms);
-	int64_t aside_ms = s->aside_ms;
+	bool counts = s->is_aside && confirms(s, at_ms);
 	struct fact *f = s->aside;
 
-	s->aside_ms = STAMP_NONE;
+	s->is_aside = false;
 	s->aside = NULL;
 	if (f != NULL && counts) {
 		put(m, s, f);
 	} else if (counts) {
-		come_to(m, s, aside_ms);
+		come_to(m, s, s->aside_ms);
 	} else if (f != NULL) {
 		m->tally->odd_times++;
 		free(f);
@@ -157,6 +157,7 @@ take(struct merge *m, struct source *s, const struct fact *read, struct err *e)
 		return err_set(e, ERR_SYSTEM, "out of memory");
 	judge_aside(m, s, f->at_ms);
 	if (is_ahead(s, f->at_ms)) {
+		s->is_aside = true;
 		s->aside = f;
 		s->aside_ms = f->at_ms;
 	} else {
@@ -176,10 +177,12 @@ tick(struct merge *m, struct source *s)
 		return;
 	if (s->aside == NULL || confirms(s, at_ms))
 		judge_aside(m, s, at_ms);
-	if (!is_ahead(s, at_ms))
+	if (!is_ahead(s, at_ms)) {
 		come_to(m, s, at_ms);
-	else if (s->aside == NULL)
+	} else if (s->aside == NULL) {
+		s->is_aside = true;
 		s->aside_ms = at_ms;
+	}
 }
 
 static int
@@ -555,7 +558,7 @@ merge_open(const char *const *names, size_t n, struct tally *t, struct err *e)
 	}
 	for (struct source *s = m->sources; m->n < n; s++) {
 		m->n++;
-		s->newest_ms = s->aside_ms = STAMP_NONE;
+		s->newest_ms = STAMP_NONE;
 		s->line = line_new();
 		s->in = input_open(names[s - m->sources], e);
 		if (s->line == NULL)

@@ -201,6 +201,9 @@ def test_explain(run, log):  # noqa: F811
     assert done.warnings() == ['--explain: no decision is about "node-3"']
     refused(run("simulate", "karpenter.log", "--explain=x", "-o", "csv"),
             "--explain")
+    # An empty value is none, as --help shows it.
+    done = run("simulate", "karpenter.log", "--explain=", "--svg=", "--html=")
+    assert (done.code, done.err) == (0, "")
 
 
 def drawn(text):
@@ -244,6 +247,24 @@ def test_pictures(run, log, config, tmp_path):  # noqa: F811
         assert (done.code, done.err) == (
             1, f"{NAME}none/p: No such file or directory\n")
         assert run("simulate", "karpenter.log", flag, "/dev/full").code == 1
+
+
+@pytest.mark.parametrize("name, shown", [
+    (b"a]]>b.yaml", "a]]>b.yaml"), (b"a\x01\n\x7fb.yaml", "a???b.yaml"),
+    (b"\xff\xc3\xbc.yaml", "?\u00fc.yaml"), (b"d/" * 40 + b"a.yaml", "d/a.yaml")])
+def test_odd_names(run, log, config, tmp_path, name, shown):  # noqa: F811
+    """Whatever a file is called, tables and pictures are well-formed."""
+    log()
+    config("holdDuration: 2m\n")
+    name = os.fsdecode(name)
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text((tmp_path / "config.yaml").read_text())
+    done = run("simulate", "karpenter.log", "--config", name, "--config",
+               "config.yaml", "--svg", "p.svg", "--html=p.html", "-o", "json")
+    label, _ = settings(done)
+    assert label.endswith(shown) and label.startswith("cluster 2m, max 1h, ")
+    drawn((tmp_path / "p.svg").read_bytes())
+    assert (tmp_path / "p.svg").read_text() in (tmp_path / "p.html").read_text()
 
 
 def stdin(tmp_path, data, *args):
@@ -604,6 +625,23 @@ def test_status_beside_a_log(run, log):  # noqa: F811
             ).out.splitlines(), "record")
     assert report(run("simulate", "record", "-o", "json"))["happened"] == (
         happened)
+
+
+def test_status_of_days(run, log):  # noqa: F811
+    """Where no answer reaches, nothing is known: no hold, and no time without
+    one."""
+    def answered(days, *history):
+        return status(*history).replace(at(3600), at(3600 + days * 86400))
+    log()
+    log([status(turn(1800, "held", "scale-up", "web-00001"))], "1")
+    log([answered(3, turn(3 * 86400, "held", "scale-up", "web-00009"))], "2")
+    happened = report(run("simulate", "karpenter.log", "1", "2", "-o",
+                          "json"))["happened"]
+    assert [(t["from"][:19], t["to"][:19]) for t in happened["turns"]] == [
+        (at(1800)[:19], at(3600)[:19]),
+        (at(3 * 86400)[:19], at(3600 + 3 * 86400)[:19])]
+    assert happened["holds"] == 2 and happened["longestSeconds"] == 3600
+    assert happened["sharePercent"] == pytest.approx(5400 / 1728, abs=.001)
 
 
 def test_status_alone(run, log):  # noqa: F811

@@ -644,6 +644,19 @@ START_TEST(test_gaps)
 }
 END_TEST
 
+/* A machine was decided about before its creation is told, so it was taken to be
+ * older than the log. */
+START_TEST(test_created_late)
+{
+	decides(0, "delete", 1, 1);
+	made(MIN, 1, MAKER_PROVISIONER);
+	(void)sums(60 * MIN);
+	ck_assert_uint_eq(tally_created(&tally), 1);
+	ck_assert_uint_eq(tally.makers[MAKER_PROVISIONER], 1);
+	ck_assert_uint_eq(tally.makers[MAKER_UNKNOWN], 0);
+}
+END_TEST
+
 /* Machines come and go: their places are used again. */
 START_TEST(test_places)
 {
@@ -741,6 +754,7 @@ main(void)
 	tcase_add_test(tc, test_cap);
 	tcase_add_test(tc, test_open_end);
 	tcase_add_test(tc, test_gaps);
+	tcase_add_test(tc, test_created_late);
 	tcase_add_test(tc, test_places);
 	tcase_add_test(tc, test_turns);
 	tcase_add_test(tc, test_why);
