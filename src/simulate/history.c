@@ -202,8 +202,8 @@ deleting(struct history *h, const struct fact *f)
 static void
 go(struct history *h, const struct fact *f, uint32_t id)
 {
-	story_count(&h->story, f->at_ms, 0, 0, !h->roster.at[id].gone);
-	h->roster.at[id].gone = true;
+	story_count(&h->story, f->at_ms, 0, 0, 1);
+	roster_gone(&h->roster, id);
 	EACH(h, replay_gone(r, id));
 	if (h->roster.at[id].waits == 0)
 		roster_drop(&h->roster, id);

@@ -263,6 +263,7 @@ def test_odd_names(run, log, config, tmp_path, name, shown):  # noqa: F811
                "config.yaml", "--svg", "p.svg", "--html=p.html", "-o", "json")
     label, _ = settings(done)
     assert label.endswith(shown) and label.startswith("cluster 2m, max 1h, ")
+    assert len(label) < 90
     drawn((tmp_path / "p.svg").read_bytes())
     assert (tmp_path / "p.svg").read_text() in (tmp_path / "p.html").read_text()
 

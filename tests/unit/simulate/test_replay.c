@@ -657,6 +657,37 @@ START_TEST(test_created_late)
 }
 END_TEST
 
+/* The name of a Node comes again, as on EKS, while the replay keeps the first
+ * one.  Karpenter before 1.3 names no NodeClaims in its decisions. */
+START_TEST(test_name_again)
+{
+	struct fact_node node = {"n1", ""};
+	struct replay_sums r;
+	struct fact f;
+
+	scales_up(0, 1);
+	fact_init(&f, FACT_DECIDED, began + 5 * MIN);
+	f.nodes = &node;
+	f.nodes_n = 1;
+	ck_assert_int_eq(history_take(&h, &f), 0);
+	gone(5 * MIN + SECOND, 1);
+	is(FACT_CREATED, 6 * MIN, 2, "web");
+	is(FACT_LAUNCHED, 6 * MIN + SECOND, 2, "web");
+	fact_init(&f, FACT_REGISTERED, began + 7 * MIN);
+	f.claim = "c2";
+	f.node = "n1";
+	ck_assert_int_eq(history_take(&h, &f), 0);
+	fact_init(&f, FACT_DECIDED, began + 8 * MIN);
+	f.nodes = &node;
+	f.nodes_n = 1;
+	ck_assert_int_eq(history_take(&h, &f), 0);
+	r = sums(9 * MIN);
+	ck_assert_uint_eq(r.waits.decisions, 2);
+	ck_assert_uint_eq(r.waits.nodes, 2);
+	ck_assert_uint_eq(tally.unknown, 0);
+}
+END_TEST
+
 /* Machines come and go: their places are used again. */
 START_TEST(test_places)
 {
@@ -755,6 +786,7 @@ main(void)
 	tcase_add_test(tc, test_open_end);
 	tcase_add_test(tc, test_gaps);
 	tcase_add_test(tc, test_created_late);
+	tcase_add_test(tc, test_name_again);
 	tcase_add_test(tc, test_places);
 	tcase_add_test(tc, test_turns);
 	tcase_add_test(tc, test_why);
