@@ -412,6 +412,11 @@ cmd_simulate(int argc, char **argv)
 		rc = err_set(&e, ERR_INPUT,
 			     "--explain: only with the table, not with another "
 			     "--output");
+	if (rc == 0 && q.setup.output == SIMULATE_RECORD &&
+	    (q.setup.svg != NULL || q.setup.html != NULL))
+		rc = err_set(&e, ERR_INPUT,
+			     "--svg and --html: not with --output=record, which "
+			     "replays nothing");
 	if (rc < 0 || make_settings(&q, &e))
 		return fail_code(&e);
 	q.setup.compares = q.configs_n > 0;

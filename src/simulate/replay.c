@@ -57,7 +57,8 @@ step(struct replay *r)
 		}
 		if (t.wait_ms < 1)
 			t.wait_ms = 1;
-		r->wake_ms = t.wait_ms > INT64_MAX - r->now_ms
+		/* A log may be of before 1970. */
+		r->wake_ms = r->now_ms > 0 && t.wait_ms > INT64_MAX - r->now_ms
 				     ? INT64_MAX
 				     : r->now_ms + t.wait_ms;
 		break;

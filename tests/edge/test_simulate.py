@@ -955,6 +955,8 @@ def test_memory(run, tmp_path):  # noqa: F811
     (("a", "-o", "xml"), ["table, json, csv"]), (("a", "-o"), ["-o: missing"]),
     (("a", "--price-per-node-hour=cheap"), ["dollars such as 0.192"]),
     (("a", "--price-per-node-hour=-1"), ["dollars such as 0.192"]),
+    (("a", "-o", "record", "--svg=p"), ["--svg and --html: not with"]),
+    (("a", "-o", "record", "--html=p"), ["--svg and --html: not with"]),
     (("a", "--regret=often"), ["a duration such as 15m"]),
     (("a", "--config=none.yaml"), ["none.yaml", "No such file"]),
     (tuple("a" for _ in range(65)), ["more than 64 files"]),
