@@ -167,9 +167,10 @@ take(struct merge *m, struct source *s, const struct fact *read, struct err *e)
 }
 
 /* A line that says nothing to us.  It may confirm a fact that is aside, but not
- * refute it. */
+ * refute it.  sure: nobody need confirm it, as it is the end of a record, which
+ * may have been quiet for days. */
 static void
-tick(struct merge *m, struct source *s)
+tick(struct merge *m, struct source *s, bool sure)
 {
 	int64_t at_ms = line_time(s->line);
 
@@ -177,7 +178,7 @@ tick(struct merge *m, struct source *s)
 		return;
 	if (s->aside == NULL || confirms(s, at_ms))
 		judge_aside(m, s, at_ms);
-	if (!is_ahead(s, at_ms)) {
+	if (sure || !is_ahead(s, at_ms)) {
 		come_to(m, s, at_ms);
 	} else if (s->aside == NULL) {
 		s->is_aside = true;
@@ -211,7 +212,7 @@ take_line(struct merge *m, struct source *s, const char *bytes, size_t n,
 	if (what == LINE_OTHER || what == LINE_INCOMPLETE)
 		tally_message(m->tally, message);
 	if (what == LINE_OTHER || what == LINE_BARE || what == LINE_UNTIL)
-		tick(m, s);
+		tick(m, s, what == LINE_UNTIL);
 	if (what != LINE_FACT)
 		return 0;
 	do

@@ -219,6 +219,21 @@ START_TEST(test_quiet_end)
 }
 END_TEST
 
+/* A record that was quiet for days says so itself. */
+START_TEST(test_until)
+{
+	FILE *f = add_file();
+
+	created(f, 0, "a");
+	created(f, 1, "b");
+	(void)fprintf(f, "{\"record\":\"karpenter-node-holder.io/record/v1\","
+			 "\"until\":\"2026-01-09T03:04:05Z\"}\n");
+	(void)fclose(f);
+	ck_assert_int_eq(merge_all(), 0);
+	ck_assert_int_eq(tally.to_ms - tally.from_ms, 7LL * DAY * 1000);
+}
+END_TEST
+
 /* A line without a fact confirms the fact before it, and does not refute it. */
 START_TEST(test_confirmed)
 {
@@ -397,6 +412,7 @@ main(void)
 	tcase_add_test(tc, test_ticks);
 	tcase_add_test(tc, test_quiet_end);
 	tcase_add_test(tc, test_confirmed);
+	tcase_add_test(tc, test_until);
 	tcase_add_test(tc, test_long_lines);
 	tcase_add_test(tc, test_large_facts);
 	tcase_add_test(tc, test_gzip);
