@@ -12,6 +12,7 @@
 #include "core/base/limits.h"
 #include "core/base/stamp.h"
 #include "edge/clock.h"
+#include "core/base/utf8.h"
 #include "edge/file.h"
 #include "options.h"
 #include "prometheus_flags.h"
@@ -43,6 +44,7 @@ static const struct {
 };
 #define KEYS_N (sizeof(keys) / sizeof(keys[0]))
 #define VALUE_ROOM 64
+#define FILE_SHOWN 60	/* bytes of the name of a configuration */
 
 struct values {
 	char at[SIMULATE_SETTINGS_MAX][VALUE_ROOM];
@@ -141,7 +143,7 @@ take_name_of(struct request *q, const char *name, const char *value)
 						       : NULL;
 
 	if (to != NULL)
-		*to = value;
+		*to = value[0] == '\0' ? NULL : value;
 	return to != NULL;
 }
 
@@ -291,6 +293,28 @@ read_config(const char *file, struct config *c, struct config_places *places,
 	return rc;
 }
 
+/* Of a long name the end says more than the beginning.  What is no text in it
+ * becomes "?", because tables and pictures show it. */
+static void
+put_file(struct buf *b, const char *file)
+{
+	size_t n = strlen(file), len;
+
+	if (n > FILE_SHOWN) {
+		file += n - FILE_SHOWN;
+		n = FILE_SHOWN;
+		buf_puts(b, "...");
+	}
+	for (; n > 0; file += len, n -= len) {
+		len = utf8_len(file, n);
+		if (len > 1 || (len == 1 && *file >= ' ' && *file != 127))
+			buf_add(b, file, len);
+		else
+			buf_puts(b, "?");
+		len += len == 0;
+	}
+}
+
 static void
 describe(struct setting *s, const struct request *q, const struct config *c,
 	 const char *file, const size_t chosen[KEYS_N])
@@ -311,7 +335,7 @@ describe(struct setting *s, const struct request *q, const struct config *c,
 				   q->values[k].at[chosen[k]]);
 	if (q->configs_n > 1) {
 		buf_puts(&b, ", ");
-		buf_puts(&b, file);
+		put_file(&b, file);
 	}
 	s->rules = c->rules;
 }
@@ -420,6 +444,11 @@ simulate_main(int argc, char **argv, const struct timing *t)
 		rc = err_set(&e, ERR_INPUT,
 			     "--explain: only with the table, not with another "
 			     "--output");
+	if (rc == 0 && q.setup.output == SIMULATE_RECORD &&
+	    (q.setup.svg != NULL || q.setup.html != NULL))
+		rc = err_set(&e, ERR_INPUT,
+			     "--svg and --html: not with --output=record, which "
+			     "replays nothing");
 	if (rc < 0 || make_settings(&q, &e))
 		return fail_code(&e);
 	q.setup.compares = q.configs_n > 0;

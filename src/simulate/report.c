@@ -82,7 +82,8 @@ share_of(const struct tally *t, const struct replay_sums *r)
 static double
 happened_share(const struct history *h, const struct replay_sums *r)
 {
-	return percent(r->held_ms, h->watched_to_ms - h->watched_from_ms);
+	return percent(r->held_ms, h->watched_to_ms - h->watched_from_ms -
+					   h->unwatched_ms);
 }
 
 static uint64_t

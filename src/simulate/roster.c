@@ -46,8 +46,8 @@ roster_init(struct roster *c, uint32_t max)
 	c->at = calloc(max, sizeof(*c->at));
 	c->free = calloc(max, sizeof(*c->free));
 	if (c->at == NULL || c->free == NULL ||
-	    index_init(&c->by_claim, max, hash_claim, same_claim, c) ||
-	    index_init(&c->by_node, max, hash_node, same_node, c)) {
+	    index_init(&c->by_claim, max, max, hash_claim, same_claim, c) ||
+	    index_init(&c->by_node, max, max, hash_node, same_node, c)) {
 		roster_done(c);
 		return -1;
 	}
@@ -150,14 +150,25 @@ roster_name_node(struct roster *c, uint32_t id, const char *node)
 }
 
 void
-roster_drop(struct roster *c, uint32_t id)
+roster_gone(struct roster *c, uint32_t id)
 {
 	struct logged *m = &c->at[id];
 
+	if (m->gone)
+		return;
+	m->gone = true;
 	if (m->claim[0] != '\0')
 		index_remove(&c->by_claim, id);
 	if (m->node[0] != '\0')
 		index_remove(&c->by_node, id);
+}
+
+void
+roster_drop(struct roster *c, uint32_t id)
+{
+	struct logged *m = &c->at[id];
+
+	roster_gone(c, id);
 	free(m->claim);
 	free(m->node);
 	*m = (struct logged){.used = false};

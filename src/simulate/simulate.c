@@ -156,6 +156,15 @@ refuse_nothing(const struct tally *t, struct err *e)
 			       "that time: does it have "
 			       "karpenter_nodes_current_lifetime_seconds of it "
 			       "(Karpenter 1.2 or newer)?");
+	if (t->what[LINE_INCOMPLETE] > 0)
+		return err_set(e, ERR_INPUT,
+			       "nothing of use in %llu line%s, %llu of them "
+			       "with messages of Karpenter's, but incomplete or "
+			       "odd: expected its log as it writes it, with "
+			       "\"time\" in RFC 3339",
+			       (unsigned long long)t->lines,
+			       t->lines == 1 ? "" : "s",
+			       (unsigned long long)t->what[LINE_INCOMPLETE]);
 	return err_set(e, ERR_INPUT,
 		       "nothing of Karpenter's in %llu line%s, expected its "
 		       "log (lines of JSON with messages such as \"created "

@@ -310,6 +310,8 @@
 					   controller */
 #define SIMULATE_MACHINES_MAX 65536	/* that exist at the same time */
 #define SIMULATE_FACTS_MAX 65536	/* read, and waiting for earlier ones */
+#define SIMULATE_FACTS_BYTES_MAX (32u << 20)	/* of these: a fact may be as
+				   long as its line */
 #define LINE_FACTS_MAX (2 * JOURNAL_TURNS + 8)	/* that one line may tell: an
 						   answer of /status, each turn
 						   of which may tell two */

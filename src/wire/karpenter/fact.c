@@ -68,20 +68,26 @@ put_text(char **to, const char **text)
 	}
 #define TEXTS_N 5
 
-struct fact *
-fact_copy(const struct fact *f)
+size_t
+fact_bytes(const struct fact *f)
 {
 	const char *const *of[TEXTS_N] = TEXTS(f);
 	size_t size = sizeof(*f) + f->nodes_n * sizeof(*f->nodes);
-	struct fact_node *nodes;
-	struct fact *copy;
-	char *to;
 
 	for (int i = 0; i < TEXTS_N; i++)
 		size += strlen(*of[i]) + 1;
 	for (size_t i = 0; i < f->nodes_n; i++)
 		size += strlen(f->nodes[i].node) + strlen(f->nodes[i].claim) + 2;
-	copy = malloc(size);
+	return size;
+}
+
+struct fact *
+fact_copy(const struct fact *f)
+{
+	struct fact *copy = malloc(fact_bytes(f));
+	struct fact_node *nodes;
+	char *to;
+
 	if (copy == NULL)
 		return NULL;
 	*copy = *f;
