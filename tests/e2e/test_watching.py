@@ -80,7 +80,7 @@ def test_a_wave(busy):
         booting = see("it boots", lambda f: "machines are booting" in f
                       and pool(f)[0] > 3)
         cluster.wait_running("web", HIGH)
-        see("all are held", lambda f: pool(f)[0] == pool(f)[1] > 8)
+        see("all are held", lambda f: pool(f) and pool(f)[0] == pool(f)[1] > 8)
         first.kill9()
         until(lambda: leads(second), 20, "the other leads")
         still = see("the other is asked", lambda f: "pod-b_" in f
@@ -89,7 +89,8 @@ def test_a_wave(busy):
         cluster.scale("web", LOW)
         see("all are released", lambda f: re.search(
             r"^cluster  quiet ", f, re.M) and pool(f)[1] == 0, 120)
-        fewer = see("Karpenter works", lambda f: pool(f)[0] < 6, 120)
+        fewer = see("Karpenter works",
+                    lambda f: pool(f) and pool(f)[0] < 6, 120)
         assert "cluster released: quiet, held for " in fewer
         assert not any(map(held, cluster.metadata(NODES).values()))
         assert screen.process.poll() is None
