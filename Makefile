@@ -37,7 +37,7 @@ rooms_core := core/doctor core/controller core/protocol core/table core/rules co
 rooms_wire := wire/doctor wire/metrics wire/status wire/admission wire/config wire/kubeconfig wire/api \
 	wire/karpenter wire/yaml wire/json wire
 rooms_edge := edge/server edge/certs edge/kube edge
-rooms_top  := cli doctor simulate recorder uninstall daemon
+rooms_top  := cli doctor simulate prometheus recorder uninstall daemon
 ROOMS := $(rooms_top) $(rooms_edge) $(rooms_wire) $(rooms_core)
 archives = $(foreach r,$(1),$(VARIANT)/lib$(subst /,_,$(r)).a)
 libs_core = $(call archives,$(rooms_core))

@@ -5,13 +5,14 @@
 #include <stdint.h>
 
 /*
- * The deadlines of `serve` and `uninstall` that are not part of the
+ * The deadlines of `serve` and the other commands that are not part of the
  * configuration, in milliseconds.  timing_default has those of the product,
  * from limits.h.  Tests of the whole program pass shorter ones.
  */
 struct timing {
 	int64_t head_ms, body_ms, reply_ms, idle_ms;	/* webhook */
 	int64_t connect_ms, call_ms, list_ms, silent_ms;	/* API client */
+	int64_t query_ms;	/* a range query of Prometheus */
 	int64_t token_ms;	/* how often a token file is read again */
 	int64_t cert_ms;	/* how often the pair's files are looked at */
 	int64_t quiet_ms;	/* how long after SIGTERM, and after the last

@@ -36,6 +36,9 @@ int check_cluster_main(int argc, char **argv, const struct timing *t);
 /* cmd_record with other deadlines, for tests. */
 int record_main(int argc, char **argv, const struct timing *t);
 
+/* cmd_simulate with other deadlines, for tests. */
+int simulate_main(int argc, char **argv, const struct timing *t);
+
 /* cmd_uninstall with other deadlines, for tests. */
 int uninstall_main(int argc, char **argv, const struct timing *t);
 

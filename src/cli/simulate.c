@@ -11,17 +11,20 @@
 #include "core/base/buf.h"
 #include "core/base/limits.h"
 #include "core/base/stamp.h"
+#include "edge/clock.h"
+#include "core/base/utf8.h"
 #include "edge/file.h"
 #include "options.h"
+#include "prometheus_flags.h"
 
 static const char usage[] =
-	"simulate [flags] FILE...\n\n"
+	"simulate [flags] [FILE...]\n\n"
 	"Reads Karpenter's log (lines of JSON, gzip too, \"-\" is stdin), the "
 	"API server's\naudit log, a saved range query of Prometheus or a record, "
 	"and says what the holder\nwould have held meanwhile, and which of "
 	"Karpenter's disruptions would have waited.\nA holder's /status beside "
 	"them says what it did hold. Nothing is started, and no\ncluster is "
-	"asked.\n\n"
+	"asked; a Prometheus is, with --prometheus, and needs no FILE.\n\n"
 	"Flags, of which the first one may be given several times, and each of "
 	"the next seven\ntakes several values (5m,10m,20m). All combinations "
 	"are compared:\n";
@@ -41,6 +44,7 @@ static const struct {
 };
 #define KEYS_N (sizeof(keys) / sizeof(keys[0]))
 #define VALUE_ROOM 64
+#define FILE_SHOWN 60	/* bytes of the name of a configuration */
 
 struct values {
 	char at[SIMULATE_SETTINGS_MAX][VALUE_ROOM];
@@ -49,6 +53,8 @@ struct values {
 
 struct request {
 	struct simulate_setup setup;
+	struct prometheus_flags flags;
+	struct prometheus_setup prometheus;
 	const char *files[SIMULATE_FILES_MAX];
 	const char *configs[SIMULATE_SETTINGS_MAX];
 	size_t configs_n;
@@ -137,7 +143,7 @@ take_name_of(struct request *q, const char *name, const char *value)
 						       : NULL;
 
 	if (to != NULL)
-		*to = value;
+		*to = value[0] == '\0' ? NULL : value;
 	return to != NULL;
 }
 
@@ -153,7 +159,8 @@ take_flag(struct request *q, const char *name, const char *value, struct err *e)
 		return take_output(q, value, e);
 	if (strcmp(name, "price-per-node-hour") == 0)
 		return take_price(q, value, e);
-	if (take_name_of(q, name, value))
+	if (take_name_of(q, name, value) ||
+	    prometheus_flag(&q->flags, name, value))
 		return 0;
 	if (duration_parse(value, &q->setup.waits.regret_ms))
 		return err_set(e, ERR_INPUT,
@@ -176,7 +183,8 @@ is_flag(const char *name)
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (strcmp(name, others[i]) == 0)
 			return true;
-	return false;
+	/* This only asks whether it is one of them. */
+	return prometheus_flag(&(struct prometheus_flags){NULL}, name, NULL);
 }
 
 static void
@@ -193,6 +201,7 @@ print_help(void)
 			if (strcmp(name, keys[k].flag) == 0)
 				(void)printf("    --%s='%s':\n        %s\n",
 					     name, def, help);
+	prometheus_help();
 	(void)puts("    --regret='15m':\n        a scale-up of the same "
 		   "NodePool so soon after a decision counts as churn\n"
 		   "    --price-per-node-hour='':\n        dollars, where the "
@@ -284,6 +293,28 @@ read_config(const char *file, struct config *c, struct config_places *places,
 	return rc;
 }
 
+/* Of a long name the end says more than the beginning.  What is no text in it
+ * becomes "?", because tables and pictures show it. */
+static void
+put_file(struct buf *b, const char *file)
+{
+	size_t n = strlen(file), len;
+
+	if (n > FILE_SHOWN) {
+		file += n - FILE_SHOWN;
+		n = FILE_SHOWN;
+		buf_puts(b, "...");
+	}
+	for (; n > 0; file += len, n -= len) {
+		len = utf8_len(file, n);
+		if (len > 1 || (len == 1 && *file >= ' ' && *file != 127))
+			buf_add(b, file, len);
+		else
+			buf_puts(b, "?");
+		len += len == 0;
+	}
+}
+
 static void
 describe(struct setting *s, const struct request *q, const struct config *c,
 	 const char *file, const size_t chosen[KEYS_N])
@@ -304,7 +335,7 @@ describe(struct setting *s, const struct request *q, const struct config *c,
 				   q->values[k].at[chosen[k]]);
 	if (q->configs_n > 1) {
 		buf_puts(&b, ", ");
-		buf_puts(&b, file);
+		put_file(&b, file);
 	}
 	s->rules = c->rules;
 }
@@ -364,8 +395,36 @@ make_settings(struct request *q, struct err *e)
 	return 0;
 }
 
+/* What is read: files, a Prometheus, or both. */
+static int
+find_input(struct request *q, const struct timing *t, struct err *e)
+{
+	int rc = prometheus_flags_end(&q->flags, clock_wall_ms(),
+				      &q->prometheus, e);
+
+	if (rc < 0)
+		return -1;
+	if (rc == 0 && q->setup.files_n == 0)
+		return err_set(e, ERR_INPUT,
+			       "expected a file, or - for stdin; see '%s "
+			       "simulate --help'",
+			       PROGRAM);
+	if (rc > 0) {
+		q->prometheus.timing = t;
+		q->setup.ask = prometheus_ask;
+		q->setup.ask_ctx = &q->prometheus;
+	}
+	return 0;
+}
+
 int
 cmd_simulate(int argc, char **argv)
+{
+	return simulate_main(argc, argv, &timing_default);
+}
+
+int
+simulate_main(int argc, char **argv, const struct timing *t)
 {
 	static struct request q;	/* too large for a stack */
 	struct flags f = {.argc = argc, .argv = argv};
@@ -378,16 +437,18 @@ cmd_simulate(int argc, char **argv)
 		print_help();
 		return output_code();
 	}
-	if (rc == 0 && q.setup.files_n == 0)
-		rc = err_set(&e, ERR_INPUT,
-			     "expected a file, or - for stdin; see '%s simulate "
-			     "--help'",
-			     PROGRAM);
+	if (rc == 0)
+		rc = find_input(&q, t, &e);
 	if (rc == 0 && q.setup.explain != NULL &&
 	    q.setup.output != SIMULATE_TABLE)
 		rc = err_set(&e, ERR_INPUT,
 			     "--explain: only with the table, not with another "
 			     "--output");
+	if (rc == 0 && q.setup.output == SIMULATE_RECORD &&
+	    (q.setup.svg != NULL || q.setup.html != NULL))
+		rc = err_set(&e, ERR_INPUT,
+			     "--svg and --html: not with --output=record, which "
+			     "replays nothing");
 	if (rc < 0 || make_settings(&q, &e))
 		return fail_code(&e);
 	q.setup.compares = q.configs_n > 0;

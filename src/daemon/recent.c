@@ -15,7 +15,9 @@ now_at(const struct counters *c, enum counter id)
 static void
 now_of(const struct counters *c, uint64_t n[RECENT_KINDS])
 {
-	n[0] = now_at(c, COUNTER_NODE_HELD) + now_at(c, COUNTER_CLAIM_HELD);
+	/* With MODE_OBSERVE, those that would be. */
+	n[0] = now_at(c, COUNTER_NODE_HELD) + now_at(c, COUNTER_CLAIM_HELD) +
+	       now_at(c, COUNTER_NODE_WOULD) + now_at(c, COUNTER_CLAIM_WOULD);
 	n[1] = now_at(c, COUNTER_NODE_UNCHANGED) +
 	       now_at(c, COUNTER_CLAIM_UNCHANGED) +
 	       now_at(c, COUNTER_OTHER_UNCHANGED);

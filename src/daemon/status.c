@@ -443,7 +443,8 @@ status_time(struct status *t, const struct server_request *q,
 		       "for, until: expected one of the two");
 	else if (params[0].found && (duration_parse(span, &ms) || ms <= 0))
 		refuse(a, 400, f,
-		       "for: expected a duration above 0 such as 2h or 1h30m");
+		       "for: expected a duration above 0, such as 2h or 1h30m, "
+		       "and at most 87600h");
 	else if (params[1].found && stamp_parse(until, &ms))
 		refuse(a, 400, f,
 		       "until: expected an RFC 3339 time such as "

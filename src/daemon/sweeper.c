@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "core/base/limits.h"
 #include "edge/log.h"
 #include "job.h"
 #include "notes.h"
@@ -71,8 +72,8 @@ next(struct sweeper *w)
 	return todo;
 }
 
-/* Takes actions while there is room.  Returns for how long there is none to
- * take. */
+/* Takes actions while the lanes are ready for them.  Returns for how long there
+ * is none to take. */
 static int64_t
 take_actions(struct sweeper *w)
 {
@@ -82,6 +83,8 @@ take_actions(struct sweeper *w)
 
 		if (j->used)
 			continue;
+		if (kube_lanes_ready(w->lanes) == 0)
+			return LANES_PATIENCE_MS;
 		todo = next(w);
 		if (todo.step == CONTROLLER_WAIT)
 			return todo.wait_ms;

@@ -18,6 +18,7 @@ take_nodepool(struct doctor *d, const char *bytes, size_t n, struct err *e)
 	if (nodepool_facts_decode(bytes, n, &rules->hold, &p, e))
 		return -1;
 	judge_nodepool(&p, rules, d->f);
+	d->pools_seen++;
 	if (d->pools_n < DOCTOR_NODEPOOLS_MAX) {
 		(void)str_copy(d->pools[d->pools_n].name, NODEPOOL_BYTES,
 			       p.pool.name);
@@ -32,7 +33,7 @@ take_nodepool(struct doctor *d, const char *bytes, size_t n, struct err *e)
 static void
 begin_nodepools(struct doctor *d)
 {
-	d->pools_n = d->tried_n = 0;
+	d->pools_n = d->pools_seen = d->tried_n = 0;
 }
 
 void
@@ -48,7 +49,7 @@ look_nodepools(struct doctor *d)
 
 	if (rc == 0)
 		findings_looked(d->f, DOCTOR_NODEPOOLS, "%u NodePool%s",
-				d->pools_n, d->pools_n == 1 ? "" : "s");
+				d->pools_seen, d->pools_seen == 1 ? "" : "s");
 	if (d->tried_n == 0) {
 		nodepool_init(&d->tried[0].pool);
 		(void)str_copy(d->tried[0].pool.name, NODEPOOL_BYTES,

@@ -29,7 +29,7 @@ struct doctor {
 		char name[NODEPOOL_BYTES];
 		bool grace;
 	} pools[DOCTOR_NODEPOOLS_MAX];
-	unsigned pools_n;
+	unsigned pools_n, pools_seen;
 	struct nodepool_facts tried[DOCTOR_TRIED_MAX];
 	unsigned tried_n;
 	int64_t wait_until_ms;	/* boot time */

@@ -14,6 +14,7 @@ const struct timing timing_default = {
 	.call_ms = CALL_MS,
 	.list_ms = LIST_MS,
 	.silent_ms = WATCH_SILENT_MS,
+	.query_ms = PROMETHEUS_MS,
 	.token_ms = TOKEN_MS,
 	.cert_ms = CERT_LOOK_MS,
 	.quiet_ms = DRAIN_QUIET_MS,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/limits.h"
 #include "core/base/stamp.h"
 
 /* Long before the log, for machines that were there then: no hold of theirs
@@ -103,6 +104,7 @@ add_new(struct history *h, const struct fact *f)
 	h->tally->makers[f->maker]++;
 	story_count(&h->story, f->at_ms, 1, 0, 0);
 	h->roster.at[id].maker = f->maker;
+	h->roster.at[id].counted = true;
 	EACH(h, replay_created(r, id));
 	return id;
 }
@@ -123,8 +125,10 @@ created(struct history *h, const struct fact *f)
 	if (h->roster.at[id].maker != MAKER_UNKNOWN ||
 	    f->maker == MAKER_UNKNOWN)
 		return;
-	h->tally->makers[MAKER_UNKNOWN]--;
+	/* One that was taken to be older than the log is not counted yet. */
+	h->tally->makers[MAKER_UNKNOWN] -= h->roster.at[id].counted;
 	h->tally->makers[f->maker]++;
+	h->roster.at[id].counted = true;
 	/* An Event says what the object did not. */
 	h->roster.at[id].maker = f->maker;
 	EACH(h, replay_changed(r, id));
@@ -198,8 +202,8 @@ deleting(struct history *h, const struct fact *f)
 static void
 go(struct history *h, const struct fact *f, uint32_t id)
 {
-	story_count(&h->story, f->at_ms, 0, 0, !h->roster.at[id].gone);
-	h->roster.at[id].gone = true;
+	story_count(&h->story, f->at_ms, 0, 0, 1);
+	roster_gone(&h->roster, id);
 	EACH(h, replay_gone(r, id));
 	if (h->roster.at[id].waits == 0)
 		roster_drop(&h->roster, id);
@@ -272,11 +276,26 @@ decided(struct history *h, const struct fact *f)
 
 /* --- what a holder did --------------------------------------------------------------- */
 
+/* No answer reaches back more than a day, so nobody knows what was between two
+ * that are further apart.  A hold that the earlier one leaves open ends there, as
+ * far as is known. */
+static void
+end_known(struct history *h, int64_t at_ms)
+{
+	if (h->watched_to_ms == STAMP_NONE ||
+	    at_ms <= h->watched_to_ms + JOURNAL_MS)
+		return;
+	turns_end(&h->happened, h->watched_to_ms);
+	h->unwatched_ms += at_ms - h->watched_to_ms;
+	h->watched_to_ms = at_ms;
+}
+
 static void
 holder_did(struct history *h, const struct fact *f)
 {
 	const char *scope = f->pool;
 
+	end_known(h, f->at_ms);
 	if (f->kind == FACT_WATCHED) {
 		if (h->watched_from_ms == STAMP_NONE)
 			h->watched_from_ms = f->at_ms;

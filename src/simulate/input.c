@@ -116,6 +116,23 @@ make_room(struct input *in)
 	return 0;
 }
 
+/* PowerShell writes a byte order mark, and UTF-16 if nobody asks it not to. */
+static int
+skip_mark(struct input *in, struct err *e)
+{
+	if (in->to >= 3 && memcmp(in->data, "\xef\xbb\xbf", 3) == 0)
+		in->from = in->looked = 3;
+	if (in->to < 2 || (memcmp(in->data, "\xff\xfe", 2) != 0 &&
+			   memcmp(in->data, "\xfe\xff", 2) != 0))
+		return 0;
+	in->ended = true;
+	in->to = 0;
+	return err_set(e, ERR_INPUT,
+		       "%s: text in UTF-16, expected UTF-8 (in PowerShell: "
+		       "| Out-File -Encoding utf8)",
+		       input_name(in));
+}
+
 /* Returns -1 if the file cannot be read any further. */
 static int
 read_more(struct input *in, struct err *e)
@@ -130,6 +147,8 @@ read_more(struct input *in, struct err *e)
 		     (unsigned)(in->room - in->to));
 	if (got > 0) {
 		in->to += (size_t)got;
+		if (in->bytes == 0 && skip_mark(in, e))
+			return -1;
 		in->bytes += (uint64_t)got;
 		return 0;
 	}

@@ -12,10 +12,14 @@
 #include "wire/karpenter/snapshot.h"
 
 struct source {
-	struct input *in;
+	struct input *in;	/* NULL: ask */
+	matrix_ask_fn *ask;
+	void *ask_ctx;
 	struct line *line;
-	struct fact *aside;	/* it is far ahead, and the next fact has to
-				   confirm that */
+	bool is_aside;	/* a line is so far ahead that the next one has to
+			   confirm it */
+	int64_t aside_ms;	/* its time */
+	struct fact *aside;	/* what it says; NULL: no fact */
 	int64_t newest_ms;	/* STAMP_NONE: nothing with a time so far */
 	struct split *snapshot;	/* the file is a list of objects, in no order:
 				   nothing of it is given out before its end */
@@ -30,12 +34,18 @@ struct merge {
 	size_t n;
 	struct tally *tally;
 	struct fact **heap;	/* facts that wait, the earliest on top */
-	size_t waiting;
+	size_t waiting, waiting_bytes;
 	struct fact *out;	/* the latest that was given out */
 	int64_t ticked_ms;	/* the latest time of any other line */
 	char warning[240];
 	bool warns;
 };
+
+static const char *
+name_of(const struct source *s)
+{
+	return s->in == NULL ? "Prometheus" : input_name(s->in);
+}
 
 /* --- facts that wait --------------------------------------------------------- */
 
@@ -53,11 +63,19 @@ heap_add(struct merge *m, struct fact *f)
 {
 	size_t i = m->waiting++;
 
+	m->waiting_bytes += fact_bytes(f);
 	m->heap[i] = f;
 	while (i > 0 && fact_compare(m->heap[i], m->heap[(i - 1) / 2]) < 0) {
 		swap(&m->heap[i], &m->heap[(i - 1) / 2]);
 		i = (i - 1) / 2;
 	}
+}
+
+static bool
+is_full(const struct merge *m)
+{
+	return m->waiting >= SIMULATE_FACTS_MAX ||
+	       m->waiting_bytes >= SIMULATE_FACTS_BYTES_MAX;
 }
 
 static struct fact *
@@ -66,6 +84,7 @@ heap_take(struct merge *m)
 	struct fact *top = m->heap[0];
 	size_t i = 0, least;
 
+	m->waiting_bytes -= fact_bytes(top);
 	m->heap[0] = m->heap[--m->waiting];
 	for (;; i = least) {
 		least = i;
@@ -101,22 +120,40 @@ is_ahead(const struct source *s, int64_t at_ms)
 	       at_ms > s->newest_ms + SIMULATE_JUMP_MS;
 }
 
-/* The one that is aside counts if this one is not earlier by more than a file
- * may be out of order. */
+/* The file says that there was nothing to say until then. */
+static void
+come_to(struct merge *m, struct source *s, int64_t at_ms)
+{
+	if (at_ms > s->newest_ms)
+		s->newest_ms = at_ms;
+	if (at_ms > m->ticked_ms)
+		m->ticked_ms = at_ms;
+}
+
+/* Does a line of this time confirm the one that is aside?  It must not be
+ * earlier by more than a file may be out of order. */
+static bool
+confirms(const struct source *s, int64_t at_ms)
+{
+	return at_ms >= s->aside_ms - SIMULATE_DISORDER_MS;
+}
+
 static void
 judge_aside(struct merge *m, struct source *s, int64_t at_ms)
 {
+	bool counts = s->is_aside && confirms(s, at_ms);
 	struct fact *f = s->aside;
 
-	if (f == NULL)
-		return;
+	s->is_aside = false;
 	s->aside = NULL;
-	if (at_ms >= f->at_ms - SIMULATE_DISORDER_MS) {
+	if (f != NULL && counts) {
 		put(m, s, f);
-		return;
+	} else if (counts) {
+		come_to(m, s, s->aside_ms);
+	} else if (f != NULL) {
+		m->tally->odd_times++;
+		free(f);
 	}
-	m->tally->odd_times++;
-	free(f);
 }
 
 static int
@@ -127,25 +164,34 @@ take(struct merge *m, struct source *s, const struct fact *read, struct err *e)
 	if (f == NULL)
 		return err_set(e, ERR_SYSTEM, "out of memory");
 	judge_aside(m, s, f->at_ms);
-	if (is_ahead(s, f->at_ms))
+	if (is_ahead(s, f->at_ms)) {
+		s->is_aside = true;
 		s->aside = f;
-	else
+		s->aside_ms = f->at_ms;
+	} else {
 		put(m, s, f);
+	}
 	return 0;
 }
 
-/* A line that says nothing to us shows that there was nothing to say until
- * then. */
+/* A line that says nothing to us.  It may confirm a fact that is aside, but not
+ * refute it.  sure: nobody need confirm it, as it is the end of a record, which
+ * may have been quiet for days. */
 static void
-tick(struct merge *m, struct source *s)
+tick(struct merge *m, struct source *s, bool sure)
 {
 	int64_t at_ms = line_time(s->line);
 
-	if (at_ms == STAMP_NONE || is_ahead(s, at_ms) || at_ms < s->newest_ms)
+	if (at_ms == STAMP_NONE)
 		return;
-	s->newest_ms = at_ms;
-	if (at_ms > m->ticked_ms)
-		m->ticked_ms = at_ms;
+	if (s->aside == NULL || confirms(s, at_ms))
+		judge_aside(m, s, at_ms);
+	if (sure || !is_ahead(s, at_ms)) {
+		come_to(m, s, at_ms);
+	} else if (s->aside == NULL) {
+		s->is_aside = true;
+		s->aside_ms = at_ms;
+	}
 }
 
 static int
@@ -174,7 +220,7 @@ take_line(struct merge *m, struct source *s, const char *bytes, size_t n,
 	if (what == LINE_OTHER || what == LINE_INCOMPLETE)
 		tally_message(m->tally, message);
 	if (what == LINE_OTHER || what == LINE_BARE || what == LINE_UNTIL)
-		tick(m, s);
+		tick(m, s, what == LINE_UNTIL);
 	if (what != LINE_FACT)
 		return 0;
 	do
@@ -188,7 +234,10 @@ static void
 end(struct merge *m, struct source *s)
 {
 	s->ended = true;
-	judge_aside(m, s, INT64_MAX);
+	/* A time alone that nothing confirms would only make the period longer,
+	 * unless the file has no other. */
+	if (s->aside != NULL || s->newest_ms == STAMP_NONE)
+		judge_aside(m, s, INT64_MAX);
 }
 
 static void
@@ -209,10 +258,11 @@ take_snapshot(void *ctx, const struct fact *read, struct err *e)
 
 	if (f == NULL)
 		return err_set(e, ERR_SYSTEM, "out of memory");
-	if (s->of->waiting >= SIMULATE_FACTS_MAX)
+	if (is_full(s->of))
 		return err_set(e, ERR_LIMIT,
-			       "%s: more than %d facts in lists of objects",
-			       input_name(s->in), SIMULATE_FACTS_MAX);
+			       "%s: more than %d facts in lists of objects or "
+			       "metrics",
+			       name_of(s), SIMULATE_FACTS_MAX);
 	s->of->tally->what[LINE_FACT]++;
 	heap_add(s->of, f);
 	return 0;
@@ -333,6 +383,22 @@ begin_matrix(struct merge *m, struct source *s, struct err *e)
 		       : 0;
 }
 
+/* What Prometheus warns of, with its answer. */
+static void
+take_warnings(struct merge *m, const struct source *s, uint64_t n,
+	      const char *text)
+{
+	struct err said;
+
+	m->tally->warnings += n;
+	if (n == 0)
+		return;
+	(void)err_set(&said, ERR_INPUT, "%s: may be partial: %s", name_of(s),
+		      text);
+	str_cut(m->warning, sizeof(m->warning), said.text);
+	m->warns = true;
+}
+
 static int
 end_matrix(struct merge *m, struct source *s, struct err *e)
 {
@@ -353,6 +419,7 @@ static int
 read_matrix(struct merge *m, struct source *s, struct err *e)
 {
 	uint64_t before = input_bytes(s->in);
+	struct matrix_answer said;
 	const char *bytes = NULL;
 	struct err damage = {0};
 	size_t n = 0;
@@ -367,10 +434,31 @@ read_matrix(struct merge *m, struct source *s, struct err *e)
 	}
 	end(m, s);
 	m->tally->lines++;
+	bytes = split_envelope(s->snapshot, &n);
+	matrix_answer(bytes, n, &said);
+	take_warnings(m, s, said.warnings, said.text);
 	if (got != INPUT_END || split_end(s->snapshot, &damage)) {
 		(void)err_wrap(&damage, "%s", input_name(s->in));
 		warn(m, &damage);
 	}
+	return end_matrix(m, s, e);
+}
+
+static int
+read_asked(struct merge *m, struct source *s, struct err *e)
+{
+	struct matrix_asked asked;
+
+	s->of = m;
+	s->matrix = matrix_new();
+	if (s->matrix == NULL)
+		return err_set(e, ERR_SYSTEM, "out of memory");
+	if (s->ask(s->ask_ctx, take_series, s, &asked, e))
+		return -1;
+	end(m, s);
+	m->tally->answers += asked.answers;
+	m->tally->bytes += asked.bytes;
+	take_warnings(m, s, asked.warnings, asked.warning);
 	return end_matrix(m, s, e);
 }
 
@@ -443,7 +531,7 @@ may_give(const struct merge *m, const struct source *behind)
 {
 	if (m->waiting == 0)
 		return false;
-	if (behind == NULL || m->waiting >= SIMULATE_FACTS_MAX)
+	if (behind == NULL || is_full(m))
 		return true;
 	return behind->newest_ms != STAMP_NONE &&
 	       m->heap[0]->at_ms <= behind->newest_ms - SIMULATE_DISORDER_MS;
@@ -470,7 +558,8 @@ merge_next(struct merge *m, const struct fact **f, struct err *e)
 				count_period(m->tally, m->ticked_ms);
 			if (behind == NULL)
 				return 0;
-			if (read_line(m, behind, e))
+			if (behind->in == NULL ? read_asked(m, behind, e)
+					       : read_line(m, behind, e))
 				return -1;
 			continue;
 		}
@@ -504,7 +593,7 @@ merge_open(const char *const *names, size_t n, struct tally *t, struct err *e)
 	struct merge *m = calloc(1, sizeof(*m));
 
 	if (m != NULL) {
-		m->sources = calloc(n, sizeof(*m->sources));
+		m->sources = calloc(n + 1, sizeof(*m->sources));
 		/* What a line adds, and the fact that was aside. */
 		m->heap = calloc(SIMULATE_FACTS_MAX + LINE_FACTS_MAX + 1,
 				 sizeof(*m->heap));
@@ -529,6 +618,13 @@ merge_open(const char *const *names, size_t n, struct tally *t, struct err *e)
 		}
 	}
 	return m;
+}
+
+void
+merge_ask(struct merge *m, matrix_ask_fn *ask, void *ctx)
+{
+	m->sources[m->n++] = (struct source){
+		.ask = ask, .ask_ctx = ctx, .newest_ms = STAMP_NONE};
 }
 
 void

@@ -5,6 +5,7 @@
 #include "core/base/err.h"
 #include "tally.h"
 #include "wire/karpenter/fact.h"
+#include "wire/karpenter/matrix.h"
 
 /*
  * Reads several files side by side and gives out their facts in order of time.
@@ -19,13 +20,17 @@ struct merge;
  * is read.  Returns NULL with *e set. */
 struct merge *merge_open(const char *const *names, size_t n, struct tally *t,
 			 struct err *e);
+/* Adds another one, of series that are asked for, before the first merge_next.
+ * Call it once. */
+void merge_ask(struct merge *m, matrix_ask_fn *ask, void *ctx);
 void merge_close(struct merge *m);	/* NULL: nothing */
 
 /* Returns 1 with *f, which is valid until the next call; 0 at the end; -1 with
  * *e set. */
 int merge_next(struct merge *m, const struct fact **f, struct err *e);
 
-/* What there is to warn of: a file that is damaged.  NULL: nothing. */
+/* What there is to warn of: a file that is damaged, or what Prometheus warns of.
+ * NULL: nothing. */
 const char *merge_warning(struct merge *m);
 
 #endif

@@ -39,6 +39,8 @@ escaped(FILE *out, const char *s)
 			(void)fputs("&amp;", out);
 		else if (*s == '<')
 			(void)fputs("&lt;", out);
+		else if (*s == '>')
+			(void)fputs("&gt;", out);
 		else
 			(void)fputc(*s, out);
 	}

@@ -29,13 +29,13 @@ take_notes(struct replay *r)
 static void
 look(struct replay *r)
 {
-	struct scope_report s;
+	const char *scope;
 	uint32_t i = 0;
 
 	turns_look(&r->turns);
-	while (controller_scope(r->controller, &i, &s))
-		if (s.held && r->rules.scope != SCOPE_NODE)
-			turns_held(&r->turns, s.name, r->now_ms);
+	while (r->rules.scope != SCOPE_NODE &&
+	       (scope = controller_held_scope(r->controller, &i)) != NULL)
+		turns_held(&r->turns, scope, r->now_ms);
 	if (r->rules.scope == SCOPE_NODE && r->held > 0)
 		turns_held(&r->turns, "", r->now_ms);
 	take_notes(r);
@@ -57,7 +57,8 @@ step(struct replay *r)
 		}
 		if (t.wait_ms < 1)
 			t.wait_ms = 1;
-		r->wake_ms = t.wait_ms > INT64_MAX - r->now_ms
+		/* A log may be of before 1970. */
+		r->wake_ms = r->now_ms > 0 && t.wait_ms > INT64_MAX - r->now_ms
 				     ? INT64_MAX
 				     : r->now_ms + t.wait_ms;
 		break;

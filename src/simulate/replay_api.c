@@ -55,9 +55,17 @@ show_claim(const struct replay *r, uint32_t id, struct object *o)
 	show_class(c, m, o);
 }
 
-/* These two are by hand, because every watch line needs them. */
+/* These are by hand, because every watch line needs them. */
 static void
-uid_of(uint64_t serial, enum kind kind, char out[UID_BYTES])
+hex_put(char *end, int n, uint64_t v)
+{
+	for (; n > 0; n--, v >>= 4)
+		*--end = "0123456789abcdef"[v & 15];
+}
+
+/* The id in it says where an action's machine is. */
+static void
+uid_of(const struct replay *r, uint32_t id, enum kind kind, char out[UID_BYTES])
 {
 	static const char of[KIND_COUNT][UID_BYTES] = {
 		[KIND_NODE] = "00000000-0001-4000-8000-000000000000",
@@ -65,8 +73,8 @@ uid_of(uint64_t serial, enum kind kind, char out[UID_BYTES])
 	};
 
 	memcpy(out, of[kind], UID_BYTES);
-	for (int i = 35; i > 23; i--, serial >>= 4)
-		out[i] = "0123456789abcdef"[serial & 15];
+	hex_put(out + 8, 8, id);
+	hex_put(out + 36, 12, r->roster->at[id].serial);
 }
 
 static void
@@ -101,7 +109,7 @@ copy_show(const struct replay *r, uint32_t id, enum kind kind, struct object *o)
 
 	memset(o, 0, sizeof(*o));
 	o->kind = kind;
-	uid_of(m->serial, kind, o->uid);
+	uid_of(r, id, kind, o->uid);
 	version_text(c->half[kind].rv, o->rv);
 	str_cut(o->nodepool, sizeof(o->nodepool), m->pool);
 	o->karpenter = true;
@@ -124,7 +132,7 @@ copy_show(const struct replay *r, uint32_t id, enum kind kind, struct object *o)
 	str_cut(o->name, sizeof(o->name), m->node);
 	o->registered = true;
 	claim_name(m, o->owner_name);
-	uid_of(m->serial, KIND_NODECLAIM, o->owner_uid);
+	uid_of(r, id, KIND_NODECLAIM, o->owner_uid);
 }
 
 void
@@ -207,23 +215,12 @@ resume(struct replay *r, uint32_t id)
 static uint32_t
 find(const struct replay *r, const struct action *a)
 {
-	uint32_t id = NO_ID;
+	uint32_t id = (uint32_t)strtoul(a->uid, NULL, 16);
 	char uid[UID_BYTES];
 
-	if (a->kind == KIND_NODECLAIM && strncmp(a->name, "unknown-", 8) == 0) {
-		for (id = r->roster->top; id-- > 0;) {
-			uid_of(r->roster->at[id].serial, a->kind, uid);
-			if (strcmp(uid, a->uid) == 0)
-				return r->at[id].half[a->kind].there ? id
-								     : NO_ID;
-		}
+	if (id >= r->roster->top || !r->at[id].half[a->kind].there)
 		return NO_ID;
-	}
-	id = a->kind == KIND_NODE ? roster_find(r->roster, "", a->name)
-				  : roster_find(r->roster, a->name, "");
-	if (id == NO_ID || !r->at[id].half[a->kind].there)
-		return NO_ID;
-	uid_of(r->roster->at[id].serial, a->kind, uid);
+	uid_of(r, id, a->kind, uid);
 	return strcmp(uid, a->uid) == 0 ? id : NO_ID;
 }
 

@@ -82,7 +82,8 @@ share_of(const struct tally *t, const struct replay_sums *r)
 static double
 happened_share(const struct history *h, const struct replay_sums *r)
 {
-	return percent(r->held_ms, h->watched_to_ms - h->watched_from_ms);
+	return percent(r->held_ms, h->watched_to_ms - h->watched_from_ms -
+					   h->unwatched_ms);
 }
 
 static uint64_t
@@ -111,10 +112,16 @@ print_head(FILE *out, const struct simulate_setup *s, const struct tally *t)
 	}
 	stamp_format(t->from_ms, from);
 	stamp_format(t->to_ms, to);
-	(void)fprintf(out, "%s to %s (%s), %s of %s\n", from, to,
-		     seconds_text(period_ms(t), text),
-		     count_text(t->lines, "line", "s", a),
-		     count_text(s->files_n, "file", "s", b));
+	(void)fprintf(out, "%s to %s (%s)", from, to,
+		     seconds_text(period_ms(t), text));
+	if (s->files_n > 0)
+		(void)fprintf(out, ", %s of %s",
+			     count_text(t->lines, "line", "s", a),
+			     count_text(s->files_n, "file", "s", b));
+	if (t->answers > 0)
+		(void)fprintf(out, ", %s of Prometheus",
+			     count_text(t->answers, "answer", "s", a));
+	(void)fputc('\n', out);
 	(void)fprintf(out, "Karpenter created %s: %s, %s, %s of static "
 			   "NodePools.\n",
 		     count_text(tally_created(t), "machine", "s", a),
@@ -232,6 +239,8 @@ print_rest(FILE *out, const struct tally *t)
 		 "files that are damaged at their end"},
 		{t->unknown, "machine was there before the log, or it has gaps",
 		 "machines were there before the log, or it has gaps"},
+		{t->warnings, "warning of Prometheus: its answer may be partial",
+		 "warnings of Prometheus: its answers may be partial"},
 		{t->lost, "disruption of a Node that Prometheus does not show",
 		 "disruptions of Nodes that Prometheus does not show"},
 		{t->no_room, "machine had no room", "machines had no room"},
@@ -240,7 +249,9 @@ print_rest(FILE *out, const struct tally *t)
 	bool any = false;
 
 	(void)fprintf(out, "\n%s told %s.",
-		     count_text(t->lines, "line", "s", lines),
+		     t->lines > 0 || t->answers == 0
+			     ? count_text(t->lines, "line", "s", lines)
+			     : count_text(t->answers, "answer", "s", lines),
 		     count_text(facts_of(t), "fact", "s", facts));
 	for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++) {
 		bool one = rest[i].n == 1 || rest[i].many == NULL;
@@ -371,6 +382,8 @@ print_input(const struct simulate_setup *s, const struct tally *t)
 		{"damagedFiles", t->damaged},
 		{"unknownMachines", t->unknown},
 		{"disruptionsOfUnknown", t->lost},
+		{"answers", t->answers},
+		{"warnings", t->warnings},
 		{"machinesWithoutRoom", t->no_room},
 	};
 

@@ -150,14 +150,25 @@ roster_name_node(struct roster *c, uint32_t id, const char *node)
 }
 
 void
-roster_drop(struct roster *c, uint32_t id)
+roster_gone(struct roster *c, uint32_t id)
 {
 	struct logged *m = &c->at[id];
 
+	if (m->gone)
+		return;
+	m->gone = true;
 	if (m->claim[0] != '\0')
 		index_remove(&c->by_claim, id);
 	if (m->node[0] != '\0')
 		index_remove(&c->by_node, id);
+}
+
+void
+roster_drop(struct roster *c, uint32_t id)
+{
+	struct logged *m = &c->at[id];
+
+	roster_gone(c, id);
 	free(m->claim);
 	free(m->node);
 	*m = (struct logged){.used = false};

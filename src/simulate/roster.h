@@ -24,6 +24,7 @@ struct logged {
 	int64_t deleted_ms;	/* the same, of its deletion */
 	enum fact_maker maker;
 	bool used, launched;
+	bool counted;		/* among those that Karpenter created */
 	bool node_gone, gone;	/* so the log says; a replay may keep it */
 	uint32_t waits;		/* how many replays keep it: its decision waits
 				   there */
@@ -52,6 +53,9 @@ uint32_t roster_add(struct roster *c, const char *claim, const char *node,
 		     const char *pool, int64_t created_ms);
 /* Says which Node the machine has.  Returns -1 if there is no memory. */
 int roster_name_node(struct roster *c, uint32_t id, const char *node);
+/* The machine is gone, but a replay keeps it: roster_find does not find it any
+ * more, because its Node's name may come again. */
+void roster_gone(struct roster *c, uint32_t id);
 void roster_drop(struct roster *c, uint32_t id);
 
 #endif

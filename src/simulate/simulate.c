@@ -150,6 +150,21 @@ refuse_nothing(const struct tally *t, struct err *e)
 			       "RequestResponse for nodes, and better for "
 			       "nodeclaims too",
 			       (unsigned long long)t->what[LINE_BARE]);
+	if (t->answers > 0 && t->lines == 0)
+		return err_set(e, ERR_INPUT,
+			       "Prometheus shows no Node that came or went in "
+			       "that time: does it have "
+			       "karpenter_nodes_current_lifetime_seconds of it "
+			       "(Karpenter 1.2 or newer)?");
+	if (t->what[LINE_INCOMPLETE] > 0)
+		return err_set(e, ERR_INPUT,
+			       "nothing of use in %llu line%s, %llu of them "
+			       "with messages of Karpenter's, but incomplete or "
+			       "odd: expected its log as it writes it, with "
+			       "\"time\" in RFC 3339",
+			       (unsigned long long)t->lines,
+			       t->lines == 1 ? "" : "s",
+			       (unsigned long long)t->what[LINE_INCOMPLETE]);
 	return err_set(e, ERR_INPUT,
 		       "nothing of Karpenter's in %llu line%s, expected its "
 		       "log (lines of JSON with messages such as \"created "
@@ -201,7 +216,11 @@ run(struct run *r, struct err *e)
 	uint64_t facts = 0;
 
 	r->merge = merge_open(r->setup->files, r->setup->files_n, &r->tally, e);
-	if (r->merge == NULL || read_all(r, e))
+	if (r->merge == NULL)
+		return -1;
+	if (r->setup->ask != NULL)
+		merge_ask(r->merge, r->setup->ask, r->setup->ask_ctx);
+	if (read_all(r, e))
 		return -1;
 	for (int k = 0; k < FACT_COUNT; k++)
 		facts += r->tally.facts[k];

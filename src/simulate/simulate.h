@@ -8,6 +8,7 @@
 #include "core/base/err.h"
 #include "core/rules/admit.h"
 #include "waits.h"
+#include "wire/karpenter/matrix.h"
 
 /* The command `simulate` (docs/what-if.md): reads what Karpenter did and reports
  * what the holder would have held meanwhile, under each of several settings. */
@@ -29,6 +30,8 @@ enum simulate_output {
 struct simulate_setup {
 	const char *const *files;	/* "-": stdin */
 	size_t files_n;
+	matrix_ask_fn *ask;	/* for Prometheus' series; NULL: nobody */
+	void *ask_ctx;
 	const struct setting *settings;
 	size_t settings_n;
 	bool compares;		/* somebody has asked for these settings */

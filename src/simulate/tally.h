@@ -34,6 +34,8 @@ struct tally {
 	uint64_t unknown;	/* facts about machines that were not seen being
 				   created: they were there before the log, or
 				   the log has gaps */
+	uint64_t answers;	/* of a Prometheus that was asked */
+	uint64_t warnings;	/* of Prometheus, with its answers */
 	uint64_t lost;		/* disruptions of Nodes that Prometheus does not
 				   show */
 	int64_t step_ms;	/* how exact its times are; 0: there is none */

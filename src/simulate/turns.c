@@ -16,19 +16,24 @@ turns_done(struct turns *t)
 }
 
 static struct open_turn *
-find_open(const struct turns *t, const char *scope)
+find_from(const struct turns *t, size_t from, const char *scope)
 {
-	for (size_t i = 0; i < t->open_n; i++)
+	for (size_t i = from; i < t->open_n; i++)
 		if (strcmp(t->open[i].t.scope, scope) == 0)
 			return &t->open[i];
 	return NULL;
 }
 
+static struct open_turn *
+find_open(const struct turns *t, const char *scope)
+{
+	return find_from(t, 0, scope);
+}
+
 void
 turns_look(struct turns *t)
 {
-	for (size_t i = 0; i < t->open_n; i++)
-		t->open[i].seen = false;
+	t->looked = 0;
 }
 
 /* Makes room for one more.  Returns the array, or NULL if there is no memory. */
@@ -60,15 +65,30 @@ list_place(struct turns *t)
 	return t->n++;
 }
 
+/* Moves it to the place that it has in this look.  The next look names the
+ * scopes in the same order, so it finds each at once. */
+static void
+see(struct turns *t, struct open_turn *o)
+{
+	struct open_turn *to = &t->open[t->looked++], moved = *o;
+
+	if (o == to)
+		return;
+	memmove(to + 1, to, (size_t)(o - to) * sizeof(*o));
+	*to = moved;
+}
+
 void
 turns_held(struct turns *t, const char *scope, int64_t now_ms)
 {
-	struct open_turn *o = find_open(t, scope), *open;
+	struct open_turn *o = find_from(t, t->looked, scope), *open;
 
 	if (o != NULL) {
-		o->seen = true;
+		see(t, o);
 		return;
 	}
+	if (find_open(t, scope) != NULL)
+		return;
 	open = grow(t->open, t->open_n, &t->open_room, sizeof(*open));
 	if (open == NULL)
 		return;
@@ -76,13 +96,14 @@ turns_held(struct turns *t, const char *scope, int64_t now_ms)
 	if (t->open_n == 0)
 		t->since_ms = now_ms;
 	o = &open[t->open_n++];
-	*o = (struct open_turn){.seen = true, .kept = list_place(t)};
+	*o = (struct open_turn){.kept = list_place(t)};
 	str_cut(o->t.scope, sizeof(o->t.scope), scope);
 	o->t.from_ms = now_ms;
 	o->t.to_ms = STAMP_NONE;
 	if (o->kept != SIZE_MAX)
 		t->list[o->kept] = o->t;
 	t->holds++;
+	see(t, o);
 }
 
 static void
@@ -94,7 +115,11 @@ close_turn(struct turns *t, struct open_turn *o, int64_t now_ms)
 	t->caps += o->t.capped;
 	if (o->kept != SIZE_MAX)
 		t->list[o->kept] = o->t;
-	*o = t->open[--t->open_n];
+	t->open_n--;
+	if ((size_t)(o - t->open) < t->looked)
+		t->looked--;
+	memmove(o, o + 1,
+		(size_t)(&t->open[t->open_n] - o) * sizeof(*o));
 	if (t->open_n == 0)
 		t->held_ms += now_ms - t->since_ms;
 }
@@ -102,9 +127,8 @@ close_turn(struct turns *t, struct open_turn *o, int64_t now_ms)
 void
 turns_looked(struct turns *t, int64_t now_ms)
 {
-	for (size_t i = t->open_n; i-- > 0;)
-		if (!t->open[i].seen)
-			close_turn(t, &t->open[i], now_ms);
+	while (t->open_n > t->looked)
+		close_turn(t, &t->open[t->open_n - 1], now_ms);
 }
 
 void

@@ -13,12 +13,12 @@ struct open_turn {
 	struct turn t;
 	size_t kept;	/* where it is in the list; SIZE_MAX: there was no
 			   room */
-	bool seen;
 };
 
 struct turns {
-	struct open_turn *open;
-	size_t open_n, open_room;
+	struct open_turn *open;	/* the first `looked` of them have been named in
+				   this look */
+	size_t open_n, open_room, looked;
 	struct turn *list;
 	size_t n, room;
 	uint64_t holds, caps;

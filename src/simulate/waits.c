@@ -13,16 +13,17 @@
 struct wait {
 	bool used, followed, replaces;
 	int64_t at_ms, waited_ms;	/* waited_ms: of all its machines */
-	int64_t savings;
+	int64_t savings, price;
 	uint32_t nodes, open;	/* that wait at all, and still */
 	size_t total;
+	uint32_t next_free;	/* of those that are not used */
 	char pool[NODEPOOL_BYTES];
 };
 
 struct waits {
 	struct waits_setup setup;
 	struct wait *at;
-	uint32_t room, top;
+	uint32_t room, used_n, free;
 	struct waits_sums sums;
 };
 
@@ -47,8 +48,9 @@ waits_free(struct waits *w)
 
 /* Adds what the decision would have cost by the two assumptions. */
 static void
-settle(struct waits *w, struct wait *d)
+settle(struct waits *w, uint32_t number)
 {
+	struct wait *d = &w->at[number];
 	double waited = (double)d->waited_ms;
 	double high = waited + d->nodes * (double)SIMULATE_RETHINK_MS;
 	double low = d->replaces ? waited * (d->nodes - 1) / d->nodes : waited;
@@ -62,6 +64,8 @@ settle(struct waits *w, struct wait *d)
 		price = (double)d->savings / DOLLAR / (double)d->total;
 	else if (w->setup.price >= 0)
 		price = (double)w->setup.price / DOLLAR;
+	else if (d->price >= 0)
+		price = (double)d->price / DOLLAR;
 	/* The log's savings are those of the whole decision, with what the
 	 * replacement costs, so they are had for all the time that it waits. */
 	if (d->savings >= 0 && !d->followed)
@@ -72,8 +76,9 @@ settle(struct waits *w, struct wait *d)
 		w->sums.dollars_high += high / HOUR * price;
 	}
 	d->used = false;
-	while (w->top > 0 && !w->at[w->top - 1].used)
-		w->top--;
+	d->next_free = w->free;
+	w->free = number;
+	w->used_n--;
 }
 
 static bool
@@ -82,26 +87,42 @@ is_over(const struct waits *w, const struct wait *d, int64_t now_ms)
 	return d->open == 0 && now_ms > d->at_ms + w->setup.regret_ms;
 }
 
+/* Makes room once there is none: what is over is settled, and if that is not
+ * half of all, there will be twice the room.  So a decision costs the same
+ * however many others wait. */
+static int
+make_room(struct waits *w, int64_t now_ms)
+{
+	uint32_t room = 2 * w->room + 16;
+	struct wait *more;
+
+	for (uint32_t n = 0; n < w->room; n++)
+		if (w->at[n].used && is_over(w, &w->at[n], now_ms))
+			settle(w, n);
+	if (w->used_n <= w->room / 2 && w->room > 0)
+		return 0;
+	more = realloc(w->at, room * sizeof(*more));
+	if (more == NULL)
+		return w->used_n < w->room ? 0 : -1;
+	w->at = more;
+	while (w->room < room) {
+		w->at[w->room].used = false;
+		w->at[w->room].next_free = w->free;
+		w->free = w->room++;
+	}
+	return 0;
+}
+
 static uint32_t
 find_room(struct waits *w, int64_t now_ms)
 {
-	struct wait *more;
 	uint32_t n;
 
-	for (n = w->top; n-- > 0;)
-		if (w->at[n].used && is_over(w, &w->at[n], now_ms))
-			settle(w, &w->at[n]);
-	for (n = 0; n < w->top && w->at[n].used; n++)
-		;
-	if (n == w->room) {
-		more = realloc(w->at, (2 * (size_t)n + 16) * sizeof(*more));
-		if (more == NULL)
-			return UINT32_MAX;
-		w->at = more;
-		w->room = 2 * n + 16;
-	}
-	if (n == w->top)
-		w->top++;
+	if (w->used_n == w->room && make_room(w, now_ms))
+		return UINT32_MAX;
+	n = w->free;
+	w->free = w->at[n].next_free;
+	w->used_n++;
 	return n;
 }
 
@@ -119,6 +140,7 @@ waits_begin(struct waits *w, const struct fact *f, const char *pool,
 			   .replaces = strcmp(f->action, "replace") == 0,
 			   .at_ms = f->at_ms,
 			   .savings = f->savings,
+			   .price = f->price,
 			   .nodes = nodes,
 			   .open = nodes,
 			   .total = total};
@@ -145,7 +167,7 @@ waits_end_one(struct waits *w, uint32_t number, int64_t now_ms)
 void
 waits_scale_up(struct waits *w, const char *pool, int64_t now_ms)
 {
-	for (struct wait *d = w->at; d < w->at + w->top; d++) {
+	for (struct wait *d = w->at; d < w->at + w->room; d++) {
 		if (!d->used || d->followed || now_ms <= d->at_ms ||
 		    now_ms > d->at_ms + w->setup.regret_ms ||
 		    strcmp(d->pool, pool) != 0)
@@ -158,7 +180,7 @@ waits_scale_up(struct waits *w, const char *pool, int64_t now_ms)
 void
 waits_finish(struct waits *w, int64_t now_ms)
 {
-	for (uint32_t n = w->top; n-- > 0;) {
+	for (uint32_t n = 0; n < w->room; n++) {
 		struct wait *d = &w->at[n];
 
 		if (!d->used)
@@ -166,7 +188,7 @@ waits_finish(struct waits *w, int64_t now_ms)
 		w->sums.open += d->open > 0;
 		while (d->open > 0)
 			waits_end_one(w, n, now_ms);
-		settle(w, d);
+		settle(w, n);
 	}
 }
 

@@ -24,8 +24,8 @@
  */
 struct waits_setup {
 	int64_t regret_ms;
-	int64_t price;	/* millionths of a dollar for a node and hour, where the
-			   log does not say; -1: unknown */
+	int64_t price;	/* millionths of a dollar for a node and hour, where a
+			   decision has no savings; -1: that of the decision */
 };
 
 struct waits_sums {

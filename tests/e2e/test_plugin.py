@@ -412,8 +412,9 @@ def test_it_sees_and_steers(installed, machine, pools):
     for dry_run in ("client", "server"):
         out = run("release", "--all", f"--dry-run={dry_run}")
         assert out.count("dry run") == 3 and pools()["web"] == web
-    assert "for: expected a duration above 0 such as 2h" in run(
-        "hold", "--for=banana", "--all", code=1)
+    for span in "banana", "2h; sleep 1":
+        assert "for: expected a duration above 0, such as 2h" in run(
+            "hold", "--for", span, "--all", code=1)
     assert "until: expected an RFC 3339 time" in run(
         "hold", "--until=tomorrow", "--all", code=1)
     assert "NotFound" not in run("hold", "--for=2h", "--nodepool=nil", code=1)

@@ -634,7 +634,7 @@ def group_of(item):
 
 
 ONE_THREAD = ("test_check", "test_commands", "test_kubeconfig", "test_plugin",
-              "test_refused", "test_simulate")
+              "test_prometheus", "test_refused", "test_simulate")
 
 
 def needless(items):

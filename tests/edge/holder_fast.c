@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * `serve`, `certs --renew` and `uninstall` with shorter waits than the product.  What they wait
+ * `serve`, `certs --renew`, `uninstall` and `simulate` with shorter waits than the product.  What they wait
  * for by choice takes them tenths of a second.  They wait for others as
  * patiently as the product does, because a busy machine would otherwise look
  * like a broken peer.  Where HURRY is set, these deadlines are tenths of a
@@ -36,6 +36,7 @@ static const struct timing hurried = {
 	.call_ms = 1000 * SLOW,
 	.list_ms = 1200 * SLOW,
 	.silent_ms = 2000 * SLOW,
+	.query_ms = 1000 * SLOW,
 	.token_ms = 300,
 	.cert_ms = 50,
 	.quiet_ms = 1000,
@@ -69,6 +70,8 @@ main(int argc, char **argv)
 	process_spare_memory();
 	if (argc > 1 && strcmp(argv[1], "uninstall") == 0)
 		return uninstall_main(argc - 1, argv + 1, &fast);
+	if (argc > 1 && strcmp(argv[1], "simulate") == 0)
+		return simulate_main(argc - 1, argv + 1, &fast);
 	if (argc > 2 && strcmp(argv[1], "certs") == 0)
 		return renew_main(argc - 2, argv + 2, &fast);
 	if (options_parse(argc, argv, "holder-fast\n", &o, &e) != 0 ||

@@ -322,6 +322,19 @@ def test_hung_patches_heal(w):
 
 
 @pytest.mark.hurry
+def test_a_first_patch_that_hangs(w):
+    """The first connection is opened alone.  As it brings no answer, all others
+    are opened a little later."""
+    names = w.machines(12)
+    w.start(patch_concurrency=8)
+    w.api.fault("*", "patch", "hang", times=1)
+    w.busy()
+    w.wait_held(names)
+    first, second, *_ = w.api.select(verb="patch")
+    assert first.status == 0 and second.time - first.time > 0.1
+
+
+@pytest.mark.hurry
 def test_one_hung_patch_holds_up_nobody(w):
     names = w.machines(40)
     w.start(patch_concurrency=2)

@@ -154,6 +154,7 @@ def test_machines(w):
     w.patches_max = 100
     w.machines(2, "m")
     w.machine("mine", annotations={HOLD: "true"})
+    w.machine("false", annotations={HOLD: "false"})
     made = w.claim("claim-of-n", node="n")
     w.node("n", claim=made)
     w.api.fault("nodes", "patch", "403", name="m001")
@@ -177,10 +178,20 @@ def test_machines(w):
     m = machine(holder, "mine")
     assert (m["by"], m["person"], m["node"]["lastWrite"]) == (
         "person", "held", None)
+    # Karpenter does not look at another value.
+    m = machine(holder, "false")
+    assert (m["held"], m["by"], m["person"], m["node"]["held"]) == (
+        False, None, "otherValue", None)
+    page = holder.get("/status/machines/false")[1]
+    assert page.startswith("false is not held; ") and (
+        "\nperson        gave the annotation another value: the holder leaves "
+        "it alone\n" in page)
     assert machine(holder, "busy")["node"] is None
     assert machine(holder, "busy")["booting"]
     w.api.patch_meta("nodes", "m000", annotations={HOLD: None})
     w.wait(lambda: machine(holder, "m000")["person"] == "released")
+    assert "node          m000, not held; last write: hold" in holder.get(
+        "/status/machines/m000")[1]
     code, page = holder.get("/status/machines/n?format=text")
     assert code == 200 and page.startswith("n is held by the holder until ")
 
@@ -224,7 +235,10 @@ def test_formats(w):
             assert abs(int(found["Content-Length"]) - len(page.encode())) < 9
         for accept, name in ((None, "text"), ("*/*", "text"),
                              ("application/json, */*", "json"),
-                             ("text/html,*/*;q=0.8", "html")):
+                             ("text/html,*/*;q=0.8", "html"),
+                             # A weight that cannot be read is 1.
+                             ("application/json;q=x, text/html;q=0.5",
+                              "json")):
             headers = {"Accept": accept} if accept else {}
             assert ask(holder, path, **headers)[1]["Content-Type"] == (
                 kinds[name])
@@ -250,6 +264,10 @@ def test_bad_queries(w, query, why):
         assert (code, page["reason"], page["message"]) == (
             400, "BadRequest", why)
     assert holder.get("/status/machines/")[0] == 400
+    # What comes after it would not be looked at.
+    for path in "/status/machines/m%00", "/%00", "/status%00x?format=json":
+        assert holder.get(path) == (400, "%00 in the path\n")
+    assert holder.get("/livez?verbose=%00")[0] == 200
 
 
 def test_times(w):
@@ -267,7 +285,8 @@ def test_times(w):
     for until in ("2099-01-01T02:00:00%2B02:00", "2099-01-01T02:00:00+02:00",
                   "2099-01-01T00:00:00.5Z"):
         assert after("?until=" + until) == seconds("2099-01-01T00:00:00Z")
-    lasts = "for: expected a duration above 0 such as 2h or 1h30m\n"
+    lasts = ("for: expected a duration above 0, such as 2h or 1h30m, and at "
+             "most 87600h\n")
     times = "until: expected an RFC 3339 time such as 2026-01-02T03:04:05Z\n"
     for query, why in (
             ("for=0", lasts), ("for=-2h", lasts), ("for=2", lasts),
@@ -368,13 +387,41 @@ def test_observing(w):
     w.busy(pool="web")
     w.wait(lambda: the_pool(holder)["held"] == 3)
     assert status(holder)["mode"] == "observe"
+    # kubectl node-holder looks for this.
+    assert ", mode observe:" in text(holder).splitlines()[0]
     assert [v["held"] for v in status(holder)["views"][:2]] == [0, 0]
     m = machine(holder, "m000")
-    assert (m["by"], m["node"]["lastWrite"]["outcome"]) == (
-        "holder", "observed")
+    assert (m["by"], m["node"]["lastWrite"]["outcome"],
+            m["node"]["carriesHold"]) == ("holder", "observed", False)
     assert "would be held by the holder" in holder.get(
         "/status/machines/m000")[1]
     assert not w.patches()
+    # Nor by the webhook, which is seen to be called.
+    holder.review(labels={"karpenter.sh/nodepool": "web"})
+    last = status(holder)["admissions"]["lastMinute"]
+    assert (last["requests"], last["held"]) == (1, 1)
+
+
+def test_observing_what_was_left(w):
+    """Marks that are there keep Karpenter off, and nobody removes them: it is
+    not said that nothing is held."""
+    w.machines(1, "kept", annotations=w.ours())
+    w.machines(1, "free")
+    holder = w.start(mode="observe")
+    w.wait(lambda: machine(holder, "kept000")["node"]["lastWrite"])
+    m = machine(holder, "kept000")
+    assert (m["by"], m["node"]["carriesHold"], m["nodeClaim"]["carriesHold"],
+            m["node"]["lastWrite"]["write"]) == (None, True, False, "release")
+    page = holder.get("/status/machines/kept000")[1]
+    assert page.startswith("kept000 would not be held: quiet\n"
+                           "left behind   hold and mark of a holder that "
+                           "enforced keep Karpenter off until uninstall or mode "
+                           "enforce\n")
+    assert "left behind" not in holder.get("/status/machines/free000")[1]
+    left = ("our hold is on 1 Node and 0 NodeClaims since a holder enforced, "
+            "and only uninstall or mode enforce removes it")
+    assert f"\nleft behind  {left}\n" in text(holder)
+    assert left in ask(holder, "/")[2]
 
 
 def test_readers_who_do_not_read(w):

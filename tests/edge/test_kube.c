@@ -229,6 +229,116 @@ START_TEST(test_ends)
 }
 END_TEST
 
+/* --- gathered --------------------------------------------------------------- */
+
+struct gathering {
+	struct kube_stream *stream;	/* to cancel with the first line */
+	unsigned pieces;
+	size_t bytes;
+	unsigned pause_us;	/* for each piece */
+	_Atomic bool begun;
+};
+
+/* The first line alone, and six others one after the other as soon as it has
+ * been read. */
+static bool
+seven_lines(struct scripted_peer *p, void *ctx)
+{
+	struct gathering *g = ctx;
+
+	if (!scripted_puts(p, "HTTP/1.1 200 OK\r\nContent-Length: 21\r\n\r\n"
+			      "{}\n"))
+		return false;
+	for (int i = 0; i < PATIENT_MS && !g->begun; i++)
+		(void)usleep(1000);
+	for (int i = 0; i < 6; i++)
+		if (!scripted_puts(p, "{}\n") || usleep(10000) != 0)
+			return false;
+	return true;
+}
+
+static int
+gather(void *ctx, const char *bytes, size_t n, struct err *e)
+{
+	struct gathering *g = ctx;
+
+	(void)bytes, (void)e;
+	g->pieces++;
+	g->bytes += n;
+	g->begun = true;
+	(void)usleep(g->pause_us);
+	if (g->stream != NULL)
+		kube_stream_cancel(g->stream);
+	return 0;
+}
+
+START_TEST(test_gathered)
+{
+	struct kube_request q = get(0);
+	struct gathering g = {0};
+	struct kube_reply reply;
+	struct fixture f;
+	struct err e = {0};
+
+	q.gather_ms = 1000;
+	fixture_server(&f, NULL, seven_lines, &g);
+	fixture_kube(&f);
+	ck_assert_int_eq(kube_stream_run(f.stream, &q, gather, NULL, &g, &reply,
+					 &e),
+			 0);
+	ck_assert_uint_eq(g.bytes, 21);
+	ck_assert_uint_ge(g.pieces, 2);
+	ck_assert_uint_le(g.pieces, 4);
+	fixture_done(&f);
+}
+END_TEST
+
+/* A pause ends when the stream is cancelled or its deadline has come. */
+START_TEST(test_gathering_ends)
+{
+	struct kube_request q = get(0);
+	struct gathering g = {0};
+	struct kube_reply reply;
+	struct fixture f;
+	struct err e = {0};
+
+	q.gather_ms = PATIENT_MS;
+	q.silent_ms = 1000;
+	fixture_server(&f, NULL, hang_after_line, NULL);
+	fixture_kube(&f);
+	(void)kube_stream_run(f.stream, &q, gather, NULL, &g, &reply, &e);
+	ck_assert_int_eq(e.code, ERR_TIMEOUT);
+	q.silent_ms = 0;
+	g.stream = f.stream;
+	(void)kube_stream_run(f.stream, &q, gather, NULL, &g, &reply, &e);
+	ck_assert_int_eq(e.code, ERR_CANCELLED);
+	ck_assert_uint_eq(g.pieces, 2);
+	fixture_done(&f);
+}
+END_TEST
+
+/* What is there to be read is read without a pause.  The server is faster than
+ * the sink. */
+START_TEST(test_gathering_keeps_up)
+{
+	struct kube_request q = get(0);
+	struct gathering g = {.pause_us = 2000};
+	struct kube_reply reply;
+	struct fixture f;
+	struct err e = {0};
+
+	q.gather_ms = PATIENT_MS / 3;
+	q.timeout_ms = PATIENT_MS;
+	fixture_server(&f, NULL, big_line, (void *)(uintptr_t) "200 OK");
+	fixture_kube(&f);
+	ck_assert_int_eq(kube_stream_run(f.stream, &q, gather, NULL, &g, &reply,
+					 &e),
+			 0);
+	ck_assert_uint_eq(g.bytes, BIG);
+	fixture_done(&f);
+}
+END_TEST
+
 /* --- stopped from another thread ------------------------------------------ */
 
 struct stop {
@@ -344,6 +454,9 @@ main(void)
 	TCase *t = tcase_create("stream");
 
 	tcase_add_loop_test(t, test_ends, 0, sizeof(ends) / sizeof(ends[0]));
+	tcase_add_test(t, test_gathered);
+	tcase_add_test(t, test_gathering_ends);
+	tcase_add_test(t, test_gathering_keeps_up);
 	tcase_add_test(t, test_cancel);
 	tcase_add_test(t, test_nudge);
 	tcase_add_test(t, test_refused);

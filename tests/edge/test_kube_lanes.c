@@ -93,6 +93,94 @@ START_TEST(test_room)
 }
 END_TEST
 
+/* --- how many calls fly ----------------------------------------------------- */
+
+/* Takes all answers that are there. */
+static unsigned
+take(struct kube_lanes *p)
+{
+	struct kube_reply reply;
+	unsigned n = 0;
+	struct err e;
+	uint64_t tag;
+
+	while (kube_lanes_finished(p, &tag, &reply, &e)) {
+		ck_assert_msg(e.code == ERR_NONE, "%s", e.text);
+		n++;
+	}
+	return n;
+}
+
+/* One connection first, and one more with each answer, until the lanes close
+ * them. */
+START_TEST(test_ready)
+{
+	struct kube_request q = get(PATIENT_MS);
+	unsigned most = 0, done = 0;
+	int64_t begun = clock_boot_ms();
+	struct kube_reply reply;
+	struct kube_lanes *p;
+	struct fixture f;
+	struct err e;
+
+	fixture_server(&f, NULL, echo_slowly, NULL);
+	f.options.rest_ms = 50;
+	fixture_kube(&f);
+	p = pool(&f, WIDE);
+	for (unsigned flying = 0; done < CALLS;) {
+		unsigned ready = kube_lanes_ready(p);
+
+		ck_assert_uint_le(flying + ready, WIDE);
+		for (; ready > 0; ready--, flying++)
+			ck_assert_int_eq(kube_lanes_start(p, &q, 0, &e), 0);
+		if (done == 0 && clock_boot_ms() < begun + LANES_PATIENCE_MS)
+			ck_assert_uint_eq(flying, 1);
+		most = flying > most ? flying : most;
+		kube_lanes_wait(p, 50);
+		flying -= take(p);
+		done = f.counters.rest[REST_GET][200];
+	}
+	ck_assert_uint_eq(most, WIDE);
+	while (kube_lanes_room(p) < WIDE) {
+		kube_lanes_wait(p, 50);
+		(void)take(p);
+	}
+	kube_lanes_wait(p, 150);
+	ck_assert_uint_eq(kube_lanes_ready(p), 1);
+	ck_assert_int_eq(lanes_call(p, &q, &reply).code, ERR_NONE);
+	ck_assert_uint_eq(kube_lanes_ready(p), 2);
+	kube_lanes_free(p);
+	fixture_done(&f);
+}
+END_TEST
+
+static bool
+never(struct scripted_peer *p, void *ctx)
+{
+	(void)ctx;
+	return scripted_hang(p);
+}
+
+/* A connection that hangs does not keep the others from being opened. */
+START_TEST(test_ready_though_one_hangs)
+{
+	struct kube_request q = get(PATIENT_MS);
+	struct kube_lanes *p;
+	struct fixture f;
+	struct err e = {0};
+
+	fixture_server(&f, NULL, never, NULL);
+	fixture_kube(&f);
+	p = pool(&f, WIDE);
+	ck_assert_int_eq(kube_lanes_start(p, &q, 0, &e), 0);
+	ck_assert_uint_eq(kube_lanes_ready(p), 0);
+	kube_lanes_wait(p, LANES_PATIENCE_MS);
+	ck_assert_uint_eq(kube_lanes_ready(p), WIDE - 1);
+	kube_lanes_free(p);
+	fixture_done(&f);
+}
+END_TEST
+
 /* --- a connection that hangs, or is closed while idle --------------------- */
 
 /* The first connection answers once and then never again. */
@@ -408,6 +496,8 @@ main(void)
 
 	tcase_add_test(t, test_many);
 	tcase_add_test(t, test_room);
+	tcase_add_test(t, test_ready);
+	tcase_add_test(t, test_ready_though_one_hangs);
 	tcase_add_test(t, test_hung);
 	tcase_add_test(t, test_slept_past_the_fence);
 	tcase_add_test(t, test_closed_while_idle);

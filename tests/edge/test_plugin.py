@@ -31,24 +31,29 @@ KUBECTL = r"""#!/bin/sh
 : "${GOGC:?}"
 { printf '%s\n' "$@"; echo .; } >>"$CALLS"
 [ -z "${SAYS-}" ] || printf '%s' "$SAYS" >&2
+case "$* ${HANGS-}" in
+--server=http://127.*yes)
+	echo 'Unable to connect to the server: Client.Timeout exceeded' >&2
+	exit 1 ;;
+esac
 case " $* " in
 *" ${FAILS-none} "* | *"${FAILS-none}?"*) printf '%s\n' "$ERROR" >&2; exit 1 ;;
 */leases/*) printf '{"f:holderIdentity":{},"a":"\\"holderIdentity\\":\\"b\\"",
 "spec":{"holderIdentity":"%s","leaseTransitions":7}}' "${HOLDER-pod-a_0123}" ;;
 *" get pods pod-a "*) printf 'pod-a 8080' ;;
 *" get pods -l "*) printf "${PODS-}" ;;
-*/status/time*) echo 2026-01-02T15:04:05Z ;;
 *" port-forward "*)
-	if [ "$(grep -c '^port-forward$' "$CALLS")" = 1 ]; then
-		echo 'Forwarding from 127.0.0.1:4711 -> 8080'
-		echo 'error: lost connection to pod' >&2
-	else
-		echo 'Error from server (Forbidden): pods "pod-a" is forbidden: Oh' >&2
-	fi
+	case ${LOST-}$(grep -c '^port-forward$' "$CALLS") in
+	yes1) echo 'error: lost connection to pod' >&2 ;;
+	yes*) echo 'Error from server (Forbidden): pods "pod-a" is forbidden: User "u" cannot create it' >&2; exit 1 ;;
+	esac
+	echo "Forwarding from 127.0.0.1:4711 -> 8080"
+	[ -n "${LOST-}" ] || exec sleep 60
 	exit 1 ;;
-*" annotate "*) echo 'nodepool.karpenter.sh/web annotated' ;;
+*/status/time*) echo 2026-01-02T15:04:05Z ;;
+*" annotate "*) [ -n "${NONE-}" ] || echo 'nodepool.karpenter.sh/web annotated' ;;
 *custom-columns*) echo "${ROWS-}" ;;
-*) echo shown ;;
+*) echo "${SHOWN-shown}" ;;
 esac
 """
 
@@ -103,13 +108,16 @@ def test_what_is_annotated(run):
     reason = "a=b; 'c' \"d\" $(e) `f` \\ *"
     out, said, calls = run("hold", "--until", "1 +&#%", "--nodepool", "web",
                            "b", "--reason", reason, "--nodepool=c")
-    assert calls[2][-1] == (PROXY + "/time?until=1%20%2B%26%23%25")
+    assert calls[2][-1] == (PROXY + "/time?until=%31%20%2b%26%23%25")
     assert calls[3] == [
         "annotate", "nodepools.v1.karpenter.sh", "web", "b", "c", "--overwrite",
         "--field-manager=kubectl-node-holder", "--dry-run=none",
         f"{own}hold-until={UNTIL}", f"{own}reason={reason}"]
     assert out == f"nodepool.karpenter.sh/web annotated\nheld until {UNTIL}\n"
     assert not said
+    # The API server drops a parameter with a ";", and now would be the answer.
+    calls = run("hold", "--for=2h;x\n\u00b5", "--all")[2]
+    assert calls[2][-1] == PROXY + "/time?for=%32%68%3b%78%0a%c2%b5"
     calls = run("hold", "--for=2h", "--all", "--reason=" + "ä" * 128)[2]
     assert calls[2][-1].endswith("/time?for=2h")
     assert calls[3][-1] == f"{own}reason={'ä' * 128}"
@@ -126,6 +134,22 @@ def test_what_is_annotated(run):
                          ("hold-until", "released-at", "reason")]
     said = run("hold", "--for=2h", "--all", ROWS="a <none>\nb false")[1]
     assert re.fullmatch("warning: NodePool b has .*\n", said)
+    assert run("hold", "--for=2h", "--all", SHOWN="karpenter-node-holder 0.1.0, "
+               f"{UNTIL}, mode observe: nothing is written\n...")[1] == (
+        "warning: the holder has mode: observe, so nothing is held\n")
+    page = f"""karpenter-node-holder 0.1.0, {UNTIL}
+
+NODEPOOL  MACHINES  HELD  BY PEOPLE  OPTED OUT
+out              2     0          0          0
+          left out: excluded
+web              2     0          0          0
+          reason: left out: excluded
+          left out: disabled"""
+    for pools in ["--all"], ["--nodepool", "web", "out"]:
+        assert run("hold", "--for=2h", *pools, SHOWN=page)[1] == (
+            "warning: the configuration excludes NodePool out, so it is not "
+            "held\n")
+    assert not run("hold", "--for=2h", "--nodepool=web", SHOWN=page)[1]
 
 
 REFUSED = {     # arguments: what is said
@@ -134,6 +158,9 @@ REFUSED = {     # arguments: what is said
     "--nodepool a,b": '--nodepool: "a,b", expected a name',
     "--nodepool --all": '--nodepool: "--all", expected a name',
     "--nodepool": "--nodepool: missing, expected a value",
+    # To kubectl annotate this is an annotation to take off.
+    "--nodepool a b-": '--nodepool: "b-", expected a name',
+    "--nodepool .": '--nodepool: ".", expected a name',
     "--nodepool a Web": '"Web", expected a name',
     "web --all": "unexpected argument: web",
     "--all=false": '--all: "false", expected no value',
@@ -155,6 +182,8 @@ def test_what_is_refused(run):
         ("why", "expected the name of one"),
         ("why", "a", "b", "expected the name of one"),
         ("why", "*", '"*", expected a name'),
+        # The API server would take it for /status.
+        ("why", "..", '"..", expected a name'),
         ("status", "-o", "yaml", '"yaml", expected text or json'),
         ("bogus", 'unknown command "bogus"')]
     for *args, want in rows:
@@ -180,6 +209,16 @@ def test_what_fails_is_said_once(run):
     assert said("status", HOLDER="") == (
         "error: no replica leads: nobody has the Lease karpenter-node-holder in "
         "namespace karpenter-node-holder\n")
+    # Whoever may write the Lease gives kubectl no flag, and a terminal nothing.
+    for holder in "--server=x_1", "..", "a/b_1", r"\u001b]0;x_1", r"a\nb":
+        assert said("status", HOLDER=holder) == (
+            "error: the Lease karpenter-node-holder in namespace "
+            "karpenter-node-holder does not name a Pod\n")
+    assert "get\npods\npod-a" in "\n".join(run("status", HOLDER="POD-A_1")[2][1])
+    # Nothing is held where there is nothing.
+    for command in ("hold", "--for=2h"), ("release",), ("resume",):
+        out, text, _ = run(*command, "--all", code=1, NONE="yes")
+        assert (out, text) == ("", "error: there are no NodePools\n")
     # A single replica without leader election; and more, without a Lease.
     none = {"FAILS": LEASE,
             "ERROR": "Error from server (NotFound): leases \"x\" not found"}
@@ -194,6 +233,12 @@ def test_what_fails_is_said_once(run):
         'error: User "u" cannot patch resource: the ClusterRole '
         "karpenter-node-holder-operator gives this right "
         "(deploy/components/access)\n")
+    # A policy that refuses is no missing right.
+    text = said("resume", "--all", FAILS="annotate", ERROR=(
+        'Error from server (Forbidden): nodepools.karpenter.sh "web" is '
+        "forbidden: ValidatingAdmissionPolicy 'p' denied request: not tonight"))
+    assert text == ("error: forbidden: ValidatingAdmissionPolicy 'p' denied "
+                    "request: not tonight\n")
     # A holder of an older version has no such page.
     old = said("hold", "--for=2h", "--all", FAILS=PROXY + "/time",
                ERROR="Error from server (NotFound): the server could not find "
@@ -206,14 +251,30 @@ def test_open_follows_the_lead(run):
     """When its Pod goes, the page in the browser keeps its URL."""
     (run.bin / "sleep").write_text("#!/bin/sh\n")
     (run.bin / "sleep").chmod(0o755)
-    out, said, calls = run("open", code=1)
+    out, said, calls = run("open", code=1, LOST="yes")
     assert out == "http://127.0.0.1:4711/\n"
     lost, refused = said.splitlines()
     assert lost == "error: lost connection to pod"
-    assert "pods/portforward" in refused
+    assert "give you create on pods/portforward" in refused
     lease, pod, forward, *again = calls
     assert "port-forward" in forward and forward[-2:] == ["pods/pod-a", ":8080"]
     assert again == [lease, pod, [*forward[:-1], "4711:8080"]]
+
+
+def test_what_is_forwarded_is_not_waited_for(run):
+    """A leader that hangs keeps nobody who is near it for ever, either."""
+    blocked = {"FAILS": PROXY, "ERROR": "error trying to reach service: EOF"}
+    for flags, wait in ([], "15s"), (["--request-timeout=2s"], "2s"):
+        out, said, calls = run("status", *flags, **blocked)
+        assert (out, said) == ("shown\n", "")
+        assert calls[-1] == ["--server=http://127.0.0.1:4711", "get",
+                             f"--request-timeout={wait}", "--raw",
+                             "/status?format=text"]
+    # It is asked once, and what does not answer is said.
+    out, said, calls = run("status", code=1, HANGS="yes", **blocked)
+    assert said == ("error: Pod pod-a does not answer: Unable to connect to the "
+                    "server: Client.Timeout exceeded\n")
+    assert len([c for c in calls if c[0].startswith("--server")]) == 1
 
 
 def test_the_program_beside_it(run):
@@ -230,6 +291,9 @@ def test_the_program_beside_it(run):
     assert run("uninstall", "-n", "platform", "--dry-run=server", "--context",
                "a b", "--dry-run=none", code=3)[0].splitlines() == [
         "uninstall", "--namespace", "platform", "--dry-run", "--context", "a b"]
+    for job, flags in ("uninstall", ["--dry-run"]), ("check", ["--cluster"]):
+        assert run(job, "--dry-run", "client", code=3)[0].splitlines() == [
+            job, *flags]
     assert run("check", "-ojson", "--lease=other", "--dry-run=client",
                code=3)[0].splitlines() == [
         "check", "--cluster", "-ojson", "--leader-election-name=other"]

@@ -6,6 +6,7 @@ import datetime
 import gzip
 import io
 import json
+import os
 import pathlib
 import random
 import signal
@@ -200,6 +201,9 @@ def test_explain(run, log):  # noqa: F811
     assert done.warnings() == ['--explain: no decision is about "node-3"']
     refused(run("simulate", "karpenter.log", "--explain=x", "-o", "csv"),
             "--explain")
+    # An empty value is none, as --help shows it.
+    done = run("simulate", "karpenter.log", "--explain=", "--svg=", "--html=")
+    assert (done.code, done.err) == (0, "")
 
 
 def drawn(text):
@@ -243,6 +247,25 @@ def test_pictures(run, log, config, tmp_path):  # noqa: F811
         assert (done.code, done.err) == (
             1, f"{NAME}none/p: No such file or directory\n")
         assert run("simulate", "karpenter.log", flag, "/dev/full").code == 1
+
+
+@pytest.mark.parametrize("name, shown", [
+    (b"a]]>b.yaml", "a]]>b.yaml"), (b"a\x01\n\x7fb.yaml", "a???b.yaml"),
+    (b"\xff\xc3\xbc.yaml", "?\u00fc.yaml"), (b"d/" * 40 + b"a.yaml", "d/a.yaml")])
+def test_odd_names(run, log, config, tmp_path, name, shown):  # noqa: F811
+    """Whatever a file is called, tables and pictures are well-formed."""
+    log()
+    config("holdDuration: 2m\n")
+    name = os.fsdecode(name)
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text((tmp_path / "config.yaml").read_text())
+    done = run("simulate", "karpenter.log", "--config", name, "--config",
+               "config.yaml", "--svg", "p.svg", "--html=p.html", "-o", "json")
+    label, _ = settings(done)
+    assert label.endswith(shown) and label.startswith("cluster 2m, max 1h, ")
+    assert len(label) < 90
+    drawn((tmp_path / "p.svg").read_bytes())
+    assert (tmp_path / "p.svg").read_text() in (tmp_path / "p.html").read_text()
 
 
 def stdin(tmp_path, data, *args):
@@ -605,6 +628,23 @@ def test_status_beside_a_log(run, log):  # noqa: F811
         happened)
 
 
+def test_status_of_days(run, log):  # noqa: F811
+    """Where no answer reaches, nothing is known: no hold, and no time without
+    one."""
+    def answered(days, *history):
+        return status(*history).replace(at(3600), at(3600 + days * 86400))
+    log()
+    log([status(turn(1800, "held", "scale-up", "web-00001"))], "1")
+    log([answered(3, turn(3 * 86400, "held", "scale-up", "web-00009"))], "2")
+    happened = report(run("simulate", "karpenter.log", "1", "2", "-o",
+                          "json"))["happened"]
+    assert [(t["from"][:19], t["to"][:19]) for t in happened["turns"]] == [
+        (at(1800)[:19], at(3600)[:19]),
+        (at(3 * 86400)[:19], at(3600 + 3 * 86400)[:19])]
+    assert happened["holds"] == 2 and happened["longestSeconds"] == 3600
+    assert happened["sharePercent"] == pytest.approx(5400 / 1728, abs=.001)
+
+
 def test_status_alone(run, log):  # noqa: F811
     """What it cannot answer is refused."""
     log([status(*DID, since=600)], "status.json")
@@ -711,6 +751,55 @@ def test_prometheus(run, log):  # noqa: F811
     assert "  1 disruption of a Node that Prometheus does not show\n" in text
 
 
+def cost(*steps, pool="web", **labels):
+    """The NodePool costs so much from each of these seconds on."""
+    return series("karpenter_nodepools_cost_total", [
+        (t, [dollars for at, dollars in steps if at <= t][-1])
+        for t in samples(steps[0][0])], nodepool=pool, **labels)
+
+
+def test_prometheus_price(run, log):  # noqa: F811
+    """A Node costs its part of what its NodePool costs at the decision, where
+    nobody says better."""
+    others = [life("node-gone", -100, 200), cost((0, 50), pool="batch"),
+              cost((0, 0), (60, 0.9), (310, 0.6), instance="karpenter-1")]
+
+    def dollars(metrics, *flags):
+        log([answer(metrics)])
+        one, = settings(run("simulate", "karpenter.log", "-o", "json",
+                            *flags)).values()
+        low, high = one["nodeHours"].values()
+        assert high > 0.1
+        paid = one["dollars"]
+        return (paid["dearest"] / high, paid["unpricedDecisions"])
+    # node-1, node-2 and node-old are there then.
+    assert dollars([*ANSWER, *others]) == (pytest.approx(0.3, 1e-2), 0)
+    log([run("simulate", "karpenter.log", "-o", "record").out[:-1]], "record")
+    decided, = (f for f in map(json.loads, run(
+        "simulate", "record", "-o", "record").out.splitlines())
+        if f.get("what") == "decided")
+    assert decided["price"] == "0.300000"
+    assert dollars([*ANSWER, *others], "--price-per-node-hour=2") == (
+        pytest.approx(2, 1e-2), 0)
+    assert dollars(ANSWER) == (0, 1)
+    # A Karpenter that has just started knows of no costs.
+    for little in (0, -0.3):
+        assert dollars([*ANSWER, cost((0, 0.9), (270, little))]) == (0, 1)
+    assert dollars([*ANSWER, cost((0, 1e9))]) == (0, 1)
+
+
+def test_prometheus_births(run, log):  # noqa: F811
+    """Samples are older than their times: the youngest says most."""
+    stale = life("node-1", 25, 330)
+    for n, (at, age) in enumerate(stale["values"]):
+        stale["values"][n] = [at, f"{float(age) - (0 if n == 4 else 7):g}"]
+    log([answer([stale if x is ANSWER[0] else x for x in ANSWER])])
+    facts = map(json.loads, run("simulate", "karpenter.log", "-o",
+                                "record").out.splitlines())
+    assert [f["at"][11:19] for f in facts if f.get("what") == "created"
+            and f["claim"] == "node-1"] == ["10:00:25"]
+
+
 def test_prometheus_large(run, log, tmp_path):  # noqa: F811
     """An answer is one line of any length, and is never whole in memory."""
     many = [life(f"other-{n}", -9000) for n in range(6000)]
@@ -795,6 +884,86 @@ def test_hostile(run, log, tmp_path):  # noqa: F811
     assert peak(tmp_path, "bad.log") < 64 << 20 or sanitized()
 
 
+def zoned(text, hours):
+    """The line as zap writes it where the zone is not UTC: its offset has no
+    colon."""
+    said = json.loads(text)
+    at = datetime.datetime.fromisoformat(said["time"].replace("Z", "+00:00"))
+    at = at.astimezone(datetime.timezone(datetime.timedelta(hours=hours)))
+    return json.dumps(said | {"time": at.strftime("%Y-%m-%dT%H:%M:%S.000%z")})
+
+
+def test_other_zones(run, log):  # noqa: F811
+    log()
+    log([zoned(text, n % 9 - 4) for n, text in enumerate(LOG)], "zones.log")
+    want = run("simulate", "karpenter.log", "-o", "csv").out
+    assert run("simulate", "zones.log", "-o", "csv").out == want
+    both = report(run("simulate", "karpenter.log", "zones.log", "-o", "json"))
+    assert both["input"]["duplicates"] == 10
+
+
+def test_streams_in_turns(run, log):  # noqa: F811
+    """A line that containerd has cut goes on in the next one of its stream."""
+    log()
+    want = run("simulate", "karpenter.log", "-o", "csv").out
+    at = "2026-03-02T10:00:00.123456789Z"
+    log([text for whole in LOG for text in (
+        f"{at} stderr P {whole[:40]}", f"{at} stdout F panic",
+        f"{at} stdout P {{", f"{at} stderr F {whole[40:]}",
+        f"{at} stdout F }}")], "cri.log")
+    assert run("simulate", "cri.log", "-o", "csv").out == want
+
+
+def test_windows(run, log, tmp_path):  # noqa: F811
+    """PowerShell writes a byte order mark, or UTF-16."""
+    claims = json.dumps({"apiVersion": "v1", "kind": "List", "items": [
+        {"kind": "NodeClaim", "apiVersion": "karpenter.sh/v1", "metadata": {
+            "name": "web-abcde", "creationTimestamp": "2026-03-02T10:00:00Z"}}
+    ]}, indent=4)
+    (tmp_path / "list.json").write_text(claims.replace("\n", "\r\n"),
+                                        encoding="utf-8-sig", newline="")
+    assert report(run("simulate", "list.json", "-o", "json"))["karpenter"][
+        "created"] == 1
+    for code in ("utf-16-le", "utf-16-be"):
+        (tmp_path / "wide.log").write_bytes(
+            ("\ufeff" + "\n".join(LOG)).encode(code))
+        refused(run("simulate", "wide.log"), "wide.log: text in UTF-16",
+                "expected UTF-8")
+
+
+def decided_many(second, nodes):
+    return line(second, "disrupting node(s)", "disruption", **{
+        "decision": "delete", "pod-count": 0, "disrupted-nodes": [
+            {"Node": {"name": f"ip-10-0-{n}.eu-central-1.compute.internal"},
+             "NodeClaim": {"name": f"web-{n:05}"}, "instance-type": "m5.large",
+             "capacity-type": "spot"} for n in range(nodes)]})
+
+
+def test_many_nodes_at_once(run, log):  # noqa: F811
+    log([*boot(0, 1), decided_many(90, 5000), *LOG[-1:]])
+    said = report(run("simulate", "karpenter.log", "-o", "json"))
+    assert said["karpenter"]["nodes"] == 5000
+    assert said["settings"][0]["wouldHaveWaited"]["nodes"] == 5000
+
+
+def seconds(tmp_path, *args):
+    """What a run needs of a processor."""
+    child = subprocess.Popen([HOLDER, "simulate", *args], cwd=tmp_path,
+                             stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    assert child.returncode == 0
+    return used.ru_utime
+
+
+def test_many_machines(run, log, tmp_path):  # noqa: F811
+    """Four times the machines take four times as long, and not sixteen."""
+    def took(n):
+        log([text for i in range(n) for text in boot(i / 100, i)])
+        return seconds(tmp_path, "karpenter.log")
+    assert took(20000) < 9 * took(5000)
+
+
 def test_memory(run, tmp_path):  # noqa: F811
     """A week of churn takes no more memory than a day of it."""
     def logged(days):
@@ -835,6 +1004,8 @@ def test_memory(run, tmp_path):  # noqa: F811
     (("a", "-o", "xml"), ["table, json, csv"]), (("a", "-o"), ["-o: missing"]),
     (("a", "--price-per-node-hour=cheap"), ["dollars such as 0.192"]),
     (("a", "--price-per-node-hour=-1"), ["dollars such as 0.192"]),
+    (("a", "-o", "record", "--svg=p"), ["--svg and --html: not with"]),
+    (("a", "-o", "record", "--html=p"), ["--svg and --html: not with"]),
     (("a", "--regret=often"), ["a duration such as 15m"]),
     (("a", "--config=none.yaml"), ["none.yaml", "No such file"]),
     (tuple("a" for _ in range(65)), ["more than 64 files"]),
@@ -850,6 +1021,9 @@ def test_nothing_of_karpenter(run, log):  # noqa: F811
     log(["2026-03-02T10:00:00.5Z\tINFO\tcontroller\tcreated nodeclaim\t{}"])
     refused(run("simulate", "karpenter.log"),
             "1 line in zap's text format", "lines of JSON")
+    log([text.replace('"time"', '"ts"') for text in LOG])
+    refused(run("simulate", "karpenter.log"), "nothing of use in 11 lines, "
+            "10 of them", '"time" in RFC 3339')
     log([])
     refused(run("simulate", "karpenter.log"), "nothing of Karpenter's")
 

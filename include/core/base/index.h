@@ -8,8 +8,9 @@
 #define NO_ID UINT32_MAX
 
 /*
- * A hash index that finds an id by its key.  The index keeps ids only.  The
- * keys are the owner's, who gives two callbacks: `hash` returns the hash of an
+ * A hash index that finds an id by its key.  The index keeps ids, each beside a
+ * few bits of its hash, so that a search rarely looks at another id's key,
+ * which the processor would have to fetch.  The keys are the owner's, who gives two callbacks: `hash` returns the hash of an
  * id's key, and `same` returns whether an id's key is the one that is looked
  * for.  The key of an id must not change while the id is in the index: remove
  * the id, change the key, and add the id again.  Several ids may have the same
@@ -23,7 +24,9 @@ typedef uint32_t index_hash_fn(const void *ctx, uint32_t id);
 typedef bool index_same_fn(const void *ctx, uint32_t id, const void *key);
 
 struct index {
-	uint32_t *slots;	/* id + 1; 0 = free */
+	uint32_t *slots;	/* id + 1 within id_mask, the id's hash in the
+				   other bits; 0 = free */
+	uint32_t id_mask;
 	uint32_t n, cap, used;	/* ids in the index; slots that exist; slots in
 				   use */
 	index_hash_fn *hash;
@@ -31,7 +34,8 @@ struct index {
 	const void *ctx;
 };
 
-/* ids_max is how many ids the index holds at most.  ctx is passed to the
+/* ids_max is how many ids the index holds at most; each is less than
+ * 2 * ids_max or less than 512.  ctx is passed to the
  * callbacks and outlives the index.  Returns -1 if there is no memory; *x is
  * then empty. */
 int index_init(struct index *x, uint32_t ids_max, index_hash_fn *hash,

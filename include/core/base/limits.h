@@ -218,7 +218,12 @@
 #define RETRY_AFTER_MAX_S 300	/* the API server asks for 32 s at most; a proxy
 				   that asks for an hour must not stop us for
 				   one */
+#define WATCH_GATHER_MS 100	/* after a line, the watch of Nodes lets others
+				   gather.  Waking up costs more than reading a
+				   line */
 #define LANES_REST_MS 15000	/* idle lanes close their connections */
+#define LANES_PATIENCE_MS 200	/* without an answer for so long, calls open
+				   connections as if none were slow */
 #define CONNECTION_IDLE_S 80L	/* the API server closes idle ones at 90 s */
 #define TOKEN_MS 60000		/* a token file is read again this often, as in
 				   client-go */
@@ -305,6 +310,8 @@
 					   controller */
 #define SIMULATE_MACHINES_MAX 65536	/* that exist at the same time */
 #define SIMULATE_FACTS_MAX 65536	/* read, and waiting for earlier ones */
+#define SIMULATE_FACTS_BYTES_MAX (32u << 20)	/* of these: a fact may be as
+				   long as its line */
 #define LINE_FACTS_MAX (2 * JOURNAL_TURNS + 8)	/* that one line may tell: an
 						   answer of /status, each turn
 						   of which may tell two */
@@ -326,6 +333,20 @@
 					   decides again, at most: 5 min
 					   until it looks, 10 s of its poll, 15 s
 					   of validation */
+
+/* Prometheus, which simulate may ask. */
+#define PROMETHEUS_POINTS 11000	/* of a series in one answer: it gives no
+				   more */
+#define PROMETHEUS_POINTS_LEAST 10	/* a shorter stretch of time is not cut
+					   any more */
+#define PROMETHEUS_STEPS_MAX (1000 * PROMETHEUS_POINTS)	/* from the beginning
+						   to the end */
+#define PROMETHEUS_MATCH_MAX 500	/* bytes: clusters and jobs */
+#define PROMETHEUS_STEP_MAX_MS 3600000
+#define PROMETHEUS_ANSWER_MAX (256u << 20)	/* a thousand machines at every
+						   one of these points */
+#define PROMETHEUS_MS 180000	/* an answer; it gives a query two minutes
+				   itself */
 
 /* The command record. */
 #define RECORD_EARLY_MAX 1024	/* Events that are kept in case their NodeClaim

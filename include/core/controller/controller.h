@@ -233,6 +233,9 @@ struct scope_report {
  * 0.  Returns false at the end. */
 bool controller_scope(const struct controller *s, uint32_t *i,
 		      struct scope_report *out);
+/* The same for the scopes that are held, by their names alone, which costs no
+ * look at the machines.  Returns NULL at the end. */
+const char *controller_held_scope(const struct controller *s, uint32_t *i);
 
 struct nodepool_report {
 	char name[NODEPOOL_BYTES], uid[UID_BYTES];

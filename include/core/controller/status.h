@@ -29,7 +29,9 @@ struct nodepool_figures {
 				   without one */
 	uint32_t held;		/* of them those that we hold */
 	uint32_t by_people;	/* … those that a person holds */
-	uint32_t opted_out;	/* … those whose hold a person has taken off */
+	uint32_t opted_out;	/* … those whose hold a person has taken off, or
+				   that another value of the annotation keeps
+				   from being held */
 	uint32_t waiting;	/* … those on which a write waits to be tried
 				   again */
 };
@@ -156,6 +158,11 @@ struct half_status {
 	bool present, deleting;
 	char name[NAME_BYTES];
 	enum tenure tenure;
+	bool other;		/* TENURE_PERSON by another value of the
+				   annotation than ours: it holds nothing */
+	bool carries;		/* the object itself has hold and mark: with
+				   MODE_OBSERVE, those of a holder that
+				   enforced */
 	int64_t mark_ms;	/* the mark's time; STAMP_NONE: none */
 	bool written;		/* what was last written on it is known: */
 	struct written last;

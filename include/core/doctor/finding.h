@@ -52,8 +52,8 @@ struct finding {
 struct findings {
 	unsigned n;
 	struct finding at[FINDINGS_MAX];
-	struct finding spare;		/* takes those for which there is no
-					   room */
+	struct finding spare;		/* a new one, and those for which there
+					   is no room: warnings go first */
 	unsigned errors, warnings;	/* those without room included */
 	/* Of each check: whether it was made, its worst finding, and what it
 	 * saw, one line. */
@@ -72,7 +72,8 @@ void findings_looked(struct findings *f, enum doctor_check c, const char *fmt,
 		     ...) __attribute__((format(printf, 3, 4)));
 
 /* Adds a finding, unless it is there already, and says what it is.  The caller
- * goes on with finding_mend.  The result stays valid until *f ends. */
+ * goes on with finding_mend.  The result stays valid until the next
+ * findings_add. */
 struct finding *findings_add(struct findings *f,
 			     const struct finding_kind *kind, const char *fmt,
 			     ...) __attribute__((format(printf, 3, 4)));

@@ -146,7 +146,7 @@ struct nodepool_facts {
 	bool fixed;		/* spec.replicas */
 	bool never;		/* consolidateAfter: Never */
 	bool template_holds;	/* its template has the hold's annotation */
-	bool blocked;		/* a budget allows no disruption, at any time
+	bool blocked;		/* its budgets allow no disruption, at any time
 				   and for any reason */
 	int64_t expire_ms;	/* expireAfter; -1: never, or not readable */
 	bool grace;		/* terminationGracePeriod */

@@ -69,6 +69,9 @@ const struct nodepool *nodepools_stale(const struct nodepools *p,
  * has not been seen has the terms of the configuration. */
 struct nodepool_terms nodepools_terms(const struct nodepools *p,
 				      const char *name, int64_t now_ms);
+/* The same of the NodePool in place i, for a caller who looks at all. */
+struct nodepool_terms nodepools_terms_at(const struct nodepools *p, uint32_t i,
+					 int64_t now_ms);
 
 /* Returns the first moment after `ms` at which time alone changes the terms of
  * any NodePool, or STAMP_NONE if there is none. */

@@ -83,6 +83,10 @@ struct kube_request {
 				   watch */
 	int64_t silent_ms;	/* the call ends if no byte comes for so long; 0
 				   = no limit */
+	int64_t gather_ms;	/* streams only: after a few bytes of an answer
+				   the next ones may wait for so long, so that
+				   one wake-up takes them all; 0 = they do not
+				   wait */
 	int64_t fence_ms;	/* boot time from which the request is not sent
 				   any more, even if this process slept between
 				   start and sending; 0 = no such time */
@@ -140,6 +144,11 @@ struct kube_lanes *kube_lanes_new(struct kube *k, unsigned n, struct err *e);
 void kube_lanes_free(struct kube_lanes *p);
 /* Returns how many more calls may be started now. */
 unsigned kube_lanes_room(const struct kube_lanes *p);
+/* Returns how many of these should be started now.  Handshakes take the
+ * processors from the calls that are under way, so connections are opened only
+ * as answers come: one first, and one more with each answer, until idle lanes
+ * close them.  If no answer comes for LANES_PATIENCE_MS, it is all of them. */
+unsigned kube_lanes_ready(struct kube_lanes *p);
 /* Starts a call; `tag` comes back with its answer.  ERR_LIMIT: there is no
  * room.  If a kept-alive connection ends before the first byte of the answer,
  * libcurl repeats the call on a new connection, without an error.  A write may

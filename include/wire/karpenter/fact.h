@@ -57,6 +57,7 @@ struct fact {
 				   case */
 	long long pods;		/* that have to move; -1: unknown */
 	int64_t savings;	/* millionths of a dollar an hour; -1: unknown */
+	int64_t price;		/* of one of the machines, the same */
 	const struct fact_node *nodes;
 	size_t nodes_n;
 };
@@ -67,6 +68,8 @@ void fact_init(struct fact *f, enum fact_kind kind, int64_t at_ms);
 /* Returns the fact and all that it points to in one piece of memory, which the
  * caller frees with free(3), or NULL if there is no memory. */
 struct fact *fact_copy(const struct fact *f);
+/* How large that is. */
+size_t fact_bytes(const struct fact *f);
 
 /* Puts facts in order: by time, then by kind as the kinds of one machine follow
  * each other, then by what they say.  Returns 0 only for two facts that say

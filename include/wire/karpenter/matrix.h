@@ -2,6 +2,7 @@
 #ifndef WIRE_KARPENTER_MATRIX_H
 #define WIRE_KARPENTER_MATRIX_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,7 +16,11 @@
  * which Nodes there were, and from when to when.  Counters tell how many
  * NodeClaims of a NodePool were created and disrupted, and why, but not which:
  * the Nodes that came and went next are taken for them.  A Node's name stands
- * for its NodeClaim's, too.  Not thread-safe.
+ * for its NodeClaim's, too.  What a NodePool costs is divided by its Nodes.
+ *
+ * One answer may not reach over all the time.  The answers of several are taken
+ * as one, if they come in order of time; what comes twice counts once.  Not
+ * thread-safe.
  */
 struct matrix;
 
@@ -37,5 +42,27 @@ struct matrix_sums {
  * during the call.  Returns -1 if fn fails. */
 int matrix_end(struct matrix *m, snapshot_fn *fn, void *ctx,
 	       struct matrix_sums *out, struct err *e);
+
+/* What stands around the series of an answer, or an answer without any. */
+#define MATRIX_TEXT_BYTES 160
+struct matrix_answer {
+	bool matrix;	/* it is that of a range query, and no error */
+	uint64_t warnings;	/* it may be partial */
+	char text[MATRIX_TEXT_BYTES];	/* what Prometheus says: its error, or
+					   else its first warning; "": nothing */
+};
+void matrix_answer(const char *bytes, size_t n, struct matrix_answer *out);
+
+/* Somebody who asks for the series (src/prometheus) calls fn for each, in the
+ * order in which matrix_series takes them; bytes are NULL if it is too large.
+ * Returns -1 if fn fails, or with another *e. */
+struct matrix_asked {
+	uint64_t answers, bytes, warnings;
+	char warning[MATRIX_TEXT_BYTES];	/* the first; "": none */
+};
+typedef int matrix_item_fn(void *to, const char *bytes, size_t n,
+			   struct err *e);
+typedef int matrix_ask_fn(void *ctx, matrix_item_fn *fn, void *to,
+			  struct matrix_asked *out, struct err *e);
 
 #endif

@@ -44,6 +44,7 @@ index_init(struct index *x, uint32_t ids_max, index_hash_fn *hash,
 	while (is_full(ids_max, cap))
 		cap *= 2;
 	*x = (struct index){.cap = cap,
+			    .id_mask = 2 * cap - 1,
 			    .used = USED_MIN,
 			    .hash = hash,
 			    .same = same,
@@ -64,6 +65,12 @@ index_done(struct index *x)
 }
 
 static uint32_t
+id_at(const struct index *x, uint32_t i)
+{
+	return (x->slots[i] & x->id_mask) - 1;
+}
+
+static uint32_t
 home(const struct index *x, uint32_t id)
 {
 	return x->hash(x->ctx, id) & (x->used - 1);
@@ -72,11 +79,11 @@ home(const struct index *x, uint32_t id)
 static void
 insert(struct index *x, uint32_t id)
 {
-	uint32_t i = home(x, id);
+	uint32_t hash = x->hash(x->ctx, id), i = hash & (x->used - 1);
 
 	while (x->slots[i] != 0)
 		i = (i + 1) & (x->used - 1);
-	x->slots[i] = id + 1;
+	x->slots[i] = (hash & ~x->id_mask) | (id + 1);
 }
 
 /* Doubles the number of slots in use.  Each id is taken out and inserted again,
@@ -94,12 +101,12 @@ grow(struct index *x)
 		from++;
 	x->used *= 2;
 	for (uint32_t i = 1; i < n; i++) {
-		uint32_t *slot = &x->slots[(from + i) & (n - 1)];
-		uint32_t id = *slot - 1;
+		uint32_t at = (from + i) & (n - 1), id;
 
-		if (*slot == 0)
+		if (x->slots[at] == 0)
 			continue;
-		*slot = 0;
+		id = id_at(x, at);
+		x->slots[at] = 0;
 		insert(x, id);
 	}
 }
@@ -109,7 +116,7 @@ index_add(struct index *x, uint32_t id)
 {
 	if (is_full(x->n + 1, x->used) && x->used < x->cap)
 		grow(x);
-	assert(x->n + 1 < x->used);
+	assert(x->n + 1 < x->used && id < x->id_mask);
 	insert(x, id);
 	x->n++;
 }
@@ -119,7 +126,7 @@ index_add(struct index *x, uint32_t id)
 static bool
 may_move(const struct index *x, uint32_t from, uint32_t hole)
 {
-	uint32_t h = home(x, x->slots[from] - 1), mask = x->used - 1;
+	uint32_t h = home(x, id_at(x, from)), mask = x->used - 1;
 
 	return ((from - h) & mask) >= ((from - hole) & mask);
 }
@@ -129,7 +136,7 @@ index_remove(struct index *x, uint32_t id)
 {
 	uint32_t i = home(x, id), mask = x->used - 1;
 
-	while (x->slots[i] != id + 1) {
+	while (id_at(x, i) != id) {
 		assert(x->slots[i] != 0);
 		i = (i + 1) & mask;
 	}
@@ -150,7 +157,8 @@ index_find(const struct index *x, uint32_t hash, const void *key)
 	uint32_t i = hash & (x->used - 1);
 
 	for (; x->slots[i] != 0; i = (i + 1) & (x->used - 1))
-		if (x->same(x->ctx, x->slots[i] - 1, key))
-			return x->slots[i] - 1;
+		if (((x->slots[i] ^ hash) & ~x->id_mask) == 0 &&
+		    x->same(x->ctx, id_at(x, i), key))
+			return id_at(x, i);
 	return NO_ID;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/base/utf8.h"
 
-#include <stdbool.h>
+#include <string.h>
 
 static bool
 is_tail(unsigned char c)
@@ -37,4 +37,19 @@ utf8_len(const char *s, size_t n)
 		return 4;
 	}
 	return 0;
+}
+
+size_t
+utf8_shown(const char *s, bool *shows)
+{
+	const unsigned char *u = (const unsigned char *)s;
+	size_t n = utf8_len(s, strlen(s));
+
+	*shows = n > 0 && u[0] >= 0x20 && u[0] != 0x7f &&
+		 !(u[0] == 0xc2 && u[1] < 0xa0) &&
+		 !(u[0] == 0xe2 && u[1] == 0x80 && u[2] >= 0xa8 &&
+		   u[2] <= 0xae) &&
+		 !(u[0] == 0xe2 && u[1] == 0x81 && u[2] >= 0xa6 &&
+		   u[2] <= 0xa9);
+	return n > 0 ? n : 1;
 }

@@ -109,11 +109,15 @@ count_machine(const struct controller *s, struct figures *f, uint32_t head)
 	if (n == NULL)
 		return;
 	for (int i = 0; i < 2; i++) {
+		enum tenure t;
+
 		if (halves[i] == NULL)
 			continue;
-		ours |= entry_tenure(halves[i]) == TENURE_OURS;
-		person |= entry_tenure(halves[i]) == TENURE_PERSON;
-		off |= entry_tenure(halves[i]) == TENURE_YIELDED;
+		t = entry_tenure(halves[i]);
+		ours |= t == TENURE_OURS;
+		person |= t == TENURE_PERSON && halves[i]->hold == HOLD_SAME;
+		off |= t == TENURE_YIELDED ||
+		       (t == TENURE_PERSON && halves[i]->hold == HOLD_OTHER);
 		waits |= writes_state(&s->writes,
 				      machines_id(&s->machines, halves[i])) ==
 			 WRITE_BACKING_OFF;

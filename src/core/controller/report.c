@@ -49,3 +49,17 @@ controller_scope(const struct controller *s, uint32_t *i,
 	}
 	return false;
 }
+
+const char *
+controller_held_scope(const struct controller *s, uint32_t *i)
+{
+	for (; *i < s->timers.scopes_top; (*i)++) {
+		const struct scope *sc = &s->timers.scopes[*i];
+
+		if (sc->timers == 0 || !sc->held)
+			continue;
+		(*i)++;
+		return sc->name;
+	}
+	return NULL;
+}

@@ -193,7 +193,7 @@ controller_nodepool_status(const struct controller *s, const struct figures *f,
 
 		if (p->name[0] == '\0')
 			continue;
-		terms = nodepools_terms(&s->nodepools, p->name, now.server_ms);
+		terms = nodepools_terms_at(&s->nodepools, *i, now.server_ms);
 		*out = (struct nodepool_status){
 			.nodepool = *p,
 			.by_hand = !terms.out && terms.until_ms != STAMP_NONE,
@@ -235,6 +235,8 @@ fill_half(const struct controller *s, const struct entry *e, struct now now,
 		       machines_name(&s->machines, e));
 	out->deleting = e->deleting;
 	out->tenure = entry_tenure(e);
+	out->other = out->tenure == TENURE_PERSON && e->hold == HOLD_OTHER;
+	out->carries = e->carries;
 	if (e->mark == MARK_TIME)
 		out->mark_ms = e->mark_ms;
 	machines_uid(&s->machines, e, uid);

@@ -6,17 +6,26 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/base/utf8.h"
 
-/* What is quoted stays on its line and ends with a whole character. */
+/* What is quoted comes from the cluster.  It stays on its line, does nothing to a
+ * terminal, and ends with a whole character. */
 static void
 one_line_of(char *dst, size_t cap, const char *fmt, va_list ap)
 {
-	char text[2 * FINDING_WHAT_BYTES];
+	char text[2 * FINDING_WHAT_BYTES], *to = text;
+	bool shows;
+	size_t n;
 
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
-	for (char *s = text; *s != '\0'; s++)
-		if ((unsigned char)*s < 0x20 || *s == 0x7f)
-			*s = '?';
+	for (const char *s = text; *s != '\0'; s += n) {
+		n = utf8_shown(s, &shows);
+		if (shows)
+			to = (char *)memmove(to, s, n) + n;
+		else
+			*to++ = '?';
+	}
+	*to = '\0';
 	str_cut(dst, cap, text);
 }
 
@@ -37,11 +46,23 @@ findings_looked(struct findings *f, enum doctor_check c, const char *fmt, ...)
 	va_end(ap);
 }
 
+/* Where the finding in f->spare goes.  An error takes the place of a warning. */
+static struct finding *
+place_for(struct findings *f, enum finding_level level)
+{
+	if (f->n < FINDINGS_MAX)
+		return &f->at[f->n++];
+	for (unsigned i = f->n; level == FINDING_ERROR && i-- > 0;)
+		if (f->at[i].kind->level == FINDING_WARNING)
+			return &f->at[i];
+	return &f->spare;
+}
+
 struct finding *
 findings_add(struct findings *f, const struct finding_kind *kind,
 	     const char *fmt, ...)
 {
-	struct finding *x = f->n < FINDINGS_MAX ? &f->at[f->n] : &f->spare;
+	struct finding *x = &f->spare;
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -51,8 +72,8 @@ findings_add(struct findings *f, const struct finding_kind *kind,
 		if (f->at[i].kind == kind &&
 		    strcmp(f->at[i].what, x->what) == 0)
 			return &f->at[i];
-	if (f->n < FINDINGS_MAX)
-		f->n++;
+	x = place_for(f, kind->level);
+	memmove(x->what, f->spare.what, sizeof(x->what));
 	f->errors += kind->level == FINDING_ERROR;
 	f->warnings += kind->level == FINDING_WARNING;
 	f->of[kind->check].looked = true;

@@ -4,9 +4,9 @@
 static const struct finding_kind
 	template_hold = {DOCTOR_NODEPOOLS, FINDING_WARNING,
 			 "nodepool-template-hold",
-			 "Each of its machines is born with a hold that counts "
-			 "as a person's: Karpenter never disrupts it, and the "
-			 "holder never releases it."},
+			 "On each of its machines it counts as a person's. With "
+			 "the value true Karpenter never disrupts the machine, "
+			 "and with any other the holder never holds it."},
 	fixed = {DOCTOR_NODEPOOLS, FINDING_WARNING, "nodepool-static",
 		 "The holder leaves it alone, because Karpenter never "
 		 "consolidates a static NodePool and a hold would only block "
@@ -107,8 +107,8 @@ judge_nodepool(const struct nodepool_facts *n, const struct rules *r,
 	}
 	if (n->blocked)
 		finding_mend(findings_add(f, &blocked,
-					  "NodePool %s: a budget allows no "
-					  "disruption at any time",
+					  "NodePool %s: its budgets allow "
+					  "no disruption at any time",
 					  name),
 			     "kubectl annotate nodepool %s " OWN_PREFIX
 			     "enabled=false (or change "

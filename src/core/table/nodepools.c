@@ -79,11 +79,11 @@ nodepools_stale(const struct nodepools *p, uint32_t generation)
 	return NULL;
 }
 
-struct nodepool_terms
-nodepools_terms(const struct nodepools *p, const char *name, int64_t now_ms)
+/* nodepool: the one of that name; NULL: it has not been seen. */
+static struct nodepool_terms
+terms_of(const struct rules *r, const char *name,
+	 const struct nodepool *nodepool, int64_t now_ms)
 {
-	const struct rules *r = p->rules;
-	const struct nodepool *nodepool = nodepool_find(p, name);
 	bool excluded = !rules_nodepool_included(r, name);
 	struct nodepool_terms t = {
 		.out = excluded,
@@ -107,6 +107,18 @@ nodepools_terms(const struct nodepools *p, const char *name, int64_t now_ms)
 	if (nodepool->max_hold_ms >= 0)
 		t.max_ms = nodepool->max_hold_ms;
 	return t;
+}
+
+struct nodepool_terms
+nodepools_terms(const struct nodepools *p, const char *name, int64_t now_ms)
+{
+	return terms_of(p->rules, name, nodepool_find(p, name), now_ms);
+}
+
+struct nodepool_terms
+nodepools_terms_at(const struct nodepools *p, uint32_t i, int64_t now_ms)
+{
+	return terms_of(p->rules, p->at[i].name, &p->at[i], now_ms);
 }
 
 static int64_t

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "core/base/limits.h"
 #include "core/protocol/reflect.h"
 #include "edge/kube/answer.h"
 #include "wire/api/pager.h"
@@ -232,6 +233,10 @@ watch(struct follow *f, const char *rv, int timeout_s)
 
 	buf_init(&b, path, sizeof(path));
 	watch_path(&b, kind, timeout_s, rv);
+	/* Nodes have many statuses, which change nothing.  A NodeClaim's line
+	 * may begin a hold. */
+	if (kind == KIND_NODE)
+		q.gather_ms = WATCH_GATHER_MS;
 	/* The API server has no watch cache for Events and so sends no
 	 * bookmarks. */
 	if (kind == KIND_EVENT)

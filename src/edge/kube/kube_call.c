@@ -47,6 +47,7 @@ kube_call_init(struct kube_call *c, const struct kube *k,
 		.method = method_of(q->method),
 		.timeout_ms = q->timeout_ms,
 		.silent_ms = q->silent_ms,
+		.gather_ms = q->gather_ms,
 		.fence_ms = q->fence_ms,
 		.answer_max = q->answer_max > 0 ? q->answer_max
 						: ITEM_BYTES_MAX,
@@ -225,6 +226,7 @@ kube_answer_body(struct kube_call *c, const char *bytes, size_t n)
 		rc = keep(c, bytes, n);
 	if (rc != 0 && c->err.code == ERR_NONE)
 		(void)err_set(&c->err, ERR_INPUT, "the body was refused");
+	c->fed = true;
 	/* The time is taken after the sink: a slow sink is not a silent
 	 * peer. */
 	c->last_ms = clock_boot_ms();

@@ -41,7 +41,7 @@ struct kube_call {
 	enum rest_method method;
 	uint64_t tag;		/* the caller's */
 
-	int64_t timeout_ms, silent_ms, fence_ms;
+	int64_t timeout_ms, silent_ms, gather_ms, fence_ms;
 	int64_t start_ms, last_ms;	/* boot time; of the last byte */
 	unsigned token_version;
 	bool again;		/* sent once more after a 401 */
@@ -53,6 +53,7 @@ struct kube_call {
 	kube_sink *sink;	/* of a 2xx body; NULL: the body is kept */
 	void (*opened)(void *ctx);
 	void *ctx;
+	bool fed;		/* bytes came since the stream last paused */
 	char *body;		/* NULL while empty */
 	size_t body_bytes, body_cap, answer_max;
 };
@@ -106,6 +107,11 @@ void kube_lane_wake(struct kube_lane *l);	/* any thread */
 /* Sleeps until there is something to do, a wake-up (true), or wait_ms have
  * passed. */
 bool kube_lane_sleep(struct kube_lane *l, int64_t wait_ms);
+
+/* Is there something to do now? */
+bool kube_lane_ready(const struct kube_lane *l);
+/* Sleeps until a wake-up, or wait_ms have passed, whatever else comes. */
+void kube_lane_pause(struct kube_lane *l, int64_t wait_ms);
 
 /* Sends the call, or sends it again, with the current token. */
 int kube_lane_start(struct kube_lane *l, struct kube_call *c,

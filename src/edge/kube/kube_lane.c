@@ -74,21 +74,41 @@ kube_lane_start(struct kube_lane *l, struct kube_call *c, struct kube_token *t,
 	return 0;
 }
 
-bool
-kube_lane_sleep(struct kube_lane *l, int64_t wait_ms)
+/* Waits for fd, and takes a wake-up if there was one. */
+static bool
+await(const struct kube_lane *l, int fd, int64_t wait_ms)
 {
-	struct pollfd p = {.fd = l->poll_fd, .events = POLLIN};
-	int64_t due_ms = l->due_ms == INT64_MAX
-				 ? INT64_MAX
-				 : l->due_ms - clock_boot_ms();
+	struct pollfd p = {.fd = fd, .events = POLLIN};
 	uint64_t wakes;
 
-	if (due_ms < wait_ms)
-		wait_ms = due_ms;
 	(void)poll(&p, 1, wait_ms < 0	      ? 0
 			  : wait_ms > SLEEP_MS ? SLEEP_MS
 					       : (int)wait_ms);
 	return read(l->wake_fd, &wakes, sizeof(wakes)) > 0;
+}
+
+bool
+kube_lane_sleep(struct kube_lane *l, int64_t wait_ms)
+{
+	int64_t due_ms = l->due_ms == INT64_MAX
+				 ? INT64_MAX
+				 : l->due_ms - clock_boot_ms();
+
+	return await(l, l->poll_fd, due_ms < wait_ms ? due_ms : wait_ms);
+}
+
+bool
+kube_lane_ready(const struct kube_lane *l)
+{
+	struct pollfd p = {.fd = l->poll_fd, .events = POLLIN};
+
+	return l->due_ms <= clock_boot_ms() || poll(&p, 1, 0) > 0;
+}
+
+void
+kube_lane_pause(struct kube_lane *l, int64_t wait_ms)
+{
+	(void)await(l, l->wake_fd, wait_ms);
 }
 
 void

@@ -4,6 +4,7 @@
 #include <malloc.h>
 #include <stdlib.h>
 
+#include "core/base/limits.h"
 #include "kube_call.h"
 
 /*
@@ -17,6 +18,9 @@ struct kube_lanes {
 	struct kube_lane lane;
 	struct kube_token token;
 	unsigned n, busy;
+	unsigned warm;		   /* calls that kube_lanes_ready lets fly */
+	int64_t answered_ms;	   /* when a call last ended, or the first one
+				      of a run began */
 	int64_t used_ms;	   /* when a call was last in flight */
 	struct kube_call *last;	   /* its body is the caller's */
 	struct kube_call *calls[]; /* n of them; NULL: free */
@@ -38,6 +42,7 @@ kube_lanes_new(struct kube *k, unsigned n, struct err *e)
 	}
 	p->kube = k;
 	p->n = n;
+	p->warm = 1;
 	kube_token_init(&p->token, &k->access, k->token_ms, k->plugin, NULL);
 	return p;
 }
@@ -64,6 +69,15 @@ kube_lanes_room(const struct kube_lanes *p)
 	return p->n - p->busy;
 }
 
+unsigned
+kube_lanes_ready(struct kube_lanes *p)
+{
+	if (p->busy > 0 &&
+	    clock_boot_ms() - p->answered_ms >= LANES_PATIENCE_MS)
+		p->warm = p->n;
+	return p->busy < p->warm ? p->warm - p->busy : 0;
+}
+
 int
 kube_lanes_start(struct kube_lanes *p, const struct kube_request *q,
 		 uint64_t tag, struct err *e)
@@ -84,7 +98,8 @@ kube_lanes_start(struct kube_lanes *p, const struct kube_request *q,
 		return -1;
 	}
 	p->calls[i] = c;
-	p->busy++;
+	if (p->busy++ == 0)
+		p->answered_ms = clock_boot_ms();
 	return 0;
 }
 
@@ -118,6 +133,7 @@ rest(struct kube_lanes *p)
 	if (p->lane.multi == NULL)
 		return;
 	kube_lane_rest(&p->lane);
+	p->warm = 1;
 #ifdef __GLIBC__
 	(void)malloc_trim(0);
 #endif
@@ -190,6 +206,9 @@ kube_lanes_finished(struct kube_lanes *p, uint64_t *tag,
 			continue;
 		p->calls[i] = NULL;
 		p->busy--;
+		p->answered_ms = now;
+		if (p->warm < p->n)
+			p->warm++;
 		kube_call_free(p->last);
 		p->last = c;
 		*tag = c->tag;

@@ -58,21 +58,36 @@ stopped(struct kube_stream *s)
 	return atomic_load(&s->cancelled) || atomic_load(&s->nudged);
 }
 
+/* Waits for what comes next, for wait_ms at most. */
+static void
+await_more(struct kube_stream *s, struct kube_call *c, int64_t wait_ms)
+{
+	bool gather = c->fed && c->gather_ms > 0 && !kube_lane_ready(&s->lane);
+
+	if (wait_ms > BEAT_MS)
+		wait_ms = BEAT_MS;
+	if (gather) {
+		c->fed = false;
+		kube_lane_pause(&s->lane, wait_ms < c->gather_ms
+						  ? wait_ms
+						  : c->gather_ms);
+	} else {
+		(void)kube_lane_sleep(&s->lane, wait_ms);
+	}
+}
+
 /* Drives the lane until the call has ended in some way. */
 static void
 drive(struct kube_stream *s, struct kube_call *c)
 {
 	while (kube_lane_drive(&s->lane) == 0) {
-		int64_t now = clock_boot_ms(), wait_ms;
+		int64_t now = clock_boot_ms();
 
 		atomic_store(&s->beat_ms, now);
 		if (stopped(s))
 			(void)err_set(&c->err, ERR_CANCELLED, "cancelled");
 		else if (!kube_call_overdue(c, now)) {
-			wait_ms = kube_call_deadline(c) - now;
-			(void)kube_lane_sleep(&s->lane, wait_ms < BEAT_MS
-								? wait_ms
-								: BEAT_MS);
+			await_more(s, c, kube_call_deadline(c) - now);
 			continue;
 		}
 		kube_lane_drop(&s->lane, c);

@@ -16,7 +16,11 @@ struct pieces {
 static int
 bad(struct err *e, const char *server, const char *why)
 {
-	return err_set(e, ERR_INPUT, "server \"%.100s\": %s", server, why);
+	/* There may be a password before it. */
+	const char *at = strrchr(server, '@');
+
+	return err_set(e, ERR_INPUT, "server \"%s%.100s\": %s",
+		       at != NULL ? "…" : "", at != NULL ? at : server, why);
 }
 
 static int

@@ -15,7 +15,9 @@ request_new(const char *uri, struct budget *g)
 
 	if (r == NULL)
 		return NULL;
-	*r = (struct request){.budget = g};
+	*r = (struct request){
+		.budget = g,
+		.nul = memmem(uri, strcspn(uri, "?"), "%00", 3) != NULL};
 	memcpy(r->query, query, n);
 	return r;
 }
@@ -38,7 +40,7 @@ request_begin(struct request *r, const struct server_options *o,
 	r->route = route_find(o->routes, o->routes_n, h, &r->refusal);
 	if (r->route != NULL)
 		r->refusal = route_check(r->route, h);
-	r->why = head_fault(h);
+	r->why = r->nul ? "%00 in the path" : head_fault(h);
 	if (r->why != NULL)
 		r->refusal = 400;
 	return r->refusal == 400 ||

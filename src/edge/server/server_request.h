@@ -21,6 +21,8 @@ struct request {
 	int refusal;		/* the status of our refusal; 0: go on */
 	const char *why;	/* of a 400: a constant */
 	bool begun;		/* the head has come */
+	bool nul;		/* the path has a %00, which would end it for
+				   us alone */
 	char query[];
 };
 

@@ -19,9 +19,7 @@ const struct resource resources[VIEW_COUNT] = {
 			COUNTER_WATCH_EVENTS_END, DISRUPTION_EVENTS_SELECTOR},
 };
 
-/* Appends text with everything escaped that may not stand in a query (RFC 3986
- * §2.3). */
-static void
+void
 query_text(struct buf *b, const char *text)
 {
 	for (; *text != '\0'; text++) {

@@ -5,17 +5,33 @@
 #include "wire/doctor/facts.h"
 #include "wire/json/json.h"
 
-/* A budget without a schedule counts at any time, and one without reasons for
- * all of them. */
-static bool
-blocks_all(const struct json *budget)
+/* The reasons of Karpenter's to disrupt a machine. */
+#define REASONS 3
+#define ALL_REASONS ((1u << REASONS) - 1)
+static const char *const reasons[REASONS] = {"Underutilized", "Empty",
+					     "Drifted"};
+
+/* Returns those that a budget of no nodes blocks at any time: without a schedule
+ * it always counts, and without reasons for all of them. */
+static unsigned
+blocks(const struct json *budget)
 {
 	const char *nodes = json_string(json_member(budget, "nodes"));
+	const struct json *list = json_member(budget, "reasons");
+	size_t zeros = nodes == NULL ? 0 : strspn(nodes, "0");
+	unsigned blocked = 0;
 
-	return nodes != NULL &&
-	       (strcmp(nodes, "0") == 0 || strcmp(nodes, "0%") == 0) &&
-	       json_is_unset(json_member(budget, "schedule")) &&
-	       json_first(json_member(budget, "reasons")) == NULL;
+	if (zeros == 0 || (nodes[zeros] != '\0' && nodes[zeros] != '%') ||
+	    !json_is_unset(json_member(budget, "schedule")))
+		return 0;
+	if (json_first(list) == NULL)
+		return ALL_REASONS;
+	for (const struct json *v = json_first(list); v; v = json_next(v))
+		for (unsigned i = 0; i < REASONS; i++)
+			if (json_string(v) != NULL &&
+			    strcmp(json_string(v), reasons[i]) == 0)
+				blocked |= 1u << i;
+	return blocked;
 }
 
 /* A reference that does not fit counts as missing. */
@@ -39,6 +55,7 @@ spec_read_facts(const struct json *spec, const struct hold_key *hold,
 	const struct json *machine = json_member(template, "spec");
 	const struct json *ref = json_member(machine, "nodeClassRef");
 	const char *after = json_string(json_member(machine, "expireAfter"));
+	unsigned blocked = 0;
 	long long replicas;
 
 	out->fixed = json_integer(json_member(spec, "replicas"), &replicas) ==
@@ -47,7 +64,8 @@ spec_read_facts(const struct json *spec, const struct hold_key *hold,
 	out->template_holds = json_member(json_member(meta, "annotations"),
 					  hold->key) != NULL;
 	for (const struct json *b = json_first(budgets); b; b = json_next(b))
-		out->blocked |= blocks_all(b);
+		blocked |= blocks(b);
+	out->blocked = blocked == ALL_REASONS;
 	if (after == NULL || duration_parse(after, &out->expire_ms))
 		out->expire_ms = -1;
 	out->grace =

@@ -43,7 +43,8 @@ fact_init(struct fact *f, enum fact_kind kind, int64_t at_ms)
 			   .action = "",
 			   .reason = "",
 			   .pods = -1,
-			   .savings = -1};
+			   .savings = -1,
+			   .price = -1};
 }
 
 static void
@@ -62,20 +63,26 @@ put_text(char **to, const char **text)
 	}
 #define TEXTS_N 5
 
-struct fact *
-fact_copy(const struct fact *f)
+size_t
+fact_bytes(const struct fact *f)
 {
 	const char *const *of[TEXTS_N] = TEXTS(f);
 	size_t size = sizeof(*f) + f->nodes_n * sizeof(*f->nodes);
-	struct fact_node *nodes;
-	struct fact *copy;
-	char *to;
 
 	for (int i = 0; i < TEXTS_N; i++)
 		size += strlen(*of[i]) + 1;
 	for (size_t i = 0; i < f->nodes_n; i++)
 		size += strlen(f->nodes[i].node) + strlen(f->nodes[i].claim) + 2;
-	copy = malloc(size);
+	return size;
+}
+
+struct fact *
+fact_copy(const struct fact *f)
+{
+	struct fact *copy = malloc(fact_bytes(f));
+	struct fact_node *nodes;
+	char *to;
+
 	if (copy == NULL)
 		return NULL;
 	*copy = *f;
@@ -107,7 +114,8 @@ fact_compare(const struct fact *a, const struct fact *b)
 	const int64_t numbers[][2] = {
 		{a->at_ms, b->at_ms},	  {a->kind, b->kind},
 		{a->maker, b->maker},	  {a->pods, b->pods},
-		{a->savings, b->savings}, {(int64_t)a->nodes_n, (int64_t)b->nodes_n},
+		{a->savings, b->savings}, {a->price, b->price},
+		{(int64_t)a->nodes_n, (int64_t)b->nodes_n},
 	};
 	int rc = 0;
 

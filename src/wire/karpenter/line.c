@@ -15,9 +15,13 @@ struct line {
 	struct pieces pieces;
 	struct batch batch;	/* the facts of a line that tells several */
 	struct audit *audit;	/* NULL: no line was of an audit log */
-	char *part;		/* of a line that a container runtime has cut */
-	size_t part_n, part_room;
-	bool part_over;		/* it is too long: its rest is left out */
+	/* Of lines that a container runtime has cut.  Those of stdout and stderr
+	 * may come in turns. */
+	struct part {
+		char *bytes;
+		size_t n, room;
+		bool over;	/* it is too long: its rest is left out */
+	} parts[2];
 };
 
 struct line *
@@ -35,7 +39,8 @@ line_free(struct line *l)
 	pieces_done(&l->pieces);
 	batch_clear(&l->batch);
 	audit_free(l->audit);
-	free(l->part);
+	free(l->parts[0].bytes);
+	free(l->parts[1].bytes);
 	free(l);
 }
 
@@ -66,6 +71,7 @@ static const struct json_keep wanted[] = {
 	{"node", NULL},	      {"pool", NULL},
 	{"maker", NULL},      {"action", NULL},
 	{"pods", NULL},	      {"savings", NULL},
+	{"price", NULL},
 	{"nodes", NULL},      {"properties", log_only},
 	{"kind", NULL},	      {"apiVersion", NULL},
 	{"stage", NULL},      {"verb", NULL},
@@ -139,10 +145,11 @@ is_zap_text(const char *bytes, size_t n)
 
 /* --- lines that a container runtime has cut ---------------------------------- */
 
-/* Returns what follows "… stdout P " or "… stdout F " (CRI's log format), and
- * whether the line goes on in the next one.  NULL: it is no such line. */
+/* Returns what follows "… stdout P " or "… stdout F " (CRI's log format), which
+ * stream it is of, and whether the line goes on in the next one of that.  NULL:
+ * it is no such line. */
 static const char *
-cri_rest(const char *bytes, size_t n, bool *more)
+cri_rest(const char *bytes, size_t n, int *stream, bool *more)
 {
 	static const char *const streams[] = {" stdout ", " stderr "};
 	size_t head = n < 48 ? n : 48;	/* RFC 3339 with nanoseconds: 35 */
@@ -153,6 +160,7 @@ cri_rest(const char *bytes, size_t n, bool *more)
 		if (p == NULL || (size_t)(bytes + n - p) < 10 || p[9] != ' ' ||
 		    (p[8] != 'P' && p[8] != 'F'))
 			continue;
+		*stream = i;
 		*more = p[8] == 'P';
 		return p + 10;
 	}
@@ -160,26 +168,25 @@ cri_rest(const char *bytes, size_t n, bool *more)
 }
 
 static void
-part_add(struct line *l, const char *bytes, size_t n)
+part_add(struct part *p, const char *bytes, size_t n)
 {
-	char *room = l->part;
+	char *room = p->bytes;
 
-	if (l->part_over || n > ITEM_BYTES_MAX - l->part_n) {
-		l->part_over = true;
+	if (p->over || n > ITEM_BYTES_MAX - p->n) {
+		p->over = true;
 		return;
 	}
-	if (l->part_n + n > l->part_room) {
-		l->part_room = 2 * (l->part_n + n);
-		room = realloc(l->part, l->part_room);
+	if (p->n + n > p->room) {
+		room = realloc(p->bytes, 2 * (p->n + n));
 		if (room == NULL) {
-			l->part_room = l->part_n;
-			l->part_over = true;
+			p->over = true;
 			return;
 		}
-		l->part = room;
+		p->room = 2 * (p->n + n);
+		p->bytes = room;
 	}
-	memcpy(l->part + l->part_n, bytes, n);
-	l->part_n += n;
+	memcpy(p->bytes + p->n, bytes, n);
+	p->n += n;
 }
 
 /* Puts the pieces of a line together.  Returns false if the line goes on or was
@@ -188,19 +195,21 @@ static bool
 join(struct line *l, const char **bytes, size_t *n, enum line_what *what)
 {
 	bool more = false, over;
-	const char *rest = cri_rest(*bytes, *n, &more);
+	int stream = 0;
+	const char *rest = cri_rest(*bytes, *n, &stream, &more);
+	struct part *p = &l->parts[stream];
 
-	if (rest == NULL || (!more && l->part_n == 0 && !l->part_over))
+	if (rest == NULL || (!more && p->n == 0 && !p->over))
 		return true;
-	part_add(l, rest, (size_t)(*bytes + *n - rest));
+	part_add(p, rest, (size_t)(*bytes + *n - rest));
 	*what = LINE_NOTHING;
 	if (more)
 		return false;
-	*bytes = l->part;
-	*n = l->part_n;
-	over = l->part_over;
-	l->part_n = 0;
-	l->part_over = false;
+	*bytes = p->bytes;
+	*n = p->n;
+	over = p->over;
+	p->n = 0;
+	p->over = false;
 	*what = LINE_BROKEN;
 	return !over;
 }
@@ -233,15 +242,19 @@ wrapped(const struct json *o)
 static enum line_what
 parse(struct line *l, const char *bytes, size_t n)
 {
+	struct json_bounds bounds = json_bounds_stored;
 	struct json *next;
 	const char *inner;
 
+	/* One decision may be about thousands of nodes. */
+	bounds.kept_values_max = bounds.values_max;
+	bounds.kept_bytes_max = ITEM_BYTES_MAX;
 	for (int i = 0; i <= WRAPPERS; i++) {
 		if (is_zap_text(bytes, n))
 			return LINE_TEXT;
 		if (!find_object(&bytes, &n))
 			return LINE_BROKEN;
-		next = json_pick(bytes, n, wanted, &json_bounds_stored, NULL);
+		next = json_pick(bytes, n, wanted, &bounds, NULL);
 		json_free(l->root);
 		l->root = next;
 		if (next == NULL)
@@ -330,5 +343,5 @@ line_time(const struct line *l)
 								 : "time";
 	int64_t at;
 
-	return take_time(json_member(l->root, key), &at) ? at : STAMP_NONE;
+	return take_log_time(json_member(l->root, key), &at) ? at : STAMP_NONE;
 }

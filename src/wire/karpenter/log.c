@@ -216,6 +216,23 @@ read_old_decision(const struct json *line, const char *message,
 
 /* --- any ------------------------------------------------------------------- */
 
+bool
+take_log_time(const struct json *v, int64_t *out)
+{
+	const char *s = json_string(v);
+	size_t n = s == NULL ? 0 : strlen(s);
+	char text[STAMP_US_BYTES + 8];
+
+	if (n == 0 || stamp_parse(s, out) == 0)
+		return n > 0;
+	if (n < 5 || n + 2 > sizeof(text) || (s[n - 5] != '+' && s[n - 5] != '-'))
+		return false;
+	memcpy(text, s, n - 2);
+	text[n - 2] = ':';
+	memcpy(text + n - 1, s + n - 2, 3);
+	return stamp_parse(text, out) == 0;
+}
+
 static int
 read_rest(const struct json *line, const char *message, bool old,
 	  struct pieces *p, struct fact *f)
@@ -236,7 +253,6 @@ enum line_what
 log_fact(const struct json *line, struct pieces *p, struct fact *f)
 {
 	const char *message = json_string(json_member(line, "message"));
-	const char *time = json_string(json_member(line, "time"));
 	enum fact_kind kind = FACT_DECIDED;
 	bool old = strncmp(message, VIA, sizeof(VIA) - 1) == 0;
 	int64_t at;
@@ -248,7 +264,7 @@ log_fact(const struct json *line, struct pieces *p, struct fact *f)
 		return LINE_OTHER;
 	if (!old)
 		kind = messages[i].kind;
-	if (time == NULL || stamp_parse(time, &at))
+	if (!take_log_time(json_member(line, "time"), &at))
 		return LINE_INCOMPLETE;
 	fact_init(f, kind, at);
 	if (read_rest(line, message, old, p, f) || !fact_whole(f))

@@ -1,57 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/karpenter/matrix.h"
-
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/base/index.h"
 #include "core/base/limits.h"
 #include "core/base/stamp.h"
+#include "matrix_parts.h"
 #include "parts.h"
 
 #define LIFETIME "karpenter_nodes_current_lifetime_seconds"
 #define CREATED "karpenter_nodeclaims_created_total"
 #define DISRUPTED "karpenter_nodeclaims_disrupted_total"
+#define COST "karpenter_nodepools_cost_total"
 
-#define BOOT_MS 900000	/* a Node joins so soon after its NodeClaim */
-#define DRAIN_MS 3600000	/* … and goes so soon after the decision */
 #define SAME_MS 60000	/* two births of one Node differ by less */
 #define LATEST_S 253402300799.0	/* the end of the year 9999 */
 
-/* A Node, from its birth to its last sample. */
-struct life {
-	char *node;
-	char pool[NODEPOOL_BYTES];
-	int64_t birth_ms, first_ms, last_ms;
-	enum fact_maker maker;
-	bool made, decided;	/* a counter's step was for it */
-};
+static uint32_t
+counter_hash(const void *ctx, uint32_t id)
+{
+	const struct matrix *m = ctx;
 
-/* A counter has grown. */
-struct grown {
-	char pool[NODEPOOL_BYTES], reason[NODEPOOL_BYTES];
-	int64_t at_ms;
-	long long by;
-	bool created;	/* and not disrupted */
-	bool first;	/* the first sample of its series */
-};
+	return (uint32_t)m->counters[id].labels;
+}
 
-struct matrix {
-	struct life *lives;
-	struct grown *grown;
-	size_t lives_n, lives_room, grown_n, grown_room;
-	struct pieces pieces;	/* the machines of a decision */
-	struct matrix_sums sums;
-};
+static bool
+counter_same(const void *ctx, uint32_t id, const void *labels)
+{
+	const struct matrix *m = ctx;
+
+	return m->counters[id].labels == *(const uint64_t *)labels;
+}
 
 struct matrix *
 matrix_new(void)
 {
 	struct matrix *m = calloc(1, sizeof(*m));
 
-	if (m != NULL)
-		m->sums.from_ms = m->sums.to_ms = STAMP_NONE;
+	if (m == NULL || index_init(&m->by_labels, SIMULATE_FACTS_MAX,
+				    counter_hash, counter_same, m)) {
+		free(m);
+		return NULL;
+	}
+	m->sums.from_ms = m->sums.to_ms = STAMP_NONE;
 	return m;
 }
 
@@ -64,19 +58,70 @@ matrix_free(struct matrix *m)
 		free(m->lives[i].node);
 	free(m->lives);
 	free(m->grown);
+	free(m->counters);
+	index_done(&m->by_labels);
+	prices_done(&m->prices);
 	pieces_done(&m->pieces);
 	free(m);
 }
 
+int
+matrix_order(int64_t a, int64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+/* --- Nodes ---------------------------------------------------------------------- */
+
+static int
+by_node(const void *a, const void *b)
+{
+	const struct life *x = a, *y = b;
+	int rc = strcmp(x->node, y->node);
+
+	if (rc == 0)
+		rc = matrix_order(x->birth_ms, y->birth_ms);
+	return rc != 0 ? rc : strcmp(x->pool, y->pool);
+}
+
+/* A Node of that name was there in this time.  Its birth is known to some
+ * seconds, and to a minute or so where one sample says it. */
+static bool
+is_same(const struct life *before, const struct life *l)
+{
+	return strcmp(before->node, l->node) == 0 &&
+	       (l->birth_ms - before->birth_ms < SAME_MS ||
+		l->birth_ms <= before->last_ms);
+}
+
+void
+matrix_join(struct matrix *m)
+{
+	size_t kept = 0;
+
+	if (m->lives_n > 0)
+		qsort(m->lives, m->lives_n, sizeof(*m->lives), by_node);
+	for (size_t i = 0; i < m->lives_n; i++) {
+		struct life *l = &m->lives[i], *to = &m->lives[kept];
+
+		if (kept > 0 && is_same(&to[-1], l)) {
+			if (l->first_ms < to[-1].first_ms)
+				to[-1].first_ms = l->first_ms;
+			if (l->last_ms > to[-1].last_ms)
+				to[-1].last_ms = l->last_ms;
+			free(l->node);
+			continue;
+		}
+		*to = *l;
+		kept++;
+	}
+	m->lives_n = kept;
+}
+
 /* --- a series ----------------------------------------------------------------- */
 
-static const struct json_keep labels[] = {{"__name__", NULL},
-					  {"node_name", NULL},
-					  {"nodepool", NULL},
-					  {"reason", NULL},
-					  {NULL, NULL}};
 static const struct json_keep series[] = {
-	{"metric", labels}, {"values", NULL}, {NULL, NULL}};
+	{"metric", NULL}, {"values", NULL}, {NULL, NULL}};
 
 struct sample {
 	int64_t at_ms;
@@ -85,7 +130,7 @@ struct sample {
 
 /* "[1772445600.5,"12.25"]".  Returns false if it says nothing. */
 static bool
-read_sample(const struct json *v, struct sample *out)
+read_value(const struct json *v, struct sample *out)
 {
 	const struct json *time = json_first(v);
 	const char *text = json_string(json_next(time));
@@ -96,9 +141,16 @@ read_sample(const struct json *v, struct sample *out)
 		return false;
 	out->at_ms = (int64_t)(at * 1000 + .5);
 	out->value = strtod(text, &end);
-	/* No Node is older than 1970, and no counter that large. */
-	return end != text && *end == '\0' && out->value >= 0 &&
-	       out->value <= at;
+	return end != text && *end == '\0' && isfinite(out->value);
+}
+
+/* The same of a Node's age or a counter: no Node is older than 1970, and no
+ * counter that large. */
+static bool
+read_sample(const struct json *v, struct sample *out)
+{
+	return read_value(v, out) && out->value >= 0 &&
+	       out->value <= (double)out->at_ms / 1000 + 1;
 }
 
 /* Returns room for one more of n, or NULL. */
@@ -135,32 +187,54 @@ see_time(struct matrix_sums *s, int64_t before_ms, int64_t at_ms)
 		s->step_ms = at_ms - before_ms;
 }
 
+/* What is told twice is joined before there is more room, and half of the room
+ * is free then: a join takes time. */
+static int
+room_for_life(struct matrix *m, struct err *e)
+{
+	struct life *lives;
+
+	if (m->lives_n < m->lives_room)
+		return 0;
+	matrix_join(m);
+	if (2 * m->lives_n < m->lives_room)
+		return 0;
+	lives = more(m->lives, m->lives_room, &m->lives_room, sizeof(*lives),
+		     e);
+	if (lives == NULL)
+		return -1;
+	m->lives = lives;
+	return 0;
+}
+
 static int
 read_life(struct matrix *m, const char *node, const char *pool,
 	  const struct json *values, struct err *e)
 {
-	struct life l = {.first_ms = STAMP_NONE, .last_ms = STAMP_NONE};
-	struct life *lives;
+	struct life l = {.birth_ms = STAMP_NONE,
+			 .first_ms = STAMP_NONE,
+			 .last_ms = STAMP_NONE};
 	struct sample s;
+	int64_t birth_ms;
 
 	for (const struct json *v = json_first(values); v != NULL;
 	     v = json_next(v)) {
 		if (!read_sample(v, &s))
 			continue;
 		see_time(&m->sums, l.last_ms, s.at_ms);
-		if (l.first_ms == STAMP_NONE) {
+		birth_ms = s.at_ms - (int64_t)(s.value * 1000);
+		if (l.first_ms == STAMP_NONE)
 			l.first_ms = s.at_ms;
-			l.birth_ms = s.at_ms - (int64_t)(s.value * 1000);
-		}
+		/* A sample is some seconds older than its time. */
+		if (l.birth_ms == STAMP_NONE || birth_ms < l.birth_ms)
+			l.birth_ms = birth_ms;
 		if (s.at_ms > l.last_ms)
 			l.last_ms = s.at_ms;
 	}
 	if (l.first_ms == STAMP_NONE)
 		return 0;
-	lives = more(m->lives, m->lives_n, &m->lives_room, sizeof(*lives), e);
-	if (lives == NULL)
+	if (room_for_life(m, e))
 		return -1;
-	m->lives = lives;
 	str_cut(l.pool, sizeof(l.pool), pool);
 	l.node = strdup(node);
 	if (l.node == NULL)
@@ -185,27 +259,95 @@ add_grown(struct matrix *m, const struct grown *like, const struct sample *s,
 	return 0;
 }
 
-static int
-read_counter(struct matrix *m, struct grown like, const struct json *values,
-	     struct err *e)
+/* FNV-1a of the text and of its end. */
+static uint64_t
+mix(uint64_t h, const char *text)
 {
-	int64_t before_ms = STAMP_NONE;
-	double before = 0, by;
-	struct sample s;
+	if (text == NULL)
+		text = "";
+	do
+		h = (h ^ (unsigned char)*text) * 0x100000001b3u;
+	while (*text++ != '\0');
+	return h;
+}
 
-	like.first = true;
+/* Series differ in any of their labels; a server always writes them in the same
+ * order. */
+static uint64_t
+hash_labels(const struct json *metric)
+{
+	uint64_t h = 0xcbf29ce484222325u;
+
+	for (const struct json *v = json_first(metric); v != NULL;
+	     v = json_next(v)) {
+		h = mix(h, json_key(v));
+		h = mix(h, json_string(v));
+	}
+	return h;
+}
+
+/* Returns NULL with *e set. */
+static struct counter *
+find_counter(struct matrix *m, const struct json *metric, struct err *e)
+{
+	uint64_t labels = hash_labels(metric);
+	uint32_t id = index_find(&m->by_labels, (uint32_t)labels, &labels);
+	struct counter *counters;
+
+	if (id != NO_ID)
+		return &m->counters[id];
+	counters = more(m->counters, m->counters_n, &m->counters_room,
+			sizeof(*counters), e);
+	if (counters == NULL)
+		return NULL;
+	m->counters = counters;
+	id = (uint32_t)m->counters_n++;
+	counters[id] = (struct counter){.labels = labels,
+					.last_ms = STAMP_NONE};
+	index_add(&m->by_labels, id);
+	return &counters[id];
+}
+
+static int
+read_counter(struct matrix *m, struct grown like, const struct json *metric,
+	     const struct json *values, struct err *e)
+{
+	struct counter *c = find_counter(m, metric, e);
+	struct sample s;
+	double by;
+
+	if (c == NULL)
+		return -1;
 	for (const struct json *v = json_first(values); v != NULL;
 	     v = json_next(v)) {
-		if (!read_sample(v, &s))
+		if (!read_sample(v, &s) || s.at_ms <= c->last_ms)
 			continue;
-		see_time(&m->sums, before_ms, s.at_ms);
+		see_time(&m->sums, c->last_ms, s.at_ms);
+		like.first = c->last_ms == STAMP_NONE;
 		/* A counter that falls began anew. */
-		by = s.value < before ? s.value : s.value - before;
+		by = s.value < c->last ? s.value : s.value - c->last;
 		if (by >= 1 && add_grown(m, &like, &s, by, e))
 			return -1;
+		c->last = s.value;
+		c->last_ms = s.at_ms;
+	}
+	return 0;
+}
+
+static int
+read_cost(struct matrix *m, const char *pool, const struct json *values,
+	  struct err *e)
+{
+	double before = -1;
+	struct sample s;
+
+	for (const struct json *v = json_first(values); v != NULL;
+	     v = json_next(v)) {
+		if (!read_value(v, &s) || s.value == before)
+			continue;
 		before = s.value;
-		before_ms = s.at_ms;
-		like.first = false;
+		if (prices_cost(&m->prices, pool, s.at_ms, s.value))
+			return err_set(e, ERR_SYSTEM, "out of memory");
 	}
 	return 0;
 }
@@ -239,236 +381,10 @@ matrix_series(struct matrix *m, const char *bytes, size_t n, struct err *e)
 	if (strcmp(name, LIFETIME) == 0 && node[0] != '\0')
 		rc = read_life(m, node, pool, values, e);
 	else if (like.created || strcmp(name, DISRUPTED) == 0)
-		rc = read_counter(m, like, values, e);
+		rc = read_counter(m, like, metric, values, e);
+	else if (strcmp(name, COST) == 0)
+		rc = read_cost(m, pool, values, e);
 	else
 		return SNAPSHOT_OTHER;
 	return rc == 0 ? SNAPSHOT_TAKEN : SNAPSHOT_FAILED;
-}
-
-/* --- all series --------------------------------------------------------------- */
-
-static int
-order(int64_t a, int64_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
-static int
-by_node(const void *a, const void *b)
-{
-	const struct life *x = a, *y = b;
-	int rc = strcmp(x->node, y->node);
-
-	return rc != 0 ? rc : order(x->birth_ms, y->birth_ms);
-}
-
-static int
-by_birth(const void *a, const void *b)
-{
-	const struct life *x = a, *y = b;
-	int rc = order(x->birth_ms, y->birth_ms);
-
-	return rc != 0 ? rc : strcmp(x->node, y->node);
-}
-
-static int
-by_end(const void *a, const void *b)
-{
-	const struct life *x = a, *y = b;
-	int rc = order(x->last_ms, y->last_ms);
-
-	return rc != 0 ? rc : strcmp(x->node, y->node);
-}
-
-static int
-by_step(const void *a, const void *b)
-{
-	const struct grown *x = a, *y = b;
-	int rc = order(x->at_ms, y->at_ms);
-
-	if (rc == 0)
-		rc = strcmp(x->pool, y->pool);
-	return rc != 0 ? rc : strcmp(x->reason, y->reason);
-}
-
-/* A Node has several series if several replicas were scraped. */
-static void
-join_lives(struct matrix *m)
-{
-	size_t kept = 0;
-
-	if (m->lives_n > 0)
-		qsort(m->lives, m->lives_n, sizeof(*m->lives), by_node);
-	for (size_t i = 0; i < m->lives_n; i++) {
-		struct life *l = &m->lives[i], *to = &m->lives[kept];
-
-		if (kept > 0 && strcmp(to[-1].node, l->node) == 0 &&
-		    l->birth_ms - to[-1].birth_ms < SAME_MS) {
-			if (l->first_ms < to[-1].first_ms)
-				to[-1].first_ms = l->first_ms;
-			if (l->last_ms > to[-1].last_ms)
-				to[-1].last_ms = l->last_ms;
-			free(l->node);
-			continue;
-		}
-		*to = *l;
-		kept++;
-	}
-	m->lives_n = kept;
-}
-
-/* What the first sample of a series has counted may be older than the answer. */
-static bool
-counts(const struct matrix *m, const struct grown *g)
-{
-	return !g->first || g->at_ms > m->sums.from_ms + m->sums.step_ms;
-}
-
-static enum fact_maker
-maker_of(const char *reason)
-{
-	if (strcmp(reason, "provisioned") == 0)
-		return MAKER_PROVISIONER;
-	return strncmp(reason, "static", 6) == 0 ? MAKER_STATIC
-						 : MAKER_DISRUPTION;
-}
-
-/* The lives are in order of their births, as the steps are.  *from is where to
- * begin. */
-static void
-find_made(struct matrix *m, const struct grown *g, size_t *from)
-{
-	long long left = g->by;
-
-	while (*from < m->lives_n &&
-	       (m->lives[*from].made ||
-		m->lives[*from].birth_ms < g->at_ms - m->sums.step_ms))
-		++*from;
-	for (size_t i = *from; i < m->lives_n && left > 0; i++) {
-		struct life *l = &m->lives[i];
-
-		if (l->birth_ms > g->at_ms + BOOT_MS)
-			return;
-		if (l->made || strcmp(l->pool, g->pool) != 0)
-			continue;
-		l->made = true;
-		l->maker = maker_of(g->reason);
-		left--;
-	}
-}
-
-static bool
-has_ended(const struct matrix *m, const struct life *l)
-{
-	return l->last_ms < m->sums.to_ms - 2 * m->sums.step_ms;
-}
-
-static bool
-is_voluntary(const char *reason)
-{
-	return strcmp(reason, "drifted") == 0 || strcmp(reason, "empty") == 0 ||
-	       strcmp(reason, "underutilized") == 0;
-}
-
-/* The same for their ends. */
-static int
-tell_decision(struct matrix *m, const struct grown *g, size_t *from,
-	      snapshot_fn *fn, void *ctx, struct err *e)
-{
-	struct fact f;
-
-	fact_init(&f, FACT_DECIDED, g->at_ms);
-	while (*from < m->lives_n &&
-	       (m->lives[*from].decided ||
-		m->lives[*from].last_ms < g->at_ms - 2 * m->sums.step_ms))
-		++*from;
-	for (size_t i = *from;
-	     i < m->lives_n && (long long)f.nodes_n < g->by; i++) {
-		struct life *l = &m->lives[i];
-
-		if (l->last_ms > g->at_ms + DRAIN_MS || !has_ended(m, l))
-			break;
-		if (l->decided || strcmp(l->pool, g->pool) != 0)
-			continue;
-		if (pieces_nodes(&m->pieces, f.nodes_n + 1))
-			return err_set(e, ERR_SYSTEM, "out of memory");
-		l->decided = true;
-		m->pieces.nodes[f.nodes_n++] =
-			(struct fact_node){l->node, l->node};
-		if (l->last_ms < f.at_ms)
-			f.at_ms = l->last_ms;
-	}
-	m->sums.lost += (uint64_t)(g->by - (long long)f.nodes_n);
-	f.pool = g->pool;
-	f.reason = g->reason;
-	f.nodes = m->pieces.nodes;
-	return f.nodes_n == 0 ? 0 : fn(ctx, &f, e);
-}
-
-static int
-tell(struct fact *f, enum fact_kind kind, int64_t at_ms, snapshot_fn *fn,
-     void *ctx, struct err *e)
-{
-	f->kind = kind;
-	f->at_ms = at_ms;
-	return fn(ctx, f, e);
-}
-
-static int
-tell_life(const struct matrix *m, const struct life *l, snapshot_fn *fn,
-	  void *ctx, struct err *e)
-{
-	struct fact f;
-
-	fact_init(&f, FACT_CREATED, 0);
-	f.claim = l->node;
-	f.pool = l->pool;
-	/* One that was there before says nothing of its boot. */
-	if (l->birth_ms >= m->sums.from_ms) {
-		f.maker = l->maker;
-		if (tell(&f, FACT_CREATED, l->birth_ms, fn, ctx, e))
-			return -1;
-		f.maker = MAKER_UNKNOWN;
-		f.node = l->node;
-		if (tell(&f, FACT_REGISTERED, l->birth_ms, fn, ctx, e) ||
-		    tell(&f, FACT_READY, l->first_ms, fn, ctx, e))
-			return -1;
-	}
-	f.node = l->node;
-	if (!has_ended(m, l))
-		return 0;
-	return tell(&f, FACT_DELETING, l->last_ms, fn, ctx, e) ||
-			       tell(&f, FACT_NODE_GONE, l->last_ms, fn, ctx, e) ||
-			       tell(&f, FACT_GONE, l->last_ms, fn, ctx, e)
-		       ? -1
-		       : 0;
-}
-
-int
-matrix_end(struct matrix *m, snapshot_fn *fn, void *ctx,
-	   struct matrix_sums *out, struct err *e)
-{
-	size_t from = 0;
-	int rc = 0;
-
-	join_lives(m);
-	if (m->grown_n > 0)
-		qsort(m->grown, m->grown_n, sizeof(*m->grown), by_step);
-	if (m->lives_n > 0)
-		qsort(m->lives, m->lives_n, sizeof(*m->lives), by_birth);
-	for (size_t i = 0; i < m->grown_n; i++)
-		if (m->grown[i].created && counts(m, &m->grown[i]))
-			find_made(m, &m->grown[i], &from);
-	if (m->lives_n > 0)
-		qsort(m->lives, m->lives_n, sizeof(*m->lives), by_end);
-	from = 0;
-	for (size_t i = 0; rc == 0 && i < m->grown_n; i++)
-		if (!m->grown[i].created && counts(m, &m->grown[i]) &&
-		    is_voluntary(m->grown[i].reason))
-			rc = tell_decision(m, &m->grown[i], &from, fn, ctx,
-					   e);
-	for (size_t i = 0; rc == 0 && i < m->lives_n; i++)
-		rc = tell_life(m, &m->lives[i], fn, ctx, e);
-	*out = m->sums;
-	return rc;
 }

@@ -54,6 +54,9 @@ void take_reason(const char *text, char reason[NODEPOOL_BYTES]);
 
 /* Returns whether v is a time, and sets *out then. */
 bool take_time(const struct json *v, int64_t *out);
+/* The same for a time as zap writes it: where the time zone is not UTC, its
+ * offset has no colon ("+0100"). */
+bool take_log_time(const struct json *v, int64_t *out);
 
 #define INITIALIZED_LABEL "karpenter.sh/initialized"
 /* Returns the condition of this type if it is True, and sets *at_ms to when it

@@ -41,6 +41,15 @@ nodes(struct buf *b, const struct fact *f)
 	buf_puts(b, "]");
 }
 
+static void
+dollars(struct buf *b, const char *key, int64_t value)
+{
+	if (value >= 0)
+		buf_printf(b, ",\"%s\":\"%lld.%06lld\"", key,
+			   (long long)value / 1000000,
+			   (long long)value % 1000000);
+}
+
 void
 record_write(struct buf *b, const struct fact *f)
 {
@@ -56,10 +65,8 @@ record_write(struct buf *b, const struct fact *f)
 	text(b, "reason", f->reason);
 	if (f->pods >= 0)
 		buf_printf(b, ",\"pods\":%lld", f->pods);
-	if (f->savings >= 0)
-		buf_printf(b, ",\"savings\":\"%lld.%06lld\"",
-			   (long long)f->savings / 1000000,
-			   (long long)f->savings % 1000000);
+	dollars(b, "savings", f->savings);
+	dollars(b, "price", f->price);
 	if (f->kind == FACT_DECIDED)
 		nodes(b, f);
 	buf_puts(b, "}\n");

@@ -52,19 +52,30 @@ read_nodes(const struct json *list, struct pieces *p, struct fact *f)
 	return 0;
 }
 
+/* Leaves *out as it is if there is none. */
+static int
+read_dollars(const struct json *v, int64_t *out)
+{
+	const char *s = json_string(v);
+
+	if (json_is_unset(v))
+		return 0;
+	return s == NULL ? -1 : dollars_parse(s, strlen(s), out);
+}
+
 static int
 read_numbers(const struct json *line, struct fact *f)
 {
 	const struct json *pods = json_member(line, "pods");
-	const struct json *savings = json_member(line, "savings");
-	const char *s = json_string(savings);
 
 	if (!json_is_unset(pods) &&
 	    (json_integer(pods, &f->pods) || f->pods < 0))
 		return -1;
-	if (json_is_unset(savings))
-		return 0;
-	return s == NULL ? -1 : dollars_parse(s, strlen(s), &f->savings);
+	return read_dollars(json_member(line, "savings"), &f->savings) ||
+			       read_dollars(json_member(line, "price"),
+					    &f->price)
+		       ? -1
+		       : 0;
 }
 
 static int

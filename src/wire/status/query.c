@@ -177,7 +177,7 @@ weight(const char *range, size_t n)
 		while (range < end && (*range == ' ' || *range == '\t'))
 			range++;
 		if (end - range < 3 || (*range != 'q' && *range != 'Q') ||
-		    range[1] != '=')
+		    range[1] != '=' || (range[2] != '0' && range[2] != '1'))
 			continue;
 		for (range += 2; range < end && unit > 0; range++) {
 			if (*range == '.')

@@ -125,6 +125,8 @@ void
 html_moment(struct buf *b, int64_t ms, int64_t now_ms)
 {
 	char stamp[STAMP_BYTES], today[STAMP_BYTES];
+	/* What has just happened may be later than the page has begun. */
+	bool ahead = ms >= now_ms + 500;
 
 	if (ms == STAMP_NONE) {
 		buf_puts(b, "unknown");
@@ -135,9 +137,9 @@ html_moment(struct buf *b, int64_t ms, int64_t now_ms)
 	buf_printf(b, "<time datetime=\"%s\">", stamp);
 	if (strncmp(stamp, today, 10) != 0)
 		buf_printf(b, "%.10s ", stamp);
-	buf_printf(b, "%.8s</time> (%s", stamp + 11, ms > now_ms ? "in " : "");
+	buf_printf(b, "%.8s</time> (%s", stamp + 11, ahead ? "in " : "");
 	html_span(b, ms > now_ms ? ms - now_ms : now_ms - ms);
-	buf_puts(b, ms > now_ms ? ")" : " ago)");
+	buf_puts(b, ahead ? ")" : " ago)");
 }
 
 void

@@ -380,6 +380,7 @@ write_half(struct buf *b, const char *key, const struct half_status *h)
 	open_object(b, key);
 	text(b, "name", h->name);
 	text(b, "held", words_half_held(h));
+	truth(b, "carriesHold", h->carries);
 	moment(b, "heldSince", h->mark_ms);
 	truth(b, "deleting", h->deleting);
 	if (h->written) {

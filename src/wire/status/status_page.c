@@ -176,7 +176,7 @@ put_waits(struct buf *b, const struct status_head *h,
 static void
 put_head(struct buf *b, const struct status_head *h, const struct tally *t)
 {
-	char title[64];
+	char title[64], left[LEFT_BYTES];
 
 	(void)snprintf(title, sizeof(title), "%s | karpenter-node-holder",
 		       state_of(h, t));
@@ -188,11 +188,13 @@ put_head(struct buf *b, const struct status_head *h, const struct tally *t)
 		put_follower(b, &h->lead);
 	put_renewal(b, h);
 	if (h->observe)
-		buf_puts(b, "<p class=\"x\">Mode observe: nothing is held, and "
-			    "this is what would be.</p>");
+		buf_puts(b, "<p class=\"x\">Mode observe: nothing is written, "
+			    "and this is what would be.</p>");
 	if (h->cert_not_after_ms == 0 || !h->cert_valid)
 		buf_puts(b, "<p class=\"x\">There is no valid certificate: the "
 			    "webhook cannot be called.</p>");
+	if (h->lead.here && words_left(left, h))
+		buf_printf(b, "<p class=\"x\">Left behind: %s.</p>", left);
 	if (h->lead.here)
 		put_waits(b, h, &h->report.waits);
 	buf_puts(b, "</header>\n<main>");

@@ -70,6 +70,10 @@ const char *words_resource(enum kind k);	/* NULL: none */
 #define WAIT_BYTES 160
 void words_wait_sentence(char out[WAIT_BYTES], const struct status_waits *w,
 			 unsigned i);
+/* Says that objects carry our hold although the mode is observe.  Returns false
+ * if none does. */
+#define LEFT_BYTES 160
+bool words_left(char out[LEFT_BYTES], const struct status_head *h);
 /* Returns what the scope is called. */
 const char *words_scope(const struct status_head *h, const char *name);
 /* Takes back an item of a list that has no room before `limit`, and counts it.
@@ -80,7 +84,7 @@ void words_settle(struct buf *b, const struct buf *before, size_t limit,
 /* Whose the hold on a machine is: "holder", "person" or NULL. */
 const char *words_half_held(const struct half_status *h);
 const char *words_held_by(const struct machine_status *m);
-/* What a person did: "held", "released" or NULL. */
+/* What a person did: "held", "released", "otherValue" or NULL. */
 const char *words_person(const struct machine_status *m);
 /* Until when it is held as far as is known, or STAMP_NONE. */
 struct machine_until {

@@ -12,24 +12,6 @@
 
 /* --- pieces ------------------------------------------------------------------ */
 
-/* Returns the length of the character at s, and whether a terminal would do
- * something else with it than show it: C0, DEL, C1, and those that end a line or
- * turn the direction of what follows. */
-static size_t
-character(const char *s, bool *shows)
-{
-	const unsigned char *u = (const unsigned char *)s;
-	size_t n = utf8_len(s, strlen(s));
-
-	*shows = n > 0 && u[0] >= 0x20 && u[0] != 0x7f &&
-		 !(u[0] == 0xc2 && u[1] < 0xa0) &&
-		 !(u[0] == 0xe2 && u[1] == 0x80 && u[2] >= 0xa8 &&
-		   u[2] <= 0xae) &&
-		 !(u[0] == 0xe2 && u[1] == 0x81 && u[2] >= 0xa6 &&
-		   u[2] <= 0xa9);
-	return n > 0 ? n : 1;
-}
-
 size_t
 status_text_safe(struct buf *b, const char *s)
 {
@@ -37,7 +19,7 @@ status_text_safe(struct buf *b, const char *s)
 	bool shows;
 
 	for (; *s != '\0'; s += n, columns++) {
-		n = character(s, &shows);
+		n = utf8_shown(s, &shows);
 		if (shows)
 			buf_add(b, s, n);
 		else
@@ -162,7 +144,7 @@ write_head(struct buf *b, const struct status_head *h)
 {
 	buf_printf(b, "karpenter-node-holder %s, ", h->version);
 	moment(b, h->now_ms);
-	buf_puts(b, h->observe ? ", mode observe: nothing is held, and this "
+	buf_puts(b, h->observe ? ", mode observe: nothing is written, and this "
 			      "is what would be\n" : "\n");
 	buf_puts(b, "replica      ");
 	(void)status_text_safe(b, h->replica);
@@ -331,10 +313,11 @@ write_turn(struct buf *b, const struct status_head *h, const struct turn *t)
 }
 
 static void
-tell_left(struct buf *b, uint64_t left)
+tell_left(struct buf *b, uint64_t left, const char *where)
 {
 	if (left > 0)
-		buf_printf(b, "… and %llu more\n", (unsigned long long)left);
+		buf_printf(b, "… and %llu more%s\n", (unsigned long long)left,
+			   where);
 }
 
 static size_t
@@ -365,7 +348,7 @@ write_scopes(struct buf *b, const struct status_head *h,
 		write_scope(b, width, h, &s);
 		words_settle(b, &was, (b->cap - TAIL_BYTES) / 4, &left);
 	}
-	tell_left(b, left);
+	tell_left(b, left, "");
 	write_waits(b, 0, &h->report.waits);
 }
 
@@ -386,7 +369,7 @@ write_nodepools(struct buf *b, const struct status_items *items)
 		write_nodepool(b, width, &p);
 		words_settle(b, &was, (b->cap - TAIL_BYTES) / 4 * 3, &left);
 	}
-	tell_left(b, left);
+	tell_left(b, left, "");
 }
 
 static void
@@ -407,13 +390,15 @@ write_history(struct buf *b, const struct status_head *h,
 	}
 	if (shown == 0)
 		buf_puts(b, "nothing, as far as this replica led\n");
-	tell_left(b, left);
+	tell_left(b, left, ", in the JSON");
 }
 
 void
 status_text(struct buf *b, const struct status_head *h,
 	    const struct status_items *items)
 {
+	char left[LEFT_BYTES];
+
 	write_head(b, h);
 	if (!h->lead.here) {
 		write_follower(b, &h->lead);
@@ -422,6 +407,8 @@ status_text(struct buf *b, const struct status_head *h,
 	buf_puts(b, "watching     ");
 	status_text_views(b, &h->report);
 	buf_puts(b, "\n");
+	if (words_left(left, h))
+		buf_printf(b, "left behind  %s\n", left);
 	write_scopes(b, h, items);
 	write_nodepools(b, items);
 	write_history(b, h, items);
@@ -445,7 +432,7 @@ write_half(struct buf *b, const char *what, bool observe,
 		buf_puts(b, ", held by a person");
 	else
 		buf_puts(b, observe ? ", would be held" : ", held");
-	if (h->mark_ms != STAMP_NONE) {
+	if (by != NULL && h->mark_ms != STAMP_NONE) {
 		buf_puts(b, " since ");
 		moment(b, h->mark_ms);
 	}
@@ -471,7 +458,8 @@ write_verdict(struct buf *b, const struct status_head *h, const char *name,
 	const char *by = words_held_by(m);
 
 	(void)status_text_safe(b, name);
-	buf_puts(b, by == NULL	     ? " is not held"
+	buf_puts(b, by == NULL ? h->observe ? " would not be held"
+					    : " is not held"
 		    : by[0] == 'p' ? " is held by a person"
 		    : h->observe ? " would be held by the holder"
 				 : " is held by the holder");
@@ -482,6 +470,10 @@ write_verdict(struct buf *b, const struct status_head *h, const char *name,
 		buf_puts(b, until.earliest ? " at the earliest" : "");
 	}
 	buf_printf(b, ": %s\n", m->goal == GOAL_LEAVE ? "leave" : m->why);
+	if (h->observe && (m->node.carries || m->claim.carries))
+		buf_puts(b, "left behind   hold and mark of a holder that "
+			    "enforced keep Karpenter off until uninstall or mode "
+			    "enforce\n");
 }
 
 void
@@ -503,11 +495,11 @@ status_text_machine(struct buf *b, const struct status_head *h,
 		moment(b, m->own_ms);
 	buf_puts(b, m->booting ? ", not ready yet\n" : "\n");
 	if (person != NULL)
-		buf_puts(b, person[0] == 'h'
-				    ? "person        holds it: the holder "
-				      "leaves it alone\n"
-				    : "person        took its hold off: the "
-				      "holder leaves it alone\n");
+		buf_printf(b, "person        %s: the holder leaves it alone\n",
+			   person[0] == 'h'   ? "holds it"
+			   : person[0] == 'r' ? "took its hold off"
+					      : "gave the annotation another "
+						"value");
 	write_half(b, "node", h->observe, &m->node);
 	write_half(b, "nodeclaim", h->observe, &m->claim);
 	write_waits(b, 0, &h->report.waits);

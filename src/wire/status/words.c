@@ -166,6 +166,19 @@ words_wait_sentence(char out[WAIT_BYTES], const struct status_waits *w,
 	}
 }
 
+bool
+words_left(char out[LEFT_BYTES], const struct status_head *h)
+{
+	const uint32_t *n = h->report.table.held;
+
+	snprintf(out, LEFT_BYTES, "our hold is on %u Node%s and %u NodeClaim%s "
+		 "since a holder enforced, and only uninstall "
+		 "or mode enforce removes it",
+		 n[KIND_NODE], n[KIND_NODE] == 1 ? "" : "s", n[KIND_NODECLAIM],
+		 n[KIND_NODECLAIM] == 1 ? "" : "s");
+	return h->observe && n[KIND_NODE] + n[KIND_NODECLAIM] > 0;
+}
+
 const char *
 words_scope(const struct status_head *h, const char *name)
 {
@@ -179,9 +192,9 @@ words_half_held(const struct half_status *h)
 {
 	if (!h->present)
 		return NULL;
-	return h->tenure == TENURE_OURS	    ? "holder"
-	       : h->tenure == TENURE_PERSON ? "person"
-					    : NULL;
+	if (h->tenure == TENURE_PERSON)
+		return h->other ? NULL : "person";
+	return h->tenure == TENURE_OURS ? "holder" : NULL;
 }
 
 /* The Node's hold is the one that Karpenter looks at. */
@@ -200,13 +213,20 @@ has_tenure(const struct machine_status *m, enum tenure t)
 	       (m->claim.present && m->claim.tenure == t);
 }
 
+static bool
+is_held_by_person(const struct half_status *h)
+{
+	return h->present && h->tenure == TENURE_PERSON && !h->other;
+}
+
 const char *
 words_person(const struct machine_status *m)
 {
-	if (has_tenure(m, TENURE_PERSON))
+	if (is_held_by_person(&m->node) || is_held_by_person(&m->claim))
 		return "held";
-	return m->opted_out || has_tenure(m, TENURE_YIELDED) ? "released"
-							     : NULL;
+	if (m->opted_out || has_tenure(m, TENURE_YIELDED))
+		return "released";
+	return has_tenure(m, TENURE_PERSON) ? "otherValue" : NULL;
 }
 
 struct machine_until

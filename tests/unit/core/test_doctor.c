@@ -338,6 +338,19 @@ START_TEST(test_commands_name_what_is_meant)
 }
 END_TEST
 
+/* Whoever may annotate a NodePool writes nothing into a terminal. */
+START_TEST(test_what_is_quoted)
+{
+	begin();
+	nodepool_set(&c.pool.pool, NODEPOOL_HOLD_DURATION,
+		     "\x1b]0;x\a\xc2\x9b" "31m\xe2\x80\xae\xc3\xa9");
+	judge();
+	ck_assert_uint_eq(found.n, 1);
+	ck_assert_ptr_ne(strstr(found.at[0].what, "\"?]0;x??31m?\xc3\xa9\""),
+			 NULL);
+}
+END_TEST
+
 /* deploy/base/rbac.yaml, in its order. */
 START_TEST(test_rights)
 {
@@ -471,6 +484,9 @@ END_TEST
 static const struct finding_kind some = {DOCTOR_RIGHTS, FINDING_WARNING, "some",
 					 "Because."};
 
+static const struct finding_kind worse = {DOCTOR_RIGHTS, FINDING_ERROR, "worse",
+					  "Because."};
+
 START_TEST(test_more_than_fit)
 {
 	findings_init(&found);
@@ -481,6 +497,20 @@ START_TEST(test_more_than_fit)
 	ck_assert_uint_eq(found.errors, 0);
 	for (unsigned i = 0; i < FINDINGS_MAX; i++)
 		ck_assert_int_eq(atoi(found.at[i].what + 7), (int)i);
+	/* What makes the command fail is said, however many warnings came
+	 * before. */
+	for (unsigned i = 0; i < FINDINGS_MAX + 5; i++)
+		finding_mend(findings_add(&found, &worse, "number %u", i),
+			     "do %u", i);
+	ck_assert_uint_eq(found.n, FINDINGS_MAX);
+	ck_assert_uint_eq(found.errors, FINDINGS_MAX + 5);
+	for (unsigned i = 0; i < FINDINGS_MAX; i++) {
+		unsigned number = FINDINGS_MAX - 1 - i;
+
+		ck_assert_ptr_eq(found.at[i].kind, &worse);
+		ck_assert_int_eq(atoi(found.at[i].what + 7), (int)number);
+		ck_assert_int_eq(atoi(found.at[i].mend + 3), (int)number);
+	}
 }
 END_TEST
 
@@ -555,6 +585,7 @@ main(void)
 	tcase_add_loop_test(tc, test_each_fact, 0, ROWS_N);
 	tcase_add_test(tc, test_levels);
 	tcase_add_test(tc, test_commands_name_what_is_meant);
+	tcase_add_test(tc, test_what_is_quoted);
 	tcase_add_loop_test(tc, test_words, 0, WORDS_N);
 	tcase_add_test(tc, test_rights);
 	tcase_add_test(tc, test_notes);

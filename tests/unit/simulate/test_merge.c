@@ -20,13 +20,20 @@ static struct tally tally;
 static char got[4096];
 static struct err e;
 
+/* The same files, and all else anew. */
+static void
+setup_again(void)
+{
+	got[0] = '\0';
+	tally_init(&tally);
+	e = (struct err){0};
+}
+
 static void
 setup(void)
 {
 	files_n = 0;
-	got[0] = '\0';
-	tally_init(&tally);
-	e = (struct err){0};
+	setup_again();
 }
 
 static void
@@ -172,6 +179,81 @@ START_TEST(test_ticks)
 END_TEST
 
 static void
+found(FILE *f, int second)
+{
+	char at[STAMP_BYTES];
+
+	stamp_format((int64_t)second * 1000 + 1767323045000, at);
+	(void)fprintf(f, "{\"time\":\"%s\",\"message\":\"found\"}\n", at);
+}
+
+/* A file ends when its lines end, also if one line of it is of use, or none:
+ * rotation may have cut a log there.  A single time that is far ahead does not
+ * count. */
+START_TEST(test_quiet_end)
+{
+	FILE *f = add_file();
+
+	created(f, 0, "a");
+	for (int i = 1; i <= 60; i++)
+		found(f, 60 * i);
+	(void)fclose(f);
+	ck_assert_int_eq(merge_all(), 0);
+	ck_assert_int_eq(tally.to_ms - tally.from_ms, 3600000);
+	f = add_file();
+	found(f, 7000);
+	found(f, 7200);
+	found(f, 9 * DAY);
+	(void)fclose(f);
+	setup_again();
+	ck_assert_int_eq(merge_all(), 0);
+	ck_assert_int_eq(tally.to_ms - tally.from_ms, 7200000);
+	ck_assert_str_eq(got, "a");
+	f = add_file();
+	found(f, 8000);
+	(void)fclose(f);
+	setup_again();
+	ck_assert_int_eq(merge_all(), 0);
+	ck_assert_int_eq(tally.to_ms - tally.from_ms, 8000000);
+	ck_assert_uint_eq(tally.odd_times, 0);
+}
+END_TEST
+
+/* A record that was quiet for days says so itself. */
+START_TEST(test_until)
+{
+	FILE *f = add_file();
+
+	created(f, 0, "a");
+	created(f, 1, "b");
+	(void)fprintf(f, "{\"record\":\"karpenter-node-holder.io/record/v1\","
+			 "\"until\":\"2026-01-09T03:04:05Z\"}\n");
+	(void)fclose(f);
+	ck_assert_int_eq(merge_all(), 0);
+	ck_assert_int_eq(tally.to_ms - tally.from_ms, 7LL * DAY * 1000);
+}
+END_TEST
+
+/* A line without a fact confirms the fact before it, and does not refute it. */
+START_TEST(test_confirmed)
+{
+	FILE *f = add_file();
+
+	created(f, 0, "a");
+	created(f, 1, "b");
+	created(f, 3 * DAY, "c");
+	found(f, 3 * DAY - 3600);
+	found(f, 3 * DAY + 1);
+	created(f, 3 * DAY - 3600, "d");	/* too late, as c counts */
+	created(f, 3 * DAY + 2, "e");
+	(void)fclose(f);
+	ck_assert_int_eq(merge_all(), 0);
+	ck_assert_uint_eq(tally.odd_times, 0);
+	ck_assert_str_eq(got, "abdce");
+}
+END_TEST
+
+static void
 long_line(FILE *f, size_t n)
 {
 	for (size_t i = 0; i < n; i += 1000)
@@ -195,6 +277,30 @@ START_TEST(test_long_lines)
 	ck_assert_uint_eq(tally.too_long, 2);
 	ck_assert_uint_eq(tally.what[LINE_BROKEN], 1);
 	ck_assert_uint_eq(tally.lines, 6);
+}
+END_TEST
+
+/* Decisions about very many nodes do not all wait in memory until a minute of
+ * the log has been read. */
+START_TEST(test_large_facts)
+{
+	struct merge *m;
+	const struct fact *fact;
+	FILE *f = add_file();
+
+	for (int i = 0; i < 40; i++) {
+		(void)fprintf(f, "{\"at\":\"2026-01-02T03:04:%02dZ\",\"what\":"
+				 "\"decided\",\"nodes\":[{\"node\":\"n\"}", i);
+		for (int k = 0; k < 4500; k++)
+			(void)fprintf(f, ",{\"node\":\"%0200d\"}", k);
+		(void)fprintf(f, "]}\n");
+	}
+	(void)fclose(f);
+	m = merge_open(files, files_n, &tally, &e);
+	ck_assert_int_eq(merge_next(m, &fact, &e), 1);
+	ck_assert_uint_eq(fact->nodes_n, 4501);
+	ck_assert_uint_lt(tally.lines, 37);
+	merge_close(m);
 }
 END_TEST
 
@@ -304,7 +410,11 @@ main(void)
 	tcase_add_test(tc, test_rotated);
 	tcase_add_test(tc, test_odd_times);
 	tcase_add_test(tc, test_ticks);
+	tcase_add_test(tc, test_quiet_end);
+	tcase_add_test(tc, test_confirmed);
+	tcase_add_test(tc, test_until);
 	tcase_add_test(tc, test_long_lines);
+	tcase_add_test(tc, test_large_facts);
 	tcase_add_test(tc, test_gzip);
 	tcase_add_test(tc, test_cut_gzip);
 	tcase_add_test(tc, test_refused);

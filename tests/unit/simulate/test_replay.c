@@ -6,6 +6,7 @@
 
 #include "core/base/limits.h"
 #include "simulate/history.h"
+#include "simulate/turns.h"
 #include "suite.h"
 #include "unit/core/scene.h"
 
@@ -478,6 +479,31 @@ START_TEST(test_replaced)
 }
 END_TEST
 
+/* What the log saves counts before what we are told, and that before what the
+ * NodePool costs. */
+START_TEST(test_price_of)
+{
+	struct fact_node nodes[] = {{"n1", "c1"}};
+	const int64_t savings[] = {-1, -1, 3000000};
+	struct fact f;
+
+	for (int n = 0; n < 3; n++) {
+		waits.price = n > 0 ? 2000000 : -1;
+		again();
+		scales_up(0, 1);
+		fact_init(&f, FACT_DECIDED, began + 5 * MIN);
+		f.nodes = nodes;
+		f.nodes_n = 1;
+		f.savings = savings[n];
+		f.price = 1000000;
+		ck_assert_int_eq(history_take(&h, &f), 0);
+		/* It waits for six minutes. */
+		ck_assert_double_eq_tol(sums(60 * MIN).waits.dollars_low,
+					(n + 1) * 6 / 60., 0.01);
+	}
+}
+END_TEST
+
 /* Replacements of decisions that do not wait hold nobody but themselves. */
 START_TEST(test_drift)
 {
@@ -643,6 +669,50 @@ START_TEST(test_gaps)
 }
 END_TEST
 
+/* A machine was decided about before its creation is told, so it was taken to be
+ * older than the log. */
+START_TEST(test_created_late)
+{
+	decides(0, "delete", 1, 1);
+	made(MIN, 1, MAKER_PROVISIONER);
+	(void)sums(60 * MIN);
+	ck_assert_uint_eq(tally_created(&tally), 1);
+	ck_assert_uint_eq(tally.makers[MAKER_PROVISIONER], 1);
+	ck_assert_uint_eq(tally.makers[MAKER_UNKNOWN], 0);
+}
+END_TEST
+
+/* The name of a Node comes again, as on EKS, while the replay keeps the first
+ * one.  Karpenter before 1.3 names no NodeClaims in its decisions. */
+START_TEST(test_name_again)
+{
+	struct fact_node node = {"n1", ""};
+	struct replay_sums r;
+	struct fact f;
+
+	scales_up(0, 1);
+	fact_init(&f, FACT_DECIDED, began + 5 * MIN);
+	f.nodes = &node;
+	f.nodes_n = 1;
+	ck_assert_int_eq(history_take(&h, &f), 0);
+	gone(5 * MIN + SECOND, 1);
+	is(FACT_CREATED, 6 * MIN, 2, "web");
+	is(FACT_LAUNCHED, 6 * MIN + SECOND, 2, "web");
+	fact_init(&f, FACT_REGISTERED, began + 7 * MIN);
+	f.claim = "c2";
+	f.node = "n1";
+	ck_assert_int_eq(history_take(&h, &f), 0);
+	fact_init(&f, FACT_DECIDED, began + 8 * MIN);
+	f.nodes = &node;
+	f.nodes_n = 1;
+	ck_assert_int_eq(history_take(&h, &f), 0);
+	r = sums(9 * MIN);
+	ck_assert_uint_eq(r.waits.decisions, 2);
+	ck_assert_uint_eq(r.waits.nodes, 2);
+	ck_assert_uint_eq(tally.unknown, 0);
+}
+END_TEST
+
 /* Machines come and go: their places are used again. */
 START_TEST(test_places)
 {
@@ -660,6 +730,44 @@ START_TEST(test_places)
 	ck_assert_uint_eq(r.waits.open, 0);
 	ck_assert_uint_le(h.roster.top, 40);
 	ck_assert_uint_eq(r.no_room, 0);
+}
+END_TEST
+
+/* A look may name the scopes in any order. */
+START_TEST(test_turns)
+{
+	static const char *const looks[][5] = {
+		{"a", "b", "c"}, {"a", "b", "c"}, {"c", "a", "d"},
+		{"d", "c", "c", "a"}, {"b", "d"}, {NULL}};
+	struct turns t = {.open = NULL};
+	struct replay_sums r = {.holds = 0};
+	char text[200] = "";
+
+	for (int64_t i = 0; i < 6; i++) {
+		turns_look(&t);
+		for (int k = 0; k < 5 && looks[i][k] != NULL; k++)
+			turns_held(&t, looks[i][k], i);
+		if (i == 1)
+			turns_because(&t, "a", "a1");
+		turns_looked(&t, i);
+	}
+	/* Without looks, as a holder's history tells it. */
+	turns_held(&t, "x", 6);
+	turns_held(&t, "y", 7);
+	turns_held(&t, "x", 7);
+	turns_over(&t, "x", 8);
+	turns_held(&t, "y", 8);
+	turns_end(&t, 9);
+	turns_report(&t, &r);
+	ck_assert_uint_eq(r.holds, 7);
+	for (size_t i = 0; i < r.turns_n; i++)
+		(void)snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			       "%s%d-%d ", r.turns[i].scope,
+			       (int)r.turns[i].from_ms, (int)r.turns[i].to_ms);
+	ck_assert_str_eq(text, "a0-4 b0-2 c0-4 d2-5 b4-5 x6-8 y7-9 ");
+	ck_assert_str_eq(r.turns[0].machine, "a1");
+	ck_assert_int_eq(r.held_ms, 8);
+	turns_done(&t);
 }
 END_TEST
 
@@ -693,6 +801,7 @@ main(void)
 	tcase_add_test(tc, test_scope_node);
 	tcase_add_test(tc, test_regret);
 	tcase_add_test(tc, test_replaced);
+	tcase_add_test(tc, test_price_of);
 	tcase_add_test(tc, test_drift);
 	tcase_add_test(tc, test_substitute);
 	tcase_add_test(tc, test_no_substitute);
@@ -702,7 +811,10 @@ main(void)
 	tcase_add_test(tc, test_cap);
 	tcase_add_test(tc, test_open_end);
 	tcase_add_test(tc, test_gaps);
+	tcase_add_test(tc, test_created_late);
+	tcase_add_test(tc, test_name_again);
 	tcase_add_test(tc, test_places);
+	tcase_add_test(tc, test_turns);
 	tcase_add_test(tc, test_why);
 	suite_add_tcase(s, tc);
 	return suite_run(s);

@@ -219,6 +219,12 @@ static const struct {
 	 false, -1},
 	{BUDGET("{\"nodes\":\"0\",\"reasons\":[\"Drifted\"]}"), false, false,
 	 false, false, false, -1},
+	{BUDGET("{\"nodes\":\"00%\",\"reasons\":[\"Drifted\",\"Empty\"]},"
+		"{\"nodes\":\"000\",\"reasons\":[\"Underutilized\"]}"),
+	 false, false, false, true, false, -1},
+	{BUDGET("{\"nodes\":\"0\",\"reasons\":[\"Drifted\",\"Empty\"]},"
+		"{\"nodes\":\"05\",\"reasons\":[\"Underutilized\"]}"),
+	 false, false, false, false, false, -1},
 	{BUDGET("{\"nodes\":\"0\",\"schedule\":\"@daily\",\"duration\":\"1h\"}"),
 	 false, false, false, false, false, -1},
 	{BUDGET("{\"nodes\":\"10\"},7"), false, false, false, false, false, -1},

@@ -103,8 +103,10 @@ START_TEST(test_pieces)
 	ck_assert_int_eq(READ("2026-01-02T03:04:05Z stdout F }"), LINE_BROKEN);
 	ck_assert_int_eq(READ("2026-01-02T03:04:05Z stdout F " CREATED),
 			 LINE_FACT);
-	ck_assert_int_eq(READ("2026-01-02T03:04:05Z stdout P {\"message\":"),
+	ck_assert_int_eq(READ("2026-01-02T03:04:05Z stderr P {\"message\":"),
 			 LINE_NOTHING);
+	ck_assert_int_eq(READ("2026-01-02T03:04:05Z stdout F " CREATED),
+			 LINE_FACT);
 	ck_assert_int_eq(READ("2026-01-02T03:04:05Z stderr F \"created "
 			      "nodeclaim\"," CLAIM "}"),
 			 LINE_FACT);

@@ -417,7 +417,7 @@ static const struct {
 	 "{\"reason\":\"undecided\",\"resource\":null,\"until\":"
 	 "\"2026-01-02T03:04:05Z\""},
 	{observing,
-	 "Z, mode observe: nothing is held, and this is what would be\n",
+	 "Z, mode observe: nothing is written, and this is what would be\n",
 	 "\"mode\":\"observe\""},
 	{no_certificate, "certificate  NONE: the webhook cannot be called\n",
 	 "\"certificate\":{\"valid\":false,\"notAfter\":null}"},
@@ -519,6 +519,12 @@ two_scopes(void)
 }
 
 static void
+just_now(void)
+{
+	scope.since_ms = head.now_ms + 400;
+}
+
+static void
 refused(void)
 {
 	nodepool.n.waiting = 3;
@@ -534,6 +540,7 @@ static const struct {
 	{nobody_knows, "is held, nobody knows until when."},
 	{quiet, "All is quiet: no scope is held."},
 	{two_scopes, "2 of 2 scopes are held."},
+	{just_now, "03:14:05</time> (0s ago) until <time"},
 	{unseen, "Waits: nodepools cannot be listed or watched at the moment"},
 	{undecided, "whether 3 new machines replace others, until <time"},
 	{observing, "cluster</bdi> would be held until "},
@@ -730,7 +737,7 @@ START_TEST(test_too_much)
 	json_free(root);
 	(void)write(STATUS_TEXT);
 	ck_assert_ptr_nonnull(strstr(text, "\nTHE LAST 24 HOURS\n"));
-	ck_assert_ptr_nonnull(strstr(text, "… and 1004 more\n"));
+	ck_assert_ptr_nonnull(strstr(text, "… and 1004 more, in the JSON\n"));
 	(void)write(STATUS_HTML);
 	/* 20 scopes, 30 rows, 100 NodePools and 30 turns. */
 	ck_assert_ptr_nonnull(strstr(text, "… and 4076 more"));
@@ -800,7 +807,8 @@ a_machine(void)
 			  .tenure = TENURE_FREE, .mark_ms = STAMP_NONE,
 			  .again_ms = STAMP_NONE},
 		.node = {.present = true, .name = "ip-10-0-1-2",
-			 .tenure = TENURE_OURS, .mark_ms = T + 1000,
+			 .tenure = TENURE_OURS, .carries = true,
+			 .mark_ms = T + 1000,
 			 .written = true,
 			 .last = {.at_ms = T + 1000, .act = ACT_HOLD,
 				  .how = WRITTEN_OK},
@@ -845,11 +853,13 @@ START_TEST(test_machine)
 		"\"until\":\"2026-01-02T03:24:05Z\",\"earliest\":true,"
 		"\"ownDeadline\":\"2026-01-02T03:16:05Z\",\"booting\":false,"
 		"\"person\":null,\"node\":{\"name\":\"ip-10-0-1-2\","
-		"\"held\":\"holder\",\"heldSince\":\"2026-01-02T03:04:06Z\","
+		"\"held\":\"holder\",\"carriesHold\":true,"
+		"\"heldSince\":\"2026-01-02T03:04:06Z\","
 		"\"deleting\":false,\"lastWrite\":{\"write\":\"hold\","
 		"\"outcome\":\"written\",\"time\":\"2026-01-02T03:04:06Z\"},"
 		"\"nextTry\":null},\"nodeClaim\":{\"name\":\"web-x7k2p\","
-		"\"held\":null,\"heldSince\":null,\"deleting\":false,"
+		"\"held\":null,\"carriesHold\":false,\"heldSince\":null,"
+		"\"deleting\":false,"
 		"\"lastWrite\":null,\"nextTry\":null},\"waitsFor\":[]}"));
 }
 END_TEST

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_PROMETHEUS_FLAGS_H
+#define CLI_PROMETHEUS_FLAGS_H
+
+#include <stdbool.h>
+
+#include "prometheus/prometheus.h"
+
+/* The flags of `simulate` that say how to ask a Prometheus.  A zeroed struct has
+ * none of them.  The texts are argv's. */
+struct prometheus_flags {
+	const char *url, *match, *ca_file, *token_file, *from, *to, *step;
+};
+
+/* Takes a flag.  Returns false if it is another one. */
+bool prometheus_flag(struct prometheus_flags *f, const char *name,
+		     const char *value);
+void prometheus_help(void);	/* prints them */
+/* Sets all of *out but its timing.  Returns 1; 0 if no Prometheus is to be
+ * asked; -1 with *e set. */
+int prometheus_flags_end(const struct prometheus_flags *f, int64_t now_ms,
+			 struct prometheus_setup *out, struct err *e);
+
+#endif

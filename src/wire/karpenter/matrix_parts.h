@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WIRE_KARPENTER_MATRIX_PARTS_H
+#define WIRE_KARPENTER_MATRIX_PARTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/index.h"
+#include "core/base/limits.h"
+#include "parts.h"
+#include "prices.h"
+#include "wire/karpenter/matrix.h"
+
+/* What matrix.c reads from the series, and matrix_tell.c makes facts of. */
+
+/* A Node, from its birth to its last sample. */
+struct life {
+	char *node;
+	char pool[NODEPOOL_BYTES];
+	int64_t birth_ms, first_ms, last_ms;
+	enum fact_maker maker;
+	bool made, decided;	/* a counter's step was for it */
+};
+
+/* A counter has grown. */
+struct grown {
+	char pool[NODEPOOL_BYTES], reason[NODEPOOL_BYTES];
+	int64_t at_ms;
+	long long by;
+	bool created;	/* and not disrupted */
+	bool first;	/* the first sample of its series */
+};
+
+/* How far a counter is known: its series goes on in the next answer. */
+struct counter {
+	uint64_t labels;	/* a hash of all of them */
+	int64_t last_ms;
+	double last;
+};
+
+struct matrix {
+	struct life *lives;
+	struct grown *grown;
+	struct counter *counters;
+	size_t lives_n, lives_room, grown_n, grown_room, counters_n,
+		counters_room;
+	struct index by_labels;	/* the counters */
+	struct prices prices;
+	struct pieces pieces;	/* the machines of a decision */
+	struct matrix_sums sums;
+};
+
+/* Makes one of what was said about a Node several times: it has several series
+ * if several replicas were scraped, or if several answers have it. */
+void matrix_join(struct matrix *m);
+int matrix_order(int64_t a, int64_t b);	/* for qsort */
+
+#endif

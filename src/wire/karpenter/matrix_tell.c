@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/stamp.h"
+#include "matrix_parts.h"
+
+#define BOOT_MS 900000	/* a Node joins so soon after its NodeClaim */
+#define DRAIN_MS 3600000	/* … and goes so soon after the decision */
+
+static int
+by_birth(const void *a, const void *b)
+{
+	const struct life *x = a, *y = b;
+	int rc = matrix_order(x->birth_ms, y->birth_ms);
+
+	return rc != 0 ? rc : strcmp(x->node, y->node);
+}
+
+static int
+by_end(const void *a, const void *b)
+{
+	const struct life *x = a, *y = b;
+	int rc = matrix_order(x->last_ms, y->last_ms);
+
+	return rc != 0 ? rc : strcmp(x->node, y->node);
+}
+
+static int
+by_step(const void *a, const void *b)
+{
+	const struct grown *x = a, *y = b;
+	int rc = matrix_order(x->at_ms, y->at_ms);
+
+	if (rc == 0)
+		rc = strcmp(x->pool, y->pool);
+	return rc != 0 ? rc : strcmp(x->reason, y->reason);
+}
+
+/* What the first sample of a series has counted may be older than the answer. */
+static bool
+counts(const struct matrix *m, const struct grown *g)
+{
+	return !g->first || g->at_ms > m->sums.from_ms + m->sums.step_ms;
+}
+
+static enum fact_maker
+maker_of(const char *reason)
+{
+	if (strcmp(reason, "provisioned") == 0)
+		return MAKER_PROVISIONER;
+	return strncmp(reason, "static", 6) == 0 ? MAKER_STATIC
+						 : MAKER_DISRUPTION;
+}
+
+/* The lives are in order of their births, as the steps are.  *from is where to
+ * begin. */
+static void
+find_made(struct matrix *m, const struct grown *g, size_t *from)
+{
+	long long left = g->by;
+
+	while (*from < m->lives_n &&
+	       (m->lives[*from].made ||
+		m->lives[*from].birth_ms < g->at_ms - m->sums.step_ms))
+		++*from;
+	for (size_t i = *from; i < m->lives_n && left > 0; i++) {
+		struct life *l = &m->lives[i];
+
+		if (l->birth_ms > g->at_ms + BOOT_MS)
+			return;
+		if (l->made || strcmp(l->pool, g->pool) != 0)
+			continue;
+		l->made = true;
+		l->maker = maker_of(g->reason);
+		left--;
+	}
+}
+
+static bool
+has_ended(const struct matrix *m, const struct life *l)
+{
+	return l->last_ms < m->sums.to_ms - 2 * m->sums.step_ms;
+}
+
+/* How many Nodes there were, for their price. */
+static int
+count_nodes(struct matrix *m)
+{
+	for (size_t i = 0; i < m->lives_n; i++) {
+		const struct life *l = &m->lives[i];
+
+		if (prices_node(&m->prices, l->pool, l->birth_ms, 1) ||
+		    (has_ended(m, l) && prices_node(&m->prices, l->pool,
+						    l->last_ms + 1, -1)))
+			return -1;
+	}
+	prices_sort(&m->prices);
+	return 0;
+}
+
+static bool
+is_voluntary(const char *reason)
+{
+	return strcmp(reason, "drifted") == 0 || strcmp(reason, "empty") == 0 ||
+	       strcmp(reason, "underutilized") == 0;
+}
+
+/* The same for their ends. */
+static int
+tell_decision(struct matrix *m, const struct grown *g, size_t *from,
+	      snapshot_fn *fn, void *ctx, struct err *e)
+{
+	struct fact f;
+
+	fact_init(&f, FACT_DECIDED, g->at_ms);
+	while (*from < m->lives_n &&
+	       (m->lives[*from].decided ||
+		m->lives[*from].last_ms < g->at_ms - 2 * m->sums.step_ms))
+		++*from;
+	for (size_t i = *from;
+	     i < m->lives_n && (long long)f.nodes_n < g->by; i++) {
+		struct life *l = &m->lives[i];
+
+		if (l->last_ms > g->at_ms + DRAIN_MS || !has_ended(m, l))
+			break;
+		if (l->decided || strcmp(l->pool, g->pool) != 0)
+			continue;
+		if (pieces_nodes(&m->pieces, f.nodes_n + 1))
+			return err_set(e, ERR_SYSTEM, "out of memory");
+		l->decided = true;
+		m->pieces.nodes[f.nodes_n++] =
+			(struct fact_node){l->node, l->node};
+		if (l->last_ms < f.at_ms)
+			f.at_ms = l->last_ms;
+	}
+	m->sums.lost += (uint64_t)(g->by - (long long)f.nodes_n);
+	f.pool = g->pool;
+	f.reason = g->reason;
+	f.price = prices_at(&m->prices, g->pool, f.at_ms);
+	f.nodes = m->pieces.nodes;
+	return f.nodes_n == 0 ? 0 : fn(ctx, &f, e);
+}
+
+static int
+tell(struct fact *f, enum fact_kind kind, int64_t at_ms, snapshot_fn *fn,
+     void *ctx, struct err *e)
+{
+	f->kind = kind;
+	f->at_ms = at_ms;
+	return fn(ctx, f, e);
+}
+
+static int
+tell_life(const struct matrix *m, const struct life *l, snapshot_fn *fn,
+	  void *ctx, struct err *e)
+{
+	struct fact f;
+
+	fact_init(&f, FACT_CREATED, 0);
+	f.claim = l->node;
+	f.pool = l->pool;
+	/* One that was there before says nothing of its boot. */
+	if (l->birth_ms >= m->sums.from_ms) {
+		f.maker = l->maker;
+		if (tell(&f, FACT_CREATED, l->birth_ms, fn, ctx, e))
+			return -1;
+		f.maker = MAKER_UNKNOWN;
+		f.node = l->node;
+		if (tell(&f, FACT_REGISTERED, l->birth_ms, fn, ctx, e) ||
+		    tell(&f, FACT_READY, l->first_ms, fn, ctx, e))
+			return -1;
+	}
+	f.node = l->node;
+	if (!has_ended(m, l))
+		return 0;
+	return tell(&f, FACT_DELETING, l->last_ms, fn, ctx, e) ||
+			       tell(&f, FACT_NODE_GONE, l->last_ms, fn, ctx, e) ||
+			       tell(&f, FACT_GONE, l->last_ms, fn, ctx, e)
+		       ? -1
+		       : 0;
+}
+
+int
+matrix_end(struct matrix *m, snapshot_fn *fn, void *ctx,
+	   struct matrix_sums *out, struct err *e)
+{
+	size_t from = 0;
+	int rc = 0;
+
+	matrix_join(m);
+	if (m->grown_n > 0)
+		qsort(m->grown, m->grown_n, sizeof(*m->grown), by_step);
+	if (m->lives_n > 0)
+		qsort(m->lives, m->lives_n, sizeof(*m->lives), by_birth);
+	for (size_t i = 0; i < m->grown_n; i++)
+		if (m->grown[i].created && counts(m, &m->grown[i]))
+			find_made(m, &m->grown[i], &from);
+	if (m->lives_n > 0)
+		qsort(m->lives, m->lives_n, sizeof(*m->lives), by_end);
+	from = 0;
+	if (count_nodes(m))
+		return err_set(e, ERR_SYSTEM, "out of memory");
+	for (size_t i = 0; rc == 0 && i < m->grown_n; i++)
+		if (!m->grown[i].created && counts(m, &m->grown[i]) &&
+		    is_voluntary(m->grown[i].reason))
+			rc = tell_decision(m, &m->grown[i], &from, fn, ctx,
+					   e);
+	for (size_t i = 0; rc == 0 && i < m->lives_n; i++)
+		rc = tell_life(m, &m->lives[i], fn, ctx, e);
+	*out = m->sums;
+	return rc;
+}
