@@ -46,8 +46,8 @@ roster_init(struct roster *c, uint32_t max)
 	c->at = calloc(max, sizeof(*c->at));
 	c->free = calloc(max, sizeof(*c->free));
 	if (c->at == NULL || c->free == NULL ||
-	    index_init(&c->by_claim, max, hash_claim, same_claim, c) ||
-	    index_init(&c->by_node, max, hash_node, same_node, c)) {
+	    index_init(&c->by_claim, max, max, hash_claim, same_claim, c) ||
+	    index_init(&c->by_node, max, max, hash_node, same_node, c)) {
 		roster_done(c);
 		return -1;
 	}

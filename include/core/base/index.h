@@ -34,12 +34,12 @@ struct index {
 	const void *ctx;
 };
 
-/* ids_max is how many ids the index holds at most; each is less than
- * 2 * ids_max or less than 512.  ctx is passed to the
+/* ids_max is how many ids the index holds at most, and each is less than
+ * ids_end.  ctx is passed to the
  * callbacks and outlives the index.  Returns -1 if there is no memory; *x is
  * then empty. */
-int index_init(struct index *x, uint32_t ids_max, index_hash_fn *hash,
-	       index_same_fn *same, const void *ctx);
+int index_init(struct index *x, uint32_t ids_max, uint32_t ids_end,
+	       index_hash_fn *hash, index_same_fn *same, const void *ctx);
 void index_done(struct index *x);
 /* The id must not be in the index. */
 void index_add(struct index *x, uint32_t id);

@@ -36,15 +36,17 @@ index_hash_text(const char *text)
 }
 
 int
-index_init(struct index *x, uint32_t ids_max, index_hash_fn *hash,
-	   index_same_fn *same, const void *ctx)
+index_init(struct index *x, uint32_t ids_max, uint32_t ids_end,
+	   index_hash_fn *hash, index_same_fn *same, const void *ctx)
 {
-	uint32_t cap = USED_MIN;
+	uint32_t cap = USED_MIN, id_mask = 1;
 
 	while (is_full(ids_max, cap))
 		cap *= 2;
+	while (id_mask < ids_end)
+		id_mask = 2 * id_mask + 1;
 	*x = (struct index){.cap = cap,
-			    .id_mask = 2 * cap - 1,
+			    .id_mask = id_mask,
 			    .used = USED_MIN,
 			    .hash = hash,
 			    .same = same,

@@ -38,7 +38,7 @@ strings_init(struct strings *s, size_t bytes)
 	};
 	s->at = calloc(s->cap, sizeof(*s->at));
 	if (s->at == NULL ||
-	    index_init(&s->index, s->max, text_hash, text_same, s)) {
+	    index_init(&s->index, s->max, s->cap, text_hash, text_same, s)) {
 		strings_done(s);
 		return -1;
 	}

@@ -34,7 +34,7 @@ disruption_events_init(struct disruption_events *d, uint32_t max)
 	*d = (struct disruption_events){.max = max};
 	d->at = calloc(max, sizeof(*d->at));
 	return d->at == NULL ||
-			       index_init(&d->by_uid, max, uid_hash, uid_same,
+			       index_init(&d->by_uid, max, max, uid_hash, uid_same,
 					  d)
 		       ? -1
 		       : 0;

@@ -90,13 +90,15 @@ find_ref(const struct index *x, uint32_t key)
 int
 machines_keys_init(struct machines *m)
 {
-	return index_init(&m->claim_by_uid, m->max, uid_hash, uid_same, m) ||
-			       index_init(&m->claim_by_node, m->max, other_hash,
-					  other_same, m) ||
-			       index_init(&m->node_by_name, m->max, name_hash,
+	uint32_t max = m->max, end = 2 * m->max;
+
+	return index_init(&m->claim_by_uid, max, end, uid_hash, uid_same, m) ||
+			       index_init(&m->claim_by_node, max, end,
+					  other_hash, other_same, m) ||
+			       index_init(&m->node_by_name, max, end, name_hash,
 					  name_same, m) ||
-			       index_init(&m->node_by_owner, m->max, owner_hash,
-					  owner_same, m)
+			       index_init(&m->node_by_owner, max, end,
+					  owner_hash, owner_same, m)
 		       ? -1
 		       : 0;
 }

@@ -40,8 +40,9 @@ matrix_new(void)
 {
 	struct matrix *m = calloc(1, sizeof(*m));
 
-	if (m == NULL || index_init(&m->by_labels, SIMULATE_FACTS_MAX,
-				    counter_hash, counter_same, m)) {
+	if (m == NULL ||
+	    index_init(&m->by_labels, SIMULATE_FACTS_MAX, SIMULATE_FACTS_MAX,
+		       counter_hash, counter_same, m)) {
 		free(m);
 		return NULL;
 	}

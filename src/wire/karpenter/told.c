@@ -32,7 +32,7 @@ told_init(struct told *t, uint32_t max)
 	for (uint32_t i = 0; t->gone != NULL && i < RECORD_GONE_MAX; i++)
 		t->gone[i] = NO_ID;
 	if (t->at != NULL && t->gone != NULL &&
-	    index_init(&t->index, max, hash_name, same_name, t) == 0)
+	    index_init(&t->index, max, max, hash_name, same_name, t) == 0)
 		return 0;
 	free(t->at);
 	free(t->gone);

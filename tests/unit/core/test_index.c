@@ -100,7 +100,7 @@ walk(uint64_t seed, uint32_t cap, uint32_t keys, int steps, bool crowded)
 
 	ck_assert_ptr_nonnull(o);
 	o->crowded = crowded;
-	ck_assert_int_eq(index_init(&x, cap, owner_hash, owner_same, o), 0);
+	ck_assert_int_eq(index_init(&x, cap, cap, owner_hash, owner_same, o), 0);
 	for (int i = 0; i < steps; i++) {
 		step(&x, o, &d, cap, keys);
 		ck_assert_uint_eq(x.n, o->n);
@@ -144,7 +144,7 @@ START_TEST(full_to_the_last_id)
 	struct index x;
 
 	ck_assert_ptr_nonnull(o);
-	ck_assert_int_eq(index_init(&x, 4096, owner_hash, owner_same, o), 0);
+	ck_assert_int_eq(index_init(&x, 4096, 4096, owner_hash, owner_same, o), 0);
 	for (uint32_t id = 0; id < 4096; id++) {
 		snprintf(o->key[id], sizeof(o->key[id]), "node-%u", id);
 		index_add(&x, id);
@@ -167,7 +167,7 @@ START_TEST(one_of_two_with_the_same_key)
 	struct index x;
 
 	ck_assert_ptr_nonnull(o);
-	ck_assert_int_eq(index_init(&x, 8, owner_hash, owner_same, o), 0);
+	ck_assert_int_eq(index_init(&x, 8, 8, owner_hash, owner_same, o), 0);
 	strcpy(o->key[3], "same");
 	strcpy(o->key[5], "same");
 	index_add(&x, 3);
@@ -188,7 +188,7 @@ START_TEST(empty_key_is_a_key)
 	struct index x;
 
 	ck_assert_ptr_nonnull(o);
-	ck_assert_int_eq(index_init(&x, 8, owner_hash, owner_same, o), 0);
+	ck_assert_int_eq(index_init(&x, 8, 8, owner_hash, owner_same, o), 0);
 	ck_assert_uint_eq(find(&x, ""), NO_ID);
 	index_add(&x, 1);
 	ck_assert_uint_eq(find(&x, ""), 1);
