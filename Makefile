@@ -280,13 +280,15 @@ check: deps  ## lint and every test but san, tsan and e2e
 
 # axe-core is what judges whether everybody can read the page.
 PAGE := $(BUILD)/page
-page-test: deps $(FAST)  ## the page of the daemon in a real Chromium, with axe-core
+page-test: deps all $(FAST)  ## the page of the daemon in a real Chromium, with axe-core
 	@tests/deps.sh chromium
 	@command -v npm >/dev/null || tests/deps.sh npm
 	@mkdir -p $(PAGE) && cp tests/page/package*.json $(PAGE)
 	@cd $(PAGE) && npm ci --silent --ignore-scripts --no-audit --no-fund
 	@PAGE=$(PAGE) HOLDER_FAST=$(word 1,$(FAST)) HOLDER=$(word 2,$(FAST)) \
 		$(PYTEST) -m browser tests/edge
+	@tests/e2e/lib/binaries.sh cluster
+	@PAGE=$(PAGE) $(PYTEST) -m browser tests/e2e
 	@echo "== look at the pictures in $(PAGE)/shots"
 
 # Seconds for each target, and which targets.

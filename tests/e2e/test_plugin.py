@@ -467,6 +467,16 @@ def test_the_page(installed, machine, pools):
                                       "?format=html")[0]
 
 
+def test_kubectl_knows_what_is_served(installed, machine, pools):
+    """It has asked once, and is not made to ask again for each command."""
+    for command in (["status"], ["why", machine.node],
+                    ["release", "--all", "--dry-run=server"]):
+        installed.run(*command)
+        installed.run(*command, "-v=6")
+        assert "/proxy/status" in installed.said
+        assert "discovery" not in installed.said, installed.said
+
+
 @pytest.mark.parametrize("shell", SHELLS[1:], ids=lambda s: s[0])
 def test_in_another_shell(installed, machine, pools, shell):
     """kubectl runs it by /bin/sh, which is dash here."""

@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page in a real Chromium: make page-test.  Pictures go to $PAGE/shots."""
-import os
-import pathlib
-
 import pytest
 from chromium import Chromium
-from conftest import HOLD, REPO
+from conftest import HOLD
 from test_daemon_page import HOSTILE
 from test_daemon_status import OWN, status
 
 pytestmark = pytest.mark.browser
-PAGE = pathlib.Path(os.environ.get("PAGE") or REPO / "build/page").resolve()
-AXE = PAGE / "node_modules/axe-core/axe.min.js"
 SIZES = {"desktop": (1100, 800), "phone": (360, 740)}
 INJECT = """{
     const s = document.createElement("script");
@@ -28,33 +23,17 @@ FRAME = """new Promise(done => {
     f.src = "/";
     document.body.append(f);
 })"""
-CHECK = """axe.run(document, {preload: false}).then(r => r.violations.map(
-    v => v.id + ": " + v.nodes.map(n => n.html + n.failureSummary)))"""
 
 
 def url(holder, path="/"):
     return f"http://127.0.0.1:{holder.port('metricsPort')}{path}"
 
 
-def is_well(chrome, name):
-    """The page that is open: no error, nothing from elsewhere, no finding of
-    axe, and nothing wider than its window."""
-    address = chrome.run("location.href")
-    chrome.picture(PAGE / f"shots/{name}.png")
-    assert chrome.problems == [], name
-    assert set(chrome.asked.values()) == {address}, name
-    chrome.run(AXE.read_text())
-    assert chrome.run(CHECK) == [], name
-    wide, room = chrome.run("[document.documentElement.scrollWidth,"
-                            " document.documentElement.clientWidth]")
-    assert wide <= room, name
-
-
 def in_each_look(chrome, address, name):
     for scheme in "light", "dark":
         for size, (width, height) in SIZES.items():
             chrome.open(address, scheme, width, height)
-            is_well(chrome, f"{name}-{scheme}-{size}")
+            chrome.is_well(f"{name}-{scheme}-{size}")
 
 
 def heard(chrome):
@@ -114,7 +93,7 @@ def test_looks(w):
         in_each_look(chrome, url(holder, "/status/machines/newest?format=html"),
                      "machine")
         chrome.open(url(holder, "/status?format=html"))
-        is_well(chrome, "status")
+        chrome.is_well("status")
         chrome.run("document.querySelector('section ul li a').click()")
         assert chrome.wait("Page.loadEventFired")
         assert chrome.run("location.pathname") == "/status/machines/newest"
@@ -150,7 +129,7 @@ def test_renewal(w):
     with Chromium(w.dir) as chrome:
         chrome.open(url(holder, "/?refresh=off"))
         assert not chrome.wait("Page.loadEventFired", 18)
-        is_well(chrome, "still")
+        chrome.is_well("still")
         chrome.open(url(holder))
         assert chrome.wait("Page.loadEventFired", 30)
         assert list(chrome.asked.values()) == [url(holder)] * 2
@@ -179,6 +158,6 @@ def test_a_thousand_nodepools(w):
     w.wait(lambda: len(status(holder)["history"]) >= 40)
     with Chromium(w.dir) as chrome:
         chrome.open(url(holder, "/?last=1h"), "light", 360, 740)
-        is_well(chrome, "thousand-light-phone")
+        chrome.is_well("thousand-light-phone")
         assert "40 of 1000 scopes are held." in chrome.run(
             "document.querySelector('.v').textContent")

@@ -21,11 +21,14 @@ SHELLS = {"dash": ["dash"], "bash": ["bash"], "busybox": ["busybox", "sh"]}
 VERSION = re.search(r"^VERSION := (.*)", (REPO / "Makefile").read_text(),
                     re.M)[1]
 UNTIL = "2026-01-02T15:04:05Z"
+LEASE = ("/apis/coordination.k8s.io/v1/namespaces/karpenter-node-holder/leases"
+         "/karpenter-node-holder")
 PROXY = ("/api/v1/namespaces/karpenter-node-holder/pods/http:pod-a:8080/proxy"
          "/status")
 
-# Arguments are recorded one a line, "." after each call.
+# Arguments are recorded one a line, "." after each call.  It is in a hurry.
 KUBECTL = r"""#!/bin/sh
+: "${GOGC:?}"
 { printf '%s\n' "$@"; echo .; } >>"$CALLS"
 [ -z "${SAYS-}" ] || printf '%s' "$SAYS" >&2
 case "$* ${HANGS-}" in
@@ -35,10 +38,18 @@ case "$* ${HANGS-}" in
 esac
 case " $* " in
 *" ${FAILS-none} "* | *"${FAILS-none}?"*) printf '%s\n' "$ERROR" >&2; exit 1 ;;
-*" leases"*) printf '%s' "${HOLDER-pod-a_0123}" ;;
+*/leases/*) printf '{"f:holderIdentity":{},"a":"\\"holderIdentity\\":\\"b\\"",
+"spec":{"holderIdentity":"%s","leaseTransitions":7}}' "${HOLDER-pod-a_0123}" ;;
 *" get pods pod-a "*) printf 'pod-a 8080' ;;
 *" get pods -l "*) printf "${PODS-}" ;;
-*" port-forward "*) echo "Forwarding from 127.0.0.1:4711 -> 8080"; exec sleep 60 ;;
+*" port-forward "*)
+	case ${LOST-}$(grep -c '^port-forward$' "$CALLS") in
+	yes1) echo 'error: lost connection to pod' >&2 ;;
+	yes*) echo 'Error from server (Forbidden): pods "pod-a" is forbidden: User "u" cannot create it' >&2; exit 1 ;;
+	esac
+	echo "Forwarding from 127.0.0.1:4711 -> 8080"
+	[ -n "${LOST-}" ] || exec sleep 60
+	exit 1 ;;
 */status/time*) echo 2026-01-02T15:04:05Z ;;
 *" annotate "*) [ -n "${NONE-}" ] || echo 'nodepool.karpenter.sh/web annotated' ;;
 *custom-columns*) echo "${ROWS-}" ;;
@@ -80,9 +91,10 @@ def test_what_kubectl_is_asked(run):
     out, said, calls = run("status", *flags, "-n", "platform", "--lease=other")
     assert (out, said) == ("shown\n", "")
     lease, pod, raw = calls
-    assert lease[:9] == [*passed, "-n", "platform",
-                         "get", "leases.coordination.k8s.io"]
-    assert lease[9] == "other" and pod[7:10] == ["get", "pods", "pod-a"]
+    assert lease == [*passed, "get", "--raw",
+                     "/apis/coordination.k8s.io/v1/namespaces/platform/leases"
+                     "/other"]
+    assert pod[:10] == [*passed, "-n", "platform", "get", "pods", "pod-a"]
     assert raw[5:] == ["get", "--request-timeout=15s", "--raw",
                        PROXY.replace("s/karpenter-node-holder", "s/platform")
                        + "?format=text"]
@@ -98,7 +110,7 @@ def test_what_is_annotated(run):
                            "b", "--reason", reason, "--nodepool=c")
     assert calls[2][-1] == (PROXY + "/time?until=%31%20%2b%26%23%25")
     assert calls[3] == [
-        "annotate", "nodepools.karpenter.sh", "web", "b", "c", "--overwrite",
+        "annotate", "nodepools.v1.karpenter.sh", "web", "b", "c", "--overwrite",
         "--field-manager=kubectl-node-holder", "--dry-run=none",
         f"{own}hold-until={UNTIL}", f"{own}reason={reason}"]
     assert out == f"nodepool.karpenter.sh/web annotated\nheld until {UNTIL}\n"
@@ -186,19 +198,19 @@ def test_what_fails_is_said_once(run):
     """One line for each error; what else kubectl says is not kept back."""
     def said(*args, code=1, **env):
         return run(*args, code=code, **env)[1]
-    gone = said("status", FAILS="leases.coordination.k8s.io", ERROR=(
+    gone = said("status", FAILS=LEASE, ERROR=(
         "E0102 15:04:05.1 1 memcache.go:1] Unhandled Error\n"
         "Unable to connect to the server: dial tcp: no such host"))
     assert gone == ("error: Unable to connect to the server: dial tcp: no such "
                     "host\n")
     assert said("status", code=0, SAYS="Code: 1234") == "Code: 1234\n" * 3
-    assert said("status", FAILS="leases.coordination.k8s.io", ERROR="Oh!") == (
+    assert said("status", FAILS=LEASE, ERROR="Oh!") == (
         "Oh!\nerror: kubectl failed\n")
     assert said("status", HOLDER="") == (
         "error: no replica leads: nobody has the Lease karpenter-node-holder in "
         "namespace karpenter-node-holder\n")
     # Whoever may write the Lease gives kubectl no flag, and a terminal nothing.
-    for holder in "--server=x_1", "..", "a/b_1", "\x1b]0;x\x07_1", "a\nb":
+    for holder in "--server=x_1", "..", "a/b_1", r"\u001b]0;x_1", r"a\nb":
         assert said("status", HOLDER=holder) == (
             "error: the Lease karpenter-node-holder in namespace "
             "karpenter-node-holder does not name a Pod\n")
@@ -208,7 +220,7 @@ def test_what_fails_is_said_once(run):
         out, text, _ = run(*command, "--all", code=1, NONE="yes")
         assert (out, text) == ("", "error: there are no NodePools\n")
     # A single replica without leader election; and more, without a Lease.
-    none = {"FAILS": "leases.coordination.k8s.io",
+    none = {"FAILS": LEASE,
             "ERROR": "Error from server (NotFound): leases \"x\" not found"}
     assert run("status", PODS="pod-a 8080\n", **none)[0] == "shown\n"
     assert "2 replicas" in said("status", PODS="a 1\nb 2\n", **none)
@@ -233,6 +245,20 @@ def test_what_fails_is_said_once(run):
                      "the requested resource")
     assert old == ("error: Pod pod-a has no page /status/time: is the holder "
                    "as new as this plugin?\n")
+
+
+def test_open_follows_the_lead(run):
+    """When its Pod goes, the page in the browser keeps its URL."""
+    (run.bin / "sleep").write_text("#!/bin/sh\n")
+    (run.bin / "sleep").chmod(0o755)
+    out, said, calls = run("open", code=1, LOST="yes")
+    assert out == "http://127.0.0.1:4711/\n"
+    lost, refused = said.splitlines()
+    assert lost == "error: lost connection to pod"
+    assert "give you create on pods/portforward" in refused
+    lease, pod, forward, *again = calls
+    assert "port-forward" in forward and forward[-2:] == ["pods/pod-a", ":8080"]
+    assert again == [lease, pod, [*forward[:-1], "4711:8080"]]
 
 
 def test_what_is_forwarded_is_not_waited_for(run):

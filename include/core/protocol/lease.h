@@ -180,8 +180,9 @@ int64_t lease_fence_ms(const struct lease *l);
 
 /* Returns who holds the Lease as far as the last answer showed, and in
  * *since_us since when (microseconds since 1970; STAMP_NONE: unknown).  "":
- * nobody, or the holder's time is over.  It belongs to *l and is valid until
- * the next call. */
+ * nobody, or the holder's time is over; this process has lost the lead while
+ * the Lease still names it.  It belongs to *l and is valid until the next call.
+ */
 const char *lease_holder(const struct lease *l, int64_t boot_ms,
 			 int64_t *since_us);
 

@@ -77,10 +77,11 @@ lease_holder(const struct lease *l, int64_t boot_ms, int64_t *since_us)
 {
 	const struct lease_record *r = &l->seen;
 	bool over = boot_ms >= l->seen_ms + (int64_t)r->duration_s * 1000;
+	bool ours = strcmp(r->holder, l->config.identity) == 0;
 
 	*since_us = STAMP_NONE;
 	if (!r->present || r->holder[0] == '\0' ||
-	    (over && !lease_leads(l, boot_ms)))
+	    ((over || ours) && !lease_leads(l, boot_ms)))
 		return "";
 	*since_us = r->acquire_us;
 	return r->holder;

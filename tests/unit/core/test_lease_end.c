@@ -13,7 +13,7 @@
  * it. */
 START_TEST(a_hanging_renewal)
 {
-	int64_t sent;
+	int64_t sent, since_us;
 	struct lease_note n;
 
 	script("G404 Cok Uok", "hang");
@@ -24,6 +24,9 @@ START_TEST(a_hanging_renewal)
 			 sent + DURATION - LEASE_MARGIN_MS);
 	ck_assert(lease_leads(&l, sent + RENEW - 1));
 	ck_assert(!lease_leads(&l, sent + RENEW));
+	/* The Lease names this process for longer, but nobody leads. */
+	ck_assert_str_eq(lease_holder(&l, sent + RENEW - 1, &since_us), "me");
+	ck_assert_str_eq(lease_holder(&l, sent + RENEW, &since_us), "");
 	todo = lease_next(&l, at(sent + 9000));
 	ck_assert_int_eq(todo.step, LEASE_WAIT);
 	ck_assert_int_eq(todo.wait_ms, 1000);

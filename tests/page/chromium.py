@@ -4,11 +4,21 @@ import base64
 import fcntl
 import json
 import os
+import pathlib
+import re
 import select
 import subprocess
 import time
 
+REPO = pathlib.Path(__file__).resolve().parents[2]
+PAGE = pathlib.Path(os.environ.get("PAGE") or REPO / "build/page").resolve()
+AXE = PAGE / "node_modules/axe-core/axe.min.js"
+CHECK = """;axe.run(document, {preload: false}).then(r => r.violations.map(
+    v => v.id + ": " + v.nodes.map(n => n.html + n.failureSummary)))"""
 PATIENCE = 60
+# What is said of a script whose page was renewed before it was done.
+RENEWED = ("navigated or closed", "context was destroyed",
+           "Cannot find context", "Promise was collected")
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
          "--disable-background-networking", "--disable-component-update",
          "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars",
@@ -86,6 +96,11 @@ class Chromium:
             self.problems.append(said["entry"])
 
     def call(self, method, **params):
+        m = self.answer(method, **params)
+        assert "error" not in m, m
+        return m["result"]
+
+    def answer(self, method, **params):
         self.number += 1
         message = {"id": self.number, "method": method, "params": params}
         if self.session:
@@ -97,8 +112,7 @@ class Chromium:
             m = self.message(PATIENCE)
             assert m is not None, f"{method} takes too long"
             if m.get("id") == self.number:
-                assert "error" not in m, m
-                return m["result"]
+                return m
             self.keep(m)
 
     def wait(self, event, timeout=PATIENCE):
@@ -125,14 +139,44 @@ class Chromium:
         assert self.wait("Page.loadEventFired"), url
 
     def run(self, script):
-        """Runs this in the page, whatever its policy is; returns its value."""
-        got = self.call("Runtime.evaluate", expression=script,
-                        awaitPromise=True, returnByValue=True)
-        assert "exceptionDetails" not in got, got
-        return got["result"].get("value")
+        """Runs this in the page, whatever its policy is; returns its value.
+        If the page renews itself meanwhile, it is run in the new one."""
+        while True:
+            m = self.answer("Runtime.evaluate", expression=script,
+                            awaitPromise=True, returnByValue=True)
+            said = m.get("error", {}).get("message", "")
+            if not any(words in said for words in RENEWED):
+                break
+            assert self.wait("Page.loadEventFired")
+        assert "result" in m and "exceptionDetails" not in m["result"], m
+        return m["result"]["result"].get("value")
+
+    def says(self):
+        """The text that the page shows."""
+        return self.run("document.body.innerText")
+
+    def comes_to_say(self, pattern, renewals=8):
+        """The page, which renews itself, says something like that."""
+        for _ in range(renewals):
+            if re.search(pattern, self.says()):
+                return
+            assert self.wait("Page.loadEventFired"), "it does not renew itself"
+        raise AssertionError(f"not {pattern!r}: {self.says()}")
 
     def picture(self, path):
         shot = self.call("Page.captureScreenshot",
                          captureBeyondViewport=True)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(base64.b64decode(shot["data"]))
+
+    def is_well(self, name):
+        """The page that is open: no error, nothing from elsewhere, no finding
+        of axe, and nothing wider than its window.  Its picture goes to
+        $PAGE/shots."""
+        self.picture(PAGE / f"shots/{name}.png")
+        assert self.problems == [], name
+        assert set(self.asked.values()) == {self.run("location.href")}, name
+        assert self.run(AXE.read_text() + CHECK) == [], name
+        wide, room = self.run("[document.documentElement.scrollWidth,"
+                              " document.documentElement.clientWidth]")
+        assert wide <= room, name
