@@ -18,6 +18,7 @@ state_follow(struct state *s, struct now now)
 		return;
 	t->restored = false;
 	t->leads = leads;
+	t->led_boot_ms = now.boot_ms;
 	/* A replica that does not lead watches NodePools only.  When a lead
 	 * begins, no other watcher has anything to restart. */
 	for (int k = 0; k < VIEW_COUNT; k++)

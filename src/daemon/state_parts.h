@@ -22,6 +22,7 @@ struct state_table {
 	/* Without leader election: the period of writes, and the time of the
 	 * last. */
 	int64_t soft_ms, soft_boot_ms;
+	int64_t led_boot_ms;	/* when the lead began or ended; 0: never */
 	bool leads, lease_stopped;
 	bool nodepools_skipped;		/* since the last list of NodePools
 					   began, one was left out */

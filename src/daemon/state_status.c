@@ -29,6 +29,7 @@ state_lead(struct state *s, struct state_lead *out)
 	*out = (struct state_lead){.here = state_leads(s),
 				   .since_ms = STAMP_NONE};
 	(void)lock(s);
+	out->begun_boot_ms = s->table->led_boot_ms;
 	l = s->table->lease;
 	if (l != NULL) {
 		out->electing = l->config.enabled;

@@ -227,9 +227,11 @@ fill_head(struct status *t, struct status_head *h)
 	recent_read(&t->recent, &t->shared->counters, clock_boot_ms(),
 		    &h->admissions);
 	state_status(t->shared, &h->report);
-	h->known_ms = h->now_ms - (clock_boot_ms() - t->begun_boot_ms);
-	if (lead.since_ms > h->known_ms)
-		h->known_ms = lead.since_ms;
+	h->known_ms = h->now_ms -
+		      (clock_boot_ms() -
+		       (lead.begun_boot_ms > t->begun_boot_ms
+				? lead.begun_boot_ms
+				: t->begun_boot_ms));
 	/* The controller learns of the lead a moment later. */
 	h->lead.here = h->lead.here && h->report.leads;
 	if (h->lead.here)

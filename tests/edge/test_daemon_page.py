@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import re
+import time
 import xml.etree.ElementTree as etree
 
 import pytest
@@ -173,6 +174,28 @@ def test_who_leads(w):
     assert root.find("head/title").text.startswith("stands by | ")
     assert head["Refresh"] == "15" and "Waits" not in words(root)
     assert [h.text for h in root.iter("h2")] == ["This replica"]
+
+
+def test_a_lead_that_was_lost(w):
+    """The timeline knows nothing of the time before a lead that was lost and
+    won back, though the Lease says that it began before that."""
+    w.machine("m")
+    began = time.monotonic()
+    holder = w.start(leader_election_enabled="true",
+                     leader_election_namespace="holder",
+                     leader_election_lease_duration="1200ms",
+                     leader_election_renew_deadline="900ms",
+                     leader_election_retry_period="100ms")
+    fault = w.api.fault("leases", "*", "403")
+    holder.wait_line("lead lost, not renewed in time")
+    w.api.clear(fault)
+    w.wait(lambda: len(holder.lines("leading")) == 2)
+    back = time.monotonic()
+    w.wait(lambda: status(holder)["scopes"], "a scope")
+    root = look(holder, "/?last=5m")[1]
+    unknown, = root.iterfind(".//ol/li/svg/rect[@class='u']")
+    known_seconds = 3 * (100 - float(unknown.get("width").rstrip("%")))
+    assert known_seconds < time.monotonic() - back + (back - began) / 2
 
 
 @pytest.mark.long

@@ -162,6 +162,9 @@ def test_machines(w):
     w.busy()
     w.wait_held(["m000", "n"])
     w.wait(lambda: machine(holder, "m001")["node"]["nextTry"], "a refusal")
+    # A write is there before its answer.
+    w.wait(lambda: all(machine(holder, n)["held"] for n in ("m000", "n")),
+           "two answers")
     m = machine(holder, "m001")
     assert (m["held"], m["why"], m["node"]["lastWrite"]["write"],
             m["node"]["lastWrite"]["outcome"]) == (
