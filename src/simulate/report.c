@@ -6,6 +6,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/stamp.h"
+#include "core/base/utf8.h"
 
 /* --- pieces ----------------------------------------------------------------------- */
 
@@ -517,6 +518,17 @@ report_json(const struct simulate_setup *s, const struct history *h)
 
 /* --- --explain ------------------------------------------------------------------------ */
 
+/* Names come from a log, and may be made to do something to the terminal. */
+static void
+print_name(const char *name)
+{
+	char shown[NAME_BYTES];
+
+	str_cut(shown, sizeof(shown), name);
+	utf8_make_shown(shown);
+	(void)fputs(shown, stdout);
+}
+
 static void
 explain_setting(const struct setting *setting, const struct replay *r,
 		uint32_t id, bool heeds_hold)
@@ -533,8 +545,10 @@ explain_setting(const struct setting *setting, const struct replay *r,
 	}
 	stamp_format(since_ms, since);
 	(void)printf("held since %s (%s)", since, why);
-	if (machine[0] != '\0')
-		(void)printf(", its scope because of %s", machine);
+	if (machine[0] != '\0') {
+		(void)fputs(", its scope because of ", stdout);
+		print_name(machine);
+	}
 	(void)puts(heeds_hold ? ": would have waited"
 			      : ", but Karpenter repairs held nodes, too: would "
 				"not have waited");
@@ -554,10 +568,11 @@ report_decision(const struct simulate_setup *s, const struct history *h,
 	if (i == f->nodes_n)
 		return false;
 	stamp_format(f->at_ms, at);
-	(void)printf("%s: Karpenter decides to %s %zu node%s (%s)\n", at,
-		     f->action[0] != '\0' ? f->action : "disrupt", f->nodes_n,
-		     f->nodes_n == 1 ? "" : "s",
-		     f->reason[0] != '\0' ? f->reason : "reason unknown");
+	(void)printf("%s: Karpenter decides to ", at);
+	print_name(f->action[0] != '\0' ? f->action : "disrupt");
+	(void)printf(" %zu node%s (", f->nodes_n, f->nodes_n == 1 ? "" : "s");
+	print_name(f->reason[0] != '\0' ? f->reason : "reason unknown");
+	(void)puts(")");
 	id = roster_find(&h->roster, f->nodes[i].claim, f->nodes[i].node);
 	for (size_t k = 0; id != NO_ID && k < s->settings_n; k++)
 		explain_setting(&s->settings[k], h->replays[k], id,

@@ -198,6 +198,13 @@ def test_explain(run, log):  # noqa: F811
         "(underutilized)\n"
         "  cluster 10m, max 1h: held since 2026-03-02T10:00:00Z "
         "(quiet-period), its scope because of web-00002: would have waited\n")
+    # A name does nothing to a terminal.
+    log([part.replace("web-00002", "web-\\u001b[2J2").replace(
+        '"delete"', '"de\\u001b]lete"').replace("Underutilized", "under\\nused")
+        for part in LOG], "odd.log")
+    odd = run("simulate", "odd.log", "--explain", "node-1").out
+    assert "decides to de?]lete 1 node (under?used)\n" in odd
+    assert "its scope because of web-?[2J2: would have waited\n" in odd
     said = run("simulate", "karpenter.log", "--explain", "web-00002").out
     assert "not held, so it would not have waited\n" in said
     refused(run("simulate", "karpenter.log", "--explain", "other"),

@@ -16,4 +16,7 @@ size_t utf8_len(const char *s, size_t n);
  * character. */
 size_t utf8_shown(const char *s, bool *shows);
 
+/* Replaces what a terminal does not show in s by '?'. */
+void utf8_make_shown(char *s);
+
 #endif

@@ -53,3 +53,20 @@ utf8_shown(const char *s, bool *shows)
 		   u[2] <= 0xa9);
 	return n > 0 ? n : 1;
 }
+
+void
+utf8_make_shown(char *s)
+{
+	char *to = s;
+	bool shows;
+	size_t n;
+
+	for (; *s != '\0'; s += n) {
+		n = utf8_shown(s, &shows);
+		if (shows)
+			to = (char *)memmove(to, s, n) + n;
+		else
+			*to++ = '?';
+	}
+	*to = '\0';
+}

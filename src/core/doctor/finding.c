@@ -13,19 +13,10 @@
 static void
 one_line_of(char *dst, size_t cap, const char *fmt, va_list ap)
 {
-	char text[2 * FINDING_WHAT_BYTES], *to = text;
-	bool shows;
-	size_t n;
+	char text[2 * FINDING_WHAT_BYTES];
 
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
-	for (const char *s = text; *s != '\0'; s += n) {
-		n = utf8_shown(s, &shows);
-		if (shows)
-			to = (char *)memmove(to, s, n) + n;
-		else
-			*to++ = '?';
-	}
-	*to = '\0';
+	utf8_make_shown(text);
 	str_cut(dst, cap, text);
 }
 
