@@ -107,6 +107,35 @@ START_TEST(test_401)
 }
 END_TEST
 
+/* A call that is made once more gathers nothing before its own first bytes.  A
+ * single round that was shorter than a look at the heartbeat shows it. */
+START_TEST(test_401_gathers_anew)
+{
+	int64_t least = INT64_MAX;
+
+	for (int i = 0; i < 5 && least >= 900; i++) {
+		struct kube_request q = get(PATIENT_MS);
+		int64_t before = clock_boot_ms();
+		struct kube_reply reply;
+		struct fixture f;
+		struct err e = {0};
+
+		q.gather_ms = PATIENT_MS;
+		fixture_server(&f, NULL, door, (void *)(uintptr_t) "new");
+		f.options.access.token_file = file("token", "old");
+		fixture_kube(&f);
+		ck_assert_int_eq(kube_stream_run(f.stream, &q, NULL, NULL, NULL,
+						 &reply, &e),
+				 0);
+		ck_assert_int_eq(reply.status, 200);
+		before = clock_boot_ms() - before;
+		least = before < least ? before : least;
+		fixture_done(&f);
+	}
+	ck_assert_int_lt(least, 900);
+}
+END_TEST
+
 START_TEST(test_token_again)
 {
 	struct kube_request q = get(PATIENT_MS);
@@ -293,6 +322,7 @@ main(void)
 
 	tcase_add_unchecked_fixture(t, make_dir, drop_dir);
 	tcase_add_loop_test(t, test_401, 0, N(doors));
+	tcase_add_test(t, test_401_gathers_anew);
 	tcase_add_test(t, test_token_again);
 	tcase_add_loop_test(t, test_token_bad, 0, N(tokens));
 	tcase_add_loop_test(t, test_server, 0, N(servers));

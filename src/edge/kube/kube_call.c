@@ -145,7 +145,7 @@ kube_call_reset(struct kube_call *c)
 	c->detail[0] = '\0';
 	drop_body(c);
 	c->err = (struct err){0};
-	c->ended = false;
+	c->ended = c->fed = false;
 }
 
 static bool
