@@ -154,6 +154,15 @@ read_sample(const struct json *v, struct sample *out)
 	       out->value <= (double)out->at_ms / 1000 + 1;
 }
 
+static void *
+too_many(struct err *e)
+{
+	(void)err_set(e, ERR_LIMIT,
+		      "more than %d Nodes or steps of counters",
+		      SIMULATE_FACTS_MAX);
+	return NULL;
+}
+
 /* Returns room for one more of n, or NULL. */
 static void *
 more(void *array, size_t n, size_t *room, size_t size, struct err *e)
@@ -162,12 +171,8 @@ more(void *array, size_t n, size_t *room, size_t size, struct err *e)
 
 	if (n < *room)
 		return array;
-	if (n >= SIMULATE_FACTS_MAX) {
-		(void)err_set(e, ERR_LIMIT, "more than %d Nodes or steps of "
-					    "counters",
-			      SIMULATE_FACTS_MAX);
-		return NULL;
-	}
+	if (n >= SIMULATE_FACTS_MAX)
+		return too_many(e);
 	grown = realloc(array, (2 * n + 64) * size);
 	if (grown == NULL)
 		(void)err_set(e, ERR_SYSTEM, "out of memory");
@@ -297,6 +302,9 @@ find_counter(struct matrix *m, const struct json *metric, struct err *e)
 
 	if (id != NO_ID)
 		return &m->counters[id];
+	/* There may be room for more, but the index has none. */
+	if (m->counters_n == SIMULATE_FACTS_MAX)
+		return too_many(e);
 	counters = more(m->counters, m->counters_n, &m->counters_room,
 			sizeof(*counters), e);
 	if (counters == NULL)

@@ -10,6 +10,7 @@
 #include "golden/golden.h"
 #include "suite.h"
 #include "wire/karpenter/line.h"
+#include "wire/karpenter/matrix.h"
 #include "wire/karpenter/record.h"
 
 static const char *const whats[LINE_WHATS] = {
@@ -180,6 +181,36 @@ START_TEST(test_dollars)
 }
 END_TEST
 
+#define COUNTER                                                                \
+	"{\"metric\":{\"__name__\":\"karpenter_nodeclaims_created_total\","      \
+	"\"nodepool\":\"p%u\"},\"values\":[[1772445600,\"1\"]]}"
+
+/* More counters than there is room for are refused, and those that are known
+ * go on. */
+START_TEST(test_counters)
+{
+	struct matrix *m = matrix_new();
+	enum snapshot_what what = SNAPSHOT_TAKEN;
+	struct err e = {0};
+	char text[256];
+	unsigned n;
+
+	ck_assert_ptr_nonnull(m);
+	for (n = 0; what == SNAPSHOT_TAKEN && n < 3 * SIMULATE_FACTS_MAX;
+	     n++) {
+		(void)snprintf(text, sizeof(text), COUNTER, n);
+		what = matrix_series(m, text, strlen(text), &e);
+	}
+	ck_assert_int_eq(what, SNAPSHOT_FAILED);
+	ck_assert_int_eq(e.code, ERR_LIMIT);
+	ck_assert_uint_eq(n, SIMULATE_FACTS_MAX + 1);
+	(void)snprintf(text, sizeof(text), COUNTER, 17u);
+	ck_assert_int_eq(matrix_series(m, text, strlen(text), &e),
+			 SNAPSHOT_TAKEN);
+	matrix_free(m);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -192,6 +223,7 @@ main(void)
 	tcase_add_test(tc, test_order);
 	tcase_add_loop_test(tc, test_dollars, 0,
 			    sizeof(dollars) / sizeof(dollars[0]));
+	tcase_add_test(tc, test_counters);
 	suite_add_tcase(s, tc);
 	return suite_run(s);
 }
