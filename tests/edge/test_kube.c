@@ -237,6 +237,7 @@ struct gathering {
 	size_t bytes;
 	unsigned pause_us;	/* for each piece */
 	_Atomic bool begun;
+	_Atomic int64_t late_ms;	/* when the late line was sent */
 };
 
 /* The first line alone, and six others one after the other as soon as it has
@@ -290,6 +291,51 @@ START_TEST(test_gathered)
 	ck_assert_uint_ge(g.pieces, 2);
 	ck_assert_uint_le(g.pieces, 4);
 	fixture_done(&f);
+}
+END_TEST
+
+/* The second line comes 600 ms after the first one. */
+static bool
+a_late_line(struct scripted_peer *p, void *ctx)
+{
+	struct gathering *g = ctx;
+
+	if (!scripted_puts(p, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n"
+			      "{}\n"))
+		return false;
+	for (int i = 0; i < PATIENT_MS && !g->begun; i++)
+		(void)usleep(1000);
+	(void)usleep(600000);
+	g->late_ms = clock_boot_ms();
+	return scripted_puts(p, "{}\n");
+}
+
+/* After the pause the next line is taken at once.  A single round in which it
+ * was shows that no other pause was under way, nor a longer one: they would end
+ * 200 and 400 ms after it. */
+START_TEST(test_gathered_then_quiet)
+{
+	int64_t least = INT64_MAX, ms;
+
+	for (int i = 0; i < 4 && least >= 150; i++) {
+		struct kube_request q = get(0);
+		struct gathering g = {0};
+		struct kube_reply reply;
+		struct fixture f;
+		struct err e = {0};
+
+		q.gather_ms = 400;
+		fixture_server(&f, NULL, a_late_line, &g);
+		fixture_kube(&f);
+		ck_assert_int_eq(kube_stream_run(f.stream, &q, gather, NULL, &g,
+						 &reply, &e),
+				 0);
+		ck_assert_uint_eq(g.pieces, 2);
+		ms = clock_boot_ms() - g.late_ms;
+		least = ms < least ? ms : least;
+		fixture_done(&f);
+	}
+	ck_assert_int_lt(least, 150);
 }
 END_TEST
 
@@ -358,7 +404,7 @@ stop_it(void *ctx)
 	return NULL;
 }
 
-/* Returns how long the call took. */
+/* Returns how long the call took.  It pauses if a line has come. */
 static int64_t
 run_and(struct fixture *f, void (*how)(struct kube_stream *), unsigned n)
 {
@@ -370,6 +416,7 @@ run_and(struct fixture *f, void (*how)(struct kube_stream *), unsigned n)
 	struct err e = {0};
 	pthread_t t;
 
+	q.gather_ms = PATIENT_MS;
 	(void)pthread_create(&t, NULL, stop_it, &s);
 	ck_assert_int_eq(kube_stream_run(f->stream, &q, seen_sink, NULL, &seen,
 					 &reply, &e),
@@ -455,6 +502,7 @@ main(void)
 
 	tcase_add_loop_test(t, test_ends, 0, sizeof(ends) / sizeof(ends[0]));
 	tcase_add_test(t, test_gathered);
+	tcase_add_test(t, test_gathered_then_quiet);
 	tcase_add_test(t, test_gathering_ends);
 	tcase_add_test(t, test_gathering_keeps_up);
 	tcase_add_test(t, test_cancel);
