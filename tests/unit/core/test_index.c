@@ -16,12 +16,15 @@ struct owner {
 	uint32_t n;
 	bool crowded;	/* the homes of all keys lie close together, at the end
 			   of the slots, however many there are */
+	bool alike;	/* all keys have the same hash */
+	uint32_t *looks;	/* counts the keys that were looked at, or
+				   NULL */
 };
 
 static uint32_t
 hash(const struct owner *o, const char *key)
 {
-	uint32_t h = index_hash_text(key);
+	uint32_t h = o->alike ? UINT32_MAX : index_hash_text(key);
 
 	return o->crowded ? h << 8 | (248 + h % 8) : h;
 }
@@ -37,7 +40,11 @@ owner_hash(const void *ctx, uint32_t id)
 static bool
 owner_same(const void *ctx, uint32_t id, const void *key)
 {
-	return strcmp(((const struct owner *)ctx)->key[id], key) == 0;
+	const struct owner *o = ctx;
+
+	if (o->looks != NULL)
+		++*o->looks;
+	return strcmp(o->key[id], key) == 0;
 }
 
 static uint32_t
@@ -91,7 +98,8 @@ step(struct index *x, struct owner *o, struct dice *d, uint32_t cap,
 }
 
 static void
-walk(uint64_t seed, uint32_t cap, uint32_t keys, int steps, bool crowded)
+walk(uint64_t seed, uint32_t cap, uint32_t keys, int steps, bool crowded,
+     bool alike)
 {
 	struct owner *o = calloc(1, sizeof(*o));
 	struct dice d = dice_new(seed);
@@ -100,6 +108,7 @@ walk(uint64_t seed, uint32_t cap, uint32_t keys, int steps, bool crowded)
 
 	ck_assert_ptr_nonnull(o);
 	o->crowded = crowded;
+	o->alike = alike;
 	ck_assert_int_eq(index_init(&x, cap, cap, owner_hash, owner_same, o), 0);
 	for (int i = 0; i < steps; i++) {
 		step(&x, o, &d, cap, keys);
@@ -116,31 +125,39 @@ walk(uint64_t seed, uint32_t cap, uint32_t keys, int steps, bool crowded)
 
 START_TEST(few_keys_many_ids)
 {
-	walk(1 + (uint64_t)_i, 60, 5, 6000, false);
+	walk(1 + (uint64_t)_i, 60, 5, 6000, false, false);
 }
 END_TEST
 
 START_TEST(tight_table)
 {
-	walk(50 + (uint64_t)_i, 128, 200, 8000, false);
+	walk(50 + (uint64_t)_i, 128, 200, 8000, false, false);
 }
 END_TEST
 
 START_TEST(grows)
 {
-	walk(90 + (uint64_t)_i, 4096, 3000, 12000, false);
+	walk(90 + (uint64_t)_i, 4096, 3000, 12000, false, false);
 }
 END_TEST
 
 START_TEST(grows_while_crowded)
 {
-	walk(120 + (uint64_t)_i, 1000, 600, 4000, true);
+	walk(120 + (uint64_t)_i, 1000, 600, 4000, true, false);
+}
+END_TEST
+
+/* Names that somebody has chosen so. */
+START_TEST(all_hashes_are_the_same)
+{
+	walk(150 + (uint64_t)_i, 300, 200, 3000, false, true);
 }
 END_TEST
 
 START_TEST(full_to_the_last_id)
 {
 	struct owner *o = calloc(1, sizeof(*o));
+	uint32_t looks = 0;
 	struct index x;
 
 	ck_assert_ptr_nonnull(o);
@@ -149,8 +166,11 @@ START_TEST(full_to_the_last_id)
 		snprintf(o->key[id], sizeof(o->key[id]), "node-%u", id);
 		index_add(&x, id);
 	}
+	o->looks = &looks;
 	for (uint32_t id = 0; id < 4096; id++)
 		ck_assert_uint_eq(find(&x, o->key[id]), id);
+	/* A search rarely looks at another id's key. */
+	ck_assert_uint_lt(looks, 4096 + 4096 / 16);
 	for (uint32_t id = 0; id < 4096; id += 2)
 		index_remove(&x, id);
 	for (uint32_t id = 0; id < 4096; id++)
@@ -207,6 +227,7 @@ main(void)
 	tcase_add_loop_test(c, tight_table, 0, 5);
 	tcase_add_loop_test(c, grows, 0, 3);
 	tcase_add_loop_test(c, grows_while_crowded, 0, 5);
+	tcase_add_loop_test(c, all_hashes_are_the_same, 0, 3);
 	tcase_add_test(c, full_to_the_last_id);
 	tcase_add_loop_test(c, one_of_two_with_the_same_key, 0, 2);
 	tcase_add_test(c, empty_key_is_a_key);
