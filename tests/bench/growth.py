@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import json
+import math
 import re
 import signal
 import statistics
@@ -149,7 +150,8 @@ def timers():
     found = turns(LARGE, run)
     for count in LARGE[1:]:
         ratio(f"time of a timer's operation, of {count:,}", found[count],
-              found[LARGE[0]], unit=" ns", than=f"figure of {LARGE[0]:,}")
+              found[LARGE[0]], math.log(count + 1) / math.log(LARGE[0] + 1),
+              less=True, unit=" ns", than=f"figure of {LARGE[0]:,}")
 
 
 # --- /status ----------------------------------------------------------------------
