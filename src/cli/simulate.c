@@ -24,7 +24,7 @@ static const char usage[] =
 	"and says what the holder\nwould have held meanwhile, and which of "
 	"Karpenter's disruptions would have waited.\nA holder's /status beside "
 	"them says what it did hold. Nothing is started, and no\ncluster is "
-	"asked; a Prometheus is, with --prometheus, and needs no FILE.\n\n"
+	"asked. With --prometheus it asks a Prometheus, and no FILE is needed.\n\n"
 	"Flags, of which the first one may be given several times, and each of "
 	"the next seven\ntakes several values (5m,10m,20m). All combinations "
 	"are compared:\n";

@@ -12,8 +12,9 @@
  * Asks a Prometheus, or what speaks its API, for Karpenter's metrics over a
  * range of time (docs/what-if.md#prometheus), by the API client of edge/kube.
  * Prometheus gives no more than 11,000 samples of a series at once, so it is
- * asked for one metric and one stretch of time after the other.  A stretch that is too much for
- * it is asked for in smaller ones.  Makes no thread; one caller at a time.
+ * asked for one metric and one stretch of time after the other.  A stretch that
+ * is too much for it is asked for in smaller ones.  Makes no thread; one caller
+ * at a time.
  */
 struct prometheus_setup {
 	const char *url;	/* http(s)://HOST[:PORT][/PREFIX] */

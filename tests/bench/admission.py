@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The webhook alone: no API server, wrk in its place."""
 import json
-import os
 import ssl
 import statistics
 import urllib.request
 
 from measure import (SECONDS, Spent, alone, cpu, curve, heading, note, ratio,
-                     resident, turns)
+                     resident, setting, turns)
 from reviews import review
-from sides import Folder, Part, handshakes, load, webhooks
+from sides import Folder, Part, beside, handshakes, load, webhooks
 
 SIDES = ["ours", "peer", "ceiling"]
+REVIEWS = setting("REVIEWS", 1_000_000)
+AWAKE = setting("AWAKE", 0, 0)  # processes that compute where nobody else does
 
 
 def post(port, body):
@@ -79,8 +80,9 @@ def webhook():
 def one():
     """one connection: throughput and the distribution of latency"""
     body = review(3000)
-    heading(f"one: one connection, reviews of {len(body):,} bytes")
-    with Folder("bench") as folder:
+    heading(f"one: one connection, reviews of {len(body):,} bytes"
+            + (f", {AWAKE} idle cores kept awake" if AWAKE else ""))
+    with Folder("bench") as folder, beside(AWAKE, "chrt", "--idle", "0"):
         found = under_load(folder, start(folder, SIDES, body), body, 1)
     for side in SIDES:
         for points in zip(*of(found, side, "percentiles")):
@@ -131,16 +133,15 @@ def connections():
 
 def rest():
     """resident memory at rest, before and after REVIEWS reviews"""
-    wanted = int(os.environ.get("REVIEWS", 1_000_000))
     body = review(3000)
-    heading(f"rest: memory before and after {wanted:,} reviews")
+    heading(f"rest: memory before and after {REVIEWS:,} reviews")
     with Folder("bench") as folder:
         sides = webhooks(folder, ["ours", "peer"])
         for side in sides.values():
             load(folder.path, side.port, body, 16, 1)
         before = {n: resident(s.pid) for n, s in sides.items()}
         done, begun = 0, cpu(sides["ours"].pid)
-        while done < wanted:
+        while done < REVIEWS:
             done += load(folder.path, sides["ours"].port, body, 16, 10)["requests"]
         load(folder.path, sides["peer"].port, body, 16, 10)
         note(f"{done:,} reviews, {cpu(sides['ours'].pid) - begun:.0f} s of CPU")

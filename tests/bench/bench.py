@@ -34,7 +34,7 @@ def main(names):
     if not names:
         print("parts, for PARTS=\"...\":")
         for name, part in PARTS.items():
-            print(f"  {name:12} {part.run.__doc__.splitlines()[0]}")
+            print(f"  {name:12} {part.run.__doc__}")
         print(f"without PARTS: {' '.join(SHORT)}", flush=True)
     names = names or SHORT
     needs = sorted({n for name in names for n in PARTS[name].needs})
@@ -45,15 +45,19 @@ def main(names):
     print(f"{measure.ROUNDS} rounds by turns; each ratio is the median of the "
           f"rounds' (least to most); {os.cpu_count()} cores, "
           f"load {os.getloadavg()[0]:.1f}", flush=True)
+    out = BUILD / "bench.json"
     for name in names:
         PARTS[name].run()
-    out = BUILD / "bench.json"
-    for name, svg in pictures.draw(measure.save(out)).items():
-        (BUILD / f"bench-{name}.svg").write_text(svg)
+        # Now, so that they stay if a later part fails or is stopped.
+        for picture, svg in pictures.draw(measure.save(out)).items():
+            (BUILD / f"bench-{picture}.svg").write_text(svg)
     missed = [r["what"] for r in measure.rows if not r["holds"]]
-    print(f"\n{len(measure.rows)} figures, in {out.name}; missed: "
+    print(f"\n{len(measure.rows)} figures, in {out.with_suffix('.md')}; missed: "
           + ("; ".join(missed) or "none"))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    try:
+        main(sys.argv[1:])
+    except KeyboardInterrupt:
+        sys.exit("bench: stopped; the figures of the parts that were done stay")

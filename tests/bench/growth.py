@@ -3,7 +3,7 @@
 import contextlib
 import http.client
 import json
-import os
+import math
 import re
 import signal
 import statistics
@@ -14,11 +14,11 @@ from concurrent.futures import ThreadPoolExecutor
 from controlplane import BUILD, end, free_port, parse_metrics, tail, until
 from holder import BINARY, certs
 from measure import (SECONDS, alone, cpu, heading, note, peak, ratio, resident,
-                     turns)
+                     settings, turns)
 from reviews import review
 from sides import OWN, PACED, Folder, Part, configure, load
 
-LARGE = [int(n) for n in os.environ.get("LARGE", "1000 10000 130000").split()]
+LARGE = settings("LARGE", "1000 10000 130000")
 MIB_MAX = 128   # of deploy/base
 PREFIX = "karpenter_node_holder_"
 
@@ -107,8 +107,7 @@ def streamed(count):
 
 
 def large():
-    """up to 130,000 machines from an API server that streams them: CPU and
-    memory of each"""
+    """LARGE machines from an API server that streams them: CPU, memory"""
     heading("large: synced, held, killed and started again, released")
     sizes = [1] + LARGE
     found = turns(sizes, streamed)
@@ -151,7 +150,8 @@ def timers():
     found = turns(LARGE, run)
     for count in LARGE[1:]:
         ratio(f"time of a timer's operation, of {count:,}", found[count],
-              found[LARGE[0]], unit=" ns", than=f"figure of {LARGE[0]:,}")
+              found[LARGE[0]], math.log(count + 1) / math.log(LARGE[0] + 1),
+              less=True, unit=" ns", than=f"figure of {LARGE[0]:,}")
 
 
 # --- /status ----------------------------------------------------------------------
@@ -185,8 +185,7 @@ def asked(port, path, done):
 
 
 def status():
-    """the table's lock under /status, and the webhook's p99 while it is asked
-    50 times a second"""
+    """/status: how long it holds the table's lock; the webhook's p99 beside"""
     heading("status: for how long the lock is held, by size")
     found = turns(LARGE, lock_times)
     for count in LARGE:

@@ -3,7 +3,6 @@
 import contextlib
 import itertools
 import json
-import os
 import re
 import signal
 import statistics
@@ -16,33 +15,22 @@ from controlplane import BUILD, CLAIMS, NODES, REPO, end, spawn, until
 from fleet import EXPOSED, Fleet
 from hold import HOLD, MARK, annotations, stamp
 from holder import LIMITED, Holder, deployed
-from measure import (SECONDS, Spent, cpu, curve, heading, note, peak, ratio,
-                     resident, turns, wakeups)
+from measure import (SECONDS, Spent, alone, cpu, curve, heading, note, peak, ratio,
+                     resident, setting, settings, turns, wakeups)
 from reviews import node, review
-from sides import NUMBERED, OWN, PACED, Folder, Part, load, webhooks
+from sides import (NUMBERED, OWN, PACED, Folder, Part, beside, load,
+                   webhooks)
 
-SIZES = [int(n) for n in os.environ.get("SIZES", "1000 5000 10000").split()]
-LOADS = int(os.environ.get("LOADS", 0))
+SIZES = settings("SIZES", "1000 5000 10000")
+LOADS = setting("LOADS", 0, 0)
 HOLD_S = 4      # holdDuration: what is cleared is due that long after Initialized
-WORKERS = int(os.environ.get("WORKERS", 64))    # the peer's, the ceiling's
-# The holder's patchConcurrency; by default what it is without configuration.
-CONCURRENCY = os.environ.get("CONCURRENCY")
+WORKERS = setting("WORKERS", 64)    # the peer's, the ceiling's
+# The holder's patchConcurrency; 0: what it is without configuration.
+CONCURRENCY = setting("CONCURRENCY", 0, 0)
 WATCHES = "karpenter_node_holder_watch_up"
 DONE = ("karpenter_node_holder_holds_total",
         "karpenter_node_holder_releases_total")
 names = (f"busy-{i}" for i in itertools.count())
-
-
-@contextlib.contextmanager
-def competing():
-    """LOADS processes that compute, beside what is measured."""
-    busy = [subprocess.Popen(["sh", "-c", "while :; do :; done"],
-                             stdin=subprocess.DEVNULL) for _ in range(LOADS)]
-    try:
-        yield
-    finally:
-        for process in busy:
-            end(process, signal.SIGKILL)
 
 
 class Ours:
@@ -50,7 +38,7 @@ class Ours:
         self.holder = Holder(
             plane, holdDuration=f"{HOLD_S}s", startupTimeout="20m",
             logging={"format": "json", "level": "info"},
-            **({"patchConcurrency": int(CONCURRENCY)} if CONCURRENCY else {}))
+            **({"patchConcurrency": CONCURRENCY} if CONCURRENCY else {}))
         self.begun = time.monotonic()
         self.holder.start()
         self.pid = self.holder.process.pid
@@ -208,7 +196,7 @@ def one_spread(plane, observer, name, size):
 
 def spread():
     """first new NodeClaim -> all held -> all cleared, at SIZES, beside LOADS"""
-    with Fleet() as plane, competing():
+    with Fleet() as plane, beside(LOADS):
         for size in SIZES:
             heading(f"spread: {size:,} machines" + (
                 f", beside {LOADS} competing" if LOADS else ""))
@@ -297,6 +285,7 @@ def tell_list(found):
           0.25, less=True, unit=" s", than="informer")
     ratio("resident when synced", of("ours", "resident"),
           of("peer", "resident"), 0.1, less=True, unit=" MiB", than="informer")
+    alone("resident when synced", of("ours", "resident"), 24, " MiB")
     ratio("start to synced", of("ours", "synced"), of("peer", "synced"),
           unit=" s", than="informer")
 
@@ -319,8 +308,7 @@ def switch(plane, way, hooks, on):
 
 
 def creations():
-    """creations of Nodes through the API server: without a webhook, with ours,
-    the peer's, a MutatingAdmissionPolicy"""
+    """creations of Nodes through the API server, with and without a webhook"""
     heading("creations: Nodes created through the API server, 16 at a time")
     body = json.dumps({**node("NAME")})
     with Fleet() as plane, Folder("bench") as folder:

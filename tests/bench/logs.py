@@ -10,10 +10,10 @@ import tempfile
 import time
 
 from holder import BINARY
-from measure import ROUNDS, alone, heading
+from measure import ROUNDS, alone, heading, setting
 from sides import Part
 
-LOG_MB = int(os.environ.get("LOG_MB", 200))
+LOG_MB = setting("LOG_MB", 200)
 NAME = string.ascii_lowercase + string.digits
 
 

@@ -9,10 +9,32 @@ import json
 import os
 import pathlib
 import statistics
+import sys
 import time
 
-ROUNDS = int(os.environ.get("ROUNDS", 5))
-SECONDS = float(os.environ.get("LOAD_SECONDS", 3))    # of load, for each side
+
+def settings(name, default, least=1):
+    """The numbers of an environment variable; what is none ends the program.
+    """
+    text = os.environ.get(name, "").strip() or default
+    numbers = [int(n) if n.isdecimal() else -1 for n in text.split()]
+    if min(numbers) < least:
+        sys.exit(f"bench: {name}={text}: expected whole numbers from {least}"
+                 f" on, such as {name}=\"{default}\"")
+    return numbers
+
+
+def setting(name, default, least=1):
+    """The same for a single number."""
+    numbers = settings(name, str(default), least)
+    if len(numbers) > 1:
+        sys.exit(f"bench: {name}={' '.join(map(str, numbers))}: "
+                 f"expected one number, such as {default}")
+    return numbers[0]
+
+
+ROUNDS = setting("ROUNDS", 5)
+SECONDS = setting("LOAD_SECONDS", 3)    # of load, for each side
 TICK = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
 

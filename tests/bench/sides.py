@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs that are compared: the holder, and what stands beside it."""
 import collections
+import contextlib
 import json
 import os
 import pathlib
@@ -20,6 +21,19 @@ from holder import BINARY, certs
 OWN = pathlib.Path(os.environ.get("BENCH") or BUILD / "release" / "bench")
 
 Part = collections.namedtuple("Part", "run needs", defaults=((),))
+
+
+@contextlib.contextmanager
+def beside(count, *how):
+    """So many processes compute beside what is measured.  how: a command that
+    starts each, such as chrt."""
+    busy = [subprocess.Popen([*how, "sh", "-c", "while :; do :; done"],
+                             stdin=subprocess.DEVNULL) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in busy:
+            end(process, signal.SIGKILL)
 
 
 class Folder:

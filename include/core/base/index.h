@@ -10,11 +10,11 @@
 /*
  * A hash index that finds an id by its key.  The index keeps ids, each beside a
  * few bits of its hash, so that a search rarely looks at another id's key,
- * which the processor would have to fetch.  The keys are the owner's, who gives two callbacks: `hash` returns the hash of an
- * id's key, and `same` returns whether an id's key is the one that is looked
- * for.  The key of an id must not change while the id is in the index: remove
- * the id, change the key, and add the id again.  Several ids may have the same
- * key.
+ * which the processor would have to fetch.  The keys are the owner's, who gives
+ * two callbacks: `hash` returns the hash of an id's key, and `same` returns
+ * whether an id's key is the one that is looked for.  The key of an id must not
+ * change while the id is in the index: remove the id, change the key, and add
+ * the id again.  Several ids may have the same key.
  *
  * It uses open addressing with linear probing and no tombstones.  index_init
  * allocates all slots, but only as many are used as there are ids to store, so
@@ -35,8 +35,7 @@ struct index {
 };
 
 /* ids_max is how many ids the index holds at most, and each is less than
- * ids_end.  ctx is passed to the
- * callbacks and outlives the index.  Returns -1 if there is no memory; *x is
+ * ids_end.  ctx is passed to the callbacks and outlives the index.  Returns -1 if there is no memory; *x is
  * then empty. */
 int index_init(struct index *x, uint32_t ids_max, uint32_t ids_end,
 	       index_hash_fn *hash, index_same_fn *same, const void *ctx);
