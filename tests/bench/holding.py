@@ -15,7 +15,8 @@ from controlplane import BUILD, CLAIMS, NODES, REPO, end, spawn, until
 from fleet import EXPOSED, Fleet
 from hold import HOLD, MARK, annotations, stamp
 from holder import LIMITED, Holder, deployed
-from measure import (SECONDS, Spent, alone, cpu, curve, heading, note, peak, ratio,
+from measure import (SECONDS, Spent, alone, cpu, curve, heading, note, peak,
+                     phases, ratio,
                      resident, setting, settings, turns, wakeups)
 from reviews import node, review
 from sides import (NUMBERED, OWN, PACED, Folder, Part, beside, load,
@@ -30,6 +31,7 @@ CONCURRENCY = setting("CONCURRENCY", 0, 0)
 WATCHES = "karpenter_node_holder_watch_up"
 DONE = ("karpenter_node_holder_holds_total",
         "karpenter_node_holder_releases_total")
+WRITES = "karpenter_node_holder_write_duration_seconds"
 names = (f"busy-{i}" for i in itertools.count())
 
 
@@ -51,6 +53,14 @@ class Ours:
     def patched(self):
         """How many of its patches were answered."""
         return sum(self.holder.metric(name, result="ok") for name in DONE)
+
+    def writes(self):
+        """How many writes were answered, and the sum of their latencies."""
+        return (self.holder.metric(WRITES + "_count"),
+                self.holder.metric(WRITES + "_sum"))
+
+    def phases(self):
+        return phases(self.pid, "sweeper")
 
     def stop(self):
         self.holder.kill9()
@@ -91,6 +101,13 @@ class Peer:
 
     def patched(self):
         return (self.said("patches") or [0])[0]
+
+    def writes(self):
+        answered, _, took = self.said("patches") or (0, 0, 0)
+        return answered, took
+
+    def phases(self):
+        return None     # goroutines have none
 
     def stop(self):
         end(self.process, signal.SIGKILL)
@@ -162,6 +179,7 @@ def one_spread(plane, observer, name, size):
     machine = next(names)
     try:
         before = plane.served()
+        written, swept = side.writes(), side.phases()
         with Spent(side=side.pid, server=plane.pid()) as spent, \
                 answered(side, size) as held:
             begun = time.time()
@@ -170,6 +188,11 @@ def one_spread(plane, observer, name, size):
             held_seen = seen - begun
             held = held() - begun
         middle = plane.served()
+        written = [after - first
+                   for after, first in zip(side.writes(), written)]
+        if swept:
+            swept = [(after - first) / held
+                     for after, first in zip(side.phases(), swept)]
         clear_cpu = cpu(side.pid)
         with answered(side, size) as cleared:
             at = time.time()
@@ -187,6 +210,8 @@ def one_spread(plane, observer, name, size):
             # Little's law: the sum of the durations, by the time it took.
             "flight": (middle[2] - before[2]) / held,
             "latency": (middle[2] - before[2]) / (middle[0] - before[0]) * 1e3,
+            "client": written[1] / written[0] * 1e3,
+            "client_flight": written[1] / held, "swept": swept,
             "patches": after[0] - before[0],
             "conflicts": after[1] - before[1], "where": str(spent)}
     finally:
@@ -251,10 +276,17 @@ def tell_spread(found, size):
     for side in ("ours", "peer"):
         note(f"{side}: patches under way in the API server "
              f"{statistics.median(of(side, 'flight')):.1f}, each for "
-             f"{statistics.median(of(side, 'latency')):.1f} ms; "
+             f"{statistics.median(of(side, 'latency')):.1f} ms; at the client "
+             f"{statistics.median(of(side, 'client_flight')):.1f}, each for "
+             f"{statistics.median(of(side, 'client')):.1f} ms; "
              f"{statistics.median(of(side, 'patches')):,.0f} patches, "
              f"{statistics.median(of(side, 'conflicts')):.0f} × 409; "
              f"cores: {found[side][-1]['where']}")
+    computed, waited = (statistics.median(part) * 100
+                        for part in zip(*of("ours", "swept")))
+    note(f"the sweeper computed for {computed:.0f} % of the time, waited for a "
+         f"processor for {waited:.0f} %, and for answers for "
+         f"{100 - computed - waited:.0f} %")
 
 
 def list_part():

@@ -54,6 +54,16 @@ def cpu(pid):
     return used / 1e9
 
 
+def phases(pid, name):
+    """Seconds for which the thread of that name has (computed, waited for a
+    processor)."""
+    for comm in pathlib.Path(f"/proc/{pid}/task").glob("*/comm"):
+        if comm.read_text().strip() == name:
+            ran, waited, _ = comm.with_name("schedstat").read_text().split()
+            return int(ran) / 1e9, int(waited) / 1e9
+    raise RuntimeError(f"no thread {name} of {pid}")
+
+
 def resident(pid):
     """MiB of memory that are in use now."""
     return int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1]) \

@@ -2,6 +2,7 @@
 """Start, crash and stop, and what can be seen of the daemon from outside."""
 import contextlib
 import os
+import pathlib
 import re
 import signal
 import ssl
@@ -292,6 +293,8 @@ def test_a_renewal_under_the_old_serial_number(w):
 def test_metrics(w):
     names = w.machines(5)
     holder = w.start()
+    threads = pathlib.Path(f"/proc/{holder.process.pid}/task").glob("*/comm")
+    assert "sweeper" in {t.read_text().strip() for t in threads}
     own = "karpenter_node_holder_"
     m = holder.metrics()
     assert m[own + 'objects{kind="Node"}'] == 5
@@ -310,6 +313,11 @@ def test_metrics(w):
     assert m[own + 'holds_total{result="ok"}'] == 6
     assert m[own + "timers"] == 1
     assert m['rest_client_requests_total{code="200",method="PATCH"}'] == 6
+    assert m[own + "write_duration_seconds_count"] == sum(
+        n for key, n in m.items() if key.startswith("rest_client_requests")
+        and "<error>" not in key and "GET" not in key)
+    took = m[own + "write_duration_seconds_sum"]
+    w.api.fault("nodes", "patch", "delay", seconds=.3, times=1)
     assert m["process_open_fds"] > 3
     assert holder.review()[0] == 200
     w.quiet()
@@ -317,6 +325,7 @@ def test_metrics(w):
     w.wait(lambda: holder.metrics()[
         own + 'releases_total{result="ok"}'] == 6)
     m = holder.metrics()
+    assert m[own + "write_duration_seconds_sum"] - took >= .3
     assert m[own + 'admission_requests_total{kind="Node",result="held"}'] == 1
     assert m[own + 'scope_held{scope="cluster"}'] == 0
     text = holder.get("/metrics")[1]

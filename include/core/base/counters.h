@@ -94,6 +94,12 @@ enum counter {
 	{100, 250, 500, 1000, 2500, 5000, 10000, 30000, 60000, 300000}
 #define HOLD_BUCKETS 10
 
+/* The buckets of write_duration_seconds: upper bounds in milliseconds; the last
+ * bucket, +Inf, is implied. */
+#define WRITE_BUCKETS_MS                                                       \
+	{5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000}
+#define WRITE_BUCKETS 11
+
 enum rest_method {
 	REST_GET,
 	REST_PATCH,
@@ -104,7 +110,7 @@ enum rest_method {
 #define HTTP_CODE_MAX 600	/* status codes are below this; 0: no answer
 				   came */
 
-/* Zeroed memory is a valid initial value.  The two histograms keep the number
+/* Zeroed memory is a valid initial value.  The histograms keep the number
  * of observations in each bucket, not the cumulated number that Prometheus
  * shows. */
 struct counters {
@@ -113,6 +119,8 @@ struct counters {
 	_Atomic uint64_t latency_us_sum;
 	_Atomic uint64_t hold_latency[HOLD_BUCKETS + 1];
 	_Atomic uint64_t hold_latency_ms_sum;
+	_Atomic uint64_t write_duration[WRITE_BUCKETS + 1];
+	_Atomic uint64_t write_duration_ms_sum;
 	/* Calls to the API server, by method and HTTP status. */
 	_Atomic uint64_t rest[REST_METHODS][HTTP_CODE_MAX];
 };
@@ -124,8 +132,9 @@ counter_add(struct counters *c, enum counter id)
 }
 
 /* Each adds one observation: to admission_duration_seconds in microseconds, to
- * hold_latency_seconds in milliseconds. */
+ * hold_latency_seconds and write_duration_seconds in milliseconds. */
 void counters_latency(struct counters *c, uint64_t us);
 void counters_hold_latency(struct counters *c, uint64_t ms);
+void counters_write_duration(struct counters *c, uint64_t ms);
 
 #endif

@@ -31,3 +31,12 @@ counters_hold_latency(struct counters *c, uint64_t ms)
 	observe(c->hold_latency, &c->hold_latency_ms_sum, bounds, HOLD_BUCKETS,
 		ms);
 }
+
+void
+counters_write_duration(struct counters *c, uint64_t ms)
+{
+	static const uint64_t bounds[] = WRITE_BUCKETS_MS;
+
+	observe(c->write_duration, &c->write_duration_ms_sum, bounds,
+		WRITE_BUCKETS, ms);
+}

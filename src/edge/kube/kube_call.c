@@ -129,6 +129,8 @@ count(const struct kube_call *c, int status)
 	if (status < 0 || status >= HTTP_CODE_MAX)
 		status = 0;
 	atomic_fetch_add_explicit(&at[status], 1, memory_order_relaxed);
+	if (c->method != REST_GET && status > 0)
+		counters_write_duration(n, (uint64_t)(c->last_ms - c->start_ms));
 }
 
 void

@@ -126,6 +126,7 @@ write_histograms(struct buf *b, struct counters *c)
 {
 	static const uint64_t us[] = LATENCY_BUCKETS_US;
 	static const uint64_t ms[] = HOLD_BUCKETS_MS;
+	static const uint64_t write_ms[] = WRITE_BUCKETS_MS;
 
 	write_histogram(b, "admission_duration_seconds",
 			"Time to answer an admission review.", c->latency,
@@ -134,6 +135,11 @@ write_histograms(struct buf *b, struct counters *c)
 			"From a scope's activity to its last object held.",
 			c->hold_latency, &c->hold_latency_ms_sum, ms,
 			HOLD_BUCKETS, 1e-3);
+	write_histogram(b, "write_duration_seconds",
+			"From the start of a call that writes to the head of "
+			"the API server's answer.",
+			c->write_duration, &c->write_duration_ms_sum, write_ms,
+			WRITE_BUCKETS, 1e-3);
 }
 
 static void
