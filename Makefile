@@ -268,7 +268,7 @@ KEEP = tests/said.sh keep
 PYTEST = $(PYTHON) -m pytest -q -p no:cacheprovider --basetemp=$(VARIANT)/pytest
 
 daemon: $(FAST)  ## the whole daemon and its commands against a scripted API server
-	@echo "== the whole daemon and its commands, about a minute"
+	@echo "== the whole daemon and its commands, about two minutes"
 	@HOLDER_FAST=$(word 1,$^) HOLDER=$(word 2,$^) HOLDER_REFUSED=$(word 3,$^) \
 		$(KEEP) pytest $(PYTEST) -n 4 --dist loadgroup tests/edge
 
