@@ -678,7 +678,8 @@ def test_ten_thousand_machines(plane, installed, machines):
         for path in ("/status?format=text", "/status?format=json",
                      "/status?format=html", f"/status/machines/{last.node}",
                      f"/status/machines/{last.name}?format=json"):
-            found[path] = timed(path, fetched, path)
+            found[path.replace(last.node, "NODE").replace(
+                last.name, "NODECLAIM")] = timed(path, fetched, path)
         for command in (["status"], ["status", "-o", "json"],
                         ["why", last.node], ["why", last.name]):
             found[command[0]] = timed(
