@@ -37,6 +37,13 @@ case "$* ${HANGS-}" in
 	exit 1 ;;
 esac
 case " $* " in
+*" ${ONCE-none} "*)
+	[ "$(grep -cFxe "$ONCE" "$CALLS")" -gt 1 ] || {
+		echo 'Error from server (ServiceUnavailable): unable' >&2
+		exit 1
+	} ;;
+esac
+case " $* " in
 *" ${FAILS-none} "* | *"${FAILS-none}?"*) printf '%s\n' "$ERROR" >&2; exit 1 ;;
 */leases/*) printf '{"f:holderIdentity":{},"a":"\\"holderIdentity\\":\\"b\\"",
 "spec":{"holderIdentity":"%s","leaseTransitions":7}}' "${HOLDER-pod-a_0123}" ;;
@@ -209,6 +216,10 @@ def test_what_fails_is_said_once(run):
     assert said("status", HOLDER="") == (
         "error: no replica leads: nobody has the Lease karpenter-node-holder in "
         "namespace karpenter-node-holder\n")
+    # What has passed when its message is asked for is asked for again.
+    assert run("status", ONCE=PROXY + "?format=text")[:2] == ("shown\n", "")
+    assert run("status", FAILS=PROXY, ERROR="error trying to reach service: no",
+               ONCE="/status?format=text")[:2] == ("shown\n", "")
     # Whoever may write the Lease gives kubectl no flag, and a terminal nothing.
     for holder in "--server=x_1", "..", "a/b_1", r"\u001b]0;x_1", r"a\nb":
         assert said("status", HOLDER=holder) == (
