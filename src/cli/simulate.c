@@ -11,8 +11,8 @@
 #include "core/base/buf.h"
 #include "core/base/limits.h"
 #include "core/base/stamp.h"
-#include "edge/clock.h"
 #include "core/base/utf8.h"
+#include "edge/clock.h"
 #include "edge/file.h"
 #include "options.h"
 #include "prometheus_flags.h"
@@ -293,26 +293,21 @@ read_config(const char *file, struct config *c, struct config_places *places,
 	return rc;
 }
 
-/* Of a long name the end says more than the beginning.  What is no text in it
- * becomes "?", because tables and pictures show it. */
+/* Of a long name the end says more than the beginning.  Tables and pictures show
+ * it. */
 static void
 put_file(struct buf *b, const char *file)
 {
-	size_t n = strlen(file), len;
+	char shown[FILE_SHOWN + 1];
+	size_t n = strlen(file);
 
 	if (n > FILE_SHOWN) {
 		file += n - FILE_SHOWN;
-		n = FILE_SHOWN;
 		buf_puts(b, "...");
 	}
-	for (; n > 0; file += len, n -= len) {
-		len = utf8_len(file, n);
-		if (len > 1 || (len == 1 && *file >= ' ' && *file != 127))
-			buf_add(b, file, len);
-		else
-			buf_puts(b, "?");
-		len += len == 0;
-	}
+	str_cut(shown, sizeof(shown), file);
+	utf8_make_shown(shown);
+	buf_puts(b, shown);
 }
 
 static void

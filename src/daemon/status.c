@@ -206,6 +206,7 @@ static void
 fill_head(struct status *t, struct status_head *h)
 {
 	struct state_lead lead;
+	int64_t known_boot_ms;
 
 	state_lead(t->shared, &lead);
 	*h = (struct status_head){
@@ -227,11 +228,10 @@ fill_head(struct status *t, struct status_head *h)
 	recent_read(&t->recent, &t->shared->counters, clock_boot_ms(),
 		    &h->admissions);
 	state_status(t->shared, &h->report);
-	h->known_ms = h->now_ms -
-		      (clock_boot_ms() -
-		       (lead.begun_boot_ms > t->begun_boot_ms
+	known_boot_ms = lead.begun_boot_ms > t->begun_boot_ms
 				? lead.begun_boot_ms
-				: t->begun_boot_ms));
+				: t->begun_boot_ms;
+	h->known_ms = h->now_ms - (clock_boot_ms() - known_boot_ms);
 	/* The controller learns of the lead a moment later. */
 	h->lead.here = h->lead.here && h->report.leads;
 	if (h->lead.here)
