@@ -5,14 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Keeps an error on one line of a terminal, whatever it quotes. */
-static void
-one_line(char *s)
-{
-	for (; *s != '\0'; s++)
-		if ((unsigned char)*s < 0x20 || *s == 0x7f)
-			*s = '?';
-}
+#include "core/base/utf8.h"
 
 int
 err_set(struct err *e, enum err_code code, const char *fmt, ...)
@@ -25,7 +18,7 @@ err_set(struct err *e, enum err_code code, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(e->text, sizeof(e->text), fmt, ap);
 	va_end(ap);
-	one_line(e->text);
+	utf8_make_shown(e->text);
 	return -1;
 }
 
@@ -44,6 +37,6 @@ err_wrap(struct err *e, const char *fmt, ...)
 	va_end(ap);
 	used = strlen(e->text);
 	(void)snprintf(e->text + used, sizeof(e->text) - used, ": %s", inner);
-	one_line(e->text);
+	utf8_make_shown(e->text);
 	return -1;
 }
