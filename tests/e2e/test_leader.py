@@ -54,6 +54,12 @@ def check_status(first, second, lease, m):
     assert [(c["name"], c["state"], c["restartedBy"]["machine"])
             for c in s["scopes"]] == [("cluster", "held", m.name)]
     assert s["history"][0]["cause"] == "scale-up"
+
+    def knows_both():
+        code, text, _ = first.fetch(f"/status/machines/{m.node}?format=json")
+        return code == 200 and json.loads(text)["nodeClaim"]
+    # The watch of Nodes lets lines gather for a moment.
+    until(knows_both, SOON, "the leader knows Node and NodeClaim")
     for name in m.node, m.name:
         answer = status(first, f"/status/machines/{name}")
         assert (answer["node"]["name"], answer["nodeClaim"]["name"],
