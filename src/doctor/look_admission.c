@@ -22,6 +22,7 @@ take_nodepool(struct doctor *d, const char *bytes, size_t n, struct err *e)
 	if (d->pools_n < DOCTOR_NODEPOOLS_MAX) {
 		(void)str_copy(d->pools[d->pools_n].name, NODEPOOL_BYTES,
 			       p.pool.name);
+		d->pools[d->pools_n].holds = p.template_holds;
 		d->pools[d->pools_n++].grace = p.grace;
 	}
 	if (d->tried_n < DOCTOR_TRIED_MAX && !p.pool.inert &&

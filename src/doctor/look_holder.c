@@ -175,6 +175,16 @@ place_pods(struct doctor *d, const struct carried *node)
 	}
 }
 
+/* What its NodePool's template sets was reported with the NodePool. */
+static bool
+is_held_by_template(const struct doctor *d, const struct carried *node)
+{
+	for (unsigned i = 0; i < d->pools_n; i++)
+		if (strcmp(d->pools[i].name, node->nodepool) == 0)
+			return d->pools[i].holds;
+	return false;
+}
+
 static int
 take_machine(struct doctor *d, const char *bytes, size_t n, struct err *e)
 {
@@ -189,6 +199,7 @@ take_machine(struct doctor *d, const char *bytes, size_t n, struct err *e)
 	if (d->listing != KIND_NODE)
 		return 0;
 	place_pods(d, &c);
+	c.left[LEFT_HOLD] &= !is_held_by_template(d, &c);
 	for (int i = 0; i < LEFT_COUNT; i++)
 		if (c.left[i] && d->left.nodes[i]++ == 0)
 			memcpy(d->left.node[i], c.name, sizeof(c.name));

@@ -23,11 +23,11 @@ struct doctor {
 	struct findings *f;
 	struct doctor_place place;
 
-	/* of NodePools: which have a terminationGracePeriod, and those whose
-	 * machines should be held */
+	/* of NodePools: which have a terminationGracePeriod or a template that
+	 * holds, and those whose machines should be held */
 	struct {
 		char name[NODEPOOL_BYTES];
-		bool grace;
+		bool grace, holds;
 	} pools[DOCTOR_NODEPOOLS_MAX];
 	unsigned pools_n, pools_seen;
 	struct nodepool_facts tried[DOCTOR_TRIED_MAX];

@@ -37,11 +37,16 @@ item(void *ctx, const char *bytes, size_t n, struct err *e)
 		(void)err_set(&bad, ERR_LIMIT, "one of %zu bytes, too large",
 			      n);
 		cleanup_unread(c->cleanup, bad.text);
-	} else if (object_decode(bytes, n, c->listing, c->hold, &o, &bad) == 0)
+	} else if (object_decode(bytes, n, c->listing, c->hold, &o, &bad)) {
+		if (memmem(bytes, n, "\"" MARK_KEY "\"",
+			   sizeof(MARK_KEY) + 1) != NULL)
+			cleanup_unread(c->cleanup, bad.text);
+	} else {
 		cleanup_seen(c->cleanup, &o, clock_now(c->clock));
-	else if (memmem(bytes, n, "\"" MARK_KEY "\"", sizeof(MARK_KEY) + 1) !=
-		 NULL)
-		cleanup_unread(c->cleanup, bad.text);
+		if (o.mark == MARK_ABSENT && o.hold == HOLD_SAME &&
+		    hold_is_unowned(bytes, n, c->hold))
+			cleanup_unowned(c->cleanup, o.name);
+	}
 	return 0;
 }
 

@@ -302,10 +302,19 @@ work(struct uninstall *u, struct err *e)
 /* --- the report ----------------------------------------------------------- */
 
 static void
+say_names(FILE *out, const char names[CLEANUP_NAMED][NAME_BYTES + 16],
+	  unsigned n)
+{
+	for (unsigned i = 0; i < n && i < CLEANUP_NAMED; i++)
+		(void)fprintf(out, "    %s\n", names[i]);
+	if (n > CLEANUP_NAMED)
+		(void)fprintf(out, "    and %u more\n", n - CLEANUP_NAMED);
+}
+
+static void
 say_left(const struct cleanup_report *r)
 {
 	const struct cleanup_list *l = &r->last;
-	unsigned left = l->left[KIND_NODE] + l->left[KIND_NODECLAIM];
 
 	if (r->foreign[0] != '\0')
 		(void)fprintf(stderr,
@@ -321,11 +330,26 @@ say_left(const struct cleanup_report *r)
 		      "karpenter-node-holder: the last list showed %u nodes "
 		      "and %u nodeclaims with a mark\n",
 		      l->left[KIND_NODE], l->left[KIND_NODECLAIM]);
-	for (unsigned i = 0; i < left && i < CLEANUP_NAMED; i++)
-		(void)fprintf(stderr, "    %s\n", l->named[i]);
-	if (left > CLEANUP_NAMED)
-		(void)fprintf(stderr, "    and %u more\n",
-			      left - CLEANUP_NAMED);
+	say_names(stderr, l->named,
+		  l->left[KIND_NODE] + l->left[KIND_NODECLAIM]);
+}
+
+/* By the rules a hold without our mark is a person's, so it stays.  But
+ * somebody may have taken the mark off a hold that no person wanted. */
+static unsigned
+say_unowned(const struct cleanup_list *l, const char *key)
+{
+	unsigned n = l->unowned[KIND_NODE] + l->unowned[KIND_NODECLAIM];
+
+	if (n == 0)
+		return 0;
+	(void)printf("%u nodes and %u nodeclaims stay held without a mark, and "
+		     "no person is on record as\nhaving set the hold:\n",
+		     l->unowned[KIND_NODE], l->unowned[KIND_NODECLAIM]);
+	say_names(stdout, l->named_unowned, n);
+	(void)printf("if nobody wants it there: kubectl annotate %s %s-\n",
+		     l->named_unowned[0], key);
+	return n;
 }
 
 /* Prints what was done and what is left. */
@@ -334,14 +358,18 @@ say(const struct uninstall *u, bool clean)
 {
 	const struct cleanup_report *r = cleanup_report(u->cleanup);
 	bool dry_run = u->setup->dry_run;
+	const char *left = "none is left";
 
 	(void)printf("%s %u nodes and %u nodeclaims; of %u objects only the "
 		     "mark removed; %u replacement annotations removed\n",
 		     dry_run ? "would release" : "released",
 		     r->released[KIND_NODE], r->released[KIND_NODECLAIM],
 		     r->unmarked, r->declassified);
+	if (r->listed &&
+	    say_unowned(&r->last, u->setup->config->rules.hold.key) > 0)
+		left = "no mark is left";
 	if (clean && !dry_run)
-		(void)printf("none is left\n");
+		(void)printf("%s\n", left);
 	if (!clean && !dry_run)
 		say_left(r);
 }

@@ -188,8 +188,9 @@ struct leftover_facts {
 	char deployment[NAME_BYTES], namespace_[NODEPOOL_BYTES];	/* "":
 							none */
 	bool role, binding;	/* its ClusterRole and ClusterRoleBinding */
-	/* Nodes with do-not-consolidate, do-not-evict, and with a hold that
-	 * this or the Go program has written and that has no mark. */
+	/* Nodes with do-not-consolidate, do-not-evict, and with a hold that has
+	 * no mark, is not from their NodePool's template, and has no person on
+	 * record as its writer. */
 	unsigned nodes[LEFT_COUNT];
 	char node[LEFT_COUNT][NAME_BYTES];	/* the first of each */
 };

@@ -145,7 +145,7 @@ void cleanup_done(struct cleanup *x, const struct cleanup_outcome *o,
 /* Returns the write with this id, which is under way, again. */
 struct cleanup_write cleanup_writing(const struct cleanup *x, uint32_t id);
 
-/* The next three report what a LIST shows while it is under way. */
+/* The next four report what a LIST shows while it is under way. */
 
 /* Call this when the list begins, and again when it has to start over: what it
  * has shown so far is dropped. */
@@ -155,6 +155,10 @@ void cleanup_seen(struct cleanup *x, const struct object *o, struct now now);
 /* Call this instead for an item that has a mark and cannot be decoded.  text
  * names it in the report. */
 void cleanup_unread(struct cleanup *x, const char *text);
+/* Call this as well for an item that has the hold without our mark and whose
+ * hold_is_unowned.  It is only reported, because it may be a person's all the
+ * same. */
+void cleanup_unowned(struct cleanup *x, const char *name);
 
 #define CLEANUP_NAMED 10
 /* What one list of all Nodes and NodeClaims has shown. */
@@ -163,8 +167,10 @@ struct cleanup_list {
 	unsigned classes[KIND_COUNT];	/* objects with a class */
 	unsigned unread[KIND_COUNT];	/* those of left that could not be
 					   decoded */
-	char named[CLEANUP_NAMED][NAME_BYTES + 16];	/* the first ones of
-							   left, "node/NAME" */
+	unsigned unowned[KIND_COUNT];	/* cleanup_unowned */
+	/* The first ones of left and of unowned, "node/NAME". */
+	char named[CLEANUP_NAMED][NAME_BYTES + 16];
+	char named_unowned[CLEANUP_NAMED][NAME_BYTES + 16];
 };
 
 /* What to say at the end. */

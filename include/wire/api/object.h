@@ -46,6 +46,13 @@ int watch_decode(const char *bytes, size_t n, enum kind kind,
 int list_meta_decode(const char *bytes, size_t n, char rv[RV_BYTES],
 		     char cont[CONTINUE_BYTES], struct err *e);
 
+/* Returns whether no person is on record as the writer of the object's hold k.
+ * By the object's managedFields it was then written by this program, by
+ * Karpenter, which copies from NodeClaims, by somebody whose entry was merged,
+ * or by nobody, as when an admission webhook has set it.  managedFields that
+ * cannot be decoded name nobody. */
+bool hold_is_unowned(const char *bytes, size_t n, const struct hold_key *k);
+
 /* These two are for wire/admission as well.  annotation_read gets one string of
  * a map of labels or annotations; *out is NULL if it is missing, and belongs to
  * the map.  hold_read finds out what the annotations have of hold k.  Both

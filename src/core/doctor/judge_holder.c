@@ -161,9 +161,10 @@ static const struct finding_kind
 		   "Karpenter 1 ignores this annotation. It shows a hold that "
 		   "is none."},
 	go_holds = {DOCTOR_LEFTOVERS, FINDING_WARNING, "go-holds",
-		    "The Go program left it, or a person has taken it over "
-		    "from this holder by removing the mark. Karpenter never "
-		    "disrupts such a Node."};
+		    "Karpenter never disrupts such a Node. The Go program left "
+		    "it, or a person has taken it over from this holder by "
+		    "removing the mark; or somebody has who had the holder's "
+		    "token, and nobody wants it."};
 
 static void
 judge_annotated(const struct leftover_facts *l, const char *hold_key,
@@ -181,8 +182,8 @@ judge_annotated(const struct leftover_facts *l, const char *hold_key,
 		finding_mend(
 			findings_add(f, i == LEFT_HOLD ? &go_holds : &go_dead,
 				     i == LEFT_HOLD
-					     ? "%s, written by "
-					       "karpenter-node-holder, without "
+					     ? "%s, which no person is on "
+					       "record as having set, without "
 					       "our mark on Nodes: %u, such as "
 					       "%s"
 					     : "%s on Nodes: %u, such as %s",

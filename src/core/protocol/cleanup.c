@@ -124,7 +124,7 @@ cleanup_listing(struct cleanup *x)
 		if (x->table.at[id].used && x->table.at[id].kind == x->listing)
 			machines_drop(&x->table, id, &(struct touched){0});
 	x->list.left[x->listing] = x->list.unread[x->listing] = 0;
-	x->list.classes[x->listing] = 0;
+	x->list.classes[x->listing] = x->list.unowned[x->listing] = 0;
 }
 
 static unsigned
@@ -133,24 +133,31 @@ marked(const struct cleanup_list *l)
 	return l->left[KIND_NODE] + l->left[KIND_NODECLAIM];
 }
 
+/* Counts one more in count[], and keeps its name if it is among the first. */
 static void
-name_it(struct cleanup *x, const char *name)
+name_it(const struct cleanup *x, unsigned count[KIND_COUNT],
+	char named[CLEANUP_NAMED][NAME_BYTES + 16], const char *name)
 {
-	struct cleanup_list *l = &x->list;
-	unsigned n = marked(l);
+	unsigned n = count[KIND_NODE] + count[KIND_NODECLAIM];
 
 	if (n < CLEANUP_NAMED)
-		(void)snprintf(l->named[n], sizeof(l->named[n]), "%s/%s",
+		(void)snprintf(named[n], sizeof(named[n]), "%s/%s",
 			       x->listing == KIND_NODE ? "node" : "nodeclaim",
 			       name);
-	l->left[x->listing]++;
+	count[x->listing]++;
 }
 
 void
 cleanup_unread(struct cleanup *x, const char *text)
 {
 	x->list.unread[x->listing]++;
-	name_it(x, text);
+	name_it(x, x->list.left, x->list.named, text);
+}
+
+void
+cleanup_unowned(struct cleanup *x, const char *name)
+{
+	name_it(x, x->list.unowned, x->list.named_unowned, name);
 }
 
 /* A hold without a mark is kept as well, because it may show whose the hold on
@@ -163,7 +170,7 @@ cleanup_seen(struct cleanup *x, const struct object *o, struct now now)
 
 	assert(x->step == CLEANUP_LIST && x->asked && o->kind == x->listing);
 	if (o->mark != MARK_ABSENT)
-		name_it(x, o->name);
+		name_it(x, x->list.left, x->list.named, o->name);
 	foreign_marks_look(&x->foreign, o, now.server_ms);
 	if (o->has_class)
 		x->list.classes[x->listing]++;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "wire/api/meta.h"
+#include "wire/api/object.h"
 #include "wire/doctor/facts.h"
 #include "wire/json/json.h"
 
@@ -136,33 +137,11 @@ pod_facts_decode(const char *bytes, size_t n, struct pod_facts *out,
 
 #define CONSOLIDATE_KEY "karpenter.sh/do-not-consolidate"
 #define EVICT_KEY "karpenter.sh/do-not-evict"
-#define WRITER "karpenter-node-holder"	/* this program, and the Go program */
-
-/* Returns whether the program was the last to write the annotation, by the
- * entries of managedFields.  field is "f:" and the annotation's key. */
-static bool
-written_by_program(const struct json *entries, const char *field)
-{
-	const char *const path[] = {"fieldsV1", "f:metadata", "f:annotations",
-				    field};
-	bool ours = false;
-
-	for (const struct json *m = json_first(entries); m; m = json_next(m)) {
-		if (json_path(m, path, 4) == NULL)
-			continue;
-		if (!json_says(m, "manager", WRITER) ||
-		    !json_says(m, "operation", "Update"))
-			return false;
-		ours = true;
-	}
-	return ours;
-}
 
 int
 carried_decode(const char *bytes, size_t n, const struct hold_key *hold,
 	       struct carried *out, struct err *e)
 {
-	char field[KEY_BYTES + 2] = "f:";
 	const struct json_keep pool_keep[] = {{NODEPOOL_LABEL, NULL},
 					      {NULL, NULL}};
 	const struct json_keep own_keep[] = {{MARK_KEY, NULL},
@@ -170,25 +149,14 @@ carried_decode(const char *bytes, size_t n, const struct hold_key *hold,
 					     {EVICT_KEY, NULL},
 					     {hold->key, NULL},
 					     {NULL, NULL}};
-	const struct json_keep field_keep[] = {{field, NULL}, {NULL, NULL}};
-	const struct json_keep map_keep[] = {{"f:annotations", field_keep},
-					     {NULL, NULL}};
-	const struct json_keep fields_keep[] = {{"f:metadata", map_keep},
-						{NULL, NULL}};
-	const struct json_keep entry_keep[] = {{"manager", NULL},
-					       {"operation", NULL},
-					       {"fieldsV1", fields_keep},
-					       {NULL, NULL}};
 	const struct json_keep meta_keep[] = {{"name", NULL},
 					      {"labels", pool_keep},
 					      {"annotations", own_keep},
-					      {"managedFields", entry_keep},
 					      {NULL, NULL}};
 	const struct json_keep keep[] = {{"metadata", meta_keep}, {NULL, NULL}};
 	struct carried c = {.marked = false};
 	const struct json *meta, *map;
 
-	(void)str_copy(field + 2, sizeof(field) - 2, hold->key);
 	AUTO_JSON root = json_pick(bytes, n, keep, &json_bounds_stored, e);
 	meta = json_member(root, "metadata");
 	map = json_member(meta, "annotations");
@@ -203,7 +171,7 @@ carried_decode(const char *bytes, size_t n, const struct hold_key *hold,
 	c.left[LEFT_EVICT] = json_member(map, EVICT_KEY) != NULL;
 	c.left[LEFT_HOLD] =
 		!c.marked && json_says(map, hold->key, hold->value) &&
-		written_by_program(json_member(meta, "managedFields"), field);
+		hold_is_unowned(bytes, n, hold);
 	*out = c;
 	return 0;
 }
