@@ -116,6 +116,33 @@ def test_nonsense(run, tmp_path, body):  # noqa: F811
     assert {"dry-run-unknown", "dry-run-unheld"} & set(findings), findings
 
 
+def test_holds_that_nobody_is_on_record_for(run, tmp_path):  # noqa: F811
+    """Unless the template of their NodePool sets them."""
+    hold = {"karpenter.sh/do-not-disrupt": "true"}
+    lists = {"/apis/karpenter.sh/v1/nodepools": [
+        {"metadata": {"name": name, "uid": name, "resourceVersion": "1"},
+         "spec": {"template": {"metadata": {
+             "annotations": hold if name == "holds" else {}}}}}
+        for name in ("holds", "web")],
+        "/api/v1/nodes": [
+            {"metadata": {"name": name, "annotations": hold, "labels": {
+                "karpenter.sh/nodepool": pool}}}
+            for name, pool in (("a", "holds"), ("b", "web"), ("c", "web"),
+                               ("d", "gone"))]}
+
+    def answer(path):
+        items = lists.get(path.split("?")[0])
+        if path == "/version":
+            return 200, VERSION
+        return (403, FORBIDDEN) if items is None else (200, json.dumps({
+            "metadata": {"resourceVersion": "1"}, "items": items}).encode())
+    with api_server(answer) as port:
+        findings = found(run, tmp_path, port)
+    assert findings["go-holds"]["what"].endswith("Nodes: 3, such as b")
+    assert findings["go-holds"]["mend"].startswith(
+        "kubectl annotate node b karpenter.sh/do-not-disrupt- ")
+
+
 @pytest.mark.parametrize("flags, words", [
     (["-o", "yaml"], ["--output", '"yaml"', "text or json"]),
     (["-oyaml"], ["--output", '"yaml"']),

@@ -238,6 +238,61 @@ def test_a_former_hold_on_claim_and_node(w):
     assert w.free("m") and w.free("m", "nodeclaims")
 
 
+# --- holds without a mark ----------------------------------------------------
+
+def wrote(manager, key=HOLD, operation="Update"):
+    return {"manager": manager, "operation": operation, "fieldsV1": {
+        "f:metadata": {"f:annotations": {"f:" + key: {}}}}}
+
+
+def unmarked(w, name, *entries, value="true"):
+    w.node(name, annotations={HOLD: value})
+    w.api.patch_meta("nodes", name, managedFields=list(entries))
+
+
+def test_holds_that_nobody_is_on_record_for(w):
+    """Somebody with the holder's token may have taken the mark off.  Only
+    people know, so these are named, and stay."""
+    lease(w)
+    held(w, 1)
+    unmarked(w, "ours", wrote("karpenter-node-holder"))
+    unmarked(w, "webhook", wrote("kubelet", "example.com/other"))
+    unmarked(w, "copied", wrote("karpenter"))
+    unmarked(w, "stripped")
+    people = {"kubectl": [wrote("kubectl-annotate")],
+              "gitops": [wrote("argocd", operation="Apply")],
+              "both": [wrote("karpenter-node-holder"), wrote("kubectl-edit")]}
+    for name, entries in people.items():
+        unmarked(w, name, *entries)
+    unmarked(w, "no", wrote("karpenter-node-holder"), value="false")
+    w.claim("c", annotations={HOLD: "true"})
+    for flags, begin in ((("--dry-run",), "would release 1 nodes"),
+                         ((), "released 1 nodes")):
+        report = uninstall(w, *flags).split(begin)[1].splitlines()
+        assert report[1] == "4 nodes and 1 nodeclaims stay held without a " \
+            "mark, and no person is on record as"
+        assert sorted(report[3:7]) == [
+            "    node/copied", "    node/ours", "    node/stripped",
+            "    node/webhook"]
+        assert report[7] == "    nodeclaim/c"
+        assert report[8].startswith("if nobody wants it there: kubectl "
+                                    "annotate node/")
+        assert report[8].endswith(f" {HOLD}-")
+        assert report[9:] == ([] if flags else ["no mark is left"])
+    assert not marks(w)
+    assert {r.name for r in w.api.select(verb="patch")
+            if r.resource != "leases"} == {"m000"}
+    w.api.patch_meta("nodes", "ours", annotations={HOLD: None})
+    assert "3 nodes and 1" in uninstall(w)
+
+
+def test_many_holds_that_nobody_is_on_record_for(w):
+    for i in range(13):
+        unmarked(w, f"n{i:02}", wrote("karpenter-node-holder"))
+    text = uninstall(w)
+    assert "    node/n09\n    and 3 more\n" in text and "n10" not in text
+
+
 # --- what is registered ------------------------------------------------------
 
 def test_a_webhook_is_in_the_way(w):

@@ -147,9 +147,13 @@ cluster_list(enum kind kind)
 {
 	cleanup_listing(cluster.x);
 	for (int i = 0; i < cluster.n; i++)
-		if (cluster.at[i].there && cluster.at[i].o.kind == kind)
+		if (cluster.at[i].there && cluster.at[i].o.kind == kind) {
 			cleanup_seen(cluster.x, &cluster.at[i].o,
 				     cluster_now());
+			if (cluster.at[i].unowned)
+				cleanup_unowned(cluster.x,
+						cluster.at[i].o.name);
+		}
 	for (unsigned i = 0; i < cluster.unread[kind]; i++)
 		cleanup_unread(cluster.x, "odd");
 }

@@ -34,6 +34,7 @@ struct thing {
 	struct object o;
 	unsigned version;
 	bool persons;	/* a person set or copied the hold that stands there */
+	bool unowned;	/* no person is on record as the writer of its hold */
 	bool ours;	/* the hold is ours alone, also by its other half */
 	bool under_way;
 	enum cleanup_code answer;	/* instead, `times` times */

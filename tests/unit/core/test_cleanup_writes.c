@@ -235,6 +235,7 @@ START_TEST(a_list_that_starts_over)
 
 	cluster_init();
 	cluster_add(KIND_NODE, "gone", "", OURS)->o.has_class = true;
+	cluster.at[0].unowned = true;
 	(void)cluster_add(KIND_NODE, "n1", "", OURS);
 	cluster.unread[KIND_NODE] = 1;
 	cluster_start(&cluster_plain);
@@ -254,6 +255,7 @@ START_TEST(a_list_that_starts_over)
 	ck_assert_uint_eq(r->last.left[KIND_NODE], 1);
 	ck_assert_uint_eq(r->last.unread[KIND_NODE], 0);
 	ck_assert_uint_eq(r->last.classes[KIND_NODE], 0);
+	ck_assert_uint_eq(r->last.unowned[KIND_NODE], 0);
 	ck_assert_str_eq(r->last.named[0], "node/n1");
 	cluster_done(&(struct cleanup_outcome){.id = t.write.id});
 	ck_assert_int_eq(cleanup_next(cluster.x, cluster_at(0)).step,
@@ -287,6 +289,31 @@ START_TEST(what_is_left_is_named)
 	ck_assert_int_eq(t.step, CLEANUP_WRITE);
 	ck_assert_str_eq(r->last.named[0], "node/n2");
 	ck_assert_str_eq(r->last.named[1], "");
+	cleanup_free(cluster.x);
+}
+END_TEST
+
+/* They are nothing to wait for, and they stay. */
+START_TEST(holds_that_nobody_is_on_record_for)
+{
+	const struct cleanup_report *r;
+	char name[16];
+
+	cluster_init();
+	for (int i = 0; i < 12; i++) {
+		(void)snprintf(name, sizeof(name), "n%d", i);
+		cluster_add(KIND_NODE, name, "", PERSONS)->unowned = true;
+	}
+	cluster_add(KIND_NODECLAIM, "c", "", PERSONS)->unowned = true;
+	cluster_start(&cluster_plain);
+	r = cleanup_report(cluster.x);
+	ck_assert_int_eq(cluster_go_on().verdict, CLEANUP_CLEAN);
+	ck_assert_uint_eq(r->last.unowned[KIND_NODE], 12);
+	ck_assert_uint_eq(r->last.unowned[KIND_NODECLAIM], 1);
+	ck_assert_str_eq(r->last.named_unowned[0], "node/n0");
+	ck_assert_str_eq(r->last.named_unowned[CLEANUP_NAMED - 1], "node/n9");
+	ck_assert_str_eq(r->last.named[0], "");
+	ck_assert_str_eq(cluster.walk, "");
 	cleanup_free(cluster.x);
 }
 END_TEST
@@ -334,6 +361,7 @@ main(void)
 	tcase_add_test(t, what_is_done_is_counted);
 	tcase_add_test(t, what_is_left_is_named);
 	tcase_add_test(t, a_list_that_starts_over);
+	tcase_add_test(t, holds_that_nobody_is_on_record_for);
 	tcase_add_test(t, the_last_whole_list_is_reported);
 	return suite_run(s);
 }

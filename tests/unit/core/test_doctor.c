@@ -421,7 +421,8 @@ END_TEST
 					 "Nodes: 3, NodeClaims: 3, such as "   \
 					 "node-1")                             \
 	ROW(c.left.nodes[LEFT_HOLD] = 2,                                       \
-	    "karpenter.sh/do-not-disrupt, written by karpenter-node-holder")   \
+	    "karpenter.sh/do-not-disrupt, which no person is on record as "    \
+	    "having set, without our mark on Nodes: 2")                        \
 	ROW(c.left.nodes[LEFT_EVICT] = 2,                                      \
 	    "karpenter.sh/do-not-evict on Nodes: 2")                           \
 	ROW(c.left.nodes[LEFT_CONSOLIDATE] = 2,                                \
