@@ -20,8 +20,9 @@ import pytest
 import yaml
 
 from cluster import node_pool
-from controlplane import (APPLY, BUILD, CLAIMS, JSONPATCH, LOADER, NAMESPACES, NODES,
-                          POOLS, REPO, WEBHOOKS, ControlPlane, until)
+from controlplane import (APPLY, BUILD, CLAIMS, JSONPATCH, LOADER,
+                          NAMESPACES, NODES, POOLS, REPO, WEBHOOKS,
+                          ControlPlane, until)
 from hold import HELD_KEY, HOLD, MARK, SOON, clear, nodes, stamp
 from holder import BINARY, Holder
 from karpenter import claim_body, node_body
@@ -314,6 +315,25 @@ def test_labels(plane, overlay):
     assert set(ports.values()) == set(named)
     assert {p["port"] for rule in find(objects, "NetworkPolicy")["spec"][
         "ingress"] for p in rule["ports"]} == set(named.values())
+
+
+@pytest.mark.parametrize("eks, ports", [(False, {443, 6443}), (True, {443})])
+def test_the_network_policy_selects_every_pod(plane, overlay, eks, ports):
+    """Also the renewer's, and on EKS without cert-manager as well."""
+    patches = yaml.safe_load((DEPLOY / "overlays/eks/kustomization.yaml")
+                             .read_text())["patches"] if eks else []
+    objects = render(plane, overlay(
+        "overlays/self-signed", ["network-policy"], patches=patches))
+    policy = find(objects, "NetworkPolicy")["spec"]
+    expression, = policy["podSelector"]["matchExpressions"]
+    assert expression["operator"] == "In"
+    pods = [o["spec"]["template"]["metadata"]["labels"] for o in objects
+            if o["kind"] == "Deployment"]
+    assert len(pods) == 2
+    for labels in pods:
+        assert labels[expression["key"]] in expression["values"]
+        assert policy["podSelector"]["matchLabels"].items() <= labels.items()
+    assert {p["port"] for p in policy["egress"][0]["ports"]} == ports
 
 
 # What an overlay of one's own may change
@@ -1269,6 +1289,8 @@ REFUSED = {
                                     HELD_KEY: MARK + "=" + stamp(0)}),
     "long value": annotated(**{HOLD: "true", MARK: "x" * 1025}),
 }
+ENTRIES_AWAY = {"metadata": {"managedFields": [{}]}}
+LIMITS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 TAINT = {"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}}
 # Nobody may change the spec of a NodeClaim: its CRD refuses that first.
 SPECS = {NODES: (TAINT, {"spec": {"unschedulable": True}}), CLAIMS: ()}
@@ -1295,13 +1317,11 @@ def everything(plane, limited):
 @pytest.fixture
 def former_key(plane, limited):
     """One that is in the policy's list of holds beside the present one."""
-    policies = "/apis/admissionregistration.k8s.io/v1/" \
-        "validatingadmissionpolicies"
     key = "example.com/former-hold"
     place = "/spec/variables/0"
-    was = plane.get(policies, NAME)["spec"]["variables"][0]
+    was = plane.get(LIMITS, NAME)["spec"]["variables"][0]
     assert was["name"] == "holds"
-    plane.patch(policies, NAME, [
+    plane.patch(LIMITS, NAME, [
         {"op": "replace", "path": place, "value": {
             "name": "holds", "expression": f"['{HOLD}', '{key}']"}}],
         JSONPATCH)
@@ -1313,8 +1333,94 @@ def former_key(plane, limited):
         user=account)[0] == 200, 20, "the former key is known")
     plane.delete(NODES, "probe")
     yield key
-    plane.patch(policies, NAME, [
+    plane.patch(LIMITS, NAME, [
         {"op": "replace", "path": place, "value": was}], JSONPATCH)
+
+
+FORGED = {"manager": "x", "operation": "Update", "apiVersion": "v1",
+          "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:taints": {}}}}
+# What one clause of the policy alone refuses, or one part of a clause: its
+# message, the part, the annotations before, whether managedFields are away
+# before, and the call.
+CLAUSES = {
+    "delete": ("and do nothing else", None, {}, False, None),
+    "spec": ("neither spec nor status", None, {}, True,
+             {"spec": {"unschedulable": None}}),
+    "label": ("annotations alone", None, {}, True, REFUSED["label"]),
+    "annotation": ("no annotation but its own", None, {}, True,
+                   REFUSED["other annotation removed"]),
+    "long": ("short values", None, {}, False, REFUSED["long value"]),
+    "hold without mark": ("take away both", " == variables.heldNow))", {},
+                          False, REFUSED["hold without mark"]),
+    "another value": ("take away both", "!(k in variables.now) && ", MINE,
+                      False, annotated(**{HOLD: "false", MARK: None})),
+    "changed by a person": (
+        "take away both", "k + '=' + variables.was[k] == variables.heldWas "
+        "&& ", {**MINE, HOLD: "false"}, False,
+        annotated(**{HOLD: None, MARK: None})),
+    "mark left": ("take away both", " && variables.heldNow != "
+                  "variables.heldWas", MINE, False, annotated(**{HOLD: None})),
+    "mark added": ("its mark together with a hold", None, {HOLD: "true"},
+                   False, annotated(**{MARK: stamp(0)})),
+    "entry added": ("change who manages", None, {}, False, [
+        {"op": "add", "path": "/metadata/managedFields/-", "value": FORGED}]),
+    "entries away": ("take away who manages", None, {}, False,
+                     ENTRIES_AWAY),
+}
+
+
+def without(validations, message, part):
+    """The clauses of the policy, and without this one, or a part of it."""
+    one, = (v for v in validations if message in v["message"])
+    if part is None:
+        return [v for v in validations if v is not one]
+    assert one["expression"].count(part) == 1, (part, one["expression"])
+    rest = " != ''))" if part.endswith("))") else ""
+    return [v if v is not one else {
+        **v, "expression": v["expression"].replace(part, rest)}
+        for v in validations]
+
+
+def test_each_clause_of_the_policy_is_needed(plane, clean, everything):
+    """Each is taken out in turn: what it alone refuses is done then, and
+    nothing else."""
+    spec = plane.get(LIMITS, NAME)["spec"]["validations"]
+    names = {what: what.replace(" ", "-") for what in CLAUSES}
+    for what, (_, _, before, bare, _) in CLAUSES.items():
+        body = node_body(names[what], annotations={
+            "example.com/kept": "a", **before})
+        body["spec"]["unschedulable"] = True
+        plane.create(NODES, body)
+        if bare:
+            plane.patch(NODES, names[what], ENTRIES_AWAY)
+
+    def tried():
+        """What goes through."""
+        done = set()
+        for what, (*_, body) in CLAUSES.items():
+            status, answer = plane.request(
+                "PATCH" if body else "DELETE",
+                f"{NODES}/{names[what]}?dryRun=All&fieldManager={NAME}", body,
+                user=everything)
+            assert status == 200 or "the holder may" in answer["message"], (
+                what, status, answer)
+            if status == 200:
+                done.add(what)
+        return done
+
+    def limit(validations):
+        plane.patch(LIMITS, NAME, [{"op": "replace", "path":
+                                    "/spec/validations",
+                                    "value": validations}], JSONPATCH)
+    try:
+        assert tried() == set()
+        for what, (message, part, *_) in CLAUSES.items():
+            limit(without(spec, message, part))
+            until(lambda: tried() == {what}, 20, lambda: (what, tried()))
+    finally:
+        limit(spec)
+    until(lambda: tried() == set(), 20, "the policy in force")
+    assert len(spec) == len({message for message, *_ in CLAUSES.values()})
 
 
 @pytest.mark.parametrize("path", [NODES, CLAIMS], ids=["Node", "NodeClaim"])
@@ -1395,6 +1501,45 @@ class TestLeastPrivilege:
         status, answer = self.attempt(plane, path, annotated(**{MARK: None}),
                                       account)
         assert status == 200, answer
+
+    def test_no_mark_stays_without_its_hold(self, plane, path, make, account,
+                                            former_key):
+        """Otherwise a hold that a person sets later would be the holder's by
+        its mark, and the next step could clear it."""
+        away = {HOLD: None}
+        # (what is there, steps that are refused, how the holder clears)
+        for there, refused, cleared in (
+                (MINE, (away, {**away, MARK: stamp(9)},
+                        {**away, HELD_KEY: HOLD + "=true"},
+                        {**away, HELD_KEY: former_key + "=true"},
+                        {**away, CLASS: "Drifted"}), {**away, MARK: None}),
+                ({**MINE, HELD_KEY: HOLD + "=true"},
+                 (away, {**away, HELD_KEY: None},
+                  {**away, HELD_KEY: None, MARK: stamp(9)}),
+                 {**away, MARK: None, HELD_KEY: None}),
+                ({former_key: "true", MARK: stamp(0),
+                  HELD_KEY: former_key + "=true"},
+                 ({former_key: None}, {former_key: None, HELD_KEY: None},
+                  {former_key: None, HELD_KEY: HOLD + "=true"}),
+                 {former_key: None, HELD_KEY: None, **MINE})):
+            make()
+            # By its own steps only.
+            assert self.attempt(plane, path, annotated(**there),
+                                account)[0] == 200
+            for step in refused:
+                self.refused(plane, path, annotated(**step), account)
+            status, answer = self.attempt(plane, path, annotated(**cleared),
+                                          account)
+            assert status == 200, (cleared, answer)
+            plane.delete(path, "n")
+        # Where a person took the hold away, the mark may go, and comes back
+        # only with a hold.
+        make(MINE)
+        plane.patch(path, "n", annotated(**away))
+        for step in ({MARK: stamp(9)}, {MARK: None}):
+            assert self.attempt(plane, path, annotated(**step),
+                                account)[0] == 200
+        self.refused(plane, path, annotated(**{MARK: stamp(9)}), account)
 
     def test_a_hold_under_a_former_key(self, plane, path, make, account,
                                        former_key):

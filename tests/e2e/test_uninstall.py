@@ -15,12 +15,12 @@ from controlplane import (CLAIMS, MERGE, NAMESPACES, NODES, REPO, WEBHOOKS,
                           end, until)
 from hold import HELD_KEY, HOLD, MARK, annotations, claims, clear, held, \
     nodes, stamp
-from holder import LIMITED, deployed
+from holder import BINARY, LIMITED, deployed
 from karpenter import node_body
 from lead import NAMESPACE
 from test_deploy import policy_in_force
 from test_leader import LEASES, NAME, leader, leads, replicas  # noqa: F401
-from uninstall import QUICK, Running, uninstall
+from uninstall import QUICK, Running, environment, uninstall
 
 REPLACEMENT = "karpenter-node-holder.io/replacement"
 POLICIES = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies"
@@ -204,6 +204,57 @@ def test_interrupted_it_gives_the_lease_up(plane, no_lease, karpenter,
     assert "the last list showed 300 nodes" in run.text()
     assert "and 290 more" in run.text()
     assert plane.get(LEASES, NAME)["spec"]["holderIdentity"] == ""
+
+
+def test_a_stolen_token_takes_the_marks_away(
+        plane, no_lease, make_holder, karpenter, view):
+    """No policy can tell that from what people do.  So these holds are named,
+    and only a person ends them."""
+    old = karpenter.settled(4)
+    holder = make_holder(holdDuration="1h")
+    fresh = karpenter.claim()
+    karpenter.launch(fresh)
+    karpenter.boot(fresh)
+    view.wait_held(nodes(old + [fresh]) + claims([fresh]))
+    by_webhook = nodes([fresh])[0], claims([fresh])[0]
+    holder.kill9()
+    theirs = nodes(old)[0]
+    annotate(plane, theirs, hold=None, mark=None)
+    plane.patch(theirs[0], theirs[1] + "?fieldManager=kubectl-annotate",
+                {"metadata": {"annotations": {HOLD: "true"}}})
+    stolen = [*nodes(old)[1:], *by_webhook]
+    for path, name in stolen:
+        status, answer = plane.request(
+            "PATCH", f"{path}/{name}?fieldManager={NAME}",
+            {"metadata": {"annotations": {MARK: None}}}, user=holder.account)
+        assert status == 200, answer
+    report = uninstall(plane, "--remove-webhook").stdout.splitlines()[-10:]
+    assert report[1].startswith("4 nodes and 1 nodeclaims stay held")
+    assert report[-1] == "no mark is left"
+    named = {line.strip() for line in report[3:8]}
+    assert named == {("node/" if path == NODES else "nodeclaim/") + name
+                     for path, name in stolen}
+    assert theirs[1] not in str(report)
+    for path, name in [*stolen, theirs]:
+        assert plane.annotations(path, name).get(HOLD) == "true"
+    # The check names the Nodes, and each command mends one.
+    for left in range(4, 0, -1):
+        found = find_holds(plane)
+        assert f"on Nodes: {left}, such as" in found["what"]
+        plane.kubectl(*found["mend"].split(" (")[0].split()[1:])
+    assert find_holds(plane) is None
+    assert plane.annotations(*theirs)[HOLD] == "true"
+
+
+def find_holds(plane):
+    """What `check` says of them, or None."""
+    done = subprocess.run(
+        [BINARY, "check", "--cluster", "-o", "json", "--kubeconfig",
+         plane.kubeconfig], stdin=subprocess.DEVNULL, capture_output=True,
+        text=True, timeout=60, env=environment(plane))
+    found = [f for f in json.loads(done.stdout)["findings"]
+             if f["id"] == "go-holds"]
+    return found[0] if found else None
 
 
 def test_karpenter_copies_a_mark_once_more(plane, no_lease, karpenter,
@@ -486,7 +537,6 @@ def test_interrupted_it_ends_the_credential_plugin(plane, tmp_path,
 
 
 def test_as_a_kubectl_plugin(plane, clean, no_lease, karpenter, tmp_path):
-    from holder import BINARY
     karpenter.settled(1, annotations=lambda i: OURS)
     (tmp_path / "karpenter-node-holder").symlink_to(BINARY)
     (tmp_path / "kubectl-node_holder").symlink_to(
