@@ -1441,8 +1441,8 @@ def people_may(state):
 
 def sequences_that_take(allowed):
     """Follows all sequences of the holder's steps and of what people do.
-    Returns those in which the holder changes a hold that a person has set.
-    Not one that a person has set where hold and mark stood: nobody can tell."""
+    Returns one in which the holder changes a hold that a person has set (but
+    where hold and mark stood already nobody can tell), and all situations."""
     begin = (None, None, False, None), (False, False), False
     seen, todo, bad = {begin: None}, [begin], []
 
@@ -1457,9 +1457,9 @@ def sequences_that_take(allowed):
             if not taken:
                 reach((to, theirs, known and to[2]), here)
             elif not known:
-                bad.append([to])
+                bad = [to]
                 while here:
-                    bad[-1].append(here[0])
+                    bad.insert(0, here[0])
                     here = seen[here]
                 return bad, seen
         for to, i, by_mark in people_may(at):
