@@ -1505,6 +1505,24 @@ def test_no_sequence_takes_a_persons_hold(plane, clean, limited, former_key):
     assert not bad, bad
 
 
+def test_what_no_policy_refuses(plane, limited):
+    """SECURITY.md says so: finalizers, on which deletions wait."""
+    account = plane.service_account(NAME, NAME)
+    event = {"eventTime": "2026-01-01T00:00:00.000000Z", "action": "a",
+             "reason": "a", "type": "Normal", "reportingController": "a",
+             "reportingInstance": "a"}
+    for path, body in (
+            (f"/apis/coordination.k8s.io/v1/namespaces/{NAME}/leases", {}),
+            ("/apis/events.k8s.io/v1/namespaces/default/events", event)):
+        status, answer = plane.request("POST", path, {**body, "metadata": {
+            "name": "kept", "finalizers": ["example.com/a"]}}, user=account)
+        assert status == 201, answer
+        plane.delete(path, "kept")
+        assert plane.get(path, "kept")["metadata"]["deletionTimestamp"]
+        plane.patch(path, "kept", {"metadata": {"finalizers": None}})
+        assert plane.request("GET", path + "/kept")[0] == 404
+
+
 @pytest.mark.parametrize("path", [NODES, CLAIMS], ids=["Node", "NodeClaim"])
 class TestLeastPrivilege:
     @pytest.fixture
