@@ -199,7 +199,7 @@ take_machine(struct doctor *d, const char *bytes, size_t n, struct err *e)
 	if (d->listing != KIND_NODE)
 		return 0;
 	place_pods(d, &c);
-	c.left[LEFT_HOLD] &= !is_held_by_template(d, &c);
+	c.left[LEFT_HOLD] = c.left[LEFT_HOLD] && !is_held_by_template(d, &c);
 	for (int i = 0; i < LEFT_COUNT; i++)
 		if (c.left[i] && d->left.nodes[i]++ == 0)
 			memcpy(d->left.node[i], c.name, sizeof(c.name));
