@@ -77,14 +77,14 @@ on_event(void *ctx, enum server_event what)
 }
 
 static const struct server_route routes[] = {
-	{"/echo", "POST", JSON, REVIEW_MAX, h_echo},
-	{"/wait", "POST", JSON, REVIEW_MAX, h_wait},
-	{"/query", "GET", NULL, 0, h_query},
-	{"/query/*", "GET", NULL, 0, h_query},
-	{"/both", "GET", NULL, 0, h_query},
-	{"/both", "POST", JSON, 16, h_echo},
-	{"/big", "GET", NULL, 0, h_big},
-	{"/fault", "GET", NULL, 0, h_fault},
+	{"/echo", "POST", JSON, REVIEW_MAX, h_echo, NULL},
+	{"/wait", "POST", JSON, REVIEW_MAX, h_wait, NULL},
+	{"/query", "GET", NULL, 0, h_query, NULL},
+	{"/query/*", "GET", NULL, 0, h_query, NULL},
+	{"/both", "GET", NULL, 0, h_query, NULL},
+	{"/both", "POST", JSON, 16, h_echo, NULL},
+	{"/big", "GET", NULL, 0, h_big, NULL},
+	{"/fault", "GET", NULL, 0, h_fault, NULL},
 };
 
 struct server_options

@@ -228,6 +228,42 @@ START_TEST(one_head)
 }
 END_TEST
 
+/* A browser that asks by a name that may be anybody's; others may. */
+START_TEST(rebound)
+{
+	static const struct {
+		const char *host;
+		int status;
+	} asked[] = {
+		{"127.0.0.1:8080", 200}, {"[::1]:8080", 200},
+		{"localhost:8080", 200}, {"LOCALHOST", 200},
+		{"a.localhost:1", 200},	 {"holder:8080", 200},
+		{"holder.", 200},	 {"10.1.2.3", 200},
+		{"evil.example", 421},	 {"evil.example:8080", 421},
+		{"evil.example.", 421},	 {"127.0.0.1.example", 421},
+		{"localhost.example", 421}, {"a.xlocalhost", 421},
+		{"evil.example..", 421}, {"evil.1a:8080", 421},
+	};
+	static const char *const more[] = {"", "Accept-Language: de\r\n",
+					   "ACCEPT-language:\r\n",
+					   "Accept-Language: de\r\n"
+					   "Sec-Fetch-Site: none\r\n"};
+	char text[256];
+
+	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+		for (int k = 0; k < 4; k++) {
+			(void)snprintf(text, sizeof(text),
+				       "GET /query HTTP/1.1\r\nHost: %s\r\n"
+				       "%s\r\n",
+				       asked[i].host, more[k]);
+			peer_puts(&peer, text);
+			expect(asked[i].host,
+			       k == 1 || k == 2 ? asked[i].status : 200, NULL);
+		}
+	}
+}
+END_TEST
+
 START_TEST(drain)
 {
 	struct peer fresh;
@@ -307,6 +343,7 @@ main(void)
 	tcase_add_test(t, chunked);
 	tcase_add_test(t, expect_continue);
 	tcase_add_loop_test(t, one_head, 0, sizeof(heads) / sizeof(heads[0]));
+	tcase_add_test(t, rebound);
 	tcase_add_test(t, drain);
 	tcase_add_test(t, unused);
 	suite_add_tcase(s, t);

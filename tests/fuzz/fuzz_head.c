@@ -42,9 +42,9 @@ static void
 start(void)
 {
 	static const struct server_route routes[] = {
-		{"/mutate", "POST", "application/json", 4096, handle},
-		{"/readyz", "GET", NULL, 0, handle},
-		{"/debug/*", "GET", NULL, 0, handle},
+		{"/mutate", "POST", "application/json", 4096, handle, NULL},
+		{"/readyz", "GET", NULL, 0, handle, NULL},
+		{"/debug/*", "GET", NULL, 0, handle, handle},
 	};
 	const struct server_options o = {
 		.address = "127.0.0.1:0",

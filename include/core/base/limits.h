@@ -142,6 +142,9 @@
 #define SERVER_TRIM 64	/* how many connections have to close before we give
 			   back memory that a flood took */
 #define SERVER_THREADS 2
+#define SERVER_WAITING_MAX 8	/* requests of a route that wait for the worker:
+				   the other places of the metrics address stay
+				   for probes */
 #define FILES_KEPT 256		/* descriptors for everything but the webhook's
 				   connections: 100 lanes, 64 places of the
 				   metrics address, watches, files */

@@ -13,11 +13,13 @@
  * without TLS.  It runs a pool of epoll threads, and a reaper that closes
  * connections past their deadlines (MHD's own timeout is reset by every byte).
  * Handlers run on the pool's threads, several at once, and should be quick.
+ * Those that may take longer run on a worker (server_route.busy).
  *
  * The server refuses some requests by itself, with one line of text/plain.  In
  * this order they are: 400 (a head that could be understood in two ways, such
- * as one with an ambiguous length), 404, 405, 415 and 413, then 503 (bounds
- * below), and 500 (a handler that set no status).  Before it answers anything
+ * as one with an ambiguous length), 421 (without TLS: a browser that asks by a
+ * name which may be anybody's), 404, 405, 415 and 413, then 503 (bounds below),
+ * and 500 (a handler that set no status).  Before it answers anything
  * but 400, it reads and drops the refused body, up to SERVER_DISCARD_MAX,
  * because otherwise the answer would be lost in a reset.  libmicrohttpd answers
  * what is no HTTP/1.1 at all, in its own words.
@@ -68,6 +70,12 @@ struct server_route {
 					   ignored; NULL: any */
 	size_t body_max;	/* 413 above it; 0: any body is refused */
 	server_handler *handler;
+	/* If it is not NULL, `handler` may take its time: it runs on the
+	 * server's worker, one after another, and the thread that serves the
+	 * connections never waits for it.  Of each such route
+	 * SERVER_WAITING_MAX requests wait; beyond them `busy` answers, on the
+	 * serving thread. */
+	server_handler *busy;
 };
 
 /* Why the server answered by itself; for counters. */
@@ -100,6 +108,14 @@ struct server_options {
 				   room for longest is cut.  0 = no such
 				   limit */
 	unsigned big_max;
+	/* A connection is taken when its first bytes have come, or after ten
+	 * seconds (TCP_DEFER_ACCEPT): until then it has no place, and nobody
+	 * who is late by a moment loses one to the next that comes. */
+	bool deferred;
+	/* Bytes of replies by the worker that are not yet read: for one beyond
+	 * it those go that have been unread for longest.  At least as much as
+	 * the largest takes. */
+	size_t unread_max;
 	/* Deadlines, whatever bytes arrive.  head_ms: from accept to the end of
 	 * the handshake (without TLS: of the head), and from the request line
 	 * to the complete head.  body_ms: from the head to the complete body.
@@ -113,7 +129,8 @@ struct server;
 /* Opens the socket and starts the threads.  Returns NULL on failure: ERR_INPUT
  * for an address that cannot be parsed, otherwise ERR_SYSTEM. */
 struct server *server_new(const struct server_options *o, struct err *e);
-/* Closes all connections at once, and waits for the handlers that run. */
+/* Closes all connections at once, and waits for the handlers that run.  Requests
+ * that wait for the worker are refused. */
 void server_free(struct server *s);
 /* Returns the port it listens on, which is of interest after port 0. */
 uint16_t server_port(const struct server *s);

@@ -12,6 +12,9 @@
  * wait for the last call.  server_request, server_route and server_body decide
  * what is accepted or refused.  server_conn has the deadlines and the thread
  * that enforces them.  server_tls has the certificates.
+ *
+ * The connection of a request for the worker (server_work) is suspended in the
+ * last call, which comes again when the worker has resumed it.
  */
 #include "edge/server/server.h"
 
@@ -31,12 +34,14 @@
 #include "server_listen.h"
 #include "server_request.h"
 #include "server_tls.h"
+#include "server_work.h"
 
 struct server {
 	struct server_options o;
 	struct MHD_Daemon *daemon;
 	struct conns conns;
 	struct budget budget;
+	struct work work;
 	uint16_t port;
 	_Atomic bool draining;
 };
@@ -134,7 +139,60 @@ refuse_request(struct server *s, struct MHD_Connection *con,
 	return answer(s, con, &a, status == 405 ? allow : NULL);
 }
 
+/* --- the worker ------------------------------------------------------------ */
+
+/* On the worker.  A reply that the server would copy later is copied now, before
+ * the handler makes the next one. */
+static void
+run(void *ctx, struct request *r)
+{
+	struct server *s = ctx;
+	struct server_reply *a = &r->reply;
+	char *copy;
+
+	request_handle(r, &s->o);
+	if (a->body_bytes == 0 || a->body_free != NULL)
+		return;
+	copy = malloc(a->body_bytes);
+	if (copy == NULL) {
+		r->refusal = 500;
+		*a = (struct server_reply){0};
+		return;
+	}
+	memcpy(copy, a->body, a->body_bytes);
+	a->body = copy;
+	a->body_free = free;
+}
+
+static void
+ready(void *ctx, struct request *r)
+{
+	(void)ctx;
+	r->handled = true;
+	MHD_resume_connection(r->connection);
+}
+
+/* Returns false if the worker has no room. */
+static bool
+hand_over(struct server *s, struct MHD_Connection *con, struct request *r)
+{
+	if (!work_has_room(&s->work, r->route))
+		return false;
+	r->connection = con;
+	MHD_suspend_connection(con);
+	work_put(&s->work, r);
+	return true;
+}
+
 /* --- requests ------------------------------------------------------------- */
+
+static void
+forget(struct server *s, struct request *r)
+{
+	if (r != NULL)
+		work_forget(&s->work, r);
+	request_free(r);
+}
 
 static void *
 on_uri(void *cls, const char *uri, struct MHD_Connection *con)
@@ -146,7 +204,7 @@ on_uri(void *cls, const char *uri, struct MHD_Connection *con)
 		return NULL; /* no place; the socket is shut down */
 	conn_head_begun(c);
 	/* libmicrohttpd calls no on_completed if a head has two faults. */
-	request_free(c->request);
+	forget(s, c->request);
 	return c->request = request_new(uri, &s->budget);
 }
 
@@ -182,23 +240,39 @@ take_piece(struct server *s, struct conn *c, struct request *r,
 	return MHD_YES;
 }
 
+static const char *
+field(struct MHD_Connection *con, const char *name)
+{
+	return MHD_lookup_connection_value(con, MHD_HEADER_KIND, name);
+}
+
 static enum MHD_Result
 take_end(struct server *s, struct MHD_Connection *con, struct request *r,
 	 const char *path)
 {
-	const char *type = MHD_lookup_connection_value(con, MHD_HEADER_KIND,
-						       "Content-Type");
-	const char *accept = MHD_lookup_connection_value(con, MHD_HEADER_KIND,
-							 "Accept");
-	struct server_reply a = {0};
+	struct server_reply a;
 	enum MHD_Result ok;
 
-	conn_expect(conn_of(con), CONN_HANDLER);
-	request_handle(r, &s->o, path, type, accept, &a);
+	if (!r->handled) {
+		conn_expect(conn_of(con), CONN_HANDLER);
+		r->path = path;
+		r->content_type = field(con, "Content-Type");
+		r->accept = field(con, "Accept");
+		if (r->refusal != 0 || r->route->busy == NULL)
+			request_handle(r, &s->o);
+		else if (hand_over(s, con, r))
+			return MHD_YES;
+		else
+			request_busy(r, &s->o);
+	}
+	a = r->reply;
+	r->reply = (struct server_reply){0};
 	if (r->refusal != 0)
 		ok = refuse_request(s, con, r, path);
 	else
 		ok = answer(s, con, &a, NULL);
+	if (r->handled)
+		work_sends(&s->work, conn_of(con));
 	body_drop(&r->body, &s->budget);
 	return ok;
 }
@@ -229,11 +303,10 @@ on_completed(void *cls, struct MHD_Connection *con, void **con_cls,
 {
 	struct request *r = *con_cls;
 
-	(void)cls;
 	if (r == NULL)
 		return;
 	conn_of(con)->request = NULL;
-	request_free(r);
+	forget(cls, r);
 	*con_cls = NULL;
 	if (why == MHD_REQUEST_TERMINATED_COMPLETED_OK)
 		conn_expect(conn_of(con), CONN_IDLE);
@@ -252,7 +325,7 @@ on_connection(void *cls, struct MHD_Connection *con, void **context,
 
 	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
 		if (c != NULL) {
-			request_free(c->request);
+			forget(s, c->request);
 			conn_drop(c);
 		}
 		return;
@@ -293,10 +366,16 @@ on_log(void *cls, const char *fmt, va_list args)
 static struct MHD_Daemon *
 start(struct server *s, int fd)
 {
+	static const int deferred_s = 10;
 	unsigned flags =
 		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_USE_ERROR_LOG;
 	struct MHD_OptionItem more[4] = {{MHD_OPTION_END, 0, NULL}}, *m = more;
 
+	if (s->o.deferred)	/* without it, it serves as well */
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT,
+				 &deferred_s, sizeof(deferred_s));
+	if (s->work.runs)
+		flags |= MHD_ALLOW_SUSPEND_RESUME;
 	if (s->o.threads > 1)
 		*m++ = (struct MHD_OptionItem){MHD_OPTION_THREAD_POOL_SIZE,
 					       (intptr_t)s->o.threads, NULL};
@@ -326,6 +405,18 @@ start(struct server *s, int fd)
 		MHD_OPTION_ARRAY, more, MHD_OPTION_END);
 }
 
+static int
+start_worker(struct server *s, struct err *e)
+{
+	const struct work_calls calls = {.run = run, .ready = ready, .ctx = s};
+	bool any = false;
+
+	for (size_t i = 0; i < s->o.routes_n; i++)
+		any |= s->o.routes[i].busy != NULL;
+	return any ? work_init(&s->work, &s->conns, s->o.unread_max, &calls, e)
+		   : 0;
+}
+
 struct server *
 server_new(const struct server_options *o, struct err *e)
 {
@@ -352,12 +443,21 @@ server_new(const struct server_options *o, struct err *e)
 		return NULL;
 	}
 
+	if (start_worker(s, e)) {
+		(void)close(fd);
+		conns_done(&s->conns);
+		free(s);
+		return NULL;
+	}
+
 	s->daemon = start(s, fd);
 	if (s->daemon == NULL) {
 		/* We cannot tell whether libmicrohttpd has closed fd, so it is
 		 * left alone. */
 		(void)err_set(e, ERR_SYSTEM, "start the HTTP server on \"%s\"",
 			      o->address);
+		work_stop(&s->work);
+		work_done(&s->work);
 		conns_done(&s->conns);
 		free(s);
 		return NULL;
@@ -370,7 +470,10 @@ server_free(struct server *s)
 {
 	if (s == NULL)
 		return;
+	/* libmicrohttpd must not stop while a connection is suspended. */
+	work_stop(&s->work);
 	MHD_stop_daemon(s->daemon);
+	work_done(&s->work);
 	conns_done(&s->conns);
 	free(s);
 }

@@ -55,6 +55,7 @@ conn_expect(struct conn *c, enum conn_wait wait)
 	atomic_store_explicit(&c->wait, (int)wait, memory_order_relaxed);
 	if (wait != CONN_BODY)
 		atomic_store_explicit(&c->room, 0, memory_order_relaxed);
+	atomic_store_explicit(&c->unread, false, memory_order_relaxed);
 	set_deadline(c, ms > 0 ? now_us / 1000 + ms : INT64_MAX);
 }
 
@@ -211,6 +212,34 @@ conn_body(struct conn *c, size_t room, size_t above)
 	pthread_mutex_lock(&t->lock);
 	if (t->shut_bodies == 0)	/* else its room is free soon */
 		shut_biggest(t, c, above);
+	pthread_mutex_unlock(&t->lock);
+}
+
+void
+conn_unread(struct conn *c)
+{
+	atomic_store_explicit(&c->unread, true, memory_order_relaxed);
+}
+
+void
+conns_cut_unread(struct conns *t)
+{
+	struct conn *oldest = NULL;
+
+	pthread_mutex_lock(&t->lock);
+	for (int fd = 0; fd < t->slots; fd++) {
+		struct conn *c = t->at[fd];
+
+		if (c == NULL || !atomic_load_explicit(&c->unread,
+						       memory_order_relaxed))
+			continue;
+		/* Its room is free soon, so it stands for all others. */
+		if (oldest == NULL || c->shut_ms != 0 ||
+		    (oldest->shut_ms == 0 && since_us(c) < since_us(oldest)))
+			oldest = c;
+	}
+	if (oldest != NULL && oldest->shut_ms == 0)
+		shut(oldest, clock_boot_ms());
 	pthread_mutex_unlock(&t->lock);
 }
 

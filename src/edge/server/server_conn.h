@@ -50,6 +50,7 @@ struct conn {
 	size_t greeting;	/* bytes of the handshake so far */
 	bool greeted;		/* it is done */
 	_Atomic size_t room;	/* of a body that is arriving; 0: none is */
+	_Atomic bool unread;	/* it has yet to read a reply that may be cut */
 	struct tls_credentials *pair;	/* NULL before the handshake */
 	struct request *request;	/* begun and not yet completed */
 };
@@ -114,6 +115,13 @@ void conn_head_begun(struct conn *c);
  * room than `above`, the one that has kept most for longest is shut down;
  * SIZE_MAX: none. */
 void conn_body(struct conn *c, size_t room, size_t above);
+
+/* c has been sent a reply that conns_cut_unread may cut.  Only the thread that
+ * serves c calls it, after conn_expect. */
+void conn_unread(struct conn *c);
+/* Shuts down the connection that has left such a reply unread for longest,
+ * unless one is about to be closed already. */
+void conns_cut_unread(struct conns *t);
 
 /* Takes ownership of p as the pair for new handshakes. */
 void conns_rotate(struct conns *t, struct tls_credentials *p);

@@ -22,11 +22,20 @@ request_new(const char *uri, struct budget *g)
 	return r;
 }
 
+static void
+reply_drop(struct server_reply *a)
+{
+	if (a->body_free != NULL)
+		a->body_free((void *)a->body);
+	*a = (struct server_reply){0};
+}
+
 void
 request_free(struct request *r)
 {
 	if (r == NULL)
 		return;
+	reply_drop(&r->reply);
 	body_drop(&r->body, r->budget);
 	free(r);
 }
@@ -40,6 +49,8 @@ request_begin(struct request *r, const struct server_options *o,
 	r->route = route_find(o->routes, o->routes_n, h, &r->refusal);
 	if (r->route != NULL)
 		r->refusal = route_check(r->route, h);
+	if (!o->tls && head_is_rebound(h))
+		r->refusal = 421;
 	r->why = r->nul ? "%00 in the path" : head_fault(h);
 	if (r->why != NULL)
 		r->refusal = 400;
@@ -63,31 +74,27 @@ request_piece(struct request *r, const char *bytes, size_t n)
 }
 
 static void
-route_run(struct request *r, const struct server_options *o, const char *path,
-	  const char *content_type, const char *accept, struct server_reply *a)
+run(struct request *r, const struct server_options *o, server_handler *handler)
 {
 	const struct server_request q = {
 		.method = r->route->method,
-		.path = path,
+		.path = r->path,
 		.query = r->query,
-		.content_type = content_type,
-		.accept = accept,
+		.content_type = r->content_type,
+		.accept = r->accept,
 		.body = r->body.bytes > 0 ? r->body.data : NULL,
 		.body_bytes = r->body.bytes,
 	};
 
-	r->route->handler(o->ctx, &q, a);
-	if (a->status >= 200 && a->status <= 599)
+	handler(o->ctx, &q, &r->reply);
+	if (r->reply.status >= 200 && r->reply.status <= 599)
 		return;
-	if (a->body_free != NULL)
-		a->body_free((void *)a->body);
+	reply_drop(&r->reply);
 	r->refusal = 500;
 }
 
 void
-request_handle(struct request *r, const struct server_options *o,
-	       const char *path, const char *content_type, const char *accept,
-	       struct server_reply *a)
+request_handle(struct request *r, const struct server_options *o)
 {
 	bool big = o->big_bytes > 0 && r->body.bytes > o->big_bytes;
 
@@ -97,7 +104,13 @@ request_handle(struct request *r, const struct server_options *o,
 		r->refusal = 503;
 		return;
 	}
-	route_run(r, o, path, content_type, accept, a);
+	run(r, o, r->route->handler);
 	if (big)
 		budget_big_give(r->budget);
+}
+
+void
+request_busy(struct request *r, const struct server_options *o)
+{
+	run(r, o, r->route->busy);
 }

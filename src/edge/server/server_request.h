@@ -20,6 +20,14 @@ struct request {
 	size_t promised;	/* Content-Length; 0: none */
 	int refusal;		/* the status of our refusal; 0: go on */
 	const char *why;	/* of a 400: a constant */
+	/* What is asked, beside the query.  The strings are the caller's. */
+	const char *path, *content_type, *accept;
+	struct server_reply reply;	/* until it is sent */
+	struct request *next;	/* in the worker's queue (server_work.h) */
+	size_t unread;		/* bytes of a reply that the worker has made */
+	void *connection;	/* the library's, while the worker has this */
+	bool handled;		/* by the worker: there is a reply or a
+				   refusal */
 	bool begun;		/* the head has come */
 	bool nul;		/* the path has a %00, which would end it for
 				   us alone */
@@ -46,9 +54,9 @@ bool request_begin(struct request *r, const struct server_options *o,
 int request_piece(struct request *r, const char *bytes, size_t n);
 
 /* The message is complete: runs the handler unless the request is already
- * refused.  It fills in *a or sets r->refusal. */
-void request_handle(struct request *r, const struct server_options *o,
-		    const char *path, const char *content_type,
-		    const char *accept, struct server_reply *a);
+ * refused.  It fills in r->reply or sets r->refusal. */
+void request_handle(struct request *r, const struct server_options *o);
+/* The same by the route's handler for when the worker has no room. */
+void request_busy(struct request *r, const struct server_options *o);
 
 #endif

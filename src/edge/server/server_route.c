@@ -8,6 +8,8 @@
 
 #include "core/base/buf.h"
 
+#define HOST_BYTES 256
+
 /* RFC 9110 §5.6.2.  libmicrohttpd keeps blanks before the colon in the name, so
  * " :" would hide a Transfer-Encoding from us alone. */
 static bool
@@ -36,6 +38,11 @@ head_field(struct head *h, const char *name, const char *value)
 		h->content_type = value;
 	} else if (strcasecmp(name, "Host") == 0) {
 		h->hosts++;
+		h->host = value;
+	} else if (strcasecmp(name, "Accept-Language") == 0) {
+		h->browser = true;
+	} else if (strcasecmp(name, "Sec-Fetch-Site") == 0) {
+		h->trusted = true;
 	} else if (strcasecmp(name, "Expect") == 0) {
 		h->expects = strcasecmp(value, "100-continue") == 0;
 	}
@@ -54,6 +61,30 @@ head_fault(const struct head *h)
 		return "the message needs one Content-Length or "
 		       "Transfer-Encoding: chunked";
 	return NULL;
+}
+
+/* The last label decides: that of an IPv4 address is a number, as no domain's
+ * is, and a name of one label has no other. */
+bool
+head_is_rebound(const struct head *h)
+{
+	char name[HOST_BYTES];
+	const char *last;
+	size_t n;
+
+	if (!h->browser || h->trusted || h->host == NULL || h->host[0] == '[')
+		return false;
+	n = strcspn(h->host, ":");
+	if (n >= sizeof(name))
+		return true;
+	memcpy(name, h->host, n);
+	name[n] = '\0';
+	if (n > 0 && name[n - 1] == '.')
+		name[n - 1] = '\0';
+	last = strrchr(name, '.');
+	return last != NULL && strcasecmp(last, ".localhost") != 0 &&
+	       (last[1] == '\0' ||
+		last[1 + strspn(last + 1, "0123456789")] != '\0');
 }
 
 static bool
@@ -145,6 +176,8 @@ route_refusal(int status, const struct server_route *r, const char *why,
 	} plain[] = {
 		{404, "not found"},
 		{405, "method not allowed"},
+		{421, "this name may be anybody's: ask by an address or as "
+		      "localhost"},
 		{503, "overloaded: try again"},
 	};
 	const char *text = why != NULL ? why : "internal error";

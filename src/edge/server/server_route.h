@@ -21,6 +21,12 @@ struct head {
 	uint64_t length;	/* of the last Content-Length */
 	bool chunked;		/* the last Transfer-Encoding is "chunked" */
 	bool expects;		/* 100-continue */
+	const char *host;	/* the last Host; NULL: none */
+	bool browser;		/* it has Accept-Language, which browsers send
+				   and no script can keep them from sending */
+	bool trusted;		/* it has Sec-Fetch-Site, which browsers send to
+				   localhost and over TLS alone, and no script
+				   can set */
 	bool no_token; /* a field's name is no token (RFC 9110 §5.6.2) */
 	bool http10;
 };
@@ -34,6 +40,12 @@ void head_field(struct head *h, const char *name, const char *value);
  * that we do not know, or a field may mean something else to others than to
  * us. */
 const char *head_fault(const struct head *h);
+
+/* Returns whether a browser asks by a name that may be anybody's.  Its owner may
+ * have pointed it at us after he had served a page of his own under it, whose
+ * script could then read our answers (DNS rebinding).  Addresses, names of one
+ * label and localhost are nobody's. */
+bool head_is_rebound(const struct head *h);
 
 /* Returns the first matching route of the table, or NULL with *status 404 or
  * 405. */

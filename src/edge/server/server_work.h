@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef EDGE_SERVER_SERVER_WORK_H
+#define EDGE_SERVER_SERVER_WORK_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/err.h"
+#include "server_conn.h"
+#include "server_request.h"
+
+/*
+ * The worker: a thread for the handlers that may take their time, so that the
+ * serving thread goes on with everybody else's requests.  A request belongs to
+ * the serving thread, except from work_put until calls.ready:
+ *
+ *	WAITING → RUNNING → FULL → ready
+ *
+ * The serving thread puts it into the queue (WAITING).  The worker runs its
+ * handler (RUNNING) and, while the replies that clients have not read leave no
+ * room for this one, cuts those that have been unread for longest (FULL).
+ *
+ * This unit knows no HTTP library.  It has one leaf lock, under which nothing is
+ * called.
+ */
+struct work_calls {
+	void (*run)(void *ctx, struct request *r);	/* sets r->reply */
+	void (*ready)(void *ctx, struct request *r);
+	void *ctx;
+};
+
+struct work {
+	struct work_calls calls;
+	struct conns *conns;
+	size_t unread_max;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t turn;	/* there is a request, a change, or the stop */
+	struct request *first, **last;	/* that wait */
+	size_t unread;		/* bytes of replies */
+	unsigned changes;	/* of what is unread */
+	bool runs, stop;
+};
+
+/* Starts the worker.  Without this call, on a zeroed struct, only work_stop,
+ * work_done and work_forget may be called.  It returns -1 on failure, and *e says why. */
+int work_init(struct work *w, struct conns *conns, size_t unread_max,
+	      const struct work_calls *calls, struct err *e);
+/* Ends the worker after the request that it runs.  Those that wait, and those
+ * that are put from now on, become ready at once, refused with 503. */
+void work_stop(struct work *w);
+/* Call this when the serving threads have ended. */
+void work_done(struct work *w);
+
+/* Returns whether there is room for one more request of this route. */
+bool work_has_room(struct work *w, const struct server_route *route);
+void work_put(struct work *w, struct request *r);
+/* The serving thread sends the reply of r, which the worker has made, on c. */
+void work_sends(struct work *w, struct conn *c);
+/* r is about to be freed: its reply, if the worker has made one, was read or
+ * never will be. */
+void work_forget(struct work *w, const struct request *r);
+
+#endif
