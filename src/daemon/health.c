@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "health.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -207,39 +206,17 @@ healthz(void *ctx, const struct server_request *q, struct server_reply *a)
 static bool
 next_scope(void *ctx, uint32_t *i, struct scope_report *out)
 {
-	return state_scope(((struct health *)ctx)->shared, i, out);
-}
+	struct health *h = ctx;
 
-/* A page of metrics until it is sent. */
-struct page {
-	struct health *health;
-	char text[METRICS_PAGE_BYTES];
-};
-
-/* Takes one of the places for pages: a reader that never reads keeps its
- * page.  Returns NULL if there is none, or no memory. */
-static struct page *
-page_new(struct health *h)
-{
-	struct page *p = NULL;
-
-	if (atomic_fetch_add(&h->pages, 1) < METRICS_PAGES_MAX)
-		p = malloc(sizeof(*p));
-	if (p == NULL)
-		atomic_fetch_sub(&h->pages, 1);
-	else
-		p->health = h;
-	return p;
+	return state_scope(h->shared, h->status.figures, i, out);
 }
 
 static void
-page_free(void *text)
+metrics_busy(void *ctx, const struct server_request *q, struct server_reply *a)
 {
-	struct page *p = (struct page *)((char *)text -
-					 offsetof(struct page, text));
-
-	atomic_fetch_sub(&p->health->pages, 1);
-	free(p);
+	(void)ctx, (void)q;
+	a->status = 503;
+	a->close = true;
 }
 
 static void
@@ -254,24 +231,29 @@ metrics(void *ctx, const struct server_request *q, struct server_reply *a)
 		.lease_name = h->lease_name,
 		.log_dropped = log_dropped(),
 	};
-	struct page *page = page_new(h);
+	char *page = malloc(METRICS_PAGE_BYTES);
 	struct buf b;
 
-	(void)q;
 	if (page == NULL) {
-		a->status = 503;
-		a->close = true;
+		metrics_busy(ctx, q, a);
 		return;
 	}
-	buf_init(&b, page->text, sizeof(page->text));
+	buf_init(&b, page, METRICS_PAGE_BYTES);
 	state_report(h->shared, &g.controller);
 	process_read(&g.process);
+	status_count(&h->status);
 	metrics_write(&b, &h->shared->counters, &g, next_scope, h);
 	a->status = b.full ? 500 : 200;
 	a->content_type = METRICS_TYPE;
-	a->body = page->text;
-	a->body_bytes = b.len;
-	a->body_free = page_free;
+	status_send(a, page, b.len);
+}
+
+static void
+status_has_no_room(void *ctx, const struct server_request *q,
+		   struct server_reply *a)
+{
+	(void)ctx;
+	status_busy(q, a);
 }
 
 static void
@@ -311,16 +293,19 @@ int
 health_start(struct health *h, const char *address, struct err *e)
 {
 	static const struct server_route routes[] = {
-		{.path = "/metrics", .method = "GET", .handler = metrics},
+		{.path = "/metrics", .method = "GET", .handler = metrics,
+		 .busy = metrics_busy},
 		{.path = "/readyz*", .method = "GET", .handler = readyz},
 		{.path = "/livez*", .method = "GET", .handler = livez},
 		{.path = "/healthz*", .method = "GET", .handler = healthz},
-		{.path = "/status", .method = "GET", .handler = overview},
+		{.path = "/status", .method = "GET", .handler = overview,
+		 .busy = status_has_no_room},
 		{.path = "/status/time", .method = "GET",
 		 .handler = server_time},
 		{.path = STATUS_MACHINES "*", .method = "GET",
-		 .handler = one_machine},
-		{.path = "/", .method = "GET", .handler = page},
+		 .handler = one_machine, .busy = status_has_no_room},
+		{.path = "/", .method = "GET", .handler = page,
+		 .busy = status_has_no_room},
 	};
 	struct server_options o = {
 		.address = address,
@@ -330,6 +315,8 @@ health_start(struct health *h, const char *address, struct err *e)
 		.threads = 1,
 		.connections_max = HEALTH_CONNECTIONS_MAX,
 		.bytes_max = SERVER_BYTES_MAX,
+		.deferred = true,
+		.unread_max = HEALTH_UNREAD_BYTES_MAX,
 		.head_ms = h->timing->head_ms,
 		.body_ms = h->timing->body_ms,
 		.reply_ms = h->timing->reply_ms,

@@ -13,8 +13,9 @@
  * The server on the metrics address.  It serves /healthz, /livez, /readyz and
  * /metrics in the formats of the API server and of controller-runtime, and
  * /status.  Main fills in the fields up to lease_name, has `status` made by
- * status_init, and calls the functions below.  The handlers run on the server's
- * own thread.
+ * status_init, and calls the functions below.  Pages of metrics and of /status
+ * are written on the server's worker.  Whatever runs on its serving thread takes
+ * no lock and looks at no table, so that no probe waits for anybody.
  */
 struct health {
 	struct state *shared;
@@ -29,7 +30,6 @@ struct health {
 	struct status status;
 	_Atomic int64_t main_beat_ms;
 	struct server *server;
-	_Atomic unsigned pages;	/* of metrics, not yet sent */
 };
 
 /* health_start returns -1 if the server cannot be started, and *e says why.

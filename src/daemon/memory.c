@@ -10,9 +10,11 @@
  * should stay. */
 #define PROCESS_BYTES (7 * MIB)
 
-/* Answers of /status that are yet to be sent, the journal and the counts.  The
- * last two take 620 KiB (core/controller/journal.h, status.h). */
-#define STATUS_BYTES (STATUS_BYTES_MAX + (620 << 10))
+/* The metrics address: the page or answer that is being written, those that are
+ * yet to be read, the journal and the counts.  The last two take 650 KiB
+ * (core/controller/journal.h, status.h). */
+#define HEALTH_BYTES                                                           \
+	((int64_t)METRICS_PAGE_BYTES + HEALTH_UNREAD_BYTES_MAX + (650 << 10))
 
 /* A value of the tree (wire/json/json.c). */
 #define VALUE_TREE_BYTES 32
@@ -43,8 +45,9 @@
 	((44 << 10) + SERVER_CONNECTION_BYTES +                                \
 	 2 * (SERVER_RECEIVE_BYTES + SERVER_SEND_BYTES))
 
-/* A Node and a NodeClaim, and a write of the Node that fails. */
-#define MACHINE_BYTES (2 * 244 + 72)
+/* A Node and a NodeClaim, the claim's place in the index by name, and a write of
+ * the Node that fails. */
+#define MACHINE_BYTES (2 * 244 + 8 + 72)
 
 /* Connections get this part of what the table and they share, even if the table
  * is full. */
@@ -69,9 +72,8 @@ struct memory
 memory_divide(int64_t limit, unsigned lanes, uint32_t machines)
 {
 	int64_t left = limit - PROCESS_BYTES - LOG_WAITING_BYTES_MAX -
-		       METRICS_PAGES_MAX * METRICS_PAGE_BYTES - STATUS_BYTES -
-		       STREAMS_BYTES -
-		       REVIEWS_BYTES - (int64_t)lanes * LANE_BYTES;
+		       HEALTH_BYTES - STREAMS_BYTES - REVIEWS_BYTES -
+		       (int64_t)lanes * LANE_BYTES;
 	int64_t connections =
 		at_least(left / CONNECTIONS_SHARE,
 			 (int64_t)SERVER_CONNECTIONS_LEAST * CONNECTION_BYTES);

@@ -260,9 +260,10 @@ state_report(struct state *s, struct controller_report *out)
 }
 
 bool
-state_scope(struct state *s, uint32_t *i, struct scope_report *out)
+state_scope(struct state *s, const struct figures *f, uint32_t *i,
+	    struct scope_report *out)
 {
-	bool any = controller_scope(lock(s), i, out);
+	bool any = controller_scope(lock(s), f, i, out);
 
 	unlock(s);
 	return any;

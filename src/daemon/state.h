@@ -130,7 +130,8 @@ bool state_await_lead(struct state *s);
  * state_scope and state_nodepool_at return false.  The mutex is taken anew for
  * each item, so an item that comes or goes meanwhile may be missed. */
 void state_report(struct state *s, struct controller_report *out);
-bool state_scope(struct state *s, uint32_t *i, struct scope_report *out);
+bool state_scope(struct state *s, const struct figures *f, uint32_t *i,
+		 struct scope_report *out);
 bool state_nodepool_at(struct state *s, uint32_t *i,
 		       struct nodepool_report *out);
 
@@ -150,8 +151,8 @@ void state_lead(struct state *s, struct state_lead *out);
 
 /* The reports of core/controller/status.h, with the time.  state_count counts
  * all machines: it takes the mutex anew for each slice, and now and then sleeps
- * for a moment in between, so that others get it.  state_machine looks for the
- * machine in the same way, and returns whether there is one. */
+ * for a moment in between, so that others get it.  state_machine returns whether
+ * there is such a machine. */
 void state_status(struct state *s, struct status_report *out);
 void state_count(struct state *s, struct figures *f);
 bool state_turn(struct state *s, uint64_t *before, struct turn *out);

@@ -102,14 +102,8 @@ bool
 state_machine(struct state *s, const char *name, struct machine_status *out)
 {
 	struct now now = clock_now(s->clock);
-	enum machine_found found;
-	unsigned slices = 0;
-	uint32_t at = 0;
+	bool any = controller_machine(lock(s), name, now, out);
 
-	do {
-		found = controller_machine(lock(s), name, &at, now, out);
-		unlock(s);
-		rest(++slices);
-	} while (found == MACHINE_MORE);
-	return found == MACHINE_FOUND;
+	unlock(s);
+	return any;
 }

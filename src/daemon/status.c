@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "status.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -39,65 +38,6 @@ status_done(struct status *t)
 }
 
 /* --- answers -------------------------------------------------------------------- */
-
-/* An answer until it is sent. */
-struct sheet {
-	struct status *of;
-	size_t bytes;		/* of t->bytes */
-	char text[];
-};
-
-static void
-give_back(struct status *t, size_t bytes)
-{
-	atomic_fetch_sub(&t->bytes, bytes);
-	atomic_fetch_sub(&t->replies, 1);
-}
-
-/* Makes room for an answer of STATUS_PAGE_BYTES.  Returns NULL if readers who do
- * not read keep too much, or there is no memory. */
-static struct sheet *
-sheet_new(struct status *t)
-{
-	size_t bytes = sizeof(struct sheet) + STATUS_PAGE_BYTES;
-	size_t held = atomic_fetch_add(&t->bytes, bytes);
-	unsigned replies = atomic_fetch_add(&t->replies, 1);
-	struct sheet *p = NULL;
-
-	if (replies < STATUS_REPLIES_MAX && held + bytes <= STATUS_BYTES_MAX)
-		p = malloc(bytes);
-	if (p == NULL) {
-		give_back(t, bytes);
-		return NULL;
-	}
-	p->of = t;
-	p->bytes = bytes;
-	return p;
-}
-
-static void
-sheet_free(void *text)
-{
-	struct sheet *p =
-		(struct sheet *)((char *)text - offsetof(struct sheet, text));
-
-	give_back(p->of, p->bytes);
-	free(p);
-}
-
-/* Keeps no more room than the text needs. */
-static struct sheet *
-sheet_fit(struct sheet *p, size_t len)
-{
-	size_t bytes = sizeof(*p) + len + 1;
-	struct sheet *less = realloc(p, bytes);
-
-	if (less == NULL)
-		return p;
-	atomic_fetch_sub(&less->of->bytes, less->bytes - bytes);
-	less->bytes = bytes;
-	return less;
-}
 
 #define PLAIN_FIELDS                                                           \
 	{"Cache-Control", "no-store"}, {"X-Content-Type-Options", "nosniff"}
@@ -140,20 +80,27 @@ refuse(struct server_reply *a, int code, enum status_format f,
 	answer_short(a, code, f, &b);
 }
 
+void
+status_send(struct server_reply *a, char *text, size_t len)
+{
+	char *less = realloc(text, len + 1);
+
+	a->body = less != NULL ? less : text;
+	a->body_bytes = len;
+	a->body_free = free;
+}
+
 static void
-send_sheet(struct server_reply *a, enum status_format f, struct sheet *p,
-	   const struct buf *b)
+send_text(struct server_reply *a, enum status_format f, char *text,
+	  const struct buf *b)
 {
 	if (b->full) {
-		sheet_free(p->text);
+		free(text);
 		refuse(a, 500, f, "the answer has no room");
 		return;
 	}
-	p = sheet_fit(p, b->len);
 	set_head(a, 200, f);
-	a->body = p->text;
-	a->body_bytes = b->len;
-	a->body_free = sheet_free;
+	status_send(a, text, b->len);
 	a->close = true;
 }
 
@@ -174,15 +121,33 @@ format_of(const struct server_request *q, struct server_reply *a,
 	return -1;
 }
 
-static struct sheet *
-room_for(struct status *t, struct server_reply *a, enum status_format f)
+static void
+refuse_busy(struct server_reply *a, enum status_format f)
 {
-	struct sheet *p = sheet_new(t);
+	refuse(a, 503, f, "too many ask at once: try again");
+	if (f == STATUS_HTML)
+		a->fields = page_fields;	/* a page tries again, too */
+}
 
-	if (p == NULL)
-		refuse(a, 503, f, "too many answers wait to be read: try "
-				  "again");
-	return p;
+/* Makes room for an answer of STATUS_PAGE_BYTES.  Returns NULL, and has refused
+ * the request, if there is no memory. */
+static char *
+room_for(struct server_reply *a, enum status_format f)
+{
+	char *text = malloc(STATUS_PAGE_BYTES);
+
+	if (text == NULL)
+		refuse_busy(a, f);
+	return text;
+}
+
+void
+status_busy(const struct server_request *q, struct server_reply *a)
+{
+	enum status_format f = STATUS_HTML;
+
+	if (strcmp(q->path, "/") == 0 || format_of(q, a, &f) == 0)
+		refuse_busy(a, f);
 }
 
 /* --- /status ---------------------------------------------------------------------- */
@@ -238,6 +203,15 @@ fill_head(struct status *t, struct status_head *h)
 		count_anew(t, &h->report);
 }
 
+void
+status_count(struct status *t)
+{
+	struct status_report r;
+
+	state_status(t->shared, &r);
+	count_anew(t, &r);
+}
+
 static bool
 next_scope(void *ctx, uint32_t *i, struct scope_status *out)
 {
@@ -272,18 +246,17 @@ overview(struct status *t, struct server_reply *a, enum status_format f,
 					   .scope = next_scope,
 					   .nodepool = next_nodepool,
 					   .turn = next_turn};
-	struct sheet *p = room_for(t, a, f);
+	char *text = room_for(a, f);
 	struct status_head h;
 	struct buf b;
 
-	if (p != NULL) {
-		fill_head(t, &h);
-		h.view = *v;
-		buf_init(&b, p->text, STATUS_PAGE_BYTES);
-		status_write(&b, f, &h, &items);
-		send_sheet(a, f, p, &b);
-	}
-	/* A page that finds no room tries again, too. */
+	if (text == NULL)
+		return;
+	fill_head(t, &h);
+	h.view = *v;
+	buf_init(&b, text, STATUS_PAGE_BYTES);
+	status_write(&b, f, &h, &items);
+	send_text(a, f, text, &b);
 	if (f == STATUS_HTML && !v->still)
 		a->fields = page_fields;
 }
@@ -369,14 +342,14 @@ answer_machine(struct status *t, struct server_reply *a, enum status_format f,
 	bool has = i != NO_ID &&
 		   state_scope_status(t->shared, t->figures, &i, &scope) &&
 		   i == m->scope + 1;
-	struct sheet *p = room_for(t, a, f);
+	char *text = room_for(a, f);
 	struct buf b;
 
-	if (p == NULL)
+	if (text == NULL)
 		return;
-	buf_init(&b, p->text, STATUS_PAGE_BYTES);
+	buf_init(&b, text, STATUS_PAGE_BYTES);
 	status_write_machine(&b, f, h, name, m, has ? &scope : NULL);
-	send_sheet(a, f, p, &b);
+	send_text(a, f, text, &b);
 }
 
 void

@@ -10,7 +10,8 @@
 /*
  * The handlers of the page (/), /status, /status/machines/NAME and /status/time
  * (docs/status.md).  Main calls status_init and status_done.  The handlers run
- * on the one thread of the metrics server, and what they send is freed by it.
+ * on the worker of the metrics server, but for status_time and status_busy, which
+ * need no lock and no table and run on its serving thread.
  */
 #define STATUS_MACHINES "/status/machines/"
 
@@ -28,9 +29,6 @@ struct status {
 	bool counted;
 	int64_t counted_boot_ms;
 	uint64_t counted_turns;
-	/* Of the answers that are not yet sent. */
-	_Atomic size_t bytes;
-	_Atomic unsigned replies;
 };
 
 /* What the fields point to must outlive the struct.  Returns -1 if there is no
@@ -39,6 +37,16 @@ int status_init(struct status *t, struct state *s, struct serving_cert *pair,
 		const struct rules *rules, struct err *e);
 void status_done(struct status *t);
 
+/* Counts the machines anew if the figures are a second old, or a scope has turned.
+ * On the worker. */
+void status_count(struct status *t);
+/* Makes `text`, which malloc has returned, the body of a reply.  It keeps no more
+ * room than len bytes need. */
+void status_send(struct server_reply *a, char *text, size_t len);
+
+/* The handlers.  status_busy answers instead of the first three if the worker
+ * has no room. */
+void status_busy(const struct server_request *q, struct server_reply *a);
 void status_browse(struct status *t, const struct server_request *q,
 		   struct server_reply *a);
 void status_overview(struct status *t, const struct server_request *q,

@@ -437,7 +437,7 @@ lock_of_status(struct figures *f)
 	struct machine_status machine;
 	struct status_report report;
 	struct scope_status scope;
-	char last[16];		/* NodeClaims are searched for one by one */
+	char last[16];
 	int64_t begun = cpu_ns();
 	uint32_t i = 0;
 	bool more;
@@ -460,13 +460,10 @@ lock_of_status(struct figures *f)
 	begun = cpu_ns();
 	(void)controller_nodepool_status(c, f, &i, now, &nodepool);
 	lock_held("status", cpu_ns() - begun);
-	i = 0;
-	do {
-		begun = cpu_ns();
-		more = controller_machine(c, last, &i, now, &machine) ==
-		       MACHINE_MORE;
-		lock_held("status", cpu_ns() - begun);
-	} while (more);
+	begun = cpu_ns();
+	if (!controller_machine(c, last, now, &machine))
+		fail("there is no last machine");
+	lock_held("status", cpu_ns() - begun);
 }
 
 static void

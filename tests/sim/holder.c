@@ -6,6 +6,7 @@
 
 #include "core/base/limits.h"
 #include "core/controller/controller_state.h"
+#include "core/controller/status.h"
 #include "core/rules/admit.h"
 #include "elect.h"
 #include "stream.h"
@@ -702,4 +703,20 @@ holder_admit(struct holder *h, struct thing *t, bool dry_run)
 		broken(h->w, "I12: holder %d observes, and changes %s at "
 		       "admission", h->number, t->name);
 	thing_hold(t, &h->rules.hold, holder_now(h).server_ms);
+}
+
+struct scope_report
+holder_scope(const struct holder *h, const char *name)
+{
+	struct scope_report r = {.quiet_ms = STAMP_NONE}, at;
+	struct figures *f = figures_new();
+
+	while (f != NULL && controller_count(h->controller, f, holder_now(h)))
+		;
+	for (uint32_t i = 0;
+	     f != NULL && controller_scope(h->controller, f, &i, &at);)
+		if (strcmp(at.name, name) == 0)
+			r = at;
+	figures_free(f);
+	return r;
 }

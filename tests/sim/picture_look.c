@@ -208,7 +208,7 @@ static enum look
 scope_looks(struct row *row, const struct world *w, const struct rules *rules,
 	    const struct holder *h)
 {
-	struct scope_report r = {.quiet_ms = STAMP_NONE}, at;
+	struct scope_report r;
 	int64_t past = w->now - row->seen_at;
 
 	row->seen_at = w->now;
@@ -216,9 +216,7 @@ scope_looks(struct row *row, const struct world *w, const struct rules *rules,
 		return NOTHING;
 	if (sees_all(h))
 		row->window_left -= past;
-	for (uint32_t i = 0; controller_scope(h->controller, &i, &at);)
-		if (strcmp(at.name, row->nodepool) == 0)
-			r = at;
+	r = holder_scope(h, row->nodepool);
 	if (row->leader_held && !r.held && r.quiet_ms > world_server_ms(w))
 		row->window_left = rules->cap.window_ms;
 	if (released_again(row, w) || r.held)

@@ -159,16 +159,15 @@
 				   not retry when we close first */
 #define HEALTH_CONNECTIONS_MAX 64	/* of the metrics address */
 #define HEALTH_IDLE_MS 10000	/* the same for them: a scraper dials again */
-#define METRICS_PAGES_MAX 2	/* at once */
-#define METRICS_PAGE_BYTES (1536u << 10)	/* each at most: 4,096 scopes
-						   and every code of every
-						   method take 1.2 MiB */
+#define HEALTH_UNREAD_BYTES_MAX METRICS_PAGE_BYTES	/* pages, and answers of
+							   /status, that are not
+							   yet read */
+#define METRICS_PAGE_BYTES (1376u << 10)	/* 4,096 scopes and every code
+						   of every method take 1.2
+						   MiB */
 #define STATUS_PAGE_BYTES (384u << 10)	/* one answer of /status; a cluster with
 					   dozens of NodePools takes 30 KiB,
 					   and a full history 170 */
-#define STATUS_BYTES_MAX (768u << 10)	/* of those that are not yet sent … */
-#define STATUS_REPLIES_MAX 16	/* … and their number: the other places of the
-				   metrics address stay for probes */
 #define STATUS_FIGURES_MS 1000	/* how often the machines are counted anew, if
 				   somebody asks */
 #define DRAIN_QUIET_MS 10000	/* from SIGTERM, or the last connection, to the

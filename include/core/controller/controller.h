@@ -229,12 +229,14 @@ struct scope_report {
 	int64_t quiet_ms;	/* when it will be quiet, server time;
 				   STAMP_NONE: no machine counts in it */
 };
+struct figures;
 /* Finds the first scope in use from *i on, and moves *i behind it.  Start at
- * 0.  Returns false at the end. */
-bool controller_scope(const struct controller *s, uint32_t *i,
-		      struct scope_report *out);
-/* The same for the scopes that are held, by their names alone, which costs no
- * look at the machines.  Returns NULL at the end. */
+ * 0.  Returns false at the end.  f: figures that have counted everything
+ * (core/controller/status.h), to which quiet_ms belongs. */
+bool controller_scope(const struct controller *s, const struct figures *f,
+		      uint32_t *i, struct scope_report *out);
+/* The same for the scopes that are held, by their names alone.  Returns NULL at
+ * the end. */
 const char *controller_held_scope(const struct controller *s, uint32_t *i);
 
 struct nodepool_report {

@@ -188,16 +188,9 @@ struct machine_status {
 	uint32_t scope;		/* for controller_scope_status; NO_ID: none */
 };
 
-/* Looks for the Node or, if there is none, for the NodeClaim with this very
- * name, among the next STATUS_SLICE objects.  *at starts at 0. */
-enum machine_found {
-	MACHINE_FOUND,
-	MACHINE_MORE,	/* call again */
-	MACHINE_NONE,
-};
-enum machine_found controller_machine(const struct controller *s,
-				      const char *name, uint32_t *at,
-				      struct now now,
-				      struct machine_status *out);
+/* Finds the Node or, if there is none, the NodeClaim with this very name.
+ * Returns false if there is neither. */
+bool controller_machine(const struct controller *s, const char *name,
+			struct now now, struct machine_status *out);
 
 #endif

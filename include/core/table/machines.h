@@ -104,7 +104,7 @@ struct machines {
 	uint32_t carrying[KIND_COUNT];	/* those that carry hold and mark */
 	struct previous_key previous_keys[HELD_KEYS_MAX];
 	struct strings strings;
-	struct index claim_by_uid, claim_by_node;
+	struct index claim_by_uid, claim_by_name, claim_by_node;
 	struct index node_by_name, node_by_owner;
 };
 
@@ -159,6 +159,8 @@ void machines_drop(struct machines *m, uint32_t id, struct touched *t);
  * (NodeClaim) or by name (Node), or that of the claim with this uid. */
 uint32_t machines_find(const struct machines *m, const struct object *o);
 uint32_t machines_find_claim(const struct machines *m, const char *uid);
+/* The same of the Node with this name, or else of a claim with it. */
+uint32_t machines_find_name(const struct machines *m, const char *name);
 /* Returns the id of the claim that the Node names as its owner, or NO_ID. */
 uint32_t machines_owner(const struct machines *m, const struct entry *node);
 /* Returns whether entry `id`, which machines_find has found, is of this very

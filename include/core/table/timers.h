@@ -224,12 +224,9 @@ bool timers_own(const struct timers *ts, uint32_t id, int64_t now_ms);
 /* Returns whether the machine has a scope and that scope is held. */
 bool timers_scope_held(const struct timers *ts, uint32_t id);
 
-/* Returns the latest deadline of the scope's machines that count, or STAMP_NONE
- * if none counts.  It scans the whole table: use it for reports only. */
-int64_t timers_quiet_ms(const struct timers *ts, uint32_t scope);
 /* Returns when a report should say that the scope will be quiet.  A machine
  * that is booting is taken as if it became ready now.  It scans the whole
- * table, too. */
+ * table. */
 struct quiet timers_expects(const struct timers *ts, uint32_t scope,
 			    int64_t now_ms);
 

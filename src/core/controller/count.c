@@ -18,6 +18,7 @@ struct place {
 struct busiest {
 	uint32_t turn;
 	struct quiet quiet;
+	int64_t deadline_ms;	/* the latest */
 };
 
 struct figures {
@@ -95,6 +96,13 @@ figures_scope(const struct figures *f, uint32_t scope)
 	return f->scopes[scope].turn == f->turn ? f->scopes[scope].quiet : none;
 }
 
+int64_t
+figures_deadline_ms(const struct figures *f, uint32_t scope)
+{
+	return f->scopes[scope].turn == f->turn ? f->scopes[scope].deadline_ms
+						: STAMP_NONE;
+}
+
 static void
 count_machine(const struct controller *s, struct figures *f, uint32_t head)
 {
@@ -144,7 +152,10 @@ count_timer(const struct controller *s, struct figures *f, uint32_t id,
 		return;
 	b = &f->scopes[t->scope];
 	if (b->turn != f->turn)
-		*b = (struct busiest){f->turn, figures_scope(f, t->scope)};
+		*b = (struct busiest){f->turn, figures_scope(f, t->scope),
+				      STAMP_NONE};
+	if (t->deadline_ms > b->deadline_ms)
+		b->deadline_ms = t->deadline_ms;
 	if (t->live && t->booting && now_ms + t->hold_ms < q.at_ms) {
 		b->quiet.earliest = true;
 		q.at_ms = now_ms + t->hold_ms;

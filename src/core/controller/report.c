@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "controller_parts.h"
+#include "count.h"
 
 /* This file has the figures for the metrics and for the Events. */
 
@@ -33,8 +34,8 @@ controller_report(const struct controller *s, struct controller_report *out)
 }
 
 bool
-controller_scope(const struct controller *s, uint32_t *i,
-		 struct scope_report *out)
+controller_scope(const struct controller *s, const struct figures *f,
+		 uint32_t *i, struct scope_report *out)
 {
 	for (; *i < s->timers.scopes_top; (*i)++) {
 		const struct scope *sc = &s->timers.scopes[*i];
@@ -43,7 +44,7 @@ controller_scope(const struct controller *s, uint32_t *i,
 			continue;
 		memcpy(out->name, sc->name, sizeof(out->name));
 		out->held = sc->held;
-		out->quiet_ms = timers_quiet_ms(&s->timers, *i);
+		out->quiet_ms = figures_deadline_ms(f, *i);
 		(*i)++;
 		return true;
 	}

@@ -277,25 +277,14 @@ fill_machine(const struct controller *s, uint32_t head, struct now now,
 			.until_ms;
 }
 
-enum machine_found
-controller_machine(const struct controller *s, const char *name, uint32_t *at,
-		   struct now now, struct machine_status *out)
+bool
+controller_machine(const struct controller *s, const char *name, struct now now,
+		   struct machine_status *out)
 {
-	const struct machines *m = &s->machines;
-	uint32_t ref = strings_find(&m->strings, name), end = *at + STATUS_SLICE;
-	struct object node = {.kind = KIND_NODE};
-	uint32_t id = NO_ID;
+	uint32_t id = machines_find_name(&s->machines, name);
 
-	if (ref == NO_ID || str_copy(node.name, sizeof(node.name), name))
-		return MACHINE_NONE;
-	if (*at == 0)
-		id = machines_find(m, &node);
-	for (; id == NO_ID && *at < end && *at < m->top; (*at)++)
-		if (m->at[*at].used && m->at[*at].kind == KIND_NODECLAIM &&
-		    m->at[*at].name == ref)
-			id = *at;
 	if (id == NO_ID)
-		return *at < m->top ? MACHINE_MORE : MACHINE_NONE;
-	fill_machine(s, machines_head(m, id), now, out);
-	return MACHINE_FOUND;
+		return false;
+	fill_machine(s, machines_head(&s->machines, id), now, out);
+	return true;
 }

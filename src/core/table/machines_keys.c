@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "machines_parts.h"
 
-/* How entries are found: four indexes, two of them by uid and two by the
+/* How entries are found: five indexes, two of them by uid and three by the
  * reference of a name. */
 
 static uint32_t
@@ -93,6 +93,8 @@ machines_keys_init(struct machines *m)
 	uint32_t max = m->max, end = 2 * m->max;
 
 	return index_init(&m->claim_by_uid, max, end, uid_hash, uid_same, m) ||
+			       index_init(&m->claim_by_name, max, end,
+					  name_hash, name_same, m) ||
 			       index_init(&m->claim_by_node, max, end,
 					  other_hash, other_same, m) ||
 			       index_init(&m->node_by_name, max, end, name_hash,
@@ -107,6 +109,7 @@ void
 machines_keys_done(struct machines *m)
 {
 	index_done(&m->claim_by_uid);
+	index_done(&m->claim_by_name);
 	index_done(&m->claim_by_node);
 	index_done(&m->node_by_name);
 	index_done(&m->node_by_owner);
@@ -119,6 +122,8 @@ machines_keys_add(struct machines *m, uint32_t id)
 
 	index_add(e->kind == KIND_NODE ? &m->node_by_name : &m->claim_by_uid,
 		  id);
+	if (e->kind == KIND_NODECLAIM)
+		index_add(&m->claim_by_name, id);
 	if (e->kind == KIND_NODECLAIM && e->other_name != 0)
 		index_add(&m->claim_by_node, id);
 	if (entry_has_owner(e))
@@ -132,6 +137,8 @@ machines_keys_remove(struct machines *m, uint32_t id)
 
 	index_remove(e->kind == KIND_NODE ? &m->node_by_name : &m->claim_by_uid,
 		     id);
+	if (e->kind == KIND_NODECLAIM)
+		index_remove(&m->claim_by_name, id);
 	if (e->kind == KIND_NODECLAIM && e->other_name != 0)
 		index_remove(&m->claim_by_node, id);
 	if (entry_has_owner(e))
@@ -156,6 +163,17 @@ machines_find(const struct machines *m, const struct object *o)
 		return machines_find_claim(m, o->uid);
 	name = strings_find(&m->strings, o->name);
 	return name == NO_ID ? NO_ID : find_ref(&m->node_by_name, name);
+}
+
+uint32_t
+machines_find_name(const struct machines *m, const char *name)
+{
+	uint32_t ref = strings_find(&m->strings, name), id;
+
+	if (ref == NO_ID)
+		return NO_ID;
+	id = find_ref(&m->node_by_name, ref);
+	return id != NO_ID ? id : find_ref(&m->claim_by_name, ref);
 }
 
 uint32_t

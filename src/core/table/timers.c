@@ -363,22 +363,6 @@ timers_scope_held(const struct timers *ts, uint32_t id)
 	return t->used && t->scope != NO_SCOPE && ts->scopes[t->scope].held;
 }
 
-int64_t
-timers_quiet_ms(const struct timers *ts, uint32_t scope)
-{
-	int64_t latest = STAMP_NONE;
-
-	for (uint32_t id = first_id(ts); id < ts->ids_max;
-	     id = next_id(ts, id)) {
-		const struct timer *t = timers_at(ts, id);
-
-		if (t->used && t->enough && t->scope == scope &&
-		    t->deadline_ms > latest)
-			latest = t->deadline_ms;
-	}
-	return latest;
-}
-
 struct quiet
 timers_expects(const struct timers *ts, uint32_t scope, int64_t now_ms)
 {

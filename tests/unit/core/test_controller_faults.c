@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/controller/status.h"
 #include "scene.h"
 
 /* What the API server may answer (docs/rules.md#writes-that-are-refused), and
@@ -480,6 +481,7 @@ END_TEST
 
 START_TEST(report_is_right)
 {
+	struct figures *f = figures_new();
 	struct scope_report sc;
 	struct controller_report r;
 	uint32_t i = 0;
@@ -492,9 +494,13 @@ START_TEST(report_is_right)
 	ck_assert_uint_eq(r.held[KIND_NODECLAIM], 0);
 	ck_assert_uint_eq(r.timers, 1);
 	ck_assert(r.up[0] && r.up[1]);
-	ck_assert(controller_scope(w->s, &i, &sc));
+	ck_assert_ptr_nonnull(f);
+	while (controller_count(w->s, f, world_now(w)))
+		;
+	ck_assert(controller_scope(w->s, f, &i, &sc));
 	ck_assert(sc.held && sc.quiet_ms == quiet);
-	ck_assert(!controller_scope(w->s, &i, &sc));
+	ck_assert(!controller_scope(w->s, f, &i, &sc));
+	figures_free(f);
 	ck_assert_uint_eq(notes(NOTE_SCOPE_HELD, NULL), 1);
 	world_run_until(w, quiet + SLACK);
 	ck_assert_uint_eq(notes(NOTE_SCOPE_QUIET, NULL), 1);

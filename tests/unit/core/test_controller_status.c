@@ -9,6 +9,8 @@
 
 /* The reports for /status, beside what the world knows. */
 
+#define SCOPES_SEEN 9
+
 static struct figures *f;
 
 static void
@@ -77,13 +79,9 @@ static struct machine_status
 the_machine(const char *name)
 {
 	struct machine_status m;
-	enum machine_found found;
-	uint32_t at = 0;
 
-	while ((found = controller_machine(w->s, name, &at, world_now(w),
-					   &m)) == MACHINE_MORE)
-		;
-	ck_assert_msg(found == MACHINE_FOUND, "%s", name);
+	ck_assert_msg(controller_machine(w->s, name, world_now(w), &m), "%s",
+		      name);
 	return m;
 }
 
@@ -530,18 +528,45 @@ END_TEST
 START_TEST(found_far_behind)
 {
 	struct machine_status m;
-	uint32_t at = 0;
 
 	add_old(390);
 	world_open(w);
 	ck_assert_str_eq(the_machine("c389").node.name, "n389");
-	ck_assert(controller_machine(w->s, "c", &at, world_now(w), &m) ==
-		  MACHINE_NONE);
+	ck_assert_str_eq(the_machine("n389").claim.name, "c389");
+	ck_assert(!controller_machine(w->s, "c", world_now(w), &m));
 	/* A text that the table knows, but no object is called so. */
-	while (controller_machine(w->s, "web", &at, world_now(w), &m) ==
-	       MACHINE_MORE)
-		;
-	ck_assert_uint_ge(at, 780);
+	ck_assert(!controller_machine(w->s, "web", world_now(w), &m));
+	machine_delete(w, 389);
+	world_run(w, SLACK);
+	ck_assert(!controller_machine(w->s, "c389", world_now(w), &m));
+}
+END_TEST
+
+/* The metrics' figures of each scope, whose machines lie anywhere in the
+ * table. */
+START_TEST(quiet_of_each_scope)
+{
+	int64_t ready[SCOPES_SEEN], boot;
+	struct scope_report r;
+	unsigned seen = 0;
+	char name[16];
+
+	rules.scope = SCOPE_NODEPOOL;
+	scene_again();
+	boot = server_ms(w) - 9 * MINUTE;
+	for (int n = 0; n < 90; n++) {
+		int k = n * 7 % SCOPES_SEEN;
+
+		(void)snprintf(name, sizeof(name), "p%d", k);
+		ready[k] = boot + n * 1000;
+		machine_add(w, n, name, ready[k]);
+	}
+	world_open(w);
+	(void)count_all();
+	for (uint32_t i = 0; controller_scope(w->s, f, &i, &r); seen++)
+		ck_assert_int_eq(r.quiet_ms, ready[atoi(r.name + 1)] +
+						     rules.hold_ms);
+	ck_assert_uint_eq(seen, SCOPES_SEEN);
 }
 END_TEST
 
@@ -601,6 +626,7 @@ main(void)
 	tcase_add_test(sc, released_by_hand);
 	tcase_add_test(sc, held_by_hand);
 	tcase_add_test(sc, two_scopes);
+	tcase_add_test(sc, quiet_of_each_scope);
 	tcase_add_checked_fixture(r, setup, teardown);
 	tcase_add_test(r, not_seen);
 	tcase_add_test(r, a_list_that_fails);

@@ -258,7 +258,7 @@ static int wanted_n;
 static void
 look_at_world(void)
 {
-	struct scope_report s;
+	const char *scope;
 	struct note note;
 	bool open[64] = {false};
 	uint32_t i = 0;
@@ -269,18 +269,16 @@ look_at_world(void)
 			    wanted[k].to_ms == STAMP_NONE &&
 			    strcmp(wanted[k].scope, note.name) == 0)
 				wanted[k].capped = true;
-	while (controller_scope(w->s, &i, &s)) {
+	while ((scope = controller_held_scope(w->s, &i)) != NULL) {
 		int k = 0;
 
-		if (!s.held)
-			continue;
 		while (k < wanted_n && (wanted[k].to_ms != STAMP_NONE ||
-					strcmp(wanted[k].scope, s.name) != 0))
+					strcmp(wanted[k].scope, scope) != 0))
 			k++;
 		if (k == wanted_n) {
 			wanted[wanted_n++] = (struct turn){
 				.from_ms = server_ms(w), .to_ms = STAMP_NONE};
-			strcpy(wanted[k].scope, s.name);
+			strcpy(wanted[k].scope, scope);
 		}
 		open[k] = true;
 	}
