@@ -134,7 +134,8 @@ INSTEAD_test_event_recorder := clock_now
 INSTEAD_test_kube_wipe := free realloc
 INSTEAD_test_sighting := state_track state_forget state_nodepool \
 	state_nodepool_gone state_disruption_event log_fields log_ratelimit malloc
-INSTEAD_test_health := server_new server_free server_heartbeat_age_ms
+INSTEAD_test_health := server_new server_free server_heartbeat_age_ms \
+	pthread_mutex_lock
 INSTEAD_test_hook := server_new server_free
 INSTEAD_test_serving_cert := certs_load server_rotate clock_now log_fields
 
@@ -149,8 +150,8 @@ $(VARIANT)/tests/simulate/%: tests/unit/simulate/%.c $(shared_core) \
 	$(call link,-Itests,$(ext_wire) $(call pkg,zlib) $(CHECK_LIBS))
 $(VARIANT)/tests/edge/%: tests/edge/%.c $(shared_edge) $(libs_edge)
 	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS) -lssl)
-$(VARIANT)/tests/edge/test_event_recorder: tests/edge/test_event_recorder.c \
-		$(shared_edge) $(libs_all)
+$(VARIANT)/tests/edge/test_event_recorder $(VARIANT)/tests/edge/test_probes: \
+		$(VARIANT)/tests/edge/%: tests/edge/%.c $(shared_edge) $(libs_all)
 	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS) -lssl)
 
 # A copy of our archives in which refused_NAME stands for each function that a

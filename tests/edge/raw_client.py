@@ -7,6 +7,7 @@ when it likes and as slowly as it likes (Client.seal, Client.put).
 import collections
 import contextlib
 import resource
+import selectors
 import select
 import socket
 import ssl
@@ -233,6 +234,39 @@ def flood(port, silent, reviewed, request):
     sys.stdin.read()
 
 
+def crowd(port, n, path, seconds=60):
+    """Keeps so many requests pending, each on a connection of its own, until
+    stdin ends."""
+    request = b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % path.encode()
+    waits, answered, end = selectors.DefaultSelector(), 0, \
+        time.monotonic() + seconds
+    resource.setrlimit(resource.RLIMIT_NOFILE,
+                       [resource.getrlimit(resource.RLIMIT_NOFILE)[1]] * 2)
+    waits.register(sys.stdin, selectors.EVENT_READ)
+    pending = 0
+    while time.monotonic() < end:
+        while pending < n:
+            s = socket.socket()
+            s.setblocking(False)
+            s.connect_ex(("127.0.0.1", port))
+            waits.register(s, selectors.EVENT_WRITE)
+            pending += 1
+        for key, event in waits.select(1):
+            if key.fileobj is sys.stdin:
+                return
+            with contextlib.suppress(OSError):
+                if event & selectors.EVENT_WRITE:
+                    key.fileobj.send(request)
+                    waits.modify(key.fileobj, selectors.EVENT_READ)
+                    continue
+                answered += bool(key.fileobj.recv(65536))
+            waits.unregister(key.fileobj)
+            key.fileobj.close()
+            pending -= 1
+            if answered == n:
+                print("answered", flush=True)
+
+
 # --- a client in a process of its own, which waits for no other thread ------
 
 def timed(port, n):
@@ -250,5 +284,7 @@ def timed(port, n):
 if __name__ == "__main__":
     if sys.argv[1] == "timed":
         timed(*map(int, sys.argv[2:]))
+    elif sys.argv[1] == "crowd":
+        crowd(*map(int, sys.argv[2:-1]), sys.argv[-1])
     else:
         flood(*map(int, sys.argv[2:-1]), sys.argv[-1].encode("latin-1"))

@@ -144,7 +144,7 @@ refuse_request(struct server *s, struct MHD_Connection *con,
 /* On the worker.  A reply that the server would copy later is copied now, before
  * the handler makes the next one. */
 static void
-run(void *ctx, struct request *r)
+on_work(void *ctx, struct request *r)
 {
 	struct server *s = ctx;
 	struct server_reply *a = &r->reply;
@@ -165,7 +165,7 @@ run(void *ctx, struct request *r)
 }
 
 static void
-ready(void *ctx, struct request *r)
+on_ready(void *ctx, struct request *r)
 {
 	(void)ctx;
 	r->handled = true;
@@ -408,7 +408,7 @@ start(struct server *s, int fd)
 static int
 start_worker(struct server *s, struct err *e)
 {
-	const struct work_calls calls = {.run = run, .ready = ready, .ctx = s};
+	const struct work_calls calls = {.run = on_work, .ready = on_ready, .ctx = s};
 	bool any = false;
 
 	for (size_t i = 0; i < s->o.routes_n; i++)

@@ -74,7 +74,8 @@ request_piece(struct request *r, const char *bytes, size_t n)
 }
 
 static void
-run(struct request *r, const struct server_options *o, server_handler *handler)
+call(struct request *r, const struct server_options *o,
+     server_handler *handler)
 {
 	const struct server_request q = {
 		.method = r->route->method,
@@ -104,7 +105,7 @@ request_handle(struct request *r, const struct server_options *o)
 		r->refusal = 503;
 		return;
 	}
-	run(r, o, r->route->handler);
+	call(r, o, r->route->handler);
 	if (big)
 		budget_big_give(r->budget);
 }
@@ -112,5 +113,5 @@ request_handle(struct request *r, const struct server_options *o)
 void
 request_busy(struct request *r, const struct server_options *o)
 {
-	run(r, o, r->route->busy);
+	call(r, o, r->route->busy);
 }

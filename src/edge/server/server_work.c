@@ -44,7 +44,7 @@ work_put(struct work *w, struct request *r)
 
 /* Called under the lock. */
 static struct request *
-take(struct work *w)
+first_out(struct work *w)
 {
 	struct request *r = w->first;
 
@@ -65,7 +65,7 @@ next(struct work *w)
 	pthread_mutex_lock(&w->lock);
 	while (w->first == NULL && !w->stop)
 		pthread_cond_wait(&w->turn, &w->lock);
-	r = w->stop ? NULL : take(w);
+	r = w->stop ? NULL : first_out(w);
 	pthread_mutex_unlock(&w->lock);
 	return r;
 }
@@ -171,7 +171,7 @@ work_stop(struct work *w)
 	pthread_mutex_unlock(&w->lock);
 	(void)pthread_join(w->thread, NULL);
 	/* Nobody else takes from the queue or adds to it any more. */
-	while ((r = take(w)) != NULL)
+	while ((r = first_out(w)) != NULL)
 		refuse(w, r);
 }
 

@@ -2,6 +2,7 @@
 #include "daemon/health.h"
 
 #include <check.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,8 +17,19 @@ struct server *__wrap_server_new(const struct server_options *o, struct err *e);
 void __wrap_server_free(struct server *s);
 int64_t __wrap_server_heartbeat_age_ms(const struct server *s);
 
+int __wrap_pthread_mutex_lock(pthread_mutex_t *m);
+int __real_pthread_mutex_lock(pthread_mutex_t *m);
+
 static struct server_options options;
 static int64_t webhook_age_ms;
+static unsigned locks, locks_taken;	/* by anybody, and by handlers */
+
+int
+__wrap_pthread_mutex_lock(pthread_mutex_t *m)
+{
+	locks++;
+	return __real_pthread_mutex_lock(m);
+}
 
 struct server *
 __wrap_server_new(const struct server_options *o, struct err *e)
@@ -79,7 +91,8 @@ setup(void)
 		atomic_store(&workers[i].state, WORKER_RUNNING);
 		worker_beat(&workers[i]);
 	}
-	health = (struct health){.shared = &shared,
+	health = (struct health){.status = {.shared = &shared},
+				 .shared = &shared,
 				 .hook = &hook,
 				 .pair = &pair,
 				 .workers = workers,
@@ -98,28 +111,43 @@ teardown(void)
 /* Returns the status; the body is copied into `body`. */
 static char body[4096];
 
+static const struct server_route *
+route_of(const char *path)
+{
+	for (size_t i = 0; i < options.routes_n; i++) {
+		const char *pattern = options.routes[i].path;
+		size_t n = strcspn(pattern, "*");
+
+		if (strncmp(pattern, path, n) == 0 &&
+		    (pattern[n] == '*' || path[n] == '\0'))
+			return &options.routes[i];
+	}
+	ck_abort_msg("no route for %s", path);
+}
+
 static int
-get(const char *path, const char *query)
+ask(server_handler *handler, const char *path, const char *query)
 {
 	struct server_request q = {
 		.method = "GET", .path = path, .query = query};
 	struct server_reply a = {0};
 
-	for (size_t i = 0; i < options.routes_n; i++) {
-		const struct server_route *r = &options.routes[i];
-		size_t n = strcspn(r->path, "*");
-
-		if (strncmp(r->path, path, n) != 0)
-			continue;
-		r->handler(options.ctx, &q, &a);
-		ck_assert_uint_lt(a.body_bytes, sizeof(body));
+	locks = 0;
+	handler(options.ctx, &q, &a);
+	locks_taken += locks;
+	ck_assert_uint_lt(a.body_bytes, sizeof(body));
+	if (a.body_bytes > 0)
 		memcpy(body, a.body, a.body_bytes);
-		body[a.body_bytes] = '\0';
-		if (a.body_free != NULL)
-			a.body_free((void *)(uintptr_t)a.body);
-		return a.status;
-	}
-	ck_abort_msg("no route for %s", path);
+	body[a.body_bytes] = '\0';
+	if (a.body_free != NULL)
+		a.body_free((void *)(uintptr_t)a.body);
+	return a.status;
+}
+
+static int
+get(const char *path, const char *query)
+{
+	return ask(route_of(path)->handler, path, query);
 }
 
 static void
@@ -317,6 +345,32 @@ START_TEST(test_a_worker_that_is_not_needed_is_no_fault)
 }
 END_TEST
 
+/* --- what lies on a probe's way -------------------------------------------------- */
+
+/* No lock, and no table: there is none here.  Whatever else answers on the
+ * serving thread is as quick, and the rest is for the worker. */
+START_TEST(test_probes_take_no_lock)
+{
+	static const char *const quick[] = {"/readyz", "/livez", "/healthz",
+					    "/livez/sweeper", "/status/time"};
+	static const char *const slow[] = {"/metrics", "/status", "/",
+					   "/status/machines/x"};
+
+	ck_assert_uint_eq(options.routes_n, 8);
+	locks_taken = 0;
+	for (int i = 0; i < 5; i++) {
+		ck_assert_ptr_null(route_of(quick[i])->busy);
+		ck_assert_int_eq(get(quick[i], ""), 200);
+	}
+	for (int i = 0; i < 4; i++) {
+		ck_assert_ptr_nonnull(route_of(slow[i])->busy);
+		ck_assert_int_eq(ask(route_of(slow[i])->busy, slow[i], ""),
+				 503);
+	}
+	ck_assert_uint_eq(locks_taken, 0);
+}
+END_TEST
+
 /* --- queries and single checks ------------------------------------------------ */
 
 START_TEST(test_an_excluded_check_counts_as_ok)
@@ -379,6 +433,7 @@ main(void)
 		tc,
 		test_of_the_workers_only_the_elector_counts_during_the_stop);
 	tcase_add_test(tc, test_a_worker_that_is_not_needed_is_no_fault);
+	tcase_add_test(tc, test_probes_take_no_lock);
 	suite_add_tcase(s, tc);
 	tcase_add_checked_fixture(q, setup, teardown);
 	tcase_add_test(q, test_an_excluded_check_counts_as_ok);
