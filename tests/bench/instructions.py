@@ -10,7 +10,8 @@ anything else.  What libc does in such a call is left out: it has several
 versions of memcpy and chooses by the processor.  So the figures depend on the
 compiler and on cJSON, but on no machine.
 
-A figure that grew by more than 3 % fails.  WRITE=1 writes the file anew.
+A figure that grew by more than 3 % fails, and so does a page of metrics whose
+cost grows faster than the cluster.  WRITE=1 writes the file anew.
 """
 import collections
 import concurrent.futures
@@ -27,6 +28,10 @@ OPERATIONS = ["review", "node-line", "claim-line", "list-item", "timer", "patch"
 COUNT = 200
 MACHINES = 300
 MAY_GROW = 1.03
+# What grows with the cluster may not grow faster: with four times the machines,
+# and four times the scopes, about four times the instructions.
+GROWING = ["scrape"]
+FEW, MANY = 1000, 4000
 ABOUT = """\
 # Instructions of our code and of cJSON for each operation, and calls of anything
 # else (make instructions; docs/performance.md#instructions).  For each compiler:
@@ -68,18 +73,24 @@ def counted(text, program):
     return instructions, calls
 
 
-def measure(program, operation, folder):
-    out = pathlib.Path(folder) / operation
+def measure(program, operation, folder, count=COUNT, machines=MACHINES):
+    out = pathlib.Path(folder) / f"{operation}-{machines}"
     done = subprocess.run(
         ["valgrind", "--tool=callgrind", "--collect-atstart=no",
          "--toggle-collect=measured", f"--callgrind-out-file={out}", program,
-         operation, str(COUNT), str(MACHINES)],
+         operation, str(count), str(machines)],
         stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"instructions: {operation}: {done.stderr}")
     instructions, calls = counted(out.read_text(), program)
-    assert instructions > 10 * COUNT, "nothing was counted"
-    return round(instructions / COUNT), round(calls / COUNT, 1)
+    assert instructions > 10 * count, "nothing was counted"
+    return round(instructions / count), round(calls / count, 1)
+
+
+def grown(program, operation, folder):
+    few, many = (sum(measure(program, operation, folder, 5, n))
+                 for n in (FEW, MANY))
+    return many / few / (MANY / FEW)
 
 
 def compiler(cc):
@@ -113,6 +124,12 @@ def main(program, cc):
             concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         figures = dict(zip(OPERATIONS, pool.map(
             lambda o: measure(program, o, folder), OPERATIONS)))
+        bad = 0
+        for name in GROWING:
+            ratio = grown(program, name, folder)
+            print(f"instructions: {name}: {ratio:.2f} times as many a machine "
+                  f"with {MANY:,} machines as with {FEW:,}")
+            bad |= ratio > 1.2
     key, known = compiler(cc), kept()
     if os.environ.get("WRITE"):
         known[key] = figures
@@ -122,8 +139,7 @@ def main(program, cc):
     if key not in known:
         print(f"instructions: {FILE.name} has none for this compiler; WRITE=1 "
               f"adds:{section(key, figures)}")
-        return 0
-    bad = 0
+        return bad
     for name, now in figures.items():
         for what, was, is_ in zip(("instructions", "calls"),
                                   known[key].get(name, (0, 0)), now):

@@ -22,6 +22,7 @@
 #include "daemon/state_parts.h"
 #include "edge/log.h"
 #include "wire/api/list.h"
+#include "wire/metrics/metrics.h"
 
 struct server *__wrap_server_new(const struct server_options *o, struct err *e);
 void __wrap_server_free(struct server *s);
@@ -210,18 +211,30 @@ take(enum kind kind, size_t n)
 #define LONG_AGO "2026-01-02T03:00:00Z"
 
 static void
-cluster(uint32_t size)
+listing(void)
 {
 	for (int k = 0; k < VIEW_COUNT; k++)
 		state_listing(shared, (enum kind)k);
-	for (uint32_t i = 0; i < size; i++) {
-		take(KIND_NODECLAIM, claim_line(i, 1, LONG_AGO, "True"));
-		take(KIND_NODE, node_line(i, 1));
-	}
+}
+
+static void
+listed(void)
+{
 	for (int k = 0; k < VIEW_COUNT; k++) {
 		state_listed(shared, (enum kind)k, true);
 		state_watch(shared, (enum kind)k, true);
 	}
+}
+
+static void
+cluster(uint32_t size)
+{
+	listing();
+	for (uint32_t i = 0; i < size; i++) {
+		take(KIND_NODECLAIM, claim_line(i, 1, LONG_AGO, "True"));
+		take(KIND_NODE, node_line(i, 1));
+	}
+	listed();
 }
 
 static uint32_t machines;
@@ -482,6 +495,69 @@ locks(uint32_t count)
 	figures_free(f);
 }
 
+/* --- a page of metrics ----------------------------------------------------------- */
+
+#define A_SCOPE 5	/* machines; SCOPES_MAX with some 20,000 */
+
+static struct figures *figures;
+
+static void
+scrape_setup(void)
+{
+	struct object o = {.kind = KIND_NODECLAIM,
+			   .karpenter = true,
+			   .launched = true,
+			   .launch_known = true,
+			   .disrupted_ms = STAMP_NONE,
+			   .deleted_ms = STAMP_NONE,
+			   .mark_ms = STAMP_NONE};
+
+	state_free(shared);
+	config.rules.scope = SCOPE_NODEPOOL;
+	shared = state_new(&config.rules, machines, &(struct err){0});
+	figures = figures_new();
+	if (shared == NULL || figures == NULL)
+		fail("no memory for a table");
+	o.created_ms = o.ready_ms = clock_now(shared->clock).server_ms - 60000;
+	listing();
+	for (uint32_t i = 0; i < machines; i++) {
+		(void)snprintf(o.name, sizeof(o.name), "claim-%05u", i);
+		(void)snprintf(o.uid, sizeof(o.uid),
+			       "99999999-2222-4333-8444-%012u", i);
+		(void)snprintf(o.rv, sizeof(o.rv), "%u", i + 1);
+		(void)snprintf(o.nodepool, sizeof(o.nodepool), "pool-%u",
+			       i % (machines / A_SCOPE));
+		state_track(shared, &o);
+	}
+	listed();
+	(void)state_next(shared);	/* takes over the lead */
+}
+
+static bool
+next_scope(void *ctx, uint32_t *i, struct scope_report *out)
+{
+	(void)ctx;
+	return state_scope(shared, figures, i, out);
+}
+
+static void
+scrape_do(uint32_t n)
+{
+	static char page[METRICS_PAGE_BYTES];
+	struct metrics_gauges g = {
+		.version = "", .cluster_scope = "cluster", .lease_name = ""};
+	struct buf b;
+
+	(void)n;
+	buf_init(&b, page, sizeof(page));
+	state_count(shared, figures);
+	state_report(shared, &g.controller);
+	metrics_write(&b, &shared->counters, &g, next_scope, NULL);
+	if (b.full || strstr(page, "quiet_timestamp_seconds{scope=\"pool-0\"")
+			      == NULL)
+		fail("a scope is missing");
+}
+
 /* --- all of them ----------------------------------------------------------------- */
 
 static void
@@ -501,6 +577,7 @@ static const struct operation {
 	{"list-item", item_setup, item_do},
 	{"timer", timer_setup, timer_do},
 	{"patch", patch_setup, patch_do},
+	{"scrape", scrape_setup, scrape_do},
 };
 
 void measured(const struct operation *o, uint32_t from, uint32_t count);
