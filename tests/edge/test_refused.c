@@ -418,7 +418,7 @@ static int
 do_server(struct err *e)
 {
 	static const struct server_route routes[] = {
-		{"/", "GET", NULL, 0, serve}};
+		{"/", "GET", NULL, 0, serve, serve}};
 	struct server_options o = rig_options();
 	struct server *s;
 	struct pems pair;
