@@ -115,7 +115,7 @@ main(void)
 	TCase *t = tcase_create("probes");
 
 	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_set_timeout(t, 60);
+	tcase_set_timeout(t, 20);
 	tcase_add_test(t, probes_beside_a_lock_that_is_held);
 	suite_add_tcase(s, t);
 	return suite_run(s);

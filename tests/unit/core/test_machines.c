@@ -629,6 +629,24 @@ check_links(const struct world *w, uint64_t seed, int step)
 	}
 }
 
+/* A Node and a claim of the same name, as here, are found by it in this order. */
+static void
+check_names(const struct world *w)
+{
+	char name[16];
+
+	for (int i = 0; i < FEW; i++) {
+		uint32_t id = NO_ID;
+
+		if (w->has_node[i])
+			id = machines_find(&table, &w->node[i]);
+		else if (w->has_claim[i])
+			id = machines_find(&table, &w->claim[i]);
+		(void)snprintf(name, sizeof(name), "%d", i);
+		ck_assert_uint_eq(machines_find_name(&table, name), id);
+	}
+}
+
 START_TEST(random_arrivals)
 {
 	struct dice d = dice_new((uint64_t)_i);
@@ -637,6 +655,7 @@ START_TEST(random_arrivals)
 	for (int i = 0; i < 4000; i++) {
 		random_step(&w, &d);
 		check_links(&w, (uint64_t)_i, i);
+		check_names(&w);
 	}
 	for (uint32_t id = 0; id < table.top; id++)
 		if (table.at[id].used)
