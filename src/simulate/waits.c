@@ -16,14 +16,22 @@ struct wait {
 	int64_t savings, price;
 	uint32_t nodes, open;	/* that wait at all, and still */
 	size_t total;
-	uint32_t next_free;	/* of those that are not used */
+	uint32_t next;	/* the next one that is not used, or that a scale-up of
+			   the NodePool may still follow */
+};
+
+/* A NodePool's decisions that a scale-up may still follow. */
+struct hope {
 	char pool[NODEPOOL_BYTES];
+	uint32_t first;	/* UINT32_MAX: none */
 };
 
 struct waits {
 	struct waits_setup setup;
 	struct wait *at;
 	uint32_t room, used_n, free;
+	struct hope *hopes;
+	size_t hopes_n;
 	struct waits_sums sums;
 };
 
@@ -43,6 +51,7 @@ waits_free(struct waits *w)
 	if (w == NULL)
 		return;
 	free(w->at);
+	free(w->hopes);
 	free(w);
 }
 
@@ -76,9 +85,29 @@ settle(struct waits *w, uint32_t number)
 		w->sums.dollars_high += high / HOUR * price;
 	}
 	d->used = false;
-	d->next_free = w->free;
+	d->next = w->free;
 	w->free = number;
 	w->used_n--;
+}
+
+/* Drops what a scale-up has followed now, or can follow no longer. */
+static void
+drop_followed(struct waits *w, struct hope *h, int64_t now_ms, bool scales_up)
+{
+	uint32_t *at = &h->first;
+
+	while (*at != UINT32_MAX) {
+		struct wait *d = &w->at[*at];
+		bool late = now_ms > d->at_ms + w->setup.regret_ms;
+
+		if (!late && (!scales_up || now_ms <= d->at_ms)) {
+			at = &d->next;
+			continue;
+		}
+		d->followed = !late;
+		w->sums.regret += !late;
+		*at = d->next;
+	}
 }
 
 static bool
@@ -96,6 +125,8 @@ make_room(struct waits *w, int64_t now_ms)
 	uint32_t room = 2 * w->room + 16;
 	struct wait *more;
 
+	for (size_t i = 0; i < w->hopes_n; i++)
+		drop_followed(w, &w->hopes[i], now_ms, false);
 	for (uint32_t n = 0; n < w->room; n++)
 		if (w->at[n].used && is_over(w, &w->at[n], now_ms))
 			settle(w, n);
@@ -107,7 +138,7 @@ make_room(struct waits *w, int64_t now_ms)
 	w->at = more;
 	while (w->room < room) {
 		w->at[w->room].used = false;
-		w->at[w->room].next_free = w->free;
+		w->at[w->room].next = w->free;
 		w->free = w->room++;
 	}
 	return 0;
@@ -121,18 +152,47 @@ find_room(struct waits *w, int64_t now_ms)
 	if (w->used_n == w->room && make_room(w, now_ms))
 		return UINT32_MAX;
 	n = w->free;
-	w->free = w->at[n].next_free;
+	w->free = w->at[n].next;
 	w->used_n++;
 	return n;
+}
+
+static struct hope *
+find_hope(const struct waits *w, const char *pool)
+{
+	for (size_t i = 0; i < w->hopes_n; i++)
+		if (strcmp(w->hopes[i].pool, pool) == 0)
+			return &w->hopes[i];
+	return NULL;
+}
+
+static struct hope *
+add_hope(struct waits *w, const char *pool)
+{
+	struct hope *more = realloc(w->hopes,
+				    (w->hopes_n + 1) * sizeof(*more));
+
+	if (more == NULL)
+		return NULL;
+	w->hopes = more;
+	more += w->hopes_n++;
+	str_cut(more->pool, sizeof(more->pool), pool);
+	more->first = UINT32_MAX;
+	return more;
 }
 
 uint32_t
 waits_begin(struct waits *w, const struct fact *f, const char *pool,
 	    size_t total, uint32_t nodes)
 {
-	uint32_t n = find_room(w, f->at_ms);
+	struct hope *h = find_hope(w, pool);
+	uint32_t n = UINT32_MAX;
 	struct wait *d;
 
+	if (h == NULL)
+		h = add_hope(w, pool);
+	if (h != NULL)
+		n = find_room(w, f->at_ms);
 	if (n == UINT32_MAX)
 		return n;
 	d = &w->at[n];
@@ -143,8 +203,9 @@ waits_begin(struct waits *w, const struct fact *f, const char *pool,
 			   .price = f->price,
 			   .nodes = nodes,
 			   .open = nodes,
-			   .total = total};
-	str_cut(d->pool, sizeof(d->pool), pool);
+			   .total = total,
+			   .next = h->first};
+	h->first = n;
 	w->sums.decisions++;
 	w->sums.nodes += nodes;
 	if (f->pods > 0)
@@ -167,14 +228,10 @@ waits_end_one(struct waits *w, uint32_t number, int64_t now_ms)
 void
 waits_scale_up(struct waits *w, const char *pool, int64_t now_ms)
 {
-	for (struct wait *d = w->at; d < w->at + w->room; d++) {
-		if (!d->used || d->followed || now_ms <= d->at_ms ||
-		    now_ms > d->at_ms + w->setup.regret_ms ||
-		    strcmp(d->pool, pool) != 0)
-			continue;
-		d->followed = true;
-		w->sums.regret++;
-	}
+	struct hope *h = find_hope(w, pool);
+
+	if (h != NULL)
+		drop_followed(w, h, now_ms, true);
 }
 
 void

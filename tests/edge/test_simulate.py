@@ -1023,6 +1023,32 @@ def test_many_machines(run, log, tmp_path):  # noqa: F811
     assert took(20000) < 9 * took(5000)
 
 
+def instructions(tmp_path, *args):
+    """How many a run takes."""
+    done = subprocess.run(
+        ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
+         HOLDER, "simulate", *args], cwd=tmp_path, capture_output=True,
+        text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return int(re.search(r"Collected : (\d+)", done.stderr)[1])
+
+
+@pytest.mark.skipif(sanitized(), reason="valgrind runs no sanitizer")
+def test_many_that_stay(run, log, tmp_path):  # noqa: F811
+    """Four times the machines, of which none goes, take about four times the
+    instructions.  Each is released by itself while the cap's window is open,
+    and each decision waits while others come."""
+    def took(n):
+        log([text for i in range(n) for text in (
+            *boot(3 * i, i), *decide(3 * i + 1, i))])
+        return instructions(tmp_path, "karpenter.log", "--hold-duration=1m",
+                            f"--max-hold-duration={3 * n // 2}s",
+                            f"--release-window={3 * n}s", "--regret=24h")
+    one, four = took(400), took(1600)
+    print(f"{one:,} instructions for 400 machines, {four:,} for 1,600")
+    assert four < 5 * one
+
+
 def test_memory(run, tmp_path):  # noqa: F811
     """A week of churn takes no more memory than a day of it."""
     def logged(days):

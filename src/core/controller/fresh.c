@@ -115,7 +115,7 @@ controller_fresh_skipped(struct controller *s, enum kind kind)
 static void
 drop_gone(struct controller *s, struct now now)
 {
-	for (uint32_t id = 0; id < s->machines.top; id++) {
+	for (uint32_t id = 0; s->unread.n > 0 && id < s->machines.top; id++) {
 		if (!s->machines.at[id].used ||
 		    !unread_is_gone(&s->unread, id))
 			continue;
@@ -132,6 +132,7 @@ controller_fresh_done(struct controller *s, enum kind kind,
 	const struct view *v = &s->views.at[kind];
 	bool ok = o->code == CONTROLLER_OK ||
 		  (o->code == CONTROLLER_GONE && v->listed && !v->served);
+	uint32_t id;
 
 	if (o->code == CONTROLLER_OK && kind == KIND_NODECLAIM)
 		drop_gone(s, now);
@@ -141,7 +142,8 @@ controller_fresh_done(struct controller *s, enum kind kind,
 	switch (release_done(&s->release, kind, ok, now.boot_ms, &s->pace,
 			     &s->notes)) {
 	case RELEASE_GOOD:
-		controller_queue_all(s);
+		while ((id = release_take(&s->release)) != NO_ID)
+			controller_queue(s, id);
 		break;
 	case RELEASE_MISTRUSTS:
 		views_want_list(&s->views, kind);

@@ -8,7 +8,8 @@
 int
 release_init(struct release *r, uint32_t ids)
 {
-	*r = (struct release){.hint_waited_ms = STAMP_NONE};
+	*r = (struct release){.hint_waited_ms = STAMP_NONE,
+			      .waits_from = NO_ID};
 	r->due_boot_ms = calloc(ids, sizeof(*r->due_boot_ms));
 	return r->due_boot_ms == NULL ? -1 : 0;
 }
@@ -47,7 +48,22 @@ release_may(struct release *r, uint32_t id)
 	if (r->done_boot_ms >= r->due_boot_ms[id])
 		return true;
 	r->wanted = r->due = true;
+	if (id < r->waits_from)
+		r->waits_from = id;
+	if (id >= r->waits_to)
+		r->waits_to = id + 1;
 	return false;
+}
+
+uint32_t
+release_take(struct release *r)
+{
+	while (r->waits_from < r->waits_to)
+		if (r->due_boot_ms[r->waits_from++] != 0)
+			return r->waits_from - 1;
+	r->waits_from = NO_ID;
+	r->waits_to = 0;
+	return NO_ID;
 }
 
 void

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/base/index.h"
 #include "core/base/object.h"
 #include "core/base/pace.h"
 #include "core/base/stamp.h"
@@ -44,6 +45,7 @@ struct release {
 	int64_t hint_until_boot_ms; /* when that wait ends */
 	int64_t *due_boot_ms; /* by id: since when it is to be released; 0: it
 				 is not */
+	uint32_t waits_from, waits_to; /* ids that wait for lists lie between */
 };
 
 int release_init(struct release *r, uint32_t ids); /* -1: no memory */
@@ -59,6 +61,10 @@ void release_not_due(struct release *r, uint32_t id);
 /* Returns whether the machine, which is due, may be released now.  If it may
  * not, a list is wanted from now on. */
 bool release_may(struct release *r, uint32_t id);
+
+/* Returns a machine that waits for lists and is due, and forgets that it waits;
+ * NO_ID: there is none.  Call it after RELEASE_GOOD until then. */
+uint32_t release_take(struct release *r);
 
 /* Wants the lists although no machine has to be released. */
 void release_want(struct release *r);

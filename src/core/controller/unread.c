@@ -21,14 +21,17 @@ unread_free(struct unread *u)
 void
 unread_put(struct unread *u, uint32_t id)
 {
+	u->n += u->at[id] == 0;
 	u->at[id] = u->list;
 }
 
 void
 unread_end(struct unread *u, uint32_t id)
 {
-	if (u->at[id] != 0)	/* a page that is only read takes no memory */
-		u->at[id] = 0;
+	if (u->at[id] == 0)	/* a page that is only read takes no memory */
+		return;
+	u->at[id] = 0;
+	u->n--;
 }
 
 void

@@ -23,6 +23,7 @@ struct unread {
 	uint32_t *at;	 /* by id: the number of the latest list that had begun
 			    when the claim was last known to be there; 0: it is
 			    not unread */
+	uint32_t n;	 /* how many there are */
 	uint32_t list;	 /* the number of the latest list, from 1 on */
 	bool incomplete; /* that list has left something out as well */
 };

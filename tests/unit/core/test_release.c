@@ -68,6 +68,25 @@ START_TEST(two_lists_and_then_it_may)
 }
 END_TEST
 
+/* Only machines that asked in vain are looked at again, and each once. */
+START_TEST(those_that_wait)
+{
+	ck_assert_uint_eq(release_take(&r), NO_ID);
+	for (uint32_t id = 0; id < IDS; id++)
+		release_due(&r, id, 1000);
+	for (uint32_t id = IDS - 1; id > 0; id--)
+		ck_assert(!release_may(&r, id));
+	release_not_due(&r, 2);
+	ck_assert_uint_eq(release_take(&r), 1);
+	ck_assert_uint_eq(release_take(&r), 3);
+	ck_assert_uint_eq(release_take(&r), NO_ID);
+	ck_assert_uint_eq(release_take(&r), NO_ID);
+	ck_assert(!release_may(&r, 0));
+	ck_assert_uint_eq(release_take(&r), 0);
+	ck_assert_uint_eq(release_take(&r), NO_ID);
+}
+END_TEST
+
 START_TEST(what_is_not_known_stops_it)
 {
 	struct note n;
@@ -138,6 +157,7 @@ main(void)
 
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_test(c, two_lists_and_then_it_may);
+	tcase_add_test(c, those_that_wait);
 	tcase_add_test(c, what_is_not_known_stops_it);
 	tcase_add_test(c, the_first_half_is_lost_with_the_view);
 	tcase_add_test(c, a_list_that_fails_is_named);
