@@ -19,6 +19,7 @@ struct source {
 	bool is_aside;	/* a line is so far ahead that the next one has to
 			   confirm it */
 	int64_t aside_ms;	/* its time */
+	uint64_t aside_line;	/* its number */
 	struct fact *aside;	/* what it says; NULL: no fact */
 	int64_t newest_ms;	/* STAMP_NONE: nothing with a time so far */
 	struct split *snapshot;	/* the file is a list of objects, in no order:
@@ -130,18 +131,50 @@ come_to(struct merge *m, struct source *s, int64_t at_ms)
 		m->ticked_ms = at_ms;
 }
 
-/* Does a line of this time confirm the one that is aside?  It must not be
- * earlier by more than a file may be out of order. */
+/* A log may be quiet for so long, and then have one line. */
+static bool
+is_near(const struct source *s)
+{
+	return s->newest_ms != STAMP_NONE &&
+	       s->aside_ms <= s->newest_ms + SIMULATE_GAP_MS;
+}
+
+/* Is a line of this time earlier than the one that is aside, by more than a file
+ * may be out of order? */
+static bool
+goes_back(const struct source *s, int64_t at_ms)
+{
+	return at_ms < s->aside_ms - SIMULATE_DISORDER_MS;
+}
+
 static bool
 confirms(const struct source *s, int64_t at_ms)
 {
-	return at_ms >= s->aside_ms - SIMULATE_DISORDER_MS;
+	return !goes_back(s, at_ms) &&
+	       (is_near(s) || at_ms <= s->aside_ms + SIMULATE_GAP_MS);
 }
 
 static void
-judge_aside(struct merge *m, struct source *s, int64_t at_ms)
+refuse_time(struct tally *t, const struct source *s, uint64_t line)
 {
-	bool counts = s->is_aside && confirms(s, at_ms);
+	if (t->odd_times++ > 0)
+		return;
+	t->odd_file = name_of(s);
+	t->odd_line = line;
+}
+
+/* Nobody's clock is so wrong but one that was never set, or has overflowed.
+ * Such lines may be many and confirm each other. */
+static bool
+is_odd(int64_t at_ms)
+{
+	return at_ms < SIMULATE_EARLIEST_MS || at_ms >= SIMULATE_LATEST_MS;
+}
+
+static void
+judge_aside(struct merge *m, struct source *s, bool confirmed)
+{
+	bool counts = s->is_aside && confirmed;
 	struct fact *f = s->aside;
 
 	s->is_aside = false;
@@ -151,7 +184,7 @@ judge_aside(struct merge *m, struct source *s, int64_t at_ms)
 	} else if (counts) {
 		come_to(m, s, s->aside_ms);
 	} else if (f != NULL) {
-		m->tally->odd_times++;
+		refuse_time(m->tally, s, s->aside_line);
 		free(f);
 	}
 }
@@ -159,33 +192,39 @@ judge_aside(struct merge *m, struct source *s, int64_t at_ms)
 static int
 take(struct merge *m, struct source *s, const struct fact *read, struct err *e)
 {
-	struct fact *f = fact_copy(read);
+	struct fact *f;
 
+	if (is_odd(read->at_ms)) {
+		refuse_time(m->tally, s, s->lines);
+		return 0;
+	}
+	f = fact_copy(read);
 	if (f == NULL)
 		return err_set(e, ERR_SYSTEM, "out of memory");
-	judge_aside(m, s, f->at_ms);
+	judge_aside(m, s, confirms(s, f->at_ms));
 	if (is_ahead(s, f->at_ms)) {
 		s->is_aside = true;
 		s->aside = f;
 		s->aside_ms = f->at_ms;
+		s->aside_line = s->lines;
 	} else {
 		put(m, s, f);
 	}
 	return 0;
 }
 
-/* A line that says nothing to us.  It may confirm a fact that is aside, but not
- * refute it.  sure: nobody need confirm it, as it is the end of a record, which
+/* A line that says nothing to us.  It may confirm a fact that is aside, but does
+ * not refute it by going back.  sure: nobody need confirm it, as it is the end of a record, which
  * may have been quiet for days. */
 static void
 tick(struct merge *m, struct source *s, bool sure)
 {
 	int64_t at_ms = line_time(s->line);
 
-	if (at_ms == STAMP_NONE)
+	if (at_ms == STAMP_NONE || is_odd(at_ms))
 		return;
-	if (s->aside == NULL || confirms(s, at_ms))
-		judge_aside(m, s, at_ms);
+	if (s->aside == NULL || !goes_back(s, at_ms))
+		judge_aside(m, s, confirms(s, at_ms));
 	if (sure || !is_ahead(s, at_ms)) {
 		come_to(m, s, at_ms);
 	} else if (s->aside == NULL) {
@@ -237,7 +276,7 @@ end(struct merge *m, struct source *s)
 	/* A time alone that nothing confirms would only make the period longer,
 	 * unless the file has no other. */
 	if (s->aside != NULL || s->newest_ms == STAMP_NONE)
-		judge_aside(m, s, INT64_MAX);
+		judge_aside(m, s, is_near(s) || s->newest_ms == STAMP_NONE);
 }
 
 static void
@@ -254,8 +293,13 @@ static int
 take_snapshot(void *ctx, const struct fact *read, struct err *e)
 {
 	struct source *s = ctx;
-	struct fact *f = fact_copy(read);
+	struct fact *f;
 
+	if (is_odd(read->at_ms)) {
+		refuse_time(s->of->tally, s, s->lines);
+		return 0;
+	}
+	f = fact_copy(read);
 	if (f == NULL)
 		return err_set(e, ERR_SYSTEM, "out of memory");
 	if (is_full(s->of))
@@ -482,7 +526,7 @@ read_line(struct merge *m, struct source *s, struct err *e)
 	m->tally->bytes += input_bytes(s->in) - before;
 	m->tally->lines += got == INPUT_LINE || got == INPUT_LONG;
 	m->tally->too_long += got == INPUT_LONG;
-	s->lines += got == INPUT_LINE;
+	s->lines += got == INPUT_LINE || got == INPUT_LONG;
 	if (got == INPUT_LINE && begins_list(s, bytes, n) && begin_list(m, s))
 		return err_set(e, ERR_SYSTEM, "out of memory");
 	if (got == INPUT_LINE && s->snapshot != NULL)

@@ -214,9 +214,32 @@ explain_happened(FILE *out, const struct history *h)
 		      from, to);
 }
 
+#define ODD_BYTES 200
+#define FILE_BYTES 120	/* of a file's name that is shown */
+
+/* Says which line has a time that was not believed. */
+static void
+tell_odd(const struct tally *t, char out[ODD_BYTES])
+{
+	char file[FILE_BYTES];
+	struct buf b;
+
+	buf_init(&b, out, ODD_BYTES);
+	buf_puts(&b, "with a time that nothing confirms");
+	if (t->odd_times == 0)
+		return;
+	str_cut(file, sizeof(file), t->odd_file);
+	utf8_make_shown(file);
+	buf_puts(&b, t->odd_times == 1 ? " (" : ", the first ");
+	if (t->odd_line > 0)
+		buf_printf(&b, "line %llu ", (unsigned long long)t->odd_line);
+	buf_printf(&b, "of %s%s", file, t->odd_times == 1 ? ")" : "");
+}
+
 static void
 print_rest(FILE *out, const struct tally *t)
 {
+	char lines[COUNT_BYTES], facts[COUNT_BYTES], odd[ODD_BYTES];
 	const struct {
 		uint64_t n;
 		const char *one, *many;
@@ -234,7 +257,7 @@ print_rest(FILE *out, const struct tally *t)
 		 "in zap's text format, which cannot be read", NULL},
 		{t->too_long, "that is too long", "that are too long"},
 		{t->late, "too late in its file", "too late in their file"},
-		{t->odd_times, "with a time that nothing confirms", NULL},
+		{t->odd_times, odd, NULL},
 		{t->duplicates, "that stood in several files", NULL},
 		{t->damaged, "file that is damaged at its end",
 		 "files that are damaged at their end"},
@@ -246,9 +269,9 @@ print_rest(FILE *out, const struct tally *t)
 		 "disruptions of Nodes that Prometheus does not show"},
 		{t->no_room, "machine had no room", "machines had no room"},
 	};
-	char lines[COUNT_BYTES], facts[COUNT_BYTES];
 	bool any = false;
 
+	tell_odd(t, odd);
 	(void)fprintf(out, "\n%s told %s.",
 		     t->lines > 0 || t->answers == 0
 			     ? count_text(t->lines, "line", "s", lines)
@@ -393,6 +416,15 @@ print_input(const struct simulate_setup *s, const struct tally *t)
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		(void)printf(",\"%s\":%llu", counts[i].key,
 			     (unsigned long long)counts[i].n);
+	(void)fputs(",\"firstOddTime\":", stdout);
+	if (t->odd_times == 0) {
+		(void)fputs("null", stdout);
+	} else {
+		(void)fputs("{\"file\":", stdout);
+		print_string(t->odd_file);
+		(void)printf(",\"line\":%llu}",
+			     (unsigned long long)t->odd_line);
+	}
 	(void)fputs(",\"messages\":[", stdout);
 	for (size_t i = 0; i < t->messages_n; i++) {
 		(void)fputs(i > 0 ? ",{\"message\":" : "{\"message\":", stdout);

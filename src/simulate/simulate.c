@@ -150,6 +150,12 @@ refuse_nothing(const struct tally *t, struct err *e)
 			       "RequestResponse for nodes, and better for "
 			       "nodeclaims too",
 			       (unsigned long long)t->what[LINE_BARE]);
+	if (t->odd_times > 0)
+		return err_set(e, ERR_INPUT,
+			       "%s: nothing but times that nothing confirms "
+			       "(line %llu), expected when each line was "
+			       "written",
+			       t->odd_file, (unsigned long long)t->odd_line);
 	if (t->answers > 0 && t->lines == 0)
 		return err_set(e, ERR_INPUT,
 			       "Prometheus shows no Node that came or went in "

@@ -323,6 +323,13 @@
 #define SIMULATE_JUMP_MS 86400000	/* a line that is this far ahead of the
 					   one before has to be confirmed by the
 					   next one */
+#define SIMULATE_GAP_MS 604800000	/* a line that is this far from the one
+					   before and from the next one is
+					   alone, and does not count */
+#define SIMULATE_EARLIEST_MS 946684800000	/* 2000 … */
+#define SIMULATE_LATEST_MS 4102444800000	/* … to 2100: any other time is
+						   that of a clock which was not
+						   set */
 #define SIMULATE_MESSAGES_MAX 256	/* counted one by one; Karpenter has
 					   about a hundred */
 #define SIMULATE_MESSAGE_BYTES 80	/* of each that is counted */

@@ -157,6 +157,73 @@ START_TEST(test_odd_times)
 }
 END_TEST
 
+/* A line that is far from all others does not count, and a real gap does no
+ * harm: the log goes on after it. */
+static const struct {
+	struct at lines[8];
+	const char *want;
+	uint64_t odd, line;
+} alone[] = {
+	{{{0, "a"}, {1, "b"}, {6 * DAY, "c"}}, "abc", 0, 0},
+	{{{0, "a"}, {1, "b"}, {8 * DAY, "x"}}, "ab", 1, 3},
+	{{{0, "a"}, {1, "b"}, {80 * DAY, "c"}, {81 * DAY, "d"}}, "abcd", 0, 0},
+	{{{0, "a"}, {1, "b"}, {80 * DAY, "x"}, {160 * DAY, "x"}}, "ab", 2, 3},
+	{{{0, "a"}, {1, "b"}, {80 * DAY, "x"}, {90 * DAY, "c"},
+	  {90 * DAY, "d"}}, "abcd", 1, 3},
+	{{{0, "a"}, {6 * DAY, "b"}, {6 * DAY, "c"}}, "abc", 0, 0},
+	{{{0, "x"}, {8 * DAY, "a"}, {8 * DAY, "b"}}, "ab", 1, 1},
+	{{{0, "a"}, {1, "b"}, {5 * DAY, "c"}, {15 * DAY, "d"},
+	  {15 * DAY, "e"}}, "abcde", 0, 0},
+};
+
+START_TEST(test_alone)
+{
+	file_of(alone[_i].lines);
+	ck_assert_int_eq(merge_all(), 0);
+	ck_assert_str_eq(got, alone[_i].want);
+	ck_assert_uint_eq(tally.odd_times, alone[_i].odd);
+	ck_assert_uint_eq(tally.odd_line, alone[_i].line);
+	if (alone[_i].odd > 0)
+		ck_assert_str_eq(tally.odd_file, files[0]);
+}
+END_TEST
+
+/* Nor do they count if they are many. */
+static const char *const unset[] = {
+	"0001-01-01T00:00:00Z", "1970-01-01T00:01:00Z", "1999-12-31T23:59:59Z",
+	"2100-01-01T00:00:00Z", "9999-12-31T23:59:59Z",
+};
+
+static void
+created_at(FILE *f, const char *at)
+{
+	for (int i = 0; i < 3; i++)
+		(void)fprintf(f, "{\"at\":\"%s\",\"what\":\"created\","
+				 "\"claim\":\"x%d\"}\n", at, i);
+	(void)fprintf(f, "{\"time\":\"%s\",\"message\":\"found\"}\n", at);
+	(void)fprintf(f, "{\"record\":\"karpenter-node-holder.io/record/v1\","
+			 "\"until\":\"%s\"}\n", at);
+}
+
+START_TEST(test_unset)
+{
+	FILE *f = add_file();
+
+	if (_i % 2 == 0)
+		created_at(f, unset[_i / 2]);
+	created(f, 0, "a");
+	created(f, 1, "b");
+	if (_i % 2 == 1)
+		created_at(f, unset[_i / 2]);
+	(void)fclose(f);
+	ck_assert_int_eq(merge_all(), 0);
+	ck_assert_str_eq(got, "ab");
+	ck_assert_int_eq(tally.to_ms - tally.from_ms, 1000);
+	ck_assert_uint_eq(tally.odd_times, 3);
+	ck_assert_uint_eq(tally.odd_line, _i % 2 == 0 ? 1 : 3);
+}
+END_TEST
+
 /* Lines without facts show how far a file is, so nothing waits for earlier ones
  * any more; here they also end the period. */
 START_TEST(test_ticks)
@@ -409,6 +476,10 @@ main(void)
 	tcase_add_test(tc, test_files);
 	tcase_add_test(tc, test_rotated);
 	tcase_add_test(tc, test_odd_times);
+	tcase_add_loop_test(tc, test_alone, 0,
+			    sizeof(alone) / sizeof(alone[0]));
+	tcase_add_loop_test(tc, test_unset, 0,
+			    2 * sizeof(unset) / sizeof(unset[0]));
 	tcase_add_test(tc, test_ticks);
 	tcase_add_test(tc, test_quiet_end);
 	tcase_add_test(tc, test_confirmed);
