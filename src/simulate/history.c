@@ -237,6 +237,7 @@ gone(struct history *h, const struct fact *f)
 static int
 find_decided(struct history *h, const struct fact *f)
 {
+	h->decisions++;
 	h->ids_n = 0;
 	if (f->nodes_n > h->ids_room) {
 		uint32_t *ids = realloc(h->ids, f->nodes_n * sizeof(*ids));
@@ -252,8 +253,10 @@ find_decided(struct history *h, const struct fact *f)
 
 		if (id == NO_ID)
 			id = add_old(h, n->claim, n->node, f->pool, f->at_ms);
-		if (id != NO_ID)
-			h->ids[h->ids_n++] = id;
+		if (id == NO_ID || h->roster.at[id].decision == h->decisions)
+			continue;
+		h->roster.at[id].decision = h->decisions;
+		h->ids[h->ids_n++] = id;
 	}
 	return 0;
 }
@@ -265,13 +268,13 @@ decided(struct history *h, const struct fact *f)
 
 	if (find_decided(h, f))
 		return -1;
-	h->tally->disrupted += f->nodes_n;
+	h->tally->disrupted += h->ids_n;
 	h->tally->podless += f->pods < 0;
 	h->tally->pods += f->pods > 0 ? (uint64_t)f->pods : 0;
 	for (size_t i = 0; h->ids_n > 0 && i < h->replays_n; i++)
 		if (replay_decided(h->replays[i], f, h->ids, h->ids_n))
 			waits |= UINT32_C(1) << i;
-	story_mark(&h->story, f->at_ms, (uint32_t)f->nodes_n, waits);
+	story_mark(&h->story, f->at_ms, (uint32_t)h->ids_n, waits);
 	return 0;
 }
 

@@ -20,7 +20,9 @@ struct history {
 	struct turns happened;	/* what a holder did */
 	int64_t watched_from_ms, watched_to_ms;	/* STAMP_NONE: there was none */
 	int64_t unwatched_ms;	/* between them */
-	uint32_t *ids;		/* the machines of the latest decision */
+	uint64_t decisions;
+	uint32_t *ids;		/* the machines of the latest decision, each
+				   once */
 	size_t ids_n, ids_room;
 };
 

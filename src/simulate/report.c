@@ -602,7 +602,7 @@ report_decision(const struct simulate_setup *s, const struct history *h,
 	stamp_format(f->at_ms, at);
 	(void)printf("%s: Karpenter decides to ", at);
 	print_name(f->action[0] != '\0' ? f->action : "disrupt");
-	(void)printf(" %zu node%s (", f->nodes_n, f->nodes_n == 1 ? "" : "s");
+	(void)printf(" %zu node%s (", h->ids_n, h->ids_n == 1 ? "" : "s");
 	print_name(f->reason[0] != '\0' ? f->reason : "reason unknown");
 	(void)puts(")");
 	id = roster_find(&h->roster, f->nodes[i].claim, f->nodes[i].node);

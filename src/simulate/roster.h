@@ -26,6 +26,7 @@ struct logged {
 	bool used, launched;
 	bool counted;		/* among those that Karpenter created */
 	bool node_gone, gone;	/* so the log says; a replay may keep it */
+	uint64_t decision;	/* the latest that names it; 0: none */
 	uint32_t waits;		/* how many replays keep it: its decision waits
 				   there */
 };

@@ -374,6 +374,34 @@ START_TEST(test_waits)
 }
 END_TEST
 
+/* A decision that names a machine twice, by claim or by Node, is about one. */
+START_TEST(test_twice)
+{
+	struct fact_node nodes[] = {
+		{"n1", "c1"}, {"n1", "c1"}, {"", "c1"}, {"n1", ""},
+		{"n9", ""}, {"n9", ""}};
+	struct replay_sums r;
+	struct fact f;
+
+	scales_up(0, 1);
+	fact_init(&f, FACT_DECIDED, began + 5 * MIN);
+	f.nodes = nodes;
+	f.nodes_n = 6;
+	f.pods = 10;
+	ck_assert_int_eq(history_take(&h, &f), 0);
+	ck_assert_uint_eq(h.ids_n, 2);
+	ck_assert_uint_eq(tally.disrupted, 2);
+	ck_assert_uint_eq(h.story.marks[0].nodes, 2);
+	gone(5 * MIN + SECOND, 1);
+	is(FACT_NODE_GONE, 5 * MIN + SECOND, 9, "web");
+	r = sums(60 * MIN);
+	ck_assert_uint_eq(r.waits.nodes, 2);
+	ck_assert_uint_eq(r.waits.pods, 10);
+	ck_assert_uint_eq(r.waits.open, 0);
+	ck_assert_double_eq_tol(r.waits.hours_low, 2 * 6 / 60., 0.01);
+}
+END_TEST
+
 /* Only what is held waits: in scope nodepool another NodePool goes on. */
 START_TEST(test_pools)
 {
@@ -795,6 +823,7 @@ main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, test_same_turns, 0, 4);
 	tcase_add_test(tc, test_waits);
+	tcase_add_test(tc, test_twice);
 	tcase_add_test(tc, test_pools);
 	tcase_add_test(tc, test_scope_node);
 	tcase_add_test(tc, test_regret);
