@@ -412,6 +412,44 @@ find_input(struct request *q, const struct timing *t, struct err *e)
 	return 0;
 }
 
+/* A picture takes the place of nothing that is read. */
+static int
+check_place(const struct request *q, const char *flag, const char *file,
+	    struct err *e)
+{
+	const char *others[SIMULATE_FILES_MAX + SIMULATE_SETTINGS_MAX + 2];
+	size_t n = 0;
+
+	if (file == NULL)
+		return 0;
+	for (size_t i = 0; i < q->setup.files_n; i++)
+		others[n++] = q->files[i];
+	for (size_t i = 0; i < q->configs_n; i++)
+		others[n++] = q->configs[i];
+	if (q->flags.ca_file != NULL)
+		others[n++] = q->flags.ca_file;
+	if (q->flags.token_file != NULL)
+		others[n++] = q->flags.token_file;
+	if (file_place(file, others, n, e) == 0)
+		return 0;
+	return err_wrap(e, "--%s", flag);
+}
+
+static int
+check_places(const struct request *q, struct err *e)
+{
+	const char *svg = q->setup.svg, *html = q->setup.html;
+
+	if (svg != NULL && html != NULL && strcmp(svg, html) == 0)
+		return err_set(e, ERR_INPUT,
+			       "--svg and --html: \"%.150s\" is both, expected "
+			       "two files",
+			       svg);
+	return check_place(q, "svg", svg, e) || check_place(q, "html", html, e)
+		       ? -1
+		       : 0;
+}
+
 int
 cmd_simulate(int argc, char **argv)
 {
@@ -444,7 +482,7 @@ simulate_main(int argc, char **argv, const struct timing *t)
 		rc = err_set(&e, ERR_INPUT,
 			     "--svg and --html: not with --output=record, which "
 			     "replays nothing");
-	if (rc < 0 || make_settings(&q, &e))
+	if (rc < 0 || check_places(&q, &e) || make_settings(&q, &e))
 		return fail_code(&e);
 	q.setup.compares = q.configs_n > 0;
 	for (size_t k = 0; k < KEYS_N; k++)

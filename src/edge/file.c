@@ -3,9 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/limits.h"
@@ -67,4 +72,101 @@ file_read(const char *path, size_t bytes_max, char **out, size_t *n,
 	*out = bytes;
 	*n = (size_t)got;
 	return 0;
+}
+
+/* --- files that are written ------------------------------------------------ */
+
+#define BESIDE_BYTES 64
+
+static int
+failed(const char *name, struct err *e)
+{
+	return err_set(e, ERR_SYSTEM, "%.180s: %s", name, strerror(errno));
+}
+
+int
+file_draft(struct file_draft *d, int dir, const char *name, mode_t mode,
+	   struct err *e)
+{
+	const char *slash = strrchr(name, '/');
+	int folder = slash == NULL ? 0 : (int)(slash + 1 - name), fd;
+	size_t size = (size_t)folder + BESIDE_BYTES;
+	uint64_t r;
+
+	*d = (struct file_draft){.dir = dir, .name = name};
+	if (getrandom(&r, sizeof(r), 0) != sizeof(r))
+		return failed("random", e);
+	d->beside = malloc(size);
+	if (d->beside == NULL)
+		return err_set(e, ERR_SYSTEM, "out of memory");
+	(void)snprintf(d->beside, size,
+		       "%.*s.karpenter-node-holder.%016" PRIx64, folder, name,
+		       r);
+	fd = openat(dir, d->beside,
+		    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		    mode & 0600);
+	if (fd < 0) {
+		(void)failed(name, e);
+		free(d->beside);
+		d->beside = NULL;
+		return -1;
+	}
+	/* openat has applied the umask; fchmod has not. */
+	if (fchmod(fd, mode) == 0)
+		return fd;
+	(void)failed(name, e);
+	(void)close(fd);
+	file_draft_done(d);
+	return -1;
+}
+
+int
+file_draft_move(struct file_draft *d, struct err *e)
+{
+	if (renameat(d->dir, d->beside, d->dir, d->name))
+		return failed(d->name, e);
+	free(d->beside);
+	d->beside = NULL;
+	return 0;
+}
+
+void
+file_draft_done(struct file_draft *d)
+{
+	if (d->beside != NULL)
+		(void)unlinkat(d->dir, d->beside, 0);
+	free(d->beside);
+	d->beside = NULL;
+}
+
+static bool
+is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+int
+file_place(const char *path, const char *const *others, size_t n, struct err *e)
+{
+	struct stat place, other;
+	bool same = false;
+
+	if (lstat(path, &place) != 0)
+		return errno == ENOENT ? 0 : failed(path, e);
+	if (!S_ISREG(place.st_mode))
+		return err_set(e, ERR_INPUT, "%.150s: %s, expected a file",
+			       path,
+			       S_ISLNK(place.st_mode) ? "a symbolic link"
+						      : "no regular file");
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		same = same || (fstat(fd, &other) == 0 &&
+				is_same(&place, &other));
+	for (size_t i = 0; i < n; i++)
+		same = same || (stat(others[i], &other) == 0 &&
+				is_same(&place, &other));
+	return same ? err_set(e, ERR_INPUT,
+			      "%.150s: it is read or printed to, expected "
+			      "another file",
+			      path)
+		    : 0;
 }

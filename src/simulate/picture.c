@@ -2,10 +2,14 @@
 #include "picture.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/base/stamp.h"
+#include "edge/file.h"
 #include "report.h"
 
 /* Pixels. */
@@ -26,6 +30,7 @@ static const char style[] =
 
 struct picture {
 	FILE *out;
+	struct file_draft draft;
 	const struct simulate_setup *setup;
 	const struct history *h;
 	int64_t from_ms, length_ms;
@@ -199,29 +204,55 @@ draw(const struct picture *p)
 	(void)fputs("</svg>\n", p->out);
 }
 
+/* As it is, or as the umask says. */
+static mode_t
+mode_of(const char *file)
+{
+	struct stat st;
+	mode_t mask;
+
+	if (lstat(file, &st) == 0 && S_ISREG(st.st_mode))
+		return st.st_mode & 0777;
+	mask = umask(0);
+	(void)umask(mask);
+	return 0666 & ~mask;
+}
+
 static int
 begin(struct picture *p, const char *file, const struct simulate_setup *s,
       const struct history *h, struct err *e)
 {
 	const struct tally *t = h->tally;
+	int fd;
 
 	*p = (struct picture){.setup = s, .h = h, .from_ms = t->from_ms};
 	p->length_ms = t->to_ms > t->from_ms ? t->to_ms - t->from_ms : 1;
-	p->out = fopen(file, "we");
+	fd = file_draft(&p->draft, AT_FDCWD, file, mode_of(file), e);
+	if (fd < 0)
+		return -1;
+	p->out = fdopen(fd, "w");
 	if (p->out != NULL)
 		return 0;
-	return err_set(e, ERR_SYSTEM, "%s: %s", file, strerror(errno));
+	(void)close(fd);
+	file_draft_done(&p->draft);
+	return err_set(e, ERR_SYSTEM, "out of memory");
 }
 
 static int
-finish(const struct picture *p, const char *file, struct err *e)
+finish(struct picture *p, const char *file, struct err *e)
 {
-	bool failed = ferror(p->out) != 0;
+	bool whole;
+	int rc;
 
 	errno = EIO;
-	if (fclose(p->out) == 0 && !failed)
-		return 0;
-	return err_set(e, ERR_SYSTEM, "%s: %s", file, strerror(errno));
+	whole = fflush(p->out) == 0 && !ferror(p->out) &&
+		fsync(fileno(p->out)) == 0;
+	rc = whole ? file_draft_move(&p->draft, e)
+		   : err_set(e, ERR_SYSTEM, "%.180s: %s", file,
+			     strerror(errno));
+	(void)fclose(p->out);
+	file_draft_done(&p->draft);
+	return rc;
 }
 
 int

@@ -283,7 +283,81 @@ def test_pictures(run, log, config, tmp_path):  # noqa: F811
         done = run("simulate", "karpenter.log", flag, "none/p")
         assert (done.code, done.err) == (
             1, f"{NAME}none/p: No such file or directory\n")
-        assert run("simulate", "karpenter.log", flag, "/dev/full").code == 1
+
+
+@pytest.mark.parametrize("flag", ["--svg", "--html"])
+def test_picture_takes_no_input(run, log, config, tmp_path,  # noqa: F811
+                                flag):
+    """Under whatever name, and before anything is read."""
+    log()
+    config("holdDuration: 2m\n")
+    before = (tmp_path / "karpenter.log").read_bytes()
+    os.link(tmp_path / "karpenter.log", tmp_path / "other")
+    os.link(tmp_path / "config.yaml", tmp_path / "more.yaml")
+    for place in ("karpenter.log", "./karpenter.log", "other", "more.yaml"):
+        done = run("simulate", "karpenter.log", "--config", "config.yaml",
+                   flag, place)
+        refused(done, f"{flag}: {place}: ", "expected another file")
+    with open(tmp_path / "other") as given, open(tmp_path / "out", "w") as out:
+        for place in ("karpenter.log", "out"):
+            done = subprocess.run(
+                [HOLDER, "simulate", "-", flag, place], cwd=tmp_path,
+                stdin=given, stdout=out, stderr=subprocess.PIPE, text=True,
+                env=environment(tmp_path))
+            assert done.returncode == 2, place
+            assert f"{flag}: {place}: " in done.stderr
+    refused(run("simulate", "karpenter.log", "--svg=p", "--html=p"),
+            "--svg and --html: ", "two files")
+    assert (tmp_path / "other").read_bytes() == before
+    assert sorted(x.name for x in tmp_path.iterdir() if x.is_file()) == [
+        "config.yaml", "karpenter.log", "more.yaml", "other", "out"]
+
+
+@pytest.mark.parametrize("flag", ["--svg", "--html"])
+def test_picture_follows_no_link(run, log, tmp_path, flag):  # noqa: F811
+    log()
+    (tmp_path / "kept").write_text("kept")
+    (tmp_path / "link").symlink_to("kept")
+    (tmp_path / "loose").symlink_to("nothing")
+    os.mkfifo(tmp_path / "pipe")
+    for place, what in (("link", "a symbolic link"),
+                        ("loose", "a symbolic link"),
+                        ("pipe", "no regular file"), (".", "no regular file"),
+                        ("/dev/full", "no regular file")):
+        refused(run("simulate", "karpenter.log", flag, place),
+                f"{flag}: {place}: {what}, expected")
+    assert (tmp_path / "kept").read_text() == "kept"
+    assert (tmp_path / "link").is_symlink()
+    assert not (tmp_path / "nothing").exists()
+
+
+@pytest.mark.parametrize("flag", ["--svg", "--html"])
+def test_picture_whole_or_not(log, tmp_path, flag):
+    """A file that is there is replaced as a whole, and keeps who may read it.
+    One that cannot be written leaves what was there, and nothing beside it."""
+    log()
+    place = tmp_path / ("p" * 255)
+    place.write_text("old")
+    place.chmod(0o640)
+    os.link(place, tmp_path / "old")
+
+    def runs(bytes_max):
+        return subprocess.run(
+            ["prlimit", f"--fsize={bytes_max}", HOLDER, "simulate",
+             "karpenter.log", flag, place.name], cwd=tmp_path,
+            env=environment(tmp_path), capture_output=True, text=True,
+            restore_signals=False)      # SIGXFSZ is ignored
+    done = runs(1000)
+    assert (done.returncode, done.stderr) == (
+        1, f"{NAME}{'p' * 180}: File too large\n")
+    assert place.read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 3
+    assert runs("unlimited").returncode == 0
+    assert place.read_text().endswith(
+        "</svg>\n" if flag == "--svg" else "</html>\n")
+    assert place.stat().st_mode & 0o777 == 0o640
+    assert (tmp_path / "old").read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 3
 
 
 @pytest.mark.parametrize("name, shown", [

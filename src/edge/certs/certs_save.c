@@ -4,15 +4,12 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BESIDE_BYTES 64 /* "." name "." and sixteen hex digits */
+#include "edge/file.h"
 
 static int
 failed(const char *name, struct err *e)
@@ -49,26 +46,14 @@ write_all(int fd, const char *at, size_t n)
 }
 
 static int
-write_beside(int dir, const struct certs_file *f, char beside[BESIDE_BYTES],
+write_beside(int dir, const struct certs_file *f, struct file_draft *d,
 	     struct err *e)
 {
-	uint64_t r;
-	int fd, rc;
+	int fd = file_draft(d, dir, f->name, f->mode, e), rc;
 
-	if (getrandom(&r, sizeof(r), 0) != sizeof(r))
-		return failed("random", e);
-	(void)snprintf(beside, BESIDE_BYTES, ".%s.%016" PRIx64, f->name, r);
-	fd = openat(dir, beside,
-		    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		    f->mode & 0600);
-	if (fd < 0) {
-		beside[0] = '\0';
-		return failed(f->name, e);
-	}
-	/* openat has applied the umask; fchmod has not. */
-	rc = fchmod(fd, f->mode) || write_all(fd, f->bytes, f->n)
-		     ? failed(f->name, e)
-		     : 0;
+	if (fd < 0)
+		return -1;
+	rc = write_all(fd, f->bytes, f->n) ? failed(f->name, e) : 0;
 	(void)close(fd);
 	return rc;
 }
@@ -76,20 +61,15 @@ write_beside(int dir, const struct certs_file *f, char beside[BESIDE_BYTES],
 static int
 save_in(int dir, const struct certs_file *files, size_t n, struct err *e)
 {
-	char beside[CERTS_FILES_MAX][BESIDE_BYTES] = {{0}};
+	struct file_draft drafts[CERTS_FILES_MAX] = {{.beside = NULL}};
 	int rc = 0;
 
 	for (size_t i = 0; i < n && rc == 0; i++)
-		rc = write_beside(dir, &files[i], beside[i], e);
-	for (size_t i = 0; i < n && rc == 0; i++) {
-		if (renameat(dir, beside[i], dir, files[i].name))
-			rc = failed(files[i].name, e);
-		else
-			beside[i][0] = '\0';
-	}
+		rc = write_beside(dir, &files[i], &drafts[i], e);
+	for (size_t i = 0; i < n && rc == 0; i++)
+		rc = file_draft_move(&drafts[i], e);
 	for (size_t i = 0; i < n; i++)
-		if (beside[i][0] != '\0')
-			(void)unlinkat(dir, beside[i], 0);
+		file_draft_done(&drafts[i]);
 	return rc == 0 && fsync(dir) ? failed("folder", e) : rc;
 }
 
