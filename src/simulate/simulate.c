@@ -43,13 +43,18 @@ tell_progress(struct run *r)
 }
 
 static void
+warn(const char *text)
+{
+	(void)fprintf(stderr, "karpenter-node-holder: warning: %s\n", text);
+}
+
+static void
 tell_warning(struct run *r)
 {
 	const char *warning = merge_warning(r->merge);
 
 	if (warning != NULL)
-		(void)fprintf(stderr, "karpenter-node-holder: warning: %s\n",
-			      warning);
+		warn(warning);
 }
 
 /* Writes a line of a record: f, or the head, or the end. */
@@ -220,6 +225,7 @@ static int
 run(struct run *r, struct err *e)
 {
 	uint64_t facts = 0;
+	struct err none;
 
 	r->merge = merge_open(r->setup->files, r->setup->files_n, &r->tally, e);
 	if (r->merge == NULL)
@@ -240,11 +246,12 @@ run(struct run *r, struct err *e)
 			       "--explain: nothing is about \"%.253s\", expected "
 			       "the name of a Node or NodeClaim of the input",
 			       r->setup->explain);
-	if (r->setup->explain != NULL && r->explained == 0)
-		(void)fprintf(stderr,
-			      "karpenter-node-holder: warning: --explain: no "
-			      "decision is about \"%.253s\"\n",
+	if (r->setup->explain != NULL && r->explained == 0) {
+		(void)err_set(&none, ERR_INPUT,
+			      "--explain: no decision is about \"%.200s\"",
 			      r->setup->explain);
+		warn(none.text);
+	}
 	if (r->setup->output != SIMULATE_RECORD)
 		history_end(&r->history, r->tally.to_ms);
 	print(r);

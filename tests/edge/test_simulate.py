@@ -241,6 +241,79 @@ def test_repair(run, log):  # noqa: F811
         ", its scope because of web-00002: would have waited"]
 
 
+# What a terminal obeys or hides behind: C0, DEL, C1, ends of lines, direction.
+OBEYED = [chr(c) for c in (*range(1, 9), *range(11, 32), *range(127, 160),
+                           *range(0x2028, 0x202f), *range(0x2066, 0x206a))]
+
+
+def hostile(text, at):
+    """The text with one of these characters after its first letter."""
+    return text[0] + OBEYED[at % len(OBEYED)] + text[1:]
+
+
+def hostile_log():
+    """Each name, reason and message has one of them."""
+    lines = []
+    for n, c in enumerate(OBEYED):
+        pool, at = hostile("web", n), 40 * n
+        claim = {"NodeClaim": {"name": hostile(f"web-{n}", n)}}
+        node = {"Node": {"name": hostile(f"node-{n}", n)}}
+        lines += [
+            line(at, "created nodeclaim", "provisioner",
+                 NodePool={"name": pool}, **claim),
+            line(at + 1, "registered nodeclaim", **claim, **node),
+            line(at + 2, "initialized nodeclaim", **claim, **node),
+            line(at + 3, hostile("other", n)),
+            line(at + 20, "disrupting node(s)", "disruption", **{
+                "reason": hostile("empty", n), "pod-count": 1,
+                "decision": hostile("delete", n),
+                "disrupted-nodes": [{**claim, **node}]})]
+    return lines
+
+
+def obeyed(text):
+    return sorted({f"{ord(c):x}" for c in text} & {
+        f"{ord(c):x}" for c in OBEYED})
+
+
+def test_terminal(run, log, config, tmp_path):  # noqa: F811
+    """No byte that a terminal obeys leaves by any path."""
+    log(hostile_log(), "odd\u009b\u202e\x1b.log")
+    config("holdDuration: 2m\n")
+    os.rename(tmp_path / "config.yaml", tmp_path / "a\u009b\u202e\x1b.yaml")
+    at = ["simulate", "odd\u009b\u202e\x1b.log", "--config",
+          "a\u009b\u202e\x1b.yaml", "--config", "a\u009b\u202e\x1b.yaml",
+          "--scope=nodepool,cluster"]
+    for output in ("json", "record", "csv", "table"):
+        done = run(*at, "-o", output)
+        assert (done.code, done.err, obeyed(done.out)) == (0, "", []), output
+    done = run(*at, "--svg=p.svg", "--html=p.html", "--explain",
+               hostile("node-7", 7))
+    assert (done.code, obeyed(done.out + done.err)) == (0, [])
+    for file in ("p.svg", "p.html"):
+        text = (tmp_path / file).read_text()
+        assert len(text) > 3000 and not obeyed(text), file
+    # Each of them came so far.
+    record = run(*at, "-o", "record").out.splitlines()
+    facts = [f for f in map(json.loads, record) if "what" in f]
+    for key in ("claim", "pool", "node", "reason", "action"):
+        assert set(obeyed("".join(f.get(key, "") for f in facts))) == {
+            f"{ord(c):x}" for c in OBEYED}, key
+    # What it says on stderr.
+    log(hostile_log()[:-1] + [
+        '{"record":"karpenter-node-holder.io/record/v\x9b\u202e"}'])
+    for args in (["karpenter.log"], ["a\u009b\u202e\x1b"],
+                 ["karpenter.log", "--explain=a\u009b\u202e\x1b"]):
+        done = run("simulate", *args)
+        assert done.code == 2 and not obeyed(done.out + done.err), args
+    for c in OBEYED[::9]:
+        log(hostile_log() + [line(9000, "created nodeclaim", "provisioner",
+                                  NodeClaim={"name": f"new{c}"})])
+        done = run("simulate", "karpenter.log", "--explain", f"new{c}")
+        assert (done.code, done.warnings()) == (
+            0, ['--explain: no decision is about "new?"'])
+
+
 def drawn(text):
     """The classes of what an SVG draws, counted."""
     root = ElementTree.fromstring(text)
