@@ -759,6 +759,36 @@ START_TEST(test_places)
 }
 END_TEST
 
+/* So are those of decisions: one that is over, and that no scale-up can follow
+ * any more, gives its place to the next. */
+START_TEST(test_wait_places)
+{
+	struct waits *all = waits_new(&waits);
+	struct waits_sums sums;
+	struct fact f;
+
+	for (int n = 0; n < 5000; n++) {
+		uint32_t number;
+
+		fact_init(&f, FACT_DECIDED, began + n * MIN);
+		number = waits_begin(all, &f, n % 2 ? "web" : "batch", 1, 1);
+		ck_assert_uint_lt(number, 64);
+		waits_end_one(all, number, f.at_ms + SECOND);
+		/* It follows those of the last 15 minutes. */
+		if (n % 70 == 69)
+			waits_scale_up(all, "web", f.at_ms + SECOND);
+	}
+	waits_finish(all, began + 5000 * MIN);
+	waits_report(all, &sums);
+	ck_assert_uint_eq(sums.decisions, 5000);
+	ck_assert_uint_eq(sums.regret, 5000 / 70 * 8);
+	ck_assert_uint_eq(sums.open, 0);
+	ck_assert_double_eq_tol(sums.hours_low,
+				(5000 - 5000 / 70 * 8) / 3600., 1e-6);
+	waits_free(all);
+}
+END_TEST
+
 /* A look may name the scopes in any order. */
 START_TEST(test_turns)
 {
@@ -841,6 +871,7 @@ main(void)
 	tcase_add_test(tc, test_created_late);
 	tcase_add_test(tc, test_name_again);
 	tcase_add_test(tc, test_places);
+	tcase_add_test(tc, test_wait_places);
 	tcase_add_test(tc, test_turns);
 	tcase_add_test(tc, test_why);
 	suite_add_tcase(s, tc);

@@ -158,6 +158,42 @@ START_TEST(test_order)
 }
 END_TEST
 
+/* Facts that differ in anything are not one fact that is told twice. */
+START_TEST(test_differs)
+{
+	static const struct fact_node nodes[] = {{"n", "c"}, {"n", "c"}},
+				      claim[] = {{"n", "d"}},
+				      node[] = {{"o", "c"}};
+	struct fact like, others[13];
+
+	fact_init(&like, FACT_DECIDED, 5);
+	like.nodes = nodes;
+	like.nodes_n = 1;
+	for (size_t i = 0; i < 13; i++)
+		others[i] = like;
+	others[0].at_ms = 6;
+	others[1].kind = FACT_DELETING;
+	others[2].maker = MAKER_STATIC;
+	others[3].claim = "x";
+	others[4].node = "x";
+	others[5].pool = "x";
+	others[6].action = "x";
+	others[7].reason = "x";
+	others[8].pods = 7;
+	others[9].savings = 7;
+	others[10].price = 7;
+	others[11].nodes_n = 2;
+	others[12].nodes = claim;
+	for (size_t i = 0; i < 13; i++) {
+		ck_assert_int_lt(fact_compare(&like, &others[i]), 0);
+		ck_assert_int_gt(fact_compare(&others[i], &like), 0);
+	}
+	others[0] = like;
+	others[0].nodes = node;
+	ck_assert_int_lt(fact_compare(&like, &others[0]), 0);
+}
+END_TEST
+
 static const struct {
 	const char *text;
 	int64_t v;	/* -1: refused */
@@ -211,6 +247,81 @@ START_TEST(test_counters)
 }
 END_TEST
 
+/* --- what an answer of Prometheus tells -------------------------------------- */
+
+static struct buf told;
+static char told_text[4096];
+
+static int
+tell_short(void *ctx, const struct fact *f, struct err *e)
+{
+	(void)ctx, (void)e;
+	buf_printf(&told, "%s@%lld %s%s", fact_name(f->kind),
+		   (long long)(f->at_ms - 1772445600000) / 1000, f->claim,
+		   maker_name(f->maker));
+	for (size_t i = 0; i < f->nodes_n; i++)
+		buf_printf(&told, "%s%s", i > 0 ? "+" : "", f->nodes[i].node);
+	buf_puts(&told, "; ");
+	return 0;
+}
+
+/* A series of one sample every 30 s, of these values; "" leaves one out. */
+static void
+series(struct matrix *m, const char *labels, const char *const *values)
+{
+	char text[2048];
+	struct err e = {0};
+	struct buf b;
+
+	buf_init(&b, text, sizeof(text));
+	buf_printf(&b, "{\"metric\":{%s,\"nodepool\":\"web\"},\"values\":[",
+		   labels);
+	for (int i = 0, n = 0; values[i] != NULL; i++)
+		if (values[i][0] != '\0')
+			buf_printf(&b, "%s[%d,\"%s\"]", n++ > 0 ? "," : "",
+				   1772445600 + 30 * i, values[i]);
+	buf_puts(&b, "]}");
+	ck_assert(!b.full);
+	ck_assert_int_eq(matrix_series(m, text, b.len, &e), SNAPSHOT_TAKEN);
+}
+#define SERIES(m, labels, ...)                                                 \
+	series(m, labels, (const char *const[]){__VA_ARGS__, NULL})
+#define NAMED(name) "\"__name__\":\"karpenter_" name "\""
+#define LIFE(node)                                                             \
+	NAMED("nodes_current_lifetime_seconds") ",\"node_name\":\"" node "\""
+
+/* Karpenter was restarted, so its counters began anew: what they have then was
+ * counted since. */
+START_TEST(test_anew)
+{
+	struct matrix *m = matrix_new();
+	struct matrix_sums sums;
+	struct err e = {0};
+
+	SERIES(m, LIFE("a"), "", "10", "40", "70", "100", "130", "160", "190",
+	       "220");
+	SERIES(m, LIFE("b"), "", "", "", "10", "40", "70");
+	SERIES(m, LIFE("c"), "", "", "", "11", "41", "71", "101", "131", "161");
+	SERIES(m, LIFE("d"), "", "", "", "", "", "5", "35", "65", "95");
+	SERIES(m, NAMED("nodeclaims_created_total") ",\"reason\":\"provisioned\"",
+	       "7", "8", "8", "2", "2", "3", "3", "3", "3");
+	SERIES(m, NAMED("nodeclaims_disrupted_total") ",\"reason\":\"empty\"",
+	       "4", "4", "4", "4", "4", "1", "1", "1", "1");
+	buf_init(&told, told_text, sizeof(told_text));
+	ck_assert_int_eq(matrix_end(m, tell_short, NULL, &sums, &e), 0);
+	for (const char *n = "abcd"; *n != '\0'; n++) {
+		char want[24];
+
+		(void)snprintf(want, sizeof(want), " %cprovisioner; ", *n);
+		ck_assert_msg(strstr(told_text, want) != NULL, "%c: %s", *n,
+			      told_text);
+	}
+	ck_assert_ptr_nonnull(strstr(told_text, "decided@150 b; "));
+	ck_assert_uint_eq(sums.lost, 0);
+	matrix_free(m);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -221,9 +332,11 @@ main(void)
 	tcase_add_test(tc, test_pieces);
 	tcase_add_test(tc, test_time);
 	tcase_add_test(tc, test_order);
+	tcase_add_test(tc, test_differs);
 	tcase_add_loop_test(tc, test_dollars, 0,
 			    sizeof(dollars) / sizeof(dollars[0]));
 	tcase_add_test(tc, test_counters);
+	tcase_add_test(tc, test_anew);
 	suite_add_tcase(s, tc);
 	return suite_run(s);
 }
