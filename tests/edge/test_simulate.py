@@ -1064,8 +1064,30 @@ def test_hostile(run, log, tmp_path):  # noqa: F811
         "lines": 23, "used": 10, "incomplete": 1, "notJSON": 4,
         "textFormat": 1, "tooLong": 2, "late": 1, "oddTimes": 1,
         "otherMessages": 2}
+    assert counted["firstOddTime"] == {"file": "bad.log", "line": 13}
     # The line of 100 MB is never whole in memory.
     assert peak(tmp_path, "bad.log") < 64 << 20 or sanitized()
+
+
+def test_odd_time(run, log):  # noqa: F811
+    """Which line has a time that nobody believes is told."""
+    log()
+    want = run("simulate", "karpenter.log", "-o", "csv").out
+    last = LOG[0].replace("2026-03-02", "9999-12-31")
+    log([*LOG, last])
+    assert run("simulate", "karpenter.log", "-o", "csv").out == want
+    assert run("simulate", "karpenter.log").out.endswith(
+        "  1 with a time that nothing confirms (line 12 of karpenter.log)\n")
+    assert report(run("simulate", "karpenter.log", "-o", "json"))["input"][
+        "firstOddTime"] == {"file": "karpenter.log", "line": 12}
+    log([LOG[0].replace("2026-03-02", "0001-01-01"), *LOG, last],
+        "odd\u009b\x1b.log")
+    said = run("simulate", "odd\u009b\x1b.log").out
+    assert said.endswith("  2 with a time that nothing confirms, the first "
+                         "line 1 of odd??.log\n")
+    log([last, last])
+    refused(run("simulate", "karpenter.log"), "karpenter.log: nothing but "
+            "times that nothing confirms (line 1)", "expected when")
 
 
 def test_progress(tmp_path):
