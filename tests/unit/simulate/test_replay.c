@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/base/limits.h"
 #include "simulate/history.h"
@@ -392,8 +393,12 @@ START_TEST(test_twice)
 	ck_assert_uint_eq(h.ids_n, 2);
 	ck_assert_uint_eq(tally.disrupted, 2);
 	ck_assert_uint_eq(h.story.marks[0].nodes, 2);
-	gone(5 * MIN + SECOND, 1);
-	is(FACT_NODE_GONE, 5 * MIN + SECOND, 9, "web");
+	/* Another decision may name it again. */
+	decides(5 * MIN + SECOND, "delete", 1, 1);
+	ck_assert_uint_eq(h.ids_n, 1);
+	ck_assert_uint_eq(tally.disrupted, 3);
+	gone(5 * MIN + 2 * SECOND, 1);
+	is(FACT_NODE_GONE, 5 * MIN + 2 * SECOND, 9, "web");
 	r = sums(60 * MIN);
 	ck_assert_uint_eq(r.waits.nodes, 2);
 	ck_assert_uint_eq(r.waits.pods, 10);
@@ -406,6 +411,7 @@ END_TEST
 START_TEST(test_pools)
 {
 	struct replay_sums r;
+	uint32_t id;
 
 	rules.scope = SCOPE_NODEPOOL;
 	again();
@@ -413,7 +419,10 @@ START_TEST(test_pools)
 	boots(0, 1, "batch");
 	is(FACT_CREATED, 20 * MIN, 2, "web");
 	boots(20 * MIN, 2, "web");
+	id = roster_find(&h.roster, "c1", "");
 	decides(25 * MIN, "delete", 1, 2);
+	gone(26 * MIN, 1);
+	ck_assert(!h.roster.at[id].used);
 	r = sums(60 * MIN);
 	ck_assert_uint_eq(r.holds, 2);
 	ck_assert_str_eq(r.turns[0].scope, "batch");
@@ -586,6 +595,68 @@ START_TEST(test_no_substitute)
 }
 END_TEST
 
+/* An empty machine has no replacement, so what is created next is a scale-up and
+ * holds at once. */
+START_TEST(test_empty)
+{
+	struct fact_node node = {"n1", "c1"};
+	struct replay_sums r;
+	struct fact f;
+
+	fact_init(&f, FACT_DECIDED, began);
+	f.reason = "empty";
+	f.nodes = &node;
+	f.nodes_n = 1;
+	ck_assert_int_eq(history_take(&h, &f), 0);
+	is(FACT_DELETING, SECOND, 1, "web");
+	scales_up(20 * SECOND, 2);
+	r = sums(60 * MIN);
+	ck_assert_uint_eq(r.holds, 1);
+	about(r.turns[0].from_ms, 22 * SECOND);
+}
+END_TEST
+
+/* A machine that was there before the log was held long ago, if ever. */
+START_TEST(test_old)
+{
+	struct fact_node node = {"n1", "c1"};
+	struct fact f;
+
+	fact_init(&f, FACT_DECIDED, began);
+	f.pool = "web";
+	f.nodes = &node;
+	f.nodes_n = 1;
+	ck_assert_int_eq(history_take(&h, &f), 0);
+	ck_assert_uint_eq(sums(60 * MIN).waits.decisions, 0);
+}
+END_TEST
+
+/* A machine is there until its NodeClaim is gone.  One that waited goes the way
+ * that the log says. */
+START_TEST(test_ends)
+{
+	int64_t since;
+	uint32_t id;
+
+	for (int n = 1; n <= 3; n++)
+		scales_up(0, n);
+	id = roster_find(&h.roster, "c1", "");
+	decides(5 * MIN, "delete", 1, 1);
+	is(FACT_DELETING, 5 * MIN + SECOND, 1, "web");
+	is(FACT_NODE_GONE, 20 * MIN, 3, "web");
+	ck_assert_uint_ne(roster_find(&h.roster, "c3", ""), NO_ID);
+	ck_assert_int_eq(h.story.now, 3);
+	is(FACT_GONE, 21 * MIN, 3, "web");
+	ck_assert_uint_eq(roster_find(&h.roster, "c3", ""), NO_ID);
+	ck_assert_int_eq(h.story.now, 2);
+	/* Nobody holds what is being deleted. */
+	scales_up(30 * MIN, 4);
+	ck_assert_ptr_null(replay_why(h.replays[0], id, &since));
+	id = roster_find(&h.roster, "c2", "");
+	ck_assert_ptr_nonnull(replay_why(h.replays[0], id, &since));
+}
+END_TEST
+
 /* A release waits for what the webhook has just admitted. */
 START_TEST(test_hint)
 {
@@ -695,6 +766,44 @@ START_TEST(test_gaps)
 }
 END_TEST
 
+/* Karpenter before 1.3 names no NodeClaims in its decisions.  How the machine goes
+ * is told by both names. */
+START_TEST(test_by_node)
+{
+	struct fact_node node = {"n7", ""};
+	struct fact f;
+
+	fact_init(&f, FACT_DECIDED, began);
+	f.nodes = &node;
+	f.nodes_n = 1;
+	ck_assert_int_eq(history_take(&h, &f), 0);
+	gone(MIN, 7);
+	(void)sums(60 * MIN);
+	ck_assert_uint_eq(tally.unknown, 1);
+	ck_assert_uint_eq(roster_find(&h.roster, "", "n7"), NO_ID);
+}
+END_TEST
+
+/* Where a fact names no NodePool, its claim's name has it. */
+START_TEST(test_pool_of)
+{
+	static const char *const names[][2] = {
+		{"web-abcde", "web"}, {"web-team-abcde", "web-team"},
+		{"web", ""}, {"-abcde", ""}};
+	struct fact f;
+
+	for (int i = 0; i < 4; i++) {
+		uint32_t id;
+
+		fact_init(&f, FACT_LAUNCHED, began + i);
+		f.claim = names[i][0];
+		ck_assert_int_eq(history_take(&h, &f), 0);
+		id = roster_find(&h.roster, f.claim, "");
+		ck_assert_str_eq(h.roster.at[id].pool, names[i][1]);
+	}
+}
+END_TEST
+
 /* A machine was decided about before its creation is told, so it was taken to be
  * older than the log. */
 START_TEST(test_created_late)
@@ -774,18 +883,57 @@ START_TEST(test_wait_places)
 		number = waits_begin(all, &f, n % 2 ? "web" : "batch", 1, 1);
 		ck_assert_uint_lt(number, 64);
 		waits_end_one(all, number, f.at_ms + SECOND);
-		/* It follows those of the last 15 minutes. */
-		if (n % 70 == 69)
+		/* It follows those of the last 15 minutes, but not what was
+		 * decided when it came. */
+		if (n % 140 == 69)
+			waits_scale_up(all, "web", f.at_ms);
+		if (n % 140 == 139)
 			waits_scale_up(all, "web", f.at_ms + SECOND);
 	}
 	waits_finish(all, began + 5000 * MIN);
 	waits_report(all, &sums);
 	ck_assert_uint_eq(sums.decisions, 5000);
-	ck_assert_uint_eq(sums.regret, 5000 / 70 * 8);
+	ck_assert_uint_eq(sums.regret, 36 * 7 + 35 * 8);
 	ck_assert_uint_eq(sums.open, 0);
 	ck_assert_double_eq_tol(sums.hours_low,
-				(5000 - 5000 / 70 * 8) / 3600., 1e-6);
+				(5000 - 36 * 7 - 35 * 8) / 3600., 1e-6);
 	waits_free(all);
+}
+END_TEST
+
+/* What n decisions take that all wait, while as many machines come. */
+static clock_t
+took(int n)
+{
+	struct waits *all = waits_new(&waits);
+	clock_t before = clock();
+	struct fact f;
+
+	for (int i = 0; i < n; i++) {
+		fact_init(&f, FACT_DECIDED, began + i);
+		(void)waits_begin(all, &f, "web", 1, 1);
+		waits_scale_up(all, "batch", f.at_ms);
+		waits_scale_up(all, "web", f.at_ms);
+	}
+	before = clock() - before;
+	waits_free(all);
+	return before;
+}
+
+/* Eight times as many take eight times as long, and not 64 times. */
+START_TEST(test_wait_many)
+{
+	clock_t few = 0, many = 0;
+
+	for (int i = 0; i < 5; i++) {
+		clock_t eight = 0, one = took(40000);
+
+		for (int k = 0; k < 8; k++)
+			eight += took(5000);
+		few = i == 0 || eight < few ? eight : few;
+		many = i == 0 || one < many ? one : many;
+	}
+	ck_assert_int_lt(many, 4 * few);
 }
 END_TEST
 
@@ -823,6 +971,7 @@ START_TEST(test_turns)
 	ck_assert_str_eq(text, "a0-4 b0-2 c0-4 d2-5 b4-5 x6-8 y7-9 ");
 	ck_assert_str_eq(r.turns[0].machine, "a1");
 	ck_assert_int_eq(r.held_ms, 8);
+	ck_assert_int_eq(r.longest_ms, 4);
 	turns_done(&t);
 }
 END_TEST
@@ -862,16 +1011,22 @@ main(void)
 	tcase_add_test(tc, test_drift);
 	tcase_add_test(tc, test_substitute);
 	tcase_add_test(tc, test_no_substitute);
+	tcase_add_test(tc, test_empty);
+	tcase_add_test(tc, test_old);
+	tcase_add_test(tc, test_ends);
 	tcase_add_test(tc, test_hint);
 	tcase_add_test(tc, test_union);
 	tcase_add_test(tc, test_static);
 	tcase_add_test(tc, test_cap);
 	tcase_add_test(tc, test_open_end);
 	tcase_add_test(tc, test_gaps);
+	tcase_add_test(tc, test_by_node);
+	tcase_add_test(tc, test_pool_of);
 	tcase_add_test(tc, test_created_late);
 	tcase_add_test(tc, test_name_again);
 	tcase_add_test(tc, test_places);
 	tcase_add_test(tc, test_wait_places);
+	tcase_add_test(tc, test_wait_many);
 	tcase_add_test(tc, test_turns);
 	tcase_add_test(tc, test_why);
 	suite_add_tcase(s, tc);
