@@ -180,7 +180,7 @@ FAULTS = [
      "{a->pods, b->pods},", ""),
     ("pieces of stdout and stderr are of one line", READ, LINE,
      "struct part *p = &l->parts[stream];", "struct part *p = &l->parts[0];"),
-    ("pieces make a line of any length", READ, LINE,
+    ("pieces make a line of any length", f"{EDGE} test_pieces", LINE,
      "if (p->over || n > ITEM_BYTES_MAX - p->n)", "if (p->over)"),
     ("a decision about two NodePools is of the first", READ, LOG,
      "if (*to != ']' || ", "if ("),

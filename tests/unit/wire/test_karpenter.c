@@ -265,7 +265,9 @@ tell_short(void *ctx, const struct fact *f, struct err *e)
 	return 0;
 }
 
-/* A series of one sample every 30 s, of these values; "" leaves one out. */
+static int step_s = 30;
+
+/* A series of these samples; "" leaves one out. */
 static void
 series(struct matrix *m, const char *labels, const char *const *values)
 {
@@ -279,7 +281,7 @@ series(struct matrix *m, const char *labels, const char *const *values)
 	for (int i = 0, n = 0; values[i] != NULL; i++)
 		if (values[i][0] != '\0')
 			buf_printf(&b, "%s[%d,\"%s\"]", n++ > 0 ? "," : "",
-				   1772445600 + 30 * i, values[i]);
+				   1772445600 + step_s * i, values[i]);
 	buf_puts(&b, "]}");
 	ck_assert(!b.full);
 	ck_assert_int_eq(matrix_series(m, text, b.len, &e), SNAPSHOT_TAKEN);
@@ -306,7 +308,7 @@ START_TEST(test_anew)
 	SERIES(m, NAMED("nodeclaims_created_total") ",\"reason\":\"provisioned\"",
 	       "7", "8", "8", "2", "2", "3", "3", "3", "3");
 	SERIES(m, NAMED("nodeclaims_disrupted_total") ",\"reason\":\"empty\"",
-	       "4", "4", "4", "4", "4", "1", "1", "1", "1");
+	       "4", "4", "4", "4", "4", "4", "1", "1", "1");
 	buf_init(&told, told_text, sizeof(told_text));
 	ck_assert_int_eq(matrix_end(m, tell_short, NULL, &sums, &e), 0);
 	for (const char *n = "abcd"; *n != '\0'; n++) {
@@ -316,8 +318,74 @@ START_TEST(test_anew)
 		ck_assert_msg(strstr(told_text, want) != NULL, "%c: %s", *n,
 			      told_text);
 	}
+	/* The counter is seen after the Node's last sample. */
 	ck_assert_ptr_nonnull(strstr(told_text, "decided@150 b; "));
 	ck_assert_uint_eq(sums.lost, 0);
+	matrix_free(m);
+}
+END_TEST
+
+static int
+times(const char *what)
+{
+	int n = 0;
+
+	for (const char *at = told_text; (at = strstr(at, what)) != NULL; at++)
+		n++;
+	return n;
+}
+
+/* Answers overlap, and several replicas of Karpenter are scraped: what is told
+ * twice counts once. */
+START_TEST(test_overlap)
+{
+	struct matrix *m = matrix_new();
+	struct matrix_sums sums;
+	struct err e = {0};
+
+	SERIES(m, LIFE("z"), "900", "930", "960", "990", "1020", "1050");
+	for (int n = 0; n < 2; n++) {
+		SERIES(m, LIFE("a"), "", "10", "40", "70", "100", "130");
+		SERIES(m, LIFE("c"), "", "11", "41", "71", "101", "131");
+		SERIES(m, NAMED("nodeclaims_created_total")
+		       ",\"reason\":\"provisioned\"",
+		       "7", "8", "8", "8", "8", "8");
+	}
+	/* The clock of another one is wrong by more than a minute. */
+	SERIES(m, LIFE("a"), "", "", "", "", "10", "40");
+	buf_init(&told, told_text, sizeof(told_text));
+	ck_assert_int_eq(matrix_end(m, tell_short, NULL, &sums, &e), 0);
+	ck_assert_int_eq(times("registered"), 2);
+	ck_assert_int_eq(times("provisioner"), 1);
+	ck_assert_int_eq(times("gone"), 0);
+	matrix_free(m);
+}
+END_TEST
+
+/* What a counter has counted is not a Node that joined or went much later. */
+START_TEST(test_much_later)
+{
+	struct matrix *m = matrix_new();
+	struct matrix_sums sums;
+	struct err e = {0};
+
+	step_s = 600;
+	SERIES(m, LIFE("z"), "9000", "9600", "10200", "10800", "11400", "12000",
+	       "12600", "13200", "13800", "14400", "15000", "15600");
+	SERIES(m, LIFE("a"), "", "", "", "10", "610", "1210", "1810", "2410",
+	       "3010");
+	SERIES(m, NAMED("nodeclaims_created_total")
+	       ",\"reason\":\"provisioned\"", "7", "8", "8", "8");
+	SERIES(m, NAMED("nodeclaims_disrupted_total") ",\"reason\":\"empty\"",
+	       "7", "8", "8", "8");
+	step_s = 30;
+	buf_init(&told, told_text, sizeof(told_text));
+	ck_assert_int_eq(matrix_end(m, tell_short, NULL, &sums, &e), 0);
+	ck_assert_int_eq(times("registered@1790 a"), 1);
+	ck_assert_int_eq(times("provisioner"), 0);
+	ck_assert_int_eq(times("gone@4800 a"), 2);
+	ck_assert_int_eq(times("decided"), 0);
+	ck_assert_uint_eq(sums.lost, 1);
 	matrix_free(m);
 }
 END_TEST
@@ -337,6 +405,8 @@ main(void)
 			    sizeof(dollars) / sizeof(dollars[0]));
 	tcase_add_test(tc, test_counters);
 	tcase_add_test(tc, test_anew);
+	tcase_add_test(tc, test_overlap);
+	tcase_add_test(tc, test_much_later);
 	suite_add_tcase(s, tc);
 	return suite_run(s);
 }
