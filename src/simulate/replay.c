@@ -57,8 +57,7 @@ step(struct replay *r)
 		}
 		if (t.wait_ms < 1)
 			t.wait_ms = 1;
-		/* A log may be of before 1970. */
-		r->wake_ms = r->now_ms > 0 && t.wait_ms > INT64_MAX - r->now_ms
+		r->wake_ms = t.wait_ms > INT64_MAX - r->now_ms
 				     ? INT64_MAX
 				     : r->now_ms + t.wait_ms;
 		break;

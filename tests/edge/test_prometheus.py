@@ -460,7 +460,12 @@ def test_warnings(run, log, prometheus):  # noqa: F811
     want = saved(run, log)
     partial = {"warnings": ["store-7\nis down", "and store-8"],
                "infos": ["a counter"]}
-    prometheus.always = lambda *a: prometheus.answer(*a, **partial)
+
+    def lacking(handler, query):
+        more = {} if query["query"] == LIFE else {
+            "warnings": ["store-9 is down", "and store-8"]}
+        prometheus.answer(handler, query, **{**partial, **more})
+    prometheus.always = lacking
     log([json.dumps({**json.loads(answer(FULL)), **partial})], "partial.json")
     for name, done in (
             ("Prometheus", asks(run, prometheus, *HOUR, "-o", "record")),
