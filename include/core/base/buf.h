@@ -30,8 +30,10 @@ void buf_printf(struct buf *b, const char *fmt, ...)
  * they do not fit. */
 char *buf_more(struct buf *b, size_t n);
 
-/* Appends s as a JSON string, quotes included (RFC 8259 §7).  Bytes that are
- * not UTF-8 come out as U+FFFD, so the result is always valid JSON. */
+/* Appends s as a JSON string, quotes included (RFC 8259 §7).  What a terminal
+ * does not show (utf8_shown) is escaped.  Bytes that are not UTF-8 come out as
+ * U+FFFD, so the result is always valid JSON.  It has 6 bytes for each of s at
+ * most, and the quotes. */
 void buf_json(struct buf *b, const char *s);
 
 /* Overwrites a secret string up to its NUL.  The compiler does not optimize the

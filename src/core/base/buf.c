@@ -64,22 +64,26 @@ buf_printf(struct buf *b, const char *fmt, ...)
 	b->len += (size_t)n;
 }
 
-static void
-json_escape(struct buf *b, unsigned char c)
+/* Appends the character at s, and returns its length. */
+static size_t
+json_character(struct buf *b, const char *s)
 {
-	switch (c) {
-	case '"':
+	bool shows;
+	size_t n = utf8_shown(s, &shows);
+
+	if (*s == '"')
 		buf_puts(b, "\\\"");
-		break;
-	case '\\':
+	else if (*s == '\\')
 		buf_puts(b, "\\\\");
-		break;
-	case '\n':
+	else if (*s == '\n')
 		buf_puts(b, "\\n");
-		break;
-	default:
-		buf_printf(b, "\\u%04x", c);
-	}
+	else if (shows)
+		buf_add(b, s, n);
+	else if (utf8_len(s, n) == 0)
+		buf_puts(b, "\xef\xbf\xbd");
+	else
+		buf_printf(b, "\\u%04x", utf8_code(s, n));
+	return n;
 }
 
 /* The length of what begins s and stands for itself in a JSON string. */
@@ -96,25 +100,16 @@ plain_len(const char *s)
 void
 buf_json(struct buf *b, const char *s)
 {
-	const char *end = s + strlen(s);
 	size_t n;
 
 	buf_puts(b, "\"");
-	for (;; s += n) {
+	for (;;) {
 		n = plain_len(s);
 		buf_add(b, s, n);
 		s += n;
-		if (s == end)
+		if (*s == '\0')
 			break;
-		n = utf8_len(s, (size_t)(end - s));
-		if (n > 1) {
-			buf_add(b, s, n);
-		} else if (n == 1) {
-			json_escape(b, (unsigned char)*s);
-		} else {
-			buf_puts(b, "\xef\xbf\xbd");
-			n = 1;
-		}
+		s += json_character(b, s);
 	}
 	buf_puts(b, "\"");
 }

@@ -107,35 +107,20 @@ nodepool_set(struct nodepool *p, enum nodepool_key k, const char *value)
 		bad_copy(p->bad[k], value);
 }
 
-/* Returns the length of the control character at s, or 0: C0, DEL, C1, or one
- * that ends a line or turns the direction of what follows. */
-static size_t
-control_len(const char *s)
-{
-	const unsigned char *u = (const unsigned char *)s;
-
-	if (u[0] < 0x20 || u[0] == 0x7f)
-		return 1;
-	if (u[0] == 0xc2 && u[1] < 0xa0)
-		return 2;
-	/* U+2028 to U+202E, and U+2066 to U+2069. */
-	return u[0] == 0xe2 && ((u[1] == 0x80 && u[2] >= 0xa8 && u[2] <= 0xae) ||
-				(u[1] == 0x81 && u[2] >= 0xa6 && u[2] <= 0xa9))
-		       ? 3
-		       : 0;
-}
-
 void
 nodepool_set_reason(struct nodepool *p, const char *value)
 {
-	size_t n = 0, k;
 	char *to = p->reason;
+	bool shows;
+	size_t n;
 
 	str_cut(p->reason, sizeof(p->reason), value);
 	for (const char *from = p->reason; *from != '\0'; from += n) {
-		k = control_len(from);
-		n = k > 0 ? k : 1;
-		*to++ = k > 0 ? ' ' : *from;
+		n = utf8_shown(from, &shows);
+		if (shows)
+			to = (char *)memmove(to, from, n) + n;
+		else
+			*to++ = ' ';
 	}
 	*to = '\0';
 }

@@ -39,18 +39,40 @@ utf8_len(const char *s, size_t n)
 	return 0;
 }
 
+uint32_t
+utf8_code(const char *s, size_t n)
+{
+	static const unsigned char head[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+	uint32_t c = (unsigned char)*s & head[n];
+
+	for (size_t i = 1; i < n; i++)
+		c = c << 6 | ((unsigned char)s[i] & 0x3f);
+	return c;
+}
+
+/* What a terminal obeys instead of showing it. */
+static const struct {
+	uint32_t first, last;
+} obeyed[] = {
+	{0x00, 0x1f},	  /* C0 */
+	{0x7f, 0x9f},	  /* DEL and C1 */
+	{0x61c, 0x61c},	  /* these turn the direction of what follows */
+	{0x200e, 0x200f},
+	{0x2028, 0x202e}, /* the first two end a line, the others turn */
+	{0x2066, 0x206f}, /* these turn, and choose the shapes of letters */
+};
+
 size_t
 utf8_shown(const char *s, bool *shows)
 {
-	const unsigned char *u = (const unsigned char *)s;
-	size_t n = utf8_len(s, strlen(s));
+	/* The NUL ends a character that is cut. */
+	size_t n = utf8_len(s, 4);
+	uint32_t c = utf8_code(s, n);
 
-	*shows = n > 0 && u[0] >= 0x20 && u[0] != 0x7f &&
-		 !(u[0] == 0xc2 && u[1] < 0xa0) &&
-		 !(u[0] == 0xe2 && u[1] == 0x80 && u[2] >= 0xa8 &&
-		   u[2] <= 0xae) &&
-		 !(u[0] == 0xe2 && u[1] == 0x81 && u[2] >= 0xa6 &&
-		   u[2] <= 0xa9);
+	*shows = n > 0;
+	for (size_t i = 0; i < sizeof(obeyed) / sizeof(obeyed[0]); i++)
+		if (c >= obeyed[i].first && c <= obeyed[i].last)
+			*shows = false;
 	return n > 0 ? n : 1;
 }
 

@@ -15,27 +15,23 @@ put_time(struct buf *b, int64_t us)
 	buf_printf(b, "\"%s\"", text);
 }
 
-/* Writes whole characters of cap - 1 bytes at most.  Kubernetes counts the
- * bytes that it reads, so a byte that is not UTF-8 must not become U+FFFD,
- * which is longer. */
+/* Writes whole characters of cap - 1 bytes at most.  What a terminal does not
+ * show becomes '?', because kubectl prints it as it is.  Kubernetes counts the
+ * bytes that it reads, so it must not become something longer. */
 static void
 put_text(struct buf *b, const char *s, size_t cap)
 {
 	char text[EVENT_SERIES_NOTE_BYTES];
-	size_t n = 0, left = strlen(s), len;
+	size_t n = 0, len;
+	bool shows;
 
 	cap = cap < sizeof(text) ? cap : sizeof(text);
-	for (; left > 0; s += len, left -= len) {
-		len = utf8_len(s, left);
-		if (n + (len > 0 ? len : 1) >= cap)
+	for (; *s != '\0'; s += len) {
+		len = utf8_shown(s, &shows);
+		if (n + (shows ? len : 1) >= cap)
 			break;
-		if (len > 0) {
-			memcpy(text + n, s, len);
-		} else {
-			text[n] = '?';
-			len = 1;
-		}
-		n += len;
+		memcpy(text + n, shows ? s : "?", shows ? len : 1);
+		n += shows ? len : 1;
 	}
 	text[n] = '\0';
 	buf_json(b, text);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/base/utf8.h"
+
 static const struct {
 	const char *name, *labels;
 } cells[COUNTER_COUNT] = {
@@ -60,17 +62,25 @@ family(struct buf *b, bool observes, const char *name, const char *type,
 		   name, type);
 }
 
+/* A byte that a terminal does not show reads \x9b there: Prometheus refuses a
+ * page that is not UTF-8, and two names stay two. */
 static void
 label_value(struct buf *b, const char *s)
 {
+	bool shows;
+	size_t n;
+
 	buf_puts(b, "\"");
-	for (; *s != '\0'; s++) {
+	for (; *s != '\0'; s += n) {
+		n = utf8_shown(s, &shows);
 		if (*s == '\\' || *s == '"')
 			buf_printf(b, "\\%c", *s);
-		else if (*s == '\n')
-			buf_puts(b, "\\n");
+		else if (shows)
+			buf_add(b, s, n);
 		else
-			buf_add(b, s, 1);
+			for (size_t i = 0; i < n; i++)
+				buf_printf(b, "\\\\x%02x",
+					   (unsigned char)s[i]);
 	}
 	buf_puts(b, "\"");
 }

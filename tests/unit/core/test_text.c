@@ -198,6 +198,14 @@ static const struct {
 	{"two bytes", "\xc3\xa9", "\"\xc3\xa9\""},
 	{"four bytes", "\xf0\x9f\x98\x80", "\"\xf0\x9f\x98\x80\""},
 	{"bad byte", "a\xff" "b", "\"a\xef\xbf\xbd" "b\""},
+	{"C1", "\xc2\x80\xc2\x9f\xc2\xa0", "\"\\u0080\\u009f\xc2\xa0\""},
+	{"an ALM", "\xd8\x9b\xd8\x9c\xd8\x9d", "\"\xd8\x9b\\u061c\xd8\x9d\""},
+	{"LRM and RLM", "\xe2\x80\x8d\xe2\x80\x8e\xe2\x80\x8f\xe2\x80\x90",
+	 "\"\xe2\x80\x8d\\u200e\\u200f\xe2\x80\x90\""},
+	{"lines and directions", "\xe2\x80\xa7\xe2\x80\xa8\xe2\x80\xae\xe2\x80\xaf",
+	 "\"\xe2\x80\xa7\\u2028\\u202e\xe2\x80\xaf\""},
+	{"isolates", "\xe2\x81\xa5\xe2\x81\xa6\xe2\x81\xaf\xe2\x81\xb0",
+	 "\"\xe2\x81\xa5\\u2066\\u206f\xe2\x81\xb0\""},
 	{"cut at the end", "a\xe2\x82", "\"a\xef\xbf\xbd\xef\xbf\xbd\""},
 };
 
@@ -235,9 +243,14 @@ unescape(const char *json, char *out)
 			break;
 		case 'u':
 			ck_assert_int_eq(sscanf(json, "%4x", &v), 1);
-			ck_assert_uint_lt(v, 0x80);
-			out[n++] = (char)v;
 			json += 4;
+			if (v >= 0x800) {
+				out[n++] = (char)(0xe0 | v >> 12);
+				out[n++] = (char)(0x80 | (v >> 6 & 0x3f));
+			} else if (v >= 0x80) {
+				out[n++] = (char)(0xc0 | v >> 6);
+			}
+			out[n++] = (char)(v < 0x80 ? v : 0x80 | (v & 0x3f));
 			break;
 		default:
 			out[n++] = json[-1];
@@ -251,15 +264,17 @@ unescape(const char *json, char *out)
 static size_t
 random_character(struct dice *d, char *out)
 {
-	static const char *const wide[] = {"\xc3\xa9", "\xe2\x82\xac",
-					   "\xf0\x9f\x98\x80"};
+	static const char *const wide[] = {
+		"\xc3\xa9",	      "\xe2\x82\xac", "\xf0\x9f\x98\x80",
+		"\xc2\x9b",	      "\xd8\x9c",	"\xe2\x80\xae",
+		"\xe2\x81\xa6"};
 	const char *w;
 
 	if (roll(d, 4) > 0) {
 		*out = (char)(1 + roll(d, 127));
 		return 1;
 	}
-	w = wide[roll(d, 3)];
+	w = wide[roll(d, COUNT(wide))];
 	memcpy(out, w, strlen(w));
 	return strlen(w);
 }

@@ -584,7 +584,7 @@ static const struct {
 	 "--leader-election-enabled: \"1\", expected true or false",
 	 true},
 	{"hold-annotation-value", "\xc2\x80",
-	 "--hold-annotation-value: \"?\", expected a string of printable "
+	 "--hold-annotation-value: \"\\u0080\", expected a string of printable "
 	 "characters",
 	 true},
 	{"hold-annotation-value", "\xff",
