@@ -57,10 +57,10 @@ case " $* " in
 	echo "Forwarding from 127.0.0.1:4711 -> 8080"
 	[ -n "${LOST-}" ] || exec sleep 60
 	exit 1 ;;
-*/status/time*) echo 2026-01-02T15:04:05Z ;;
-*" annotate "*) [ -n "${NONE-}" ] || echo 'nodepool.karpenter.sh/web annotated' ;;
-*custom-columns*) echo "${ROWS-}" ;;
-*) echo "${SHOWN-shown}" ;;
+*/status/time*) printf '%s\n' "${TIME-2026-01-02T15:04:05Z}" ;;
+*" annotate "*) [ -n "${NONE-}" ] || printf '%s\n' "nodepool.karpenter.sh/${WEB-web} annotated" ;;
+*custom-columns*) printf '%s\n' "${ROWS-}" ;;
+*) printf '%s\n' "${SHOWN-shown}" ;;
 esac
 """
 
@@ -74,14 +74,15 @@ def run(request, tmp_path):
     (tmp_path / "tmp").mkdir()
     calls = tmp_path / "calls"
 
-    def run(*args, code=0, **env):
+    def run(*args, code=0, variables=None, **env):
         calls.write_text("")
         done = subprocess.run(
             [*SHELLS[request.param], PLUGIN, *args], text=True,
             stdin=subprocess.DEVNULL, capture_output=True, timeout=30,
             env={"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
-                 "TMPDIR": str(tmp_path / "tmp"), "CALLS": str(calls), **env})
-        assert done.returncode == code, done
+                 "TMPDIR": str(tmp_path / "tmp"), "CALLS": str(calls), **env,
+                 **(variables or {})})
+        assert code is None or done.returncode == code, done
         assert not list((tmp_path / "tmp").iterdir())
         return done.stdout, done.stderr, [
             c.split("\n") for c in calls.read_text().split("\n.\n") if c]
@@ -92,17 +93,18 @@ def run(request, tmp_path):
 def test_what_kubectl_is_asked(run):
     """kubectl's own flags and every character reach it."""
     flags = ["--context", "it's $HOME", "--as=a b", "-s", "https://x", "-v=9",
-             "--insecure-skip-tls-verify"]
+             "--user=*", "--cluster", "-a;`b`\\c%s", "--insecure-skip-tls-verify"]
     passed = ["--context=it's $HOME", "--as=a b", "--server=https://x",
-              "--v=9", "--insecure-skip-tls-verify=true"]
+              "--v=9", "--user=*", "--cluster=-a;`b`\\c%s",
+              "--insecure-skip-tls-verify=true"]
     out, said, calls = run("status", *flags, "-n", "platform", "--lease=other")
     assert (out, said) == ("shown\n", "")
     lease, pod, raw = calls
     assert lease == [*passed, "get", "--raw",
                      "/apis/coordination.k8s.io/v1/namespaces/platform/leases"
                      "/other"]
-    assert pod[:10] == [*passed, "-n", "platform", "get", "pods", "pod-a"]
-    assert raw[5:] == ["get", "--request-timeout=15s", "--raw",
+    assert pod[:12] == [*passed, "-n", "platform", "get", "pods", "pod-a"]
+    assert raw[7:] == ["get", "--request-timeout=15s", "--raw",
                        PROXY.replace("s/karpenter-node-holder", "s/platform")
                        + "?format=text"]
     raw = run("why", "node/a.b", "-ojson", "--request-timeout=9s")[2][2]
@@ -258,6 +260,88 @@ def test_what_fails_is_said_once(run):
                    "as new as this plugin?\n")
 
 
+# What a terminal obeys, and bytes that are no UTF-8: alone, cut, overlong forms
+# of U+009B, half of a surrogate pair, and above U+10FFFF.
+OBEYED = [chr(c) for c in (
+    *range(1, 9), *range(11, 32), *range(0x7f, 0xa0), 0x61c, 0x200e, 0x200f,
+    *range(0x2028, 0x202f), *range(0x2066, 0x2070))]
+NO_UTF8 = [b"\x9b", b"\xff", b"\xe2\x80", b"\xc1\x9b", b"\xe0\x82\x9b",
+           b"\xf0\x80\x82\x9b", b"\xed\xa0\x80", b"\xf4\x90\x80\x80",
+           b"\xc3\xa9\x9b"]
+HOSTILE = "x".join([*OBEYED, *map(os.fsdecode, NO_UTF8), ""])
+PEOPLES = "\u00e9\u00a0\u05d0\u061b\u200d\u2026\u20ac\ue000\U0001f600z"
+GONE = "Error from server (NotFound): x"
+LEADERS = {     # who says it: arguments, what it says, what else kubectl does
+    "a page": (["status"], {"SHOWN": "{}"}, {}),
+    "a page as JSON": (["why", "a", "-o", "json"], {"SHOWN": "{}"}, {}),
+    "a page that is forwarded": (["status"], {"SHOWN": "{}"}, {
+        "FAILS": PROXY, "ERROR": "error trying to reach service: EOF"}),
+    "a page after a hold": (["hold", "--all", "--for=2h"], {
+        "SHOWN": "c\na{}\n  left out: excluded"}, {}),
+    "an error": (["status"], {"ERROR": "Error from server (X): {}"},
+                 {"FAILS": PROXY}),
+    "kubectl": (["status"], {"SAYS": "{}"}, {}),
+    "a time": (["release", "--all"], {"TIME": "{}"}, {}),
+    "a NodePool": (["release", "--all"], {"WEB": "{}"}, {}),
+    "one that is disabled": (["hold", "--all", "--for=2h"],
+                             {"ROWS": "{} false"}, {}),
+    "one to complete": (["__complete", "hold", "--nodepool", ""],
+                        {"ROWS": "{}"}, {}),
+    "a Lease": (["status"], {"HOLDER": "pod-a_{}"},
+                {"FAILS": "pod-a", "ERROR": GONE}),
+    "a Pod": (["status"], {"PODS": "{} 1"}, {"FAILS": LEASE, "ERROR": GONE}),
+}
+
+
+@pytest.mark.parametrize("who", LEADERS)
+def test_nothing_that_a_terminal_obeys(run, who):
+    """Whoever says it.  What people write stays as it is."""
+    args, says, more = LEADERS[who]
+
+    def said(text):
+        out, err, _ = run(*args, code=None, **more, **{
+            variable: form.replace("{}", f"({text})")
+            for variable, form in says.items()})
+        return out + err
+    shown = said(HOSTILE)
+    assert "(?x?x" in shown and "?x)" in shown
+    assert not set(OBEYED) & set(shown)
+    assert f"({PEOPLES})" in said(PEOPLES)
+
+
+def test_what_is_no_time_is_not_written(run):
+    for time in ("1Z", "", UNTIL + "Z", "0" + UNTIL, UNTIL + "\nZ",
+                 "1\n" + UNTIL, UNTIL.replace("Z", ".5Z"), "1,b=c Z"):
+        out, said, calls = run("release", "--all", code=1, TIME=time)
+        assert not out and "expected a time" in said, (time, said)
+        assert not any("annotate" in c for c in calls)
+
+
+def test_variables_are_its_own(run):
+    """What is exported under the name of one changes nothing."""
+    names = set(re.findall(r"(?:^|[\s;({])([A-Za-z_]+)=", PLUGIN.read_text()))
+    names |= {n for line in re.findall(r"\bread -r ([a-z ]+)", PLUGIN.read_text())
+              for n in line.split()}
+    names -= {"GOGC", "KUBECONFIG", "IFS", "LC_ALL"}  # the user's
+    assert {"pod", "port", "lasting", "from", "line", "time"} <= names
+    none = {"FAILS": LEASE, "ERROR": GONE}
+    (run.bin / "sleep").write_text('#!/bin/sh\n[ "$1" = 2 ] || exec /bin/sleep "$1"\n')
+    (run.bin / "sleep").chmod(0o755)
+    for args, env in (
+            (["status"], {}), (["why", "a", "-ojson"], {}),
+            (["hold", "--for=2h", "--nodepool", "web"], {"ROWS": "web false"}),
+            (["release", "--all"], {}), (["resume", "--all"], {}),
+            (["open", "--dry-run=client"], {}), (["open"], {"LOST": "yes"}),
+            (["status"], none | {"PODS": "pod-a 1\n"}),
+            (["status"], none | {"PODS": " \n"}),
+            (["status"], {"FAILS": PROXY, "ERROR": "error trying to reach service"}),
+            (["check"], {}), (["version"], {}),
+            (["__complete", "why", "--context=a", ""], {"ROWS": "a b"})):
+        alone = run(*args, code=None, **env)
+        leaked = dict.fromkeys(names, "pod-a") | env
+        assert run(*args, code=None, variables=leaked) == alone, args
+
+
 def test_open_follows_the_lead(run):
     """When its Pod goes, the page in the browser keeps its URL."""
     (run.bin / "sleep").write_text("#!/bin/sh\n")
@@ -317,6 +401,7 @@ def test_completion(run):
         return found
     assert complete("re") == ["release", "resume"]
     assert complete("hold", "--nodepool", "w", ROWS="web\nbatch") == ["web"]
+    assert complete("hold", "--nodepool", "", ROWS="/*\n*") == ["/*", "*"]
     assert complete("hold", "--for", "") == []
     assert complete("hold", "--for", "2h", "--no") == ["--nodepool"]
     assert complete("status", "-o", "") == ["text", "json"]
