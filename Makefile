@@ -11,8 +11,14 @@ JOBS    ?= $(shell nproc)
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wpointer-arith -Wformat=2 -Wvla -Wundef
-HARD := -fPIE -fstack-protector-strong -fstack-clash-protection
-OPT  ?= -O2 -D_FORTIFY_SOURCE=2
+# What keeps a jump from going where no code begins, of the processor for which
+# $(CC) compiles.
+BRANCHES_x86_64  := -fcf-protection
+BRANCHES_aarch64 := -mbranch-protection=standard
+HARD := -fPIE -fstack-protector-strong -fstack-clash-protection \
+	$(BRANCHES_$(firstword $(subst -, ,$(shell $(CC) -dumpmachine))))
+# glibc takes 3 for 2 where the compiler cannot do it.
+OPT  ?= -O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3
 CK_FORK ?= yes
 CFLAGS ?= -g
 override CFLAGS += -std=c11 -D_GNU_SOURCE -Iinclude -Isrc $(WARN) $(HARD) $(OPT) \
@@ -162,8 +168,8 @@ REFUSED := malloc calloc realloc free strdup strndup asprintf open openat read \
 refused = $(patsubst $(VARIANT)/%,$(VARIANT)/refused/%,$(1))
 $(VARIANT)/refused/%: $(VARIANT)/%
 	@mkdir -p $(@D)
-	@objcopy $(foreach f,$(REFUSED),--redefine-sym $(f)=refused_$(f)) \
-		--redefine-sym __asprintf_chk=refused_asprintf_chk $< $@
+	@objcopy $(foreach f,$(REFUSED),--redefine-sym $(f)=refused_$(f) \
+		--redefine-sym __$(f)_chk=refused_$(f)_chk) $< $@
 $(VARIANT)/tests/edge/test_refused: tests/edge/test_refused.c $(shared_edge) \
 		$(call refused,$(libs_edge))
 	$(call link,-Itests,$(ext_edge) $(CHECK_LIBS) -lssl)

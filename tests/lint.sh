@@ -126,6 +126,30 @@ while IFS=: read -r room uses; do
 	needs "$(archive "$room")" "$allow" "${below[@]}"
 done <<<"$rooms"
 
+# --- hardening: each object's branches, and the program ---------------------------
+case $(readelf -h "$variant/cli/main.o" | sed -n 's/ *Machine: *//p') in
+*X86-64) branches='IBT, SHSTK' ;;
+AArch64) branches='BTI, PAC' ;;
+*) branches= ;;
+esac
+while read -r object; do fault "$object: its branches are not protected: no $branches"; done < <(
+	readelf -n "$variant/cli/main.o" "$variant"/*.a 2>/dev/null |
+		awk -v want="$branches" '/^File: / { if (file) print file; file = $2 } index($0, want) { file = "" }
+			END { if (file) print file }')
+holder=$variant/karpenter-node-holder
+elf=$(readelf -hlWd "$holder" && nm -D "$holder")
+while IFS='|' read -r want what; do
+	grep -qE "$want" <<<"$elf" || fault "$holder: $what"
+done <<'Y'
+Type: +DYN|no position-independent executable
+GNU_STACK .* RW  0x|its stack is executable
+GNU_RELRO|its relocations stay writable
+FLAGS_1.* NOW|its calls of libraries stay writable
+U __stack_chk_fail@|its stack is not protected
+U __vsnprintf_chk@|no _FORTIFY_SOURCE
+U __read_chk@|no _FORTIFY_SOURCE=3
+Y
+
 # --- circles: the files of a room call each other in one direction --------------
 while read -r file; do fault "${file/:/: }: in a circle of files that call each other"; done < <(
 	while IFS=: read -r room _; do archive "$room"; done <<<"$rooms" | xargs nm -A 2>/dev/null |

@@ -288,6 +288,16 @@ refused_openat(int dir, const char *path, int flags, mode_t mode)
 }
 
 FILES(ssize_t, read, (int fd, void *to, size_t n), (fd, to, n), -1, EIO)
+
+/* What read is with _FORTIFY_SOURCE. */
+ssize_t refused_read_chk(int fd, void *to, size_t n, size_t room);
+ssize_t
+refused_read_chk(int fd, void *to, size_t n, size_t room)
+{
+	(void)room;
+	return refused(REFUSE_FILES, EIO, HERE) ? -1 : read(fd, to, n);
+}
+
 FILES(ssize_t, write, (int fd, const void *from, size_t n), (fd, from, n), -1,
       ENOSPC)
 FILES(int, fsync, (int fd), (fd), -1, EIO)
