@@ -10,6 +10,7 @@ import base64
 import contextlib
 import hashlib
 import html
+import http.server
 import json
 import os
 import re
@@ -173,9 +174,10 @@ class Installation:
         assert re.fullmatch(r"error: .*\n", done.stderr), done
         return done.stderr
 
-    def command(self, *args, who="operator"):
+    def command(self, *args, who="operator", shell=None):
         """The same, as a CompletedProcess."""
         return subprocess.run(
+            [*shell, PLUGIN, *args] if shell else
             [self.folder / "bin" / "kubectl", "node-holder", *args],
             stdin=subprocess.DEVNULL, capture_output=True, text=True,
             timeout=180, env=self.environment(who))
@@ -558,6 +560,58 @@ def test_where_the_proxy_is_blocked(installed, machine):
         assert "unable to forward" in installed.run("status", code=1)
     finally:
         installed.reach(holder)
+
+
+class Redirects(http.server.BaseHTTPRequestHandler):
+    """Answers as a hostile leader, which `leads` elsewhere, and as the one that
+    is led to, which keeps the heads of what it is asked."""
+    protocol_version = "HTTP/1.0"
+
+    def do_GET(self):
+        leads = self.server.leads
+        if not leads:
+            self.server.heads.append((self.path, str(self.headers)))
+        self.send_response(302 if leads else 200)
+        if leads:
+            self.send_header("Location", leads)
+        self.end_headers()
+        self.wfile.write(b"elsewhere\n")
+
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def redirects(leads=None):
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Redirects) as server:
+        server.leads, server.heads = leads, []
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_a_hostile_leader_gets_no_token(installed):
+    """The API server passes on what the leader redirects, and kubectl follows
+    with its token.  Nor does it lead to what its user may read."""
+    holder = installed.holders[0]
+    with redirects() as thief:
+        for where in (f"http://127.0.0.1:{thief.server_port}/",
+                      "../../../../pods"):
+            with redirects(where) as leader:
+                installed.reach(holder, leader.server_port)
+                try:
+                    for shell in SHELLS:
+                        done = installed.command("status", shell=shell)
+                        assert "PodList" not in done.stdout, done
+                finally:
+                    installed.reach(holder)
+    assert len(thief.heads) >= len(SHELLS)
+    assert "Authorization" not in str(thief.heads)
+    assert "SCOPE" in installed.run("status")
 
 
 def test_watch_and_open(installed):

@@ -30,9 +30,13 @@ PROXY = ("/api/v1/namespaces/karpenter-node-holder/pods/http:pod-a:8080/proxy"
 KUBECTL = r"""#!/bin/sh
 : "${GOGC:?}"
 { printf '%s\n' "$@"; echo .; } >>"$CALLS"
+case $1:${KUBECONFIG-} in
+--server=http://127.*:/dev/null) ;;
+--server=http://127.*) exit 1 ;;
+esac
 [ -z "${SAYS-}" ] || printf '%s' "$SAYS" >&2
 case "$* ${HANGS-}" in
---server=http://127.*yes)
+--server=http://127.0.0.1:4711*yes)
 	echo 'Unable to connect to the server: Client.Timeout exceeded' >&2
 	exit 1 ;;
 esac
@@ -49,6 +53,9 @@ case " $* " in
 "spec":{"holderIdentity":"%s","leaseTransitions":7}}' "${HOLDER-pod-a_0123}" ;;
 *" get pods pod-a "*) printf 'pod-a 8080' ;;
 *" get pods -l "*) printf "${PODS-}" ;;
+*" proxy "*)
+	echo 'Starting to serve on 127.0.0.1:4712'
+	exec sleep 60 ;;
 *" port-forward "*)
 	case ${LOST-}$(grep -c '^port-forward$' "$CALLS") in
 	yes1) echo 'error: lost connection to pod' >&2 ;;
@@ -99,17 +106,20 @@ def test_what_kubectl_is_asked(run):
               "--insecure-skip-tls-verify=true"]
     out, said, calls = run("status", *flags, "-n", "platform", "--lease=other")
     assert (out, said) == ("shown\n", "")
-    lease, pod, raw = calls
+    lease, pod, proxy, raw = calls
     assert lease == [*passed, "get", "--raw",
                      "/apis/coordination.k8s.io/v1/namespaces/platform/leases"
                      "/other"]
     assert pod[:12] == [*passed, "-n", "platform", "get", "pods", "pod-a"]
-    assert raw[7:] == ["get", "--request-timeout=15s", "--raw",
-                       PROXY.replace("s/karpenter-node-holder", "s/platform")
-                       + "?format=text"]
-    raw = run("why", "node/a.b", "-ojson", "--request-timeout=9s")[2][2]
-    assert raw == ["--request-timeout=9s", "get", "--raw",
-                   PROXY + "/machines/a.b?format=json"]
+    path = PROXY.replace("s/karpenter-node-holder", "s/platform")
+    assert proxy == [*passed, "proxy", "--port=0",
+                     f"--accept-paths=^{path}(/|$)"]
+    # What a hostile leader redirects has no credentials.
+    assert raw == ["--server=http://127.0.0.1:4712", "get",
+                   "--request-timeout=15s", "--raw", path + "?format=text"]
+    raw = run("why", "node/a.b", "-ojson", "--request-timeout=9s")[2][3]
+    assert raw[2:] == ["--request-timeout=9s", "--raw",
+                       PROXY + "/machines/a.b?format=json"]
 
 
 def test_what_is_annotated(run):
@@ -117,8 +127,8 @@ def test_what_is_annotated(run):
     reason = "a=b; 'c' \"d\" $(e) `f` \\ *"
     out, said, calls = run("hold", "--until", "1 +&#%", "--nodepool", "web",
                            "b", "--reason", reason, "--nodepool=c")
-    assert calls[2][-1] == (PROXY + "/time?until=%31%20%2b%26%23%25")
-    assert calls[3] == [
+    assert calls[3][-1] == (PROXY + "/time?until=%31%20%2b%26%23%25")
+    assert calls[4] == [
         "annotate", "nodepools.v1.karpenter.sh", "web", "b", "c", "--overwrite",
         "--field-manager=kubectl-node-holder", "--dry-run=none",
         f"{own}hold-until={UNTIL}", f"{own}reason={reason}"]
@@ -126,14 +136,14 @@ def test_what_is_annotated(run):
     assert not said
     # The API server drops a parameter with a ";", and now would be the answer.
     calls = run("hold", "--for=2h;x\n\u00b5", "--all")[2]
-    assert calls[2][-1] == PROXY + "/time?for=%32%68%3b%78%0a%c2%b5"
+    assert calls[3][-1] == PROXY + "/time?for=%32%68%3b%78%0a%c2%b5"
     calls = run("hold", "--for=2h", "--all", "--reason=" + "ä" * 128)[2]
-    assert calls[2][-1].endswith("/time?for=2h")
-    assert calls[3][-1] == f"{own}reason={'ä' * 128}"
-    assert run("hold", "--for=2h", "--all")[2][3][-1] == f"{own}reason-"
+    assert calls[3][-1].endswith("/time?for=2h")
+    assert calls[4][-1] == f"{own}reason={'ä' * 128}"
+    assert run("hold", "--for=2h", "--all")[2][4][-1] == f"{own}reason-"
     out, said, calls = run("release", "--all", "--dry-run=server")
-    assert calls[2][-1] == PROXY + "/time"
-    assert calls[3][2:] == [
+    assert calls[3][-1] == PROXY + "/time"
+    assert calls[4][2:] == [
         "--all", "--overwrite", "--field-manager=kubectl-node-holder",
         "--dry-run=server", f"{own}released-at={UNTIL}", f"{own}hold-until-",
         f"{own}reason-"]
@@ -365,11 +375,11 @@ def test_what_is_forwarded_is_not_waited_for(run):
         assert calls[-1] == ["--server=http://127.0.0.1:4711", "get",
                              f"--request-timeout={wait}", "--raw",
                              "/status?format=text"]
-    # It is asked once, and what does not answer is said.
+    # Each way is tried once, and what does not answer is said.
     out, said, calls = run("status", code=1, HANGS="yes", **blocked)
     assert said == ("error: Pod pod-a does not answer: Unable to connect to the "
                     "server: Client.Timeout exceeded\n")
-    assert len([c for c in calls if c[0].startswith("--server")]) == 1
+    assert len([c for c in calls if c[0].startswith("--server")]) == 2
 
 
 def test_the_program_beside_it(run):
