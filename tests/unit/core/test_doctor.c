@@ -134,6 +134,9 @@ observe(void)
 	ROW(c.hooks_n = 0; c.binding = true, "policy-unbound")                 \
 	ROW(c.hooks_n = 2, "webhook-twice")                                    \
 	ROW(c.policy = c.binding = true, "webhook-twice")                      \
+	ROW(c.policy = true, "")                                               \
+	ROW(c.hooks_n = 2; c.hooks[1].fails = true,                            \
+			   "webhook-twice webhook-failure-policy")             \
 	ROW(c.hooks[0].nodes = false, "webhook-rules")                         \
 	ROW(c.hooks[0].claims = false, "webhook-rules")                        \
 	ROW(c.hooks[0].others = true, "webhook-rules-wide")                    \
@@ -193,6 +196,8 @@ observe(void)
 	/* NodePools */                                                        \
 	ROW(c.pool.template_holds = true, "nodepool-template-hold")            \
 	ROW(c.pool.fixed = true, "nodepool-static")                            \
+	ROW(c.pool.fixed = c.pool.blocked = true; c.pool.expire_ms = 1,        \
+					  "nodepool-static")                   \
 	ROW(c.pool.never = true, "nodepool-never-consolidates")                \
 	ROW(c.pool.never = c.pool.pool.disabled = true, "")                    \
 	ROW(c.pool.blocked = true, "nodepool-budget")                          \
@@ -549,6 +554,16 @@ START_TEST(test_unknown)
 }
 END_TEST
 
+/* What look_dry_run waits for. */
+START_TEST(test_what_a_dry_run_is_to_bring)
+{
+	begin();
+	ck_assert_int_eq(dry_run_expected(&c.rules), DRY_RUN_HELD);
+	observe();
+	ck_assert_int_eq(dry_run_expected(&c.rules), DRY_RUN_UNHELD);
+}
+END_TEST
+
 static const struct {
 	const char *text;
 	bool known;
@@ -556,6 +571,7 @@ static const struct {
 } versions[] = {
 	{"1.14.1", true, 1, 14},    {"v1.36.3+k3s1", true, 1, 36},
 	{"v1.30.0-eks-1", true, 1, 30}, {"1.30", true, 1, 30},
+	{"1.30-alpha.1", true, 1, 30}, {"1.30+k3s1", true, 1, 30},
 	{"0.37.7", true, 0, 37},    {"", false, 0, 0},
 	{"v", false, 0, 0},	    {"latest", false, 0, 0},
 	{"1", false, 0, 0},	    {"1.", false, 0, 0},
@@ -593,6 +609,7 @@ main(void)
 	tcase_add_test(tc, test_more_than_fit);
 	tcase_add_test(tc, test_said_once);
 	tcase_add_test(tc, test_unknown);
+	tcase_add_test(tc, test_what_a_dry_run_is_to_bring);
 	tcase_add_loop_test(tc, test_versions, 0,
 			    sizeof(versions) / sizeof(versions[0]));
 	suite_add_tcase(s, tc);

@@ -108,6 +108,12 @@ START_TEST(test_webhook)
 	ck_assert_str_eq(w.namespace_, "");
 	ck_assert(w.narrowed && w.fails && w.exact && w.once && w.injected);
 	ck_assert_int_eq(w.timeout_s, 10);
+
+	/* The API server's defaults are Fail and Never. */
+	w = hook("{\"metadata\":{\"name\":\"n\"},\"webhooks\":[{"
+		 "\"name\":\"hold.karpenter-node-holder.io\"}]}",
+		 &bundle);
+	ck_assert(w.fails && w.once && !w.exact);
 }
 END_TEST
 
@@ -302,6 +308,10 @@ static const struct {
 	 "\"karpenter.sh/do-not-disrupt\":\"true\"}},\"spec\":{\"nodeName\":"
 	 "\"n\"}}",
 	 0, true},
+	{"{\"metadata\":{\"name\":\"p\",\"annotations\":{"
+	 "\"karpenter.sh/do-not-disrupt\":\"false\"}},\"spec\":{\"nodeName\":"
+	 "\"n\"}}",
+	 0, false},
 	{"{\"metadata\":{\"name\":\"p\"},\"spec\":{\"nodeName\":\"n\"},"
 	 "\"status\":{\"phase\":\"Failed\"}}",
 	 1, false},
@@ -451,6 +461,10 @@ START_TEST(test_access_reviews)
 
 		ck_assert(json_says(json_member(root, "spec"), "user",
 				    "system:serviceaccount:n\"s:a"));
+		ck_assert_ptr_nonnull(
+			strstr(text, "\"groups\":[\"system:serviceaccounts\","
+				     "\"system:authenticated\","
+				     "\"system:serviceaccounts:n\\\"s\"]"));
 		ck_assert(json_says(a, "verb", rights[i].verb));
 		ck_assert(json_says(a, "group", rights[i].group));
 		ck_assert(json_says(a, "resource", rights[i].resource));
@@ -498,6 +512,8 @@ START_TEST(test_dry_runs)
 	buf_init(&b, text, sizeof(text));
 	dry_run_body(&b, KIND_NODE, &p);
 	json_free(parsed(&b));
+	ck_assert_ptr_nonnull(
+		strstr(text, "\"taints\":[{\"key\":\"karpenter.sh/unregistered\""));
 	ck_assert_int_eq(dry_run_decode(held, strlen(held), &is_held, &e), 0);
 	ck_assert(is_held);
 	ck_assert_int_eq(dry_run_decode(clear, strlen(clear), &is_held, &e), 0);
