@@ -141,7 +141,7 @@ def holder(plane, make_holder, karpenter):
         "app.kubernetes.io/name": "karpenter", VERSION: "1.14.1"}, "x", 1)
     plane.request("DELETE", f"{LEASES}/{NAME}")
     holder = make_holder(register=False, holdDuration="1h",
-                         leaderElection=SHORT.config())
+                         nodePools={"exclude": ["apart"]}, leaderElection=SHORT.config())
     holder.register(timeout=10)
     until(lambda: all(MARK in (m.get("annotations") or {})
                       for m in plane.metadata(NODES).values()), 20,
@@ -279,6 +279,8 @@ def test_a_healthy_installation(plane, job, rights, holder, tmp_path):
 
 def test_what_is_wrong_with_the_cluster(plane, holder):
     for made in (
+            # The first that is tried; the check is not told that it is left out.
+            pool("apart"),
             pool("hold", annotations={HOLD: "true"}),
             pool("never", consolidate_after="Never"),
             pool("fixed", replicas=1),
@@ -303,6 +305,8 @@ def test_what_is_wrong_with_the_cluster(plane, holder):
     for name in "consolidate", "evict":
         plane.create(NODES, node_body(name, None, {
             f"karpenter.sh/do-not-{name}": "true"}, unregistered=False))
+    plane.patch(CLAIMS, next(iter(plane.metadata(CLAIMS))), {"metadata": {
+        "annotations": {"karpenter.sh/do-not-consolidate": "true"}}}, MERGE)
     for name in "old", "taken":
         plane.create(NODES, node_body(name, None, unregistered=False))
         plane.ok("PATCH", f"{NODES}/{name}?fieldManager=" + (
@@ -331,6 +335,8 @@ def test_what_is_wrong_with_the_cluster(plane, holder):
     said = report.find("right-missing")["what"].split(" may not ")[1]
     assert said.split(", ") == want
     assert "Nodes: 1, such as old" in report.find("go-holds")["what"]
+    assert all("on Nodes: 1, " in f["what"] for f in report.findings
+               if f["id"] == "go-annotations")     # NodeClaims do not count
     # The command of a finding mends it.
     mend = report.find("nodepool-static")["mend"].split()
     assert mend[0] == "kubectl"
@@ -384,13 +390,26 @@ def test_what_is_wrong_with_the_webhook(plane, holder, tmp_path):
     assert waits.wait(60) == 0, log.read_text()
     assert '"errors":0' in log.read_text()
 
+    # Beside an admission policy with its binding.
+    policy = REPO / "deploy/components/admission-policy/policy.yaml"
+    try:
+        plane.kubectl("apply", "-f", policy)
+        assert check(plane).ids == ["webhook-twice"]
+    finally:
+        plane.kubectl("delete", "--ignore-not-found", "-f", policy)
+
 
 def test_marks_without_a_holder(plane, holder):
     holder.kill9()
     until(lambda: "leader-missing" in check(plane).ids, 20,
           lambda: check(plane).text, every=0.5)
     set_available(plane, NAMESPACE, NAME, 0)
+    # What renews certificates is no holder.
+    deployment(plane, NAMESPACE, NAME + "-renewer", {
+        "app.kubernetes.io/name": NAME,
+        "app.kubernetes.io/component": "renewer"}, "x", 1)
     report = check(plane)
+    plane.kubectl("-n", NAMESPACE, "delete", f"deployment/{NAME}-renewer")
     assert report.ids == ["dry-run-unheld", "dry-run-unheld",
                           "marks-without-holder"], report.text
     assert "uninstall" in report.find("marks-without-holder")["mend"]

@@ -318,19 +318,22 @@ write_with(int i, const char *bytes)
 static void
 is_shown(int i, const char *what)
 {
-	char bytes[5];
-
 	for (size_t n, at = 0; text[at] != '\0'; at += n) {
+		const unsigned char *u = (unsigned char *)text + at;
+		unsigned c = *u;
+
 		n = utf8_len(text + at, 4);
-		ck_assert_msg(n > 0, "%s: %s: no UTF-8", formats[i].what, what);
-	}
-	for (size_t r = 0; r < COUNT(obeyed); r++) {
-		for (unsigned c = obeyed[r][0]; c <= obeyed[r][1]; c++) {
-			(void)encode(c, bytes);
-			ck_assert_msg(c == '\n' || strstr(text, bytes) == NULL,
-				      "%s: %s: U+%04X is in it",
-				      formats[i].what, what, c);
-		}
+		if (n == 0)	/* ck_assert would make a call of the system */
+			ck_abort_msg("%s: %s: no UTF-8", formats[i].what, what);
+		if (n == 2)
+			c = (u[0] & 0x1fu) << 6 | (u[1] & 0x3fu);
+		else if (n > 2)
+			c = (u[0] & 0xfu) << 12 | (u[1] & 0x3fu) << 6 |
+			    (u[2] & 0x3fu);
+		for (size_t r = 0; n < 4 && c != '\n' && r < COUNT(obeyed); r++)
+			if (c >= obeyed[r][0] && c <= obeyed[r][1])
+				ck_abort_msg("%s: %s: U+%04X is in it",
+					     formats[i].what, what, c);
 	}
 }
 
