@@ -29,17 +29,17 @@ compare(const struct heap *h, const struct model *m, uint64_t seed)
 	int64_t want = 0, got = 0;
 	bool any = model_least(m, h->cap, &want);
 
-	ck_assert_msg(heap_top(h, &id, &got) == any, "seed %llu",
-		      (unsigned long long)seed);
+	hot_assert_msg(heap_top(h, &id, &got) == any, "seed %llu",
+		       (unsigned long long)seed);
 	if (any)
-		ck_assert_msg(m->in[id] && m->key[id] == got && got == want,
-			      "seed %llu: id %u key %lld, least %lld",
-			      (unsigned long long)seed, id, (long long)got,
-			      (long long)want);
+		hot_assert_msg(m->in[id] && m->key[id] == got && got == want,
+			       "seed %llu: id %u key %lld, least %lld",
+			       (unsigned long long)seed, id, (long long)got,
+			       (long long)want);
 	for (uint32_t i = 0; i < h->cap; i++)
-		ck_assert_msg(m->in[i] == (h->pos[i] != 0) &&
-				      (!m->in[i] || heap_key(h, i) == m->key[i]),
-			      "seed %llu: id %u", (unsigned long long)seed, i);
+		hot_assert_msg(m->in[i] == (h->pos[i] != 0) &&
+				       (!m->in[i] || heap_key(h, i) == m->key[i]),
+			       "seed %llu: id %u", (unsigned long long)seed, i);
 }
 
 static void

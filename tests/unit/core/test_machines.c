@@ -611,20 +611,24 @@ check_links(const struct world *w, uint64_t seed, int step)
 				continue;
 			claim = machines_find(&table, &w->claim[c]);
 			node = machines_find(&table, &w->node[n]);
-			ck_assert(claim != NO_ID && node != NO_ID);
-			ck_assert((table.at[claim].peer == node) ==
-				  (table.at[node].peer == claim));
+			hot_assert_msg(claim != NO_ID && node != NO_ID,
+				       "seed %llu step %d: not found",
+				       (unsigned long long)seed, step);
+			hot_assert_msg((table.at[claim].peer == node) ==
+						(table.at[node].peer == claim),
+				       "seed %llu step %d: %d-%d one way",
+				       (unsigned long long)seed, step, c, n);
 			if (table.at[claim].peer == node)
-				ck_assert_msg(by_uid(w, c, n) ||
-						      by_name(w, c, n),
-					      "seed %llu step %d: %d-%d",
-					      (unsigned long long)seed, step,
-					      c, n);
+				hot_assert_msg(by_uid(w, c, n) ||
+						       by_name(w, c, n),
+					       "seed %llu step %d: %d-%d",
+					       (unsigned long long)seed, step,
+					       c, n);
 			else
-				ck_assert_msg(!only_match(w, c, n),
-					      "seed %llu step %d: %d, %d apart",
-					      (unsigned long long)seed, step,
-					      c, n);
+				hot_assert_msg(!only_match(w, c, n),
+					       "seed %llu step %d: %d, %d apart",
+					       (unsigned long long)seed, step,
+					       c, n);
 		}
 	}
 }
@@ -643,7 +647,8 @@ check_names(const struct world *w)
 		else if (w->has_claim[i])
 			id = machines_find(&table, &w->claim[i]);
 		(void)snprintf(name, sizeof(name), "%d", i);
-		ck_assert_uint_eq(machines_find_name(&table, name), id);
+		hot_assert_msg(machines_find_name(&table, name) == id, "%s",
+			       name);
 	}
 }
 
