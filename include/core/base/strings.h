@@ -22,8 +22,9 @@
  * the low end.  Not thread-safe.
  *
  * A string takes 4 bytes beside its text and NUL, rounded up to 8.  What a
- * string leaves is used again for strings of the same size, or else shorter
- * ones, and all of it is one piece again as soon as no string is left.
+ * string leaves is joined with what is free beside it and used again.  Strings
+ * that take no more than eight tenths of the arena find room, whatever came and
+ * went before (tests/unit/core/test_strings.c).
  */
 #define STRING_BYTES NAME_BYTES	/* the longest string, with its NUL */
 #define STRINGS_CLASSES ((4 + STRING_BYTES + 7) / 8 + 1)
@@ -32,12 +33,14 @@ struct strings {
 	struct string_unit *at;	/* a reference is a place in here */
 	uint32_t top, cap;	/* units from top on were never used */
 	uint32_t n, max;	/* strings */
-	uint32_t free[STRINGS_CLASSES];	/* by size in units: the first of a list
-					   of free places; 0: none */
+	uint32_t free[STRINGS_CLASSES + 1];	/* by size in units, and last
+						   of larger ones: the first of
+						   a list of free places; 0:
+						   none */
 	struct index index;	/* finds a reference by its text */
 };
 
-/* bytes: the size of the arena, at most 32 GiB.  It has room for one string in
+/* bytes: the size of the arena, less than 4 GiB.  It has room for one string in
  * 32 bytes at most, however short they are.  Returns -1 if there is no memory;
  * *s is then empty. */
 int strings_init(struct strings *s, size_t bytes);

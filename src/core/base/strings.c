@@ -7,11 +7,25 @@
 
 #define STRING_BYTES_LEAST 32	/* of the arena, for each string */
 
-/* A string begins with a unit and goes on over those behind it.  The first
- * unit of the arena stays zeroed and is the empty string. */
+/*
+ * The first unit of the arena stays zeroed and is the empty string.  From there
+ * to `top` lies one place behind the other, each a string or free.  No two free
+ * places adjoin, and none ends at `top`.  A string begins with a unit and goes
+ * on over those behind it.  A free place that is more than one unit has its
+ * size in the second and in the last of them.
+ */
 struct string_unit {
-	uint32_t users;	/* free: the next place of the same size; 0: none */
-	char text[4];	/* its beginning */
+	uint32_t word;	/* a string's users, the next free place of the same
+			   class (0: none), or a size; with these bits: */
+#define FREE (1u << 31)	/* a free place begins here … */
+#define ALONE (1u << 30)	/* … and has no other unit */
+#define BEHIND_FREE (1u << 29)	/* a string begins here, behind a free place */
+#define NUMBER (BEHIND_FREE - 1)
+	union {
+		char text[4];	/* the string's beginning */
+		uint32_t before;	/* the free place that is followed by
+					   this one in its class; 0: none */
+	};
 };
 
 /* --- the index ------------------------------------------------------------ */
@@ -36,6 +50,7 @@ strings_init(struct strings *s, size_t bytes)
 		.cap = (uint32_t)(bytes / sizeof(*s->at)),
 		.max = (uint32_t)(bytes / STRING_BYTES_LEAST),
 	};
+	assert(s->cap <= NUMBER);
 	s->at = calloc(s->cap, sizeof(*s->at));
 	if (s->at == NULL ||
 	    index_init(&s->index, s->max, s->cap, text_hash, text_same, s)) {
@@ -78,34 +93,105 @@ units_of(const char *text)
 			  sizeof(struct string_unit));
 }
 
-static void
-place_free(struct strings *s, uint32_t ref, uint32_t units)
+static uint32_t
+number(const struct strings *s, uint32_t at)
 {
-	s->at[ref].users = s->free[units];
-	s->free[units] = ref;
+	return s->at[at].word & NUMBER;
 }
 
-/* Returns a place of that size, or 0: one that was used before, or one that
- * was not, or the beginning of a larger one. */
+static bool
+is_free(const struct strings *s, uint32_t at)
+{
+	return at < s->top && (s->at[at].word & FREE);
+}
+
+static uint32_t
+free_units(const struct strings *s, uint32_t at)
+{
+	return s->at[at].word & ALONE ? 1 : number(s, at + 1);
+}
+
+/* Places that are larger than any string are one class. */
+static uint32_t *
+class_of(struct strings *s, uint32_t units)
+{
+	return &s->free[units < STRINGS_CLASSES ? units : STRINGS_CLASSES];
+}
+
+static void
+free_add(struct strings *s, uint32_t at, uint32_t units)
+{
+	uint32_t *first = class_of(s, units);
+
+	if (units > 1)
+		s->at[at + 1].word = s->at[at + units - 1].word = units;
+	s->at[at].word = FREE | (units == 1 ? ALONE : 0) | *first;
+	s->at[at].before = 0;
+	if (*first != 0)
+		s->at[*first].before = at;
+	*first = at;
+	s->at[at + units].word |= BEHIND_FREE;
+}
+
+static void
+free_remove(struct strings *s, uint32_t at)
+{
+	uint32_t units = free_units(s, at), next = number(s, at);
+	uint32_t before = s->at[at].before;
+
+	if (next != 0)
+		s->at[next].before = before;
+	if (before != 0)
+		s->at[before].word = (s->at[before].word & ~NUMBER) | next;
+	else
+		*class_of(s, units) = next;
+	s->at[at + units].word &= ~BEHIND_FREE;
+}
+
+/* Joins the place, which no string has any more, with the free ones on both
+ * sides of it. */
+static void
+place_free(struct strings *s, uint32_t at, uint32_t units)
+{
+	uint32_t end = at + units;
+
+	if (s->at[at].word & BEHIND_FREE) {
+		at -= s->at[at - 1].word & ALONE ? 1 : number(s, at - 1);
+		free_remove(s, at);
+	}
+	if (is_free(s, end)) {
+		uint32_t more = free_units(s, end);
+
+		free_remove(s, end);
+		end += more;
+	}
+	if (end == s->top)
+		s->top = at;
+	else
+		free_add(s, at, end - at);
+}
+
+/* Returns a place of that size, or 0: a free one or the beginning of a larger
+ * one, or else one that was never used. */
 static uint32_t
 place_take(struct strings *s, uint32_t units)
 {
-	uint32_t size = units, ref;
+	uint32_t class = units, at, left;
 
-	if (s->free[units] == 0 && s->cap - s->top >= units) {
-		ref = s->top;
+	while (class < STRINGS_CLASSES && s->free[class] == 0)
+		class++;
+	at = s->free[class];
+	if (at != 0) {
+		left = free_units(s, at) - units;
+		free_remove(s, at);
+		if (left > 0)
+			free_add(s, at + units, left);
+	} else if (s->cap - s->top >= units) {
+		at = s->top;
 		s->top += units;
-		return ref;
 	}
-	while (size < STRINGS_CLASSES && s->free[size] == 0)
-		size++;
-	if (size == STRINGS_CLASSES)
-		return 0;
-	ref = s->free[size];
-	s->free[size] = s->at[ref].users;
-	if (size > units)
-		place_free(s, ref + units, size - units);
-	return ref;
+	s->at[at].word = 0;
+	return at;
 }
 
 /* --- references ----------------------------------------------------------- */
@@ -122,13 +208,12 @@ strings_take(struct strings *s, const char *text)
 		ref = s->n < s->max ? place_take(s, units) : 0;
 		if (ref == 0)
 			return NO_ID;
-		s->at[ref].users = 0;
 		memcpy((char *)&s->at[ref] + offsetof(struct string_unit, text),
 		       text, strlen(text) + 1);
 		index_add(&s->index, ref);
 		s->n++;
 	}
-	s->at[ref].users++;
+	s->at[ref].word++;
 	return ref;
 }
 
@@ -137,15 +222,13 @@ strings_drop(struct strings *s, uint32_t ref)
 {
 	if (ref == 0 || ref == NO_ID)
 		return;
-	assert(s->at[ref].users > 0);
-	if (--s->at[ref].users > 0)
+	assert(number(s, ref) > 0);
+	s->at[ref].word--;
+	if (number(s, ref) > 0)
 		return;
 	index_remove(&s->index, ref);
 	place_free(s, ref, units_of(strings_text(s, ref)));
-	if (--s->n > 0)
-		return;
-	s->top = 1;
-	memset(s->free, 0, sizeof(s->free));
+	s->n--;
 }
 
 int

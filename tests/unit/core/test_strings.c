@@ -149,6 +149,80 @@ START_TEST(room_is_used_again)
 }
 END_TEST
 
+/* Nine strings of 28 bytes give room for one of STRING_BYTES, in whatever order
+ * they go, and for all nine again after it. */
+START_TEST(what_lies_side_by_side_is_joined)
+{
+	static const uint8_t orders[][9] = {
+		{0, 1, 2, 3, 4, 5, 6, 7, 8},
+		{8, 7, 6, 5, 4, 3, 2, 1, 0},
+		{0, 2, 4, 6, 8, 1, 3, 5, 7},
+		{7, 1, 5, 3, 0, 8, 4, 2, 6},
+	};
+	static uint32_t refs[ARENA];
+	char text[STRING_BYTES];
+	uint32_t n = fill(28, refs), ref;
+
+	memset(text, 'y', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	ck_assert_uint_eq(strings_take(&s, text), NO_ID);
+	for (uint32_t i = 0; i < 9; i++) {
+		ck_assert_uint_eq(strings_take(&s, text), NO_ID);
+		strings_drop(&s, refs[n / 2 + orders[_i][i]]);
+	}
+	ref = strings_take(&s, text);
+	ck_assert_uint_ne(ref, NO_ID);
+	strings_drop(&s, ref);
+	ck_assert_uint_eq(fill(28, refs), n);
+}
+END_TEST
+
+/* --- migrations ----------------------------------------------------------- */
+
+#define FLEET_ARENA 32768
+#define LONGEST 80		/* bytes of the arena that a name takes */
+#define FLEET (FLEET_ARENA / 10 * 8 / LONGEST)
+#define MIGRATIONS 1000
+
+static void
+rename_member(uint32_t *ref, uint32_t i, uint32_t bytes, uint32_t turn)
+{
+	char text[STRING_BYTES];
+
+	/* Beside the text there are 4 bytes and the NUL. */
+	snprintf(text, sizeof(text), "%03u%0*u", i, (int)bytes - 8, turn);
+	strings_drop(&s, *ref);
+	*ref = strings_take(&s, text);
+	ck_assert_msg(*ref != NO_ID, "migration %u: no room for %u bytes", turn,
+		      bytes);
+}
+
+/* All members of a fleet get names of another NodePool, again and again, in
+ * order or at random.  If the longest names take no more than eight tenths of the
+ * arena, there is always room.  (Those of EKS take less than six.) */
+START_TEST(migrations)
+{
+	struct dice d = dice_new(1 + (uint64_t)_i);
+	uint32_t refs[FLEET] = {0}, spread = _i / 2 == 0 ? 3 : 30;
+
+	strings_done(&s);
+	ck_assert_int_eq(strings_init(&s, FLEET_ARENA), 0);
+	for (uint32_t turn = 1; turn <= MIGRATIONS; turn++) {
+		uint32_t bytes = 16 + roll(&d, LONGEST - 16 - spread + 2);
+
+		for (uint32_t n = 0; n < FLEET; n++) {
+			uint32_t i = _i % 2 == 0 ? n : roll(&d, FLEET);
+
+			rename_member(&refs[i], i, bytes + roll(&d, spread),
+				      turn);
+		}
+	}
+	for (uint32_t i = 0; i < FLEET; i++)
+		strings_drop(&s, refs[i]);
+	ck_assert_uint_eq(s.top, 1);
+}
+END_TEST
+
 /* --- against a naive model ------------------------------------------------ */
 
 #define TEXTS 200
@@ -229,6 +303,8 @@ main(void)
 	tcase_add_test(c, the_empty_string_is_free);
 	tcase_add_loop_test(c, full, 0, sizeof(sizes) / sizeof(sizes[0]));
 	tcase_add_test(c, room_is_used_again);
+	tcase_add_loop_test(c, what_lies_side_by_side_is_joined, 0, 4);
+	tcase_add_loop_test(c, migrations, 0, 4);
 	tcase_add_loop_test(c, random_operations, 0, 10);
 	return suite_run(suite);
 }
