@@ -183,7 +183,6 @@ timer(struct mix *m, const struct timer *t)
 	if (!t->used)
 		return;
 	mix_server(m, t->deadline_ms);
-	mix_server(m, t->counts_ms);
 	mix_server(m, t->created_ms);
 	mix_server(m, t->first_ms);
 	mix(m, (uint64_t)t->hold_ms);
@@ -218,7 +217,7 @@ scope(struct mix *m, const struct timers *h, const struct scope *s)
 static void
 holds(struct mix *m, const struct timers *h)
 {
-	mix(m, h->changed | h->made << 1 | h->usable << 2 | h->seen << 3);
+	mix(m, h->changed | h->turning << 1 | h->usable << 2 | h->seen << 3);
 	mix(m, h->top | (uint64_t)h->scopes_top << 32);
 	for (uint32_t i = 0; i < h->top; i++)
 		timer(m, timers_at(h, i));
@@ -227,6 +226,8 @@ holds(struct mix *m, const struct timers *h)
 		scope(m, h, &h->scopes[i]);
 	for (uint32_t i = 0; i < h->dirty_n; i++)
 		mix(m, h->dirty[i]);
+	for (uint32_t i = 0; i < h->untaught_n; i++)
+		mix(m, h->untaught[i]);
 }
 
 static void
@@ -283,7 +284,7 @@ nodepools(struct mix *m, const struct controller *s)
 			       s->views.at[KIND_NODEPOOL].generation);
 		mix(m, s->nodepools.generation[i] > s->nodepools_before);
 	}
-	mix_server(m, s->nodepools_ms);
+	mix_server(m, s->nodepools.ms);
 }
 
 /* Mixes what the last look said of the clocks, that is, how far they have moved

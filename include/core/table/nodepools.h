@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/base/heap.h"
+#include "core/base/index.h"
 #include "core/base/nodepool.h"
 #include "core/rules/admit.h"
 
@@ -12,8 +14,8 @@
  * The table of the NodePools that have been seen.  nodepools_terms combines a
  * NodePool's annotations and spec with the configuration
  * (docs/rules.md#nodepool-annotations, docs/rules.md#nodepools-left-alone).  A
- * cluster has dozens of NodePools, so the table is scanned and has no index.
- * Times are server_ms.  Not thread-safe: callers hold the owner's lock.
+ * cluster has dozens of NodePools, but it may have thousands, so nothing that
+ * one change or one moment causes scans the table.  Times are server_ms.  Not thread-safe: callers hold the owner's lock.
  */
 
 /* What applies to the machines of one NodePool at one moment. */
@@ -39,12 +41,22 @@ struct nodepools {
 	const struct rules *rules;
 	struct nodepool *at;	/* a free one has the name "" */
 	uint32_t *generation;	/* by place: the number of the list that showed
-				   it last, or after which a watch did */
+				   it last, or after which a watch did; free:
+				   the next free place + 1 */
 	uint32_t top, max;
+	uint32_t free;		/* the first free place below top + 1; 0:
+				   none */
+	struct index by_name;
+	int64_t ms;		/* moments up to this have come: nodepools_turned */
+	/* By place.  The next moment at which time alone changes the NodePool's
+	 * terms; and, of those whose machines count, the released-at, or
+	 * STAMP_NONE if there is none or it has not come. */
+	struct heap moments, released;
 };
 
-/* Makes an empty table for max NodePools.  The rules outlive it.  Returns -1 if
- * there is no memory; call nodepools_done in either case. */
+/* Makes an empty table for max NodePools, which must not move.  The rules
+ * outlive it.  Returns -1 if there is no memory; call nodepools_done in either
+ * case. */
 int nodepools_init(struct nodepools *p, const struct rules *rules,
 		   uint32_t max);
 void nodepools_done(struct nodepools *p);
@@ -61,9 +73,9 @@ bool nodepools_put(struct nodepools *p, const struct nodepool *nodepool,
 void nodepools_drop(struct nodepools *p, const char *name);
 /* Returns a NodePool that the list with this generation did not show, or NULL.
  * Call it after the list is complete, and drop what it returns, until it
- * returns NULL. */
+ * returns NULL.  *i starts at 0. */
 const struct nodepool *nodepools_stale(const struct nodepools *p,
-				       uint32_t generation);
+				       uint32_t generation, uint32_t *i);
 
 /* Returns what applies now to the machines of this NodePool.  A NodePool that
  * has not been seen has the terms of the configuration. */
@@ -73,12 +85,18 @@ struct nodepool_terms nodepools_terms(const struct nodepools *p,
 struct nodepool_terms nodepools_terms_at(const struct nodepools *p, uint32_t i,
 					 int64_t now_ms);
 
-/* Returns the first moment after `ms` at which time alone changes the terms of
- * any NodePool, or STAMP_NONE if there is none. */
-int64_t nodepools_next_ms(const struct nodepools *p, int64_t ms);
-/* Returns whether time alone changes this NodePool's terms in (from_ms,
- * to_ms]. */
-bool nodepool_turns(const struct nodepool *nodepool, int64_t from_ms,
-		    int64_t to_ms);
+/* Returns a NodePool whose terms time alone has changed since the table was last
+ * brought up to a moment, each once, or NULL.  Call it until it returns NULL:
+ * the table has then been brought up to now_ms. */
+const struct nodepool *nodepools_turned(struct nodepools *p, int64_t now_ms);
+/* Returns the first moment after that at which nodepools_turned has another
+ * one, or STAMP_NONE. */
+int64_t nodepools_next_ms(const struct nodepools *p);
+/* Returns the earliest released-at of those whose machines belong to a scope,
+ * as of that moment; STAMP_NONE: one of them has none, or there are none. */
+int64_t nodepools_released_ms(const struct nodepools *p);
+/* Call this when the API server's clock may have been set back to now_ms: what
+ * has come since comes again. */
+void nodepools_set_back(struct nodepools *p, int64_t now_ms);
 
 #endif

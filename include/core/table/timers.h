@@ -41,9 +41,9 @@ struct timer {
 				   does not end meanwhile */
 	bool booting : 1;	/* it may become ready, which changes its
 				   deadline */
+	uint32_t next, before;	/* places + 1 of other timers of its scope; 0:
+				   none */
 	int64_t deadline_ms;	/* the machine's own deadline */
-	int64_t counts_ms;	/* it counts for its scope from then on;
-				   STAMP_NONE: never */
 	int64_t created_ms, hold_ms;	/* hold_ms: its quiet time */
 	int64_t first_ms;	/* its created_ms, or that of the first try if
 				   it is another try of a boot that failed */
@@ -64,6 +64,7 @@ struct quiet {
 struct scope {
 	char name[NODEPOOL_BYTES];	/* "" in scope `cluster` */
 	uint32_t timers;	/* timers in this scope */
+	uint32_t first;		/* place + 1 of one of them; 0: none */
 	uint32_t live, undecided;	/* how many of them are so */
 	bool busy;		/* some are live; or it was busy before, and
 				   some are undecided */
@@ -78,6 +79,7 @@ struct scope {
 	int64_t opened_ms;	/* server time when a window last opened */
 	bool told_window;	/* timers_turned has returned the open window */
 	bool dirty;		/* it is in timers.dirty */
+	bool untaught;		/* it is in timers.untaught */
 	bool recount;		/* with minScaleUp: `enough` has to be found out
 				   again */
 
@@ -103,9 +105,6 @@ struct timers {
 	uint32_t min_scale_up;
 	bool changed;		/* the state that the next leader has to know
 				   has changed; the owner clears the flag */
-	bool made;		/* a scope was made, and has the configuration's
-				   cap until the owner calls timers_cap; the
-				   owner clears the flag */
 	bool usable;		/* we lead and see everything now */
 	bool seen;		/* we have seen everything once since we lead */
 	/* Of the two halves of a machine one has a timer, so timers have places
@@ -124,9 +123,18 @@ struct timers {
 				   changes the timer */
 	struct scope scopes[SCOPES_MAX];
 	uint32_t scopes_top;	/* the scopes from here on were never used */
+	uint32_t spare_from;	/* as long as fewer scopes were used, nobody
+				   looks for one that is spare */
+	struct index scope_by_name;
 	uint32_t dirty[SCOPES_MAX];	/* scopes that timers_turned looks at
 					   next */
 	uint32_t dirty_n;
+	bool turning;		/* timers_turned has begun, and not yet returned
+				   NO_ID */
+	/* Scopes to which the owner has to tell their cap and released-at: that
+	 * were made, and that timers_unteach names. */
+	uint32_t untaught[SCOPES_MAX];
+	uint32_t untaught_n;
 };
 
 /* Makes an empty table for the ids below ids_max.  *ts has to be zeroed memory,
@@ -141,7 +149,9 @@ void timers_done(struct timers *ts);
 /* What the owner knows of a machine.  The members are those of struct timer. */
 struct timer_facts {
 	const char *nodepool;	/* "" without one */
-	int64_t deadline_ms, counts_ms;
+	int64_t deadline_ms;
+	int64_t counts_ms;	/* it counts for its scope from then on;
+				   STAMP_NONE: never */
 	int64_t created_ms, hold_ms;
 	int64_t first_ms;
 	bool undecided;		/* it is undecided until counts_ms */
@@ -187,6 +197,13 @@ void timers_restore(struct timers *ts, const char *name, const struct cap *cap,
 /* Returns whether a later leader has to know anything of this scope. */
 bool timers_keeps(const struct timers *ts, uint32_t scope, int64_t boot_ms);
 
+/* Say that what the owner tells by timers_cap and timers_released may have
+ * changed: of the scope of this NodePool, if there is one, or of all scopes. */
+void timers_unteach(struct timers *ts, const char *nodepool);
+void timers_unteach_all(struct timers *ts);
+/* Returns a scope to which the owner has to tell both now, each once, or
+ * NO_ID. */
+uint32_t timers_untaught(struct timers *ts);
 /* Sets the scope's own cap.  In scope `cluster` the call does nothing, because
  * the configuration's cap applies. */
 void timers_cap(struct timers *ts, uint32_t scope, int64_t max_ms,
@@ -224,9 +241,12 @@ bool timers_own(const struct timers *ts, uint32_t id, int64_t now_ms);
 /* Returns whether the machine has a scope and that scope is held. */
 bool timers_scope_held(const struct timers *ts, uint32_t id);
 
+/* Returns the ids of the scope's machines in ascending order, and their number.
+ * They stand in ts->order. */
+const uint32_t *timers_of_scope(struct timers *ts, uint32_t scope, uint32_t *n);
 /* Returns when a report should say that the scope will be quiet.  A machine
- * that is booting is taken as if it became ready now.  It scans the whole
- * table. */
+ * that is booting is taken as if it became ready now.  It looks at all machines of
+ * the scope. */
 struct quiet timers_expects(const struct timers *ts, uint32_t scope,
 			    int64_t now_ms);
 

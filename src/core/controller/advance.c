@@ -9,20 +9,15 @@
  * scopes that become held or quiet because of them, then the backoffs that
  * end. */
 
-static bool
-in_scope(const struct controller *s, uint32_t id, uint32_t scope)
-{
-	const struct timer *t = timers_at(&s->timers, id);
-
-	return t->used && t->scope == scope;
-}
-
 static void
 queue_scope(struct controller *s, uint32_t scope)
 {
-	for (uint32_t id = 0; id < s->machines.top; id++)
-		if (s->machines.at[id].used && in_scope(s, id, scope))
-			controller_queue(s, id);
+	uint32_t n;
+	const uint32_t *ids = timers_of_scope(&s->timers, scope, &n);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (!retries_has(&s->replacements.retries, ids[i]))
+			controller_queue(s, ids[i]);
 }
 
 const char *

@@ -12,13 +12,13 @@
 static void
 refresh(struct controller *s, const char *nodepool, int64_t now_ms)
 {
-	s->caps_stale = true;
+	uint32_t name = strings_find(&s->machines.strings, nodepool);
+
+	timers_unteach(&s->timers, nodepool);
 	s->retries_stale = true;
-	for (uint32_t id = 0; id < s->machines.top; id++)
+	for (uint32_t id = 0; name != NO_ID && id < s->machines.top; id++)
 		if (s->machines.at[id].used &&
-		    strcmp(machines_nodepool(&s->machines,
-					     &s->machines.at[id]),
-			   nodepool) == 0)
+		    s->machines.at[id].nodepool == name)
 			controller_refresh(s, id, now_ms);
 }
 
@@ -134,69 +134,48 @@ controller_nodepool_gone(struct controller *s, const char *name, struct now now)
 void
 controller_nodepools_listed(struct controller *s, struct now now)
 {
+	uint32_t generation = s->views.at[KIND_NODEPOOL].generation, i = 0;
 	const struct nodepool *p;
 
-	while ((p = nodepools_stale(&s->nodepools,
-				    s->views.at[KIND_NODEPOOL].generation)) !=
-	       NULL)
+	while ((p = nodepools_stale(&s->nodepools, generation, &i)) != NULL)
 		drop_nodepool(s, p->name, now);
 }
 
 /* Returns the earliest released-at of those NodePools of the scope that may be
  * held; STAMP_NONE: one of them has none. */
 static int64_t
-released_since(const struct controller *s, const char *scope, int64_t now_ms)
+released_since(const struct controller *s, const struct nodepool_terms *scope)
 {
-	int64_t earliest = STAMP_NONE;
-
-	for (uint32_t i = 0; i < s->nodepools.top; i++) {
-		const struct nodepool *p = &s->nodepools.at[i];
-		struct nodepool_terms t;
-
-		if (p->name[0] == '\0' || (s->rules.scope != SCOPE_CLUSTER &&
-					   strcmp(p->name, scope) != 0))
-			continue;
-		t = nodepools_terms(&s->nodepools, p->name, now_ms);
-		if (t.uncounted)
-			continue;
-		if (t.released_ms == STAMP_NONE)
-			return STAMP_NONE;
-		if (earliest == STAMP_NONE || t.released_ms < earliest)
-			earliest = t.released_ms;
-	}
-	return earliest;
+	if (s->rules.scope == SCOPE_CLUSTER)
+		return nodepools_released_ms(&s->nodepools);
+	return scope->uncounted ? STAMP_NONE : scope->released_ms;
 }
 
 /* Looks again at the machines of NodePools whose hold-until or released-at has
- * come since the last call.  If a NodePool has changed, it also sets the caps
- * of the scopes and the deadlines of failed boots again. */
+ * come since the last call.  If a NodePool has changed, it also sets the cap of
+ * its scope and the deadlines of failed boots again. */
 void
 controller_nodepools_turn(struct controller *s, struct now now)
 {
-	for (uint32_t i = 0; i < s->nodepools.top; i++) {
-		const struct nodepool *p = &s->nodepools.at[i];
+	const struct nodepool *p;
+	uint32_t scope;
 
-		if (p->name[0] != '\0' &&
-		    nodepool_turns(p, s->nodepools_ms, now.server_ms))
-			refresh(s, p->name, now.server_ms);
-	}
-	s->nodepools_ms = now.server_ms;
+	while ((p = nodepools_turned(&s->nodepools, now.server_ms)) != NULL)
+		refresh(s, p->name, now.server_ms);
 	if (s->retries_stale) {
 		s->retries_stale = false;
 		retries_refresh(&s->replacements.retries, now.server_ms);
 	}
-	if (!s->caps_stale && !s->timers.made)
-		return;
-	s->caps_stale = s->timers.made = false;
-	for (uint32_t i = 0; i < s->timers.scopes_top; i++) {
-		const char *name = s->timers.scopes[i].name;
+	if (s->caps_stale)
+		timers_unteach_all(&s->timers);
+	s->caps_stale = false;
+	while ((scope = timers_untaught(&s->timers)) != NO_ID) {
+		struct nodepool_terms t = nodepools_terms(
+			&s->nodepools, s->timers.scopes[scope].name,
+			now.server_ms);
 
-		timers_cap(&s->timers, i,
-			   nodepools_terms(&s->nodepools, name, now.server_ms)
-				   .max_ms,
-			   now.boot_ms);
-		timers_released(&s->timers, i,
-			       released_since(s, name, now.server_ms), now);
+		timers_cap(&s->timers, scope, t.max_ms, now.boot_ms);
+		timers_released(&s->timers, scope, released_since(s, &t), now);
 	}
 }
 

@@ -33,15 +33,12 @@ struct controller {
 	struct machines machines;
 	struct timers timers;
 	struct nodepools nodepools;
-	int64_t nodepools_ms;	/* server time up to which the moments in the
-				   NodePools' annotations have been dealt
-				   with */
 	/* lists of NodePools up to this generation were made before we led, so
 	 * what they showed was not reported */
 	uint32_t nodepools_before;
-	/* What controller_nodepools_turn does again: it tells the scopes their
-	 * caps and released-at, because a NodePool or a debt has changed, and
-	 * computes the deadlines of failed boots, because a NodePool has. */
+	/* What controller_nodepools_turn does again: it tells all scopes their
+	 * caps and released-at, because debts have changed, and computes the
+	 * deadlines of failed boots, because a NodePool has changed. */
 	bool caps_stale;
 	bool retries_stale;
 	uint64_t nodepool_lines, nodepool_lines_then;	/* how many NodePools

@@ -29,8 +29,7 @@ controller_lead(struct controller *s, bool leads, struct now now)
 	 * move. */
 	s->last_ms = STAMP_NONE;
 	(void)controller_steady(s, now);
-	if (s->nodepools_ms > now.server_ms)
-		s->nodepools_ms = now.server_ms;
+	nodepools_set_back(&s->nodepools, now.server_ms);
 }
 
 void

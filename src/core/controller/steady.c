@@ -21,8 +21,7 @@ shift(struct controller *s, int64_t by_ms, int64_t now_ms)
 	journal_shift(&s->journal, by_ms);
 	/* What people write in NodePools stays, so its moments come once
 	 * more. */
-	if (s->nodepools_ms > now_ms)
-		s->nodepools_ms = now_ms;
+	nodepools_set_back(&s->nodepools, now_ms);
 	s->recount = true;
 }
 

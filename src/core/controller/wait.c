@@ -70,7 +70,7 @@ controller_wait(const struct controller *s, struct now now)
 		    !s->timers.scopes[i].untold)
 			sooner(&wait, s->timers.scopes[i].told_boot_ms +
 					      MOVED_EVERY_MS, now.boot_ms);
-	next = nodepools_next_ms(&s->nodepools, now.server_ms);
+	next = nodepools_next_ms(&s->nodepools);
 	if (next != STAMP_NONE)
 		sooner(&wait, next, now.server_ms);
 	if (heap_top(&s->writes.later, &id, &key))

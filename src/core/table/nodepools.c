@@ -4,13 +4,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+static uint32_t
+name_hash(const void *ctx, uint32_t i)
+{
+	return index_hash_text(((const struct nodepools *)ctx)->at[i].name);
+}
+
+static bool
+name_same(const void *ctx, uint32_t i, const void *key)
+{
+	return strcmp(((const struct nodepools *)ctx)->at[i].name, key) == 0;
+}
+
 int
 nodepools_init(struct nodepools *p, const struct rules *rules, uint32_t max)
 {
-	*p = (struct nodepools){.rules = rules, .max = max};
+	*p = (struct nodepools){.rules = rules, .max = max, .ms = STAMP_NONE};
 	p->at = calloc(max, sizeof(*p->at));
 	p->generation = calloc(max, sizeof(*p->generation));
-	return p->at == NULL || p->generation == NULL ? -1 : 0;
+	return p->at == NULL || p->generation == NULL ||
+			       index_init(&p->by_name, max, max, name_hash,
+					  name_same, p) ||
+			       heap_init(&p->moments, max) ||
+			       heap_init(&p->released, max)
+		       ? -1
+		       : 0;
 }
 
 void
@@ -18,16 +36,18 @@ nodepools_done(struct nodepools *p)
 {
 	free(p->at);
 	free(p->generation);
+	index_done(&p->by_name);
+	heap_done(&p->moments);
+	heap_done(&p->released);
 	*p = (struct nodepools){0};
 }
 
 static struct nodepool *
 nodepool_find(const struct nodepools *p, const char *name)
 {
-	for (uint32_t i = 0; name[0] != '\0' && i < p->top; i++)
-		if (strcmp(p->at[i].name, name) == 0)
-			return &p->at[i];
-	return NULL;
+	uint32_t i = index_find(&p->by_name, index_hash_text(name), name);
+
+	return i == NO_ID ? NULL : &p->at[i];
 }
 
 const struct nodepool *
@@ -36,13 +56,62 @@ nodepools_find(const struct nodepools *p, const char *name)
 	return nodepool_find(p, name);
 }
 
-static struct nodepool *
-spare(struct nodepools *p)
+/* Returns the next moment after `ms` at which time alone changes the terms. */
+static int64_t
+next_ms(const struct nodepool *nodepool, int64_t ms)
 {
-	for (uint32_t i = 0; i < p->top; i++)
-		if (p->at[i].name[0] == '\0')
-			return &p->at[i];
-	return p->top < p->max ? &p->at[p->top++] : NULL;
+	int64_t a = nodepool->hold_until_ms, b = nodepool->released_at_ms;
+
+	if (a <= ms || (b > ms && b < a))
+		a = b;
+	return a > ms ? a : STAMP_NONE;
+}
+
+static bool
+is_uncounted(const struct rules *r, const struct nodepool *nodepool)
+{
+	return nodepool->disabled || nodepool->inert ||
+	       !rules_nodepool_included(r, nodepool->name);
+}
+
+static int64_t
+released_ms(const struct nodepool *nodepool, int64_t now_ms)
+{
+	return nodepool->released_at_ms <= now_ms ? nodepool->released_at_ms
+						  : STAMP_NONE;
+}
+
+/* Puts the NodePool in its places among the others, as of p->ms. */
+static void
+sort_in(struct nodepools *p, uint32_t i)
+{
+	const struct nodepool *mine = &p->at[i];
+	int64_t next = next_ms(mine, p->ms);
+
+	if (next == STAMP_NONE)
+		heap_remove(&p->moments, i);
+	else
+		heap_set(&p->moments, i, next);
+	if (is_uncounted(p->rules, mine))
+		heap_remove(&p->released, i);
+	else
+		heap_set(&p->released, i, released_ms(mine, p->ms));
+}
+
+static struct nodepool *
+place_make(struct nodepools *p, const char *name)
+{
+	uint32_t i = p->free - 1;
+
+	if (p->free != 0)
+		p->free = p->generation[i];
+	else if (p->top < p->max)
+		i = p->top++;
+	else
+		return NULL;
+	memcpy(p->at[i].name, name, sizeof(p->at[i].name));
+	index_add(&p->by_name, i);
+	return &p->at[i];
 }
 
 bool
@@ -52,11 +121,12 @@ nodepools_put(struct nodepools *p, const struct nodepool *nodepool,
 	struct nodepool *mine = nodepool_find(p, nodepool->name);
 
 	if (mine == NULL)
-		mine = spare(p);
+		mine = place_make(p, nodepool->name);
 	if (mine == NULL)
 		return false;
 	*mine = *nodepool;
 	p->generation[mine - p->at] = generation;
+	sort_in(p, (uint32_t)(mine - p->at));
 	return true;
 }
 
@@ -64,18 +134,25 @@ void
 nodepools_drop(struct nodepools *p, const char *name)
 {
 	struct nodepool *mine = nodepool_find(p, name);
+	uint32_t i = (uint32_t)(mine - p->at);
 
-	if (mine != NULL)
-		mine->name[0] = '\0';
+	if (mine == NULL)
+		return;
+	index_remove(&p->by_name, i);
+	heap_remove(&p->moments, i);
+	heap_remove(&p->released, i);
+	mine->name[0] = '\0';
+	p->generation[i] = p->free;
+	p->free = i + 1;
 }
 
 const struct nodepool *
-nodepools_stale(const struct nodepools *p, uint32_t generation)
+nodepools_stale(const struct nodepools *p, uint32_t generation, uint32_t *i)
 {
-	for (uint32_t i = 0; i < p->top; i++)
-		if (p->at[i].name[0] != '\0' &&
-		    p->generation[i] != generation)
-			return &p->at[i];
+	for (; *i < p->top; (*i)++)
+		if (p->at[*i].name[0] != '\0' &&
+		    p->generation[*i] != generation)
+			return &p->at[*i];
 	return NULL;
 }
 
@@ -100,8 +177,7 @@ terms_of(const struct rules *r, const char *name,
 	t.out = excluded || nodepool_alone_ms(nodepool) <= now_ms;
 	if (nodepool->hold_until_ms > now_ms)
 		t.until_ms = nodepool->hold_until_ms;
-	if (nodepool->released_at_ms <= now_ms)
-		t.released_ms = nodepool->released_at_ms;
+	t.released_ms = released_ms(nodepool, now_ms);
 	if (nodepool->hold_ms >= 0)
 		t.hold_ms = nodepool->hold_ms;
 	if (nodepool->max_hold_ms >= 0)
@@ -121,35 +197,44 @@ nodepools_terms_at(const struct nodepools *p, uint32_t i, int64_t now_ms)
 	return terms_of(p->rules, p->at[i].name, &p->at[i], now_ms);
 }
 
-static int64_t
-next_ms(const struct nodepool *nodepool, int64_t ms)
+const struct nodepool *
+nodepools_turned(struct nodepools *p, int64_t now_ms)
 {
-	int64_t a = nodepool->hold_until_ms, b = nodepool->released_at_ms;
+	uint32_t i;
+	int64_t at;
 
-	if (a <= ms || (b > ms && b < a))
-		a = b;
-	return a > ms ? a : STAMP_NONE;
-}
-
-bool
-nodepool_turns(const struct nodepool *nodepool, int64_t from_ms, int64_t to_ms)
-{
-	int64_t at = next_ms(nodepool, from_ms);
-
-	return at != STAMP_NONE && at <= to_ms;
+	p->ms = now_ms;
+	if (!heap_top(&p->moments, &i, &at) || at > now_ms)
+		return NULL;
+	sort_in(p, i);
+	return &p->at[i];
 }
 
 int64_t
-nodepools_next_ms(const struct nodepools *p, int64_t ms)
+nodepools_next_ms(const struct nodepools *p)
 {
-	int64_t next = STAMP_NONE, at;
+	uint32_t i;
+	int64_t at;
 
-	for (uint32_t i = 0; i < p->top; i++) {
-		if (p->at[i].name[0] == '\0')
-			continue;
-		at = next_ms(&p->at[i], ms);
-		if (at != STAMP_NONE && (next == STAMP_NONE || at < next))
-			next = at;
-	}
-	return next;
+	return heap_top(&p->moments, &i, &at) ? at : STAMP_NONE;
+}
+
+int64_t
+nodepools_released_ms(const struct nodepools *p)
+{
+	uint32_t i;
+	int64_t at;
+
+	return heap_top(&p->released, &i, &at) ? at : STAMP_NONE;
+}
+
+void
+nodepools_set_back(struct nodepools *p, int64_t now_ms)
+{
+	if (p->ms <= now_ms)
+		return;
+	p->ms = now_ms;
+	for (uint32_t i = 0; i < p->top; i++)
+		if (p->at[i].name[0] != '\0')
+			sort_in(p, i);
 }

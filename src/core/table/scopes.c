@@ -24,38 +24,121 @@ is_spare(const struct scope *s)
 	       s->cap.window_ms == 0 && !s->was_busy;
 }
 
+static uint32_t
+name_hash(const void *ctx, uint32_t scope)
+{
+	return index_hash_text(((const struct timers *)ctx)->scopes[scope].name);
+}
+
+static bool
+name_same(const void *ctx, uint32_t scope, const void *key)
+{
+	return strcmp(((const struct timers *)ctx)->scopes[scope].name, key) ==
+	       0;
+}
+
+int
+timers_scopes_init(struct timers *ts)
+{
+	return index_init(&ts->scope_by_name, SCOPES_MAX, SCOPES_MAX, name_hash,
+			  name_same, ts);
+}
+
+static uint32_t
+find(const struct timers *ts, const char *name)
+{
+	return index_find(&ts->scope_by_name, index_hash_text(name), name);
+}
+
+static void
+unteach(struct timers *ts, uint32_t scope)
+{
+	if (ts->scopes[scope].untaught)
+		return;
+	ts->scopes[scope].untaught = true;
+	ts->untaught[ts->untaught_n++] = scope;
+}
+
 static void
 scope_make(struct timers *ts, uint32_t scope, const char *nodepool)
 {
 	ts->scopes[scope] = (struct scope){
+		.untaught = ts->scopes[scope].untaught,
 		.max_ms = ts->cap.max_ms,
 		.released_ms = STAMP_NONE,
 		.opened_ms = NEVER_MS,
 		.turned_ms = STAMP_NONE,
 	};
-	ts->made = true;
 	(void)str_copy(ts->scopes[scope].name, NODEPOOL_BYTES, nodepool);
+	index_add(&ts->scope_by_name, scope);
+	unteach(ts, scope);
 }
 
-/* There are dozens of NodePools, so a scan is as good as an index. */
+/* Returns a place for another scope, or NO_ID: one that is spare, or else one
+ * that was never used.  After a search in vain the places may double before the
+ * next one. */
+static uint32_t
+place_take(struct timers *ts)
+{
+	uint32_t i = ts->scopes_top;
+
+	if (i >= ts->spare_from || i == SCOPES_MAX) {
+		while (i > 0 && !is_spare(&ts->scopes[i - 1]))
+			i--;
+		if (i > 0) {
+			index_remove(&ts->scope_by_name, i - 1);
+			return i - 1;
+		}
+		ts->spare_from = 2 * ts->scopes_top;
+	}
+	return ts->scopes_top < SCOPES_MAX ? ts->scopes_top++ : NO_ID;
+}
+
 uint32_t
 timers_scope_of(struct timers *ts, const char *nodepool)
 {
-	uint32_t spare = NO_ID;
+	uint32_t scope;
 
 	if (ts->kind == SCOPE_CLUSTER)
 		nodepool = "";
-	for (uint32_t i = 0; i < ts->scopes_top; i++) {
-		if (is_spare(&ts->scopes[i]))
-			spare = i;
-		else if (strcmp(ts->scopes[i].name, nodepool) == 0)
-			return i;
-	}
-	if (spare == NO_ID && ts->scopes_top < SCOPES_MAX)
-		spare = ts->scopes_top++;
-	if (spare != NO_ID)
-		scope_make(ts, spare, nodepool);
-	return spare;
+	scope = find(ts, nodepool);
+	if (scope != NO_ID && !is_spare(&ts->scopes[scope]))
+		return scope;
+	if (scope != NO_ID)
+		index_remove(&ts->scope_by_name, scope);
+	else
+		scope = place_take(ts);
+	if (scope != NO_ID)
+		scope_make(ts, scope, nodepool);
+	return scope;
+}
+
+void
+timers_unteach(struct timers *ts, const char *nodepool)
+{
+	uint32_t scope = find(ts, ts->kind == SCOPE_CLUSTER ? "" : nodepool);
+
+	if (scope != NO_ID)
+		unteach(ts, scope);
+}
+
+void
+timers_unteach_all(struct timers *ts)
+{
+	for (uint32_t i = ts->scopes_top; i > 0; i--)
+		unteach(ts, i - 1);
+}
+
+uint32_t
+timers_untaught(struct timers *ts)
+{
+	uint32_t scope;
+
+	if (ts->untaught_n == 0)
+		return NO_ID;
+	scope = ts->untaught[--ts->untaught_n];
+	ts->scopes[scope].untaught = false;
+	return scope;
 }
 
 static void
@@ -199,7 +282,11 @@ timers_released(struct timers *ts, uint32_t scope, int64_t released_ms,
 void
 timers_forget(struct timers *ts)
 {
-	ts->scopes_top = ts->dirty_n = 0;
+	for (uint32_t i = 0; i < ts->scopes_top; i++) {
+		index_remove(&ts->scope_by_name, i);
+		ts->scopes[i].untaught = false;
+	}
+	ts->scopes_top = ts->dirty_n = ts->untaught_n = ts->spare_from = 0;
 	ts->changed = ts->usable = ts->seen = false;
 }
 

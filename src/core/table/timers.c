@@ -24,7 +24,7 @@ timers_init(struct timers *ts, const struct rules *rules, uint32_t ids_max,
 	ts->at = calloc(ids_max, sizeof(*ts->at));
 	ts->order = calloc(ids_max, sizeof(*ts->order));
 	if (ts->place == NULL || ts->at == NULL || ts->order == NULL ||
-	    heap_init(&ts->due, ids_max)) {
+	    heap_init(&ts->due, ids_max) || timers_scopes_init(ts)) {
 		timers_done(ts);
 		return -1;
 	}
@@ -41,6 +41,7 @@ timers_done(struct timers *ts)
 	ts->at = NULL;
 	ts->order = NULL;
 	heap_done(&ts->due);
+	index_done(&ts->scope_by_name);
 }
 
 /* --- all timers, without a look at memory that was never used ------------- */
@@ -55,6 +56,81 @@ static uint32_t
 next_id(const struct timers *ts, uint32_t id)
 {
 	return id + 1 == ts->top ? ts->extra : id + 1;
+}
+
+/* --- those of one scope --------------------------------------------------- */
+
+/* Return the first timer of the scope and the one behind it, in no particular
+ * order, or NULL. */
+static struct timer *
+scope_first(const struct timers *ts, uint32_t scope)
+{
+	uint32_t place = ts->scopes[scope].first;
+
+	return place == 0 ? NULL : &ts->at[place - 1];
+}
+
+static struct timer *
+scope_next(const struct timers *ts, const struct timer *t)
+{
+	return t->next == 0 ? NULL : &ts->at[t->next - 1];
+}
+
+static void
+scope_add(struct timers *ts, uint32_t scope, struct timer *t)
+{
+	struct scope *s = &ts->scopes[scope];
+	struct timer *then = scope_first(ts, scope);
+	uint32_t place = (uint32_t)(t - ts->at) + 1;
+
+	t->next = s->first;
+	if (then != NULL)
+		then->before = place;
+	s->first = place;
+	s->timers++;
+}
+
+static void
+scope_remove(struct timers *ts, const struct timer *t)
+{
+	struct scope *s = &ts->scopes[t->scope];
+
+	if (t->next != 0)
+		ts->at[t->next - 1].before = t->before;
+	if (t->before != 0)
+		ts->at[t->before - 1].next = t->next;
+	else
+		s->first = t->next;
+	s->timers--;
+}
+
+static bool
+id_before(const void *ctx, uint32_t a, uint32_t b)
+{
+	(void)ctx;
+	return a < b;
+}
+
+/* Sorts the ids of a small scope.  Those of a large one are found in order by a
+ * look at all. */
+const uint32_t *
+timers_of_scope(struct timers *ts, uint32_t scope, uint32_t *n)
+{
+	bool small = ts->scopes[scope].timers < ts->places_top / 16;
+
+	*n = 0;
+	for (const struct timer *t = scope_first(ts, scope); small && t != NULL;
+	     t = scope_next(ts, t))
+		ts->order[(*n)++] = t->id;
+	ids_sort(ts->order, *n, id_before, NULL);
+	for (uint32_t id = first_id(ts); !small && id < ts->ids_max;
+	     id = next_id(ts, id)) {
+		const struct timer *t = timers_at(ts, id);
+
+		if (t->used && t->scope == scope)
+			ts->order[(*n)++] = id;
+	}
+	return ts->order;
 }
 
 /* --- minScaleUp ----------------------------------------------------------- */
@@ -159,17 +235,14 @@ recount(struct timers *ts, uint32_t scope, int64_t now_ms)
 	struct again again = {.n = 0};
 
 	ts->scopes[scope].recount = false;
-	for (uint32_t id = first_id(ts); id < ts->ids_max;
-	     id = next_id(ts, id)) {
-		const struct timer *t = timers_at(ts, id);
-
-		if (!t->used || !t->counted || t->scope != scope)
-			continue;
-		ts->order[n++] = ts->place[id] - 1;
-		if (is_again(t) && again.n < AGAIN_MAX)
-			again.at[again.n++] = t;
-	}
+	for (const struct timer *t = scope_first(ts, scope); t != NULL;
+	     t = scope_next(ts, t))
+		if (t->counted)
+			ts->order[n++] = (uint32_t)(t - ts->at);
 	ids_sort(ts->order, n, created_before, ts->at);
+	for (uint32_t i = 0; i < n && again.n < AGAIN_MAX; i++)
+		if (is_again(&ts->at[ts->order[i]]))
+			again.at[again.n++] = &ts->at[ts->order[i]];
 	for (uint32_t i = 0; i < n; i++) {
 		struct timer *t = &ts->at[ts->order[i]];
 		uint32_t near = neighbours(ts, t, n, &first, &end);
@@ -201,7 +274,7 @@ leave(struct timers *ts, struct timer *t)
 	if (t->undecided)
 		timers_scope_undecided(ts, t->scope, -1);
 	if (t->scope != NO_SCOPE) {
-		ts->scopes[t->scope].timers--;
+		scope_remove(ts, t);
 		if (t->counted)
 			scope_changed(ts, t->scope);
 	}
@@ -234,7 +307,7 @@ join(struct timers *ts, struct timer *t, const char *nodepool)
 		scope = timers_scope_of(ts, nodepool);
 		if (scope == NO_ID)
 			return -1;
-		ts->scopes[scope].timers++;
+		scope_add(ts, scope, t);
 	}
 	t->used = true;
 	t->scope = (uint16_t)scope;	/* NO_ID becomes NO_SCOPE */
@@ -243,7 +316,8 @@ join(struct timers *ts, struct timer *t, const char *nodepool)
 
 /* Schedules the next moment at which time alone changes this timer. */
 static void
-schedule(struct timers *ts, const struct timer *t, int64_t now_ms)
+schedule(struct timers *ts, const struct timer *t, int64_t counts_ms,
+	 int64_t now_ms)
 {
 	uint32_t place = (uint32_t)(t - ts->at);
 	int64_t next = INT64_MAX;
@@ -252,8 +326,8 @@ schedule(struct timers *ts, const struct timer *t, int64_t now_ms)
 		next = t->deadline_ms;
 	/* A machine counts towards minScaleUp even after its own time is
 	 * over. */
-	if (t->counts_ms > now_ms && t->counts_ms < next)
-		next = t->counts_ms;
+	if (counts_ms > now_ms && counts_ms < next)
+		next = counts_ms;
 	if (next == INT64_MAX)
 		heap_remove(&ts->due, place);
 	else
@@ -288,7 +362,6 @@ timers_put(struct timers *ts, uint32_t id, const struct timer_facts *f,
 		ts->top = id + 1;
 
 	t->deadline_ms = f->deadline_ms;
-	t->counts_ms = f->counts_ms;
 	t->created_ms = f->created_ms;
 	t->first_ms = f->first_ms;
 	t->hold_ms = f->hold_ms;
@@ -311,7 +384,7 @@ timers_put(struct timers *ts, uint32_t id, const struct timer_facts *f,
 		timers_scope_undecided(ts, t->scope, undecided ? 1 : -1);
 	t->undecided = undecided;
 
-	schedule(ts, t, now_ms);
+	schedule(ts, t, f->counts_ms, now_ms);
 	return 0;
 }
 
@@ -331,11 +404,17 @@ timers_due(struct timers *ts, int64_t now_ms, uint32_t *id)
 uint32_t
 timers_turned(struct timers *ts, struct now now)
 {
-	timers_scopes_due(ts, now.boot_ms);
-	for (uint32_t i = 0; ts->min_scale_up > 1 && i < ts->scopes_top; i++)
+	uint32_t scope;
+
+	if (!ts->turning)
+		timers_scopes_due(ts, now.boot_ms);
+	for (uint32_t i = 0; !ts->turning && ts->min_scale_up > 1 &&
+			     i < ts->scopes_top; i++)
 		if (ts->scopes[i].recount)
 			recount(ts, i, now.server_ms);
-	return timers_scopes_turned(ts, now);
+	scope = timers_scopes_turned(ts, now);
+	ts->turning = scope != NO_ID;
+	return scope;
 }
 
 int64_t
@@ -363,28 +442,38 @@ timers_scope_held(const struct timers *ts, uint32_t id)
 	return t->used && t->scope != NO_SCOPE && ts->scopes[t->scope].held;
 }
 
+/* Does this timer keep its scope busy for longer than the one in *q?  Of equal
+ * ones the lowest id counts. */
+static bool
+is_later(const struct timer *t, int64_t at_ms, const struct quiet *q)
+{
+	if (at_ms != q->at_ms)
+		return at_ms > q->at_ms;
+	if (t->created_ms != q->created_ms)
+		return t->created_ms > q->created_ms;
+	return t->id < q->id;
+}
+
 struct quiet
 timers_expects(const struct timers *ts, uint32_t scope, int64_t now_ms)
 {
 	struct quiet q = {.at_ms = STAMP_NONE, .id = NO_ID,
 			  .created_ms = STAMP_NONE};
 
-	for (uint32_t id = first_id(ts); id < ts->ids_max;
-	     id = next_id(ts, id)) {
-		const struct timer *t = timers_at(ts, id);
+	for (const struct timer *t = scope_first(ts, scope); t != NULL;
+	     t = scope_next(ts, t)) {
 		int64_t at = t->deadline_ms;
 
-		if (!t->used || !t->live || t->scope != scope)
+		if (!t->live)
 			continue;
 		if (t->booting && now_ms + t->hold_ms < at) {
 			q.earliest = true;
 			at = now_ms + t->hold_ms;
 		}
-		if (at < q.at_ms ||
-		    (at == q.at_ms && t->created_ms <= q.created_ms))
+		if (!is_later(t, at, &q))
 			continue;
 		q.at_ms = at;
-		q.id = id;
+		q.id = t->id;
 		q.created_ms = t->created_ms;
 	}
 	return q;

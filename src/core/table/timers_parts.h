@@ -13,6 +13,8 @@
 struct timer *timers_place_make(struct timers *ts, uint32_t id);
 void timers_place_drop(struct timers *ts, uint32_t id);
 
+/* scopes.c: prepares what finds scopes by their names.  -1: no memory. */
+int timers_scopes_init(struct timers *ts);
 /* Returns the NodePool's scope, and makes it if there is none yet.  Returns
  * NO_ID if there are too many. */
 uint32_t timers_scope_of(struct timers *ts, const char *nodepool);

@@ -23,8 +23,9 @@
 #define MACHINES 135000		/* as many as a memory limit of 128 MiB allows
 				   at least */
 #define BYTES_MAX 250		/* an object, everything included */
-#define SMALL_MAX (248 << 10)	/* ten machines; as much as when an object took
-				   1,150 bytes */
+#define SMALL_MAX (360 << 10)	/* ten machines.  Half of it finds NodePools and
+				   scopes, in pieces that are too small for
+				   calloc to leave them untouched */
 
 static struct controller *s;
 static struct counters counters;

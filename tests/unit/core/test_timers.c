@@ -458,9 +458,11 @@ START_TEST(the_extra_ids)
 	ck_assert_uint_eq(timers_turned(h, now), NO_ID);
 	ck_assert_int_eq(timers_put(h, 998, &f, 10), 0);
 	ck_assert_uint_eq(timers_turned(h, now), 0);
+	ck_assert_uint_eq(timers_turned(h, now), NO_ID);
 	ck_assert_int_eq(timers_expects(h, 0, 10).at_ms, 100);
 	timers_drop(h, 999);
 	ck_assert_uint_eq(timers_turned(h, now), 0);
+	ck_assert_uint_eq(timers_turned(h, now), NO_ID);
 	ck_assert(!h->scopes[0].held);
 	ck_assert_int_eq(timers_put(h, 7, &f, 10), 0);
 	ck_assert_uint_eq(timers_turned(h, now), 0);
@@ -589,6 +591,7 @@ START_TEST(a_debt_keeps_its_scope)
 	put_timer(h, 1, "api", 20000000, 1, 10000000);
 	ck_assert_str_eq(h->scopes[0].name, "web");
 	ck_assert_uint_eq(timers_turned(h, now), 1);
+	ck_assert_uint_eq(timers_turned(h, now), NO_ID);
 	/* 30 min are paid by 5 of quiet. */
 	now.boot_ms = 36 * MINUTE;
 	while (timers_turned(h, now) != NO_ID)
