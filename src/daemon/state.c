@@ -2,6 +2,7 @@
 #include "state.h"
 
 #include <stdlib.h>
+#include <sys/random.h>
 
 #include "moment.h"
 #include "state_parts.h"
@@ -22,6 +23,10 @@ locks_init(struct state_table *t)
 static int
 parts_new(struct state *s, const struct rules *rules, uint32_t machines_max)
 {
+	uint64_t seed = clock_boot_us();
+
+	/* Before the kernel has collected randomness, the time has to do. */
+	(void)!getrandom(&seed, sizeof(seed), GRND_NONBLOCK);
 	atomic_store(&s->hint_ms, STAMP_NONE);
 	s->clock = clock_new();
 	s->disabled_nodepools = disabled_nodepools_new();
@@ -30,8 +35,8 @@ parts_new(struct state *s, const struct rules *rules, uint32_t machines_max)
 		return -1;
 	locks_init(s->table);
 	s->table->leads = true;
-	s->table->controller = controller_new(rules, machines_max,
-					      clock_boot_us(), &s->counters);
+	s->table->controller =
+		controller_new(rules, machines_max, seed, &s->counters);
 	return s->clock == NULL || s->disabled_nodepools == NULL ||
 			       s->table->controller == NULL
 		       ? -1

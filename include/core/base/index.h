@@ -50,7 +50,11 @@ void index_remove(struct index *x, uint32_t id);
  * key is passed to `same`. */
 uint32_t index_find(const struct index *x, uint32_t hash, const void *key);
 
-/* Returns a hash of the text, for callers whose keys are texts. */
+/* Return a hash of the text, for callers whose keys are texts.  If anybody may
+ * make up such a text, it takes a seed that nobody knows, because otherwise all
+ * keys may be made to have the same hash.  Names and uids of objects need none:
+ * the API server checks the former and makes the latter. */
+uint32_t index_hash(const char *text, uint64_t seed);
 uint32_t index_hash_text(const char *text);
 
 #endif

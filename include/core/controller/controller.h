@@ -36,7 +36,7 @@
 struct controller;
 
 /* machines_max: how many Nodes fit, and as many NodeClaims.  seed: of all
- * jitter.  counters has to outlive the controller.  Returns NULL if there is no
+ * jitter, and of the hash of what anybody may write in Events.  counters has to outlive the controller.  Returns NULL if there is no
  * memory. */
 struct controller *controller_new(const struct rules *rules,
 				  uint32_t machines_max, uint64_t seed,

@@ -25,12 +25,15 @@ struct disruption_said {
 struct disruption_events {
 	struct disruption_said *at;	/* a ring; uid "": free */
 	uint32_t next, max;
+	uint64_t seed;
 	struct index by_uid;
 };
 
-/* max: how many claims fit.  Returns -1 if there is no memory; call
+/* max: how many claims fit.  seed: of the index (core/base/index.h), because
+ * nobody checks the uids in Events.  Returns -1 if there is no memory; call
  * disruption_events_done in either case. */
-int disruption_events_init(struct disruption_events *d, uint32_t max);
+int disruption_events_init(struct disruption_events *d, uint32_t max,
+			   uint64_t seed);
 void disruption_events_done(struct disruption_events *d);
 /* Remembers the reason for this claim.  Of several reasons for one claim, the
  * first that is not DISRUPTION_UNKNOWN stays. */

@@ -14,25 +14,40 @@ is_full(uint32_t n, uint32_t used)
 	return n > used / 8 * 7;
 }
 
-/* Takes eight bytes at a time, because every watch line looks several names up.
- * It has no secret seed: the API server checks names and uids, and the table is
- * bounded, so nobody gains anything by collisions. */
-uint32_t
-index_hash_text(const char *text)
+/* Multiplies and folds the product.  Of the factors one has to be secret: a
+ * change of the other then changes the result in a way that nobody foresees. */
+static uint64_t
+mix(uint64_t a, uint64_t b)
 {
+	unsigned __int128 product = (unsigned __int128)a * b;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* Takes eight bytes at a time, because every watch line looks several names
+ * up. */
+uint32_t
+index_hash(const char *text, uint64_t seed)
+{
+	const uint64_t factor = seed ^ 0x9fb21c651e98df25u;
 	size_t n = strlen(text);
-	uint64_t h = n, piece;
+	uint64_t h = n ^ seed >> 32, piece;
 
 	for (; n >= sizeof(piece); n -= sizeof(piece)) {
 		memcpy(&piece, text, sizeof(piece));
-		h = (h ^ piece) * 0x9fb21c651e98df25u;
-		h ^= h >> 32;
+		h = mix(h ^ piece, factor);
 		text += sizeof(piece);
 	}
 	piece = 0;
 	memcpy(&piece, text, n);
-	h = (h ^ piece) * 0x9fb21c651e98df25u;
+	h = mix(h ^ piece, factor);
 	return (uint32_t)(h >> 32 ^ h);
+}
+
+uint32_t
+index_hash_text(const char *text)
+{
+	return index_hash(text, 0);
 }
 
 int

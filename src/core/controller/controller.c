@@ -42,7 +42,7 @@ controller_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
 	    machines_init(&s->machines, machines_max) ||
 	    timers_init(&s->timers, rules, ids + RETRIES_MAX, RETRIES_MAX) ||
 	    nodepools_init(&s->nodepools, &s->rules, SCOPES_MAX) ||
-	    replacements_init(&s->replacements)) {
+	    replacements_init(&s->replacements, seed)) {
 		controller_free(s);
 		return NULL;
 	}

@@ -11,7 +11,7 @@ uid_hash(const void *ctx, uint32_t id)
 {
 	const struct disruption_events *d = ctx;
 
-	return index_hash_text(d->at[id].uid);
+	return index_hash(d->at[id].uid, d->seed);
 }
 
 static bool
@@ -25,13 +25,13 @@ uid_same(const void *ctx, uint32_t id, const void *key)
 static uint32_t
 find(const struct disruption_events *d, const char *uid)
 {
-	return index_find(&d->by_uid, index_hash_text(uid), uid);
+	return index_find(&d->by_uid, index_hash(uid, d->seed), uid);
 }
 
 int
-disruption_events_init(struct disruption_events *d, uint32_t max)
+disruption_events_init(struct disruption_events *d, uint32_t max, uint64_t seed)
 {
-	*d = (struct disruption_events){.max = max};
+	*d = (struct disruption_events){.max = max, .seed = seed};
 	d->at = calloc(max, sizeof(*d->at));
 	return d->at == NULL ||
 			       index_init(&d->by_uid, max, max, uid_hash, uid_same,

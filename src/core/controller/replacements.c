@@ -8,7 +8,7 @@
 #include "deadline.h"
 
 int
-replacements_init(struct replacements *r)
+replacements_init(struct replacements *r, uint64_t seed)
 {
 	r->retries.rules = r->rules;
 	r->retries.nodepools = r->nodepools;
@@ -17,7 +17,8 @@ replacements_init(struct replacements *r)
 	r->retries.first_id = r->machines->cap;
 	return deletions_init(&r->deletions, DELETIONS_MAX) ||
 			       disruption_events_init(&r->disruption_events,
-						      DISRUPTION_EVENTS_MAX)
+						      DISRUPTION_EVENTS_MAX,
+						      seed)
 		       ? -1
 		       : 0;
 }

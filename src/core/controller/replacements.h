@@ -53,9 +53,10 @@ struct replacements {
 };
 
 /* Initializes the other members.  The caller has set the pointers before, and
- * initialized machines.  What they point to outlives *r.  Returns -1 if there
- * is no memory; call replacements_done in either case. */
-int replacements_init(struct replacements *r);
+ * initialized machines.  What they point to outlives *r.  seed: of
+ * disruption_events.  Returns -1 if there is no memory; call replacements_done
+ * in either case. */
+int replacements_init(struct replacements *r, uint64_t seed);
 void replacements_done(struct replacements *r);
 /* Forgets everything, as a lead begins or ends. */
 void replacements_forget(struct replacements *r);

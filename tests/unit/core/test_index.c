@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/index.h"
+#include "core/controller/disruption_events.h"
 #include "run.h"
 
 /* The owner of the keys, and the model at once. */
@@ -217,6 +218,63 @@ START_TEST(empty_key_is_a_key)
 }
 END_TEST
 
+/* Keys that somebody has chosen because they have the same home lie apart with
+ * another seed, whichever it is. */
+START_TEST(a_seed_parts_chosen_keys)
+{
+	uint32_t n = 0, mates = 0;
+	uint32_t at[4096] = {0};
+	char key[24];
+
+	for (uint32_t i = 0; n < 1024; i++) {
+		snprintf(key, sizeof(key), "%08x-made-up", i);
+		if ((index_hash(key, 0) & 4095) != 0)
+			continue;
+		n++;
+		mates += at[index_hash(key, 1 + (uint64_t)_i) & 4095]++;
+	}
+	/* At random there are 1024² / 2 / 4096 pairs. */
+	ck_assert_uint_lt(mates, 256);
+}
+END_TEST
+
+/* So do keys of which the last byte of one piece and that of the next balance
+ * each other where a product is not folded. */
+START_TEST(a_seed_parts_balanced_keys)
+{
+	uint32_t mates = 0;
+	uint32_t at[4096] = {0};
+	char key[17] = "abcdefg.abc.efg.";
+
+	for (uint32_t i = 0; i < 1024; i++) {
+		key[7] = (char)(64 + i % 32);
+		key[11] = key[15] = (char)(64 + i / 32);
+		mates += at[index_hash(key, 1 + (uint64_t)_i) & 4095]++;
+	}
+	ck_assert_uint_lt(mates, 256);
+}
+END_TEST
+
+/* The uids of Events are such keys. */
+START_TEST(events_have_the_seed)
+{
+	struct disruption_events a, b;
+
+	ck_assert_int_eq(disruption_events_init(&a, 64, 1), 0);
+	ck_assert_int_eq(disruption_events_init(&b, 64, 2), 0);
+	for (char uid[] = "a"; uid[0] <= 'z'; uid[0]++) {
+		disruption_events_put(&a, uid, "Drifted");
+		disruption_events_put(&b, uid, "Drifted");
+	}
+	ck_assert_str_eq(disruption_events_take(&b, "q"), "Drifted");
+	ck_assert_str_eq(disruption_events_take(&a, "q"), "Drifted");
+	ck_assert_mem_ne(a.by_uid.slots, b.by_uid.slots,
+			 a.by_uid.used * sizeof(*a.by_uid.slots));
+	disruption_events_done(&a);
+	disruption_events_done(&b);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -231,5 +289,8 @@ main(void)
 	tcase_add_test(c, full_to_the_last_id);
 	tcase_add_loop_test(c, one_of_two_with_the_same_key, 0, 2);
 	tcase_add_test(c, empty_key_is_a_key);
+	tcase_add_loop_test(c, a_seed_parts_chosen_keys, 0, 8);
+	tcase_add_loop_test(c, a_seed_parts_balanced_keys, 0, 8);
+	tcase_add_test(c, events_have_the_seed);
 	return suite_run(s);
 }
