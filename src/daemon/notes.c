@@ -332,6 +332,11 @@ notes_report(struct state *s, const struct rules *r, struct event_recorder *rec)
 			LOG(LOG_WARN, "mode observe leaves holds in place",
 			    LI("objects", n.as.objects));
 			break;
+		case NOTE_STATE_SHORT:
+			LOG(LOG_WARN,
+			    "the Lease has no room for the state of all scopes",
+			    LI("left_out", n.as.objects));
+			break;
 		case NOTE_REFUSED:
 			log_refused(&n);
 			break;

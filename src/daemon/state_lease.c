@@ -51,8 +51,7 @@ state_soft(struct state *s, struct now now)
 	if (!controller_soft(t->controller, &b, always, now))
 		return;
 	t->soft_boot_ms = now.boot_ms;
-	if (!b.full)
-		(void)lease_state_set(t->lease, t->soft);
+	(void)lease_state_set(t->lease, t->soft);
 }
 
 int

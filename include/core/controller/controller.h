@@ -55,7 +55,8 @@ void controller_lead(struct controller *s, bool leads, struct now now);
  *
  * controller_soft writes it into b, which has to be empty, if it has changed
  * since the last call or if always is set.  It returns whether it wrote
- * anything.
+ * anything.  What has no room in b is left out, that of least consequence first,
+ * and reported.
  *
  * controller_restore takes over what the leader before us wrote.  text: NULL or
  * "" if there is none; how long the scopes have been held is then guessed from

@@ -35,6 +35,8 @@ enum note_type {
 				   it could not be listed in time */
 	NOTE_LEFT,		/* MODE_OBSERVE: objects that carry hold and
 				   mark, which stay there; objects */
+	NOTE_STATE_SHORT,	/* the state for the next leader has no room for
+				   all scopes; objects */
 	NOTE_REFUSED,		/* the object that cannot be written to;
 				   refused */
 	NOTE_NODEPOOL_MANUAL,	/* the NodePool that is held by hand; manual */
@@ -72,7 +74,7 @@ struct note {
 			const char *unseen;	/* as above */
 		} capped;
 		/* STOPPED: those that the table does not know.  BLOCKED and
-		 * LEFT: those whose marks stay. */
+		 * LEFT: those whose marks stay.  STATE_SHORT: scopes. */
 		uint32_t objects;
 		struct {
 			enum kind kind;

@@ -76,6 +76,8 @@ struct scope {
 	int64_t released_ms;	/* a released-at up to this moment has had its
 				   effect */
 	int64_t guessed_ms;	/* how much of its debt is guessed */
+	bool restored;		/* its state is known from the leader before
+				   us */
 	int64_t opened_ms;	/* server time when a window last opened */
 	bool told_window;	/* timers_turned has returned the open window */
 	bool dirty;		/* it is in timers.dirty */
@@ -229,7 +231,8 @@ void timers_usable(struct timers *ts, bool usable);
  * leader before us held no longer counts. */
 void timers_seen(struct timers *ts);
 /* Raises the debt of the machine's scope to debt_ms, as a guess, because the
- * scope seems to have been held for so long before we led. */
+ * scope seems to have been held for so long before we led.  What timers_restore
+ * has said of a scope stands. */
 void timers_guess(struct timers *ts, uint32_t id, int64_t debt_ms,
 		  int64_t boot_ms);
 

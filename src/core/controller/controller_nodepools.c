@@ -236,7 +236,7 @@ controller_nodepool_at(const struct controller *s, uint32_t *i,
 			continue;
 		memcpy(out->name, p->name, sizeof(out->name));
 		memcpy(out->uid, p->uid, sizeof(out->uid));
-		terms = nodepools_terms(&s->nodepools, p->name, s->last_ms);
+		terms = nodepools_terms_at(&s->nodepools, *i, s->last_ms);
 		out->out = terms.uncounted;
 		out->by_hand = terms.until_ms != STAMP_NONE;
 		(*i)++;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/controller/controller.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/base/sort.h"
 #include "controller_parts.h"
 
 /*
@@ -15,13 +17,17 @@
  *
  * held: the debt has grown since then.  idle: it has shrunk, or the window has
  * run.  paused: neither, because not everything was seen.  A text that cannot
- * be read counts as lost, and then the marks on the objects have to do.
+ * be read counts as lost from there on, and for the scopes that it did not name
+ * the marks on the objects have to do.  So "left-out 12", which ends a text that
+ * had no room for twelve more scopes, needs no reader.
  */
 
 #define CLUSTER_NAME "*"	/* no NodePool can have this name … */
 #define UNLABELLED_NAME "-"	/* … or this one, for claims without the
 				   label */
 #define NOTHING "none"
+#define LEFT_OUT "left-out"
+#define LEFT_OUT_BYTES sizeof("; " LEFT_OUT " 4294967295")
 
 static const char *
 name_of(const struct controller *s, const struct scope *sc)
@@ -41,7 +47,8 @@ write_duration(struct buf *b, const char *name, int64_t ms)
 }
 
 static void
-write_scope(struct controller *s, uint32_t i, struct buf *b, struct now now)
+write_scope(const struct controller *s, uint32_t i, struct buf *b,
+	    struct now now)
 {
 	const struct scope *sc = &s->timers.scopes[i];
 	struct cap_rules r = {sc->max_ms, s->rules.cap.window_ms};
@@ -59,19 +66,81 @@ write_scope(struct controller *s, uint32_t i, struct buf *b, struct now now)
 		   at);
 }
 
+struct moment {
+	const struct controller *s;
+	struct now now;
+};
+
+/* Would it matter more if the next leader did not know this scope?  In an open
+ * window it would be held again, and without its debt for longer. */
+static bool
+matters_more(const void *ctx, uint32_t a, uint32_t b)
+{
+	const struct moment *m = ctx;
+	const struct scope *at = m->s->timers.scopes;
+	struct cap_rules of_a = {at[a].max_ms, m->s->rules.cap.window_ms};
+	struct cap_rules of_b = {at[b].max_ms, m->s->rules.cap.window_ms};
+	bool open_a = cap_window_ms(&at[a].cap, m->now.boot_ms) > 0;
+	bool open_b = cap_window_ms(&at[b].cap, m->now.boot_ms) > 0;
+	int64_t owes_a = cap_debt_ms(&at[a].cap, &of_a, m->now.boot_ms);
+	int64_t owes_b = cap_debt_ms(&at[b].cap, &of_b, m->now.boot_ms);
+
+	if (open_a != open_b)
+		return open_a;
+	return owes_a != owes_b ? owes_a > owes_b : a < b;
+}
+
+/* Writes as many of the n scopes as fit, and at the end how many do not.  Returns
+ * that number. */
+static uint32_t
+write_most(const struct controller *s, uint32_t *scopes, uint32_t n,
+	   struct buf *b, struct now now)
+{
+	struct moment m = {s, now};
+	size_t cap = b->cap, whole = 0;
+	uint32_t i = 0;
+
+	assert(cap > LEFT_OUT_BYTES);
+	ids_sort(scopes, n, matters_more, &m);
+	buf_init(b, b->data, b->cap - LEFT_OUT_BYTES);
+	for (; i < n && !b->full; i++) {
+		whole = b->len;
+		write_scope(s, scopes[i], b, now);
+	}
+	if (b->full)
+		i--;
+	else
+		whole = b->len;
+	b->data[whole] = '\0';
+	*b = (struct buf){b->data, whole, cap, false};
+	buf_printf(b, "%s" LEFT_OUT " %u", b->len > 0 ? "; " : "", n - i);
+	return n - i;
+}
+
 bool
 controller_soft(struct controller *s, struct buf *b, bool always,
 		struct now now)
 {
+	uint32_t n = 0, left_out = 0;
+
 	if (!s->leads || (!s->timers.changed && !always))
 		return false;
 	now = controller_steady(s, now);
 	s->timers.changed = false;
-	for (uint32_t i = 0; i < s->timers.scopes_top; i++)
-		if (timers_keeps(&s->timers, i, now.boot_ms))
-			write_scope(s, i, b, now);
-	if (b->len == 0)
+	for (uint32_t i = 0; i < s->timers.scopes_top; i++) {
+		if (!timers_keeps(&s->timers, i, now.boot_ms))
+			continue;
+		s->soft_scopes[n++] = i;
+		write_scope(s, i, b, now);
+	}
+	if (n == 0)
 		buf_puts(b, NOTHING);
+	if (b->full)
+		left_out = write_most(s, s->soft_scopes, n, b, now);
+	if (left_out > 0 && !s->soft_short)
+		notes_put(&s->notes, NOTE_STATE_SHORT, "")->as.objects =
+			left_out;
+	s->soft_short = left_out > 0;
 	return true;
 }
 

@@ -210,6 +210,7 @@ timers_restore(struct timers *ts, const char *name, const struct cap *cap,
 	s->cap.window_ms = cap->window_ms;
 	s->cap.grows = s->cap.grows || held;
 	s->was_busy = held && !ts->seen;
+	s->restored = true;
 	s->released_ms = at_ms;
 	ts->changed = true;
 	mark_dirty(ts, i);
@@ -326,6 +327,8 @@ timers_guess(struct timers *ts, uint32_t id, int64_t debt_ms, int64_t boot_ms)
 	if (!t->used || t->scope == NO_SCOPE)
 		return;
 	s = &ts->scopes[t->scope];
+	if (s->restored)
+		return;
 	r = rules_of(ts, s);
 	s->was_busy = !ts->seen;
 	mark_dirty(ts, t->scope);

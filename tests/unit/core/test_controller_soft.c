@@ -286,6 +286,158 @@ START_TEST(until_the_view_is_whole)
 }
 END_TEST
 
+/* --- more scopes than there is room for ----------------------------------- */
+
+#define SCOPES 100
+
+static struct controller *many;
+
+/* The first ten have a window, and the debt of all others differs. */
+static void
+restore_many(void)
+{
+	static char all[16384];
+	struct now now = {T, START_BOOT};
+	struct buf b;
+
+	buf_init(&b, all, sizeof(all));
+	for (unsigned i = 0; i < SCOPES; i++)
+		buf_printf(&b, "%sp-%u debt=%us%s paused " AT,
+			   i > 0 ? "; " : "", i,
+			   i < 10 ? 0 : 60 + i * 37 % SCOPES,
+			   i < 10 ? " window=5m" : "");
+	ck_assert(!b.full);
+	controller_restore(many, all, STAMP_NONE, now);
+}
+
+static void
+many_scopes(void)
+{
+	static struct counters counters;
+	struct rules r = rules_default();
+
+	r.scope = SCOPE_NODEPOOL;
+	r.cap = (struct cap_rules){60 * MINUTE, 10 * MINUTE};
+	many = controller_new(&r, 8, 1, &counters);
+	ck_assert_ptr_nonnull(many);
+	restore_many();
+}
+
+static unsigned
+short_notes(uint32_t *left_out)
+{
+	struct note n;
+	unsigned found = 0;
+
+	while (controller_note(many, &n)) {
+		if (n.type != NOTE_STATE_SHORT)
+			continue;
+		found++;
+		*left_out = n.as.objects;
+	}
+	return found;
+}
+
+static void
+soft_in(size_t bytes)
+{
+	struct now now = {T, START_BOOT};
+	struct buf b;
+
+	ck_assert_uint_le(bytes, sizeof(text));
+	buf_init(&b, text, bytes);
+	ck_assert(controller_soft(many, &b, true, now));
+	ck_assert(!b.full);
+}
+
+/* Counts the scopes in the text, of which those with a window come first, then
+ * those with the largest debts.  *least: of the debts, in seconds. */
+static unsigned
+in_order(int64_t *least)
+{
+	const char *end = strstr(text, "left-out");
+	char name[NODEPOOL_BYTES], debt[40], word[40];
+	unsigned n = 0;
+	int64_t ms;
+
+	ck_assert_ptr_nonnull(end);
+	*least = INT64_MAX;
+	for (const char *p = text; p < end; p = strstr(p, "; ") + 2, n++) {
+		ck_assert_int_eq(sscanf(p, "%63s debt=%39s %39s", name, debt,
+					word), 3);
+		ck_assert_int_eq(strncmp(word, "window=", 7) == 0, n < 10);
+		ck_assert_int_eq(duration_parse(debt, &ms), 0);
+		ck_assert(n < 10 || ms < *least);
+		*least = n < 10 ? INT64_MAX : ms;
+	}
+	return n;
+}
+
+START_TEST(what_matters_most_is_kept)
+{
+	size_t bytes = 40 + 97 * (size_t)_i;
+	uint32_t left_out = 0;
+	int64_t least;
+	unsigned n;
+
+	many_scopes();
+	soft_in(bytes);
+	ck_assert_uint_eq(short_notes(&left_out), 1);
+	n = in_order(&least);
+	ck_assert_uint_eq(n + left_out, SCOPES);
+	ck_assert_uint_eq(left_out, strtoul(strstr(text, "left-out") + 9, NULL,
+					    10));
+	/* No other fits. */
+	ck_assert_uint_gt(strlen(text) + 80, bytes);
+	soft_in(bytes);
+	ck_assert_uint_eq(short_notes(&left_out), 0);
+	controller_free(many);
+}
+END_TEST
+
+/* It is said again when everything had room meanwhile. */
+START_TEST(left_out_once)
+{
+	struct now now = {T, START_BOOT};
+	uint32_t left_out = 0;
+
+	many_scopes();
+	soft_in(1000);
+	ck_assert_uint_eq(short_notes(&left_out), 1);
+	controller_lead(many, false, now);
+	controller_lead(many, true, now);
+	controller_restore(many, "p-1 debt=1m paused " AT, STAMP_NONE, now);
+	soft_in(1000);
+	ck_assert_ptr_null(strstr(text, "left-out"));
+	ck_assert_uint_eq(short_notes(&left_out), 0);
+	restore_many();
+	soft_in(1000);
+	ck_assert_uint_eq(short_notes(&left_out), 1);
+	controller_free(many);
+}
+END_TEST
+
+/* The next leader believes what it reads, and guesses the debts of the others
+ * only. */
+START_TEST(what_was_left_out_is_guessed)
+{
+	rules.scope = SCOPE_NODEPOOL;
+	scene_again();
+	controller_restore(w->s, "batch debt=5m paused " AT "; left-out 1",
+			   STAMP_NONE, world_now(w));
+	machine_add(w, 1, "web", server_ms(w) - DAY);
+	machine_add(w, 2, "batch", server_ms(w) - DAY);
+	for (int i = 1; i <= 2; i++)
+		object_hold(&node_at(w, i)->o, server_ms(w) - 40 * MINUTE);
+	machine_add(w, 3, "web", server_ms(w));
+	machine_add(w, 4, "batch", server_ms(w));
+	world_open(w);
+	(void)debt_now();
+	ck_assert_msg(strstr(text, "batch debt=5m") != NULL &&
+		      strstr(text, "web debt=40m") != NULL, "%s", text);
+}
+END_TEST
+
 /* --- a guess -------------------------------------------------------------- */
 
 /* One machine with our mark: how many minutes ago it became ready, how old its
@@ -576,5 +728,8 @@ main(void)
 	tcase_add_loop_test(c, a_shift_of_the_clock, 0, 4);
 	tcase_add_test(c, released_at_and_the_clock_set_back);
 	tcase_add_test(c, a_window_waits_for_the_view);
+	tcase_add_loop_test(c, what_matters_most_is_kept, 0, 30);
+	tcase_add_test(c, left_out_once);
+	tcase_add_test(c, what_was_left_out_is_guessed);
 	return suite_run(s);
 }

@@ -256,6 +256,9 @@ static const struct tell {
 	{"marks that stay", SCOPE_CLUSTER,
 	 {.type = NOTE_LEFT, .as.objects = 3},
 	 "WARN mode observe leaves holds in place objects=3\n"},
+	{"a state that does not fit", SCOPE_NODEPOOL,
+	 {.type = NOTE_STATE_SHORT, .as.objects = 312},
+	 "WARN the Lease has no room for the state of all scopes left_out=312\n"},
 };
 
 static void
