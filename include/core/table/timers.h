@@ -107,6 +107,8 @@ struct timers {
 	uint32_t min_scale_up;
 	bool changed;		/* the state that the next leader has to know
 				   has changed; the owner clears the flag */
+	bool latency_open;	/* that of a scope may be; the owner clears the
+				   flag when none is */
 	bool usable;		/* we lead and see everything now */
 	bool seen;		/* we have seen everything once since we lead */
 	/* Of the two halves of a machine one has a timer, so timers have places
@@ -128,6 +130,8 @@ struct timers {
 	uint32_t spare_from;	/* as long as fewer scopes were used, nobody
 				   looks for one that is spare */
 	struct index scope_by_name;
+	struct heap caps;	/* by scope: the boot time at which its cap
+				   changes something */
 	uint32_t dirty[SCOPES_MAX];	/* scopes that timers_turned looks at
 					   next */
 	uint32_t dirty_n;

@@ -38,8 +38,10 @@ controller_begins(struct controller *s, struct now now, int64_t *wait_ms)
 void
 controller_latency(struct controller *s, struct now now)
 {
-	if (s->writes.wanting_hold > 0 || s->writes.in_flight > 0)
+	if (s->writes.wanting_hold > 0 || s->writes.in_flight > 0 ||
+	    !s->timers.latency_open)
 		return;
+	s->timers.latency_open = false;
 	for (uint32_t i = 0; i < s->timers.scopes_top; i++) {
 		struct scope *sc = &s->timers.scopes[i];
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/base/sort.h"
 #include "timers_parts.h"
 
 /* The scopes: which of them are held, their caps, and what outlives a
@@ -41,7 +42,10 @@ int
 timers_scopes_init(struct timers *ts)
 {
 	return index_init(&ts->scope_by_name, SCOPES_MAX, SCOPES_MAX, name_hash,
-			  name_same, ts);
+			  name_same, ts) ||
+			       heap_init(&ts->caps, SCOPES_MAX)
+		       ? -1
+		       : 0;
 }
 
 static uint32_t
@@ -141,6 +145,13 @@ timers_untaught(struct timers *ts)
 	return scope;
 }
 
+bool
+timers_id_before(const void *ctx, uint32_t a, uint32_t b)
+{
+	(void)ctx;
+	return a < b;
+}
+
 static void
 mark_dirty(struct timers *ts, uint32_t scope)
 {
@@ -176,16 +187,32 @@ timers_scope_undecided(struct timers *ts, uint32_t scope, int delta)
 		mark_dirty(ts, scope);
 }
 
+/* A cap is changed here, or in a scope that is marked and so comes here. */
+static void
+cap_changed(struct timers *ts, uint32_t scope)
+{
+	struct cap_rules r = rules_of(ts, &ts->scopes[scope]);
+	int64_t at = cap_next_ms(&ts->scopes[scope].cap, &r);
+
+	if (at == STAMP_NONE)
+		heap_remove(&ts->caps, scope);
+	else
+		heap_set(&ts->caps, scope, at);
+}
+
 void
 timers_scopes_due(struct timers *ts, int64_t boot_ms)
 {
-	for (uint32_t i = 0; i < ts->scopes_top; i++) {
-		struct cap_rules r = rules_of(ts, &ts->scopes[i]);
-		int64_t at = cap_next_ms(&ts->scopes[i].cap, &r);
+	uint32_t scope, before = ts->dirty_n;
+	int64_t at;
 
-		if (at != STAMP_NONE && at <= boot_ms)
-			mark_dirty(ts, i);
+	while (heap_top(&ts->caps, &scope, &at) && at <= boot_ms) {
+		heap_remove(&ts->caps, scope);	/* until scope_step */
+		mark_dirty(ts, scope);
 	}
+	/* Those that turn at one moment do so in one order. */
+	ids_sort(ts->dirty + before, ts->dirty_n - before, timers_id_before,
+		 NULL);
 }
 
 void
@@ -276,8 +303,10 @@ timers_released(struct timers *ts, uint32_t scope, int64_t released_ms,
 	}
 	if (released_ms > s->released_ms)
 		s->released_ms = released_ms;
-	ts->changed |= cap_limit(&s->cap, &r, since > 0 ? since : 0,
-				now.boot_ms);
+	if (!cap_limit(&s->cap, &r, since > 0 ? since : 0, now.boot_ms))
+		return;
+	ts->changed = true;
+	cap_changed(ts, scope);
 }
 
 void
@@ -285,6 +314,7 @@ timers_forget(struct timers *ts)
 {
 	for (uint32_t i = 0; i < ts->scopes_top; i++) {
 		index_remove(&ts->scope_by_name, i);
+		heap_remove(&ts->caps, i);
 		ts->scopes[i].untaught = false;
 	}
 	ts->scopes_top = ts->dirty_n = ts->untaught_n = ts->spare_from = 0;
@@ -392,6 +422,7 @@ scope_step(struct timers *ts, struct scope *s, struct now now)
 	s->told_window = window;
 	s->turned_ms = now.server_ms;
 	s->held = s->latency_open = held;
+	ts->latency_open |= held;
 	if (held)
 		s->since_boot_ms = now.boot_ms;
 	return true;
@@ -402,9 +433,12 @@ timers_scopes_turned(struct timers *ts, struct now now)
 {
 	while (ts->dirty_n > 0) {
 		uint32_t i = ts->dirty[--ts->dirty_n];
+		bool turns;
 
 		ts->scopes[i].dirty = false;
-		if (scope_step(ts, &ts->scopes[i], now))
+		turns = scope_step(ts, &ts->scopes[i], now);
+		cap_changed(ts, i);
+		if (turns)
 			return i;
 	}
 	return NO_ID;
@@ -424,14 +458,8 @@ timers_cap_in_ms(const struct timers *ts, uint32_t scope, int64_t boot_ms)
 int64_t
 timers_cap_next_ms(const struct timers *ts)
 {
-	int64_t next = STAMP_NONE, at;
+	uint32_t scope;
+	int64_t at;
 
-	for (uint32_t i = 0; i < ts->scopes_top; i++) {
-		struct cap_rules r = rules_of(ts, &ts->scopes[i]);
-
-		at = cap_next_ms(&ts->scopes[i].cap, &r);
-		if (at != STAMP_NONE && (next == STAMP_NONE || at < next))
-			next = at;
-	}
-	return next;
+	return heap_top(&ts->caps, &scope, &at) ? at : STAMP_NONE;
 }

@@ -42,6 +42,7 @@ timers_done(struct timers *ts)
 	ts->order = NULL;
 	heap_done(&ts->due);
 	index_done(&ts->scope_by_name);
+	heap_done(&ts->caps);
 }
 
 /* --- all timers, without a look at memory that was never used ------------- */
@@ -104,13 +105,6 @@ scope_remove(struct timers *ts, const struct timer *t)
 	s->timers--;
 }
 
-static bool
-id_before(const void *ctx, uint32_t a, uint32_t b)
-{
-	(void)ctx;
-	return a < b;
-}
-
 /* Sorts the ids of a small scope.  Those of a large one are found in order by a
  * look at all. */
 const uint32_t *
@@ -122,7 +116,7 @@ timers_of_scope(struct timers *ts, uint32_t scope, uint32_t *n)
 	for (const struct timer *t = scope_first(ts, scope); small && t != NULL;
 	     t = scope_next(ts, t))
 		ts->order[(*n)++] = t->id;
-	ids_sort(ts->order, *n, id_before, NULL);
+	ids_sort(ts->order, *n, timers_id_before, NULL);
 	for (uint32_t id = first_id(ts); !small && id < ts->ids_max;
 	     id = next_id(ts, id)) {
 		const struct timer *t = timers_at(ts, id);
