@@ -11,7 +11,8 @@ versions of memcpy and chooses by the processor.  So the figures depend on the
 compiler and on cJSON, but on no machine.
 
 A figure that grew by more than 3 % fails, and so does a page of metrics whose
-cost grows faster than the cluster.  WRITE=1 writes the file anew.
+cost grows faster than the cluster, or a change of a NodePool that costs more
+where there are more NodePools.  WRITE=1 writes the file anew.
 """
 import collections
 import concurrent.futures
@@ -32,6 +33,8 @@ MAY_GROW = 1.03
 # and four times the scopes, about four times the instructions.
 GROWING = ["scrape"]
 FEW, MANY = 1000, 4000
+# A change of a NodePool may not cost twice as much with eight times as many.
+FEW_NODEPOOLS, MANY_NODEPOOLS = 256, 2048
 ABOUT = """\
 # Instructions of our code and of cJSON for each operation, and calls of anything
 # else (make instructions; docs/performance.md#instructions).  For each compiler:
@@ -130,6 +133,12 @@ def main(program, cc):
             print(f"instructions: {name}: {ratio:.2f} times as many a machine "
                   f"with {MANY:,} machines as with {FEW:,}")
             bad |= ratio > 1.2
+        few, many = (
+            measure(program, "nodepool", folder, machines=n)[0]
+            for n in (FEW_NODEPOOLS, MANY_NODEPOOLS))
+        print(f"instructions: a change of one of {FEW_NODEPOOLS} NodePools "
+              f"{few:,}, of {MANY_NODEPOOLS:,} {many:,}")
+        bad |= many > 2 * few
     key, known = compiler(cc), kept()
     if os.environ.get("WRITE"):
         known[key] = figures

@@ -406,6 +406,65 @@ patch_do(uint32_t i)
 	state_done(shared, &out);
 }
 
+/* --- a change of a NodePool ------------------------------------------------ */
+
+#define FEW_MACHINES 100
+
+/* Each NodePool is a scope.  The number of machines does not grow with that of
+ * the NodePools. */
+static struct controller *fleet;
+static const struct now fleet_now = {TIMER_START, 1000000};
+
+static void
+nodepool_show(uint32_t i, int64_t hold_ms)
+{
+	struct nodepool p;
+
+	nodepool_init(&p);
+	(void)snprintf(p.name, sizeof(p.name), "nodepool-%u", i);
+	(void)snprintf(p.uid, sizeof(p.uid), "uid-%u", i);
+	p.spec_known = true;
+	p.hold_ms = hold_ms;
+	p.released_at_ms = TIMER_START - 86400000 - hold_ms;
+	p.hold_until_ms = TIMER_START + hold_ms;
+	controller_nodepool(fleet, &p, fleet_now);
+	while (controller_next(fleet, fleet_now).step == CONTROLLER_ACT)
+		;
+}
+
+static void
+nodepool_setup(void)
+{
+	static struct counters counters;
+	struct rules rules = config.rules;
+	char scopes[64 * SCOPES_MAX];
+	struct buf b;
+
+	rules.scope = SCOPE_NODEPOOL;
+	rules.cap = (struct cap_rules){3600000, 600000};
+	fleet = controller_new(&rules, FEW_MACHINES, 1, &counters);
+	if (fleet == NULL)
+		fail("no memory for a controller");
+	for (int k = 0; k < VIEW_COUNT; k++) {
+		controller_listing(fleet, (enum kind)k);
+		controller_listed(fleet, (enum kind)k, true, fleet_now);
+		controller_watch(fleet, (enum kind)k, true);
+	}
+	buf_init(&b, scopes, sizeof(scopes));
+	for (uint32_t i = 0; i < machines; i++)
+		buf_printf(&b, "%snodepool-%u debt=30m paused "
+			   "at=2026-01-02T03:04:05Z", i > 0 ? "; " : "", i);
+	controller_restore(fleet, scopes, STAMP_NONE, fleet_now);
+	for (uint32_t i = 0; i < machines; i++)
+		nodepool_show(i, 60000 + i);
+}
+
+static void
+nodepool_do(uint32_t i)
+{
+	nodepool_show(scattered(i) % machines, 100000 + i);
+}
+
 /* --- the lock ----------------------------------------------------------------- */
 
 /* CPU time: whoever else uses the processor does not count. */
@@ -578,6 +637,7 @@ static const struct operation {
 	{"timer", timer_setup, timer_do},
 	{"patch", patch_setup, patch_do},
 	{"scrape", scrape_setup, scrape_do},
+	{"nodepool", nodepool_setup, nodepool_do},
 };
 
 void measured(const struct operation *o, uint32_t from, uint32_t count);

@@ -82,6 +82,7 @@ struct scope {
 	bool told_window;	/* timers_turned has returned the open window */
 	bool dirty;		/* it is in timers.dirty */
 	bool untaught;		/* it is in timers.untaught */
+	bool news;		/* it is in timers.news */
 	bool recount;		/* with minScaleUp: `enough` has to be found out
 				   again */
 
@@ -141,6 +142,10 @@ struct timers {
 	 * were made, and that timers_unteach names. */
 	uint32_t untaught[SCOPES_MAX];
 	uint32_t untaught_n;
+	/* Scopes that have moved, or that timers_news names.  The owner takes
+	 * those out of which nothing has to be reported any more. */
+	uint32_t news[SCOPES_MAX];
+	uint32_t news_n;
 };
 
 /* Makes an empty table for the ids below ids_max.  *ts has to be zeroed memory,
@@ -192,6 +197,11 @@ int64_t timers_cap_in_ms(const struct timers *ts, uint32_t scope,
  * on which a window has opened; its member `held` says which.  Call it until it
  * returns NO_ID. */
 uint32_t timers_turned(struct timers *ts, struct now now);
+
+/* For ids_sort: in ascending order. */
+bool timers_id_before(const void *ctx, uint32_t a, uint32_t b);
+/* Adds the scope to ts->news if it is not there. */
+void timers_news(struct timers *ts, uint32_t scope);
 
 /* Takes over what an earlier leader knew of a scope.  *cap has been brought up
  * to now by the caller, max_ms is the cap it was measured by, and `held` says

@@ -3,6 +3,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/limits.h"
+#include "core/base/sort.h"
 #include "controller_parts.h"
 
 /* This file does what time brings: first the machines' deadlines, then the
@@ -63,6 +64,8 @@ tell_held(struct controller *s, uint32_t scope, struct now now)
 	s->timers.scopes[scope].untold = q.at_ms == STAMP_NONE;
 	if (q.at_ms != STAMP_NONE)
 		tell_quiet(s, scope, &q, NOTE_SCOPE_HELD, now);
+	else
+		timers_news(&s->timers, scope);
 }
 
 /* Returns whether *q is worth a report after *told.  While a machine boots, the
@@ -90,6 +93,25 @@ tell_moved(struct controller *s, uint32_t scope, struct now now)
 	sc->moved = false;
 	if (q.at_ms != STAMP_NONE && is_news(&sc->told, &q))
 		tell_quiet(s, scope, &q, NOTE_SCOPE_MOVED, now);
+}
+
+/* Keeps the scopes of which something has to be told later. */
+static void
+tell_news(struct controller *s, struct now now)
+{
+	struct timers *ts = &s->timers;
+	uint32_t kept = 0;
+
+	ids_sort(ts->news, ts->news_n, timers_id_before, NULL);
+	for (uint32_t i = 0; i < ts->news_n; i++) {
+		struct scope *sc = &ts->scopes[ts->news[i]];
+
+		tell_moved(s, ts->news[i], now);
+		sc->news = sc->held && (sc->moved || sc->untold);
+		if (sc->news)
+			ts->news[kept++] = ts->news[i];
+	}
+	ts->news_n = kept;
 }
 
 /* Returns the name of the machine that the last report named, or "" if it is
@@ -190,8 +212,7 @@ controller_advance(struct controller *s, struct now now)
 	controller_nodepools_turn(s, now);
 	while ((scope = timers_turned(&s->timers, now)) != NO_ID)
 		turn(s, scope, now);
-	for (scope = 0; scope < s->timers.scopes_top; scope++)
-		tell_moved(s, scope, now);
+	tell_news(s, now);
 	while (writes_due(&s->writes, now.boot_ms, &id))
 		controller_queue(s, id);
 }

@@ -67,11 +67,13 @@ controller_wait(const struct controller *s, struct now now)
 	next = timers_cap_next_ms(&s->timers);
 	if (next != STAMP_NONE)
 		sooner(&wait, next, now.boot_ms);
-	for (uint32_t i = 0; i < s->timers.scopes_top; i++)
-		if (s->timers.scopes[i].held && s->timers.scopes[i].moved &&
-		    !s->timers.scopes[i].untold)
-			sooner(&wait, s->timers.scopes[i].told_boot_ms +
-					      MOVED_EVERY_MS, now.boot_ms);
+	for (uint32_t i = 0; i < s->timers.news_n; i++) {
+		const struct scope *sc = &s->timers.scopes[s->timers.news[i]];
+
+		if (sc->held && sc->moved && !sc->untold)
+			sooner(&wait, sc->told_boot_ms + MOVED_EVERY_MS,
+			       now.boot_ms);
+	}
 	next = nodepools_next_ms(&s->nodepools);
 	if (next != STAMP_NONE)
 		sooner(&wait, next, now.server_ms);

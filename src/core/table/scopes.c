@@ -63,11 +63,21 @@ unteach(struct timers *ts, uint32_t scope)
 	ts->untaught[ts->untaught_n++] = scope;
 }
 
+void
+timers_news(struct timers *ts, uint32_t scope)
+{
+	if (ts->scopes[scope].news)
+		return;
+	ts->scopes[scope].news = true;
+	ts->news[ts->news_n++] = scope;
+}
+
 static void
 scope_make(struct timers *ts, uint32_t scope, const char *nodepool)
 {
 	ts->scopes[scope] = (struct scope){
 		.untaught = ts->scopes[scope].untaught,
+		.news = ts->scopes[scope].news,
 		.max_ms = ts->cap.max_ms,
 		.released_ms = STAMP_NONE,
 		.opened_ms = NEVER_MS,
@@ -315,9 +325,10 @@ timers_forget(struct timers *ts)
 	for (uint32_t i = 0; i < ts->scopes_top; i++) {
 		index_remove(&ts->scope_by_name, i);
 		heap_remove(&ts->caps, i);
-		ts->scopes[i].untaught = false;
+		ts->scopes[i].untaught = ts->scopes[i].news = false;
 	}
-	ts->scopes_top = ts->dirty_n = ts->untaught_n = ts->spare_from = 0;
+	ts->scopes_top = ts->dirty_n = ts->untaught_n = ts->news_n = 0;
+	ts->spare_from = 0;
 	ts->changed = ts->usable = ts->seen = false;
 }
 

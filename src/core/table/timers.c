@@ -256,6 +256,8 @@ static void
 scope_changed(struct timers *ts, uint32_t scope)
 {
 	ts->scopes[scope].recount = ts->scopes[scope].moved = true;
+	if (!ts->scopes[scope].news)
+		timers_news(ts, scope);
 }
 
 static void

@@ -13,8 +13,6 @@
 struct timer *timers_place_make(struct timers *ts, uint32_t id);
 void timers_place_drop(struct timers *ts, uint32_t id);
 
-/* For ids_sort: in ascending order. */
-bool timers_id_before(const void *ctx, uint32_t a, uint32_t b);
 /* scopes.c: prepares what finds scopes by their names.  -1: no memory. */
 int timers_scopes_init(struct timers *ts);
 /* Returns the NodePool's scope, and makes it if there is none yet.  Returns
