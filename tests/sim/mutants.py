@@ -256,8 +256,8 @@ MUTANTS = [
      "cap_settle(&s->cap, &r, boot_ms);\n\ts->max_ms = max_ms;",
      "s->max_ms = max_ms;"),
     ("released-at leaves the debt", "table/scopes.c",
-     "ts->changed |= cap_limit(&s->cap, &r, since > 0 ? since : 0,\n"
-     "\t\t\t\tnow.boot_ms);", "(void)since;"),
+     "if (!cap_limit(&s->cap, &r, since > 0 ? since : 0, now.boot_ms))\n"
+     "\t\treturn;", "if (since != INT64_MIN)\n\t\treturn;"),
     ("released-at leaves the window open", "table/scopes.c",
      "s->cap.debt_ms = s->cap.window_ms = 0;", ""),
     ("a released-at of before ends the window", "table/scopes.c",
