@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/table/nodepools.h"
 #include "scene.h"
 
 /* What each annotation of a NodePool does, and which takes precedence:
@@ -907,6 +908,32 @@ START_TEST(the_threshold_of_each_pool)
 }
 END_TEST
 
+/* NodePools that come and go under new names leave nothing behind. */
+START_TEST(names_come_and_go)
+{
+	static struct nodepools table;
+	struct rules r = rules_default();
+	struct nodepool p;
+
+	nodepool_init(&p);
+	p.hold_until_ms = p.released_at_ms = 1;
+	ck_assert_int_eq(nodepools_init(&table, &r, 8), 0);
+	for (int i = 0; i < 5000; i++) {
+		snprintf(p.name, sizeof(p.name), "pool-%d", i - 5);
+		nodepools_drop(&table, p.name);
+		ck_assert_ptr_null(nodepools_find(&table, p.name));
+		snprintf(p.name, sizeof(p.name), "pool-%d", i);
+		ck_assert(nodepools_put(&table, &p, 1));
+		ck_assert_str_eq(nodepools_find(&table, p.name)->name, p.name);
+	}
+	ck_assert_uint_le(table.top, 6);
+	ck_assert_uint_eq(table.by_name.n, 5);
+	ck_assert_uint_eq(table.moments.n, 5);
+	ck_assert_uint_eq(table.released.n, 5);
+	nodepools_done(&table);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -951,5 +978,6 @@ main(void)
 	tcase_add_test(least, no_flapping_at_the_threshold);
 	tcase_add_loop_test(least, deleted_below_the_threshold, 0, 2);
 	tcase_add_test(least, the_threshold_of_each_pool);
+	tcase_add_test(least, names_come_and_go);
 	return suite_run(s);
 }
