@@ -245,8 +245,11 @@ explore-quick: $(EXPLORE)  ## the same to a small depth
 pictures: $(SIM)  ## draw the pictures of docs/rules.md
 	@$(SIM) pictures docs/rules tests/sim/histories/rule-*.txt
 
-mutants: deps  ## break the core on purpose, and see each break found
-	@$(PYTHON) tests/sim/mutants.py
+# Outside the core FAULTS says which: a file of tests/mutants, or a row's name.
+FAULTS ?=
+mutants: deps  ## break the program on purpose, and see each break found
+	@rc=0; $(if $(FAULTS),,$(PYTHON) tests/sim/mutants.py || rc=1;) \
+		$(PYTHON) tests/mutants/rooms.py $(FAULTS) || rc=1; exit $$rc
 
 # Where threads and deadlines are.  Most of these tests wait, test_server_slow
 # the longest.

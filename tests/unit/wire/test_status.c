@@ -1011,6 +1011,8 @@ static const struct {
 	{"application/*", STATUS_JSON},
 	{", ,;q=,text/html", STATUS_HTML},
 	{"application/jsonx", STATUS_TEXT},
+	{"text/html;q=0.5, image/png", STATUS_HTML},
+	{"text/plain;q=0.4, text/html;q=0.2, text/html", STATUS_TEXT},
 };
 
 START_TEST(test_accept)
