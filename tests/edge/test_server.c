@@ -129,6 +129,7 @@ static const struct {
 	 POST("/nothing", "Content-Length: 4\r\n", "body"), 404, NULL, NULL,
 	 false},
 	{"a route's beginning", GET("/quer"), 404, NULL, NULL, false},
+	{"longer than a route", GET("/queryx"), 404, NULL, NULL, false},
 	{"prefix route", GET("/query/a/b"), 200, NULL, NULL, false},
 	{"head", "HEAD /query HTTP/1.1\r\nHost: x\r\n\r\n", 200, NULL, NULL,
 	 true},
@@ -145,6 +146,14 @@ static const struct {
 	 POST("/echo",
 	      "Content-Type: application/jsonl\r\nContent-Length: 2\r\n", "{}"),
 	 415, NULL, NULL, false},
+	{"two types", POST("/echo", TYPE TYPE "Content-Length: 2\r\n", "{}"),
+	 415, NULL, NULL, false},
+	{"type with a blank after it",
+	 POST("/echo",
+	      "Content-Type: application/json ;charset=utf-8\r\n"
+	      "Content-Length: 2\r\n",
+	      "{}"),
+	 200, NULL, NULL, false},
 	{"type with parameter",
 	 POST("/echo",
 	      "Content-Type: Application/JSON; charset=utf-8\r\n"
@@ -204,6 +213,7 @@ START_TEST(one_head)
 		 * looks at the bytes. */
 		while (strstr(peer.in, "\r\n\r\n") == NULL)
 			ck_assert_int_gt(peer_fill(&peer), 0);
+		ck_assert_ptr_eq(strstr(peer.in, "HTTP/1.1 200 "), peer.in);
 		ck_assert_str_eq(strstr(peer.in, "\r\n\r\n"), "\r\n\r\n");
 		return;
 	}

@@ -236,6 +236,145 @@ START_TEST(big_ones_leave_half)
 }
 END_TEST
 
+/* Without a promised length a body's room doubles, but not past the half. */
+START_TEST(chunks_fill_the_half)
+{
+	static char body[40000];
+	struct server_options o = rig_options();
+
+	o.bytes_max = 2 * sizeof(body);
+	setup_with(o);
+	peer_puts(&peer, POST("/echo", TYPE "Transfer-Encoding: chunked\r\n",
+			      "9c40\r\n"));
+	peer_send(&peer, body, sizeof(body));
+	peer_puts(&peer, "\r\n0\r\n\r\n");
+	expect("half of the bytes", 200, NULL);
+	teardown();
+}
+END_TEST
+
+/* All but the last byte of a body. */
+static void
+begin_body(struct peer *p, size_t n)
+{
+	char *body = calloc(1, n), head[256];
+
+	ck_assert_int_eq(peer_open(p, rig.port), 0);
+	(void)snprintf(head, sizeof(head),
+		       POST("/echo", TYPE "Content-Length: %zu\r\n", ""), n);
+	peer_puts(p, head);
+	peer_send(p, body, n - 1);
+	free(body);
+}
+
+/* Returns how many of them are served when the last byte comes. */
+static unsigned
+end_bodies(struct peer *p, unsigned n)
+{
+	unsigned served = 0;
+	struct answer a;
+
+	for (unsigned i = 0; i < n; i++) {
+		(void)peer_send(&p[i], "", 1);
+		served += peer_read(&p[i], &a) == 0 && a.status == 200;
+		peer_close(&p[i]);
+	}
+	return served;
+}
+
+static void
+await_connections(unsigned n)
+{
+	for (int i = 0; i < 1000 && server_connections(rig.server) != n; i++)
+		(void)poll(NULL, 0, 10);
+	ck_assert_uint_eq(server_connections(rig.server), n);
+}
+
+/* When three quarters of everything, or half of the big ones' share, are taken,
+ * one body that waits for its client goes. */
+START_TEST(slow_bodies_make_room)
+{
+	struct server_options o = rig_options();
+	struct peer slow[7];
+
+	o.bytes_max = 80000;
+	o.big_bytes = 10000;
+	o.big_max = 9;
+	setup_with(o);
+	for (int i = 0; i < 7; i++)
+		begin_body(&slow[i], 10000);
+	await_connections(1 + 6);
+	ck_assert_uint_eq(end_bodies(slow, 7), 6);
+	await_connections(1);
+	for (int i = 0; i < 2; i++)
+		begin_body(&slow[i], 15001);
+	await_connections(1 + 1);
+	ck_assert_uint_eq(end_bodies(slow, 2), 1);
+	teardown();
+}
+END_TEST
+
+/* Returns the answer to one more such body, on a connection of its own. */
+static int
+status_of(size_t n)
+{
+	char *body = calloc(1, n);
+	struct answer a = {0};
+	struct peer p;
+
+	ck_assert_int_eq(peer_open(&p, rig.port), 0);
+	ck_assert_int_eq(peer_post(&p, "/echo", body, n, &a), 0);
+	peer_close(&p);
+	free(body);
+	return a.status;
+}
+
+/* A big body for which all has no room takes nothing of the big ones' half. */
+START_TEST(a_refused_big_one_leaves_nothing)
+{
+	static const char body[5000];
+	struct server_options o = rig_options();
+	struct peer other;
+	int status = 200;
+
+	o.bytes_max = 16000;
+	o.big_bytes = sizeof(body);
+	o.big_max = 9;
+	hold_first(o, body, sizeof(body));
+	begin_body(&other, sizeof(body));
+	for (int i = 0; i < 1000 && status == 200; i++)
+		status = status_of(7000);
+	ck_assert_int_eq(status, 503);
+	let_first_go();
+	ck_assert_uint_eq(end_bodies(&other, 1), 1);
+	expect_served(&peer, 7000);
+	teardown();
+}
+END_TEST
+
+/* A body's room is free as soon as it has been handled, although nobody reads
+ * the answer. */
+START_TEST(an_unread_answer_holds_no_body)
+{
+	size_t n = 4 << 20;
+	char *body = calloc(1, n), head[256];
+	struct server_options o = rig_options();
+	int status = 0;
+
+	o.bytes_max = n + n / 2;
+	setup_with(o);
+	(void)snprintf(head, sizeof(head),
+		       POST("/echo", TYPE "Content-Length: %zu\r\n", ""), n);
+	peer_puts(&peer, head);
+	peer_send(&peer, body, n);
+	for (int i = 0; i < 1000 && status != 200; i++)
+		status = status_of(n);
+	ck_assert_int_eq(status, 200);
+	free(body);
+	teardown();
+}
+END_TEST
+
 START_TEST(big_ones_at_once)
 {
 	struct server_options o = rig_options();
@@ -269,6 +408,10 @@ main(void)
 	tcase_set_timeout(own, 30);
 	tcase_add_test(own, bytes_held_at_once);
 	tcase_add_test(own, big_ones_leave_half);
+	tcase_add_test(own, chunks_fill_the_half);
+	tcase_add_test(own, slow_bodies_make_room);
+	tcase_add_test(own, a_refused_big_one_leaves_nothing);
+	tcase_add_test(own, an_unread_answer_holds_no_body);
 	tcase_add_test(own, big_ones_at_once);
 	suite_add_tcase(s, own);
 	return suite_run(s);

@@ -165,10 +165,13 @@ HERE_NAME = pathlib.Path(__file__).stem
 
 
 def check_places(faults):
+    wrong = []
     for f in faults:
         n = (ROOT / f.file).read_text().count(f.old)
         if n != 1 or f.old == f.new:
-            sys.exit(f"{f.file}: {n} places for the mutant: {f.name}")
+            wrong.append(f"{f.file}: {n} places for the mutant: {f.name}")
+    if wrong:
+        sys.exit("\n".join(wrong))
 
 
 def main():

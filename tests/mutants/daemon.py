@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the daemon answers on :8080 (src/daemon/status.c, health.c, recent.c)."""
+STATUS = "src/daemon/status.c"
+HEALTH = "src/daemon/health.c"
+RECENT = "src/daemon/recent.c"
+ASKED = "tests/edge/test_daemon_status.py"
+PAGE = "tests/edge/test_daemon_page.py"
+
+FAULTS = [
+    ("the lead's table is known since the start", f"{PAGE} -k lead_that_was",
+     STATUS, "known_boot_ms = lead.begun_boot_ms > t->begun_boot_ms",
+     "known_boot_ms = lead.begun_boot_ms < t->begun_boot_ms"),
+    ("the shortest span is refused", f"{PAGE} -k views", STATUS,
+     "v.last_ms < STATUS_LAST_MS", "v.last_ms <= STATUS_LAST_MS"),
+    ("a span of more than the journal's", f"{PAGE} -k views", STATUS,
+     "v.last_ms > JOURNAL_MS))", "0))"),
+    ("a page that stands still renews itself", f"{PAGE} -k views", STATUS,
+     "if (f == STATUS_HTML && !v->still)", "if (f == STATUS_HTML)"),
+    ("any refresh stands still", f"{PAGE} -k views", STATUS,
+     "if (v.still && strcmp(refresh, \"off\") != 0)", "if (0)"),
+    ("an answer in HTML has no policy", f"{PAGE} -k test_page", STATUS,
+     "PLAIN_FIELDS, {\"Content-Security-Policy\", status_policy},",
+     "PLAIN_FIELDS,"),
+    ("the query does not stand above Accept", f"{ASKED} -k formats", STATUS,
+     "(!format.found || query_format(name, f, &e) == 0)",
+     "(!format.found || query_format(name, &(enum status_format){0}, &e) == 0)"),
+    ("a query of which nothing is known", f"{ASKED} -k bad_queries", STATUS,
+     "if (query_read(q->query, &format, 1, &e) == 0 &&\n"
+     "\t    (!format.found ||",
+     "if ((void)query_read(q->query, &format, 1, &e),\n"
+     "\t    (!format.found ||"),
+    ("a machine without a name is unknown", f"{ASKED} -k bad_queries", STATUS,
+     "if (name[0] == '\\0') {", "if (0) {"),
+    ("who stands by looks for machines", f"{ASKED} -k who_stands_by", STATUS,
+     "if (!h.lead.here)\n\t\trefuse_follower", "if (0)\n\t\trefuse_follower"),
+    ("before the lists a machine is unknown", f"{ASKED} -k not_listed_yet",
+     STATUS, "else if (!h.report.listed[KIND_NODE] ||\n"
+     "\t\t !h.report.listed[KIND_NODECLAIM])", "else if (0)"),
+    ("one list is enough to know a machine", f"{ASKED} -k not_listed_yet",
+     STATUS, "else if (!h.report.listed[KIND_NODE] ||\n",
+     "else if (!h.report.listed[KIND_NODE] &&\n"),
+    ("for=0 is now", f"{ASKED} -k times", STATUS,
+     "(duration_parse(span, &ms) || ms <= 0)",
+     "(duration_parse(span, &ms) || ms < 0)"),
+    ("until= in the past", f"{ASKED} -k times", STATUS,
+     "params[1].found && ms <= now_ms", "0"),
+    ("for= beside until=", f"{ASKED} -k times", STATUS,
+     "else if (params[0].found && params[1].found)", "else if (0)"),
+    ("machines are counted once", f"{ASKED} -k a_hold", STATUS,
+     "boot_ms - t->counted_boot_ms < STATUS_FIGURES_MS)", "1)"),
+    # health
+    ("verbose by a longer name", "daemon/test_health", HEALTH,
+     "if (value == NULL && strchr(\"=&\", p[n]) != NULL)",
+     "if (value == NULL)"),
+    ("a check is excluded by its beginning", "daemon/test_health", HEALTH,
+     "strncmp(p + n + 1, value, strlen(value)) == 0 &&\n"
+     "\t\t    strchr(\"&\", p[n + 1 + strlen(value)]) != NULL)",
+     "strncmp(p + n + 1, value, strcspn(p + n + 1, \"&\")) == 0)"),
+    ("a worker that is not needed", "daemon/test_health", HEALTH,
+     "w->kind != NULL && strcmp(w->kind->name, name) == 0 &&",
+     "strcmp(w->kind ? w->kind->name : name, name) == 0 &&"),
+    ("the first of the watchers stands for all", "daemon/test_health",
+     HEALTH, "!worker_is_well(w, h->timing->heart_ms))\n\t\t\treturn false;",
+     "!worker_is_well(w, h->timing->heart_ms))\n\t\t\treturn i > 0;"),
+    ("a stop is a fault", "daemon/test_health", HEALTH,
+     "return atomic_load(&h->shared->stopping) || check_elector(h, name);",
+     "return check_elector(h, name);"),
+    ("an elector that stops is well", "daemon/test_health", HEALTH,
+     "{\"elector\", check_elector},", "{\"elector\", check_worker},"),
+    ("a part of a path is a check", "daemon/test_health", HEALTH,
+     "*sub == '/' && c->name", "c->name"),
+    ("the last check decides", "daemon/test_health", HEALTH,
+     "all = all && ok;", "all = ok;"),
+    ("main beats, and the reviews are not looked at", "daemon/test_health",
+     HEALTH, "recent_look(&h->status.recent, &h->shared->counters,\n"
+     "\t\t\t    clock_boot_ms());", ";"),
+    # the last minute
+    ("claims that stay as they are do not count", "daemon/test_recent",
+     RECENT, "now_at(c, COUNTER_CLAIM_UNCHANGED) +\n", "0 +\n"),
+    ("would-be holds do not count", "daemon/test_recent", RECENT,
+     "now_at(c, COUNTER_NODE_WOULD) + now_at(c, COUNTER_CLAIM_WOULD);", "0;"),
+    ("the ring is full one look early", "daemon/test_recent", RECENT,
+     "atomic_store(&r->next, (next + 1) % RECENT_LOOKS);",
+     "atomic_store(&r->next, (next + 1) % (RECENT_LOOKS - 1));"),
+    ("a look at each beat", "daemon/test_recent", RECENT,
+     "if (boot_ms - atomic_load(&r->at_ms[last]) < RECENT_MS)", "if (0)"),
+    ("the oldest look is taken", "daemon/test_recent", RECENT,
+     "if (boot_ms - ms >= MINUTE_MS)", "if (0)"),
+    ("a look that is not a minute old", "daemon/test_recent", RECENT,
+     "if (boot_ms - ms >= MINUTE_MS)", "if (boot_ms - ms >= MINUTE_MS / 2)"),
+]
