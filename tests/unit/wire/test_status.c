@@ -24,12 +24,16 @@ static struct nodepool_status nodepool;
 static struct turn turn;
 static uint32_t scopes_n, nodepools_n;
 static uint64_t turns_n;
+/* The second one of each, where it is not as the first. */
+static struct scope_status *other_scope;
+static struct nodepool_status *other_nodepool;
+static struct turn *older_turn;
 
 static bool
 a_scope(void *ctx, uint32_t *i, struct scope_status *out)
 {
 	(void)ctx;
-	*out = scope;
+	*out = *i == 1 && other_scope != NULL ? *other_scope : scope;
 	return (*i)++ < scopes_n;
 }
 
@@ -37,7 +41,7 @@ static bool
 a_nodepool(void *ctx, uint32_t *i, struct nodepool_status *out)
 {
 	(void)ctx;
-	*out = nodepool;
+	*out = *i == 1 && other_nodepool != NULL ? *other_nodepool : nodepool;
 	return (*i)++ < nodepools_n;
 }
 
@@ -47,7 +51,7 @@ a_turn(void *ctx, uint64_t *before, struct turn *out)
 	(void)ctx;
 	if (*before > turns_n)
 		*before = turns_n;
-	*out = turn;
+	*out = *before == 1 && older_turn != NULL ? *older_turn : turn;
 	if (*before == 0)
 		return false;
 	--*before;
@@ -105,6 +109,9 @@ setup(void)
 			     .held_ms = -1, .until_ms = STAMP_NONE};
 	scopes_n = nodepools_n = 1;
 	turns_n = 1;
+	other_scope = NULL;
+	other_nodepool = NULL;
+	older_turn = NULL;
 }
 
 /* Each element that the text opens is closed where it has to be, and each
@@ -337,6 +344,51 @@ observing(void)
 }
 
 static void
+claims_left(void)
+{
+	observing();
+	head.report.table.held[KIND_NODE] = 0;
+	head.report.table.held[KIND_NODECLAIM] = 2;
+}
+
+static void
+down(void)
+{
+	head.report.table.up[KIND_NODE] = false;
+}
+
+static void
+expired_certificate(void)
+{
+	head.cert_valid = false;
+}
+
+static void
+shedding(void)
+{
+	head.admissions.shed = 3;
+}
+
+static void
+uncapped(void)
+{
+	scope.cap_max_ms = 0;
+}
+
+static void
+foreign_name(void)
+{
+	rules.scope = SCOPE_NODEPOOL;
+	strcpy(scope.name, "w\xc3\xa9" "b");
+}
+
+static void
+refused(void)
+{
+	nodepool.n.waiting = 3;
+}
+
+static void
 no_certificate(void)
 {
 	head.cert_not_after_ms = 0;
@@ -376,6 +428,13 @@ released(void)
 	turn.what = TURN_RELEASED;
 	turn.cause = TURN_BY_QUIET;
 	turn.held_ms = 12 * MIN + 30500;
+}
+
+static void
+released_at_once(void)
+{
+	released();
+	turn.held_ms = 0;
 }
 
 static void
@@ -419,6 +478,21 @@ static const struct {
 	{observing,
 	 "Z, mode observe: nothing is written, and this is what would be\n",
 	 "\"mode\":\"observe\""},
+	{claims_left, "left behind  our hold is on 0 Nodes and 2 NodeClaims since",
+	 "\"resource\":\"nodeclaims\",\"listed\":true,\"watching\":true,"
+	 "\"objects\":12,\"held\":2"},
+	{down, "watching     nodes 12 (NOT NOW), nodeclaims 12, nodepools, ",
+	 "\"resource\":\"nodes\",\"listed\":true,\"watching\":false"},
+	{expired_certificate,
+	 "certificate  NOT VALID; its end: 2026-04-02T03:04:05Z\n",
+	 "{\"valid\":false,\"notAfter\":\"2026-04-02T03:04:05Z\"}"},
+	{shedding, "17 in the last 60 s: 12 held, 2 unchanged, 3 shed\n",
+	 "\"requests\":17,\"held\":12,"},
+	{uncapped, "and not ready yet\n\nNODEPOOL", "\"cap\":null"},
+	{foreign_name, "w\xc3\xa9" "b      held  ",
+	 "\"name\":\"w\xc3\xa9" "b\""},
+	{refused, "          0  3 writes failed and wait\n",
+	 "\"waiting\":3"},
 	{no_certificate, "certificate  NONE: the webhook cannot be called\n",
 	 "\"certificate\":{\"valid\":false,\"notAfter\":null}"},
 	{alone, "leader       this replica, without an election\n",
@@ -432,6 +506,8 @@ static const struct {
 	 "\"annotation\":\"karpenter-node-holder.io/released-at\""},
 	{released, "cluster released: quiet, held for 12m30s, machine web",
 	 "\"heldFor\":\"12m30s\""},
+	{released_at_once, "released: quiet, held for 0s, machine web",
+	 "\"heldFor\":\"0s\""},
 	{by_hand, "NodePool web held: hold-until 2026-01-02T03:34:05Z\n",
 	 "\"scope\":null,\"nodePool\":\"web\",\"machine\":null,"},
 	{nothing_yet, "nothing, as far as this replica led\n",
@@ -525,9 +601,29 @@ just_now(void)
 }
 
 static void
-refused(void)
+tomorrow(void)
 {
-	nodepool.n.waiting = 3;
+	scope.until_ms = T + 1440 * MIN;
+}
+
+static void
+one_boots_for_itself(void)
+{
+	each_for_itself();
+	head.report.table.timers = 1;
+}
+
+static void
+a_claim_is_held(void)
+{
+	head.report.table.held[KIND_NODECLAIM] = 1;
+}
+
+static void
+five_would_be_held(void)
+{
+	observing();
+	head.report.table.would[KIND_NODE] = 5;
 }
 
 static const struct {
@@ -546,6 +642,12 @@ static const struct {
 	{observing, "cluster</bdi> would be held until "},
 	{observing, "With mode enforce, 0 of 12 Nodes would carry "},
 	{no_certificate, "no valid certificate: the webhook cannot be called"},
+	{expired_certificate, "no valid certificate: the webhook cannot be called"},
+	{tomorrow, "<time datetime=\"2026-01-03T03:04:05Z\">2026-01-03 03:04:05<"},
+	{a_claim_is_held, " hold, and 1 NodeClaim.</p>"},
+	{five_would_be_held, "With mode enforce, 5 of 12 Nodes would carry "},
+	{each_for_itself, "<title>quiet | "},
+	{one_boots_for_itself, "<title>held | "},
 	{alone, "<dd>this replica, without an election</dd>"},
 	{each_for_itself, "Each machine is held by itself (scope node)."},
 	{excluded, "<p>left out: excluded</p>"},
@@ -560,6 +662,44 @@ START_TEST(test_page_says)
 	pages[_i].is();
 	(void)write(STATUS_HTML);
 	shows(pages[_i].says);
+}
+END_TEST
+
+static void
+comes_first(const char *first, const char *second)
+{
+	shows(first);
+	shows(second);
+	ck_assert_msg(strstr(text, first) < strstr(text, second), "%s", second);
+}
+
+/* What is worth a look comes first, wherever it is in the table. */
+START_TEST(test_page_in_order)
+{
+	struct nodepool_status busy_pool = nodepool, bad_pool = nodepool;
+	struct scope_status busy = scope;
+
+	rules.scope = SCOPE_NODEPOOL;
+	quiet();
+	scope.since_ms = STAMP_NONE;
+	strcpy(scope.name, "calm");
+	strcpy(busy.name, "busy");
+	other_scope = &busy;
+	scopes_n = 2;
+	(void)write(STATUS_HTML);
+	comes_first("<h3><bdi>busy", "<h3><bdi>calm");
+	comes_first("<li><span>scope <bdi>busy", "<li><span>scope <bdi>calm");
+
+	busy_pool.n.waiting = 3;
+	bad_pool.by_hand = nodepool.by_hand = false;
+	nodepool_init(&nodepool.nodepool);
+	strcpy(nodepool.nodepool.name, "plain");
+	nodepools_n = 2;
+	for (int i = 0; i < 2; i++) {
+		other_nodepool = i == 0 ? &busy_pool : &bad_pool;
+		(void)write(STATUS_HTML);
+		comes_first("\"row\"><bdi>web", "\"row\"><bdi>plain");
+	}
 }
 END_TEST
 
@@ -604,8 +744,15 @@ START_TEST(test_timeline)
 	(void)write(STATUS_HTML);
 	shows("held once, for 0s</span>");
 	shows("<rect class=\"o\" x=\"99.70%\" width=\"0.30%\"");
+	/* The clock has been set back since. */
+	turn.at_ms = scope.since_ms = head.now_ms + 2 * MIN;
+	turn.held_ms = MIN;
+	(void)write(STATUS_HTML);
+	shows("<rect class=\"o\" x=\"98.33%\" width=\"1.67%\"");
 	turn.at_ms = scope.since_ms = T - 5 * MIN;
 	turn.held_ms = 15 * MIN;
+	(void)write(STATUS_HTML);
+	ck_assert_ptr_null(strstr(text, "<rect class=\"c\" x=\"75.00%\""));
 	/* By its cap: the window is drawn up to now, or to its end. */
 	turn.what = TURN_CAPPED;
 	(void)write(STATUS_HTML);
@@ -615,6 +762,12 @@ START_TEST(test_timeline)
 	scope.since_ms = turn.at_ms;
 	(void)write(STATUS_HTML);
 	shows("not held</span>");
+	ck_assert_ptr_null(strstr(text, "<rect class=\"o\" x=\"0.00%\""));
+	/* It began before that. */
+	turn.at_ms = scope.since_ms = T - 40 * MIN;
+	turn.held_ms = 30 * MIN;
+	(void)write(STATUS_HTML);
+	shows("held once, for 10m</span>");
 	/* A hold-until that was taken back is drawn as far as it asked for. */
 	by_hand();
 	turn.what = TURN_HELD;
@@ -635,6 +788,48 @@ START_TEST(test_timeline)
 	(void)write(STATUS_HTML);
 	shows("<text class=\"m\" y=\"14\" x=\"11.52%\">06:00</text>");
 	ck_assert_ptr_null(strstr(text, ">06:30<"));
+	/* Half of it would be beyond the end. */
+	ck_assert_ptr_null(strstr(text, ">03:00<"));
+}
+END_TEST
+
+/* Two turns of one scope, or NodePool, and one of another's. */
+START_TEST(test_timeline_of_two)
+{
+	struct turn older;
+
+	quiet();
+	released();
+	older = turn;
+	older_turn = &older;
+	turns_n = 2;
+	turn.at_ms = T + 5 * MIN;
+	turn.held_ms = 4 * MIN;
+	older.what = TURN_CAPPED;
+	older.at_ms = T;
+	older.held_ms = 5 * MIN;
+	(void)write(STATUS_HTML);
+	shows("held 2 times, for 9m in all</span>");
+	/* The window ends where the next hold begins, whose words have no room
+	 * for others beside them. */
+	shows("<rect class=\"c\" x=\"83.33%\" width=\"1.67%\"");
+	shows(">held 03:05</text>");
+	ck_assert_ptr_null(strstr(text, ">held 02:59</text>"));
+	rules.scope = SCOPE_NODEPOOL;
+	strcpy(scope.name, "web");
+	strcpy(turn.scope, "web");
+	strcpy(older.scope, "other");
+	(void)write(STATUS_HTML);
+	shows("held once, for 4m</span>");
+	/* Of two hold-untils the newer one is in force. */
+	by_hand();
+	turn.what = TURN_HELD;
+	turn.held_ms = -1;
+	older = turn;
+	turn.at_ms = T - 10 * MIN;
+	older.at_ms = T - 30 * MIN;
+	(void)write(STATUS_HTML);
+	shows("<rect class=\"p\" x=\"66.66%\" width=\"33.34%\"");
 }
 END_TEST
 
@@ -736,6 +931,7 @@ START_TEST(test_too_much)
 			 JOURNAL_TURNS);
 	json_free(root);
 	(void)write(STATUS_TEXT);
+	ck_assert_ptr_nonnull(strstr(text, "\nweb  "));
 	ck_assert_ptr_nonnull(strstr(text, "\nTHE LAST 24 HOURS\n"));
 	ck_assert_ptr_nonnull(strstr(text, "… and 1004 more, in the JSON\n"));
 	(void)write(STATUS_HTML);
@@ -864,6 +1060,73 @@ START_TEST(test_machine)
 }
 END_TEST
 
+/* What is not known of it, or there is not. */
+START_TEST(test_machine_alone)
+{
+	struct machine_status m = a_machine();
+	struct buf b;
+
+	m.node.deleting = true;
+	undecided();
+	write_machine(STATUS_TEXT, &m);
+	ck_assert_ptr_nonnull(strstr(text, ", being deleted; last write"));
+	ck_assert_ptr_nonnull(strstr(text, "waits: it is not known yet "));
+	for (int f = STATUS_TEXT; f <= STATUS_HTML; f++) {
+		buf_init(&b, text, sizeof(text));
+		status_write_machine(&b, (enum status_format)f, &head, "x", &m,
+				     NULL);
+		ck_assert_ptr_nonnull(strstr(
+			text, f == STATUS_JSON ? "\"scope\":null,"
+					       : "\nscope         none\n"));
+		ck_assert_ptr_null(strstr(text, "not known yet"));
+	}
+}
+END_TEST
+
+/* Until when it is held, as far as its own deadline, its scope and its
+ * NodePool's hold-until say.  Minutes after T, of which 10 are over. */
+#define NONE INT64_MIN
+static const struct {
+	enum goal goal;
+	int own;
+	enum scope_state state;
+	int64_t scope;	/* NONE: nobody knows */
+	int64_t manual;	/* NONE: there is none */
+	const char *want;
+} untils[] = {
+	{GOAL_HOLD, 30, SCOPE_HELD, 20, NONE,
+	 "\"2026-01-02T03:34:05Z\",\"earliest\":false"},
+	{GOAL_HOLD, 12, SCOPE_HELD, 20, NONE,
+	 "\"2026-01-02T03:24:05Z\",\"earliest\":true"},
+	{GOAL_HOLD, 9, SCOPE_HELD, NONE, NONE, "null,\"earliest\":false"},
+	{GOAL_HOLD, 30, SCOPE_HELD, NONE, NONE,
+	 "\"2026-01-02T03:34:05Z\",\"earliest\":true"},
+	{GOAL_HOLD, 12, SCOPE_QUIET, 20, NONE,
+	 "\"2026-01-02T03:16:05Z\",\"earliest\":false"},
+	{GOAL_HOLD, 12, SCOPE_HELD, 20, 15,
+	 "\"2026-01-02T03:24:05Z\",\"earliest\":true"},
+	{GOAL_HOLD, 12, SCOPE_HELD, 20, 40,
+	 "\"2026-01-02T03:44:05Z\",\"earliest\":false"},
+	{GOAL_CLEAR, 30, SCOPE_HELD, 20, NONE, "null,\"earliest\":false"},
+};
+
+START_TEST(test_until)
+{
+	struct machine_status m = a_machine();
+	int64_t at = untils[_i].scope, manual = untils[_i].manual;
+	char want[80];
+
+	m.goal = untils[_i].goal;
+	m.own_ms = T + untils[_i].own * MIN;
+	m.manual_ms = manual == NONE ? STAMP_NONE : T + manual * MIN;
+	scope.state = untils[_i].state;
+	scope.until_ms = at == NONE ? STAMP_NONE : T + at * MIN;
+	(void)snprintf(want, sizeof(want), "\"until\":%s,", untils[_i].want);
+	write_machine(STATUS_JSON, &m);
+	ck_assert_msg(strstr(text, want) != NULL, "no %s in %s", want, text);
+}
+END_TEST
+
 START_TEST(test_machine_of_a_person)
 {
 	struct machine_status m = a_machine();
@@ -880,6 +1143,22 @@ START_TEST(test_machine_of_a_person)
 	m.node.tenure = TENURE_YIELDED;
 	write_machine(STATUS_JSON, &m);
 	ck_assert_ptr_nonnull(strstr(text, "\"held\":false,\"by\":null"));
+	ck_assert_ptr_nonnull(strstr(text, "\"person\":\"released\""));
+	/* The Node's hold is the one that counts. */
+	m.node.tenure = TENURE_PERSON;
+	m.claim.tenure = TENURE_OURS;
+	write_machine(STATUS_JSON, &m);
+	ck_assert_ptr_nonnull(strstr(text, "\"by\":\"person\""));
+	/* Another value holds nothing. */
+	m.claim.tenure = TENURE_FREE;
+	m.node.other = true;
+	write_machine(STATUS_JSON, &m);
+	ck_assert_ptr_nonnull(strstr(text, "\"held\":false,\"by\":null"));
+	ck_assert_ptr_nonnull(strstr(text, "\"person\":\"otherValue\""));
+	/* Its claim's hold was taken off before there was a Node. */
+	m.node.present = false;
+	m.opted_out = true;
+	write_machine(STATUS_JSON, &m);
 	ck_assert_ptr_nonnull(strstr(text, "\"person\":\"released\""));
 	/* It is to be released, and a write is to be tried again. */
 	m = a_machine();
@@ -900,23 +1179,44 @@ START_TEST(test_machine_of_a_person)
 }
 END_TEST
 
+static const struct {
+	int code;
+	const char *reason;
+} refusals[] = {
+	{400, "BadRequest"},
+	{404, "NotFound"},
+	{500, "InternalError"},
+	{503, "ServiceUnavailable"},
+};
+
 START_TEST(test_refusal)
 {
+	char want[300], long_one[900];
 	struct buf b;
 
 	buf_init(&b, text, sizeof(text));
-	status_write_refusal(&b, STATUS_JSON, 404, "no \"x\"\n");
-	ck_assert_str_eq(text,
-			 "{\"kind\":\"Status\",\"apiVersion\":\"v1\","
-			 "\"metadata\":{},\"status\":\"Failure\",\"message\":"
-			 "\"no \\\"x\\\"\\n\",\"reason\":\"NotFound\","
-			 "\"code\":404}\n");
+	status_write_refusal(&b, STATUS_JSON, refusals[_i].code,
+			     "no \"x\"\n");
+	(void)snprintf(want, sizeof(want),
+		       "{\"kind\":\"Status\",\"apiVersion\":\"v1\","
+		       "\"metadata\":{},\"status\":\"Failure\",\"message\":"
+		       "\"no \\\"x\\\"\\n\",\"reason\":\"%s\","
+		       "\"code\":%d}\n",
+		       refusals[_i].reason, refusals[_i].code);
+	ck_assert_str_eq(text, want);
 	buf_init(&b, text, sizeof(text));
 	status_write_refusal(&b, STATUS_TEXT, 404, "no \x1b<x>");
 	ck_assert_str_eq(text, "no ?<x>\n");
 	buf_init(&b, text, sizeof(text));
 	status_write_refusal(&b, STATUS_HTML, 404, "no <x>");
 	ck_assert_ptr_nonnull(strstr(text, "<pre>no &lt;x&gt;\n</pre>"));
+	ck_assert_ptr_null(strstr(text, "<a "));
+	/* Half of it would be none. */
+	memset(long_one, 'x', sizeof(long_one));
+	long_one[sizeof(long_one) - 1] = '\0';
+	buf_init(&b, text, 7000);
+	status_write_refusal(&b, STATUS_HTML, 404, long_one);
+	ck_assert(b.full);
 }
 END_TEST
 
@@ -946,8 +1246,10 @@ static const struct {
 	{"a=1", "1", NULL, NULL},
 	{"a=1&bee=2", "1", "2", NULL},
 	{"timeout=15s&a=1", "1", NULL, NULL},	/* of kubectl */
+	{"timeout=", NULL, NULL, "timeout: unknown, expected a=… or bee=…"},
 	{"timeouts=1", NULL, NULL, "timeouts: unknown, expected a=… or bee=…"},
 	{"bee=%41%c3%a9+%2B", NULL, "A\xc3\xa9++", NULL},
+	{"a=%0A%ff%FF", "\n\xff\xff", NULL, NULL},
 	{"a=12345678", "12345678", NULL, NULL},
 	{"a=123456789", NULL, NULL, "a: expected at most 8 bytes"},
 	{"a=1&a=1", NULL, NULL, "a: given twice, expected once"},
@@ -1011,6 +1313,9 @@ static const struct {
 	{"application/*", STATUS_JSON},
 	{", ,;q=,text/html", STATUS_HTML},
 	{"application/jsonx", STATUS_TEXT},
+	{"application/x", STATUS_TEXT},
+	{"text/html;q=1.5, application/json", STATUS_JSON},
+	{"text/plain; q=0.5, text/html;\tq=0.9", STATUS_HTML},
 	{"text/html;q=0.5, image/png", STATUS_HTML},
 	{"text/plain;q=0.4, text/html;q=0.2, text/html", STATUS_TEXT},
 };
@@ -1053,12 +1358,18 @@ main(void)
 	tcase_add_test(tc, test_page_of_a_follower);
 	tcase_add_loop_test(tc, test_page_says, 0,
 			    sizeof(pages) / sizeof(pages[0]));
+	tcase_add_test(tc, test_page_in_order);
 	tcase_add_test(tc, test_timeline);
+	tcase_add_test(tc, test_timeline_of_two);
 	tcase_add_test(tc, test_enough_room);
 	tcase_add_test(tc, test_machine);
 	tcase_add_test(tc, test_machine_of_a_person);
 	tcase_add_test(tc, test_machine_observed);
-	tcase_add_test(tc, test_refusal);
+	tcase_add_test(tc, test_machine_alone);
+	tcase_add_loop_test(tc, test_until, 0,
+			    sizeof(untils) / sizeof(untils[0]));
+	tcase_add_loop_test(tc, test_refusal, 0,
+			    sizeof(refusals) / sizeof(refusals[0]));
 	suite_add_tcase(s, tc);
 	tcase_add_loop_test(q, test_query, 0,
 			    sizeof(queries) / sizeof(queries[0]));
