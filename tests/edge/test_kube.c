@@ -349,6 +349,7 @@ START_TEST(test_gathering_ends)
 {
 	struct kube_request q = get(0);
 	struct gathering g = {0};
+	int64_t before = clock_boot_ms();
 	struct kube_reply reply;
 	struct fixture f;
 	struct err e = {0};
@@ -359,6 +360,7 @@ START_TEST(test_gathering_ends)
 	fixture_kube(&f);
 	(void)kube_stream_run(f.stream, &q, gather, NULL, &g, &reply, &e);
 	ck_assert_int_eq(e.code, ERR_TIMEOUT);
+	ck_assert_int_lt(clock_boot_ms() - before, PATIENT_MS);
 	q.silent_ms = 0;
 	g.stream = f.stream;
 	(void)kube_stream_run(f.stream, &q, gather, NULL, &g, &reply, &e);
@@ -398,6 +400,75 @@ START_TEST(test_gathering_keeps_up)
 		fixture_done(&f);
 	}
 	ck_assert_int_lt(least, LOOKS_MS);
+}
+END_TEST
+
+/* --- the heart ------------------------------------------------------------ */
+
+/* The second line is there when the sink is done with the first one. */
+static bool
+two_lines(struct scripted_peer *p, void *ctx)
+{
+	struct gathering *g = ctx;
+
+	if (!scripted_puts(p, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n"
+			      "{}\n"))
+		return false;
+	for (int i = 0; i < PATIENT_MS && !g->begun; i++)
+		(void)usleep(1000);
+	return scripted_puts(p, "{}\n");
+}
+
+/* Time that the sink takes, or that has passed before the last bytes, is no
+ * silence of the peer's. */
+START_TEST(test_a_slow_sink_is_no_silence)
+{
+	struct kube_request q = get(0);
+	struct gathering g = {.pause_us = 600000};
+	struct kube_reply reply;
+	struct fixture f;
+	struct err e = {0};
+
+	q.silent_ms = 500;
+	fixture_server(&f, NULL, two_lines, &g);
+	fixture_kube(&f);
+	(void)kube_stream_run(f.stream, &q, gather, NULL, &g, &reply, &e);
+	ck_assert_msg(e.code == ERR_NONE, "%s", e.text);
+	ck_assert_uint_eq(g.bytes, 6);
+	fixture_done(&f);
+}
+END_TEST
+
+static void *
+run_in_vain(void *stream)
+{
+	struct kube_request q = get(0);
+	struct kube_reply reply;
+	struct err e;
+
+	(void)kube_stream_run(stream, &q, NULL, NULL, NULL, &reply, &e);
+	return NULL;
+}
+
+/* A call for which nothing comes beats once a second. */
+START_TEST(test_heart)
+{
+	int64_t by_ms = clock_boot_ms() + PATIENT_MS;
+	struct fixture f;
+	pthread_t t;
+
+	fixture_server(&f, NULL, hang, NULL);
+	fixture_kube(&f);
+	ck_assert_int_eq(pthread_create(&t, NULL, run_in_vain, f.stream), 0);
+	await_requests(&f, 1);
+	for (int old = 1; old >= 0; old--)
+		while ((kube_stream_heartbeat_age_ms(f.stream) > 500) != old &&
+		       clock_boot_ms() < by_ms)
+			(void)usleep(5000);
+	ck_assert_int_lt(clock_boot_ms(), by_ms);
+	kube_stream_cancel(f.stream);
+	(void)pthread_join(t, NULL);
+	fixture_done(&f);
 }
 END_TEST
 
@@ -516,6 +587,8 @@ main(void)
 	tcase_add_test(t, test_gathered_then_quiet);
 	tcase_add_test(t, test_gathering_ends);
 	tcase_add_test(t, test_gathering_keeps_up);
+	tcase_add_test(t, test_a_slow_sink_is_no_silence);
+	tcase_add_test(t, test_heart);
 	tcase_add_test(t, test_cancel);
 	tcase_add_test(t, test_nudge);
 	tcase_add_test(t, test_refused);

@@ -65,6 +65,30 @@ door(struct scripted_peer *p, void *ctx)
 		       : scripted_reply(p, "401 Unauthorized", "", "who?");
 }
 
+/* Lets nobody in, whatever token comes next. */
+static bool
+no_door(struct scripted_peer *p, void *ctx)
+{
+	char token[16];
+
+	(void)ctx;
+	(void)snprintf(token, sizeof(token), "t%u",
+		       atomic_load(&p->server->requests));
+	free(file("token", token));
+	return scripted_reply(p, "401 Unauthorized", "", "who?");
+}
+
+static bool
+echo_token(struct scripted_peer *p, void *ctx)
+{
+	char auth[64];
+
+	(void)ctx;
+	return scripted_reply(p, "200 OK", "",
+			      scripted_header(p, "Authorization", auth,
+					      sizeof(auth)));
+}
+
 static const struct {
 	const char *name, *first, *then;
 	int64_t token_ms;
@@ -104,6 +128,60 @@ START_TEST(test_401)
 	ck_assert_uint_eq(f.server.requests, doors[_i].requests);
 	kube_lanes_free(p);
 	fixture_done(&f);
+}
+END_TEST
+
+/* A call is made once more, and not as long as there is another token. */
+START_TEST(test_401_for_ever)
+{
+	struct kube_request q = get(PATIENT_MS);
+	struct kube_reply reply;
+	struct kube_lanes *p;
+	struct fixture f;
+	struct err e = {0};
+
+	fixture_server(&f, NULL, no_door, NULL);
+	f.options.access.token_file = file("token", "old");
+	f.options.token_ms = 60000;
+	fixture_kube(&f);
+	p = kube_lanes_new(f.kube, 4, &e);
+	e = lanes_call(p, &q, &reply);
+	ck_assert_msg(e.code == ERR_NONE && reply.status == 401, "%s", e.text);
+	ck_assert_uint_eq(f.server.requests, 2);
+	kube_lanes_free(p);
+	fixture_done(&f);
+}
+END_TEST
+
+static void
+sends(struct fixture *f, const char *want)
+{
+	struct kube_request q = get(PATIENT_MS);
+	struct kube_reply reply;
+	struct err e = {0};
+
+	ck_assert_int_eq(
+		kube_stream_run(f->stream, &q, NULL, NULL, NULL, &reply, &e),
+		0);
+	ck_assert_str_eq(reply.body, want);
+}
+
+/* The file is read again when it is time, and not before. */
+START_TEST(test_token_renewed)
+{
+	struct fixture f;
+
+	for (int again = 0; again < 2; again++) {
+		fixture_server(&f, NULL, echo_token, NULL);
+		f.options.access.token_file = file("token", "old");
+		f.options.token_ms = again ? 30 : 60000;
+		fixture_kube(&f);
+		sends(&f, "Bearer old");
+		free(file("token", "new"));
+		(void)usleep(40000);
+		sends(&f, again ? "Bearer new" : "Bearer old");
+		fixture_done(&f);
+	}
 }
 END_TEST
 
@@ -323,6 +401,8 @@ main(void)
 	tcase_add_unchecked_fixture(t, make_dir, drop_dir);
 	tcase_add_loop_test(t, test_401, 0, N(doors));
 	tcase_add_test(t, test_401_gathers_anew);
+	tcase_add_test(t, test_401_for_ever);
+	tcase_add_test(t, test_token_renewed);
 	tcase_add_test(t, test_token_again);
 	tcase_add_loop_test(t, test_token_bad, 0, N(tokens));
 	tcase_add_loop_test(t, test_server, 0, N(servers));

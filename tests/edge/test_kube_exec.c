@@ -271,6 +271,34 @@ START_TEST(test_expires_and_fails)
 }
 END_TEST
 
+/* One that has expired is not sent. */
+START_TEST(test_expired_and_fails)
+{
+	struct kube_request q = get(PATIENT_MS);
+	int64_t end = clock_boot_ms() + PATIENT_MS;
+	struct kube_reply reply;
+	struct fixture f;
+	struct err e = {0};
+	int rc;
+
+	fixture_server(&f, NULL, door, NULL);
+	f.options.access.exec = plugin(RUNS "[ $n -gt 1 ] && exit 1\n"
+		"echo '{\"kind\":\"ExecCredential\",\"apiVersion\":\"" V1
+		"\",\"status\":{\"token\":\"new\",\"expirationTimestamp\":"
+		"\"2001-01-01T00:00:00Z\"}}'\n");
+	fixture_kube(&f);
+	do {
+		ck_assert_int_lt(clock_boot_ms(), end);
+		(void)usleep(10000);
+		rc = kube_stream_run(f.stream, &q, NULL, NULL, NULL, &reply,
+				     &e);
+	} while (runs() < 2);
+	ck_assert_int_eq(rc, -1);
+	ck_assert_ptr_nonnull(strstr(e.text, "exit code 1"));
+	fixture_done(&f);
+}
+END_TEST
+
 /* A token in the kubeconfig itself comes before the plugin. */
 START_TEST(test_a_token_wins)
 {
@@ -338,6 +366,8 @@ static const struct {
 	 PATIENT_MS, ERR_INPUT, "plugin: exit code 1"},
 	{"killed", "kill -9 $$\n", PATIENT_MS, ERR_INPUT, "ended by signal 9"},
 	{"hangs", "sleep 60\n", 200, ERR_TIMEOUT, "did not end within 200 ms"},
+	{"hangs with a helper", "( while :; do sleep 1; done ) &\nsleep 60\n",
+	 200, ERR_TIMEOUT, "did not end within 200 ms"},
 	{"hangs after its credential",
 	 PRINT("\"token\":\"SECRET\"") "exec sleep 60\n", 200, ERR_TIMEOUT,
 	 "did not end within 200 ms"},
@@ -393,6 +423,9 @@ START_TEST(test_faults)
 			      strstr(e.text, faults[_i].says) != NULL,
 		      "%s: %d %s", faults[_i].name, e.code, e.text);
 	ck_assert_ptr_null(strstr(e.text, "SECRET"));
+	/* What it started is killed with it, and ends a moment later. */
+	for (int i = 0; i < 100 && is_running(); i++)
+		(void)usleep(10000);
 	ck_assert_msg(!is_running(), "%s is still there", faults[_i].name);
 }
 END_TEST
@@ -467,6 +500,7 @@ START_TEST(test_given)
 	f.options.access.exec->args[1] = strdup("$(c)");
 	f.options.access.exec->env[0] = strdup("B=first");
 	f.options.access.exec->env[1] = strdup("B=x y");
+	f.options.access.exec->env[3] = strdup("AA=longer than A");
 	f.options.access.exec->env[2] = strdup(EXEC_INFO "=theirs");
 	f.options.access.exec->cluster_info = true;
 	write_text("ca", "", "foo");
@@ -565,6 +599,12 @@ START_TEST(test_cancel)
 	(void)pthread_join(t, NULL);
 	ck_assert_uint_eq(runs(), 2);
 	ck_assert(!is_running());
+	/* Nor is it run any more. */
+	ck_assert_int_eq(
+		kube_stream_run(f.stream, &q, NULL, NULL, NULL, &reply, &e),
+		-1);
+	ck_assert_int_eq(e.code, ERR_CANCELLED);
+	ck_assert_uint_eq(runs(), 2);
 	fixture_done(&f);
 }
 END_TEST
@@ -583,6 +623,7 @@ main(void)
 	tcase_add_test(t, test_says_why);
 	tcase_add_loop_test(t, test_expires, 0, N(dates));
 	tcase_add_test(t, test_expires_and_fails);
+	tcase_add_test(t, test_expired_and_fails);
 	tcase_add_test(t, test_a_token_wins);
 	tcase_add_test(t, test_threads);
 	tcase_add_loop_test(t, test_faults, 0, N(faults));

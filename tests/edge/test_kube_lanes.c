@@ -364,6 +364,46 @@ START_TEST(test_rest)
 }
 END_TEST
 
+/* Ends the wait once all connections are closed. */
+static void *
+wake_when_closed(void *ctx)
+{
+	void **both = ctx;
+	const struct fixture *f = both[0];
+
+	for (int i = 0; i < PATIENT_MS && f->server.open > 0; i++)
+		(void)usleep(1000);
+	kube_lanes_wake(both[1]);
+	return NULL;
+}
+
+/* They do so in the middle of a wait, which may be for hours. */
+START_TEST(test_rest_within_a_wait)
+{
+	struct kube_request q = get(PATIENT_MS);
+	struct kube_reply reply;
+	struct kube_lanes *p;
+	struct fixture f;
+	void *both[2];
+	pthread_t t;
+
+	fixture_server(&f, NULL, echo_slowly, NULL);
+	f.options.rest_ms = 50;
+	fixture_kube(&f);
+	p = pool(&f, WIDE);
+	ck_assert_int_eq(lanes_call(p, &q, &reply).code, ERR_NONE);
+	ck_assert_uint_eq(f.server.open, 1);
+	both[0] = &f;
+	both[1] = p;
+	(void)pthread_create(&t, NULL, wake_when_closed, both);
+	kube_lanes_wait(p, 2 * PATIENT_MS);
+	ck_assert_uint_eq(f.server.open, 0);
+	(void)pthread_join(t, NULL);
+	kube_lanes_free(p);
+	fixture_done(&f);
+}
+END_TEST
+
 /* --- woken ---------------------------------------------------------------- */
 
 static void *
@@ -519,6 +559,7 @@ main(void)
 	tcase_add_test(t, test_closed_while_idle);
 	tcase_add_test(t, test_closed_on_request);
 	tcase_add_test(t, test_rest);
+	tcase_add_test(t, test_rest_within_a_wait);
 	tcase_add_test(t, test_wake);
 	tcase_add_loop_test(t, test_body, 0,
 			    sizeof(bodies) / sizeof(bodies[0]));
