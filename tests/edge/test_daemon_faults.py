@@ -59,6 +59,25 @@ def test_a_list_that_breaks(w, resource, kind):
     cycle(w, names)
 
 
+@pytest.mark.hurry
+@BOTH
+def test_a_list_whose_second_page_never_comes(w, resource):
+    """What the first page showed is not in the next list."""
+    w.api.page_max = 3
+    w.machines(6)
+    fault = w.api.fault(resource, "list", "withhold")
+    holder = w.start(watching=False)
+    w.wait(lambda: any("continue" in r.query for r in w.api.select(
+        verb="list", resource=resource)), "a second page")
+    w.api.delete("nodes", "m000")
+    w.api.delete("nodeclaims", "m000")
+    w.api.clear(fault)
+    holder.wait_line("list failed", resource=resource)
+    w.wait(lambda: holder.get("/status/machines/m005")[0] == 200)
+    w.wait(lambda: holder.get("/status/machines/m000")[0] == 404,
+           "m000 is gone")
+
+
 @pytest.mark.parametrize("date", [False, True])
 def test_429_of_lists(w, date):
     def later():    # the Date is cut to whole seconds
@@ -165,12 +184,15 @@ def test_a_silent_watch_is_reopened(w, resource):
     names = w.machines(3)
     holder = w.start()
     n, lists = w.watches(resource), len(w.lists(resource))
+    events = w.watches("events")
     w.api.fault(resource, "watch", "silent")
     w.wait(lambda: w.watches(resource) > n, "another watch")
     restarts = ('karpenter_node_holder_watch_restarts_total'
                 f'{{resource="{resource}",reason="silent"}}')
     assert holder.metrics()[restarts] >= 1
     holder.wait_line("watch failed", resource=resource)
+    # That of Events is silent by nature.
+    assert w.watches("events") == events
     w.api.clear()
     cycle(w, names)
     assert len(w.lists(resource)) == lists

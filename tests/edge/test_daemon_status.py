@@ -221,6 +221,21 @@ def test_unknown_machines(w, name, said):
     assert code == 404 and "<b>" not in page
 
 
+@pytest.mark.parametrize("missing, there", [
+    ("nodes", "nodeclaims"), ("nodeclaims", "nodes")])
+def test_not_listed_yet(w, missing, there):
+    """A machine of which nothing is known may be in the list that is missing."""
+    w.machine("m000")
+    w.api.fault(missing, "list", "wait")
+    holder = w.start(watching=False)
+    w.wait(lambda: [v["listed"] for v in status(holder)["views"]
+                    if v["resource"] == there] == [True], there)
+    assert holder.get("/status/machines/x") == (
+        503, "the Nodes and NodeClaims are not all known yet: try again\n")
+    w.api.clear()
+    w.wait(lambda: holder.get("/status/machines/x")[0] == 404, missing)
+
+
 def test_formats(w):
     w.machine("m")
     holder = w.start()

@@ -167,9 +167,10 @@ FAULTS = [
     ("a watch that ends at once is a good one", WATCHES, FOLLOW,
      "reflect_short(&f->reflect, clock_now(f->setup.clock));", "false;"),
     ("a failed list is gone on with",
-     "tests/edge/test_daemon_faults.py -k list", FOLLOW,
+     "tests/edge/test_daemon_faults.py -k second_page", FOLLOW,
      "f->listing = false;\n\tif (answer == ANSWER_EXPIRED)",
      "if (answer == ANSWER_EXPIRED)"),
-    ("a watch of Events is silent without bookmarks", WATCHES, FOLLOW,
+    ("a watch of Events is silent without bookmarks",
+     "tests/edge/test_daemon_faults.py -k silent_watch", FOLLOW,
      "if (kind == KIND_EVENT)", "if (0)"),
 ]
