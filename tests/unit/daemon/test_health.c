@@ -381,6 +381,7 @@ START_TEST(test_an_excluded_check_counts_as_ok)
 	expect("/readyz", "verbose&exclude=shutdown", 200,
 	       "[+]certificate ok\n[+]webhook ok\n"
 	       "[+]shutdown excluded: ok\nreadyz check passed\n");
+	expect("/readyz", "exclude=shutdown&verbosely", 200, "ok");
 	expect("/readyz", "exclude=shutdown&verbose=1", 200,
 	       "[+]certificate ok\n[+]webhook ok\n"
 	       "[+]shutdown excluded: ok\nreadyz check passed\n");

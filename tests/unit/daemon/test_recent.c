@@ -36,6 +36,8 @@ START_TEST(test_since_the_start)
 	counter_add(&c, COUNTER_CLAIM_HELD);
 	counter_add(&c, COUNTER_NODE_WOULD);
 	counter_add(&c, COUNTER_CLAIM_WOULD);
+	counter_add(&c, COUNTER_NODE_UNCHANGED);
+	counter_add(&c, COUNTER_CLAIM_UNCHANGED);
 	counter_add(&c, COUNTER_OTHER_UNCHANGED);
 	counter_add(&c, COUNTER_REFUSED);
 	counter_add(&c, COUNTER_FAILED);
@@ -43,7 +45,7 @@ START_TEST(test_since_the_start)
 	a = read_at(START + 7000);
 	ck_assert_uint_eq(a.seconds, 7);
 	ck_assert_uint_eq(a.held, 4);
-	ck_assert_uint_eq(a.unchanged, 1);
+	ck_assert_uint_eq(a.unchanged, 3);
 	ck_assert_uint_eq(a.refused, 1);
 	ck_assert_uint_eq(a.failed, 1);
 	ck_assert_uint_eq(a.shed, 1);
