@@ -1606,16 +1606,19 @@ def test_recorder_watches(recorder):
         wait(lambda: api.count(resource="events", verb="watch") == 1)
         # An Event may come before its NodeClaim, and after it.
         fault = api.fault("nodeclaims", "watch", "silent")
-        says(api, "web-short", "DisruptionLaunching", "Launching NodeClaim: x")
+        for name in "web-short", "web-early":
+            says(api, name, "DisruptionLaunching", "Launching NodeClaim: x")
         says(api, "web-old", "DisruptionTerminating",
              "Disrupting NodeClaim: Empty")
         r.waits(("decided", "web-old"))
+        made(api, "web-early", 0)
         made(api, "web-short", 0)
         api.set_status("nodeclaims", "web-short", nodeName="n")
         api.delete("nodeclaims", "web-short")
         api.clear(fault)
         facts = r.waits(("created", "web-short"), ("gone", "web-short"))
-        assert facts["created", "web-short"]["maker"] == "disruption"
+        for name in "web-short", "web-early":
+            assert facts["created", name]["maker"] == "disruption"
         assert facts["gone", "web-short"]["at"] >= (
             facts["created", "web-short"]["at"])
         says(api, "web-short", "DisruptionTerminating",
@@ -1656,7 +1659,8 @@ def test_recorder_watches(recorder):
     told = known(lines)
     twice = {k for k, n in collections.Counter(told).items() if n > 1}
     # Again, to say who made it.
-    assert twice <= {("created", "web-short"), ("created", "web-twice")}
+    assert twice <= {("created", name) for name in (
+        "web-short", "web-early", "web-twice")}
     assert ("gone", "web-cut") not in told and ("gone", "web-old") not in told
 
 
@@ -1682,11 +1686,49 @@ def test_recorder_leaves_out(recorder):
         api.drop_watches("nodeclaims")
         made(api, "web-last", 0)
         r.waits(("created", "web-last"))
+        # The next list is whole, and shows who is gone.
+        fault = api.fault("nodeclaims", "watch", "wait")
+        api.drop_watches("nodeclaims")
+        api.delete("nodeclaims", "web-next")
+        expire(api)
+        api.clear(fault)
+        r.waits(("gone", "web-next"))
         told = known(r.ends())
     assert ("gone", "web-grows") not in told
     assert [text for text in r.err.read_text().splitlines()
             if "left out" in text] == [
         NAME + "warning: nodeclaims: object left out: too large"]
+
+
+def test_recorder_lists_both(recorder):
+    """A list of Events in the middle of one of NodeClaims makes nobody go."""
+    with ScriptedApi() as api:
+        api.page_max = 1
+        for name in "web-a", "web-b", "web-c":
+            made(api, name, 900, *BOOTED)
+        r = recorder(api)
+        r.waits(*(("ready", f"web-{x}") for x in "abc"))
+        wait(lambda: api.count(resource="events", verb="watch") == 1)
+
+        faults = [api.fault(resource, "watch", "wait")
+                  for resource in ("nodeclaims", "events")]
+
+        def beside(page):
+            if "web-b" in json.dumps(page):
+                api.clear(faults[1])
+                wait(lambda: lists(api)[1] == 2)
+            return page
+        api.fault("nodeclaims", "list", "edit", edit=beside)
+        expire(api)
+        made(api, "web-d", 0)
+        says(api, "web-a", "DisruptionTerminating",
+             "Disrupting NodeClaim: Empty")
+        expire(api)
+        api.clear(faults[0])
+        r.waits(("created", "web-d"), ("decided", "web-a"))
+        assert lists(api) == [3 + 4, 2]
+        told = known(r.ends())
+    assert not [claim for what, claim in told if what == "gone"]
 
 
 def resident(process):
