@@ -1533,8 +1533,12 @@ def test_recorder(run, recorder, tmp_path):  # noqa: F811
         made(api, "web-a", 30, "Launched")
         says(api, "web-long-gone", "DisruptionTerminating",
              "Disrupting NodeClaim: Empty")
+        api.fault("nodeclaims", "list", "delay", seconds=0.5, times=1)
         r = recorder(api)
         r.waits(("ready", "web-old"), ("launched", "web-a"))
+        claims, events = (api.select(verb="list", resource=resource)[0].time
+                          for resource in ("nodeclaims", "events"))
+        assert events >= claims + 0.5
         assert set(r.facts()) == {
             ("created", "web-old"), ("launched", "web-old"),
             ("registered", "web-old"), ("ready", "web-old"),
@@ -1630,6 +1634,9 @@ def test_recorder_watches(recorder):
         api.drop_watches("nodeclaims")
         made(api, "web-ended", 0)
         r.waits(("created", "web-ended"))
+        versions = [int(x.query["resourceVersion"]) for x in api.select(
+            verb="watch", resource="nodeclaims")]
+        assert versions[-1] > versions[0]
         # A line is cut.
         api.fault("nodeclaims", "watch", "cut", times=1)
         api.drop_watches("nodeclaims")
@@ -1646,6 +1653,19 @@ def test_recorder_watches(recorder):
         made(api, "web-twice", 0)
         wait(lambda: ("gone", "web-twice") not in r.facts())
         assert lists(api) == [1, 1]
+        # Trouble is told, and again when it was over meanwhile.
+        for n in range(2):
+            text = "nodeclaims: watch failed"
+            before = r.err.read_text().count(text)
+            fault = api.fault("nodeclaims", "watch", "403")
+            api.drop_watches("nodeclaims")
+            wait(lambda: r.err.read_text().count(text) > before)
+            api.clear(fault)
+            made(api, f"web-well-{n}", 0)
+            r.waits(("created", f"web-well-{n}"))
+        # An Event may have a NodeClaim's name.
+        api.create("events", "web-old", namespace="default")
+        api.delete("events", "web-old")
         # 410, in the stream: NodeClaims came and went meanwhile.
         fault = api.fault("nodeclaims", "watch", "wait")
         expire(api)
@@ -1686,6 +1706,7 @@ def test_recorder_leaves_out(recorder):
         api.drop_watches("nodeclaims")
         made(api, "web-last", 0)
         r.waits(("created", "web-last"))
+        assert lists(api)[0] == 2   # one a minute because of such lines
         # The next list is whole, and shows who is gone.
         fault = api.fault("nodeclaims", "watch", "wait")
         api.drop_watches("nodeclaims")
