@@ -43,7 +43,7 @@ FAULTS = [
     ("trouble is told each time",
      "tests/edge/test_simulate.py::test_recorder", RECORDER,
      "if (again && !stopping && !s->troubled)", "if (again && !stopping)"),
-    ("who is well again is in trouble", WATCHES, RECORDER,
+    ("who is well again is in trouble", f"{TEST}_tells", RECORDER,
      "if (sure)\n\t\ts->troubled = false;", ""),
     ("one open watch is enough", OTHER, RECORDER,
      "s[CLAIMS].open && s[EVENTS].open", "s[CLAIMS].open || s[EVENTS].open"),
