@@ -30,8 +30,6 @@ FAULTS = [
     ("a nudge is not seen", "edge/test_kube", STREAM,
      "atomic_load(&s->cancelled) || atomic_load(&s->nudged)",
      "atomic_load(&s->cancelled)"),
-    ("a cancel ends one call", "edge/test_kube_exec", STREAM,
-     "if (atomic_load(&s->cancelled)) {", "if (0) {"),
     ("a cancel wakes nobody", "edge/test_kube", STREAM,
      "atomic_store(&s->cancelled, true);\n\tkube_lane_wake(&s->lane);",
      "atomic_store(&s->cancelled, true);"),
