@@ -238,7 +238,7 @@ struct gathering {
 	unsigned pause_us;	/* for each piece */
 	int64_t taken_ms;	/* when the last piece had been taken */
 	int64_t longest_ms;	/* without a piece, after the first one */
-	_Atomic bool begun;
+	_Atomic bool begun, taken;	/* the first piece */
 	_Atomic int64_t late_ms;	/* when the late line was sent */
 };
 
@@ -273,6 +273,7 @@ gather(void *ctx, const char *bytes, size_t n, struct err *e)
 	g->begun = true;
 	(void)usleep(g->pause_us);
 	g->taken_ms = clock_boot_ms();
+	g->taken = true;
 	if (g->stream != NULL)
 		kube_stream_cancel(g->stream);
 	return 0;
@@ -405,7 +406,7 @@ END_TEST
 
 /* --- the heart ------------------------------------------------------------ */
 
-/* The second line is there when the sink is done with the first one. */
+/* The second line comes when the sink is done with the first one. */
 static bool
 two_lines(struct scripted_peer *p, void *ctx)
 {
@@ -414,8 +415,9 @@ two_lines(struct scripted_peer *p, void *ctx)
 	if (!scripted_puts(p, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n"
 			      "{}\n"))
 		return false;
-	for (int i = 0; i < PATIENT_MS && !g->begun; i++)
+	for (int i = 0; i < PATIENT_MS && !g->taken; i++)
 		(void)usleep(1000);
+	(void)usleep(20000);	/* the stream looks for more */
 	return scripted_puts(p, "{}\n");
 }
 
