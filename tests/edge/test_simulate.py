@@ -1637,6 +1637,11 @@ def test_recorder_watches(recorder):
         versions = [int(x.query["resourceVersion"]) for x in api.select(
             verb="watch", resource="nodeclaims")]
         assert versions[-1] > versions[0]
+        # An Event may have a NodeClaim's name.
+        api.create("events", "web-old", namespace="default", top={
+            "reason": "x", "message": "x",
+            "involvedObject": {"kind": "NodeClaim", "name": "web-old"}})
+        api.delete("events", "web-old")
         # A line is cut.
         api.fault("nodeclaims", "watch", "cut", times=1)
         api.drop_watches("nodeclaims")
@@ -1653,9 +1658,6 @@ def test_recorder_watches(recorder):
         made(api, "web-twice", 0)
         wait(lambda: ("gone", "web-twice") not in r.facts())
         assert lists(api) == [1, 1]
-        # An Event may have a NodeClaim's name.
-        api.create("events", "web-old", namespace="default")
-        api.delete("events", "web-old")
         # 410, in the stream: NodeClaims came and went meanwhile.
         fault = api.fault("nodeclaims", "watch", "wait")
         expire(api)
