@@ -326,8 +326,8 @@ lint: all  ## what docs/architecture.md claims, checked by a script
 
 programs: $(TESTS) $(REPLAYS) $(ANSWERS) $(FAST) $(SIM) $(EXPLORE)  ## build every test program
 programs-edge: $(EDGE) $(FAST)
-SAN  := VARIANT=$(BUILD)/san SANITIZE=address,undefined CK_FORK=no
-TSAN := VARIANT=$(BUILD)/tsan SANITIZE=thread CK_FORK=no
+SAN  := VARIANT=$(BUILD)/san SANITIZE=address,undefined CK_FORK=no CFLAGS=-g1
+TSAN := VARIANT=$(BUILD)/tsan SANITIZE=thread CK_FORK=no CFLAGS=-g1
 
 # Leaks in forked Check children would go unseen: one process.
 san:  ## the tests under the address and undefined behaviour sanitizers
