@@ -430,11 +430,14 @@ def test_it_sees_and_steers(installed, machine, pools):
     assert pools()["batch"] == batch
     installed.plane.patch(POOLS, "web", {"metadata": {"annotations": {
         OWN + "enabled": "false", OWN + "hold-duration": "5m"}}})
+    installed.plane.patch(POOLS, "batch", {"metadata": {"annotations": {
+        OWN + "enabled": "true\nnone false"}}})  # a line that is none
     run("hold", "--all", "--for=90m")
     assert re.fullmatch(r"warning: NodePool web .*\n", installed.said)
     run("resume", "--all")
     assert pools() == {
-        "web": {"enabled": "false", "hold-duration": "5m"}, "batch": {}}
+        "web": {"enabled": "false", "hold-duration": "5m"},
+        "batch": {"enabled": "true\nnone false"}}
 
 
 def test_the_page(installed, machine, pools):
