@@ -136,6 +136,14 @@
 						   bytes */
 #define SERVER_HELLO_BYTES (16u << 10)	/* from a client until its handshake is
 					   done; 2 KiB with the largest keys */
+#define SERVER_SILENT_BYTES (20u << 10)	/* … and later until HTTP gets on: the
+					   largest record of TLS, and a part of
+					   a head before it */
+#define SERVER_RECORDS_MAX 48	/* whole records that HTTP made nothing of,
+				   beyond one each, of all connections; a head
+				   takes one or two */
+#define SERVER_RECORD_BYTES (17 << 10)	/* kept by libgnutls for each, even if
+					   it is empty */
 #define SERVER_RECEIVE_BYTES (16 << 10)	/* the kernel's buffers; it takes
 					   twice as much */
 #define SERVER_SEND_BYTES (8 << 10)

@@ -45,12 +45,24 @@ deadline(const struct conn *c)
 	return atomic_load_explicit(&c->deadline_ms, memory_order_relaxed);
 }
 
+/* HTTP has got on, so the TLS library keeps nothing of what came before: it
+ * takes no data in the middle of a message of its own. */
+static void
+progress(struct conn *c)
+{
+	c->silent = 0;
+	if (c->records > 1)
+		atomic_fetch_sub(&c->table->records, c->records - 1);
+	c->records = 0;
+}
+
 void
 conn_expect(struct conn *c, enum conn_wait wait)
 {
 	int64_t ms = c->table->allowed_ms[wait];
 	int64_t now_us = (int64_t)clock_boot_us();
 
+	progress(c);
 	atomic_store_explicit(&c->since_us, now_us, memory_order_relaxed);
 	atomic_store_explicit(&c->wait, (int)wait, memory_order_relaxed);
 	if (wait != CONN_BODY)
@@ -59,13 +71,26 @@ conn_expect(struct conn *c, enum conn_wait wait)
 	set_deadline(c, ms > 0 ? now_us / 1000 + ms : INT64_MAX);
 }
 
-size_t
-conn_greets(struct conn *c, size_t n)
+/* One more record begins.  Nobody may have more than what all of them leave, so
+ * that there is some left for each, however many take part. */
+static bool
+has_place(struct conn *c)
 {
-	if (c->greeted)
-		return 0;
-	c->greeting += n;
-	return c->greeting;
+	unsigned sum;
+
+	if (c->records++ == 0)
+		return true;
+	sum = atomic_fetch_add(&c->table->records, 1) + 1;
+	return sum + c->records - 1 <= SERVER_RECORDS_MAX;
+}
+
+bool
+conn_pulled(struct conn *c, size_t n, bool begins)
+{
+	c->silent += n;
+	if (!c->greeted)
+		return c->silent <= SERVER_HELLO_BYTES;
+	return c->silent <= SERVER_SILENT_BYTES && (!begins || has_place(c));
 }
 
 void
@@ -81,6 +106,7 @@ conn_head_begun(struct conn *c)
 {
 	int64_t by_ms = clock_boot_ms() + c->table->allowed_ms[CONN_HEAD];
 
+	progress(c);
 	atomic_store_explicit(&c->wait, CONN_HEAD, memory_order_relaxed);
 	if (by_ms < deadline(c))
 		set_deadline(c, by_ms);
@@ -206,6 +232,7 @@ conn_body(struct conn *c, size_t room, size_t above)
 {
 	struct conns *t = c->table;
 
+	progress(c);
 	atomic_store_explicit(&c->room, room, memory_order_relaxed);
 	if (above == SIZE_MAX)
 		return;
@@ -291,6 +318,7 @@ conn_drop(struct conn *c)
 	struct conns *t = c->table;
 	struct tls_credentials *last;
 
+	progress(c);
 	pthread_mutex_lock(&t->lock);
 	t->at[c->fd] = NULL;
 	t->shut -= c->shut_ms != 0;

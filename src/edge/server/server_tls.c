@@ -12,6 +12,8 @@
 
 #include "core/base/limits.h"
 
+#define RECORD_HEAD 5	/* bytes: type, version, length */
+
 struct tls_pair {
 	struct tls_credentials pair;
 	gnutls_privkey_t key;
@@ -103,7 +105,9 @@ pair_of(gnutls_session_t session)
 
 /* A handshake hook of GnuTLS.  The key for tickets has to be there before the
  * ClientHello is looked into, which may carry one.  The client's Finished
- * message is the last that we wait for, so it ends the handshake. */
+ * message is the last that we wait for, so it ends the handshake.  After a
+ * KeyUpdate libmicrohttpd would wait for more bytes, and the request may have
+ * come with it; where it is interrupted, it reads on. */
 static int
 on_message(gnutls_session_t session, unsigned type, unsigned when,
 	   unsigned incoming, const gnutls_datum_t *message)
@@ -122,6 +126,8 @@ on_message(gnutls_session_t session, unsigned type, unsigned when,
 	if (type == GNUTLS_HANDSHAKE_FINISHED && when == GNUTLS_HOOK_POST &&
 	    conn_of(session) != NULL)
 		conn_greeted(conn_of(session));
+	if (type == GNUTLS_HANDSHAKE_KEY_UPDATE && when == GNUTLS_HOOK_POST)
+		return GNUTLS_E_INTERRUPTED;
 	return 0;
 }
 
@@ -153,16 +159,18 @@ tls_certificate_callback(void)
 	return (void *)on_certificate;
 }
 
-/* A pull function of GnuTLS.  GnuTLS keeps the parts of a message until it is
- * whole, up to 180 KiB for a ClientHello, and has a bound for whole messages
- * only. */
+/* A pull function of GnuTLS, which asks for the five bytes that begin a record
+ * and then for the rest.  GnuTLS keeps the parts of a message until it is whole,
+ * up to 180 KiB for a ClientHello and 16 MiB for what comes after the handshake
+ * of TLS 1.3, and each empty part in a buffer for a whole record.  It has a
+ * bound for whole messages only. */
 static ssize_t
 pull(gnutls_transport_ptr_t ptr, void *bytes, size_t n)
 {
 	struct conn *c = ptr;
 	ssize_t got = recv(c->fd, bytes, n, 0);
 
-	if (got > 0 && conn_greets(c, (size_t)got) > SERVER_HELLO_BYTES) {
+	if (got > 0 && !conn_pulled(c, (size_t)got, n == RECORD_HEAD)) {
 		errno = EMSGSIZE;
 		return -1;
 	}
