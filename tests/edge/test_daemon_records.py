@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records of TLS that no HTTP comes of: what is kept of them has a bound, and
+clients that send some now and then live on."""
+import contextlib
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+import raw_client
+import raw_records
+from conftest import sanitized  # noqa: F401, for skipif
+from raw_records import FLOODS, Records
+from test_daemon_memory import (LIMIT, MIB, REST, anonymous, limited)
+from test_daemon_slow import (BODY, HEAD, HEAD_S, PRODUCT, REVIEW, Good,
+                              answered)
+
+# Records of one client until it is closed, if it is alone (limits.h); and more
+# than the kernel's buffers and that bound have room for.
+RECORDS_MAX, WITHIN = 48 // 2 + 1, 256
+MINUTES = float(os.environ.get("RECORDS_MINUTES", 20))
+
+
+def shaken(holder, version):
+    return Records(holder.port("webhookPort"), version).shake()
+
+
+def flood(client, wire):
+    """Sends until the server closes; returns how many records that took.  (The
+    server may wait for more bytes where a record ends.)"""
+    size = 0
+    for n, record in enumerate(wire(client)):
+        for part in record[:9], record[9:]:
+            client.put(part)
+            time.sleep(0.0005)
+        size += len(record)
+        if client.gone():
+            return n
+        assert n < WITHIN and size < MIB, "it takes them for ever"
+    return None
+
+
+@pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
+def test_each_has_an_end(w, version):
+    """It comes again and again, and what was kept is given back: the last one
+    gets as far as the first, if it is our bound that ends it."""
+    w.program = PRODUCT
+    holder = w.start("serve")
+    for name, wire in FLOODS[version].items():
+        far = []
+        for _ in range(8):
+            with contextlib.closing(shaken(holder, version)) as client:
+                far.append(flood(client, wire))
+        print(f"{version} {name}: closed after {far} records")
+        assert min(far) >= RECORDS_MAX or max(far) < RECORDS_MAX // 2, (
+            name, far)
+    assert holder.review()[0] == 200
+
+
+def test_a_crowd_shares_what_there_is(w):
+    """… of places for records that no HTTP came of.  A request needs none, also
+    in two records of which the first has its line."""
+    w.program = PRODUCT
+    holder = w.start("serve")
+    empty = FLOODS["TLSv1_3"]["empty-handshake"]
+    with contextlib.ExitStack() as kept:
+        crowd = [kept.enter_context(contextlib.closing(
+            shaken(holder, "TLSv1_3"))) for _ in range(100)]
+        for client, records in [(c, empty(c)) for c in crowd]:
+            for _ in range(3):
+                client.put(next(records))
+                time.sleep(0.001)
+        w.wait(lambda: sum(c.gone() for c in crowd) > 52, "most are closed")
+        with contextlib.closing(shaken(holder, "TLSv1_3")) as client:
+            for _ in range(3):
+                asks(client, client.data(REVIEW, 150))
+
+
+# --- who does nothing wrong -----------------------------------------------------
+
+def asks(client, wire):
+    client.put(wire)
+    answer = client.answer()
+    assert answer is not None and answer.status == 200, answer
+
+
+@pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
+def test_large_and_cut_small(w, version):
+    """A request of 7 MiB, in the largest records and in smaller ones, and a head
+    of 7 KiB in ten."""
+    w.program = PRODUCT
+    holder = w.start("serve")
+    body = BODY + b" " * (7 * MIB - len(BODY) - 4096)
+    with contextlib.closing(shaken(holder, version)) as client:
+        for size, n in (len(body), 16384), (len(body), 1208), (99999, 61):
+            asks(client, client.data(HEAD + b"Content-Length: %d\r\n\r\n" %
+                                     size + body[:size], n))
+        head = HEAD + b"A: " + b"a" * 6500 + b"\r\n"
+        asks(client, client.data(
+            head + b"Content-Length: %d\r\n\r\n" % len(BODY), 700) +
+            client.data(BODY))
+
+
+def test_key_updates_now_and_then(w):
+    """… in the same packet as a request, or by themselves.  (libgnutls takes
+    eight in a second.)"""
+    w.program = PRODUCT
+    holder = w.start("serve")
+    with contextlib.closing(shaken(holder, "TLSv1_3")) as client:
+        for _ in range(4):
+            begun = time.monotonic()
+            asks(client, client.key_update() + client.data(REVIEW))
+            for _ in range(6):
+                client.put(client.key_update())
+            asks(client, client.data(REVIEW))
+            time.sleep(max(0, begun + 1.1 - time.monotonic()))
+
+
+# --- within the memory limit -----------------------------------------------------
+
+@contextlib.contextmanager
+def attacked(holder, connections, seconds, pause):
+    """Another process attacks for so long; ends when it has ended, too."""
+    process = subprocess.Popen(
+        [sys.executable, raw_records.__file__,
+         *map(str, (holder.port("webhookPort"), connections, seconds, pause))],
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        stdout=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def check_limit(w, seconds, pause, *crowds):
+    """A good client beside it has every review answered, nobody is killed, and
+    what the attack took is given back."""
+    with limited(w, int(LIMIT)) as group:
+        holder = w.start("serve", memory_limit=f"{LIMIT}Mi")
+        before, peak, used = anonymous(holder), 0, 0
+        with Good(w, holder, HEAD_S) as good, contextlib.ExitStack() as all_:
+            attacks = [all_.enter_context(attacked(holder, n, seconds, pause))
+                       for n in crowds]
+            while any(a.poll() is None for a in attacks):
+                assert holder.alive() and not good.wrong, good.wrong
+                peak = max(peak, anonymous(holder))
+                used = max(used, group.usage())
+                time.sleep(0.2)
+            said = [a.stdout.read().strip() for a in attacks]
+            good.go_on()
+        assert holder.alive() and group.kills() == 0
+        w.wait(lambda: anonymous(holder) <= before + REST, "it is given back")
+        print(f"{seconds} s: {'; '.join(said)}; {dict(good.answers)} reviews; "
+              f"{before / MIB:.1f} MiB, at most {peak / MIB:.1f} "
+              f"(cgroup {used / MIB:.1f}), then {anonymous(holder) / MIB:.1f}")
+
+
+def test_within_the_limit(w):
+    """Eight that send as fast as they can (which took 20 s to end it), and as
+    many as there are places."""
+    check_limit(w, 5, 0.002, 8, 500)
+
+
+@pytest.mark.huge
+@pytest.mark.skipif("sanitized()")
+def test_within_the_limit_for_long(w):
+    check_limit(w, 60 * MINUTES, 0.02, 8, 500)
