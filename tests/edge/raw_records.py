@@ -195,13 +195,14 @@ def sent(c, wire, most):
 MOST = [18000, 500, 16 << 20, 16 << 20]
 
 
-def attack(port, connections, seconds, pause):
+def attack(port, connections, seconds, pause, names=""):
     """Keeps so many connections, each of which sends a part of a record every
     `pause` seconds, and prints what came of them.  Some stop short of what
-    would close them."""
+    would close them.  names is how the names of their floods begin."""
     until = time.monotonic() + seconds
-    kinds = itertools.cycle(
-        (version, wire) for version in FLOODS for wire in FLOODS[version].values())
+    kinds = itertools.cycle([
+        (version, wire) for version, floods in FLOODS.items()
+        for name, wire in floods.items() if name.startswith(names)])
     live = {}
     opened = closed = 0
     while time.monotonic() < until:
@@ -223,4 +224,4 @@ def attack(port, connections, seconds, pause):
 
 
 if __name__ == "__main__":
-    attack(int(sys.argv[1]), int(sys.argv[2]), *map(float, sys.argv[3:]))
+    attack(*map(int, sys.argv[1:3]), *map(float, sys.argv[3:5]), *sys.argv[5:])
