@@ -39,11 +39,16 @@
 	 REVIEWS_BIG_MAX * TREE_BYTES(JSON_KEPT_BYTES_MAX) +                   \
 	 (SERVER_THREADS - REVIEWS_BIG_MAX) * TREE_BYTES(REVIEW_BYTES_BIG))
 
-/* libmicrohttpd's memory, GnuTLS's session with a record of 16 KiB that has not
- * come whole, and the kernel's socket and buffers. */
-#define CONNECTION_BYTES                                                       \
-	((44 << 10) + SERVER_CONNECTION_BYTES +                                \
+/* libmicrohttpd's memory, and the kernel's socket and buffers. */
+#define PLAIN_CONNECTION_BYTES                                                 \
+	((4 << 10) + SERVER_CONNECTION_BYTES +                                 \
 	 2 * (SERVER_RECEIVE_BYTES + SERVER_SEND_BYTES))
+#define PLAIN_BYTES (HEALTH_CONNECTIONS_MAX * PLAIN_CONNECTION_BYTES)
+
+/* The same with GnuTLS's session, SERVER_SILENT_BYTES of which no HTTP came, and
+ * the buffer of one record.  Further records are counted for all together. */
+#define CONNECTION_BYTES (PLAIN_CONNECTION_BYTES + (40 << 10))
+#define RECORDS_BYTES (SERVER_RECORDS_MAX * SERVER_RECORD_BYTES)
 
 /* A Node and a NodeClaim, the claim's place in the index by name, and a write of
  * the Node that fails. */
@@ -72,7 +77,8 @@ struct memory
 memory_divide(int64_t limit, unsigned lanes, uint32_t machines)
 {
 	int64_t left = limit - PROCESS_BYTES - LOG_WAITING_BYTES_MAX -
-		       HEALTH_BYTES - STREAMS_BYTES - REVIEWS_BYTES -
+		       HEALTH_BYTES - PLAIN_BYTES - STREAMS_BYTES -
+		       REVIEWS_BYTES - RECORDS_BYTES -
 		       (int64_t)lanes * LANE_BYTES;
 	int64_t connections =
 		at_least(left / CONNECTIONS_SHARE,

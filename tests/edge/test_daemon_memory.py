@@ -121,7 +121,7 @@ def big_reviews(holder, n):
 @pytest.mark.long
 @pytest.mark.skipif("sanitized()")
 @pytest.mark.parametrize("mib,machines", [
-    (int(LIMIT), 135000),
+    (int(LIMIT), 130000),
     pytest.param(256, 262144, marks=pytest.mark.huge)])
 def test_peak_and_rest(w, mib, machines):
     """A full table, and everybody at once: nobody is killed, a good client is
