@@ -174,6 +174,13 @@ FLOODS = {"TLSv1_3": {
 }}
 
 
+def unfinished(c):
+    """A record that lacks its last byte.  It is kept until the deadline."""
+    yield c.record(DATA, bytes(LARGEST))[:-1]
+    while True:
+        yield b""
+
+
 # --- an attack, in a process of its own ----------------------------------------
 
 def sent(c, wire, most):
@@ -202,7 +209,8 @@ def attack(port, connections, seconds, pause, names=""):
     until = time.monotonic() + seconds
     kinds = itertools.cycle([
         (version, wire) for version, floods in FLOODS.items()
-        for name, wire in floods.items() if name.startswith(names)])
+        for name, wire in [*floods.items(), ("unfinished", unfinished)]
+        if name.startswith(names)])
     live = {}
     opened = closed = 0
     while time.monotonic() < until:

@@ -163,11 +163,13 @@ def check_limit(w, seconds, *crowds):
 def test_within_the_limit(w):
     """Sixteen that send as fast as they can, which once took seconds to end
     it, and many more."""
-    check_limit(w, 8, (16, 0.002, "endless"), (100, 0.02))
+    check_limit(w, 8, (16, 0.002, "endless"), (100, 0.02),
+                (200, 0.05, "unfinished"))
 
 
 @pytest.mark.huge
 @pytest.mark.skipif("sanitized()")
 def test_within_the_limit_for_long(w):
-    """As many as there are places, too."""
-    check_limit(w, 60 * MINUTES, (8, 0.01, "endless"), (700, 0.02))
+    """… and more than there are places."""
+    check_limit(w, 60 * MINUTES, (8, 0.01, "endless"), (100, 0.02),
+                (500, 0.05, "unfinished"))
