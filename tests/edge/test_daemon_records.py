@@ -59,6 +59,58 @@ def test_each_has_an_end(w, version):
     assert holder.review()[0] == 200
 
 
+def plain(kind, content):
+    """A record that is not encrypted."""
+    return (bytes([kind]) + b"\x03\x03" + len(content).to_bytes(2, "big") +
+            content)
+
+
+def pushed(client, make):
+    """Sends what it makes, again and again, until the server closes; returns how
+    many bytes that took, with those in the kernel's buffers."""
+    size = 0
+    while not client.gone():
+        assert size < MIB, "it takes them for ever"
+        wire = make()
+        client.put(wire)
+        size += len(wire)
+        time.sleep(0.0005)
+    return size
+
+
+@pytest.mark.parametrize("kind, content", [
+    (20, b"\x01"), (21, b"\x01\x5a"), (22, b""), (22, b"\x0b"),
+    (23, b"a" * 4000), (24, b"\x01\x00\x04abcd")])
+def test_in_the_handshake(w, kind, content):
+    """Behind a ClientHello (a record of data is what early data looks like)."""
+    w.program = PRODUCT
+    holder = w.start("serve")
+    with contextlib.closing(Records(holder.port("webhookPort"))) as client:
+        client.put(client.hello())
+        assert pushed(client, lambda: plain(kind, content)) < 100 << 10
+
+
+POST = (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+
+
+@pytest.mark.parametrize("beginning, more", [
+    (b"", b"\r\n"), (b"GET /", b"a"),
+    (b"GET / HTTP/1.1\r\nHost: x\r\nA: ", b"a"),
+    (b"GET / HTTP/1.1\r\nHost: x\r\n", b"A: a\r\n"),
+    (POST + b"1;", b"a"), (POST + b"0\r\n", b"A: a\r\n"),
+    (POST + b"0\r\nA: ", b"a")])
+@pytest.mark.parametrize("port", ["webhookPort", "metricsPort"])
+def test_http_that_never_ends(w, port, beginning, more):
+    """libmicrohttpd has 8 KiB for each connection, which is all that a
+    connection to the metrics address takes: there all bytes are HTTP."""
+    w.program = PRODUCT
+    holder = w.start("serve")
+    with contextlib.closing(raw_client.connect(
+            holder.port(port), tls=port == "webhookPort")) as client:
+        client.send(beginning)
+        assert pushed(client, lambda: client.seal(more * 512)) < 256 << 10
+
+
 def test_a_crowd_shares_what_there_is(w):
     """… of places for records that no HTTP came of.  A request needs none, also
     in two records of which the first has its line."""

@@ -153,11 +153,13 @@ def sends(text):
 
 
 def drips(text):
-    """Seals each byte by itself, and repeats the last one for ever."""
+    """Seals each byte by itself, and repeats the last one for ever.  The records
+    drip, too: there is a bound for how many come without a whole line."""
     def wire(client):
         for i in itertools.count():
             i = min(i, len(text) - 1)
-            yield client.seal(text[i:i + 1])
+            for byte in client.seal(text[i:i + 1]):
+                yield bytes([byte])
     return wire
 
 
