@@ -354,7 +354,8 @@ e2e-long: all $(FAST)  ## long scenarios, over an hour
 	@tests/e2e/lib/binaries.sh long
 	@echo "== long scenarios, over an hour"
 	@$(PYTEST) -s -m long -o faulthandler_timeout=1500 tests/e2e
-	@HOLDER_FAST=$(word 1,$(FAST)) HOLDER=$(word 2,$(FAST)) $(PYTEST) -s -m huge tests/edge
+	@HOLDER_FAST=$(word 1,$(FAST)) HOLDER=$(word 2,$(FAST)) \
+		$(PYTEST) -s -m huge -o faulthandler_timeout=1500 tests/edge
 
 # Most of check, san and tsan waits for deadlines: on a new machine the control
 # plane is built meanwhile, with what they leave of the processor.
