@@ -212,6 +212,7 @@ def check_limit(w, seconds, *crowds):
               f"(cgroup {used / MIB:.1f}), then {anonymous(holder) / MIB:.1f}")
 
 
+@pytest.mark.skipif("sanitized()")
 def test_within_the_limit(w):
     """Sixteen that send as fast as they can, which once took seconds to end
     it, and many more."""

@@ -45,8 +45,8 @@ deadline(const struct conn *c)
 	return atomic_load_explicit(&c->deadline_ms, memory_order_relaxed);
 }
 
-/* HTTP has got on, so the TLS library keeps nothing of what came before: it
- * takes no data in the middle of a message of its own. */
+/* HTTP has got on.  The TLS library takes no data in the middle of a message of
+ * TLS, so it keeps nothing of what came before. */
 static void
 progress(struct conn *c)
 {
@@ -71,8 +71,9 @@ conn_expect(struct conn *c, enum conn_wait wait)
 	set_deadline(c, ms > 0 ? now_us / 1000 + ms : INT64_MAX);
 }
 
-/* One more record begins.  Nobody may have more than what all of them leave, so
- * that there is some left for each, however many take part. */
+/* One more record begins, so those before it are whole, and HTTP got nothing of
+ * them.  Nobody has more places for such records than all together leave free:
+ * few cannot take all of them. */
 static bool
 has_place(struct conn *c)
 {

@@ -48,8 +48,9 @@ struct conn {
 				   was not.  Under the table's lock … */
 	bool shut_body;		/* … as is this: a body was arriving then */
 	bool greeted;		/* the handshake is done */
-	size_t silent;		/* bytes since then, or since HTTP got on … */
-	unsigned records;	/* … and how many records they begin */
+	size_t silent;		/* bytes since HTTP got on, before that of the
+				   handshake … */
+	unsigned records;	/* … and how many records have begun since */
 	_Atomic size_t room;	/* of a body that is arriving; 0: none is */
 	_Atomic bool unread;	/* it has yet to read a reply that may be cut */
 	struct tls_credentials *pair;	/* NULL before the handshake */
@@ -73,8 +74,8 @@ struct conns {
 	void (*reaped)(void *ctx, unsigned n);
 	void *ctx;
 	_Atomic unsigned open;
-	_Atomic unsigned records;	/* the sum over all, without the first
-					   of each */
+	_Atomic unsigned records;	/* those of all, without the first of
+					   each */
 	_Atomic int64_t closed_ms;	/* boot time of the last close */
 	_Atomic int64_t beat_ms; /* boot time of the reaper's last round */
 	/* Since when a serving thread owes something: a handler runs, or a
@@ -100,17 +101,17 @@ struct conn *conns_add(struct conns *t, int fd);
 void conn_drop(struct conn *c);
 
 /* Sets what c waits for from now on, and its deadline.  Only the thread that
- * serves c calls these five functions. */
+ * serves c calls these four functions. */
 void conn_expect(struct conn *c, enum conn_wait wait);
 /* The handshake is done.  From now on c has the time of an idle connection
  * until its first request line comes.  An API server opens more connections
  * than it needs at once and keeps the spare ones for later, so it should be the
  * one that closes them. */
 void conn_greeted(struct conn *c);
-/* n more bytes have come, which begin a record of TLS or go on with one.  Call
- * it before any of the others hears of them.  Returns false if c has to end:
- * since its handshake, or since HTTP got on, which the others tell, more has
- * come than may be kept for it. */
+/* n more bytes have come, which begin a record of TLS or go on with one.
+ * Returns false if c has to end: more has come than the TLS library may keep
+ * for it, since its handshake began, or later since HTTP got on (which the
+ * other functions and conn_body tell). */
 bool conn_pulled(struct conn *c, size_t n, bool begins);
 /* The request line has come.  A head that has begun does not get the time of an
  * idle wait, and the first head gets no more time than is left. */

@@ -106,8 +106,8 @@ pair_of(gnutls_session_t session)
 /* A handshake hook of GnuTLS.  The key for tickets has to be there before the
  * ClientHello is looked into, which may carry one.  The client's Finished
  * message is the last that we wait for, so it ends the handshake.  After a
- * KeyUpdate libmicrohttpd would wait for more bytes, and the request may have
- * come with it; where it is interrupted, it reads on. */
+ * KeyUpdate, libmicrohttpd would wait for more bytes although a request may have
+ * come with it.  If it is told of an interruption, it reads on. */
 static int
 on_message(gnutls_session_t session, unsigned type, unsigned when,
 	   unsigned incoming, const gnutls_datum_t *message)
