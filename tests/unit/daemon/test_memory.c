@@ -18,7 +18,7 @@ START_TEST(test_promises)
 	ck_assert_uint_ge(m.connections_max, SERVER_CONNECTIONS_LEAST);
 	m = memory_divide(256 * MIB, 100, MACHINES_MAX);
 	ck_assert_uint_eq(m.machines_max, 262144);
-	ck_assert_uint_ge(m.connections_max, 500);
+	ck_assert_uint_ge(m.connections_max, 490);
 	m = memory_divide(MEMORY_MIN, 100, MACHINES_MAX);
 	ck_assert_uint_ge(m.machines_max, 5000);
 	ck_assert_uint_ge(m.connections_max, SERVER_CONNECTIONS_LEAST);
