@@ -2,23 +2,18 @@
 /*
  * A thread that logs never waits for one that writes.  The lock of the buffer
  * is held while bytes are copied, never across a system call.  One thread at a
- * time writes, for all of them: whoever finds `writing` clear.  A pipe that
- * poll(2) reports as writable has room for PIPE_BUF bytes, so that write(2)
- * does not block.  That is not true of a terminal, which is opened once more,
- * for us alone and not blocking.
+ * time writes, for all of them: whoever finds `writing` clear.
  */
 #include "log_sink.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/base/limits.h"
+#include "unblocked.h"
 
 #define PIECES (2 * LOG_WAITING_BYTES_MAX / PIPE_BUF)
 
@@ -37,13 +32,8 @@ static int out_fd = STDERR_FILENO;
 static void
 open_out(void)
 {
-	int fd = -1;
-
 	if (isatty(STDERR_FILENO))
-		fd = open("/proc/self/fd/2",
-			  O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd >= 0)
-		out_fd = fd;
+		out_fd = unblocked_open(STDERR_FILENO);
 }
 
 static bool
@@ -74,12 +64,11 @@ waiting_any(void)
 	return any;
 }
 
-/* Finds the bytes to write next: whole lines if there is a newline among them.
- * Returns 0 if nothing waits.  The caller has set `writing`. */
+/* Finds the bytes to write next.  Returns 0 if nothing waits.  The caller has set
+ * `writing`. */
 static size_t
 waiting_next(const char **bytes)
 {
-	const char *newline;
 	size_t n;
 
 	pthread_mutex_lock(&lock);
@@ -89,12 +78,8 @@ waiting_next(const char **bytes)
 	n = sizeof(waiting) - first;
 	if (n > waiting_bytes)
 		n = waiting_bytes;
-	if (n > PIPE_BUF)
-		n = PIPE_BUF;
 	pthread_mutex_unlock(&lock);
-
-	newline = memrchr(*bytes, '\n', n);
-	return newline != NULL ? (size_t)(newline - *bytes) + 1 : n;
+	return n;
 }
 
 static void
@@ -121,23 +106,18 @@ waiting_lose(void)
 static bool
 write_piece(void)
 {
-	struct pollfd p = {.fd = out_fd, .events = POLLOUT};
 	const char *bytes;
 	size_t n = waiting_next(&bytes);
 	ssize_t done;
 
 	if (n == 0)
 		return true;
-	if (poll(&p, 1, 0) <= 0)
-		return false;
-	done = write(out_fd, bytes, n);
-	if (done >= 0)
-		waiting_remove((size_t)done);
-	else if (errno == EAGAIN || errno == EINTR)
-		return false;
-	else
+	done = unblocked_write(out_fd, bytes, n);
+	if (done < 0)
 		waiting_lose();
-	return true;
+	else
+		waiting_remove((size_t)done);
+	return done != 0;
 }
 
 bool

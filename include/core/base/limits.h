@@ -384,6 +384,14 @@
 #define LOG_END_MS 1000		/* how long the end of the process waits for
 				   that reader */
 
+/* What record and uninstall print. */
+#define OUTPUT_LINE_MAX 2048	/* bytes: an error has 240, a name 253 */
+#define OUTPUT_WAITING_MAX (256u << 10)	/* bytes that the reader has not taken
+					   yet: what uninstall says of 5,000
+					   objects */
+#define OUTPUT_END_MS 1000	/* after a signal, how long they wait for a
+				   reader that takes nothing */
+
 /* Files. */
 #define FILE_PIPE_MS 5000	/* for the next bytes of a pipe */
 #define CONFIG_BYTES_MAX (1u << 20)	/* all that fits a ConfigMap */

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef EDGE_OUTPUT_H
+#define EDGE_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+
+/*
+ * What a command prints, where a reader that takes nothing (less, a terminal
+ * that ^S has stopped, a full pipe) must keep it neither from its work nor from
+ * its end.  What the reader does not take at once waits in memory and goes out
+ * later, in order.  After a write that failed nothing more is written.  Not
+ * thread-safe.
+ */
+struct output {
+	int fd, given;		/* given: the caller's */
+	char *bytes;
+	size_t first, n, room;	/* n bytes wait, from `first` on */
+	int error;		/* of a write, or ENOMEM; 0: none */
+};
+
+void output_init(struct output *o, int fd);
+void output_done(struct output *o);
+
+/* These add n bytes, or one line of text in which '?' stands for what a terminal
+ * would obey.  A line is cut to OUTPUT_LINE_MAX bytes. */
+void output_add(struct output *o, const char *bytes, size_t n);
+void output_line(struct output *o, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Writes what the reader takes now. */
+void output_flush(struct output *o);
+
+/* Returns whether so much waits that the caller should add nothing for now:
+ * OUTPUT_WAITING_MAX bytes. */
+bool output_is_full(const struct output *o);
+
+/* Waits until no more than `most` bytes wait.  Returns -1 with ERR_CANCELLED if
+ * one of the signals that the caller has blocked is pending (edge/signals.h),
+ * ERR_TIMEOUT if the reader has taken nothing for stall_ms (INT64_MAX: it may
+ * take any time), and ERR_SYSTEM if a write has failed. */
+int output_wait(struct output *o, size_t most, int64_t stall_ms,
+		struct err *e);
+
+/* Prints such a line on stderr, by the buffer of the log (edge/log.h): it does
+ * not wait either.  Any thread. */
+void output_tell(const char *format, ...)
+	__attribute__((format(printf, 1, 2)));
+/* At the end: waits for the reader of stderr, for LOG_END_MS at most. */
+void output_tell_end(void);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef EDGE_SIGNALS_H
+#define EDGE_SIGNALS_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * The signals that ask a command to end: SIGTERM, SIGINT and, unless nohup has
+ * it ignored, SIGHUP.  While they are blocked they wait until the command looks:
+ *
+ *	signals_block -> signals_take gets the first one -> signals_restore
+ *
+ * When the first one has been taken they are blocked no more, so the second one
+ * ends the process at once, whatever it waits for.  All of it belongs to the
+ * main thread; threads that start meanwhile have them blocked.
+ */
+struct signals {
+	sigset_t before;	/* what was blocked */
+	int taken;		/* the first one; 0: none */
+};
+
+/* Also ignores SIGPIPE: who reads our output or a connection may go away. */
+void signals_block(struct signals *s);
+/* Returns the first signal, or 0 if none has come within `ms`. */
+int signals_take(struct signals *s, int64_t ms);
+/* From here on one of them ends the process at once.  It may be called twice. */
+void signals_restore(struct signals *s);
+
+/* Returns whether one of them is blocked and waits to be taken.  Any thread. */
+bool signals_pending(void);
+
+#endif
