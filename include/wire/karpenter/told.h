@@ -22,6 +22,7 @@ struct told_claim {
 	bool gone;
 	uint32_t list;	/* the last that showed it, or that was complete when a
 			   watch did; 0: the place is free */
+	uint32_t next;	/* of a free place: the next one; NO_ID: none */
 	int64_t created_ms;	/* STAMP_NONE: not told */
 	int64_t last_ms;	/* of the latest of these facts */
 };
@@ -29,6 +30,7 @@ struct told_claim {
 struct told {
 	struct told_claim *at;
 	uint32_t max, top, list;
+	uint32_t free;	/* the first free place below top; NO_ID: none */
 	uint32_t *gone;	/* a ring of the last that went; NO_ID: none */
 	uint32_t gone_next;
 	struct index index;
@@ -45,6 +47,8 @@ bool told_of_event(const struct fact *f);
 const char *told_name(const struct fact *f);
 /* Returns the claim's place, or NO_ID.  It may be gone. */
 uint32_t told_find(const struct told *t, const char *name);
+/* Returns whether there is no room for another claim. */
+bool told_full(const struct told *t);
 /* Returns whether the fact is news, and notes that it is told.  What an Event
  * says is news only if the claim is known; what an object says of a claim that
  * is gone, only from when another one of that name was created later.  No room:

@@ -26,7 +26,7 @@ same_name(const void *ctx, uint32_t id, const void *key)
 int
 told_init(struct told *t, uint32_t max)
 {
-	*t = (struct told){.max = max};
+	*t = (struct told){.max = max, .free = NO_ID};
 	t->at = calloc(max, sizeof(*t->at));
 	t->gone = calloc(RECORD_GONE_MAX, sizeof(*t->gone));
 	for (uint32_t i = 0; t->gone != NULL && i < RECORD_GONE_MAX; i++)
@@ -59,14 +59,19 @@ told_begin(struct told *t)
 	t->list++;
 }
 
+bool
+told_full(const struct told *t)
+{
+	return t->free == NO_ID && t->top == t->max;
+}
+
 static uint32_t
 add_claim(struct told *t, const char *name)
 {
-	uint32_t i = 0;
+	uint32_t i = t->free != NO_ID ? t->free : t->top;
+	uint32_t next = t->free != NO_ID ? t->at[i].next : NO_ID;
 
-	while (i < t->top && t->at[i].list != 0)
-		i++;
-	if (i == t->max)
+	if (told_full(t))
 		return NO_ID;
 	t->at[i] = (struct told_claim){.name = strdup(name),
 				       .node = strdup(""),
@@ -76,11 +81,12 @@ add_claim(struct told *t, const char *name)
 	if (t->at[i].name == NULL || t->at[i].node == NULL) {
 		free(t->at[i].name);
 		free(t->at[i].node);
-		t->at[i] = (struct told_claim){.list = 0};
+		t->at[i] = (struct told_claim){.next = next};
 		return NO_ID;
 	}
 	if (i == t->top)
 		t->top++;
+	t->free = next;
 	index_add(&t->index, i);
 	return i;
 }
@@ -124,7 +130,8 @@ forget_claim(struct told *t, uint32_t i)
 	index_remove(&t->index, i);
 	free(t->at[i].name);
 	free(t->at[i].node);
-	t->at[i] = (struct told_claim){.list = 0};
+	t->at[i] = (struct told_claim){.next = t->free};
+	t->free = i;
 }
 
 /* Nothing more comes about the claim, or another one has its name. */
