@@ -7,6 +7,7 @@
 #include "access.h"
 #include "cmd.h"
 #include "core/base/stamp.h"
+#include "edge/output.h"
 #include "options.h"
 
 static const char usage[] =
@@ -82,11 +83,12 @@ record_main(int argc, char **argv, const struct timing *t)
 	}
 	if (rc < 0 || access_find(q.kubeconfig, q.context, &access, &e))
 		return fail_code(&e);
-	if (recorder_run(&q.setup, &access, t, &e) == 0)
-		return CMD_OK;
+	rc = recorder_run(&q.setup, &access, t, &e);
 	kubeconfig_done(&access);
-	(void)fail_code(&e);
-	return CMD_FAILED;
+	if (rc != 0)
+		output_tell(PROGRAM ": %s", e.text);
+	output_tell_end();
+	return rc == 0 ? CMD_OK : CMD_FAILED;
 }
 
 int

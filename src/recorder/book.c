@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "book.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,6 +95,10 @@ book_take(struct book *b, const struct fact *f, struct err *e)
 
 	if (!known && told_of_event(f))
 		return keep_early(b, f, e);
+	if (!known && told_full(&b->told)) {
+		b->full = true;
+		return 0;
+	}
 	if (told_news(&b->told, f) && keep(b, fact_copy(f), e))
 		return -1;
 	return known ? 0 : take_early(b, f->claim, e);
@@ -143,58 +145,65 @@ by_time(const void *a, const void *b)
 }
 
 void
-book_begin(struct book *b)
+book_begin(struct book *b, struct output *out)
 {
 	char line[200];
-	struct buf out;
+	struct buf head;
 
 	if (b->begun)
 		return;
 	b->begun = true;
-	buf_init(&out, line, sizeof(line));
-	record_head(&out);
-	(void)fputs(line, stdout);
+	buf_init(&head, line, sizeof(line));
+	record_head(&head);
+	output_add(out, head.data, head.len);
 }
 
-static int
-flush(struct err *e)
+/* The first n are printed. */
+static void
+drop_first(struct book *b, size_t n)
 {
-	errno = EIO;
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return 0;
-	return err_set(e, ERR_SYSTEM, "stdout: %s", strerror(errno));
+	for (size_t i = 0; i < n; i++)
+		free(b->at[i]);
+	b->n -= n;
+	if (n > 0)
+		memmove(b->at, b->at + n, b->n * sizeof(struct fact *));
 }
 
 int
-book_print(struct book *b, struct err *e)
+book_print(struct book *b, struct output *out, int64_t stall_ms, struct err *e)
 {
-	char line[FACT_BYTES];
-	struct buf out;
+	char bytes[FACT_BYTES];
+	struct buf line;
+	size_t i = 0;
+	int rc = 0;
 
 	if (b->n > 0)
 		qsort(b->at, b->n, sizeof(struct fact *), by_time);
-	for (size_t i = 0; i < b->n; i++) {
-		buf_init(&out, line, sizeof(line));
-		record_write(&out, b->at[i]);
-		if (!out.full)
-			(void)fputs(line, stdout);
-		free(b->at[i]);
+	for (; rc == 0 && i < b->n; i++) {
+		buf_init(&line, bytes, sizeof(bytes));
+		record_write(&line, b->at[i]);
+		if (!line.full)
+			output_add(out, line.data, line.len);
+		if (output_is_full(out))
+			rc = output_wait(out, OUTPUT_WAITING_MAX / 2, stall_ms,
+					 e);
 	}
-	b->n = 0;
-	return flush(e);
+	drop_first(b, i);
+	return rc != 0 ? -1 : output_wait(out, 0, stall_ms, e);
 }
 
 int
-book_end(struct book *b, int64_t now_ms, struct err *e)
+book_end(struct book *b, struct output *out, int64_t now_ms, int64_t stall_ms,
+	 struct err *e)
 {
 	char line[200];
-	struct buf out;
+	struct buf end;
 
-	book_begin(b);
-	if (book_print(b, e))
+	book_begin(b, out);
+	if (book_print(b, out, stall_ms, e))
 		return -1;
-	buf_init(&out, line, sizeof(line));
-	record_end(&out, now_ms);
-	(void)fputs(line, stdout);
-	return flush(e);
+	buf_init(&end, line, sizeof(line));
+	record_end(&end, now_ms);
+	output_add(out, end.data, end.len);
+	return output_wait(out, 0, stall_ms, e);
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
+#include "edge/output.h"
 #include "wire/karpenter/fact.h"
 #include "wire/karpenter/told.h"
 
@@ -22,13 +23,15 @@ struct book {
 	struct fact **early;	/* a ring */
 	uint32_t early_next;
 	bool begun;		/* the head is printed */
+	bool full;		/* there was no room for a NodeClaim */
 };
 
 /* Returns -1 if there is no memory. */
 int book_init(struct book *b);
 void book_done(struct book *b);
 
-/* These return -1 if there is no memory. */
+/* These return -1 if there is no memory.  A NodeClaim that finds the table full is
+ * left out, and sets `full`. */
 int book_take(struct book *b, const struct fact *f, struct err *e);
 /* The NodeClaim of that name is gone. */
 int book_gone(struct book *b, const char *claim, int64_t now_ms,
@@ -37,10 +40,13 @@ int book_gone(struct book *b, const char *claim, int64_t now_ms,
 void book_listing(struct book *b);
 int book_listed(struct book *b, int64_t now_ms, struct err *e);
 
-/* Print to stdout: the head, unless it is printed; all that has come, in order;
- * the end, with both before it.  They return -1 if stdout takes nothing. */
-void book_begin(struct book *b);
-int book_print(struct book *b, struct err *e);
-int book_end(struct book *b, int64_t now_ms, struct err *e);
+/* Print the head, unless it is printed; all that has come, in order; the end, with
+ * both before it.  They return as output_wait does; what is not printed then
+ * stays in the book. */
+void book_begin(struct book *b, struct output *out);
+int book_print(struct book *b, struct output *out, int64_t stall_ms,
+	       struct err *e);
+int book_end(struct book *b, struct output *out, int64_t now_ms,
+	     int64_t stall_ms, struct err *e);
 
 #endif

@@ -2,15 +2,15 @@
 #include "recorder.h"
 
 #include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "book.h"
 #include "core/base/limits.h"
 #include "edge/clock.h"
 #include "edge/kube/follow.h"
+#include "edge/signals.h"
 #include "wire/api/meta.h"
 #include "wire/api/resource.h"
 #include "wire/karpenter/snapshot.h"
@@ -39,12 +39,14 @@ struct recorder {
 	const struct recorder_setup *setup;
 	struct kube *kube;
 	struct clock *clock;
-	sigset_t signals;
+	struct signals signals;
 	struct side sides[SIDES];
 	pthread_mutex_t lock;
 	pthread_cond_t turn;	/* the NodeClaims are listed, or stopping */
 	/* Under the lock. */
 	struct book book;
+	struct output out;
+	bool warned_full;	/* stderr says that the book is */
 	bool stopping;
 	struct err failed;	/* ERR_NONE, or why it cannot go on */
 };
@@ -57,23 +59,30 @@ now_ms(const struct recorder *r)
 	return clock_now(r->clock).server_ms;
 }
 
+static void
+warn(const struct side *s, const char *what, const char *why, const char *then)
+{
+	output_tell("karpenter-node-holder: warning: %s: %s: %s%s",
+		    resources[s->kind].name, what, why, then);
+}
+
 static int
 take_fact(void *ctx, const struct fact *f, struct err *e)
 {
 	struct recorder *r = ctx;
+	bool tell;
 	int rc;
 
 	(void)pthread_mutex_lock(&r->lock);
 	rc = book_take(&r->book, f, e);
+	tell = r->book.full && !r->warned_full;
+	r->warned_full |= tell;
 	(void)pthread_mutex_unlock(&r->lock);
+	if (tell)
+		output_tell("karpenter-node-holder: warning: nodeclaims: "
+			    "objects left out: there are more than %d",
+			    SIMULATE_MACHINES_MAX);
 	return rc;
-}
-
-static void
-warn(const struct side *s, const char *what, const char *why, const char *then)
-{
-	(void)fprintf(stderr, "karpenter-node-holder: warning: %s: %s: %s%s\n",
-		      resources[s->kind].name, what, why, then);
 }
 
 /* An object that is too large or cannot be read. */
@@ -351,7 +360,8 @@ stop_sides(struct recorder *r)
 /* --- main ----------------------------------------------------------------------------- */
 
 /* Prints what has come, unless the other watch may still bring what was before
- * it.  Returns whether both lists have been complete. */
+ * it.  While stdout takes nothing it waits, and with it the watches, until a
+ * signal comes.  Returns whether both lists have been complete. */
 static bool
 look(struct recorder *r, struct err *e)
 {
@@ -361,25 +371,17 @@ look(struct recorder *r, struct err *e)
 	(void)pthread_mutex_lock(&r->lock);
 	listed = s[CLAIMS].listed && s[EVENTS].listed;
 	if (listed)
-		book_begin(&r->book);
+		book_begin(&r->book, &r->out);
 	if (r->failed.code != ERR_NONE)
 		*e = r->failed;
 	else if (listed && ((s[CLAIMS].open && s[EVENTS].open) ||
 			    clock_boot_ms() >=
 				    r->book.since_ms + RECORD_PATIENCE_MS))
-		(void)book_print(&r->book, e);
+		(void)book_print(&r->book, &r->out, INT64_MAX, e);
 	(void)pthread_mutex_unlock(&r->lock);
+	if (e->code == ERR_CANCELLED)	/* the signal is taken next */
+		*e = (struct err){0};
 	return listed;
-}
-
-/* Returns true after a signal. */
-static bool
-signalled(const struct recorder *r, int64_t ms)
-{
-	struct timespec t = {.tv_sec = ms / 1000,
-			     .tv_nsec = ms % 1000 * 1000000};
-
-	return sigtimedwait(&r->signals, NULL, &t) > 0;
 }
 
 static int
@@ -388,7 +390,7 @@ run(struct recorder *r, struct err *e)
 	int64_t end = INT64_MAX, left = RECORD_LOOK_MS;
 
 	*e = (struct err){0};
-	while (left > 0 && !signalled(r, left)) {
+	while (left > 0 && signals_take(&r->signals, left) == 0) {
 		if (look(r, e) && end == INT64_MAX && r->setup->for_ms > 0)
 			end = clock_boot_ms() + r->setup->for_ms;
 		if (e->code != ERR_NONE)
@@ -397,12 +399,16 @@ run(struct recorder *r, struct err *e)
 		if (left > RECORD_LOOK_MS)
 			left = RECORD_LOOK_MS;
 	}
+	signals_restore(&r->signals);
 	stop_sides(r);
 	if (r->failed.code != ERR_NONE) {
 		*e = r->failed;
 		return -1;
 	}
-	return book_end(&r->book, now_ms(r), e);
+	if (book_end(&r->book, &r->out, now_ms(r),
+		     r->signals.taken != 0 ? OUTPUT_END_MS : INT64_MAX, e))
+		return err_wrap(e, "the record has no end");
+	return 0;
 }
 
 static int
@@ -473,22 +479,21 @@ recorder_run(const struct recorder_setup *s, struct kubeconfig *access,
 	struct recorder r = {.setup = s, .clock = clock_new()};
 	int rc = -1;
 
-	(void)signal(SIGPIPE, SIG_IGN);
-	(void)sigemptyset(&r.signals);
-	(void)sigaddset(&r.signals, SIGINT);
-	(void)sigaddset(&r.signals, SIGTERM);
-	(void)sigprocmask(SIG_BLOCK, &r.signals, NULL);
+	signals_block(&r.signals);
+	output_init(&r.out, STDOUT_FILENO);
 	init_lock(&r);
 	if (r.clock == NULL || book_init(&r.book))
 		(void)err_set(e, ERR_SYSTEM, "out of memory");
 	else if (open_kube(&r, access, t, e) == 0 && open_sides(&r, t, e) == 0)
 		rc = run(&r, e);
+	signals_restore(&r.signals);
 	stop_sides(&r);
 	for (int i = 0; i < SIDES; i++)
 		follow_free(r.sides[i].follow);
 	kube_free(r.kube);
 	clock_free(r.clock);
 	book_done(&r.book);
+	output_done(&r.out);
 	(void)pthread_cond_destroy(&r.turn);
 	(void)pthread_mutex_destroy(&r.lock);
 	return rc;

@@ -14,15 +14,16 @@
  * of the objects; only when a NodeClaim went is our own.
  *
  * A thread for each of the two watches keeps what it brings; the caller's
- * thread prints it, in order.
+ * thread prints it, in order.  While nobody reads stdout all of them wait, until
+ * SIGINT, SIGTERM or SIGHUP comes; a second one ends the process at once.
  */
 struct recorder_setup {
 	int64_t for_ms;		/* when to stop, from the first complete lists
-				   on; 0: at SIGINT or SIGTERM */
+				   on; 0: at a signal */
 };
 
 /* Runs until it is over.  *access becomes the recorder's.  Returns -1 with *e
- * set if the first lists fail, or if nothing can be printed.  Whatever fails
+ * set if the first lists fail, or if not all can be printed.  Whatever fails
  * later is told on stderr, once for each time that it begins to fail, and tried
  * again. */
 int recorder_run(const struct recorder_setup *s, struct kubeconfig *access,

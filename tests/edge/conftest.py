@@ -15,11 +15,13 @@ scope is quiet as soon as the claim's status says that it became ready long ago
 import collections
 import concurrent.futures
 import contextlib
+import fcntl
 import http.client
 import json
 import os
 import pathlib
 import re
+import select
 import signal
 import socket
 import ssl
@@ -82,6 +84,40 @@ def environment(home, **more):
         env[name] = ":".join(
             filter(None, (os.environ.get(name), options, more.get(name))))
     return env
+
+
+def spawn(argv, **options):
+    """Starts a program that dies with this process, even by kill -9, and with
+    the thread that calls this."""
+    return subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "--", *argv],
+                            **options)
+
+
+def alive(pid):
+    """Is there such a process, and no zombie?"""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/stat") as f:
+        return f.read().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def taken(process):
+    """Has the process, a command, taken the first signal?  It blocks none
+    then."""
+    with open(f"/proc/{process.pid}/status") as f:
+        blocked, = [int(line.split()[1], 16) for line in f
+                    if line.startswith("SigBlk")]
+    return not blocked & 1 << (signal.SIGTERM - 1)
+
+
+def stalled_pipe(size=4096):
+    """Both ends of a pipe of one page, and a function that says whether what
+    writes into it found it full."""
+    ours, theirs = os.pipe()
+    fcntl.fcntl(theirs, fcntl.F_SETPIPE_SZ, size)
+
+    def is_full():
+        return not select.select([], [theirs], [], 0)[1]
+    return ours, theirs, is_full
 
 
 def wait(condition, what="", timeout=PATIENCE):
@@ -163,7 +199,7 @@ class Holder:
         if world.terminal is not None:
             stdin, first = world.terminal, ["setsid", "--ctty"]
         with self.log.open("wb") as out:
-            self.process = subprocess.Popen(
+            self.process = spawn(
                 [*first, world.program, *flags], stdin=stdin,
                 stdout=subprocess.DEVNULL, stderr=out,
                 env=world.environment())

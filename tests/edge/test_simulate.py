@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """simulate as a process: files and streams in, reports out."""
 import collections
+import contextlib
 import csv
 import datetime
 import gzip
@@ -19,7 +20,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from conftest import environment, wait
+from conftest import (PATIENCE, environment, spawn, stalled_pipe, taken,
+                      wait)
 from scripted_api import ScriptedApi
 from test_commands import HOLDER, NAME, Done, config, refused, run  # noqa: F401
 
@@ -1455,14 +1457,14 @@ def test_versions(run, version):  # noqa: F811
 class Recorder:
     """One `record` process."""
 
-    def __init__(self, tmp_path, api, *flags):
+    def __init__(self, tmp_path, api, *flags, **outputs):
         api.write_kubeconfig(tmp_path / "kubeconfig")
         self.out, self.err = tmp_path / "record", tmp_path / "err"
         with self.out.open("wb") as out, self.err.open("wb") as err:
-            self.process = subprocess.Popen(
+            self.process = spawn(
                 [HOLDER, "record", "--kubeconfig", tmp_path / "kubeconfig",
-                 *flags], stdin=subprocess.DEVNULL,
-                stdout=out, stderr=err, env=environment(tmp_path))
+                 *flags], stdin=subprocess.DEVNULL, env=environment(tmp_path),
+                **{"stdout": out, "stderr": err, **outputs})
 
     def facts(self):
         """{(what, name of the claim): line}"""
@@ -1499,8 +1501,8 @@ def recorder(tmp_path):
     """recorder(api, flags) starts one."""
     started = []
 
-    def start(api, *flags):
-        started.append(Recorder(tmp_path, api, *flags))
+    def start(api, *flags, **outputs):
+        started.append(Recorder(tmp_path, api, *flags, **outputs))
         return started[-1]
     yield start
     for r in started:
@@ -1801,6 +1803,92 @@ def test_recorder_in_a_crowd(recorder):
                                           "ready", "gone"}
     assert "until" in json.loads(lines[-1])
     assert r.out.read_text().endswith("\n")
+
+
+@pytest.fixture
+def unread():
+    """A pipe that nobody reads: its ends, and whether it is full."""
+    ours, theirs, is_full = stalled_pipe()
+    with open(ours, "rb", 0) as ours, open(theirs, "wb", 0) as theirs:
+        yield ours, theirs, is_full
+
+
+@contextlib.contextmanager
+def many():
+    with ScriptedApi() as api:
+        for n in range(500):
+            made(api, f"web-{n:03}", 900, *BOOTED)
+        yield api
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("both", [False, True])
+def test_recorder_whose_reader_stalls(recorder, unread, number, both):
+    """A signal ends it; the lines that came are whole, and nothing says that
+    the record is."""
+    ours, theirs, is_full = unread
+    with many() as api:
+        more = {"stderr": theirs} if both else {}
+        r = recorder(api, stdout=theirs, **more)
+        wait(is_full)
+        r.process.send_signal(number)
+        assert r.process.wait(PATIENCE) == 1
+    text = ours.read(1 << 20).decode()
+    assert text.endswith("\n") and "until" not in text
+    assert both or r.err.read_text() == (
+        NAME + "the record has no end: stdout: nobody reads it\n")
+
+
+def test_recorder_whose_reader_is_slow(recorder, unread):
+    """The first signal does not end it while the reader takes something, and
+    the second one does, at once."""
+    ours, theirs, is_full = unread
+    with many() as api:
+        r = recorder(api, stdout=theirs)
+        wait(is_full)
+        r.process.send_signal(signal.SIGTERM)
+        wait(lambda: ours.read(1024) and taken(r.process))
+        r.process.send_signal(signal.SIGTERM)
+        assert r.process.wait(PATIENCE) == -signal.SIGTERM
+
+
+def test_recorder_whose_reader_comes_late(recorder, unread):
+    ours, theirs, is_full = unread
+    with many() as api:
+        r = recorder(api, stdout=theirs)
+        wait(is_full)
+        r.process.send_signal(signal.SIGTERM)
+        theirs.close()
+        lines = ours.read().decode().splitlines()
+        assert r.process.wait(PATIENCE) == 0
+    assert len(known(lines)) == 2000 and "until" in json.loads(lines[-1])
+
+
+def test_recorder_is_full(recorder):
+    """It says that it leaves out NodeClaims, once, and takes others when there
+    is room again."""
+    item = ('{"metadata":{"name":"old-%05d","uid":"u","resourceVersion":"1",'
+            '"creationTimestamp":"2026-03-02T10:00:00Z"}}')
+    with ScriptedApi() as api:
+        listed = api.fault("nodeclaims", "list", "answer", status=200, headers={
+            "Content-Type": "application/json"}, body=(
+            '{"metadata":{"resourceVersion":"1"},"items":[%s]}' % ",".join(
+                item % n for n in range(65537))).encode())
+        r = recorder(api)
+        wait(lambda: api.count(resource="nodeclaims", verb="watch") == 1)
+        wait(lambda: "left out" in r.err.read_text())
+        api.clear(listed)
+        made(api, "web-b", 0)
+        expire(api)     # all that were listed are gone
+        wait(lambda: '"gone"' in r.out.read_text())
+        made(api, "web-a", 0)
+        wait(lambda: '"claim":"web-a"' in r.out.read_text())
+        told = known(r.ends())
+    assert ("created", "old-65535") in told
+    assert ("created", "old-65536") not in told
+    assert r.err.read_text().count(
+        NAME + "warning: nodeclaims: objects left out: there are more than "
+        "65536\n") == 1
 
 
 def test_recorder_waits_for_the_other(recorder):
