@@ -7,6 +7,7 @@
 #include "access.h"
 #include "cmd.h"
 #include "core/base/limits.h"
+#include "edge/output.h"
 #include "options.h"
 
 static const char usage[] =
@@ -59,7 +60,7 @@ uninstall_main(int argc, char **argv, const struct timing *t)
 	static struct uninstall_request r;	/* too large for a stack */
 	struct kubeconfig access = {0};
 	struct err e = {0};
-	int rc, code;
+	int rc;
 
 	r = (struct uninstall_request){.setup = {.timeout_ms = UNINSTALL_MS}};
 	rc = options_parse_with(argc, argv, usage, own_flag, &r, &r.options,
@@ -73,11 +74,10 @@ uninstall_main(int argc, char **argv, const struct timing *t)
 	r.setup.in_cluster = r.options.kubeconfig == NULL &&
 			    r.options.context == NULL && access_in_cluster();
 	rc = uninstall_run(&r.setup, &access, t, &e);
-	code = output_code();
-	if (rc == 0)
-		return code;
-	(void)fail_code(&e);
-	return CMD_FAILED;
+	if (rc != 0)
+		output_tell(PROGRAM ": %s", e.text);
+	output_tell_end();
+	return rc == 0 ? CMD_OK : CMD_FAILED;
 }
 
 int

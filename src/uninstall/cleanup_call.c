@@ -9,6 +9,8 @@
 #include "wire/api/patch.h"
 #include "wire/api/resource.h"
 
+#define READER_MS 100	/* how often to see whether stdout takes something */
+
 static const char *const kubectl_names[KIND_COUNT] = {
 	[KIND_NODE] = "node",
 	[KIND_NODECLAIM] = "nodeclaim.karpenter.sh",
@@ -130,9 +132,8 @@ say_done(const struct cleanup_call *c, const struct cleanup_write *w)
 		[CLEANUP_DECLASSIFY] = "replacement annotation removed",
 	};
 
-	(void)printf("%s/%s %s%s\n", kubectl_names[w->object->kind],
-		     w->name, words[w->act],
-		     c->dry_run ? " (dry run)" : "");
+	output_line(c->out, "%s/%s %s%s", kubectl_names[w->object->kind],
+		    w->name, words[w->act], c->dry_run ? " (dry run)" : "");
 }
 
 static enum cleanup_code
@@ -197,13 +198,17 @@ cleanup_call_write(struct cleanup_call *c, const struct cleanup_write *w,
 	static const struct kube_reply done = {.status = 200, .body = ""};
 	struct err no_answer = {0};
 
+	while (c->under_way > 0 && (lease_session_room(c->session) == 0 ||
+				    output_is_full(c->out)))
+		if (next_answer(c, e))
+			return -1;
+	while (output_is_full(c->out))
+		if (lease_session_sleep(c->session, READER_MS, e))
+			return -1;
 	if (c->dry_run) {
 		answered(c, w->id, &done, &no_answer);
 		return 0;
 	}
-	while (c->under_way > 0 && lease_session_room(c->session) == 0)
-		if (next_answer(c, e))
-			return -1;
 	if (start(c, w, &no_answer) == 0)
 		c->under_way++;
 	else

@@ -16,6 +16,7 @@ struct cleanup_call {
 	struct lease_session *session;
 	const struct clock *clock;
 	struct cleanup *cleanup;
+	struct output *out;		/* the session's, too */
 	const struct hold_key *hold;	/* of the configuration */
 	bool dry_run;		/* only prints the writes */
 	enum kind listing;
@@ -25,8 +26,8 @@ struct cleanup_call {
 /* Performs a LIST.  It returns -1 on failure, and *e says why.
  * core/protocol/cleanup learns of the failure too. */
 int cleanup_call_list(struct cleanup_call *c, enum kind kind, struct err *e);
-/* Performs a WRITE: starts it as soon as there is room.  Each completed write
- * prints a line on stdout.  It returns -1 if the time is up or a signal
+/* Performs a WRITE: starts it as soon as there is room, also for the line that
+ * each completed write prints.  It returns -1 if the time is up or a signal
  * came. */
 int cleanup_call_write(struct cleanup_call *c, const struct cleanup_write *w,
 		       struct err *e);

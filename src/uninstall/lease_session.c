@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lease_session.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "core/protocol/lease.h"
 #include "edge/kube/answer.h"
 #include "edge/kube/lease_call.h"
+#include "edge/signals.h"
 #include "wire/api/pager.h"
 #include "wire/api/resource.h"
 
@@ -25,8 +25,7 @@
 struct lease_session {
 	struct lease_session_setup s;
 	struct kube_lanes *lanes;
-	sigset_t signals;
-	int signal;		/* the one that came; 0: none */
+	struct signals signals;
 	struct pace pace;
 	char namespace_name[64];
 	bool elects;		/* there is a Lease to take */
@@ -48,16 +47,11 @@ lease_session_new(const struct lease_session_setup *s, struct err *e)
 		return NULL;
 	}
 	l->s = *s;
-	(void)sigemptyset(&l->signals);
-	(void)sigaddset(&l->signals, SIGTERM);
-	(void)sigaddset(&l->signals, SIGINT);
-	(void)sigaddset(&l->signals, SIGHUP);
-	(void)pthread_sigmask(SIG_BLOCK, &l->signals, NULL);
-	(void)signal(SIGPIPE, SIG_IGN);
+	signals_block(&l->signals);
 	pace_init(&l->pace, clock_boot_us());
 	l->lanes = kube_lanes_new(s->kube, s->config->patch_concurrency + 1, e);
 	if (l->lanes == NULL) {
-		free(l);
+		lease_session_free(l);
 		return NULL;
 	}
 	return l;
@@ -68,6 +62,7 @@ lease_session_free(struct lease_session *l)
 {
 	if (l == NULL)
 		return;
+	signals_restore(&l->signals);
 	kube_lanes_free(l->lanes);
 	free(l);
 }
@@ -77,8 +72,8 @@ lease_session_free(struct lease_session *l)
 static void
 say(const struct lease_session *l, const char *what, const char *more)
 {
-	(void)fprintf(stderr, "karpenter-node-holder: lease %s/%s: %s%s\n",
-		      l->namespace_name, l->s.config->leader.name, what, more);
+	output_tell("karpenter-node-holder: lease %s/%s: %s%s",
+		    l->namespace_name, l->s.config->leader.name, what, more);
 }
 
 static void
@@ -167,15 +162,13 @@ lease_turn(struct lease_session *l)
 static int
 over(struct lease_session *l, struct err *e)
 {
-	int sig = sigtimedwait(&l->signals, NULL, &(struct timespec){0});
+	int sig = signals_take(&l->signals, 0);
 
-	if (sig > 0)
-		l->signal = sig;
-	if (l->signal != 0)
+	if (sig != 0)
 		return err_set(e, ERR_CANCELLED, "ended by %s",
-			       l->signal == SIGINT    ? "SIGINT"
-			       : l->signal == SIGTERM ? "SIGTERM"
-						      : "SIGHUP");
+			       sig == SIGINT	? "SIGINT"
+			       : sig == SIGTERM ? "SIGTERM"
+						: "SIGHUP");
 	if (clock_boot_ms() >= l->s.until_ms)
 		return err_set(e, ERR_TIMEOUT, "the time is over");
 	return 0;
@@ -189,6 +182,8 @@ turn(struct lease_session *l, int64_t wait_ms, uint64_t *tag,
 {
 	int64_t ms = lease_turn(l);
 
+	if (l->s.out != NULL)
+		output_flush(l->s.out);
 	if (ms > wait_ms)
 		ms = wait_ms;
 	if (!kube_lanes_finished(l->lanes, tag, r, no_answer)) {
@@ -334,14 +329,12 @@ lease_session_ask(struct lease_session *l, struct kube_request *q,
 		if (!is_passing(r, &no_answer))
 			break;
 		if (failures == 1)
-			(void)fprintf(stderr,
-				      "karpenter-node-holder: %s %.200s: "
-				      "trying again: %s %d\n",
-				      q->method, q->path,
-				      no_answer.code != ERR_NONE
-					      ? no_answer.text
-					      : "HTTP",
-				      r->status);
+			output_tell("karpenter-node-holder: %s %.200s: "
+				    "trying again: %s %d",
+				    q->method, q->path,
+				    no_answer.code != ERR_NONE ? no_answer.text
+							       : "HTTP",
+				    r->status);
 		ms = pace_backoff(&l->pace, failures, BACKOFF_MIN_MS,
 				  BACKOFF_MAX_MS);
 		if (r->retry_after_ms > 0)

@@ -114,7 +114,7 @@ registered_text(const struct registered *r, unsigned i,
 
 int
 registered_remove(struct lease_session *l, const struct registered *r,
-		  struct err *e)
+		  struct output *out, struct err *e)
 {
 	char name[64 + NAME_BYTES], text[ANSWER_TEXT];
 	struct kube_request q = {.method = "DELETE"};
@@ -135,7 +135,7 @@ registered_remove(struct lease_session *l, const struct registered *r,
 			return err_set(e, ERR_SYSTEM, "delete %s: %d: %s", name,
 				       reply.status,
 				       answer_text(&reply, text));
-		(void)printf("%s deleted\n", name);
+		output_line(out, "%s deleted", name);
 	}
 	return 0;
 }

@@ -38,9 +38,9 @@ int registered_look(struct lease_session *l, struct registered *out,
 const char *registered_text(const struct registered *r, unsigned i,
 			    char text[64 + NAME_BYTES]);
 
-/* Deletes each of them and prints a line on stdout for it.  It fails at one
+/* Deletes each of them and prints a line for it.  It fails at one
  * that is shared, which a person has to change. */
 int registered_remove(struct lease_session *l, const struct registered *r,
-		      struct err *e);
+		      struct output *out, struct err *e);
 
 #endif

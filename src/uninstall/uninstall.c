@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cleanup_call.h"
 #include "core/base/buf.h"
@@ -27,6 +28,7 @@ struct uninstall {
 	struct lease_session *session;
 	struct cleanup *cleanup;
 	struct cleanup_call call;
+	struct output out;
 	bool leads;		/* the Lease was taken once */
 	char namespace_name[LEASE_NAMESPACE_BYTES];
 };
@@ -62,6 +64,7 @@ open_kube(struct uninstall *u, int64_t until_ms, struct err *e)
 			.clock = u->clock,
 			.config = u->setup->config,
 			.timing = u->timing,
+			.out = &u->out,
 			.until_ms = until_ms,
 		},
 		e);
@@ -93,6 +96,7 @@ open_all(struct uninstall *u, struct err *e)
 	u->call = (struct cleanup_call){.session = u->session,
 					.clock = u->clock,
 					.cleanup = u->cleanup,
+					.out = &u->out,
 					.hold = hold,
 					.dry_run = u->setup->dry_run};
 	return 0;
@@ -177,10 +181,9 @@ take_lease(struct uninstall *u, struct err *e)
 		return -1;
 	if (u->namespace_name[0] != '\0')
 		return lease_session_take(u->session, u->namespace_name, e);
-	(void)fprintf(stderr,
-		      "karpenter-node-holder: lease %s: in no namespace: no "
-		      "holder leads, going on without\n",
-		      c->leader.name);
+	output_tell("karpenter-node-holder: lease %s: in no namespace: no "
+		    "holder leads, going on without",
+		    c->leader.name);
 	return 0;
 }
 
@@ -208,12 +211,11 @@ unregister(struct uninstall *u, bool remove, struct cleanup_outcome *o,
 	if (registered_look(u->session, &r, e))
 		return -1;
 	if (remove)
-		return registered_remove(u->session, &r, e);
+		return registered_remove(u->session, &r, &u->out, e);
 	for (unsigned i = 0; i < r.n; i++)
-		(void)fprintf(stderr,
-			      "karpenter-node-holder: still registered, new "
-			      "nodes come held: kubectl delete %s\n",
-			      registered_text(&r, i, text));
+		output_tell("karpenter-node-holder: still registered, new "
+			    "nodes come held: kubectl delete %s",
+			    registered_text(&r, i, text));
 	o->registered = r.n;
 	return 0;
 }
@@ -222,9 +224,8 @@ static int
 wait_for(struct uninstall *u, const struct cleanup_todo *todo, struct err *e)
 {
 	if (todo->trying_again)
-		(void)fprintf(stderr,
-			      "karpenter-node-holder: trying again: %s\n",
-			      cleanup_report(u->cleanup)->why);
+		output_tell("karpenter-node-holder: trying again: %s",
+			    cleanup_report(u->cleanup)->why);
 	return cleanup_call_wait(&u->call, todo->wait_ms, e);
 }
 
@@ -301,14 +302,22 @@ work(struct uninstall *u, struct err *e)
 
 /* --- the report ----------------------------------------------------------- */
 
+/* out NULL: on stderr. */
 static void
-say_names(FILE *out, const char names[CLEANUP_NAMED][NAME_BYTES + 16],
-	  unsigned n)
+say_names(struct output *out,
+	  const char names[CLEANUP_NAMED][NAME_BYTES + 16], unsigned n)
 {
-	for (unsigned i = 0; i < n && i < CLEANUP_NAMED; i++)
-		(void)fprintf(out, "    %s\n", names[i]);
-	if (n > CLEANUP_NAMED)
-		(void)fprintf(out, "    and %u more\n", n - CLEANUP_NAMED);
+	char more[20];
+
+	(void)snprintf(more, sizeof(more), "and %u more", n - CLEANUP_NAMED);
+	for (unsigned i = 0; i < n && i <= CLEANUP_NAMED; i++) {
+		const char *text = i < CLEANUP_NAMED ? names[i] : more;
+
+		if (out != NULL)
+			output_line(out, "    %s", text);
+		else
+			output_tell("    %s", text);
+	}
 }
 
 static void
@@ -317,61 +326,80 @@ say_left(const struct cleanup_report *r)
 	const struct cleanup_list *l = &r->last;
 
 	if (r->foreign[0] != '\0')
-		(void)fprintf(stderr,
-			      "karpenter-node-holder: something still holds: "
-			      "%s, after the start\n",
-			      r->foreign);
+		output_tell("karpenter-node-holder: something still holds: "
+			    "%s, after the start",
+			    r->foreign);
 	if (!r->listed) {
-		(void)fprintf(stderr, "karpenter-node-holder: no list was "
-				      "made: what is left is not known\n");
+		output_tell("karpenter-node-holder: no list was made: what is "
+			    "left is not known");
 		return;
 	}
-	(void)fprintf(stderr,
-		      "karpenter-node-holder: the last list showed %u nodes "
-		      "and %u nodeclaims with a mark\n",
-		      l->left[KIND_NODE], l->left[KIND_NODECLAIM]);
-	say_names(stderr, l->named,
-		  l->left[KIND_NODE] + l->left[KIND_NODECLAIM]);
+	output_tell("karpenter-node-holder: the last list showed %u nodes and "
+		    "%u nodeclaims with a mark",
+		    l->left[KIND_NODE], l->left[KIND_NODECLAIM]);
+	say_names(NULL, l->named, l->left[KIND_NODE] + l->left[KIND_NODECLAIM]);
 }
 
 /* By the rules a hold without our mark is a person's, so it stays.  But
  * somebody may have taken the mark off a hold that no person wanted. */
 static unsigned
-say_unowned(const struct cleanup_list *l, const char *key)
+say_unowned(struct output *out, const struct cleanup_list *l, const char *key)
 {
 	unsigned n = l->unowned[KIND_NODE] + l->unowned[KIND_NODECLAIM];
 
 	if (n == 0)
 		return 0;
-	(void)printf("%u nodes and %u nodeclaims stay held without a mark, and "
-		     "no person is on record as\nhaving set the hold:\n",
-		     l->unowned[KIND_NODE], l->unowned[KIND_NODECLAIM]);
-	say_names(stdout, l->named_unowned, n);
-	(void)printf("if nobody wants it there: kubectl annotate %s %s-\n",
-		     l->named_unowned[0], key);
+	output_line(out,
+		    "%u nodes and %u nodeclaims stay held without a mark, and "
+		    "no person is on record as",
+		    l->unowned[KIND_NODE], l->unowned[KIND_NODECLAIM]);
+	output_line(out, "having set the hold:");
+	say_names(out, l->named_unowned, n);
+	output_line(out, "if nobody wants it there: kubectl annotate %s %s-",
+		    l->named_unowned[0], key);
 	return n;
 }
 
 /* Prints what was done and what is left. */
 static void
-say(const struct uninstall *u, bool clean)
+say(struct uninstall *u, bool clean)
 {
 	const struct cleanup_report *r = cleanup_report(u->cleanup);
 	bool dry_run = u->setup->dry_run;
 	const char *left = "none is left";
 
-	(void)printf("%s %u nodes and %u nodeclaims; of %u objects only the "
-		     "mark removed; %u replacement annotations removed\n",
-		     dry_run ? "would release" : "released",
-		     r->released[KIND_NODE], r->released[KIND_NODECLAIM],
-		     r->unmarked, r->declassified);
-	if (r->listed &&
-	    say_unowned(&r->last, u->setup->config->rules.hold.key) > 0)
+	output_line(&u->out,
+		    "%s %u nodes and %u nodeclaims; of %u objects only the "
+		    "mark removed; %u replacement annotations removed",
+		    dry_run ? "would release" : "released",
+		    r->released[KIND_NODE], r->released[KIND_NODECLAIM],
+		    r->unmarked, r->declassified);
+	if (r->listed && say_unowned(&u->out, &r->last,
+				     u->setup->config->rules.hold.key) > 0)
 		left = "no mark is left";
 	if (clean && !dry_run)
-		(void)printf("%s\n", left);
+		output_line(&u->out, "%s", left);
 	if (!clean && !dry_run)
 		say_left(r);
+}
+
+/* The Lease is given up, and a signal ends the process.  If one has come, or the
+ * time is over, the reader has to hurry. */
+static int
+finish(struct uninstall *u, int rc, struct err *e)
+{
+	bool hurry = rc != 0 &&
+		     (e->code == ERR_CANCELLED || e->code == ERR_TIMEOUT);
+	struct err why;
+
+	if (output_wait(&u->out, 0, hurry ? OUTPUT_END_MS : INT64_MAX, &why)) {
+		if (rc != 0)
+			output_tell("karpenter-node-holder: %s", why.text);
+		else
+			*e = why;
+		rc = -1;
+	}
+	return rc;
 }
 
 int
@@ -382,15 +410,17 @@ uninstall_run(const struct uninstall_setup *setup, struct kubeconfig *access,
 	int rc;
 
 	*access = (struct kubeconfig){0};
+	output_init(&u.out, STDOUT_FILENO);
 	rc = open_all(&u, e);
 	if (rc == 0) {
-		(void)setvbuf(stdout, NULL, _IOLBF, 0);
 		rc = work(&u, e);
 		lease_session_give_up(u.session, rc == 0);
 		say(&u, rc == 0);
 	}
-	cleanup_free(u.cleanup);
 	lease_session_free(u.session);
+	rc = finish(&u, rc, e);
+	output_done(&u.out);
+	cleanup_free(u.cleanup);
 	kube_free(u.kube);
 	clock_free(u.clock);
 	kubeconfig_done(&u.access);

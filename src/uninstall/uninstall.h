@@ -21,6 +21,7 @@ struct uninstall_setup {
 
 /*
  * Removes every hold and mark of the holder and prints on stdout what it does.
+ * A reader that takes nothing costs it neither the Lease nor its end.
  * It takes ownership of what *access contains.  It returns 0 when two lists in
  * a row have shown no mark, or when a dry run is over; else -1, and *e says
  * why.

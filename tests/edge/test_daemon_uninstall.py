@@ -2,13 +2,16 @@
 """`uninstall` where the API server misbehaves: it ends with 0 only when
 nothing is left, and otherwise says why."""
 import json
+import os
 import signal
 import subprocess
+import threading
 import time
 
 import pytest
 
-from conftest import HELD_KEY, HOLD, MARK, PATIENCE, REPORT, is_clear, wait
+from conftest import (HELD_KEY, HOLD, MARK, PATIENCE, REPORT, is_clear, spawn,
+                      stalled_pipe, wait)
 
 CLASS = "karpenter-node-holder.io/replacement"
 CLASS_UID = CLASS + "-uid"
@@ -19,9 +22,9 @@ QUICK = {"leader-election-retry-period": "60ms"}
 
 class Uninstall:
     """One process of the command.  Its lines are those of both outputs, as
-    they come."""
+    they come, unless a descriptor is given."""
 
-    def __init__(self, w, *flags, **options):
+    def __init__(self, w, *flags, stdout=None, stderr=None, **options):
         w.api.write_kubeconfig(w.kubeconfig)
         options = {"namespace": "holder", "timeout": "60s", **QUICK,
                    **options}
@@ -30,9 +33,10 @@ class Uninstall:
             argv += ["--" + name.replace("_", "-"), str(value)]
         self.log = w.dir / f"uninstall{time.monotonic_ns()}"
         with self.log.open("wb") as out:
-            self.process = subprocess.Popen(
-                argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                env=w.environment())
+            self.process = spawn(
+                argv, stdin=subprocess.DEVNULL,
+                stdout=out if stdout is None else stdout,
+                stderr=out if stderr is None else stderr, env=w.environment())
 
     def text(self):
         return self.log.read_text(errors="replace")
@@ -681,6 +685,119 @@ def test_ended_by_a_signal(w):
     assert "ended by SIGTERM" in run.ends(1)
     assert marks(w)
     assert w.api.get("leases", LEASE)["spec"]["holderIdentity"] == ""
+
+
+class Stalled(Uninstall):
+    """Nobody reads its stdout, until read()."""
+
+    def __init__(self, w, *flags, **options):
+        self.ours, theirs, self.is_full = stalled_pipe()
+        super().__init__(w, *flags, stdout=theirs, **options)
+        self.theirs = theirs
+
+    def read(self):
+        """Reads all in a thread of its own; returns a function that waits for
+        the text."""
+        os.close(self.theirs)
+        text = []
+
+        def run():
+            with open(self.ours) as f:
+                text.append(f.read())
+        thread = threading.Thread(target=run)
+        thread.start()
+        return lambda: thread.join() or text[0]
+
+
+def holder_of(w):
+    return w.api.get("leases", LEASE)["spec"]["holderIdentity"]
+
+
+def test_a_reader_that_takes_nothing(w):
+    """All is cleared, and the Lease given up, before the first line is read."""
+    lease(w)
+    names = held(w, 300)
+    run = Stalled(w)
+    wait(lambda: run.is_full(), "the pipe is full")
+    w.wait_free(names)
+    wait(lambda: "given up" in run.text(), "the Lease is given up")
+    assert holder_of(w) == "" and run.process.poll() is None
+    text = run.read()
+    run.ends()
+    lines = text().splitlines()
+    assert sorted(lines[:-2]) == [f"node/{name} released" for name in names]
+    assert lines[-2].startswith("released 300 nodes and 0 nodeclaims")
+    assert lines[-1] == "none is left"
+
+
+def long_names(w, n=1600):
+    """What is said of so many is more than what may wait."""
+    return [w.node(f"{i:04}" + "x" * 240, annotations=w.ours()) for i in
+            range(n)]
+
+
+def renewals(w):
+    return len([r for r in w.api.select(resource="leases")
+                if r.verb == "patch" and r.status == 200])
+
+
+def stalls(w):
+    """It clears no more, and keeps the Lease."""
+    run = Stalled(w)
+    wait(lambda: run.is_full() and len(w.clears()) > 1000, "1000 are cleared")
+    for _ in range(2):
+        before, cleared = renewals(w), len(w.clears())
+        wait(lambda n=before: renewals(w) > n + 10, "the Lease is renewed")
+    assert len(w.clears()) == cleared
+    assert 0 < len(marks(w)) < 600 and holder_of(w).endswith("_uninstall")
+    assert run.process.poll() is None
+    return run
+
+
+def test_too_much_waits_for_the_reader(w):
+    lease(w)
+    long_names(w)
+    run = stalls(w)
+    text = run.read()
+    run.ends()
+    assert not marks(w) and holder_of(w) == ""
+    assert text().count(" released\n") == 1600
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_ended_by_a_signal_while_nobody_reads(w, number):
+    lease(w)
+    long_names(w)
+    run = stalls(w)
+    run.process.send_signal(number)
+    text = run.ends(1)
+    assert "lost" not in text and "given up" in text
+    assert f"ended by {number.name}" in text
+    assert "stdout: nobody reads it" in text
+    assert marks(w) and holder_of(w) == ""
+
+
+def test_ended_while_nobody_reads_either_output(w):
+    """uninstall 2>&1 | less, and a leader that never goes."""
+    lease(w, "other_1", leaseDurationSeconds=3600)
+    ours, theirs, is_full = stalled_pipe()
+    os.write(theirs, b"x" * 4096)
+    assert is_full()
+    run = Uninstall(w, stdout=theirs, stderr=theirs)
+    wait(lambda: w.api.count(resource="leases") > 1, "it waits")
+    run.process.send_signal(signal.SIGTERM)
+    run.ends(1)
+    os.close(ours)
+    os.close(theirs)
+
+
+def test_a_name_that_a_terminal_would_obey(w):
+    lease(w, "a\x1b[31mb\x9bc\u202ed\ne", leaseDurationSeconds=3600)
+    held(w, 1)
+    run = Uninstall(w)
+    wait(lambda: "stop it" in run.text(), "waiting")
+    run.process.send_signal(signal.SIGTERM)
+    assert "stop it: a?[31mb?c?d?e\n" in run.ends(1)
 
 
 def test_every_write_says_who_wrote(w):
