@@ -81,6 +81,13 @@ kube_new(struct kube_options *o, struct err *e)
 }
 
 void
+kube_end_plugin(struct kube *k)
+{
+	if (k != NULL && k->plugin != NULL)
+		kube_plugin_end(k->plugin);
+}
+
+void
 kube_free(struct kube *k)
 {
 	if (k == NULL)

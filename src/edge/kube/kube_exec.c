@@ -14,6 +14,7 @@
 #include "core/base/limits.h"
 #include "edge/clock.h"
 #include "edge/file.h"
+#include "edge/signals.h"
 
 /*
  * The plugin is a process group of its own.  It has no signal blocked or
@@ -242,20 +243,16 @@ has_exited(struct run *r)
 }
 
 static bool
-is_interrupted(const atomic_bool *cancelled)
+is_interrupted(const atomic_bool *cancelled, const atomic_bool *ended)
 {
-	sigset_t set;
-
-	if (cancelled != NULL && atomic_load(cancelled))
-		return true;
-	return sigpending(&set) == 0 && (sigismember(&set, SIGINT) == 1 ||
-					 sigismember(&set, SIGTERM) == 1 ||
-					 sigismember(&set, SIGHUP) == 1);
+	return (cancelled != NULL && atomic_load(cancelled)) ||
+	       atomic_load(ended) || signals_pending();
 }
 
 /* Waits until the plugin has exited and all that it printed is read. */
 static int
-attend(struct run *r, int64_t ms, const atomic_bool *cancelled, struct err *e)
+attend(struct run *r, int64_t ms, const atomic_bool *cancelled,
+       const atomic_bool *ended, struct err *e)
 {
 	int64_t end = clock_boot_ms() + ms;
 	bool over = false;
@@ -270,7 +267,7 @@ attend(struct run *r, int64_t ms, const atomic_bool *cancelled, struct err *e)
 			r->pid = 0;
 		if (drain(r, &r->out[0], e) || drain(r, &r->err[0], e))
 			return -1;
-		if (!over && is_interrupted(cancelled))
+		if (!over && is_interrupted(cancelled, ended))
 			return err_set(e, ERR_CANCELLED, "cancelled");
 		if (!over && clock_boot_ms() >= end)
 			return err_set(e, ERR_TIMEOUT,
@@ -312,7 +309,7 @@ close_all(struct run *r)
 
 static int
 exec_run(struct run *r, const struct kubeconfig *access, int64_t ms,
-	 const atomic_bool *cancelled, struct err *e)
+	 const atomic_bool *cancelled, const atomic_bool *ended, struct err *e)
 {
 	r->bytes = malloc(EXEC_OUT_MAX + 1);
 	if (r->bytes == NULL)
@@ -326,7 +323,7 @@ exec_run(struct run *r, const struct kubeconfig *access, int64_t ms,
 	(void)close(r->out[1]);
 	(void)close(r->err[1]);
 	r->out[1] = r->err[1] = -1;
-	return attend(r, ms, cancelled, e);
+	return attend(r, ms, cancelled, ended, e);
 }
 
 /* Says which plugin it was, and who wants it. */
@@ -339,8 +336,8 @@ blame(const struct exec *x, struct err *e)
 
 int
 kube_exec_run(const struct kubeconfig *access, int64_t ms,
-	      const atomic_bool *cancelled, struct exec_credential *out,
-	      struct err *e)
+	      const atomic_bool *cancelled, const atomic_bool *ended,
+	      struct exec_credential *out, struct err *e)
 {
 	struct run r = {.exec = access->exec, .out = {-1, -1}, .err = {-1, -1}};
 	sigset_t ends, before;
@@ -352,7 +349,7 @@ kube_exec_run(const struct kubeconfig *access, int64_t ms,
 	(void)sigaddset(&ends, SIGTERM);
 	(void)sigaddset(&ends, SIGHUP);
 	(void)pthread_sigmask(SIG_BLOCK, &ends, &before);
-	rc = exec_run(&r, access, ms, cancelled, e);
+	rc = exec_run(&r, access, ms, cancelled, ended, e);
 	if (rc != 0 && r.pid > 0) {
 		(void)kill(-r.pid, SIGKILL);
 		(void)waitpid(r.pid, NULL, 0);

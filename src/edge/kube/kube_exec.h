@@ -12,12 +12,13 @@
 /* --- kube_exec.c: one run of a credential plugin -------------------------- */
 
 /* Runs access->exec and decodes what it prints.  It blocks for `ms` at most.
- * The plugin is killed when the time is up (ERR_TIMEOUT), and when *cancelled
- * becomes true or SIGINT, SIGTERM or SIGHUP is pending (ERR_CANCELLED).
- * `cancelled` may be NULL.  Any thread may call it. */
+ * The plugin and its children are killed when the time is up (ERR_TIMEOUT), and
+ * when *cancelled (of the call, may be NULL) or *ended (of all calls) becomes true
+ * or SIGINT, SIGTERM or SIGHUP is pending (ERR_CANCELLED).  Any thread may call
+ * it. */
 int kube_exec_run(const struct kubeconfig *access, int64_t ms,
-		  const atomic_bool *cancelled, struct exec_credential *out,
-		  struct err *e);
+		  const atomic_bool *cancelled, const atomic_bool *ended,
+		  struct exec_credential *out, struct err *e);
 
 /* --- kube_plugin.c: the credential that all threads share ----------------- */
 
@@ -28,6 +29,8 @@ struct kube_plugin;
 struct kube_plugin *kube_plugin_new(const struct kubeconfig *access,
 				    int64_t ms, struct err *e);
 void kube_plugin_free(struct kube_plugin *p);
+/* kube_end_plugin. */
+void kube_plugin_end(struct kube_plugin *p);
 
 /* If the token is no longer the one of *version, frees *text, sets it to a copy
  * of the new token, which the caller frees, and sets *version.  If the token

@@ -17,6 +17,7 @@
 struct kube_plugin {
 	const struct kubeconfig *access;
 	int64_t ms;
+	atomic_bool ended;	/* it runs no more; any thread sets it */
 	pthread_mutex_t lock;
 	char *token;		/* NULL: none, and `why` says why */
 	unsigned version;	/* counts the changes of token */
@@ -64,7 +65,10 @@ plugin_run(struct kube_plugin *p, const atomic_bool *cancelled, struct err *e)
 {
 	struct exec_credential c = {.token = NULL};
 
-	if (kube_exec_run(p->access, p->ms, cancelled, &c, e)) {
+	if (atomic_load(&p->ended))
+		return err_set(e, ERR_CANCELLED,
+			       "the credential plugin is not run any more");
+	if (kube_exec_run(p->access, p->ms, cancelled, &p->ended, &c, e)) {
 		/* If the call that ran the plugin was cancelled, a thread that
 		 * waited behind it runs the plugin for itself. */
 		if (e->code != ERR_CANCELLED) {
@@ -108,6 +112,12 @@ kube_plugin_free(struct kube_plugin *p)
 	drop(p);
 	(void)pthread_mutex_destroy(&p->lock);
 	free(p);
+}
+
+void
+kube_plugin_end(struct kube_plugin *p)
+{
+	atomic_store(&p->ended, true);
 }
 
 /* Runs the plugin if there is no token that may be sent now.  Returns 0 if
