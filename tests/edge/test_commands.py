@@ -19,7 +19,7 @@ import pytest
 import said
 import yaml
 
-from conftest import PATIENCE, REPO, REPORT, environment
+from conftest import PATIENCE, REPO, REPORT, environment, spawn
 
 HOLDER = pathlib.Path(
     os.environ.get("HOLDER") or REPO / "build/karpenter-node-holder").resolve()
@@ -780,7 +780,7 @@ def running(tmp_path):
                     "cluster": "c", "user": "c"}}]}))
             with socket.create_server(("127.0.0.1", 0)) as s:
                 port = s.getsockname()[1]
-            p = subprocess.Popen(
+            p = spawn(
                 [HOLDER, "serve", "--kubeconfig", kubeconfig,
                  "--leader-election-enabled=false", "--webhook-address",
                  "127.0.0.1:0", "--metrics-address", f"127.0.0.1:{port}",

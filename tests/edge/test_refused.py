@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from conftest import PATIENCE, REPO, REPORT, environment
+from conftest import PATIENCE, REPO, REPORT, environment, spawn
 
 REFUSED = pathlib.Path(os.environ.get("HOLDER_REFUSED") or REPO / "build/release/tests/holder-refused").resolve()
 KINDS = ("memory", "files", "threads")
@@ -65,7 +65,7 @@ def wait_until_it_serves(args, p, log):
 def run(home, args, **env):
     """Returns code, out and err."""
     log = home / "log"
-    with log.open("wb") as err, subprocess.Popen(
+    with log.open("wb") as err, spawn(
             [REFUSED, *args], cwd=home, env={**environment(home), **env}, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=err) as p:
         try:
