@@ -79,7 +79,7 @@ help:  ## list the targets
 $(BIN): $(VARIANT)/karpenter-node-holder
 	@cp $< $@.tmp && mv $@.tmp $@
 
-$(VARIANT)/%.o: src/%.c
+$(VARIANT)/%.o: src/%.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(if $(filter core/%,$*),-Wconversion) -c -o $@ $<
 
@@ -111,11 +111,11 @@ CHECK_LIBS = $(call pkg,check)
 shared_core := $(VARIANT)/tests/libcore.a
 shared_unit := $(VARIANT)/tests/libunit.a
 shared_edge := $(VARIANT)/tests/libedge.a
-$(VARIANT)/tests/%.o: tests/%.c
+$(VARIANT)/tests/%.o: tests/%.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -Itests -c -o $@ $<
 # Not in tests/sim, which is a program there.
-$(VARIANT)/tests/of_sim/%.o: tests/sim/%.c
+$(VARIANT)/tests/of_sim/%.o: tests/sim/%.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -c -o $@ $<
 $(shared_unit): $(patsubst %.c,$(VARIANT)/%.o,tests/suite.c \
