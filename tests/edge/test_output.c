@@ -245,7 +245,7 @@ main(void)
 	tcase_add_test(tc, a_line_is_never_cut_in_a_pipe);
 	tcase_add_test(tc, a_reader_that_takes_nothing);
 	tcase_add_test(tc, a_signal_ends_the_wait);
-	tcase_add_test(tc, the_second_signal);
+	tcase_add_loop_test(tc, the_second_signal, 0, 2);
 	tcase_add_test(tc, a_signal_that_is_ignored);
 	tcase_add_test(tc, a_reader_that_is_gone);
 	tcase_add_test(tc, full);
