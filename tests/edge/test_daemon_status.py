@@ -8,7 +8,7 @@ import re
 
 import pytest
 import raw_client
-from conftest import HOLD, MARK, patiently
+from conftest import HOLD, MARK, patiently, sanitized
 from test_daemon_slow import PRODUCT
 
 OWN = "karpenter-node-holder.io/"
@@ -467,4 +467,4 @@ def test_readers_who_do_not_read(w):
         # 1.4 MiB are for these answers and as much for the one that is
         # written, and some for connections.
         grown = holder.memory() - before
-        assert grown < 4096, grown
+        assert grown < 4096 or sanitized(), grown
