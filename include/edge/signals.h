@@ -8,7 +8,8 @@
 
 /*
  * The signals that ask a command to end: SIGTERM, SIGINT and, unless nohup has
- * it ignored, SIGHUP.  While they are blocked they wait until the command looks:
+ * it ignored, SIGHUP.  While they are blocked they wait until the command
+ * looks:
  *
  *	signals_block -> signals_take gets the first one -> signals_restore
  *
@@ -25,7 +26,8 @@ struct signals {
 void signals_block(struct signals *s);
 /* Returns the first signal, or 0 if none has come within `ms`. */
 int signals_take(struct signals *s, int64_t ms);
-/* From here on one of them ends the process at once.  It may be called twice. */
+/* From here on one of them ends the process at once.  It may be called
+ * twice. */
 void signals_restore(struct signals *s);
 
 /* Returns whether one of them is blocked and waits to be taken.  Any thread. */

@@ -14,8 +14,8 @@
  * /metrics in the formats of the API server and of controller-runtime, and
  * /status.  Main fills in the fields up to lease_name, has `status` made by
  * status_init, and calls the functions below.  Pages of metrics and of /status
- * are written on the server's worker.  Whatever runs on its serving thread takes
- * no lock and looks at no table, so that no probe waits for anybody.
+ * are written on the server's worker.  Whatever runs on its serving thread
+ * takes no lock and looks at no table, so that no probe waits for anybody.
  */
 struct health {
 	struct state *shared;

@@ -45,13 +45,14 @@
 	 2 * (SERVER_RECEIVE_BYTES + SERVER_SEND_BYTES))
 #define PLAIN_BYTES (HEALTH_CONNECTIONS_MAX * PLAIN_CONNECTION_BYTES)
 
-/* The same with GnuTLS's session, SERVER_SILENT_BYTES of which no HTTP came, and
- * the buffer of one record.  Further records are counted for all together. */
+/* The same with GnuTLS's session, SERVER_SILENT_BYTES of which no HTTP came,
+ * and the buffer of one record.  Further records are counted for all
+ * together. */
 #define CONNECTION_BYTES (PLAIN_CONNECTION_BYTES + (40 << 10))
 #define RECORDS_BYTES (SERVER_RECORDS_MAX * SERVER_RECORD_BYTES)
 
-/* A Node and a NodeClaim, the claim's place in the index by name, and a write of
- * the Node that fails. */
+/* A Node and a NodeClaim, the claim's place in the index by name, and a write
+ * of the Node that fails. */
 #define MACHINE_BYTES (2 * 244 + 8 + 72)
 
 /* Connections get this part of what the table and they share, even if the table

@@ -151,8 +151,8 @@ void state_lead(struct state *s, struct state_lead *out);
 
 /* The reports of core/controller/status.h, with the time.  state_count counts
  * all machines: it takes the mutex anew for each slice, and now and then sleeps
- * for a moment in between, so that others get it.  state_machine returns whether
- * there is such a machine. */
+ * for a moment in between, so that others get it.  state_machine returns
+ * whether there is such a machine. */
 void state_status(struct state *s, struct status_report *out);
 void state_count(struct state *s, struct figures *f);
 bool state_turn(struct state *s, uint64_t *before, struct turn *out);

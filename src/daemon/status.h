@@ -10,8 +10,8 @@
 /*
  * The handlers of the page (/), /status, /status/machines/NAME and /status/time
  * (docs/status.md).  Main calls status_init and status_done.  The handlers run
- * on the worker of the metrics server, but for status_time and status_busy, which
- * need no lock and no table and run on its serving thread.
+ * on the worker of the metrics server, but for status_time and status_busy,
+ * which need no lock and no table and run on its serving thread.
  */
 #define STATUS_MACHINES "/status/machines/"
 
@@ -37,11 +37,11 @@ int status_init(struct status *t, struct state *s, struct serving_cert *pair,
 		const struct rules *rules, struct err *e);
 void status_done(struct status *t);
 
-/* Counts the machines anew if the figures are a second old, or a scope has turned.
- * On the worker. */
+/* Counts the machines anew if the figures are a second old, or a scope has
+ * turned.  On the worker. */
 void status_count(struct status *t);
-/* Makes `text`, which malloc has returned, the body of a reply.  It keeps no more
- * room than len bytes need. */
+/* Makes `text`, which malloc has returned, the body of a reply.  It keeps no
+ * more room than len bytes need. */
 void status_send(struct server_reply *a, char *text, size_t len);
 
 /* The handlers.  status_busy answers instead of the first three if the worker

@@ -64,8 +64,8 @@ waiting_any(void)
 	return any;
 }
 
-/* Finds the bytes to write next.  Returns 0 if nothing waits.  The caller has set
- * `writing`. */
+/* Finds the bytes to write next.  Returns 0 if nothing waits.  The caller has
+ * set `writing`. */
 static size_t
 waiting_next(const char **bytes)
 {

@@ -30,8 +30,8 @@ struct book {
 int book_init(struct book *b);
 void book_done(struct book *b);
 
-/* These return -1 if there is no memory.  A NodeClaim that finds the table full is
- * left out, and sets `full`. */
+/* These return -1 if there is no memory.  A NodeClaim that finds the table full
+ * is left out, and sets `full`. */
 int book_take(struct book *b, const struct fact *f, struct err *e);
 /* The NodeClaim of that name is gone. */
 int book_gone(struct book *b, const char *claim, int64_t now_ms,
@@ -40,9 +40,9 @@ int book_gone(struct book *b, const char *claim, int64_t now_ms,
 void book_listing(struct book *b);
 int book_listed(struct book *b, int64_t now_ms, struct err *e);
 
-/* Print the head, unless it is printed; all that has come, in order; the end, with
- * both before it.  They return as output_wait does; what is not printed then
- * stays in the book. */
+/* Print the head, unless it is printed; all that has come, in order; the end,
+ * with both before it.  They return as output_wait does; what is not printed
+ * then stays in the book. */
 void book_begin(struct book *b, struct output *out);
 int book_print(struct book *b, struct output *out, int64_t stall_ms,
 	       struct err *e);

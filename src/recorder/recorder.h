@@ -14,8 +14,8 @@
  * of the objects; only when a NodeClaim went is our own.
  *
  * A thread for each of the two watches keeps what it brings; the caller's
- * thread prints it, in order.  While nobody reads stdout all of them wait, until
- * SIGINT, SIGTERM or SIGHUP comes; a second one ends the process at once.
+ * thread prints it, in order.  While nobody reads stdout all of them wait,
+ * until SIGINT, SIGTERM or SIGHUP comes; a second one ends the process at once.
  */
 struct recorder_setup {
 	int64_t for_ms;		/* when to stop, from the first complete lists

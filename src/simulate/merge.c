@@ -139,8 +139,8 @@ is_near(const struct source *s)
 	       s->aside_ms <= s->newest_ms + SIMULATE_GAP_MS;
 }
 
-/* Is a line of this time earlier than the one that is aside, by more than a file
- * may be out of order? */
+/* Is a line of this time earlier than the one that is aside, by more than a
+ * file may be out of order? */
 static bool
 goes_back(const struct source *s, int64_t at_ms)
 {
@@ -213,9 +213,9 @@ take(struct merge *m, struct source *s, const struct fact *read, struct err *e)
 	return 0;
 }
 
-/* A line that says nothing to us.  It may confirm a fact that is aside, but does
- * not refute it by going back.  sure: nobody need confirm it, as it is the end of a record, which
- * may have been quiet for days. */
+/* A line that says nothing to us.  It may confirm a fact that is aside, but
+ * does not refute it by going back.  sure: nobody need confirm it, as it is the
+ * end of a record, which may have been quiet for days. */
 static void
 tick(struct merge *m, struct source *s, bool sure)
 {

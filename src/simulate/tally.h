@@ -23,8 +23,9 @@ struct tally {
 	uint64_t late;		/* facts that came after a later one by more
 				   than SIMULATE_DISORDER_MS */
 	uint64_t odd_times;	/* facts whose time nothing confirms */
-	const char *odd_file;	/* the first of them: a file that is borrowed, … */
-	uint64_t odd_line;	/* … and its line; 0: the answer of Prometheus */
+	const char *odd_file;	/* the first of them: its file, borrowed, and
+				   line; 0: the answer of Prometheus */
+	uint64_t odd_line;
 	uint64_t duplicates;	/* facts that stood in several files */
 	uint64_t damaged;	/* files that could not be read to the end */
 	uint64_t facts[FACT_COUNT];	/* that were replayed */

@@ -11,10 +11,11 @@
 /*
  * A lease_session lets a command do work that is otherwise the leader's.  On
  * one thread it takes the Lease and keeps it while the command makes its calls.
- * Every function that waits renews the Lease meanwhile, and writes what waits for
- * the reader of stdout.  Such a function fails with ERR_TIMEOUT when until_ms has
- * passed, and with ERR_CANCELLED on SIGINT, SIGTERM or SIGHUP; a second one of
- * these ends the process at once.  What happens to the Lease is told on stderr.
+ * Every function that waits renews the Lease meanwhile, and writes what waits
+ * for the reader of stdout.  Such a function fails with ERR_TIMEOUT when
+ * until_ms has passed, and with ERR_CANCELLED on SIGINT, SIGTERM or SIGHUP; a
+ * second one of these ends the process at once.  What happens to the Lease is
+ * told on stderr.
  */
 struct lease_session;
 
@@ -27,8 +28,8 @@ struct lease_session_setup {
 	int64_t until_ms;		/* boot time; INT64_MAX: no end */
 };
 
-/* Blocks the three signals until lease_session_free.  It returns NULL on failure, and *e
- * says why.  The setup's pointers are borrowed. */
+/* Blocks the three signals until lease_session_free.  It returns NULL on
+ * failure, and *e says why.  The setup's pointers are borrowed. */
 struct lease_session *lease_session_new(const struct lease_session_setup *s,
 					struct err *e);
 void lease_session_free(struct lease_session *l);

@@ -383,8 +383,8 @@ say(struct uninstall *u, bool clean)
 		say_left(r);
 }
 
-/* The Lease is given up, and a signal ends the process.  If one has come, or the
- * time is over, the reader has to hurry. */
+/* The Lease is given up, and a signal ends the process.  If one has come, or
+ * the time is over, the reader has to hurry. */
 static int
 finish(struct uninstall *u, int rc, struct err *e)
 {

@@ -406,7 +406,7 @@ patch_do(uint32_t i)
 	state_done(shared, &out);
 }
 
-/* --- a change of a NodePool ------------------------------------------------ */
+/* --- a change of a NodePool ---------------------------------------------- */
 
 #define FEW_MACHINES 100
 
@@ -554,7 +554,7 @@ locks(uint32_t count)
 	figures_free(f);
 }
 
-/* --- a page of metrics ----------------------------------------------------------- */
+/* --- a page of metrics --------------------------------------------------- */
 
 #define A_SCOPE 5	/* machines; SCOPES_MAX with some 20,000 */
 

@@ -371,8 +371,8 @@ START_TEST(test_gathering_ends)
 }
 END_TEST
 
-/* A pause, as a wait, ends after a second.  A single round that was shorter shows
- * that there was none, so a busy machine may delay the others. */
+/* A pause, as a wait, ends after a second.  A single round that was shorter
+ * shows that there was none, so a busy machine may delay the others. */
 #define LOOKS_MS 900
 #define TIMES 5
 

@@ -141,8 +141,8 @@ bool holder_watches(const struct holder *h, enum kind kind);
 /* A lead waits for the first list of Events, for so long at most. */
 bool holder_begins(const struct holder *h);
 struct now holder_now(const struct holder *h);
-/* What its controller reports of a scope; nothing is held if it has none of this
- * name. */
+/* What its controller reports of a scope; nothing is held if it has none of
+ * this name. */
 struct scope_report holder_scope(const struct holder *h, const char *name);
 /* How old is the oldest line that this replica has not got? */
 int64_t holder_lag_ms(const struct holder *h);

@@ -11,7 +11,8 @@
  * as in RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF. */
 size_t utf8_len(const char *s, size_t n);
 
-/* Returns the code point of the well-formed character at s, which has n bytes. */
+/* Returns the code point of the well-formed character at s, which has n
+ * bytes. */
 uint32_t utf8_code(const char *s, size_t n);
 
 /* Returns the length of the character at s, which is not "", and sets whether a

@@ -36,8 +36,8 @@
 struct controller;
 
 /* machines_max: how many Nodes fit, and as many NodeClaims.  seed: of all
- * jitter, and of the hash of what anybody may write in Events.  counters has to outlive the controller.  Returns NULL if there is no
- * memory. */
+ * jitter, and of the hash of what anybody may write in Events.  counters has to
+ * outlive the controller.  Returns NULL if there is no memory. */
 struct controller *controller_new(const struct rules *rules,
 				  uint32_t machines_max, uint64_t seed,
 				  struct counters *counters);
@@ -55,8 +55,8 @@ void controller_lead(struct controller *s, bool leads, struct now now);
  *
  * controller_soft writes it into b, which has to be empty, if it has changed
  * since the last call or if always is set.  It returns whether it wrote
- * anything.  What has no room in b is left out, that of least consequence first,
- * and reported.
+ * anything.  What has no room in b is left out, that of least consequence
+ * first, and reported.
  *
  * controller_restore takes over what the leader before us wrote.  text: NULL or
  * "" if there is none; how long the scopes have been held is then guessed from

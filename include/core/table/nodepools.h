@@ -15,7 +15,8 @@
  * NodePool's annotations and spec with the configuration
  * (docs/rules.md#nodepool-annotations, docs/rules.md#nodepools-left-alone).  A
  * cluster has dozens of NodePools, but it may have thousands, so nothing that
- * one change or one moment causes scans the table.  Times are server_ms.  Not thread-safe: callers hold the owner's lock.
+ * one change or one moment causes scans the table.  Times are server_ms.  Not
+ * thread-safe: callers hold the owner's lock.
  */
 
 /* What applies to the machines of one NodePool at one moment. */
@@ -47,7 +48,8 @@ struct nodepools {
 	uint32_t free;		/* the first free place below top + 1; 0:
 				   none */
 	struct index by_name;
-	int64_t ms;		/* moments up to this have come: nodepools_turned */
+	int64_t ms;		/* moments up to this have come:
+				   nodepools_turned */
 	/* By place.  The next moment at which time alone changes the NodePool's
 	 * terms; and, of those whose machines count, the released-at, or
 	 * STAMP_NONE if there is none or it has not come. */
@@ -85,9 +87,9 @@ struct nodepool_terms nodepools_terms(const struct nodepools *p,
 struct nodepool_terms nodepools_terms_at(const struct nodepools *p, uint32_t i,
 					 int64_t now_ms);
 
-/* Returns a NodePool whose terms time alone has changed since the table was last
- * brought up to a moment, each once, or NULL.  Call it until it returns NULL:
- * the table has then been brought up to now_ms. */
+/* Returns a NodePool whose terms time alone has changed since the table was
+ * last brought up to a moment, each once, or NULL.  Call it until it returns
+ * NULL: the table has then been brought up to now_ms. */
 const struct nodepool *nodepools_turned(struct nodepools *p, int64_t now_ms);
 /* Returns the first moment after that at which nodepools_turned has another
  * one, or STAMP_NONE. */

@@ -262,8 +262,8 @@ bool timers_scope_held(const struct timers *ts, uint32_t id);
  * They stand in ts->order. */
 const uint32_t *timers_of_scope(struct timers *ts, uint32_t scope, uint32_t *n);
 /* Returns when a report should say that the scope will be quiet.  A machine
- * that is booting is taken as if it became ready now.  It looks at all machines of
- * the scope. */
+ * that is booting is taken as if it became ready now.  It looks at all machines
+ * of the scope. */
 struct quiet timers_expects(const struct timers *ts, uint32_t scope,
 			    int64_t now_ms);
 

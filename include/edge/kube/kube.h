@@ -62,9 +62,9 @@ struct kube;
  * plugin. */
 struct kube *kube_new(struct kube_options *o, struct err *e);
 void kube_free(struct kube *k);	/* NULL is allowed */
-/* Any thread: kills the credential plugin, should it run now, and lets it run no
- * more.  Calls go on with the token that is there until it expires, and fail then.
- * NULL is allowed. */
+/* Any thread: kills the credential plugin, should it run now, and lets it run
+ * no more.  Calls go on with the token that is there until it expires, and fail
+ * then.  NULL is allowed. */
 void kube_end_plugin(struct kube *k);
 
 /* The caller's function for the body of a 2xx answer, which gets it in pieces as

@@ -129,8 +129,8 @@ struct server;
 /* Opens the socket and starts the threads.  Returns NULL on failure: ERR_INPUT
  * for an address that cannot be parsed, otherwise ERR_SYSTEM. */
 struct server *server_new(const struct server_options *o, struct err *e);
-/* Closes all connections at once, and waits for the handlers that run.  Requests
- * that wait for the worker are refused. */
+/* Closes all connections at once, and waits for the handlers that run.
+ * Requests that wait for the worker are refused. */
 void server_free(struct server *s);
 /* Returns the port it listens on, which is of interest after port 0. */
 uint16_t server_port(const struct server *s);

@@ -13,8 +13,8 @@ struct nodepool_figures figures_nodepool(const struct figures *f, uint32_t ref);
 /* Returns which machine of the scope has the latest deadline, past or ahead,
  * and when the scope will be quiet because of it. */
 struct quiet figures_scope(const struct figures *f, uint32_t scope);
-/* Returns the latest deadline of the scope's machines that count, past or ahead;
- * STAMP_NONE: none counts. */
+/* Returns the latest deadline of the scope's machines that count, past or
+ * ahead; STAMP_NONE: none counts. */
 int64_t figures_deadline_ms(const struct figures *f, uint32_t scope);
 
 #endif

@@ -18,8 +18,8 @@
  * held: the debt has grown since then.  idle: it has shrunk, or the window has
  * run.  paused: neither, because not everything was seen.  A text that cannot
  * be read counts as lost from there on, and for the scopes that it did not name
- * the marks on the objects have to do.  So "left-out 12", which ends a text that
- * had no room for twelve more scopes, needs no reader.
+ * the marks on the objects have to do.  So "left-out 12", which ends a text
+ * that had no room for twelve more scopes, needs no reader.
  */
 
 #define CLUSTER_NAME "*"	/* no NodePool can have this name … */
@@ -90,8 +90,8 @@ matters_more(const void *ctx, uint32_t a, uint32_t b)
 	return owes_a != owes_b ? owes_a > owes_b : a < b;
 }
 
-/* Writes as many of the n scopes as fit, and at the end how many do not.  Returns
- * that number. */
+/* Writes as many of the n scopes as fit, and at the end how many do not.
+ * Returns that number. */
 static uint32_t
 write_most(const struct controller *s, uint32_t *scopes, uint32_t n,
 	   struct buf *b, struct now now)

@@ -28,14 +28,17 @@ is_spare(const struct scope *s)
 static uint32_t
 name_hash(const void *ctx, uint32_t scope)
 {
-	return index_hash_text(((const struct timers *)ctx)->scopes[scope].name);
+	const struct timers *ts = ctx;
+
+	return index_hash_text(ts->scopes[scope].name);
 }
 
 static bool
 name_same(const void *ctx, uint32_t scope, const void *key)
 {
-	return strcmp(((const struct timers *)ctx)->scopes[scope].name, key) ==
-	       0;
+	const struct timers *ts = ctx;
+
+	return strcmp(ts->scopes[scope].name, key) == 0;
 }
 
 int

@@ -13,9 +13,9 @@
 
 /* Runs access->exec and decodes what it prints.  It blocks for `ms` at most.
  * The plugin and its children are killed when the time is up (ERR_TIMEOUT), and
- * when *cancelled (of the call, may be NULL) or *ended (of all calls) becomes true
- * or SIGINT, SIGTERM or SIGHUP is pending (ERR_CANCELLED).  Any thread may call
- * it. */
+ * when *cancelled (of the call, may be NULL) or *ended (of all calls) becomes
+ * true or SIGINT, SIGTERM or SIGHUP is pending (ERR_CANCELLED).  Any thread may
+ * call it. */
 int kube_exec_run(const struct kubeconfig *access, int64_t ms,
 		  const atomic_bool *cancelled, const atomic_bool *ended,
 		  struct exec_credential *out, struct err *e);

@@ -139,10 +139,10 @@ refuse_request(struct server *s, struct MHD_Connection *con,
 	return answer(s, con, &a, status == 405 ? allow : NULL);
 }
 
-/* --- the worker ------------------------------------------------------------ */
+/* --- the worker ---------------------------------------------------------- */
 
-/* On the worker.  A reply that the server would copy later is copied now, before
- * the handler makes the next one. */
+/* On the worker.  A reply that the server would copy later is copied now,
+ * before the handler makes the next one. */
 static void
 on_work(void *ctx, struct request *r)
 {
@@ -408,7 +408,8 @@ start(struct server *s, int fd)
 static int
 start_worker(struct server *s, struct err *e)
 {
-	const struct work_calls calls = {.run = on_work, .ready = on_ready, .ctx = s};
+	const struct work_calls calls = {
+		.run = on_work, .ready = on_ready, .ctx = s};
 	bool any = false;
 
 	for (size_t i = 0; i < s->o.routes_n; i++)

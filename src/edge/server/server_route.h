@@ -41,10 +41,10 @@ void head_field(struct head *h, const char *name, const char *value);
  * us. */
 const char *head_fault(const struct head *h);
 
-/* Returns whether a browser asks by a name that may be anybody's.  Its owner may
- * have pointed it at us after he had served a page of his own under it, whose
- * script could then read our answers (DNS rebinding).  Addresses, names of one
- * label and localhost are nobody's. */
+/* Returns whether a browser asks by a name that may be anybody's.  Its owner
+ * may have pointed it at us after he had served a page of his own under it,
+ * whose script could then read our answers (DNS rebinding).  Addresses, names
+ * of one label and localhost are nobody's. */
 bool head_is_rebound(const struct head *h);
 
 /* Returns the first matching route of the table, or NULL with *status 404 or

@@ -106,8 +106,8 @@ pair_of(gnutls_session_t session)
 /* A handshake hook of GnuTLS.  The key for tickets has to be there before the
  * ClientHello is looked into, which may carry one.  The client's Finished
  * message is the last that we wait for, so it ends the handshake.  After a
- * KeyUpdate, libmicrohttpd would wait for more bytes although a request may have
- * come with it.  If it is told of an interruption, it reads on. */
+ * KeyUpdate, libmicrohttpd would wait for more bytes although a request may
+ * have come with it.  If it is told of an interruption, it reads on. */
 static int
 on_message(gnutls_session_t session, unsigned type, unsigned when,
 	   unsigned incoming, const gnutls_datum_t *message)
@@ -160,10 +160,10 @@ tls_certificate_callback(void)
 }
 
 /* A pull function of GnuTLS, which asks for the five bytes that begin a record
- * and then for the rest.  GnuTLS keeps the parts of a message until it is whole,
- * up to 180 KiB for a ClientHello and 16 MiB for what comes after the handshake
- * of TLS 1.3, and each empty part in a buffer for a whole record.  It has a
- * bound for whole messages only. */
+ * and then for the rest.  GnuTLS keeps the parts of a message until it is
+ * whole, up to 180 KiB for a ClientHello and 16 MiB for what comes after the
+ * handshake of TLS 1.3, and each empty part in a buffer for a whole record.  It
+ * has a bound for whole messages only. */
 static ssize_t
 pull(gnutls_transport_ptr_t ptr, void *bytes, size_t n)
 {

@@ -35,10 +35,11 @@ struct tls_credentials *tls_pair_new(const char *cert_pem, size_t cert_bytes,
 /* Returns a gnutls_certificate_retrieve_function3. */
 void *tls_certificate_callback(void);
 
-/* Call this when c is new; `session` is GnuTLS's.  It ends c if its client sends
- * more than conn_pulled allows, tells when the handshake is done (conn_greeted),
- * and lets the client resume later.  For that the client gets a ticket, and the server
- * keeps nothing.  A ticket is good for as long as its pair is served. */
+/* Call this when c is new; `session` is GnuTLS's.  It ends c if its client
+ * sends more than conn_pulled allows, tells when the handshake is done
+ * (conn_greeted), and lets the client resume later.  For that the client gets a
+ * ticket, and the server keeps nothing.  A ticket is good for as long as its
+ * pair is served. */
 void tls_begin(void *session, struct conn *c);
 
 #endif

@@ -71,8 +71,8 @@ next(struct work *w)
 }
 
 /* Called under the lock, and without it meanwhile.  A connection that is cut is
- * closed by its serving thread, which calls work_forget.  One whose reply is yet
- * to be sent cannot be cut before work_sends. */
+ * closed by its serving thread, which calls work_forget.  One whose reply is
+ * yet to be sent cannot be cut before work_sends. */
 static void
 cut_one(struct work *w)
 {

@@ -21,8 +21,8 @@
  * handler (RUNNING) and, while the replies that clients have not read leave no
  * room for this one, cuts those that have been unread for longest (FULL).
  *
- * This unit knows no HTTP library.  It has one leaf lock, under which nothing is
- * called.
+ * This unit knows no HTTP library.  It has one leaf lock, under which nothing
+ * is called.
  */
 struct work_calls {
 	void (*run)(void *ctx, struct request *r);	/* sets r->reply */
@@ -44,7 +44,8 @@ struct work {
 };
 
 /* Starts the worker.  Without this call, on a zeroed struct, only work_stop,
- * work_done and work_forget may be called.  It returns -1 on failure, and *e says why. */
+ * work_done and work_forget may be called.  It returns -1 on failure, and *e
+ * says why. */
 int work_init(struct work *w, struct conns *conns, size_t unread_max,
 	      const struct work_calls *calls, struct err *e);
 /* Ends the worker after the request that it runs.  Those that wait, and those

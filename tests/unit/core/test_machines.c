@@ -633,7 +633,8 @@ check_links(const struct world *w, uint64_t seed, int step)
 	}
 }
 
-/* A Node and a claim of the same name, as here, are found by it in this order. */
+/* A Node and a claim of the same name, as here, are found by it in this
+ * order. */
 static void
 check_names(const struct world *w)
 {

@@ -198,8 +198,8 @@ rename_member(uint32_t *ref, uint32_t i, uint32_t bytes, uint32_t turn)
 }
 
 /* All members of a fleet get names of another NodePool, again and again, in
- * order or at random.  If the longest names take no more than eight tenths of the
- * arena, there is always room.  (Those of EKS take less than six.) */
+ * order or at random.  If the longest names take no more than eight tenths of
+ * the arena, there is always room.  (Those of EKS take less than six.) */
 START_TEST(migrations)
 {
 	struct dice d = dice_new(1 + (uint64_t)_i);

@@ -345,7 +345,7 @@ START_TEST(test_a_worker_that_is_not_needed_is_no_fault)
 }
 END_TEST
 
-/* --- what lies on a probe's way -------------------------------------------------- */
+/* --- what lies on a probe's way ------------------------------------------ */
 
 /* No lock, and no table: there is none here.  Whatever else answers on the
  * serving thread is as quick, and the rest is for the worker. */

@@ -595,8 +595,8 @@ START_TEST(test_no_substitute)
 }
 END_TEST
 
-/* An empty machine has no replacement, so what is created next is a scale-up and
- * holds at once. */
+/* An empty machine has no replacement, so what is created next is a scale-up
+ * and holds at once. */
 START_TEST(test_empty)
 {
 	struct fact_node node = {"n1", "c1"};
@@ -765,8 +765,8 @@ START_TEST(test_gaps)
 }
 END_TEST
 
-/* Karpenter before 1.3 names no NodeClaims in its decisions.  How the machine goes
- * is told by both names. */
+/* Karpenter before 1.3 names no NodeClaims in its decisions.  How the machine
+ * goes is told by both names. */
 START_TEST(test_by_node)
 {
 	struct fact_node node = {"n7", ""};

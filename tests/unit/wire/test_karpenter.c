@@ -247,7 +247,7 @@ START_TEST(test_counters)
 }
 END_TEST
 
-/* --- what an answer of Prometheus tells -------------------------------------- */
+/* --- what an answer of Prometheus tells ---------------------------------- */
 
 static struct buf told;
 static char told_text[4096];

@@ -27,7 +27,7 @@ static const char *name;	/* what the peer named */
 static struct rules rules = {.scope = SCOPE_NODEPOOL};
 static struct status_head head;
 
-/* --- who writes --------------------------------------------------------------- */
+/* --- who writes ---------------------------------------------------------- */
 
 static void
 json(struct buf *b)
@@ -269,7 +269,7 @@ static const struct {
 	{"a configuration", config, false},
 };
 
-/* --- what is looked for ---------------------------------------------------------- */
+/* --- what is looked for -------------------------------------------------- */
 
 static const unsigned obeyed[][2] = {
 	{0x01, 0x1f},	  {0x7f, 0x7f},	    {0x80, 0x9f},	{0x61c, 0x61c},
