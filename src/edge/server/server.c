@@ -186,12 +186,15 @@ hand_over(struct server *s, struct MHD_Connection *con, struct request *r)
 
 /* --- requests ------------------------------------------------------------- */
 
+/* Frees the request of c, if there is one. */
 static void
-forget(struct server *s, struct request *r)
+forget(struct server *s, struct conn *c)
 {
-	if (r != NULL)
-		work_forget(&s->work, r);
-	request_free(r);
+	if (c->request == NULL)
+		return;
+	work_forget(&s->work, c, c->request);
+	request_free(c->request);
+	c->request = NULL;
 }
 
 static void *
@@ -204,7 +207,7 @@ on_uri(void *cls, const char *uri, struct MHD_Connection *con)
 		return NULL; /* no place; the socket is shut down */
 	conn_head_begun(c);
 	/* libmicrohttpd calls no on_completed if a head has two faults. */
-	forget(s, c->request);
+	forget(s, c);
 	return c->request = request_new(uri, &s->budget);
 }
 
@@ -271,8 +274,7 @@ take_end(struct server *s, struct MHD_Connection *con, struct request *r,
 		ok = refuse_request(s, con, r, path);
 	else
 		ok = answer(s, con, &a, NULL);
-	if (r->handled)
-		work_sends(&s->work, conn_of(con));
+	work_sends(&s->work, conn_of(con), r);
 	body_drop(&r->body, &s->budget);
 	return ok;
 }
@@ -301,12 +303,9 @@ static void
 on_completed(void *cls, struct MHD_Connection *con, void **con_cls,
 	     enum MHD_RequestTerminationCode why)
 {
-	struct request *r = *con_cls;
-
-	if (r == NULL)
+	if (*con_cls == NULL)
 		return;
-	conn_of(con)->request = NULL;
-	forget(cls, r);
+	forget(cls, conn_of(con));
 	*con_cls = NULL;
 	if (why == MHD_REQUEST_TERMINATED_COMPLETED_OK)
 		conn_expect(conn_of(con), CONN_IDLE);
@@ -325,7 +324,7 @@ on_connection(void *cls, struct MHD_Connection *con, void **context,
 
 	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
 		if (c != NULL) {
-			forget(s, c->request);
+			forget(s, c);
 			conn_drop(c);
 		}
 		return;

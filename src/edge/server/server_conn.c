@@ -67,13 +67,12 @@ conn_expect(struct conn *c, enum conn_wait wait)
 	atomic_store_explicit(&c->wait, (int)wait, memory_order_relaxed);
 	if (wait != CONN_BODY)
 		atomic_store_explicit(&c->room, 0, memory_order_relaxed);
-	atomic_store_explicit(&c->unread, false, memory_order_relaxed);
 	set_deadline(c, ms > 0 ? now_us / 1000 + ms : INT64_MAX);
 }
 
 /* One more record begins, so those before it are whole, and HTTP got nothing of
- * them.  Nobody has more places for such records than all together leave free:
- * few cannot take all of them. */
+ * them.  No connection has more places for such records than are still free, so
+ * that a few cannot take all of them. */
 static bool
 has_place(struct conn *c)
 {
@@ -244,9 +243,9 @@ conn_body(struct conn *c, size_t room, size_t above)
 }
 
 void
-conn_unread(struct conn *c)
+conn_unread(struct conn *c, bool unread)
 {
-	atomic_store_explicit(&c->unread, true, memory_order_relaxed);
+	atomic_store_explicit(&c->unread, unread, memory_order_relaxed);
 }
 
 void

@@ -122,9 +122,9 @@ void conn_head_begun(struct conn *c);
  * SIZE_MAX: none. */
 void conn_body(struct conn *c, size_t room, size_t above);
 
-/* c has been sent a reply that conns_cut_unread may cut.  Only the thread that
- * serves c calls it, after conn_expect. */
-void conn_unread(struct conn *c);
+/* c is sent a reply that conns_cut_unread may cut, or no longer is.  Only the
+ * thread that serves c calls it. */
+void conn_unread(struct conn *c, bool unread);
 /* Shuts down the connection that has left such a reply unread for longest,
  * unless one is about to be closed already. */
 void conns_cut_unread(struct conns *t);

@@ -42,30 +42,21 @@ work_put(struct work *w, struct request *r)
 		refuse(w, r);
 }
 
-/* Called under the lock. */
+/* Waits for a request.  Returns NULL at the stop, when none waits any more. */
 static struct request *
-first_out(struct work *w)
-{
-	struct request *r = w->first;
-
-	if (r == NULL)
-		return NULL;
-	w->first = r->next;
-	if (w->first == NULL)
-		w->last = &w->first;
-	return r;
-}
-
-/* Waits for a request.  Returns NULL at the stop. */
-static struct request *
-next(struct work *w)
+next(struct work *w, bool *stop)
 {
 	struct request *r;
 
 	pthread_mutex_lock(&w->lock);
 	while (w->first == NULL && !w->stop)
 		pthread_cond_wait(&w->turn, &w->lock);
-	r = w->stop ? NULL : first_out(w);
+	*stop = w->stop;
+	r = w->first;
+	if (r != NULL)
+		w->first = r->next;
+	if (w->first == NULL)
+		w->last = &w->first;
 	pthread_mutex_unlock(&w->lock);
 	return r;
 }
@@ -108,17 +99,23 @@ change(struct work *w, size_t read)
 }
 
 void
-work_sends(struct work *w, struct conn *c)
+work_sends(struct work *w, struct conn *c, const struct request *r)
 {
-	conn_unread(c);
+	if (r->unread == 0)
+		return;
+	conn_unread(c, true);
 	change(w, 0);
 }
 
+/* Whoever is told of the change must not find c among those to cut: no other
+ * change would come of that. */
 void
-work_forget(struct work *w, const struct request *r)
+work_forget(struct work *w, struct conn *c, const struct request *r)
 {
-	if (r->unread > 0)
-		change(w, r->unread);
+	if (r->unread == 0)
+		return;
+	conn_unread(c, false);
+	change(w, r->unread);
 }
 
 static void *
@@ -126,8 +123,13 @@ worker(void *arg)
 {
 	struct work *w = arg;
 	struct request *r;
+	bool stop;
 
-	while ((r = next(w)) != NULL) {
+	while ((r = next(w, &stop)) != NULL) {
+		if (stop) {
+			refuse(w, r);
+			continue;
+		}
 		w->calls.run(w->calls.ctx, r);
 		make_room(w, r);
 		w->calls.ready(w->calls.ctx, r);
@@ -161,8 +163,6 @@ work_init(struct work *w, struct conns *conns, size_t unread_max,
 void
 work_stop(struct work *w)
 {
-	struct request *r;
-
 	if (!w->runs)
 		return;
 	pthread_mutex_lock(&w->lock);
@@ -170,9 +170,6 @@ work_stop(struct work *w)
 	pthread_cond_signal(&w->turn);
 	pthread_mutex_unlock(&w->lock);
 	(void)pthread_join(w->thread, NULL);
-	/* Nobody else takes from the queue or adds to it any more. */
-	while ((r = first_out(w)) != NULL)
-		refuse(w, r);
 }
 
 void

@@ -58,9 +58,9 @@ void work_done(struct work *w);
 bool work_has_room(struct work *w, const struct server_route *route);
 void work_put(struct work *w, struct request *r);
 /* The serving thread sends the reply of r, which the worker has made, on c. */
-void work_sends(struct work *w, struct conn *c);
-/* r is about to be freed: its reply, if the worker has made one, was read or
- * never will be. */
-void work_forget(struct work *w, const struct request *r);
+void work_sends(struct work *w, struct conn *c, const struct request *r);
+/* r of c is about to be freed: its reply, if the worker has made one, was read
+ * or never will be. */
+void work_forget(struct work *w, struct conn *c, const struct request *r);
 
 #endif
