@@ -37,8 +37,8 @@ int file_draft_move(struct file_draft *d, struct err *e);
 void file_draft_done(struct file_draft *d);
 
 /* Refuses a place for a file where there is something else than a regular file,
- * or one of the n others, or what is open as stdin, stdout or
- * stderr, under whatever name.  ERR_INPUT; the error names the place. */
+ * or one of the n others, or what is open as stdin, stdout or stderr, under
+ * whatever name.  ERR_INPUT; the error names the place. */
 int file_place(const char *path, const char *const *others, size_t n,
 	       struct err *e);
 

@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 /*
- * The signals that ask a command to end: SIGTERM, SIGINT and, unless nohup has
- * it ignored, SIGHUP.  While they are blocked they wait until the command
- * looks:
+ * The signals that ask a command to end: SIGTERM, SIGINT and SIGHUP, unless
+ * the latter is ignored, as under nohup.  While they are blocked they wait until
+ * the command looks:
  *
  *	signals_block -> signals_take gets the first one -> signals_restore
  *
@@ -21,6 +21,9 @@ struct signals {
 	sigset_t before;	/* what was blocked */
 	int taken;		/* the first one; 0: none */
 };
+
+/* Makes *set the set of these signals.  Any thread. */
+void signals_fill(sigset_t *set);
 
 /* Also ignores SIGPIPE: who reads our output or a connection may go away. */
 void signals_block(struct signals *s);

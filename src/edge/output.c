@@ -130,7 +130,8 @@ output_wait(struct output *o, size_t most, int64_t stall_ms, struct err *e)
 	int64_t last_ms = clock_boot_ms();
 	size_t before;
 
-	for (output_flush(o); o->n > most; output_flush(o)) {
+	output_flush(o);
+	while (o->n > most) {
 		if (signals_pending())
 			return err_set(e, ERR_CANCELLED, "cancelled");
 		if (clock_boot_ms() - last_ms >= stall_ms)

@@ -3,8 +3,8 @@
 
 #include <time.h>
 
-static void
-fill(sigset_t *set)
+void
+signals_fill(sigset_t *set)
 {
 	struct sigaction hup = {.sa_handler = SIG_DFL};
 
@@ -22,7 +22,7 @@ signals_block(struct signals *s)
 	sigset_t set;
 
 	*s = (struct signals){.taken = 0};
-	fill(&set);
+	signals_fill(&set);
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)pthread_sigmask(SIG_BLOCK, &set, &s->before);
 }
@@ -43,7 +43,7 @@ signals_take(struct signals *s, int64_t ms)
 
 	if (s->taken != 0)
 		return s->taken;
-	fill(&set);
+	signals_fill(&set);
 	sig = sigtimedwait(&set, NULL, &t);
 	if (sig <= 0)
 		return 0;

@@ -45,7 +45,8 @@ struct release {
 	int64_t hint_until_boot_ms; /* when that wait ends */
 	int64_t *due_boot_ms; /* by id: since when it is to be released; 0: it
 				 is not */
-	uint32_t waits_from, waits_to; /* ids that wait for lists lie between */
+	uint32_t waits_from, waits_to; /* the ids that wait for lists are from
+					  the first on and below the second */
 };
 
 int release_init(struct release *r, uint32_t ids); /* -1: no memory */

@@ -134,10 +134,11 @@ void
 nodepools_drop(struct nodepools *p, const char *name)
 {
 	struct nodepool *mine = nodepool_find(p, name);
-	uint32_t i = (uint32_t)(mine - p->at);
+	uint32_t i;
 
 	if (mine == NULL)
 		return;
+	i = (uint32_t)(mine - p->at);
 	index_remove(&p->by_name, i);
 	heap_remove(&p->moments, i);
 	heap_remove(&p->released, i);

@@ -344,10 +344,7 @@ kube_exec_run(const struct kubeconfig *access, int64_t ms,
 	int rc;
 
 	/* A signal that would end us has to end the plugin first. */
-	(void)sigemptyset(&ends);
-	(void)sigaddset(&ends, SIGINT);
-	(void)sigaddset(&ends, SIGTERM);
-	(void)sigaddset(&ends, SIGHUP);
+	signals_fill(&ends);
 	(void)pthread_sigmask(SIG_BLOCK, &ends, &before);
 	rc = exec_run(&r, access, ms, cancelled, ended, e);
 	if (rc != 0 && r.pid > 0) {
