@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/api/event.h"
 
-#include <string.h>
-
 #include "core/base/stamp.h"
 #include "core/base/utf8.h"
 
@@ -22,18 +20,9 @@ static void
 put_text(struct buf *b, const char *s, size_t cap)
 {
 	char text[EVENT_SERIES_NOTE_BYTES];
-	size_t n = 0, len;
-	bool shows;
 
-	cap = cap < sizeof(text) ? cap : sizeof(text);
-	for (; *s != '\0'; s += len) {
-		len = utf8_shown(s, &shows);
-		if (n + (shows ? len : 1) >= cap)
-			break;
-		memcpy(text + n, shows ? s : "?", shows ? len : 1);
-		n += shows ? len : 1;
-	}
-	text[n] = '\0';
+	str_cut(text, cap < sizeof(text) ? cap : sizeof(text), s);
+	utf8_make_shown(text);
 	buf_json(b, text);
 }
 
