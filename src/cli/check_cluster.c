@@ -5,6 +5,7 @@
 #include "access.h"
 #include "cmd.h"
 #include "doctor/doctor.h"
+#include "edge/output.h"
 #include "options.h"
 #include "wire/doctor/report.h"
 
@@ -100,7 +101,9 @@ check_cluster_main(int argc, char **argv, const struct timing *t)
 	r.setup.in_cluster = r.options.kubeconfig == NULL &&
 			    r.options.context == NULL && access_in_cluster();
 	findings_init(&findings);
-	if (doctor_run(&r.setup, &access, t, &findings, &e)) {
+	rc = doctor_run(&r.setup, &access, t, &findings, &e);
+	output_tell_end();
+	if (rc != 0) {
 		(void)fail_code(&e);
 		return CMD_FAILED;
 	}
