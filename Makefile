@@ -11,8 +11,7 @@ JOBS    ?= $(shell nproc)
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wpointer-arith -Wformat=2 -Wvla -Wundef
-# What keeps a jump from going where no code begins, of the processor for which
-# $(CC) compiles.
+# Branch protection, by the processor for which $(CC) compiles.
 BRANCHES_x86_64  := -fcf-protection
 BRANCHES_aarch64 := -mbranch-protection=standard
 HARD := -fPIE -fstack-protector-strong -fstack-clash-protection \

@@ -383,8 +383,8 @@ say(struct uninstall *u, bool clean)
 		say_left(r);
 }
 
-/* The Lease is given up, and a signal ends the process.  If one has come, or
- * the time is over, the reader has to hurry. */
+/* By now the Lease is given up, and the next signal ends the process.  If one
+ * has come already, or the time is over, the reader has OUTPUT_END_MS left. */
 static int
 finish(struct uninstall *u, int rc, struct err *e)
 {

@@ -32,8 +32,8 @@ char *buf_more(struct buf *b, size_t n);
 
 /* Appends s as a JSON string, quotes included (RFC 8259 §7).  What a terminal
  * does not show (utf8_shown) is escaped.  Bytes that are not UTF-8 come out as
- * U+FFFD, so the result is always valid JSON.  It has 6 bytes for each of s at
- * most, and the quotes. */
+ * U+FFFD, so the result is always valid JSON.  It has the quotes and at most 6
+ * bytes for each byte of s. */
 void buf_json(struct buf *b, const char *s);
 
 /* Overwrites a secret string up to its NUL.  The compiler does not optimize the

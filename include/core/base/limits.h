@@ -139,9 +139,9 @@
 #define SERVER_SILENT_BYTES (20u << 10)	/* … and later until HTTP gets on: the
 					   largest record of TLS, and a part of
 					   a head before it */
-#define SERVER_RECORDS_MAX 48	/* whole records that HTTP made nothing of,
-				   beyond one each, of all connections; a head
-				   takes one or two */
+#define SERVER_RECORDS_MAX 48	/* whole records that HTTP has made nothing of:
+				   of all connections together, beyond one for
+				   each; a head takes one or two */
 #define SERVER_RECORD_BYTES (17 << 10)	/* kept by libgnutls for each, even if
 					   it is empty */
 #define SERVER_RECEIVE_BYTES (16 << 10)	/* the kernel's buffers; it takes
