@@ -555,6 +555,27 @@ START_TEST(test_no_signal_blocked)
 }
 END_TEST
 
+/* Under nohup nobody asks us to end.  No other thread takes the signal here. */
+START_TEST(test_a_signal_that_is_ignored)
+{
+	sigset_t hup, before;
+	struct fixture f;
+
+	(void)sigemptyset(&hup);
+	(void)sigaddset(&hup, SIGHUP);
+	(void)pthread_sigmask(SIG_BLOCK, &hup, &before);
+	fixture_server(&f, NULL, door, NULL);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	(void)signal(SIGHUP, SIG_IGN);
+	f.options.access.exec =
+		plugin("kill -HUP $PPID; sleep 0.3\n" PRINT(NEW));
+	fixture_kube(&f);
+	(void)signal(SIGHUP, SIG_DFL);
+	ck_assert_int_eq(call(&f, false), 200);
+	fixture_done(&f);
+}
+END_TEST
+
 /* A helper process of the plugin may stay and keep its pipes open.  Nobody
  * waits for it. */
 START_TEST(test_a_helper_stays)
@@ -625,6 +646,7 @@ main(void)
 	tcase_add_test(t, test_in_clear);
 	tcase_add_test(t, test_given);
 	tcase_add_test(t, test_no_signal_blocked);
+	tcase_add_test(t, test_a_signal_that_is_ignored);
 	tcase_add_test(t, test_a_helper_stays);
 	tcase_add_test(t, test_cancel);
 	suite_add_tcase(s, t);
