@@ -192,7 +192,7 @@ START_TEST(test_whole_characters)
 	create(&plain, instance);
 	AUTO_JSON root = json_parse(out, b.len, &json_bounds_default, NULL);
 	ck_assert_uint_eq(strlen(member(root, "reportingInstance")), 127);
-	memcpy(instance + 126, "\xc3\xa9", 2);
+	memcpy(instance + 126, "\xc3\xa9i", 3);
 	create(&plain, instance);
 	AUTO_JSON again = json_parse(out, b.len, &json_bounds_default, NULL);
 	ck_assert_uint_eq(strlen(member(again, "reportingInstance")), 128);
