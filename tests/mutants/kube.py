@@ -132,7 +132,7 @@ FAULTS = [
     ("a plugin has our descriptors", "edge/test_kube_exec", EXEC,
      "posix_spawn_file_actions_addclosefrom_np(f, 3) ||", ""),
     ("a plugin is waited for though we are to end", "edge/test_kube_exec",
-     EXEC, "if (!over && is_interrupted(cancelled, ended))", "if (0)"),
+     EXEC, "if (!over && is_interrupted(r))", "if (0)"),
     ("a variable of a longer name is replaced", "edge/test_kube_exec", EXEC,
      " && (*list)[n] == '=')", ")"),
     ("port 65536", "edge/test_kube_access", URL,

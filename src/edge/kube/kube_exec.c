@@ -28,6 +28,7 @@
 
 struct run {
 	const struct exec *exec;
+	const atomic_bool *cancelled, *ended;	/* as in kube_exec_run */
 	pid_t pid;
 	int out[2], err[2];	/* pipes: read end, write end */
 	char *bytes;		/* EXEC_OUT_MAX + 1 */
@@ -243,16 +244,15 @@ has_exited(struct run *r)
 }
 
 static bool
-is_interrupted(const atomic_bool *cancelled, const atomic_bool *ended)
+is_interrupted(const struct run *r)
 {
-	return (cancelled != NULL && atomic_load(cancelled)) ||
-	       atomic_load(ended) || signals_pending();
+	return (r->cancelled != NULL && atomic_load(r->cancelled)) ||
+	       atomic_load(r->ended) || signals_pending();
 }
 
 /* Waits until the plugin has exited and all that it printed is read. */
 static int
-attend(struct run *r, int64_t ms, const atomic_bool *cancelled,
-       const atomic_bool *ended, struct err *e)
+attend(struct run *r, int64_t ms, struct err *e)
 {
 	int64_t end = clock_boot_ms() + ms;
 	bool over = false;
@@ -267,7 +267,7 @@ attend(struct run *r, int64_t ms, const atomic_bool *cancelled,
 			r->pid = 0;
 		if (drain(r, &r->out[0], e) || drain(r, &r->err[0], e))
 			return -1;
-		if (!over && is_interrupted(cancelled, ended))
+		if (!over && is_interrupted(r))
 			return err_set(e, ERR_CANCELLED, "cancelled");
 		if (!over && clock_boot_ms() >= end)
 			return err_set(e, ERR_TIMEOUT,
@@ -309,7 +309,7 @@ close_all(struct run *r)
 
 static int
 exec_run(struct run *r, const struct kubeconfig *access, int64_t ms,
-	 const atomic_bool *cancelled, const atomic_bool *ended, struct err *e)
+	 struct err *e)
 {
 	r->bytes = malloc(EXEC_OUT_MAX + 1);
 	if (r->bytes == NULL)
@@ -323,7 +323,7 @@ exec_run(struct run *r, const struct kubeconfig *access, int64_t ms,
 	(void)close(r->out[1]);
 	(void)close(r->err[1]);
 	r->out[1] = r->err[1] = -1;
-	return attend(r, ms, cancelled, ended, e);
+	return attend(r, ms, e);
 }
 
 /* Says which plugin it was, and who wants it. */
@@ -339,14 +339,15 @@ kube_exec_run(const struct kubeconfig *access, int64_t ms,
 	      const atomic_bool *cancelled, const atomic_bool *ended,
 	      struct exec_credential *out, struct err *e)
 {
-	struct run r = {.exec = access->exec, .out = {-1, -1}, .err = {-1, -1}};
+	struct run r = {.exec = access->exec, .out = {-1, -1}, .err = {-1, -1},
+			.cancelled = cancelled, .ended = ended};
 	sigset_t ends, before;
 	int rc;
 
 	/* A signal that would end us has to end the plugin first. */
 	signals_fill(&ends);
 	(void)pthread_sigmask(SIG_BLOCK, &ends, &before);
-	rc = exec_run(&r, access, ms, cancelled, ended, e);
+	rc = exec_run(&r, access, ms, e);
 	if (rc != 0 && r.pid > 0) {
 		(void)kill(-r.pid, SIGKILL);
 		(void)waitpid(r.pid, NULL, 0);
