@@ -93,6 +93,7 @@ setup(void)
 	o.routes_n = sizeof(routes) / sizeof(routes[0]);
 	o.threads = 1;
 	o.unread_max = 3 * BIG;
+	o.reply_ms = 600000;	/* nothing here waits for a deadline */
 	ran = 0;
 	rig_start(&rig, &o);
 }
@@ -308,6 +309,24 @@ START_TEST(larger_than_all_room)
 }
 END_TEST
 
+/* One cut is not enough.  The next one waits for no deadline. */
+START_TEST(as_large_as_all_others)
+{
+	struct peer crowd[3], p;
+	struct answer a;
+
+	for (unsigned i = 0; i < 3; i++)
+		ask_big(&crowd[i], i + 1);
+	ask(&p, "/big?3");
+	expect_big(&p, 3 * BIG);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_msg(peer_read(&crowd[i], &a) != 0, "%d", i);
+		peer_close(&crowd[i]);
+	}
+	peer_close(&p);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -323,6 +342,7 @@ main(void)
 	tcase_add_test(t, unread);
 	tcase_add_test(t, read_or_left);
 	tcase_add_test(t, larger_than_all_room);
+	tcase_add_test(t, as_large_as_all_others);
 	suite_add_tcase(s, t);
 	return suite_run(s);
 }
