@@ -2,6 +2,7 @@
 #ifndef EDGE_FILE_H
 #define EDGE_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -41,5 +42,8 @@ void file_draft_done(struct file_draft *d);
  * whatever name.  ERR_INPUT; the error names the place. */
 int file_place(const char *path, const char *const *others, size_t n,
 	       struct err *e);
+/* Would a file at one of these take the place of one at the other?  None has to
+ * be there yet. */
+bool file_same_place(const char *a, const char *b);
 
 #endif

@@ -440,7 +440,7 @@ check_places(const struct request *q, struct err *e)
 {
 	const char *svg = q->setup.svg, *html = q->setup.html;
 
-	if (svg != NULL && html != NULL && strcmp(svg, html) == 0)
+	if (svg != NULL && html != NULL && file_same_place(svg, html))
 		return err_set(e, ERR_INPUT,
 			       "--svg and --html: \"%.150s\" is both, expected "
 			       "two files",

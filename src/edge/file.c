@@ -170,3 +170,28 @@ file_place(const char *path, const char *const *others, size_t n, struct err *e)
 			      path)
 		    : 0;
 }
+
+/* Sets *name to the file's name in its folder. */
+static int
+folder_stat(const char *path, const char **name, struct stat *st)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder = slash == NULL ? strdup(".")
+				     : strndup(path, (size_t)(slash + 1 - path));
+	int rc = folder == NULL ? -1 : stat(folder, st);
+
+	*name = slash == NULL ? path : slash + 1;
+	free(folder);
+	return rc;
+}
+
+bool
+file_same_place(const char *a, const char *b)
+{
+	const char *name_a, *name_b;
+	struct stat in_a, in_b;
+
+	return folder_stat(a, &name_a, &in_a) == 0 &&
+	       folder_stat(b, &name_b, &in_b) == 0 &&
+	       is_same(&in_a, &in_b) && strcmp(name_a, name_b) == 0;
+}

@@ -381,8 +381,10 @@ def test_picture_takes_no_input(run, log, config, tmp_path,  # noqa: F811
                 env=environment(tmp_path))
             assert done.returncode == 2, place
             assert f"{flag}: {place}: " in done.stderr
-    refused(run("simulate", "karpenter.log", "--svg=p", "--html=p"),
-            "--svg and --html: ", "two files")
+    for place in ("p", "./p", f"{tmp_path}/p"):
+        refused(run("simulate", "karpenter.log", flag, "p",
+                    {"--svg": "--html", "--html": "--svg"}[flag], place),
+                "--svg and --html: ", "two files")
     assert (tmp_path / "other").read_bytes() == before
     assert sorted(x.name for x in tmp_path.iterdir() if x.is_file()) == [
         "config.yaml", "karpenter.log", "more.yaml", "other", "out"]
