@@ -54,8 +54,8 @@ struct controller {
 	struct replacements replacements;
 	struct writes writes;
 	struct notes notes;
-	bool soft_short;	/* the soft state had no room for all scopes,
-				   which has been reported */
+	uint32_t soft_told;	/* for how many scopes the soft state had no
+				   room when that was last reported */
 	uint32_t soft_scopes[SCOPES_MAX];	/* scratch space of soft.c */
 	struct journal journal;	/* for /status: nothing decides by it */
 

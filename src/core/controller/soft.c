@@ -117,6 +117,17 @@ write_most(const struct controller *s, uint32_t *scopes, uint32_t n,
 	return n - i;
 }
 
+/* The first text of a new leader may leave out a few, and the next one, when the
+ * others have been seen, hundreds. */
+static void
+tell_left_out(struct controller *s, uint32_t n)
+{
+	if (n > 2 * s->soft_told)
+		notes_put(&s->notes, NOTE_STATE_SHORT, "")->as.objects = n;
+	if (n > 2 * s->soft_told || n == 0)
+		s->soft_told = n;
+}
+
 bool
 controller_soft(struct controller *s, struct buf *b, bool always,
 		struct now now)
@@ -137,10 +148,7 @@ controller_soft(struct controller *s, struct buf *b, bool always,
 		buf_puts(b, NOTHING);
 	if (b->full)
 		left_out = write_most(s, s->soft_scopes, n, b, now);
-	if (left_out > 0 && !s->soft_short)
-		notes_put(&s->notes, NOTE_STATE_SHORT, "")->as.objects =
-			left_out;
-	s->soft_short = left_out > 0;
+	tell_left_out(s, left_out);
 	return true;
 }
 

@@ -417,6 +417,27 @@ START_TEST(left_out_once)
 }
 END_TEST
 
+/* … and when there are more than twice as many, which the first text of a leader
+ * need not show. */
+START_TEST(left_out_and_more)
+{
+	static const struct {
+		size_t bytes;
+		unsigned notes;
+	} texts[] = {{4000, 1}, {3900, 0}, {1000, 1}, {200, 0}, {1000, 0}};
+	uint32_t left_out = 0, told;
+
+	many_scopes();
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		told = left_out;
+		soft_in(texts[i].bytes);
+		ck_assert_uint_eq(short_notes(&left_out), texts[i].notes);
+		ck_assert(texts[i].notes == 0 || left_out > 2 * told);
+	}
+	controller_free(many);
+}
+END_TEST
+
 /* The next leader believes what it reads, and guesses the debts of the others
  * only. */
 START_TEST(what_was_left_out_is_guessed)
@@ -730,6 +751,7 @@ main(void)
 	tcase_add_test(c, a_window_waits_for_the_view);
 	tcase_add_loop_test(c, what_matters_most_is_kept, 0, 30);
 	tcase_add_test(c, left_out_once);
+	tcase_add_test(c, left_out_and_more);
 	tcase_add_test(c, what_was_left_out_is_guessed);
 	return suite_run(s);
 }
