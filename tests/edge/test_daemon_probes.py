@@ -10,6 +10,7 @@ import time
 import pytest
 
 import raw_client
+from conftest import sanitized  # noqa: F401
 from test_daemon_memory import crowd
 from test_daemon_slow import PRODUCT
 
@@ -41,6 +42,7 @@ def probe(holder, path, timeout):
 
 
 @pytest.mark.long
+@pytest.mark.skipif("sanitized()")  # it times clients beside a crowd
 @pytest.mark.parametrize("machines,pending,timeout", [
     (2000, 250, 10),
     # At this size a kubelet's own timeout counts.
