@@ -73,10 +73,12 @@ def test_each_has_an_end(w, version):
             with contextlib.closing(shaken(holder, version)) as client:
                 far.append(flood(client, wire))
         print(f"{version} {name}: closed after {far} records")
-        # GnuTLS ends eight KeyUpdates a second, if they come that fast.
-        theirs = [n < RECORDS_MAX // 2 for n in far]
-        assert all(n or m >= RECORDS_MAX for n, m in zip(theirs, far)), far
-        assert len(set(theirs)) == 1 or "key-updates" in name, (name, far)
+        if name.startswith("key-updates"):
+            # GnuTLS ends them after eight in a second, if they come so fast.
+            assert max(far) <= RECORDS_MAX + 1, (name, far)
+        else:
+            assert min(far) >= RECORDS_MAX or max(far) < RECORDS_MAX // 2, (
+                name, far)
     assert holder.review()[0] == 200
 
 
