@@ -92,7 +92,7 @@ while read -r name; do fault "$limits: nothing uses $name"; done < <(
 undefined() { nm -u "$1" 2>/dev/null | awk '$1=="U"{print $2}' | sort -u; }
 defined() { nm --defined-only "$@" 2>/dev/null | awk 'NF==3{print $3}' | sort -u; }
 pure='mem(cpy|cmp|set|move|chr)|str(len|cmp|ncmp|chr|rchr|ncpy|str|spn|cspn)'
-pure="$pure|__divti3|v?snprintf|calloc|free|fnmatch|__assert_fail|__stack_chk_fail"
+pure="$pure|__divti3|v?snprintf|calloc|malloc|free|fnmatch|__assert_fail|__stack_chk_fail"
 pure="$pure|(__)?explicit_bzero(_chk)?|__(mem|str)[a-z]*_chk|__v?snprintf_chk|_GLOBAL_OFFSET_TABLE_"
 alloc='malloc|realloc|strn?dup|strto[a-z]*|__isoc99_[a-z]*|__errno_location'
 alloc="$alloc|__ctype_[a-z_]*|qsort|bsearch|strcasecmp|strncasecmp|sscanf"

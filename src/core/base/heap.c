@@ -3,15 +3,17 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 int
 heap_init(struct heap *h, uint32_t cap)
 {
-	/* calloc, because pages that are never used then stay untouched. */
+	/* Pages that are never used stay untouched.  calloc may clear small
+	 * arrays. */
 	*h = (struct heap){.cap = cap};
-	h->ids = calloc(cap, sizeof(*h->ids));
-	h->pos = calloc(cap, sizeof(*h->pos));
-	h->keys = calloc(cap, sizeof(*h->keys));
+	h->ids = malloc(cap * sizeof(*h->ids));
+	h->pos = malloc(cap * sizeof(*h->pos));
+	h->keys = malloc(cap * sizeof(*h->keys));
 	if (h->ids == NULL || h->pos == NULL || h->keys == NULL) {
 		heap_done(h);
 		return -1;
@@ -69,10 +71,26 @@ sift_down(struct heap *h, uint32_t at, uint32_t id, int64_t key)
 	place(h, at, id, key);
 }
 
+bool
+heap_has(const struct heap *h, uint32_t id)
+{
+	return id < h->known && h->pos[id] != 0;
+}
+
+static void
+know(struct heap *h, uint32_t id)
+{
+	if (id < h->known)
+		return;
+	memset(h->pos + h->known, 0, (id + 1 - h->known) * sizeof(*h->pos));
+	h->known = id + 1;
+}
+
 void
 heap_set(struct heap *h, uint32_t id, int64_t key)
 {
 	assert(id < h->cap);
+	know(h, id);
 	if (h->pos[id] == 0)
 		place(h, h->n++, id, key);
 	sift_up(h, h->pos[id] - 1, id, key);
@@ -86,7 +104,7 @@ heap_remove(struct heap *h, uint32_t id)
 	int64_t key;
 
 	assert(id < h->cap);
-	if (h->pos[id] == 0)
+	if (!heap_has(h, id))
 		return;
 	at = h->pos[id] - 1;
 	h->pos[id] = 0;
@@ -101,7 +119,7 @@ heap_remove(struct heap *h, uint32_t id)
 int64_t
 heap_key(const struct heap *h, uint32_t id)
 {
-	assert(id < h->cap && h->pos[id] != 0);
+	assert(heap_has(h, id));
 	return h->keys[h->pos[id] - 1];
 }
 

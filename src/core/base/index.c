@@ -66,11 +66,14 @@ index_init(struct index *x, uint32_t ids_max, uint32_t ids_end,
 			    .hash = hash,
 			    .same = same,
 			    .ctx = ctx};
-	x->slots = calloc(cap, sizeof(*x->slots));
+	/* The others are cleared when they come into use: calloc may clear, and
+	 * so touch, all of them now. */
+	x->slots = malloc(cap * sizeof(*x->slots));
 	if (x->slots == NULL) {
 		index_done(x);
 		return -1;
 	}
+	memset(x->slots, 0, USED_MIN * sizeof(*x->slots));
 	return 0;
 }
 
@@ -116,6 +119,7 @@ grow(struct index *x)
 
 	while (x->slots[from] != 0)
 		from++;
+	memset(x->slots + n, 0, n * sizeof(*x->slots));
 	x->used *= 2;
 	for (uint32_t i = 1; i < n; i++) {
 		uint32_t at = (from + i) & (n - 1), id;

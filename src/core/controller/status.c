@@ -244,7 +244,7 @@ fill_half(const struct controller *s, const struct entry *e, struct now now,
 	out->in_flight = state == WRITE_IN_FLIGHT || state == WRITE_SHOWN;
 	/* One whose time has come waits for its turn. */
 	if (writes_backing_off(&s->writes, id) &&
-	    s->writes.later.pos[place - 1] != 0)
+	    heap_has(&s->writes.later, place - 1))
 		out->again_ms =
 			ahead_ms(heap_key(&s->writes.later, place - 1), now);
 }

@@ -74,7 +74,7 @@ pending_drop(struct writes *ws, uint32_t id)
 static bool
 is_later(const struct writes *ws, uint32_t id)
 {
-	return ws->later.pos[ws->at[id].pending - 1] != 0;
+	return heap_has(&ws->later, ws->at[id].pending - 1);
 }
 
 static void

@@ -37,7 +37,7 @@ compare(const struct heap *h, const struct model *m, uint64_t seed)
 			       (unsigned long long)seed, id, (long long)got,
 			       (long long)want);
 	for (uint32_t i = 0; i < h->cap; i++)
-		hot_assert_msg(m->in[i] == (h->pos[i] != 0) &&
+		hot_assert_msg(m->in[i] == heap_has(h, i) &&
 				       (!m->in[i] || heap_key(h, i) == m->key[i]),
 			       "seed %llu: id %u", (unsigned long long)seed, i);
 }

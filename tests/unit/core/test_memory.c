@@ -23,9 +23,8 @@
 #define MACHINES 135000		/* as many as a memory limit of 128 MiB allows
 				   at least */
 #define BYTES_MAX 250		/* an object, everything included */
-#define SMALL_MAX (432 << 10)	/* ten machines.  More than half of it finds
-				   NodePools and scopes, in pieces that are too
-				   small for calloc to leave them untouched */
+#define SMALL_MAX (248 << 10)	/* ten machines; as much as when an object took
+				   1,150 bytes */
 
 static struct controller *s;
 static struct counters counters;
