@@ -10,7 +10,6 @@ import time
 import pytest
 
 import raw_client
-from conftest import sanitized  # noqa: F401
 from test_daemon_memory import crowd
 from test_daemon_slow import PRODUCT
 
@@ -32,17 +31,20 @@ def asked(holder, n, path):
 
 
 def probe(holder, path, timeout):
-    """Seconds that it took, on a connection of its own."""
+    """Seconds that it took, on a connection of its own; None if that was
+    closed."""
     begun = time.monotonic()
     with contextlib.closing(socket.create_connection(
             ("127.0.0.1", holder.port("metricsPort")), timeout)) as s:
         s.sendall(b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % path)
-        assert s.recv(300).startswith(b"HTTP/1.1 200 ")
+        answer = s.recv(300)
+    if not answer:
+        return None
+    assert answer.startswith(b"HTTP/1.1 200 ")
     return time.monotonic() - begun
 
 
 @pytest.mark.long
-@pytest.mark.skipif("sanitized()")  # it times clients beside a crowd
 @pytest.mark.parametrize("machines,pending,timeout", [
     (2000, 250, 10),
     # At this size a kubelet's own timeout counts.
@@ -58,6 +60,7 @@ def test_probes_beside_a_crowd(w, machines, pending, timeout):
         with asked(holder, pending, path):
             took = [probe(holder, p, timeout) for _ in range(15)
                     for p in (b"/livez", b"/readyz")]
+        assert None not in took, (path, took)
         print(f"{pending} pending of {path}: probes took "
               f"{sorted(took)[15] * 1000:.0f} ms, {max(took) * 1000:.0f} at "
               "most")

@@ -57,6 +57,20 @@ crowd_leaves(struct peer *crowd)
 		peer_close(&crowd[i]);
 }
 
+/* Most places are taken, but there is room, and none has waited for long. */
+START_TEST(young_ones_stay)
+{
+	struct peer crowd[PLACES - 4];
+
+	for (int i = 0; i < PLACES - 4; i++)
+		ck_assert_int_eq(peer_open(&crowd[i], rig.port), 0);
+	for (int i = 0; i < PLACES - 4; i++) {
+		expect_served(&crowd[i]);
+		peer_close(&crowd[i]);
+	}
+}
+END_TEST
+
 /* Each asks once and then keeps its connection. */
 START_TEST(idle_after_a_request)
 {
@@ -228,6 +242,7 @@ main(void)
 	tcase_add_test(t, a_lower_bound_for_bodies);
 	tcase_add_test(t, silent_from_the_start);
 	tcase_add_test(t, heads_never_completed);
+	tcase_add_test(t, young_ones_stay);
 	tcase_add_test(t, replies_never_read);
 	tcase_add_test(t, not_one_in_its_handler);
 	tcase_add_test(t, a_stuck_handler_is_seen);

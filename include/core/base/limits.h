@@ -150,6 +150,8 @@
 #define SERVER_TRIM 64	/* how many connections have to close before we give
 			   back memory that a flood took */
 #define SERVER_THREADS 2
+#define SERVER_FRESH_MS 1000	/* until then a connection is not closed for
+				   another, unless all places are taken */
 #define SERVER_WAITING_MAX 8	/* requests of a route that wait for the worker:
 				   the other places of the metrics address stay
 				   for probes */

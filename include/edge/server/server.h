@@ -99,7 +99,8 @@ struct server_options {
 	unsigned threads;
 	unsigned connections_max;	/* above three quarters of them, each
 					   new one ends the one that has waited
-					   longest for its client */
+					   longest for its client, if that is
+					   SERVER_FRESH_MS or all are taken */
 	size_t bytes_max;	/* of bodies held at once; beyond it: 503 */
 	size_t big_bytes;	/* bodies above this size take at most half of
 				   bytes_max, and at most big_max of them are

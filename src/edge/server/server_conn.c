@@ -183,10 +183,12 @@ waits_for_client(const struct conn *c)
 }
 
 /* Called under the lock.  Shuts the connection that has waited longest for its
- * client, so that those who keep many open keep nobody out. */
+ * client, if that is at least so long, so that those who keep many open keep
+ * nobody out. */
 static void
-shut_oldest(struct conns *t)
+shut_oldest(struct conns *t, int64_t least_ms)
 {
+	int64_t now_us = (int64_t)clock_boot_us();
 	struct conn *oldest = NULL;
 
 	for (int fd = 0; fd < t->slots; fd++) {
@@ -196,8 +198,8 @@ shut_oldest(struct conns *t)
 		    (oldest == NULL || since_us(c) < since_us(oldest)))
 			oldest = c;
 	}
-	if (oldest != NULL)
-		shut(oldest, clock_boot_ms());
+	if (oldest != NULL && now_us - since_us(oldest) >= least_ms * 1000)
+		shut(oldest, now_us / 1000);
 }
 
 /* Called under the lock.  Shuts the connection whose body takes most room times
@@ -282,8 +284,11 @@ conns_add(struct conns *t, int fd)
 	c->fd = fd;
 	conn_expect(c, CONN_HEAD);
 	pthread_mutex_lock(&t->lock);
+	/* In a burst of connections the oldest may be one that was not even
+	 * looked at yet. */
 	if (is_crowded(t))
-		shut_oldest(t);
+		shut_oldest(t, taken(t) < atomic_load(&t->max) ?
+				       SERVER_FRESH_MS : 0);
 	full = taken(t) >= atomic_load(&t->max) || make_slot(t, fd);
 	if (!full) {
 		t->at[fd] = c;
@@ -426,7 +431,7 @@ shed(struct conns *t)
 	unsigned max = atomic_load(&t->max);
 
 	for (int n = 0; n < SHED_A_TICK && taken(t) > max; n++)
-		shut_oldest(t);
+		shut_oldest(t, 0);
 }
 
 static void

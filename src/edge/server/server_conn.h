@@ -94,7 +94,8 @@ int conns_init(struct conns *t, const struct server_options *o,
 void conns_done(struct conns *t);
 
 /* Adds a new connection.  If more than three quarters of the places are taken,
- * the connection that has waited longest for its client is shut down for it.
+ * the connection that has waited longest for its client is shut down for it, if
+ * that is SERVER_FRESH_MS or no place is free.
  * Returns NULL if all places are taken nevertheless, or memory is short. */
 struct conn *conns_add(struct conns *t, int fd);
 /* Call this before the descriptor is closed.  It frees c. */
