@@ -12,6 +12,7 @@ Beside etcd and kube-apiserver it runs kube-controller-manager, kube-scheduler,
 kwok (Nodes become ready, Pods run) and Karpenter with its kwok provider.
 """
 import collections
+import contextlib
 import http.client
 import os
 import re
@@ -167,6 +168,15 @@ class Cluster(ControlPlane):
     def _run(self, name, flags, env=None):
         self._controllers[name] = spawn(
             [self.bin / name, *flags], self.dir / f"{name}.log", env)
+
+    @contextlib.contextmanager
+    def paused(self, name):
+        process = self._controllers[name]
+        process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            process.send_signal(signal.SIGCONT)
 
     def log_tail(self, name, lines=20):
         return tail(self.dir / f"{name}.log", lines)
