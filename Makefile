@@ -401,7 +401,7 @@ image:  ## build the container image
 install: all install-plugin  ## install the daemon and the kubectl plugin under $(PREFIX)
 	install -D -m 0755 $(BIN) $(DESTDIR)$(PREFIX)/bin/karpenter-node-holder
 
-PLUGIN := plugin/kubectl-node_holder plugin/kubectl_complete-node_holder
+PLUGIN := plugin/kubectl-karpenter_holder plugin/kubectl_complete-karpenter_holder
 install-plugin:  ## install the kubectl plugin alone, which is a shell script
 	install -d $(DESTDIR)$(PREFIX)/bin
 	install -m 0755 $(PLUGIN) $(DESTDIR)$(PREFIX)/bin

@@ -10,14 +10,14 @@ set -eu
 version=${1:?} out=${2:?}
 url=${3:?expected the URL of the repository: make krew URL=https://...}
 here=$(cd "$(dirname "$0")" && pwd)
-archive=kubectl-node_holder-v$version.tar.gz
+archive=kubectl-karpenter_holder-v$version.tar.gz
 
 mkdir -p "$out"
 # The same files make the same archive.
 tar -C "$here/.." --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 --mode=u=rwX,go=rX \
-	--transform 's,.*/,,' -cf - LICENSE plugin/kubectl-node_holder plugin/kubectl_complete-node_holder |
+	--transform 's,.*/,,' -cf - LICENSE plugin/kubectl-karpenter_holder plugin/kubectl_complete-karpenter_holder |
 	gzip -n >"$out/$archive"
 sum=$(sha256sum "$out/$archive" | cut -d' ' -f1)
 sed "s,@URL@,$url,g; s,@VERSION@,$version,g; s,@ARCHIVE@,$archive,g; s,@SHA256@,$sum,g" \
-	"$here/krew.yaml.in" >"$out/node-holder.yaml"
-echo "$out/node-holder.yaml"
+	"$here/krew.yaml.in" >"$out/karpenter-holder.yaml"
+echo "$out/karpenter-holder.yaml"

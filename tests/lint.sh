@@ -178,7 +178,7 @@ while read -r where; do fault "$where"; done < <(
 	sources 'src/*' 'include/*' 'tests/*.[ch]' | xargs grep -nE 'TODO|FIXME|\bXXX\b|#if 0|alloca\(')
 # --- the kubectl plugin, which runs in any shell of POSIX ------------------------
 while read -r text; do fault "$text"; done < <(
-	shellcheck -f gcc plugin/kubectl-node_holder plugin/kubectl_complete-node_holder plugin/krew.sh 2>&1)
+	shellcheck -f gcc plugin/kubectl-karpenter_holder plugin/kubectl_complete-karpenter_holder plugin/krew.sh 2>&1)
 # --- pictures: drawn from a history, and shown -----------------------------------
 while read -r name; do
 	[ -e "docs/rules/$name.svg" ] || fault "docs/rules/$name.svg: missing, run make pictures"

@@ -62,7 +62,7 @@ def check(plane, *flags, kubeconfig=None):
 
 
 def shown(plane, *flags):
-    """What a terminal shows; kubectl node-holder passes it on."""
+    """What a terminal shows; kubectl karpenter-holder passes it on."""
     return subprocess.run(
         command(plane, *flags), stdin=subprocess.DEVNULL, capture_output=True,
         text=True, timeout=60, env=environment(plane)).stdout

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kubectl node-holder against a real API server and a real holder, and the
+"""kubectl karpenter-holder against a real API server and a real holder, and the
 commands of docs/on-call.md.
 
 The holder's Pod is an object without a kubelet.  Its address is no loopback,
@@ -34,7 +34,7 @@ from karpenter import Karpenter, node_body
 from lead import LEASES, NAME, NAMESPACE, SHORT, leads
 from test_check import deployment, set_available
 
-PLUGIN = REPO / "plugin" / "kubectl-node_holder"
+PLUGIN = REPO / "plugin" / "kubectl-karpenter_holder"
 ACCESS = REPO / "deploy" / "components" / "access" / "rbac.yaml"
 PODS = f"{NAMESPACES}/{NAMESPACE}/pods"
 OWN = "karpenter-node-holder.io/"
@@ -86,7 +86,7 @@ class Installation:
         (bin_dir / "kubectl").write_text(
             FORWARDS.replace("REAL", str(plane.bin / "kubectl")))
         (bin_dir / "kubectl").chmod(0o755)
-        for file in (PLUGIN, PLUGIN.parent / "kubectl_complete-node_holder"):
+        for file in (PLUGIN, PLUGIN.parent / "kubectl_complete-karpenter_holder"):
             (bin_dir / file.name).symlink_to(file)
 
     def aggregate_view(self):
@@ -160,10 +160,10 @@ class Installation:
                                 port or holder.metrics_port)
 
     def run(self, *args, who="operator", code=0, shell=None, **env):
-        """What kubectl node-holder prints; with code 1, what it says on
+        """What kubectl karpenter-holder prints; with code 1, what it says on
         stderr."""
         command = ([*shell, PLUGIN] if shell else
-                   [self.folder / "bin" / "kubectl", "node-holder"])
+                   [self.folder / "bin" / "kubectl", "karpenter-holder"])
         done = subprocess.run(
             [*command, *args], stdin=subprocess.DEVNULL, capture_output=True,
             text=True, timeout=180, env=self.environment(who, **env))
@@ -178,7 +178,7 @@ class Installation:
         """The same, as a CompletedProcess."""
         return subprocess.run(
             [*shell, PLUGIN, *args] if shell else
-            [self.folder / "bin" / "kubectl", "node-holder", *args],
+            [self.folder / "bin" / "kubectl", "karpenter-holder", *args],
             stdin=subprocess.DEVNULL, capture_output=True, text=True,
             timeout=180, env=self.environment(who))
 
@@ -187,7 +187,7 @@ class Installation:
         """The process, which is interrupted in the end, and killed if that
         takes more than two minutes."""
         process = subprocess.Popen(
-            [self.folder / "bin" / "kubectl", "node-holder", *args],
+            [self.folder / "bin" / "kubectl", "karpenter-holder", *args],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, text=True, start_new_session=True,
             env=self.environment(
@@ -338,7 +338,7 @@ def test_what_those_on_call_are_told(plane, installed, complete, machines,
         answered.append(question)
         part = ON_CALL.partition(f"\n## {question}\n")[2].partition("\n## ")[0]
         (command, told), = re.findall(
-            r"^```\n\$ (kubectl node-holder .*)\n((?:.*\n)*?)```$", part, re.M)
+            r"^```\n\$ (kubectl karpenter-holder .*)\n((?:.*\n)*?)```$", part, re.M)
         for here, there in names.items():
             command = command.replace(there, here)
         done = subprocess.run(
@@ -692,7 +692,7 @@ def test_completion(installed, machine):
     """As bash, zsh and fish ask kubectl."""
     def complete(*args):
         done = subprocess.run(
-            [installed.folder / "bin" / "kubectl", "__complete", "node-holder",
+            [installed.folder / "bin" / "kubectl", "__complete", "karpenter-holder",
              *args], stdin=subprocess.DEVNULL, capture_output=True, text=True,
             timeout=60, env=installed.environment("admin"))
         *found, last = done.stdout.splitlines()
@@ -740,7 +740,7 @@ def test_ten_thousand_machines(plane, installed, machines):
         for command in (["status"], ["status", "-o", "json"],
                         ["why", last.node], ["why", last.name]):
             found[command[0]] = timed(
-                " ".join(["kubectl node-holder", *command]), installed.run,
+                " ".join(["kubectl karpenter-holder", *command]), installed.run,
                 *command, who="viewer")
         assert f"{last.node} is " in found["why"] or last.name in found["why"]
         return {what: len(text) for what, text in found.items()}

@@ -539,10 +539,10 @@ def test_interrupted_it_ends_the_credential_plugin(plane, tmp_path,
 def test_as_a_kubectl_plugin(plane, clean, no_lease, karpenter, tmp_path):
     karpenter.settled(1, annotations=lambda i: OURS)
     (tmp_path / "karpenter-node-holder").symlink_to(BINARY)
-    (tmp_path / "kubectl-node_holder").symlink_to(
-        REPO / "plugin" / "kubectl-node_holder")
+    (tmp_path / "kubectl-karpenter_holder").symlink_to(
+        REPO / "plugin" / "kubectl-karpenter_holder")
     done = subprocess.run(
-        [plane.bin / "kubectl", "node-holder", "uninstall", *QUICK],
+        [plane.bin / "kubectl", "karpenter-holder", "uninstall", *QUICK],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
         env={"PATH": f"{tmp_path}:{plane.bin}:{os.environ['PATH']}", "HOME": str(tmp_path),
              "KUBECONFIG": str(plane.kubeconfig)})

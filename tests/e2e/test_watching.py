@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kubectl node-holder status -w` in a terminal, and the page in a browser, while
+"""`kubectl karpenter-holder status -w` in a terminal, and the page in a browser, while
 real Karpenter serves a wave of load and the leader is killed.  Their pictures are
 build/status.svg and $PAGE/shots (make page-test)."""
 import re
@@ -67,7 +67,7 @@ def test_a_wave(busy):
     cluster, installed = busy
     first, second = installed.holders
     second.register()
-    with Screen([installed.folder / "bin" / "kubectl", "node-holder", "status",
+    with Screen([installed.folder / "bin" / "kubectl", "karpenter-holder", "status",
                  "-w"], installed.environment("viewer")) as screen:
         def see(what, check, timeout=60):
             """The first thing shown from now on of which that is true."""
@@ -94,7 +94,7 @@ def test_a_wave(busy):
         assert "cluster released: quiet, held for " in fewer
         assert not any(map(held, cluster.metadata(NODES).values()))
         assert screen.process.poll() is None
-    (BUILD / "status.svg").write_text(draw("kubectl node-holder status -w", [
+    (BUILD / "status.svg").write_text(draw("kubectl karpenter-holder status -w", [
         ("Load has come, and new machines boot. All are held.", booting),
         ("The leader was killed, and another has taken over.", still),
         ("All was quiet for holdDuration, and Karpenter has consolidated.",

@@ -169,7 +169,7 @@ def test_who_leads(w):
     holder.wait_line("another leads")
     head, root = look(holder)
     assert ("This replica stands by and knows no machines. The leader is "
-            "<b>other-pod</b>: kubectl node-holder open leads to its page."
+            "<b>other-pod</b>: kubectl karpenter-holder open leads to its page."
             ) in words(root)
     assert root.find("head/title").text.startswith("stands by | ")
     assert head["Refresh"] == "15" and "Waits" not in words(root)

@@ -405,7 +405,7 @@ def test_observing(w):
     w.busy(pool="web")
     w.wait(lambda: the_pool(holder)["held"] == 3)
     assert status(holder)["mode"] == "observe"
-    # kubectl node-holder looks for this.
+    # kubectl karpenter-holder looks for this.
     assert ", mode observe:" in text(holder).splitlines()[0]
     assert [v["held"] for v in status(holder)["views"][:2]] == [0, 0]
     m = machine(holder, "m000")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kubectl node-holder by each shell, with a scripted kubectl that records how
+"""kubectl karpenter-holder by each shell, with a scripted kubectl that records how
 it is called.  What a real one does with it is in tests/e2e/test_plugin.py.
 
 Krew's rules are those of its developer guide and of its validate-krew-manifest.
@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
-PLUGIN = REPO / "plugin" / "kubectl-node_holder"
+PLUGIN = REPO / "plugin" / "kubectl-karpenter_holder"
 SHELLS = {"dash": ["dash"], "bash": ["bash"], "busybox": ["busybox", "sh"]}
 VERSION = re.search(r"^VERSION := (.*)", (REPO / "Makefile").read_text(),
                     re.M)[1]
@@ -130,7 +130,7 @@ def test_what_is_annotated(run):
     assert calls[3][-1] == (PROXY + "/time?until=%31%20%2b%26%23%25")
     assert calls[4] == [
         "annotate", "nodepools.v1.karpenter.sh", "web", "b", "c", "--overwrite",
-        "--field-manager=kubectl-node-holder", "--dry-run=none",
+        "--field-manager=kubectl-karpenter-holder", "--dry-run=none",
         f"{own}hold-until={UNTIL}", f"{own}reason={reason}"]
     assert out == f"nodepool.karpenter.sh/web annotated\nheld until {UNTIL}\n"
     assert not said
@@ -144,7 +144,7 @@ def test_what_is_annotated(run):
     out, said, calls = run("release", "--all", "--dry-run=server")
     assert calls[3][-1] == PROXY + "/time"
     assert calls[4][2:] == [
-        "--all", "--overwrite", "--field-manager=kubectl-node-holder",
+        "--all", "--overwrite", "--field-manager=kubectl-karpenter-holder",
         "--dry-run=server", f"{own}released-at={UNTIL}", f"{own}hold-until-",
         f"{own}reason-"]
     assert out.endswith(f"released at {UNTIL} (server dry run)\n")
@@ -426,7 +426,7 @@ def test_it_needs_nothing_but_kubectl():
     for program in ("date", "curl", "wget", "jq", "base64", "python"):
         assert not re.search(rf"(^|[|&;(]|\$\()\s*{program}\b", text, re.M)
     assert f"VERSION={VERSION}\n" in text
-    for file in ("kubectl-node_holder", "kubectl_complete-node_holder"):
+    for file in ("kubectl-karpenter_holder", "kubectl_complete-karpenter_holder"):
         assert os.access(PLUGIN.parent / file, os.X_OK)
 
 
@@ -435,11 +435,11 @@ def test_install_replaces_the_link_of_earlier_versions(tmp_path):
     there = tmp_path / "usr/local/bin"
     there.mkdir(parents=True)
     (there / "karpenter-node-holder").write_text("the program")
-    (there / "kubectl-node_holder").symlink_to("karpenter-node-holder")
+    (there / "kubectl-karpenter_holder").symlink_to("karpenter-node-holder")
     subprocess.run(["make", "-s", "install-plugin", f"DESTDIR={tmp_path}"],
                    cwd=REPO, check=True, timeout=60)
     assert (there / "karpenter-node-holder").read_text() == "the program"
-    assert (there / "kubectl-node_holder").read_text() == PLUGIN.read_text()
+    assert (there / "kubectl-karpenter_holder").read_text() == PLUGIN.read_text()
 
 
 def test_nobody_gets_the_pod_proxy_unasked():
@@ -494,7 +494,7 @@ def matched(selector):
 
 
 def test_the_manifest_is_one_of_krews(krew):
-    file = krew / "node-holder.yaml"
+    file = krew / "karpenter-holder.yaml"
     text = file.read_text()
     assert "@" not in text.replace('"$@"', "")
     manifest = yaml.safe_load(text)
@@ -536,6 +536,6 @@ def test_the_archive_is_the_same_each_time(krew, tmp_path):
         os.utime(file, (1, 1))
     subprocess.run([copy / "krew.sh", VERSION, tmp_path / "out", URL],
                    check=True, timeout=60, stdout=subprocess.DEVNULL)
-    name = f"kubectl-node_holder-v{VERSION}.tar.gz"
+    name = f"kubectl-karpenter_holder-v{VERSION}.tar.gz"
     assert (tmp_path / "out" / name).read_bytes() == \
         (krew / name).read_bytes()

@@ -1,7 +1,7 @@
 {{/* SPDX-License-Identifier: Apache-2.0 */}}
 
 {{/* Names are fixed, as with kustomize, because alerts, documentation and
-`kubectl node-holder` refer to them. A cluster needs only one holder. */}}
+`kubectl karpenter-holder` refer to them. A cluster needs only one holder. */}}
 {{- define "karpenter-node-holder.podLabels" -}}
 app.kubernetes.io/name: karpenter-node-holder
 app.kubernetes.io/instance: {{ .Release.Name | quote }}

@@ -35,8 +35,8 @@ struct index {
 };
 
 /* ids_max is how many ids the index holds at most, and each is less than
- * ids_end.  ctx is passed to the callbacks and outlives the index.  Returns -1 if there is no memory; *x is
- * then empty. */
+ * ids_end.  ctx is passed to the callbacks and outlives the index.  Returns -1
+ * if there is no memory; *x is then empty. */
 int index_init(struct index *x, uint32_t ids_max, uint32_t ids_end,
 	       index_hash_fn *hash, index_same_fn *same, const void *ctx);
 void index_done(struct index *x);

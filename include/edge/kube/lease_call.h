@@ -32,7 +32,7 @@ void lease_call_answered(const struct kube_reply *r,
 
 /* Makes an identity as controller-runtime does: the name of the Pod ($POD_NAME)
  * or else of the host, an underscore, 16 random hex digits, and `suffix` (at most
- * 32 bytes).  A name that is too long is cut.  From the name `kubectl node-holder`
+ * 32 bytes).  A name that is too long is cut.  From the name `kubectl karpenter-holder`
  * finds the Pod that leads; in the host's network the host's name would not do. */
 void lease_identity(const char *suffix, char out[LEASE_HOLDER_BYTES]);
 

@@ -134,7 +134,7 @@ put_follower(struct buf *b, const struct status_lead *l)
 	pod[strcspn(pod, "_")] = '\0';
 	buf_puts(b, "The leader is ");
 	html_name(b, pod);
-	buf_puts(b, ": <code>kubectl node-holder open</code> leads to its "
+	buf_puts(b, ": <code>kubectl karpenter-holder open</code> leads to its "
 		    "page.</p>");
 }
 
@@ -526,7 +526,7 @@ put_replica(struct buf *b, const struct status_head *h)
 		    "as <a href=\"status?format=text\">text</a> and <a href=\""
 		    "status?format=json\">JSON</a>. Of one machine: "
 		    "<code>status/machines/NAME</code>, or <code>kubectl "
-		    "node-holder why NAME</code>.</p></footer>");
+		    "karpenter-holder why NAME</code>.</p></footer>");
 }
 
 void

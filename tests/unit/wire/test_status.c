@@ -576,7 +576,7 @@ START_TEST(test_page_of_a_follower)
 	head.lead.here = false;
 	(void)write(STATUS_HTML);
 	shows("<title>stands by | ");
-	shows("The leader is <bdi>pod-1</bdi>: <code>kubectl node-holder open"
+	shows("The leader is <bdi>pod-1</bdi>: <code>kubectl karpenter-holder open"
 	      "</code> leads to its page.</p>");
 	ck_assert_ptr_null(strstr(text, "Scopes"));
 	ck_assert_ptr_null(strstr(text, "NodePools"));
