@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "job.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/buf.h"
@@ -245,11 +246,10 @@ static void
 refusal_text(struct job *j, const struct kube_reply *r)
 {
 	char text[ANSWER_TEXT];
-	struct buf b;
+	int n = snprintf(j->why, sizeof(j->why), "%d: ", r->status);
 
-	buf_init(&b, j->why, sizeof(j->why));
-	buf_printf(&b, "%d: ", r->status);
-	buf_puts(&b, answer_text(r, text));
+	str_shorten(j->why + n, sizeof(j->why) - (size_t)n,
+		    answer_text(r, text));
 }
 
 /* Was the patch applied, though the answer is too large to be kept? */

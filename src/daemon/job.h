@@ -21,7 +21,7 @@ struct job {
 	const struct job_env *env;	/* for the items of a page, which is
 					   taken as it arrives */
 	bool metadata;		/* of a read: only the metadata is asked for */
-	char why[NOTE_WHY_BYTES];	/* behind outcome.why */
+	char why[API_MESSAGE_BYTES];	/* behind outcome.why */
 };
 
 struct job_env {

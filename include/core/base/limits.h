@@ -245,6 +245,8 @@
 #define WEBHOOKS_BUNDLE_MAX (64u << 10)	/* PEM; a CA takes 1 KiB */
 #define REGISTERED_MAX 8	/* uninstall sees the rest when it looks
 				   again */
+#define API_MESSAGE_BYTES 400	/* an API server's words, cut: the two names of
+				   a policy stand before what it has to say */
 #define EVENT_SERIES_STOP_MS 1000	/* at the stop, how long we wait for
 					   Events that are due */
 
@@ -255,7 +257,6 @@
 #define FRESH_TRIES 5		/* such lists before we mistrust the watch */
 #define RELIST_LEFT_OUT_MS 60000	/* how often we ask for what a full
 					   table, or a watch, has left out */
-#define NOTE_WHY_BYTES 200	/* the reason of a refusal, cut */
 #define NOTES_MAX 1024		/* reported and not yet fetched */
 #define JOURNAL_NAME_BYTES 128	/* of a machine; Karpenter's names have 63 */
 #define JOURNAL_TURNS 1024	/* of scopes, for /status; a busy day has a

@@ -79,8 +79,8 @@ struct note {
 		struct {
 			enum kind kind;
 			enum act act;	/* a write */
-			char why[NOTE_WHY_BYTES];	/* the reason in the API
-							   server's words */
+			/* the reason in the API server's words */
+			char why[API_MESSAGE_BYTES];
 		} refused;
 		struct {
 			char uid[UID_BYTES];

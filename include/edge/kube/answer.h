@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "core/base/limits.h"
 #include "edge/kube/kube.h"
 
 /*
@@ -37,7 +38,7 @@ enum answer_class answer_class(const struct kube_reply *r);
 
 /* Writes a refusal for people, the Status' message or "HTTP 500", and returns
  * text. */
-#define ANSWER_TEXT 200
+#define ANSWER_TEXT API_MESSAGE_BYTES
 const char *answer_text(const struct kube_reply *r, char text[ANSWER_TEXT]);
 
 /* Returns whether the class is ANSWER_UNSERVED, which means that a CRD is not

@@ -46,7 +46,7 @@ int watch_line_decode(const char *bytes, size_t n, const struct json_keep *keep,
 struct status {
 	int code;
 	char reason[64];
-	char message[200];
+	char message[API_MESSAGE_BYTES];
 };
 bool status_decode(const char *bytes, size_t n, struct status *out);
 

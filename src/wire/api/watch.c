@@ -17,8 +17,8 @@ status_read(const struct json *root, struct status *out)
 		st.code = (int)code;
 	str_cut(st.reason, sizeof(st.reason),
 		json_string(json_member(root, "reason")));
-	str_cut(st.message, sizeof(st.message),
-		json_string(json_member(root, "message")));
+	str_shorten(st.message, sizeof(st.message),
+		    json_string(json_member(root, "message")));
 	*out = st;
 	return true;
 }

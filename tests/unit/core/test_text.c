@@ -45,6 +45,7 @@ START_TEST(err_cuts_long_text)
 	ck_assert_int_eq(strncmp(e.text, "context: aaa", 12), 0);
 	err_wrap(&e, "%s", longer);
 	ck_assert_uint_eq(strlen(e.text), sizeof(e.text) - 1);
+	ck_assert_str_eq(e.text + sizeof(e.text) - 5, "a…");
 }
 END_TEST
 
@@ -134,6 +135,35 @@ START_TEST(str_copy_fits_or_not)
 	ck_assert_int_eq(str_copy(dst, sizeof(dst), "new"), 0);
 	ck_assert_str_eq(dst, "new");
 	ck_assert_int_eq(str_copy(dst, sizeof(dst), ""), 0);
+	ck_assert_str_eq(dst, "");
+}
+END_TEST
+
+static const struct {
+	const char *text;
+	size_t cap;
+	const char *cut, *shortened;
+} too_long[] = {
+	{"", 1, "", ""},
+	{"a", 1, "", ""},
+	{"abc", 3, "ab", "ab"},		/* no room for the ellipsis */
+	{"abcdef", 7, "abcdef", "abcdef"},
+	{"abcdef", 6, "abcde", "ab…"},
+	{"abcdef", 4, "abc", "…"},
+	{"aäbcdef", 6, "aäbc", "a…"},
+	{"aäbcdef", 7, "aäbcd", "aä…"},
+	{"ab\U0001f512\U0001f512", 9, "ab\U0001f512", "ab…"},
+};
+
+START_TEST(str_cut_and_str_shorten)
+{
+	char dst[16];
+
+	str_cut(dst, too_long[_i].cap, too_long[_i].text);
+	ck_assert_str_eq(dst, too_long[_i].cut);
+	str_shorten(dst, too_long[_i].cap, too_long[_i].text);
+	ck_assert_str_eq(dst, too_long[_i].shortened);
+	str_shorten(dst, too_long[_i].cap, NULL);
 	ck_assert_str_eq(dst, "");
 }
 END_TEST
@@ -342,6 +372,7 @@ main(void)
 	tcase_add_test(buf, buf_of_one_byte);
 	tcase_add_test(buf, str_wipe_leaves_nothing);
 	tcase_add_test(buf, str_copy_fits_or_not);
+	tcase_add_loop_test(buf, str_cut_and_str_shorten, 0, COUNT(too_long));
 	tcase_add_loop_test(utf8, utf8_table, 0, COUNT(sequences));
 	tcase_add_loop_test(json, json_table, 0, COUNT(strings));
 	tcase_add_test(json, json_round_trip);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/buf.h"
 #include "edge/log.h"
 #include "suite.h"
 
@@ -127,6 +128,13 @@ answered(enum act act, int status, const char *body)
 	return job_answered(&env, &job, &r, &none, &out);
 }
 
+/* What refuses a write names both objects before it says why. */
+#define POLICY                                                                 \
+	"nodeclaims.karpenter.sh 'web-x7k2p' is forbidden: "                   \
+	"ValidatingAdmissionPolicy 'annotations-need-a-ticket.example.org' "   \
+	"with binding 'annotations-need-a-ticket.example.org' denied "         \
+	"request: name the ticket"
+
 static const struct {
 	const char *name;
 	int status;
@@ -144,6 +152,8 @@ static const struct {
 	{"busy", 429, "", CONTROLLER_BUSY, NULL},
 	{"unavailable", 503, "", CONTROLLER_BUSY, NULL},
 	{"RBAC", 403, STATUS("Forbidden", "no"), CONTROLLER_REFUSED, "403: no"},
+	{"policy", 422, STATUS("Invalid", POLICY), CONTROLLER_INVALID,
+	 "422: " POLICY},
 	{"expired", 410, "", CONTROLLER_REFUSED, "410: HTTP 410"},
 	{"webhook", 500, STATUS("", "failed calling webhook"),
 	 CONTROLLER_REFUSED, "500: failed calling webhook"},
@@ -162,6 +172,25 @@ START_TEST(test_write)
 	else
 		ck_assert_str_eq(out.why, writes[_i].why);
 	ck_assert_str_eq(out.rv, writes[_i].want == CONTROLLER_OK ? "8" : "");
+}
+END_TEST
+
+/* A longer one is cut after a whole character, and says so. */
+START_TEST(test_long_refusal)
+{
+	char body[2 * API_MESSAGE_BYTES + 100];
+	struct buf b;
+	size_t n;
+
+	buf_init(&b, body, sizeof(body));
+	buf_printf(&b, "{\"kind\":\"Status\",\"message\":\"%.*s", _i, "xxxx");
+	while (b.len < 2 * API_MESSAGE_BYTES)
+		buf_puts(&b, "\U0001f512");
+	buf_puts(&b, "\"}");
+	ck_assert(answered(ACT_HOLD, 403, body));
+	n = strlen(out.why);
+	ck_assert_uint_gt(n, API_MESSAGE_BYTES - 12);
+	ck_assert_str_eq(out.why + n - 7, "\U0001f512…");
 }
 END_TEST
 
@@ -365,6 +394,7 @@ main(void)
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_loop_test(tc, test_write, 0,
 			    sizeof(writes) / sizeof(writes[0]));
+	tcase_add_loop_test(tc, test_long_refusal, 0, 4);
 	tcase_add_loop_test(tc, test_observe, 0, 5);
 	tcase_add_test(tc, test_read);
 	tcase_add_loop_test(tc, test_read_by_metadata, 0, 4);
