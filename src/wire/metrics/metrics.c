@@ -110,24 +110,27 @@ write_counters(struct buf *b, struct counters *c, bool observes)
 	}
 }
 
+/* per_second says how many of the unit of bounds and sum make a second, at most a
+ * million.  The sum is written to its last digit: it grows for weeks, and each
+ * answer adds little. */
 static void
 write_histogram(struct buf *b, const char *name, const char *help,
 		_Atomic uint64_t *buckets, _Atomic uint64_t *sum,
-		const uint64_t *bounds, size_t n, double unit)
+		const uint64_t *bounds, size_t n, unsigned per_second)
 {
-	unsigned long long total = 0;
+	unsigned long long total = 0, all = load(sum);
 
 	family(b, false, name, "histogram", help);
 	for (size_t i = 0; i < n; i++) {
 		total += load(&buckets[i]);
 		buf_printf(b, METRICS_PREFIX "%s_bucket{le=\"%g\"} %llu\n",
-			   name, (double)bounds[i] * unit, total);
+			   name, (double)bounds[i] / per_second, total);
 	}
 	total += load(&buckets[n]);
 	buf_printf(b, METRICS_PREFIX "%s_bucket{le=\"+Inf\"} %llu\n", name,
 		   total);
-	buf_printf(b, METRICS_PREFIX "%s_sum %g\n", name,
-		   (double)load(sum) * unit);
+	buf_printf(b, METRICS_PREFIX "%s_sum %llu.%06llu\n", name,
+		   all / per_second, all % per_second * (1000000 / per_second));
 	buf_printf(b, METRICS_PREFIX "%s_count %llu\n", name, total);
 }
 
@@ -140,16 +143,16 @@ write_histograms(struct buf *b, struct counters *c)
 
 	write_histogram(b, "admission_duration_seconds",
 			"Time to answer an admission review.", c->latency,
-			&c->latency_us_sum, us, LATENCY_BUCKETS, 1e-6);
+			&c->latency_us_sum, us, LATENCY_BUCKETS, 1000000);
 	write_histogram(b, "hold_latency_seconds",
 			"From a scope's activity to its last object held.",
 			c->hold_latency, &c->hold_latency_ms_sum, ms,
-			HOLD_BUCKETS, 1e-3);
+			HOLD_BUCKETS, 1000);
 	write_histogram(b, "write_duration_seconds",
 			"From the start of a call that writes to the head of "
 			"the API server's answer.",
 			c->write_duration, &c->write_duration_ms_sum, write_ms,
-			WRITE_BUCKETS, 1e-3);
+			WRITE_BUCKETS, 1000);
 }
 
 static void

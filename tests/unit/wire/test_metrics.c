@@ -18,10 +18,11 @@ scope(void *ctx, uint32_t *i, struct scope_report *out)
 	return (*i)++ == 0;
 }
 
+static struct counters c;
+
 static void
 write(const struct metrics_gauges *g)
 {
-	static struct counters c;
 	struct buf b;
 
 	buf_init(&b, text, sizeof(text));
@@ -129,6 +130,29 @@ START_TEST(test_observe)
 }
 END_TEST
 
+/* A sum is told to its last digit, or rate() sees nothing for hours and then a
+ * leap. */
+START_TEST(test_sums)
+{
+	static const char *const lines[] = {
+		"admission_duration_seconds_sum 123456789012.345678\n",
+		"hold_latency_seconds_sum 12345678901.234000\n",
+		"write_duration_seconds_sum 0.001000\n"};
+	struct metrics_gauges g = gauges();
+	char line[128];
+
+	c.latency_us_sum = 123456789012345678;
+	c.hold_latency_ms_sum = 12345678901234;
+	c.write_duration_ms_sum = 1;
+	write(&g);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		snprintf(line, sizeof(line), "\n" METRICS_PREFIX "%s",
+			 lines[i]);
+		ck_assert_msg(times(line) == 1, "%s", lines[i]);
+	}
+}
+END_TEST
+
 static bool
 longest_scope(void *ctx, uint32_t *i, struct scope_report *out)
 {
@@ -142,7 +166,6 @@ longest_scope(void *ctx, uint32_t *i, struct scope_report *out)
 START_TEST(test_longest)
 {
 	static char page[METRICS_PAGE_BYTES / 8 * 7];
-	static struct counters c;
 	struct metrics_gauges g = gauges();
 	struct buf b;
 
@@ -164,6 +187,7 @@ main(void)
 	tcase_add_test(tc, test_all_counters);
 	tcase_add_test(tc, test_scope);
 	tcase_add_loop_test(tc, test_observe, 0, 2);
+	tcase_add_test(tc, test_sums);
 	tcase_add_test(tc, test_longest);
 	suite_add_tcase(s, tc);
 	return suite_run(s);
