@@ -156,7 +156,12 @@ def test_dashboard_alerts_and_metrics(scraped):
     # The panels show what happened, and not just something.
     assert set(seen["Scopes"][0]) == {0, 1}
     assert max(seen["Objects held"][0]) == 4
-    assert seen["Objects held by us"] == [[0]]
+    assert seen["Nodes held by us"] == [[0]]
+    # Four machines, though the new one's NodeClaim was held as well.
+    held, = (t["expr"] for p in panels() if p["title"] == "Nodes held by us"
+             for t in p["targets"])
+    assert max(prometheus.query_range(as_asked(held), begin,
+                                      time.time())) == 4
     assert seen["Replicas that lead"] == [[1]]
     # At first the time is as if the machine took all of startupTimeout.
     assert 4 < max(seen["Time until quiet"][0]) <= 8 + 20 + 1
