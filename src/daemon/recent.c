@@ -15,15 +15,14 @@ now_at(const struct counters *c, enum counter id)
 static void
 now_of(const struct counters *c, uint64_t n[RECENT_KINDS])
 {
-	/* With MODE_OBSERVE, those that would be. */
-	n[0] = now_at(c, COUNTER_NODE_HELD) + now_at(c, COUNTER_CLAIM_HELD) +
-	       now_at(c, COUNTER_NODE_WOULD) + now_at(c, COUNTER_CLAIM_WOULD);
-	n[1] = now_at(c, COUNTER_NODE_UNCHANGED) +
+	n[0] = now_at(c, COUNTER_NODE_HELD) + now_at(c, COUNTER_CLAIM_HELD);
+	n[1] = now_at(c, COUNTER_NODE_WOULD) + now_at(c, COUNTER_CLAIM_WOULD);
+	n[2] = now_at(c, COUNTER_NODE_UNCHANGED) +
 	       now_at(c, COUNTER_CLAIM_UNCHANGED) +
 	       now_at(c, COUNTER_OTHER_UNCHANGED);
-	n[2] = now_at(c, COUNTER_REFUSED);
-	n[3] = now_at(c, COUNTER_FAILED);
-	n[4] = now_at(c, COUNTER_SHED);
+	n[3] = now_at(c, COUNTER_REFUSED);
+	n[4] = now_at(c, COUNTER_FAILED);
+	n[5] = now_at(c, COUNTER_SHED);
 }
 
 void
@@ -86,9 +85,10 @@ recent_read(struct recent *r, const struct counters *c, int64_t boot_ms,
 						1000)
 				   : 0,
 		.held = n[0],
-		.unchanged = n[1],
-		.refused = n[2],
-		.failed = n[3],
-		.shed = n[4],
+		.would_hold = n[1],
+		.unchanged = n[2],
+		.refused = n[3],
+		.failed = n[4],
+		.shed = n[5],
 	};
 }

@@ -16,7 +16,7 @@
  */
 #define RECENT_LOOKS 16
 #define RECENT_MS 5000
-#define RECENT_KINDS 5
+#define RECENT_KINDS 6
 
 struct recent {
 	_Atomic int64_t at_ms[RECENT_LOOKS];	/* boot time; 0: none */

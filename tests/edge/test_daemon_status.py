@@ -350,7 +350,8 @@ def test_admissions(w):
         holder.review(name=f"n{n}")
     holder.review(labels={})
     last = status(holder)["admissions"]["lastMinute"]
-    assert (last["requests"], last["held"], last["unchanged"]) == (4, 3, 1)
+    assert (last["requests"], last["held"], last["wouldHold"],
+            last["unchanged"]) == (4, 3, 0, 1)
     assert "4 in the last" in text(holder)
 
 
@@ -417,7 +418,8 @@ def test_observing(w):
     # Nor by the webhook, which is seen to be called.
     holder.review(labels={"karpenter.sh/nodepool": "web"})
     last = status(holder)["admissions"]["lastMinute"]
-    assert (last["requests"], last["held"]) == (1, 1)
+    assert (last["requests"], last["held"], last["wouldHold"]) == (1, 0, 1)
+    assert ": 1 would be held" in text(holder).splitlines()[4]
 
 
 def test_observing_what_was_left(w):

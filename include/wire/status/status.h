@@ -39,7 +39,9 @@ struct status_lead {
 /* The reviews of the last minute, or since the start if that is later. */
 struct status_admissions {
 	unsigned seconds;
-	uint64_t held, unchanged, refused, failed, shed;
+	uint64_t held;
+	uint64_t would_hold;	/* with MODE_OBSERVE */
+	uint64_t unchanged, refused, failed, shed;
 };
 
 /* What the page shows; the other formats ignore it. */

@@ -106,9 +106,10 @@ write_admissions(struct buf *b, const struct status_admissions *a)
 	open_object(b, "admissions");
 	open_object(b, "lastMinute");
 	number(b, "seconds", a->seconds);
-	number(b, "requests", a->held + a->unchanged + a->refused + a->failed +
-				      a->shed);
+	number(b, "requests", a->held + a->would_hold + a->unchanged +
+				      a->refused + a->failed + a->shed);
 	number(b, "held", a->held);
+	number(b, "wouldHold", a->would_hold);
 	number(b, "unchanged", a->unchanged);
 	number(b, "refused", a->refused);
 	number(b, "failed", a->failed);

@@ -106,6 +106,7 @@ status_text_admissions(struct buf *b, const struct status_admissions *a)
 		const char *name;
 		uint64_t n;
 	} kinds[] = {{"held", a->held},
+		     {"would be held", a->would_hold},
 		     {"unchanged", a->unchanged},
 		     {"refused", a->refused},
 		     {"failed", a->failed},

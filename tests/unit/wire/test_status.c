@@ -416,6 +416,12 @@ excluded(void)
 }
 
 static void
+would_hold(void)
+{
+	head.admissions.would_hold = 3;
+}
+
+static void
 released_ahead(void)
 {
 	nodepool.nodepool.released_at_ms = T + 99 * MIN;
@@ -499,6 +505,9 @@ static const struct {
 	 "\"electing\":false"},
 	{each_for_itself, "\nEach machine is held by itself (scope node).\n",
 	 "\"scopes\":[]"},
+	{would_hold,
+	 "17 in the last 60 s: 12 held, 3 would be held, 2 unchanged\n",
+	 "\"requests\":17,\"held\":12,\"wouldHold\":3,\"unchanged\":2,"},
 	{excluded, "\n          left out: excluded\n",
 	 "\"leftOut\":\"excluded\",\"annotations\":{}"},
 	{released_ahead,
