@@ -10,6 +10,7 @@
 #include "core/base/object.h"
 #include "core/controller/controller.h"
 #include "core/controller/journal.h"
+#include "core/table/nodepools.h"
 
 /*
  * What /status says (docs/status.md): reports that only read the controller.
@@ -131,13 +132,6 @@ bool controller_scope_status(const struct controller *s,
 			     struct now now, struct scope_status *out);
 
 /* --- NodePools ------------------------------------------------------------------ */
-
-enum nodepool_out {
-	NODEPOOL_IN,
-	NODEPOOL_EXCLUDED,	/* by the configuration */
-	NODEPOOL_DISABLED,	/* by its annotation */
-	NODEPOOL_INERT,		/* a hold can do nothing for it */
-};
 
 struct nodepool_status {
 	struct nodepool nodepool;	/* its annotations, also the bad ones */

@@ -19,14 +19,23 @@
  * thread-safe: callers hold the owner's lock.
  */
 
+/* Why a NodePool's machines belong to no scope. */
+enum nodepool_out {
+	NODEPOOL_IN,		/* they do */
+	NODEPOOL_EXCLUDED,	/* by the configuration */
+	NODEPOOL_DISABLED,	/* by its annotation */
+	NODEPOOL_INERT,		/* Karpenter never consolidates its nodes */
+};
+
+/* Returns the word for it, such as "excluded".  Static; NULL: NODEPOOL_IN. */
+const char *nodepools_out_name(enum nodepool_out out);
+
 /* What applies to the machines of one NodePool at one moment. */
 struct nodepool_terms {
 	bool out;		/* its machines are not held at all: it is
 				   excluded, disabled, or inert and not held by
 				   hand */
-	bool uncounted;		/* its machines belong to no scope: it is
-				   excluded, disabled or inert.  True if `out`
-				   is */
+	enum nodepool_out uncounted;	/* not NODEPOOL_IN if `out` is true */
 	int64_t until_ms;	/* its machines are held by hand until then;
 				   STAMP_NONE: they are not, or the time has
 				   passed */

@@ -8,20 +8,9 @@
 /* This file finds the next action for one machine: it asks core/rules/decide
  * and describes the action. */
 
-static const char *const reasons[] = {
-	"excluded", "machine-settling", "hold-until", "scale-up", "quiet",
-};
-enum why {
-	WHY_EXCLUDED,
-	WHY_OWN,
-	WHY_MANUAL,
-	WHY_SPREAD,
-	WHY_QUIET,
-};
-
-static enum goal
-goal_of(const struct controller *s, uint32_t head, struct now now,
-	enum why *why)
+enum goal
+controller_goal(const struct controller *s, uint32_t head, struct now now,
+		const char **why)
 {
 	const struct entry *claim = machines_claim(&s->machines, head);
 	const struct entry *node = machines_node(&s->machines, head);
@@ -30,38 +19,27 @@ goal_of(const struct controller *s, uint32_t head, struct now now,
 		machines_nodepool(&s->machines, &s->machines.at[head]),
 		now.server_ms);
 
-	*why = WHY_QUIET;
+	*why = "quiet";
 	if ((claim != NULL && claim->deleting) ||
 	    (node != NULL && node->deleting))
 		return GOAL_LEAVE;
 	if (terms.out) {
-		*why = WHY_EXCLUDED;
+		*why = nodepools_out_name(terms.uncounted);
 		return GOAL_CLEAR;
 	}
 	if (timers_own(&s->timers, head, now.server_ms)) {
-		*why = WHY_OWN;
+		*why = "machine-settling";
 		return GOAL_HOLD;
 	}
 	if (terms.until_ms == STAMP_NONE &&
 	    !timers_scope_held(&s->timers, head))
 		return GOAL_CLEAR;
-	*why = terms.until_ms != STAMP_NONE ? WHY_MANUAL : WHY_SPREAD;
+	*why = terms.until_ms != STAMP_NONE ? "hold-until" : "scale-up";
 	/* Karpenter disrupts no Node without a NodeClaim.  So there is no need
 	 * to spread the hold to it, nor to remove anything from it while the
 	 * others are held. */
 	return claim != NULL || views_claimless(&s->views) ? GOAL_HOLD
 							   : GOAL_LEAVE;
-}
-
-enum goal
-controller_goal(const struct controller *s, uint32_t head, struct now now,
-		const char **why)
-{
-	enum why reason;
-	enum goal goal = goal_of(s, head, now, &reason);
-
-	*why = reasons[reason];
-	return goal;
 }
 
 static const struct write *
@@ -238,8 +216,8 @@ controller_act_on(struct controller *s, uint32_t head, struct now now,
 	struct entry *claim = machines_claim(&s->machines, head);
 	struct entry *node = machines_node(&s->machines, head), *e;
 	struct half c = claim_half(s, claim, node), n = half_of(s, node);
-	enum why why;
-	enum goal goal = goal_of(s, head, now, &why);
+	const char *why;
+	enum goal goal = controller_goal(s, head, now, &why);
 	struct decision d = decide(&c, &n, goal);
 
 	mark_period(s, head, goal, now);
@@ -272,7 +250,7 @@ controller_act_on(struct controller *s, uint32_t head, struct now now,
 	writes_hold_or_clear(&s->writes, machines_id(&s->machines, e), d.act);
 	describe(s, e, d.act,
 		 d.act == ACT_UNMARK		 ? "taken-over"
-		 : d.act == ACT_HOLD || d.release ? reasons[why]
+		 : d.act == ACT_HOLD || d.release ? why
 		 : c.opted_out			 ? "opted-out"
 						 : "hold-changed",
 		 now, out);

@@ -198,11 +198,7 @@ controller_nodepool_status(const struct controller *s, const struct figures *f,
 			.nodepool = *p,
 			.by_hand = !terms.out && terms.until_ms != STAMP_NONE,
 			.released_ahead = p->released_at_ms > now.server_ms,
-			.out = !rules_nodepool_included(&s->rules, p->name)
-				       ? NODEPOOL_EXCLUDED
-			       : p->disabled ? NODEPOOL_DISABLED
-			       : p->inert    ? NODEPOOL_INERT
-					     : NODEPOOL_IN,
+			.out = terms.uncounted,
 		};
 		ref = strings_find(&s->machines.strings, p->name);
 		if (ref != NO_ID)

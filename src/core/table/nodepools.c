@@ -67,11 +67,31 @@ next_ms(const struct nodepool *nodepool, int64_t ms)
 	return a > ms ? a : STAMP_NONE;
 }
 
-static bool
-is_uncounted(const struct rules *r, const struct nodepool *nodepool)
+const char *
+nodepools_out_name(enum nodepool_out out)
 {
-	return nodepool->disabled || nodepool->inert ||
-	       !rules_nodepool_included(r, nodepool->name);
+	static const char *const names[] = {
+		[NODEPOOL_IN] = NULL,
+		[NODEPOOL_EXCLUDED] = "excluded",
+		[NODEPOOL_DISABLED] = "disabled",
+		[NODEPOOL_INERT] = "never-consolidated",
+	};
+
+	return names[out];
+}
+
+/* nodepool: the one of that name; NULL: it has not been seen. */
+static enum nodepool_out
+uncounted(const struct rules *r, const char *name,
+	  const struct nodepool *nodepool)
+{
+	if (!rules_nodepool_included(r, name))
+		return NODEPOOL_EXCLUDED;
+	if (nodepool == NULL)
+		return NODEPOOL_IN;
+	return nodepool->disabled ? NODEPOOL_DISABLED
+	       : nodepool->inert  ? NODEPOOL_INERT
+				  : NODEPOOL_IN;
 }
 
 static int64_t
@@ -92,7 +112,7 @@ sort_in(struct nodepools *p, uint32_t i)
 		heap_remove(&p->moments, i);
 	else
 		heap_set(&p->moments, i, next);
-	if (is_uncounted(p->rules, mine))
+	if (uncounted(p->rules, mine->name, mine) != NODEPOOL_IN)
 		heap_remove(&p->released, i);
 	else
 		heap_set(&p->released, i, released_ms(mine, p->ms));
@@ -157,15 +177,15 @@ nodepools_stale(const struct nodepools *p, uint32_t generation, uint32_t *i)
 	return NULL;
 }
 
-/* nodepool: the one of that name; NULL: it has not been seen. */
 static struct nodepool_terms
 terms_of(const struct rules *r, const char *name,
 	 const struct nodepool *nodepool, int64_t now_ms)
 {
-	bool excluded = !rules_nodepool_included(r, name);
+	enum nodepool_out out = uncounted(r, name, nodepool);
+	bool excluded = out == NODEPOOL_EXCLUDED;
 	struct nodepool_terms t = {
 		.out = excluded,
-		.uncounted = excluded,
+		.uncounted = out,
 		.until_ms = STAMP_NONE,
 		.released_ms = STAMP_NONE,
 		.hold_ms = r->hold_ms,
@@ -174,7 +194,6 @@ terms_of(const struct rules *r, const char *name,
 
 	if (nodepool == NULL)
 		return t;
-	t.uncounted = excluded || nodepool->disabled || nodepool->inert;
 	t.out = excluded || nodepool_alone_ms(nodepool) <= now_ms;
 	if (nodepool->hold_until_ms > now_ms)
 		t.until_ms = nodepool->hold_until_ms;

@@ -279,7 +279,7 @@ write_nodepool(struct buf *b, const struct nodepool_status *p)
 	number(b, "heldByPeople", p->n.by_people);
 	number(b, "optedOut", p->n.opted_out);
 	number(b, "waiting", p->n.waiting);
-	text(b, "leftOut", words_out(p->out));
+	text(b, "leftOut", nodepools_out_name(p->out));
 	write_annotations(b, p);
 	write_invalid(b, p);
 	text_or_null(b, "reason", p->nodepool.reason);

@@ -248,7 +248,7 @@ write_annotations(struct buf *b, size_t indent,
 		  const struct nodepool_status *p)
 {
 	char value[NODEPOOL_BAD_BYTES], why[BAD_BYTES];
-	const char *out = words_out(p->out);
+	const char *out = nodepools_out_name(p->out);
 
 	_Static_assert(ANNOTATION_BYTES <= NODEPOOL_BAD_BYTES, "value");
 	if (out != NULL) {

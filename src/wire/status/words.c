@@ -57,19 +57,6 @@ words_cause(enum turn_cause c)
 }
 
 const char *
-words_out(enum nodepool_out o)
-{
-	static const char *const names[] = {
-		[NODEPOOL_IN] = NULL,
-		[NODEPOOL_EXCLUDED] = "excluded",
-		[NODEPOOL_DISABLED] = "disabled",
-		[NODEPOOL_INERT] = "inert",
-	};
-
-	return names[o];
-}
-
-const char *
 words_write(enum act a)
 {
 	switch (a) {

@@ -542,6 +542,39 @@ START_TEST(found_far_behind)
 }
 END_TEST
 
+/* Each kind of NodePool that is left out has a word of its own. */
+static const struct {
+	const char *nodepool, *why;
+	bool disabled, inert;
+	enum nodepool_out out;
+} left_outs[] = {
+	{"excluded", "excluded", true, true, NODEPOOL_EXCLUDED},
+	{"off", "disabled", true, true, NODEPOOL_DISABLED},
+	{"fixed", "never-consolidated", false, true, NODEPOOL_INERT},
+};
+
+START_TEST(left_out)
+{
+	struct nodepool p;
+	struct machine_status m;
+
+	nodepool_init(&p);
+	strcpy(p.name, left_outs[_i].nodepool);
+	strcpy(p.uid, "u-p");
+	strcpy(p.rv, "1");
+	p.disabled = left_outs[_i].disabled;
+	p.spec_known = p.inert = left_outs[_i].inert;
+	world_open(w);
+	world_pool(w, &p);
+	machine_add(w, 9, p.name, server_ms(w));
+	world_run(w, SLACK);
+	ck_assert(the_pool(p.name).out == left_outs[_i].out);
+	m = the_machine("n9");
+	ck_assert(m.goal == GOAL_CLEAR);
+	ck_assert_str_eq(m.why, left_outs[_i].why);
+}
+END_TEST
+
 /* The metrics' figures of each scope, whose machines lie anywhere in the
  * table. */
 START_TEST(quiet_of_each_scope)
@@ -637,6 +670,8 @@ main(void)
 	tcase_add_checked_fixture(m, setup, teardown);
 	tcase_add_test(m, found_by_both_names);
 	tcase_add_test(m, found_far_behind);
+	tcase_add_loop_test(m, left_out, 0,
+			    sizeof(left_outs) / sizeof(left_outs[0]));
 	tcase_add_test(m, refused_and_tried_again);
 	tcase_add_test(m, observed);
 	return suite_run(s);

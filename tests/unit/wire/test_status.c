@@ -416,6 +416,13 @@ excluded(void)
 }
 
 static void
+never_consolidated(void)
+{
+	nodepool.out = NODEPOOL_INERT;
+	nodepool.by_hand = false;
+}
+
+static void
 would_hold(void)
 {
 	head.admissions.would_hold = 3;
@@ -508,6 +515,8 @@ static const struct {
 	{would_hold,
 	 "17 in the last 60 s: 12 held, 3 would be held, 2 unchanged\n",
 	 "\"requests\":17,\"held\":12,\"wouldHold\":3,\"unchanged\":2,"},
+	{never_consolidated, "\n          left out: never-consolidated\n",
+	 "\"leftOut\":\"never-consolidated\","},
 	{excluded, "\n          left out: excluded\n",
 	 "\"leftOut\":\"excluded\",\"annotations\":{}"},
 	{released_ahead,
