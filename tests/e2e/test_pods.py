@@ -4,7 +4,9 @@ dedicated-nodes, and how they are replaced, by the real scheduler, Deployment
 controller and disruption budget.  kwok simulates the machines.
 """
 import os
+import shlex
 import time
+from concurrent import futures
 
 import pytest
 import yaml
@@ -116,6 +118,64 @@ def overlay(folder, **fields):
 def dedicated(folder):
     return [os.path.relpath(DEPLOY / "components" / "dedicated-nodes",
                             folder.resolve())]
+
+
+def documented(guide, first):
+    """The commands of the block that begins so, for kubectl.  There is no
+    kubelet here, which would have a log."""
+    text = (REPO / "docs" / guide).read_text()
+    text = text[text.index(first):]
+    return [[arg.replace("deploy/", f"{DEPLOY}/") if arg.startswith("deploy/")
+             else arg for arg in shlex.split(line, comments=True)[1:]]
+            for line in text[:text.index("```")].splitlines()
+            if line.strip() and " logs " not in line]
+
+
+def end_job(cluster, job, phase):
+    """Ends its Pod as a kubelet would."""
+    def made():
+        return [name for name in pods(cluster) if name.startswith(job)]
+    until(made, SOON, f"a Pod of {job}")
+    name, = made()
+    cluster.patch(PODS, name + "/status", {"status": {"phase": phase}})
+
+
+def wait_for_job(cluster, command, job, phase):
+    """Runs a `wait` while the Job ends.  Returns its exit code."""
+    with futures.ThreadPoolExecutor() as threads:
+        waits = threads.submit(cluster.kubectl, *command, check=False)
+        end_job(cluster, job, phase)
+        return waits.result(SOON).returncode
+
+
+# In these two there are no nodes yet, so that only the test ends Pods.
+
+@pytest.mark.parametrize("phase", ("Failed", "Succeeded"))
+def test_who_waits_for_the_check_hears_of_its_end(cluster, phase):
+    cluster.kubectl("apply", "-k", DEFAULT)
+    apply, wait, verdict, delete = documented(
+        "check.md", "kubectl apply -k deploy/check")
+    cluster.kubectl(*apply)
+    assert wait_for_job(cluster, wait, NAME + "-check", phase) == 0
+    done = cluster.kubectl(*verdict, check=False)
+    assert (done.returncode == 0) == (phase == "Succeeded"), done.stderr
+    cluster.kubectl(*delete)
+
+
+def test_uninstall_finds_all_that_it_deletes(cluster):
+    """The commands of docs/operations.md, one after the other, with the Job."""
+    cluster.kubectl("apply", "-k", DEFAULT)
+    apply, wait, delete = documented("operations.md",
+                                     "kubectl apply -k deploy/uninstall")
+    stop = documented("operations.md", "kubectl delete mutatingwebhookconfi"
+                      "guration karpenter-node-holder\n   kubectl -n")
+    last, = documented("operations.md", "kubectl delete -k deploy/overlays")
+    for command in (*stop, apply):
+        cluster.kubectl(*command)
+    assert wait_for_job(cluster, wait, NAME + "-uninstall", "Succeeded") == 0
+    for command in (delete, last):
+        assert cluster.kubectl(*command).stderr == ""
+    assert cluster.request("GET", f"/api/v1/namespaces/{NAME}")[0] == 404
 
 
 @pytest.fixture(scope="module")
