@@ -105,6 +105,60 @@ def test_page(w):
         "cluster held: scale-up, machine busy"]
 
 
+def luminance(color):
+    """Relative luminance, as WCAG 2 defines it."""
+    digits = color[1:] if len(color) == 7 else "".join(c * 2 for c in color[1:])
+    parts = [int(digits[i:i + 2], 16) / 255 for i in (0, 2, 4)]
+    r, g, b = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4
+               for p in parts)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+def contrast(a, b):
+    dark, light = sorted((luminance(a), luminance(b)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ("light", "dark"))
+def test_contrast(w, scheme):
+    """Graphics stand out 3:1, text 4.5:1 (WCAG 2.2, 1.4.11 and 1.4.3)."""
+    w.machines(1)
+    holder = w.start()
+    w.wait(lambda: status(holder).get("scopes"))
+    root = look(holder)[1]
+    style = root.find("head/style").text
+    schemes = re.findall(r":root\{(.*?)\}", style)
+    assert len(schemes) == 2 and "prefers-color-scheme:dark" in style
+    at = dict(re.findall(r"--(\w+):(#\w+)", schemes[0]))
+    if scheme == "dark":
+        at |= re.findall(r"--(\w+):(#\w+)", schemes[1])
+    rules = {name: dict(d.split(":", 1) for d in body.split(";") if ":" in d)
+             for names, body in re.findall(r"([^{}]+)\{([^{}]*)\}", style)
+             for name in names.split(",")}
+
+    def seen(value):
+        """Returns how a color stands out of the page; None: it is none."""
+        found = re.search(r"var\(--(\w+)\)", value or "")
+        return found and contrast(at[found[1]], at["bg"])
+
+    boxes = {r.get("class") for r in root.iterfind(".//ul[@class='k']//rect")}
+    assert boxes == set("ofcpeu")
+    for name in boxes:      # the edge of a box, or else all of it
+        rule = rules["." + name]
+        ratio = seen(rule.get("stroke")) or seen(rule.get("fill"))
+        assert ratio >= 3, (name, ratio)
+    for name, rule in rules.items():
+        if "border-left" in rule or name in (".b", ".v.held", ".v.released"):
+            ratio = max(seen(rule.get(k)) or 0
+                        for k in ("border-left", "border-color", "border"))
+            assert ratio >= 3, (name, ratio)
+        if "color" in rule and "background" not in rule:
+            assert seen(rule["color"]) >= 4.5, (name, rule)
+    assert seen(rules["svg text"]["fill"]) >= 4.5
+    on = rules[".b.held"]
+    assert on["color"] == "var(--bg)" and seen(on["background"]) >= 4.5
+
+
 def test_views(w):
     holder = w.start(watching=False)
     for query, last, still in (

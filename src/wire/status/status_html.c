@@ -12,7 +12,7 @@
  * is the SHA-256 of STYLE, which tests/edge/test_daemon_page.py compares. */
 #define STYLE                                                                  \
 	":root{color-scheme:light dark;--bg:#fff;--fg:#24292f;--dim:#57606a;"  \
-	"--line:#d8dee4;--free:#9db4c8;--held:#2f7d5b;--hand:#c9881f;"         \
+	"--line:#d8dee4;--free:#7590a8;--held:#2f7d5b;--hand:#c07f16;"         \
 	"--bad:#b3261e;--link:#0a58a6;--none:#e9edf1}"                         \
 	"@media(prefers-color-scheme:dark){:root{--bg:#0d1117;--fg:#e6edf3;"   \
 	"--dim:#a3acb6;--line:#30363d;--free:#5c7083;--held:#46a67c;"          \
@@ -35,13 +35,14 @@
 	".b.released{border:1px dashed var(--held)}"                           \
 	".k{display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;font-size:.85rem}"    \
 	".k svg{width:26px;height:14px;vertical-align:-2px}"                   \
-	".t li{padding:.35rem 0}.t svg{display:block;width:100%;height:30px;"  \
-	"overflow:visible}.t svg.ax{height:18px}"                              \
-	"svg text{font:11px sans-serif;fill:var(--dim)}.m{text-anchor:middle}"  \
-	".h{text-anchor:end}footer{margin-top:2rem}"                            \
+	".t li{padding:.35rem 0}.t svg{display:block;height:30px;"             \
+	"width:calc(100% - 4.5rem);overflow:visible}.t svg.ax{height:18px}"    \
+	"svg text{font:11px sans-serif;fill:var(--dim)}.m{text-anchor:middle}" \
+	"footer{margin-top:2rem}"                                              \
 	".f{fill:var(--free)}.o{fill:var(--held)}.p{fill:var(--hand)}"         \
 	".c,.e{fill:none;stroke:var(--held);stroke-width:1.5;"                 \
-	"stroke-dasharray:4 3}.e{stroke:var(--hand)}.u{fill:var(--none)}"      \
+	"stroke-dasharray:4 3}.e{stroke:var(--hand)}.u{fill:var(--none);"      \
+	"stroke:var(--dim);stroke-dasharray:1 3}"                              \
 	".g{stroke:var(--line)}"                                               \
 	"table{border-collapse:collapse;width:100%}th,td{text-align:left;"     \
 	"vertical-align:top;padding:.3rem .4rem .3rem 0;font-weight:400;"      \
@@ -53,7 +54,7 @@
 	"dd{margin:0}"                                                         \
 	"@media(min-width:45rem){.t li{display:grid;grid-template-columns:"    \
 	"13rem 1fr;gap:1rem;align-items:center}.t span{display:block}}"
-#define STYLE_HASH "vi4RxkDs4D9+Wn6AKhHTkYGQPZ6pajE6pMf1cwJz2pA="
+#define STYLE_HASH "270e5FHx50EKec45rB+uf4+o9cDa3yn96cFuEdP5aao="
 
 const char status_policy[] =
 	"default-src 'none'; style-src 'sha256-" STYLE_HASH "'; "

@@ -123,7 +123,7 @@ legend(struct buf *b)
 		{"c", "released by its cap", 12},
 		{"p", "held by a hold-until", 14},
 		{"e", "asked for by a hold-until that is gone", 12},
-		{"u", "not known: this replica did not lead", 14},
+		{"u", "not known: this replica did not lead", 12},
 	};
 
 	buf_puts(b, "<ul class=\"k\">");
@@ -146,22 +146,20 @@ struct stretch {
 	int high;
 };
 
-/* Says when a stretch began, to the left of it where there is no room to the
- * right, and not over the words of a later one. */
+/* Says above its beginning when a stretch began, but not over the words of a
+ * later one.  Behind the end of the row the style leaves room for words. */
 static void
 words_at(struct buf *b, const struct chart *c, const struct stretch *s,
 	 int *words_x)
 {
 	int x = share(c, s->from_ms);
-	bool left = x > FULL - WORDS_WIDE;
 	char stamp[STAMP_BYTES];
 
-	if (s->from_ms <= c->from_ms ||
-	    *words_x - x < (left ? 0 : WORDS_WIDE))
+	if (s->from_ms <= c->from_ms || *words_x - x < WORDS_WIDE)
 		return;
-	*words_x = left ? x - WORDS_WIDE : x;
+	*words_x = x;
 	stamp_format(s->from_ms, stamp);
-	buf_printf(b, "<text%s y=\"10\"", left ? " class=\"h\"" : "");
+	buf_puts(b, "<text y=\"10\"");
 	percent(b, "x", x);
 	buf_printf(b, ">held %.5s</text>", stamp + 11);
 }
@@ -254,12 +252,13 @@ draw_row(struct buf *b, struct chart *c, const char *name, bool by_hand,
 	box(b, "u", c, c->from_ms, c->known_ms, 14);
 	buf_puts(b, "<use href=\"#g\"/>");
 	box(b, "f", c, c->known_ms, c->h->now_ms, 2);
-	past_boxes(b, c, name, by_hand,
-		   now->class != NULL ? now->from_ms : INT64_MAX, &words_x);
+	/* The newest first: it has its words in any case. */
 	if (now->class != NULL)
 		box(b, now->class, c, now->from_ms, now->to_ms, now->high);
 	if (now->class != NULL && now->class[0] == 'o')
 		words_at(b, c, now, &words_x);
+	past_boxes(b, c, name, by_hand,
+		   now->class != NULL ? now->from_ms : INT64_MAX, &words_x);
 	buf_puts(b, "</svg></li>\n");
 	words_settle(b, &was, c->limit, &c->left);
 	c->rows++;

@@ -730,7 +730,7 @@ START_TEST(test_timeline)
 	/* Held since ten minutes ago. */
 	shows("held once, for 10m, and now</span>");
 	shows("<rect class=\"o\" x=\"83.33%\" width=\"16.67%\" y=\"14\" "
-	      "height=\"14\"/><text class=\"h\" y=\"10\" x=\"83.33%\">held "
+	      "height=\"14\"/><text y=\"10\" x=\"83.33%\">held "
 	      "03:04</text>");
 	/* It has turned this moment, or a little later. */
 	for (int later = 0; later < 2; later++) {
@@ -835,6 +835,16 @@ START_TEST(test_timeline_of_two)
 	shows("<rect class=\"c\" x=\"83.33%\" width=\"1.67%\"");
 	shows(">held 03:05</text>");
 	ck_assert_ptr_null(strstr(text, ">held 02:59</text>"));
+	/* Nor do they take the room of what is held now. */
+	scope.state = SCOPE_HELD;
+	scope.since_ms = T + 7 * MIN;
+	turn.at_ms = T - 10 * MIN;
+	older.at_ms = T - 35 * MIN;
+	(void)write(STATUS_HTML);
+	shows("<text y=\"10\" x=\"95.00%\">held 03:11</text>");
+	shows("<text y=\"10\" x=\"60.00%\">held 02:50</text>");
+	shows("<text y=\"10\" x=\"16.66%\">held 02:24</text>");
+	quiet();
 	rules.scope = SCOPE_NODEPOOL;
 	strcpy(scope.name, "web");
 	strcpy(turn.scope, "web");
