@@ -141,6 +141,10 @@ def test_nodepools_cannot_be_listed_at_the_start(
 # --- one NodeClaim is out of reach -------------------------------------------
 
 CODES = {"forbidden": 403, "invalid": 422, "broken": 500}
+# Behind the names of object, policy and binding.
+POLICY_SAYS = "not this one, or name the ticket of the change beside it"
+SAYS = {"forbidden": POLICY_SAYS, "invalid": POLICY_SAYS,
+        "broken": "connection refused"}
 
 
 def guard(plane, name, how):
@@ -172,7 +176,7 @@ def guard(plane, name, how):
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicy", "metadata": meta,
         "spec": {"failurePolicy": "Fail", **matches, "validations": [{
-            "expression": "false", "message": "not this one",
+            "expression": "false", "message": POLICY_SAYS,
             "reason": how.capitalize()}]}}, {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicyBinding", "metadata": meta,
@@ -235,6 +239,9 @@ class Refusals:
             told = warnings(self.holder, name)
             assert len(told) == 1, (name, told)
             assert told[0].get("write") == "release", told
+            how = name.removeprefix("is-")
+            assert told[0]["err"].startswith(f"{CODES[how]}: "), told
+            assert told[0]["err"].endswith(SAYS[how]), told
 
 
 def out_of_reach(plane, make_holder, karpenter, view, guarded, hold):
