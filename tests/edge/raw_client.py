@@ -48,6 +48,7 @@ class Client:
 
     def __init__(self, port, tls=True, context=CONTEXT, timeout=60,
                  narrow=False):
+        self.port = port
         self.sock = socket.socket()
         self.sock.settimeout(timeout)
         if narrow:      # makes the kernels on both sides buffer little
