@@ -7,6 +7,7 @@ what it is for; it never ends by a signal, and `serve` never hangs.
 import concurrent.futures
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import time
@@ -76,18 +77,21 @@ def run(home, args, **env):
     return p.returncode, out.decode(), log.read_text()
 
 
-def prepare(home):
-    home.mkdir(parents=True)
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """A folder with what the commands read."""
+    home = tmp_path_factory.mktemp("prepared")
     (home / "config.yaml").write_text(CONFIG)
     (home / "kubeconfig").write_text(KUBECONFIG)
     (home / "log.json").write_text(LOG)
     code, _, err = run(home, ("certs", "--out", "out"))
     assert code == 0, err
+    return home
 
 
-def nth_refused(home, args, kind, n):
+def nth_refused(prepared, home, args, kind, n):
     """Returns whether there was such a call."""
-    prepare(home)
+    shutil.copytree(prepared, home)
     code, out, err = run(home, args, REFUSED=f"{kind} {n} {home}/seen")
     seen = (home / "seen").exists()
     what = f"{kind} {n}: exit {code}\n{out}{err}"
@@ -98,13 +102,13 @@ def nth_refused(home, args, kind, n):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_each_call_refused(name, tmp_path):
+def test_each_call_refused(name, prepared, tmp_path):
     counts = {}
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         for kind in KINDS:
             first = 1
             while True:
-                batch = list(pool.map(lambda n, k=kind: nth_refused(tmp_path / f"{k}{n}", COMMANDS[name], k, n),
+                batch = list(pool.map(lambda n, k=kind: nth_refused(prepared, tmp_path / f"{k}{n}", COMMANDS[name], k, n),
                                       range(first, first + AT_ONCE)))
                 first += AT_ONCE
                 if not all(batch):
