@@ -346,7 +346,7 @@ tsan:  ## the tests that have threads under the thread sanitizer
 e2e: all  ## tests against a real kube-apiserver and Karpenter, about 7 minutes
 	@tests/e2e/lib/binaries.sh test
 	@echo "== against a real kube-apiserver and Karpenter, about 7 minutes"
-	@$(KEEP) pytest $(PYTEST) -n 6 --dist loadgroup tests/e2e
+	@$(KEEP) pytest $(PYTEST) -n 9 --dist loadgroup tests/e2e
 	@tests/said.sh check pytest e2e
 
 e2e-long: all $(FAST)  ## long scenarios, over an hour

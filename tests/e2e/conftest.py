@@ -20,13 +20,18 @@ from hold import View  # noqa: E402
 from holder import BINARY, Holder  # noqa: E402
 from karpenter import Karpenter  # noqa: E402
 
+# Many control planes share few processors.  Their garbage is collected less
+# often, but within what memory each may take.
+os.environ.setdefault("GOGC", "400")
+os.environ.setdefault("GOMEMLIMIT", "800MiB")
+
 running = []  # the holders of the running test, for its report
 karpenters = []  # the cluster with real Karpenter, while there is one
 
 # What one worker of pytest-xdist runs: a file, or those files that use one
 # cluster with real Karpenter, which takes long to start and much to run.  The
 # longest begin first, as the last one decides when all of them end.
-LONGEST = (("pools", "left_alone"), ("karpenter", "consolidation"),
+LONGEST = (("pools", "left_alone"), ("consolidation",), ("karpenter",),
            ("replacements", "substitutes"), ("release",), ("deploy",),
            ("outage",), ("caps",), ("failover",), ("uninstall",),
            ("restart",), ("scopes",), ("self_signed",), ("controlplane",),
