@@ -25,6 +25,32 @@ doctor_get(struct doctor *d, const char *path, struct kube_reply *r,
 	return lease_session_ask(d->session, &q, r, e) ? -1 : answer_code(r, e);
 }
 
+static int
+ask_once(struct doctor *d, struct kube_request *q, struct kube_reply *r,
+	 struct err *e)
+{
+	struct err no_answer = {0};
+	uint64_t tag;
+
+	*r = (struct kube_reply){.body = ""};
+	if (lease_session_start(d->session, q, 0, e) ||
+	    lease_session_finished(d->session, &tag, r, &no_answer, e))
+		return -1;
+	if (no_answer.code == ERR_NONE)
+		return answer_code(r, e);
+	*e = no_answer;
+	return -1;
+}
+
+int
+doctor_get_once(struct doctor *d, const char *path, struct kube_reply *r,
+		struct err *e)
+{
+	struct kube_request q = {.method = "GET", .path = path};
+
+	return ask_once(d, &q, r, e);
+}
+
 int
 doctor_post(struct doctor *d, const char *path, const struct buf *body,
 	    struct kube_reply *r, struct err *e)
@@ -34,20 +60,11 @@ doctor_post(struct doctor *d, const char *path, const struct buf *body,
 				 .content_type = "application/json",
 				 .body = body->data,
 				 .body_bytes = body->len};
-	struct err no_answer = {0};
-	uint64_t tag;
 
-	*r = (struct kube_reply){.body = ""};
 	if (body->full)
 		return err_set(e, ERR_LIMIT, "request for %s is too long",
 			       path);
-	if (lease_session_start(d->session, &q, 0, e) ||
-	    lease_session_finished(d->session, &tag, r, &no_answer, e))
-		return -1;
-	if (no_answer.code == ERR_NONE)
-		return answer_code(r, e);
-	*e = no_answer;
-	return -1;
+	return ask_once(d, &q, r, e);
 }
 
 /* --- lists ---------------------------------------------------------------- */

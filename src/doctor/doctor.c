@@ -31,7 +31,8 @@ doctor_open(struct doctor *d, struct kubeconfig *access, struct err *e)
 			.clock = d->clock,
 			.config = d->setup->config,
 			.timing = d->timing,
-			.until_ms = d->wait_until_ms + DOCTOR_MS,
+			.until_ms = d->begin_ms + d->setup->wait_ms +
+				    DOCTOR_MS,
 		},
 		e);
 	return d->session != NULL ? 0 : -1;
@@ -42,43 +43,78 @@ doctor_look(struct doctor *d)
 {
 	if (look_api(d))
 		return;
-	look_nodepools(d);
-	look_dry_run(d);	/* waits, so the others come after it */
 	look_admission(d);
-	look_deployments(d);
-	judge_dry_run(&d->dry_run, &d->setup->config->rules, &d->place, d->f);
+	look_place(d);
+	look_pods(d);
+	look_lease(d);
+	look_leader(d);
+	look_nodepools(d);
+	look_dry_run(d);
+	if (d->admission_known)
+		judge_admission(d->hooks, d->hooks_n, d->policy, d->binding,
+				&d->place, d->f);
+	look_services(d);
 	look_bundle(d);
 	look_rights(d);
+	look_policies(d);
 	look_karpenter(d);
-	look_pods(d);
 	look_machines(d);
-	look_lease(d);
+	look_budget(d);
 	look_leftovers(d);
+}
+
+/* What a cluster or an installation that is starting comes to by itself. */
+static bool
+is_settled(const struct findings *f)
+{
+	static const enum doctor_check at[] = {
+		DOCTOR_API, DOCTOR_BUNDLE, DOCTOR_DRY_RUN, DOCTOR_HOLDER};
+
+	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++)
+		if (f->of[at[i]].worst == FINDING_ERROR)
+			return false;
+	return true;
+}
+
+static void
+doctor_forget(struct doctor *d)
+{
+	for (unsigned i = 0; i < DOCTOR_WEBHOOKS_MAX; i++) {
+		free(d->bundles[i]);
+		d->bundles[i] = NULL;
+	}
 }
 
 int
 doctor_run(const struct doctor_setup *setup, struct kubeconfig *access,
 	   const struct timing *t, struct findings *f, struct err *e)
 {
-	static struct doctor d;	/* too large for a stack */
+	static struct doctor d, empty;	/* too large for a stack */
+	struct err over = {0};
 	int rc;
 
-	d = (struct doctor){.setup = setup,
-			    .timing = t,
-			    .f = f,
-			    .wait_until_ms = clock_boot_ms() + setup->wait_ms};
-	rc = doctor_open(&d, access, e);
-	if (rc == 0) {
+	empty = (struct doctor){.setup = setup,
+				.timing = t,
+				.f = f,
+				.begin_ms = clock_boot_ms(),
+				.config = *setup->config};
+	rc = doctor_open(&empty, access, e);
+	for (bool again = rc == 0; again;) {
+		d = empty;
+		findings_init(f);
 		doctor_look(&d);
-		/* A time that is over was reported, a signal was not. */
-		if (lease_session_sleep(d.session, 0, e))
-			rc = e->code == ERR_CANCELLED ? -1 : 0;
+		doctor_forget(&d);
+		again = !is_settled(f) &&
+			clock_boot_ms() < d.begin_ms + setup->wait_ms &&
+			lease_session_sleep(d.session, DOCTOR_AGAIN_MS,
+					    &over) == 0;
 	}
-	for (unsigned i = 0; i < DOCTOR_WEBHOOKS_MAX; i++)
-		free(d.bundles[i]);
-	lease_session_free(d.session);
-	kube_free(d.kube);
-	clock_free(d.clock);
+	/* A time that is over was reported, a signal was not. */
+	if (rc == 0 && lease_session_sleep(empty.session, 0, e))
+		rc = e->code == ERR_CANCELLED ? -1 : 0;
+	lease_session_free(empty.session);
+	kube_free(empty.kube);
+	clock_free(empty.clock);
 	kubeconfig_done(access);
 	return rc;
 }

@@ -12,7 +12,7 @@
 static int
 take_nodepool(struct doctor *d, const char *bytes, size_t n, struct err *e)
 {
-	const struct rules *rules = &d->setup->config->rules;
+	const struct rules *rules = &d->config.rules;
 	static struct nodepool_facts p;	/* too large for a stack */
 
 	if (nodepool_facts_decode(bytes, n, &rules->hold, &p, e))
@@ -20,7 +20,7 @@ take_nodepool(struct doctor *d, const char *bytes, size_t n, struct err *e)
 	judge_nodepool(&p, rules, d->f);
 	d->pools_seen++;
 	if (d->pools_n < DOCTOR_NODEPOOLS_MAX) {
-		(void)str_copy(d->pools[d->pools_n].name, NODEPOOL_BYTES,
+		(void)str_copy(d->pool_names[d->pools_n], NODEPOOL_BYTES,
 			       p.pool.name);
 		d->pools[d->pools_n].holds = p.template_holds;
 		d->pools[d->pools_n++].grace = p.grace;
@@ -51,6 +51,9 @@ look_nodepools(struct doctor *d)
 	if (rc == 0)
 		findings_looked(d->f, DOCTOR_NODEPOOLS, "%u NodePool%s",
 				d->pools_seen, d->pools_seen == 1 ? "" : "s");
+	judge_patterns(&d->config.rules,
+		       (const char(*)[NODEPOOL_BYTES])d->pool_names, d->pools_n,
+		       &d->place, d->f);
 	if (d->tried_n == 0) {
 		nodepool_init(&d->tried[0].pool);
 		(void)str_copy(d->tried[0].pool.name, NODEPOOL_BYTES,
@@ -103,24 +106,17 @@ dry_run_kind(struct doctor *d, enum kind kind, struct dry_run_facts *out)
 void
 look_dry_run(struct doctor *d)
 {
-	int64_t begin = clock_boot_ms();
-	struct dry_run_facts *facts = &d->dry_run;
-	enum dry_run want = dry_run_expected(&d->setup->config->rules);
-	struct err e = {0};
-
-	for (;;) {
-		bool all = true;
-
-		for (int k = 0; k < KIND_COUNT; k++) {
-			if (facts->result[k] != want)
-				dry_run_kind(d, (enum kind)k, facts);
-			all = all && facts->result[k] == want;
-		}
-		facts->waited_ms = clock_boot_ms() - begin;
-		if (all || clock_boot_ms() >= d->wait_until_ms ||
-		    lease_session_sleep(d->session, DOCTOR_AGAIN_MS, &e))
-			break;
+	if (!rules_nodepool_included(&d->config.rules,
+				     d->tried[0].pool.name)) {
+		findings_partly(d->f, DOCTOR_DRY_RUN,
+				"not made: the configuration includes no "
+				"NodePool that is there");
+		return;
 	}
+	for (int k = 0; k < KIND_COUNT; k++)
+		dry_run_kind(d, (enum kind)k, &d->dry_run);
+	d->dry_run.waited_ms = clock_boot_ms() - d->begin_ms;
+	judge_dry_run(&d->dry_run, &d->config.rules, &d->place, d->f);
 }
 
 /* --- what is registered --------------------------------------------------- */
@@ -151,7 +147,6 @@ void
 look_admission(struct doctor *d)
 {
 	static struct registered r;	/* too large for a stack */
-	bool policy = false, binding = false;
 	struct err e = {0};
 
 	if (doctor_list(d, &(struct doctor_list){
@@ -170,8 +165,8 @@ look_admission(struct doctor *d)
 			return;
 	}
 	for (unsigned i = 0; i < r.n; i++) {
-		policy |= r.at[i].kind == REGISTERED_POLICY;
-		binding |= r.at[i].kind == REGISTERED_BINDING;
+		d->policy |= r.at[i].kind == REGISTERED_POLICY;
+		d->binding |= r.at[i].kind == REGISTERED_BINDING;
 	}
-	judge_admission(d->hooks, d->hooks_n, policy, binding, d->f);
+	d->admission_known = true;
 }

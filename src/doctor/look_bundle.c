@@ -20,6 +20,27 @@ split_url(const char *url, char **server, const char **path)
 	return *server == NULL ? -1 : 0;
 }
 
+/* What the words of edge/kube, or of libcurl, say of a failed handshake.  None
+ * of them: nobody's certificate was seen. */
+static enum served
+served_refused(const char *why)
+{
+	static const struct {
+		const char *words;
+		enum served served;
+	} at[] = {
+		{"expired", SERVED_DATES},
+		{"not yet valid", SERVED_DATES},
+		{"host name", SERVED_NAME},
+		{"certificate problem", SERVED_REFUSED},
+	};
+
+	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++)
+		if (strstr(why, at[i].words) != NULL)
+			return at[i].served;
+	return SERVED_CUT;
+}
+
 /* Whatever the server answers, its certificate was verified before. */
 static enum served
 connect_once(struct doctor *d, struct kube_options *o, const char *path,
@@ -39,8 +60,9 @@ connect_once(struct doctor *d, struct kube_options *o, const char *path,
 		if (rc == 0 || r.status != 0)
 			served = SERVED_VERIFIED;
 	}
-	if (served != SERVED_VERIFIED && e->code == ERR_TLS)
-		served = SERVED_REFUSED;
+	if (served != SERVED_VERIFIED &&
+	    (e->code == ERR_TLS || e->code == ERR_CUT))
+		served = served_refused(e->text);
 	kube_stream_free(s);
 	kube_free(k);
 	return served;

@@ -3,35 +3,16 @@
 
 /* --- the API server ------------------------------------------------------- */
 
-/* Asks once, or again until --wait is over: a cluster may be starting. */
 int
 look_api(struct doctor *d)
 {
-	struct kube_request q = {.method = "GET", .path = "/version"};
-	struct kube_reply r = {.body = ""};
-	struct err e = {0}, no_answer = {0};
 	struct version v = {.known = false};
-	uint64_t tag;
+	struct kube_reply r;
+	struct err e = {0};
 
-	for (;;) {
-		if (lease_session_start(d->session, &q, 0, &e) ||
-		    lease_session_finished(d->session, &tag, &r, &no_answer,
-					   &e)) {
-			findings_unknown(d->f, DOCTOR_API, "the API server",
-					 e.text);
-			return -1;
-		}
-		if (no_answer.code == ERR_NONE && r.status == 200)
-			break;
-		if (no_answer.code == ERR_NONE)
-			(void)err_set(&no_answer, ERR_SYSTEM, "HTTP %d",
-				      r.status);
-		if (clock_boot_ms() >= d->wait_until_ms ||
-		    lease_session_sleep(d->session, DOCTOR_AGAIN_MS, &e)) {
-			findings_unknown(d->f, DOCTOR_API, "the API server",
-					 no_answer.text);
-			return -1;
-		}
+	if (doctor_get_once(d, "/version", &r, &e)) {
+		findings_unknown(d->f, DOCTOR_API, "the API server", e.text);
+		return -1;
 	}
 	if (kubernetes_decode(r.body, r.body_bytes, &v, &e)) {
 		findings_unknown(d->f, DOCTOR_API, "/version", e.text);
@@ -63,7 +44,7 @@ look_rights(struct doctor *d)
 			return;
 		}
 	}
-	judge_rights(allowed, &d->setup->config->rules, &d->place, d->f);
+	judge_rights(allowed, &d->config.rules, &d->place, d->f);
 }
 
 /* --- Karpenter ------------------------------------------------------------ */
@@ -86,5 +67,5 @@ look_karpenter(struct doctor *d)
 		findings_unknown(d->f, DOCTOR_KARPENTER,
 				 "what is served of karpenter.sh", e.text);
 	else
-		judge_karpenter(k, &d->setup->config->rules, d->f);
+		judge_karpenter(k, &d->config.rules, &d->place, d->f);
 }

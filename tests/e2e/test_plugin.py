@@ -29,10 +29,10 @@ from controlplane import (NAMESPACES, NODES, POOLS, RBAC, REPO, ControlPlane,
                           until)
 from egress import Egress
 from hold import MARK, View, annotations, nodes, seconds, stamp
-from holder import BINARY, DEPLOY, Holder, certs, deployed
+from holder import BINARY, Holder, certs, deployed
+from installation import complete as stand
 from karpenter import Karpenter, node_body
 from lead import LEASES, NAME, NAMESPACE, SHORT, leads
-from test_check import deployment, set_available
 
 PLUGIN = REPO / "plugin" / "kubectl-karpenter_holder"
 ACCESS = REPO / "deploy" / "components" / "access" / "rbac.yaml"
@@ -298,7 +298,8 @@ def plain(text, names):
 def complete(plane, installed):
     """All that an installation has, so that `check` finds nothing."""
     holder, = installed.holders
-    plane.kubectl("apply", "-f", DEPLOY / "service.yaml")
+    installed.pod("pod-of-another", "server-2", holder.metrics_port)
+    stand(plane, [("pod-a", holder.address), ("pod-of-another", "10.1.2.9")])
     service = plane.get(f"{NAMESPACES}/{NAMESPACE}/services", NAME)
     plane.egress.route(service["spec"]["clusterIP"] + ":443",
                        holder.webhook_port)
@@ -310,13 +311,6 @@ def complete(plane, installed):
     plane.apply(made)
     until(lambda: MARK in annotations(plane.create(
         NODES + "?dryRun=All", node_body("probe"))), 30, "webhook in use")
-    installed.pod("pod-of-another", "server-2", holder.metrics_port)
-    made, = deployed("deployment.yaml")
-    plane.apply(made)
-    set_available(plane, NAMESPACE, NAME, 2)
-    deployment(plane, "kube-system", "karpenter", {
-        "app.kubernetes.io/name": "karpenter",
-        "app.kubernetes.io/version": "1.14.1"}, "x", 1)
     plane.write_kubeconfig(installed.kubeconfig("admin"))
     with installed.program():
         yield

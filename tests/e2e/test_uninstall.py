@@ -241,7 +241,7 @@ def test_a_stolen_token_takes_the_marks_away(
     for left in range(4, 0, -1):
         found = find_holds(plane)
         assert f"on Nodes: {left}, such as" in found["what"]
-        plane.kubectl(*found["mend"].split(" (")[0].split()[1:])
+        plane.kubectl(*found["mend"].split()[1:])
     assert find_holds(plane) is None
     assert plane.annotations(*theirs)[HOLD] == "true"
 

@@ -28,14 +28,16 @@ ODD = [7, None, "x", [], {"metadata": 7}, {"metadata": {"name": ["x"]}},
 
 @contextlib.contextmanager
 def api_server(answer):
-    """answer(path) returns (status, body)."""
+    """answer(path) returns (status, body), and maybe a header."""
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self):
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            status, body = answer(self.path)
+            status, body, *header = answer(self.path)
             self.send_response(status)
+            for name, value in header:
+                self.send_header(name, value)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -139,8 +141,42 @@ def test_holds_that_nobody_is_on_record_for(run, tmp_path):  # noqa: F811
     with api_server(answer) as port:
         findings = found(run, tmp_path, port)
     assert findings["go-holds"]["what"].endswith("Nodes: 3, such as b")
-    assert findings["go-holds"]["mend"].startswith(
-        "kubectl annotate node b karpenter.sh/do-not-disrupt- ")
+    assert findings["go-holds"]["mend"] == (
+        "kubectl annotate node b karpenter.sh/do-not-disrupt-")
+
+
+def listed(*items):
+    return json.dumps({"metadata": {"resourceVersion": "1"},
+                       "items": items}).encode()
+
+
+def test_a_hostile_leader_redirects(run, tmp_path):  # noqa: F811
+    """The API server passes the answer of a pod on: our token goes nowhere."""
+    asked, strangers = [], []
+
+    def stranger(path):
+        strangers.append(path)
+        return 200, b"{}"
+
+    def answer(path):
+        asked.append(path)
+        if "/proxy/status" in path:
+            return 302, b"", ("Location", f"http://127.0.0.1:{other}/x")
+        if path.startswith("/api/v1/namespaces/karpenter-node-holder/pods?"):
+            return 200, listed({
+                "metadata": {"name": "holder-0", "labels": {
+                    "app.kubernetes.io/component": "controller"}},
+                "spec": {"containers": [{"ports": [
+                    {"name": "metrics", "containerPort": 8080}]}]}})
+        return (200, VERSION) if path == "/version" else (403, FORBIDDEN)
+    with api_server(stranger) as other, api_server(answer) as port:
+        findings = json.loads(check(run, tmp_path, port, "-o", "json").out)
+    assert [p for p in asked if "/proxy/" in p] == [
+        "/api/v1/namespaces/karpenter-node-holder/pods/http:holder-0:8080"
+        "/proxy/status?format=json"]
+    assert not strangers
+    assert any("/status of pod holder-0: 302" in f["what"]
+               for f in findings["findings"]), findings
 
 
 @pytest.mark.parametrize("flags, words", [

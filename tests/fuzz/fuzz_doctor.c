@@ -11,7 +11,8 @@
  * whatever these make of it, and what they say can be printed. */
 
 static struct findings found;
-static const struct doctor_place place = {"ns", "account", "lease"};
+static const struct doctor_place place = {
+	.namespace_ = "ns", .account = "account", .lease = "lease"};
 
 static void
 one_webhook(const char *text, size_t n)
@@ -27,7 +28,7 @@ one_webhook(const char *text, size_t n)
 	PROMISE(rc > 0 || bundle == NULL);
 	if (rc > 0) {
 		PROMISE(w.configuration[0] != '\0');
-		judge_admission(&w, 1, false, false, &found);
+		judge_admission(&w, 1, false, false, &place, &found);
 		judge_bundle(&w, &b, &place, 0, &found);
 		judge_served(&w, SERVED_REFUSED, w.condition, true, &place,
 			     &found);
@@ -104,7 +105,7 @@ one_answer(const char *text, size_t n, const struct rules *rules)
 		promise_refused(&e);
 	k.version = v;
 	judge_kubernetes(&v, &found);
-	judge_karpenter(&k, rules, &found);
+	judge_karpenter(&k, rules, &place, &found);
 }
 
 int

@@ -296,10 +296,11 @@
 /* `check --cluster`. */
 #define FINDINGS_MAX 100	/* kept and printed; the rest is counted */
 #define DOCTOR_MS 60000		/* for all calls, --wait not included */
-#define DOCTOR_AGAIN_MS 1000	/* from one dry run to the next */
+#define DOCTOR_AGAIN_MS 1000	/* from one look to the next, with --wait */
 #define DOCTOR_WEBHOOKS_MAX 4	/* registered at once; one is usual */
 #define DOCTOR_NODEPOOLS_MAX 256	/* looked up for the holder's pods */
 #define DOCTOR_TRIED_MAX 8	/* NodePools that a dry run tries */
+#define DOCTOR_SITES_MAX 4	/* namespaces with a holder; one is usual */
 #define DOCTOR_PODS_MAX 16	/* of the holder; two are usual */
 
 /* A credential plugin of a kubeconfig. */

@@ -48,7 +48,7 @@ struct finding {
 	char mend[FINDING_MEND_BYTES];	/* a command, or what to do; one line */
 };
 
-#define FINDING_NOTE_BYTES 160
+#define FINDING_NOTE_BYTES 240
 struct findings {
 	unsigned n;
 	struct finding at[FINDINGS_MAX];
@@ -59,6 +59,7 @@ struct findings {
 	 * saw, one line. */
 	struct {
 		bool looked;
+		bool partly;	/* the note says what was not looked at */
 		enum finding_level worst;
 		char note[FINDING_NOTE_BYTES];
 	} of[DOCTOR_CHECKS];
@@ -69,6 +70,10 @@ void findings_init(struct findings *f);
 
 /* Says that a check was made, and what it saw. */
 void findings_looked(struct findings *f, enum doctor_check c, const char *fmt,
+		     ...) __attribute__((format(printf, 3, 4)));
+
+/* Says that a check was made in part, and what it could not look at. */
+void findings_partly(struct findings *f, enum doctor_check c, const char *fmt,
 		     ...) __attribute__((format(printf, 3, 4)));
 
 /* Adds a finding, unless it is there already, and says what it is.  The caller

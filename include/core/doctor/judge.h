@@ -19,12 +19,26 @@
  * clock.  docs/check.md lists the findings.
  */
 
-/* Where the installation is.  Commands in findings name it. */
+/* Where the installation is, and how it was installed.  Commands in findings
+ * name it. */
 struct doctor_place {
 	char namespace_[NODEPOOL_BYTES];
 	char account[NAME_BYTES];	/* the holder's ServiceAccount */
 	char lease[NAME_BYTES];
+	char config_map[NAME_BYTES];	/* "": not known */
+	char release[NAME_BYTES];	/* Helm's; "": not by Helm */
+	bool renewer;		/* components/self-signed is there */
+	bool injected;		/* cert-manager's cainjector keeps caBundle */
+	bool observes;		/* mode: observe */
 };
+
+/* Makes the mend a command that applies a part of what was installed anew, with
+ * nothing else: neither the configuration nor the number of replicas. */
+enum mend_part { MEND_WEBHOOK, MEND_POLICY, MEND_RBAC, MEND_SERVICE };
+void mend_apply(struct finding *x, const struct doctor_place *p,
+		enum mend_part part);
+/* … a command that opens the configuration and starts the pods with it. */
+void mend_configuration(struct finding *x, const struct doctor_place *p);
 
 /* --- admission ------------------------------------------------------------ */
 
@@ -34,6 +48,7 @@ struct doctor_place {
 /* Our webhook in a MutatingWebhookConfiguration. */
 struct webhook_facts {
 	char configuration[NAME_BYTES];
+	unsigned index;		/* in its webhooks */
 	bool nodes, claims;	/* it is called when one is created */
 	bool others;		/* … and for what we do not answer */
 	unsigned conditions;	/* matchConditions */
@@ -47,6 +62,8 @@ struct webhook_facts {
 	long long timeout_s;
 	char namespace_[NODEPOOL_BYTES];	/* of its Service; "": it has a
 						   URL */
+	char service[NODEPOOL_BYTES];
+	long long port;
 	char url[WEBHOOK_URL_BYTES];	/* where it is called; "": neither
 					   Service nor URL, or too long */
 	bool injected;		/* cert-manager's cainjector keeps caBundle */
@@ -55,7 +72,8 @@ struct webhook_facts {
 /* What is registered: n webhooks, or else the MutatingAdmissionPolicy and its
  * binding. */
 void judge_admission(const struct webhook_facts *at, unsigned n, bool policy,
-		     bool binding, struct findings *f);
+		     bool binding, const struct doctor_place *p,
+		     struct findings *f);
 
 struct bundle_facts {
 	bool present;		/* caBundle is there and is base64 */
@@ -72,6 +90,10 @@ void judge_bundle(const struct webhook_facts *w, const struct bundle_facts *b,
 enum served {
 	SERVED_VERIFIED,
 	SERVED_REFUSED,		/* somebody answered whom it does not verify */
+	SERVED_DATES,		/* … whose certificate is not valid now */
+	SERVED_NAME,		/* … whose certificate is for another name */
+	SERVED_CUT,		/* the handshake was cut: nobody's certificate
+				   was seen */
 	SERVED_UNREACHED,
 };
 void judge_served(const struct webhook_facts *w, enum served served,
@@ -108,14 +130,20 @@ void version_parse(const char *text, struct version *out);
 
 void judge_kubernetes(const struct version *v, struct findings *f);
 
+#define KARPENTER_LEASE "karpenter-leader-election"
 struct karpenter_facts {
 	bool served;		/* any version of karpenter.sh is served */
 	bool v1, claims, pools;	/* karpenter.sh/v1, and what is in it */
 	unsigned deployments;	/* of Karpenter */
 	struct version version;	/* of the first of them */
+	char namespace_[NODEPOOL_BYTES], name[NAME_BYTES];	/* … */
+	long long replicas, available;	/* of all of them */
+	/* Its Lease KARPENTER_LEASE, in this namespace; "": there is none. */
+	char lease_namespace[NODEPOOL_BYTES];
+	bool lease_live;
 };
 void judge_karpenter(const struct karpenter_facts *k, const struct rules *r,
-		     struct findings *f);
+		     const struct doctor_place *p, struct findings *f);
 
 /* --- rights --------------------------------------------------------------- */
 
@@ -155,12 +183,109 @@ struct nodepool_facts {
 void judge_nodepool(const struct nodepool_facts *n, const struct rules *r,
 		    struct findings *f);
 
+/* nodePools.include and nodePools.exclude against the n NodePools that are
+ * there. */
+void judge_patterns(const struct rules *r, const char (*nodepools)[NODEPOOL_BYTES],
+		    unsigned n, const struct doctor_place *p,
+		    struct findings *f);
+
 /* --- the holder ----------------------------------------------------------- */
+
+/* A Deployment of Karpenter, of the holder or of the Go program. */
+struct deployment_facts {
+	char name[NAME_BYTES], namespace_[NODEPOOL_BYTES];
+	char app[NODEPOOL_BYTES];	/* app.kubernetes.io/name */
+	char component[NODEPOOL_BYTES];
+	char account[NAME_BYTES];	/* its ServiceAccount */
+	char config_map[NAME_BYTES];	/* the first that it mounts */
+	char release[NAME_BYTES];	/* Helm's; "": none */
+	struct version version;	/* of the label, or of the first image */
+	long long generation, observed;	/* observed: by its controller */
+	long long replicas, updated, ready, available;
+};
+
+/* A pod of the holder, or of its renewer. */
+struct pod_facts {
+	char name[NAME_BYTES], node[NAME_BYTES];	/* node "": none yet */
+	char component[NODEPOOL_BYTES];
+	bool kept;		/* its annotation keeps Karpenter off its node */
+	bool ready;
+	char trouble[200];	/* what its kubelet says of its container; "":
+				   nothing */
+	char metrics_port[8];	/* "": it has no port of that name */
+	char ports[100];	/* of its first container: " NAME NUMBER …" */
+	char nodepool[NODEPOOL_BYTES];	/* of its node; "": not Karpenter's */
+	bool grace;		/* that NodePool has a terminationGracePeriod */
+};
+
+/* The Deployment of the holder, or of its renewer, with the n pods of all. */
+void judge_rollout(const struct deployment_facts *d, const struct pod_facts *at,
+		   unsigned n, const struct doctor_place *p,
+		   struct findings *f);
+
+/* What a holder's /status says, as far as it is judged. */
+#define TOLD_N 7
+#define TOLD_BYTES KEY_BYTES
+struct leader_facts {
+	char replica[NAME_BYTES];
+	bool electing;
+	bool valid;		/* its certificate */
+	int64_t not_after_ms;	/* STAMP_NONE: it serves none */
+	uint64_t waiting;	/* machines with a write that failed */
+	char waits[NODEPOOL_BYTES];	/* the first NodePool that has some */
+	char unseen[NODEPOOL_BYTES];	/* a resource that it cannot watch */
+	/* Its configuration, by the names of flags (told_flags in
+	 * wire/doctor/facts.h); "": not told. */
+	char told[TOLD_N][TOLD_BYTES];
+	bool patterns_told;
+	struct patterns include, exclude;
+};
+void judge_leader(const struct leader_facts *l, const struct webhook_facts *w,
+		  const struct doctor_place *p, int64_t now_ms,
+		  struct findings *f);
+
+/* The Service that the webhook names, and its endpoints. */
+struct service_facts {
+	bool there;
+	bool port;		/* it has the webhook's port */
+	long long first_port;	/* any that it has; 0: none */
+	char target[NODEPOOL_BYTES];	/* where that port leads: a name or a
+					   number */
+	char selector[300];	/* what of its selector our pods do not have; "":
+				   it selects them */
+	bool slices_known;
+	unsigned ready;		/* endpoints */
+};
+void judge_service(const struct service_facts *s, const struct webhook_facts *w,
+		   const struct pod_facts *at, unsigned n,
+		   const struct doctor_place *p, struct findings *f);
+
+/* A ValidatingAdmissionPolicy that bounds one of our accounts. */
+struct policy_facts {
+	const char *name;
+	bool policy, binding;
+	bool denies;		/* the binding does */
+	bool here;		/* it is about accounts in our namespace */
+	bool key;		/* it allows the hold's annotation */
+};
+void judge_policy(const struct policy_facts *w, const char *hold_key,
+		  const struct doctor_place *p, struct findings *f);
+
+/* The holder was looked for in namespace `asked`, where it is not. */
+void judge_elsewhere(const char *asked, const struct doctor_place *p,
+		     struct findings *f);
+/* Another holder runs in namespace `other`. */
+void judge_second(const char *other, const struct doctor_place *p,
+		  struct findings *f);
+
+/* With more than one replica: a PodDisruptionBudget. */
+void judge_redundancy(const struct deployment_facts *d, bool budget_known,
+		      bool budget, const struct doctor_place *p,
+		      struct findings *f);
 
 struct holder_facts {
 	bool deployments_known, lease_known, marks_known;
-	unsigned deployments;
-	long long available;	/* their pods that are available */
+	long long available;	/* pods */
 	bool elects;		/* the configuration has leader election */
 	bool observes;		/* … and `mode: observe` */
 	bool lease_live;	/* somebody has it and has renewed it in time */
@@ -171,13 +296,6 @@ struct holder_facts {
 void judge_holder(const struct holder_facts *h, const struct doctor_place *p,
 		  struct findings *f);
 
-/* A pod of the holder. */
-struct pod_facts {
-	char name[NAME_BYTES], node[NAME_BYTES];	/* node "": none yet */
-	bool kept;		/* its annotation keeps Karpenter off its node */
-	char nodepool[NODEPOOL_BYTES];	/* of its node; "": not Karpenter's */
-	bool grace;		/* that NodePool has a terminationGracePeriod */
-};
 void judge_placement(const struct pod_facts *at, unsigned n,
 		     const struct doctor_place *p, struct findings *f);
 

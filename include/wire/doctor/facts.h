@@ -27,22 +27,36 @@ int nodepool_facts_decode(const char *bytes, size_t n,
 			  const struct hold_key *hold,
 			  struct nodepool_facts *out, struct err *e);
 
-/* A Deployment of Karpenter, of the holder or of the Go program. */
-struct deployment_facts {
-	char name[NAME_BYTES], namespace_[NODEPOOL_BYTES];
-	char app[NODEPOOL_BYTES];	/* app.kubernetes.io/name */
-	char component[NODEPOOL_BYTES];
-	char account[NAME_BYTES];	/* its ServiceAccount */
-	struct version version;	/* of the label, or of the first image */
-	long long available;
-};
 int deployment_facts_decode(const char *bytes, size_t n,
 			    struct deployment_facts *out, struct err *e);
 
-/* Sets name, node and kept.  Returns 1 if the pod has ended or is being
+/* Sets all but nodepool and grace.  Returns 1 if the pod has ended or is being
  * deleted. */
 int pod_facts_decode(const char *bytes, size_t n, struct pod_facts *out,
 		     struct err *e);
+
+/* An answer of /status as JSON.  Flags are those of wire/config. */
+extern const char *const told_flags[TOLD_N];
+int leader_facts_decode(const char *bytes, size_t n, struct leader_facts *out,
+			struct err *e);
+
+/* The Service that w names, and one EndpointSlice of it, whose ready endpoints
+ * are added. */
+int service_facts_decode(const char *bytes, size_t n,
+			 const struct webhook_facts *w,
+			 struct service_facts *out, struct err *e);
+int slice_facts_decode(const char *bytes, size_t n, unsigned *ready,
+		       struct err *e);
+
+/* A ValidatingAdmissionPolicy and its binding. */
+int policy_facts_decode(const char *bytes, size_t n, const char *namespace_name,
+			const char *hold_key, struct policy_facts *out,
+			struct err *e);
+int policy_binding_decode(const char *bytes, size_t n, struct policy_facts *out,
+			  struct err *e);
+
+/* A PodDisruptionBudget: whether it selects the holder's pods. */
+int budget_facts_decode(const char *bytes, size_t n, bool *ours, struct err *e);
 
 /* What a Node or NodeClaim carries; left[] only matters of a Node. */
 struct carried {

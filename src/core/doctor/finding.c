@@ -37,6 +37,17 @@ findings_looked(struct findings *f, enum doctor_check c, const char *fmt, ...)
 	va_end(ap);
 }
 
+void
+findings_partly(struct findings *f, enum doctor_check c, const char *fmt, ...)
+{
+	va_list ap;
+
+	f->of[c].looked = f->of[c].partly = true;
+	va_start(ap, fmt);
+	one_line_of(f->of[c].note, sizeof(f->of[c].note), fmt, ap);
+	va_end(ap);
+}
+
 /* Where the finding in f->spare goes.  An error takes the place of a warning. */
 static struct finding *
 place_for(struct findings *f, enum finding_level level)
@@ -89,7 +100,7 @@ finding_mend(struct finding *x, const char *fmt, ...)
 
 #define UNKNOWN_WHY                                                            \
 	"What cannot be read is not judged, so this check may have missed a "  \
-	"fault."
+	"fault. deploy/check and components/access have the rights for it."
 static const struct finding_kind unknown[DOCTOR_CHECKS] = {
 	[DOCTOR_API] = {DOCTOR_API, FINDING_ERROR, "api-unreachable",
 			"Without the API server nothing can be checked."},
@@ -123,11 +134,9 @@ findings_unknown(struct findings *f, enum doctor_check c, const char *what,
 	if (c == DOCTOR_API)
 		finding_mend(x, "kubectl get --raw /version");
 	else if (strncmp(why, "403", 3) == 0)
-		finding_mend(x, "run it with the rights of deploy/check: "
-				"kubectl apply -k deploy/check");
+		finding_mend(x, "kubectl apply -k deploy/check");
 	else
-		finding_mend(x, "run it again; if this stays, the log of the "
-				"API server says why");
+		finding_mend(x, "karpenter-node-holder check --cluster");
 }
 
 /* --- names ---------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "core/base/buf.h"
 #include "core/doctor/judge.h"
 
 /* The matchCondition of deploy/base/webhook.yaml.  tests/e2e/test_check.py has
@@ -41,10 +42,43 @@ static const struct finding_kind
 		    "A long timeout delays Nodes while no replica answers. The "
 		    "others let machines pass without a hold."};
 
-#define INSTALL "kubectl apply -k deploy/overlays/default (or your overlay)"
+struct setting {
+	const char *key, *value;	/* as JSON */
+};
+
+/* Sets these fields of the webhook, up to the first without a key. */
+static void
+mend_hook(struct finding *x, const struct webhook_facts *w,
+	  const struct setting *at)
+{
+	char text[FINDING_MEND_BYTES];
+	struct buf b;
+
+	buf_init(&b, text, sizeof(text));
+	for (const struct setting *s = at; s->key != NULL; s++)
+		buf_printf(&b,
+			   "%s{\"op\":\"add\",\"path\":\"/webhooks/%u/%s\","
+			   "\"value\":%s}",
+			   s == at ? "" : ",", w->index, s->key, s->value);
+	finding_mend(x,
+		     "kubectl patch mutatingwebhookconfiguration %s "
+		     "--type=json -p '[%s]'",
+		     finding_name(w->configuration), text);
+}
+
+static const struct setting
+	selectors[] = {{"objectSelector", "{}"},
+		       {"namespaceSelector", "{}"},
+		       {NULL, NULL}},
+	policies[] = {{"failurePolicy", "\"Ignore\""}, {NULL, NULL}},
+	defaults[] = {{"matchPolicy", "\"Equivalent\""},
+		      {"reinvocationPolicy", "\"IfNeeded\""},
+		      {"timeoutSeconds", "2"},
+		      {NULL, NULL}};
 
 static void
-judge_webhook(const struct webhook_facts *w, struct findings *f)
+judge_webhook(const struct webhook_facts *w, const struct doctor_place *p,
+	      struct findings *f)
 {
 	const char *name = w->configuration;
 	struct finding *x;
@@ -57,56 +91,56 @@ judge_webhook(const struct webhook_facts *w, struct findings *f)
 				 w->nodes    ? "NodeClaims"
 				 : w->claims ? "Nodes"
 					     : "Nodes and NodeClaims");
-		finding_mend(x, INSTALL);
+		mend_apply(x, p, MEND_WEBHOOK);
 	}
 	if (w->others)
-		finding_mend(findings_add(f, &wide,
-					  "webhook of %s: its rules name more "
-					  "than creations of Nodes and "
-					  "NodeClaims",
-					  name),
-			     INSTALL);
+		mend_apply(findings_add(f, &wide,
+					"webhook of %s: its rules name more "
+					"than creations of Nodes and "
+					"NodeClaims",
+					name),
+			   p, MEND_WEBHOOK);
 	if (w->conditions != 1 ||
 	    strcmp(w->condition, shipped_condition) != 0)
-		finding_mend(findings_add(f, &condition,
-					  "webhook of %s: %s matchConditions "
-					  "of this version",
-					  name,
-					  w->conditions == 0 ? "without the"
-							     : "not the"),
-			     INSTALL);
+		mend_apply(findings_add(f, &condition,
+					"webhook of %s: %s matchConditions of "
+					"this version",
+					name,
+					w->conditions == 0 ? "without the"
+							   : "not the"),
+			   p, MEND_WEBHOOK);
 	if (w->narrowed)
-		finding_mend(findings_add(f, &narrowed,
-					  "webhook of %s: a namespaceSelector "
-					  "or objectSelector narrows it",
-					  name),
-			     INSTALL);
+		mend_hook(findings_add(f, &narrowed,
+				       "webhook of %s: a namespaceSelector or "
+				       "objectSelector narrows it",
+				       name),
+			  w, selectors);
 	if (w->fails)
-		finding_mend(findings_add(f, &fails,
-					  "webhook of %s: failurePolicy Fail, "
-					  "expected Ignore",
-					  name),
-			     INSTALL);
+		mend_hook(findings_add(f, &fails,
+				       "webhook of %s: failurePolicy Fail, "
+				       "expected Ignore",
+				       name),
+			  w, policies);
 	if (w->exact || w->once || w->timeout_s > SLOW_S)
-		finding_mend(findings_add(f, &settings,
-					  "webhook of %s:%s%s%s, expected "
-					  "matchPolicy Equivalent, "
-					  "reinvocationPolicy IfNeeded and a "
-					  "timeout of at most %d s",
-					  name,
-					  w->exact ? " matchPolicy Exact" : "",
-					  w->once ? " reinvocationPolicy Never"
-						  : "",
-					  w->timeout_s > SLOW_S
-						  ? " a long timeout"
-						  : "",
-					  SLOW_S),
-			     INSTALL);
+		mend_hook(findings_add(f, &settings,
+				       "webhook of %s:%s%s%s, expected "
+				       "matchPolicy Equivalent, "
+				       "reinvocationPolicy IfNeeded and a "
+				       "timeout of at most %d s",
+				       name,
+				       w->exact ? " matchPolicy Exact" : "",
+				       w->once ? " reinvocationPolicy Never"
+					       : "",
+				       w->timeout_s > SLOW_S ? " a long timeout"
+							     : "",
+				       SLOW_S),
+			  w, defaults);
 }
 
 void
 judge_admission(const struct webhook_facts *at, unsigned n, bool policy,
-		bool binding, struct findings *f)
+		bool binding, const struct doctor_place *p,
+		struct findings *f)
 {
 	struct finding *x;
 
@@ -123,15 +157,15 @@ judge_admission(const struct webhook_facts *at, unsigned n, bool policy,
 				 "MutatingAdmissionPolicy "
 				 "karpenter-node-holder: %s is missing",
 				 policy ? "its binding" : "it");
-		finding_mend(x, "kubectl apply -k YOUR-OVERLAY, with "
-				"components/admission-policy");
+		finding_mend(x, "kubectl apply -f deploy/components/"
+				"admission-policy/policy.yaml");
 	} else if (n == 0 && !policy) {
 		x = findings_add(f, &missing,
 				 "no MutatingWebhookConfiguration has the "
 				 "webhook hold.karpenter-node-holder.io, and "
 				 "there is no MutatingAdmissionPolicy "
 				 "karpenter-node-holder");
-		finding_mend(x, INSTALL);
+		mend_apply(x, p, MEND_WEBHOOK);
 	}
 	if (n > 1 || (n > 0 && policy && binding)) {
 		x = findings_add(f, &twice, "registered twice: %s and %s",
@@ -139,12 +173,11 @@ judge_admission(const struct webhook_facts *at, unsigned n, bool policy,
 				 n > 1 ? at[1].configuration
 				       : "a MutatingAdmissionPolicy");
 		finding_mend(x, "kubectl delete "
-				"mutatingwebhookconfiguration %s (the one "
-				"that is not of your installation)",
+				"mutatingwebhookconfiguration %s",
 			     finding_name(at[n > 1 ? 1 : 0].configuration));
 	}
 	for (unsigned i = 0; i < n; i++)
-		judge_webhook(&at[i], f);
+		judge_webhook(&at[i], p, f);
 }
 
 /* --- caBundle ------------------------------------------------------------- */
@@ -161,6 +194,14 @@ static const struct finding_kind
 			  BUNDLE_WHY},
 	unverified = {DOCTOR_BUNDLE, FINDING_ERROR, "bundle-other-ca",
 		      BUNDLE_WHY},
+	dates = {DOCTOR_BUNDLE, FINDING_ERROR, "served-expired", BUNDLE_WHY},
+	other_name = {DOCTOR_BUNDLE, FINDING_ERROR, "served-other-name",
+		      BUNDLE_WHY},
+	cut = {DOCTOR_BUNDLE, FINDING_ERROR, "handshake-cut",
+	       "No certificate was seen, so this is not about caBundle: what "
+	       "listens there ends the connection. That is a proxy, a mesh or "
+	       "a load balancer in between, or a holder that has no "
+	       "certificate yet."},
 	unreached = {DOCTOR_BUNDLE, FINDING_WARNING, "webhook-unreached",
 		     "What answers there could not be compared with caBundle. "
 		     "If the API server cannot reach it either, new machines "
@@ -171,15 +212,24 @@ mend_bundle(struct finding *x, const struct webhook_facts *w,
 	    const struct doctor_place *p)
 {
 	if (w->injected)
-		finding_mend(x, "kubectl -n %s get certificate; kubectl -n "
+		finding_mend(x, "kubectl -n %s get certificates; kubectl -n "
 				"cert-manager logs -l app=cainjector",
 			     finding_name(p->namespace_));
-	else
-		finding_mend(x, "kubectl -n %s logs -l "
-				"app.kubernetes.io/component=renewer "
-				"(components/self-signed), or by hand: "
-				"certs/README.md",
+	else if (p->renewer)
+		finding_mend(x, "kubectl -n %s rollout restart deployment "
+				"karpenter-node-holder-renewer && kubectl -n %s "
+				"logs -l app.kubernetes.io/component=renewer "
+				"--tail=50",
+			     finding_name(p->namespace_),
 			     finding_name(p->namespace_));
+	else
+		finding_mend(x,
+			     "base64 <certs/ca.crt | tr -d '\\n' | sed 's#.*#"
+			     "[{\"op\":\"add\",\"path\":\"/webhooks/%u/"
+			     "clientConfig/caBundle\",\"value\":\"&\"}]#' | "
+			     "kubectl patch mutatingwebhookconfiguration %s "
+			     "--type=json --patch-file=/dev/stdin",
+			     w->index, finding_name(w->configuration));
 }
 
 void
@@ -215,11 +265,21 @@ void
 judge_served(const struct webhook_facts *w, enum served served, const char *why,
 	     bool in_cluster, const struct doctor_place *p, struct findings *f)
 {
+	static const struct finding_kind *const refused[] = {
+		[SERVED_REFUSED] = &unverified,
+		[SERVED_DATES] = &dates,
+		[SERVED_NAME] = &other_name,
+	};
+
 	if (served == SERVED_VERIFIED)
 		findings_looked(f, DOCTOR_BUNDLE, "verifies what %s serves",
 				w->url);
-	else if (served == SERVED_REFUSED)
-		mend_bundle(findings_add(f, &unverified,
+	else if (served == SERVED_CUT)
+		finding_mend(findings_add(f, &cut, "%s: %s", w->url, why),
+			     "kubectl -n %s get pods,services,endpointslices",
+			     finding_name(p->namespace_));
+	else if (served != SERVED_UNREACHED)
+		mend_bundle(findings_add(f, refused[served],
 					 "caBundle of %s does not verify what "
 					 "%s serves: %s",
 					 w->configuration, w->url, why),
@@ -229,9 +289,11 @@ judge_served(const struct webhook_facts *w, enum served served, const char *why,
 			     "kubectl -n %s get pods,endpointslices",
 			     finding_name(p->namespace_));
 	else
-		findings_looked(f, DOCTOR_BUNDLE,
-				"read, but not compared with what is served: "
-				"only a Pod reaches the Service");
+		findings_partly(f, DOCTOR_BUNDLE,
+				"caBundle was read, but not compared with what "
+				"is served: only a Pod reaches %s, such as the "
+				"Job in deploy/check",
+				w->url);
 }
 
 /* --- the dry run ---------------------------------------------------------- */
@@ -282,8 +344,7 @@ judge_dry_run(const struct dry_run_facts *d, const struct rules *r,
 					 waited);
 			finding_mend(x, "kubectl -n %s get pods; kubectl get "
 					"--raw /metrics | grep "
-					"webhook_fail_open_count (in a trial: "
-					"check --cluster --mode observe)",
+					"webhook_fail_open_count",
 				     finding_name(p->namespace_));
 		} else if (d->result[k] == DRY_RUN_FAILED) {
 			findings_unknown(f, DOCTOR_DRY_RUN,

@@ -37,8 +37,8 @@ judge_absent(const struct holder_facts *h, const struct doctor_place *p,
 			 "NodeClaims: %u, such as %s",
 			 h->marks[KIND_NODE], h->marks[KIND_NODECLAIM],
 			 h->marked);
-	finding_mend(x, "karpenter-node-holder uninstall (or start the holder "
-			"again)");
+	finding_mend(x, "karpenter-node-holder uninstall --namespace %s",
+		     finding_name(p->namespace_));
 }
 
 void
@@ -62,8 +62,8 @@ judge_holder(const struct holder_facts *h, const struct doctor_place *p,
 					  "such as %s",
 					  h->marks[KIND_NODE],
 					  h->marks[KIND_NODECLAIM], h->marked),
-			     "karpenter-node-holder uninstall (or set mode: "
-			     "enforce)");
+			     "karpenter-node-holder uninstall --namespace %s",
+			     finding_name(p->namespace_));
 	if (!runs && h->deployments_known && (h->lease_known || !h->elects))
 		judge_absent(h, p, f);
 	else if (h->elects && h->lease_known && !h->lease_live)
@@ -131,9 +131,12 @@ judge_placement(const struct pod_facts *at, unsigned n,
 						  "karpenter.sh/do-not-disrupt",
 						  at[i].name, at[i].node,
 						  at[i].nodepool),
-				     "use components/dedicated-nodes, or apply "
-				     "the pod template of "
-				     "deploy/base/deployment.yaml");
+				     "kubectl -n %s patch deployment "
+				     "karpenter-node-holder -p '{\"spec\":"
+				     "{\"template\":{\"metadata\":"
+				     "{\"annotations\":{\"karpenter.sh/"
+				     "do-not-disrupt\":\"true\"}}}}}'",
+				     finding_name(p->namespace_));
 		else if (!at[i].grace)
 			finding_mend(findings_add(f, &stuck,
 						  "pod %s is on node %s of "
@@ -159,12 +162,13 @@ static const struct finding_kind
 		     "account may write to Nodes."},
 	go_dead = {DOCTOR_LEFTOVERS, FINDING_WARNING, "go-annotations",
 		   "Karpenter 1 ignores this annotation. It shows a hold that "
-		   "is none."},
+		   "is none. For all Nodes: docs/migration.md, steps 3 and 4."},
 	go_holds = {DOCTOR_LEFTOVERS, FINDING_WARNING, "go-holds",
 		    "Karpenter never disrupts such a Node. The Go program left "
 		    "it, or a person has taken it over from this holder by "
 		    "removing the mark; or somebody has who had the holder's "
-		    "token, and nobody wants it."};
+		    "token, and nobody wants it. For all Nodes: "
+		    "docs/migration.md, steps 3 and 4."};
 
 static void
 judge_annotated(const struct leftover_facts *l, const char *hold_key,
@@ -188,8 +192,7 @@ judge_annotated(const struct leftover_facts *l, const char *hold_key,
 					       "%s"
 					     : "%s on Nodes: %u, such as %s",
 				     keys[i], l->nodes[i], l->node[i]),
-			"kubectl annotate node %s %s- (for all: "
-			"docs/migration.md, steps 3 and 4)",
+			"kubectl annotate node %s %s-",
 			finding_name(l->node[i]), finding_name(keys[i]));
 	}
 }
@@ -206,7 +209,7 @@ judge_leftovers(const struct leftover_facts *l, const char *hold_key,
 					  l->namespace_, l->deployment),
 			     "kubectl delete clusterrolebinding "
 			     "karpenter-node-holder-rolebinding; kubectl -n %s "
-			     "delete deployment %s (docs/migration.md, step 2)",
+			     "delete deployment %s",
 			     finding_name(l->namespace_),
 			     finding_name(l->deployment));
 	if (l->role || l->binding)

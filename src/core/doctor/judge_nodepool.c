@@ -6,7 +6,9 @@ static const struct finding_kind
 			 "nodepool-template-hold",
 			 "On each of its machines it counts as a person's. With "
 			 "the value true Karpenter never disrupts the machine, "
-			 "and with any other the holder never holds it."},
+			 "and with any other the holder never holds it. Take it out of "
+			 "the template, or say that the holder leaves this "
+			 "NodePool alone."},
 	fixed = {DOCTOR_NODEPOOLS, FINDING_WARNING, "nodepool-static",
 		 "The holder leaves it alone, because Karpenter never "
 		 "consolidates a static NodePool and a hold would only block "
@@ -18,7 +20,8 @@ static const struct finding_kind
 		 "say so and this warning ends."},
 	blocked = {DOCTOR_NODEPOOLS, FINDING_WARNING, "nodepool-budget",
 		   "Karpenter disrupts none of its machines of its own accord, "
-		   "held or not, so a hold changes nothing."},
+		   "held or not, so a hold changes nothing. Change the budgets, "
+		   "or say that the holder leaves this NodePool alone."},
 	expires = {DOCTOR_NODEPOOLS, FINDING_WARNING, "nodepool-expires",
 		   "Karpenter takes an expired machine away although it is "
 		   "held, so its machines go before their hold has ended."},
@@ -98,8 +101,7 @@ judge_nodepool(const struct nodepool_facts *n, const struct rules *r,
 					  "annotation %s",
 					  name, r->hold.key),
 			     "kubectl annotate nodepool %s " OWN_PREFIX
-			     "enabled=false (or take it out of "
-			     "spec.template.metadata.annotations)",
+			     "enabled=false",
 			     finding_name(name));
 	if (n->fixed || n->never) {
 		judge_alone(n, f);
@@ -111,8 +113,7 @@ judge_nodepool(const struct nodepool_facts *n, const struct rules *r,
 					  "no disruption at any time",
 					  name),
 			     "kubectl annotate nodepool %s " OWN_PREFIX
-			     "enabled=false (or change "
-			     "spec.disruption.budgets)",
+			     "enabled=false",
 			     finding_name(name));
 	judge_expiry(n, r, f);
 }

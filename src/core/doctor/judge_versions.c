@@ -48,7 +48,8 @@ static const struct finding_kind
 	old_kubernetes = {DOCTOR_API, FINDING_ERROR, "kubernetes-version",
 			  "The webhook has matchConditions. Before 1.30 the "
 			  "API server does not evaluate them unless told to, "
-			  "and calls the webhook for each Node."},
+			  "and calls the webhook for each Node. Upgrade the control "
+			  "plane."},
 	no_crds = {DOCTOR_KARPENTER, FINDING_ERROR, "karpenter-crds",
 		   "The holder lists and watches NodeClaims and NodePools of "
 		   "karpenter.sh/v1. Until they are served, it holds no Node "
@@ -59,7 +60,11 @@ static const struct finding_kind
 		       "conditions."},
 	newer = {DOCTOR_KARPENTER, FINDING_WARNING, "karpenter-version-newer",
 		 "The holder was not tested with it. What it reads of "
-		 "NodeClaims and Events may have changed."},
+		 "NodeClaims and Events may have changed. Look for a newer "
+		 "one."},
+	down = {DOCTOR_KARPENTER, FINDING_WARNING, "karpenter-down",
+		"Nobody makes machines and nobody disrupts any, so there is "
+		"nothing to hold or to release."},
 	early = {DOCTOR_KARPENTER, FINDING_WARNING, "karpenter-replacements",
 		 "Karpenter before 1.2 does not mark the nodes that it is "
 		 "going to disrupt, so the holder takes each node that it "
@@ -75,13 +80,12 @@ judge_kubernetes(const struct version *v, struct findings *f)
 					  "Kubernetes %s, expected 1.30 or "
 					  "newer",
 					  v->text),
-			     "upgrade the control plane");
+			     "kubectl version");
 }
 
 #define CRDS                                                                   \
 	"helm upgrade --install karpenter-crd "                                \
-	"oci://public.ecr.aws/karpenter/karpenter-crd (or as your provider "   \
-	"says)"
+	"oci://public.ecr.aws/karpenter/karpenter-crd"
 
 static void
 judge_served_group(const struct karpenter_facts *k, struct findings *f)
@@ -103,9 +107,68 @@ judge_served_group(const struct karpenter_facts *k, struct findings *f)
 			     CRDS);
 }
 
+/* Where the provider runs it, there is neither Deployment nor Lease. */
+static void
+judge_running(const struct karpenter_facts *k, struct findings *f)
+{
+	const char *ns = finding_name(k->namespace_);
+	const char *name = finding_name(k->name);
+	struct finding *x;
+
+	if (k->deployments > 0 && k->available <= 0) {
+		x = findings_add(f, &down,
+				 "Deployment %s/%s of Karpenter has 0 of %lld "
+				 "pods available",
+				 k->namespace_, k->name, k->replicas);
+		if (k->replicas == 0)
+			finding_mend(x, "kubectl -n %s scale deployment %s "
+					"--replicas=2",
+				     ns, name);
+		else
+			finding_mend(x, "kubectl -n %s describe deployment %s",
+				     ns, name);
+	} else if (k->deployments == 0 && k->lease_namespace[0] != '\0' &&
+		   !k->lease_live) {
+		finding_mend(findings_add(f, &down,
+					  "there is no Deployment of "
+					  "Karpenter, and nobody has renewed "
+					  "Lease %s/" KARPENTER_LEASE " in time",
+					  k->lease_namespace),
+			     "kubectl -n %s get deployments,pods",
+			     finding_name(k->lease_namespace));
+	}
+}
+
+static void
+judge_release(const struct karpenter_facts *k, const struct rules *r,
+	      const struct doctor_place *p, struct findings *f)
+{
+	const struct version *v = &k->version;
+
+	if (before(v, 1, 0))
+		finding_mend(findings_add(f, &unsupported,
+					  "Karpenter %s, expected 1.x",
+					  v->text),
+			     "helm -n %s upgrade karpenter oci://public.ecr.aws/"
+			     "karpenter/karpenter --reuse-values",
+			     finding_name(k->namespace_));
+	else if (before(v, 1, 2) && rules_tell_replacements(r))
+		mend_configuration(findings_add(f, &early,
+						"Karpenter %s without "
+						"`replacements: count` in the "
+						"configuration",
+						v->text),
+				   p);
+	else if (v->major > 1)
+		finding_mend(findings_add(f, &newer,
+					  "Karpenter %s, tested up to 1.14",
+					  v->text),
+			     "karpenter-node-holder version");
+}
+
 void
 judge_karpenter(const struct karpenter_facts *k, const struct rules *r,
-		struct findings *f)
+		const struct doctor_place *p, struct findings *f)
 {
 	const struct version *v = &k->version;
 
@@ -117,28 +180,9 @@ judge_karpenter(const struct karpenter_facts *k, const struct rules *r,
 		findings_looked(f, DOCTOR_KARPENTER, "Karpenter %s",
 				v->known ? v->text : "of an unknown version");
 	judge_served_group(k, f);
-	if (!v->known)
-		return;
-	if (before(v, 1, 0))
-		finding_mend(findings_add(f, &unsupported,
-					  "Karpenter %s, expected 1.x",
-					  v->text),
-			     "upgrade Karpenter: "
-			     "https://karpenter.sh/docs/upgrading/"
-			     "upgrade-guide/");
-	else if (before(v, 1, 2) && rules_tell_replacements(r))
-		finding_mend(findings_add(f, &early,
-					  "Karpenter %s without `replacements: "
-					  "count` in the configuration this "
-					  "check was given",
-					  v->text),
-			     "set replacements: count in config.yaml, and "
-			     "give the same file to this check (--config)");
-	else if (v->major > 1)
-		finding_mend(findings_add(f, &newer,
-					  "Karpenter %s, tested up to 1.14",
-					  v->text),
-			     "look for a newer version of this program");
+	judge_running(k, f);
+	if (v->known)
+		judge_release(k, r, p, f);
 }
 
 /* --- rights --------------------------------------------------------------- */
@@ -213,12 +257,11 @@ judge_rights(const bool allowed[RIGHTS_N], const struct rules *r,
 		list_missing(allowed, r, needed == 1, &b);
 		if (b.len == 0)
 			continue;
-		finding_mend(findings_add(f,
-					  needed == 1 ? &right_missing
-						      : &right_events,
-					  "ServiceAccount %s/%s may not %s",
-					  p->namespace_, p->account, list),
-			     "kubectl apply -k deploy/overlays/default (or "
-			     "your overlay): deploy/base/rbac.yaml");
+		mend_apply(findings_add(f,
+					needed == 1 ? &right_missing
+						    : &right_events,
+					"ServiceAccount %s/%s may not %s",
+					p->namespace_, p->account, list),
+			   p, MEND_RBAC);
 	}
 }

@@ -121,9 +121,9 @@ address_read(const struct json *client, struct webhook_facts *w, struct err *e)
 	const struct json *service = json_member(client, "service");
 	const char *url = json_string(json_member(client, "url"));
 	const char *path = json_string(json_member(service, "path"));
-	char name[NODEPOOL_BYTES];
-	long long port = 443;
 	int n;
+
+	w->port = 443;
 
 	if (url != NULL) {
 		if (str_copy(w->url, sizeof(w->url), url))
@@ -132,15 +132,15 @@ address_read(const struct json *client, struct webhook_facts *w, struct err *e)
 	}
 	if (!json_is_object(service))
 		return 0;
-	if (text_need(service, "name", name, sizeof(name),
+	if (text_need(service, "name", w->service, sizeof(w->service),
 		      "clientConfig.service.name", e) ||
 	    text_need(service, "namespace", w->namespace_,
 		      sizeof(w->namespace_), "clientConfig.service.namespace",
 		      e))
 		return -1;
-	(void)json_integer(json_member(service, "port"), &port);
-	n = snprintf(w->url, sizeof(w->url), "https://%s.%s.svc:%lld%s%s", name,
-		     w->namespace_, port,
+	(void)json_integer(json_member(service, "port"), &w->port);
+	n = snprintf(w->url, sizeof(w->url), "https://%s.%s.svc:%lld%s%s",
+		     w->service, w->namespace_, w->port,
 		     path == NULL || path[0] == '/' ? "" : "/",
 		     path == NULL ? "/" : path);
 	if (n < 0 || (size_t)n >= sizeof(w->url))
@@ -189,8 +189,9 @@ webhook_facts_decode(const char *bytes, size_t n, struct webhook_facts *out,
 	w.injected = json_member(json_member(meta, "annotations"),
 				 "cert-manager.io/inject-ca-from") != NULL;
 	hook = json_first(json_member(root, "webhooks"));
-	while (hook != NULL && !json_says(hook, "name", REGISTRATION_WEBHOOK))
-		hook = json_next(hook);
+	for (; hook != NULL && !json_says(hook, "name", REGISTRATION_WEBHOOK);
+	     hook = json_next(hook))
+		w.index++;
 	if (hook == NULL)
 		return 0;
 	if (hook_read(hook, &w, bundle, e))

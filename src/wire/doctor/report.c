@@ -8,7 +8,11 @@ outcome(const struct findings *f, int check)
 					    [FINDING_WARNING] = "warning",
 					    [FINDING_ERROR] = "error"};
 
-	return f->of[check].looked ? words[f->of[check].worst] : "skipped";
+	if (!f->of[check].looked)
+		return "skipped";
+	if (f->of[check].partly && f->of[check].worst == FINDING_NONE)
+		return "partly";
+	return words[f->of[check].worst];
 }
 
 static const char *

@@ -118,6 +118,18 @@ write_admissions(struct buf *b, const struct status_admissions *a)
 }
 
 static void
+write_patterns(struct buf *b, const char *key, const struct patterns *p)
+{
+	name(b, key);
+	buf_puts(b, "[");
+	for (size_t i = 0; i < p->n; i++) {
+		buf_puts(b, i == 0 ? "" : ",");
+		buf_json(b, p->at[i]);
+	}
+	buf_puts(b, "]");
+}
+
+static void
 write_rules(struct buf *b, const struct rules *r)
 {
 	open_object(b, "configuration");
@@ -126,7 +138,17 @@ write_rules(struct buf *b, const struct rules *r)
 	duration(b, "startupTimeout", r->startup_ms);
 	duration(b, "maxHoldDuration", r->cap.max_ms);
 	duration(b, "releaseWindow", r->cap.window_ms);
+	text(b, "replacements", r->replacements == REPLACEMENTS_COUNT
+					? "count"
+					: "ignore");
+	open_object(b, "holdAnnotation");
+	text(b, "key", r->hold.key);
+	text(b, "value", r->hold.value);
 	buf_puts(b, "}");
+	open_object(b, "nodePools");
+	write_patterns(b, "include", &r->include);
+	write_patterns(b, "exclude", &r->exclude);
+	buf_puts(b, "}}");
 }
 
 static void

@@ -29,11 +29,61 @@ struct cluster {
 	struct leftover_facts left;
 	struct rules rules;
 	struct doctor_place place;
+	struct deployment_facts holder_at, renewer;
+	struct leader_facts leader;
+	struct service_facts service;
+	struct policy_facts bounds;
+	bool budget_known, budget;
+	const char *asked, *other;
 };
 
 #define NOW_MS 1000000000
 static struct cluster c;
 static struct findings found;
+static const char nodepools[2][NODEPOOL_BYTES] = {"web", "batch"};
+
+/* Two replicas behind a Service, and a renewer. */
+static void
+begin_installation(void)
+{
+	c.holder_at = (struct deployment_facts){.name = "holder",
+						.component = "controller",
+						.generation = 3,
+						.observed = 3,
+						.replicas = 2,
+						.updated = 2,
+						.ready = 2,
+						.available = 2};
+	c.renewer = c.holder_at;
+	strcpy(c.renewer.name, "holder-renewer");
+	strcpy(c.renewer.component, "renewer");
+	c.renewer.replicas = c.renewer.updated = c.renewer.ready = 1;
+	for (int i = 0; i < 2; i++) {
+		strcpy(c.pods[i].component, "controller");
+		strcpy(c.pods[i].ports, " webhook 9443 metrics 8080 ");
+		c.pods[i].ready = true;
+		strcpy(c.hooks[i].service, "h");
+		strcpy(c.hooks[i].namespace_, "ns");
+		c.hooks[i].port = 443;
+	}
+	strcpy(c.leader.replica, "pod-0_12");
+	c.leader.valid = true;
+	c.leader.not_after_ms = NOW_MS + 15 * INT64_C(86400000);
+	c.service = (struct service_facts){.there = true,
+					   .port = true,
+					   .first_port = 443,
+					   .target = "webhook",
+					   .slices_known = true,
+					   .ready = 2};
+	c.bounds = (struct policy_facts){.name = "bounds",
+					 .policy = true,
+					 .binding = true,
+					 .denies = true,
+					 .here = true,
+					 .key = true};
+	c.budget_known = c.budget = true;
+	c.karpenter.available = c.karpenter.replicas = 1;
+}
 
 static void
 begin(void)
@@ -74,7 +124,6 @@ begin(void)
 	c.holder = (struct holder_facts){.deployments_known = true,
 					 .lease_known = true,
 					 .marks_known = true,
-					 .deployments = 1,
 					 .available = 2,
 					 .elects = true,
 					 .lease_live = true,
@@ -95,24 +144,41 @@ begin(void)
 	strcpy(c.place.namespace_, "ns");
 	strcpy(c.place.account, "account");
 	strcpy(c.place.lease, "lease");
+	strcpy(c.place.config_map, "config");
+	begin_installation();
 }
 
 static void
 judge(void)
 {
 	findings_init(&found);
-	judge_admission(c.hooks, c.hooks_n, c.policy, c.binding, &found);
+	judge_admission(c.hooks, c.hooks_n, c.policy, c.binding, &c.place,
+			&found);
 	judge_bundle(&c.hooks[0], &c.bundle, &c.place, NOW_MS, &found);
 	judge_served(&c.hooks[0], c.served, "because", c.in_cluster, &c.place,
 		     &found);
 	judge_dry_run(&c.dry_run, &c.rules, &c.place, &found);
 	judge_kubernetes(&c.kubernetes, &found);
-	judge_karpenter(&c.karpenter, &c.rules, &found);
+	judge_karpenter(&c.karpenter, &c.rules, &c.place, &found);
 	judge_rights(c.allowed, &c.rules, &c.place, &found);
 	judge_nodepool(&c.pool, &c.rules, &found);
 	judge_holder(&c.holder, &c.place, &found);
 	judge_placement(c.pods, c.pods_n, &c.place, &found);
 	judge_leftovers(&c.left, c.rules.hold.key, &found);
+	judge_rollout(&c.holder_at, c.pods, c.pods_n, &c.place, &found);
+	judge_rollout(&c.renewer, c.pods, c.pods_n, &c.place, &found);
+	judge_leader(&c.leader, c.hooks_n > 0 ? &c.hooks[0] : NULL, &c.place,
+		     NOW_MS, &found);
+	judge_service(&c.service, &c.hooks[0], c.pods, c.pods_n, &c.place,
+		      &found);
+	judge_policy(&c.bounds, c.rules.hold.key, &c.place, &found);
+	judge_redundancy(&c.holder_at, c.budget_known, c.budget, &c.place,
+			 &found);
+	judge_patterns(&c.rules, nodepools, 2, &c.place, &found);
+	if (c.asked != NULL)
+		judge_elsewhere(c.asked, &c.place, &found);
+	if (c.other != NULL)
+		judge_second(c.other, &c.place, &found);
 }
 
 /* Mode observe, and dry runs that come back unchanged. */
@@ -244,7 +310,74 @@ observe(void)
 	ROW(c.left.binding = true, "go-rights")                                \
 	ROW(c.left.nodes[LEFT_CONSOLIDATE] = 1, "go-annotations")              \
 	ROW(c.left.nodes[LEFT_EVICT] = 1, "go-annotations")                    \
-	ROW(c.left.nodes[LEFT_HOLD] = 1, "go-holds")
+	ROW(c.left.nodes[LEFT_HOLD] = 1, "go-holds")                           \
+	/* what is served */                                                   \
+	ROW(c.served = SERVED_DATES, "served-expired")                         \
+	ROW(c.served = SERVED_NAME, "served-other-name")                       \
+	ROW(c.served = SERVED_CUT, "handshake-cut")                            \
+	/* Deployments */                                                      \
+	ROW(c.holder_at.ready = 0, "pods-not-ready")                           \
+	ROW(c.holder_at.ready = 1, "pods-some-not-ready")                      \
+	ROW(c.holder_at.updated = 1, "rollout-unfinished")                     \
+	ROW(c.holder_at.observed = 2, "rollout-unfinished")                    \
+	ROW(c.holder_at.replicas = c.holder_at.ready = 0, "pods-not-ready")    \
+	ROW(c.holder_at.ready = 3, "")                                         \
+	ROW(c.renewer.ready = 0, "renewer-down")                               \
+	ROW(c.renewer.replicas = c.renewer.ready = 0, "renewer-down")          \
+	ROW(c.renewer.observed = 2, "renewer-down")                            \
+	ROW(c.holder_at.replicas = c.holder_at.ready = 1, "one-replica")       \
+	ROW(c.budget = false, "budget-missing")                                \
+	ROW(c.budget = c.budget_known = false, "")                             \
+	ROW(c.budget = false; c.holder_at.replicas = c.holder_at.ready = 1,    \
+			      "one-replica")                                   \
+	/* /status */                                                          \
+	ROW(c.leader.valid = false, "certificate-expired")                     \
+	ROW(c.leader.not_after_ms = STAMP_NONE, "certificate-missing")         \
+	ROW(c.leader.not_after_ms -= 2 * INT64_C(86400000),                    \
+	    "certificate-ends")                                                \
+	ROW(c.leader.not_after_ms = NOW_MS + 1; c.place.renewer = true, "")    \
+	ROW(c.leader.not_after_ms = NOW_MS + 1; c.place.injected = true, "")   \
+	ROW(c.leader.valid = false; c.place.renewer = true,                    \
+				    "certificate-expired")                     \
+	ROW(c.leader.not_after_ms = STAMP_NONE; c.hooks_n = 0;                 \
+	    c.policy = c.binding = true, "")                                   \
+	ROW(c.leader.waiting = 1, "writes-refused")                            \
+	ROW(strcpy(c.leader.unseen, "nodes"), "leader-blind")                  \
+	/* the Service */                                                      \
+	ROW(c.service.there = false, "service-missing")                        \
+	ROW(c.service.port = false, "service-port")                            \
+	ROW(strcpy(c.service.target, "web"), "service-target")                 \
+	ROW(strcpy(c.service.target, "9443"), "")                              \
+	ROW(strcpy(c.service.target, "443"), "service-target")                 \
+	ROW(strcpy(c.service.selector, "a=b"); c.service.ready = 0,            \
+					       "service-selector")             \
+	ROW(c.service.ready = 0, "endpoints-missing")                          \
+	ROW(c.service.ready = 0; c.service.slices_known = false, "")           \
+	ROW(c.service.ready = 0; c.pods[0].ready = c.pods[1].ready = false, "") \
+	/* what bounds it */                                                   \
+	ROW(c.bounds.policy = c.bounds.binding = c.bounds.denies = false,      \
+	    "write-policy-missing")                                            \
+	ROW(c.bounds.binding = c.bounds.denies = false,                        \
+	    "write-policy-unbound")                                            \
+	ROW(c.bounds.denies = false, "write-policy-unbound")                   \
+	ROW(c.bounds.here = false, "write-policy-elsewhere")                   \
+	ROW(c.bounds.key = false, "write-policy-key")                          \
+	/* other holders, Karpenter, patterns */                               \
+	ROW(c.asked = "there", "holder-elsewhere")                             \
+	ROW(c.other = "there", "holder-twice")                                 \
+	ROW(c.karpenter.available = 0, "karpenter-down")                       \
+	ROW(c.karpenter.deployments = 0; c.karpenter.available = 0, "")        \
+	ROW(c.karpenter.deployments = 0;                                       \
+	    strcpy(c.karpenter.lease_namespace, "ks"), "karpenter-down")       \
+	ROW(c.karpenter.deployments = 0; c.karpenter.lease_live = true;        \
+	    strcpy(c.karpenter.lease_namespace, "ks"), "")                     \
+	ROW(strcpy(c.rules.include.at[0], "w?b"), "")                          \
+	ROW(strcpy(c.rules.include.at[0], "wbe"),                              \
+	    "nodepools-excluded pattern-unmatched")                            \
+	ROW(strcpy(c.rules.exclude.at[0], "btach"); c.rules.exclude.n = 1,     \
+						    "pattern-unmatched")       \
+	ROW(strcpy(c.rules.exclude.at[0], "*"); c.rules.exclude.n = 1,         \
+						"nodepools-excluded")
 
 #define COUNT_ROW(change, ids) +1
 #define ROWS_N (0 ROWS(COUNT_ROW))
@@ -263,6 +396,28 @@ change_row(int row)
 	return NULL;
 }
 
+/* A shell takes it as it is: quotes are closed, and nothing stands there for
+ * people.  Nothing that is quoted from the cluster can begin a command. */
+static bool
+is_pasteable(const char *mend)
+{
+	static const char *const programs[] = {
+		"kubectl ", "helm ", "cat deploy/", "base64 <",
+		"karpenter-node-holder "};
+	bool quoted = false, known = false;
+
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
+		known = known || strncmp(mend, programs[i],
+					 strlen(programs[i])) == 0;
+	for (const char *s = mend; *s != '\0'; s++) {
+		if (*s == '\'')
+			quoted = !quoted;
+		else if (!quoted && strchr("()`$\\*?\"", *s) != NULL)
+			return false;
+	}
+	return known && !quoted && strlen(mend) + 1 < FINDING_MEND_BYTES;
+}
+
 START_TEST(test_each_fact)
 {
 	char ids[200] = "";
@@ -278,7 +433,7 @@ START_TEST(test_each_fact)
 		(void)snprintf(ids + strlen(ids), sizeof(ids) - strlen(ids),
 			       "%s%s", i == 0 ? "" : " ", x->kind->id);
 		ck_assert_str_ne(x->what, "");
-		ck_assert_str_ne(x->mend, "");
+		ck_assert_msg(is_pasteable(x->mend), "%s", x->mend);
 		ck_assert_str_ne(x->kind->why, "");
 		ck_assert(found.of[x->kind->check].worst >= x->kind->level);
 		errors += x->kind->level == FINDING_ERROR;
@@ -301,7 +456,12 @@ START_TEST(test_levels)
 		"bundle-expired bundle-other-ca dry-run-unheld dry-run-unknown "
 		"kubernetes-version karpenter-crds karpenter-version "
 		"right-missing marks-without-holder holder-missing "
-		"leader-missing go-program ";
+		"leader-missing go-program served-expired served-other-name "
+		"handshake-cut pods-not-ready certificate-expired "
+		"certificate-missing service-missing service-port "
+		"service-target service-selector endpoints-missing "
+		"write-policy-key holder-elsewhere holder-twice "
+		"nodepools-excluded ";
 	char id[64];
 
 	for (int row = 0; row < ROWS_N; row++) {
@@ -406,7 +566,48 @@ END_TEST
 	ROW(c.policy = c.binding = true, "ours and a MutatingAdmissionPolicy") \
 	ROW(c.hooks_n = 0; c.policy = true, "its binding is missing")          \
 	ROW(c.hooks_n = 0; c.binding = true, "it is missing")                  \
-	ROW(c.bundle.present = false, "component=renewer")                     \
+	ROW(c.bundle.present = false, "base64 <certs/ca.crt")                  \
+	ROW(c.bundle.present = false; c.place.renewer = true,                  \
+				      "restart deployment karpenter-node-"     \
+				      "holder-renewer")                        \
+	ROW(c.hooks[1].fails = true; c.hooks[1].index = 2;                     \
+	    c.hooks[0] = c.hooks[1], "second --type=json -p '[{\"op\":\"add\","   \
+				     "\"path\":\"/webhooks/2/failurePolicy\""  \
+				     ",\"value\":\"Ignore\"}]'")                \
+	ROW(c.bounds.policy = false,                                           \
+	    "kubectl kustomize deploy/overlays/self-signed | sed -E "          \
+	    "'s/(namespace: |serviceaccount:|inject-ca-from: )karpenter-"      \
+	    "node-holder/\\1ns/' | kubectl apply -l app.kubernetes.io/"        \
+	    "component=policy -f -")                                           \
+	ROW(c.bounds.policy = false; c.place.injected = true;                  \
+	    strcpy(c.place.namespace_, "karpenter-node-holder");               \
+	    strcpy(c.hooks[0].namespace_, "karpenter-node-holder"),            \
+	    "kubectl kustomize deploy/overlays/default | kubectl apply -l")    \
+	ROW(c.bounds.policy = false; c.place.observes = true,                  \
+				     "deploy/overlays/trial ")                 \
+	ROW(c.bounds.policy = false; strcpy(c.place.release, "hold"),          \
+	    "helm -n ns upgrade hold deploy/helm --reuse-values")              \
+	ROW(c.allowed[0] = false, "cat deploy/base/rbac.yaml | sed -E ")       \
+	ROW(c.holder_at.ready = 0; c.pods[1].ready = false;                    \
+	    strcpy(c.pods[1].trouble, "because"), "logs pod-1")                \
+	ROW(c.holder_at.ready = 0; c.pods[1].ready = false;                    \
+	    strcpy(c.pods[1].trouble, "because"), "version: pod-1: because")   \
+	ROW(c.holder_at.ready = 0; c.pods[1].ready = false,                    \
+				   "version, such as pod-1")                   \
+	ROW(c.holder_at.ready = 0, "version: there is no pod for it")          \
+	ROW(c.holder_at.replicas = c.holder_at.ready = 0, "--replicas=2")      \
+	ROW(c.renewer.replicas = c.renewer.ready = 0, "--replicas=1")          \
+	ROW(c.karpenter.available = c.karpenter.replicas = 0, "--replicas=2")  \
+	ROW(c.service.there = false, "which is not there")                     \
+	ROW(c.service.there = false; strcpy(c.hooks[0].namespace_, "x"),       \
+				     "service/namespace\",\"value\":\"ns\"}]'") \
+	ROW(c.service.port = false, "service/port\",\"value\":443}]'")        \
+	ROW(strcpy(c.rules.exclude.at[0], "btach"); c.rules.exclude.n = 1,     \
+						    "edit configmap config ")  \
+	ROW(c.leader.valid = false, "certs --dns h.ns.svc && ")                \
+	ROW(c.leader.valid = false; c.place.injected = true,                   \
+				    "describe certificates")                   \
+	ROW(c.leader.waiting = 1, "logs pod-0 | grep")                         \
 	ROW(c.bundle.present = false; c.hooks[0].injected = true,              \
 				      "app=cainjector")                        \
 	ROW(c.bundle.latest_ms = 0, "valid until 1970-01-01T00:00:00Z")        \

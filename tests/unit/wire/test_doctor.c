@@ -446,7 +446,8 @@ START_TEST(test_access_reviews)
 {
 	static const char yes[] = "{\"status\":{\"allowed\":true}}",
 			  no[] = "{\"status\":{\"denied\":true}}";
-	struct doctor_place place = {"n\"s", "a", "l"};
+	struct doctor_place place = {
+		.namespace_ = "n\"s", .account = "a", .lease = "l"};
 	const char *const path[] = {"spec", "resourceAttributes"};
 	char text[ACCESS_BYTES];
 	struct err e = {0};

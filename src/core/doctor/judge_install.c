@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/doctor/judge.h"
+
+#define UNHELD                                                                 \
+	"Because of failurePolicy Ignore nothing is refused, but new machines " \
+	"come up without a hold."
+#define CONTROLLERS                                                            \
+	"app.kubernetes.io/name=karpenter-node-holder,"                        \
+	"app.kubernetes.io/component=controller"
+
+/* --- Deployments and their pods -------------------------------------------- */
+
+static const struct finding_kind
+	not_ready = {DOCTOR_HOLDER, FINDING_ERROR, "pods-not-ready",
+		     "No replica answers reviews. " UNHELD},
+	some_ready = {DOCTOR_HOLDER, FINDING_WARNING, "pods-some-not-ready",
+		      "The other replicas do its work. When they go, nobody "
+		      "does."},
+	unrolled = {DOCTOR_HOLDER, FINDING_WARNING, "rollout-unfinished",
+		    "The pods that run are those of before: what was changed "
+		    "last, such as the configuration, is not in force."},
+	renewer = {DOCTOR_HOLDER, FINDING_WARNING, "renewer-down",
+		   "Nobody renews the certificate or maintains caBundle. When "
+		   "the certificate ends, the API server cannot call the "
+		   "webhook."};
+
+/* The first pod of this component with trouble, or else the first that is not
+ * ready; NULL: none. */
+static const struct pod_facts *
+worst_pod(const struct pod_facts *at, unsigned n, const char *component)
+{
+	const struct pod_facts *worst = NULL;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (at[i].ready || strcmp(at[i].component, component) != 0)
+			continue;
+		if (worst == NULL || (worst->trouble[0] == '\0' &&
+				      at[i].trouble[0] != '\0'))
+			worst = &at[i];
+	}
+	return worst;
+}
+
+static void
+mend_pods(struct finding *x, const struct deployment_facts *d,
+	  const struct pod_facts *worst, const struct doctor_place *p)
+{
+	const char *ns = finding_name(p->namespace_);
+
+	if (d->replicas == 0)
+		finding_mend(x, "kubectl -n %s scale deployment %s "
+				"--replicas=%d",
+			     ns, finding_name(d->name),
+			     strcmp(d->component, "renewer") == 0 ? 1 : 2);
+	else if (worst == NULL || worst->trouble[0] == '\0')
+		finding_mend(x, "kubectl -n %s describe deployment,pods", ns);
+	else
+		finding_mend(x, "kubectl -n %s logs %s", ns,
+			     finding_name(worst->name));
+}
+
+/* What is said of its pods: which one, and why. */
+static const char *
+pod_says(const struct pod_facts *worst)
+{
+	if (worst == NULL)
+		return ": there is no pod for it";
+	return worst->trouble[0] != '\0' ? ": " : ", such as ";
+}
+
+void
+judge_rollout(const struct deployment_facts *d, const struct pod_facts *at,
+	      unsigned n, const struct doctor_place *p, struct findings *f)
+{
+	bool renews = strcmp(d->component, "renewer") == 0;
+	bool old = d->observed < d->generation || d->updated < d->replicas;
+	const struct pod_facts *worst = worst_pod(at, n, d->component);
+	const struct finding_kind *kind =
+		renews	      ? &renewer
+		: d->ready == 0 ? &not_ready
+		: d->ready < d->replicas ? &some_ready
+					 : &unrolled;
+
+	if (d->replicas > 0 && d->ready >= d->replicas && !old)
+		return;
+	if (d->replicas == 0 && !renews)
+		worst = NULL;
+	mend_pods(findings_add(f, kind,
+			       "Deployment %s has %lld of %lld pods ready, "
+			       "%lld of them of its newest version%s%s%s%s",
+			       d->name, d->ready, d->replicas, d->updated,
+			       d->replicas == 0 ? "" : pod_says(worst),
+			       worst == NULL ? "" : worst->name,
+			       worst == NULL || worst->trouble[0] == '\0'
+				       ? ""
+				       : ": ",
+			       worst == NULL ? "" : worst->trouble),
+		  d, worst, p);
+}
+
+/* --- what the leader says --------------------------------------------------- */
+
+static const struct finding_kind
+	no_cert = {DOCTOR_HOLDER, FINDING_ERROR, "certificate-missing",
+		   "The API server cannot call the webhook. " UNHELD},
+	expired = {DOCTOR_HOLDER, FINDING_ERROR, "certificate-expired",
+		   "The API server cannot call the webhook. " UNHELD},
+	ends = {DOCTOR_HOLDER, FINDING_WARNING, "certificate-ends",
+		"Neither cert-manager nor the renewer maintains it, so it ends "
+		"unless somebody replaces it."},
+	waiting = {DOCTOR_HOLDER, FINDING_WARNING, "writes-refused",
+		   "Machines are not held, or not released, until these writes "
+		   "succeed. They are tried again, later and later."},
+	blind = {DOCTOR_HOLDER, FINDING_WARNING, "leader-blind",
+		 "While it cannot list or watch this, it releases nothing."};
+#define ENDS_MS (14 * INT64_C(86400000))
+
+static void
+mend_certificate(struct finding *x, const struct webhook_facts *w,
+		 const struct doctor_place *p)
+{
+	const char *ns = finding_name(p->namespace_);
+
+	if (p->injected)
+		finding_mend(x, "kubectl -n %s describe certificates,"
+				"certificaterequests",
+			     ns);
+	else if (p->renewer)
+		finding_mend(x, "kubectl -n %s logs -l app.kubernetes.io/"
+				"component=renewer --tail=50",
+			     ns);
+	else
+		finding_mend(x,
+			     "karpenter-node-holder certs --out certs --dns "
+			     "%s.%s.svc && kubectl -n %s create secret tls "
+			     "karpenter-node-holder-tls --cert certs/tls.crt "
+			     "--key certs/tls.key --dry-run=client -o yaml | "
+			     "kubectl apply -f -",
+			     w == NULL ? "karpenter-node-holder"
+				       : finding_name(w->service),
+			     ns, ns);
+}
+
+static void
+judge_certificate(const struct leader_facts *l, const struct webhook_facts *w,
+		  const struct doctor_place *p, int64_t now_ms,
+		  struct findings *f)
+{
+	const struct finding_kind *kind = l->valid ? &ends : &expired;
+	char until[STAMP_BYTES];
+
+	if (l->not_after_ms == STAMP_NONE) {
+		mend_certificate(findings_add(f, &no_cert,
+					      "replica %s serves no "
+					      "certificate: Secret "
+					      "karpenter-node-holder-tls is "
+					      "missing or no usable pair",
+					      l->replica),
+				 w, p);
+		return;
+	}
+	if (l->valid && (p->injected || p->renewer ||
+			 l->not_after_ms - now_ms > ENDS_MS))
+		return;
+	stamp_format(l->not_after_ms, until);
+	mend_certificate(findings_add(f, kind,
+				      "the certificate that replica %s serves "
+				      "%s valid until %s",
+				      l->replica, l->valid ? "is" : "was",
+				      until),
+			 w, p);
+}
+
+void
+judge_leader(const struct leader_facts *l, const struct webhook_facts *w,
+	     const struct doctor_place *p, int64_t now_ms, struct findings *f)
+{
+	if (w != NULL)	/* a policy needs no certificate */
+		judge_certificate(l, w, p, now_ms, f);
+	if (l->waiting > 0)
+		finding_mend(findings_add(f, &waiting,
+					  "writes on machines of NodePool %s "
+					  "were refused or failed, %llu in all",
+					  l->waits,
+					  (unsigned long long)l->waiting),
+			     "kubectl -n %s logs %.*s | grep -i refused",
+			     finding_name(p->namespace_),
+			     (int)strcspn(finding_name(l->replica), "_"),
+			     finding_name(l->replica));
+	if (l->unseen[0] != '\0')
+		finding_mend(findings_add(f, &blind,
+					  "the leader cannot list or watch %s",
+					  l->unseen),
+			     "kubectl -n %s logs %.*s --tail=50",
+			     finding_name(p->namespace_),
+			     (int)strcspn(finding_name(l->replica), "_"),
+			     finding_name(l->replica));
+}
+
+/* --- the Service ------------------------------------------------------------ */
+
+static const struct finding_kind
+	no_service = {DOCTOR_ADMISSION, FINDING_ERROR, "service-missing",
+		      "The API server cannot call the webhook. " UNHELD},
+	other_port = {DOCTOR_ADMISSION, FINDING_ERROR, "service-port",
+		      "The API server cannot call the webhook. " UNHELD},
+	other_target = {DOCTOR_ADMISSION, FINDING_ERROR, "service-target",
+			"The API server cannot call the webhook. " UNHELD},
+	no_selector = {DOCTOR_ADMISSION, FINDING_ERROR, "service-selector",
+		       "The Service leads to no pod of the holder. " UNHELD},
+	no_endpoints = {DOCTOR_ADMISSION, FINDING_ERROR, "endpoints-missing",
+			"The Service leads to no pod of the holder. " UNHELD};
+
+static bool
+any_pod_has(const struct pod_facts *at, unsigned n, const char *port)
+{
+	char word[NODEPOOL_BYTES + 3] = " ";
+
+	(void)strncat(word, port, NODEPOOL_BYTES);
+	(void)strcat(word, " ");
+	for (unsigned i = 0; i < n; i++)
+		if (strcmp(at[i].component, "controller") == 0 &&
+		    strstr(at[i].ports, word) != NULL)
+			return true;
+	return false;
+}
+
+static unsigned
+ready_pods(const struct pod_facts *at, unsigned n)
+{
+	unsigned ready = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		ready += at[i].ready &&
+			 strcmp(at[i].component, "controller") == 0;
+	return ready;
+}
+
+/* Has the webhook call port 443, or the namespace where the holder is. */
+static void
+mend_address(struct finding *x, const struct webhook_facts *w, const char *key,
+	     const char *value)
+{
+	finding_mend(x,
+		     "kubectl patch mutatingwebhookconfiguration %s --type=json "
+		     "-p '[{\"op\":\"add\",\"path\":\"/webhooks/%u/"
+		     "clientConfig/service/%s\",\"value\":%s}]'",
+		     finding_name(w->configuration), w->index, key, value);
+}
+
+static bool
+judge_address(const struct service_facts *s, const struct webhook_facts *w,
+	      const struct doctor_place *p, struct findings *f)
+{
+	char value[NODEPOOL_BYTES + 2];
+	struct finding *x;
+
+	if (s->there && s->port)
+		return true;
+	if (s->there) {
+		x = findings_add(f, &other_port,
+				 "webhook of %s: it calls port %lld of Service "
+				 "%s/%s, which has port %lld",
+				 w->configuration, w->port, w->namespace_,
+				 w->service, s->first_port);
+		(void)snprintf(value, sizeof(value), "%lld", s->first_port);
+		mend_address(x, w, "port", value);
+		return false;
+	}
+	if (strcmp(w->namespace_, p->namespace_) == 0) {
+		mend_apply(findings_add(f, &no_service,
+					"webhook of %s: it calls Service "
+					"%s/%s, which is not there",
+					w->configuration, w->namespace_,
+					w->service),
+			   p, MEND_SERVICE);
+		return false;
+	}
+	x = findings_add(f, &no_service,
+			 "webhook of %s: it calls Service %s/%s, but the holder "
+			 "is in namespace %s",
+			 w->configuration, w->namespace_, w->service,
+			 p->namespace_);
+	(void)snprintf(value, sizeof(value), "\"%.*s\"", NODEPOOL_BYTES - 1,
+		       finding_name(p->namespace_));
+	mend_address(x, w, "namespace", value);
+	return false;
+}
+
+void
+judge_service(const struct service_facts *s, const struct webhook_facts *w,
+	      const struct pod_facts *at, unsigned n,
+	      const struct doctor_place *p, struct findings *f)
+{
+	const char *ns = finding_name(w->namespace_);
+	const char *name = finding_name(w->service);
+
+	if (!judge_address(s, w, p, f))
+		return;
+	if (n > 0 && !any_pod_has(at, n, s->target))
+		finding_mend(findings_add(f, &other_target,
+					  "Service %s/%s leads to port %s, "
+					  "which no pod of the holder has",
+					  w->namespace_, w->service, s->target),
+			     "kubectl -n %s patch service %s -p '{\"spec\":"
+			     "{\"ports\":[{\"port\":%lld,\"targetPort\":"
+			     "\"webhook\"}]}}'",
+			     ns, name, w->port);
+	else if (s->selector[0] != '\0')
+		finding_mend(findings_add(f, &no_selector,
+					  "Service %s/%s selects pods with %s, "
+					  "which those of the holder do not have",
+					  w->namespace_, w->service,
+					  s->selector),
+			     "kubectl -n %s set selector service %s " CONTROLLERS,
+			     ns, name);
+	else if (s->slices_known && s->ready == 0 && ready_pods(at, n) > 0)
+		finding_mend(findings_add(f, &no_endpoints,
+					  "Service %s/%s has no ready endpoint, "
+					  "though pods of the holder are ready",
+					  w->namespace_, w->service),
+			     "kubectl -n %s get endpointslices -l "
+			     "kubernetes.io/service-name=%s",
+			     ns, name);
+}
+
+/* --- what bounds our accounts ------------------------------------------------ */
+
+static const struct finding_kind
+	no_policy = {DOCTOR_RIGHTS, FINDING_WARNING, "write-policy-missing",
+		     "Whoever gets the account's token may change more than "
+		     "the program ever does."},
+	no_binding = {DOCTOR_RIGHTS, FINDING_WARNING, "write-policy-unbound",
+		      "Without a binding that denies, the policy bounds "
+		      "nothing. Whoever gets the account's token may change "
+		      "more than the program ever does."},
+	elsewhere = {DOCTOR_RIGHTS, FINDING_WARNING, "write-policy-elsewhere",
+		     "It bounds nothing here. Whoever gets the account's token "
+		     "may change more than the program ever does."},
+	no_key = {DOCTOR_RIGHTS, FINDING_ERROR, "write-policy-key",
+		  "The API server refuses each hold and each release."};
+
+void
+judge_policy(const struct policy_facts *w, const char *hold_key,
+	     const struct doctor_place *p, struct findings *f)
+{
+	if (!w->policy)
+		mend_apply(findings_add(f, &no_policy,
+					"there is no ValidatingAdmissionPolicy "
+					"%s",
+					w->name),
+			   p, MEND_POLICY);
+	else if (!w->binding || !w->denies)
+		mend_apply(findings_add(f, &no_binding,
+					"ValidatingAdmissionPolicy %s: its "
+					"binding %s",
+					w->name,
+					w->binding ? "does not deny"
+						   : "is missing"),
+			   p, MEND_POLICY);
+	if (w->policy && !w->here)
+		mend_apply(findings_add(f, &elsewhere,
+					"ValidatingAdmissionPolicy %s: its "
+					"matchConditions do not name accounts "
+					"of namespace %s",
+					w->name, p->namespace_),
+			   p, MEND_POLICY);
+	if (w->policy && hold_key != NULL && !w->key)
+		finding_mend(findings_add(f, &no_key,
+					  "ValidatingAdmissionPolicy %s does "
+					  "not allow the holder's annotation %s "
+					  "(holdAnnotation.key): its variable "
+					  "holds has to list it",
+					  w->name, hold_key),
+			     "kubectl edit validatingadmissionpolicy %s",
+			     w->name);
+}
+
+/* --- other installations ------------------------------------------------------ */
+
+static const struct finding_kind
+	second = {DOCTOR_HOLDER, FINDING_ERROR, "holder-twice",
+		  "Each has a Lease of its own, so both lead: one releases what "
+		  "the other holds."},
+	away = {DOCTOR_HOLDER, FINDING_ERROR, "holder-elsewhere",
+		"What else is said here is about the namespace in which the "
+		"holder is."};
+
+void
+judge_elsewhere(const char *asked, const struct doctor_place *p,
+		struct findings *f)
+{
+	finding_mend(findings_add(f, &away,
+				  "there is no holder in namespace %s: it is "
+				  "in %s",
+				  asked, p->namespace_),
+		     "karpenter-node-holder check --cluster --namespace %s",
+		     finding_name(p->namespace_));
+}
+
+void
+judge_second(const char *other, const struct doctor_place *p,
+	     struct findings *f)
+{
+	finding_mend(findings_add(f, &second,
+				  "a second holder runs in namespace %s, "
+				  "beside that in %s",
+				  other, p->namespace_),
+		     "kubectl -n %s scale deployment karpenter-node-holder "
+		     "--replicas=0",
+		     finding_name(other));
+}
+
+/* --- replicas ------------------------------------------------------------------- */
+
+static const struct finding_kind
+	alone = {DOCTOR_PLACEMENT, FINDING_WARNING, "one-replica",
+		 "While its pod moves, nobody answers reviews and nobody "
+		 "releases."},
+	no_budget = {DOCTOR_PLACEMENT, FINDING_WARNING, "budget-missing",
+		     "Without a PodDisruptionBudget a drain may evict all "
+		     "replicas at once."};
+
+void
+judge_redundancy(const struct deployment_facts *d, bool budget_known,
+		 bool budget, const struct doctor_place *p, struct findings *f)
+{
+	const char *ns = finding_name(p->namespace_);
+
+	if (d->replicas == 1)
+		finding_mend(findings_add(f, &alone,
+					  "Deployment %s has one replica",
+					  d->name),
+			     "kubectl -n %s scale deployment %s --replicas=2",
+			     ns, finding_name(d->name));
+	else if (d->replicas > 1 && budget_known && !budget)
+		finding_mend(findings_add(f, &no_budget,
+					  "no PodDisruptionBudget selects the "
+					  "pods of Deployment %s",
+					  d->name),
+			     "kubectl -n %s create poddisruptionbudget "
+			     "karpenter-node-holder --max-unavailable=1 "
+			     "--selector=" CONTROLLERS,
+			     ns);
+}
+
+/* --- nodePools.include and nodePools.exclude ------------------------------------- */
+
+static const struct finding_kind
+	unmatched = {DOCTOR_NODEPOOLS, FINDING_WARNING, "pattern-unmatched",
+		     "A pattern that matches nothing is often a typo: what it "
+		     "was to hold is not held, or what it was to leave alone "
+		     "is."},
+	none_included = {DOCTOR_NODEPOOLS, FINDING_ERROR, "nodepools-excluded",
+			 "Nothing is held."};
+
+static void
+judge_list(const struct patterns *list, const char *key,
+	   const char (*nodepools)[NODEPOOL_BYTES], unsigned n,
+	   const struct doctor_place *p, struct findings *f)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		bool any = false;
+
+		for (unsigned k = 0; k < n && !any; k++)
+			any = fnmatch(list->at[i], nodepools[k], 0) == 0;
+		if (!any)
+			mend_configuration(
+				findings_add(f, &unmatched,
+					     "%s: \"%s\" matches none of the "
+					     "%u NodePool%s, such as %s",
+					     key, list->at[i], n,
+					     n == 1 ? "" : "s", nodepools[0]),
+				p);
+	}
+}
+
+void
+judge_patterns(const struct rules *r, const char (*nodepools)[NODEPOOL_BYTES],
+	       unsigned n, const struct doctor_place *p, struct findings *f)
+{
+	bool any = false;
+
+	if (n == 0)
+		return;
+	for (unsigned k = 0; k < n && !any; k++)
+		any = rules_nodepool_included(r, nodepools[k]);
+	if (!any)
+		mend_configuration(findings_add(f, &none_included,
+						"the configuration includes "
+						"none of the %u NodePool%s, "
+						"such as %s",
+						n, n == 1 ? "" : "s",
+						nodepools[0]),
+				   p);
+	judge_list(&r->include, "nodePools.include", nodepools, n, p, f);
+	judge_list(&r->exclude, "nodePools.exclude", nodepools, n, p, f);
+}

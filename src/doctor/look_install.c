@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "parts.h"
+
+#define POLICIES "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
+
+/* --- the webhook's Service ---------------------------------------------------- */
+
+static void
+begin_slices(struct doctor *d)
+{
+	d->endpoints = 0;
+}
+
+static int
+take_slice(struct doctor *d, const char *bytes, size_t n, struct err *e)
+{
+	return slice_facts_decode(bytes, n, &d->endpoints, e);
+}
+
+static bool
+list_slices(struct doctor *d, const struct webhook_facts *w)
+{
+	char path[200 + 2 * NODEPOOL_BYTES];
+
+	(void)snprintf(path, sizeof(path),
+		       "/apis/discovery.k8s.io/v1/namespaces/%s/endpointslices"
+		       "?labelSelector=kubernetes.io%%2Fservice-name%%3D%s",
+		       finding_name(w->namespace_), finding_name(w->service));
+	return doctor_list(d, &(struct doctor_list){.check = DOCTOR_ADMISSION,
+						    .what = "EndpointSlices",
+						    .path = path,
+						    .begin = begin_slices,
+						    .item = take_slice}) == 0;
+}
+
+static void
+look_service(struct doctor *d, const struct webhook_facts *w)
+{
+	struct service_facts s = {.there = false};
+	char path[80 + 2 * NODEPOOL_BYTES];
+	struct kube_reply r;
+	struct err e = {0};
+	int rc = 1;
+
+	(void)snprintf(path, sizeof(path), "/api/v1/namespaces/%s/services/%s",
+		       finding_name(w->namespace_), finding_name(w->service));
+	/* The rights of deploy/check are those of one namespace. */
+	if (strcmp(w->namespace_, d->place.namespace_) == 0)
+		rc = doctor_get(d, path, &r, &e);
+	if (rc == 0)
+		rc = service_facts_decode(r.body, r.body_bytes, w, &s, &e);
+	if (rc < 0) {
+		findings_unknown(d->f, DOCTOR_ADMISSION, "the Service", e.text);
+		return;
+	}
+	s.slices_known = s.there && list_slices(d, w);
+	s.ready = d->endpoints;
+	judge_service(&s, w, d->pods, d->pods_n, &d->place, d->f);
+}
+
+void
+look_services(struct doctor *d)
+{
+	for (unsigned i = 0; i < d->hooks_n; i++)
+		if (d->hooks[i].service[0] != '\0')
+			look_service(d, &d->hooks[i]);
+}
+
+/* --- what bounds our accounts --------------------------------------------------- */
+
+static int
+get_policy(struct doctor *d, const char *kind, struct policy_facts *w,
+	   struct kube_reply *r, struct err *e)
+{
+	char path[200];
+
+	(void)snprintf(path, sizeof(path), POLICIES "%s/%s", kind, w->name);
+	return doctor_get(d, path, r, e);
+}
+
+static void
+look_policy(struct doctor *d, const char *name, bool holds)
+{
+	const char *key = d->config.rules.hold.key;
+	struct policy_facts w = {.name = name};
+	struct kube_reply r;
+	struct err e = {0};
+	int rc = get_policy(d, "ies", &w, &r, &e);
+
+	if (rc == 0)
+		rc = policy_facts_decode(r.body, r.body_bytes,
+					 d->place.namespace_, key, &w, &e);
+	if (rc >= 0)
+		rc = get_policy(d, "ybindings", &w, &r, &e);
+	if (rc == 0)
+		rc = policy_binding_decode(r.body, r.body_bytes, &w, &e);
+	if (rc < 0)
+		findings_unknown(d->f, DOCTOR_RIGHTS,
+				 "ValidatingAdmissionPolicies", e.text);
+	else
+		judge_policy(&w, holds ? key : NULL, &d->place, d->f);
+}
+
+void
+look_policies(struct doctor *d)
+{
+	look_policy(d, DOCTOR_NAME, true);
+	if (d->place.renewer)
+		look_policy(d, DOCTOR_NAME "-renewer", false);
+}
+
+/* --- the PodDisruptionBudget ------------------------------------------------------ */
+
+static void
+begin_budgets(struct doctor *d)
+{
+	d->budget = false;
+}
+
+static int
+take_budget(struct doctor *d, const char *bytes, size_t n, struct err *e)
+{
+	bool ours = false;
+
+	if (budget_facts_decode(bytes, n, &ours, e))
+		return -1;
+	d->budget |= ours;
+	return 0;
+}
+
+void
+look_budget(struct doctor *d)
+{
+	char path[80 + NODEPOOL_BYTES];
+	bool known;
+
+	if (d->here == NULL || !d->here->deployed)
+		return;
+	(void)snprintf(path, sizeof(path),
+		       "/apis/policy/v1/namespaces/%s/poddisruptionbudgets",
+		       finding_name(d->place.namespace_));
+	known = doctor_list(d, &(struct doctor_list){
+				       .check = DOCTOR_PLACEMENT,
+				       .what = "PodDisruptionBudgets",
+				       .path = path,
+				       .begin = begin_budgets,
+				       .item = take_budget,
+			       }) == 0;
+	judge_redundancy(&d->here->holder, known, d->budget, &d->place, d->f);
+}

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "parts.h"
+#include "wire/api/lease.h"
+
+#define DEPLOYMENTS "/apis/apps/v1/deployments"
+#define LEASES "/apis/coordination.k8s.io/v1/leases"
+
+/* --- where holders are ------------------------------------------------------ */
+
+/* The site in this namespace, which is made if it is new.  The last one stands
+ * for those that have no room. */
+static struct doctor_site *
+site_of(struct doctor *d, const char *namespace_name)
+{
+	unsigned i = 0;
+
+	while (i < d->sites_n &&
+	       strcmp(d->sites[i].namespace_, namespace_name) != 0)
+		i++;
+	if (i == DOCTOR_SITES_MAX)
+		return &d->sites[DOCTOR_SITES_MAX - 1];
+	if (i == d->sites_n) {
+		d->sites[d->sites_n++] = (struct doctor_site){.deployed = false};
+		(void)str_copy(d->sites[i].namespace_,
+			       sizeof(d->sites[i].namespace_), namespace_name);
+	}
+	return &d->sites[i];
+}
+
+static void
+take_karpenter(struct karpenter_facts *k, const struct deployment_facts *x)
+{
+	if (k->deployments++ == 0) {
+		k->version = x->version;
+		memcpy(k->namespace_, x->namespace_, sizeof(k->namespace_));
+		memcpy(k->name, x->name, sizeof(k->name));
+	}
+	k->replicas += x->replicas;
+	k->available += x->available;
+}
+
+static int
+take_deployment(struct doctor *d, const char *bytes, size_t n, struct err *e)
+{
+	struct deployment_facts x;
+	struct doctor_site *s;
+
+	if (deployment_facts_decode(bytes, n, &x, e))
+		return -1;
+	if (strcmp(x.app, "karpenter") == 0) {
+		take_karpenter(&d->karpenter, &x);
+	} else if (strcmp(x.component, "controller") == 0) {
+		s = site_of(d, x.namespace_);
+		s->deployed = true;
+		s->holder = x;
+	} else if (strcmp(x.component, "renewer") == 0) {
+		s = site_of(d, x.namespace_);
+		s->renews = true;
+		s->renewer = x;
+	}
+	return 0;
+}
+
+static void
+begin_deployments(struct doctor *d)
+{
+	d->karpenter = (struct karpenter_facts){.served = false};
+	d->sites_n = 0;
+}
+
+static bool
+is_live(const struct lease_record *r, int64_t now_ms)
+{
+	return r->holder[0] != '\0' && r->renew_us != STAMP_NONE &&
+	       r->renew_us / 1000 + (int64_t)r->duration_s * 1000 > now_ms;
+}
+
+static int
+take_lease(struct doctor *d, const char *bytes, size_t n, struct err *e)
+{
+	static struct lease_record record;	/* too large for a stack */
+	char namespace_name[NODEPOOL_BYTES];
+	struct doctor_site *s;
+
+	if (lease_item_decode(bytes, n, namespace_name, &record, e))
+		return -1;
+	s = site_of(d, namespace_name);
+	s->has_lease = true;
+	s->lease_live = is_live(&record, clock_now(d->clock).server_ms);
+	return 0;
+}
+
+static int
+take_karpenter_lease(struct doctor *d, const char *bytes, size_t n,
+		     struct err *e)
+{
+	static struct lease_record record;	/* too large for a stack */
+	char namespace_name[NODEPOOL_BYTES];
+
+	if (lease_item_decode(bytes, n, namespace_name, &record, e))
+		return -1;
+	memcpy(d->karpenter.lease_namespace, namespace_name,
+	       sizeof(namespace_name));
+	d->karpenter.lease_live = is_live(&record,
+					  clock_now(d->clock).server_ms);
+	return 0;
+}
+
+static void
+begin_leases(struct doctor *d)
+{
+	(void)d;	/* sites are found again */
+}
+
+static bool
+list_leases(struct doctor *d, enum doctor_check check, const char *name,
+	    int (*item)(struct doctor *, const char *, size_t, struct err *))
+{
+	char path[120 + NAME_BYTES];
+
+	(void)snprintf(path, sizeof(path),
+		       LEASES "?fieldSelector=metadata.name%%3D%s",
+		       finding_name(name));
+	return doctor_list(d, &(struct doctor_list){.check = check,
+						    .what = "Leases",
+						    .path = path,
+						    .begin = begin_leases,
+						    .item = item}) == 0;
+}
+
+/* --- the Go program ---------------------------------------------------------- */
+
+static void
+begin_go_program(struct doctor *d)
+{
+	d->left.deployment[0] = '\0';
+}
+
+static int
+take_go_program(struct doctor *d, const char *bytes, size_t n, struct err *e)
+{
+	struct deployment_facts x;
+
+	if (deployment_facts_decode(bytes, n, &x, e))
+		return -1;
+	(void)str_copy(d->left.deployment, sizeof(d->left.deployment), x.name);
+	(void)str_copy(d->left.namespace_, sizeof(d->left.namespace_),
+		       x.namespace_);
+	return 0;
+}
+
+/* --- which of them is meant ---------------------------------------------------- */
+
+/* Somebody has deployed it there, or leads there. */
+static bool
+is_site(const struct doctor_site *s)
+{
+	return s->deployed || s->lease_live;
+}
+
+/* The first of: --namespace, the configuration, where the webhook's Service is.
+ * If there is no holder, or none was given, it is where there is one. */
+static void
+choose_site(struct doctor *d)
+{
+	const struct config *c = d->setup->config;
+	const char *asked = d->setup->namespace_flag, *given;
+
+	if (asked == NULL && c->leader.namespace_[0] != '\0')
+		asked = c->leader.namespace_;
+	given = asked;
+	if (given == NULL && d->hooks_n > 0 && d->hooks[0].namespace_[0] != 0)
+		given = d->hooks[0].namespace_;
+	for (unsigned i = 0; i < d->sites_n; i++) {
+		const struct doctor_site *s = &d->sites[i];
+		bool wanted = given != NULL &&
+			      strcmp(s->namespace_, given) == 0;
+
+		if (is_site(s) && (d->here == NULL || wanted))
+			d->here = s;
+	}
+	if (d->here != NULL)
+		given = d->here->namespace_;
+	str_cut(d->place.namespace_, sizeof(d->place.namespace_),
+		given != NULL ? given : DOCTOR_NAME);
+	if (asked != NULL && strcmp(asked, d->place.namespace_) != 0)
+		judge_elsewhere(asked, &d->place, d->f);
+	for (unsigned i = 0; i < d->sites_n; i++)
+		if (d->here != NULL && d->here != &d->sites[i] &&
+		    (d->sites[i].lease_live || d->sites[i].holder.ready > 0))
+			judge_second(d->sites[i].namespace_, &d->place, d->f);
+}
+
+void
+look_place(struct doctor *d)
+{
+	struct doctor_place *p = &d->place;
+
+	d->sites_known = doctor_list(
+		d, &(struct doctor_list){
+			   .check = DOCTOR_HOLDER,
+			   .what = "Deployments",
+			   .path = DEPLOYMENTS
+			   "?labelSelector=app.kubernetes.io%2Fname"
+			   "%20in%20%28karpenter%2C" DOCTOR_NAME "%29",
+			   .begin = begin_deployments,
+			   .item = take_deployment,
+		   }) == 0;
+	(void)doctor_list(d, &(struct doctor_list){
+				     .check = DOCTOR_LEFTOVERS,
+				     .what = "Deployments",
+				     .path = DEPLOYMENTS
+				     "?fieldSelector=metadata.name%3D"
+				     DOCTOR_NAME "-watcher",
+				     .begin = begin_go_program,
+				     .item = take_go_program,
+			     });
+	d->leases_known = list_leases(d, DOCTOR_HOLDER,
+				      d->setup->config->leader.name,
+				      take_lease);
+	(void)list_leases(d, DOCTOR_KARPENTER, KARPENTER_LEASE,
+			  take_karpenter_lease);
+	choose_site(d);
+	(void)str_copy(p->account, sizeof(p->account), DOCTOR_NAME);
+	(void)str_copy(p->lease, sizeof(p->lease),
+		       d->setup->config->leader.name);
+	p->injected = d->hooks_n > 0 && d->hooks[0].injected;
+	if (d->here == NULL || !d->here->deployed)
+		return;
+	p->renewer = d->here->renews;
+	if (d->here->holder.account[0] != '\0')
+		memcpy(p->account, d->here->holder.account, sizeof(p->account));
+	memcpy(p->config_map, d->here->holder.config_map,
+	       sizeof(p->config_map));
+	memcpy(p->release, d->here->holder.release, sizeof(p->release));
+}
+
+/* --- pods --------------------------------------------------------------------- */
+
+static int
+take_pod(struct doctor *d, const char *bytes, size_t n, struct err *e)
+{
+	struct pod_facts p;
+	int rc = pod_facts_decode(bytes, n, &p, e);
+
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
+	if (d->pods_n == DOCTOR_PODS_MAX)
+		return err_set(e, ERR_LIMIT, "more than %d pods",
+			       DOCTOR_PODS_MAX);
+	d->pods[d->pods_n++] = p;
+	return 0;
+}
+
+static void
+begin_pods(struct doctor *d)
+{
+	d->pods_n = 0;
+}
+
+void
+look_pods(struct doctor *d)
+{
+	char path[400];
+
+	(void)snprintf(path, sizeof(path),
+		       "/api/v1/namespaces/%s/pods?labelSelector="
+		       "app.kubernetes.io%%2Fname%%3D" DOCTOR_NAME
+		       "%%2Capp.kubernetes.io%%2Fcomponent%%20in%%20"
+		       "%%28controller%%2Crenewer%%29",
+		       finding_name(d->place.namespace_));
+	d->pods_known = doctor_list(d, &(struct doctor_list){
+					       .check = DOCTOR_PLACEMENT,
+					       .what = "Pods",
+					       .path = path,
+					       .begin = begin_pods,
+					       .item = take_pod,
+				       }) == 0;
+	if (d->here == NULL)
+		return;
+	if (d->here->deployed)
+		judge_rollout(&d->here->holder, d->pods, d->pods_n, &d->place,
+			      d->f);
+	if (d->here->renews)
+		judge_rollout(&d->here->renewer, d->pods, d->pods_n, &d->place,
+			      d->f);
+}
+
+/* --- who leads ------------------------------------------------------------------ */
+
+void
+look_lease(struct doctor *d)
+{
+	static struct lease_record record;	/* too large for a stack */
+	struct holder_facts *h = &d->holder;
+	char path[120 + 2 * NAME_BYTES];
+	struct kube_reply r;
+	struct err e = {0};
+	int rc;
+
+	(void)snprintf(path, sizeof(path), LEASE_ITEM_PATH,
+		       finding_name(d->place.namespace_),
+		       finding_name(d->place.lease));
+	rc = doctor_get(d, path, &r, &e);
+	if (rc == 0)
+		rc = lease_decode(r.body, r.body_bytes, false, &record, &e);
+	h->lease_known = rc >= 0;
+	if (rc < 0)
+		findings_unknown(d->f, DOCTOR_HOLDER, "the Lease", e.text);
+	if (rc != 0)
+		return;
+	h->lease_live = is_live(&record, clock_now(d->clock).server_ms);
+	str_cut(h->leader, sizeof(h->leader), record.holder);
+}
+
+/* --- what the leader says --------------------------------------------------------- */
+
+/* The leader's identity begins with the name of its pod or, in the host's
+ * network, of its node.  If nobody leads, another replica knows most of it, and
+ * rather one that is ready. */
+static const struct pod_facts *
+pod_to_ask(const struct doctor *d)
+{
+	const struct pod_facts *best = NULL;
+	size_t n = strcspn(d->holder.leader, "_");
+
+	for (unsigned i = 0; i < d->pods_n; i++) {
+		const struct pod_facts *p = &d->pods[i];
+
+		if (p->metrics_port[0] == '\0' ||
+		    strcmp(p->component, "controller") != 0)
+			continue;
+		if (n > 0 && d->holder.lease_live &&
+		    ((strncmp(p->name, d->holder.leader, n) == 0 &&
+		      p->name[n] == '\0') ||
+		     (strncmp(p->node, d->holder.leader, n) == 0 &&
+		      p->node[n] == '\0')))
+			return p;
+		if (best == NULL || (p->ready && !best->ready))
+			best = p;
+	}
+	return best;
+}
+
+static void
+take_configuration(struct doctor *d, const struct leader_facts *l)
+{
+	struct rules *r = &d->config.rules;
+	struct err e = {0};
+	bool known;
+
+	for (int i = 0; i < TOLD_N; i++)
+		if (l->told[i][0] != '\0')
+			(void)config_flag(&d->config, told_flags[i], l->told[i],
+					  NULL, &known, &e);
+	if (l->patterns_told) {
+		r->include = l->include;
+		r->exclude = l->exclude;
+	}
+	d->config.leader.enabled = l->electing;
+	d->place.observes = r->mode == MODE_OBSERVE;
+}
+
+/* The API server asks the pod, and passes on what it answers.  The answer may
+ * be a redirect, which edge/kube does not follow: a hostile pod would get our
+ * token. */
+void
+look_leader(struct doctor *d)
+{
+	static struct leader_facts l;	/* too large for a stack */
+	const struct pod_facts *p = pod_to_ask(d);
+	char path[120 + 2 * NAME_BYTES], what[40 + NAME_BYTES];
+	struct kube_reply r;
+	struct err e = {0};
+
+	d->place.observes = d->config.rules.mode == MODE_OBSERVE;
+	if (p == NULL)
+		return;
+	(void)snprintf(path, sizeof(path),
+		       "/api/v1/namespaces/%s/pods/http:%s:%s/proxy/status"
+		       "?format=json",
+		       finding_name(d->place.namespace_), finding_name(p->name),
+		       p->metrics_port);
+	(void)snprintf(what, sizeof(what), "/status of pod %s", p->name);
+	if (doctor_get_once(d, path, &r, &e) ||
+	    leader_facts_decode(r.body, r.body_bytes, &l, &e)) {
+		findings_unknown(d->f, DOCTOR_HOLDER, what, e.text);
+		return;
+	}
+	take_configuration(d, &l);
+	judge_leader(&l, d->hooks_n > 0 ? &d->hooks[0] : NULL, &d->place,
+		     clock_now(d->clock).server_ms, d->f);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "wire/api/meta.h"
+#include "wire/doctor/facts.h"
+#include "wire/json/json.h"
+
+/* --- /status --------------------------------------------------------------- */
+
+const char *const told_flags[TOLD_N] = {
+	"mode",
+	"scope",
+	"hold-duration",
+	"startup-timeout",
+	"replacements",
+	"hold-annotation-key",
+	"hold-annotation-value",
+};
+
+static const struct json_keep nodepool_keep[] = {{"name", NULL},
+						 {"waiting", NULL},
+						 {NULL, NULL}};
+static const struct json_keep status_keep[] = {
+	{"kind", NULL},		 {"replica", NULL},
+	{"mode", NULL},		 {"leader", NULL},
+	{"certificate", NULL},
+	{"configuration", NULL}, {"views", NULL},
+	{"nodePools", nodepool_keep},
+	{NULL, NULL}};
+
+/* What is missing or too long was not told. */
+static void
+told_read(const struct json *root, struct leader_facts *l)
+{
+	const struct json *c = json_member(root, "configuration");
+	const struct json *hold = json_member(c, "holdAnnotation");
+	const struct json *const at[TOLD_N] = {
+		json_member(root, "mode"),
+		json_member(c, "scope"),
+		json_member(c, "holdDuration"),
+		json_member(c, "startupTimeout"),
+		json_member(c, "replacements"),
+		json_member(hold, "key"),
+		json_member(hold, "value"),
+	};
+
+	for (int i = 0; i < TOLD_N; i++)
+		if (json_string(at[i]) != NULL)
+			(void)str_copy(l->told[i], sizeof(l->told[i]),
+				       json_string(at[i]));
+}
+
+/* Returns -1 if there are more than fit. */
+static int
+patterns_read(const struct json *list, struct patterns *out)
+{
+	for (const struct json *v = json_first(list); v; v = json_next(v)) {
+		const char *s = json_string(v);
+
+		if (s == NULL || out->n == NODEPOOL_PATTERNS_MAX ||
+		    str_copy(out->at[out->n], sizeof(out->at[0]), s))
+			return -1;
+		out->n++;
+	}
+	return json_is_array(list) ? 0 : -1;
+}
+
+static void
+waits_read(const struct json *nodepools, struct leader_facts *l)
+{
+	for (const struct json *v = json_first(nodepools); v; v = json_next(v)) {
+		const char *name = json_string(json_member(v, "name"));
+		long long n = 0;
+
+		(void)json_integer(json_member(v, "waiting"), &n);
+		if (n <= 0)
+			continue;
+		if (l->waiting == 0 && name != NULL)
+			str_cut(l->waits, sizeof(l->waits), name);
+		l->waiting += (uint64_t)n;
+	}
+}
+
+static void
+views_read(const struct json *views, struct leader_facts *l)
+{
+	for (const struct json *v = json_first(views); v; v = json_next(v)) {
+		const char *name = json_string(json_member(v, "resource"));
+
+		if (name == NULL || (json_is_true(json_member(v, "listed")) &&
+				     json_is_true(json_member(v, "watching"))))
+			continue;
+		str_cut(l->unseen, sizeof(l->unseen), name);
+	}
+}
+
+int
+leader_facts_decode(const char *bytes, size_t n, struct leader_facts *out,
+		    struct err *e)
+{
+	AUTO_JSON root = json_pick(bytes, n, status_keep, &json_bounds_stored,
+				   e);
+	const struct json *c = json_member(root, "configuration");
+	const struct json *cert = json_member(root, "certificate");
+	const struct json *pools = json_member(c, "nodePools");
+	const char *until = json_string(json_member(cert, "notAfter"));
+	char replica[NAME_BYTES];
+
+	if (root == NULL)
+		return -1;
+	if (!json_says(root, "kind", "HolderStatus"))
+		return err_set(e, ERR_INPUT, "no HolderStatus");
+	if (text_copy(root, "replica", replica, sizeof(replica), "replica", e))
+		return -1;
+	memset(out, 0, sizeof(*out));
+	memcpy(out->replica, replica, sizeof(replica));
+	out->electing = json_is_true(
+		json_member(json_member(root, "leader"), "electing"));
+	out->valid = json_is_true(json_member(cert, "valid"));
+	if (until == NULL || stamp_parse(until, &out->not_after_ms))
+		out->not_after_ms = STAMP_NONE;
+	told_read(root, out);
+	out->patterns_told =
+		patterns_read(json_member(pools, "include"),
+			      &out->include) == 0 &&
+		patterns_read(json_member(pools, "exclude"),
+			      &out->exclude) == 0;
+	waits_read(json_member(root, "nodePools"), out);
+	views_read(json_member(root, "views"), out);
+	return 0;
+}
+
+/* --- policies -------------------------------------------------------------- */
+
+static bool
+any_has(const struct json *list, const char *member, const char *text)
+{
+	for (const struct json *v = json_first(list); v; v = json_next(v)) {
+		const char *s = json_string(json_member(v, member));
+
+		if (s != NULL && strstr(s, text) != NULL)
+			return true;
+	}
+	return false;
+}
+
+/* A key stands in an expression of CEL as 'KEY' or "KEY". */
+static bool
+allows_key(const struct json *variables, const char *key)
+{
+	char quoted[KEY_BYTES + 2];
+
+	for (const char *q = "'\""; *q != '\0'; q++) {
+		(void)snprintf(quoted, sizeof(quoted), "%c%s%c", *q, key, *q);
+		for (const struct json *v = json_first(variables); v;
+		     v = json_next(v)) {
+			const char *s =
+				json_string(json_member(v, "expression"));
+
+			if (json_says(v, "name", "holds") && s != NULL &&
+			    strstr(s, quoted) != NULL)
+				return true;
+		}
+	}
+	return false;
+}
+
+int
+policy_facts_decode(const char *bytes, size_t n, const char *namespace_name,
+		    const char *hold_key, struct policy_facts *out,
+		    struct err *e)
+{
+	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
+	const struct json *spec = json_member(root, "spec");
+	char account[NODEPOOL_BYTES + 32];
+
+	if (root == NULL)
+		return -1;
+	(void)snprintf(account, sizeof(account), "serviceaccount:%s:",
+		       namespace_name);
+	out->policy = true;
+	out->here = any_has(json_member(spec, "matchConditions"), "expression",
+			    account);
+	out->key = allows_key(json_member(spec, "variables"), hold_key);
+	return 0;
+}
+
+int
+policy_binding_decode(const char *bytes, size_t n, struct policy_facts *out,
+		      struct err *e)
+{
+	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
+	const struct json *spec = json_member(root, "spec");
+	const struct json *v = json_first(
+		json_member(spec, "validationActions"));
+
+	if (root == NULL)
+		return -1;
+	out->binding = true;
+	for (; v != NULL; v = json_next(v))
+		if (json_string(v) != NULL &&
+		    strcmp(json_string(v), "Deny") == 0)
+			out->denies = true;
+	return 0;
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "wire/api/meta.h"
+#include "wire/doctor/facts.h"
+#include "wire/json/json.h"
+
+#define APP_LABEL "app.kubernetes.io/name"
+#define COMPONENT_LABEL "app.kubernetes.io/component"
+#define VERSION_LABEL "app.kubernetes.io/version"
+#define RELEASE_KEY "meta.helm.sh/release-name"
+
+/* --- Deployments ----------------------------------------------------------- */
+
+static const struct json_keep labels_keep[] = {{APP_LABEL, NULL},
+					       {COMPONENT_LABEL, NULL},
+					       {VERSION_LABEL, NULL},
+					       {NULL, NULL}};
+static const struct json_keep release_keep[] = {{RELEASE_KEY, NULL},
+						{NULL, NULL}};
+static const struct json_keep workload_keep[] = {{"name", NULL},
+						 {"namespace", NULL},
+						 {"generation", NULL},
+						 {"annotations", release_keep},
+						 {"labels", labels_keep},
+						 {NULL, NULL}};
+static const struct json_keep container_keep[] = {{"image", NULL},
+						  {NULL, NULL}};
+static const struct json_keep volume_keep[] = {{"configMap", NULL},
+					       {NULL, NULL}};
+static const struct json_keep account_keep[] = {
+	{"serviceAccountName", NULL},
+	{"containers", container_keep},
+	{"volumes", volume_keep},
+	{NULL, NULL}};
+static const struct json_keep pods_keep[] = {{"spec", account_keep},
+					     {NULL, NULL}};
+static const struct json_keep deployment_spec_keep[] = {
+	{"replicas", NULL}, {"template", pods_keep}, {NULL, NULL}};
+static const struct json_keep counts_keep[] = {{"observedGeneration", NULL},
+					       {"updatedReplicas", NULL},
+					       {"readyReplicas", NULL},
+					       {"availableReplicas", NULL},
+					       {NULL, NULL}};
+static const struct json_keep deployment_keep[] = {
+	{"metadata", workload_keep},
+	{"spec", deployment_spec_keep},
+	{"status", counts_keep},
+	{NULL, NULL}};
+
+/* The tag of REGISTRY:PORT/NAME:TAG@DIGEST. */
+static void
+tag_read(const char *image, struct version *out)
+{
+	char tag[VERSION_BYTES];
+	const char *slash = image == NULL ? NULL : strrchr(image, '/');
+	const char *colon = image == NULL ? NULL
+					  : strchr(slash ? slash : image, ':');
+	size_t n;
+
+	if (colon == NULL)
+		return;
+	n = strcspn(colon + 1, "@");
+	if (n >= sizeof(tag))
+		return;
+	memcpy(tag, colon + 1, n);
+	tag[n] = '\0';
+	version_parse(tag, out);
+}
+
+static void
+counts_read(const struct json *root, struct deployment_facts *d)
+{
+	const struct json *status = json_member(root, "status");
+	const struct json *meta = json_member(root, "metadata");
+
+	d->replicas = 1;	/* the API server's default */
+	(void)json_integer(json_member(json_member(root, "spec"), "replicas"),
+			   &d->replicas);
+	(void)json_integer(json_member(meta, "generation"), &d->generation);
+	(void)json_integer(json_member(status, "observedGeneration"),
+			   &d->observed);
+	(void)json_integer(json_member(status, "updatedReplicas"),
+			   &d->updated);
+	(void)json_integer(json_member(status, "readyReplicas"), &d->ready);
+	(void)json_integer(json_member(status, "availableReplicas"),
+			   &d->available);
+}
+
+/* A name that does not fit counts as missing. */
+static void
+config_map_read(const struct json *volumes, struct deployment_facts *d)
+{
+	for (const struct json *v = json_first(volumes); v; v = json_next(v)) {
+		const char *name = json_string(
+			json_member(json_member(v, "configMap"), "name"));
+
+		if (name != NULL && d->config_map[0] == '\0')
+			(void)str_copy(d->config_map, sizeof(d->config_map),
+				       name);
+	}
+}
+
+int
+deployment_facts_decode(const char *bytes, size_t n,
+			struct deployment_facts *out, struct err *e)
+{
+	AUTO_JSON root = json_pick(bytes, n, deployment_keep,
+				   &json_bounds_stored, e);
+	const struct json *meta = json_member(root, "metadata");
+	const struct json *labels = json_member(meta, "labels");
+	const struct json *pod = json_member(
+		json_member(json_member(root, "spec"), "template"), "spec");
+	const struct json *first = json_first(json_member(pod, "containers"));
+	const char *version = json_string(json_member(labels, VERSION_LABEL));
+	struct deployment_facts d = {.available = 0};
+
+	if (root == NULL ||
+	    text_need(meta, "name", d.name, sizeof(d.name), "metadata.name",
+		      e) ||
+	    text_need(meta, "namespace", d.namespace_, sizeof(d.namespace_),
+		      "metadata.namespace", e) ||
+	    text_copy(labels, APP_LABEL, d.app, sizeof(d.app),
+		      "label " APP_LABEL, e) ||
+	    text_copy(labels, COMPONENT_LABEL, d.component, sizeof(d.component),
+		      "label " COMPONENT_LABEL, e) ||
+	    text_copy(json_member(meta, "annotations"), RELEASE_KEY, d.release,
+		      sizeof(d.release), "annotation " RELEASE_KEY, e) ||
+	    text_copy(pod, "serviceAccountName", d.account, sizeof(d.account),
+		      "serviceAccountName", e))
+		return -1;
+	if (version != NULL)
+		version_parse(version, &d.version);
+	if (!d.version.known)
+		tag_read(json_string(json_member(first, "image")), &d.version);
+	counts_read(root, &d);
+	config_map_read(json_member(pod, "volumes"), &d);
+	*out = d;
+	return 0;
+}
+
+/* --- Pods ------------------------------------------------------------------- */
+
+static const struct json_keep hold_keep[] = {{DEFAULT_HOLD_KEY, NULL},
+					     {NULL, NULL}};
+static const struct json_keep pod_meta_keep[] = {{"name", NULL},
+						 {"deletionTimestamp", NULL},
+						 {"labels", labels_keep},
+						 {"annotations", hold_keep},
+						 {NULL, NULL}};
+static const struct json_keep ports_keep[] = {{"ports", NULL}, {NULL, NULL}};
+static const struct json_keep pod_spec_keep[] = {{"nodeName", NULL},
+						 {"containers", ports_keep},
+						 {NULL, NULL}};
+static const struct json_keep state_keep[] = {{"state", NULL},
+					      {"lastState", NULL},
+					      {NULL, NULL}};
+static const struct json_keep pod_status_keep[] = {
+	{"phase", NULL},
+	{"conditions", NULL},
+	{"containerStatuses", state_keep},
+	{NULL, NULL}};
+static const struct json_keep pod_keep[] = {{"metadata", pod_meta_keep},
+					    {"spec", pod_spec_keep},
+					    {"status", pod_status_keep},
+					    {NULL, NULL}};
+
+static bool
+condition_is(const struct json *status, const char *type, const char *value,
+	     const struct json **out)
+{
+	const struct json *c = json_first(json_member(status, "conditions"));
+
+	while (c != NULL && !json_says(c, "type", type))
+		c = json_next(c);
+	*out = c;
+	return json_says(c, "status", value);
+}
+
+static const char *
+text_or(const struct json *object, const char *key, const char *otherwise)
+{
+	const char *s = json_string(json_member(object, key));
+
+	return s != NULL ? s : otherwise;
+}
+
+/* Why its container does not run: what ended it last says more than that it
+ * waits to be started again. */
+static void
+trouble_read(const struct json *status, char *out, size_t cap)
+{
+	const struct json *unscheduled;
+	const struct json *one =
+		json_first(json_member(status, "containerStatuses"));
+	const struct json *waits = json_member(json_member(one, "state"),
+					       "waiting");
+	const struct json *ended = json_member(json_member(one, "lastState"),
+					       "terminated");
+	long long code = 0;
+	struct buf b;
+
+	buf_init(&b, out, cap);
+	if (waits != NULL)
+		buf_printf(&b, "%.40s", text_or(waits, "reason", "waiting"));
+	if (waits != NULL && ended == NULL && json_member(waits, "message"))
+		buf_printf(&b, ": %.120s", text_or(waits, "message", ""));
+	if (waits != NULL && ended != NULL) {
+		(void)json_integer(json_member(ended, "exitCode"), &code);
+		buf_printf(&b, ", %.30s with exit code %lld",
+			   text_or(ended, "reason", "ended"), code);
+	}
+	if (waits != NULL && json_member(ended, "message") != NULL)
+		buf_printf(&b, ": %.90s", text_or(ended, "message", ""));
+	if (condition_is(status, "PodScheduled", "False", &unscheduled))
+		buf_printf(&b, "not scheduled: %.120s",
+			   text_or(unscheduled, "message", ""));
+}
+
+static void
+ports_read(const struct json *containers, struct pod_facts *p)
+{
+	const struct json *list = json_member(json_first(containers), "ports");
+	struct buf b;
+
+	buf_init(&b, p->ports, sizeof(p->ports));
+	buf_puts(&b, " ");
+	for (const struct json *v = json_first(list); v; v = json_next(v)) {
+		long long number = 0;
+
+		(void)json_integer(json_member(v, "containerPort"), &number);
+		if (number < 1 || number > 65535)
+			continue;
+		buf_printf(&b, "%.15s %lld ", text_or(v, "name", "-"), number);
+		if (json_says(v, "name", "metrics"))
+			(void)snprintf(p->metrics_port, sizeof(p->metrics_port),
+				       "%lld", number);
+	}
+}
+
+int
+pod_facts_decode(const char *bytes, size_t n, struct pod_facts *out,
+		 struct err *e)
+{
+	AUTO_JSON root = json_pick(bytes, n, pod_keep, &json_bounds_stored, e);
+	const struct json *meta = json_member(root, "metadata");
+	const struct json *status = json_member(root, "status"), *condition;
+	const struct json *spec = json_member(root, "spec");
+	struct pod_facts p = {.kept = false};
+
+	if (root == NULL ||
+	    text_need(meta, "name", p.name, sizeof(p.name), "metadata.name",
+		      e) ||
+	    text_copy(json_member(meta, "labels"), COMPONENT_LABEL, p.component,
+		      sizeof(p.component), "label " COMPONENT_LABEL, e) ||
+	    text_copy(spec, "nodeName", p.node, sizeof(p.node),
+		      "spec.nodeName", e))
+		return -1;
+	p.kept = json_says(json_member(meta, "annotations"), DEFAULT_HOLD_KEY,
+			   "true");
+	p.ready = condition_is(status, "Ready", "True", &condition);
+	trouble_read(status, p.trouble, sizeof(p.trouble));
+	ports_read(json_member(spec, "containers"), &p);
+	*out = p;
+	return !json_is_unset(json_member(meta, "deletionTimestamp")) ||
+	       json_says(status, "phase", "Failed") ||
+	       json_says(status, "phase", "Succeeded");
+}
+
+/* --- the Service ------------------------------------------------------------- */
+
+/* Where the port leads: a name, a number, or where it is the same. */
+static void
+target_read(const struct json *port, struct service_facts *out)
+{
+	const char *name = json_string(json_member(port, "targetPort"));
+	long long number = 0;
+
+	(void)json_integer(json_member(port, "port"), &number);
+	(void)json_integer(json_member(port, "targetPort"), &number);
+	if (name != NULL)
+		str_cut(out->target, sizeof(out->target), name);
+	else
+		(void)snprintf(out->target, sizeof(out->target), "%lld",
+			       number);
+}
+
+static void
+selector_read(const struct json *selector, struct service_facts *out)
+{
+	static const char *const ours[][2] = {
+		{APP_LABEL, "karpenter-node-holder"},
+		{COMPONENT_LABEL, "controller"}};
+	struct buf b;
+
+	buf_init(&b, out->selector, sizeof(out->selector));
+	for (const struct json *v = json_first(selector); v; v = json_next(v)) {
+		const char *value = json_string(v);
+		bool has = value == NULL;
+
+		/* kustomize and Helm may add labels of their own to both. */
+		for (int i = 0; i < 2; i++)
+			if (strcmp(json_key(v), ours[i][0]) == 0)
+				has = has || strcmp(value, ours[i][1]) == 0;
+		if (!has && (strcmp(json_key(v), "app.kubernetes.io/instance") &&
+			     strcmp(json_key(v), "app.kubernetes.io/part-of")))
+			buf_printf(&b, "%s%.70s=%.60s", b.len > 0 ? "," : "",
+				   json_key(v), value);
+	}
+}
+
+int
+service_facts_decode(const char *bytes, size_t n, const struct webhook_facts *w,
+		     struct service_facts *out, struct err *e)
+{
+	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
+	const struct json *spec = json_member(root, "spec");
+	struct service_facts s = {.there = true};
+	const struct json *v = json_first(json_member(spec, "ports"));
+
+	if (root == NULL)
+		return -1;
+	for (; v != NULL; v = json_next(v)) {
+		long long number = 0;
+
+		(void)json_integer(json_member(v, "port"), &number);
+		if (s.first_port == 0 || json_says(v, "name", "webhook"))
+			s.first_port = number;
+		if (number == w->port) {
+			s.port = true;
+			target_read(v, &s);
+		}
+	}
+	selector_read(json_member(spec, "selector"), &s);
+	*out = s;
+	return 0;
+}
+
+int
+slice_facts_decode(const char *bytes, size_t n, unsigned *ready, struct err *e)
+{
+	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
+	const struct json *v = json_first(json_member(root, "endpoints"));
+
+	if (root == NULL)
+		return -1;
+	for (; v != NULL; v = json_next(v)) {
+		const struct json *is = json_member(
+			json_member(v, "conditions"), "ready");
+
+		*ready += json_is_unset(is) || json_is_true(is);
+	}
+	return 0;
+}
+
+/* --- PodDisruptionBudgets ----------------------------------------------------- */
+
+int
+budget_facts_decode(const char *bytes, size_t n, bool *ours, struct err *e)
+{
+	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
+	const struct json *labels = json_member(
+		json_member(json_member(root, "spec"), "selector"),
+		"matchLabels");
+
+	if (root == NULL)
+		return -1;
+	*ours = json_says(labels, APP_LABEL, "karpenter-node-holder") &&
+		(json_member(labels, COMPONENT_LABEL) == NULL ||
+		 json_says(labels, COMPONENT_LABEL, "controller"));
+	return 0;
+}

@@ -1,0 +1,505 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be wrong with an installation, one thing at a time: how it is
+broken, and what `check --cluster` has to say of it.
+
+docs/check.md has a table of these, which test_check.py compares.
+"""
+import base64
+import collections
+import contextlib
+import copy
+import http.server
+import json
+import threading
+import time
+
+from controlplane import (ADMISSION, MERGE, NAMESPACES, POOLS, RBAC,
+                          WEBHOOKS)
+from hold import HOLD
+from holder import deployed
+from installation import (DEPLOYMENTS, KARPENTER_LEASE, KARPENTER_LEASES, PODS,
+                          SLICES, VERSION)
+from lead import LEASES, NAME, NAMESPACE
+
+WEBHOOK = f"{WEBHOOKS}/{NAME}"
+HOLDER = f"{DEPLOYMENTS.format(NAMESPACE)}/{NAME}"
+RENEWER = HOLDER + "-renewer"
+KARPENTER = DEPLOYMENTS.format("kube-system") + "/karpenter"
+SERVICE = f"{NAMESPACES}/{NAMESPACE}/services/{NAME}"
+POLICY = f"{ADMISSION}/validatingadmissionpolicies/{NAME}"
+BINDING = f"{ADMISSION}/validatingadmissionpolicybindings/{NAME}"
+BUDGET = f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets/{NAME}"
+ROLE = f"{RBAC}/clusterroles/{NAME}"
+OWN_ROLE = f"{RBAC}/namespaces/{NAMESPACE}/roles/{NAME}"
+EVENTS_ROLE = f"{RBAC}/namespaces/default/roles/{NAME}-events"
+UNHELD = ("dry-run-unheld", "dry-run-unheld")
+
+# what: for the table.  ids: what is found, the cause first.  says: a part of
+# what the cause says.  changes: [(path, change)], where change edits the object
+# or returns a new one; None: the object is deleted.  told: edits what /status
+# says.  mends: the command that is printed mends it, once the controllers and
+# the renewer, which do not run here, have done their part.
+Break = collections.namedtuple(
+    "Break", "what ids says changes told mends flags",
+    defaults=((), None, False, ()))
+
+
+def hook(client=None, **fields):
+    def change(o):
+        one = o["webhooks"][0]
+        one.update(fields)
+        one["clientConfig"].update(client or {})
+        for key in [k for k, v in one["clientConfig"].items() if v is None]:
+            del one["clientConfig"][key]
+        for key in [k for k, v in one.items() if v is None]:
+            del one[key]
+    return [(WEBHOOK, change)]
+
+
+def service_of(**fields):
+    def change(o):
+        o["webhooks"][0]["clientConfig"]["service"].update(fields)
+    return [(WEBHOOK, change)]
+
+
+def to_url(port, host="127.0.0.1", **client):
+    return hook({"service": None, "url": f"https://{host}:{port}/mutate",
+                 **client})
+
+
+def spec(path, **fields):
+    return [(path, lambda o: o["spec"].update(fields))]
+
+
+def status(path, **fields):
+    return [(path, lambda o: o["status"].update(fields))]
+
+
+def scaled(path, n):
+    def change(o):
+        o["spec"]["replicas"] = n
+        o["status"].update({k: n for k in (
+            "replicas", "readyReplicas", "availableReplicas",
+            "updatedReplicas")})
+    return [(path, change)]
+
+
+def pod(name, ready=False, waiting=None, last=None):
+    def change(o):
+        o["status"]["conditions"] = [
+            {"type": "Ready", "status": str(ready)}]
+        if waiting:
+            one = o["status"]["containerStatuses"][0]
+            one.update(ready=False, state={"waiting": waiting},
+                       lastState={"terminated": last} if last else {})
+    return [(f"{PODS}/{name}", change)]
+
+
+def made(path, **body):
+    return [(f"{path}/{body['metadata']['name']}", lambda o: body)]
+
+
+def gone(*paths):
+    return [(path, None) for path in paths]
+
+
+def without(path, resource, *verbs):
+    def change(o):
+        for rule in o["rules"]:
+            if resource in rule["resources"]:
+                rule["verbs"] = [v for v in rule["verbs"] if v not in verbs]
+        o["rules"] = [r for r in o["rules"] if r["verbs"]]
+    return [(path, change)]
+
+
+def variable(name, expression):
+    def change(o):
+        one, = (v for v in o["spec"]["variables"] if v["name"] == name)
+        one["expression"] = expression
+    return [(POLICY, change)]
+
+
+def other_namespace(o):
+    one = o["spec"]["matchConditions"][0]
+    one["expression"] = one["expression"].replace(
+        f"serviceaccount:{NAMESPACE}:", "serviceaccount:elsewhere:")
+
+
+def template(**fields):
+    return [(f"{POOLS}/web", lambda o: o["spec"]["template"].update(fields))]
+
+
+def version(text):
+    return [(KARPENTER, lambda o: o["metadata"]["labels"].update(
+        {VERSION: text}))]
+
+
+def told(**fields):
+    return lambda o: o.update(fields)
+
+
+def patterns(key, *values):
+    def change(o):
+        o["configuration"]["nodePools"][key] = list(values)
+    return change
+
+
+def waiting(o):
+    o["nodePools"] = [{"name": "web", "waiting": 2}]
+
+
+def blind(o):
+    o["views"][1]["watching"] = False
+
+
+def deployed_elsewhere(o):
+    del o
+    return {"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": NAME, "namespace": "second", "labels": {
+                "app.kubernetes.io/name": NAME,
+                "app.kubernetes.io/component": "controller"}},
+            "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": {
+                "metadata": {"labels": {"a": "b"}},
+                "spec": {"containers": [{"name": "c", "image": "x"}]}}},
+            "status": {"replicas": 1, "readyReplicas": 1,
+                       "availableReplicas": 1}}
+
+
+def lease(name, namespace):
+    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"name": name, "namespace": namespace}, "spec": {
+                "holderIdentity": "another_1", "leaseDurationSeconds": 3600,
+                "renewTime": time.strftime("%Y-%m-%dT%H:%M:%S.000000Z",
+                                           time.gmtime())}}
+
+
+ANOTHER = DEPLOYMENTS.format("second")
+CRASH = {"exitCode": 2, "reason": "Error",
+         "message": "/config/config.yaml:6:15: holdDuration: \"ten\""}
+BACK_OFF = {"reason": "CrashLoopBackOff", "message": "back-off 5m0s"}
+EXPIRED = {"valid": False, "notAfter": "2026-01-01T00:00:00Z"}
+
+
+def breaks(cut, other_ca, holder):
+    """cut: a port where handshakes are cut.  other_ca: base64 of PEM.  holder:
+    the port of its webhook."""
+    B = Break
+    return [
+        # what is registered
+        B("the webhook is deleted", ("webhook-missing", *UNHELD),
+          "no MutatingWebhookConfiguration has the webhook",
+          gone(WEBHOOK), mends=True),
+        B("a second configuration has the webhook",
+          ("webhook-twice", "bundle-missing"),
+          f"{NAME} and second", [(f"{WEBHOOKS}/second", second)], mends=True),
+        B("no rule names NodeClaims",
+          ("webhook-rules", "dry-run-unheld"),
+          "creation of NodeClaims", [(WEBHOOK, no_claims)], mends=True),
+        B("a rule names updates, too", ("webhook-rules-wide",),
+          "more than creations", [(WEBHOOK, wide)], mends=True),
+        B("the matchConditions are gone", ("webhook-match-conditions",),
+          "without the matchConditions", hook(matchConditions=None),
+          mends=True),
+        B("other matchConditions", ("webhook-match-conditions", "dry-run-unheld"),
+          "not the matchConditions", hook(matchConditions=[
+              {"name": "x", "expression": "request.kind.kind != 'Node'"}])),
+        B("an objectSelector", ("webhook-selector", *UNHELD),
+          "objectSelector narrows it",
+          hook(objectSelector={"matchLabels": {"a": "b"}}), mends=True),
+        B("`failurePolicy: Fail`", ("webhook-failure-policy",),
+          "failurePolicy Fail", hook(failurePolicy="Fail"), mends=True),
+        B("a timeout of 30 s", ("webhook-settings",), "a long timeout",
+          hook(timeoutSeconds=30), mends=True),
+        B("`matchPolicy: Exact`", ("webhook-settings",), "matchPolicy Exact",
+          hook(matchPolicy="Exact"), mends=True),
+        B("`reinvocationPolicy: Never`", ("webhook-settings",),
+          "reinvocationPolicy Never", hook(reinvocationPolicy="Never"),
+          mends=True),
+        # the way to the holder
+        B("the webhook names another namespace", ("service-missing", *UNHELD),
+          f"but the holder is in namespace {NAMESPACE}",
+          service_of(namespace="elsewhere"), mends=True),
+        B("the webhook names another port", ("service-port", *UNHELD),
+          "it calls port 8443", service_of(port=8443), mends=True),
+        # Connections that are open already still lead to the holder.
+        B("the Service is deleted", ("service-missing",),
+          "which is not there", gone(SERVICE)),
+        B("the Service has another `targetPort`", ("service-target",),
+          "leads to port https, which no pod",
+          [(SERVICE, lambda o: o["spec"]["ports"][0].update(
+              targetPort="https"))], mends=True),
+        B("the Service selects other pods", ("service-selector",),
+          "selects pods with app=holder",
+          [(SERVICE, lambda o: o["spec"].update(
+              selector={"app": "holder"}))], mends=True),
+        B("the Service has no endpoints", ("endpoints-missing",),
+          "has no ready endpoint, though",
+          [(f"{SLICES}/{NAME}", lambda o: o.update(endpoints=[]))]),
+        B("its endpoints are not ready", ("endpoints-missing",),
+          "has no ready endpoint, though",
+          [(f"{SLICES}/{NAME}", lambda o: [e["conditions"].update(ready=False)
+                                           for e in o["endpoints"]] and None)]),
+        # certificates
+        B("`caBundle` is empty", ("bundle-missing", *UNHELD), "no caBundle",
+          hook({"caBundle": None})),
+        B("`caBundle` has a certificate twice",
+          ("bundle-unreadable",), "not PEM certificates, each once",
+          [(WEBHOOK, twice)]),
+        B("`caBundle` is that of another CA, from where the webhook is reached",
+          ("bundle-other-ca", *UNHELD), "does not verify what",
+          to_url(holder, caBundle=other_ca)),
+        B("the certificate is for another name",
+          ("served-other-name", *UNHELD), "localhost:",
+          to_url(holder, "localhost")),
+        B("a proxy cuts the handshake", ("handshake-cut", *UNHELD),
+          f"https://127.0.0.1:{cut}/mutate", to_url(cut)),
+        B("nobody listens there", (*UNHELD,), "came back without a hold",
+          to_url(1)),
+        B("the certificate has expired", ("certificate-expired",),
+          "was valid until 2026-01-01", told=told(certificate=EXPIRED)),
+        B("the Secret is gone, or garbage", ("certificate-missing",),
+          "serves no certificate",
+          told=told(certificate={"valid": False, "notAfter": None})),
+        # pods
+        B("no pod is ready", ("pods-not-ready",), "0 of 2 pods ready",
+          status(HOLDER, readyReplicas=0, availableReplicas=0)
+          + pod("holder-0") + pod("holder-1")),
+        B("one of two pods is not ready", ("pods-some-not-ready",),
+          "1 of 2 pods ready",
+          status(HOLDER, readyReplicas=1, availableReplicas=1)
+          + pod("holder-1")),
+        B("an image that cannot be pulled", ("pods-some-not-ready",),
+          "holder-1: ImagePullBackOff: no such image",
+          status(HOLDER, readyReplicas=1, availableReplicas=1)
+          + pod("holder-1", waiting={"reason": "ImagePullBackOff",
+                                     "message": "no such image"})),
+        B("a bad configuration: the rollout is stuck", ("rollout-unfinished",),
+          "1 of them of its newest version: holder-1: CrashLoopBackOff, Error "
+          "with exit code 2: /config/config.yaml:6:15: holdDuration: \"ten\"",
+          status(HOLDER, updatedReplicas=1)
+          + pod("holder-1", waiting=BACK_OFF, last=CRASH)),
+        B("a change that no controller has seen", ("rollout-unfinished",),
+          "has 2 of 2 pods ready", status(HOLDER, observedGeneration=0)),
+        B("the Deployment is at 0", ("pods-not-ready",), "0 of 0 pods ready",
+          scaled(HOLDER, 0), mends=True),
+        B("one replica", ("one-replica",), "has one replica",
+          scaled(HOLDER, 1), mends=True),
+        B("the PodDisruptionBudget is gone", ("budget-missing",),
+          "no PodDisruptionBudget selects", gone(BUDGET), mends=True),
+        B("the renewer is at 0", ("renewer-down",),
+          f"{NAME}-renewer has 0 of 0", scaled(RENEWER, 0), mends=True),
+        B("the renewer does not run", ("renewer-down",),
+          f"{NAME}-renewer has 0 of 1",
+          status(RENEWER, readyReplicas=0, availableReplicas=0)),
+        B("a pod without `karpenter.sh/do-not-disrupt`",
+          ("placement-movable",), "without the annotation",
+          [(f"{PODS}/holder-0",
+            lambda o: o["metadata"]["annotations"].pop(HOLD) and None)]),
+        B("no `terminationGracePeriod`",
+          ("placement-no-grace", "placement-no-grace"),
+          "which has no terminationGracePeriod",
+          [(f"{POOLS}/web", lambda o: o["spec"]["template"]["spec"].pop(
+              "terminationGracePeriod") and None)], mends=True),
+        # what bounds it, and what it may
+        B("the ValidatingAdmissionPolicy is deleted",
+          ("write-policy-missing",),
+          f"no ValidatingAdmissionPolicy {NAME}", gone(POLICY), mends=True),
+        B("its binding is deleted", ("write-policy-unbound",),
+          "its binding is missing", gone(BINDING), mends=True),
+        B("its binding only audits", ("write-policy-unbound",),
+          "its binding does not deny",
+          spec(BINDING, validationActions=["Audit"])),
+        B("it is about another namespace", ("write-policy-elsewhere",),
+          f"accounts of namespace {NAMESPACE}", [(POLICY, other_namespace)],
+          mends=True),
+        B("`holdAnnotation.key` is none that it allows",
+          ("write-policy-key",), f"annotation {HOLD}",
+          variable("holds", "['example.com/other']")),
+        B("the renewer's policy is deleted", ("write-policy-missing",),
+          f"no ValidatingAdmissionPolicy {NAME}-renewer",
+          gone(POLICY + "-renewer"), mends=True),
+        B("the renewer's binding is deleted", ("write-policy-unbound",),
+          f"Policy {NAME}-renewer: its binding",
+          gone(BINDING + "-renewer"), mends=True),
+        B("the ClusterRoleBinding is deleted", ("right-missing",),
+          "may not get nodes", gone(f"{RBAC}/clusterrolebindings/{NAME}"),
+          mends=True),
+        B("no right to patch Nodes", ("right-missing",),
+          "may not patch nodes", without(ROLE, "nodes", "patch"), mends=True),
+        B("no right to watch NodePools", ("right-missing",),
+          "may not watch nodepools.karpenter.sh",
+          without(ROLE, "nodepools", "watch"), mends=True),
+        B("no right to patch the Lease", ("right-missing",),
+          "may not patch leases", without(OWN_ROLE, "leases", "patch"),
+          mends=True),
+        B("no right on Events", ("right-events",), "may not list events",
+          gone(EVENTS_ROLE), mends=True),
+        B("writes are refused", ("writes-refused",),
+          "machines of NodePool web were refused or failed, 2 in all",
+          told=waiting),
+        B("the leader cannot watch NodeClaims", ("leader-blind",),
+          "cannot list or watch nodeclaims", told=blind),
+        # other installations
+        B("a second holder in another namespace", ("holder-twice",),
+          "a second holder runs in namespace second",
+          [(f"{ANOTHER}/{NAME}", deployed_elsewhere)], mends=True),
+        B("somebody leads in another namespace", ("holder-twice",),
+          "a second holder runs in namespace second",
+          [(LEASES.replace(NAMESPACE, "second") + f"/{NAME}",
+            lambda o: lease(NAME, "second"))]),
+        B("`--namespace` of another namespace", ("holder-elsewhere",),
+          f"no holder in namespace elsewhere: it is in {NAMESPACE}",
+          flags=("--namespace", "elsewhere")),
+        B("the Go program runs beside it", ("go-program",),
+          f"Deployment kube-system/{NAME}-watcher", go_program()),
+        B("the Go program's ClusterRole", ("go-rights",),
+          f"ClusterRole {NAME}-role", made(
+              f"{RBAC}/clusterroles", kind="ClusterRole",
+              apiVersion="rbac.authorization.k8s.io/v1",
+              metadata={"name": NAME + "-role"}, rules=[]), mends=True),
+        # Karpenter
+        B("Karpenter's Deployment is at 0", ("karpenter-down",),
+          "has 0 of 0 pods", scaled(KARPENTER, 0), mends=True),
+        B("Karpenter's pods do not run", ("karpenter-down",),
+          "has 0 of 1 pods",
+          status(KARPENTER, availableReplicas=0, readyReplicas=0)),
+        B("Karpenter is gone", ("karpenter-down",),
+          f"nobody has renewed Lease kube-system/{KARPENTER_LEASE}",
+          gone(KARPENTER) + [(
+              f"{KARPENTER_LEASES}/{KARPENTER_LEASE}",
+              lambda o: o["spec"].update(holderIdentity="") )]),
+        B("Karpenter 0.37", ("karpenter-version",), "0.37.7, expected 1.x",
+          version("0.37.7")),
+        B("Karpenter 1.1 without `replacements: count`",
+          ("karpenter-replacements",), "without `replacements: count`",
+          version("1.1.0")),
+        B("Karpenter 2", ("karpenter-version-newer",), "tested up to",
+          version("2.0.0")),
+        # NodePools
+        B("a typo in `nodePools.include`",
+          ("nodepools-excluded", "pattern-unmatched"),
+          "includes none of the 1 NodePool, such as web",
+          told=patterns("include", "wbe*")),
+        B("a typo in `nodePools.exclude`", ("pattern-unmatched",),
+          'nodePools.exclude: "btach" matches none',
+          told=patterns("exclude", "btach")),
+        B("a hold on a NodePool's template", ("nodepool-template-hold",),
+          f"its template sets the annotation {HOLD}",
+          template(metadata={"annotations": {HOLD: "true"}})),
+        B("budgets of 0", ("nodepool-budget",), "allow no disruption",
+          [(f"{POOLS}/web", lambda o: o["spec"]["disruption"].update(
+              budgets=[{"nodes": "0"}]))]),
+        B("an `expireAfter` shorter than the hold", ("nodepool-expires",),
+          "expireAfter 10m", [(f"{POOLS}/web", lambda o: o["spec"]["template"][
+              "spec"].update(expireAfter="10m"))], mends=True),
+        B("an annotation that cannot be read", ("nodepool-annotation",),
+          'hold-duration: "ten"',
+          [(f"{POOLS}/web", lambda o: o["metadata"].update(annotations={
+              f"{NAME}.io/hold-duration": "ten"}))], mends=True),
+    ]
+
+
+def no_claims(o):
+    o["webhooks"][0]["rules"] = o["webhooks"][0]["rules"][:1]
+
+
+def wide(o):
+    o["webhooks"][0]["rules"][0]["operations"] = ["CREATE", "UPDATE"]
+
+
+def twice(o):
+    client = o["webhooks"][0]["clientConfig"]
+    pem = base64.b64decode(client["caBundle"])
+    client["caBundle"] = base64.b64encode(pem + pem).decode()
+
+
+def go_program():
+    return [(DEPLOYMENTS.format("kube-system") + f"/{NAME}-watcher",
+             lambda o: {
+                 "apiVersion": "apps/v1", "kind": "Deployment",
+                 "metadata": {"name": NAME + "-watcher"},
+                 "spec": {"selector": {"matchLabels": {"a": "b"}},
+                          "template": {"metadata": {"labels": {"a": "b"}},
+                                       "spec": {"containers": [
+                                           {"name": "c", "image": "x"}]}}}})]
+
+
+def second(o):
+    del o
+    one, = deployed("webhook.yaml")
+    one["metadata"] = {"name": "second"}
+    return one
+
+
+@contextlib.contextmanager
+def broken(plane, changes):
+    """Makes the changes, and takes them back."""
+    before = [(path, plane.request("GET", path)) for path, _ in changes]
+    try:
+        for (path, change), (_, (code, was)) in zip(changes, before):
+            if change is None:
+                plane.ok("DELETE", path + "?gracePeriodSeconds=0")
+                continue
+            now = copy.deepcopy(was) if code == 200 else None
+            now = change(now) or now
+            put(plane, path, now)
+        yield
+    finally:
+        for path, (code, was) in reversed(before):
+            if code == 404:
+                plane.request("DELETE", path + "?gracePeriodSeconds=0")
+            else:
+                put(plane, path, was)
+
+
+def put(plane, path, o):
+    o = copy.deepcopy(o)
+    meta = o["metadata"]
+    for key in "resourceVersion", "uid", "managedFields":
+        meta.pop(key, None)
+    code, there = plane.request("GET", path)
+    if code == 200:
+        meta["resourceVersion"] = there["metadata"]["resourceVersion"]
+        made = plane.ok("PUT", path, o)
+    else:
+        made = plane.create(path.rpartition("/")[0], o)
+    if "status" not in o or "/validating" in path:
+        return
+    status = o["status"]
+    # Its controller has seen it, unless that is what is wrong.
+    if status.get("observedGeneration"):
+        status["observedGeneration"] = made["metadata"]["generation"]
+    plane.patch(path.rpartition("/")[0], meta["name"] + "/status",
+                {"status": status}, MERGE)
+
+
+class Telltale:
+    """Stands for the leader's Pod, and changes what its /status says."""
+
+    def __init__(self, holder):
+        self.change = None
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                said = json.loads(holder.fetch("/status?format=json")[1])
+                if outer.change:
+                    outer.change(said)
+                body = json.dumps(said).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(
+            ("127.0.0.1", 0), Handler)
+        self.port = self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever,
+                         daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
