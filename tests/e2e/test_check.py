@@ -18,11 +18,11 @@ import yaml
 from breaks import Telltale, breaks, broken
 from cluster import node_pool
 from controlplane import (CLAIMS, MERGE, NAMESPACES, NODES, POOLS, REPO,
-                          WEBHOOKS, ControlPlane, until)
+                          WEBHOOKS, ControlPlane, spawn, until)
 from egress import Egress
 from hold import MARK
 from holder import BINARY, Holder, certs, deployed
-from installation import DEPLOYMENTS, add_pod, complete, set_available
+from installation import DEPLOYMENTS, PODS, add_pod, complete, set_available
 from karpenter import Karpenter, claim_body, node_body
 from lead import NAME, NAMESPACE, SHORT
 from uninstall import environment
@@ -205,7 +205,10 @@ def test_a_stolen_account(plane, clean, job):
             ("POST", "/api/v1/namespaces/default/configmaps",
              {"metadata": {"name": "x"}}),
             ("POST", f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/"
-             f"{ACCOUNT}/token", {"spec": {}})):
+             f"{ACCOUNT}/token", {"spec": {}}),
+            ("GET", f"{PODS}/http:x:8080/proxy/metrics", None),
+            ("GET", f"{PODS}/http:x:8080/proxy/statusx/../metrics", None),
+            ("POST", f"{PODS}/x/exec?command=id", None)):
         status, answer = plane.request(
             method, path, body, MERGE if method == "PATCH" else None,
             user=account)
@@ -220,6 +223,9 @@ def test_a_stolen_account(plane, clean, job):
                        (CLAIMS, claim_body(name="x"))):
         plane.ok("POST", path + "?dryRun=All", body, user=account)
     assert list(plane.metadata(NODES)) == ["there"]
+    status, answer = plane.request(
+        "GET", f"{PODS}/http:x:8080/proxy/status?format=json", user=account)
+    assert status == 404, (status, answer)  # there is no such Pod
 
 
 # --- nothing is wrong -----------------------------------------------------------
@@ -414,3 +420,72 @@ def found(plane, ids, *flags):
         if report.ids == sorted(ids) or time.monotonic() > end:
             return report
         time.sleep(0.1)
+
+
+# --- who asks, and when ---------------------------------------------------------
+
+def test_an_operator_of_components_access(plane, installed, tmp_path):
+    """Finds nothing about its own rights, and stores nothing by them."""
+    plane.apply({"apiVersion": "v1", "kind": "ServiceAccount",
+                 "metadata": {"name": "oncall", "namespace": NAMESPACE}})
+    for kind, role in (("Role", "viewer"), ("ClusterRole", "operator"),
+                       ("Role", "checker"), ("ClusterRole", "checker")):
+        plane.apply({
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": kind + "Binding",
+            "metadata": {"name": f"oncall-{role}", **(
+                {"namespace": NAMESPACE} if kind == "Role" else {})},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io",
+                        "kind": kind, "name": f"{NAME}-{role}"},
+            "subjects": [{"kind": "ServiceAccount", "name": "oncall",
+                          "namespace": NAMESPACE}]})
+    account = plane.service_account(NAMESPACE, "oncall")
+    kubeconfig = plane.write_kubeconfig(tmp_path / "oncall", account)
+    until(lambda: check(plane, kubeconfig=kubeconfig).ids == [], 20,
+          lambda: check(plane, kubeconfig=kubeconfig).text, every=0.5)
+    for path, body in ((NODES, node_body("x")),
+                       (CLAIMS, claim_body(name="x"))):
+        until(lambda: plane.request("POST", path, body, user=account)[0]
+              == 403, 20, "the policy in force")
+        status, answer = plane.request("POST", path, body, user=account)
+        assert POLICY_SAYS in str(answer), (status, answer)
+        plane.ok("POST", path + "?dryRun=All", body, user=account)
+    # Who has every right is no checker.
+    plane.create(NODES, node_body("admins"))
+    plane.delete(NODES, "admins")
+
+
+def test_it_waits_for_an_installation(plane, installed, tmp_path):
+    installed.unregister()
+    report = found(plane, ("webhook-missing", "dry-run-unheld",
+                           "dry-run-unheld"))
+    assert "webhook-missing" in report.ids
+    log = tmp_path / "log"
+    waits = spawn(command(plane, "--wait", "60s", "-o=json"), log,
+                  environment(plane))
+    time.sleep(1.5)
+    assert waits.poll() is None
+    register(plane, installed)
+    assert waits.wait(60) == 0, log.read_text()
+    assert '"errors":0' in log.read_text()
+
+
+def test_a_trial_and_a_dead_holder(plane, installed):
+    """Nobody has to say that the mode is observe.  Then nobody leads."""
+    installed.term()
+    installed.config.write_text(yaml.safe_dump(
+        {**installed.settings, "mode": "observe"}))
+    installed.start()
+    report = until(lambda: (r := check(plane)).ids
+                   == ["marks-while-observing"] and r, 20,
+                   lambda: check(plane).text, every=0.5)
+    assert report.code == 0
+    installed.kill9()
+    report = until(lambda: (r := check(plane)) and "leader-missing" in r.ids
+                   and r, 20, lambda: check(plane).text, every=0.5)
+    assert "/status of pod holder-0" in report.find("holder-unknown")["what"]
+    set_available(plane, NAMESPACE, NAME, 0)
+    report = check(plane)
+    assert {"marks-without-holder", "pods-not-ready"} < set(report.ids), (
+        report.text)
+    assert "uninstall" in report.find("marks-without-holder")["mend"]
