@@ -17,6 +17,7 @@ REPORT = "src/wire/doctor/report.c"
 REQUESTS = "src/wire/doctor/requests.c"
 JUDGED = "core/test_doctor"
 READ = "wire/test_doctor"
+READ_INSTALL = "wire/test_doctor_install"
 
 FAULTS = [
     # findings
@@ -165,22 +166,22 @@ FAULTS = [
     ("Helm's objects are applied by kubectl", JUDGED, MEND,
      "p->release[0] != '\\0'", "0"),
     # what is read
-    ("a Service without targetPort leads to 0", READ, READ_WORKLOAD,
+    ("a Service without targetPort leads to 0", READ_INSTALL, READ_WORKLOAD,
      '(void)json_integer(json_member(port, "port"), &number);\n\t(void)json_integer(json_member(port, "target',
      '(void)json_integer(json_member(port, "target'),
-    ("an endpoint without a condition is not ready", READ, READ_WORKLOAD,
+    ("an endpoint without a condition is not ready", READ_INSTALL, READ_WORKLOAD,
      "json_is_unset(is) || json_is_true(is)", "json_is_true(is)"),
-    ("a Deployment has no replicas by default", READ, READ_WORKLOAD,
+    ("a Deployment has no replicas by default", READ_INSTALL, READ_WORKLOAD,
      "d->replicas = 1;", "d->replicas = 0;"),
-    ("how a container ended is not told", READ, READ_WORKLOAD,
+    ("how a container ended is not told", READ_INSTALL, READ_WORKLOAD,
      "if (waits != NULL && ended != NULL) {", "if (0) {"),
-    ("a key in double quotes is not allowed", READ, READ_LEADER,
+    ("a key in double quotes is not allowed", READ_INSTALL, READ_LEADER,
      '*q = "\'\\"";', '*q = "\'";'),
-    ("any variable lists the holds", READ, READ_LEADER,
+    ("any variable lists the holds", READ_INSTALL, READ_LEADER,
      'json_says(v, "name", "holds") && s != NULL', "s != NULL"),
-    ("a view that is not listed is one", READ, READ_LEADER,
+    ("a view that is not listed is one", READ_INSTALL, READ_LEADER,
      'json_is_true(json_member(v, "listed")) &&\n\t\t\t\t     json_is', "json_is"),
-    ("an answer of another kind is a status", READ, READ_LEADER,
+    ("an answer of another kind is a status", READ_INSTALL, READ_LEADER,
      '!json_says(root, "kind", "HolderStatus")', "0"),
     ("a rule for * names no nodes", READ, READ_ADMISSION,
      '|| strcmp(s, "*") == 0)', ")"),

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "suite.h"
+#include "wire/doctor/facts.h"
+
+/* JSON, with ' for ". */
+static const char *
+json(const char *text)
+{
+	static char out[2000];
+
+	ck_assert_uint_lt(strlen(text), sizeof(out));
+	strcpy(out, text);
+	for (char *s = out; *s != '\0'; s++)
+		if (*s == '\'')
+			*s = '"';
+	return out;
+}
+
+/* --- Deployments and pods --------------------------------------------------- */
+
+START_TEST(test_a_deployment)
+{
+	const char *text = json(
+		"{'metadata':{'name':'d','namespace':'ns','generation':7,"
+		"'annotations':{'meta.helm.sh/release-name':'hold'}},'spec':{"
+		"'replicas':3,'template':{'spec':{'volumes':[{'name':'a'},"
+		"{'configMap':{'name':'c-1'}},{'configMap':{'name':'c-2'}}]}}},"
+		"'status':{'observedGeneration':6,'updatedReplicas':1,"
+		"'readyReplicas':2,'availableReplicas':4}}");
+	struct deployment_facts d;
+	struct err e = {0};
+
+	ck_assert_int_eq(deployment_facts_decode(text, strlen(text), &d, &e),
+			 0);
+	ck_assert_str_eq(d.config_map, "c-1");
+	ck_assert_str_eq(d.release, "hold");
+	ck_assert_int_eq(d.generation, 7);
+	ck_assert_int_eq(d.observed, 6);
+	ck_assert_int_eq(d.replicas, 3);
+	ck_assert_int_eq(d.updated, 1);
+	ck_assert_int_eq(d.ready, 2);
+	ck_assert_int_eq(d.available, 4);
+	text = json("{'metadata':{'name':'d','namespace':'ns'}}");
+	ck_assert_int_eq(deployment_facts_decode(text, strlen(text), &d, &e),
+			 0);
+	ck_assert_int_eq(d.replicas, 1);
+	ck_assert_str_eq(d.release, "");
+}
+END_TEST
+
+static const struct {
+	const char *status;
+	bool ready;
+	const char *trouble;
+} troubles[] = {
+	{"{}", false, ""},
+	{"{'conditions':[{'type':'Ready','status':'True'}]}", true, ""},
+	{"{'conditions':[{'type':'Ready','status':'False'}]}", false, ""},
+	{"{'conditions':[{'type':'PodScheduled','status':'False','message':"
+	 "'0/3 nodes'}]}",
+	 false, "not scheduled: 0/3 nodes"},
+	{"{'containerStatuses':[{'state':{'waiting':{'reason':"
+	 "'ErrImagePull','message':'no such'}}}]}",
+	 false, "ErrImagePull: no such"},
+	{"{'containerStatuses':[{'state':{'waiting':{'reason':'BackOff',"
+	 "'message':'x'}},'lastState':{'terminated':{'reason':'Error',"
+	 "'exitCode':2,'message':'bad'}}}]}",
+	 false, "BackOff, Error with exit code 2: bad"},
+	{"{'containerStatuses':[{'state':{'waiting':{}},'lastState':{"
+	 "'terminated':{}}}]}",
+	 false, "waiting, ended with exit code 0"},
+	{"{'containerStatuses':[{'state':{'running':{}},'lastState':{"
+	 "'terminated':{'exitCode':137}}}]}",
+	 false, ""},
+};
+
+START_TEST(test_troubles)
+{
+	char text[600];
+	struct pod_facts p;
+	struct err e = {0};
+
+	(void)snprintf(text, sizeof(text),
+		       "{'metadata':{'name':'p','labels':{"
+		       "'app.kubernetes.io/component':'renewer'}},'spec':{"
+		       "'containers':[{'ports':[{'name':'webhook',"
+		       "'containerPort':9443},{'containerPort':1},{'name':"
+		       "'metrics','containerPort':8080},{'name':'metrics',"
+		       "'containerPort':99999}]}]},'status':%s}",
+		       troubles[_i].status);
+	ck_assert_int_eq(pod_facts_decode(json(text), strlen(text), &p, &e),
+			 0);
+	ck_assert_str_eq(p.component, "renewer");
+	ck_assert_str_eq(p.ports, " webhook 9443 - 1 metrics 8080 ");
+	ck_assert_str_eq(p.metrics_port, "8080");
+	ck_assert(p.ready == troubles[_i].ready);
+	ck_assert_str_eq(p.trouble, troubles[_i].trouble);
+}
+END_TEST
+
+/* --- the Service ------------------------------------------------------------- */
+
+#define LABELS                                                                 \
+	"'app.kubernetes.io/name':'karpenter-node-holder',"                    \
+	"'app.kubernetes.io/component':'controller'"
+static const struct {
+	const char *spec;
+	bool port;
+	long long first;
+	const char *target, *selector;
+} services[] = {
+	{"{'ports':[{'port':443,'targetPort':'webhook'}],'selector':{" LABELS
+	 ",'app.kubernetes.io/instance':'x'}}",
+	 true, 443, "webhook", ""},
+	{"{'ports':[{'port':80},{'name':'webhook','port':8443}]}", false, 8443,
+	 "", ""},
+	{"{'ports':[{'port':443}],'selector':{'app':'b'}}", true, 443, "443",
+	 "app=b"},
+	{"{'ports':[{'port':443,'targetPort':9443}],'selector':{"
+	 "'app.kubernetes.io/name':'x','app.kubernetes.io/component':'y'}}",
+	 true, 443, "9443",
+	 "app.kubernetes.io/name=x,app.kubernetes.io/component=y"},
+	{"{}", false, 0, "", ""},
+};
+
+START_TEST(test_services)
+{
+	struct webhook_facts w = {.port = 443};
+	struct service_facts s;
+	char text[600];
+	struct err e = {0};
+
+	(void)snprintf(text, sizeof(text), "{'spec':%s}", services[_i].spec);
+	ck_assert_int_eq(service_facts_decode(json(text), strlen(text), &w, &s,
+					      &e),
+			 0);
+	ck_assert(s.there && s.port == services[_i].port);
+	ck_assert_int_eq(s.first_port, services[_i].first);
+	ck_assert_str_eq(s.target, services[_i].target);
+	ck_assert_str_eq(s.selector, services[_i].selector);
+}
+END_TEST
+
+START_TEST(test_slices_and_budgets)
+{
+	static const char *const ours[] = {
+		"{'spec':{'selector':{'matchLabels':{" LABELS "}}}}",
+		"{'spec':{'selector':{'matchLabels':{"
+		"'app.kubernetes.io/name':'karpenter-node-holder'}}}}"};
+	static const char *const others[] = {
+		"{'spec':{'selector':{'matchLabels':{"
+		"'app.kubernetes.io/name':'karpenter-node-holder',"
+		"'app.kubernetes.io/component':'renewer'}}}}",
+		"{'spec':{'selector':{'matchLabels':{"
+		"'app.kubernetes.io/component':'controller'}}}}",
+		"{}"};
+	const char *text = json("{'endpoints':[{},{'conditions':{'ready':true}"
+				"},{'conditions':{'ready':false}},{'conditions'"
+				":{'ready':null}}]}");
+	unsigned ready = 1;
+	struct err e = {0};
+	bool is = false;
+
+	ck_assert_int_eq(slice_facts_decode(text, strlen(text), &ready, &e), 0);
+	ck_assert_uint_eq(ready, 4);
+	for (int i = 0; i < 5; i++) {
+		text = json(i < 2 ? ours[i] : others[i - 2]);
+		ck_assert_int_eq(budget_facts_decode(text, strlen(text), &is,
+						     &e),
+				 0);
+		ck_assert_msg(is == (i < 2), "%s", text);
+	}
+}
+END_TEST
+
+/* --- policies ------------------------------------------------------------------ */
+
+static const struct {
+	const char *spec;
+	bool here, key;
+} policies[] = {
+	{"{'matchConditions':[{'expression':'system:serviceaccount:ns:'}],"
+	 "'variables':[{'name':'holds','expression':\"['a/b']\"}]}",
+	 true, true},
+	{"{'matchConditions':[{'expression':'system:serviceaccount:ns2:'}],"
+	 "'variables':[{'name':'holds','expression':'[\\\"a/b\\\"]'}]}",
+	 false, true},
+	{"{'variables':[{'name':'holds','expression':\"['a/bc','xa/b']\"},"
+	 "{'name':'own','expression':\"['a/b']\"}]}",
+	 false, false},
+	{"{}", false, false},
+};
+
+START_TEST(test_policies)
+{
+	struct policy_facts w = {.name = "n"};
+	char text[600], out[600];
+	struct err e = {0};
+	char *s = out;
+
+	/* ' for ", but within " it is itself. */
+	(void)snprintf(text, sizeof(text), "{'spec':%s}", policies[_i].spec);
+	for (const char *t = text, *in = NULL; *t != '\0'; t++) {
+		if (*t == '"' && (t == text || t[-1] != '\\'))
+			in = in == NULL ? t : NULL;
+		*s++ = *t == '\'' && in == NULL ? '"' : *t;
+	}
+	*s = '\0';
+	ck_assert_msg(policy_facts_decode(out, strlen(out), "ns", "a/b", &w,
+					  &e) == 0,
+		      "%s: %s", out, e.text);
+	ck_assert(w.policy && !w.binding);
+	ck_assert_msg(w.here == policies[_i].here, "%s", out);
+	ck_assert_msg(w.key == policies[_i].key, "%s", out);
+}
+END_TEST
+
+START_TEST(test_bindings)
+{
+	static const char *const at[] = {
+		"{'spec':{'validationActions':['Audit','Deny']}}",
+		"{'spec':{'validationActions':['Audit',7]}}", "{}"};
+	struct err e = {0};
+
+	for (int i = 0; i < 3; i++) {
+		struct policy_facts w = {.name = "n"};
+		const char *text = json(at[i]);
+
+		ck_assert_int_eq(policy_binding_decode(text, strlen(text), &w,
+						       &e),
+				 0);
+		ck_assert(w.binding && w.denies == (i == 0));
+	}
+}
+END_TEST
+
+/* --- /status --------------------------------------------------------------------- */
+
+START_TEST(test_a_leader)
+{
+	const char *text = json(
+		"{'kind':'HolderStatus','mode':'observe','replica':'p_1',"
+		"'leader':{'electing':true},'certificate':{'valid':true,"
+		"'notAfter':'1970-01-01T00:00:01Z'},'configuration':{'scope':"
+		"'node','holdDuration':'7m','startupTimeout':'8m',"
+		"'replacements':'count','holdAnnotation':{'key':'a/b','value':"
+		"'x'},'nodePools':{'include':['w*','b'],'exclude':[]}},"
+		"'views':[{'resource':'nodes','listed':true,'watching':true},"
+		"{'resource':'nodeclaims','listed':false,'watching':true}],"
+		"'nodePools':[{'name':'a','waiting':0},{'name':'web',"
+		"'waiting':2},{'name':'x','waiting':3}]}");
+	static const char *const told[TOLD_N] = {"observe", "node", "7m", "8m",
+						 "count",   "a/b",  "x"};
+	static struct leader_facts l;
+	struct err e = {0};
+
+	ck_assert_int_eq(leader_facts_decode(text, strlen(text), &l, &e), 0);
+	ck_assert_str_eq(l.replica, "p_1");
+	ck_assert(l.electing && l.valid && l.patterns_told);
+	ck_assert_int_eq(l.not_after_ms, 1000);
+	for (int i = 0; i < TOLD_N; i++)
+		ck_assert_str_eq(l.told[i], told[i]);
+	ck_assert_uint_eq(l.include.n, 2);
+	ck_assert_str_eq(l.include.at[1], "b");
+	ck_assert_uint_eq(l.exclude.n, 0);
+	ck_assert_uint_eq(l.waiting, 5);
+	ck_assert_str_eq(l.waits, "web");
+	ck_assert_str_eq(l.unseen, "nodeclaims");
+	/* A holder of before tells less; what is too long is not told. */
+	text = json("{'kind':'HolderStatus','certificate':{'valid':false,"
+		    "'notAfter':null},'configuration':{'nodePools':{'include':"
+		    "[7],'exclude':[]}}}");
+	ck_assert_int_eq(leader_facts_decode(text, strlen(text), &l, &e), 0);
+	ck_assert(!l.patterns_told && !l.valid && !l.electing);
+	ck_assert_int_eq(l.not_after_ms, STAMP_NONE);
+	ck_assert_str_eq(l.told[0], "");
+	text = json("{'kind':'MachineStatus'}");
+	ck_assert_int_eq(leader_facts_decode(text, strlen(text), &l, &e), -1);
+	ck_assert_int_eq(e.code, ERR_INPUT);
+}
+END_TEST
+
+#define LOOP(test, table)                                                      \
+	tcase_add_loop_test(tc, test, 0, sizeof(table) / sizeof(table[0]))
+
+int
+main(void)
+{
+	Suite *s = suite_create("wire/doctor: the installation");
+	TCase *tc = tcase_create("install");
+
+	tcase_add_test(tc, test_a_deployment);
+	LOOP(test_troubles, troubles);
+	LOOP(test_services, services);
+	tcase_add_test(tc, test_slices_and_budgets);
+	LOOP(test_policies, policies);
+	tcase_add_test(tc, test_bindings);
+	tcase_add_test(tc, test_a_leader);
+	suite_add_tcase(s, tc);
+	return suite_run(s);
+}
