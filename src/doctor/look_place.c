@@ -387,7 +387,10 @@ look_leader(struct doctor *d)
 	(void)snprintf(what, sizeof(what), "/status of pod %s", p->name);
 	if (doctor_get_once(d, path, &r, &e) ||
 	    leader_facts_decode(r.body, r.body_bytes, &l, &e)) {
-		findings_unknown(d->f, DOCTOR_HOLDER, what, e.text);
+		if (strncmp(e.text, "403", 3) == 0)
+			findings_unknown(d->f, DOCTOR_HOLDER, what, e.text);
+		else
+			judge_unanswered(p, e.text, &d->place, d->f);
 		return;
 	}
 	take_configuration(d, &l);

@@ -483,7 +483,7 @@ def test_a_trial_and_a_dead_holder(plane, installed):
     installed.kill9()
     report = until(lambda: (r := check(plane)) and "leader-missing" in r.ids
                    and r, 20, lambda: check(plane).text, every=0.5)
-    assert "/status of pod holder-0" in report.find("holder-unknown")["what"]
+    assert "of pod holder-0" in report.find("leader-unanswered")["what"]
     set_available(plane, NAMESPACE, NAME, 0)
     report = check(plane)
     assert {"marks-without-holder", "pods-not-ready"} < set(report.ids), (

@@ -175,7 +175,8 @@ def test_a_hostile_leader_redirects(run, tmp_path):  # noqa: F811
         "/api/v1/namespaces/karpenter-node-holder/pods/http:holder-0:8080"
         "/proxy/status?format=json"]
     assert not strangers
-    assert any("/status of pod holder-0: 302" in f["what"]
+    assert any(f["id"] == "leader-unanswered"
+               and "pod holder-0: 302" in f["what"]
                for f in findings["findings"]), findings
 
 

@@ -108,6 +108,40 @@ one_answer(const char *text, size_t n, const struct rules *rules)
 	judge_karpenter(&k, rules, &place, &found);
 }
 
+static void
+one_installation(const char *text, size_t n, const struct rules *rules)
+{
+	static struct leader_facts l;
+	static const struct webhook_facts w = {
+		.configuration = "w", .service = "s", .namespace_ = "ns"};
+	const char *key = rules->hold.key;
+	struct policy_facts bounds = {.name = "bounds"};
+	struct deployment_facts d;
+	struct service_facts s = {.there = false};
+	struct pod_facts p;
+	struct err e = {0};
+	bool yes;
+
+	if (slice_facts_decode(text, n, &s.ready, &e) ||
+	    budget_facts_decode(text, n, &yes, &e) ||
+	    policy_facts_decode(text, n, "ns", key, &bounds, &e) ||
+	    policy_binding_decode(text, n, &bounds, &e))
+		promise_refused(&e);
+	judge_policy(&bounds, key, &place, &found);
+	if (leader_facts_decode(text, n, &l, &e) == 0) {
+		judge_leader(&l, &w, &place, 0, &found);
+		PROMISE(l.include.n <= NODEPOOL_PATTERNS_MAX);
+	}
+	if (pod_facts_decode(text, n, &p, &e) < 0)
+		memset(&p, 0, sizeof(p));
+	if (service_facts_decode(text, n, &w, &s, &e) == 0)
+		judge_service(&s, &w, &p, 1, &place, &found);
+	if (deployment_facts_decode(text, n, &d, &e) == 0) {
+		judge_rollout(&d, &p, 1, &place, &found);
+		judge_redundancy(&d, true, false, &place, &found);
+	}
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
@@ -124,6 +158,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	one_nodepool(bytes, n, &rules);
 	one_object(bytes, n, &rules);
 	one_answer(bytes, n, &rules);
+	one_installation(bytes, n, &rules);
 	for (unsigned i = 0; i < found.n; i++) {
 		PROMISE(strpbrk(found.at[i].what, "\n\r\x1b") == NULL);
 		PROMISE(strpbrk(found.at[i].mend, "\n\r\x1b`$") == NULL);

@@ -243,6 +243,9 @@ struct leader_facts {
 void judge_leader(const struct leader_facts *l, const struct webhook_facts *w,
 		  const struct doctor_place *p, int64_t now_ms,
 		  struct findings *f);
+/* That pod was asked for its /status, and gave none. */
+void judge_unanswered(const struct pod_facts *at, const char *why,
+		      const struct doctor_place *p, struct findings *f);
 
 /* The Service that the webhook names, and its endpoints. */
 struct service_facts {

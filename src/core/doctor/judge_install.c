@@ -116,6 +116,10 @@ static const struct finding_kind
 	waiting = {DOCTOR_HOLDER, FINDING_WARNING, "writes-refused",
 		   "Machines are not held, or not released, until these writes "
 		   "succeed. They are tried again, later and later."},
+	unanswered = {DOCTOR_HOLDER, FINDING_WARNING, "leader-unanswered",
+		      "Its certificate, its writes and its configuration are "
+		      "not judged. The API server has to reach the pod's port "
+		      "metrics, also through a NetworkPolicy."},
 	blind = {DOCTOR_HOLDER, FINDING_WARNING, "leader-blind",
 		 "While it cannot list or watch this, it releases nothing."};
 #define ENDS_MS (14 * INT64_C(86400000))
@@ -174,6 +178,16 @@ judge_certificate(const struct leader_facts *l, const struct webhook_facts *w,
 				      l->replica, l->valid ? "is" : "was",
 				      until),
 			 w, p);
+}
+
+void
+judge_unanswered(const struct pod_facts *at, const char *why,
+		 const struct doctor_place *p, struct findings *f)
+{
+	finding_mend(findings_add(f, &unanswered, "/status of pod %s: %s",
+				  at->name, why),
+		     "kubectl -n %s get pods,networkpolicies -o wide",
+		     finding_name(p->namespace_));
 }
 
 void

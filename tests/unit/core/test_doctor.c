@@ -35,6 +35,7 @@ struct cluster {
 	struct policy_facts bounds;
 	bool budget_known, budget;
 	const char *asked, *other;
+	bool silent;
 };
 
 #define NOW_MS 1000000000
@@ -175,6 +176,8 @@ judge(void)
 	judge_redundancy(&c.holder_at, c.budget_known, c.budget, &c.place,
 			 &found);
 	judge_patterns(&c.rules, nodepools, 2, &c.place, &found);
+	if (c.silent)
+		judge_unanswered(&c.pods[0], "503", &c.place, &found);
 	if (c.asked != NULL)
 		judge_elsewhere(c.asked, &c.place, &found);
 	if (c.other != NULL)
@@ -328,6 +331,8 @@ observe(void)
 	ROW(c.holder_at.replicas = c.holder_at.ready = 1, "one-replica")       \
 	ROW(c.budget = false, "budget-missing")                                \
 	ROW(c.budget = c.budget_known = false, "")                             \
+	ROW(c.budget = false; c.holder_at.replicas = c.holder_at.ready = 0,    \
+			      "pods-not-ready")                                \
 	ROW(c.budget = false; c.holder_at.replicas = c.holder_at.ready = 1,    \
 			      "one-replica")                                   \
 	/* /status */                                                          \
@@ -364,6 +369,7 @@ observe(void)
 	ROW(c.bounds.key = false, "write-policy-key")                          \
 	/* other holders, Karpenter, patterns */                               \
 	ROW(c.asked = "there", "holder-elsewhere")                             \
+	ROW(c.silent = true, "leader-unanswered")                              \
 	ROW(c.other = "there", "holder-twice")                                 \
 	ROW(c.karpenter.available = 0, "karpenter-down")                       \
 	ROW(c.karpenter.deployments = 0; c.karpenter.available = 0, "")        \
@@ -594,6 +600,8 @@ END_TEST
 	    strcpy(c.pods[1].trouble, "because"), "version: pod-1: because")   \
 	ROW(c.holder_at.ready = 0; c.pods[1].ready = false,                    \
 				   "version, such as pod-1")                   \
+	ROW(c.holder_at.ready = 0; c.pods[0].ready = c.pods[1].ready = false;  \
+	    strcpy(c.pods[1].trouble, "because"), "version: pod-1: because")   \
 	ROW(c.holder_at.ready = 0, "version: there is no pod for it")          \
 	ROW(c.holder_at.replicas = c.holder_at.ready = 0, "--replicas=2")      \
 	ROW(c.renewer.replicas = c.renewer.ready = 0, "--replicas=1")          \
