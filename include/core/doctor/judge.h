@@ -210,7 +210,7 @@ struct pod_facts {
 	char component[NODEPOOL_BYTES];
 	bool kept;		/* its annotation keeps Karpenter off its node */
 	bool ready;
-	char trouble[200];	/* what its kubelet says of its container; "":
+	char trouble[240];	/* what its kubelet says of its container; "":
 				   nothing */
 	char metrics_port[8];	/* "": it has no port of that name */
 	char ports[100];	/* of its first container: " NAME NUMBER …" */

@@ -187,6 +187,20 @@ text_or(const struct json *object, const char *key, const char *otherwise)
 	return s != NULL ? s : otherwise;
 }
 
+/* A kubelet may quote the end of a log: its last line says why. */
+static void
+put_last_line(struct buf *b, const char *text)
+{
+	size_t n = strlen(text), begin;
+
+	while (n > 0 && text[n - 1] == '\n')
+		n--;
+	for (begin = n; begin > 0 && text[begin - 1] != '\n';)
+		begin--;
+	buf_printf(b, ": %.*s", n - begin < 120 ? (int)(n - begin) : 120,
+		   text + begin);
+}
+
 /* Why its container does not run: what ended it last says more than that it
  * waits to be started again. */
 static void
@@ -206,14 +220,14 @@ trouble_read(const struct json *status, char *out, size_t cap)
 	if (waits != NULL)
 		buf_printf(&b, "%.40s", text_or(waits, "reason", "waiting"));
 	if (waits != NULL && ended == NULL && json_member(waits, "message"))
-		buf_printf(&b, ": %.120s", text_or(waits, "message", ""));
+		put_last_line(&b, text_or(waits, "message", ""));
 	if (waits != NULL && ended != NULL) {
 		(void)json_integer(json_member(ended, "exitCode"), &code);
 		buf_printf(&b, ", %.30s with exit code %lld",
 			   text_or(ended, "reason", "ended"), code);
 	}
 	if (waits != NULL && json_member(ended, "message") != NULL)
-		buf_printf(&b, ": %.90s", text_or(ended, "message", ""));
+		put_last_line(&b, text_or(ended, "message", ""));
 	if (condition_is(status, "PodScheduled", "False", &unscheduled))
 		buf_printf(&b, "not scheduled: %.120s",
 			   text_or(unscheduled, "message", ""));

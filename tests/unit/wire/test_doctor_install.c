@@ -68,7 +68,7 @@ static const struct {
 	 false, "ErrImagePull: no such"},
 	{"{'containerStatuses':[{'state':{'waiting':{'reason':'BackOff',"
 	 "'message':'x'}},'lastState':{'terminated':{'reason':'Error',"
-	 "'exitCode':2,'message':'bad'}}}]}",
+	 "'exitCode':2,'message':'{}\\nbad\\n'}}}]}",
 	 false, "BackOff, Error with exit code 2: bad"},
 	{"{'containerStatuses':[{'state':{'waiting':{}},'lastState':{"
 	 "'terminated':{}}}]}",
