@@ -99,6 +99,7 @@ commit(struct serving_cert *p, const struct certs_pair *c)
 	p->refused[0] = '\0';
 	atomic_store(&p->not_before_ms, c->not_before_ms);
 	atomic_store(&p->not_after_ms, c->not_after_ms);
+	atomic_store(&p->authority, c->authority);
 	stamp_format(c->not_after_ms, until);
 	LOG(LOG_INFO, "certificate served", LS("serial", c->serial),
 	    LS("names", c->names), LS("notAfter", until));

@@ -14,7 +14,7 @@
 /*
  * The certificate pair on disk and the pair that is served.  Main alone calls
  * serving_cert_init and serving_cert_look.  Any thread may call
- * serving_cert_valid and read not_before_ms and not_after_ms, which are atomic.
+ * serving_cert_valid and read the members that are atomic.
  * What serving_cert_init is given outlives the struct.
  */
 struct serving_cert {
@@ -28,6 +28,7 @@ struct serving_cert {
 	uint64_t digest;	/* of both files as served */
 	char refused[240];	/* the last error, logged once */
 	_Atomic int64_t not_before_ms, not_after_ms;	/* 0: none served */
+	_Atomic uint64_t authority;	/* as in struct certs_pair */
 };
 
 void serving_cert_init(struct serving_cert *p, const struct config *c,

@@ -183,6 +183,7 @@ fill_head(struct status *t, struct status_head *h)
 			 .since_ms = lead.since_ms},
 		.cert_not_after_ms = atomic_load(&t->pair->not_after_ms),
 		.cert_valid = serving_cert_valid(t->pair),
+		.cert_authority = atomic_load(&t->pair->authority),
 		.rules = t->rules,
 	};
 	if (lead.identity[0] == '\0')

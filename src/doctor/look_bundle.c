@@ -86,6 +86,9 @@ look_served(struct doctor *d, const struct webhook_facts *w, const char *pem)
 			served = connect_once(d, &o, path, &e);
 	}
 	kubeconfig_done(&o.access);
+	if (served == SERVED_UNREACHED && d->authority != 0 &&
+	    !certs_signed_by(pem, d->authority))
+		served = SERVED_UNSIGNED;
 	/* What follows is about a kubeconfig. */
 	e.text[strcspn(e.text, ";")] = '\0';
 	judge_served(w, served, e.text, d->setup->in_cluster, &d->place, d->f);

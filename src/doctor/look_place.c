@@ -394,6 +394,7 @@ look_leader(struct doctor *d)
 		return;
 	}
 	take_configuration(d, &l);
+	d->authority = l.authority;
 	judge_leader(&l, d->hooks_n > 0 ? &d->hooks[0] : NULL, &d->place,
 		     clock_now(d->clock).server_ms, d->f);
 }

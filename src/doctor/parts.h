@@ -36,6 +36,7 @@ struct doctor {
 	int64_t begin_ms;	/* boot time, of the first look */
 	struct doctor_place place;
 	struct config config;	/* the setup's, and what the leader says */
+	uint64_t authority;	/* who signed what it serves; 0: not known */
 
 	struct webhook_facts hooks[DOCTOR_WEBHOOKS_MAX];
 	char *bundles[DOCTOR_WEBHOOKS_MAX];	/* owned */

@@ -11,6 +11,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include "edge/certs/certs_own.h"
 #include "edge/file.h"
 #include "suite.h"
 
@@ -157,6 +158,30 @@ START_TEST(test_mint_and_load)
 	ck_assert(strstr(p.key_pem, "-----BEGIN PRIVATE KEY-----") != NULL);
 	certs_pair_done(&p);
 	ck_assert(p.key_pem == NULL);
+	certs_pair_done(&p);
+}
+END_TEST
+
+/* A pair says who has signed it, and a bundle whether it has that CA. */
+START_TEST(test_authority)
+{
+	struct certs_pair p;
+	struct err e = {0};
+	char *ca, *other;
+
+	mint("d", false);
+	mint("other", false);
+	ca = read_text("d/ca.crt");
+	other = read_text("other/ca.crt");
+	ck_assert_int_eq(certs_load(at("d/tls.crt"), at("d/tls.key"), NOW, &p,
+				    &e),
+			 0);
+	ck_assert_uint_ne(p.authority, 0);
+	ck_assert(certs_signed_by(ca, p.authority));
+	ck_assert(!certs_signed_by(other, p.authority));
+	ck_assert(!certs_signed_by("", p.authority));
+	free(ca);
+	free(other);
 	certs_pair_done(&p);
 }
 END_TEST
@@ -669,6 +694,7 @@ main(void)
 	tcase_set_timeout(t, 60);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, test_mint_and_load);
+	tcase_add_test(t, test_authority);
 	tcase_add_test(t, test_modes);
 	tcase_add_test(t, test_replaced);
 	tcase_add_test(t, test_ca_is_kept);

@@ -92,6 +92,8 @@ enum served {
 	SERVED_REFUSED,		/* somebody answered whom it does not verify */
 	SERVED_DATES,		/* … whose certificate is not valid now */
 	SERVED_NAME,		/* … whose certificate is for another name */
+	SERVED_UNSIGNED,	/* not reached, but /status says that another CA
+				   has signed it */
 	SERVED_CUT,		/* the handshake was cut: nobody's certificate
 				   was seen */
 	SERVED_UNREACHED,
@@ -231,6 +233,7 @@ struct leader_facts {
 	bool electing;
 	bool valid;		/* its certificate */
 	int64_t not_after_ms;	/* STAMP_NONE: it serves none */
+	uint64_t authority;	/* 0: not told */
 	uint64_t waiting;	/* machines with a write that failed */
 	char waits[NODEPOOL_BYTES];	/* the first NodePool that has some */
 	char unseen[NODEPOOL_BYTES];	/* a resource that it cannot watch */

@@ -51,6 +51,8 @@ struct certs_pair {
 	size_t cert_bytes, key_bytes;
 	int64_t not_before_ms, not_after_ms;	/* of the leaf */
 	bool is_ca;			/* of the leaf: CERTS_CA_ADVICE */
+	uint64_t authority;		/* who signed it: certs_signed_by; 0:
+					   it does not say */
 	char serial[64];		/* hex, of the leaf */
 	char names[512];		/* SANs, "DNS:a, IP:b"; as many as
 					   fit */

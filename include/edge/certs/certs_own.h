@@ -51,6 +51,10 @@ bool certs_is_leaf(const char *cert, const char *key, const char *ca_cert,
  * has a block that is no certificate, or the same certificate twice. */
 bool certs_bundle_read(const char *pem, struct renewal_cert *at, unsigned *n);
 
+/* Returns whether a certificate in this bundle may have signed one whose
+ * `authority` (certs_load) that is: it has this key identifier, or none. */
+bool certs_signed_by(const char *pem, uint64_t authority);
+
 /* Appends to out, as PEM, the certificate in this bundle that has the id of
  * *which.  Returns whether it was there. */
 bool certs_bundle_pick(const char *pem, const struct renewal_cert *which,

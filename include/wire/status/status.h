@@ -61,6 +61,8 @@ struct status_head {
 	struct status_lead lead;
 	int64_t cert_not_after_ms;	/* 0: none is served */
 	bool cert_valid;
+	uint64_t cert_authority;	/* the beginning of the key identifier of who
+					   signed it; 0: not known */
 	struct status_admissions admissions;
 	const struct rules *rules;
 	struct status_report report;	/* if lead.here */

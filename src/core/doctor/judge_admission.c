@@ -278,6 +278,13 @@ judge_served(const struct webhook_facts *w, enum served served, const char *why,
 		finding_mend(findings_add(f, &cut, "%s: %s", w->url, why),
 			     "kubectl -n %s get pods,services,endpointslices",
 			     finding_name(p->namespace_));
+	else if (served == SERVED_UNSIGNED)
+		mend_bundle(findings_add(f, &unverified,
+					 "caBundle of %s has not the CA that "
+					 "signed what %s serves, as its /status "
+					 "says",
+					 w->configuration, w->url),
+			    w, p);
 	else if (served != SERVED_UNREACHED)
 		mend_bundle(findings_add(f, refused[served],
 					 "caBundle of %s does not verify what "

@@ -252,6 +252,18 @@ write_serial(X509 *x, char *out, size_t cap)
 	BN_free(n);
 }
 
+/* One that has signed itself need not name itself. */
+static uint64_t
+authority_of(X509 *x)
+{
+	uint64_t id = certs_key_id(X509_get0_authority_key_id(x));
+
+	if (id == 0 && X509_NAME_cmp(X509_get_subject_name(x),
+				     X509_get_issuer_name(x)) == 0)
+		id = certs_key_id(X509_get0_subject_key_id(x));
+	return id;
+}
+
 int
 certs_load(const char *cert_file, const char *key_file, int64_t now_ms,
 	   struct certs_pair *out, struct err *e)
@@ -271,6 +283,7 @@ certs_load(const char *cert_file, const char *key_file, int64_t now_ms,
 		.not_after_ms =
 			certs_time_ms(X509_get0_notAfter(p.chain.at[0])),
 		.is_ca = is_ca(&p),
+		.authority = authority_of(p.chain.at[p.chain.n - 1]),
 	};
 	p.cert_pem = p.key_pem = NULL;
 	write_serial(p.chain.at[0], out->serial, sizeof(out->serial));

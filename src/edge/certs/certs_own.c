@@ -294,6 +294,21 @@ certs_bundle_read(const char *pem, struct renewal_cert *at, unsigned *n)
 }
 
 bool
+certs_signed_by(const char *pem, uint64_t authority)
+{
+	for (const char *p = block(pem, pem); *p != '\0';) {
+		AUTO_X509 x = take(pem, &p);
+		uint64_t id = x == NULL ? 0
+					: certs_key_id(
+						X509_get0_subject_key_id(x));
+
+		if (x != NULL && (id == 0 || id == authority))
+			return true;
+	}
+	return false;
+}
+
+bool
 certs_bundle_pick(const char *pem, const struct renewal_cert *which,
 		  struct buf *out)
 {

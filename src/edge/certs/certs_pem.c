@@ -118,3 +118,15 @@ certs_time_ms(const ASN1_TIME *t)
 		return 0;
 	return (int64_t)timegm(&tm) * 1000;
 }
+
+uint64_t
+certs_key_id(const ASN1_OCTET_STRING *id)
+{
+	uint64_t out = 0;
+
+	if (id == NULL || ASN1_STRING_length(id) < 8)
+		return 0;
+	for (int i = 0; i < 8; i++)
+		out = out << 8 | ASN1_STRING_get0_data(id)[i];
+	return out;
+}

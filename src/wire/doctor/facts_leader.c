@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/buf.h"
@@ -96,6 +97,17 @@ views_read(const struct json *views, struct leader_facts *l)
 	}
 }
 
+static uint64_t
+authority_read(const struct json *v)
+{
+	const char *s = json_string(v);
+
+	if (s == NULL || strlen(s) != 16 ||
+	    strspn(s, "0123456789abcdef") != 16)
+		return 0;
+	return strtoull(s, NULL, 16);
+}
+
 int
 leader_facts_decode(const char *bytes, size_t n, struct leader_facts *out,
 		    struct err *e)
@@ -121,6 +133,7 @@ leader_facts_decode(const char *bytes, size_t n, struct leader_facts *out,
 	out->valid = json_is_true(json_member(cert, "valid"));
 	if (until == NULL || stamp_parse(until, &out->not_after_ms))
 		out->not_after_ms = STAMP_NONE;
+	out->authority = authority_read(json_member(cert, "authority"));
 	told_read(root, out);
 	out->patterns_told =
 		patterns_read(json_member(pools, "include"),

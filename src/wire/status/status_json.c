@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
 #include "core/base/stamp.h"
 #include "status_parts.h"
 
@@ -369,6 +371,16 @@ write_items(struct buf *b, const struct status_head *h,
 	buf_puts(b, "}");
 }
 
+/* In hex: JSON's numbers are too small for it. */
+static void
+write_authority(struct buf *b, uint64_t id)
+{
+	char hex[17];
+
+	(void)snprintf(hex, sizeof(hex), "%016llx", (unsigned long long)id);
+	text(b, "authority", id != 0 ? hex : NULL);
+}
+
 void
 status_json(struct buf *b, const struct status_head *h,
 	    const struct status_items *items)
@@ -381,6 +393,7 @@ status_json(struct buf *b, const struct status_head *h,
 	truth(b, "valid", h->cert_valid);
 	moment(b, "notAfter", h->cert_not_after_ms != 0 ? h->cert_not_after_ms
 							: STAMP_NONE);
+	write_authority(b, h->cert_authority);
 	buf_puts(b, "}");
 	write_admissions(b, &h->admissions);
 	write_rules(b, h->rules);

@@ -315,6 +315,7 @@ observe(void)
 	ROW(c.left.nodes[LEFT_EVICT] = 1, "go-annotations")                    \
 	ROW(c.left.nodes[LEFT_HOLD] = 1, "go-holds")                           \
 	/* what is served */                                                   \
+	ROW(c.served = SERVED_UNSIGNED, "bundle-other-ca")                     \
 	ROW(c.served = SERVED_DATES, "served-expired")                         \
 	ROW(c.served = SERVED_NAME, "served-other-name")                       \
 	ROW(c.served = SERVED_CUT, "handshake-cut")                            \

@@ -245,7 +245,8 @@ START_TEST(test_a_leader)
 	const char *text = json(
 		"{'kind':'HolderStatus','mode':'observe','replica':'p_1',"
 		"'leader':{'electing':true},'certificate':{'valid':true,"
-		"'notAfter':'1970-01-01T00:00:01Z'},'configuration':{'scope':"
+		"'notAfter':'1970-01-01T00:00:01Z','authority':"
+		"'00000000000000fe'},'configuration':{'scope':"
 		"'node','holdDuration':'7m','startupTimeout':'8m',"
 		"'replacements':'count','holdAnnotation':{'key':'a/b','value':"
 		"'x'},'nodePools':{'include':['w*','b'],'exclude':[]}},"
@@ -262,6 +263,7 @@ START_TEST(test_a_leader)
 	ck_assert_str_eq(l.replica, "p_1");
 	ck_assert(l.electing && l.valid && l.patterns_told);
 	ck_assert_int_eq(l.not_after_ms, 1000);
+	ck_assert_uint_eq(l.authority, 254);
 	for (int i = 0; i < TOLD_N; i++)
 		ck_assert_str_eq(l.told[i], told[i]);
 	ck_assert_uint_eq(l.include.n, 2);
@@ -270,13 +272,14 @@ START_TEST(test_a_leader)
 	ck_assert_uint_eq(l.waiting, 5);
 	ck_assert_str_eq(l.waits, "web");
 	ck_assert_str_eq(l.unseen, "nodeclaims");
-	/* A holder of before tells less; what is too long is not told. */
+	/* A holder of before tells less. */
 	text = json("{'kind':'HolderStatus','certificate':{'valid':false,"
-		    "'notAfter':null},'configuration':{'nodePools':{'include':"
+		    "'notAfter':null,'authority':'-0000000000000fe'},'configuration':{'nodePools':{'include':"
 		    "[7],'exclude':[]}}}");
 	ck_assert_int_eq(leader_facts_decode(text, strlen(text), &l, &e), 0);
 	ck_assert(!l.patterns_told && !l.valid && !l.electing);
 	ck_assert_int_eq(l.not_after_ms, STAMP_NONE);
+	ck_assert_uint_eq(l.authority, 0);
 	ck_assert_str_eq(l.told[0], "");
 	text = json("{'kind':'MachineStatus'}");
 	ck_assert_int_eq(leader_facts_decode(text, strlen(text), &l, &e), -1);

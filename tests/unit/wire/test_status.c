@@ -498,7 +498,8 @@ static const struct {
 	 "\"resource\":\"nodes\",\"listed\":true,\"watching\":false"},
 	{expired_certificate,
 	 "certificate  NOT VALID; its end: 2026-04-02T03:04:05Z\n",
-	 "{\"valid\":false,\"notAfter\":\"2026-04-02T03:04:05Z\"}"},
+	 "{\"valid\":false,\"notAfter\":\"2026-04-02T03:04:05Z\","
+	 "\"authority\":null}"},
 	{shedding, "17 in the last 60 s: 12 held, 2 unchanged, 3 shed\n",
 	 "\"requests\":17,\"held\":12,"},
 	{uncapped, "and not ready yet\n\nNODEPOOL", "\"cap\":null"},
@@ -507,7 +508,7 @@ static const struct {
 	{refused, "          0  3 writes failed and wait\n",
 	 "\"waiting\":3"},
 	{no_certificate, "certificate  NONE: the webhook cannot be called\n",
-	 "\"certificate\":{\"valid\":false,\"notAfter\":null}"},
+	 "\"certificate\":{\"valid\":false,\"notAfter\":null,\"authority\":null}"},
 	{alone, "leader       this replica, without an election\n",
 	 "\"electing\":false"},
 	{each_for_itself, "\nEach machine is held by itself (scope node).\n",
