@@ -17,13 +17,14 @@ static const char usage[] =
 	"why it\nmatters and what mends it. It writes nothing but dry runs. "
 	"Ends with 1 if there\nare errors, and with 0 if there are only "
 	"warnings.\n\n"
-	"    --wait='0s':\n        try for so long to reach the API server and to "
-	"have a dry run held\n"
+	"    --wait='0s':\n        look again for so long, until a dry run is held "
+	"and a replica leads\n"
 	"    -o, --output='text':\n        text or json\n"
 	"    --namespace='':\n        of the installation; else leaderElection."
 	"namespace, or where the webhook's\n        Service is\n\n"
-	"Of the configuration mode, holdAnnotation, holdDuration, nodePools, "
-	"replacements,\nscope and leaderElection count: give it the holder's.\n";
+	"The leader says what it is configured to do. Of the flags and of FILE "
+	"mode,\nholdAnnotation, holdDuration, nodePools, replacements and scope "
+	"count where no\nreplica can be asked, and leaderElection always.\n";
 
 struct cluster_request {
 	struct options options;
