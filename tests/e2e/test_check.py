@@ -17,7 +17,7 @@ import yaml
 
 from breaks import Telltale, breaks, broken
 from cluster import node_pool
-from controlplane import (CLAIMS, MERGE, NAMESPACES, NODES, POOLS, REPO,
+from controlplane import (BUILD, CLAIMS, MERGE, NAMESPACES, NODES, POOLS, REPO,
                           WEBHOOKS, ControlPlane, spawn, until)
 from egress import Egress
 from hold import MARK
@@ -347,6 +347,9 @@ def settle(plane, holder):
             continue
         n = plane.get(path, name)["spec"]["replicas"]
         set_available(plane, namespace, name, n)
+    service = plane.get(f"{NAMESPACES}/{NAMESPACE}/services", NAME)
+    plane.egress.route(service["spec"]["clusterIP"] + ":443",
+                       holder.webhook_port)
     webhook = plane.get(WEBHOOKS, NAME)
     client = webhook["webhooks"][0]["clientConfig"]
     if not client.get("caBundle"):
@@ -393,7 +396,7 @@ def test_each_break_is_found_with_its_cause(plane, installed, telltale, cut,
                 assert subprocess.run(["sh", "-n", "-c", f["mend"]],
                                       timeout=10).returncode == 0, f
                 assert f["mend"].split()[0] in (
-                    "kubectl", "helm", "cat", "base64",
+                    "kubectl", "helm", "base64",
                     "karpenter-node-holder"), f
             if b.mends and report.ids == sorted(b.ids):
                 pasted(plane, tmp_path, said[0]["mend"])
@@ -420,6 +423,30 @@ def found(plane, ids, *flags):
         if report.ids == sorted(ids) or time.monotonic() > end:
             return report
         time.sleep(0.1)
+
+
+def test_a_command_for_another_namespace(plane_programs, tmp_path):
+    """What it applies is what kustomize makes of an overlay there."""
+    code = re.sub(r'"\s+"', "", (REPO / "src/core/doctor/mend.c").read_text())
+    change, = re.findall(r"sed -E '(.*?)'", code)
+    change = change.replace("\\\\", "\\") % "there"
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump({
+        "namespace": "there", "resources": [os.path.relpath(
+            REPO / "deploy/overlays/default", tmp_path)],
+        "transformers": [os.path.relpath(REPO / "deploy/namespace",
+                                         tmp_path)]}))
+
+    def applied(command):
+        made = subprocess.run(
+            ["sh", "-c", command], cwd=REPO, check=True, timeout=60, text=True,
+            capture_output=True, env={"PATH": f"{BUILD / 'bin'}:"
+                                      + os.environ["PATH"]}).stdout
+        return [o for o in yaml.safe_load_all(made)
+                if o["metadata"].get("labels", {}).get(
+                    "app.kubernetes.io/component") in ("webhook", "policy")]
+    want = applied(f"kubectl kustomize {tmp_path}")
+    assert want and want == applied(
+        f"kubectl kustomize deploy/overlays/default | sed -E '{change}'")
 
 
 # --- who asks, and when ---------------------------------------------------------

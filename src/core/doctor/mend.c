@@ -4,16 +4,18 @@
 
 #include "core/doctor/judge.h"
 
-/* Where the parts stand in the repository, and the label of those that an
- * overlay changes (cert-manager's annotation, the namespace in a policy). */
+/* What is made, and which of it is applied.  `auth reconcile` takes roles and
+ * their bindings alone. */
 static const struct {
-	const char *component;
-	const char *file;
+	const char *from;	/* NULL: the overlay */
+	const char *apply;
 } parts[] = {
-	[MEND_WEBHOOK] = {"webhook", NULL},
-	[MEND_POLICY] = {"policy", NULL},
-	[MEND_RBAC] = {NULL, "rbac"},
-	[MEND_SERVICE] = {NULL, "service"},
+	[MEND_WEBHOOK] = {NULL, "apply -l app.kubernetes.io/component=webhook"},
+	[MEND_POLICY] = {NULL, "apply -l app.kubernetes.io/component=policy"},
+	[MEND_RBAC] = {"kustomize deploy/base", "auth reconcile"},
+	[MEND_SERVICE] = {"create --dry-run=client -o yaml -f "
+			  "deploy/base/service.yaml",
+			  "apply"},
 };
 
 static const char *
@@ -27,8 +29,7 @@ overlay(const struct doctor_place *p)
 void
 mend_apply(struct finding *x, const struct doctor_place *p, enum mend_part part)
 {
-	const char *component = parts[part].component;
-	char from[80], move[160] = "", only[60] = "";
+	char from[80], move[200] = "";
 
 	if (p->release[0] != '\0') {
 		finding_mend(x, "helm -n %s upgrade %s deploy/helm "
@@ -37,22 +38,20 @@ mend_apply(struct finding *x, const struct doctor_place *p, enum mend_part part)
 			     finding_name(p->release));
 		return;
 	}
-	if (component != NULL) {
+	/* In a trial its roles have no right to write. */
+	if (parts[part].from == NULL || (part == MEND_RBAC && p->observes))
 		(void)snprintf(from, sizeof(from),
-			       "kubectl kustomize deploy/overlays/%s",
-			       overlay(p));
-		(void)snprintf(only, sizeof(only),
-			       " -l app.kubernetes.io/component=%s", component);
-	} else {
-		(void)snprintf(from, sizeof(from), "cat deploy/base/%s.yaml",
-			       parts[part].file);
-	}
+			       "kustomize deploy/overlays/%s", overlay(p));
+	else
+		(void)snprintf(from, sizeof(from), "%s", parts[part].from);
 	if (strcmp(p->namespace_, "karpenter-node-holder") != 0)
 		(void)snprintf(move, sizeof(move),
 			       " | sed -E 's/(namespace: |serviceaccount:|"
-			       "inject-ca-from: )karpenter-node-holder/\\1%s/'",
+			       "inject-ca-from: |- karpenter-node-holder\\.)"
+			       "karpenter-node-holder/\\1%s/'",
 			       finding_name(p->namespace_));
-	finding_mend(x, "%s%s | kubectl apply%s -f -", from, move, only);
+	finding_mend(x, "kubectl %s%s | kubectl %s -f -", from, move,
+		     parts[part].apply);
 }
 
 void

@@ -223,7 +223,7 @@ def breaks(cut, other_ca, holder):
           "it calls port 8443", service_of(port=8443), mends=True),
         # Connections that are open already still lead to the holder.
         B("the Service is deleted", ("service-missing",),
-          "which is not there", gone(SERVICE)),
+          "which is not there", gone(SERVICE), mends=True),
         B("the Service has another `targetPort`", ("service-target",),
           "leads to port https, which no pod",
           [(SERVICE, lambda o: o["spec"]["ports"][0].update(
@@ -462,6 +462,10 @@ def put(plane, path, o):
     for key in "resourceVersion", "uid", "managedFields":
         meta.pop(key, None)
     code, there = plane.request("GET", path)
+    if code == 200 and path == SERVICE and (there["spec"]["clusterIP"]
+                                            != o["spec"]["clusterIP"]):
+        code = 404  # another one, which cannot become what was there
+        plane.ok("DELETE", path)
     if code == 200:
         meta["resourceVersion"] = there["metadata"]["resourceVersion"]
         made = plane.ok("PUT", path, o)

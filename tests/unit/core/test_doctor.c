@@ -409,7 +409,7 @@ static bool
 is_pasteable(const char *mend)
 {
 	static const char *const programs[] = {
-		"kubectl ", "helm ", "cat deploy/", "base64 <",
+		"kubectl ", "helm ", "base64 <",
 		"karpenter-node-holder "};
 	bool quoted = false, known = false;
 
@@ -583,9 +583,9 @@ END_TEST
 				     ",\"value\":\"Ignore\"}]'")                \
 	ROW(c.bounds.policy = false,                                           \
 	    "kubectl kustomize deploy/overlays/self-signed | sed -E "          \
-	    "'s/(namespace: |serviceaccount:|inject-ca-from: )karpenter-"      \
-	    "node-holder/\\1ns/' | kubectl apply -l app.kubernetes.io/"        \
-	    "component=policy -f -")                                           \
+	    "'s/(namespace: |serviceaccount:|inject-ca-from: |- karpenter-"    \
+	    "node-holder\\.)karpenter-node-holder/\\1ns/' | kubectl apply -l "  \
+	    "app.kubernetes.io/component=policy -f -")                                           \
 	ROW(c.bounds.policy = false; c.place.injected = true;                  \
 	    strcpy(c.place.namespace_, "karpenter-node-holder");               \
 	    strcpy(c.hooks[0].namespace_, "karpenter-node-holder"),            \
@@ -594,7 +594,10 @@ END_TEST
 				     "deploy/overlays/trial ")                 \
 	ROW(c.bounds.policy = false; strcpy(c.place.release, "hold"),          \
 	    "helm -n ns upgrade hold deploy/helm --reuse-values")              \
-	ROW(c.allowed[0] = false, "cat deploy/base/rbac.yaml | sed -E ")       \
+	ROW(c.allowed[0] = false, "kubectl kustomize deploy/base | sed -E ")   \
+	ROW(c.allowed[0] = false, "/\\1ns/' | kubectl auth reconcile -f -")    \
+	ROW(c.allowed[0] = false; c.place.observes = true,                     \
+				  "deploy/overlays/trial | sed ")              \
 	ROW(c.holder_at.ready = 0; c.pods[1].ready = false;                    \
 	    strcpy(c.pods[1].trouble, "because"), "logs pod-1")                \
 	ROW(c.holder_at.ready = 0; c.pods[1].ready = false;                    \
