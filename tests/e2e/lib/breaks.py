@@ -200,7 +200,8 @@ def breaks(cut, other_ca, holder):
         B("the matchConditions are gone", ("webhook-match-conditions",),
           "without the matchConditions", hook(matchConditions=None),
           mends=True),
-        B("other matchConditions", ("webhook-match-conditions", "dry-run-unheld"),
+        B("other matchConditions",
+          ("webhook-match-conditions", "dry-run-unheld"),
           "not the matchConditions", hook(matchConditions=[
               {"name": "x", "expression": "request.kind.kind != 'Node'"}])),
         B("an objectSelector", ("webhook-selector", *UNHELD),
@@ -371,7 +372,7 @@ def breaks(cut, other_ca, holder):
           f"nobody has renewed Lease kube-system/{KARPENTER_LEASE}",
           gone(KARPENTER) + [(
               f"{KARPENTER_LEASES}/{KARPENTER_LEASE}",
-              lambda o: o["spec"].update(holderIdentity="") )]),
+              lambda o: o["spec"].update(holderIdentity=""))]),
         B("Karpenter 0.37", ("karpenter-version",), "0.37.7, expected 1.x",
           version("0.37.7")),
         B("Karpenter 1.1 without `replacements: count`",
