@@ -78,9 +78,6 @@ answer(struct hook *h, const struct server_request *q, struct buf *reply,
 		return -1;
 
 	count(h->shared, &r.review, &v);
-	/* A release that is only told of waits for a creation as well. */
-	if ((v.held || v.reason == REASON_OBSERVED) && !r.dry_run)
-		state_hint(h->shared);
 	log_verdict(h, &r, &v);
 	return 0;
 }

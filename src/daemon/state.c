@@ -27,7 +27,6 @@ parts_new(struct state *s, const struct rules *rules, uint32_t machines_max)
 
 	/* Before the kernel has collected randomness, the time has to do. */
 	(void)!getrandom(&seed, sizeof(seed), GRND_NONBLOCK);
-	atomic_store(&s->hint_ms, STAMP_NONE);
 	s->clock = clock_new();
 	s->disabled_nodepools = disabled_nodepools_new();
 	s->table = calloc(1, sizeof(*s->table));
@@ -193,7 +192,6 @@ state_next(struct state *s)
 	(void)lock(s);
 	state_follow(s, now);
 	state_soft(s, now);
-	controller_admitted(s->table->controller, atomic_load(&s->hint_ms));
 	todo = controller_next(s->table->controller, now);
 	/* A read may end after another replica has taken the lead, so it has no
 	 * fence. */
@@ -281,13 +279,6 @@ state_nodepool_at(struct state *s, uint32_t *i, struct nodepool_report *out)
 
 	unlock(s);
 	return any;
-}
-
-void
-state_hint(struct state *s)
-{
-	atomic_store_explicit(&s->hint_ms, clock_now(s->clock).server_ms,
-			      memory_order_relaxed);
 }
 
 void

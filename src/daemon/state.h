@@ -16,8 +16,7 @@
 
 /*
  * What the threads of `serve` share: the clock, the counters, the stop flag,
- * the webhook's hint, and core/controller and core/protocol/lease behind the
- * program's one mutex.
+ * and core/controller and core/protocol/lease behind the program's one mutex.
  *
  * Lock: every function takes the mutex itself, unless its group says that it
  * takes none.  It is held across pure core calls only, never across I/O,
@@ -34,7 +33,6 @@
 struct state {
 	struct clock *clock;		/* has its own contract: edge/clock.h */
 	struct counters counters;	/* atomic */
-	_Atomic int64_t hint_ms;	/* the last state_hint, server time */
 	_Atomic bool stopping;		/* state_stop was called */
 	struct disabled_nodepools *disabled_nodepools;	/* has its own lock */
 	struct state_table *table;	/* behind the mutex: state_parts.h */
@@ -66,12 +64,6 @@ void state_stop(struct state *s);
 /* Gives the Lease up.  Main calls this when all other work has ended. */
 void state_lease_stop(struct state *s);
 
-/* --- webhook -------------------------------------------------------------- */
-
-/* Leaves the hint that a creation was admitted with a hold, which state_next
- * takes to controller_admitted.  It takes no lock. */
-void state_hint(struct state *s);
-
 /* --- watchers ------------------------------------------------------------- */
 
 /* What these functions say of NodePools goes to disabled_nodepools as well. */
@@ -88,8 +80,8 @@ void state_disruption_event(struct state *s, const char *claim_uid,
 
 /* --- sweeper -------------------------------------------------------------- */
 
-/* state_next also hands the hint and the soft state over, and lowers fence_ms
- * of a write to the end of the lead. */
+/* state_next also hands the soft state over, and lowers fence_ms of a write
+ * to the end of the lead. */
 struct controller_todo state_next(struct state *s);
 void state_done(struct state *s, const struct controller_outcome *o);
 void state_found(struct state *s, const struct action *a,

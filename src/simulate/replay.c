@@ -49,7 +49,6 @@ step(struct replay *r)
 	for (;;) {
 		struct controller_todo t;
 
-		controller_admitted(r->controller, r->admitted_ms);
 		t = controller_next(r->controller, replay_now(r));
 		if (t.step == CONTROLLER_ACT) {
 			replay_serve(r, &t.action);
@@ -130,7 +129,6 @@ admit(struct replay *r, uint32_t id, enum kind kind)
 	c->half[kind].held = true;
 	c->half[kind].mark_ms = replay_stamp(r->now_ms);
 	c->half[kind].why = reason_name(verdict.reason);
-	r->admitted_ms = r->now_ms;
 }
 
 void
@@ -297,7 +295,6 @@ replay_new(const struct rules *rules, struct roster *roster,
 	r->rules = *rules;
 	r->roster = roster;
 	r->now_ms = r->start_ms = r->wake_ms = start_ms;
-	r->admitted_ms = STAMP_NONE;
 	r->controller = controller_new(rules, roster->max, 1, &r->counters);
 	r->at = calloc(roster->max, sizeof(*r->at));
 	r->pools = calloc(POOLS_KNOWN, sizeof(*r->pools));

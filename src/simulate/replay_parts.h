@@ -38,7 +38,6 @@ struct replay {
 	uint32_t pools_n;
 	uint64_t rv;
 	int64_t now_ms, start_ms, wake_ms;
-	int64_t admitted_ms;	/* the webhook's hint */
 	uint32_t held;		/* machines */
 	uint64_t no_room;
 };

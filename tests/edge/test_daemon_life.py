@@ -394,21 +394,6 @@ def test_reviews(w):
     holder.wait_line("held at admission", kind="Node", pool="p")
 
 
-def test_a_creation_just_admitted_holds_up_a_release(w):
-    """The webhook gives a hint that the watch will show the creation within
-    five seconds."""
-    names = w.machines(3)
-    holder = w.start()
-    w.busy()
-    w.wait_held(names)
-    assert holder.review()[0] == 200
-    w.quiet()
-    w.stays(lambda: w.held(names) and not w.clears())
-    w.busy("admitted")
-    w.wait_held("admitted", "nodeclaims")
-    w.stays(lambda: w.held(names) and not w.clears())
-
-
 def test_the_log(w):
     """Each line is JSON (World.check), says what happened and why, and
     contains no secret."""

@@ -301,8 +301,6 @@ holder(struct mix *m, const struct world *w, const struct holder *h)
 	m->boot = holder_now(h).boot_ms;
 	mix_until(m, h->paused_until, m->now);
 	mix(m, (uint64_t)h->offset);
-	mix(m, h->hint_ms == STAMP_NONE);
-	mix_within(m, h->hint_ms, m->server, HINT_EVERY_MS);
 	mix_when(m, h->poked ? -1 : h->wake_at);
 	mix(m, h->poked | h->restored << 1);
 	for (int p = 0; p < w->pools_n; p++)

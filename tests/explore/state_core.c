@@ -318,7 +318,7 @@ mix_controller(struct mix *m, const struct controller *s)
 		       s->guess << 3 | s->caps_stale << 4 |
 		       s->retries_stale << 5 | s->views.blocked << 6 |
 		       s->recount << 7 | f->wanted << 8 | f->in_flight << 9 |
-		       f->claims_good << 10 | f->due << 11);
+		       f->claims_good << 10);
 	mix_text(m, f->failed != NULL ? f->failed : "");
 	mix(m, s->machines.top | (uint64_t)s->machines.free << 32);
 	for (uint32_t i = 0; i < s->machines.top; i++) {
@@ -346,6 +346,4 @@ mix_controller(struct mix *m, const struct controller *s)
 	mix_boot(m, f->done_boot_ms);
 	mix_until(m, f->not_before_boot_ms, m->boot);
 	mix_until(m, s->writes.paused_boot_ms, m->boot);
-	mix_within(m, f->hint_waited_ms, m->boot, HINT_EVERY_MS);
-	mix_until(m, f->hint_until_boot_ms, m->boot);
 }

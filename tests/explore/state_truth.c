@@ -63,8 +63,6 @@ replica(struct mix *m, const struct world *w, const struct holder *h)
 	if (!h->up)
 		return;
 	since(m, h->led_since);
-	since(m, h->hint_at);
-	since(m, h->asked_list_at);
 	for (int k = 0; k < VIEW_COUNT; k++)
 		mix_when(m, h->listed_at[k]);
 	for (int i = 0; i < w->things_n; i++)

@@ -49,14 +49,14 @@ rules_of(const struct history *h, bool other_hold, const char *exclude)
 /* Sends the review to one of the replicas that are up, as a Service does.  If
  * there is none, the creation goes through unchanged. */
 static void
-admit(void *ctx, struct thing *t, bool dry_run)
+admit(void *ctx, struct thing *t)
 {
 	struct run *r = ctx;
 	int first = (int)roll(&r->w.dice, (uint32_t)r->truth.holders_n);
 
 	/* The last replica to go goes on for so long. */
 	if (r->cleaner != NULL && cleaner_admits(r->cleaner))
-		holder_admit(&r->holders[first], t, dry_run);
+		holder_admit(&r->holders[first], t);
 	for (int i = 0; i < r->truth.holders_n; i++) {
 		struct holder *h =
 			&r->holders[(first + i) % r->truth.holders_n];
@@ -64,7 +64,7 @@ admit(void *ctx, struct thing *t, bool dry_run)
 		if (!h->up || r->w.now < h->paused_until ||
 		    r->w.uninstaller.on)
 			continue;
-		holder_admit(h, t, dry_run);
+		holder_admit(h, t);
 		h->poked = true;
 		return;
 	}

@@ -103,8 +103,7 @@ holder_start(struct holder *h)
 		return;
 	tell(h->w, "holder %d   starts", h->number);
 	h->up = true;
-	h->hint_ms = STAMP_NONE;
-	h->hint_at = h->asked_list_at = h->jumped_at = -1000000;
+	h->jumped_at = -1000000;
 	h->offset = offset(h);
 	h->shifted = h->jitter = 0;
 	h->small = h->small_min = h->small_max = 0;
@@ -546,7 +545,6 @@ next_todo(struct holder *h)
 {
 	struct controller_todo t;
 
-	controller_admitted(h->controller, h->hint_ms);
 	t = controller_next(h->controller, holder_now(h));
 	while (t.step == CONTROLLER_ACT && t.action.observed) {
 		take_notes(h);
@@ -674,7 +672,7 @@ holder_step(struct holder *h)
 /* --- its webhook ---------------------------------------------------------- */
 
 void
-holder_admit(struct holder *h, struct thing *t, bool dry_run)
+holder_admit(struct holder *h, struct thing *t)
 {
 	struct object o;
 	struct review v = {.create = true, .kind_known = true,
@@ -690,10 +688,6 @@ holder_admit(struct holder *h, struct thing *t, bool dry_run)
 	if (v.has_mark)
 		v.mark_hold = o.has_previous ? o.previous_hold : o.hold;
 	d = admit_decide(&h->rules, &v);
-	if (!dry_run) {
-		h->hint_ms = holder_now(h).server_ms;
-		h->hint_at = h->w->now;
-	}
 	if (!d.patch)
 		return;
 	if (t->notes.by[ann_of(&h->rules.hold)] == BY_PERSON)

@@ -95,7 +95,6 @@ struct holder {
 	int64_t alone_ms[POOLS];	/* its webhook leaves them alone from
 					   then on; INT64_MAX: never */
 	struct flight flights[FLIGHTS];
-	int64_t hint_ms;
 	int64_t wake_at;	/* controller_next's word */
 	bool poked;		/* something was seen since */
 	uint64_t births;
@@ -114,11 +113,9 @@ struct holder {
 	int64_t jitter;		/* … and how far they lie apart */
 	bool odd_jump;		/* … or by about 5 s */
 	bool saw_all;		/* at once, in this lead */
-	int64_t hint_at;	/* the last real creation that it admitted */
 	int64_t listed_at[VIEW_COUNT];	/* the last good fresh list was asked
 					   for; -1 */
 	int64_t asked_lists[3];	/* when, the last ones of claims */
-	int64_t asked_list_at;	/* the last fresh list of claims, good or not */
 	unsigned lists;		/* fresh ones, in the minute since … */
 	int64_t lists_since;
 	unsigned asked;
@@ -150,7 +147,7 @@ void holder_knows(struct holder *h, const struct thing *t);
 /* The same for a claim of which it has seen only the metadata. */
 void holder_knows_metadata(struct holder *h, const struct thing *t);
 /* Its webhook. */
-void holder_admit(struct holder *h, struct thing *t, bool dry_run);
+void holder_admit(struct holder *h, struct thing *t);
 
 /* truth.c */
 void truth_action(struct holder *h, const struct action *a);

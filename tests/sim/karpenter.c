@@ -123,10 +123,10 @@ pool_remade(struct world *w, const char *name)
 }
 
 static void
-admit(struct world *w, struct thing *t, bool missed, bool dry_run)
+admit(struct world *w, struct thing *t, bool missed)
 {
 	if (!missed && w->admit != NULL)
-		w->admit(w->admit_ctx, t, dry_run);
+		w->admit(w->admit_ctx, t);
 }
 
 static void
@@ -172,7 +172,7 @@ claim_new(struct world *w, int i, const struct story *s)
 	m->claim = (int)(t - w->things);
 	claim_born(w, s, t);
 	t->large = s->large;
-	admit(w, t, s->missed, false);
+	admit(w, t, s->missed);
 	tell(w, "karpenter  NodeClaim %s created in %s%s", t->name, m->nodepool,
 	     t->notes.at[ANN_MARK][0] != '\0' ? ", held at admission" : "");
 	thing_changed(w, t);
@@ -231,7 +231,7 @@ node_new(struct world *w, int machine, char generation)
 	snprintf(t->name, sizeof(t->name), "n%d", machine);
 	snprintf(t->uid, sizeof(t->uid), "u-n%d%c", machine, generation);
 	m->node = (int)(t - w->things);
-	admit(w, t, m->story.missed, false);
+	admit(w, t, m->story.missed);
 	tell(w, "kubelet    Node %s created%s", t->name,
 	     t->notes.at[ANN_MARK][0] != '\0' ? ", held at admission" : "");
 	thing_changed(w, t);
@@ -253,7 +253,7 @@ node_again(struct world *w, int machine, bool recreate)
 		copy = *t;
 		memset(&copy.notes, 0, sizeof(copy.notes));
 		tell(w, "kubelet    posts Node %s again: 409", t->name);
-		admit(w, &copy, false, false);
+		admit(w, &copy, false);
 	}
 }
 

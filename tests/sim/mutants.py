@@ -543,10 +543,6 @@ MUTANTS = [
      "e->generation != v->generation)", "e->generation > v->generation)"),
     ("a NodePool that is gone stays", "controller/controller_nodepools.c",
      "nodepools_drop(&s->nodepools, gone);", "(void)gone;"),
-    ("the hint is not waited for", "controller/release.c",
-     "(r->due && !r->claims_good && hint_waits(r, now, hint_ms))", "0"),
-    ("the hint is waited for again and again", "controller/release.c",
-     "now.boot_ms - r->hint_waited_ms < HINT_EVERY_MS)", "0)"),
     # writes
     ("the Node before its claim", "rules/decide.c",
      "if (claim->present && claim->busy && !registered)", "if (0)"),

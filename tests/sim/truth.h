@@ -16,7 +16,7 @@
  * two answers, and a check fails only if it fails under both.
  */
 
-#define SLACK_MS 8000		/* 5 s of the hint, fresh lists, patches */
+#define SLACK_MS 3000		/* fresh lists, patches */
 #define TROUBLE_SLACK_MS 40000	/* the longest backoffs, one after the other */
 #define LAG_MS 1000		/* until a replica knows what has happened */
 #define TURN_MS 1500		/* clock and stamps have whole seconds */

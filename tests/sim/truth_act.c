@@ -7,8 +7,6 @@
 
 #define DELETED_MS 20000
 #define LATE_MS 70000	/* until a claim that is too large is listed anew */
-#define HINT_MS 5000
-#define HINT_EVERY_MS 60000
 
 /* --- views ---------------------------------------------------------------- */
 
@@ -48,7 +46,6 @@ static void
 check_lists(struct holder *h, const struct action *a)
 {
 	struct world *w = h->w;
-	bool first;
 
 	if (w->now - h->lists_since >= 60000) {
 		h->lists_since = w->now;
@@ -68,19 +65,6 @@ check_lists(struct holder *h, const struct action *a)
 	memmove(&h->asked_lists[1], &h->asked_lists[0],
 		2 * sizeof(h->asked_lists[0]));
 	h->asked_lists[0] = w->now;
-	/* The hint: no release has waited within the last minute, because
-	 * nothing was due or listed. */
-	first = w->now - h->asked_list_at > HINT_EVERY_MS + HINT_MS;
-	if (first && !w->larges && w->now - h->hint_at < HINT_MS - 500 &&
-	    w->now - w->truth->due_at > HINT_EVERY_MS + HINT_MS && !w->full &&
-	    w->now > h->skew_until + HINT_EVERY_MS &&
-	    /* A Node whose claim the leader cannot see falls due by itself. */
-	    w->now > h->streams[KIND_NODECLAIM].hung_until + HINT_EVERY_MS &&
-	    w->now - h->led_since > HINT_EVERY_MS &&
-	    w->now - h->jumped_at > TROUBLE_SLACK_MS)
-		broken(w, "I10: a release begins %lld ms after a creation",
-		       (long long)(w->now - h->hint_at));
-	h->asked_list_at = w->now;
 }
 
 /* A call that fails, in whatever way, is not repeated in a loop.  Two leaders

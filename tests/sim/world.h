@@ -172,7 +172,7 @@ struct uninstaller {
 
 struct world;
 /* The admission of a creation: by whichever replica answers; or none. */
-typedef void admit_fn(void *ctx, struct thing *t, bool dry_run);
+typedef void admit_fn(void *ctx, struct thing *t);
 
 struct world {
 	struct dice dice;

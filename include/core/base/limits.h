@@ -267,11 +267,6 @@
 #define STATUS_LAST_MS 300000	/* the least that the page's timeline shows */
 #define STATUS_SLICE 256	/* objects that a report looks at before it
 				   gives the lock away */
-/* The webhook's hint: docs/rules.md#admission. */
-#define HINT_WAIT_MS 5000	/* a release waits this long after the webhook
-				   has admitted a creation */
-#define HINT_EVERY_MS 60000	/* how often it begins such a wait: a stream of
-				   creations must not delay it for ever */
 #define LAUNCH_GRACE_MS 5000	/* a claim without a Launched condition counts
 				   at this age */
 #define REHOLDS_MAX 3		/* how often in a period hold and mark are

@@ -105,11 +105,6 @@ void controller_nodepool_gone(struct controller *s, const char *name,
 void controller_disruption_event(struct controller *s, const char *claim_uid,
 				 const char *reason, struct now now);
 
-/* The webhook's hint: when it last admitted a creation with a hold, server
- * time; STAMP_NONE: never.  The watch may not show that creation yet, so a
- * release waits for it a little (HINT_WAIT_MS). */
-void controller_admitted(struct controller *s, int64_t server_ms);
-
 /* Returns true if the controller wants this kind to be listed again, and once
  * only for each time that it does. */
 bool controller_wants_list(struct controller *s, enum kind kind);

@@ -63,8 +63,6 @@ enum status_wait {
 			   are about to begin */
 	WAIT_LIST_FAILED,	/* one of them, `kind`, failed, or showed more
 				   than is known: it is made again */
-	WAIT_ADMITTED,	/* the webhook has just admitted a creation, which no
-			   watch has shown yet */
 	WAIT_PAUSED,	/* the API server has asked for a pause */
 	WAIT_UNDECIDED,	/* of a scope: `machines` may replace others or be
 			   scale-ups */

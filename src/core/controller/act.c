@@ -264,7 +264,7 @@ controller_start_fresh(struct controller *s, struct now now, struct action *out)
 	enum kind kind;
 
 	if (!views_may_list(&s->views) ||
-	    !release_start(&s->release, now, s->admitted_ms, &kind))
+	    !release_start(&s->release, now.boot_ms, &kind))
 		return false;
 	if (kind == KIND_NODECLAIM)
 		unread_list(&s->unread);

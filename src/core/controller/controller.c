@@ -27,7 +27,7 @@ controller_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
 	s->leads = s->guess = true;
 	s->rules = *rules;
 	s->counters = counters;
-	s->last_ms = s->admitted_ms = STAMP_NONE;
+	s->last_ms = STAMP_NONE;
 	pace_init(&s->pace, seed);
 	s->replacements.rules = &s->rules;
 	s->replacements.views = &s->views;

@@ -27,7 +27,6 @@ struct controller {
 			   guessed from the marks (controller_guess) */
 	bool recount;	/* every deadline may have moved: controller_advance
 			   computes them all again */
-	int64_t admitted_ms;	/* controller_admitted */
 
 	/* The tables of machines, deadlines and NodePools. */
 	struct machines machines;

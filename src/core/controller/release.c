@@ -8,8 +8,7 @@
 int
 release_init(struct release *r, uint32_t ids)
 {
-	*r = (struct release){.hint_waited_ms = STAMP_NONE,
-			      .waits_from = NO_ID};
+	*r = (struct release){.waits_from = NO_ID};
 	r->due_boot_ms = calloc(ids, sizeof(*r->due_boot_ms));
 	return r->due_boot_ms == NULL ? -1 : 0;
 }
@@ -24,7 +23,7 @@ release_free(struct release *r)
 void
 release_forget(struct release *r)
 {
-	r->wanted = r->due = r->claims_good = false;
+	r->wanted = r->claims_good = false;
 	r->failed = NULL;
 	r->done_boot_ms = 0;
 }
@@ -47,7 +46,7 @@ release_may(struct release *r, uint32_t id)
 {
 	if (r->done_boot_ms >= r->due_boot_ms[id])
 		return true;
-	r->wanted = r->due = true;
+	r->wanted = true;
 	if (id < r->waits_from)
 		r->waits_from = id;
 	if (id >= r->waits_to)
@@ -78,43 +77,16 @@ release_unseen(struct release *r)
 	r->claims_good = false;
 }
 
-/* Returns whether a release has to wait because a creation was admitted less
- * than HINT_WAIT_MS ago.  It waits until that time is over, when the watch will
- * have shown the creation, but it begins such a wait at most once in
- * HINT_EVERY_MS. */
-static bool
-hint_waits(struct release *r, struct now now, int64_t hint_ms)
-{
-	int64_t age_ms =
-		hint_ms == STAMP_NONE ? HINT_WAIT_MS : now.server_ms - hint_ms;
-
-	if (now.boot_ms < r->hint_until_boot_ms)
-		return true;
-	/* The webhook may have stamped it a moment after we read the clock. */
-	if (age_ms < 0 && age_ms > -HINT_WAIT_MS)
-		age_ms = 0;
-	if (age_ms < 0 || age_ms >= HINT_WAIT_MS)
-		return false;
-	if (r->hint_waited_ms != STAMP_NONE &&
-	    now.boot_ms - r->hint_waited_ms < HINT_EVERY_MS)
-		return false;
-	r->hint_waited_ms = now.boot_ms;
-	r->hint_until_boot_ms = now.boot_ms + HINT_WAIT_MS - age_ms;
-	return true;
-}
-
 bool
-release_start(struct release *r, struct now now, int64_t hint_ms,
-	      enum kind *kind)
+release_start(struct release *r, int64_t boot_ms, enum kind *kind)
 {
-	if (!r->wanted || r->in_flight || now.boot_ms < r->not_before_boot_ms ||
-	    (r->due && !r->claims_good && hint_waits(r, now, hint_ms)))
+	if (!r->wanted || r->in_flight || boot_ms < r->not_before_boot_ms)
 		return false;
 	r->in_flight = true;
-	r->wanted = r->due = false;
+	r->wanted = false;
 	r->unknown = 0;
 	if (!r->claims_good)
-		r->begun_boot_ms = now.boot_ms;
+		r->begun_boot_ms = boot_ms;
 	*kind = r->claims_good ? KIND_NODEPOOL : KIND_NODECLAIM;
 	return true;
 }
@@ -137,7 +109,7 @@ static enum release_result
 again(struct release *r, enum kind kind, bool ok, int64_t boot_ms,
       struct pace *pace, struct notes *notes)
 {
-	r->wanted = r->due = true;
+	r->wanted = true;
 	r->tries++;
 	r->not_before_boot_ms = boot_ms + FRESH_RETRY_MS;
 	if (!ok) {
@@ -169,7 +141,7 @@ release_done(struct release *r, enum kind kind, bool ok, int64_t boot_ms,
 	/* If the view was lost in between, the lists start from the
 	 * beginning. */
 	if (ok && kind == KIND_NODEPOOL && !r->claims_good) {
-		r->wanted = r->due = true;
+		r->wanted = true;
 		return RELEASE_WAITS;
 	}
 	r->claims_good = false;
@@ -184,10 +156,7 @@ release_done(struct release *r, enum kind kind, bool ok, int64_t boot_ms,
 }
 
 int64_t
-release_next_boot_ms(const struct release *r, int64_t boot_ms)
+release_next_boot_ms(const struct release *r)
 {
-	if (!r->wanted || r->in_flight)
-		return STAMP_NONE;
-	return boot_ms < r->hint_until_boot_ms ? r->hint_until_boot_ms
-					       : r->not_before_boot_ms;
+	return !r->wanted || r->in_flight ? STAMP_NONE : r->not_before_boot_ms;
 }

@@ -16,8 +16,8 @@
  * one of the NodePools (docs/rules.md#fresh-lists-before-a-release).  A machine
  * may be released once both lists were made after it fell due and showed
  * nothing that the table does not know.  One list is under way at a time, and
- * all machines that are due share it.  All moments are boot time, except in
- * struct now and hint_ms.  Not thread-safe.
+ * all machines that are due share it.  All moments are boot time.  Not
+ * thread-safe.
  *
  *          release_may, _want       release_start
  *     (idle) ─────────────▶ wanted ──────────────▶ in flight
@@ -29,7 +29,6 @@
  */
 struct release {
 	bool wanted, in_flight;
-	bool due;	       /* it is wanted for a machine that is due */
 	bool claims_good;      /* the first half, the NodeClaims, is done */
 	const char *failed;    /* the kind that could not be listed; NULL:
 				  none */
@@ -40,9 +39,6 @@ struct release {
 	unsigned unknown; /* objects of this list on which the table is
 			     behind */
 	unsigned tries;
-	int64_t hint_waited_ms;	    /* when a release last began to wait because
-				       of a hint; STAMP_NONE: never */
-	int64_t hint_until_boot_ms; /* when that wait ends */
 	int64_t *due_boot_ms; /* by id: since when it is to be released; 0: it
 				 is not */
 	uint32_t waits_from, waits_to; /* the ids that wait for lists are from
@@ -74,11 +70,9 @@ void release_want(struct release *r);
  * has come already is then worth nothing. */
 void release_unseen(struct release *r);
 /* Returns whether a list has to be sent now.  If so, it counts as in flight,
- * and *kind is KIND_NODECLAIM or KIND_NODEPOOL.  hint_ms is the server time of
- * the latest creation that was admitted, or STAMP_NONE; a release waits a
- * little after a creation.  Call it only while everything is seen. */
-bool release_start(struct release *r, struct now now, int64_t hint_ms,
-		   enum kind *kind);
+ * and *kind is KIND_NODECLAIM or KIND_NODEPOOL.  Call it only while
+ * everything is seen. */
+bool release_start(struct release *r, int64_t boot_ms, enum kind *kind);
 /* Returns how many objects a page of the next list has.  After a list that
  * failed there are fewer, because a page may have been too large for the time
  * that a call is given. */
@@ -97,6 +91,6 @@ enum release_result release_done(struct release *r, enum kind kind, bool ok,
 				 int64_t boot_ms, struct pace *pace,
 				 struct notes *notes);
 /* Returns when the wanted list may be sent; STAMP_NONE: none is wanted. */
-int64_t release_next_boot_ms(const struct release *r, int64_t boot_ms);
+int64_t release_next_boot_ms(const struct release *r);
 
 #endif

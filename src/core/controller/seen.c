@@ -249,9 +249,3 @@ controller_forget(struct controller *s, const struct object *o, struct now now)
 	controller_drop(s, id, now);
 	views_room(&s->views, o->kind);
 }
-
-void
-controller_admitted(struct controller *s, int64_t server_ms)
-{
-	s->admitted_ms = server_ms;
-}

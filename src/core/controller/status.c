@@ -38,10 +38,7 @@ add_list(const struct release *r, struct now now, struct status_waits *w)
 		kind = KIND_NODEPOOL;
 	if (!r->in_flight && !r->wanted)
 		return;
-	if (!r->in_flight && now.boot_ms < r->hint_until_boot_ms)
-		add_wait(w, WAIT_ADMITTED, VIEW_COUNT, 0,
-			 ahead_ms(r->hint_until_boot_ms, now));
-	else if (r->failed == NULL && r->tries == 0)
+	if (r->failed == NULL && r->tries == 0)
 		add_wait(w, WAIT_LIST, VIEW_COUNT, 0, STAMP_NONE);
 	else
 		add_wait(w, WAIT_LIST_FAILED,

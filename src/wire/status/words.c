@@ -94,7 +94,6 @@ words_wait(enum status_wait w)
 		[WAIT_UNSETTLED] = "listIncomplete",
 		[WAIT_LIST] = "freshList",
 		[WAIT_LIST_FAILED] = "freshListFailed",
-		[WAIT_ADMITTED] = "admitted",
 		[WAIT_PAUSED] = "paused",
 		[WAIT_UNDECIDED] = "undecided",
 	};
@@ -138,10 +137,6 @@ words_wait_sentence(char out[WAIT_BYTES], const struct status_waits *w,
 		snprintf(out, WAIT_BYTES, "a fresh list%s%s failed, or showed "
 			 "more than was known, and is made again",
 			 of != NULL ? " of " : "", of != NULL ? of : "");
-		break;
-	case WAIT_ADMITTED:
-		snprintf(out, WAIT_BYTES, "the webhook has just admitted a "
-			 "creation that no watch has shown yet");
 		break;
 	case WAIT_PAUSED:
 		snprintf(out, WAIT_BYTES,

@@ -470,24 +470,6 @@ START_TEST(a_pause)
 }
 END_TEST
 
-/* The webhook has just admitted something that no watch has shown. */
-START_TEST(an_admission)
-{
-	struct status_report r;
-	int64_t quiet;
-
-	open_old(2);
-	quiet = machine_now(9, "web");
-	world_run_until(w, quiet - 500);
-	w->hint_ms = server_ms(w);
-	world_run_until(w, quiet + 500);
-	r = the_whole();
-	ck_assert(waits_for(&r.waits, WAIT_ADMITTED));
-	world_run(w, HINT_WAIT_MS + SLACK);
-	ck_assert_uint_eq(the_whole().waits.n, 0);
-}
-END_TEST
-
 /* --- one machine ------------------------------------------------------------------ */
 
 START_TEST(found_by_both_names)
@@ -666,7 +648,6 @@ main(void)
 	tcase_add_test(r, not_seen);
 	tcase_add_test(r, a_list_that_fails);
 	tcase_add_test(r, a_pause);
-	tcase_add_test(r, an_admission);
 	tcase_add_checked_fixture(m, setup, teardown);
 	tcase_add_test(m, found_by_both_names);
 	tcase_add_test(m, found_far_behind);

@@ -6,7 +6,7 @@
 
 /* Nothing is cleared on half a view
  * (docs/rules.md#nothing-is-released-on-half-a-view).  A release begins with a
- * fresh list, and the webhook's hint delays it (docs/rules.md#admission). */
+ * fresh list. */
 
 /* --- half a view ---------------------------------------------------------- */
 
@@ -536,86 +536,6 @@ START_TEST(owner_that_only_a_get_shows)
 }
 END_TEST
 
-/* --- the hint ------------------------------------------------------------- */
-
-/* How long after `quiet` was Node 0 cleared? */
-static int64_t
-cleared_after(int64_t quiet)
-{
-	ck_assert(thing_clear(node_at(w, 0)));
-	return node_at(w, 0)->cleared_ms - quiet;
-}
-
-static const struct {
-	const char *name;
-	int64_t hint, least, most;	/* relative to quiet */
-} hints[] = {
-	{"long ago", -60000, 0, 1000},
-	{"just over 5 s ago", -5000, 0, 1000},
-	{"4 s ago", -4000, 1000, 2000},
-	{"1 s ago", -1000, 4000, 5000},
-	{"now", 0, 5000, 6000},
-	/* The hook stamped it just after we looked at the clock, or the clock
-	 * is not steady.  It counts as a creation of now all the same. */
-	{"a moment ahead", 1, 4500, 6000},
-};
-
-START_TEST(hint_delays_the_release)
-{
-	int64_t quiet;
-
-	add_due(5);
-	quiet = busy_until(5, MINUTE);
-	world_open(w);
-	world_run_until(w, quiet - 1);
-	w->hint_ms = quiet + hints[_i].hint;
-	world_run(w, 20000);
-	ck_assert_msg(cleared_after(quiet) >= hints[_i].least &&
-			      cleared_after(quiet) <= hints[_i].most,
-		      "%s: %lld ms", hints[_i].name,
-		      (long long)cleared_after(quiet));
-}
-END_TEST
-
-START_TEST(hint_once_a_minute)
-{
-	int64_t quiet;
-
-	add_due(5);
-	quiet = busy_until(5, MINUTE);
-	world_open(w);
-	world_run_until(w, quiet - 1);
-	for (int i = 0; i < 200; i++) {		/* creations without end */
-		w->hint_ms = server_ms(w);
-		world_run(w, 100);
-	}
-	ck_assert_int_le(cleared_after(quiet), 6000);
-	ck_assert_int_ge(cleared_after(quiet), 4900);
-}
-END_TEST
-
-/* The clock is set back while a release waits because of a hint.  The wait is
- * 5 s all the same. */
-START_TEST(hint_and_clock_back)
-{
-	int64_t quiet, boot;
-
-	add_due(5);
-	quiet = busy_until(5, MINUTE);
-	world_open(w);
-	world_run_until(w, quiet - 1);
-	w->hint_ms = quiet - 1;
-	world_run(w, 1000);
-	machine_delete(w, 5);	/* nothing is ahead any more */
-	w->offset_ms -= 60 * MINUTE;
-	boot = w->boot_ms;
-	while (count_marked(w) > 0 && w->boot_ms - boot < 120 * MINUTE)
-		world_run(w, 1000);
-	ck_assert_msg(w->boot_ms - boot <= 10000, "released after %lld ms",
-		      (long long)(w->boot_ms - boot));
-}
-END_TEST
-
 /* Holds that cannot be released are reported after a minute, and again at
  * intervals. */
 START_TEST(blocked_is_told)
@@ -687,10 +607,6 @@ main(void)
 	tcase_add_loop_test(c, events_are_not_watched, 0, 2);
 	tcase_add_test(c, pools_are_not_watched);
 	tcase_add_test(c, owner_that_only_a_get_shows);
-	tcase_add_loop_test(c, hint_delays_the_release, 0,
-			    sizeof(hints) / sizeof(hints[0]));
-	tcase_add_test(c, hint_once_a_minute);
-	tcase_add_test(c, hint_and_clock_back);
 	tcase_add_test(c, blocked_is_told);
 	return suite_run(s);
 }

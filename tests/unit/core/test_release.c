@@ -25,19 +25,12 @@ teardown(void)
 	release_free(&r);
 }
 
-static struct now
-at(int64_t boot_ms)
-{
-	return (struct now){.server_ms = 1000000 + boot_ms, .boot_ms = boot_ms};
-}
-
 static bool
 start(int64_t boot_ms, enum kind want)
 {
 	enum kind kind;
 
-	return release_start(&r, at(boot_ms), STAMP_NONE, &kind) &&
-	       kind == want;
+	return release_start(&r, boot_ms, &kind) && kind == want;
 }
 
 static enum release_result
@@ -52,10 +45,10 @@ START_TEST(two_lists_and_then_it_may)
 	ck_assert(!start(1000, KIND_NODECLAIM));
 	release_due(&r, 0, 1000);
 	ck_assert(!release_may(&r, 0));
-	ck_assert_int_eq(release_next_boot_ms(&r, 1000), 0);
+	ck_assert_int_eq(release_next_boot_ms(&r), 0);
 	ck_assert(start(1000, KIND_NODECLAIM));
 	ck_assert(!start(1001, KIND_NODECLAIM));
-	ck_assert_int_eq(release_next_boot_ms(&r, 1001), STAMP_NONE);
+	ck_assert_int_eq(release_next_boot_ms(&r), STAMP_NONE);
 	ck_assert_int_eq(done(KIND_NODECLAIM, true, 1500), RELEASE_WAITS);
 	ck_assert(start(1500, KIND_NODEPOOL));
 	ck_assert_int_eq(done(KIND_NODEPOOL, true, 1600), RELEASE_GOOD);
@@ -134,21 +127,6 @@ START_TEST(a_list_that_fails_is_named)
 }
 END_TEST
 
-START_TEST(a_hint_is_waited_for_once)
-{
-	enum kind kind;
-
-	release_due(&r, 0, 1000);
-	(void)release_may(&r, 0);
-	ck_assert(!release_start(&r, at(1000), at(1000).server_ms, &kind));
-	ck_assert_int_eq(release_next_boot_ms(&r, 1000), 1000 + HINT_WAIT_MS);
-	ck_assert(!release_start(&r, at(1000 + HINT_WAIT_MS - 1), STAMP_NONE,
-				 &kind));
-	ck_assert(release_start(&r, at(1000 + HINT_WAIT_MS),
-				at(1000 + HINT_WAIT_MS).server_ms, &kind));
-}
-END_TEST
-
 int
 main(void)
 {
@@ -161,6 +139,5 @@ main(void)
 	tcase_add_test(c, what_is_not_known_stops_it);
 	tcase_add_test(c, the_first_half_is_lost_with_the_view);
 	tcase_add_test(c, a_list_that_fails_is_named);
-	tcase_add_test(c, a_hint_is_waited_for_once);
 	return suite_run(s);
 }

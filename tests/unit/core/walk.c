@@ -210,7 +210,6 @@ make_claim(void)
 	if (roll(&w->dice, 8) == 0)	/* from the template */
 		o.hold = roll(&w->dice, 3) == 0 ? HOLD_OTHER : HOLD_SAME;
 	webhook(&o);
-	w->hint_ms = server_ms(w);
 	add(&o);
 }
 

@@ -44,7 +44,6 @@ world_new(const struct rules *r, uint32_t max, uint64_t seed)
 	w->dice = dice_new(seed + 1);
 	w->boot_ms = START_BOOT;
 	w->offset_ms = START_SERVER - START_BOOT;
-	w->hint_ms = STAMP_NONE;
 	w->watch_ms = 30;
 	w->reply_ms = 20;
 	w->retry_after_ms = 2000;

@@ -67,7 +67,7 @@ struct world {
 	struct counters counters;
 	struct rules rules;
 	struct dice dice;
-	int64_t boot_ms, offset_ms, hint_ms;
+	int64_t boot_ms, offset_ms;
 	struct thing at[THINGS];
 	struct event *events[KIND_COUNT];
 	uint32_t first[KIND_COUNT], last[KIND_COUNT];
@@ -139,7 +139,7 @@ void world_pool_quietly(struct world *w, const struct nodepool *p);
 /* The API server has it no more; no watch line says so. */
 void world_pool_gone(struct world *w, const char *name);
 
-/* What the controller wants done, by the hint and the time of now. */
+/* What the controller wants done, by the time of now. */
 struct controller_todo world_next(struct world *w);
 
 /* --- objects -------------------------------------------------------------- */

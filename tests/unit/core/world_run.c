@@ -297,7 +297,6 @@ count_idle(struct world *w)
 struct controller_todo
 world_next(struct world *w)
 {
-	controller_admitted(w->s, w->hint_ms);
 	return controller_next(w->s, world_now(w));
 }
 

@@ -53,7 +53,6 @@ setup(void)
 
 	log_open(LOG_TEXT, LOG_ERROR);
 	memset(&shared, 0, sizeof(shared));
-	shared.hint_ms = STAMP_NONE;
 	shared.clock = clock_new();
 	clock_date(shared.clock, T, boot, boot);
 	shared.disabled_nodepools = disabled_nodepools_new();
@@ -165,45 +164,39 @@ static const struct {
 	const char *name;
 	struct review_text review;
 	enum counter counter;
-	bool patched, hint;
+	bool patched;
 } reviews[] = {
-	{"a Node", {NODES, "web", "", false}, COUNTER_NODE_HELD, true, true},
+	{"a Node", {NODES, "web", "", false}, COUNTER_NODE_HELD, true},
 	{"a NodeClaim",
 	 {CLAIMS, "web", "", false},
 	 COUNTER_CLAIM_HELD,
-	 true,
 	 true},
 	/* A dry run gets the same answer and creates nothing. */
-	{"a dry run", {NODES, "web", "", true}, COUNTER_NODE_HELD, true, false},
+	{"a dry run", {NODES, "web", "", true}, COUNTER_NODE_HELD, true},
 	{"of a disabled NodePool",
 	 {NODES, "asleep", "", false},
 	 COUNTER_NODE_UNCHANGED,
-	 false,
 	 false},
 	{"of a NodePool left out",
 	 {CLAIMS, "batch-1", "", false},
 	 COUNTER_CLAIM_UNCHANGED,
-	 false,
 	 false},
 	{"a person's hold",
 	 {NODES, "web", HELD_BY_A_PERSON, false},
 	 COUNTER_NODE_UNCHANGED,
-	 false,
 	 false},
 	/* The API server may call twice about the same object. */
 	{"our own answer",
 	 {NODES, "web", HELD_BY_US, false},
 	 COUNTER_NODE_HELD,
-	 false,
-	 true},
+	 false},
 	{"another kind",
 	 {PODS, "web", "", false},
 	 COUNTER_OTHER_UNCHANGED,
-	 false,
 	 false},
 };
 
-START_TEST(test_a_review_is_answered_counted_and_remembered)
+START_TEST(test_a_review_is_answered_and_counted)
 {
 	const char *hold, *mark;
 	int64_t mark_ms;
@@ -220,17 +213,10 @@ START_TEST(test_a_review_is_answered_counted_and_remembered)
 		ck_assert_int_ge(mark_ms, T);
 		ck_assert_int_lt(mark_ms, T + SLACK_MS);
 	}
-	if (reviews[_i].hint) {
-		ck_assert_int_ge(shared.hint_ms, T);
-		ck_assert_int_lt(shared.hint_ms, T + SLACK_MS);
-	} else {
-		ck_assert_int_eq(shared.hint_ms, STAMP_NONE);
-	}
 }
 END_TEST
 
-/* With MODE_OBSERVE nothing is patched; what would be is counted, and leaves the
- * same hint, for which releases that are told wait as well. */
+/* With MODE_OBSERVE nothing is patched; what would be is counted. */
 START_TEST(test_a_review_is_observed)
 {
 	enum counter would = reviews[_i].counter;
@@ -242,7 +228,6 @@ START_TEST(test_a_review_is_observed)
 	review(&reviews[_i].review);
 	expect_counted(would);
 	ck_assert_ptr_null(map_get(&annotations, DEFAULT_HOLD_KEY));
-	ck_assert_int_eq(shared.hint_ms != STAMP_NONE, reviews[_i].hint);
 }
 END_TEST
 
@@ -276,7 +261,6 @@ START_TEST(test_what_is_no_review_gets_400_with_the_reason)
 	ck_assert_uint_gt(reply.body_bytes, 0);
 	ck_assert_ptr_null(memchr(reply.body, '\n', reply.body_bytes));
 	expect_counted(COUNTER_REFUSED);
-	ck_assert_int_eq(shared.hint_ms, STAMP_NONE);
 }
 END_TEST
 
@@ -320,7 +304,7 @@ main(void)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc,
-			    test_a_review_is_answered_counted_and_remembered, 0,
+			    test_a_review_is_answered_and_counted, 0,
 			    sizeof(reviews) / sizeof(reviews[0]));
 	tcase_add_loop_test(tc,
 			    test_a_review_is_observed, 0,

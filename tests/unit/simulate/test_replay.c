@@ -656,21 +656,6 @@ START_TEST(test_ends)
 }
 END_TEST
 
-/* A release waits for what the webhook has just admitted. */
-START_TEST(test_hint)
-{
-	struct replay_sums r;
-
-	scales_up(0, 1);
-	decides(5 * MIN, "delete", 1, 1);
-	is(FACT_CREATED, 11 * MIN - 2 * SECOND, 2, "web");
-	is(FACT_GONE, 12 * MIN, 2, "web");
-	r = sums(60 * MIN);
-	ck_assert_int_ge(r.waits.longest_ms, 6 * MIN + 2 * SECOND);
-	ck_assert_int_le(r.waits.longest_ms, 6 * MIN + 5 * SECOND);
-}
-END_TEST
-
 /* The time in which any scope was held is counted once. */
 START_TEST(test_union)
 {
@@ -1013,7 +998,6 @@ main(void)
 	tcase_add_test(tc, test_empty);
 	tcase_add_test(tc, test_old);
 	tcase_add_test(tc, test_ends);
-	tcase_add_test(tc, test_hint);
 	tcase_add_test(tc, test_union);
 	tcase_add_test(tc, test_static);
 	tcase_add_test(tc, test_cap);
