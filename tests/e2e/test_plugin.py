@@ -19,7 +19,9 @@ import socket
 import subprocess
 import threading
 import time
+import urllib.error
 import urllib.parse
+import urllib.request
 
 import pytest
 import yaml
@@ -167,6 +169,7 @@ class Installation:
         done = subprocess.run(
             [*command, *args], stdin=subprocess.DEVNULL, capture_output=True,
             text=True, timeout=180, env=self.environment(who, **env))
+        print("$", *args, f"\n{done.stdout}{done.stderr}")
         assert done.returncode == code, done
         self.said = done.stderr
         if code == 0:
@@ -402,12 +405,12 @@ def test_it_sees_and_steers(installed, machine, pools):
     assert web == batch and between(
         begin, stamp(seconds(web["hold-until"]) - 7200))
     assert web["reason"] == "it's 50% off; $(date)"
-    assert out == ("nodepool.karpenter.sh/web annotated\n"
-                   "nodepool.karpenter.sh/batch annotated\n"
+    assert out == ("nodepool.karpenter.sh/batch annotated\n"
+                   "nodepool.karpenter.sh/web annotated\n"
                    f"held until {web['hold-until']}\n")
     for dry_run in ("client", "server"):
-        out = run("release", "--all", f"--dry-run={dry_run}")
-        assert out.count("dry run") == 3 and pools()["web"] == web
+        out = run("release", "--all", "--force", f"--dry-run={dry_run}")
+        assert out.count("dry run") == 5 and pools()["web"] == web
     for span in "banana", "2h; sleep 1":
         assert "for: expected a duration above 0, such as 2h" in run(
             "hold", "--for", span, "--all", code=1)
@@ -415,10 +418,15 @@ def test_it_sees_and_steers(installed, machine, pools):
         "hold", "--until=tomorrow", "--all", code=1)
     assert "NotFound" not in run("hold", "--for=2h", "--nodepool=nil", code=1)
     assert pools()["web"] == web
-    run("hold", "--nodepool", "web", "--until", "2040-01-01T01:00:00+01:00")
+    run("hold", "--nodepool", "web", "--until", "2040-01-01T01:00:00+01:00",
+        "--force")
     assert pools()["web"] == {"hold-until": "2040-01-01T00:00:00Z"}, \
         "and no reason of an earlier hold"
-    run("release", "--nodepool=web", "--context=e2e")
+    out = run("release", "--nodepool=web", "--context=e2e")
+    assert out.startswith(
+        "nodepool.karpenter.sh/web annotated\n"
+        "taken off: NodePool web: hold-until 2040-01-01T00:00:00Z\n"
+        "released at ") and out.endswith("Z\nstill held: nothing\n")
     assert list(pools()["web"]) == ["released-at"]
     assert between(begin, pools()["web"]["released-at"])
     assert pools()["batch"] == batch
@@ -426,12 +434,115 @@ def test_it_sees_and_steers(installed, machine, pools):
         OWN + "enabled": "false", OWN + "hold-duration": "5m"}}})
     installed.plane.patch(POOLS, "batch", {"metadata": {"annotations": {
         OWN + "enabled": "true\nnone false"}}})  # a line that is none
-    run("hold", "--all", "--for=90m")
+    run("hold", "--all", "--for=1d12h", "--force")
     assert re.fullmatch(r"warning: NodePool web .*\n", installed.said)
+    assert between(begin, stamp(
+        seconds(pools()["batch"]["hold-until"]) - 36 * 3600))
     run("resume", "--all")
     assert pools() == {
         "web": {"enabled": "false", "hold-duration": "5m"},
         "batch": {"enabled": "true\nnone false"}}
+
+
+ML = {"hold-until": "2040-01-01T01:00:00+01:00", "reason": "ML <training>"}
+# Somebody holds a NodePool between what the plugin reads and what it writes.
+MEANWHILE = """#!/bin/sh
+case " $* " in
+*" patch "*)
+	[ -e "${0%/*}/done" ] || ADMIN annotate nodepools batch \
+		OWNhold-until=2040-01-01T00:00:00Z OWNreason=meanwhile >&2
+	: >"${0%/*}/done" ;;
+esac
+exec REAL "$@"
+"""
+
+
+def annotate(plane, pool, ours):
+    plane.patch(POOLS, pool, {"metadata": {"annotations": {
+        OWN + key: value for key, value in ours.items()}}})
+
+
+def test_no_hold_by_hand_destroys_another(installed, machine, pools):
+    """Nor a release or resume.  Each says what is there."""
+    def run(*args, code=0):
+        done = installed.command(*args)
+        assert done.returncode == code, done
+        return done.stdout + done.stderr
+    there = ("hold-until 2040-01-01T01:00:00+01:00, reason: ML <training>\n")
+    annotate(installed.plane, "web", ML)
+    said = run("hold", "--all", "--until=2041-01-01T00:00:00Z", code=1)
+    assert "NodePool web is left as it is: " + there in said
+    assert pools()["web"] == ML and "hold-until" in pools()["batch"]
+    said = run("resume", "--all", code=1)
+    assert "NodePool web is left as it is: " + there in said
+    assert pools()["web"] == ML and not pools()["batch"]
+    said = run("release", "--all", code=1)
+    assert "NodePool web stays held: " + there in said
+    assert ("still held: NodePool web until 2040-01-01T00:00:00Z: hold-until, "
+            "reason: ML <training>\n") in said
+    assert pools()["web"].pop("released-at") == pools()["batch"]["released-at"]
+    assert {**pools()["web"], **ML} == pools()["web"]
+    # Who gives its reason may prolong it and end it; and with force, anyone.
+    run("hold", "--nodepool=web", "--until=2041-01-01T00:00:00Z", "--reason",
+        ML["reason"])
+    assert pools()["web"]["hold-until"] == "2041-01-01T00:00:00Z"
+    said = run("resume", "--all", "--reason", ML["reason"])
+    assert ("taken off: NodePool web: hold-until 2041-01-01T00:00:00Z, "
+            "released-at ") in said
+    assert pools() == {"web": {}, "batch": {}}
+    annotate(installed.plane, "web", ML)
+    assert "replaced: NodePool web: " + there in run(
+        "hold", "--all", "--for=2h", "--force")
+    assert pools()["web"] == pools()["batch"]
+    # What has ended is nobody's any more, and what is no time is kept.
+    annotate(installed.plane, "web", {**ML, "hold-until": stamp(time.time() - 9)})
+    run("resume", "--all")
+    annotate(installed.plane, "web", {"hold-until": "to\nmorrow", "reason": "ä\u0080"})
+    assert "web is left as it is: hold-until to\\nmorrow, reason: ä?\n" in run(
+        "resume", "--all", code=1)
+    run("release", "--all", "--force")
+    assert list(pools()["web"]) == ["released-at"]
+
+
+@pytest.mark.parametrize("command", (["hold", "--for=2h"], ["release"], ["resume"]),
+                         ids=lambda c: c[0])
+def test_a_hold_that_comes_in_between_stays(installed, pools, tmp_path, command):
+    """It is seen, because what is written tests what was read."""
+    admin = installed.kubeconfig("admin")
+    installed.plane.write_kubeconfig(admin)
+    kubectl = installed.plane.bin / "kubectl"
+    (tmp_path / "kubectl").write_text(MEANWHILE.replace(
+        "ADMIN", f"{kubectl} --kubeconfig={admin}").replace(
+        "REAL", str(kubectl)).replace("OWN", OWN))
+    (tmp_path / "kubectl").chmod(0o755)
+    for pool in "web", "batch":
+        annotate(installed.plane, pool, {"released-at": "2020-01-01T00:00:00Z"})
+    environment = installed.environment()
+    environment["PATH"] = f"{tmp_path}:{environment['PATH']}"
+    done = subprocess.run(
+        [PLUGIN, *command, "--all"], stdin=subprocess.DEVNULL, text=True,
+        capture_output=True, timeout=180, env=environment)
+    assert done.returncode == 1 and "reason: meanwhile" in done.stderr, done
+    batch = pools()["batch"]
+    assert (batch["hold-until"], batch["reason"]) == (
+        "2040-01-01T00:00:00Z", "meanwhile")
+    assert pools()["web"] != batch
+
+
+def test_a_release_says_what_is_still_held(plane, installed, machine, pools):
+    """In scope cluster the machine of another NodePool holds all."""
+    view = View(plane)
+    karpenter = Karpenter(plane, "batch")
+    other = karpenter.machine()
+    view.wait_held(nodes([machine, other]))
+    out = installed.run("release", "--nodepool", "web")
+    scope, = json.loads(installed.run("status", "-o", "json"))["scopes"]
+    assert scope["restartedBy"]["machine"] == other.name
+    assert out.endswith(
+        f"still held: cluster until {scope['until']}: restarted by {other.name}, "
+        f"ready since {scope['restartedBy']['time']}: --all releases it\n"), out
+    assert installed.run("release", "--all").endswith("still held: nothing\n")
+    karpenter.remove(other)
 
 
 def test_the_page(installed, machine, pools):
@@ -464,6 +575,11 @@ def test_the_page(installed, machine, pools):
             assert leads_on(link), link
     assert machine.node in get(base + f"status/machines/{machine.node}"
                                       "?format=html")[0]
+    # Behind kubectl proxy the name is the API server's.
+    browser = {"Host": "api.example.com", "Accept-Language": "en"}
+    ask = installed.plane.request
+    assert ask("GET", base, headers={**browser, "Sec-Fetch-Site": "none"})[0] == 200
+    assert ask("GET", base, headers=browser)[0] == 421
 
 
 def test_kubectl_knows_what_is_served(installed, machine, pools):
@@ -487,7 +603,7 @@ def test_in_another_shell(installed, machine, pools, shell):
               "--reason", "it's 50% off; $(date)")
     assert pools()["web"]["reason"] == "it's 50% off; $(date)"
     assert out.endswith(f"held until {pools()['batch']['hold-until']}\n")
-    run("resume", "--all")
+    run("resume", "--all", "--reason", "it's 50% off; $(date)")
     assert pools() == {"web": {}, "batch": {}}
 
 
@@ -614,10 +730,28 @@ def test_a_hostile_leader_gets_no_token(installed):
 def test_watch_and_open(installed):
     """Each goes on until it is interrupted."""
     with installed.goes_on("status", "-w", "-o", "json") as watch, \
-            installed.goes_on("open") as opened:
+            installed.goes_on("open", who="viewer") as opened:
         url = opened.stdout.readline().strip()
-        assert url == f"http://127.0.0.1:{installed.holders[0].metrics_port}/"
         times = set()
+
+        def page(path="", method="GET", **headers):
+            request = urllib.request.Request(
+                urllib.parse.urljoin(url, path), method=method,
+                headers={"Accept": "text/html", "Accept-Language": "en", **headers})
+            try:
+                with urllib.request.urlopen(request, timeout=20) as answer:
+                    return answer.status, answer.read().decode()
+            except urllib.error.HTTPError as e:
+                return e.code, ""
+        code, text = page()
+        assert code == 200 and "scope cluster" in re.sub("<[^>]*>", "", text)
+        assert page("status?format=json")[0] == page("./?last=1h")[0] == 200
+        # It leads nowhere else, and not by a name that may be anybody's.
+        for path in ("metrics", "status/../metrics", "statuses", "/", "../",
+                     "/api/v1/namespaces"):
+            assert page(path)[0] == 403, path
+        assert page(method="POST")[0] == page(method="DELETE")[0] == 403
+        assert page(Host="rebound.example.com")[0] == 403
         until(lambda: times.update(re.findall(
             r'"time": ?"([^"]*)"', watch.stdout.readline()))
             or len(times) > 1, 60, "it asks again")
@@ -694,7 +828,7 @@ def test_completion(installed, machine):
         return found
     assert complete("un") == ["uninstall"]
     assert complete("hold", "--nodepool", "") == ["batch", "web"]
-    assert complete("release", "--re") == []
+    assert complete("release", "--re") == ["--reason"]
     assert complete("why", machine.node[:-1]) == [machine.node]
 
 

@@ -5,6 +5,7 @@ it is called.  What a real one does with it is in tests/e2e/test_plugin.py.
 Krew's rules are those of its developer guide and of its validate-krew-manifest.
 """
 import hashlib
+import json
 import os
 import pathlib
 import re
@@ -25,6 +26,9 @@ LEASE = ("/apis/coordination.k8s.io/v1/namespaces/karpenter-node-holder/leases"
          "/karpenter-node-holder")
 PROXY = ("/api/v1/namespaces/karpenter-node-holder/pods/http:pod-a:8080/proxy"
          "/status")
+
+OWN = "karpenter-node-holder.io/"
+NONE_OF_OURS = '{"karpenter.sh/nodepool-hash":"1"}'
 
 # Arguments are recorded one a line, "." after each call.  It is in a hurry.
 KUBECTL = r"""#!/bin/sh
@@ -48,25 +52,50 @@ case " $* " in
 	} ;;
 esac
 case " $* " in
-*" ${FAILS-none} "* | *"${FAILS-none}?"*) printf '%s\n' "$ERROR" >&2; exit 1 ;;
-*/leases/*) printf '{"f:holderIdentity":{},"a":"\\"holderIdentity\\":\\"b\\"",
+*" ${FAILS-none} "* | *"${FAILS-none}"[?=]*) printf '%s\n' "$ERROR" >&2; exit 1 ;;
+*/leases/*)
+	case ${NEXT-}$(grep -c '^proxy$' "$CALLS") in
+	yes2) HOLDER=pod-b_1 ;;
+	esac
+	printf '{"f:holderIdentity":{},"a":"\\"holderIdentity\\":\\"b\\"",
 "spec":{"holderIdentity":"%s","leaseTransitions":7}}' "${HOLDER-pod-a_0123}" ;;
 *" get pods pod-a "*) printf 'pod-a 8080' ;;
+*" get pods pod-b "*) printf 'pod-b 8080' ;;
 *" get pods -l "*) printf "${PODS-}" ;;
 *" proxy "*)
+	case ${NEXT-}$(grep -c '^proxy$' "$CALLS") in
+	yes4) echo 'Error from server (Forbidden): it is forbidden: User "u" cannot' >&2; exit 1 ;;
+	esac
 	echo 'Starting to serve on 127.0.0.1:4712'
 	exec sleep 60 ;;
 *" port-forward "*)
 	case ${LOST-}$(grep -c '^port-forward$' "$CALLS") in
-	yes1) echo 'error: lost connection to pod' >&2 ;;
+	yes1) ;;
+	yes2) echo 'error: lost connection to pod' >&2 ;;
 	yes*) echo 'Error from server (Forbidden): pods "pod-a" is forbidden: User "u" cannot create it' >&2; exit 1 ;;
 	esac
 	echo "Forwarding from 127.0.0.1:4711 -> 8080"
 	[ -n "${LOST-}" ] || exec sleep 60
 	exit 1 ;;
+*/status/time[?]until=*) printf '%s\n' "${ENDS-${TIME-2026-01-02T15:04:05Z}}" ;;
 */status/time*) printf '%s\n' "${TIME-2026-01-02T15:04:05Z}" ;;
-*" annotate "*) [ -n "${NONE-}" ] || printf '%s\n' "nodepool.karpenter.sh/${WEB-web} annotated" ;;
-*custom-columns* | *go-template*) [ -z "${ROWS-}" ] || printf '%s\n' "$ROWS" ;;
+*" patch "*)
+	case ${RACE-}$(grep -c '^patch$' "$CALLS") in
+	yes1) echo 'The request is invalid: the server rejected our request' >&2; exit 1 ;;
+	esac
+	for name; do
+		case $name in
+		--type*) exit ;;
+		patch | nodepools.*) ;;
+		*) printf '%s\n' "nodepool.karpenter.sh/${WEB-$name}" ;;
+		esac
+	done ;;
+*metadata.annotations*)
+	case ${RACE-}$(grep -c '^patch$' "$CALLS") in
+	yes0 | 0) [ -z "${POOLS-x}" ] || printf '%s\n' "${POOLS-web 7 $NONE_OF_OURS}" ;;
+	*) printf '%s\n' "${LATER-${POOLS-web 7 $NONE_OF_OURS}}" ;;
+	esac ;;
+*custom-columns*) [ -z "${ROWS-}" ] || printf '%s\n' "$ROWS" ;;
 *) printf '%s\n' "${SHOWN-shown}" ;;
 esac
 """
@@ -78,6 +107,9 @@ def run(request, tmp_path):
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/kubectl").write_text(KUBECTL)
     (tmp_path / "bin/kubectl").chmod(0o755)
+    (tmp_path / "bin/sleep").write_text(
+        '#!/bin/sh\n[ "$1" != 60 ] || [ -n "${LOST-}" ] || exec /bin/sleep 60\n')
+    (tmp_path / "bin/sleep").chmod(0o755)
     (tmp_path / "tmp").mkdir()
     calls = tmp_path / "calls"
 
@@ -87,13 +119,17 @@ def run(request, tmp_path):
             [*SHELLS[request.param], PLUGIN, *args], text=True,
             stdin=subprocess.DEVNULL, capture_output=True, timeout=30,
             env={"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
-                 "TMPDIR": str(tmp_path / "tmp"), "CALLS": str(calls), **env,
+                 "TMPDIR": str(tmp_path / "tmp"), "CALLS": str(calls),
+                 "NONE_OF_OURS": NONE_OF_OURS, **env,
                  **(variables or {})})
         assert code is None or done.returncode == code, done
         assert not list((tmp_path / "tmp").iterdir())
         return done.stdout, done.stderr, [
-            c.split("\n") for c in calls.read_text().split("\n.\n") if c]
+            c.split("\n") for c in calls.read_text(
+                errors="surrogateescape").split("\n.\n") if c]
     run.bin = tmp_path / "bin"
+    # Each row of a long table is for one of the shells.
+    run.rows = lambda table: table[list(SHELLS).index(request.param)::len(SHELLS)]
     return run
 
 
@@ -122,36 +158,87 @@ def test_what_kubectl_is_asked(run):
                        PROXY + "/machines/a.b?format=json"]
 
 
+def row(name="web", version="7", **ours):
+    """A NodePool with these annotations, as kubectl prints it."""
+    text = json.dumps({
+        "a": 'b,"' + OWN + 'hold-until":"2039-01-01T00:00:00Z"', **{
+            OWN + key.replace("_", "-"): value for key, value in ours.items()}},
+        separators=(",", ":"), ensure_ascii=False)
+    for c in "<>&":
+        text = text.replace(c, f"\\u{ord(c):04x}")
+    return f"{name} {version} {text}"
+
+
+def changed(call, tested=True):
+    """The names, and what a patch does to our annotations: {key: value}, where
+    None is taken off.  It tests what has been there."""
+    assert call[:2] == ["patch", "nodepools.v1.karpenter.sh"]
+    *names, kind, patch, output, manager, dry_run = call[2:]
+    assert (kind, output, manager) == (
+        "--type=json", "--output=name",
+        "--field-manager=kubectl-karpenter-holder"), call
+    patch = json.loads(patch.removeprefix("--patch="))
+    tests = [o for o in patch if o["op"] == "test"]
+    at = "/metadata/annotations/" + OWN.replace("/", "~1")
+    assert patch[:len(tests)] == tests and (not tested or [
+        o["path"] for o in tests] == [at + k for k in (
+            "hold-until", "reason", "released-at")]), patch
+    return names, {o["path"].removeprefix(at): o.get("value")
+                   for o in patch[len(tests):]}, [o["value"] for o in tests]
+
+
 def test_what_is_annotated(run):
-    own = "karpenter-node-holder.io/"
-    reason = "a=b; 'c' \"d\" $(e) `f` \\ *"
+    reason = "a=b; 'c' \"d\" $(e) `f` \\ * <&>"
+    pools = "\n".join(map(row, ("web", "b", "c", "web")))
     out, said, calls = run("hold", "--until", "1 +&#%", "--nodepool", "web",
-                           "b", "--reason", reason, "--nodepool=c")
+                           "b", "--reason", reason, "--nodepool=c", POOLS=pools)
     assert calls[3][-1] == (PROXY + "/time?until=%31%20%2b%26%23%25")
-    assert calls[4] == [
-        "annotate", "nodepools.v1.karpenter.sh", "web", "b", "c", "--overwrite",
-        "--field-manager=kubectl-karpenter-holder", "--dry-run=none",
-        f"{own}hold-until={UNTIL}", f"{own}reason={reason}"]
-    assert out == f"nodepool.karpenter.sh/web annotated\nheld until {UNTIL}\n"
+    assert calls[4][:6] == ["get", "nodepools.v1.karpenter.sh", "web", "b", "c",
+                            "-o"]
+    assert changed(calls[5]) == (["b", "c", "web"], {
+        "hold-until": UNTIL, "reason": reason}, [None] * 3)
+    assert calls[5][-1] == "--dry-run=none"
+    assert out == "".join(f"nodepool.karpenter.sh/{n} annotated\n" for n in
+                          ("b", "c", "web")) + f"held until {UNTIL}\n"
     assert not said
     # The API server drops a parameter with a ";", and now would be the answer.
     calls = run("hold", "--for=2h;x\n\u00b5", "--all")[2]
     assert calls[3][-1] == PROXY + "/time?for=%32%68%3b%78%0a%c2%b5"
     calls = run("hold", "--for=2h", "--all", "--reason=" + "ä" * 128)[2]
     assert calls[3][-1].endswith("/time?for=2h")
-    assert calls[4][-1] == f"{own}reason={'ä' * 128}"
-    assert run("hold", "--for=2h", "--all")[2][4][-1] == f"{own}reason-"
-    out, said, calls = run("release", "--all", "--dry-run=server")
+    assert changed(calls[5])[1]["reason"] == "ä" * 128
+    out, said, calls = run("release", "--all", "--dry-run=server",
+                           POOLS=row(hold_until=UNTIL))
     assert calls[3][-1] == PROXY + "/time"
-    assert calls[4][2:] == [
-        "--all", "--overwrite", "--field-manager=kubectl-karpenter-holder",
-        "--dry-run=server", f"{own}released-at={UNTIL}", f"{own}hold-until-",
-        f"{own}reason-"]
-    assert out.endswith(f"released at {UNTIL} (server dry run)\n")
-    call, = run("resume", "--nodepool", "web")[2]
-    assert call[-3:] == [f"{own}{k}-" for k in
-                         ("hold-until", "released-at", "reason")]
-    said = run("hold", "--for=2h", "--all", ROWS="b")[1]
+    assert changed(calls[5]) == (["web"], {
+        "released-at": UNTIL, "hold-until": None}, [UNTIL, None, None])
+    assert calls[5][-1] == "--dry-run=server"
+    assert out == (
+        "nodepool.karpenter.sh/web annotated (server dry run)\n"
+        f"taken off: NodePool web: hold-until {UNTIL} (server dry run)\n"
+        f"released at {UNTIL} (server dry run)\n")
+    out, _, calls = run("resume", "--nodepool", "web", POOLS="\n".join((
+        row(hold_until=UNTIL, released_at="1"), row("b"))))
+    assert changed(calls[1]) == (["web"], {
+        "hold-until": None, "released-at": None}, [UNTIL, None, "1"])
+    assert out.endswith(
+        f"taken off: NodePool web: hold-until {UNTIL}, released-at 1\n")
+    out, _, calls = run("resume", "--all", POOLS=row(reason="x", enabled="1"))
+    assert (out, len(calls)) == ("nothing to take off\n", 1)
+    # Where there is no annotation, there is no place for one.
+    _, patch, _ = changed(run("hold", "--for=2h", "--nodepool=web",
+                              POOLS="web 7 ")[2][5], False)
+    assert patch == {"/metadata/annotations": {}, "hold-until": UNTIL}
+    # YAML has no such character, and an argument is no larger.
+    for reason in "\x80", "x" * 1001:
+        calls = run("resume", "--all", "--force", POOLS=row(
+            hold_until="1", reason=reason))[2]
+        assert changed(calls[1], False)[2] == ["7"]
+
+
+def test_what_a_hold_warns_of(run):
+    said = run("hold", "--for=2h", "--all", POOLS="\n".join((
+        row("b", enabled="false"), row("c", enabled="true\nfalse"))))[1]
     assert re.fullmatch("warning: NodePool b has .*\n", said)
     assert run("hold", "--for=2h", "--all", SHOWN="karpenter-node-holder 0.1.0, "
                f"{UNTIL}, mode observe: nothing is written\n...")[1] == (
@@ -171,6 +258,189 @@ web              2     0          0          0
     assert not run("hold", "--for=2h", "--nodepool=web", SHOWN=page)[1]
 
 
+EARLIER, LATER = "2026-01-02T15:04:04Z", "2026-01-02T15:04:06Z"
+OVER = "until: expected a time that lies ahead"
+STEERED = [     # command, what is there, until when by the leader, what is done
+    ("hold", {"hold_until": EARLIER}, EARLIER, True),
+    ("hold", {"hold_until": UNTIL}, UNTIL, True),
+    ("hold", {"hold_until": LATER}, LATER, False),
+    ("hold", {"hold_until": EARLIER, "reason": "a"}, EARLIER, False),
+    ("hold --reason=a", {"hold_until": EARLIER, "reason": "a"}, EARLIER, True),
+    ("hold --reason=<&>", {"hold_until": EARLIER, "reason": "<&>"}, EARLIER, True),
+    ("hold --reason=a", {"hold_until": EARLIER, "reason": "b"}, EARLIER, False),
+    ("hold --reason=a", {"hold_until": LATER, "reason": "a"}, LATER, False),
+    ("hold --reason=a", {"hold_until": EARLIER}, EARLIER, False),
+    ("hold --force", {"hold_until": LATER, "reason": "b"}, None, True),
+    ("hold", {"hold_until": "1999-01-01T00:00:00Z", "reason": "b"}, OVER, True),
+    ("hold", {"hold_until": "x"}, None, False),
+    ("hold", {"hold_until": "9" * 40}, None, False),
+    ("hold", {"reason": "b"}, None, True),
+    ("resume", {"hold_until": LATER}, None, True),
+    ("resume", {"hold_until": LATER, "reason": "b"}, LATER, False),
+    ("resume", {"hold_until": LATER, "reason": "b"}, "unavailable", False),
+    ("resume", {"hold_until": LATER, "reason": "b"}, OVER, True),
+    ("resume --reason=b", {"hold_until": LATER, "reason": "b"}, None, True),
+    ("resume --reason=a", {"hold_until": LATER}, LATER, False),
+    ("resume --force", {"hold_until": LATER, "reason": "b"}, None, True),
+    ("resume", {"released_at": LATER, "reason": "b"}, None, False),
+    ("release", {"hold_until": LATER}, None, True),
+    ("release", {"hold_until": LATER, "reason": "b"}, LATER, False),
+    ("release --force", {"hold_until": LATER, "reason": "b"}, None, True),
+]
+
+
+def test_no_hold_by_hand_destroys_another(run):
+    """One that is in force is prolonged by whoever gives its reason; and by
+    nobody else changed without --force.  The others are done all the same."""
+    for command, there, ends, done in run.rows(STEERED):
+        env = {"ENDS": ends}
+        if ends in (OVER, "unavailable"):
+            env = {"FAILS": PROXY + "/time?until", "ERROR":
+                   f"Error from server (BadRequest): {ends}"}
+        elif not ends:
+            env = {"FAILS": PROXY + "/time?until", "ERROR": "not asked"}
+        out, said, calls = run(
+            *command.split(), "--all", *(["--for=2h"] * command.startswith("hold")),
+            code=0 if done else 1, POOLS=row(**there) + "\n" + row(
+                "free", released_at=EARLIER), **env)
+        case = command, there, said
+        assert ("not asked" not in said), case
+        changes = {n: c for names, c, _ in map(changed, (
+            c for c in calls if c[0] == "patch")) for n in names}
+        listed = ", ".join(f"{k.replace('_', '-')}{':' * (k == 'reason')} {v}"
+                           for k, v in there.items())
+        if done:
+            assert "hold-until" in changes["web"] or "hold_until" not in there, case
+            assert f": NodePool web: {listed}\n" in out and not said, case
+        elif command.startswith("release"):
+            assert changes["web"] == {"released-at": UNTIL}, case
+            assert f"warning: NodePool web stays held: {listed}\n" in said, case
+        else:
+            assert "web" not in changes, case
+            assert f"warning: NodePool web is left as it is: {listed}\n" in said
+        assert done or said.splitlines()[-1].startswith(
+            "error: not done for 1 of 2 NodePools: --"), case
+        assert "free" in changes, case
+
+
+def test_what_comes_in_between_is_seen(run):
+    """What has been written is not written again."""
+    out, said, calls = run("hold", "--for=2h", "--all", code=1, RACE="yes",
+                           POOLS=row(reason="x") + "\n" + row("b"), ENDS=LATER,
+                           LATER=row(hold_until=LATER) + "\n" + row("b"))
+    assert [c[2] for c in calls if c[0] == "patch"] == ["web", "b"], calls
+    assert out == f"nodepool.karpenter.sh/b annotated\nheld until {UNTIL}\n"
+    assert said.startswith("warning: NodePool web is left as it is: ")
+    assert said.endswith("not done for 1 of 2 NodePools: --force replaces or "
+                         "shortens what is there\n"), said
+    # What nobody has changed fails again.
+    out, said, calls = run("hold", "--for=2h", "--all", code=1, RACE="yes")
+    assert said == ("error: The request is invalid: the server rejected our "
+                    "request\n")
+    assert len([c for c in calls if c[0] == "patch"]) == 1 and not out
+
+
+TIMES = [       # the command line, now, what the leader is asked, what is shown
+    ("--for=2d", "?for=48h", ""), ("--for=1d12h", "?for=24h12h", ""),
+    ("--for=08d", "?for=08d", ""), ("--for=d", "?for=d", ""),
+    ("--for=1.5d", "?for=1.5d", ""),
+    ("--until=18:00", "2026-01-02T17:00:00Z", "18:00 +0100"),
+    ("--until=16:04", "2026-01-03T15:04:00Z", "16:04 +0100"),
+    ("--until=16:05", "2026-01-02T15:05:00Z", "16:05 +0100"),
+    ("--until=0:08", "2026-01-02T23:08:00Z", "00:08 +0100"),
+    ("--until=18:00Z", "2026-01-02T18:00:00Z", "18:00 +0000"),
+    ("--until=18:00+05:45", "2026-01-03T12:15:00Z", "18:00 +0545"),
+    ("--until=18:00-0330", "2026-01-02T21:30:00Z", "18:00 -0330"),
+    ("--until=24:00", "?until=24:00", ""),
+]
+BERLIN = "CET-1CEST,M3.5.0,M10.5.0/3"
+BSD_DATE = """#!/bin/sh
+case $1 in
+-r) exec /bin/date -d "@$2" "$3" ;;
+*) echo 'date: illegal option -- d' >&2; exit 1 ;;
+esac
+"""
+
+
+def test_times(run):
+    """The leader's clock and the zone of this computer, whose date may be GNU's
+    or BSD's."""
+    def asked(flag, **env):
+        out, _, calls = run("hold", "--all", "--dry-run=client", flag,
+                            **{"TZ": BERLIN, **env})
+        path = [c[-1] for c in calls if "/status/time" in c[-1]][-1]
+        return path.removeprefix(PROXY + "/time"), out.splitlines()[-1]
+    for flag, path, shown in run.rows(TIMES):
+        path = path if path[0] == "?" else "?until=" + path
+        assert asked(flag) == (path, f"held until {UNTIL}" + (
+            f" ({shown})" if shown else "") + " (client dry run)"), flag
+    (run.bin / "date").write_text(BSD_DATE)
+    (run.bin / "date").chmod(0o755)
+    assert asked("--until=18:00")[0] == "?until=2026-01-02T17:00:00Z"
+    # On the nights when summer time begins and ends, and in a leap year.
+    for now, flag, until, shown in (
+            ("2026-03-28T23:00:00Z", "--until=18:00", "2026-03-29T16:00:00Z", "18:00 +0200"),
+            ("2026-10-24T20:00:00Z", "--until=18:00", "2026-10-25T17:00:00Z", "18:00 +0100"),
+            ("2028-02-28T23:30:00Z", "--until=00:10Z", "2028-02-29T00:10:00Z", "00:10 +0000")):
+        path, line = asked(flag, TIME=now)
+        assert path == "?until=" + until and shown in line, (path, line)
+    (run.bin / "date").write_text("#!/bin/sh\nexit 1\n")
+    assert "the zone is not known" in run("hold", "--all", "--until=18:00", code=1)[1]
+
+
+PAGE = """karpenter-node-holder 0.1.0, {now}
+replica      pod-a_0123
+watching     nodes 9 (NOT NOW), nodeclaims 9, nodepools, events
+
+SCOPE    STATE     SINCE                 UNTIL
+{scopes}
+NODEPOOL  MACHINES  HELD  BY PEOPLE  OPTED OUT
+{pools}
+THE LAST 24 HOURS
+web              2     2          2          0
+"""
+HELD = ("cluster  held      2026-01-02T15:00:00Z  2026-01-02T15:10:00Z, when its cap "
+        "is used up\n         restarted by b-1, ready since 2026-01-02T15:00:00Z\n"
+        "         cap 1h, of which 0s are used\n")
+QUIET = "cluster  quiet     2026-01-02T15:00:00Z\n         waits: for a list\n"
+CLUSTER = ("cluster until 2026-01-02T15:10:00Z, when its cap is used up: restarted by "
+           "b-1, ready since 2026-01-02T15:00:00Z")
+STILL = [       # scopes, rows of web and b, arguments, what is still held
+    (QUIET, "0 0", "0 0", "--all", ["nothing"]),
+    (HELD, "2 0", "1 0", "--all", [CLUSTER]),
+    (HELD, "2 0", "1 0", "--nodepool=web", [CLUSTER + ": --all releases it"]),
+    (HELD.replace("cluster", "b      "), "0 0", "1 0", "--nodepool=web", ["nothing"]),
+    (HELD.replace("cluster", "web    "), "2 0", "1 0", "--nodepool=web",
+     [CLUSTER.replace("cluster", "web")]),
+    (QUIET, "0 3", "1 1", "--nodepool=web", ["3 machines of NodePool web, by people"]),
+    (QUIET, "2 0", "0 0", "--nodepool=web",
+     ["2 machines of NodePool web, not for long: waits: for a list"]),
+    ("", "1 0\n          hold-until: 2026-01-03T00:00:00Z\n          reason: ML", "0 0",
+     "--all", ["NodePool web until 2026-01-03T00:00:00Z: hold-until, reason: ML"]),
+]
+
+
+def test_what_is_still_held_after_a_release(run):
+    for scopes, web, b, who, want in run.rows(STILL):
+        rows = "".join(
+            f"{name:10} 9 {counts.replace(chr(10), ' 0' + chr(10), 1)}"
+            f"{'' if chr(10) in counts else ' 0'}\n          released-at: {UNTIL}\n"
+            for name, counts in (("web", web), ("b", b)))
+        out, said, calls = run("release", who, SHOWN=PAGE.format(
+            now=UNTIL, scopes=scopes, pools=rows), POOLS="\n".join(
+                [row(), row("b")][:2 if who == "--all" else 1]))
+        assert out.partition(f"released at {UNTIL}\n")[2].splitlines() == [
+            "still held: " + line for line in want]
+        asked = len([c for c in calls if c[-1] == PROXY + "?format=text"])
+        assert asked == (10 if "not for long" in out else 1)
+    # The leader has not seen the release yet.
+    late = run("release", "--all", SHOWN=PAGE.format(
+        now=UNTIL, scopes=HELD, pools="web 9 2 0 0\n"))[2]
+    assert len([c for c in late if c[-1] == PROXY + "?format=text"]) == 10
+    assert "warning: what is still held is not known: " in run(
+        "release", "--all", FAILS=PROXY + "?format=text", ERROR="x")[1]
+
+
 REFUSED = {     # arguments: what is said
     "": "expected --nodepool",
     "--all --nodepool a": "expected either",
@@ -181,7 +451,9 @@ REFUSED = {     # arguments: what is said
     "--nodepool a b-": '--nodepool: "b-", expected a name',
     "--nodepool .": '--nodepool: ".", expected a name',
     "--nodepool a Web": '"Web", expected a name',
-    "web --all": "unexpected argument: web",
+    "web --all": "unexpected argument: web; did you mean --nodepool web?",
+    "nodepool/web": "did you mean --nodepool web?",
+    "W": "unexpected argument: W; see",
     "--all=false": '--all: "false", expected no value',
     "--all --dry-run=maybe": '"maybe", expected client or server',
     "--all --for=2h": "unknown flag: --for",
@@ -240,7 +512,7 @@ def test_what_fails_is_said_once(run):
     assert "get\npods\npod-a" in "\n".join(run("status", HOLDER="POD-A_1")[2][1])
     # Nothing is held where there is nothing.
     for command in ("hold", "--for=2h"), ("release",), ("resume",):
-        out, text, _ = run(*command, "--all", code=1, NONE="yes")
+        out, text, _ = run(*command, "--all", code=1, POOLS="")
         assert (out, text) == ("", "error: there are no NodePools\n")
     # A single replica without leader election; and more, without a Lease.
     none = {"FAILS": LEASE,
@@ -249,7 +521,7 @@ def test_what_fails_is_said_once(run):
     assert "2 replicas" in said("status", PODS="a 1\nb 2\n", **none)
     assert "-n" in said("status", PODS="", **none)
     # What kubectl did before it failed is shown.
-    out, text, _ = run("resume", "--all", code=1, FAILS="annotate", ERROR=(
+    out, text, _ = run("release", "--all", code=1, FAILS="patch", ERROR=(
         'Error from server (Forbidden): nodepools "web" is forbidden: User "u" '
         "cannot patch resource"))
     assert text == (
@@ -257,7 +529,7 @@ def test_what_fails_is_said_once(run):
         "karpenter-node-holder-operator gives this right "
         "(deploy/components/access)\n")
     # A policy that refuses is no missing right.
-    text = said("resume", "--all", FAILS="annotate", ERROR=(
+    text = said("release", "--all", FAILS="patch", ERROR=(
         'Error from server (Forbidden): nodepools.karpenter.sh "web" is '
         "forbidden: ValidatingAdmissionPolicy 'p' denied request: not tonight"))
     assert text == ("error: forbidden: ValidatingAdmissionPolicy 'p' denied "
@@ -293,8 +565,14 @@ LEADERS = {     # who says it: arguments, what it says, what else kubectl does
     "kubectl": (["status"], {"SAYS": "{}"}, {}),
     "a time": (["release", "--all"], {"TIME": "{}"}, {}),
     "a NodePool": (["release", "--all"], {"WEB": "{}"}, {}),
-    "one that is disabled": (["hold", "--all", "--for=2h"],
-                             {"ROWS": "{}"}, {}),
+    "one that is disabled": (["hold", "--all", "--for=2h"], {
+        "POOLS": '{} 7 {"' + OWN + 'enabled":"false"}'}, {}),
+    "a hold": (["hold", "--all", "--for=2h"], {
+        "POOLS": 'web 7 {"' + OWN + 'hold-until":"{}"}'}, {}),
+    "one whose hold is left": (["hold", "--all", "--for=2h"], {
+        "POOLS": '{} 7 {"' + OWN + 'hold-until":"x"}'}, {}),
+    "one that is replaced": (["resume", "--all", "--force"], {
+        "POOLS": 'web 7 {"' + OWN + 'hold-until":"{}"}'}, {}),
     "one to complete": (["__complete", "hold", "--nodepool", ""],
                         {"ROWS": "{}"}, {}),
     "a Lease": (["status"], {"HOLDER": "pod-a_{}"},
@@ -324,7 +602,7 @@ def test_what_is_no_time_is_not_written(run):
                  "1\n" + UNTIL, UNTIL.replace("Z", ".5Z"), "1,b=c Z"):
         out, said, calls = run("release", "--all", code=1, TIME=time)
         assert not out and "expected a time" in said, (time, said)
-        assert not any("annotate" in c for c in calls)
+        assert not any("patch" in c for c in calls)
 
 
 def test_variables_are_its_own(run):
@@ -335,13 +613,16 @@ def test_variables_are_its_own(run):
     names -= {"GOGC", "KUBECONFIG", "IFS", "LC_ALL"}  # the user's
     assert {"pod", "port", "lasting", "from", "line", "time"} <= names
     none = {"FAILS": LEASE, "ERROR": GONE}
-    (run.bin / "sleep").write_text('#!/bin/sh\n[ "$1" = 2 ] || exec /bin/sleep "$1"\n')
-    (run.bin / "sleep").chmod(0o755)
     for args, env in (
             (["status"], {}), (["why", "a", "-ojson"], {}),
-            (["hold", "--for=2h", "--nodepool", "web"], {"ROWS": "web"}),
-            (["release", "--all"], {}), (["resume", "--all"], {}),
-            (["open", "--dry-run=client"], {}), (["open"], {"LOST": "yes"}),
+            (["hold", "--for=2d", "--nodepool", "web"], {
+                "POOLS": row(hold_until=UNTIL)}),
+            (["hold", "--until=18:00", "--all"], {"TZ": BERLIN, "RACE": "yes",
+                                                  "LATER": row(released_at="x")}),
+            (["release", "--all"], {}),
+            (["resume", "--all"], {"POOLS": row(released_at=UNTIL)}),
+            (["open", "--dry-run=client"], {}), (["open"], {
+                "LOST": "yes", **UNREACHED}),
             (["status"], none | {"PODS": "pod-a 1\n"}),
             (["status"], none | {"PODS": " \n"}),
             (["status"], {"FAILS": PROXY, "ERROR": "error trying to reach service"}),
@@ -352,18 +633,43 @@ def test_variables_are_its_own(run):
         assert run(*args, code=None, variables=leaked) == alone, args
 
 
+def test_open_needs_no_more_than_the_viewer_has(run):
+    """kubectl proxy leads to the page of the leader, and nowhere else."""
+    page = PROXY.removesuffix("status")
+    out, said, calls = run("open", code=1, NEXT="yes")
+    assert out == (f"http://127.0.0.1:4712{page}\n"
+                   f"http://127.0.0.1:4712{page.replace('pod-a', 'pod-b')}\n")
+    assert re.fullmatch("error: .*cannot.*\n", said), said
+    shown = run("open", "--dry-run=client", "--context=a b")[0]
+    assert shown == (f"kubectl --context='a b' 'proxy' '--port=0' '--accept-paths="
+                     f"^{page}(status(/.*)?)?$' '--reject-methods=^[^GH]'\n")
+    _, proxy, other, _ = [c for c in calls if c[0] == "proxy"]
+    assert proxy == ["proxy", "--port=0", f"--accept-paths=^{page}(status(/.*)?)?$",
+                     "--reject-methods=^[^GH]"]
+    assert other[2] == proxy[2].replace("pod-a", "pod-b")
+    accepted = re.compile(proxy[2].partition("=")[2])
+    for path in "", "status", "status/machines/a.b", "status/time":
+        assert accepted.search(page + path)
+    for path in page + "metrics", page + "statuses", page[:-1], "/", "/x" + page:
+        assert not accepted.search(path), path
+    assert not re.search(proxy[3].partition("=")[2], "GET")
+    for method in "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT":
+        assert re.search(proxy[3].partition("=")[2], method)
+
+
+UNREACHED = {"FAILS": PROXY, "ERROR": "error trying to reach service: EOF"}
+
+
 def test_open_follows_the_lead(run):
-    """When its Pod goes, the page in the browser keeps its URL."""
-    (run.bin / "sleep").write_text("#!/bin/sh\n")
-    (run.bin / "sleep").chmod(0o755)
-    out, said, calls = run("open", code=1, LOST="yes")
+    """When its Pod goes, a page that is forwarded keeps its URL."""
+    out, said, calls = run("open", code=1, LOST="yes", **UNREACHED)
     assert out == "http://127.0.0.1:4711/\n"
     lost, refused = said.splitlines()
     assert lost == "error: lost connection to pod"
     assert "give you create on pods/portforward" in refused
-    lease, pod, forward, *again = calls
-    assert "port-forward" in forward and forward[-2:] == ["pods/pod-a", ":8080"]
-    assert again == [lease, pod, [*forward[:-1], "4711:8080"]]
+    forwards = [c for c in calls if "port-forward" in c]
+    assert [c[-2:] for c in forwards] == [
+        ["pods/pod-a", ":8080"], ["pods/pod-a", ":8080"], ["pods/pod-a", "4711:8080"]]
 
 
 def test_what_is_forwarded_is_not_waited_for(run):
@@ -423,7 +729,7 @@ def test_completion(run):
 def test_it_needs_nothing_but_kubectl():
     """Beside the utilities of POSIX, and mktemp, which every system has."""
     text = PLUGIN.read_text()
-    for program in ("date", "curl", "wget", "jq", "base64", "python"):
+    for program in ("curl", "wget", "jq", "base64", "python"):
         assert not re.search(rf"(^|[|&;(]|\$\()\s*{program}\b", text, re.M)
     assert f"VERSION={VERSION}\n" in text
     for file in ("kubectl-karpenter_holder", "kubectl_complete-karpenter_holder"):
