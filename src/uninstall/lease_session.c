@@ -270,8 +270,10 @@ lease_session_give_up(struct lease_session *l, bool clean)
 	if (!l->elects)
 		return;
 	/* Otherwise the next leader would count its holds from long ago. */
-	if (clean)
+	if (clean) {
 		(void)lease_state_set(&l->lease, "");
+		(void)lease_history_set(&l->lease, "");
+	}
 	lease_stop(&l->lease);
 	while (!l->ended && clock_boot_ms() < until)
 		(void)turn(l, LOOK_MS, &tag, &r, &no_answer);

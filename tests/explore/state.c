@@ -12,7 +12,8 @@
  *
  *   indexes, free places' contents   a function of the entries in use
  *   generators of random numbers     in an even world they never move on
- *   counters, latency, notes told    nothing is decided by them
+ *   counters, latency, notes told,   nothing is decided by them
+ *   the history
  *   the log of a watch, up to where  whoever watches has read it; an older
  *   everybody has read it            version of a claim is never copied here
  *   how long ago a thing was, beyond no rule looks back so far
@@ -273,6 +274,9 @@ lease(struct mix *m, const struct lease *l)
 		   l->state_us == STAMP_NONE ? STAMP_NONE : l->state_us / 1000);
 	record(m, &l->seen);
 	mix_stamped(m, l->want.state);
+	/* Whether it is to be written decides what the next call is, and
+	 * nothing else. */
+	mix(m, strcmp(l->want.history, l->seen.history) == 0);
 	identity(m, l->reported);
 }
 

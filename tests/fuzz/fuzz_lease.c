@@ -29,6 +29,7 @@ check_update(const struct lease_record *r)
 	PROMISE(again.renew_us == r->renew_us);
 	PROMISE(strcmp(again.rv, r->rv) == 0);
 	PROMISE(strcmp(again.state, r->state) == 0);
+	PROMISE(strcmp(again.history, r->history) == 0);
 }
 
 static void
@@ -40,6 +41,7 @@ check_record(const struct lease_record *r)
 	PROMISE(!r->state_bad || r->state[0] == '\0');
 	promise_utf8(r->holder);
 	promise_utf8(r->state);
+	promise_utf8(r->history);
 	check_update(r);
 	buf_init(&b, body, sizeof(body));
 	lease_create(&b, "namespace", "name", r);

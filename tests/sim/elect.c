@@ -50,6 +50,7 @@ serve(struct world *w, const struct lease_call *c, bool leads)
 		memcpy(r, &c->record, offsetof(struct lease_record, state));
 	if (c->step == LEASE_UPDATE && c->with_state) {
 		memcpy(r->state, c->record.state, sizeof(r->state));
+		strcpy(r->history, c->record.history);
 		r->state_bad = false;
 	}
 	if (leads)

@@ -11,7 +11,8 @@
 
 /*
  * Leader election by a Lease as client-go does it (tools/leaderelection), and
- * the soft state that the leader keeps in an annotation beside the record.
+ * the soft state and the history that the leader keeps in annotations beside the
+ * record.
  *
  * A step machine (docs/architecture.md#step-machines): lease_next says what to
  * do or for how long to wait, and lease_done is told what came of it.  At most
@@ -23,12 +24,13 @@
  * that is deleted under another leader is not made anew before that leader's
  * time is over.
  *
- * Not thread-safe.  It owns no memory, but takes 130 KiB: do not put it on the
+ * Not thread-safe.  It owns no memory, but takes 170 KiB: do not put it on the
  * stack.
  */
 #define LEASE_HOLDER_BYTES NAME_BYTES
 #define LEASE_STATE_BYTES (64u << 10)	/* annotations may take 256 KiB per
 					   object */
+#define LEASE_HISTORY_BYTES (16u << 10)
 #define LEASE_MARGIN_MS 500	/* our writes end this long before the Lease can
 				   expire, because clocks differ in rate and a
 				   cancelled request takes time to stop */
@@ -72,10 +74,11 @@ struct lease_record {
 	bool state_other;	/* the state of the other mode is there.  The
 				   next write removes it: it would say what was
 				   held then, and not since */
-	char state[LEASE_STATE_BYTES];	/* "": there is none that can be read */
+	/* "": there is none that can be read */
+	char state[LEASE_STATE_BYTES], history[LEASE_HISTORY_BYTES];
 };
-/* Copies *from; NULL: a record that is not present.  Of the state it touches
- * only the bytes that are in use. */
+/* Copies *from; NULL: a record that is not present.  Of state and history it
+ * touches only the bytes that are in use. */
 void lease_record_copy(struct lease_record *to,
 		       const struct lease_record *from);
 
@@ -83,7 +86,7 @@ enum lease_step {
 	LEASE_WAIT,
 	LEASE_GET,
 	LEASE_CREATE,	/* create `record`; answer a 409 with CONFLICT */
-	LEASE_UPDATE,	/* update the spec if with_spec, and the state if
+	LEASE_UPDATE,	/* update the spec if with_spec, and state and history if
 			   with_state, at record->rv */
 	LEASE_END,	/* after lease_stop: nothing is left to do */
 	LEASE_NONE,	/* with patience_ms: there is no Lease, so nobody leads.
@@ -98,7 +101,8 @@ struct lease_todo {
 	const struct lease_record *record;	/* CREATE, UPDATE: belongs to
 						   the struct lease, and the
 						   next call may change it */
-	bool with_spec, with_state;	/* UPDATE */
+	bool with_spec;		/* UPDATE */
+	bool with_state;	/* UPDATE, of the history as well */
 };
 
 enum lease_code {
@@ -155,6 +159,7 @@ struct lease {
 	int64_t sent_ms;	/* when the last write known to be done was
 				   sent; LEASE_NEVER: there was none */
 	int64_t seen_ms;	/* when the record was last seen to change */
+	bool renewed;		/* … by the holder that it had before */
 	int64_t free_ms;	/* patience_ms counts from here; 0: the Lease
 				   was not seen free since a replica held it */
 	int64_t state_us;	/* lease_state_ms, in microseconds */
@@ -185,6 +190,10 @@ int64_t lease_fence_ms(const struct lease *l);
  */
 const char *lease_holder(const struct lease *l, int64_t boot_ms,
 			 int64_t *since_us);
+/* Does the Lease name an earlier process of this pod?  Its identity begins with
+ * the same name, up to the last "_", and it has not renewed the Lease since we
+ * see it: it has ended, and nobody leads until the Lease has run out. */
+bool lease_is_orphan(const struct lease *l);
 
 /* Returns the state that was read when we came to lead, or set since.  "":
  * there is none.  NULL: it is not known.  It belongs to *l and is valid until
@@ -194,6 +203,11 @@ const char *lease_state(const struct lease *l);
  * with *l unchanged, if it is too long, if the state that the Lease has is not
  * known, or after lease_stop. */
 int lease_state_set(struct lease *l, const char *text);
+/* The same for the history. */
+const char *lease_history(const struct lease *l);
+int lease_history_set(struct lease *l, const char *text);
+/* Returns the Lease's leaseTransitions, of this lead. */
+int32_t lease_term(const struct lease *l);
 /* Returns the server time until which the writer of that state led at least: it
  * is the renewTime of the record that the state was read from.  STAMP_NONE: it
  * is not known. */

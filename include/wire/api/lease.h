@@ -31,15 +31,19 @@
 #define LEASE_UPDATE_TYPE PATCH_MERGE_TYPE
 #define LEASE_STATE_KEY OWN_PREFIX "state"
 #define LEASE_OBSERVED_KEY OWN_PREFIX "observed-state"
+#define LEASE_HISTORY_KEY OWN_PREFIX "history"	/* of either mode: it says of
+						   which it is */
 
 /* Either body fits, even if every byte came out as \u00XX. */
 #define LEASE_BODY_BYTES                                                       \
-	(6 * (LEASE_STATE_BYTES + LEASE_HOLDER_BYTES + 2 * NAME_BYTES) + 1024)
+	(6 * (LEASE_STATE_BYTES + LEASE_HISTORY_BYTES + LEASE_HOLDER_BYTES +   \
+	      2 * NAME_BYTES) + 1024)
 
 /* Decodes a Lease in an answer of the API server.  observes: whose state to
  * read.  Missing and null fields become zero, as in client-go.  ERR_INPUT: it is
  * no Lease, or a field has a wrong type, which the API server never stores.  A
- * state that cannot be read is no error; it sets out->state_bad. */
+ * state that cannot be read is no error; it sets out->state_bad.  Nor is a
+ * history; it counts as "". */
 int lease_decode(const char *bytes, size_t n, bool observes,
 		 struct lease_record *out, struct err *e);
 
@@ -54,8 +58,8 @@ void lease_create(struct buf *b, const char *namespace_name, const char *name,
 		  const struct lease_record *r);
 
 /* Appends a merge patch (RFC 7396) at resourceVersion r->rv.  with_spec: it
- * contains the record.  with_state: it contains the state, and removes the
- * annotation if the state is "", and that of the other mode if
+ * contains the record.  with_state: it contains state and history, and removes
+ * the annotation of each that is "", and that of the other mode if
  * r->state_other. */
 void lease_update(struct buf *b, const struct lease_record *r, bool with_spec,
 		  bool with_state);

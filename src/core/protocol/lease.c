@@ -41,7 +41,8 @@ static bool
 state_differs(const struct lease *l)
 {
 	return l->read && (l->seen.state_other ||
-			   strcmp(l->seen.state, l->want.state) != 0);
+			   strcmp(l->seen.state, l->want.state) != 0 ||
+			   strcmp(l->seen.history, l->want.history) != 0);
 }
 
 int64_t
@@ -87,6 +88,17 @@ lease_holder(const struct lease *l, int64_t boot_ms, int64_t *since_us)
 	return r->holder;
 }
 
+bool
+lease_is_orphan(const struct lease *l)
+{
+	const char *ours = l->config.identity, *end = strrchr(ours, '_');
+	const char *its = strrchr(l->seen.holder, '_');
+
+	return l->seen.present && !is_ours(l) && !l->renewed && end != NULL &&
+	       its != NULL && its - l->seen.holder == end - ours &&
+	       strncmp(ours, l->seen.holder, (size_t)(end - ours)) == 0;
+}
+
 void
 lease_init(struct lease *l, const struct lease_config *c, uint64_t seed)
 {
@@ -130,7 +142,9 @@ lease_note(struct lease *l, struct lease_note *out)
 static void
 state_adopt(struct lease *l)
 {
-	memcpy(l->want.state, l->seen.state, sizeof(l->want.state));
+	(void)str_copy(l->want.state, sizeof(l->want.state), l->seen.state);
+	(void)str_copy(l->want.history, sizeof(l->want.history),
+		       l->seen.history);
 	l->read = true;
 	if (l->seen.state_bad)
 		note_put(l, LEASE_NOTE_BAD_STATE, "");
@@ -141,7 +155,7 @@ lose(struct lease *l, enum lease_note_type why)
 {
 	l->leading = l->read = false;
 	l->state_us = l->seen.renew_us;
-	l->want.state[0] = '\0';
+	l->want.state[0] = l->want.history[0] = '\0';
 	l->plan = LEASE_WAIT;
 	note_put(l, why, why == LEASE_NOTE_TAKEN ? l->seen.holder : "");
 }
@@ -152,12 +166,15 @@ static void
 observe(struct lease *l, const struct lease_record *r, int64_t boot_ms)
 {
 	const struct lease_record *s = &l->seen;
+	bool same = s->present && strcmp(s->holder, r->holder) == 0;
 
-	if (!s->present || strcmp(s->holder, r->holder) != 0 ||
-	    s->holder_cut != r->holder_cut || s->duration_s != r->duration_s ||
+	if (!same || s->holder_cut != r->holder_cut ||
+	    s->duration_s != r->duration_s ||
 	    s->transitions != r->transitions ||
-	    s->acquire_us != r->acquire_us || s->renew_us != r->renew_us)
+	    s->acquire_us != r->acquire_us || s->renew_us != r->renew_us) {
 		l->seen_ms = boot_ms;
+		l->renewed = same;
+	}
 	lease_record_copy(&l->seen, r);
 	l->seen.present = true;
 	l->fresh = true;
@@ -470,7 +487,7 @@ lease_state_ms(const struct lease *l)
 	return l->state_us / 1000;
 }
 
-/* Copies only what is used of the record, because its 64 KiB are mostly empty
+/* Copies only what is used of the record, because its 80 KiB are mostly empty
  * and it is copied every two seconds. */
 void
 lease_record_copy(struct lease_record *to, const struct lease_record *from)
@@ -479,9 +496,11 @@ lease_record_copy(struct lease_record *to, const struct lease_record *from)
 
 	if (from == NULL) {
 		memset(to, 0, head + 1);
+		to->history[0] = '\0';
 		return;
 	}
 	memcpy(to, from, head + strlen(from->state) + 1);
+	(void)str_copy(to->history, sizeof(to->history), from->history);
 }
 
 const char *
@@ -496,4 +515,24 @@ lease_state_set(struct lease *l, const char *text)
 	if (!l->read || l->stopping)
 		return -1;
 	return str_copy(l->want.state, sizeof(l->want.state), text);
+}
+
+const char *
+lease_history(const struct lease *l)
+{
+	return l->read ? l->want.history : NULL;
+}
+
+int
+lease_history_set(struct lease *l, const char *text)
+{
+	if (!l->read || l->stopping)
+		return -1;
+	return str_copy(l->want.history, sizeof(l->want.history), text);
+}
+
+int32_t
+lease_term(const struct lease *l)
+{
+	return l->seen.transitions;
 }

@@ -91,6 +91,9 @@ state_read(const struct json *annotations, struct lease_record *r)
 		json_member(annotations, state_key(!r->observes)));
 	r->state_bad = !json_is_unset(v) &&
 		       (s == NULL || str_copy(r->state, sizeof(r->state), s));
+	s = json_string(json_member(annotations, LEASE_HISTORY_KEY));
+	if (s != NULL)
+		(void)str_copy(r->history, sizeof(r->history), s);
 }
 
 static int
@@ -167,16 +170,32 @@ put_spec(struct buf *b, const struct lease_record *r)
 	buf_printf(b, ",\"leaseTransitions\":%d}", (int)r->transitions);
 }
 
-static void
-put_state(struct buf *b, const struct lease_record *r)
+/* A member of annotations, and whether it is the first.  A patch removes one
+ * that is "". */
+static bool
+put_text(struct buf *b, const char *key, const char *text, bool first,
+	 bool patch)
 {
-	buf_printf(b, ",\"annotations\":{\"%s\":", state_key(r->observes));
-	if (r->state[0] == '\0')
+	if (text[0] == '\0' && !patch)
+		return first;
+	buf_printf(b, "%s\"%s\":", first ? "" : ",", key);
+	if (text[0] == '\0')
 		buf_puts(b, "null");
 	else
-		buf_json(b, r->state);
-	if (r->state_other)
-		buf_printf(b, ",\"%s\":null", state_key(!r->observes));
+		buf_json(b, text);
+	return false;
+}
+
+static void
+put_state(struct buf *b, const struct lease_record *r, bool patch)
+{
+	bool first;
+
+	buf_puts(b, ",\"annotations\":{");
+	first = put_text(b, state_key(r->observes), r->state, true, patch);
+	first = put_text(b, LEASE_HISTORY_KEY, r->history, first, patch);
+	if (r->state_other && patch)
+		(void)put_text(b, state_key(!r->observes), "", first, patch);
 	buf_puts(b, "}");
 }
 
@@ -191,8 +210,8 @@ lease_create(struct buf *b, const char *namespace_name, const char *name,
 	buf_json(b, namespace_name);
 	buf_puts(b, ",\"name\":");
 	buf_json(b, name);
-	if (r->state[0] != '\0')
-		put_state(b, r);
+	if (r->state[0] != '\0' || r->history[0] != '\0')
+		put_state(b, r, false);
 	buf_puts(b, "},");
 	if (empty)
 		buf_puts(b, "\"spec\":{}");
@@ -208,7 +227,7 @@ lease_update(struct buf *b, const struct lease_record *r, bool with_spec,
 	buf_puts(b, "{\"metadata\":{\"resourceVersion\":");
 	buf_json(b, r->rv);
 	if (with_state)
-		put_state(b, r);
+		put_state(b, r, true);
 	buf_puts(b, "}");
 	if (with_spec) {
 		buf_puts(b, ",");

@@ -63,6 +63,8 @@ golden_lease(const char *bytes, size_t n, char *out, size_t cap)
 		buf_printf(&o, "state=%s\n", back.state);
 	if (back.state_bad)
 		buf_puts(&o, "state_bad\n");
+	if (back.history[0] != '\0')
+		buf_printf(&o, "history=%s\n", back.history);
 }
 
 START_TEST(test_golden)
@@ -80,27 +82,33 @@ END_TEST
 #define USUAL                                                                  \
 	SPEC("pod-1_uid", "15", "\"2026-01-02T03:04:05.000001Z\"",             \
 	     "\"2026-01-02T03:04:06.999999Z\"", "3")
+#define HISTORY "\"karpenter-node-holder.io/history\":"
 #define ANNOTATION "\"annotations\":{\"karpenter-node-holder.io/state\":"
 #define CREATED                                                                \
 	"{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\","       \
 	"\"metadata\":{\"namespace\":\"ns\",\"name\":\"l\""
 
 static const struct {
-	const char *name, *state;
+	const char *name, *state, *history;
 	bool nobody;
 	const char *want;
 } creates[] = {
-	{"usual", "", false, CREATED "}," USUAL "}"},
-	{"with a state", "a\"b\n", false,
+	{"usual", "", "", false, CREATED "}," USUAL "}"},
+	{"with a state", "a\"b\n", "", false,
 	 CREATED "," ANNOTATION "\"a\\\"b\\n\"}}," USUAL "}"},
-	{"nobody's", "", true, CREATED "},\"spec\":{}}"},
-	{"nobody's with a state", "s", true,
+	{"with both", "s", "a\nb", false,
+	 CREATED "," ANNOTATION "\"s\"," HISTORY "\"a\\nb\"}}," USUAL "}"},
+	{"with a history", "", "h", false,
+	 CREATED ",\"annotations\":{" HISTORY "\"h\"}}," USUAL "}"},
+	{"nobody's", "", "", true, CREATED "},\"spec\":{}}"},
+	{"nobody's with a state", "s", "", true,
 	 CREATED "," ANNOTATION "\"s\"}},\"spec\":{}}"},
 };
 
 START_TEST(test_create)
 {
 	(void)str_copy(r.state, sizeof(r.state), creates[_i].state);
+	(void)str_copy(r.history, sizeof(r.history), creates[_i].history);
 	if (creates[_i].nobody) {
 		r.holder[0] = '\0';
 		r.duration_s = r.transitions = 0;
@@ -115,23 +123,24 @@ END_TEST
 #define AT "{\"metadata\":{\"resourceVersion\":\"4711\""
 
 static const struct {
-	const char *name, *state;
+	const char *name, *state, *history;
 	bool with_spec, with_state;
 	const char *want;
 } updates[] = {
-	{"renewal", "unchanged", true, false, AT "}," USUAL "}"},
-	{"with a state", "new", true, true,
-	 AT "," ANNOTATION "\"new\"}}," USUAL "}"},
-	{"the state goes", "", true, true,
-	 AT "," ANNOTATION "null}}," USUAL "}"},
-	{"the state alone", "new", false, true,
-	 AT "," ANNOTATION "\"new\"}}}"},
-	{"nothing", "unchanged", false, false, AT "}}"},
+	{"renewal", "unchanged", "unchanged", true, false, AT "}," USUAL "}"},
+	{"with a state", "new", "h", true, true,
+	 AT "," ANNOTATION "\"new\"," HISTORY "\"h\"}}," USUAL "}"},
+	{"both go", "", "", true, true,
+	 AT "," ANNOTATION "null," HISTORY "null}}," USUAL "}"},
+	{"these alone", "new", "h", false, true,
+	 AT "," ANNOTATION "\"new\"," HISTORY "\"h\"}}}"},
+	{"nothing", "unchanged", "unchanged", false, false, AT "}}"},
 };
 
 START_TEST(test_update)
 {
 	(void)str_copy(r.state, sizeof(r.state), updates[_i].state);
+	(void)str_copy(r.history, sizeof(r.history), updates[_i].history);
 	lease_update(&b, &r, updates[_i].with_spec, updates[_i].with_state);
 	ck_assert_msg(strcmp(body, updates[_i].want) == 0, "%s: %s",
 		      updates[_i].name, body);
@@ -169,7 +178,7 @@ START_TEST(test_observed)
 	lease_update(&b, &r, false, true);
 	snprintf(want, sizeof(want),
 		 AT ",\"annotations\":{"
-		    "\"karpenter-node-holder.io/%s\":\"new\","
+		    "\"karpenter-node-holder.io/%s\":\"new\"," HISTORY "null,"
 		    "\"karpenter-node-holder.io/%s\":null}}}",
 		 key, other);
 	ck_assert_str_eq(body, want);
