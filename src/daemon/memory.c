@@ -2,6 +2,7 @@
 #include "memory.h"
 
 #include "core/base/limits.h"
+#include "core/protocol/lease.h"
 
 #define MIB ((int64_t)1 << 20)
 
@@ -11,10 +12,12 @@
 #define PROCESS_BYTES (7 * MIB)
 
 /* The metrics address: the page or answer that is being written, those that are
- * yet to be read, the journal and the counts.  The last two take 650 KiB
- * (core/controller/journal.h, status.h). */
+ * yet to be read, the journal, its text and the counts.  The journal and the
+ * counts take 780 KiB (core/controller/journal.h, status.h).  The text is in two
+ * records of the Lease, two of the elector, in the state, and as JSON. */
 #define HEALTH_BYTES                                                           \
-	((int64_t)METRICS_PAGE_BYTES + HEALTH_UNREAD_BYTES_MAX + (650 << 10))
+	((int64_t)METRICS_PAGE_BYTES + HEALTH_UNREAD_BYTES_MAX +               \
+	 (780 << 10) + 8 * LEASE_HISTORY_BYTES)
 
 /* A value of the tree (wire/json/json.c). */
 #define VALUE_TREE_BYTES 32

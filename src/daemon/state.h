@@ -134,10 +134,8 @@ struct state_lead {
 	bool electing, here;
 	char identity[LEASE_HOLDER_BYTES], holder[LEASE_HOLDER_BYTES];
 	int64_t since_ms;
-	int64_t begun_boot_ms;	/* when this replica's lead began or ended last;
-				   0: never.  Whoever gets back its own Lease
-				   leads since an earlier since_ms, and does not
-				   know what was meanwhile */
+	bool restarted;	/* nobody leads: the Lease names this pod as it was
+			   before it restarted */
 };
 void state_lead(struct state *s, struct state_lead *out);
 

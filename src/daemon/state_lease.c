@@ -8,6 +8,19 @@
 /* Leader election shares the table's mutex: whether we lead and what we do as
  * the leader must change together. */
 
+/* Before anything is seen in this lead, unless the Lease is still to be read,
+ * without an election. */
+static void
+recall(struct state_table *t, struct now now)
+{
+	const char *known = t->lease == NULL ? NULL : lease_history(t->lease);
+
+	if (!t->leads || t->recalled || known == NULL)
+		return;
+	t->recalled = true;
+	controller_recall(t->controller, known, lease_term(t->lease), now);
+}
+
 void
 state_follow(struct state *s, struct now now)
 {
@@ -16,14 +29,14 @@ state_follow(struct state *s, struct now now)
 
 	if (leads == t->leads)
 		return;
-	t->restored = false;
+	t->restored = t->recalled = false;
 	t->leads = leads;
-	t->led_boot_ms = now.boot_ms;
 	/* A replica that does not lead watches NodePools only.  When a lead
 	 * begins, no other watcher has anything to restart. */
 	for (int k = 0; k < VIEW_COUNT; k++)
 		t->turned[k] |= !leads || k == KIND_NODEPOOL;
 	controller_lead(t->controller, leads, now);
+	recall(t, now);
 	(void)pthread_cond_broadcast(&t->turn);
 }
 
@@ -43,6 +56,10 @@ state_soft(struct state *s, struct now now)
 		controller_restore(t->controller, known,
 				   lease_state_ms(t->lease), now);
 	t->restored = true;
+	recall(t, now);
+	buf_init(&b, t->history, sizeof(t->history));
+	if (controller_history(t->controller, &b, lease_term(t->lease), now))
+		(void)lease_history_set(t->lease, t->history);
 	/* Without leader election no renewTime shows how long the writer has
 	 * led. */
 	always = !t->lease->config.enabled &&

@@ -17,12 +17,11 @@ struct state_table {
 	pthread_cond_t stop, turn; /* turn: the lead changed, or lease_stop */
 	struct controller *controller;
 	struct lease *lease;		/* NULL: no Lease is kept */
-	bool restored;			/* the soft state, for this lead */
-	char soft[LEASE_STATE_BYTES];
+	bool restored, recalled;	/* soft state, history: for this lead */
+	char soft[LEASE_STATE_BYTES], history[LEASE_HISTORY_BYTES];
 	/* Without leader election: the period of writes, and the time of the
 	 * last. */
 	int64_t soft_ms, soft_boot_ms;
-	int64_t led_boot_ms;	/* when the lead began or ended; 0: never */
 	bool leads, lease_stopped;
 	bool nodepools_skipped;		/* since the last list of NodePools
 					   began, one was left out */
@@ -58,7 +57,7 @@ unlock_and_wake(struct state *s)
 
 /* Called under the lock.  state_follow tells the controller that the lead has
  * begun or ended; any thread may be the first to notice.  state_soft restores
- * and stores the soft state. */
+ * and stores the soft state and the history. */
 void state_follow(struct state *s, struct now now);
 void state_soft(struct state *s, struct now now);
 

@@ -29,7 +29,6 @@ state_lead(struct state *s, struct state_lead *out)
 	*out = (struct state_lead){.here = state_leads(s),
 				   .since_ms = STAMP_NONE};
 	(void)lock(s);
-	out->begun_boot_ms = s->table->led_boot_ms;
 	l = s->table->lease;
 	if (l != NULL) {
 		out->electing = l->config.enabled;
@@ -37,9 +36,12 @@ state_lead(struct state *s, struct state_lead *out)
 			l->config.identity);
 		str_cut(out->holder, sizeof(out->holder),
 			lease_holder(l, boot_ms, &since_us));
+		out->restarted = out->holder[0] != '\0' && lease_is_orphan(l);
+		if (out->restarted)
+			out->holder[0] = '\0';
 	}
 	unlock(s);
-	if (since_us != STAMP_NONE)
+	if (since_us != STAMP_NONE && !out->restarted)
 		out->since_ms = since_us / 1000;
 }
 

@@ -22,8 +22,7 @@ status_init(struct status *t, struct state *s, struct serving_cert *pair,
 	t->rules = rules;
 	(void)strcpy(t->host, "holder");
 	(void)gethostname(t->host, sizeof(t->host) - 1);
-	t->begun_boot_ms = clock_boot_ms();
-	recent_init(&t->recent, t->begun_boot_ms);
+	recent_init(&t->recent, clock_boot_ms());
 	t->figures = figures_new();
 	return t->figures == NULL ? err_set(e, ERR_SYSTEM,
 					    "no memory for /status")
@@ -171,7 +170,6 @@ static void
 fill_head(struct status *t, struct status_head *h)
 {
 	struct state_lead lead;
-	int64_t known_boot_ms;
 
 	state_lead(t->shared, &lead);
 	*h = (struct status_head){
@@ -180,6 +178,7 @@ fill_head(struct status *t, struct status_head *h)
 		.observe = t->rules->mode == MODE_OBSERVE,
 		.lead = {.electing = lead.electing,
 			 .here = lead.here,
+			 .restarted = lead.restarted,
 			 .since_ms = lead.since_ms},
 		.cert_not_after_ms = atomic_load(&t->pair->not_after_ms),
 		.cert_valid = serving_cert_valid(t->pair),
@@ -194,10 +193,8 @@ fill_head(struct status *t, struct status_head *h)
 	recent_read(&t->recent, &t->shared->counters, clock_boot_ms(),
 		    &h->admissions);
 	state_status(t->shared, &h->report);
-	known_boot_ms = lead.begun_boot_ms > t->begun_boot_ms
-				? lead.begun_boot_ms
-				: t->begun_boot_ms;
-	h->known_ms = h->now_ms - (clock_boot_ms() - known_boot_ms);
+	h->known_ms = h->report.history_ms != STAMP_NONE ? h->report.history_ms
+							 : h->now_ms;
 	/* The controller learns of the lead a moment later. */
 	h->lead.here = h->lead.here && h->report.leads;
 	if (h->lead.here)
@@ -312,7 +309,9 @@ refuse_follower(struct server_reply *a, enum status_format f,
 
 	buf_init(&b, text, sizeof(text));
 	buf_puts(&b, "this replica stands by and knows no machines");
-	if (h->lead.identity[0] != '\0')
+	if (h->lead.restarted)
+		buf_puts(&b, STATUS_RESTARTED);
+	else if (h->lead.identity[0] != '\0')
 		buf_printf(&b, ": ask the leader, %.*s",
 			   (int)strcspn(h->lead.identity, "_"),
 			   h->lead.identity);

@@ -22,7 +22,6 @@ struct status {
 	struct recent recent;	/* admission reviews */
 	char host[65];		/* stands for the identity if there is no
 				   Lease */
-	int64_t begun_boot_ms;	/* the process */
 	/* The figures, when they were counted, and how many turns there had
 	 * been. */
 	struct figures *figures;

@@ -6,6 +6,7 @@ replica lies within its own lead, and the Lease's history is one that client-go
 writes and reads.
 """
 import contextlib
+import json
 import os
 import re
 import signal
@@ -455,11 +456,19 @@ class Scene:
         self.taken(struck, others, at)
         self.view.wait_clear(self.ours + nodes(self.new) + claims(self.new))
         self.released.append(time.time() - due)
+        self.check_told(at)
         self.blow.revive(struck)
         print(f"released {done:.0f} of {n}, then another led after "
               f"{self.took[-1]:.1f} s, all clear {self.released[-1]:.1f} s "
               "after they were due")
         assert self.annotations(self.people) == self.before
+
+    def check_told(self, struck_at):
+        """Whoever leads now tells the hold that began before it led."""
+        turns = json.loads(self.leader.fetch("/status?format=json")[1])["history"]
+        assert [t["what"] for t in turns[:2]] == ["released", "held"], turns
+        assert turns[1]["time"] < time.strftime(
+            "%Y-%m-%dT%H:%M:%SZ", time.gmtime(struck_at)), turns
 
     def check(self):
         """Checks the audit log when all is over; returns its history."""

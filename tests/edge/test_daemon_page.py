@@ -231,8 +231,7 @@ def test_who_leads(w):
 
 
 def test_a_lead_that_was_lost(w):
-    """The timeline knows nothing of the time before a lead that was lost and
-    won back, though the Lease says that it began before that."""
+    """The timeline goes on where a lead was lost and won back."""
     w.machine("m")
     began = time.monotonic()
     holder = w.start(leader_election_enabled="true",
@@ -240,6 +239,8 @@ def test_a_lead_that_was_lost(w):
                      leader_election_lease_duration="1200ms",
                      leader_election_renew_deadline="900ms",
                      leader_election_retry_period="100ms")
+    w.wait(lambda: OWN + "history" in w.api.annotations(
+        "leases", "karpenter-node-holder"))
     fault = w.api.fault("leases", "*", "403")
     holder.wait_line("lead lost, not renewed in time")
     w.api.clear(fault)
@@ -249,7 +250,7 @@ def test_a_lead_that_was_lost(w):
     root = look(holder, "/?last=5m")[1]
     unknown, = root.iterfind(".//ol/li/svg/rect[@class='u']")
     known_seconds = 3 * (100 - float(unknown.get("width").rstrip("%")))
-    assert known_seconds < time.monotonic() - back + (back - began) / 2
+    assert known_seconds > time.monotonic() - back + (back - began) / 4
 
 
 @pytest.mark.long

@@ -398,6 +398,76 @@ def test_who_stands_by(w):
     assert holder.get("/status/time")[0] == 200
 
 
+def test_restarted_in_place(w):
+    """The Lease names an earlier process of its pod: nobody is asked."""
+    w.more = {"POD_NAME": "pod-a"}
+    spec = {"holderIdentity": "pod-a_0123456789abcdef",
+            "leaseDurationSeconds": 3600, "acquireTime": w.api.stamp(-60)}
+    w.api.create("leases", "karpenter-node-holder", namespace="holder", spec=spec)
+    holder = w.start(watching=False, leader_election_enabled="true",
+                     leader_election_namespace="holder")
+    holder.wait_line("another leads")
+    assert status(holder)["leader"]["identity"] is None
+    why = ("this replica stands by and knows no machines: its own pod led "
+           "before it restarted, and nobody leads until that Lease has run out")
+    assert why in text(holder).replace("This", "this")
+    assert holder.get("/status/machines/m") == (503, why + "\n")
+    assert why in holder.get("/")[1].replace("This", "this")
+    # Whoever renews it is alive.
+    w.api.change("leases", "karpenter-node-holder",
+                 {"spec": {"renewTime": w.api.stamp()}})
+    w.wait(lambda: "ask the leader, pod-a." in text(holder))
+
+
+HISTORY = OWN + "history"
+
+
+def test_the_history_outlives_its_leader(w):
+    """An API server that is away ends the lead, and then the leader is killed:
+    the next one tells the same turns."""
+    def pool(**keys):
+        w.api.patch_meta("nodepools", "p", annotations={
+            OWN + key.replace("_", "-"): value for key, value in keys.items()})
+
+    def turns():
+        return [(t["what"], t["cause"], t["nodePool"], t["reason"])
+                for t in status(holder).get("history", [])]
+    w.machine("m")
+    w.api.create("nodepools", "p")
+    options = {"leader_election_enabled": "true",
+               "leader_election_namespace": "holder",
+               "leader_election_lease_duration": "1200ms",
+               "leader_election_renew_deadline": "900ms",
+               "leader_election_retry_period": "100ms"}
+    holder = w.start(**options)
+    w.busy()
+    w.wait(lambda: len(turns()) == 1, turns)
+    pool(hold_until=w.api.stamp(3600), reason="a sale")
+    w.wait(lambda: len(turns()) == 2, turns)
+    pool(hold_until=None, released_at=w.api.stamp(), reason="all is \u202ewell")
+    w.wait(lambda: len(turns()) == 4, turns)
+    pool(released_at=None, reason=None)
+    # What the released-at had released is held again, because it is gone.
+    w.wait(lambda: len(turns()) == 6, turns)
+    expected = turns()
+    assert [t for t in expected if t[2]] == [
+        ("resumed", "by-hand", "p", "all is  well"),
+        ("released", "released-at", "p", "all is  well"),
+        ("held", "hold-until", "p", "a sale")]
+    w.wait(lambda: w.api.annotations("leases", "karpenter-node-holder").get(
+        HISTORY, "").count("\n") == len(expected) + 2)
+    told = status(holder)
+    w.restart_api(start=False)
+    holder.wait_line("lead lost, not renewed in time")
+    w.restart_api(stop=False)
+    w.wait(lambda: turns() == expected, turns)
+    holder.kill9()
+    holder = w.start(**options)
+    w.wait(lambda: turns() == expected, turns)
+    assert status(holder)["history"] == told["history"]
+    assert status(holder)["scopes"][0]["since"] == told["scopes"][0]["since"]
+
+
 def test_observing(w):
     """Everything is said as it would be, and nothing is written."""
     w.api.create("nodepools", "web")

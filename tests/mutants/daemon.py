@@ -7,9 +7,16 @@ ASKED = "tests/edge/test_daemon_status.py"
 PAGE = "tests/edge/test_daemon_page.py"
 
 FAULTS = [
-    ("the lead's table is known since the start", f"{PAGE} -k lead_that_was",
-     STATUS, "known_boot_ms = lead.begun_boot_ms > t->begun_boot_ms",
-     "known_boot_ms = lead.begun_boot_ms < t->begun_boot_ms"),
+    ("the history ends with its leader", f"{ASKED} -k history_outlives",
+     "src/daemon/state_lease.c",
+     "controller_recall(t->controller, known, lease_term(t->lease), now);",
+     "(void)now;"),
+    ("nothing is known of an earlier lead", f"{PAGE} -k lead_that_was",
+     STATUS, "h->known_ms = h->report.history_ms != STAMP_NONE",
+     "h->known_ms = h->report.history_ms == STAMP_NONE"),
+    ("who restarted asks itself", f"{ASKED} -k restarted_in_place",
+     "src/daemon/state_status.c",
+     "out->restarted = out->holder[0] != '\\0' && lease_is_orphan(l);", ""),
     ("the shortest span is refused", f"{PAGE} -k views", STATUS,
      "v.last_ms < STATUS_LAST_MS", "v.last_ms <= STATUS_LAST_MS"),
     ("a span of more than the journal's", f"{PAGE} -k views", STATUS,

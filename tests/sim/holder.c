@@ -485,6 +485,46 @@ take_notes(struct holder *h)
 
 #define SOFT_MS 60000	/* without election: the soft state is written anew */
 
+/* The history, of which nothing may depend. */
+static void
+keep_history(struct holder *h)
+{
+	int32_t term = lease_term(&h->lease);
+	char text[LEASE_HISTORY_BYTES];
+	struct buf b;
+
+	if (!h->restored)
+		controller_recall(h->controller, lease_history(&h->lease),
+				  term, holder_now(h));
+	buf_init(&b, text, sizeof(text));
+	if (!controller_history(h->controller, &b, term, holder_now(h)))
+		return;
+	(void)lease_history_set(&h->lease, text);
+	h->poked = true;
+}
+
+/* Whoever told it, the history ends with what is so. */
+static void
+check_history(const struct holder *h)
+{
+	const struct controller *s = h->controller;
+	struct turn last;
+
+	if (!h->leads || s->unsettled)
+		return;
+	for (uint32_t i = 0; i < s->timers.scopes_top; i++) {
+		const struct scope *sc = &s->timers.scopes[i];
+
+		if (journal_last(&s->journal, s->carried ? 0 : s->turns_before,
+				 sc->name, false, &last) > 0
+			    ? sc->held != (last.what == TURN_HELD)
+			    : sc->held)
+			broken(h->w, "I13: holder %d, scope %s: its last turn "
+			       "is \"%s\"", h->number, sc->name,
+			       journal_what(last.what));
+	}
+}
+
 /* What the leader before it knew; then what the one after it is to know. */
 static void
 keep_soft(struct holder *h)
@@ -496,6 +536,7 @@ keep_soft(struct holder *h)
 
 	if (!h->leads || known == NULL)
 		return;
+	keep_history(h);
 	if (!h->restored) {
 		tell(h->w, "holder %d   reads the soft state: %.80s",
 		     h->number, known);
@@ -584,6 +625,7 @@ controller_step(struct holder *h)
 	}
 	take_notes(h);
 	keep_soft(h);
+	check_history(h);
 }
 
 bool

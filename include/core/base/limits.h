@@ -261,6 +261,7 @@
 #define JOURNAL_NAME_BYTES 128	/* of a machine; Karpenter's names have 63 */
 #define JOURNAL_TURNS 1024	/* of scopes, for /status; a busy day has a
 				   hundred */
+#define JOURNAL_KEPT 64		/* of them for the next leader */
 #define JOURNAL_WRITES 4096	/* answers to writes, for
 				   /status/machines/NAME */
 #define JOURNAL_MS 86400000	/* older turns are not shown */

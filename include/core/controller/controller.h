@@ -67,6 +67,21 @@ bool controller_soft(struct controller *s, struct buf *b, bool always,
 void controller_restore(struct controller *s, const char *text,
 			int64_t renewed_ms, struct now now);
 
+/* The history for /status, as the leader before us told it and as the next one
+ * is to tell it.  Nothing is decided by it.
+ *
+ * controller_history writes its latest turns into b, which has to be empty, if
+ * there are others than at the last call, or if a lead has begun.  It returns
+ * whether it wrote anything.  term: the Lease's leaseTransitions.
+ *
+ * controller_recall takes over what controller_history of the leader before us
+ * wrote.  A text that cannot be read changes nothing.  Call it as soon as the
+ * lead has begun. */
+bool controller_history(struct controller *s, struct buf *b, int32_t term,
+			struct now now);
+void controller_recall(struct controller *s, const char *text, int32_t term,
+		       struct now now);
+
 /* --- what the watchers see ------------------------------------------------ */
 
 /* controller_listing says that a list begins.  Its items follow through

@@ -5,8 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/base/buf.h"
 #include "core/base/limits.h"
 #include "core/base/object.h"
+#include "core/rules/admit.h"
 #include "core/rules/decide.h"
 
 /*
@@ -23,6 +25,8 @@ enum turn_what {
 	TURN_HELD,
 	TURN_RELEASED,
 	TURN_CAPPED,	/* released by its cap while it was busy */
+	TURN_RESUMED,	/* what a person had set is taken off */
+	TURN_WHATS
 };
 
 enum turn_cause {
@@ -31,23 +35,34 @@ enum turn_cause {
 	TURN_BY_QUIET,		/* RELEASED: its quiet time is over */
 	TURN_BY_RELEASE,	/* RELEASED: a released-at */
 	TURN_BY_CAP,		/* CAPPED */
+	TURN_BY_TIME,		/* RELEASED: a NodePool's hold-until is over */
+	TURN_BY_RESUME,		/* RESUMED */
+	TURN_CAUSES
 };
 
 struct turn {
 	int64_t at_ms;
 	enum turn_what what;
 	enum turn_cause cause;
-	char scope[NODEPOOL_BYTES];	/* BY_HAND: the NodePool; otherwise ""
-					   is the cluster, or machines without a
+	bool nodepool;		/* a NodePool was turned by hand; otherwise a
+				   scope has turned */
+	char scope[NODEPOOL_BYTES];	/* its name.  Of a scope: "" is the
+					   cluster, or machines without a
 					   NodePool */
-	char machine[JOURNAL_NAME_BYTES];	/* the machine that restarted
-						   the quiet time last, cut;
-						   "": unknown, or gone */
-	int64_t held_ms;	/* RELEASED, CAPPED: for how long it was held;
-				   otherwise -1 */
-	int64_t until_ms;	/* HELD BY_HAND: its hold-until; otherwise
-				   STAMP_NONE */
+	char machine[JOURNAL_NAME_BYTES];	/* of a scope: the machine that
+						   restarted the quiet time
+						   last, cut; "": unknown, or
+						   gone */
+	char reason[JOURNAL_NAME_BYTES];	/* of a NodePool: what the person
+						   wrote, cut; "": nothing */
+	int64_t held_ms;	/* for how long it had been held; -1: it had
+				   not, or nobody knows */
+	int64_t until_ms;	/* of a NodePool: HELD: its hold-until; BY_RELEASE:
+				   its released-at; otherwise STAMP_NONE */
 };
+/* Their names, in /status and in the text of the journal.  Static. */
+const char *journal_what(enum turn_what w);
+const char *journal_cause(enum turn_cause c);
 
 /* How a write was answered. */
 enum written_how {
@@ -70,10 +85,11 @@ struct journal {
 	struct turn turns[JOURNAL_TURNS];
 	struct written writes[JOURNAL_WRITES];
 	uint64_t turns_n, writes_n;	/* ever; those that fit are kept */
+	uint64_t turns_first;	/* turns before this one are not kept */
 };
 
 /* Adds a turn and returns it.  It belongs to *h.  The caller fills in the
- * members after `cause`, which are "", -1 and STAMP_NONE, before the next call.
+ * members after `cause` but the scope, which are unset, before the next call.
  * scope is shorter than NODEPOOL_BYTES. */
 struct turn *journal_turn(struct journal *h, int64_t at_ms, enum turn_what what,
 			  enum turn_cause cause, const char *scope);
@@ -82,6 +98,10 @@ struct turn *journal_turn(struct journal *h, int64_t at_ms, enum turn_what what,
  * one out.  Returns false after the oldest that is kept. */
 bool journal_turn_at(const struct journal *h, uint64_t *before,
 		     struct turn *out);
+/* Finds the last turn of this scope or NodePool, from the turn with the number
+ * `from` on.  Returns its number + 1; 0: there is none. */
+uint64_t journal_last(const struct journal *h, uint64_t from, const char *scope,
+		      bool nodepool, struct turn *out);
 
 /* Notes the answer to a write on the object with this uid. */
 void journal_write(struct journal *h, int64_t at_ms, const char *uid,
@@ -89,6 +109,30 @@ void journal_write(struct journal *h, int64_t at_ms, const char *uid,
 /* Finds the latest write on it.  Returns false if none is kept. */
 bool journal_written(const struct journal *h, const char *uid,
 		     struct written *out);
+
+/* --- for the next leader (journal_text.c) ---------------------------------- */
+
+/* Who writes the text, or who reads it. */
+struct journal_lead {
+	const struct rules *rules;
+	int32_t term;		/* the Lease's leaseTransitions */
+	int64_t since_ms;	/* since when all turns are known */
+	bool cut;		/* … because the text had no room for more */
+	bool whole;		/* of a text that was read: no leader without
+				   one was in between, and the two above are
+				   set */
+};
+
+/* Writes the turns as text into b, which has to be empty: the latest
+ * JOURNAL_KEPT, as far as they have room and are younger than JOURNAL_MS. */
+void journal_text_write(const struct journal *h, const struct journal_lead *l,
+			int64_t now_ms, struct buf *b);
+/* Takes over the turns of a text that the leader before us wrote, instead of
+ * those that we have of its time, and of those from the number `own` on, which
+ * this lead has told.  A line that cannot be read is left out.  Returns -1, with
+ * nothing changed, if the text is none, or of another mode or kind of scope. */
+int journal_text_read(struct journal *h, uint64_t own, const char *text,
+		      struct journal_lead *l, int64_t now_ms);
 
 /* Call this when the API server's clock was set by by_ms. */
 void journal_shift(struct journal *h, int64_t by_ms);

@@ -84,6 +84,8 @@ struct status_report {
 	bool listed[VIEW_COUNT];
 	struct status_waits waits;	/* of every scope */
 	uint64_t turns;		/* ever, for the history */
+	int64_t history_ms;	/* since when they are all known; STAMP_NONE:
+				   nothing is known yet */
 };
 void controller_status(const struct controller *s, struct now now,
 		       struct status_report *out);
@@ -104,8 +106,8 @@ struct scope_status {
 	char name[NODEPOOL_BYTES];	/* "": the cluster, or the machines
 					   without a NodePool */
 	enum scope_state state;
-	int64_t since_ms;	/* STAMP_NONE: it has not turned since we
-				   lead */
+	int64_t since_ms;	/* STAMP_NONE: it has not turned as far as the
+				   history goes */
 	/* HELD: when it will be quiet, or its cap ends the hold if that comes
 	 * first; CAPPED: when the window ends.  STAMP_NONE: nobody knows. */
 	int64_t until_ms;

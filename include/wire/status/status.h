@@ -31,10 +31,17 @@ struct status_lead {
 	bool electing;		/* there is an election; without one each
 				   replica leads */
 	bool here;		/* this replica leads */
+	bool restarted;		/* nobody leads: the Lease names this pod as it
+				   was before it restarted */
 	char identity[NAME_BYTES];	/* the Lease's holder; "": nobody, or
 					   not known */
 	int64_t since_ms;	/* STAMP_NONE: not known */
 };
+
+/* What follows then on "This replica stands by and knows no machines". */
+#define STATUS_RESTARTED                                                       \
+	": its own pod led before it restarted, and nobody leads until that "  \
+	"Lease has run out"
 
 /* The reviews of the last minute, or since the start if that is later. */
 struct status_admissions {
@@ -66,8 +73,7 @@ struct status_head {
 	struct status_admissions admissions;
 	const struct rules *rules;
 	struct status_report report;	/* if lead.here */
-	int64_t known_ms;	/* since when this replica leads, so that the
-				   history is whole; STAMP_NONE: not known */
+	int64_t known_ms;	/* since when the history is whole */
 	struct status_view view;
 };
 

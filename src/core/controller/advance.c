@@ -21,16 +21,6 @@ queue_scope(struct controller *s, uint32_t scope)
 			controller_queue(s, ids[i]);
 }
 
-const char *
-controller_machine_name(const struct controller *s, uint32_t id)
-{
-	if (id == NO_ID)
-		return "";
-	if (retries_has(&s->replacements.retries, id))
-		return retries_at(&s->replacements.retries, id)->name;
-	return machines_name(&s->machines, &s->machines.at[id]);
-}
-
 /* Reports when the scope will be quiet and because of which machine, or when
  * its cap ends the hold if that comes first. */
 static void
@@ -114,63 +104,17 @@ tell_news(struct controller *s, struct now now)
 	ts->news_n = kept;
 }
 
-/* Returns the name of the machine that the last report named, or "" if it is
- * gone or there was no report. */
-static const char *
-told_name(const struct controller *s, const struct scope *sc)
-{
-	const struct timer *t;
-
-	if (sc->untold || sc->told_boot_ms == 0 || sc->told.id == NO_ID)
-		return "";
-	t = timers_at(&s->timers, sc->told.id);
-	return t->used && t->created_ms == sc->told.created_ms
-		       ? controller_machine_name(s, sc->told.id)
-		       : "";
-}
-
-/* Has a person released the scope?  A released-at came into effect while it was
- * held, and it is quiet before the time that was told. */
-static bool
-was_released(const struct scope *sc, int64_t held_ms, struct now now)
-{
-	return !sc->untold && sc->released_ms != STAMP_NONE &&
-	       sc->released_ms >= now.server_ms - held_ms &&
-	       (sc->told.earliest ||
-		now.server_ms < sc->told.at_ms - STAMPS_MS);
-}
-
-/* Notes the turn for /status. */
-static void
-keep_turn(struct controller *s, const struct scope *sc, struct now now)
-{
-	int64_t held_ms = now.boot_ms - sc->since_boot_ms;
-	enum turn_what what = TURN_HELD;
-	enum turn_cause cause = TURN_BY_SCALE_UP;
-	struct turn *t;
-
-	if (!sc->held) {
-		what = sc->busy ? TURN_CAPPED : TURN_RELEASED;
-		cause = sc->busy			? TURN_BY_CAP
-			: was_released(sc, held_ms, now) ? TURN_BY_RELEASE
-							 : TURN_BY_QUIET;
-	}
-	t = journal_turn(&s->journal, now.server_ms, what, cause, sc->name);
-	str_cut(t->machine, sizeof(t->machine), told_name(s, sc));
-	if (!sc->held && sc->since_boot_ms != 0)
-		t->held_ms = held_ms;
-}
-
 static void
 turn(struct controller *s, uint32_t scope, struct now now)
 {
 	const struct scope *sc = &s->timers.scopes[scope];
 	struct note *n;
+	int64_t held_ms;
 
 	queue_scope(s, scope);
 	if (sc->held)
 		tell_held(s, scope, now);
-	keep_turn(s, sc, now);
+	held_ms = controller_scope_turned(s, scope, now);
 	if (sc->held)
 		return;
 	if (sc->busy) {
@@ -181,7 +125,7 @@ turn(struct controller *s, uint32_t scope, struct now now)
 		n->as.capped.unseen = views_unseen(&s->views);
 	} else {
 		n = notes_put(&s->notes, NOTE_SCOPE_QUIET, sc->name);
-		n->as.quiet.held_ms = now.boot_ms - sc->since_boot_ms;
+		n->as.quiet.held_ms = held_ms;
 		n->as.quiet.unseen = views_unseen(&s->views);
 	}
 }

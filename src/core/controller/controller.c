@@ -27,7 +27,8 @@ controller_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
 	s->leads = s->guess = true;
 	s->rules = *rules;
 	s->counters = counters;
-	s->last_ms = STAMP_NONE;
+	s->last_ms = s->history_ms = STAMP_NONE;
+	s->turns_written = UINT64_MAX;
 	pace_init(&s->pace, seed);
 	s->replacements.rules = &s->rules;
 	s->replacements.views = &s->views;
@@ -90,9 +91,10 @@ catch_up(struct controller *s, struct now now)
 	if (whole && !s->views.was_whole) {
 		timers_seen(&s->timers);
 		controller_advance(s, now);
-	}
-	if (whole && !s->views.was_whole)
 		tell_left(s);
+	}
+	if (whole)
+		controller_turns_settle(s, now);
 	s->views.was_whole = s->views.was_whole || whole;
 }
 

@@ -73,9 +73,6 @@ tell_nodepool(struct controller *s, const struct nodepool *old,
 	memcpy(n->as.manual.uid, p->uid, sizeof(n->as.manual.uid));
 	n->as.manual.until_ms = p->hold_until_ms;
 	memcpy(n->as.manual.reason, p->reason, sizeof(p->reason));
-	journal_turn(&s->journal, now.server_ms, TURN_HELD, TURN_BY_HAND,
-		     p->name)
-		->until_ms = p->hold_until_ms;
 }
 
 void
@@ -85,18 +82,19 @@ controller_nodepool(struct controller *s, const struct nodepool *shown,
 	const struct nodepool *known =
 		nodepools_find(&s->nodepools, shown->name);
 	struct nodepool old, p = *shown;
-	bool changed;
+	bool changed, said, first;
 
 	now = controller_steady(s, now);
 	s->nodepool_lines++;
 	nodepool_keep_spec(&p, known);
 	changed = known == NULL || !same(known, &p);
+	said = changed || strcmp(known->reason, p.reason) != 0;
 	nodepool_init(&old);
 	/* A NodePool that was made anew under the same name is reported in
 	 * full.  So is every NodePool when a replica comes to lead. */
-	if (known != NULL && strcmp(known->uid, p.uid) == 0 &&
-	    s->nodepools.generation[known - s->nodepools.at] >
-		    s->nodepools_before)
+	first = known == NULL || strcmp(known->uid, p.uid) != 0 ||
+		!controller_was_shown(s, known);
+	if (!first)
 		old = *known;
 	if (!nodepools_put(&s->nodepools, &p,
 			   s->views.at[KIND_NODEPOOL].generation)) {
@@ -106,6 +104,8 @@ controller_nodepool(struct controller *s, const struct nodepool *shown,
 	}
 	if (s->leads)
 		tell_nodepool(s, &old, &p, now);
+	if (s->leads && (said || first))
+		controller_turn_by_hand(s, &p, first, now);
 	if (changed)
 		refresh(s, p.name, now.server_ms);
 }
@@ -160,8 +160,11 @@ controller_nodepools_turn(struct controller *s, struct now now)
 	const struct nodepool *p;
 	uint32_t scope;
 
-	while ((p = nodepools_turned(&s->nodepools, now.server_ms)) != NULL)
+	while ((p = nodepools_turned(&s->nodepools, now.server_ms)) != NULL) {
 		refresh(s, p->name, now.server_ms);
+		if (controller_was_shown(s, p))
+			controller_turn_by_hand(s, p, false, now);
+	}
 	if (s->retries_stale) {
 		s->retries_stale = false;
 		retries_refresh(&s->replacements.retries, now.server_ms);

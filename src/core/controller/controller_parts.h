@@ -7,8 +7,8 @@
 /*
  * The functions that the files of the controller call in each other.  The files
  * are layers: each calls only those above it in this list.  The public
- * functions are in controller.c, seen.c, controller_nodepools.c, soft.c and
- * report.c.  They pass the time through controller_steady first, so `now` and
+ * functions are in controller.c, seen.c, turns.c, controller_nodepools.c, soft.c
+ * and report.c.  They pass the time through controller_steady first, so `now` and
  * now_ms below are already steady.
  */
 
@@ -30,6 +30,27 @@ void controller_drop(struct controller *s, uint32_t id, struct now now);
  * and no state of an earlier leader is known. */
 void controller_guess(struct controller *s, struct now now);
 
+/* turns.c: the history, which nothing is decided by.  controller_scope_turned
+ * notes that the scope has turned, and returns for how long it had been held;
+ * -1: unknown.  controller_turn_by_hand notes what a person has said of the
+ * NodePool since.  first: this lead has not been shown it before. */
+int64_t controller_scope_turned(struct controller *s, uint32_t scope,
+				struct now now);
+void controller_turn_by_hand(struct controller *s, const struct nodepool *p,
+			     bool first, struct now now);
+/* Has this lead been shown the NodePool, which is one of the table's? */
+bool controller_was_shown(const struct controller *s,
+			  const struct nodepool *known);
+/* A lead begins; and all is seen: what the leader before us left held, and is
+ * not held any more, has been released. */
+void controller_turns_lead(struct controller *s, struct now now);
+void controller_turns_settle(struct controller *s, struct now now);
+/* Returns when the scope turned last; STAMP_NONE: unknown. */
+int64_t controller_turned_ms(const struct controller *s,
+			     const struct scope *sc);
+/* Returns the name of the machine with this timer; NO_ID: "". */
+const char *controller_machine_name(const struct controller *s, uint32_t id);
+
 /* controller_nodepools.c: drops the NodePools that the complete list did not
  * show, and follows what time alone changes in their annotations. */
 void controller_nodepools_listed(struct controller *s, struct now now);
@@ -46,9 +67,6 @@ void controller_fresh_done(struct controller *s, enum kind kind,
 /* advance.c: does everything that is due by now: deadlines, scopes that turn,
  * backoffs that end. */
 void controller_advance(struct controller *s, struct now now);
-
-/* Returns the name of the machine with this timer; NO_ID: "". */
-const char *controller_machine_name(const struct controller *s, uint32_t id);
 
 /* act.c: returns what ought to become of the machine, and why in one word. */
 enum goal controller_goal(const struct controller *s, uint32_t head,

@@ -56,7 +56,21 @@ struct controller {
 	uint32_t soft_told;	/* for how many scopes the soft state had no
 				   room when that was last reported */
 	uint32_t soft_scopes[SCOPES_MAX];	/* scratch space of soft.c */
-	struct journal journal;	/* for /status: nothing decides by it */
+
+	/* For /status: nothing decides by it (turns.c). */
+	struct journal journal;
+	uint64_t turns_before;	/* its turns before this one were told by an
+				   earlier lead */
+	uint64_t turns_written;	/* how many it had when its text was last
+				   made */
+	bool carried;		/* nothing is missing between these and our
+				   own */
+	bool unsettled;		/* scopes that they leave held have yet to be
+				   looked at */
+	bool history_cut;	/* older holds by hand may be in force that have
+				   no turn any more */
+	int64_t history_ms;	/* since when all turns are known; STAMP_NONE:
+				   nothing was done yet */
 
 	/* The clock: see steady.c. */
 	int64_t last_ms;	/* the server time that was last returned;

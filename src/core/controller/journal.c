@@ -1,7 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/controller/journal.h"
 
+#include <string.h>
+
 #include "core/base/buf.h"
+
+const char *
+journal_what(enum turn_what w)
+{
+	static const char *const names[TURN_WHATS] = {
+		[TURN_HELD] = "held",
+		[TURN_RELEASED] = "released",
+		[TURN_CAPPED] = "capped",
+		[TURN_RESUMED] = "resumed",
+	};
+
+	return names[w];
+}
+
+const char *
+journal_cause(enum turn_cause c)
+{
+	static const char *const names[TURN_CAUSES] = {
+		[TURN_BY_SCALE_UP] = "scale-up",
+		[TURN_BY_HAND] = "hold-until",
+		[TURN_BY_QUIET] = "quiet",
+		[TURN_BY_RELEASE] = "released-at",
+		[TURN_BY_CAP] = "cap",
+		[TURN_BY_TIME] = "hold-until-over",
+		[TURN_BY_RESUME] = "by-hand",
+	};
+
+	return names[c];
+}
 
 struct turn *
 journal_turn(struct journal *h, int64_t at_ms, enum turn_what what,
@@ -23,10 +54,28 @@ journal_turn_at(const struct journal *h, uint64_t *before, struct turn *out)
 {
 	if (*before > h->turns_n)
 		*before = h->turns_n;
-	if (*before == 0 || *before + JOURNAL_TURNS <= h->turns_n)
+	if (*before <= h->turns_first || *before + JOURNAL_TURNS <= h->turns_n)
 		return false;
 	*out = h->turns[--*before % JOURNAL_TURNS];
 	return true;
+}
+
+uint64_t
+journal_last(const struct journal *h, uint64_t from, const char *scope,
+	     bool nodepool, struct turn *out)
+{
+	uint64_t before = h->turns_n;
+
+	while (before > from && before > h->turns_first &&
+	       before + JOURNAL_TURNS > h->turns_n) {
+		const struct turn *t = &h->turns[--before % JOURNAL_TURNS];
+
+		if (t->nodepool != nodepool || strcmp(t->scope, scope) != 0)
+			continue;
+		*out = *t;
+		return before + 1;
+	}
+	return 0;
 }
 
 /* FNV-1a.  Of 4,096 writes, one in a million questions finds the wrong one. */

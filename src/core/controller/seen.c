@@ -30,6 +30,7 @@ controller_lead(struct controller *s, bool leads, struct now now)
 	s->last_ms = STAMP_NONE;
 	(void)controller_steady(s, now);
 	nodepools_set_back(&s->nodepools, now.server_ms);
+	controller_turns_lead(s, now);
 }
 
 void

@@ -69,7 +69,8 @@ controller_status(const struct controller *s, struct now now,
 		  struct status_report *out)
 {
 	*out = (struct status_report){.leads = s->leads,
-				      .turns = s->journal.turns_n};
+				      .turns = s->journal.turns_n,
+				      .history_ms = s->history_ms};
 	controller_report(s, &out->table);
 	for (int k = 0; k < VIEW_COUNT; k++)
 		out->listed[k] = s->views.at[k].listed;
@@ -146,7 +147,7 @@ fill_scope(const struct controller *s, const struct figures *f, uint32_t scope,
 			 : sc->busy && cap_window_ms(&sc->cap, now.boot_ms) > 0
 				 ? SCOPE_CAPPED
 				 : SCOPE_QUIET,
-		.since_ms = sc->turned_ms,
+		.since_ms = controller_turned_ms(s, sc),
 		.machines = sc->timers,
 		.cap_max_ms = sc->max_ms,
 		.cap_used_ms = cap_debt_ms(&sc->cap, &r, now.boot_ms),

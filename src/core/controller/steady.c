@@ -19,6 +19,7 @@ shift(struct controller *s, int64_t by_ms, int64_t now_ms)
 	retries_shift(&s->replacements.retries, by_ms);
 	timers_shift(&s->timers, by_ms);
 	journal_shift(&s->journal, by_ms);
+	s->history_ms += by_ms;
 	/* What people write in NodePools stays, so its moments come once
 	 * more. */
 	nodepools_set_back(&s->nodepools, now_ms);
@@ -55,6 +56,8 @@ controller_steady(struct controller *s, struct now now)
 		s->ahead_ms = ahead_ms;
 		s->slewed_boot_ms = now.boot_ms;
 	}
+	if (s->history_ms == STAMP_NONE)
+		s->history_ms = now.server_ms;
 	/* The comparison is with the clock of the last shift.  Otherwise, what
 	 * is too little for a shift would add up while two API servers answer
 	 * by turns. */

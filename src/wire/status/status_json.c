@@ -315,17 +315,16 @@ write_nodepool(struct buf *b, const struct nodepool_status *p)
 static void
 write_turn(struct buf *b, const struct status_head *h, const struct turn *t)
 {
-	bool by_hand = t->cause == TURN_BY_HAND;
-
 	open_item(b);
 	moment(b, "time", t->at_ms);
-	text(b, "what", words_turn(t->what));
-	text(b, "cause", words_cause(t->cause));
-	text(b, "scope", by_hand ? NULL : words_scope(h, t->scope));
-	text(b, "nodePool", by_hand ? t->scope : NULL);
+	text(b, "what", journal_what(t->what));
+	text(b, "cause", journal_cause(t->cause));
+	text(b, "scope", t->nodepool ? NULL : words_scope(h, t->scope));
+	text(b, "nodePool", t->nodepool ? t->scope : NULL);
 	text_or_null(b, "machine", t->machine);
 	duration(b, "heldFor", t->held_ms);
 	moment(b, "until", t->until_ms);
+	text_or_null(b, "reason", t->reason);
 	buf_puts(b, "}");
 }
 

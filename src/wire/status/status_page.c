@@ -125,7 +125,12 @@ put_follower(struct buf *b, const struct status_lead *l)
 	char pod[NAME_BYTES];
 
 	buf_puts(b, "<p class=\"v\">This replica stands by and knows no "
-		    "machines. ");
+		    "machines");
+	if (l->restarted) {
+		buf_puts(b, STATUS_RESTARTED ".</p>");
+		return;
+	}
+	buf_puts(b, ". ");
 	if (l->identity[0] == '\0') {
 		buf_puts(b, "Nobody leads, or it is not known yet.</p>");
 		return;
@@ -425,13 +430,14 @@ put_turn(struct buf *b, const struct status_head *h, const struct turn *t)
 	buf_puts(b, "<tr><td>");
 	html_moment(b, t->at_ms, h->now_ms);
 	buf_puts(b, "</td><td>");
-	if (t->cause == TURN_BY_HAND) {
+	if (t->nodepool) {
 		buf_puts(b, "NodePool ");
 		html_name(b, t->scope);
 	} else {
 		put_scope(b, h, t->scope);
 	}
-	buf_printf(b, " %s: %s", words_turn(t->what), words_cause(t->cause));
+	buf_printf(b, " %s: %s", journal_what(t->what),
+		   journal_cause(t->cause));
 	if (t->until_ms != STAMP_NONE) {
 		buf_puts(b, " ");
 		html_moment(b, t->until_ms, h->now_ms);
@@ -443,6 +449,10 @@ put_turn(struct buf *b, const struct status_head *h, const struct turn *t)
 	if (t->machine[0] != '\0') {
 		buf_puts(b, ", machine ");
 		html_machine(b, t->machine);
+	}
+	if (t->reason[0] != '\0') {
+		buf_puts(b, ", reason: ");
+		html_name(b, t->reason);
 	}
 	buf_puts(b, "</td></tr>\n");
 }
@@ -467,7 +477,7 @@ put_turns(struct buf *b, const struct status_head *h,
 		words_settle(b, &was, shown > TURNS_SHOWN ? 0 : limit, &left);
 	}
 	buf_puts(b, shown > 0 ? "</tbody></table>"
-			      : "<p>Nothing, as far as this replica led.</p>");
+			      : "<p>Nothing, as far as is known.</p>");
 	put_left(b, left);
 	buf_puts(b, "</section>\n");
 }

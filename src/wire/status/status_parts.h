@@ -59,8 +59,6 @@ void html_of_text(struct buf *b, const struct buf *text, bool linked);
 /* words.c: the words that both formats use.  The strings are static. */
 const char *words_scope_kind(enum scope_kind k);
 const char *words_scope_state(enum scope_state s);
-const char *words_turn(enum turn_what w);
-const char *words_cause(enum turn_cause c);
 const char *words_write(enum act a);
 const char *words_outcome(enum written_how h);
 const char *words_wait(enum status_wait w);

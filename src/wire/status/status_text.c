@@ -165,7 +165,9 @@ write_follower(struct buf *b, const struct status_lead *l)
 	char pod[NAME_BYTES];
 
 	buf_puts(b, "\nThis replica stands by and knows no machines");
-	if (l->identity[0] != '\0') {
+	if (l->restarted) {
+		buf_puts(b, STATUS_RESTARTED);
+	} else if (l->identity[0] != '\0') {
 		(void)str_copy(pod, sizeof(pod), l->identity);
 		pod[strcspn(pod, "_")] = '\0';
 		buf_puts(b, ": ask the leader, ");
@@ -294,10 +296,11 @@ static void
 write_turn(struct buf *b, const struct status_head *h, const struct turn *t)
 {
 	moment(b, t->at_ms);
-	buf_puts(b, t->cause == TURN_BY_HAND ? "  NodePool " : "  ");
-	(void)status_text_safe(b, t->cause == TURN_BY_HAND ? t->scope
-					       : words_scope(h, t->scope));
-	buf_printf(b, " %s: %s", words_turn(t->what), words_cause(t->cause));
+	buf_puts(b, t->nodepool ? "  NodePool " : "  ");
+	(void)status_text_safe(b, t->nodepool ? t->scope
+					      : words_scope(h, t->scope));
+	buf_printf(b, " %s: %s", journal_what(t->what),
+		   journal_cause(t->cause));
 	if (t->until_ms != STAMP_NONE) {
 		buf_puts(b, " ");
 		moment(b, t->until_ms);
@@ -309,6 +312,10 @@ write_turn(struct buf *b, const struct status_head *h, const struct turn *t)
 	if (t->machine[0] != '\0') {
 		buf_puts(b, ", machine ");
 		(void)status_text_safe(b, t->machine);
+	}
+	if (t->reason[0] != '\0') {
+		buf_puts(b, ", reason: ");
+		(void)status_text_safe(b, t->reason);
 	}
 	buf_puts(b, "\n");
 }
@@ -390,7 +397,7 @@ write_history(struct buf *b, const struct status_head *h,
 		       shown > TURNS_SHOWN ? 0 : b->cap - TAIL_BYTES, &left);
 	}
 	if (shown == 0)
-		buf_puts(b, "nothing, as far as this replica led\n");
+		buf_puts(b, "nothing, as far as is known\n");
 	tell_left(b, left, ", in the JSON");
 }
 

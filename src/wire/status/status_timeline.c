@@ -123,7 +123,7 @@ legend(struct buf *b)
 		{"c", "released by its cap", 12},
 		{"p", "held by a hold-until", 14},
 		{"e", "asked for by a hold-until that is gone", 12},
-		{"u", "not known: this replica did not lead", 12},
+		{"u", "not known", 12},
 	};
 
 	buf_puts(b, "<ul class=\"k\">");
@@ -331,8 +331,8 @@ read_past(struct past *past, const struct status_head *h,
 		*p = (struct past){.from_ms = t.at_ms - t.held_ms,
 				   .to_ms = t.at_ms,
 				   .capped = t.what == TURN_CAPPED,
-				   .by_hand = t.cause == TURN_BY_HAND};
-		if (p->by_hand) {
+				   .by_hand = t.nodepool};
+		if (t.nodepool && t.what == TURN_HELD) {
 			p->from_ms = t.at_ms;
 			p->to_ms = t.until_ms;
 		} else if (t.held_ms < 0) {

@@ -31,32 +31,6 @@ words_scope_state(enum scope_state s)
 }
 
 const char *
-words_turn(enum turn_what w)
-{
-	static const char *const names[] = {
-		[TURN_HELD] = "held",
-		[TURN_RELEASED] = "released",
-		[TURN_CAPPED] = "capped",
-	};
-
-	return names[w];
-}
-
-const char *
-words_cause(enum turn_cause c)
-{
-	static const char *const names[] = {
-		[TURN_BY_SCALE_UP] = "scale-up",
-		[TURN_BY_HAND] = "hold-until",
-		[TURN_BY_QUIET] = "quiet",
-		[TURN_BY_RELEASE] = "released-at",
-		[TURN_BY_CAP] = "cap",
-	};
-
-	return names[c];
-}
-
-const char *
 words_write(enum act a)
 {
 	switch (a) {

@@ -276,6 +276,15 @@ START_TEST(test_follower)
 	head.lead.since_ms = STAMP_NONE;
 	(void)write(STATUS_TEXT);
 	ck_assert_ptr_nonnull(strstr(text, "leader       nobody, or not"));
+	ck_assert_ptr_nonnull(strstr(text, "knows no machines.\n"));
+	head.lead.restarted = true;
+	for (int f = STATUS_TEXT; f <= STATUS_HTML; f += STATUS_HTML) {
+		(void)write((enum status_format)f);
+		ck_assert_ptr_nonnull(strstr(text,
+			"knows no machines: its own pod led before it "
+			"restarted, and nobody leads until that Lease has run "
+			"out."));
+	}
 	root = parse(write(STATUS_JSON));
 	ck_assert(json_is_null(json_member(json_member(root, "leader"),
 					   "identity")));
@@ -454,9 +463,21 @@ static void
 by_hand(void)
 {
 	turn.cause = TURN_BY_HAND;
+	turn.nodepool = true;
 	strcpy(turn.scope, "web");
 	turn.machine[0] = '\0';
 	turn.until_ms = T + 30 * MIN;
+}
+
+static void
+resumed_by_hand(void)
+{
+	by_hand();
+	turn.what = TURN_RESUMED;
+	turn.cause = TURN_BY_RESUME;
+	turn.until_ms = STAMP_NONE;
+	turn.held_ms = 20 * MIN;
+	strcpy(turn.reason, "a sale");
 }
 
 static void
@@ -530,7 +551,11 @@ static const struct {
 	 "\"heldFor\":\"0s\""},
 	{by_hand, "NodePool web held: hold-until 2026-01-02T03:34:05Z\n",
 	 "\"scope\":null,\"nodePool\":\"web\",\"machine\":null,"},
-	{nothing_yet, "nothing, as far as this replica led\n",
+	{resumed_by_hand,
+	 "NodePool web resumed: by-hand, held for 20m, reason: a sale\n",
+	 "\"nodePool\":\"web\",\"machine\":null,\"heldFor\":\"20m\","
+	 "\"until\":null,\"reason\":\"a sale\"}"},
+	{nothing_yet, "nothing, as far as is known\n",
 	 "\"history\":[]"},
 };
 
@@ -675,7 +700,7 @@ static const struct {
 	{refused, "3 writes failed, and wait to be tried again."},
 	{released, "released: quiet, held for 13m, machine"},
 	{by_hand, "NodePool <bdi>web</bdi> held: hold-until <time"},
-	{nothing_yet, "Nothing, as far as this replica led."},
+	{nothing_yet, "Nothing, as far as is known."},
 };
 
 START_TEST(test_page_says)
@@ -799,6 +824,14 @@ START_TEST(test_timeline)
 	(void)write(STATUS_HTML);
 	shows("a hold-until that is over</span>");
 	shows("<rect class=\"e\" x=\"50.00%\" width=\"25.00%\"");
+	/* One that has ended is drawn as long as it was. */
+	turn.what = TURN_RELEASED;
+	turn.cause = TURN_BY_RELEASE;
+	turn.at_ms = T - 5 * MIN;
+	turn.held_ms = 30 * MIN;
+	turn.until_ms = turn.at_ms;
+	(void)write(STATUS_HTML);
+	shows("<rect class=\"e\" x=\"25.00%\" width=\"50.00%\"");
 	/* A full ring: before its oldest turn nothing is known. */
 	turns_n = JOURNAL_TURNS;
 	turn.at_ms = T + 4 * MIN;
@@ -877,6 +910,7 @@ hostile(void)
 	strcpy(nodepool.nodepool.reason, HOSTILE);
 	strcpy(nodepool.nodepool.bad[NODEPOOL_ENABLED], HOSTILE);
 	strcpy(turn.machine, HOSTILE);
+	strcpy(turn.reason, HOSTILE);
 	rules.scope = SCOPE_NODEPOOL;
 }
 
@@ -991,6 +1025,7 @@ START_TEST(test_too_much_for_a_page)
 	       sizeof(nodepool.nodepool.reason) - 1);
 	memset(turn.scope, '"', sizeof(turn.scope) - 1);
 	memset(turn.machine, '"', sizeof(turn.machine) - 1);
+	memset(turn.reason, '"', sizeof(turn.reason) - 1);
 	turn.what = TURN_CAPPED;
 	turn.held_ms = MIN;
 	(void)write(STATUS_HTML);

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/controller/controller.h"
+
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "controller_parts.h"
+
+/*
+ * This file keeps the history for /status, and hands it from one leader to the
+ * next.  The journal is all that it remembers: what it has told of a scope or a
+ * NodePool last is the journal's last turn of it, even if an earlier leader has
+ * told it.  Where leaders without a text were in between (`carried` is false),
+ * only the turns of this lead count.
+ */
+
+static uint64_t
+last_of(const struct controller *s, const char *name, bool nodepool,
+	struct turn *out)
+{
+	return journal_last(&s->journal, s->carried ? 0 : s->turns_before, name,
+			    nodepool, out);
+}
+
+/* --- scopes --------------------------------------------------------------- */
+
+const char *
+controller_machine_name(const struct controller *s, uint32_t id)
+{
+	if (id == NO_ID)
+		return "";
+	if (retries_has(&s->replacements.retries, id))
+		return retries_at(&s->replacements.retries, id)->name;
+	return machines_name(&s->machines, &s->machines.at[id]);
+}
+
+/* Returns the name of the machine that the last report named, or "" if it is
+ * gone or there was no report. */
+static const char *
+told_name(const struct controller *s, const struct scope *sc)
+{
+	const struct timer *t;
+
+	if (sc->untold || sc->told_boot_ms == 0 || sc->told.id == NO_ID)
+		return "";
+	t = timers_at(&s->timers, sc->told.id);
+	return t->used && t->created_ms == sc->told.created_ms
+		       ? controller_machine_name(s, sc->told.id)
+		       : "";
+}
+
+
+/* Has a person released the scope?  A released-at came into effect while it was
+ * held, and it is quiet before the time that was told. */
+static bool
+was_released(const struct scope *sc, int64_t held_ms, struct now now)
+{
+	return !sc->untold && sc->released_ms != STAMP_NONE &&
+	       sc->released_ms >= now.server_ms - held_ms &&
+	       (sc->told.earliest ||
+		now.server_ms < sc->told.at_ms - STAMPS_MS);
+}
+
+static enum turn_cause
+cause_of(const struct scope *sc, int64_t led_ms, struct now now)
+{
+	if (sc->held)
+		return TURN_BY_SCALE_UP;
+	if (sc->busy)
+		return TURN_BY_CAP;
+	return was_released(sc, led_ms, now) ? TURN_BY_RELEASE : TURN_BY_QUIET;
+}
+
+int64_t
+controller_scope_turned(struct controller *s, uint32_t scope, struct now now)
+{
+	struct scope *sc = &s->timers.scopes[scope];
+	int64_t led_ms = now.boot_ms - sc->since_boot_ms, held_ms = -1;
+	enum turn_what what = sc->held	 ? TURN_HELD
+			      : sc->busy ? TURN_CAPPED
+					 : TURN_RELEASED;
+	struct turn last, *t;
+	uint64_t n = last_of(s, sc->name, false, &last);
+
+	if (n > 0 && n <= s->turns_before && last.what == what) {
+		sc->turned_ms = last.at_ms;	/* it goes on */
+		return last.held_ms;
+	}
+	if (n > 0 && last.what == TURN_HELD)
+		held_ms = now.server_ms - last.at_ms;
+	else if (sc->since_boot_ms != 0)
+		held_ms = led_ms;
+	t = journal_turn(&s->journal, now.server_ms, what,
+			 cause_of(sc, led_ms, now), sc->name);
+	str_cut(t->machine, sizeof(t->machine), told_name(s, sc));
+	if (!sc->held)
+		t->held_ms = held_ms;
+	return held_ms;
+}
+
+static bool
+is_held(const struct controller *s, const char *name)
+{
+	for (uint32_t i = 0; i < s->timers.scopes_top; i++)
+		if (s->timers.scopes[i].held &&
+		    strcmp(s->timers.scopes[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+void
+controller_turns_settle(struct controller *s, struct now now)
+{
+	uint64_t from = s->journal.turns_first, before = s->turns_before;
+	struct turn t, last;
+
+	if (!s->unsettled)
+		return;
+	s->unsettled = false;
+	if (before > from + JOURNAL_KEPT)
+		from = before - JOURNAL_KEPT;
+	while (before > from && journal_turn_at(&s->journal, &before, &t)) {
+		if (t.nodepool || t.what != TURN_HELD ||
+		    last_of(s, t.scope, false, &last) != before + 1 ||
+		    is_held(s, t.scope))
+			continue;
+		journal_turn(&s->journal, now.server_ms, TURN_RELEASED,
+			     TURN_BY_QUIET, t.scope)
+			->held_ms = now.server_ms - t.at_ms;
+	}
+}
+
+int64_t
+controller_turned_ms(const struct controller *s, const struct scope *sc)
+{
+	struct turn last;
+
+	if (sc->turned_ms != STAMP_NONE || !s->carried ||
+	    last_of(s, sc->name, false, &last) == 0)
+		return sc->turned_ms;
+	return last.at_ms;
+}
+
+/* --- by hand -------------------------------------------------------------- */
+
+static bool
+is_held_by_hand(const struct controller *s, const struct nodepool *p,
+		int64_t now_ms)
+{
+	return p->hold_until_ms > now_ms && nodepool_alone_ms(p) > now_ms &&
+	       rules_nodepool_included(&s->rules, p->name);
+}
+
+/* Has the released-at come to count since the history is known, and not been
+ * told?  Stamps have whole seconds. */
+static bool
+is_released(const struct controller *s, const struct nodepool *p,
+	    int64_t now_ms)
+{
+	uint64_t before = UINT64_MAX, from = s->carried ? 0 : s->turns_before;
+	struct turn t;
+
+	if (p->released_at_ms == STAMP_NONE ||
+	    p->released_at_ms > now_ms + CLOCK_SHIFT_MS ||
+	    p->released_at_ms < s->history_ms - 1000 ||
+	    nodepools_terms(&s->nodepools, p->name, now_ms).uncounted)
+		return false;
+	while (journal_turn_at(&s->journal, &before, &t) && before >= from)
+		if (t.nodepool && t.cause == TURN_BY_RELEASE &&
+		    t.until_ms == p->released_at_ms &&
+		    strcmp(t.scope, p->name) == 0)
+			return false;
+	return true;
+}
+
+static void
+add_by_hand(struct controller *s, const char *name, const struct turn *what,
+	    int64_t now_ms)
+{
+	struct turn *t = journal_turn(&s->journal, now_ms, what->what,
+				      what->cause, name);
+
+	t->nodepool = true;
+	t->held_ms = what->held_ms;
+	t->until_ms = what->until_ms;
+	str_cut(t->reason, sizeof(t->reason), what->reason);
+}
+
+/* Adds the end of a hold by hand, or of a release: `how`, since `was`. */
+static void
+end_by_hand(struct controller *s, const struct nodepool *p,
+	    const struct turn *was, enum turn_cause how, int64_t now_ms)
+{
+	struct turn t = {.what = how == TURN_BY_RESUME ? TURN_RESUMED
+						       : TURN_RELEASED,
+			 .cause = how,
+			 .held_ms = -1,
+			 .until_ms = STAMP_NONE};
+	int64_t to_ms = now_ms;
+
+	if (how == TURN_BY_TIME)
+		to_ms = was->until_ms;
+	if (was->what == TURN_HELD && to_ms > was->at_ms)
+		t.held_ms = to_ms - was->at_ms;
+	if (how == TURN_BY_RELEASE)
+		t.until_ms = p->released_at_ms;
+	str_cut(t.reason, sizeof(t.reason),
+		how == TURN_BY_RELEASE ? p->reason : was->reason);
+	add_by_hand(s, p->name, &t, now_ms);
+}
+
+static bool
+is_same_hold(const struct turn *t, const struct nodepool *p)
+{
+	char reason[JOURNAL_NAME_BYTES];
+
+	str_cut(reason, sizeof(reason), p->reason);
+	return t->until_ms == p->hold_until_ms && strcmp(t->reason, reason) == 0;
+}
+
+bool
+controller_was_shown(const struct controller *s, const struct nodepool *known)
+{
+	return s->nodepools.generation[known - s->nodepools.at] >
+	       s->nodepools_before;
+}
+
+void
+controller_turn_by_hand(struct controller *s, const struct nodepool *p,
+			bool first, struct now now)
+{
+	struct turn was = {.what = TURN_RESUMED};
+	bool held, holds = is_held_by_hand(s, p, now.server_ms);
+	bool releases = is_released(s, p, now.server_ms);
+
+	held = last_of(s, p->name, true, &was) > 0 && was.what == TURN_HELD;
+	if (held && was.until_ms <= now.server_ms) {
+		end_by_hand(s, p, &was, TURN_BY_TIME, now.server_ms);
+		was.what = TURN_RELEASED;
+		held = false;
+	}
+	if (releases)
+		end_by_hand(s, p, &was, TURN_BY_RELEASE, now.server_ms);
+	else if (!holds && (held || (was.cause == TURN_BY_RELEASE &&
+				     p->released_at_ms == STAMP_NONE)))
+		end_by_hand(s, p, &was, TURN_BY_RESUME, now.server_ms);
+	if (!holds || (held && !releases && is_same_hold(&was, p)) ||
+	    (first && !held && s->history_cut))
+		return;
+	was = (struct turn){.what = TURN_HELD,
+			    .cause = TURN_BY_HAND,
+			    .held_ms = -1,
+			    .until_ms = p->hold_until_ms};
+	str_cut(was.reason, sizeof(was.reason), p->reason);
+	add_by_hand(s, p->name, &was, now.server_ms);
+}
+
+/* --- from one leader to the next ------------------------------------------ */
+
+void
+controller_turns_lead(struct controller *s, struct now now)
+{
+	s->turns_before = s->journal.turns_n;
+	s->turns_written = UINT64_MAX;
+	s->history_ms = now.server_ms;
+	s->carried = s->unsettled = s->history_cut = false;
+}
+
+bool
+controller_history(struct controller *s, struct buf *b, int32_t term,
+		   struct now now)
+{
+	struct journal_lead l = {.rules = &s->rules,
+				 .term = term,
+				 .since_ms = s->history_ms,
+				 .cut = s->history_cut};
+
+	if (!s->leads || s->turns_written == s->journal.turns_n ||
+	    s->history_ms == STAMP_NONE)
+		return false;
+	now = controller_steady(s, now);
+	s->turns_written = s->journal.turns_n;
+	journal_text_write(&s->journal, &l, now.server_ms, b);
+	return true;
+}
+
+/* What this lead has told before the text came is told again. */
+static void
+tell_again(struct controller *s, struct now now)
+{
+	for (uint32_t i = 0; i < s->timers.scopes_top; i++)
+		if (s->timers.scopes[i].held)
+			(void)controller_scope_turned(s, i, now);
+	for (uint32_t i = 0; i < s->nodepools.top; i++)
+		if (s->nodepools.at[i].name[0] != '\0' &&
+		    controller_was_shown(s, &s->nodepools.at[i]))
+			controller_turn_by_hand(s, &s->nodepools.at[i], true,
+						now);
+}
+
+void
+controller_recall(struct controller *s, const char *text, int32_t term,
+		  struct now now)
+{
+	struct journal_lead l = {.rules = &s->rules, .term = term};
+	bool told = s->journal.turns_n > s->turns_before;
+
+	now = controller_steady(s, now);
+	if (journal_text_read(&s->journal, s->turns_before, text, &l,
+			      now.server_ms))
+		return;
+	s->turns_before = s->journal.turns_n;
+	s->turns_written = UINT64_MAX;
+	s->carried = s->unsettled = l.whole;
+	if (l.whole) {
+		s->history_ms = l.since_ms;
+		s->history_cut = l.cut;
+	}
+	if (told)
+		tell_again(s, now);
+}
