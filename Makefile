@@ -61,7 +61,7 @@ DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev 
 .PHONY: all help check unit below computing fuzz fuzz-targets fuzz-corpus \
 	fuzz-coverage edge daemon programs programs-edge sim sim-quick \
 	explore explore-quick mutants e2e e2e-long pictures test demo demo-quick \
-	page-test bench instructions san tsan lint deps certs image install \
+	page-test bench study study-pictures instructions san tsan lint deps certs image install \
 	install-plugin krew karpenter-logs \
 	clean format
 .SECONDARY:
@@ -385,6 +385,22 @@ demo demo-quick: deps
 	@$(MAKE) -j$(JOBS) all
 	@tests/e2e/lib/binaries.sh $(if $(filter demo,$@),cluster,plane)
 	@$(PYTHON) tests/e2e/$(subst -,_,$@).py
+
+study: deps  ## loads under policies on real Karpenter: LOADS= POLICIES= REPEAT=, or LOAD=file; hours
+	@$(MAKE) -j$(JOBS) all
+	@tests/e2e/lib/binaries.sh cluster
+	@$(PYTHON) tests/study/study.py
+
+# Other versions of the library may draw other bytes.
+DRAWS := $(BUILD)/study/venv
+$(DRAWS)/.stamp: tests/study/requirements.txt
+	@rm -rf $(DRAWS) && $(PYTHON) -m venv $(DRAWS)
+	@$(DRAWS)/bin/pip install --quiet --disable-pip-version-check --no-deps -r $<
+	@touch $@
+
+study-pictures: deps  ## the tables and pictures of docs/study.md from tests/study/results
+	@$(MAKE) $(DRAWS)/.stamp
+	@$(DRAWS)/bin/python tests/study/pictures.py
 
 karpenter-logs: all  ## run other versions of Karpenter, and keep what they log
 	@$(PYTHON) tests/e2e/karpenter_logs.py $(VERSIONS)

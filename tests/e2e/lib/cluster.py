@@ -147,17 +147,25 @@ class Cluster(ControlPlane):
             f"--root-ca-file={self.dir / 'ca.crt'}"])
         self._run("kube-scheduler", [
             config, *local, f"--secure-port={free_port()}"])
-        stages = sorted((BUILD / "stages").glob("*.yaml"))
         self._run("kwok", [
             config, "--manage-all-nodes", "--node-lease-duration-seconds=40",
             "--disregard-status-with-annotation-selector=" + LEFT_ALONE,
             f"--server-address=127.0.0.1:{free_port()}",
-            *(f"--config={s}" for s in stages)])
+            *(f"--config={s}" for s in self.stages())])
         until(lambda: self.request(
             "GET", "/api/v1/namespaces/default/serviceaccounts/default")[0]
             == 200, 60, lambda: "a ServiceAccount\n"
             + self.log_tail("kube-controller-manager"))
         return self
+
+    def stages(self):
+        """The files that tell kwok what becomes of Nodes and Pods."""
+        return sorted((BUILD / "stages").glob("*.yaml"))
+
+    def processes(self):
+        """{name: process} of all that runs."""
+        return {"etcd": self._etcd, "kube-apiserver": self._apiserver,
+                **self._controllers}
 
     def stop(self):
         for process in self._controllers.values():
@@ -181,7 +189,9 @@ class Cluster(ControlPlane):
     def log_tail(self, name, lines=20):
         return tail(self.dir / f"{name}.log", lines)
 
-    def start_karpenter(self, gates="NodeRepair=false"):
+    def start_karpenter(self, gates="NodeRepair=false",
+                        batch=("200ms", "1s")):
+        """batch: how long it waits for more pods, idle and at most."""
         self._karpenter_port = free_port()
         probe = free_port()
         self._run("karpenter", [], {
@@ -191,7 +201,8 @@ class Cluster(ControlPlane):
             "FEATURE_GATES": gates,
             "METRICS_PORT": str(self._karpenter_port),
             "HEALTH_PROBE_PORT": str(probe),
-            "BATCH_IDLE_DURATION": "200ms", "BATCH_MAX_DURATION": "1s"})
+            "BATCH_IDLE_DURATION": batch[0],
+            "BATCH_MAX_DURATION": batch[1]})
 
         def ready():
             self._alive(self._controllers["karpenter"], "karpenter",

@@ -37,7 +37,7 @@ MARK_S = 16
 
 
 class History:
-    def __init__(self, plane):
+    def __init__(self, plane, paths=tuple(PATHS.values())):
         self.plane = plane
         # (path, name) -> [(resourceVersion, when it came, object or None)]
         self.of = collections.defaultdict(list)
@@ -45,7 +45,7 @@ class History:
         self.over = False
         self.count = 0
         self._lock = threading.Lock()
-        for path in PATHS.values():
+        for path in paths:
             answer = plane.get(path)
             for obj in answer["items"]:
                 self._add(path, obj, obj)

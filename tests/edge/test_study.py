@@ -1,0 +1,384 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of `make study` that need no cluster: its loads, the format of
+kubereplay, its figures, the rule for throwing a run away, its order and its
+page."""
+import hashlib
+import json
+import pathlib
+import sys
+
+import pytest
+
+TESTS = pathlib.Path(__file__).parents[1]
+sys.path += [str(TESTS / "study"), str(TESTS / "e2e" / "lib")]
+
+import loads  # noqa: E402
+import measures  # noqa: E402
+import pictures  # noqa: E402
+import play  # noqa: E402
+import policies  # noqa: E402
+import study  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("traces")
+    (folder / "requests-22h.csv").write_text("minute,load\n" + "".join(
+        f"{i},{(i * 7 % 100) / 100}\n" for i in range(200)))
+    (folder / "batch-12h.csv").write_text(
+        "at_s,life_s,cpu_milli,memory_mib\n" + "".join(
+            f"{i * 50},{i * 90 % 4000 + 1},11908,47104\n"
+            for i in range(150)))
+    return folder
+
+
+# Loads
+
+@pytest.mark.parametrize("name", loads.NAMES)
+def test_a_seed_makes_one_load(name, traces):
+    one, two, other = (loads.write(loads.make(name, seed, 20, traces))
+                       for seed in (1, 1, 2))
+    assert one == two != other
+    load = loads.make(name, 1, 20, traces)
+    assert all(0 <= load.seconds(e) <= 1200 for e in load.events)
+    assert all(0 <= a["at"] <= 1200 for a in load.actions)
+    assert loads.read(one, name) == load
+
+
+def test_the_loads_are_those_of_the_results():
+    """Results of another load must not stand beside those that are there."""
+    text = "".join(loads.write(loads.make(name, seed))
+                   for name in [*loads.FIRST, *loads.FURTHER]
+                   for seed in (1, 2))
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == "8186b2593161d566"
+
+
+def test_every_policy_plays_the_same():
+    events = [e for name in loads.FIRST for e in loads.make(name, 1).events
+              if e["type"] == "create"]
+    for name, policy in policies.ALL.items():
+        for event in events:
+            body = play.body_of(event, policy)
+            stays = body["spec"]["template"]["metadata"]["annotations"].pop(
+                "karpenter.sh/do-not-disrupt", None)
+            assert (stays == "true") == (
+                name == "jobs-stay" and event["kind"] == "Job")
+            assert body == play.body_of(event, policies.ALL["karpenter-0s"])
+
+
+# The format, as kubereplay's demo writes it
+
+DEMO = {
+    "cluster": "demo", "captured": "2026-03-01T10:00:00.123456789Z",
+    "events": [
+        {"type": "scale", "kind": "Deployment", "key": "kubereplay/web",
+         "replicas": 7, "timestamp": "2026-03-01T09:01:00.5Z"},
+        {"type": "create", "kind": "Deployment", "key": "kubereplay/web",
+         "deployment": {
+             "metadata": {"name": "web", "namespace": "kubereplay",
+                          "creationTimestamp": None},
+             "spec": {"replicas": 2, "selector": {
+                 "matchLabels": {"app": "web"}}, "template": {
+                     "metadata": {"labels": {"app": "web"}},
+                     "spec": {"containers": [{"name": "c"}], "nodeSelector": {
+                         "karpenter.sh/nodepool": "spot"}}}, "strategy": {}},
+             "status": {}},
+         "timestamp": "2026-03-01T09:00:00.000000001Z"},
+        {"type": "create", "kind": "Job", "key": "kubereplay/job-0",
+         "job": {"metadata": {"name": "job-0"}, "spec": {"template": {
+             "metadata": {}, "spec": {"containers": [{
+                 "name": "c", "command": ["sh", "-c", "sleep 17"]}]}}}},
+         "timestamp": "2026-03-01T09:02:00+00:00"},
+        {"type": "create", "kind": "Job", "key": "kubereplay/job-1",
+         "job": {"metadata": {"name": "job-1"}, "spec": {"template": {
+             "spec": {"containers": [{"name": "c"}]}}}},
+         "timestamp": "2026-03-01T09:02:00Z"},
+        {"type": "delete", "kind": "Deployment", "key": "kubereplay/web",
+         "timestamp": "2026-03-01T09:03:00Z"}]}
+
+
+def test_a_users_file():
+    load = loads.read(json.dumps(DEMO), "demo")
+    assert [e["type"] for e in load.events] == [
+        "create", "scale", "create", "create", "delete"]
+    assert load.wanted() == {"web": [(0, 2), (60.5, 7), (180, 0)]}
+    assert (load.minutes, load.pools()) == (3, ["spot"])
+    assert load.menu == loads.FILE_MENU
+    assert loads.read(loads.write(load), "demo") == load
+    web, sleeps, other = (play.body_of(e, policies.ALL["pdb"])
+                          for e in load.events if e["type"] == "create")
+    assert web["apiVersion"] == "apps/v1" and "status" not in web
+    assert [b["spec"]["template"]["metadata"]["annotations"][loads.LIVES]
+            for b in (sleeps, other)] == ["17s", "2m"]
+
+
+@pytest.mark.parametrize("change, said", [
+    ({"type": "restart"}, "type: expected create, scale or delete"),
+    ({"kind": "DaemonSet"}, "kind: expected Deployment or Job"),
+    ({"key": "web"}, "key: expected NAMESPACE/NAME"),
+    ({"replicas": None}, "replicas: expected a number"),
+    ({"timestamp": "yesterday"}, "expected a timestamp of RFC 3339"),
+    ({"timestamp": "2026-03-01T09:00:00"}, "expected a timestamp of RFC 3339"),
+    ({"type": "create"}, "a whole Deployment or Job"),
+])
+def test_a_bad_event_is_named(change, said):
+    log = {"events": [{**DEMO["events"][0], **change}]}
+    with pytest.raises(loads.BadLoad) as e:
+        loads.read(json.dumps(log), "load.json")
+    assert str(e.value).startswith("load.json: events[0]: ")
+    assert said in str(e.value)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"events": []}'])
+def test_no_load(text):
+    with pytest.raises(loads.BadLoad, match="x: expected JSON of kubereplay"):
+        loads.read(text, "x")
+
+
+# Figures, from a recorded sample
+
+def true(*kinds):
+    return {"conditions": [{"type": k, "status": "True"} for k in kinds]}
+
+
+def claim(name, launched, disrupted=None, gone=None, price="3600"):
+    def obj(*kinds):
+        return {"metadata": {"name": name, "labels": {
+            "node.kubernetes.io/instance-type": "c-4x",
+            measures.PRICE: price}},
+            "status": {**true(*kinds), "nodeName": f"kwok-{name}"}}
+    return [(1, launched - 1, obj()), (2, launched, obj("Launched")),
+            *([(3, disrupted, obj("Launched", "DisruptionReason"))]
+              if disrupted else []),
+            *([(4, gone, None)] if gone else [])]
+
+
+def node(*marks):
+    on = {"karpenter.sh/do-not-disrupt": "true",
+          "karpenter-node-holder.io/held-since": "2026-01-01T00:00:00Z"}
+    return [(i, at, {"metadata": {"annotations": on if is_on else {}}})
+            for i, (at, is_on) in enumerate(marks)]
+
+
+def pod(created, running=None, evicted=None, gone=None, on="a", job=False):
+    def obj(phase, *kinds, **meta):
+        owner = {"kind": "Job", "name": "job-1"} if job else {
+            "kind": "ReplicaSet", "name": "web-779cccbf58"}
+        return {"metadata": {"ownerReferences": [owner], **meta},
+                "spec": {"nodeName": f"kwok-{on}"},
+                "status": {"phase": phase, **true(*kinds)}}
+    return [(1, created, obj("Pending")),
+            *([(2, running, obj("Running"))] if running else []),
+            *([(3, evicted, obj("Running", "DisruptionTarget")),
+               (4, evicted, obj("Running", "DisruptionTarget",
+                                deletionTimestamp="soon"))]
+              if evicted else []),
+            *([(5, gone, None)] if gone else [])]
+
+
+def recorded():
+    """a is consolidated at 100, b stays, c is interrupted at 50."""
+    claims = {"a": claim("a", 10, 100, 110), "b": claim("b", 20),
+              "c": claim("c", 10, None, 60)}
+    marks = {"kwok-a": node((10, True), (40, False)),
+             "kwok-b": node((20, False), (100, True))}
+    pods = [pod(0, 30, evicted=100, gone=105),      # ran for 70 s
+            pod(80, 90, evicted=100, gone=105, job=True),
+            pod(0, 30, evicted=50, gone=55, on="c"),
+            pod(100, 120, on="b"), pod(50, 70, on="b"),
+            pod(150, on="b", job=True)]
+    return {"pods": [measures.pod_facts(v) for v in pods],
+            "nodes": [measures.node_facts(v, marks) for v in claims.values()],
+            "wanted": {"web": [(0, 2)]},
+            "ended_s": 200, "horizon_s": 300, "drift_s": 15}
+
+
+def test_figures():
+    assert measures.figures(recorded()) == {
+        "moved": 2, "moved_by_force": 1, "moved_ran_median_s": 40.0,
+        "warm_up_lost_s": 70, "job_seconds_lost": 10,
+        "nodes_launched": 3, "nodes_disrupted": 1,
+        # 100 of a, 180 of b and 100 more until the horizon, 50 of c.
+        "node_seconds": 430.0, "dollars": 430.0,
+        # 30, 10, 30, 20, 20, and 50 of the one that never ran.
+        "pending_sum_s": 160.0, "pending_p99_s": 50.0, "never_ran": 1,
+        "peak_median_s": 30, "peak_worst_s": 30,
+        # a for 30 s and b for 100 of 330.
+        "held_share": 0.3939, "pods": 6, "nodes_left": 1, "ended_s": 200,
+        # b came after the change.
+        "drift_left": 0, "drift_finished_s": 95}
+
+
+def test_a_decision_that_was_given_up_moved_nobody():
+    facts = recorded()
+    given_up = claim("a", 10, 100)
+    given_up.append((4, 120, claim("a", 10)[-1][2]))
+    facts["nodes"][0] = measures.node_facts(given_up, {})
+    figures = measures.figures(facts)
+    assert (figures["moved"], figures["nodes_disrupted"]) == (0, 0)
+    assert figures["moved_by_force"] == 3
+
+
+def test_a_peak_that_is_never_reached_lasts_until_the_next_change():
+    facts = recorded()
+    facts["wanted"] = {"web": [(0, 2), (60, 40), (90, 3)]}
+    assert sorted(measures.peaks(facts)) == [30, 30]
+    facts["wanted"] = {"web": [(60, 40)]}
+    assert measures.peaks(facts) == [140]
+
+
+def test_writes_and_counters():
+    def sample(verb, resource, value):
+        return {f'apiserver_request_total{{resource="{resource}",'
+                f'verb="{verb}"}}': value}
+    assert measures.writes({
+        **sample("PATCH", "nodes", 3), **sample("GET", "nodes", 9),
+        **sample("PUT", "leases", 9), **sample("POST", "jobs", 2)}) == {
+            "all": 5, "nodes": 3}
+    assert measures.counted({"a": 1, "b": 2}, {"a": 1, "b": 5, "c": 1}) == {
+        "b": 3, "c": 1}
+
+
+# The rule
+
+def judged(steal=0.0, wait_mean=0.0, wait_worst=0.0, late_s=0.0):
+    return measures.thrown_away({"steal": steal, "late_s": late_s,
+                                 "components": {"karpenter": {
+                                     "wait_mean": wait_mean,
+                                     "wait_worst": wait_worst}}})
+
+
+@pytest.mark.parametrize("name, most, said", [
+    ("steal", measures.STEAL_MOST, "steal"),
+    ("wait_mean", measures.WAIT_MEAN_MOST, "karpenter waited"),
+    ("wait_worst", measures.WAIT_WORST_MOST, "karpenter waited"),
+    ("late_s", measures.LATE_MOST_S, "an event of the load came"),
+])
+def test_what_is_thrown_away(name, most, said):
+    assert judged(**{name: most}) is None
+    assert judged(**{name: most * 1.01}).startswith(said)
+
+
+def test_the_rule_is_the_pages():
+    text = pictures.PAGE.read_text()
+    for most in (f"{measures.STEAL_MOST:.0%}".replace("%", " %"),
+                 f"{measures.WAIT_MEAN_MOST:g} s",
+                 f"{measures.WAIT_WORST_MOST:g} s",
+                 f"{measures.LATE_MOST_S:g} s"):
+        assert f"more than {most}" in text, most
+
+
+def test_processors():
+    def sample(at, steal, ran, waited):
+        return {"at": at, "steal": steal, "total": at * 200,
+                "components": {"kwok": [ran, waited]}}
+    assert measures.processors([sample(0, 0, 5, 1), sample(10, 0, 6, 1.5),
+                                sample(20, 40, 7, 4)], 0.123) == {
+        "steal": 0.01, "late_s": 0.12, "span_s": 20,
+        "components": {"kwok": {"run": 2, "wait_mean": 0.15,
+                                "wait_worst": 0.25}}}
+
+
+# The order of the runs
+
+@pytest.mark.parametrize("env, said", [
+    ({"LOADS": "wav"}, "no load wav; there are: first further all wave day"),
+    ({"POLICIES": "holder"}, "no policy holder; there are: first further"),
+    ({"REPEAT": "0"}, "REPEAT=0: expected a number from 1 on"),
+    ({"MINUTES": "x"}, "MINUTES=x: expected a number from 0 on"),
+    ({"LOAD": "/nonexistent"}, "LOAD=/nonexistent: no such file"),
+    ({"TRACES": "/nonexistent"}, "TRACES=/nonexistent: no such folder"),
+    ({"LOADS": "trace-day"}, "windows of the traces: expected TRACES=FOLDER"),
+])
+def test_a_setting_is_refused(env, said):
+    with pytest.raises(study.Bad) as e:
+        study.settings(env)
+    assert str(e.value).startswith(said)
+
+
+def test_policies_take_turns():
+    s = study.settings({"LOADS": "wave noise", "POLICIES": "pdb balanced"})
+    assert [j.name for j in study.plan(s)] == [
+        "wave.balanced.1", "wave.pdb.1", "noise.pdb.1", "noise.balanced.1",
+        "wave.pdb.2", "wave.balanced.2", "noise.balanced.2", "noise.pdb.2"]
+
+
+@pytest.mark.parametrize("env, ours", [
+    ({}, True), ({"LOADS": "day", "MINUTES": "180"}, True),
+    ({"MINUTES": "2"}, False), ({"QUIET": "20"}, False),
+])
+def test_first_looks_are_no_results(env, ours):
+    s = study.settings(env)
+    assert (s.folder == study.RESULTS) == ours
+    if "LOADS" in env:
+        job = study.plan(s)[0]
+        assert job.result.name == "day-180m.karpenter-30s.1.json"
+
+
+class Ended:
+    def __init__(self, code):
+        self.returncode = code
+
+    def poll(self):
+        return self.returncode
+
+
+def test_thrown_away_runs_come_again(monkeypatch, tmp_path):
+    s = study.settings({"LOADS": "wave", "POLICIES": "pdb balanced",
+                        "REPEAT": "1", "RESULTS": str(tmp_path), "SIDE": "2"})
+    codes = {"wave.balanced.1": [3, 0], "wave.pdb.1": [1, 3, 3]}
+    monkeypatch.setattr(study.time, "sleep", lambda _: None)
+    monkeypatch.setattr(study, "start", lambda job, _: (
+        Ended(codes[job.name].pop(0)), tmp_path / "log", 0))
+    runs = study.Runs(s, study.plan(s))
+    assert [job.name for job in runs.go()] == ["wave.pdb.1"]
+    assert not any(codes.values()) and runs.side == 1
+
+
+def test_what_is_there_is_not_run(monkeypatch, tmp_path, capsys):
+    for name in ("balanced", "pdb"):
+        (tmp_path / f"wave.{name}.1.json").touch()
+    monkeypatch.setattr(study.os, "environ", {
+        "LOADS": "wave", "POLICIES": "pdb balanced holder-2m", "REPEAT": "1",
+        "RESULTS": str(tmp_path), "SIDE": "4"})
+    started = []
+    monkeypatch.setattr(study.time, "sleep", lambda _: None)
+    monkeypatch.setattr(study, "start", lambda job, _: started.append(
+        job.name) or (Ended(0), tmp_path / "log", 0))
+    monkeypatch.setattr(study, "end_on_signals", lambda: None)
+    study.main()
+    assert started == ["wave.holder-2m.1"]
+    # 1 min, the load's 20, 2 of the hold and 5.5 of Karpenter's looks.
+    assert "3 runs, 2 of them are there; 1 to do, 4 side by side: about " \
+        "28 min" in capsys.readouterr().out
+
+
+# The page
+
+def test_the_page_is_that_of_the_results():
+    text = pictures.PAGE.read_text()
+    found = pictures.results()
+    assert pictures.page(text, found) == text, "make study-pictures"
+    assert sorted(f.stem for f in pictures.FOLDER.glob("*.svg")) == sorted(
+        found)
+
+
+def test_a_table():
+    def one(policy, moved, dollars):
+        return {"policy": policy, "date": "2026-01-01", "settled": moved < 9,
+                "decisions": {"Empty": 1, "Drifted": 2}, "writes": {"all": 7},
+                "versions": {k: "v1" for k in ("commit", "karpenter",
+                                               "kubernetes", "kwok")},
+                "figures": {**measures.figures(recorded()), "moved": moved,
+                            "dollars": dollars}}
+    of = {"karpenter-0s": [one("karpenter-0s", 8, 1), one("", 10, 1.5)],
+          "pdb": [one("pdb", 9, 2)], "holder-2m": [one("holder-2m", 1, 2)]}
+    lines = pictures.table(of).splitlines()
+    assert lines[0].startswith("| policy | runs | pods moved |")
+    assert lines[0].endswith("| drift done, s |")
+    assert lines[2].startswith(
+        "| **karpenter-0s** | 2, 1 not settled | 9 (8 – 10) | 40 | 70 |")
+    assert "| 3 | 430 | 1.25 (1.00 – 1.50) |" in lines[2]
+    assert lines[3].startswith("| pdb |")
+    assert lines[4].startswith("| **holder-2m** | 1 | 1 |")
+    assert pictures.block({}) == pictures.NONE

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What came of a run: from the versions of its objects to facts, and from
+facts to figures; and whether the processors allowed it.
+
+Facts are plain JSON, in seconds since the run began, with None for what did
+not happen:
+    pods:   app, job, node, created, running, evicted, deleting, done, gone
+    nodes:  (NodeClaims) name, node, type, created, launched, disrupted (by
+            Karpenter's choice), gone, price (dollars an hour),
+            held: [[from, to]]
+    wanted: {app: [[at, replicas]]}
+    ended_s, horizon_s; drift_s, where there is one
+"""
+import math
+import re
+import statistics
+
+from hold import held
+
+WARM_UP_S = 60      # what a pod needs to be as fast as it can be
+PRICE = "eks-node-viewer/instance-price"
+
+# The rule by which a run is thrown away, written down before any run was
+# looked at (docs/study.md, method).
+STEAL_MOST = 0.02       # share of the processors' time in the whole run
+WAIT_MEAN_MOST = 0.10   # seconds a second that the threads of a component
+                        # waited for a processor, in the whole run
+WAIT_WORST_MOST = 1.0   # the same, in the worst interval of 10 s
+LATE_MOST_S = 2.0       # an event of the load was played so late
+
+
+def thrown_away(processors):
+    """Why a run does not count, or None."""
+    if processors["steal"] > STEAL_MOST:
+        return f"steal: {processors['steal']:.1%} of the processors' time"
+    for name, c in processors["components"].items():
+        if c["wait_mean"] > WAIT_MEAN_MOST:
+            return f"{name} waited {c['wait_mean']:.2f} s a second"
+        if c["wait_worst"] > WAIT_WORST_MOST:
+            return f"{name} waited {c['wait_worst']:.2f} s a second for 10 s"
+    if processors["late_s"] > LATE_MOST_S:
+        return f"an event of the load came {processors['late_s']:.1f} s late"
+    return None
+
+
+def processors(samples, late_s):
+    """samples: [{"at", "steal", "total", "components": {name: [run s, wait
+    s]}}], all of which only grow."""
+    pairs = list(zip(samples, samples[1:]))
+    first, last = samples[0], samples[-1]
+    span = last["at"] - first["at"]
+
+    def rate(a, b, name, i):
+        return ((b["components"][name][i] - a["components"][name][i])
+                / (b["at"] - a["at"]))
+    return {
+        "steal": round((last["steal"] - first["steal"])
+                       / max(1, last["total"] - first["total"]), 4),
+        "components": {name: {
+            "run": round(last["components"][name][0]
+                         - first["components"][name][0], 1),
+            "wait_mean": round(rate(first, last, name, 1), 3),
+            "wait_worst": round(max(rate(a, b, name, 1) for a, b in pairs), 3)}
+            for name in first["components"]},
+        "late_s": round(late_s, 2), "span_s": round(span)}
+
+
+# From objects to facts
+
+def first(versions, test):
+    return next((at for _, at, obj in versions if obj and test(obj)), None)
+
+
+def last(versions):
+    return [obj for _, _, obj in versions if obj][-1]
+
+
+def gone(versions):
+    return versions[-1][1] if versions[-1][2] is None else None
+
+
+def true_since(versions, kind):
+    """When that condition was first seen True; None where it is not any more:
+    Karpenter may give up what it began."""
+    def has(obj):
+        return any(c["type"] == kind and c["status"] == "True" for c in
+                   obj.get("status", {}).get("conditions") or [])
+    return first(versions, has) if has(last(versions)) else None
+
+
+def pod_facts(versions):
+    pod = last(versions)
+    owner = (pod["metadata"].get("ownerReferences") or [{}])[0]
+    of = owner.get("name", "")
+    return {
+        # A ReplicaSet has the name of its Deployment and a hash.
+        "app": of.rpartition("-")[0]
+        if owner.get("kind") == "ReplicaSet" else of,
+        "job": owner.get("kind") == "Job",
+        "node": pod["spec"].get("nodeName"),
+        "created": versions[0][1],
+        "running": first(versions, lambda o: o["status"].get("phase")
+                         == "Running"),
+        "evicted": true_since(versions, "DisruptionTarget"),
+        "deleting": first(versions, lambda o: "deletionTimestamp"
+                          in o["metadata"]),
+        "done": first(versions, lambda o: o["status"].get("phase")
+                      in ("Succeeded", "Failed")),
+        "gone": gone(versions)}
+
+
+def holds(versions):
+    """When our hold was on it: [[from, to]]; None: it still is."""
+    found = []
+    for _, at, obj in versions:
+        on = bool(obj and held(obj))
+        if on and not (found and found[-1][1] is None):
+            found.append([at, None])
+        elif not on and found and found[-1][1] is None:
+            found[-1][1] = at
+    return found
+
+
+def node_facts(versions, nodes):
+    """nodes: {name: versions} of the Nodes."""
+    claim = last(versions)
+    labels = claim["metadata"].get("labels", {})
+    node = claim.get("status", {}).get("nodeName")
+    return {
+        "name": claim["metadata"]["name"], "node": node,
+        "type": labels.get("node.kubernetes.io/instance-type"),
+        "price": float(labels.get(PRICE, 0)),
+        "created": versions[0][1],
+        "launched": true_since(versions, "Launched"),
+        "disrupted": true_since(versions, "DisruptionReason"),
+        "gone": gone(versions), "held": holds(nodes.get(node) or [])}
+
+
+# From facts to figures
+
+def overlap(begin, end, low, high):
+    return max(0.0, min(end, high) - max(begin, low))
+
+
+def pending(pod, end):
+    """Seconds in phase Pending, pulls and probes included."""
+    until = min(t for t in (pod["running"], pod["deleting"], pod["gone"],
+                            pod["done"], end) if t is not None)
+    return max(0.0, until - pod["created"])
+
+
+def percentile(values, share):
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)] \
+        if ordered else 0.0
+
+
+def up_at(pods, at):
+    """How many of them serve at that moment."""
+    return sum(p["running"] is not None and p["running"] <= at
+               and all(p[k] is None or p[k] > at
+                       for k in ("evicted", "deleting", "done", "gone"))
+               for p in pods)
+
+
+def peaks(facts):
+    """Seconds from each scale-up until all pods asked for ran; where the next
+    change came before that, until then."""
+    found = []
+    for app, steps in facts["wanted"].items():
+        pods = [p for p in facts["pods"] if p["app"] == app]
+        steps = [[0, 0], *steps, [facts["ended_s"], 0]]
+        for (_, was), (at, now), (until, _) in zip(
+                steps, steps[1:], steps[2:]):
+            if now > was:
+                found.append(next(
+                    (t for t in sorted({p["running"] for p in pods
+                                        if p["running"] is not None
+                                        and at <= p["running"] < until})
+                     if up_at(pods, t) >= now), until) - at)
+    return found
+
+
+def figures(facts):
+    end, horizon = facts["ended_s"], facts["horizon_s"]
+    nodes = {n["node"]: n for n in facts["nodes"] if n["node"]}
+    evicted = [p for p in facts["pods"] if p["evicted"] is not None
+               and p["node"] in nodes]
+    # An expiry or an interruption moves pods, too, and no policy prevents it.
+    moved = [p for p in evicted if nodes[p["node"]]["disrupted"] is not None]
+    ran = [p["evicted"] - p["running"] if p["running"] is not None else 0.0
+           for p in moved]
+    bill = [(n, n["launched"], end if n["gone"] is None else n["gone"])
+            for n in facts["nodes"] if n["launched"] is not None]
+    # What is left in the end goes on until the horizon, which is the same for
+    # all policies.
+    rest = [n for n in facts["nodes"] if n["gone"] is None]
+    node_s = sum(to - at for _, at, to in bill)
+    left_s = max(0.0, horizon - end)
+    held_s = sum(overlap(a, b if b is not None else end, at, to)
+                 for n, at, to in bill for a, b in n["held"])
+    waits = [pending(p, end) for p in facts["pods"]]
+    rises = peaks(facts)
+    out = {
+        "moved": len(moved),
+        "moved_by_force": len(evicted) - len(moved),
+        "moved_ran_median_s": statistics.median(ran) if ran else 0.0,
+        "warm_up_lost_s": sum(min(s, WARM_UP_S) for s in ran),
+        "job_seconds_lost": sum(s for p, s in zip(moved, ran) if p["job"]),
+        "nodes_launched": len(bill),
+        "nodes_disrupted": sum(n["disrupted"] is not None
+                               for n in facts["nodes"]),
+        "node_seconds": node_s + left_s * len(rest),
+        "dollars": (sum(n["price"] * (to - at) for n, at, to in bill)
+                    + left_s * sum(n["price"] for n in rest)) / 3600,
+        "pending_sum_s": sum(waits),
+        "pending_p99_s": percentile(waits, 0.99),
+        "never_ran": sum(p["running"] is None and p["gone"] is None
+                         for p in facts["pods"]),
+        "peak_median_s": statistics.median(rises) if rises else 0.0,
+        "peak_worst_s": max(rises, default=0.0),
+        "held_share": held_s / node_s if node_s else 0.0,
+        "pods": len(facts["pods"]), "nodes_left": len(rest),
+        "ended_s": end,
+    }
+    if facts.get("drift_s") is not None:
+        old = [n for n in facts["nodes"] if n["created"] < facts["drift_s"]]
+        out["drift_left"] = sum(n["gone"] is None for n in old)
+        out["drift_finished_s"] = max(
+            (end if n["gone"] is None else n["gone"] for n in old),
+            default=facts["drift_s"]) - facts["drift_s"]
+    return {k: round(v, 4 if k in ("dollars", "held_share") else 1)
+            if isinstance(v, float) else v for k, v in out.items()}
+
+
+def counted(before, after):
+    """The growth of counters; those that did not are left out."""
+    return {k: int(v - before.get(k, 0)) for k, v in sorted(after.items())
+            if v > before.get(k, 0)}
+
+
+def writes(metrics):
+    """{resource: requests that write} from the API server's metrics; "all" is
+    without Leases, which everybody renews."""
+    found = {"all": 0}
+    for key, value in metrics.items():
+        if key.startswith("apiserver_request_total{") and re.search(
+                r'verb="(POST|PUT|PATCH|APPLY|DELETE|DELETECOLLECTION)"', key):
+            resource = re.search(r'resource="([^"]*)"', key)[1]
+            if resource != "leases":
+                found["all"] += value
+                found[resource] = found.get(resource, 0) + value
+    return {k: v for k, v in found.items()
+            if k in ("all", "nodes", "nodeclaims", "pods", "events")}

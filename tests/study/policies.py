@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a user could pick: settings of NodePools, of pods, and of the holder.
+"""
+import dataclasses
+import re
+
+SECONDS = {"s": 1, "m": 60, "h": 3600}
+# Karpenter looks again after 5 min at nodes that it left alone, and validates
+# for 15 s.
+LOOKS_S = 330
+
+
+def seconds(duration):
+    return sum(int(n) * SECONDS[unit]
+               for n, unit in re.findall(r"(\d+)([smh])", duration))
+
+
+@dataclasses.dataclass
+class Policy:
+    after: str                      # consolidateAfter
+    hold: str = ""                  # holdDuration; without it: no holder
+    consolidation: str = "WhenEmptyOrUnderutilized"
+    budget: str = "10%"             # Karpenter's default
+    closed: bool = False            # no disruption while the load runs
+    pdb: bool = False               # maxUnavailable 1 for each Deployment
+    jobs_stay: bool = False         # do-not-disrupt on the pods of Jobs
+    settings: dict = dataclasses.field(default_factory=dict)  # of the holder
+
+    def disruption(self, closed=False):
+        return {"consolidationPolicy": self.consolidation,
+                "consolidateAfter": self.after,
+                "budgets": [{"nodes": "0" if closed else self.budget}]}
+
+    def holder(self):
+        """The holder's settings, or None."""
+        return ({"holdDuration": self.hold, **self.settings}
+                if self.hold else None)
+
+    def quiet_s(self):
+        """Nothing can be expected any more when nothing has happened for so
+        long."""
+        return seconds(self.after) + seconds(self.hold) + LOOKS_S
+
+
+FIRST = {
+    "karpenter-0s": Policy("0s"),
+    "karpenter-30s": Policy("30s"),
+    "karpenter-2m": Policy("2m"),
+    "karpenter-5m": Policy("5m"),
+    "balanced": Policy("0s", consolidation="Balanced"),
+    "holder-2m": Policy("0s", "2m"),
+    "holder-2m-over-30s": Policy("30s", "2m"),
+    "holder-5m": Policy("0s", "5m"),
+}
+FURTHER = {
+    "when-empty": Policy("0s", consolidation="WhenEmpty"),
+    "budget-one": Policy("0s", budget="1"),
+    "budget-none-by-day": Policy("0s", closed=True),
+    "pdb": Policy("0s", pdb=True),
+    "jobs-stay": Policy("0s", jobs_stay=True),
+    "holder-2m-over-2m": Policy("2m", "2m"),
+    "holder-2m-nodepool": Policy("0s", "2m", settings={"scope": "nodepool"}),
+    "holder-2m-node": Policy("0s", "2m", settings={"scope": "node"}),
+    "holder-2m-count": Policy("0s", "2m", settings={"replacements": "count"}),
+    "holder-2m-uncapped": Policy("0s", "2m",
+                                 settings={"maxHoldDuration": "0"}),
+    "holder-2m-share": Policy("0s", "2m", settings={"minScaleUp": "2%"}),
+    # For the long run.
+    "karpenter-10m": Policy("10m"),
+    "holder-10m": Policy("0s", "10m"),
+}
+ALL = {**FIRST, **FURTHER}
