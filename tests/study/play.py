@@ -308,7 +308,7 @@ class Run:
             "disrupted": c.karpenter_reasons(DISRUPTED),
             "writes": measures.writes(c.metrics()),
             "karpenter_requests": by_method(c.karpenter_samples(
-                "rest_client_requests_total")),
+                "client_go_request_total")),
             "holder_requests": by_method({
                 k: v for k, v in holder.items()
                 if k.startswith("rest_client_requests_total")})}

@@ -5,7 +5,7 @@ JSON for each run.  A result that exists is not run again.
 LOADS, POLICIES: names, or "first" (the default), "further", "all".
 REPEAT: seeds 1 to N (2).  LOAD: a file of kubereplay instead of LOADS.
 MINUTES: of each load (20).  TRACES: the folder of the public traces.
-SIDE: runs side by side (as many as processors).  RESULTS: another folder.
+SIDE: runs side by side (two for each processor).  RESULTS: another folder.
 QUIET: seconds without a change after which a run ends, for a first look.
 """
 import dataclasses
@@ -109,7 +109,7 @@ def settings(env):
             "first": [*policies.FIRST], "further": [*policies.FURTHER],
             "all": [*policies.ALL]}, [*policies.ALL], "policy"),
         number(env, "REPEAT", 2), minutes or (0 if file else 20),
-        number(env, "SIDE", os.cpu_count()), file, traces,
+        number(env, "SIDE", 2 * os.cpu_count()), file, traces,
         pathlib.Path(env.get("RESULTS") or (
             RESULTS if kept else BUILD / "study" / "results")).resolve(),
         quiet)
