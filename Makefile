@@ -398,7 +398,8 @@ $(DRAWS)/.stamp: tests/study/requirements.txt
 	@$(DRAWS)/bin/pip install --quiet --disable-pip-version-check --no-deps -r $<
 	@touch $@
 
-study-pictures: deps  ## the tables and pictures of docs/study.md from tests/study/results
+study-pictures:  ## the tables and pictures of docs/study.md from tests/study/results
+	@tests/deps.sh python3-venv
 	@$(MAKE) $(DRAWS)/.stamp
 	@$(DRAWS)/bin/python tests/study/pictures.py
 

@@ -4,14 +4,11 @@ committed results, byte for byte the same each time."""
 import json
 import pathlib
 import statistics
-import sys
+
+import loads
+import policies
 
 HERE = pathlib.Path(__file__).parent
-sys.path[:0] = [str(HERE.parent / "e2e" / "lib")]
-
-import loads  # noqa: E402
-import policies  # noqa: E402
-
 REPO = HERE.parents[1]
 RESULTS = HERE / "results"
 PAGE = REPO / "docs" / "study.md"

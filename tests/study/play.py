@@ -12,7 +12,6 @@ import argparse
 import contextlib
 import copy
 import json
-import os
 import pathlib
 import re
 import subprocess
@@ -29,8 +28,8 @@ import loads  # noqa: E402
 import measures  # noqa: E402
 import policies  # noqa: E402
 from cluster import DECISIONS, DISRUPTED, Cluster, node_class, node_pool  # noqa: E402
-from controlplane import (CLAIMS, NAMESPACES, NODES, POOLS, REPO,  # noqa: E402
-                          ApiError, end_on_signals)
+from controlplane import (BUILD, CLAIMS, NAMESPACES, NODES, POOLS,  # noqa: E402
+                          REPO, ApiError, end_on_signals)
 from hold import held  # noqa: E402
 from holder import BINARY, Holder  # noqa: E402
 from witness import History  # noqa: E402
@@ -213,7 +212,7 @@ class Run:
     def last_change(self):
         """When anything came, moved or went, and whether a node is held."""
         last, busy = self.begin, False
-        for (path, _), versions in self.versions().items():
+        for (path, _), versions in self.history.versions().items():
             last = max(last, versions[0][1], *[
                 at for _, at, obj in versions
                 if obj is None or "deletionTimestamp" in obj["metadata"]
@@ -221,10 +220,6 @@ class Run:
             busy |= path == NODES and bool(versions[-1][2]) and held(
                 versions[-1][2])
         return last, busy
-
-    def versions(self):
-        with self.history._lock:
-            return {k: list(v) for k, v in self.history.of.items()}
 
     # Events of kubereplay
 
@@ -317,7 +312,7 @@ class Run:
         def relative(versions):
             return [(v, round(at - self.begin, 2), o) for v, at, o in versions]
         of = {NODES: {}, CLAIMS: {}, PODS: {}}
-        for (path, name), versions in self.versions().items():
+        for (path, name), versions in self.history.versions().items():
             of[path][name] = relative(versions)
         return {
             "pods": [measures.pod_facts(v) for v in of[PODS].values()],
@@ -397,9 +392,10 @@ def main():
                 run.holder.stop()
         processors = measures.processors(run.processors.samples, run.late)
         out = json.dumps(result(run, args, processors), indent=1) + "\n"
-        if os.environ.get("STUDY_FACTS"):
-            pathlib.Path(os.environ["STUDY_FACTS"]).write_text(
-                json.dumps(run.facts()))
+        # Other figures may be asked for later.
+        facts = BUILD / "study" / "facts" / args.result.name
+        facts.parent.mkdir(parents=True, exist_ok=True)
+        facts.write_text(json.dumps(run.facts()))
     why = measures.thrown_away(processors)
     if why:
         print(out, f"thrown away: {why}", sep="", flush=True)

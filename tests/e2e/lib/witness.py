@@ -80,6 +80,11 @@ class History:
         with self._lock:
             return list(self.of)
 
+    def versions(self):
+        """All that has come: as self.of, and does not change."""
+        with self._lock:
+            return {target: list(them) for target, them in self.of.items()}
+
     def before(self, target, version):
         """Returns this version of it and the one before, as (when it came,
         object), or None."""
