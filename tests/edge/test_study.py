@@ -219,6 +219,16 @@ def test_a_decision_that_was_given_up_moved_nobody():
     assert figures["moved_by_force"] == 3
 
 
+def test_the_last_change():
+    facts = recorded()
+    # The last pod comes at 150, and b is held.
+    assert measures.last_change(facts["pods"], facts["nodes"]) == (150, True)
+    waits = [*pod(150, on="b"), (9, 190, pod(150, on="b")[0][2])]
+    assert measures.last_change([measures.pod_facts(waits)], []) == (
+        150, False)
+    assert measures.last_change([], []) == (0.0, False)
+
+
 def test_a_peak_that_is_never_reached_lasts_until_the_next_change():
     facts = recorded()
     facts["wanted"] = {"web": [(0, 2), (60, 40), (90, 3)]}
@@ -326,13 +336,16 @@ class Ended:
 def test_thrown_away_runs_come_again(monkeypatch, tmp_path):
     s = study.settings({"LOADS": "wave", "POLICIES": "pdb balanced",
                         "REPEAT": "1", "RESULTS": str(tmp_path), "SIDE": "2"})
-    codes = {"wave.balanced.1": [3, 0], "wave.pdb.1": [1, 3, 3]}
+    codes = {"wave.balanced.1": [3, 3, 0], "wave.pdb.1": [1, 3, 3]}
+    sides = []
     monkeypatch.setattr(study.time, "sleep", lambda _: None)
     monkeypatch.setattr(study, "start", lambda job, _: (
         Ended(codes[job.name].pop(0)), tmp_path / "log", 0))
     runs = study.Runs(s, study.plan(s))
+    monkeypatch.setattr(runs, "say", lambda *_: sides.append(runs.side))
     assert [job.name for job in runs.go()] == ["wave.pdb.1"]
-    assert not any(codes.values()) and runs.side == 1
+    # Fewer after each that was thrown away, and more after one that counts.
+    assert not any(codes.values()) and sides == [1, 1, 1, 1, 2, 1]
 
 
 def test_what_is_there_is_not_run(monkeypatch, tmp_path, capsys):

@@ -136,6 +136,17 @@ def node_facts(versions, nodes):
         "gone": gone(versions), "held": holds(nodes.get(node) or [])}
 
 
+def last_change(pods, nodes):
+    """When one of them last came, began, moved or went, and whether a node is
+    held.  The conditions of a pod that waits change all the time."""
+    moments = [p[k] for p in pods for k in (
+        "created", "running", "evicted", "deleting", "done", "gone")]
+    moments += [n[k] for n in nodes for k in (
+        "created", "launched", "disrupted", "gone")]
+    return (max((m for m in moments if m is not None), default=0.0),
+            any(to is None for n in nodes for _, to in n["held"]))
+
+
 # From facts to figures
 
 def overlap(begin, end, low, high):

@@ -204,22 +204,10 @@ class Run:
         end = self.begin + self.load.minutes * 60 + TAIL_S
         while time.time() < end:
             time.sleep(5)
-            last, busy = self.last_change()
-            if not busy and time.time() - last > self.quiet_s:
+            last, busy = measures.last_change(*self.objects())
+            if not busy and time.time() - self.begin - last > self.quiet_s:
                 return True
         return False
-
-    def last_change(self):
-        """When anything came, moved or went, and whether a node is held."""
-        last, busy = self.begin, False
-        for (path, _), versions in self.history.versions().items():
-            last = max(last, versions[0][1], *[
-                at for _, at, obj in versions
-                if obj is None or "deletionTimestamp" in obj["metadata"]
-                or path == PODS])
-            busy |= path == NODES and bool(versions[-1][2]) and held(
-                versions[-1][2])
-        return last, busy
 
     # Events of kubereplay
 
@@ -308,16 +296,20 @@ class Run:
                 k: v for k, v in holder.items()
                 if k.startswith("rest_client_requests_total")})}
 
-    def facts(self):
-        def relative(versions):
-            return [(v, round(at - self.begin, 2), o) for v, at, o in versions]
+    def objects(self):
+        """The facts of pods and nodes so far."""
         of = {NODES: {}, CLAIMS: {}, PODS: {}}
         for (path, name), versions in self.history.versions().items():
-            of[path][name] = relative(versions)
+            of[path][name] = [(v, round(at - self.begin, 2), o)
+                              for v, at, o in versions]
+        return ([measures.pod_facts(v) for v in of[PODS].values()],
+                [measures.node_facts(v, of[NODES])
+                 for v in of[CLAIMS].values()])
+
+    def facts(self):
+        pods, nodes = self.objects()
         return {
-            "pods": [measures.pod_facts(v) for v in of[PODS].values()],
-            "nodes": [measures.node_facts(v, of[NODES])
-                      for v in of[CLAIMS].values()],
+            "pods": pods, "nodes": nodes,
             "wanted": self.load.wanted(),
             "ended_s": round(self.ended - self.begin, 1),
             "horizon_s": self.load.minutes * 60 + TAIL_S,

@@ -183,6 +183,7 @@ class Runs:
     def ended(self, job, code, log, began):
         took = hours(time.time() - began)
         if code == 0:
+            self.side = min(self.s.side, self.side + 1)
             self.say(job, f"done, {took}")
             return
         self.tries[job] += 1
