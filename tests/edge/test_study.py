@@ -226,6 +226,9 @@ def test_the_last_change():
     waits = [*pod(150, on="b"), (9, 190, pod(150, on="b")[0][2])]
     assert measures.last_change([measures.pod_facts(waits)], []) == (
         150, False)
+    # It was released at 40, when it was launched at 10.
+    released = {**facts["nodes"][0], "disrupted": None, "gone": None}
+    assert measures.last_change([], [released]) == (40, False)
     assert measures.last_change([], []) == (0.0, False)
 
 
@@ -388,7 +391,7 @@ def test_a_table():
           "pdb": [one("pdb", 9, 2)], "holder-2m": [one("holder-2m", 1, 2)]}
     lines = pictures.table(of).splitlines()
     assert lines[0].startswith("| policy | runs | pods moved |")
-    assert lines[0].endswith("| drift done, s |")
+    assert lines[0].endswith("| drift done, s | old nodes left |")
     assert lines[2].startswith(
         "| **karpenter-0s** | 2, 1 not settled | 9 (8 – 10) | 40 | 70 |")
     assert "| 3 | 430 | 1.25 (1.00 – 1.50) |" in lines[2]

@@ -137,12 +137,13 @@ def node_facts(versions, nodes):
 
 
 def last_change(pods, nodes):
-    """When one of them last came, began, moved or went, and whether a node is
-    held.  The conditions of a pod that waits change all the time."""
+    """When one of them last came, began, moved, went or was released, and
+    whether a node is held.  The conditions of a pod that waits change all the time."""
     moments = [p[k] for p in pods for k in (
         "created", "running", "evicted", "deleting", "done", "gone")]
     moments += [n[k] for n in nodes for k in (
         "created", "launched", "disrupted", "gone")]
+    moments += [to for n in nodes for _, to in n["held"]]
     return (max((m for m in moments if m is not None), default=0.0),
             any(to is None for n in nodes for _, to in n["held"]))
 

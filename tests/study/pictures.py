@@ -25,7 +25,8 @@ COLUMNS = (
     ("pending, s", "pending_sum_s", 0), ("p99, s", "pending_p99_s", 0),
     ("worst peak, s", "peak_worst_s", 0), ("held, %", "held_share", 0),
     ("writes", "writes", 0))
-DRIFT = (("drift done, s", "drift_finished_s", 0),)
+DRIFT = (("drift done, s", "drift_finished_s", 0),
+         ("old nodes left", "drift_left", 0))
 
 
 def results(folder=RESULTS):

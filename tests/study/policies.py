@@ -37,9 +37,13 @@ class Policy:
                 if self.hold else None)
 
     def quiet_s(self):
-        """Nothing can be expected any more when nothing has happened for so
-        long."""
-        return seconds(self.after) + seconds(self.hold) + LOOKS_S
+        """Nothing can be expected any more when nothing has happened, and
+        nothing was held, for so long."""
+        return seconds(self.after) + LOOKS_S
+
+    def tail_s(self):
+        """How long a run goes on, where nothing happens after its load."""
+        return seconds(self.hold) + self.quiet_s()
 
 
 FIRST = {

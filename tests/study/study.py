@@ -132,7 +132,7 @@ def plan(s):
 def expected_s(job, s):
     minutes = s.minutes or loads.read(s.file.read_text(), "").minutes
     return (START_S + minutes * 60
-            + (s.quiet or policies.ALL[job.policy].quiet_s()))
+            + (s.quiet or policies.ALL[job.policy].tail_s()))
 
 
 def hours(seconds):
