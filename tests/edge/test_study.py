@@ -6,6 +6,8 @@ import hashlib
 import json
 import pathlib
 import sys
+import time
+import types
 
 import pytest
 
@@ -328,6 +330,13 @@ def test_first_looks_are_no_results(env, ours):
         assert job.result.name == "day-180m.karpenter-30s.1.json"
 
 
+@pytest.fixture
+def no_sleep(monkeypatch):
+    """Of study alone: other tests run in other threads."""
+    monkeypatch.setattr(study, "time", types.SimpleNamespace(
+        sleep=lambda _: None, time=time.time, strftime=time.strftime))
+
+
 class Ended:
     def __init__(self, code):
         self.returncode = code
@@ -336,12 +345,11 @@ class Ended:
         return self.returncode
 
 
-def test_thrown_away_runs_come_again(monkeypatch, tmp_path):
+def test_thrown_away_runs_come_again(monkeypatch, tmp_path, no_sleep):
     s = study.settings({"LOADS": "wave", "POLICIES": "pdb balanced",
                         "REPEAT": "1", "RESULTS": str(tmp_path), "SIDE": "2"})
     codes = {"wave.balanced.1": [3, 3, 0], "wave.pdb.1": [1, 3, 3]}
     sides = []
-    monkeypatch.setattr(study.time, "sleep", lambda _: None)
     monkeypatch.setattr(study, "start", lambda job, _: (
         Ended(codes[job.name].pop(0)), tmp_path / "log", 0))
     runs = study.Runs(s, study.plan(s))
@@ -351,18 +359,14 @@ def test_thrown_away_runs_come_again(monkeypatch, tmp_path):
     assert not any(codes.values()) and sides == [1, 1, 1, 1, 2, 1]
 
 
-def test_what_is_there_is_not_run(monkeypatch, tmp_path, capsys):
+def test_what_is_there_is_not_run(monkeypatch, tmp_path, capsys, no_sleep):
     for name in ("balanced", "pdb"):
         (tmp_path / f"wave.{name}.1.json").touch()
-    monkeypatch.setattr(study.os, "environ", {
-        "LOADS": "wave", "POLICIES": "pdb balanced holder-2m", "REPEAT": "1",
-        "RESULTS": str(tmp_path), "SIDE": "4"})
     started = []
-    monkeypatch.setattr(study.time, "sleep", lambda _: None)
     monkeypatch.setattr(study, "start", lambda job, _: started.append(
         job.name) or (Ended(0), tmp_path / "log", 0))
-    monkeypatch.setattr(study, "end_on_signals", lambda: None)
-    study.main()
+    study.main({"LOADS": "wave", "POLICIES": "pdb balanced holder-2m",
+                "REPEAT": "1", "RESULTS": str(tmp_path), "SIDE": "4"})
     assert started == ["wave.holder-2m.1"]
     # 1 min, the load's 20, 2 of the hold and 5.5 of Karpenter's looks.
     assert "3 runs, 2 of them are there; 1 to do, 4 side by side: about " \

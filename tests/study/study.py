@@ -198,10 +198,9 @@ class Runs:
             self.say(job, f"failed ({code}), {then}: {log}\n{tail(log, 5)}")
 
 
-def main():
-    end_on_signals()
+def main(env=os.environ):
     try:
-        s = settings(os.environ)
+        s = settings(env)
     except (Bad, loads.BadLoad) as e:
         sys.exit(f"study: {e}")
     jobs = plan(s)
@@ -220,4 +219,5 @@ def main():
 
 
 if __name__ == "__main__":
+    end_on_signals()
     main()
