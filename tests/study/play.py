@@ -344,7 +344,7 @@ def versions():
 def result(run, args, processors):
     policy = run.policy
     return {
-        "load": args.result.name.rsplit(".", 3)[0], "policy": args.policy, "seed": args.seed,
+        "load": load_name(args), "policy": args.policy, "seed": args.seed,
         "minutes": run.load.minutes,
         "date": time.strftime("%Y-%m-%d", time.gmtime(run.begin)),
         "versions": versions(),
@@ -357,6 +357,16 @@ def result(run, args, processors):
         "settled": run.settled,
         "figures": measures.figures(run.facts()), **run.counts,
         "processors": processors}
+
+
+def load_name(args):
+    return args.result.name.rsplit(".", 3)[0]
+
+
+def keep(folder, name, text):
+    file = BUILD / "study" / folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
 
 
 def main():
@@ -374,6 +384,7 @@ def main():
     load = (loads.read(args.file.read_text(), str(args.file)) if args.file
             else loads.make(args.load, args.seed, args.minutes, args.traces))
     load.minutes = min(load.minutes, args.minutes or load.minutes)
+    keep("loads", f"{load_name(args)}.{args.seed}.json", loads.write(load))
     with Plane() as plane:
         run = Run(plane, load, policies.ALL[args.policy], args.quiet)
         run.prepare()
@@ -385,9 +396,7 @@ def main():
         processors = measures.processors(run.processors.samples, run.late)
         out = json.dumps(result(run, args, processors), indent=1) + "\n"
         # Other figures may be asked for later.
-        facts = BUILD / "study" / "facts" / args.result.name
-        facts.parent.mkdir(parents=True, exist_ok=True)
-        facts.write_text(json.dumps(run.facts()))
+        keep("facts", args.result.name, json.dumps(run.facts()))
     why = measures.thrown_away(processors)
     if why:
         print(out, f"thrown away: {why}", sep="", flush=True)
