@@ -193,8 +193,11 @@ fill_head(struct status *t, struct status_head *h)
 	recent_read(&t->recent, &t->shared->counters, clock_boot_ms(),
 		    &h->admissions);
 	state_status(t->shared, &h->report);
-	h->known_ms = h->report.history_ms != STAMP_NONE ? h->report.history_ms
-							 : h->now_ms;
+	/* The history may have begun by a clock that was ahead. */
+	h->known_ms = h->report.history_ms != STAMP_NONE &&
+				      h->report.history_ms < h->now_ms
+			      ? h->report.history_ms
+			      : h->now_ms;
 	/* The controller learns of the lead a moment later. */
 	h->lead.here = h->lead.here && h->report.leads;
 	if (h->lead.here)

@@ -393,7 +393,8 @@ def test_beyond_the_limit(w):
     w.program = PRODUCT
     holder = w.start("serve", memory_limit=ROOMY)
     before = used(holder)
-    most = before[0] + CONNECTIONS_MAX
+    # Each of the server's two threads may just have taken one to send it away.
+    most = before[0] + CONNECTIONS_MAX + 2
     with flood(holder, CONNECTIONS_MAX + 200):
         with contextlib.closing(holder.connect()) as kept:
             for _ in range(10):
