@@ -75,6 +75,14 @@ tell_nodepool(struct controller *s, const struct nodepool *old,
 	memcpy(n->as.manual.reason, p->reason, sizeof(p->reason));
 }
 
+/* Has a person asked for a hold or a release? */
+static bool
+by_hand(const struct nodepool *p)
+{
+	return p->hold_until_ms != STAMP_NONE ||
+	       p->released_at_ms != STAMP_NONE;
+}
+
 void
 controller_nodepool(struct controller *s, const struct nodepool *shown,
 		    struct now now)
@@ -104,7 +112,8 @@ controller_nodepool(struct controller *s, const struct nodepool *shown,
 	}
 	if (s->leads)
 		tell_nodepool(s, &old, &p, now);
-	if (s->leads && (said || first))
+	/* To look for a NodePool's turns takes a walk through all. */
+	if (s->leads && (first || (said && (by_hand(&old) || by_hand(&p)))))
 		controller_turn_by_hand(s, &p, first, now);
 	if (changed)
 		refresh(s, p.name, now.server_ms);

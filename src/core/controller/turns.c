@@ -49,7 +49,6 @@ told_name(const struct controller *s, const struct scope *sc)
 		       : "";
 }
 
-
 /* Has a person released the scope?  A released-at came into effect while it was
  * held, and it is quiet before the time that was told. */
 static bool
