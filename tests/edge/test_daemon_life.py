@@ -73,7 +73,7 @@ def test_a_credential_plugin_that_hangs(w):
         "command": str(plugin), "interactiveMode": "Never"}})
     holder = w.start(leader_election_enabled="true",
                      leader_election_namespace="holder",
-                     leader_election_retry_period="60ms")
+                     leader_election_retry_period="60ms", watching=False)
     w.wait((w.dir / "pids").exists, "it is run again, and hangs")
     pids = (w.dir / "pids").read_text().split()
     assert holder.term() == 0
