@@ -39,15 +39,27 @@ struct nodepool_figures {
 
 struct figures;
 
-/* Makes figures that have counted nothing.  They take 330 KiB, of which
+/* The NodePools of a scope that people hold by hold-until. */
+struct hand_holds {
+	uint32_t nodepools;	/* its NodePools that may be held */
+	uint32_t held;		/* of them those with a hold-until in force */
+	int64_t first_ms, last_ms;	/* the ends of the first and of the last
+					   of these; STAMP_NONE: held is 0 */
+};
+
+/* Makes figures that have counted nothing.  They take 350 KiB, of which
  * only the pages are touched that the cluster needs.  Returns NULL if there is
  * no memory. */
 struct figures *figures_new(void);
 void figures_free(struct figures *f);	/* NULL: nothing */
 
+/* Returns how many objects carry our hold and mark while a hold-until holds
+ * their NodePool. */
+uint32_t figures_by_hand(const struct figures *f, enum kind kind);
+
 /* Begins to count anew. */
 void figures_begin(struct figures *f);
-/* Counts the next STATUS_SLICE objects.  Returns true while there are more: the
+/* Counts the next STATUS_SLICE objects, or a few NodePools.  Returns true while there are more: the
  * caller gives the lock away in between.  What comes or goes meanwhile may be
  * missed. */
 bool controller_count(const struct controller *s, struct figures *f,
@@ -105,14 +117,20 @@ enum scope_state {
 struct scope_status {
 	char name[NODEPOOL_BYTES];	/* "": the cluster, or the machines
 					   without a NodePool */
+	/* HELD too while hold-untils hold all its NodePools. */
 	enum scope_state state;
+	bool hand_alone;	/* … and nothing else does */
 	int64_t since_ms;	/* STAMP_NONE: it has not turned as far as the
-				   history goes */
+				   history goes, or hand_alone */
 	/* HELD: when it will be quiet, or its cap ends the hold if that comes
-	 * first; CAPPED: when the window ends.  STAMP_NONE: nobody knows. */
+	 * first, or the first of the hold-untils that hold all of it, if that
+	 * comes last; CAPPED: when the window ends.  STAMP_NONE: nobody
+	 * knows. */
 	int64_t until_ms;
 	bool earliest;		/* until_ms or later, as machines boot */
 	bool until_cap;		/* until_ms is the cap's */
+	bool until_hand;	/* until_ms is that of a hold-until */
+	struct hand_holds by_hand;
 	uint32_t machines;	/* that have a timer in it */
 	/* The machine that restarted the quiet time last; "": none counts, or
 	 * it is gone.  restarted_ms: when it became ready or, while it boots,
@@ -179,6 +197,8 @@ struct machine_status {
 				   has none */
 	int64_t manual_ms;	/* its NodePool's hold-until, while that holds
 				   it; STAMP_NONE: none */
+	char reason[REASON_BYTES];	/* the one that was given for that; "":
+					   none */
 	uint32_t scope;		/* for controller_scope_status; NO_ID: none */
 };
 
@@ -186,5 +206,28 @@ struct machine_status {
  * Returns false if there is neither. */
 bool controller_machine(const struct controller *s, const char *name,
 			struct now now, struct machine_status *out);
+
+/* --- all machines --------------------------------------------------------------- */
+
+/* What is worth a look comes first. */
+enum machine_rank {
+	MACHINE_LOOK,	/* a person has a say, or a write waits to be tried
+			   again */
+	MACHINE_HELD,	/* we hold it */
+	MACHINE_REST,
+	MACHINE_RANKS,
+};
+
+/* Looks from *i on for a machine of this rank and NodePool ("": any), and moves
+ * *i behind what it has looked at.  Start at 0.  Returns 1 if it found one,
+ * which is told without its last writes; -1 at the end; 0 after STATUS_SLICE
+ * objects without one: the caller gives the lock away and asks again. */
+int controller_machine_next(const struct controller *s, uint32_t *i,
+			    enum machine_rank rank, const char *nodepool,
+			    struct now now, struct machine_status *out);
+/* Returns how many machines of this NodePool ("": any) were counted. */
+uint32_t controller_machines_counted(const struct controller *s,
+				     const struct figures *f,
+				     const char *nodepool);
 
 #endif

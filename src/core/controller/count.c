@@ -2,16 +2,20 @@
 #include "count.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "controller_parts.h"
 
 /* This file counts the machines for /status, in slices. */
 
+#define NODEPOOLS_SLICE (STATUS_SLICE / 8)	/* each is compared with the
+						   configuration's patterns */
 #define PLACES (SCOPES_MAX / 2 * 3)	/* more than there can be NodePools */
 
 struct place {
 	uint32_t turn;		/* the count that used it last */
 	uint32_t ref;		/* to the NodePool's name */
+	bool by_hand;		/* a hold-until holds it */
 	struct nodepool_figures n;
 };
 
@@ -24,10 +28,18 @@ struct busiest {
 struct figures {
 	uint32_t turn;		/* number of this count */
 	uint32_t at;		/* the next id to look at */
+	uint32_t nodepool_at;	/* the next NodePool */
 	uint32_t used;		/* places of this count */
+	uint32_t machines;
+	uint32_t by_hand[KIND_COUNT];	/* objects that we hold in NodePools
+					   that a hold-until holds */
+	struct hand_holds hand;	/* of all NodePools */
 	struct place nodepools[PLACES];	/* hashed by ref */
 	struct busiest scopes[SCOPES_MAX];
 };
+
+static const struct hand_holds hand_none = {.first_ms = STAMP_NONE,
+					    .last_ms = STAMP_NONE};
 
 struct figures *
 figures_new(void)
@@ -49,7 +61,9 @@ void
 figures_begin(struct figures *f)
 {
 	f->turn++;
-	f->at = f->used = 0;
+	f->at = f->nodepool_at = f->used = f->machines = 0;
+	memset(f->by_hand, 0, sizeof(f->by_hand));
+	f->hand = hand_none;
 }
 
 static uint32_t
@@ -65,8 +79,9 @@ place_of(const struct figures *f, uint32_t ref)
 /* Machines of NodePools that are long gone may have more names than there is
  * room for.  Nobody asks for those, and the others keep room to end a
  * search. */
-static struct nodepool_figures *
-counts_of(struct figures *f, uint32_t ref)
+static struct place *
+counts_of(const struct controller *s, struct figures *f, uint32_t ref,
+	  int64_t now_ms)
 {
 	struct place *p = &f->nodepools[place_of(f, ref)];
 
@@ -75,8 +90,13 @@ counts_of(struct figures *f, uint32_t ref)
 			return NULL;
 		f->used++;
 		*p = (struct place){.turn = f->turn, .ref = ref};
+		p->by_hand =
+			nodepools_terms(&s->nodepools,
+					strings_text(&s->machines.strings, ref),
+					now_ms)
+				.until_ms != STAMP_NONE;
 	}
-	return &p->n;
+	return p;
 }
 
 struct nodepool_figures
@@ -103,18 +123,44 @@ figures_deadline_ms(const struct figures *f, uint32_t scope)
 						: STAMP_NONE;
 }
 
+uint32_t
+figures_by_hand(const struct figures *f, enum kind kind)
+{
+	return f->by_hand[kind];
+}
+
+struct hand_holds
+figures_hand(const struct figures *f)
+{
+	return f->hand;
+}
+
+uint32_t
+controller_machines_counted(const struct controller *s,
+			    const struct figures *f, const char *nodepool)
+{
+	uint32_t ref;
+
+	if (nodepool[0] == '\0')
+		return f->machines;
+	ref = strings_find(&s->machines.strings, nodepool);
+	return ref != NO_ID ? figures_nodepool(f, ref).machines : 0;
+}
+
 static void
-count_machine(const struct controller *s, struct figures *f, uint32_t head)
+count_machine(const struct controller *s, struct figures *f, uint32_t head,
+	      int64_t now_ms)
 {
 	const struct entry *e = &s->machines.at[head];
 	const struct entry *claim = machines_claim(&s->machines, head);
 	const struct entry *halves[] = {claim,
 					machines_node(&s->machines, head)};
-	struct nodepool_figures *n = counts_of(f, e->nodepool);
+	struct place *p = counts_of(s, f, e->nodepool, now_ms);
 	bool ours = false, person = false, waits = false;
 	bool off = claim != NULL && claim->opted_out;
 
-	if (n == NULL)
+	f->machines++;
+	if (p == NULL)
 		return;
 	for (int i = 0; i < 2; i++) {
 		enum tenure t;
@@ -123,6 +169,8 @@ count_machine(const struct controller *s, struct figures *f, uint32_t head)
 			continue;
 		t = entry_tenure(halves[i]);
 		ours |= t == TENURE_OURS;
+		if (t == TENURE_OURS && p->by_hand)
+			f->by_hand[halves[i]->kind]++;
 		person |= t == TENURE_PERSON && halves[i]->hold == HOLD_SAME;
 		off |= t == TENURE_YIELDED ||
 		       (t == TENURE_PERSON && halves[i]->hold == HOLD_OTHER);
@@ -130,11 +178,11 @@ count_machine(const struct controller *s, struct figures *f, uint32_t head)
 				      machines_id(&s->machines, halves[i])) ==
 			 WRITE_BACKING_OFF;
 	}
-	n->machines++;
-	n->held += ours;
-	n->by_people += person;
-	n->opted_out += off;
-	n->waiting += waits;
+	p->n.machines++;
+	p->n.held += ours;
+	p->n.by_people += person;
+	p->n.opted_out += off;
+	p->n.waiting += waits;
 }
 
 /* A machine that boots is taken as if it became ready now, as in the reports
@@ -166,6 +214,36 @@ count_timer(const struct controller *s, struct figures *f, uint32_t id,
 		b->quiet = q;
 }
 
+void
+hand_count(struct hand_holds *hand, const struct nodepool_terms *t)
+{
+	if (t->out)
+		return;
+	hand->nodepools++;
+	if (t->until_ms == STAMP_NONE)
+		return;
+	if (hand->held++ == 0 || t->until_ms < hand->first_ms)
+		hand->first_ms = t->until_ms;
+	if (t->until_ms > hand->last_ms)
+		hand->last_ms = t->until_ms;
+}
+
+/* Returns true while there are more. */
+static bool
+count_nodepools(const struct controller *s, struct figures *f, int64_t now_ms)
+{
+	uint32_t top = s->nodepools.top, end = f->nodepool_at + NODEPOOLS_SLICE;
+	struct nodepool_terms t;
+
+	for (; f->nodepool_at < top && f->nodepool_at < end; f->nodepool_at++) {
+		if (s->nodepools.at[f->nodepool_at].name[0] == '\0')
+			continue;
+		t = nodepools_terms_at(&s->nodepools, f->nodepool_at, now_ms);
+		hand_count(&f->hand, &t);
+	}
+	return f->nodepool_at < top;
+}
+
 /* Behind the machines come the timers of boots that failed.  What lies between
  * was never used. */
 bool
@@ -173,6 +251,8 @@ controller_count(const struct controller *s, struct figures *f, struct now now)
 {
 	uint32_t top = s->machines.top, end;
 
+	if (f->at >= s->timers.ids_max)
+		return count_nodepools(s, f, now.server_ms);
 	if (f->at >= top && f->at < s->timers.extra)
 		f->at = s->timers.extra;
 	end = f->at < top ? top : s->timers.ids_max;
@@ -184,8 +264,8 @@ controller_count(const struct controller *s, struct figures *f, struct now now)
 					    f->at))
 			continue;
 		if (f->at < top)
-			count_machine(s, f, f->at);
+			count_machine(s, f, f->at, now.server_ms);
 		count_timer(s, f, f->at, now.server_ms);
 	}
-	return f->at < s->timers.ids_max;
+	return true;
 }

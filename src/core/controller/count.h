@@ -3,6 +3,7 @@
 #define CORE_CONTROLLER_COUNT_H
 
 #include "core/controller/status.h"
+#include "core/table/nodepools.h"
 #include "core/table/timers.h"
 
 /* What has been counted, for status.c. */
@@ -10,6 +11,9 @@
 /* Returns the figures of the machines with this reference to the name of their
  * NodePool; zeros if there are none. */
 struct nodepool_figures figures_nodepool(const struct figures *f, uint32_t ref);
+/* Returns what was counted of all NodePools; and adds one to such a count. */
+struct hand_holds figures_hand(const struct figures *f);
+void hand_count(struct hand_holds *hand, const struct nodepool_terms *t);
 /* Returns which machine of the scope has the latest deadline, past or ahead,
  * and when the scope will be quiet because of it. */
 struct quiet figures_scope(const struct figures *f, uint32_t scope);

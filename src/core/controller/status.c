@@ -134,6 +134,45 @@ scope_until(const struct controller *s, uint32_t scope, const struct quiet *q,
 	out->earliest = false;
 }
 
+/* The NodePools of a scope that are held by hand. */
+static struct hand_holds
+held_by_hand(const struct controller *s, const struct figures *f,
+	     uint32_t scope, struct now now)
+{
+	struct hand_holds hand = figures_hand(f);
+	struct nodepool_terms t;
+
+	if (s->rules.scope == SCOPE_CLUSTER)
+		return hand;
+	hand = (struct hand_holds){.first_ms = STAMP_NONE,
+				   .last_ms = STAMP_NONE};
+	t = nodepools_terms(&s->nodepools, s->timers.scopes[scope].name,
+			    now.server_ms);
+	hand_count(&hand, &t);
+	return hand;
+}
+
+/* What people hold is held, whatever the scope itself does. */
+static void
+add_hand(struct now now, struct scope_status *out)
+{
+	const struct hand_holds *hand = &out->by_hand;
+
+	if (hand->held == 0 || hand->held < hand->nodepools ||
+	    hand->first_ms <= now.server_ms)
+		return;
+	if (out->state != SCOPE_HELD) {
+		out->hand_alone = true;
+		out->since_ms = out->until_ms = STAMP_NONE;
+	}
+	out->state = SCOPE_HELD;
+	if (hand->first_ms < out->until_ms)
+		return;
+	out->until_ms = hand->first_ms;
+	out->until_hand = true;
+	out->until_cap = out->earliest = false;
+}
+
 static void
 fill_scope(const struct controller *s, const struct figures *f, uint32_t scope,
 	   struct now now, struct scope_status *out)
@@ -152,9 +191,11 @@ fill_scope(const struct controller *s, const struct figures *f, uint32_t scope,
 		.cap_max_ms = sc->max_ms,
 		.cap_used_ms = cap_debt_ms(&sc->cap, &r, now.boot_ms),
 		.cap_window_ms = r.window_ms,
+		.by_hand = held_by_hand(s, f, scope, now),
 	};
 	memcpy(out->name, sc->name, sizeof(out->name));
 	scope_until(s, scope, &q, now, out);
+	add_hand(now, out);
 	restarted_by(s, &q, out);
 	if (sc->held && sc->live == 0 && sc->undecided > 0)
 		add_wait(&out->waits, WAIT_UNDECIDED, VIEW_COUNT, sc->undecided,
@@ -194,7 +235,7 @@ controller_nodepool_status(const struct controller *s, const struct figures *f,
 		terms = nodepools_terms_at(&s->nodepools, *i, now.server_ms);
 		*out = (struct nodepool_status){
 			.nodepool = *p,
-			.by_hand = !terms.out && terms.until_ms != STAMP_NONE,
+			.by_hand = terms.until_ms != STAMP_NONE,
 			.released_ahead = p->released_at_ms > now.server_ms,
 			.out = terms.uncounted,
 		};
@@ -213,7 +254,6 @@ static void
 fill_half(const struct controller *s, const struct entry *e, struct now now,
 	  struct half_status *out)
 {
-	char uid[UID_BYTES];
 	enum write_state state;
 	uint32_t id, place;
 
@@ -233,14 +273,38 @@ fill_half(const struct controller *s, const struct entry *e, struct now now,
 	out->carries = e->carries;
 	if (e->mark == MARK_TIME)
 		out->mark_ms = e->mark_ms;
-	machines_uid(&s->machines, e, uid);
-	out->written = journal_written(&s->journal, uid, &out->last);
 	out->in_flight = state == WRITE_IN_FLIGHT || state == WRITE_SHOWN;
 	/* One whose time has come waits for its turn. */
 	if (writes_backing_off(&s->writes, id) &&
 	    heap_has(&s->writes.later, place - 1))
 		out->again_ms =
 			ahead_ms(heap_key(&s->writes.later, place - 1), now);
+}
+
+static void
+fill_written(const struct controller *s, const struct entry *e,
+	     struct half_status *out)
+{
+	char uid[UID_BYTES];
+
+	if (e == NULL)
+		return;
+	machines_uid(&s->machines, e, uid);
+	out->written = journal_written(&s->journal, uid, &out->last);
+}
+
+/* Says until when its NodePool is held by hand, and why. */
+static void
+fill_manual(const struct controller *s, struct now now,
+	    struct machine_status *out)
+{
+	const struct nodepool *p = nodepools_find(&s->nodepools, out->nodepool);
+
+	out->manual_ms =
+		nodepools_terms(&s->nodepools, out->nodepool, now.server_ms)
+			.until_ms;
+	if (out->manual_ms != STAMP_NONE)
+		memcpy(out->reason, p->reason, sizeof(out->reason));
 }
 
 static void
@@ -266,9 +330,7 @@ fill_machine(const struct controller *s, uint32_t head, struct now now,
 	(void)str_copy(out->nodepool, sizeof(out->nodepool),
 		       machines_nodepool(m, &m->at[head]));
 	out->goal = controller_goal(s, head, now, &out->why);
-	out->manual_ms =
-		nodepools_terms(&s->nodepools, out->nodepool, now.server_ms)
-			.until_ms;
+	fill_manual(s, now, out);
 }
 
 bool
@@ -279,6 +341,64 @@ controller_machine(const struct controller *s, const char *name, struct now now,
 
 	if (id == NO_ID)
 		return false;
-	fill_machine(s, machines_head(&s->machines, id), now, out);
+	id = machines_head(&s->machines, id);
+	fill_machine(s, id, now, out);
+	fill_written(s, machines_claim(&s->machines, id), &out->claim);
+	fill_written(s, machines_node(&s->machines, id), &out->node);
 	return true;
+}
+
+/* --- all machines --------------------------------------------------------------- */
+
+static enum machine_rank
+rank_of(const struct controller *s, uint32_t head)
+{
+	const struct entry *claim = machines_claim(&s->machines, head);
+	const struct entry *halves[] = {claim,
+					machines_node(&s->machines, head)};
+	enum machine_rank rank = claim != NULL && claim->opted_out
+					 ? MACHINE_LOOK
+					 : MACHINE_REST;
+
+	for (int i = 0; i < 2; i++) {
+		enum tenure t;
+
+		if (halves[i] == NULL)
+			continue;
+		t = entry_tenure(halves[i]);
+		if (t == TENURE_PERSON || t == TENURE_YIELDED ||
+		    writes_state(&s->writes,
+				 machines_id(&s->machines, halves[i])) ==
+			    WRITE_BACKING_OFF)
+			rank = MACHINE_LOOK;
+		else if (t == TENURE_OURS && rank == MACHINE_REST)
+			rank = MACHINE_HELD;
+	}
+	return rank;
+}
+
+int
+controller_machine_next(const struct controller *s, uint32_t *i,
+			enum machine_rank rank, const char *nodepool,
+			struct now now, struct machine_status *out)
+{
+	const struct machines *m = &s->machines;
+	uint32_t ref = nodepool[0] != '\0'
+			       ? strings_find(&m->strings, nodepool)
+			       : NO_ID;
+	uint32_t end = *i + STATUS_SLICE;
+
+	if (nodepool[0] != '\0' && ref == NO_ID)
+		return -1;
+	for (; *i < m->top && *i < end; ++*i) {
+		const struct entry *e = &m->at[*i];
+
+		if (!e->used || machines_head(m, *i) != *i ||
+		    (ref != NO_ID && e->nodepool != ref) ||
+		    rank_of(s, *i) != rank)
+			continue;
+		fill_machine(s, (*i)++, now, out);
+		return 1;
+	}
+	return *i < m->top ? 0 : -1;
 }

@@ -195,7 +195,7 @@ terms_of(const struct rules *r, const char *name,
 	if (nodepool == NULL)
 		return t;
 	t.out = excluded || nodepool_alone_ms(nodepool) <= now_ms;
-	if (nodepool->hold_until_ms > now_ms)
+	if (!t.out && nodepool->hold_until_ms > now_ms)
 		t.until_ms = nodepool->hold_until_ms;
 	t.released_ms = released_ms(nodepool, now_ms);
 	if (nodepool->hold_ms >= 0)

@@ -115,6 +115,7 @@ pool(const char *name, int64_t until, int64_t released)
 	strcpy(p.rv, "1");
 	p.hold_until_ms = until;
 	p.released_at_ms = released;
+	strcpy(p.reason, "an audit");
 	world_pool(w, &p);
 }
 
@@ -218,7 +219,8 @@ START_TEST(counts_in_slices)
 	pool("web", STAMP_NONE, STAMP_NONE);
 	add_old(390);
 	world_open(w);
-	ck_assert_uint_eq(count_all(), 780 / STATUS_SLICE + 1 + 1);
+	/* One for the timers of failed boots, and one for the NodePools. */
+	ck_assert_uint_eq(count_all(), 780 / STATUS_SLICE + 1 + 2);
 	p = the_pool("web");
 	ck_assert_uint_eq(p.n.machines, 390);
 	machine_now(391, "web");
@@ -363,6 +365,7 @@ START_TEST(held_by_hand)
 {
 	int64_t until;
 	struct nodepool_status p;
+	struct scope_status sc;
 	struct turn t;
 
 	pool("web", STAMP_NONE, STAMP_NONE);
@@ -379,10 +382,86 @@ START_TEST(held_by_hand)
 	ck_assert_uint_eq(p.n.held, 3);
 	ck_assert_int_eq(the_machine("n1").manual_ms, until);
 	ck_assert_str_eq(the_machine("n1").why, "hold-until");
-	ck_assert(the_scope().state == SCOPE_QUIET);
+	ck_assert_str_eq(the_machine("n1").reason, "an audit");
+	/* That is all of the scope. */
+	sc = the_scope();
+	ck_assert(sc.state == SCOPE_HELD && sc.hand_alone && sc.until_hand);
+	ck_assert_int_eq(sc.until_ms, until);
+	ck_assert_int_eq(sc.since_ms, STAMP_NONE);
+	ck_assert_uint_eq(figures_by_hand(f, KIND_NODE), 3);
 	world_run_until(w, until + SLACK);
 	ck_assert(!the_pool("web").by_hand);
 	ck_assert_int_eq(the_machine("n1").manual_ms, STAMP_NONE);
+	sc = the_scope();
+	ck_assert(sc.state == SCOPE_QUIET && !sc.hand_alone);
+	ck_assert_uint_eq(figures_by_hand(f, KIND_NODE), 0);
+}
+END_TEST
+
+/* A scope is held by hand if all of its NodePools are that may be held. */
+START_TEST(held_by_hand_in_part)
+{
+	int64_t until = server_ms(w) + 30 * MINUTE, quiet;
+	struct scope_status sc;
+	struct nodepool off;
+
+	pool("web", until, STAMP_NONE);
+	pool("batch", STAMP_NONE, STAMP_NONE);
+	nodepool_init(&off);
+	strcpy(off.name, "off");
+	strcpy(off.uid, "u-off");
+	off.disabled = true;
+	off.hold_until_ms = until + DAY;
+	world_pool(w, &off);
+	add_old(3);
+	world_open(w);
+	world_run(w, SLACK);
+	sc = the_scope();
+	ck_assert(sc.state == SCOPE_QUIET && !sc.hand_alone && !sc.until_hand);
+	ck_assert_uint_eq(sc.by_hand.nodepools, 2);
+	ck_assert_uint_eq(sc.by_hand.held, 1);
+	ck_assert_int_eq(sc.by_hand.last_ms, until);
+	ck_assert(!the_pool("off").by_hand);
+	/* The first hold-until that ends makes a part of it. */
+	pool("batch", until - MINUTE, STAMP_NONE);
+	world_run(w, SLACK);
+	sc = the_scope();
+	ck_assert(sc.hand_alone);
+	ck_assert_int_eq(sc.until_ms, until - MINUTE);
+	ck_assert_int_eq(sc.by_hand.first_ms, until - MINUTE);
+	ck_assert_int_eq(sc.by_hand.last_ms, until);
+	/* What the scope does besides is told too, and the later end. */
+	quiet = machine_now(9, "web");
+	world_run(w, SLACK);
+	sc = the_scope();
+	ck_assert(sc.state == SCOPE_HELD && !sc.hand_alone && sc.until_hand);
+	ck_assert_int_ne(sc.since_ms, STAMP_NONE);
+	ck_assert_int_eq(sc.until_ms, until - MINUTE);
+	pool("web", quiet - MINUTE, STAMP_NONE);
+	world_run(w, SLACK);
+	sc = the_scope();
+	ck_assert(sc.state == SCOPE_HELD && !sc.until_hand);
+	ck_assert_int_eq(sc.until_ms, quiet);
+}
+END_TEST
+
+/* In scope nodepool each is held by its own hold-until. */
+START_TEST(held_by_hand_alone)
+{
+	struct scope_status sc;
+	uint32_t i = 0;
+
+	rules.scope = SCOPE_NODEPOOL;
+	scene_again();
+	pool("web", server_ms(w) + 30 * MINUTE, STAMP_NONE);
+	pool("batch", STAMP_NONE, STAMP_NONE);
+	add_old(2);
+	machine_add(w, 5, "batch", server_ms(w) - DAY);
+	world_open(w);
+	(void)count_all();
+	while (controller_scope_status(w->s, f, &i, world_now(w), &sc))
+		ck_assert_int_eq(sc.hand_alone, strcmp(sc.name, "web") == 0);
+	ck_assert_uint_eq(figures_by_hand(f, KIND_NODE), 2);
 }
 END_TEST
 
@@ -503,6 +582,83 @@ START_TEST(found_by_both_names)
 	ck_assert_str_eq(m.why, "quiet");
 	ck_assert(m.node.tenure == TENURE_FREE);
 	ck_assert(m.node.last.act == ACT_CLEAR);
+}
+END_TEST
+
+/* Returns the names of the machines of this rank, in one text. */
+static const char *
+ranked(enum machine_rank rank, const char *nodepool)
+{
+	static char names[4000];
+	struct machine_status m;
+	int found;
+
+	names[0] = '\0';
+	for (uint32_t i = 0; (found = controller_machine_next(
+				      w->s, &i, rank, nodepool, world_now(w),
+				      &m)) >= 0;)
+		if (found > 0)
+			snprintf(names + strlen(names),
+				 sizeof(names) - strlen(names), "%s ",
+				 m.node.present ? m.node.name : m.claim.name);
+	return names;
+}
+
+/* Each machine has one rank, whatever its halves say. */
+START_TEST(listed_by_rank)
+{
+	struct thing *t;
+	uint32_t i = 0;
+	struct machine_status m;
+
+	add_old(4);
+	machine_add(w, 5, "batch", server_ms(w) - DAY);
+	t = node_at(w, 0);	/* a person holds it */
+	t->o.hold = t->o.default_hold = HOLD_SAME;
+	(void)thing_keep(w, t);
+	world_open(w);
+	go_wrong("n2", ACT_HOLD, REPLY_REFUSED, -1);
+	ck_assert_str_eq(ranked(MACHINE_LOOK, ""), "n0 ");
+	ck_assert_str_eq(ranked(MACHINE_HELD, ""), "");
+	ck_assert_str_eq(ranked(MACHINE_REST, ""), "n1 n2 n3 n5 ");
+	ck_assert_str_eq(ranked(MACHINE_REST, "batch"), "n5 ");
+	ck_assert_str_eq(ranked(MACHINE_REST, "none"), "");
+	machine_now(9, "web");
+	world_run(w, SLACK);
+	ck_assert_str_eq(ranked(MACHINE_LOOK, ""), "n0 n2 ");
+	ck_assert_str_eq(ranked(MACHINE_HELD, ""), "n1 n3 n5 n9 ");
+	ck_assert_str_eq(ranked(MACHINE_HELD, "batch"), "n5 ");
+	ck_assert_str_eq(ranked(MACHINE_REST, ""), "");
+	(void)count_all();
+	ck_assert_uint_eq(controller_machines_counted(w->s, f, ""), 6);
+	ck_assert_uint_eq(controller_machines_counted(w->s, f, "batch"), 1);
+	ck_assert_uint_eq(controller_machines_counted(w->s, f, "none"), 0);
+	ck_assert_int_eq(controller_machine_next(w->s, &i, MACHINE_HELD, "",
+						 world_now(w), &m), 1);
+	ck_assert_str_eq(m.why, "scale-up");
+	t = node_at(w, 1);	/* a person takes our hold off it */
+	t->o.hold = t->o.default_hold = HOLD_ABSENT;
+	thing_changed(w, t);
+	world_run(w, SLACK);
+	ck_assert_str_eq(ranked(MACHINE_LOOK, ""), "n0 n1 n2 ");
+}
+END_TEST
+
+/* No look is longer than a slice. */
+START_TEST(listed_in_slices)
+{
+	struct machine_status m;
+	unsigned slices = 0;
+	uint32_t i = 0;
+
+	add_old(390);
+	world_open(w);
+	while (controller_machine_next(w->s, &i, MACHINE_HELD, "",
+				       world_now(w), &m) == 0) {
+		slices++;
+		ck_assert_uint_eq(i, slices * STATUS_SLICE);
+	}
+	ck_assert_uint_eq(slices, 780 / STATUS_SLICE);
 }
 END_TEST
 
@@ -642,6 +798,8 @@ main(void)
 	tcase_add_test(sc, a_cap);
 	tcase_add_test(sc, released_by_hand);
 	tcase_add_test(sc, held_by_hand);
+	tcase_add_test(sc, held_by_hand_in_part);
+	tcase_add_test(sc, held_by_hand_alone);
 	tcase_add_test(sc, two_scopes);
 	tcase_add_test(sc, quiet_of_each_scope);
 	tcase_add_checked_fixture(r, setup, teardown);
@@ -653,6 +811,8 @@ main(void)
 	tcase_add_test(m, found_far_behind);
 	tcase_add_loop_test(m, left_out, 0,
 			    sizeof(left_outs) / sizeof(left_outs[0]));
+	tcase_add_test(m, listed_by_rank);
+	tcase_add_test(m, listed_in_slices);
 	tcase_add_test(m, refused_and_tried_again);
 	tcase_add_test(m, observed);
 	return suite_run(s);
